@@ -46,18 +46,18 @@ def check_bare_figures(build):
 
 def check_mistakes(build):
     for arguments, status, said in (
-            ([], 2, 'wants a port'),
+            ([], 2, 'needs a port'),
             (['--port'], 2, 'option --port needs a value'),
             (['--frobnicate'], 2, 'unknown option --frobnicate'),
             (['--port', PORT, 'surplus'], 2, 'surplus'),
             (['--port', PORT, '--size', '0'], 2, '--size 0: it is from 1 to 8388608'),
             (['--port', PORT, '--size', '9M'], 2, '--size 9M: it is from 1 to 8388608'),
             (['--port', PORT, '--seconds', 'x'], 2, '--seconds x: it is from 1 to 3600'),
-            (['--port', PORT, '--bare', '--size', '4K'], 2, '--bare has no WRITE'),
+            (['--port', PORT, '--bare', '--size', '4K'], 2, '--size cannot be combined with --bare'),
             (['--port', 'frob:eth0'], 1, 'unknown kind of port'),
             (['--port', 'af_packet:frob0'], 1, 'frob0'),
-            (['--port', PORT], 1, 'nobody answers'),
-            (['--port', PORT, '--bare'], 1, 'nobody answers within 10 s; is there an urxe bench --listen --bare?')):
+            (['--port', PORT], 1, 'no peer answers'),
+            (['--port', PORT, '--bare'], 1, 'no peer answers within 10 s; does urxe bench --listen --bare run there?')):
         result = subprocess.run(bench(build, NAMES[1], *arguments), capture_output=True, text=True,
                                 timeout=30 * BUSY, check=False)
         if (result.returncode != status or result.stdout or said not in result.stderr

@@ -213,7 +213,7 @@ def check_interface(build):
                     ([], ['--uplink', 'af_packet:eth3', '--address', '198.51.100.9/24'],
                      'address 198.51.100.9 is already served on eth3 by another host, ..:'),
                     ([], ['--uplink', 'af_packet:eth2'],
-                     "af_packet:eth2 carries 200 bytes, less than RoCE's least, 348$"),
+                     "af_packet:eth2 carries 200 bytes, less than RoCE's minimum of 348$"),
                     (as_user('nobody', 'nogroup'), uplink,
                      'af_packet:eth0: needs root, or CAP_NET_RAW and CAP_NET_ADMIN$'),
                     (as_user('nobody', 'nogroup'), ['--uplink', 'tap:eth9'],

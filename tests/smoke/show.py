@@ -106,7 +106,7 @@ def check_parts(found, processes):
 def check_captured(host):
     """While somebody captures, frames go by the switch, and then straight again."""
     capture = host.spawn([host.urxe, 'capture', '-w', '/dev/null', '--run-dir', host.run_dir])
-    for program, wanted in ((capture, {('switch', 'somebody captures')}),
+    for program, wanted in ((capture, {('switch', 'a capture runs')}),
                             (None, {('direct', 'same host and user')})):
         until(10, lambda wanted=wanted: {(way['path'], way['why']) for way in
                                          host.show('transport')['transports']} == wanted,

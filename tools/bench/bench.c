@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxe bench: the engine and a port in one thread, against the same at the other end of a cable. */
+/*
+ * urxe-bench: measures an engine and a frame port in one thread against a peer on the same cable.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -24,8 +26,8 @@
 
 #define LATENCY_SIZE 2
 #define WRITE_SIZE   (64 * 1024)
-#define SAMPLES      (1u << 20) /* round trips that are measured at most */
-#define WARM_UP      1000       /* and not measured before them */
+#define SAMPLES      (1u << 20) /* maximum number of measured round trips */
+#define WARM_UP      1000       /* round trips before the measured ones */
 #define GREET_NS     (100 * NS_PER_MS)
 #define WAIT_S       10
 #define SECONDS_MAX  3600
@@ -34,26 +36,23 @@ static const char usage[] =
 	"usage: urxe bench --port SPEC --listen [--bare]\n"
 	"       urxe bench --port SPEC [--size BYTES] [--seconds N] [--json]\n"
 	"       urxe bench --port SPEC --bare [--seconds N] [--json]\n"
-	"Measures the RoCE engine and a port in one thread, without daemon and programs: the "
-	"first\n"
-	"serves at one end of a cable, the second finds it from the other end and prints the "
-	"latency\n"
-	"of a SEND of 2 bytes, one way, and the bandwidth of WRITEs. Both poll, and who\n"
-	"listens naps after 100 ms without a frame. With --bare at both ends there is no engine:\n"
-	"what is measured is the latency, one way, of a frame as long as that of such a SEND.\n"
+	"Measures the RoCE engine and a frame port in one thread, without daemon and programs.\n"
+	"One end of a cable listens; the other end prints the one-way latency of a SEND of\n"
+	"2 bytes and the bandwidth of WRITEs. Both ends poll; the listener sleeps after 100 ms\n"
+	"without a frame. With --bare at both ends no engine runs, and the printed figure is\n"
+	"the one-way latency of a frame as long as that of such a SEND.\n"
 	"\n"
-	"  --port SPEC    the end of the cable, as an uplink of urxed: af_packet:IFACE, "
-	"af_xdp:IFACE,\n"
-	"                 tap:NAME, qemu:PATH, or dpdk:ARGS for any EAL device\n"
+	"  --port SPEC    the end of the cable, as an uplink of urxed: af_packet:IFACE,\n"
+	"                 af_xdp:IFACE, tap:NAME, qemu:PATH, or dpdk:ARGS for any EAL device\n"
 	"  --listen       serve until SIGINT or SIGTERM, one peer at a time\n"
-	"  --bare         frames without an engine, at both ends\n"
-	"  --size BYTES   of a WRITE: 1 to 8M; default 64K\n"
-	"  --seconds N    for each figure: 1 to 3600; default 1\n"
-	"  --json         one JSON document: seconds, bytes per second, and the\n"
-	"                 share of a processor that this end took for these\n"
+	"  --bare         send frames without an engine, at both ends\n"
+	"  --size BYTES   size of a WRITE, 1 to 8M; default 64K\n"
+	"  --seconds N    duration of each measurement, 1 to 3600; default 1\n"
+	"  --json         print one JSON document: seconds, bytes per second, and the share\n"
+	"                 of a processor that this end used for the WRITEs\n"
 	"\n"
-	"Exit status: 0; 1 where the port cannot be opened, nobody answers within 10 s or the\n"
-	"connection breaks; 2 where the command is wrong.\n";
+	"Exit status: 0; 1 if the port cannot be opened, no peer answers within 10 s or the\n"
+	"connection breaks; 2 for a wrong command line.\n";
 
 static const struct option options[] = {
 	{"port", required_argument, NULL, 'p'},    {"listen", no_argument, NULL, 'l'},
@@ -66,22 +65,22 @@ struct arguments {
 	bool listen;
 	bool bare;
 	bool json;
-	uint64_t size; /* of a WRITE; parse gives the default where there is none */
+	uint64_t size; /* of a WRITE */
 	uint64_t seconds;
 };
 
 struct figures {
 	double latency;   /* s, one way, median */
 	double bandwidth; /* bytes/s */
-	double share;     /* of a processor that this end took for the latter */
+	double share;     /* of a processor that this end used for the WRITEs */
 };
 
-static volatile sig_atomic_t ended;
+static volatile sig_atomic_t ended; /* a signal has arrived */
 
 /* --- Arguments */
 
-static bool number(const char *name, const char *text, const struct quantity_unit *units,
-		   uint64_t most, uint64_t *value)
+static bool parse_number(const char *name, const char *text, const struct quantity_unit *units,
+			 uint64_t most, uint64_t *value)
 {
 	if (quantity_read(text, units, value) && *value && *value <= most)
 		return true;
@@ -89,15 +88,15 @@ static bool number(const char *name, const char *text, const struct quantity_uni
 	return false;
 }
 
-static bool take(struct arguments *a, int opt, char **argv, int at)
+static bool apply_option(struct arguments *a, int opt, char **argv, int at)
 {
 	switch (opt) {
 	case 'p': a->port = optarg; return true;
 	case 'l': a->listen = true; return true;
 	case 'b': a->bare = true; return true;
 	case 'j': a->json = true; return true;
-	case 's': return number("size", optarg, quantity_bytes, STATION_MEMORY, &a->size);
-	case 't': return number("seconds", optarg, quantity_count, SECONDS_MAX, &a->seconds);
+	case 's': return parse_number("size", optarg, quantity_bytes, STATION_MEMORY, &a->size);
+	case 't': return parse_number("seconds", optarg, quantity_count, SECONDS_MAX, &a->seconds);
 	case ':':
 		log_line("option %s needs a value; see urxe bench --help", bad_option(argv, at));
 		return false;
@@ -107,7 +106,7 @@ static bool take(struct arguments *a, int opt, char **argv, int at)
 	}
 }
 
-static bool parse(int argc, char **argv, struct arguments *a)
+static bool parse_arguments(int argc, char **argv, struct arguments *a)
 {
 	int opt, at = optind;
 
@@ -117,15 +116,15 @@ static bool parse(int argc, char **argv, struct arguments *a)
 			fputs(usage, stdout);
 			exit(0);
 		}
-		if (!take(a, opt, argv, at))
+		if (!apply_option(a, opt, argv, at))
 			return false;
 	}
 	if (optind < argc)
 		log_line("bench takes no argument %s; see urxe bench --help", argv[optind]);
 	else if (!a->port)
-		log_line("bench wants a port, as in: urxe bench --port af_packet:eth0 --listen");
+		log_line("bench needs a port, as in: urxe bench --port af_packet:eth0 --listen");
 	else if (a->bare && a->size)
-		log_line("--bare has no WRITE that --size could be of");
+		log_line("--size cannot be combined with --bare");
 	else {
 		a->size = a->size ? a->size : WRITE_SIZE;
 		return true;
@@ -133,15 +132,15 @@ static bool parse(int argc, char **argv, struct arguments *a)
 	return false;
 }
 
-/* --- Figures. False: the connection broke, or a signal came. */
+/* --- Measurements. False: the connection broke, or a signal arrived. */
 
-static bool goes_on(struct station *s)
+static bool run_station_once(struct station *s)
 {
 	station_turn(s);
 	return !ended && !station_failed(s);
 }
 
-static bool meet(struct station *s)
+static bool connect_station(struct station *s)
 {
 	uint64_t now = now_ns(), next = now, end = now + WAIT_S * NS_PER_SEC;
 
@@ -150,13 +149,13 @@ static bool meet(struct station *s)
 			station_greet(s);
 			next = now + GREET_NS;
 		}
-		if (!goes_on(s))
+		if (!run_station_once(s))
 			return false;
 	}
 	return station_connected(s);
 }
 
-static bool send_and_echo(void *end)
+static bool exchange_send(void *end)
 {
 	struct station *s = end;
 	uint64_t had = station_received(s);
@@ -164,12 +163,12 @@ static bool send_and_echo(void *end)
 	if (station_send(s, LATENCY_SIZE))
 		return false;
 	while (station_received(s) == had)
-		if (!goes_on(s))
+		if (!run_station_once(s))
 			return false;
 	return true;
 }
 
-static bool question_and_answer(void *end)
+static bool exchange_bare_frame(void *end)
 {
 	uint64_t start = now_ns(), now = start, next = start;
 
@@ -184,7 +183,7 @@ static bool question_and_answer(void *end)
 	return false;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_u32(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
 
@@ -210,19 +209,19 @@ static bool measure_latency(bool (*round_trip)(void *end), void *from, uint64_t 
 		now = now_ns();
 		took[n] = (uint32_t)(now - start);
 	}
-	qsort(took, n, sizeof(took[0]), compare);
+	qsort(took, n, sizeof(took[0]), compare_u32);
 	*latency = took[n / 2] / 2.0 / NS_PER_SEC;
 	return true;
 }
 
-static double worked(void)
+static double get_cpu_seconds(void)
 {
 	return (double)clock() / CLOCKS_PER_SEC;
 }
 
 static bool measure_bandwidth(struct station *s, uint32_t size, uint64_t seconds, struct figures *f)
 {
-	double work = worked(), took;
+	double work = get_cpu_seconds(), took;
 	uint64_t start = now_ns(), end = start + seconds * NS_PER_SEC;
 	uint64_t before = station_completed(s);
 
@@ -230,16 +229,16 @@ static bool measure_bandwidth(struct station *s, uint32_t size, uint64_t seconds
 		while (station_outstanding(s) < STATION_SENDS)
 			if (station_write(s, size))
 				return false;
-		if (!goes_on(s))
+		if (!run_station_once(s))
 			return false;
 	}
 	took = (double)(now_ns() - start) / NS_PER_SEC;
 	f->bandwidth = (double)(station_completed(s) - before) * size / took;
-	f->share = (worked() - work) / took;
+	f->share = (get_cpu_seconds() - work) / took;
 	return true;
 }
 
-static void print(const struct arguments *a, const struct figures *f)
+static void print_figures(const struct arguments *a, const struct figures *f)
 {
 	if (a->json) {
 		printf("{\"send_latency_s\": %.9g, \"write_bytes_per_s\": %.9g, "
@@ -251,68 +250,68 @@ static void print(const struct arguments *a, const struct figures *f)
 	printf("write bandwidth, %" PRIu64 " B  %10.3f MB/s\n", a->size, f->bandwidth / 1e6);
 }
 
-/* --- Ends */
+/* --- Both ends of the cable */
 
-static void listening(const char *port)
+static void print_listening(const char *port)
 {
 	printf("listening on %s\n", port);
 	fflush(stdout);
 }
 
-static int nobody_answers(const struct arguments *a)
+static int log_no_answer(const struct arguments *a)
 {
 	if (!ended)
-		log_line("%s: nobody answers within %d s; is there an urxe bench --listen%s?",
+		log_line("%s: no peer answers within %d s; does urxe bench --listen%s run there?",
 			 a->port, WAIT_S, a->bare ? " --bare" : "");
 	return STATUS_FAILED;
 }
 
-static int serve(struct station *s, const char *port)
+static int serve_station(struct station *s, const char *port)
 {
-	listening(port);
+	print_listening(port);
 	while (!ended)
 		station_turn(s);
 	return 0;
 }
 
-static int measure(struct station *s, const struct arguments *a)
+static int measure_station(struct station *s, const struct arguments *a)
 {
 	struct figures f;
 
-	if (!meet(s) && !ended)
-		return nobody_answers(a);
-	if (ended || !measure_latency(send_and_echo, s, a->seconds, &f.latency) ||
+	if (!connect_station(s) && !ended)
+		return log_no_answer(a);
+	if (ended || !measure_latency(exchange_send, s, a->seconds, &f.latency) ||
 	    !measure_bandwidth(s, (uint32_t)a->size, a->seconds, &f)) {
 		if (station_failed(s))
 			log_line("%s: the connection broke (completion status %" PRIu32 ")",
 				 a->port, station_failed(s));
 		return STATUS_FAILED;
 	}
-	print(a, &f);
+	print_figures(a, &f);
 	return 0;
 }
 
-static int with_engine(struct netdev *port, const struct arguments *a)
+static int run_with_engine(struct netdev *port, const struct arguments *a)
 {
 	struct station *s;
 	int rc = station_create(port, a->listen, &s);
 
 	if (rc) {
-		log_line("%s: no engine on it: %s", a->port, strerror(-rc));
+		log_line("%s: cannot create an engine: %s", a->port, strerror(-rc));
 		return STATUS_FAILED;
 	}
-	rc = a->listen ? serve(s, a->port) : measure(s, a);
+	rc = a->listen ? serve_station(s, a->port) : measure_station(s, a);
 	station_destroy(s);
 	return rc;
 }
 
 static int serve_bare(struct raw_latency *bare, const char *port)
 {
-	listening(port);
+	print_listening(port);
 	for (uint64_t now; !ended;) {
 		now = now_ns();
 		raw_latency_answer(bare, now);
-		if (endpoint_quiet(bare->heard, now))
+		if (endpoint_quiet(bare->last_rx, now))
 			endpoint_nap();
 	}
 	return 0;
@@ -322,8 +321,8 @@ static int measure_bare(struct raw_latency *bare, const struct arguments *a)
 {
 	double latency;
 
-	if (!measure_latency(question_and_answer, bare, a->seconds, &latency))
-		return nobody_answers(a);
+	if (!measure_latency(exchange_bare_frame, bare, a->seconds, &latency))
+		return log_no_answer(a);
 	if (a->json)
 		printf("{\"frame_latency_s\": %.9g, \"frame_size\": %d}\n", latency,
 		       RAW_LATENCY_LEN);
@@ -332,7 +331,7 @@ static int measure_bare(struct raw_latency *bare, const struct arguments *a)
 	return 0;
 }
 
-static int without_engine(struct netdev *port, const struct arguments *a)
+static int run_without_engine(struct netdev *port, const struct arguments *a)
 {
 	struct raw_latency bare;
 	int rc;
@@ -343,15 +342,15 @@ static int without_engine(struct netdev *port, const struct arguments *a)
 	return rc;
 }
 
-static void end(int number)
+static void on_signal(int number)
 {
 	(void)number;
 	ended = 1;
 }
 
-static void end_by_signals(void)
+static void set_up_signals(void)
 {
-	const struct sigaction action = {.sa_handler = end};
+	const struct sigaction action = {.sa_handler = on_signal};
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
@@ -364,12 +363,12 @@ int main(int argc, char **argv)
 	struct netdev *port;
 
 	standard_fds_fill();
-	if (!parse(argc, argv, &a))
+	if (!parse_arguments(argc, argv, &a))
 		return STATUS_USAGE;
 	if (port_open(a.port, &port, error)) {
 		log_line("%s", error);
 		return STATUS_FAILED;
 	}
-	end_by_signals();
-	return a.bare ? without_engine(port, &a) : with_engine(port, &a);
+	set_up_signals();
+	return a.bare ? run_without_engine(port, &a) : run_with_engine(port, &a);
 }

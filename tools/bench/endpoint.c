@@ -20,9 +20,9 @@ void endpoint_mac(const struct netdev *port, uint8_t mac[6])
 	memcpy(mac + 2, &number, sizeof(number));
 }
 
-bool endpoint_quiet(uint64_t heard, uint64_t now)
+bool endpoint_quiet(uint64_t last_rx, uint64_t now)
 {
-	return now - heard > AWAKE_NS;
+	return now - last_rx > AWAKE_NS;
 }
 
 void endpoint_nap(void)

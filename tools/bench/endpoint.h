@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What each end of a cable needs, with an engine or without. */
+/* MAC and idle sleep of an end of the cable, for station.c and raw_latency.c. */
 #ifndef URXE_BENCH_ENDPOINT_H
 #define URXE_BENCH_ENDPOINT_H
 
@@ -12,13 +12,15 @@ struct netdev;
 
 #define ENDPOINT_NAP_NS (20 * NS_PER_MS)
 
-/* The port's address. One without an address has a peer that asks for none: any local one. */
+/* The port's MAC, or a made one if the port has none. */
 void endpoint_mac(const struct netdev *port, uint8_t mac[6]);
-/* Whether nothing has come for 100 ms, so that one that listens may nap; times of now_ns(). */
-bool endpoint_quiet(uint64_t heard, uint64_t now);
 /*
- * Sleeps for ENDPOINT_NAP_NS. Not on the port's descriptor: who has taken that pays a system call
- * for each empty look at it.
+ * Did the last frame arrive more than 100 ms ago, so that a listener may sleep? Times of now_ns().
+ */
+bool endpoint_quiet(uint64_t last_rx, uint64_t now);
+/*
+ * Sleeps for ENDPOINT_NAP_NS. It does not wait for the port's descriptor, because a port whose
+ * descriptor is in use makes a system call for each empty poll.
  */
 void endpoint_nap(void);
 

@@ -11,28 +11,28 @@
 #define BURST 32
 
 /*
- * A frame: addresses, EtherType, mark, what it is, number, zeros. The EtherType is RoCEv1's: some
- * ports let nothing else in. The mark stands where a GRH has its IP version, and has another one
- * than 6, so that engines drop the frame.
+ * A frame: addresses, EtherType, mark, type, number, zeros. The EtherType is that of RoCEv1,
+ * because some ports receive no other one. The mark lies where a GRH has its IP version, which is
+ * not 6 there, so that engines drop the frame.
  */
 #define SOURCE 6
 #define TYPE   12
-#define WHAT   22
+#define KIND   22
 #define NUMBER 24
 
-enum what { QUESTION = 1, ANSWER };
+enum message_type { QUESTION = 1, ANSWER };
 
-static const uint8_t mark[WHAT - TYPE] = {0x89, 0x15, 'u', 'r', 'x', 'e', 'b', 'a', 'r', 'e'};
+static const uint8_t mark[KIND - TYPE] = {0x89, 0x15, 'u', 'r', 'x', 'e', 'b', 'a', 'r', 'e'};
 
 void raw_latency_init(struct raw_latency *b, struct netdev *port)
 {
-	*b = (struct raw_latency){.port = port, .heard = now_ns()};
+	*b = (struct raw_latency){.port = port, .last_rx = now_ns()};
 	endpoint_mac(port, b->mac);
 	memset(b->peer, 0xff, sizeof(b->peer));
 }
 
-static void transmit(struct raw_latency *b, uint64_t now, const uint8_t to[6], enum what what,
-		     const uint8_t number[4])
+static void send_message(struct raw_latency *b, uint64_t now, const uint8_t to[6],
+			 enum message_type type, const uint8_t number[4])
 {
 	uint8_t bytes[RAW_LATENCY_LEN] = {0};
 	const struct netdev_frame frame = {.data = bytes, .len = sizeof(bytes)};
@@ -40,15 +40,15 @@ static void transmit(struct raw_latency *b, uint64_t now, const uint8_t to[6], e
 	memcpy(bytes, to, 6);
 	memcpy(bytes + SOURCE, b->mac, 6);
 	memcpy(bytes + TYPE, mark, sizeof(mark));
-	bytes[WHAT] = (uint8_t)what;
+	bytes[KIND] = (uint8_t)type;
 	memcpy(bytes + NUMBER, number, 4);
-	netdev_tx(b->port, now, &frame, 1); /* what is not taken is asked for again */
+	netdev_tx(b->port, now, &frame, 1); /* a frame that the port does not take counts as lost */
 }
 
-static bool is(const struct netdev_frame *frame, enum what what)
+static bool is_message(const struct netdev_frame *frame, enum message_type type)
 {
 	return frame->len >= RAW_LATENCY_LEN && !memcmp(frame->data + TYPE, mark, sizeof(mark)) &&
-	       frame->data[WHAT] == what;
+	       frame->data[KIND] == type;
 }
 
 void raw_latency_ask(struct raw_latency *b, uint64_t now, bool again)
@@ -57,7 +57,7 @@ void raw_latency_ask(struct raw_latency *b, uint64_t now, bool again)
 
 	b->number += !again;
 	memcpy(number, &b->number, sizeof(number));
-	transmit(b, now, b->peer, QUESTION, number);
+	send_message(b, now, b->peer, QUESTION, number);
 }
 
 bool raw_latency_answered(struct raw_latency *b, uint64_t now)
@@ -69,8 +69,8 @@ bool raw_latency_answered(struct raw_latency *b, uint64_t now)
 	for (uint32_t i = 0; i < n; i++) {
 		const uint8_t *data = frames[i].data;
 
-		/* A bridge may bring another one's answer, too. */
-		if (!is(&frames[i], ANSWER) || memcmp(data, b->mac, sizeof(b->mac)) ||
+		/* A bridge may also deliver another station's answer. */
+		if (!is_message(&frames[i], ANSWER) || memcmp(data, b->mac, sizeof(b->mac)) ||
 		    memcmp(data + NUMBER, &b->number, sizeof(b->number)))
 			continue;
 		memcpy(b->peer, data + SOURCE, sizeof(b->peer));
@@ -85,9 +85,9 @@ void raw_latency_answer(struct raw_latency *b, uint64_t now)
 	uint32_t n = netdev_rx(b->port, now, frames, BURST);
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (!is(&frames[i], QUESTION))
+		if (!is_message(&frames[i], QUESTION))
 			continue;
-		b->heard = now;
-		transmit(b, now, frames[i].data + SOURCE, ANSWER, frames[i].data + NUMBER);
+		b->last_rx = now;
+		send_message(b, now, frames[i].data + SOURCE, ANSWER, frames[i].data + NUMBER);
 	}
 }

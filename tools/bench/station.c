@@ -21,11 +21,11 @@
 #define QPN_HELLO   0x101
 #define QPN_COUNT   2
 #define RECEIVES    64
-#define GREETINGS   16 /* receives for them */
-#define IPV6_SOURCE 8  /* in the 40 bytes in front of a datagram */
+#define GREETINGS   16 /* receive requests for greetings */
+#define IPV6_SOURCE 8  /* offset in the 40 bytes of GRH before a datagram */
 #define ALL         (STATION_MEMORY + GREETINGS * URXE_GRH_LEN)
 
-/* What a greeting or its answer said. */
+/* Content of a greeting or its answer. */
 struct greeting {
 	struct urxe_gid from;
 	uint32_t token;
@@ -37,37 +37,36 @@ struct station {
 	struct urxe_cq *cq;
 	struct urxe_mr *mr;
 	struct urxe_qp *hello, *qp;
-	uint8_t *memory; /* messages, then what greetings bring */
+	uint8_t *memory; /* messages, then received greetings */
 	bool listens;
 	bool connected;
 	struct urxe_gid peer;
-	uint32_t token; /* of the connection, or of the greeting that is to make one */
+	uint32_t token; /* of the connection or of the last greeting */
 	uint64_t posted, completed, received;
 	uint32_t failed;
-	/* What completions leave to do: they must not call the engine. */
+	/* Work that on_complete leaves to answer_messages, because it must not call the engine. */
 	uint32_t echoes[RECEIVES]; /* lengths */
 	uint32_t n_echoes, taken;
 	struct greeting greetings[GREETINGS];
-	uint64_t greeted[GREETINGS]; /* the receives that they took */
+	uint64_t greeting_recvs[GREETINGS]; /* wr_id of the receive request of each greeting */
 	uint32_t n_greetings;
-	/* Frames that the port has not taken yet. */
+	/* Frames that the port has not accepted yet. */
 	struct urxe_frame frames[BURST];
 	uint32_t next, n_frames;
 	uint8_t room[BURST][FRAME_ROOM];
-	uint64_t heard; /* when the last frame came */
+	uint64_t last_rx; /* time of the last received frame */
 };
 
 /* --- Addresses */
 
 /*
- * A prefix of its own, fd00::/8 with "urxe". It is of GIDs alone: packets are RoCEv1's, since what
- * is an IP packet goes from a packet socket on to the kernel's IP stack, too, which has no route to
- * such an address and tells the sender so, packet by packet.
+ * The prefix of the GIDs: fd00::/8 with "urxe". Packets are RoCEv1: with a packet socket as the
+ * port, the kernel's IP stack would see RoCEv2 packets too, and answer each with an ICMP error.
  */
 static const uint8_t prefix[8] = {0xfd, 'u', 'r', 'x', 'e'};
 
-/* Behind it the MAC as EUI-64 (RFC 4291, appendix A). */
-static struct urxe_gid gid_of(const uint8_t mac[6])
+/* The prefix, then the MAC as EUI-64 (RFC 4291, appendix A). */
+static struct urxe_gid make_gid(const uint8_t mac[6])
 {
 	struct urxe_gid gid;
 	uint8_t *id = gid.raw + sizeof(prefix);
@@ -81,7 +80,7 @@ static struct urxe_gid gid_of(const uint8_t mac[6])
 	return gid;
 }
 
-static void mac_of(const struct urxe_gid *gid, uint8_t mac[6])
+static void get_mac(const struct urxe_gid *gid, uint8_t mac[6])
 {
 	const uint8_t *id = gid->raw + sizeof(prefix);
 
@@ -95,34 +94,34 @@ static bool is_station(const struct urxe_gid *gid)
 	uint8_t mac[6];
 	struct urxe_gid made;
 
-	mac_of(gid, mac);
-	made = gid_of(mac);
+	get_mac(gid, mac);
+	made = make_gid(mac);
 	return !memcmp(gid, &made, sizeof(made));
 }
 
-static struct urxe_path path_to(const struct urxe_gid *gid)
+static struct urxe_path make_path(const struct urxe_gid *gid)
 {
 	struct urxe_path path = {.dgid = *gid, .hop_limit = 1};
 
-	mac_of(gid, path.dmac);
+	get_mac(gid, path.dmac);
 	return path;
 }
 
 /* ff02::1 */
-static struct urxe_path path_to_all(void)
+static struct urxe_path make_path_to_all(void)
 {
 	return (struct urxe_path){
 		.dgid.raw = {0xff, 2, [15] = 1}, .dmac = {0x33, 0x33, 0, 0, 0, 1}, .hop_limit = 1};
 }
 
-/* --- What the engine calls */
+/* --- Callbacks of the engine */
 
-static void take_greeting(struct station *s, const struct urxe_wc *wc)
+static void store_greeting(struct station *s, const struct urxe_wc *wc)
 {
 	uint32_t i = s->n_greetings;
 
-	/* Never more than there are receives. */
-	s->greeted[i] = wc->wr_id;
+	/* At most GREETINGS, the number of receive requests. */
+	s->greeting_recvs[i] = wc->wr_id;
 	s->greetings[i].token = wc->imm;
 	memcpy(&s->greetings[i].from,
 	       s->memory + STATION_MEMORY + wc->wr_id * URXE_GRH_LEN + IPV6_SOURCE,
@@ -136,7 +135,7 @@ static bool on_complete(void *cq_ctx, const struct urxe_wc *wc)
 
 	if (wc->qpn == QPN_HELLO) {
 		if (!wc->status && wc->opcode == URXE_WC_RECV)
-			take_greeting(s, wc);
+			store_greeting(s, wc);
 	} else if (wc->status) {
 		if (wc->status != URXE_WC_WR_FLUSH_ERR)
 			s->failed = wc->status;
@@ -156,10 +155,10 @@ static void on_comp_event(void *cq_ctx)
 
 static void on_refill(void *rq_ctx)
 {
-	(void)rq_ctx; /* receives are posted as they are used up */
+	(void)rq_ctx; /* answer_messages posts receive requests */
 }
 
-/* What a connection dies of is in its completions. */
+/* Completions report the errors of a connection. */
 static void on_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
 {
 	(void)dev_ctx, (void)event, (void)obj_ctx;
@@ -172,9 +171,9 @@ static const struct urxe_ops ops = {
 	.async_event = on_async_event,
 };
 
-/* --- Life */
+/* --- Creation and destruction */
 
-static int make_device(struct station *s)
+static int create_device(struct station *s)
 {
 	uint32_t mtu = netdev_mtu(s->port);
 	struct urxe_dev_attr attr = {.ctx = s,
@@ -189,11 +188,11 @@ static int make_device(struct station *s)
 	rc = urxe_dev_create(&attr, &s->dev);
 	if (rc)
 		return rc;
-	gid = gid_of(attr.mac);
+	gid = make_gid(attr.mac);
 	return urxe_gid_set(s->dev, 0, &gid, true);
 }
 
-static int make_objects(struct station *s)
+static int create_objects(struct station *s)
 {
 	const struct urxe_extent extent = {s->memory, ALL};
 	const struct urxe_mr_attr mr = {.pd = PD,
@@ -225,7 +224,7 @@ static int make_objects(struct station *s)
 	return rc ? rc : urxe_qp_create(s->dev, &init, &s->qp);
 }
 
-static int post_greeting(struct station *s, uint64_t i)
+static int post_greeting_recv(struct station *s, uint64_t i)
 {
 	const struct urxe_seg seg = {STATION_MEMORY + i * URXE_GRH_LEN, URXE_GRH_LEN, KEY};
 	const struct urxe_recv_wr wr = {.wr_id = i, .n_segs = 1, .segs = &seg};
@@ -235,7 +234,7 @@ static int post_greeting(struct station *s, uint64_t i)
 
 static int start_hello(struct station *s)
 {
-	const struct urxe_path all = path_to_all();
+	const struct urxe_path all = make_path_to_all();
 	struct urxe_qp_attr attr = {.state = URXE_QPS_INIT, .port = 1, .qkey = QKEY};
 	int rc = urxe_qp_modify(s->hello, 0, &attr,
 				URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_QKEY);
@@ -247,7 +246,7 @@ static int start_hello(struct station *s)
 	if (!rc)
 		rc = urxe_qp_modify(s->hello, 0, &attr, URXE_QP_STATE | URXE_QP_SQ_PSN);
 	for (uint64_t i = 0; i < GREETINGS && !rc; i++)
-		rc = post_greeting(s, i);
+		rc = post_greeting_recv(s, i);
 	return rc || !s->listens ? rc : urxe_mcast_attach(s->hello, &all.dgid);
 }
 
@@ -262,12 +261,12 @@ int station_create(struct netdev *port, bool listens, struct station **station)
 	}
 	s->port = port;
 	s->listens = listens;
-	s->heard = now_ns();
+	s->last_rx = now_ns();
 	s->memory = calloc(1, ALL);
 	if (s->memory)
-		rc = make_device(s);
+		rc = create_device(s);
 	if (!rc)
-		rc = make_objects(s);
+		rc = create_objects(s);
 	if (!rc)
 		rc = start_hello(s);
 	if (rc)
@@ -288,7 +287,7 @@ void station_destroy(struct station *s)
 
 /* --- Connections */
 
-static int post_receive(struct station *s)
+static int post_recv(struct station *s)
 {
 	const struct urxe_seg seg = {0, STATION_MEMORY, KEY};
 	const struct urxe_recv_wr wr = {.n_segs = 1, .segs = &seg};
@@ -296,13 +295,13 @@ static int post_receive(struct station *s)
 	return urxe_post_recv(urxe_qp_rq(s->qp), &wr);
 }
 
-static int modify(struct station *s, struct urxe_qp_attr *attr, uint8_t state, uint32_t mask)
+static int modify_qp(struct station *s, struct urxe_qp_attr *attr, uint8_t state, uint32_t mask)
 {
 	attr->state = state;
 	return urxe_qp_modify(s->qp, now_ns(), attr, URXE_QP_STATE | mask);
 }
 
-static uint8_t path_mtu(const struct station *s)
+static uint8_t get_path_mtu(const struct station *s)
 {
 	uint32_t mtu = netdev_mtu(s->port), bytes = urxe_max_path_mtu(mtu < MTU ? mtu : MTU);
 	uint8_t value = URXE_MTU_256;
@@ -316,39 +315,39 @@ static int connect_to(struct station *s, const struct greeting *greeting)
 {
 	struct urxe_qp_attr attr = {.port = 1,
 				    .access = URXE_ACCESS_REMOTE_WRITE,
-				    .path = path_to(&greeting->from),
-				    .path_mtu = path_mtu(s),
+				    .path = make_path(&greeting->from),
+				    .path_mtu = get_path_mtu(s),
 				    .dest_qpn = QPN,
 				    .min_rnr_timer = 12,
 				    .timeout = 18,
 				    .retry_cnt = 7,
 				    .rnr_retry = 7};
-	int rc = modify(s, &attr, URXE_QPS_RESET, 0);
+	int rc = modify_qp(s, &attr, URXE_QPS_RESET, 0);
 
 	s->connected = false;
 	s->n_echoes = 0;
 	s->posted = s->completed;
 	if (!rc)
-		rc = modify(s, &attr, URXE_QPS_INIT,
-			    URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS);
+		rc = modify_qp(s, &attr, URXE_QPS_INIT,
+			       URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS);
 	for (int i = 0; i < RECEIVES && !rc; i++)
-		rc = post_receive(s);
+		rc = post_recv(s);
 	if (!rc)
-		rc = modify(s, &attr, URXE_QPS_RTR,
-			    URXE_QP_AV | URXE_QP_PATH_MTU | URXE_QP_DEST_QPN | URXE_QP_RQ_PSN |
-				    URXE_QP_MAX_DEST_RD_ATOMIC | URXE_QP_MIN_RNR_TIMER);
+		rc = modify_qp(s, &attr, URXE_QPS_RTR,
+			       URXE_QP_AV | URXE_QP_PATH_MTU | URXE_QP_DEST_QPN | URXE_QP_RQ_PSN |
+				       URXE_QP_MAX_DEST_RD_ATOMIC | URXE_QP_MIN_RNR_TIMER);
 	if (!rc)
-		rc = modify(s, &attr, URXE_QPS_RTS,
-			    URXE_QP_TIMEOUT | URXE_QP_RETRY_CNT | URXE_QP_RNR_RETRY |
-				    URXE_QP_SQ_PSN | URXE_QP_MAX_QP_RD_ATOMIC);
+		rc = modify_qp(s, &attr, URXE_QPS_RTS,
+			       URXE_QP_TIMEOUT | URXE_QP_RETRY_CNT | URXE_QP_RNR_RETRY |
+				       URXE_QP_SQ_PSN | URXE_QP_MAX_QP_RD_ATOMIC);
 	s->connected = !rc;
 	s->peer = greeting->from;
 	s->token = greeting->token;
 	return rc;
 }
 
-/* What is lost is greeted again. */
-static void say(struct station *s, const struct urxe_path *path, uint32_t qpn)
+/* A failed post counts as lost: the peer repeats its greeting. */
+static void send_greeting(struct station *s, const struct urxe_path *path, uint32_t qpn)
 {
 	const struct urxe_send_wr wr = {.opcode = URXE_WR_SEND_IMM,
 					.imm = s->token,
@@ -361,14 +360,14 @@ static void say(struct station *s, const struct urxe_path *path, uint32_t qpn)
 
 void station_greet(struct station *s)
 {
-	const struct urxe_path all = path_to_all();
+	const struct urxe_path all = make_path_to_all();
 
-	/* 0 is no token. */
+	/* 0 means no token. */
 	s->token = (uint32_t)now_ns() | 1;
-	say(s, &all, URXE_QPN_MULTICAST);
+	send_greeting(s, &all, URXE_QPN_MULTICAST);
 }
 
-static void greeted(struct station *s, const struct greeting *greeting)
+static void handle_greeting(struct station *s, const struct greeting *greeting)
 {
 	bool again =
 		s->token == greeting->token && !memcmp(&s->peer, &greeting->from, sizeof(s->peer));
@@ -382,8 +381,8 @@ static void greeted(struct station *s, const struct greeting *greeting)
 		return;
 	}
 	if ((again && s->connected) || !connect_to(s, greeting)) {
-		path = path_to(&greeting->from);
-		say(s, &path, QPN_HELLO);
+		path = make_path(&greeting->from);
+		send_greeting(s, &path, QPN_HELLO);
 	}
 }
 
@@ -399,7 +398,7 @@ uint32_t station_failed(const struct station *s)
 
 /* --- Messages */
 
-static int post(struct station *s, uint32_t opcode, uint32_t length)
+static int post_request(struct station *s, uint32_t opcode, uint32_t length)
 {
 	const struct urxe_seg seg = {0, length, KEY};
 	const struct urxe_send_wr wr = {.opcode = opcode, .n_segs = 1, .segs = &seg, .rkey = KEY};
@@ -412,12 +411,12 @@ static int post(struct station *s, uint32_t opcode, uint32_t length)
 
 int station_send(struct station *s, uint32_t length)
 {
-	return post(s, URXE_WR_SEND, length);
+	return post_request(s, URXE_WR_SEND, length);
 }
 
 int station_write(struct station *s, uint32_t length)
 {
-	return post(s, URXE_WR_RDMA_WRITE, length);
+	return post_request(s, URXE_WR_RDMA_WRITE, length);
 }
 
 uint64_t station_completed(const struct station *s)
@@ -435,9 +434,9 @@ uint64_t station_received(const struct station *s)
 	return s->received;
 }
 
-/* --- Turns */
+/* --- Frames */
 
-static void receive(struct station *s, uint64_t now)
+static void receive_frames(struct station *s, uint64_t now)
 {
 	struct netdev_frame frames[BURST];
 	struct urxe_frame in[BURST];
@@ -448,11 +447,11 @@ static void receive(struct station *s, uint64_t now)
 					    .len = frames[i].len};
 	urxe_input(s->dev, now, in, n);
 	if (n)
-		s->heard = now;
+		s->last_rx = now;
 }
 
-/* True: the port has taken all that there was. */
-static bool pass_on(struct station *s, uint64_t now)
+/* True: the port has accepted all frames. */
+static bool send_pending_frames(struct station *s, uint64_t now)
 {
 	struct netdev_frame frames[BURST];
 	uint32_t n = s->n_frames - s->next;
@@ -465,9 +464,9 @@ static bool pass_on(struct station *s, uint64_t now)
 	return s->next == s->n_frames;
 }
 
-static void transmit(struct station *s, uint64_t now)
+static void send_frames(struct station *s, uint64_t now)
 {
-	while (pass_on(s, now) && urxe_next_deadline(s->dev) <= now) {
+	while (send_pending_frames(s, now) && urxe_next_deadline(s->dev) <= now) {
 		for (uint32_t i = 0; i < BURST; i++)
 			s->frames[i] = (struct urxe_frame){.data = s->room[i], .room = FRAME_ROOM};
 		s->next = 0;
@@ -477,15 +476,15 @@ static void transmit(struct station *s, uint64_t now)
 	}
 }
 
-static void answer(struct station *s)
+static void answer_messages(struct station *s)
 {
 	for (uint32_t i = 0; i < s->n_greetings; i++) {
-		greeted(s, &s->greetings[i]);
-		post_greeting(s, s->greeted[i]);
+		handle_greeting(s, &s->greetings[i]);
+		post_greeting_recv(s, s->greeting_recvs[i]);
 	}
 	s->n_greetings = 0;
 	for (uint32_t i = 0; i < s->n_echoes; i++) {
-		post_receive(s);
+		post_recv(s);
 		if (s->listens)
 			station_send(s, s->echoes[i]);
 	}
@@ -496,10 +495,10 @@ void station_turn(struct station *s)
 {
 	uint64_t now = now_ns();
 
-	receive(s, now);
-	answer(s);
-	transmit(s, now);
-	if (s->listens && endpoint_quiet(s->heard, now) &&
+	receive_frames(s, now);
+	answer_messages(s);
+	send_frames(s, now);
+	if (s->listens && endpoint_quiet(s->last_rx, now) &&
 	    urxe_next_deadline(s->dev) > now + ENDPOINT_NAP_NS)
 		endpoint_nap();
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A host that is no more than a RoCE engine and a frame port, in one thread, without daemon and NIC
- * in between.
+ * A RoCE engine on a frame port, in one thread, without daemon and vNIC. bench.c measures it.
  *
- * Two stations on one link find each other by themselves: a station's address is made of its MAC,
- * its queue pairs' numbers and its key are the same everywhere. The one that connects sends a
- * datagram to all nodes of the link, whose immediate data is a token; the one that listens connects
- * its queue pair to the sender and answers with the token.
+ * Two stations on one link need no configuration: a station's GID is made from its MAC, and all
+ * stations use the same QPNs and key. The connecting station sends a datagram to all nodes of the
+ * link (the greeting), whose immediate data is a token. The listening station connects its queue
+ * pair to the sender and answers with the token.
  */
 #ifndef URXE_BENCH_STATION_H
 #define URXE_BENCH_STATION_H
@@ -16,25 +15,25 @@
 
 struct netdev;
 
-#define STATION_MEMORY (8u << 20) /* bytes of a message at most, and of what peers may write */
+#define STATION_MEMORY (8u << 20) /* bytes: maximum message, and memory for the peer's WRITEs */
 #define STATION_SENDS  128        /* requests that may be outstanding */
 
 struct station;
 
-/* Takes the port over, also on error. 0 or a negative errno value. */
+/* The station closes the port, also on error. Returns 0 or a negative errno value. */
 int station_create(struct netdev *port, bool listens, struct station **station);
-/* Closes the port, too. */
+/* Closes the port too. */
 void station_destroy(struct station *station);
 
 /*
- * Takes frames in and gives frames out, once. One that listens echoes each SEND with one of its
- * length, and sleeps for 20 ms at a time where nothing has come for 100.
+ * Receives and sends a burst of frames. A listening station answers each SEND with a SEND of the
+ * same length, and sleeps for 20 ms if no frame has arrived for 100 ms.
  */
 void station_turn(struct station *station);
 
-/* Sends a greeting; a later one of the same station is another connection. */
+/* Sends a greeting. Each greeting begins a new connection. */
 void station_greet(struct station *station);
-/* That it was answered, and the connection stands. */
+/* True: the greeting was answered, and the QP is connected. */
 bool station_connected(const struct station *station);
 /* enum urxe_wc_status of a request that failed; 0 = none did. */
 uint32_t station_failed(const struct station *station);
@@ -42,8 +41,7 @@ uint32_t station_failed(const struct station *station);
 /* Posts a request of `length` bytes: a SEND, or a WRITE to the start of the peer's memory. */
 int station_send(struct station *station, uint32_t length);
 int station_write(struct station *station, uint32_t length);
-/* Requests that have completed so far, those that have not, and SENDs of the peer that have come.
- */
+/* Numbers of completed requests, of outstanding requests, and of SENDs received from the peer. */
 uint64_t station_completed(const struct station *station);
 uint64_t station_outstanding(const struct station *station);
 uint64_t station_received(const struct station *station);

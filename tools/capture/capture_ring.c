@@ -10,18 +10,18 @@
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
-static uint8_t *at(struct capture_ring *ring, uint64_t position)
+static uint8_t *ring_at(struct capture_ring *ring, uint64_t position)
 {
 	return (uint8_t *)ring + CAPTURE_RING_START + position % CAPTURE_RING_BYTES;
 }
 
-/* Bytes up to the end of the memory. */
-static uint32_t to_end(uint64_t position)
+/* Bytes from a position to the end of the ring's memory. */
+static uint32_t bytes_to_end(uint64_t position)
 {
 	return CAPTURE_RING_BYTES - (uint32_t)(position % CAPTURE_RING_BYTES);
 }
 
-static int map(int fd, struct capture_ring **ring)
+static int map_ring(int fd, struct capture_ring **ring)
 {
 	void *p = mmap(NULL, CAPTURE_RING_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -40,10 +40,10 @@ int capture_writer_open(struct capture_writer *w)
 	*w = (struct capture_writer){0};
 	if (fd < 0)
 		return -errno;
-	/* Who could make it shorter could kill us: what lies behind the end is SIGBUS. */
+	/* Sealed: if the reader shrank the memory, an access behind its end would raise SIGBUS. */
 	rc = ftruncate(fd, CAPTURE_RING_SIZE) || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL)
 		     ? -errno
-		     : map(fd, &w->ring);
+		     : map_ring(fd, &w->ring);
 	if (!rc)
 		return fd;
 	close(fd);
@@ -55,14 +55,14 @@ void capture_writer_close(struct capture_writer *w)
 	munmap(w->ring, CAPTURE_RING_SIZE);
 }
 
-static bool lose(struct capture_writer *w)
+static bool count_lost_frame(struct capture_writer *w)
 {
 	atomic_store_explicit(&w->ring->lost, ++w->lost, memory_order_relaxed);
 	return false;
 }
 
-/* Bytes that may be written now; 0 where the reader is not where it can be. */
-static uint64_t room(struct capture_writer *w)
+/* Returns 0 for good if the reader's position is impossible. */
+static uint64_t get_free_bytes(struct capture_writer *w)
 {
 	uint64_t tail = atomic_load_explicit(&w->ring->tail, memory_order_acquire);
 	uint64_t used = w->head - tail;
@@ -72,27 +72,27 @@ static uint64_t room(struct capture_writer *w)
 	return w->broken ? 0 : CAPTURE_RING_BYTES - used;
 }
 
-static void fill_up(struct capture_writer *w, uint32_t size)
+static void write_padding(struct capture_writer *w, uint32_t size)
 {
 	const struct capture_record pad = {.size = size, .len = CAPTURE_PAD};
 
-	memcpy(at(w->ring, w->head), &pad, CAPTURE_PAD_LEN);
+	memcpy(ring_at(w->ring, w->head), &pad, CAPTURE_PAD_LEN);
 	w->head += size;
 }
 
 bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 			const uint8_t *frame)
 {
-	uint32_t end = to_end(w->head), skip;
+	uint32_t end = bytes_to_end(w->head), skip;
 	uint8_t *place;
 
 	record->size = (uint32_t)((sizeof(*record) + record->len + 7) & ~7ul);
 	skip = end < record->size ? end : 0;
-	if (room(w) < (uint64_t)skip + record->size)
-		return lose(w);
+	if (get_free_bytes(w) < (uint64_t)skip + record->size)
+		return count_lost_frame(w);
 	if (skip)
-		fill_up(w, skip);
-	place = at(w->ring, w->head);
+		write_padding(w, skip);
+	place = ring_at(w->ring, w->head);
 	memcpy(place, record, sizeof(*record));
 	memcpy(place + sizeof(*record), frame, record->len);
 	w->head += record->size;
@@ -111,7 +111,7 @@ int capture_reader_open(struct capture_reader *r, int fd)
 	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) ||
 	    st.st_size != CAPTURE_RING_SIZE)
 		return -EPROTO;
-	return map(fd, &r->ring);
+	return map_ring(fd, &r->ring);
 }
 
 void capture_reader_close(struct capture_reader *r)
@@ -119,7 +119,7 @@ void capture_reader_close(struct capture_reader *r)
 	munmap(r->ring, CAPTURE_RING_SIZE);
 }
 
-static bool size_ok(const struct capture_record *record, uint64_t left)
+static bool is_valid_size(const struct capture_record *record, uint64_t left)
 {
 	if (record->size < CAPTURE_PAD_LEN || record->size % 8 || record->size > left)
 		return false;
@@ -127,15 +127,15 @@ static bool size_ok(const struct capture_record *record, uint64_t left)
 	       (record->size >= sizeof(*record) && record->len <= record->size - sizeof(*record));
 }
 
-/* The record at the tail, NULL where there is none; false where there can be no such. */
-static bool look(const struct capture_reader *r, const struct capture_record **record)
+/* Sets *record to the record at the tail, or to NULL; false: the record is invalid. */
+static bool peek_record(const struct capture_reader *r, const struct capture_record **record)
 {
 	uint64_t left = atomic_load_explicit(&r->ring->head, memory_order_acquire) - r->tail;
 
-	*record = left ? (const struct capture_record *)(void *)at(r->ring, r->tail) : NULL;
-	if (left > to_end(r->tail))
-		left = to_end(r->tail);
-	return !left || (left >= CAPTURE_PAD_LEN && size_ok(*record, left));
+	*record = left ? (const struct capture_record *)(void *)ring_at(r->ring, r->tail) : NULL;
+	if (left > bytes_to_end(r->tail))
+		left = bytes_to_end(r->tail);
+	return !left || (left >= CAPTURE_PAD_LEN && is_valid_size(*record, left));
 }
 
 int capture_reader_next(struct capture_reader *r, const struct capture_record **record,
@@ -143,7 +143,7 @@ int capture_reader_next(struct capture_reader *r, const struct capture_record **
 {
 	atomic_store_explicit(&r->ring->tail, r->tail, memory_order_release);
 	do {
-		if (!look(r, record))
+		if (!peek_record(r, record))
 			return -EPROTO;
 		if (!*record)
 			return 0;

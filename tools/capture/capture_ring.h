@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Frames on their way from the daemon to who captures them: a ring in memory that
- * both map.
+ * A ring in shared memory through which the daemon (capture_tap.c) gives captured frames to urxe
+ * capture (cmd_capture.c). Integers are in host byte order.
  *
- * The writer never waits: a frame that finds no room is counted as lost. It trusts
- * nothing that the reader can write, which is all of the memory, since it reads nothing
- * of it back but how far the reader says to be. Integers are in host byte order.
+ * The writer never waits: a frame without room is counted as lost. The reader can write to all of
+ * the memory, so the writer reads only the reader's position from it, and checks that.
  */
 #ifndef URXE_CAPTURE_CAPTURE_RING_H
 #define URXE_CAPTURE_CAPTURE_RING_H
@@ -19,30 +18,29 @@
 #define CAPTURE_RING_BYTES (4u << 20) /* of records; a power of 2 */
 #define CAPTURE_REASON     32         /* with its NUL */
 
-/* Records do not go round the end of the memory: one without a frame fills it up. */
+/* A record never wraps around the end of the ring: a record without a frame pads the ring. */
 #define CAPTURE_PAD     UINT32_MAX
-#define CAPTURE_PAD_LEN 8 /* bytes of it that are there at least */
+#define CAPTURE_PAD_LEN 8 /* minimum length of such a record in bytes */
 
-/* What is known of a frame; its bytes stand behind it. */
+/* The header of a frame's record; the frame follows. */
 struct capture_record {
-	uint32_t size; /* of this record with its frame and padding, bytes, a multiple of 8 */
-	uint32_t len;  /* of the frame, bytes; CAPTURE_PAD: there is none, nor what follows here */
-	uint64_t time; /* ns since 1970 */
-	uint32_t port; /* its number */
+	uint32_t size;     /* bytes of the record with frame and padding, a multiple of 8 */
+	uint32_t len;      /* bytes of the frame; CAPTURE_PAD: no frame, and no further members */
+	uint64_t time;     /* ns since 1970 */
+	uint32_t port;     /* the port's number */
 	uint8_t direction; /* enum switch_direction */
 	uint8_t reserved[3];
-	char name[SWITCH_PORT_NAME]; /* the port's */
-	char reason[CAPTURE_REASON]; /* why the frame was dropped; "" = it was not */
+	char name[SWITCH_PORT_NAME]; /* the port's name */
+	char reason[CAPTURE_REASON]; /* name of the drop reason; "" = not dropped */
 };
 
-/* At the start of the memory; records begin a page behind. All counts are in bytes, free-running.
- */
+/* At the start of the memory; records begin at CAPTURE_RING_START. Positions are free-running. */
 struct capture_ring {
-	_Atomic uint64_t head; /* written so far */
-	_Atomic uint64_t lost; /* frames */
+	_Atomic uint64_t head; /* bytes written */
+	_Atomic uint64_t lost; /* frames without room */
 	uint8_t padding[48];
-	_Atomic uint64_t tail;    /* read so far: the reader's */
-	_Atomic uint32_t waiting; /* the reader sleeps, and wants to be woken: 1 */
+	_Atomic uint64_t tail;    /* bytes read; written by the reader */
+	_Atomic uint32_t waiting; /* 1 = the reader sleeps and must be woken */
 };
 
 #define CAPTURE_RING_START 4096
@@ -54,19 +52,20 @@ struct capture_writer {
 	struct capture_ring *ring;
 	uint64_t head;
 	uint64_t lost;
-	bool broken; /* the reader says what cannot be: nothing is written any more */
+	bool broken; /* the reader's position was impossible: nothing is written any more */
 };
 
 /* Returns the memory's descriptor, or a negative errno value. */
 int capture_writer_open(struct capture_writer *w);
 void capture_writer_close(struct capture_writer *w);
 /*
- * Adds a frame; record has all but size. True: the reader sleeps, and is to be woken.
+ * Adds a frame; the caller has set all members of record but size. True: the caller must wake the
+ * reader.
  */
 bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 			const uint8_t *frame);
 
-/* --- The reader's end, who trusts the writer to be a daemon, and checks sizes all the same. */
+/* --- The reader's end. It trusts the daemon, but checks sizes. */
 
 struct capture_reader {
 	struct capture_ring *ring;
@@ -76,14 +75,14 @@ struct capture_reader {
 int capture_reader_open(struct capture_reader *r, int fd);
 void capture_reader_close(struct capture_reader *r);
 /*
- * The next frame, valid until the next call: 1; 0: there is none; -EPROTO: the ring is
- * broken. Gives back the one before.
+ * Returns 1 with the next frame, which is valid until the next call; 0: no frame is pending;
+ * -EPROTO: the ring is corrupt. Frees the room of the frame before.
  */
 int capture_reader_next(struct capture_reader *r, const struct capture_record **record,
 			const uint8_t **frame);
-/* Says that the reader is about to sleep. False: something has come meanwhile. */
+/* Announces that the reader will sleep. False: a frame has arrived meanwhile. */
 bool capture_reader_wait(struct capture_reader *r);
-/* Where what is written so far ends; the reader is at r->tail. */
+/* The position behind the newest record; the reader's position is r->tail. */
 uint64_t capture_reader_head(const struct capture_reader *r);
 uint64_t capture_reader_lost(const struct capture_reader *r);
 

@@ -7,7 +7,7 @@
 
 #define FRAME_MAX 65600
 
-static bool is_right(const uint8_t *frame, uint32_t len)
+static bool has_right_icrc(const uint8_t *frame, uint32_t len)
 {
 	struct urxe_packet p;
 
@@ -15,8 +15,9 @@ static bool is_right(const uint8_t *frame, uint32_t len)
 	return p.icrc && urxe_packet_icrc_ok(&p);
 }
 
-/* Tries the frame with another byte or two in one place, and puts them back. */
-static bool right_with(uint8_t *frame, uint32_t len, uint32_t at, uint16_t value, uint32_t size)
+/* Is the ICRC right if the field of `size` bytes at `at` has that value? Restores the frame. */
+static bool has_right_icrc_with(uint8_t *frame, uint32_t len, uint32_t at, uint16_t value,
+				uint32_t size)
 {
 	uint8_t was[2], now[2];
 	bool right;
@@ -24,7 +25,7 @@ static bool right_with(uint8_t *frame, uint32_t len, uint32_t at, uint16_t value
 	ether_put16(now, value);
 	memcpy(was, frame + at, size);
 	memcpy(frame + at, now + 2 - size, size);
-	right = is_right(frame, len);
+	right = has_right_icrc(frame, len);
 	memcpy(frame + at, was, size);
 	return right;
 }
@@ -44,12 +45,13 @@ bool corrupt_header_hides_roce(const uint8_t *frame, uint32_t len)
 		l3 += ETHER_VLAN_LEN;
 	}
 	if (ethertype == ETHERTYPE_ID_IPV4)
-		return right_with(copy, len, l3, 0x45, 1) || right_with(copy, len, l3 + 6, 0, 2) ||
-		       right_with(copy, len, l3 + 6, 0x4000, 2) ||
-		       right_with(copy, len, l3 + 9, PROTO_UDP, 1) ||
-		       right_with(copy, len, l3 + IPV4_HDR_LEN + 2, URXE_UDP_PORT, 2);
+		return has_right_icrc_with(copy, len, l3, 0x45, 1) ||
+		       has_right_icrc_with(copy, len, l3 + 6, 0, 2) ||
+		       has_right_icrc_with(copy, len, l3 + 6, 0x4000, 2) ||
+		       has_right_icrc_with(copy, len, l3 + 9, PROTO_UDP, 1) ||
+		       has_right_icrc_with(copy, len, l3 + IPV4_HDR_LEN + 2, URXE_UDP_PORT, 2);
 	if (ethertype == ETHERTYPE_ID_IPV6 && len >= l3 + IPV6_HDR_LEN + UDP_HDR_LEN)
-		return right_with(copy, len, l3 + 6, PROTO_UDP, 1) ||
-		       right_with(copy, len, l3 + IPV6_HDR_LEN + 2, URXE_UDP_PORT, 2);
+		return has_right_icrc_with(copy, len, l3 + 6, PROTO_UDP, 1) ||
+		       has_right_icrc_with(copy, len, l3 + IPV6_HDR_LEN + 2, URXE_UDP_PORT, 2);
 	return false;
 }

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * Whether a frame that is not RoCE is a RoCEv2 packet whose IP version, protocol or UDP port
- * was damaged. The ICRC covers these, but they are what a RoCE packet is known by:
- * it is one if its ICRC is right once that field says what a RoCEv2 packet's does.
+ * Is a frame that does not parse as RoCE a RoCEv2 packet with a corrupt IP version, fragment field,
+ * protocol or UDP port? True if the ICRC, which covers these fields, is right after one of them is
+ * set to its value in RoCEv2 packets. cmd_replay.c calls this.
  */
 bool corrupt_header_hides_roce(const uint8_t *frame, uint32_t len);
 

@@ -9,9 +9,9 @@
 #include <rxe/psn.h>
 
 #define BUCKETS 4096
-/* A PSN this far from the expected one begins a new run: windows are far smaller. */
+/* A start packet at least this far from the expected PSN begins anew: windows are far smaller. */
 #define RESTART_PSNS 0x10000
-/* How often a flow without its other direction looks for it. */
+/* Packets after which a flow without a peer stops searching for it. */
 #define MATCH_TRIES 64
 
 struct entry {
@@ -54,7 +54,7 @@ static int add_hole(struct flow_track *t, uint32_t first, uint32_t count)
 	return 0;
 }
 
-/* Takes [from, from + n), which lies inside hole i, out of it. */
+/* Removes [from, from + n) from hole i, which contains it. */
 static int cut_hole(struct flow_track *t, uint32_t i, uint32_t from, uint32_t n)
 {
 	struct flow_hole *hole = &t->holes[i];
@@ -73,8 +73,8 @@ static int cut_hole(struct flow_track *t, uint32_t i, uint32_t from, uint32_t n)
 	return after ? add_hole(t, urxe_psn_add(from, n), after) : 0;
 }
 
-/* A packet from before the expected PSN: does it fill a hole, or was it seen already? */
-static int revisit(struct flow_track *t, uint32_t psn, uint32_t count)
+/* Counts a packet before the expected PSN as late if it fills a hole, else as a duplicate. */
+static int count_late_or_duplicate(struct flow_track *t, uint32_t psn, uint32_t count)
 {
 	uint32_t i, into, n;
 
@@ -93,15 +93,15 @@ static int revisit(struct flow_track *t, uint32_t psn, uint32_t count)
 	return 0;
 }
 
-static void restart(struct flow_track *t, uint32_t psn)
+static void restart_track(struct flow_track *t, uint32_t psn)
 {
 	t->restarts++;
 	t->next_psn = psn;
 	t->n_holes = 0;
 }
 
-/* Counts a packet that takes `count` PSNs. Returns how far ahead of the expected PSN it is. */
-static int32_t arrive(struct flow_track *t, uint32_t psn, bool start)
+/* Returns how far the packet is ahead of the expected PSN; negative: behind it. */
+static int32_t count_packet(struct flow_track *t, uint32_t psn, bool start)
 {
 	int32_t ahead;
 
@@ -110,35 +110,35 @@ static int32_t arrive(struct flow_track *t, uint32_t psn, bool start)
 	t->last_psn = psn;
 	ahead = urxe_psn_diff(psn, t->next_psn);
 	if (start && (ahead > RESTART_PSNS || ahead < -RESTART_PSNS)) {
-		restart(t, psn);
+		restart_track(t, psn);
 		ahead = 0;
 	}
 	return ahead;
 }
 
-static void expect(struct flow_track *t, uint32_t psn)
+static void advance_next_psn(struct flow_track *t, uint32_t psn)
 {
 	if (urxe_psn_diff(psn, t->next_psn) > 0)
 		t->next_psn = psn;
 }
 
-static int follow(struct flow_track *t, uint32_t psn, uint32_t count, bool start)
+static int track_packet(struct flow_track *t, uint32_t psn, uint32_t count, bool start)
 {
-	int32_t ahead = arrive(t, psn, start);
+	int32_t ahead = count_packet(t, psn, start);
 	int rc = 0;
 
 	if (ahead < 0) {
-		rc = revisit(t, psn, count);
+		rc = count_late_or_duplicate(t, psn, count);
 	} else if (ahead > 0) {
 		t->gaps++;
 		t->missing += (uint32_t)ahead;
 		rc = add_hole(t, t->next_psn, (uint32_t)ahead);
 	}
-	expect(t, urxe_psn_add(psn, count));
+	advance_next_psn(t, urxe_psn_add(psn, count));
 	return rc;
 }
 
-/* --- READ requests: how many PSNs? */
+/* --- The number of PSNs of READ requests */
 
 /* IBA 9.7.4.2.1: a packet for each MTU of the length, and one for a length of 0 */
 static uint32_t read_psns(uint32_t len, uint32_t mtu)
@@ -146,7 +146,7 @@ static uint32_t read_psns(uint32_t len, uint32_t mtu)
 	return len ? (uint32_t)(((uint64_t)len + mtu - 1) / mtu) : 1;
 }
 
-/* The path MTU is the same both ways; a payload of another length than those of IBTA is no MTU. */
+/* Both directions have the same path MTU. Other lengths than the five of IBA are no path MTU. */
 static void learn_mtu(struct flow *f, uint32_t mtu)
 {
 	if (f->mtu >= mtu || mtu < 256 || mtu > 4096 || mtu & (mtu - 1))
@@ -155,13 +155,14 @@ static void learn_mtu(struct flow *f, uint32_t mtu)
 	if (f->peer && f->peer->mtu < mtu)
 		learn_mtu(f->peer, mtu);
 	if (f->read_open)
-		expect(&f->requests, urxe_psn_add(f->read_psn, read_psns(f->read_len, mtu)));
+		advance_next_psn(&f->requests,
+				 urxe_psn_add(f->read_psn, read_psns(f->read_len, mtu)));
 	f->read_open = false;
 }
 
 /*
- * The request after a READ shows how many PSNs that took, where it fits an MTU;
- * otherwise the READ took as many as it does with the largest.
+ * The PSN of the request after a READ shows the READ's number of PSNs, if that fits a path MTU.
+ * Otherwise the READ counts as many PSNs as with path MTU 4096.
  */
 static void close_read(struct flow *f, uint32_t psn)
 {
@@ -179,12 +180,13 @@ static void close_read(struct flow *f, uint32_t psn)
 	if (fits == 1)
 		learn_mtu(f, last);
 	else
-		expect(&f->requests,
-		       fits ? psn : urxe_psn_add(f->read_psn, read_psns(f->read_len, 4096)));
+		advance_next_psn(&f->requests,
+				 fits ? psn
+				      : urxe_psn_add(f->read_psn, read_psns(f->read_len, 4096)));
 	f->read_open = false;
 }
 
-static int request(struct flow *f, const struct urxe_packet *p, uint32_t flags)
+static int track_request(struct flow *f, const struct urxe_packet *p, uint32_t flags)
 {
 	uint32_t count = 1;
 	int rc;
@@ -192,7 +194,7 @@ static int request(struct flow *f, const struct urxe_packet *p, uint32_t flags)
 	close_read(f, p->psn);
 	if (flags & URXE_OPF_READ && f->mtu)
 		count = read_psns(p->reth.length, f->mtu);
-	rc = follow(&f->requests, p->psn, count, flags & URXE_OPF_START);
+	rc = track_packet(&f->requests, p->psn, count, flags & URXE_OPF_START);
 	if (flags & URXE_OPF_READ && !f->mtu) {
 		f->read_open = true;
 		f->read_psn = p->psn;
@@ -206,7 +208,7 @@ static int request(struct flow *f, const struct urxe_packet *p, uint32_t flags)
 /* --- Responses */
 
 /* IBA table 43 */
-static enum flow_ack classify(uint8_t syndrome)
+static enum flow_ack get_ack_kind(uint8_t syndrome)
 {
 	static const enum flow_ack naks[] = {FLOW_ACK_SEQUENCE, FLOW_ACK_INVALID, FLOW_ACK_ACCESS,
 					     FLOW_ACK_OPERATION};
@@ -220,8 +222,8 @@ static enum flow_ack classify(uint8_t syndrome)
 	}
 }
 
-/* How far `psn` lies behind the newest PSN that requests of f have used; negative: it does not. */
-static int32_t behind(const struct flow *f, uint32_t psn)
+/* Distance from psn to the newest PSN of f's requests; negative: f has not used psn. */
+static int32_t get_psn_distance(const struct flow *f, uint32_t psn)
 {
 	const struct flow_track *t = &f->requests;
 	uint32_t next = t->next_psn;
@@ -235,15 +237,15 @@ static int32_t behind(const struct flow *f, uint32_t psn)
 	return urxe_psn_diff(next, psn) - 1;
 }
 
-static bool may_match(const struct flow *a, const struct flow *b)
+static bool can_be_peers(const struct flow *a, const struct flow *b)
 {
 	return !b->peer && a != b && a->service == b->service && a->net == b->net &&
 	       !memcmp(&a->sgid, &b->dgid, sizeof(a->sgid)) &&
 	       !memcmp(&a->dgid, &b->sgid, sizeof(a->dgid));
 }
 
-/* Finds the flow whose requests f's responses answer: the one that used psn last. */
-static void match(struct flow_table *t, struct flow *f, uint32_t psn)
+/* Finds the flow whose requests f's responses answer: the flow that has used psn most recently. */
+static void find_peer(struct flow_table *t, struct flow *f, uint32_t psn)
 {
 	int32_t best = RESTART_PSNS, distance;
 	struct flow *found = NULL;
@@ -254,9 +256,9 @@ static void match(struct flow_table *t, struct flow *f, uint32_t psn)
 	for (i = 0; i < t->n; i++) {
 		struct flow *other = &t->order[i]->flow;
 
-		if (!may_match(f, other))
+		if (!can_be_peers(f, other))
 			continue;
-		distance = behind(other, psn);
+		distance = get_psn_distance(other, psn);
 		if (distance >= 0 && distance < best) {
 			best = distance;
 			found = other;
@@ -270,26 +272,26 @@ static void match(struct flow_table *t, struct flow *f, uint32_t psn)
 	learn_mtu(found, f->mtu);
 }
 
-/* The first packet of a response may be ahead, since other requests took PSNs too. */
-static int response_start(struct flow_track *t, uint32_t psn)
+/* The first packet of a response may be ahead, because SENDs and WRITEs use PSNs too. */
+static int track_response_start(struct flow_track *t, uint32_t psn)
 {
-	if (arrive(t, psn, true) < 0)
-		return revisit(t, psn, 1);
+	if (count_packet(t, psn, true) < 0)
+		return count_late_or_duplicate(t, psn, 1);
 	t->next_psn = urxe_psn_add(psn, 1);
 	return 0;
 }
 
-/* A response whose first packet is missing: no one can tell how much of it is. */
-static int response_headless(struct flow_track *t, uint32_t psn)
+/* A response without its first packet: the number of missing packets is unknown. */
+static int track_headless_response(struct flow_track *t, uint32_t psn)
 {
-	if (arrive(t, psn, false) < 0)
-		return revisit(t, psn, 1);
+	if (count_packet(t, psn, false) < 0)
+		return count_late_or_duplicate(t, psn, 1);
 	t->gaps++;
 	t->next_psn = urxe_psn_add(psn, 1);
 	return 0;
 }
 
-static int response(struct flow *f, const struct urxe_packet *p, uint32_t flags)
+static int track_response(struct flow *f, const struct urxe_packet *p, uint32_t flags)
 {
 	bool headless = !f->in_response && !(flags & URXE_OPF_START);
 
@@ -297,16 +299,16 @@ static int response(struct flow *f, const struct urxe_packet *p, uint32_t flags)
 	if (f->in_response)
 		learn_mtu(f, p->payload_len);
 	else if (f->peer && f->peer->read_open && flags & URXE_OPF_READ)
-		expect(&f->peer->requests, urxe_psn_add(p->psn, 1));
+		advance_next_psn(&f->peer->requests, urxe_psn_add(p->psn, 1));
 	if (flags & URXE_OPF_START)
-		return response_start(&f->responses, p->psn);
-	return headless ? response_headless(&f->responses, p->psn)
-			: follow(&f->responses, p->psn, 1, false);
+		return track_response_start(&f->responses, p->psn);
+	return headless ? track_headless_response(&f->responses, p->psn)
+			: track_packet(&f->responses, p->psn, 1, false);
 }
 
 /* --- The table */
 
-static uint32_t bucket(const struct flow *key)
+static uint32_t hash_flow(const struct flow *key)
 {
 	const uint8_t *p;
 	uint32_t i, h = 2166136261u ^ key->dest_qpn ^ key->src_qpn << 8;
@@ -318,14 +320,14 @@ static uint32_t bucket(const struct flow *key)
 	return (h ^ h >> 16) % BUCKETS;
 }
 
-static bool same(const struct flow *a, const struct flow *b)
+static bool is_same_flow(const struct flow *a, const struct flow *b)
 {
 	return a->dest_qpn == b->dest_qpn && a->src_qpn == b->src_qpn && a->service == b->service &&
 	       a->net == b->net && !memcmp(&a->sgid, &b->sgid, sizeof(a->sgid)) &&
 	       !memcmp(&a->dgid, &b->dgid, sizeof(a->dgid));
 }
 
-static struct entry *append(struct flow_table *t)
+static struct entry *append_entry(struct flow_table *t)
 {
 	struct entry *e;
 
@@ -344,14 +346,14 @@ static struct entry *append(struct flow_table *t)
 	return e;
 }
 
-static struct flow *find(struct flow_table *t, const struct flow *key)
+static struct flow *find_or_add_flow(struct flow_table *t, const struct flow *key)
 {
-	struct entry **head = &t->buckets[bucket(key)], *e;
+	struct entry **head = &t->buckets[hash_flow(key)], *e;
 
 	for (e = *head; e; e = e->next)
-		if (same(&e->flow, key))
+		if (is_same_flow(&e->flow, key))
 			return &e->flow;
-	e = append(t);
+	e = append_entry(t);
 	if (!e)
 		return NULL;
 	e->flow = *key;
@@ -384,8 +386,8 @@ const struct flow *flow_at(const struct flow_table *t, uint32_t index)
 	return index < t->n ? &t->order[index]->flow : NULL;
 }
 
-/* A datagram's PSN says nothing: a QP counts them over all its destinations. */
-static void datagram(struct flow_track *t, uint32_t psn)
+/* A UD QP counts PSNs over all its destinations, so gaps have no meaning. */
+static void track_datagram(struct flow_track *t, uint32_t psn)
 {
 	if (!t->packets++)
 		t->first_psn = psn;
@@ -402,22 +404,22 @@ int flow_input(struct flow_table *t, const struct urxe_packet *p)
 			   .service = URXE_OPCODE_SERVICE(p->opcode),
 			   .net = p->net};
 	uint32_t flags = urxe_opcodes[p->opcode].flags;
-	struct flow *f = find(t, &key);
+	struct flow *f = find_or_add_flow(t, &key);
 
 	if (!f)
 		return -ENOMEM;
 	f->packets++;
 	if (f->service == URXE_SERVICE_UD) {
-		datagram(&f->requests, p->psn);
+		track_datagram(&f->requests, p->psn);
 		return 0;
 	}
 	if (flags & URXE_OPF_REQUEST)
-		return request(f, p, flags);
+		return track_request(f, p, flags);
 	if (!(flags & URXE_OPF_RESPONSE))
 		return 0;
-	match(t, f, p->psn);
+	find_peer(t, f, p->psn);
 	if (!(flags & URXE_OPF_ACK))
-		return response(f, p, flags);
-	f->acks[classify(p->aeth.syndrome)]++;
+		return track_response(f, p, flags);
+	f->acks[get_ack_kind(p->aeth.syndrome)]++;
 	return 0;
 }

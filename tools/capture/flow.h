@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Follows the connections of a capture: one flow is what goes from one address
- * to one queue pair of another.
+ * Follows the PSNs of the connections in a capture, for cmd_replay.c. A flow consists of the
+ * packets from one address to one queue pair of another address.
  *
- * Requests count PSNs up; READ responses and atomic acknowledgements repeat the
- * PSNs of the request that they answer, a READ request taking one PSN for each
- * packet of its response (IBA volume 1, 9.7.3). Nothing in a packet says which QP
- * sent it, so the two flows of an RC connection are matched by the PSNs that the
- * responses of one have in common with the requests of the other.
+ * Requests count PSNs up. READ responses and atomic acknowledgements repeat the PSNs of their
+ * request; a READ request takes one PSN for each packet of its response (IBA volume 1, 9.7.3). An
+ * RC packet does not name its source QP. So the two flows of an RC connection are matched by the
+ * PSNs that the responses of one flow share with the requests of the other.
  */
 #ifndef URXE_CAPTURE_FLOW_H
 #define URXE_CAPTURE_FLOW_H
@@ -31,23 +30,23 @@
 enum flow_ack { FLOW_ACK_LIST(FLOW_ACK_ENUM) FLOW_ACK_COUNT };
 const char *flow_ack_name(enum flow_ack ack);
 
-/* PSNs jumped over, [first, first + count). */
+/* Skipped PSNs: [first, first + count). */
 struct flow_hole {
 	uint32_t first;
 	uint32_t count;
 };
 
-/* One run of PSNs. */
+/* The PSNs of one direction. */
 struct flow_track {
 	uint64_t packets;
 	uint32_t first_psn;
-	uint32_t last_psn;   /* of the packet seen last */
-	uint32_t next_psn;   /* expected */
+	uint32_t last_psn;   /* of the last packet in the capture */
+	uint32_t next_psn;   /* expected PSN */
 	uint64_t gaps;       /* times a PSN was ahead of the expected one */
 	uint64_t missing;    /* PSNs of gaps that never came */
 	uint64_t late;       /* packets that came after a later PSN: retransmitted or reordered */
 	uint64_t duplicates; /* packets whose PSN had been seen */
-	uint64_t restarts;   /* times the run began anew: the QP was connected again */
+	uint64_t restarts;   /* times the PSNs began anew: the QP was connected again */
 	struct flow_hole *holes;
 	uint32_t n_holes;
 	uint32_t room;
@@ -57,16 +56,16 @@ struct flow {
 	struct urxe_gid sgid;
 	struct urxe_gid dgid;
 	uint32_t dest_qpn;
-	uint32_t src_qpn;  /* UD: from the DETH; it is part of the flow's key. Else 0 */
+	uint32_t src_qpn;  /* UD: from the DETH, and part of the flow's key; else 0 */
 	uint8_t service;   /* enum urxe_service */
 	uint8_t net;       /* enum urxe_net */
-	uint32_t mtu;      /* bytes, as the longest payload shows it; 0 = unknown */
-	struct flow *peer; /* the other direction, where found */
+	uint32_t mtu;      /* path MTU in bytes, from the longest payload; 0 = unknown */
+	struct flow *peer; /* the other direction; NULL = not found yet */
 	uint64_t packets;
 	struct flow_track requests;
 	struct flow_track responses; /* of READs and atomics */
 	uint64_t acks[FLOW_ACK_COUNT];
-	/* The newest READ request, while how many PSNs it takes is unknown. */
+	/* The newest READ request, while its number of PSNs is unknown. */
 	bool read_open;
 	uint32_t read_psn;
 	uint32_t read_len;
@@ -79,7 +78,7 @@ struct flow_table;
 struct flow_table *flow_table_create(void);
 void flow_table_destroy(struct flow_table *t);
 
-/* Takes the next packet of the capture, which urxe_packet_parse must have accepted. */
+/* Counts the next packet of the capture; urxe_packet_parse has accepted it. 0 or -ENOMEM. */
 int flow_input(struct flow_table *t, const struct urxe_packet *p);
 
 /* The flows, in the order of their first packets; NULL at the end. */

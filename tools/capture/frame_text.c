@@ -18,10 +18,11 @@
 #define NO_CREDITS        0x1f
 enum syndrome_type { SYNDROME_ACK = 0x00, SYNDROME_RNR = 0x20, SYNDROME_NAK = 0x60 };
 
-static void add(char text[FRAME_TEXT], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void append_text(char text[FRAME_TEXT], const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
-/* What does not fit is left out. */
-static void add(char text[FRAME_TEXT], const char *fmt, ...)
+/* Omits text beyond FRAME_TEXT. */
+static void append_text(char text[FRAME_TEXT], const char *fmt, ...)
 {
 	size_t len = strlen(text);
 	va_list ap;
@@ -31,7 +32,7 @@ static void add(char text[FRAME_TEXT], const char *fmt, ...)
 	va_end(ap);
 }
 
-static void add_gid(char text[FRAME_TEXT], const struct urxe_gid *gid, uint8_t net)
+static void append_gid(char text[FRAME_TEXT], const struct urxe_gid *gid, uint8_t net)
 {
 	char address[INET6_ADDRSTRLEN];
 
@@ -39,12 +40,13 @@ static void add_gid(char text[FRAME_TEXT], const struct urxe_gid *gid, uint8_t n
 		inet_ntop(AF_INET, gid->raw + 12, address, sizeof(address));
 	else
 		inet_ntop(AF_INET6, gid->raw, address, sizeof(address));
-	add(text, "%s", address);
+	append_text(text, "%s", address);
 }
 
-static void add_mac(char text[FRAME_TEXT], const uint8_t mac[ETHER_MAC_LEN])
+static void append_mac(char text[FRAME_TEXT], const uint8_t mac[ETHER_MAC_LEN])
 {
-	add(text, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	append_text(text, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+		    mac[5]);
 }
 
 void frame_addresses(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len)
@@ -53,15 +55,15 @@ void frame_addresses(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len)
 
 	text[0] = '\0';
 	if (len < ETHER_HDR_LEN) {
-		add(text, "?");
+		append_text(text, "?");
 	} else if (urxe_packet_parse(&p, frame, len) != URXE_DROP_NOT_ROCE && p.bth) {
-		add_gid(text, &p.sgid, p.net);
-		add(text, " > ");
-		add_gid(text, &p.dgid, p.net);
+		append_gid(text, &p.sgid, p.net);
+		append_text(text, " > ");
+		append_gid(text, &p.dgid, p.net);
 	} else {
-		add_mac(text, frame + ETHER_MAC_LEN);
-		add(text, " > ");
-		add_mac(text, frame);
+		append_mac(text, frame + ETHER_MAC_LEN);
+		append_text(text, " > ");
+		append_mac(text, frame);
 	}
 }
 
@@ -74,49 +76,49 @@ static const char *nak_name(uint8_t value)
 	return value < sizeof(names) / sizeof(names[0]) ? names[value] : "reserved";
 }
 
-static void add_syndrome(char text[FRAME_TEXT], uint8_t syndrome)
+static void append_syndrome(char text[FRAME_TEXT], uint8_t syndrome)
 {
 	uint8_t value = SYNDROME_VALUE(syndrome);
 
 	switch (SYNDROME_TYPE(syndrome)) {
 	case SYNDROME_ACK:
 		if (value == NO_CREDITS)
-			add(text, " ACK");
+			append_text(text, " ACK");
 		else
-			add(text, " ACK, credit code %u", value);
+			append_text(text, " ACK, credit code %u", value);
 		break;
-	case SYNDROME_RNR: add(text, " RNR NAK, timer code %u", value); break;
-	case SYNDROME_NAK: add(text, " NAK, %s", nak_name(value)); break;
-	default: add(text, " syndrome 0x%02x", syndrome);
+	case SYNDROME_RNR: append_text(text, " RNR NAK, timer code %u", value); break;
+	case SYNDROME_NAK: append_text(text, " NAK, %s", nak_name(value)); break;
+	default: append_text(text, " syndrome 0x%02x", syndrome);
 	}
 }
 
-static void add_other(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len)
+static void append_other_frame(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len)
 {
 	struct frame_class s;
 
 	classify_frame(&s, frame, len);
 	switch (s.kind) {
-	case FRAME_RUNT: add(text, "runt"); break;
-	case FRAME_ARP: add(text, "ARP"); break;
-	case FRAME_ND: add(text, "neighbour discovery"); break;
-	default: add(text, "EtherType 0x%02x%02x", frame[12], frame[13]);
+	case FRAME_RUNT: append_text(text, "runt"); break;
+	case FRAME_ARP: append_text(text, "ARP"); break;
+	case FRAME_ND: append_text(text, "neighbour discovery"); break;
+	default: append_text(text, "EtherType 0x%02x%02x", frame[12], frame[13]);
 	}
 }
 
-static void add_packet(char text[FRAME_TEXT], const struct urxe_packet *p)
+static void append_packet(char text[FRAME_TEXT], const struct urxe_packet *p)
 {
 	const struct urxe_opcode_info *info = &urxe_opcodes[p->opcode];
 
 	if (info->name)
-		add(text, "%s", info->name);
+		append_text(text, "%s", info->name);
 	else
-		add(text, "opcode 0x%02x", p->opcode);
-	add(text, " QP 0x%06x PSN %u", p->dest_qpn, p->psn);
+		append_text(text, "opcode 0x%02x", p->opcode);
+	append_text(text, " QP 0x%06x PSN %u", p->dest_qpn, p->psn);
 	if (info->flags & URXE_OPF_DETH)
-		add(text, " from QP 0x%06x", p->deth.src_qpn);
+		append_text(text, " from QP 0x%06x", p->deth.src_qpn);
 	if (info->flags & URXE_OPF_AETH)
-		add_syndrome(text, p->aeth.syndrome);
+		append_syndrome(text, p->aeth.syndrome);
 }
 
 void frame_words(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len)
@@ -126,15 +128,15 @@ void frame_words(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len)
 
 	text[0] = '\0';
 	if (drop == URXE_DROP_NOT_ROCE || len < ETHER_HDR_LEN) {
-		add_other(text, frame, len);
+		append_other_frame(text, frame, len);
 		return;
 	}
 	if (!drop && !urxe_packet_icrc_ok(&p))
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop || drop == URXE_DROP_BAD_ICRC)
-		add_packet(text, &p);
+		append_packet(text, &p);
 	else
-		add(text, "RoCE");
+		append_text(text, "RoCE");
 	if (drop)
-		add(text, "; %s: %s", urxe_drop_name(drop), urxe_drop_text(drop));
+		append_text(text, "; %s: %s", urxe_drop_name(drop), urxe_drop_text(drop));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Frames in words, for a line of urxe capture and for comments. */
+/* Describes frames as text, for the lines and pcapng comments of urxe capture. */
 #ifndef URXE_CAPTURE_FRAME_TEXT_H
 #define URXE_CAPTURE_FRAME_TEXT_H
 
@@ -7,12 +7,12 @@
 
 #define FRAME_TEXT 256 /* bytes, with the NUL */
 
-/* "192.0.2.1 > 192.0.2.2"; MACs where it is no RoCE. */
+/* Writes "192.0.2.1 > 192.0.2.2"; the MACs if the frame is not RoCE. */
 void frame_addresses(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len);
 
 /*
- * What it is: "RC_SEND_ONLY QP 0x001000 PSN 7", with what an acknowledgement says and what an
- * engine would drop it for; or "ARP" and the like.
+ * Writes "RC_SEND_ONLY QP 0x001000 PSN 7" or the like, with the syndrome of an acknowledgement and
+ * the reason for which an engine would drop the packet; for other frames "ARP" or the EtherType.
  */
 void frame_words(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len);
 

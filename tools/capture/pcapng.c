@@ -11,7 +11,7 @@ enum option {
 	OPTION_COMMENT = 1,
 	OPTION_FLAGS = 2,       /* of a packet */
 	OPTION_NAME = 2,        /* of an interface */
-	OPTION_RESOLUTION = 9,  /* likewise */
+	OPTION_RESOLUTION = 9,  /* of an interface */
 	OPTION_APPLICATION = 4, /* of a section */
 };
 
@@ -20,55 +20,55 @@ enum option {
 #define RESOLUTION_NS      9
 #define ANY_SECTION_LENGTH UINT64_MAX
 #define TRAILER_LEN        4
-/* The longest frame and comment, names, and what stands around them. */
+/* The longest frame and comment, with names and block headers. */
 #define BLOCK_MAX (PCAPNG_FRAME_MAX + PCAPNG_TEXT_MAX + 256)
 
-/* A block under construction, in host byte order, as the format lets a writer choose. */
+/* A block under construction, in host byte order, which pcapng permits. */
 struct buffer {
 	uint32_t len;
 	uint8_t bytes[BLOCK_MAX];
 };
 
-static uint32_t padded(uint32_t len)
+static uint32_t pad_length(uint32_t len)
 {
 	return (len + 3) & ~3u;
 }
 
-static void add(struct buffer *b, const void *bytes, uint32_t len)
+static void append_bytes(struct buffer *b, const void *bytes, uint32_t len)
 {
 	memcpy(b->bytes + b->len, bytes, len);
-	memset(b->bytes + b->len + len, 0, padded(len) - len);
-	b->len += padded(len);
+	memset(b->bytes + b->len + len, 0, pad_length(len) - len);
+	b->len += pad_length(len);
 }
 
-static void add32(struct buffer *b, uint32_t value)
+static void append_u32(struct buffer *b, uint32_t value)
 {
-	add(b, &value, sizeof(value));
+	append_bytes(b, &value, sizeof(value));
 }
 
-static void add_option(struct buffer *b, enum option code, const void *value, uint32_t len)
+static void append_option(struct buffer *b, enum option code, const void *value, uint32_t len)
 {
 	const uint16_t head[2] = {(uint16_t)code, (uint16_t)len};
 
-	add(b, head, sizeof(head));
-	add(b, value, len);
+	append_bytes(b, head, sizeof(head));
+	append_bytes(b, value, len);
 }
 
-static void begin(struct buffer *b, enum block type)
+static void begin_block(struct buffer *b, enum block type)
 {
 	b->len = 0;
-	add32(b, type);
-	add32(b, 0); /* the length, once it is known */
+	append_u32(b, type);
+	append_u32(b, 0); /* length; write_block fills it in */
 }
 
 static int write_block(struct buffer *b, FILE *out)
 {
 	uint32_t len;
 
-	add_option(b, OPTION_END, "", 0);
+	append_option(b, OPTION_END, "", 0);
 	len = b->len + TRAILER_LEN;
 	memcpy(b->bytes + 4, &len, sizeof(len));
-	add32(b, len);
+	append_u32(b, len);
 	return fwrite(b->bytes, b->len, 1, out) == 1 ? 0 : -EIO;
 }
 
@@ -80,15 +80,15 @@ int pcapng_begin(struct pcapng *w, FILE *out, const char *application)
 
 	memset(w, 0, sizeof(*w));
 	w->out = out;
-	begin(&b, BLOCK_SECTION);
-	add32(&b, BYTE_ORDER_MAGIC);
-	add(&b, version, sizeof(version));
-	add(&b, &length, sizeof(length));
-	add_option(&b, OPTION_APPLICATION, application, (uint32_t)strlen(application));
+	begin_block(&b, BLOCK_SECTION);
+	append_u32(&b, BYTE_ORDER_MAGIC);
+	append_bytes(&b, version, sizeof(version));
+	append_bytes(&b, &length, sizeof(length));
+	append_option(&b, OPTION_APPLICATION, application, (uint32_t)strlen(application));
 	return write_block(&b, out);
 }
 
-static int add_interface(struct pcapng *w, const char *name)
+static int write_interface(struct pcapng *w, const char *name)
 {
 	static const uint16_t link[2] = {LINK_ETHERNET, 0};
 	static const uint8_t resolution = RESOLUTION_NS;
@@ -100,21 +100,21 @@ static int add_interface(struct pcapng *w, const char *name)
 	if (!w->names[w->n])
 		return -ENOMEM;
 	w->n++;
-	begin(&b, BLOCK_INTERFACE);
-	add(&b, link, sizeof(link));
-	add32(&b, 0); /* frames are whole */
-	add_option(&b, OPTION_NAME, name, (uint32_t)strlen(name));
-	add_option(&b, OPTION_RESOLUTION, &resolution, sizeof(resolution));
+	begin_block(&b, BLOCK_INTERFACE);
+	append_bytes(&b, link, sizeof(link));
+	append_u32(&b, 0); /* no snap length */
+	append_option(&b, OPTION_NAME, name, (uint32_t)strlen(name));
+	append_option(&b, OPTION_RESOLUTION, &resolution, sizeof(resolution));
 	return write_block(&b, w->out);
 }
 
-/* The number of the interface with that name, which is described first where it is new. */
+/* Finds the number of the interface with that name; writes an interface block for a new name. */
 static int find_interface(struct pcapng *w, const char *name, uint32_t *number)
 {
 	for (*number = 0; *number < w->n; ++*number)
 		if (!strcmp(w->names[*number], name))
 			return 0;
-	return add_interface(w, name);
+	return write_interface(w, name);
 }
 
 int pcapng_put(struct pcapng *w, const struct pcapng_packet *p)
@@ -130,16 +130,16 @@ int pcapng_put(struct pcapng *w, const struct pcapng_packet *p)
 	rc = find_interface(w, p->interface, &number);
 	if (rc)
 		return rc;
-	begin(&b, BLOCK_PACKET);
-	add32(&b, number);
-	add32(&b, (uint32_t)(p->time >> 32));
-	add32(&b, (uint32_t)p->time);
-	add32(&b, p->len);
-	add32(&b, p->len);
-	add(&b, p->data, p->len);
-	add_option(&b, OPTION_FLAGS, &flags, sizeof(flags));
+	begin_block(&b, BLOCK_PACKET);
+	append_u32(&b, number);
+	append_u32(&b, (uint32_t)(p->time >> 32));
+	append_u32(&b, (uint32_t)p->time);
+	append_u32(&b, p->len);
+	append_u32(&b, p->len);
+	append_bytes(&b, p->data, p->len);
+	append_option(&b, OPTION_FLAGS, &flags, sizeof(flags));
 	if (p->comment[0])
-		add_option(&b, OPTION_COMMENT, p->comment, (uint32_t)strlen(p->comment));
+		append_option(&b, OPTION_COMMENT, p->comment, (uint32_t)strlen(p->comment));
 	return write_block(&b, w->out);
 }
 

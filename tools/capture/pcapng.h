@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Writes captures in pcapng, as draft-ietf-opsawg-pcapng has it: a section, an interface
- * for each port when it is first seen, a packet for each frame with a comment.
+ * Writes captures in pcapng (draft-ietf-opsawg-pcapng) for urxe capture: one section, an interface
+ * block before the first frame of each port, and a packet block with a comment for each frame.
  */
 #ifndef URXE_CAPTURE_PCAPNG_H
 #define URXE_CAPTURE_PCAPNG_H
@@ -18,11 +18,11 @@ enum pcapng_direction { PCAPNG_INBOUND = 1, PCAPNG_OUTBOUND = 2 };
 struct pcapng {
 	FILE *out;
 	uint32_t n;
-	char *names[PCAPNG_INTERFACES]; /* of interfaces, by their numbers */
+	char *names[PCAPNG_INTERFACES]; /* of interfaces, by number */
 };
 
 struct pcapng_packet {
-	const char *interface; /* its name */
+	const char *interface; /* name */
 	uint64_t time;         /* ns since 1970 */
 	enum pcapng_direction direction;
 	const uint8_t *data; /* Ethernet, without FCS */
@@ -30,9 +30,9 @@ struct pcapng_packet {
 	const char *comment; /* UTF-8; "" = none */
 };
 
-/* Writes to `out`, which stays the caller's. 0, or -EIO. */
+/* Writes the section header to `out`, which the caller closes. 0 or -EIO. */
 int pcapng_begin(struct pcapng *w, FILE *out, const char *application);
-/* 0; -EIO; -ENOMEM; -EMSGSIZE: too long; -ENOSPC: more interfaces than there may be. */
+/* 0; -EIO; -ENOMEM; -EMSGSIZE: too long; -ENOSPC: too many interfaces. */
 int pcapng_put(struct pcapng *w, const struct pcapng_packet *packet);
 void pcapng_end(struct pcapng *w);
 

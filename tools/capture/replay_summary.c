@@ -11,14 +11,15 @@
 
 #define ADDRESS_LEN INET6_ADDRSTRLEN
 
-static const char *address(const struct flow *f, const struct urxe_gid *gid, char text[ADDRESS_LEN])
+static const char *format_address(const struct flow *f, const struct urxe_gid *gid,
+				  char text[ADDRESS_LEN])
 {
 	if (f->net == URXE_NET_IPV4)
 		return inet_ntop(AF_INET, gid->raw + 12, text, ADDRESS_LEN);
 	return inet_ntop(AF_INET6, gid->raw, text, ADDRESS_LEN);
 }
 
-static const char *net_name(uint8_t net)
+static const char *get_net_name(uint8_t net)
 {
 	static const char *const names[] = {[URXE_NET_ROCEV1] = "rocev1",
 					    [URXE_NET_IPV4] = "rocev2-ipv4",
@@ -27,7 +28,7 @@ static const char *net_name(uint8_t net)
 	return names[net];
 }
 
-static const char *service_name(uint8_t service)
+static const char *get_service_name(uint8_t service)
 {
 	switch (service) {
 	case URXE_SERVICE_RC: return "RC";
@@ -40,14 +41,14 @@ static const char *service_name(uint8_t service)
 	}
 }
 
-/* The QP that a flow comes from; false where nothing shows it. */
-static bool source_qpn(const struct flow *f, uint32_t *qpn)
+/* The QP that sends a flow; false: unknown. */
+static bool get_source_qpn(const struct flow *f, uint32_t *qpn)
 {
 	*qpn = f->peer ? f->peer->dest_qpn : f->src_qpn;
 	return f->peer || f->service == URXE_SERVICE_UD;
 }
 
-/* --- For people */
+/* --- As text */
 
 static void print_track(const char *what, const struct flow_track *t)
 {
@@ -72,11 +73,11 @@ static void print_flow(const struct flow *f)
 	char from[ADDRESS_LEN], to[ADDRESS_LEN];
 	uint32_t qpn, i;
 
-	printf("  %s", address(f, &f->sgid, from));
-	if (source_qpn(f, &qpn))
+	printf("  %s", format_address(f, &f->sgid, from));
+	if (get_source_qpn(f, &qpn))
 		printf(" QP 0x%06x", qpn);
-	printf(" -> %s QP 0x%06x  %s, %s", address(f, &f->dgid, to), f->dest_qpn,
-	       service_name(f->service), net_name(f->net));
+	printf(" -> %s QP 0x%06x  %s, %s", format_address(f, &f->dgid, to), f->dest_qpn,
+	       get_service_name(f->service), get_net_name(f->net));
 	if (f->mtu)
 		printf(", MTU %u", f->mtu);
 	printf(", %" PRIu64 " packets\n", f->packets);
@@ -113,9 +114,9 @@ void replay_summary_print(const struct replay_summary *s)
 		print_flow(f);
 }
 
-/* --- For machines */
+/* --- As JSON */
 
-static void json_string(const char *s)
+static void print_json_string(const char *s)
 {
 	putchar('"');
 	for (; *s; s++) {
@@ -129,13 +130,13 @@ static void json_string(const char *s)
 	putchar('"');
 }
 
-static void json_count(const char *name, uint64_t n, bool *first)
+static void print_json_count(const char *name, uint64_t n, bool *first)
 {
 	printf("%s\"%s\": %" PRIu64, *first ? "" : ", ", name, n);
 	*first = false;
 }
 
-static void json_track(const char *name, const struct flow_track *t)
+static void print_json_track(const char *name, const struct flow_track *t)
 {
 	if (!t->packets) {
 		printf(",\n     \"%s\": null", name);
@@ -148,7 +149,7 @@ static void json_track(const char *name, const struct flow_track *t)
 	       t->duplicates, t->restarts);
 }
 
-static void json_optional(const char *name, bool known, uint32_t value)
+static void print_json_optional(const char *name, bool known, uint32_t value)
 {
 	if (known)
 		printf(", \"%s\": %u", name, value);
@@ -156,29 +157,29 @@ static void json_optional(const char *name, bool known, uint32_t value)
 		printf(", \"%s\": null", name);
 }
 
-static void json_flow(const struct flow *f)
+static void print_json_flow(const struct flow *f)
 {
 	char from[ADDRESS_LEN], to[ADDRESS_LEN];
 	bool first = true, known;
 	uint32_t qpn, i;
 
-	known = source_qpn(f, &qpn);
+	known = get_source_qpn(f, &qpn);
 	printf("    {\"source\": \"%s\", \"destination\": \"%s\", \"dest_qpn\": %u",
-	       address(f, &f->sgid, from), address(f, &f->dgid, to), f->dest_qpn);
-	json_optional("source_qpn", known, qpn);
-	printf(",\n     \"net\": \"%s\", \"service\": \"%s\"", net_name(f->net),
-	       service_name(f->service));
-	json_optional("mtu", f->mtu, f->mtu);
+	       format_address(f, &f->sgid, from), format_address(f, &f->dgid, to), f->dest_qpn);
+	print_json_optional("source_qpn", known, qpn);
+	printf(",\n     \"net\": \"%s\", \"service\": \"%s\"", get_net_name(f->net),
+	       get_service_name(f->service));
+	print_json_optional("mtu", f->mtu, f->mtu);
 	printf(", \"packets\": %" PRIu64, f->packets);
-	json_track("requests", &f->requests);
-	json_track("responses", &f->responses);
+	print_json_track("requests", &f->requests);
+	print_json_track("responses", &f->responses);
 	printf(",\n     \"acks\": {");
 	for (i = 0; i < FLOW_ACK_COUNT; i++)
-		json_count(flow_ack_name(i), f->acks[i], &first);
+		print_json_count(flow_ack_name(i), f->acks[i], &first);
 	printf("}}");
 }
 
-static void json_drops(const struct replay_summary *s)
+static void print_json_drops(const struct replay_summary *s)
 {
 	bool first = true;
 	uint32_t i;
@@ -186,12 +187,12 @@ static void json_drops(const struct replay_summary *s)
 	printf("},\n  \"drops\": {");
 	for (i = 0; i < URXE_DROP_COUNT; i++)
 		if (s->drops[i])
-			json_count(urxe_drop_name(i), s->drops[i], &first);
+			print_json_count(urxe_drop_name(i), s->drops[i], &first);
 	printf("},\n  \"opcodes\": {");
 	first = true;
 	for (i = 0; i < 256; i++)
 		if (s->opcodes[i])
-			json_count(urxe_opcodes[i].name, s->opcodes[i], &first);
+			print_json_count(urxe_opcodes[i].name, s->opcodes[i], &first);
 }
 
 void replay_summary_print_json(const struct replay_summary *s)
@@ -201,18 +202,18 @@ void replay_summary_print_json(const struct replay_summary *s)
 	uint32_t i;
 
 	printf("{\n  \"file\": ");
-	json_string(s->file);
+	print_json_string(s->file);
 	printf(",\n  \"frames\": %" PRIu64 ",\n  \"roce\": %" PRIu64 ",\n  \"icrc\": {", s->frames,
 	       s->roce);
-	json_count("right", s->right, &first);
-	json_count("wrong", s->wrong, &first);
-	json_count("unverifiable", s->unverifiable, &first);
-	json_count("snapped", s->cut, &first);
-	json_drops(s);
+	print_json_count("right", s->right, &first);
+	print_json_count("wrong", s->wrong, &first);
+	print_json_count("unverifiable", s->unverifiable, &first);
+	print_json_count("snapped", s->cut, &first);
+	print_json_drops(s);
 	printf("},\n  \"connections\": [");
 	for (i = 0; (f = flow_at(s->flows, i)); i++) {
 		printf("%s\n", i ? "," : "");
-		json_flow(f);
+		print_json_flow(f);
 	}
 	printf("%s]\n}\n", i ? "\n  " : "");
 }

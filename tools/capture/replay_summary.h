@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What urxe replay has found in a capture, and how it is told. */
+/* The results of urxe replay for a capture, and their output as text or JSON. */
 #ifndef URXE_CAPTURE_REPLAY_SUMMARY_H
 #define URXE_CAPTURE_REPLAY_SUMMARY_H
 
@@ -16,9 +16,9 @@ struct replay_summary {
 	uint64_t roce; /* = right + wrong + unverifiable */
 	uint64_t right;
 	uint64_t wrong;
-	uint64_t unverifiable;           /* cut short, or so malformed that no ICRC can be found */
-	uint64_t cut;                    /* of these: by the capture's snap length */
-	uint64_t drops[URXE_DROP_COUNT]; /* of RoCE frames, by what the engine would say */
+	uint64_t unverifiable;           /* truncated, or too malformed to find the ICRC */
+	uint64_t cut;                    /* of these: truncated by the capture's snap length */
+	uint64_t drops[URXE_DROP_COUNT]; /* RoCE frames by the engine's drop reason */
 	uint64_t opcodes[256];
 	struct flow_table *flows;
 };
@@ -29,14 +29,14 @@ void replay_summary_print(const struct replay_summary *s);
  * One JSON object:
  *   file, frames, roce
  *   icrc         {right, wrong, unverifiable, snapped}
- *   drops        {name: frames}, names of rxe/counters.h; only what occurred
- *   opcodes      {name: packets}, names of rxe/opcode.h; only what occurred
+ *   drops        {name: frames}, names of rxe/counters.h, without zeros
+ *   opcodes      {name: packets}, names of rxe/opcode.h, without zeros
  *   connections  [{source, destination, dest_qpn, source_qpn, net, service, mtu, packets,
  *                  requests, responses, acks}]
- *     source_qpn is null, and mtu null, where no packet shows it
+ *     source_qpn, mtu      null if unknown
  *     requests, responses  null, or {packets, first_psn, last_psn, gaps, missing, late,
  *                          duplicates, restarts} as in struct flow_track
- *     acks                 {name: packets}, names of flow.h; all of them
+ *     acks                 {name: packets}, names of flow.h, with zeros
  */
 void replay_summary_print_json(const struct replay_summary *s);
 

@@ -10,7 +10,7 @@
 
 /*
  * Find urxed, liburxe.so and the XDP program: in the build tree of the running program, else where
- * they are installed. On -ENOENT path holds the last place that was tried.
+ * they are installed. On -ENOENT, path holds the last path tried.
  */
 int install_path_urxed(char path[PATH_MAX]);
 int install_path_liburxe(char path[PATH_MAX]);

@@ -23,7 +23,7 @@ void log_line(const char *fmt, ...)
 	va_end(ap);
 }
 
-static bool take_token(struct log_ratelimit *b, uint64_t now)
+static bool take_log_token(struct log_ratelimit *b, uint64_t now)
 {
 	uint64_t back = now > b->since ? (now - b->since) / LOG_EVERY_NS : 0;
 
@@ -44,7 +44,7 @@ void log_ratelimited(struct log_ratelimit *budget, uint64_t now, const char *fmt
 {
 	va_list ap;
 
-	if (!take_token(budget, now)) {
+	if (!take_log_token(budget, now)) {
 		budget->left_out++;
 		return;
 	}

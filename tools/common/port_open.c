@@ -27,8 +27,8 @@ static int open_xdp(const char *spec, struct netdev **port, char error[PORT_OPEN
 		return netdev_dpdk_open(spec, HOST_MTU, port, error, PORT_OPEN_ERROR);
 	if (install_path_roce_xdp(program)) {
 		snprintf(error, PORT_OPEN_ERROR,
-			 "%s: this build lacks urxe's own XDP program (it found no compiler for "
-			 "BPF): name one that redirects only RoCE with ,xdp_prog=FILE",
+			 "%s: this build has no XDP program of its own (it found no compiler for "
+			 "BPF): name a program that redirects only RoCE by ,xdp_prog=FILE",
 			 spec);
 		return -ENOENT;
 	}

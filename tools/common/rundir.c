@@ -122,8 +122,8 @@ static int check_owner(const char *path, char error[RUNDIR_ERROR])
 }
 
 /*
- * Makes dir and its missing parents. Parents get a mode that lets other users pass, who may have
- * run directories below them. *made tells whether dir is new.
+ * Makes dir and its missing parents. Parents get mode 0755, because other users may have run
+ * directories below them. *made tells whether dir is new.
  */
 static int make_dir_tree(const char *dir, mode_t mode, bool *made)
 {
@@ -171,7 +171,7 @@ int rundir_create(const char *path, char error[RUNDIR_ERROR])
 	return rc ? rc : made;
 }
 
-/* Is the locked file still the file of that name? */
+/* Does path still name the locked file? */
 static bool is_same_file(int fd, const char *path)
 {
 	struct stat a, b;
@@ -281,7 +281,7 @@ int rundir_grant_group(const char *path, const char *name, gid_t group, char err
 	return -err;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static int remove_tree_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st;
 	(void)type;
@@ -294,7 +294,7 @@ int rundir_remove(const char *path, const char *name)
 	char tree[PATH_MAX];
 
 	snprintf(tree, sizeof(tree), "%s/%s", path, name);
-	if (nftw(tree, remove_one, 8, FTW_DEPTH | FTW_PHYS) && errno != ENOENT)
+	if (nftw(tree, remove_tree_entry, 8, FTW_DEPTH | FTW_PHYS) && errno != ENOENT)
 		return -errno;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A text in a sealed memfd, by which one process hands a document to another. urxed sends its
- * report so, and programs their answers to urxe show.
+ * A text in a sealed memfd that one process sends to another over a UNIX socket: urxed's report,
+ * and the processes' answers to urxe show.
  */
 #ifndef URXE_COMMON_SEALED_TEXT_H
 #define URXE_COMMON_SEALED_TEXT_H

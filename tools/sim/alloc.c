@@ -6,7 +6,7 @@
 
 #include "common/exit_status.h"
 
-static void *checked(void *memory, size_t size)
+static void *require_memory(void *memory, size_t size)
 {
 	if (memory || !size)
 		return memory;
@@ -17,21 +17,21 @@ static void *checked(void *memory, size_t size)
 
 void *sim_alloc(size_t size)
 {
-	return checked(malloc(size), size);
+	return require_memory(malloc(size), size);
 }
 
 void *sim_calloc(size_t n, size_t size)
 {
-	return checked(calloc(n, size), n * size);
+	return require_memory(calloc(n, size), n * size);
 }
 
 void *sim_realloc(void *old, size_t size)
 {
-	return checked(realloc(old, size), size);
+	return require_memory(realloc(old, size), size);
 }
 
-void sim_give_up(const char *file, int line, const char *condition)
+void sim_abort(const char *file, int line, const char *condition)
 {
-	fprintf(stderr, "urxe: sim: %s:%d: needed, but not so: %s\n", file, line, condition);
+	fprintf(stderr, "urxe: sim: %s:%d: requirement failed: %s\n", file, line, condition);
 	exit(STATUS_FAILED);
 }

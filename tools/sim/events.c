@@ -5,10 +5,10 @@
 
 #include "sim/alloc.h"
 
-/* Children of a node: four of them, 24 bytes each, lie in two cache lines. */
+/* Children per node: four events of 24 bytes lie in two cache lines. */
 #define CHILDREN 4
 
-static bool earlier(const struct event *a, const struct event *b)
+static bool is_earlier(const struct event *a, const struct event *b)
 {
 	return a->at < b->at || (a->at == b->at && a->order < b->order);
 }
@@ -29,17 +29,17 @@ void events_add(struct events *events, uint64_t at, enum event_kind kind, void *
 		events->heap = sim_realloc(events->heap, events->room * sizeof(*events->heap));
 	}
 	events->n_frames += kind != EVENT_WAKE;
-	for (; i && earlier(&event, &events->heap[(i - 1) / CHILDREN]); i = (i - 1) / CHILDREN)
+	for (; i && is_earlier(&event, &events->heap[(i - 1) / CHILDREN]); i = (i - 1) / CHILDREN)
 		events->heap[i] = events->heap[(i - 1) / CHILDREN];
 	events->heap[i] = event;
 }
 
-static uint32_t earliest_child(const struct events *events, uint32_t parent)
+static uint32_t find_earliest_child(const struct events *events, uint32_t parent)
 {
 	uint32_t first = CHILDREN * parent + 1, best = first;
 
 	for (uint32_t i = first + 1; i < first + CHILDREN && i < events->n; i++)
-		if (earlier(&events->heap[i], &events->heap[best]))
+		if (is_earlier(&events->heap[i], &events->heap[best]))
 			best = i;
 	return best;
 }
@@ -55,9 +55,9 @@ bool events_pop(struct events *events, struct event *event)
 	events->n_frames -= event_kind(event) != EVENT_WAKE;
 	last = events->heap[--events->n];
 	while (CHILDREN * i + 1 < events->n) {
-		uint32_t child = earliest_child(events, i);
+		uint32_t child = find_earliest_child(events, i);
 
-		if (!earlier(&events->heap[child], &last))
+		if (!is_earlier(&events->heap[child], &last))
 			break;
 		events->heap[i] = events->heap[child];
 		i = child;

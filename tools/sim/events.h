@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What happens in virtual time, in its order: a heap. Events of one instant keep the order in which
- * they were added. */
+/*
+ * The event queue of the simulation, a heap ordered by virtual time. Events of one instant are
+ * taken in the order in which they were added. world.c, simhost.c and fabric.c use it.
+ */
 #ifndef URXE_SIM_EVENTS_H
 #define URXE_SIM_EVENTS_H
 
@@ -8,9 +10,9 @@
 #include <stdint.h>
 
 enum event_kind {
-	EVENT_WAKE,   /* object: struct simhost; its engine or its application wants a turn */
-	EVENT_SWITCH, /* object: struct fabric_frame; it has reached the switch */
-	EVENT_ARRIVE, /* object: struct fabric_frame; it has reached its host */
+	EVENT_WAKE,   /* object: struct simhost, whose engine or application runs */
+	EVENT_SWITCH, /* object: struct fabric_frame that arrives at the switch */
+	EVENT_ARRIVE, /* object: struct fabric_frame that arrives at its host */
 };
 
 struct event {
@@ -24,12 +26,12 @@ struct events {
 	uint64_t serial;
 	uint32_t n;
 	uint32_t room;
-	uint32_t n_frames; /* events of frames, which are those on their way */
+	uint32_t n_frames; /* EVENT_SWITCH and EVENT_ARRIVE: frames in the network */
 };
 
 void events_free(struct events *events);
 void events_add(struct events *events, uint64_t at, enum event_kind kind, void *object);
-/* Takes the first one out; false where there is none. */
+/* Removes the earliest event; false: the queue is empty. */
 bool events_pop(struct events *events, struct event *event);
 
 static inline enum event_kind event_kind(const struct event *event)
@@ -37,7 +39,7 @@ static inline enum event_kind event_kind(const struct event *event)
 	return (enum event_kind)(event->order & 3);
 }
 
-/* When the next one happens; UINT64_MAX = never. */
+/* Time of the earliest event; UINT64_MAX = none. */
 static inline uint64_t events_next(const struct events *events)
 {
 	return events->n ? events->heap[0].at : UINT64_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* SplitMix64 (Steele, Lea, Flood 2014): one seed is one test, on every machine. */
+/* Pseudo-random numbers by SplitMix64 (Steele, Lea, Flood 2014), the same on every machine. */
 #ifndef URXE_SIM_RAND_H
 #define URXE_SIM_RAND_H
 

@@ -9,9 +9,9 @@
 #include <rxe/opcode.h>
 #include <rxe/packet.h>
 
-#include "sim/address.h"
+#include "sim/network/address.h"
 
-static void write_text(FILE *file, uint64_t now, uint32_t from, const uint8_t *data, uint32_t len)
+static void write_line(FILE *file, uint64_t now, uint32_t from, const uint8_t *data, uint32_t len)
 {
 	struct urxe_packet p;
 	enum urxe_drop drop = urxe_packet_parse(&p, data, len);
@@ -30,7 +30,7 @@ static void write_text(FILE *file, uint64_t now, uint32_t from, const uint8_t *d
 	fprintf(file, " payload %u\n", p.payload_len);
 }
 
-static bool wanted(const struct trace *trace, uint32_t from, uint32_t to)
+static bool is_wanted(const struct trace *trace, uint32_t from, uint32_t to)
 {
 	return trace->host[0] == TRACE_ALL || (from == trace->host[0] && to == trace->host[1]) ||
 	       (from == trace->host[1] && to == trace->host[0]);
@@ -41,10 +41,10 @@ void trace_frame(struct trace *trace, uint64_t now, uint32_t from, const uint8_t
 {
 	const struct netdev_frame frame = {.data = data, .len = len, .time = now};
 
-	if (!wanted(trace, from, address_host(data)))
+	if (!is_wanted(trace, from, address_host(data)))
 		return;
 	if (trace->text)
-		write_text(trace->text, now, from, data, len);
+		write_line(trace->text, now, from, data, len);
 	if (trace->pcap)
 		netdev_tx(trace->pcap, now, &frame, 1);
 }

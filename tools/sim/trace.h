@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What hosts send: as lines for people, and as a capture for Wireshark and urxe replay. */
+/* Writes the frames that hosts send as text lines, or as a capture, for urxe sim. */
 #ifndef URXE_SIM_TRACE_H
 #define URXE_SIM_TRACE_H
 
@@ -12,8 +12,8 @@ struct netdev;
 
 struct trace {
 	FILE *text;          /* NULL = none */
-	struct netdev *pcap; /* NULL = none; a port that writes */
-	uint32_t host[2];    /* only what goes between these two; TRACE_ALL = everything */
+	struct netdev *pcap; /* pcap port to write to; NULL = none */
+	uint32_t host[2];    /* only frames between these hosts; TRACE_ALL = all frames */
 };
 
 void trace_frame(struct trace *trace, uint64_t now, uint32_t from, const uint8_t *data,

@@ -6,26 +6,25 @@
 #include <stdlib.h>
 
 #include "sim/alloc.h"
-#include "sim/check.h"
-#include "sim/recv_queue.h"
+#include "sim/check/check.h"
+#include "sim/host/recv_queue.h"
 #include "sim/trace.h"
 
 #define SECOND UINT64_C(1000000000)
-/* No world takes longer, however bad its network. */
+/* The longest virtual time of a simulation. */
 #define LIMIT (4000 * SECOND)
-/* The longest pause between two turns of an application that is in no hurry; it doubles, up to a
- * bound, while a host has nothing to do. */
+/* Longest pause between two turns of an application. It doubles up to TURN_MAX_NS while idle. */
 #define TURN_NS     200000
 #define TURN_MAX_NS SECOND
-/* Turns a host in which nothing is posted and nothing moves. */
+/* Turns per host without posts and completions, after which the simulation counts as hung. */
 #define MAX_STANDSTILL 64
-/* Events a host at one instant after which the world is called stuck: no timer may spin. */
+/* Events per host at one instant, after which a timer counts as spinning. */
 #define MAX_AT_ONCE 100000
 
-/* --- Notes. */
+/* --- Failures and trace. */
 
-static void fail(struct world *world, uint32_t one, uint32_t other, const char *format,
-		 va_list args)
+static void record_failure(struct world *world, uint32_t one, uint32_t other, const char *format,
+			   va_list args)
 {
 	if (world->failure[0])
 		return;
@@ -39,7 +38,7 @@ void world_fail(struct world *world, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fail(world, world->n_hosts, world->n_hosts, format, args);
+	record_failure(world, world->n_hosts, world->n_hosts, format, args);
 	va_end(args);
 }
 
@@ -48,8 +47,8 @@ void world_fail_stream(const struct stream *stream, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fail(stream->world, stream_from(stream)->host->id, stream_to(stream)->host->id, format,
-	     args);
+	record_failure(stream->world, stream_from(stream)->host->id, stream_to(stream)->host->id,
+		       format, args);
 	va_end(args);
 }
 
@@ -72,9 +71,9 @@ void world_trace(struct world *world, const struct simhost *from, const uint8_t 
 		trace_frame(world->trace, world->now, from->id, data, len);
 }
 
-/* --- Making it. */
+/* --- Setup. */
 
-static uint32_t choose_target(struct world *world, uint32_t host)
+static uint32_t choose_peer(struct world *world, uint32_t host)
 {
 	const uint32_t n = world->n_hosts;
 	uint32_t target;
@@ -96,7 +95,7 @@ static void plan_conns(struct world *world)
 	world->conn = sim_calloc((size_t)world->n_hosts * qps, sizeof(*world->conn));
 	for (uint32_t host = 0; host < world->n_hosts; host++)
 		for (uint32_t i = 0; i < qps; i++) {
-			const uint32_t target = choose_target(world, host);
+			const uint32_t target = choose_peer(world, host);
 
 			if (target != host)
 				simconn_plan(&world->conn[world->n_conns++], world,
@@ -117,8 +116,8 @@ static void start_hosts(struct world *world)
 
 		host->shared_word = simhost_alloc(host, 8);
 		simhost_start(host, rand_next(&world->rand), window);
-		for (uint32_t k = 0; k < host->n_inboxes; k++)
-			recv_queue_open(host->inbox[k]);
+		for (uint32_t k = 0; k < host->n_recv_queues; k++)
+			recv_queue_open(host->recv_queue[k]);
 	}
 	for (uint32_t i = 0; i < world->n_conns; i++)
 		simconn_open(&world->conn[i], world);
@@ -133,13 +132,13 @@ static void describe_network(struct world *world)
 		      !world->fabric.rate;
 }
 
-static void create(struct world *world, const struct scenario *scenario, struct trace *trace)
+static void create_world(struct world *world, const struct scenario *scenario, struct trace *trace)
 {
 	*world = (struct world){
 		.scenario = *scenario,
 		.rand = {scenario->seed},
 		.trace = trace,
-		.now = 1, /* not 0, which next_deadline uses for "at once" */
+		.now = 1, /* urxe_next_deadline returns 0 for "at once" */
 		.n_hosts = (uint32_t)scenario->nodes,
 		.size = (uint32_t)scenario->size,
 		.size_bits = 1,
@@ -178,7 +177,7 @@ void world_free(struct world *world)
 
 /* --- Applications. */
 
-static void drain(struct simhost *host)
+static void poll_completions(struct simhost *host)
 {
 	struct world *world = host->world;
 	struct urxe_wc wc;
@@ -193,13 +192,13 @@ static void drain(struct simhost *host)
 	}
 }
 
-static void post(struct simhost *host)
+static void post_requests(struct simhost *host)
 {
 	struct world *world = host->world;
 	const bool bulk = scenario_is_bulk(&world->scenario);
 
-	for (uint32_t i = 0; i < host->n_inboxes; i++)
-		recv_queue_post(host->inbox[i],
+	for (uint32_t i = 0; i < host->n_recv_queues; i++)
+		recv_queue_post(host->recv_queue[i],
 				bulk ? RECV_QUEUE_DEPTH : rand_below(&world->rand, 4));
 	for (uint32_t i = 0; i < host->n_ends; i++) {
 		struct endpoint *end = host->end[i];
@@ -208,8 +207,8 @@ static void post(struct simhost *host)
 	}
 }
 
-/* In a hurry, an application acts as soon as something is complete, else when its turn comes. */
-static uint64_t next_turn(struct simhost *host, bool idle)
+/* Bulk applications run at each completion, others at random times. */
+static uint64_t get_next_turn(struct simhost *host, bool idle)
 {
 	struct world *world = host->world;
 
@@ -219,8 +218,8 @@ static uint64_t next_turn(struct simhost *host, bool idle)
 	return world->now + rand_in(&world->rand, 1, (uint32_t)host->pause);
 }
 
-/* Names the first stream that is not done. */
-static void fail_open(struct world *world, const char *what)
+/* Fails with the first stream that is not done. */
+static void fail_unfinished_stream(struct world *world, const char *what)
 {
 	for (uint32_t i = 0; i < world->n_conns; i++)
 		for (unsigned side = 0; side < 2; side++) {
@@ -237,20 +236,20 @@ static void fail_open(struct world *world, const char *what)
 		}
 }
 
-static void take_turn(struct simhost *host)
+static void run_application(struct simhost *host)
 {
 	struct world *world = host->world;
 	const uint64_t before = world->activity;
 	bool idle;
 
-	drain(host);
-	post(host);
+	poll_completions(host);
+	post_requests(host);
 	idle = world->activity == before;
-	host->turn = next_turn(host, idle);
+	host->turn = get_next_turn(host, idle);
 	world->idle_turns = idle ? world->idle_turns + 1 : 0;
 	if (world->idle_turns > (uint64_t)MAX_STANDSTILL * world->n_hosts &&
 	    !world->events.n_frames && !world->n_waiting)
-		fail_open(world, "everybody waits for ever");
+		fail_unfinished_stream(world, "no request makes progress");
 }
 
 void world_stream_done(struct stream *stream)
@@ -260,8 +259,8 @@ void world_stream_done(struct stream *stream)
 	stream->world->open--;
 }
 
-/* Completions bring the next turn nearer. */
-static void notice(struct simhost *host)
+/* Moves the application's next turn forward if completions are pending. */
+static void hasten_turn(struct simhost *host)
 {
 	struct world *world = host->world;
 
@@ -278,15 +277,15 @@ static void notice(struct simhost *host)
 static void run_host(struct simhost *host)
 {
 	if (host->world->live && host->turn <= host->world->now)
-		take_turn(host);
+		run_application(host);
 	simhost_send(host);
-	/* What came in has completed something, or a timer has while the engine sent. */
+	/* A received frame or a timer may have completed requests. */
 	if (host->world->live)
-		notice(host);
+		hasten_turn(host);
 	simhost_schedule(host);
 }
 
-static void arrive(struct world *world, struct fabric_frame *frame)
+static void deliver_frame(struct world *world, struct fabric_frame *frame)
 {
 	struct simhost *host = &world->host[frame->to];
 
@@ -296,27 +295,27 @@ static void arrive(struct world *world, struct fabric_frame *frame)
 	run_host(host);
 }
 
-static void wake(struct simhost *host, uint64_t at)
+static void wake_host(struct simhost *host, uint64_t at)
 {
-	/* An earlier one came in between. */
+	/* wake_at has replaced this event by an earlier one. */
 	if (at != host->wake)
 		return;
 	host->wake = URXE_NEVER;
 	run_host(host);
 }
 
-static void happen(struct world *world, const struct event *event)
+static void handle_event(struct world *world, const struct event *event)
 {
 	world->n_events++;
 	switch (event_kind(event)) {
 	case EVENT_SWITCH: fabric_switch(&world->fabric, event->at, event->object); break;
-	case EVENT_ARRIVE: arrive(world, event->object); break;
-	case EVENT_WAKE: wake(event->object, event->at); break;
+	case EVENT_ARRIVE: deliver_frame(world, event->object); break;
+	case EVENT_WAKE: wake_host(event->object, event->at); break;
 	}
 }
 
-/* Everything up to `until`; false: the world is stuck in an instant. */
-static bool run(struct world *world, uint64_t until)
+/* Handles all events up to `until`; false: a timer spins at one instant. */
+static bool run_events(struct world *world, uint64_t until)
 {
 	const uint64_t most = (uint64_t)MAX_AT_ONCE * world->n_hosts;
 	struct event event;
@@ -328,7 +327,7 @@ static bool run(struct world *world, uint64_t until)
 		if (at_once > most)
 			return false;
 		world->now = event.at;
-		happen(world, &event);
+		handle_event(world, &event);
 		if (world->live && !world->open)
 			return true;
 	}
@@ -340,7 +339,7 @@ bool world_settle(struct world *world, uint64_t until)
 	world->live = false;
 	for (uint32_t i = 0; i < world->n_hosts; i++)
 		world->host[i].turn = URXE_NEVER;
-	return run(world, until) && !world->events.n;
+	return run_events(world, until) && !world->events.n;
 }
 
 static void start_goodput(struct world *world)
@@ -375,16 +374,16 @@ static void stop_posting(struct world *world)
 			stream_stop(&world->conn[i].stream[side]);
 }
 
-/* Runs until the time comes, unless all is done before. */
+/* Runs up to `until`, or until all streams are done. */
 static void run_until(struct world *world, uint64_t until)
 {
-	if (!run(world, until))
-		world_fail(world, "a deadline stays due although nothing comes of it");
+	if (!run_events(world, until))
+		world_fail(world, "a deadline stays due, but the engine does nothing");
 	if (!world->failure[0] && world->open && world->now < until)
 		world->now = until;
 }
 
-static void live(struct world *world)
+static void run_traffic(struct world *world)
 {
 	world->live = true;
 	for (uint32_t i = 0; i < world->n_hosts; i++) {
@@ -401,7 +400,8 @@ static void live(struct world *world)
 		run_until(world, LIMIT);
 	}
 	if (world->open && !world->failure[0])
-		fail_open(world, world->events.n ? "the time is up" : "everybody waits for ever");
+		fail_unfinished_stream(world, world->events.n ? "the time is up"
+							      : "no request makes progress");
 }
 
 void world_sum_counters(const struct world *world, struct urxe_counters *sum)
@@ -417,7 +417,7 @@ void world_sum_counters(const struct world *world, struct urxe_counters *sum)
 	}
 }
 
-static void check_all(struct world *world)
+static void run_final_checks(struct world *world)
 {
 	static void (*const checks[])(struct world *) = {check_memory, check_atomics,
 							 check_counters};
@@ -427,18 +427,19 @@ static void check_all(struct world *world)
 }
 
 bool world_run(struct world *world, const struct scenario *scenario, struct trace *trace,
-	       void (*told)(void *arg, enum phase phase, struct world *world), void *arg)
+	       void (*on_phase)(void *arg, enum phase phase, struct world *world), void *arg)
 {
-	static void (*const phases[])(struct world *) = {
-		[PHASE_TRAFFIC] = live, [PHASE_QUIET] = check_quiet, [PHASE_CHECK] = check_all};
+	static void (*const phases[])(struct world *) = {[PHASE_TRAFFIC] = run_traffic,
+							 [PHASE_QUIET] = check_quiet,
+							 [PHASE_CHECK] = run_final_checks};
 
-	create(world, scenario, trace);
-	told(arg, PHASE_SETUP, world);
+	create_world(world, scenario, trace);
+	on_phase(arg, PHASE_SETUP, world);
 	for (enum phase phase = PHASE_TRAFFIC; phase <= PHASE_CHECK && !world->failure[0];
 	     phase++) {
 		phases[phase](world);
 		if (!world->failure[0])
-			told(arg, phase, world);
+			on_phase(arg, phase, world);
 	}
 	return !world->failure[0];
 }

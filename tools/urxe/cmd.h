@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The subcommands of urxe. Each gets its own arguments, its name first, and gives the exit status.
- */
+/* The subcommands of urxe, for main.c. argv[0] is the subcommand; each returns the exit status. */
 #ifndef URXE_URXE_CMD_H
 #define URXE_URXE_CMD_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxe bench: starts the program that does it, bench/bench.c. */
+/*
+ * urxe bench: executes urxe-bench (bench/bench.c), a program of its own because DPDK loads slowly.
+ */
 #include "urxe/cmd.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxe capture: what passes the switch, as lines or as pcapng. */
+/* urxe capture: prints the frames at the ports of urxed's switch, or writes them as pcapng. */
 #include "urxe/cmd.h"
 
 #include <errno.h>
@@ -28,18 +28,18 @@
 
 static const char usage[] =
 	"usage: urxe capture [-i PORT] [-w FILE] [-c COUNT] [--run-dir DIR]\n"
-	"Captures what comes from the ports of urxed's switch and goes to them, until SIGINT.\n"
+	"Captures the frames at the ports of urxed's switch, until SIGINT.\n"
 	"\n"
-	"  -i PORT        this port alone, by its name or number as urxe show port has them\n"
-	"  -w FILE        writes pcapng to FILE, - being standard output; else prints lines\n"
-	"  -c COUNT       ends after so many frames\n"
-	"  --run-dir DIR  the daemon's directory; default as urxed's\n"
+	"  -i PORT        capture one port only, by its name or number in urxe show port\n"
+	"  -w FILE        write pcapng to FILE (- is standard output) instead of lines\n"
+	"  -c COUNT       end after COUNT frames\n"
+	"  --run-dir DIR  the daemon's directory; default as for urxed\n"
 	"\n"
-	"Frames between processes pass the switch while somebody captures. How many were\n"
-	"captured, and lost because we were too slow, is said at the end.\n"
+	"While a capture runs, frames between processes cross the switch. At the end the\n"
+	"command prints how many frames it captured, and how many it lost by being too slow.\n"
 	"\n"
-	"Exit status: 0; 1 where no daemon answers, it has no such port or the file cannot be\n"
-	"written; 2 where the command is wrong.\n";
+	"Exit status: 0; 1 if no daemon answers, the port does not exist or the file cannot be\n"
+	"written; 2 for a wrong command line.\n";
 
 static const struct option options[] = {
 	{"run-dir", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'}, {0}};
@@ -48,7 +48,7 @@ struct arguments {
 	const char *port;
 	const char *file; /* NULL = lines */
 	const char *run_dir;
-	uint64_t count; /* UINT64_MAX = without end */
+	uint64_t count; /* UINT64_MAX = no limit */
 };
 
 static int parse_count(const char *text, uint64_t *count)
@@ -58,13 +58,13 @@ static int parse_count(const char *text, uint64_t *count)
 	errno = 0;
 	*count = strtoull(text, &end, 10);
 	if (*end || end == text || text[0] == '-' || errno || !*count) {
-		log_line("-c wants a number of frames, not %s", text);
+		log_line("-c is a number of frames, not %s", text);
 		return STATUS_USAGE;
 	}
 	return 0;
 }
 
-static int parse(int argc, char **argv, struct arguments *a)
+static int parse_capture_arguments(int argc, char **argv, struct arguments *a)
 {
 	int opt, at = optind, rc = 0;
 
@@ -93,7 +93,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 	return rc;
 }
 
-/* --- Where frames go */
+/* --- Output */
 
 struct sink {
 	FILE *out;
@@ -101,16 +101,16 @@ struct sink {
 	struct pcapng pcapng;
 };
 
-/* A frame with its texts. */
+/* A frame and its descriptions. */
 struct captured {
 	const struct capture_record *record;
 	const uint8_t *frame;
 	char name[SWITCH_PORT_NAME];
-	char words[FRAME_TEXT]; /* what it is */
-	char drop[FRAME_TEXT];  /* why it was dropped; "" = it was not */
+	char words[FRAME_TEXT]; /* from frame_words */
+	char drop[FRAME_TEXT];  /* reason of the drop; "" = not dropped */
 };
 
-static const char *meaning(const char *reason)
+static const char *get_drop_meaning(const char *reason)
 {
 	static const struct {
 		const char *name, *text;
@@ -127,7 +127,7 @@ static const char *meaning(const char *reason)
 	return "";
 }
 
-static void describe(struct captured *c)
+static void describe_frame(struct captured *c)
 {
 	const struct capture_record *r = c->record;
 	char reason[CAPTURE_REASON];
@@ -136,16 +136,17 @@ static void describe(struct captured *c)
 	snprintf(reason, sizeof(reason), "%.*s", (int)sizeof(r->reason) - 1, r->reason);
 	c->drop[0] = '\0';
 	if (reason[0])
-		snprintf(c->drop, sizeof(c->drop), "dropped, %s: %s", reason, meaning(reason));
+		snprintf(c->drop, sizeof(c->drop), "dropped, %s: %s", reason,
+			 get_drop_meaning(reason));
 	frame_words(c->words, c->frame, r->len);
 }
 
-static const char *direction(const struct captured *c)
+static const char *get_direction_word(const struct captured *c)
 {
 	return c->record->direction == SWITCH_IN ? "from" : "to";
 }
 
-static int print_line(const struct sink *sink, const struct captured *c)
+static int print_frame_line(const struct sink *sink, const struct captured *c)
 {
 	time_t seconds = (time_t)(c->record->time / NS);
 	char clock[16] = "", addresses[FRAME_TEXT];
@@ -155,8 +156,8 @@ static int print_line(const struct sink *sink, const struct captured *c)
 		strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
 	frame_addresses(addresses, c->frame, c->record->len);
 	return fprintf(sink->out, "%s.%09u %s %s  %s  %s  %u bytes%s%s\n", clock,
-		       (unsigned)(c->record->time % NS), direction(c), c->name, addresses, c->words,
-		       c->record->len, c->drop[0] ? "  " : "", c->drop) < 0
+		       (unsigned)(c->record->time % NS), get_direction_word(c), c->name, addresses,
+		       c->words, c->record->len, c->drop[0] ? "  " : "", c->drop) < 0
 		       ? -EIO
 		       : 0;
 }
@@ -173,17 +174,18 @@ static int write_packet(struct sink *sink, const struct captured *c)
 		.comment = comment,
 	};
 
-	snprintf(comment, sizeof(comment), "%s %s: %s%s%s", direction(c), c->name, c->words,
-		 c->drop[0] ? "; " : "", c->drop);
+	snprintf(comment, sizeof(comment), "%s %s: %s%s%s", get_direction_word(c), c->name,
+		 c->words, c->drop[0] ? "; " : "", c->drop);
 	return pcapng_put(&sink->pcapng, &packet);
 }
 
-static int take(struct sink *sink, const struct capture_record *record, const uint8_t *frame)
+static int output_frame(struct sink *sink, const struct capture_record *record,
+			const uint8_t *frame)
 {
 	struct captured c = {.record = record, .frame = frame};
 
-	describe(&c);
-	return sink->lines ? print_line(sink, &c) : write_packet(sink, &c);
+	describe_frame(&c);
+	return sink->lines ? print_frame_line(sink, &c) : write_packet(sink, &c);
 }
 
 static int open_sink(struct sink *sink, const char *file)
@@ -202,14 +204,14 @@ static int open_sink(struct sink *sink, const char *file)
 
 /* --- The loop */
 
-/* Stops on a signal, or when the daemon goes. */
-struct wait {
+/* Descriptors that end the capture: the daemon's connection and the signals. */
+struct wake_fds {
 	int socket;
 	int signals;
 };
 
-/* False: it is time to stop. */
-static bool wait_for_more(const struct wait *w)
+/* False: a signal has arrived, or the daemon has ended. */
+static bool wait_for_more(const struct wake_fds *w)
 {
 	struct pollfd fds[2] = {{w->socket, POLLIN, 0}, {w->signals, POLLIN, 0}};
 	char byte;
@@ -220,53 +222,55 @@ static bool wait_for_more(const struct wait *w)
 		return false;
 	if (!fds[0].revents || recv(w->socket, &byte, 1, MSG_DONTWAIT) > 0)
 		return true;
-	log_line("urxed has gone");
+	log_line("urxed has ended");
 	return false;
 }
 
-static bool stopped(const struct wait *w)
+static bool got_signal(const struct wake_fds *w)
 {
 	struct pollfd pfd = {w->signals, POLLIN, 0};
 
 	return poll(&pfd, 1, 0) > 0;
 }
 
-/* Takes what there is; returns 0, or a negative errno value. */
-static int take_all(struct capture_reader *ring, struct sink *sink, uint64_t count, uint64_t *taken,
-		    uint64_t until)
+/* Outputs the pending frames up to position `until`; returns 0, or a negative errno value. */
+static int output_pending(struct capture_reader *ring, struct sink *sink, uint64_t count,
+			  uint64_t *n_output, uint64_t until)
 {
 	const struct capture_record *record;
 	const uint8_t *frame;
 	int rc = 0;
 
-	while (!rc && *taken < count && ring->tail < until) {
+	while (!rc && *n_output < count && ring->tail < until) {
 		rc = capture_reader_next(ring, &record, &frame);
 		if (rc <= 0)
 			break;
-		++*taken;
-		rc = take(sink, record, frame);
+		++*n_output;
+		rc = output_frame(sink, record, frame);
 	}
-	/* Who reads the other end of a pipe wants what there is. */
+	/* The reader of a pipe shall get all pending frames now. */
 	return !rc && fflush(sink->out) ? -EIO : rc;
 }
 
-static int capture(struct capture_reader *ring, struct sink *sink, const struct wait *w,
-		   uint64_t count, uint64_t *taken)
+static int forward_frames(struct capture_reader *ring, struct sink *sink, const struct wake_fds *w,
+			  uint64_t count, uint64_t *n_output)
 {
 	bool more = true;
 	int rc = 0;
 
-	while (!rc && more && *taken < count) {
+	while (!rc && more && *n_output < count) {
 		more = !capture_reader_wait(ring) || wait_for_more(w);
-		/* At the end, too: but not what comes meanwhile. */
-		rc = take_all(ring, sink, count, taken, capture_reader_head(ring));
+		/*
+		 * Also after the last wait; but frames that arrive meanwhile must not prolong it.
+		 */
+		rc = output_pending(ring, sink, count, n_output, capture_reader_head(ring));
 		if (more)
-			more = !stopped(w);
+			more = !got_signal(w);
 	}
 	return rc;
 }
 
-static int signal_fd(void)
+static int open_signal_fd(void)
 {
 	sigset_t set;
 
@@ -278,11 +282,11 @@ static int signal_fd(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-static int run(const struct arguments *a, const struct wait *w, int memory)
+static int run_capture(const struct arguments *a, const struct wake_fds *w, int memory)
 {
 	struct capture_reader ring;
 	struct sink sink = {0};
-	uint64_t taken = 0;
+	uint64_t n_output = 0;
 	int rc = capture_reader_open(&ring, memory);
 
 	if (rc) {
@@ -291,12 +295,12 @@ static int run(const struct arguments *a, const struct wait *w, int memory)
 	}
 	if (open_sink(&sink, a->file))
 		return STATUS_FAILED;
-	rc = capture(&ring, &sink, w, a->count, &taken);
+	rc = forward_frames(&ring, &sink, w, a->count, &n_output);
 	if (!rc && fflush(sink.out))
 		rc = -EIO;
 	if (rc)
 		log_line("the capture ends: %s", strerror(-rc));
-	log_line("%" PRIu64 " frames captured, %" PRIu64 " lost", taken,
+	log_line("%" PRIu64 " frames captured, %" PRIu64 " lost", n_output,
 		 capture_reader_lost(&ring));
 	pcapng_end(&sink.pcapng);
 	capture_reader_close(&ring);
@@ -308,8 +312,8 @@ int cmd_capture(int argc, char **argv)
 	char run_dir[RUNDIR_MAX],
 		error[CONTROL_CLIENT_ERROR > RUNDIR_ERROR ? CONTROL_CLIENT_ERROR : RUNDIR_ERROR];
 	struct arguments a = {.port = "", .count = UINT64_MAX};
-	int rc = parse(argc, argv, &a), memory;
-	struct wait w;
+	int rc = parse_capture_arguments(argc, argv, &a), memory;
+	struct wake_fds w;
 
 	if (rc)
 		return rc;
@@ -317,9 +321,9 @@ int cmd_capture(int argc, char **argv)
 		log_line("%s", error);
 		return STATUS_USAGE;
 	}
-	w.signals = signal_fd();
+	w.signals = open_signal_fd();
 	if (w.signals < 0) {
-		log_line("cannot take signals: %s", strerror(errno));
+		log_line("cannot receive signals: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
 	w.socket = control_client_capture(run_dir, a.port, &memory, error);
@@ -327,5 +331,5 @@ int cmd_capture(int argc, char **argv)
 		log_line("%s", error);
 		return STATUS_FAILED;
 	}
-	return run(&a, &w, memory);
+	return run_capture(&a, &w, memory);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxe replay: takes a capture through the engine's own parser. */
+/* urxe replay: parses each packet of a capture with the engine's parser, and checks its ICRC. */
 #include "urxe/cmd.h"
 
 #include <getopt.h>
@@ -15,21 +15,21 @@
 #include "common/exit_status.h"
 #include "common/log.h"
 
-#define BURST   32
-#define WHY_LEN 256
+#define BURST     32
+#define ERROR_LEN 256
 
 static const char usage[] =
 	"usage: urxe replay FILE [--json]\n"
 	"Checks the ICRC of every RoCE packet of a capture (pcap or pcapng, Ethernet),\n"
-	"follows the PSNs of each connection, and sums up.\n"
+	"follows the PSNs of each connection, and prints a summary.\n"
 	"\n"
-	"Exit status: 0 where there is RoCE and every ICRC is right; 1 where not, or where\n"
-	"the file is no capture or cut short; 2 where the command is wrong.\n";
+	"Exit status: 0 if the capture has RoCE packets and every ICRC is right; 1 if not, or\n"
+	"if the file is not a whole capture; 2 for a wrong command line.\n";
 
 static const struct option options[] = {
 	{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
 
-static const char *parse(int argc, char **argv, bool *json)
+static const char *parse_replay_arguments(int argc, char **argv, bool *json)
 {
 	int opt, at = optind;
 
@@ -44,13 +44,13 @@ static const char *parse(int argc, char **argv, bool *json)
 	}
 	if (optind == argc - 1)
 		return argv[optind];
-	log_line("replay wants one capture file; see urxe replay --help");
+	log_line("replay needs one capture file; see urxe replay --help");
 	return NULL;
 }
 
-/* A packet that cannot be checked is not a right one. */
-static void unverifiable(struct replay_summary *s, const struct netdev_frame *f,
-			 enum urxe_drop drop)
+/* Such a packet never counts as right. */
+static void count_unverifiable(struct replay_summary *s, const struct netdev_frame *f,
+			       enum urxe_drop drop)
 {
 	s->unverifiable++;
 	s->drops[drop]++;
@@ -58,7 +58,7 @@ static void unverifiable(struct replay_summary *s, const struct netdev_frame *f,
 		s->cut++;
 }
 
-static int take(struct replay_summary *s, const struct netdev_frame *f)
+static int check_frame(struct replay_summary *s, const struct netdev_frame *f)
 {
 	struct urxe_packet p;
 	enum urxe_drop drop = urxe_packet_parse(&p, f->data, f->len);
@@ -73,7 +73,7 @@ static int take(struct replay_summary *s, const struct netdev_frame *f)
 		return 0;
 	}
 	if (!p.icrc) {
-		unverifiable(s, f, drop);
+		count_unverifiable(s, f, drop);
 		return 0;
 	}
 	if (!urxe_packet_icrc_ok(&p)) {
@@ -90,7 +90,7 @@ static int take(struct replay_summary *s, const struct netdev_frame *f)
 	return flow_input(s->flows, &p);
 }
 
-static int take_all(struct replay_summary *s, struct netdev *port)
+static int check_frames(struct replay_summary *s, struct netdev *port)
 {
 	struct netdev_frame frames[BURST];
 	uint32_t i, n;
@@ -98,19 +98,19 @@ static int take_all(struct replay_summary *s, struct netdev *port)
 
 	while (!rc && (n = netdev_rx(port, 0, frames, BURST)))
 		for (i = 0; i < n && !rc; i++)
-			rc = take(s, &frames[i]);
+			rc = check_frame(s, &frames[i]);
 	if (rc)
 		log_line("no memory to follow the connections of %s", s->file);
 	return rc;
 }
 
-/* Says what keeps the capture from being all right; returns the exit status. */
-static int judge(const struct replay_summary *s, const struct netdev *port)
+/* Logs the first fault of the capture; returns the exit status. */
+static int log_fault(const struct replay_summary *s, const struct netdev *port)
 {
 	if (netdev_pcap_status(port) < 0)
 		log_line("%s: %s", s->file, netdev_pcap_error(port));
 	else if (!s->roce)
-		log_line("%s holds no RoCE packet", s->file);
+		log_line("%s has no RoCE packet", s->file);
 	else if (s->wrong)
 		log_line("%s: the ICRC of %llu packets is wrong", s->file,
 			 (unsigned long long)s->wrong);
@@ -126,11 +126,11 @@ int cmd_replay(int argc, char **argv)
 {
 	struct replay_summary s = {0};
 	struct netdev *port;
-	char error[WHY_LEN];
+	char error[ERROR_LEN];
 	bool json = false;
 	int rc;
 
-	s.file = parse(argc, argv, &json);
+	s.file = parse_replay_arguments(argc, argv, &json);
 	if (!s.file)
 		return STATUS_USAGE;
 	if (netdev_pcap_open(s.file, &port, error, sizeof(error))) {
@@ -138,11 +138,11 @@ int cmd_replay(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	s.flows = flow_table_create();
-	rc = !s.flows || take_all(&s, port) ? STATUS_FAILED : 0;
+	rc = !s.flows || check_frames(&s, port) ? STATUS_FAILED : 0;
 	if (!rc) {
 		(json ? replay_summary_print_json : replay_summary_print)(&s);
 		fflush(stdout);
-		rc = judge(&s, port);
+		rc = log_fault(&s, port);
 	}
 	flow_table_destroy(s.flows);
 	netdev_close(port);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxe run: gives a program the device. */
+/* urxe run: executes a program with liburxe.so preloaded, so that it has the device urxe0. */
 #include "urxe/cmd.h"
 
 #include <errno.h>
@@ -22,26 +22,26 @@
 
 static const char usage[] =
 	"usage: urxe run [--run-dir DIR] [--transport packet|auto] [--] CMD [ARG]...\n"
-	"Runs CMD with the RDMA device urxe0, by preloading liburxe.so. Where no urxed\n"
-	"answers in the run directory, one is started that leaves after the last program.\n"
+	"Runs CMD with the RDMA device urxe0, by preloading liburxe.so. If no urxed answers\n"
+	"in the run directory, urxe starts one that ends after its last program.\n"
 	"\n"
-	"  --run-dir DIR  the daemon's directory; default as urxed's, or root's where only\n"
+	"  --run-dir DIR  the daemon's directory; default as for urxed, or root's if only\n"
 	"                 that one has a daemon\n"
 	"  --transport packet|auto\n"
 	"                 packet: all messages between processes go in packets; auto, the\n"
 	"                 default: the kernel copies WRITEs, READs and large SENDs between\n"
-	"                 processes of one user, where it can\n"
+	"                 processes of one user, if it permits that\n"
 	"\n"
-	"Exit status: CMD's; 2 where the device cannot be given, 126 where CMD cannot be\n"
-	"run, 127 where it is not found.\n";
+	"Exit status: that of CMD; 2 if the device cannot be provided, 126 if CMD cannot be\n"
+	"run, 127 if CMD is not found.\n";
 
 static const struct option options[] = {{"run-dir", required_argument, NULL, 'd'},
 					{"transport", required_argument, NULL, 't'},
 					{"help", no_argument, NULL, 'h'},
 					{0}};
 
-/* As set_transport, set_preload and daemon_connect: -1 where it failed, and has said why. */
-static int set(const char *name, const char *value)
+/* Like set_transport, set_preload and daemon_connect, logs an error and returns -1. */
+static int set_env(const char *name, const char *value)
 {
 	if (!setenv(name, value, 1))
 		return 0;
@@ -52,17 +52,17 @@ static int set(const char *name, const char *value)
 static int set_transport(const char *transport)
 {
 	if (!strcmp(transport, "packet") || !strcmp(transport, "auto"))
-		return set("URXE_TRANSPORT", transport);
+		return set_env("URXE_TRANSPORT", transport);
 	log_line("--transport is packet or auto, not '%s'", transport);
 	return -1;
 }
 
 /* Returns the index of CMD in argv, or 0. */
-static int parse(int argc, char **argv, const char **run_dir)
+static int parse_run_arguments(int argc, char **argv, const char **run_dir)
 {
 	int opt, at = optind;
 
-	/* "+": what follows CMD is CMD's. */
+	/* "+": the arguments behind CMD belong to CMD. */
 	for (; (opt = getopt_long(argc, argv, "+:", options, NULL)) != -1; at = optind) {
 		switch (opt) {
 		case 'd': *run_dir = optarg; break;
@@ -82,7 +82,7 @@ static int parse(int argc, char **argv, const char **run_dir)
 	}
 	if (optind < argc)
 		return optind;
-	log_line("run wants a command, as in: urxe run -- ibv_devinfo");
+	log_line("run needs a command, as in: urxe run -- ibv_devinfo");
 	return 0;
 }
 
@@ -102,19 +102,19 @@ static int set_preload(void)
 		log_line("LD_PRELOAD cannot name %s: its path has a space or a colon", lib);
 		return -1;
 	}
-	/* One inside the other: once is enough. */
+	/* An outer urxe run has preloaded the library already. */
 	if (old && !strncmp(old, lib, strlen(lib)) && strchr(" :", old[strlen(lib)]))
 		return 0;
 	if (asprintf(&value, "%s%s%s", lib, old && *old ? ":" : "", old ? old : "") < 0) {
 		log_line("cannot set LD_PRELOAD: no memory");
 		return -1;
 	}
-	rc = set("LD_PRELOAD", value);
+	rc = set_env("LD_PRELOAD", value);
 	free(value);
 	return rc;
 }
 
-static bool answers(const char *run_dir)
+static bool daemon_answers(const char *run_dir)
 {
 	int fd = vnic_attach_connect(run_dir);
 
@@ -123,16 +123,16 @@ static bool answers(const char *run_dir)
 	return fd >= 0;
 }
 
-/* A user without a daemon of his own is served by root's, where that lets him in. */
+/* If the user has no daemon, uses root's daemon if that one admits the user. */
 static int choose_run_dir(const char *given, char run_dir[RUNDIR_MAX], char error[RUNDIR_ERROR])
 {
 	char system[RUNDIR_MAX];
 	int rc = rundir_path(given, run_dir, error);
 
-	if (rc || !rundir_is_default(given) || answers(run_dir))
+	if (rc || !rundir_is_default(given) || daemon_answers(run_dir))
 		return rc;
 	rundir_system(system);
-	if (answers(system))
+	if (daemon_answers(system))
 		memcpy(run_dir, system, RUNDIR_MAX);
 	return 0;
 }
@@ -141,7 +141,7 @@ int cmd_run(int argc, char **argv)
 {
 	char run_dir[RUNDIR_MAX], error[RUNDIR_ERROR];
 	const char *given = NULL;
-	int cmd = parse(argc, argv, &given), err;
+	int cmd = parse_run_arguments(argc, argv, &given), err;
 
 	if (!cmd)
 		return STATUS_USAGE;
@@ -149,7 +149,7 @@ int cmd_run(int argc, char **argv)
 		log_line("%s", error);
 		return STATUS_USAGE;
 	}
-	if (set_preload() || set("URXE_DIR", run_dir) || daemon_connect(run_dir) < 0)
+	if (set_preload() || set_env("URXE_DIR", run_dir) || daemon_connect(run_dir) < 0)
 		return STATUS_USAGE;
 	execvp(argv[cmd], argv + cmd);
 	err = errno;

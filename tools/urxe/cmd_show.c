@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxe show: what the daemon knows, as tables or JSON. */
+/* urxe show: prints the state of the daemon and its processes, as tables or JSON. */
 #include "urxe/cmd.h"
 
 #include <getopt.h>
@@ -17,22 +17,22 @@
 
 static const char usage[] =
 	"usage: urxe show [TOPIC] [--json] [--long] [--run-dir DIR]\n"
-	"Shows what the urxed of the run directory knows; without a topic, an overview.\n"
+	"Shows the state of the run directory's urxed; without a topic, an overview.\n"
 	"\n"
-	"  host           name, addresses, GID and P_Key tables, and the daemon itself\n"
-	"  port           the switch's ports: processes and uplinks, and what they moved\n"
-	"  qp             the queue pairs of all processes; with --long everything about each\n"
-	"  mr             their memory regions\n"
+	"  host           name, MAC, MTU, GID and P_Key tables, and the daemon itself\n"
+	"  port           the ports of the switch, with their frames in and out\n"
+	"  qp             the queue pairs of all processes; with --long all values of each\n"
+	"  mr             the memory regions of all processes\n"
 	"  counter        every counter that is not 0, of the daemon and of processes\n"
 	"  lease          which process holds which queue pair numbers\n"
 	"  id             the rdma_cm IDs of all processes: listeners and connections\n"
-	"  transport      which way the frames of connected processes go, and why\n"
+	"  transport      the path of frames between connected processes, and why\n"
 	"\n"
-	"  --json         one JSON document, with everything that was counted\n"
-	"  --long         counters that are 0 too, and what each means\n"
-	"  --run-dir DIR  the daemon's directory; default as urxed's\n"
+	"  --json         one JSON document, with all counters\n"
+	"  --long         also counters that are 0, and the meaning of each\n"
+	"  --run-dir DIR  the daemon's directory; default as for urxed\n"
 	"\n"
-	"Exit status: 0; 1 where no daemon answers; 2 where the command is wrong.\n";
+	"Exit status: 0; 1 if no daemon answers; 2 for a wrong command line.\n";
 
 static const struct option options[] = {{"json", no_argument, NULL, 'j'},
 					{"long", no_argument, NULL, 'l'},
@@ -47,7 +47,7 @@ struct arguments {
 	bool long_form;
 };
 
-static int parse(int argc, char **argv, struct arguments *a)
+static int parse_show_arguments(int argc, char **argv, struct arguments *a)
 {
 	int opt, at = optind;
 
@@ -77,24 +77,24 @@ static int parse(int argc, char **argv, struct arguments *a)
 	return STATUS_USAGE;
 }
 
-static json_int_t port_of(const json_t *lease)
+static json_int_t get_lease_port(const json_t *lease)
 {
 	return json_integer_value(json_object_get(lease, "port"));
 }
 
-/* Whether the lease is the first of its process. */
-static bool is_first(const json_t *leases, size_t index)
+/* Is the lease the first of its process? */
+static bool is_first_lease(const json_t *leases, size_t index)
 {
-	json_int_t port = port_of(json_array_get(leases, index));
+	json_int_t port = get_lease_port(json_array_get(leases, index));
 
 	for (size_t i = 0; i < index; i++)
-		if (port_of(json_array_get(leases, i)) == port)
+		if (get_lease_port(json_array_get(leases, i)) == port)
 			return false;
 	return true;
 }
 
-/* Those who were asked and did not answer are stopped, or have more urgent things to do. */
-static void name_silent(const json_t *report)
+/* Logs the processes that did not answer within 1 s, for example because they are stopped. */
+static void log_silent_processes(const json_t *report)
 {
 	const json_t *leases = json_object_get(report, "leases");
 	const char *process;
@@ -105,7 +105,7 @@ static void name_silent(const json_t *report)
 	{
 		process = json_string_value(json_object_get(lease, "process"));
 		if (process && json_is_false(json_object_get(lease, "answered")) &&
-		    is_first(leases, i))
+		    is_first_lease(leases, i))
 			log_line("%s does not answer", process);
 	}
 }
@@ -117,7 +117,7 @@ int cmd_show(int argc, char **argv)
 	struct arguments a = {0};
 	bool processes;
 	json_t *report;
-	int rc = parse(argc, argv, &a);
+	int rc = parse_show_arguments(argc, argv, &a);
 
 	if (rc)
 		return rc;
@@ -133,7 +133,7 @@ int cmd_show(int argc, char **argv)
 	}
 	if (processes) {
 		report_paths_add(report);
-		name_silent(report);
+		log_silent_processes(report);
 	}
 	if (a.json)
 		report_view_json(stdout, report, a.topic);
@@ -142,6 +142,6 @@ int cmd_show(int argc, char **argv)
 	json_decref(report);
 	if (!fflush(stdout))
 		return 0;
-	log_line("cannot write what there is to show");
+	log_line("cannot write to standard output");
 	return STATUS_FAILED;
 }

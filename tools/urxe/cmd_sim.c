@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxe sim: hosts, a bad network and virtual time, from a seed. */
+/* urxe sim: runs simulations (sim/world.h) from a seed or many, and reports failures. */
 #include "urxe/cmd.h"
 
 #include <getopt.h>
@@ -13,41 +13,40 @@
 #include "common/bad_option.h"
 #include "common/exit_status.h"
 #include "common/log.h"
-#include "sim/report.h"
-#include "sim/scenario.h"
-#include "sim/scenario_table.h"
+#include "sim/scenario/report.h"
+#include "sim/scenario/scenario.h"
+#include "sim/scenario/scenario_table.h"
 #include "sim/trace.h"
 #include "sim/world.h"
 
-#define WHY_LEN        256
+#define ERROR_LEN      256
 #define PATH_LEN       64
 #define MAX_PARAMETERS 64
 #define MAX_FAILURES   10
 
 static const char usage[] =
 	"usage: urxe sim [OPTION]...\n"
-	"Runs one engine a host over a simulated network in virtual time, and checks what it "
-	"does:\n"
-	"memory, deliveries, completions, atomics, counters, and that nobody waits for ever. The\n"
-	"same options give the same output. A failure prints the command that repeats it, and\n"
+	"Runs one engine per host over a simulated network in virtual time, and checks memory,\n"
+	"deliveries, completions, atomics, counters, and that every request ends. The same\n"
+	"options give the same output. A failure prints the command that repeats it, and\n"
 	"leaves the frames in a capture.\n"
 	"\n"
-	"  --seeds N          run so many seeds, from --seed on; print only those that fail\n"
-	"  --masks N          lose every subset of the first N frames (1 to 24) in turn, the same "
-	"way\n"
-	"  --pcap FILE write all frames to a capture\n"
+	"  --seeds N          run N seeds, from --seed on; print only those that fail\n"
+	"  --masks N          lose every subset of the first N frames (1 to 24) in turn; print\n"
+	"                     only those that fail\n"
+	"  --pcap FILE        write all frames to a capture\n"
 	"  --trace            print every request, frame and delivery\n"
 	"  --json             print one JSON object\n"
-	"  --table NAME       run a table of scenarios instead; --seed, --messages and --time\n"
-	"                     count, the others are the table's own:\n";
+	"  --table NAME       run a table of scenarios; only --seed, --messages and --time\n"
+	"                     have an effect on it:\n";
 
 static const char usage_of_scenario[] =
 	"\n"
-	"The scenario (its default; N number, P share or with %, T ns or with us, ms, s;\n"
-	"B bytes or with K, M, G; R bit/s or with k, M, G):\n";
+	"The scenario, with defaults (N: number, P: share, or with %; T: ns, or with us, ms, s;\n"
+	"B: bytes, or with K, M, G; R: bit/s, or with k, M, G):\n";
 
 static const char end_of_usage[] =
-	"\nExit status: 0 where everything agrees, 1 where not, 2 where the command is wrong.\n";
+	"\nExit status: 0 if all checks pass, 1 if not, 2 for a wrong command line.\n";
 
 enum flag {
 	FLAG_PARAMETER,
@@ -62,8 +61,8 @@ enum flag {
 
 struct arguments {
 	struct scenario scenario;
-	uint64_t seeds; /* 0 = one, and told in full */
-	uint64_t masks; /* and so many values of --drop-mask of each; 0 = just the one */
+	uint64_t seeds; /* 0 = one seed, with the full report */
+	uint64_t masks; /* number of values of --drop-mask for each seed; 0 = one */
 	const char *pcap;
 	const char *table;
 	bool trace;
@@ -117,11 +116,11 @@ static bool parse_table(const char *text, const char **table)
 	*table = text;
 	if (scenario_table_exists(text))
 		return true;
-	log_line("--table knows no '%s'; see urxe sim --help", text);
+	log_line("--table has no value '%s'; see urxe sim --help", text);
 	return false;
 }
 
-static void help(void)
+static void print_sim_help(void)
 {
 	fputs(usage, stdout);
 	scenario_table_help(stdout);
@@ -131,17 +130,17 @@ static void help(void)
 	exit(0);
 }
 
-static bool refuse(char **argv, int opt, int at)
+static bool refuse_option(char **argv, int opt, int at)
 {
-	log_line(opt == ':' ? "%s wants a value; see urxe sim --help"
+	log_line(opt == ':' ? "option %s needs a value; see urxe sim --help"
 			    : "unknown option %s; see urxe sim --help",
 		 bad_option(argv, at));
 	return false;
 }
 
-static bool take_option(struct arguments *args, int opt, const char *name)
+static bool apply_option(struct arguments *args, int opt, const char *name)
 {
-	char error[WHY_LEN];
+	char error[ERROR_LEN];
 
 	switch (opt) {
 	case FLAG_SEEDS: return parse_seeds(optarg, &args->seeds);
@@ -150,7 +149,7 @@ static bool take_option(struct arguments *args, int opt, const char *name)
 	case FLAG_TRACE: args->trace = true; return true;
 	case FLAG_TABLE: return parse_table(optarg, &args->table);
 	case FLAG_JSON: args->json = true; return true;
-	case FLAG_HELP: help(); return true;
+	case FLAG_HELP: print_sim_help(); return true;
 	default: break;
 	}
 	if (scenario_set(&args->scenario, name, optarg, error, sizeof(error)))
@@ -159,17 +158,17 @@ static bool take_option(struct arguments *args, int opt, const char *name)
 	return false;
 }
 
-static bool parse(int argc, char **argv, struct arguments *args)
+static bool parse_sim_arguments(int argc, char **argv, struct arguments *args)
 {
 	struct option options[MAX_PARAMETERS] = {0};
 	int opt, index, at = optind;
-	char error[WHY_LEN];
+	char error[ERROR_LEN];
 
 	fill_options(options);
 	for (; (opt = getopt_long(argc, argv, ":", options, &index)) != -1; at = optind) {
 		if (opt == ':' || opt == '?')
-			return refuse(argv, opt, at);
-		if (!take_option(args, opt, options[index].name))
+			return refuse_option(argv, opt, at);
+		if (!apply_option(args, opt, options[index].name))
 			return false;
 	}
 	if (optind < argc) {
@@ -193,7 +192,7 @@ static bool parse(int argc, char **argv, struct arguments *args)
 
 /* --- Running */
 
-static void tell(void *arg, enum phase phase, struct world *world)
+static void report_finished_phase(void *arg, enum phase phase, struct world *world)
 {
 	FILE *to = arg;
 
@@ -203,7 +202,7 @@ static void tell(void *arg, enum phase phase, struct world *world)
 
 static bool open_pcap(const char *path, struct trace *trace)
 {
-	char error[WHY_LEN];
+	char error[ERROR_LEN];
 
 	if (!netdev_pcap_create(path, &trace->pcap, error, sizeof(error)))
 		return true;
@@ -221,7 +220,7 @@ static bool close_pcap(const char *path, struct trace *trace)
 	return whole;
 }
 
-/* The same world once more, this time with a capture of the hosts that the failure is about. */
+/* Repeats the world, with a capture of the frames of the two hosts that failed, or of all hosts. */
 static bool capture_failure(const struct world *failed, const char *path)
 {
 	const bool all = failed->failed_host[0] >= failed->n_hosts;
@@ -231,13 +230,14 @@ static bool capture_failure(const struct world *failed, const char *path)
 
 	if (!open_pcap(path, &trace))
 		return false;
-	world_run(&world, &failed->scenario, &trace, tell, NULL);
+	world_run(&world, &failed->scenario, &trace, report_finished_phase, NULL);
 	world_free(&world);
 	return close_pcap(path, &trace);
 }
 
-/* Says how a world failed; `path` gets the capture's name, or nothing. */
-static void explain(const struct world *world, const struct arguments *args, char path[PATH_LEN])
+/* Prints the failure and the command that repeats it; sets path to the capture's name, or "". */
+static void explain_failure(const struct world *world, const struct arguments *args,
+			    char path[PATH_LEN])
 {
 	FILE *to = args->json ? stderr : stdout;
 	const char *pcap = args->pcap;
@@ -257,7 +257,7 @@ static void explain(const struct world *world, const struct arguments *args, cha
 	fprintf(to, "\n          frames: %s\n", pcap ? pcap : "none");
 }
 
-static int run_one(const struct arguments *args)
+static int run_single(const struct arguments *args)
 {
 	struct trace trace = {.text = args->trace ? stdout : NULL, .host = {TRACE_ALL, TRACE_ALL}};
 	char path[PATH_LEN] = "";
@@ -266,9 +266,10 @@ static int run_one(const struct arguments *args)
 
 	if (args->pcap && !open_pcap(args->pcap, &trace))
 		return STATUS_FAILED;
-	ok = world_run(&world, &args->scenario, &trace, tell, args->json ? NULL : stdout);
+	ok = world_run(&world, &args->scenario, &trace, report_finished_phase,
+		       args->json ? NULL : stdout);
 	if (!ok)
-		explain(&world, args, path);
+		explain_failure(&world, args, path);
 	if (args->json)
 		report_json(&world, args->pcap ? args->pcap : path[0] ? path : NULL, stdout);
 	world_free(&world);
@@ -277,21 +278,21 @@ static int run_one(const struct arguments *args)
 	return ok ? 0 : STATUS_FAILED;
 }
 
-/* What many worlds came to. */
+/* Sums over many worlds. */
 struct tally {
 	uint64_t worlds, failed, requests, frames;
 };
 
-/* False: enough of them have failed. */
-static bool run_quietly(const struct scenario *scenario, const struct arguments *args,
+/* False: MAX_FAILURES worlds have failed. */
+static bool run_tallied(const struct scenario *scenario, const struct arguments *args,
 			struct tally *tally)
 {
 	struct world world;
 	char path[PATH_LEN];
 
 	tally->worlds++;
-	if (!world_run(&world, scenario, NULL, tell, NULL)) {
-		explain(&world, args, path);
+	if (!world_run(&world, scenario, NULL, report_finished_phase, NULL)) {
+		explain_failure(&world, args, path);
 		tally->failed++;
 	}
 	tally->frames += world.fabric.counters.sent;
@@ -309,7 +310,7 @@ static int run_many(const struct arguments *args)
 	for (uint64_t n = 0; n < (args->seeds ? args->seeds : 1) && go_on; n++, scenario.seed++)
 		for (uint64_t mask = 0; mask < (args->masks ? args->masks : 1) && go_on; mask++) {
 			scenario.drop_mask = args->scenario.drop_mask | mask;
-			go_on = run_quietly(&scenario, args, &tally);
+			go_on = run_tallied(&scenario, args, &tally);
 		}
 	printf("%" PRIu64 " worlds, %" PRIu64 " failed; %" PRIu64 " requests, %" PRIu64 " frames\n",
 	       tally.worlds, tally.failed, tally.requests, tally.frames);
@@ -320,9 +321,9 @@ int cmd_sim(int argc, char **argv)
 {
 	struct arguments args = {.scenario = scenario_default};
 
-	if (!parse(argc, argv, &args))
+	if (!parse_sim_arguments(argc, argv, &args))
 		return STATUS_USAGE;
 	if (args.table)
 		return scenario_table_run(args.table, &args.scenario, stdout) ? 0 : STATUS_FAILED;
-	return args.seeds || args.masks ? run_many(&args) : run_one(&args);
+	return args.seeds || args.masks ? run_many(&args) : run_single(&args);
 }

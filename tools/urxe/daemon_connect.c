@@ -19,17 +19,17 @@
 #include "common/install_paths.h"
 #include "common/log.h"
 
-/* Programs count on low descriptors, and shells on those up to 9 or 99. */
-#define HOLD_FD 200
+/* Programs expect to get low descriptors, and shells use descriptors up to 9 or 99. */
+#define CONNECTION_FD 200
 
-#define START_SECONDS 10
-#define POLL_NS       10000000
-#define START_EVERY   30 /* looks: a daemon takes some 0.2 s to come up */
+#define START_SECONDS  10
+#define POLL_NS        10000000
+#define START_INTERVAL 30 /* attempts to connect: a daemon takes about 0.2 s to start */
 
-/* The connection, to be inherited: at a high number, where the limit (ulimit -n) allows one. */
-static int keep(int fd)
+/* Moves the connection, which CMD inherits, to a high number if the limit (ulimit -n) permits. */
+static int keep_connection(int fd)
 {
-	int held = fcntl(fd, F_DUPFD, HOLD_FD);
+	int held = fcntl(fd, F_DUPFD, CONNECTION_FD);
 
 	if (held < 0 && errno == EINVAL)
 		held = fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
@@ -49,7 +49,7 @@ static void exec_daemon(const char *urxed, const char *run_dir, int errors)
 	_exit(STATUS_FAILED);
 }
 
-static void repeat(int errors)
+static void copy_errors(int errors)
 {
 	char text[1024];
 	ssize_t n;
@@ -60,8 +60,8 @@ static void repeat(int errors)
 }
 
 /*
- * Starts a daemon and waits until it serves, or has said why it does not. Returns its status.
- * `errors` takes what it says.
+ * Starts a daemon and waits until it serves or has failed. Returns its exit status. The daemon
+ * writes its messages to `errors`.
  */
 static int run_daemon(const char *run_dir, int errors)
 {
@@ -86,12 +86,12 @@ static int run_daemon(const char *run_dir, int errors)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_FAILED;
 }
 
-/* That there is one already is no error here. */
+/* Returns the daemon's exit status. STATUS_BUSY, another daemon exists, is not logged. */
 static int start_daemon(const char *run_dir)
 {
 	int errors[2], status;
 
-	/* What does not fit is lost; nobody reads before the end. */
+	/* Messages beyond the pipe's size are lost, because the pipe is read after the end. */
 	if (pipe2(errors, O_CLOEXEC | O_NONBLOCK)) {
 		log_line("cannot start urxed: %s", strerror(errno));
 		return STATUS_FAILED;
@@ -99,23 +99,23 @@ static int start_daemon(const char *run_dir)
 	status = run_daemon(run_dir, errors[1]);
 	close(errors[1]);
 	if (status != STATUS_BUSY)
-		repeat(errors[0]);
+		copy_errors(errors[0]);
 	close(errors[0]);
 	return status;
 }
 
-static int refused(const char *run_dir, int err)
+static int log_connect_error(const char *run_dir, int err)
 {
 	if (err == EPERM)
-		log_line("who listens in %s is neither root nor you: choose another --run-dir",
+		log_line("the urxed in %s is neither root's nor yours: choose another --run-dir",
 			 run_dir);
 	else
 		log_line("no answer from urxed in %s: %s", run_dir, strerror(err));
 	return -1;
 }
 
-/* Whether the library can use it. Who does not answer at once may do so later. */
-static bool agree(int fd, const char *run_dir)
+/* Is the daemon of this version? A daemon that does not answer at once may answer later. */
+static bool check_version(int fd, const char *run_dir)
 {
 	if (vnic_attach_check_version(fd) != -EPROTO)
 		return true;
@@ -127,28 +127,28 @@ static bool agree(int fd, const char *run_dir)
 }
 
 /*
- * When several programs start at once each may start a daemon: one gets the run
- * directory's lock, the others find it busy, and all connect to the one. Busy too
- * is a daemon that is about to leave; then the next try starts another.
+ * Several programs that start at once may each start a daemon: one daemon gets the lock of the run
+ * directory, the others end with STATUS_BUSY, and all programs connect to the first. A daemon that
+ * is about to end holds the lock too; then a later attempt starts another daemon.
  */
 int daemon_connect(const char *run_dir)
 {
 	struct timespec pause = {0, POLL_NS};
 	time_t end = time(NULL) + START_SECONDS;
-	uint32_t looks;
+	uint32_t attempts;
 	int fd, status;
 
-	for (looks = 0;; looks++) {
+	for (attempts = 0;; attempts++) {
 		fd = vnic_attach_connect(run_dir);
 		if (fd >= 0)
-			return agree(fd, run_dir) ? keep(fd) : -1;
+			return check_version(fd, run_dir) ? keep_connection(fd) : -1;
 		if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -ENOTDIR)
-			return refused(run_dir, -fd);
-		status = looks % START_EVERY ? STATUS_BUSY : start_daemon(run_dir);
+			return log_connect_error(run_dir, -fd);
+		status = attempts % START_INTERVAL ? STATUS_BUSY : start_daemon(run_dir);
 		if (status && status != STATUS_BUSY)
 			return -1;
 		if (time(NULL) > end)
-			return refused(run_dir, -fd);
+			return log_connect_error(run_dir, -fd);
 		if (status)
 			nanosleep(&pause, NULL);
 	}

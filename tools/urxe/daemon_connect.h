@@ -3,9 +3,9 @@
 #define URXE_URXE_DAEMON_CONNECT_H
 
 /*
- * Connects to the daemon of run_dir, starting a private one where none answers.
- * Returns the connection, which alone keeps a private daemon alive: it stays open
- * over exec. On error it has said why on standard error, and returns -1.
+ * Connects to the daemon of run_dir, and starts a private one if none answers. Returns the
+ * connection, which stays open over exec and keeps a private daemon alive; -1 after an error, which
+ * is logged. cmd_run.c calls this.
  */
 int daemon_connect(const char *run_dir);
 

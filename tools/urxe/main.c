@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxe, the command that people type. */
+/* urxe, the command line tool: calls the subcommand that argv[1] names. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,22 +17,23 @@ static const struct command {
 } commands[] = {
 	{"run", cmd_run, "[--] CMD [ARG]...", "run a program with the RDMA device urxe0"},
 	{"show", cmd_show, "[TOPIC] [--json]", "show what the daemon and its processes do"},
-	{"capture", cmd_capture, "[-w FILE]...", "see what passes the switch, live or in a file"},
-	{"replay", cmd_replay, "FILE [--json]", "check and sum up the RoCE packets of a capture"},
-	{"bench", cmd_bench, "--port SPEC...", "measure the engine and a port in one thread"},
-	{"sim", cmd_sim, "[OPTION]...", "simulate hosts and a bad network, and check what they do"},
+	{"capture", cmd_capture, "[-w FILE]...", "show frames at the switch's ports, or save them"},
+	{"replay", cmd_replay, "FILE [--json]",
+	 "check and summarize the RoCE packets of a capture"},
+	{"bench", cmd_bench, "--port SPEC...", "measure the engine and a frame port in one thread"},
+	{"sim", cmd_sim, "[OPTION]...", "simulate hosts on a lossy network, and check the engines"},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static int help(void)
+static int print_help(void)
 {
 	size_t i;
 
 	puts("usage: urxe COMMAND [ARG]...\n");
 	for (i = 0; i < N_COMMANDS; i++)
 		printf("  %-7s %-18s %s\n", commands[i].name, commands[i].args, commands[i].text);
-	puts("\nurxe COMMAND --help says more; urxe --version.");
+	puts("\nurxe COMMAND --help explains a command; urxe --version prints the version.");
 	return 0;
 }
 
@@ -42,7 +43,7 @@ int main(int argc, char **argv)
 
 	standard_fds_fill();
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
-		return help();
+		return print_help();
 	if (!strcmp(argv[1], "--version")) {
 		puts("urxe " URXE_VERSION);
 		return 0;

@@ -7,7 +7,7 @@
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
-/* One line of what an object has: title, then value. */
+/* Prints one member of an object: title, then value. */
 static void print_field(FILE *out, const json_t *object, const struct text_table_column *field)
 {
 	char text[TABLE_CELL];
@@ -98,7 +98,7 @@ static void print_leases(FILE *out, const json_t *report, bool all)
 	text_table_print(out, json_object_get(report, "leases"), lease_columns, N(lease_columns));
 }
 
-/* --- What processes have */
+/* --- Queue pairs, memory regions and rdma_cm IDs */
 
 static const struct text_table_column qp_columns[] = {
 	{"PROCESS", "process", TABLE_TEXT},
@@ -118,7 +118,7 @@ static const struct text_table_column qp_columns[] = {
 	{"PEER", "dgid", TABLE_TEXT},
 };
 
-/* More of one than a table has room for. */
+/* Members that only --long prints, because the table has no room for them. */
 static const struct text_table_column qp_fields[] = {
 	{"own PSN", "sq_psn", TABLE_COUNT},        {"peer's PSN", "rq_psn", TABLE_COUNT},
 	{"GID index", "sgid_index", TABLE_COUNT},  {"timeout", "timeout", TABLE_COUNT},
@@ -247,7 +247,7 @@ static void print_overview(FILE *out, const json_t *report)
 static const struct topic {
 	const char *name;
 	const char *key;
-	bool asks; /* processes, too */
+	bool asks; /* needs the state of processes */
 	void (*print)(FILE *out, const json_t *report, bool all);
 } topics[] = {
 	{"host", "host", false, print_host},
@@ -260,7 +260,7 @@ static const struct topic {
 	{"transport", "transports", true, print_transports},
 };
 
-static const struct topic *find(const char *name)
+static const struct topic *find_topic(const char *name)
 {
 	size_t i;
 
@@ -277,17 +277,17 @@ const char *report_view_topic(size_t i)
 
 bool report_view_asks_processes(const char *topic)
 {
-	return find(topic)->asks;
+	return find_topic(topic)->asks;
 }
 
 bool report_view_is_topic(const char *topic)
 {
-	return find(topic);
+	return find_topic(topic);
 }
 
 void report_view_print(FILE *out, const json_t *report, const char *topic, bool all)
 {
-	const struct topic *t = topic ? find(topic) : NULL;
+	const struct topic *t = topic ? find_topic(topic) : NULL;
 
 	if (t)
 		t->print(out, report, all);
@@ -297,7 +297,7 @@ void report_view_print(FILE *out, const json_t *report, const char *topic, bool 
 
 void report_view_json(FILE *out, const json_t *report, const char *topic)
 {
-	const struct topic *t = topic ? find(topic) : NULL;
+	const struct topic *t = topic ? find_topic(topic) : NULL;
 	json_t *part = t ? json_pack("{s:O?}", t->key, json_object_get(report, t->key)) : NULL;
 
 	json_dumpf(t ? part : report, out, JSON_INDENT(2));

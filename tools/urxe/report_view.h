@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How urxe show tells a report (ask.h), which may be anything: it comes from elsewhere. */
+/*
+ * Prints a report (urxed/report/report.h) as tables or JSON, for cmd_show.c. Parts of it come from
+ * other processes, so any member may be missing or have another type.
+ */
 #ifndef URXE_URXE_REPORT_VIEW_H
 #define URXE_URXE_REPORT_VIEW_H
 
@@ -9,15 +12,15 @@
 
 #include <jansson.h>
 
-/* The name of topic number i; NULL behind the last. */
+/* The name of topic number i; NULL: no such topic. */
 const char *report_view_topic(size_t i);
 bool report_view_is_topic(const char *topic);
-/* Whether a known topic needs what processes tell. */
+/* Does the topic, which exists, need the state of processes? */
 bool report_view_asks_processes(const char *topic);
 
-/* Tables for people; topic NULL = an overview. `all`: counters that are 0 too, and meanings. */
+/* Prints tables; topic NULL = an overview. `all`: also counters that are 0, and meanings. */
 void report_view_print(FILE *out, const json_t *report, const char *topic, bool all);
-/* The report, or the topic's member of it alone. */
+/* Prints the whole report as JSON, or only the topic's member. */
 void report_view_json(FILE *out, const json_t *report, const char *topic);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <rxe/types.h>
 
-static void print_bytes(char text[TABLE_CELL], json_int_t n)
+static void format_bytes(char text[TABLE_CELL], json_int_t n)
 {
 	static const char units[] = "kMGTPE";
 	double v = (double)n / 1000;
@@ -22,7 +22,7 @@ static void print_bytes(char text[TABLE_CELL], json_int_t n)
 	snprintf(text, TABLE_CELL, "%.1f %cB", v, units[i]);
 }
 
-static void print_duration(char text[TABLE_CELL], json_int_t s)
+static void format_duration(char text[TABLE_CELL], json_int_t s)
 {
 	long long min = s / 60, h = min / 60;
 
@@ -36,7 +36,7 @@ static void print_duration(char text[TABLE_CELL], json_int_t s)
 		snprintf(text, TABLE_CELL, "%lld s", (long long)s);
 }
 
-static void print_access(char text[TABLE_CELL], json_int_t access)
+static void format_access(char text[TABLE_CELL], json_int_t access)
 {
 	static const struct {
 		json_int_t bit;
@@ -62,13 +62,13 @@ static void print_access(char text[TABLE_CELL], json_int_t access)
 	}
 }
 
-static void print_sum(char text[TABLE_CELL], json_t *object)
+static void format_sum(char text[TABLE_CELL], json_t *object)
 {
 	json_int_t sum = 0;
 	const char *key;
 	json_t *value;
 
-	/* Unsigned: a stranger's numbers may overflow. */
+	/* Unsigned: numbers from another process may overflow. */
 	json_object_foreach(object, key, value)
 	{
 		sum = (json_int_t)((uint64_t)sum + (uint64_t)json_integer_value(value));
@@ -76,8 +76,8 @@ static void print_sum(char text[TABLE_CELL], json_t *object)
 	snprintf(text, TABLE_CELL, "%lld", (long long)sum);
 }
 
-/* Control characters, which a stranger's text may have, would reach the terminal. */
-static void print_text(char text[TABLE_CELL], const char *value)
+/* Replaces control characters: text from another process must not control the terminal. */
+static void format_text(char text[TABLE_CELL], const char *value)
 {
 	size_t i;
 
@@ -86,19 +86,19 @@ static void print_text(char text[TABLE_CELL], const char *value)
 	text[i] = '\0';
 }
 
-static void print_integer(char text[TABLE_CELL], json_int_t n, enum text_table_format format)
+static void format_integer(char text[TABLE_CELL], json_int_t n, enum text_table_format format)
 {
 	switch (format) {
-	case TABLE_BYTES: print_bytes(text, n); break;
+	case TABLE_BYTES: format_bytes(text, n); break;
 	case TABLE_QPN: snprintf(text, TABLE_CELL, "0x%06llx", (unsigned long long)n); break;
 	case TABLE_HEX: snprintf(text, TABLE_CELL, "0x%llx", (unsigned long long)n); break;
-	case TABLE_ACCESS: print_access(text, n); break;
-	case TABLE_DURATION: print_duration(text, n); break;
+	case TABLE_ACCESS: format_access(text, n); break;
+	case TABLE_DURATION: format_duration(text, n); break;
 	default: snprintf(text, TABLE_CELL, "%lld", (long long)n);
 	}
 }
 
-static json_t *find(const json_t *row, const char *key)
+static json_t *find_value(const json_t *row, const char *key)
 {
 	const char *dot = strchr(key, '.');
 	char outer[TABLE_CELL];
@@ -112,23 +112,23 @@ static json_t *find(const json_t *row, const char *key)
 void text_table_cell(const json_t *row, const struct text_table_column *column,
 		     char text[TABLE_CELL])
 {
-	json_t *value = find(row, column->key);
+	json_t *value = find_value(row, column->key);
 
 	if (json_is_object(value) && column->format == TABLE_SUM)
-		print_sum(text, value);
+		format_sum(text, value);
 	else if (json_is_integer(value) && column->format != TABLE_TEXT)
-		print_integer(text, json_integer_value(value), column->format);
+		format_integer(text, json_integer_value(value), column->format);
 	else if (!value && column->format == TABLE_TALLY)
-		print_text(text, "0");
+		format_text(text, "0");
 	else if (json_is_boolean(value) && column->format == TABLE_TEXT)
-		print_text(text, json_is_true(value) ? "yes" : "no");
+		format_text(text, json_is_true(value) ? "yes" : "no");
 	else if (json_is_string(value) && column->format == TABLE_TEXT)
-		print_text(text, json_string_value(value));
+		format_text(text, json_string_value(value));
 	else
-		print_text(text, "-");
+		format_text(text, "-");
 }
 
-/* Characters, not bytes: those that go on a UTF-8 sequence take no place. */
+/* Counts characters: continuation bytes of UTF-8 have no width. */
 static int width_of(const char *text)
 {
 	int width = 0;
@@ -138,8 +138,8 @@ static int width_of(const char *text)
 	return width;
 }
 
-static void put(FILE *out, const char *text, int width, const struct text_table_column *column,
-		bool last)
+static void print_cell(FILE *out, const char *text, int width,
+		       const struct text_table_column *column, bool last)
 {
 	int pad = width - width_of(text);
 
@@ -170,12 +170,12 @@ void text_table_print(FILE *out, const json_t *rows, const struct text_table_col
 		}
 	}
 	for (c = 0; c < n; c++)
-		put(out, columns[c].title, widths[c], &columns[c], c == n - 1);
+		print_cell(out, columns[c].title, widths[c], &columns[c], c == n - 1);
 	json_array_foreach(rows, i, row)
 	{
 		for (c = 0; c < n; c++) {
 			text_table_cell(row, &columns[c], text);
-			put(out, text, widths[c], &columns[c], c == n - 1);
+			print_cell(out, text, widths[c], &columns[c], c == n - 1);
 		}
 	}
 }

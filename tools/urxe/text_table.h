@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Aligned columns of text from a JSON array of objects. */
+/* Prints a JSON array of objects as aligned columns of text, for report_view.c. */
 #ifndef URXE_URXE_TEXT_TABLE_H
 #define URXE_URXE_TEXT_TABLE_H
 
@@ -12,10 +12,10 @@
 enum text_table_format {
 	TABLE_TEXT,     /* as it is; true and false as "yes" and "no" */
 	TABLE_COUNT,    /* an integer */
-	TABLE_TALLY,    /* an integer; 0 where it is missing */
+	TABLE_TALLY,    /* an integer; 0 if it is missing */
 	TABLE_BYTES,    /* as "1.5 GB", powers of 1000 */
 	TABLE_QPN,      /* 0x and six digits */
-	TABLE_HEX,      /* 0x and as many digits as it has */
+	TABLE_HEX,      /* 0x and its digits */
 	TABLE_SUM,      /* of the integers of an object */
 	TABLE_ACCESS,   /* bits of enum urxe_access, as "local-write,remote-read" */
 	TABLE_DURATION, /* seconds, as "2 h 05 min" */
@@ -23,18 +23,18 @@ enum text_table_format {
 
 struct text_table_column {
 	const char *title;
-	const char *key; /* of the object; with a dot, of the object inside: "counters.tx_frames" */
+	const char *key; /* a member; with a dot, a member of a member: "counters.tx_frames" */
 	enum text_table_format format;
 };
 
-/* What is missing, null, or not of the format's type shows as "-". */
+/* Formats a value; "-" if it is missing, null, or not of the format's type. */
 #define TABLE_CELL 128 /* characters; longer text is cut */
 void text_table_cell(const json_t *row, const struct text_table_column *column,
 		     char text[TABLE_CELL]);
 
 /*
  * Prints a title line and a line for each element of rows, text to the left and numbers to the
- * right; n columns, at most TABLE_COLUMNS. Where there is no row: nothing.
+ * right, in n columns, at most TABLE_COLUMNS. Prints nothing if rows is empty.
  */
 void text_table_print(FILE *out, const json_t *rows, const struct text_table_column *columns,
 		      size_t n);

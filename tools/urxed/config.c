@@ -122,7 +122,7 @@ int config_parse(struct options *o, const char *name, char *text, size_t len,
 }
 
 /* Returns the number of bytes, at most CONFIG_MAX + 1, or a negative errno value. */
-static ssize_t read_file(const char *name, char *text)
+static ssize_t read_config_file(const char *name, char *text)
 {
 	/* O_NONBLOCK: a FIFO without a writer must not block the daemon. */
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -142,7 +142,7 @@ static ssize_t read_file(const char *name, char *text)
 int config_read(struct options *o, const char *name, char **text, char error[OPTIONS_ERROR])
 {
 	char *buffer = malloc(CONFIG_MAX + 1);
-	ssize_t len = buffer ? read_file(name, buffer) : -ENOMEM;
+	ssize_t len = buffer ? read_config_file(name, buffer) : -ENOMEM;
 	int rc;
 
 	*text = NULL;

@@ -116,7 +116,7 @@ static int set_up_uplink_addresses(struct daemon *d, char error[DAEMON_ERROR])
 	return kernel_sync_start(&d->kernel, h, d->uplinks.at, d->uplinks.n, error);
 }
 
-/* Cannot fail: options.c has checked each P_Key, and the table has room for DAEMON_PKEYS. */
+/* Never fails: options.c has checked each P_Key, and the table has room for DAEMON_PKEYS. */
 static void set_up_pkeys(struct daemon *d)
 {
 	uint32_t i;

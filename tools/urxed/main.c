@@ -40,7 +40,7 @@ static const char usage_tail[] =
 	"On SIGTERM, urxed removes the files that it has made, and ends. On SIGUSR1, urxed writes\n"
 	"its counters to urxed.log in the run directory.\n";
 
-/* Values of getopt_long for options outside options_rows; a row's value is its index plus 1. */
+/* getopt_long() values of options outside options_rows; a row's value is its index plus 1. */
 enum { OPT_CONFIG = OPTIONS + 1, OPT_HELP, OPT_VERSION };
 
 static void fill_long_options(struct option list[OPTIONS + 4])
@@ -63,7 +63,7 @@ static void print_help(void)
 	fputs(usage_tail, stdout);
 }
 
-static int take_option(struct options *o, int opt)
+static int apply_option(struct options *o, int opt)
 {
 	char error[OPTIONS_ERROR];
 	int rc = options_set(o, &options_rows[opt - 1], optarg, error);
@@ -92,7 +92,7 @@ static int parse_command_line(int argc, char **argv, struct options *o, const ch
 		case '?':
 			log_line("unknown option %s; see urxed --help", bad_option(argv, at));
 			return STATUS_USAGE;
-		default: rc = take_option(o, opt);
+		default: rc = apply_option(o, opt);
 		}
 	}
 	if (!rc && optind < argc) {

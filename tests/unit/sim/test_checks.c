@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "sim/check.h"
+#include "sim/check/check.h"
 #include "sim/world.h"
 
 /* A fault that the test injects at the end of a phase. */
@@ -124,7 +124,7 @@ static void test_atomics(void **state)
 {
 	(void)state;
 	expect_failure(PHASE_TRAFFIC, spoil_shared_word, "the shared word holds");
-	expect_failure(PHASE_TRAFFIC, repeat_an_atomic, "where the others make");
+	expect_failure(PHASE_TRAFFIC, repeat_an_atomic, "earlier atomics result in");
 	expect_failure(PHASE_TRAFFIC, complete_too_early, "complete before");
 }
 

@@ -9,10 +9,10 @@
 #include <cmocka.h>
 
 #include "craft.h"
-#include "sim/address.h"
-#include "sim/ecn.h"
-#include "sim/fabric.h"
-#include "sim/impair.h"
+#include "sim/network/address.h"
+#include "sim/network/ecn.h"
+#include "sim/network/fabric.h"
+#include "sim/network/impair.h"
 
 #define FRAMES 200000
 #define GBIT   UINT64_C(1000000000)

@@ -426,7 +426,7 @@ static void full_table_evicts_resolved_entries(void **state)
 		assert_int_equal(neigh_resolve(&w.neigh, T0, 2, to, &waiters[i], &w.hop),
 				 i < NEIGH_ENTRIES ? -EINPROGRESS : -EHOSTUNREACH);
 	}
-	w.neigh.entries[5].state = NEIGH_KNOWN;
+	w.neigh.entries[5].state = NEIGH_REACHABLE;
 	assert_int_equal(neigh_resolve(&w.neigh, T0, 2, to, &waiters[NEIGH_ENTRIES], &w.hop),
 			 -EINPROGRESS);
 	assert_memory_equal(w.neigh.entries[5].ip, to, 16);
@@ -438,28 +438,28 @@ static void tick_runs_only_while_entries_wait(void **state)
 	struct neigh_waiter a, b, c;
 
 	(void)state;
-	assert_int_equal(w.neigh.asking, 0);
+	assert_int_equal(w.neigh.n_incomplete, 0);
 	assert_int_equal(resolve(T0, "192.0.2.9", &a), -EINPROGRESS);
 	assert_int_equal(resolve(T0, "192.0.2.8", &b), -EINPROGRESS);
 	assert_int_equal(resolve(T0, "192.0.2.8", &c), -EINPROGRESS);
-	assert_int_equal(w.neigh.asking, 2);
+	assert_int_equal(w.neigh.n_incomplete, 2);
 	arp_from_peer(false, "192.0.2.9", "192.0.2.1");
 	arp_from_peer(false, "192.0.2.9", "192.0.2.1");
-	assert_int_equal(w.neigh.asking, 1);
+	assert_int_equal(w.neigh.n_incomplete, 1);
 	assert_int_equal(neigh_tick(&w.neigh, T0 + NEIGH_TRY_NS), T0 + 2 * NEIGH_TRY_NS);
 	assert_int_equal(w.sent, 3);
 	for (int i = 2; i <= NEIGH_TRIES; i++)
 		neigh_tick(&w.neigh, T0 + (uint64_t)i * NEIGH_TRY_NS);
 	assert_int_equal(w.answers, 3);
-	assert_int_equal(w.neigh.asking, 0);
+	assert_int_equal(w.neigh.n_incomplete, 0);
 	assert_int_equal(neigh_tick(&w.neigh, T0 + 9 * NEIGH_TRY_NS), UINT64_MAX);
 	/* An expired entry is resolved again; a change of the host's addresses ends that. */
 	assert_int_equal(resolve(T0 + NEIGH_LIFE_NS, "192.0.2.9", &a), -EINPROGRESS);
-	assert_int_equal(w.neigh.asking, 1);
+	assert_int_equal(w.neigh.n_incomplete, 1);
 	w.host.addresses[1].valid = false;
 	neigh_host_changed(&w.neigh);
 	assert_int_equal(w.answers, 4);
-	assert_int_equal(w.neigh.asking, 0);
+	assert_int_equal(w.neigh.n_incomplete, 0);
 }
 
 #define TEST(f) cmocka_unit_test_setup(f, setup)

@@ -189,14 +189,14 @@ static void each_qp_shows_its_path(void **state)
 		   "\"memory\": true}",
 		   "direct", "b", "same host and user", 2);
 	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 20000}", "switch", "fe80::1",
-		   "the peer has gone", 0);
+		   "the peer has ended", 0);
 	json_object_set_new(json_object_get(report, "host"), "captures", json_integer(1));
 	json_object_set_new(
 		report, "qps",
 		json_pack("[{s:i, s:s, s:i}]", "pid", 1, "dgid", "fe80::1", "dest_qpn", 8192));
 	report_paths_add(report);
 	qp = json_array_get(json_object_get(report, "transports"), 0);
-	assert_string_equal(json_string_value(json_object_get(qp, "why")), "somebody captures");
+	assert_string_equal(json_string_value(json_object_get(qp, "why")), "a capture runs");
 	/* A datagram QP has no peer. */
 	json_object_set_new(report, "qps", json_pack("[{s:i, s:n}]", "pid", 1, "dgid"));
 	report_paths_add(report);

@@ -81,6 +81,7 @@ struct cma_id *cma_find_id(const struct cma *cma, uint32_t number)
 {
 	return number < CMA_IDS ? cma->ids[number] : NULL;
 }
+
 void cma_set_event_private_data(struct cma_event *event, const uint8_t *data, uint32_t len)
 {
 	event->param.private_len = (uint8_t)(len < 255 ? len : 255);
@@ -89,16 +90,16 @@ void cma_set_event_private_data(struct cma_event *event, const uint8_t *data, ui
 
 /* --- Opening, input and timers */
 
-static void on_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
+static void send_cm_mad(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
 {
 	const struct cma *cma = ctx;
 
 	cma->ops->send(cma->ctx, path, mad);
 }
 
-static const struct cm_ops cm_ops = {on_send, cma_on_cm_request, cma_on_cm_event};
+static const struct cm_ops cm_ops = {send_cm_mad, cma_on_cm_request, cma_on_cm_event};
 
-static int make_cm(struct cma *cma)
+static int create_cm(struct cma *cma)
 {
 	uint64_t seed;
 
@@ -115,7 +116,7 @@ int cma_open(struct cma *cma, const struct host *host, struct neigh *neigh,
 
 	*cma = (struct cma){.ops = ops, .ctx = ctx, .host = host, .neigh = neigh};
 	cma->ids = calloc(CMA_IDS, sizeof(struct cma_id *));
-	rc = cma->ids ? make_cm(cma) : -ENOMEM;
+	rc = cma->ids ? create_cm(cma) : -ENOMEM;
 	if (rc)
 		cma_close(cma);
 	return rc;

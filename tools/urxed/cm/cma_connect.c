@@ -161,6 +161,7 @@ int cma_notify_established(struct cma_id *id)
 {
 	return id->conn ? cm_established(id->conn) : -EINVAL;
 }
+
 /* --- Events */
 
 static void on_rep(struct cma_id *id, const struct cm_mad *mad)

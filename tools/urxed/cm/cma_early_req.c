@@ -40,13 +40,13 @@ bool cma_early_req_keep(struct cma_early_reqs *early, uint64_t now, uint64_t ser
 }
 
 bool cma_early_req_take(struct cma_early_reqs *early, uint64_t now,
-			bool (*heard)(const void *ctx, uint64_t service_id), const void *ctx,
+			bool (*has_listener)(const void *ctx, uint64_t service_id), const void *ctx,
 			struct cma_early_req *request)
 {
 	for (uint32_t i = 0; i < early->n_kept; i++) {
 		struct cma_early_req *kept = &early->kept[i];
 
-		if (kept->due > now && !heard(ctx, kept->service_id))
+		if (kept->due > now && !has_listener(ctx, kept->service_id))
 			continue;
 		*request = *kept;
 		early->n_kept--;

@@ -49,7 +49,7 @@ bool cma_early_req_keep(struct cma_early_reqs *early, uint64_t now, uint64_t ser
  * of either kind.
  */
 bool cma_early_req_take(struct cma_early_reqs *early, uint64_t now,
-			bool (*heard)(const void *ctx, uint64_t service_id), const void *ctx,
+			bool (*has_listener)(const void *ctx, uint64_t service_id), const void *ctx,
 			struct cma_early_req *request);
 /* When the next request expires, in ns; UINT64_MAX: none is kept. */
 uint64_t cma_early_req_deadline(const struct cma_early_reqs *early);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Copies an rdma_cm ID into a record for the next daemon, and restores it from one (cma.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -21,7 +21,7 @@
 
 /* --- Opening the socket */
 
-static int watch_fd(const struct ucma *u, int fd, uint32_t events, void *what)
+static int watch_ucma_fd(const struct ucma *u, int fd, uint32_t events, void *what)
 {
 	struct epoll_event ev = {.events = events, .data.ptr = what};
 
@@ -37,7 +37,7 @@ static int open_listener(struct ucma *u, const char *run_dir)
 		return -errno;
 	rc = u->listen_fd = unix_packet_listen(run_dir, CM_ATTACH_SOCKET_NAME, BACKLOG);
 	/* Edge-triggered: a failing accept4 (EMFILE) must not wake the daemon without end. */
-	return rc < 0 ? rc : watch_fd(u, u->listen_fd, EPOLLIN | EPOLLET, u);
+	return rc < 0 ? rc : watch_ucma_fd(u, u->listen_fd, EPOLLIN | EPOLLET, u);
 }
 
 int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct host *host,
@@ -165,7 +165,7 @@ static void open_file(struct ucma *u, int fd)
 	file->user = peer.uid;
 	process_name(file->pid, file->name);
 	file->low_ports = has_low_ports(file);
-	if (watch_fd(u, fd, EPOLLIN, file))
+	if (watch_ucma_fd(u, fd, EPOLLIN, file))
 		ucma_file_close(file);
 }
 
@@ -371,7 +371,7 @@ static void complete_claims(struct ucma *u)
 	}
 }
 
-static bool is_alive(const struct ucma_file *file)
+static bool is_process_alive(const struct ucma_file *file)
 {
 	return !file->start || process_start(file->pid) == file->start;
 }
@@ -389,7 +389,7 @@ static bool close_unclaimed_files(struct ucma *u)
 		next = LIST_NEXT(file, link);
 		if (file->fd >= 0)
 			continue;
-		if (is_claimed(file) || (u->cma.now < u->claim_deadline && is_alive(file)))
+		if (is_claimed(file) || (u->cma.now < u->claim_deadline && is_process_alive(file)))
 			any = true;
 		else
 			ucma_file_close(file);

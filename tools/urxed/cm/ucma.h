@@ -146,8 +146,8 @@ struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
 extern const struct cma_ops ucma_cma_ops;
 /* The caller sets the new object's id. NULL: no memory. */
 struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid);
-/* False: the file's user has used up his share of CMA_IDS (quota.h). */
-bool ucma_can_create_id(const struct ucma_file *asker);
+/* False: the file's user has used up the quota of CMA_IDS (quota.h). */
+bool ucma_can_create_id(const struct ucma_file *creator);
 /* Destroys ctx->id, the ID's groups and events too. */
 void ucma_ctx_destroy(struct ucma_ctx *ctx);
 /* Moves an ID, its events, and the new IDs of its queued requests to another file. */
@@ -195,10 +195,11 @@ struct ucma_command {
 	const uint8_t *in;
 	uint32_t in_size;
 	uint64_t token;
-	uint8_t *out;                     /* CM_ATTACH_BYTES of room */
-	uint32_t out_size;                /* what the program has room for */
-	uint32_t out_len;                 /* set by the command: bytes of the response */
-	struct ucma_file *withdrawn_from; /* set by the command: whose `stale` the reply tells */
+	uint8_t *out;      /* CM_ATTACH_BYTES of room */
+	uint32_t out_size; /* bytes of the program's buffer */
+	uint32_t out_len;  /* set by the command: bytes of the response */
+	struct ucma_file
+		*withdrawn_from; /* set by the command: the reply reports the file's `stale` */
 };
 
 /* --- ucma_cmd.c: returns 0 or a negative errno value, the status for the program. */

@@ -300,7 +300,7 @@ static int query_path(struct ucma_command *c, const struct cma_id *id)
 								   : sizeof(head));
 }
 
-static int query(struct ucma_command *c)
+static int query_id(struct ucma_command *c)
 {
 	struct rdma_ucm_query request;
 	struct ucma_ctx *ctx;
@@ -600,7 +600,7 @@ static command_fn *const commands[] = {
 	[RDMA_USER_CM_CMD_RESOLVE_IP] = resolve_ip,
 	[RDMA_USER_CM_CMD_RESOLVE_ROUTE] = resolve_route,
 	[RDMA_USER_CM_CMD_QUERY_ROUTE] = query_route,
-	[RDMA_USER_CM_CMD_QUERY] = query,
+	[RDMA_USER_CM_CMD_QUERY] = query_id,
 	[RDMA_USER_CM_CMD_CONNECT] = connect_id,
 	[RDMA_USER_CM_CMD_LISTEN] = listen_id,
 	[RDMA_USER_CM_CMD_ACCEPT] = accept_id,

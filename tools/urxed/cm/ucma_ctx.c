@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A program's rdma_cm IDs, the multicast groups that they have joined, and their events (ucma.h).
+/*
+ * A program's rdma_cm IDs, the multicast groups that they have joined, and their events (ucma.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +23,18 @@ struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid)
 	return ctx;
 }
 
-bool ucma_can_create_id(const struct ucma_file *asker)
+bool ucma_can_create_id(const struct ucma_file *creator)
 {
 	const struct ucma_file *file;
 	uint32_t own = 0, total = 0;
 
-	LIST_FOREACH(file, &asker->ucma->files, link)
+	LIST_FOREACH(file, &creator->ucma->files, link)
 	{
 		total += file->n_ctxs;
-		if (file->user == asker->user)
+		if (file->user == creator->user)
 			own += file->n_ctxs;
 	}
-	return quota_allows(asker->user, own, total, CMA_IDS);
+	return quota_allows(creator->user, own, total, CMA_IDS);
 }
 
 static struct ucma_event *find_first_event(const struct ucma_ctx *ctx)
@@ -177,7 +178,7 @@ struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token)
 
 /* --- Callbacks of cma.h */
 
-static void on_event(struct cma_id *id, const struct cma_event *cma_event)
+static void on_cma_event(struct cma_id *id, const struct cma_event *cma_event)
 {
 	struct ucma_ctx *ctx = id->ctx;
 	struct ucma_event *event;
@@ -196,7 +197,8 @@ static void on_event(struct cma_id *id, const struct cma_event *cma_event)
 	ucma_event_add(ctx->file, event);
 }
 
-static bool on_request(struct cma_id *listener, struct cma_id *id, const struct cma_event *request)
+static bool on_cma_request(struct cma_id *listener, struct cma_id *id,
+			   const struct cma_event *request)
 {
 	struct ucma_ctx *ctx = listener->ctx, *child;
 	struct ucma_event *event;
@@ -223,11 +225,11 @@ static bool on_request(struct cma_id *listener, struct cma_id *id, const struct 
 	return true;
 }
 
-static void on_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
+static void send_cma_mad(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
 {
 	const struct ucma *u = ctx;
 
 	u->ops->send(u->ctx, path, mad);
 }
 
-const struct cma_ops ucma_cma_ops = {on_send, on_event, on_request};
+const struct cma_ops ucma_cma_ops = {send_cma_mad, on_cma_event, on_cma_request};

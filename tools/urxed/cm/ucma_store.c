@@ -142,7 +142,7 @@ static int restore_file(struct ucma *u, uint32_t slot, const struct saved *saved
 	return 0;
 }
 
-static struct ucma_file *find_file(const struct ucma *u, uint64_t token)
+static struct ucma_file *find_restored_file(const struct ucma *u, uint64_t token)
 {
 	struct ucma_file *file;
 
@@ -154,7 +154,7 @@ static struct ucma_file *find_file(const struct ucma *u, uint64_t token)
 
 static int restore_ctx(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
-	struct ucma_file *file = find_file(u, saved->token);
+	struct ucma_file *file = find_restored_file(u, saved->token);
 	struct ucma_ctx *ctx = file ? ucma_ctx_new(file, saved->id.uid) : NULL;
 	int rc;
 
@@ -171,7 +171,7 @@ static int restore_ctx(struct ucma *u, uint32_t slot, const struct saved *saved)
 	return 0;
 }
 
-static struct ucma_ctx *find_ctx(const struct ucma *u, uint32_t number)
+static struct ucma_ctx *find_restored_ctx(const struct ucma *u, uint32_t number)
 {
 	const struct cma_id *id = cma_find_id(&u->cma, number);
 
@@ -180,7 +180,7 @@ static struct ucma_ctx *find_ctx(const struct ucma *u, uint32_t number)
 
 static int restore_group(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
-	struct ucma_ctx *ctx = find_ctx(u, saved->group.id);
+	struct ucma_ctx *ctx = find_restored_ctx(u, saved->group.id);
 	struct ucma_group *group = ctx ? calloc(1, sizeof(*group)) : NULL;
 
 	if (!group)
@@ -197,7 +197,7 @@ static int restore_group(struct ucma *u, uint32_t slot, const struct saved *save
 }
 
 /* Slots are in no order; the file's events must be. */
-static void insert_in_order(struct ucma_file *file, struct ucma_event *event)
+static void insert_event_in_order(struct ucma_file *file, struct ucma_event *event)
 {
 	struct ucma_event *before = TAILQ_LAST(&file->events, ucma_event_list);
 
@@ -212,8 +212,8 @@ static void insert_in_order(struct ucma_file *file, struct ucma_event *event)
 
 static int restore_event(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
-	struct ucma_ctx *ctx = find_ctx(u, saved->event.id),
-			*child = find_ctx(u, saved->event.child);
+	struct ucma_ctx *ctx = find_restored_ctx(u, saved->event.id),
+			*child = find_restored_ctx(u, saved->event.child);
 	bool whole = ctx && (child || saved->event.child == NO_NUMBER);
 	struct ucma_event *event = whole ? calloc(1, sizeof(*event)) : NULL;
 
@@ -228,7 +228,7 @@ static int restore_event(struct ucma *u, uint32_t slot, const struct saved *save
 	if (child)
 		child->request = event;
 	ctx->events++;
-	insert_in_order(ctx->file, event);
+	insert_event_in_order(ctx->file, event);
 	if (u->last_event <= event->order)
 		u->last_event = event->order + 1;
 	return 0;

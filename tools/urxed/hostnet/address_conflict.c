@@ -10,12 +10,12 @@
 #include "urxed/hostnet/arp.h"
 #include "urxed/hostnet/nd.h"
 
-#define TRIES    3
-#define TRY_MS   160 /* between probes */
-#define CHECK_MS 10  /* between looks at received frames */
-#define FRAMES   32
-#define ROOM     (ND_FRAME_LEN + ETHER_VLAN_LEN)
-#define MACS_LEN (2 * ETHER_MAC_LEN)
+#define TRIES      3
+#define TRY_MS     160 /* between probes */
+#define CHECK_MS   10  /* between two reads of received frames */
+#define FRAMES     32
+#define PROBE_ROOM (ND_FRAME_LEN + ETHER_VLAN_LEN)
+#define MACS_LEN   (2 * ETHER_MAC_LEN)
 
 static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
@@ -23,12 +23,12 @@ struct probe {
 	const struct host_address *address;
 	struct uplink *uplink;
 	uint32_t len;
-	uint8_t frame[ROOM];
+	uint8_t frame[PROBE_ROOM];
 };
 
 /*
- * Builds the probe: an ARP request from no IPv4 address, so that no host learns it, or a
- * solicitation from the MAC's link-local IPv6 address.
+ * IPv4: an ARP request from address 0.0.0.0, so that no host learns the address (RFC 5227, 2.1.1).
+ * IPv6: a neighbour solicitation from the MAC's link-local address.
  */
 static void build_probe(struct probe *p)
 {
@@ -76,11 +76,13 @@ static uint32_t list_probes(const struct host *h, struct uplink *uplinks, struct
 	return n;
 }
 
-/* Does a frame in the address's VLAN show that MAC `who` has the address? */
+/*
+ * Is the frame, in the address's VLAN, from another host with the address? Sets owner to its MAC.
+ */
 static bool shows_conflict(const struct probe *p, const uint8_t *frame, uint32_t len,
-			   uint8_t who[ETHER_MAC_LEN])
+			   uint8_t owner[ETHER_MAC_LEN])
 {
-	uint8_t plain[ROOM];
+	uint8_t plain[PROBE_ROOM];
 	uint16_t vlan = 0;
 	struct arp a;
 	struct nd m;
@@ -96,17 +98,17 @@ static bool shows_conflict(const struct probe *p, const uint8_t *frame, uint32_t
 	if (vlan != p->address->vlan)
 		return false;
 	if (arp_parse(&a, frame, len) && !memcmp(a.sip, p->address->ip, 16))
-		memcpy(who, a.smac, ETHER_MAC_LEN);
+		memcpy(owner, a.smac, ETHER_MAC_LEN);
 	else if (nd_parse(&m, frame, len) && !m.solicitation && m.has_mac &&
 		 !memcmp(m.target, p->address->ip, 16))
-		memcpy(who, m.smac, ETHER_MAC_LEN);
+		memcpy(owner, m.smac, ETHER_MAC_LEN);
 	else
 		return false;
-	return memcmp(who, p->uplink->mac, ETHER_MAC_LEN);
+	return memcmp(owner, p->uplink->mac, ETHER_MAC_LEN);
 }
 
-static int set_error(const struct probe *p, const uint8_t who[ETHER_MAC_LEN],
-		     char error[ADDRESS_CONFLICT_ERROR])
+static int set_conflict_error(const struct probe *p, const uint8_t owner[ETHER_MAC_LEN],
+			      char error[ADDRESS_CONFLICT_ERROR])
 {
 	const uint8_t *ip = p->address->ip;
 	char text[INET6_ADDRSTRLEN] = "";
@@ -118,22 +120,24 @@ static int set_error(const struct probe *p, const uint8_t who[ETHER_MAC_LEN],
 	snprintf(error, ADDRESS_CONFLICT_ERROR,
 		 "address %s is already served on %s by another host, "
 		 "%02x:%02x:%02x:%02x:%02x:%02x",
-		 text, p->uplink->ifname, who[0], who[1], who[2], who[3], who[4], who[5]);
+		 text, p->uplink->ifname, owner[0], owner[1], owner[2], owner[3], owner[4],
+		 owner[5]);
 	return -EADDRINUSE;
 }
 
-/* Reads an uplink's received frames, for all addresses on it. */
+/* Compares the uplink's received frames with all probed addresses of the uplink. */
 static int check_uplink(struct uplink *u, const struct probe *probes, uint32_t n, uint64_t now,
 			char error[ADDRESS_CONFLICT_ERROR])
 {
 	struct netdev_frame frames[FRAMES];
 	uint32_t got = netdev_rx(u->port, now, frames, FRAMES);
-	uint8_t who[ETHER_MAC_LEN];
+	uint8_t owner[ETHER_MAC_LEN];
 
 	for (uint32_t i = 0; i < got; i++)
 		for (const struct probe *p = probes; p < probes + n; p++)
-			if (p->uplink == u && shows_conflict(p, frames[i].data, frames[i].len, who))
-				return set_error(p, who, error);
+			if (p->uplink == u &&
+			    shows_conflict(p, frames[i].data, frames[i].len, owner))
+				return set_conflict_error(p, owner, error);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address conflict detection at start: does another host on the link have one of this host's
- * addresses? As RFC 5227 and RFC 4862 (5.4) require before an address is used.
+ * Address conflict detection: does another host on the link have one of this host's addresses?
+ * RFC 5227 and RFC 4862 (5.4) require the probe before the first use. The daemon calls it at start.
  */
 #ifndef URXE_URXED_HOSTNET_ADDRESS_CONFLICT_H
 #define URXE_URXED_HOSTNET_ADDRESS_CONFLICT_H
@@ -14,9 +14,9 @@
 #define ADDRESS_CONFLICT_ERROR 256
 
 /*
- * Probes for the addresses given by --address on uplinks that are kernel interfaces with a link;
- * the kernel has probed for its own. Takes half a second if there are any, and discards frames that
- * the uplinks receive meanwhile. -EADDRINUSE: `error` names the address and its owner.
+ * Probes for the addresses of --address on kernel interfaces with a link; the kernel has probed for
+ * its own addresses. Takes half a second if such addresses exist, and discards the frames that the
+ * uplinks receive meanwhile. -EADDRINUSE: `error` names the address and its owner.
  */
 int address_conflict_probe(const struct host *h, struct uplink *uplinks,
 			   char error[ADDRESS_CONFLICT_ERROR]);

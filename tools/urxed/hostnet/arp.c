@@ -4,8 +4,8 @@
 #define ARP_REQUEST 1
 #define ARP_REPLY   2
 
-/* Hardware Ethernet, protocol IPv4, their address lengths. */
-static const uint8_t arp_kind[6] = {0, 1, 8, 0, 6, 4};
+/* Hardware type Ethernet, protocol type IPv4, address lengths 6 and 4 (RFC 826). */
+static const uint8_t arp_types[6] = {0, 1, 8, 0, 6, 4};
 
 bool arp_parse(struct arp *a, const uint8_t *frame, uint32_t len)
 {
@@ -13,7 +13,7 @@ bool arp_parse(struct arp *a, const uint8_t *frame, uint32_t len)
 	uint16_t op;
 
 	if (len < ARP_FRAME_LEN || ether_get16(frame + 12) != ETHERTYPE_ID_ARP ||
-	    memcmp(arp, arp_kind, sizeof(arp_kind)))
+	    memcmp(arp, arp_types, sizeof(arp_types)))
 		return false;
 	op = ether_get16(arp + 6);
 	a->request = op == ARP_REQUEST;
@@ -30,7 +30,7 @@ void arp_build(uint8_t *frame, const struct arp *a, const uint8_t tmac[ETHER_MAC
 	memcpy(frame, tmac, ETHER_MAC_LEN);
 	memcpy(frame + 6, a->smac, ETHER_MAC_LEN);
 	ether_put16(frame + 12, ETHERTYPE_ID_ARP);
-	memcpy(arp, arp_kind, sizeof(arp_kind));
+	memcpy(arp, arp_types, sizeof(arp_types));
 	ether_put16(arp + 6, a->request ? ARP_REQUEST : ARP_REPLY);
 	memcpy(arp + 8, a->smac, ETHER_MAC_LEN);
 	memcpy(arp + 14, a->sip + 12, 4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ARP for IPv4 over Ethernet (RFC 826). Addresses are 128 bits, ::ffff:a.b.c.d. */
+/* Parses and builds ARP frames for IPv4 over Ethernet (RFC 826). An address is ::ffff:a.b.c.d. */
 #ifndef URXE_URXED_HOSTNET_ARP_H
 #define URXE_URXED_HOSTNET_ARP_H
 
@@ -11,14 +11,14 @@
 #define ARP_FRAME_LEN (ETHER_HDR_LEN + 28)
 
 struct arp {
-	bool request; /* or a reply */
+	bool request; /* false = reply */
 	uint8_t smac[ETHER_MAC_LEN];
 	uint8_t sip[16];
 	uint8_t tip[16];
 };
 
 bool arp_parse(struct arp *a, const uint8_t *frame, uint32_t len);
-/* Writes a frame of ARP_FRAME_LEN bytes to tmac, which for a request is broadcast. */
+/* Writes a frame of ARP_FRAME_LEN bytes to tmac, the broadcast address for a request. */
 void arp_build(uint8_t *frame, const struct arp *a, const uint8_t tmac[ETHER_MAC_LEN]);
 
 #endif

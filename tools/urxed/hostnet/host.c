@@ -12,7 +12,7 @@
 #include "common/rundir.h"
 
 /* FNV-1a, 64 bits, then a mix of high bits into low ones (the murmur3 finalizer). */
-static uint64_t hash(const void *data, size_t len)
+static uint64_t fnv1a_hash(const void *data, size_t len)
 {
 	const uint8_t *p = data;
 	uint64_t h = 0xcbf29ce484222325u;
@@ -24,7 +24,7 @@ static uint64_t hash(const void *data, size_t len)
 	return h ^ h >> 33;
 }
 
-/* Stable while the machine runs, and another one for each daemon that may run on it. */
+/* Differs between users and network namespaces, and is the same until the next boot. */
 static uint64_t host_hash(uint32_t index)
 {
 	struct {
@@ -36,12 +36,12 @@ static uint64_t host_hash(uint32_t index)
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0) {
-		/* Without a boot id the rest still tells daemons of one boot apart. */
+		/* Without a boot ID, the other members still differ between daemons. */
 		if (read(fd, seed.boot_id, sizeof(seed.boot_id)) < 0)
 			memset(seed.boot_id, 0, sizeof(seed.boot_id));
 		close(fd);
 	}
-	return hash(&seed, sizeof(seed));
+	return fnv1a_hash(&seed, sizeof(seed));
 }
 
 void host_make_mac(uint8_t mac[ETHER_MAC_LEN], uint32_t index)
@@ -49,7 +49,7 @@ void host_make_mac(uint8_t mac[ETHER_MAC_LEN], uint32_t index)
 	uint64_t h = host_hash(index);
 
 	memcpy(mac, &h, ETHER_MAC_LEN);
-	mac[0] = 0x02; /* locally administered, one station (IEEE 802, 8.2) */
+	mac[0] = 0x02; /* locally administered, unicast (IEEE 802, 8.2) */
 }
 
 void host_init(struct host *h)
@@ -58,26 +58,26 @@ void host_init(struct host *h)
 	host_make_mac(h->mac, 0);
 	h->mtu = h->mtu_limit = HOST_MTU;
 	h->up = true;
-	/* Tools look the name up as an interface: of those there is always this one. */
+	/* libibverbs reads the index of this interface; lo exists in each network namespace. */
 	snprintf(h->ndev, sizeof(h->ndev), "lo");
 }
 
-static bool same(const struct host_address *a, const struct host_address *b)
+static bool is_same_address(const struct host_address *a, const struct host_address *b)
 {
 	return !memcmp(a->ip, b->ip, sizeof(a->ip)) && a->vlan == b->vlan;
 }
 
-static struct host_address *find(struct host *h, const struct host_address *a)
+static struct host_address *find_address(struct host *h, const struct host_address *a)
 {
 	uint32_t i;
 
 	for (i = 0; i < HOST_ADDRESSES; i++)
-		if (h->addresses[i].valid && same(&h->addresses[i], a))
+		if (h->addresses[i].valid && is_same_address(&h->addresses[i], a))
 			return &h->addresses[i];
 	return NULL;
 }
 
-/* A free index: the one that it had, or else the one that has been free for the longest. */
+/* Returns the free entry that this address had before, else the entry free for the longest time. */
 static struct host_address *choose_index(struct host *h, const struct host_address *a)
 {
 	struct host_address *best = NULL, *at;
@@ -85,7 +85,7 @@ static struct host_address *choose_index(struct host *h, const struct host_addre
 	for (at = h->addresses; at < h->addresses + HOST_ADDRESSES; at++) {
 		if (at->valid)
 			continue;
-		if (at->freed && same(at, a))
+		if (at->freed && is_same_address(at, a))
 			return at;
 		if (!best || at->freed < best->freed)
 			best = at;
@@ -93,7 +93,7 @@ static struct host_address *choose_index(struct host *h, const struct host_addre
 	return best;
 }
 
-static int add(struct host *h, const struct host_address *a)
+static int add_address(struct host *h, const struct host_address *a)
 {
 	struct host_address *at = choose_index(h, a);
 
@@ -113,8 +113,8 @@ void host_reserve_index(struct host *h, uint32_t index, const uint8_t ip[16], ui
 	memcpy(at->ip, ip, sizeof(at->ip));
 }
 
-/* Marks the kernel's addresses that it has no longer. */
-static void drop_gone(struct host *h, const struct host_address *list, uint32_t n)
+/* Clears `kernel` of each address that the kernel has removed. */
+static void drop_lost_addresses(struct host *h, const struct host_address *list, uint32_t n)
 {
 	struct host_address *at;
 	uint32_t i;
@@ -122,7 +122,7 @@ static void drop_gone(struct host *h, const struct host_address *list, uint32_t 
 	for (at = h->addresses; at < h->addresses + HOST_ADDRESSES; at++) {
 		if (!at->valid || !at->kernel)
 			continue;
-		for (i = 0; i < n && !same(at, &list[i]); i++)
+		for (i = 0; i < n && !is_same_address(at, &list[i]); i++)
 			;
 		if (i < n)
 			continue;
@@ -138,11 +138,11 @@ uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *li
 {
 	uint32_t i, j, refused = 0;
 
-	drop_gone(h, list, n);
+	drop_lost_addresses(h, list, n);
 	for (i = 0; i < n; i++) {
-		struct host_address a = list[i], *at = find(h, &a);
+		struct host_address a = list[i], *at = find_address(h, &a);
 
-		for (j = 0; j < i && !same(&list[j], &a); j++)
+		for (j = 0; j < i && !is_same_address(&list[j], &a); j++)
 			;
 		if (j < i)
 			continue;
@@ -151,7 +151,7 @@ uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *li
 		a.given = at && at->given;
 		if (at)
 			*at = a;
-		else if (add(h, &a))
+		else if (add_address(h, &a))
 			refused++;
 	}
 	return refused;
@@ -172,7 +172,7 @@ int host_add_link_local(struct host *h, int uplink)
 	struct host_address a = {.ip = {0xfe, 0x80}, .prefix_len = 64, .uplink = uplink};
 
 	set_eui64(a.ip + 8, h->mac);
-	return find(h, &a) ? 0 : add(h, &a);
+	return find_address(h, &a) ? 0 : add_address(h, &a);
 }
 
 /* RFC 3927: 169.254.1.0 to 169.254.254.255 */
@@ -182,18 +182,18 @@ static int add_v4_link_local(struct host *h)
 	struct host_address a = {.prefix_len = IP_V4_BITS + 16, .uplink = HOST_NO_UPLINK};
 
 	ip_from_v4(a.ip, v4);
-	return add(h, &a);
+	return add_address(h, &a);
 }
 
 /* RFC 4193: fd, a global ID of 40 bits, subnet 0 */
 static int add_ula(struct host *h)
 {
 	struct host_address a = {.ip = {0xfd}, .prefix_len = 64, .uplink = HOST_NO_UPLINK};
-	uint64_t global = hash(h->mac, sizeof(h->mac));
+	uint64_t global = fnv1a_hash(h->mac, sizeof(h->mac));
 
 	memcpy(a.ip + 1, &global, 5);
 	set_eui64(a.ip + 8, h->mac);
-	return add(h, &a);
+	return add_address(h, &a);
 }
 
 int host_add_generated(struct host *h)
@@ -206,7 +206,7 @@ int host_add_generated(struct host *h)
 }
 
 /* "@1" to "@4094", or nothing. */
-static bool parse_vlan(const char *text, uint16_t *vlan)
+static bool parse_address_vlan(const char *text, uint16_t *vlan)
 {
 	unsigned long id;
 	char *end;
@@ -232,7 +232,7 @@ int host_add_text(struct host *h, const char *text, int uplink)
 		return -EINVAL;
 	snprintf(ip, sizeof(ip), "%.*s", (int)(slash - text), text);
 	bits = strtoul(slash + 1, &end, 10);
-	if (!parse_vlan(end, &a.vlan))
+	if (!parse_address_vlan(end, &a.vlan))
 		return -EINVAL;
 	if (inet_pton(AF_INET, ip, v4) == 1 && bits <= 32) {
 		ip_from_v4(a.ip, v4);
@@ -241,14 +241,14 @@ int host_add_text(struct host *h, const char *text, int uplink)
 		return -EINVAL;
 	}
 	a.prefix_len = (uint8_t)bits;
-	/* An address names one host: not all of them, nor none. */
+	/* Neither multicast, broadcast nor 0.0.0.0/8. */
 	if (a.ip[0] == 0xff || (ip_is_v4(a.ip) && (a.ip[12] >= 224 || !a.ip[12])))
 		return -EINVAL;
 	a.given = true;
-	at = find(h, &a);
+	at = find_address(h, &a);
 	if (at)
 		at->given = true;
-	return at ? 0 : add(h, &a);
+	return at ? 0 : add_address(h, &a);
 }
 
 int host_add_pkey(struct host *h, const char *text)

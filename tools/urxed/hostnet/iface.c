@@ -16,8 +16,8 @@ void iface_clear(struct iface_table *t)
 	t->n_addresses = 0;
 }
 
-/* 0: not an 802.1Q interface. */
-static uint16_t vlan_id(const struct nlattr *linkinfo)
+/* Returns the VLAN ID; 0: not an 802.1Q interface. */
+static uint16_t parse_vlan_id(const struct nlattr *linkinfo)
 {
 	const struct nlattr *info[IFLA_INFO_MAX + 1] = {0}, *vlan[IFLA_VLAN_MAX + 1] = {0};
 	uint16_t protocol = htobe16(ETH_P_8021Q), id = 0;
@@ -39,7 +39,7 @@ static uint16_t vlan_id(const struct nlattr *linkinfo)
 	return protocol == htobe16(ETH_P_8021Q) && id <= ETHER_VLAN_MAX ? id : 0;
 }
 
-static int uplink_of(const struct iface_table *t, int ifindex)
+static int find_uplink(const struct iface_table *t, int ifindex)
 {
 	uint32_t i;
 
@@ -49,8 +49,8 @@ static int uplink_of(const struct iface_table *t, int ifindex)
 	return HOST_NO_UPLINK;
 }
 
-/* Finds out whose it is: false where it is no interface of ours. */
-static bool place_link(const struct iface_table *t, const struct nlmsghdr *message,
+/* False: neither an uplink's interface nor a VLAN interface on one. */
+static bool parse_link(const struct iface_table *t, const struct nlmsghdr *message,
 		       const struct nlattr **at, struct iface *iface)
 {
 	const struct ifinfomsg *link = mnl_nlmsg_get_payload(message);
@@ -61,24 +61,24 @@ static bool place_link(const struct iface_table *t, const struct nlmsghdr *messa
 	netlink_attributes(message, sizeof(*link), at, IFLA_MAX);
 	iface->ifindex = link->ifi_index;
 	iface->up = link->ifi_flags & IFF_RUNNING;
-	iface->uplink = uplink_of(t, link->ifi_index);
+	iface->uplink = find_uplink(t, link->ifi_index);
 	if (iface->uplink >= 0)
 		return true;
-	/* One on top of another namespace's interface has that one's number there. */
+	/* IFLA_LINK is an index in another network namespace. */
 	if (at[IFLA_LINK_NETNSID])
 		return false;
-	iface->uplink = uplink_of(t, (int)netlink_number(at[IFLA_LINK]));
-	iface->vlan = iface->uplink >= 0 ? vlan_id(at[IFLA_LINKINFO]) : 0;
+	iface->uplink = find_uplink(t, (int)netlink_number(at[IFLA_LINK]));
+	iface->vlan = iface->uplink >= 0 ? parse_vlan_id(at[IFLA_LINKINFO]) : 0;
 	return iface->vlan;
 }
 
-static void take_link(struct iface_table *t, const struct nlmsghdr *message)
+static void add_iface(struct iface_table *t, const struct nlmsghdr *message)
 {
 	const struct nlattr *at[IFLA_MAX + 1] = {0};
 	struct iface iface;
 	const void *mac;
 
-	if (!place_link(t, message, at, &iface) || t->n == IFACE_MAX)
+	if (!parse_link(t, message, at, &iface) || t->n == IFACE_MAX)
 		return;
 	iface.mtu = netlink_number(at[IFLA_MTU]);
 	mac = netlink_value(at[IFLA_ADDRESS], ETHER_MAC_LEN);
@@ -91,7 +91,7 @@ static void take_link(struct iface_table *t, const struct nlmsghdr *message)
 	t->ifaces[t->n++] = iface;
 }
 
-static const struct iface *by_index(const struct iface_table *t, int ifindex)
+static const struct iface *find_by_ifindex(const struct iface_table *t, int ifindex)
 {
 	uint32_t i;
 
@@ -102,17 +102,17 @@ static const struct iface *by_index(const struct iface_table *t, int ifindex)
 }
 
 /*
- * An address counts once it is known to be nobody else's (RFC 4862, 5.4), and as long as it is
- * there: a deprecated one still has its connections.
+ * An address is usable after duplicate address detection (RFC 4862, 5.4). A deprecated address is
+ * usable too, because connections may still use it.
  */
-static bool usable(const struct ifaddrmsg *address, uint32_t flags)
+static bool is_usable_address(const struct ifaddrmsg *address, uint32_t flags)
 {
 	if (flags & IFA_F_DADFAILED || address->ifa_scope == RT_SCOPE_HOST)
 		return false;
 	return !(flags & IFA_F_TENTATIVE) || flags & IFA_F_OPTIMISTIC;
 }
 
-static void take_address(struct iface_table *t, const struct nlmsghdr *message)
+static void add_iface_address(struct iface_table *t, const struct nlmsghdr *message)
 {
 	const struct ifaddrmsg *address = mnl_nlmsg_get_payload(message);
 	const struct nlattr *at[IFA_MAX + 1] = {0};
@@ -120,12 +120,13 @@ static void take_address(struct iface_table *t, const struct nlmsghdr *message)
 	const void *ip;
 
 	if (mnl_nlmsg_get_payload_len(message) < sizeof(*address) ||
-	    t->n_addresses == IFACE_ADDRESS_MAX || !by_index(t, (int)address->ifa_index))
+	    t->n_addresses == IFACE_ADDRESS_MAX || !find_by_ifindex(t, (int)address->ifa_index))
 		return;
 	netlink_attributes(message, sizeof(*address), at, IFA_MAX);
-	if (!usable(address, at[IFA_FLAGS] ? netlink_number(at[IFA_FLAGS]) : address->ifa_flags))
+	if (!is_usable_address(address,
+			       at[IFA_FLAGS] ? netlink_number(at[IFA_FLAGS]) : address->ifa_flags))
 		return;
-	/* Of the two ends of a point-to-point link IFA_LOCAL is ours. */
+	/* On a point-to-point link IFA_ADDRESS is the peer's address, IFA_LOCAL this host's. */
 	ip = netlink_value(at[at[IFA_LOCAL] ? IFA_LOCAL : IFA_ADDRESS],
 			   address->ifa_family == AF_INET ? 4 : 16);
 	if (!ip)
@@ -146,9 +147,9 @@ static void take_address(struct iface_table *t, const struct nlmsghdr *message)
 void iface_parse_message(struct iface_table *t, const struct nlmsghdr *message)
 {
 	if (message->nlmsg_type == RTM_NEWLINK)
-		take_link(t, message);
+		add_iface(t, message);
 	else if (message->nlmsg_type == RTM_NEWADDR)
-		take_address(t, message);
+		add_iface_address(t, message);
 }
 
 bool iface_is_affected(const struct iface_table *t, const struct nlmsghdr *message)
@@ -158,12 +159,14 @@ bool iface_is_affected(const struct iface_table *t, const struct nlmsghdr *messa
 
 	switch (message->nlmsg_type) {
 	case RTM_NEWLINK:
-	case RTM_DELLINK: return place_link(t, message, at, &iface) || by_index(t, iface.ifindex);
+	case RTM_DELLINK:
+		return parse_link(t, message, at, &iface) || find_by_ifindex(t, iface.ifindex);
 	case RTM_NEWADDR:
 	case RTM_DELADDR:
 		return mnl_nlmsg_get_payload_len(message) >= sizeof(struct ifaddrmsg) &&
-		       by_index(t, (int)((const struct ifaddrmsg *)mnl_nlmsg_get_payload(message))
-					   ->ifa_index);
+		       find_by_ifindex(
+			       t, (int)((const struct ifaddrmsg *)mnl_nlmsg_get_payload(message))
+					  ->ifa_index);
 	default: return false;
 	}
 }
@@ -183,9 +186,9 @@ static bool is_link_local(const uint8_t ip[16])
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
 }
 
-/* Adds the addresses of an interface that are link-local, or those that are not. */
-static uint32_t list_iface(const struct iface_table *t, const struct iface *iface, bool link_local,
-			   struct host_address *list)
+/* Appends either the link-local addresses of an interface or its other addresses. */
+static uint32_t list_iface_addresses(const struct iface_table *t, const struct iface *iface,
+				     bool link_local, struct host_address *list)
 {
 	uint32_t i, n = 0;
 
@@ -215,8 +218,8 @@ uint32_t iface_list_addresses(const struct iface_table *t,
 
 				if (iface->uplink != (int)u || (iface->vlan != 0) != tagged)
 					continue;
-				n += list_iface(t, iface, true, list + n);
-				n += list_iface(t, iface, false, list + n);
+				n += list_iface_addresses(t, iface, true, list + n);
+				n += list_iface_addresses(t, iface, false, list + n);
 			}
 	return n;
 }

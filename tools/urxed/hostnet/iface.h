@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the kernel has of the uplinks' interfaces and of the VLAN interfaces on top of
- * them: link and addresses, taken out of its netlink messages.
+ * Parses rtnetlink messages into a table of the uplinks' kernel interfaces, the VLAN interfaces on
+ * top of them, and their addresses. kernel_sync calls this.
  */
 #ifndef URXE_URXED_HOSTNET_IFACE_H
 #define URXE_URXED_HOSTNET_IFACE_H
@@ -13,7 +13,7 @@
 
 #include "urxed/hostnet/host.h"
 
-/* Uplinks that there may be; interfaces and addresses that are looked at, further ones are not. */
+/* Limits of the table; interfaces and addresses beyond them are ignored. */
 #define IFACE_UPLINKS     8
 #define IFACE_MAX         64
 #define IFACE_ADDRESS_MAX 256
@@ -36,25 +36,27 @@ struct iface_address {
 
 struct iface_table {
 	uint32_t n_uplinks;
-	int uplinks[IFACE_UPLINKS]; /* ifindex of each uplink's interface; 0 = it has none */
+	int uplinks[IFACE_UPLINKS]; /* ifindex of each uplink's interface; 0 = none */
 	uint32_t n;
 	struct iface ifaces[IFACE_MAX];
 	uint32_t n_addresses;
 	struct iface_address addresses[IFACE_ADDRESS_MAX];
 };
 
-/* Forgets all but the uplinks. */
+/* Removes interfaces and addresses; the uplinks stay. */
 void iface_clear(struct iface_table *t);
-/* Takes RTM_NEWLINK or RTM_NEWADDR of a dump; links come first. Others are passed over. */
+/*
+ * Adds an RTM_NEWLINK or RTM_NEWADDR of a dump; ignores other types. Links come before addresses.
+ */
 void iface_parse_message(struct iface_table *t, const struct nlmsghdr *message);
-/* Whether a change that the kernel tells of is one of these interfaces'. */
+/* Does the kernel's notification concern an interface of the table or of an uplink? */
 bool iface_is_affected(const struct iface_table *t, const struct nlmsghdr *message);
 
-/* NULL: the interface is not there, or has no such VLAN. */
+/* Returns the interface of an uplink's VLAN (0 = of the uplink itself), or NULL. */
 const struct iface *iface_find(const struct iface_table *t, int uplink, uint16_t vlan);
 /*
- * The addresses in the order in which they get GIDs: by uplink, those without a VLAN first, and of
- * an interface the link-local ones first, as in the GID tables that Linux makes. Returns how many.
+ * Lists the addresses in the order of their GIDs: by uplink, untagged before VLANs, and link-local
+ * addresses of an interface first, as Linux orders its GID tables. Returns their number.
  */
 uint32_t iface_list_addresses(const struct iface_table *t,
 			      struct host_address list[IFACE_ADDRESS_MAX]);

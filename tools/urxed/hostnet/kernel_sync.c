@@ -44,7 +44,7 @@ static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 
 	if (v)
 		return;
-	/* There are as many entries as the table has interfaces. */
+	/* Never NULL: vlans[] has as many entries as the table has interfaces. */
 	v = find_vlan(k, 0);
 	v->ifindex = iface->ifindex;
 	v->refused = roce_port_guard_open(&v->port_guard, iface->name, error) != 0;
@@ -72,7 +72,7 @@ static void guard_vlans(struct kernel_sync *k)
 			guard_vlan(k, &k->table.ifaces[i]);
 }
 
-static bool is_refused(struct kernel_sync *k, const struct host_address *a)
+static bool is_vlan_refused(struct kernel_sync *k, const struct host_address *a)
 {
 	const struct iface *iface = iface_find(&k->table, a->uplink, a->vlan);
 	const struct kernel_vlan *v = a->vlan && iface ? find_vlan(k, iface->ifindex) : NULL;
@@ -83,8 +83,8 @@ static bool is_refused(struct kernel_sync *k, const struct host_address *a)
 /* --- Host and uplinks */
 
 /*
- * Must the port be opened again for the interface as it is now? DPDK's af_xdp cannot open an
- * interface twice in a process: such a port stays as it is and takes no longer frames.
+ * Must the port be opened again, because MTU or MAC of the interface changed? DPDK's af_xdp cannot
+ * open an interface twice in a process, so such a port keeps its MTU.
  */
 static bool needs_reopen(const struct uplink *u, const struct iface *iface)
 {
@@ -118,7 +118,7 @@ static void update_uplink(struct uplink *u, const struct iface *iface)
 	u->mtu = iface->mtu < u->mtu_max ? (uint16_t)iface->mtu : u->mtu_max;
 }
 
-/* The interface no longer exists: a new one of its name needs a new port. */
+/* The interface no longer exists: a new interface of the same name needs a new port. */
 static void close_lost_uplink(struct uplink *u)
 {
 	if (u->port)
@@ -153,7 +153,7 @@ static void update_addresses(struct kernel_sync *k)
 	uint32_t i, n = iface_list_addresses(&k->table, list), kept = 0, left_out;
 
 	for (i = 0; i < n; i++)
-		if (!is_refused(k, &list[i]))
+		if (!is_vlan_refused(k, &list[i]))
 			list[kept++] = list[i];
 	left_out = host_set_kernel_addresses(k->host, list, kept);
 	if (left_out > k->left_out)
@@ -264,7 +264,7 @@ int kernel_sync_fd(const struct kernel_sync *k)
 	return k->netlink.events ? netlink_fd(&k->netlink) : -1;
 }
 
-static void on_change(void *ctx, const struct nlmsghdr *message)
+static void handle_notification(void *ctx, const struct nlmsghdr *message)
 {
 	struct kernel_sync *k = ctx;
 
@@ -278,7 +278,7 @@ bool kernel_sync_update(struct kernel_sync *k)
 {
 	int rc;
 
-	if (!netlink_events(&k->netlink, on_change, k)) {
+	if (!netlink_events(&k->netlink, handle_notification, k)) {
 		k->stale = true;
 		route_neigh_changed(&k->route, NULL);
 	}

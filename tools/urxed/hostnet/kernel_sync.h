@@ -20,7 +20,7 @@
 
 #define KERNEL_SYNC_ERROR 256
 
-/* A VLAN interface of an uplink: the kernel would answer RoCE on it as on the uplink's own. */
+/* A VLAN interface of an uplink, with the guard of its RoCE port (roce_port_guard.h). */
 struct kernel_vlan {
 	int ifindex; /* 0 = unused */
 	struct roce_port_guard port_guard;
@@ -37,7 +37,7 @@ struct kernel_sync {
 	uint32_t n_uplinks;
 	bool missing;      /* an uplink's interface does not exist */
 	uint32_t left_out; /* addresses without a GID because the table is full */
-	bool stale;        /* must be read again */
+	bool stale;        /* table must be read again */
 };
 
 /*
@@ -48,7 +48,7 @@ int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *u
 		      uint32_t n_uplinks, char error[KERNEL_SYNC_ERROR]);
 /* Lets neigh use the kernel's routes and neighbours, if some uplink is a kernel interface. */
 void kernel_sync_serve_neigh(struct kernel_sync *k, struct neigh *neigh);
-/* Also for a zeroed object. */
+/* Accepts a zeroed object. */
 void kernel_sync_stop(struct kernel_sync *k);
 
 /* Readable when kernel_sync_update has work; -1 = never. */

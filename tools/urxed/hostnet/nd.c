@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/hostnet/nd.h"
 
-#define ICMP_LEN       24 /* type, code, checksum, flags, target */
+#define ICMP_LEN       24 /* type, code, icmpv6_checksum, flags, target */
 #define OPTION_LEN     8  /* type, length in units of 8, MAC */
 #define HOP_LIMIT      255
 #define SOLICITATION   135
@@ -21,8 +21,8 @@ static uint32_t sum16(uint32_t sum, const uint8_t *p, uint32_t len)
 	return len ? sum + ((uint32_t)*p << 8) : sum;
 }
 
-/* Over addresses, length, next header and the message (RFC 8200, 8.1); 0 for a right one. */
-static uint16_t checksum(const uint8_t *ip, uint32_t len)
+/* Of the pseudo-header and the message (RFC 8200, 8.1); 0 = the message's checksum is right. */
+static uint16_t icmpv6_checksum(const uint8_t *ip, uint32_t len)
 {
 	uint32_t sum = sum16(len + PROTO_ICMPV6, ip + 8, 32);
 
@@ -32,7 +32,7 @@ static uint16_t checksum(const uint8_t *ip, uint32_t len)
 	return (uint16_t)~sum;
 }
 
-/* False where an option is cut or has no length. */
+/* False: an option is truncated or has length 0. */
 static bool parse_options(struct nd *m, const uint8_t *opt, uint32_t left)
 {
 	uint8_t wanted = m->solicitation ? OPTION_SOURCE : OPTION_TARGET;
@@ -66,7 +66,7 @@ bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len)
 	if (icmp_len < ICMP_LEN || icmp_len > len - ETHER_HDR_LEN - IPV6_HDR_LEN)
 		return false;
 	if ((icmp[0] != SOLICITATION && icmp[0] != ADVERTISEMENT) || icmp[1] ||
-	    checksum(ip, icmp_len))
+	    icmpv6_checksum(ip, icmp_len))
 		return false;
 	m->solicitation = icmp[0] == SOLICITATION;
 	memcpy(m->sip, ip + 8, 16);
@@ -74,8 +74,9 @@ bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len)
 	return m->target[0] != 0xff && parse_options(m, icmp + ICMP_LEN, icmp_len - ICMP_LEN);
 }
 
-static void build(uint8_t *frame, const uint8_t *dmac, const uint8_t *smac, const uint8_t *sip,
-		  const uint8_t *dip, uint8_t type, uint8_t flags, const uint8_t *target)
+static void build_frame(uint8_t *frame, const uint8_t *dmac, const uint8_t *smac,
+			const uint8_t *sip, const uint8_t *dip, uint8_t type, uint8_t flags,
+			const uint8_t *target)
 {
 	uint8_t *ip = frame + ETHER_HDR_LEN, *icmp = ip + IPV6_HDR_LEN;
 
@@ -95,7 +96,7 @@ static void build(uint8_t *frame, const uint8_t *dmac, const uint8_t *smac, cons
 	icmp[ICMP_LEN] = type == SOLICITATION ? OPTION_SOURCE : OPTION_TARGET;
 	icmp[ICMP_LEN + 1] = OPTION_LEN / 8;
 	memcpy(icmp + ICMP_LEN + 2, smac, ETHER_MAC_LEN);
-	ether_put16(icmp + 2, checksum(ip, ICMP_LEN + OPTION_LEN));
+	ether_put16(icmp + 2, icmpv6_checksum(ip, ICMP_LEN + OPTION_LEN));
 }
 
 void nd_build_solicitation(uint8_t *frame, const struct nd *m)
@@ -106,18 +107,21 @@ void nd_build_solicitation(uint8_t *frame, const struct nd *m)
 
 	memcpy(dip + 13, m->target + 13, 3);
 	memcpy(dmac + 3, m->target + 13, 3);
-	build(frame, dmac, m->smac, m->sip, dip, SOLICITATION, 0, m->target);
+	build_frame(frame, dmac, m->smac, m->sip, dip, SOLICITATION, 0, m->target);
 }
 
 void nd_build_advertisement(uint8_t *frame, const struct nd *to, const uint8_t mac[ETHER_MAC_LEN])
 {
 	static const uint8_t all_nodes_mac[ETHER_MAC_LEN] = {0x33, 0x33, 0, 0, 0, 1};
 
-	/* One who only probes for duplicates has no address yet: all nodes hear the answer. */
+	/*
+	 * A host that probes for duplicates has no address yet: answer to all nodes (RFC
+	 * 4861, 7.2.4).
+	 */
 	if (!memcmp(to->sip, unspecified, 16))
-		build(frame, all_nodes_mac, mac, to->target, all_nodes, ADVERTISEMENT,
-		      FLAG_OVERRIDE, to->target);
+		build_frame(frame, all_nodes_mac, mac, to->target, all_nodes, ADVERTISEMENT,
+			    FLAG_OVERRIDE, to->target);
 	else
-		build(frame, to->smac, mac, to->target, to->sip, ADVERTISEMENT,
-		      FLAG_SOLICITED | FLAG_OVERRIDE, to->target);
+		build_frame(frame, to->smac, mac, to->target, to->sip, ADVERTISEMENT,
+			    FLAG_SOLICITED | FLAG_OVERRIDE, to->target);
 }

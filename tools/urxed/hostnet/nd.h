@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Neighbour discovery: solicitations and advertisements (RFC 4861, 4.3, 4.4, 7.2). */
+/* Parses and builds neighbour solicitations and advertisements (RFC 4861, 4.3, 4.4, 7.2). */
 #ifndef URXE_URXED_HOSTNET_ND_H
 #define URXE_URXED_HOSTNET_ND_H
 
@@ -11,18 +11,18 @@
 #define ND_FRAME_LEN (ETHER_HDR_LEN + IPV6_HDR_LEN + 32)
 
 struct nd {
-	bool solicitation;           /* or an advertisement */
-	uint8_t smac[ETHER_MAC_LEN]; /* of the link-layer address option */
+	bool solicitation;           /* false = advertisement */
+	uint8_t smac[ETHER_MAC_LEN]; /* from the link-layer address option */
 	bool has_mac;
 	uint8_t sip[16];
 	uint8_t target[16];
 };
 
-/* Checks everything that RFC 4861, 7.1 asks for. */
+/* Returns false unless the frame passes all checks of RFC 4861, 7.1. */
 bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len);
-/* Writes a frame of ND_FRAME_LEN bytes asking for m->target. */
+/* Writes a solicitation of ND_FRAME_LEN bytes for m->target. */
 void nd_build_solicitation(uint8_t *frame, const struct nd *m);
-/* Writes one of as many answering solicitation `to` with our mac. */
+/* Writes an advertisement of ND_FRAME_LEN bytes that answers solicitation `to` with `mac`. */
 void nd_build_advertisement(uint8_t *frame, const struct nd *to, const uint8_t mac[ETHER_MAC_LEN]);
 
 #endif

@@ -8,7 +8,7 @@
 #include "urxed/hostnet/nd.h"
 #include "urxed/hostnet/route.h"
 
-/* Longer than any ARP or ND frame with the options that these have. */
+/* Longer than any ARP or ND frame. */
 #define TAGGED_ROOM 1518
 
 static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -18,7 +18,7 @@ void neigh_init(struct neigh *n, const struct host *host, const struct neigh_ops
 	*n = (struct neigh){.host = host, .ops = ops, .ctx = ctx};
 }
 
-static struct neigh_entry *lookup(struct neigh *n, const uint8_t ip[16])
+static struct neigh_entry *find_neigh_entry(struct neigh *n, const uint8_t ip[16])
 {
 	uint32_t i;
 
@@ -28,15 +28,15 @@ static struct neigh_entry *lookup(struct neigh *n, const uint8_t ip[16])
 	return NULL;
 }
 
-/* A free entry, or else the known one that would expire first. */
-static struct neigh_entry *claim(struct neigh *n)
+/* Returns a free entry, else the reachable entry that expires first, else NULL. */
+static struct neigh_entry *allocate_neigh_entry(struct neigh *n)
 {
 	struct neigh_entry *oldest = NULL, *e;
 
 	for (e = n->entries; e < n->entries + NEIGH_ENTRIES; e++) {
 		if (e->state == NEIGH_FREE)
 			return e;
-		if (e->state == NEIGH_KNOWN && (!oldest || e->due < oldest->due))
+		if (e->state == NEIGH_REACHABLE && (!oldest || e->due < oldest->due))
 			oldest = e;
 	}
 	return oldest;
@@ -44,12 +44,12 @@ static struct neigh_entry *claim(struct neigh *n)
 
 static void set_state(struct neigh *n, struct neigh_entry *e, enum neigh_state state)
 {
-	n->asking += state == NEIGH_ASKING;
-	n->asking -= e->state == NEIGH_ASKING;
+	n->n_incomplete += state == NEIGH_INCOMPLETE;
+	n->n_incomplete -= e->state == NEIGH_INCOMPLETE;
 	e->state = state;
 }
 
-/* Sends a frame of ours, with a tag where `from` is in a VLAN. */
+/* Sends an ARP or ND frame of this host, with the VLAN tag of address `from`. */
 static void send_from(struct neigh *n, const struct host_address *from, const uint8_t *frame,
 		      uint32_t len)
 {
@@ -67,7 +67,7 @@ static void send_from(struct neigh *n, const struct host_address *from, const ui
 	n->ops->send(n->ctx, from->uplink, tagged, len + ETHER_VLAN_LEN);
 }
 
-static void ask(struct neigh *n, struct neigh_entry *e, uint64_t now)
+static void send_solicitation(struct neigh *n, struct neigh_entry *e, uint64_t now)
 {
 	const uint8_t *mac = n->ops->mac(n->ctx, e->from.uplink);
 	uint8_t frame[NEIGH_FRAME_ROOM];
@@ -93,8 +93,8 @@ static void ask(struct neigh *n, struct neigh_entry *e, uint64_t now)
 	}
 }
 
-/* Answers everyone who waits for ip. */
-static void answer(struct neigh *n, const uint8_t ip[16], int status, const uint8_t *mac)
+/* Answers all requests that wait for ip. */
+static void answer_waiters(struct neigh *n, const uint8_t ip[16], int status, const uint8_t *mac)
 {
 	struct neigh_waiter **link = &n->waiters, *w;
 	struct vnic_next_hop hop = {0};
@@ -111,24 +111,26 @@ static void answer(struct neigh *n, const uint8_t ip[16], int status, const uint
 	}
 }
 
-/* Where a frame came in. */
-struct neigh_way {
+/* The uplink and the VLAN from which a frame came. */
+struct neigh_ingress {
 	int uplink;    /* or NEIGH_VM */
 	uint16_t vlan; /* 0 = untagged */
 };
 
-static void learn(struct neigh *n, uint64_t now, const struct neigh_way *way, const uint8_t ip[16],
-		  const uint8_t mac[ETHER_MAC_LEN])
+static void learn_neighbour(struct neigh *n, uint64_t now, const struct neigh_ingress *ingress,
+			    const uint8_t ip[16], const uint8_t mac[ETHER_MAC_LEN])
 {
-	struct neigh_entry *e = lookup(n, ip);
+	struct neigh_entry *e = find_neigh_entry(n, ip);
 
-	/* Only whom we asked for, and where: others' talk must not fill the table. */
-	if (!e || e->from.vlan != way->vlan || ether_is_group(mac))
+	/*
+	 * Learn only addresses that this host solicits, so that broadcasts cannot fill the table.
+	 */
+	if (!e || e->from.vlan != ingress->vlan || ether_is_group(mac))
 		return;
-	set_state(n, e, NEIGH_KNOWN);
+	set_state(n, e, NEIGH_REACHABLE);
 	memcpy(e->mac, mac, ETHER_MAC_LEN);
 	e->due = now + NEIGH_LIFE_NS;
-	answer(n, e->ip, 0, e->mac);
+	answer_waiters(n, e->ip, 0, e->mac);
 }
 
 /* RFC 1112, 6.4 and RFC 2464, 7 */
@@ -147,9 +149,9 @@ static bool is_multicast(const uint8_t ip[16])
 	return ip[0] == 0xff || (ip_is_v4(ip) && ip[12] >> 4 == 0xe);
 }
 
-/* Our address in the subnet of dgid: the sender's own if it is one, else any in its VLAN. */
-static const struct host_address *source_for(const struct host *h, const struct host_address *own,
-					     const uint8_t dgid[16])
+/* This host's address in dgid's subnet: the sender's GID if possible, else any in its VLAN. */
+static const struct host_address *
+choose_source(const struct host *h, const struct host_address *own, const uint8_t dgid[16])
 {
 	const struct host_address *a;
 
@@ -163,25 +165,25 @@ static const struct host_address *source_for(const struct host *h, const struct 
 	return NULL;
 }
 
-/* The MAC of w->ip, which is on the link that our address `from` is on. */
+/* Resolves w->ip by ARP or ND on the link of this host's address `from`. */
 static int resolve_on_link(struct neigh *n, uint64_t now, const struct host_address *from,
 			   struct neigh_waiter *w, struct vnic_next_hop *hop)
 {
-	struct neigh_entry *e = lookup(n, w->ip);
+	struct neigh_entry *e = find_neigh_entry(n, w->ip);
 
-	if (e && e->state == NEIGH_KNOWN && now < e->due) {
+	if (e && e->state == NEIGH_REACHABLE && now < e->due) {
 		memcpy(hop->mac, e->mac, sizeof(hop->mac));
 		return 0;
 	}
-	if (!e || e->state == NEIGH_KNOWN) {
+	if (!e || e->state == NEIGH_REACHABLE) {
 		if (!e)
-			e = claim(n);
+			e = allocate_neigh_entry(n);
 		if (!e)
 			return -EHOSTUNREACH;
 		*e = (struct neigh_entry){.from = *from};
 		memcpy(e->ip, w->ip, sizeof(e->ip));
-		set_state(n, e, NEIGH_ASKING);
-		ask(n, e, now);
+		set_state(n, e, NEIGH_INCOMPLETE);
+		send_solicitation(n, e, now);
 	}
 	w->next = n->waiters;
 	n->waiters = w;
@@ -206,8 +208,8 @@ int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8
 		return 0;
 	}
 	memcpy(w->ip, dgid, sizeof(w->ip));
-	from = source_for(n->host, own, dgid);
-	/* A VM on the link is none that the kernel could find. */
+	from = choose_source(n->host, own, dgid);
+	/* The kernel cannot reach VMs of the switch, so resolve on-link addresses here. */
 	if (n->route && own->kernel && !(from && n->vms))
 		return route_resolve(n->route, now, own, sgid_index >= HOST_ADDRESSES, w, hop);
 	return from ? resolve_on_link(n, now, from, w, hop) : -ENETUNREACH;
@@ -226,7 +228,7 @@ void neigh_host_changed(struct neigh *n)
 		if (now && now->uplink == e->from.uplink && now->vlan == e->from.vlan)
 			continue;
 		set_state(n, e, NEIGH_FREE);
-		answer(n, e->ip, -ENETUNREACH, NULL);
+		answer_waiters(n, e->ip, -ENETUNREACH, NULL);
 	}
 }
 
@@ -247,87 +249,88 @@ void neigh_cancel(struct neigh *n, const struct neigh_waiter *w)
 }
 
 /*
- * Our address that we have to answer for, there where it was asked for; NULL: none. The
- * kernel does it for its own, but hears no VM.
+ * Returns this host's address if the daemon must answer for it on that ingress, else NULL. The
+ * kernel answers for its own addresses, except to VMs, whose frames it does not receive.
  */
-static const struct host_address *find_ours(const struct neigh *n, const struct neigh_way *way,
-					    const uint8_t ip[16])
+static const struct host_address *
+find_answerable(const struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16])
 {
 	const struct host_address *a = host_find_address(n->host, ip);
 
-	if (!a || a->vlan != way->vlan)
+	if (!a || a->vlan != ingress->vlan)
 		return NULL;
-	return way->uplink == NEIGH_VM || (!a->kernel && a->uplink == way->uplink) ? a : NULL;
+	return ingress->uplink == NEIGH_VM || (!a->kernel && a->uplink == ingress->uplink) ? a
+											   : NULL;
 }
 
-static void input_arp(struct neigh *n, uint64_t now, const struct neigh_way *way,
-		      const struct arp *a)
+static void handle_arp(struct neigh *n, uint64_t now, const struct neigh_ingress *ingress,
+		       const struct arp *a)
 {
-	const struct host_address *ours = find_ours(n, way, a->tip);
+	const struct host_address *local = find_answerable(n, ingress, a->tip);
 	uint8_t frame[NEIGH_FRAME_ROOM];
 	struct arp reply = {.request = false};
 
-	learn(n, now, way, a->sip, a->smac);
-	if (!a->request || !ours || ether_is_group(a->smac))
+	learn_neighbour(n, now, ingress, a->sip, a->smac);
+	if (!a->request || !local || ether_is_group(a->smac))
 		return;
-	memcpy(reply.smac, n->ops->mac(n->ctx, ours->uplink), ETHER_MAC_LEN);
+	memcpy(reply.smac, n->ops->mac(n->ctx, local->uplink), ETHER_MAC_LEN);
 	memcpy(reply.sip, a->tip, 16);
 	memcpy(reply.tip, a->sip, 16);
 	arp_build(frame, &reply, a->smac);
-	send_from(n, ours, frame, ARP_FRAME_LEN);
+	send_from(n, local, frame, ARP_FRAME_LEN);
 }
 
-static void input_nd(struct neigh *n, uint64_t now, const struct neigh_way *way, struct nd *m,
-		     const uint8_t *smac)
+static void handle_nd(struct neigh *n, uint64_t now, const struct neigh_ingress *ingress,
+		      struct nd *m, const uint8_t *smac)
 {
-	const struct host_address *ours = find_ours(n, way, m->target);
+	const struct host_address *local = find_answerable(n, ingress, m->target);
 	uint8_t frame[NEIGH_FRAME_ROOM];
 
 	if (!m->solicitation) {
 		if (m->has_mac)
-			learn(n, now, way, m->target, m->smac);
+			learn_neighbour(n, now, ingress, m->target, m->smac);
 		return;
 	}
-	/* A unicast solicitation may leave the option out (RFC 4861, 4.3). */
+	/* A unicast solicitation may omit the option (RFC 4861, 4.3). */
 	if (!m->has_mac)
 		memcpy(m->smac, smac, ETHER_MAC_LEN);
 	else
-		learn(n, now, way, m->sip, m->smac);
-	if (!ours || ether_is_group(m->smac))
+		learn_neighbour(n, now, ingress, m->sip, m->smac);
+	if (!local || ether_is_group(m->smac))
 		return;
-	nd_build_advertisement(frame, m, n->ops->mac(n->ctx, ours->uplink));
-	send_from(n, ours, frame, ND_FRAME_LEN);
+	nd_build_advertisement(frame, m, n->ops->mac(n->ctx, local->uplink));
+	send_from(n, local, frame, ND_FRAME_LEN);
 }
 
-static void input_untagged(struct neigh *n, uint64_t now, const struct neigh_way *way,
-			   const uint8_t *frame, uint32_t len)
+static void handle_untagged(struct neigh *n, uint64_t now, const struct neigh_ingress *ingress,
+			    const uint8_t *frame, uint32_t len)
 {
 	struct arp a;
 	struct nd m;
 
 	if (arp_parse(&a, frame, len))
-		input_arp(n, now, way, &a);
+		handle_arp(n, now, ingress, &a);
 	else if (nd_parse(&m, frame, len))
-		input_nd(n, now, way, &m, frame + ETHER_MAC_LEN);
+		handle_nd(n, now, ingress, &m, frame + ETHER_MAC_LEN);
 }
 
 void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len)
 {
 	const uint32_t macs = 2 * ETHER_MAC_LEN;
-	struct neigh_way way = {.uplink = uplink};
+	struct neigh_ingress ingress = {.uplink = uplink};
 	uint8_t plain[TAGGED_ROOM];
 
 	if (len < ETHER_HDR_LEN + ETHER_VLAN_LEN ||
 	    ether_get16(frame + macs) != ETHERTYPE_ID_VLAN) {
-		input_untagged(n, now, &way, frame, len);
+		handle_untagged(n, now, &ingress, frame, len);
 		return;
 	}
 	if (len > sizeof(plain))
 		return;
-	way.vlan = ether_get16(frame + macs + 2) & 0x0fff;
+	ingress.vlan = ether_get16(frame + macs + 2) & 0x0fff;
 	memcpy(plain, frame, macs);
 	memcpy(plain + macs, frame + macs + ETHER_VLAN_LEN, len - macs - ETHER_VLAN_LEN);
-	input_untagged(n, now, &way, plain, len - ETHER_VLAN_LEN);
+	handle_untagged(n, now, &ingress, plain, len - ETHER_VLAN_LEN);
 }
 
 uint64_t neigh_tick(struct neigh *n, uint64_t now)
@@ -335,17 +338,17 @@ uint64_t neigh_tick(struct neigh *n, uint64_t now)
 	uint64_t next = n->route ? route_tick(n->route, now) : UINT64_MAX;
 	struct neigh_entry *e;
 
-	/* A daemon calls each time before it sleeps, so often for each frame. */
-	for (e = n->entries; n->asking && e < n->entries + NEIGH_ENTRIES; e++) {
-		if (e->state != NEIGH_ASKING)
+	/* The main loop calls this once per frame under low load: skip the table if possible. */
+	for (e = n->entries; n->n_incomplete && e < n->entries + NEIGH_ENTRIES; e++) {
+		if (e->state != NEIGH_INCOMPLETE)
 			continue;
 		if (e->due <= now && e->tries >= NEIGH_TRIES) {
 			set_state(n, e, NEIGH_FREE);
-			answer(n, e->ip, -EHOSTUNREACH, NULL);
+			answer_waiters(n, e->ip, -EHOSTUNREACH, NULL);
 			continue;
 		}
 		if (e->due <= now)
-			ask(n, e, now);
+			send_solicitation(n, e, now);
 		if (e->due < next)
 			next = e->due;
 	}

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Neighbours: which MAC has an address (ARP, RFC 826; ND, RFC 4861).
+ * Resolves destination GIDs to MACs by ARP (RFC 826) and ND (RFC 4861), and answers ARP and ND for
+ * this host's addresses. Sessions, the CM and the switch call it; it performs no I/O itself.
  *
- * Sans-IO: frames and the time come in, frames and answers go out through the
- * callbacks. From an address that the kernel has too, the kernel's routes and
- * neighbours lead (route.h). From others, destinations outside the subnets of our
- * addresses are unreachable.
+ * For a source address that the kernel has too, the kernel's routes and neighbours decide
+ * (route.h). From other source addresses only on-link destinations are reachable.
  */
 #ifndef URXE_URXED_HOSTNET_NEIGH_H
 #define URXE_URXED_HOSTNET_NEIGH_H
@@ -15,79 +14,84 @@
 #include "urxed/hostnet/host.h"
 
 #define NEIGH_TRIES      3
-#define NEIGH_TRY_NS     1000000000ull  /* between tries (RFC 4861, 10: RETRANS_TIMER) */
-#define NEIGH_LIFE_NS    60000000000ull /* before a known neighbour is asked again */
+#define NEIGH_TRY_NS     1000000000ull  /* RETRANS_TIMER (RFC 4861, 10) */
+#define NEIGH_LIFE_NS    60000000000ull /* after which a neighbour is solicited again */
 #define NEIGH_ENTRIES    256
-#define NEIGH_FRAME_ROOM 128 /* bytes; none of our frames is longer */
+#define NEIGH_FRAME_ROOM 128 /* bytes, at least the length of each frame sent here */
 
-/* Somebody who waits for a next hop. Its owner keeps it in place until answered or forgotten. */
+/* The module that receives the answer. */
 enum neigh_asker { NEIGH_FOR_SESSION, NEIGH_FOR_GSI, NEIGH_FOR_CMA };
 
+/* A pending request for a next hop. The caller keeps it in place until the answer or the cancel. */
 struct neigh_waiter {
 	struct neigh_waiter *next;
-	uint8_t asker;     /* enum neigh_asker, whom the answer is for; set once it waits */
+	uint8_t asker;     /* enum neigh_asker; the caller sets it after -EINPROGRESS */
 	uint8_t ip[16];    /* of the next hop */
-	uint8_t hop_limit; /* by the route to the destination */
-	int ifindex;       /* the kernel asks there; 0 = we do */
-	uint64_t due;      /* when the kernel should have an answer */
+	uint8_t hop_limit; /* of the kernel's route to the destination */
+	int ifindex;       /* interface on which the kernel resolves; 0 = this module resolves */
+	uint64_t due;      /* deadline of the kernel's answer */
 };
 
-/* Where a frame came from a VM: it asks for all of the host's addresses, and nobody else answers.
- */
+/* `uplink` of a frame from a VM, to which only this module answers for the host's addresses. */
 #define NEIGH_VM -2
 
 struct neigh_ops {
 	void (*send)(void *ctx, int uplink, const uint8_t *frame, uint32_t len);
-	/* mac of an uplink, which our ARP and ND frames carry */
+	/* Returns the source MAC of ARP and ND frames on an uplink. */
 	const uint8_t *(*mac)(void *ctx, int uplink);
-	/* status 0, or -EHOSTUNREACH or -ENETUNREACH and hop is NULL */
+	/* status: 0, or -EHOSTUNREACH or -ENETUNREACH with hop NULL */
 	void (*answer)(void *ctx, struct neigh_waiter *w, int status,
 		       const struct vnic_next_hop *hop);
 };
 
 struct route;
 
-enum neigh_state { NEIGH_FREE, NEIGH_ASKING, NEIGH_KNOWN };
+enum neigh_state { NEIGH_FREE, NEIGH_INCOMPLETE, NEIGH_REACHABLE };
 
 struct neigh_entry {
 	enum neigh_state state;
 	uint8_t ip[16];
 	uint8_t mac[ETHER_MAC_LEN];
-	struct host_address from; /* our address in its subnet */
+	struct host_address from; /* this host's address in its subnet */
 	uint32_t tries;
-	uint64_t due; /* next try, or end of life */
+	uint64_t due; /* time of the next solicitation, or of expiry */
 };
 
 struct neigh {
 	const struct host *host;
-	struct route *route; /* of the kernel; NULL = there is none to ask */
-	bool vms; /* there are some, which the kernel cannot find: who is on the link is asked here
-		   */
+	struct route *route; /* the kernel's routes; NULL = no uplink is a kernel interface */
+	bool vms;            /* the switch has VMs, which the kernel cannot reach */
 	const struct neigh_ops *ops;
 	void *ctx;
 	struct neigh_waiter *waiters;
-	uint32_t asking; /* entries in that state */
+	uint32_t n_incomplete; /* entries in state NEIGH_INCOMPLETE */
 	struct neigh_entry entries[NEIGH_ENTRIES];
 };
 
 void neigh_init(struct neigh *n, const struct host *host, const struct neigh_ops *ops, void *ctx);
 
 /*
- * The next hop to dgid, seen from entry sgid_index of the GID table. -EINPROGRESS: w
- * waits, and ops->answer will come. -ENETUNREACH, -EHOSTUNREACH, -EINVAL: there is none.
+ * Finds the next hop from GID sgid_index to dgid. -EINPROGRESS: ops->answer will be called with w.
+ * -ENETUNREACH, -EHOSTUNREACH: no next hop exists; -EINVAL: the GID entry is empty.
  */
 int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8_t dgid[16],
 		  struct neigh_waiter *w, struct vnic_next_hop *hop);
 
-/* The host's addresses have changed: what was asked for one that has gone is not reached. */
+/*
+ * Call after a change of the host's addresses. Requests from removed addresses end with
+ * -ENETUNREACH.
+ */
 void neigh_host_changed(struct neigh *n);
-/* w waits no more; nothing where it does not. */
+/* Cancels w; does nothing if w does not wait. */
 void neigh_cancel(struct neigh *n, const struct neigh_waiter *w);
 
-/* Takes an ARP or ND frame that came in on an uplink or NEIGH_VM: learns from it, answers it. */
+/* Learns from and answers an ARP or ND frame from an uplink or NEIGH_VM; ignores other frames. */
 void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len);
 
-/* Does what is due; returns when it wants to be called next, UINT64_MAX = never. */
+/*
+ * Sends due solicitations and ends timed-out requests; returns the next deadline, UINT64_MAX =
+ * none.
+ */
 uint64_t neigh_tick(struct neigh *n, uint64_t now);
 
 #endif

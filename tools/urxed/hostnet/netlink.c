@@ -6,24 +6,22 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-/* What libmnl recommends: the kernel fills no datagram beyond it (NLMSG_GOODSIZE, 8 KiB or less).
- */
-#define ROOM 32768
-/* A dump that was disturbed by a change is made again; a table that never rests is taken as it is.
- */
-#define DUMPS 8
+/* As libmnl's manual recommends: no datagram of the kernel is longer. */
+#define RECEIVE_ROOM 32768
+/* Number of attempts at a dump that a concurrent change makes inconsistent (NLM_F_DUMP_INTR). */
+#define DUMP_TRIES 8
 
-struct call {
+struct message_callback {
 	netlink_fn each;
 	void *ctx;
 };
 
-static int message(const struct nlmsghdr *message, void *arg)
+static int on_message(const struct nlmsghdr *message, void *arg)
 {
-	const struct call *call = arg;
+	const struct message_callback *callback = arg;
 
-	if (call->each)
-		call->each(call->ctx, message);
+	if (callback->each)
+		callback->each(callback->ctx, message);
 	return MNL_CB_OK;
 }
 
@@ -42,14 +40,13 @@ static struct mnl_socket *open_socket(int flags, uint32_t groups)
 
 int netlink_open(struct netlink *n, uint32_t groups)
 {
-	/* The kernel answers while it is asked; should it not, the daemon does not wait for ever.
-	 */
-	const struct timeval patience = {.tv_sec = 1};
+	/* The kernel answers within sendto(); the timeout is a safeguard. */
+	const struct timeval timeout = {.tv_sec = 1};
 	int err;
 
 	*n = (struct netlink){.requests = open_socket(0, 0)};
 	if (n->requests && !setsockopt(mnl_socket_get_fd(n->requests), SOL_SOCKET, SO_RCVTIMEO,
-				       &patience, sizeof(patience)))
+				       &timeout, sizeof(timeout)))
 		n->events = open_socket(SOCK_NONBLOCK, groups);
 	if (n->events)
 		return 0;
@@ -74,25 +71,26 @@ int netlink_fd(const struct netlink *n)
 
 bool netlink_events(struct netlink *n, netlink_fn each, void *ctx)
 {
-	struct call call = {each, ctx};
-	char buf[ROOM];
+	struct message_callback callback = {each, ctx};
+	char buf[RECEIVE_ROOM];
 	ssize_t len;
 	bool whole = true;
 
-	/* ENOBUFS comes once where messages were lost; those after it are there. */
+	/* recvfrom() reports lost messages once, by ENOBUFS; later messages are still queued. */
 	while ((len = mnl_socket_recvfrom(n->events, buf, sizeof(buf))) > 0 || errno == ENOBUFS ||
 	       errno == EINTR) {
 		if (len > 0)
-			mnl_cb_run(buf, (size_t)len, 0, 0, message, &call);
+			mnl_cb_run(buf, (size_t)len, 0, 0, on_message, &callback);
 		else if (errno == ENOBUFS)
 			whole = false;
 	}
 	return whole;
 }
 
-static int ask_once(struct netlink *n, struct nlmsghdr *request, struct call *call)
+static int request_once(struct netlink *n, struct nlmsghdr *request,
+			struct message_callback *callback)
 {
-	char buf[ROOM];
+	char buf[RECEIVE_ROOM];
 	ssize_t len;
 	int rc;
 
@@ -104,8 +102,8 @@ static int ask_once(struct netlink *n, struct nlmsghdr *request, struct call *ca
 		if (len < 0)
 			return -errno;
 		rc = mnl_cb_run(buf, (size_t)len, n->seq, mnl_socket_get_portid(n->requests),
-				message, call);
-		/* What is left of an earlier request that was given up. */
+				on_message, callback);
+		/* A late answer to an earlier request that timed out. */
 		if (rc < 0 && (errno == ESRCH || errno == EPROTO))
 			rc = MNL_CB_OK;
 	} while (rc > MNL_CB_STOP);
@@ -114,14 +112,14 @@ static int ask_once(struct netlink *n, struct nlmsghdr *request, struct call *ca
 
 int netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx)
 {
-	struct call call = {each, ctx};
+	struct message_callback callback = {each, ctx};
 	int rc, tries = 0;
 
-	/* With an acknowledgement every answer has an end, that of a single message, too. */
+	/* NLM_F_ACK marks the end of each answer, even of a single message. */
 	request->nlmsg_flags |= NLM_F_REQUEST | NLM_F_ACK;
 	do
-		rc = ask_once(n, request, &call);
-	while (rc == -EINTR && ++tries < DUMPS);
+		rc = request_once(n, request, &callback);
+	while (rc == -EINTR && ++tries < DUMP_TRIES);
 	return rc == -EINTR ? 0 : rc;
 }
 
@@ -130,7 +128,7 @@ struct attributes {
 	uint16_t max;
 };
 
-static int sort(const struct nlattr *attr, void *arg)
+static int store_attribute(const struct nlattr *attr, void *arg)
 {
 	const struct attributes *a = arg;
 	uint16_t type = mnl_attr_get_type(attr);
@@ -141,20 +139,20 @@ static int sort(const struct nlattr *attr, void *arg)
 }
 
 /*
- * The kernel pads all to four bytes, and libmnl takes that for granted: of what is cut elsewhere
- * it would read up to three more.
+ * libmnl expects the kernel's padding to four bytes: it would read up to three bytes behind a
+ * message of another length.
  */
 void netlink_attributes(const struct nlmsghdr *msg, uint32_t header, const struct nlattr **at,
 			uint16_t max)
 {
 	if (msg->nlmsg_len % NLMSG_ALIGNTO == 0)
-		mnl_attr_parse(msg, header, sort, &(struct attributes){at, max});
+		mnl_attr_parse(msg, header, store_attribute, &(struct attributes){at, max});
 }
 
 void netlink_nested(const struct nlattr *nest, const struct nlattr **at, uint16_t max)
 {
 	if (nest->nla_len % NLA_ALIGNTO == 0)
-		mnl_attr_parse_nested(nest, sort, &(struct attributes){at, max});
+		mnl_attr_parse_nested(nest, store_attribute, &(struct attributes){at, max});
 }
 
 const void *netlink_value(const struct nlattr *attr, uint32_t size)

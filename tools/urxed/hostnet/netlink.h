@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The kernel's network configuration: a socket to ask on and one that tells of changes
- * (rtnetlink(7)). libmnl walks the messages.
+ * Requests to the kernel's network configuration and notifications of changes (rtnetlink(7)), each
+ * on a socket of its own. kernel_sync and route call this; libmnl parses the messages.
  */
 #ifndef URXE_URXED_HOSTNET_NETLINK_H
 #define URXE_URXED_HOSTNET_NETLINK_H
@@ -12,7 +12,7 @@
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 
-/* A request that we make; the kernel's own messages may be longer. */
+/* Bytes for a request; the kernel's messages may be longer. */
 #define NETLINK_REQUEST_ROOM 256
 
 struct netlink {
@@ -23,33 +23,33 @@ struct netlink {
 
 typedef void (*netlink_fn)(void *ctx, const struct nlmsghdr *message);
 
-/* `groups` is a set of RTMGRP_* to hear changes of. On error nothing is open. */
+/* Subscribes to changes of `groups`, a set of RTMGRP_*. On error nothing is open. */
 int netlink_open(struct netlink *n, uint32_t groups);
-/* Also one that is zeroed. */
+/* Accepts a zeroed object. */
 void netlink_close(struct netlink *n);
 
-/* Readable when something has changed. */
+/* Readable when notifications are pending. */
 int netlink_fd(const struct netlink *n);
-/* Gives each change that has come; never blocks. False: some were lost. */
+/* Calls `each` for all pending notifications; never blocks. False: some were lost. */
 bool netlink_events(struct netlink *n, netlink_fn each, void *ctx);
 
 /*
- * Sends a request, whose type, body and flags the caller has set, and gives each message of the
- * answer, which the kernel makes within the call. Returns 0 or the kernel's negative errno value.
+ * Sends a request, whose type, body and flags the caller has set, and calls `each` for each message
+ * of the answer. Returns 0 or the kernel's negative errno value.
  */
 int netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx);
 
 /*
- * Sorts a message's attributes, which lie behind a header of that size, by their types; those above
- * max are passed over. Each is whole: libmnl checks that.
+ * Stores pointers to a message's attributes, which follow `header` bytes, in `at`, indexed by type.
+ * Ignores types above max. libmnl checks the lengths.
  */
 void netlink_attributes(const struct nlmsghdr *message, uint32_t header, const struct nlattr **at,
 			uint16_t max);
-/* The same of the attributes within an attribute. */
+/* The same for attributes nested in an attribute. */
 void netlink_nested(const struct nlattr *nest, const struct nlattr **at, uint16_t max);
-/* NULL where there is none, or it is shorter than size. */
+/* NULL if attr is NULL or its value is shorter than size. */
 const void *netlink_value(const struct nlattr *attr, uint32_t size);
-/* 32 bits, host byte order; 0 where there is none. */
+/* A 32-bit value in host byte order; 0 if attr is NULL. */
 uint32_t netlink_number(const struct nlattr *attr);
 
 #endif

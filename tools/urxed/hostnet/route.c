@@ -5,16 +5,16 @@
 #include <linux/neighbour.h>
 #include <stddef.h>
 
-/* A kernel with default settings gives up after 3 s, and a client waits for 5 s. */
-#define PATIENCE_NS 4000000000ull
-/* What a route has that says nothing else (RFC 1700; Linux' ip_default_ttl, hop_limit). */
-#define HOP_LIMIT 64
+/* The kernel gives up after 3 s by default, and a process waits for 5 s. */
+#define KERNEL_TIMEOUT_NS 4000000000ull
+/* Hop limit of a route without that metric (Linux' ip_default_ttl and hop_limit). */
+#define DEFAULT_HOP_LIMIT 64
 
 #define NUD_USABLE (NUD_PERMANENT | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE)
 
-/* --- What the kernel says */
+/* --- Parsing of the kernel's messages */
 
-static bool take_ip(uint8_t ip[16], const struct nlattr *attr, uint8_t family)
+static bool read_ip(uint8_t ip[16], const struct nlattr *attr, uint8_t family)
 {
 	const void *p = netlink_value(attr, family == AF_INET ? 4 : 16);
 
@@ -27,8 +27,8 @@ static bool take_ip(uint8_t ip[16], const struct nlattr *attr, uint8_t family)
 	return true;
 }
 
-/* A router of the other family (RFC 8950). */
-static bool take_via(uint8_t ip[16], const struct nlattr *attr)
+/* Reads a router's address of the other family (RFC 8950). */
+static bool read_via(uint8_t ip[16], const struct nlattr *attr)
 {
 	const struct rtvia *via = netlink_value(attr, sizeof(*via) + 4);
 
@@ -51,10 +51,10 @@ static uint8_t hop_limit(const struct nlattr *metrics)
 	if (metrics)
 		netlink_nested(metrics, at, RTAX_MAX);
 	limit = netlink_number(at[RTAX_HOPLIMIT]);
-	return limit && limit <= UINT8_MAX ? (uint8_t)limit : HOP_LIMIT;
+	return limit && limit <= UINT8_MAX ? (uint8_t)limit : DEFAULT_HOP_LIMIT;
 }
 
-void route_parse_route(struct route_result *way, const struct nlmsghdr *message)
+void route_parse_route(struct route_result *result, const struct nlmsghdr *message)
 {
 	const struct rtmsg *route = mnl_nlmsg_get_payload(message);
 	const struct nlattr *at[RTA_MAX + 1] = {0};
@@ -63,10 +63,10 @@ void route_parse_route(struct route_result *way, const struct nlmsghdr *message)
 	    mnl_nlmsg_get_payload_len(message) < sizeof(*route) || route->rtm_type != RTN_UNICAST)
 		return;
 	netlink_attributes(message, sizeof(*route), at, RTA_MAX);
-	way->routed = take_ip(way->next_hop, at[RTA_GATEWAY], route->rtm_family) ||
-		      take_via(way->next_hop, at[RTA_VIA]);
-	way->hop_limit = hop_limit(at[RTA_METRICS]);
-	way->found = true;
+	result->routed = read_ip(result->next_hop, at[RTA_GATEWAY], route->rtm_family) ||
+			 read_via(result->next_hop, at[RTA_VIA]);
+	result->hop_limit = hop_limit(at[RTA_METRICS]);
+	result->found = true;
 }
 
 void route_parse_neigh(struct route_neigh *n, const struct nlmsghdr *message)
@@ -79,7 +79,7 @@ void route_parse_neigh(struct route_neigh *n, const struct nlmsghdr *message)
 	    mnl_nlmsg_get_payload_len(message) < sizeof(*neighbour))
 		return;
 	netlink_attributes(message, sizeof(*neighbour), at, NDA_MAX);
-	if (!take_ip(n->ip, at[NDA_DST], neighbour->ndm_family))
+	if (!read_ip(n->ip, at[NDA_DST], neighbour->ndm_family))
 		return;
 	n->ifindex = neighbour->ndm_ifindex;
 	n->state = neighbour->ndm_state;
@@ -89,14 +89,14 @@ void route_parse_neigh(struct route_neigh *n, const struct nlmsghdr *message)
 		memcpy(n->mac, mac, ETHER_MAC_LEN);
 }
 
-/* --- What the kernel is asked */
+/* --- Requests to the kernel */
 
 static uint8_t family_of(const uint8_t ip[16])
 {
 	return ip_is_v4(ip) ? AF_INET : AF_INET6;
 }
 
-static void put_ip(struct nlmsghdr *request, uint16_t type, const uint8_t ip[16])
+static void put_ip_attribute(struct nlmsghdr *request, uint16_t type, const uint8_t ip[16])
 {
 	if (ip_is_v4(ip))
 		mnl_attr_put(request, type, 4, ip + IP_V4_BITS / 8);
@@ -104,13 +104,13 @@ static void put_ip(struct nlmsghdr *request, uint16_t type, const uint8_t ip[16]
 		mnl_attr_put(request, type, 16, ip);
 }
 
-static void way_answer(void *ctx, const struct nlmsghdr *message)
+static void on_route(void *ctx, const struct nlmsghdr *message)
 {
 	route_parse_route(ctx, message);
 }
 
-static int ask_way(struct route *r, const struct host_address *from, int ifindex,
-		   const uint8_t to[16], uint32_t flags, struct route_result *way)
+static int request_route(struct route *r, const struct host_address *from, int ifindex,
+			 const uint8_t to[16], uint32_t flags, struct route_result *result)
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(buf);
@@ -121,40 +121,41 @@ static int ask_way(struct route *r, const struct host_address *from, int ifindex
 	route->rtm_family = family_of(to);
 	route->rtm_dst_len = bits;
 	route->rtm_flags = flags;
-	put_ip(request, RTA_DST, to);
+	put_ip_attribute(request, RTA_DST, to);
 	mnl_attr_put_u32(request, RTA_OIF, (uint32_t)ifindex);
-	/* GIDs of both families may talk to each other by RoCEv1. */
+	/* RoCEv1 connects GIDs of different families; a route has no such source. */
 	if (ip_is_v4(from->ip) == ip_is_v4(to)) {
 		route->rtm_src_len = bits;
-		put_ip(request, RTA_SRC, from->ip);
+		put_ip_attribute(request, RTA_SRC, from->ip);
 	}
-	return netlink_request(r->netlink, request, way_answer, way);
+	return netlink_request(r->netlink, request, on_route, result);
 }
 
 /*
- * Where no route leads through the interface, IPv4 takes all the world to be on its link:
- * whether there is a route has to be asked first.
+ * Without a route through the interface, the kernel answers that any IPv4 address is on-link. So
+ * request the matching route of the table (RTM_F_FIB_MATCH) first: it fails without a route.
  */
-static int find_way(struct route *r, const struct host_address *from, int ifindex,
-		    const uint8_t to[16], struct route_result *way)
+static int find_route(struct route *r, const struct host_address *from, int ifindex,
+		      const uint8_t to[16], struct route_result *result)
 {
 	int rc = 0;
 
-	*way = (struct route_result){0};
+	*result = (struct route_result){0};
 	if (ip_is_v4(to))
-		rc = ask_way(r, from, ifindex, to, RTM_F_FIB_MATCH, way);
-	*way = (struct route_result){0};
+		rc = request_route(r, from, ifindex, to, RTM_F_FIB_MATCH, result);
+	*result = (struct route_result){0};
 	if (!rc)
-		rc = ask_way(r, from, ifindex, to, 0, way);
-	if (rc || !way->found)
+		rc = request_route(r, from, ifindex, to, 0, result);
+	if (rc || !result->found)
 		return -ENETUNREACH;
-	if (!way->routed)
-		memcpy(way->next_hop, to, 16);
+	if (!result->routed)
+		memcpy(result->next_hop, to, 16);
 	return 0;
 }
 
-static struct nlmsghdr *start_neighbour(char *buf, uint16_t type, const struct neigh_waiter *w,
-					struct ndmsg **neighbour)
+static struct nlmsghdr *start_neighbour_request(char *buf, uint16_t type,
+						const struct neigh_waiter *w,
+						struct ndmsg **neighbour)
 {
 	struct nlmsghdr *request = mnl_nlmsg_put_header(buf);
 
@@ -162,11 +163,11 @@ static struct nlmsghdr *start_neighbour(char *buf, uint16_t type, const struct n
 	*neighbour = mnl_nlmsg_put_extra_header(request, sizeof(**neighbour));
 	(*neighbour)->ndm_family = family_of(w->ip);
 	(*neighbour)->ndm_ifindex = w->ifindex;
-	put_ip(request, NDA_DST, w->ip);
+	put_ip_attribute(request, NDA_DST, w->ip);
 	return request;
 }
 
-static void neighbour_answer(void *ctx, const struct nlmsghdr *message)
+static void on_neighbour(void *ctx, const struct nlmsghdr *message)
 {
 	route_parse_neigh(ctx, message);
 }
@@ -175,25 +176,25 @@ static int find_neighbour(struct route *r, const struct neigh_waiter *w, struct 
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct ndmsg *neighbour;
-	struct nlmsghdr *request = start_neighbour(buf, RTM_GETNEIGH, w, &neighbour);
+	struct nlmsghdr *request = start_neighbour_request(buf, RTM_GETNEIGH, w, &neighbour);
 
 	*n = (struct route_neigh){0};
-	return netlink_request(r->netlink, request, neighbour_answer, n);
+	return netlink_request(r->netlink, request, on_neighbour, n);
 }
 
-/* Has the kernel look for a neighbour, as if it had a packet for it. */
-static int use_neighbour(struct route *r, const struct neigh_waiter *w)
+/* Makes the kernel resolve the neighbour, as a packet to it would (NTF_USE). */
+static int trigger_resolution(struct route *r, const struct neigh_waiter *w)
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct ndmsg *neighbour;
-	struct nlmsghdr *request = start_neighbour(buf, RTM_NEWNEIGH, w, &neighbour);
+	struct nlmsghdr *request = start_neighbour_request(buf, RTM_NEWNEIGH, w, &neighbour);
 
 	request->nlmsg_flags = NLM_F_CREATE;
 	neighbour->ndm_flags = NTF_USE;
 	return netlink_request(r->netlink, request, NULL, NULL);
 }
 
-/* --- Who waits */
+/* --- Waiting requests */
 
 static void fill_hop(struct vnic_next_hop *hop, const struct neigh_waiter *w,
 		     const struct route_neigh *n)
@@ -202,11 +203,11 @@ static void fill_hop(struct vnic_next_hop *hop, const struct neigh_waiter *w,
 	hop->hop_limit = w->hop_limit;
 }
 
-static int wait(struct route *r, uint64_t now, struct neigh_waiter *w)
+static int add_waiter(struct route *r, uint64_t now, struct neigh_waiter *w)
 {
-	if (use_neighbour(r, w))
+	if (trigger_resolution(r, w))
 		return -EHOSTUNREACH;
-	w->due = now + PATIENCE_NS;
+	w->due = now + KERNEL_TIMEOUT_NS;
 	w->next = r->waiters;
 	r->waiters = w;
 	return -EINPROGRESS;
@@ -217,23 +218,23 @@ int route_resolve(struct route *r, uint64_t now, const struct host_address *from
 {
 	const struct iface *iface = iface_find(r->ifaces, from->uplink, from->vlan);
 	struct route_neigh n;
-	struct route_result way;
+	struct route_result result;
 	int rc;
 
 	if (!iface)
 		return -ENETUNREACH;
-	rc = find_way(r, from, iface->ifindex, w->ip, &way);
-	if (rc || (way.routed && v1))
+	rc = find_route(r, from, iface->ifindex, w->ip, &result);
+	if (rc || (result.routed && v1))
 		return -ENETUNREACH;
-	memcpy(w->ip, way.next_hop, sizeof(w->ip));
-	w->hop_limit = way.hop_limit;
+	memcpy(w->ip, result.next_hop, sizeof(w->ip));
+	w->hop_limit = result.hop_limit;
 	w->ifindex = iface->ifindex;
 	rc = find_neighbour(r, w, &n);
 	if (rc || !n.has_mac)
-		return wait(r, now, w);
-	/* NUD_STALE is an address to use at once, which using it has the kernel confirm. */
+		return add_waiter(r, now, w);
+	/* A stale entry is usable at once; NTF_USE makes the kernel confirm it. */
 	if (n.state & NUD_STALE)
-		use_neighbour(r, w);
+		trigger_resolution(r, w);
 	fill_hop(hop, w, &n);
 	return 0;
 }
@@ -250,14 +251,14 @@ void route_cancel(struct route *r, const struct neigh_waiter *w)
 	}
 }
 
-static void answer(struct route *r, struct neigh_waiter *w, int status,
-		   const struct vnic_next_hop *hop)
+static void answer_waiter(struct route *r, struct neigh_waiter *w, int status,
+			  const struct vnic_next_hop *hop)
 {
 	r->neigh->ops->answer(r->neigh->ctx, w, status, hop);
 }
 
-/* Answers w if the kernel has come to an end with its neighbour. */
-static void look(struct route *r, struct neigh_waiter *w)
+/* Answers w if the kernel has resolved the neighbour or has failed to. */
+static void complete_waiter(struct route *r, struct neigh_waiter *w)
 {
 	struct vnic_next_hop hop = {0};
 	struct route_neigh n;
@@ -266,10 +267,10 @@ static void look(struct route *r, struct neigh_waiter *w)
 		return;
 	route_cancel(r, w);
 	fill_hop(&hop, w, &n);
-	answer(r, w, n.has_mac ? 0 : -EHOSTUNREACH, n.has_mac ? &hop : NULL);
+	answer_waiter(r, w, n.has_mac ? 0 : -EHOSTUNREACH, n.has_mac ? &hop : NULL);
 }
 
-/* A message may be older than what somebody waits for: it says only when to look. */
+/* A notification may be older than the request, so it only triggers a look-up. */
 void route_neigh_changed(struct route *r, const struct nlmsghdr *message)
 {
 	struct neigh_waiter *w, *next;
@@ -282,7 +283,7 @@ void route_neigh_changed(struct route *r, const struct nlmsghdr *message)
 	for (w = r->waiters; w; w = next) {
 		next = w->next;
 		if (!message || (w->ifindex == n.ifindex && !memcmp(w->ip, n.ip, sizeof(n.ip))))
-			look(r, w);
+			complete_waiter(r, w);
 	}
 }
 
@@ -295,7 +296,7 @@ uint64_t route_tick(struct route *r, uint64_t now)
 		next = w->next;
 		if (w->due <= now) {
 			route_cancel(r, w);
-			answer(r, w, -EHOSTUNREACH, NULL);
+			answer_waiter(r, w, -EHOSTUNREACH, NULL);
 		} else if (w->due < due) {
 			due = w->due;
 		}

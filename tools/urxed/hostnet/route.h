@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Next hops by the kernel: its routes say whether a destination is on the link or behind a
- * router, and its neighbour table has, or finds out, the MAC.
- *
- * Nothing is kept here but who waits, so nothing can be out of date.
+ * Resolves next hops by the kernel's routing and neighbour tables, for source addresses that the
+ * kernel has too. neigh.c and kernel_sync call this. It caches nothing: only requests that wait for
+ * the kernel's neighbour resolution are kept.
  */
 #ifndef URXE_URXED_HOSTNET_ROUTE_H
 #define URXE_URXED_HOSTNET_ROUTE_H
@@ -18,25 +17,25 @@
 struct route {
 	struct netlink *netlink;
 	const struct iface_table *ifaces;
-	struct neigh *neigh; /* gives the answers */
+	struct neigh *neigh; /* its ops->answer gets the results */
 	struct neigh_waiter *waiters;
 };
 
 /*
- * The next hop to w->ip from an address that the kernel has; a RoCEv1 packet reaches only its own
- * link. Results as of neigh_resolve.
+ * Finds the next hop to w->ip from the kernel's address `from`. With v1 only on-link destinations
+ * are reachable, because RoCEv1 has no IP header to route. Returns what neigh_resolve returns.
  */
 int route_resolve(struct route *r, uint64_t now, const struct host_address *from, bool v1,
 		  struct neigh_waiter *w, struct vnic_next_hop *hop);
-/* w, which waits here, does so no more. */
+/* Cancels the waiting request w. */
 void route_cancel(struct route *r, const struct neigh_waiter *w);
 
-/* The kernel tells of a neighbour (RTM_NEWNEIGH); NULL: of any, since messages were lost. */
+/* Handles RTM_NEWNEIGH; NULL: notifications were lost, so any neighbour may have changed. */
 void route_neigh_changed(struct route *r, const struct nlmsghdr *message);
-/* Gives up who has waited for too long; returns when it wants to be called next. */
+/* Ends requests past their deadline with -EHOSTUNREACH; returns the next deadline. */
 uint64_t route_tick(struct route *r, uint64_t now);
 
-/* --- Answers of the kernel, for route.c and its test. */
+/* --- Parsers of the kernel's answers, for route.c and its test. */
 
 /* From RTM_NEWROUTE. */
 struct route_result {
@@ -45,11 +44,11 @@ struct route_result {
 	uint8_t next_hop[16];
 	uint8_t hop_limit;
 };
-void route_parse_route(struct route_result *way, const struct nlmsghdr *message);
+void route_parse_route(struct route_result *result, const struct nlmsghdr *message);
 
 /* From RTM_NEWNEIGH. */
 struct route_neigh {
-	int ifindex; /* 0 = none was found */
+	int ifindex; /* 0 = no neighbour found */
 	uint8_t ip[16];
 	uint16_t state; /* NUD_* */
 	bool has_mac;

@@ -14,7 +14,7 @@
 #define BACKLOG 16
 #define EVENTS  8
 
-static int watch_fd(const struct control *c, int fd)
+static int watch_control_fd(const struct control *c, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
 
@@ -34,7 +34,7 @@ int control_open(struct control *c, const char *run_dir, const struct control_op
 		return -errno;
 	rc = c->listen_fd = unix_packet_listen(run_dir, CONTROL_SOCKET_NAME, BACKLOG);
 	if (rc >= 0)
-		rc = watch_fd(c, c->listen_fd);
+		rc = watch_control_fd(c, c->listen_fd);
 	if (rc < 0)
 		control_close(c, run_dir);
 	return rc;
@@ -64,7 +64,7 @@ static void accept_connection(struct control *c)
 
 	if (fd < 0)
 		return;
-	if (!unix_packet_peer_is_trusted(fd) || watch_fd(c, fd)) {
+	if (!unix_packet_peer_is_trusted(fd) || watch_control_fd(c, fd)) {
 		close(fd);
 		return;
 	}
@@ -75,7 +75,7 @@ static void accept_connection(struct control *c)
 	c->next++;
 }
 
-/* Sockets for the answers of processes; the client gets ends[0], which tells the senders. */
+/* The client receives the processes' answers on ends[0], which reports each sender's PID. */
 static int make_answer_sockets(int ends[2])
 {
 	const int on = 1;
@@ -86,7 +86,7 @@ static int make_answer_sockets(int ends[2])
 }
 
 /* Sets fds[0] to the report and, with `ask`, fds[1] to the socket for answers. */
-static int make_report(struct control *c, bool ask, int fds[UNIX_PACKET_FDS])
+static int open_report_fds(struct control *c, bool ask, int fds[UNIX_PACKET_FDS])
 {
 	int ends[2] = {-1, -1}, rc = ask ? make_answer_sockets(ends) : 0;
 
@@ -113,7 +113,7 @@ static int handle_request(struct control *c, int fd, struct control_request *req
 	if (len != sizeof(*request) || request->version != CONTROL_VERSION)
 		return -EPROTO;
 	if (request->type == CONTROL_SHOW)
-		return make_report(c, request->ask, fds);
+		return open_report_fds(c, request->ask, fds);
 	if (request->type != CONTROL_CAPTURE || request->port[CONTROL_PORT - 1])
 		return -EPROTO;
 	fds[0] = c->ops->capture(c->ctx, fd, request->port);
@@ -133,8 +133,7 @@ static bool answer_peer(struct control *c, int fd)
 	if (n <= 0)
 		return false;
 	reply.status = handle_request(c, fd, &request, n, fds, &keep);
-	/* This is the first packet, so the socket has room. An error means that the peer is gone.
-	 */
+	/* The first packet always fits the socket, so an error means that the peer is gone. */
 	unix_packet_send(fd, &reply, sizeof(reply), fds,
 			 reply.status ? 0
 			 : fds[1] < 0 ? 1

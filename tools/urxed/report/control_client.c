@@ -16,14 +16,14 @@
 
 static int connect_to_daemon(int fd, const char *run_dir)
 {
-	const struct timeval patience = {.tv_sec = CONTROL_CLIENT_SECONDS};
+	const struct timeval timeout = {.tv_sec = CONTROL_CLIENT_SECONDS};
 	struct sockaddr_un address;
 	int rc = unix_packet_address(&address, run_dir, CONTROL_SOCKET_NAME);
 
 	if (rc)
 		return rc;
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ||
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) ||
 	    connect(fd, (const struct sockaddr *)&address, sizeof(address)))
 		return -errno;
 	return unix_packet_peer_is_trusted(fd) ? 0 : -EPERM;

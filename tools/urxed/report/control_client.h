@@ -13,7 +13,7 @@
 #define CONTROL_CLIENT_ERROR 256
 /* Timeout for the daemon's reply: a daemon that takes longer hangs or was stopped. */
 #define CONTROL_CLIENT_SECONDS 5
-/* A process that sends neither its state nor -EINPROGRESS for so long does not count. */
+/* A process that sends neither its state nor -EINPROGRESS for this time is left out. */
 #define CONTROL_CLIENT_ANSWER_MS 1000
 /* Longest wait for the states of all processes. */
 #define CONTROL_CLIENT_LONGEST_S 60

@@ -45,14 +45,14 @@ static int start_capture(void *ctx, int socket, const char *port)
 	return capture_taps_start(&m->captures, socket, port);
 }
 
-static bool end_capture(void *ctx, int socket)
+static bool end_capture_of_socket(void *ctx, int socket)
 {
 	struct monitor *m = ctx;
 
 	return capture_taps_end(&m->captures, socket);
 }
 
-static const struct control_ops control_ops = {make_report, start_capture, end_capture};
+static const struct control_ops control_ops = {make_report, start_capture, end_capture_of_socket};
 
 int monitor_open(struct monitor *m, char error[MONITOR_ERROR])
 {

@@ -90,7 +90,7 @@ static const char *find_counter_meaning(const char *name)
 	return NULL;
 }
 
-static void add_counters(json_t *report, json_t *state, const json_t *lease)
+static void add_process_counters(json_t *report, json_t *state, const json_t *lease)
 {
 	json_t *process = json_object_get(lease, "process"), *pid = json_object_get(lease, "pid");
 	const char *name;
@@ -160,7 +160,7 @@ static void add_process_state(json_t *report, const json_t *lease, int memory)
 	mark_answered(json_object_get(report, "leases"), lease, state);
 	add_rows(report, "qps", state, lease);
 	add_rows(report, "mrs", state, lease);
-	add_counters(report, state, lease);
+	add_process_counters(report, state, lease);
 	json_decref(state);
 }
 

@@ -37,7 +37,7 @@ static void fill_header(struct header *h)
 	process_boot(h->boot_id);
 }
 
-static bool is_alive(const struct lease_store_entry *e)
+static bool is_holder_alive(const struct lease_store_entry *e)
 {
 	return !e->pid || (e->pid > 0 && e->start && process_start(e->pid) == e->start);
 }
@@ -47,7 +47,7 @@ static bool write_at(struct lease_store *r, const void *data, size_t len, size_t
 	return pwrite(r->fd, data, len, (off_t)at) == (ssize_t)len;
 }
 
-static void write_entry(struct lease_store *r, uint32_t block)
+static void write_lease_entry(struct lease_store *r, uint32_t block)
 {
 	size_t at = sizeof(struct header) + block * sizeof(struct lease_store_entry);
 
@@ -55,14 +55,14 @@ static void write_entry(struct lease_store *r, uint32_t block)
 		log_line("cannot write to " LEASE_STORE_NAME ": %s", strerror(errno));
 }
 
-static void remove_entry(struct lease_store *r, uint32_t block)
+static void remove_lease_entry(struct lease_store *r, uint32_t block)
 {
 	r->n_claimable -= r->claimable[block];
 	r->claimable[block] = false;
 	if (!r->entries[block].token)
 		return;
 	r->entries[block] = (struct lease_store_entry){0};
-	write_entry(r, block);
+	write_lease_entry(r, block);
 }
 
 /* Keeps the entries of processes that still live, and makes them claimable. */
@@ -73,16 +73,16 @@ static void keep_survivors(struct lease_store *r)
 
 		if (e->token)
 			r->last = block;
-		if (e->token && is_alive(e)) {
+		if (e->token && is_holder_alive(e)) {
 			r->claimable[block] = true;
 			r->n_claimable++;
 		} else {
-			remove_entry(r, block);
+			remove_lease_entry(r, block);
 		}
 	}
 }
 
-static bool read_file(struct lease_store *r, const struct header *own)
+static bool read_lease_file(struct lease_store *r, const struct header *own)
 {
 	struct header found;
 
@@ -94,7 +94,7 @@ static bool read_file(struct lease_store *r, const struct header *own)
 }
 
 /* Writes the header last: without the header the file counts as empty. */
-static int write_empty(struct lease_store *r, const struct header *own)
+static int write_empty_lease_file(struct lease_store *r, const struct header *own)
 {
 	memset(r->entries, 0, sizeof(r->entries));
 	memset(r->addresses, 0, sizeof(r->addresses));
@@ -118,16 +118,16 @@ int lease_store_open(struct lease_store *r, const char *run_dir)
 	if (r->fd < 0)
 		return -errno;
 	fill_header(&own);
-	if (read_file(r, &own))
+	if (read_lease_file(r, &own))
 		keep_survivors(r);
 	else
-		rc = write_empty(r, &own);
+		rc = write_empty_lease_file(r, &own);
 	if (rc)
 		lease_store_close(r, run_dir);
 	return rc;
 }
 
-static bool is_empty(const struct lease_store *r)
+static bool has_no_leases(const struct lease_store *r)
 {
 	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
 		if (r->entries[block].token)
@@ -139,7 +139,7 @@ void lease_store_close(struct lease_store *r, const char *run_dir)
 {
 	if (r->fd < 0)
 		return;
-	if (is_empty(r))
+	if (has_no_leases(r))
 		rundir_remove(run_dir, LEASE_STORE_NAME);
 	close(r->fd);
 	r->fd = -1;
@@ -168,7 +168,7 @@ uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uint64_
 	r->entries[block] = (struct lease_store_entry){.token = token ? token : make_token(),
 						       .start = pid > 0 ? process_start(pid) : 0,
 						       .pid = pid};
-	write_entry(r, block);
+	write_lease_entry(r, block);
 	return r->entries[block].token;
 }
 
@@ -195,7 +195,7 @@ uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, 
 
 void lease_store_remove(struct lease_store *r, uint32_t qpn)
 {
-	remove_entry(r, lease_block(qpn));
+	remove_lease_entry(r, lease_block(qpn));
 }
 
 bool lease_store_has_claimable(const struct lease_store *r, pid_t pid)
@@ -209,8 +209,8 @@ bool lease_store_has_claimable(const struct lease_store *r, pid_t pid)
 uint32_t lease_store_count_claimable(struct lease_store *r)
 {
 	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++)
-		if (r->claimable[block] && !is_alive(&r->entries[block]))
-			remove_entry(r, block);
+		if (r->claimable[block] && !is_holder_alive(&r->entries[block]))
+			remove_lease_entry(r, block);
 	return r->n_claimable;
 }
 
@@ -218,7 +218,7 @@ void lease_store_end_claims(struct lease_store *r)
 {
 	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++)
 		if (r->claimable[block])
-			remove_entry(r, block);
+			remove_lease_entry(r, block);
 }
 
 static size_t remote_offset(uint32_t place)

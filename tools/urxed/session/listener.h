@@ -16,10 +16,9 @@
 
 struct listener {
 	const char *run_dir;
-	struct sessions *
-		sessions; /* the socket is watched in their epoll set, with this listener as data */
-	int fd;           /* -1 = closed */
-	uint64_t accept_after; /* when to accept again; 0 = the socket is watched */
+	struct sessions *sessions; /* their epoll set watches fd, with this listener as data */
+	int fd;                    /* -1 = closed */
+	uint64_t accept_after;     /* when to accept again; 0 = the socket is watched */
 };
 
 /*

@@ -138,8 +138,8 @@ static uint32_t count_remotes(const struct sessions *sessions, uid_t user, uint3
 	return own;
 }
 
-static int add_remote(struct sessions *sessions, struct session *s, const uint8_t dgid[16],
-		      uint32_t qpn)
+static int register_remote(struct sessions *sessions, struct session *s, const uint8_t dgid[16],
+			   uint32_t qpn)
 {
 	uid_t user = vnic_server_uid(s->conn);
 	uint32_t total, own = count_remotes(sessions, user, &total);
@@ -158,7 +158,7 @@ static int set_remote(void *ctx, struct vnic_server_client *conn, bool connected
 
 	if (!connected)
 		return switch_remove_remote(sessions->sw, &s->port, dgid, qpn);
-	rc = add_remote(sessions, s, dgid, qpn);
+	rc = register_remote(sessions, s, dgid, qpn);
 	if (rc == -EADDRINUSE)
 		log_ratelimited(&sessions->log, sessions->now,
 				"%s may not connect to QP %#x: another process is connected to it",
@@ -294,7 +294,7 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 				vnic_server_pid(s->conn), strerror(-rc));
 }
 
-static void add_counters(const struct session *s, uint64_t sums[VNIC_COUNTER_COUNT])
+static void add_nic_counters(const struct session *s, uint64_t sums[VNIC_COUNTER_COUNT])
 {
 	const uint64_t *counters;
 	int i;
@@ -312,12 +312,12 @@ void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNT
 
 	memcpy(sums, sessions->counters, sizeof(sessions->counters));
 	for (s = sessions->list; s; s = s->next)
-		add_counters(s, sums);
+		add_nic_counters(s, sums);
 }
 
 static void destroy_session(struct sessions *sessions, struct session *s)
 {
-	add_counters(s, sessions->counters);
+	add_nic_counters(s, sessions->counters);
 	if (s->joined)
 		session_end_leases(sessions, s);
 	if (s->resolving)

@@ -28,8 +28,8 @@ struct session {
 	bool asked;       /* received the last request for its QPs and MRs */
 	bool port_unsent; /* its socket had no room for the newest port notice */
 	uint32_t blocks;  /* leased blocks of QPNs */
-	uint64_t token;   /* token that claims them from a later daemon */
-	bool gone;        /* to be freed after this batch of events, which may still name it */
+	uint64_t token;   /* with which the process claims the blocks from a later daemon */
+	bool gone; /* sessions_reap frees it: the current batch of events may still name it */
 };
 
 struct sessions {
@@ -42,7 +42,7 @@ struct sessions {
 	struct lease_store *lease_store;
 	bool indirect;            /* all frames must pass the switch */
 	uint64_t claims_until;    /* end of surviving processes' right to claim leases */
-	bool claims_ended;        /* that time is over */
+	bool claims_ended;        /* claims_until has passed */
 	uint64_t now;             /* time of the event being handled */
 	uint32_t limit;           /* maximum number of connections */
 	struct log_ratelimit log; /* rate limit of lines about sessions */
@@ -69,8 +69,8 @@ void sessions_send_port(struct sessions *sessions);
  */
 void sessions_set_direct(struct sessions *sessions, bool on);
 /*
- * Sends every process the request for its QPs and MRs, to be answered on `socket`, and sets `asked`
- * of those that got it.
+ * Requests the QPs and MRs of every process, which answers on `socket`, and sets `asked` of the
+ * processes that received the request.
  */
 void sessions_ask_state(struct sessions *sessions, int socket);
 /* The switch calls it to introduce two processes, which may then exchange frames directly. */

@@ -106,7 +106,7 @@ void slot_file_close(struct slot_file *s, const char *run_dir, const char *name,
 }
 
 /* Without memory the slot stays unused until the next daemon. */
-static void add_free(struct slot_file *s, uint32_t index)
+static void add_free_slot(struct slot_file *s, uint32_t index)
 {
 	uint32_t room = s->room ? 2 * s->room : 64;
 	uint32_t *more;
@@ -163,5 +163,5 @@ void slot_file_drop(struct slot_file *s, uint32_t index)
 	if (s->fd < 0 || index == SLOT_FILE_NONE)
 		return;
 	write_slot(s, index, &nothing);
-	add_free(s, index);
+	add_free_slot(s, index);
 }

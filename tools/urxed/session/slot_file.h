@@ -30,9 +30,9 @@ void slot_file_close(struct slot_file *s, const char *run_dir, const char *name,
  * Reads a slot of an earlier daemon. -ENOENT: no object of that size; -ENODATA: the file ends
  * before this slot. The caller drops each unused slot once.
  */
-int slot_file_get(const struct slot_file *s, uint32_t place, void *data, uint32_t size);
+int slot_file_get(const struct slot_file *s, uint32_t index, void *data, uint32_t size);
 /* Writes an object to its slot, or to an unused one for SLOT_FILE_NONE. Returns the slot. */
-uint32_t slot_file_put(struct slot_file *s, uint32_t place, const void *data, uint32_t size);
-void slot_file_drop(struct slot_file *s, uint32_t place);
+uint32_t slot_file_put(struct slot_file *s, uint32_t index, const void *data, uint32_t size);
+void slot_file_drop(struct slot_file *s, uint32_t index);
 
 #endif

@@ -13,7 +13,7 @@
 #include "urxed/switch/port.h"
 #include "urxed/switch/remote_qp_acl.h"
 
-/* The tables that decide. */
+/* The tables that antispoof_check reads. */
 struct antispoof_rules {
 	const struct host *host;
 	const struct lease_table *leases;

@@ -26,7 +26,7 @@ static uint64_t wall_ns(void)
 }
 
 /* Does the port have that name or number? "" matches every port. */
-static bool is_wanted(const struct switch_port *port, const char *wanted)
+static bool matches_port(const struct switch_port *port, const char *wanted)
 {
 	char number[12];
 
@@ -41,7 +41,7 @@ static bool port_exists(const struct vswitch *sw, const char *wanted)
 	const struct switch_port *port = NULL;
 
 	while ((port = switch_next_port(sw, port)))
-		if (is_wanted(port, wanted))
+		if (matches_port(port, wanted))
 			return true;
 	return false;
 }
@@ -65,7 +65,7 @@ static void tap_frame(void *ctx, const struct switch_port *port, enum switch_dir
 	memcpy(record.name, port->name, sizeof(record.name));
 	snprintf(record.reason, sizeof(record.reason), "%s", reason ? reason : "");
 	for (c = all->list; c < all->list + CAPTURE_TAPS; c++)
-		if (c->socket >= 0 && is_wanted(port, c->port) &&
+		if (c->socket >= 0 && matches_port(port, c->port) &&
 		    capture_writer_put(&c->writer, &record, data))
 			wake_reader(c);
 }

@@ -96,7 +96,7 @@ enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct
 	bool is_local = switch_is_host_mac(sw, s->dmac);
 
 	*dest = (struct switch_dest){0};
-	/* A frame that reaches an uplink with the MAC of another uplink came there by mistake. */
+	/* A switch outside flooded the frame to this uplink; the other uplink receives it too. */
 	if (is_local && from->kind == SWITCH_UPLINK && !ether_same(s->dmac, from->uplink->mac))
 		return SWITCH_DROP_NOT_OURS;
 	if (!is_local)

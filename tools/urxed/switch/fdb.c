@@ -30,20 +30,20 @@ void fdb_close(struct fdb *f)
 	*f = (struct fdb){0};
 }
 
-static struct fdb_entry *find_exact(const struct fdb *f, const struct fdb_key *key)
+static struct fdb_entry *find_fdb_entry_in_vlan(const struct fdb *f, const struct fdb_key *key)
 {
 	int64_t i = hash_get(f->by_key, key);
 
 	return i < 0 ? NULL : &f->all[i];
 }
 
-static struct fdb_entry *find_entry(const struct fdb *f, const struct fdb_key *key)
+static struct fdb_entry *find_fdb_entry(const struct fdb *f, const struct fdb_key *key)
 {
-	struct fdb_entry *e = find_exact(f, key);
+	struct fdb_entry *e = find_fdb_entry_in_vlan(f, key);
 	struct fdb_key any = *key;
 
 	any.vlan = FDB_ANY_VLAN;
-	return e || !f->any_vlan ? e : find_exact(f, &any);
+	return e || !f->any_vlan ? e : find_fdb_entry_in_vlan(f, &any);
 }
 
 static bool is_aged(const struct fdb_entry *e, uint64_t now)
@@ -51,7 +51,7 @@ static bool is_aged(const struct fdb_entry *e, uint64_t now)
 	return !e->pinned && now - e->seen >= FDB_AGE_NS;
 }
 
-static void remove_entry(struct fdb *f, struct fdb_entry *e)
+static void remove_fdb_entry(struct fdb *f, struct fdb_entry *e)
 {
 	hash_remove(f->by_key, &e->key);
 	f->n[e->port]--;
@@ -59,18 +59,18 @@ static void remove_entry(struct fdb *f, struct fdb_entry *e)
 	LIST_INSERT_HEAD(&f->unused, e, link);
 }
 
-static void remove_aged(struct fdb *f, uint64_t now, uint32_t port)
+static void remove_aged_entries(struct fdb *f, uint64_t now, uint32_t port)
 {
 	struct fdb_entry *e = LIST_FIRST(&f->ports[port]), *next;
 
 	for (; e; e = next) {
 		next = LIST_NEXT(e, link);
 		if (is_aged(e, now))
-			remove_entry(f, e);
+			remove_fdb_entry(f, e);
 	}
 }
 
-static struct fdb_entry *add_entry(struct fdb *f, const struct fdb_key *key, uint32_t port)
+static struct fdb_entry *add_fdb_entry(struct fdb *f, const struct fdb_key *key, uint32_t port)
 {
 	struct fdb_entry *e = f->n[port] < FDB_PER_PORT ? LIST_FIRST(&f->unused) : NULL;
 
@@ -91,9 +91,9 @@ int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port)
 
 	if (ether_is_group(key->mac))
 		return -EINVAL;
-	if (find_exact(f, key))
+	if (find_fdb_entry_in_vlan(f, key))
 		return -EEXIST;
-	e = add_entry(f, key, port);
+	e = add_fdb_entry(f, key, port);
 	if (!e)
 		return -ENOSPC;
 	e->pinned = true;
@@ -104,7 +104,7 @@ int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port)
 
 bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
 {
-	const struct fdb_entry *e = find_entry(f, key);
+	const struct fdb_entry *e = find_fdb_entry(f, key);
 
 	if (ether_is_group(key->mac))
 		return false;
@@ -113,7 +113,7 @@ bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
 	return !f->pinned[port];
 }
 
-static void move_to_port(struct fdb *f, struct fdb_entry *e, uint32_t port)
+static void move_entry_to_port(struct fdb *f, struct fdb_entry *e, uint32_t port)
 {
 	if (e->port == port || f->n[port] == FDB_PER_PORT)
 		return;
@@ -126,19 +126,19 @@ static void move_to_port(struct fdb *f, struct fdb_entry *e, uint32_t port)
 
 int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port)
 {
-	struct fdb_entry *e = find_entry(f, key);
+	struct fdb_entry *e = find_fdb_entry(f, key);
 
 	if (e && e->pinned)
 		return 0;
 	if (!e && f->n[port] == FDB_PER_PORT && now - f->swept >= FDB_SWEEP_NS) {
 		f->swept = now;
-		remove_aged(f, now, port);
+		remove_aged_entries(f, now, port);
 	}
 	if (!e)
-		e = add_entry(f, key, port);
+		e = add_fdb_entry(f, key, port);
 	if (!e)
 		return -ENOSPC;
-	move_to_port(f, e, port);
+	move_entry_to_port(f, e, port);
 	if (e->port != port)
 		return -ENOSPC;
 	e->seen = now;
@@ -147,7 +147,7 @@ int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t p
 
 int fdb_find(const struct fdb *f, uint64_t now, const struct fdb_key *key)
 {
-	const struct fdb_entry *e = find_entry(f, key);
+	const struct fdb_entry *e = find_fdb_entry(f, key);
 
 	return e && !is_aged(e, now) ? (int)e->port : -1;
 }

@@ -19,8 +19,7 @@
 #define FDB_PER_PORT 512
 #define FDB_ENTRIES  (FDB_PORTS * FDB_PER_PORT)
 #define FDB_AGE_NS   300000000000ull
-#define FDB_SWEEP_NS \
-	1000000000ull /* minimum interval between two sweeps for aged entries in a full table */
+#define FDB_SWEEP_NS 1000000000ull /* minimum interval of searches for aged entries */
 
 /* A pinned MAC may be valid in all VLANs. */
 #define FDB_ANY_VLAN 0xffff

@@ -7,7 +7,7 @@
 
 #include "urxed/switch/fdb.h"
 
-static const char *parse_mac(const char *text, uint8_t mac[ETHER_MAC_LEN])
+static const char *parse_fdb_mac(const char *text, uint8_t mac[ETHER_MAC_LEN])
 {
 	for (int i = 0; i < ETHER_MAC_LEN; i++, text += 2) {
 		const char digits[3] = {text[0], text[0] ? text[1] : '\0'};
@@ -23,7 +23,7 @@ static const char *parse_mac(const char *text, uint8_t mac[ETHER_MAC_LEN])
 	return text;
 }
 
-static const char *parse_vlan(const char *text, uint16_t *vlan)
+static const char *parse_fdb_vlan(const char *text, uint16_t *vlan)
 {
 	unsigned long id;
 	char *end;
@@ -40,9 +40,9 @@ static const char *parse_vlan(const char *text, uint16_t *vlan)
 
 int fdb_parse(const char *text, struct fdb_key *key, const char **port)
 {
-	text = parse_mac(text, key->mac);
+	text = parse_fdb_mac(text, key->mac);
 	if (text)
-		text = parse_vlan(text, &key->vlan);
+		text = parse_fdb_vlan(text, &key->vlan);
 	if (!text || text[0] != '=' || !text[1] || ether_is_group(key->mac))
 		return -EINVAL;
 	*port = text + 1;

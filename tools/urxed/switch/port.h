@@ -99,12 +99,12 @@ struct switch_port {
 	uint64_t moved_at;              /* time of the last frame from or to an uplink */
 	struct remote_qp_owner remotes; /* remote QPs to which a process may send */
 	struct vnic_device *dev;        /* a process's NIC; NULL before it exists */
-	uint64_t full_since; /* time when it ran out of receive buffers; 0 = it has buffers */
-	bool dirty;          /* its driver has to be notified */
+	uint64_t full_since; /* time when the NIC ran out of receive buffers; 0 = it has some */
+	bool dirty;          /* the driver has to be notified of received frames */
 	uint32_t waiting;    /* bit mask of transmit queues whose oldest frame had to wait */
-	uint64_t introduced[LEASE_BLOCKS /
-			    64]; /* blocks of processes to which this one was introduced */
-	bool held;               /* the current frame waited before and was counted then */
+	/* Bit mask of the blocks of processes to which this process was introduced. */
+	uint64_t introduced[LEASE_BLOCKS / 64];
+	bool held; /* the current frame waited before and was counted then */
 };
 
 enum switch_direction { SWITCH_IN, SWITCH_OUT };

@@ -43,7 +43,7 @@ static struct remote_qp *find_remote(const struct remote_qp_acl *t, const struct
  * Returns a free entry: a released one, or the next one never used. So memory is touched only as
  * needed.
  */
-static struct remote_qp *take_entry(struct remote_qp_acl *t)
+static struct remote_qp *allocate_remote(struct remote_qp_acl *t)
 {
 	struct remote_qp *r = LIST_FIRST(&t->unused);
 
@@ -73,8 +73,8 @@ static void set_owner(struct remote_qp *r, struct remote_qp_owner *owner)
 }
 
 /* r is in no list. On error r becomes unused. */
-static int insert_entry(struct remote_qp_acl *t, struct remote_qp *r, struct remote_qp_owner *owner,
-			const struct remote_qp_key *key)
+static int insert_remote(struct remote_qp_acl *t, struct remote_qp *r,
+			 struct remote_qp_owner *owner, const struct remote_qp_key *key)
 {
 	int rc = hash_set(t->by_key, key, place_of(t, r));
 
@@ -88,11 +88,11 @@ static int insert_entry(struct remote_qp_acl *t, struct remote_qp *r, struct rem
 	return 0;
 }
 
-static int add_entry(struct remote_qp_acl *t, struct remote_qp_owner *owner,
-		     const struct remote_qp_key *key)
+static int add_remote_entry(struct remote_qp_acl *t, struct remote_qp_owner *owner,
+			    const struct remote_qp_key *key)
 {
-	struct remote_qp *r = owner->n < REMOTE_QP_PER_OWNER ? take_entry(t) : NULL;
-	int rc = r ? insert_entry(t, r, owner, key) : -ENOSPC;
+	struct remote_qp *r = owner->n < REMOTE_QP_PER_OWNER ? allocate_remote(t) : NULL;
+	int rc = r ? insert_remote(t, r, owner, key) : -ENOSPC;
 
 	if (rc)
 		return rc;
@@ -107,14 +107,14 @@ int remote_qp_acl_add(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 	struct remote_qp *r = find_remote(t, key);
 
 	if (!r)
-		return add_entry(t, owner, key);
+		return add_remote_entry(t, owner, key);
 	if (r->owner != owner)
 		return -EADDRINUSE;
 	r->times++;
 	return 0;
 }
 
-static void release_entry(struct remote_qp_acl *t, struct remote_qp *r)
+static void release_remote(struct remote_qp_acl *t, struct remote_qp *r)
 {
 	hash_remove(t->by_key, &r->key);
 	r->owner->n--;
@@ -132,7 +132,7 @@ int remote_qp_acl_remove(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 	if (!r || r->owner != owner || !r->times)
 		return -ENOENT;
 	if (--r->times == 0)
-		release_entry(t, r);
+		release_remote(t, r);
 	return 0;
 }
 
@@ -141,7 +141,7 @@ void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *o
 	struct remote_qp *r;
 
 	while ((r = LIST_FIRST(&owner->list)))
-		release_entry(t, r);
+		release_remote(t, r);
 }
 
 int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place, const struct remote_qp_key *key,
@@ -154,7 +154,7 @@ int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place, const struct 
 		LIST_INSERT_HEAD(&t->unused, &t->all[t->n], link);
 	t->n++;
 	t->absent[process].process = process;
-	return insert_entry(t, &t->all[place], &t->absent[process], key);
+	return insert_remote(t, &t->all[place], &t->absent[process], key);
 }
 
 void remote_qp_acl_reclaim(struct remote_qp_acl *t, struct remote_qp_owner *owner)
@@ -180,7 +180,7 @@ void remote_qp_acl_end_restore(struct remote_qp_acl *t)
 
 	for (place = 0; place < t->n; place++)
 		if (t->all[place].owner && !t->all[place].times)
-			release_entry(t, &t->all[place]);
+			release_remote(t, &t->all[place]);
 }
 
 struct remote_qp_owner *remote_qp_acl_find(const struct remote_qp_acl *t,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which process may send to which remote QP.
+ * Access control list: which process may send to which remote QP. Sessions fill it through the
+ * switch, antispoof.c reads it.
  *
  * RC and UC packets do not name their source QP. So a process registers the remote QPs that its own
  * QPs are connected to, and the first process to do so owns the remote QP until it has removed it
@@ -34,7 +35,7 @@ struct remote_qp {
 };
 LIST_HEAD(remote_qp_list, remote_qp);
 
-/* A process. Zeroed at first but for `process`. */
+/* A process. All members but `process` start as zero. */
 struct remote_qp_owner {
 	struct remote_qp_list list;
 	uint32_t n;
@@ -53,7 +54,7 @@ struct remote_qp_acl {
 	uint32_t n; /* entries that were ever in use */
 	struct remote_qp_list unused;
 	struct remote_qp_owner *absent; /* by process: restored remote QPs of processes that have
-					   not come back yet */
+					   not attached again yet */
 	remote_qp_acl_store_fn *store;  /* NULL = changes are not stored */
 	void *store_ctx;
 };
@@ -69,7 +70,7 @@ int remote_qp_acl_add(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 /* -ENOENT: the owner does not have it. */
 int remote_qp_acl_remove(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 			 const struct remote_qp_key *key);
-/* Removes all of an owner that ends. */
+/* Removes all remote QPs of an owner whose process ends. */
 void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *owner);
 
 /*
@@ -78,9 +79,9 @@ void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *o
  */
 int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place, const struct remote_qp_key *key,
 			  uint32_t process);
-/* A surviving process is back: its restored entries are its own, to be added again. */
+/* Gives the restored entries of a surviving process to `owner`, which adds each of them again. */
 void remote_qp_acl_reclaim(struct remote_qp_acl *t, struct remote_qp_owner *owner);
-/* A process can no longer come back: drops its restored entries. */
+/* Drops the restored entries of a process that can no longer claim its leases. */
 void remote_qp_acl_forget(struct remote_qp_acl *t, uint32_t process);
 /* Drops all restored entries that were not added again. */
 void remote_qp_acl_end_restore(struct remote_qp_acl *t);

@@ -129,7 +129,7 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 	sw->introduce(from, to, qpn);
 }
 
-/* Another process may lease that block next. */
+/* Another process may lease the block next, and needs introductions of its own. */
 static void forget_introductions(struct vswitch *sw, uint32_t block)
 {
 	struct switch_port *port;

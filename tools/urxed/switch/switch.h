@@ -35,7 +35,7 @@ struct vswitch {
 	uint32_t n_uplinks;
 	struct switch_port self; /* the daemon's own port */
 	struct switch_port uplink_ports[SWITCH_UPLINKS];
-	struct switch_port *ports; /* of processes */
+	struct switch_port *ports; /* ports of processes */
 	struct switch_stats left;  /* counters of ports that have left */
 	struct lease_table leases;
 	struct remote_qp_acl remotes;
@@ -86,7 +86,7 @@ int switch_remove_remote(struct vswitch *sw, struct switch_port *port, const uin
 			 uint32_t qpn);
 /*
  * Calls sw->introduce at the first frame from process `from` to process `to`. Datagram QPs need
- * this: no request of theirs names the peer.
+ * this: they have no connect request that names the peer.
  */
 void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switch_port *to,
 		      uint32_t qpn);
@@ -96,7 +96,7 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
  */
 const struct switch_port *switch_next_port(const struct vswitch *sw,
 					   const struct switch_port *port);
-/* Sums over all ports, including those that have left. */
+/* Sums over all ports, including removed ones. */
 void switch_totals(const struct vswitch *sw, struct switch_stats *sums);
 
 /* Is it the host's MAC or the MAC of one of its uplinks? */

@@ -65,8 +65,8 @@ static int read_key(const char *name, const char *value, struct netdev_impairmen
 		return -EINVAL;
 	}
 	snprintf(error, IMPAIR_ERROR,
-		 "there is no fault '%s': drop, duplicate, reorder, reorder-time, corrupt, delay, "
-		 "seed and way are known",
+		 "unknown fault '%s': use drop, duplicate, reorder, reorder-time, corrupt, delay, "
+		 "seed or way",
 		 name);
 	return -EINVAL;
 }

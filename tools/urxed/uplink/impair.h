@@ -13,7 +13,7 @@
 #define IMPAIR_ERROR 256
 
 struct uplink_impair {
-	bool asked;
+	bool asked;     /* --fault was given */
 	bool both_ways; /* also received frames; else only sent ones */
 	struct netdev_impairment tx, rx;
 };
@@ -23,6 +23,6 @@ struct uplink_impair {
  * reorder-time (times), seed, and way: both (the default) or out. Returns 0, or -EINVAL and a
  * sentence in `error`.
  */
-int impair_parse(const char *text, struct uplink_impair *fault, char error[IMPAIR_ERROR]);
+int impair_parse(const char *text, struct uplink_impair *impair, char error[IMPAIR_ERROR]);
 
 #endif

@@ -47,7 +47,7 @@ struct uplink {
 
 /*
  * Opens the port that `spec` names (port_open), with impairments if wanted. On error `error` holds
- * a sentence. The caller keeps spec and fault.
+ * a sentence. The caller keeps spec and impair.
  */
 int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *impair,
 		char error[UPLINK_ERROR]);

@@ -41,7 +41,7 @@ int uplink_set_check_mtu(const struct uplink_set *all, uint16_t mtu, char error[
 		if (all->at[i].mtu >= wanted)
 			continue;
 		snprintf(error, UPLINK_ERROR, "%s carries %u bytes, less than %s %u",
-			 all->at[i].spec, all->at[i].mtu, mtu ? "the mtu of" : "RoCE's least,",
+			 all->at[i].spec, all->at[i].mtu, mtu ? "the mtu of" : "RoCE's minimum of",
 			 wanted);
 		return -EMSGSIZE;
 	}

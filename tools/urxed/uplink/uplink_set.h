@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* All uplinks and virtual machines of a daemon. */
+/* The uplinks and virtual machines of a daemon. daemon.c opens, watches and closes them. */
 #ifndef URXE_URXED_UPLINK_UPLINK_SET_H
 #define URXE_URXED_UPLINK_UPLINK_SET_H
 
@@ -23,15 +23,15 @@ int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n
 void uplink_set_close(struct uplink_set *all);
 
 /*
- * Checks that each uplink carries `mtu` bytes now, 0 = the least that RoCE needs. Later changes are
- * told to programs. -EMSGSIZE: `error` names the uplink that does not.
+ * Checks that each uplink carries `mtu` bytes now, 0 = the least that RoCE needs. Programs are told
+ * of later changes. -EMSGSIZE: `error` names the uplink with a smaller MTU.
  */
 int uplink_set_check_mtu(const struct uplink_set *all, uint16_t mtu, char error[UPLINK_ERROR]);
 /* Makes the uplinks receive frames for virtual machines. On error `error` holds a sentence. */
 int uplink_set_hear_all(struct uplink_set *all, char error[UPLINK_ERROR]);
 /*
- * Watches the ports' descriptors; watched ones stay so. Their events have no data. On error `error`
- * holds a sentence.
+ * Adds the ports' descriptors to the epoll set, unless they are in it. Their events have no data.
+ * On error `error` holds a sentence.
  */
 int uplink_set_watch(const struct uplink_set *all, int epoll_fd, char error[UPLINK_ERROR]);
 /* Call uplink_log_pages or uplink_log_impairments for each. */

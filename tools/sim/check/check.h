@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The invariants of a simulation, one per file. A violation ends in world_fail. world.c calls
+ * these.
+ */
+#ifndef URXE_SIM_CHECK_CHECK_H
+#define URXE_SIM_CHECK_CHECK_H
+
+#include <rxe/types.h>
+
+struct simhost;
+struct stream;
+struct world;
+
+/* A completed atomic on a shared word. */
+struct atomic_op {
+	uint32_t host;     /* host of the word */
+	uint32_t from;     /* QPN of the requester */
+	uint64_t original; /* returned value */
+	uint64_t add;      /* amount added; 0: a compare-and-swap that failed */
+	uint64_t posted, completed;
+};
+
+/* Every request completes exactly once, in order, with success and the right result. */
+void check_completion(struct simhost *host, const struct urxe_wc *wc);
+/* Each message arrives whole, in order and exactly once (UC and UD: at most once). */
+void check_delivery(struct simhost *host, const struct urxe_wc *wc);
+/* Records a completed atomic on a shared word for check_atomics. */
+void check_atomics_note(struct stream *stream, uint32_t index, uint64_t original);
+/* At the end: the atomics on shared words are linearizable. */
+void check_atomics(struct world *world);
+/* At the end: memory has the content that the requests produce in their order. */
+void check_memory(struct world *world);
+/* At the end: the counters of the hosts agree with those of the network. */
+void check_counters(struct world *world);
+/* At the end: no frame, timer or completion is left; an error flushes each outstanding receive. */
+void check_quiet(struct world *world);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "sim/check/check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "sim/host/simconn.h"
+#include "sim/world.h"
+
+static uint32_t wc_opcode(uint8_t wr_opcode)
+{
+	switch (wr_opcode) {
+	case URXE_WR_RDMA_WRITE:
+	case URXE_WR_RDMA_WRITE_IMM: return URXE_WC_RDMA_WRITE;
+	case URXE_WR_RDMA_READ: return URXE_WC_RDMA_READ;
+	case URXE_WR_COMPARE_SWAP: return URXE_WC_COMPARE_SWAP;
+	case URXE_WR_FETCH_ADD: return URXE_WC_FETCH_ADD;
+	case URXE_WR_ATOMIC_WRITE: return URXE_WC_ATOMIC_WRITE;
+	case URXE_WR_FLUSH: return URXE_WC_FLUSH;
+	case URXE_WR_BIND_MW: return URXE_WC_BIND_MW;
+	case URXE_WR_LOCAL_INV: return URXE_WC_LOCAL_INV;
+	default: return URXE_WC_SEND;
+	}
+}
+
+static void check_read(struct stream *stream, uint32_t index)
+{
+	const struct request *request = &stream->request[index];
+	struct outstanding *out = stream_out(stream, index);
+	uint8_t *data = stream->world->scratch;
+
+	layout_copy_out(&out->layout, stream_from(stream)->host->mem, data, request->length);
+	if (memcmp(data, out->expected, request->length))
+		world_fail_stream(stream, "READ %u of qp %06x brought wrong data", index,
+				  stream_from(stream)->qpn);
+	free(out->expected);
+	out->expected = NULL;
+}
+
+static void check_atomic(struct stream *stream, uint32_t index)
+{
+	const struct outstanding *out = stream_out(stream, index);
+	uint64_t original;
+
+	memcpy(&original, stream_from(stream)->host->mem + out->layout.offset[0], 8);
+	if (out->shared)
+		check_atomics_note(stream, index, original);
+	else if (original != out->original)
+		world_fail_stream(stream, "atomic %u of qp %06x returned %" PRIx64 ", not %" PRIx64,
+				  index, stream_from(stream)->qpn, original, out->original);
+}
+
+/* Checks the flushed range against the model, unless later requests may have changed it. */
+static void check_flush_result(struct stream *stream, uint32_t index)
+{
+	const struct request *request = &stream->request[index];
+
+	if (stream->posted == index + 1 &&
+	    memcmp(stream_to(stream)->host->mem + stream->target + request->target,
+		   stream->model + request->target, request->length))
+		world_fail_stream(stream, "FLUSH %u of qp %06x was complete too early", index,
+				  stream_from(stream)->qpn);
+}
+
+static void check_window(struct stream *stream, uint8_t opcode)
+{
+	struct window *own = &stream_back(stream)->mw;
+
+	own->state = opcode == URXE_WR_BIND_MW ? WINDOW_BOUND : WINDOW_FREE;
+	own->key = urxe_mw_key(own->handle);
+}
+
+static void check_opcode_result(struct stream *stream, uint32_t index)
+{
+	const struct request *request = &stream->request[index];
+
+	switch (request->opcode) {
+	case URXE_WR_RDMA_READ: check_read(stream, index); break;
+	case URXE_WR_COMPARE_SWAP:
+	case URXE_WR_FETCH_ADD: check_atomic(stream, index); break;
+	case URXE_WR_FLUSH: check_flush_result(stream, index); return;
+	case URXE_WR_BIND_MW:
+	case URXE_WR_LOCAL_INV: check_window(stream, request->opcode); break;
+	default: break;
+	}
+	stream->bytes += request->length;
+}
+
+static void check_result(struct stream *stream, uint32_t index)
+{
+	check_opcode_result(stream, index);
+	stream->mw.users -= stream_out(stream, index)->window;
+	if (!layout_gaps_intact(&stream_out(stream, index)->layout, stream_from(stream)->host->mem))
+		world_fail_stream(stream, "request %u of qp %06x wrote outside its segments", index,
+				  stream_from(stream)->qpn);
+}
+
+static void check_fields(const struct stream *stream, const struct urxe_wc *wc)
+{
+	const uint32_t index = (uint32_t)wc->wr_id;
+	const struct request *request = &stream->request[index];
+
+	if (wc->opcode != wc_opcode(request->opcode))
+		world_fail_stream(stream, "request %u of qp %06x completed as opcode %u", index,
+				  wc->qpn, wc->opcode);
+	if ((wc->opcode == URXE_WC_RDMA_READ || wc->opcode == URXE_WC_COMPARE_SWAP ||
+	     wc->opcode == URXE_WC_FETCH_ADD) &&
+	    wc->byte_len != request->length)
+		world_fail_stream(stream, "request %u of qp %06x brought %u bytes, not %u", index,
+				  wc->qpn, wc->byte_len, request->length);
+}
+
+void check_completion(struct simhost *host, const struct urxe_wc *wc)
+{
+	const struct endpoint *end = simhost_end(host, wc->qpn);
+	const uint32_t index = (uint32_t)wc->wr_id;
+	struct stream *stream;
+
+	if (!end) {
+		world_fail(host->world, "host %u: send completion of unknown qp %06x", host->id,
+			   wc->qpn);
+		return;
+	}
+	stream = &end->conn->stream[end->side];
+	if (wc->status != URXE_WC_SUCCESS) {
+		world_fail_stream(stream, "request %u of qp %06x ended with status %u", index,
+				  wc->qpn, wc->status);
+		return;
+	}
+	/* The next signaled request: none may complete twice, early or never. */
+	while (stream->completed < stream->posted && !stream->request[stream->completed].signaled)
+		check_result(stream, stream->completed++);
+	if (stream->completed == stream->posted || index != stream->completed) {
+		world_fail_stream(stream, "completion %u of qp %06x where %u of %u is next", index,
+				  wc->qpn, stream->completed, stream->posted);
+		return;
+	}
+	check_fields(stream, wc);
+	check_result(stream, index);
+	stream->completed++;
+	if (stream_done(stream))
+		world_stream_done(stream);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "sim/check/check.h"
+
+#include <inttypes.h>
+
+#include "sim/world.h"
+
+static void check_equal(struct world *world, const char *what, uint64_t counted, uint64_t carried)
+{
+	if (counted != carried)
+		world_fail(world, "hosts counted %" PRIu64 " %s, the network %" PRIu64, counted,
+			   what, carried);
+}
+
+static void check_at_most(struct world *world, const char *what, uint64_t received, uint64_t sent)
+{
+	if (received > sent + world->fabric.counters.duplicated)
+		world_fail(world, "hosts received %" PRIu64 " %s and sent %" PRIu64, received, what,
+			   sent);
+}
+
+/* On a network without loss, duplication and delay, no engine may repeat a packet. */
+static void check_calm(struct world *world, const struct urxe_counters *sum)
+{
+	static const enum urxe_event none[] = {URXE_EVENT_TIMEOUT, URXE_EVENT_NAK_SEQ_SENT,
+					       URXE_EVENT_IMPLIED_NAK, URXE_EVENT_DUP_REQUEST,
+					       URXE_EVENT_RETRANSMIT};
+
+	if (sum->event[URXE_EVENT_NAK_RNR_SENT])
+		return;
+	for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		if (sum->event[none[i]])
+			world_fail(world, "a perfect network, but %" PRIu64 " %s",
+				   sum->event[none[i]], urxe_event_name(none[i]));
+}
+
+void check_counters(struct world *world)
+{
+	const struct fabric_counters *f = &world->fabric.counters;
+	struct urxe_counters sum;
+	uint64_t dropped = 0, fatal;
+
+	world_sum_counters(world, &sum);
+	for (unsigned i = 0; i < URXE_DROP_COUNT; i++)
+		dropped += sum.drop[i];
+	check_equal(world, "frames sent", sum.event[URXE_EVENT_TX_PACKETS], f->sent);
+	check_equal(world, "bytes sent", sum.event[URXE_EVENT_TX_BYTES], f->bytes);
+	check_equal(world, "frames delivered", world->received,
+		    f->sent + f->duplicated - f->lost - f->tail_drops);
+	/* Some packets are accepted first and dropped later, and count as both. */
+	if (sum.event[URXE_EVENT_RX_PACKETS] > world->received ||
+	    sum.event[URXE_EVENT_RX_PACKETS] + dropped < world->received)
+		world_fail(world,
+			   "%" PRIu64 " frames arrived: %" PRIu64 " accepted, %" PRIu64 " dropped",
+			   world->received, sum.event[URXE_EVENT_RX_PACKETS], dropped);
+	check_at_most(world, "sequence NAKs", sum.event[URXE_EVENT_NAK_SEQ_RCVD],
+		      sum.event[URXE_EVENT_NAK_SEQ_SENT]);
+	check_at_most(world, "RNR NAKs", sum.event[URXE_EVENT_NAK_RNR_RCVD],
+		      sum.event[URXE_EVENT_NAK_RNR_SENT]);
+	fatal = sum.event[URXE_EVENT_NAK_INVALID_SENT] + sum.event[URXE_EVENT_NAK_ACCESS_SENT] +
+		sum.event[URXE_EVENT_NAK_OP_SENT];
+	if (fatal)
+		world_fail(world, "%" PRIu64 " fatal NAKs", fatal);
+	if (world->calm)
+		check_calm(world, &sum);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "sim/check/check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "sim/alloc.h"
+#include "sim/host/simconn.h"
+#include "sim/world.h"
+
+/*
+ * RC: the memory equals the model. UC: each byte has its initial value or that of its only WRITE,
+ * because a WRITE with immediate is lost if the receive queue is empty.
+ */
+static void check_target(struct stream *stream)
+{
+	const uint8_t *memory = stream_to(stream)->host->mem + stream->target;
+	const bool lossy = stream->conn->attr.type == URXE_QPT_UC;
+	uint8_t *initial;
+
+	if (!memcmp(memory, stream->model, stream->target_size))
+		return;
+	initial = sim_alloc(stream->target_size);
+	stream_initial(stream, initial);
+	for (uint32_t i = 0; i < stream->target_size; i++) {
+		if (memory[i] == stream->model[i] || (lossy && memory[i] == initial[i]))
+			continue;
+		world_fail_stream(stream, "target of qp %06x at %u holds %02x, not %02x",
+				  stream_from(stream)->qpn, i, memory[i], stream->model[i]);
+		break;
+	}
+	free(initial);
+}
+
+static void check_words(struct stream *stream)
+{
+	const uint8_t *memory = stream_to(stream)->host->mem + stream->words;
+
+	if (memcmp(memory, stream->word_model, sizeof(stream->word_model)))
+		world_fail_stream(stream, "atomics of qp %06x do not add up",
+				  stream_from(stream)->qpn);
+}
+
+static void check_all_delivered(struct stream *stream)
+{
+	if (stream->conn->attr.type == URXE_QPT_RC) {
+		for (uint32_t i = 0; i < stream->n; i++)
+			if (stream->request[i].consumes && !stream->request[i].delivered)
+				world_fail_stream(stream, "message %u of qp %06x never arrived", i,
+						  stream_from(stream)->qpn);
+	} else if (stream->arrivals > stream->n + stream->world->fabric.counters.duplicated) {
+		world_fail_stream(stream, "more messages arrived than the network carried");
+	}
+}
+
+void check_memory(struct world *world)
+{
+	for (uint32_t i = 0; i < world->n_conns; i++)
+		for (unsigned side = 0; side < 2; side++) {
+			struct stream *stream = &world->conn[i].stream[side];
+
+			if (!stream->model)
+				continue;
+			check_target(stream);
+			check_words(stream);
+			check_all_delivered(stream);
+		}
+}

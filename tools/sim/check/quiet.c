@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "sim/check/check.h"
+
+#include <inttypes.h>
+
+#include "sim/host/recv_queue.h"
+#include "sim/host/simconn.h"
+#include "sim/world.h"
+
+#define SECOND UINT64_C(1000000000)
+#define HOUR   (3600 * SECOND)
+
+/* After the last completion no timer and no frame may be left. */
+static void check_idle(struct world *world)
+{
+	if (!world_settle(world, world->now + HOUR))
+		world_fail(world, "the engines do not come to rest");
+	for (uint32_t i = 0; i < world->n_hosts && !world->failure[0]; i++) {
+		struct simhost *host = &world->host[i];
+		struct urxe_wc wc;
+
+		/* Duplicates of datagrams may still arrive. */
+		while (!world->failure[0] && simcq_poll(&host->recv_cq, &wc))
+			check_delivery(host, &wc);
+		if (simcq_poll(&host->send_cq, &wc))
+			world_fail(world, "host %u: a completion after the last one", host->id);
+		if (urxe_dev_counters(host->dev)->event[URXE_EVENT_CQ_OVERFLOW])
+			world_fail(world, "host %u: a completion queue ran over", host->id);
+	}
+}
+
+static void move_qps_to_error(struct simhost *host)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+
+	for (uint32_t i = 0; i < host->n_recv_queues; i++)
+		host->recv_queue[i]->lazy = false;
+	for (uint32_t i = 0; i < host->n_ends; i++)
+		if (urxe_qp_modify(host->end[i]->qp, host->world->now, &attr, URXE_QP_STATE))
+			world_fail(host->world, "a QP refused to go to the error state");
+	simhost_send(host);
+	simhost_schedule(host);
+}
+
+/* The error state flushes each unused receive request once, in order (IBA 10.3.1.6). */
+static void check_flushed_recvs(struct simhost *host)
+{
+	struct world *world = host->world;
+	struct urxe_wc wc;
+
+	while (!world->failure[0] && simcq_poll(&host->recv_cq, &wc)) {
+		const struct endpoint *end = simhost_end(host, wc.qpn);
+
+		if (!end || wc.status != URXE_WC_WR_FLUSH_ERR)
+			world_fail(world, "host %u: flush gave status %u for qp %06x", host->id,
+				   wc.status, wc.qpn);
+		else
+			recv_queue_take(end->recv_queue, wc.wr_id);
+	}
+	for (uint32_t i = 0; i < host->n_recv_queues; i++) {
+		const struct recv_queue *recv_queue = host->recv_queue[i];
+
+		if (!recv_queue->shared && recv_queue->consumed != recv_queue->posted)
+			world_fail(world, "host %u: %" PRIu64 " receive requests were not flushed",
+				   host->id, recv_queue->posted - recv_queue->consumed);
+	}
+}
+
+void check_quiet(struct world *world)
+{
+	check_idle(world);
+	for (uint32_t i = 0; i < world->n_hosts && !world->failure[0]; i++)
+		move_qps_to_error(&world->host[i]);
+	if (!world->failure[0] && !world_settle(world, world->now + SECOND))
+		world_fail(world, "the engines do not come to rest in the error state");
+	for (uint32_t i = 0; i < world->n_hosts && !world->failure[0]; i++)
+		check_flushed_recvs(&world->host[i]);
+}

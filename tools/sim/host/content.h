@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Contents and segments of messages. The checkers compute a message's content from its number. */
+#ifndef URXE_SIM_HOST_CONTENT_H
+#define URXE_SIM_HOST_CONTENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/types.h>
+
+/* Messages of at least this length contain their number; shorter ones have it as immediate data. */
+#define CONTENT_ID_LEN 8
+
+/* Fills in message `index` of a stream. The first eight bytes are the index, if they fit. */
+void content_fill(uint64_t stream_seed, uint64_t index, uint8_t *data, uint32_t length);
+
+/* Segments of a message with gaps between them, as a scatter or gather list. */
+#define LAYOUT_MAX_SEGS 5
+#define LAYOUT_GAP      7
+#define LAYOUT_ROOM(n)  ((n) + (LAYOUT_MAX_SEGS + 1) * LAYOUT_GAP) /* for n bytes */
+
+struct rand;
+
+struct layout {
+	uint32_t n;
+	uint64_t offset[LAYOUT_MAX_SEGS]; /* in the host's memory */
+	uint32_t length[LAYOUT_MAX_SEGS];
+};
+
+/* Cuts `length` bytes into at most max_segs segments, some of them empty. */
+void layout_make(struct layout *layout, struct rand *rand, uint64_t base, uint32_t length,
+		 uint32_t max_segs);
+void layout_copy_in(const struct layout *layout, uint8_t *mem, const uint8_t *data,
+		    uint32_t length);
+void layout_copy_out(const struct layout *layout, const uint8_t *mem, uint8_t *data,
+		     uint32_t length);
+/* Fills the gaps with a pattern; layout_gaps_intact checks that the pattern is unchanged. */
+void layout_paint_gaps(const struct layout *layout, uint8_t *mem);
+bool layout_gaps_intact(const struct layout *layout, const uint8_t *mem);
+
+#endif

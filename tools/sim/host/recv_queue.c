@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "sim/host/recv_queue.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "sim/alloc.h"
+#include "sim/world.h"
+
+static uint32_t get_slot_size(const struct recv_queue *recv_queue)
+{
+	return LAYOUT_ROOM(recv_queue->host->world->size + URXE_GRH_LEN);
+}
+
+struct recv_queue *recv_queue_plan(struct simhost *host, bool shared, uint32_t depth)
+{
+	struct recv_queue *recv_queue = sim_calloc(1, sizeof(*recv_queue));
+
+	*recv_queue = (struct recv_queue){
+		.host = host,
+		.depth = depth,
+		.shared = shared,
+		.lazy = rand_chance(&host->world->rand, 0.5),
+	};
+	recv_queue->base = simhost_alloc(host, (uint64_t)depth * get_slot_size(recv_queue));
+	host->recv_queue = sim_realloc(host->recv_queue,
+				       (host->n_recv_queues + 1) * sizeof(*host->recv_queue));
+	host->recv_queue[host->n_recv_queues++] = recv_queue;
+	return recv_queue;
+}
+
+void recv_queue_open(struct recv_queue *recv_queue)
+{
+	const struct urxe_rq_attr attr = {
+		.ctx = recv_queue,
+		.pd = SIMHOST_PD,
+		.max_wr = recv_queue->depth,
+		.max_sge = LAYOUT_MAX_SEGS,
+	};
+
+	if (recv_queue->shared)
+		sim_require(urxe_srq_create(recv_queue->host->dev, &attr, &recv_queue->rq) == 0);
+}
+
+void recv_queue_free(struct recv_queue *recv_queue)
+{
+	free(recv_queue);
+}
+
+/* Returns a slot that is not posted. With an SRQ, buffers return in any order. */
+static int find_free_slot(const struct recv_queue *recv_queue)
+{
+	for (uint32_t i = 0; i < recv_queue->depth; i++)
+		if (!recv_queue->out[i])
+			return (int)i;
+	return -1;
+}
+
+static bool post_slot(struct recv_queue *recv_queue, int slot)
+{
+	struct world *world = recv_queue->host->world;
+	struct layout *layout = &recv_queue->layout[slot];
+	struct urxe_seg segs[LAYOUT_MAX_SEGS];
+	struct urxe_recv_wr wr = {.wr_id = recv_queue->posted, .segs = segs};
+
+	layout_make(layout, &world->rand,
+		    recv_queue->base + (uint64_t)slot * get_slot_size(recv_queue),
+		    world->size + URXE_GRH_LEN, LAYOUT_MAX_SEGS);
+	layout_paint_gaps(layout, recv_queue->host->mem);
+	wr.n_segs = layout->n;
+	for (uint32_t i = 0; i < layout->n; i++)
+		segs[i] = simhost_seg(recv_queue->host, layout->offset[i], layout->length[i]);
+	if (urxe_post_recv(recv_queue->rq, &wr))
+		return false;
+	recv_queue->wr_id[slot] = recv_queue->posted++;
+	recv_queue->out[slot] = true;
+	world->activity++;
+	return true;
+}
+
+void recv_queue_post(struct recv_queue *recv_queue, uint32_t n)
+{
+	for (; n; n--) {
+		int slot = find_free_slot(recv_queue);
+
+		if (slot < 0)
+			return;
+		if (!post_slot(recv_queue, slot)) {
+			world_fail(recv_queue->host->world,
+				   "post_recv refused with %" PRIu64 " outstanding",
+				   recv_queue->posted - recv_queue->consumed);
+			return;
+		}
+	}
+}
+
+const struct layout *recv_queue_take(struct recv_queue *recv_queue, uint64_t wr_id)
+{
+	for (uint32_t i = 0; i < recv_queue->depth; i++) {
+		if (!recv_queue->out[i] || recv_queue->wr_id[i] != wr_id)
+			continue;
+		/* The receive queue of one QP is first in, first out (IBA 10.8.3.1). */
+		if (!recv_queue->shared && wr_id != recv_queue->consumed) {
+			world_fail(recv_queue->host->world,
+				   "receive %" PRIu64 " completed before %" PRIu64, wr_id,
+				   recv_queue->consumed);
+			return NULL;
+		}
+		recv_queue->out[i] = false;
+		recv_queue->consumed++;
+		if (!layout_gaps_intact(&recv_queue->layout[i], recv_queue->host->mem)) {
+			world_fail(recv_queue->host->world,
+				   "receive %" PRIu64 " wrote outside its segments", wr_id);
+			return NULL;
+		}
+		return &recv_queue->layout[i];
+	}
+	world_fail(recv_queue->host->world,
+		   "receive completion for %" PRIu64 ", which is not outstanding", wr_id);
+	return NULL;
+}

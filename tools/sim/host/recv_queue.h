@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A receive queue with its buffers, of one QP or shared (SRQ), of a simulated host. */
+#ifndef URXE_SIM_HOST_RECV_QUEUE_H
+#define URXE_SIM_HOST_RECV_QUEUE_H
+
+#include "sim/host/content.h"
+#include "sim/host/simhost.h"
+
+#define RECV_QUEUE_DEPTH 16
+
+struct recv_queue {
+	struct simhost *host;
+	struct urxe_rq *rq;
+	uint32_t depth; /* 0: the peers send no message that needs a receive request */
+	bool shared;
+	bool lazy;     /* posts from the engine's refill callback too */
+	uint64_t base; /* offset of depth slots in the host's memory */
+	uint64_t posted;
+	uint64_t consumed;
+	bool out[RECV_QUEUE_DEPTH]; /* the slot's buffer is posted */
+	uint64_t wr_id[RECV_QUEUE_DEPTH];
+	struct layout layout[RECV_QUEUE_DEPTH];
+};
+
+/* Creates a queue of the host, and reserves the memory of its buffers. */
+struct recv_queue *recv_queue_plan(struct simhost *host, bool shared, uint32_t depth);
+/* Creates the SRQ of a shared queue. */
+void recv_queue_open(struct recv_queue *recv_queue);
+void recv_queue_free(struct recv_queue *recv_queue);
+/* Posts up to n receive requests. */
+void recv_queue_post(struct recv_queue *recv_queue, uint32_t n);
+/* Returns the buffer of a completion; NULL: not outstanding, and the world has failed. */
+const struct layout *recv_queue_take(struct recv_queue *recv_queue, uint64_t wr_id);
+
+#endif

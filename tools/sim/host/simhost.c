@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "sim/host/simhost.h"
+
+#include <stdlib.h>
+
+#include "sim/alloc.h"
+#include "sim/host/recv_queue.h"
+#include "sim/host/simconn.h"
+#include "sim/network/address.h"
+#include "sim/world.h"
+
+/* Frames that the NIC takes from the engine at a time. They wait in it until the cable is free. */
+#define BURST 4
+
+/* --- Callbacks of the engine. */
+
+static void grow_cq(struct simcq *cq)
+{
+	uint32_t room = cq->room ? 2 * cq->room : 32;
+	struct urxe_wc *ring = sim_alloc(room * sizeof(*ring));
+
+	for (uint32_t i = cq->head; i != cq->tail; i++)
+		ring[i & (room - 1)] = cq->ring[i & (cq->room - 1)];
+	free(cq->ring);
+	cq->ring = ring;
+	cq->room = room;
+}
+
+static bool on_complete(void *cq_ctx, const struct urxe_wc *wc)
+{
+	struct simcq *cq = cq_ctx;
+
+	if (cq->tail - cq->head == cq->room)
+		grow_cq(cq);
+	cq->ring[cq->tail++ & (cq->room - 1)] = *wc;
+	return true;
+}
+
+static void on_comp_event(void *cq_ctx)
+{
+	(void)cq_ctx; /* no queue is armed */
+}
+
+static void on_refill(void *rq_ctx)
+{
+	struct recv_queue *recv_queue = rq_ctx;
+
+	if (recv_queue->lazy)
+		recv_queue_post(recv_queue, 2);
+}
+
+/* The context of a QP and of an SRQ is the recv_queue. */
+static void on_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
+{
+	struct simhost *host = dev_ctx;
+
+	(void)obj_ctx;
+	if (event == URXE_ASYNC_QP_FATAL || event == URXE_ASYNC_QP_REQ_ERR ||
+	    event == URXE_ASYNC_QP_ACCESS_ERR || event == URXE_ASYNC_CQ_ERR ||
+	    event == URXE_ASYNC_SRQ_ERR)
+		world_fail(host->world, "host %u: asynchronous error event %u", host->id, event);
+}
+
+/* Simulated memory counts as persistent. */
+static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)
+{
+	(void)dev_ctx, (void)bytes;
+	return true;
+}
+
+static const struct urxe_ops ops = {
+	.persist = on_persist,
+	.complete = on_complete,
+	.comp_event = on_comp_event,
+	.refill = on_refill,
+	.async_event = on_async_event,
+};
+
+/* --- Creation and destruction. */
+
+uint64_t simhost_alloc(struct simhost *host, uint64_t length)
+{
+	const uint64_t at = host->mem_size;
+
+	host->mem_size += (length + 7) & ~UINT64_C(7);
+	return at;
+}
+
+static bool is_strict(const struct simhost *host)
+{
+	switch (host->world->scenario.go_back_n) {
+	case STRICT_ALL: return true;
+	case STRICT_OPENERS: return host->opens;
+	case STRICT_TARGETS: return !host->opens;
+	default: return false;
+	}
+}
+
+static void create_dev(struct simhost *host, uint64_t seed, uint32_t window)
+{
+	const struct scenario *scenario = &host->world->scenario;
+	struct urxe_dev_attr attr = {
+		.ctx = host,
+		.ops = &ops,
+		.mtu = 4200,
+		.qpn_first = SIMHOST_FIRST_QPN,
+		.qpn_count = 0xffff00,
+		.seed = seed,
+		.max_packets = window,
+		.reorder_ns = (uint32_t)scenario->gap_time,
+		.go_back_n = is_strict(host),
+		.congestion = (uint8_t)scenario->congestion,
+		.link_bps = host->world->fabric.rate,
+	};
+
+	address_mac(host->id, attr.mac);
+	sim_require(urxe_dev_create(&attr, &host->dev) == 0);
+	for (int net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++) {
+		const struct urxe_gid gid = address_gid((enum urxe_net)net, host->id);
+
+		sim_require(urxe_gid_set(host->dev, SIMHOST_SGID(net), &gid,
+					 net == URXE_NET_ROCEV1) == 0);
+	}
+}
+
+/* Three extents, so that accesses cross their borders, but no atomic does. */
+static void register_mem(struct simhost *host)
+{
+	const uint64_t third = host->mem_size / 3 & ~UINT64_C(7);
+	const struct urxe_extent extents[] = {
+		{host->mem, third},
+		{host->mem + third, third},
+		{host->mem + 2 * third, host->mem_size - 2 * third},
+	};
+	const struct urxe_mr_attr attr = {
+		.pd = SIMHOST_PD,
+		.access = SIMHOST_ACCESS | URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_MW_BIND,
+		.iova = host->iova,
+		.length = host->mem_size,
+		.extents = extents,
+		.n_extents = 3,
+	};
+	struct urxe_mr *mr;
+
+	sim_require(urxe_mr_reg(host->dev, &attr, &mr) == 0);
+	host->key = urxe_mr_key(mr);
+}
+
+void simhost_start(struct simhost *host, uint64_t seed, uint32_t window)
+{
+	host->wake = host->turn = URXE_NEVER;
+	host->mem_size += 24; /* no extent is empty */
+	host->mem = sim_calloc(1, host->mem_size);
+	host->iova = 0xab0000000000u + ((uint64_t)host->id << 44);
+	create_dev(host, seed, window);
+	register_mem(host);
+	sim_require(urxe_cq_create(host->dev, &host->send_cq, &host->send_cq.cq) == 0);
+	sim_require(urxe_cq_create(host->dev, &host->recv_cq, &host->recv_cq.cq) == 0);
+}
+
+void simhost_free(struct simhost *host)
+{
+	if (host->dev)
+		urxe_dev_destroy(host->dev);
+	free(host->send_cq.ring);
+	free(host->recv_cq.ring);
+	for (uint32_t i = 0; i < host->n_recv_queues; i++)
+		recv_queue_free(host->recv_queue[i]);
+	free(host->recv_queue);
+	free(host->end);
+	free(host->mem);
+}
+
+struct endpoint *simhost_end(const struct simhost *host, uint32_t qpn)
+{
+	const uint32_t i = qpn - SIMHOST_FIRST_QPN;
+
+	return i < host->n_ends ? host->end[i] : NULL;
+}
+
+struct urxe_seg simhost_seg(const struct simhost *host, uint64_t offset, uint32_t length)
+{
+	return (struct urxe_seg){host->iova + offset, length, host->key};
+}
+
+bool simcq_poll(struct simcq *cq, struct urxe_wc *wc)
+{
+	if (cq->head == cq->tail)
+		return false;
+	*wc = cq->ring[cq->head++ & (cq->room - 1)];
+	return true;
+}
+
+/* --- Frames and time. */
+
+void simhost_receive(struct simhost *host, uint8_t *data, uint32_t len)
+{
+	const struct urxe_frame frame = {data, len, len};
+
+	urxe_input(host->dev, host->world->now, &frame, 1);
+}
+
+/* True: the engine may have more to send. */
+static bool send_burst(struct simhost *host)
+{
+	struct world *world = host->world;
+	static uint8_t room[BURST][FABRIC_FRAME_MAX];
+	struct urxe_frame frames[BURST];
+	uint32_t n;
+
+	for (uint32_t i = 0; i < BURST; i++)
+		frames[i] = (struct urxe_frame){.data = room[i], .room = FABRIC_FRAME_MAX};
+	n = urxe_output(host->dev, world->now, frames, BURST);
+	for (uint32_t i = 0; i < n; i++) {
+		world_trace(world, host, frames[i].data, frames[i].len);
+		fabric_send(&world->fabric, world->now, host->id, frames[i].data, frames[i].len);
+	}
+	return n == BURST;
+}
+
+static void wake_at(struct simhost *host, uint64_t at)
+{
+	if (at >= host->wake)
+		return;
+	host->wake = at;
+	events_add(&host->world->events, at, EVENT_WAKE, host);
+}
+
+void simhost_send(struct simhost *host)
+{
+	struct world *world = host->world;
+	bool more = true;
+
+	while (more && fabric_uplink_free(&world->fabric, host->id) <= world->now)
+		more = send_burst(host);
+}
+
+void simhost_schedule(struct simhost *host)
+{
+	struct world *world = host->world;
+	uint64_t free_at, deadline;
+
+	deadline = urxe_next_deadline(host->dev);
+	world->n_waiting += (deadline != URXE_NEVER) - (host->waiting != URXE_NEVER);
+	host->waiting = deadline;
+	/* Frames that are due leave when the cable is free. */
+	free_at = fabric_uplink_free(&world->fabric, host->id);
+	if (deadline < free_at)
+		deadline = free_at;
+	if (deadline < world->now)
+		deadline = world->now;
+	if (deadline > host->turn)
+		deadline = host->turn;
+	if (deadline != URXE_NEVER)
+		wake_at(host, deadline);
+}

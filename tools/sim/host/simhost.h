@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A simulated host: one engine, two completion queues and one memory region, whose addresses are
+ * not pointers, so that an engine that uses one as a pointer fails.
+ */
+#ifndef URXE_SIM_HOST_SIMHOST_H
+#define URXE_SIM_HOST_SIMHOST_H
+
+#include <rxe/rxe.h>
+
+#define SIMHOST_PD        7
+#define SIMHOST_FIRST_QPN 0x100
+/* Access rights of peers to the memory. */
+#define SIMHOST_ACCESS                                                                    \
+	(URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | URXE_ACCESS_REMOTE_ATOMIC | \
+	 URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
+
+/* Index in the host's GID table, by network. */
+#define SIMHOST_SGID(net) ((uint8_t)(net))
+
+struct world;
+struct endpoint;
+struct recv_queue;
+
+/* A completion queue: completions that the application has not polled yet. */
+struct simcq {
+	struct urxe_cq *cq;
+	struct urxe_wc *ring;
+	uint32_t head, tail; /* free-running */
+	uint32_t room;       /* a power of two */
+};
+
+struct simhost {
+	struct world *world;
+	uint32_t id;
+	struct urxe_dev *dev;
+	uint8_t *mem;
+	uint64_t mem_size;
+	uint64_t iova; /* of mem[0] */
+	uint32_t key;  /* of all of mem, with every access right */
+	struct simcq send_cq;
+	struct simcq recv_cq;
+	struct endpoint **end; /* by QPN, from SIMHOST_FIRST_QPN on */
+	uint32_t n_ends;
+	struct recv_queue **recv_queue;
+	uint32_t n_recv_queues;
+	bool opens;           /* the host opens a connection */
+	uint64_t shared_word; /* offset of the word that all streams to this host add to */
+	uint32_t open;        /* streams from and to this host that are not done */
+	uint64_t wake;        /* time of the queued EVENT_WAKE; URXE_NEVER = none */
+	uint64_t turn;        /* next turn of the application; URXE_NEVER = none */
+	uint64_t pause;       /* ns until then, at most */
+	uint64_t waiting;     /* the engine's deadline, as far as the world has counted it */
+};
+
+/* Takes a piece of the memory, before simhost_start; returns its offset. */
+uint64_t simhost_alloc(struct simhost *host, uint64_t length);
+/* Makes memory, engine and completion queues. */
+void simhost_start(struct simhost *host, uint64_t seed, uint32_t window);
+void simhost_free(struct simhost *host);
+
+/* The QP with this number; NULL = none. */
+struct endpoint *simhost_end(const struct simhost *host, uint32_t qpn);
+/* A segment of the host's memory. */
+struct urxe_seg simhost_seg(const struct simhost *host, uint64_t offset, uint32_t length);
+/* Removes the oldest completion; false: the queue is empty. */
+bool simcq_poll(struct simcq *cq, struct urxe_wc *wc);
+
+/* Gives a received frame to the engine. */
+void simhost_receive(struct simhost *host, uint8_t *data, uint32_t len);
+/* Sends the engine's frames while the cable is free. */
+void simhost_send(struct simhost *host);
+/* Queues EVENT_WAKE for the engine's deadline or the application's turn. */
+void simhost_schedule(struct simhost *host);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The requests that one end of a connection posts, and a model of their expected effects. */
+#ifndef URXE_SIM_HOST_STREAM_H
+#define URXE_SIM_HOST_STREAM_H
+
+#include "sim/host/content.h"
+#include "sim/host/simhost.h"
+
+#define STREAM_WORDS 4 /* words for atomics of this stream alone */
+
+struct simconn;
+struct endpoint;
+
+/*
+ * A type 2 window over the target area. The responder binds it, the requester
+ * uses its key, and either of them invalidates it.
+ */
+enum window_state { WINDOW_FREE, WINDOW_BINDING, WINDOW_BOUND, WINDOW_GOING };
+
+struct window {
+	struct urxe_mw *handle; /* NULL = no window */
+	uint8_t state;          /* enum window_state */
+	uint32_t key;           /* while bound */
+	uint32_t users;         /* outstanding requests that use the key */
+};
+
+/* A request, kept until the end of the simulation. */
+struct request {
+	uint8_t opcode; /* enum urxe_wr_opcode */
+	bool signaled;
+	bool consumes; /* consumes a receive request of the peer */
+	bool delivered;
+	uint32_t length;
+	uint32_t target; /* offset in the target area; RDMA only */
+};
+
+/* Further state of a request while it is outstanding. */
+struct outstanding {
+	bool window; /* uses the window's key */
+	bool shared; /* atomic on the host's shared word, to which other streams add too */
+	struct layout layout;
+	uint64_t original; /* expected result of an atomic on the stream's own word */
+	uint64_t compare;  /* compare value of an atomic on the shared word */
+	uint64_t add;      /* amount that it adds if it succeeds */
+	uint64_t posted;   /* ns */
+	uint8_t *expected; /* READ: expected data; NULL for others */
+};
+
+struct stream {
+	struct world *world;
+	struct simconn *conn;
+	unsigned side; /* of the requester */
+	uint64_t seed;
+	uint32_t n; /* total number of requests */
+	uint32_t posted;
+	uint32_t completed; /* requests known to be complete */
+	uint32_t delivered; /* RC and UC: index of the next request that may arrive */
+	uint64_t arrivals;  /* UC, UD: messages received */
+	uint64_t bytes;     /* of completed requests */
+	uint64_t warm;      /* value of bytes when the measurement of goodput began */
+	uint64_t counted;   /* bytes during that measurement */
+	uint32_t window;
+	uint64_t slots;  /* offset of one slot per outstanding request, on the requester's host */
+	uint64_t target; /* offset of the target area on the responder's host */
+	uint64_t words;  /* offset of the words, on the responder's host */
+	uint32_t target_size; /* bytes of the target area */
+	uint32_t target_used; /* UC: bytes used; WRITEs never overlap */
+	uint8_t *model;       /* expected content of the target area */
+	uint64_t word_model[STREAM_WORDS];
+	struct window mw;     /* on the responder's host */
+	uint64_t last_shared; /* last known value of the shared word */
+	struct request *request;
+	struct outstanding *out; /* ring of `window` entries */
+};
+
+/* Chooses the number of requests, and reserves their memory. */
+void stream_plan(struct stream *stream, struct world *world, struct simconn *conn, unsigned side);
+/* Fills the target area and the words. */
+void stream_open(struct stream *stream);
+void stream_free(struct stream *stream);
+/* Posts some requests, as far as the window permits. */
+void stream_post(struct stream *stream);
+/* Ends posting, except for a last signaled request if the last one is unsignaled. */
+void stream_stop(struct stream *stream);
+/* Writes the initial content of the target area. */
+void stream_initial(const struct stream *stream, uint8_t *data);
+struct endpoint *stream_from(const struct stream *stream);
+struct endpoint *stream_to(const struct stream *stream);
+
+static inline bool stream_done(const struct stream *stream)
+{
+	return stream->completed == stream->n;
+}
+
+static inline struct outstanding *stream_out(const struct stream *stream, uint32_t index)
+{
+	return &stream->out[index % stream->window];
+}
+
+/* The stream in the opposite direction of the same connection. */
+struct stream *stream_back(const struct stream *stream);
+
+static inline bool is_atomic(uint8_t opcode)
+{
+	return opcode == URXE_WR_COMPARE_SWAP || opcode == URXE_WR_FETCH_ADD;
+}
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Decides from a seed which frames the network loses, duplicates, reorders or corrupts. */
+#ifndef URXE_SIM_NETWORK_IMPAIR_H
+#define URXE_SIM_NETWORK_IMPAIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/rand.h"
+#include "sim/scenario/scenario.h"
+
+/* Number of losses of one packet. */
+struct packet_losses {
+	uint64_t packet; /* sender, QPN and PSN; 0 = the entry is free */
+	uint32_t count;
+};
+
+struct impair {
+	const struct scenario *scenario;
+	struct rand rand;
+	uint64_t reorder_time;
+	uint64_t n_sent;
+	double enter_bad; /* Gilbert's model: probability that a burst begins with a frame */
+	double leave_bad; /* probability that a burst has ended before a frame */
+	bool *bad;        /* for each host: its cable is within a burst */
+	/* Hash table (open addressing) of the packets that were lost. */
+	struct packet_losses *losses;
+	uint32_t n_losses, mask;
+};
+
+void impair_init(struct impair *impair, const struct scenario *scenario, uint64_t seed);
+void impair_free(struct impair *impair);
+
+/* Is the next frame, from that host, lost? Called once for each frame. */
+bool impair_lose(struct impair *impair, uint32_t host, const uint8_t *data, uint32_t len);
+/* Is the frame duplicated? */
+bool impair_duplicate(struct impair *impair);
+/* Additional delay of the frame in ns; 0 = none. */
+uint64_t impair_reorder(struct impair *impair);
+/* Flips one bit of some frames; true: of this frame. */
+bool impair_corrupt(struct impair *impair, uint32_t host, uint8_t *data, uint32_t len);
+
+#endif

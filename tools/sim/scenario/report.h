@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Results of a simulation as text or JSON; they depend on the scenario alone. */
+#ifndef URXE_SIM_SCENARIO_REPORT_H
+#define URXE_SIM_SCENARIO_REPORT_H
+
+#include <stdio.h>
+
+#include "sim/world.h"
+
+/* Bits per second of application data, completed between --warmup and the end. */
+double report_goodput(const struct world *world);
+/* Jain's index of the streams' goodput: 1 = all have the same, 1/n = only one has any. */
+double report_fairness(const struct world *world);
+
+/* Prints the line of a phase. */
+void report_phase(const struct world *world, enum phase phase, FILE *to);
+/* Prints one JSON object; pcap, the capture's name, may be NULL. */
+void report_json(const struct world *world, const char *pcap, FILE *to);
+
+#endif

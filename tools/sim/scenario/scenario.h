@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The parameters of a simulation: parsing, help and output. The same scenario gives the same
+ * simulation, event for event.
+ */
+#ifndef URXE_SIM_SCENARIO_SCENARIO_H
+#define URXE_SIM_SCENARIO_SCENARIO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The value of a parameter that the seed determines. */
+#define BY_SEED UINT64_MAX
+
+#define SCENARIO_MAX_NODES 10000
+#define SCENARIO_MAX_QPS   4096
+#define SCENARIO_MAX_DEPTH 1024
+
+/* The hosts to which each host opens connections. */
+#define PATTERN_LIST(X)                                           \
+	X(RANDOM, "random", "any other host")                     \
+	X(SOME, "some", "one of the first tenth of the hosts")    \
+	X(PAIRS, "pairs", "host 1 to 0, 3 to 2, ...: --qps each") \
+	X(RING, "ring", "the next host")                          \
+	X(INCAST, "incast", "host 0")
+
+/* Traffic of a connection: mixed traffic in both directions, other traffic from the opener. */
+#define TRAFFIC_LIST(X)                                                         \
+	X(MIXED, "mixed", "all operations of RC, UC and UD, of random lengths") \
+	X(RC, "rc", "all operations of RC")                                     \
+	X(UC, "uc", "all operations of UC")                                     \
+	X(UD, "ud", "datagrams")                                                \
+	X(WRITE, "write", "RC RDMA WRITEs of --size bytes, without a pause")    \
+	X(READ, "read", "RC RDMA READs, likewise")                              \
+	X(SEND, "send", "RC SENDs, likewise")
+
+/* Hosts that recover by go-back-N. */
+#define STRICT_LIST(X)                                       \
+	X(NONE, "none", "no host")                           \
+	X(ALL, "all", "every host")                          \
+	X(OPENERS, "openers", "hosts that open connections") \
+	X(TARGETS, "targets", "hosts that open none")
+
+#define CONGESTION_LIST(X)                                    \
+	X(DCQCN, "dcqcn", "ECN-capable packets, CNPs, DCQCN") \
+	X(NONE, "none", "none")
+
+#define STRICT_ENUM(id, name, text)  STRICT_##id,
+#define PATTERN_ENUM(id, name, text) PATTERN_##id,
+#define TRAFFIC_ENUM(id, name, text) TRAFFIC_##id,
+enum pattern { PATTERN_LIST(PATTERN_ENUM) PATTERN_COUNT };
+enum traffic { TRAFFIC_LIST(TRAFFIC_ENUM) TRAFFIC_COUNT };
+enum strict { STRICT_LIST(STRICT_ENUM) STRICT_COUNT };
+
+struct scenario {
+	uint64_t seed;
+	uint64_t nodes;
+	uint64_t qps; /* connections that each host opens */
+	uint64_t pattern;
+	uint64_t traffic;
+	uint64_t messages;   /* requests of each sending end */
+	uint64_t size;       /* bytes of the longest message */
+	uint64_t depth;      /* requests of an end that are outstanding at once */
+	uint64_t mtu;        /* path MTU, bytes */
+	uint64_t timeout;    /* local ACK timeout, IBA's exponent */
+	uint64_t retries;    /* 0 to 7 */
+	uint64_t window;     /* unacknowledged packets of a QP */
+	uint64_t go_back_n;  /* enum strict */
+	uint64_t congestion; /* enum urxe_congestion */
+	uint64_t gap_time;   /* ns; delay of a sequence NAK; 0 = the engine's default */
+	uint64_t time;       /* ns; end of posting */
+	uint64_t warmup;     /* ns; start of the measurement of goodput */
+	/* The network. It impairs a frame once, between its host and the switch. */
+	double loss;
+	uint64_t burst;      /* mean length of a burst of lost frames; 1 = independent losses */
+	uint64_t drop_mask;  /* bit n loses the n-th of the first 64 frames */
+	uint64_t max_losses; /* of the same packet, by loss or corruption; 0 = no limit */
+	double duplicate;
+	double reorder;
+	uint64_t reorder_time; /* ns; maximum delay of a reordered frame */
+	double corrupt;
+	uint64_t delay;            /* ns of propagation from host to host */
+	uint64_t rate;             /* bit/s of every cable; 0 = no limit */
+	uint64_t queue;            /* bytes of the queue of a switch port; 0 = no limit */
+	uint64_t ecn_min, ecn_max; /* queue lengths in bytes between which marking rises... */
+	double ecn_share; /* ...from 0 to this share; above, all are marked. 0 = no marks */
+};
+
+extern const struct scenario scenario_default;
+
+static inline bool scenario_is_bulk(const struct scenario *scenario)
+{
+	return scenario->traffic >= TRAFFIC_WRITE;
+}
+
+static inline uint64_t scenario_or(uint64_t value, uint64_t by_seed)
+{
+	return value == BY_SEED ? by_seed : value;
+}
+
+/* Sets one parameter from its text. False: `error` has one sentence. */
+bool scenario_set(struct scenario *scenario, const char *name, const char *value, char *error,
+		  uint32_t error_size);
+/* Name of the i-th parameter; NULL: no such parameter. */
+const char *scenario_parameter(unsigned i);
+/* Checks that the parameters are consistent. False: `error` has one sentence. */
+bool scenario_check(const struct scenario *scenario, char *error, uint32_t error_size);
+/* Prints all parameters, a line each. */
+void scenario_help(FILE *to);
+/* Prints the options that differ from the default, each after a space. */
+void scenario_print(const struct scenario *scenario, FILE *to);
+/* Prints all parameters as members of a JSON object; null: the seed determines the value. */
+void scenario_print_json(const struct scenario *scenario, FILE *to);
+
+#endif
