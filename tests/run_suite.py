@@ -17,6 +17,8 @@ import time
 KINDS = {'OK': 'passed', 'EXPECTEDFAIL': 'passed', 'SKIP': 'skipped'}
 FINISHED = re.compile(r'^\s*\d+/\d+ (?:\S+ / )?(?P<name>.+?)\s+(?P<result>OK|FAIL|SKIP|TIMEOUT|ERROR|EXPECTEDFAIL|'
                       r'UNEXPECTEDPASS|INTERRUPT)\s+(?P<seconds>[\d.]+)s')
+# meson's own counts; ours follow.
+UNINTERESTING = re.compile(r'(ninja:|Full log|Ok:|Expected Fail:|Fail:|Unexpected Pass:|Skipped:|Timeout:)')
 SECONDS_BETWEEN_LINES = 10
 
 
@@ -38,12 +40,12 @@ def choose_tests(options):
     """Names of the tests to run. Of a suite without a core test, all tests are core tests."""
     listed = json.loads(subprocess.run(['meson', 'introspect', '--tests', options.build], check=True,
                                        stdout=subprocess.PIPE, text=True).stdout)
-    suites_of = {test['name']: {suite.split(':')[-1] for suite in test['suite']} for test in listed}
-    names = [name for name, suites in suites_of.items() if not suites.isdisjoint(options.suites)]
+    tests = [(test['name'], {suite.split(':')[-1] for suite in test['suite']}) for test in listed]
+    tests = [(name, suites) for name, suites in tests if not suites.isdisjoint(options.suites)]
     if options.only:
-        return [name for name in names if name in options.only]
-    core = [name for name in names if 'core' in suites_of[name]] if options.core else []
-    return core or names
+        return [name for name, _ in tests if name in options.only]
+    core = [name for name, suites in tests if 'core' in suites] if options.core else []
+    return core or [name for name, _ in tests]
 
 
 def read_log(path):
@@ -64,6 +66,7 @@ class Progress:
         mean = sum(seconds.values()) / len(seconds) if seconds else 1
         self.weights = {name: seconds.get(name, mean) + 0.01 for name in names}
         self.total = sum(self.weights.values())
+        self.count = len(names)
         self.done = 0
         self.done_weight = 0
         self.shown = 0
@@ -72,15 +75,14 @@ class Progress:
     def finish_test(self, name):
         self.done += 1
         self.done_weight += self.weights.pop(name, 0)
-        if self.terminal or time.monotonic() - self.shown >= SECONDS_BETWEEN_LINES or not self.weights:
+        if self.terminal or time.monotonic() - self.shown >= SECONDS_BETWEEN_LINES or self.done == self.count:
             self.show(name)
 
     def show(self, name):
         self.shown = time.monotonic()
         left = self.options.later + self.options.usual * max(0, 1 - self.done_weight / self.total)
         left = f'about {round(left)} s left' if left < 100 else f'about {round(left / 60)} min left'
-        count = len(self.weights) + self.done
-        text = f'{self.options.label or self.options.name}: {self.done} of {count} tests, {left} ({name})'
+        text = f'{self.options.label or self.options.name}: {self.done} of {self.count} tests, {left} ({name})'
         if self.terminal:
             print(f'\r\033[K{text}', end='', flush=True)
         else:
@@ -109,10 +111,9 @@ def run_meson(options, names, progress):
                 progress.clear()
                 print(line, end='', flush=True)
             progress.finish_test(finished['name'])
-        elif summary or not line.strip().startswith(('ninja:', 'Full log')):
+        elif line.strip() and not UNINTERESTING.match(line.strip()):
             progress.clear()
-            if line.strip() and not re.match(r'(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout):\s', line):
-                print(line, end='', flush=True)
+            print(line, end='', flush=True)
     progress.clear()
     return process.wait() == 0
 
