@@ -20,7 +20,7 @@ struct send_wqe {
 	bool executed; /* executed without packets: completes when all earlier requests have */
 	uint32_t n_segs;
 	uint32_t length;    /* bytes of the message */
-	uint32_t n_packets; /* PSNs of the message, at least 1; 0 for WR_LOCAL */
+	uint32_t n_packets; /* PSNs of the message, at least 1; 0 for WR_LOCAL and WR_MALFORMED */
 	uint32_t first_psn; /* valid once the request has been `cur` */
 	uint32_t recv_seq; /* number of requests up to this one that use up a receive request of the
 			      peer */
@@ -42,6 +42,7 @@ struct send_wqe {
 		};
 		struct urxe_mw_bind bind; /* URXE_WR_BIND_MW */
 		struct urxe_flush flush;  /* WR_FLUSH */
+		uint8_t error;            /* WR_MALFORMED: enum urxe_wc_status */
 	};
 	uint8_t data[] __attribute__((aligned(8)));
 };
@@ -57,7 +58,7 @@ struct sq {
 	uint32_t tail; /* the oldest request that is not completed */
 };
 
-/* Kinds of requests; WR_LOCAL sends no packet. */
+/* Kinds of requests. WR_LOCAL sends no packet; WR_MALFORMED sends none, and fails. */
 enum wr_kind {
 	WR_INVALID,
 	WR_SEND,
@@ -67,6 +68,7 @@ enum wr_kind {
 	WR_FLUSH,
 	WR_ATOMIC_WRITE,
 	WR_LOCAL,
+	WR_MALFORMED,
 };
 
 struct wr_info {

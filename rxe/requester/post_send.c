@@ -143,20 +143,16 @@ static bool has_seen_all(const struct urxe_qp *qp, const struct urxe_send_wr *ne
 	       (qp->sq_sig_all || sq_wqe(sq, sq->head - 1)->flags & URXE_SEND_SIGNALED);
 }
 
-int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
+static bool is_full(const struct sq *sq)
+{
+	return sq->head - sq->tail >= sq->max_wr;
+}
+
+/* Adds the request at the head of the queue, which is filled in, to the queue. */
+static void enqueue_wqe(struct urxe_qp *qp, struct send_wqe *wqe)
 {
 	struct sq *sq = &qp->sq;
-	struct send_wqe *wqe;
-	int rc = is_posting_state(qp) ? check_wr(qp, wr) : -EINVAL;
 
-	if (rc)
-		return rc;
-	if (sq->head - sq->tail >= sq->max_wr)
-		return -ENOMEM;
-	direct_posted(qp, has_seen_all(qp, wr));
-	wqe = sq_wqe(sq, sq->head);
-	fill_wqe(wqe, qp, wr);
-	qp->req.recv_seq = wqe->recv_seq;
 	if (sq->cur == sq->head)
 		wqe->first_psn = qp->req.psn;
 	sq->head++;
@@ -164,6 +160,41 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 		flush_sends(qp);
 	else
 		qp_schedule(qp);
+}
+
+int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
+{
+	struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.head);
+	int rc = is_posting_state(qp) ? check_wr(qp, wr) : -EINVAL;
+
+	if (rc)
+		return rc;
+	if (is_full(&qp->sq))
+		return -ENOMEM;
+	direct_posted(qp, has_seen_all(qp, wr));
+	fill_wqe(wqe, qp, wr);
+	qp->req.recv_seq = wqe->recv_seq;
+	enqueue_wqe(qp, wqe);
+	return 0;
+}
+
+int urxe_post_malformed(struct urxe_qp *qp, uint64_t wr_id, enum urxe_wc_status status)
+{
+	struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.head);
+
+	if (!is_posting_state(qp))
+		return -EINVAL;
+	if (is_full(&qp->sq))
+		return -ENOMEM;
+	*wqe = (struct send_wqe){
+		.wr_id = wr_id,
+		.opcode = URXE_WR_SEND,
+		.flags = URXE_SEND_SIGNALED,
+		.kind = WR_MALFORMED,
+		.recv_seq = qp->req.recv_seq,
+		.error = (uint8_t)status,
+	};
+	enqueue_wqe(qp, wqe);
 	return 0;
 }
 

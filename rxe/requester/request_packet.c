@@ -63,7 +63,8 @@ static bool may_be_last_packet(const struct urxe_qp *qp)
 	if (next == qp->sq.head || !qp->attr.timeout)
 		return true;
 	wqe = sq_wqe(&qp->sq, next);
-	return wqe->kind == WR_READ || wqe->kind == WR_LOCAL || direct_may_wait(qp, wqe);
+	return wqe->kind == WR_READ || wqe->kind == WR_LOCAL || wqe->kind == WR_MALFORMED ||
+	       direct_may_wait(qp, wqe);
 }
 
 /*

@@ -236,6 +236,10 @@ static bool is_packet_ready(struct urxe_qp *qp)
 	while (is_sending_state(qp) && !qp->req.error && qp->sq.cur != qp->sq.head) {
 		struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
 
+		if (wqe->kind == WR_MALFORMED) {
+			fail_locally(qp, qp->sq.cur, wqe->error);
+			return false;
+		}
 		if (wqe->kind == WR_LOCAL) {
 			if (!run_local(qp, wqe))
 				return false;

@@ -185,6 +185,8 @@ WRAP(urxe_qp_modify,
      (struct urxe_qp * qp, uint64_t now, const struct urxe_qp_attr *attr, uint32_t mask),
      (qp, now, attr, mask))
 WRAP(urxe_post_send, (struct urxe_qp * qp, const struct urxe_send_wr *wr), (qp, wr))
+WRAP(urxe_post_malformed, (struct urxe_qp * qp, uint64_t wr_id, enum urxe_wc_status status),
+     (qp, wr_id, status))
 
 /* --- Calls of the packet path. */
 

@@ -24,13 +24,13 @@ bool cq_add(void *ctx, const struct urxe_wc *wc)
 {
 	struct cq *cq = ctx;
 	struct ib_uverbs_wc *entry = queue_element(&cq->ring, cq->producer);
-	uint32_t status = qp_completed(wc);
 
+	qp_completed(wc);
 	if (((cq->producer + 1) & cq->ring.mask) == queue_consumer(&cq->ring))
 		return false;
 	*entry = (struct ib_uverbs_wc){
 		.wr_id = wc->wr_id,
-		.status = status,
+		.status = wc->status,
 		.opcode = wc->opcode,
 		.byte_len = wc->byte_len,
 		.ex.imm_data = wc->flags & URXE_WC_WITH_INV ? wc->invalidated_key : wc->imm,

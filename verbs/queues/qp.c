@@ -23,31 +23,11 @@ enum urxe_qp_state qp_state(const struct qp *qp)
 	return attr.state;
 }
 
-/*
- * A malformed request must end in an error completion, after the requests before it, and stop the
- * queue, as in the Linux driver. The engine does all that for a SEND from memory that no key
- * covers: no packet is sent, and qp_completed replaces the status.
- */
+/* The program learns of a malformed request by an error completion, as with the Linux driver. */
 static int post_malformed(struct qp *qp, uint64_t wr_id, enum urxe_wc_status status)
 {
-	static const struct urxe_seg bad_segment = {.addr = 0, .length = 1, .lkey = 0};
-	static const struct urxe_path no_path;
-	const struct urxe_send_wr wr = {
-		.wr_id = wr_id,
-		.opcode = URXE_WR_SEND,
-		.flags = URXE_SEND_SIGNALED,
-		.n_segs = 1,
-		.segs = &bad_segment,
-		.path = qp->limits.qp_type == URXE_QPT_UD ? &no_path : NULL,
-	};
-	int rc = urxe_post_send(qp->qp, &wr);
-
 	log_debug("qp %u: malformed send request", qp->qpn);
-	if (!rc) {
-		qp->malformed_status = status;
-		qp->malformed_id = wr_id;
-	}
-	return rc;
+	return urxe_post_malformed(qp->qp, wr_id, status);
 }
 
 static int post_next_send(struct qp *qp)
@@ -68,7 +48,7 @@ static int post_next_send(struct qp *qp)
 	request.wr.unseen = cq_count(qp->send_cq) != 0;
 	if (!rc)
 		rc = urxe_post_send(qp->qp, &request.wr);
-	if (rc == -EINVAL && qp_state(qp) >= URXE_QPS_RTS)
+	if (rc == -EINVAL)
 		rc = post_malformed(qp, request.wr.wr_id, URXE_WC_LOC_QP_OP_ERR);
 	else if (rc == -EMSGSIZE)
 		rc = post_malformed(qp, request.wr.wr_id, URXE_WC_LOC_LEN_ERR);
@@ -119,22 +99,18 @@ bool wc_is_receive(const struct urxe_wc *wc)
 	return wc->opcode == URXE_WC_RECV || wc->opcode == URXE_WC_RECV_RDMA_WITH_IMM;
 }
 
-uint32_t qp_completed(const struct urxe_wc *wc)
+void qp_completed(const struct urxe_wc *wc)
 {
 	struct qp *qp = wc->qp_ctx;
 
 	if (wc->status == URXE_WC_SUCCESS) {
 		qp->received |= wc_is_receive(wc);
 		mark_dirty(qp);
-		return wc->status;
+		return;
 	}
 	qp_failed(qp);
 	if (wc->status != URXE_WC_WR_FLUSH_ERR)
 		log_info("qp %#x: a request ended in status %u", wc->qpn, wc->status);
-	if (qp->malformed_status && wc->status == URXE_WC_LOC_PROT_ERR &&
-	    wc->wr_id == qp->malformed_id)
-		return qp->malformed_status;
-	return wc->status;
 }
 
 /* A message consumes its receive request of the SRQ, also if the request never completes. */
@@ -193,7 +169,6 @@ void qp_modified(struct qp *qp)
 			publish_srq(qp);
 		else
 			work_queue_drop(&qp->recv.wq, urxe_rq_retired(qp->recv.rq));
-		qp->malformed_status = 0;
 	}
 	if (state == URXE_QPS_ERR) {
 		qp_failed(qp);

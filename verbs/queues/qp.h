@@ -43,9 +43,6 @@ struct qp {
 	struct cq *recv_cq;
 	struct remote_qp *remote; /* the connection that the daemon knows; RC and UC */
 	uint32_t async_events;
-	uint32_t malformed_status; /* completion status of the malformed send request malformed_id;
-				      0: none */
-	uint64_t malformed_id;
 	bool flushing; /* in port.flushing_qps */
 	LIST_ENTRY(qp) flushing_link;
 };
@@ -63,8 +60,8 @@ LIST_HEAD(qp_flush_list, qp);
 int qp_doorbell(struct qp *qp);
 /* Whether a successful completion belongs to a receive request. */
 bool wc_is_receive(const struct urxe_wc *wc);
-/* Records a completion; returns the status for the application. */
-uint32_t qp_completed(const struct urxe_wc *wc);
+/* Records a completion. */
+void qp_completed(const struct urxe_wc *wc);
 /* Records that the QP may have gone to the error state. */
 void qp_failed(struct qp *qp);
 /* Releases the ring slots of retired requests to the application. */

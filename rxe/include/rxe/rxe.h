@@ -366,6 +366,12 @@ const struct urxe_counters *urxe_qp_counters(const struct urxe_qp *qp);
  * the QP; -EMSGSIZE: longer than URXE_MAX_MSG, or for UD than the path MTU.
  */
 int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr);
+/*
+ * Queues a request in place of a malformed one: nothing is sent, and the request completes in the
+ * error `status` after all requests before it, as a request does that fails on this side. -ENOMEM:
+ * the queue is full; -EINVAL: the state is RESET, INIT or RTR.
+ */
+int urxe_post_malformed(struct urxe_qp *qp, uint64_t wr_id, enum urxe_wc_status status);
 /* Number of requests that have left the send queue, modulo 2^32. */
 uint32_t urxe_sq_retired(const struct urxe_qp *qp);
 

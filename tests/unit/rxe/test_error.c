@@ -74,6 +74,53 @@ static void test_local_error_order(void **state)
 	engine_close(&e);
 }
 
+/* A malformed request fails after the requests before it, and sends no packet, on each service. */
+static void test_malformed_fails_in_order(void **state)
+{
+	const enum urxe_qp_type types[] = {URXE_QPT_RC, URXE_QPT_UC};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct conn_attr conn = conn_default(types[i]);
+		struct engine e;
+
+		conn.sq_sig_all = false; /* it completes like a signaled request */
+		engine_open(&e, &conn);
+		post_recv(&e.end[1], 9, 0, 100);
+		post_send(&e, 0,
+			  &(struct post){.wr_id = 1,
+					 .opcode = URXE_WR_SEND,
+					 .length = 100,
+					 .flags = URXE_SEND_SIGNALED});
+		assert_int_equal(urxe_post_malformed(e.end[0].qp, 2, URXE_WC_LOC_LEN_ERR), 0);
+		post_send(&e, 0, &(struct post){.wr_id = 3, .opcode = URXE_WR_SEND, .length = 1});
+		pair_settle(e.pair);
+		expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
+		expect_wc(&e.a->send_cq, 2, URXE_WC_LOC_LEN_ERR);
+		expect_wc(&e.a->send_cq, 3, URXE_WC_WR_FLUSH_ERR);
+		expect_none(&e.a->send_cq);
+		expect_wc(&e.b->recv_cq, 9, URXE_WC_SUCCESS);
+		assert_int_equal(qp_state(&e.end[0]), i ? URXE_QPS_SQE : URXE_QPS_ERR);
+		assert_int_equal(urxe_post_malformed(e.end[0].qp, 4, URXE_WC_LOC_LEN_ERR), 0);
+		expect_wc(&e.a->send_cq, 4, URXE_WC_WR_FLUSH_ERR);
+		engine_close(&e);
+	}
+}
+
+static void test_malformed_needs_a_sending_state(void **state)
+{
+	const struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &reset, URXE_QP_STATE), 0);
+	assert_int_equal(urxe_post_malformed(e.end[0].qp, 1, URXE_WC_LOC_LEN_ERR), -EINVAL);
+	expect_none(&e.a->send_cq);
+	engine_close(&e);
+}
+
 /* The same for an error at the peer: the peer executes the requests before the refused one. */
 static void test_remote_error_order(void **state)
 {
@@ -689,6 +736,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flush),
 		cmocka_unit_test(test_local_error_order),
+		cmocka_unit_test(test_malformed_fails_in_order),
+		cmocka_unit_test(test_malformed_needs_a_sending_state),
 		cmocka_unit_test(test_remote_error_order),
 		cmocka_unit_test(test_too_long),
 		cmocka_unit_test(test_retry_exceeded),
