@@ -230,7 +230,7 @@ static int loop_command(struct loop *l, const struct loop_program *p, uint32_t c
 	return answer->reply.status;
 }
 
-/* Fetches the next event. False: there is none. */
+/* Fetches the next event. False: no event is pending. */
 static inline bool loop_fetch(struct loop *l, struct loop_program *p, struct loop_event *event)
 {
 	ssize_t n;

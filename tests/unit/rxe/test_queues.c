@@ -32,7 +32,7 @@ static void test_armed_cq_raises_one_event(void **state)
 	engine_open(&e, &conn);
 	recv_n(&e, 20);
 	send_n(&e, 2, 0);
-	assert_int_equal(e.b->recv_cq.events, 0); /* nobody asked */
+	assert_int_equal(e.b->recv_cq.events, 0); /* the CQ is not armed */
 	urxe_cq_arm(e.b->recv_cq.cq, false);
 	assert_int_equal(e.b->recv_cq.events,
 			 0); /* the next completion causes the event, not an earlier one */

@@ -105,15 +105,15 @@ static void test_useless_wake_ups_double_the_pause(void **state)
 static void test_wake_ups_pause_after_activity(void **state)
 {
 	static const struct {
-		uint64_t awake; /* for so long, */
-		uint64_t gap;   /* then nobody looked, */
-		uint32_t turns; /* number of polls of the peer meanwhile */
-		uint32_t wakes; /* wake-ups within the ms after that */
+		uint64_t awake; /* time in which the peer polls, ns */
+		uint64_t gap;   /* time after it without a check of the peer, ns */
+		uint32_t turns; /* polls of the peer in the gap */
+		uint32_t wakes; /* wake-ups within 1 ms after the gap */
 	} rows[] = {
 		/* The peer has no core for itself. */
 		{1 * MS, STEP, 0, 0},
 		{1 * MS, 3 * MS, 2, 0},
-		/* It had one. */
+		/* The peer has a core for itself. */
 		{1 * MS, 3 * MS, 400, 3},
 		{400 * MS, STEP, 0, 3},
 	};
