@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Figures of unmodified perftest over urxe0, beside what this machine's memory and kernel can do and
-what other transports reach on it; with --guest, beside Linux' rdma_rxe, both in virtual machines. Each
-round measures each row right beside what it is compared with; programs are pinned, one CPU a side. A
-ratio is urxe's figure over the other's, the median of the rounds' ratios. Rounds may be spread over
-several calls, which a file (--keep) joins.
+Measures perftest and other programs over urxe0, beside limits of this machine's memory and kernel, and beside other
+transports; with --guest, beside Linux' rdma_rxe, both in virtual machines. Each round measures a row right next to
+its limits and peers. Programs are pinned to one CPU for each side. A ratio is urxe's figure divided by the other
+figure, as the median of the rounds' ratios. A file (--keep) joins the rounds of several calls.
 """
 import argparse
 import contextlib
@@ -26,15 +25,15 @@ import turns
 
 from ethernet import Ethernet, INTERFACE, IPV4, Namespace, run  # noqa: E402  by the path that measure has set
 
-# As ethtool names them: what cuts TCP's stream into frames and joins it again, and what a NIC may
-# lack as well.
+# Names of ethtool: features that split TCP's stream into frames and join it again, and further features that a NIC
+# may lack.
 SEGMENTATION = 'tso', 'gso', 'gro'
 CHECKSUMS_AND_SCATTER_GATHER = 'tx', 'sg'
 GSO_MAX_SEGS = 65535  # the kernel's default
 
 
 class Veth(Ethernet):
-    """Two hosts with that uplink; their veth cable leaves segmentation to its ends."""
+    """Two hosts with an uplink, joined by a veth cable without segmentation offloads."""
 
     LACKS = SEGMENTATION
 
@@ -45,7 +44,7 @@ class Veth(Ethernet):
         super().plug(mtus)
         for namespace in self.namespaces:
             self.set_features(namespace, self.LACKS, 'off')
-            # The system's may be BBR, which waits for a timer after each segment that goes alone.
+            # The system's default may be BBR, which waits for a timer after each single segment.
             run([*namespace.prefix(), 'sh', '-c', 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'])
         self.send_segments(1)
 
@@ -55,7 +54,7 @@ class Veth(Ethernet):
              *[word for feature in features for word in (feature, state)]])
 
     def send_segments(self, most):
-        """In one piece. TCP's GSO pays no regard to ethtool since Linux 4.17, but to this."""
+        """Limits the segments of a GSO packet. Since Linux 4.17 TCP's GSO ignores ethtool, but not this limit."""
         for namespace in self.namespaces:
             namespace.ip('link', 'set', INTERFACE, 'gso_max_segs', str(most))
 
@@ -66,7 +65,7 @@ class Veth(Ethernet):
 
     @contextlib.contextmanager
     def gso(self):
-        """Meanwhile TCP sends many segments in one piece, which the kernel cuts before the driver."""
+        """Enables GSO for a block: TCP sends many segments at once, which the kernel splits before the driver."""
         self.set_gso('on', GSO_MAX_SEGS)
         try:
             yield
@@ -75,7 +74,7 @@ class Veth(Ethernet):
 
 
 class Cable(Veth):
-    """The same without urxed."""
+    """A veth cable without urxed."""
 
     def __init__(self, mtu):  # pylint: disable=super-init-not-called
         self.hosts = []
@@ -88,7 +87,7 @@ class Cable(Veth):
 
 
 class BareCable(Cable):
-    """One that leaves checksums to its ends, too, and takes frames in one piece only."""
+    """A cable without checksum offload and scatter-gather, too."""
 
     LACKS = SEGMENTATION + CHECKSUMS_AND_SCATTER_GATHER
 
@@ -97,7 +96,7 @@ CABLES = {'cable': Cable, 'bare cable': BareCable}
 
 
 class Bridge:
-    """A namespace with a bridge, for interfaces that programs make."""
+    """A namespace with a bridge, for interfaces that programs create."""
 
     NAME = 'br0'
 
@@ -109,7 +108,7 @@ class Bridge:
         until(SECONDS, lambda: self.joins(interface), lambda: f'no interface {interface}')
 
     def joins(self, interface):
-        """Told the time after: urxe makes one to see whether it may, which goes again, and then its own."""
+        """Whether the bridge has the interface. urxe first creates and removes one as a test, then creates its own."""
         if f' {interface}: ' in self.namespace.ip('link', 'show', 'master', self.NAME):
             return True
         subprocess.run([*self.namespace.prefix(), 'ip', 'link', 'set', interface, 'master', self.NAME, 'up'],
@@ -124,7 +123,7 @@ class Bridge:
 
 
 class Bench:
-    """What figures are measured on: the CPUs, one host, and pairs of hosts by their uplink."""
+    """The objects of a measurement: the CPUs, one host, and a pair of hosts for each uplink."""
 
     PEERS_LAST = False
 
@@ -135,7 +134,7 @@ class Bench:
         self.hosts = {}
 
     def worked(self):
-        """Seconds of processors that programs which have ended took, and the daemons between hosts."""
+        """CPU seconds of ended programs and of the daemons of two hosts."""
         daemons = [host.daemon_pid() for place in self.hosts.values() if isinstance(place, Veth)
                    for host in place.hosts]
         return worked() + sum(map(processor_seconds, daemons))
@@ -159,19 +158,19 @@ class Bench:
         if uplink not in self.hosts:
             try:
                 self.hosts[uplink] = self.open(uplink)
-            except SystemExit as skipped:  # what tests do without namespaces
+            except SystemExit as skipped:  # without namespaces
                 raise Unavailable(f'no network for {uplink}') from skipped
         return self.hosts[uplink]
 
     def ends(self, uplink):
-        """Two hosts, or one twice; the GID index and the address of the first."""
+        """Two hosts, or one host twice; the GID index and the address of the first."""
         place = self.place(uplink)
         if uplink is None:
             return [place, place], 1, '127.0.0.1'
         return place.hosts, place.hosts[0].gid(IPV4.format(1)), IPV4.format(1)
 
     def prefixes(self, uplink):
-        """What runs the kernel's own programs at both ends, and the first's address."""
+        """Command line prefixes of both ends for programs that use TCP, and the first end's address."""
         if uplink is None:
             return [[], []], '127.0.0.1'
         return ([namespace.prefix() for namespace in self.place(uplink).namespaces],
@@ -179,7 +178,7 @@ class Bench:
 
 
 def tell(text):
-    """What is being done, for who looks on."""
+    """Prints the current measurement."""
     if sys.stderr.isatty():
         print(f'\r\033[K{text}', end='', file=sys.stderr, flush=True)
 
@@ -189,15 +188,15 @@ def parsed():
     parser.add_argument('build', help=argparse.SUPPRESS)
     form = parser.add_mutually_exclusive_group()
     form.add_argument('--json', action='store_true')
-    form.add_argument('--markdown', action='store_true', help='tables for a page, one a group')
-    parser.add_argument('--rounds', type=int, default=5, help='0: tell of what is kept, and measure nothing')
+    form.add_argument('--markdown', action='store_true', help='print Markdown, with a table for each group')
+    parser.add_argument('--rounds', type=int, default=5, help='0: print the kept samples without measuring')
     parser.add_argument('--keep', metavar='FILE',
                         help='add the samples to those of former calls, of the same build, in FILE, and '
                         'tell of all')
-    parser.add_argument('--guest', action='store_true', help='in virtual machines')
+    parser.add_argument('--guest', action='store_true', help='measure in virtual machines')
     parser.add_argument('--group', action='append', help='default: all',
                         choices=host_rows.GROUPS + machine_rows.GROUPS)
-    parser.add_argument('--row', metavar='TEXT', help='only rows whose name has it')
+    parser.add_argument('--row', metavar='TEXT', help='only rows whose name contains TEXT')
     options = parser.parse_args()
     if options.rounds < 0 or not (options.rounds or options.keep):
         parser.error('there is no median of less than one round')
@@ -205,13 +204,13 @@ def parsed():
 
 
 def kept(options):
-    """The samples that there are, to which those of this call are added."""
+    """The samples of the file, to which this call adds its own."""
     under = conditions.conditions(options.build, options.guest) if options.rounds else None
     return turns.Samples(options.keep, under)
 
 
 def measure(options, table, rows, samples):
-    """What could not be measured: name -> why."""
+    """Measures all rows; returns the reasons of missing figures by name."""
     with contextlib.ExitStack() as stack:
         bench = (Machines if options.guest else Bench)(options.build, stack)
         if len(bench.cpus) < 2:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What figures are of: this machine, what is installed there, and the build that is measured."""
+"""The conditions of figures: machine, installed packages, and build."""
 import glob
 import hashlib
 import json
@@ -10,13 +10,13 @@ import subprocess
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
 MEASURED = 'verbs/liburxe.so', 'tools/urxe', 'tools/urxed'
-# What figures hang on besides -> whose version says it.
+# Software that figures depend on -> the package with its version.
 PACKAGES = {'rdma-core': 'libibverbs1', 'perftest': 'perftest', 'UCX': 'ucx-utils', 'DPDK': 'libdpdk-dev',
             'iperf3': 'iperf3'}
 
 
 def first_line(*argv):
-    """Of what a program prints; None where there is no such program, or it fails."""
+    """The first line of a program's output; None if the program is missing or fails."""
     try:
         result = subprocess.run(argv, capture_output=True, text=True, check=False)
     except OSError:
@@ -25,7 +25,7 @@ def first_line(*argv):
 
 
 def processor(cpuinfo):
-    """The model's name, and whether a hypervisor is there, where /proc/cpuinfo tells."""
+    """The CPU model and whether a hypervisor runs, according to /proc/cpuinfo."""
     model = re.search(r'^model name\s*: (.*)', cpuinfo, re.MULTILINE)
     flags = re.search(r'^flags\s*: (.*)', cpuinfo, re.MULTILINE)
     return {'processor': model.group(1) if model else platform.machine(),
@@ -33,7 +33,7 @@ def processor(cpuinfo):
 
 
 def version(package):
-    """As dpkg has it, of what is installed."""
+    """The version of an installed package, according to dpkg."""
     found = first_line('dpkg-query', '-W', '-f', '${db:Status-Status} ${Version}\n', package)
     status, _, number = (found or '').partition(' ')
     return number if status == 'installed' else None
@@ -45,7 +45,7 @@ def introspected(build, what):
 
 
 def compiler(build):
-    """The first line of its own --version."""
+    """The first line of the compiler's --version."""
     argv = next(source['compiler'] for target in introspected(build, 'targets')
                 for source in target['target_sources'] if source.get('language') == 'c')
     return first_line(*argv, '--version')
@@ -57,14 +57,14 @@ def build_type(build):
 
 
 def commit():
-    """Of the tree that this file is in, if that is git's; not of one around it."""
+    """The git commit of this source tree, not of a repository around it."""
     if not os.path.exists(os.path.join(SOURCE, '.git')):
         return None
     return first_line('git', '-C', SOURCE, 'describe', '--always', '--dirty', '--exclude=*')
 
 
 def machine(build):
-    """For who reads the figures; None where something is not known."""
+    """The machine's description for readers; None for unknown parts."""
     with open('/proc/cpuinfo', encoding='utf-8') as file:
         found = processor(file.read())
     versions = {name: version(package) for name, package in PACKAGES.items()}
@@ -74,7 +74,7 @@ def machine(build):
 
 
 def guest(build):
-    """What virtual machines run, of which rdma_rxe is a part, and what emulates them."""
+    """The kernel of the virtual machines, which contains rdma_rxe, and QEMU's version."""
     kernels = [os.path.basename(path).removeprefix('vmlinuz-')
                for path in sorted(glob.glob(f'{build}-guests/kernel/boot/vmlinuz-*'))]
     return ', '.join(f'{name} {found}' for name, found in [('Linux', kernels[-1] if kernels else None),
@@ -87,13 +87,13 @@ def digest(path):
 
 
 def conditions(build, guests=False):
-    """Figures of other files are not to be mixed with those of these; in virtual machines the same ones run."""
+    """The conditions that samples of one file must share: digests of the build's files, and the machine."""
     return {'build': {name: digest(os.path.join(build, name)) for name in MEASURED},
             'machine': {**machine(build), **({'guests': guest(build)} if guests else {})}}
 
 
 def described(found):
-    """A machine in a sentence."""
+    """A machine's description as a sentence."""
     place = {True: ', in a virtual machine', False: ', no hypervisor', None: ''}[found['hypervisor']]
     packages = ', '.join(f'{name} {number}' for name, number in found['packages'].items())
     guests = f'in it virtual machines: {found["guests"]}' if found.get('guests') else None
@@ -104,7 +104,7 @@ def described(found):
 
 
 def differing(kept, now):
-    """What of the conditions is another one; a commit may be, of the same build."""
+    """The conditions that differ. The commit may differ if the build is the same."""
     def told(conditions):
         return {**conditions['build'], **conditions['machine'], 'commit': None}
     kept, now = told(kept), told(now)

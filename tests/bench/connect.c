@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * connect CPU CPU rdma|tcp COUNT: two processes, one a processor, set up COUNT connections by
- * address, WINDOW at a time over rdma_cm, from its address on to its event that they are
- * established, each with a queue pair; with tcp one after another by connect(2) and accept(2).
- * Prints connections per second.
+ * connect CPU CPU rdma|tcp COUNT: two processes on one CPU each establish COUNT connections by
+ * address. With rdma, rdma_cm establishes WINDOW connections at a time, each with a QP, from
+ * address resolution to the event ESTABLISHED. With tcp, connect(2) and accept(2) establish one
+ * after another. Prints connections per second.
  */
 #include "two.h"
 
@@ -26,7 +26,7 @@
 
 struct end {
 	unsigned int count;
-	int ready[2]; /* pipe: the port that the listener has */
+	int ready[2]; /* pipe for the listener's port number */
 };
 
 static struct sockaddr_in loopback(in_port_t port)
@@ -112,7 +112,7 @@ static void begin(struct sockaddr_in *to)
 		err(1, "rdma_resolve_addr");
 }
 
-/* True: the connection is there. */
+/* Handles an event of a connection. True: the connection is established. */
 static bool advance(void)
 {
 	struct rdma_conn_param param = {.retry_count = 7, .rnr_retry_count = 7};
@@ -178,7 +178,7 @@ static void connect_tcp(const struct end *end, struct sockaddr_in *to)
 			err(1, "connect");
 }
 
-/* A descriptor for each connection of TCP. */
+/* Raises RLIMIT_NOFILE, because each TCP connection needs a descriptor. */
 static void want_descriptors(unsigned int count)
 {
 	struct rlimit limit;
@@ -214,7 +214,7 @@ int main(int argc, char **argv)
 	if (pipe(end.ready))
 		err(1, "pipe");
 	child = bench_child(&cpus, kind->listen, &end);
-	/* So that the listener's end, if it cannot begin, is this one's. */
+	/* So that the read below returns if the listener fails and ends. */
 	close(end.ready[1]);
 	bench_pin(cpus.own);
 	to = told(&end);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * crc isal|zlib|kernel SIZE TIMES: a CRC-32 over SIZE bytes, TIMES times, by ISA-L or zlib, which
- * urxe has the ICRC from, or by the kernel's "crc32", which rdma_rxe has it from; that is asked for
- * by a socket (AF_ALG), which copies nothing. What it takes is for the caller to measure.
+ * crc isal|zlib|kernel SIZE TIMES computes a CRC-32 of SIZE bytes, TIMES times: by ISA-L or zlib,
+ * as urxe's ICRC, or by the kernel's "crc32", as rdma_rxe's, over an AF_ALG socket, which copies
+ * nothing. The caller measures the time.
  */
 #include <err.h>
 #include <isa-l/crc.h>
@@ -15,10 +15,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define SIZE_MAX_ONCE 65536 /* what the kernel takes at once */
+#define SIZE_MAX_ONCE 65536 /* maximum bytes of one request to the kernel */
 
 static uint8_t data[SIZE_MAX_ONCE];
-static int operation; /* socket of the kernel's hash */
+static int operation; /* AF_ALG socket */
 
 static void by_isal(size_t size)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * crowd CPU CPU WHAT PAIRS: that many pairs of processes of one host, all at a time, each pair
- * joined by one reliable connection. Prints messages of 8 bytes per second of all pairs together
- * (WHAT = send), or the memory that a process has then, bytes, with its share of what is shared
- * (WHAT = memory).
+ * crowd CPU CPU WHAT PAIRS: PAIRS pairs of processes on one host, each pair with one reliable
+ * connection, run at the same time. WHAT = send prints the total rate of 8-byte messages per
+ * second. WHAT = memory prints the memory of a process in bytes, with its share of shared memory
+ * (PSS).
  */
 #include "joined.h"
 
@@ -21,20 +21,20 @@
 #define MESSAGES 400000 /* of all pairs */
 #define MOST     1024   /* pairs */
 
-/* What all share. */
+/* Memory that all processes share. */
 static struct crowd {
 	pthread_barrier_t barrier;
 	uint32_t pairs;
 	_Atomic uint64_t memory; /* of all processes, KiB */
 } * crowd;
 
-/* All processes of all pairs have come as far, and this program. */
+/* A barrier of all processes of all pairs and of this program. */
 static void meet(void)
 {
 	pthread_barrier_wait(&crowd->barrier);
 }
 
-/* Where one has failed, the others would wait for it at the barrier for ever. */
+/* Kills all processes after a failure, because they would wait at the barrier for ever. */
 static void fail(int signal)
 {
 	(void)signal;
@@ -79,7 +79,7 @@ static void pair(void *cpus)
 	joined_run(cpus, &joined, take_part);
 }
 
-/* --- All of them */
+/* --- All pairs */
 
 static void make(uint32_t pairs)
 {
@@ -96,7 +96,7 @@ static void make(uint32_t pairs)
 	signal(SIGCHLD, fail);
 }
 
-/* Half of the pairs send from either processor. */
+/* Half of the pairs send from the first CPU, and half from the second. */
 static void start(struct bench_cpus *cpus)
 {
 	struct bench_cpus turned = {.own = cpus->other, .other = cpus->own};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A pointer through two of DPDK's rings and back: user space without a protocol. */
+/* A pointer through two DPDK rings and back: the latency of user space without a protocol. */
 #include "laps.h"
 #include "limits.h"
 
@@ -47,7 +47,7 @@ static void *pass_back(void *argument)
 	return NULL;
 }
 
-/* Threads, not processes: a ring's memory outside DPDK's own is not shared. */
+/* Two threads, because processes do not share a ring outside of DPDK's memory. */
 double limit_ring(const struct bench_cpus *cpus, size_t size)
 {
 	struct rings rings = {make_ring("to"), make_ring("from"), cpus->other};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a call costs in a program that knows nothing of verbs: hooks CPU CALL prints the seconds of
- * one, the quickest of many batches, on that processor. To be run with and without the library.
+ * hooks CPU CALL prints the seconds of a libc call in a program without verbs, as the fastest of
+ * many batches on that CPU. The caller runs it with and without the preloaded library.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -162,7 +162,7 @@ static void call_exec(int i)
 
 static const struct call {
 	const char *name;
-	void (*before)(int i); /* each not timed */
+	void (*before)(int i); /* prepares a call, outside of the measured time */
 	void (*call)(int i);
 	void (*after)(int i);
 	int calls; /* in a batch; 0 = CALLS */
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 	CPU_ZERO(&cpus);
 	CPU_SET((size_t)atoi(argv[1]), &cpus);
 	require(!sched_setaffinity(0, sizeof(cpus), &cpus), "the processor");
-	/* Where that is allowed: others then do not come in between. */
+	/* If permitted, so that other programs do not interrupt the measurement. */
 	setpriority(PRIO_PROCESS, 0, -20);
 	open_files();
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)

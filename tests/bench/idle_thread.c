@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A library that gives a program a second thread, which sleeps: for LD_PRELOAD, by measure.py. */
+/* A library for LD_PRELOAD that starts a second, sleeping thread; measure.py uses it. */
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>

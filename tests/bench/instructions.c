@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * instructions OP SIZE COUNT: COUNT messages from one engine to another in the same thread, in full
- * packets, and nothing else; to be counted by valgrind, whose figure does not depend on what else
- * the machine does. OP: write, send or read, or copy, which is the least that both ends have to do
- * for it: a copy and a CRC-32 of each packet's payload when it is sent and when it is received.
+ * instructions OP SIZE COUNT transfers COUNT messages between two engines in one thread, in full
+ * packets. valgrind counts the instructions, independent of the machine's load. OP is write, send
+ * or read; or copy, the least work of both ends: a copy and a CRC-32 of each payload at the sender
+ * and the receiver.
  */
 #include <err.h>
 #include <isa-l/crc.h>
@@ -25,7 +25,7 @@ static struct endpoint ends[2];
 static struct urxe_frame frames[BURST];
 static uint8_t room[BURST][ROOM];
 
-/* Once, as an engine leaves `data` and `room` as they are: it is no part of a message. */
+/* Sets `data` and `room` of the frames once, because an engine does not change them. */
 static void lay_out_frames(void)
 {
 	for (uint32_t i = 0; i < BURST; i++)

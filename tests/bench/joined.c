@@ -14,9 +14,9 @@
 #define SIZE      8
 #define RECEIVES  2 /* receives for each outstanding request */
 #define PAGE      4096
-#define POLLS     64 /* polls between two looks at the other process */
+#define POLLS     64 /* polls between two checks of the other process's counters */
 
-/* Progress that the processes tell each other; each writes its own half. */
+/* The progress of both processes in shared memory; each process writes its own half. */
 struct joined_side {
 	uint32_t qpns[JOINED_MAX];
 	uint64_t addr;

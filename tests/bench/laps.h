@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Times of short laps, of which the median is the figure: perftest's latency is a median, too, and
- * what another program takes out of some laps must not count for one and not for the other.
+ * The median of the times of short laps. perftest's latency is a median as well, so interruptions
+ * by other programs affect both figures equally.
  */
 #ifndef URXE_BENCH_LAPS_H
 #define URXE_BENCH_LAPS_H

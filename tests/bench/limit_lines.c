@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What memory can do for messages over many queue pairs: the lines that one touches at its sender
- * (8 of the engine's queue pair and 10 of librxe's and its rings), of one queue pair after another,
- * all of them fetched in time and nothing else done. Both processors do so at once, as the two ends
- * of connections do.
+ * The memory's limit for messages over many QPs: each message touches 8 cache lines of the engine's
+ * QP and 10 of librxe's QP and rings. Both CPUs touch these lines of one QP after another, with
+ * prefetch, and do nothing else.
  */
 #include "limits.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What memory can do: a cache line from one core to another and back (no message between two
- * processes can be faster), and a message copied in packets of 4 KiB by one core, without and
- * with the CRC-32 that a packet on a wire needs.
+ * Limits of memory: the round trip of a cache line between two cores, which no message between two
+ * processes can beat; and the copy of a message in packets of 4 KiB by one core, with and without
+ * the CRC-32 of packets on a wire.
  */
 #include "laps.h"
 #include "limits.h"
@@ -113,7 +113,7 @@ double limit_copy_crc(const struct bench_cpus *cpus, size_t size)
 	return bandwidth(size, copy_crc);
 }
 
-/* Fresh memory, for which the kernel finds and pins pages, as it does for a registration. */
+/* mlock of fresh memory: the kernel allocates and pins pages, as for a registration. */
 double limit_mlock(const struct bench_cpus *cpus, size_t size)
 {
 	uint8_t *memory = mmap(NULL, PIECES * size, PROT_READ | PROT_WRITE,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What two processors do that pass packets by copies: one copies a message in packets of 4 KiB into
- * a ring, with a CRC-32 of each, and the other one out of it, with the same CRC-32. It is no limit:
- * packets whose payload stays where it is until the receiver takes it are copied once.
+ * Two CPUs that pass packets by copies: one copies a message in packets of 4 KiB into a ring, with
+ * a CRC-32 of each, and the other one copies them out, with the same CRC-32. This is not a limit,
+ * because a payload reference needs only one copy.
  */
 #include "limits.h"
 

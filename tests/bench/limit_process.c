@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The kernel's speed between two processes: a copy from one's memory to the other's, and a wake-up.
+ * Limits of the kernel between two processes: a copy between their memories, and a wake-up.
  */
 #include "laps.h"
 #include "limits.h"
@@ -27,7 +27,7 @@ typedef ssize_t transfer_fn(pid_t pid, const struct iovec *local, unsigned long 
 			    const struct iovec *remote, unsigned long n_remote,
 			    unsigned long flags);
 
-/* A process with memory at the same address, but with pages of its own. */
+/* Forks a sleeping process, whose memory at the same address has pages of its own. */
 static pid_t sleeper(const struct iovec *memory)
 {
 	pid_t child = fork();

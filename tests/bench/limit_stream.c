@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What two processors can do for small messages: one writes lines of memory, a sequence word and 62
- * bytes each, into a ring of 512, and the other one reads all of each. No message between two
- * processes takes less than a line of its own. The ring's lines follow each other, where an inbox
- * has them a frame apart: that one is a choice, and costs pages, while this is what memory can do.
+ * The limit of two CPUs for small messages: one writes cache lines with a sequence word and 62
+ * bytes into a ring of 512 lines, and the other one reads all bytes. Each message between two
+ * processes needs at least one cache line. The lines of this ring are adjacent; those of an inbox
+ * are a frame apart.
  */
 #include "limits.h"
 
@@ -41,8 +41,8 @@ static struct line *line_of(struct stream *stream, uint64_t message)
 }
 
 /*
- * Reads the last line of a batch first: a receiver that looked at each line until it is written
- * would take the line from the sender, which is about to write it.
+ * Waits for the last line of a batch first: polling each line would take the line away from the
+ * sender, which is about to write it.
  */
 static void take_batch(struct stream *stream, uint64_t first, uint8_t sink[PAYLOAD])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* TCP, both ends polling: what a program without RDMA has at its best. */
+/* TCP with both ends polling: the best case of a program without RDMA. */
 #include "laps.h"
 #include "limits.h"
 #include "tcp_latency.h"
@@ -60,7 +60,8 @@ static int no_delay(int fd)
 	return fd;
 }
 
-/* A socket of this network namespace or that one; a socket stays where it was made. */
+/* A socket of this network namespace, or of `netns`; a socket stays in the namespace of its
+ * creation. */
 static int socket_in(const char *netns)
 {
 	int fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * limits CPU CPU NAME[:SIZE]... prints JSON: each limit's figure by the name given, a time
- * in seconds, a bandwidth in bytes, a rate in messages per second, or a share of a processor.
+ * limits CPU CPU NAME[:SIZE]... prints each limit as JSON, by its argument: a time in seconds, a
+ * bandwidth in bytes per second, a rate in messages per second, or a share of a CPU.
  */
 #include "limits.h"
 

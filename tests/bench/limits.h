@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Limits beside which urxe's figures stand, each measured between two pinned processors. */
+/* Limits to compare urxe's figures with, each measured between two pinned CPUs. */
 #ifndef URXE_BENCH_LIMITS_H
 #define URXE_BENCH_LIMITS_H
 
@@ -8,7 +8,7 @@
 
 #include "two.h"
 
-/* `size` bytes of populated memory, in whole pages, as perftest has it. The caller frees it. */
+/* `size` bytes of populated memory in whole pages, as in perftest. The caller frees it. */
 uint8_t *limit_buffer(size_t size);
 
 /* Times in seconds, one way. `size` is a message's length in bytes; some functions ignore it. */

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The rows of `./dev bench --guest`: urxe, with Linux' rdma_rxe beside it, in the same virtual machines."""
+"""The rows of `./dev bench --guest`: urxe beside Linux' rdma_rxe in the same virtual machines."""
 import report
 from machines import Crc, IcrcShare, Perftest, Used
 from rows import Row
 
 PEERS = {}
-# And whose CRC it is on a processor that does not multiply without carry.
+# The CRC of each stack on a CPU without carry-less multiplication.
 STACKS = {'urxe': 'zlib', 'rxe': 'kernel'}
 SIZE = 65536
 PLACES = {'one machine': False, 'two machines': True}
-# Of what would otherwise go from memory to memory.
+# The transports of operations that can be copied between processes.
 PACKETS = ', in packets'
 
 
 def row(group, name, unit, make):
-    """make(stack) gives what is measured."""
+    """A row; make(stack) returns its measure."""
     beside = f'rdma_rxe, {name}, {group}'
     PEERS[beside] = make('rxe')
     return Row(group, f'{name}, {group}', unit, make('urxe'), [beside])
 
 
 class Runs:
-    """A run of perftest for each stack, of which several rows have something to say."""
+    """A run of perftest for each stack, whose figures belong to several rows."""
 
     def __init__(self, *what, weighed=True, transport='auto'):
         self.runs = {stack: Perftest(stack, *what, weighed, transport) for stack in STACKS}
@@ -41,7 +41,7 @@ def may_be_direct(operation, apart):
 
 
 def ways(operation, apart):
-    """The transports to measure, with what the names of their rows end in."""
+    """The transports to measure, with the suffixes of their row names."""
     packets = [('packet', PACKETS)] if may_be_direct(operation, apart) else []
     return [('auto', ''), *packets]
 
@@ -65,13 +65,13 @@ def bandwidth_rows():
 def bandwidth_rows_of(group, operation, transport, end):
     apart = PLACES[group]
     packets = transport == 'packet' or not may_be_direct(operation, apart)
-    # So many that they can be told from the programs' start.
+    # Enough messages to separate their cost from the programs' start.
     messages = 600 if apart else 2000 if packets else 20000
     runs = Runs(f'ib_{operation}_bw -s {SIZE}', messages, report.bandwidth, apart,
                 transport=transport)
     yield row(group, f'{operation} bandwidth, 64 KiB{end}', 'B/s', runs.figure)
     yield row(group, f'{operation} processor time, 64 KiB{end}', 's', runs.used)
-    # What the kernel copies between processes has no ICRC.
+    # Copies by the kernel have no ICRC.
     if apart or transport == 'packet':
         yield row(group, f'{operation} share of the ICRC, 64 KiB{end}', 'CPU', runs.share)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Two virtual machines that a cable joins, with Linux' rdma_rxe or with urxe on their NICs, never with both; how
-figures come about there, as in measure.py.
+Two virtual machines joined by a cable, with either Linux' rdma_rxe or urxe on their NICs, and the measures of these
+machines, as in measure.py.
 """
 import contextlib
 import ipaddress
@@ -17,8 +17,8 @@ from guest import Guest  # noqa: E402
 from host import Failure, until  # noqa: E402
 from image import Image, find_program  # noqa: E402
 
-# One that multiplies without carry has urxe (by ISA-L) and the kernel compute the CRC by instructions that an
-# emulator is slowest at; this one has both (urxe by zlib) do it by tables.
+# A CPU model without carry-less multiplication: urxe (by zlib) and the kernel compute the CRC by tables. With it both
+# would use instructions that an emulator executes very slowly.
 CPU = 'Nehalem'
 MEMORY_MB = 1024
 MTU = 4200
@@ -27,16 +27,16 @@ MACS = ['52:54:00:00:01:01', '52:54:00:00:01:02']
 PROGRAMS = ['ib_write_lat', 'ib_send_lat', 'ib_read_lat']
 CRC = 'tests/bench/crc'
 RUN_DIR = '/tmp/urxe'
-# The module holds RoCE's UDP port, whether it has a device or not.
+# The module uses RoCE's UDP port even without a device.
 LOAD, UNLOAD = 'insmod /modules/*-rdma_rxe.ko', 'rmmod rdma_rxe'
-FEW = 5      # messages of a run that shows what starting takes
+FEW = 5      # messages of a run that measures the cost of the start
 CRC_TIMES = 3000
-NICE = -20   # of who else runs on this machine the figures should tell nothing
+NICE = -20   # so that other programs of this machine do not affect the figures
 SECONDS = 120
 
 
 class Machines:
-    """What figures are measured on: machines 0 and 1, and whose device they have at present."""
+    """Machines 0 and 1, and the stack whose device they have at the moment."""
 
     PEERS_LAST = True  # the other stack takes long to load
 
@@ -57,10 +57,10 @@ class Machines:
         self.daemons = []
         self.stack = None
         self.gids = []
-        self.known = {}  # what need not be measured again before the stack changes
+        self.known = {}  # figures that stay valid until the stack changes
 
     def use(self, stack):
-        """Has the device be rdma_rxe's or urxe's."""
+        """Switches the machines to rdma_rxe or to urxe."""
         if stack == self.stack:
             return
         if self.stack:
@@ -101,7 +101,7 @@ class Machines:
         self.daemons = []
 
     def command(self, argv, transport='auto'):
-        """What has a program run on the device; the transport is for urxe alone to choose."""
+        """The command line that runs a program on the device; the transport applies to urxe only."""
         if self.stack == 'rxe':
             return f'{argv} -d rxe0'
         return f'/urxe/tools/urxe run --run-dir {RUN_DIR} --transport {transport} -- {argv} -d urxe0'
@@ -115,13 +115,13 @@ class Machines:
         raise Failure(f'no GID {address}:\n{info}')
 
     def processor_seconds(self):
-        """What this machine's processors have worked for both so far, as emulators and for their NICs."""
+        """CPU seconds of this machine for both guests so far: the emulators and their NICs."""
         return sum(processor_seconds(guest.qemu.process.pid) for guest in self.guests)
 
     worked = processor_seconds
 
     def cost(self, run):
-        """What run() gives, and the seconds of processors that it took."""
+        """The result of run(), and its CPU seconds."""
         before = self.processor_seconds()
         return run(), self.processor_seconds() - before
 
@@ -139,8 +139,8 @@ def hurry(guest):
 
 class Perftest:
     """
-    A figure of perftest on one machine or between the two. Where it is weighed, what a run of a few
-    messages takes is left out, as programs take a while to start and to meet.
+    A figure of perftest on one machine or between the two. With `weighed`, the cost of a run with few messages is
+    subtracted, because programs need time to start and to connect.
     """
 
     port = 18515
@@ -173,7 +173,7 @@ class Perftest:
         return value
 
     def used_for(self, bench, who):
-        """Seconds of the processors for a message, of the last run; of each once to everybody."""
+        """CPU seconds of a message in the last run; each user gets each run once."""
         if self.used is None or who in self.told:
             self.measure(bench)
         self.told.add(who)
@@ -194,7 +194,7 @@ class Perftest:
 
 
 class Used:
-    """What a Perftest takes of the processors for a message, in seconds."""
+    """CPU seconds of a message of a Perftest."""
 
     def __init__(self, perftest):
         self.perftest = perftest
@@ -204,7 +204,7 @@ class Used:
 
 
 class Crc:
-    """Seconds of the processors for a CRC-32 over a message, alone."""
+    """CPU seconds of a CRC-32 of a message alone."""
 
     def __init__(self, which, size):
         self.which = which
@@ -214,14 +214,14 @@ class Crc:
         return bench.once(self.which, lambda: self.weigh(bench))
 
     def weigh(self, bench):
-        # In one piece: the kernel's takes system calls, which rdma_rxe does not make.
+        # With large buffers, because the kernel's CRC needs a system call here, which rdma_rxe does not need.
         start, whole = [bench.cost(lambda n=times: bench.guests[0].run(
             f'crc {self.which} {self.size} {n}'))[1] for times in (0, CRC_TIMES)]
         return (whole - start) / CRC_TIMES
 
 
 class IcrcShare:
-    """What part of the processors' work is the ICRC of packets: it is computed once and checked once."""
+    """The share of the ICRC in the CPU time of packets: it is computed once and checked once."""
 
     def __init__(self, perftest, crc):
         self.perftest = perftest

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The benchmark's results as tables of Markdown, one a group."""
+"""The benchmark's results as Markdown, with a table for each group."""
 import conditions
 from measure import BytesForInstruction, Given, Hook, Instructions, Joined, Limit, Perftest
 import text
 
-# What a row could reach at best, what the same thing without what is measured reaches, or what else of
-# urxe's it is compared with: no other implementation of it.
+# Figures in the column of limits: the best possible figure, the figure without the measured feature, or another
+# figure of urxe. Figures of other implementations are peers.
 BOUNDS = Limit, Given, Joined, Perftest, Hook, Instructions, BytesForInstruction
 HEAD = ['urxe: median (least-most)', 'limits: figure, ratio', 'peers: figure, ratio', 'rounds', 'line, ns']
 BREAK = '<br>'  # within a cell
 
 
 def digits(value, significant=3):
-    """Without an exponent where the value is large."""
+    """A value with this many digits, without an exponent."""
     return f'{value:,.0f}' if value > 10**significant - 1 else f'{value:.{significant}g}'
 
 
 def scale(unit, value):
-    """The unit to show such a value in, and how many of those one is."""
+    """The unit for a value of this size, and the factor."""
     if unit == 's':
         return ('µs', 1e6) if value < 1e-3 else ('ms', 1e3)
     if unit == 'B/s':
@@ -39,14 +39,14 @@ def shown(unit, value):
 
 
 def shown_spread(unit, figures):
-    """All in the median's unit."""
+    """Median, least and most in the median's unit."""
     _, factor = scale(unit, figures['median'])
     ends = [digits(figures[which] * factor) for which in ('least', 'most')]
     return shown(unit, figures['median']) + shown_range(*ends)
 
 
 def short(name, row):
-    """The name of what stands beside a row, without those of its parts that the row's has as well."""
+    """The name of a limit or peer, without the parts that the row's name has, too."""
     of_row = row['name'].split(', ')
     return ', '.join(part for part in name.split(', ') if part not in of_row) or name
 
@@ -65,14 +65,14 @@ def shown_beside(peer, row):
 
 
 def shown_own(row):
-    """With processors near each other and far from each other as well, where there are rounds of both."""
+    """urxe's figure; also of near and of far rounds, if both exist."""
     parts = [f'{where} {shown_spread(row["unit"], figures)}, {text.count(figures["rounds"])}'
              for where, figures in text.parts(row)]
     return BREAK.join([shown_spread(row['unit'], row), *parts])
 
 
 def shown_line(state):
-    """What a cache line took meanwhile."""
+    """The time of a cache line's transfer during the rounds."""
     if state is None:
         return ''
     median, least, most = [f'{state["cache_line"][which] * 1e9:.0f}' for which in ('median', 'least', 'most')]
@@ -92,7 +92,7 @@ def table(group, rows, measures):
 
 
 def page(found, measures, missing, machine):
-    """measures: name -> how what stands beside rows is measured; missing: name -> why it has no figures."""
+    """measures: name -> measure of a limit or peer; missing: name -> reason of missing figures."""
     groups = dict.fromkeys(row['group'] for row in found)
     parts = [conditions.described(machine) + '.\n',
              *(table(group, [row for row in found if row['group'] == group], measures) for group in groups)]

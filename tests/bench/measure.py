@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-How figures come about, one class a kind: measure(bench) gives one of them, in seconds, bytes per
-second, messages per second, or as a share. What a machine cannot measure raises Unavailable.
+Kinds of measures. measure(bench) returns a figure: seconds, bytes per second, messages per second, or a share. It
+raises Unavailable if the machine cannot measure it.
 """
 import contextlib
 import csv
@@ -25,7 +25,7 @@ SECONDS = 120  # for one figure
 
 
 class Unavailable(Exception):
-    """This machine cannot measure that; the text says why."""
+    """This machine cannot measure a figure; the text has the reason."""
 
 
 def installed(program):
@@ -34,7 +34,7 @@ def installed(program):
 
 
 def built(bench, program):
-    """The path of a program of this folder."""
+    """The path of a program that is built from this folder."""
     path = os.path.join(bench.build, 'tests/bench', program)
     if not os.path.exists(path):
         raise Unavailable(f'{program} is not built: a library that it needs is not installed')
@@ -43,15 +43,15 @@ def built(bench, program):
 
 class Pinned:
     """
-    A host whose programs are held to one CPU, and to one transport (`urxe run --transport`), and
-    have that library, too.
+    A host whose programs are pinned to one CPU, use one transport (`urxe run --transport`), and preload a further
+    library.
     """
 
     def __init__(self, host, cpu, transport, library=None):
         self.host = host
         self.cpu = cpu
         self.transport = transport
-        # `urxe run` has put its own library there.
+        # `urxe run` has already set LD_PRELOAD.
         self.with_library = library and ['sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:$0" exec "$@"', library]
 
     def start(self, *argv, **options):
@@ -61,7 +61,7 @@ class Pinned:
 
 
 class Given:
-    """A bound that is set and not measured."""
+    """A fixed bound."""
 
     def __init__(self, value):
         self.value = value
@@ -71,7 +71,7 @@ class Given:
 
 
 class Never:
-    """What no machine can measure; that it is missing is told beside its rows."""
+    """A figure that no machine can measure; its rows show the reason."""
 
     def __init__(self, reason):
         self.reason = reason
@@ -81,7 +81,7 @@ class Never:
 
 
 class OfMachine:
-    """What tests/bench/limits.c measures of the machine, in less than a fifth of a second."""
+    """A figure of tests/bench/limits.c about the machine, measured within 0.2 s."""
 
     def __init__(self, name, ways=1):
         self.name = name
@@ -96,15 +96,15 @@ class OfMachine:
 
 
 class Limit(OfMachine):
-    """What no program can better that does the same work."""
+    """A limit that no program with the same work can beat."""
 
 
 class Peer(OfMachine):
-    """What another way to do it reaches, which urxe may better."""
+    """The figure of another method, which urxe may beat."""
 
 
 class PolledTcp(Peer):
-    """TCP's latency where urxe's frames go, by tests/bench/tcp.c; both ends poll."""
+    """TCP's latency over urxe's cable, with both ends polling (tests/bench/tcp.c)."""
 
     def __init__(self, size, uplink):
         super().__init__('tcp')
@@ -122,9 +122,9 @@ class PolledTcp(Peer):
 
 class Hooks:
     """
-    What a call costs a program that knows nothing of verbs, by tests/bench/hooks.c: under `urxe run`,
-    without, and without once more. Where code and stack lie is another chance with each process, and
-    processors change their clock, so the three take turns, and the figure is the median of many.
+    The cost of a libc call in a program without verbs (tests/bench/hooks.c): under `urxe run`, without it, and
+    without it once more. Addresses of code and stack differ between processes, and CPUs change their clock, so the
+    three alternate, and the figure is the median of many runs.
     """
 
     WAYS = 'hooked', 'plain', 'again'
@@ -141,7 +141,7 @@ class Hooks:
         return float(program.output())
 
     def take(self, bench, way):
-        """The figure of one way, of turns that nobody has taken it from before."""
+        """The figure of one variant, from runs that no earlier call has used."""
         if way not in self.figures:
             turns = [[self.once(bench, each) for each in self.WAYS] for _ in range(self.PROCESSES)]
             self.figures = dict(zip(self.WAYS, map(statistics.median, zip(*turns))))
@@ -149,7 +149,7 @@ class Hooks:
 
 
 class Hook:
-    """One way of Hooks."""
+    """One variant of Hooks."""
 
     def __init__(self, hooks, way):
         self.hooks = hooks
@@ -161,8 +161,8 @@ class Hook:
 
 class Perftest:
     """
-    A figure of perftest over urxe0: on one host, or between two over an uplink; with or without a
-    second thread in each program, which sleeps.
+    A figure of perftest over urxe0 on one host, or between two hosts over an uplink; with or without a second,
+    sleeping thread in each program.
     """
 
     def __init__(self, argv, figure, uplink=None, transport='auto', thread=False):
@@ -182,7 +182,7 @@ class Perftest:
 
 
 class Joined:
-    """A figure of a program of this folder whose two processes verbs join: argv[0] CPU CPU argv[1]..."""
+    """A figure of a program of this folder with two processes connected by verbs: argv[0] CPU CPU argv[1]..."""
 
     def __init__(self, argv, transport='auto'):
         self.argv = argv.split()
@@ -197,7 +197,7 @@ class Joined:
 
 
 class JoinedAnew(Joined):
-    """The same with a urxed of its own, which has served nobody."""
+    """The same with a new urxed."""
 
     def measure(self, bench):
         if bench.local().daemon_pid():
@@ -219,7 +219,7 @@ class Alone:
 
 
 class Ucx:
-    """A figure of ucx_perftest over one of UCX's own transports, by its column's name."""
+    """A column of ucx_perftest's output, over one of UCX's own transports."""
 
     def __init__(self, transports, argv, column):
         self.transports = transports
@@ -247,12 +247,11 @@ class Ucx:
 
 class Iperf:
     """
-    TCP's bandwidth, or its bytes for each second of a processor, of both ends: over loopback, or
-    where urxe's frames go, there with generic segmentation offload as well. Of Reno, which is not
-    paced: where the system has BBR, that is half as fast over loopback.
+    TCP's bandwidth, or its bytes per CPU second of both ends: over loopback, or over urxe's cable, with or without
+    GSO. Uses Reno, which is not paced: BBR is half as fast over loopback.
     """
 
-    MOST = 1 << 20  # bytes that it writes at a time
+    MOST = 1 << 20  # maximum bytes of a write of iperf3
 
     def __init__(self, size, uplink=None, per_second=False, gso=False):
         self.size = size
@@ -287,7 +286,7 @@ class Iperf:
 
 
 class Qperf:
-    """TCP's latency where urxe's frames go with an uplink; both ends sleep for each message."""
+    """TCP's latency over an uplink's cable; both ends sleep for each message."""
 
     def __init__(self, size, uplink):
         self.size = size
@@ -307,14 +306,14 @@ class Qperf:
             succeed(client, SECONDS)
         finally:
             server.kill()
-        # tcp_lat:, then "latency = 12300", in nanoseconds
+        # Output: "tcp_lat:", then "latency = 12300" in nanoseconds.
         return float(client.output().split('=')[1].split()[0]) * 1e-9
 
 
 class PerSecond:
     """
-    Bytes for each second of a processor, of both ends and the daemons between them: make(n) gives what
-    moves n messages. What the programs' start takes is left out: a run of few messages is taken off.
+    Bytes per CPU second of both ends and the daemons between them. make(n) returns the measure that transfers n
+    messages. The cost of the programs' start is subtracted, measured by a run with few messages.
     """
 
     FEW = 5
@@ -331,7 +330,7 @@ class PerSecond:
         return bench.worked() - before
 
     def measure(self, bench):
-        bench.ends(self.uplink)  # whose daemons' start is not weighed
+        bench.ends(self.uplink)  # starts the daemons before the measurement
         few, all_of_it = self.seconds(bench, self.FEW), self.seconds(bench, self.messages)
         if all_of_it <= few:
             raise Unavailable('the run was too short to weigh')
@@ -339,34 +338,34 @@ class PerSecond:
 
 
 def worked():
-    """Seconds of processors that the programs that have ended took."""
+    """CPU seconds of ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 class Others:
-    """What else had the processors since this was made, than what a Bench measures."""
+    """The CPU time of other programs since the creation of this object."""
 
     def __init__(self, bench):
         self.bench = bench
         self.start, self.before = time.monotonic(), self.seconds()
 
     def seconds(self):
-        """Interrupts left out, who may be at work for what is measured; with what the hypervisor took."""
+        """CPU seconds of others: without interrupts, which may belong to the measurement, with time that the hypervisor took."""
         with open('/proc/stat', encoding='ascii') as file:
             user, nice, system, _, _, _, _, steal = map(int, file.readline().split()[1:9])
         return ((user + nice + system + steal) / os.sysconf('SC_CLK_TCK')
                 - self.bench.worked() - time.process_time())
 
     def share(self):
-        """Of one processor; ticks of the kernel's make it inexact."""
+        """The share of one CPU, inexact because the kernel counts ticks."""
         return max(0.0, (self.seconds() - self.before) / (time.monotonic() - self.start))
 
 
 class Instructions:
     """
-    Instructions of both ends for a message, by tests/bench/instructions.c: the difference of two
-    runs, which is the same each time.
+    Instructions of both ends for a message (tests/bench/instructions.c), as the difference of two runs, which is
+    reproducible.
     """
 
     COUNTS = 20, 40
@@ -394,7 +393,7 @@ class Instructions:
 
 
 class BytesForInstruction:
-    """Of such a message."""
+    """Bytes per instruction of such a message."""
 
     def __init__(self, operation, size):
         self.size = size
@@ -404,14 +403,14 @@ class BytesForInstruction:
         return self.size / self.instructions.measure(bench)
 
 
-# They take seconds: one figure is for all rows that follow each other in a round.
+# Measures that take seconds: consecutive rows of a round share one figure.
 SHARED = Ucx, Iperf, PerSecond
 
 
 class Idle:
     """
-    The share of a processor that pairs of programs and their daemon use together, on one host or one of
-    two: they have sent to each other, and sleep until a message comes.
+    The CPU share of idle pairs of programs and their daemon, on one host or on one of two hosts. The programs have
+    exchanged messages, and sleep until the next one.
     """
 
     SECONDS = 5
@@ -429,7 +428,7 @@ class Idle:
             for pair in pairs:
                 until(SECONDS, lambda pair=pair: 'asleep' in pair.output() or not pair.running(),
                       pair.describe)
-            time.sleep(1)  # what follows the last message is over
+            time.sleep(1)  # until the work after the last message is done
             used = share([pid for pair in pairs for pid in family(pair)] + [host.daemon_pid()], self.SECONDS)
             for pair in pairs:
                 pair.kill(signal.SIGTERM)
@@ -442,7 +441,7 @@ class Idle:
 
 
 def share(pids, seconds):
-    """Of a processor, that processes use together for so long."""
+    """The CPU share of processes during a time."""
     before = time.monotonic(), sum(map(processor_seconds, pids))
     time.sleep(seconds)
     after = time.monotonic(), sum(map(processor_seconds, pids))
@@ -450,14 +449,14 @@ def share(pids, seconds):
 
 
 def family(program):
-    """The processes of one that has made a child."""
+    """A program's process and its child."""
     pid = program.process.pid
     with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
         return [pid, *map(int, file.read().split())]
 
 
 def processor_seconds(pid):
-    """Of all threads of a process, to the nanosecond."""
+    """CPU seconds of all threads of a process, in nanosecond resolution."""
     total = 0
     for task in os.listdir(f'/proc/{pid}/task'):
         with open(f'/proc/{pid}/task/{task}/schedstat', encoding='ascii') as file:

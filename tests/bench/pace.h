@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages at a fixed pace from one process to another, and the processor time of both. */
+/* Sends messages at a fixed rate from one process to another, and measures the CPU time of both. */
 #ifndef URXE_BENCH_PACE_H
 #define URXE_BENCH_PACE_H
 
@@ -15,17 +15,17 @@ struct pace {
 	_Atomic uint32_t sent, heard; /* messages */
 };
 
-/* For the caller, and for children that it forks later. */
+/* Creates memory that the caller shares with its later children. */
 struct pace *pace_create(double period);
 /* The sender sleeps until the next message is due, and the receiver has got the previous one. */
 void pace_wait(struct pace *pace);
 /* Call just before a message is sent. */
 void pace_send(struct pace *pace);
-/* It is there. */
+/* Call after a message has arrived. */
 void pace_hear(struct pace *pace);
 /*
- * The share of a processor that both processes use at that pace, with all their threads. For the
- * sender, when all messages have arrived. The first tenth does not count.
+ * The CPU share of both processes, with all their threads, without the first tenth of the messages.
+ * The sender calls it after all messages have arrived.
  */
 double pace_share(const struct pace *pace);
 

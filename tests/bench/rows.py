@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The rows of the table: what is measured of urxe, and the limits and peers beside it."""
+"""The rows of the table: measures of urxe, and the limits and peers beside them."""
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
                      JoinedAnew, Limit, Never, Peer, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
@@ -7,10 +7,10 @@ from station import BareFrames, IdleByCable, Memif, Station, Taps, Veth, Vhost
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
 SHARED = 'posix,sysv,cma'
-# A path MTU of RoCE with its headers, in which TCP has hardly more in a segment: 4,148 and 2,148 bytes.
-# The most that af_xdp has on veth is 3000.
+# Interface MTUs for a RoCE path MTU of 4096 and 2048; a TCP segment then has 4,148 and 2,148 bytes.
+# The maximum MTU of af_xdp on veth is 3000.
 VETH_MTU = {'af_packet': 4200, 'af_xdp': 2200}
-TAP_MTU = 1500  # where TCP has a veth cable, and urxe two taps and a bridge
+TAP_MTU = 1500  # urxe uses two taps and a bridge here, and TCP a veth cable
 CONNECTIONS = 500
 SCALE = [64, 1024, 16384]  # queue pairs of a process
 PERFTEST_QPS = 1024
@@ -18,7 +18,7 @@ PAIRS = 32  # of processes
 RING = 'ring of shared memory with copies and CRC-32, two cores'
 POLLED = 'TCP loopback, polled'
 
-# What stands beside urxe: name -> how it is measured.
+# Limits and peers: name -> measure.
 PEERS = {
     'cache line, one way': Limit('bounce'),
     'cache line, there and back': Limit('bounce', ways=2),
@@ -44,7 +44,7 @@ PEERS = {
     'UCX shared memory, get': Ucx(SHARED, '-t ucp_get -s 2 -n 100000', '50.0_percentile_lat'),
     'UCX shared memory, fetch-and-add': Ucx(SHARED, '-t ucp_fadd -s 8 -n 100000',
                                             '50.0_percentile_lat'),
-    # Each message is a system call of its own, sendto.
+    # Each message is a sendto() call.
     'UCX tcp, put, 8 B': Ucx('tcp', '-t ucp_put_bw -s 8 -n 100000', 'overall_mr'),
     'UCX tcp, tag, 8 B': Ucx('tcp', '-t tag_bw -s 8 -n 100000', 'overall_mr'),
     'UCX shared memory, put, 8 B': Ucx(SHARED, '-t ucp_put_bw -s 8 -n 10000000', 'overall_mr'),
@@ -53,12 +53,12 @@ PEERS = {
 
 
 def messages(size, most=1000000):
-    """So many that one figure takes about half a second."""
+    """The number of messages of a measurement of about half a second."""
     return max(200, min(most, (4 << 30) // size))
 
 
 def tcp_loopback(name):
-    """Of messages of that size, as far as iperf3 has such."""
+    """The name of TCP's figure for messages of this size, if iperf3 supports it."""
     return f'TCP loopback, {name}' if SIZES[name] <= Iperf.MOST else 'TCP loopback, 1 MiB writes'
 
 
@@ -80,7 +80,7 @@ add_bandwidth_peers()
 
 
 class Row:
-    """A figure of urxe's; unit: s, B/s, /s, B, B/instruction, instructions, CPU or /message."""
+    """A figure of urxe; unit: s, B/s, /s, B, B/instruction, instructions, CPU or /message."""
 
     def __init__(self, group, name, unit, measure, beside=()):
         self.group = group
@@ -91,19 +91,19 @@ class Row:
 
 
 def in_packets(group, name, unit, argv, figure, beside):
-    """A row of messages that all go in packets (`urxe run --transport packet`)."""
+    """A row whose messages all go in packets (`urxe run --transport packet`)."""
     return Row(group, f'{name}, in packets', unit, Perftest(argv, figure, transport='packet'), beside)
 
 
 def beside_write():
-    """A WRITE of urxe's, for what is to take no more than two."""
+    """urxe's WRITE as a limit of operations that should take at most two WRITEs."""
     name = 'urxe, write latency, 2 B'
     PEERS[name] = Perftest('ib_write_lat -s 2 -n 100000', report.latency)
     return name
 
 
 def latency_rows():
-    """Of READs and atomics it is that of request and response, of the others one way."""
+    """Latency of READs and atomics with request and response, of the other operations one way."""
     write = beside_write()
     one_way = ['cache line, one way', f'{POLLED}, one way']
     both_ways = [f'{what}, there and back' for what in ('cache line', 'DPDK ring', POLLED)]
@@ -122,8 +122,8 @@ def latency_rows():
             ('send latency by events, 2 B', 'ib_send_lat -e -s 2 -n 20000',
              ['eventfd wake-up, answered at once'])]:
         yield Row('latency', name, 's', Perftest(argv, report.latency), beside)
-    # A WRITE's target spins on its memory, so that a thread of urxe's wakes up for it: that is measured in no
-    # cache lines, and what is answered while its sender polls not in such WRITEs.
+    # The receiver of a WRITE spins on memory, so urxe's engine thread wakes up for it. So a cache line is no limit of
+    # such a WRITE, and such a WRITE is no limit of operations whose sender polls.
     for operation, size, beside in [
             ('write', '-s 2', [f'{POLLED}, one way', 'UCX tcp, put']),
             ('read', '-s 2', [*one_way, *both_ways]),
@@ -134,13 +134,13 @@ def latency_rows():
 
 
 def bandwidth_rows():
-    """Rows of one size follow each other: they share what takes seconds to measure."""
+    """Rows of one size are consecutive, to share measures that take seconds."""
     for name, size in SIZES.items():
         ucx, direct, packets = [[f'{peer}, {name}' for peer in peers] for peers in (
             ('UCX tcp', 'UCX shared memory'), ('memcpy', 'process_vm_readv'),
             ('copy + CRC-32', 'memcpy', RING))]
         both = [tcp_loopback(name), *ucx]
-        # UCX's WRITEs and READs go to memory that it has made itself, and shares.
+        # UCX's WRITEs and READs use shared memory that UCX itself has allocated.
         for operation, peer in ('write', ', put'), ('send', ''), ('read', ', get'):
             what = f'{operation} bandwidth, {name}'
             argv = f'ib_{operation}_bw -s {size} -n {messages(size)}'
@@ -160,7 +160,7 @@ def rate_rows():
 
 
 def thread_rows():
-    """Programs with a second thread, which sleeps; and one whose second thread registers memory."""
+    """Programs with a second, sleeping thread, and a program whose second thread registers memory."""
     near = ['cache line, one way']
     called = ['process_vm_writev, 2 B']
     copied = ['process_vm_readv, 64 KiB', 'UCX shared memory, 64 KiB', tcp_loopback('64 KiB')]
@@ -178,7 +178,7 @@ def thread_rows():
 
 
 def shared_core_rows():
-    """Programs that poll and work, and share one processor with another program."""
+    """Programs that poll and compute, and share one CPU with another program."""
     work = '20,000 pieces of work beside a busy process'
     tcp = 'TCP loopback, polled after each piece of work, two programs on one processor'
     PEERS[work], PEERS[tcp] = Joined('shared_core work'), Alone('shared_core tcp')
@@ -189,7 +189,7 @@ def shared_core_rows():
 
 
 def tcp_latency(place, name):
-    """What of TCP stands beside a latency where urxe's frames go."""
+    """TCP's figures beside a latency over the same cable."""
     latency = f'TCP latency, {name}'
     polled = f'{latency}, polled'
     PEERS[latency], PEERS[polled] = Qperf(2, place), PolledTcp(2, place)
@@ -197,7 +197,7 @@ def tcp_latency(place, name):
 
 
 def tcp_stream(place, name, gso=False):
-    """And beside bandwidth and bytes for a CPU second."""
+    """TCP's figures beside bandwidth and bytes per CPU second."""
     bandwidth, cost = f'TCP bandwidth, {name}', f'TCP bytes for a CPU second, {name}'
     PEERS[bandwidth] = Iperf(65536, place, gso=gso)
     PEERS[cost] = Iperf(65536, place, per_second=True, gso=gso)
@@ -205,7 +205,7 @@ def tcp_stream(place, name, gso=False):
 
 
 def tcp_streams(place, name):
-    """Without segmentation offloads, as urxe is, and with GSO, which TCP has everywhere."""
+    """TCP without segmentation offloads, as urxe, and with GSO, which TCP always has."""
     plain, gso = tcp_stream(place, name), tcp_stream(place, f'{name}, GSO', gso=True)
     return [one + other for one, other in zip(plain, gso)]
 
@@ -225,7 +225,7 @@ def network_rows():
 
 
 def scale_rows_of(name, unit, what, transport='auto', burst=1):
-    """Of more and more connections between two processes, beside one, and beside the memory that they are."""
+    """Rows for growing numbers of connections between two processes, beside one connection, and beside their memory."""
     one = f'{name}, 1 QP'
     PEERS[one] = Joined(f'scale {what} 1 {burst}', transport)
     for count in SCALE:
@@ -238,8 +238,8 @@ def scale_rows_of(name, unit, what, transport='auto', burst=1):
 
 def perftest_scale_row():
     """
-    As perftest does it: 16 messages on each queue pair, then on the next one that has room. It asks for a
-    completion of each 16th, and waits for ever where what is to be sent is no multiple of that.
+    perftest's pattern: 16 messages on each queue pair, then on the next one with room. perftest signals each 16th
+    message, and hangs if the number of messages is no multiple of 16.
     """
     def measure(count, messages):
         return Perftest(f'ib_send_bw -s 8 -q {count} -n {messages} -t 16 -N', report.message_rate)
@@ -250,7 +250,7 @@ def perftest_scale_row():
 
 
 def crowd_rows():
-    """All pairs of processes together beside one."""
+    """All pairs of processes together, beside one pair."""
     for name, unit, what in [('send rate, 8 B, {} of processes', '/s', 'send'),
                              ('memory of a process, {}', 'B', 'memory')]:
         one = name.format('1 pair')
@@ -275,8 +275,8 @@ def scale_rows():
 
 def memory_rows():
     """
-    Of a process's own memory, of what it may share, its inbox among that, which is one for all queue pairs,
-    and of urxed's: together what a queue pair costs.
+    Memory of a queue pair: the process's own memory, shared memory with the inbox of the process, and memory of
+    urxed.
     """
     for name, measure, what in [
             ('memory of an idle QP beside its rings', Joined, 'idle'),
@@ -294,7 +294,7 @@ def station_latency(where, cable, beside):
 
 
 def station_stream(where, cable, bandwidth, cost):
-    """With what stands beside each row."""
+    """Rows of bandwidth and cost, with their peers."""
     for name, figure, beside in [
             ('write bandwidth, 64 KiB', lambda found: found['write_bytes_per_s'], bandwidth),
             ('write bytes for a CPU second, 64 KiB', lambda found:
@@ -309,14 +309,14 @@ def whole_cable_rows(kind, mtu, cable):
 
 
 def bare_cable_rows(kind, mtu):
-    """The latency of 2 B is the same there."""
+    """Rows without offloads; without a latency, which would be the same."""
     place, end = f'bare cable {mtu}', ', no checksums or scatter-gather'
     yield from station_stream(f'cable, {kind}{end}', Veth(kind, place),
                               *tcp_stream(place, f'cable, MTU {mtu}{end}'))
 
 
 def cable_rows():
-    """Engine and port in one thread at each end, without a daemon. Both poll: two processors."""
+    """Engine and port in one thread at each end, without a daemon. Both ends poll, each on its CPU."""
     for kind, mtu in VETH_MTU.items():
         yield from whole_cable_rows(kind, mtu, Veth(kind, f'cable {mtu}'))
         yield from bare_cable_rows(kind, mtu)
@@ -356,8 +356,8 @@ def cost_rows():
 
 def wake_rows():
     """
-    Who waits for a message sleeps, but with polling only where nothing comes for so long. Answered at once, a
-    thread of urxe's may still be awake for it, after a silence none is.
+    Programs that sleep until a message arrives, or poll for some time before they sleep. With immediate answers
+    urxe's engine thread may still be awake; after a silence it sleeps.
     """
     for what, when in ('answered', 'answered at once'), ('silent', 'after 1 ms of silence'):
         for way in 'read', 'poll', 'epoll':
@@ -372,7 +372,7 @@ def wake_rows():
 
 
 def pace_rows():
-    """Of both processes together, who sleep between two messages."""
+    """CPU shares of both processes together, which sleep between two messages."""
     for period, name in (100, '100 us'), (1000, '1 ms'):
         limit = f'eventfd, a message every {name}'
         PEERS[limit] = Limit(f'paced:{period}')
@@ -391,7 +391,7 @@ def idle_rows():
 
 
 def hook_rows():
-    """What lies between the last two of a call is chance."""
+    """Rows of libc calls; the two figures without urxe show the measurement's noise."""
     for call in ('close', 'dup', 'dup2', 'stat', 'fstat', 'open', 'read', 'write', 'poll',
                  'epoll_wait', 'mmap', 'munmap', 'ioctl', 'fcntl', 'sigaction',
                  'fork, exec, exit'):

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * scale CPU CPU WHAT COUNT [BURST]: two processes, one a processor, that COUNT reliable connections
- * join, and send on each in turn, BURST messages (1) at a time.
- * Prints one figure: messages per second (WHAT = send or write), seconds of a message one way
- * (latency), or bytes that a queue pair takes, beside its rings: of its process's own memory,
- * before (idle) and after (active) it has sent and received, of memory that its process may share
- * with others (shared), or of urxed's (urxed).
+ * scale CPU CPU WHAT COUNT [BURST]: two processes on one CPU each, with COUNT reliable connections,
+ * send on each connection in turn, BURST messages (default 1) at a time. Prints one figure:
+ *
+ * send, write    messages per second
+ * latency        seconds of a message, one way
+ * idle, active   bytes of a QP in the process's own memory, without rings, before or after traffic
+ * shared         bytes of a QP in memory that the process shares
+ * urxed          bytes of a QP in urxed's memory
  */
 #include "joined.h"
 
@@ -47,13 +49,13 @@ static uint64_t status(const char *process, const char *kind)
 	return kib * 1024;
 }
 
-/* Anonymous memory in use by this process; the rings are not in it, they lie in a file. */
+/* Anonymous memory of this process, without the rings, which are in a file. */
 static uint64_t own_memory(void)
 {
 	return status("self", "RssAnon");
 }
 
-/* Memory in use here that belongs to unnamed files other than the rings: all of it is urxe's. */
+/* Memory of unnamed files other than the rings, which is all urxe's. */
 static uint64_t shared_memory(void)
 {
 	FILE *file = open_or_end("/proc/self/smaps");
@@ -71,7 +73,7 @@ static uint64_t shared_memory(void)
 	return sum * 1024;
 }
 
-/* Memory of the daemon of this program, without files of its programs. */
+/* Memory of this program's daemon, without the files of programs. */
 static uint64_t urxed_memory(void)
 {
 	const char *run_dir = getenv("URXE_DIR");
@@ -145,7 +147,7 @@ static double send_latency(struct joined *p)
 }
 
 /*
- * Growth of memory by connections: the first look at urxed is when both devices are open, before
+ * Growth of memory per connection. The first value is taken when both devices are open, before
  * either process connects.
  */
 static double growth(struct joined *p, uint64_t (*memory)(void))
@@ -159,22 +161,22 @@ static double growth(struct joined *p, uint64_t (*memory)(void))
 	return (double)memory() - (double)before;
 }
 
-static double idle(struct joined *p)
+static double idle_growth(struct joined *p)
 {
 	return growth(p, own_memory) / p->count;
 }
 
-static double shared(struct joined *p)
+static double shared_growth(struct joined *p)
 {
 	return growth(p, shared_memory) / p->count;
 }
 
-static double of_urxed(struct joined *p)
+static double urxed_growth(struct joined *p)
 {
 	return growth(p, urxed_memory) / (2 * p->count);
 }
 
-static double active(struct joined *p)
+static double active_growth(struct joined *p)
 {
 	uint64_t before = own_memory();
 
@@ -188,8 +190,9 @@ static const struct figure {
 	const char *name;
 	double (*measure)(struct joined *p);
 } figures[] = {
-	{"send", send_rate}, {"write", write_rate}, {"latency", send_latency}, {"idle", idle},
-	{"active", active},  {"shared", shared},    {"urxed", of_urxed},
+	{"send", send_rate},     {"write", write_rate},     {"latency", send_latency},
+	{"idle", idle_growth},   {"active", active_growth}, {"shared", shared_growth},
+	{"urxed", urxed_growth},
 };
 
 static const struct figure *find(const char *name)

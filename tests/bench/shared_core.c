@@ -2,11 +2,11 @@
 /*
  * shared_core CPU CPU WHAT: programs that share the first processor.
  *
- * WHAT = work: prints the seconds of 20,000 pieces of work beside a busy process. WHAT = polls: the
- * same, and after each piece the program polls an empty completion queue.
+ * WHAT = work: prints the seconds of 20,000 computations beside a busy process. WHAT = polls: the
+ * same, and the program polls an empty completion queue after each computation.
  *
- * WHAT = verbs: two processes send a message to each other in turn; each polls after each piece of
- * work. Prints the seconds from a message to its answer. WHAT = tcp: the same by TCP.
+ * WHAT = verbs: two processes answer each other's messages; each polls after each computation.
+ * Prints the seconds from a message to its answer. WHAT = tcp: the same over TCP.
  */
 #include <err.h>
 #include <errno.h>
@@ -24,13 +24,13 @@
 #include "two.h"
 
 #define PIECES 20000
-#define STEPS  5000 /* of a piece of work: some microseconds */
+#define STEPS  5000 /* of a computation of some microseconds */
 #define ROUNDS 200
 #define SIZE   8
 
 static struct bench_cpus cpus;
 
-/* The compiler cannot leave a step out. */
+/* A computation that the compiler cannot shorten. */
 static void work(void)
 {
 	uint64_t x = 1;
@@ -135,7 +135,7 @@ static void send_message(int fd)
 		err(1, "send");
 }
 
-/* The socket gives each message as a whole: there is only one on its way. */
+/* Reads a whole message, because only one is in flight. */
 static void await_message(int fd)
 {
 	uint8_t message[SIZE];

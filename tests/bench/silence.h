@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages that each follow a silence of at least 1 ms. Both processes sleep meanwhile, and so does
- * each thread that stays awake for a while for what may come next: urxe's does for 50 us.
+ * Messages after a silence of at least 1 ms. Both processes sleep in the silence, and so does
+ * urxe's engine thread, which stays awake for 50 us after a message.
  */
 #ifndef URXE_BENCH_SILENCE_H
 #define URXE_BENCH_SILENCE_H
@@ -18,7 +18,7 @@ struct silence {
 	double at;                    /* time of the last message, as of bench_now() */
 };
 
-/* For the caller, and for children that it forks later. */
+/* Creates memory that the caller shares with its later children. */
 struct silence *silence_create(void);
 /*
  * The sender's thread sleeps for the silence, and until the receiver has got the previous message.
@@ -26,7 +26,7 @@ struct silence *silence_create(void);
 void silence_keep(const struct silence *silence);
 /* Call just before a message is sent. */
 void silence_end(struct silence *silence);
-/* The message has arrived: a lap. */
+/* Call after a message has arrived; records its time as a lap. */
 void silence_heard(struct silence *silence, struct laps *laps);
 
 #endif

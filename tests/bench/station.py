@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""`urxe bench`: engine and port in one thread at each end of a cable, without a daemon; kinds of cables."""
+"""Measures of `urxe bench`: engine and port in one thread at each end of a cable, without a daemon."""
 import contextlib
 import json
 import os
@@ -12,7 +12,7 @@ from host import Host, Program, succeed, until
 
 
 class Veth:
-    """The ends of a veth cable, by af_packet or af_xdp; cable: what bench.place knows it by."""
+    """The ends of a veth cable, by af_packet or af_xdp; cable: its name for bench.place."""
 
     def __init__(self, kind, cable):
         self.kind = kind
@@ -20,16 +20,16 @@ class Veth:
 
     @contextlib.contextmanager
     def ends(self, bench):
-        """What stands before a program of each end, and its port."""
+        """The command line prefix and the port of each end."""
         yield [(namespace.prefix(), f'{self.kind}:eth0')
                for namespace in bench.place(self.cable).namespaces]
 
     def plug(self, bench, end):
-        """Once the program of that end runs."""
+        """Connects an end after its program has started."""
 
 
 class Memif:
-    """Memory that two processes share."""
+    """A memif port in memory that two processes share."""
 
     PORT = ('dpdk:net_memif0,role={},socket={}/memif,socket-abstract=no,bsize=8192,'
             'mac=02:00:00:00:00:{:02}')
@@ -41,11 +41,11 @@ class Memif:
                    for end, role in enumerate(('server', 'client'))]
 
     def plug(self, bench, end):
-        """The socket does."""
+        """Does nothing: the ends connect by their socket."""
 
 
 class Vhost:
-    """The memory of a virtual machine, which another daemon plays."""
+    """A vhost port; another daemon plays the virtual machine."""
 
     @contextlib.contextmanager
     def ends(self, _):
@@ -55,7 +55,7 @@ class Vhost:
 
 
 class Taps:
-    """Interfaces that urxe makes, which a bridge of the kernel joins."""
+    """Taps that urxe creates, joined by a bridge of the kernel."""
 
     NAME = 'tap{}'
 
@@ -70,7 +70,7 @@ class Taps:
 
 
 class Station:
-    """A figure of what it prints. Both ends poll: two processors."""
+    """A figure of `urxe bench`'s output. Both ends poll, each on its CPU."""
 
     def __init__(self, cable, figure, options=()):
         self.cable = cable
@@ -94,7 +94,7 @@ class Station:
                 client = self.start(bench, 1, asking, '--json')
                 if client.wait(SECONDS):
                     raise Unavailable((listener.errors() + client.errors()).strip())
-                # It takes its XDP program off the interface when it may.
+                # Ends the program in order, so that it removes its XDP program from the interface.
                 listener.kill(signal.SIGTERM)
                 succeed(listener, SECONDS)
             finally:
@@ -103,14 +103,14 @@ class Station:
 
 
 class BareFrames(Station, Limit):
-    """The latency of a frame as long as a SEND's, without an engine: what the port and the cable take."""
+    """The latency of port and cable: a frame as long as a SEND's, without an engine."""
 
     def __init__(self, cable):
         super().__init__(cable, lambda found: found['frame_latency_s'], ['--bare'])
 
 
 class IdleByCable:
-    """The share of a processor of the first of two urxed, each at an end of a cable of shared memory."""
+    """The CPU share of an idle urxed at one end of a shared-memory cable, with another urxed at the other end."""
 
     def __init__(self, cable):
         self.cable = cable
@@ -119,5 +119,5 @@ class IdleByCable:
         with self.cable.ends(bench) as ends, contextlib.ExitStack() as stack:
             hosts = [stack.enter_context(Host(bench.build, arguments=['--uplink', port]))
                      for _, port in ends]
-            time.sleep(4)  # the two have found each other, and are quiet for long
+            time.sleep(4)  # until the daemons are connected and have been idle for some time
             return share([hosts[0].daemon_pid()], Idle.SECONDS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * tcp CPU CPU SIZE ADDRESS NETNS: TCP with both ends polling, between this network namespace, which
- * has ADDRESS, and another one. Prints the seconds of a message, one way.
+ * has ADDRESS, and namespace NETNS. Prints the seconds of a message, one way.
  */
 #include "tcp_latency.h"
 

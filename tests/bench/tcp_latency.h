@@ -8,15 +8,15 @@
 #include "two.h"
 
 /*
- * Two ends of one connection without Nagle's algorithm. fds[1] has `address`; fds[0] is in the
- * network namespace of that path, or with NULL in the same, and the caller is in it from then on.
+ * Creates both ends of a connection without Nagle's algorithm. fds[1] has `address`. fds[0] is in
+ * the network namespace of path `netns`, or in the same one with NULL. The caller enters that
+ * namespace.
  */
 void tcp_connect_pair(int fds[2], struct in_addr address, const char *netns);
 
 /*
- * Seconds, one way, of messages of `size` bytes that go to and fro by TCP while both ends poll. One
- * end has `address`; the other one is in the network namespace of that path, or with NULL in the
- * same, and the caller is in it from then on.
+ * Seconds, one way, of a ping-pong of `size` bytes over TCP with both ends polling, between the
+ * ends of tcp_connect_pair.
  */
 double tcp_latency(const struct bench_cpus *cpus, size_t size, struct in_addr address,
 		   const char *netns);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What the benchmark says of the machine and of the build, and when samples may not be mixed."""
+"""Tests conditions.py: descriptions of machine and build, and conditions that forbid to mix samples."""
 import json
 import os
 import tempfile
@@ -22,41 +22,41 @@ MACHINE = {'processor': 'AMD EPYC', 'hypervisor': True, 'processors': 2, 'kernel
 
 
 class Machine(unittest.TestCase):
-    """Where it is read, and how it is told."""
+    """Sources and text of the machine's description."""
 
-    def test_processor_and_hypervisor(self):
+    def test_processor_and_hypervisor_are_read(self):
         for flag, hypervisor in ('hypervisor', True), ('lahf_lm', False):
             self.assertEqual(conditions.processor(CPUINFO.format(flag, flag)),
                              {'processor': 'AMD EPYC', 'hypervisor': hypervisor})
 
-    def test_processors_of_other_architectures_have_neither(self):
+    def test_other_architectures_have_no_model_and_no_hypervisor(self):
         found = conditions.processor('processor\t: 0\nBogoMIPS\t: 50.0\nFeatures\t: fp asimd\n')
         self.assertTrue(found['processor'])
         self.assertIsNone(found['hypervisor'])
 
-    def test_what_is_not_there_has_no_version(self):
+    def test_missing_package_has_no_version(self):
         self.assertIsNone(conditions.version('there-is-no-such-package'))
         self.assertIsNone(conditions.first_line('there-is-no-such-program'))
         self.assertIsNone(conditions.first_line('false'))
 
-    def test_sentence(self):
+    def test_description_of_a_machine(self):
         self.assertEqual(conditions.described(MACHINE), (
             'AMD EPYC, 2 processors, in a virtual machine; Linux 6.1; perftest 4.5, UCX 1.13.1; gcc 12.2.0; '
             'build type debugoptimized; urxe abc1234'))
 
-    def test_sentence_of_virtual_machines(self):
+    def test_description_of_virtual_machines(self):
         self.assertTrue(conditions.described(MACHINE | {'guests': 'Linux 6.1, QEMU 7.2'}).startswith(
             'AMD EPYC, 2 processors, in a virtual machine; Linux 6.1; in it virtual machines: Linux 6.1, '
             'QEMU 7.2; perftest'))
 
-    def test_sentence_without_what_is_not_known(self):
+    def test_description_omits_unknown_parts(self):
         unknown = MACHINE | {'hypervisor': None, 'packages': {}, 'compiler': None, 'commit': None}
         self.assertEqual(conditions.described(unknown),
                          'AMD EPYC, 2 processors; Linux 6.1; build type debugoptimized')
 
 
 class Build(unittest.TestCase):
-    """A folder as meson makes it."""
+    """A build directory like meson's."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -75,17 +75,17 @@ class Build(unittest.TestCase):
         with open(path, 'w', encoding='utf-8') as file:
             file.write(text)
 
-    def test_build_is_told(self):
+    def test_build_is_described(self):
         found = conditions.machine(self.build)
         self.assertEqual((found['compiler'], found['build_type']), ('cc 1 --version', 'release'))
         self.assertNotIn(os.uname().nodename, conditions.described(found))
 
-    def test_what_virtual_machines_run_is_told(self):
+    def test_guest_kernel_is_described(self):
         self.assertNotIn('Linux', conditions.guest(self.build))
         self.write('../build-guests/kernel/boot/vmlinuz-6.1.0-1-amd64', '')
         self.assertIn('Linux 6.1.0-1-amd64', conditions.guest(self.build))
 
-    def test_virtual_machines_are_other_ones(self):
+    def test_virtual_machines_differ_from_the_host(self):
         self.write('../build-guests/kernel/boot/vmlinuz-6.1.0-1-amd64', '')
         found, guests = [conditions.conditions(self.build, there) for there in (False, True)]
         self.assertEqual(conditions.differing(found, guests), ['guests'])
@@ -96,7 +96,7 @@ class Build(unittest.TestCase):
         later = {**found, 'machine': found['machine'] | {'commit': 'a later one'}}
         self.assertEqual(conditions.differing(found, later), [])
 
-    def test_other_builds_and_machines_may_not(self):
+    def test_other_builds_and_machines_may_not_be_mixed(self):
         found = conditions.conditions(self.build)
         self.write('tools/urxed', 'another')
         other = conditions.conditions(self.build)

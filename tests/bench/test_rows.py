@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The benchmark's tables: a name stands for one figure, and what stands beside a row can be measured."""
+"""Tests rows.py and machine_rows.py: names are unique, and each limit and peer has a measure."""
 import collections
 import unittest
 
@@ -12,22 +12,22 @@ UNITS = {'s', 'B/s', '/s', 'B', 'B/instruction', 'instructions', 'CPU', '/messag
 
 
 class Tables(unittest.TestCase):
-    """Both: on this machine, and in virtual ones."""
+    """The tables for this machine and for virtual machines."""
 
     TABLES = rows, machine_rows
 
-    def test_names_are_of_one_figure(self):
+    def test_names_are_unique(self):
         for table in self.TABLES:
             names = collections.Counter([row.name for row in table.ROWS] + list(table.PEERS))
             self.assertEqual([name for name, times in names.items() if times > 1], [])
 
-    def test_what_stands_beside_a_row_is_known(self):
+    def test_limits_and_peers_have_measures(self):
         for table in self.TABLES:
             for row in table.ROWS:
                 self.assertLessEqual(set(row.beside), set(table.PEERS), row.name)
                 self.assertEqual(len(row.beside), len(set(row.beside)), row.name)
 
-    def test_all_peers_stand_beside_something(self):
+    def test_all_measures_are_used(self):
         for table in self.TABLES:
             self.assertEqual(set(table.PEERS), {name for row in table.ROWS for name in row.beside})
 
@@ -37,9 +37,9 @@ class Tables(unittest.TestCase):
 
 
 class Peers(unittest.TestCase):
-    """What some rows have beside them."""
+    """Limits and peers of certain rows."""
 
-    def test_what_is_answered_has_a_write_that_goes_the_same_way(self):
+    def test_operations_with_response_have_a_write_of_the_same_path(self):
         answered = [row for row in rows.ROWS if row.group == 'latency'
                     and row.name.startswith(('read latency', 'fetch-and-add latency'))
                     and not row.name.endswith('in packets')]
@@ -49,12 +49,12 @@ class Peers(unittest.TestCase):
                       if getattr(rows.PEERS[name], 'argv', [''])[0] == 'ib_write_lat']
             self.assertEqual(write.transport, row.measure.transport, row.name)
 
-    def test_others_ways_are_no_limits(self):
+    def test_other_methods_are_no_limits(self):
         limits = [name for name, measured in rows.PEERS.items() if isinstance(measured, measure.Limit)]
         self.assertEqual([name for name in limits if name.startswith(('TCP', 'UCX', rows.RING))], [])
         self.assertIn('copy + CRC-32, 64 KiB', limits)
 
-    def test_iperf_writes_as_much_as_its_name_says(self):
+    def test_iperf_writes_the_size_of_its_name(self):
         for name, size in rows.SIZES.items():
             beside = [peer for row in rows.ROWS if row.name == f'write bandwidth, {name}'
                       for peer in row.beside if isinstance(rows.PEERS[peer], measure.Iperf)]
@@ -62,13 +62,13 @@ class Peers(unittest.TestCase):
             self.assertEqual(beside, [said])
             self.assertEqual(rows.PEERS[said].size, min(size, measure.Iperf.MOST))
 
-    def test_latency_has_tcp_beside_it(self):
+    def test_latency_rows_have_tcp_as_peer(self):
         for row in rows.ROWS:
             if row.group == 'latency' and 'by events' not in row.name:
                 self.assertIn('TCP loopback, polled, one way', row.beside, row.name)
 
-    def test_latency_that_waits_for_no_thread_has_a_ring_beside_it(self):
-        """One way, or, where there is an answer, there and back."""
+    def test_polled_latency_rows_have_a_ring_as_peer(self):
+        """A ring one way, or there and back for operations with a response."""
         rings = {row.name: [name for name in row.beside if name.startswith('DPDK ring')]
                  for row in rows.ROWS if row.group == 'latency'}
         self.assertEqual(rings['write latency, 2 B'], ['DPDK ring, one way'])
@@ -78,12 +78,12 @@ class Peers(unittest.TestCase):
                 self.assertEqual(rings[name + end], ['DPDK ring, there and back'])
         self.assertEqual(rows.PEERS['DPDK ring, there and back'].ways, 2)
 
-    def test_what_is_idle_has_its_aim_beside_it(self):
+    def test_idle_rows_have_their_target(self):
         for row in rows.ROWS:
             idle = isinstance(row.measure, (rows.Idle, rows.IdleByCable))
             self.assertEqual('0.1 %' in row.beside, idle, row.name)
 
-    def test_each_operation_has_its_cost_in_packets_too(self):
+    def test_each_operation_has_a_cost_row_in_packets(self):
         names = {row.name: row.measure for row in rows.ROWS if row.group == 'cost' and row.unit == 'B/s'}
         for operation in 'write', 'send', 'read':
             for transport, end in ('auto', ''), ('packet', ', in packets'):
@@ -91,29 +91,29 @@ class Peers(unittest.TestCase):
                 self.assertEqual((run.argv[0], run.transport), (f'ib_{operation}_bw', transport))
         self.assertEqual(len(names), 6)
 
-    def test_memory_of_an_idle_queue_pair_is_all_of_it(self):
+    def test_idle_memory_rows_use_a_new_daemon(self):
         idle = {row.name: row for row in rows.ROWS if 'an idle QP' in row.name}
         self.assertEqual([row.measure.argv[1] for row in idle.values()], ['idle', 'shared', 'urxed'])
         self.assertEqual({tuple(row.beside) for row in idle.values()}, {('4 KiB', )})
-        # One that has served others has had its tables in memory before.
+        # A used daemon would already have its tables in memory.
         self.assertIsInstance(idle['memory of urxed for an idle QP'].measure, measure.JoinedAnew)
 
-    def test_perftest_sends_as_many_on_one_queue_pair_as_on_all(self):
+    def test_perftest_message_count_is_a_multiple_of_the_window(self):
         name = 'send rate, 8 B, ib_send_bw, 1024 QPs'
         row, = [row for row in rows.ROWS if row.name == name]
         one, = [rows.PEERS[name] for name in row.beside]
         sent = []
         for argv in one.argv, row.measure.argv:
             count, messages, window = [int(argv[argv.index(option) + 1]) for option in ('-q', '-n', '-t')]
-            self.assertEqual(messages % window, 0)  # else it hangs
+            self.assertEqual(messages % window, 0)  # otherwise perftest hangs
             sent.append((count, window, count * messages))
         self.assertEqual(sent, [(1, 16, 1600000), (1024, 16, 1638400)])
 
-    def test_what_wakes_a_thread_is_not_measured_in_cache_lines(self):
+    def test_rows_that_wake_a_thread_have_no_cache_line_limit(self):
         row, = [row for row in rows.ROWS if row.name == 'write latency, 2 B, in packets']
         self.assertEqual([name for name in row.beside if name.startswith('cache line')], [])
 
-    def test_tcp_has_the_cable_that_urxe_has(self):
+    def test_tcp_uses_the_cable_of_urxe(self):
         cables = {row.name: row.measure.cable.cable for row in rows.ROWS
                   if row.group == 'cable' and isinstance(row.measure.cable, rows.Veth)}
         for row in rows.ROWS:
@@ -123,7 +123,7 @@ class Peers(unittest.TestCase):
                 self.assertEqual('no checksums' in row.name, 'bare' in cables[row.name])
         self.assertEqual(len(set(cables.values())), 4)
 
-    def test_a_port_alone_is_the_limit_of_an_engine_on_it(self):
+    def test_bare_port_is_the_limit_of_an_engine(self):
         found = [row for row in rows.ROWS if row.group == 'cable' and row.name.startswith('send latency')]
         self.assertEqual(len(found), 4)
         for row in found:
@@ -132,7 +132,7 @@ class Peers(unittest.TestCase):
             self.assertIs(limit.cable, row.measure.cable, row.name)
             self.assertEqual((limit.options, list(row.measure.options)), (['--bare'], []))
 
-    def test_tcp_has_gso_only_where_it_says_so(self):
+    def test_tcp_uses_gso_only_if_its_name_says_so(self):
         beside = collections.Counter()
         for row in rows.ROWS:
             tcp = [name for name in row.beside if getattr(rows.PEERS[name], 'gso', False)]

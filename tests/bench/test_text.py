@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The benchmark's table for a terminal: what it says of rows that are not of all rounds, or of two machines."""
+"""Tests text.py: remarks about rows of fewer rounds and about near and far rounds."""
 import contextlib
 import io
 import unittest
@@ -13,7 +13,7 @@ def figures(rounds, median):
 
 
 def part(rounds, median, **ratios):
-    """A row's of rounds near or far, with its ratios to what stands beside it."""
+    """A row's near or far part, with its ratios."""
     return {**figures(rounds, median), 'beside': [{'name': name, 'ratio': ratio} for name, ratio in ratios.items()]}
 
 
@@ -26,7 +26,7 @@ def peer(name, rounds):
 
 
 def printed(found, asked, missing=None):
-    """The lines, without spaces that only align."""
+    """The printed lines, without alignment."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         text.print_table(found, missing or {}, asked, None)
@@ -34,13 +34,13 @@ def printed(found, asked, missing=None):
 
 
 class Table(unittest.TestCase):
-    """Its lines."""
+    """Lines of the table."""
 
     def lines(self, *arguments):
-        """Of rows and of what stands beside them: without the first and the last one."""
+        """Lines of rows, limits and peers, without the first and the last line."""
         return printed(*arguments)[1:-1]
 
-    def test_rounds_are_told_of_what_has_fewer(self):
+    def test_fewer_rounds_are_marked(self):
         found = [row('whole', 3, peer('late', 2), peer('early', 3)), row('part', 1, peer('with it', 1))]
         whole, late, early, part, with_it = self.lines(found, 3)
         self.assertTrue(late.endswith('0.5 (0.4-0.6), 2 rounds'), late)
@@ -48,31 +48,31 @@ class Table(unittest.TestCase):
         for line in whole, early, with_it:
             self.assertNotIn('round', line)
 
-    def test_all_may_be_of_fewer_than_asked_for(self):
+    def test_all_rows_may_have_fewer_rounds(self):
         line, = self.lines([row('row', 2)], 3)
         self.assertTrue(line.endswith('2 rounds'), line)
 
-    def test_what_is_kept_counts(self):
+    def test_kept_rounds_count(self):
         first, second = self.lines([row('kept', 7), row('new', 2)], 2)
         self.assertNotIn('round', first)
         self.assertTrue(second.endswith('2 rounds'), second)
         self.assertTrue(printed([row('kept', 7)], 2)[-1].startswith('medians of 7 rounds'))
 
-    def test_near_and_far_stand_below_their_row(self):
+    def test_near_and_far_follow_their_row(self):
         found = [row('row', 5, peer('peer', 5), near=part(3, 1e-6), far=part(1, 4e-6))]
         _, near, far, beside = self.lines(found, 5)
         self.assertEqual((near, far), ('near 1.000 us 1.000 us 1.000 us 3 rounds',
                                        'far 4.000 us 4.000 us 4.000 us 1 round'))
         self.assertTrue(beside.startswith('peer '))
 
-    def test_ratios_near_and_far_stand_behind_their_ratio(self):
+    def test_near_and_far_ratios_follow_their_ratio(self):
         found = [row('row', 5, peer('peer', 4), peer('late', 5),
                      near=part(3, 1e-6, peer=1.0625, late=None), far=part(1, 4e-6, peer=0.2))]
         beside, late = self.lines(found, 5)[-2:]
         self.assertTrue(beside.endswith(' 0.5 (0.4-0.6), near 1.06, far 0.2, 4 rounds'), beside)
         self.assertTrue(late.endswith(' 0.5 (0.4-0.6)'), late)
 
-    def test_what_is_missing_is_told(self):
+    def test_missing_figures_are_explained(self):
         self.assertIn('not measured: x: no x', printed([row('row', 1)], 1, {'x': 'no x'}))
 
 

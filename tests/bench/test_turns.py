@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The benchmark's order of figures, its ratios, and the file that joins calls."""
+"""Tests turns.py: order of measurements, ratios, and the file of samples."""
 import json
 import os
 import tempfile
@@ -12,7 +12,7 @@ from rows import Row
 
 
 class Bench:
-    """Stands for the machine: figures are given, and their order is written down."""
+    """A fake bench that records the order of measurements."""
 
     PEERS_LAST = False
 
@@ -25,7 +25,7 @@ class Bench:
 
 
 class Played:
-    """A measure whose figures are given; one of None cannot be measured."""
+    """A fake measure with given figures; None means unavailable."""
 
     def __init__(self, name, *figures):
         self.name = name
@@ -40,11 +40,11 @@ class Played:
 
 
 class PlayedLimit(Played, Limit):
-    """One that is quick."""
+    """A fake limit."""
 
 
 class PlayedShared(Played, Iperf):
-    """One that takes seconds."""
+    """A fake peer that takes seconds."""
 
 
 def row(name, beside, *figures):
@@ -52,14 +52,14 @@ def row(name, beside, *figures):
 
 
 class Turns(unittest.TestCase):
-    """Each test plays some rounds."""
+    """Rounds with fake measures."""
 
     def setUp(self):
         self.bench = Bench()
         self.samples = turns.Samples()
 
     def play(self, rows, rounds=1, **beside):
-        """Without a state of the machine that a test cares for."""
+        """Plays rounds without cache line times."""
         state = {turns.LINE: PlayedLimit('state', *[1.0] * 100)}
         course = turns.Rounds(self.bench, beside | state, self.samples, lambda text: None)
         for _ in range(rounds):
@@ -74,7 +74,7 @@ class Turns(unittest.TestCase):
         return found
 
     def test_ratio_is_the_median_of_the_rounds(self):
-        # The machine is five times slower in the second round, and so is the row: the ratio is not.
+        # Machine and row are five times slower in the second round, so the ratio stays the same.
         rows = [row('row', ['peer'], 2.0, 10.0, 3.0)]
         self.play(rows, 3, peer=Played('peer', 1.0, 5.0, 1.0))
         peer, = self.one_result(rows)['beside']
@@ -90,13 +90,13 @@ class Turns(unittest.TestCase):
                           for beside in self.one_result(rows)['beside']],
                          [('peer', 2.0, 3.0), ('inner', 2.0, 3.0), ('outer', 3.0, 2.0)])
 
-    def test_limit_is_measured_anew_for_each_row(self):
+    def test_limit_is_measured_again_for_each_row(self):
         rows = [row('one', ['limit'], 1.0), row('other', ['limit'], 1.0)]
         self.play(rows, limit=PlayedLimit('limit', 1.0, 1.0, 4.0, 4.0))
         self.assertEqual([found['beside'][0]['ratio'] for found in turns.results(rows, self.samples)],
                          [1.0, 0.25])
 
-    def test_rows_that_follow_each_other_share_a_slow_peer(self):
+    def test_consecutive_rows_share_a_slow_peer(self):
         rows = [row('a', ['slow'], 1.0, 1.0), row('b', ['slow'], 1.0, 1.0), row('c', [], 1.0, 1.0),
                 row('d', ['slow'], 1.0, 1.0)]
         self.play(rows, 2, slow=PlayedShared('slow', 1.0, 2.0, 3.0, 4.0))
@@ -104,7 +104,7 @@ class Turns(unittest.TestCase):
         self.assertEqual([turn['beside']['slow'] for name in 'abd'
                           for turn in self.samples.turns[name]], [1.0, 3.0, 1.0, 3.0, 2.0, 4.0])
 
-    def test_peers_come_last_where_a_change_takes_long(self):
+    def test_peers_come_last_if_switching_is_slow(self):
         self.bench.PEERS_LAST = True
         rows = [row('a', ['x'], 1.0), row('b', ['y'], 1.0)]
         self.play(rows, x=Played('x', 2.0), y=Played('y', 4.0))
@@ -112,26 +112,26 @@ class Turns(unittest.TestCase):
         self.assertEqual([found['beside'][0]['ratio'] for found in turns.results(rows, self.samples)],
                          [0.5, 0.25])
 
-    def test_what_cannot_be_measured_is_not_tried_again(self):
+    def test_unavailable_measure_is_not_repeated(self):
         rows = [row('row', ['peer'], 1.0, 1.0), row('none', [], None)]
         course = self.play(rows, 2, peer=Played('peer', None))
         self.assertEqual(course.missing, {'peer': 'no peer', 'none': 'no none'})
         self.assertEqual(self.one_result(rows)['beside'], [])
         self.assertEqual(self.order(), ['row', 'peer', 'none', 'row'])
 
-    def test_what_no_machine_can_measure_is_told_of_rows_that_would_have_it(self):
+    def test_never_measurable_figure_is_reported_for_its_rows(self):
         measures = {'never': Never('no figure'), 'peer': Played('peer', 1.0)}
         rows = [row('a', ['peer'], 1.0), row('b', ['peer', 'never'], 1.0)]
         self.assertEqual(turns.never_measured(rows[:1], measures), {})
         self.assertEqual(turns.never_measured(rows, measures), {'never': 'no figure'})
         self.assertEqual(self.play(rows[1:], **measures).missing, {'never': 'no figure'})
 
-    def test_a_share_of_nothing_is_no_ratio(self):
+    def test_share_of_zero_gives_no_ratio(self):
         rows = [row('row', ['peer'], 1.0, 1.0)]
         self.play(rows, 2, peer=Played('peer', 0.0, 0.0))
         self.assertIsNone(self.one_result(rows)['beside'][0]['ratio'])
 
-    def test_each_row_tells_of_how_many_rounds_it_is(self):
+    def test_each_row_has_its_number_of_rounds(self):
         rows = [row('a', ['peer', 'late'], 1.0, 1.0), row('b', [], 1.0, None)]
         self.play(rows, 1, peer=Played('peer', 1.0), late=Played('late', None))
         self.play(rows, 1, peer=Played('peer', 1.0), late=Played('late', 1.0))
@@ -142,14 +142,14 @@ class Turns(unittest.TestCase):
         self.assertEqual(turns.number(found), 1)
 
     def play_lines(self, rows, lines, **beside):
-        """Rounds with these times of a cache line, before and after each row."""
+        """Plays rounds with these cache line times before and after each row."""
         limit = PlayedLimit('state', *[line for pair in lines for line in pair])
         course = turns.Rounds(self.bench, beside | {turns.LINE: limit}, self.samples, lambda text: None)
         for _ in lines:
             course.take_round(rows)
 
-    def test_near_and_far_are_told_apart(self):
-        # The fourth is of both, the last one at the border.
+    def test_near_and_far_rounds_are_separated(self):
+        # The fourth round is near and far, the last one is at the border.
         lines = [(50e-9, 99e-9), (150e-9, 200e-9), (60e-9, 70e-9), (50e-9, 150e-9), (100e-9, 100e-9)]
         rows = [row('row', ['peer'], 2.0, 9.0, 4.0, 50.0, 8.0)]
         self.play_lines(rows, lines, peer=Played('peer', 1.0, 3.0, 1.0, 1.0, 4.0))
@@ -162,7 +162,7 @@ class Turns(unittest.TestCase):
             'beside': [{'name': 'peer', 'ratio': 2.5, 'ratio_least': 2.0, 'ratio_most': 3.0}]})
         self.assertEqual((found['rounds'], found['most']), (5, 50.0))
 
-    def test_near_alone_is_not_told_again(self):
+    def test_near_rounds_alone_are_not_repeated(self):
         rows = [row('row', [], 1.0, 1.0)]
         self.play_lines(rows, [(50e-9, 60e-9), (50e-9, 150e-9)])
         self.assertFalse({'near', 'far'} & set(self.one_result(rows)))
@@ -174,7 +174,7 @@ class Turns(unittest.TestCase):
         found = self.one_result(rows)
         self.assertEqual((found['rounds'], found['near']['rounds'], found['far']['rounds']), (3, 1, 1))
 
-    def test_state_is_that_of_all_rows(self):
+    def test_state_covers_all_rows(self):
         rows = [row('a', [], 1.0), row('b', [], 1.0)]
         course = turns.Rounds(self.bench, {turns.LINE: PlayedLimit('state', 1.0, 9.0, 2.0, 4.0)},
                               self.samples, lambda text: None)
@@ -191,7 +191,7 @@ def conditions(library='0a', kernel='Linux 6.1', commit='abc'):
 
 
 class File(unittest.TestCase):
-    """What --keep does."""
+    """The file of --keep."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -204,7 +204,7 @@ class File(unittest.TestCase):
                               turns.Samples(self.path, conditions(**under)), lambda text: None)
         course.take_round(rows)
 
-    def test_calls_are_joined(self):
+    def test_file_joins_calls(self):
         self.play([row('row', ['peer'], 2.0)], 1.0)
         rows = [row('row', ['peer'], 8.0)]
         self.play(rows, 2.0)
@@ -212,7 +212,7 @@ class File(unittest.TestCase):
         self.assertEqual((found['most'], found['beside'][0]['ratio']), (8.0, 3.0))
         self.assertEqual(found['rounds'], 2)
 
-    def test_what_is_ended_leaves_the_row(self):
+    def test_interrupted_call_keeps_its_rows(self):
         rows = [row('row', ['peer'], 2.0)]
         with self.assertRaises(IndexError):
             self.play(rows)
@@ -237,7 +237,7 @@ class File(unittest.TestCase):
         self.assertEqual(turns.results(rows, kept)[0]['rounds'], 2)
         self.assertEqual(kept.conditions, conditions())
 
-    def test_what_is_kept_is_shown_without_a_build(self):
+    def test_kept_samples_are_shown_without_a_build(self):
         with self.assertRaises(FileNotFoundError):
             turns.Samples(self.path)
         self.play([row('row', ['peer'], 2.0)], 1.0, library='one that is gone')

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The table that `./dev bench` prints for who reads it in a terminal."""
+"""The table that `./dev bench` prints to a terminal."""
 
-INDENT = 4 * ' '  # of what stands beside a row
-REMARK = 50  # wide enough for a ratio, near and far as well
+INDENT = 4 * ' '  # of limits and peers
+REMARK = 50  # width of a ratio with its near and far values
 
 
 def shown(unit, value):
@@ -42,7 +42,7 @@ def shown_ratio(peer):
 
 
 def shown_state(state):
-    """What a reader should know before he believes a row."""
+    """The machine's state during the rounds of a row."""
     if state is None:
         return []
     line, others = [state[what]['median'] for what in ('cache_line', 'others')]
@@ -54,17 +54,17 @@ def count(rounds):
 
 
 def fewer(figures, whole):
-    """What a reader should know of figures that are not of all rounds."""
+    """The remark about figures of fewer rounds."""
     return [count(figures['rounds'])] if figures['rounds'] < whole else []
 
 
 def parts(row):
-    """With processors near each other and far from each other, where there are rounds of both."""
+    """The near and the far part of a row, if both exist."""
     return [(distance, row[distance]) for distance in ('near', 'far') if distance in row]
 
 
 def ratios_by_distance(peer, row):
-    """The row's to one beside it, likewise."""
+    """The near and the far ratio of a row to a limit or peer."""
     return [(distance, found['ratio']) for distance, figures in parts(row) for found in figures['beside']
             if found['name'] == peer['name'] and found['ratio'] is not None]
 
@@ -84,7 +84,7 @@ def print_row(width, row, whole):
 
 
 def print_table(found, missing, asked, state):
-    """asked: of how many rounds all rows should be at least."""
+    """asked: the requested number of rounds."""
     names = [row['name'] for row in found]
     names += [INDENT + peer['name'] for row in found for peer in row['beside']]
     names += [INDENT + distance for row in found for distance, _ in parts(row)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-In what order figures are taken, and what comes of them. The machine is another one a minute later, so a row
-and what stands beside it are measured next to each other, and make a turn; a ratio is the median of the turns'
-ratios. A limit, which is quick, is measured right before and right after the row, and is the mean of the two.
+The order of measurements, and their evaluation. The machine's speed changes within minutes, so a row and its limits
+and peers are measured next to each other, as a turn; a ratio is the median of the turns' ratios. A limit, which is
+fast, is measured right before and right after the row, and its figure is the mean of both.
 """
 import json
 import os
@@ -12,16 +12,16 @@ import conditions
 from measure import Limit, Never, Others, SHARED, Unavailable
 
 FORMAT = 4  # of a file of samples
-LINE = 'cache line, one way'  # measured with every row: it tells the machine's state
-# Below that, in seconds, the processors are near each other. A virtual machine's may share a last-level cache
-# at one time and not at another: where the tables come from, a line then takes 40 to 75 ns or 150 to 230 ns.
+LINE = 'cache line, one way'  # measured with every row, as the machine's state
+# Below this time, in seconds, the CPUs count as near. The CPUs of a virtual machine may share a last-level cache at one
+# time and not at another: on the machine of the tables a line takes 40 to 75 ns, or 150 to 230 ns.
 NEAR = 100e-9
 
 
 class Samples:
     """
-    The turns of each row, and with a path those of former calls, in a file. Under: the conditions of what is
-    added, which must be those of what the file has; None where nothing is added.
+    The turns of each row; with a path, the file also has the turns of earlier calls. under: the conditions of new
+    samples, which must equal those of the file; None if no sample is added.
     """
 
     def __init__(self, path=None, under=None):
@@ -50,7 +50,7 @@ class Samples:
         self.turns.setdefault(row.name, []).append(turn)
 
     def keep(self):
-        """A call that is ended leaves what it had measured."""
+        """Writes the file after each turn, so an interrupted call keeps its samples."""
         if not self.path:
             return
         with open(f'{self.path}.new', 'w', encoding='utf-8') as file:
@@ -59,17 +59,17 @@ class Samples:
 
 
 class Rounds:
-    """Measures rows; measures: name -> how what stands beside them is measured, tell(text): who looks on."""
+    """Measures rows. measures: name -> measure of a limit or peer; tell(text) prints progress."""
 
     def __init__(self, bench, measures, samples, tell):
         self.bench = bench
         self.measures = measures
         self.samples = samples
         self.tell = tell
-        self.missing = {}  # name -> why there are no figures
+        self.missing = {}  # name -> reason of missing figures
 
     def take(self, name, measure):
-        """A figure, or None: what this machine cannot measure is not tried again."""
+        """A figure, or None. An unavailable measure is not repeated."""
         if name in self.missing:
             return None
         self.tell(name)
@@ -86,7 +86,7 @@ class Rounds:
         return {name: self.take(name, self.measures[name]) for name in names}
 
     def take_turn(self, row):
-        """The row between its limits; peers are still to come."""
+        """Measures a row between its limits, without peers."""
         if row.name in self.missing:
             return None
         limits = list(dict.fromkeys([LINE, *filter(self.is_limit, row.beside)]))
@@ -106,7 +106,7 @@ class Rounds:
         return turn
 
     def add_peers(self, row, turn, shared):
-        """One that takes seconds is measured once for rows that follow each other."""
+        """Adds the peers' figures. A peer that takes seconds is measured once for consecutive rows."""
         for name in row.beside:
             if self.is_limit(name):
                 continue
@@ -118,7 +118,7 @@ class Rounds:
                 if name in turn['beside'] and isinstance(self.measures[name], SHARED)}
 
     def take_round(self, rows):
-        """Peers come after each row, or after all of them where a change between the two takes long."""
+        """Measures peers after each row, or after all rows if switching to peers takes long."""
         shared = {}
         for batch in [rows] if self.bench.PEERS_LAST else [[row] for row in rows]:
             for row, turn in [(row, self.take_turn(row)) for row in batch]:
@@ -131,7 +131,7 @@ def spread(values):
 
 
 def ratio(turns, name):
-    """Of the turns that have both figures; a share of nothing is no ratio."""
+    """The ratios of turns with both figures; without a ratio to 0."""
     ratios = [turn['own'] / turn['beside'][name] for turn in turns if turn['beside'].get(name)]
     found = spread(ratios) if ratios else dict.fromkeys(['median', 'least', 'most'])
     return {'ratio': found['median'], 'ratio_least': found['least'], 'ratio_most': found['most']}
@@ -143,30 +143,30 @@ def compared(turns, name):
 
 
 def state(turns):
-    """The machine's in them: what a cache line took, and what share of a processor others had."""
+    """The machine's state in the turns: cache line times, and the CPU share of other programs."""
     found = {what: [figure for turn in turns for figure in turn['state'][what]]
              for what in ('cache_line', 'others')}
     return {what: spread(figures) for what, figures in found.items()} if all(found.values()) else None
 
 
 def names_beside(row, turns):
-    """Of what stands beside the row in one of them at least."""
+    """Names of limits and peers in at least one turn."""
     return [name for name in row.beside if any(name in turn['beside'] for turn in turns)]
 
 
 def figures(turns):
-    """Of urxe's, and of how many turns."""
+    """urxe's figures, and the number of turns."""
     return {'rounds': len(turns), **spread([turn['own'] for turn in turns])}
 
 
 def distance(turn):
-    """Of the processors in all of it, or None."""
+    """Near or far, if all cache line times of the turn agree, or None."""
     found = {'near' if line < NEAR else 'far' for line in turn['state']['cache_line']}
     return found.pop() if len(found) == 1 else None
 
 
 def by_distance(row, turns):
-    """The row's figures of turns near and of turns far, where there are both."""
+    """The row's figures of near turns and of far turns, if both exist."""
     parts = {where: [turn for turn in turns if distance(turn) == where] for where in ('near', 'far')}
     if not all(parts.values()):
         return {}
@@ -186,7 +186,7 @@ def results(rows, samples):
 
 
 def never_measured(rows, measures):
-    """Of what stands beside rows: name -> why. To be told of kept samples, too."""
+    """Limits and peers without a possible measure: name -> reason. Also for kept samples."""
     return {name: measures[name].reason for row in rows for name in row.beside
             if isinstance(measures[name], Never)}
 
@@ -196,5 +196,5 @@ def whole_state(rows, samples):
 
 
 def number(found):
-    """Of how many rounds each row has figures at least; a row has its own number as well."""
+    """The least number of rounds of all rows; each row has its own number as well."""
     return min((row['rounds'] for row in found), default=0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Two processes, each pinned to a processor, and a clock. */
+/* Two processes pinned to one CPU each, and a clock. */
 #ifndef URXE_BENCH_TWO_H
 #define URXE_BENCH_TWO_H
 
 #include <sys/types.h>
 
-/* The processors, of the caller's affinity mask; the program runs on the first one. */
+/* Two CPUs of the caller's affinity mask; the program runs on the first one. */
 struct bench_cpus {
 	int own, other;
 };

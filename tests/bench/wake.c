@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * wake CPU CPU WHAT WAY [TIME]: two processes, one a processor, that one connection joins, and who
- * waits for a message sleeps: in ibv_get_cq_event's read (WAY = read), or in poll or epoll before
- * it.
+ * wake CPU CPU WHAT WAY [TIME]: two processes on one CPU each, with one connection. A process that
+ * waits for a message sleeps in ibv_get_cq_event's read (WAY = read), or in poll or epoll before
+ * the read.
  *
- * WHAT = answered: they send to each other in turn, at once. Prints the seconds of a message, one
- * way. With TIME they poll the queue for so many microseconds before they sleep.
+ * WHAT = answered: each process answers at once. Prints the seconds of a message, one way. With
+ * TIME each process polls the CQ for TIME microseconds before it sleeps.
  *
- * WHAT = silent: one sends to the other, 1 ms after the message before (silence.h). Prints the
- * seconds from before the post until the other one has the completion. WHAT = thread-switches,
- * process-switches: how often the thread that waits, or its process with all its threads, gives up
- * its processor for such a message.
+ * WHAT = silent: one process sends 1 ms after the previous message (silence.h). Prints the seconds
+ * from the post to the receiver's completion. WHAT = thread-switches, process-switches: prints the
+ * number of voluntary context switches of the waiting thread, or of its process, for such a
+ * message.
  *
- * WHAT = paced: one sends to the other every TIME microseconds. Prints what share of a processor
- * both processes take.
+ * WHAT = paced: one process sends every TIME microseconds. Prints the CPU share of both processes.
  *
- * WHAT = asleep: they have sent to each other, and sleep until SIGTERM. Prints a line before.
+ * WHAT = asleep: after an exchange of messages both processes sleep until SIGTERM. Prints a line
+ * first.
  */
 #include "joined.h"
 #include "laps.h"
@@ -256,7 +256,7 @@ static void wake_up(int signal)
 	(void)signal;
 }
 
-/* The leading process gets the signal; its message ends the other one's sleep. */
+/* The leading process handles the signal; its message ends the sleep of the other process. */
 static double stay_asleep(struct joined *p)
 {
 	const struct sigaction action = {.sa_handler = wake_up};
@@ -271,7 +271,7 @@ static double stay_asleep(struct joined *p)
 		err(1, "sigaction");
 	puts("asleep");
 	fflush(stdout);
-	/* An event may be pending for a message that a poll has found. */
+	/* An event may be pending for a message that an earlier poll has returned. */
 	do
 		if (arm(p))
 			errx(1, "a message that nobody sent");

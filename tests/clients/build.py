@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Which urxe it is that clients ran with."""
+"""Identifies the build of urxe that ran the clients."""
 import hashlib
 import os
 
-# What is at work beside a client.
+# The files that run beside a client.
 FILES = ['verbs/liburxe.so', 'tools/urxe', 'tools/urxed']
 
 
 def digest(build):
-    """Of a build directory: another one after each change."""
+    """A digest of the files, which differs after each change."""
     found = hashlib.sha256()
     for name in FILES:
         with open(os.path.join(build, name), 'rb') as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The parts of the table of clients, in its order: a module for each source package."""
+"""The families of docs/clients.md in their order: a module for each source package."""
 import os
 import sys
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-fio's engine `rdma`. The receiver of sends compares their contents itself. It has room for all of them at once, as
-the sender asks for no repetition where there is none. Of writes and reads fio compares nothing, whatever `--verify`
-says (`engines/rdma.c`): the engine is FIO_UNIDIR, of which a client reads nothing back, and at a server no such block
-ever completes. But its buffers may be a file, by `--mem`. So in MEMORY, the server's, each block that was written
-to has to have the checksum that the client gave it, and in COPY, the client's, each block that was read has to be
-one of MEMORY.
+fio with its engine `rdma`. For SENDs the receiver compares the contents. For WRITEs and READs fio compares nothing,
+whatever `--verify` says: its engine (`engines/rdma.c`) is FIO_UNIDIR. So the tests let fio put its buffers into
+files by `--mem`, and compare these: each block that the client wrote to MEMORY, the server's file, must have the
+checksum of the client. Each block of COPY, the client's file, must be a block of MEMORY.
+The server posts receives for all SENDs in advance (`--iodepth=128`), because fio's client does not retry without a receive.
 """
 import hashlib
 import os
@@ -17,8 +16,8 @@ from row import Connected, copy, memory
 
 PACKAGES = ['fio']
 BLOCK = 64 << 10
-BLOCKS = 64  # that are transferred
-SERVED = 128  # buffers of the server, of which the client draws one each time
+BLOCKS = 64  # transferred by each run
+SERVED = 128  # buffers of the server; fio's client picks one at random for each transfer
 FETCHED = 16  # buffers of the client
 HEADER = struct.Struct('<HHIQQIIHHI16s')  # verify_header and vhdr_md5 of fio's verify.h
 MAGIC = 0xacca
@@ -35,44 +34,44 @@ def store(path, contents):
         file.write(contents)
 
 
-def blocks(path):
-    """Those of a file that are not all zeros."""
+def nonzero_blocks(path):
+    """Returns the blocks of a file that contain a byte other than zero."""
     with open(path, 'rb') as file:
         contents = file.read()
     found = [contents[at:at + BLOCK] for at in range(0, len(contents), BLOCK)]
     return [block for block in found if any(block)]
 
 
-def numbered(block):
-    """The number of a block that has the checksum in it, as fio's `--verify=md5` makes it."""
+def verified_number(block):
+    """Checks a block's MD5, as fio's `--verify=md5` stores it, and returns the block's number."""
     magic, _, length, *_, number, _, digest = HEADER.unpack_from(block)
     if (magic, length) != (MAGIC, BLOCK) or digest != hashlib.md5(block[HEADER.size:]).digest():
-        raise Failure(f'a block that is not as it was sent: {block[:HEADER.size].hex()}')
+        raise Failure(f'a block with a wrong checksum: {block[:HEADER.size].hex()}')
     return number
 
 
-class Written(Connected):
-    """The server's memory has what the client has written."""
+class CheckedWrite(Connected):
+    """Checks that the server's memory contains the blocks that the client wrote."""
 
     def run(self, at):
         store(memory(at.server), bytes(SERVED * BLOCK))
         super().run(at)
-        numbers = [numbered(block) for block in blocks(memory(at.server))]
+        numbers = [verified_number(block) for block in nonzero_blocks(memory(at.server))]
         if len(numbers) < BLOCKS // 4 or len(set(numbers)) < len(numbers):
             raise Failure(f'the server has the blocks {numbers}')
 
 
-class Fetched(Connected):
-    """The client has what was in the server's memory."""
+class CheckedRead(Connected):
+    """Checks that the client's buffers contain blocks of the server's memory."""
 
     def run(self, at):
         store(memory(at.server), os.urandom(SERVED * BLOCK))
-        served = set(blocks(memory(at.server)))
+        served = set(nonzero_blocks(memory(at.server)))
         store(copy(at.server), bytes(FETCHED * BLOCK))
         super().run(at)
-        found = blocks(copy(at.server))
+        found = nonzero_blocks(copy(at.server))
         if len(found) != FETCHED or not set(found) <= served:
-            raise Failure('what the client has read is not what the server has')
+            raise Failure('the client has read blocks that the server does not have')
 
 
 def row(kind, verb, server='', client=''):
@@ -88,7 +87,7 @@ ROWS = [
     row(Connected, 'write'),
     row(Connected, 'read'),
     row(Connected, 'send'),
-    row(Written, 'write', MAPPED, ' --verify=md5 --verify_state_save=0'),
-    row(Fetched, 'read', MAPPED, f' --iodepth={FETCHED} --mem=mmapshared:{{copy}}'),
+    row(CheckedWrite, 'write', MAPPED, ' --verify=md5 --verify_state_save=0'),
+    row(CheckedRead, 'read', MAPPED, f' --iodepth={FETCHED} --mem=mmapshared:{{copy}}'),
     row(Connected, 'send', VERIFIED, VERIFIED),
 ]

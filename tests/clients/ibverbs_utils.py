@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The examples of libibverbs. With `-c` they compare contents."""
+"""The examples of libibverbs. With `-c` they compare the contents of messages."""
 import re
 
 import report
@@ -10,33 +10,33 @@ PACKAGES = ['ibverbs-utils', 'ibverbs-providers']
 PORT = 18515
 
 
-def listed(client, _server):
+def check_listed(client, _server):
     if not re.search(r'^\s+urxe0\s+[0-9a-f]{16}$', client, re.MULTILINE):
         raise Failure(f'no urxe0: {client}')
 
 
-def active(client, _server):
+def check_active(client, _server):
     if not re.search(r'hca_id:\s+urxe0\n(.*\n)*\s+state:\s+PORT_ACTIVE', client):
         raise Failure(f'no active port: {client}')
 
 
-def played(client, server):
+def check_both_sides(client, server):
     report.check_pingpong(client)
     report.check_pingpong(server)
 
 
 def pingpong(command):
-    return Pair(server=command, client=f'{command} {{}}', port=PORT, check=played)
+    return Pair(server=command, client=f'{command} {{}}', port=PORT, check=check_both_sides)
 
 
 class Watch(Row):
-    """Sees an event of its device, and then is ended."""
+    """A program that reports asynchronous events of its device until the test kills it."""
 
     def run(self, at):
-        # Without stdbuf its output comes late where it goes to a file.
+        # ibv_asyncwatch writes to a file here, which libc would buffer until the program ends.
         watch = at.client.start('stdbuf', '-oL', self.client)
         until(30, lambda: 'async event FD' in watch.output(),
-              lambda: f'does not watch: {watch.describe()}')
+              lambda: f'ibv_asyncwatch has not started: {watch.describe()}')
         with at.event() as event:
             until(30, lambda: event in watch.output(), lambda: f'no {event}: {watch.describe()}')
             watch.kill()
@@ -47,9 +47,9 @@ def refused(command, reason, says):
 
 
 ROWS = [
-    Row('ibv_devices', check=listed),
-    Row('ibv_devinfo', check=active),
-    Row('ibv_devinfo -v -d urxe0', check=active),
+    Row('ibv_devices', check=check_listed),
+    Row('ibv_devinfo', check=check_active),
+    Row('ibv_devinfo -v -d urxe0', check=check_active),
 ]
 ROWS += [pingpong(command) for command in (
     'ibv_rc_pingpong -g {gid}',
@@ -66,13 +66,13 @@ ROWS += [pingpong(command) for command in (
 )]
 ROWS += [
     refused('ibv_rc_pingpong -g {gid} -t',
-            'librxe has no time stamps of completions',
+            'librxe has no completion time stamps',
             "The device isn't completion timestamp capable"),
     refused('ibv_rc_pingpong -g {gid} -o',
-            'there is no on-demand paging',
+            'urxe0 has no on-demand paging',
             "The device isn't ODP capable"),
     refused('ibv_rc_pingpong -g {gid} -j',
-            'the device has no memory of its own', "Device doesn't support dm allocation"),
+            'urxe0 has no device memory', "Device doesn't support dm allocation"),
     refused('ibv_xsrq_pingpong -g {gid}', 'librxe has no XRC',
             'Open the XRC Domain 95'),
     Watch('ibv_asyncwatch'),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-All endpoints are of the domain `urxe0`, where datagrams have `urxe0-dgram`. With `-c` every byte is compared.
-`verbs` alone makes RDM endpoints by one of the layers `ofi_rxm` and `ofi_rxd`.
+Endpoints belong to the domain `urxe0`; datagram endpoints belong to `urxe0-dgram`. With `-c` every byte is compared.
+Without a layer, `-p verbs` lets libfabric choose `ofi_rxm` or `ofi_rxd` for RDM endpoints.
 """
 import re
 
@@ -12,7 +12,7 @@ PACKAGES = ['libfabric-bin']
 PORT = 47592
 
 
-def lists(client, _server):
+def check_domains(client, _server):
     found = set(re.findall(r'domain: (urxe0\S*)\n.*\n +type: FI_EP_(\w+)\n', client))
     wanted = {('urxe0', 'MSG'), ('urxe0', 'RDM'), ('urxe0-dgram', 'DGRAM'), ('urxe0-dgram', 'RDM')}
     if found != wanted:
@@ -29,13 +29,13 @@ def up_to(largest):
 def pingpong(provider, endpoint, options='-c'):
     domain = 'urxe0-dgram' if 'rxd' in provider or endpoint == 'dgram' else 'urxe0'
     command = f"fi_pingpong -p '{provider}' -d {domain} -e {endpoint} {options}"
-    # A datagram is no longer than the MTU, which is 1024 in one of the places.
+    # A datagram cannot exceed the path MTU, which is 1024 between two hosts.
     return Pair(server=command, client=f'{command} {{}}', check=up_to('1k' if endpoint == 'dgram' else '1m'),
                 port=PORT)
 
 
 ROWS = [
-    Row("fi_info", check=lists),
+    Row("fi_info", check=check_domains),
     pingpong('verbs', 'msg'),
     pingpong('verbs', 'dgram'),
     pingpong('verbs', 'rdm'),

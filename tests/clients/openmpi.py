@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Four ranks, of our own program: messages from each to each and collectives, every byte compared. They have no way to
-each other but `rc_verbs`, and the log of UCX says that they are on urxe0. `mpicc` makes the program. Between two hosts
-there are two ranks on each, by `--host SERVER:2,CLIENT:2`, and the place of ssh takes a script that enters the
-client's namespace and begins there with `urxe run --`.
+Four ranks of the tests' own program, which `mpicc` compiles: messages between all ranks, and collectives, every byte
+compared. The ranks may use the transport `rc_verbs` only, and UCX's log confirms it. Between two hosts each host has
+two ranks, by `--host SERVER:2,CLIENT:2`. A script instead of ssh enters the client's namespace and runs `urxe run --`.
 """
 import os
 import re
@@ -17,7 +16,7 @@ from ucx import LANES
 
 PACKAGES = ['openmpi-bin', 'libopenmpi-dev']
 RANKS = 4
-# Its host's name is another, too: Open MPI takes those of one name for one host.
+# Open MPI takes two hosts with one name for one host, so the second one gets its own UTS namespace and name.
 AGENT = '''#!/bin/sh
 shift
 unset URXE_DIR LD_PRELOAD
@@ -25,7 +24,7 @@ exec {prefix} unshare --uts sh -c 'hostname other && exec {urxe} run --run-dir {
 '''
 
 
-def compiled(top):
+def compile_ranks(top):
     program = os.path.join(top, 'mpi_payload')
     made = subprocess.run(['mpicc', '-O2', '-o', program, os.path.join(PROGRAMS, 'mpi_payload.c')],
                           capture_output=True, text=True, check=False)
@@ -34,8 +33,8 @@ def compiled(top):
     return program
 
 
-def agent(top, host):
-    """What mpirun starts instead of ssh to get to a host."""
+def write_agent(top, host):
+    """Writes the script that mpirun starts instead of ssh to run ranks on a host."""
     path = os.path.join(top, 'agent')
     with open(path, 'w', encoding='utf-8') as file:
         file.write(AGENT.format(prefix=shlex.join(host.prefix), urxe=host.urxe, run_dir=host.run_dir))
@@ -56,11 +55,11 @@ def check(ranks, elsewhere):
 class Ranks(Row):
     def run(self, at):
         with tempfile.TemporaryDirectory() as top:
-            argv = [*words(self.client, at, at.server)[:-1], compiled(top)]
+            argv = [*words(self.client, at, at.server)[:-1], compile_ranks(top)]
             one = at.server is at.client
             if not one:
                 hosts = ','.join(f'{address}:{RANKS // 2}' for address in at.addresses)
-                argv[1:1] = ['--host', hosts, '--mca', 'plm_rsh_agent', agent(top, at.client)]
+                argv[1:1] = ['--host', hosts, '--mca', 'plm_rsh_agent', write_agent(top, at.client)]
             program = at.server.start(*argv)
             try:
                 self.judge(program)

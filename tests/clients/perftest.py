@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Bandwidth and latency. They compare no contents."""
+"""Bandwidth and latency. perftest compares no contents."""
 import report
 from rdmacm import TOO_EARLY
 from row import Connected, Pair, Refusal, Row
@@ -22,7 +22,7 @@ OVER_TCP = [
     'ib_send_lat -F -a -n 10',
     'ib_write_lat -F -a -n 10',
     'ib_read_lat -F -a -n 10',
-    # As they are, and as their options go.
+    # With default options, then with single options.
     'ib_send_bw -F',
     'ib_write_bw -F',
     'ib_read_bw -F',
@@ -39,7 +39,7 @@ OVER_TCP = [
     'ib_write_bw -F -s 8 -I 64 -n 5000',
     'ib_write_lat -F -s 8 -I 64',
     'ib_read_bw -F -o 16',
-    # Each service. Where one may lose a message they run for a time: they would wait for it for ever.
+    # Each service. UC SENDs and UD may lose a message, for which perftest would wait for ever: these run for a time.
     'ib_send_bw -F -c UC -D 2',
     'ib_send_bw -F -c UD -D 2',
     'ib_send_lat -F -c UC -D 2',
@@ -67,7 +67,7 @@ OVER_TCP = [
     'ib_send_bw -F --use-srq -c UD -D 2',
     'ib_send_lat -F --use-srq -c UD -D 2',
     'ib_send_bw -F --use-srq -e',
-    # Both ways.
+    # Bidirectional.
     'ib_send_bw -F -b',
     'ib_write_bw -F -b',
     'ib_read_bw -F -b',
@@ -119,19 +119,19 @@ BY_RDMA_CM = [
 ROWS = [row(Pair, command, port=18600 if '-p 18600' in command else PORT) for command in OVER_TCP]
 ROWS += [row(Connected, command, too_early=TOO_EARLY) for command in BY_RDMA_CM]
 ROWS += [Row(f'{program} -F -e',
-             refusal=Refusal('perftest has no events of writes', 'Events feature not available on WRITE verb'))
+             refusal=Refusal('perftest has no events for RDMA WRITE', 'Events feature not available on WRITE verb'))
          for program in ('ib_write_bw', 'ib_write_lat')]
 ROWS += [row(Connected, f'{program} -F -R -c UC',
-             refusal=Refusal('perftest connects no UC by rdma_cm', 'UC is not supported in librdmacm'))
+             refusal=Refusal('perftest does not connect UC by rdma_cm', 'UC is not supported in librdmacm'))
          for program in ('ib_send_bw', 'ib_send_lat', 'ib_write_bw', 'ib_write_lat')]
 ROWS += [row(Pair, f'{program} -F -c XRC', port=PORT,
              refusal=Refusal('librxe has no XRC', 'Error opening XRC domain'))
          for program in ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_send_lat')]
 ROWS += [row(Pair, 'ib_write_bw -F -c DC', port=PORT,
-             refusal=Refusal('DC is one vendor\'s own service', 'Failed to create QP'))]
+             refusal=Refusal('DC is a service of one vendor', 'Failed to create QP'))]
 ROWS += [Row(f'{program} -F --client -B 02:00:00:00:00:01 -E 02:00:00:00:00:02',
              refusal=Refusal('librxe has no queue pairs for raw Ethernet', 'Failed to create QP'))
          for program in ('raw_ethernet_bw', 'raw_ethernet_lat', 'raw_ethernet_fs_rate')]
 ROWS.append(Row('raw_ethernet_burst_lat -F --client -B 02:00:00:00:00:01 -E 02:00:00:00:00:02',
-                refusal=Refusal('it asks for a limit of the rate, and refuses that for latencies itself',
+                refusal=Refusal('it sets a rate limit, which perftest itself refuses for latency tests',
                                 'SW Rate limiter cann\'t be executed')))

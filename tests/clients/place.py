@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Where clients run: two processes on one host, or one on each of two."""
+"""The two places where clients run: two processes on one host, or one process on each of two hosts."""
 from contextlib import contextmanager
 
 from ethernet import Ethernet, INTERFACE, IPV4, Namespace
@@ -8,8 +8,8 @@ from host import Host, until
 
 class OneHost:
     """
-    A urxed without an uplink. In a network namespace of their own no other program has the ports
-    that clients take where a user names none.
+    A urxed without an uplink. The network namespace keeps the clients' default TCP ports free of other
+    programs.
     """
 
     title = 'one host'
@@ -32,12 +32,12 @@ class OneHost:
         self.namespace.close()
 
     def gid(self, _host):
-        """The index of the GID that is made of the IPv4 address."""
+        """The index of the GID of the IPv4 address."""
         return 1
 
     @contextmanager
     def event(self):
-        """The client's device has an event, which has this name."""
+        """Causes an asynchronous event of the client's device, and yields the event's name."""
         self.client.daemon.kill()
         yield 'IBV_EVENT_DEVICE_FATAL'
         self.client.start_daemon()
@@ -70,7 +70,7 @@ class TwoHosts:
 
     @contextmanager
     def event(self):
-        """The client's device has an event, which has this name."""
+        """Causes an asynchronous event of the client's device, and yields the event's name."""
         namespace = self.net.namespaces[1]
         namespace.ip('link', 'set', INTERFACE, 'down')
         yield 'IBV_EVENT_PORT_ERR'

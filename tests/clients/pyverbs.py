@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-The first program runs rdma-core's own tests, both ends in one process. What is skipped there is of other vendors'
-devices or of what librxe 44 has not: XRC, parent domains, ODP, device memory, raw packets, re-registration.
+`pyverbs_suite.py` runs rdma-core's own Python tests, with both ends in one process. It skips tests for devices of
+other vendors, and for features that librxe 44 lacks: XRC, parent domains, ODP, device memory, raw packets, re-registration.
 """
 import re
 
@@ -10,13 +10,13 @@ from row import Pair, Row
 
 PACKAGES = ['python3-pyverbs']
 PORT = 18516
-RAN = 95  # of 273
+MIN_TESTS = 95  # of 273; rdma-core skips the others on urxe0
 
 
 def check(client, _server):
     found = re.search(r'^(\d+) tests ran', client, re.MULTILINE)
-    if not found or int(found[1]) < RAN:
-        raise Failure(f'not {RAN} tests: {client}')
+    if not found or int(found[1]) < MIN_TESTS:
+        raise Failure(f'fewer than {MIN_TESTS} tests ran: {client}')
 
 
 PAIR = '/usr/bin/python3 {programs}/pyverbs_pair.py {gid}'

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Bandwidth and latency. Its server stays, and the client says what is measured. As on any RoCE device,
-`-cm1` has to be among the options, with which it connects by rdma_cm. Its `rds_bw` and `rds_lat` are about sockets
-of the kernel's, AF_RDS (`src/rds.c`): where the kernel has no RDS there is none of these, and no verbs below them.
+Bandwidth and latency. The server keeps running; the client selects the test. As on any RoCE device, most tests need
+`-cm1`, with which qperf connects by rdma_cm. The tests `rds_bw` and `rds_lat` use AF_RDS sockets of the kernel
+(`src/rds.c`), not verbs.
 """
 import re
 
@@ -11,7 +11,7 @@ from row import Pair, Refusal
 
 PACKAGES = ['qperf']
 PORT = 19765
-# Its server tells the client the port before it listens there.
+# qperf's server tells the client its port before it listens on that port; then the client fails, and the test repeats it.
 TOO_EARLY = 'unexpected event from RDMA CM: Event rejected'
 
 
@@ -22,10 +22,10 @@ def check(client, _server):
 
 def row(options, refusal=None):
     return Pair(server='qperf', client=f'qperf {{}} {options}', check=check, refusal=refusal, port=PORT,
-                serves_on=True, too_early=TOO_EARLY)
+                keeps_serving=True, too_early=TOO_EARLY)
 
 
-BY_LID = 'qperf addresses by LID here, -cm1 or not, and RoCE has none: {} has to have a GRH'
+BY_LID = 'qperf addresses this test by LID, even with -cm1. RoCE has no LIDs: {} needs a GRH'
 
 ROWS = [row(f'-t 1 -cm1 {test}') for test in (
     'rc_bw', 'rc_bi_bw', 'rc_lat', 'rc_rdma_read_bw', 'rc_rdma_read_lat', 'rc_rdma_write_bw',
@@ -39,5 +39,5 @@ ROWS += [row(test, Refusal(BY_LID.format('an address handle'),
                            'failed to create address handle: Invalid argument')) for test in (
     'ud_bw', 'ud_bi_bw', 'ud_lat')]
 ROWS += [row(f'-cm1 {test}', Refusal(
-    'qperf is built without XRC, for which it looks for ibv_open_xrc_domain, which libibverbs has not',
+    'Debian builds qperf without XRC, because libibverbs has no function ibv_open_xrc_domain',
     f'{test}: bad test')) for test in ('xrc_bw', 'xrc_bi_bw', 'xrc_lat')]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-The examples of librdmacm, with those of its sockets. With `-V` and `-T v` they compare contents; COPY,
-a new file, has to be what it is a copy of. The client of `rstream -T a` takes a server that has sent all and
-gone for an error, where it looks late, and ends with the status 16, which is POLLHUP.
+The examples of librdmacm, with and without rsockets. With `-V` and `-T v` they compare contents. The test compares
+COPY, the file that `rcopy` creates, with its source. The client of `rstream -T a` may end with status 16 (POLLHUP):
+it reports a server that has sent everything and closed the connection as an error.
 """
 import filecmp
 import select
@@ -14,8 +14,8 @@ PACKAGES = ['rdmacm-utils', 'librdmacm1']
 SOURCE = '/bin/bash'
 
 
-class Copied(Connected):
-    """The server writes the file."""
+class CheckedCopy(Connected):
+    """Checks that the server has written a copy of the client's file."""
 
     def run(self, at):
         super().run(at)
@@ -23,8 +23,8 @@ class Copied(Connected):
             raise Failure('the copy differs')
 
 
-class Polled(Connected):
-    """Returns what poll says, which may be that the server has gone when all had been sent."""
+class MayHangUp(Connected):
+    """Accepts POLLHUP as the client's status: the server may close after its last byte."""
 
     def judge(self, client, server=None):
         if client.wait(SECONDS) == select.POLLHUP:
@@ -52,14 +52,14 @@ ROWS = [Connected(server=server, client=client) for server, client in (
 )]
 ROWS += [
     Connected(server='mckey -m 239.1.2.3', client='mckey -m 239.1.2.3 -s', sign='ATTACH_MCAST: ok'),
-    Polled(server='rstream -S 4096 -C 10 -I 10 -T a', client='rstream -s {} -S 4096 -C 10 -I 10 -T a'),
-    Copied(server='rcopy', client=f'rcopy {SOURCE} {{}}:{{copy}}', serves_on=True),
-    # Its server reads events until that fails, so for ever. It makes all its queue pairs with the attributes
-    # that rdma_create_qp filled in for the first, so with the CQs of the first's ID: DESTROY_CQ is EBUSY.
-    Connected(server='cmtime', client='cmtime -s {}', serves_on=True),
+    MayHangUp(server='rstream -S 4096 -C 10 -I 10 -T a', client='rstream -s {} -S 4096 -C 10 -I 10 -T a'),
+    CheckedCopy(server='rcopy', client=f'rcopy {SOURCE} {{}}:{{copy}}', keeps_serving=True),
+    # The server of cmtime never ends: it reads events until that fails. It creates all queue pairs with the
+    # attributes that rdma_create_qp filled in for the first one, hence with its CQs, so DESTROY_CQ returns EBUSY.
+    Connected(server='cmtime', client='cmtime -s {}', keeps_serving=True),
 ]
 ROWS += [Row(command, refusal=Refusal('librxe has no XRC', 'rdma_create_ep: Operation not supported', 255))
          for command in ('rdma_xserver -c x', 'rdma_xclient -s 127.0.0.1 -c x')]
 ROWS.append(Row('udpong -s {}', refusal=Refusal(
-    'rsocket makes its address handles without a GRH, which RoCE has to have',
+    'rsocket creates address handles without a GRH, which RoCE requires',
     'rconnect: Resource temporarily unavailable', 255)))

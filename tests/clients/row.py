@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""A row of the table of clients: what a user types, and what has to come of it."""
+"""A row of docs/clients.md: the commands that a user types, and the check of their output."""
 import os
 import re
 import shlex
@@ -10,32 +10,32 @@ from host import Failure, succeed, wait_listening
 from rdmacm import start_server
 
 SECONDS = 120
-# qperf's server has listened to no port before the one that it tells, so that urxed keeps no request for it.
+# A client that comes before its server listens is refused at once, so the test starts both again.
 ATTEMPTS = 20
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'programs')
 
 
-def ends_well(_client, _server):
-    """The check of programs whose exit status tells all."""
+def accept_output(_client, _server):
+    """The check of programs whose exit status is the whole result."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why something cannot work, and what client or server says to that."""
+    """The reason why a command cannot work, and the message of the client or the server."""
     reason: str
-    says: str  # a regular expression
+    message: str  # a regular expression
     status: int = 1  # the client's
 
 
 @dataclass(frozen=True)
 class Row:
     """
-    A command without a peer. In it, {} is the server's address where there is one, {gid} the index of
-    the host's own GID, {copy} and {memory} files on the server, {programs} the folder of our own ones. The
-    check gets what client and server printed, and raises Failure.
+    A command without a server. Placeholders: {} is the server's address, {gid} the index of the host's own
+    GID, {copy} and {memory} are files on the server, {programs} is the folder of the tests' own programs.
+    The check gets the output of client and server, and raises Failure.
     """
     client: str
-    check: Callable = ends_well
+    check: Callable = accept_output
     refusal: Refusal | None = None
 
     def run(self, at):
@@ -50,8 +50,8 @@ class Row:
     def judge(self, client, server=None):
         status = client.wait(SECONDS)
         if self.refusal:
-            if status != self.refusal.status or not re.search(self.refusal.says, said(client, server)):
-                raise Failure(f'status {status}, and not the refusal that there should be')
+            if status != self.refusal.status or not re.search(self.refusal.message, said(client, server)):
+                raise Failure(f'status {status}, or another message than the expected refusal')
             return
         succeed(client, SECONDS)
         if server:
@@ -61,15 +61,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Pair(Row):
-    """Server and client, who meet over TCP. A server that serves on is ended when the client is done."""
+    """A server and a client that connect by TCP. With keeps_serving, the test kills the server after the client."""
     server: str = ''
     port: int = 0  # where the server listens
-    serves_on: bool = False
-    # What a client says that was faster than its server, which tells it to come and then listens.
+    keeps_serving: bool = False
+    # The message of a client that came before its server listened.
     too_early: str | None = None
 
     def end(self, server):
-        if not self.serves_on:
+        if not self.keeps_serving:
             succeed(server, SECONDS)
 
     def start_server(self, at):
@@ -92,7 +92,7 @@ class Pair(Row):
             finally:
                 server.kill()
                 client.kill()
-        raise Failure(f'too early {ATTEMPTS} times: {client.describe()}')
+        raise Failure(f'the client came before the server listened, {ATTEMPTS} times: {client.describe()}')
 
     def came_too_early(self, client):
         if not self.too_early:
@@ -103,8 +103,8 @@ class Pair(Row):
 
 @dataclass(frozen=True)
 class Connected(Pair):
-    """Server and client, who meet by rdma_cm."""
-    sign: str = 'rdma_cm LISTEN: ok'  # with which the server is ready
+    """A server and a client that connect by rdma_cm."""
+    sign: str = 'rdma_cm LISTEN: ok'  # output of `urxe run` that shows that the server is ready
 
     def start_server(self, at):
         return start_server(at.server, words(self.server, at, at.server), self.sign)
@@ -121,21 +121,21 @@ def words(command, at, host):
 
 
 def copy(host):
-    """A path for a program to write to."""
+    """The file that the server's program creates."""
     return os.path.join(host.top, 'copy')
 
 
 def memory(host):
-    """Another, for what a program maps."""
+    """The file that the server's program maps as its buffers."""
     return os.path.join(host.top, 'memory')
 
 
 def typed(command):
-    """A command as the table has it."""
+    """A command as docs/clients.md shows it."""
     return command.format('SERVER', gid='GID', copy='COPY', memory='MEMORY',
                           programs='tests/clients/programs')
 
 
 def outcome(row):
-    """What the table says of a row."""
+    """A row's expected result, for the log."""
     return f'refused: {row.refusal.reason}' if row.refusal else 'works'

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Runs the rows of one family of clients in one place, and leaves a record of what became of them in
-the build directory, of which table.py makes docs/clients.md.
+Runs the rows of one family of clients in one place, and records their results in the build directory.
+table.py writes docs/clients.md from these records.
 """
 import argparse
 import json
@@ -27,7 +27,7 @@ def version(package):
 
 
 def run_row(row, at):
-    """Returns what went wrong, None where nothing did."""
+    """Returns the text of the failure, or None."""
     start = time.monotonic()
     print(f'{typed(row.client)}: ', end='', flush=True)
     try:
@@ -36,7 +36,7 @@ def run_row(row, at):
             if not host.daemon.running():
                 raise Failure(f'urxed has ended: {host.daemon.describe()}')
     except Failure as failure:
-        # But for the sign by which a server is waited for.
+        # The lines by which the test waits for a server do not help the reader.
         text = re.sub(r'^urxe\[\d+\]: .*: ok\n', '', str(failure), flags=re.MULTILINE)
         print(f'FAILED: {text}', flush=True)
         return text
@@ -46,8 +46,8 @@ def run_row(row, at):
 
 class Record:
     """
-    What became of the rows, by the versions of the packages, with one build of urxe; rows that run
-    again take their places.
+    The results of a family's rows in one place. Results of other package versions or of another build of
+    urxe are dropped; a row that runs again replaces its result.
     """
 
     def __init__(self, options, packages):
@@ -58,7 +58,7 @@ class Record:
         try:
             with open(self.path, encoding='utf-8') as file:
                 before = json.load(file)
-        except (FileNotFoundError, ValueError):  # the latter where a run was ended as it wrote
+        except (FileNotFoundError, ValueError):  # ValueError: an earlier run was killed while it wrote
             before = None
         self.packages = {package: version(package) for package in packages}
         self.build = digest(options.build)
@@ -78,7 +78,7 @@ def run():
     parser.add_argument('--build', required=True)
     parser.add_argument('--family', required=True, choices=FAMILIES)
     parser.add_argument('--place', required=True, choices=PLACES)
-    parser.add_argument('--only', default='', help='a regular expression: rows whose client has it')
+    parser.add_argument('--only', default='', help='a regular expression that selects rows by their client command')
     options = parser.parse_args()
     family = FAMILIES[options.family]
     record = Record(options, family.PACKAGES)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Makes docs/clients.md of the rows and of the records that the suite "clients" has left in a build
-directory, where each row has to have passed in each place with what is built there. With --check,
-says whether the page has exactly the rows that there are.
+Writes docs/clients.md from the families' rows and the records of suite "clients" in a build directory.
+Every row must have passed on one host and on two hosts with the current build. With --check, verifies
+that the page agrees with the rows.
 """
 import argparse
 import json
@@ -14,18 +14,28 @@ import sys
 from build import digest
 from families import FAMILIES
 from place import PLACES
-from row import outcome, typed
+from row import typed
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../docs/clients.md')
 
 HEAD = '''# Clients
 
-Programs of Debian 12, unmodified, by the commands that are typed behind `urxe run --`. Each row ran between two
-processes of one host, whose urxed has no uplink, and between two hosts: two network namespaces, a veth cable and an
-`af_packet:` uplink at either end. SERVER is the server's address, GID the index of the host's own GID as `ibv_devinfo -v`
-has it. What is refused has its reason there, and the tests want exactly that refusal.
+These programs of Debian 12 work unmodified, started by `urxe run -- COMMAND`, except for the refused commands,
+whose last column has the reason. The tests expect exactly these refusals. They run every command in two places:
 
-This page is made by `python3 tests/clients/table.py build` of the records that `./dev test --suite clients` leaves.
+| place | `urxed` |
+|---|---|
+| two processes of one host | without an uplink |
+| two hosts: network namespaces with a veth cable | with an `af_packet:` uplink on each host |
+
+| word in a command | meaning |
+|---|---|
+| SERVER | address of the server. If the table names no command for the server, it runs the client's command without SERVER |
+| GID | index of the host's own GID, as `ibv_devinfo -v` prints it |
+| COPY, MEMORY | files that the tests provide |
+
+This page is generated: `./dev test --suite clients` runs the commands and leaves records, and
+`python3 tests/clients/table.py build` writes the page from them.
 '''
 
 
@@ -33,14 +43,28 @@ def key(row):
     return [getattr(row, 'server', ''), row.client]
 
 
+def program(command):
+    """The program's name, without the environment and the interpreter before it."""
+    words = [word for word in command.split() if word not in ('env', '/usr/bin/python3') and '=' not in word]
+    return os.path.basename(words[0])
+
+
+def commands(row):
+    """The table's cell: the client's command, and the server's where it differs by more than SERVER."""
+    server, client = (typed(command) for command in key(row))
+    if not server or client.replace(' SERVER', '') == server:
+        return f'`{client}`'
+    return f'`{client}`<br>server: `{server}`'
+
+
 def section(name, family, versions):
     yield f'\n## {name}\n\n{family.__doc__.strip()}\n\n'
     for package in family.PACKAGES:
         yield f'- `{package}` {versions.get(package)}\n'
-    yield '\n| server | client | |\n|---|---|---|\n'
+    yield '\n| program | command | result | reason |\n|---|---|---|---|\n'
     for row in family.ROWS:
-        server, client = (f'`{typed(command)}`' if command else '' for command in key(row))
-        yield f'| {server} | {client} | {outcome(row)} |\n'
+        result, reason = ('refused', row.refusal.reason) if row.refusal else ('works', '')
+        yield f'| {program(typed(row.client))} | {commands(row)} | {result} | {reason} |\n'
 
 
 def page(versions):
@@ -56,7 +80,7 @@ def read(path):
 
 
 def checked(name, family, records, built):
-    """The versions of a family's packages, which ran all its rows in all places with that build."""
+    """Returns the versions of a family's packages, or exits if a row has not passed with this build."""
     for place, record in records.items():
         if record.get('build') != built:
             sys.exit(f'{name}, {PLACES[place].title}: not run since urxe was built')
@@ -66,7 +90,7 @@ def checked(name, family, records, built):
                 sys.exit(f'not passed, {PLACES[place].title}: {row.client}')
     versions = [record['packages'] for record in records.values()]
     if any(other != versions[0] for other in versions):
-        sys.exit(f'{name}: one version on one host, another on two: {versions}')
+        sys.exit(f'{name}: the versions on one host and on two hosts differ: {versions}')
     return versions[0]
 
 
@@ -82,20 +106,20 @@ def write(build):
 
 def check(names):
     if names != list(FAMILIES):
-        sys.exit(f'meson has the families {names}, families.py {list(FAMILIES)}')
+        sys.exit(f'meson.build lists the families {names}, families.py {list(FAMILIES)}')
     found = read(PAGE)
     versions = dict(re.findall(r'^- `(\S+)` (\S+)$', found, re.MULTILINE))
     wanted = page(versions)
     if found != wanted:
         only = set(wanted.splitlines()) ^ set(found.splitlines())
-        sys.exit('docs/clients.md is not of these rows: run the suite clients, then '
-                 'tests/clients/table.py. What differs:\n' + '\n'.join(sorted(only)))
+        sys.exit('docs/clients.md does not agree with the rows: run suite clients, then '
+                 'tests/clients/table.py. The difference:\n' + '\n'.join(sorted(only)))
 
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument('build', nargs='?', default='build')
 parser.add_argument('--check', nargs='+', metavar='FAMILY',
-                    help='the page, and that these are the families')
+                    help='verify the page and the list of families')
 options = parser.parse_args()
 if options.check:
     check(options.check)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Its log says which transport and device each endpoint has. `rc_v` is `rc_verbs`, with `ud_verbs` to connect by.
-Atomics over `ud_verbs` are messages. `ucx_perftest` compares no contents.
+UCX's log names the transport and the device of each endpoint, and the test checks them. `rc_v` is `rc_verbs`, which
+connects by `ud_verbs`. Atomics over `ud_verbs` are messages. `ucx_perftest` compares no contents.
 """
 import re
 
@@ -10,42 +10,42 @@ from row import Pair, Row
 
 PACKAGES = ['ucx-utils']
 PORT = 13337
-LANES = r'[( ](\w+)/(\S+?)(?=[ )])'  # transport and device, of what the log says of endpoints
+LANES = r'[( ](\w+)/(\S+?)(?=[ )])'  # transport and device, in the log's lines about endpoints
 COUNT = '-n 200 -w 10'
-LOUD = 'env UCX_LOG_LEVEL=info UCX_NET_DEVICES=urxe0:1'
+LOGGING = 'env UCX_LOG_LEVEL=info UCX_NET_DEVICES=urxe0:1'
 
 
-def devices(client, _server):
+def check_devices(client, _server):
     found = re.findall(r'Transport: (\S+)\n# +Device: urxe0:1\n', client)
     if found != ['rc_verbs', 'ud_verbs'] or 'Memory domain: urxe0' not in client:
-        raise Failure(f'on urxe0 there is {found}: {client}')
+        raise Failure(f'wrong transports on urxe0, {found}: {client}')
 
 
-def figures(client):
+def check_figures(client):
     if not re.search(r'^Final: +\d', client, re.MULTILINE):
         raise Failure(f'no figures: {client}')
 
 
-def by(transport):
+def check_endpoints(transport):
     def check(client, server):
-        figures(client)
+        check_figures(client)
         for text in (client, server):
             lanes = re.findall(LANES, ''.join(re.findall(r'ep_cfg\[.*', text)))
             if not lanes or any(lane != (transport, 'urxe0:1') for lane in lanes):
-                raise Failure(f'its endpoints have {lanes}: {text}')
+                raise Failure(f'wrong endpoints, {lanes}: {text}')
     return check
 
 
 def ucp(short, transport, test, size):
-    command = f'{LOUD} UCX_TLS={short} ucx_perftest'
+    command = f'{LOGGING} UCX_TLS={short} ucx_perftest'
     options = f'-t {test} -s {size} {COUNT}'
-    return Pair(server=f'{command} {options}', client=f'{command} {{}} {options}', check=by(transport),
+    return Pair(server=f'{command} {options}', client=f'{command} {{}} {options}', check=check_endpoints(transport),
                 port=PORT)
 
 
 def uct(transport, test, options):
     command = f'ucx_perftest -d urxe0:1 -x {transport} -t {test} {options}{COUNT}'
-    return Pair(server=command, client=f'{command} {{}}', check=lambda client, _server: figures(client),
+    return Pair(server=command, client=f'{command} {{}}', check=lambda client, _server: check_figures(client),
                 port=PORT)
 
 
@@ -54,7 +54,7 @@ TESTS = [('tag_lat', 8), ('tag_bw', 100000), ('tag_sync_lat', 8), ('tag_sync_bw'
          ('ucp_get', 100000), ('ucp_add', 8), ('ucp_fadd', 8), ('ucp_swap', 8), ('ucp_cswap', 8),
          ('ucp_am_lat', 8), ('ucp_am_bw', 100000)]
 
-ROWS = [Row('ucx_info -d', check=devices)]
+ROWS = [Row('ucx_info -d', check=check_devices)]
 ROWS += [ucp(short, transport, *test) for short, transport in (('rc_v', 'rc_verbs'), ('ud_v', 'ud_verbs'))
          for test in TESTS]
 ROWS += [uct('rc_verbs', test, options) for test, options in (

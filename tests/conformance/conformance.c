@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether an RDMA device does what verbs and the InfiniBand architecture say, seen from a
- * program: over plain libibverbs and librdmacm, so that it runs on any RoCE device alike.
+ * Tests an RDMA device against the InfiniBand architecture and the manual pages of verbs and
+ * rdma_cm. Uses only libibverbs and librdmacm, so it runs on any RoCE device.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -68,7 +68,7 @@ static bool is_chosen(const char *object, const char *test, char **patterns, int
 	return !n;
 }
 
-/* A process each, so that one that goes wrong costs no other anything, nor leaves it anything. */
+/* Each test is a process of its own, so a failed test cannot disturb the next ones. */
 static int run_test(const char *driver, const char *name, const struct test *test)
 {
 	int status;
@@ -120,7 +120,7 @@ static void run_suite(const struct suite *suite, const char *driver, char **patt
 	}
 }
 
-/* "rxe" of rxe0, "mlx5" of mlx5_0. */
+/* The driver in a device's name: "rxe" of rxe0, "mlx5" of mlx5_0. */
 static const char *driver_of(const char *device)
 {
 	static char driver[64];
@@ -136,7 +136,7 @@ static const char *driver_of(const char *device)
 	return driver;
 }
 
-/* What is at the limits of the device must not fail at those of the process. */
+/* Raises the limits of the process, so that tests reach the limits of the device. */
 static void raise_limits(void)
 {
 	struct rlimit limit;

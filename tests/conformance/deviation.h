@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Rules that drivers are known to break, with the reasons. */
+/* The rules that each driver is known to break, with the reasons. */
 #ifndef URXE_CONFORMANCE_DEVIATION_H
 #define URXE_CONFORMANCE_DEVIATION_H
 
-/* The reason why a driver breaks a rule, and that it was asked about; NULL: it should keep it. */
+/* Returns the reason why a driver breaks a rule, and marks the deviation as seen. NULL: it must
+ * keep the rule. */
 const char *deviation_find(const char *driver, const char *test, const char *rule);
-/* The next one from *at on that was never asked about in this test; NULL: none. */
+/* Returns the next deviation from *at on that this test has not seen; NULL: none. */
 const char *deviation_unseen(const char *driver, const char *test, unsigned int *at);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "rule.h"
 
-#define QUIET_MS 100 /* in which what is under way within a host has come */
+#define QUIET_MS 100 /* longer than a message within a host takes */
 
 struct hca hca = {.gid_index = -1, .many = 65536};
 
@@ -16,7 +16,7 @@ struct ibv_device *hca_find(const char *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
-	/* The list is left to the end of the process: the device is one of it. */
+	/* The list is not freed, because it owns the device. */
 	for (; list && *list; list++)
 		if (!name || !strcmp(ibv_get_device_name(*list), name))
 			return *list;
@@ -57,7 +57,7 @@ int limit_of(int advertised)
 	return advertised < hca.many ? advertised : hca.many;
 }
 
-/* --- Queue pairs. */
+/* --- Queue pairs */
 
 #define ACCESS                                                                       \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
@@ -241,7 +241,7 @@ void pair_again(struct side pair[2])
 	fill_rooms(pair);
 }
 
-/* --- Requests and completions. */
+/* --- Requests and completions */
 
 struct ibv_sge side_sge(const struct side *s, uint32_t offset, uint32_t length)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The device under test, opened once a test, and queue pairs on it that talk to each other. */
+/* The device under test, which each test opens once, and connected queue pairs on it. */
 #ifndef URXE_CONFORMANCE_HCA_H
 #define URXE_CONFORMANCE_HCA_H
 
@@ -12,9 +12,9 @@
 #define QKEY 0x11111111
 
 struct hca {
-	const char *name; /* NULL: the first there is */
+	const char *name; /* NULL: the first device */
 	int gid_index;    /* -1: the first RoCEv2 address that is not link-local */
-	int many;         /* objects of a kind that are made at most */
+	int many;         /* maximum number of objects of a kind that a test creates */
 	struct ibv_context *context;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
@@ -24,22 +24,22 @@ struct hca {
 
 extern struct hca hca;
 
-/* The device of that name, or the first one; NULL: there is none. */
+/* The device with this name, or the first device if name is NULL. NULL: no such device. */
 struct ibv_device *hca_find(const char *name);
 void hca_open(void);
 
-/* How many objects of a kind are made to see whether the advertised number holds: not more than
- * 65,536. */
+/* Number of objects of a kind that a test creates to check an advertised limit: the limit, but at
+ * most 65,536. */
 int limit_of(int advertised);
 
-/* --- Queue pairs. */
+/* --- Queue pairs */
 
 #define SIDE_ROOM  8192
 #define SIDE_DEPTH 16
 #define SIDE_SGES  4
-#define WAIT_MS    30000 /* for what has to come */
+#define WAIT_MS    30000 /* timeout for completions and events that must come */
 
-/* One QP with its own CQ, or CQs that were given, and memory that may be accessed remotely. */
+/* One QP with a CQ, and memory with remote access rights. */
 struct side {
 	struct ibv_cq *cq; /* sends and receives */
 	struct ibv_srq *srq;
@@ -51,50 +51,51 @@ struct side {
 };
 
 /*
- * Makes what is not there yet, with the QP in RESET. ops: IBV_QP_EX_WITH_*, 0 for a QP
- * without ibv_wr_*.
+ * Creates the objects of the side that are NULL, with the QP in RESET. ops: IBV_QP_EX_WITH_*, 0 for
+ * a QP without ibv_wr_*.
  */
 void side_create(struct side *s, enum ibv_qp_type type, uint64_t ops);
-/* Makes what a side that has a QP lacks beside it: memory and, for UD, an address. */
+/* Adds memory and, for UD, an address handle to a side that has a QP. */
 void side_complete(struct side *s);
-/* The attributes of a step, and the mask of those that the type requires. */
+/* Fills in the attributes of a transition; returns the mask of the attributes that the QP type
+ * requires. */
 int side_attr(struct side *s, const struct side *peer, enum ibv_qp_state to,
 	      struct ibv_qp_attr *attr);
-/* One step; the errno value. */
+/* One transition; returns the errno value. */
 int side_step(struct side *s, const struct side *peer, enum ibv_qp_state to);
-/* Up from RESET to a state on the way to RTS. */
+/* From RESET to INIT, RTR or RTS. */
 void side_up(struct side *s, const struct side *peer, enum ibv_qp_state to);
 void side_destroy(struct side *s);
 enum ibv_qp_state side_state(const struct side *s);
 
-/* Two of a type, connected, in RTS. */
+/* Creates two QPs of a type, connected and in RTS. */
 void pair_open(struct side pair[2], enum ibv_qp_type type, uint64_t ops);
 void pair_close(struct side pair[2]);
-/* Brings both back to RTS after an error, with nothing posted. */
+/* Brings both QPs from the error state back to RTS, with empty queues. */
 void pair_again(struct side pair[2]);
 
-/* --- Requests and completions. */
+/* --- Requests and completions */
 
 struct ibv_sge side_sge(const struct side *s, uint32_t offset, uint32_t length);
-/* A signaled request with one segment, not posted yet; remote: where it writes or reads. */
+/* Makes a signaled request with one SGE. remote: the side whose memory it writes or reads. */
 struct ibv_send_wr side_wr(struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
 			   const struct side *remote);
-/* UD: to another QP of this host. */
+/* UD: addresses the request to another QP of this host. */
 void wr_to(struct ibv_send_wr *wr, const struct side *s, const struct side *to);
-/* The errno value. */
+/* These return the errno value. */
 int post_send(struct side *s, struct ibv_send_wr *wr);
 int post_recv(struct side *s, uint64_t wr_id, uint32_t offset, uint32_t length);
 int post_srq_recv(struct side *s, uint64_t wr_id, uint32_t offset, uint32_t length);
-/* Whether the next completion comes. */
+/* Whether a completion arrives within WAIT_MS. */
 bool await_wc(struct ibv_cq *cq, struct ibv_wc *wc);
-/* The next completion, without which the test cannot go on. */
+/* Waits for the next completion; without one the test fails. */
 struct ibv_wc next_wc(struct ibv_cq *cq);
-/* Waits for a completion as long as one would have been under way: returns whether it came. */
+/* Whether a completion arrives within the time that a message needs. */
 bool any_wc(struct ibv_cq *cq, struct ibv_wc *wc);
 
-/* Whether the next asynchronous event comes; it is acknowledged. */
+/* Whether an asynchronous event arrives within WAIT_MS; acknowledges it. */
 bool next_event(struct ibv_async_event *event);
-/* Whether one is there now. */
+/* Whether an asynchronous event is pending now. */
 bool any_event(struct ibv_async_event *event);
 
 #endif

@@ -7,8 +7,8 @@
 /* Whether this process has a capability, CAP_*. */
 bool privilege_held(int capability);
 /*
- * Takes it from this process. Linux takes commands from nobody whose credentials have changed since
- * he opened the device or the channel: what is used afterwards has to be opened afterwards.
+ * Drops a capability of this process. Linux refuses commands on a device or channel that was opened
+ * before the credentials changed, so the test must open both afterwards.
  */
 void privilege_drop(int capability);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Runs the conformance tests of one object on urxe0, which lacks nothing that they are about."""
+"""Runs the conformance tests of one object on urxe0, which must have every tested feature."""
 import os
 import sys
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The tests, by the object that they are about. */
+/* The tests, grouped by the kind of object that they test. */
 #ifndef URXE_CONFORMANCE_SUITE_H
 #define URXE_CONFORMANCE_SUITE_H
 
@@ -29,7 +29,7 @@ extern const struct test qp_uc_tests[];
 extern const struct test qp_ud_tests[];
 extern const struct test mcast_tests[];
 extern const struct test async_tests[];
-/* Where there was librdmacm to build with. */
+/* Only in builds with librdmacm. */
 extern const struct test cm_id_tests[];
 extern const struct test cm_event_tests[];
 extern const struct test cm_connect_tests[];

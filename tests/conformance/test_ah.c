@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Address handles (IBA 10.2.2, 11.2.3). What they lead to is tested with UD QPs. */
+/* Address handles (IBA 10.2.2, 11.2.3). test_qp_ud.c tests messages over them. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -27,22 +27,22 @@ static int try_create(struct ibv_ah_attr attr)
 	return 0;
 }
 
-static void attributes(void)
+static void test_attributes_are_accepted_or_refused(void)
 {
 	struct ibv_ah_attr attr = valid();
 
-	rule_errno(0, try_create(attr), "an address of this host has a handle");
+	rule_errno(0, try_create(attr), "an address handle to this host can be created");
 	attr.grh.traffic_class = 0xff;
 	attr.grh.flow_label = 0xfffff;
 	attr.grh.hop_limit = 0xff;
 	attr.sl = 7;
 	rule_errno(0, try_create(attr),
-		   "all values of the traffic class, flow label and hop limit are taken");
+		   "all values of traffic class, flow label and hop limit are accepted");
 	attr.grh.dgid = (union ibv_gid){.raw = {[10] = 0xff, 0xff, 239, 1, 2, 3}};
-	rule_errno(0, try_create(attr), "a group has a handle");
+	rule_errno(0, try_create(attr), "an address handle to a group can be created");
 }
 
-static void misuse(void)
+static void test_misuse_is_refused(void)
 {
 	struct ibv_gid_entry entry;
 	struct ibv_ah_attr attr = valid();
@@ -52,24 +52,24 @@ static void misuse(void)
 	rule_errno(EINVAL, try_create(attr), "RoCE needs a global route (IBA A16.5.1)");
 	attr = valid();
 	attr.port_num = 0;
-	rule(try_create(attr), "there is no port 0");
+	rule(try_create(attr), "port 0 is refused");
 	attr.port_num = (uint8_t)(hca.attr.phys_port_cnt + 1);
-	rule(try_create(attr), "there is no port after the last");
+	rule(try_create(attr), "a port after the last is refused");
 	attr = valid();
 	last = hca.port.gid_tbl_len - 1;
 	if (last < 255) {
 		attr.grh.sgid_index = (uint8_t)(last + 1);
-		rule(try_create(attr), "there is no source GID after the last");
+		rule(try_create(attr), "a source GID index after the last is refused");
 	}
 	while (last >= 0 && !ibv_query_gid_ex(hca.context, PORT, (uint32_t)last, &entry, 0))
 		last--;
 	if (last >= 0 && last <= 255) {
 		attr.grh.sgid_index = (uint8_t)last;
-		rule(try_create(attr), "an entry that is empty is no source");
+		rule(try_create(attr), "an empty GID entry is refused as the source");
 	}
 }
 
-static void many(void)
+static void test_max_ah_can_be_created(void)
 {
 	int n = limit_of(hca.attr.max_ah), made;
 	struct ibv_ah **ah = calloc((size_t)n, sizeof(struct ibv_ah *));
@@ -79,14 +79,14 @@ static void many(void)
 	for (made = 0; made < n; made++)
 		if (!(ah[made] = ibv_create_ah(hca.pd, &attr)))
 			break;
-	rule(made == n, "there are as many handles as the device says");
+	rule(made == n, "max_ah address handles can be created");
 	while (made--)
 		MUST(!ibv_destroy_ah(ah[made]));
 }
 
 const struct test ah_tests[] = {
-	{"attributes", attributes},
-	{"misuse", misuse},
-	{"many", many},
+	{"attributes", test_attributes_are_accepted_or_refused},
+	{"misuse", test_misuse_is_refused},
+	{"many", test_max_ah_can_be_created},
 	{NULL, NULL},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Asynchronous events (IBA 11.6.3). Those of a SRQ's limit are tested with SRQs. */
+/* Asynchronous events (IBA 11.6.3). test_srq.c tests the event of a SRQ's limit. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include "rule.h"
 #include "suite.h"
 
-static void expect(enum ibv_event_type type, const void *object, const char *what)
+static void expect_event(enum ibv_event_type type, const void *object, const char *what)
 {
 	struct ibv_async_event event;
 
@@ -23,20 +23,21 @@ static void expect(enum ibv_event_type type, const void *object, const char *wha
 	     "%s: %s", what, ibv_event_type_str(type));
 }
 
-static void descriptor(void)
+static void test_descriptor_becomes_readable(void)
 {
 	struct pollfd pfd = {hca.context->async_fd, POLLIN, 0};
 	struct ibv_async_event event;
 
-	rule(poll(&pfd, 1, 0) == 0, "at first there is no event");
+	rule(poll(&pfd, 1, 0) == 0, "no event is pending at first");
 	MUST(!fcntl(pfd.fd, F_SETFL, fcntl(pfd.fd, F_GETFL) | O_NONBLOCK));
 	errno = 0;
 	rule(ibv_get_async_event(hca.context, &event) == -1 && errno == EAGAIN,
-	     "a descriptor that does not block says EAGAIN");
+	     "a non-blocking descriptor without events returns EAGAIN");
 }
 
-/* A CQ that is full: it and its QPs are told (IBA 11.6.3.2, 10.2.6.3). */
-static void overflow(void)
+/* A CQ overflow raises an event of the CQ and an event of each of its QPs (IBA 11.6.3.2, 10.2.6.3).
+ */
+static void test_cq_overflow_raises_events(void)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
@@ -51,14 +52,14 @@ static void overflow(void)
 	MUST(size < SIDE_DEPTH);
 	for (int i = 0; i <= size; i++)
 		MUST(!post_send(&s, &wr));
-	expect(IBV_EVENT_CQ_ERR, s.cq, "a CQ that overflows");
-	expect(IBV_EVENT_QP_FATAL, s.qp, "and its QP");
-	rule(side_state(&s) == IBV_QPS_ERR, "which is in error");
-	rule_errno(0, ibv_destroy_qp(s.qp), "a QP goes after such an event");
-	rule_errno(0, ibv_destroy_cq(s.cq), "and a CQ");
+	expect_event(IBV_EVENT_CQ_ERR, s.cq, "a CQ overflow");
+	expect_event(IBV_EVENT_QP_FATAL, s.qp, "the QP of an overflowed CQ");
+	rule(side_state(&s) == IBV_QPS_ERR, "the QP of an overflowed CQ is in ERR");
+	rule_errno(0, ibv_destroy_qp(s.qp), "a QP with an acknowledged event can be destroyed");
+	rule_errno(0, ibv_destroy_cq(s.cq), "a CQ with an acknowledged event can be destroyed");
 }
 
-static void last_receive(void)
+static void test_last_wqe_reached_is_raised(void)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
 	struct side s = {.srq = ibv_create_srq(hca.pd, &init)};
@@ -67,10 +68,10 @@ static void last_receive(void)
 	side_create(&s, IBV_QPT_RC, 0);
 	side_up(&s, &s, IBV_QPS_RTS);
 	MUST(!side_step(&s, NULL, IBV_QPS_ERR));
-	expect(IBV_EVENT_QP_LAST_WQE_REACHED, s.qp, "a QP with a SRQ that is in error");
+	expect_event(IBV_EVENT_QP_LAST_WQE_REACHED, s.qp, "a QP with an SRQ in ERR");
 }
 
-static void drained(void)
+static void test_sq_drained_is_raised(void)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
 	struct side pair[2] = {0};
@@ -83,16 +84,18 @@ static void drained(void)
 	wr = side_wr(&pair[0], IBV_WR_RDMA_WRITE, &sge, &pair[1]);
 	MUST(!post_send(&pair[0], &wr));
 	MUST(!ibv_modify_qp(pair[0].qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY));
-	expect(IBV_EVENT_SQ_DRAINED, pair[0].qp, "a send queue that has drained");
-	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS, "after what it had to send");
+	expect_event(IBV_EVENT_SQ_DRAINED, pair[0].qp, "a drained send queue");
+	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS,
+	     "the earlier request completes before SQ_DRAINED");
 	MUST(!post_send(&pair[0], &wr));
-	rule(!any_wc(pair[0].cq, &wc), "what is posted then waits");
+	rule(!any_wc(pair[0].cq, &wc), "a request posted in SQD waits");
 	attr.qp_state = IBV_QPS_RTS;
 	MUST(!ibv_modify_qp(pair[0].qp, &attr, IBV_QP_STATE));
-	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS, "until the QP is in RTS again");
+	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS,
+	     "a waiting request completes after the return to RTS");
 }
 
-static void established(void)
+static void test_comm_est_is_raised(void)
 {
 	struct side pair[2] = {0};
 	struct ibv_send_wr wr;
@@ -107,10 +110,10 @@ static void established(void)
 	wr = side_wr(&pair[0], IBV_WR_SEND, &sge, &pair[1]);
 	MUST(!post_send(&pair[0], &wr));
 	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
-	expect(IBV_EVENT_COMM_EST, pair[1].qp, "the first packet of a QP that is ready to receive");
+	expect_event(IBV_EVENT_COMM_EST, pair[1].qp, "the first packet to a QP in RTR");
 }
 
-static void violated(void)
+static void test_access_violation_is_raised(void)
 {
 	struct side pair[2] = {0};
 	struct ibv_send_wr wr;
@@ -122,12 +125,12 @@ static void violated(void)
 	wr.wr.rdma.rkey ^= 0x55555500;
 	MUST(!post_send(&pair[0], &wr));
 	MUST(next_wc(pair[0].cq).status == IBV_WC_REM_ACCESS_ERR);
-	expect(IBV_EVENT_QP_ACCESS_ERR, pair[1].qp, "a peer that accesses what it may not");
-	rule(side_state(&pair[1]) == IBV_QPS_ERR, "and the QP is in error");
+	expect_event(IBV_EVENT_QP_ACCESS_ERR, pair[1].qp, "a forbidden access of a peer");
+	rule(side_state(&pair[1]) == IBV_QPS_ERR, "the QP of the access violation is in ERR");
 }
 
-/* A SRQ that nothing uses any more, with an event that nobody has read: its limit. */
-static struct ibv_srq *with_event(void)
+/* Creates a SRQ without QPs whose limit event is unread. */
+static struct ibv_srq *create_srq_with_event(void)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
 	struct pollfd pfd = {hca.context->async_fd, POLLIN, 0};
@@ -159,9 +162,9 @@ static void *destroy(void *srq)
 	return NULL;
 }
 
-static void acknowledging(void)
+static void test_destroy_waits_for_acknowledgement(void)
 {
-	struct ibv_srq *srq = with_event();
+	struct ibv_srq *srq = create_srq_with_event();
 	struct ibv_async_event event;
 	pthread_t thread;
 
@@ -171,29 +174,29 @@ static void acknowledging(void)
 	while (!destroyer)
 		sched_yield();
 	asleep_await(destroyer);
-	rule(!destroyed, "an object waits for its events to be acknowledged");
+	rule(!destroyed, "destruction waits for the acknowledgement of events");
 	ibv_ack_async_event(&event);
 	MUST(!pthread_join(thread, NULL));
-	rule(destroyed, "and goes then");
+	rule(destroyed, "destruction ends after the acknowledgement");
 }
 
-static void unread(void)
+static void test_unread_events_end_with_their_object(void)
 {
 	struct pollfd pfd = {hca.context->async_fd, POLLIN, 0};
-	struct ibv_srq *srq = with_event();
+	struct ibv_srq *srq = create_srq_with_event();
 
-	rule_errno(0, ibv_destroy_srq(srq), "an object goes with an event that nobody has read");
-	rule(poll(&pfd, 1, 0) == 0, "and its event with it");
+	rule_errno(0, ibv_destroy_srq(srq), "an object with an unread event can be destroyed");
+	rule(poll(&pfd, 1, 0) == 0, "an unread event disappears with its object");
 }
 
 const struct test async_tests[] = {
-	{"descriptor", descriptor},
-	{"overflow", overflow},
-	{"last_receive", last_receive},
-	{"drained", drained},
-	{"established", established},
-	{"violated", violated},
-	{"acknowledging", acknowledging},
-	{"unread", unread},
+	{"descriptor", test_descriptor_becomes_readable},
+	{"overflow", test_cq_overflow_raises_events},
+	{"last_receive", test_last_wqe_reached_is_raised},
+	{"drained", test_sq_drained_is_raised},
+	{"established", test_comm_est_is_raised},
+	{"violated", test_access_violation_is_raised},
+	{"acknowledging", test_destroy_waits_for_acknowledgement},
+	{"unread", test_unread_events_end_with_their_object},
 	{NULL, NULL},
 };

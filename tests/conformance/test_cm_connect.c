@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections by rdma_cm: what they carry, how they are refused, and how they end. */
+/* Connections by rdma_cm: establishment, private data, refusal and end. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -16,9 +16,9 @@
 
 #define MESSAGE 64
 
-/* --- What it carries */
+/* --- Establishment */
 
-/* From one end to the other; by the SRQ that the receiver has, if it has one. */
+/* Sends a message from one end to the other, which receives it by its SRQ, if it has one. */
 static bool transfers(struct rdma_cm_id *from, struct rdma_cm_id *to)
 {
 	static uint8_t in[MESSAGE], out[MESSAGE];
@@ -44,7 +44,7 @@ static bool has_data(const struct rdma_conn_param *conn, uint8_t len)
 	return conn->private_data_len >= len && !memcmp(conn->private_data, cm_data(), len);
 }
 
-static void connection(void)
+static void test_connection_carries_private_data_and_messages(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
 	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 1);
@@ -52,35 +52,42 @@ static void connection(void)
 	struct rdma_conn_param param = cm_param(REQ_DATA);
 	struct rdma_cm_event *event;
 
-	rule_errno(0, cm_errno(rdma_connect(client, &param)), "a request takes 56 bytes");
-	rule_errno(EINVAL, cm_errno(rdma_connect(client, &param)), "an ID makes one request");
+	rule_errno(0, cm_errno(rdma_connect(client, &param)),
+		   "a request with 56 bytes of private data is accepted");
+	rule_errno(EINVAL, cm_errno(rdma_connect(client, &param)),
+		   "a second connect on an ID is refused");
 	event = cm_event(theirs, RDMA_CM_EVENT_CONNECT_REQUEST);
 	server = event->id;
-	rule(event->listen_id == listener, "the listener hears of it");
-	rule(has_data(&event->param.conn, REQ_DATA), "with its data");
-	rule(event->param.conn.private_data_len == REQ_DATA, "all there is room for");
-	rule(event->param.conn.qp_num == client->qp->qp_num, "the queue pair's number");
+	rule(event->listen_id == listener, "the request's event names the listener");
+	rule(has_data(&event->param.conn, REQ_DATA), "the request's event has the private data");
+	rule(event->param.conn.private_data_len == REQ_DATA,
+	     "the request's event has 56 bytes of private data");
+	rule(event->param.conn.qp_num == client->qp->qp_num,
+	     "the request's event has the client's QPN");
 	rule(event->param.conn.responder_resources == 2 && event->param.conn.initiator_depth == 3,
-	     "and depths, as seen from here");
+	     "the request's event has the depths from the server's view");
 	rule(event->param.conn.retry_count == 5 && event->param.conn.rnr_retry_count == 4,
-	     "and retries");
+	     "the request's event has the retry counts");
 	rule(rdma_get_dst_port(server) == rdma_get_src_port(client) &&
 		     rdma_get_src_port(server) == rdma_get_src_port(listener),
 	     "both ends have each other's ports");
 	MUST(!rdma_ack_cm_event(event));
 	cm_make_qp(server);
 	param = cm_param(REP_DATA);
-	rule_errno(0, cm_errno(rdma_accept(server, &param)), "a reply takes 196 bytes");
+	rule_errno(0, cm_errno(rdma_accept(server, &param)),
+		   "a reply with 196 bytes of private data is accepted");
 	event = cm_event(mine, RDMA_CM_EVENT_ESTABLISHED);
-	rule(has_data(&event->param.conn, REP_DATA), "which the client gets");
+	rule(has_data(&event->param.conn, REP_DATA),
+	     "the client's event has the reply's private data");
 	MUST(!rdma_ack_cm_event(event));
-	rule(!cm_await(theirs, RDMA_CM_EVENT_ESTABLISHED), "then the server is connected, too");
-	rule(transfers(client, server) && transfers(server, client), "data go both ways");
-	rule(cm_quiet(mine) && cm_quiet(theirs), "no other events come");
+	rule(!cm_await(theirs, RDMA_CM_EVENT_ESTABLISHED), "the server gets the event ESTABLISHED");
+	rule(transfers(client, server) && transfers(server, client),
+	     "messages pass in both directions");
+	rule(cm_quiet(mine) && cm_quiet(theirs), "no further event arrives");
 }
 
-/* Without a queue pair of librdmacm's the program does the steps itself. */
-static void steps(void)
+/* A program that creates its QP without librdmacm executes the transitions itself. */
+static void test_program_can_modify_its_own_qp(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
 	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 1);
@@ -96,31 +103,33 @@ static void steps(void)
 	MUST(!rdma_set_option(client, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1));
 	MUST(!rdma_init_qp_attr(client, &attr, &mask));
 	rule(!(mask & (IBV_QP_DEST_QPN | IBV_QP_AV)),
-	     "a queue pair without a peer has no way there");
+	     "before a connect the attributes have no destination");
 	MUST(!rdma_connect(client, &param));
 	rule_errno(EINVAL, cm_errno(rdma_init_qp_attr(client, &attr, &mask)),
-		   "nor before there is an answer");
+		   "RTR attributes are refused before the response");
 	server = cm_request(theirs);
 	MUST(!rdma_set_option(server, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1));
 	cm_make_qp(server);
 	param = cm_param(0);
 	MUST(!rdma_accept(server, &param));
-	rule(!cm_await(mine, RDMA_CM_EVENT_CONNECT_RESPONSE), "it hears of the answer");
+	rule(!cm_await(mine, RDMA_CM_EVENT_CONNECT_RESPONSE),
+	     "a client without QP gets the event CONNECT_RESPONSE");
 	MUST(!rdma_init_qp_attr(client, &attr, &mask));
 	rule(attr.dest_qp_num == server->qp->qp_num && attr.ah_attr.is_global &&
 		     mask & IBV_QP_DEST_QPN && mask & IBV_QP_AV,
-	     "after it there is one");
+	     "after the response the attributes have the destination");
 	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS};
 	MUST(!rdma_init_qp_attr(client, &attr, &mask));
-	rule(attr.timeout == timeout, "with the timeout that was wished for");
-	rule(attr.retry_cnt == 5, "and the retries");
-	rule(cm_quiet(theirs), "the server is not connected yet");
-	rule_errno(0, cm_errno(rdma_establish(client)), "until the client says so");
-	rule(!cm_await(theirs, RDMA_CM_EVENT_ESTABLISHED), "then it is");
+	rule(attr.timeout == timeout, "the attributes have the requested timeout");
+	rule(attr.retry_cnt == 5, "the attributes have the retry count");
+	rule(cm_quiet(theirs), "the server is not established before rdma_establish");
+	rule_errno(0, cm_errno(rdma_establish(client)), "rdma_establish succeeds");
+	rule(!cm_await(theirs, RDMA_CM_EVENT_ESTABLISHED),
+	     "rdma_establish raises the server's event ESTABLISHED");
 	client->qp = qp;
 }
 
-static void type_of_service(void)
+static void test_type_of_service(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
 	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 1);
@@ -143,10 +152,11 @@ static void type_of_service(void)
 	MUST(!rdma_accept(server, &param));
 	MUST(!cm_await(mine, RDMA_CM_EVENT_ESTABLISHED));
 	MUST(!ibv_query_qp(client->qp, &attr, IBV_QP_AV, &init));
-	rule(attr.ah_attr.grh.traffic_class == tos, "a type of service is the queue pair's");
+	rule(attr.ah_attr.grh.traffic_class == tos,
+	     "the type of service is the QP's traffic class");
 }
 
-static void shared_receives(void)
+static void test_connection_with_srq(void)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 1}};
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
@@ -157,19 +167,20 @@ static void shared_receives(void)
 
 	MUST(!rdma_connect(client, &param));
 	server = cm_request(theirs);
-	rule_errno(0, cm_errno(rdma_create_srq(server, NULL, &init)), "an ID may have a SRQ");
+	rule_errno(0, cm_errno(rdma_create_srq(server, NULL, &init)),
+		   "an SRQ can be created for an ID");
 	cm_make_qp(server);
 	MUST(!rdma_accept(server, &param));
 	event = cm_event(mine, RDMA_CM_EVENT_ESTABLISHED);
-	rule(event->param.conn.srq == 1, "of which the peer hears");
+	rule(event->param.conn.srq == 1, "the peer's event says that the server has an SRQ");
 	MUST(!rdma_ack_cm_event(event));
 	MUST(!cm_await(theirs, RDMA_CM_EVENT_ESTABLISHED));
-	rule(transfers(client, server), "and receives by it");
+	rule(transfers(client, server), "the server receives by the SRQ");
 }
 
-/* --- How it is refused */
+/* --- Refusal */
 
-static void nobody(void)
+static void test_connect_without_listener_is_rejected(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
 	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 1);
@@ -179,28 +190,33 @@ static void nobody(void)
 	MUST(!rdma_destroy_id(listener));
 	MUST(!rdma_connect(client, &param));
 	rule(cm_await(mine, RDMA_CM_EVENT_REJECTED) == REJ_NO_SERVICE,
-	     "where nobody listens there is no service");
-	rule_errno(EINVAL, cm_errno(rdma_connect(client, &param)), "the ID has had its chance");
+	     "a request without a listener is rejected with reason 8");
+	rule_errno(EINVAL, cm_errno(rdma_connect(client, &param)),
+		   "a rejected ID refuses a second connect");
 }
 
-static void too_much(void)
+static void test_too_long_private_data_is_refused(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
 	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 1);
 	struct rdma_cm_id *client = cm_client(mine, listener), *server;
 	struct rdma_conn_param param = cm_param(REQ_DATA + 1);
 
-	rule_errno(EINVAL, cm_errno(rdma_connect(client, &param)), "57 bytes are too many");
+	rule_errno(EINVAL, cm_errno(rdma_connect(client, &param)),
+		   "a request with 57 bytes of private data is refused");
 	param = cm_param(0);
-	rule_errno(0, cm_errno(rdma_connect(client, &param)), "it may be said in fewer");
+	rule_errno(0, cm_errno(rdma_connect(client, &param)),
+		   "the ID can connect with fewer bytes afterwards");
 	server = cm_request(theirs);
 	cm_make_qp(server);
 	param = cm_param(REP_DATA + 1);
-	rule_errno(EINVAL, cm_errno(rdma_accept(server, &param)), "197 are too many for a reply");
-	rule(cm_await(mine, RDMA_CM_EVENT_REJECTED) == REJ_CONSUMER, "and reject the request");
+	rule_errno(EINVAL, cm_errno(rdma_accept(server, &param)),
+		   "a reply with 197 bytes of private data is refused");
+	rule(cm_await(mine, RDMA_CM_EVENT_REJECTED) == REJ_CONSUMER,
+	     "a refused reply rejects the request");
 }
 
-static void rejection(void)
+static void test_reject_delivers_private_data(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
 	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 1);
@@ -211,20 +227,21 @@ static void rejection(void)
 	MUST(!rdma_connect(client, &param));
 	server = cm_request(theirs);
 	rule_errno(EINVAL, cm_errno(rdma_reject(server, cm_data(), REJ_DATA + 1)),
-		   "a rejection takes no 149 bytes");
-	rule_errno(0, cm_errno(rdma_reject(server, cm_data(), REJ_DATA)), "but 148");
-	rule_errno(EINVAL, cm_errno(rdma_reject(server, NULL, 0)), "there is one of them");
+		   "a rejection with 149 bytes of private data is refused");
+	rule_errno(0, cm_errno(rdma_reject(server, cm_data(), REJ_DATA)),
+		   "a rejection with 148 bytes of private data is accepted");
+	rule_errno(EINVAL, cm_errno(rdma_reject(server, NULL, 0)), "a second rejection is refused");
 	event = cm_event(mine, RDMA_CM_EVENT_REJECTED);
-	rule(event->status == REJ_CONSUMER, "the reason is the program's");
+	rule(event->status == REJ_CONSUMER, "a rejection has the consumer's reason");
 	rule(event->param.conn.private_data_len == REJ_DATA &&
 		     has_data(&event->param.conn, REJ_DATA),
-	     "the data come with it");
+	     "the client's event has the rejection's private data");
 	MUST(!rdma_ack_cm_event(event));
-	rule(cm_quiet(mine) && cm_quiet(theirs), "and that is all");
+	rule(cm_quiet(mine) && cm_quiet(theirs), "no further event arrives");
 }
 
-/* What does not fit in the backlog is asked again. */
-static void backlog(void)
+/* The client repeats a request that exceeds the backlog. */
+static void test_full_backlog_delays_requests(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
 	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 1);
@@ -233,13 +250,13 @@ static void backlog(void)
 
 	MUST(!rdma_connect(first, &param));
 	MUST(!rdma_connect(second, &param));
-	rule(cm_quiet(mine), "a full backlog is no rejection");
+	rule(cm_quiet(mine), "a full backlog does not reject a request");
 	MUST(cm_request(theirs));
-	rule(cm_heard(theirs) && cm_request(theirs), "what had no place comes again");
-	rule(cm_quiet(mine), "nor is it one later");
+	rule(cm_heard(theirs) && cm_request(theirs), "a request beyond the backlog is repeated");
+	rule(cm_quiet(mine), "a repeated request is not rejected");
 }
 
-static void listener_gone(void)
+static void test_listener_destroyed_with_pending_request(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
 	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 4);
@@ -250,64 +267,73 @@ static void listener_gone(void)
 	MUST(cm_heard(theirs));
 	MUST(!rdma_destroy_id(listener));
 	rule(cm_await(mine, RDMA_CM_EVENT_REJECTED) == REJ_CONSUMER,
-	     "requests that nobody fetched are rejected with their listener");
-	rule(cm_quiet(theirs), "and heard of no more");
+	     "destroying a listener rejects its pending requests");
+	rule(cm_quiet(theirs), "a destroyed listener raises no event");
 }
 
-/* --- How it ends */
+/* --- End */
 
-static void disconnection(void)
+static void test_disconnect_raises_events(void)
 {
 	struct cm_pair pair;
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
 
 	cm_pair_open(&pair);
-	rule_errno(0, cm_errno(rdma_disconnect(pair.client)), "either side may disconnect");
+	rule_errno(0, cm_errno(rdma_disconnect(pair.client)), "rdma_disconnect succeeds");
 	MUST(!ibv_query_qp(pair.client->qp, &attr, IBV_QP_STATE, &init));
-	rule(attr.qp_state == IBV_QPS_ERR, "its queue pair is in ERR then");
-	rule(!cm_await(pair.server_channel, RDMA_CM_EVENT_DISCONNECTED), "the other hears of it");
-	rule_errno(0, cm_errno(rdma_disconnect(pair.server)), "and agrees");
+	rule(attr.qp_state == IBV_QPS_ERR, "after rdma_disconnect the QP is in ERR");
+	rule(!cm_await(pair.server_channel, RDMA_CM_EVENT_DISCONNECTED),
+	     "the peer gets the event DISCONNECTED");
+	rule_errno(0, cm_errno(rdma_disconnect(pair.server)), "the peer can disconnect, too");
 	rule(!cm_await(pair.client_channel, RDMA_CM_EVENT_DISCONNECTED),
-	     "of which the first hears");
+	     "the first side gets the event DISCONNECTED");
 	rule(!cm_await(pair.client_channel, RDMA_CM_EVENT_TIMEWAIT_EXIT),
-	     "after a time nothing of it can be on its way any more");
-	rule(!cm_await(pair.server_channel, RDMA_CM_EVENT_TIMEWAIT_EXIT), "on either side");
-	rule_errno(0, cm_errno(rdma_disconnect(pair.client)), "to disconnect again does no harm");
+	     "the first side gets the event TIMEWAIT_EXIT");
+	rule(!cm_await(pair.server_channel, RDMA_CM_EVENT_TIMEWAIT_EXIT),
+	     "the peer gets the event TIMEWAIT_EXIT");
+	rule_errno(0, cm_errno(rdma_disconnect(pair.client)), "a second rdma_disconnect succeeds");
 }
 
-static void both_at_once(void)
+static void test_both_sides_disconnect_at_once(void)
 {
 	struct cm_pair pair;
 
 	cm_pair_open(&pair);
-	rule_errno(0, cm_errno(rdma_disconnect(pair.client)), "both may disconnect");
-	rule_errno(0, cm_errno(rdma_disconnect(pair.server)), "at once");
-	rule(!cm_await(pair.client_channel, RDMA_CM_EVENT_DISCONNECTED), "each hears of it");
-	rule(!cm_await(pair.server_channel, RDMA_CM_EVENT_DISCONNECTED), "once");
-	/* Where the requests have crossed, Linux waits for a side to agree (cm_dreq_handler). */
-	rule_errno(0, cm_errno(rdma_disconnect(pair.client)), "and may agree");
-	rule_errno(0, cm_errno(rdma_disconnect(pair.server)), "though it has begun");
-	rule(!cm_await(pair.client_channel, RDMA_CM_EVENT_TIMEWAIT_EXIT), "then of its end");
-	rule(!cm_await(pair.server_channel, RDMA_CM_EVENT_TIMEWAIT_EXIT), "and no more");
-	rule(cm_quiet(pair.client_channel) && cm_quiet(pair.server_channel), "than that");
+	rule_errno(0, cm_errno(rdma_disconnect(pair.client)), "the client can disconnect");
+	rule_errno(0, cm_errno(rdma_disconnect(pair.server)),
+		   "the server can disconnect at the same time");
+	rule(!cm_await(pair.client_channel, RDMA_CM_EVENT_DISCONNECTED),
+	     "the client gets the event DISCONNECTED");
+	rule(!cm_await(pair.server_channel, RDMA_CM_EVENT_DISCONNECTED),
+	     "the server gets the event DISCONNECTED");
+	/* If both DREQs have crossed, Linux waits for a second call of a side (cm_dreq_handler). */
+	rule_errno(0, cm_errno(rdma_disconnect(pair.client)), "the client can disconnect again");
+	rule_errno(0, cm_errno(rdma_disconnect(pair.server)), "the server can disconnect again");
+	rule(!cm_await(pair.client_channel, RDMA_CM_EVENT_TIMEWAIT_EXIT),
+	     "the client gets the event TIMEWAIT_EXIT");
+	rule(!cm_await(pair.server_channel, RDMA_CM_EVENT_TIMEWAIT_EXIT),
+	     "the server gets the event TIMEWAIT_EXIT");
+	rule(cm_quiet(pair.client_channel) && cm_quiet(pair.server_channel),
+	     "no further event arrives");
 }
 
-static void destruction(void)
+static void test_destroyed_id_disconnects_the_peer(void)
 {
 	struct cm_pair pair;
 
 	cm_pair_open(&pair);
 	MUST(!rdma_destroy_id(pair.listener));
-	rule(transfers(pair.client, pair.server), "a connection outlives its listener");
+	rule(transfers(pair.client, pair.server),
+	     "a connection survives the destruction of its listener");
 	rdma_destroy_qp(pair.server);
-	rule_errno(0, cm_errno(rdma_destroy_id(pair.server)), "an ID is destroyed");
+	rule_errno(0, cm_errno(rdma_destroy_id(pair.server)), "a connected ID can be destroyed");
 	rule(!cm_await(pair.client_channel, RDMA_CM_EVENT_DISCONNECTED),
-	     "which disconnects its peer");
+	     "destroying an ID disconnects its peer");
 }
 
-/* The client of another process, which is killed when it is connected. */
-static void be_client(int in)
+/* Runs the client in another process, which is killed after it has connected. */
+static void run_client(int in)
 {
 	struct rdma_event_channel *channel;
 	struct rdma_conn_param param = cm_param(0);
@@ -322,7 +348,7 @@ static void be_client(int in)
 		pause();
 }
 
-static void death(void)
+static void test_death_of_the_client_disconnects_the_server(void)
 {
 	struct rdma_conn_param param = cm_param(0);
 	struct rdma_event_channel *channel;
@@ -335,7 +361,7 @@ static void death(void)
 	child = fork();
 	MUST(child >= 0);
 	if (!child)
-		be_client(ends[0]);
+		run_client(ends[0]);
 	channel = cm_open();
 	addr = cm_bound(cm_listener(channel, RDMA_PS_TCP, 1));
 	MUST(write(ends[1], &addr, sizeof(addr)) == sizeof(addr));
@@ -344,23 +370,24 @@ static void death(void)
 	MUST(!rdma_accept(server, &param));
 	MUST(!cm_await(channel, RDMA_CM_EVENT_ESTABLISHED));
 	MUST(!kill(child, SIGKILL));
-	rule(!cm_await(channel, RDMA_CM_EVENT_DISCONNECTED), "who dies is disconnected");
+	rule(!cm_await(channel, RDMA_CM_EVENT_DISCONNECTED),
+	     "the death of a process disconnects its peer");
 	MUST(waitpid(child, NULL, 0) == child);
 }
 
 const struct test cm_connect_tests[] = {
-	{"connection", connection},
-	{"steps", steps},
-	{"type_of_service", type_of_service},
-	{"shared_receives", shared_receives},
-	{"nobody", nobody},
-	{"too_much", too_much},
-	{"rejection", rejection},
-	{"backlog", backlog},
-	{"listener_gone", listener_gone},
-	{"disconnection", disconnection},
-	{"both_at_once", both_at_once},
-	{"destruction", destruction},
-	{"death", death},
+	{"connection", test_connection_carries_private_data_and_messages},
+	{"steps", test_program_can_modify_its_own_qp},
+	{"type_of_service", test_type_of_service},
+	{"shared_receives", test_connection_with_srq},
+	{"nobody", test_connect_without_listener_is_rejected},
+	{"too_much", test_too_long_private_data_is_refused},
+	{"rejection", test_reject_delivers_private_data},
+	{"backlog", test_full_backlog_delays_requests},
+	{"listener_gone", test_listener_destroyed_with_pending_request},
+	{"disconnection", test_disconnect_raises_events},
+	{"both_at_once", test_both_sides_disconnect_at_once},
+	{"destruction", test_destroyed_id_disconnects_the_peer},
+	{"death", test_death_of_the_client_disconnects_the_server},
 	{NULL, NULL},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoints: IDs of rdma_cm with their queue pairs in one piece, whose calls wait for events
- * themselves. */
+/* rdma_create_ep: IDs with their QP, in synchronous mode: each call waits for its events
+ * itself. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@ static struct ibv_qp_init_attr qp_init(enum ibv_qp_type type)
 		.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
 }
 
-static struct rdma_addrinfo *find(const struct rdma_addrinfo *hints, uint16_t port)
+static struct rdma_addrinfo *resolve_address(const struct rdma_addrinfo *hints, uint16_t port)
 {
 	union cm_addr own = cm_own(port);
 	char node[INET6_ADDRSTRLEN], service[8];
@@ -41,15 +41,15 @@ static struct rdma_cm_id *listen_as(const struct rdma_addrinfo *hints)
 	struct rdma_cm_id *listener;
 
 	passive.ai_flags = RAI_PASSIVE;
-	found = find(&passive, 0);
+	found = resolve_address(&passive, 0);
 	MUST(!rdma_create_ep(&listener, found, NULL, &init));
 	rdma_freeaddrinfo(found);
 	MUST(!rdma_listen(listener, 4));
 	return listener;
 }
 
-/* The client's part, which waits for the server's. */
-static void *connect_it(void *arg)
+/* Connects the client, which waits for the server. */
+static void *connect_client(void *arg)
 {
 	struct rdma_cm_id *client = arg;
 	struct rdma_conn_param param = cm_param(8);
@@ -57,88 +57,91 @@ static void *connect_it(void *arg)
 	return rdma_connect(client, &param) ? NULL : client;
 }
 
-/* The server's ID, with its client connected. */
-static struct rdma_cm_id *meet(struct rdma_cm_id *listener, struct rdma_cm_id *client)
+/* Accepts the client's connection; returns the server's ID. */
+static struct rdma_cm_id *accept_client(struct rdma_cm_id *listener, struct rdma_cm_id *client)
 {
 	struct rdma_conn_param param = cm_param(0);
 	struct rdma_cm_id *server;
 	pthread_t thread;
 	void *connected;
 
-	MUST(!pthread_create(&thread, NULL, connect_it, client));
+	MUST(!pthread_create(&thread, NULL, connect_client, client));
 	MUST(!rdma_get_request(listener, &server));
 	param.qp_num = server->qp->qp_num;
 	MUST(!rdma_accept(server, &param));
 	MUST(!pthread_join(thread, &connected));
-	rule(connected == client, "a client connects, and waits until it is");
+	rule(connected == client, "a synchronous connect returns when the client is connected");
 	return server;
 }
 
-static void meet_as(enum rdma_port_space ps, enum ibv_qp_type type)
+static void check_connection(enum rdma_port_space ps, enum ibv_qp_type type)
 {
 	const struct rdma_addrinfo hints = {.ai_port_space = ps, .ai_qp_type = type};
 	struct rdma_cm_id *listener = listen_as(&hints), *client, *server;
-	struct rdma_addrinfo *found = find(&hints, ntohs(rdma_get_src_port(listener)));
+	struct rdma_addrinfo *found = resolve_address(&hints, ntohs(rdma_get_src_port(listener)));
 	struct ibv_qp_init_attr init = qp_init(type);
 	bool type_kept;
 
 	rule_errno(0, cm_errno(rdma_create_ep(&client, found, NULL, &init)),
-		   "an endpoint finds its way");
+		   "rdma_create_ep resolves the route");
 	rdma_freeaddrinfo(found);
-	server = meet(listener, client);
+	server = accept_client(listener, client);
 	type_kept = server->qp->qp_type == type && client->qp->qp_type == type;
-	rule(type_kept, "with queue pairs of the type that was asked for");
+	rule(type_kept, "the QPs have the requested type");
 	rdma_destroy_ep(client);
 	rdma_destroy_ep(server);
 	rdma_destroy_ep(listener);
 }
 
-static void reliable(void)
+static void test_rc_endpoints_connect(void)
 {
-	meet_as(RDMA_PS_TCP, IBV_QPT_RC);
+	check_connection(RDMA_PS_TCP, IBV_QPT_RC);
 }
 
-static void unreliable(void)
+static void test_uc_endpoints_connect(void)
 {
-	meet_as(RDMA_PS_IB, IBV_QPT_UC);
+	check_connection(RDMA_PS_IB, IBV_QPT_UC);
 }
 
-static void datagrams(void)
+static void test_ud_endpoints_meet(void)
 {
-	meet_as(RDMA_PS_UDP, IBV_QPT_UD);
+	check_connection(RDMA_PS_UDP, IBV_QPT_UD);
 }
 
-/* Who listens for one type of queue pair is nobody for another. */
-static void types(void)
+/* A listener for one QP type refuses requests of another type. */
+static void test_listener_refuses_other_qp_types(void)
 {
 	const struct rdma_addrinfo uc = {.ai_port_space = RDMA_PS_IB, .ai_qp_type = IBV_QPT_UC},
 				   rc = {.ai_port_space = RDMA_PS_IB, .ai_qp_type = IBV_QPT_RC};
 	struct rdma_cm_id *listener = listen_as(&uc), *client;
-	struct rdma_addrinfo *found = find(&rc, ntohs(rdma_get_src_port(listener)));
+	struct rdma_addrinfo *found = resolve_address(&rc, ntohs(rdma_get_src_port(listener)));
 	struct ibv_qp_init_attr init = qp_init(IBV_QPT_RC);
 	struct rdma_conn_param param = cm_param(0);
 
 	MUST(!rdma_create_ep(&client, found, NULL, &init));
-	rule_errno(ECONNREFUSED, cm_errno(rdma_connect(client, &param)), "a type is refused");
-	rule(client->event && client->event->status == REJ_CONSUMER, "by the listener");
+	rule_errno(ECONNREFUSED, cm_errno(rdma_connect(client, &param)),
+		   "a request of another QP type is refused");
+	rule(client->event && client->event->status == REJ_CONSUMER,
+	     "the listener's side rejects another QP type");
 }
 
-/* Of rxe, which has none. */
-static void extended(void)
+/* rxe has no XRC. */
+static void test_xrc_endpoint_needs_xrc(void)
 {
 	const struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_IB,
 					    .ai_qp_type = IBV_QPT_XRC_SEND};
-	struct rdma_addrinfo *found = find(&hints, 7);
+	struct rdma_addrinfo *found = resolve_address(&hints, 7);
 	struct ibv_qp_init_attr init = qp_init(IBV_QPT_XRC_SEND);
 	struct rdma_cm_id *id;
 
 	if (hca.attr.device_cap_flags & IBV_DEVICE_XRC)
 		skip_here("the device has XRC");
 	rule_errno(EOPNOTSUPP, cm_errno(rdma_create_ep(&id, found, NULL, &init)),
-		   "without XRC there is no such endpoint");
+		   "a device without XRC refuses an XRC endpoint");
 }
 
 const struct test cm_endpoint_tests[] = {
-	{"reliable", reliable}, {"unreliable", unreliable}, {"datagrams", datagrams},
-	{"types", types},       {"extended", extended},     {NULL, NULL},
+	{"reliable", test_rc_endpoints_connect},   {"unreliable", test_uc_endpoints_connect},
+	{"datagrams", test_ud_endpoints_meet},     {"types", test_listener_refuses_other_qp_types},
+	{"extended", test_xrc_endpoint_needs_xrc}, {NULL, NULL},
 };

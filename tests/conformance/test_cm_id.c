@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* IDs of rdma_cm before they are connected: addresses, ports, options, and the order of things. */
+/* IDs of rdma_cm before a connection: addresses, ports, options, and the order of calls. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/ib.h>
@@ -27,7 +27,7 @@ static int set_option(struct rdma_cm_id *id, int name, const void *value, size_t
 	return cm_errno(rdma_set_option(id, RDMA_OPTION_ID, name, (void *)(uintptr_t)value, len));
 }
 
-static void spaces(void)
+static void test_port_spaces(void)
 {
 	static const enum rdma_port_space known[] = {RDMA_PS_TCP, RDMA_PS_UDP, RDMA_PS_IB};
 	struct rdma_event_channel *channel = cm_open();
@@ -35,33 +35,34 @@ static void spaces(void)
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		id = cm_create(channel, known[i]);
-		rule(id->ps == known[i], "an ID is in the port space %#x", known[i]);
-		rule_errno(0, cm_errno(rdma_destroy_id(id)), "and goes");
+		rule(id->ps == known[i], "an ID of port space %#x can be created", known[i]);
+		rule_errno(0, cm_errno(rdma_destroy_id(id)), "an ID can be destroyed");
 	}
 	rule_errno(EINVAL, cm_errno(rdma_create_id(channel, &id, NULL, 0x1234)),
-		   "there is no port space 0x1234");
+		   "port space 0x1234 is refused");
 }
 
-static void binding(void)
+static void test_bind_address(void)
 {
 	union cm_addr foreign = {.v4 = {.sin_family = AF_INET}};
 	struct rdma_event_channel *channel = cm_open();
 	struct rdma_cm_id *id = cm_create(channel, RDMA_PS_TCP);
 
 	MUST(inet_pton(AF_INET, "203.0.113.77", &foreign.v4.sin_addr) == 1);
-	rule_errno(EADDRNOTAVAIL, bind_to(id, foreign), "another host's address cannot be had");
-	rule_errno(0, bind_to(id, cm_own(0)), "one's own can, after that");
-	rule(port_of(id) >= 1024, "with a port that was free");
+	rule_errno(EADDRNOTAVAIL, bind_to(id, foreign),
+		   "an address of another host cannot be bound");
+	rule_errno(0, bind_to(id, cm_own(0)), "an own address can be bound after a failed bind");
+	rule(port_of(id) >= 1024, "binding to port 0 chooses a free port");
 	rule(id->verbs && !strcmp(ibv_get_device_name(id->verbs->device),
 				  ibv_get_device_name(hca.context->device)),
-	     "and the device that has the address");
-	rule_errno(EINVAL, bind_to(id, cm_own(0)), "once");
+	     "a bound ID uses the device with the address");
+	rule_errno(EINVAL, bind_to(id, cm_own(0)), "a second bind is refused");
 	id = cm_create(channel, RDMA_PS_TCP);
-	rule_errno(0, bind_to(id, cm_any(AF_INET, 0)), "all addresses can be had together");
-	rule(!id->verbs, "which are no device's");
+	rule_errno(0, bind_to(id, cm_any(AF_INET, 0)), "the wildcard address can be bound");
+	rule(!id->verbs, "an ID with the wildcard address has no device");
 }
 
-static void ports(void)
+static void test_port_is_exclusive(void)
 {
 	struct rdma_event_channel *channel = cm_open();
 	struct rdma_cm_id *a = cm_create(channel, RDMA_PS_TCP),
@@ -71,26 +72,28 @@ static void ports(void)
 
 	MUST(!bind_to(a, cm_own(0)));
 	port = port_of(a);
-	rule_errno(EADDRINUSE, bind_to(b, cm_own(port)), "an address has each port once");
+	rule_errno(EADDRINUSE, bind_to(b, cm_own(port)),
+		   "a port of an address cannot be bound twice");
 	rule_errno(EADDRNOTAVAIL, bind_to(b, cm_any(AF_INET, port)),
-		   "nor can it be had of all addresses");
-	rule_errno(0, bind_to(other, cm_own(port)), "another port space has its own");
+		   "a bound port cannot be bound to the wildcard address");
+	rule_errno(0, bind_to(other, cm_own(port)), "another port space has its own ports");
 	MUST(!rdma_destroy_id(a));
-	rule_errno(0, bind_to(b, cm_any(AF_INET, port)), "who goes gives its port back");
+	rule_errno(0, bind_to(b, cm_any(AF_INET, port)), "destroying an ID frees its port");
 	a = cm_create(channel, RDMA_PS_TCP);
-	rule_errno(EADDRNOTAVAIL, bind_to(a, cm_own(port)), "who has all addresses has each");
+	rule_errno(EADDRNOTAVAIL, bind_to(a, cm_own(port)),
+		   "a wildcard port cannot be bound to an address");
 }
 
-static void unprivileged_ports(void)
+static void test_privileged_ports_need_a_capability(void)
 {
 	struct rdma_cm_id *id;
 
 	privilege_drop(CAP_NET_BIND_SERVICE);
 	id = cm_create(cm_open(), RDMA_PS_TCP);
-	rule_errno(EACCES, bind_to(id, cm_own(1023)), "ports below 1024 want CAP_NET_BIND_SERVICE");
+	rule_errno(EACCES, bind_to(id, cm_own(1023)), "ports below 1024 need CAP_NET_BIND_SERVICE");
 }
 
-static struct rdma_cm_id *sharer(struct rdma_event_channel *channel)
+static struct rdma_cm_id *create_sharing_id(struct rdma_event_channel *channel)
 {
 	struct rdma_cm_id *id = cm_create(channel, RDMA_PS_TCP);
 	int on = 1;
@@ -99,26 +102,28 @@ static struct rdma_cm_id *sharer(struct rdma_event_channel *channel)
 	return id;
 }
 
-static void sharing(void)
+static void test_reuseaddr_shares_a_port(void)
 {
 	struct rdma_event_channel *channel = cm_open();
-	struct rdma_cm_id *a = sharer(channel), *b = sharer(channel), *c;
+	struct rdma_cm_id *a = create_sharing_id(channel), *b = create_sharing_id(channel), *c;
 	int off = 0;
 
 	MUST(!bind_to(a, cm_own(0)));
-	rule_errno(0, bind_to(b, cm_own(port_of(a))), "two share a port if both will");
+	rule_errno(0, bind_to(b, cm_own(port_of(a))), "two IDs with REUSEADDR can share a port");
 	c = cm_create(channel, RDMA_PS_TCP);
-	rule_errno(EADDRINUSE, bind_to(c, cm_own(port_of(a))), "but not with one who will not");
+	rule_errno(EADDRINUSE, bind_to(c, cm_own(port_of(a))),
+		   "an ID without REUSEADDR cannot share the port");
 	rule_errno(EINVAL, set_option(a, RDMA_OPTION_ID_REUSEADDR, &off, sizeof(off)),
-		   "who is bound sticks to it");
-	rule_errno(EADDRINUSE, cm_errno(rdma_listen(a, 1)), "nobody listens at a shared port");
+		   "REUSEADDR of a bound ID cannot be cleared");
+	rule_errno(EADDRINUSE, cm_errno(rdma_listen(a, 1)),
+		   "an ID with a shared port cannot listen");
 	MUST(!rdma_destroy_id(b));
-	rule_errno(0, cm_errno(rdma_listen(a, 1)), "who has it alone does");
-	rule_errno(EADDRINUSE, bind_to(sharer(channel), cm_own(port_of(a))),
-		   "and shares it no more");
+	rule_errno(0, cm_errno(rdma_listen(a, 1)), "an ID with an unshared port can listen");
+	rule_errno(EADDRINUSE, bind_to(create_sharing_id(channel), cm_own(port_of(a))),
+		   "the port of a listener cannot be shared");
 }
 
-static void families(void)
+static void test_afonly_separates_families(void)
 {
 	struct rdma_event_channel *channel = cm_open();
 	struct rdma_cm_id *v4 = cm_create(channel, RDMA_PS_TCP),
@@ -127,41 +132,46 @@ static void families(void)
 
 	MUST(!bind_to(v4, cm_any(AF_INET, 0)));
 	rule_errno(EADDRNOTAVAIL, bind_to(v6, cm_any(AF_INET6, port_of(v4))),
-		   "all of IPv6 has IPv4, too");
-	rule_errno(0, set_option(v6, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)),
-		   "unless it is for its family only");
-	rule_errno(0, bind_to(v6, cm_any(AF_INET6, port_of(v4))), "then both have the port");
+		   "the IPv6 wildcard includes IPv4");
+	rule_errno(0, set_option(v6, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)), "AFONLY can be set");
+	rule_errno(0, bind_to(v6, cm_any(AF_INET6, port_of(v4))),
+		   "with AFONLY both families can have the port");
 }
 
-static void options(void)
+static void test_options(void)
 {
 	struct rdma_event_channel *channel = cm_open();
 	struct rdma_cm_id *id = cm_create(channel, RDMA_PS_TCP), *ud;
 	uint8_t value[80] = {14};
 
 	MUST(!bind_to(id, cm_own(0)));
-	rule_errno(0, set_option(id, RDMA_OPTION_ID_TOS, value, 1), "a type of service is a byte");
-	rule_errno(EINVAL, set_option(id, RDMA_OPTION_ID_TOS, value, 4), "not four");
+	rule_errno(0, set_option(id, RDMA_OPTION_ID_TOS, value, 1),
+		   "the type of service has one byte");
+	rule_errno(EINVAL, set_option(id, RDMA_OPTION_ID_TOS, value, 4),
+		   "a type of service of four bytes is refused");
 	rule_errno(0, set_option(id, RDMA_OPTION_ID_ACK_TIMEOUT, value, 1),
-		   "an ACK timeout is a byte");
-	rule_errno(EINVAL, set_option(id, RDMA_OPTION_ID_ACK_TIMEOUT, value, 2), "not two");
+		   "the ACK timeout has one byte");
+	rule_errno(EINVAL, set_option(id, RDMA_OPTION_ID_ACK_TIMEOUT, value, 2),
+		   "an ACK timeout of two bytes is refused");
 	rule_errno(EINVAL, set_option(id, RDMA_OPTION_ID_REUSEADDR, value, 1),
-		   "who shares says so by four bytes");
-	rule_errno(EINVAL, set_option(id, RDMA_OPTION_ID_AFONLY, value, 8), "not by eight");
-	rule_errno(ENOSYS, set_option(id, 99, value, 1), "there is no option 99");
-	rule_errno(ENOSYS, cm_errno(rdma_set_option(id, 9, 0, value, 1)), "nor a level 9");
+		   "REUSEADDR of one byte is refused");
+	rule_errno(EINVAL, set_option(id, RDMA_OPTION_ID_AFONLY, value, 8),
+		   "AFONLY of eight bytes is refused");
+	rule_errno(ENOSYS, set_option(id, 99, value, 1), "option 99 is refused");
+	rule_errno(ENOSYS, cm_errno(rdma_set_option(id, 9, 0, value, 1)),
+		   "option level 9 is refused");
 	rule_errno(EINVAL,
 		   cm_errno(rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, value, 71)),
-		   "a path is whole");
+		   "a truncated path record is refused");
 	rule_errno(EINVAL,
 		   cm_errno(rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, value, 72)),
-		   "and goes there and back");
+		   "a one-way path record is refused");
 	ud = cm_create(channel, RDMA_PS_UDP);
 	rule_errno(EINVAL, set_option(ud, RDMA_OPTION_ID_ACK_TIMEOUT, value, 1),
-		   "datagrams are not acknowledged");
+		   "an ACK timeout for UD is refused");
 }
 
-static void order(void)
+static void test_calls_out_of_order_are_refused(void)
 {
 	struct rdma_event_channel *channel = cm_open();
 	struct rdma_cm_id *id = cm_create(channel, RDMA_PS_TCP);
@@ -169,19 +179,23 @@ static void order(void)
 
 	MUST(!bind_to(id, cm_own(0)));
 	rule_errno(EINVAL, cm_errno(rdma_resolve_route(id, 1000)),
-		   "without an address there is no route");
-	rule_errno(EINVAL, cm_errno(rdma_connect(id, &param)), "without a route no connection");
-	rule_errno(EINVAL, cm_errno(rdma_disconnect(id)), "which cannot end either");
-	rule_errno(EINVAL, cm_errno(rdma_reject(id, NULL, 0)), "without a request no rejection");
-	rule_errno(0, cm_errno(rdma_listen(id, 1)), "who is bound may listen");
-	rule_errno(EINVAL, cm_errno(rdma_listen(id, 1)), "once");
-	rule_errno(EINVAL, cm_errno(rdma_resolve_route(id, 1000)), "and goes nowhere any more");
+		   "a route cannot be resolved without an address");
+	rule_errno(EINVAL, cm_errno(rdma_connect(id, &param)),
+		   "an ID without a route cannot connect");
+	rule_errno(EINVAL, cm_errno(rdma_disconnect(id)), "an unconnected ID cannot disconnect");
+	rule_errno(EINVAL, cm_errno(rdma_reject(id, NULL, 0)),
+		   "an ID without a request cannot reject");
+	rule_errno(0, cm_errno(rdma_listen(id, 1)), "a bound ID can listen");
+	rule_errno(EINVAL, cm_errno(rdma_listen(id, 1)), "a second listen is refused");
+	rule_errno(EINVAL, cm_errno(rdma_resolve_route(id, 1000)),
+		   "a listener cannot resolve a route");
 	id = cm_create(channel, RDMA_PS_TCP);
-	rule_errno(0, cm_errno(rdma_listen(id, 1)), "who is not bound listens everywhere");
+	rule_errno(0, cm_errno(rdma_listen(id, 1)),
+		   "an unbound ID listens on the wildcard address");
 }
 
-/* What Linux has of it on RoCE. */
-static void gids(void)
+/* AF_IB addresses, as far as Linux supports them on RoCE. */
+static void test_af_ib_addresses(void)
 {
 	struct sockaddr_ib addr = {.sib_family = AF_IB,
 				   .sib_sid = htobe64(RDMA_IB_IP_PS_TCP),
@@ -191,13 +205,14 @@ static void gids(void)
 
 	memcpy(&addr.sib_addr, hca.gid.raw, sizeof(addr.sib_addr));
 	rule_errno(ENODEV, cm_errno(rdma_bind_addr(id, (struct sockaddr *)&addr)),
-		   "a GID is no address of AF_IB");
+		   "a RoCE GID cannot be bound as an AF_IB address");
 	memset(&addr.sib_addr, 0, sizeof(addr.sib_addr));
-	rule_errno(0, cm_errno(rdma_bind_addr(id, (struct sockaddr *)&addr)), "the wildcard is");
+	rule_errno(0, cm_errno(rdma_bind_addr(id, (struct sockaddr *)&addr)),
+		   "the AF_IB wildcard can be bound");
 }
 
-/* A host of our network that is not there. */
-static void unreachable(void)
+/* An address of the local network without a host. */
+static void test_unreachable_host_raises_error_event(void)
 {
 	struct rdma_event_channel *channel = cm_open();
 	struct rdma_cm_id *id = cm_create(channel, RDMA_PS_TCP);
@@ -208,22 +223,28 @@ static void unreachable(void)
 		skip_here("the address is none of IPv4");
 	to.v4.sin_addr.s_addr ^= htonl(0x55);
 	rc = cm_errno(rdma_resolve_addr(id, NULL, &to.any, 1000));
-	/* A host that has no network knows at once. */
+	/* A host without a network reports the error at once. */
 	if (rc)
-		rule_errno(ENETUNREACH, rc, "who is nowhere cannot be reached");
+		rule_errno(ENETUNREACH, rc,
+			   "without a route to the network the address is unreachable");
 	else
 		rule(cm_await(channel, RDMA_CM_EVENT_ADDR_ERROR) == -ETIMEDOUT,
-		     "who is not there does not answer in time");
+		     "the address of a missing host times out");
 	rule_errno(0, cm_errno(rdma_resolve_addr(id, NULL, &own.any, 1000)),
-		   "the ID may look elsewhere");
+		   "the ID can resolve another address afterwards");
 	MUST(!cm_await(channel, RDMA_CM_EVENT_ADDR_RESOLVED));
 }
 
 const struct test cm_id_tests[] = {
-	{"spaces", spaces},   {"binding", binding},
-	{"ports", ports},     {"unprivileged_ports", unprivileged_ports},
-	{"sharing", sharing}, {"families", families},
-	{"options", options}, {"order", order},
-	{"gids", gids},       {"unreachable", unreachable},
+	{"spaces", test_port_spaces},
+	{"binding", test_bind_address},
+	{"ports", test_port_is_exclusive},
+	{"unprivileged_ports", test_privileged_ports_need_a_capability},
+	{"sharing", test_reuseaddr_shares_a_port},
+	{"families", test_afonly_separates_families},
+	{"options", test_options},
+	{"order", test_calls_out_of_order_are_refused},
+	{"gids", test_af_ib_addresses},
+	{"unreachable", test_unreachable_host_raises_error_event},
 	{NULL, NULL},
 };

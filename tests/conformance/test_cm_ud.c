@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Datagrams by rdma_cm: where a service is, and groups. */
+/* UD by rdma_cm: service ID resolution (SIDR) and multicast groups. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define UDP_QKEY 0x01234567
 
-static void lookup(void)
+static void test_sidr_resolves_qpn_and_qkey(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
 	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_UDP, 1);
@@ -19,32 +19,37 @@ static void lookup(void)
 	struct rdma_conn_param param = cm_param(SIDR_REQ_DATA + 1);
 	struct rdma_cm_event *event;
 
-	rule_errno(EINVAL, cm_errno(rdma_connect(client, &param)), "181 bytes are too many");
+	rule_errno(EINVAL, cm_errno(rdma_connect(client, &param)),
+		   "a SIDR request with 181 bytes of private data is refused");
 	param.private_data_len = SIDR_REQ_DATA;
-	rule_errno(0, cm_errno(rdma_connect(client, &param)), "a question takes 180");
+	rule_errno(0, cm_errno(rdma_connect(client, &param)),
+		   "a SIDR request with 180 bytes of private data is accepted");
 	event = cm_event(theirs, RDMA_CM_EVENT_CONNECT_REQUEST);
 	server = event->id;
 	rule(event->param.ud.private_data_len == SIDR_REQ_DATA &&
 		     !memcmp(event->param.ud.private_data, cm_data(), SIDR_REQ_DATA),
-	     "the server gets all of it");
+	     "the request's event has all private data");
 	MUST(!rdma_ack_cm_event(event));
 	cm_make_qp(server);
 	param = cm_param(SIDR_REP_DATA);
 	param.qp_num = server->qp->qp_num;
-	rule_errno(0, cm_errno(rdma_accept(server, &param)), "an answer takes 136");
+	rule_errno(0, cm_errno(rdma_accept(server, &param)),
+		   "a SIDR reply with 136 bytes of private data is accepted");
 	event = cm_event(mine, RDMA_CM_EVENT_ESTABLISHED);
-	rule(event->param.ud.qp_num == server->qp->qp_num, "it says the queue pair");
-	rule(event->param.ud.qkey == UDP_QKEY, "the Q_Key of all such");
+	rule(event->param.ud.qp_num == server->qp->qp_num,
+	     "the client's event has the server's QPN");
+	rule(event->param.ud.qkey == UDP_QKEY,
+	     "the client's event has the Q_Key of the UDP port space");
 	rule(event->param.ud.ah_attr.is_global && event->param.ud.ah_attr.port_num == PORT,
-	     "the way there");
+	     "the client's event has the address of the server");
 	rule(event->param.ud.private_data_len >= SIDR_REP_DATA &&
 		     !memcmp(event->param.ud.private_data, cm_data(), SIDR_REP_DATA),
-	     "and the data");
+	     "the client's event has the reply's private data");
 	MUST(!rdma_ack_cm_event(event));
-	rule(cm_quiet(mine) && cm_quiet(theirs), "nothing else comes of it");
+	rule(cm_quiet(mine) && cm_quiet(theirs), "no further event arrives");
 }
 
-static void too_much(void)
+static void test_too_long_private_data_is_refused(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
 	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_UDP, 1);
@@ -56,11 +61,13 @@ static void too_much(void)
 	cm_make_qp(server);
 	param = cm_param(SIDR_REP_DATA + 1);
 	param.qp_num = server->qp->qp_num;
-	rule_errno(EINVAL, cm_errno(rdma_accept(server, &param)), "137 are too many for an answer");
-	rule(cm_await(mine, RDMA_CM_EVENT_UNREACHABLE) == SIDR_REJECTED, "and refuse the question");
+	rule_errno(EINVAL, cm_errno(rdma_accept(server, &param)),
+		   "a SIDR reply with 137 bytes of private data is refused");
+	rule(cm_await(mine, RDMA_CM_EVENT_UNREACHABLE) == SIDR_REJECTED,
+	     "a refused reply rejects the request");
 }
 
-static void refusal(void)
+static void test_refused_sidr_raises_unreachable(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
 	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_UDP, 1);
@@ -69,12 +76,13 @@ static void refusal(void)
 
 	MUST(!rdma_connect(client, &param));
 	rule_errno(0, cm_errno(rdma_reject(cm_request(theirs), cm_data(), 20)),
-		   "a server may refuse");
+		   "a server can reject a SIDR request");
 	rule(cm_await(mine, RDMA_CM_EVENT_UNREACHABLE) == SIDR_REJECTED,
-	     "of which the client hears");
+	     "a rejected SIDR request raises UNREACHABLE");
 	MUST(!rdma_destroy_id(listener));
 	MUST(!rdma_connect(late, &param));
-	rule(cm_await(mine, RDMA_CM_EVENT_UNREACHABLE) == 1, "where nobody listens is no service");
+	rule(cm_await(mine, RDMA_CM_EVENT_UNREACHABLE) == 1,
+	     "a SIDR request without a listener raises UNREACHABLE");
 }
 
 static union cm_addr group(const char *address)
@@ -85,7 +93,7 @@ static union cm_addr group(const char *address)
 	return addr;
 }
 
-static void groups(void)
+static void test_multicast_groups(void)
 {
 	union cm_addr own = cm_own(0), one = group("239.1.7.7"), none = group("192.0.2.1");
 	struct rdma_event_channel *channel = cm_open();
@@ -94,27 +102,33 @@ static void groups(void)
 	int context;
 
 	rule_errno(EINVAL, cm_errno(rdma_join_multicast(id, &one.any, &context)),
-		   "without a device there are no groups");
+		   "an ID without a device cannot join a group");
 	MUST(!rdma_bind_addr(id, &own.any));
 	cm_make_qp(id);
-	rule_errno(0, cm_errno(rdma_join_multicast(id, &one.any, &context)), "a group is joined");
+	rule_errno(0, cm_errno(rdma_join_multicast(id, &one.any, &context)),
+		   "an ID can join a group");
 	event = cm_event(channel, RDMA_CM_EVENT_MULTICAST_JOIN);
-	rule(event->param.ud.private_data == &context, "the event says for what");
+	rule(event->param.ud.private_data == &context,
+	     "the event MULTICAST_JOIN has the caller's context");
 	rule(event->param.ud.qp_num == 0xffffff && event->param.ud.qkey == UDP_QKEY,
-	     "and how to send there");
+	     "the event MULTICAST_JOIN has QPN and Q_Key of the group");
 	MUST(!rdma_ack_cm_event(event));
-	rule_errno(0, cm_errno(rdma_leave_multicast(id, &one.any)), "and left");
-	rule_errno(EADDRNOTAVAIL, cm_errno(rdma_leave_multicast(id, &one.any)), "once");
+	rule_errno(0, cm_errno(rdma_leave_multicast(id, &one.any)), "an ID can leave a group");
+	rule_errno(EADDRNOTAVAIL, cm_errno(rdma_leave_multicast(id, &one.any)),
+		   "a group can be left only once");
 	tcp = cm_create(channel, RDMA_PS_TCP);
 	MUST(!rdma_bind_addr(tcp, &own.any));
 	rule_errno(EINVAL, cm_errno(rdma_join_multicast(tcp, &one.any, &context)),
-		   "groups are for datagrams");
-	rule(cm_quiet(channel), "no other event comes");
+		   "an ID of the TCP port space cannot join a group");
+	rule(cm_quiet(channel), "no further event arrives");
 	rule_errno(EINVAL, cm_errno(rdma_join_multicast(id, &none.any, &context)),
-		   "an address of one is no group");
+		   "a unicast address cannot be joined");
 }
 
 const struct test cm_ud_tests[] = {
-	{"lookup", lookup}, {"too_much", too_much}, {"refusal", refusal},
-	{"groups", groups}, {NULL, NULL},
+	{"lookup", test_sidr_resolves_qpn_and_qkey},
+	{"too_much", test_too_long_private_data_is_refused},
+	{"refusal", test_refused_sidr_raises_unreachable},
+	{"groups", test_multicast_groups},
+	{NULL, NULL},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Commands as they cross the boundary, for what libibverbs or a provider never sends: the
- * write() form of uverbs (rdma/ib_user_verbs.h), which all kernels still have.
+ * uverbs commands that libibverbs and providers never send: wrong lengths, unknown handles, short
+ * buffers. Uses the write() interface (rdma/ib_user_verbs.h), which all kernels still have.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -14,9 +14,10 @@
 #include "rule.h"
 #include "suite.h"
 
-#define WORDS 64 /* room for a request, in 32-bit words */
+#define WORDS 64 /* size of the request buffer in 32-bit words */
 
-/* The errno value of a request with its header; out: how many bytes there are for the answer. */
+/* Sends a request with its header; returns the errno value. out: size of the response buffer in
+ * bytes. */
 static int request(uint32_t command, const void *body, size_t size, size_t out)
 {
 	struct {
@@ -51,7 +52,7 @@ static int request_ex(uint32_t command, const void *body, size_t size, void *ans
 	return 0;
 }
 
-static void framing(void)
+static void test_header_is_checked(void)
 {
 	struct ib_uverbs_query_port_resp answer;
 	struct ib_uverbs_query_port query = {.response = (uintptr_t)&answer, .port_num = PORT};
@@ -60,29 +61,30 @@ static void framing(void)
 	struct ib_uverbs_cmd_hdr lies = {.command = number, .in_words = 40, .out_words = 40};
 
 	rule_errno(0, request(number, &query, sizeof(query), sizeof(answer)),
-		   "a command is answered");
+		   "a valid command succeeds");
 	rule(answer.gid_tbl_len == (uint32_t)hca.port.gid_tbl_len &&
 		     answer.state == IBV_PORT_ACTIVE,
-	     "as libibverbs is");
+	     "a command's response equals libibverbs' attributes");
 	rule_errno(ENOSPC, request(number, &query, sizeof(query) - 4, sizeof(answer)),
 		   "a request that is too short is refused");
 	rule_errno(ENOSPC, request(number, &query, sizeof(query), sizeof(answer) - 4),
-		   "and one with too little room for the answer");
+		   "a response buffer that is too short is refused");
 	rule(write(hca.context->cmd_fd, &lone, sizeof(lone)) < 0 && errno == ENOSPC,
-	     "and a header alone");
+	     "a header without a request is refused");
 	rule(write(hca.context->cmd_fd, &lies, sizeof(lies)) < 0 && errno == EINVAL,
-	     "and one whose length is not what it says");
-	rule(write(hca.context->cmd_fd, &lies, 3) < 0 && errno == EINVAL, "and a part of a header");
+	     "a request of another length than its header's is refused");
+	rule(write(hca.context->cmd_fd, &lies, 3) < 0 && errno == EINVAL,
+	     "a part of a header is refused");
 	rule_errno(EOPNOTSUPP, request(77, &query, sizeof(query), sizeof(answer)),
-		   "a command that nobody knows is refused");
+		   "an unknown command is refused");
 	rule_errno(EINVAL, request(number | 1u << 28, &query, sizeof(query), sizeof(answer)),
-		   "and one with flags that nobody knows");
+		   "unknown command flags are refused");
 	query.response = 8;
 	rule_errno(EFAULT, request(number, &query, sizeof(query), sizeof(answer)),
-		   "an answer that nothing takes is an error");
+		   "an unmapped response buffer is an error");
 }
 
-static void framing_ex(void)
+static void test_extended_header_is_checked(void)
 {
 	struct ib_uverbs_ex_query_device query = {0};
 	struct ib_uverbs_ex_query_device_resp answer = {0};
@@ -94,35 +96,35 @@ static void framing_ex(void)
 	size_t least = offsetof(struct ib_uverbs_ex_query_device_resp, response_length) + 4;
 
 	rule_errno(0, request_ex(number, &query, sizeof(query), &answer, sizeof(answer)),
-		   "an extended command is answered");
+		   "a valid extended command succeeds");
 	rule(answer.response_length >= least && answer.response_length <= sizeof(answer),
-	     "with the length of what it knows");
+	     "the response has its own length");
 	rule_errno(0, request_ex(number, &longer, sizeof(longer), &answer, sizeof(answer)),
-		   "what it does not know may be zero");
+		   "unknown request bytes may be zero");
 	longer.more = 1;
 	rule_errno(EOPNOTSUPP, request_ex(number, &longer, sizeof(longer), &answer, sizeof(answer)),
-		   "and is refused where it is not");
+		   "unknown request bytes other than zero are refused");
 	query.comp_mask = 1;
 	rule_errno(EINVAL, request_ex(number, &query, sizeof(query), &answer, sizeof(answer)),
-		   "a mask that nobody knows is refused");
+		   "an unknown mask is refused");
 	query.comp_mask = 0;
 	rule_errno(EINVAL, request_ex(number, &query, sizeof(query), NULL, sizeof(answer)),
-		   "an answer needs an address");
+		   "a response without an address is refused");
 	rule_errno(EOPNOTSUPP, request_ex(60, &query, sizeof(query), &answer, sizeof(answer)),
-		   "an extended command that nobody knows is refused");
+		   "an unknown extended command is refused");
 }
 
-/* --- Every command that librxe and libibverbs can send, about nothing that there is. */
+/* --- Every command that librxe and libibverbs can send, with an unknown handle */
 
-#define NOTHING 0xfffff /* no handle */
-#define ANSWER  512     /* bytes, enough for each */
+#define NOTHING 0xfffff /* an unknown handle */
+#define ANSWER  512     /* bytes, enough for each response */
 
 struct asked {
 	uint32_t number;
 	const char *name;
-	size_t size, out; /* bytes of the request, and of the answer */
-	int handle;       /* where the request has one; -1: it has none */
-	int error;        /* errno value, in the order of the kernel's checks */
+	size_t size, out; /* bytes of request and response */
+	int handle;       /* offset of the handle in the request; -1: no handle */
+	int error;        /* expected errno value: the kernel's first failing check */
 };
 
 #define SIZE(type) sizeof(struct ib_uverbs_##type)
@@ -146,7 +148,8 @@ struct asked {
 	}
 
 static const struct asked commands[] = {
-	NONE(GET_CONTEXT, get_context, SIZE(get_context_resp), EINVAL), /* it is one already */
+	NONE(GET_CONTEXT, get_context, SIZE(get_context_resp),
+	     EINVAL), /* the file has a context already */
 	NONE(QUERY_DEVICE, query_device, SIZE(query_device_resp), 0),
 	NONE(QUERY_PORT, query_port, SIZE(query_port_resp), EINVAL),
 	NONE(ALLOC_PD, alloc_pd, SIZE(alloc_pd_resp), 0),
@@ -173,7 +176,7 @@ static const struct asked commands[] = {
 	OF(MODIFY_SRQ, modify_srq, srq_handle, 0, ENOENT),
 	OF(QUERY_SRQ, query_srq, srq_handle, SIZE(query_srq_resp), ENOENT),
 	OF(DESTROY_SRQ, destroy_srq, srq_handle, SIZE(destroy_srq_resp), ENOENT),
-	/* Those that no kernel has. */
+	/* Commands that no kernel implements. */
 	NOT_THERE(MODIFY_AH),
 	NOT_THERE(QUERY_AH),
 	NOT_THERE(REG_SMR),
@@ -182,7 +185,7 @@ static const struct asked commands[] = {
 	NOT_THERE(PEEK_CQ),
 };
 
-/* Those that libibverbs has calls for, and the kernel for other devices; librxe sends none. */
+/* Commands of libibverbs for other devices; librxe sends none of them. */
 static const struct asked lacking[] = {
 	NOT_THERE(OPEN_XRCD),
 	NOT_THERE(CLOSE_XRCD),
@@ -203,7 +206,7 @@ static const struct asked lacking_ex[] = {
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-static void ask_of_nothing(const struct asked *a)
+static void check_unknown_handle(const struct asked *a)
 {
 	uint64_t answer[ANSWER / 8];
 	uint64_t body[ANSWER / 8] = {a->out ? (uintptr_t)answer : 0};
@@ -212,33 +215,33 @@ static void ask_of_nothing(const struct asked *a)
 	if (a->handle >= 0)
 		memcpy((uint8_t *)body + a->handle, &nothing, sizeof(nothing));
 	rule_errno(a->error, request(a->number, body, a->size, a->out),
-		   "%s of nothing that there is", a->name);
+		   "%s with an unknown handle is refused", a->name);
 }
 
-static void about_nothing(void)
+static void test_unknown_handles_are_refused(void)
 {
 	for (size_t i = 0; i < LENGTH(commands); i++)
-		ask_of_nothing(&commands[i]);
+		check_unknown_handle(&commands[i]);
 }
 
-/* Those of devices that have more than this provider has calls for. */
-static void of_other_devices(void)
+/* Commands for features that other devices have and this provider does not. */
+static void test_commands_of_other_devices_are_refused(void)
 {
 	uint64_t body[ANSWER / 8] = {0}, answer[ANSWER / 8];
 
 	if (strstr(ibv_get_device_name(hca.context->device), "mlx"))
 		skip("a provider of more than verbs' least");
 	for (size_t i = 0; i < LENGTH(lacking); i++)
-		ask_of_nothing(&lacking[i]);
+		check_unknown_handle(&lacking[i]);
 	for (size_t i = 0; i < LENGTH(lacking_ex); i++)
 		rule_errno(lacking_ex[i].error,
 			   request_ex(lacking_ex[i].number, body, lacking_ex[i].size, answer,
 				      lacking_ex[i].out),
-			   "%s of nothing that there is", lacking_ex[i].name);
+			   "%s with an unknown handle is refused", lacking_ex[i].name);
 }
 
-/* Each has to have room for what the command is, and for its answer. */
-static void lengths(void)
+/* Each command refuses a request or a response buffer that is too short. */
+static void test_short_requests_and_buffers_are_refused(void)
 {
 	uint64_t body[ANSWER / 8] = {0}, answer[ANSWER / 8];
 
@@ -249,15 +252,15 @@ static void lengths(void)
 			continue;
 		body[0] = a->out ? (uintptr_t)answer : 0;
 		rule_errno(ENOSPC, request(a->number, body, a->size - 4, a->out),
-			   "%s that is too short", a->name);
+			   "%s with a short request is refused", a->name);
 		if (a->out)
 			rule_errno(ENOSPC, request(a->number, body, a->size, a->out - 4),
-				   "%s with too little room for its answer", a->name);
+				   "%s with a short response buffer is refused", a->name);
 	}
 }
 
-/* What succeeds, but for the answer, which cannot be given: nothing is left of it. */
-static void unanswered(void)
+/* A command whose response cannot be written fails and leaves no object behind. */
+static void test_unwritable_response_leaves_no_object(void)
 {
 	int before = dup(hca.context->cmd_fd), after;
 
@@ -269,14 +272,14 @@ static void unanswered(void)
 		if (a->error || !a->out)
 			continue;
 		rule_errno(EFAULT, request(a->number, body, a->size, a->out),
-			   "%s whose answer nothing takes", a->name);
+			   "%s with an unmapped response buffer is refused", a->name);
 	}
 	after = dup(hca.context->cmd_fd);
-	rule(after == before, "which leaves no descriptor");
+	rule(after == before, "a command without a response leaves no descriptor");
 	MUST(!close(after));
 }
 
-static void about_nothing_ex(void)
+static void test_extended_commands_refuse_unknown_handles(void)
 {
 	const struct ib_uverbs_ex_modify_qp modify = {.base = {.qp_handle = NOTHING}};
 	struct ib_uverbs_ex_create_qp qp = {.pd_handle = NOTHING, .qp_type = IBV_QPT_RC};
@@ -286,29 +289,29 @@ static void about_nothing_ex(void)
 
 	rule_errno(ENOENT,
 		   request_ex(IB_USER_VERBS_EX_CMD_MODIFY_QP, &modify, sizeof(modify), answer, 8),
-		   "EX_MODIFY_QP of nothing that there is");
+		   "EX_MODIFY_QP with an unknown handle is refused");
 	MUST(real);
 	qp.send_cq_handle = qp.recv_cq_handle = real->handle;
 	rule_errno(ENOENT, request_ex(IB_USER_VERBS_EX_CMD_CREATE_QP, &qp, sizeof(qp), answer, 256),
-		   "EX_CREATE_QP in a domain that is none");
+		   "EX_CREATE_QP with an unknown PD is refused");
 	qp.comp_mask = 2;
 	rule_errno(EINVAL, request_ex(IB_USER_VERBS_EX_CMD_CREATE_QP, &qp, sizeof(qp), answer, 256),
-		   "EX_CREATE_QP with a mask that nobody knows");
+		   "EX_CREATE_QP with an unknown mask is refused");
 	rule_errno(EBADF, request_ex(IB_USER_VERBS_EX_CMD_CREATE_CQ, &cq, sizeof(cq), answer, 256),
-		   "EX_CREATE_CQ with a channel that is none");
+		   "EX_CREATE_CQ with an unknown channel is refused");
 	cq.comp_channel = -1;
 	cq.comp_mask = 1;
 	rule_errno(EINVAL, request_ex(IB_USER_VERBS_EX_CMD_CREATE_CQ, &cq, sizeof(cq), answer, 256),
-		   "EX_CREATE_CQ with a mask that nobody knows");
-	/* ibv_modify_cq, as most devices answer it; the test of its own is that of CQs. */
+		   "EX_CREATE_CQ with an unknown mask is refused");
+	/* ibv_modify_cq, as most devices answer it; test_cq.c tests its success. */
 	body[0] = NOTHING;
 	answer[0] = (uint64_t)request_ex(IB_USER_VERBS_EX_CMD_MODIFY_CQ, body, 16, NULL, 0);
 	rule(answer[0] == EOPNOTSUPP || answer[0] == EINVAL,
-	     "EX_MODIFY_CQ of nothing that there is");
+	     "EX_MODIFY_CQ with an unknown handle is refused");
 }
 
-/* Which mistake is told of a region that has several. */
-static void first_mistake(void)
+/* The errno value of a registration with several mistakes. */
+static void test_errno_of_the_first_mistake(void)
 {
 	struct ib_uverbs_reg_mr_resp keys;
 	struct ib_uverbs_reg_mr reg = {.response = (uintptr_t)&keys,
@@ -318,23 +321,23 @@ static void first_mistake(void)
 	const uint32_t number = IB_USER_VERBS_CMD_REG_MR;
 
 	rule_errno(EINVAL, request(number, &reg, sizeof(reg), sizeof(keys)),
-		   "that its address is another than was chosen");
+		   "the first error of REG_MR is an IOVA with another page offset");
 	reg.hca_va = 0;
 	rule_errno(EINVAL, request(number, &reg, sizeof(reg), sizeof(keys)),
-		   "then that nobody knows its rights");
+		   "the second error of REG_MR is unknown access rights");
 	reg.access_flags = 0;
 	rule_errno(ENOENT, request(number, &reg, sizeof(reg), sizeof(keys)),
-		   "then that its domain is none");
+		   "the third error of REG_MR is an unknown PD");
 	reg.pd_handle = hca.pd->handle;
 	rule_errno(EINVAL, request(number, &reg, sizeof(reg), sizeof(keys)),
-		   "then that it has no bytes");
+		   "the fourth error of REG_MR is length 0");
 	reg.length = 1;
 	rule_errno(EFAULT, request(number, &reg, sizeof(reg), sizeof(keys)),
-		   "then that there is no memory");
+		   "the fifth error of REG_MR is unmapped memory");
 }
 
-/* What is named must be of the type that goes. */
-static void of_another_type(void)
+/* A handle must name an object of the type that the command destroys. */
+static void test_handle_of_another_type_is_refused(void)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(hca.context);
 	struct ibv_cq *cq = ibv_create_cq(hca.context, 1, NULL, NULL, 0);
@@ -344,17 +347,17 @@ static void of_another_type(void)
 	MUST(pd && cq);
 	dealloc.pd_handle = cq->handle;
 	dereg.mr_handle = pd->handle;
-	/* A kernel's handles count per context, so that no two types have the same one. */
+	/* Linux numbers handles per context, so objects of two types never share a handle. */
 	rule_errno(EINVAL, request(IB_USER_VERBS_CMD_DEALLOC_PD, &dealloc, sizeof(dealloc), 0),
-		   "a CQ is no domain to be given back");
+		   "DEALLOC_PD with a CQ's handle is refused");
 	rule_errno(EINVAL, request(IB_USER_VERBS_CMD_DEREG_MR, &dereg, sizeof(dereg), 0),
-		   "nor a domain a region");
-	rule_errno(0, ibv_destroy_cq(cq), "the CQ is still there");
-	rule_errno(0, ibv_dealloc_pd(pd), "and so is the domain");
+		   "DEREG_MR with a PD's handle is refused");
+	rule_errno(0, ibv_destroy_cq(cq), "the CQ survives DEALLOC_PD with its handle");
+	rule_errno(0, ibv_dealloc_pd(pd), "the PD survives DEREG_MR with its handle");
 }
 
-/* As librxe asks for what it has put into the ring to be sent. */
-static void doorbell(void)
+/* The command by which librxe rings the doorbell of its send queue. */
+static void test_doorbell(void)
 {
 	struct ib_uverbs_post_send_resp answer = {.bad_wr = 1};
 	struct ib_uverbs_post_send post = {.response = (uintptr_t)&answer,
@@ -366,23 +369,24 @@ static void doorbell(void)
 
 	MUST(cq);
 	rule_errno(ENOENT, request(number, &post, sizeof(post), sizeof(answer)),
-		   "nothing is sent by a QP that is none");
+		   "POST_SEND with an unknown handle is refused");
 	post.qp_handle = cq->handle;
-	rule_errno(EINVAL, request(number, &post, sizeof(post), sizeof(answer)), "nor by a CQ");
+	rule_errno(EINVAL, request(number, &post, sizeof(post), sizeof(answer)),
+		   "POST_SEND with a CQ's handle is refused");
 	side_create(&s, IBV_QPT_UD, 0);
 	side_up(&s, NULL, IBV_QPS_RTS);
 	post.qp_handle = s.qp->handle;
 	rule_errno(0, request(number, &post, sizeof(post), sizeof(answer)),
-		   "a QP that has nothing to send may be asked to");
+		   "POST_SEND on an empty queue succeeds");
 	rule_errno(0, request(number, &post, sizeof(post), sizeof(answer) + 8),
-		   "there may be more room for the answer than it takes");
+		   "POST_SEND with a longer response buffer succeeds");
 	post.wqe_size--;
 	rule_errno(EINVAL, request(number, &post, sizeof(post), sizeof(answer)),
-		   "a request has a size");
+		   "POST_SEND with a WQE size of 0 is refused");
 }
 
-/* The clock of the device, which ibv_query_rt_values_ex would read. */
-static void clock_of_device(void)
+/* The device's clock, which ibv_query_rt_values_ex reads. */
+static void test_device_clock(void)
 {
 	struct ib_uverbs_ex_query_device query = {0};
 	struct ib_uverbs_ex_query_device_resp answer = {0};
@@ -396,15 +400,17 @@ static void clock_of_device(void)
 			 sizeof(answer)));
 	rule(answer.timestamp_mask == ex.completion_timestamp_mask &&
 		     answer.hca_core_clock == ex.hca_core_clock,
-	     "the command says of the clock what libibverbs says");
-	rule(answer.hca_core_clock || !answer.timestamp_mask, "no clock, no time stamps");
+	     "the command's clock equals libibverbs'");
+	rule(answer.hca_core_clock || !answer.timestamp_mask,
+	     "a device without a clock has no time stamps");
 	if (answer.timestamp_mask)
 		return;
 	rc = request_ex(IB_USER_VERBS_EX_CMD_CREATE_CQ, &cq, sizeof(cq), &made, sizeof(made));
-	rule(rc == EOPNOTSUPP || rc == EINVAL, "and no CQ that has them");
+	rule(rc == EOPNOTSUPP || rc == EINVAL,
+	     "a CQ with time stamps is refused without time stamps");
 }
 
-/* --- Regions that become other ones. */
+/* --- Reregistration */
 
 static int rereg(const struct ibv_mr *mr, struct ib_uverbs_rereg_mr *change,
 		 struct ib_uverbs_rereg_mr_resp *answer)
@@ -436,7 +442,7 @@ static enum ibv_wc_status write_by(struct side pair[2], uint32_t rkey, const uin
 	MUST(!post_send(&pair[0], &wr));
 	status = next_wc(pair[0].cq).status;
 	if (!status && memcmp(to, pair[0].room, 64))
-		rule(false, "what was written is there");
+		rule(false, "the written bytes are in memory");
 	if (status)
 		pair_again(pair);
 	return status;
@@ -444,7 +450,7 @@ static enum ibv_wc_status write_by(struct side pair[2], uint32_t rkey, const uin
 
 #define WRITABLE (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
 
-static void reregistration(void)
+static void test_reregistration(void)
 {
 	struct ib_uverbs_rereg_mr access = {.flags = IBV_REREG_MR_CHANGE_ACCESS};
 	struct ib_uverbs_rereg_mr domain = {.flags = IBV_REREG_MR_CHANGE_PD};
@@ -460,28 +466,30 @@ static void reregistration(void)
 	rc = move(mr, pair[1].room + 4096, 4096, &keys);
 	if (rc == EOPNOTSUPP)
 		skip("regions are not registered anew");
-	rule_errno(0, rc, "a region moves to other memory");
+	rule_errno(0, rc, "a region can move to other memory");
 	rule(write_by(pair, keys.rkey, pair[1].room + 4096) == IBV_WC_SUCCESS,
-	     "which its key leads to");
+	     "after the move the key reaches the new memory");
 	rule(write_by(pair, keys.rkey, pair[1].room) == IBV_WC_REM_ACCESS_ERR,
-	     "and no more to the old");
+	     "after the move the key does not reach the old memory");
 	access.access_flags = IBV_ACCESS_REMOTE_READ;
-	rule_errno(0, rereg(mr, &access, &keys), "its rights change");
+	rule_errno(0, rereg(mr, &access, &keys), "the access rights of a region can change");
 	rule(write_by(pair, keys.rkey, pair[1].room + 4096) == IBV_WC_REM_ACCESS_ERR,
-	     "and are in force");
+	     "the changed access rights apply");
 	access.access_flags = WRITABLE;
 	MUST(!rereg(mr, &access, &keys));
-	rule(write_by(pair, keys.rkey, pair[1].room + 4096) == IBV_WC_SUCCESS, "and change back");
+	rule(write_by(pair, keys.rkey, pair[1].room + 4096) == IBV_WC_SUCCESS,
+	     "the access rights can change back");
 	domain.pd_handle = other->handle;
-	rule_errno(0, rereg(mr, &domain, &keys), "its domain changes");
+	rule_errno(0, rereg(mr, &domain, &keys), "the PD of a region can change");
 	rule(write_by(pair, keys.rkey, pair[1].room + 4096) == IBV_WC_REM_ACCESS_ERR,
-	     "and it is not the old one's any more");
-	rule_errno(EBUSY, ibv_dealloc_pd(other), "the new one holds it");
-	rule_errno(0, ibv_dereg_mr(mr), "it is given back");
-	rule_errno(0, ibv_dealloc_pd(other), "and the domain after it");
+	     "a QP of the old PD cannot use the region");
+	rule_errno(EBUSY, ibv_dealloc_pd(other),
+		   "the new PD cannot be deallocated with the region");
+	rule_errno(0, ibv_dereg_mr(mr), "the region can be deregistered");
+	rule_errno(0, ibv_dealloc_pd(other), "the PD can be deallocated after its region");
 }
 
-static void reregistration_misuse(void)
+static void test_misuse_of_reregistration_is_refused(void)
 {
 	struct ib_uverbs_rereg_mr access = {.flags = IBV_REREG_MR_CHANGE_ACCESS,
 					    .access_flags = IBV_ACCESS_REMOTE_WRITE};
@@ -496,38 +504,41 @@ static void reregistration_misuse(void)
 	MUST(mr);
 	if (move(mr, pair[1].room, 4096, &keys) == EOPNOTSUPP)
 		skip("regions are not registered anew");
-	rule_errno(EINVAL, rereg(mr, &nothing, &keys), "what changes nothing is refused");
-	rule_errno(EOPNOTSUPP, rereg(mr, &unknown, &keys), "a change that nobody knows is refused");
+	rule_errno(EINVAL, rereg(mr, &nothing, &keys),
+		   "a reregistration without changes is refused");
+	rule_errno(EOPNOTSUPP, rereg(mr, &unknown, &keys), "an unknown change is refused");
 	skewed = (struct ib_uverbs_rereg_mr){.flags = IBV_REREG_MR_CHANGE_TRANSLATION,
 					     .start = (uintptr_t)pair[1].room,
 					     .length = 4096,
 					     .hca_va = (uintptr_t)pair[1].room + 1};
 	rule_errno(EINVAL, rereg(mr, &skewed, &keys),
-		   "address and chosen address have one offset in the page");
-	rule_errno(EINVAL, move(mr, pair[1].room, 0, &keys), "a region has a byte at least");
-	rule_errno(EFAULT, move(mr, (void *)4096, 4096, &keys), "new memory is mapped");
-	rule_errno(EINVAL, rereg(mr, &access, &keys), "remote writing needs local writing");
-	rule_errno(ENOENT, rereg(mr, &domain, &keys), "the new domain is one");
+		   "an IOVA with another page offset is refused");
+	rule_errno(EINVAL, move(mr, pair[1].room, 0, &keys), "a region of length 0 is refused");
+	rule_errno(EFAULT, move(mr, (void *)4096, 4096, &keys),
+		   "a move to unmapped memory is refused");
+	rule_errno(EINVAL, rereg(mr, &access, &keys),
+		   "remote write access without local write access is refused");
+	rule_errno(ENOENT, rereg(mr, &domain, &keys), "an unknown PD is refused");
 	gone = *mr;
 	gone.handle = 0xfffff;
-	rule_errno(ENOENT, move(&gone, pair[1].room, 4096, &keys), "the region is one");
+	rule_errno(ENOENT, move(&gone, pair[1].room, 4096, &keys), "an unknown region is refused");
 	rule(write_by(pair, mr->rkey, pair[1].room) == IBV_WC_SUCCESS,
-	     "after all that it is what it was");
+	     "refused changes leave the region unchanged");
 }
 
 const struct test command_tests[] = {
-	{"framing", framing},
-	{"framing_ex", framing_ex},
-	{"lengths", lengths},
-	{"unanswered", unanswered},
-	{"about_nothing", about_nothing},
-	{"about_nothing_ex", about_nothing_ex},
-	{"of_other_devices", of_other_devices},
-	{"first_mistake", first_mistake},
-	{"of_another_type", of_another_type},
-	{"doorbell", doorbell},
-	{"clock", clock_of_device},
-	{"reregistration", reregistration},
-	{"reregistration_misuse", reregistration_misuse},
+	{"framing", test_header_is_checked},
+	{"framing_ex", test_extended_header_is_checked},
+	{"lengths", test_short_requests_and_buffers_are_refused},
+	{"unanswered", test_unwritable_response_leaves_no_object},
+	{"about_nothing", test_unknown_handles_are_refused},
+	{"about_nothing_ex", test_extended_commands_refuse_unknown_handles},
+	{"of_other_devices", test_commands_of_other_devices_are_refused},
+	{"first_mistake", test_errno_of_the_first_mistake},
+	{"of_another_type", test_handle_of_another_type_is_refused},
+	{"doorbell", test_doorbell},
+	{"clock", test_device_clock},
+	{"reregistration", test_reregistration},
+	{"reregistration_misuse", test_misuse_of_reregistration_is_refused},
 	{NULL, NULL},
 };

@@ -25,25 +25,25 @@ static int try_create(int cqe, int vector)
 	cq = ibv_create_cq(hca.context, cqe, NULL, NULL, vector);
 	if (!cq)
 		return errno;
-	rule(cq->cqe >= cqe, "a CQ has as many entries as were asked for");
+	rule(cq->cqe >= cqe, "a CQ has at least the requested entries");
 	MUST(!ibv_destroy_cq(cq));
 	return 0;
 }
 
-static void sizes(void)
+static void test_cq_sizes(void)
 {
-	rule_errno(EINVAL, try_create(0, 0), "a CQ has an entry at least");
+	rule_errno(EINVAL, try_create(0, 0), "a CQ with 0 entries is refused");
 	rule_errno(0, try_create(1, 0), "a CQ may have one entry");
 	rule_errno(0, try_create(hca.attr.max_cqe, 0),
 		   "a CQ may have as many entries as the device says");
 	rule_errno(EINVAL, try_create(hca.attr.max_cqe + 1, 0), "and not one more");
 	rule_errno(0, try_create(1, hca.context->num_comp_vectors - 1),
-		   "the last completion vector is one");
+		   "the last completion vector is accepted");
 	rule_errno(EINVAL, try_create(1, hca.context->num_comp_vectors),
-		   "there is no completion vector after the last");
+		   "a completion vector after the last is refused");
 }
 
-static void in_use(void)
+static void test_cq_in_use_cannot_be_destroyed(void)
 {
 	struct ibv_cq *one = create(4), *two = create(4);
 	struct ibv_qp_init_attr init = {.send_cq = one,
@@ -53,14 +53,14 @@ static void in_use(void)
 	struct ibv_qp *qp = ibv_create_qp(hca.pd, &init);
 
 	MUST(qp);
-	rule_errno(EBUSY, ibv_destroy_cq(one), "the CQ of a send queue stays");
-	rule_errno(EBUSY, ibv_destroy_cq(two), "the CQ of a receive queue stays");
+	rule_errno(EBUSY, ibv_destroy_cq(one), "the CQ of a send queue cannot be destroyed");
+	rule_errno(EBUSY, ibv_destroy_cq(two), "the CQ of a receive queue cannot be destroyed");
 	MUST(!ibv_destroy_qp(qp));
-	rule_errno(0, ibv_destroy_cq(one), "a CQ goes after its QPs");
-	rule_errno(0, ibv_destroy_cq(two), "and the other one");
+	rule_errno(0, ibv_destroy_cq(one), "a CQ can be destroyed after its QPs");
+	rule_errno(0, ibv_destroy_cq(two), "the other one can be released, too");
 }
 
-/* --- A QP in error, whose sends are a source of completions. */
+/* --- A QP in the error state, whose flushed sends are a source of completions */
 
 struct source {
 	struct ibv_cq *cq;
@@ -90,15 +90,15 @@ static void source_post(struct source *s, int n)
 
 	while (n--) {
 		wr.wr_id = s->posted++;
-		/* Full, until those before are flushed. */
+		/* The queue is full until earlier sends are flushed. */
 		while ((rc = ibv_post_send(s->qp, &wr, &bad)) == ENOMEM)
 			sched_yield();
 		MUST(!rc);
 	}
 }
 
-/* Whether the next completions are those of n receives from one on. */
-static bool come(struct source *s, uint64_t first, int n)
+/* Whether the next n completions have ascending wr_ids from `first`. */
+static bool completions_follow(struct source *s, uint64_t first, int n)
 {
 	for (uint64_t id = first; id < first + (uint64_t)n; id++)
 		if (next_wc(s->cq).wr_id != id)
@@ -106,15 +106,15 @@ static bool come(struct source *s, uint64_t first, int n)
 	return true;
 }
 
-static void polling(void)
+static void test_polling_keeps_the_order(void)
 {
 	struct source s = source_open(64);
 	struct ibv_wc wc[16];
 	int n, got = 0;
 
-	rule(ibv_poll_cq(s.cq, 1, wc) == 0, "an empty CQ has nothing");
+	rule(ibv_poll_cq(s.cq, 1, wc) == 0, "a poll of an empty CQ returns 0");
 	source_post(&s, 10);
-	rule(ibv_poll_cq(s.cq, 0, wc) == 0, "who asks for nothing gets nothing");
+	rule(ibv_poll_cq(s.cq, 0, wc) == 0, "a poll for 0 completions returns 0");
 	while (got < 10) {
 		n = ibv_poll_cq(s.cq, 3, wc);
 		MUST(n >= 0 && n <= 3);
@@ -124,41 +124,41 @@ static void polling(void)
 		got += n;
 	}
 	rule(got == 10, "each completion comes once");
-	rule(ibv_poll_cq(s.cq, 16, wc) == 0, "and then there is none");
+	rule(ibv_poll_cq(s.cq, 16, wc) == 0, "the CQ is empty after its last completion");
 }
 
-static void resizing(void)
+static void test_resize_keeps_completions(void)
 {
 	struct source s = source_open(7);
 	struct ibv_wc wc;
 
 	source_post(&s, 4);
-	rule(come(&s, 0, 4), "a new CQ works");
+	rule(completions_follow(&s, 0, 4), "a new CQ works");
 	source_post(&s, 6); /* around the end of a ring of 8 */
-	come(&s, 4, 1);
-	rule_errno(EINVAL, ibv_resize_cq(s.cq, 0), "no CQ is made one of no entries");
+	completions_follow(&s, 4, 1);
+	rule_errno(EINVAL, ibv_resize_cq(s.cq, 0), "a resize to 0 entries is refused");
 	rule_errno(EINVAL, ibv_resize_cq(s.cq, hca.attr.max_cqe + 1),
-		   "no CQ is made larger than the device says");
-	rule_errno(0, ibv_resize_cq(s.cq, 40), "a CQ is made larger");
-	rule(s.cq->cqe >= 40, "and says so");
+		   "a resize beyond max_cqe is refused");
+	rule_errno(0, ibv_resize_cq(s.cq, 40), "a CQ can grow");
+	rule(s.cq->cqe >= 40, "a grown SRQ reports its size");
 	source_post(&s, 30);
-	rule(come(&s, 5, 35), "what was in it comes first, and in order");
+	rule(completions_follow(&s, 5, 35), "a grown CQ keeps its completions in order");
 	source_post(&s, 8);
-	MUST(come(&s, 40, 1));
-	rule_errno(EINVAL, ibv_resize_cq(s.cq, 3), "a CQ is not made too small for what is in it");
-	rule(come(&s, 41, 7), "which all stays");
-	rule_errno(0, ibv_resize_cq(s.cq, 3), "an empty CQ is made smaller");
+	MUST(completions_follow(&s, 40, 1));
+	rule_errno(EINVAL, ibv_resize_cq(s.cq, 3),
+		   "a resize below the number of completions is refused");
+	rule(completions_follow(&s, 41, 7), "a refused resize keeps all entries");
+	rule_errno(0, ibv_resize_cq(s.cq, 3), "an empty CQ can shrink");
 	source_post(&s, 3);
-	rule(come(&s, 48, 3), "and works");
-	rule_errno(0, ibv_resize_cq(s.cq, hca.attr.max_cqe),
-		   "a CQ is made as large as the device says");
+	rule(completions_follow(&s, 48, 3), "a shrunk CQ delivers completions");
+	rule_errno(0, ibv_resize_cq(s.cq, hca.attr.max_cqe), "a CQ can grow to max_cqe");
 	source_post(&s, 20);
-	rule(come(&s, 51, 20), "and works, too");
-	rule(!ibv_poll_cq(s.cq, 1, &wc), "nothing comes twice");
+	rule(completions_follow(&s, 51, 20), "the largest CQ delivers completions");
+	rule(!ibv_poll_cq(s.cq, 1, &wc), "no completion arrives twice");
 }
 
-/* Fills a CQ of the advertised size to its last entry. */
-static void full(void)
+/* A CQ of the advertised size holds that many completions. */
+static void test_largest_cq_can_be_filled(void)
 {
 	int n = hca.attr.max_cqe;
 	struct source s = source_open(n);
@@ -167,11 +167,11 @@ static void full(void)
 	if (n > 1 << 20)
 		skip("a CQ of %d entries takes too long to fill", n);
 	source_post(&s, n);
-	rule(come(&s, 0, n), "a CQ holds as many completions as it has entries");
+	rule(completions_follow(&s, 0, n), "a CQ holds as many completions as it has entries");
 	rule(!ibv_poll_cq(s.cq, 1, &wc), "and not one more");
 }
 
-static void many(void)
+static void test_max_cq_can_be_created(void)
 {
 	int n = limit_of(hca.attr.max_cq), made;
 	struct ibv_cq **cq = calloc((size_t)n, sizeof(struct ibv_cq *));
@@ -180,12 +180,12 @@ static void many(void)
 	for (made = 0; made < n; made++)
 		if (!(cq[made] = ibv_create_cq(hca.context, 1, NULL, NULL, 0)))
 			break;
-	rule(made == n, "there are as many CQs as the device says");
+	rule(made == n, "max_cq CQs can be created");
 	while (made--)
 		MUST(!ibv_destroy_cq(cq[made]));
 }
 
-/* --- Extended CQs. */
+/* --- Extended CQs */
 
 static struct ibv_cq_ex *try_create_ex(uint64_t wc_flags, uint32_t comp_mask, uint32_t flags)
 {
@@ -201,27 +201,29 @@ static struct ibv_cq_ex *try_create_ex(uint64_t wc_flags, uint32_t comp_mask, ui
 	 IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |      \
 	 IBV_WC_EX_WITH_DLID_PATH_BITS)
 
-static void ex_creation(void)
+static void test_extended_cq_attributes(void)
 {
 	struct ibv_device_attr_ex ex;
 	struct ibv_cq_ex *cq = try_create_ex(BASIC, 0, 0);
 
 	MUST(!ibv_query_device_ex(hca.context, NULL, &ex));
 	MUST(cq);
-	rule_errno(0, ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), "an extended CQ is a CQ");
+	rule_errno(0, ibv_destroy_cq(ibv_cq_ex_to_cq(cq)),
+		   "an extended CQ can be destroyed as a CQ");
 	rule_errno(EOPNOTSUPP, try_create_ex(UINT64_C(1) << 40, 0, 0) ? 0 : errno,
-		   "a field of completions that nobody knows is refused");
+		   "an unknown completion field is refused");
 	rule_errno(EINVAL, try_create_ex(BASIC, 1u << 20, 0) ? 0 : errno,
-		   "an attribute that nobody knows is refused");
+		   "an unknown attribute is refused");
 	if (!ex.completion_timestamp_mask) {
 		rule_errno(EOPNOTSUPP,
 			   try_create_ex(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, 0, 0) ? 0 : errno,
-			   "time stamps are refused where the device has no clock");
+			   "time stamps are refused without a device clock");
 		cq = try_create_ex(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK, 0, 0);
-		rule_errno(EOPNOTSUPP, cq ? 0 : errno, "so are those of the wall clock");
+		rule_errno(EOPNOTSUPP, cq ? 0 : errno,
+			   "wall clock time stamps are refused without a device clock");
 	}
 	cq = try_create_ex(BASIC, IBV_CQ_INIT_ATTR_MASK_FLAGS, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
-	rule(cq != NULL, "a CQ for one thread is one");
+	rule(cq != NULL, "a single-threaded CQ can be created");
 }
 
 static void post_three(struct side pair[2])
@@ -239,7 +241,7 @@ static void post_three(struct side pair[2])
 	}
 }
 
-static void ex_polling(void)
+static void test_extended_polling(void)
 {
 	struct ibv_cq_ex *cq = try_create_ex(BASIC, 0, 0);
 	struct ibv_poll_cq_attr attr = {0}, unknown = {.comp_mask = 1};
@@ -248,9 +250,9 @@ static void ex_polling(void)
 	int rc;
 
 	MUST(cq);
-	rule_errno(ENOENT, ibv_start_poll(cq, &attr), "an empty CQ has no entry");
-	rule_errno(EINVAL, ibv_start_poll(cq, &unknown),
-		   "an attribute that nobody knows is refused");
+	rule_errno(ENOENT, ibv_start_poll(cq, &attr),
+		   "ibv_start_poll on an empty CQ returns ENOENT");
+	rule_errno(EINVAL, ibv_start_poll(cq, &unknown), "an unknown attribute is refused");
 	pair[1].cq = ibv_cq_ex_to_cq(cq);
 	pair_open(pair, IBV_QPT_RC, 0);
 	post_three(pair);
@@ -259,7 +261,7 @@ static void ex_polling(void)
 	while (rc == ENOENT);
 	for (; !rc; rc = ibv_next_poll(cq), id++) {
 		rule(cq->wr_id == id && cq->status == IBV_WC_SUCCESS,
-		     "entry %d is the one of its request", (int)id);
+		     "entry %d has the wr_id of its request", (int)id);
 		rule(ibv_wc_read_opcode(cq) == IBV_WC_RECV &&
 			     ibv_wc_read_wc_flags(cq) & IBV_WC_WITH_IMM &&
 			     ibv_wc_read_imm_data(cq) == htobe32(0xabcdef01) &&
@@ -267,23 +269,24 @@ static void ex_polling(void)
 			     ibv_wc_read_qp_num(cq) == pair[1].qp->qp_num,
 		     "entry %d has the fields of its message", (int)id);
 	}
-	rule_errno(ENOENT, rc, "after the last one there is none");
-	rule(id == 3, "all are seen in one go");
+	rule_errno(ENOENT, rc, "ibv_next_poll after the last entry returns ENOENT");
+	rule(id == 3, "one poll returns all entries");
 	ibv_end_poll(cq);
 	rc = ibv_start_poll(cq, &attr);
-	if (!rule_errno(ENOENT, rc, "and none twice"))
+	if (!rule_errno(ENOENT, rc, "a second poll returns no entry again"))
 		return;
 	post_three(pair);
 	do
 		rc = ibv_start_poll(cq, &attr);
 	while (rc == ENOENT);
-	rule(!rc && !cq->wr_id, "what comes later is found from its first entry on");
+	rule(!rc && !cq->wr_id, "a later poll begins with the first new entry");
 	ibv_end_poll(cq);
-	rule(!ibv_start_poll(cq, &attr) && cq->wr_id == 1, "and goes on where a poll has ended");
+	rule(!ibv_start_poll(cq, &attr) && cq->wr_id == 1,
+	     "the next poll continues after the ended poll");
 	ibv_end_poll(cq);
 }
 
-static void moderation(void)
+static void test_moderation(void)
 {
 	struct ibv_modify_cq_attr attr = {.attr_mask = IBV_CQ_ATTR_MODERATE,
 					  .moderate = {.cq_count = 1, .cq_period = 1}};
@@ -292,20 +295,21 @@ static void moderation(void)
 	MUST(!ibv_query_device_ex(hca.context, NULL, &ex));
 	if (!ex.cq_mod_caps.max_cq_count)
 		rule_errno(EOPNOTSUPP, ibv_modify_cq(create(4), &attr),
-			   "events are not moderated where the device cannot");
+			   "moderation is refused on a device without it");
 	else
-		rule_errno(0, ibv_modify_cq(create(4), &attr), "events are moderated");
+		rule_errno(0, ibv_modify_cq(create(4), &attr),
+			   "moderation succeeds on a device with it");
 }
 
 const struct test cq_tests[] = {
-	{"sizes", sizes},
-	{"in_use", in_use},
-	{"polling", polling},
-	{"resizing", resizing},
-	{"full", full},
-	{"many", many},
-	{"ex_creation", ex_creation},
-	{"ex_polling", ex_polling},
-	{"moderation", moderation},
+	{"sizes", test_cq_sizes},
+	{"in_use", test_cq_in_use_cannot_be_destroyed},
+	{"polling", test_polling_keeps_the_order},
+	{"resizing", test_resize_keeps_completions},
+	{"full", test_largest_cq_can_be_filled},
+	{"many", test_max_cq_can_be_created},
+	{"ex_creation", test_extended_cq_attributes},
+	{"ex_polling", test_extended_polling},
+	{"moderation", test_moderation},
 	{NULL, NULL},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion channels, and when a CQ raises an event (IBA 11.4.2.2). */
+/* Completion channels, and the conditions of completion events (IBA 11.4.2.2). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +31,8 @@ static void open_channel(void)
 	pair_open(pair, IBV_QPT_RC, 0);
 }
 
-/* One message from the first to the second, and both completions but the receiver's. */
-static void message(unsigned int flags)
+/* Sends a message from pair[0] to pair[1] and polls the sender's completion only. */
+static void send_message(unsigned int flags)
 {
 	struct ibv_sge sge = side_sge(&pair[0], 0, 8);
 	struct ibv_send_wr wr = side_wr(&pair[0], IBV_WR_SEND, &sge, &pair[1]);
@@ -61,44 +61,45 @@ static void take_event(void)
 	ibv_ack_cq_events(cq, 1);
 }
 
-static void arming(void)
+static void test_armed_cq_raises_one_event(void)
 {
 	struct ibv_wc wc;
 
 	open_channel();
-	message(0);
+	send_message(0);
 	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
 	rule(!has_event(0), "a CQ that is not armed raises no event");
 	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
-	rule(!has_event(0), "nor does one that is armed and has nothing");
-	message(0);
-	rule(has_event(WAIT_MS), "one that is armed raises an event");
+	rule(!has_event(0), "an armed CQ without completions raises no event");
+	send_message(0);
+	rule(has_event(WAIT_MS), "an armed CQ raises an event for a completion");
 	take_event();
-	message(0);
+	send_message(0);
 	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
 	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
-	rule(!has_event(0), "it raises one event, until it is armed again");
-	message(0);
+	rule(!has_event(0), "a CQ raises one event for each arming");
+	send_message(0);
 	while (!ibv_poll_cq(pair[1].cq, 0, &wc) && has_event(0))
 		;
 	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
 	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
 	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
-	message(0);
+	send_message(0);
 	rule(has_event(WAIT_MS), "a CQ that is armed twice raises an event");
 	take_event();
-	rule(!has_event(0), "and one only");
+	rule(!has_event(0), "a CQ armed twice raises one event only");
 }
 
-static void solicited(void)
+static void test_solicited_only_arming(void)
 {
 	open_channel();
 	MUST(!ibv_req_notify_cq(pair[1].cq, 1));
-	message(0);
+	send_message(0);
 	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
-	rule(!has_event(0), "a CQ armed for solicited events says nothing of others");
-	message(IBV_SEND_SOLICITED);
-	rule(has_event(WAIT_MS), "and of one that is solicited it does");
+	rule(!has_event(0), "a CQ armed for solicited events raises none for other completions");
+	send_message(IBV_SEND_SOLICITED);
+	rule(has_event(WAIT_MS),
+	     "a CQ armed for solicited events raises one for a solicited completion");
 	take_event();
 	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
 	MUST(!ibv_req_notify_cq(pair[1].cq, 1));
@@ -110,8 +111,8 @@ static void solicited(void)
 	pair_again(pair);
 	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
 	MUST(!ibv_req_notify_cq(pair[1].cq, 1));
-	message(0);
-	rule(has_event(WAIT_MS), "a CQ armed for all events stays so when it is armed for fewer");
+	send_message(0);
+	rule(has_event(WAIT_MS), "a CQ armed for all events stays so after solicited-only arming");
 }
 
 static void make_nonblocking(int fd)
@@ -119,7 +120,7 @@ static void make_nonblocking(int fd)
 	MUST(!fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK));
 }
 
-static void waiting(void)
+static void test_poll_reports_the_event(void)
 {
 	struct epoll_event wanted = {.events = EPOLLIN | EPOLLET}, event;
 	struct timeval second = {.tv_sec = WAIT_MS / 1000};
@@ -133,32 +134,32 @@ static void waiting(void)
 	make_nonblocking(channel->fd);
 	errno = 0;
 	rule(ibv_get_cq_event(channel, &cq, &context) == -1 && errno == EAGAIN,
-	     "a channel that does not block says EAGAIN");
+	     "a non-blocking channel without events returns EAGAIN");
 	epoll = epoll_create1(0);
 	MUST(epoll >= 0 && !epoll_ctl(epoll, EPOLL_CTL_ADD, channel->fd, &wanted));
 	for (int i = 0; i < 3; i++) {
 		MUST(!ibv_req_notify_cq(pair[1].cq, 0));
-		message(0);
+		send_message(0);
 		rule(epoll_wait(epoll, &event, 1, WAIT_MS) == 1 && event.events & EPOLLIN,
-		     "epoll tells event %d by its edge", i);
+		     "edge-triggered epoll reports event %d", i);
 		take_event();
 		MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
 	}
 	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
-	message(0);
+	send_message(0);
 	FD_ZERO(&set);
 	FD_SET(channel->fd, &set);
-	rule(select(channel->fd + 1, &set, NULL, NULL, &second) == 1, "select tells an event");
+	rule(select(channel->fd + 1, &set, NULL, NULL, &second) == 1, "select reports an event");
 	take_event();
 }
 
 static void *send_one(void *unused)
 {
-	message(0);
+	send_message(0);
 	return unused;
 }
 
-static void nothing(int number)
+static void ignore_signal(int number)
 {
 	(void)number;
 }
@@ -175,9 +176,9 @@ static void *interrupt(void *unused)
 	return unused;
 }
 
-static void blocking(void)
+static void test_get_cq_event_blocks(void)
 {
-	struct sigaction act = {.sa_handler = nothing};
+	struct sigaction act = {.sa_handler = ignore_signal};
 	struct ibv_cq *cq;
 	pthread_t thread;
 	void *context;
@@ -216,12 +217,12 @@ static void *send_after_signals(void *unused)
 			sched_yield();
 	}
 	asleep_await(waiter_id);
-	message(0);
+	send_message(0);
 	return unused;
 }
 
-/* signal(7): SA_RESTART. */
-static void restarted(void)
+/* A wait that a signal with SA_RESTART interrupts continues (signal(7)). */
+static void test_wait_restarts_after_a_signal(void)
 {
 	struct sigaction act = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
 	pthread_t thread;
@@ -233,7 +234,7 @@ static void restarted(void)
 	MUST(!sigaction(SIGUSR1, &act, NULL));
 	MUST(!pthread_create(&thread, NULL, send_after_signals, NULL));
 	take_event();
-	rule(signals == 3, "a wait goes on after signals whose handlers say so");
+	rule(signals == 3, "a wait continues after signals with SA_RESTART");
 	MUST(!pthread_join(thread, NULL));
 }
 
@@ -251,8 +252,8 @@ static void *signal_waiter(void *unused)
 	return unused;
 }
 
-/* What waits no longer must not be waited for, by whatever comes next. */
-static void left(void)
+/* A signal handler leaves a wait by a jump; later calls work as before. */
+static void test_jump_out_of_a_wait(void)
 {
 	struct sigaction act = {.sa_handler = jump};
 	struct ibv_cq *cq;
@@ -269,13 +270,13 @@ static void left(void)
 		MUST(!pthread_create(&thread, NULL, signal_waiter, NULL));
 		if (!sigsetjmp(out, 1)) {
 			ibv_get_cq_event(channel, &cq, &context);
-			rule(false, "an event that nothing has raised");
+			rule(false, "no event arrives without a completion");
 		}
 		MUST(!pthread_join(thread, NULL));
 		MUST(!ibv_poll_cq(pair[1].cq, 1, &wc));
-		message(0);
+		send_message(0);
 		if (i)
-			rule(has_event(WAIT_MS), "an event comes after a wait that was left");
+			rule(has_event(WAIT_MS), "an event arrives after a jump out of a wait");
 		take_event();
 		MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
 	}
@@ -291,8 +292,8 @@ static void *wait_in_vain(void *unused)
 	return unused;
 }
 
-/* pthreads(7): read is a cancellation point. */
-static void cancelled(void)
+/* A waiting thread can be cancelled, because read is a cancellation point (pthreads(7)). */
+static void test_waiting_thread_can_be_cancelled(void)
 {
 	pthread_t thread;
 	void *result;
@@ -306,10 +307,11 @@ static void cancelled(void)
 			sched_yield();
 		asleep_await(waiter_id);
 		MUST(!pthread_cancel(thread) && !pthread_join(thread, &result));
-		rule(result == PTHREAD_CANCELED, "who waits for an event can be cancelled");
-		message(0);
+		rule(result == PTHREAD_CANCELED,
+		     "a thread that waits for an event can be cancelled");
+		send_message(0);
 		if (i)
-			rule(has_event(WAIT_MS), "an event comes after a wait that was cancelled");
+			rule(has_event(WAIT_MS), "an event arrives after a cancelled wait");
 		take_event();
 		MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
 	}
@@ -317,7 +319,7 @@ static void cancelled(void)
 
 static _Atomic int sent;
 
-/* Messages, at other distances each from the beginning of the wait. */
+/* Sends messages at varying times after the beginning of the wait. */
 static void *send_many(void *times)
 {
 	for (int i = 0; i < *(int *)times; i++) {
@@ -325,13 +327,13 @@ static void *send_many(void *times)
 			sched_yield();
 		for (volatile int k = i % 256 * 32; k; k--)
 			;
-		message(0);
+		send_message(0);
 	}
 	return NULL;
 }
 
-/* An event that comes while a wait begins. */
-static void racing(void)
+/* Events arrive while a wait begins. */
+static void test_event_at_the_beginning_of_a_wait(void)
 {
 	int times = 32768;
 	pthread_t thread;
@@ -345,7 +347,7 @@ static void racing(void)
 		MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
 	}
 	MUST(!pthread_join(thread, NULL));
-	rule(true, "each wait has its event, whenever that comes");
+	rule(true, "each wait gets its event, whatever the time of the event");
 }
 
 static void *await_other(void *other)
@@ -359,8 +361,8 @@ static void *await_other(void *other)
 	return cq;
 }
 
-/* Each in a wait of its own, of which either may end first. */
-static void two_waiters(void)
+/* Two threads wait on channels of their own; either wait may end first. */
+static void test_two_threads_wait_on_two_channels(void)
 {
 	struct ibv_comp_channel *other = ibv_create_comp_channel(hca.context);
 	pthread_t thread, sender;
@@ -382,7 +384,7 @@ static void two_waiters(void)
 		MUST(!pthread_create(&sender, NULL, send_one, NULL));
 		take_event();
 		MUST(!pthread_join(thread, &got) && !pthread_join(sender, NULL));
-		rule(got == cq, "of two who wait each gets the event of its channel");
+		rule(got == cq, "each of two waiting threads gets the event of its channel");
 		MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
 	}
 }
@@ -398,8 +400,8 @@ static void *destroy(void *cq)
 	return NULL;
 }
 
-/* ibv_destroy_cq(3): it does not return before all events are acknowledged. */
-static void acknowledging(void)
+/* ibv_destroy_cq(3) returns only after all events are acknowledged. */
+static void test_destroy_waits_for_acknowledgement(void)
 {
 	struct ibv_cq *cq;
 	pthread_t thread;
@@ -407,30 +409,31 @@ static void acknowledging(void)
 
 	open_channel();
 	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
-	message(0);
+	send_message(0);
 	MUST(has_event(WAIT_MS) && !ibv_get_cq_event(channel, &cq, &context));
-	rule_errno(EBUSY, ibv_destroy_comp_channel(channel), "a channel stays while a CQ uses it");
+	rule_errno(EBUSY, ibv_destroy_comp_channel(channel),
+		   "a channel with a CQ cannot be destroyed");
 	MUST(!ibv_destroy_qp(pair[1].qp));
 	MUST(!pthread_create(&thread, NULL, destroy, cq));
 	while (!destroyer)
 		sched_yield();
 	asleep_await(destroyer);
-	rule(!destroyed, "a CQ waits for its events to be acknowledged");
+	rule(!destroyed, "ibv_destroy_cq waits for the acknowledgement of events");
 	ibv_ack_cq_events(cq, 1);
 	MUST(!pthread_join(thread, NULL));
-	rule(destroyed, "and goes then");
-	rule_errno(0, ibv_destroy_comp_channel(channel), "and its channel after it");
+	rule(destroyed, "destruction ends after the acknowledgement");
+	rule_errno(0, ibv_destroy_comp_channel(channel), "a channel can be destroyed after its CQ");
 }
 
-static void unread(void)
+static void test_unread_events_end_with_the_cq(void)
 {
 	open_channel();
 	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
-	message(0);
+	send_message(0);
 	MUST(has_event(WAIT_MS));
 	MUST(!ibv_destroy_qp(pair[1].qp));
-	rule_errno(0, ibv_destroy_cq(pair[1].cq), "a CQ goes with an event that nobody has read");
-	rule(!has_event(0), "and its event with it");
+	rule_errno(0, ibv_destroy_cq(pair[1].cq), "a CQ with an unread event can be destroyed");
+	rule(!has_event(0), "an unread event disappears with its object");
 }
 
 static void *spin(void *unused)
@@ -440,7 +443,8 @@ static void *spin(void *unused)
 	return unused;
 }
 
-/* The threads that are there run only when a processor has nothing else to do, and one never has.
+/* Confines the library's threads to this CPU with SCHED_IDLE, and starts a thread that keeps it
+ * busy.
  */
 static void starve_others(void)
 {
@@ -465,8 +469,8 @@ static void starve_others(void)
 	MUST(!pthread_setaffinity_np(thread, sizeof(one), &one));
 }
 
-/* More than are on the way at a time. */
-static void many(void)
+/* More events than the library delivers to the channel at a time. */
+static void test_many_events_arrive(void)
 {
 	enum { EVENTS = 400 };
 
@@ -474,15 +478,15 @@ static void many(void)
 	starve_others();
 	for (int i = 0; i < EVENTS; i++) {
 		MUST(!ibv_req_notify_cq(pair[1].cq, 0));
-		message(0);
+		send_message(0);
 		MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
 	}
 	for (int i = 0; i < EVENTS; i++)
 		take_event();
-	rule(!has_event(0), "as many events as were raised are there to be waited for");
+	rule(!has_event(0), "the channel has no more events than were raised");
 }
 
-static void shared(void)
+static void test_cqs_share_a_channel(void)
 {
 	struct ibv_cq *cq, *got[2];
 	void *context;
@@ -494,21 +498,28 @@ static void shared(void)
 	pair[0].cq = cq;
 	pair_open(pair, IBV_QPT_RC, 0);
 	MUST(!ibv_req_notify_cq(pair[0].cq, 0) && !ibv_req_notify_cq(pair[1].cq, 0));
-	message(0);
+	send_message(0);
 	for (int i = 0; i < 2; i++) {
 		MUST(has_event(WAIT_MS) && !ibv_get_cq_event(channel, &got[i], &context));
 		ibv_ack_cq_events(got[i], 1);
 	}
 	rule(got[0] != got[1] && (got[0] == cq || got[1] == cq),
-	     "two CQs of one channel each raise their event");
+	     "two CQs of one channel raise one event each");
 }
 
 const struct test cq_event_tests[] = {
-	{"arming", arming},           {"solicited", solicited},
-	{"waiting", waiting},         {"blocking", blocking},
-	{"restarted", restarted},     {"left", left},
-	{"cancelled", cancelled},     {"racing", racing},
-	{"two_waiters", two_waiters}, {"acknowledging", acknowledging},
-	{"unread", unread},           {"many", many},
-	{"shared", shared},           {NULL, NULL},
+	{"arming", test_armed_cq_raises_one_event},
+	{"solicited", test_solicited_only_arming},
+	{"waiting", test_poll_reports_the_event},
+	{"blocking", test_get_cq_event_blocks},
+	{"restarted", test_wait_restarts_after_a_signal},
+	{"left", test_jump_out_of_a_wait},
+	{"cancelled", test_waiting_thread_can_be_cancelled},
+	{"racing", test_event_at_the_beginning_of_a_wait},
+	{"two_waiters", test_two_threads_wait_on_two_channels},
+	{"acknowledging", test_destroy_waits_for_acknowledgement},
+	{"unread", test_unread_events_end_with_the_cq},
+	{"many", test_many_events_arrive},
+	{"shared", test_cqs_share_a_channel},
+	{NULL, NULL},
 };

@@ -10,24 +10,24 @@
 #include "rule.h"
 #include "suite.h"
 
-static void attributes(void)
+static void test_device_attributes(void)
 {
 	const struct ibv_device_attr *a = &hca.attr;
 
 	rule(a->max_qp > 0 && a->max_cq > 0 && a->max_mr > 0 && a->max_pd > 0,
-	     "there is at least one object of each necessary kind");
-	rule(a->max_qp_wr > 0 && a->max_cqe > 0 && a->max_sge > 0, "queues have entries");
+	     "max_qp, max_cq, max_mr and max_pd are positive");
+	rule(a->max_qp_wr > 0 && a->max_cqe > 0 && a->max_sge > 0,
+	     "max_qp_wr, max_cqe and max_sge are positive");
 	rule(a->max_mr_size > 0 && a->page_size_cap, "memory can be registered");
-	rule(a->phys_port_cnt >= 1, "there is a port");
+	rule(a->phys_port_cnt >= 1, "the device has a port");
 	rule(a->node_guid != 0, "the node has a GUID");
 	rule(a->node_guid == ibv_get_device_guid(hca.context->device),
-	     "the GUID is the one that the device is listed with");
-	rule(a->max_pkeys >= 1, "there is a P_Key");
-	rule(a->max_res_rd_atom >= a->max_qp_rd_atom,
-	     "one QP may have as many resources for READs as it may be asked for");
+	     "the node GUID equals that of the device list");
+	rule(a->max_pkeys >= 1, "the device has a P_Key");
+	rule(a->max_res_rd_atom >= a->max_qp_rd_atom, "max_res_rd_atom is at least max_qp_rd_atom");
 }
 
-static void extended(void)
+static void test_extended_query(void)
 {
 	struct ibv_query_device_ex_input unknown = {.comp_mask = 1};
 	struct ibv_device_attr_ex ex;
@@ -36,15 +36,15 @@ static void extended(void)
 	rule_errno(0, ibv_query_device_ex(hca.context, NULL, &ex),
 		   "the extended query needs no input");
 	rule(!memcmp(&ex.orig_attr, &hca.attr, sizeof(hca.attr)),
-	     "the extended query says what the plain one says");
+	     "the extended query returns the attributes of the plain one");
 	rule(ex.hca_core_clock == 0 || ex.completion_timestamp_mask,
 	     "a device with a clock has time stamps");
-	rule(ex.phys_port_cnt_ex >= hca.attr.phys_port_cnt, "it counts the ports");
+	rule(ex.phys_port_cnt_ex >= hca.attr.phys_port_cnt, "the extended query counts the ports");
 	rule_errno(EINVAL, ibv_query_device_ex(hca.context, &unknown, &ex),
-		   "input that nobody knows is refused");
+		   "unknown input is refused");
 }
 
-static void clock_values(void)
+static void test_clock_values(void)
 {
 	struct ibv_values_ex values = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
 	struct ibv_values_ex nothing = {.comp_mask = 0};
@@ -54,12 +54,12 @@ static void clock_values(void)
 	MUST(!ibv_query_device_ex(hca.context, NULL, &ex));
 	rc = ibv_query_rt_values_ex(hca.context, &values);
 	rule_errno(ex.hca_core_clock ? 0 : EOPNOTSUPP, rc,
-		   "its clock is read where there is one, and refused where there is none");
+		   "reading the clock succeeds only on a device with a clock");
 	rc = ibv_query_rt_values_ex(hca.context, &nothing);
-	rule(rc == 0 || rc == EOPNOTSUPP, "no value may be asked for");
+	rule(rc == 0 || rc == EOPNOTSUPP, "a query without values is accepted or unsupported");
 }
 
-static void port(void)
+static void test_port_attributes(void)
 {
 	const struct ibv_port_attr *p = &hca.port;
 	struct ibv_port_attr other;
@@ -67,15 +67,15 @@ static void port(void)
 	rule(p->state == IBV_PORT_ACTIVE, "the port is active");
 	rule(p->link_layer == IBV_LINK_LAYER_ETHERNET, "its link layer is Ethernet");
 	rule(p->active_mtu >= IBV_MTU_256 && p->active_mtu <= p->max_mtu,
-	     "the active MTU is at most the greatest");
+	     "the active MTU is at most the maximum");
 	rule(p->gid_tbl_len > 0 && p->pkey_tbl_len > 0, "it has a GID and a P_Key table");
 	rule(p->max_msg_sz > 128u << p->max_mtu, "a message may have several packets");
 	rule(p->phys_state == 5, "the link is up");
 	rule(p->active_width && p->active_speed, "the link has width and speed");
-	rule_errno(EINVAL, ibv_query_port(hca.context, 0, &other), "there is no port 0");
+	rule_errno(EINVAL, ibv_query_port(hca.context, 0, &other), "port 0 is refused");
 	rule_errno(EINVAL,
 		   ibv_query_port(hca.context, (uint8_t)(hca.attr.phys_port_cnt + 1), &other),
-		   "there is no port after the last");
+		   "a port after the last is refused");
 }
 
 static bool listed(const struct ibv_gid_entry *table, ssize_t n, uint32_t index,
@@ -90,7 +90,7 @@ static bool listed(const struct ibv_gid_entry *table, ssize_t n, uint32_t index,
 	return false;
 }
 
-static void gids(void)
+static void test_gid_table(void)
 {
 	struct ibv_gid_entry table[1024], entry;
 	ssize_t n = ibv_query_gid_table(hca.context, table, 1024, 0), found = 0;
@@ -112,38 +112,39 @@ static void gids(void)
 			empty &= rc == ENODATA;
 		}
 	}
-	rule(same, "ibv_query_gid, ibv_query_gid_ex and ibv_query_gid_table say the same");
-	rule(found == n, "the table has each entry that there is");
-	rule(empty, "an entry that is empty has no data");
+	rule(same, "ibv_query_gid, ibv_query_gid_ex and ibv_query_gid_table agree");
+	rule(found == n, "ibv_query_gid_table returns each valid entry");
+	rule(empty, "an empty entry returns ENODATA");
 	rule_errno(EINVAL, ibv_query_gid_ex(hca.context, PORT, length, &entry, 0),
-		   "there is no entry after the last");
-	rule_errno(EINVAL, ibv_query_gid_ex(hca.context, 0, 0, &entry, 0), "port 0 has no GIDs");
+		   "a GID index after the last is refused");
+	rule_errno(EINVAL, ibv_query_gid_ex(hca.context, 0, 0, &entry, 0),
+		   "the GID query of port 0 is refused");
 	rule(ibv_query_gid_ex(hca.context, PORT, 0, &entry, 1),
-	     "flags that nobody knows are refused for an entry");
+	     "unknown flags of a GID entry query are refused");
 	rule(ibv_query_gid_table(hca.context, table, 1024, 1) < 0,
-	     "flags that nobody knows are refused for the table");
+	     "unknown flags of a GID table query are refused");
 	rule(ibv_query_gid(hca.context, PORT, (int)length, &gid) == -1,
-	     "ibv_query_gid finds nothing after the last entry");
+	     "ibv_query_gid after the last entry fails");
 	if (n > 1)
 		rule_errno(EINVAL, (int)-ibv_query_gid_table(hca.context, table, 1, 0),
-			   "a table that is too small is refused");
+			   "a GID table buffer that is too small is refused");
 }
 
-static void pkeys(void)
+static void test_pkey_table(void)
 {
 	__be16 key, missing = htobe16(0x1234);
 
 	MUST(!ibv_query_pkey(hca.context, PORT, 0, &key));
 	rule(key == htobe16(0xffff), "the first P_Key is the default one, of a full member");
-	rule(ibv_get_pkey_index(hca.context, PORT, key) == 0, "a P_Key's index is found");
+	rule(ibv_get_pkey_index(hca.context, PORT, key) == 0, "ibv_get_pkey_index finds a P_Key");
 	rule(ibv_get_pkey_index(hca.context, PORT, missing) == -1,
-	     "a P_Key that is not in the table has no index");
+	     "ibv_get_pkey_index fails for a missing P_Key");
 	rule(ibv_query_pkey(hca.context, PORT, hca.port.pkey_tbl_len, &key) == -1,
-	     "there is no P_Key after the last");
+	     "a P_Key index after the last is refused");
 }
 
-/* What is not there says so, and harms nothing. */
-static void not_there(void)
+/* Calls for features that the device lacks return an error. */
+static void test_missing_features_are_refused(void)
 {
 	struct ibv_td_init_attr td = {0};
 	struct ibv_alloc_dm_attr dm = {.length = 64};
@@ -158,28 +159,28 @@ static void not_there(void)
 	if (!(hca.attr.device_cap_flags & IBV_DEVICE_XRC)) {
 		errno = 0;
 		rule_errno(EOPNOTSUPP, ibv_open_xrcd(hca.context, &xrcd) ? 0 : errno,
-			   "a device without XRC opens no domain of it");
+			   "a device without XRC refuses an XRC domain");
 	}
 	if (!ex.max_dm_size) {
 		errno = 0;
 		rule_errno(EOPNOTSUPP, ibv_alloc_dm(hca.context, &dm) ? 0 : errno,
-			   "a device without memory of its own allocates none");
+			   "a device without device memory refuses its allocation");
 	}
 	if (strstr(ibv_get_device_name(hca.context->device), "mlx"))
 		return;
 	errno = 0;
 	rule_errno(EOPNOTSUPP, ibv_alloc_td(hca.context, &td) ? 0 : errno,
-		   "a device without thread domains allocates none");
+		   "a device without thread domains refuses their allocation");
 	errno = 0;
 	rule_errno(EOPNOTSUPP, ibv_create_counters(hca.context, &counters) ? 0 : errno,
-		   "a device without counters creates none");
+		   "a device without counters refuses their creation");
 	errno = 0;
 	rule_errno(EOPNOTSUPP, ibv_alloc_null_mr(hca.pd) ? 0 : errno,
-		   "a device without a null region allocates none");
+		   "a device without null regions refuses their allocation");
 }
 
-/* What no command of the device is behind, and what only other providers have. */
-static void not_of_this_provider(void)
+/* Calls that need no command of the device, and calls that only other providers implement. */
+static void test_calls_of_other_providers_are_refused(void)
 {
 	struct side s = {0};
 	struct ibv_sge sge;
@@ -198,43 +199,47 @@ static void not_of_this_provider(void)
 	sge = side_sge(&s, 0, 8);
 	wq.cq = s.cq;
 	errno = 0;
-	rule_errno(EOPNOTSUPP, ibv_create_flow(s.qp, &flow) ? 0 : errno, "no flow steering");
+	rule_errno(EOPNOTSUPP, ibv_create_flow(s.qp, &flow) ? 0 : errno,
+		   "flow steering is refused");
 	errno = 0;
-	rule_errno(EOPNOTSUPP, ibv_create_wq(hca.context, &wq) ? 0 : errno, "no work queues alone");
+	rule_errno(EOPNOTSUPP, ibv_create_wq(hca.context, &wq) ? 0 : errno,
+		   "a separate work queue is refused");
 	errno = 0;
 	rule_errno(EOPNOTSUPP, ibv_create_rwq_ind_table(hca.context, &table) ? 0 : errno,
-		   "nor tables of them");
+		   "a work queue table is refused");
 	errno = 0;
-	rule_errno(EOPNOTSUPP, ibv_open_qp(hca.context, &shared) ? 0 : errno, "no shared QPs");
-	rule_errno(EOPNOTSUPP, ibv_modify_qp_rate_limit(s.qp, &rate), "no pacing by a call");
+	rule_errno(EOPNOTSUPP, ibv_open_qp(hca.context, &shared) ? 0 : errno,
+		   "a shared QP is refused");
+	rule_errno(EOPNOTSUPP, ibv_modify_qp_rate_limit(s.qp, &rate),
+		   "ibv_modify_qp_rate_limit is refused");
 	rule_errno(EOPNOTSUPP, ibv_advise_mr(hca.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1),
-		   "no advice about regions");
-	rule_errno(EOPNOTSUPP, ibv_set_ece(s.qp, &ece), "no enhanced connections to set");
-	rule_errno(EOPNOTSUPP, ibv_query_ece(s.qp, &ece), "nor to query");
+		   "ibv_advise_mr is refused");
+	rule_errno(EOPNOTSUPP, ibv_set_ece(s.qp, &ece), "ibv_set_ece is refused");
+	rule_errno(EOPNOTSUPP, ibv_query_ece(s.qp, &ece), "ibv_query_ece is refused");
 	rule(ibv_query_qp_data_in_order(s.qp, IBV_WR_RDMA_WRITE, 0) == 0,
-	     "no promise that bytes are written in order");
+	     "the device does not promise in-order writes");
 	errno = 0;
 	rule_errno(EOPNOTSUPP, ibv_reg_dmabuf_mr(hca.pd, 0, 4096, 0, -1, 0) ? 0 : errno,
-		   "no regions of other devices' memory");
+		   "ibv_reg_dmabuf_mr is refused");
 	errno = 0;
 	rule_errno(EOPNOTSUPP, ibv_import_pd(hca.context, hca.pd->handle) ? 0 : errno,
-		   "no domains of other contexts");
+		   "ibv_import_pd is refused");
 }
 
-static void contexts(void)
+static void test_contexts_are_independent(void)
 {
 	struct ibv_context *second = ibv_open_device(hca.context->device);
 	struct ibv_pd *pd;
 
 	MUST(second);
 	rule(second->cmd_fd != hca.context->cmd_fd && second->async_fd != hca.context->async_fd,
-	     "a device that is opened twice has two contexts");
+	     "a device opened twice has two contexts");
 	pd = ibv_alloc_pd(second);
 	MUST(pd);
-	rule_errno(0, ibv_dealloc_pd(pd), "each has its own objects");
-	rule_errno(0, ibv_close_device(second), "one is closed");
+	rule_errno(0, ibv_dealloc_pd(pd), "each context has its own objects");
+	rule_errno(0, ibv_close_device(second), "one context can be closed");
 	pd = ibv_alloc_pd(hca.context);
-	rule(pd != NULL, "and the other goes on");
+	rule(pd != NULL, "the other context still works");
 	rule(fcntl(hca.context->cmd_fd, F_GETFD) & FD_CLOEXEC,
 	     "the device's descriptor is not inherited by exec");
 	rule(fcntl(hca.context->async_fd, F_GETFD) & FD_CLOEXEC,
@@ -242,8 +247,8 @@ static void contexts(void)
 	rule(hca.context->num_comp_vectors >= 1, "there is a completion vector");
 }
 
-/* A context is closed with everything that is still in it. */
-static void closed_with_objects(void)
+/* Closing a context destroys its objects. */
+static void test_close_destroys_objects(void)
 {
 	for (int i = 0; i < 20; i++) {
 		struct ibv_context *context = ibv_open_device(hca.context->device);
@@ -258,12 +263,11 @@ static void closed_with_objects(void)
 		MUST(ibv_reg_mr(pd, &init, sizeof(init), IBV_ACCESS_LOCAL_WRITE));
 		MUST(!ibv_close_device(context));
 	}
-	rule(ibv_alloc_pd(hca.context) != NULL,
-	     "what a context leaves is cleaned up when it is closed");
+	rule(ibv_alloc_pd(hca.context) != NULL, "closing a context destroys its objects");
 }
 
-/* The child of a fork has its parent's memory, and not its device. */
-static void forked(void)
+/* A forked child cannot use its parent's device. */
+static void test_child_cannot_use_the_device(void)
 {
 	struct side pair[2] = {0};
 	struct ibv_sge sge;
@@ -271,8 +275,9 @@ static void forked(void)
 	int status;
 	pid_t child;
 
-	rule_errno(0, ibv_fork_init(), "ibv_fork_init is given");
-	rule(ibv_is_fork_initialized() != IBV_FORK_DISABLED, "and in force");
+	rule_errno(0, ibv_fork_init(), "ibv_fork_init succeeds");
+	rule(ibv_is_fork_initialized() != IBV_FORK_DISABLED,
+	     "fork support is enabled after ibv_fork_init");
 	pair_open(pair, IBV_QPT_RC, 0);
 	child = fork();
 	MUST(child >= 0);
@@ -290,16 +295,16 @@ static void forked(void)
 }
 
 const struct test device_tests[] = {
-	{"attributes", attributes},
-	{"extended", extended},
-	{"clock", clock_values},
-	{"port", port},
-	{"gids", gids},
-	{"pkeys", pkeys},
-	{"not_there", not_there},
-	{"not_of_this_provider", not_of_this_provider},
-	{"contexts", contexts},
-	{"closed_with_objects", closed_with_objects},
-	{"forked", forked},
+	{"attributes", test_device_attributes},
+	{"extended", test_extended_query},
+	{"clock", test_clock_values},
+	{"port", test_port_attributes},
+	{"gids", test_gid_table},
+	{"pkeys", test_pkey_table},
+	{"not_there", test_missing_features_are_refused},
+	{"not_of_this_provider", test_calls_of_other_providers_are_refused},
+	{"contexts", test_contexts_are_independent},
+	{"closed_with_objects", test_close_destroys_objects},
+	{"forked", test_child_cannot_use_the_device},
 	{NULL, NULL},
 };

@@ -15,7 +15,7 @@ static union ibv_gid group_number(unsigned int n)
 	return (union ibv_gid){.raw = {[10] = 0xff, 0xff, 239, 1, (uint8_t)(n >> 8), (uint8_t)n}};
 }
 
-static void membership(void)
+static void test_attach_and_detach(void)
 {
 	const union ibv_gid group = group_number(1);
 	const union ibv_gid unicast = {.raw = {[10] = 0xff, 0xff, 10, 1, 2, 3}};
@@ -26,17 +26,18 @@ static void membership(void)
 	side_create(&ud, IBV_QPT_UD, 0);
 	side_create(&rc, IBV_QPT_RC, 0);
 	side_up(&ud, NULL, IBV_QPS_RTS);
-	rule_errno(EINVAL, ibv_attach_mcast(ud.qp, &unicast, 0), "an address of one is no group");
-	rule_errno(EINVAL, ibv_attach_mcast(rc.qp, &group, 0), "only datagrams have groups");
-	rule_errno(EINVAL, ibv_detach_mcast(ud.qp, &group, 0), "who is in no group leaves none");
-	rule_errno(0, ibv_attach_mcast(ud.qp, &group, 0), "a QP joins a group");
-	rule_errno(0, ibv_attach_mcast(ud.qp, &group, 0), "and may do so twice");
-	rule_errno(EBUSY, ibv_destroy_qp(ud.qp), "a QP stays as long as it is in a group");
-	rule_errno(0, ibv_detach_mcast(ud.qp, &group, 0), "it leaves");
+	rule_errno(EINVAL, ibv_attach_mcast(ud.qp, &unicast, 0), "a unicast address is no group");
+	rule_errno(EINVAL, ibv_attach_mcast(rc.qp, &group, 0), "only UD QPs can join a group");
+	rule_errno(EINVAL, ibv_detach_mcast(ud.qp, &group, 0),
+		   "a QP outside of a group cannot leave it");
+	rule_errno(0, ibv_attach_mcast(ud.qp, &group, 0), "a QP can join a group");
+	rule_errno(0, ibv_attach_mcast(ud.qp, &group, 0), "a QP can join a group twice");
+	rule_errno(EBUSY, ibv_destroy_qp(ud.qp), "a QP in a group cannot be destroyed");
+	rule_errno(0, ibv_detach_mcast(ud.qp, &group, 0), "a QP can leave a group");
 	rule_errno(0, ibv_destroy_qp(ud.qp), "and goes");
 }
 
-static void many(void)
+static void test_max_groups(void)
 {
 	int n = limit_of(hca.attr.max_mcast_grp), joined;
 	struct side ud = {0};
@@ -51,14 +52,14 @@ static void many(void)
 		if (ibv_attach_mcast(ud.qp, &group, 0))
 			break;
 	}
-	rule(joined == n, "there are as many groups as the device says");
+	rule(joined == n, "max_mcast_grp groups can be joined");
 	while (joined--) {
 		group = group_number((unsigned int)joined);
 		MUST(!ibv_detach_mcast(ud.qp, &group, 0));
 	}
 }
 
-static void members(void)
+static void test_max_members_of_a_group(void)
 {
 	int n = limit_of(hca.attr.max_mcast_qp_attach), joined;
 	struct side *ud = calloc((size_t)n + 1, sizeof(struct side));
@@ -76,11 +77,11 @@ static void members(void)
 		if (ibv_attach_mcast(ud[joined].qp, &group, 0))
 			break;
 	}
-	rule(joined == n, "a group has as many members as the device says, and not one more");
+	rule(joined == n, "a group has exactly the advertised number of members");
 }
 
-/* Every member in every group. */
-static void attachments(void)
+/* Attaches every QP to every group. */
+static void test_max_attachments(void)
 {
 	int qps = hca.attr.max_mcast_qp_attach, n = limit_of(hca.attr.max_total_mcast_qp_attach);
 	struct ibv_cq *cq = ibv_create_cq(hca.context, 64, NULL, NULL, 0);
@@ -103,10 +104,10 @@ static void attachments(void)
 		if (ibv_attach_mcast(ud[made % qps].qp, &group, 0))
 			break;
 	}
-	rule(made == n, "there may be as many attachments as the device says");
+	rule(made == n, "the advertised number of attachments is possible");
 }
 
-/* --- What a group hears. */
+/* --- Delivery */
 
 static struct ibv_ah *group_ah(const union ibv_gid *group)
 {
@@ -131,7 +132,7 @@ static void send_to(struct side *from, struct ibv_ah *ah)
 	MUST(next_wc(from->cq).status == IBV_WC_SUCCESS);
 }
 
-static void delivery(void)
+static void test_datagrams_reach_all_members(void)
 {
 	const union ibv_gid group = group_number(2), other = group_number(3);
 	struct side pair[2] = {0};
@@ -146,16 +147,16 @@ static void delivery(void)
 	MUST(!post_recv(&pair[1], 1, 0, 100) && !post_recv(&pair[1], 2, 0, 100));
 	send_to(&pair[0], ah);
 	rule(await_wc(pair[1].cq, &wc) && wc.wr_id == 1,
-	     "a member hears its group, though in the sender's host");
+	     "a member receives its group, also on the sender's host");
 	rule(!any_wc(pair[1].cq, &wc), "once");
 	send_to(&pair[0], group_ah(&other));
-	rule(!any_wc(pair[1].cq, &wc), "and not another group");
+	rule(!any_wc(pair[1].cq, &wc), "a member does not receive another group");
 	MUST(!ibv_detach_mcast(pair[1].qp, &group, 0));
 	send_to(&pair[0], ah);
-	rule(!any_wc(pair[1].cq, &wc), "who has left hears nothing");
+	rule(!any_wc(pair[1].cq, &wc), "a QP that has left the group receives nothing");
 }
 
-/* What the other process hears; in a process that has opened the device for itself. */
+/* Runs a group member in another process, which opens the device itself. */
 static int listen_elsewhere(const union ibv_gid *group, int ready)
 {
 	struct side s = {0};
@@ -170,7 +171,7 @@ static int listen_elsewhere(const union ibv_gid *group, int ready)
 	return await_wc(s.cq, &wc) && !any_wc(s.cq, &wc) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static void processes(void)
+static void test_members_in_two_processes(void)
 {
 	const union ibv_gid group = group_number(4);
 	struct side s = {0};
@@ -191,15 +192,15 @@ static void processes(void)
 	MUST(read(ready[0], &byte, 1) == 1);
 	send_to(&s, group_ah(&group));
 	MUST(waitpid(child, &status, 0) == child);
-	rule(!status, "a member in another process hears its group, once");
+	rule(!status, "a member in another process receives its group once");
 }
 
 const struct test mcast_tests[] = {
-	{"membership", membership},
-	{"many", many},
-	{"members", members},
-	{"attachments", attachments},
-	{"delivery", delivery},
-	{"processes", processes},
+	{"membership", test_attach_and_detach},
+	{"many", test_max_groups},
+	{"members", test_max_members_of_a_group},
+	{"attachments", test_max_attachments},
+	{"delivery", test_datagrams_reach_all_members},
+	{"processes", test_members_in_two_processes},
 	{NULL, NULL},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory regions (IBA 10.6, 11.2.8). What their keys allow is tested with the QPs. */
+/* Memory regions (IBA 10.6, 11.2.8). The tests of QPs check the rights of their keys. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void *map(size_t length, int protection)
 	return p;
 }
 
-/* The errno value of a registration, which is taken back. */
+/* Registers and deregisters; returns the errno value. */
 static int try_reg(void *address, size_t length, int access)
 {
 	struct ibv_mr *mr;
@@ -37,7 +37,7 @@ static int try_reg(void *address, size_t length, int access)
 	return 0;
 }
 
-static void registration(void)
+static void test_registration(void)
 {
 	char *room = map(8192, PROT_READ | PROT_WRITE);
 	struct ibv_mr *one, *two;
@@ -48,14 +48,14 @@ static void registration(void)
 	rule(one->lkey != two->lkey, "memory may be registered twice, with two keys");
 	rule(one->rkey != two->rkey, "and they have two remote keys");
 	rule(one->addr == room && one->length == 8192 && one->pd == hca.pd && two->addr == room + 1,
-	     "a region says what it is");
-	rule_errno(0, ibv_dereg_mr(one), "a region is given back");
-	rule_errno(0, ibv_dereg_mr(two), "and the other one");
+	     "a region has its attributes");
+	rule_errno(0, ibv_dereg_mr(one), "a region can be deregistered");
+	rule_errno(0, ibv_dereg_mr(two), "the other one can be released, too");
 	rule_errno(0, try_reg(room, 1, 0),
 		   "a region may have one byte, and allow local reading only");
 }
 
-static void access_rights(void)
+static void test_access_rights(void)
 {
 	char *room = map(4096, PROT_READ | PROT_WRITE);
 	int n;
@@ -65,37 +65,39 @@ static void access_rights(void)
 	rule_errno(EINVAL, try_reg(room, 64, IBV_ACCESS_REMOTE_ATOMIC),
 		   "remote atomics need local writing (IBA 11.2.8.2)");
 	rule_errno(0, try_reg(room, 64, IBV_ACCESS_REMOTE_READ),
-		   "remote reading needs nothing else");
+		   "remote read access needs no other right");
 	rule_errno(0, try_reg(room, 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING),
-		   "what is optional is never refused");
-	rule_errno(EINVAL, try_reg(room, 64, 1 << 19), "rights that nobody knows are refused");
+		   "optional access flags are accepted");
+	rule_errno(EINVAL, try_reg(room, 64, 1 << 19), "unknown access rights are refused");
 	n = try_reg(room, 64, IBV_ACCESS_ON_DEMAND);
 	if (!(hca.attr.device_cap_flags & (1 << 31)))
 		rule(n == EINVAL || n == EOPNOTSUPP,
-		     "paging on demand is refused where there is none");
+		     "on-demand paging is refused on a device without it");
 }
 
-static void bad_ranges(void)
+static void test_bad_ranges_are_refused(void)
 {
 	char *room = map(4 * 4096, PROT_READ | PROT_WRITE), *readable = map(4096, PROT_READ);
 	char *hole = map(4 * 4096, PROT_READ | PROT_WRITE), *none = map(4096, PROT_NONE);
 	int write = IBV_ACCESS_LOCAL_WRITE;
 
 	MUST(!munmap(hole + 2 * page, page));
-	rule_errno(EINVAL, try_reg(room, 0, write), "a region has a byte at least");
-	rule_errno(EFAULT, try_reg(hole, 4 * page, write), "a region is mapped throughout");
-	rule_errno(0, try_reg(hole, 2 * page, write), "a region in front of a hole is one");
-	rule_errno(EFAULT, try_reg(none, page, 0), "a region can be accessed");
-	rule_errno(EFAULT, try_reg(readable, page, write), "what is written is writable");
-	rule_errno(0, try_reg(readable, page, 0), "what is read need not be writable");
+	rule_errno(EINVAL, try_reg(room, 0, write), "a region of length 0 is refused");
+	rule_errno(EFAULT, try_reg(hole, 4 * page, write), "a region with a hole is refused");
+	rule_errno(0, try_reg(hole, 2 * page, write), "a region before a hole is accepted");
+	rule_errno(EFAULT, try_reg(none, page, 0), "a region without access permission is refused");
+	rule_errno(EFAULT, try_reg(readable, page, write),
+		   "a writable region on read-only memory is refused");
+	rule_errno(0, try_reg(readable, page, 0),
+		   "a read-only region on read-only memory is accepted");
 	rule_errno(EINVAL, try_reg(room, SIZE_MAX - 4096, write),
 		   "a region does not wrap around the address space");
 	rule_errno(EINVAL, try_reg((void *)(UINTPTR_MAX - 4095), 8192, write),
-		   "nor does a short one at its end");
-	rule_errno(EFAULT, try_reg(NULL, page, write), "there is no region at address 0");
+		   "a region at the end of the address space does not wrap");
+	rule_errno(EFAULT, try_reg(NULL, page, write), "a region at address 0 is refused");
 }
 
-static void chosen_address(void)
+static void test_chosen_iova(void)
 {
 	struct side pair[2] = {0};
 	uint64_t iova = 0x123400000000;
@@ -105,8 +107,7 @@ static void chosen_address(void)
 
 	errno = 0;
 	mr = ibv_reg_mr_iova(hca.pd, pair[1].room, 4096, iova + 1, IBV_ACCESS_LOCAL_WRITE);
-	rule_errno(EINVAL, mr ? 0 : errno,
-		   "address and chosen address have one offset in the page");
+	rule_errno(EINVAL, mr ? 0 : errno, "an IOVA with another page offset is refused");
 	mr = ibv_reg_mr_iova(hca.pd, pair[1].room, SIDE_ROOM, iova,
 			     IBV_ACCESS_LOCAL_WRITE | REMOTE);
 	MUST(mr);
@@ -118,14 +119,15 @@ static void chosen_address(void)
 	MUST(!post_send(&pair[0], &wr));
 	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS &&
 		     !memcmp(pair[1].room + 1000, pair[0].room, 512),
-	     "a peer finds a region at the address that was chosen for it");
+	     "a peer reaches a region at its chosen IOVA");
 	wr.wr.rdma.remote_addr = (uintptr_t)pair[1].room;
 	MUST(!post_send(&pair[0], &wr));
-	rule(next_wc(pair[0].cq).status == IBV_WC_REM_ACCESS_ERR, "and not at its own");
+	rule(next_wc(pair[0].cq).status == IBV_WC_REM_ACCESS_ERR,
+	     "a peer does not reach the region at its virtual address");
 }
 
-/* What a peer may reach of a region that was registered over more than 4 GiB. */
-static void large(void)
+/* A peer can reach every byte of a region of more than 4 GiB, and none beyond. */
+static void test_region_of_more_than_4_gib(void)
 {
 	size_t length = ((size_t)4 << 30) + 8192;
 	char *room = map(length, PROT_READ | PROT_WRITE);
@@ -138,7 +140,7 @@ static void large(void)
 	if ((size_t)sysconf(_SC_AVPHYS_PAGES) < length / page)
 		skip_here("no memory for a region of 4 GiB");
 
-	/* Huge pages of zeros where there are some: nothing here is to need the memory. */
+	/* With huge zero pages the region needs almost no memory. */
 	madvise(room, length, MADV_HUGEPAGE);
 	last = room + length - 64;
 	memset(last, 0x77, 64);
@@ -156,7 +158,7 @@ static void large(void)
 	wr.wr.rdma.remote_addr = (uintptr_t)last;
 	MUST(!post_send(&pair[0], &wr));
 	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS && !memcmp(pair[0].room, last, 64),
-	     "and is accessible up to its last byte");
+	     "a large region is accessible up to its last byte");
 	wr.wr.rdma.remote_addr++;
 	MUST(!post_send(&pair[0], &wr));
 	rule(next_wc(pair[0].cq).status == IBV_WC_REM_ACCESS_ERR, "and not beyond");
@@ -178,7 +180,7 @@ static enum ibv_wc_status transfer(struct side pair[2], enum ibv_wr_opcode opcod
 	return status;
 }
 
-/* Writes there, finds it there, and reads it from there. */
+/* Whether a peer can write to the address and read from it. */
 static bool reaches(struct side pair[2], const struct ibv_mr *mr, uint64_t address,
 		    const uint8_t *memory)
 {
@@ -189,7 +191,7 @@ static bool reaches(struct side pair[2], const struct ibv_mr *mr, uint64_t addre
 	return !transfer(pair, IBV_WR_RDMA_READ, mr, address) && !memcmp(memory, pair[0].room, 64);
 }
 
-/* The longest mapping that the kernel gives, of which only what is touched needs memory. */
+/* The longest mapping that the kernel permits; only touched pages need memory. */
 static uint8_t *longest_mapping(size_t *length)
 {
 	for (*length = (size_t)1 << 47; *length > (size_t)1 << 36;
@@ -203,7 +205,7 @@ static uint8_t *longest_mapping(size_t *length)
 	skip_here("there is no mapping of more than 64 GiB");
 }
 
-static void address_space(void)
+static void test_region_of_the_whole_address_space(void)
 {
 	struct side pair[2] = {0};
 	struct ibv_mr *mr;
@@ -217,20 +219,21 @@ static void address_space(void)
 	mr = ibv_reg_mr(hca.pd, room, length, IBV_ACCESS_LOCAL_WRITE | REMOTE);
 	rule_errno(0, mr ? 0 : errno, "a region may be as long as a mapping");
 	MUST(mr && mr->length == length);
-	rule(reaches(pair, mr, (uintptr_t)room, room), "its first bytes are accessible");
+	rule(reaches(pair, mr, (uintptr_t)room, room),
+	     "the first bytes of the longest region are accessible");
 	rule(reaches(pair, mr, (uintptr_t)room + length / 2, room + length / 2),
-	     "those in the middle");
+	     "the middle of the longest region is accessible");
 	rule(reaches(pair, mr, (uintptr_t)room + length - 64, room + length - 64),
-	     "and the last ones");
+	     "the last bytes of the longest region are accessible");
 	rule(transfer(pair, IBV_WR_RDMA_WRITE, mr, (uintptr_t)room + length - 63) ==
 		     IBV_WC_REM_ACCESS_ERR,
-	     "but none behind them");
+	     "bytes after the longest region are not accessible");
 	rule(transfer(pair, IBV_WR_RDMA_READ, mr, (uintptr_t)room - 1) == IBV_WC_REM_ACCESS_ERR,
-	     "nor in front");
-	rule_errno(0, ibv_dereg_mr(mr), "it is given back");
+	     "bytes before the longest region are not accessible");
+	rule_errno(0, ibv_dereg_mr(mr), "the region can be deregistered");
 }
 
-static void last_address(void)
+static void test_region_at_the_last_address(void)
 {
 	struct side pair[2] = {0};
 	uint64_t iova = UINT64_MAX - SIDE_ROOM + 1;
@@ -240,21 +243,21 @@ static void last_address(void)
 	pair_open(pair, IBV_QPT_RC, 0);
 	errno = 0;
 	mr = ibv_reg_mr_iova(hca.pd, pair[1].room, SIDE_ROOM, iova + 4096, access);
-	rule_errno(EINVAL, mr ? 0 : errno,
-		   "no region goes on behind the last address that there is");
+	rule_errno(EINVAL, mr ? 0 : errno, "a region beyond the last address is refused");
 	errno = 0;
 	mr = ibv_reg_mr_iova(hca.pd, pair[1].room, SIDE_ROOM, iova, access);
-	if (!rule_errno(0, mr ? 0 : errno, "one may end there"))
+	if (!rule_errno(0, mr ? 0 : errno, "a region may end at the last address"))
 		return;
-	rule(reaches(pair, mr, iova, pair[1].room), "and is accessible at its beginning");
+	rule(reaches(pair, mr, iova, pair[1].room),
+	     "a region at the last address is accessible at its beginning");
 	rule(reaches(pair, mr, UINT64_MAX - 63, pair[1].room + SIDE_ROOM - 64),
-	     "and up to its end");
+	     "a region at the last address is accessible at its end");
 	rule(transfer(pair, IBV_WR_RDMA_WRITE, mr, UINT64_MAX - 62) == IBV_WC_REM_ACCESS_ERR,
-	     "from where nothing leads to its beginning, or to address 0");
+	     "an access at the last address does not wrap");
 }
 
-/* Where reregistering is not there, the region is as it was. */
-static void reregistration(void)
+/* On a device without reregistration the region stays as it was. */
+static void test_reregistration(void)
 {
 	char *room = map(8192, PROT_READ | PROT_WRITE);
 	struct ibv_pd *other = ibv_alloc_pd(hca.context);
@@ -265,19 +268,19 @@ static void reregistration(void)
 	MUST(mr && other);
 	key = mr->lkey;
 	rule(ibv_rereg_mr(mr, 1 << 20, NULL, NULL, 0, 0) == IBV_REREG_MR_ERR_INPUT,
-	     "a change that nobody knows is bad input");
+	     "an unknown change is bad input");
 	rule(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, room, 0, 0) ==
 		     IBV_REREG_MR_ERR_INPUT,
-	     "a region is not changed to one of no bytes");
+	     "a change to length 0 is refused");
 	rc = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, other, NULL, 0, 0);
 	rule((!rc && mr->pd == other) || (rc == IBV_REREG_MR_ERR_CMD && mr->pd == hca.pd),
-	     "a region changes its domain, or the command fails and it does not");
-	rule(!rc || mr->lkey == key, "a region that was not changed keeps its keys");
-	rule_errno(0, ibv_dereg_mr(mr), "it is given back either way");
-	rule_errno(0, ibv_dealloc_pd(other), "and so is the domain");
+	     "a region changes its PD, or the command fails without a change");
+	rule(!rc || mr->lkey == key, "an unchanged region keeps its keys");
+	rule_errno(0, ibv_dereg_mr(mr), "the region can be deregistered in both cases");
+	rule_errno(0, ibv_dealloc_pd(other), "the PD survives DEREG_MR with its handle");
 }
 
-static void many(void)
+static void test_max_mr_can_be_created(void)
 {
 	int n = limit_of(hca.attr.max_mr), made;
 	struct ibv_mr **mr = calloc((size_t)n, sizeof(struct ibv_mr *));
@@ -287,20 +290,20 @@ static void many(void)
 	for (made = 0; made < n; made++)
 		if (!(mr[made] = ibv_reg_mr(hca.pd, room, sizeof(room), IBV_ACCESS_LOCAL_WRITE)))
 			break;
-	rule(made == n, "there are as many regions as the device says");
+	rule(made == n, "max_mr regions can be created");
 	while (made--)
 		MUST(!ibv_dereg_mr(mr[made]));
 }
 
 const struct test mr_tests[] = {
-	{"registration", registration},
-	{"access_rights", access_rights},
-	{"bad_ranges", bad_ranges},
-	{"chosen_address", chosen_address},
-	{"large", large},
-	{"address_space", address_space},
-	{"last_address", last_address},
-	{"reregistration", reregistration},
-	{"many", many},
+	{"registration", test_registration},
+	{"access_rights", test_access_rights},
+	{"bad_ranges", test_bad_ranges_are_refused},
+	{"chosen_address", test_chosen_iova},
+	{"large", test_region_of_more_than_4_gib},
+	{"address_space", test_region_of_the_whole_address_space},
+	{"last_address", test_region_at_the_last_address},
+	{"reregistration", test_reregistration},
+	{"many", test_max_mr_can_be_created},
 	{NULL, NULL},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory windows (IBA 10.6.7, 11.2.8.7 and following), and what invalidates them. */
+/* Memory windows (IBA 10.6.7, 11.2.8.7 and following) and their invalidation. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +8,14 @@
 #include "rule.h"
 #include "suite.h"
 
-#define WINDOW 4096 /* offset of what is bound */
+#define WINDOW 4096 /* offset of the bound range */
 #define LENGTH 512
 
 #define OPS                                                                                 \
 	(IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV | \
 	 IBV_QP_EX_WITH_RDMA_WRITE)
 
-/* The second one owns the windows and their region; the first one writes. */
+/* pair[1] owns the windows and their region; pair[0] writes. */
 static struct side pair[2];
 static struct ibv_mr *region;
 
@@ -45,7 +45,7 @@ static struct ibv_mw *alloc(enum ibv_mw_type type)
 	return mw;
 }
 
-/* What a WRITE through a key ends in; whether the bytes are there must go with it. */
+/* WRITEs with an rkey; returns the status. The bytes must arrive if and only if it succeeds. */
 static enum ibv_wc_status write_through(uint32_t rkey, uint32_t offset, uint32_t length)
 {
 	struct ibv_qp_ex *q = pair[0].qpx;
@@ -62,7 +62,7 @@ static enum ibv_wc_status write_through(uint32_t rkey, uint32_t offset, uint32_t
 	status = next_wc(pair[0].cq).status;
 	there = !memcmp(pair[1].room + WINDOW + offset, pair[0].room, length);
 	if (there == (status != IBV_WC_SUCCESS))
-		rule(false, "what was written is there, and nothing else");
+		rule(false, "only the written bytes change");
 	if (status)
 		pair_again(pair);
 	return status;
@@ -85,11 +85,12 @@ static enum ibv_wc_status bind_1(struct ibv_mw *mw, struct ibv_mw_bind_info what
 	MUST(!errno);
 	wc = next_wc(pair[1].cq);
 	if (!wc.status)
-		rule(wc.opcode == IBV_WC_BIND_MW && wc.wr_id == 7, "a binding completes as itself");
+		rule(wc.opcode == IBV_WC_BIND_MW && wc.wr_id == 7,
+		     "a bind completes with opcode BIND_MW");
 	return wc.status;
 }
 
-static void allocation(void)
+static void test_allocation(void)
 {
 	struct ibv_mw *one, *two;
 
@@ -97,15 +98,15 @@ static void allocation(void)
 	one = alloc(IBV_MW_TYPE_1);
 	two = alloc(IBV_MW_TYPE_1);
 	rule(one->rkey != two->rkey && one->pd == hca.pd && one->type == IBV_MW_TYPE_1,
-	     "a window says what it is");
+	     "a window has its attributes");
 	errno = 0;
 	rule_errno(EINVAL, ibv_alloc_mw(hca.pd, (enum ibv_mw_type)3) ? 0 : errno,
-		   "there is no third type of window");
-	rule_errno(0, ibv_dealloc_mw(one), "a window is given back unbound");
-	rule_errno(0, ibv_dealloc_mw(two), "and the other one");
+		   "window type 3 is refused");
+	rule_errno(0, ibv_dealloc_mw(one), "an unbound window can be deallocated");
+	rule_errno(0, ibv_dealloc_mw(two), "the other one can be released, too");
 }
 
-static void type_1(void)
+static void test_type_1_windows(void)
 {
 	struct ibv_mw *mw;
 	uint32_t key;
@@ -114,32 +115,35 @@ static void type_1(void)
 	mw = alloc(IBV_MW_TYPE_1);
 	key = mw->rkey;
 	rule(write_through(key, 0, 8) == IBV_WC_REM_ACCESS_ERR,
-	     "a window that is not bound shows nothing");
+	     "an unbound window grants no access");
 	MUST(bind_1(mw, info(LENGTH, IBV_ACCESS_REMOTE_WRITE)) == IBV_WC_SUCCESS);
 	rule(mw->rkey != key, "a binding changes the key");
 	rule(write_through(mw->rkey, 0, LENGTH) == IBV_WC_SUCCESS,
-	     "a peer writes through a window to a region that is not open to it");
+	     "a peer can write through a window to a region without remote access");
 	rule(write_through(mw->rkey, 1, LENGTH) == IBV_WC_REM_ACCESS_ERR,
-	     "and not beyond the window");
-	rule(write_through(region->rkey, 0, 8) == IBV_WC_REM_ACCESS_ERR, "nor by the region's key");
+	     "a peer cannot write beyond the window");
+	rule(write_through(region->rkey, 0, 8) == IBV_WC_REM_ACCESS_ERR,
+	     "a peer cannot write by the region's own key");
 	rule_errno(EBUSY, ibv_dereg_mr(region),
-		   "a region stays as long as a window is bound to it");
+		   "a region with a bound window cannot be deregistered");
 	key = mw->rkey;
 	MUST(bind_1(mw, info(LENGTH / 2, IBV_ACCESS_REMOTE_WRITE)) == IBV_WC_SUCCESS);
-	rule(write_through(mw->rkey, 0, LENGTH / 2) == IBV_WC_SUCCESS, "a window is bound anew");
-	rule(write_through(key, 0, 8) == IBV_WC_REM_ACCESS_ERR, "and its old key is none");
+	rule(write_through(mw->rkey, 0, LENGTH / 2) == IBV_WC_SUCCESS,
+	     "a type 1 window can be bound again");
+	rule(write_through(key, 0, 8) == IBV_WC_REM_ACCESS_ERR,
+	     "the old key of a rebound window is invalid");
 	rule(bind_1(mw, info(LENGTH, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ)) ==
 		     IBV_WC_SUCCESS,
-	     "the right to local writes may be asked for");
+	     "a window with local write access can be bound");
 	rule(write_through(mw->rkey, 0, 8) == IBV_WC_REM_ACCESS_ERR,
-	     "a window for reading is not written");
+	     "a read-only window cannot be written");
 	MUST(bind_1(mw, info(0, 0)) == IBV_WC_SUCCESS);
-	rule_errno(0, ibv_dereg_mr(region), "a window bound to no bytes lets its region go");
-	rule_errno(0, ibv_dealloc_mw(mw), "and is given back");
+	rule_errno(0, ibv_dereg_mr(region), "a window bound to length 0 releases its region");
+	rule_errno(0, ibv_dealloc_mw(mw), "a window bound to length 0 can be deallocated");
 }
 
-/* The errors of a binding that the queue finds (IBA 11.4.1.1): it ends in one. */
-static void bad_bindings(void)
+/* Errors of a bind that the send queue detects (IBA 11.4.1.1): the QP goes to the error state. */
+static void test_bad_bindings_fail(void)
 {
 	struct ibv_pd *other = ibv_alloc_pd(hca.context);
 	struct ibv_mw_bind_info what;
@@ -155,7 +159,8 @@ static void bad_bindings(void)
 	MUST(closed && foreign);
 	what = info(LENGTH, IBV_ACCESS_REMOTE_WRITE);
 	what.mr = closed;
-	rule(bind_1(mw, what) == IBV_WC_MW_BIND_ERR, "a region that is not for windows takes none");
+	rule(bind_1(mw, what) == IBV_WC_MW_BIND_ERR,
+	     "a region without MW_BIND access takes no window");
 	pair_again(pair);
 	what = info(SIDE_ROOM, IBV_ACCESS_REMOTE_WRITE);
 	rule(bind_1(mw, what) == IBV_WC_MW_BIND_ERR, "a window lies within its region");
@@ -164,7 +169,7 @@ static void bad_bindings(void)
 	region = ibv_reg_mr(hca.pd, pair[1].room, SIDE_ROOM, IBV_ACCESS_MW_BIND);
 	MUST(region);
 	rule(bind_1(mw, info(LENGTH, IBV_ACCESS_REMOTE_WRITE)) == IBV_WC_MW_BIND_ERR,
-	     "a window for writing needs a region that is written locally (IBA 10.6.7.2.3)");
+	     "a writable window needs a region with local write access (IBA 10.6.7.2.3)");
 	pair_again(pair);
 	what = info(LENGTH, IBV_ACCESS_REMOTE_READ);
 	what.mr = foreign;
@@ -172,7 +177,7 @@ static void bad_bindings(void)
 			 &(struct ibv_mw_bind){.send_flags = IBV_SEND_SIGNALED, .bind_info = what});
 	rule(rc == EPERM || rc == EINVAL ||
 		     (!rc && next_wc(pair[1].cq).status == IBV_WC_MW_BIND_ERR),
-	     "window and region are of one domain");
+	     "window and region must have the same PD");
 	need_type_2();
 	rule(ibv_bind_mw(pair[1].qp, alloc(IBV_MW_TYPE_2),
 			 &(struct ibv_mw_bind){
@@ -208,11 +213,12 @@ static enum ibv_wc_status local_invalidate(uint32_t rkey)
 	MUST(!ibv_wr_complete(q));
 	wc = next_wc(pair[1].cq);
 	if (!wc.status)
-		rule(wc.opcode == IBV_WC_LOCAL_INV, "an invalidation completes as itself");
+		rule(wc.opcode == IBV_WC_LOCAL_INV,
+		     "an invalidation completes with opcode LOCAL_INV");
 	return wc.status;
 }
 
-/* The peer invalidates it with a message that says so. */
+/* The peer invalidates the window by a SEND with invalidate. */
 static void send_invalidate(uint32_t rkey)
 {
 	struct ibv_qp_ex *q = pair[0].qpx;
@@ -224,35 +230,39 @@ static void send_invalidate(uint32_t rkey)
 	ibv_wr_send_inv(q, rkey);
 	ibv_wr_set_sge(q, pair[0].mr->lkey, (uintptr_t)pair[0].room, 64);
 	MUST(!ibv_wr_complete(q));
-	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS, "a message that invalidates is sent");
+	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS, "a SEND with invalidate succeeds");
 	wc = next_wc(pair[1].cq);
 	rule(!wc.status && wc.wc_flags & IBV_WC_WITH_INV && wc.invalidated_rkey == rkey,
-	     "and the receiver hears which key is invalid");
+	     "the receiver's completion has the invalidated key");
 }
 
-static void type_2(void)
+static void test_type_2_windows(void)
 {
 	struct ibv_mw *mw;
 
 	open_windows(OWNER);
 	need_type_2();
 	mw = alloc(IBV_MW_TYPE_2);
-	rule(bind_2(mw) == IBV_WC_SUCCESS, "a window of type 2 is bound by a request");
-	rule(write_through(mw->rkey, 0, LENGTH) == IBV_WC_SUCCESS, "and a peer writes through it");
-	rule(local_invalidate(mw->rkey) == IBV_WC_SUCCESS, "its owner invalidates it");
-	rule(bind_2(mw) == IBV_WC_SUCCESS, "and binds it again");
-	rule(write_through(mw->rkey, 0, LENGTH) == IBV_WC_SUCCESS, "with another key");
+	rule(bind_2(mw) == IBV_WC_SUCCESS, "a type 2 window can be bound");
+	rule(write_through(mw->rkey, 0, LENGTH) == IBV_WC_SUCCESS,
+	     "a peer can write through a type 2 window");
+	rule(local_invalidate(mw->rkey) == IBV_WC_SUCCESS,
+	     "the owner can invalidate a type 2 window");
+	rule(bind_2(mw) == IBV_WC_SUCCESS, "an invalidated window can be bound again");
+	rule(write_through(mw->rkey, 0, LENGTH) == IBV_WC_SUCCESS,
+	     "the rebound window has a new key");
 	send_invalidate(mw->rkey);
-	rule(write_through(mw->rkey, 0, LENGTH) == IBV_WC_REM_ACCESS_ERR, "then it shows nothing");
+	rule(write_through(mw->rkey, 0, LENGTH) == IBV_WC_REM_ACCESS_ERR,
+	     "an invalidated window grants no access");
 	MUST(bind_2(mw) == IBV_WC_SUCCESS);
 	rule(bind_2(mw) == IBV_WC_MW_BIND_ERR,
-	     "a window that is bound is not bound again (IBA 10.6.7.2.2)");
+	     "a bound type 2 window cannot be bound again (IBA 10.6.7.2.2)");
 	pair_again(pair);
-	rule_errno(0, ibv_dealloc_mw(mw), "it is given back, bound");
-	rule_errno(0, ibv_dereg_mr(region), "and its region after it");
+	rule_errno(0, ibv_dealloc_mw(mw), "a bound window can be deallocated");
+	rule_errno(0, ibv_dereg_mr(region), "a region can be deregistered after its window");
 }
 
-static void invalid_twice(void)
+static void test_invalid_window_cannot_be_invalidated(void)
 {
 	struct ibv_mw *mw;
 
@@ -260,12 +270,13 @@ static void invalid_twice(void)
 	need_type_2();
 	mw = alloc(IBV_MW_TYPE_2);
 	MUST(bind_2(mw) == IBV_WC_SUCCESS && local_invalidate(mw->rkey) == IBV_WC_SUCCESS);
-	rule(local_invalidate(mw->rkey) != IBV_WC_SUCCESS, "what is invalid is not invalidated");
+	rule(local_invalidate(mw->rkey) != IBV_WC_SUCCESS,
+	     "an invalid window cannot be invalidated");
 	MUST(!ibv_destroy_qp(pair[1].qp));
-	rule_errno(0, ibv_dereg_mr(region), "a window goes with the QP that bound it");
+	rule_errno(0, ibv_dereg_mr(region), "destroying a QP unbinds its windows");
 }
 
-static void atomic_write(void)
+static void test_atomic_write(void)
 {
 	struct ibv_qp_init_attr_ex init = {
 		.qp_type = IBV_QPT_RC,
@@ -291,11 +302,13 @@ static void atomic_write(void)
 	ibv_wr_atomic_write(q, pair[1].mr->rkey, (uintptr_t)pair[1].room + 8, "12345678");
 	MUST(!ibv_wr_complete(q));
 	wc = next_wc(pair[0].cq);
-	rule(!wc.status && wc.opcode == IBV_WC_ATOMIC_WRITE, "an ATOMIC WRITE completes as itself");
-	rule(!memcmp(pair[1].room + 8, "12345678", 8), "and has written its eight bytes");
+	rule(!wc.status && wc.opcode == IBV_WC_ATOMIC_WRITE,
+	     "an ATOMIC WRITE completes with opcode ATOMIC_WRITE");
+	rule(!memcmp(pair[1].room + 8, "12345678", 8),
+	     "the eight bytes of an ATOMIC WRITE are in memory");
 }
 
-static void many(void)
+static void test_max_mw_can_be_created(void)
 {
 	int n = limit_of(hca.attr.max_mw), made;
 	struct ibv_mw **mw = calloc((size_t)n + 1, sizeof(struct ibv_mw *));
@@ -304,18 +317,18 @@ static void many(void)
 	for (made = 0; made < n; made++)
 		if (!(mw[made] = ibv_alloc_mw(hca.pd, IBV_MW_TYPE_1)))
 			break;
-	rule(made == n, "there are as many windows as the device says");
+	rule(made == n, "max_mw windows can be created");
 	while (made--)
 		MUST(!ibv_dealloc_mw(mw[made]));
 }
 
 const struct test mw_tests[] = {
-	{"allocation", allocation},
-	{"type_1", type_1},
-	{"bad_bindings", bad_bindings},
-	{"type_2", type_2},
-	{"invalid_twice", invalid_twice},
-	{"atomic_write", atomic_write},
-	{"many", many},
+	{"allocation", test_allocation},
+	{"type_1", test_type_1_windows},
+	{"bad_bindings", test_bad_bindings_fail},
+	{"type_2", test_type_2_windows},
+	{"invalid_twice", test_invalid_window_cannot_be_invalidated},
+	{"atomic_write", test_atomic_write},
+	{"many", test_max_mw_can_be_created},
 	{NULL, NULL},
 };

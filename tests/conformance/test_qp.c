@@ -28,7 +28,7 @@ static struct ibv_cq *cq(void)
 	return one;
 }
 
-static struct ibv_qp_init_attr small(enum ibv_qp_type type)
+static struct ibv_qp_init_attr small_qp(enum ibv_qp_type type)
 {
 	return (struct ibv_qp_init_attr){
 		.qp_context = (void *)0x1234,
@@ -52,24 +52,24 @@ static int try_create(struct ibv_qp_init_attr init)
 		     init.cap.max_send_sge >= asked.max_send_sge &&
 		     init.cap.max_recv_sge >= asked.max_recv_sge &&
 		     init.cap.max_inline_data >= asked.max_inline_data,
-	     "a QP has what was asked for");
+	     "a QP has at least the requested sizes");
 	MUST(!ibv_destroy_qp(qp));
 	return 0;
 }
 
-static void creation(void)
+static void test_creation(void)
 {
 	for (size_t i = 0; i < TYPES; i++) {
-		struct ibv_qp_init_attr init = small(types[i].type), query;
+		struct ibv_qp_init_attr init = small_qp(types[i].type), query;
 		struct ibv_qp *qp = ibv_create_qp(hca.pd, &init);
 		struct ibv_qp_attr attr;
 
 		MUST(qp);
-		rule(qp->qp_num > 1 && qp->qp_num < 0xffffff,
-		     "%s: its number is none of the special ones", types[i].name);
+		rule(qp->qp_num > 1 && qp->qp_num < 0xffffff, "%s: its QPN is not a special one",
+		     types[i].name);
 		rule(qp->qp_context == (void *)0x1234 && qp->qp_type == types[i].type &&
 			     qp->pd == hca.pd && qp->send_cq == cq(),
-		     "%s: it says what it is", types[i].name);
+		     "%s: the QP has its attributes", types[i].name);
 		MUST(!ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CAP, &query));
 		rule(attr.qp_state == IBV_QPS_RESET, "%s: a new QP is in RESET", types[i].name);
 		rule(query.cap.max_send_wr == init.cap.max_send_wr &&
@@ -77,43 +77,43 @@ static void creation(void)
 			     query.cap.max_send_sge == init.cap.max_send_sge &&
 			     query.cap.max_recv_sge == init.cap.max_recv_sge &&
 			     query.cap.max_inline_data == init.cap.max_inline_data,
-		     "%s: a query says what creation said of its sizes", types[i].name);
+		     "%s: a query returns the sizes of creation", types[i].name);
 		rule(query.send_cq == cq() && query.recv_cq == cq() && !query.srq &&
 			     query.qp_type == types[i].type && !query.sq_sig_all &&
 			     query.qp_context == (void *)0x1234,
-		     "%s: and of the rest", types[i].name);
-		rule_errno(0, ibv_destroy_qp(qp), "%s: it is destroyed", types[i].name);
+		     "%s: a query returns the other attributes of creation", types[i].name);
+		rule_errno(0, ibv_destroy_qp(qp), "%s: the QP can be destroyed", types[i].name);
 	}
 }
 
-static void bad_types(void)
+static void test_unknown_types_are_refused(void)
 {
 	static const int none[] = {IBV_QPT_DRIVER, 0, 1, 77};
 	int rc;
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-		rc = try_create(small((enum ibv_qp_type)none[i]));
-		rule(rc == EINVAL || rc == EOPNOTSUPP, "there is no QP of type %#x",
+		rc = try_create(small_qp((enum ibv_qp_type)none[i]));
+		rule(rc == EINVAL || rc == EOPNOTSUPP, "QP type %#x is refused",
 		     (unsigned int)none[i]);
 	}
 }
 
-static void raw_packets(void)
+static void test_raw_packet_qps(void)
 {
 	struct ibv_qp_init_attr init;
 
 	if (!hca.attr.max_raw_ethy_qp && privilege_held(CAP_NET_RAW))
-		rule_errno(EOPNOTSUPP, try_create(small(IBV_QPT_RAW_PACKET)),
-			   "a device without raw packets has no QP for them");
+		rule_errno(EOPNOTSUPP, try_create(small_qp(IBV_QPT_RAW_PACKET)),
+			   "a device without raw packets refuses a raw packet QP");
 	privilege_drop(CAP_NET_RAW);
 	hca_open();
-	init = small(IBV_QPT_RAW_PACKET);
+	init = small_qp(IBV_QPT_RAW_PACKET);
 	init.send_cq = init.recv_cq = ibv_create_cq(hca.context, 1, NULL, NULL, 0);
 	MUST(init.send_cq);
-	rule_errno(EPERM, try_create(init), "and they want CAP_NET_RAW");
+	rule_errno(EPERM, try_create(init), "a raw packet QP needs CAP_NET_RAW");
 }
 
-static void size_limits(void)
+static void test_size_limits(void)
 {
 	uint32_t wr = (uint32_t)hca.attr.max_qp_wr, sge = (uint32_t)hca.attr.max_sge;
 	struct ibv_qp_init_attr init;
@@ -122,39 +122,43 @@ static void size_limits(void)
 		const char *name = types[i].name;
 		enum ibv_qp_type type = types[i].type;
 
-		init = small(type);
+		init = small_qp(type);
 		init.cap.max_send_wr = wr;
-		rule_errno(0, try_create(init), "%s: as many sends as the device says", name);
+		rule_errno(0, try_create(init), "%s: max_qp_wr sends are accepted", name);
 		init.cap.max_send_wr = wr + 1;
-		rule_errno(EINVAL, try_create(init), "%s: and not one more send", name);
-		init = small(type);
+		rule_errno(EINVAL, try_create(init), "%s: more than max_qp_wr sends are refused",
+			   name);
+		init = small_qp(type);
 		init.cap.max_recv_wr = wr;
-		rule_errno(0, try_create(init), "%s: as many receives as the device says", name);
+		rule_errno(0, try_create(init), "%s: max_qp_wr receives are accepted", name);
 		init.cap.max_recv_wr = wr + 1;
-		rule_errno(EINVAL, try_create(init), "%s: and not one more receive", name);
-		init = small(type);
+		rule_errno(EINVAL, try_create(init), "%s: more than max_qp_wr receives are refused",
+			   name);
+		init = small_qp(type);
 		init.cap.max_send_sge = init.cap.max_recv_sge = sge;
-		rule_errno(0, try_create(init), "%s: as many segments as the device says", name);
+		rule_errno(0, try_create(init), "%s: max_sge segments are accepted", name);
 		init.cap.max_send_sge = sge + 1;
-		rule_errno(EINVAL, try_create(init), "%s: and not one more segment to send", name);
-		init = small(type);
+		rule_errno(EINVAL, try_create(init),
+			   "%s: more than max_sge send segments are refused", name);
+		init = small_qp(type);
 		init.cap.max_recv_sge = sge + 1;
-		rule_errno(EINVAL, try_create(init), "%s: nor to receive", name);
-		init = small(type);
+		rule_errno(EINVAL, try_create(init),
+			   "%s: more than max_sge receive segments are refused", name);
+		init = small_qp(type);
 		init.cap.max_inline_data = 1 << 20;
-		rule_errno(EINVAL, try_create(init), "%s: nor inline data of 1 MiB", name);
-		init = small(type);
+		rule_errno(EINVAL, try_create(init), "%s: inline data of 1 MiB are refused", name);
+		init = small_qp(type);
 		init.cap = (struct ibv_qp_cap){0};
-		rule_errno(0, try_create(init), "%s: a QP may have nothing at all", name);
+		rule_errno(0, try_create(init), "%s: a QP with sizes of 0 is accepted", name);
 	}
 }
 
-/* --- The greatest requests. */
+/* --- The largest requests */
 
 static const struct kind {
 	enum ibv_qp_type type;
 	bool srq;
-	uint32_t grh; /* bytes in front of what is received */
+	uint32_t grh; /* bytes before the payload of a receive */
 	const char *name;
 } kinds[] = {{IBV_QPT_RC, false, 0, "RC"},
 	     {IBV_QPT_UC, false, 0, "UC"},
@@ -163,10 +167,10 @@ static const struct kind {
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* The greatest size of inline data that a QP may be created with. */
+/* The largest inline size with which a QP can be created. */
 static uint32_t greatest_inline(enum ibv_qp_type type)
 {
-	struct ibv_qp_init_attr init = small(type);
+	struct ibv_qp_init_attr init = small_qp(type);
 	uint32_t known = 0, refused = 65536;
 	struct ibv_qp *qp;
 
@@ -193,8 +197,9 @@ static struct ibv_srq *widest_srq(void)
 	return ibv_create_srq(hca.pd, &init);
 }
 
-/* A QP of the greatest sizes but for the number of requests. */
-static void open_one(struct side *s, const struct kind *kind, uint32_t inline_data, uint64_t ops)
+/* A QP with the largest sizes, except for the number of requests. */
+static void open_largest_qp(struct side *s, const struct kind *kind, uint32_t inline_data,
+			    uint64_t ops)
 {
 	struct ibv_qp_init_attr_ex init = {
 		.qp_type = kind->type,
@@ -216,17 +221,17 @@ static void open_one(struct side *s, const struct kind *kind, uint32_t inline_da
 	s->qp = ibv_create_qp_ex(hca.context, &init);
 	MUST(s->qp);
 	s->qpx = ops ? ibv_qp_to_qp_ex(s->qp) : NULL;
-	rule(init.cap.max_inline_data >= inline_data, "%s: it says how much inline data it takes",
-	     kind->name);
+	rule(init.cap.max_inline_data >= inline_data,
+	     "%s: the QP reports its maximum of inline data", kind->name);
 	side_complete(s);
 }
 
-static void open_wide(struct side pair[2], const struct kind *kind, uint32_t inline_data,
-		      uint64_t ops)
+static void open_largest(struct side pair[2], const struct kind *kind, uint32_t inline_data,
+			 uint64_t ops)
 {
 	memset(pair, 0, 2 * sizeof(*pair));
-	open_one(&pair[0], kind, inline_data, ops);
-	open_one(&pair[1], kind, inline_data, ops);
+	open_largest_qp(&pair[0], kind, inline_data, ops);
+	open_largest_qp(&pair[1], kind, inline_data, ops);
 	side_up(&pair[0], &pair[1], IBV_QPS_RTS);
 	side_up(&pair[1], &pair[0], IBV_QPS_RTS);
 	for (uint32_t i = 0; i < SIDE_ROOM; i++)
@@ -241,10 +246,10 @@ static int post_segments(struct side *s, struct ibv_sge *list, uint32_t n)
 }
 
 #define PIECE  16
-#define APART  64 /* a piece, and a GRH in front of the first one */
+#define APART  64 /* distance of the pieces; a GRH fits before the first one */
 #define PIECES 128
 
-/* Where piece i is to be: backwards in memory, so that each has to be found. */
+/* Offset of piece i: in descending order, so that no two SGEs are contiguous. */
 static uint32_t piece_at(uint32_t i, uint32_t n)
 {
 	return (n - 1 - i) * APART;
@@ -262,7 +267,7 @@ static bool pieces_came(struct side pair[2], const struct kind *kind, uint32_t n
 	return same;
 }
 
-static void most_segments(const struct kind *kind)
+static void check_max_segments(const struct kind *kind)
 {
 	uint32_t n = (uint32_t)hca.attr.max_sge, most = n;
 	struct ibv_sge from[PIECES + 1], to[PIECES + 1];
@@ -272,7 +277,7 @@ static void most_segments(const struct kind *kind)
 	if (kind->srq && (uint32_t)hca.attr.max_srq_sge < n)
 		n = (uint32_t)hca.attr.max_srq_sge;
 	MUST(most <= PIECES);
-	open_wide(pair, kind, 0, 0);
+	open_largest(pair, kind, 0, 0);
 	for (uint32_t i = 0; i <= most; i++) {
 		from[i] = side_sge(&pair[0], i * PIECE, PIECE);
 		to[i] = side_sge(&pair[1], i < n ? piece_at(i, n) : 0, PIECE);
@@ -283,16 +288,17 @@ static void most_segments(const struct kind *kind)
 	MUST(!post_segments(&pair[1], to, n) && !post_send(&pair[0], &wr));
 	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
 	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
-	rule(pieces_came(pair, kind, n),
-	     "%s: a message of as many segments as the device says arrives", kind->name);
+	rule(pieces_came(pair, kind, n), "%s: a message of max_sge segments arrives", kind->name);
 	wr.num_sge = (int)most + 1;
-	rule_errno(EINVAL, post_send(&pair[0], &wr), "%s: one more is not sent", kind->name);
+	rule_errno(EINVAL, post_send(&pair[0], &wr), "%s: a send with one more segment is refused",
+		   kind->name);
 	to[n] = to[0];
-	rule_errno(EINVAL, post_segments(&pair[1], to, n + 1), "%s: nor received into", kind->name);
+	rule_errno(EINVAL, post_segments(&pair[1], to, n + 1),
+		   "%s: a receive with one more segment is refused", kind->name);
 	pair_close(pair);
 }
 
-/* Posts inline data, in one way or the other; the errno value. */
+/* Posts inline data by ibv_post_send or ibv_wr_*; returns the errno value. */
 static int post_inline(struct side pair[2], uint32_t length, bool by_api)
 {
 	struct ibv_sge sge = {(uintptr_t)pair[0].room, length, 0};
@@ -312,7 +318,7 @@ static int post_inline(struct side pair[2], uint32_t length, bool by_api)
 	return ibv_wr_complete(q);
 }
 
-static void most_inline(const struct kind *kind, bool by_api)
+static void check_max_inline(const struct kind *kind, bool by_api)
 {
 	uint32_t most = greatest_inline(kind->type);
 	struct ibv_qp_init_attr init;
@@ -323,9 +329,9 @@ static void most_inline(const struct kind *kind, bool by_api)
 
 	if (!most)
 		return;
-	open_wide(pair, kind, most, by_api ? IBV_QP_EX_WITH_SEND : 0);
+	open_largest(pair, kind, most, by_api ? IBV_QP_EX_WITH_SEND : 0);
 	MUST(!ibv_query_qp(pair[0].qp, &attr, IBV_QP_CAP, &init));
-	/* As it may have been given more than it asked for. */
+	/* The QP may have got more than the requested size. */
 	most = init.cap.max_inline_data;
 	MUST(most + 1 + kind->grh <= SIDE_ROOM);
 	if (kind->srq)
@@ -333,37 +339,36 @@ static void most_inline(const struct kind *kind, bool by_api)
 	else
 		MUST(!post_recv(&pair[1], 1, 0, SIDE_ROOM));
 	rc = abs(post_inline(pair, most + 1, by_api));
-	/* With ibv_wr_*, each provider has its own: EINVAL, ENOMEM, ENOSPC. */
-	rule(by_api ? rc : rc == EINVAL, "%s: inline data that are longer than may be are refused",
-	     kind->name);
+	/* The errno of ibv_wr_* depends on the provider: EINVAL, ENOMEM, ENOSPC. */
+	rule(by_api ? rc : rc == EINVAL, "%s: too long inline data are refused", kind->name);
 	memset(pair[0].room, 0x3c, SIDE_ROOM);
-	rule_errno(0, post_inline(pair, most, by_api), "%s: those of the greatest size are posted",
-		   kind->name);
+	rule_errno(0, post_inline(pair, most, by_api),
+		   "%s: inline data of the maximum length are accepted", kind->name);
 	memset(pair[0].room, 0, SIDE_ROOM);
 	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
 	wc = next_wc(pair[1].cq);
 	rule(wc.byte_len == most + kind->grh && pair[1].room[kind->grh] == 0x3c &&
 		     pair[1].room[wc.byte_len - 1] == 0x3c,
-	     "%s: and arrive, as they were when they were posted", kind->name);
+	     "%s: inline data arrive as they were posted", kind->name);
 	pair_close(pair);
 }
 
-static void widest_requests(void)
+static void test_largest_requests(void)
 {
 	for (size_t i = 0; i < KINDS; i++) {
-		most_segments(&kinds[i]);
-		most_inline(&kinds[i], false);
+		check_max_segments(&kinds[i]);
+		check_max_inline(&kinds[i], false);
 	}
 }
 
-/* By ibv_wr_*. */
-static void posting_api(void)
+/* Requests posted by ibv_wr_*. */
+static void test_posting_by_ibv_wr(void)
 {
 	for (size_t i = 0; i < KINDS; i++)
-		most_inline(&kinds[i], true);
+		check_max_inline(&kinds[i], true);
 }
 
-static void many(void)
+static void test_max_qp_can_be_created(void)
 {
 	int n = limit_of(hca.attr.max_qp), made;
 	struct ibv_qp **qp = calloc((size_t)n, sizeof(struct ibv_qp *));
@@ -371,19 +376,19 @@ static void many(void)
 
 	MUST(qp);
 	for (made = 0; made < n; made++) {
-		init = small(IBV_QPT_RC);
+		init = small_qp(IBV_QPT_RC);
 		qp[made] = ibv_create_qp(hca.pd, &init);
 		if (!qp[made])
 			break;
 	}
-	rule(made == n, "there are as many QPs as the device says");
+	rule(made == n, "max_qp QPs can be created");
 	while (made--)
 		MUST(!ibv_destroy_qp(qp[made]));
 }
 
-/* --- Posting. */
+/* --- Posting */
 
-static void misuse_of_post(void)
+static void test_misuse_of_post_is_refused(void)
 {
 	for (size_t i = 0; i < TYPES; i++) {
 		const char *name = types[i].name;
@@ -398,38 +403,42 @@ static void misuse_of_post(void)
 		MUST(!ibv_query_qp(s.qp, &attr, IBV_QP_CAP, &init));
 		sges[0] = side_sge(&s, 0, 8);
 		wr = side_wr(&s, IBV_WR_SEND, sges, &s);
-		rule(ibv_post_send(s.qp, &wr, &bad) == EINVAL, "%s: nothing is sent in RESET",
+		rule(ibv_post_send(s.qp, &wr, &bad) == EINVAL, "%s: a send in RESET is refused",
 		     name);
-		rule(bad == &wr, "%s: what is not sent is named", name);
-		rule(post_recv(&s, 1, 0, 8) == EINVAL, "%s: nothing is received in RESET", name);
+		rule(bad == &wr, "%s: a refused send is returned in bad_wr", name);
+		rule(post_recv(&s, 1, 0, 8) == EINVAL, "%s: a receive in RESET is refused", name);
 		side_up(&s, &s, IBV_QPS_INIT);
-		rule(ibv_post_send(s.qp, &wr, &bad) == EINVAL, "%s: nothing is sent in INIT", name);
+		rule(ibv_post_send(s.qp, &wr, &bad) == EINVAL, "%s: a send in INIT is refused",
+		     name);
 		rule_errno(0, post_recv(&s, 1, 0, 8), "%s: a receive may be posted in INIT", name);
 		MUST(!side_step(&s, &s, IBV_QPS_RTR));
-		rule(ibv_post_send(s.qp, &wr, &bad) == EINVAL, "%s: nothing is sent in RTR", name);
+		rule(ibv_post_send(s.qp, &wr, &bad) == EINVAL, "%s: a send in RTR is refused",
+		     name);
 		rule_errno(0, post_recv(&s, 2, 0, 8), "%s: a receive may be posted in RTR", name);
 		MUST(!side_step(&s, &s, IBV_QPS_RTS));
 		if (init.cap.max_recv_sge == SIDE_SGES) {
 			recv.num_sge = SIDE_SGES + 1;
 			rule_errno(EINVAL, abs(ibv_post_recv(s.qp, &recv, &bad_recv)),
 				   "%s: a receive with too many segments is refused", name);
-			rule(bad_recv == &recv, "%s: and named", name);
+			rule(bad_recv == &recv, "%s: the refused receive is returned in bad_wr",
+			     name);
 		}
 		wr.num_sge = (int)init.cap.max_send_sge + 1;
 		MUST(wr.num_sge <= SIDE_SGES + 1);
 		rule_errno(EINVAL, abs(ibv_post_send(s.qp, &wr, &bad)),
 			   "%s: a send with too many segments is refused", name);
-		rule(bad == &wr, "%s: and named, too", name);
+		rule(bad == &wr,
+		     "%s: the refused send with too many segments is returned in bad_wr", name);
 		wr.num_sge = 1;
 		sges[0].length = init.cap.max_inline_data + 1;
 		wr.send_flags |= IBV_SEND_INLINE;
 		rule_errno(EINVAL, abs(ibv_post_send(s.qp, &wr, &bad)),
-			   "%s: inline data that are too long are refused", name);
+			   "%s: a send with too long inline data is refused", name);
 		side_destroy(&s);
 	}
 }
 
-static void overfull(void)
+static void test_full_queues_refuse_requests(void)
 {
 	for (size_t i = 0; i < TYPES; i++) {
 		const char *name = types[i].name;
@@ -444,16 +453,15 @@ static void overfull(void)
 		side_up(&s, &s, IBV_QPS_INIT);
 		while (!(rc = post_recv(&s, n, 0, 8)) && n <= init.cap.max_recv_wr)
 			n++;
-		rule(n == init.cap.max_recv_wr, "%s: as many receives may be posted as the QP says",
-		     name);
-		rule_errno(ENOMEM, abs(rc), "%s: one more is too much", name);
+		rule(n == init.cap.max_recv_wr, "%s: max_recv_wr receives can be posted", name);
+		rule_errno(ENOMEM, abs(rc), "%s: one more receive is refused", name);
 		side_destroy(&s);
 	}
 }
 
-/* --- Flushing (IBA 10.3.1.8). */
+/* --- Flushing (IBA 10.3.1.8) */
 
-/* A QP that has sends which nobody answers, and receives. */
+/* Posts n receives, and n sends that the peer does not answer. */
 static void post_both(struct side *s, int n)
 {
 	struct ibv_sge sge = side_sge(s, 0, 8);
@@ -487,13 +495,13 @@ static bool flushed(struct side *s, int n)
 	return true;
 }
 
-static void flushing(void)
+static void test_error_state_flushes_in_order(void)
 {
 	struct side s = {0};
 	struct ibv_wc wc;
 
 	side_create(&s, IBV_QPT_RC, 0);
-	/* To itself: in RTS, but answers NAK receiver-not-ready until the receives are used up. */
+	/* Connected to itself. In RTS it answers with RNR NAKs, so the sends stay outstanding. */
 	side_up(&s, &s, IBV_QPS_RTR);
 	for (int i = 0; i < 5; i++)
 		MUST(!post_recv(&s, 100 + (uint64_t)i, 0, 8));
@@ -501,47 +509,47 @@ static void flushing(void)
 	for (int i = 0; i < 5; i++) {
 		wc = next_wc(s.cq);
 		rule(wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 100 + (uint64_t)i,
-		     "receive %d is flushed in its turn", i);
+		     "receive %d is flushed in order", i);
 	}
 	post_both(&s, 4);
 	rule(flushed(&s, 4),
-	     "what is posted in the error state is flushed, in order, signaled or not");
+	     "requests posted in the error state are flushed in order, signaled or not");
 	post_both(&s, 4);
-	rule(flushed(&s, 4), "and so is what comes after");
+	rule(flushed(&s, 4), "later requests in the error state are flushed, too");
 	MUST(!side_step(&s, NULL, IBV_QPS_RESET));
-	rule(!any_wc(s.cq, &wc), "in RESET nothing completes any more");
+	rule(!any_wc(s.cq, &wc), "no request completes in RESET");
 	side_up(&s, &s, IBV_QPS_INIT);
 	MUST(!post_recv(&s, 300, 0, 8));
 	MUST(!side_step(&s, NULL, IBV_QPS_RESET));
 	rule(!any_wc(s.cq, &wc), "RESET forgets receives without completing them (IBA 10.3.1.1)");
 	side_up(&s, &s, IBV_QPS_INIT);
 	MUST(!side_step(&s, NULL, IBV_QPS_ERR));
-	rule(!any_wc(s.cq, &wc), "and they do not come back");
+	rule(!any_wc(s.cq, &wc), "forgotten receives do not complete later");
 }
 
-static void sigs_all(void)
+static void test_sq_sig_all(void)
 {
-	struct ibv_qp_init_attr init = small(IBV_QPT_RC), query;
+	struct ibv_qp_init_attr init = small_qp(IBV_QPT_RC), query;
 	struct ibv_qp_attr attr;
 	struct ibv_qp *qp;
 
 	init.sq_sig_all = 1;
 	qp = ibv_create_qp(hca.pd, &init);
 	MUST(qp && !ibv_query_qp(qp, &attr, IBV_QP_CAP, &query));
-	rule(query.sq_sig_all == 1, "a QP that completes each send says so");
+	rule(query.sq_sig_all == 1, "a query returns sq_sig_all");
 }
 
 const struct test qp_tests[] = {
-	{"creation", creation},
-	{"bad_types", bad_types},
-	{"raw_packets", raw_packets},
-	{"size_limits", size_limits},
-	{"widest_requests", widest_requests},
-	{"posting_api", posting_api},
-	{"many", many},
-	{"misuse_of_post", misuse_of_post},
-	{"overfull", overfull},
-	{"flushing", flushing},
-	{"sig_all", sigs_all},
+	{"creation", test_creation},
+	{"bad_types", test_unknown_types_are_refused},
+	{"raw_packets", test_raw_packet_qps},
+	{"size_limits", test_size_limits},
+	{"widest_requests", test_largest_requests},
+	{"posting_api", test_posting_by_ibv_wr},
+	{"many", test_max_qp_can_be_created},
+	{"misuse_of_post", test_misuse_of_post_is_refused},
+	{"overfull", test_full_queues_refuse_requests},
+	{"flushing", test_error_state_flushes_in_order},
+	{"sig_all", test_sq_sig_all},
 	{NULL, NULL},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What reliable connections carry, and how they fail (IBA 9.7, 11.4.1, 11.6.2). */
+/* Reliable connections: operations and errors (IBA 9.7, 11.4.1, 11.6.2). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@ static struct side pair[2];
 	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                  \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 
-/* The completion of one posted request. */
-static struct ibv_wc done(struct ibv_send_wr *wr)
+/* Posts a request; returns its completion. */
+static struct ibv_wc post_and_complete(struct ibv_send_wr *wr)
 {
 	errno = abs(post_send(&pair[0], wr));
 	MUST(!errno);
@@ -29,7 +29,7 @@ static bool same(uint32_t to, uint32_t from, uint32_t length)
 	return !memcmp(pair[1].room + to, pair[0].room + from, length);
 }
 
-static void sends(void)
+static void test_sends(void)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
@@ -40,38 +40,38 @@ static void sends(void)
 	wr = side_wr(&pair[0], IBV_WR_SEND, &sge, &pair[1]);
 	wr.wr_id = 0x1122334455667788;
 	MUST(!post_recv(&pair[1], 0x8877665544332211, 0, 4000));
-	wc = done(&wr);
+	wc = post_and_complete(&wr);
 	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND && wc.wr_id == wr.wr_id &&
 		     wc.qp_num == pair[0].qp->qp_num,
-	     "a send completes as itself");
+	     "a send completes with its opcode and wr_id");
 	wc = next_wc(pair[1].cq);
 	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV && wc.byte_len == 3000 &&
 		     wc.wr_id == 0x8877665544332211 && wc.qp_num == pair[1].qp->qp_num &&
 		     !(wc.wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV)),
 	     "its receive completes with the length");
-	rule(same(0, 100, 3000), "and has the bytes");
+	rule(same(0, 100, 3000), "the receive has the bytes");
 	wr.opcode = IBV_WR_SEND_WITH_IMM;
 	wr.imm_data = htobe32(0x01020304);
 	MUST(!post_recv(&pair[1], 2, 0, 4000));
-	MUST(done(&wr).status == IBV_WC_SUCCESS);
+	MUST(post_and_complete(&wr).status == IBV_WC_SUCCESS);
 	wc = next_wc(pair[1].cq);
 	rule(wc.wc_flags & IBV_WC_WITH_IMM && wc.imm_data == htobe32(0x01020304),
 	     "immediate data arrive");
 	wr = side_wr(&pair[0], IBV_WR_SEND, NULL, &pair[1]);
 	MUST(!post_recv(&pair[1], 3, 0, 0));
-	rule(done(&wr).status == IBV_WC_SUCCESS && next_wc(pair[1].cq).byte_len == 0,
-	     "a message may have no bytes, and a receive no segments");
+	rule(post_and_complete(&wr).status == IBV_WC_SUCCESS && next_wc(pair[1].cq).byte_len == 0,
+	     "an empty message and a receive without segments are accepted");
 	wr = side_wr(&pair[0], IBV_WR_SEND, &sge, &pair[1]);
 	wr.send_flags = 0;
 	MUST(!post_recv(&pair[1], 4, 0, 4000) && !post_recv(&pair[1], 5, 0, 4000));
 	MUST(!post_send(&pair[0], &wr));
 	wr.wr_id = 6;
 	wr.send_flags = IBV_SEND_SIGNALED;
-	rule(done(&wr).wr_id == 6, "a send that is not signaled does not complete");
-	rule(!any_wc(pair[0].cq, &wc), "and later neither");
+	rule(post_and_complete(&wr).wr_id == 6, "a send that is not signaled does not complete");
+	rule(!any_wc(pair[0].cq, &wc), "an unsignaled send does not complete later, either");
 }
 
-static void rdma(void)
+static void test_writes_and_reads(void)
 {
 	struct ibv_sge sge, parts[2];
 	struct ibv_send_wr wr;
@@ -80,37 +80,37 @@ static void rdma(void)
 	pair_open(pair, IBV_QPT_RC, 0);
 	sge = side_sge(&pair[0], 0, 5000);
 	wr = side_wr(&pair[0], IBV_WR_RDMA_WRITE, &sge, &pair[1]);
-	wc = done(&wr);
+	wc = post_and_complete(&wr);
 	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RDMA_WRITE && same(0, 0, 5000),
-	     "an RDMA WRITE writes");
-	rule(!ibv_poll_cq(pair[1].cq, 1, &wc), "and the peer is not told");
+	     "an RDMA WRITE writes the peer's memory");
+	rule(!ibv_poll_cq(pair[1].cq, 1, &wc), "an RDMA WRITE causes no completion at the peer");
 	wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
 	wr.imm_data = htobe32(77);
 	MUST(!post_recv(&pair[1], 9, 0, 0));
-	MUST(done(&wr).status == IBV_WC_SUCCESS);
+	MUST(post_and_complete(&wr).status == IBV_WC_SUCCESS);
 	wc = next_wc(pair[1].cq);
 	rule(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.byte_len == 5000 && wc.wr_id == 9 &&
 		     wc.wc_flags & IBV_WC_WITH_IMM && wc.imm_data == htobe32(77),
-	     "with immediate data it is, and of the length");
+	     "an RDMA WRITE with immediate data completes a receive with its length");
 	memset(pair[0].room, 0, 600);
 	parts[0] = side_sge(&pair[0], 0, 100);
 	parts[1] = side_sge(&pair[0], 300, 200);
 	wr = side_wr(&pair[0], IBV_WR_RDMA_READ, parts, &pair[1]);
 	wr.num_sge = 2;
 	wr.wr.rdma.remote_addr += 1000;
-	wc = done(&wr);
+	wc = post_and_complete(&wr);
 	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RDMA_READ && wc.byte_len == 300,
 	     "an RDMA READ completes with its length");
 	rule(same(1000, 0, 100) && same(1100, 300, 200) && !pair[0].room[200],
-	     "and scatters what it has read, and no more");
+	     "an RDMA READ scatters exactly the bytes that it has read");
 	wr = side_wr(&pair[0], IBV_WR_RDMA_WRITE, NULL, &pair[1]);
 	wr.wr.rdma.rkey = 0x77777777;
 	wr.wr.rdma.remote_addr = 1;
-	rule(done(&wr).status == IBV_WC_SUCCESS,
+	rule(post_and_complete(&wr).status == IBV_WC_SUCCESS,
 	     "a WRITE of no bytes needs no valid key (IBA 9.7.4.1.4)");
 }
 
-static void atomics(void)
+static void test_atomics(void)
 {
 	uint64_t *mine = (uint64_t *)(void *)pair[0].room,
 		 *theirs = (uint64_t *)(void *)pair[1].room;
@@ -125,25 +125,26 @@ static void atomics(void)
 	sge = side_sge(&pair[0], 0, 8);
 	wr = side_wr(&pair[0], IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, &pair[1]);
 	wr.wr.atomic.compare_add = 2;
-	wc = done(&wr);
+	wc = post_and_complete(&wr);
 	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_FETCH_ADD && wc.byte_len == 8,
-	     "fetch-and-add completes as itself");
-	rule(mine[0] == 41 && theirs[0] == 43, "it adds, and returns what was there");
+	     "fetch-and-add completes with its opcode");
+	rule(mine[0] == 41 && theirs[0] == 43,
+	     "fetch-and-add adds, and returns the original value");
 	wr = side_wr(&pair[0], IBV_WR_ATOMIC_CMP_AND_SWP, &sge, &pair[1]);
 	wr.wr.atomic.compare_add = 43;
 	wr.wr.atomic.swap = 99;
-	rule(done(&wr).opcode == IBV_WC_COMP_SWAP && mine[0] == 43 && theirs[0] == 99,
-	     "compare-and-swap swaps what is equal");
-	rule(done(&wr).status == IBV_WC_SUCCESS && mine[0] == 99 && theirs[0] == 99,
-	     "and leaves what is not, and returns it");
+	rule(post_and_complete(&wr).opcode == IBV_WC_COMP_SWAP && mine[0] == 43 && theirs[0] == 99,
+	     "compare-and-swap swaps an equal value");
+	rule(post_and_complete(&wr).status == IBV_WC_SUCCESS && mine[0] == 99 && theirs[0] == 99,
+	     "compare-and-swap keeps a different value and returns it");
 	wr.wr.atomic.remote_addr += 4;
 	errno = abs(post_send(&pair[0], &wr));
 	rule(errno == EINVAL || next_wc(pair[0].cq).status == IBV_WC_REM_INV_REQ_ERR,
 	     "an atomic has a natural alignment (IBA 9.4.5)");
 }
 
-/* As many READs as may be out, and more: they wait for each other. */
-static void many_reads(void)
+/* More READs than may be outstanding: the others wait. */
+static void test_more_reads_than_outstanding(void)
 {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
@@ -166,7 +167,7 @@ static void many_reads(void)
 	rule(right, "more READs than may be outstanding wait, and complete in order");
 }
 
-static void inlined(void)
+static void test_inline_data(void)
 {
 	struct ibv_sge parts[2];
 	struct ibv_send_wr wr;
@@ -177,12 +178,12 @@ static void inlined(void)
 	wr = side_wr(&pair[0], IBV_WR_RDMA_WRITE, parts, &pair[1]);
 	wr.num_sge = 2;
 	wr.send_flags |= IBV_SEND_INLINE;
-	rule(done(&wr).status == IBV_WC_SUCCESS && same(0, 0, 20) && same(20, 500, 30),
+	rule(post_and_complete(&wr).status == IBV_WC_SUCCESS && same(0, 0, 20) && same(20, 500, 30),
 	     "inline data are gathered, and need no key");
 }
 
-/* A list: what is refused stops it, and what was before is done. */
-static void lists(void)
+/* A refused request ends a list; the requests before it are executed. */
+static void test_lists_of_requests(void)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr[3], *bad = NULL;
@@ -196,26 +197,27 @@ static void lists(void)
 	}
 	MUST(!ibv_post_send(pair[0].qp, wr, &bad));
 	for (uint64_t i = 0; i < 3; i++)
-		rule(next_wc(pair[0].cq).wr_id == i, "request %d of a list completes in its turn",
+		rule(next_wc(pair[0].cq).wr_id == i, "request %d of a list completes in order",
 		     (int)i);
 	wr[1].num_sge = SIDE_SGES + 100;
 	rule(ibv_post_send(pair[0].qp, wr, &bad) && bad == &wr[1],
-	     "a list stops at the request that is wrong");
-	rule(next_wc(pair[0].cq).wr_id == 0, "and what was before it is done");
+	     "a list stops at a wrong request");
+	rule(next_wc(pair[0].cq).wr_id == 0, "requests before the wrong one are executed");
 }
 
-/* --- Errors. */
+/* --- Errors */
 
 static struct ibv_sge one_sge;
 
-static struct ibv_send_wr one(enum ibv_wr_opcode opcode, uint32_t length)
+static struct ibv_send_wr simple_wr(enum ibv_wr_opcode opcode, uint32_t length)
 {
 	one_sge = side_sge(&pair[0], 0, length);
 	return side_wr(&pair[0], opcode, &one_sge, &pair[1]);
 }
 
-/* The request fails so, the QP is in error with it, and what follows is flushed. */
-static void fails(struct ibv_send_wr wr, enum ibv_wc_status status, const char *what)
+/* The request fails with this status, the QP goes to the error state, and later requests are
+ * flushed. */
+static void check_failure(struct ibv_send_wr wr, enum ibv_wc_status status, const char *what)
 {
 	struct ibv_sge sge = side_sge(&pair[0], 0, 8);
 	struct ibv_send_wr next = side_wr(&pair[0], IBV_WR_RDMA_WRITE, &sge, &pair[1]);
@@ -226,15 +228,15 @@ static void fails(struct ibv_send_wr wr, enum ibv_wc_status status, const char *
 	MUST(!post_send(&pair[0], &wr));
 	wc = next_wc(pair[0].cq);
 	rule(wc.status == status && wc.wr_id == 1, "%s: %s", what, ibv_wc_status_str(status));
-	rule(side_state(&pair[0]) == IBV_QPS_ERR, "%s: the QP is in error then", what);
+	rule(side_state(&pair[0]) == IBV_QPS_ERR, "%s: the QP goes to the error state", what);
 	MUST(!post_send(&pair[0], &next));
 	wc = next_wc(pair[0].cq);
-	rule(wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 2, "%s: what follows is flushed",
+	rule(wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 2, "%s: later requests are flushed",
 	     what);
 	pair_again(pair);
 }
 
-static void local_errors(void)
+static void test_local_errors(void)
 {
 	struct ibv_pd *other = ibv_alloc_pd(hca.context);
 	struct ibv_send_wr wr;
@@ -246,26 +248,26 @@ static void local_errors(void)
 	mr = ibv_reg_mr(other, pair[0].room, SIDE_ROOM, IBV_ACCESS_LOCAL_WRITE);
 	MUST(mr);
 	sge = side_sge(&pair[0], 0, 8);
-	wr = one(IBV_WR_RDMA_WRITE, 8);
+	wr = simple_wr(IBV_WR_RDMA_WRITE, 8);
 	wr.sg_list = &sge;
 	sge.lkey ^= 0x55555500;
-	fails(wr, IBV_WC_LOC_PROT_ERR, "a local key that is none");
+	check_failure(wr, IBV_WC_LOC_PROT_ERR, "an unknown local key");
 	sge = side_sge(&pair[0], SIDE_ROOM - 4, 8);
-	fails(wr, IBV_WC_LOC_PROT_ERR, "memory beyond the region");
+	check_failure(wr, IBV_WC_LOC_PROT_ERR, "memory beyond the region");
 	sge = (struct ibv_sge){(uintptr_t)pair[0].room, 8, mr->lkey};
-	fails(wr, IBV_WC_LOC_PROT_ERR, "a region of another domain");
+	check_failure(wr, IBV_WC_LOC_PROT_ERR, "a region of another PD");
 	MUST(!ibv_dereg_mr(mr));
 	mr = ibv_reg_mr(hca.pd, pair[0].room, SIDE_ROOM, 0);
 	MUST(mr);
 	wr.opcode = IBV_WR_RDMA_READ;
 	sge.lkey = mr->lkey;
-	fails(wr, IBV_WC_LOC_PROT_ERR, "a READ into a region that may not be written");
+	check_failure(wr, IBV_WC_LOC_PROT_ERR, "a READ into a read-only region");
 	MUST(!ibv_dereg_mr(mr));
 	wr.opcode = IBV_WR_RDMA_WRITE;
-	fails(wr, IBV_WC_LOC_PROT_ERR, "a region that was given back");
+	check_failure(wr, IBV_WC_LOC_PROT_ERR, "a deregistered region");
 }
 
-static void remote_errors(void)
+static void test_remote_errors(void)
 {
 	struct ibv_pd *other = ibv_alloc_pd(hca.context);
 	struct ibv_send_wr wr;
@@ -273,45 +275,46 @@ static void remote_errors(void)
 
 	pair_open(pair, IBV_QPT_RC, 0);
 	MUST(other);
-	wr = one(IBV_WR_RDMA_WRITE, 8);
+	wr = simple_wr(IBV_WR_RDMA_WRITE, 8);
 	wr.wr.rdma.rkey ^= 0x55555500;
-	fails(wr, IBV_WC_REM_ACCESS_ERR, "a remote key that is none");
-	wr = one(IBV_WR_RDMA_WRITE, 8);
+	check_failure(wr, IBV_WC_REM_ACCESS_ERR, "an unknown remote key");
+	wr = simple_wr(IBV_WR_RDMA_WRITE, 8);
 	wr.wr.rdma.remote_addr += SIDE_ROOM - 4;
-	fails(wr, IBV_WC_REM_ACCESS_ERR, "a WRITE beyond the region");
-	wr = one(IBV_WR_RDMA_READ, 8);
+	check_failure(wr, IBV_WC_REM_ACCESS_ERR, "a WRITE beyond the region");
+	wr = simple_wr(IBV_WR_RDMA_READ, 8);
 	wr.wr.rdma.remote_addr -= 1;
-	fails(wr, IBV_WC_REM_ACCESS_ERR, "a READ before the region");
-	wr = one(IBV_WR_RDMA_WRITE, 8);
+	check_failure(wr, IBV_WC_REM_ACCESS_ERR, "a READ before the region");
+	wr = simple_wr(IBV_WR_RDMA_WRITE, 8);
 	wr.wr.rdma.remote_addr = UINT64_MAX - 3;
-	fails(wr, IBV_WC_REM_ACCESS_ERR, "a WRITE around the end of all addresses");
+	check_failure(wr, IBV_WC_REM_ACCESS_ERR, "a WRITE that wraps around the address space");
 	mr = ibv_reg_mr(other, pair[1].room, SIDE_ROOM,
 			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	MUST(mr);
-	wr = one(IBV_WR_RDMA_WRITE, 8);
+	wr = simple_wr(IBV_WR_RDMA_WRITE, 8);
 	wr.wr.rdma.rkey = mr->rkey;
-	fails(wr, IBV_WC_REM_ACCESS_ERR, "a remote region of another domain");
+	check_failure(wr, IBV_WC_REM_ACCESS_ERR, "a remote region of another PD");
 	MUST(!ibv_dereg_mr(mr));
 	mr = ibv_reg_mr(hca.pd, pair[1].room, SIDE_ROOM, IBV_ACCESS_REMOTE_READ);
 	MUST(mr);
 	wr.wr.rdma.rkey = mr->rkey;
-	fails(wr, IBV_WC_REM_ACCESS_ERR, "a WRITE to a region that may be read only");
+	check_failure(wr, IBV_WC_REM_ACCESS_ERR, "a WRITE to a read-only region");
 	MUST(!ibv_dereg_mr(mr));
 	mr = ibv_reg_mr(hca.pd, pair[1].room, SIDE_ROOM,
 			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	MUST(mr);
-	wr = one(IBV_WR_RDMA_READ, 8);
+	wr = simple_wr(IBV_WR_RDMA_READ, 8);
 	wr.wr.rdma.rkey = mr->rkey;
-	fails(wr, IBV_WC_REM_ACCESS_ERR, "a READ of a region that may be written only");
+	check_failure(wr, IBV_WC_REM_ACCESS_ERR, "a READ of a write-only region");
 	if (hca.attr.atomic_cap != IBV_ATOMIC_NONE) {
-		wr = one(IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
+		wr = simple_wr(IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
 		wr.wr.atomic.rkey = mr->rkey;
-		fails(wr, IBV_WC_REM_ACCESS_ERR, "an atomic on a region without that right");
+		check_failure(wr, IBV_WC_REM_ACCESS_ERR,
+			      "an atomic on a region without atomic access");
 	}
 }
 
-/* What the QP itself forbids, whatever the region allows. */
-static void qp_rights(void)
+/* The QP lacks the access right, although the region has it. */
+static void test_qp_access_rights(void)
 {
 	static const struct {
 		int access;
@@ -329,11 +332,11 @@ static void qp_rights(void)
 		struct ibv_qp_attr attr = {.qp_access_flags = (unsigned int)rows[i].access};
 
 		MUST(!ibv_modify_qp(pair[1].qp, &attr, IBV_QP_ACCESS_FLAGS));
-		fails(one(rows[i].opcode, 8), IBV_WC_REM_INV_REQ_ERR, rows[i].what);
+		check_failure(simple_wr(rows[i].opcode, 8), IBV_WC_REM_INV_REQ_ERR, rows[i].what);
 	}
 }
 
-static void receive_errors(void)
+static void test_receive_errors(void)
 {
 	struct ibv_sge wrong;
 	struct ibv_recv_wr recv = {.wr_id = 3, .sg_list = &wrong, .num_sge = 1}, *bad;
@@ -341,30 +344,32 @@ static void receive_errors(void)
 
 	pair_open(pair, IBV_QPT_RC, 0);
 	MUST(!post_recv(&pair[1], 3, 0, 50));
-	fails(one(IBV_WR_SEND, 51), IBV_WC_REM_INV_REQ_ERR,
-	      "a message that is too long for its receive");
+	check_failure(simple_wr(IBV_WR_SEND, 51), IBV_WC_REM_INV_REQ_ERR,
+		      "a message longer than its receive");
 	MUST(!post_recv(&pair[1], 3, 0, 50));
-	struct ibv_send_wr wr = one(IBV_WR_SEND, 51);
+	struct ibv_send_wr wr = simple_wr(IBV_WR_SEND, 51);
 	MUST(!post_send(&pair[0], &wr));
 	wc = next_wc(pair[1].cq);
-	rule(wc.status == IBV_WC_LOC_LEN_ERR && wc.wr_id == 3, "its receive has a length error");
-	rule(side_state(&pair[1]) == IBV_QPS_ERR, "and its QP is in error, too");
+	rule(wc.status == IBV_WC_LOC_LEN_ERR && wc.wr_id == 3,
+	     "the receive of a too long message has a length error");
+	rule(side_state(&pair[1]) == IBV_QPS_ERR, "the receiver's QP is in ERR");
 	next_wc(pair[0].cq);
 	pair_again(pair);
 	wrong = side_sge(&pair[1], 0, 64);
 	wrong.lkey ^= 0x55555500;
 	MUST(!ibv_post_recv(pair[1].qp, &recv, &bad));
-	wr = one(IBV_WR_SEND, 51);
+	wr = simple_wr(IBV_WR_SEND, 51);
 	MUST(!post_send(&pair[0], &wr));
 	wc = next_wc(pair[0].cq);
 	rule(wc.status == IBV_WC_REM_OP_ERR,
-	     "a receive with a wrong key is the remote side's error");
+	     "a receive with a wrong key is a remote operational error");
 	wc = next_wc(pair[1].cq);
-	rule(wc.status == IBV_WC_LOC_PROT_ERR && wc.wr_id == 3, "and a protection error there");
+	rule(wc.status == IBV_WC_LOC_PROT_ERR && wc.wr_id == 3,
+	     "a receive with a wrong key has a protection error");
 }
 
-/* Connects the first one anew, with what a test wants of its patience. */
-static void patience(uint32_t dest, uint8_t timeout, uint8_t retries, uint8_t rnr_retries)
+/* Connects pair[0] again, with this timeout and these retry counts. */
+static void set_retries(uint32_t dest, uint8_t timeout, uint8_t retries, uint8_t rnr_retries)
 {
 	struct ibv_qp_attr attr;
 	int mask;
@@ -381,33 +386,33 @@ static void patience(uint32_t dest, uint8_t timeout, uint8_t retries, uint8_t rn
 	MUST(!ibv_modify_qp(pair[0].qp, &attr, mask));
 }
 
-static void retries(void)
+static void test_retry_counts(void)
 {
 	struct ibv_send_wr wr;
 	struct ibv_wc wc;
 
 	pair_open(pair, IBV_QPT_RC, 0);
-	patience(pair[1].qp->qp_num, 14, 7, 0);
-	fails(one(IBV_WR_SEND, 8), IBV_WC_RNR_RETRY_EXC_ERR,
-	      "a message without a receive, and no patience");
-	wr = one(IBV_WR_SEND, 8);
+	set_retries(pair[1].qp->qp_num, 14, 7, 0);
+	check_failure(simple_wr(IBV_WR_SEND, 8), IBV_WC_RNR_RETRY_EXC_ERR,
+		      "a message without a receive, with RNR retry count 0");
+	wr = simple_wr(IBV_WR_SEND, 8);
 	MUST(!post_send(&pair[0], &wr));
-	rule(!any_wc(pair[0].cq, &wc), "with endless patience a message waits for its receive");
+	rule(!any_wc(pair[0].cq, &wc), "with RNR retry count 7 a message waits for its receive");
 	MUST(!post_recv(&pair[1], 4, 0, 8));
 	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS && next_wc(pair[1].cq).wr_id == 4,
-	     "and is taken when there is one");
-	/* A QP that listens to somebody else. */
+	     "a waiting message arrives when a receive is posted");
+	/* pair[1] is connected to another QP and does not answer. */
 	MUST(!side_step(&pair[1], NULL, IBV_QPS_RESET));
-	patience(pair[1].qp->qp_num, 8, 1, 7);
-	wr = one(IBV_WR_RDMA_WRITE, 8);
+	set_retries(pair[1].qp->qp_num, 8, 1, 7);
+	wr = simple_wr(IBV_WR_RDMA_WRITE, 8);
 	MUST(!post_send(&pair[0], &wr));
 	rule(next_wc(pair[0].cq).status == IBV_WC_RETRY_EXC_ERR,
-	     "a peer that does not answer is given up");
+	     "a silent peer exhausts the retries");
 }
 
-/* --- ibv_wr_*. */
+/* --- ibv_wr_* */
 
-static void posting_api(void)
+static void test_posting_by_ibv_wr(void)
 {
 	uint64_t *theirs = (uint64_t *)(void *)pair[1].room,
 		 *mine = (uint64_t *)(void *)pair[0].room;
@@ -437,15 +442,15 @@ static void posting_api(void)
 	ibv_wr_set_sge_list(q, 2, sges);
 	rule_errno(0, ibv_wr_complete(q), "a batch of three is posted");
 	rule(next_wc(pair[0].cq).wr_id == 2 && next_wc(pair[0].cq).wr_id == 3,
-	     "those that are signaled complete");
-	rule(next_wc(pair[1].cq).byte_len == 30, "the first one is a send");
+	     "signaled requests of a batch complete");
+	rule(next_wc(pair[1].cq).byte_len == 30, "the first request of a batch is a send");
 	wc = next_wc(pair[1].cq);
 	rule(wc.byte_len == 16 && wc.imm_data == htobe32(5),
-	     "the second one has inline and immediate data");
+	     "the second request of a batch has inline and immediate data");
 	wc = next_wc(pair[1].cq);
 	rule(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.imm_data == htobe32(6) &&
 		     same(2048, 0, 10) && same(2058, 100, 10),
-	     "the third one writes what it gathers");
+	     "the third request of a batch writes the gathered bytes");
 
 	theirs[0] = 5;
 	ibv_wr_start(q);
@@ -460,9 +465,10 @@ static void posting_api(void)
 	ibv_wr_set_sge(q, pair[0].mr->lkey, (uintptr_t)&mine[2], 8);
 	rule_errno(0, ibv_wr_complete(q), "a batch of atomics and a READ is posted");
 	for (uint64_t id = 4; id < 7; id++)
-		rule(next_wc(pair[0].cq).wr_id == id, "number %d completes in its turn", (int)id);
+		rule(next_wc(pair[0].cq).wr_id == id, "request %d of a batch completes in order",
+		     (int)id);
 	rule(mine[0] == 5 && mine[1] == 8 && mine[2] == 100 && theirs[0] == 100,
-	     "each sees what the one before has done");
+	     "each request of a batch sees the results of earlier ones");
 
 	bufs[0] = (struct ibv_data_buf){pair[0].room, 8};
 	bufs[1] = (struct ibv_data_buf){pair[0].room + 64, 8};
@@ -472,7 +478,7 @@ static void posting_api(void)
 	ibv_wr_set_inline_data_list(q, 2, bufs);
 	rule_errno(0, ibv_wr_complete(q), "a list of inline data is posted");
 	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
-	rule(same(0, 0, 8) && same(8, 64, 8), "and written in one piece");
+	rule(same(0, 0, 8) && same(8, 64, 8), "inline data are written in one piece");
 	ibv_wr_start(q);
 	q->wr_id = 8;
 	ibv_wr_rdma_write(q, pair[1].mr->rkey, (uintptr_t)pair[1].room);
@@ -483,7 +489,7 @@ static void posting_api(void)
 	ibv_wr_rdma_write(q, pair[1].mr->rkey, (uintptr_t)pair[1].room);
 	ibv_wr_set_sge(q, pair[0].mr->lkey, (uintptr_t)pair[0].room, 8);
 	MUST(!ibv_wr_complete(q));
-	rule(next_wc(pair[0].cq).wr_id == 9, "what was aborted was never posted");
+	rule(next_wc(pair[0].cq).wr_id == 9, "an aborted batch is not posted");
 }
 
 static int api_for(enum ibv_qp_type type, uint64_t ops)
@@ -503,28 +509,28 @@ static int api_for(enum ibv_qp_type type, uint64_t ops)
 	return ibv_create_qp_ex(hca.context, &init) ? 0 : errno;
 }
 
-static void posting_api_refused(void)
+static void test_ibv_wr_misuse_is_refused(void)
 {
 	rule_errno(EOPNOTSUPP, api_for(IBV_QPT_RC, UINT64_C(1) << 50),
-		   "operations that nobody knows are refused");
+		   "unknown operations are refused");
 	rule_errno(EOPNOTSUPP, api_for(IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_READ), "UD has no READ");
 	rule_errno(EOPNOTSUPP, api_for(IBV_QPT_UC, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP),
 		   "UC has no atomics");
 }
 
 const struct test qp_rc_tests[] = {
-	{"sends", sends},
-	{"rdma", rdma},
-	{"atomics", atomics},
-	{"many_reads", many_reads},
-	{"inline", inlined},
-	{"lists", lists},
-	{"local_errors", local_errors},
-	{"remote_errors", remote_errors},
-	{"qp_rights", qp_rights},
-	{"receive_errors", receive_errors},
-	{"retries", retries},
-	{"posting_api", posting_api},
-	{"posting_api_refused", posting_api_refused},
+	{"sends", test_sends},
+	{"rdma", test_writes_and_reads},
+	{"atomics", test_atomics},
+	{"many_reads", test_more_reads_than_outstanding},
+	{"inline", test_inline_data},
+	{"lists", test_lists_of_requests},
+	{"local_errors", test_local_errors},
+	{"remote_errors", test_remote_errors},
+	{"qp_rights", test_qp_access_rights},
+	{"receive_errors", test_receive_errors},
+	{"retries", test_retry_counts},
+	{"posting_api", test_posting_by_ibv_wr},
+	{"posting_api_refused", test_ibv_wr_misuse_is_refused},
 	{NULL, NULL},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The state machine of queue pairs: which transition is allowed, which attributes it requires
- * and which it takes beside (IBA 10.3.1 and 11.2.5.2, tables 91 and following).
+ * The state machine of queue pairs: allowed transitions, and their required and optional attributes
+ * (IBA 10.3.1 and 11.2.5.2, tables 91 and following).
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 static const char *const state_names[STATES] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 
-/* The attributes that are asked for: what a device has of path migration is its own matter. */
+/* The tested attributes; path migration is not tested, because devices may lack it. */
 static const struct {
 	int bit;
 	const char *name;
@@ -43,7 +43,8 @@ static const struct {
 
 struct transition {
 	enum ibv_qp_state from, to;
-	int required[3], optional[3]; /* of RC, UC and UD; -1: not for this type */
+	int required[3],
+		optional[3]; /* attributes of RC, UC and UD; -1: no such transition for this type */
 };
 
 #define B(name) IBV_QP_##name
@@ -82,8 +83,8 @@ struct type {
 	const char *name;
 };
 
-static const struct transition *find(const struct type *type, enum ibv_qp_state from,
-				     enum ibv_qp_state to)
+static const struct transition *find_transition(const struct type *type, enum ibv_qp_state from,
+						enum ibv_qp_state to)
 {
 	for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++)
 		if (transitions[i].from == from && transitions[i].to == to &&
@@ -92,8 +93,9 @@ static const struct transition *find(const struct type *type, enum ibv_qp_state 
 	return NULL;
 }
 
-/* Values for every attribute, all of them in their ranges. */
-static struct ibv_qp_attr values(struct side *s, enum ibv_qp_state from, enum ibv_qp_state to)
+/* Valid values of every attribute. */
+static struct ibv_qp_attr valid_attributes(struct side *s, enum ibv_qp_state from,
+					   enum ibv_qp_state to)
 {
 	struct ibv_qp_attr attr, next;
 
@@ -117,12 +119,12 @@ static struct ibv_qp_attr values(struct side *s, enum ibv_qp_state from, enum ib
 
 static int try_modify(struct side *s, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
 {
-	struct ibv_qp_attr attr = values(s, from, to);
+	struct ibv_qp_attr attr = valid_attributes(s, from, to);
 
 	return ibv_modify_qp(s->qp, &attr, mask | IBV_QP_STATE);
 }
 
-/* A local error of an unreliable QP leads to SQE (IBA 10.3.1.6). */
+/* Brings an unreliable QP to SQE by a local error (IBA 10.3.1.6). */
 static bool to_sqe(struct side *s)
 {
 	struct ibv_sge nowhere = {(uintptr_t)s->room, 8, s->mr->lkey ^ 0x5a5a5a5a};
@@ -133,7 +135,7 @@ static bool to_sqe(struct side *s)
 	return side_state(s) == IBV_QPS_SQE;
 }
 
-/* Until a QP in SQD has drained, Linux' rdma_rxe lets it go nowhere but to ERR (rxe_qp_chk_attr).
+/* Linux' rdma_rxe lets a QP that still drains in SQD go to ERR only (rxe_qp_chk_attr).
  */
 static void await_drained(struct side *s, struct ibv_qp_attr *attr)
 {
@@ -144,12 +146,12 @@ static void await_drained(struct side *s, struct ibv_qp_attr *attr)
 	while (attr->sq_draining);
 }
 
-/* Brings a QP into a state, from wherever it is. */
-static bool bring(struct side *s, enum ibv_qp_state state)
+/* Brings a QP from any state into another one. */
+static bool bring_to_state(struct side *s, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr;
 
-	/* Those that do not leave a state for RESET may by way of ERR. */
+	/* A device may refuse a transition to RESET, but permit it via ERR. */
 	if (side_step(s, NULL, IBV_QPS_RESET)) {
 		MUST(!side_step(s, NULL, IBV_QPS_ERR));
 		MUST(!side_step(s, NULL, IBV_QPS_RESET));
@@ -172,9 +174,9 @@ static bool bring(struct side *s, enum ibv_qp_state state)
 	return true;
 }
 
-/* Each attribute: missing where it is required, alone beside where it is optional, and where it is
- * neither. */
-static void attributes_of(const struct type *type, struct side *s, const struct transition *t)
+/* Tests each attribute of a transition: omitted if it is required, added if it is optional, and
+ * added if it is neither. */
+static void check_attributes(const struct type *type, struct side *s, const struct transition *t)
 {
 	int required = t->required[type->column], optional = t->optional[type->column];
 	const char *from = state_names[t->from], *to = state_names[t->to];
@@ -183,7 +185,7 @@ static void attributes_of(const struct type *type, struct side *s, const struct 
 		int bit = attributes[i].bit;
 		const char *name = attributes[i].name;
 
-		MUST(bring(s, t->from));
+		MUST(bring_to_state(s, t->from));
 		if (required & bit)
 			rule_errno(EINVAL, try_modify(s, t->from, t->to, required & ~bit),
 				   "%s %s to %s needs %s", type->name, from, to, name);
@@ -196,8 +198,8 @@ static void attributes_of(const struct type *type, struct side *s, const struct 
 	}
 }
 
-static void refused(const struct type *type, struct side *s, enum ibv_qp_state from,
-		    enum ibv_qp_state to)
+static void check_transition_refused(const struct type *type, struct side *s,
+				     enum ibv_qp_state from, enum ibv_qp_state to)
 {
 	struct ibv_qp_attr attr;
 	int mask = side_attr(s, s, to, &attr);
@@ -208,16 +210,16 @@ static void refused(const struct type *type, struct side *s, enum ibv_qp_state f
 	     state_names[from], state_names[to]);
 }
 
-static void one_transition(const struct type *type, struct side *s, enum ibv_qp_state from,
-			   enum ibv_qp_state to)
+static void check_transition(const struct type *type, struct side *s, enum ibv_qp_state from,
+			     enum ibv_qp_state to)
 {
-	const struct transition *t = find(type, from, to);
-	/* From RESET to ERR, too, by the architecture; Linux refuses that for all drivers. */
+	const struct transition *t = find_transition(type, from, to);
+	/* The architecture permits RESET to ERR, too; Linux refuses it for all drivers. */
 	bool always = to == IBV_QPS_RESET || (to == IBV_QPS_ERR && from != IBV_QPS_RESET);
 
-	MUST(bring(s, from));
+	MUST(bring_to_state(s, from));
 	if (!t && !always) {
-		refused(type, s, from, to);
+		check_transition_refused(type, s, from, to);
 		return;
 	}
 	rule_errno(0, try_modify(s, from, to, t ? t->required[type->column] : 0), "%s %s to %s",
@@ -225,10 +227,10 @@ static void one_transition(const struct type *type, struct side *s, enum ibv_qp_
 	rule(side_state(s) == to, "%s is in %s when it came from %s", type->name, state_names[to],
 	     state_names[from]);
 	if (t)
-		attributes_of(type, s, t);
+		check_attributes(type, s, t);
 }
 
-static void all_transitions(const struct type *type)
+static void check_all_transitions(const struct type *type)
 {
 	struct side s = {0};
 
@@ -237,40 +239,41 @@ static void all_transitions(const struct type *type)
 		if (from == IBV_QPS_SQE && type->type == IBV_QPT_RC)
 			continue;
 		if (from == IBV_QPS_SQE &&
-		    !rule(bring(&s, from), "%s goes to SQE by a local error of a send", type->name))
+		    !rule(bring_to_state(&s, from), "%s goes to SQE by a local error of a send",
+			  type->name))
 			continue;
 		for (enum ibv_qp_state to = IBV_QPS_RESET; to < STATES; to++)
-			one_transition(type, &s, from, to);
+			check_transition(type, &s, from, to);
 	}
 }
 
-static void rc(void)
+static void test_transitions_of_rc(void)
 {
-	all_transitions(&(struct type){IBV_QPT_RC, 0, "RC"});
+	check_all_transitions(&(struct type){IBV_QPT_RC, 0, "RC"});
 }
 
-static void uc(void)
+static void test_transitions_of_uc(void)
 {
-	all_transitions(&(struct type){IBV_QPT_UC, 1, "UC"});
+	check_all_transitions(&(struct type){IBV_QPT_UC, 1, "UC"});
 }
 
-static void ud(void)
+static void test_transitions_of_ud(void)
 {
-	all_transitions(&(struct type){IBV_QPT_UD, 2, "UD"});
+	check_all_transitions(&(struct type){IBV_QPT_UD, 2, "UD"});
 }
 
-/* --- Values, and what a query says of them. */
+/* --- Ranges of attributes, and ibv_query_qp */
 
 static int with(struct side *s, enum ibv_qp_state to, void (*change)(struct ibv_qp_attr *))
 {
 	struct ibv_qp_attr attr;
 	int mask = side_attr(s, s, to, &attr), rc;
 
-	MUST(bring(s, to - 1));
+	MUST(bring_to_state(s, to - 1));
 	change(&attr);
 	rc = ibv_modify_qp(s->qp, &attr, mask);
 	if (rc)
-		rule(side_state(s) == to - 1, "a QP whose change was refused stays where it is");
+		rule(side_state(s) == to - 1, "a refused change leaves the state unchanged");
 	return rc;
 }
 
@@ -299,38 +302,41 @@ CHANGE(reads_out, a->max_rd_atomic = (uint8_t)(hca.attr.max_qp_init_rd_atom + 1)
 CHANGE(reads_out_most, a->max_rd_atomic = (uint8_t)hca.attr.max_qp_init_rd_atom)
 CHANGE(unknown_state, a->qp_state = (enum ibv_qp_state)7)
 
-static void ranges(void)
+static void test_values_out_of_range_are_refused(void)
 {
 	struct side s = {0};
 
 	side_create(&s, IBV_QPT_RC, 0);
-	rule_errno(EINVAL, with(&s, IBV_QPS_INIT, port_0), "there is no port 0");
-	rule_errno(EINVAL, with(&s, IBV_QPS_INIT, port_last), "there is no port after the last");
-	rule_errno(EINVAL, with(&s, IBV_QPS_INIT, pkey_last), "there is no P_Key after the last");
-	rule_errno(EINVAL, with(&s, IBV_QPS_INIT, unknown_state), "there is no eighth state");
-	rule_errno(EINVAL, with(&s, IBV_QPS_RTR, mtu_0), "there is no MTU below 256");
-	rule_errno(EINVAL, with(&s, IBV_QPS_RTR, mtu_6), "there is no MTU above 4096");
-	rule_errno(0, with(&s, IBV_QPS_RTR, mtu_active), "the port's active MTU is one of a path");
-	rule_errno(EINVAL, with(&s, IBV_QPS_RTR, not_global), "a path of RoCE is a global one");
-	rule_errno(EINVAL, with(&s, IBV_QPS_RTR, ah_port), "a path is from a port");
+	rule_errno(EINVAL, with(&s, IBV_QPS_INIT, port_0), "port 0 is refused");
+	rule_errno(EINVAL, with(&s, IBV_QPS_INIT, port_last), "a port after the last is refused");
+	rule_errno(EINVAL, with(&s, IBV_QPS_INIT, pkey_last),
+		   "a P_Key index after the last is refused");
+	rule_errno(EINVAL, with(&s, IBV_QPS_INIT, unknown_state), "an unknown state is refused");
+	rule_errno(EINVAL, with(&s, IBV_QPS_RTR, mtu_0), "a path MTU below 256 is refused");
+	rule_errno(EINVAL, with(&s, IBV_QPS_RTR, mtu_6), "a path MTU above 4096 is refused");
+	rule_errno(0, with(&s, IBV_QPS_RTR, mtu_active),
+		   "the port's active MTU is accepted as the path MTU");
+	rule_errno(EINVAL, with(&s, IBV_QPS_RTR, not_global), "a path without GRH is refused");
+	rule_errno(EINVAL, with(&s, IBV_QPS_RTR, ah_port), "a path with a wrong port is refused");
 	if (hca.attr.max_qp_rd_atom < 255) {
 		rule_errno(0, with(&s, IBV_QPS_RTR, reads_in_most),
-			   "a QP takes as many READs at a time as the device says");
+			   "max_qp_rd_atom responder resources are accepted");
 		rule_errno(EINVAL, with(&s, IBV_QPS_RTR, reads_in), "and not one more");
 	}
-	rule_errno(EINVAL, with(&s, IBV_QPS_RTR, rnr_32), "there is no RNR timer 32");
-	rule_errno(0, with(&s, IBV_QPS_RTS, timeout_31), "timeout 31 is the greatest");
-	rule_errno(EINVAL, with(&s, IBV_QPS_RTS, timeout_32), "there is no timeout 32");
-	rule_errno(EINVAL, with(&s, IBV_QPS_RTS, retry_8), "there is no retry count 8");
-	rule_errno(EINVAL, with(&s, IBV_QPS_RTS, rnr_retry_8), "there is no RNR retry count 8");
+	rule_errno(EINVAL, with(&s, IBV_QPS_RTR, rnr_32), "RNR timer 32 is refused");
+	rule_errno(0, with(&s, IBV_QPS_RTS, timeout_31), "timeout 31 is accepted");
+	rule_errno(EINVAL, with(&s, IBV_QPS_RTS, timeout_32), "timeout 32 is refused");
+	rule_errno(EINVAL, with(&s, IBV_QPS_RTS, retry_8), "retry count 8 is refused");
+	rule_errno(EINVAL, with(&s, IBV_QPS_RTS, rnr_retry_8), "RNR retry count 8 is refused");
 	if (hca.attr.max_qp_init_rd_atom < 255) {
 		rule_errno(0, with(&s, IBV_QPS_RTS, reads_out_most),
-			   "a QP has as many READs out as the device says");
-		rule_errno(EINVAL, with(&s, IBV_QPS_RTS, reads_out), "and not one more of them");
+			   "max_qp_init_rd_atom outstanding READs are accepted");
+		rule_errno(EINVAL, with(&s, IBV_QPS_RTS, reads_out),
+			   "one more than the maximum is refused");
 	}
 }
 
-static void query(void)
+static void test_query_returns_attributes(void)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr, got;
@@ -342,9 +348,9 @@ static void query(void)
 	MUST(!ibv_query_qp(s.qp, &got, 0xffff, &init));
 	side_attr(&s, &s, IBV_QPS_INIT, &attr);
 	rule(got.qp_state == IBV_QPS_INIT && got.cur_qp_state == IBV_QPS_INIT,
-	     "a query says the state");
-	rule(got.port_num == PORT && got.pkey_index == 0, "it says port and P_Key index");
-	rule(got.qp_access_flags == attr.qp_access_flags, "it says the access rights");
+	     "a query returns the state");
+	rule(got.port_num == PORT && got.pkey_index == 0, "a query returns port and P_Key index");
+	rule(got.qp_access_flags == attr.qp_access_flags, "a query returns the access rights");
 	mask = side_attr(&s, &s, IBV_QPS_RTR, &attr);
 	attr.rq_psn = 0x123456;
 	attr.ah_attr.grh.traffic_class = 0x28;
@@ -354,14 +360,14 @@ static void query(void)
 	MUST(!ibv_query_qp(s.qp, &got, 0xffff, &init));
 	rule(got.path_mtu == attr.path_mtu && got.dest_qp_num == s.qp->qp_num &&
 		     got.rq_psn == 0x123456,
-	     "it says path MTU, destination and first PSN");
+	     "a query returns path MTU, destination and first PSN");
 	rule(got.max_dest_rd_atomic == 4 && got.min_rnr_timer == 1,
-	     "it says what the responder does with READs, and its RNR timer");
+	     "a query returns the responder resources and the RNR timer");
 	rule(got.ah_attr.is_global && got.ah_attr.port_num == PORT && got.ah_attr.sl == 3 &&
 		     !memcmp(&got.ah_attr.grh.dgid, &hca.gid, sizeof(hca.gid)) &&
 		     got.ah_attr.grh.sgid_index == hca.gid_index &&
 		     got.ah_attr.grh.traffic_class == 0x28 && got.ah_attr.grh.flow_label == 0x12345,
-	     "it says the path");
+	     "a query returns the path");
 	mask = side_attr(&s, &s, IBV_QPS_RTS, &attr);
 	attr.sq_psn = 0x654321;
 	attr.timeout = 15;
@@ -371,16 +377,18 @@ static void query(void)
 	MUST(!ibv_query_qp(s.qp, &got, 0xffff, &init));
 	rule(got.sq_psn == 0x654321 && got.timeout == 15 && got.retry_cnt == 5 &&
 		     got.rnr_retry == 6 && got.max_rd_atomic == 4,
-	     "it says what the requester does");
+	     "a query returns the requester's attributes");
 	MUST(!side_step(&s, NULL, IBV_QPS_SQD));
 	await_drained(&s, &got);
-	rule(got.qp_state == IBV_QPS_SQD, "an idle QP has drained by and by");
+	rule(got.qp_state == IBV_QPS_SQD, "an idle QP drains in SQD");
 	attr.cur_qp_state = IBV_QPS_RTS;
 	attr.qp_state = IBV_QPS_RTS;
 	rule_errno(EINVAL, ibv_modify_qp(s.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE),
-		   "who is wrong about the state changes nothing");
+		   "a wrong current state is refused");
 }
 
 const struct test qp_state_tests[] = {
-	{"rc", rc}, {"uc", uc}, {"ud", ud}, {"ranges", ranges}, {"query", query}, {NULL, NULL},
+	{"rc", test_transitions_of_rc},           {"uc", test_transitions_of_uc},
+	{"ud", test_transitions_of_ud},           {"ranges", test_values_out_of_range_are_refused},
+	{"query", test_query_returns_attributes}, {NULL, NULL},
 };

@@ -10,7 +10,7 @@
 
 static struct side pair[2];
 
-static void messages(void)
+static void test_sends_and_writes(void)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
@@ -25,7 +25,7 @@ static void messages(void)
 	wc = next_wc(pair[1].cq);
 	rule(wc.status == IBV_WC_SUCCESS && wc.byte_len == 5000 && wc.imm_data == htobe32(8) &&
 		     !memcmp(pair[0].room, pair[1].room, 5000),
-	     "and arrives, of more than one packet");
+	     "a send of several packets arrives");
 	wr = side_wr(&pair[0], IBV_WR_RDMA_WRITE_WITH_IMM, &sge, &pair[1]);
 	wr.wr.rdma.remote_addr += 1000;
 	MUST(!post_recv(&pair[1], 2, 0, 0) && !post_send(&pair[0], &wr));
@@ -36,8 +36,8 @@ static void messages(void)
 	     "a WRITE with immediate data arrives");
 }
 
-/* What nobody can take is lost, and the connection lives. */
-static void losses(void)
+/* A message without a receive is lost, and the connection continues. */
+static void test_lost_messages_keep_the_connection(void)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
@@ -48,19 +48,20 @@ static void losses(void)
 	wr = side_wr(&pair[0], IBV_WR_SEND, &sge, &pair[1]);
 	MUST(!post_send(&pair[0], &wr));
 	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS, "a message without a receive is sent");
-	rule(!any_wc(pair[1].cq, &wc), "and lost");
+	rule(!any_wc(pair[1].cq, &wc), "a message without a receive does not arrive");
 	MUST(!post_recv(&pair[1], 1, 0, 100) && !post_send(&pair[0], &wr));
 	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
-	rule(next_wc(pair[1].cq).wr_id == 1, "the next one is taken");
+	rule(next_wc(pair[1].cq).wr_id == 1, "the message after a lost one arrives");
 	wr = side_wr(&pair[0], IBV_WR_RDMA_WRITE, &sge, &pair[1]);
 	wr.wr.rdma.rkey ^= 0x55555500;
 	MUST(!post_send(&pair[0], &wr));
 	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS,
-	     "a WRITE with a wrong key is sent: nobody answers it");
-	rule(side_state(&pair[0]) == IBV_QPS_RTS, "and the sender goes on");
+	     "a WRITE with a wrong key completes, because UC has no answers");
+	rule(side_state(&pair[0]) == IBV_QPS_RTS,
+	     "the sender's QP stays in RTS after lost messages");
 }
 
-static void not_for_uc(void)
+static void test_reads_and_atomics_are_refused(void)
 {
 	static const struct {
 		enum ibv_wr_opcode opcode;
@@ -81,7 +82,7 @@ static void not_for_uc(void)
 	}
 }
 
-static void local_error(void)
+static void test_local_error_leads_to_sqe(void)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
@@ -94,15 +95,19 @@ static void local_error(void)
 	wr.wr_id = 1;
 	MUST(!post_send(&pair[0], &wr));
 	wc = next_wc(pair[0].cq);
-	rule(wc.status == IBV_WC_LOC_PROT_ERR && wc.wr_id == 1, "a wrong local key is an error");
-	rule(side_state(&pair[0]) == IBV_QPS_SQE, "of the send queue only (IBA 10.3.1.6)");
+	rule(wc.status == IBV_WC_LOC_PROT_ERR && wc.wr_id == 1,
+	     "a request with a wrong local key fails");
+	rule(side_state(&pair[0]) == IBV_QPS_SQE, "a local error leads to SQE (IBA 10.3.1.6)");
 	wr.wr_id = 2;
 	MUST(!post_send(&pair[0], &wr));
 	wc = next_wc(pair[0].cq);
-	rule(wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 2, "in which sends are flushed");
+	rule(wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 2, "sends in SQE are flushed");
 }
 
 const struct test qp_uc_tests[] = {
-	{"messages", messages},       {"losses", losses}, {"not_for_uc", not_for_uc},
-	{"local_error", local_error}, {NULL, NULL},
+	{"messages", test_sends_and_writes},
+	{"losses", test_lost_messages_keep_the_connection},
+	{"not_for_uc", test_reads_and_atomics_are_refused},
+	{"local_error", test_local_error_leads_to_sqe},
+	{NULL, NULL},
 };

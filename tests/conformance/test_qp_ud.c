@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Datagrams (IBA 9.8.3), and address handles of what was received. */
+/* Datagrams (IBA 9.8.3), and address handles made from received datagrams. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static struct ibv_send_wr datagram(uint32_t length)
 	return side_wr(&pair[0], IBV_WR_SEND, &one_sge, &pair[1]);
 }
 
-static void datagrams(void)
+static void test_datagrams(void)
 {
 	struct ibv_send_wr wr;
 	struct ibv_wc wc;
@@ -38,30 +38,31 @@ static void datagrams(void)
 	wr.imm_data = htobe32(12);
 	MUST(!post_recv(&pair[1], 1, 0, 1000) && !post_send(&pair[0], &wr));
 	wc = next_wc(pair[0].cq);
-	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND, "a datagram is sent");
+	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND, "a datagram completes");
 	wc = next_wc(pair[1].cq);
 	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV && wc.byte_len == 200 + GRH,
-	     "it arrives, with room for a GRH in front");
-	rule(wc.wc_flags & IBV_WC_GRH, "and with a GRH, as all of RoCE");
+	     "a datagram arrives with a GRH area in front");
+	rule(wc.wc_flags & IBV_WC_GRH, "the receive's completion has the GRH flag");
 	rule(wc.src_qp == pair[0].qp->qp_num && wc.qp_num == pair[1].qp->qp_num,
-	     "it names its source");
-	rule(wc.wc_flags & IBV_WC_WITH_IMM && wc.imm_data == htobe32(12), "it has immediate data");
-	rule(wc.pkey_index == 0, "and the P_Key's index");
-	rule(!memcmp(pair[1].room + GRH, pair[0].room, 200), "the bytes stand behind the GRH");
+	     "the receive's completion has the source QPN");
+	rule(wc.wc_flags & IBV_WC_WITH_IMM && wc.imm_data == htobe32(12),
+	     "the receive's completion has the immediate data");
+	rule(wc.pkey_index == 0, "the receive's completion has the P_Key index");
+	rule(!memcmp(pair[1].room + GRH, pair[0].room, 200), "the payload follows the GRH area");
 	if (mtu() + GRH <= SIDE_ROOM) {
 		wr = datagram(mtu());
 		MUST(!post_recv(&pair[1], 2, 0, SIDE_ROOM) && !post_send(&pair[0], &wr));
 		MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
 		rule(next_wc(pair[1].cq).byte_len == mtu() + GRH,
-		     "a datagram has up to the port's MTU");
+		     "a datagram of the port's MTU arrives");
 	}
 	wr = datagram(0);
 	MUST(!post_recv(&pair[1], 3, 0, GRH) && !post_send(&pair[0], &wr));
 	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
-	rule(next_wc(pair[1].cq).byte_len == GRH, "it may have no bytes");
+	rule(next_wc(pair[1].cq).byte_len == GRH, "an empty datagram arrives");
 }
 
-static void too_long(void)
+static void test_too_long_datagrams_fail(void)
 {
 	enum ibv_wc_status status;
 	struct ibv_send_wr wr;
@@ -73,13 +74,13 @@ static void too_long(void)
 	MUST(mtu() + 1 + GRH <= SIDE_ROOM && !post_recv(&pair[1], 1, 0, SIDE_ROOM));
 	rc = abs(post_send(&pair[0], &wr));
 	status = rc ? IBV_WC_LOC_LEN_ERR : next_wc(pair[0].cq).status;
-	/* Success is what Linux' rdma_rxe says, and the architecture has (C10-93.1.1). */
+	/* The architecture permits success (C10-93.1.1), which Linux' rdma_rxe reports. */
 	rule((!rc || rc == EINVAL) && (status == IBV_WC_LOC_LEN_ERR || status == IBV_WC_SUCCESS),
-	     "a datagram beyond the MTU is a length error, if any");
-	rule(!any_wc(pair[1].cq, &wc), "and is not sent");
+	     "a datagram beyond the MTU is refused, has a length error, or completes");
+	rule(!any_wc(pair[1].cq, &wc), "a datagram beyond the MTU does not arrive");
 }
 
-static void lost(void)
+static void test_unacceptable_datagrams_are_dropped(void)
 {
 	struct ibv_send_wr wr;
 	struct ibv_wc wc;
@@ -93,8 +94,8 @@ static void lost(void)
 	wr.wr.ud.remote_qkey ^= 1;
 	MUST(!post_send(&pair[0], &wr));
 	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS && !any_wc(pair[1].cq, &wc),
-	     "one with another Q_Key is lost (IBA 10.2.4)");
-	wr.wr.ud.remote_qkey = 0x80000000 | 5; /* the QP's own is sent instead: IBA 10.2.5 */
+	     "a datagram with another Q_Key is lost (IBA 10.2.4)");
+	wr.wr.ud.remote_qkey = 0x80000000 | 5; /* the packet has the QP's own Q_Key: IBA 10.2.5 */
 	MUST(!post_send(&pair[0], &wr));
 	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
 	rule(next_wc(pair[1].cq).status == IBV_WC_SUCCESS,
@@ -103,10 +104,10 @@ static void lost(void)
 	wr.wr.ud.remote_qkey = QKEY;
 	MUST(!post_send(&pair[0], &wr));
 	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS && next_wc(pair[1].cq).wr_id == 2,
-	     "and the next one arrives");
+	     "a datagram after the lost ones arrives");
 }
 
-static void qkey_change(void)
+static void test_change_of_qkey(void)
 {
 	struct ibv_qp_attr attr = {.qkey = 0x2222};
 	struct ibv_send_wr wr;
@@ -118,35 +119,37 @@ static void qkey_change(void)
 	wr = datagram(8);
 	MUST(!post_send(&pair[0], &wr));
 	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
-	rule(!any_wc(pair[1].cq, &wc), "after a change of the Q_Key the old one is none");
+	rule(!any_wc(pair[1].cq, &wc), "after a change of the Q_Key the old one is refused");
 	wr.wr.ud.remote_qkey = 0x2222;
 	MUST(!post_send(&pair[0], &wr));
 	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
-	rule(next_wc(pair[1].cq).wr_id == 1, "and the new one is");
+	rule(next_wc(pair[1].cq).wr_id == 1, "after a change of the Q_Key the new one is accepted");
 }
 
-/* Those with the highest bit are the system's (IBA 10.2.5). */
-static void controlled_qkey(void)
+/* Q_Keys with the highest bit are reserved for privileged programs (IBA 10.2.5). */
+static void test_controlled_qkey_needs_privilege(void)
 {
 	struct ibv_qp_attr attr = {.qkey = 0x80000005};
 
 	if (privilege_held(CAP_NET_RAW)) {
 		pair_open(pair, IBV_QPT_UD, 0);
 		rule_errno(0, ibv_modify_qp(pair[0].qp, &attr, IBV_QP_QKEY),
-			   "who may send raw packets may have a controlled Q_Key");
+			   "a controlled Q_Key is accepted with CAP_NET_RAW");
 		pair_close(pair);
 		memset(pair, 0, sizeof(pair));
 	}
 	privilege_drop(CAP_NET_RAW);
 	hca_open();
 	pair_open(pair, IBV_QPT_UD, 0);
-	rule_errno(EPERM, ibv_modify_qp(pair[0].qp, &attr, IBV_QP_QKEY), "nobody else");
+	rule_errno(EPERM, ibv_modify_qp(pair[0].qp, &attr, IBV_QP_QKEY),
+		   "a controlled Q_Key is refused without CAP_NET_RAW");
 	attr.qkey = 0x7fffffff;
-	rule_errno(0, ibv_modify_qp(pair[0].qp, &attr, IBV_QP_QKEY), "of the others anyone");
+	rule_errno(0, ibv_modify_qp(pair[0].qp, &attr, IBV_QP_QKEY),
+		   "other Q_Keys are accepted without CAP_NET_RAW");
 }
 
-/* Answers a datagram by what came with it. */
-static void answering(void)
+/* Answers a datagram with an address handle made from its GRH and completion. */
+static void test_answer_by_received_address(void)
 {
 	struct ibv_send_wr wr, back;
 	struct ibv_ah_attr attr;
@@ -163,12 +166,12 @@ static void answering(void)
 	if (!rule_errno(0,
 			abs(ibv_init_ah_from_wc(hca.context, PORT, &wc,
 						(struct ibv_grh *)pair[1].room, &attr)),
-			"what came with a datagram makes an address"))
+			"a received datagram gives address attributes"))
 		return;
 	rule(attr.is_global && attr.port_num == PORT &&
 		     !memcmp(&attr.grh.dgid, &hca.gid, sizeof(hca.gid)) &&
 		     attr.grh.sgid_index == hca.gid_index,
-	     "which is that of its sender, from where it was sent to");
+	     "the address attributes lead from the receiver to the sender");
 	ah = ibv_create_ah_from_wc(hca.pd, &wc, (struct ibv_grh *)pair[1].room, PORT);
 	MUST(ah);
 	sge = side_sge(&pair[1], 2000, 32);
@@ -179,11 +182,11 @@ static void answering(void)
 	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
 	rule(next_wc(pair[0].cq).wr_id == 2 &&
 		     !memcmp(pair[0].room + 4000 + GRH, pair[1].room + 2000, 32),
-	     "and a handle made of it leads back");
-	rule_errno(0, ibv_destroy_ah(ah), "it is destroyed as any other");
+	     "an answer by the address handle arrives");
+	rule_errno(0, ibv_destroy_ah(ah), "the address handle can be destroyed");
 }
 
-static void not_for_ud(void)
+static void test_rdma_and_atomics_are_refused(void)
 {
 	static const struct {
 		enum ibv_wr_opcode opcode;
@@ -205,7 +208,7 @@ static void not_for_ud(void)
 	}
 }
 
-static void posting_api(void)
+static void test_posting_by_ibv_wr(void)
 {
 	struct ibv_qp_ex *q;
 	struct ibv_wc wc;
@@ -223,16 +226,17 @@ static void posting_api(void)
 	ibv_wr_send_imm(q, htobe32(3));
 	ibv_wr_set_ud_addr(q, pair[0].ah, pair[1].qp->qp_num, QKEY);
 	ibv_wr_set_inline_data(q, pair[0].room, 8);
-	rule_errno(0, ibv_wr_complete(q), "two datagrams are posted");
-	rule(next_wc(pair[0].cq).wr_id == 5 && next_wc(pair[0].cq).wr_id == 6, "and sent");
+	rule_errno(0, ibv_wr_complete(q), "two datagrams can be posted by ibv_wr_*");
+	rule(next_wc(pair[0].cq).wr_id == 5 && next_wc(pair[0].cq).wr_id == 6,
+	     "both datagrams complete");
 	wc = next_wc(pair[1].cq);
 	rule(wc.byte_len == 16 + GRH && !memcmp(pair[1].room + GRH, pair[0].room, 8),
-	     "the first arrives");
+	     "the first datagram arrives");
 	wc = next_wc(pair[1].cq);
-	rule(wc.byte_len == 8 + GRH && wc.imm_data == htobe32(3), "and the second");
+	rule(wc.byte_len == 8 + GRH && wc.imm_data == htobe32(3), "the second datagram arrives");
 }
 
-static void local_error(void)
+static void test_local_error_leads_to_sqe(void)
 {
 	struct ibv_send_wr wr;
 	struct ibv_wc wc;
@@ -242,24 +246,26 @@ static void local_error(void)
 	wr = datagram(8);
 	one_sge.lkey ^= 0x55555500;
 	MUST(!post_send(&pair[0], &wr));
-	rule(next_wc(pair[0].cq).status == IBV_WC_LOC_PROT_ERR, "a wrong local key is an error");
-	rule(side_state(&pair[0]) == IBV_QPS_SQE, "of the send queue only (IBA 10.3.1.6)");
+	rule(next_wc(pair[0].cq).status == IBV_WC_LOC_PROT_ERR,
+	     "a request with a wrong local key fails");
+	rule(side_state(&pair[0]) == IBV_QPS_SQE, "a local error leads to SQE (IBA 10.3.1.6)");
 	wr = side_wr(&pair[1], IBV_WR_SEND, &one_sge, &pair[0]);
 	one_sge = side_sge(&pair[1], 0, 8);
 	MUST(!post_send(&pair[1], &wr));
 	wc = next_wc(pair[0].cq);
-	rule(wc.wr_id == 9 && wc.status == IBV_WC_SUCCESS, "the receive queue goes on");
+	rule(wc.wr_id == 9 && wc.status == IBV_WC_SUCCESS,
+	     "the receive queue still works after a local error");
 }
 
 const struct test qp_ud_tests[] = {
-	{"datagrams", datagrams},
-	{"too_long", too_long},
-	{"lost", lost},
-	{"qkey_change", qkey_change},
-	{"controlled_qkey", controlled_qkey},
-	{"answering", answering},
-	{"not_for_ud", not_for_ud},
-	{"posting_api", posting_api},
-	{"local_error", local_error},
+	{"datagrams", test_datagrams},
+	{"too_long", test_too_long_datagrams_fail},
+	{"lost", test_unacceptable_datagrams_are_dropped},
+	{"qkey_change", test_change_of_qkey},
+	{"controlled_qkey", test_controlled_qkey_needs_privilege},
+	{"answering", test_answer_by_received_address},
+	{"not_for_ud", test_rdma_and_atomics_are_refused},
+	{"posting_api", test_posting_by_ibv_wr},
+	{"local_error", test_local_error_leads_to_sqe},
 	{NULL, NULL},
 };

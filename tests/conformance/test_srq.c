@@ -8,7 +8,7 @@
 #include "rule.h"
 #include "suite.h"
 
-static struct ibv_srq *create(uint32_t max_wr, uint32_t max_sge)
+static struct ibv_srq *create_srq(uint32_t max_wr, uint32_t max_sge)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = max_wr, .max_sge = max_sge}};
 	struct ibv_srq *srq;
@@ -17,13 +17,13 @@ static struct ibv_srq *create(uint32_t max_wr, uint32_t max_sge)
 	srq = ibv_create_srq(hca.pd, &init);
 	if (srq)
 		rule(init.attr.max_wr >= max_wr && init.attr.max_sge >= max_sge,
-		     "a SRQ of %u requests of %u segments has at least that", max_wr, max_sge);
+		     "an SRQ has at least %u requests of %u segments", max_wr, max_sge);
 	return srq;
 }
 
 static int try_create(uint32_t max_wr, uint32_t max_sge)
 {
-	struct ibv_srq *srq = create(max_wr, max_sge);
+	struct ibv_srq *srq = create_srq(max_wr, max_sge);
 
 	if (!srq)
 		return errno;
@@ -31,34 +31,33 @@ static int try_create(uint32_t max_wr, uint32_t max_sge)
 	return 0;
 }
 
-static void sizes(void)
+static void test_srq_sizes(void)
 {
 	uint32_t max_wr = (uint32_t)hca.attr.max_srq_wr, max_sge = (uint32_t)hca.attr.max_srq_sge;
 	struct ibv_srq_attr attr;
 	struct ibv_srq *srq;
 
-	rule_errno(EINVAL, try_create(0, 1), "a SRQ has a request at least");
-	rule_errno(0, try_create(1, max_sge),
-		   "a request may have as many segments as the device says");
+	rule_errno(EINVAL, try_create(0, 1), "an SRQ of 0 requests is refused");
+	rule_errno(0, try_create(1, max_sge), "max_srq_sge segments are accepted");
 	rule_errno(EINVAL, try_create(1, max_sge + 1), "and not one more");
-	rule_errno(0, try_create(max_wr, 1), "a SRQ may have as many requests as the device says");
-	rule_errno(EINVAL, try_create(max_wr + 1, 1), "and not one more of them");
-	srq = create(1, 0);
+	rule_errno(0, try_create(max_wr, 1), "max_srq_wr requests are accepted");
+	rule_errno(EINVAL, try_create(max_wr + 1, 1), "one more than the maximum is refused");
+	srq = create_srq(1, 0);
 	rule(srq && !ibv_query_srq(srq, &attr) && attr.max_sge >= 1,
-	     "a SRQ that was asked for without segments has one");
+	     "an SRQ created with 0 segments has at least one");
 }
 
-/* A UD QP over a SRQ, which sends to itself. */
+/* Opens a UD QP with a SRQ; the test sends to the QP itself. */
 static void open_ud(struct side *s, uint32_t max_wr)
 {
-	s->srq = create(max_wr, 1);
+	s->srq = create_srq(max_wr, 1);
 	MUST(s->srq);
 	side_create(s, IBV_QPT_UD, 0);
 	side_up(s, NULL, IBV_QPS_RTS);
 }
 
-/* The number of the receive that a message takes. */
-static uint64_t taken(struct side *s)
+/* Sends a message; returns the wr_id of the receive that it used. */
+static uint64_t used_receive(struct side *s)
 {
 	struct ibv_sge sge = side_sge(s, 4096, 8);
 	struct ibv_send_wr wr = side_wr(s, IBV_WR_SEND, &sge, s);
@@ -71,7 +70,7 @@ static uint64_t taken(struct side *s)
 	return wc.wr_id;
 }
 
-static void posting(void)
+static void test_receives_are_used_in_order(void)
 {
 	struct side s = {0};
 	struct ibv_srq_attr attr;
@@ -85,20 +84,20 @@ static void posting(void)
 	rc = ibv_post_srq_recv(s.srq, &wide, &bad);
 	if (attr.max_sge == 1)
 		rule(rc == EINVAL && bad == &wide,
-		     "a request with too many segments is refused by name");
+		     "a receive with too many segments is returned in bad_wr");
 	while (n <= attr.max_wr && !(rc = post_srq_recv(&s, n, 0, 64)))
 		n++;
-	rule(n == attr.max_wr, "as many requests may be posted as the SRQ says");
-	rule_errno(ENOMEM, rc, "one more is too much");
+	rule(n == attr.max_wr, "max_wr receives can be posted");
+	rule_errno(ENOMEM, rc, "one more receive is refused");
 	rule(post_recv(&s, 0, 0, 64) == EINVAL, "a QP with a SRQ has no receive queue of its own");
 	for (uint64_t i = 0; i < n; i++)
-		if (taken(&s) != i)
-			rule(false, "requests of a SRQ are taken in order");
-	rule_errno(0, post_srq_recv(&s, 0, 0, 64), "a request that was taken leaves room");
-	rule_errno(EBUSY, ibv_destroy_srq(s.srq), "a SRQ stays while a QP uses it");
+		if (used_receive(&s) != i)
+			rule(false, "receives of an SRQ are used in order");
+	rule_errno(0, post_srq_recv(&s, 0, 0, 64), "a used receive leaves room for another");
+	rule_errno(EBUSY, ibv_destroy_srq(s.srq), "an SRQ with a QP cannot be destroyed");
 }
 
-static void sharing(void)
+static void test_qps_share_a_srq(void)
 {
 	struct side one = {0}, two = {0};
 	struct ibv_sge sge;
@@ -110,21 +109,20 @@ static void sharing(void)
 	side_create(&two, IBV_QPT_UD, 0);
 	side_up(&two, NULL, IBV_QPS_RTS);
 	MUST(!post_srq_recv(&one, 1, 0, 64) && !post_srq_recv(&one, 2, 64, 64));
-	rule(taken(&one) == 1, "the first message takes the first request");
+	rule(used_receive(&one) == 1, "the first message uses the first receive");
 	sge = side_sge(&one, 4096, 8);
 	wr = side_wr(&one, IBV_WR_SEND, &sge, &two);
 	MUST(!post_send(&one, &wr));
 	wc = next_wc(two.cq);
 	rule(wc.wr_id == 2 && wc.qp_num == two.qp->qp_num,
-	     "the second one, though to another QP, the second");
+	     "the second message, to another QP, uses the second receive");
 	MUST(!post_srq_recv(&one, 3, 0, 64));
 	MUST(!side_step(&two, NULL, IBV_QPS_ERR));
-	rule(!any_wc(two.cq, &wc),
-	     "a QP in error leaves the requests of a SRQ alone (IBA 10.2.9.4)");
-	rule(taken(&one) == 3, "and others go on");
+	rule(!any_wc(two.cq, &wc), "a QP in ERR flushes no receives of an SRQ (IBA 10.2.9.4)");
+	rule(used_receive(&one) == 3, "other QPs still use the SRQ");
 }
 
-static void limit(void)
+static void test_limit_raises_one_event(void)
 {
 	struct ibv_srq_attr attr = {.srq_limit = 3};
 	struct ibv_async_event event;
@@ -133,37 +131,37 @@ static void limit(void)
 	open_ud(&s, 7);
 	for (uint64_t i = 0; i < 5; i++)
 		MUST(!post_srq_recv(&s, i, 0, 64));
-	rule_errno(0, ibv_modify_srq(s.srq, &attr, IBV_SRQ_LIMIT), "a SRQ has a limit");
+	rule_errno(0, ibv_modify_srq(s.srq, &attr, IBV_SRQ_LIMIT),
+		   "the limit of an SRQ can be set");
 	MUST(!ibv_query_srq(s.srq, &attr));
-	rule(attr.srq_limit == 3, "and says it");
-	taken(&s);
-	taken(&s);
-	rule(!any_event(&event), "at the limit nothing is said");
-	taken(&s);
+	rule(attr.srq_limit == 3, "a query returns the limit");
+	used_receive(&s);
+	used_receive(&s);
+	rule(!any_event(&event), "no event is raised at the limit");
+	used_receive(&s);
 	rule(next_event(&event) && event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED &&
 		     event.element.srq == s.srq,
-	     "below it an event is raised (IBA 10.2.9.2)");
+	     "an event is raised below the limit (IBA 10.2.9.2)");
 	MUST(!ibv_query_srq(s.srq, &attr));
-	rule(attr.srq_limit == 0, "and the limit is gone with it");
-	taken(&s);
-	rule(!any_event(&event), "it is raised once");
+	rule(attr.srq_limit == 0, "the event clears the limit");
+	used_receive(&s);
+	rule(!any_event(&event), "the event is raised once");
 	attr.srq_limit = attr.max_wr + 1;
 	rule_errno(EINVAL, ibv_modify_srq(s.srq, &attr, IBV_SRQ_LIMIT),
-		   "a limit that is never reached is refused");
-	rule_errno(EINVAL, ibv_modify_srq(s.srq, &attr, 1 << 5),
-		   "an attribute that nobody knows is refused");
+		   "a limit beyond the size is refused");
+	rule_errno(EINVAL, ibv_modify_srq(s.srq, &attr, 1 << 5), "an unknown attribute is refused");
 }
 
-/* Takes requests until the next one is `to`; whether each came in its turn. */
-static bool in_turn(struct side *s, uint64_t *next, uint64_t to)
+/* Uses receives up to `to`; returns whether their wr_ids were in order. */
+static bool receives_in_order(struct side *s, uint64_t *next, uint64_t to)
 {
 	while (*next < to)
-		if (taken(s) != (*next)++)
+		if (used_receive(s) != (*next)++)
 			return false;
 	return true;
 }
 
-static void resizing(void)
+static void test_resize_keeps_receives(void)
 {
 	struct ibv_srq_attr attr = {.max_wr = 12, .srq_limit = 4000};
 	uint64_t posted = 0, gone = 0;
@@ -174,31 +172,31 @@ static void resizing(void)
 	open_ud(&s, 3);
 	while (!post_srq_recv(&s, posted, 0, 64))
 		posted++;
-	rule(in_turn(&s, &gone, 1), "a SRQ works");
+	rule(receives_in_order(&s, &gone, 1), "a new SRQ delivers receives");
 	rule_errno(EINVAL, ibv_modify_srq(s.srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT),
-		   "a SRQ is not resized below its limit");
+		   "a resize below the limit is refused");
 	attr.max_wr = (uint32_t)hca.attr.max_srq_wr + 1;
 	rule_errno(EINVAL, ibv_modify_srq(s.srq, &attr, IBV_SRQ_MAX_WR),
-		   "nor beyond what the device says");
+		   "a resize beyond max_srq_wr is refused");
 	attr.max_wr = 12;
-	if (!rule_errno(0, ibv_modify_srq(s.srq, &attr, IBV_SRQ_MAX_WR), "a SRQ is made larger"))
+	if (!rule_errno(0, ibv_modify_srq(s.srq, &attr, IBV_SRQ_MAX_WR), "an SRQ can grow"))
 		return;
 	MUST(!ibv_query_srq(s.srq, &attr));
-	rule(attr.max_wr >= 12, "and says so");
+	rule(attr.max_wr >= 12, "a grown SRQ reports its size");
 	while (!post_srq_recv(&s, posted, 0, 64))
 		posted++;
-	rule(posted - gone == attr.max_wr, "it takes as many requests as it says");
+	rule(posted - gone == attr.max_wr, "a grown SRQ holds its reported number of receives");
 	attr.max_wr = 7;
 	rule_errno(EINVAL, ibv_modify_srq(s.srq, &attr, IBV_SRQ_MAX_WR),
-		   "it is not made too small for what is in it");
-	rule(in_turn(&s, &gone, posted - 7), "which all stays");
-	rule_errno(0, ibv_modify_srq(s.srq, &attr, IBV_SRQ_MAX_WR), "a SRQ is made smaller");
-	rule(in_turn(&s, &gone, posted), "and what is in it comes first");
-	rule_errno(0, post_srq_recv(&s, posted++, 0, 64), "another one may be posted");
-	rule(in_turn(&s, &gone, posted), "which is taken in its turn");
+		   "a resize below the number of receives is refused");
+	rule(receives_in_order(&s, &gone, posted - 7), "a refused resize keeps all entries");
+	rule_errno(0, ibv_modify_srq(s.srq, &attr, IBV_SRQ_MAX_WR), "an SRQ can shrink");
+	rule(receives_in_order(&s, &gone, posted), "a shrunk SRQ keeps its receives in order");
+	rule_errno(0, post_srq_recv(&s, posted++, 0, 64), "a shrunk SRQ accepts a receive");
+	rule(receives_in_order(&s, &gone, posted), "the new receive is used in order");
 }
 
-static void extended(void)
+static void test_extended_creation(void)
 {
 	struct ibv_srq_init_attr_ex init = {.attr = {.max_wr = 4, .max_sge = 1},
 					    .comp_mask =
@@ -208,13 +206,13 @@ static void extended(void)
 	struct ibv_srq *srq = ibv_create_srq_ex(hca.context, &init);
 	struct ibv_device_attr_ex ex;
 
-	rule(srq != NULL, "a basic SRQ is made by the extended call, too");
+	rule(srq != NULL, "ibv_create_srq_ex creates a basic SRQ");
 	if (hca.attr.device_cap_flags & IBV_DEVICE_XRC)
 		return;
 	init.srq_type = IBV_SRQT_XRC;
 	errno = 0;
 	rule(!ibv_create_srq_ex(hca.context, &init) && errno,
-	     "a device without XRC makes no SRQ for it");
+	     "a device without XRC refuses an XRC SRQ");
 	MUST(!ibv_query_device_ex(hca.context, NULL, &ex));
 	if (ex.tm_caps.max_rndv_hdr_size)
 		return;
@@ -225,10 +223,10 @@ static void extended(void)
 	MUST(init.cq);
 	errno = 0;
 	rule_errno(EOPNOTSUPP, ibv_create_srq_ex(hca.context, &init) ? 0 : errno,
-		   "nor one that matches tags where the device does not");
+		   "a device without tag matching refuses a tag matching SRQ");
 }
 
-static void many(void)
+static void test_max_srq_can_be_created(void)
 {
 	int n = limit_of(hca.attr.max_srq), made;
 	struct ibv_srq **srq = calloc((size_t)n, sizeof(struct ibv_srq *));
@@ -241,12 +239,18 @@ static void many(void)
 		if (!srq[made])
 			break;
 	}
-	rule(made == n, "there are as many SRQs as the device says");
+	rule(made == n, "max_srq SRQs can be created");
 	while (made--)
 		MUST(!ibv_destroy_srq(srq[made]));
 }
 
 const struct test srq_tests[] = {
-	{"sizes", sizes},       {"posting", posting},   {"sharing", sharing}, {"limit", limit},
-	{"resizing", resizing}, {"extended", extended}, {"many", many},       {NULL, NULL},
+	{"sizes", test_srq_sizes},
+	{"posting", test_receives_are_used_in_order},
+	{"sharing", test_qps_share_a_srq},
+	{"limit", test_limit_raises_one_event},
+	{"resizing", test_resize_keeps_receives},
+	{"extended", test_extended_creation},
+	{"many", test_max_srq_can_be_created},
+	{NULL, NULL},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Any bytes as what a capture's ring holds: records stay inside, their frames can be told in
- * words, and in pcapng.
+ * Any bytes as a capture's ring. Records must lie inside the ring, and must be printable as text
+ * and as pcapng.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(frame + record->len <= end);
 		tell(frame, record->len);
 	}
-	/* The frame of one record alone, of which any bytes would rarely be the head. */
+	/* The bytes as one frame, because random bytes rarely contain a valid record header. */
 	tell(data, (uint32_t)size);
 	return 0;
 }

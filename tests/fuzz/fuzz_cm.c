@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Any messages, at any time, to a connection manager with connections in all states, and an
- * owner that does anything in between: what it sends can be read, and nothing is left over.
+ * Any messages and calls of the owner at any time, for a connection manager with connections in all
+ * states. It must send valid messages only, and all connections must end.
  *
  * The script is a list of steps, a byte each with its arguments: see step().
  */
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define NS   UINT64_C(1000000000)
 
 static struct cm_conn *ends[ENDS];
-static uint8_t last[CM_MAD_LEN]; /* what was sent last: a peer answers that */
+static uint8_t last[CM_MAD_LEN]; /* the last sent message, which a peer answers */
 static bool take;
 
 static void on_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
@@ -54,7 +54,8 @@ static void on_event(void *ctx, enum cm_event event, const struct cm_mad *mad)
 	require(!mad || cm_private_len(mad->attr));
 }
 
-/* A message of a peer: a kind, its IDs those of the last message the other way round, then bytes.
+/* Receives a message of a peer: its kind, the swapped IDs of the last sent message, and script
+ * bytes.
  */
 static void receive(struct cm *cm, uint64_t now, struct script *in)
 {
@@ -142,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < ENDS; i++)
 		if (ends[i])
 			cm_release(ends[i], now);
-	/* With nobody left to answer all comes to its end. */
+	/* Without answers of a peer all connections must end. */
 	while (cm_next_deadline(cm) != CM_NEVER) {
 		require(++rounds < 1000000);
 		cm_tick(cm, cm_next_deadline(cm));

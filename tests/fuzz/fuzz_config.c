@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Any bytes as urxed's configuration file: taken, or refused with one sentence. */
+/* Any bytes as urxed's configuration file, which is accepted, or refused with one line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Values lie in the file's text, and each is a text of its own. */
+/* Values must lie in the file's text and end with a NUL byte each. */
 static size_t check_values(const char *const *values, uint32_t n, const char *text, size_t size)
 {
 	size_t total = 0;

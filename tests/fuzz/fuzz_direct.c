@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A requester of the direct transport whose peer writes anything into what the two share, at any
- * time: also between the requester's look at it and its copy. Whatever stands there, only the
- * process that was proven to be the peer is copied to and from, only memory that the request names
- * is copied, all requests come to their end in order, and those that are refused so go in packets.
+ * A requester of the copy transport whose peer writes anything into the shared memory at any time,
+ * also between the requester's check and its copy. The requester must copy only to and from the
+ * proven peer process, and only memory that the request names. All requests must complete in order;
+ * refused copies go in packets.
  *
- * The input is a script, one byte a step for what to do, and some for how.
+ * The input is a script: a byte for each step, and bytes for its arguments.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,11 +26,11 @@
 #include "script.h"
 
 #define MTU       1500
-#define QPN       0x2000u /* the first of node 1's */
+#define QPN       0x2000u /* node 1's first QPN */
 #define STEPS     200
-#define ROOM      65536u /* of each node's memory, for what requests name */
+#define ROOM      65536u /* bytes of each node's memory that requests name */
 #define POSTED    32
-#define LIVES     1234u /* some thread's number */
+#define LIVES     1234u /* a thread number */
 #define SCRIBBLES 4
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,7 +43,7 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned l
 
 enum step { POST, SETTLE, PUBLISH, SCRIBBLE, MEANWHILE, REGISTER, WITHDRAW, MEET_ANEW, STEP_KINDS };
 
-/* Bytes of what is shared that change. */
+/* A change of bytes in the shared memory. */
 struct scribble {
 	uint32_t where;
 	uint32_t value;
@@ -53,23 +53,23 @@ static struct {
 	struct script script;
 	struct vnic_loop *loop;
 	struct vnic_inbox *inbox;    /* of the peer */
-	struct published *published; /* by the peer */
+	struct published *published; /* the peer's published memory */
 	struct pair *pair;
 	struct endpoint end[2];
-	uint32_t keys[2];   /* of a region of one piece at each end */
-	struct urxe_mr *mr; /* another one of the peer; NULL: none */
-	bool awake;         /* the peer */
+	uint32_t keys[2];   /* of a region with one extent at each end */
+	struct urxe_mr *mr; /* a second region of the peer, or NULL */
+	bool awake;         /* the peer's engine thread polls */
 	uint32_t lengths[POSTED], first, next;
-	bool hostile; /* what is shared is not what the peer's engine published */
+	bool hostile; /* the shared memory differs from what the peer's engine published */
 	struct scribble meanwhile[SCRIBBLES];
 	uint32_t n_meanwhile;
-	long result;  /* of the next copy: an error, or bytes, if there are more; 0 = all */
-	bool copying; /* a system call is the engine's copy */
+	long result;  /* of the next copy: an error, or a maximum of bytes; 0 = all bytes */
+	bool copying; /* the current system call is the engine's copy */
 } w;
 
-/* --- What is shared. */
+/* --- The shared memory */
 
-/* To its entry, or to what leads there. */
+/* Changes the entry of the QP, or the tables that lead to the entry. */
 static void write_to_qp(struct urxe_direct_table *table, uint32_t word, uint32_t value)
 {
 	const uint32_t qpn = w.end[1].qpn;
@@ -81,7 +81,7 @@ static void write_to_qp(struct urxe_direct_table *table, uint32_t word, uint32_t
 		((uint32_t *)&table->qps[*chunk - 1][qpn % URXE_DIRECT_CHUNK])[word % 9] = value;
 }
 
-/* Where it matters: the head, the entries of the QP and of a key, and which peers are reached. */
+/* Changes the header, the entries of the QP and of a key, or the tokens of reached peers. */
 static void write_to(const struct scribble *s)
 {
 	struct urxe_direct_table *table = &w.published->table;
@@ -114,20 +114,20 @@ static struct scribble read_scribble(void)
 	return s;
 }
 
-/* What the peer's engine has published by now. */
+/* Copies the table of the peer's engine into the shared memory. */
 static void publish(void)
 {
 	struct urxe_direct_table *table = &w.published->table;
 	const struct urxe_direct_table *from = w.pair->node[1]->table;
 
-	/* The peer's numbers are of one block, in the first chunk. */
+	/* The peer's QPNs are one lease, in the first chunk. */
 	memcpy(table, from, offsetof(struct urxe_direct_table, qps));
 	memcpy(table->qps[0], from->qps[0], sizeof(table->qps[0]));
 	memcpy(table->chunks, from->chunks, sizeof(table->chunks));
 	table->state.owner = (uint32_t)getpid();
 }
 
-/* --- The copy, in place of the system call. */
+/* --- Copies, in place of the system calls */
 
 static bool is_ours(const struct iovec *piece)
 {
@@ -136,7 +136,7 @@ static bool is_ours(const struct iovec *piece)
 	return at < ROOM && piece->iov_len <= ROOM - at;
 }
 
-/* One request's; returns what of ours it is copied from or to, which is behind `local`. */
+/* Executes the copy of one request; returns the local iovec after those of the request. */
 static const struct iovec *move(const struct iovec *remote, const struct iovec *local, bool write)
 {
 	const struct urxe_extent theirs = {w.pair->node[1]->mem, w.pair->node[1]->mem_size};
@@ -144,9 +144,9 @@ static const struct iovec *move(const struct iovec *remote, const struct iovec *
 	bool there = at < theirs.length && remote->iov_len <= theirs.length - at;
 	size_t done = 0;
 
-	/* As its engine published it, and as it was before it was spoilt: in its memory. */
+	/* The address is in the peer's memory, unless the shared memory was changed. */
 	require(w.hostile || there);
-	/* The last 8 bytes of a WRITE are a piece of their own. */
+	/* The last 8 bytes of a WRITE have an iovec of their own. */
 	require(!write || remote->iov_len <= 8 || local[1].iov_len == 8);
 	for (; done < remote->iov_len; done += local++->iov_len) {
 		require(is_ours(local));
@@ -159,7 +159,7 @@ static const struct iovec *move(const struct iovec *remote, const struct iovec *
 	return local;
 }
 
-/* Looks at the peer itself are answered as it published itself, be that by a lie or not. */
+/* Reads of the peer's token return the published token, true or false. */
 static ssize_t look(const struct iovec *local, const struct iovec *remote)
 {
 	memcpy(local->iov_base, &w.published->token, sizeof(w.published->token));
@@ -179,7 +179,7 @@ static ssize_t copy_or_fail(bool write, pid_t pid, const struct iovec *local,
 		errno = (int)-result;
 		return -1;
 	}
-	/* From the oldest request on that is not done. */
+	/* From the oldest outstanding request on. */
 	for (unsigned long i = 0; i < n_remote; i++) {
 		uint32_t oldest = w.pair->node[0]->send_cq.tail;
 
@@ -196,7 +196,7 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned 
 				 unsigned long flags)
 {
 	require(!flags);
-	/* Pieces of a peer's copy are invalidated: that peer has none. */
+	/* Other writes invalidate the iovec array of a peer's copy; this peer makes no copies. */
 	return w.copying ? copy_or_fail(true, pid, local, remote, n_remote, n_local)
 			 : (ssize_t)local->iov_len;
 }
@@ -210,7 +210,7 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned l
 			 : look(local, remote);
 }
 
-/* --- Both ends: node 0 is the requester, and the other one writes what it likes. */
+/* --- Both ends: node 0 is the requester, and node 1 writes anything */
 
 static const struct urxe_direct_table *table_of(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
@@ -218,7 +218,7 @@ static const struct urxe_direct_table *table_of(void *ctx, const uint8_t mac[6],
 
 	if (ctx == w.pair->node[0])
 		table = peer_ops.table(ctx, mac, qpn);
-	/* All but one that is set aside for the copy. */
+	/* All changes except for the last one, which happens during the copy. */
 	while (table && w.n_meanwhile > 1)
 		write_to(&w.meanwhile[--w.n_meanwhile]);
 	return table;
@@ -247,7 +247,8 @@ static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 	return n;
 }
 
-/* Of its own process the requester never believes it; requests say when it is so. */
+/* Whether the peer polls, from the script: the peer is in the requester's own process, which never
+ * counts as polling. */
 static bool awake(void *ctx, uint64_t now)
 {
 	return peer_ops.awake(ctx, now) || w.awake;
@@ -261,7 +262,7 @@ static const struct urxe_direct_ops ops = {
 	.settled = settled,
 };
 
-/* By the way to its own queue pairs, since it plays the peer's part itself. */
+/* Introduces the requester to itself, because this process plays the peer, too. */
 static void meet(void)
 {
 	struct vnic_attach_welcome who = {.mtu = MTU, .qpn_first = QPN};
@@ -297,7 +298,7 @@ static void start(void)
 	meet();
 }
 
-/* Once for all scripts. */
+/* Initializes the world once for all scripts. */
 static void begin(void)
 {
 	if (w.loop)
@@ -308,7 +309,7 @@ static void begin(void)
 	w.published = vnic_inbox_published(w.inbox);
 }
 
-/* --- The script. */
+/* --- The script */
 
 static void post(void)
 {
@@ -384,7 +385,7 @@ static void register_memory(void)
 		w.mr = node_reg(peer, NODE_PD, NODE_ACCESS, 0, ROOM / 2);
 }
 
-/* Rights of the requester, with whatever copies the peer marks. */
+/* Withdraws rights of the requester, whatever copy the peer publishes. */
 static void withdraw(void)
 {
 	struct urxe_mr *mr = node_reg(w.pair->node[0], NODE_PD, NODE_ACCESS, 0, ROOM);

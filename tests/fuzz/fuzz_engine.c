@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A byte stream that drives two engines: work requests, packets of a hostile
- * peer with a right ICRC, attributes, keys, a bad cable, time. Whatever it says:
- * no memory changes that nobody may write, each request completes at most once
- * and in order, nothing waits for ever, no deadline spins, and the counters add up.
+ * A script for two engines: work requests, packets of a hostile peer with a right ICRC, attributes,
+ * keys, a bad cable, and time. Only writable memory may change, each request completes at most once
+ * and in order, no request waits for ever, no timer spins, and the counters add up.
  */
 #include <endian.h>
 #include <stddef.h>
@@ -29,13 +28,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* One end of a connection, and what is posted to it. */
+/* One end of a connection, and its outstanding requests. */
 struct side {
 	struct endpoint end; /* first: its first member is the QP's context */
 	struct fuzz *fuzz;
 	struct ledger_queue send;
 	struct ledger_queue recv; /* unused with a SRQ */
-	uint8_t refills;          /* receive requests that the next refill callbacks post */
+	uint8_t refills;          /* number of receives that the next refill callbacks post */
 };
 
 struct fuzz {
@@ -45,14 +44,14 @@ struct fuzz {
 	struct urxe_rq *srq;
 	struct ledger_queue srq_queue;
 	struct vault vault[2];
-	struct urxe_mw *mw[2][WINDOWS]; /* NULL: not there */
+	struct urxe_mw *mw[2][WINDOWS]; /* NULL: not allocated */
 	struct conn_attr conn[CONNS];
 	struct side side[CONNS][2];
 	struct ledger ledger;
-	uint64_t injected[2]; /* frames that no cable carried */
+	uint64_t injected[2]; /* frames that did not come by the cable */
 };
 
-/* High byte first, as the corpus has it. */
+/* Big-endian, which the corpus requires. */
 static uint16_t next16(struct script *in)
 {
 	uint16_t high = script_get8(in);
@@ -74,7 +73,7 @@ static uint64_t next64(struct script *in)
 	return high << 32 | next32(in);
 }
 
-/* Mostly a small number, now and then any: what is near a limit, and what is far. */
+/* Mostly a small number, sometimes any number, to be near limits and far from them. */
 static uint32_t next_size(struct script *in)
 {
 	uint8_t kind = script_get8(in);
@@ -84,7 +83,7 @@ static uint32_t next_size(struct script *in)
 	return kind < 200 ? kind * 29u : kind < 250 ? next16(in) : next32(in);
 }
 
-/* Which end of which connection a step is about, and flags for the rest of it. */
+/* The connection and the end of a step, and its flags. */
 struct where {
 	unsigned conn, side;
 	uint8_t flags; /* the upper five bits of a byte */
@@ -100,7 +99,7 @@ static struct where next_where(struct fuzz *f)
 	return w;
 }
 
-/* --- Keys and addresses, most of them good. */
+/* --- Keys and addresses, mostly valid */
 
 static uint32_t window_key(struct fuzz *f, unsigned side)
 {
@@ -135,7 +134,7 @@ static uint64_t some_address(struct fuzz *f, unsigned side)
 	return next64(&f->in);
 }
 
-/* A key, and an address that it mostly grants. */
+/* A key, and an address that is mostly valid for the key. */
 struct target {
 	uint32_t key;
 	uint64_t addr;
@@ -157,7 +156,7 @@ static struct target some_target(struct fuzz *f, unsigned side)
 		return target;
 	}
 	target.key = kind < 176 ? vault_key(vault, region) : window_key(f, side);
-	if (kind >= 224) /* a window that counts from 0 */
+	if (kind >= 224) /* a zero-based window */
 		target.addr = 0;
 	target.addr += next16(&f->in) % (VAULT_PIECE + 32);
 	return target;
@@ -175,7 +174,7 @@ static uint32_t some_segments(struct fuzz *f, unsigned side, struct urxe_seg seg
 	return n;
 }
 
-/* Groups, and one address that is none. */
+/* Multicast groups, and one unicast address. */
 static struct urxe_gid some_group(struct fuzz *f)
 {
 	static const struct urxe_gid groups[] = {
@@ -188,7 +187,7 @@ static struct urxe_gid some_group(struct fuzz *f)
 	return groups[script_get8(&f->in) % 4];
 }
 
-/* --- Completions. */
+/* --- Completions */
 
 static void drain(struct fuzz *f)
 {
@@ -204,9 +203,9 @@ static void drain(struct fuzz *f)
 	}
 }
 
-/* --- Packets. */
+/* --- Packets */
 
-/* A reference of any length for as many packets as that are, or not. */
+/* A payload reference of any length, with a right or wrong number of packets. */
 static struct urxe_reference any_reference(const struct fuzz *f, unsigned side, uint32_t len)
 {
 	static const uint8_t payload[URXE_REFERENCE_MAX];
@@ -222,7 +221,7 @@ static struct urxe_reference any_reference(const struct fuzz *f, unsigned side, 
 
 static void input_frame(struct fuzz *f, unsigned side, uint8_t *data, uint32_t len)
 {
-	/* Of its exact size, so that a sanitizer sees a read behind its end. */
+	/* A copy of the exact size, so that a sanitizer detects reads beyond its end. */
 	uint8_t *copy = malloc(len ? len : 1);
 	struct urxe_frame frame = {copy, len, len};
 
@@ -261,7 +260,7 @@ static struct urxe_packet packet_to(struct fuzz *f, const struct where *w)
 	if (flags & 32 && flags & 64)
 		p.pkey = next16(&f->in);
 	urxe_qp_query(w->at->end.qp, &qp, &init);
-	/* Around what is expected of a request or a response. */
+	/* Near the expected PSN of a request or a response. */
 	p.psn = (flags & 128 ? qp.sq_psn : qp.rq_psn) + (uint32_t)(int8_t)script_get8(&f->in) / 8;
 	p.psn &= 0xffffff;
 	p.deth.qkey = flags & 4 ? next32(&f->in) : attr->qkey;
@@ -323,7 +322,7 @@ static void change_cable(struct fuzz *f)
 	link->faults.corrupt = script_get8(&f->in) / 1024.0;
 }
 
-/* --- Work requests. */
+/* --- Work requests */
 
 static struct urxe_mw_bind some_bind(struct fuzz *f, unsigned side)
 {
@@ -423,7 +422,7 @@ static void recv_request(struct fuzz *f)
 	post_recv(f, w.at, n, segs);
 }
 
-/* The engine has run out of receive requests and may be given more at once. */
+/* The engine has used up the receives; the callback may post more. */
 static void on_refill(struct node_queue *queue)
 {
 	struct side *at = queue->arg;
@@ -435,7 +434,7 @@ static void on_refill(struct node_queue *queue)
 	post_recv(at->fuzz, at, 1, &seg);
 }
 
-/* --- Queue pairs, keys and tables. */
+/* --- Queue pairs, keys and tables */
 
 static void modify(struct fuzz *f)
 {
@@ -479,7 +478,7 @@ static void open_side(struct fuzz *f, unsigned conn, unsigned side)
 	ledger_restart(&at->recv, at->end.qpn);
 }
 
-/* As far as the device's tables allow. */
+/* Brings the QP up as far as the device's tables permit. */
 static void bring_up(struct fuzz *f, const struct where *w)
 {
 	const struct conn_attr *conn = &f->conn[w->conn];
@@ -567,10 +566,10 @@ static void pass_time(struct fuzz *f)
 		PAIR_STUCK);
 }
 
-/* --- What has to be true in the end. */
+/* --- Checks at the end */
 
-/* With an idle world and a timeout, no request of a QP that may send can be left. */
-static void check_nobody_waits(const struct side *at)
+/* When both engines are idle, a QP with a timeout that may send can have no outstanding request. */
+static void check_no_request_waits(const struct side *at)
 {
 	struct urxe_qp_attr attr;
 	struct urxe_qp_init init;
@@ -595,7 +594,7 @@ static void check_flushed(struct fuzz *f, struct side *at)
 {
 	const struct node *node = at->end.node;
 
-	/* A completion queue that ran over has lost some. */
+	/* A CQ overflow has lost completions. */
 	if (urxe_dev_counters(node->dev)->event[URXE_EVENT_CQ_OVERFLOW])
 		return;
 	ledger_check_flushed(&f->ledger, &at->send);
@@ -619,8 +618,8 @@ static void check_counters(struct fuzz *f, unsigned side)
 	require(c->event[URXE_EVENT_CNP_SENT] <= c->event[URXE_EVENT_ECN_MARKED]);
 }
 
-/* Left alone on a good cable, the engines come to rest: every retry ends. */
-static void rest(struct fuzz *f)
+/* On a good cable without new requests, both engines must become idle. */
+static void run_until_idle(struct fuzz *f)
 {
 	enum pair_result result;
 
@@ -630,7 +629,7 @@ static void rest(struct fuzz *f)
 	drain(f);
 	require(result == PAIR_IDLE);
 	for (unsigned i = 0; i < 2 * CONNS; i++)
-		check_nobody_waits(&f->side[i / 2][i % 2]);
+		check_no_request_waits(&f->side[i / 2][i % 2]);
 }
 
 static void finish(struct fuzz *f)
@@ -738,7 +737,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_open(&f);
 	while (f.in.left)
 		step(&f);
-	rest(&f);
+	run_until_idle(&f);
 	finish(&f);
 	pair_destroy(f.pair);
 	return 0;

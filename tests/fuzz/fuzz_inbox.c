@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An inbox with two senders, and a third hand that writes what it likes into the memory
- * that all share. As long as it has not, frames come once, in order, and as they were
- * sent. After that nothing is promised of frames but that they lie in their buffers, and
- * nobody writes to memory that is his own.
+ * An inbox with two senders, and a hostile process that writes anything into the shared memory.
+ * Before it writes, each frame must arrive once, in order and unchanged. Afterwards frames must
+ * still lie in their buffers, and neither side may write outside of the shared memory.
  *
- * The input is a script, three bytes a step: what, and two bytes of how.
+ * The input is a script with three bytes for each step: the step, and two bytes of arguments.
  */
 #include <fcntl.h>
 #include <stddef.h>
@@ -35,7 +34,7 @@ struct crowd {
 	struct vnic_outbox *senders[2];
 	uint8_t *memory;
 	uint64_t size;
-	uint32_t taken; /* frames received and not released */
+	uint32_t taken; /* received frames that are not released yet */
 	uint8_t sent, received;
 	bool hostile;
 };
@@ -76,7 +75,7 @@ static void part(struct crowd *c)
 	vnic_inbox_destroy(c->inbox);
 }
 
-/* The payload reference of every third frame that has room for one; none of the others. */
+/* Every third frame with enough room has a payload reference. */
 static struct vnic_reference reference_of(uint8_t number)
 {
 	if (number % 3 || number % LEN >= LEN - sizeof(struct vnic_reference))
@@ -85,7 +84,7 @@ static struct vnic_reference reference_of(uint8_t number)
 				       number, (uint16_t)(number + 1)};
 }
 
-/* Frames are full of their number, and their length tells it too. */
+/* Each byte of a frame is the frame's number, which also gives the length. */
 static void send_burst(struct crowd *c, uint32_t sender, uint32_t n)
 {
 	static uint8_t data[BURST][LEN];
@@ -107,7 +106,7 @@ static void send_burst(struct crowd *c, uint32_t sender, uint32_t n)
 	c->sent = (uint8_t)(c->sent + sent);
 }
 
-/* The same, but that the last of those for which there was room is kept. */
+/* Writes a burst in place, and does not send the last reserved frame. */
 static void send_in_place(struct crowd *c, uint32_t sender, uint32_t n)
 {
 	struct vnic_frame frames[BURST];
@@ -155,7 +154,7 @@ static void release(struct crowd *c, uint32_t n)
 	c->taken -= n;
 }
 
-/* Lock, position and mask are the most interesting words; then come the rings, and buffers. */
+/* Changes mostly the lock, position and mask words, sometimes the rings and buffers. */
 static void scribble(struct crowd *c, const uint8_t *how)
 {
 	static const uint32_t values[] = {0, 1, 2, 255, 0x7fffffff, 0x80000000, 0xffffffff, 0xc000};

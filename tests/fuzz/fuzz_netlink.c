@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Any bytes as a datagram of the kernel's netlink messages: links, addresses, routes, neighbours.
+/* Any bytes as netlink messages of the kernel about links, addresses, routes and neighbours.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	t.n_uplinks = 2;
 	t.uplinks[0] = ETH0;
 	t.uplinks[1] = ETH1;
-	/* Each in memory of its own, whole: that the kernel sees to. */
+	/* Each message is complete and in memory of its own, as from the kernel. */
 	for (; size >= sizeof(*message); data += len, size -= len) {
 		memcpy(&len, data, sizeof(len));
 		if (len < sizeof(*message) || len > size)

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A hostile guest against the NIC's device side. The input is what the guest does:
- * descriptors, registers, commands and bytes anywhere in its memory, also while the
- * device is at work: between its showing a frame and its completing it, and in the
- * moment of an interrupt. Its memory is exactly as large as the device was told, so
- * that a sanitizer sees a step outside.
+ * A hostile guest against the device side of the NIC. The input is the guest's actions:
+ * descriptors, registers, commands, and bytes anywhere in its memory, also between the peek of a
+ * frame and its completion, and during an interrupt. The guest's memory has exactly the size that
+ * the device knows, so a sanitizer detects accesses outside.
  *
- * What must hold: frames have the length of frames and the same ones are shown
- * until they are done; a refusal is one of those named; and whatever the guest did,
- * a reset and an honest driver make the NIC work again.
+ * Frames must have valid lengths, and must not change until their completion. Refusals must have a
+ * known reason. After a reset and with an honest driver the NIC must work again.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -23,16 +21,16 @@
 #include "script.h"
 
 #define QUEUES   3
-#define RING     96 /* more than a frame may have descriptors */
+#define RING     96 /* more descriptors than a frame may have */
 #define MTU      2000
 #define REGION   0xa000u
 #define LOW      0x1000u
-#define HIGH     0x80000000ull /* behind a hole, two regions side by side */
+#define HIGH     0x80000000ull /* two adjacent regions after a hole */
 #define HIGHER   (HIGH + REGION)
 #define BURST    24
 #define MAX_STEP 400
 
-enum { /* where an honest driver puts things, in LOW */
+enum { /* layout of an honest driver's structures in LOW */
        SHARED = LOW,
        QUEUE_DESC = LOW + 0x400,
        RINGS = LOW + 0x1000,
@@ -55,7 +53,7 @@ struct guest {
 	struct vnic_device *dev;
 	struct ring tx[QUEUES], rx[QUEUES][2];
 	uint64_t interrupts;
-	bool meddling; /* an interrupt lets the guest act */
+	bool meddling; /* the guest acts during interrupts */
 };
 
 /* --- The guest's memory */
@@ -90,7 +88,7 @@ static void store(const struct guest *g, uint64_t addr, const void *data, uint32
 		memcpy(to, data, size);
 }
 
-/* An address, most of the time in memory, near a border of it, or anything. */
+/* An address: mostly in memory, sometimes near its border, sometimes any address. */
 static uint64_t get_addr(struct script *in)
 {
 	static const uint64_t places[] = {LOW,
@@ -184,7 +182,7 @@ static uint32_t activate(struct guest *g, uint32_t mode, uint32_t features)
 	return result;
 }
 
-/* --- What a guest does */
+/* --- Actions of a guest */
 
 static void advance(struct ring *ring)
 {
@@ -213,7 +211,7 @@ static void do_post_tx(struct guest *g)
 	post_tx(g, choice % QUEUES, desc);
 }
 
-/* Headers of a TCP packet, which offloads look for, and the descriptors for it. */
+/* Posts a TCP packet with headers, which the offloads parse. */
 static void do_post_packet(struct guest *g)
 {
 	static const uint8_t ip4[] = {0x08, 0x00, 0x45, 0,  0, 0, 0, 0,  0, 0, 64,
@@ -226,7 +224,7 @@ static void do_post_packet(struct guest *g)
 	uint32_t flags = (choice & 2 ? VMXNET3_OM_TSO | (l4 + 20) : VMXNET3_OM_CSUM | l4) |
 			 (choice & 0x80 ? VMXNET3_TXD_TI : 0);
 
-	/* Now and then more than a device may take for one packet. */
+	/* Sometimes more descriptors than a packet may have. */
 	if (pieces == 3)
 		pieces = script_get8(&g->in) % RING;
 	store(g, addr + 12, choice & 1 ? ip6 : ip4, choice & 1 ? sizeof(ip6) : sizeof(ip4));
@@ -286,7 +284,7 @@ static void do_command(struct guest *g)
 #define IN_TX(field)     (QUEUE_DESC + offsetof(struct vmxnet3_tx_queue_desc, field))
 #define IN_RX(field)     (QUEUE_DESC + QUEUES * 256 + offsetof(struct vmxnet3_rx_queue_desc, field))
 
-/* One field of the shared area or of a queue's descriptor, as a driver never changes it. */
+/* Sets a field of the shared area or of a queue's descriptor to a wrong value. */
 static void misconfigure(struct guest *g)
 {
 	static const uint64_t places[] = {
@@ -329,7 +327,7 @@ static void misconfigure(struct guest *g)
 		store(g, SHARED + (choice - 128) * 4u, &value, size);
 }
 
-/* What it means shows when the NIC is set up with it. */
+/* The wrong value takes effect when the guest activates the NIC. */
 static void do_misconfigure(struct guest *g)
 {
 	misconfigure(g);
@@ -337,7 +335,7 @@ static void do_misconfigure(struct guest *g)
 		command(g, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV);
 }
 
-/* The tables that commands copy: groups, and how interrupts are spaced. */
+/* Changes the tables that commands copy: multicast filter, and interrupt coalescing. */
 static void do_tables(struct guest *g)
 {
 	struct vmxnet3_variable_conf info = {.version = 1, .len = 16, .addr = get_addr(&g->in)};
@@ -350,7 +348,7 @@ static void do_tables(struct guest *g)
 	command(g, (uint32_t)(len & 1 ? VMXNET3_CMD_SET_COALESCE : VMXNET3_CMD_GET_COALESCE));
 }
 
-/* --- What its host does */
+/* --- Actions of the host */
 
 static uint32_t sum_of(const uint8_t *data, uint32_t len)
 {
@@ -375,7 +373,7 @@ static void do_transmit(struct guest *g)
 		require(frames[i].len >= VNIC_ETH_HEADER && frames[i].len <= VNIC_FRAME_MAX(MTU));
 		sums[i] = sum_of(frames[i].data, frames[i].len);
 	}
-	/* The guest has its memory in hand all the time. */
+	/* The guest may change its memory at any time. */
 	if (meddle & 1)
 		do_write_memory(g);
 	if (meddle & 2)
@@ -385,7 +383,7 @@ static void do_transmit(struct guest *g)
 	for (uint32_t i = 0; i < m; i++) {
 		require(again[i].data == frames[i].data && again[i].len == frames[i].len);
 		sum = sum_of(again[i].data, again[i].len);
-		/* What the device has made, no guest can change, nor what it makes later. */
+		/* The guest cannot change frames that the device has copied. */
 		require(sum == sums[i] || in_memory(g, again[i].data));
 	}
 	if (meddle & 4)
@@ -428,7 +426,7 @@ static void do_host(struct guest *g)
 	}
 }
 
-/* Only what a guest can do by itself: this also happens in the middle of a call of the host's. */
+/* An action of the guest alone, which may happen during a call of the host. */
 static void do_act(struct guest *g)
 {
 	uint8_t choice = script_get8(&g->in);
@@ -449,7 +447,7 @@ static void interrupt(void *ctx, uint32_t vector)
 
 	require(vector < VMXNET3_MAX_INTRS);
 	g->interrupts++;
-	/* Not while it unmasks: that would come back here for ever. */
+	/* Not while the guest unmasks interrupts, which would recurse without end. */
 	if (g->meddling && script_get8(&g->in) & 1) {
 		g->meddling = false;
 		do_write_memory(g);
@@ -477,7 +475,7 @@ static void step(struct guest *g)
 	}
 }
 
-/* Whatever was done to it: after a reset an honest driver has a NIC that works. */
+/* After a reset the NIC must work with an honest driver. */
 static void recover(struct guest *g)
 {
 	const uint8_t frame[60] = {2, 3, 4, 5, 6, 7, 8};

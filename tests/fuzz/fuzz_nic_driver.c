@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A hostile device against the NIC's driver side. The input is what both do: the
- * program uses its driver as it may, and the device, which has all of the driver's
- * memory in hand, writes completions and anything else, beside frames that an
- * honest device gives it.
+ * A hostile device against the driver side of the NIC. The input is the actions of both: the
+ * program calls the driver correctly, and the device writes completions and any bytes into the
+ * driver's memory, beside frames of an honest device.
  *
- * What must hold: a frame that the driver hands out lies in its memory, is no
- * longer than a frame may be, and shares no byte with another that is in use; a
- * driver that has been lied to says so for good, and hands out nothing more.
+ * Each frame that the driver returns must lie in its memory, have a valid length, and share no byte
+ * with another frame in use. A driver that detects an error must report it for good and return no
+ * more frames.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -30,9 +29,9 @@ struct play {
 	struct script in;
 	struct vnic_loop *loop;
 	const struct vmxnet3_queue_pair *queues;
-	struct vnic_frame held[HELD]; /* received and not given back, oldest first */
+	struct vnic_frame held[HELD]; /* received and not released, oldest first */
 	uint32_t held_count;
-	uint32_t tx_next, rx_next; /* completions, with their generation */
+	uint32_t tx_next, rx_next; /* next completions, with their generation */
 	bool tx_gen, rx_gen;
 };
 
@@ -143,7 +142,7 @@ static void do_complete_rx(struct play *p)
 	}
 }
 
-/* In the rings and the shared area, whose places the driver keeps for itself. */
+/* Writes to the rings and the shared area. */
 static void do_write(struct play *p)
 {
 	const uint64_t places[] = {
@@ -158,7 +157,7 @@ static void do_write(struct play *p)
 	memcpy(to + script_get16(&p->in) % 16384, &value, choice / 6 % 4 + 1);
 }
 
-/* The device that the loop comes with; it, too, finds what was written to the rings. */
+/* Runs the honest device of vnic_loop, which also reads the changed rings. */
 static void do_honest(struct play *p)
 {
 	struct vnic_tx_frame sent[BURST];
@@ -198,7 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	p->in = (struct script){data, size};
 	require(vnic_device_reg_read(p->loop->device, 1, VMXNET3_REG_DSAL, &low) == 0);
 	shared = at(p, low);
-	/* A copy: what is written later moves no ring. */
+	/* A copy, so that later writes do not move the rings. */
 	memcpy(&queues, at(p, shared->misc.queue_desc_addr), sizeof(queues));
 	p->queues = &queues;
 	p->tx_gen = p->rx_gen = true;

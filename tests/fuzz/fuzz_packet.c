@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Any bytes as a frame: the parser stays inside them and contradicts itself nowhere. */
+/* Any bytes as a frame. The parser must stay inside the frame, and its results must be consistent.
+ */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(frame, data, size);
 	if (urxe_packet_parse(&p, frame, len) == URXE_DROP_NONE) {
 		check(&p, frame, len);
-		/* Sealed by a second implementation, the ICRC is right; then one bit makes it
-		 * wrong. */
+		/* The ICRC of a second implementation must be right, and wrong after a flip of one
+		 * bit. */
 		if (!p.has_vlan && craft_seal(frame, len)) {
 			require(urxe_packet_icrc_ok(&p));
 			frame[p.icrc - frame] ^= 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Any bytes as a capture file: no crash, and no frame outside the file's bytes. */
+/* Any bytes as a capture file. No frame may lie outside of the file. */
 #include <netdev/netdev.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a virtual machine's QEMU, or who plays it, writes on its stream: pieces, each behind
- * its length (2 bytes, little-endian). However the bytes were cut, the frames must be
- * those that a second look at all of them finds.
+ * Bytes of a QEMU stream, which arrive in pieces; the length of each piece precedes it in the input
+ * (2 bytes, little-endian). The port's frames must equal the frames that a second parser finds.
  */
 #include <endian.h>
 #include <netdev/netdev.h>
@@ -19,14 +18,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* All bytes so far, and how far the frames in them have been compared. */
+/* All bytes so far, and the position up to which their frames are compared. */
 struct stream {
 	uint8_t *bytes;
 	size_t length, at;
 	bool broken;
 };
 
-/* The next frame that is whole. */
+/* The next complete frame. */
 static bool next_frame(struct stream *stream, const uint8_t **frame, uint32_t *length)
 {
 	while (stream->length - stream->at >= 4) {

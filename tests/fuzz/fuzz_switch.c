@@ -2,11 +2,10 @@
 /*
  * Hostile frames from processes, uplinks and virtual machines.
  *
- * The input is a script: frames that are right but for some bytes, or any bytes at
- * all; connections that processes register; time. What comes out is read by the
- * engine's parser, which shares no code with the switch's: nothing leaves a process in
- * another's name, stations are bridged unchanged, uplinks not to each other, and the
- * counters add up.
+ * The input is a script: frames that are valid except for some bytes, or any bytes; connections
+ * that processes register; time. The engine's parser, which shares no code with the switch, reads
+ * the output. No frame of a process may have another one's addresses. The switch bridges stations
+ * without changes, and never two uplinks. The counters add up.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -40,7 +39,7 @@ static const uint8_t macs[][6] = {
 	{1, 0, 0x5e, 1, 2, 3}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
 };
 #define MACS   (sizeof(macs) / sizeof(macs[0]))
-#define PINNED 5 /* the last VM's own */
+#define PINNED 5 /* index of the last VM's pinned MAC */
 
 /* --- The world */
 
@@ -65,7 +64,7 @@ static void open_world(void)
 		vnic_driver_set_multicast(w->loops[i]->driver, true);
 }
 
-/* One world for all scripts, since its tables take long to make; each begins as the first. */
+/* All scripts share one world, whose tables take long to create; begin() resets it. */
 static void begin(void)
 {
 	uint32_t i;
@@ -79,9 +78,9 @@ static void begin(void)
 		lan_join(w, i);
 }
 
-/* --- What must hold */
+/* --- Checks */
 
-/* The process's own address in the VLAN, by the engine's idea of the packet. */
+/* The source address must be the process's own in the VLAN, according to the engine's parser. */
 static void honest_address(const struct urxe_packet *p)
 {
 	uint16_t vlan = p->has_vlan ? p->vlan_tci & ETHER_VLAN_ID : 0;
@@ -89,7 +88,7 @@ static void honest_address(const struct urxe_packet *p)
 	require(host_has_address(&w->host, p->sgid.raw, vlan));
 }
 
-/* What a process has sent and somebody got, whoever that is. */
+/* Checks a frame of a process that any port received. */
 static void honest(uint32_t from, const uint8_t *frame, uint32_t len, const uint8_t *smac)
 {
 	const struct remote_qp_owner *owner;
@@ -112,7 +111,7 @@ static void honest(uint32_t from, const uint8_t *frame, uint32_t len, const uint
 		(!owner && URXE_OPCODE_SERVICE(p.opcode) == URXE_SERVICE_CNP));
 }
 
-/* What came out at a station: a process's, another station's unchanged, or the daemon's own. */
+/* Checks a frame at a station: of a process, of another station and unchanged, or of the daemon. */
 static void check_station(int process, int station, uint32_t to, const struct netdev_frame *out,
 			  const uint8_t *in, uint32_t len)
 {
@@ -131,7 +130,7 @@ static void check_station(int process, int station, uint32_t to, const struct ne
 		abort();
 }
 
-/* process or station: where the frame came from, the other is -1. */
+/* process or station: the sender; the other one is -1. */
 static void check_all(int process, int station, const uint8_t *in, uint32_t len)
 {
 	struct netdev_frame out;
@@ -192,7 +191,7 @@ static uint32_t packet(struct script *s, uint8_t *f, int process)
 	};
 	uint32_t len;
 
-	/* As RoCEv1 an IPv4 address is a GID, too. */
+	/* In RoCEv1 an IPv4 address is a valid GID, too. */
 	p.sgid =
 		craft_gid(flags % 3 == URXE_NET_ROCEV1 ? URXE_NET_IPV4 : p.net, process < 0 ? THEIRS
 										: flags & 0x80 ? 3
@@ -261,7 +260,7 @@ static void send_frame(struct script *s)
 
 	choose_sender(s, &process, &station);
 	len = make(s, f, process);
-	/* What is no whole Ethernet header the NIC itself refuses, for good. */
+	/* The NIC itself refuses frames shorter than an Ethernet header, for good. */
 	if (process < 0)
 		lan_send(w, (uint32_t)station, f, len);
 	else if (len >= ETHER_HDR_LEN)
@@ -285,7 +284,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct script s = {data, size};
 
-	/* libFuzzer's first input is no bytes at no address: a frame of 0 bytes has one. */
+	/* libFuzzer's first input is NULL; a frame of 0 bytes has an address. */
 	if (!size)
 		return 0;
 	if (!w)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What programs may write to /dev/infiniband/rdma_cm, as urxed gets it: any command with any
- * bytes from two programs, messages of peers in between, time, programs that die and daemons that
- * end. With all of them gone nothing is left.
+ * Commands of two programs to /dev/infiniband/rdma_cm, as urxed receives them, with any bytes;
+ * messages of peers, time, deaths of programs and restarts of daemons. After all programs have
+ * ended, no ID, port or connection may remain.
  */
 #include "ucma_loop.h"
 
@@ -23,7 +23,7 @@ static uint8_t next(struct input *in)
 	return *in->data++;
 }
 
-/* A command, all 0 but for some bytes. IDs are small, so a byte of script may well name one. */
+/* Sends a command of zeros with some bytes of the script. IDs are small, so a byte may name one. */
 static void command(struct loop *l, struct loop_program *p, struct input *in)
 {
 	uint8_t bytes[512] = {0}, number = next(in) % 32, n = next(in) % 16;
@@ -36,20 +36,20 @@ static void command(struct loop *l, struct loop_program *p, struct input *in)
 
 		bytes[at % sizeof(bytes)] = next(in);
 	}
-	/* Whatever it says that it has fetched, only it suffers. */
+	/* A wrong number of read events harms only the program itself. */
 	p->fetched = next(in) ? p->fetched : (uint64_t)next(in) << next(in) % 64;
 	rc = loop_command(l, p, number, bytes, size, next(in) * 4u, &answer);
 	require(rc <= 0 && rc > -4096);
 	require(answer.reply.out <= CM_ATTACH_BYTES);
 }
 
-/* The next daemon, from which they claim what they have. */
+/* Starts the next daemon, from which the programs claim their state. */
 static void restart(struct loop *l, struct loop_program programs[2])
 {
 	loop_restart(l);
 	for (int i = 0; i < 2; i++) {
 		close(programs[i].fd);
-		close(programs[i].bell);
+		close(programs[i].event_fd);
 		programs[i].fd = loop_connect(l);
 		loop_hello(l, &programs[i]);
 		require(!loop_welcome(&programs[i]));
@@ -64,7 +64,7 @@ static void step(struct loop *l, struct loop_program programs[2], struct input *
 	switch (what >> 1 & 7) {
 	case 0: loop_run(l); return;
 	case 1: loop_pass(l, next(in) * NS / 4); return;
-	case 2: l->n = 0; return; /* lost */
+	case 2: l->n = 0; return; /* all messages in flight are lost */
 	case 3:
 		if (what & 16) {
 			restart(l, programs);

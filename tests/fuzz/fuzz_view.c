@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Any bytes as a report: urxe show tells what it can of it, in every form. */
+/* Any bytes as a daemon's report, which `urxe show` prints in every form. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -44,7 +44,7 @@ void ledger_restart(struct ledger_queue *queue, uint32_t qpn)
 	queue->qpn = qpn;
 }
 
-/* Requests that left without a completion are sends that wanted none. */
+/* Skips requests without a completion, which must be unsignaled sends. */
 static void skip_unsignaled(const struct ledger *ledger, const struct ledger_entry *until)
 {
 	for (uint32_t i = 0; i < ledger->n; i++) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What was posted, and what came of it. Whatever happens, a request completes
- * at most once, on its own queue, in order; only successful sends that asked for
- * no completion leave without one.
+ * Records posted requests and checks their completions. A request must complete at most once, on
+ * its own queue and in order. Only unsignaled successful sends leave without a completion.
  */
 #ifndef URXE_FUZZ_LEDGER_H
 #define URXE_FUZZ_LEDGER_H
@@ -14,14 +13,14 @@
 
 #define LEDGER_MAX 4096
 
-/* A send queue, or a receive queue that one QP has or many share. */
+/* A send queue, a receive queue of a QP, or a shared receive queue. */
 struct ledger_queue {
 	bool send;
-	bool shared;     /* its completions come from several QPs, in no common order */
-	uint32_t qpn;    /* not of a shared one */
-	uint32_t life;   /* entries of earlier lives have vanished with their QP, or in RESET */
-	uint32_t posted; /* ever */
-	uint32_t next;   /* serial of the oldest that has not completed */
+	bool shared;     /* several QPs complete its requests, in no common order */
+	uint32_t qpn;    /* unused if shared */
+	uint32_t life;   /* incremented by RESET or a new QP, which drop earlier entries */
+	uint32_t posted; /* number of all requests */
+	uint32_t next;   /* serial number of the oldest outstanding request */
 };
 
 struct ledger_entry {
@@ -39,18 +38,18 @@ struct ledger {
 	uint32_t n;
 };
 
-/* The wr_id of a request that is about to be posted; undone by ledger_refused. */
+/* Records a request before it is posted; returns its wr_id. ledger_refused undoes it. */
 uint64_t ledger_post(struct ledger *ledger, struct ledger_queue *queue);
 uint64_t ledger_post_send(struct ledger *ledger, struct ledger_queue *queue,
 			  const struct urxe_send_wr *wr, bool sq_sig_all, uint32_t length);
-/* The newest request was not taken. */
+/* The engine has refused the newest request. */
 void ledger_refused(struct ledger *ledger);
-/* Everything outstanding vanishes without completions. */
+/* All outstanding requests disappear without completions. */
 void ledger_forget(struct ledger_queue *queue);
-/* A new QP: the same, and nothing was ever posted. */
+/* A new QP: forgets all requests, and counts from 0. */
 void ledger_restart(struct ledger_queue *queue, uint32_t qpn);
 void ledger_complete(struct ledger *ledger, const struct urxe_wc *wc);
-/* Nothing is outstanding in a queue that was flushed. */
+/* A flushed queue must have no outstanding request. */
 void ledger_check_flushed(const struct ledger *ledger, const struct ledger_queue *queue);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A fuzzer's input as a script: bytes that say what to do next, 0 once there are no more. */
+/* A fuzzer's input as a script: bytes that select the next actions; 0 after the end. */
 #ifndef URXE_FUZZ_SCRIPT_H
 #define URXE_FUZZ_SCRIPT_H
 
@@ -19,7 +19,7 @@ static inline uint8_t script_get8(struct script *s)
 	return *s->at++;
 }
 
-/* Low byte first. */
+/* Little-endian. */
 static inline uint16_t script_get16(struct script *s)
 {
 	uint8_t low = script_get8(s);

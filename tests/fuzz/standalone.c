@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Runs a fuzz target without libFuzzer: the files of its corpus, and of each a
- * hundred mutations that are the same on every machine.
+ * Runs a fuzz target without libFuzzer on the files of its corpus, and on a hundred mutations of
+ *each, which are the same on every machine.
  *
  *	TARGET DIRECTORY...
  */
@@ -56,7 +56,7 @@ static int hide_dots(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* In the order of their names. Nothing to run is a failure. */
+/* Runs the files in the order of their names. An empty directory is a failure. */
 static int run_directory(const char *directory)
 {
 	struct dirent **entries;

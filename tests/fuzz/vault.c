@@ -8,7 +8,7 @@
 
 #define PAINT 0xc3
 
-/* Pieces of even number are gaps. */
+/* Pieces with even numbers are gaps. */
 static uint32_t offset(enum vault_region region)
 {
 	return (2 * region + 1) * VAULT_PIECE;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory that nobody may write, between memory that everybody may: gaps without
- * a key, a region that can only be read, one of another protection domain, and
- * one that comes and goes.
+ * Memory that no peer may write, between writable regions: gaps without a key, a read-only region,
+ * a region of another protection domain, and a region that the script registers and deregisters.
  */
 #ifndef URXE_FUZZ_VAULT_H
 #define URXE_FUZZ_VAULT_H
@@ -18,13 +17,13 @@ struct vault {
 	uint64_t iova;                     /* of bytes[0] */
 	struct urxe_mr *mr[VAULT_REGIONS]; /* NULL: not registered */
 	uint8_t bytes[(2 * VAULT_REGIONS + 1) * VAULT_PIECE];
-	uint8_t left[VAULT_PIECE]; /* what the open region held when it went */
+	uint8_t left[VAULT_PIECE]; /* contents of the open region at its deregistration */
 };
 
 void vault_open(struct vault *vault, struct node *node);
-/* Registers the open region, or deregisters it where no window is bound to it. */
+/* Registers the open region, or deregisters it if no window is bound to it. */
 void vault_toggle(struct vault *vault);
-/* 0 where the region is gone. */
+/* The region's key; 0 if it is not registered. */
 uint32_t vault_key(const struct vault *vault, enum vault_region region);
 uint64_t vault_address(const struct vault *vault, enum vault_region region);
 void vault_check(const struct vault *vault);

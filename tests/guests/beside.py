@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-urxe in a machine whose kernel has an RDMA device: programs under `urxe run` have both, rxe0 and
-urxe0, and see devices of the kernel's come and go.
+urxe in a machine whose kernel has an RDMA device: programs under `urxe run` see both rxe0 and urxe0, and notice
+when devices of the kernel appear and disappear.
 """
 import re
 import sys
@@ -13,13 +13,13 @@ from image import Image
 from rdmacm import end_well, ended_well
 
 MTU = 4200
-# Nobody is at the other end.
+# The NIC's other end is not connected.
 WIRE = ['-netdev', 'hubport,id=n0,hubid=0']
 KERNEL = '192.0.2.2'  # an address of rxe0
-OWN = '127.0.0.1'  # which is urxe0's wherever it is
+OWN = '127.0.0.1'  # an address of urxe0 on every host
 MEMORY_MB = 2048
 LOG = '/tmp/server.log'
-# Servers at the wildcard address, and clients; {} is the server's.
+# Servers at the wildcard address, and their clients; {} is the server's address.
 PROGRAMS = [
     ('ucmatose -c 4 -C 20', 'ucmatose -s {} -c 4 -C 20'),
     ('ucmatose -c 2 -m', 'ucmatose -s {} -c 2 -m'),
@@ -59,7 +59,7 @@ def check_verbs(guest):
 # --- rdma_cm
 
 def serve(guest, argv):
-    """Starts a server under urxe run, which listens on return."""
+    """Starts a server under urxe run, and waits until it listens."""
     guest.run(f'rm -f {LOG}')
     job = guest.start(f'URXE_LOG=debug URXE_RECONNECT_S=1 {RUN} {argv} 2>{LOG}')
     until(120, lambda: listening(guest) or not job.running(), job.describe)
@@ -82,7 +82,7 @@ def ask(guest, command):
 
 
 def rejected(guest, command):
-    """Nobody listens where a client goes."""
+    """A client of an address without a listener is rejected."""
     job = guest.start(command)
     job.wait(120)
     if 'RDMA_CM_EVENT_REJECTED' not in job.output() + job.errors():
@@ -90,10 +90,10 @@ def rejected(guest, command):
 
 
 def check_addresses(guest):
-    """An ID is of the device whose address it is bound to, or has a way from."""
+    """An ID uses the device whose address it is bound to, or whose route it resolves."""
     for address in (KERNEL, OWN):
         server = serve(guest, f'rping -s -a {address} -C 5 -V')
-        # That it is there and nowhere else, a program says that has the kernel's rdma_cm alone.
+        # A program with the kernel's rdma_cm only confirms that the listener is on that device only.
         if address == OWN:
             rejected(guest, f'rping -c -a {KERNEL} -C 5 -V')
             client = f'{RUN} rping'
@@ -110,8 +110,8 @@ def check_addresses(guest):
 
 def check_wildcard(guest):
     """
-    Who listens at the wildcard address is heard of on both devices, at one port. Not `rping -s -P`: in
-    rdma-core 44 that loses one of two who come at once, on any device (rdma-core's pull request 1568).
+    A listener on the wildcard address accepts connections on both devices, on one port. `rping -s -P` is not
+    used: in rdma-core 44 it loses one of two simultaneous clients (rdma-core's pull request 1568).
     """
     for bound in '', ' -b ::0':
         for _ in range(3):
@@ -132,7 +132,7 @@ def check_programs(guest):
 
 
 def check_groups(guest):
-    """Joined, sent to and left on either; rxe0 sends no group to its own host."""
+    """Programs join, send to and leave groups on both devices; rxe0 does not loop multicast back to its host."""
     for address in (OWN, KERNEL):
         guest.run(f'{RUN} mckey -m 239.1.2.3 -b {address} -s -C 5')
 
@@ -146,7 +146,7 @@ def check_changes(guest):
 
 
 def check_daemon_gone(guest):
-    """What the kernel's rdma_cm has goes on without urxed, its events, too."""
+    """Connections and events of the kernel's rdma_cm continue without urxed."""
     server = serve(guest, f'rping -s -P -a {KERNEL} -V')
     guest.run('killall -9 urxed')
     until(120, lambda: guest.start(f'grep -q "rdma_cm: urxed ended" {LOG}').wait(60) == 0,

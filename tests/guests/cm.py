@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Connections by address with rdma_cm between a process of this host and Linux' rdma_rxe in a virtual
-machine: Debian's programs, either side once the server; rejections, disconnects, groups.
+rdma_cm between a process of this host and Linux' rdma_rxe in a virtual machine: Debian's programs with the server
+on either side, rejections, disconnects and multicast groups.
 """
 import os
 import sys
@@ -14,7 +14,7 @@ from rdma import GUEST, HOST, MTU, SECONDS, WIRES, start
 from rdmacm import KERNEL_ATTEMPTS, OWN_ATTEMPTS, came_too_early, end_well, start_server
 
 GROUP = '239.1.2.3'
-SENDERS = 50  # at most, with kernels that lose what mckey has just sent
+SENDERS = 50  # maximum runs of mckey, with kernels that lose its last datagrams
 # Server and client; {} is the server's address. rping -V checks contents.
 PROGRAMS = [
     (['rping', '-s', '-C', '10', '-V'], ['rping', '-c', '-a', '{}', '-C', '10', '-V']),
@@ -34,7 +34,7 @@ def listens(guest):
 
 
 def guest_server(guest, argv):
-    """On return it listens."""
+    """Starts a server in the guest, and waits until it listens."""
     until(60, lambda: not listens(guest), lambda: 'a server of before still listens')
     server = guest.start(' '.join(argv))
     until(60, lambda: listens(guest) or not server.running(), server.describe)
@@ -56,7 +56,7 @@ def finish(server, client):
 
 
 def serve_guest(host, guest, server_argv, client_argv, address=HOST):
-    """The server is the host's, and has this address there."""
+    """Runs the server on the host, with this address, and the client in the guest."""
     for _ in range(OWN_ATTEMPTS):
         server = start_server(host, server_argv)
         client = guest.start(' '.join(to(client_argv, address)))
@@ -68,7 +68,7 @@ def serve_guest(host, guest, server_argv, client_argv, address=HOST):
 
 
 def serve_host(host, guest, server_argv, client_argv, address=GUEST):
-    """The server is the guest's."""
+    """Runs the server in the guest and the client on the host."""
     for _ in range(KERNEL_ATTEMPTS):
         server = guest_server(guest, server_argv)
         client = host.start(*to(client_argv, address))
@@ -81,7 +81,7 @@ def serve_host(host, guest, server_argv, client_argv, address=GUEST):
 
 
 def check_rejection(host, guest, addresses=(HOST, GUEST)):
-    """Nobody listens there, at neither of the addresses of host and guest."""
+    """Clients of both addresses are rejected without a listener."""
     argv = ['rping', '-c', '-p', '4999', '-C', '1', '-a']
     for client in host.start(*argv, addresses[1]), guest.start(' '.join([*argv, addresses[0]])):
         client.wait(SECONDS)
@@ -96,7 +96,7 @@ def expect_disconnect(server):
 
 
 def check_death(host, guest):
-    """The end of a program is a disconnect to its peer."""
+    """The peer of a killed program gets a disconnect event."""
     server = start_server(host, ['stdbuf', '-oL', 'rping', '-s', '-v'])
     client = guest.start(f'rping -c -v -a {HOST}')
     until(60, lambda: 'ping data' in server.output() or not client.running(), client.describe)
@@ -113,9 +113,8 @@ def check_death(host, guest):
 
 def send_until_received(guest, sender, receiver):
     """
-    mckey ends without asking whether its datagrams have left, and with Linux 6.12, where a thread
-    of the kernel sends them, most have not: they are lost with the queue pair. Linux 6.1 sends
-    them while mckey posts them, so all of one sender's have to come.
+    mckey ends without waiting until its datagrams are sent. In Linux 6.12 a kernel thread sends them, and most are
+    lost with the queue pair. Linux 6.1 sends them when mckey posts them, so all of one sender must arrive.
     """
     if guest.run('cat /proc/sys/kernel/osrelease').startswith('6.1.'):
         finish(receiver, guest.start(sender))
@@ -129,7 +128,7 @@ def send_until_received(guest, sender, receiver):
 
 
 def check_groups(host, guest):
-    """Datagrams to a group that either side has joined."""
+    """Sends datagrams to a group that one side has joined, in both directions."""
     argv = ['mckey', '-m', GROUP, '-C', '10', '-S', '100', '-b']
     receiver = start_server(host, [*argv, HOST], 'ATTACH_MCAST: ok')
     send_until_received(guest, ' '.join([*argv, GUEST, '-s']), receiver)
@@ -140,7 +139,7 @@ def check_groups(host, guest):
 
 
 def joined(guest):
-    """Whether the NIC hears the group by its MAC, as it does once rdma_rxe has joined it."""
+    """Whether the NIC receives the group's MAC, as it does after rdma_rxe has joined the group."""
     return '01005e010203' in guest.run('cat /proc/net/dev_mcast')
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Linux' rdma_rxe by the conformance tests, which shows that these are right: what it is known to
-break, and nothing else.
+Runs the conformance tests on Linux' rdma_rxe, to show that the tests are right: rdma_rxe must break exactly the
+rules that deviation.c lists.
 """
 import os
 import sys
@@ -13,9 +13,9 @@ from image import Image
 
 CONFORMANCE = 'tests/conformance/conformance'
 MTU = 4200
-# Nobody is at the other end.
+# The NIC's other end is not connected.
 WIRE = ['-netdev', 'hubport,id=n0,hubid=0']
-# Emulated processors make few objects in the time of a test.
+# A guest with emulated processors needs long to create objects.
 MANY = 200
 MEMORY_MB = 2048
 SECONDS = 1200

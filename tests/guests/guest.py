@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""A virtual machine with Debian's kernel, in which Linux' rdma_rxe is the device rxe0."""
+"""A virtual machine with Debian's kernel and the device rxe0 of rdma_rxe."""
 import base64
 import contextlib
 import ipaddress
@@ -15,14 +15,14 @@ from host import BUSY, Failure, Program, free_port, until  # noqa: E402
 
 BOOT_SECONDS = 300
 MEMORY_MB = 512
-OWN_MAC = '52:54:00:00:00:01'  # of the NIC that leads to this machine
+OWN_MAC = '52:54:00:00:00:01'  # of the NIC that connects the guest to this machine
 
-# The kernel's modules print what they are; only what goes wrong should be seen.
+# The kernel prints errors only.
 APPEND = 'console=ttyS0 panic=-1 mitigations=off quiet loglevel=5'
 
 
 class Job:
-    """A command that runs in a guest; to be used as a Program of host.py is."""
+    """A command that runs in a guest, with the methods of Program in host.py."""
 
     def __init__(self, guest, number, command):
         self.guest = guest
@@ -51,10 +51,10 @@ class Job:
 
 class Guest:
     """
-    Runs from the moment that it is made. `wire` are QEMU's arguments for the netdev n0, which its
-    NIC for RDMA is on. A second NIC, QEMU's own, leads to this machine: the guest reaches what
-    listens on 127.0.0.1 here as 10.0.2.2, and `port` of 127.0.0.1 is the same port of the guest.
-    `prefix` stands before QEMU's command: with that of a Namespace "here" is that namespace.
+    The constructor boots the guest. `wire` are QEMU's arguments for netdev n0, to which the RDMA NIC belongs. A
+    second NIC connects the guest to this machine: the guest reaches listeners on this machine's 127.0.0.1 as
+    10.0.2.2, and `port` of 127.0.0.1 is forwarded to the guest. `prefix` precedes QEMU's command; with the prefix of
+    a Namespace, that namespace takes the place of this machine.
     """
 
     HERE = '10.0.2.2'
@@ -66,14 +66,14 @@ class Guest:
         self.top = tempfile.TemporaryDirectory(prefix='guest-')
         self.port = free_port()
         self.console = os.path.join(self.top.name, 'console')
-        self.jobs = {}  # those that have not ended, by number
+        self.jobs = {}  # unfinished jobs by number
         self.started = 0
         self.heard = b''
         self.socket = socket.socket(socket.AF_UNIX)
         agent = os.path.join(self.top.name, 'agent')
         self.qemu = Program([
             *prefix,
-            # It ends when this process does, however that happens.
+            # The kernel kills QEMU when this process ends in any way.
             'setpriv', '--pdeathsig', 'KILL',
             'qemu-system-x86_64', '-accel', 'tcg,thread=multi', '-cpu', cpu, '-smp', '2',
             '-m', str(memory_mb), '-nodefaults', '-no-user-config', '-display', 'none',
@@ -92,14 +92,14 @@ class Guest:
             raise
 
     def connects(self, agent):
-        """Whether QEMU listens yet."""
+        """Connects to QEMU; False if it does not listen yet."""
         with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
             self.socket.connect(agent)
             return True
         return not self.running()
 
     def call(self, agent):
-        """Waits for the guest's first word, and gives it its way to this machine."""
+        """Waits for the guest's first message, and configures its NIC to this machine."""
         until(BOOT_SECONDS, lambda: self.connects(agent), self.describe)
         self.socket.setblocking(False)
         ready = self.jobs[0] = Job(self, 0, 'boot')
@@ -125,7 +125,7 @@ class Guest:
     # --- Commands
 
     def listen(self):
-        """Takes what the guest has answered."""
+        """Reads the guest's answers."""
         with contextlib.suppress(BlockingIOError):
             while part := self.socket.recv(65536):
                 self.heard += part
@@ -144,7 +144,7 @@ class Guest:
         return job
 
     def run(self, command, seconds=120):
-        """What a command prints, which must succeed."""
+        """Runs a command, which must succeed; returns its output."""
         job = self.start(command)
         if job.wait(seconds):
             raise Failure(f'exit status {job.result[0]}: {job.describe()}')
@@ -155,7 +155,7 @@ class Guest:
     def raise_link(self, mtu, ipv4, ipv6=None):
         """Gives the NIC its MTU and its addresses; returns the interface's name."""
         name = self.interface(self.mac)
-        # With no probing first an address can be used at once.
+        # Without duplicate address detection an address can be used at once.
         self.run(f'echo 0 >/proc/sys/net/ipv6/conf/{name}/accept_dad; '
                  f'ip link set {name} mtu {mtu} up && ip addr add {ipv4}/24 dev {name}')
         if ipv6:
@@ -171,7 +171,7 @@ class Guest:
         wanted = ipaddress.ip_address(address)
         if wanted.version == 4:
             wanted = ipaddress.ip_address(f'::ffff:{address}')
-        # That of RoCEv2 comes first.
+        # The entry for RoCEv2 is the first one.
         return min(map(int, self.run(f'cd {device}/ports/1/gids; '
                                      f'grep -l {wanted.exploded} *').split()))
 
@@ -185,7 +185,7 @@ class Guest:
                  'usleep 20000; done')
 
     def kill(self):
-        """As by a power failure."""
+        """Kills the machine, like a power failure."""
         self.qemu.kill()
 
     def close(self):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-What a guest boots: Debian's kernel, and an initramfs of this system's own programs, with init.sh
-as its only process. No file system is mounted, no daemon runs, so a boot takes seconds.
+Makes a guest's image: Debian's kernel, and an initramfs with programs of this system and init.sh as the only
+process. The guest mounts no file system and runs no daemon, so it boots within seconds.
 """
 import fcntl
 import glob
@@ -15,8 +15,8 @@ import tempfile
 
 from host import skip
 
-# Those of the kernel's modules that a guest loads, with what they depend on. rdma_rxe asks for
-# the CRC by name, which none of its symbols shows.
+# The kernel modules that a guest loads, with their dependencies. rdma_rxe requests the CRC by name, so modinfo does
+# not show that dependency.
 MODULES = ['virtio_pci', 'virtio_net', 'vmxnet3', 'af_packet', 'crc32_generic', 'ib_uverbs', 'rdma_rxe',
            'rdma_ucm', 'algif_hash']
 
@@ -26,20 +26,19 @@ PROGRAMS = ['rdma', 'ibv_devices', 'ibv_devinfo',
             'ib_atomic_bw', 'ib_atomic_lat',
             'rping', 'ucmatose', 'udaddy', 'mckey', 'rstream', 'rdma_client', 'rdma_server']
 PATH = ['/usr/bin', '/usr/sbin', '/bin', '/sbin']
-# urxe itself, below /urxe as below the build directory.
+# urxe's files, below /urxe as in the build directory.
 URXE = ['tools/urxe', 'tools/urxed', 'verbs/liburxe.so']
-# The drivers of DPDK that it may want there, and those of the kernel's that leave it a PCI device,
-# for modprobe.
+# DPDK's drivers for the guest, and the kernel modules, for modprobe, by which DPDK accesses a PCI device.
 DRIVERS = ['bus_pci', 'bus_vdev', 'mempool_ring', 'net_af_packet', 'net_virtio', 'net_vmxnet3']
 DRIVER_LIBRARY = '/usr/lib/*/dpdk/pmds-*/librte_{}.so.*[0-9]'
 LEAVING_MODULES = ['uio_pci_generic', 'vfio_pci', 'vfio_iommu_type1']
 PROVIDER = '/etc/libibverbs.d/rxe.driver'
-# What pthread_exit loads, which no program says.
+# A library that pthread_exit loads at run time.
 UNWINDER = '/usr/lib/*/libgcc_s.so.1'
 PROVIDER_LIBRARY = '/usr/lib/*/libibverbs/librxe-rdmav*.so'
 
 
-# --- The kernel, of which ./dev has unpacked the package into a folder
+# --- The kernel, whose package ./dev has unpacked
 
 def only(pattern):
     found = sorted(glob.glob(pattern))
@@ -56,7 +55,7 @@ def unxz(data):
 
 
 def unzstd(data):
-    """What follows the frame makes the program fail, when it has written all of it."""
+    """zstd fails because of the bytes after the frame, but has written all output before."""
     if not shutil.which('zstd'):
         return b''
     return subprocess.run(['zstd', '-dc'], input=data, capture_output=True, check=False).stdout
@@ -66,7 +65,7 @@ COMPRESSIONS = {b'\xfd7zXZ\0': unxz, b'\x28\xb5\x2f\xfd': unzstd}
 
 
 def unpacked(data):
-    """The ELF image within a vmlinuz, None where none is found."""
+    """The ELF image in a vmlinuz, or None."""
     for magic, decompress in COMPRESSIONS.items():
         for match in re.finditer(re.escape(magic), data):
             image = decompress(data[match.start():])
@@ -76,11 +75,11 @@ def unpacked(data):
 
 
 def kernel(folder):
-    """The path of a kernel to boot: one that need not be decompressed by an emulated processor."""
+    """The path of the decompressed kernel: an emulated processor would decompress it slowly."""
     packed = only(os.path.join(folder, 'boot/vmlinuz-*'))
     path = os.path.join(folder, 'vmlinux')
     with open(packed, 'rb') as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # tests that start at once unpack it once
+        fcntl.flock(file, fcntl.LOCK_EX)  # so tests that start at the same time unpack it once
         if os.path.exists(path):
             return path
         image = unpacked(file.read())
@@ -102,7 +101,7 @@ def read_module(path):
 
 
 def modules(folder, names):
-    """(name, contents) in the order in which to load them; those built in are left out."""
+    """(name, contents) of modules in loading order, without built-in ones."""
     paths = {module_name(path): path for top in ('lib', 'usr/lib') for path in
              glob.glob(os.path.join(folder, top, 'modules/*/kernel/**/*.ko*'), recursive=True)}
     loaded = {}
@@ -130,7 +129,7 @@ def find_program(name):
 
 
 def libraries(path):
-    """What ld.so loads for a program or library."""
+    """The libraries that ld.so loads for a program or library."""
     text = subprocess.run(['ldd', path], capture_output=True, text=True, check=True).stdout
     return re.findall(r'(/\S+) \(0x', text)
 
@@ -138,7 +137,7 @@ def libraries(path):
 # --- The archive: cpio's "newc", which the kernel unpacks
 
 class Archive:
-    """An initramfs that is being written."""
+    """Writes an initramfs."""
 
     def __init__(self, path):
         self.file = open(path, 'wb')
@@ -169,7 +168,7 @@ class Archive:
             self.add(path or source, file.read())
 
     def copy_library(self, path):
-        """Where a link leads to it here, one does there: it is one library by all its names."""
+        """Copies a library with its symbolic links, so that all its names are one file."""
         if path in self.libraries:
             return
         self.libraries.add(path)
@@ -188,9 +187,9 @@ class Archive:
 
 class Image:
     """
-    What QEMU is given: `kernel`, and `initramfs` with Debian's programs, and those whose paths are
-    given, in /bin, with urxe where that is asked for. The kernel is that of the unpacked package
-    in this folder beside the build directory; the initramfs lasts as long as the object.
+    `kernel` and `initramfs` for QEMU. The initramfs has Debian's programs and the given programs in /bin, and urxe
+    if requested; it exists as long as the object. The kernel comes from the unpacked package in kernel_folder
+    beside the build directory.
     """
 
     def __init__(self, build, programs=(), urxe=False, kernel_folder='kernel'):
@@ -214,7 +213,7 @@ class Image:
 
 
 def add_programs(archive, programs):
-    """They find their libraries where they do here."""
+    """Adds programs, with their libraries at the same paths as on this system."""
     provider = only(PROVIDER_LIBRARY)
     archive.copy(PROVIDER)
     archive.copy(provider)
@@ -240,7 +239,7 @@ def add_urxe(archive, build):
 
 
 def add_modprobe(archive, package):
-    """What modprobe loads, and in which order: each behind all that come before."""
+    """Writes modprobe's dependencies: each module depends on all modules before it."""
     folder = only(os.path.join(package, 'lib/modules/*'))[len(package):]
     names, lines = [], ''
     for name, contents in modules(package, LEAVING_MODULES):

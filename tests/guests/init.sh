@@ -1,12 +1,11 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# A guest's only process. On the second serial line it is given commands, a line each, behind a
-# number, and answers each when it has ended with a line: number, exit status, output and errors in
-# base64.
+# The only process of a guest. It reads commands from the second serial line, one in each line after a
+# number. When a command has ended, it answers with a line: number, exit status, output and errors in base64.
 /bin/busybox mkdir -p /usr/sbin /usr/bin /sbin
 /bin/busybox --install -s
 export PATH=/bin:/usr/bin:/usr/sbin:/sbin
-# DPDK loads no driver from below a folder that anybody may write.
+# DPDK loads no driver from a directory below a world-writable one.
 chmod 755 /
 mount -t proc proc /proc
 mount -t sysfs sys /sys
@@ -15,10 +14,10 @@ for module in /modules/*.ko; do
 	insmod "$module" || echo "no $module"
 done
 ip link set lo up
-# Completion queues and buffers are pinned.
+# For pinned completion queues and buffers.
 ulimit -l unlimited
 
-# One at a time, lest lines mix.
+# Writes one answer at a time, so that lines do not mix.
 answer() {
 	until mkdir /tmp/lock 2>/dev/null; do usleep 1000; done
 	printf '%s %s %s %s\n' "$1" "$2" "$(base64 -w0 "/tmp/$1")" "$(base64 -w0 "/tmp/$1.err")" >&3
@@ -30,8 +29,8 @@ stty raw -echo <&3
 : >/tmp/0
 : >/tmp/0.err
 answer 0 0
-# A process that ends would interrupt the reading of a line, and busybox forgets what it had read.
-# So the reader has no children but for a moment: the commands become those of process 1.
+# The end of a child would interrupt `read`, and busybox would lose the partly read line. So the reader's
+# children end at once, and process 1 adopts the commands.
 (
 	while read -r number command; do
 		(

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-A process of this host and Linux' rdma_rxe in a virtual machine, over each way in which QEMU's NIC
-joins urxed: programs in both directions; the machine is killed and another one comes; urxed
-is killed and another one comes.
+Programs between a process of this host and Linux' rdma_rxe in a virtual machine, in both directions, over each kind
+of connection between QEMU and urxed; again after the machine was killed and a new one started, and after urxed was.
 """
 import os
 import sys
@@ -16,9 +15,9 @@ import report
 
 HOST, GUEST = '192.0.2.1', '192.0.2.2'
 MTU, PATH_MTU = 4200, 4096
-SECONDS = 300  # for one program; the guest's processors are emulated
+SECONDS = 300  # for one program, because the guest's processors are emulated
 
-# perftest's own timeout, 67 ms, is short for an emulated processor.
+# perftest's default timeout of 67 ms is too short for an emulated processor.
 PATIENT = ['-u', '18']
 VERBS_CHECK = 'tests/smoke/verbs_check'
 PROGRAMS = [
@@ -32,8 +31,8 @@ PROGRAMS = [
 
 class Wire:
     """
-    The uplink, and QEMU's netdev n0 to it, over a socket that is called {path}. Not all of QEMU
-    7.2 finds a urxed that was started again.
+    An uplink and QEMU's netdev n0, joined by the socket {path}. Not every netdev of QEMU 7.2 reconnects to a
+    restarted urxed.
     """
 
     def __init__(self, uplink, netdev, nic, outlives=True):
@@ -56,7 +55,7 @@ class Wire:
         return guest
 
 
-# Without vectors=0 QEMU 7.2 itself ends in a segmentation fault where it has no KVM.
+# QEMU 7.2 without KVM crashes unless vectors=0.
 VIRTIO = f'virtio-net-pci,host_mtu={MTU}'
 VHOST_USER = VIRTIO + ',vectors=0'
 
@@ -115,7 +114,7 @@ def finish(argv, server, client, mtu):
 
 
 def serve_guest(host, guest, argv, addresses=(HOST, GUEST), mtu=PATH_MTU):
-    """The server is the host's; the addresses, of host and guest, are what GIDs are made of."""
+    """Runs the server on the host; addresses: of host and guest, for the GIDs."""
     port = free_port()
     server = host.start(*on_host(host, argv, port, addresses[0]))
     wait_listening(server, port)
@@ -124,7 +123,7 @@ def serve_guest(host, guest, argv, addresses=(HOST, GUEST), mtu=PATH_MTU):
 
 
 def serve_host(host, guest, argv, addresses=(HOST, GUEST), mtu=PATH_MTU):
-    """The server is the guest's."""
+    """Runs the server in the guest and the client on the host."""
     server = guest.start(on_guest(guest, argv, guest.port, addresses[1]))
     guest.wait_listening(guest.port)
     client = host.start(*on_host(host, argv, guest.port, addresses[0]), '127.0.0.1')

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Machines that were set up wrongly harm nobody but themselves: one whose memory is its own, and one
-that sends longer frames than its host takes. A right one that comes afterwards is served.
+Wrongly configured machines harm only themselves: a machine without shared memory, and a machine that sends frames
+longer than the host's MTU. urxed then serves a correct machine.
 """
 import json
 import os
@@ -16,7 +16,7 @@ TOO_LONG = 9000
 
 
 def dropped(host):
-    """Frames from the machine that were too long, or in too many pieces."""
+    """Number of frames from the machine that were too long or had too many segments."""
     show = host.spawn([host.urxe, 'show', 'port', '--json', '--run-dir', host.run_dir])
     succeed(show, 60)
     device, = [port['device'] for port in json.loads(show.output())['ports']
@@ -25,7 +25,7 @@ def dropped(host):
 
 
 def check_unshared(wire, image, path):
-    """QEMU passes the memory on, and writes to a copy: what it sends is never seen."""
+    """QEMU shares its memory with urxed but writes to a private copy, so urxed sees no frame."""
     words = [word.format(path=path).replace('share=on', 'share=off') for word in wire.netdev]
     with Guest(image, words, wire.nic) as guest:
         guest.make_rxe(GUEST, MTU)

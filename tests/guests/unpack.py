@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Tests that start at once unpack the kernel that they boot once, whole."""
+"""Tests that start at the same time unpack the kernel once and completely."""
 import lzma
 import multiprocessing
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Runs programs between two hosts, over one kind of network; all must succeed with right output."""
+"""Runs programs between two hosts over one path, MTU and loss. All must succeed with the right output."""
 import argparse
 import re
 import socket
@@ -13,11 +13,11 @@ import report
 
 SECONDS = 120  # for one program
 TRIES = 5
-AF_XDP = 44  # the socket module has no name for it
+AF_XDP = 44  # missing in the socket module
 
 
 def check_device(host, path_mtu):
-    """What ibv_devices and ibv_devinfo say of a device whose uplink has this path MTU."""
+    """Checks ibv_devices and ibv_devinfo for a device whose uplink has this path MTU."""
     if not re.search(r'^\s+urxe0\s+[0-9a-f]{16}$', host.run('ibv_devices'), re.MULTILINE):
         raise Failure('ibv_devices does not list urxe0')
     info = host.run('ibv_devinfo', '-v', '-d', 'urxe0')
@@ -27,8 +27,8 @@ def check_device(host, path_mtu):
 
 def ended_first(failure, pair):
     """
-    Whether the last acknowledgement was lost and its sender had gone already: the pingpong examples
-    destroy their queue pair without asking whether the other side has done so much.
+    Whether the last ACK was lost after its sender had ended: the pingpong examples destroy their queue pair
+    without waiting for the peer.
     """
     outputs = pair.server.output(), pair.client.output()
     return ('transport retry counter exceeded' in str(failure)
@@ -36,7 +36,7 @@ def ended_first(failure, pair):
 
 
 def run_pair(ends, argv, lossy):
-    """Returns what server and client print."""
+    """Returns the output of server and client."""
     (server, server_gid, address), (client, client_gid, _) = ends
     for _ in range(TRIES):
         pair = Pair(server, client, argv, server_gid, address, client_gid=client_gid)
@@ -91,11 +91,11 @@ def run():
     parser.add_argument('--loss', required=True, choices=programs.LOSSES)
     parser.add_argument('--uplink', choices=NETWORKS, default='af_packet')
     parser.add_argument('--programs', choices=['section', 'once', 'all'], default='section',
-                        help='a section of them, all with one size each, or all as they are')
+                        help='a part of the programs, all with one message size, or all')
     options = parser.parse_args()
     path_mtu = programs.ALL_MTUS[options.mtu]
     address, kind, _ = programs.PATHS[options.path]
-    # Each host's urxed drops so much of what comes and of what goes.
+    # Each host's urxed drops this share of received and of sent frames.
     lossy = options.loss != programs.LOSSES[0]
     fault = ['--fault', f'drop={options.loss}'] if lossy else []
     with NETWORKS[options.uplink](options.build, [options.mtu] * 2, fault) as net:

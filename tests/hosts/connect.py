@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""rdma_cm between two hosts, by IPv4, IPv6 and in a VLAN."""
+"""rdma_cm between two hosts over IPv4, IPv6 and a VLAN."""
 import shutil
 import sys
 

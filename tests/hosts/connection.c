@@ -12,10 +12,10 @@
 
 #include "pattern.h"
 
-/* As many processes as here share a core wait long for their turn, on either side. */
+/* Timeout of a round: many processes share a core on each side. */
 #define STALL_SECONDS 60
 
-/* How long after a failure the other side's end may be heard of. */
+/* Maximum time between a failed request and the notice that the peer has ended. */
 #define FAILURE_SECONDS 20
 
 enum kind { KIND_RECV, KIND_WRITE, KIND_SEND, KIND_READ, KIND_ADD };
@@ -37,7 +37,7 @@ uint32_t connection_generation(uint64_t id)
 	return (uint32_t)(id >> 32);
 }
 
-/* Of this round: sizes around the path MTU and its multiples, contents like no other round's. */
+/* The round's message size: around the path MTU and its multiples. */
 static uint32_t round_size(const struct connection *c)
 {
 	return (c->seed + (uint32_t)c->rounds * 769) % (CONNECTION_LARGEST + 1);
@@ -88,8 +88,8 @@ static void post_recv(struct connection *c)
 
 /* --- Rounds */
 
-/* WRITEs and SENDs the contents of this side. */
-static void give(struct connection *c)
+/* WRITEs and SENDs this side's contents of the round. */
+static void post_contents(struct connection *c)
 {
 	uint32_t size = round_size(c);
 
@@ -116,8 +116,8 @@ static void end_round(struct connection *c)
 	c->progress = time(NULL);
 }
 
-/* The other side's message is here, and so is what it wrote before. */
-static void take(struct connection *c, uint32_t size)
+/* Checks the peer's message, and its WRITE, which arrived before the message. */
+static void check_peer_contents(struct connection *c, uint32_t size)
 {
 	if (size != round_size(c))
 		errx(1, "a message of %u bytes, not %u, in round %" PRIu64, size, round_size(c),
@@ -135,13 +135,14 @@ static void take(struct connection *c, uint32_t size)
 	     offsetof(struct place, counter));
 }
 
-/* What this side gave last may not be acknowledged yet, though the other side has gone on. */
-static void answer(struct connection *c)
+/* The passive side answers when its previous requests are complete; their ACKs may arrive after the
+ * peer's next message. */
+static void answer_if_due(struct connection *c)
 {
 	if (!c->due || c->awaited)
 		return;
 	c->due = false;
-	give(c);
+	post_contents(c);
 	end_round(c);
 }
 
@@ -149,7 +150,7 @@ void connection_begin_round(struct connection *c)
 {
 	c->progress = time(NULL);
 	c->awaited = 1u << KIND_RECV | 1u << KIND_READ | 1u << KIND_ADD;
-	give(c);
+	post_contents(c);
 }
 
 bool connection_idle(const struct connection *c)
@@ -162,7 +163,7 @@ void connection_complete(struct connection *c, const struct ibv_wc *wc)
 	enum kind kind = wc->wr_id & 0xff;
 
 	if (wc->status != IBV_WC_SUCCESS) {
-		/* What follows the first failure is flushed. */
+		/* Requests after the first failed one are flushed. */
 		if (!c->failure) {
 			c->failure = ibv_wc_status_str(wc->status);
 			c->progress = time(NULL);
@@ -171,14 +172,14 @@ void connection_complete(struct connection *c, const struct ibv_wc *wc)
 	}
 	c->awaited &= ~(1u << kind);
 	if (kind == KIND_RECV)
-		take(c, wc->byte_len);
+		check_peer_contents(c, wc->byte_len);
 	else if (kind == KIND_READ)
 		check_contents(c, "READ", c->place->read, true);
 	else if (kind == KIND_ADD && c->place->added != c->rounds)
 		errx(1, "the counter was %" PRIu64 " in round %" PRIu64, c->place->added,
 		     c->rounds);
 	if (!c->active)
-		answer(c);
+		answer_if_due(c);
 	else if (!c->awaited)
 		end_round(c);
 }
@@ -260,7 +261,7 @@ static void introduce(struct connection *c)
 		.seed = c->seed,
 	};
 
-	/* That the other side has gone is heard by receiving. */
+	/* The next receive reports a peer that has ended. */
 	if (send(c->fd, &self, sizeof(self), MSG_NOSIGNAL) != sizeof(self) && errno != EPIPE &&
 	    errno != ECONNRESET)
 		err(1, "introduction");
@@ -273,7 +274,7 @@ void connection_open(struct connection *c, int fd, bool active)
 	c->active = active;
 	c->introduced = false;
 	c->seed = (uint32_t)getpid() * 31 + c->generation * 1009 + c->index * 65537;
-	/* Far from that of any QP before it with the same number (docs/recovery.md). */
+	/* Far from the PSNs of earlier QPs with the same number (docs/recovery.md). */
 	c->psn = (c->seed * 2654435761u) >> 8;
 	c->rounds = 0;
 	c->awaited = 0;

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Many processes at once on each of two hosts, each with 16 connections to processes of the other
-host, which check all that they move (member.c). With --kill they are killed at random, and others
-take their places: nobody may notice but those that were connected to them, and what a daemon
-holds at the end must be what it held at the beginning.
+Many processes on each of two hosts, each with 16 connections to processes of the other host, check all
+contents (member.c). With --kill the test kills random processes and starts new ones. Only their peers may
+notice, and at the end each daemon must hold as many resources as at the beginning.
 """
 import argparse
 import os
@@ -21,12 +20,12 @@ CONNECTIONS = 16
 MTU = 9000
 START_SECONDS = 120
 END_SECONDS = 120
-KILL_PAUSE = (0.1, 0.6)  # seconds between two killings: from, to
-RSS_GROWTH_KIB = 4096  # what the allocator may keep for later
+KILL_PAUSE = (0.1, 0.6)  # seconds between two kills: minimum, maximum
+RSS_GROWTH_KIB = 4096  # freed memory that the allocator may keep
 
 
 class Crowd:
-    """The processes of two hosts: those of the first are connected by those of the second."""
+    """The processes of two hosts; those of the second host connect to those of the first."""
 
     def __init__(self, build, hosts, members, rounds):
         self.build = build
@@ -45,7 +44,7 @@ class Crowd:
         return self.hosts[side].start(*argv)
 
     def replace(self, side, index):
-        """Kills a member; another takes its place."""
+        """Kills a member and starts a new one."""
         victim = self.members[side][index]
         check_alive(victim)
         victim.kill()
@@ -53,11 +52,11 @@ class Crowd:
         self.members[side][index] = self.start(side, index, len(self.members[side]))
 
     def await_connected(self):
-        """Until every member of the second host has had all of its connections."""
+        """Waits until every member of the second host has had all its connections."""
         waiting = list(self.members[1])
 
         def all_connected():
-            # One that has few rounds to do may have ended before it said so.
+            # A member with few rounds may have ended before this check.
             waiting[:] = [member for member in waiting if member.process.poll() != 0
                           and 'connected' not in member.output()]
             for member in waiting:
@@ -69,11 +68,11 @@ class Crowd:
               lambda: f'{len(waiting)} members are not connected: {waiting[0].describe()}')
 
     def finish(self):
-        """All must end in order; returns how many rounds the second host's last members did."""
+        """All members must succeed; returns the number of rounds of the second host's last members."""
         rounds = 0
         for side in (1, 0):
             for member in self.members[side]:
-                # Those that count their rounds end by themselves.
+                # Members with a number of rounds end by themselves.
                 if side == 0 or not self.rounds:
                     member.kill(signal.SIGTERM)
             for member in self.members[side]:
@@ -95,7 +94,7 @@ def leases(host):
 
 
 def figures(host):
-    """What a daemon holds, by name."""
+    """A daemon's resources by name: leases, descriptors, mappings, files, memory."""
     pid = host.daemon.process.pid
     links = open_files(pid)
     with open(f'/proc/{pid}/status') as status:
@@ -114,7 +113,7 @@ def figures(host):
 
 
 def settled(host):
-    """The figures when the last client has been cleared away, and what had asked for them."""
+    """The figures after the daemon has removed its last client."""
     seen = [None, figures(host)]
 
     def unchanged():
@@ -141,7 +140,7 @@ def compare(before, after):
 
 
 def kill_some(crowd, seconds, rng):
-    """Returns how many."""
+    """Kills random members for a time; returns their number."""
     end = time.monotonic() + seconds
     killed = 0
     while time.monotonic() < end:

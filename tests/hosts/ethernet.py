@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Two hosts on one machine: network namespaces that a veth cable joins, a urxed in each."""
+"""Two hosts on one machine: network namespaces joined by a veth cable, with a urxed in each."""
 import os
 import subprocess
 import sys
@@ -11,7 +11,7 @@ INTERFACE = 'eth0'
 DAEMON_NICE = -10
 VLAN = 100
 
-# By number of the host. VLAN 100 is urxed's alone, the other two the kernel has as well.
+# Formats with the host's number. Only urxed has an address in VLAN 100; the kernel has the other two as well.
 IPV4 = '192.0.2.{}'
 IPV6 = 'fd00:2::{}'
 IPV4_IN_VLAN = '198.51.100.{}'
@@ -22,8 +22,8 @@ BRIDGE = 'br0'
 
 class Namespace:
     """
-    A network namespace without a name. It lasts as long as something runs in it, at least
-    a process that ends with this one, so nothing is left behind however a test ends.
+    A network namespace without a name, kept alive by a process that ends with the test. So it disappears even
+    if the test is killed.
     """
 
     def __init__(self):
@@ -39,7 +39,7 @@ class Namespace:
         self.holder.communicate()
 
     def prefix(self):
-        """What stands before a command so that it runs here, and ends when this process does."""
+        """The prefix of a command line that runs in the namespace and ends with this process."""
         return ['setpriv', '--pdeathsig', 'KILL', 'nsenter', f'--net=/proc/{self.pid}/ns/net', '--']
 
     def ip(self, *arguments):
@@ -55,19 +55,19 @@ def run(argv):
 
 def prefer(daemon):
     """
-    Two hosts have the processors of one. Where more programs run than those can serve, a daemon
-    that waits for its turn loses what comes meanwhile.
+    Raises the priority of a daemon. Two hosts share the CPUs of one machine, and a daemon that waits for a CPU
+    loses frames.
     """
     try:
         os.setpriority(os.PRIO_PROCESS, daemon.process.pid, DAEMON_NICE)
     except PermissionError:
-        pass  # it goes without, slower
+        pass  # without permission the test is slower
 
 
 class Ethernet:
     """Hosts a and b, each in a namespace of its own with an interface eth0."""
 
-    kernel_ipv4 = IPV4  # where programs meet over TCP
+    kernel_ipv4 = IPV4  # the addresses of the programs' TCP connections
 
     def __init__(self, build, mtus, arguments=(), uplink='af_packet:' + INTERFACE):
         self.namespaces = []
@@ -85,29 +85,29 @@ class Ethernet:
             raise
 
     def given_addresses(self, number):
-        """Options for those that urxed does not find with the uplink's interface."""
+        """Options for addresses that the uplink's interface does not have."""
         return ['--address', f'{IPV4_IN_VLAN.format(number)}/24@{VLAN}']
 
     def ends(self, address, kind='RoCE v2'):
-        """What cell.run_program takes: host, GID index, address for TCP."""
+        """Both ends for cell.run_program: host, GID index, address for TCP."""
         return [(host, host.gid(address.format(number), kind), self.kernel_ipv4.format(number))
                 for number, host in enumerate(self.hosts, 1)]
 
     def plug(self, mtus):
-        """Joins the namespaces with a cable, and gives both ends their addresses."""
+        """Joins the namespaces by a cable, and gives both ends their addresses."""
         a, b = self.namespaces
         run(['ip', 'link', 'add', INTERFACE, 'netns', str(a.pid), 'mtu', str(mtus[0]), 'type',
              'veth', 'peer', 'name', INTERFACE, 'netns', str(b.pid), 'mtu', str(mtus[1])])
         for number, namespace in enumerate(self.namespaces, 1):
             namespace.ip('addr', 'add', IPV4.format(number) + '/24', 'dev', INTERFACE)
             namespace.ip('addr', 'add', IPV6.format(number) + '/64', 'dev', INTERFACE, 'nodad')
-            # The kernel asks for a neighbour from this one.
+            # The kernel sends neighbour solicitations from this address.
             namespace.ip('addr', 'add', f'fe80::{number}/64', 'dev', INTERFACE, 'nodad')
             namespace.ip('link', 'set', 'lo', 'up')
-            # A link-local address comes when it has been probed for: later than the rest.
+            # The link-local address appears later, after duplicate address detection.
             namespace.ip('link', 'set', INTERFACE, 'addrgenmode', 'none')
             namespace.ip('link', 'set', INTERFACE, 'up')
-        # The kernel finds out a little later that there is a carrier.
+        # The kernel reports the carrier a little later.
         for namespace in self.namespaces:
             until(10, lambda n=namespace: 'state UP' in n.ip('link', 'show', INTERFACE),
                   lambda: f'{INTERFACE} does not come up')
@@ -123,7 +123,7 @@ class Ethernet:
 
 
 class Bridged(Ethernet):
-    """The hosts are stations behind the kernel's bridge, by taps; the kernel has other addresses."""
+    """The hosts are stations on taps behind the kernel's bridge, with other addresses than the kernel."""
 
     kernel_ipv4 = '203.0.113.{}'
 

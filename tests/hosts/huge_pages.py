@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Packet buffers lie in huge pages where there are enough, in ordinary ones where not; either way
-two hosts reach each other, and nothing is left of them.
+Packet buffers are in huge pages if the machine has enough of them, and in ordinary pages otherwise. In both
+cases two hosts reach each other, and no huge page stays in use afterwards.
 """
 import contextlib
 import fcntl
@@ -17,11 +17,11 @@ from uplinks import VHOST, run_without_privilege, without_privilege
 
 POOL = '/sys/kernel/mm/hugepages/hugepages-2048kB/'
 PAGE = 2 << 20
-ENOUGH = 512  # pages, for what others on this machine take, too
+ENOUGH = 512  # huge pages, with reserve for other programs of the machine
 FOR_ONE = 4
 TOO_FEW = 2
-BOTH, AT_MOST_ONE, NONE = {2}, {0, 1}, {0}  # of two daemons
-MTU = 4200  # an af_packet port's buffers then take three pages
+BOTH, AT_MOST_ONE, NONE = {2}, {0, 1}, {0}  # number of the two daemons with huge pages
+MTU = 4200  # the buffers of an af_packet port then need three huge pages
 PROGRAMS = [['verbs_check'], ['ib_write_bw', '-F', '-n', '500']]
 
 
@@ -36,13 +36,13 @@ def resize(pages):
 
 
 def size():
-    """Without those that go when who uses them gives them back."""
+    """The number of huge pages, without surplus pages, which disappear when they are freed."""
     return read('nr_hugepages') - read('surplus_hugepages')
 
 
 @contextlib.contextmanager
 def huge_pages(pages):
-    """While it lasts, the machine has so many; one test at a time says how many those are."""
+    """Sets the machine's number of huge pages for a block; a lock admits one test at a time."""
     with open(POOL + 'nr_hugepages', encoding='ascii') as pool:
         fcntl.flock(pool, fcntl.LOCK_EX)
         before = size()
@@ -56,7 +56,7 @@ def huge_pages(pages):
 
 
 def held_by(pid):
-    """Bytes of huge pages that a process has mapped."""
+    """Bytes in huge pages that a process has mapped."""
     with open(f'/proc/{pid}/smaps_rollup', encoding='ascii') as file:
         fields = dict(line.split(':', 1) for line in file if 'Hugetlb' in line)
     return sum(int(value.split()[0]) << 10 for value in fields.values())
@@ -71,13 +71,13 @@ def held_by_all():
 
 
 def check_nothing_left():
-    """All pages in use are in use by somebody: none is left by a daemon that was killed."""
+    """A process maps every huge page in use, so a killed daemon has left none."""
     until(20, lambda: (read('nr_hugepages') - read('free_hugepages')) * PAGE <= held_by_all(),
           lambda: f'{read("free_hugepages")} huge pages of {read("nr_hugepages")} are free')
 
 
 def page_size(host):
-    """What urxe show port tells of the uplink, and the daemon in its log."""
+    """The page size of the uplink's buffers, according to `urxe show port` and to the daemon's log."""
     size, = [port['page_size'] for port in host.show('port')['ports'] if port['page_size']]
     lines = [line for line in host.daemon.errors().splitlines() if 'packet buffers' in line]
     if len(lines) != 1 or ('huge pages of 2048 KiB' in lines[0]) != (size == PAGE):
@@ -86,7 +86,7 @@ def page_size(host):
 
 
 def count_on_huge(hosts):
-    """How many of the hosts' daemons have their buffers in huge pages."""
+    """The number of daemons whose buffers are in huge pages."""
     count = 0
     for host in hosts:
         size, held = page_size(host), held_by(host.daemon.process.pid)
@@ -105,7 +105,7 @@ def check_count(hosts, wanted):
 
 
 def run_over(net, wanted):
-    """Between the two hosts of a network."""
+    """Runs programs between the two hosts of a network."""
     with net:
         check_count(net.hosts, wanted)
         for argv in PROGRAMS:
@@ -128,19 +128,19 @@ def check_tap(build):
 
 
 def check_vhost(build):
-    """Of an ordinary user; the pages of one are mapped by the other, too."""
+    """Daemons of an ordinary user; each maps the other one's pages, too."""
     with without_privilege(build, 'vm', VHOST) as hosts:
         check_count(hosts, BOTH)
         run_without_privilege(hosts, PROGRAMS)
 
 
 def check_for_one(build):
-    """Two daemons share what there is: who comes second goes without."""
+    """Huge pages for one daemon only: the second daemon uses ordinary pages."""
     run_over(Ethernet(build, [MTU] * 2), AT_MOST_ONE)
 
 
 def check_too_few(build):
-    """Fewer than any port asks for."""
+    """Fewer huge pages than any port needs."""
     run_over(Ethernet(build, [MTU] * 2), NONE)
     with without_privilege(build, 'vm', VHOST) as hosts:
         check_count(hosts, NONE)

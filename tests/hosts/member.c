@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One of many processes of a host, each with RC connections to several of the other host:
+ * One of many processes of a host, with RC connections to several members of the other host:
  *
  * member -g GID_INDEX -d DIR -i INDEX               waits for connections at DIR/INDEX
  * member -g GID_INDEX -d DIR -i INDEX -n MEMBERS [-r ROUNDS]
- *      is connected, and connected again, to the CONNECTIONS members from INDEX on, modulo MEMBERS
+ *      connects, and reconnects, to CONNECTIONS members from INDEX on, modulo MEMBERS
  *
- * It ends after ROUNDS rounds of each connection, or at SIGTERM, or with exit status 1 at
- * anything that should not be. That another member has died is none of that.
+ * It ends after ROUNDS rounds of each connection, at SIGTERM, or with exit status 1 at any error.
+ * The death of another member is no error.
  */
 #include <err.h>
 #include <errno.h>
@@ -25,16 +25,16 @@
 
 #define CONNECTIONS 16
 
-/* A passive member may hear of a new connection before it hears of the end of the old one. */
+/* A passive member may accept a new connection before it notices the end of the old one. */
 #define PLACES (2 * CONNECTIONS)
 
-#define TICK_MS 200 /* between two looks at what has made no noise */
+#define TICK_MS 200 /* between two checks of connections without events */
 
 static struct {
 	uint8_t gid_index;
 	const char *dir;
 	uint32_t index;
-	uint32_t members; /* 0 = it is a passive one */
+	uint32_t members; /* 0 = this member is passive */
 	uint64_t rounds;  /* 0 = until SIGTERM */
 } options;
 
@@ -44,7 +44,7 @@ static int listener = -1;
 static volatile sig_atomic_t stop;
 
 static uint64_t total_rounds;
-static uint32_t total_lost; /* connections whose other side ended first */
+static uint32_t total_lost; /* connections whose peer ended first */
 
 /* --- Meeting */
 
@@ -69,7 +69,7 @@ static void start_listening(void)
 {
 	struct sockaddr_un address = address_of(options.index);
 
-	/* A member that was killed has left its own. */
+	/* A killed member leaves its socket file. */
 	unlink(address.sun_path);
 	listener = new_socket();
 	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) ||
@@ -86,7 +86,7 @@ static void try_to_connect(uint32_t n)
 		connection_open(&connections[n], fd, true);
 		return;
 	}
-	/* It is not there yet or no longer, or it is busy. */
+	/* The other member does not listen yet, has ended, or has a full backlog. */
 	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
 		err(1, "%s", address.sun_path);
 	close(fd);
@@ -112,7 +112,7 @@ static void accept_one(void)
 
 /* --- Work */
 
-static void end(struct connection *c)
+static void end_connection(struct connection *c)
 {
 	total_rounds += c->rounds;
 	connection_close(c);
@@ -127,7 +127,7 @@ static void drain_cq(void)
 		for (int i = 0; i < n; i++) {
 			struct connection *c = &connections[connection_index(wcs[i].wr_id)];
 
-			/* A queue pair that was destroyed may have left some. */
+			/* Completions of a destroyed QP are ignored. */
 			if (c->qp && c->generation == connection_generation(wcs[i].wr_id))
 				connection_complete(c, &wcs[i]);
 		}
@@ -141,8 +141,8 @@ static bool may_begin(const struct connection *c)
 	return !stop && (!options.rounds || c->rounds < options.rounds);
 }
 
-/* Active side. True: all connections have come to their end. */
-static bool go_on(void)
+/* Active side: begins the next rounds. True: all connections have finished. */
+static bool begin_rounds(void)
 {
 	bool ended = true;
 
@@ -151,13 +151,13 @@ static bool go_on(void)
 
 		if (c->qp && connection_idle(c) && may_begin(c))
 			connection_begin_round(c);
-		/* At SIGTERM those end, too, that are not connected. */
+		/* After SIGTERM unconnected ones count as finished, too. */
 		ended = ended && (connection_idle(c) || (stop && !c->introduced));
 	}
 	return ended;
 }
 
-static void look_round(void)
+static void check_connections(void)
 {
 	static bool told;
 	uint32_t introduced = 0;
@@ -176,8 +176,8 @@ static void look_round(void)
 	}
 }
 
-/* Waits until there is something to do, at most TICK_MS. */
-static void await(void)
+/* Waits for an event, at most TICK_MS. */
+static void wait_for_events(void)
 {
 	struct pollfd fds[PLACES + 2];
 	struct connection *of[PLACES];
@@ -198,7 +198,7 @@ static void await(void)
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (fds[i].revents && !connection_hear(of[i])) {
-			end(of[i]);
+			end_connection(of[i]);
 			total_lost++;
 		}
 	}
@@ -208,19 +208,19 @@ static void await(void)
 		accept_one();
 }
 
-static void work(void)
+static void run(void)
 {
 	time_t looked = 0;
 
 	for (;;) {
 		drain_cq();
-		if (options.members ? go_on() : stop)
+		if (options.members ? begin_rounds() : stop)
 			return;
 		if (time(NULL) != looked) {
-			look_round();
+			check_connections();
 			looked = time(NULL);
 		}
-		await();
+		wait_for_events();
 	}
 }
 
@@ -266,10 +266,10 @@ int main(int argc, char **argv)
 			.dev = &dev, .index = i, .place = (struct place *)dev.memory + i};
 	if (!options.members)
 		start_listening();
-	work();
+	run();
 	for (uint32_t i = 0; i < PLACES; i++)
 		if (connections[i].qp)
-			end(&connections[i]);
+			end_connection(&connections[i]);
 	device_close(&dev);
 	printf("%" PRIu64 " rounds, %u peers lost\n", total_rounds, total_lost);
 	return 0;

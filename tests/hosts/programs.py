@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The programs that run between two hosts, and the networks that they run over."""
+"""The programs that run between two hosts, and the paths, MTUs and losses."""
 import ethernet
 
-# name: the address that its GID is made of, the GID's type, and further options by program
+# name: the address of the GID, the type of the GID, and further options for each program
 PATHS = {
     'ipv4': (ethernet.IPV4, 'RoCE v2', {}),
     'ipv6': (ethernet.IPV6, 'RoCE v2', {}),
@@ -11,13 +11,13 @@ PATHS = {
     'vlan': (ethernet.IPV4_IN_VLAN, 'RoCE v2', {'ib_': ['-S', '5'], 'ibv_': ['-l', '5']}),
 }
 
-MTUS = {1500: 1024, 9000: 4096}  # of the interface, and of the RDMA path
-# With af_xdp: a frame has to fit in a page, and virtual interfaces leave less of it.
+MTUS = {1500: 1024, 9000: 4096}  # interface MTU: path MTU
+# With af_xdp: a frame must fit in a page, of which virtual interfaces reserve a part.
 ALL_MTUS = MTUS | {3000: 2048}
 
 LOSSES = ['0%', '0.1%', '1%']
 
-# Those that no lost packet stops. Contents are checked by those of ibverbs and by verbs_check.
+# Programs that end despite lost packets. The ibverbs examples and verbs_check compare contents.
 ENDING = [
     ['verbs_check'],
     ['verbs_check', '-e'],
@@ -41,7 +41,7 @@ ENDING = [
     ['ib_send_bw', '-F', '-c', 'UD', '-s', '1001', '-D', '2'],
 ]
 
-# Those that wait for ever for a message that the network has lost.
+# Programs that wait for ever for a lost message.
 WAITING = [
     ['ibv_uc_pingpong', '-c'],
     ['ibv_ud_pingpong'],
@@ -52,7 +52,7 @@ WAITING = [
 
 
 def fitted(argv, path, path_mtu):
-    """A program's arguments for a path. perftest asks the port for its MTU, the others do not."""
+    """A program's arguments for a path. Only perftest takes the MTU from the port."""
     argv = list(argv)
     if argv[0] == 'ibv_ud_pingpong':
         argv += ['-s', str(path_mtu)]
@@ -65,7 +65,7 @@ def fitted(argv, path, path_mtu):
 
 
 def one_size(argv):
-    """perftest takes half a second of each size of -a for itself: the same with one odd size."""
+    """The same arguments with one odd size instead of -a, because perftest needs half a second for each size."""
     if '-a' not in argv:
         return argv
     at = argv.index('-a')
@@ -74,11 +74,10 @@ def one_size(argv):
 
 def section(path, mtu, loss):
     """
-    A part of the programs for each cell of the table path × MTU × loss. All cells together run
-    each program over each path, each MTU and, where it survives that, with each loss; with all
-    sizes over one path.
+    The programs for one cell of the table path × MTU × loss. All cells together run each program over each path,
+    at each MTU and, if it survives loss, with each loss; with all sizes over one path.
     """
-    # Four in a row of these six have both MTUs and each loss.
+    # Any four consecutive entries of these six contain both MTUs and each loss.
     turns = [(sorted(MTUS)[i % len(MTUS)], LOSSES[i % len(LOSSES)]) for i in range(6)]
     first = list(PATHS).index(path)
     chosen = []
@@ -92,5 +91,5 @@ def section(path, mtu, loss):
 
 
 def everything(loss):
-    """All that a network with this loss can carry."""
+    """All programs that end on a network with this loss."""
     return ENDING + (WAITING if loss == LOSSES[0] else [])

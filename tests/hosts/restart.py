@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Connections between two hosts outlive the daemons of both, which are restarted in turn."""
+"""A connection between two hosts survives a restart of either daemon."""
 import argparse
 import signal
 import time
@@ -9,7 +9,7 @@ from ethernet import Ethernet, IPV4
 from host import Pair, main, until
 import report
 
-# The other host's clock does not stand still: its timeout of 1 s, eight times, lasts for longer.
+# The other host retries for the time of the restart: its timeout of 1 s, eight times, is longer.
 ARGV = ['ib_write_bw', '-F', '-D', '8', '-u', '18']
 
 

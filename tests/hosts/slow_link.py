@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-A link that is slower than the program: more than the kernel takes from a socket at once arrives all the
-same, though nothing is sent behind it, and nobody asks for it again. One that hardly sends at all loses frames, but
-urxed goes on with its other work.
+A link that is slower than the program. Frames beyond the socket's send buffer still arrive, although no later
+frame pushes them and no peer asks again. A link that hardly sends loses frames, but urxed continues to work.
 """
 import sys
 
@@ -12,15 +11,15 @@ from ethernet import Ethernet, INTERFACE, IPV4, run
 from host import Pair, main, until
 
 MTU, PATH_MTU = 4200, 4096
-# A socket's send buffer, by default, has room for some 45 of them.
+# The default send buffer of a socket has room for about 45 frames.
 DATAGRAMS = ['ib_send_bw', '-c', 'UD', '-F', '-m', str(PATH_MTU), '-s', str(PATH_MTU - 1), '-n']
 FEW = '200'
-# Twice what the rings of af_packet hold.
+# Twice the capacity of the af_packet rings.
 FLOOD = 4096
 
 
 def slow_down(namespace, change, rate):
-    """What is under way counts against that buffer as long as the queueing discipline has it."""
+    """Sets the rate of the queueing discipline, whose queued frames count against the send buffer."""
     run(namespace.prefix() + ['tc', 'qdisc', change, 'dev', INTERFACE, 'root', 'tbf', 'rate', rate,
                               'burst', '10kb', 'limit', '10mb'])
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Two hosts over each further kind of uplink, which tests/hosts/cell.py does not use."""
+"""Two hosts over the kinds of uplinks that cell.py does not test."""
 import contextlib
 import os
 import sys
@@ -16,7 +16,7 @@ PROGRAMS = [
     ['ib_send_bw', '-F', '-c', 'UD', '-n', '500'],
 ]
 
-# What a shell session is to the kernel: one small answer to each small question.
+# A program for a TCP session with small requests and answers, as of a shell session.
 ASK_AND_ANSWER = '''
 import socket, sys, time
 asks, address = sys.argv[1] == 'ask', sys.argv[2]
@@ -42,7 +42,7 @@ for number in range(1 << 30):
 
 
 class Session:
-    """A TCP session of the kernel's between two namespaces, which goes on and on."""
+    """A TCP session of the kernel between two namespaces, until it is closed."""
 
     def __init__(self, namespaces, address):
         self.ends = []
@@ -55,7 +55,7 @@ class Session:
         return '\n'.join(end.describe() for end in self.ends)
 
     def check(self):
-        """Waits until it has got on."""
+        """Waits until the session makes progress."""
         before = len(self.ends[1].output())
         until(10, lambda: len(self.ends[1].output()) > before, self.describe)
 
@@ -65,7 +65,7 @@ class Session:
 
 
 def counters(namespace, file, protocol):
-    """Those of the kernel's IP stack."""
+    """Counters of the kernel's IP stack."""
     with open(f'/proc/{namespace.pid}/net/{file}', encoding='ascii') as table:
         lines = [line.split() for line in table if line.startswith(protocol)]
     if file == 'snmp':
@@ -74,7 +74,7 @@ def counters(namespace, file, protocol):
 
 
 def check_kernel_saw_nothing(namespace):
-    """Neither a datagram, for which it would have to have a socket, nor an answer to one."""
+    """The kernel has received no RoCE datagram, and has sent no ICMP error for one."""
     udp = counters(namespace, 'snmp', 'Udp:')
     icmp = counters(namespace, 'snmp', 'Icmp:')
     six = counters(namespace, 'snmp6', 'Udp6') | counters(namespace, 'snmp6', 'Icmp6')
@@ -87,8 +87,8 @@ def check_kernel_saw_nothing(namespace):
 
 def check_af_xdp(build):
     """
-    RoCE comes past the kernel, which goes on with all else: here a TCP session, ARP and ND. A
-    daemon that was killed leaves its program on the interface, and the next one starts all the same.
+    RoCE frames bypass the kernel, which handles all other frames: a TCP session, ARP and ND. A killed daemon
+    leaves its XDP program on the interface, and a new daemon still starts.
     """
     if not os.path.exists(os.path.join(build, 'netdev/xdp/roce.bpf.o')):
         skip('this build had no compiler for BPF')
@@ -111,7 +111,7 @@ def check_af_xdp(build):
 
 @contextlib.contextmanager
 def without_privilege(build, name, specs):
-    """Two daemons of an ordinary user, joined by what DPDK makes of a socket."""
+    """Two daemons of an ordinary user, joined by a DPDK driver over a socket."""
     with contextlib.ExitStack() as stack:
         hosts = [stack.enter_context(Host(build, user='nobody' if os.getuid() == 0 else None,
                                           daemon=False)) for _ in specs]
@@ -129,7 +129,7 @@ def run_without_privilege(hosts, programs):
         run_program(ends, argv, 4096, False)
 
 
-# virtio-user, DPDK's own, is to a vhost: port what a virtual machine's virtio NIC is.
+# DPDK's virtio-user plays the virtio NIC of a virtual machine for a vhost: port.
 VHOST = ['vhost:{path}', 'dpdk:net_virtio_user0,path={path},mac=02:00:00:00:00:02']
 
 

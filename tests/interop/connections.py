@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-rdma_cm between urxe and Linux' rxe, either side once the server: Debian's programs by IPv4 and
-IPv6, perftest's operations, rejections, disconnects, groups.
+rdma_cm between urxe and Linux' rxe, with the server on either side: Debian's programs over IPv4 and IPv6,
+perftest's operations, rejections, disconnects and multicast groups.
 """
 import os
 
@@ -19,12 +19,12 @@ BY_IPV6 = [
 ]
 BY_ANY = {4: PROGRAMS + [(['rdma_server'], ['rdma_client', '-s', '{}'])], 6: BY_IPV6}
 
-# What a program rejects: refuse.c, and the addresses at which all listen.
+# Modes of refuse.c, and the wildcard addresses of its listeners.
 REFUSE = 'tests/interop/refuse'
 REFUSED = ['request', 'reply', 'datagram']
 EVERYWHERE = {4: '0.0.0.0', 6: '::'}
 
-# Of what connects by rdma_cm; perftest has no UC there.
+# perftest's commands with rdma_cm, which does not support UC.
 PERFTEST = [
     ['ib_send_bw'], ['ib_send_lat'], ['ib_write_lat'], ['ib_read_bw'], ['ib_read_lat'],
     ['ib_atomic_bw'], ['ib_atomic_lat'],
@@ -67,14 +67,14 @@ def run_perftest(net):
 
 
 def run_faults(net):
-    """Messages of the connection manager are lost as well."""
+    """Impairments affect messages of the connection manager, too."""
     for version, programs in {4: PROGRAMS[:3], 6: BY_IPV6[:2]}.items():
         for server, client in programs:
             both_ways(net, server, client, version)
         check_rejection(net.host, net.guest, lan.ADDRESSES[version])
     check_death(net.host, net.guest)
-    # Some 800 frames go each way. Of 1 % each that one kind is lacking is a matter of one in 500 runs,
-    # that none has happened of one in 10^10.
+    # About 800 frames go in each direction. With 1 % of each kind of impairment, a kind is missing in one of 500
+    # runs, and all kinds are missing in one of 10^10 runs.
     net.check_faults(any)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-urxe in a virtual machine that has no HCA, over its paravirtual NIC: on the kernel's interface, and
-by DPDK's driver of the NIC, behind an IOMMU too, set up with the commands of
-docs/virtual-machines.md. It meets urxe on this host, or a second machine with Linux' rxe or with urxe.
+urxe in a virtual machine without an HCA, on the kernel's interface of its paravirtual NIC, and by DPDK's driver of
+the NIC, also behind an IOMMU, set up by the commands of docs/virtual-machines.md. The peers are urxe on this host,
+and a second machine with Linux' rxe or with urxe.
 """
 import argparse
 import contextlib
@@ -24,7 +24,7 @@ import operations
 
 MTU = 4200
 CPUS = 2  # of a guest
-MEMORY_MB = 768  # huge pages are a part of it
+MEMORY_MB = 768  # with the huge pages
 ON_INTERFACE, BY_DRIVER = "On the kernel's interface", "By DPDK's driver"
 WITH_IOMMU, BACK = 'With an IOMMU', 'Back to the kernel'
 IOMMU = ['-machine', 'q35', '-device', 'intel-iommu']
@@ -37,7 +37,7 @@ CONNECTING = [
      ['ucmatose', '-s', '{}', '-c', '4', '-C', '20']),
     (['udaddy', '-b', '{}', '-c', '2'], ['udaddy', '-s', '{}', '-c', '2']),
 ]
-# Its server listens anew for a second connection, in a machine always later than a client comes.
+# perftest's server listens again for a second connection, in a machine always too late for the client.
 CONNECTING_TO_HOST = [(['ib_write_bw', '-R', '-F', '-n', '50'],
                        ['ib_write_bw', '-R', '-F', '-n', '50', '{}'])]
 
@@ -46,10 +46,10 @@ def addresses(number):
     return {4: IPV4.format(number), 6: IPV6.format(number)}
 
 
-# --- Machines, by the page
+# --- Machines, set up by the commands of the page
 
 class Machine:
-    """A guest without rdma_rxe; `number` is that of its addresses."""
+    """A guest without rdma_rxe; `number` is part of its addresses."""
 
     def __init__(self, guest, number):
         self.guest = guest
@@ -64,7 +64,7 @@ class Machine:
         follow(self.guest, title, self.nic, mine)
 
     def here(self):
-        """As a station, while urxed runs."""
+        """The machine as a station of stations.py, while urxed runs."""
         return Inside(self.guest, self.addresses)
 
     def on_interface(self):
@@ -91,7 +91,7 @@ BRIEF = [operations.with_contents(argv, PATH_MTU)
 
 
 def meet(one, other, programs):
-    """Each once the server, by IPv4 and by IPv6."""
+    """Runs programs with the server on each side, over IPv4 and IPv6."""
     print(f'{one.name} and {other.name}', flush=True)
     start = time.monotonic()
     for server, client, version in ((one, other, 6), (other, one, 4)):
@@ -105,7 +105,7 @@ def meet(one, other, programs):
     print(f'{time.monotonic() - start:.1f} s', flush=True)
 
 
-# --- What stands in the way
+# --- Errors
 
 def refusal(machine, arguments):
     """What urxed says where it does not start."""
@@ -121,7 +121,7 @@ def expect(text, sentence):
 
 
 def check_refusals(machine):
-    """Before the page is followed."""
+    """The errors of urxed before the commands of the page ran."""
     slot = machine.guest.run(f'readlink -f /sys/class/net/{machine.nic}/device')
     slot = re.findall(r'[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]', slot)[-1]
     address = f'--address {machine.addresses[4]}/24'
@@ -131,8 +131,8 @@ def check_refusals(machine):
 
 def check_huge_pages(machine, more):
     """
-    Without them the device would be given addresses that are none of the machine's memory. With
-    them it starts again, with more arguments.
+    Without huge pages the device would use addresses outside the machine's memory, so urxed refuses. With huge
+    pages it starts, with more arguments.
     """
     slot = machine.guest.run('ls /sys/bus/pci/drivers/uio_pci_generic | grep :').strip()
     arguments = f'--uplink dpdk:{slot} --address {machine.addresses[4]}/24'
@@ -143,18 +143,18 @@ def check_huge_pages(machine, more):
 
 
 def check_vlan(machine, host):
-    """The NIC lets in frames of a VLAN that urxed alone has."""
+    """The NIC receives frames of a VLAN that only urxed has."""
     check_huge_pages(machine, f'--mtu {MTU} --address {IPV4_IN_VLAN.format(2)}/24@{VLAN}')
     stations = [Inside(machine.guest, {VLAN: IPV4_IN_VLAN.format(2)}),
                 OnHost(host.host, {VLAN: IPV4_IN_VLAN.format(1)})]
     exchange(*stations, ['ibv_rc_pingpong', '-c'], VLAN, PATH_MTU)
 
 
-# --- Whom it meets
+# --- Peers
 
 @contextlib.contextmanager
 def with_host(build, image, nic, before=()):
-    """This host and a machine that a cable joins."""
+    """Joins this host and a machine by a cable."""
     with Host(build, daemon=False) as host:
         path = os.path.join(host.run_dir, 'nic')
         ours = addresses(1)
@@ -179,7 +179,7 @@ def meet_host(build, image, nic, programs):
 
 
 def check_interrupts(machine):
-    """urxed sleeps until the NIC's receive queue, whose vector comes second, has something."""
+    """urxed sleeps until the interrupt of the NIC's receive queue, which is the second vector."""
     lines = machine.guest.run('cat /proc/interrupts').splitlines()
     vectors = [line for line in lines if 'vfio-msix[1]' in line]
     if not any(int(count) for line in vectors for count in line.split()[1:1 + CPUS]):
@@ -187,7 +187,7 @@ def check_interrupts(machine):
 
 
 def meet_iommu(build, image, nic, _programs):
-    """No page is a huge one, and the device is the kernel's once more at the end."""
+    """Behind an IOMMU urxed needs no huge pages; at the end the kernel has the device again."""
     nic, behind = NICS[nic].format(mtu=MTU), BEHIND_IOMMU[nic]
     with with_host(build, image, nic + behind, IOMMU) as (host, machine):
         meet(machine.by_driver(WITH_IOMMU), host, BRIEF)
@@ -198,7 +198,7 @@ def meet_iommu(build, image, nic, _programs):
 
 @contextlib.contextmanager
 def machines(image, nic):
-    """Two that a cable joins, with the addresses of their numbers on the kernel's interfaces."""
+    """Two machines joined by a cable, with addresses on the kernel's interfaces."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         guests = []
         for number, server in ((2, 'on'), (1, 'off')):
@@ -237,7 +237,7 @@ def run():
     parser.add_argument('--build', required=True)
     parser.add_argument('--nic', choices=NICS, required=True)
     parser.add_argument('--peer', choices=PEERS, required=True)
-    parser.add_argument('--brief', action='store_true', help='two of the programs, and rdma_cm')
+    parser.add_argument('--brief', action='store_true', help='two programs and rdma_cm only')
     options = parser.parse_args()
     image = Image(options.build, [os.path.join(options.build, VERBS_CHECK)], urxe=True)
     PEERS[options.peer](options.build, image, options.nic, BRIEF if options.brief else ALL)

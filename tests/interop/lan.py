@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-A host and a virtual machine on one Ethernet: urxed and QEMU in a network namespace, joined by the
-kernel's taps. The host has urxe0, the machine Linux' rxe0.
+A host with urxe0 and a virtual machine with Linux' rxe0 on one Ethernet: urxed and QEMU in a network namespace,
+joined by the kernel's taps.
 """
 import argparse
 import os
@@ -20,30 +20,30 @@ MACHINE_TAP = 'tap0'  # QEMU's
 HOST_TAP = 'utap0'  # urxed's, with tap:
 BRIDGE = 'br0'
 
-# Frames that wait for the machine, whose processors are emulated, may be all that a program sends:
-# UC and UD wait for no answer. By itself a tap drops what comes when 500 wait.
+# The tap's queue holds all frames of a program, because UC and UD do not wait for answers and the machine's
+# processors are emulated. By default a tap drops frames when 500 wait.
 QUEUE = 10000
 
-# Of the host and of the machine.
+# Addresses of the host and of the machine.
 ADDRESSES = {4: (IPV4.format(1), IPV4.format(2)), 6: (IPV6.format(1), IPV6.format(2))}
 
-# As urxed counts what its option asks for.
+# urxed's counters of each impairment.
 FAULTS = {'drop': 'dropped', 'duplicate': 'duplicated', 'reorder': 'reordered'}
 
 NICS = {'vmxnet3': 'vmxnet3', 'virtio': 'virtio-net-pci,host_mtu={mtu}'}
 
 
 def own_addresses():
-    """The host's, as the kernel and urxed want them."""
+    """The host's addresses, in the forms of the kernel and of urxed."""
     return [f'{ADDRESSES[4][0]}/24', f'{ADDRESSES[6][0]}/64']
 
 
 class Wire:
-    """The machine's tap is the interface of which urxed has its frames and its addresses."""
+    """urxed uses the machine's tap as its interface, by af_packet:."""
 
     uplink = f'af_packet:{MACHINE_TAP}'
     arguments = ()
-    mtu = 4200  # so that packets carry up to 4096 bytes
+    mtu = 4200  # for packets with 4096 bytes of payload
 
     def __init__(self):
         self.namespace = Namespace()
@@ -59,18 +59,18 @@ class Wire:
             self.namespace.ip('addr', 'add', address, 'dev', MACHINE_TAP, *quick)
 
     def joined(self):
-        """urxed runs."""
+        """Called when urxed runs."""
 
 
 class Bridged(Wire):
-    """urxed has a tap of its own, and the kernel's bridge joins it to the machine's."""
+    """urxed has a tap of its own, which the kernel's bridge joins to the machine's tap."""
 
     uplink = f'tap:{HOST_TAP}'
     arguments = [word for address in own_addresses() for word in ('--address', address)]
     mtu = 1500  # DPDK's net_tap sends nothing longer
 
     def lead(self):
-        # Groups reach everybody: nobody here asks who is in one.
+        # Without multicast snooping the bridge forwards groups to all ports.
         self.namespace.ip('link', 'add', BRIDGE, 'type', 'bridge', 'mcast_snooping', '0')
         self.namespace.ip('link', 'set', MACHINE_TAP, 'master', BRIDGE)
         self.namespace.ip('link', 'set', BRIDGE, 'up')
@@ -83,7 +83,7 @@ WIRES = {'af_packet': Wire, 'tap': Bridged}
 
 
 class Lan:
-    """`host` is a Host, `guest` a Guest of this image, each reachable for the other."""
+    """`host` is a Host and `guest` a Guest of this image; each can reach the other."""
 
     def __init__(self, build, image, uplink, nic, fault=None):
         self.wire = WIRES[uplink]()
@@ -91,7 +91,7 @@ class Lan:
         self.host = self.guest = None
         prefix = self.wire.namespace.prefix()
         try:
-            # With the machine the link has a carrier, and so has what it is an uplink of.
+            # The tap, and so the uplink, has a carrier only when the machine runs.
             self.guest = Guest(image, ['-netdev', f'tap,id=n0,ifname={MACHINE_TAP},'
                                        'script=no,downscript=no'], NICS[nic].format(mtu=self.wire.mtu),
                                prefix=prefix)
@@ -109,8 +109,8 @@ class Lan:
 
     def check_faults(self, enough=all):
         """
-        Frames of either direction have been lost, doubled and held back, whichever was asked for:
-        urxed counts them. With `any` one of these will do for a direction.
+        Checks urxed's counters: it has dropped, duplicated and reordered frames of each direction, as its option
+        says. With enough=any one of these is sufficient for a direction.
         """
         daemon = self.host.daemon
         wanted = [[f'faults {way}: {FAULTS[key]} ' for key in FAULTS if f'{key}=' in self.fault]
@@ -129,22 +129,22 @@ class Lan:
         self.wire.namespace.close()
 
 
-# --- What all tests are told
+# --- Options of all tests
 
 def parser(doc, parts=None):
-    """Of the options that say what Lan is made."""
+    """The parser of the options that select a Lan."""
     options = argparse.ArgumentParser(description=doc)
     options.add_argument('--build', required=True)
     options.add_argument('--uplink', choices=WIRES, required=True)
     options.add_argument('--nic', choices=NICS, required=True)
-    options.add_argument('--kernel', default='kernel', help='its folder, beside the build directory')
-    options.add_argument('--fault', help='what urxed does to the frames of either direction')
+    options.add_argument('--kernel', default='kernel', help='folder of the kernel, beside the build directory')
+    options.add_argument('--fault', help='impairments of received and sent frames, by urxed')
     if parts:
         options.add_argument('--part', choices=parts, required=True)
     return options
 
 
 def make(options, programs=()):
-    """A Lan, of options as above."""
+    """The Lan that the options select."""
     image = Image(options.build, programs, kernel_folder=options.kernel)
     return Lan(options.build, image, options.uplink, options.nic, options.fault)

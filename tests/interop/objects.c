@@ -12,7 +12,7 @@
 #define MAX_SENDS 64
 #define MAX_RECVS 64
 
-/* A fixture's text is read with the engine's numbers, which are those of verbs. */
+/* The parser of fixtures uses the engine's constants, which must equal those of verbs. */
 _Static_assert((int)URXE_ACCESS_LOCAL_WRITE == IBV_ACCESS_LOCAL_WRITE &&
 		       (int)URXE_ACCESS_REMOTE_WRITE == IBV_ACCESS_REMOTE_WRITE &&
 		       (int)URXE_ACCESS_REMOTE_READ == IBV_ACCESS_REMOTE_READ &&
@@ -30,13 +30,13 @@ void objects_fail(const char *what)
 	exit(1);
 }
 
-/* --- Device. */
+/* --- Device */
 
 static struct ibv_context *open_device(const char *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
-	/* The list is left to the end of the process. */
+	/* The list is not freed, because it owns the device. */
 	for (; list && *list; list++)
 		if (!strcmp(ibv_get_device_name(*list), name))
 			return ibv_open_device(*list);
@@ -60,9 +60,9 @@ static uint32_t find_gid(const struct objects *o)
 	objects_fail("the station's address in the device's table");
 }
 
-/* --- Objects. */
+/* --- Objects */
 
-/* At the very address that the text has, so that the capture has it, too. */
+/* Maps a region at the text's address, so that the capture has that address, too. */
 static void map_region(struct objects *o, unsigned index)
 {
 	const struct region *region = &o->fixture->station[o->side].regions[index];
@@ -149,7 +149,7 @@ void objects_create(struct objects *o, const struct fixture *fixture, enum side 
 		create_qp(o, i);
 }
 
-/* --- Connections. */
+/* --- Connections */
 
 static struct ibv_ah_attr peer_address(const struct objects *o, const struct connection *c)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a station of a fixture has of a real device, by libibverbs: regions at the addresses
- * that the text gives them, windows, completion queues, queue pairs. What cannot be made ends
- * the program with a sentence.
+ * The objects of a fixture's station on a real device, by libibverbs: regions at the text's
+ * addresses, windows, CQs and QPs. If an object cannot be created, the program exits with an error
+ * message.
  */
 #ifndef URXE_INTEROP_OBJECTS_H
 #define URXE_INTEROP_OBJECTS_H
@@ -26,16 +26,16 @@ struct objects {
 	struct ibv_mw *mw[OBJECTS_WINDOWS];
 	unsigned n_mw;
 	struct ibv_qp *qp[FIXTURE_CONNECTIONS];
-	struct ibv_ah *ah; /* of datagrams */
+	struct ibv_ah *ah; /* UD */
 };
 
-/* Ends the program with what could not be done, and errno's text. */
+/* Exits with the failed action and errno's text. */
 void objects_fail(const char *what) __attribute__((noreturn));
 
-/* The objects of a fixture's station on a device; QPs are in RESET. */
+/* Creates the objects of a fixture's station on a device, with QPs in RESET. */
 void objects_create(struct objects *objects, const struct fixture *fixture, enum side side,
 		    const char *device);
-/* Brings the QPs to RTS, by a text that has both stations' numbers; it is the one from now on. */
+/* Brings the QPs to RTS with a text that has both stations' numbers, and keeps that text. */
 void objects_connect(struct objects *objects, const struct fixture *fixture);
 
 #endif

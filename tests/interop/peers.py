@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-urxe and Linux' rxe, each once the server: every operation of perftest at one MTU, the pingpong
-examples, and all that verbs_check compares byte for byte.
+urxe and Linux' rxe, with the server on either side: every operation of perftest at one MTU, the pingpong examples,
+and verbs_check, which compares every byte.
 """
 import os
 import re
@@ -14,18 +14,18 @@ from rdma import VERBS_CHECK, serve_guest, serve_host
 import operations
 import report
 
-# ibv_srq_pingpong's 16 queue pairs each have a last acknowledgement to lose, with 1 % for each: that all of
-# these runs end so is a matter of one in 2,000.
+# Each of the 16 queue pairs of ibv_srq_pingpong loses its last ACK with a probability of 1 %. All of these runs fail
+# for that reason in one of 2,000 cases.
 TRIES = 4
 PATH_MTUS = [256, 512, 1024, 2048, 4096]
 
 
-# Of parts with two MTUs: with the larger one each side serves by the IP that it did not before.
+# In parts with two MTUs, the sides swap their IP versions with the larger MTU.
 ORDER = {mtu: (6, 4) if mtu == max(PATH_MTUS) else (4, 6) for mtu in PATH_MTUS}
 
 
 def ways(versions):
-    """Each side once the server, over the one and the other IP."""
+    """The server side and the IP version of each run: each side once, each with another version."""
     return zip((serve_guest, serve_host), versions)
 
 
@@ -42,7 +42,7 @@ def both_ways(net, argv, mtu, versions):
 
 
 def run_perftest(net, mtu):
-    # With the next MTU each operation changes sides between IPv4 and IPv6.
+    # From one MTU to the next, each operation swaps the IP versions of the sides.
     first = PATH_MTUS.index(mtu)
     for number, argv in enumerate(operations.PERFTEST, first):
         both_ways(net, operations.perftest(argv, mtu), mtu, (4, 6) if number % 2 else (6, 4))
@@ -63,8 +63,8 @@ def run_contents(net, mtu):
 
 def ended_first(failure):
     """
-    Whether one side has all that it wanted and says so, and the other waits for an acknowledgement that was lost:
-    the pingpong examples destroy their queue pairs without asking whether the other side has done so much.
+    Whether one side has succeeded, and the other side waits for a lost ACK: the pingpong examples destroy their
+    queue pairs without waiting for the peer.
     """
     text = str(failure)
     return 'transport retry counter exceeded' in text and report.PINGPONG.search(text)
@@ -72,10 +72,9 @@ def ended_first(failure):
 
 def waits_for_ever(guest, argv, failure):
     """
-    Whether it is the machine's side that waits for such an acknowledgement, which it then does without end: to
-    Linux' rxe the retry count of the pingpong examples, 7, is no bound, and 6.12, of which an acknowledgement has
-    ended a part of what it repeats, may set no timer. With urxe's queue pair gone nobody can help it. Its program is
-    ended.
+    Whether the machine's side waits for a lost ACK, and does so for ever. Linux' rxe treats the retry count 7 of the
+    pingpong examples as infinite. Linux 6.12 may set no timer after an ACK for a part of the repeated packets. urxe's
+    queue pair no longer exists, so the test ends the machine's program.
     """
     text = str(failure)
     if not (re.search(rf'still running after \d+ s: \({guest.name}\) ibv_', text) and report.PINGPONG.search(text)):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The commands of docs/virtual-machines.md, which a machine is given as they stand there."""
+"""Runs the commands of docs/virtual-machines.md in a machine, unchanged."""
 import base64
 import os
 import re
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../docs/virtual-machines.md')
-NIC = 'NIC=eth0\n'  # what the page has users replace
+NIC = 'NIC=eth0\n'  # the line of the page that users replace
 
 
 def commands(title):
@@ -17,7 +17,7 @@ def commands(title):
 
 
 def follow(guest, title, nic, others, seconds=120):
-    """What a section's commands print, of which none may fail. `others` stand for words there."""
+    """Runs a section's commands, which must all succeed; returns their output. `others` replace words of the page."""
     text = commands(title).replace(NIC, f'NIC={nic}\n')
     for word, mine in others.items():
         text = text.replace(word, mine)

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Records the captures of fixtures that have a line `capture recorded A B KERNEL`, of which A and B are
-linux-rxe or urxe: what the text says the stations do, real devices do, one line after the other,
-while this program is the wire between them. Linux' rdma_rxe is in a virtual machine, urxe on this
-machine. The texts are given the numbers that the devices chose, and expected.json is made. Where there is
-a programs.txt in the place of fixture.txt, its two programs run, `client` on A and `server` on B.
+Records the captures of fixtures with a line `capture recorded A B KERNEL`; A and B are linux-rxe or urxe. Real
+devices execute the lines of the text in order, and this program is the wire between them. Linux' rdma_rxe runs in a
+virtual machine, urxe on this machine. The program writes the devices' numbers into the text, and makes expected.json.
+With programs.txt in place of fixture.txt, its programs `client` and `server` run on A and B.
 
-    record.py BUILD [FIXTURE...]     FIXTURE: its folder below pcap-fixtures/; all where none is named
+    record.py BUILD [FIXTURE...]     FIXTURE: folders below pcap-fixtures/; without one, all fixtures
 """
 import contextlib
 import glob
@@ -29,18 +28,18 @@ from wire import End, Wire  # noqa: E402
 
 FIXTURES = os.path.join(HERE, '../../pcap-fixtures')
 FOLDER = 'tests/interop'
-OWN = ['station', 'refuse']  # programs of that folder, beside Debian's
+OWN = ['station', 'refuse']  # programs of tests/interop, beside Debian's
 SIDES = 'ab'
 IPV4 = {'a': '10.77.0.10', 'b': '10.77.0.11'}
 IPV6 = {'a': 'fd77::10', 'b': 'fd77::11'}
 MAC = {'a': '52:54:00:77:00:0a', 'b': '52:54:00:77:00:0b'}
 MTU = 4200
-SECONDS = 60  # for what a step waits for
-QUIET = 0.5   # in which what is still under way has come, retries too
+SECONDS = 60  # timeout of a step
+QUIET = 0.5   # seconds without a frame after which no frame or retry is in flight
 LARGEST = 200_000
 ATTEMPTS = 20
 FIXTURE = 'tests/fixture/fixture'
-PROGRAMS = 'programs.txt'  # of what is done by programs, and no fixture of steps
+PROGRAMS = 'programs.txt'  # describes two programs instead of steps
 
 
 class Linux:
@@ -66,7 +65,7 @@ class Linux:
         return End(path, path + '.nic')
 
     def meet(self, other):
-        """Waits until the other end answers."""
+        """Waits until the other station answers."""
         self.guest.wait_neighbour(IPV4[other])
 
     def start(self, side):
@@ -97,7 +96,7 @@ class Urxe:
         return End(path + '.qemu', path)
 
     def meet(self, other):
-        """Linux, at the other end, does that."""
+        """Does nothing: Linux at the other end waits."""
 
     def start(self, side):
         port = free_port()
@@ -116,7 +115,7 @@ STACKS = {'linux-rxe': Linux, 'urxe': Urxe}
 
 
 class Link:
-    """Two stations of two kinds and the wire between them."""
+    """Two stations and the wire between them."""
 
     def __init__(self, build, stacks, folder):
         self.build = build
@@ -144,7 +143,7 @@ class Link:
 
 
 class Station:
-    """A station of one fixture; see station.c."""
+    """A station of one fixture, played by station.c."""
 
     def __init__(self, end, side):
         self.job, port = end.start(side)
@@ -177,7 +176,7 @@ class Station:
 
 
 def run_lines(text, wire, stations):
-    """Has the stations do what the text says, and writes into it how many frames that took."""
+    """Executes the text's lines on the stations, and writes the numbers of frames into the text."""
     passed = 0
     for number in range(1, len(text.lines) + 1):
         words = text.words(number)
@@ -193,7 +192,7 @@ def run_lines(text, wire, stations):
 
 
 def record_programs(link, text):
-    """A program on each side, by address; a client that was too early is started again."""
+    """Runs a program on each side, and starts a client that came too early again."""
     server = None
     for number in text.numbered('server'):
         server = link.ends['b'].launch(' '.join(text.words(number)[1:]))
@@ -238,14 +237,14 @@ def write(link, text, path):
 
 
 def why_not_played(build, folder):
-    """What the replay suite says of it; nothing where it plays."""
+    """The output of the failed replay; empty if the fixture plays."""
     played = subprocess.run([os.path.join(build, FIXTURE), 'play', os.path.abspath(folder)],
                             stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True, check=False)
     return played.returncode and played.stdout
 
 
 def record(link, path):
-    """Once more where it does not play: how often urxe asks for what is missing hangs on how long it stays away."""
+    """Records a fixture, again if it does not play: the number of urxe's retries depends on the machine's speed."""
     if os.path.basename(path) == PROGRAMS:
         text = Text(path)
         record_programs(link, text)
@@ -278,7 +277,7 @@ def keep(link, folder):
 
 
 def recorded(names):
-    """(stacks, path of the text) of the fixtures that are recorded."""
+    """(stacks, path of the text) of the recorded fixtures."""
     for text in 'fixture.txt', PROGRAMS:
         for path in sorted(glob.glob(os.path.join(FIXTURES, '*/*', text))):
             stacks = Text(path).stacks()
@@ -291,7 +290,7 @@ def name_of(path):
 
 
 def record_all(link, paths):
-    """How many were not recorded."""
+    """Records fixtures; returns the number of failures."""
     failed = 0
     for path in paths:
         try:

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * refuse request|reply|datagram -b|-s ADDRESS: a connection that a program rejects. With -b it is
- * the server, at this address of its own, with -s the client of one.
+ * refuse request|reply|datagram -b|-s ADDRESS: rejects a connection. With -b this program is the
+ * server at ADDRESS, with -s the client of the server at ADDRESS.
  *
  * request   the server rejects the request
- * reply     the server accepts, and the client rejects that
- * datagram  the server rejects the request of a datagram service
+ * reply     the server accepts the request, and the client rejects the reply
+ * datagram  the server rejects a SIDR request
  *
- * What is said comes with as much private data as fits, which who hears it compares.
+ * Each message has the largest possible private data, which its receiver compares.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -88,7 +88,8 @@ static struct rdma_cm_id *hear(const struct mode *mode, enum rdma_cm_event_type 
 	return id;
 }
 
-/* The number of a queue pair: librdmacm, if it had one of an ID, would accept replies by itself. */
+/* Creates a QP without librdmacm, which would accept replies by itself for an ID with a QP. Returns
+ * its QPN. */
 static uint32_t make_qp(const struct rdma_cm_id *id)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(id->verbs);

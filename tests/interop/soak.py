@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-urxe and Linux' rxe for a long time, over a network that loses, doubles and delays: programs in an
-order that the seed says, at all path MTUs that the link takes. The daemon must be at the end what it was before.
+urxe and Linux' rxe for a long time over a network that drops, duplicates and delays frames: programs in random
+order, from a seed, at all path MTUs of the link. At the end the daemon must hold no more resources than before.
 """
 import os
 import random
@@ -14,11 +14,11 @@ from host import Failure, main, open_files, until
 from peers import PATH_MTUS, through_faults
 from rdma import VERBS_CHECK
 
-HEADERS = 100  # bytes, at the most, of IP to ICRC
+HEADERS = 100  # maximum bytes from the IP header to the ICRC, without payload
 
 
 def chosen(dice, link_mtu):
-    """A program with its arguments, the path MTU that they are for, and the IP for each way."""
+    """A program with arguments for a path MTU, the MTU, and the IP version of each direction."""
     mtu = dice.choice([mtu for mtu in PATH_MTUS if mtu < link_mtu - HEADERS])
     versions = dice.choice([(4, 6), (6, 4)])
     if dice.random() < 0.5:
@@ -29,14 +29,14 @@ def chosen(dice, link_mtu):
 
 
 def check_daemon(host, files):
-    """It holds no descriptor of a program that has gone; it hears of that a little later."""
+    """The daemon closes the descriptors of ended programs after a moment."""
     pid = host.daemon.process.pid
     until(20, lambda: len(open_files(pid)) <= files,
           lambda: f'{len(open_files(pid))} descriptors, and {files} before: {open_files(pid)}')
 
 
 def soak(net, dice, seconds):
-    """Returns how many programs have run, in both ways each."""
+    """Runs programs in both directions; returns their number."""
     files = len(open_files(net.host.daemon.process.pid))
     count, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * station a|b DEVICE PORT: one station of a fixture, played by a real device while record.py
- * listens on the wire. On a TCP port it takes one connection, with commands, a line each:
+ * station a|b DEVICE PORT: plays one station of a fixture on a real device for record.py, which is
+ * the wire. Accepts one TCP connection on PORT, with commands of one line:
  *
- * text LENGTH   the fixture's text follows. The first one says what objects to make: answered with
- *               their numbers. The second one has both stations' numbers: the QPs are connected.
- * line N        what the text has the station do in line N
+ * text LENGTH   followed by the fixture's text. The first text describes the objects; the answer
+ * has their numbers. The second text has both stations' numbers and connects the QPs. line N
+ * executes line N of the text
  *
- * and answers each with a line: ok, or a sentence that says what went wrong.
+ * Each answer is a line: ok, or an error message.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 static struct objects objects;
 static struct fixture *fixture;
 
-/* The connection, to read from and to write to. */
+/* Accepts the connection, as a stream to read from and one to write to. */
 static void accept_one(uint16_t port, FILE **in, FILE **out)
 {
 	const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -43,7 +43,7 @@ static void accept_one(uint16_t port, FILE **in, FILE **out)
 		objects_fail("accepting");
 }
 
-/* The fixtures' reader takes a folder. */
+/* Writes the text into a folder, because the parser of fixtures reads a folder. */
 static struct fixture *read_text(FILE *in, size_t length)
 {
 	char folder[] = "/tmp/station-XXXXXX", path[64], *text = calloc(1, TEXT_MAX);

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Whom programs meet on an Ethernet: this host with urxe0, a virtual machine with the kernel's rxe0,
-a virtual machine with urxe0. Each starts programs on its device, and says how its clients reach
-the TCP ports of others.
+The stations of an Ethernet: this host with urxe0, a virtual machine with the kernel's rxe0, and a virtual machine
+with urxe0. Each starts programs on its device, and knows how its clients reach TCP ports of other stations.
 """
 import os
 import sys
@@ -15,7 +14,7 @@ from host import Failure, free_port, until, wait_listening  # noqa: E402
 from rdma import finish  # noqa: E402
 import rdmacm  # noqa: E402
 
-SECONDS = 120  # for one program; a machine's processors are emulated
+SECONDS = 120  # for one program, because a machine's processors are emulated
 
 
 class OnHost:
@@ -49,7 +48,7 @@ class OnHost:
 
 
 class InMachine:
-    """Processes of a virtual machine, on the device that its kernel has."""
+    """Processes of a virtual machine, on its kernel's device."""
 
     device = 'rxe0'
     here = Guest.HERE
@@ -83,7 +82,7 @@ class InMachine:
         return 'state LISTEN' in self.guest.run('rdma resource show cm_id')
 
     def start_listener(self, argv):
-        """On return it listens with rdma_cm."""
+        """Starts a server, and waits until it listens with rdma_cm."""
         until(60, lambda: not self.listens(), lambda: 'a server of before still listens')
         server = self.start(argv)
         until(60, lambda: self.listens() or not server.running(), server.describe)
@@ -108,10 +107,10 @@ class Inside(InMachine):
         return server
 
 
-# --- Programs between two of them
+# --- Programs between two stations
 
 def exchange(server, client, argv, version, mtu):
-    """A program with its server here and its client there; what it prints is looked at."""
+    """Runs a program with its server on one station and its client on the other; checks its output."""
     port = server.port()
     index = '-x' if argv[0].startswith('ib_') else '-g'
 
@@ -124,7 +123,7 @@ def exchange(server, client, argv, version, mtu):
 
 
 def connect(server, client, serving_argv, asking_argv, version):
-    """The same with rdma_cm; {} stands for the server's address. Only a server of urxe's may be perftest's."""
+    """Connects two programs by rdma_cm; {} is the server's address. perftest's server must be on urxe."""
     serving_argv, asking_argv = ([word.format(server.addresses[version]) for word in argv]
                                  for argv in (serving_argv, asking_argv))
     for _ in range(rdmacm.OWN_ATTEMPTS):
@@ -142,7 +141,7 @@ def connect(server, client, serving_argv, asking_argv, version):
 
 
 def rejected(client, server, version):
-    """Nobody listens where a client goes."""
+    """A client of an address without a listener is rejected."""
     asking = client.start(['rping', '-c', '-p', '4999', '-C', '1', '-a', server.addresses[version]])
     asking.wait(SECONDS)
     if 'RDMA_CM_EVENT_REJECTED, error 8' not in asking.output() + asking.errors():

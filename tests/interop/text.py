@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""A fixture's text, into which the numbers are written that the devices chose."""
+"""A fixture's text, and changes of it with the numbers that the devices chose."""
 import ipaddress
 import re
 
-# What a device has to do; the rest of a text is about the engine alone, as are lines with a comment
-# that begins so.
+# Words of lines that a device executes. All other lines, and lines with a comment that begins with ENGINE, are for
+# the engine only.
 DEEDS = ('recv', 'send', 'wc', 'set', 'memory', 'state')
 ENGINE = '# urxe:'
 
 
 def set_word(line, name, value):
-    """Gives the value behind a name, which is added where it is not there."""
+    """Sets the value after a name in a line; appends both if the line lacks the name."""
     replaced, count = re.subn(rf'\b({name} +)\S+', rf'\g<1>{value}', line)
     return replaced if count else f'{line} {name} {value}'
 
 
 class Text:
-    """Lines are numbered from 1, as the reader of fixtures does."""
+    """Lines are numbered from 1, as in the parser of fixtures."""
 
     def __init__(self, path):
         with open(path, encoding='utf-8') as file:
@@ -26,7 +26,7 @@ class Text:
         return self.lines[number - 1].split('#')[0].split()
 
     def deed(self, number):
-        """The station that has to do something in this line; else None."""
+        """The station that executes this line, or None."""
         words = self.words(number)
         if words[1:2] and words[1] in DEEDS and ENGINE not in self.lines[number - 1]:
             return words[0]
@@ -44,7 +44,7 @@ class Text:
         return ('\n'.join(self.lines) + '\n').encode()
 
     def stacks(self):
-        """What a and b are, where the capture is one that is recorded; else None."""
+        """The kinds of stations a and b of a recorded capture, or None."""
         for number in self.numbered('capture', 'recorded'):
             return self.words(number)[2:4]
         return None
@@ -70,7 +70,7 @@ class Text:
             self.replace_key(int(words[words.index('key') + 1], 0), int(key, 0))
 
     def replace_key(self, old, new):
-        """A window's key, with every tag but the first, which is the device's choice."""
+        """Replaces a window's key, also with other tags; the device chooses the first tag."""
         def other(match):
             value = int(match[0], 0)
             if value >> 8 != old >> 8:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The wire between two stations, whose NICs are QEMU's datagram sockets or a urxed's: listens, and loses."""
+"""The wire between two stations, which are datagram sockets of QEMU or urxed: captures and drops frames."""
 import os
 import select
 import socket
@@ -23,7 +23,7 @@ def mac_text(mac):
 
 
 class End:
-    """One end: where its station sends to, and where it hears."""
+    """One end of the wire: the sockets of its station."""
 
     def __init__(self, here, there):
         self.there = there
@@ -35,7 +35,7 @@ class End:
         try:
             self.socket.sendto(frame, self.there)
         except OSError:
-            pass  # nobody is there, or it does not keep up: lost, as on any wire
+            pass  # the station has ended or its buffer is full: the frame is lost
 
     def receive(self):
         try:
@@ -46,8 +46,8 @@ class End:
 
 class Wire:
     """
-    Carries frames in a thread of its own. Between start_capture() and write() those of RoCE are
-    kept, with their times; the ones whose number, from 1, is in `lost` come no further.
+    Carries frames in a thread of its own. Between start_capture() and write() it records RoCE frames with their
+    times, and drops the frames whose number, from 1, is in `lost`.
     """
 
     def __init__(self, ends):
@@ -87,13 +87,13 @@ class Wire:
             self.lost = set(lost)
 
     def wait_count(self, number, seconds):
-        """Waits for so many frames; how many there are then."""
+        """Waits for a number of frames; returns the number of all frames."""
         with self.lock:
             self.lock.wait_for(lambda: len(self.frames) >= number, seconds)
             return len(self.frames)
 
     def wait_quiet(self, seconds):
-        """Waits until nothing has been heard for so long."""
+        """Waits until no frame has arrived for some seconds."""
         while (left := self.quiet_since + seconds - time.monotonic()) > 0:
             time.sleep(left)
 
@@ -106,7 +106,7 @@ class Wire:
                 file.write(struct.pack('<IIII', second, nanosecond, len(frame), len(frame)) + frame)
 
     def mac_of(self, address):
-        """The MAC from which an address sends, or to which others do."""
+        """The MAC of an address, from captured frames."""
         with self.lock:
             for _, frame in self.frames:
                 if address in (frame[26:30], frame[22:38]):

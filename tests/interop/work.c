@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PATIENCE_S 60 /* for a completion, of emulated processors */
+#define PATIENCE_S 60 /* timeout of a completion, for emulated processors */
 
 _Static_assert((int)URXE_WR_SEND == IBV_WR_SEND &&
 		       (int)URXE_WR_FETCH_ADD == IBV_WR_ATOMIC_FETCH_AND_ADD &&
@@ -175,7 +175,8 @@ static bool check_received(const struct urxe_wc *want, const struct ibv_wc *got,
 		return wrong(why, "%u bytes came, not %u", got->byte_len, want->byte_len);
 	if (imm != !!(got->wc_flags & IBV_WC_WITH_IMM) || (imm && got->imm_data != want->imm))
 		return wrong(why, "immediate data: flags %#x, %#x", got->wc_flags, got->imm_data);
-	/* Not by its flag: Linux' rdma_rxe tells programs the kernel's own, which is another bit.
+	/* Not by the flag: Linux' rdma_rxe sets the kernel's flag, which is another bit than
+	 * libibverbs'.
 	 */
 	if (want->flags & URXE_WC_WITH_INV && got->invalidated_rkey != want->invalidated_key)
 		return wrong(why, "%#x was invalidated", got->invalidated_rkey);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The steps of a fixture, done with verbs. */
+/* Executes steps of a fixture by verbs. */
 #ifndef URXE_INTEROP_WORK_H
 #define URXE_INTEROP_WORK_H
 
@@ -8,9 +8,8 @@
 #include "objects.h"
 
 /*
- * Does a step, or waits for the completion that it says has to come; steps that only the
- * engine knows, as counters, are passed over. False where what came is something else: `why`
- * says what.
+ * Executes a step, or waits for its completion. Ignores steps that only the engine knows, such as
+ * counters. False: the result differs; `why` describes the difference.
  */
 bool work_step(struct objects *objects, const struct step *step, char *why, size_t room);
 

@@ -51,7 +51,7 @@ int lan_start(void **state);
 struct lan *lan_open(const struct lan_attr *attr);
 void lan_close(struct lan *lan);
 
-/* A new process, with any lease, in the place of one that has left. */
+/* Adds a process with any lease, in place of a process that has left. */
 void lan_join(struct lan *lan, uint32_t process);
 
 /* A datagram from 10.0.0.1 to 10.0.0.2 that a process with a lease from src_qpn on may send. */

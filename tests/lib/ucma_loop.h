@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The daemon's rdma_cm without a daemon: its host is its own peer, and messages arrive when
- * loop_run is called. Programs are sockets in this process.
+ * The daemon's rdma_cm without a daemon. The host sends its messages to itself; loop_run delivers
+ * them. Each program is a pair of sockets in this process.
  */
 #ifndef URXE_TEST_UCMA_LOOP_H
 #define URXE_TEST_UCMA_LOOP_H
@@ -17,10 +17,10 @@
 #include "require.h"
 #include "urxed/cm/ucma.h"
 
-#define LOOP_QPN     0x1000u /* the first that the programs hold, */
+#define LOOP_QPN     0x1000u /* the first leased QPN of the programs */
 #define LOOP_QPNS    0x1000u
 #define LOOP_FLYING  1024
-#define LOOP_RESTART 1000000 /* ns that it takes */
+#define LOOP_RESTART 1000000 /* duration of a restart, ns */
 
 struct loop {
 	char dir[32];
@@ -28,7 +28,8 @@ struct loop {
 	struct neigh neigh;
 	struct ucma ucma;
 	uint64_t now;
-	bool has_claimable_leases; /* the programs' queue pair numbers */
+	bool has_claimable_leases; /* an earlier daemon's QPN leases that programs may still claim
+				    */
 	uint32_t n;
 	struct {
 		struct cm_path path;
@@ -38,8 +39,8 @@ struct loop {
 
 /* A program that has the device open. */
 struct loop_program {
-	int fd;   /* of commands */
-	int bell; /* of events */
+	int fd;       /* commands and replies */
+	int event_fd; /* events */
 	uint64_t token;
 	uint64_t fetched; /* the order of the last event */
 };
@@ -96,7 +97,7 @@ static const uint8_t *loop_mac(void *ctx, int uplink)
 	return l->host.mac;
 }
 
-/* The daemon, with what an earlier one has left. */
+/* Starts the rdma_cm of a daemon, which reads the records of the daemon before it. */
 static void loop_begin(struct loop *l)
 {
 	static const struct ucma_ops ops = {loop_send, loop_owns_qpn, loop_has_claimable_leases};
@@ -133,7 +134,7 @@ static void loop_close(struct loop *l)
 	require(!rmdir(l->dir));
 }
 
-/* Delivers what is on its way, and what comes of it. */
+/* Delivers the messages in flight, then the replies and events that they cause. */
 static void loop_run(struct loop *l)
 {
 	for (uint32_t i = 0; i < l->n; i++)
@@ -148,7 +149,7 @@ static void loop_pass(struct loop *l, uint64_t ns)
 	ucma_tick(&l->ucma, l->now);
 }
 
-/* A connection that the daemon has not taken yet. */
+/* Connects to the daemon, which has not accepted the connection yet. */
 static int loop_connect(struct loop *l)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -159,7 +160,7 @@ static int loop_connect(struct loop *l)
 	return fd;
 }
 
-/* Says hello, with a bell; a token is that of an earlier daemon's program. */
+/* Sends the hello message with an event socket. A token claims the state of an earlier daemon. */
 static void loop_hello(struct loop *l, struct loop_program *p)
 {
 	const struct cm_attach_hello hello = {
@@ -167,14 +168,14 @@ static void loop_hello(struct loop *l, struct loop_program *p)
 	int pair[UNIX_PACKET_FDS];
 
 	require(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
-	p->bell = pair[1];
+	p->event_fd = pair[1];
 	ucma_input(&l->ucma, l->now);
 	require(!unix_packet_send(p->fd, &hello, sizeof(hello), pair, 1));
 	close(pair[0]);
 	ucma_input(&l->ucma, l->now);
 }
 
-/* What the daemon says to that. */
+/* Receives the daemon's reply to the hello; returns its status. */
 static int loop_welcome(struct loop_program *p)
 {
 	struct unix_packet_extras extras;
@@ -199,15 +200,15 @@ static struct loop_program loop_start(struct loop *l)
 	return loop_start_on(l, loop_connect(l));
 }
 
-/* As if it had been killed. */
+/* Closes the sockets, as the kernel does for a killed program. */
 static void loop_end(struct loop *l, const struct loop_program *p)
 {
 	close(p->fd);
-	close(p->bell);
+	close(p->event_fd);
 	ucma_input(&l->ucma, l->now);
 }
 
-/* A command; a negative errno value, or 0 and its answer. */
+/* Sends a command. Returns a negative errno value, or 0 with the answer. */
 static int loop_command(struct loop *l, const struct loop_program *p, uint32_t command,
 			const void *in, uint32_t in_size, uint32_t out, struct loop_answer *answer)
 {
@@ -229,13 +230,13 @@ static int loop_command(struct loop *l, const struct loop_program *p, uint32_t c
 	return answer->reply.status;
 }
 
-/* Fetches the next event. False: there is none. */
+/* Fetches the next event. False: no event is pending. */
 static inline bool loop_fetch(struct loop *l, struct loop_program *p, struct loop_event *event)
 {
 	ssize_t n;
 
 	ucma_input(&l->ucma, l->now);
-	n = recv(p->bell, event, sizeof(*event), MSG_DONTWAIT);
+	n = recv(p->event_fd, event, sizeof(*event), MSG_DONTWAIT);
 	if (n < 0)
 		return false;
 	require(n >= (ssize_t)sizeof(event->head));
@@ -246,13 +247,13 @@ static inline bool loop_fetch(struct loop *l, struct loop_program *p, struct loo
 	return true;
 }
 
-/* Takes withdrawn packets back. */
+/* Receives and drops n event messages that the daemon has withdrawn. */
 static inline void loop_take_back(const struct loop_program *p, uint32_t n)
 {
 	uint8_t byte;
 
 	while (n--)
-		require(recv(p->bell, &byte, sizeof(byte), MSG_DONTWAIT) == sizeof(byte));
+		require(recv(p->event_fd, &byte, sizeof(byte), MSG_DONTWAIT) == sizeof(byte));
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Other ways into a process's memory: /proc/self/mem, process_vm_writev, ptrace and gdb. */
+/* Stores from outside to registered memory: /proc/self/mem, process_vm_writev, ptrace and gdb. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>

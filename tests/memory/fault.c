@@ -40,7 +40,7 @@ static void handle_faults(void)
 		err(1, "sigaction");
 }
 
-/* The program's way to learn which pages were written to. */
+/* The program write-protects pages and handles SIGSEGV to track writes. */
 static void tracked_writes(uintptr_t protection)
 {
 	struct region region = region_map(MIB);
@@ -141,7 +141,7 @@ static void missing_pages(uintptr_t unused)
 	region_unmap(&half);
 }
 
-/* Pages that went by MADV_DONTNEED after traffic fault again. */
+/* Pages that the program gives up by MADV_DONTNEED after traffic fault again. */
 static void missing_after_traffic(uintptr_t unused)
 {
 	struct region region = region_map(MIB);

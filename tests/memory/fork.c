@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Children made in each way that Linux knows, while memory of the parent is registered. */
+/* Children created by each system call of Linux, while memory of the parent is registered. */
 #include <err.h>
 #include <errno.h>
 #include <linux/sched.h>
@@ -95,7 +95,7 @@ static void end_threads(pthread_t *threads)
 		pthread_join(threads[i], NULL);
 }
 
-/* The threads end before the peer's traffic, whose completions they would take, goes on. */
+/* The threads must end before the peer's next traffic, because they would poll its completions. */
 static pid_t fork_among_threads(void)
 {
 	pthread_t threads[THREADS];
@@ -258,7 +258,7 @@ static void fork_posix_spawn(uintptr_t size)
 	say_untouched(&region);
 }
 
-/* vfork's child runs in the parent's memory: what it stores stays. */
+/* A vfork child runs in the parent's memory, so its stores remain. */
 static void fork_vfork_store(uintptr_t size)
 {
 	struct region region = region_map(size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Locks of one process that lie in registered memory, while a peer writes beside them. */
+/* Process-private locks in registered memory, while a peer writes beside them. */
 #include <err.h>
 #include <errno.h>
 #include <linux/futex.h>
@@ -16,7 +16,8 @@
 
 #define WAIT_S 20
 
-/* Lies in the second page of the region: the peer writes to it before and to the others after. */
+/* In the second page of the region. The peer writes to this page before the test, and to the others
+ * during it. */
 struct shared {
 	_Atomic uint32_t word;
 	pthread_mutex_t mutex;
@@ -92,7 +93,7 @@ static void announce(void)
 	asleep = (int)syscall(SYS_gettid);
 }
 
-/* Until the waiter has had time to sleep in the kernel: a wake-up that comes too early proves less.
+/* Waits until the waiter has had time to sleep in the kernel; an earlier wake-up would prove less.
  */
 static void await_sleeper(void)
 {
@@ -142,7 +143,7 @@ static void private_futex(uintptr_t unused)
 	close_shared();
 }
 
-/* A peer's WRITE changes the word; the wake-up is the program's own. */
+/* A peer's WRITE changes the word; the program itself wakes the waiter. */
 static void futex_word_of_peer(uintptr_t unused)
 {
 	pthread_t thread;

@@ -13,7 +13,7 @@
 #include "smaps.h"
 #include "snapshot.h"
 
-/* Of newer kernels than Debian 12's headers. */
+/* Debian 12's headers lack these. */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
@@ -34,7 +34,8 @@ static void advise(struct region *region, int advice)
 	say("madvise returns %d %s", rc, rc ? strerror(errno) : "");
 }
 
-/* What a byte is for a child, by a system call, which says EFAULT where nothing is mapped. */
+/* Prints a byte as a forked child sees it. The child reads it by a system call, which returns
+ * EFAULT for unmapped memory. */
 static void say_child_sees(const struct region *region)
 {
 	int fds[2], status;
@@ -94,7 +95,7 @@ static void advice_before_registering(uintptr_t advice)
 	region_unmap(&region);
 }
 
-/* The kernel may take such pages at any time, so the contents are not looked at. */
+/* The kernel may free these pages at any time, so the contents are not compared. */
 static void advice_free(uintptr_t unused)
 {
 	struct region region = region_map(MIB);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * memory -l THEME lists the rows of a theme; memory [-u] THEME ROW runs one, with -u on urxe0. Exit
- * status 77: the kernel forbids what the row is about.
+ * memory -l THEME lists the rows of a theme. memory [-u] THEME ROW runs a row, with -u on urxe0.
+ * Exit status 77: the kernel forbids the row.
  */
 #include <err.h>
 #include <errno.h>

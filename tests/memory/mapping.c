@@ -91,7 +91,7 @@ static void move(uintptr_t flags)
 	region_unmap(&region);
 }
 
-/* --- mmap over it */
+/* --- mmap with MAP_FIXED */
 
 static void map_over(uintptr_t unused)
 {
@@ -142,7 +142,7 @@ static void explicit_huge_pages(uintptr_t unused)
 	(void)unused;
 	if (bytes == MAP_FAILED)
 		skip("MAP_HUGETLB: %s", strerror(errno));
-	bytes[0] = 1; /* a page that is missing ends the program here, not in a comparison */
+	bytes[0] = 1; /* a missing page ends the program here, not later in a comparison */
 	region = region_register(bytes, 2 * MIB);
 	region_fill(&region, 3);
 	smaps_say(bytes);

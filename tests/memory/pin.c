@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Calls that pin memory, or make a program look as if it had: forks before and after them. */
+/* Calls that pin memory or count as pinning in /proc, with forks before and after them. */
 #include <err.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -56,7 +56,7 @@ static void set_up_uring(void)
 	skip_unless(!uring_open(&ring), "io_uring_setup");
 }
 
-/* A second buffer is the ring's: the region itself is not pinned. */
+/* Registers another buffer with a ring; the region itself is not pinned. */
 static void register_buffers(void)
 {
 	static struct uring ring;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory that is registered with urxe0 and that a second process of the same user writes to, reads
- * and sends to. In a run without urxe the same bytes are stored by memset. Each function exits on
- * failure; one thread calls them.
+ * Memory that is registered with urxe0. A peer process of the same user writes to it, reads it and
+ * sends to it. In a run without urxe memset stores the same bytes. Each function exits on failure;
+ * one thread calls them.
  */
 #ifndef URXE_TEST_MEMORY_REGION_H
 #define URXE_TEST_MEMORY_REGION_H
@@ -19,17 +19,17 @@ struct region {
 	struct ibv_mr *mr; /* NULL in a run without urxe */
 };
 
-/* Connects to the peer process; `with_urxe` false: all below works without verbs. */
+/* Connects to the peer process. with_urxe false: the functions below use no verbs. */
 void region_start(bool with_urxe);
 void region_stop(void);
 
 /* Maps private anonymous memory between two inaccessible pages, and registers it. */
 struct region region_map(size_t size);
-/* The mapping alone; addresses are multiples of `size`, up to 2 MiB. */
+/* Maps without registering; the address is a multiple of `size`, or of 2 MiB if that is less. */
 uint8_t *region_reserve(size_t size);
 struct region region_register(uint8_t *bytes, size_t size);
 void region_deregister(struct region *region);
-/* Deregisters it, and removes the mapping. */
+/* Deregisters the region, and removes its mapping. */
 void region_unmap(struct region *region);
 
 /*
@@ -37,12 +37,12 @@ void region_unmap(struct region *region);
  * more: each byte is then `seed` plus the number of its page.
  */
 void region_fill(struct region *region, uint8_t seed);
-/* Whether the memory holds that pattern. Async-signal-safe. */
+/* Whether the memory holds the pattern of `seed`. Async-signal-safe. */
 bool region_holds(const uint8_t *bytes, size_t size, uint8_t seed);
 /* "yes" or "no", for say(). */
 const char *region_says(const struct region *region, uint8_t seed);
 
-/* One poll of the completion queue, which is empty. Any thread. */
+/* Polls the completion queue, which is empty, once. Any thread. */
 void region_poll(void);
 
 #endif

@@ -13,7 +13,8 @@
 
 struct row {
 	const char *name;
-	/* Prints what a program can observe, the same in each run; exits on failure of the test. */
+	/* Prints what a program can observe, which must be the same in each run. Exits if the test
+	 * itself fails. */
 	void (*run)(uintptr_t arg);
 	uintptr_t arg;
 };
@@ -24,9 +25,9 @@ extern const struct row fork_rows[], pin_rows[], uring_rows[], file_rows[], fute
 
 /* Prints one observation. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Ends the row: the kernel forbids what it is about. */
+/* Ends the row as skipped, because the kernel forbids it. */
 void skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* Ends the row as skipped, with errno's text, where the kernel lacks or forbids a call. */
+/* Ends the row as skipped, with errno's text, if the kernel lacks or forbids the call. */
 void skip_unless(int supported, const char *call);
 
 #endif

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Runs each row of a theme of the program `memory` twice, without urxe and on urxe0, and wants the same
-output and exit status. run.py BUILD THEME [LIBURXE_BUILD]: liburxe and its tools may be another build's.
+run.py BUILD THEME [LIBURXE_BUILD] runs each row of a theme of the program `memory` twice, without urxe and on
+urxe0. Output and exit status must be the same. liburxe and its tools may come from another build.
 """
 import os
 import subprocess
@@ -16,7 +16,7 @@ SECONDS = 20  # more than WAIT_S of futex.c
 
 
 def result(program):
-    """What a program could observe: its exit status and output; its error messages beside them."""
+    """The observations of a program (exit status and output), and its error messages."""
     try:
         status = program.wait(SECONDS)
     except Failure:
@@ -30,7 +30,7 @@ def text(observed):
 
 
 def difference(host, memory, theme, row):
-    """How the two runs of a row differ, None where they do not; or why the row was skipped."""
+    """Runs a row twice; returns the difference of the runs, or None, and the reason if the row was skipped."""
     plain = result(host.spawn([memory, theme, row]))
     if plain[0][0] == SKIP:
         return None, plain[0][1].strip()
@@ -48,7 +48,7 @@ def run():
     rows = subprocess.run([memory, '-l', theme], capture_output=True, text=True, check=True,
                           timeout=10 * BUSY).stdout.split()
     failed, skipped = [], []
-    # Not the build's directory: the file system there may have no O_DIRECT.
+    # Not in the build directory, whose file system may lack O_DIRECT.
     with tempfile.TemporaryDirectory(dir='/var/tmp') as folder, \
             Host(sys.argv[3] if len(sys.argv) > 3 else build) as host:
         os.chdir(folder)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What /proc/self/smaps tells of the mapping at an address. Exits on failure. */
+/* Prints the lines of /proc/self/smaps about the mapping at an address. Exits on failure. */
 #ifndef URXE_TEST_MEMORY_SMAPS_H
 #define URXE_TEST_MEMORY_SMAPS_H
 

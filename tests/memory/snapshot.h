@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whether a child sees its parent's memory as it was at the fork, whatever the parent writes then.
+/* Checks that a child sees its parent's memory as of the fork, and not the parent's later writes.
  */
 #ifndef URXE_TEST_MEMORY_SNAPSHOT_H
 #define URXE_TEST_MEMORY_SNAPSHOT_H
@@ -11,7 +11,7 @@
 #define SNAPSHOT_BEFORE 0x11
 #define SNAPSHOT_AFTER  0x66
 
-/* Forks by `make_child`, which is fork(2) by another name, several times, and says what both saw.
+/* Forks several times by `make_child`, and prints what parent and child see.
  */
 void snapshot_check(struct region *region, pid_t (*make_child)(void));
 /* As fork(2). */

@@ -14,7 +14,7 @@
 #include "row.h"
 #include "snapshot.h"
 
-/* Of Linux 5.18 and 6.3; not in Debian 12's headers. */
+/* Opcodes of Linux 5.18 and 6.3, which Debian 12's headers lack. */
 #define REGISTER_RING_FDS     20
 #define ENTER_REGISTERED_RING (1u << 4)
 
@@ -154,8 +154,7 @@ static void read_fixed_after_traffic(uintptr_t how)
 	region_unmap(&region);
 }
 
-/* Registered with the device only after the ring has pinned it, as liburing's users do with two
- * devices. */
+/* The program registers the buffer with the ring first, and with the device afterwards. */
 static void read_fixed_before_registering(uintptr_t how)
 {
 	uint8_t *bytes = region_reserve(MIB);

@@ -12,7 +12,7 @@ struct io_uring_cqe;
 
 struct uring {
 	int fd;          /* -1: closed */
-	bool registered; /* the ring is called by its index among the registered ones */
+	bool registered; /* system calls name the ring by its index, not by its descriptor */
 	unsigned int index;
 	unsigned int *sq_tail, *sq_mask, *sq_array;
 	unsigned int *cq_head, *cq_tail, *cq_mask;
@@ -22,9 +22,10 @@ struct uring {
 
 int uring_open(struct uring *ring);
 int uring_register_buffer(struct uring *ring, void *bytes, size_t size);
-/* As io_uring_register_ring_fd and io_uring_close_ring_fd of liburing. */
+/* Registers the ring descriptor and closes it, as io_uring_register_ring_fd and
+ * io_uring_close_ring_fd. */
 int uring_close_descriptor(struct uring *ring);
-/* IORING_OP_READ_FIXED or _WRITE_FIXED on buffer 0; the result of the completion. */
+/* Runs IORING_OP_READ_FIXED or _WRITE_FIXED on buffer 0; returns the completion's result. */
 int uring_run_fixed(struct uring *ring, int opcode, int fd, void *bytes, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-The newest rdma-core that Debian has, in a root directory of its own that ./dev makes beside the
-build directory: its programs run on the urxed of this system, with the library as it was built here.
+Programs of Debian's newest rdma-core, in a root directory that ./dev makes beside the build directory, run with
+this system's urxed and this build's library.
 """
 import os
 import re
@@ -16,8 +16,8 @@ import report  # noqa: E402
 from host import Failure, Host, Pair, main, skip  # noqa: E402
 
 CONFORMANCE = 'tests/conformance/conformance'
-MANY = '4096'  # objects of a kind; suite conformance makes as many as there may be
-# In a mount namespace of its own: what is mounted goes with the program.
+MANY = '4096'  # maximum objects of a kind; suite conformance tests the advertised limits
+# In a mount namespace of its own, so the mounts end with the program.
 ENTER = '''
 root=$1 top=$2
 shift 2
@@ -29,7 +29,7 @@ mount -t proc proc "$root/proc"
 mount --bind "$top" "$root$top"
 exec chroot "$root" "$@"
 '''
-# Each with a GID's index, a port and, for the client, the server's address.
+# The test appends a GID index, a port and, for the client, the server's address.
 PROGRAMS = [
     ['ibv_rc_pingpong', '-c'],
     ['ibv_rc_pingpong', '-c', '-e'],
@@ -57,7 +57,7 @@ SECONDS = 120
 
 
 class Newest(Host):
-    """Programs are those below `root`; the daemon is this system's."""
+    """A host with programs below `root` and this system's daemon."""
 
     def __init__(self, build, root):
         self.root = root

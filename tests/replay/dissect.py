@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Counts what is in a capture of RoCE frames: makes expected.json of a fixture.
+"""Counts the packets of a capture, to make expected.json of a fixture.
 
-On purpose a second reading of the specification: nothing is shared with the engine.
+Implements the specification a second time, without any code of the engine.
     dissect.py CAPTURE > expected.json
 """
 import ipaddress

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Tests of `urxe replay`.
 
-    replay.py URXE fixture DIRECTORY   capture.pcap gives what expected.json says
-    replay.py URXE flips DIRECTORY     every bit that the ICRC covers is noticed
+    replay.py URXE fixture DIRECTORY   the output for capture.pcap equals expected.json
+    replay.py URXE flips DIRECTORY     a flip of any bit that the ICRC covers is detected
     replay.py URXE damaged DIRECTORY   cut short, empty, no capture, snap-truncated
-    replay.py URXE made DIRECTORY      the captures that are made: ICRCs by a second implementation
+    replay.py URXE made DIRECTORY      ICRCs of synthetic captures equal those of a second implementation
     replay.py URXE collection          captures that may not be published, in $URXE_CAPTURES
 """
 import glob
@@ -20,7 +20,7 @@ import dissect
 
 SKIP = 77
 PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
-# Captures of others: packets, of which with the right ICRC.
+# Captures of other projects: number of packets, and of packets with the right ICRC.
 COLLECTION = {"huawei_hns_send_imm.pcap": 105, "rocev1_made_from_ib_grh.pcap": 6}
 
 
@@ -39,7 +39,7 @@ def check(condition, text):
 
 
 def connections(found):
-    """By end points, without the acknowledgements that did not occur."""
+    """Connections by their endpoints, without counts of 0."""
     return {
         (c["source"], c["destination"], c["dest_qpn"]):
             (c["packets"], {kind: n for kind, n in c["acks"].items() if n})
@@ -87,7 +87,7 @@ def read_frames(directory, name):
 
 
 def rocev1_frame():
-    """RC SEND_ONLY of five bytes over RoCEv1 (Annex A16): no capture of one may be published."""
+    """RC SEND_ONLY of five bytes over RoCEv1 (Annex A16), because no capture of RoCEv1 may be published."""
     transport = bytes.fromhex("04f0ffff00001234800000070102030405000000")
     header = struct.pack(">IHBB", 6 << 28 | 0x2A << 20 | 0x12345, len(transport) + 4, 0x1B, 63)
     header += bytes.fromhex("fe80" + "00" * 13 + "01" + "fe80" + "00" * 13 + "02")
@@ -97,7 +97,7 @@ def rocev1_frame():
 
 
 def covered_bits(frame):
-    """Bit numbers from the IP or GRH header on that are not masked (A16.5, A17.3.3)."""
+    """Numbers of the bits, from the IP or GRH header on, that the ICRC covers (A16.5, A17.3.3)."""
     family, _, _, header, transport = dissect.split(frame)
     masked = {8 * (14 + len(header) + 4) + i for i in range(8)}
     if family == 4:
@@ -174,7 +174,7 @@ def damaged(urxe, directory):
         put(whole[:20] + struct.pack("<I", 101) + whole[24:])
         done = run(urxe, path)
         check(done.returncode == 1, f"raw IP link type: status {done.returncode}")
-        # A snap length: what cannot be checked is not right, however many others are.
+        # With a snap length: a packet that cannot be checked does not count as right.
         for snap in (len(frames[0]) - 1, len(frames[0]) - 4, 60):
             write_pcap(path, frames + [(frames[0][:snap], len(frames[0]))])
             status, got = report(urxe, path)
@@ -187,7 +187,7 @@ def damaged(urxe, directory):
 
 
 def made(urxe, directory):
-    """Made captures may have packets that are wrong on purpose: what they are, both have to agree on."""
+    """Synthetic captures may have wrong packets on purpose; both implementations must agree about them."""
     total = 0
     for text in sorted(glob.glob(os.path.join(directory, "*", "*", "fixture.txt"))):
         path = os.path.join(os.path.dirname(text), "capture.pcap")

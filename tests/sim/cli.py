@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-urxe sim as people and scripts use it: cli.py URXE CASE
+The command line of `urxe sim`: cli.py URXE CASE
 
-same       the same options give the same output, another seed another one
-wrong      a wrong command gets one line that names what is wrong, and status 2
-failure    a failure tells how to repeat it, and leaves a capture that shows it
-forever    a world in which nobody can move ends, and says so
-json       one JSON object that agrees with itself
-strict     who goes back N, and what control of congestion there is, reaches the engines
-tables     each table has a figure in every cell, the same at every run
+same       equal options give equal output, and another seed gives another output
+wrong      a wrong command gives one line with the error, and status 2
+failure    a failure prints the command that repeats it, and leaves a capture
+forever    a simulation without progress ends and reports it
+json       the output is one consistent JSON object
+strict     the options for go-back-N and congestion control reach the engines
+tables     each table has a figure in every cell, the same in every run
 """
 import json
 import os
@@ -20,7 +20,7 @@ import tempfile
 
 URXE = os.path.abspath(sys.argv[1])
 BUSY = ['--nodes', '5', '--loss', '0.05', '--dup', '0.05', '--reorder', '0.05']
-# Everything is lost, however often it is sent.
+# Every frame is lost.
 HOPELESS = ['--traffic', 'rc', '--loss', '1', '--max-losses', '0', '--retries', '1']
 
 
@@ -82,7 +82,7 @@ def failure():
         expect(replay.returncode == 0 and summary['roce'] > 0, 'the capture can be replayed')
         expect(any(c['requests']['duplicates'] for c in summary['connections']),
                'and shows the retries')
-        # A request that ends in its timer is noticed in traffic without turns, too.
+        # A request that ends by timeout is detected in one-way traffic, too.
         result = sim(*HOPELESS, '--traffic', 'write', '--pattern', 'pairs', '--qps', '1', '--messages',
                      '1', cwd=folder)
         expect('ended with status 12' in result.stdout, result.stdout)
@@ -118,7 +118,7 @@ def strict():
         told = json.loads(sim(*bulk, '--loss', '0.2%', '--go-back-n', who).stdout)
         expect(told['failure'] is None and told['network']['lost'] > 0, f'{who}: {told}')
         kept[who] = told['events']['reordered']
-    # The responder is the target: it keeps what came early unless it is strict.
+    # The target is the responder: it keeps early packets unless it is strict.
     expect(kept['none'] > 0 and kept['openers'] > 0, f'a responder keeps early packets: {kept}')
     expect(kept['all'] == kept['targets'] == 0, f'a strict one does not: {kept}')
     crowd = [option if option != 'pairs' else 'incast' for option in bulk]

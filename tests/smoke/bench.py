@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""urxe bench: two ends of a veth cable find each other and measure it, again too, with engines and without."""
+"""`urxe bench` on both ends of a veth cable: both sides meet and measure, with and without the engine, also twice."""
 import json
 import os
 import signal
@@ -29,7 +29,7 @@ def check_figures(build):
     if not (0 < with_json['send_latency_s'] < 10 and with_json['write_bytes_per_s'] > 0
             and with_json['write_size'] == 4096):
         raise Failure(f'unlikely figures: {with_json}')
-    # Of the next one, which the listener takes for another; text this time, and the largest message.
+    # A second measurement with the same listener: text output, and the largest message.
     text = measure(build, '--size', '8M')
     if 'send latency, 2 B' not in text or 'write bandwidth, 8388608 B' not in text:
         raise Failure(f'no such rows:\n{text}')

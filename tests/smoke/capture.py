@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""urxe capture: lines, pcapng with names and reasons, and a reader that is too slow."""
+"""`urxe capture`: text lines, pcapng with port names and drop reasons, a slow reader, and errors."""
 import os
 import re
 import signal
@@ -27,25 +27,25 @@ def options(data):
 
 
 def walk(data):
-    """The packets of a pcapng file: (interface's name, direction, comment, frame)."""
+    """Yields the packets of a pcapng file: (interface name, direction, comment, frame)."""
     names, packets, at = [], [], 0
     while at < len(data):
         kind, length = struct.unpack_from('<II', data, at)
         body = data[at + 8:at + length - 4]
         if length % 4 or struct.unpack_from('<I', data, at + length - 4)[0] != length:
-            raise Failure(f'a block of {length} bytes at {at} does not end as it begins')
+            raise Failure(f'the two lengths of a block of {length} bytes at {at} differ')
         if (kind == SECTION) != (at == 0):
             raise Failure(f'block {kind:#x} at {at}')
         if kind == INTERFACE:
             found = options(body[8:])
             if body[:2] != b'\1\0' or found[RESOLUTION] != b'\x09':
-                raise Failure('an interface is not Ethernet with nanoseconds')
+                raise Failure('an interface is not Ethernet with nanosecond times')
             names.append(found[NAME].decode())
         elif kind == PACKET:
             interface, _, _, captured, whole = struct.unpack_from('<IIIII', body)
             found = options(body[20 + (captured + 3) // 4 * 4:])
             if captured != whole:
-                raise Failure('a frame is cut')
+                raise Failure('a frame is truncated')
             packets.append((names[interface], struct.unpack('<I', found[FLAGS])[0],
                             found[COMMENT].decode(), body[20:20 + captured]))
         at += length
@@ -53,7 +53,7 @@ def walk(data):
 
 
 def start(host, *arguments):
-    """A capture that has begun: the daemon has it, when another one's answer has come."""
+    """Starts a capture. The daemon handles requests in order, so it captures once it has answered a second request."""
     program = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, *arguments])
     until(10, lambda: not program.running()
           or any('urxe-capture' in file for file in open_files(program.process.pid)),
@@ -62,7 +62,7 @@ def start(host, *arguments):
 
 
 def finish(program):
-    """Ends it; returns what it says of frames captured and lost."""
+    """Ends a capture; returns the numbers of captured and lost frames."""
     program.kill(signal.SIGINT)
     succeed(program, 10)
     found = re.fullmatch(r'urxe: (\d+) frames captured, (\d+) lost\n', program.errors())
@@ -72,7 +72,7 @@ def finish(program):
 
 
 def check_lines(build):
-    """A line a frame: each is seen where it comes from and where it goes."""
+    """Each frame gives a line at the port where it comes in, and a line at the port where it goes out."""
     with Host(build) as host:
         program = start(host)
         Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
@@ -84,7 +84,7 @@ def check_lines(build):
                    r'(RC_\w+) QP 0x[0-9a-f]{6} PSN \d+.*  \d+ bytes')
         found = [re.fullmatch(pattern, line) for line in lines]
         if not all(found):
-            raise Failure(f'not a line: {lines[found.index(None)]}')
+            raise Failure(f'unexpected line: {lines[found.index(None)]}')
         for what in ('RC_SEND_FIRST', 'RC_SEND_LAST'):
             ways = [match.group(1) for match in found if match.group(2) == what]
             if ways.count('from') != 20 or ways.count('to') != 20:
@@ -92,7 +92,7 @@ def check_lines(build):
 
 
 def check_file(build):
-    """One port's frames in pcapng, which ends after a count, and is whole for urxe replay."""
+    """A capture of one port ends after a count of frames, and `urxe replay` reads the pcapng file."""
     with Host(build) as host:
         path = os.path.join(host.top, 'frames.pcapng')
         pair = Pair(host, host, ['ib_write_bw', '-F', '-D', '5'])
@@ -121,7 +121,7 @@ def show_ports(host):
 
 
 def check_reasons(build):
-    """A frame that the switch drops comes with the reason, in lines and in comments."""
+    """A frame that the switch drops has its reason in the text line and in the pcapng comment."""
     with Host(build) as host:
         path = os.path.join(host.top, 'frames.pcapng')
         lines, file = start(host), start(host, '-w', path)
@@ -135,11 +135,11 @@ def check_reasons(build):
         finish(file)
         with open(path, 'rb') as data:
             if not any('dropped, no_qp' in packet[2] for packet in walk(data.read())):
-                raise Failure('no comment says why')
+                raise Failure('no comment has the drop reason')
 
 
 def check_slow(build):
-    """Who stops reading loses frames, which are counted; what it looks at goes on."""
+    """A stopped reader loses frames, which are counted; the captured programs continue."""
     with Host(build) as host:
         program = start(host, '-w', '/dev/null')
         program.kill(signal.SIGSTOP)
@@ -148,7 +148,7 @@ def check_slow(build):
         captured, lost = finish(program)
         if not captured or not lost:
             raise Failure(f'{captured} captured, {lost} lost')
-        # A reader that is killed leaves room for others.
+        # A killed reader frees its place for another capture.
         for _ in range(6):
             start(host, '-w', '/dev/null').kill()
         finish(start(host, '-w', '/dev/null'))
@@ -167,7 +167,7 @@ def check_mistakes(build):
         refused = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir])
         if refused.wait(10) != 1 or 'as many captures' not in refused.errors():
             raise Failure(f'a fifth capture: {refused.describe()}')
-        # All hear of the daemon's end.
+        # Each capture ends with the daemon.
         host.daemon.kill(signal.SIGTERM)
         for program in captures:
             program.wait(10)

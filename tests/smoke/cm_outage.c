@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process that uses rdma_cm as it is told while daemons come and go. Each letter on
- * standard input is an order; it is written to standard output once it is done.
+ * Uses rdma_cm on command, while a test stops and starts daemons. Each letter on standard input is
+ * a command, and the program repeats the letter on standard output after it has executed it.
  *
  *   l  listens
- *   c  connects to the listener, and accepts that
- *   p  passes a message each way
- *   d  disconnects, and waits until both ends have heard of it
- *   i  makes and destroys an ID
+ *   c  connects to the listener and accepts the connection
+ *   p  sends a message in each direction
+ *   d  disconnects, and waits for the event at both ends
+ *   i  creates and destroys an ID
  */
 #include <err.h>
 #include <netinet/in.h>
@@ -28,11 +28,11 @@ struct end {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
 	struct ibv_mr *mr;
-	uint32_t given, taken; /* one at the other end's place */
+	uint32_t sent, received; /* the payloads of the end's last messages */
 };
 
 static struct rdma_cm_id *listener;
-static struct end active, passive; /* the listener's channel is the passive end's */
+static struct end active, passive; /* the listener uses the passive end's event channel */
 
 static void open_all(void)
 {
@@ -42,8 +42,8 @@ static void open_all(void)
 		err(1, "no rdma_cm");
 }
 
-/* The ID of the next event, which is to be of this type. */
-static struct rdma_cm_id *await(const struct end *end, enum rdma_cm_event_type type)
+/* Waits for the next event, which must have this type, and returns its ID. */
+static struct rdma_cm_id *await_event(const struct end *end, enum rdma_cm_event_type type)
 {
 	struct pollfd fd = {.fd = end->channel->fd, .events = POLLIN};
 	struct rdma_cm_event *event;
@@ -68,7 +68,7 @@ static struct sockaddr_in loopback(void)
 				    .sin_port = listener ? rdma_get_src_port(listener) : 0};
 }
 
-static void listen_for_one(void)
+static void start_listener(void)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
 
@@ -77,7 +77,7 @@ static void listen_for_one(void)
 		err(1, "cannot listen");
 }
 
-static void make_qp(struct end *end)
+static void create_qp(struct end *end)
 {
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC, .sq_sig_all = 1, .cap = {2, 2, 1, 1, 0}};
@@ -98,19 +98,19 @@ static void connect_ends(void)
 	if (rdma_create_id(active.channel, &active.id, NULL, RDMA_PS_TCP) ||
 	    rdma_resolve_addr(active.id, NULL, (struct sockaddr *)&to, TIMEOUT_MS))
 		err(1, "rdma_resolve_addr");
-	await(&active, RDMA_CM_EVENT_ADDR_RESOLVED);
+	await_event(&active, RDMA_CM_EVENT_ADDR_RESOLVED);
 	if (rdma_resolve_route(active.id, TIMEOUT_MS))
 		err(1, "rdma_resolve_route");
-	await(&active, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	make_qp(&active);
+	await_event(&active, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	create_qp(&active);
 	if (rdma_connect(active.id, &param))
 		err(1, "rdma_connect");
-	passive.id = await(&passive, RDMA_CM_EVENT_CONNECT_REQUEST);
-	make_qp(&passive);
+	passive.id = await_event(&passive, RDMA_CM_EVENT_CONNECT_REQUEST);
+	create_qp(&passive);
 	if (rdma_accept(passive.id, &param))
 		err(1, "rdma_accept");
-	await(&active, RDMA_CM_EVENT_ESTABLISHED);
-	await(&passive, RDMA_CM_EVENT_ESTABLISHED);
+	await_event(&active, RDMA_CM_EVENT_ESTABLISHED);
+	await_event(&passive, RDMA_CM_EVENT_ESTABLISHED);
 }
 
 static void complete(int n, const struct ibv_wc *wc)
@@ -119,21 +119,21 @@ static void complete(int n, const struct ibv_wc *wc)
 		errx(1, "completion: %s", n == 1 ? ibv_wc_status_str(wc->status) : "none");
 }
 
-static void pass(struct end *from, struct end *to)
+static void pass_message(struct end *from, struct end *to)
 {
 	struct ibv_wc wc;
 
-	from->given++;
-	if (rdma_post_recv(to->id, NULL, &to->taken, sizeof(to->taken), to->mr) ||
-	    rdma_post_send(from->id, NULL, &from->given, sizeof(from->given), from->mr, 0))
+	from->sent++;
+	if (rdma_post_recv(to->id, NULL, &to->received, sizeof(to->received), to->mr) ||
+	    rdma_post_send(from->id, NULL, &from->sent, sizeof(from->sent), from->mr, 0))
 		err(1, "cannot pass a message");
 	complete(rdma_get_send_comp(from->id, &wc), &wc);
 	complete(rdma_get_recv_comp(to->id, &wc), &wc);
-	if (to->taken != from->given)
-		errx(1, "%u comes, not %u", to->taken, from->given);
+	if (to->received != from->sent)
+		errx(1, "received %u instead of %u", to->received, from->sent);
 }
 
-static void drop(struct end *end)
+static void disconnect_end(struct end *end)
 {
 	rdma_dereg_mr(end->mr);
 	rdma_destroy_qp(end->id);
@@ -145,15 +145,15 @@ static void disconnect_ends(void)
 {
 	if (rdma_disconnect(active.id))
 		err(1, "rdma_disconnect");
-	await(&passive, RDMA_CM_EVENT_DISCONNECTED);
+	await_event(&passive, RDMA_CM_EVENT_DISCONNECTED);
 	if (rdma_disconnect(passive.id))
 		err(1, "rdma_disconnect of the passive end");
-	await(&active, RDMA_CM_EVENT_DISCONNECTED);
-	drop(&active);
-	drop(&passive);
+	await_event(&active, RDMA_CM_EVENT_DISCONNECTED);
+	disconnect_end(&active);
+	disconnect_end(&passive);
 }
 
-static void make_id(void)
+static void create_and_destroy_id(void)
 {
 	struct rdma_cm_id *id;
 
@@ -161,17 +161,17 @@ static void make_id(void)
 		err(1, "no ID");
 }
 
-static void obey(int order)
+static void run_command(int order)
 {
 	switch (order) {
-	case 'l': listen_for_one(); break;
+	case 'l': start_listener(); break;
 	case 'c': connect_ends(); break;
 	case 'p':
-		pass(&active, &passive);
-		pass(&passive, &active);
+		pass_message(&active, &passive);
+		pass_message(&passive, &active);
 		break;
 	case 'd': disconnect_ends(); break;
-	case 'i': make_id(); break;
+	case 'i': create_and_destroy_id(); break;
 	default: errx(2, "no such order: %c", order);
 	}
 }
@@ -179,6 +179,6 @@ static void obey(int order)
 int main(void)
 {
 	open_all();
-	take_orders(obey);
+	take_orders(run_command);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many threads connect by rdma_cm and disconnect again, to as many that accept at one listener:
- * each connection carries one message, which comes as it was sent.
+ * 16 threads connect by rdma_cm and disconnect, again and again; 16 threads accept on one listener.
+ * Each connection carries one message, whose contents are checked.
  */
 #include <err.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
-#define THREADS 16 /* of each kind */
+#define THREADS 16 /* that connect, and as many that accept */
 #define ROUNDS  4
 #define PORT    "7471"
 
@@ -23,18 +23,18 @@ struct message {
 };
 
 static struct rdma_cm_id *listener;
-static atomic_uint sum; /* of what came */
+static atomic_uint sum; /* of all messages received */
 
-static struct ibv_qp_init_attr queues(void)
+static struct ibv_qp_init_attr qp_attributes(void)
 {
 	return (struct ibv_qp_init_attr){
 		.qp_type = IBV_QPT_RC, .sq_sig_all = 1, .cap = {4, 4, 1, 1, 0}};
 }
 
-static struct rdma_cm_id *endpoint(int flags)
+static struct rdma_cm_id *create_endpoint(int flags)
 {
 	struct rdma_addrinfo hints = {.ai_flags = flags, .ai_port_space = RDMA_PS_TCP}, *found;
-	struct ibv_qp_init_attr init = queues();
+	struct ibv_qp_init_attr init = qp_attributes();
 	struct rdma_cm_id *id;
 
 	if (rdma_getaddrinfo("127.0.0.1", PORT, &hints, &found) ||
@@ -44,7 +44,7 @@ static struct rdma_cm_id *endpoint(int flags)
 	return id;
 }
 
-static void expect(int n, const struct ibv_wc *wc)
+static void check_completion(int n, const struct ibv_wc *wc)
 {
 	if (n != 1 || wc->status != IBV_WC_SUCCESS)
 		errx(1, "completion: %s", n == 1 ? ibv_wc_status_str(wc->status) : "none");
@@ -62,9 +62,9 @@ static void accept_one(void)
 	mr = rdma_reg_msgs(id, &message, sizeof(message));
 	if (!mr || rdma_post_recv(id, NULL, &message, sizeof(message), mr) || rdma_accept(id, NULL))
 		err(1, "cannot accept");
-	expect(rdma_get_recv_comp(id, &wc), &wc);
+	check_completion(rdma_get_recv_comp(id, &wc), &wc);
 	sum += message.thread * ROUNDS + message.round;
-	/* The other one has disconnected already, or does so now. */
+	/* The connecting thread disconnects at the same time, so either call may be the first. */
 	rdma_disconnect(id);
 	rdma_dereg_mr(mr);
 	rdma_destroy_ep(id);
@@ -72,14 +72,14 @@ static void accept_one(void)
 
 static void connect_once(struct message message)
 {
-	struct rdma_cm_id *id = endpoint(0);
+	struct rdma_cm_id *id = create_endpoint(0);
 	struct ibv_mr *mr = rdma_reg_msgs(id, &message, sizeof(message));
 	struct ibv_wc wc;
 
 	if (!mr || rdma_connect(id, NULL) ||
 	    rdma_post_send(id, NULL, &message, sizeof(message), mr, 0))
 		err(1, "cannot connect");
-	expect(rdma_get_send_comp(id, &wc), &wc);
+	check_completion(rdma_get_send_comp(id, &wc), &wc);
 	rdma_disconnect(id);
 	rdma_dereg_mr(mr);
 	rdma_destroy_ep(id);
@@ -106,7 +106,7 @@ int main(void)
 	const unsigned int all = THREADS * ROUNDS;
 	pthread_t threads[2 * THREADS];
 
-	listener = endpoint(RAI_PASSIVE);
+	listener = create_endpoint(RAI_PASSIVE);
 	if (rdma_listen(listener, THREADS))
 		err(1, "rdma_listen");
 	for (uintptr_t i = 0; i < 2 * THREADS; i++)

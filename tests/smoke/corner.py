@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Runs one of the corners of verbs_corners.c."""
+"""Runs one case of verbs_corners.c."""
 import os
 import sys
 

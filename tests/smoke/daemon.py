@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The life of a daemon: private ones, stale directories, a second one, a clean end."""
+"""Start and end of daemons: private daemons, stale run directories, options, users, and hostile clients."""
 import contextlib
 import grp
 import os
@@ -19,7 +19,7 @@ PRIVATE_LINGER_SECONDS = 5
 
 
 def check_one_daemon_for_all(build):
-    """Many programs started at once on an empty directory share one private daemon."""
+    """Many programs that start at once on an empty run directory share one private daemon."""
     with Host(build, daemon=False) as host:
         programs = [host.start('sleep', '2') for _ in range(8)]
         until(10, host.answers, lambda: 'no private daemon came up')
@@ -54,17 +54,17 @@ def check_left_nothing(host):
 
 
 def check_stale_directory(build):
-    """What a killed daemon leaves does not hinder the next."""
+    """A new daemon starts in the run directory of a killed one."""
     with Host(build) as host:
         host.daemon.kill()
         if not os.listdir(host.run_dir):
-            raise Failure('a killed daemon left nothing: there is nothing to test')
-        Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)  # by a private daemon
+            raise Failure('a killed daemon left no files, so the test checks nothing')
+        Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)  # with a private daemon
         host.kill_private_daemon()
         host.start_daemon()
         Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
         host.daemon.kill()
-        host.run('true')  # on a private daemon again, which cleans up after all of them
+        host.run('true')  # with a private daemon again, which removes the files of all of them
         until(PRIVATE_LINGER_SECONDS + 5, lambda: not os.path.exists(host.run_dir),
               lambda: f'a private daemon left {os.listdir(host.run_dir)}')
 
@@ -80,9 +80,9 @@ def check_second_refused(build):
 
 
 def check_counters(build):
-    """SIGUSR1 shows what NICs have counted, also those of processes that have gone, and drops."""
+    """On SIGUSR1 the daemon prints the counters of vNICs, also of ended processes, and the drops."""
     with Host(build) as host:
-        # The first datagram to a process goes by the switch, the others directly.
+        # The first datagram to a process goes through the switch, the others through the inbox.
         for _ in range(2):
             Pair(host, host, ['ibv_ud_pingpong', '-n', '10']).finish(20)
         host.daemon.kill(signal.SIGUSR1)
@@ -102,7 +102,7 @@ def check_clean_end(build):
 
 
 def check_configuration(build):
-    """Options come from a file; the command line's are added to it, or hold in its place."""
+    """Options of the command line add to those of the configuration file, or replace them."""
     with Host(build, daemon=False) as host:
         path = os.path.join(host.top, 'urxe.conf')
         with open(path, 'w') as config:
@@ -111,14 +111,14 @@ def check_configuration(build):
         host.start_daemon(['--config', path, '--address', '192.0.2.2/24', '--pkey', '0x0002'])
         text = host.run('ibv_devinfo', '-v')
         if re.findall(r'::ffff:(192\.0\.2\.\d+),', text) != ['192.0.2.1', '192.0.2.2']:
-            raise Failure(f'not the addresses of the file, then of the command line: {text}')
+            raise Failure(f'wrong addresses of file and command line: {text}')
         with open(os.path.join(host.run_dir, 'sys/class/infiniband/urxe0/ports/1/pkeys/2')) as pkey:
             if pkey.read() != '0x0002\n':
                 raise Failure('the P_Key of the command line does not follow those of the file')
 
 
 def as_user(name, group, *argv):
-    """argv as an ordinary user, who is a member of that group alone."""
+    """The command line that runs argv as an ordinary user with one group."""
     user, gid = pwd.getpwnam(name).pw_uid, grp.getgrnam(group).gr_gid
     return ['setpriv', f'--reuid={user}', f'--regid={gid}', '--clear-groups', '--inh-caps=-all',
             *argv]
@@ -133,7 +133,7 @@ def directory_of(host, *argv):
 
 @contextlib.contextmanager
 def namespace(name):
-    """A network namespace, as what to begin a command line with; skips where there is none."""
+    """Creates a network namespace; returns the prefix of a command line in it. Skips the test without permission."""
     made = subprocess.run(['ip', 'netns', 'add', name], capture_output=True, text=True, check=False)
     inside = ['ip', 'netns', 'exec', name]
     try:
@@ -147,7 +147,7 @@ def namespace(name):
 
 
 def check_system(build):
-    """Root's daemon serves the members of its group; others start their own."""
+    """Root's daemon serves the members of its group; other users start daemons of their own."""
     if os.getuid():
         skip('only root has a daemon for all users')
     name = f'system-{os.getpid()}'
@@ -161,12 +161,12 @@ def check_system(build):
             until(10, host.answers, lambda: f'no answer: {host.daemon.describe()}')
             with open(os.path.join(host.run_dir, 'urxed.pid')) as pid:
                 if int(pid.read()) != host.daemon.process.pid:
-                    raise Failure('urxed.pid is not the pid of urxed')
+                    raise Failure('urxed.pid does not contain the pid of urxed')
             if directory_of(host) != host.run_dir or directory_of(host, *member) != host.run_dir:
-                raise Failure('root or a member of the group does not find the daemon')
+                raise Failure('root or a member of the group gets another run directory')
             own = directory_of(host, *stranger)
             if own != f'/tmp/urxe-{pwd.getpwnam("nobody").pw_uid}/{inode}':
-                raise Failure(f'who may not use the daemon is given {own}')
+                raise Failure(f'a user without permission gets run directory {own}')
             devices = host.spawn(member + [host.urxe, 'run', '--', 'ibv_devinfo', '-v'])
             succeed(devices, 20)
             if 'PORT_ACTIVE' not in devices.output():
@@ -185,7 +185,7 @@ def check_system(build):
 
 
 def check_interface(build):
-    """An interface that is not there, not allowed or not free: one sentence, and nothing is left."""
+    """A missing, forbidden or busy interface gives one error line, and the daemon leaves no files."""
     if os.getuid():
         skip('packet sockets need root')
     name = f'interface-{os.getpid()}'
@@ -206,7 +206,7 @@ def check_interface(build):
             for user, argv, sentence in (
                     ([], uplink, r'of eth0: .* another urxed has the interface'),
                     ([], ['--uplink', 'af_packet:eth7'], 'no interface eth7'),
-                    # Without what urxed adds to it.
+                    # Without the prefix that urxed adds.
                     ([], ['--uplink', 'af_xdp:eth7'], '^urxed: af_xdp:eth7: .* no interface eth7'),
                     ([], ['--uplink', 'af_packet:eth1', '--mtu', '4000'],
                      'af_packet:eth1 carries 1500 bytes, less than the mtu of 4000$'),
@@ -229,7 +229,7 @@ def check_interface(build):
 
 
 def check_strangers(build):
-    """Connections that say nothing, nonsense, or too much harm nobody."""
+    """Connections that send nothing, garbage or too much do no harm."""
     with Host(build) as host:
         path = os.path.join(host.run_dir, 'urxed.sock')
         for text in (None, b'\0', b'\xff' * 4, b'\1\0\0\0' * 3, os.urandom(64), b'\1' * 60000):
@@ -243,7 +243,7 @@ def check_strangers(build):
 
 
 def lingering_socket():
-    """A connection whose last close(2) waits ten minutes for a peer that reads nothing."""
+    """A connection whose last close(2) waits ten minutes for its peer, which reads nothing."""
     with socket.create_server(('127.0.0.1', 0)) as listener:
         client = socket.create_connection(listener.getsockname())
         peer, _ = listener.accept()
@@ -264,11 +264,11 @@ def attach_version():
 
 
 def check_lingering(build):
-    """A descriptor that takes long to close does not hold up the daemon that it was sent to."""
+    """A descriptor whose close takes long does not delay the daemon that received it."""
     hello = struct.pack('=IIQII', 1, attach_version(), 0, 0, 0)
     memory = struct.pack('=IiQ', 2, 0, 4096)
     with Host(build) as host:
-        # Where none is due, where one is, and in a message that nobody reads any more.
+        # In a message without descriptors, in a message with one, and in a message that no process reads.
         for welcome, before, text in ((False, None, hello), (True, None, memory),
                                       (False, b'?', memory)):
             descriptor, peer = lingering_socket()
@@ -277,7 +277,7 @@ def check_lingering(build):
                 if welcome:
                     client.send(hello)
                     client.recv(4096)
-                # Until it is the daemon's alone.
+                # Until only the daemon holds the descriptor.
                 host.daemon.kill(signal.SIGSTOP)
                 if before:
                     client.send(before)
@@ -287,7 +287,7 @@ def check_lingering(build):
                 Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
 
 
-# Connects as often as it is let, at most so many times, and stays.
+# Connects as often as the daemon permits, up to a maximum, and keeps the connections.
 GREEDY = """
 import socket, sys
 connections = []
@@ -302,7 +302,7 @@ sys.stdin.read()
 
 
 def check_greedy(build):
-    """A user who connects as often as he can leaves the daemon something for others."""
+    """A user with as many connections as possible leaves resources for other users."""
     if os.getuid():
         skip('only root has a daemon for all users')
     limit = 800
@@ -320,23 +320,23 @@ def check_greedy(build):
 
 
 def check_rogue(build):
-    """A process whose NIC breaks the rules hears of it, as does the log."""
+    """A process that breaks the rules of the vNIC gets an event, and the log has the reason."""
     with Host(build) as host:
         program = host.spawn([os.path.join(build, 'tests/smoke/rogue_nic'), host.run_dir])
         succeed(program, 10)
         pid = program.process.pid
         if f'process {pid} is disconnected: its NIC' not in host.daemon.errors():
-            raise Failure(f'urxed does not say why: {host.daemon.errors()}')
+            raise Failure(f'urxed does not log the reason: {host.daemon.errors()}')
         Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
 
 
-# What forger sends, by the drop counters.
+# The frames of forger.c, by drop counter.
 FORGED = {'spoofed_mac': 2, 'spoofed_ip': 4, 'spoofed_qpn': 1, 'management': 2, 'unregistered': 3,
           'not_roce': 1, 'malformed': 1}
 
 
 def check_forger(build):
-    """What a process sends in another's name arrives nowhere, and is counted by its reason."""
+    """Forged frames arrive nowhere, and each is counted by its reason."""
     with Host(build) as host:
         succeed(host.spawn([os.path.join(build, 'tests/smoke/forger'), host.run_dir]), 20)
         host.daemon.kill(signal.SIGUSR1)
@@ -348,7 +348,7 @@ def check_forger(build):
 
 
 def check_parting(build):
-    """A queue pair that ends acknowledges once more what came again."""
+    """A queue pair that ends acknowledges a repeated message once more (verbs_parting.c)."""
     with Host(build) as host:
         host.run(os.path.join(build, 'tests/smoke/verbs_parting'), host.run_dir)
 

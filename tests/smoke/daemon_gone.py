@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""When urxed dies its programs hear of it, once, and then cost nothing."""
+"""When urxed dies, its programs get one event, and use no CPU time afterwards."""
 import os
 import sys
 import time
@@ -8,7 +8,7 @@ import time
 from host import Failure, Host, main, until
 
 REST_SECONDS = 1
-MOST_SECONDS = 0.2  # of processor time, in that rest
+MOST_SECONDS = 0.2  # maximum CPU time within REST_SECONDS
 
 
 def processor_seconds(pid):

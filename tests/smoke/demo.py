@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Shows urxe at work: Debian's unmodified RDMA programs, server and client as two
-processes, through `urxe run`; then programs that check what arrived.
+`./dev demo`: runs Debian's unmodified RDMA programs as server and client by `urxe run`, then programs that
+compare the contents of all messages.
 """
 import subprocess
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What ibv_devices and ibv_devinfo -v say of the device."""
+"""Checks the output of ibv_devices and ibv_devinfo -v."""
 import re
 import sys
 
@@ -10,7 +10,7 @@ INFO = [
     r'hca_id:\turxe0$',
     r'transport:\s+InfiniBand',
     r'phys_port_cnt:\s+1$',
-    # As many as are said to work: the conformance tests make so many, at most 65,536 of a kind.
+    # The advertised limits; the conformance tests create as many objects, at most 65,536 of a kind.
     r'max_qp:\s+65536$',
     r'max_qp_wr:\s+32767$',
     r'max_mr_size:\s+0xffffffffffffffff$',
@@ -44,7 +44,7 @@ INFO = [
     r'max_mtu:\s+4096',
     r'active_mtu:\s+4096',
     r'link_layer:\s+Ethernet$',
-    # Link-local IPv6, IPv4 and ULA IPv6, as RoCEv2 and then as RoCEv1.
+    # Link-local IPv6, IPv4 and ULA IPv6: first as RoCEv2, then as RoCEv1.
     r'GID\[ *0\]:\s+fe80:.*RoCE v2$',
     r'GID\[ *1\]:\s+::ffff:169\.254\.\d+\.\d+, RoCE v2$',
     r'GID\[ *2\]:\s+fd[0-9a-f]{2}:.*RoCE v2$',

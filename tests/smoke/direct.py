@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Frames between processes of one user go past the daemon: connected programs go on
-while it is stopped, and a receiver goes on while senders are stopped and killed.
+Processes of one user exchange frames without the daemon: connected programs continue while the daemon is
+stopped, and a receiver continues while senders are stopped and killed.
 """
 import json
 import os
@@ -14,26 +14,26 @@ import sys
 import report
 from host import BUSY, Failure, Host, Pair, main, skip, succeed, until, wait_stopped
 
-# Beside this file, in the source tree.
+# In the source tree.
 UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../tools/dist/urxed.service.in')
 
 SECONDS = 4
-# Bandwidth with figures each second, until it is ended.
+# Bandwidth tests that print figures each second until the test ends them.
 BANDWIDTH = [
     ['ib_send_bw', '-F', '--run_infinitely', '-D', '1'],
     ['ib_write_bw', '-F', '--run_infinitely', '-D', '1', '-q', '4'],
     ['ib_read_bw', '-F', '--run_infinitely', '-D', '1'],
 ]
-# Bytes: more than the second of them sends before the first acknowledgement, in any case in packets.
+# Bytes; requests before the first ACK always go in packets, and no program sends more than this before it.
 UNPROVEN = 100_000_000
-# Programs that spin on memory and that poll, for so many seconds.
+# Programs that spin on memory, and programs that poll, for SECONDS.
 LATENCY = [
     ['ib_write_lat', '-F', '-D', str(SECONDS)],
     ['ib_send_lat', '-F', '-D', str(SECONDS)],
     ['ib_atomic_lat', '-F', '-D', str(SECONDS)],
     ['ib_send_lat', '-F', '-c', 'UD', '-D', str(2 * SECONDS)],
 ]
-# Of either queue pair, beside what came by the switch: by then each side reaches the other straight.
+# Frames of each queue pair beside those through the switch; after them each side uses the peer's inbox.
 STRAIGHT = 10
 
 
@@ -42,7 +42,7 @@ def unbuffered(argv):
 
 
 class Stopped:
-    """The daemon, stopped for a while."""
+    """Stops the daemon for the duration of a block."""
 
     def __init__(self, host):
         self.pid = host.daemon_pid()
@@ -68,14 +68,14 @@ def check_bandwidth(host, argv):
               lambda: f'stands still without urxed: {pair.client.describe()}')
     moved = [row[1] for row in report.rows(pair.client.output())[-SECONDS + 1:]]
     if not all(moved):
-        raise Failure(f'nothing moved without urxed: {pair.client.describe()}')
+        raise Failure(f'no traffic without urxed: {pair.client.describe()}')
     pair.kill()
 
 
 def introduced(host):
     """
-    Datagrams go by the switch until the daemon has introduced the two; one that was there when it
-    was stopped would be waited for as long.
+    Waits until the daemon has introduced the two processes. Datagrams before that go through the switch, and
+    one that waits in a stopped daemon would stop the programs, too.
     """
     told = host.show()
     switched = sum(port['counters']['out_frames'] for port in told['ports'])
@@ -84,13 +84,13 @@ def introduced(host):
 
 def check_latency(host, argv):
     pair = Pair(host, host, unbuffered(argv))
-    # The heading comes when both are connected. One exchange that is missing, and there is no end.
+    # The programs print the heading when both are connected. They hang if one message is lost.
     until(30, lambda: '#bytes' in pair.client.output(),
           lambda: f'does not begin: {pair.client.describe()}')
     if 'UD' in argv:
         until(30, lambda: introduced(host), lambda: f'still by the switch: {host.show()}')
     if report.rows(pair.client.output()):
-        raise Failure(f'ends before urxed is stopped: {pair.client.describe()}')
+        raise Failure(f'ended before urxed was stopped: {pair.client.describe()}')
     with Stopped(host):
         until(SECONDS + 30, lambda: report.rows(pair.client.output()),
               lambda: f'stands still without urxed: {pair.client.describe()}')
@@ -113,12 +113,12 @@ def crowd(build):
 
 
 def executed(program):
-    """Requests that its processes have executed on the memory of others."""
+    """Number of requests that the program's processes have executed by copies."""
     return sum(int(n) for n in re.findall(r'direct_requests: (\d+)', program.read(1)))
 
 
 def check_shown(build, transport):
-    """urxe show tells of the requester, and of it alone, whether it needs packets."""
+    """`urxe show` prints the reason for packets for the requester, and for no other process."""
     with Host(build) as host:
         pair = Pair(host, host, ['env', f'URXE_TRANSPORT={transport}', *BANDWIDTH[1]])
         processes = [program.process.pid for program in (pair.client, pair.server)]
@@ -150,7 +150,7 @@ def memory(build):
 
 
 def large_sends(build):
-    """Payloads of large SENDs stay where the program has them, until the receiver has copied them."""
+    """Large SENDs refer to their payload, and the receiver copies it."""
     program = os.path.join(build, 'tests/smoke/verbs_large_sends')
     for transport in 'auto', 'packet':
         with Host(build) as host:
@@ -164,14 +164,14 @@ def large_sends(build):
 
 
 def capabilities():
-    """What the systemd unit leaves to the daemon, as setpriv(1) calls it."""
+    """The capabilities of the systemd unit, in the syntax of setpriv(1)."""
     with open(UNIT, encoding='utf-8') as file:
         names = next(line for line in file if line.startswith('CapabilityBoundingSet='))
     return ','.join('+' + name.removeprefix('CAP_').lower() for name in names.split('=')[1].split())
 
 
 def paths(host):
-    """By which paths connected processes reach each other, as root sees it."""
+    """The paths between connected processes, according to `urxe show` of root."""
     shown = subprocess.run([host.urxe, 'show', 'transport', '--json', '--run-dir', host.run_dir],
                            capture_output=True, text=True, timeout=20 * BUSY, check=False)
     if shown.returncode:
@@ -180,7 +180,7 @@ def paths(host):
 
 
 def unit(build):
-    """A system's daemon, with the privileges that its unit gives it, introduces users' processes."""
+    """A daemon with the privileges of the systemd unit introduces the processes of users."""
     if os.getuid():
         skip('only root has a daemon for all users')
     with Host(build, daemon=False) as host:

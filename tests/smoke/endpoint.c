@@ -10,7 +10,7 @@
 
 #define COMPLETION_SECONDS 20
 
-/* What each side tells the other. */
+/* The addresses and keys that the sides exchange over TCP. */
 struct introduction {
 	union ibv_gid gid;
 	uint64_t addr;
@@ -106,7 +106,7 @@ static void to_init(struct endpoint *ep, const struct endpoint_attr *attr)
 		       (datagrams ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
-/* What RC alone has beside what connections have. */
+/* The attributes that RC requires and UC does not. */
 #define RTR_OF_RC (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define RTS_OF_RC (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
@@ -147,7 +147,7 @@ static void to_ready(struct endpoint *ep, const struct endpoint_attr *attr,
 	modify(ep, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN | (reliable ? RTS_OF_RC : 0));
 }
 
-/* What comes before the other side can receive is lost, and its sender's retries may not last. */
+/* A packet before the peer is in RTR is lost, and the retries may run out on a busy machine. */
 static void await_peer(int fd)
 {
 	char ready = 1;
@@ -167,7 +167,7 @@ void endpoint_open(struct endpoint *ep, const struct endpoint_attr *attr, int fd
 	self.addr = (uintptr_t)ep->memory;
 	self.rkey = ep->mr->rkey;
 	self.qpn = ep->qp->qp_num;
-	/* Close to the wrap of 24 bits, so that every run crosses it. */
+	/* Close to the end of the 24 bits, so that the PSN wraps in every run. */
 	self.psn = 0xffff00 + (self.qpn & 0x7f);
 	to_init(ep, attr);
 	exchange_send(fd, &self, sizeof(self));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* One side of a connection, or of two that exchange datagrams, and the memory that it offers. */
+/* One side of a connection, or one of two UD endpoints, and its registered memory. */
 #ifndef URXE_TEST_ENDPOINT_H
 #define URXE_TEST_ENDPOINT_H
 
@@ -34,26 +34,27 @@ struct endpoint {
 	struct ibv_qp *qp;
 	struct ibv_srq *srq; /* NULL = the queue pair has a receive queue of its own */
 	struct ibv_mr *mr;
-	uint8_t *memory; /* of the size asked for, and ENDPOINT_GRH behind it */
-	/* The other side's. */
+	uint8_t *memory; /* the requested size, and ENDPOINT_GRH bytes behind it */
+	/* Of the peer: */
 	struct ibv_ah *ah; /* UD */
 	uint32_t remote_qpn;
 	uint64_t remote_addr;
 	uint32_t rkey;
 };
 
-/* Connects over the TCP connection fd. Each function exits on failure. */
+/* Creates the endpoint and connects it to the peer at the other end of the TCP connection fd. Each
+ * function exits on failure. */
 void endpoint_open(struct endpoint *ep, const struct endpoint_attr *attr, int fd);
 void endpoint_close(struct endpoint *ep);
-/* A receive of up to `size` bytes into memory + at; of none without a piece of memory. */
+/* Posts a receive of up to `size` bytes into memory + at. A size of 0 posts no SGE. */
 void endpoint_post_recv(struct endpoint *ep, uint64_t wr_id, uint32_t at, uint32_t size);
-/* A SEND of nothing over a connection. */
+/* Posts a SEND without payload. Not for UD. */
 void endpoint_post_send(struct endpoint *ep);
-/* The event of the CQ, which is armed: waits for it by a read of the channel. */
+/* Waits for the event of the armed CQ by a read of the channel. */
 void endpoint_await_event(struct endpoint *ep);
-/* The next completion, whatever its status. */
+/* Waits for the next completion, with any status. */
 struct ibv_wc endpoint_completion(struct endpoint *ep);
-/* The next completion, which must be a success. */
+/* Waits for the next completion, which must have status success. */
 struct ibv_wc endpoint_success(struct endpoint *ep);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The connection over which the two sides of a test agree. */
+/* The TCP connection over which the two sides of a test exchange addresses and results. */
 #ifndef URXE_TEST_EXCHANGE_H
 #define URXE_TEST_EXCHANGE_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
-/* As server (host NULL) waits for one connection; as client makes it. Exits on failure. */
+/* With host NULL waits for one connection as the server; otherwise connects to host. Exits on
+ * failure. */
 int exchange_open(const char *host, const char *port);
-/* As fork(2); *fd is the connection of each with the other. Exits on failure. */
+/* Forks. *fd is a connection between parent and child. Exits on failure. */
 pid_t exchange_fork(int *fd);
-/* Until the other side has ended, well. Exits otherwise. */
+/* Waits for the child. Exits if the child failed. */
 void exchange_join(pid_t child);
-/* Whole messages; they exit when the other side has gone. */
+/* Send and receive whole messages. They exit if the other side has closed the connection. */
 void exchange_send(int fd, const void *data, size_t size);
 void exchange_recv(int fd, void *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Attaches to the urxed of a run directory and sends what it may not, past libibverbs
- * and the engine, to itself; then one datagram that it may send. That alone arrives.
+ * Attaches to the urxed of a run directory without libibverbs and the engine, and sends forged
+ * frames to itself, then one permitted datagram. Only the datagram may arrive.
  */
 #include <err.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ static struct urxe_packet honest(void)
 	return p;
 }
 
-/* A station that says that the host's address is its own: of ARP only the headers matter. */
+/* ARP that claims the host's address. The switch looks at the Ethernet header only. */
 static void forge_arp(void)
 {
 	uint8_t frame[64] = {[12] = 0x08, [13] = 0x06, [15] = 1, [16] = 0x08, [18] = 6, 4, 0, 2};
@@ -48,7 +48,7 @@ static void forge_fragment(void)
 	uint8_t frame[CRAFT_MAX];
 	uint32_t len = craft_frame(frame, &p);
 
-	frame[14 + 6] |= 0x20;            /* more follow (RFC 791, 3.1) */
+	frame[14 + 6] |= 0x20;            /* flag "more fragments" (RFC 791, 3.1) */
 	raw_send_frame(&raw, frame, len); /* malformed */
 }
 
@@ -63,11 +63,11 @@ static void forge_addresses(void)
 	p = honest();
 	p.has_vlan = true;
 	p.vlan_tci = 7;
-	raw_send(&raw, &p); /* spoofed_ip, for the host is not in that VLAN */
+	raw_send(&raw, &p); /* spoofed_ip: the host is not in that VLAN */
 	p = honest();
 	memset(p.sgid.raw, 0xff, sizeof(p.sgid.raw));
 	p.net = URXE_NET_IPV6;
-	raw_send(&raw, &p); /* spoofed_ip: a group sends nothing */
+	raw_send(&raw, &p); /* spoofed_ip: a multicast address as the source */
 }
 
 static void forge_macs(void)
@@ -77,10 +77,10 @@ static void forge_macs(void)
 	p.smac[5] ^= 1;
 	raw_send(&raw, &p); /* spoofed_mac */
 	p.smac[0] |= 1;
-	raw_send(&raw, &p); /* spoofed_mac, a group's */
+	raw_send(&raw, &p); /* spoofed_mac: a multicast address as the source */
 }
 
-/* What says nothing of its sender needs a connection. */
+/* RC and UC packets do not name their sender, so urxed requires a registered connection. */
 static void forge_connections(void)
 {
 	static const uint8_t opcodes[] = {RC_SEND_ONLY, RC_ACK, UC_SEND_ONLY};
@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 	forge_arp();
 	forge_fragment();
 	raw_send(&raw, &p);
-	/* Frames stay in order: what was forged has been looked at when this one is here. */
+	/* Frames stay in order: urxed has checked all forged frames when the datagram arrives. */
 	if (!raw_receive(&raw, frame, PATIENCE_MS))
 		errx(1, "the honest datagram did not arrive");
 	if (raw_receive(&raw, frame, QUIET_MS))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""A urxed in a directory of its own, and programs that run on its device."""
+"""Starts a urxed in a run directory of its own, and programs on its device."""
 import ipaddress
 import json
 import os
@@ -15,18 +15,18 @@ import tempfile
 import time
 
 START_SECONDS = 20
-# What tests say they wait for is for an idle machine, and only ends what hangs: with twenty more to
-# run for each processor all takes longer, and nothing is wrong.
+# The tests' timeouts are for an idle machine and only end programs that hang. With 20 runnable processes for
+# each CPU everything takes longer, without an error.
 BUSY = 6
-SKIP = 77  # what meson takes for a skipped test
+SKIP = 77  # meson's exit status of a skipped test
 
 
 class Failure(Exception):
-    """A test found something wrong; the text says what."""
+    """A failed check; the text describes it."""
 
 
 class Program:
-    """A started program, in a process group of its own, with what it prints in files."""
+    """A started program in a process group of its own, with its output in files."""
 
     def __init__(self, argv, environment, stdin=subprocess.DEVNULL):
         self.argv = argv
@@ -36,7 +36,7 @@ class Program:
                                         start_new_session=True)
 
     def wait(self, seconds):
-        """The exit status, as subprocess has it; a program that hangs is killed and a Failure."""
+        """Returns the exit status as subprocess does. Kills a program that hangs, and raises Failure."""
         try:
             return self.process.wait(seconds * BUSY)
         except subprocess.TimeoutExpired:
@@ -63,7 +63,7 @@ class Program:
         return self.read(1)
 
     def read(self, which):
-        # The program shares the file's position: it must not move.
+        # pread: the program shares the file position, which must not change.
         descriptor = self.files[which].fileno()
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode(errors='replace')
 
@@ -73,9 +73,8 @@ class Program:
 
 class Host:
     """
-    The programs of a build, copied so that another user can run them from
-    anywhere, and a run directory. With daemon=False `urxe run` starts a private
-    daemon as it does for people.
+    Copies of a build's programs, which every user can run from any directory, and a run directory. With
+    daemon=False `urxe run` starts a private daemon, as it does for users.
     """
 
     def __init__(self, build, user=None, daemon=True, prefix=(), arguments=()):
@@ -92,7 +91,7 @@ class Host:
                      'netdev/xdp/roce.bpf.o'):
             copy = os.path.join(self.top, path)
             os.makedirs(os.path.dirname(copy), exist_ok=True)
-            if os.path.exists(os.path.join(build, path)):  # not all builds have the last one
+            if os.path.exists(os.path.join(build, path)):  # the last one is optional
                 shutil.copy2(os.path.join(build, path), copy)
         self.urxe = os.path.join(self.top, 'tools/urxe')
         self.verbs_check = os.path.join(self.top, 'tests/smoke/verbs_check')
@@ -123,7 +122,7 @@ class Host:
         shutil.rmtree(self.top, ignore_errors=True)
 
     def start_daemon(self, arguments=None):
-        """Starts a daemon, with the arguments of the one before where none are given."""
+        """Starts a daemon; without arguments, with those of the daemon before."""
         if arguments is not None:
             self.arguments = arguments
         self.daemon = self.spawn([os.path.join(self.top, 'tools/urxed'), '--foreground',
@@ -140,7 +139,7 @@ class Host:
         return True
 
     def kill_private_daemon(self):
-        """Kills the daemon that listens in the run directory; it is gone on return."""
+        """Kills the daemon that listens in the run directory, and waits for its end."""
         pid = self.daemon_pid()
         gone = os.pidfd_open(pid)
         os.kill(pid, signal.SIGKILL)
@@ -148,7 +147,7 @@ class Host:
         os.close(gone)
 
     def daemon_pid(self):
-        """The pid of the daemon that listens in the run directory, None where none does."""
+        """The pid of the daemon that listens in the run directory, or None."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
             try:
                 client.connect(os.path.join(self.run_dir, 'urxed.sock'))
@@ -174,7 +173,7 @@ class Host:
         raise Failure(f'no GID {address}, {kind}:\n{info}')
 
     def show(self, *topic):
-        """What urxe show tells of a topic, or of all; a process that was too busy is asked again."""
+        """The JSON output of `urxe show` for a topic or for all. Repeats the command if a process was too busy to answer."""
         for _ in range(BUSY):
             result = subprocess.run([*self.prefix, self.urxe, 'show', '--json', '--run-dir',
                                      self.run_dir, *topic],
@@ -190,7 +189,7 @@ class Host:
         return [self.urxe, 'run', '--run-dir', self.run_dir, '--', *argv]
 
     def add_path(self, folder):
-        """Programs of this folder are started by their names, as Debian's are."""
+        """Adds a folder to PATH, so that tests start its programs by name, as Debian's."""
         self.environment['PATH'] = f'{folder}:{self.environment["PATH"]}'
 
     def start(self, *argv, stdin=subprocess.DEVNULL):
@@ -198,7 +197,7 @@ class Host:
         return self.spawn(self.command(argv), stdin)
 
     def run(self, *argv, seconds=30):
-        """Runs a program on the device, which must succeed; returns what it printed."""
+        """Runs a program on the device, which must succeed; returns its output."""
         program = self.start(*argv)
         succeed(program, seconds)
         return program.output()
@@ -210,7 +209,7 @@ class Pair:
     def __init__(self, server_host, client_host, argv, gid=1, address='127.0.0.1', device='urxe0',
                  client_gid=None, stdin=subprocess.DEVNULL):
         self.port = free_port()
-        # The pingpong examples call the GID index -g, perftest calls it -x.
+        # The option of the GID index is -g in the pingpong examples and -x in perftest.
         index = '-x' if any(word.startswith('ib_') for word in argv) else '-g'
         argv = [*argv, '-d', device, '-p', str(self.port), index]
         self.server = server_host.start(*argv, str(gid))
@@ -220,7 +219,7 @@ class Pair:
         self.client = client_host.start(*argv, str(client_gid), address, stdin=stdin)
 
     def finish(self, seconds):
-        """Both must succeed; returns what server and client printed."""
+        """Waits for both, which must succeed; returns the output of server and client."""
         until(seconds, lambda: not (self.server.running() and self.client.running()),
               lambda: f'hangs:\n{self.server.describe()}\n{self.client.describe()}')
         for one, other in ((self.client, self.server), (self.server, self.client)):
@@ -243,7 +242,7 @@ def succeed(program, seconds):
 
 
 def until(seconds, condition, complaint):
-    """Waits for a condition; a Failure with the complaint's text when it does not come."""
+    """Waits for a condition; raises Failure with complaint() after the time."""
     end = time.monotonic() + seconds * BUSY
     while not condition():
         if time.monotonic() > end:
@@ -252,37 +251,37 @@ def until(seconds, condition, complaint):
 
 
 def open_files(pid):
-    """Where the descriptors of a process lead; nothing once it has ended."""
+    """The targets of a process's descriptors; empty if the process has ended."""
     links = []
     try:
         for name in os.listdir(f'/proc/{pid}/fd'):
             try:
                 links.append(os.readlink(f'/proc/{pid}/fd/{name}'))
             except FileNotFoundError:
-                pass  # closed meanwhile
+                pass  # closed since listdir
     except FileNotFoundError:
         pass
     return links
 
 
 def wait_stopped(pid):
-    """Waits for what SIGSTOP does: until then the threads of a process may go on."""
+    """Waits until SIGSTOP has stopped every thread of a process."""
     def stopped():
         try:
             for task in os.listdir(f'/proc/{pid}/task'):
                 with open(f'/proc/{pid}/task/{task}/stat', encoding='utf-8') as stat:
-                    # Behind the name, which may hold anything: stopped, or ended.
+                    # The state follows the name, which may contain any character: stopped, or ended.
                     if stat.read().rpartition(')')[2].split()[0] not in 'TZX':
                         return False
         except FileNotFoundError:
-            return False  # a thread has ended: look again
+            return False  # a thread has ended; the caller tries again
         return True
 
     until(10, stopped, lambda: f'process {pid} does not stop')
 
 
 def free_port():
-    """A TCP port below the range that connecting sockets draw from."""
+    """A free TCP port below the range of ephemeral ports."""
     while True:
         port = random.randrange(20000, 32000)
         with socket.socket() as probe:
@@ -294,7 +293,7 @@ def free_port():
 
 
 def wait_listening(program, port):
-    """Waits until a program listens, seen in /proc so that nothing connects to it."""
+    """Waits until a program listens, according to /proc: a connection would disturb the program."""
     pattern = re.compile(rf'^ *\d+: [0-9A-F]+:{port:04X} [0-9A-F]+:0000 0A ', re.MULTILINE)
 
     def listening():
@@ -314,11 +313,11 @@ def wait_listening(program, port):
 
 
 def main(test):
-    """Runs a test function, whose exit status tells meson what became of it."""
+    """Runs a test function and exits with meson's status."""
     try:
         test()
     except Failure as failure:
-        # The verdict comes last: of a long log meson shows the end.
+        # The result is the last line, because meson shows the end of a long log.
         print(f'{failure}\nFAILED: {str(failure).splitlines()[0]}')
         raise SystemExit(1) from None
 

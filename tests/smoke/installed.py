@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What meson install puts where, and that urxe works from there."""
+"""Checks the files of `meson install`, and that the installed urxe works."""
 import glob
 import json
 import os
@@ -12,13 +12,13 @@ import tempfile
 
 from host import Failure, main
 
-# Below the prefix.
+# Relative to the prefix.
 FILES = ['bin/urxe', 'bin/urxe-bench', 'sbin/urxed', 'lib/*/urxe/liburxe.so', 'lib/systemd/system/urxed.service',
          'lib/systemd/user/urxed.service', 'lib/tmpfiles.d/urxe.conf', 'share/man/man1/urxe.1',
          'share/man/man5/urxe.conf.5', 'share/man/man7/urxe-counters.7', 'share/man/man8/urxed.8',
          'share/bash-completion/completions/urxe', 'share/bash-completion/completions/urxed',
          'share/doc/urxe/urxe.conf', 'share/doc/urxe/README.md', 'share/doc/urxe/urxe.md']
-# Where the build found a compiler for it.
+# Installed only if the build found a BPF compiler.
 OPTIONAL = ['lib/*/urxe/roce.bpf.o']
 
 
@@ -35,11 +35,11 @@ def check_files(prefix):
         if os.path.isfile(path) and not any(os.path.samefile(path, found) for name in FILES + OPTIONAL
                                             for found in glob.glob(os.path.join(prefix, name))):
             if '/share/doc/urxe/' not in path:
-                raise Failure(f'{path} is installed, and nobody expects it')
+                raise Failure(f'{path} is installed unexpectedly')
 
 
 def check_programs(prefix, top):
-    """The library and the daemon of the same installation are found."""
+    """The installed `urxe` uses the library and the daemon of the same installation."""
     urxe = os.path.join(prefix, 'bin/urxe')
     run_dir = os.path.join(top, 'run')
     run = subprocess.run([urxe, 'run', '--run-dir', run_dir, '--', 'ibv_devinfo'],
@@ -57,7 +57,7 @@ def check_programs(prefix, top):
 
 
 def check_unit(prefix, top):
-    """A daemon started as the unit says tells when it is ready, and that it serves then."""
+    """A daemon started by the unit's command notifies systemd when it serves clients."""
     with open(os.path.join(prefix, 'lib/systemd/system/urxed.service'), encoding='utf-8') as file:
         lines = file.read().splitlines()
     command = next(line for line in lines if line.startswith('ExecStart=')).split('=', 1)[1]
@@ -73,11 +73,11 @@ def check_unit(prefix, top):
                               stderr=subprocess.PIPE, text=True) as daemon:
             try:
                 if listener.recv(100) != b'READY=1':
-                    raise Failure('the daemon says something else than that it is ready')
+                    raise Failure('the daemon sends another notification than READY')
                 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
                     client.connect(os.path.join(run_dir, 'urxed.sock'))
             except TimeoutError:
-                raise Failure('the daemon does not say that it is ready') from None
+                raise Failure('the daemon does not send READY') from None
             finally:
                 daemon.terminate()
                 daemon.wait(20)

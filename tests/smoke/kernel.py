@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What the kernel changes on an uplink's interface reaches programs that run."""
+"""Running programs see changes of an uplink's interface: addresses, link, MTU, MAC, routes, VLANs."""
 import os
 import signal
 import subprocess
@@ -22,7 +22,7 @@ def host(build, number, arguments=()):
 
 
 class Events:
-    """The events that a program gets, one after the other."""
+    """The events of port_events.c, in order."""
 
     def __init__(self, machine, build):
         self.program = machine.start(os.path.join(build, 'tests/smoke/port_events'))
@@ -36,7 +36,7 @@ class Events:
         return self.program.output().splitlines()[self.seen - 1]
 
     def expect(self, event, state, mtu, addresses):
-        """The next event, and the port's state then; addresses: index and IPv4 address."""
+        """Checks the next event and the port's state after it. addresses: GID index and IPv4 address."""
         gids = [f'{base + index}:::ffff:{address}' for base in (0, 16)
                 for index, address in sorted(addresses.items())]
         right = f'{event} state={state} mtu={mtu} gids={",".join(gids)}'
@@ -51,8 +51,8 @@ def address(action, text):
 
 def move_first_address(events):
     """
-    The kernel has it last in the end; it keeps its old place. One change at a time: a daemon that
-    is late sees only where they have led.
+    Moves the first address to the end of the kernel's list; its GID must keep its index. The test waits for
+    each change, because a slow daemon would see only the result of several changes.
     """
     address('add', '198.51.100.1/24')
     events.expect('GID_CHANGE', 'ACTIVE', 1024, {0: '192.0.2.1', 1: '198.51.100.1'})
@@ -63,7 +63,7 @@ def move_first_address(events):
 
 
 def check_events(build):
-    """Addresses come and go, and the link does; each event comes when all of it is true already."""
+    """Addresses and the link change. When an event arrives, the port's state is already the new one."""
     with host(build, 0) as machine:
         events = Events(machine, build)
         move_first_address(events)
@@ -72,7 +72,7 @@ def check_events(build):
         events.expect('PORT_ERR', 'DOWN', 1024, both)
         must('-n', NAMES[0], 'link', 'set', 'eth0', 'up')
         events.expect('PORT_ACTIVE', 'ACTIVE', 1024, both)
-        # The other side's end counts, too. A new MTU is no event, but shows with the next one.
+        # The link is also down if the peer's end is. A new MTU raises no event and shows with the next one.
         must('-n', NAMES[0], 'link', 'set', 'eth0', 'mtu', '640')
         must('-n', NAMES[1], 'link', 'set', 'eth0', 'down')
         events.expect('PORT_ERR', 'DOWN', 512, both)
@@ -83,7 +83,7 @@ def check_events(build):
 
 
 def check_many_changes(machine, events):
-    """More changes than a socket has room for, with the program stopped; it ends up with the last."""
+    """A stopped program misses more changes than its socket holds, and then has the last state."""
     script = ''.join(f'addr {action} 198.51.100.2/24 dev eth0\n'
                      for _ in range(2000) for action in ('add', 'del'))
     events.program.kill(signal.SIGSTOP)
@@ -97,7 +97,7 @@ def check_many_changes(machine, events):
 
 
 def check_restart(build):
-    """Who survives a daemon finds each address at its index, in whatever order the kernel has them."""
+    """After a restart of the daemon each address keeps its GID index, whatever the kernel's order is."""
     with host(build, 0) as machine:
         events = Events(machine, build)
         move_first_address(events)
@@ -109,7 +109,7 @@ def check_restart(build):
 
 
 def check_connection(build):
-    """Programs go on over changes that do not concern them."""
+    """Changes of other addresses do not disturb a connection."""
     with host(build, 0) as server, host(build, 1) as client:
         pair = Pair(server, client, [server.verbs_check], 0, address='192.0.2.1')
         for number in range(5):
@@ -121,13 +121,13 @@ def check_connection(build):
 
 
 def check_address_back(server, client):
-    """A connection whose source address goes for a moment goes on when it is back."""
+    """A connection continues after its source address was removed and added again."""
     for number, name in enumerate(NAMES[:2], 1):
         must('-n', name, 'addr', 'add', f'198.51.100.{number}/24', 'dev', 'eth0')
     pair = Pair(server, client, ['stdbuf', '-oL', 'ibv_rc_pingpong', '-c', '-n', '3000'],
                 server.gid('198.51.100.1'), address='192.0.2.1',
                 client_gid=client.gid('198.51.100.2'))
-    # The server prints this when its queue pair is connected, which needs the address.
+    # The server prints this line when its queue pair is connected, for which it needs the address.
     until(30, lambda: 'remote address' in pair.server.output(),
           lambda: f'not connected: {pair.server.describe()}{pair.client.describe()}')
     times = 0
@@ -138,11 +138,11 @@ def check_address_back(server, client):
         time.sleep(0.2)
     pair.finish(60)
     if not times:
-        raise Failure('it ended before the address went')
+        raise Failure('the program ended before the address was removed')
 
 
 def check_back(machine, build, events):
-    """Another interface of that name is the same uplink, and its MTU may be larger."""
+    """A new interface of the same name is the same uplink, also with a larger MTU."""
     must('link', 'add', 'eth0', 'netns', NAMES[0], 'mtu', '9000', 'type', 'veth',
          'peer', 'name', 'eth0', 'netns', NAMES[1], 'mtu', '9000')
     for number, name in enumerate(NAMES[:2], 1):
@@ -155,7 +155,7 @@ def check_back(machine, build, events):
 
 
 def check_mtu_grows(build):
-    """Longer frames than the uplink's buffers had room for when the daemon started."""
+    """After the MTU grows, frames may be longer than the buffers at the daemon's start."""
     with host(build, 0) as machine:
         events = Events(machine, build)
         for name in NAMES[:2]:
@@ -166,14 +166,14 @@ def check_mtu_grows(build):
 
 
 def check_mac(build):
-    """Frames leave by the MAC that the interface has now, and come in to it."""
+    """After a change of the interface's MAC the uplink sends from it and receives for it."""
     with host(build, 0) as machine:
         must('-n', NAMES[0], 'link', 'set', 'eth0', 'address', '02:00:00:00:00:77')
         connect_both(machine, build)
 
 
 def connect_both(machine, build):
-    """Data, with the longest path MTU that there is, from a host that has run to a new one."""
+    """Runs programs with the largest path MTU between a running host and a new host."""
     with host(build, 1) as client:
         Pair(machine, client, [machine.verbs_check], machine.gid('192.0.2.1'),
              address='192.0.2.1', client_gid=client.gid('192.0.2.2')).finish(60)
@@ -190,7 +190,7 @@ def processor_seconds(machine):
 
 
 def check_removed(build):
-    """An interface that goes leaves a port that is down, and a daemon that rests."""
+    """A removed interface leaves a port that is down, and the daemon uses no CPU time."""
     with host(build, 0) as machine:
         events = Events(machine, build)
         must('-n', NAMES[0], 'link', 'del', 'eth0')
@@ -200,9 +200,9 @@ def check_removed(build):
               lambda: machine.daemon.describe())
         before = processor_seconds(machine)
         time.sleep(1)
-        # One that is woken again and again by a dead socket takes all of it.
+        # A dead socket that wakes the daemon again and again would use a whole CPU.
         if processor_seconds(machine) - before > 0.5:
-            raise Failure('urxed does not rest')
+            raise Failure('an idle urxed uses CPU time')
         check_back(machine, build, events)
 
 
@@ -218,7 +218,7 @@ def next_hop(machine, build, gid, to):
 
 
 def expect_hop(machine, build, hops):
-    """hops: GID index, destination, what is to come out."""
+    """hops: (GID index, destination, expected output)."""
     for gid, to, right in hops:
         found = next_hop(machine, build, gid, to)
         if found != right:
@@ -226,7 +226,7 @@ def expect_hop(machine, build, hops):
 
 
 def make_router():
-    """Puts the third namespace between the two: a 192.0.2.1 - .254, 198.51.100.254 - .2 b."""
+    """Makes the third namespace a router: host a 192.0.2.1 - .254 router 198.51.100.254 - .2 host b."""
     a, b, r = NAMES
     must('netns', 'add', r)
     must('-n', b, 'link', 'del', 'eth0')
@@ -248,7 +248,7 @@ def make_router():
 
 
 def check_next_hops(build):
-    """On the link, behind a router, static, nowhere and not there."""
+    """Next hops: on the link, behind a router, static, without a route, and without an answer."""
     a = NAMES[0]
     make_router()
     with host(build, 0) as machine:
@@ -266,7 +266,7 @@ def check_next_hops(build):
             (gid, '::ffff:198.51.100.2', f'{router} 64'),
             (gid6, '2001:db8:2::2', f'{router} 64'),
             (gid6, '2001:db8:1::254', f'{router} 64'),
-            # RoCEv1 has no IP header that a router could read.
+            # Routers cannot forward RoCEv1, which has no IP header.
             (gid + 16, '::ffff:198.51.100.2', 'ENETUNREACH'),
             (gid, '::ffff:192.0.2.9', '02:00:00:00:00:09 64'),
             (gid, '::ffff:198.18.0.7', '02:00:00:00:00:09 17'),
@@ -279,9 +279,9 @@ def check_next_hops(build):
         ])
         must('-n', a, 'route', 'del', 'default')
         expect_hop(machine, build, [(gid, '::ffff:198.51.100.2', 'ENETUNREACH')])
-        # A static entry stays one, however often it is asked for.
+        # Look-ups do not change a static entry.
         if 'PERMANENT' not in ip('-n', a, 'neigh', 'show', '192.0.2.9').stdout:
-            raise Failure('a static neighbour is static no longer')
+            raise Failure('a look-up changed a static neighbour')
 
 
 def check_routed(build):
@@ -313,7 +313,7 @@ with socket.socket(getattr(socket, family), socket.SOCK_DGRAM) as s:
 
 
 def check_silence(family, to):
-    """The kernel answers what is not RoCE, so that it would be seen if it answered that."""
+    """The kernel answers datagrams to other ports with ICMP, and those to RoCE's port with nothing."""
     for port, right in ((4792, 'refused'), (4791, 'silence')):
         found = subprocess.run([*inside(NAMES[1]), sys.executable, '-c', UDP, family,
                                 to, str(port)], capture_output=True, text=True, check=True).stdout
@@ -322,7 +322,7 @@ def check_silence(family, to):
 
 
 def check_icmp(build):
-    """No ICMP for RoCEv2, also to addresses that came later, and those in a VLAN."""
+    """The kernel sends no ICMP for RoCEv2, also for addresses that were added later and in VLANs."""
     a, b, _ = NAMES
     with host(build, 0):
         check_silence('AF_INET', '192.0.2.1')
@@ -337,7 +337,7 @@ HELD = f':{4791:04X} '  # the local port as /proc/net/udp has it
 
 
 def check_vlan(build):
-    """Addresses of a VLAN interface are GIDs in that VLAN, and the kernel is silent there, too."""
+    """Addresses of a VLAN interface are GIDs in that VLAN, and the kernel sends no ICMP for them."""
     a = NAMES[0]
     with host(build, 0) as server, host(build, 1) as client:
         for number, name in enumerate(NAMES[:2], 1):
@@ -347,7 +347,7 @@ def check_vlan(build):
                 skip(f'no VLAN interfaces: {result.stderr.strip()}')
             must('-n', name, 'link', 'set', 'v100', 'up')
             must('-n', name, 'addr', 'add', f'198.51.100.{number}/24', 'dev', 'v100')
-        # The daemon needs a moment to hear of it. It has a socket for eth0, and one for v100 then.
+        # The daemon notices the new interface after a moment, and then has a socket for eth0 and one for v100.
         until(20, lambda: ip('netns', 'exec', a, 'cat', '/proc/net/udp').stdout.count(HELD) == 2,
               lambda: 'nobody holds the port of the VLAN interface')
         check_silence('AF_INET', '198.51.100.1')

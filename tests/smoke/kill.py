@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Kills and stops programs at random moments. The daemon and everyone else must
-go on: a bystander pair checks its bytes all the while, and after each blow a new
-pair must work.
+Kills and stops programs at random moments. The daemon and all other programs must continue: a second pair
+compares contents all the time, and after each kill a new pair must work.
 """
 import random
 import signal
@@ -24,18 +23,18 @@ VICTIMS = [
 
 
 def strike(host, rng, argv):
-    """Starts a pair and ends one side of it, somewhere between its first call and full speed."""
+    """Starts a pair, and kills or stops one side at a random moment between its start and full speed."""
     pair = Pair(host, host, argv)
     victim, survivor = rng.sample([pair.server, pair.client], 2)
     time.sleep(rng.uniform(0, 1.2))
     if not victim.running():
-        raise Failure(f'ended by itself: {victim.describe()}')
+        raise Failure(f'the program ended by itself: {victim.describe()}')
     if rng.random() < 0.3:
-        # Stopped, a program neither polls nor returns buffers.
+        # A stopped program neither polls nor returns buffers.
         victim.kill(signal.SIGSTOP)
         time.sleep(0.5)
     victim.kill()
-    # It may wait for its peer for ever: that is its own affair.
+    # The other side may wait for its peer for ever, so the test kills it.
     time.sleep(rng.uniform(0, 0.3))
     survivor.kill()
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Programs under resource limits work, or say what is wrong."""
+"""Programs under resource limits work, or print the reason."""
 import os
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from host import BUSY, Failure, Host, Pair, main, succeed
 
 
 def check_file_size(host):
-    """Memory that is shared counts as a file: a limit that leaves room for it, and one that does not."""
+    """RLIMIT_FSIZE counts shared memory as a file: one limit is large enough, and one is too small."""
     Pair(host, host, ['prlimit', '--fsize=67108864', 'ibv_rc_pingpong']).finish(20)
     program = host.start('prlimit', '--fsize=65536', 'ibv_devinfo', '-d', 'urxe0')
     status = program.wait(20)
@@ -18,13 +18,13 @@ def check_file_size(host):
 
 
 def check_descriptors(host):
-    """With few descriptors, too, there is one for the connection that `urxe run` holds."""
+    """Under a small RLIMIT_NOFILE `urxe run` still has a descriptor for its connection to the daemon."""
     info = host.command(['ibv_devinfo', '-d', 'urxe0'])
     succeed(host.spawn(['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh', *info]), 20)
 
 
 def check_daemon(host):
-    """A daemon that may write no file leaves nothing, and says so, by a pipe, which the limit leaves alone."""
+    """A daemon that may write no file leaves no files, and prints the reason to a pipe, which the limit permits."""
     run_dir = os.path.join(host.top, 'elsewhere')
     refused = subprocess.run(['prlimit', '--fsize=0', os.path.join(host.top, 'tools/urxed'),
                               '--run-dir', run_dir],

@@ -32,8 +32,7 @@ void loop_connect(struct ibv_qp *qp, uint32_t dest_qpn)
 			    .grh = {.sgid_index = GID_INDEX, .hop_limit = 64}},
 	};
 	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
-				  .timeout =
-					  18, /* 1 s, on a machine where many threads want to run */
+				  .timeout = 18, /* 1 s, for machines with many runnable threads */
 				  .retry_cnt = 7,
 				  .rnr_retry = 7, /* for ever */
 				  .max_rd_atomic = 4};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* RC queue pairs that are connected within a host, for tests that need no more. Each exits on
- * failure; any thread. */
+/* Connects RC queue pairs of one host with fixed attributes. Each function exits on failure and may
+ * run in any thread. */
 #ifndef URXE_TEST_LOOP_H
 #define URXE_TEST_LOOP_H
 
@@ -14,7 +14,7 @@
 
 /* Opens the first device. */
 struct ibv_context *loop_open(void);
-/* From RESET to RTS, with a queue pair of this host as the peer; it need not be up yet. */
+/* Brings a QP from RESET to RTS, with a QP of this host as the peer, in any state. */
 void loop_connect(struct ibv_qp *qp, uint32_t dest_qpn);
 
 #endif

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Processes with more queue pairs than a block of numbers has (verbs_many.c): as many as there may
-be, over a restart of the daemon, and killed. many.py BUILD CHECK
+many.py BUILD CHECK: processes with more queue pairs than a lease has QPNs (verbs_many.c): as many as the
+device allows, across a restart of the daemon, and killed.
 """
 import os
 import re
@@ -14,8 +14,8 @@ from host import Failure, Host, main, succeed, until
 
 BLOCK = 4096
 MOST = 65536
-NEEDED = 3 << 30  # bytes that two processes with MOST take, and then some
-SOME = 9000       # three blocks
+NEEDED = 3 << 30  # bytes of memory for two processes with MOST queue pairs, with reserve
+SOME = 9000       # queue pairs, for which a process needs three leases
 
 
 def available():
@@ -28,7 +28,7 @@ def blocks(count):
 
 
 class Many:
-    """The two processes of verbs_many.c; on return they are connected and wait."""
+    """Starts the two processes of verbs_many.c, and waits until they are connected."""
 
     def __init__(self, build, host, count):
         host.environment.update(URXE_LOG='info', URXE_RECONNECT_S='60')
@@ -54,13 +54,13 @@ class Many:
         def gone():
             try:
                 return self.host.show('lease')['leases'] == []
-            except Failure:  # one that is about to go does not answer
+            except Failure:  # a process that is about to end does not answer
                 return False
         until(20, gone, lambda: f'still leased: {self.host.show("lease")}')
 
 
 def check_limit(build):
-    """As many queue pairs as the device says, on both sides, and not one more."""
+    """Both processes can create max_qp queue pairs, and no more."""
     count = MOST if available() > NEEDED else SOME
     print(f'{count} queue pairs')
     with Host(build) as host:
@@ -73,7 +73,7 @@ def check_limit(build):
 
 
 def check_restart(build):
-    """The next daemon knows all blocks of a process again."""
+    """A new daemon restores all leases of a process."""
     with Host(build) as host:
         many = Many(build, host, SOME)
         host.daemon.kill(signal.SIGKILL)
@@ -85,7 +85,7 @@ def check_restart(build):
 
 
 def check_death(build):
-    """What a killed process had leased is free."""
+    """The leases of a killed process are free again."""
     with Host(build) as host:
         many = Many(build, host, SOME)
         many.program.kill()

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Asks a daemon for the next hop: next_hop RUN_DIR GID_INDEX ADDRESS prints MAC and hop limit. */
+/* next_hop RUN_DIR GID_INDEX ADDRESS asks urxed for the next hop and prints its MAC and hop limit.
+ */
 #include <arpa/inet.h>
 #include <err.h>
 #include <stdio.h>

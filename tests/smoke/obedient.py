@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Processes that do what they are told, a letter each: verbs_outage.c and cm_outage.c."""
+"""Processes that execute commands of one letter: verbs_outage.c and cm_outage.c."""
 import subprocess
 
 from host import Failure, succeed, until
 
 
 class Obedient:
-    """A process that says once it is open, and of each order once it is done."""
+    """A process that reports when it has opened the device, and when it has executed a command."""
 
     def __init__(self, host, path):
         self.program = host.start(path, stdin=subprocess.PIPE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Orders of obedient.py: each letter on standard input, written to standard output once it is done.
- */
+/* Commands of obedient.py: reads letters from standard input, executes each, and repeats it on
+ * standard output. */
 #ifndef URXE_TEST_ORDERS_H
 #define URXE_TEST_ORDERS_H
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Runs server and client of a program over one urxed; both must succeed with right output."""
+"""Runs server and client of a program over one urxed. Both must succeed with the right output."""
 import argparse
 
 import report

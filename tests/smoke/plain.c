@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program that knows nothing of verbs: the preloaded library starts nothing in it, takes no
- * signal and opens no descriptor, and calls do what they did. What they cost is in bench, `hooks`.
+ * A program without verbs. The preloaded library starts no thread in it, handles no signal, opens
+ * no descriptor, and leaves libc calls unchanged. Group `hooks` of the benchmark measures their
+ * cost.
  */
 #include <dirent.h>
 #include <err.h>
@@ -29,7 +30,7 @@ static int entries(const char *path)
 	return n;
 }
 
-/* Signals that are caught, as the kernel has it. */
+/* The mask of signals with a handler, according to the kernel. */
 static uint64_t caught(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");

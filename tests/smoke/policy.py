@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Threads of ours run under the scheduling policy that the program or urxed was started under."""
+"""Threads of liburxe.so and urxed inherit the scheduling policy of their program."""
 import os
 import sys
 
@@ -22,7 +22,7 @@ def run():
               lambda: f'does not watch: {watcher.describe()}')
         check(host.daemon_pid())
         if check(watcher.process.pid) < 2:
-            raise Failure('the program has no engine thread: there is nothing to test')
+            raise Failure('the program has no engine thread, so the test checks nothing')
 
 
 main(run)

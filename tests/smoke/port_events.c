@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Prints the asynchronous events of a device, and after each what the port is then:
+ * Prints each asynchronous event of a device, and the port's state after it:
  *
  *   EVENT state=ACTIVE mtu=1024 gids=1:::ffff:192.0.2.1,17:...
  */

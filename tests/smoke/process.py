@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Runs one of the checks of verbs_process.c; for `gone` it takes the daemon away."""
+"""Runs one check of verbs_process.c; for `gone` it kills the daemon."""
 import os
 import subprocess
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Runs one of the test programs that need no peer."""
+"""Runs a test program that needs no peer."""
 import os
 import sys
 

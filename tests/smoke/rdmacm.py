@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-rdma_cm: Debian's programs connect by address and port, over one urxed; the death of one
-is a disconnect to the other.
+rdma_cm over one urxed: Debian's programs connect by address and port, and a program gets a disconnect event
+if its peer dies.
 """
 import os
 import re
@@ -15,15 +15,15 @@ from obedient import Obedient
 from host import Failure, Host, main, skip, succeed, until, wait_stopped
 
 SECONDS = 120
-STOPPED_SECONDS = 6  # longer than a program looks for another daemon
-# With a server that rejects at once who comes too early, as the kernel's rdma_cm; of nine runs with one in an
-# emulated machine, at a load of 10, none was.
+STOPPED_SECONDS = 6  # longer than a program waits for a new daemon
+# Attempts with a kernel server, whose rdma_cm rejects early clients at once. In nine runs with an emulated
+# machine at load 10 no client was early.
 KERNEL_ATTEMPTS = 5
-OWN_ATTEMPTS = 3  # with urxed, which keeps such a request for a moment; not one was needed in 14 runs at load 25
-# What perftest's clients say of a REJ "invalid service ID", and of a SIDR_REP "unsupported".
+OWN_ATTEMPTS = 3  # with urxed, which keeps an early request for a moment; 14 runs at load 25 needed none
+# Output of perftest's clients after a REJ "invalid service ID" or a SIDR_REP "unsupported".
 TOO_EARLY = r'RDMA_CM_EVENT_(REJECTED; error: 8|UNREACHABLE; error: 1)\.'
-# What rping of rdma-core 44 says last where it closes its channel before its other thread asks that for an
-# event again: an error when all has been done, with any device (rdma-core's pull request 1622).
+# Last output of rping of rdma-core 44 if it closes its event channel before its other thread reads the channel
+# again: an error after all work is done, with any device (rdma-core's pull request 1622).
 CLOSED_TOO_EARLY = 'client DISCONNECT EVENT...\nrdma_get_cm_event: Bad file descriptor\n'
 # Server and client; {} is the server's address.
 PROGRAMS = [
@@ -38,7 +38,7 @@ PROGRAMS = [
 
 
 def start_server(host, argv, sign='rdma_cm LISTEN: ok'):
-    """A server that listens, as urxe's library tells it on stderr."""
+    """Starts a server, and waits until it listens, according to the library's lines on stderr."""
     host.environment['URXE_LOG'] = 'debug'
     server = host.start(*argv)
     del host.environment['URXE_LOG']
@@ -49,9 +49,8 @@ def start_server(host, argv, sign='rdma_cm LISTEN: ok'):
 
 def came_too_early(argv, client):
     """
-    perftest connects a second time, and its server listens anew for that, in its own time: a client that is
-    faster is told that nobody listens, tries again with what it has freed, and crashes. No other program does so:
-    whoever rejects those is wrong.
+    Whether perftest's client connected for the second time before its server listened again. The client is then
+    rejected, tries again with freed memory, and crashes. A rejection of any other program is an error.
     """
     early = argv[0].startswith('ib_') and re.search(TOO_EARLY, client.output() + client.errors())
     if early:
@@ -60,7 +59,7 @@ def came_too_early(argv, client):
 
 
 def ended_well(program, seconds):
-    """Whether it ends with the status 0, or as rping may in its place."""
+    """Whether the program ends with status 0, or with rping's harmless error."""
     status = program.wait(seconds)
     return not status or (program.output() + program.errors()).endswith(CLOSED_TOO_EARLY)
 
@@ -112,12 +111,12 @@ def check_port_taken(host):
     server = start_server(host, ['rping', '-s', '-C', '1'])
     other = host.start('rping', '-s', '-C', '1')
     if not other.wait(30) or 'rdma_bind_addr' not in other.errors():
-        raise Failure(f'two may listen at one port: {other.describe()}')
+        raise Failure(f'two programs could listen on one port: {other.describe()}')
     server.kill()
 
 
 def check_death(host):
-    """rping ends at the disconnect of a peer that was killed in the middle."""
+    """rping ends after its peer was killed, because of the disconnect event."""
     server = start_server(host, ['rping', '-s', '-v'])
     client = host.start('stdbuf', '-oL', 'rping', '-c', '-a', '127.0.0.1', '-v')
     until(30, lambda: 'ping data' in client.output(), lambda: f'no ping: {client.describe()}')
@@ -128,7 +127,7 @@ def check_death(host):
 
 
 def check_daemon_stopped(host, build):
-    """A daemon that is stopped for however long is waited for, as a kernel would be."""
+    """Programs wait for a stopped daemon without a time limit."""
     program = Obedient(host, os.path.join(build, 'tests/smoke/cm_outage'))
     program.obey('lcp')
     pid = host.daemon_pid()
@@ -143,7 +142,7 @@ def check_daemon_stopped(host, build):
 
 
 def check_restart(host, build, number):
-    """Listeners, IDs and connections go on with the next daemon, and events that nobody has fetched."""
+    """Listeners, IDs, connections and unread events survive a restart of the daemon."""
     host.environment['URXE_RECONNECT_S'] = '60'
     program = Obedient(host, os.path.join(build, 'tests/smoke/cm_outage'))
     del host.environment['URXE_RECONNECT_S']
@@ -164,7 +163,7 @@ def check_restart(host, build, number):
 
 
 def check_daemon_gone(host):
-    """Whose daemon goes is told so; with the next one others connect."""
+    """Programs get an event when the daemon dies; other programs connect with a new daemon."""
     program = host.start(sys.executable, os.path.join(os.path.dirname(__file__), 'rdmacm_outage.py'))
     until(30, lambda: 'ready' in program.output() or not program.running(), program.describe)
     host.daemon.kill()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-A program over librdmacm whose daemon goes, which the test kills on "ready": a listener and
-another ID are each told, and destroyed; then there is nothing more to come. That it had the
-device open before, and closed all that it had at once, makes no difference.
+A program over librdmacm whose daemon the test kills when the program prints "ready". A listener and another
+ID each get one event, and can be destroyed; no further event arrives. The program has opened the device and
+closed everything once before, which must not matter.
 """
 import ctypes
 import errno
@@ -34,7 +34,7 @@ def must(rc, what):
 
 
 def removed(channel):
-    """The ID that the next event is about."""
+    """Returns the ID of the next event, which must be DEVICE_REMOVAL."""
     event = ctypes.POINTER(Event)()
     if not select.select([channel.contents.fd], [], [], SECONDS)[0]:
         raise SystemExit('no event comes')

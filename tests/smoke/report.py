@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What perftest and the pingpong examples print, and what is wrong with it."""
+"""Parses and checks the output of perftest and of the pingpong examples."""
 import math
 import os
 import re
@@ -40,8 +40,8 @@ def latency(text):
 
 def measured(run, figure, tries=5):
     """
-    A figure from the output of run(), taken again where perftest failed to calibrate
-    its clock against the CPU's, as it does on a busy machine: it then prints 0 or inf.
+    A figure from the output of run(). Repeats the run if perftest prints 0 or inf: on a busy machine it fails to
+    calibrate its clock.
     """
     for _ in range(tries):
         text = run()
@@ -52,14 +52,14 @@ def measured(run, figure, tries=5):
 
 
 def check_perftest(text, sizes):
-    """Every size must have its row; the figures may be 0, see above."""
+    """Every size must have a row. The figures may be 0, because perftest's clock may be wrong."""
     found = rows(text)
     if not found or (sizes and [row[0] for row in found] != sizes):
         raise Failure(f'rows for sizes {[row[0] for row in found]}, not {sizes}:\n{text}')
 
 
 def check_pingpong(text):
-    # -c reports wrong contents in the text alone, with exit status 0.
+    # With -c wrong contents show in the text only; the exit status is 0.
     if not PINGPONG.search(text) or re.search('invalid data', text):
         raise Failure(f'unexpected output:\n{text}')
 
@@ -72,7 +72,7 @@ def all_sizes(argv, mtu=4096):
 
 
 def check(argv, server, client, mtu=4096):
-    """What server and client of a program printed, where it is known what that should be."""
+    """Checks the output of server and client of a known program."""
     program = os.path.basename(argv[0])
     if program.startswith('ibv_'):
         check_pingpong(server)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Programs outlive their urxed, if another one comes soon enough."""
+"""Programs survive a restart of urxed if the new daemon starts soon enough."""
 import os
 import re
 import signal
@@ -12,12 +12,12 @@ import report
 from obedient import Obedient
 from host import Failure, Host, Pair, main, succeed, until
 
-PATIENCE = '60'  # seconds for which programs look for a daemon: a busy machine starts one slowly
-PAUSES = (0, 0.5, 1)  # seconds without a daemon; what RC's own timeouts last over is less
+PATIENCE = '60'  # seconds for which programs wait for a daemon, for busy machines
+PAUSES = (0, 0.5, 1)  # seconds without a daemon; RC's retries alone would end earlier
 
 
 def restart(host, number, pause=0):
-    """Ends the daemon and starts another one in its place, after a while."""
+    """Ends the daemon by a signal and starts a new one after a pause."""
     host.daemon.kill(number)
     host.daemon.wait(10)
     time.sleep(pause)
@@ -35,7 +35,7 @@ def wait_attached(pair, times):
 
 
 def check_contents(build, number, *options):
-    """Every byte is right, whatever the operation, while daemons come and go."""
+    """All operations deliver the right contents while daemons are replaced."""
     with Host(build) as host:
         host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S=PATIENCE)
         pair = Pair(host, host, [host.verbs_check, '-l', *options], stdin=subprocess.PIPE)
@@ -61,7 +61,7 @@ def check_bandwidth(build, *argv):
 
 
 def endless_pair(host):
-    """Two programs that are connected, and go on until something ends them."""
+    """Two connected programs that run until the test ends them."""
     pair = Pair(host, host, ['stdbuf', '-oL', 'ibv_rc_pingpong', '-e', '-n', '1000000000'])
     for program in (pair.server, pair.client):
         until(20, lambda: 'remote address' in program.output(),
@@ -70,28 +70,28 @@ def endless_pair(host):
 
 
 def check_too_late(build):
-    """Without another daemon in time both sides end, with an error; a later one changes nothing."""
+    """Without a new daemon in time both sides fail; a later daemon does not help."""
     with Host(build) as host:
         host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S='1')
         pair = endless_pair(host)
         host.daemon.kill()
         for program in (pair.server, pair.client):
             if not program.wait(20):
-                raise Failure(f'ends well without a daemon: {program.describe()}')
+                raise Failure(f'a program succeeds without a daemon: {program.describe()}')
             if 'the device is dead' not in program.errors():
-                raise Failure(f'ends before it has looked for long enough: {program.describe()}')
+                raise Failure(f'a program ended before its time limit for a new daemon: {program.describe()}')
         host.start_daemon()
         Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
 
 
 def leased(program):
-    """The block of queue pair numbers that a program says it has."""
+    """The lease of QPNs that a program prints."""
     found = re.search(r'attached to \S+: QPNs (0x[0-9a-f]+) to', program.errors())
     return found and found.group(1)
 
 
 def check_newcomer(build):
-    """Who comes while a new daemon waits for the old one's clients gets none of their leases."""
+    """A new program gets no lease of the old daemon's programs, for which the new daemon still waits."""
     with Host(build) as host:
         host.environment.update(URXE_LOG='info', URXE_RECONNECT_S=PATIENCE)
         watch = ['stdbuf', '-oL', 'ibv_asyncwatch', '-d', 'urxe0']
@@ -115,7 +115,7 @@ def obedient(build, host):
 
 
 def check_orders(build):
-    """What is asked of the daemon while there is none waits for the next one."""
+    """Requests to the daemon wait for the next daemon."""
     with Host(build) as host:
         connecting, writing = obedient(build, host), obedient(build, host)
         writing.order('cw')
@@ -123,7 +123,7 @@ def check_orders(build):
         host.daemon.kill()
         connecting.order('ocwf')
         writing.order('owf')
-        time.sleep(0.5)  # which is longer than a timeout and a retry
+        time.sleep(0.5)  # longer than a timeout and a retry
         host.start_daemon()
         for program in (connecting, writing):
             program.wait()
@@ -131,7 +131,7 @@ def check_orders(build):
 
 
 def check_multicast(build):
-    """Who was in a group before is in it afterwards."""
+    """Multicast memberships survive a restart of the daemon."""
     with Host(build) as host:
         member, sender = obedient(build, host), obedient(build, host)
         member.order('j')
@@ -147,7 +147,7 @@ def check_multicast(build):
 
 
 def check_private(build):
-    """A private daemon is nobody's to start again, but the next program's."""
+    """Running programs do not restart a private daemon; the next program does."""
     with Host(build, daemon=False) as host:
         program = obedient(build, host)
         program.order('cw')
@@ -160,7 +160,7 @@ def check_private(build):
 
 
 def check_other_host(build):
-    """A daemon with another MAC is not the one that the queue pairs were made with."""
+    """Programs fail if the new daemon has another MAC, because it is another host."""
     with Host(build) as host:
         host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S=PATIENCE)
         pair = endless_pair(host)
@@ -168,9 +168,9 @@ def check_other_host(build):
         host.start_daemon(['--uplink', 'dpdk:net_null0'])
         for program in (pair.server, pair.client):
             if not program.wait(20):
-                raise Failure(f'ends well with another host\'s daemon: {program.describe()}')
+                raise Failure(f'a program succeeds with another host\'s daemon: {program.describe()}')
             if 'is another host: the device is dead' not in program.errors():
-                raise Failure(f'does not say why it ends: {program.describe()}')
+                raise Failure(f'a program does not print why it ends: {program.describe()}')
 
 
 CHECKS = {

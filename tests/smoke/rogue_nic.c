@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Attaches to the urxed of a run directory, breaks its own NIC, and waits to be thrown out. */
+/* Attaches to the urxed of a run directory, corrupts the rings of its own vNIC, and waits until
+ * urxed closes the connection. */
 #include <err.h>
 #include <poll.h>
 #include <stdint.h>
@@ -11,7 +12,8 @@
 #define PAGE        4096
 #define PATIENCE_MS 5000
 
-/* The memory that the driver shares, by a buffer in it: the shared area begins its second page. */
+/* Finds the memory shared with urxed from a buffer in it: the vmxnet3 shared area is at its second
+ * page. */
 static uint8_t *find_memory(uint8_t *buffer)
 {
 	uint8_t *page = (uint8_t *)((uintptr_t)buffer & ~(uintptr_t)(PAGE - 1));
@@ -21,7 +23,7 @@ static uint8_t *find_memory(uint8_t *buffer)
 	return page - PAGE;
 }
 
-/* A descriptor of a type that the device does not have. */
+/* Writes a transmit descriptor of an unknown type. */
 static void break_descriptor(uint8_t *memory, uint32_t index)
 {
 	struct vmxnet3_driver_shared *shared = (struct vmxnet3_driver_shared *)(memory + PAGE);
@@ -45,7 +47,7 @@ int main(int argc, char **argv)
 		errx(1, "cannot attach");
 	vnic_driver_tx_reserve(drv, &frame, 1);
 	break_descriptor(find_memory(frame.data), 1);
-	/* A frame in front of it wakes the daemon. */
+	/* A valid frame before it wakes the daemon. */
 	frame.len = 60;
 	memset(frame.data, 0, frame.len);
 	vnic_driver_tx_commit(drv, &frame, 1);

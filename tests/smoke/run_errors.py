@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What `urxe run` and `urxed` answer to mistakes: one line that says what to do."""
+"""`urxe run` and `urxed` answer each mistake by one line that tells the remedy."""
 import errno
 import os
 import re
@@ -19,7 +19,7 @@ def call(argv, environment, **options):
 
 
 def refuse(host, argv, status, pattern, **variables):
-    """The call must fail with this status and one line on stderr that matches."""
+    """The command must fail with this status and one matching line on stderr."""
     result = call(argv, {**host.environment, **variables}, stdin=subprocess.DEVNULL)
     lines = result.stderr.splitlines()
     if (result.returncode != status or result.stdout or len(lines) != 1
@@ -83,7 +83,7 @@ def check_daemon_mistakes(host):
 
 
 def check_configuration(host):
-    """A broken line is named with its file and number, and nothing is started."""
+    """An error in the configuration file names file and line, and no daemon starts."""
     urxed = os.path.join(host.top, 'tools/urxed')
     elsewhere = os.path.join(host.top, 'configured')
     path = os.path.join(host.top, 'urxe.conf')
@@ -106,7 +106,7 @@ def check_configuration(host):
 
 
 def check_missing(host, part):
-    """With a part of the installation gone, the error names it."""
+    """The error names the missing part of the installation."""
     path = os.path.join(host.top, part)
     os.rename(path, path + '.gone')
     refuse(host, [host.urxe, 'run', '--run-dir', os.path.join(host.top, 'run2'), '--', 'true'], 2,
@@ -115,7 +115,7 @@ def check_missing(host, part):
 
 
 def answer_hellos(listener, statuses):
-    """Plays a daemon that answers one connection after the other, as any version does."""
+    """Plays a daemon that answers each connection with a status, in a form that all versions understand."""
     connections = []
     for status in statuses:
         connections.append(listener.accept()[0])
@@ -124,11 +124,11 @@ def answer_hellos(listener, statuses):
 
 
 def check_other_version(host):
-    """A daemon of another build is said to be one, by `urxe run` and by the library."""
+    """`urxe run` and the library report a daemon of another build."""
     open_device = 'said=$(ibv_devinfo 2>&1) || { echo "$said" | grep "^urxe" >&2; exit 3; }'
     for number, (statuses, status, pattern) in enumerate((
             ([errno.EPROTO], 2, 'the urxed in .* is of another version than this urxe'),
-            # Another one has taken its place when the program opens the device.
+            # The second daemon answers when the program opens the device.
             ([errno.EPERM, errno.EPROTO], 3,
              'cannot attach to urxed in .*: it is of another version than this liburxe'))):
         run_dir = os.path.join(host.top, f'version{number}')
@@ -147,7 +147,7 @@ def check_other_version(host):
 
 
 def check_passes_through(host):
-    """The command's own status, arguments, standard input and output are left alone."""
+    """`urxe run` passes status, arguments, standard input and output of the command through."""
     accept(host, [host.urxe], 'run', status=call([host.urxe], host.environment).returncode)
     accept(host, host.command(['sh', '-c', 'exit 7']), '^$', status=7)
     accept(host, host.command(['sh', '-c', 'kill -9 $$']), '^$', status=-9)
@@ -157,7 +157,7 @@ def check_passes_through(host):
 
 
 def check_closed(host):
-    """Started without standard input, output and error, on which a daemon has to be started too."""
+    """`urxe run` works without standard input, output and error, and starts a daemon."""
     for number, closed in enumerate(('<&-', '>&-', '<&- >&-', '<&- >&- 2>&-')):
         run_dir = os.path.join(host.top, f'closed{number}')
         accept(host, ['sh', '-c', f'exec "$@" {closed}', 'sh', host.urxe, 'run', '--run-dir', run_dir,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What urxe show tells, as JSON and as text, and what it says where it cannot."""
+"""`urxe show`: its JSON and text output, and its errors."""
 import os
 import re
 import shutil
@@ -14,7 +14,7 @@ QUESTIONS = 20
 
 
 def show(host, *arguments):
-    """urxe show's exit status, output and errors."""
+    """Exit status, output and errors of `urxe show`."""
     result = subprocess.run([host.urxe, 'show', '--run-dir', host.run_dir, *arguments],
                             capture_output=True, text=True, timeout=20 * BUSY,
                             env=host.environment, check=False)
@@ -31,9 +31,9 @@ def names(found, key='process'):
 
 
 def check_topics(build):
-    """Two programs at work are seen in each topic, by text and by JSON."""
+    """Each topic shows two running programs, as text and as JSON."""
     with Host(build) as host:
-        # From memory to memory there would be no bytes to count at either end.
+        # Packets, because copies between processes are not counted in bytes.
         pair = Pair(host, host, ['env', 'URXE_TRANSPORT=packet', 'ib_write_bw', '-F',
                                  '--run_infinitely', '-D', '1', '-q', '2'])
         until(10, lambda: len(host.show('qp')['qps']) == 4 and all(
@@ -52,16 +52,16 @@ def check_topics(build):
         until(10, lambda: not host.show()['leases'], lambda: f'still leased: {host.show()}')
 
 
-# What says which keys there are, in the source tree that this file is of.
+# The headers in the source tree that document the keys.
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
 HEADERS = ['tools/urxed/report/report.h', 'tools/urxed/report/control_client.h',
            'tools/urxe/report_paths.h', 'verbs/report/state_json.h']
-# Their keys are the names of counters, which are listed elsewhere.
+# Objects whose keys are names of counters, which other lists document.
 COUNTED = ['counters', 'drops', 'device']
 
 
 def keys_of(found):
-    """All keys of a document, but for names of counters."""
+    """All keys of a document, except names of counters."""
     if isinstance(found, list):
         return set().union(*map(keys_of, found))
     if not isinstance(found, dict):
@@ -72,7 +72,7 @@ def keys_of(found):
 
 
 def check_documented(found):
-    """Who reads the headers finds every key that there is."""
+    """The headers document every key."""
     words = set()
     for name in HEADERS:
         with open(os.path.join(TREE, name), encoding='utf-8') as file:
@@ -104,7 +104,7 @@ def check_parts(found, processes):
 
 
 def check_captured(host):
-    """While somebody captures, frames go by the switch, and then straight again."""
+    """During a capture frames go through the switch, and afterwards through the inboxes again."""
     capture = host.spawn([host.urxe, 'capture', '-w', '/dev/null', '--run-dir', host.run_dir])
     for program, wanted in ((capture, {('switch', 'a capture runs')}),
                             (None, {('direct', 'same host and user')})):
@@ -116,20 +116,20 @@ def check_captured(host):
 
 
 def check_stopped(host, pair, processes):
-    """Who is stopped is named, after a while, and the other one is shown."""
+    """`urxe show` names a stopped process after some time, and shows the other one."""
     pair.client.kill(signal.SIGSTOP)
     for _ in range(3):
         status, text, errors = show(host, 'qp')
         if status or len(errors.splitlines()) != 1 or 'does not answer' not in errors:
             raise Failure(f'with a process stopped: {status}, {errors}')
         if sum(process in text for process in processes) != 1:
-            raise Failure(f'not the other one alone:\n{text}')
+            raise Failure(f'the output does not show exactly the other process:\n{text}')
     pair.client.kill(signal.SIGCONT)
     expect('queue pairs', len(host.show('qp')['qps']), 4)
 
 
 def check_ids(build):
-    """A listener, and both ends of a connection, with who has them."""
+    """Topic id shows a listener and both ends of a connection, with their processes."""
     if not shutil.which('rping'):
         skip('no rping: the package rdmacm-utils is not installed')
     with Host(build) as host:
@@ -158,7 +158,7 @@ def check_ids(build):
 
 
 def check_busy(build):
-    """Threads that post and poll without end do not keep their process from answering."""
+    """A process whose threads post and poll without pause still answers."""
     with Host(build) as host:
         program = host.start(os.path.join(build, 'tests/smoke/verbs_busy'))
         until(20, lambda: 'busy' in program.output(), program.describe)
@@ -177,7 +177,7 @@ def check_host(host, told):
 
 
 def check_text(host, processes):
-    """Every topic has a table that names what JSON has."""
+    """The text of each topic has a table with the contents of the JSON."""
     for topic, words in (('host', [str(host.daemon_pid()), host.run_dir, 'fe80::', '0xffff']),
                          ('port', processes),
                          ('qp', [*processes, '0x001000', 'RC', '4096']),
@@ -198,14 +198,14 @@ def check_text(host, processes):
 
 
 def refused(host, status, *arguments):
-    """A command that must end in one sentence."""
+    """Checks a command that must fail with one line."""
     found = show(host, *arguments)
     if found[0] != status or found[1] or len(found[2].splitlines()) != 1:
         raise Failure(f'urxe show {arguments}: {found}')
 
 
 def check_strangers(host):
-    """Another user may not look in."""
+    """Another user gets an error."""
     if os.getuid() != 0:
         return
     os.chmod(host.run_dir, 0o755)
@@ -217,7 +217,7 @@ def check_strangers(host):
 
 
 def check_no_daemon(build):
-    """No daemon, one that is stopped, another user's, and one that was killed: one sentence."""
+    """One line of error without a daemon, and with a stopped, foreign or killed daemon."""
     with Host(build, daemon=False) as host:
         refused(host, 1)
         host.start_daemon()

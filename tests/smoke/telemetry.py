@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What urxed tells on DPDK's telemetry socket, as dpdk-telemetry.py would ask."""
+"""urxed answers on DPDK's telemetry socket, with the protocol of dpdk-telemetry.py."""
 import glob
 import json
 import os
@@ -17,7 +17,7 @@ def connect(host):
     if len(paths) != 1:
         raise Failure(f'not one telemetry socket: {paths}')
     client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    client.connect(paths[0])  # which waits only without a time limit, where others connect as well
+    client.connect(paths[0])  # blocking: with a time limit connect fails if other clients connect, too
     client.settimeout(20)
     size = json.loads(client.recv(1024))['max_output_len']
     return client, size
@@ -35,7 +35,7 @@ def expect(what, found, wanted):
 
 
 def check_numbers(host, connection, pair):
-    """Ports, leases and counters are those that urxe show has."""
+    """Ports, leases and counters equal those of `urxe show`."""
     pids = sorted([pair.server.process.pid, pair.client.process.pid])
     expect('clients', ask(connection, '/urxe/host')['clients'] >= 2, True)
     ports = [ask(connection, f'/urxe/port,{n}') for n in ask(connection, '/urxe/ports')]
@@ -56,7 +56,7 @@ def check_numbers(host, connection, pair):
 
 
 def check_many(host):
-    """Several clients ask while frames flow and others ask for all there is."""
+    """Several clients send requests while frames flow and `urxe show` runs."""
     failures = []
 
     def ask_often():
@@ -86,7 +86,7 @@ def run():
         check_many(host)
         pair.kill()
         connection[0].close()
-        # A killed daemon's files go with the next one, and its own when it ends.
+        # The next daemon removes a killed daemon's files, and its own files when it ends.
         host.daemon.kill()
         host.start_daemon()
         connect(host)[0].close()

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * DPDK ports on real interfaces: a veth pair between two network namespaces, with
- * an echo process that sleeps on its port's descriptor at the far end; a tap; a
- * ring; a capture. Needs root; everything it makes goes with its namespaces.
+ * DPDK ports on a veth pair between two network namespaces, a tap, a ring and a capture. An echo
+ * process at the far end of the veth pair sleeps on the descriptor of its port. Needs root.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,19 +34,19 @@
 #define IPV4    0x0800
 #define MTU     9000
 
-/* A machine that is busy with other tests may stall a process for this long. */
+/* Other tests on the machine may delay a process for this long. */
 #define PATIENCE_MS 10000
 
 static struct {
 	const char *skip;
-	const char *program; /* for the kernel's BPF machine; NULL = this build has none */
+	const char *program; /* the compiled XDP program; NULL = this build has none */
 	struct netdev *port;
 	uint8_t mac[6], peer_mac[6];
 	pid_t echo;
 	int to_echo, from_echo;
 } lab;
 
-static int run(const char *format, ...)
+static int run_shell(const char *format, ...)
 {
 	char command[256];
 	va_list args;
@@ -78,7 +77,7 @@ static void echo_frames(struct netdev *port)
 		}
 }
 
-/* Sleeps without a time limit: a lost wake-up shows as a test that fails. */
+/* Sleeps without a time limit, so a lost wake-up makes the test fail. */
 static void echo_until_closed(struct netdev *port, int control)
 {
 	struct pollfd fds[2] = {{control, POLLIN, 0}, {netdev_wait_fd(port), POLLIN, 0}};
@@ -97,7 +96,7 @@ static void echo_main(int control, int report)
 
 	if (unshare(CLONE_NEWNET) || write(report, "n", 1) != 1 || read(control, &byte, 1) != 1)
 		_exit(1);
-	if (run("ip link set vb addrgenmode none && ip link set vb up") ||
+	if (run_shell("ip link set vb addrgenmode none && ip link set vb up") ||
 	    netdev_dpdk_open("af_packet:vb", 0, &port, error, sizeof(error)))
 		_exit(2);
 	netdev_mac(port, mac);
@@ -135,16 +134,16 @@ static int setup(void **state)
 	char error[256];
 
 	(void)state;
-	if (geteuid() || unshare(CLONE_NEWNET) || run("ip link set lo up 2>/dev/null")) {
+	if (geteuid() || unshare(CLONE_NEWNET) || run_shell("ip link set lo up 2>/dev/null")) {
 		lab.skip = "needs root, network namespaces and ip(8)";
 		return 0;
 	}
 	if (!start_echo())
 		return -1;
-	/* No IPv6 address: neighbour discovery would wake the sleepers that are watched here. */
-	if (run("ip link add va mtu %d type veth peer name vb mtu %d netns %d && "
-		"ip link set va addrgenmode none && ip link set va up",
-		MTU, MTU, (int)lab.echo)) {
+	/* Without IPv6 addresses: neighbour discovery would wake the sleeping processes. */
+	if (run_shell("ip link add va mtu %d type veth peer name vb mtu %d netns %d && "
+		      "ip link set va addrgenmode none && ip link set va up",
+		      MTU, MTU, (int)lab.echo)) {
 		lab.skip = "needs veth interfaces";
 		return 0;
 	}
@@ -171,7 +170,7 @@ static int teardown(void **state)
 	return lab.skip || (WIFEXITED(status) && !WEXITSTATUS(status)) ? 0 : -1;
 }
 
-static void need_lab(void)
+static void skip_without_lab(void)
 {
 	if (!lab.skip)
 		return;
@@ -181,8 +180,8 @@ static void need_lab(void)
 
 /* --- Helpers */
 
-static uint32_t build(uint8_t *frame, const uint8_t to[6], const uint8_t from[6], uint16_t type,
-		      uint32_t payload, uint8_t seed)
+static uint32_t build_frame(uint8_t *frame, const uint8_t to[6], const uint8_t from[6],
+			    uint16_t type, uint32_t payload, uint8_t seed)
 {
 	memcpy(frame, to, 6);
 	memcpy(frame + 6, from, 6);
@@ -193,8 +192,8 @@ static uint32_t build(uint8_t *frame, const uint8_t to[6], const uint8_t from[6]
 	return 14 + payload;
 }
 
-/* The next frame of an EtherType: the kernels of both ends talk too. */
-static bool receive(struct netdev *port, uint16_t type, struct netdev_frame *frame)
+/* Receives the next frame of an EtherType; both kernels send frames of their own, too. */
+static bool receive_type(struct netdev *port, uint16_t type, struct netdev_frame *frame)
 {
 	struct pollfd fd = {netdev_wait_fd(port), POLLIN, 0};
 
@@ -213,14 +212,14 @@ static void send_one(struct netdev *port, const uint8_t *bytes, uint32_t length)
 	assert_int_equal(netdev_tx(port, 0, &(struct netdev_frame){bytes, length}, 1), 1);
 }
 
-static void ping_pong(uint32_t payload, uint8_t seed)
+static void echo_one(uint32_t payload, uint8_t seed)
 {
 	uint8_t sent[MTU + 18];
 	struct netdev_frame got;
-	uint32_t length = build(sent, lab.peer_mac, lab.mac, ROCE_V1, payload, seed);
+	uint32_t length = build_frame(sent, lab.peer_mac, lab.mac, ROCE_V1, payload, seed);
 
 	send_one(lab.port, sent, length);
-	assert_true(receive(lab.port, ROCE_V1, &got));
+	assert_true(receive_type(lab.port, ROCE_V1, &got));
 	assert_int_equal(got.len, length);
 	assert_int_equal(got.wire_len, length);
 	assert_memory_equal(got.data, lab.mac, 6);
@@ -248,39 +247,39 @@ static int packet_socket(const char *iface)
 
 /* --- af_packet */
 
-static void test_sizes(void **state)
+static void test_frames_of_all_sizes_are_echoed(void **state)
 {
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	assert_int_equal(netdev_mtu(lab.port), MTU);
 	assert_true(netdev_wait_fd(lab.port) >= 0);
 	for (uint32_t payload = 46; payload <= MTU; payload += payload < 64 ? 1 : 199)
-		ping_pong(payload, payload);
-	ping_pong(MTU, 1);
+		echo_one(payload, payload);
+	echo_one(MTU, 1);
 }
 
-/* Both ends sleep between frames; one missed wake-up ends it. */
-static void test_wakes_every_time(void **state)
+/* Both ends sleep between frames, so one lost wake-up makes the test fail. */
+static void test_each_frame_wakes_both_ends(void **state)
 {
 	uint64_t frames;
 
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	frames = counter(lab.port, NETDEV_TX_FRAMES);
 	for (uint32_t i = 0; i < 3000; i++)
-		ping_pong(64, i);
+		echo_one(64, i);
 	assert_int_equal(counter(lab.port, NETDEV_TX_FRAMES), frames + 3000);
 }
 
-static void test_bursts(void **state)
+static void test_bursts_arrive_in_order(void **state)
 {
 	uint8_t sent[200][128];
 	struct netdev_frame frames[200], got;
 
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	for (uint32_t i = 0; i < 200; i++) {
-		uint32_t length = build(sent[i], lab.peer_mac, lab.mac, ROCE_V1, 100, i);
+		uint32_t length = build_frame(sent[i], lab.peer_mac, lab.mac, ROCE_V1, 100, i);
 
 		frames[i] = (struct netdev_frame){sent[i], length};
 	}
@@ -291,42 +290,42 @@ static void test_bursts(void **state)
 		i += taken;
 	}
 	for (uint32_t i = 0; i < 200; i++) {
-		assert_true(receive(lab.port, ROCE_V1, &got));
+		assert_true(receive_type(lab.port, ROCE_V1, &got));
 		assert_memory_equal(got.data + 14, sent[i] + 14, 100);
 	}
 }
 
-static void test_too_long(void **state)
+static void test_too_long_frames_are_counted(void **state)
 {
 	uint8_t sent[MTU + 100];
 	uint64_t before;
 
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	before = counter(lab.port, NETDEV_TX_TOO_LONG);
-	send_one(lab.port, sent, build(sent, lab.peer_mac, lab.mac, ROCE_V1, MTU + 5, 0));
+	send_one(lab.port, sent, build_frame(sent, lab.peer_mac, lab.mac, ROCE_V1, MTU + 5, 0));
 	assert_int_equal(counter(lab.port, NETDEV_TX_TOO_LONG), before + 1);
-	ping_pong(64, 9);
+	echo_one(64, 9);
 }
 
-/* The receiving kernel takes the tag out; it must come back in its place. */
-static void test_vlan_tag(void **state)
+/* The receiving kernel removes the VLAN tag; the port must insert it again. */
+static void test_vlan_tag_is_restored(void **state)
 {
 	uint8_t sent[128];
 	struct netdev_frame got;
 
 	(void)state;
-	need_lab();
-	build(sent, lab.peer_mac, lab.mac, 0x8100, 100, 3);
+	skip_without_lab();
+	build_frame(sent, lab.peer_mac, lab.mac, 0x8100, 100, 3);
 	memcpy(sent + 14, (uint8_t[]){0x60, 0x07, ROCE_V1 >> 8, ROCE_V1 & 0xff}, 4);
 	send_one(lab.port, sent, 114);
-	assert_true(receive(lab.port, 0x8100, &got));
+	assert_true(receive_type(lab.port, 0x8100, &got));
 	assert_int_equal(got.len, 114);
 	assert_memory_equal(got.data + 12, sent + 12, 102);
 }
 
-/* What the host itself sends through the interface is not received. */
-static void test_own_frames(void **state)
+/* The port does not receive frames that the host itself sends through the interface. */
+static void test_frames_of_the_own_host_are_ignored(void **state)
 {
 	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_halen = 6};
 	uint8_t sent[128];
@@ -334,14 +333,14 @@ static void test_own_frames(void **state)
 	int fd;
 
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	fd = socket(AF_PACKET, SOCK_RAW, 0);
 	to.sll_ifindex = if_nametoindex("va");
-	build(sent, lab.peer_mac, lab.mac, ROCE_V1, 100, 5);
+	build_frame(sent, lab.peer_mac, lab.mac, ROCE_V1, 100, 5);
 	assert_int_equal(sendto(fd, sent, 114, 0, (struct sockaddr *)&to, sizeof(to)), 114);
 	close(fd);
-	/* Only the echo of it. */
-	assert_true(receive(lab.port, ROCE_V1, &got));
+	/* The port receives only the echo. */
+	assert_true(receive_type(lab.port, ROCE_V1, &got));
 	assert_memory_equal(got.data, lab.mac, 6);
 }
 
@@ -349,7 +348,7 @@ static void send_datagram(int fd, uint16_t port, uint8_t seed)
 {
 	uint8_t sent[128];
 
-	build(sent, lab.mac, (uint8_t[6]){2, 0, 0, 0, 0, seed}, IPV4, 100, 0);
+	build_frame(sent, lab.mac, (uint8_t[6]){2, 0, 0, 0, 0, seed}, IPV4, 100, 0);
 	memset(sent + 14, 0, 28);
 	sent[14] = 0x45;
 	sent[14 + 9] = IPPROTO_UDP;
@@ -358,7 +357,7 @@ static void send_datagram(int fd, uint16_t port, uint8_t seed)
 	assert_int_equal(send(fd, sent, 114, 0), 114);
 }
 
-/* The next frame that is not of the kernels' own making. */
+/* Receives the next frame that neither kernel generated. */
 static bool next_datagram(struct netdev *port, struct netdev_frame *got)
 {
 	while (netdev_rx(port, 0, got, 1))
@@ -367,26 +366,26 @@ static bool next_datagram(struct netdev *port, struct netdev_frame *got)
 	return false;
 }
 
-/* At the one end, pa, of a cable on which nobody else speaks; the other is pb. */
+/* Opens a port at end pa of a veth pair without other traffic; the other end is pb. */
 static struct netdev *open_on_cable(void)
 {
 	struct netdev *port;
 	char error[256];
 
 	assert_int_equal(
-		run("ip link add pa type veth peer name pb && "
-		    "ip link set pa addrgenmode none && ip link set pb addrgenmode none && "
-		    "ip link set pa up && ip link set pb up"),
+		run_shell("ip link add pa type veth peer name pb && "
+			  "ip link set pa addrgenmode none && ip link set pb addrgenmode none && "
+			  "ip link set pa up && ip link set pb up"),
 		0);
 	assert_int_equal(netdev_dpdk_open("af_packet:pa", 0, &port, error, sizeof(error)), 0);
 	return port;
 }
 
 /*
- * The host's other traffic wakes nobody and takes no place in the ring: what came while
- * nobody looked must not keep a RoCE frame out. For virtual machines all of it is wanted.
+ * Frames that are not RoCE neither wake the port's user nor fill its ring, so a RoCE frame always
+ * finds room. A port with virtual machines behind it receives all frames.
  */
-static void test_other_traffic(void **state)
+static void test_other_traffic_does_not_fill_the_ring(void **state)
 {
 	struct pollfd wait = {.events = POLLIN};
 	struct netdev_frame got;
@@ -394,7 +393,7 @@ static void test_other_traffic(void **state)
 	int far, near;
 
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	port = open_on_cable();
 	wait.fd = netdev_wait_fd(port);
 	far = packet_socket("pb");
@@ -419,11 +418,12 @@ static void test_other_traffic(void **state)
 	close(far);
 	close(near);
 	netdev_close(port);
-	run("ip link delete pa");
+	run_shell("ip link delete pa");
 }
 
-/* Who sleeps is told once that the interface is down, and hears frames again when it is up. */
-static void test_interface_down(void **state)
+/* A sleeping user is woken once when the interface goes down, and receives frames when it is up
+ * again. */
+static void test_interface_down_wakes_once(void **state)
 {
 	struct pollfd wait = {.events = POLLIN};
 	struct netdev_frame got;
@@ -431,17 +431,17 @@ static void test_interface_down(void **state)
 	int far;
 
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	port = open_on_cable();
 	wait.fd = netdev_wait_fd(port);
-	assert_int_equal(run("ip link set pa down"), 0);
+	assert_int_equal(run_shell("ip link set pa down"), 0);
 	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
 	assert_int_equal(netdev_rx(port, 0, &got, 1), 0);
 	assert_int_equal(poll(&wait, 1, 0), 0);
 
-	assert_int_equal(run("ip link set pa up"), 0);
+	assert_int_equal(run_shell("ip link set pa up"), 0);
 	far = packet_socket("pb");
-	/* The kernel sends nothing on the other end until it has seen that this one is up. */
+	/* The kernel at the far end sends only after it has noticed that this end is up. */
 	for (int i = 0; i < PATIENCE_MS / 10; i++) {
 		send_datagram(far, 4791, 1);
 		if (poll(&wait, 1, 10))
@@ -450,38 +450,38 @@ static void test_interface_down(void **state)
 	assert_true(next_datagram(port, &got));
 	close(far);
 	netdev_close(port);
-	run("ip link delete pa");
+	run_shell("ip link delete pa");
 }
 
-/* A cable has no filter for groups; that hardware is told to pass them all can be seen. */
-static void test_hears_groups(void **state)
+/* veth has no multicast filter; the test reads the flag that makes hardware pass all multicast. */
+static void test_port_sets_allmulti(void **state)
 {
 	(void)state;
-	need_lab();
-	assert_int_equal(run("ip -d link show va | grep -q 'allmulti 1'"), 0);
+	skip_without_lab();
+	assert_int_equal(run_shell("ip -d link show va | grep -q 'allmulti 1'"), 0);
 }
 
-static void test_open_twice(void **state)
+static void test_second_port_on_an_interface_is_refused(void **state)
 {
 	struct netdev *port = NULL;
 	char error[256];
 
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	assert_int_equal(netdev_dpdk_open("af_packet:va", 0, &port, error, sizeof(error)), -EEXIST);
 	assert_non_null(strstr(error, "already"));
-	ping_pong(64, 1);
+	echo_one(64, 1);
 	netdev_close(lab.port);
 	lab.port = NULL;
 	assert_int_equal(netdev_dpdk_open("af_packet:va", 4200, &lab.port, error, sizeof(error)),
 			 0);
 	assert_int_equal(netdev_mtu(lab.port), 4200);
-	ping_pong(4200, 2);
+	echo_one(4200, 2);
 }
 
 /* --- Other kinds */
 
-static void test_tap(void **state)
+static void test_tap_carries_frames(void **state)
 {
 	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_halen = 6};
 	uint8_t sent[1600], mac[6];
@@ -491,14 +491,14 @@ static void test_tap(void **state)
 	int fd;
 
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	if (netdev_dpdk_open("tap:utap0", 4200, &port, error, sizeof(error))) {
 		print_message("skipped: %s\n", error);
 		skip();
 	}
 	assert_int_equal(netdev_mtu(port), 1500);
-	assert_int_equal(run("ip link show utap0 | grep -q 'mtu 1500'"), 0);
-	assert_int_equal(run("ip link set utap0 up"), 0);
+	assert_int_equal(run_shell("ip link show utap0 | grep -q 'mtu 1500'"), 0);
+	assert_int_equal(run_shell("ip link set utap0 up"), 0);
 	netdev_mac(port, mac);
 	fd = socket(AF_PACKET, SOCK_RAW, htons(ROCE_V1));
 	to.sll_ifindex = if_nametoindex("utap0");
@@ -506,10 +506,10 @@ static void test_tap(void **state)
 	assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	for (uint32_t i = 0; i < 51; i++) {
 		uint8_t back[1600];
-		uint32_t length = build(sent, mac, lab.mac, ROCE_V1, 1000 + 10 * i, i);
+		uint32_t length = build_frame(sent, mac, lab.mac, ROCE_V1, 1000 + 10 * i, i);
 
 		assert_int_equal(send(fd, sent, length, 0), length);
-		assert_true(receive(port, ROCE_V1, &got));
+		assert_true(receive_type(port, ROCE_V1, &got));
 		assert_int_equal(got.len, length);
 		assert_memory_equal(got.data, sent, length);
 		send_one(port, sent, length);
@@ -521,14 +521,14 @@ static void test_tap(void **state)
 	assert_int_equal(if_nametoindex("utap0"), 0);
 }
 
-/* --- af_xdp, by the project's own program */
+/* --- af_xdp, with urxe's XDP program */
 
-/* An Ethernet header without a tag or with the TCI's, then `rest`. */
+/* Builds an Ethernet header, with a VLAN tag if tci is not 0, and appends `rest`. */
 static uint32_t build_tagged(uint8_t *frame, uint16_t tci, uint16_t type, const uint8_t *rest,
 			     uint32_t length)
 {
-	uint32_t header = build(frame, (uint8_t[6]){2, 0, 0, 0, 0, 1},
-				(uint8_t[6]){2, 0, 0, 0, 0, 2}, tci ? 0x8100 : type, 0, 0);
+	uint32_t header = build_frame(frame, (uint8_t[6]){2, 0, 0, 0, 0, 1},
+				      (uint8_t[6]){2, 0, 0, 0, 0, 2}, tci ? 0x8100 : type, 0, 0);
 
 	if (tci)
 		memcpy(frame + 14, (uint8_t[]){tci >> 8, tci, type >> 8, type}, 4);
@@ -556,9 +556,9 @@ static uint32_t build_tagged(uint8_t *frame, uint16_t tci, uint16_t type, const 
 static const struct xdp_case {
 	const char *what;
 	uint16_t type, tci;
-	uint32_t length; /* behind the header */
+	uint32_t length; /* without the Ethernet header */
 	uint8_t rest[64];
-	enum { KERNEL = 1, URXED = 2, BOTH = 3 } who; /* gets it */
+	enum { KERNEL = 1, URXED = 2, BOTH = 3 } who; /* receives the frame */
 } xdp_cases[] = {
 	{"RoCEv1", ROCE_V1, 0, 64, {0}, URXED},
 	{"RoCEv1 in a VLAN", ROCE_V1, 0x6007, 64, {0}, URXED},
@@ -588,8 +588,8 @@ static const struct xdp_case {
 	{"a frame of nothing", ROCE_V1, 0, 0, {0}, KERNEL},
 };
 
-/* Whether the kernel was given the frame, whose tag is not in its bytes then. */
-static bool kernel_has(int fd, const uint8_t *frame, uint32_t length, uint32_t tag)
+/* Whether the kernel received the frame. The kernel reports the VLAN tag beside the bytes. */
+static bool kernel_received(int fd, const uint8_t *frame, uint32_t length, uint32_t tag)
 {
 	struct pollfd wait = {fd, POLLIN, 0};
 	uint8_t got[256];
@@ -612,7 +612,7 @@ static void check_xdp_case(struct netdev *port, int sender, int kernel, const st
 	bool ours = c->who & URXED;
 
 	assert_int_equal(send(sender, sent, length, 0), length);
-	if (kernel_has(kernel, sent, length, c->tci ? 4 : 0) != !!(c->who & KERNEL))
+	if (kernel_received(kernel, sent, length, c->tci ? 4 : 0) != !!(c->who & KERNEL))
 		fail_msg("%s: the kernel %s it", c->what,
 			 c->who & KERNEL ? "does not have" : "has");
 	if ((poll(&wait, 1, 0) == 1) != ours)
@@ -627,10 +627,10 @@ static void check_xdp_case(struct netdev *port, int sender, int kernel, const st
 }
 
 /*
- * Frames that only we understand go both ways; the kernel keeps all others. Address resolution is
- * for both: either has addresses.
+ * RoCE frames go to the port, and all others to the kernel. ARP and neighbour discovery go to both,
+ * because both have addresses.
  */
-static void test_af_xdp(void **state)
+static void test_af_xdp_separates_roce_from_other_frames(void **state)
 {
 	uint8_t sent[128], back[128];
 	struct netdev *port;
@@ -639,11 +639,11 @@ static void test_af_xdp(void **state)
 	uint32_t length;
 
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	if (!lab.program ||
-	    run("ip link add xa type veth peer name xb && "
-		"ip link set xa addrgenmode none && ip link set xb addrgenmode none && "
-		"ip link set xa up && ip link set xb up")) {
+	    run_shell("ip link add xa type veth peer name xb && "
+		      "ip link set xa addrgenmode none && ip link set xb addrgenmode none && "
+		      "ip link set xa up && ip link set xb up")) {
 		print_message("skipped: needs a compiler for BPF\n");
 		skip();
 	}
@@ -665,12 +665,13 @@ static void test_af_xdp(void **state)
 	close(sender);
 	close(kernel);
 	netdev_close(port);
-	assert_int_equal(run("ip -d link show xa | grep -q xdp"), 256);
-	run("ip link delete xa");
+	assert_int_equal(run_shell("ip -d link show xa | grep -q xdp"), 256);
+	run_shell("ip link delete xa");
 }
 
-/* What a process that was killed leaves: the program, and no socket in its map. */
-static void leave_program(const char *iface)
+/* The state after a port's process was killed: the XDP program is attached, its map has no socket.
+ */
+static void abandon_xdp_program(const char *iface)
 {
 	struct bpf_object *object = bpf_object__open_file(lab.program, NULL);
 
@@ -683,8 +684,8 @@ static void leave_program(const char *iface)
 	bpf_object__close(object);
 }
 
-/* One of somebody else's, which lets all pass. */
-static void attach_other(const char *iface)
+/* Attaches an XDP program that is not urxe's and passes every frame. */
+static void attach_foreign_program(const char *iface)
 {
 	const struct bpf_insn insns[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = XDP_PASS},
@@ -705,7 +706,7 @@ static uint32_t xdp_program(const char *iface)
 	return id;
 }
 
-/* The port does not open, and the interface keeps the program that it has. */
+/* The port does not open, and the interface keeps its XDP program. */
 static void check_xdp_refused(const char *iface, const char *says)
 {
 	const uint32_t before = xdp_program(iface);
@@ -720,43 +721,44 @@ static void check_xdp_refused(const char *iface, const char *says)
 	assert_int_equal(xdp_program(iface), before);
 }
 
-/* A program that was left gives way; one that is in use, or is not urxe's, does not. */
-static void test_af_xdp_programs(void **state)
+/* A port replaces the program of a killed process, but no program in use and no other one than
+ * urxe's. */
+static void test_af_xdp_replaces_only_abandoned_programs(void **state)
 {
 	struct netdev *port;
 	char spec[512], error[512];
 
 	(void)state;
-	need_lab();
-	if (!lab.program || run("ip link add xc type veth peer name xd && "
-				"ip link property add dev xc altname xc-also")) {
+	skip_without_lab();
+	if (!lab.program || run_shell("ip link add xc type veth peer name xd && "
+				      "ip link property add dev xc altname xc-also")) {
 		print_message(
 			"skipped: needs a compiler for BPF, and names besides of interfaces\n");
 		skip();
 	}
 	snprintf(spec, sizeof(spec), "af_xdp:xc,xdp_prog=%s", lab.program);
-	leave_program("xc");
+	abandon_xdp_program("xc");
 	if (netdev_dpdk_open(spec, 0, &port, error, sizeof(error)))
 		fail_msg("%s", error);
-	/* By its other name this process itself does not know it for open. */
+	/* By its second name this process does not recognize the interface as its own. */
 	check_xdp_refused("xc-also", "another process");
 	netdev_close(port);
 	assert_int_equal(xdp_program("xc"), 0);
-	attach_other("xc");
+	attach_foreign_program("xc");
 	check_xdp_refused("xc", "ip link set dev xc xdp off");
-	run("ip link delete xc");
+	run_shell("ip link delete xc");
 }
 
-/* What libbpf has to say comes in the sentence, and is no line of its own. */
-static void test_af_xdp_reason(void **state)
+/* libbpf's reason is part of the error message, not a line of its own. */
+static void test_af_xdp_error_contains_reason_of_libbpf(void **state)
 {
 	int kept = dup(STDERR_FILENO), fds[2];
 	struct netdev *port;
 	char error[512], byte;
 
 	(void)state;
-	need_lab();
-	if (run("ip link add xe type veth peer name xf")) {
+	skip_without_lab();
+	if (run_shell("ip link add xe type veth peer name xf")) {
 		print_message("skipped: needs veth interfaces\n");
 		skip();
 	}
@@ -772,28 +774,28 @@ static void test_af_xdp_reason(void **state)
 	assert_int_equal(read(fds[0], &byte, 1), 0);
 	close(fds[0]);
 	assert_non_null(strstr(error, "libbpf"));
-	run("ip link delete xe");
+	run_shell("ip link delete xe");
 }
 
-/* One queue is all that the port listens to. */
-static void test_af_xdp_queues(void **state)
+/* The port reads one queue, so an interface with more queues is refused. */
+static void test_af_xdp_refuses_several_queues(void **state)
 {
 	struct netdev *port;
 	char error[512];
 
 	(void)state;
-	need_lab();
-	if (run("ip link add xq numrxqueues 2 numtxqueues 2 type veth peer name xr")) {
+	skip_without_lab();
+	if (run_shell("ip link add xq numrxqueues 2 numtxqueues 2 type veth peer name xr")) {
 		print_message("skipped: needs veth interfaces with queues\n");
 		skip();
 	}
 	assert_int_equal(netdev_dpdk_open("af_xdp:xq,xdp_prog=/x", 0, &port, error, sizeof(error)),
 			 -EINVAL);
 	assert_non_null(strstr(error, "2 receive queues"));
-	run("ip link delete xq");
+	run_shell("ip link delete xq");
 }
 
-static void test_ring(void **state)
+static void test_ring_carries_frames(void **state)
 {
 	uint8_t sent[MTU + 18];
 	struct netdev_frame got;
@@ -801,11 +803,11 @@ static void test_ring(void **state)
 	char error[256];
 
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	assert_int_equal(netdev_dpdk_open("dpdk:net_ring0", 0, &port, error, sizeof(error)), 0);
 	assert_int_equal(netdev_wait_fd(port), -1);
 	for (uint32_t i = 0; i < 100; i++) {
-		uint32_t length = build(sent, lab.mac, lab.mac, ROCE_V1, 1000 + i, i);
+		uint32_t length = build_frame(sent, lab.mac, lab.mac, ROCE_V1, 1000 + i, i);
 
 		send_one(port, sent, length);
 		assert_int_equal(netdev_rx(port, 0, &got, 1), 1);
@@ -815,7 +817,7 @@ static void test_ring(void **state)
 	netdev_close(port);
 }
 
-static void test_pcap(void **state)
+static void test_pcap_carries_frames(void **state)
 {
 	char path[] = "/tmp/urxe-uplink-XXXXXX", spec[64], error[256];
 	uint8_t sent[128];
@@ -823,10 +825,10 @@ static void test_pcap(void **state)
 	struct netdev *port;
 
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	close(mkstemp(path));
 	assert_int_equal(netdev_pcap_create(path, &port, error, sizeof(error)), 0);
-	send_one(port, sent, build(sent, lab.mac, lab.peer_mac, ROCE_V1, 100, 1));
+	send_one(port, sent, build_frame(sent, lab.mac, lab.peer_mac, ROCE_V1, 100, 1));
 	netdev_close(port);
 	snprintf(spec, sizeof(spec), "pcap:%s", path);
 	assert_int_equal(netdev_dpdk_open(spec, 0, &port, error, sizeof(error)), 0);
@@ -838,9 +840,9 @@ static void test_pcap(void **state)
 	unlink(path);
 }
 
-/* --- What cannot be opened: one sentence that names the trouble */
+/* --- Errors: each message names the cause */
 
-static void test_errors(void **state)
+static void test_open_errors_name_the_cause(void **state)
 {
 	static const struct {
 		const char *spec;
@@ -872,7 +874,7 @@ static void test_errors(void **state)
 	char error[256];
 
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(netdev_dpdk_open(bad[i].spec, 0, &port, error, sizeof(error)),
 				 bad[i].err);
@@ -885,7 +887,7 @@ static void test_errors(void **state)
 	assert_null(port);
 }
 
-/* Becomes an ordinary user with the capabilities of that mask alone. */
+/* Becomes an ordinary user with only the capabilities of the mask. */
 static bool drop_privilege(uint32_t capabilities)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -913,37 +915,37 @@ static void expect_refusal(uint32_t capabilities)
 	assert_int_equal(status, 0);
 }
 
-static void test_without_privilege(void **state)
+static void test_unprivileged_open_is_refused(void **state)
 {
 	(void)state;
-	need_lab();
+	skip_without_lab();
 	expect_refusal(0);
-	/* The packet socket is there, but DPDK sets the interface's address. */
+	/* CAP_NET_RAW permits the packet socket, but DPDK sets the interface's address, too. */
 	expect_refusal(UINT32_C(1) << CAP_NET_RAW);
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_wakes_every_time),
-		cmocka_unit_test(test_bursts),
-		cmocka_unit_test(test_too_long),
-		cmocka_unit_test(test_vlan_tag),
-		cmocka_unit_test(test_own_frames),
-		cmocka_unit_test(test_other_traffic),
-		cmocka_unit_test(test_hears_groups),
-		cmocka_unit_test(test_interface_down),
-		cmocka_unit_test(test_open_twice),
-		cmocka_unit_test(test_tap),
-		cmocka_unit_test(test_af_xdp),
-		cmocka_unit_test(test_af_xdp_programs),
-		cmocka_unit_test(test_af_xdp_reason),
-		cmocka_unit_test(test_af_xdp_queues),
-		cmocka_unit_test(test_ring),
-		cmocka_unit_test(test_pcap),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_without_privilege),
+		cmocka_unit_test(test_frames_of_all_sizes_are_echoed),
+		cmocka_unit_test(test_each_frame_wakes_both_ends),
+		cmocka_unit_test(test_bursts_arrive_in_order),
+		cmocka_unit_test(test_too_long_frames_are_counted),
+		cmocka_unit_test(test_vlan_tag_is_restored),
+		cmocka_unit_test(test_frames_of_the_own_host_are_ignored),
+		cmocka_unit_test(test_other_traffic_does_not_fill_the_ring),
+		cmocka_unit_test(test_port_sets_allmulti),
+		cmocka_unit_test(test_interface_down_wakes_once),
+		cmocka_unit_test(test_second_port_on_an_interface_is_refused),
+		cmocka_unit_test(test_tap_carries_frames),
+		cmocka_unit_test(test_af_xdp_separates_roce_from_other_frames),
+		cmocka_unit_test(test_af_xdp_replaces_only_abandoned_programs),
+		cmocka_unit_test(test_af_xdp_error_contains_reason_of_libbpf),
+		cmocka_unit_test(test_af_xdp_refuses_several_queues),
+		cmocka_unit_test(test_ring_carries_frames),
+		cmocka_unit_test(test_pcap_carries_frames),
+		cmocka_unit_test(test_open_errors_name_the_cause),
+		cmocka_unit_test(test_unprivileged_open_is_refused),
 	};
 
 	lab.program = argc > 1 ? argv[1] : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The descriptors of DPDK ports with interrupts: a vhost port and its guest, another process with
- * virtio-user, which sends back what it gets and sleeps meanwhile, as the port's user does here.
+ * Wake-ups of DPDK ports with interrupts: a vhost port, and a guest process with virtio-user that
+ * echoes frames. Both sleep on the descriptors of their ports between frames.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 #define SECOND 1000000000ull
-/* A machine that is busy with other tests may stall a process for this long. */
+/* Other tests on the machine may delay a process for this long. */
 #define PATIENCE (20 * SECOND)
-/* A deadline that is further away than this is none: who sleeps has to be woken. */
+/* With a later deadline the port must wake its sleeping user by its descriptor. */
 #define FAR_AWAY (SECOND / 2)
 #define LENGTH   64
 
@@ -42,17 +42,17 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
 }
 
-static bool asks_for_a_look(struct netdev *port, uint64_t now)
+static bool has_near_deadline(struct netdev *port, uint64_t now)
 {
 	return netdev_next_deadline(port) < now + FAR_AWAY;
 }
 
-/* Sleeps until a frame, the port's deadline if that is near, or that time. */
+/* Sleeps until a frame arrives, or until the port's deadline if it is near, or else `until`. */
 static void sleep_on(struct netdev *port, uint64_t until)
 {
 	struct pollfd fd = {netdev_wait_fd(port), POLLIN, 0};
 	uint64_t now = now_ns(),
-		 ns = asks_for_a_look(port, now) ? netdev_next_deadline(port) : until;
+		 ns = has_near_deadline(port, now) ? netdev_next_deadline(port) : until;
 	struct timespec ts;
 
 	ns = ns > now ? ns - now : 0;
@@ -132,8 +132,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Until the port is asleep: nothing comes, and it asks for no look soon. */
-static void settle(void)
+/* Runs the port until no frame arrives and its deadline is far away. */
+static void wait_until_asleep(void)
 {
 	struct pollfd fd = {netdev_wait_fd(lab.port), POLLIN, 0};
 	uint64_t end = now_ns() + PATIENCE;
@@ -143,14 +143,14 @@ static void settle(void)
 		assert_true(now_ns() < end);
 		if (netdev_rx(lab.port, now_ns(), &got, 1))
 			continue;
-		if (!asks_for_a_look(lab.port, now_ns()) && !poll(&fd, 1, 0))
+		if (!has_near_deadline(lab.port, now_ns()) && !poll(&fd, 1, 0))
 			return;
 		sleep_on(lab.port, end);
 	}
 }
 
-/* One frame that begins so, as who sleeps gets it, and when. */
-static uint64_t expect(const char *text)
+/* Sleeps until a frame arrives, which must begin with the text. Returns the time of its arrival. */
+static uint64_t expect_frame(const char *text)
 {
 	uint64_t now = now_ns(), end = now + PATIENCE;
 	struct netdev_frame got;
@@ -165,47 +165,47 @@ static uint64_t expect(const char *text)
 	return now;
 }
 
-static uint64_t ask(const char *text)
+static uint64_t send_and_expect_echo(const char *text)
 {
 	uint8_t frame[LENGTH] = {0};
 
 	memcpy(frame, text, strlen(text));
 	assert_int_equal(netdev_tx(lab.port, now_ns(), &(struct netdev_frame){frame, LENGTH}, 1),
 			 1);
-	return expect(text);
+	return expect_frame(text);
 }
 
-/* Both ends have been quiet for long enough to sleep. */
-static void ask_sleepers(uint32_t rounds)
+/* Echoes a frame after both ends have gone to sleep, as often as `rounds` says. */
+static void echo_between_sleepers(uint32_t rounds)
 {
 	for (uint32_t i = 0; i < rounds; i++) {
-		settle();
+		wait_until_asleep();
 		usleep(20000);
-		ask("are you there?");
+		send_and_expect_echo("are you there?");
 	}
 }
 
 /* --- */
 
-static void test_a_guest_that_comes_wakes(void **state)
+static void test_connecting_guest_wakes_the_port(void **state)
 {
 	(void)state;
 	assert_true(netdev_wait_fd(lab.port) >= 0);
-	settle();
+	wait_until_asleep();
 	start_guest();
-	expect("hello");
+	expect_frame("hello");
 }
 
-static void test_a_frame_wakes_both_ends(void **state)
+static void test_frame_wakes_both_ends(void **state)
 {
 	(void)state;
-	ask_sleepers(50);
+	echo_between_sleepers(50);
 	for (uint32_t i = 0; i < 1000; i++)
-		ask("and now?");
+		send_and_expect_echo("and now?");
 }
 
-/* Without a frame in between: the guest's leaving makes it readable, and nothing after that. */
-static void test_a_guest_that_left_wakes_nobody(void **state)
+/* The end of the guest makes the descriptor readable once; no frame comes in between. */
+static void test_guest_that_left_wakes_the_port_once(void **state)
 {
 	struct pollfd fd = {netdev_wait_fd(lab.port), POLLIN, 0};
 	uint64_t end = now_ns() + PATIENCE;
@@ -214,45 +214,45 @@ static void test_a_guest_that_left_wakes_nobody(void **state)
 	kill_guest();
 	do {
 		assert_true(now_ns() < end);
-		settle();
+		wait_until_asleep();
 	} while (poll(&fd, 1, 200));
 	assert_int_equal(netdev_wait_fd(lab.port), fd.fd);
 }
 
-static void test_guests_come_and_go(void **state)
+static void test_guests_reconnect(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		settle();
+		wait_until_asleep();
 		start_guest();
-		expect("hello");
-		ask_sleepers(3);
+		expect_frame("hello");
+		echo_between_sleepers(3);
 		kill_guest();
 	}
 }
 
-/* What is only quiet for a moment is looked at, so that a guest that is busy need not tell. */
-static void test_a_busy_port_is_looked_at(void **state)
+/* The user polls a port that was busy just now, so a busy guest need not send an interrupt. */
+static void test_busy_port_is_polled_within_1_ms(void **state)
 {
 	struct netdev_frame got;
 	uint64_t now;
 
 	(void)state;
 	start_guest();
-	expect("hello");
-	now = ask("busy?") + 1000;
+	expect_frame("hello");
+	now = send_and_expect_echo("busy?") + 1000;
 	assert_int_equal(netdev_rx(lab.port, now, &got, 1), 0);
 	assert_in_range(netdev_next_deadline(lab.port), now, now + 1000000);
 }
 
-/* The driver may lose an interrupt: who sleeps looks now and then. */
-static void test_a_sleeper_looks_each_second(void **state)
+/* The driver may lose an interrupt, so a sleeping user polls the port now and then. */
+static void test_sleeping_port_is_polled_within_1_s(void **state)
 {
 	struct netdev_frame got;
 	uint64_t now;
 
 	(void)state;
-	settle();
+	wait_until_asleep();
 	now = now_ns();
 	assert_int_equal(netdev_rx(lab.port, now, &got, 1), 0);
 	assert_in_range(netdev_next_deadline(lab.port), now, now + SECOND);
@@ -261,12 +261,12 @@ static void test_a_sleeper_looks_each_second(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_guest_that_comes_wakes),
-		cmocka_unit_test(test_a_frame_wakes_both_ends),
-		cmocka_unit_test(test_a_guest_that_left_wakes_nobody),
-		cmocka_unit_test(test_guests_come_and_go),
-		cmocka_unit_test(test_a_busy_port_is_looked_at),
-		cmocka_unit_test(test_a_sleeper_looks_each_second),
+		cmocka_unit_test(test_connecting_guest_wakes_the_port),
+		cmocka_unit_test(test_frame_wakes_both_ends),
+		cmocka_unit_test(test_guest_that_left_wakes_the_port_once),
+		cmocka_unit_test(test_guests_reconnect),
+		cmocka_unit_test(test_busy_port_is_polled_within_1_ms),
+		cmocka_unit_test(test_sleeping_port_is_polled_within_1_s),
 	};
 
 	if (argc == 2 && !strcmp(argv[0], "guest"))

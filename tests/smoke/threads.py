@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Runs one of the checks of verbs_threads.c, or `connections`, which is cm_threads.c. In a build with ThreadSanitizer its runtime is the last
-argument, and what it reports of the library or the daemon fails the check; the program itself is
+Runs one check of verbs_threads.c, or `connections` of cm_threads.c. In a build with ThreadSanitizer the last
+argument is its runtime, and a report about the library or the daemon fails the check. The program itself is
 not instrumented.
 """
 import os
@@ -15,13 +15,13 @@ SECONDS = 100
 
 
 def sanitized(runtime):
-    """How to start programs with the runtime, which needs memory where it expects it."""
-    # Its own randomness of addresses is less than what newer kernels are set to.
+    """The command line prefix that loads the runtime, which needs a fixed memory layout."""
+    # The runtime supports fewer random address bits than newer kernels use.
     still = ['setarch', '-R']
     if subprocess.run([*still, 'true'], capture_output=True, check=False).returncode:
         skip('ThreadSanitizer needs addresses that are not random, and this container has others')
-    # The symbolizer maps memory, by our mmap, before the runtime is ready to see that called: reports
-    # name places by their offset in a file, for addr2line(1).
+    # Without a symbolizer, because it would call the library's mmap before the runtime is ready. Reports name
+    # offsets in files, for addr2line(1).
     return [*still, 'env', f'LD_PRELOAD={runtime}', 'TSAN_OPTIONS=exitcode=66:symbolize=0']
 
 

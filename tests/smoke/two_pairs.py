@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Two pairs at once over one daemon: both come to an end with every byte right."""
+"""Two pairs at once over one daemon; both must succeed with the right contents."""
 import sys
 
 from host import Host, Pair, main

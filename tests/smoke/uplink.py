@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Two daemons in two network namespaces, joined by a veth cable, are two hosts."""
+"""Programs between two hosts: two daemons in network namespaces joined by a veth cable."""
 import os
 import sys
 
@@ -29,7 +29,7 @@ def run():
     uplink = ['--uplink', 'af_packet:eth0']
     with Host(build, prefix=network.inside(NAMES[0]), arguments=uplink + in_vlan(1)) as server, \
             Host(build, prefix=network.inside(NAMES[1]), arguments=uplink + in_vlan(2)) as client:
-        # One may have started before its link had a link-local address, which comes first.
+        # A daemon may have started before its link had a link-local address, which then has the first GID.
         gids = server.gid('192.0.2.1'), client.gid('192.0.2.2')
         for argv in PROGRAMS:
             argv = [server.verbs_check if argv[0] == 'verbs_check' else argv[0], *argv[1:]]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Daemons without any privilege, joined by the sockets of QEMU's -netdev stream and dgram: two
-hosts on one machine; and a peer that plays QEMU, rightly and wrongly.
+Unprivileged daemons joined by the sockets of QEMU's -netdev stream and dgram, as two hosts on one machine, and
+a test peer that plays a correct or a broken QEMU.
 """
 import contextlib
 import os
@@ -29,7 +29,7 @@ BROADCAST = b'\xff' * 6
 
 @contextlib.contextmanager
 def hosts(build, count):
-    """Hosts without a daemon yet, of a user without privileges."""
+    """Hosts of an unprivileged user, without daemons."""
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(Host(build, user='nobody' if os.getuid() == 0 else None,
                                         daemon=False)) for _ in range(count)]
@@ -49,7 +49,7 @@ def exchange(server, client, programs=tuple(PROGRAMS)):
 
 
 def check_stream(build):
-    """One listens, one connects, and does so again when the other has been away."""
+    """One daemon listens, and the other one connects, also after a restart of the first."""
     with hosts(build, 2) as (server, client):
         path = os.path.join(server.run_dir, 'cable')
         start(client, ADDRESSES[1], f'qemu:{path},connect')
@@ -71,7 +71,7 @@ def check_dgram(build):
 
 
 def arp_request():
-    """Who has the daemon's address."""
+    """An ARP request for the daemon's address."""
     ip = [socket.inet_aton(address) for address in ADDRESSES]
     return (BROADCAST + PEER_MAC + b'\x08\x06' + bytes.fromhex('0001080006040001') + PEER_MAC
             + ip[1] + bytes(6) + ip[0]).ljust(60, b'\0')
@@ -106,11 +106,11 @@ def check_hung_up(peer):
     except ConnectionResetError:
         rest = b''
     if rest:
-        raise Failure('urxed goes on with a peer whose bytes are no frames')
+        raise Failure('urxed keeps the connection of a peer that sends invalid frames')
 
 
 def check_peer(build):
-    """Asks for the host's address by every kind of socket, and survives what a broken peer sends."""
+    """The daemon answers ARP on each kind of socket, and survives a broken peer."""
     with hosts(build, 1) as (host,):
         path = os.path.join(host.run_dir, 'vm')
         start(host, ADDRESSES[0], f'qemu:{path}')
@@ -145,7 +145,7 @@ def idle_ticks(host):
 
 
 def check_idle(build):
-    """With a peer that says nothing, the daemon sleeps."""
+    """The daemon sleeps while the peer sends nothing."""
     with hosts(build, 1) as (host,):
         path = os.path.join(host.run_dir, 'vm')
         start(host, ADDRESSES[0], f'qemu:{path}')

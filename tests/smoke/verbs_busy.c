@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process whose threads post datagrams and poll an empty queue without end, until it
- * is killed. It says that it has begun.
+ * Threads post datagrams and poll an empty CQ until the process is killed. A line on standard
+ * output says that all threads run.
  */
 #include <err.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <infiniband/verbs.h>
 
 #define GID_INDEX 1
-#define THREADS   3 /* of each kind: more than the processors of a small machine */
+#define THREADS   3 /* that post, and as many that poll: more than a small machine's CPUs */
 #define DEPTH     16
 #define SIZE      64
 #define QKEY      0x11111111
@@ -64,7 +64,7 @@ static struct ibv_qp *make_qp(void)
 	return qp;
 }
 
-/* To itself: it has no receives, so each is dropped. */
+/* Posts datagrams to the own QP, which has no receives and so drops them. */
 static void *post(void *argument)
 {
 	struct ibv_qp *qp = argument;

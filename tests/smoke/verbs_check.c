@@ -3,11 +3,10 @@
  * Checks what RDMA operations do to memory, byte by byte, over plain libibverbs:
  * verbs_check [options] as server, verbs_check [options] HOST as client.
  *
- * For each case the client sends an order over TCP, the server prepares its
- * memory, the client runs the operation, and the side whose memory the operation
- * changes compares all of it: the message, and that nothing around it changed.
- * While the client runs a WRITE, READ or atomic the server calls no verb at all, but with UC: there
- * an empty SEND behind it says that it has come.
+ * For each case the client sends an order over TCP, the server prepares its memory, and the client
+ * posts the operation. The side whose memory the operation changes compares the message and the
+ * memory around it. During a WRITE, READ or atomic the server calls no verb. With UC an empty SEND
+ * after the operation tells the server that the operation has arrived.
  */
 #include <err.h>
 #include <errno.h>
@@ -23,16 +22,17 @@
 #include "exchange.h"
 #include "pattern.h"
 
-#define LARGEST     (1u << 20)
-#define LOCAL_AT    61 /* where messages lie in memory: odd, and different on the two sides */
+#define LARGEST (1u << 20)
+/* Offsets of the message in each side's memory: odd, and not equal modulo any alignment. */
+#define LOCAL_AT    61
 #define REMOTE_AT   1027
-#define ROOM        8192 /* around the message, on both sides together */
-#define BACKGROUND  0    /* pattern of memory that nobody writes */
+#define ROOM        8192 /* bytes of memory beside the message */
+#define BACKGROUND  0    /* seed of the pattern around the message */
 #define ATOMIC_AT   4096
-#define ATOMIC_INIT 0xfffffffffffffff0 /* additions wrap */
+#define ATOMIC_INIT 0xfffffffffffffff0 /* so that the additions wrap */
 #define ATOMIC_ADDS 100
 
-/* Each has what those before it have. */
+/* In ascending order: each service has the operations of the services before it, too. */
 enum service {
 	SERVICE_UD,
 	SERVICE_UC,
@@ -68,10 +68,10 @@ enum case_kind {
 
 struct case_row {
 	const char *name;
-	enum service service; /* the least that has it */
+	enum service service; /* the lowest service with this operation */
 	enum ibv_wr_opcode opcode;
-	uint32_t largest; /* of the sizes to try; 0 = one case without a size */
-	uint32_t pieces;  /* work requests */
+	uint32_t largest; /* largest message size; 0 = one case without sizes */
+	uint32_t pieces;  /* work requests of a message */
 	uint32_t sges;
 	bool consumes_recv;
 	bool immediate;
@@ -107,23 +107,23 @@ static const uint32_t sizes[] = {
 	4095, 4096, 4097, 12287, 65535, 65536, 65537, 262147, LARGEST - 1, LARGEST,
 };
 
-/* What the client asks the server to get ready for, with kind CASE_END to end. */
+/* The next case, from the client to the server; kind CASE_END ends the server. */
 struct order {
 	enum case_kind kind;
 	uint32_t size;
-	uint32_t seed; /* of the message's contents, and the immediate */
-	uint32_t rkey; /* CASE_INVALIDATE, in the server's answer: of a window at REMOTE_AT */
+	uint32_t seed; /* of the message's contents; also the immediate data */
+	uint32_t rkey; /* CASE_INVALIDATE, set by the server: of a window at REMOTE_AT */
 };
 
 static struct endpoint ep;
 static enum service service = SERVICE_RC;
 static uint32_t memory_size = LARGEST + ROOM;
-static uint32_t only_size;         /* 0 = all of the table */
-static uint32_t most = UINT32_MAX; /* of the table: none that is larger */
+static uint32_t only_size;         /* 0 = all sizes */
+static uint32_t most = UINT32_MAX; /* the largest size to test */
 static uint32_t path_mtu = 1024;
 static struct ibv_mw *window;
 static int tcp;
-static bool lossy; /* the network is */
+static bool lossy; /* the network loses packets */
 
 /* --- Memory */
 
@@ -135,7 +135,7 @@ static void check_part(const char *what, uint32_t at, uint32_t seed, uint32_t fr
 		errx(1, "%s: %u of %u bytes are wrong", what, wrong, size);
 }
 
-/* All of the memory: the message at `at`, and the background around it. */
+/* Compares all of the memory: the message at `at`, and the background around it. */
 static void check_memory(const struct order *order, uint32_t at)
 {
 	uint32_t end = at + order->size;
@@ -153,7 +153,7 @@ static void prepare_message(const struct order *order, uint32_t at)
 
 /* --- Server */
 
-/* A window of type 2 on where the message goes, which the other side is to invalidate. */
+/* Binds a type 2 window to the place of the message; the client's SEND invalidates it. */
 static uint32_t open_window(const struct order *order)
 {
 	struct ibv_send_wr *bad, wr = {
@@ -179,8 +179,8 @@ static uint32_t open_window(const struct order *order)
 	return wr.bind_mw.rkey;
 }
 
-/* Linux' rxe gives the kernel's bit for that, which libibverbs has for IP_CSUM_OK. */
-static bool says_invalidated(const struct ibv_wc *wc)
+/* Linux' rxe sets the kernel's flag, whose bit means IP_CSUM_OK in libibverbs. */
+static bool reports_invalidation(const struct ibv_wc *wc)
 {
 	bool linux_rxe = !strncmp(ibv_get_device_name(ep.context->device), "rxe", 3);
 
@@ -189,7 +189,7 @@ static bool says_invalidated(const struct ibv_wc *wc)
 
 static void check_invalidated(const struct ibv_wc *wc, const struct order *order)
 {
-	if (wc->opcode != IBV_WC_RECV || !says_invalidated(wc) ||
+	if (wc->opcode != IBV_WC_RECV || !reports_invalidation(wc) ||
 	    wc->invalidated_rkey != order->rkey || wc->byte_len)
 		errx(1, "receive completion: opcode %d, %u bytes, flags %#x, rkey %#x, not %#x",
 		     wc->opcode, wc->byte_len, wc->wc_flags, wc->invalidated_rkey, order->rkey);
@@ -218,8 +218,8 @@ static void check_recv(const struct case_row *row, const struct order *order)
 		     be32toh(wc.imm_data));
 }
 
-/* What a client's completion says with UC is that the message has left. */
-static bool followed(const struct case_row *row)
+/* Whether an empty SEND must follow: a UC completion says only that the message was sent. */
+static bool needs_following_send(const struct case_row *row)
 {
 	return service == SERVICE_UC && !row->consumes_recv;
 }
@@ -251,7 +251,7 @@ static void server_prepare(struct order *order)
 	if (row->consumes_recv)
 		endpoint_post_recv(&ep, order->seed, REMOTE_AT,
 				   order->kind == CASE_INVALIDATE ? 0 : order->size);
-	else if (followed(row))
+	else if (needs_following_send(row))
 		endpoint_post_recv(&ep, order->seed, REMOTE_AT, 0);
 }
 
@@ -261,7 +261,7 @@ static void server_check(const struct order *order)
 
 	if (row->consumes_recv)
 		check_recv(row, order);
-	else if (followed(row))
+	else if (needs_following_send(row))
 		endpoint_success(&ep);
 	if (order->kind == CASE_ATOMIC)
 		check_atomic_result();
@@ -280,10 +280,10 @@ static void serve(void)
 		if (order.kind >= CASE_END)
 			return;
 		server_prepare(&order);
-		exchange_send(tcp, &order, sizeof(order)); /* ready */
-		exchange_recv(tcp, &order, sizeof(order)); /* done */
+		exchange_send(tcp, &order, sizeof(order)); /* the memory is ready */
+		exchange_recv(tcp, &order, sizeof(order)); /* the client has its completion */
 		server_check(&order);
-		exchange_send(tcp, &order, sizeof(order)); /* right */
+		exchange_send(tcp, &order, sizeof(order)); /* the contents are right */
 	}
 }
 
@@ -298,14 +298,14 @@ static void post(struct ibv_send_wr *wr)
 		err(1, "ibv_post_send");
 }
 
-/* Where part i ends of a message split into n; with small sizes some parts are empty. */
+/* The end of part i of a message in n parts; some parts of a small message are empty. */
 static uint32_t part_end(uint32_t size, uint32_t n, uint32_t i)
 {
 	return (uint64_t)size * (i + 1) / n;
 }
 
-/* Addressed to the other side, whatever the service wants for that. */
-static void address(struct ibv_send_wr *wr, uint32_t at, uint32_t rkey)
+/* Sets the destination that the service needs: address handle, or remote address and rkey. */
+static void set_destination(struct ibv_send_wr *wr, uint32_t at, uint32_t rkey)
 {
 	if (service == SERVICE_UD) {
 		wr->wr.ud.ah = ep.ah;
@@ -317,7 +317,7 @@ static void address(struct ibv_send_wr *wr, uint32_t at, uint32_t rkey)
 	wr->wr.rdma.rkey = rkey;
 }
 
-/* One work request for bytes [from, to) of the message. */
+/* Posts one work request for bytes [from, to) of the message. */
 static void post_piece(const struct case_row *row, const struct order *order, uint32_t from,
 		       uint32_t to, bool signaled)
 {
@@ -332,7 +332,8 @@ static void post_piece(const struct case_row *row, const struct order *order, ui
 		.imm_data = htobe32(order->seed),
 	};
 
-	address(&wr, REMOTE_AT + from, order->kind == CASE_INVALIDATE ? order->rkey : ep.rkey);
+	set_destination(&wr, REMOTE_AT + from,
+			order->kind == CASE_INVALIDATE ? order->rkey : ep.rkey);
 	for (uint32_t i = 0, at = 0, end; i < row->sges; i++, at = end) {
 		end = part_end(to - from, row->sges, i);
 		sges[i] = (struct ibv_sge){(uintptr_t)ep.memory + LOCAL_AT + from + at, end - at,
@@ -349,7 +350,7 @@ static void expect(enum ibv_wc_opcode opcode, uint64_t wr_id)
 		errx(1, "completion: opcode %d, wr_id %" PRIu64, wc.opcode, wc.wr_id);
 }
 
-/* An empty SEND, which says no more than that it comes behind what came before. */
+/* Posts an empty SEND, which arrives after all requests before it. */
 static void post_empty(enum ibv_wr_opcode opcode, uint32_t rkey)
 {
 	struct ibv_send_wr wr = {
@@ -362,7 +363,7 @@ static void post_empty(enum ibv_wr_opcode opcode, uint32_t rkey)
 	expect(IBV_WC_SEND, 0);
 }
 
-/* Only the last piece asks for a completion, which says that all are done. */
+/* Only the last piece is signaled; its completion covers all pieces. */
 static void transfer(const struct case_row *row, const struct order *order)
 {
 	static const enum ibv_wc_opcode completions[] = {
@@ -384,13 +385,13 @@ static void transfer(const struct case_row *row, const struct order *order)
 	expect(completions[row->opcode], last);
 	if (order->kind == CASE_INVALIDATE)
 		post_empty(IBV_WR_SEND_WITH_INV, order->rkey);
-	else if (followed(row))
+	else if (needs_following_send(row))
 		post_empty(IBV_WR_SEND, 0);
 	if (row->opcode == IBV_WR_RDMA_READ)
 		check_memory(order, LOCAL_AT);
 }
 
-/* One atomic; returns what the memory held before. */
+/* Executes one atomic; returns the original value. */
 static uint64_t atomic(enum ibv_wr_opcode opcode, uint64_t compare_add, uint64_t swap)
 {
 	uint64_t old;
@@ -412,7 +413,7 @@ static uint64_t atomic(enum ibv_wr_opcode opcode, uint64_t compare_add, uint64_t
 	return old;
 }
 
-static void want(const char *what, uint64_t got, uint64_t wanted)
+static void check_value(const char *what, uint64_t got, uint64_t wanted)
 {
 	if (got != wanted)
 		errx(1, "%s returned %#" PRIx64 ", not %#" PRIx64, what, got, wanted);
@@ -423,13 +424,14 @@ static void run_atomics(void)
 	uint64_t value = ATOMIC_INIT;
 
 	for (int i = 0; i < ATOMIC_ADDS; i++, value++)
-		want("fetch-and-add", atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0), value);
-	want("failing compare-and-swap", atomic(IBV_WR_ATOMIC_CMP_AND_SWP, value + 1, 7), value);
-	want("compare-and-swap", atomic(IBV_WR_ATOMIC_CMP_AND_SWP, value, value + 1), value);
-	want("fetch-and-add of 0", atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0), value + 1);
+		check_value("fetch-and-add", atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0), value);
+	check_value("failing compare-and-swap", atomic(IBV_WR_ATOMIC_CMP_AND_SWP, value + 1, 7),
+		    value);
+	check_value("compare-and-swap", atomic(IBV_WR_ATOMIC_CMP_AND_SWP, value, value + 1), value);
+	check_value("fetch-and-add of 0", atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0), value + 1);
 }
 
-/* A responder in error is silent: a refusal that the network loses is not repeated. */
+/* A responder in the error state does not repeat a NAK that the network has lost. */
 static bool refusal_lost(enum ibv_wc_status got, enum ibv_wc_status wanted)
 {
 	return lossy && wanted == IBV_WC_REM_ACCESS_ERR && got == IBV_WC_RETRY_EXC_ERR;
@@ -446,7 +448,7 @@ static void expect_failure(uint64_t wr_id, enum ibv_wc_status status)
 		     ibv_wc_status_str(wc.status), wr_id, ibv_wc_status_str(status));
 }
 
-/* The first request is refused by the other side, the ones behind it are flushed. */
+/* The responder refuses the first request; the requests after it are flushed. */
 static void run_bad_rkey(void)
 {
 	struct ibv_sge sge = {(uintptr_t)ep.memory, 100, ep.mr->lkey};
@@ -496,18 +498,18 @@ static bool fits(enum case_kind kind, uint32_t size)
 	if (service < row->service || size > most || (service == SERVICE_UD && size > path_mtu))
 		return false;
 	/*
-	 * Linux' rxe (6.12) looks at the length of the last new request where a READ comes again:
-	 * if that one was of nothing, it repeats the READ without a region, warns, and refuses.
+	 * For a repeated READ, Linux' rxe (6.12) takes the length of the last new request. If that
+	 * length was 0, it repeats the READ without a region, logs a warning, and sends a NAK.
 	 */
 	if (lossy && row->opcode == IBV_WR_RDMA_READ && size < row->pieces)
 		return false;
-	/* No window is of nothing. */
+	/* A window cannot have length 0. */
 	if (kind == CASE_INVALIDATE && !size)
 		return false;
 	return size <= row->largest || row->largest == LARGEST;
 }
 
-/* The one case of those that have no size. */
+/* Runs a case without sizes. */
 static void run_alone(enum case_kind kind)
 {
 	if (service < cases[kind].service)
@@ -585,7 +587,7 @@ static bool input_ended(void)
 	return poll(&input, 1, 0) > 0;
 }
 
-/* All cases; those that leave the QP in order again and again, if so wanted. */
+/* Runs all cases; with `loop` repeats the cases that leave the QP usable. */
 static void run_all(bool loop)
 {
 	do
@@ -624,7 +626,7 @@ int main(int argc, char **argv)
 	if (only_size > LARGEST)
 		memory_size = only_size + ROOM;
 	attr.size = memory_size;
-	setlinebuf(stdout); /* those who watch see each case */
+	setlinebuf(stdout); /* a test that reads the output sees each case at once */
 	tcp = exchange_open(argv[optind], port);
 	endpoint_open(&ep, &attr, tcp);
 	if (argv[optind]) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Corners of the verbs that the pairs do not reach, one a run:
+ * Rare cases of verbs, one in each run:
  *
- *   late_receive  receives posted to a QP in error complete with nobody polling
- *   channels      events of more channels than are watched at a time all arrive
- *   cq_users      every QP of a CQ that has overflowed is told, also one that comes later
- *   rate_limit    QPs take a rate limit, by the one command that can carry it
- *   pkey          the P_Key table as urxed has it, QPs of two partitions, and the port's counters
+ *   late_receive  receives posted to a QP in the error state complete although no thread polls
+ *   channels      all events arrive on more channels than the library watches at a time
+ *   cq_users      an overflowed CQ reports an error to each of its QPs, also to a QP created later
+ *   rate_limit    QPs accept a rate limit by the one command that can carry it
+ *   pkey          the P_Key table equals urxed's; QPs of two partitions; the port's counters
  */
 #include <err.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #define CHANNELS 24
-#define EVENTS   1000 /* of each: more than a socket holds */
+#define EVENTS   1000 /* of each channel: more than a socket buffer holds */
 #define EVENT_MS 2000
 
 static struct ibv_context *open_device(void)
@@ -37,7 +37,7 @@ static struct ibv_context *open_device(void)
 	return context;
 }
 
-/* A QP in the error state, whose receives are flushed to a CQ with a channel. */
+/* A QP in the error state, which flushes its receives to a CQ with a channel. */
 struct failed_qp {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
@@ -100,7 +100,7 @@ static void late_receive(void)
 	struct failed_qp f;
 
 	fail_qp(&f, context, ibv_alloc_pd(context));
-	/* The engine's thread is not at it by chance. */
+	/* The engine thread sleeps, so it does not flush the receive by chance. */
 	asleep_await_others();
 	arm_and_post(&f);
 	await_event(&f);
@@ -123,11 +123,11 @@ static void channels(void)
 			while (!ibv_poll_cq(f[i].cq, 1, &wc))
 				;
 		}
-		/* Else the library looks after the QP, and by the way after its channels. */
+		/* While a QP is in error, the library runs it, and serves its channels as well. */
 		if (ibv_modify_qp(f[i].qp, &reset, IBV_QP_STATE))
 			err(1, "cannot reset a QP");
 	}
-	/* Whichever end of its list the library watches, this reads from the other too. */
+	/* Reads from both ends of the list, whichever end the library watches. */
 	for (int i = 0; i < CHANNELS / 2; i++) {
 		for (int n = 0; n < EVENTS; n++)
 			await_event(&f[i]);
@@ -136,7 +136,7 @@ static void channels(void)
 	}
 }
 
-/* --- Datagrams between QPs of this process. */
+/* --- Datagrams between QPs of this process */
 
 #define QKEY    0x11111111
 #define UD_ROOM 256
@@ -202,7 +202,7 @@ static void ud_send(struct ud *u, struct ibv_ah *ah, uint32_t qpn)
 		err(1, "cannot post a send");
 }
 
-/* What completes within a time in which everything does that will. */
+/* Number of completions within a time that is enough for all of them. */
 static unsigned int completions(struct ud *u, enum ibv_wc_opcode opcode)
 {
 	unsigned int n = 0;
@@ -217,7 +217,7 @@ static unsigned int completions(struct ud *u, enum ibv_wc_opcode opcode)
 	return n;
 }
 
-/* The next asynchronous event, which has to be of that kind and object. */
+/* Waits for the next asynchronous event, which must have this type and object. */
 static void expect_event(struct ibv_context *context, enum ibv_event_type type, const void *object)
 {
 	struct pollfd pfd = {context->async_fd, POLLIN, 0};
@@ -231,7 +231,7 @@ static void expect_event(struct ibv_context *context, enum ibv_event_type type, 
 	ibv_ack_async_event(&event);
 }
 
-/* Nobody polls: the CQ is told of, and every QP that uses it. */
+/* No thread polls. The CQ and each of its QPs get an event. */
 static void cq_users(void)
 {
 	struct ibv_context *context = open_device();
@@ -286,7 +286,8 @@ static void pkey(void)
 		errx(1, "a QP takes an empty entry");
 }
 
-/* MODIFY_QP in either form, which libibverbs does not send with a rate limit for librxe. */
+/* Sends MODIFY_QP in its old or extended form, because libibverbs sends no rate limit for librxe.
+ */
 static int raw_modify(const struct ibv_qp *qp, bool extended, uint32_t mask)
 {
 	struct {
@@ -342,7 +343,7 @@ static void rate_limit(void)
 		errx(1, "a QP in RESET takes a rate limit");
 }
 
-/* As much inline data as a QP may be made for, which no attribute of the device says. */
+/* The largest inline data of a QP; no device attribute tells it. */
 #define INLINE 512
 
 static int make_inline(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type, uint32_t length)

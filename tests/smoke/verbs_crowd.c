@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Several processes send to one, as fast as they can, and are stopped and killed at
- * random moments: the one checks every byte, and goes on with the others.
+ * Several processes send to one receiver without pause. The receiver stops or kills them at random
+ * moments, checks every byte, and must continue to receive from the other senders.
  */
 #include <err.h>
 #include <errno.h>
@@ -22,13 +22,13 @@
 #define ROUNDS  24
 #define SIZE    8192
 #define DEPTH   16
-#define PATIENT 60 /* s that a sender may take for a few messages, on a busy machine */
-#define ENOUGH  50 /* messages that each sender gets through while another is stopped */
+#define PATIENT 60 /* s for a few messages of a sender on a busy machine */
+#define ENOUGH  50 /* messages that each sender must deliver while another one is stopped */
 
 struct sender {
 	pid_t pid;
 	struct endpoint ep;
-	uint32_t next; /* number of its next message */
+	uint32_t next; /* number of the sender's next message */
 	bool stopped;
 };
 
@@ -57,7 +57,7 @@ static struct ibv_sge segment(const struct endpoint *ep, uint64_t index, uint32_
 		.addr = (uintptr_t)slot(ep, index), .length = size, .lkey = ep->mr->lkey};
 }
 
-/* --- A sender, which goes on until it is killed. */
+/* --- A sender, which sends until it is killed */
 
 static void post_send(struct endpoint *ep, uint32_t number)
 {
@@ -76,7 +76,7 @@ static void post_send(struct endpoint *ep, uint32_t number)
 		errx(1, "ibv_post_send");
 }
 
-/* However long that takes: it may have been stopped meanwhile. */
+/* Without a time limit, because this process may be stopped meanwhile. */
 static void await_completion(struct endpoint *ep)
 {
 	struct ibv_wc wc;
@@ -103,7 +103,7 @@ static _Noreturn void send_for_ever(int fd)
 	}
 }
 
-/* --- The receiver. */
+/* --- The receiver */
 
 static void post_recv(struct endpoint *ep, uint64_t index)
 {
@@ -155,7 +155,7 @@ static void check_message(struct sender *sender, const struct ibv_wc *wc)
 	sender->next++;
 }
 
-/* Not until nothing is left: one that sends on meanwhile would keep the others waiting for ever. */
+/* Takes a limited number of messages, so that one fast sender does not delay the others. */
 static void receive(struct sender *sender)
 {
 	struct ibv_wc wc;
@@ -168,7 +168,7 @@ static void receive(struct sender *sender)
 	}
 }
 
-/* Until all that are not stopped have got some more messages through. */
+/* Receives until each sender that is not stopped has delivered some more messages. */
 static void receive_some(struct sender *senders)
 {
 	time_t end = time(NULL) + PATIENT;
@@ -188,9 +188,9 @@ static void receive_some(struct sender *senders)
 	} while (!all);
 }
 
-static void strike(struct sender *senders, struct sender *victim, bool to_death)
+static void stop_or_kill(struct sender *senders, struct sender *victim, bool to_death)
 {
-	/* Somewhere in its work. */
+	/* At a random point of the victim's work. */
 	usleep((useconds_t)(rand() % 1000));
 	kill(victim->pid, SIGSTOP);
 	victim->stopped = true;
@@ -216,7 +216,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < SENDERS; i++)
 		start(&senders[i]);
 	for (int i = 0; i < ROUNDS; i++)
-		strike(senders, &senders[rand() % SENDERS], i % 3 == 0);
+		stop_or_kill(senders, &senders[rand() % SENDERS], i % 3 == 0);
 	for (int i = 0; i < SENDERS; i++) {
 		total += senders[i].next;
 		finish(&senders[i]);

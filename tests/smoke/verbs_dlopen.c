@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A plug-in's way to verbs: libibverbs opened for itself (RTLD_LOCAL), its functions taken by
- * version, and closed again, many times. The program does not link it.
+ * Uses verbs as a plug-in does: opens libibverbs with RTLD_LOCAL, looks its functions up by
+ * version, and closes it again, many times. The program itself does not link libibverbs.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -34,7 +34,7 @@ static void use(void *library)
 	FUNCTION(ibv_dealloc_pd);
 	FUNCTION(ibv_create_cq);
 	FUNCTION(ibv_destroy_cq);
-	/* A macro has its name in the header. */
+	/* The header has a macro of the same name. */
 	struct ibv_mr *(*reg_mr)(struct ibv_pd *, void *, size_t, int) =
 		(__typeof__(reg_mr))function(library, "ibv_reg_mr");
 	int (*dereg_mr)(struct ibv_mr *) = (__typeof__(dereg_mr))function(library, "ibv_dereg_mr");

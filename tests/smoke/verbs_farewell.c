@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A receiver that takes its completion and then calls no verb any more: it ends, in one of
- * several ways, or waits for something else. The peer's SEND must complete all the same: an
- * HCA acknowledges a message before the program sees its completion. Some receivers end in the
- * middle of a conversation, in which each side answered at once.
+ * A receiver polls its completion and then calls no verb again: it ends in one of several ways, or
+ * waits for something else. The peer's SEND must still complete, because an HCA acknowledges a
+ * message before the program sees its completion. Some receivers end after a ping-pong, in which
+ * each side answered at once.
  */
 #include <err.h>
 #include <sched.h>
@@ -20,7 +20,7 @@
 #define TIMES    8
 #define SIZE     4096
 #define RECEIVES 4
-/* Of a conversation; on a busy machine it ends sooner. */
+/* Messages of a ping-pong; on a busy machine it ends sooner. */
 #define TURNS   1551
 #define TALK_NS 1000000000
 
@@ -60,7 +60,7 @@ static uint64_t now(void)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* For longer than it takes to send something, and for less than a poll grant lasts. */
+/* Computes for longer than a SEND takes, and for less than a poll grant lasts. */
 static void compute(void)
 {
 	uint64_t begin = now();
@@ -86,14 +86,14 @@ static void execute(struct endpoint *ep, int fd)
 	err(1, "execl");
 }
 
-static void die(struct endpoint *ep, int fd)
+static void kill_self(struct endpoint *ep, int fd)
 {
 	(void)ep;
 	(void)fd;
 	kill(getpid(), SIGKILL);
 }
 
-/* Until the sender says that its request is complete. */
+/* Waits until the sender reports that its request is complete. */
 static void wait_elsewhere(struct endpoint *ep, int fd)
 {
 	char done;
@@ -105,16 +105,16 @@ static void wait_elsewhere(struct endpoint *ep, int fd)
 static const struct farewell {
 	const char *name;
 	void (*run)(struct endpoint *ep, int fd);
-	bool told;  /* it waits for the sender */
-	bool talks; /* after a conversation */
-	int status; /* as of waitpid */
-	bool late;  /* which it has while it exits */
+	bool told;  /* the receiver waits for the sender's report */
+	bool talks; /* the receiver ends after a ping-pong */
+	int status; /* of waitpid */
+	bool late;  /* the ping-pong runs in an exit handler */
 } farewells[] = {
 	{"closes its device", close_context, false, false, 0},
 	{"calls exit", leave, false, false, 0},
 	{"calls _exit", leave_at_once, false, false, 0},
 	{"executes another program", execute, false, false, 0},
-	{"is killed", die, false, false, SIGKILL},
+	{"is killed", kill_self, false, false, SIGKILL},
 	{"waits for something else", wait_elsewhere, true, false, 0},
 	{"has talked and closes its device", close_context, false, true, 0},
 	{"has talked and calls exit", leave, false, true, 0},
@@ -122,7 +122,7 @@ static const struct farewell {
 	{"has talked and calls _exit", leave_at_once, false, true, 0},
 	{"has talked and calls quick_exit", leave_quickly, false, true, 0},
 	{"has talked and executes another program", execute, false, true, 0},
-	{"has talked and is killed", die, false, true, SIGKILL},
+	{"has talked and is killed", kill_self, false, true, SIGKILL},
 	{"has talked and waits for something else", wait_elsewhere, true, true, 0},
 };
 
@@ -140,8 +140,8 @@ static void post_send(struct endpoint *ep, uint64_t wr_id, unsigned int flags)
 		errx(1, "ibv_post_send");
 }
 
-/* A core for each side, where there are two: they would not be quick otherwise. */
-static void take_core(int nth)
+/* Gives each side a core of its own on a machine with two or more: one core would be too slow. */
+static void pin_to_core(int nth)
 {
 	cpu_set_t all, one;
 
@@ -154,7 +154,7 @@ static void take_core(int nth)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
-/* The next message, for which a receive was posted. */
+/* Waits for the next message; its receive is posted. */
 static struct ibv_wc next_message(struct endpoint *ep)
 {
 	struct ibv_wc wc;
@@ -165,13 +165,13 @@ static struct ibv_wc next_message(struct endpoint *ep)
 	return wc;
 }
 
-/* Whether a turn's request is waited for: none of those right before the end is. */
+/* Whether a turn's request is signaled: the requests right before the end are not. */
 static unsigned int signalling(int turn)
 {
 	return turn % 16 ? 0 : IBV_SEND_SIGNALED;
 }
 
-static void talk(struct endpoint *ep)
+static void ping_pong(struct endpoint *ep)
 {
 	uint64_t begin = now();
 	int turn = 0;
@@ -183,7 +183,7 @@ static void talk(struct endpoint *ep)
 	} while (++turn < TURNS && (turn % 16 != 15 || now() - begin < TALK_NS));
 }
 
-/* Until the last message has come, which has immediate data. */
+/* Answers each message until the last one, which has immediate data. */
 static void listen_and_answer(struct endpoint *ep)
 {
 	for (int turn = 0; !(next_message(ep).wc_flags & IBV_WC_WITH_IMM); turn++) {
@@ -229,7 +229,7 @@ static void send_to(const struct farewell *farewell, int fd)
 		endpoint_post_recv(&ep, 0, 0, SIZE);
 	exchange_recv(fd, &ready, sizeof(ready));
 	if (farewell->talks)
-		talk(&ep);
+		ping_pong(&ep);
 	post_send(&ep, TURNS, IBV_SEND_SIGNALED);
 	while (endpoint_success(&ep).wr_id != TURNS)
 		;
@@ -243,7 +243,7 @@ static void check(const struct farewell *farewell)
 	int fd, status;
 	pid_t child = exchange_fork(&fd);
 
-	take_core(!child);
+	pin_to_core(!child);
 	if (!child)
 		receive(farewell, fd);
 	send_to(farewell, fd);
@@ -258,7 +258,7 @@ int main(void)
 
 	if (sched_getaffinity(0, sizeof(all), &all))
 		err(1, "sched_getaffinity");
-	/* Before the device is first opened: what is registered first is called last. */
+	/* Registered before the device is opened, so it runs after the library's exit handlers. */
 	atexit(listen_at_exit);
 	for (size_t i = 0; i < sizeof(farewells) / sizeof(farewells[0]); i++)
 		for (int n = 0; n < TIMES; n++) {

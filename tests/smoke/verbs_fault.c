@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registered memory that goes away without being given back: each access to it is an error of
- * the one whose memory it is and of the one who asked, also where other memory has come in its
- * place; everything else goes on, and the signals that such an access raises stay the program's
- * own.
+ * The program unmaps, protects, moves or truncates memory that it has registered. Each access fails
+ * for its owner and for the requester, also if other memory is mapped at the address. All other
+ * accesses succeed, and the program keeps its own handlers of SIGSEGV and SIGBUS.
  */
 #include <err.h>
 #include <errno.h>
@@ -31,7 +30,7 @@
 #include "loop.h"
 
 #define ROOM    ((size_t)16 * 4096)
-#define LENGTH  (3 * 4096) /* of each operation but atomics: several packets */
+#define LENGTH  (3 * 4096) /* of a message, except of atomics: several packets */
 #define SECONDS 60
 
 static struct ibv_context *context;
@@ -42,7 +41,7 @@ struct side {
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	uint8_t *room;
-	int file; /* behind the room */
+	int file; /* that backs the room */
 };
 
 static void create(struct side *s)
@@ -131,7 +130,7 @@ static void expect(enum ibv_wc_status wanted, struct side *s, const char *what)
 		     ibv_wc_status_str(wanted));
 }
 
-/* --- What happens to memory, and what comes of it. */
+/* --- Harm to registered memory, and the errors that follow */
 
 static void unmap(struct side *s)
 {
@@ -139,14 +138,14 @@ static void unmap(struct side *s)
 		err(1, "munmap");
 }
 
-/* Not by libc's function, which is watched: what is gone is found by a fault. */
+/* A raw system call, which the library does not intercept: it learns of the harm by a fault. */
 static void unmap_unseen(struct side *s)
 {
 	if (syscall(SYS_munmap, s->room, ROOM))
 		err(1, "munmap");
 }
 
-/* What is behind the first packets' bytes goes: those arrive before the others fail. */
+/* Unmaps the memory behind the first packets, which arrive before the others fail. */
 static void unmap_the_rest(struct side *s)
 {
 	if (munmap(s->room + 4096, ROOM - 4096))
@@ -177,7 +176,7 @@ static void move(struct side *s)
 static const struct {
 	const char *name;
 	void (*harm)(struct side *s);
-	bool atomics; /* they find it gone, too */
+	bool atomics; /* atomics fail, too */
 } harms[] = {{"unmapped unseen", unmap_unseen, true},
 	     {"unmapped in part", unmap_the_rest, false},
 	     {"truncated", truncate_file, true},
@@ -188,7 +187,7 @@ static const struct {
 static const struct {
 	const char *name;
 	enum ibv_wr_opcode opcode;
-	int side; /* whose memory goes; 0 = the requester's */
+	int side; /* whose memory is harmed; 0 = the requester's */
 	enum ibv_wc_status status;
 	enum ibv_wc_status recv_status;
 } operations[] = {
@@ -203,7 +202,7 @@ static const struct {
 	 IBV_WC_WR_FLUSH_ERR},
 };
 
-static void one_goes(unsigned int harm, unsigned int operation)
+static void check_harm(unsigned int harm, unsigned int operation)
 {
 	struct side pair[2];
 	char what[64];
@@ -232,7 +231,7 @@ static void exchange(struct side pair[2], uint8_t content)
 		errx(1, "others' bytes are wrong");
 }
 
-static void all_go(void)
+static void check_all_harms(void)
 {
 	struct side others[2];
 	uint8_t content = 0;
@@ -243,13 +242,13 @@ static void all_go(void)
 			if (operations[o].opcode == IBV_WR_ATOMIC_FETCH_AND_ADD &&
 			    !harms[h].atomics)
 				continue;
-			one_goes(h, o);
+			check_harm(h, o);
 			exchange(others, ++content);
 		}
 	close_pair(others);
 }
 
-/* --- Other memory comes where registered memory was. */
+/* --- Other memory at the address of registered memory */
 
 static void *map(void *at, int flags)
 {
@@ -297,7 +296,7 @@ static void shrink(struct side *s)
 static const struct {
 	const char *name;
 	void (*replace)(struct side *s);
-	size_t kept; /* bytes that are as they were */
+	size_t kept; /* bytes that stay registered */
 } replacements[] = {
 	{"unmapped and mapped anew", replace_in_two, 0},
 	{"mapped over", replace_in_one, 0},
@@ -306,8 +305,8 @@ static const struct {
 	{"shrunk", shrink, 4096},
 };
 
-/* What is there now is the program's, and not the region's. */
-static void others_come(unsigned int how, unsigned int operation)
+/* The new memory at the address does not belong to the region. */
+static void check_replacement(unsigned int how, unsigned int operation)
 {
 	struct side pair[2], *side;
 	char what[64];
@@ -331,17 +330,17 @@ static void others_come(unsigned int how, unsigned int operation)
 	close_pair(pair);
 }
 
-static void all_replaced(void)
+static void check_all_replacements(void)
 {
 	for (unsigned int h = 0; h < sizeof(replacements) / sizeof(replacements[0]); h++)
 		for (unsigned int o = 0; o < sizeof(operations) / sizeof(operations[0]); o++)
 			if (operations[o].opcode != IBV_WR_ATOMIC_FETCH_AND_ADD ||
 			    !replacements[h].kept)
-				others_come(h, o);
+				check_replacement(h, o);
 }
 
-/* A segment of System V's, and another in its place. */
-static void detached(void)
+/* A System V shared memory segment is detached, and another one attached in its place. */
+static void check_shmdt(void)
 {
 	int id = shmget(IPC_PRIVATE, ROOM, 0600);
 	struct side pair[2];
@@ -363,8 +362,8 @@ static void detached(void)
 	close_pair(pair);
 }
 
-/* Calls that unmap nothing, or something else. */
-static void untouched(void)
+/* Calls that unmap nothing, or other memory. */
+static void check_unrelated_calls(void)
 {
 	struct side pair[2];
 	uint8_t *near;
@@ -390,8 +389,8 @@ static void untouched(void)
 	close_pair(pair);
 }
 
-/* The same memory, registered anew, by the side of the region that it was. */
-static void anew(void)
+/* Memory that was replaced and is registered again, while its old region still exists. */
+static void check_registered_again(void)
 {
 	struct side pair[2];
 	struct ibv_mr *old;
@@ -412,8 +411,8 @@ static void anew(void)
 }
 
 /*
- * While a peer writes without end: when the call returns, no access is in flight. A write that came
- * afterwards would show.
+ * A peer writes without pause. When the unmapping call returns, no access may be in flight: a later
+ * write would change the new memory.
  */
 static void *write_endlessly(void *arg)
 {
@@ -425,7 +424,7 @@ static void *write_endlessly(void *arg)
 	return NULL;
 }
 
-static void in_flight(void)
+static void check_no_access_in_flight(void)
 {
 	for (int i = 0; i < 50; i++) {
 		struct side pair[2];
@@ -447,8 +446,7 @@ static void in_flight(void)
 	}
 }
 
-/* --- Where one thread has unmapped, another one maps and registers memory of its own.
- */
+/* --- One thread unmaps; another one maps and registers memory at the same address */
 
 static volatile bool enough;
 
@@ -464,7 +462,7 @@ static void *unmap_endlessly(void *unused)
 	return unused;
 }
 
-static void beside_unmapping_threads(void)
+static void check_beside_unmapping_threads(void)
 {
 	pthread_t threads[2];
 	struct side pair[2];
@@ -490,8 +488,8 @@ static void beside_unmapping_threads(void)
 	close_pair(pair);
 }
 
-/* What is written after fork is the parent's, in whichever of the two the page is copied. */
-static void forks(void)
+/* After fork a peer writes to the parent's memory, whether parent or child copies the page. */
+static void check_fork(void)
 {
 	struct side pair[2];
 	int ends[2], status;
@@ -521,9 +519,9 @@ static void forks(void)
 	close_pair(pair);
 }
 
-/* --- Signals. */
+/* --- Signals */
 
-/* X/Open's of before 2008, which headers declare no more. */
+/* A function of X/Open before 2008, which the headers no longer declare. */
 sighandler_t bsd_signal(int number, sighandler_t handler);
 
 static sigjmp_buf back;
@@ -549,7 +547,7 @@ static void on_signal(int number)
 	faults++;
 }
 
-/* A fault of the program's own, at an address of its choice. */
+/* Makes the program itself fault at the address. */
 static void fault(uint8_t *at)
 {
 	if (!sigsetjmp(back, 1))
@@ -580,7 +578,7 @@ static void check_handler(void)
 	uint8_t *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct sigaction act = own_action(), was;
 
-	/* Set before the device was opened, by main. */
+	/* main set this handler before it opened the device. */
 	expect_own_handler(nowhere + 8, "of before");
 	if (sigaction(SIGSEGV, NULL, &was) || was.sa_sigaction != on_fault ||
 	    !sigismember(&was.sa_mask, SIGUSR2))
@@ -588,21 +586,22 @@ static void check_handler(void)
 	act.sa_flags |= (int)SA_RESETHAND;
 	if (sigaction(SIGSEGV, &act, &was) || was.sa_sigaction != on_fault)
 		errx(1, "sigaction does not tell what was set");
-	one_goes(0, 0);
+	check_harm(0, 0);
 	expect_own_handler(nowhere + 16, "for once");
 	if (signal(SIGSEGV, on_signal) != SIG_DFL)
 		errx(1, "SA_RESETHAND does not reset");
-	one_goes(0, 5);
+	check_harm(0, 5);
 	faults = 0;
 	if (kill(getpid(), SIGSEGV) || faults != 1)
 		errx(1, "a signal that was sent does not arrive");
 	if (signal(SIGSEGV, SIG_IGN) != on_signal || kill(getpid(), SIGSEGV) || faults != 1)
 		errx(1, "a signal that was sent is not ignored");
-	one_goes(0, 5);
+	check_harm(0, 5);
 	munmap(nowhere, 4096);
 }
 
-/* All that set a handler set the program's own; System V's resets it. */
+/* Every function that sets a handler sets the program's own; sysv_signal resets it after one
+ * signal. */
 static void check_other_calls(void)
 {
 	static const struct {
@@ -622,13 +621,13 @@ static void check_other_calls(void)
 		    calls[i].set(SIGSEGV, on_signal) != SIG_DFL || kill(getpid(), SIGSEGV) ||
 		    faults != 1)
 			errx(1, "%s sets no handler", calls[i].name);
-		one_goes(0, 5);
+		check_harm(0, 5);
 		if (calls[i].set(SIGSEGV, SIG_DFL) != (calls[i].once ? SIG_DFL : on_signal))
 			errx(1, "%s: what is set afterwards is wrong", calls[i].name);
 	}
 }
 
-/* The default action, and that of a fault which is ignored: the end. */
+/* With the default action, or with an ignored fault, the process ends. */
 static void check_end(int number, bool sent)
 {
 	int status;
@@ -655,15 +654,15 @@ static void check_end(int number, bool sent)
 		     (unsigned int)status);
 }
 
-/* A thread that lets no signal in, as many programs' do. */
-static void *deaf(void *unused)
+/* A thread that blocks every signal, as threads of many programs do. */
+static void *block_all_signals(void *unused)
 {
 	sigset_t all;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	for (unsigned int o = 0; o < sizeof(operations) / sizeof(operations[0]); o++)
-		one_goes(2, o);
+		check_harm(2, o);
 	return unused;
 }
 
@@ -680,7 +679,7 @@ static void *set_endlessly(void *unused)
 	return unused;
 }
 
-/* Actions that are set while the device is opened, for the first time in the process. */
+/* Other threads set actions while this thread opens the device for the first time. */
 static int open_beside_setters(void)
 {
 	struct sigaction act = own_action();
@@ -696,7 +695,7 @@ static int open_beside_setters(void)
 	opened = true;
 	for (int i = 0; i < 2; i++)
 		pthread_join(setters[i], NULL);
-	one_goes(3, 5);
+	check_harm(3, 5);
 	return faults;
 }
 
@@ -714,26 +713,26 @@ static void check_setters(void)
 	}
 }
 
-static double third(void)
+static double divide_one_by_three(void)
 {
 	volatile double one = 1, three = 3;
 
 	return one / three;
 }
 
-/* How a program calculates is its own. */
+/* A fault in the engine leaves the rounding mode of the program's FPU unchanged. */
 static void check_rounding(void)
 {
-	double nearest = third(), upward;
+	double nearest = divide_one_by_three(), upward;
 
 	if (fesetround(FE_UPWARD))
 		errx(1, "fesetround");
-	upward = third();
+	upward = divide_one_by_three();
 	if (upward <= nearest)
 		errx(1, "nothing is rounded upward");
 	for (unsigned int h = 0; h < sizeof(harms) / sizeof(harms[0]); h++) {
-		one_goes(h, 0);
-		if (third() != upward || fegetround() != FE_UPWARD)
+		check_harm(h, 0);
+		if (divide_one_by_three() != upward || fegetround() != FE_UPWARD)
 			errx(1, "memory that was %s changes how numbers are rounded",
 			     harms[h].name);
 	}
@@ -753,23 +752,23 @@ int main(void)
 	pd = ibv_alloc_pd(context);
 	if (!pd)
 		err(1, "ibv_alloc_pd");
-	all_go();
+	check_all_harms();
 	if (faults)
 		errx(1, "the program's handler got %d faults that are not its own", faults);
 	check_rounding();
-	all_replaced();
-	detached();
-	/* The first segment of a namespace has the ID 0. */
+	check_all_replacements();
+	check_shmdt();
+	/* In a new IPC namespace the first segment has ID 0, which must work, too. */
 	if (!unshare(CLONE_NEWIPC))
-		detached();
-	untouched();
-	anew();
-	in_flight();
-	beside_unmapping_threads();
-	forks();
+		check_shmdt();
+	check_unrelated_calls();
+	check_registered_again();
+	check_no_access_in_flight();
+	check_beside_unmapping_threads();
+	check_fork();
 	check_handler();
 	check_other_calls();
-	if (pthread_create(&thread, NULL, deaf, NULL) || pthread_join(thread, NULL))
+	if (pthread_create(&thread, NULL, block_all_signals, NULL) || pthread_join(thread, NULL))
 		errx(1, "no thread");
 	check_end(SIGSEGV, false);
 	check_end(SIGSEGV, true);

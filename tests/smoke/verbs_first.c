@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The first messages to a process wait for no memory: where each takes another buffer of its
- * inbox, and comes for the first time, there are few page faults, at either end.
+ * The first messages to a process cause few page faults at either end, although each message is the
+ * first one in its buffer of the inbox.
  */
 #include <err.h>
 #include <stdio.h>
@@ -13,10 +13,10 @@
 #include "exchange.h"
 #include "populate.h"
 
-#define WARM_UP  (2 * ENDPOINT_DEPTH) /* messages, in which each place of each queue is used */
-#define MESSAGES 300                  /* behind those; all together are fewer than buffers */
-#define SKIPPED  77                   /* as meson has it */
-#define FAULTS   100 /* for what else a program touches, and a few pages at a time */
+#define WARM_UP  (2 * ENDPOINT_DEPTH) /* messages that use each entry of each queue */
+#define MESSAGES 300 /* after the warm-up; the inbox has more buffers than all messages */
+#define SKIPPED  77  /* exit status of a skipped test in meson */
+#define FAULTS   100 /* for other memory of the program, and for faults that map several pages */
 
 static const struct endpoint_attr attr = {
 	.device = "urxe0",

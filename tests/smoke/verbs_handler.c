@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a signal's handler may do while its thread waits in ibv_get_cq_event: look at the queue, and
- * leave for good. In either case the next message raises its event.
+ * A signal handler interrupts ibv_get_cq_event: it polls the CQ and returns, or leaves by a jump.
+ * In both cases the next message raises an event.
  */
 #include <err.h>
 #include <poll.h>
@@ -60,7 +60,7 @@ static void receive_after_look(int fd)
 	exchange_send(fd, "", 1);
 }
 
-/* Without any other verb in between. */
+/* The program calls no other verb between the jump and the next wait. */
 static void receive_after_leave(int fd)
 {
 	struct pollfd pfd = {ep.channel->fd, POLLIN, 0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Large SENDs, of which the receiver looks at each byte. Within the stream the sender does what
- * may change its memory: it forks, protects what it sends, gives pages up. At other times its queue
- * pair is flushed, after which it overwrites the memory at once, or the sender is killed: whatever
- * arrives is what was sent.
+ * Large SENDs, whose every byte the receiver checks. During the stream the sender forks,
+ * write-protects the payload, or gives up pages. In other runs the sender's QP is flushed and the
+ * sender overwrites the payload at once, or the sender is killed. The receiver must never see a
+ * changed payload.
  */
 #include <err.h>
 #include <poll.h>
@@ -19,12 +19,12 @@
 #include "exchange.h"
 #include "pattern.h"
 
-#define SIZE 65539u /* of a message: its last packet is padded */
-/* With a page behind it that no message needs. */
+#define SIZE 65539u /* of a message, with padding in its last packet */
+/* A message and a page behind it. */
 #define STRIDE   (18u * 4096)
 #define SLOTS    8u
-#define MESSAGES 200u /* of a stream, in whose middle something happens */
-#define ROUNDS   40u  /* that end in a flush, or with the sender's end */
+#define MESSAGES 200u /* of a stream; the event comes after half of them */
+#define ROUNDS   40u  /* each with a flush or the death of the sender */
 #define ROOM     (SLOTS * STRIDE)
 
 static const struct endpoint_attr attr = {
@@ -36,9 +36,9 @@ static const struct endpoint_attr attr = {
 };
 
 static struct endpoint ep;
-static uint8_t *memory; /* that is sent from */
+static uint8_t *memory; /* payloads of the sender */
 
-/* --- What happens in the middle of a stream. */
+/* --- Events in the middle of a stream */
 
 static void nothing(void)
 {
@@ -61,7 +61,7 @@ static void do_mprotect(void)
 		err(1, "mprotect");
 }
 
-/* Memory behind what is sent. */
+/* Gives up the pages behind the messages. */
 static void do_madvise(void)
 {
 	if (madvise(memory + ROOM - 4096, 4096, MADV_DONTNEED))
@@ -80,7 +80,7 @@ static void (*const events[])(void) = {nothing, do_fork, do_mprotect, do_madvise
 
 #define STREAMS (sizeof(events) / sizeof(events[0]))
 
-/* --- The receiver. */
+/* --- The receiver */
 
 static void post_all(void)
 {
@@ -113,7 +113,7 @@ static void receive_streams(int fd)
 	endpoint_close(&ep);
 }
 
-/* Checks what arrives, until the sender has told that there is no more, or has ended. */
+/* Checks all messages until the sender reports the last one or ends. Returns their number. */
 static uint32_t receive_some(int fd)
 {
 	struct pollfd told = {.fd = fd, .events = POLLIN};
@@ -149,7 +149,7 @@ static uint32_t receive_rounds(int fd)
 	return n;
 }
 
-/* --- The sender. */
+/* --- The sender */
 
 static struct ibv_mr *open_sender(int fd)
 {
@@ -214,7 +214,7 @@ static void send_streams(int fd)
 	close_sender(mr);
 }
 
-/* The memory is the program's again when its queue pair is in error. */
+/* The program owns the memory again when the QP is in the error state. */
 static void flush_and_overwrite(void)
 {
 	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
@@ -230,7 +230,7 @@ static void send_flushed(int fd)
 		struct ibv_mr *mr = open_sender(fd);
 		uint32_t number = 0;
 
-		/* Some that arrive, then as many as go at once. */
+		/* First waits for some messages to arrive, then posts a full queue. */
 		for (; number < i % SLOTS; number++) {
 			post(mr, number);
 			endpoint_success(&ep);
@@ -258,7 +258,7 @@ static void send_until_killed(int fd)
 
 /* --- */
 
-/* The receiver is this process, since the sender does not end well. */
+/* This process is the receiver, because the sender is killed. */
 static void kill_senders(void)
 {
 	uint32_t n = 0;
@@ -306,7 +306,7 @@ static void run(void (*send)(int fd), void (*receive)(int fd))
 
 static void receive_flushed(int fd)
 {
-	/* Those that were acknowledged, at least. */
+	/* At least all acknowledged messages must have arrived. */
 	if (receive_rounds(fd) < ROUNDS / SLOTS * (SLOTS * (SLOTS - 1) / 2))
 		errx(1, "messages that were acknowledged did not arrive");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * verbs_many COUNT: two processes make COUNT queue pairs each, connect the first, the last and
- * those where a leased block of numbers begins or ends, and send both ways on each of them; then
- * once more when a line comes on standard input. At the end all is given back.
+ * verbs_many COUNT: two processes create COUNT QPs each. They connect the first, the last, and the
+ * QPs at the borders of leased QPN blocks, and send in both directions on each. They send again
+ * after a line on standard input, and destroy everything at the end.
  */
 #include <err.h>
 #include <errno.h>
@@ -19,8 +19,8 @@
 
 #define GID_INDEX 1
 #define PORT      1
-#define BLOCK     4096 /* numbers that are leased at a time */
-#define CHOSEN    64   /* the most that are connected */
+#define BLOCK     4096 /* QPNs of a lease */
+#define CHOSEN    64   /* maximum number of connected QPs */
 
 struct process {
 	uint32_t count;
@@ -76,7 +76,7 @@ static void create_all(struct process *p)
 	}
 	if (p->count != (uint32_t)attr.max_qp)
 		return;
-	/* As Linux' rxe says it. */
+	/* Linux' rxe returns this errno, too. */
 	if (create(p) || errno != EINVAL)
 		err(1, "one more than max_qp");
 	if (ibv_destroy_qp(p->qps[p->count / 2]))
@@ -88,7 +88,7 @@ static void create_all(struct process *p)
 
 /* --- Connections */
 
-/* Tells the other process a word, and hears one. */
+/* Sends a word to the other process and receives one. */
 static uint32_t swap(const struct process *p, uint32_t word)
 {
 	if (write(p->peer, &word, sizeof(word)) != sizeof(word) ||
@@ -150,7 +150,7 @@ static void post_send(struct process *p, uint32_t i, uint32_t word)
 		errx(1, "ibv_post_send");
 }
 
-/* Each sends its number on each connection, which says who was to hear it. */
+/* Each process sends the number of the connection on each connection, so a misdelivery shows. */
 static void exchange(struct process *p, uint32_t round)
 {
 	struct ibv_wc wc;
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
 		errx(2, "usage: verbs_many COUNT");
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
 		err(1, "socketpair");
-	/* Before the device is open: what is inherited is no use to a child. */
+	/* Before the device is opened: a child cannot use an inherited device. */
 	child = fork();
 	p.peer = sockets[!!child];
 	close(sockets[!child]);

@@ -22,7 +22,7 @@
 #define SIZE     (256u * 1024)
 #define PATIENT  60 /* s, on a busy machine */
 #define OURS     0xee
-#define CHILD_US 20000 /* for which a child looks at its memory */
+#define CHILD_US 20000 /* how long a child watches its memory */
 
 static const struct endpoint_attr attr = {
 	.device = "urxe0",
@@ -32,11 +32,11 @@ static const struct endpoint_attr attr = {
 	.size = SIZE,
 };
 
-/* --- A writer, until it is refused. */
+/* --- The writer, which writes until the engine refuses it */
 
 static void post_write(struct endpoint *ep, uint32_t number)
 {
-	/* From short ones, which are mostly the way to the kernel, to all there is. */
+	/* From short WRITEs, whose time is mostly the system call, to the whole region. */
 	uint32_t size = SIZE >> number % 18;
 	struct ibv_sge sge = {.addr = (uintptr_t)ep->memory, .length = size, .lkey = ep->mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
@@ -80,7 +80,7 @@ static int write_until_refused(int fd)
 	return 0;
 }
 
-/* --- Whose memory it is. */
+/* --- The owner of the memory */
 
 static pid_t start(struct endpoint *ep)
 {
@@ -111,7 +111,7 @@ static void await_writes(const struct endpoint *ep)
 	while (*last != 1)
 		if (time(NULL) > end)
 			errx(1, "nothing is written");
-	/* Somewhere in its work. */
+	/* At a random point of the writer's work. */
 	usleep((useconds_t)(rand() % 1000));
 }
 
@@ -123,7 +123,7 @@ static void expect_ours(const struct endpoint *ep)
 			     i);
 }
 
-/* A second one serves the end point's own clearing up. */
+/* endpoint_close deregisters a region, so this registers a second one for it. */
 static void give_back(struct endpoint *ep)
 {
 	if (ibv_dereg_mr(ep->mr))
@@ -134,7 +134,7 @@ static void give_back(struct endpoint *ep)
 		errx(1, "ibv_reg_mr");
 }
 
-/* The pages that are the allocator's besides are left alone. */
+/* Leaves the pages alone that the region shares with other allocations. */
 static void map_over(struct endpoint *ep)
 {
 	uint8_t *fresh = mmap(ep->memory, SIZE, PROT_READ | PROT_WRITE,
@@ -142,14 +142,14 @@ static void map_over(struct endpoint *ep)
 
 	if (fresh != ep->memory)
 		err(1, "mmap at a place");
-	/* From the first moment on: what is there by now came after it was mapped. */
+	/* Any byte that differs already was written after the mapping call. */
 	for (uint32_t i = 0; i < SIZE; i++)
 		if (fresh[i])
 			errx(1, "byte %u was written while the memory was mapped over", i);
 	memset(fresh, OURS, SIZE);
 }
 
-/* The writer's copies go on in the parent's memory, and change nothing of the child's. */
+/* The writer's copies continue to change the parent's memory, and none of the child's. */
 static void fork_and_give_back(struct endpoint *ep)
 {
 	pid_t child = fork();
@@ -168,7 +168,7 @@ static void fork_and_give_back(struct endpoint *ep)
 	give_back(ep);
 }
 
-/* `number`: what the writer gets in its work; 0 = nothing. */
+/* Sends the writer a signal during its work; 0 = no signal. */
 static void strike(int number, void (*take)(struct endpoint *ep))
 {
 	struct endpoint ep;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process that does what it is told while daemons come and go. Each letter on
- * standard input is an order; it is written to standard output once it is done.
+ * Uses verbs on command, while a test stops and starts daemons. Each letter on standard input is a
+ * command, and the program repeats the letter on standard output after it has executed it.
  *
  *   c  connects two RC QPs of this process to each other
- *   w  WRITEs from the one's memory to the other's, and compares it
+ *   w  WRITEs from one QP's memory to the other QP's, and compares it
  *   o  opens and closes a second context
  *   j  joins a multicast group
  *   s  sends to the group
@@ -50,7 +50,7 @@ static struct ibv_context *open_device(void)
 	return opened;
 }
 
-static struct ibv_qp *make_qp(enum ibv_qp_type type)
+static struct ibv_qp *create_qp(enum ibv_qp_type type)
 {
 	struct ibv_qp_init_attr init = {
 		.qp_type = type,
@@ -82,12 +82,12 @@ static void open_all(void)
 		: NULL;
 	if (!mr)
 		err(1, "cannot use the device");
-	pair[0] = make_qp(IBV_QPT_RC);
-	pair[1] = make_qp(IBV_QPT_RC);
-	member = make_qp(IBV_QPT_UD);
+	pair[0] = create_qp(IBV_QPT_RC);
+	pair[1] = create_qp(IBV_QPT_RC);
+	member = create_qp(IBV_QPT_UD);
 }
 
-static void await(enum ibv_wc_opcode opcode, int n)
+static void await_completions(enum ibv_wc_opcode opcode, int n)
 {
 	time_t end = time(NULL) + SECONDS;
 	struct ibv_wc wc;
@@ -162,7 +162,7 @@ static void write_all(void)
 
 		post(pair[0], &wr);
 	}
-	await(IBV_WC_RDMA_WRITE, WRITES);
+	await_completions(IBV_WC_RDMA_WRITE, WRITES);
 	if (pattern_differs(memory + SIZE, seed, 0, SIZE))
 		errx(1, "what was written is not what is there");
 }
@@ -186,7 +186,7 @@ static void ready_member(void)
 		err(1, "cannot send");
 }
 
-static void join(void)
+static void join_group(void)
 {
 	struct ibv_sge sge = {(uintptr_t)memory, GRH + 1, mr->lkey};
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
@@ -196,7 +196,7 @@ static void join(void)
 		err(1, "cannot join a group");
 }
 
-static void shout(void)
+static void send_to_group(void)
 {
 	struct ibv_ah_attr to = {.is_global = 1,
 				 .port_num = 1,
@@ -208,7 +208,7 @@ static void shout(void)
 		err(1, "no address handle for a group");
 	ready_member();
 	post(member, &wr);
-	await(IBV_WC_SEND, 1);
+	await_completions(IBV_WC_SEND, 1);
 }
 
 static void fork_child(void)
@@ -222,15 +222,15 @@ static void fork_child(void)
 		errx(1, "a child cannot open the device");
 }
 
-static void obey(int order)
+static void run_command(int order)
 {
 	switch (order) {
 	case 'c': connect_pair(); break;
 	case 'w': write_all(); break;
 	case 'o': open_another(); break;
-	case 'j': join(); break;
-	case 's': shout(); break;
-	case 'h': await(IBV_WC_RECV, 1); break;
+	case 'j': join_group(); break;
+	case 's': send_to_group(); break;
+	case 'h': await_completions(IBV_WC_RECV, 1); break;
 	case 'f': fork_child(); break;
 	default: errx(2, "no such order: %c", order);
 	}
@@ -239,6 +239,6 @@ static void obey(int order)
 int main(void)
 {
 	open_all();
-	take_orders(obey);
+	take_orders(run_command);
 	return 0;
 }

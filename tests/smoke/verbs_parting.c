@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A queue pair that ends soon after something came again, in one of several ways: verbs_parting
- * RUN_DIR. Its peer, which is played here frame by frame, has lost the acknowledgements, and must
- * hear of the message once more before nobody is left to ask.
+ * verbs_parting RUN_DIR destroys, resets or fails a QP soon after its peer repeated a message. This
+ * program plays the peer frame by frame, as if it had lost all ACKs. The QP must send a last ACK
+ * before it stops answering.
  */
 #include <err.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static void reset(struct side *side)
 	modify(side, IBV_QPS_RESET);
 }
 
-static void fail(struct side *side)
+static void fail_qp(struct side *side)
 {
 	modify(side, IBV_QPS_ERR);
 }
@@ -62,7 +62,7 @@ static const struct parting {
 } partings[] = {
 	{"destroyed", destroy},
 	{"reset", reset},
-	{"failed", fail},
+	{"failed", fail_qp},
 };
 
 static void open_side(struct side *side)
@@ -127,7 +127,7 @@ static void expect_ack(struct raw *peer, const char *when)
 	} while (urxe_packet_parse(&p, frame, len) != URXE_DROP_NONE || p.opcode != RC_ACK);
 }
 
-static void part(struct side *side, struct raw *peer, const struct parting *parting)
+static void check_last_ack(struct side *side, struct raw *peer, const struct parting *parting)
 {
 	const struct urxe_packet to = raw_packet(peer);
 	struct ibv_wc wc;
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 	raw_open(&peer, argv[1]);
 	open_side(&side);
 	for (size_t i = 0; i < sizeof(partings) / sizeof(partings[0]); i++)
-		part(&side, &peer, &partings[i]);
+		check_last_ack(&side, &peer, &partings[i]);
 	close_side(&side);
 	raw_close(&peer);
 	return 0;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What processes do around a device, one a run:
+ * fork, exec, descriptors and signals of a process with an open device; one check in each run:
  *
- *   fork      a child leaves its parent's device alone, whatever it does to it, and opens its own
- *   handler   a signal handler forks while its thread polls and posts; the child ends there, or
- *             returns from the handler, and then opens a device of its own
- *   exec      a program that is executed inherits no descriptor
- *   ranges    close_range, closefrom: all is closed, and may be opened again
- *   numbers   duplicates of a descriptor, and a descriptor that becomes another file's
- *   passing   what another process can do with descriptors that were passed to it
- *   signals   calls that are interrupted all the time
- *   gone      a device that is removed: errors, one event, flushed requests, and a clean end
+ *   fork      a child cannot change its parent's device, and opens a device of its own
+ *   handler   a signal handler forks while its thread polls and posts; the child ends in the
+ * handler, or returns from it and then opens a device of its own exec      an executed program
+ * inherits no descriptor ranges    after close_range and closefrom the device is closed and can be
+ * opened again numbers   duplicated descriptors, and a descriptor number that another file takes
+ * over passing   events and commands on descriptors that were passed to another process signals
+ * signals interrupt calls without pause gone      a removed device returns errors, raises one
+ * event, flushes requests and can be closed
  */
 #include <dirent.h>
 #include <err.h>
@@ -42,7 +41,7 @@ struct device {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	struct ibv_qp *qp; /* in error: what is posted comes back */
+	struct ibv_qp *qp; /* in the error state: requests are flushed at once */
 	struct ibv_mr *mr;
 	char room[64];
 };
@@ -93,7 +92,7 @@ static void close_device(struct device *d)
 		err(1, "cannot take the device down");
 }
 
-/* Posts a send, whose completion raises an event. */
+/* Posts a send and waits for the event of its completion. */
 static void work(struct device *d)
 {
 	struct ibv_send_wr wr = {.wr_id = 7, .opcode = IBV_WR_SEND}, *bad;
@@ -127,7 +126,7 @@ static void expect_child(pid_t child, const char *what)
 		errx(1, "%s: status %#x", what, (unsigned int)status);
 }
 
-/* The child's side: what it has inherited answers with errors, and its own device works. */
+/* In the child: inherited objects return errors, and a device of its own works. */
 static int child_of(struct device *d)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
@@ -146,7 +145,8 @@ static int child_of(struct device *d)
 	return 0;
 }
 
-/* As a daemon is made. Nothing of ours is in the second child, and nothing else may be closed. */
+/* Forks twice, as daemons do. The second child has none of the library's descriptors, so its own
+ * stay open. */
 static int grandchild(void)
 {
 	pid_t child = fork();
@@ -181,14 +181,14 @@ static void check_fork(void)
 	close_device(&d);
 }
 
-/* How many descriptors there are beside those that every program has. */
+/* Descriptors of the process beside standard input, output and error. */
 #define HANDLER_FORKS     100
 #define HANDLER_PERIOD_US 2000
 
 static volatile sig_atomic_t handler_forks;
 static volatile pid_t handler_child; /* 0: this is the child; -1: no child */
 
-/* Each second child returns to the call that the signal has interrupted. */
+/* Every second child returns to the interrupted call. */
 static void fork_in_handler(int number)
 {
 	(void)number;
@@ -207,7 +207,7 @@ static void poll_and_post(struct device *d)
 	for (int i = 0; i < 100; i++)
 		if (ibv_poll_cq(d->cq, 1, &wc) < 0)
 			errx(1, "cannot poll");
-	/* The queue is full now and then. */
+	/* Ignored: the queue may be full. */
 	(void)ibv_post_send(d->qp, &wr, &bad);
 }
 
@@ -245,10 +245,10 @@ static int count_descriptors(void)
 	while ((entry = readdir(dir)))
 		n += entry->d_name[0] != '.' && atoi(entry->d_name) > 2;
 	closedir(dir);
-	return n - 1; /* the directory's own */
+	return n - 1; /* without the directory's descriptor */
 }
 
-/* By each function there is; the program says whether all got through. */
+/* Executes a program by each exec function; the program checks arguments and environment. */
 static void execute(int which)
 {
 	static char *const argv[] = {
@@ -336,7 +336,7 @@ static void check_numbers(void)
 		err(1, "no descriptors");
 	close(d.context->cmd_fd);
 	number = d.context->cmd_fd;
-	/* Another file has the number now; the copy keeps the device. */
+	/* Another file takes the descriptor number; the duplicate keeps the device. */
 	if (dup2(ends[1], number) != number || write(number, "abc", 3) != 3 ||
 	    read(ends[0], text, 3) != 3 || memcmp(text, "abc", 3))
 		err(1, "a number that was a device's is not the new file's");
@@ -345,7 +345,7 @@ static void check_numbers(void)
 	close(copy);
 	work(&d);
 	close_device(&d);
-	/* Over an open device: it is closed by that. */
+	/* dup2 onto the descriptor of an open device closes the device. */
 	open_device(&other);
 	number = other.context->cmd_fd;
 	if (dup2(ends[1], number) != number || write(number, "abc", 3) != 3 ||
@@ -407,8 +407,8 @@ static bool makes_id(int fd)
 	return write(fd, &command, sizeof(command)) == sizeof(command);
 }
 
-/* Events come there, as from the kernel. Commands are the opener's alone, as with the kernel, which
- * says EACCES; here they are lost. */
+/* The receiving process gets events, as from the kernel. Only the process that opened the device
+ * may send commands: the kernel returns EACCES, and urxe drops them. */
 static int receiver(int end)
 {
 	struct ib_uverbs_async_event_desc event;
@@ -425,7 +425,7 @@ static int receiver(int end)
 	return 0;
 }
 
-/* The last receive of a queue pair in error, whose receives are a SRQ's. */
+/* A QP with an SRQ goes to the error state, which raises the event "last WQE reached". */
 static void raise_event(struct device *d)
 {
 	struct ibv_srq_init_attr attr = {.attr = {.max_wr = 1, .max_sge = 1}};
@@ -455,7 +455,8 @@ static void check_passing(void)
 	struct ibv_wc wc;
 	pid_t child;
 
-	/* Before the device is opened: the child has nothing of it but what it is given. */
+	/* Forks before it opens the device, so the child has only the descriptors that it receives.
+	 */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends))
 		err(1, "socketpair");
 	child = fork();
@@ -474,7 +475,7 @@ static void check_passing(void)
 	expect_child(child, "another process with descriptors that were passed");
 	if (!makes_id(fds[RDMACM]))
 		err(1, "no command is answered after another process's");
-	/* The one whose event the other has read. */
+	/* The completion whose event the other process has read. */
 	if (ibv_poll_cq(d.cq, 1, &wc) != 1)
 		errx(1, "no completion of what was passed");
 	work(&d);
@@ -523,8 +524,8 @@ static void check_signals(void)
 }
 
 /*
- * Whoever runs this kills the daemon when it says so, for good, and lets libibverbs destroy what
- * is gone with it (RDMAV_ALLOW_DISASSOC_DESTROY): else that says EIO, as for the kernel's devices.
+ * The caller kills the daemon when this check says so. With RDMAV_ALLOW_DISASSOC_DESTROY libibverbs
+ * destroys objects of the removed device; otherwise it returns EIO, as for the kernel's devices.
  */
 static void check_gone(void)
 {
@@ -557,7 +558,7 @@ static void check_gone(void)
 		errx(1, "a device that is gone is opened");
 	puts("closed");
 	fflush(stdout);
-	/* Another daemon has come meanwhile: it is another device. */
+	/* A new daemon runs now, and its device is a new one. */
 	if (getchar() != '\n')
 		errx(1, "nobody is there");
 	open_device(&d);

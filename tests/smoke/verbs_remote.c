@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A remote queue pair is one process's: two processes connect to the same one by
- * turns, and each way to give it up lets the other have it.
+ * Only one process at a time may connect to a remote QP. Two processes connect to the same remote
+ * QP in turn; reset, error, destroy and death of the first one let the second one connect.
  */
 #include <err.h>
 #include <errno.h>
@@ -50,7 +50,7 @@ static void create(struct side *s)
 		err(1, "ibv_create_qp");
 }
 
-/* From wherever it is, to INIT. */
+/* Brings the QP from any state to INIT. */
 static void make_ready(struct side *s)
 {
 	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
@@ -64,7 +64,7 @@ static void make_ready(struct side *s)
 		err(1, "cannot bring a QP to INIT");
 }
 
-/* What RTR says: 0, or an errno value. */
+/* Result of the transition to RTR: 0 or an errno value. */
 static int connect_to(struct side *s)
 {
 	struct ibv_qp_attr attr = {
@@ -98,7 +98,7 @@ static void destroy(struct side *s)
 	s->qp = NULL;
 }
 
-/* c(onnect), r(eset), f(ail) or d(estroy); what RTR said, else 0. */
+/* Executes c(onnect), r(eset), f(ail) or d(estroy). Returns connect's result, or 0. */
 static int act(struct side *s, char what)
 {
 	switch (what) {
@@ -138,7 +138,7 @@ static void expect(int got, int want, const char *what)
 		errx(1, "%s: %d instead of %d", what, got, want);
 }
 
-/* Both want it, and have it by turns; `give_up` is how. */
+/* Both processes connect in turn; `give_up` is the action by which each releases the remote QP. */
 static void take_turns(struct side *me, int other, char give_up)
 {
 	expect(ask(other, 'c'), 0, "the first one");
@@ -151,7 +151,7 @@ static void take_turns(struct side *me, int other, char give_up)
 	ask(other, 'r');
 }
 
-/* The daemon hears of a death by and by. */
+/* The daemon notices the death of a process after some time. */
 static void inherit(struct side *me, int other, pid_t pid)
 {
 	int rc = EADDRINUSE;
@@ -175,14 +175,14 @@ static void run(enum ibv_qp_type type)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
 		err(1, "socketpair");
-	/* Before the device is open: what is inherited is no use to a child. */
+	/* Before the device is opened: a child cannot use an inherited device. */
 	pid = fork();
 	if (pid == 0) {
 		close(sockets[0]);
 		serve(&me, sockets[1]);
 	}
 	open_side(&me);
-	/* As often as it likes: each QP gives it up for itself. */
+	/* The same process may connect again: its QP releases the remote QP first. */
 	expect(connect_to(&me), 0, "alone");
 	expect(connect_to(&me), 0, "alone, once more");
 	destroy(&me);

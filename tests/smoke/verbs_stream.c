@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * WRITEs in packets, one after the other, to a process that calls no verb: its engine's thread
- * takes them in, and is awake for as long as they come. Then it sleeps: silence costs no processor
- * time. Several times, and where it may before all other programs: on a core that others want the
- * thread sleeps at once, and there would be nothing to see.
+ * A process that calls no verb receives a stream of WRITEs in packets. Its engine thread stays
+ * awake during the stream, and uses no CPU time in the silence after it. The test runs several
+ * streams, with SCHED_FIFO if permitted: on a busy CPU the engine thread sleeps at once, which
+ * would hide errors.
  */
 #include <err.h>
 #include <poll.h>
@@ -20,12 +20,12 @@
 #include "exchange.h"
 
 #define SIZE     65536
-#define MESSAGES 500 /* of a stream */
+#define MESSAGES 500 /* WRITEs of a stream */
 #define WINDOW   16
 #define STREAMS  8
 
-#define SILENCE_MS 200 /* after each */
-/* Of the silence of all. It has nothing to do, but a virtual machine may be held up meanwhile. */
+#define SILENCE_MS 200 /* after each stream */
+/* CPU time allowed in all silences together: a hypervisor may interrupt a virtual machine. */
 #define IDLE_MS 60
 
 static const struct endpoint_attr attr = {
@@ -45,17 +45,17 @@ static int64_t cpu_ms(void)
 }
 
 /*
- * Before all other programs, and those of a lower priority. Where it may not, a machine that has
- * nothing else to do sees as much.
+ * Gives this process a real-time priority. Without permission the test still works on an idle
+ * machine.
  */
-static void go_before(int priority)
+static void set_realtime_priority(int priority)
 {
 	const struct sched_param param = {.sched_priority = priority};
 
 	sched_setscheduler(0, SCHED_FIFO, &param);
 }
 
-/* Processor time of the process in the silence after a stream, whose sender waits for its end. */
+/* CPU time of this process in the silence after a stream; the sender waits meanwhile. */
 static int64_t silence_ms(int fd)
 {
 	int64_t before, used;
@@ -114,13 +114,13 @@ int main(void)
 
 	if (setenv("URXE_TRANSPORT", "packet", 1) || socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
 		err(1, "cannot begin");
-	go_before(1);
+	set_realtime_priority(1);
 	child = fork();
 	if (child < 0)
 		err(1, "fork");
 	if (!child) {
 		close(fds[0]);
-		go_before(2);
+		set_realtime_priority(2);
 		receive(fds[1]);
 	}
 	close(fds[1]);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many threads on the same objects, one check a run:
+ * Many threads use the same objects; one check in each run:
  *
- *   shared  64 threads post to queue pairs that they share, and poll the two CQs of all
- *   storm   the same, also with completion channels, while others make and destroy objects,
- *           open and close contexts, break connections and read asynchronous events
- *   peers   the same between two processes
- *   close   a device's descriptor is closed under the threads that use it
+ *   shared  64 threads post to shared QPs and poll the two CQs of these QPs
+ *   storm   the same, also with completion channels, while other threads create and destroy
+ * objects, open and close contexts, break connections and read asynchronous events peers   the same
+ * between two processes close   the descriptor of the device is closed while threads use the device
  *
- * A thread has one request outstanding at a time; whoever polls its completion tells it.
+ * A thread has one request outstanding; the thread that polls its completion wakes it.
  */
 #include <err.h>
 #include <errno.h>
@@ -42,11 +41,11 @@
 #define CLOSES   20
 #define BREAKS   20
 #define SECONDS  120 /* for one request, under ThreadSanitizer on a busy machine */
-#define EVENT_MS 20  /* how long a thread sleeps before it sees whether all is over */
+#define EVENT_MS 20  /* timeout of a wait for events, after which a thread checks for the end */
 
-#define RECEIVE (1ull << 32) /* in a wr_id: not a thread's request, but a slot */
+#define RECEIVE (1ull << 32) /* flag in a wr_id: the number is a receive slot, not a thread */
 
-/* What of a station's memory is whose. */
+/* Layout of a station's memory. */
 #define COUNTER   64 /* the first word counts atomics, the second of each thread is its result */
 #define SOURCE(t) (COUNTER + 16 * THREADS + (t)*SIZE)
 #define RESULT(t) SOURCE(THREADS + (t))
@@ -59,11 +58,11 @@ struct worker {
 	struct station *station;
 	uint32_t number;
 	sem_t done;
-	bool sleeps; /* others poll for it */
+	bool sleeps; /* other threads poll the worker's completions */
 	pthread_t thread;
 };
 
-/* A context with a CQ, queue pairs that all use it, and the memory of all. */
+/* A context with one CQ, the QPs that use it, and their memory. */
 struct station {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
@@ -72,7 +71,7 @@ struct station {
 	struct ibv_qp *qps[QPS];
 	struct ibv_mr *mr;
 	uint8_t *room;
-	/* The other end's. */
+	/* Of the peer: */
 	uint64_t remote_addr;
 	uint32_t rkey;
 	struct worker workers[THREADS];
@@ -81,8 +80,8 @@ struct station {
 	atomic_uint events;
 };
 
-static atomic_bool over;     /* threads that accompany the workers end */
-static atomic_bool may_fail; /* the device may go at any time */
+static atomic_bool over;     /* tells the threads beside the workers to end */
+static atomic_bool may_fail; /* the device may disappear at any time */
 
 static void start(pthread_t *thread, void *(*run)(void *), void *argument)
 {
@@ -98,14 +97,14 @@ static void join(pthread_t thread)
 		err(1, "pthread_join");
 }
 
-/* --- A station. */
+/* --- A station */
 
 static struct ibv_sge segment(const struct station *s, uint32_t offset, uint32_t length)
 {
 	return (struct ibv_sge){(uintptr_t)s->room + offset, length, s->mr->lkey};
 }
 
-/* False: the device has gone. */
+/* False: the device has disappeared. */
 static bool post_recv(struct station *s, uint32_t slot)
 {
 	struct ibv_sge sge = segment(s, SLOT(slot), SIZE);
@@ -131,8 +130,8 @@ static void station_open(struct station *s, struct ibv_context *context, bool ev
 	s->cq = ibv_create_cq(context, QPS * DEPTH + THREADS, s, s->channel, 0);
 	if (!s->mr || !s->cq || (events && !s->channel))
 		err(1, "cannot make a station");
-	/* Of the threads that see an event all but one find it gone: none may sleep for the next.
-	 */
+	/* Several threads wake for one event, and only one gets it: the others must not sleep in
+	 * read. */
 	if (events && fcntl(s->channel->fd, F_SETFL, O_NONBLOCK))
 		err(1, "fcntl");
 	init.send_cq = init.recv_cq = s->cq;
@@ -143,7 +142,7 @@ static void station_open(struct station *s, struct ibv_context *context, bool ev
 	}
 }
 
-/* Each queue pair to its neighbour. */
+/* Connects each QP to its neighbour. */
 static void station_loop(struct station *s)
 {
 	s->remote_addr = (uintptr_t)s->room;
@@ -165,7 +164,7 @@ static void station_close(struct station *s)
 	free(s->room);
 }
 
-/* --- Completions, whoever polls them. */
+/* --- Completions, polled by any thread */
 
 static void received(struct station *s, const struct ibv_wc *wc)
 {
@@ -194,7 +193,7 @@ static void completed(struct station *s, const struct ibv_wc *wc)
 		sem_post(&s->workers[wc->wr_id].done);
 }
 
-/* A few completions; false: the device has gone. */
+/* Polls a few completions. False: the device has disappeared. */
 static bool drain(struct station *s)
 {
 	struct ibv_wc wc[4];
@@ -207,7 +206,7 @@ static bool drain(struct station *s)
 	return n >= 0;
 }
 
-/* Waits on the station's channel, as any number of threads may. */
+/* Waits for events of the station's channel; several threads do so. */
 static void *serve_events(void *argument)
 {
 	struct station *s = argument;
@@ -218,7 +217,7 @@ static void *serve_events(void *argument)
 	while (!over) {
 		if (ibv_req_notify_cq(s->cq, 0))
 			errx(1, "ibv_req_notify_cq");
-		/* What came before the CQ was armed raises no event. */
+		/* Completions before the CQ was armed raise no event. */
 		drain(s);
 		if (poll(&pfd, 1, EVENT_MS) < 1)
 			continue;
@@ -235,7 +234,7 @@ static void *serve_events(void *argument)
 	return NULL;
 }
 
-/* --- A worker. */
+/* --- A worker */
 
 static void await_post(sem_t *sem, const char *what)
 {
@@ -258,7 +257,7 @@ static bool await(struct worker *w)
 			return false;
 		if (time(NULL) > end)
 			errx(1, "thread %u waits for ever", w->number);
-		/* The peer's threads share the processors with these. */
+		/* The peer's threads need the same CPUs. */
 		sched_yield();
 	}
 	return true;
@@ -288,8 +287,8 @@ static bool request(struct worker *w, enum ibv_wr_opcode opcode, uint32_t local,
 	return !errno && await(w);
 }
 
-/* One of each kind: what is written is read back, and each addition finds another number. */
-static bool work(struct worker *w, uint32_t round)
+/* One request of each kind: READ returns the written bytes, and each fetch-and-add a new number. */
+static bool run_round(struct worker *w, uint32_t round)
 {
 	struct station *s = w->station;
 	uint32_t t = w->number, seed = round * THREADS + t;
@@ -307,15 +306,15 @@ static bool work(struct worker *w, uint32_t round)
 	return true;
 }
 
-static void *work_all(void *argument)
+static void *run_rounds(void *argument)
 {
 	for (uint32_t round = 0; round < ROUNDS; round++)
-		if (!work(argument, round))
+		if (!run_round(argument, round))
 			break;
 	return NULL;
 }
 
-static void hire(struct station *s, uint32_t n, bool sleep)
+static void start_workers(struct station *s, uint32_t n, bool sleep)
 {
 	s->n_workers = n;
 	for (uint32_t i = 0; i < n; i++) {
@@ -323,23 +322,23 @@ static void hire(struct station *s, uint32_t n, bool sleep)
 		sem_init(&s->workers[i].done, 0, 0);
 	}
 	for (uint32_t i = 0; i < n; i++)
-		start(&s->workers[i].thread, work_all, &s->workers[i]);
+		start(&s->workers[i].thread, run_rounds, &s->workers[i]);
 }
 
-static void dismiss(struct station *s)
+static void join_workers(struct station *s)
 {
 	for (uint32_t i = 0; i < s->n_workers; i++)
 		join(s->workers[i].thread);
 }
 
-/* What all have done together; the other end has as many workers. */
+/* Checks the totals of all workers; the peer has as many workers. */
 static void check_sums(struct station *s)
 {
 	uint32_t sum = s->n_workers * ROUNDS;
 	time_t end = time(NULL) + SECONDS;
 	uint64_t adds;
 
-	/* A send may complete before its receive is polled. */
+	/* A send may complete before any thread polls its receive. */
 	while (s->received < sum && time(NULL) < end)
 		drain(s);
 	memcpy(&adds, s->room, sizeof(adds));
@@ -356,19 +355,19 @@ static void check_shared(void)
 		station_loop(&stations[i]);
 	}
 	for (int i = 0; i < 2; i++)
-		hire(&stations[i], THREADS / 2, false);
+		start_workers(&stations[i], THREADS / 2, false);
 	for (int i = 0; i < 2; i++)
-		dismiss(&stations[i]);
+		join_workers(&stations[i]);
 	for (int i = 0; i < 2; i++) {
 		check_sums(&stations[i]);
 		station_close(&stations[i]);
 	}
 }
 
-/* --- What goes on beside the workers of a storm, in their contexts. */
+/* --- Threads beside the workers of a storm, in the same contexts */
 
-static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_srq *srq,
-			      sem_t *failed)
+static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_srq *srq,
+				sem_t *failed)
 {
 	struct ibv_qp_init_attr init = {.qp_context = failed,
 					.qp_type = IBV_QPT_RC,
@@ -383,7 +382,7 @@ static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_s
 	return qp;
 }
 
-static void make_and_destroy(struct ibv_context *context)
+static void create_and_destroy_objects(struct ibv_context *context)
 {
 	struct ibv_srq_init_attr shared = {.attr = {.max_wr = 16, .max_sge = 1}};
 	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1, .grh = {.sgid_index = 1}};
@@ -398,8 +397,8 @@ static void make_and_destroy(struct ibv_context *context)
 
 	if (!cq || !srq || !mr || !mw || ibv_query_gid(context, 1, 1, &to.grh.dgid))
 		err(1, "cannot make objects");
-	qp = make_qp(pd, cq, NULL, NULL);
-	with_srq = make_qp(pd, cq, srq, NULL);
+	qp = create_qp(pd, cq, NULL, NULL);
+	with_srq = create_qp(pd, cq, srq, NULL);
 	ah = ibv_create_ah(pd, &to);
 	if (!ah || ibv_resize_cq(cq, 32) || ibv_req_notify_cq(cq, 0))
 		err(1, "cannot make objects");
@@ -411,14 +410,14 @@ static void make_and_destroy(struct ibv_context *context)
 		err(1, "cannot destroy an object");
 }
 
-static void *make_for_ever(void *context)
+static void *create_objects_for_ever(void *context)
 {
 	while (!over)
-		make_and_destroy(context);
+		create_and_destroy_objects(context);
 	return NULL;
 }
 
-static void *open_for_ever(void *unused)
+static void *open_contexts_for_ever(void *unused)
 {
 	while (!over) {
 		struct ibv_context *context = loop_open();
@@ -430,15 +429,15 @@ static void *open_for_ever(void *unused)
 	return unused;
 }
 
-/* A write that its peer refuses: each is an asynchronous event there. */
-static void break_once(struct ibv_context *context)
+/* Posts a WRITE that the responder refuses, which raises an asynchronous event there. */
+static void break_connection(struct ibv_context *context)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .num_sge = 1}, *bad;
 	sem_t failed;
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	struct ibv_cq *cq = ibv_create_cq(context, 8, NULL, NULL, 0);
 	struct ibv_mr *mr = pd ? ibv_reg_mr(pd, &wr, sizeof(wr), 0) : NULL;
-	struct ibv_qp *qps[2] = {make_qp(pd, cq, NULL, NULL), make_qp(pd, cq, NULL, &failed)};
+	struct ibv_qp *qps[2] = {create_qp(pd, cq, NULL, NULL), create_qp(pd, cq, NULL, &failed)};
 	struct ibv_sge sge = {(uintptr_t)&wr, 8, mr ? mr->lkey : 0};
 	time_t end = time(NULL) + SECONDS;
 	struct ibv_wc wc;
@@ -455,23 +454,23 @@ static void break_once(struct ibv_context *context)
 		;
 	if (n != 1 || wc.status != IBV_WC_REM_ACCESS_ERR)
 		errx(1, "a connection is not broken");
-	/* What nobody has read yet would go with the queue pair. */
+	/* Destroying the QP would drop an event that no thread has read. */
 	await_post(&failed, "asynchronous event");
 	if (ibv_destroy_qp(qps[0]) || ibv_destroy_qp(qps[1]) || ibv_dereg_mr(mr) ||
 	    ibv_destroy_cq(cq) || ibv_dealloc_pd(pd))
 		err(1, "cannot destroy what is broken");
 }
 
-static void *break_often(void *context)
+static void *break_connections(void *context)
 {
 	for (int i = 0; i < BREAKS; i++)
-		break_once(context);
+		break_connection(context);
 	return NULL;
 }
 
-static atomic_uint broken; /* events of it */
+static atomic_uint broken; /* asynchronous events of broken connections */
 
-static void *hear(void *argument)
+static void *read_async_events(void *argument)
 {
 	struct ibv_context *context = argument;
 	struct pollfd pfd = {context->async_fd, POLLIN, 0};
@@ -495,7 +494,7 @@ static void *hear(void *argument)
 #define BREAKERS 2
 #define SERVERS  4
 
-/* In one context: 32 threads in all. */
+/* 32 threads in one context. */
 struct storm {
 	struct station station;
 	pthread_t makers[MAKERS], breakers[BREAKERS], servers[SERVERS], opener, hearer;
@@ -510,14 +509,14 @@ static void storm_begin(struct storm *storm)
 	station_open(&storm->station, context, storm->events);
 	station_loop(&storm->station);
 	for (int i = 0; i < MAKERS; i++)
-		start(&storm->makers[i], make_for_ever, context);
+		start(&storm->makers[i], create_objects_for_ever, context);
 	for (int i = 0; i < BREAKERS; i++)
-		start(&storm->breakers[i], break_often, context);
+		start(&storm->breakers[i], break_connections, context);
 	for (int i = 0; storm->events && i < SERVERS; i++)
 		start(&storm->servers[i], serve_events, &storm->station);
-	start(&storm->opener, open_for_ever, NULL);
-	start(&storm->hearer, hear, context);
-	hire(&storm->station, workers, storm->events);
+	start(&storm->opener, open_contexts_for_ever, NULL);
+	start(&storm->hearer, read_async_events, context);
+	start_workers(&storm->station, workers, storm->events);
 }
 
 static void storm_end(struct storm *storm)
@@ -541,7 +540,7 @@ static void check_storm(void)
 	for (int i = 0; i < 2; i++)
 		storm_begin(&storms[i]);
 	for (int i = 0; i < 2; i++) {
-		dismiss(&storms[i].station);
+		join_workers(&storms[i].station);
 		for (int j = 0; j < BREAKERS; j++)
 			join(storms[i].breakers[j]);
 	}
@@ -552,7 +551,7 @@ static void check_storm(void)
 		errx(1, "%u events of broken connections", broken);
 }
 
-/* --- Two processes. */
+/* --- Two processes */
 
 struct introduction {
 	uint32_t qpns[QPS];
@@ -568,8 +567,8 @@ static void await_peer(int fd)
 	exchange_recv(fd, &ready, sizeof(ready));
 }
 
-/* Queue pair i to the other's i ^ 1, as in one process. */
-static void be_peer(int fd)
+/* Connects QP i to the peer's QP i ^ 1. */
+static void run_peer(int fd)
 {
 	static struct station s;
 	struct introduction self = {0}, peer;
@@ -590,15 +589,16 @@ static void be_peer(int fd)
 	for (uint32_t slot = 0; slot < QPS * DEPTH; slot++)
 		post_recv(&s, slot);
 	await_peer(fd);
-	hire(&s, THREADS / 2, false);
-	dismiss(&s);
+	start_workers(&s, THREADS / 2, false);
+	join_workers(&s);
 	exchange_send(fd, &ready, sizeof(ready));
-	/* The other's sends still want receives, which are posted again when these complete. */
+	/* Polls until the peer is done: its SENDs need receives, which each completion posts again.
+	 */
 	while (!poll(&pfd, 1, 0))
 		drain(&s);
 	exchange_recv(fd, &ready, sizeof(ready));
 	check_sums(&s);
-	/* Acknowledgements, too, come from queue pairs that are there. */
+	/* The QPs must exist until the peer has all its ACKs. */
 	await_peer(fd);
 	station_close(&s);
 }
@@ -618,30 +618,30 @@ static void check_peers(void)
 		_exit(127);
 	}
 	close(ends[1]);
-	be_peer(ends[0]);
+	run_peer(ends[0]);
 	if (child < 0 || waitpid(child, &status, 0) != child || status)
 		errx(1, "the other process fails");
 }
 
-/* --- A descriptor that goes. */
+/* --- A descriptor that is closed */
 
-/* The first of the workers is waited for, so that the others are somewhere in their work. */
+/* Closes the descriptor after 20 messages, when all workers are busy. */
 static void close_once(void)
 {
 	static struct station s;
 
 	station_open(&s, loop_open(), false);
 	station_loop(&s);
-	hire(&s, 8, false);
+	start_workers(&s, 8, false);
 	while (s.received < 20)
 		drain(&s);
-	/* As close does; ThreadSanitizer would call that a race of this program's, which it is. */
+	/* Not close(): ThreadSanitizer would report the intended race of this program. */
 	if (close_range((unsigned int)s.context->cmd_fd, (unsigned int)s.context->cmd_fd, 0))
 		err(1, "close_range");
-	dismiss(&s);
+	join_workers(&s);
 	if (ibv_alloc_pd(s.context))
 		errx(1, "a device whose descriptor is closed is there");
-	/* libibverbs keeps its own memory of all that; the process ends soon. */
+	/* libibverbs still holds memory of the context; the process ends soon. */
 	close(s.context->async_fd);
 }
 
@@ -663,7 +663,7 @@ int main(int argc, char **argv)
 		      {"close", check_close}};
 
 	if (argc == 3 && !strcmp(argv[1], "peer")) {
-		be_peer(atoi(argv[2]));
+		run_peer(atoi(argv[2]));
 		return 0;
 	}
 	for (size_t i = 0; argc == 2 && i < sizeof(checks) / sizeof(checks[0]); i++)

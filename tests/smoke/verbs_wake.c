@@ -15,10 +15,10 @@
 #include "endpoint.h"
 #include "exchange.h"
 
-#define MESSAGES 60   /* of which there are receives */
-#define SILENCE  5000 /* us, before each; that long a receiver must go on to sleep */
-#define SLACK    6    /* sleeps for other reasons, as a page that the kernel has to find */
-#define THREADS  2    /* that a message wakes: the engine thread, and the thread that waits */
+#define MESSAGES 60   /* all receives are posted in advance */
+#define SILENCE  5000 /* us; the receiver must sleep this long before each message */
+#define SLACK    6    /* sleeps for other reasons, such as page faults */
+#define THREADS  2    /* that a message wakes: the engine thread and the waiting thread */
 
 static const struct endpoint_attr attr = {
 	.device = "urxe0",
@@ -26,13 +26,13 @@ static const struct endpoint_attr attr = {
 	.gid_index = 1,
 	.mtu = IBV_MTU_1024,
 	.events = true,
-	.timeout = 31, /* hours: who waits for an acknowledgement has to be woken by it */
+	.timeout = 31, /* hours: only the ACK can wake the sender */
 	.size = 4096,
 };
 
 static struct endpoint ep;
 
-/* Of the thread, or of all the process. */
+/* Sleeps of a thread, or of the whole process. */
 static long sleeps(int who)
 {
 	struct rusage used;
@@ -42,7 +42,7 @@ static long sleeps(int who)
 	return used.ru_nvcsw;
 }
 
-/* After it nothing looks for completions but what an event wakes. */
+/* Arms the CQ and polls it empty; from then on only an event leads to a poll. */
 static void arm(void)
 {
 	struct ibv_wc wc;
@@ -51,7 +51,7 @@ static void arm(void)
 		errx(1, "a completion of nothing");
 }
 
-/* How often the thread slept. Only the wait counts: elsewhere it may have to wait for a lock. */
+/* Number of sleeps during the wait. Other calls are not counted: they may sleep for a lock. */
 static long wait_for_event(void)
 {
 	long before = sleeps(RUSAGE_THREAD);

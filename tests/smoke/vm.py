@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Virtual machines on the switch: one that is played here a frame at a time, and one that
-is another urxed, an RDMA host of its own, behind the switch of a host with a real uplink.
+Virtual machines on the switch of a host with an uplink: the test plays one machine frame by frame; a second
+urxed is the other machine, an RDMA host of its own.
 """
 import os
 import socket
@@ -25,7 +25,7 @@ def mac_of(name):
 
 
 class Machine:
-    """A virtual machine's NIC, as QEMU's stream shows it: a length, then the frame."""
+    """A virtual machine's NIC on QEMU's stream: each frame follows its length."""
 
     def __init__(self, path, mac):
         self.mac = mac
@@ -47,14 +47,14 @@ class Machine:
         return data
 
     def receive(self, ethertype, wanted=lambda frame: True):
-        """The next frame of a kind; what the namespaces say unasked is passed over."""
+        """The next frame of an EtherType; ignores frames that the kernels send on their own."""
         while True:
             frame = self.exactly(*struct.unpack('!I', self.exactly(4)))
             if frame[12:14] == struct.pack('!H', ethertype) and wanted(frame):
                 return frame
 
     def who_has(self, address):
-        """The MAC that answers for an address."""
+        """Sends an ARP request; returns the MAC of the answer."""
         self.send(BROADCAST, ARP, struct.pack('!HHBBH', 1, IPV4, 6, 4, 1) + self.mac +
                   socket.inet_aton(MACHINE) + bytes(6) + socket.inet_aton(address))
         answer = self.receive(ARP, lambda frame: frame[21] == 2 and
@@ -72,7 +72,7 @@ def checksum(data):
 
 
 def ping(machine, mac, address):
-    """The neighbour's kernel answers by the uplink to a MAC that is not the uplink's."""
+    """The neighbour's kernel answers through the uplink to the machine's MAC."""
     echo = struct.pack('!BBHHH', 8, 0, 0, 7, 1) + b'urxe' * 4
     echo = echo[:2] + struct.pack('!H', checksum(echo)) + echo[4:]
     header = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 20 + len(echo), 0, 0, 64, 1, 0,
@@ -85,10 +85,10 @@ def ping(machine, mac, address):
 def check_frames(paths):
     machine, other = Machine(paths[0], MAC), Machine(paths[1], OTHER_MAC)
     if machine.who_has(HOST) != mac_of(NAMES[0]):
-        raise Failure('somebody else answers for the host')
+        raise Failure('a wrong MAC answers for the host')
     neighbour = machine.who_has(NEIGHBOUR)
     if neighbour != mac_of(NAMES[1]):
-        raise Failure('somebody else answers for the neighbour')
+        raise Failure('a wrong MAC answers for the neighbour')
     ping(machine, neighbour, NEIGHBOUR)
     other.send(MAC, LOCAL, b'to the other machine')
     if machine.receive(LOCAL)[6:12] != OTHER_MAC:
@@ -98,7 +98,7 @@ def check_frames(paths):
 
 
 def check_rdma(build, path, host, neighbour):
-    """Between a process and a machine on one host, then by the host's uplink."""
+    """Runs programs between a process and a machine of one host, then through the uplink."""
     with Host(build, prefix=network.inside(NAMES[0]), arguments=['--uplink', f'qemu:{path},connect',
                                                  '--address', f'{RDMA_MACHINE}/24']) as machine:
         gid = machine.gid(RDMA_MACHINE)
@@ -117,7 +117,7 @@ def run():
         arguments = list(uplink)
         for path in paths:
             arguments += ['--uplink', f'qemu:{path}']
-        # The second machine's MAC is its own.
+        # The second machine has a MAC of its own.
         arguments += ['--fdb', f'52:54:00:12:34:57=qemu:{paths[1]}']
         with Host(build, prefix=network.inside(NAMES[0]), arguments=arguments) as host:
             until(5, lambda: all(map(os.path.exists, paths)), lambda: 'no sockets for VMs')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Checks C against .clang-format, and that every file begins with its licence."""
+"""Checks C files against .clang-format, and the licence line of every file."""
 import os
 import shutil
 import subprocess

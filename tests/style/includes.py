@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Checks every #include against the arrow table of docs/architecture.md: which folder
-may see what. The build gives each folder only its own include directories; this
-finds what a compiler would let through, such as system headers.
+Checks every #include against the table of docs/architecture.md. The build gives each folder only its own include
+directories; this test also checks headers that the compiler would accept, such as system headers.
 """
 import os
 import re
@@ -11,14 +10,14 @@ import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
-# Headers of libc that bring no clock, file, socket, thread or stdio.
+# Headers of libc without clocks, files, sockets, threads and stdio.
 PURE_LIBC = ('assert|byteswap|endian|errno|inttypes|limits|stdalign|stdarg|stdatomic|stdbool|'
              r'stddef|stdint|stdlib|string|sys/queue|sys/types')
 OURS = r'(rxe|cm|netdev|vnic|verbs|tools)/'
 DPDK = r'(rte_|dpdk)'
 RDMA_CORE = r'(infiniband|rdma)/'
 
-# folder: (may include, must not include), matched from the start of the name in <>.
+# folder: (permitted, forbidden), as prefixes of the name in <>.
 RULES = {
     'rxe': (rf'rxe/|({PURE_LIBC})\.h$|isa-l/crc\.h$', None),
     'rxe/cm': (rf'cm/|({PURE_LIBC})\.h$', None),
@@ -30,7 +29,7 @@ RULES = {
     'tests': ('', DPDK),
 }
 
-# Files that are the one place where their folder meets something; what they may include besides.
+# Files with further permitted headers, which no other file of their folder may include.
 EXCEPTIONS = {
     r'netdev/dpdk/[a-z_]+\.[ch]$': DPDK,
     r'tools/urxed/switch/dpdk_[a-z_]+\.[ch]$': DPDK,
@@ -41,7 +40,7 @@ EXCEPTIONS = {
 
 
 def owner(path):
-    """The folder whose rules a file keeps."""
+    """The folder whose rules apply to a file."""
     return max((folder for folder in RULES if path.startswith(folder + os.sep)), key=len)
 
 
@@ -55,7 +54,7 @@ def sources(top):
 
 
 def side(path):
-    """Which side of the vNIC a file belongs to; the rest serves both."""
+    """The side of the vNIC that a file belongs to; None for files of both sides."""
     match = re.match(r'vnic/(?:include/vnic/)?(driver|device)', path)
     return match.group(1) if match else None
 
@@ -65,7 +64,7 @@ def wrong_side(path, target):
 
 
 def check_system(folder, path, name):
-    """An include in <>: a public header of ours, or the system's."""
+    """An include in <>: a public header of urxe, or a system header."""
     allowed, forbidden = RULES[folder]
     for pattern, besides in EXCEPTIONS.items():
         if re.match(pattern, path) and re.match(besides, name):
@@ -87,7 +86,7 @@ def check_private(top, folder, path, name):
         if wrong_side(path, found[0]):
             return f'the vNIC\'s driver and device side may not share "{name}"'
         return None
-    # Unit tests look into the folders that have no public headers: programs and the boundary.
+    # Unit tests may include private headers of tools/ and verbs/, which have no public headers.
     if folder == 'tests' and any(os.path.isfile(os.path.join(top, place, name))
                                  for place in ('tools', 'verbs')):
         return None

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Checks that the manual and the completion say what the programs do.
+Checks manual pages and bash completion against --help.
 
     manual.py URXE URXED COMPLETION PAGE...
 
-Every command, topic and option of --help has to be in the pages that are to have it, and has to
-be completed; pages must be such that man has no warning about them.
+Every command, topic and option of --help must be in its pages and in the completion. man must print no warning about
+the pages.
 """
 import os
 import re
@@ -36,7 +36,7 @@ def want(page, what, pattern):
 
 
 def complete(*words):
-    """What bash completes the last word to, on a terminal that takes ':' as the end of a word."""
+    """Bash's completions of the last word, if ':' ends a word."""
     script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
               '_"$1"; printf "%s\\n" "${COMPREPLY[@]}"')
     result = subprocess.run(['bash', '--norc', '-c', script, 'bash', completion, *words],
@@ -61,7 +61,7 @@ def check_urxe():
     want_completed(('urxe', ''), [*commands, 'help', '--help', '--version'])
     for command in commands:
         want('urxe.1', f'the command {command}', rf'^\.Ss urxe {command}$')
-        if command == 'sim':  # which the page leaves to its --help
+        if command == 'sim':  # the page refers to its --help
             continue
         for option in options(help_of(urxe, command)):
             want('urxe.1', f'--{option} of {command}', rf'Fl Fl {option}\b')
@@ -79,7 +79,7 @@ def check_urxe():
 
 
 def check_urxed():
-    # Where a line of --help begins with an option.
+    # Options at the beginning of a line of --help.
     names = re.findall(r'^  --([a-z-]+)', help_of(urxed), re.MULTILINE) + ['version']
     want_completed(('urxed', '--'), [f'--{name}' for name in names])
     for name in names:

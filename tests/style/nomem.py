@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Checks that the tests let every engine call run out of memory that may need some.
+"""Checks that tests/lib/nomem.c wraps every engine call that may allocate memory.
 
     nomem.py DIRECTORY CALL...
 
-A function of its headers needs memory if it hands out an object or its comment speaks of
-ENOMEM. CALLs are those that tests/lib/nomem.c wraps.
+A function in the headers of DIRECTORY may allocate if it returns an object or its comment mentions ENOMEM. CALLs are
+the functions that nomem.c wraps.
 """
 import pathlib
 import re

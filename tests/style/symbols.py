@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Checks with nm what a library may call and what it may show.
+Checks the undefined and exported symbols of a library with nm.
 
 symbols.py pure LIBRARY.a     the engine: no clock, socket, thread, file or stdio
 symbols.py preload LIBRARY.so the preload: exports only names of libc and libibverbs
@@ -11,12 +11,12 @@ import re
 import subprocess
 import sys
 
-# All that the pure engine may ask of the world: memory, and ISA-L's CRC.
+# The functions that the engine may call: memory functions of libc, and ISA-L's CRC.
 PURE = {
     'malloc', 'calloc', 'realloc', 'free', 'aligned_alloc', 'abort',
     'memcpy', 'memmove', 'memset', 'memcmp', 'memchr', 'strcmp', 'strlen',
     'crc32_gzip_refl',
-    # What compilers insert.
+    # Functions that compilers insert.
     '_GLOBAL_OFFSET_TABLE_', '__stack_chk_fail',
 }
 
@@ -36,8 +36,8 @@ def check_pure(path):
     complaints = [f'calls {name}' for name in sorted(called - PURE)]
     if not called:
         complaints.append('calls nothing at all: not the library that was meant')
-    # A global that can be written would be state outside of a device. Tables of
-    # pointers in position-independent code lie in .data.rel.ro, read-only once loaded.
+    # A writable global would be state outside of a device. Tables of pointers in position-independent code are in
+    # .data.rel.ro, which is read-only after loading.
     written = re.findall(r'\bO\s+(?:\.data(?!\.rel\.ro)|\.bss|\*COM\*)\S*\s+\S+\s+(\S+)$',
                          output('objdump', '-t', path), re.MULTILINE)
     complaints += [f'has a writable global, {name}' for name in written]

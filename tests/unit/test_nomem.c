@@ -233,43 +233,43 @@ static int capture(void)
 	return rc;
 }
 
-static void test_mem_pair(void **state)
+static void test_mem_pair_survives_shortage(void **state)
 {
 	(void)state;
 	starve(mem_pair, 3);
 }
 
-static void test_mem_frames(void **state)
+static void test_mem_frames_survive_shortage(void **state)
 {
 	(void)state;
 	starve(mem_frames, 5);
 }
 
-static void test_fault_port(void **state)
+static void test_impair_port_survives_shortage(void **state)
 {
 	(void)state;
 	starve(fault_port, 4);
 }
 
-static void test_loop(void **state)
+static void test_vnic_loop_survives_shortage(void **state)
 {
 	(void)state;
 	starve(loop, 4);
 }
 
-static void test_handles(void **state)
+static void test_handles_survive_shortage(void **state)
 {
 	(void)state;
 	starve(handles, 3);
 }
 
-static void test_flows(void **state)
+static void test_flow_table_survives_shortage(void **state)
 {
 	(void)state;
 	starve(flows, 200);
 }
 
-static void test_capture(void **state)
+static void test_capture_survives_shortage(void **state)
 {
 	(void)state;
 	starve(capture, 2);
@@ -278,10 +278,13 @@ static void test_capture(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mem_pair),   cmocka_unit_test(test_mem_frames),
-		cmocka_unit_test(test_fault_port), cmocka_unit_test(test_loop),
-		cmocka_unit_test(test_handles),    cmocka_unit_test(test_flows),
-		cmocka_unit_test(test_capture),
+		cmocka_unit_test(test_mem_pair_survives_shortage),
+		cmocka_unit_test(test_mem_frames_survive_shortage),
+		cmocka_unit_test(test_impair_port_survives_shortage),
+		cmocka_unit_test(test_vnic_loop_survives_shortage),
+		cmocka_unit_test(test_handles_survive_shortage),
+		cmocka_unit_test(test_flow_table_survives_shortage),
+		cmocka_unit_test(test_capture_survives_shortage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

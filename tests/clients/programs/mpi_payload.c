@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages between all ranks and collectives, of sizes that go eagerly and by rendezvous, every
- * byte compared. */
+/* Messages between all ranks and collectives, in sizes for the eager and the rendezvous protocol;
+ * every byte is compared. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void *room(size_t size)
 	return data;
 }
 
-/* Each to each, itself too, all at once. */
+/* Each rank sends to every rank, and to itself, at the same time. */
 static void point_to_point(int n, int synchronous)
 {
 	unsigned char *out = room((size_t)ranks * MOST), *in = room((size_t)ranks * MOST);

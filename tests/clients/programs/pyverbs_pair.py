@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Server, and with the server's address client, of one RC and one UD queue pair each: a SEND, a WRITE with
-immediate data, a READ, atomics and a datagram, every byte of which is compared.
+Server, or client with the server's address as its argument, with one RC and one UD queue pair each: a SEND, a WRITE
+with immediate data, a READ, atomics and a datagram. Every byte is compared.
 """
 import json
 import socket
@@ -35,7 +35,7 @@ def expect(what, found, wanted):
 
 
 class Peer:
-    """One side, and what it knows of the other."""
+    """One side, and the addresses of the other one."""
 
     def __init__(self, gid_index):
         self.gid_index = gid_index
@@ -96,7 +96,7 @@ def serve(me, tell):
     me.receive(me.rc, 0, 0)
     me.receive(me.ud, 3 * SIZE, GRH + 500)
     me.mr.write(pattern(3, SIZE), SIZE, 2 * SIZE)
-    tell()  # ready
+    tell()  # ready for RC requests
     me.done(e.IBV_WC_RECV)
     expect('a SEND', me.mr.read(SIZE, 0), pattern(1, SIZE))
     if me.done(e.IBV_WC_RECV_RDMA_WITH_IMM).imm_data != 0x0badcafe:
@@ -106,7 +106,7 @@ def serve(me, tell):
     tell()  # ready for atomics
     me.done(e.IBV_WC_RECV)
     expect('a datagram', me.mr.read(500, 3 * SIZE + GRH), pattern(4, 500))
-    tell()  # all is done
+    tell()  # all requests are done
     expect('what atomics left', me.mr.read(8, 0), (99).to_bytes(8, sys.byteorder))
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Runs rdma-core's own tests of pyverbs on urxe0, as Debian's package has them, but for those that ask the
-kernel for huge pages before they come to verbs.
+Runs rdma-core's tests of pyverbs, from Debian's package, on urxe0, except for tests that need huge pages.
 """
 import glob
 import gzip

@@ -153,7 +153,7 @@ static void test_resolution_of_linux(void **state)
 
 /* --- Messages that no capture contains, byte for byte */
 
-static void test_mra(void **state)
+static void test_mra_fields(void **state)
 {
 	static const uint8_t head[] = {1, 7, 2, 3, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0x11};
 	static const uint8_t body[] = {0xa1, 0xa2, 0xa3, 0xa4, 0xb1, 0xb2,
@@ -170,7 +170,7 @@ static void test_mra(void **state)
 	assert_memory_equal(bytes + MESSAGE, body, sizeof(body));
 }
 
-static void test_rej(void **state)
+static void test_rej_fields(void **state)
 {
 	static const uint8_t body[] = {1, 2, 3, 4, 5, 6, 7, 8, 0x80, 16, 0, 10, 0xee};
 	const struct cm_mad mad = {
@@ -186,7 +186,7 @@ static void test_rej(void **state)
 }
 
 /* The largest value of each field does not change its neighbours. */
-static void test_all_ones(void **state)
+static void test_largest_values_do_not_change_neighbours(void **state)
 {
 	struct cm_mad mad, again;
 	uint8_t bytes[CM_MAD_LEN];
@@ -232,7 +232,7 @@ static void test_no_message_of_ours(void **state)
 	}
 }
 
-static void test_ip_header(void **state)
+static void test_ip_header_fields(void **state)
 {
 	static const uint8_t bytes[CM_IP_HDR_LEN] = {0, 0x40, 0x1c,      0x06, [16] = 10, 0,
 						     0, 1,    [32] = 10, 0,    0,         2};
@@ -263,11 +263,11 @@ int main(void)
 		cmocka_unit_test(test_connection_of_linux_by_ipv6),
 		cmocka_unit_test(test_rejection_of_linux),
 		cmocka_unit_test(test_resolution_of_linux),
-		cmocka_unit_test(test_mra),
-		cmocka_unit_test(test_rej),
-		cmocka_unit_test(test_all_ones),
+		cmocka_unit_test(test_mra_fields),
+		cmocka_unit_test(test_rej_fields),
+		cmocka_unit_test(test_largest_values_do_not_change_neighbours),
 		cmocka_unit_test(test_no_message_of_ours),
-		cmocka_unit_test(test_ip_header),
+		cmocka_unit_test(test_ip_header_fields),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static void expect_numbers(struct netdev *far, uint32_t from, uint32_t to)
 	assert_false(take_number(far, &number));
 }
 
-static void test_without_impairment(void **state)
+static void test_frames_pass_unchanged_without_impairment(void **state)
 {
 	struct netdev_impairment impairment = {.seed = 1};
 	struct netdev_impair_counters counters, unused;
@@ -81,7 +81,7 @@ static void test_without_impairment(void **state)
 	close_both(port, far);
 }
 
-static void test_delay(void **state)
+static void test_delay_shifts_frames(void **state)
 {
 	struct netdev_impairment impairment = {.delay_ns = 100};
 	struct netdev *far, *port = open_impair(&impairment, &far);
@@ -103,7 +103,7 @@ static void test_delay(void **state)
 	close_both(port, far);
 }
 
-static void test_always(void **state)
+static void test_probability_of_one_affects_every_frame(void **state)
 {
 	struct netdev_impairment all_lost = {.drop = 1, .duplicate = 1, .corrupt = 1};
 	struct netdev_impairment all_twice = {.duplicate = 1};
@@ -132,7 +132,7 @@ static void test_always(void **state)
 }
 
 /* Exactly one bit differs. */
-static void test_corrupt(void **state)
+static void test_corrupt_flips_one_bit(void **state)
 {
 	struct netdev_impairment impairment = {.seed = 3, .corrupt = 1};
 	struct netdev *far, *port = open_impair(&impairment, &far);
@@ -152,7 +152,7 @@ static void test_corrupt(void **state)
 }
 
 /* Each reordered frame comes within reorder_ns of its time; the rest keep their order. */
-static void test_reorder(void **state)
+static void test_reordered_frames_arrive_in_time(void **state)
 {
 	struct netdev_impairment impairment = {.seed = 4, .reorder = 0.1, .reorder_ns = 50};
 	struct netdev *far, *port = open_impair(&impairment, &far);
@@ -186,7 +186,7 @@ static void test_reorder(void **state)
 }
 
 /* 20,000 frames at 10 %: 2,000 expected, standard deviation 42. */
-static void test_rates(void **state)
+static void test_rates_match_probabilities(void **state)
 {
 	struct netdev_impairment impairment = {
 		.seed = 5, .drop = 0.1, .duplicate = 0.1, .corrupt = 0.1, .delay_ns = 7};
@@ -236,7 +236,7 @@ static uint64_t transcript(uint64_t seed)
 	return hash;
 }
 
-static void test_deterministic(void **state)
+static void test_same_seed_gives_same_result(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 20; seed++) {
@@ -246,7 +246,7 @@ static void test_deterministic(void **state)
 }
 
 /* A full port below loses no frame, and the queue is bounded. */
-static void test_backpressure(void **state)
+static void test_full_port_below_loses_no_frame(void **state)
 {
 	struct netdev_impairment impairment = {.seed = 6};
 	struct netdev *ends[2], *port;
@@ -268,7 +268,7 @@ static void test_backpressure(void **state)
 }
 
 /* Impairs received frames only. */
-static void test_receiving(void **state)
+static void test_received_frames_are_impaired(void **state)
 {
 	struct netdev_impairment none = {.seed = 7};
 	struct netdev_impairment bad = {
@@ -331,7 +331,7 @@ static void test_receiving_goes_on(void **state)
 }
 
 /* Endless bursts that are all dropped end the call. */
-static void test_receiving_flood(void **state)
+static void test_dropped_bursts_end_the_call(void **state)
 {
 	struct netdev_impairment none = {0}, bad = {.drop = 1};
 	struct netdev_impair_counters tx, rx;
@@ -350,7 +350,7 @@ static void test_receiving_flood(void **state)
 }
 
 /* With a full queue, further frames wait in the port below, and none is lost. */
-static void test_receiving_backpressure(void **state)
+static void test_full_queue_loses_no_received_frame(void **state)
 {
 	struct netdev_impairment none = {0}, late = {.delay_ns = 10};
 	struct netdev *ends[2], *port;
@@ -375,7 +375,7 @@ static void test_receiving_backpressure(void **state)
 	close_both(port, ends[1]);
 }
 
-static void test_bad_arguments(void **state)
+static void test_bad_arguments_are_refused(void **state)
 {
 	const struct netdev_impairment bad[] = {
 		{.drop = -0.1},           {.drop = 1.1},
@@ -399,19 +399,19 @@ static void test_bad_arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_without_impairment),
-		cmocka_unit_test(test_delay),
-		cmocka_unit_test(test_always),
-		cmocka_unit_test(test_corrupt),
-		cmocka_unit_test(test_reorder),
-		cmocka_unit_test(test_rates),
-		cmocka_unit_test(test_deterministic),
-		cmocka_unit_test(test_backpressure),
-		cmocka_unit_test(test_receiving),
+		cmocka_unit_test(test_frames_pass_unchanged_without_impairment),
+		cmocka_unit_test(test_delay_shifts_frames),
+		cmocka_unit_test(test_probability_of_one_affects_every_frame),
+		cmocka_unit_test(test_corrupt_flips_one_bit),
+		cmocka_unit_test(test_reordered_frames_arrive_in_time),
+		cmocka_unit_test(test_rates_match_probabilities),
+		cmocka_unit_test(test_same_seed_gives_same_result),
+		cmocka_unit_test(test_full_port_below_loses_no_frame),
+		cmocka_unit_test(test_received_frames_are_impaired),
 		cmocka_unit_test(test_receiving_goes_on),
-		cmocka_unit_test(test_receiving_flood),
-		cmocka_unit_test(test_receiving_backpressure),
-		cmocka_unit_test(test_bad_arguments),
+		cmocka_unit_test(test_dropped_bursts_end_the_call),
+		cmocka_unit_test(test_full_queue_loses_no_received_frame),
+		cmocka_unit_test(test_bad_arguments_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,7 @@ static void expect_text(struct netdev *port, const char *s)
 	assert_memory_equal(frame.data, s, strlen(s));
 }
 
-static void test_both_ways(void **state)
+static void test_frames_pass_in_both_directions(void **state)
 {
 	struct netdev_frame none;
 	struct netdev *ends[2];
@@ -53,7 +53,7 @@ static void test_both_ways(void **state)
 }
 
 /* Three is not a power of two: the ring must hold three frames and no more. */
-static void test_full(void **state)
+static void test_ring_holds_exactly_its_capacity(void **state)
 {
 	struct netdev_frame frames[4] = {text("a"), text("bb"), text("ccc"), text("dddd")};
 	struct netdev *ends[2];
@@ -73,7 +73,7 @@ static void test_full(void **state)
 	netdev_close(ends[0]);
 }
 
-static void test_many_rounds(void **state)
+static void test_frames_survive_many_laps(void **state)
 {
 	uint8_t sent[9018];
 	struct netdev *ends[2];
@@ -94,7 +94,7 @@ static void test_many_rounds(void **state)
 	netdev_close(ends[1]);
 }
 
-static void test_peer_closed(void **state)
+static void test_closed_peer_leaves_its_frames(void **state)
 {
 	struct netdev *ends[2];
 
@@ -161,10 +161,10 @@ static void test_idle_grows_on_after_a_second(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_both_ways),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_many_rounds),
-		cmocka_unit_test(test_peer_closed),
+		cmocka_unit_test(test_frames_pass_in_both_directions),
+		cmocka_unit_test(test_ring_holds_exactly_its_capacity),
+		cmocka_unit_test(test_frames_survive_many_laps),
+		cmocka_unit_test(test_closed_peer_leaves_its_frames),
 		cmocka_unit_test(test_answers_of_a_plain_port),
 		cmocka_unit_test(test_idle_grows_with_quiet),
 		cmocka_unit_test(test_idle_grows_on_after_a_second),

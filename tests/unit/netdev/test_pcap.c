@@ -127,7 +127,7 @@ static const uint8_t pcapng[] = {
 	LE32(20),
 };
 
-static void test_micro_pcap(void **state)
+static void test_pcap_with_microseconds_is_read(void **state)
 {
 	struct netdev *port = open_bytes(micro_pcap, sizeof(micro_pcap));
 	struct netdev_frame frame;
@@ -168,7 +168,7 @@ static void test_big_endian_nano_pcap(void **state)
 	netdev_close(port);
 }
 
-static void test_pcapng(void **state)
+static void test_pcapng_is_read(void **state)
 {
 	struct netdev *port = open_bytes(pcapng, sizeof(pcapng));
 	struct netdev_frame frame;
@@ -208,7 +208,7 @@ static void check_cut_short(const uint8_t *bytes, size_t size, size_t header, co
 	}
 }
 
-static void test_cut_short(void **state)
+static void test_truncated_file_is_reported(void **state)
 {
 	(void)state;
 	check_cut_short(micro_pcap, sizeof(micro_pcap), 24, (size_t[]){24 + 20, 24 + 20 + 18, 0});
@@ -216,7 +216,7 @@ static void test_cut_short(void **state)
 			(size_t[]){28 + 32 + 36, 28 + 32 + 36 + 20, 0});
 }
 
-static void test_no_capture(void **state)
+static void test_other_files_are_refused(void **state)
 {
 	static const uint8_t ip_only[] = {PCAP_HEADER(0xa1b2c3d4, 101)};
 	static const char prose[] =
@@ -244,7 +244,7 @@ static void test_no_capture(void **state)
 
 /* --- Writing */
 
-static void test_round_trip(void **state)
+static void test_written_capture_is_read_back(void **state)
 {
 	const uint64_t times[] = {0, 1, 999999999, UINT64_C(1700000000123456789)};
 	struct netdev *writer, *reader;
@@ -284,7 +284,7 @@ static void test_round_trip(void **state)
 	close(fd);
 }
 
-static void test_write_errors(void **state)
+static void test_write_errors_are_reported(void **state)
 {
 	struct netdev *port = NULL;
 	struct netdev_frame frame = {micro_pcap, 60};
@@ -345,7 +345,7 @@ static void spoil_and_read(const uint8_t *good, size_t size)
 	}
 }
 
-static void test_rubbish(void **state)
+static void test_random_bytes_do_no_harm(void **state)
 {
 	uint8_t bytes[256];
 
@@ -363,10 +363,14 @@ static void test_rubbish(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_micro_pcap),   cmocka_unit_test(test_big_endian_nano_pcap),
-		cmocka_unit_test(test_pcapng),       cmocka_unit_test(test_cut_short),
-		cmocka_unit_test(test_no_capture),   cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_write_errors), cmocka_unit_test(test_rubbish),
+		cmocka_unit_test(test_pcap_with_microseconds_is_read),
+		cmocka_unit_test(test_big_endian_nano_pcap),
+		cmocka_unit_test(test_pcapng_is_read),
+		cmocka_unit_test(test_truncated_file_is_reported),
+		cmocka_unit_test(test_other_files_are_refused),
+		cmocka_unit_test(test_written_capture_is_read_back),
+		cmocka_unit_test(test_write_errors_are_reported),
+		cmocka_unit_test(test_random_bytes_do_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,7 +178,7 @@ static void close_both(struct netdev *port, int fd)
 
 /* --- A stream's bytes */
 
-static void test_both_ways(void **state)
+static void test_frames_pass_in_both_directions(void **state)
 {
 	int qemu;
 	struct netdev *port = attach(&qemu);
@@ -224,7 +224,7 @@ static void test_byte_by_byte(void **state)
 }
 
 /* The next call returns the frames that exceeded the caller's array. */
-static void test_bursts(void **state)
+static void test_excess_frames_come_with_the_next_call(void **state)
 {
 	int qemu;
 	struct netdev *port = attach(&qemu);
@@ -242,7 +242,7 @@ static void test_bursts(void **state)
 	close_both(port, qemu);
 }
 
-static void test_hostile_lengths(void **state)
+static void test_hostile_lengths_are_dropped(void **state)
 {
 	int qemu;
 	struct netdev *port = attach(&qemu);
@@ -312,7 +312,7 @@ static uint32_t send_row(struct netdev *port, uint32_t from)
 }
 
 /* The rest of a partly sent frame follows once, before other frames. */
-static void test_partial_writes(void **state)
+static void test_partial_write_is_continued(void **state)
 {
 	uint32_t sent = 0, got = 0;
 	int fds[2], least = 1;
@@ -407,7 +407,7 @@ static void test_too_long_to_send(void **state)
 
 /* --- Peers */
 
-static void test_listen(void **state)
+static void test_listening_port_accepts_one_peer(void **state)
 {
 	struct netdev *port = open_port("qemu:%s/listen", directory);
 	struct sockaddr_un a = address("listen");
@@ -464,7 +464,7 @@ static void test_change_at_once(void **state)
 #define SECOND 1000000000ull
 
 /* Without free descriptors, the port pauses before it accepts again. */
-static void test_no_descriptors(void **state)
+static void test_port_pauses_without_descriptors(void **state)
 {
 	struct netdev *port = open_port("qemu:%s/short", directory);
 	int qemu = call("short"), held[1024], n = 0;
@@ -491,7 +491,7 @@ static void test_no_descriptors(void **state)
 	close_both(port, qemu);
 }
 
-static void test_connect(void **state)
+static void test_connecting_port_reconnects(void **state)
 {
 	struct netdev *port = open_port("qemu:%s/server,connect", directory);
 	struct sockaddr_un a = address("server");
@@ -542,7 +542,7 @@ static void expect_dgram(int fd, uint32_t length, uint32_t seed)
 	assert_memory_equal(got, expected, length);
 }
 
-static void test_dgram(void **state)
+static void test_datagrams_pass_in_both_directions(void **state)
 {
 	struct netdev *port = open_port("qemu:%s/dgram,dgram", directory);
 	struct sockaddr_un a = address("vm");
@@ -588,7 +588,7 @@ static void test_dgram(void **state)
 }
 
 /* A full queue refuses frames; none is lost or duplicated. */
-static void test_dgram_full(void **state)
+static void test_full_datagram_queue_loses_no_frame(void **state)
 {
 	struct netdev *port = open_port("qemu:%s/full,dgram,remote=%s/peer", directory, directory);
 	uint32_t sent = 0, got = 0;
@@ -610,7 +610,7 @@ static void test_dgram_full(void **state)
 
 /* --- Errors of open */
 
-static void test_stale_socket(void **state)
+static void test_stale_socket_is_replaced(void **state)
 {
 	struct netdev *port, *second;
 	char spec[128], error[256];
@@ -629,7 +629,7 @@ static void test_stale_socket(void **state)
 	netdev_close(second);
 }
 
-static void test_relative_path(void **state)
+static void test_relative_path_survives_chdir(void **state)
 {
 	struct netdev *port;
 
@@ -642,7 +642,7 @@ static void test_relative_path(void **state)
 	assert_int_equal(access(address("here").sun_path, F_OK), -1);
 }
 
-static void test_mtu(void **state)
+static void test_mtu_option_is_limited(void **state)
 {
 	struct netdev *port = open_port("qemu:%s/mtu,mtu=1000", directory);
 
@@ -654,7 +654,7 @@ static void test_mtu(void **state)
 	netdev_close(port);
 }
 
-static void test_mistakes(void **state)
+static void test_errors_name_the_cause(void **state)
 {
 	static const struct {
 		const char *spec;
@@ -715,16 +715,25 @@ static int remove_directory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_both_ways),        cmocka_unit_test(test_byte_by_byte),
-		cmocka_unit_test(test_bursts),           cmocka_unit_test(test_hostile_lengths),
-		cmocka_unit_test(test_flood_of_nothing), cmocka_unit_test(test_partial_writes),
-		cmocka_unit_test(test_rest_of_the_last), cmocka_unit_test(test_gone_while_sending),
-		cmocka_unit_test(test_too_long_to_send), cmocka_unit_test(test_listen),
-		cmocka_unit_test(test_change_at_once),   cmocka_unit_test(test_no_descriptors),
-		cmocka_unit_test(test_connect),          cmocka_unit_test(test_dgram),
-		cmocka_unit_test(test_dgram_full),       cmocka_unit_test(test_stale_socket),
-		cmocka_unit_test(test_relative_path),    cmocka_unit_test(test_mtu),
-		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_frames_pass_in_both_directions),
+		cmocka_unit_test(test_byte_by_byte),
+		cmocka_unit_test(test_excess_frames_come_with_the_next_call),
+		cmocka_unit_test(test_hostile_lengths_are_dropped),
+		cmocka_unit_test(test_flood_of_nothing),
+		cmocka_unit_test(test_partial_write_is_continued),
+		cmocka_unit_test(test_rest_of_the_last),
+		cmocka_unit_test(test_gone_while_sending),
+		cmocka_unit_test(test_too_long_to_send),
+		cmocka_unit_test(test_listening_port_accepts_one_peer),
+		cmocka_unit_test(test_change_at_once),
+		cmocka_unit_test(test_port_pauses_without_descriptors),
+		cmocka_unit_test(test_connecting_port_reconnects),
+		cmocka_unit_test(test_datagrams_pass_in_both_directions),
+		cmocka_unit_test(test_full_datagram_queue_loses_no_frame),
+		cmocka_unit_test(test_stale_socket_is_replaced),
+		cmocka_unit_test(test_relative_path_survives_chdir),
+		cmocka_unit_test(test_mtu_option_is_limited),
+		cmocka_unit_test(test_errors_name_the_cause),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -116,7 +116,7 @@ static void run_row(const struct row *row)
 	engine_close(&e);
 }
 
-static void test_remote(void **state)
+static void test_remote_access_is_checked(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -125,7 +125,7 @@ static void test_remote(void **state)
 }
 
 /* IBA C9-78: an atomic's address is a multiple of eight. */
-static void test_atomic_alignment(void **state)
+static void test_unaligned_atomics_are_refused(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 
@@ -151,7 +151,7 @@ static void test_atomic_alignment(void **state)
  * Checks of the sender's own lkeys. A failed request moves the QP to the error state; no packet
  * tells the peer.
  */
-static void test_local(void **state)
+static void test_local_keys_are_checked(void **state)
 {
 	static const struct {
 		uint32_t opcode;
@@ -197,7 +197,7 @@ static void test_local(void **state)
 }
 
 /* A receive buffer without local write right: both QPs end in the error state. */
-static void test_recv_protection(void **state)
+static void test_receive_buffer_needs_write_access(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_recv_wr recv = {.wr_id = 3, .n_segs = 1};
@@ -224,7 +224,7 @@ static void test_recv_protection(void **state)
  * Registered memory that the program has unmapped: the owner gets a protection error, and the peer
  * a NAK for its request.
  */
-static void test_gone(void **state)
+static void test_unmapped_memory_is_refused(void **state)
 {
 	static const struct {
 		uint32_t opcode;
@@ -267,7 +267,7 @@ static void test_gone(void **state)
 }
 
 /* A region of many pieces is one range of addresses. */
-static void test_extents(void **state)
+static void test_extents_form_one_range(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -305,7 +305,7 @@ static void test_extents(void **state)
 	engine_close(&e);
 }
 
-static void test_register(void **state)
+static void test_registration_checks_attributes(void **state)
 {
 	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
 	struct node *node = pair->node[0];
@@ -346,7 +346,7 @@ static void test_register(void **state)
 }
 
 /* Reregistration: afterwards the key leads to the new memory only. */
-static void test_reregister(void **state)
+static void test_reregistration_moves_the_key(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_extent extent;
@@ -397,7 +397,7 @@ static void test_reregister(void **state)
 }
 
 /* The engine chooses no key twice, and never key 0. */
-static void test_keys(void **state)
+static void test_chosen_keys_are_unique(void **state)
 {
 	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
 	uint32_t keys[200];
@@ -413,7 +413,7 @@ static void test_keys(void **state)
 }
 
 /* Deregistration of a region while the responder answers a READ of it: an error, no crash. */
-static void test_dereg(void **state)
+static void test_deregistration_during_a_read(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -435,12 +435,17 @@ static void test_dereg(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_remote),   cmocka_unit_test(test_atomic_alignment),
-		cmocka_unit_test(test_local),    cmocka_unit_test(test_recv_protection),
-		cmocka_unit_test(test_gone),     cmocka_unit_test(test_extents),
-		cmocka_unit_test(test_register), cmocka_unit_test(test_reregister),
-		cmocka_unit_test(test_keys),     cmocka_unit_test(test_reregister),
-		cmocka_unit_test(test_dereg),
+		cmocka_unit_test(test_remote_access_is_checked),
+		cmocka_unit_test(test_unaligned_atomics_are_refused),
+		cmocka_unit_test(test_local_keys_are_checked),
+		cmocka_unit_test(test_receive_buffer_needs_write_access),
+		cmocka_unit_test(test_unmapped_memory_is_refused),
+		cmocka_unit_test(test_extents_form_one_range),
+		cmocka_unit_test(test_registration_checks_attributes),
+		cmocka_unit_test(test_reregistration_moves_the_key),
+		cmocka_unit_test(test_chosen_keys_are_unique),
+		cmocka_unit_test(test_reregistration_moves_the_key),
+		cmocka_unit_test(test_deregistration_during_a_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

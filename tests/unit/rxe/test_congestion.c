@@ -167,7 +167,7 @@ static void check_cnp(enum urxe_qp_type type, enum urxe_net net)
 	close_world(&w);
 }
 
-static void test_cnp_bytes(void **state)
+static void test_cnp_has_the_specified_bytes(void **state)
 {
 	(void)state;
 	for (int type = URXE_QPT_RC; type <= URXE_QPT_UD; type++) {
@@ -194,7 +194,7 @@ static void test_no_ecn_in_v1(void **state)
 	close_world(&w);
 }
 
-static void test_cnp_interval(void **state)
+static void test_cnps_keep_their_interval(void **state)
 {
 	struct world w;
 
@@ -223,7 +223,7 @@ static void mark_all(struct world *w, const struct endpoint *ends, unsigned n)
 }
 
 /* Marks for more QPs than a device can answer in one interval. */
-static void test_cnp_flood(void **state)
+static void test_marks_for_many_qps_are_bounded(void **state)
 {
 	enum { QPS = 300, MOST = 256 };
 	static struct endpoint ends[QPS];
@@ -286,7 +286,7 @@ static void expect_drop(struct world *w, const struct urxe_packet *p, enum urxe_
 	assert_int_equal(events(w->e.a, URXE_EVENT_RATE_CUT), 0);
 }
 
-static void test_bad_cnps(void **state)
+static void test_bad_cnps_are_dropped(void **state)
 {
 	struct urxe_packet p;
 	struct world w;
@@ -312,7 +312,7 @@ static void test_bad_cnps(void **state)
 
 /* --- The sender: ECT in its packets, and its rate after CNPs. */
 
-static void test_ect(void **state)
+static void test_ecn_bits_depend_on_congestion_control(void **state)
 {
 	static const struct {
 		uint8_t congestion, given, sent;
@@ -342,7 +342,7 @@ static void test_ect(void **state)
 	}
 }
 
-static void test_none(void **state)
+static void test_no_congestion_control_sends_and_obeys_no_cnp(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_UC);
 	uint8_t data[FRAME_ROOM];
@@ -404,7 +404,7 @@ static void expect_rate(double rate, double wanted)
 		fail_msg("%.0f bits/s, not %.0f", rate, wanted);
 }
 
-static void test_first_cut(void **state)
+static void test_first_cnp_cuts_the_link_rate(void **state)
 {
 	uint8_t data[FRAME_ROOM];
 	struct world w;
@@ -423,7 +423,7 @@ static void test_first_cut(void **state)
 	close_world(&w);
 }
 
-static void test_unknown_link(void **state)
+static void test_unknown_link_rate_has_a_default(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_UC);
 	struct world w;
@@ -550,7 +550,7 @@ static void follow_model(const struct urxe_dcqcn *params, uint64_t seed, unsigne
 	close_world(&w);
 }
 
-static void test_published_curve(void **state)
+static void test_rate_follows_dcqcn_model(void **state)
 {
 	(void)state;
 	follow_model(&urxe_dcqcn_default, 1, 1);
@@ -558,7 +558,7 @@ static void test_published_curve(void **state)
 }
 
 /* A byte counter with a small threshold leads to hyper increase. */
-static void test_hyper_increase(void **state)
+static void test_byte_counter_leads_to_hyper_increase(void **state)
 {
 	struct urxe_dcqcn params = urxe_dcqcn_default;
 
@@ -569,7 +569,7 @@ static void test_hyper_increase(void **state)
 	follow_model(&params, 3, 20);
 }
 
-static void test_idle_recovers(void **state)
+static void test_idle_qp_recovers_its_rate(void **state)
 {
 	uint8_t data[FRAME_ROOM];
 	struct world w;
@@ -588,7 +588,7 @@ static void test_idle_recovers(void **state)
 	close_world(&w);
 }
 
-static void test_least_rate(void **state)
+static void test_rate_has_a_minimum(void **state)
 {
 	struct world w;
 
@@ -629,7 +629,7 @@ static void test_reset_forgets_rate(void **state)
  * A QP that waits for its rate does not delay a QP that does not wait, and does not keep the engine
  * awake.
  */
-static void test_no_starvation(void **state)
+static void test_slow_qp_does_not_delay_others(void **state)
 {
 	struct endpoint fast[2];
 	uint8_t data[FRAME_ROOM];
@@ -662,7 +662,7 @@ static void test_no_starvation(void **state)
 /*
  * The caller runs the engine late: the mean rate stays, and a long absence is followed by no burst.
  */
-static void test_late_driver(void **state)
+static void test_late_calls_keep_the_mean_rate(void **state)
 {
 	uint8_t data[FRAME_ROOM];
 	struct world w;
@@ -685,7 +685,7 @@ static void test_late_driver(void **state)
 }
 
 /* READ responses obey the rate, too: a responder sends most of its bytes in them. */
-static void test_read_responses(void **state)
+static void test_read_responses_obey_the_rate(void **state)
 {
 	uint8_t data[FRAME_ROOM];
 	struct urxe_packet p;
@@ -733,7 +733,7 @@ static int limit(struct world *w, uint32_t kbps)
 	return urxe_qp_modify(w->e.end[0].qp, w->e.pair->now, &attr, URXE_QP_RATE_LIMIT);
 }
 
-static void test_rate_limit(void **state)
+static void test_rate_limit_is_obeyed(void **state)
 {
 	uint8_t data[FRAME_ROOM];
 	struct urxe_qp_attr attr;
@@ -817,7 +817,7 @@ static int try_params(struct urxe_dcqcn params)
 	return try_create(&(struct urxe_dev_attr){.dcqcn = &params});
 }
 
-static void test_attributes(void **state)
+static void test_bad_attributes_are_refused(void **state)
 {
 	const struct urxe_dcqcn good = urxe_dcqcn_default;
 	struct urxe_dcqcn bad;
@@ -854,29 +854,29 @@ static void test_attributes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cnp_bytes),
+		cmocka_unit_test(test_cnp_has_the_specified_bytes),
 		cmocka_unit_test(test_no_ecn_in_v1),
-		cmocka_unit_test(test_cnp_interval),
-		cmocka_unit_test(test_cnp_flood),
+		cmocka_unit_test(test_cnps_keep_their_interval),
+		cmocka_unit_test(test_marks_for_many_qps_are_bounded),
 		cmocka_unit_test(test_marked_cnp_is_not_answered),
 		cmocka_unit_test(test_reset_owes_no_cnp),
-		cmocka_unit_test(test_bad_cnps),
-		cmocka_unit_test(test_ect),
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_first_cut),
-		cmocka_unit_test(test_unknown_link),
-		cmocka_unit_test(test_published_curve),
-		cmocka_unit_test(test_hyper_increase),
-		cmocka_unit_test(test_idle_recovers),
-		cmocka_unit_test(test_least_rate),
+		cmocka_unit_test(test_bad_cnps_are_dropped),
+		cmocka_unit_test(test_ecn_bits_depend_on_congestion_control),
+		cmocka_unit_test(test_no_congestion_control_sends_and_obeys_no_cnp),
+		cmocka_unit_test(test_first_cnp_cuts_the_link_rate),
+		cmocka_unit_test(test_unknown_link_rate_has_a_default),
+		cmocka_unit_test(test_rate_follows_dcqcn_model),
+		cmocka_unit_test(test_byte_counter_leads_to_hyper_increase),
+		cmocka_unit_test(test_idle_qp_recovers_its_rate),
+		cmocka_unit_test(test_rate_has_a_minimum),
 		cmocka_unit_test(test_reset_forgets_rate),
-		cmocka_unit_test(test_no_starvation),
-		cmocka_unit_test(test_late_driver),
-		cmocka_unit_test(test_read_responses),
+		cmocka_unit_test(test_slow_qp_does_not_delay_others),
+		cmocka_unit_test(test_late_calls_keep_the_mean_rate),
+		cmocka_unit_test(test_read_responses_obey_the_rate),
 		cmocka_unit_test(test_slow_is_not_lost),
-		cmocka_unit_test(test_rate_limit),
+		cmocka_unit_test(test_rate_limit_is_obeyed),
 		cmocka_unit_test(test_rate_limit_from_rts),
-		cmocka_unit_test(test_attributes),
+		cmocka_unit_test(test_bad_attributes_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static void check_names(const char *(*name)(unsigned), const char *(*text)(unsig
 	assert_null(text(~0u));
 }
 
-static void test_drops(void **state)
+static void test_drop_names_are_unique(void **state)
 {
 	(void)state;
 	check_names(drop_name, drop_text, URXE_DROP_COUNT);
@@ -57,7 +57,7 @@ static void test_drops(void **state)
 	assert_string_equal(urxe_drop_name(URXE_DROP_BAD_RESPONSE), "bad_response");
 }
 
-static void test_events(void **state)
+static void test_event_names_are_unique(void **state)
 {
 	(void)state;
 	check_names(event_name, event_text, URXE_EVENT_COUNT);
@@ -68,8 +68,8 @@ static void test_events(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drops),
-		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_drop_names_are_unique),
+		cmocka_unit_test(test_event_names_are_unique),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ static const uint32_t codes[] = {
 	2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
 };
 
-static void test_codes(void **state)
+static void test_credit_codes_follow_receives(void **state)
 {
 	struct world w;
 
@@ -127,7 +127,7 @@ static void test_codes(void **state)
 	close_world(&w);
 }
 
-static void test_every_response(void **state)
+static void test_every_response_carries_credits(void **state)
 {
 	struct world w;
 
@@ -171,7 +171,7 @@ static void queue_more(struct node_queue *queue)
  * Receive requests that the application has queued count, although the engine has not taken them
  * yet.
  */
-static void test_refill(void **state)
+static void test_queued_receives_count_as_credits(void **state)
 {
 	struct world w;
 
@@ -245,7 +245,7 @@ static void open_requester(struct world *w, uint8_t code)
 	answer(w, w->psn - 1, code);
 }
 
-static void test_limit(void **state)
+static void test_requester_obeys_credits(void **state)
 {
 	struct world w;
 
@@ -276,7 +276,7 @@ static void test_unlimited_at_first(void **state)
 }
 
 /* Without credits the requester sends one packet, and the answer to that packet decides. */
-static void test_probe(void **state)
+static void test_requester_probes_without_credits(void **state)
 {
 	struct world w;
 
@@ -340,7 +340,7 @@ static void test_who_needs_credits(void **state)
 }
 
 /* A responder that has receive requests again advertises credits without a request. */
-static void test_unsolicited_credits(void **state)
+static void test_responder_advertises_new_credits(void **state)
 {
 	struct world w;
 
@@ -415,7 +415,7 @@ static void give_back(struct node_queue *queue)
  * A receiver that posts receive requests fast enough never sends an RNR NAK, even with few receive
  * requests.
  */
-static void test_no_overrun(void **state)
+static void test_fast_receiver_sends_no_rnr_nak(void **state)
 {
 	struct urxe_packet p;
 	struct world w;
@@ -438,7 +438,7 @@ static void test_no_overrun(void **state)
 }
 
 /* A connection does not hang after a time without credits, even if no timeout is set. */
-static void test_no_hang(void **state)
+static void test_connection_does_not_hang_without_credits(void **state)
 {
 	struct world w = {.conn = conn_default(URXE_QPT_RC)};
 
@@ -463,21 +463,21 @@ static void test_no_hang(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_codes),
-		cmocka_unit_test(test_every_response),
+		cmocka_unit_test(test_credit_codes_follow_receives),
+		cmocka_unit_test(test_every_response_carries_credits),
 		cmocka_unit_test(test_message_in_progress),
-		cmocka_unit_test(test_refill),
+		cmocka_unit_test(test_queued_receives_count_as_credits),
 		cmocka_unit_test(test_srq_promises_nothing),
-		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_requester_obeys_credits),
 		cmocka_unit_test(test_unlimited_at_first),
-		cmocka_unit_test(test_probe),
+		cmocka_unit_test(test_requester_probes_without_credits),
 		cmocka_unit_test(test_probe_of_long_message),
 		cmocka_unit_test(test_who_needs_credits),
-		cmocka_unit_test(test_unsolicited_credits),
+		cmocka_unit_test(test_responder_advertises_new_credits),
 		cmocka_unit_test(test_credits_of_a_response),
 		cmocka_unit_test(test_reset_forgets_credits),
-		cmocka_unit_test(test_no_overrun),
-		cmocka_unit_test(test_no_hang),
+		cmocka_unit_test(test_fast_receiver_sends_no_rnr_nak),
+		cmocka_unit_test(test_connection_does_not_hang_without_credits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

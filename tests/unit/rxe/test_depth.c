@@ -74,7 +74,7 @@ static struct conn_attr with_depth(uint8_t depth)
  * The requester keeps as many READs outstanding as the initiator depth allows, not fewer and not
  * more.
  */
-static void test_depth(void **state)
+static void test_reads_fill_the_initiator_depth(void **state)
 {
 	static const uint8_t depths[] = {1, 2, 3, 16, 127, 128};
 
@@ -193,7 +193,7 @@ static void test_more_than_resources(void **state)
 /* --- Fences (IBA 10.8.3.3). */
 
 /* A request with a fence starts once all earlier READs and atomics are answered. */
-static void test_fence(void **state)
+static void test_fence_waits_for_reads_and_atomics(void **state)
 {
 	static const uint32_t opcodes[] = {SEND, WRITE, READ, FAA};
 
@@ -252,7 +252,7 @@ static void test_fence_behind_write(void **state)
 /* --- Lost answers with all resources in use (IBA 9.7.5.1.5). */
 
 /* Each fetch-and-add happens once and returns the value before it, whatever packet was lost. */
-static void test_atomics_replayed(void **state)
+static void test_lost_fetch_and_adds_execute_once(void **state)
 {
 	static const uint8_t depths[] = {1, 2, 16, 128};
 
@@ -290,7 +290,7 @@ static void test_atomics_replayed(void **state)
  * Each compare-and-swap depends on the previous one: a repetition that compared again would return
  * another value.
  */
-static void test_swaps_replayed(void **state)
+static void test_lost_compare_and_swaps_execute_once(void **state)
 {
 	struct conn_attr conn = with_depth(8);
 	struct tap t = {.lose = {[0x12] = 11}};
@@ -319,7 +319,7 @@ static void test_swaps_replayed(void **state)
 }
 
 /* The responder keeps the oldest resource in use until the last repetition of its request. */
-static void test_oldest_resource(void **state)
+static void test_oldest_resource_is_kept_for_repetitions(void **state)
 {
 	struct conn_attr conn = with_depth(4);
 	struct urxe_packet p[5];
@@ -403,7 +403,7 @@ static void run_nothing(const struct nothing_row *row)
 	engine_close(&e);
 }
 
-static void test_nothing(void **state)
+static void test_empty_messages(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(nothing_rows) / sizeof(nothing_rows[0]); i++)
@@ -467,7 +467,7 @@ static void run_longest(uint32_t opcode)
 	engine_close(&e);
 }
 
-static void test_longest(void **state)
+static void test_longest_messages(void **state)
 {
 	(void)state;
 	run_longest(WRITE);
@@ -491,7 +491,7 @@ static bool never_last(void *arg, uint64_t now, uint8_t *data, uint32_t len)
  * The responder refuses a SEND longer than 2^31 bytes, even if the receive request has room (IBA
  * 9.7.7.1).
  */
-static void test_longer_send(void **state)
+static void test_too_long_send_is_refused(void **state)
 {
 	struct conn_attr conn = with_depth(4);
 	struct urxe_seg seg = {.length = URXE_MAX_MSG}, room = {.length = URXE_MAX_MSG + 1};
@@ -529,17 +529,17 @@ static void test_longer_send(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_reads_fill_the_initiator_depth),
 		cmocka_unit_test(test_depth_is_shared),
 		cmocka_unit_test(test_more_than_resources),
-		cmocka_unit_test(test_fence),
+		cmocka_unit_test(test_fence_waits_for_reads_and_atomics),
 		cmocka_unit_test(test_fence_behind_write),
-		cmocka_unit_test(test_atomics_replayed),
-		cmocka_unit_test(test_swaps_replayed),
-		cmocka_unit_test(test_oldest_resource),
-		cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_longest),
-		cmocka_unit_test(test_longer_send),
+		cmocka_unit_test(test_lost_fetch_and_adds_execute_once),
+		cmocka_unit_test(test_lost_compare_and_swaps_execute_once),
+		cmocka_unit_test(test_oldest_resource_is_kept_for_repetitions),
+		cmocka_unit_test(test_empty_messages),
+		cmocka_unit_test(test_longest_messages),
+		cmocka_unit_test(test_too_long_send_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,7 +139,7 @@ static void test_order_with_packets(void **state)
  * The program posts faster than the peer acknowledges packets: later requests wait for the
  * acknowledgements, and are then copied.
  */
-static void test_stream(void **state)
+static void test_stream_waits_for_acks_before_copies(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct direct d;
@@ -181,7 +181,7 @@ static void test_stream(void **state)
  * Behind a SEND a short request goes in a packet, and a long request waits for its copy; without a
  * direct path none waits.
  */
-static void test_waiting(void **state)
+static void test_short_requests_do_not_wait_for_copies(void **state)
 {
 	static const struct {
 		uint32_t length;
@@ -406,7 +406,7 @@ static void post_list(struct direct *d, uint32_t opcode, uint32_t n)
 }
 
 /* The list needs few copies. The counters count each request. */
-static void test_posted_together(void **state)
+static void test_request_list_needs_few_copies(void **state)
 {
 	static const uint32_t opcodes[] = {URXE_WR_RDMA_WRITE, URXE_WR_RDMA_READ};
 
@@ -537,7 +537,7 @@ static struct urxe_send_wr local_invalidate(const struct urxe_mw *mw)
 	};
 }
 
-static void test_window_grants(void **state)
+static void test_window_grants_copies(void **state)
 {
 	struct direct d;
 	struct urxe_send_wr invalidate;
@@ -567,7 +567,7 @@ static void test_window_grants(void **state)
 }
 
 /* A peer copies by the key: the invalidation waits for the end of that copy. */
-static void test_invalidation_waits(void **state)
+static void test_invalidation_waits_for_copies(void **state)
 {
 	struct direct d;
 	struct urxe_send_wr invalidate;
@@ -660,7 +660,7 @@ static void test_refused_by_packet(void **state)
 }
 
 /* A request that the peer's QP forbids ends with the same error as in packets. */
-static void test_qp_forbids(void **state)
+static void test_qp_rights_apply_to_copies(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct direct d;
@@ -691,7 +691,7 @@ static void test_own_key_is_wrong(void **state)
 }
 
 /* A copy that fails half way has no effect: packets bring the whole message. */
-static void test_falls_back(void **state)
+static void test_failed_copy_falls_back_to_packets(void **state)
 {
 	struct direct d;
 	struct post post;
@@ -741,23 +741,23 @@ int main(void)
 		cmocka_unit_test(test_executes_at_once),
 		cmocka_unit_test(test_inline_and_segments),
 		cmocka_unit_test(test_order_with_packets),
-		cmocka_unit_test(test_stream),
-		cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_stream_waits_for_acks_before_copies),
+		cmocka_unit_test(test_short_requests_do_not_wait_for_copies),
 		cmocka_unit_test(test_stream_to_one_awake),
 		cmocka_unit_test(test_one_at_a_time),
 		cmocka_unit_test(test_kinds_of_stream),
 		cmocka_unit_test(test_long_behind_stream),
-		cmocka_unit_test(test_posted_together),
+		cmocka_unit_test(test_request_list_needs_few_copies),
 		cmocka_unit_test(test_some_of_list),
 		cmocka_unit_test(test_refused_in_list),
 		cmocka_unit_test(test_list_of_kinds),
-		cmocka_unit_test(test_window_grants),
-		cmocka_unit_test(test_invalidation_waits),
+		cmocka_unit_test(test_window_grants_copies),
+		cmocka_unit_test(test_invalidation_waits_for_copies),
 		cmocka_unit_test(test_remote_invalidation_waits),
 		cmocka_unit_test(test_refused_by_packet),
-		cmocka_unit_test(test_qp_forbids),
+		cmocka_unit_test(test_qp_rights_apply_to_copies),
 		cmocka_unit_test(test_own_key_is_wrong),
-		cmocka_unit_test(test_falls_back),
+		cmocka_unit_test(test_failed_copy_falls_back_to_packets),
 		cmocka_unit_test(test_other_requests_are_packets),
 	};
 

@@ -21,7 +21,7 @@ static void to_error(struct engine *e, unsigned side)
 }
 
 /* All outstanding requests complete with a flush error, in the order of posting (IBA 10.3.1.6). */
-static void test_flush(void **state)
+static void test_flush_keeps_the_order(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -150,7 +150,7 @@ static void test_remote_error_order(void **state)
 }
 
 /* A message longer than the receive request: an error on both sides (IBA 9.7.4.1.6, table 59). */
-static void test_too_long(void **state)
+static void test_too_long_message_fails_on_both_sides(void **state)
 {
 	static const uint32_t room[] = {0, 1, 1023, 1024, 2999};
 
@@ -179,7 +179,7 @@ static void test_too_long(void **state)
  * The peer is silent: the requester repeats retry_cnt times, one timeout apart, then completes the
  * request with an error.
  */
-static void test_retry_exceeded(void **state)
+static void test_silent_peer_exhausts_retries(void **state)
 {
 	(void)state;
 	for (uint8_t retries = 0; retries <= 7; retries++) {
@@ -207,7 +207,7 @@ static void test_retry_exceeded(void **state)
 }
 
 /* Timeout 0 stands for infinity (IBA 11.2.5.2): the requester repeats nothing and sets no timer. */
-static void test_no_timeout(void **state)
+static void test_timeout_zero_never_repeats(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -239,7 +239,7 @@ static bool lose_nth(void *arg, uint64_t now, uint8_t *data, uint32_t len)
  * One packet of ten is lost, each one in turn: the requester repairs every loss, with the help of a
  * NAK if a later packet arrives.
  */
-static void test_one_lost(void **state)
+static void test_every_single_loss_is_repaired(void **state)
 {
 	(void)state;
 	for (unsigned direction = 0; direction < 2; direction++)
@@ -335,7 +335,7 @@ static const uint32_t rnr_10us[32] = {65536, 1,    2,    3,     4,     6,     8,
  * The requester waits at least as long as the RNR NAK says before each repetition; after rnr_retry
  * repetitions it fails.
  */
-static void test_rnr_exceeded(void **state)
+static void test_rnr_retries_are_exhausted(void **state)
 {
 	(void)state;
 	for (uint8_t code = 0; code < 32; code++)
@@ -364,7 +364,7 @@ static void test_rnr_exceeded(void **state)
 /*
  * rnr_retry 7 stands for infinity; the message is delivered once, when a receive request is posted.
  */
-static void test_rnr_recovers(void **state)
+static void test_rnr_retry_seven_never_gives_up(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -395,7 +395,7 @@ static void test_rnr_recovers(void **state)
  * The same with a peer that suddenly answers much faster: the requester does not take its NAKs for
  * late copies of an earlier NAK.
  */
-static void test_rnr_quick(void **state)
+static void test_quick_rnr_naks_are_no_old_copies(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -472,7 +472,7 @@ static void refill_one(struct node_queue *queue)
 		post_recv(end, queue->refills, 0, 100);
 }
 
-static void test_refill(void **state)
+static void test_refill_is_called_for_each_receive(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -538,7 +538,7 @@ static void test_refill_in_error(void **state)
 
 /* --- UC and UD: after a failed send the receive side still works (IBA 9.9.2.4). */
 
-static void test_sqe(void **state)
+static void test_local_error_of_uc_leads_to_sqe(void **state)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_RTS, .cur_state = URXE_QPS_SQE};
 	struct conn_attr conn = conn_default(URXE_QPT_UC);
@@ -578,7 +578,7 @@ static bool draining(struct endpoint *end)
 }
 
 /* SQD: no new request starts, and the event comes when all earlier requests are complete. */
-static void test_sqd(void **state)
+static void test_sqd_drains_and_reports(void **state)
 {
 	struct urxe_qp_attr attr = {.state = URXE_QPS_SQD, .en_sqd_async_notify = true};
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -608,7 +608,7 @@ static void test_sqd(void **state)
 /*
  * After RESET a QP is as new: both ends connect again, and nothing remains of the old connection.
  */
-static void test_reset(void **state)
+static void test_reset_forgets_the_connection(void **state)
 {
 	const struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -637,7 +637,7 @@ static void test_reset(void **state)
 }
 
 /* A QP destroyed during its work: no completion, no deadline, no crash. */
-static void test_destroy(void **state)
+static void test_destroy_during_work_is_silent(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -657,7 +657,7 @@ static void test_destroy(void **state)
 }
 
 /* A QP that returns to RTS before its queue is drained: the event never comes. */
-static void test_sqd_left(void **state)
+static void test_leaving_sqd_early_cancels_the_event(void **state)
 {
 	struct urxe_qp_attr attr = {.state = URXE_QPS_SQD, .en_sqd_async_notify = true};
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -682,7 +682,7 @@ static void test_sqd_left(void **state)
  * UC: an unmapped receive buffer moves the receiver's QP to the error state; a message longer than
  * the buffer is dropped.
  */
-static void test_uc_receive(void **state)
+static void test_uc_receive_errors(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_UC);
 	struct urxe_seg nobodys = {.length = 64, .lkey = 0xdead};
@@ -734,30 +734,30 @@ static void test_ack_before_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flush),
+		cmocka_unit_test(test_flush_keeps_the_order),
 		cmocka_unit_test(test_local_error_order),
 		cmocka_unit_test(test_malformed_fails_in_order),
 		cmocka_unit_test(test_malformed_needs_a_sending_state),
 		cmocka_unit_test(test_remote_error_order),
-		cmocka_unit_test(test_too_long),
-		cmocka_unit_test(test_retry_exceeded),
-		cmocka_unit_test(test_no_timeout),
-		cmocka_unit_test(test_one_lost),
+		cmocka_unit_test(test_too_long_message_fails_on_both_sides),
+		cmocka_unit_test(test_silent_peer_exhausts_retries),
+		cmocka_unit_test(test_timeout_zero_never_repeats),
+		cmocka_unit_test(test_every_single_loss_is_repaired),
 		cmocka_unit_test(test_read_response_lost),
 		cmocka_unit_test(test_atomic_response_lost),
-		cmocka_unit_test(test_rnr_exceeded),
-		cmocka_unit_test(test_rnr_recovers),
-		cmocka_unit_test(test_rnr_quick),
+		cmocka_unit_test(test_rnr_retries_are_exhausted),
+		cmocka_unit_test(test_rnr_retry_seven_never_gives_up),
+		cmocka_unit_test(test_quick_rnr_naks_are_no_old_copies),
 		cmocka_unit_test(test_rnr_counts_afresh),
 		cmocka_unit_test(test_rnr_write_imm),
-		cmocka_unit_test(test_refill),
+		cmocka_unit_test(test_refill_is_called_for_each_receive),
 		cmocka_unit_test(test_refill_in_error),
-		cmocka_unit_test(test_sqe),
-		cmocka_unit_test(test_sqd),
-		cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_destroy),
-		cmocka_unit_test(test_sqd_left),
-		cmocka_unit_test(test_uc_receive),
+		cmocka_unit_test(test_local_error_of_uc_leads_to_sqe),
+		cmocka_unit_test(test_sqd_drains_and_reports),
+		cmocka_unit_test(test_reset_forgets_the_connection),
+		cmocka_unit_test(test_destroy_during_work_is_silent),
+		cmocka_unit_test(test_leaving_sqd_early_cancels_the_event),
+		cmocka_unit_test(test_uc_receive_errors),
 		cmocka_unit_test(test_ack_before_read),
 	};
 

@@ -18,7 +18,7 @@
 
 #define N_VECTORS (sizeof(icrc_vectors) / sizeof(icrc_vectors[0]))
 
-static void test_vectors(void **state)
+static void test_test_vectors_match(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < N_VECTORS; i++) {
@@ -67,7 +67,7 @@ static bool is_masked(const struct icrc_vector *v, uint32_t l3, uint32_t bit)
  * Flips every bit after the Ethernet header. The parser must refuse the packet if the ICRC covers
  * the bit, and accept it otherwise. A packet that no longer parses is refused, too.
  */
-static void test_each_bit(void **state)
+static void test_icrc_covers_the_specified_bits(void **state)
 {
 	uint32_t masked = 0;
 
@@ -96,7 +96,7 @@ static void test_each_bit(void **state)
 }
 
 /* The ICRC does not cover Ethernet addresses, VLAN tags and Ethernet padding. */
-static void test_layer2(void **state)
+static void test_icrc_excludes_ethernet(void **state)
 {
 	uint8_t frame[400];
 	struct urxe_packet p;
@@ -113,7 +113,7 @@ static void test_layer2(void **state)
 }
 
 /* Compares with a bitwise computation, for all networks and lengths. */
-static void test_random(void **state)
+static void test_icrc_equals_bitwise_computation(void **state)
 {
 	static uint8_t frame[CRAFT_MAX], payload[4096];
 	struct rand r = {1};
@@ -148,10 +148,10 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vectors),
-		cmocka_unit_test(test_each_bit),
-		cmocka_unit_test(test_layer2),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_test_vectors_match),
+		cmocka_unit_test(test_icrc_covers_the_specified_bits),
+		cmocka_unit_test(test_icrc_excludes_ethernet),
+		cmocka_unit_test(test_icrc_equals_bitwise_computation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 #include "by_hand.h"
 #include "rand.h"
 
-static void test_device(void **state)
+static void test_device_attributes_are_checked(void **state)
 {
 	struct urxe_ops ops = {0};
 	struct urxe_dev_attr attr = {.ops = &ops, .mtu = 200};
@@ -25,7 +25,7 @@ static void test_device(void **state)
 	urxe_dev_destroy(dev);
 }
 
-static void test_queues(void **state)
+static void test_queue_sizes_are_checked(void **state)
 {
 	static const struct {
 		uint32_t max_wr, max_sge;
@@ -54,7 +54,7 @@ static void test_queues(void **state)
 }
 
 /* The lengths of the extents add up to the region's length only modulo 2^64. */
-static void test_extents_wrap(void **state)
+static void test_extent_lengths_must_not_wrap(void **state)
 {
 	struct pair *pair = pair_create(&(struct pair_attr){0});
 	uint8_t byte;
@@ -68,7 +68,7 @@ static void test_extents_wrap(void **state)
 }
 
 /* A lease of two QPNs; the caller dictates one of them. */
-static void test_qpns(void **state)
+static void test_leased_qpns_can_be_dictated(void **state)
 {
 	struct urxe_ops ops = {0};
 	const struct urxe_dev_attr attr = {
@@ -96,7 +96,7 @@ static void test_qpns(void **state)
 #define KEYS 400
 
 /* Keys with the same place in the hash table come and go in any order; the table loses none. */
-static void test_key_table(void **state)
+static void test_key_table_survives_collisions(void **state)
 {
 	struct pair *pair = pair_create(&(struct pair_attr){0});
 	struct urxe_mr *mrs[KEYS] = {0};
@@ -173,7 +173,7 @@ static void timers_in_order(uint64_t seed)
 	pair_destroy(pair);
 }
 
-static void test_timers(void **state)
+static void test_timers_expire_in_order(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 50; seed++)
@@ -202,7 +202,7 @@ static void assert_all_done(struct node_cq *cq, unsigned n)
 }
 
 /* Bursts of packets for many QPs, some of which are destroyed. */
-static void test_many_qps(void **state)
+static void test_many_qps_with_destruction(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
@@ -230,7 +230,7 @@ static void test_many_qps(void **state)
  * Copies of one early packet take one place, however many arrive: other early packets still find
  * places.
  */
-static void test_early_copies(void **state)
+static void test_copies_of_an_early_packet_share_a_place(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -256,7 +256,7 @@ static void test_early_copies(void **state)
  * A device limits the memory for early packets of all its QPs; it drops and counts packets beyond
  * the limit.
  */
-static void test_early_bound(void **state)
+static void test_memory_for_early_packets_is_bounded(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
@@ -281,11 +281,15 @@ static void test_early_bound(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_device),       cmocka_unit_test(test_queues),
-		cmocka_unit_test(test_extents_wrap), cmocka_unit_test(test_qpns),
-		cmocka_unit_test(test_key_table),    cmocka_unit_test(test_timers),
-		cmocka_unit_test(test_many_qps),     cmocka_unit_test(test_early_copies),
-		cmocka_unit_test(test_early_bound),
+		cmocka_unit_test(test_device_attributes_are_checked),
+		cmocka_unit_test(test_queue_sizes_are_checked),
+		cmocka_unit_test(test_extent_lengths_must_not_wrap),
+		cmocka_unit_test(test_leased_qpns_can_be_dictated),
+		cmocka_unit_test(test_key_table_survives_collisions),
+		cmocka_unit_test(test_timers_expire_in_order),
+		cmocka_unit_test(test_many_qps_with_destruction),
+		cmocka_unit_test(test_copies_of_an_early_packet_share_a_place),
+		cmocka_unit_test(test_memory_for_early_packets_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,7 +86,7 @@ static unsigned received(struct node *node)
 }
 
 /* IPv4 and IPv6 groups, several QPs in one group, and one QP in several groups. */
-static void test_delivery(void **state)
+static void test_group_members_receive_once(void **state)
 {
 	static const struct urxe_gid *const groups[] = {&group_v4, &group_v6};
 	struct endpoint from, to[3];
@@ -133,7 +133,7 @@ static void test_delivery(void **state)
 }
 
 /* The sender's device copies a datagram to its own members; the sender can disable that. */
-static void test_loopback(void **state)
+static void test_loopback_can_be_disabled(void **state)
 {
 	struct endpoint from, deaf, neighbour, to;
 	struct world w;
@@ -213,7 +213,7 @@ static void test_each_for_itself(void **state)
 	pair_destroy(w.pair);
 }
 
-static void test_attach(void **state)
+static void test_only_ud_attaches_to_groups(void **state)
 {
 	static const struct urxe_gid no_group[] = {
 		{{0}},
@@ -261,7 +261,7 @@ static void test_attach(void **state)
 	pair_destroy(w.pair);
 }
 
-static void test_limits(void **state)
+static void test_group_limits_are_enforced(void **state)
 {
 	static struct endpoint end[URXE_MAX_MCAST_QPS + 1];
 	struct urxe_gid gid = group_v6;
@@ -297,7 +297,7 @@ static void test_limits(void **state)
 }
 
 /* A multicast address needs the multicast QPN, and only datagrams may have it. */
-static void test_malformed(void **state)
+static void test_multicast_address_needs_multicast_qpn(void **state)
 {
 	static const struct {
 		uint8_t opcode;
@@ -348,7 +348,7 @@ static void test_malformed(void **state)
 /*
  * The loopback copy fails the receiving QP, which is also the sender, after the send has completed.
  */
-static void test_loopback_overflow(void **state)
+static void test_loopback_overflow_fails_the_qp(void **state)
 {
 	struct endpoint from;
 	struct world w;
@@ -368,13 +368,13 @@ static void test_loopback_overflow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_delivery),
-		cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_group_members_receive_once),
+		cmocka_unit_test(test_loopback_can_be_disabled),
 		cmocka_unit_test(test_each_for_itself),
-		cmocka_unit_test(test_attach),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_loopback_overflow),
+		cmocka_unit_test(test_only_ud_attaches_to_groups),
+		cmocka_unit_test(test_group_limits_are_enforced),
+		cmocka_unit_test(test_multicast_address_needs_multicast_qpn),
+		cmocka_unit_test(test_loopback_overflow_fails_the_qp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static void send_one(struct engine *e, uint32_t opcode, uint32_t length)
 	assert_int_equal(wc.qpn, e->end[0].qpn);
 }
 
-static void test_send(void **state)
+static void test_sends_of_all_lengths(void **state)
 {
 	(void)state;
 	for (int type = URXE_QPT_RC; type <= URXE_QPT_UC; type++)
@@ -95,7 +95,7 @@ static void write_one(struct engine *e, uint32_t length, bool imm)
 	expect_none(&e->b->recv_cq);
 }
 
-static void test_write(void **state)
+static void test_writes_of_all_lengths(void **state)
 {
 	(void)state;
 	for (int type = URXE_QPT_RC; type <= URXE_QPT_UC; type++) {
@@ -112,7 +112,7 @@ static void test_write(void **state)
 	}
 }
 
-static void test_read(void **state)
+static void test_reads_of_all_lengths(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -162,7 +162,7 @@ static uint64_t atomic(struct engine *e, uint32_t opcode, uint64_t compare_add, 
 	return original;
 }
 
-static void test_atomic(void **state)
+static void test_atomics_return_the_old_value(void **state)
 {
 	const uint64_t big = 0xfedcba9876543210;
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -183,7 +183,7 @@ static void test_atomic(void **state)
 }
 
 /* Both ends gather and scatter over segments; some are empty, none is aligned. */
-static void test_segments(void **state)
+static void test_segments_are_gathered_and_scattered(void **state)
 {
 	static const uint32_t gather[] = {0, 1, 1000, 0, 24, 1, 2074, 0};
 	static const uint32_t scatter[] = {7, 0, 0, 1017, 5, 2000, 71, 0};
@@ -221,7 +221,7 @@ static void test_segments(void **state)
 }
 
 /* A request without segments is a message of 0 bytes, whatever the receive request has. */
-static void test_no_segments(void **state)
+static void test_request_without_segments_is_empty(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_send_wr wr = {.wr_id = 3, .opcode = URXE_WR_SEND};
@@ -238,7 +238,7 @@ static void test_no_segments(void **state)
 	engine_close(&e);
 }
 
-static void test_inline(void **state)
+static void test_inline_data_is_copied(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	uint8_t data[300], copy[300];
@@ -269,7 +269,7 @@ static void test_inline(void **state)
 }
 
 /* Only signaled requests create a completion, unless the QP signals all. */
-static void test_signaling(void **state)
+static void test_only_signaled_requests_complete(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -292,7 +292,7 @@ static void test_signaling(void **state)
 }
 
 /* The engine refuses a request that does not fit the QP when it is posted. */
-static void test_refused(void **state)
+static void test_unfit_requests_are_refused(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	const struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
@@ -332,7 +332,7 @@ static void test_refused(void **state)
 	engine_close(&e);
 }
 
-static void test_queue_full(void **state)
+static void test_full_queue_refuses_requests(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_recv_wr recv = {0};
@@ -373,7 +373,7 @@ static bool saw_solicited(void *arg, uint64_t now, uint8_t *data, uint32_t len)
  * The solicited bit is set on packets that create a completion at the peer, and is clear on others
  * (IBA 9.2.3).
  */
-static void test_solicited_bit(void **state)
+static void test_solicited_bit_marks_completing_packets(void **state)
 {
 	static const struct {
 		uint32_t opcode;
@@ -406,12 +406,17 @@ static void test_solicited_bit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send),          cmocka_unit_test(test_write),
-		cmocka_unit_test(test_read),          cmocka_unit_test(test_atomic),
-		cmocka_unit_test(test_segments),      cmocka_unit_test(test_no_segments),
-		cmocka_unit_test(test_inline),        cmocka_unit_test(test_signaling),
-		cmocka_unit_test(test_refused),       cmocka_unit_test(test_queue_full),
-		cmocka_unit_test(test_solicited_bit),
+		cmocka_unit_test(test_sends_of_all_lengths),
+		cmocka_unit_test(test_writes_of_all_lengths),
+		cmocka_unit_test(test_reads_of_all_lengths),
+		cmocka_unit_test(test_atomics_return_the_old_value),
+		cmocka_unit_test(test_segments_are_gathered_and_scattered),
+		cmocka_unit_test(test_request_without_segments_is_empty),
+		cmocka_unit_test(test_inline_data_is_copied),
+		cmocka_unit_test(test_only_signaled_requests_complete),
+		cmocka_unit_test(test_unfit_requests_are_refused),
+		cmocka_unit_test(test_full_queue_refuses_requests),
+		cmocka_unit_test(test_solicited_bit_marks_completing_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,7 @@ static void test_bind_rules(void **state)
 }
 
 /* A bound type 2 window must be invalidated before it is bound again (o10-37.2.30). */
-static void test_bind_twice(void **state)
+static void test_bound_type_2_window_cannot_be_bound(void **state)
 {
 	struct urxe_mw_bind bind;
 	struct bench b;
@@ -171,7 +171,7 @@ static void run_grant_row(const struct grant_row *row, uint8_t type, uint32_t ze
 	engine_close(&b.e);
 }
 
-static void test_grants(void **state)
+static void test_window_grants_its_range_and_rights(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(grant_rows) / sizeof(grant_rows[0]); i++) {
@@ -182,7 +182,7 @@ static void test_grants(void **state)
 }
 
 /* A request needs the right of the QP as well. */
-static void test_qp_right(void **state)
+static void test_qp_right_is_needed_too(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct bench b;
@@ -198,7 +198,7 @@ static void test_qp_right(void **state)
 }
 
 /* A window that is unbound, or was never bound, grants nothing. */
-static void test_unbound(void **state)
+static void test_unbound_window_grants_nothing(void **state)
 {
 	struct urxe_mw_bind unbind;
 	struct bench b;
@@ -223,7 +223,7 @@ static void test_unbound(void **state)
 }
 
 /* A type 1 window may be bound again at any time; the key of the old binding becomes invalid. */
-static void test_rebind(void **state)
+static void test_rebound_type_1_window_changes_its_key(void **state)
 {
 	struct urxe_mw_bind bind;
 	struct bench b;
@@ -246,7 +246,7 @@ static void test_rebind(void **state)
 }
 
 /* The application may choose the same tag again. */
-static void test_tag(void **state)
+static void test_same_tag_may_be_chosen_again(void **state)
 {
 	struct urxe_mw_bind bind;
 	struct bench b;
@@ -286,7 +286,7 @@ static uint32_t write_by(struct bench *b, struct endpoint *from)
  * A type 2B window serves the QP that bound it; a type 1 window serves every QP of its protection
  * domain.
  */
-static void test_whose_window(void **state)
+static void test_type_2_window_belongs_to_its_qp(void **state)
 {
 	struct endpoint second[2];
 	struct bench b;
@@ -304,7 +304,7 @@ static void test_whose_window(void **state)
 }
 
 /* A type 1 window does not serve a QP of another protection domain. */
-static void test_other_domain(void **state)
+static void test_window_does_not_serve_other_domains(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_qp_init init = {.type = URXE_QPT_RC, .pd = NODE_PD + 1, .cap = conn.cap};
@@ -351,7 +351,7 @@ static void test_no_local_key(void **state)
 /* --- The end of a window. */
 
 /* A region cannot be deregistered while a window is bound to it (IBA 10.6.7.2.6). */
-static void test_dereg(void **state)
+static void test_region_with_bound_window_stays(void **state)
 {
 	struct urxe_extent extent;
 	struct urxe_mr_attr attr;
@@ -374,7 +374,7 @@ static void test_dereg(void **state)
 	}
 }
 
-static void test_dealloc(void **state)
+static void test_deallocated_window_grants_nothing(void **state)
 {
 	struct bench b;
 	uint32_t key;
@@ -390,7 +390,7 @@ static void test_dealloc(void **state)
 }
 
 /* Destroying a QP unbinds its windows: a new QP with the same number gets no access by them. */
-static void test_qp_goes(void **state)
+static void test_destroyed_qp_unbinds_its_windows(void **state)
 {
 	struct endpoint second[2];
 	struct urxe_mw_bind bind;
@@ -413,7 +413,7 @@ static void test_qp_goes(void **state)
 
 /* --- Keys. */
 
-static void test_keys(void **state)
+static void test_dictated_window_keys_are_checked(void **state)
 {
 	struct urxe_mw_attr attr = {.pd = NODE_PD, .type = TYPE_1, .key = 0x12345678};
 	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
@@ -446,7 +446,7 @@ static void test_keys(void **state)
 }
 
 /* The engine's choices avoid dictated keys: neither kind uses the other's 256 keys. */
-static void test_chosen_keys(void **state)
+static void test_chosen_keys_avoid_dictated_keys(void **state)
 {
 	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
 	struct node *node = pair->node[0];
@@ -474,14 +474,21 @@ static void test_chosen_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bind_rules),   cmocka_unit_test(test_bind_twice),
-		cmocka_unit_test(test_grants),       cmocka_unit_test(test_qp_right),
-		cmocka_unit_test(test_unbound),      cmocka_unit_test(test_rebind),
-		cmocka_unit_test(test_tag),          cmocka_unit_test(test_whose_window),
-		cmocka_unit_test(test_other_domain), cmocka_unit_test(test_no_local_key),
-		cmocka_unit_test(test_dereg),        cmocka_unit_test(test_dealloc),
-		cmocka_unit_test(test_qp_goes),      cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_chosen_keys),
+		cmocka_unit_test(test_bind_rules),
+		cmocka_unit_test(test_bound_type_2_window_cannot_be_bound),
+		cmocka_unit_test(test_window_grants_its_range_and_rights),
+		cmocka_unit_test(test_qp_right_is_needed_too),
+		cmocka_unit_test(test_unbound_window_grants_nothing),
+		cmocka_unit_test(test_rebound_type_1_window_changes_its_key),
+		cmocka_unit_test(test_same_tag_may_be_chosen_again),
+		cmocka_unit_test(test_type_2_window_belongs_to_its_qp),
+		cmocka_unit_test(test_window_does_not_serve_other_domains),
+		cmocka_unit_test(test_no_local_key),
+		cmocka_unit_test(test_region_with_bound_window_stays),
+		cmocka_unit_test(test_deallocated_window_grants_nothing),
+		cmocka_unit_test(test_destroyed_qp_unbinds_its_windows),
+		cmocka_unit_test(test_dictated_window_keys_are_checked),
+		cmocka_unit_test(test_chosen_keys_avoid_dictated_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 
 /* --- The owner invalidates. */
 
-static void test_local_invalidate(void **state)
+static void test_local_invalidate_ends_access(void **state)
 {
 	struct bench b;
 
@@ -73,7 +73,7 @@ static void test_local_invalidate_refused(void **state)
 /* --- SEND with invalidate. */
 
 /* With a message of one packet, and of several. */
-static void test_send_invalidate(void **state)
+static void test_send_with_invalidate_ends_access(void **state)
 {
 	static const uint32_t lengths[] = {0, 10, 1024, 1025, 5000};
 	struct urxe_wc wc;
@@ -233,7 +233,7 @@ static void post_write(struct bench *b, uint64_t wr_id, uint32_t flags)
 }
 
 /* Completions keep the order of posting, and a local request waits for the requests before it. */
-static void test_completion_order(void **state)
+static void test_completions_keep_the_order(void **state)
 {
 	struct urxe_mw_bind bind;
 	struct bench b;
@@ -257,7 +257,7 @@ static void test_completion_order(void **state)
  * Unsignaled requests before a signaled local request: the last of them requests an
  * acknowledgement.
  */
-static void test_unsignaled_before(void **state)
+static void test_unsignaled_requests_before_a_local_one_are_acknowledged(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_send_wr wr = {
@@ -305,7 +305,7 @@ static void test_not_executed_again(void **state)
 }
 
 /* An earlier request fails: the local request behind it is flushed without execution. */
-static void test_flushed(void **state)
+static void test_failed_request_flushes_local_requests(void **state)
 {
 	struct urxe_mw_bind bind;
 	struct bench b;
@@ -346,7 +346,7 @@ static void test_error_in_turn(void **state)
 /*
  * With a fence a binding waits for outstanding READs, without a fence it does not (IBA 10.8.3.3).
  */
-static void test_fence(void **state)
+static void test_fenced_bind_waits_for_reads(void **state)
 {
 	struct bench b;
 
@@ -376,7 +376,7 @@ static void to_state(struct bench *b, uint8_t state)
 }
 
 /* In SQD no new request starts, local requests neither (IBA 10.3.1.4). */
-static void test_sqd(void **state)
+static void test_sqd_starts_no_local_request(void **state)
 {
 	struct urxe_mw_bind bind;
 	struct bench b;
@@ -396,7 +396,7 @@ static void test_sqd(void **state)
 }
 
 /* The CQ has no room for the completion: the QP ends, and no request behind it is executed. */
-static void test_no_room(void **state)
+static void test_full_cq_ends_the_qp(void **state)
 {
 	struct urxe_mw_bind bind;
 	struct bench b;
@@ -417,7 +417,7 @@ static void test_no_room(void **state)
 }
 
 /* After RESET a type 2 window still belongs to its QP. */
-static void test_reset(void **state)
+static void test_window_keeps_its_qp_over_reset(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct bench b;
@@ -441,7 +441,7 @@ static void test_reset(void **state)
 /* --- Other services. */
 
 /* UC can bind and invalidate, too; a failure does not affect its receive side. */
-static void test_uc(void **state)
+static void test_uc_binds_and_invalidates(void **state)
 {
 	struct urxe_mw_bind bind;
 	struct bench b;
@@ -497,22 +497,22 @@ static void test_refused_when_posted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_local_invalidate),
+		cmocka_unit_test(test_local_invalidate_ends_access),
 		cmocka_unit_test(test_local_invalidate_refused),
-		cmocka_unit_test(test_send_invalidate),
+		cmocka_unit_test(test_send_with_invalidate_ends_access),
 		cmocka_unit_test(test_send_invalidate_refused),
 		cmocka_unit_test(test_send_invalidate_repeated),
 		cmocka_unit_test(test_read_repeated_after_its_key),
-		cmocka_unit_test(test_completion_order),
-		cmocka_unit_test(test_unsignaled_before),
+		cmocka_unit_test(test_completions_keep_the_order),
+		cmocka_unit_test(test_unsignaled_requests_before_a_local_one_are_acknowledged),
 		cmocka_unit_test(test_not_executed_again),
-		cmocka_unit_test(test_flushed),
+		cmocka_unit_test(test_failed_request_flushes_local_requests),
 		cmocka_unit_test(test_error_in_turn),
-		cmocka_unit_test(test_fence),
-		cmocka_unit_test(test_sqd),
-		cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_uc),
+		cmocka_unit_test(test_fenced_bind_waits_for_reads),
+		cmocka_unit_test(test_sqd_starts_no_local_request),
+		cmocka_unit_test(test_full_cq_ends_the_qp),
+		cmocka_unit_test(test_window_keeps_its_qp_over_reset),
+		cmocka_unit_test(test_uc_binds_and_invalidates),
 		cmocka_unit_test(test_refused_when_posted),
 	};
 

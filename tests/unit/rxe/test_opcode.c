@@ -37,7 +37,7 @@ static uint16_t contents_of(uint32_t flags)
 	return contents;
 }
 
-static void test_rows(void **state)
+static void test_rows_equal_table_38(void **state)
 {
 	unsigned named = 0;
 
@@ -67,7 +67,7 @@ static bool name_has(const char *name, const char *part)
 }
 
 /* The name in the specification determines the kind of the packet. */
-static void test_kinds(void **state)
+static void test_names_determine_kinds(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < table38_rows; i++) {
@@ -96,7 +96,7 @@ static void test_kinds(void **state)
 }
 
 /* The services share the low five bits of an operation's opcode (IBA 9.2.1). */
-static void test_services(void **state)
+static void test_services_share_opcodes(void **state)
 {
 	(void)state;
 	for (unsigned op = 0; op <= 0x0b; op++) {
@@ -114,9 +114,9 @@ static void test_services(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_services),
+		cmocka_unit_test(test_rows_equal_table_38),
+		cmocka_unit_test(test_names_determine_kinds),
+		cmocka_unit_test(test_services_share_opcodes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

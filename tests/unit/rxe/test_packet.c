@@ -118,7 +118,7 @@ static void check_fields(const struct urxe_packet *got, const struct urxe_packet
 		assert_int_equal(got->imm, want->imm);
 }
 
-static void test_fields(void **state)
+static void test_every_field_is_parsed(void **state)
 {
 	static uint8_t frame[CRAFT_MAX];
 
@@ -147,7 +147,7 @@ static void test_fields(void **state)
 }
 
 /* Sets one one-bit field at a time, so that the parser cannot confuse two. */
-static void test_flags(void **state)
+static void test_flags_are_distinct(void **state)
 {
 	uint8_t frame[CRAFT_MAX];
 
@@ -166,7 +166,7 @@ static void test_flags(void **state)
 	}
 }
 
-static void test_pad(void **state)
+static void test_pad_count_is_checked(void **state)
 {
 	uint8_t frame[CRAFT_MAX];
 
@@ -186,7 +186,7 @@ static void test_pad(void **state)
 }
 
 /* A short frame is padded to 60 bytes by Ethernet; the packet ends where IP says. */
-static void test_ethernet_padding(void **state)
+static void test_ethernet_padding_is_ignored(void **state)
 {
 	uint8_t frame[CRAFT_MAX] = {0};
 
@@ -206,7 +206,7 @@ static void test_ethernet_padding(void **state)
  * The parser refuses a frame cut at any length, with a named reason, and reads nothing behind its
  * end: each cut frame has its own allocation, for AddressSanitizer.
  */
-static void test_truncation(void **state)
+static void test_truncated_frames_are_refused(void **state)
 {
 	uint8_t frame[CRAFT_MAX];
 
@@ -293,7 +293,7 @@ static const struct damage damages[] = {
 	 URXE_DROP_BAD_LENGTH},
 };
 
-static void test_malformed(void **state)
+static void test_malformed_packets_are_refused(void **state)
 {
 	uint8_t frame[CRAFT_MAX];
 
@@ -315,7 +315,7 @@ static void test_malformed(void **state)
 }
 
 /* Header length of 6 words: IPv4 options, which RoCEv2 does not allow (A17.3.1.1). */
-static void test_ipv4_options(void **state)
+static void test_ipv4_options_are_refused(void **state)
 {
 	uint8_t frame[CRAFT_MAX];
 	struct urxe_packet p = sample(URXE_NET_IPV4, 0x04);
@@ -335,7 +335,7 @@ static void test_ipv4_options(void **state)
 }
 
 /* The parser accepts one VLAN tag. A frame with two tags is not RoCE. */
-static void test_double_tag(void **state)
+static void test_double_tag_is_not_roce(void **state)
 {
 	static const struct {
 		uint16_t outer, inner;
@@ -381,7 +381,7 @@ static void parse_copy(const uint8_t *data, uint32_t len)
 }
 
 /* Random bytes, and good frames with a few random bytes. */
-static void test_random(void **state)
+static void test_random_frames_do_no_harm(void **state)
 {
 	struct rand r = {2};
 	uint8_t frame[CRAFT_MAX];
@@ -408,11 +408,15 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fields),       cmocka_unit_test(test_flags),
-		cmocka_unit_test(test_pad),          cmocka_unit_test(test_ethernet_padding),
-		cmocka_unit_test(test_truncation),   cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_ipv4_options), cmocka_unit_test(test_double_tag),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_every_field_is_parsed),
+		cmocka_unit_test(test_flags_are_distinct),
+		cmocka_unit_test(test_pad_count_is_checked),
+		cmocka_unit_test(test_ethernet_padding_is_ignored),
+		cmocka_unit_test(test_truncated_frames_are_refused),
+		cmocka_unit_test(test_malformed_packets_are_refused),
+		cmocka_unit_test(test_ipv4_options_are_refused),
+		cmocka_unit_test(test_double_tag_is_not_roce),
+		cmocka_unit_test(test_random_frames_do_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

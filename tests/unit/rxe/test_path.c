@@ -113,7 +113,7 @@ static void check_wire(const struct urxe_packet *p, uint8_t net, uint16_t vlan)
 		assert_int_equal(p->vlan_tci, SL << 13 | vlan);
 }
 
-static void test_wire(void **state)
+static void test_path_attributes_are_on_the_wire(void **state)
 {
 	(void)state;
 	for (uint8_t type = URXE_QPT_RC; type <= URXE_QPT_UD; type++)
@@ -143,7 +143,7 @@ static void test_wire(void **state)
 }
 
 /* A whole packet of the largest MTU, with a VLAN tag, fits the buffer that the caller gives. */
-static void test_longest(void **state)
+static void test_longest_packet_fits_the_buffer(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -174,7 +174,7 @@ static void test_longest(void **state)
  * The UDP source port is the flow label folded as Linux does; without a label it depends on the
  * QPNs, with the same result in both directions.
  */
-static void test_sport(void **state)
+static void test_udp_source_port_follows_the_flow_label(void **state)
 {
 	static const struct {
 		uint32_t label;
@@ -205,7 +205,7 @@ static void test_sport(void **state)
 	}
 }
 
-static void test_set_vlan(void **state)
+static void test_vlan_of_a_gid_is_checked(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_gid gid = craft_gid(URXE_NET_IPV4, 1);
@@ -229,7 +229,7 @@ static void test_set_vlan(void **state)
 }
 
 /* A QP receives only frames in the VLAN of its address; a tag with VLAN ID 0 counts as no tag. */
-static void test_vlan(void **state)
+static void test_qp_receives_only_its_vlan(void **state)
 {
 	static const struct {
 		uint16_t own;
@@ -273,7 +273,7 @@ static void test_vlan(void **state)
 /*
  * One address in two VLANs: a datagram may arrive in either, a connection receives only in its own.
  */
-static void test_two_vlans(void **state)
+static void test_one_address_in_two_vlans(void **state)
 {
 	static const uint8_t opcodes[] = {
 		[URXE_QPT_RC] = 0x04, [URXE_QPT_UC] = 0x24, [URXE_QPT_UD] = 0x64};
@@ -302,7 +302,7 @@ static void test_two_vlans(void **state)
 }
 
 /* A multicast group is received in the VLANs of the device's addresses. */
-static void test_multicast(void **state)
+static void test_groups_are_received_in_vlans_of_the_device(void **state)
 {
 	static const struct urxe_gid group = {{[10] = 0xff, 0xff, 239, 1, 2, 3}};
 	struct conn_attr conn = conn_default(URXE_QPT_UD);
@@ -383,7 +383,7 @@ static void check_addresses(uint8_t net, uint8_t type, unsigned before)
 }
 
 /* GRH checks of a connection (IBA 9.6.1.2.3): both addresses, and the kind of packet. */
-static void test_addresses(void **state)
+static void test_grh_addresses_are_checked(void **state)
 {
 	(void)state;
 	for (uint8_t net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++)
@@ -448,7 +448,7 @@ static void add_to(uint8_t *field, int16_t more)
  * Frames that equal the predicted header except for their lengths (44 bytes from the IPv4 header
  * on, 24 from the UDP header on), or whose contents are shorter than those.
  */
-static void test_predicted_lengths(void **state)
+static void test_wrong_lengths_defeat_header_prediction(void **state)
 {
 	static const struct {
 		int16_t ip_more;
@@ -500,16 +500,16 @@ static void test_predicted_lengths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wire),
-		cmocka_unit_test(test_longest),
-		cmocka_unit_test(test_sport),
-		cmocka_unit_test(test_set_vlan),
-		cmocka_unit_test(test_vlan),
-		cmocka_unit_test(test_two_vlans),
-		cmocka_unit_test(test_multicast),
-		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_path_attributes_are_on_the_wire),
+		cmocka_unit_test(test_longest_packet_fits_the_buffer),
+		cmocka_unit_test(test_udp_source_port_follows_the_flow_label),
+		cmocka_unit_test(test_vlan_of_a_gid_is_checked),
+		cmocka_unit_test(test_qp_receives_only_its_vlan),
+		cmocka_unit_test(test_one_address_in_two_vlans),
+		cmocka_unit_test(test_groups_are_received_in_vlans_of_the_device),
+		cmocka_unit_test(test_grh_addresses_are_checked),
 		cmocka_unit_test(test_predicted_peer_changes),
-		cmocka_unit_test(test_predicted_lengths),
+		cmocka_unit_test(test_wrong_lengths_defeat_header_prediction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ static int set_index(struct engine *e, unsigned side, uint16_t index)
 	return rc;
 }
 
-static void test_table(void **state)
+static void test_pkey_table_is_checked(void **state)
 {
 	struct node *node;
 	struct engine e;
@@ -47,7 +47,7 @@ static void test_table(void **state)
 }
 
 /* IBA 10.9.3: the partition must be the same, and at least one of the two must be a full member. */
-static void test_membership(void **state)
+static void test_membership_decides_acceptance(void **state)
 {
 	static const struct {
 		uint16_t ours, theirs;
@@ -80,7 +80,7 @@ static void test_membership(void **state)
 }
 
 /* Answers carry the responder's P_Key: a connection needs matching P_Keys in both directions. */
-static void test_index(void **state)
+static void test_answers_carry_the_responders_pkey(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -141,7 +141,7 @@ static struct urxe_packet to_b(struct engine *e, uint8_t opcode, uint16_t pkey)
 }
 
 /* NICs put the default P_Key into a CNP, whatever P_Key the QP has. */
-static void test_cnp(void **state)
+static void test_cnp_may_have_the_default_pkey(void **state)
 {
 	static const struct {
 		uint16_t pkey;
@@ -208,7 +208,7 @@ static int post_gsi(struct engine *e, uint16_t pkey_index)
 	return urxe_post_send(e->end[0].qp, &wr);
 }
 
-static void test_gsi(void **state)
+static void test_gsi_uses_the_pkey_of_the_request(void **state)
 {
 	struct engine e = {.pair = pair_create(&(struct pair_attr){.seed = 1})};
 	struct conn_attr conn = conn_default(URXE_QPT_UD);
@@ -252,9 +252,11 @@ static void test_gsi(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table), cmocka_unit_test(test_membership),
-		cmocka_unit_test(test_index), cmocka_unit_test(test_cnp),
-		cmocka_unit_test(test_gsi),
+		cmocka_unit_test(test_pkey_table_is_checked),
+		cmocka_unit_test(test_membership_decides_acceptance),
+		cmocka_unit_test(test_answers_carry_the_responders_pkey),
+		cmocka_unit_test(test_cnp_may_have_the_default_pkey),
+		cmocka_unit_test(test_gsi_uses_the_pkey_of_the_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

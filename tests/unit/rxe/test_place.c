@@ -116,7 +116,7 @@ static void run_flush_row(const struct flush_row *row)
 	engine_close(&e);
 }
 
-static void test_flush(void **state)
+static void test_flush_rights_and_ranges(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(flush_rows) / sizeof(flush_rows[0]); i++)
@@ -124,7 +124,7 @@ static void test_flush(void **state)
 }
 
 /* FLUSH persists each piece of memory in its range, and no byte beside it. */
-static void test_pieces(void **state)
+static void test_flush_persists_each_piece(void **state)
 {
 	struct urxe_extent extents[3];
 	struct urxe_mr_attr attr = {.pd = NODE_PD,
@@ -157,7 +157,7 @@ static void test_pieces(void **state)
 }
 
 /* The caller cannot persist the memory: the peer gets a remote operational error. */
-static void test_persist_fails(void **state)
+static void test_failed_persistence_is_a_remote_error(void **state)
 {
 	struct urxe_mr *mr;
 	struct engine e;
@@ -174,7 +174,7 @@ static void test_persist_fails(void **state)
 }
 
 /* On a device without persistent memory, no region can be registered for it. */
-static void test_no_persistence(void **state)
+static void test_device_without_persistence_refuses_registration(void **state)
 {
 	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
 	struct node *node = pair->node[0];
@@ -193,7 +193,7 @@ static void test_no_persistence(void **state)
 }
 
 /* Through a window: within the window's range, and only if the region allows FLUSH as well. */
-static void test_window(void **state)
+static void test_flush_through_a_window(void **state)
 {
 	static const struct {
 		uint32_t mr_access, mw_access;
@@ -294,7 +294,7 @@ static void test_refused_when_posted(void **state)
  * From memory and inline: the eight bytes arrive in one piece, and the bytes beside them do not
  * change.
  */
-static void test_atomic_write(void **state)
+static void test_atomic_write_stores_eight_bytes(void **state)
 {
 	uint64_t around[3];
 	struct engine e;
@@ -419,7 +419,7 @@ static void run_hand_row(const struct hand_row *row)
 }
 
 /* The answer is a READ response without payload; after a NAK no byte has changed. */
-static void test_by_hand(void **state)
+static void test_answer_has_no_payload(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(hand_rows) / sizeof(hand_rows[0]); i++)
@@ -427,7 +427,7 @@ static void test_by_hand(void **state)
 }
 
 /* The answer is lost: the responder answers the repetition again and does not execute it again. */
-static void test_repeated(void **state)
+static void test_repetition_is_not_executed_again(void **state)
 {
 	static const uint8_t opcodes[] = {FLUSH, ATOMIC_WRITE};
 
@@ -466,7 +466,7 @@ static void test_repeated(void **state)
 }
 
 /* A responder without resources refuses them, as it refuses READs. */
-static void test_no_resources(void **state)
+static void test_requests_need_resources(void **state)
 {
 	static const uint8_t opcodes[] = {FLUSH, ATOMIC_WRITE};
 
@@ -519,7 +519,7 @@ static void post_among_others(struct engine *e, uint32_t key)
 }
 
 /* Among other requests on a network with losses: each is executed once, in its order. */
-static void test_loss(void **state)
+static void test_losses_do_not_repeat_execution(void **state)
 {
 	(void)state;
 	for (int side = 0; side < 2; side++) {
@@ -549,7 +549,7 @@ static void test_loss(void **state)
  * A plain ACK does not complete these requests, and a READ response with a payload does not,
  * either.
  */
-static void test_wrong_answer(void **state)
+static void test_wrong_answers_complete_nothing(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -586,12 +586,18 @@ static void test_wrong_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flush),         cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_persist_fails), cmocka_unit_test(test_no_persistence),
-		cmocka_unit_test(test_window),        cmocka_unit_test(test_refused_when_posted),
-		cmocka_unit_test(test_atomic_write),  cmocka_unit_test(test_by_hand),
-		cmocka_unit_test(test_repeated),      cmocka_unit_test(test_no_resources),
-		cmocka_unit_test(test_loss),          cmocka_unit_test(test_wrong_answer),
+		cmocka_unit_test(test_flush_rights_and_ranges),
+		cmocka_unit_test(test_flush_persists_each_piece),
+		cmocka_unit_test(test_failed_persistence_is_a_remote_error),
+		cmocka_unit_test(test_device_without_persistence_refuses_registration),
+		cmocka_unit_test(test_flush_through_a_window),
+		cmocka_unit_test(test_refused_when_posted),
+		cmocka_unit_test(test_atomic_write_stores_eight_bytes),
+		cmocka_unit_test(test_answer_has_no_payload),
+		cmocka_unit_test(test_repetition_is_not_executed_again),
+		cmocka_unit_test(test_requests_need_resources),
+		cmocka_unit_test(test_losses_do_not_repeat_execution),
+		cmocka_unit_test(test_wrong_answers_complete_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 #include <rxe/psn.h>
 
-static void test_add(void **state)
+static void test_psn_add_wraps(void **state)
 {
 	static const struct {
 		uint32_t psn, n, sum;
@@ -29,7 +29,7 @@ static void test_add(void **state)
 		assert_int_equal(urxe_psn_add(rows[i].psn, rows[i].n), rows[i].sum);
 }
 
-static void test_diff(void **state)
+static void test_psn_diff_wraps(void **state)
 {
 	static const struct {
 		uint32_t a, b;
@@ -62,7 +62,7 @@ static void test_diff(void **state)
 }
 
 /* For random distances: psn_diff returns the distance that psn_add has moved. */
-static void test_agree(void **state)
+static void test_add_and_diff_agree(void **state)
 {
 	static const uint32_t from[] = {0, 1, 0x7fffff, 0x800000, 0xffffff};
 
@@ -79,9 +79,9 @@ static void test_agree(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_add),
-		cmocka_unit_test(test_diff),
-		cmocka_unit_test(test_agree),
+		cmocka_unit_test(test_psn_add_wraps),
+		cmocka_unit_test(test_psn_diff_wraps),
+		cmocka_unit_test(test_add_and_diff_agree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static void go(struct engine *e, unsigned side, uint8_t state)
 }
 
 /* RTS to RTS: a right is removed between two requests, and granted again for the next QP. */
-static void test_access(void **state)
+static void test_access_rights_change_in_rts(void **state)
 {
 	static const struct {
 		uint32_t opcode, access;
@@ -82,7 +82,7 @@ static bool lose_all(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 }
 
 /* In SQD: a shorter timeout and fewer repetitions than at the connection. */
-static void test_timeout(void **state)
+static void test_timeout_and_retries_change_in_sqd(void **state)
 {
 	const struct urxe_qp_attr attr = {.timeout = 3, .retry_cnt = 1};
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -107,7 +107,7 @@ static void test_timeout(void **state)
 }
 
 /* RNR repetitions count against the last value set. */
-static void test_rnr_retry(void **state)
+static void test_rnr_retry_change_applies(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -132,7 +132,7 @@ static bool keep_last(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 }
 
 /* The peer gets another address and MAC address, and both sides change their path. */
-static void test_path(void **state)
+static void test_path_changes_in_sqd(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet last;
@@ -165,7 +165,7 @@ static void test_path(void **state)
  * For every QP type: a request posted in SQD waits, the receive side works, and the request starts
  * in RTS.
  */
-static void test_drained_waits(void **state)
+static void test_requests_wait_in_sqd(void **state)
 {
 	(void)state;
 	for (uint8_t type = URXE_QPT_RC; type <= URXE_QPT_UD; type++) {
@@ -200,7 +200,7 @@ static void test_drained_waits(void **state)
  * A datagram that cannot be sent moves its QP to SQE; the QP still receives, and sends again after
  * the return to RTS.
  */
-static void test_datagram_error(void **state)
+static void test_datagram_error_leads_to_sqe(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_UD);
 	struct urxe_path path;
@@ -234,7 +234,7 @@ static void test_datagram_error(void **state)
 }
 
 /* A datagram may be as long as the link's MTU is now; a connection keeps its path MTU. */
-static void test_link_mtu(void **state)
+static void test_datagrams_follow_the_link_mtu(void **state)
 {
 	struct engine e;
 
@@ -264,10 +264,14 @@ static void test_link_mtu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_access),         cmocka_unit_test(test_min_rnr_timer),
-		cmocka_unit_test(test_timeout),        cmocka_unit_test(test_rnr_retry),
-		cmocka_unit_test(test_path),           cmocka_unit_test(test_drained_waits),
-		cmocka_unit_test(test_datagram_error), cmocka_unit_test(test_link_mtu),
+		cmocka_unit_test(test_access_rights_change_in_rts),
+		cmocka_unit_test(test_min_rnr_timer),
+		cmocka_unit_test(test_timeout_and_retries_change_in_sqd),
+		cmocka_unit_test(test_rnr_retry_change_applies),
+		cmocka_unit_test(test_path_changes_in_sqd),
+		cmocka_unit_test(test_requests_wait_in_sqd),
+		cmocka_unit_test(test_datagram_error_leads_to_sqe),
+		cmocka_unit_test(test_datagrams_follow_the_link_mtu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

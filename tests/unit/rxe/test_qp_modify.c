@@ -195,7 +195,7 @@ static void check_forbidden(struct bench *b, uint8_t from, uint8_t to)
 	urxe_qp_destroy(b->end.qp);
 }
 
-static void test_transitions(void **state)
+static void test_transitions_follow_table_96(void **state)
 {
 	(void)state;
 	for (uint8_t type = URXE_QPT_RC; type <= URXE_QPT_UD; type++) {
@@ -216,7 +216,7 @@ static void test_transitions(void **state)
 }
 
 /* A target state that does not exist, and a current state that is not the QP's. */
-static void test_states(void **state)
+static void test_wrong_states_are_refused(void **state)
 {
 	struct bench b;
 
@@ -273,7 +273,7 @@ static void put_field(struct urxe_qp_attr *attr, const struct range *range, uint
 	memcpy((uint8_t *)attr + range->offset, &value, range->size); /* little endian */
 }
 
-static void test_ranges(void **state)
+static void test_values_out_of_range_are_refused(void **state)
 {
 	struct bench b;
 
@@ -303,7 +303,7 @@ static void test_ranges(void **state)
  * These transitions allow path migration, which the engine does not have: it accepts only the state
  * "migrated".
  */
-static void test_migration(void **state)
+static void test_only_migrated_state_is_accepted(void **state)
 {
 	static const struct {
 		uint8_t from, to;
@@ -344,7 +344,7 @@ static void test_migration(void **state)
 }
 
 /* A path MTU larger than the port's frames. */
-static void test_mtu_limit(void **state)
+static void test_path_mtu_is_limited_by_the_port(void **state)
 {
 	struct bench b = {.conn = conn_default(URXE_QPT_RC)};
 
@@ -360,7 +360,7 @@ static void test_mtu_limit(void **state)
 }
 
 /* The MTU of the link may change, but never exceeds the device's maximum. */
-static void test_link_mtu(void **state)
+static void test_link_mtu_stays_below_the_maximum(void **state)
 {
 	const uint32_t mask = conn_mask(URXE_QPT_RC, URXE_QPS_RTR);
 	struct bench b = {.conn = conn_default(URXE_QPT_RC)};
@@ -388,7 +388,7 @@ static void test_link_mtu(void **state)
 }
 
 /* urxe_qp_query returns the attributes that were set. */
-static void test_query(void **state)
+static void test_query_returns_set_attributes(void **state)
 {
 	struct urxe_qp_attr got;
 	struct urxe_qp_init init;
@@ -439,7 +439,7 @@ static void test_rd_atomic_in_use(void **state)
 }
 
 /* Attributes whose values have another meaning, and send windows that PSNs cannot span. */
-static void test_limits(void **state)
+static void test_special_values_and_large_windows(void **state)
 {
 	struct urxe_qp_init init;
 	struct urxe_qp_attr attr;
@@ -464,11 +464,15 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_transitions),      cmocka_unit_test(test_states),
-		cmocka_unit_test(test_ranges),           cmocka_unit_test(test_mtu_limit),
-		cmocka_unit_test(test_link_mtu),         cmocka_unit_test(test_query),
-		cmocka_unit_test(test_rd_atomic_in_use), cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_migration),
+		cmocka_unit_test(test_transitions_follow_table_96),
+		cmocka_unit_test(test_wrong_states_are_refused),
+		cmocka_unit_test(test_values_out_of_range_are_refused),
+		cmocka_unit_test(test_path_mtu_is_limited_by_the_port),
+		cmocka_unit_test(test_link_mtu_stays_below_the_maximum),
+		cmocka_unit_test(test_query_returns_set_attributes),
+		cmocka_unit_test(test_rd_atomic_in_use),
+		cmocka_unit_test(test_special_values_and_large_windows),
+		cmocka_unit_test(test_only_migrated_state_is_accepted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ static void assert_all_of_one(struct endpoint *end)
 			    sizeof(struct urxe_counters));
 }
 
-static void test_load(void **state)
+static void test_load_counts_requests(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_qp_load load;
@@ -83,7 +83,7 @@ static uint32_t window_of(enum urxe_mtu path_mtu, bool same_host)
 }
 
 /* A network may lose packets, so the window is smaller than within one host. */
-static void test_window(void **state)
+static void test_window_is_smaller_on_a_network(void **state)
 {
 	(void)state;
 	assert_int_equal(window_of(URXE_MTU_4096, false), 128);
@@ -157,7 +157,7 @@ static void test_counters_add_up(void **state)
 	engine_close(&e);
 }
 
-static void test_region(void **state)
+static void test_region_query_returns_attributes(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	const struct urxe_extent *none = NULL;
@@ -182,12 +182,12 @@ static void test_region(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_load),
-		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_load_counts_requests),
+		cmocka_unit_test(test_window_is_smaller_on_a_network),
 		cmocka_unit_test(test_counters_of_a_lossy_connection),
 		cmocka_unit_test(test_counters_of_an_error),
 		cmocka_unit_test(test_counters_add_up),
-		cmocka_unit_test(test_region),
+		cmocka_unit_test(test_region_query_returns_attributes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static void recv_n(struct engine *e, unsigned n)
 }
 
 /* One event for each arming of the CQ, however many completions follow (IBA 11.4.2.2). */
-static void test_arm(void **state)
+static void test_armed_cq_raises_one_event(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -32,7 +32,7 @@ static void test_arm(void **state)
 	engine_open(&e, &conn);
 	recv_n(&e, 20);
 	send_n(&e, 2, 0);
-	assert_int_equal(e.b->recv_cq.events, 0); /* nobody asked */
+	assert_int_equal(e.b->recv_cq.events, 0); /* the CQ is not armed */
 	urxe_cq_arm(e.b->recv_cq.cq, false);
 	assert_int_equal(e.b->recv_cq.events,
 			 0); /* the next completion causes the event, not an earlier one */
@@ -46,7 +46,7 @@ static void test_arm(void **state)
 	engine_close(&e);
 }
 
-static void test_arm_solicited(void **state)
+static void test_solicited_arming_ignores_other_completions(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -75,7 +75,7 @@ static void test_arm_solicited(void **state)
 }
 
 /* An error completion counts as solicited. */
-static void test_arm_error(void **state)
+static void test_errors_count_as_solicited(void **state)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -94,7 +94,7 @@ static void test_arm_error(void **state)
  * The CQ is full: the completion is lost, and an asynchronous event reports the loss (IBA
  * 11.6.3.1).
  */
-static void test_overflow(void **state)
+static void test_cq_overflow_raises_an_event(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -144,7 +144,7 @@ static void test_overflow_ends_all(void **state)
 	engine_close(&e);
 }
 
-static void test_cq_busy(void **state)
+static void test_cq_in_use_cannot_be_destroyed(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -200,7 +200,7 @@ static void shared_send(struct shared *s, unsigned i)
 	pair_settle(s->pair);
 }
 
-static void test_srq(void **state)
+static void test_qps_share_a_srq(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct node *node;
@@ -230,7 +230,7 @@ static void test_srq(void **state)
 }
 
 /* One event when fewer requests than the limit are left (IBA 10.2.9.3). */
-static void test_srq_limit(void **state)
+static void test_srq_limit_raises_one_event(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct shared s;
@@ -260,7 +260,7 @@ static void test_srq_limit(void **state)
  * A QP in the error state leaves the shared requests to other QPs, and raises an event when it
  * holds none.
  */
-static void test_srq_error(void **state)
+static void test_failed_qp_leaves_the_srq_to_others(void **state)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -280,7 +280,7 @@ static void test_srq_error(void **state)
 }
 
 /* The SRQ is empty: the responder calls refill, and the sender waits after an RNR NAK. */
-static void test_srq_rnr(void **state)
+static void test_empty_srq_sends_rnr_nak(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_send_wr wr = {.wr_id = 1, .opcode = URXE_WR_SEND};
@@ -332,7 +332,7 @@ static void test_overflow_by_response(void **state)
 }
 
 /* The receive completion is lost: the responder does not acknowledge the message. */
-static void test_overflow_refuses(void **state)
+static void test_overflow_sends_no_ack(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -384,7 +384,7 @@ static void resize(struct shared *s, uint32_t max_wr, int rc)
 }
 
 /* The SRQ grows, then shrinks, with requests in it: each request is taken, in its order. */
-static void test_srq_resize(void **state)
+static void test_srq_resize_keeps_requests(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_recv_wr empty = {.wr_id = 0};
@@ -464,20 +464,20 @@ static void test_srq_limit_rearm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_arm),
-		cmocka_unit_test(test_arm_solicited),
-		cmocka_unit_test(test_arm_error),
-		cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_armed_cq_raises_one_event),
+		cmocka_unit_test(test_solicited_arming_ignores_other_completions),
+		cmocka_unit_test(test_errors_count_as_solicited),
+		cmocka_unit_test(test_cq_overflow_raises_an_event),
 		cmocka_unit_test(test_overflow_ends_all),
-		cmocka_unit_test(test_cq_busy),
-		cmocka_unit_test(test_srq_resize),
+		cmocka_unit_test(test_cq_in_use_cannot_be_destroyed),
+		cmocka_unit_test(test_srq_resize_keeps_requests),
 		cmocka_unit_test(test_srq_limit_rearm),
-		cmocka_unit_test(test_srq),
-		cmocka_unit_test(test_srq_limit),
-		cmocka_unit_test(test_srq_error),
-		cmocka_unit_test(test_srq_rnr),
+		cmocka_unit_test(test_qps_share_a_srq),
+		cmocka_unit_test(test_srq_limit_raises_one_event),
+		cmocka_unit_test(test_failed_qp_leaves_the_srq_to_others),
+		cmocka_unit_test(test_empty_srq_sends_rnr_nak),
 		cmocka_unit_test(test_overflow_by_response),
-		cmocka_unit_test(test_overflow_refuses),
+		cmocka_unit_test(test_overflow_sends_no_ack),
 		cmocka_unit_test(test_srq_limit_refill),
 	};
 

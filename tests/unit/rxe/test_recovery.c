@@ -47,7 +47,7 @@ static bool written(const struct engine *e, uint32_t ahead, uint8_t content)
 /*
  * Early packets wait until the gap is filled, are executed in order, and get one acknowledgement.
  */
-static void test_gap_fills(void **state)
+static void test_filled_gap_gets_one_ack(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct answers got;
@@ -76,7 +76,7 @@ static void test_gap_fills(void **state)
 }
 
 /* A lasting gap causes one NAK after the reordering time, and no second one. */
-static void test_gap_stays(void **state)
+static void test_lasting_gap_gets_one_nak(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct answers got;
@@ -138,7 +138,7 @@ static void test_gap_asked_again(void **state)
 }
 
 /* Behind a filled gap lies a second one: the reordering time for it has passed already. */
-static void test_second_gap(void **state)
+static void test_second_gap_needs_no_further_wait(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct answers got;
@@ -167,7 +167,7 @@ static void test_second_gap(void **state)
  * Of two packets with one PSN the first one counts, and a repetition of a kept packet is not
  * executed.
  */
-static void test_kept_twice(void **state)
+static void test_first_of_two_equal_packets_counts(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -185,7 +185,7 @@ static void test_kept_twice(void **state)
 }
 
 /* The responder keeps packets of a bounded range of PSNs; it drops and counts packets beyond. */
-static void test_window(void **state)
+static void test_kept_packets_are_bounded(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct answers got;
@@ -461,7 +461,7 @@ static void test_repeated_at_the_end(void **state)
  * strict requester repeats the rest nevertheless, and may lose the acknowledgement: the responder
  * sends it once more.
  */
-static void test_repaired(void **state)
+static void test_repaired_gap_acknowledges_everything(void **state)
 {
 	struct conn_attr conn = message_conn();
 	struct engine e;
@@ -477,7 +477,7 @@ static void test_repaired(void **state)
 }
 
 /* Late packets fill a gap: they are not repetitions, so there is no second acknowledgement. */
-static void test_reordered(void **state)
+static void test_reordered_packets_get_one_ack(void **state)
 {
 	struct conn_attr conn = message_conn();
 	struct engine e;
@@ -603,7 +603,7 @@ static void test_repeated_and_reset(void **state)
 }
 
 /* A strict responder delays no acknowledgement. */
-static void test_repeated_strict(void **state)
+static void test_strict_responder_acks_at_once(void **state)
 {
 	struct conn_attr conn = message_conn();
 	struct engine e;
@@ -627,12 +627,12 @@ static void test_repeated_strict(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gap_fills),
-		cmocka_unit_test(test_gap_stays),
+		cmocka_unit_test(test_filled_gap_gets_one_ack),
+		cmocka_unit_test(test_lasting_gap_gets_one_nak),
 		cmocka_unit_test(test_gap_asked_again),
-		cmocka_unit_test(test_second_gap),
-		cmocka_unit_test(test_kept_twice),
-		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_second_gap_needs_no_further_wait),
+		cmocka_unit_test(test_first_of_two_equal_packets_counts),
+		cmocka_unit_test(test_kept_packets_are_bounded),
 		cmocka_unit_test(test_kept_behind_error),
 		cmocka_unit_test(test_kept_behind_rnr),
 		cmocka_unit_test(test_kept_and_reset),
@@ -641,11 +641,11 @@ int main(void)
 		cmocka_unit_test(test_repeated_without_pause),
 		cmocka_unit_test(test_repeated_before_response),
 		cmocka_unit_test(test_repeated_at_the_end),
-		cmocka_unit_test(test_repaired),
+		cmocka_unit_test(test_repaired_gap_acknowledges_everything),
 		cmocka_unit_test(test_repaired_far_behind),
-		cmocka_unit_test(test_reordered),
+		cmocka_unit_test(test_reordered_packets_get_one_ack),
 		cmocka_unit_test(test_repeated_and_reset),
-		cmocka_unit_test(test_repeated_strict),
+		cmocka_unit_test(test_strict_responder_acks_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

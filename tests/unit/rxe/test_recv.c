@@ -91,7 +91,7 @@ static const struct drop_row drop_rows[] = {
 	{"atomic response to nothing", URXE_QPT_RC, 0x12, no_change, URXE_DROP_STALE_ACK},
 };
 
-static void test_drops(void **state)
+static void test_bad_packets_are_dropped_with_a_reason(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(drop_rows) / sizeof(drop_rows[0]); i++) {
@@ -114,7 +114,7 @@ static void test_drops(void **state)
 	}
 }
 
-static void test_bad_icrc(void **state)
+static void test_bad_icrc_is_dropped(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	uint8_t data[CRAFT_MAX];
@@ -140,7 +140,7 @@ static void test_bad_icrc(void **state)
 }
 
 /* States and what they receive (IBA 10.3.1): before RTR and in ERR a QP receives nothing. */
-static void test_states(void **state)
+static void test_states_decide_reception(void **state)
 {
 	(void)state;
 	for (uint8_t stop = URXE_QPS_RESET; stop <= URXE_QPS_ERR; stop++) {
@@ -230,7 +230,7 @@ static uint32_t nak_status(uint8_t syndrome)
 }
 
 /* The NAK has the right PSN, the QP ends, and no byte changes. */
-static void test_naks(void **state)
+static void test_refused_requests_get_the_right_nak(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(nak_rows) / sizeof(nak_rows[0]); i++) {
@@ -269,7 +269,7 @@ static void test_naks(void **state)
  * The responder answers a gap by one NAK, not by one for each packet behind it (IBA 9.7.4.1.2);
  * with strict recovery it does so at once.
  */
-static void test_gap(void **state)
+static void test_gap_gets_one_nak(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -309,7 +309,7 @@ static void test_gap(void **state)
  * The responder acknowledges a repeated request again and does not execute it again (IBA
  * 9.7.5.1.4).
  */
-static void test_duplicate(void **state)
+static void test_duplicates_are_acknowledged_only(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -366,7 +366,7 @@ static void test_response_is_ack(void **state)
  * A repeated READ may request the end of the original READ only; the responder silently drops other
  * ones.
  */
-static void test_repeated_read(void **state)
+static void test_repeated_read_must_match_the_original(void **state)
 {
 	static const struct {
 		uint32_t psn, va, length;
@@ -424,7 +424,7 @@ static void test_too_many_reads(void **state)
 }
 
 /* UC: a gap loses its message; the next complete message arrives (IBA 9.8.2.2). */
-static void test_uc_gap(void **state)
+static void test_uc_gap_loses_one_message(void **state)
 {
 	static const struct {
 		uint8_t opcode;
@@ -454,7 +454,7 @@ static void test_uc_gap(void **state)
 }
 
 /* The receiver counts a CNP; congestion control is off here, so the rate does not change. */
-static void test_cnp(void **state)
+static void test_cnp_is_counted(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -474,7 +474,7 @@ static void test_cnp(void **state)
 }
 
 /* Responses that do not fit their request: wrong kind, wrong size, PSN not yet sent. */
-static void test_bad_response(void **state)
+static void test_unfit_responses_are_dropped(void **state)
 {
 	static const struct {
 		uint8_t opcode;
@@ -514,7 +514,7 @@ static void test_bad_response(void **state)
 }
 
 /* A response of the wrong kind does not complete the request and changes no memory. */
-static void test_other_answer(void **state)
+static void test_response_of_wrong_kind_changes_nothing(void **state)
 {
 	static const struct {
 		uint32_t request;
@@ -559,7 +559,7 @@ static void test_other_answer(void **state)
 }
 
 /* READ responses end with their request: a MIDDLE packet is no answer to the last PSN. */
-static void test_response_end(void **state)
+static void test_read_response_ends_with_its_request(void **state)
 {
 	static const uint8_t opcodes[] = {0x0d, 0x0e};
 
@@ -607,7 +607,7 @@ static void test_repeated_makes_room(void **state)
  * In SQD the number of responder resources may change, but not during a response; answered requests
  * stay known.
  */
-static void test_resize_resources(void **state)
+static void test_resources_change_in_sqd_only(void **state)
 {
 	struct urxe_qp_attr attr = {.state = URXE_QPS_SQD, .max_dest_rd_atomic = 3};
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -631,7 +631,7 @@ static void test_resize_resources(void **state)
 /*
  * The network duplicates NAKs: the copies use up no repetitions (one of each kind is allowed here).
  */
-static void test_nak_copies(void **state)
+static void test_nak_copies_use_no_retries(void **state)
 {
 	static const uint8_t syndromes[] = {0x60, 0x2e};
 
@@ -657,7 +657,7 @@ static void test_nak_copies(void **state)
 }
 
 /* A packet with the peer's address from another network type is not from the connected peer. */
-static void test_other_network(void **state)
+static void test_other_network_type_is_not_the_peer(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -674,7 +674,7 @@ static void test_other_network(void **state)
 }
 
 /* A datagram with a wrong Q_Key does not cause the event "communication established". */
-static void test_established(void **state)
+static void test_wrong_qkey_does_not_establish(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_UD);
 	struct urxe_qp_attr attr = {0};
@@ -703,25 +703,25 @@ static void test_established(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drops),
-		cmocka_unit_test(test_bad_icrc),
-		cmocka_unit_test(test_states),
-		cmocka_unit_test(test_naks),
-		cmocka_unit_test(test_gap),
-		cmocka_unit_test(test_duplicate),
+		cmocka_unit_test(test_bad_packets_are_dropped_with_a_reason),
+		cmocka_unit_test(test_bad_icrc_is_dropped),
+		cmocka_unit_test(test_states_decide_reception),
+		cmocka_unit_test(test_refused_requests_get_the_right_nak),
+		cmocka_unit_test(test_gap_gets_one_nak),
+		cmocka_unit_test(test_duplicates_are_acknowledged_only),
 		cmocka_unit_test(test_response_is_ack),
-		cmocka_unit_test(test_repeated_read),
+		cmocka_unit_test(test_repeated_read_must_match_the_original),
 		cmocka_unit_test(test_too_many_reads),
-		cmocka_unit_test(test_uc_gap),
-		cmocka_unit_test(test_cnp),
-		cmocka_unit_test(test_bad_response),
-		cmocka_unit_test(test_other_answer),
-		cmocka_unit_test(test_response_end),
+		cmocka_unit_test(test_uc_gap_loses_one_message),
+		cmocka_unit_test(test_cnp_is_counted),
+		cmocka_unit_test(test_unfit_responses_are_dropped),
+		cmocka_unit_test(test_response_of_wrong_kind_changes_nothing),
+		cmocka_unit_test(test_read_response_ends_with_its_request),
 		cmocka_unit_test(test_repeated_makes_room),
-		cmocka_unit_test(test_resize_resources),
-		cmocka_unit_test(test_nak_copies),
-		cmocka_unit_test(test_other_network),
-		cmocka_unit_test(test_established),
+		cmocka_unit_test(test_resources_change_in_sqd_only),
+		cmocka_unit_test(test_nak_copies_use_no_retries),
+		cmocka_unit_test(test_other_network_type_is_not_the_peer),
+		cmocka_unit_test(test_wrong_qkey_does_not_establish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

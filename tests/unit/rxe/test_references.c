@@ -126,7 +126,7 @@ static uint32_t generation(const struct world *w)
 }
 
 /* The message needs one frame, and the frame contains no byte of the payload. */
-static void test_arrives(void **state)
+static void test_reference_replaces_the_payload(void **state)
 {
 	static const uint32_t lengths[] = {URXE_REFERENCE_MIN, URXE_REFERENCE_MIN + 1, LENGTH,
 					   65536, URXE_REFERENCE_MAX - 1};
@@ -161,7 +161,7 @@ static void test_short_has_no_reference(void **state)
 }
 
 /* A message longer than one reference may be. */
-static void test_several_references(void **state)
+static void test_long_message_has_several_references(void **state)
 {
 	const uint32_t length = URXE_REFERENCE_MAX + 50000;
 	struct world w;
@@ -183,7 +183,7 @@ static void test_several_references(void **state)
 }
 
 /* A reference takes as many PSNs as its message has packets of the path MTU. */
-static void test_psns(void **state)
+static void test_reference_takes_the_psns_of_its_packets(void **state)
 {
 	struct urxe_qp_attr attr;
 	struct urxe_qp_init init;
@@ -227,7 +227,7 @@ static void disagree(uint32_t mtu, uint32_t peer_mtu)
 	close_world(&w);
 }
 
-static void test_disagree(void **state)
+static void test_different_path_mtus_are_refused(void **state)
 {
 	(void)state;
 	disagree(URXE_MTU_4096, URXE_MTU_1024);
@@ -237,7 +237,7 @@ static void test_disagree(void **state)
 /*
  * Each reference is one piece of the sender's memory; the receive buffer may have several pieces.
  */
-static void test_pieces(void **state)
+static void test_references_scatter_to_segments(void **state)
 {
 	struct urxe_seg from[2], to[2];
 	const struct urxe_send_wr wr = {.wr_id = 5,
@@ -275,7 +275,7 @@ static void test_pieces(void **state)
 	close_world(&w);
 }
 
-static void test_duplicate(void **state)
+static void test_duplicate_reference_is_not_copied_again(void **state)
 {
 	struct world w;
 
@@ -293,7 +293,7 @@ static void test_duplicate(void **state)
 	close_world(&w);
 }
 
-static void test_too_long(void **state)
+static void test_too_long_reference_is_refused(void **state)
 {
 	struct world w;
 
@@ -340,7 +340,7 @@ static void test_out_of_order(void **state)
  * The receiver cannot read the payload: the sender repeats the message, and messages behind it, in
  * packets with payload.
  */
-static void test_unreadable(void **state)
+static void test_unreadable_payload_is_repeated_in_packets(void **state)
 {
 	struct world w;
 
@@ -366,7 +366,7 @@ static void test_unreadable(void **state)
 }
 
 /* The receive buffer is not mapped: the repeated packets find the error. */
-static void test_no_buffer(void **state)
+static void test_unmapped_receive_buffer_fails(void **state)
 {
 	struct world w;
 
@@ -429,7 +429,7 @@ static void end_unheard(struct world *w)
 	assert_int_equal(wc.status, URXE_WC_RETRY_EXC_ERR);
 }
 
-static void test_ends(void **state)
+static void test_ended_request_invalidates_references(void **state)
 {
 	void (*const ends[])(struct world *) = {end_in_error, end_in_reset, end_destroyed,
 						end_unheard};
@@ -451,7 +451,7 @@ static void test_ends(void **state)
 }
 
 /* The receiver has copied an acknowledged payload: its end does not invalidate other references. */
-static void test_ends_acknowledged(void **state)
+static void test_acknowledged_request_keeps_other_references(void **state)
 {
 	void (*const ends[])(struct world *) = {end_in_reset, end_destroyed};
 	struct world w;
@@ -507,7 +507,7 @@ static struct urxe_frame forge(const struct world *w, uint8_t opcode, uint8_t da
 	return frame;
 }
 
-static void test_wrong_lengths(void **state)
+static void test_wrong_lengths_are_dropped(void **state)
 {
 	static const struct {
 		uint32_t length, packets;
@@ -536,7 +536,7 @@ static void test_wrong_lengths(void **state)
 }
 
 /* Only a SEND of a reliable connection has a reference. */
-static void test_wrong_opcodes(void **state)
+static void test_only_rc_sends_have_references(void **state)
 {
 	static const uint8_t opcodes[] = {
 		URXE_SERVICE_RC | URXE_OP_WRITE_ONLY,         URXE_SERVICE_RC | URXE_OP_WRITE_FIRST,
@@ -562,7 +562,7 @@ static void test_wrong_opcodes(void **state)
 	}
 }
 
-static void test_unreliable(void **state)
+static void test_uc_has_no_references(void **state)
 {
 	uint8_t data[CRAFT_MAX];
 	struct urxe_frame frame;
@@ -583,7 +583,7 @@ static void test_unreliable(void **state)
 	close_world(&w);
 }
 
-static void test_damaged_headers(void **state)
+static void test_damaged_headers_are_dropped(void **state)
 {
 	struct rand rand = {3};
 	struct world w;
@@ -612,24 +612,24 @@ static void test_damaged_headers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_arrives),
+		cmocka_unit_test(test_reference_replaces_the_payload),
 		cmocka_unit_test(test_short_has_no_reference),
-		cmocka_unit_test(test_several_references),
-		cmocka_unit_test(test_psns),
-		cmocka_unit_test(test_disagree),
-		cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_duplicate),
-		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_long_message_has_several_references),
+		cmocka_unit_test(test_reference_takes_the_psns_of_its_packets),
+		cmocka_unit_test(test_different_path_mtus_are_refused),
+		cmocka_unit_test(test_references_scatter_to_segments),
+		cmocka_unit_test(test_duplicate_reference_is_not_copied_again),
+		cmocka_unit_test(test_too_long_reference_is_refused),
 		cmocka_unit_test(test_out_of_order),
-		cmocka_unit_test(test_unreadable),
-		cmocka_unit_test(test_no_buffer),
-		cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_ends_acknowledged),
+		cmocka_unit_test(test_unreadable_payload_is_repeated_in_packets),
+		cmocka_unit_test(test_unmapped_receive_buffer_fails),
+		cmocka_unit_test(test_ended_request_invalidates_references),
+		cmocka_unit_test(test_acknowledged_request_keeps_other_references),
 		cmocka_unit_test(test_ends_without_reference),
-		cmocka_unit_test(test_wrong_lengths),
-		cmocka_unit_test(test_wrong_opcodes),
-		cmocka_unit_test(test_unreliable),
-		cmocka_unit_test(test_damaged_headers),
+		cmocka_unit_test(test_wrong_lengths_are_dropped),
+		cmocka_unit_test(test_only_rc_sends_have_references),
+		cmocka_unit_test(test_uc_has_no_references),
+		cmocka_unit_test(test_damaged_headers_are_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

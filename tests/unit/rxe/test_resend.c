@@ -72,7 +72,7 @@ static void expect_again(const struct lossy *l, uint64_t packets)
 }
 
 /* Each separate gap costs one packet. */
-static void test_gaps_alone(void **state)
+static void test_separate_gaps_cost_one_packet_each(void **state)
 {
 	struct lossy l;
 
@@ -89,7 +89,7 @@ static void test_gaps_alone(void **state)
  * The requester repairs a burst of losses with one packet, then two, four, and so on: not one for
  * each round trip.
  */
-static void test_burst(void **state)
+static void test_burst_repair_doubles(void **state)
 {
 	struct lossy l;
 
@@ -104,7 +104,7 @@ static void test_burst(void **state)
 }
 
 /* The second NAK shows that the peer keeps nothing: then the requester repeats everything. */
-static void test_strict_peer(void **state)
+static void test_strict_peer_gets_everything_again(void **state)
 {
 	uint64_t naks;
 	struct lossy l;
@@ -122,7 +122,7 @@ static void test_strict_peer(void **state)
 }
 
 /* A strict requester starts again at the gap, although its peer has kept the rest. */
-static void test_strict_requester(void **state)
+static void test_strict_requester_goes_back(void **state)
 {
 	struct lossy l;
 
@@ -134,7 +134,7 @@ static void test_strict_requester(void **state)
 }
 
 /* Of a READ, the requester asks only for the missing responses. */
-static void test_read_gap(void **state)
+static void test_only_missing_read_responses_are_requested(void **state)
 {
 	struct lossy l;
 
@@ -164,7 +164,7 @@ static bool never_back(void *arg, uint64_t now, uint8_t *data, uint32_t len)
  * Linux' rxe does not answer a repeated READ that begins before the previous one: with two gaps,
  * the requester may have to ask for the first one again.
  */
-static void test_read_gaps(void **state)
+static void test_earlier_read_gap_is_requested_again(void **state)
 {
 	(void)state;
 	for (unsigned n = 22; n < 60; n++) {
@@ -222,7 +222,7 @@ static void test_read_request_lost(void **state)
 }
 
 /* A strict requester needs no timeout, either, if a NAK or the repaired packet is lost. */
-static void test_repair_lost(void **state)
+static void test_lost_repair_needs_no_timeout(void **state)
 {
 	(void)state;
 	for (unsigned strict = 0; strict < 2; strict++)
@@ -239,7 +239,7 @@ static void test_repair_lost(void **state)
 }
 
 /* The last packet or its acknowledgement is lost: the requester notices after a few round trips. */
-static void test_tail(void **state)
+static void test_lost_tail_is_noticed_early(void **state)
 {
 	(void)state;
 	for (unsigned back = 0; back < 2; back++) {
@@ -284,7 +284,7 @@ static void test_silence_behind_repair(void **state)
 /*
  * Before the requester knows a round-trip time, the first probe waits for a part of a long timeout.
  */
-static void test_first_probe(void **state)
+static void test_first_probe_waits_for_part_of_the_timeout(void **state)
 {
 	struct lossy l;
 
@@ -305,7 +305,7 @@ static void test_first_probe(void **state)
 }
 
 /* The peer is silent: six probes, then the timeouts of the retry count, then the error. */
-static void test_silence(void **state)
+static void test_silent_peer_gets_probes_then_timeouts(void **state)
 {
 	struct lossy l;
 
@@ -347,7 +347,7 @@ static void test_answer_at_an_earlier_time(void **state)
 }
 
 /* The caller sets the minimum silence before a probe. */
-static void test_probe_ns(void **state)
+static void test_probe_time_has_a_set_minimum(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct lossy l = {0};
@@ -389,7 +389,7 @@ static uint64_t window(struct lossy *l)
 }
 
 /* A loss shrinks the window, and each window without a loss lets it grow. */
-static void test_window_shrinks(void **state)
+static void test_loss_shrinks_the_window(void **state)
 {
 	struct lossy l;
 
@@ -414,7 +414,7 @@ static void test_window_shrinks(void **state)
  * After an RNR NAK the requester repeats only the refused message, if the peer is known to keep
  * early packets.
  */
-static void test_rnr_alone(void **state)
+static void test_rnr_repeats_the_refused_message_only(void **state)
 {
 	uint64_t again;
 	struct lossy l;
@@ -440,23 +440,23 @@ static void test_rnr_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_repair_lost),
+		cmocka_unit_test(test_lost_repair_needs_no_timeout),
 		cmocka_unit_test(test_missing_while_held),
 		cmocka_unit_test(test_silence_behind_repair),
-		cmocka_unit_test(test_first_probe),
-		cmocka_unit_test(test_probe_ns),
+		cmocka_unit_test(test_first_probe_waits_for_part_of_the_timeout),
+		cmocka_unit_test(test_probe_time_has_a_set_minimum),
 		cmocka_unit_test(test_answer_at_an_earlier_time),
-		cmocka_unit_test(test_gaps_alone),
-		cmocka_unit_test(test_burst),
-		cmocka_unit_test(test_strict_peer),
-		cmocka_unit_test(test_strict_requester),
-		cmocka_unit_test(test_read_gap),
-		cmocka_unit_test(test_read_gaps),
+		cmocka_unit_test(test_separate_gaps_cost_one_packet_each),
+		cmocka_unit_test(test_burst_repair_doubles),
+		cmocka_unit_test(test_strict_peer_gets_everything_again),
+		cmocka_unit_test(test_strict_requester_goes_back),
+		cmocka_unit_test(test_only_missing_read_responses_are_requested),
+		cmocka_unit_test(test_earlier_read_gap_is_requested_again),
 		cmocka_unit_test(test_read_request_lost),
-		cmocka_unit_test(test_tail),
-		cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_window_shrinks),
-		cmocka_unit_test(test_rnr_alone),
+		cmocka_unit_test(test_lost_tail_is_noticed_early),
+		cmocka_unit_test(test_silent_peer_gets_probes_then_timeouts),
+		cmocka_unit_test(test_loss_shrinks_the_window),
+		cmocka_unit_test(test_rnr_repeats_the_refused_message_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@ static void dereg(void *arg)
 }
 
 /* The peer withdraws the rights after the requester has read the table and before it copies. */
-static void test_withdrawn_meanwhile(void **state)
+static void test_withdrawal_before_the_copy_prevents_it(void **state)
 {
 	struct direct d;
 	struct post post;
@@ -34,7 +34,7 @@ static void test_withdrawn_meanwhile(void **state)
 	direct_close(&d);
 }
 
-static void test_reregistered(void **state)
+static void test_reregistered_key_leads_to_new_memory(void **state)
 {
 	struct direct d;
 	struct urxe_extent extent;
@@ -69,7 +69,7 @@ static void test_reregistered(void **state)
  * The program has unmapped a page: the region now has two pieces, which the direct transport does
  * not support.
  */
-static void test_unmapped(void **state)
+static void test_region_with_a_hole_is_not_copied(void **state)
 {
 	struct direct d;
 	struct urxe_extent page;
@@ -94,7 +94,7 @@ static void test_unmapped(void **state)
 }
 
 /* The call to unmap failed: the rights come back. */
-static void test_not_unmapped(void **state)
+static void test_failed_unmap_restores_rights(void **state)
 {
 	struct direct d;
 	struct urxe_extent page;
@@ -238,10 +238,10 @@ static void test_numbers_far_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_withdrawn_meanwhile),
-		cmocka_unit_test(test_reregistered),
-		cmocka_unit_test(test_unmapped),
-		cmocka_unit_test(test_not_unmapped),
+		cmocka_unit_test(test_withdrawal_before_the_copy_prevents_it),
+		cmocka_unit_test(test_reregistered_key_leads_to_new_memory),
+		cmocka_unit_test(test_region_with_a_hole_is_not_copied),
+		cmocka_unit_test(test_failed_unmap_restores_rights),
 		cmocka_unit_test(test_peer_in_error),
 		cmocka_unit_test(test_peer_connected_anew),
 		cmocka_unit_test(test_proof_is_given_anew),

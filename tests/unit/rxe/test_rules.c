@@ -40,7 +40,7 @@ static void test_retries_count_afresh(void **state)
 }
 
 /* The requester asks at once for each missing response, not only for the first one. */
-static void test_missing_responses(void **state)
+static void test_each_missing_response_is_requested(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct loser loser = {.every = 9};
@@ -96,7 +96,7 @@ static void answer_read(struct engine *e, const struct conn_attr *conn, uint32_t
 /*
  * A request with a fence waits for earlier READs and atomics, and for nothing else (IBA 10.8.3.3).
  */
-static void test_fence(void **state)
+static void test_fence_waits_for_reads_and_atomics_only(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -123,7 +123,7 @@ static void test_fence(void **state)
  * The requester keeps no more READs outstanding than the peer can answer (IBA 9.7.3.2.2, initiator
  * depth).
  */
-static void test_depth(void **state)
+static void test_requester_obeys_the_peers_depth(void **state)
 {
 	(void)state;
 	for (uint8_t depth = 1; depth <= 3; depth++) {
@@ -158,7 +158,7 @@ static bool count_solicited(void *arg, uint64_t now, uint8_t *data, uint32_t len
 }
 
 /* A message has the solicited bit in its last packet only (IBA 9.2.3). */
-static void test_solicited_once(void **state)
+static void test_solicited_bit_is_in_the_last_packet_only(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct solicited count = {0};
@@ -180,7 +180,7 @@ static void test_solicited_once(void **state)
 }
 
 /* The responder answers a repeated READ only if it has the key and the opcode of the original. */
-static void test_repeated_otherwise(void **state)
+static void test_repeated_read_needs_key_and_opcode_of_the_original(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -207,7 +207,7 @@ static void test_repeated_otherwise(void **state)
 }
 
 /* The missing packet arrives before the NAK for it is sent: the NAK is never sent. */
-static void test_nak_overtaken(void **state)
+static void test_filled_gap_cancels_the_nak(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -230,7 +230,7 @@ static void test_nak_overtaken(void **state)
 }
 
 /* The event comes with the first packet only (IBA 11.6.3.2). */
-static void test_established_once(void **state)
+static void test_established_event_comes_once(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_qp_attr attr = {0};
@@ -326,7 +326,7 @@ static void test_read_region_gone(void **state)
 }
 
 /* One request may go before a pending acknowledgement, but only one. */
-static void test_request_first(void **state)
+static void test_one_request_precedes_a_pending_ack(void **state)
 {
 	static const uint8_t expected[] = {0x04, 0x11, 0x04}; /* SEND_ONLY, ACKNOWLEDGE */
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -400,7 +400,7 @@ static void test_write_imm_cq_full(void **state)
 }
 
 /* With a depth of 0, neither end of a connection can READ. */
-static void test_no_depth(void **state)
+static void test_depth_zero_permits_no_read(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct urxe_packet p;
@@ -432,7 +432,7 @@ static void inject_response(struct engine *e, const struct conn_attr *conn, uint
 }
 
 /* Of two responses with one PSN the first one counts, even while earlier responses are missing. */
-static void test_response_copies(void **state)
+static void test_first_of_two_equal_responses_counts(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -475,7 +475,7 @@ static void test_bad_response_in_order(void **state)
 }
 
 /* A late older acknowledgement changes nothing, even while a READ waits for data. */
-static void test_late_ack(void **state)
+static void test_late_ack_is_ignored(void **state)
 {
 	static const uint32_t opcodes[] = {URXE_WR_RDMA_WRITE, URXE_WR_RDMA_READ,
 					   URXE_WR_RDMA_WRITE, URXE_WR_RDMA_WRITE};
@@ -631,24 +631,24 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_retries_count_afresh),
-		cmocka_unit_test(test_missing_responses),
+		cmocka_unit_test(test_each_missing_response_is_requested),
 		cmocka_unit_test(test_read_response_to_atomic),
-		cmocka_unit_test(test_fence),
-		cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_solicited_once),
-		cmocka_unit_test(test_repeated_otherwise),
-		cmocka_unit_test(test_nak_overtaken),
-		cmocka_unit_test(test_established_once),
+		cmocka_unit_test(test_fence_waits_for_reads_and_atomics_only),
+		cmocka_unit_test(test_requester_obeys_the_peers_depth),
+		cmocka_unit_test(test_solicited_bit_is_in_the_last_packet_only),
+		cmocka_unit_test(test_repeated_read_needs_key_and_opcode_of_the_original),
+		cmocka_unit_test(test_filled_gap_cancels_the_nak),
+		cmocka_unit_test(test_established_event_comes_once),
 		cmocka_unit_test(test_write_too_soon_complete),
 		cmocka_unit_test(test_error_behind_loss),
 		cmocka_unit_test(test_read_region_gone),
-		cmocka_unit_test(test_request_first),
+		cmocka_unit_test(test_one_request_precedes_a_pending_ack),
 		cmocka_unit_test(test_write_region_gone),
 		cmocka_unit_test(test_write_imm_cq_full),
-		cmocka_unit_test(test_no_depth),
-		cmocka_unit_test(test_response_copies),
+		cmocka_unit_test(test_depth_zero_permits_no_read),
+		cmocka_unit_test(test_first_of_two_equal_responses_counts),
 		cmocka_unit_test(test_bad_response_in_order),
-		cmocka_unit_test(test_late_ack),
+		cmocka_unit_test(test_late_ack_is_ignored),
 		cmocka_unit_test(test_read_response_to_write),
 		cmocka_unit_test(test_resend_without_region),
 		cmocka_unit_test(test_resend_not_needed),

@@ -20,7 +20,7 @@ static const uint32_t corners[] = {0,        1,        2,        0x7ffffe, 0x7ff
  * IBA 9.7.4.1.2: half of the PSN space lies ahead of the expected PSN (packets were lost), and half
  * behind it (duplicates).
  */
-static void test_regions(void **state)
+static void test_psn_space_has_two_halves(void **state)
 {
 	static const uint32_t ahead[] = {1, 2, 127, HALF - 2, HALF - 1};
 	static const uint32_t behind[] = {1, 2, 127, HALF - 1, HALF};
@@ -62,7 +62,7 @@ static void test_regions(void **state)
 }
 
 /* Every PSN around the wrap as the expected one, and every distance up to 16 from it. */
-static void test_wrap(void **state)
+static void test_psns_wrap(void **state)
 {
 	(void)state;
 	for (uint32_t start = 0xfffff0; start <= 0x1000010; start++) {
@@ -145,7 +145,7 @@ static void test_traffic_over_wrap(void **state)
 }
 
 /* The MSN counts messages when their last packet is executed (IBA 9.7.7.1). */
-static void test_msn(void **state)
+static void test_msn_counts_executed_messages(void **state)
 {
 	static const struct {
 		uint8_t opcode;
@@ -239,7 +239,7 @@ static void post_writes(struct engine *e, uint64_t n)
 }
 
 /* An ACK acknowledges all earlier PSNs and its own; a NAK acknowledges the PSNs before its own. */
-static void test_coalesced(void **state)
+static void test_ack_covers_earlier_psns(void **state)
 {
 	(void)state;
 	for (size_t c = 0; c < CORNERS; c++) {
@@ -264,7 +264,7 @@ static void test_coalesced(void **state)
 }
 
 /* The response of a READ acknowledges the requests in front of it (IBA 9.7.5.1.2). */
-static void test_implicit(void **state)
+static void test_read_response_acknowledges_earlier_requests(void **state)
 {
 	(void)state;
 	for (size_t c = 0; c < CORNERS; c++) {
@@ -284,7 +284,7 @@ static void test_implicit(void **state)
 }
 
 /* Acknowledgements of PSNs that are not outstanding have no effect, anywhere in the PSN space. */
-static void test_stale(void **state)
+static void test_stale_acks_are_ignored(void **state)
 {
 	static const uint32_t stale[] = {
 		(uint32_t)-1, (uint32_t)-2, (uint32_t)-0x400000, 4, 5, 0x400000, HALF - 1, HALF};
@@ -315,7 +315,7 @@ static void test_stale(void **state)
  * IBA 9.7.6.1.3: the timeout is at least 4.096 us << code, at most four times that; code 0 is
  * infinite.
  */
-static void test_timeouts(void **state)
+static void test_timeouts_keep_their_bounds(void **state)
 {
 	(void)state;
 	for (uint8_t code = 1; code < 32; code++) {
@@ -341,7 +341,7 @@ static void test_timeouts(void **state)
  * the reason.
  */
 
-static void test_unreliable_mtu(void **state)
+static void test_packets_must_fit_the_path_mtu(void **state)
 {
 	static const struct {
 		uint8_t type, opcode;
@@ -380,15 +380,15 @@ static void test_unreliable_mtu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_regions),
-		cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_psn_space_has_two_halves),
+		cmocka_unit_test(test_psns_wrap),
 		cmocka_unit_test(test_traffic_over_wrap),
-		cmocka_unit_test(test_msn),
-		cmocka_unit_test(test_coalesced),
-		cmocka_unit_test(test_implicit),
-		cmocka_unit_test(test_stale),
-		cmocka_unit_test(test_timeouts),
-		cmocka_unit_test(test_unreliable_mtu),
+		cmocka_unit_test(test_msn_counts_executed_messages),
+		cmocka_unit_test(test_ack_covers_earlier_psns),
+		cmocka_unit_test(test_read_response_acknowledges_earlier_requests),
+		cmocka_unit_test(test_stale_acks_are_ignored),
+		cmocka_unit_test(test_timeouts_keep_their_bounds),
+		cmocka_unit_test(test_packets_must_fit_the_path_mtu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,7 @@ static void check_grh(const uint8_t *grh, uint8_t net)
 	assert_memory_equal(grh + 24, &to, 16);
 }
 
-static void test_datagram(void **state)
+static void test_datagrams_of_all_lengths(void **state)
 {
 	static const uint32_t lengths[] = {0, 1, 3, 255, 1024};
 	struct conn_attr conn = conn_default(URXE_QPT_UD);
@@ -100,7 +100,7 @@ static void test_datagram(void **state)
  * A datagram carries the Q_Key of the address handle's peer, or with the high bit set the sender's
  * own (IBA 10.2.5).
  */
-static void test_qkey(void **state)
+static void test_qkey_comes_from_request_or_qp(void **state)
 {
 	const struct {
 		uint32_t sent;
@@ -130,7 +130,7 @@ static void test_qkey(void **state)
 }
 
 /* A new Q_Key applies from the next datagram on. */
-static void test_change_qkey(void **state)
+static void test_new_qkey_applies_at_once(void **state)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_RTS, .qkey = 0x22222222};
 	struct conn_attr conn = conn_default(URXE_QPT_UD);
@@ -152,7 +152,7 @@ static void test_change_qkey(void **state)
  * The receiver drops a datagram that it cannot deliver, with a named reason; the sender gets no
  * error.
  */
-static void test_lost(void **state)
+static void test_undeliverable_datagrams_are_dropped(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_UD);
 	struct engine e;
@@ -173,7 +173,7 @@ static void test_lost(void **state)
 	engine_close(&e);
 }
 
-static void test_refused(void **state)
+static void test_unfit_datagrams_are_refused(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_UD);
 	struct urxe_seg seg;
@@ -199,9 +199,11 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_datagram),    cmocka_unit_test(test_qkey),
-		cmocka_unit_test(test_change_qkey), cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_datagrams_of_all_lengths),
+		cmocka_unit_test(test_qkey_comes_from_request_or_qp),
+		cmocka_unit_test(test_new_qkey_applies_at_once),
+		cmocka_unit_test(test_undeliverable_datagrams_are_dropped),
+		cmocka_unit_test(test_unfit_datagrams_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,7 @@ static void run(const struct operation *o, const struct row *row)
 	engine_close(&u.e);
 }
 
-static void test_operations(void **state)
+static void test_operations_on_unmapped_memory_are_refused(void **state)
 {
 	(void)state;
 	for (size_t o = 0; o < sizeof(operations) / sizeof(operations[0]); o++)
@@ -114,7 +114,7 @@ static void test_operations(void **state)
 			run(&operations[o], &rows[r]);
 }
 
-static void test_atomics(void **state)
+static void test_atomics_on_unmapped_memory_are_refused(void **state)
 {
 	static const uint32_t opcodes[] = {FAA, CAS, URXE_WR_ATOMIC_WRITE};
 
@@ -137,7 +137,7 @@ static void test_atomics(void **state)
 }
 
 /* A request that waits in a queue, and a request that has sent some of its packets. */
-static void test_queued(void **state)
+static void test_queued_requests_find_the_memory_unmapped(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -177,7 +177,7 @@ static bool lose_one(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 	return passes;
 }
 
-static void test_duplicate_read(void **state)
+static void test_repeated_read_of_unmapped_memory_is_refused(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
@@ -206,7 +206,7 @@ static void test_duplicate_read(void **state)
 
 /* --- Windows of the region, and its reregistration. */
 
-static void test_window(void **state)
+static void test_window_on_unmapped_memory_is_refused(void **state)
 {
 	static const struct {
 		uint32_t from; /* of the window */
@@ -252,7 +252,7 @@ static void write_all(struct unmapped *u, struct urxe_mr *mr, uint32_t status)
 /*
  * Another region of the same memory keeps all its pages, and a new registration has all pages, too.
  */
-static void test_anew(void **state)
+static void test_other_regions_keep_the_pages(void **state)
 {
 	struct urxe_extent extent = {.length = REGION_SIZE};
 	struct urxe_mr_attr attr = {.pd = NODE_PD,
@@ -285,7 +285,7 @@ static void test_anew(void **state)
  * mapped.
  */
 
-static void test_failed_calls(void **state)
+static void test_failed_unmap_calls_restore_the_region(void **state)
 {
 	struct urxe_extent calls[2];
 	struct unmapped u;
@@ -371,7 +371,7 @@ static void random_holes(struct rand *rand)
 	engine_close(&e);
 }
 
-static void test_random(void **state)
+static void test_random_holes_match_a_model(void **state)
 {
 	struct rand rand = {1};
 
@@ -383,10 +383,14 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_operations),   cmocka_unit_test(test_atomics),
-		cmocka_unit_test(test_queued),       cmocka_unit_test(test_duplicate_read),
-		cmocka_unit_test(test_window),       cmocka_unit_test(test_anew),
-		cmocka_unit_test(test_failed_calls), cmocka_unit_test(test_random),
+		cmocka_unit_test(test_operations_on_unmapped_memory_are_refused),
+		cmocka_unit_test(test_atomics_on_unmapped_memory_are_refused),
+		cmocka_unit_test(test_queued_requests_find_the_memory_unmapped),
+		cmocka_unit_test(test_repeated_read_of_unmapped_memory_is_refused),
+		cmocka_unit_test(test_window_on_unmapped_memory_is_refused),
+		cmocka_unit_test(test_other_regions_keep_the_pages),
+		cmocka_unit_test(test_failed_unmap_calls_restore_the_region),
+		cmocka_unit_test(test_random_holes_match_a_model),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

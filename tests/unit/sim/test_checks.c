@@ -85,7 +85,7 @@ static void forget_a_delivery(struct world *world)
 		world->conn[0].stream[0].request[i].delivered = false;
 }
 
-static void test_memory(void **state)
+static void test_memory_damage_is_detected(void **state)
 {
 	(void)state;
 	expect_failure(PHASE_TRAFFIC, spoil_target, "target of qp");
@@ -120,7 +120,7 @@ static void complete_too_early(struct world *world)
 	last->completed = 0;
 }
 
-static void test_atomics(void **state)
+static void test_atomic_damage_is_detected(void **state)
 {
 	(void)state;
 	expect_failure(PHASE_TRAFFIC, spoil_shared_word, "the shared word holds");
@@ -140,7 +140,7 @@ static void receive_too_much(struct world *world)
 	world->received++;
 }
 
-static void test_counters(void **state)
+static void test_counter_damage_is_detected(void **state)
 {
 	(void)state;
 	expect_failure(PHASE_TRAFFIC, lose_a_frame, "frames sent");
@@ -184,7 +184,7 @@ static void receive_nothing(struct world *world)
 	check_delivery(world->conn[0].end[1].host, &wc);
 }
 
-static void test_completions(void **state)
+static void test_completion_damage_is_detected(void **state)
 {
 	(void)state;
 	expect_failure(PHASE_SETUP, complete_nothing, "where 0 of 0 is next");
@@ -208,7 +208,7 @@ static void leave_a_completion(struct world *world)
 	cq->head--;
 }
 
-static void test_quiet(void **state)
+static void test_unrest_at_the_end_is_detected(void **state)
 {
 	(void)state;
 	expect_failure(PHASE_TRAFFIC, leave_a_timer, "do not come to rest");
@@ -219,11 +219,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unharmed_world_is_right),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_atomics),
-		cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_completions),
-		cmocka_unit_test(test_quiet),
+		cmocka_unit_test(test_memory_damage_is_detected),
+		cmocka_unit_test(test_atomic_damage_is_detected),
+		cmocka_unit_test(test_counter_damage_is_detected),
+		cmocka_unit_test(test_completion_damage_is_detected),
+		cmocka_unit_test(test_unrest_at_the_end_is_detected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 static void hang_up(struct loop_program *p)
 {
 	close(p->fd);
-	close(p->bell);
+	close(p->event_fd);
 	p->fd = loop_connect(&loop);
 }
 
@@ -186,7 +186,7 @@ static void ids_of_an_ended_process_are_closed_at_once(void **state)
 
 static void wrong_token_or_process_claims_nothing(void **state)
 {
-	struct loop_program thief = {.fd = -1, .bell = -1};
+	struct loop_program thief = {.fd = -1, .event_fd = -1};
 
 	(void)state;
 	listener(5);
@@ -202,7 +202,7 @@ static void wrong_token_or_process_claims_nothing(void **state)
 	thief.token = b.token;
 	assert_int_equal(claim(&thief), -EPERM); /* already claimed */
 	close(thief.fd);
-	close(thief.bell);
+	close(thief.event_fd);
 }
 
 /* Before that, the program could not connect its QPs. */

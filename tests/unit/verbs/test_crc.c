@@ -57,7 +57,7 @@ static int fill(void **state)
 	return 0;
 }
 
-static void test_check_value(void **state)
+static void test_check_value_is_right(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < N_LIBRARIES; i++) {
@@ -66,7 +66,7 @@ static void test_check_value(void **state)
 	}
 }
 
-static void test_lengths(void **state)
+static void test_all_lengths_match_the_reference(void **state)
 {
 	(void)state;
 	for (uint32_t n = 0; n <= LONGEST; n += n < 300 ? 1 : 97) {
@@ -80,7 +80,7 @@ static void test_lengths(void **state)
 	}
 }
 
-static void test_pieces(void **state)
+static void test_pieces_match_the_whole(void **state)
 {
 	uint32_t wanted = reference(0, data, LONGEST);
 
@@ -118,7 +118,7 @@ static void check_copy(uint32_t n, uint32_t to_offset, uint32_t from_offset)
 	check_copy_by(crc_copy_then_sum, n, to_offset, from_offset, wanted);
 }
 
-static void test_copy(void **state)
+static void test_copy_computes_the_crc_of_written_bytes(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < N_LIBRARIES; i++) {
@@ -181,7 +181,7 @@ static void test_copy_of_what_changes(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static void test_load(void **state)
+static void test_crc_load_is_idempotent(void **state)
 {
 	(void)state;
 	assert_int_equal(crc_load(), 0);
@@ -193,11 +193,11 @@ static void test_load(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_load),
-		cmocka_unit_test(test_check_value),
-		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_crc_load_is_idempotent),
+		cmocka_unit_test(test_check_value_is_right),
+		cmocka_unit_test(test_all_lengths_match_the_reference),
+		cmocka_unit_test(test_pieces_match_the_whole),
+		cmocka_unit_test(test_copy_computes_the_crc_of_written_bytes),
 		cmocka_unit_test(test_copy_of_a_page),
 		cmocka_unit_test(test_copy_of_what_changes),
 	};

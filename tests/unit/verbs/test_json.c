@@ -71,7 +71,7 @@ static void any_string_is_one(void **state)
 	json_decref(value);
 }
 
-static void it_grows(void **state)
+static void json_text_grows(void **state)
 {
 	struct json_text j = {0};
 	json_t *value;
@@ -93,7 +93,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_come_back),
 		cmocka_unit_test(any_string_is_one),
-		cmocka_unit_test(it_grows),
+		cmocka_unit_test(json_text_grows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

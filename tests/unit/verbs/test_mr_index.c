@@ -19,7 +19,7 @@
 #define PAGE    UINT64_C(4096)
 #define REGIONS 32
 
-static void test_borders(void **state)
+static void test_region_borders_are_exact(void **state)
 {
 	static const struct {
 		uint64_t start, length, first, last; /* start and length of the region; first and
@@ -68,7 +68,7 @@ static struct region any_region(struct rand *rand)
 	return (struct region){place + rand_next(rand) % place, 1 + rand_next(rand) % size};
 }
 
-static void test_random(void **state)
+static void test_index_equals_a_list(void **state)
 {
 	struct region regions[REGIONS];
 	struct rand rand = {1};
@@ -99,7 +99,7 @@ static void test_random(void **state)
 	assert_false(mr_index_overlaps(0, UINT64_C(1) << 57));
 }
 
-static void test_maps(void **state)
+static void test_maps_of_a_file_are_found(void **state)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int file = memfd_create("a file", MFD_CLOEXEC);
@@ -128,9 +128,9 @@ static void test_maps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_borders),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_maps),
+		cmocka_unit_test(test_region_borders_are_exact),
+		cmocka_unit_test(test_index_equals_a_list),
+		cmocka_unit_test(test_maps_of_a_file_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

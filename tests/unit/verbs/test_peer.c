@@ -309,7 +309,7 @@ static void test_copies_without_lock(void **state)
 
 /* --- The bytes copied, and their destination. */
 
-static void test_copies(void **state)
+static void test_copies_read_and_write(void **state)
 {
 	uint8_t out[1000], in[1000] = {0};
 
@@ -325,7 +325,7 @@ static void test_copies(void **state)
 #define PIECES 3u
 
 /* Requests of several pieces each, for each position of their last 8 bytes. */
-static void test_copies_together(void **state)
+static void test_requests_are_copied_together(void **state)
 {
 	static const uint32_t rows[][PIECES] = {{1, 1, 1},  {8, 1, 1},  {1, 8, 1},   {1, 1, 8},
 						{20, 3, 2}, {3, 20, 4}, {3, 4, 1000}};
@@ -361,7 +361,7 @@ static void test_copies_together(void **state)
  * A request that cannot be copied ends the copy: later requests are not copied, and the earlier
  * ones count as copied.
  */
-static void test_copies_some(void **state)
+static void test_uncopyable_request_ends_the_copy(void **state)
 {
 	static uint8_t out[PAGE];
 	const struct urxe_extent extent = {out, PAGE};
@@ -384,7 +384,7 @@ static void test_copies_some(void **state)
 }
 
 /* The identity of a connected peer cannot change to another process. */
-static void test_another_process(void **state)
+static void test_peer_identity_cannot_change(void **state)
 {
 	uint8_t byte = 7;
 
@@ -413,7 +413,7 @@ static void test_says_it_is_us(void **state)
 }
 
 /* Two queue pairs of one process. */
-static void test_own_process(void **state)
+static void test_qps_of_one_process_are_copied(void **state)
 {
 	uint8_t byte = 7;
 	const struct urxe_extent extent = {&byte, 1};
@@ -430,7 +430,7 @@ static void test_own_process(void **state)
 }
 
 /* A process copies only to a peer that has proven that it can interrupt the copy. */
-static void test_not_reached(void **state)
+static void test_unproven_peer_is_not_copied_to(void **state)
 {
 	uint8_t byte = 7;
 
@@ -481,7 +481,7 @@ static void watch(void)
 	_exit(0);
 }
 
-static void test_watched(void **state)
+static void test_last_bytes_are_written_last(void **state)
 {
 	static uint64_t out[AREA / sizeof(uint64_t)];
 	int status;
@@ -500,7 +500,7 @@ static void test_watched(void **state)
 
 /* --- Stop and end of a process. */
 
-static void test_stopped(void **state)
+static void test_stopped_peer_can_be_copied_to(void **state)
 {
 	uint8_t byte = 7, in = 0;
 	int status;
@@ -523,7 +523,7 @@ static void test_stopped(void **state)
 	assert_int_equal(in, 8);
 }
 
-static void test_killed(void **state)
+static void test_killed_peer_is_not_copied_to(void **state)
 {
 	uint8_t byte = 7;
 
@@ -543,7 +543,7 @@ static void execute(void)
 }
 
 /* The new program has the same addresses, and no copy writes there. */
-static void test_executes(void **state)
+static void test_new_program_is_not_written_to(void **state)
 {
 	static uint8_t out[AREA];
 	uint32_t copies = 0;
@@ -602,7 +602,7 @@ static bool look(uint64_t *now)
 	return awake;
 }
 
-static void test_awake(void **state)
+static void test_polling_peer_counts_as_awake(void **state)
 {
 	uint64_t now = 1000000000;
 
@@ -618,7 +618,7 @@ static void test_awake(void **state)
 }
 
 /* The requester wakes a sleeping engine thread without a frame. */
-static void test_roused(void **state)
+static void test_sleeping_engine_thread_is_woken(void **state)
 {
 	uint64_t now = 1000000000;
 	eventfd_t count;
@@ -632,7 +632,7 @@ static void test_roused(void **state)
 }
 
 /* The peer's engine thread is on this core: it counts as asleep. */
-static void test_own_engine(void **state)
+static void test_engine_thread_of_this_core_counts_as_asleep(void **state)
 {
 	uint64_t now = 1000000000;
 
@@ -670,7 +670,7 @@ static bool pull(uint64_t address, uint32_t generation, uint8_t to[2 * PAGE])
 	return peer_pull(NULL, &reference, extents, 2);
 }
 
-static void test_pulls(void **state)
+static void test_receiver_pulls_payloads(void **state)
 {
 	static uint8_t to[3 * PAGE];
 	struct urxe_direct_table *table = &published_by_child()->table;
@@ -714,7 +714,7 @@ static void test_reference_ends_meanwhile(void **state)
 }
 
 /* A receiver that cannot read this process's memory gets packets with payload. */
-static void test_pulls_not(void **state)
+static void test_unreadable_sender_is_not_pulled_from(void **state)
 {
 	struct peer *peer;
 
@@ -883,7 +883,7 @@ static void mark_and_pause(void)
 	pause();
 }
 
-static void test_sleeps_elsewhere(void **state)
+static void test_copy_mark_of_a_sleeping_thread_is_settled(void **state)
 {
 	(void)state;
 	start_child(mark_and_pause);
@@ -952,7 +952,7 @@ static void copy_until_refused(void)
  * The process has registered memory with userfaultfd, so its page faults may wait. This is the last
  * test: the refusal is permanent.
  */
-static void test_refuses_copies(void **state)
+static void test_userfaultfd_refuses_copies(void **state)
 {
 	uint8_t byte = 0;
 
@@ -974,7 +974,7 @@ static void test_refuses_copies(void **state)
  * A published copy of a thread that has used more CPU time than any copy takes does not count any
  * more.
  */
-static void test_stale_mark(void **state)
+static void test_stale_copy_mark_is_ignored(void **state)
 {
 	(void)state;
 	start_child(copy_spinning);
@@ -1023,7 +1023,7 @@ static void test_blocked_in_copy(void **state)
 }
 
 /* Random bytes in the memory that the child publishes. */
-static void test_damaged(void **state)
+static void test_damaged_memory_does_no_harm(void **state)
 {
 	const uint64_t values[] = {1,
 				   INT32_MAX,
@@ -1075,39 +1075,58 @@ static bool may_reach_others(void)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_copies, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_copies_together, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_copies_some, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_copies_read_and_write, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_requests_are_copied_together, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_uncopyable_request_ends_the_copy, open_world,
+						close_world),
 		cmocka_unit_test_setup_teardown(test_copies_without_lock, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_another_process, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_peer_identity_cannot_change, open_world,
+						close_world),
 		cmocka_unit_test_setup_teardown(test_says_it_is_us, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_own_process, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_not_reached, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_qps_of_one_process_are_copied, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_unproven_peer_is_not_copied_to, open_world,
+						close_world),
 		cmocka_unit_test_setup_teardown(test_last_bytes_last, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_watched, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_stopped, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_killed, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_executes, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_awake, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_roused, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_own_engine, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_pulls, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_last_bytes_are_written_last, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_stopped_peer_can_be_copied_to, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_killed_peer_is_not_copied_to, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_new_program_is_not_written_to, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_polling_peer_counts_as_awake, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_sleeping_engine_thread_is_woken, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_engine_thread_of_this_core_counts_as_asleep,
+						open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_receiver_pulls_payloads, open_world,
+						close_world),
 		cmocka_unit_test_setup_teardown(test_reference_ends_meanwhile, open_world,
 						close_world),
-		cmocka_unit_test_setup_teardown(test_pulls_not, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_unreadable_sender_is_not_pulled_from,
+						open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_stopped_before_copy, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_in_a_debugger_before_copy, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_stopped_and_continued, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_killed_before_copy, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_sleeps_elsewhere, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_copy_mark_of_a_sleeping_thread_is_settled,
+						open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_waits_for_a_copy, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_closed_during_copy, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_stale_mark, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_stale_copy_mark_is_ignored, open_world,
+						close_world),
 		cmocka_unit_test_setup_teardown(test_blocked_in_copy, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_damaged, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_refuses_copies, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_damaged_memory_does_no_harm, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_userfaultfd_refuses_copies, open_world,
+						close_world),
 	};
 
 	sigset_t told;

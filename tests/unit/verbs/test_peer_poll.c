@@ -50,7 +50,7 @@ static void keep_awake(struct world *w, uint64_t ns)
 		assert_true(look(w, STEP, 1));
 }
 
-static void test_awake(void **state)
+static void test_changing_counter_means_awake(void **state)
 {
 	struct world w = {.now = START};
 
@@ -80,7 +80,7 @@ static void test_time_of_another_thread(void **state)
 	assert_false(look(&w, 0, 1));
 }
 
-static void test_seldom_asked(void **state)
+static void test_rare_checks_count_as_asleep(void **state)
 {
 	struct world w = {.now = START};
 
@@ -92,7 +92,7 @@ static void test_seldom_asked(void **state)
 }
 
 /* The wake-ups have no effect: each pause is twice the last, up to a maximum. */
-static void test_sleeps_on(void **state)
+static void test_useless_wake_ups_double_the_pause(void **state)
 {
 	struct world w = {.now = START};
 
@@ -102,18 +102,18 @@ static void test_sleeps_on(void **state)
 	assert_in_range(count_wakes(&w, 1280 * MS), 9, 11);
 }
 
-static void test_pauses(void **state)
+static void test_wake_ups_pause_after_activity(void **state)
 {
 	static const struct {
-		uint64_t awake; /* for so long, */
-		uint64_t gap;   /* then nobody looked, */
-		uint32_t turns; /* number of polls of the peer meanwhile */
-		uint32_t wakes; /* wake-ups within the ms after that */
+		uint64_t awake; /* time in which the peer polls, ns */
+		uint64_t gap;   /* time after it without a check of the peer, ns */
+		uint32_t turns; /* polls of the peer in the gap */
+		uint32_t wakes; /* wake-ups within 1 ms after the gap */
 	} rows[] = {
 		/* The peer has no core for itself. */
 		{1 * MS, STEP, 0, 0},
 		{1 * MS, 3 * MS, 2, 0},
-		/* It had one. */
+		/* The peer has a core for itself. */
 		{1 * MS, 3 * MS, 400, 3},
 		{400 * MS, STEP, 0, 3},
 	};
@@ -134,9 +134,11 @@ static void test_pauses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_awake),        cmocka_unit_test(test_time_of_another_thread),
-		cmocka_unit_test(test_seldom_asked), cmocka_unit_test(test_sleeps_on),
-		cmocka_unit_test(test_pauses),
+		cmocka_unit_test(test_changing_counter_means_awake),
+		cmocka_unit_test(test_time_of_another_thread),
+		cmocka_unit_test(test_rare_checks_count_as_asleep),
+		cmocka_unit_test(test_useless_wake_ups_double_the_pause),
+		cmocka_unit_test(test_wake_ups_pause_after_activity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

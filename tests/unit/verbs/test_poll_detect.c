@@ -27,7 +27,7 @@ static void be_away(struct poll_detect *absence, uint64_t away, unsigned int tim
 	}
 }
 
-static void test_always_quick(void **state)
+static void test_short_absences_are_not_expected(void **state)
 {
 	struct poll_detect absence = {0};
 
@@ -77,7 +77,7 @@ static void test_there_for_longer(void **state)
 }
 
 /* A second long absence that comes too late counts as the first one. */
-static void test_too_late(void **state)
+static void test_late_absence_counts_as_the_first(void **state)
 {
 	struct poll_detect absence = {0};
 
@@ -134,7 +134,7 @@ static uint32_t forgiven_after(uint64_t away)
 	return times;
 }
 
-static void test_stays_away(void **state)
+static void test_long_absences_are_forgotten_late(void **state)
 {
 	(void)state;
 	assert_int_equal(forgiven_after(LONG), POLL_DETECT_FORGET_LONG - POLL_DETECT_DOUBT);
@@ -154,7 +154,7 @@ static void test_long_after_lost(void **state)
 }
 
 /* Calls without completions between them are no absences. */
-static void test_not_away(void **state)
+static void test_calls_without_completions_are_no_absences(void **state)
 {
 	struct poll_detect absence = {0};
 
@@ -170,13 +170,13 @@ static void test_not_away(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_always_quick),
+		cmocka_unit_test(test_short_absences_are_not_expected),
 		cmocka_unit_test(test_absent_now_and_then),
 		cmocka_unit_test(test_there_for_longer),
-		cmocka_unit_test(test_too_late),
-		cmocka_unit_test(test_stays_away),
+		cmocka_unit_test(test_late_absence_counts_as_the_first),
+		cmocka_unit_test(test_long_absences_are_forgotten_late),
 		cmocka_unit_test(test_long_after_lost),
-		cmocka_unit_test(test_not_away),
+		cmocka_unit_test(test_calls_without_completions_are_no_absences),
 		cmocka_unit_test(test_doubted_until_forgotten),
 		cmocka_unit_test(test_back_before_it_left),
 	};

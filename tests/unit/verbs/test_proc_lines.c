@@ -27,7 +27,7 @@ void *malloc(size_t size)
 	return __libc_malloc(size);
 }
 
-static void test_no_memory(void **state)
+static void test_parser_allocates_no_memory(void **state)
 {
 	void *volatile kept;
 	unsigned int before;
@@ -45,7 +45,7 @@ static void test_no_memory(void **state)
 #else
 
 /* A sanitizer has its own malloc, which cannot be replaced: only the plain build runs this test. */
-static void test_no_memory(void **state)
+static void test_parser_allocates_no_memory(void **state)
 {
 	(void)state;
 	skip();
@@ -90,7 +90,7 @@ static void test_short_and_long(void **state)
 	proc_lines_close(&lines);
 }
 
-static void test_nothing(void **state)
+static void test_empty_and_missing_files_have_no_lines(void **state)
 {
 	struct proc_lines lines;
 	char line[16];
@@ -107,9 +107,9 @@ static void test_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_parser_allocates_no_memory),
 		cmocka_unit_test(test_short_and_long),
-		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_empty_and_missing_files_have_no_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

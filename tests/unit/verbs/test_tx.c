@@ -178,7 +178,7 @@ static void fill_up(struct fixture *f, uint32_t n)
 }
 
 /* Frames behind a waiting one wait too, in order, frames for the switch as well. */
-static void test_full(void **state)
+static void test_frames_wait_behind_a_full_inbox(void **state)
 {
 	const uint8_t *const macs[] = {our_mac, our_mac, our_mac, our_mac, our_mac, our_mac};
 	const uint32_t qpns[] = {FAR, PEER, FAR, PEER, PEER, FAR};
@@ -206,7 +206,7 @@ static void test_full(void **state)
 	assert_int_equal(counted(f, VNIC_DIRECT_FULL), 0);
 }
 
-static void test_stalled(void **state)
+static void test_stalled_inbox_falls_back_to_the_switch(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t now = T0 + TX_INBOX_FULL_NS;
@@ -235,7 +235,7 @@ static void test_stalled(void **state)
 }
 
 /* A receiver that has exceeded the limit once, and still has no room, delays no further frame. */
-static void test_still_stalled(void **state)
+static void test_stalled_inbox_delays_once_only(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t now = T0 + TX_INBOX_FULL_NS;
@@ -259,7 +259,7 @@ static void test_time_goes_back(void **state)
 	assert_true(tx_flush(&f->tx, T0 - 1 + TX_INBOX_FULL_NS));
 }
 
-static void test_busy(void **state)
+static void test_locked_inbox_lets_frames_wait(void **state)
 {
 	struct fixture *f = *state;
 	int fds[VNIC_INBOX_FDS];
@@ -281,7 +281,7 @@ static void test_busy(void **state)
 	munmap(lock, 4096);
 }
 
-static void test_closed(void **state)
+static void test_closed_inbox_falls_back_to_the_switch(void **state)
 {
 	struct fixture *f = *state;
 
@@ -301,7 +301,7 @@ static void test_closed(void **state)
 	assert_int_equal(by_inbox(f, 8), 3);
 }
 
-static void test_forbidden(void **state)
+static void test_capture_forbids_inboxes(void **state)
 {
 	struct fixture *f = *state;
 
@@ -318,7 +318,7 @@ static void test_forbidden(void **state)
  * The daemon was restarted: frames that waited are lost, as on a network; inboxes and counters
  * stay.
  */
-static void test_other_nic(void **state)
+static void test_new_nic_drops_waiting_frames(void **state)
 {
 	struct fixture *f = *state;
 	struct vnic_loop *old = f->loop;
@@ -352,7 +352,7 @@ static void fill_switch(struct fixture *f, uint64_t now)
 }
 
 /* While the switch stalls, frames to an inbox are still sent. */
-static void test_switch_stalled(void **state)
+static void test_stalled_switch_does_not_stop_inboxes(void **state)
 {
 	const uint8_t *const macs[] = {our_mac, other_mac, our_mac, our_mac};
 	const uint32_t qpns[] = {PEER, PEER, FAR, PEER};
@@ -417,7 +417,7 @@ static void begin_stream(struct fixture *f)
 }
 
 /* After large frames to one process of this host, more such frames are expected. */
-static void test_stream(void **state)
+static void test_large_frames_begin_a_stream(void **state)
 {
 	const uint8_t *const macs[] = {our_mac, our_mac}, *const others[] = {other_mac, other_mac};
 	const uint32_t peer[] = {PEER, PEER}, apart[] = {PEER, FAR}, far[] = {FAR, FAR};
@@ -443,7 +443,7 @@ static void test_stream(void **state)
 }
 
 /* Frames of the burst for other destinations reach them, and no frame overtakes another. */
-static void test_stream_parts(void **state)
+static void test_stream_keeps_other_destinations_in_order(void **state)
 {
 	const uint8_t *const macs[] = {our_mac, our_mac, other_mac, our_mac, group_mac, our_mac};
 	const uint32_t qpns[] = {PEER, PEER, PEER, FAR, MANY, PEER};
@@ -459,7 +459,7 @@ static void test_stream_parts(void **state)
 }
 
 /* The burst takes as many buffers as there are; further frames wait like other frames. */
-static void test_stream_full(void **state)
+static void test_stream_uses_all_buffers(void **state)
 {
 	struct urxe_frame frames[TX_BURST];
 	struct fixture *f = *state;
@@ -483,7 +483,7 @@ static void test_stream_full(void **state)
 }
 
 /* The inbox closes during a stream. */
-static void test_stream_ends(void **state)
+static void test_closed_inbox_ends_a_stream(void **state)
 {
 	struct fixture *f = *state;
 
@@ -527,7 +527,7 @@ static void send_as_another(struct fixture *f, uint8_t carries)
  * Another sender takes the lock in the middle of a burst: the frames written so far arrive before
  * its frame.
  */
-static void test_stream_vacated(void **state)
+static void test_vacated_stream_keeps_the_order(void **state)
 {
 	struct fixture *f = *state;
 	struct urxe_frame frames[3];
@@ -637,7 +637,7 @@ static void expect_reference(struct fixture *f)
 }
 
 /* Through the NIC's buffers, and straight into the inbox in a stream. */
-static void test_reference(void **state)
+static void test_references_arrive_with_their_frame(void **state)
 {
 	struct fixture *f = *state;
 
@@ -664,7 +664,7 @@ static void test_reference_by_switch(void **state)
 }
 
 /* The application chooses the destination QPN, with all 32 bits. */
-static void test_any_number(void **state)
+static void test_any_destination_qpn_is_accepted(void **state)
 {
 	struct fixture *f = *state;
 	int fds[VNIC_INBOX_FDS];
@@ -684,24 +684,34 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_each_its_way, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stalled, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_still_stalled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_frames_wait_behind_a_full_inbox, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_stalled_inbox_falls_back_to_the_switch, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_stalled_inbox_delays_once_only, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_time_goes_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_closed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_forbidden, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_other_nic, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_switch_stalled, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stream, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stream_parts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stream_full, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stream_ends, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stream_vacated, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_locked_inbox_lets_frames_wait, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_closed_inbox_falls_back_to_the_switch, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_capture_forbids_inboxes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_new_nic_drops_waiting_frames, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stalled_switch_does_not_stop_inboxes, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_large_frames_begin_a_stream, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stream_keeps_other_destinations_in_order,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stream_uses_all_buffers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_closed_inbox_ends_a_stream, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_vacated_stream_keeps_the_order, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_stream_received_at_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_reference, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_references_arrive_with_their_frame, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_reference_by_switch, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_any_number, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_any_destination_qpn_is_accepted, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -461,7 +461,7 @@ struct bad_tx {
 	uint32_t len, flags, error;
 };
 
-static void test_bad_transmit(void **state)
+static void test_bad_transmit_descriptors_stop_the_device(void **state)
 {
 	static const struct bad_tx cases[] = {
 		{MEMORY, 60, VMXNET3_TXD_EOP, VMXNET3_ERR_TXD_INVALID},
@@ -564,7 +564,7 @@ struct bad_rx {
 	uint32_t len;
 };
 
-static void test_bad_receive(void **state)
+static void test_bad_receive_descriptors_stop_the_device(void **state)
 {
 	static const struct bad_rx cases[] = {
 		{MEMORY, 128},
@@ -661,13 +661,13 @@ int main(void)
 		NIC_TEST(test_bad_shared_address),
 		NIC_TEST(test_no_second_receive_ring),
 		NIC_TEST(test_no_auto_mask),
-		cmocka_unit_test(test_bad_transmit),
+		cmocka_unit_test(test_bad_transmit_descriptors_stop_the_device),
 		NIC_TEST(test_bad_transmit_behind_good),
 		NIC_TEST(test_transmit_without_end),
 		NIC_TEST(test_gathered_too_long),
 		NIC_TEST(test_generation_stuck),
 		NIC_TEST(test_producer_out_of_range),
-		cmocka_unit_test(test_bad_receive),
+		cmocka_unit_test(test_bad_receive_descriptors_stop_the_device),
 		NIC_TEST(test_receive_without_head),
 		NIC_TEST(test_changed_behind_the_check),
 		NIC_TEST(test_bad_attributes),

@@ -32,7 +32,7 @@
 #define STEPS 500
 #endif
 
-static void test_order(void **state)
+static void test_frames_keep_their_order(void **state)
 {
 	struct fixture *f = *state;
 
@@ -44,7 +44,7 @@ static void test_order(void **state)
 	assert_int_equal(vnic_inbox_broker_holder(f->broker), 0);
 }
 
-static void test_full(void **state)
+static void test_full_inbox_refuses_frames(void **state)
 {
 	struct fixture *f = *state;
 	enum vnic_outbox_status status;
@@ -99,7 +99,7 @@ static void test_full_after_long(void **state)
  * From the reservation on the sender holds the lock; other senders overwrite frames that were not
  * committed.
  */
-static void test_reserved(void **state)
+static void test_reservation_holds_the_lock(void **state)
 {
 	struct fixture *f = *state;
 	struct vnic_frame frames[3], more;
@@ -147,7 +147,7 @@ static void test_reserved_and_closed(void **state)
 }
 
 /* Before it sleeps, the receiver posts the buffers that it holds back between single frames. */
-static void test_kept_back(void **state)
+static void test_held_buffers_are_posted_before_sleep(void **state)
 {
 	struct fixture *f = *state;
 	enum vnic_outbox_status status;
@@ -161,7 +161,7 @@ static void test_kept_back(void **state)
 	assert_int_equal(receive(f), VNIC_INBOX_FRAMES);
 }
 
-static void test_locked(void **state)
+static void test_locked_inbox_is_busy(void **state)
 {
 	struct fixture *f = *state;
 	enum vnic_outbox_status status;
@@ -192,7 +192,7 @@ static void check_closed(struct fixture *f)
 	assert_int_equal(status, VNIC_OUTBOX_CLOSED);
 }
 
-static void test_receiver_closes(void **state)
+static void test_receiver_closes_the_inbox(void **state)
 {
 	struct fixture *f = *state;
 
@@ -203,7 +203,7 @@ static void test_receiver_closes(void **state)
 	check_closed(f);
 }
 
-static void test_daemon_closes(void **state)
+static void test_daemon_closes_the_inbox(void **state)
 {
 	struct fixture *f = *state;
 
@@ -213,7 +213,7 @@ static void test_daemon_closes(void **state)
 }
 
 /* In a forked child the inbox still belongs to the parent. */
-static void test_abandon(void **state)
+static void test_forked_child_abandons_the_inbox(void **state)
 {
 	struct fixture *f = *state;
 	struct vnic_inbox *inbox;
@@ -375,7 +375,7 @@ static void check_killed(struct fixture *f, bool look_first)
 	assert_in_range(delivered, 2, steps / size - 2);
 }
 
-static void test_killed(void **state)
+static void test_killed_sender_leaves_a_usable_ring(void **state)
 {
 	check_killed(*state, false);
 }
@@ -386,7 +386,7 @@ static void test_killed_and_received(void **state)
 }
 
 /* Two senders are killed one after the other, at the same instruction. */
-static void test_two_killed(void **state)
+static void test_two_killed_senders_leave_a_usable_ring(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t size = step_size(f);
@@ -423,7 +423,7 @@ static void check_awake(struct fixture *f)
  * No other sender takes the lock from a stopped holder; other senders continue in the other cases,
  * and the stopped one does so later.
  */
-static void test_stopped(void **state)
+static void test_stopped_sender_keeps_the_lock(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t size = step_size(f), busy = 0, steps;
@@ -495,7 +495,7 @@ static void expect_reference(struct fixture *f, uint32_t len,
 }
 
 /* A payload reference arrives with its own frame and no other. */
-static void test_references(void **state)
+static void test_references_arrive_with_their_frame(void **state)
 {
 	static const struct vnic_reference none;
 	const struct vnic_reference all = {UINT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
@@ -549,7 +549,7 @@ static void try_completion(struct fixture *f, uint16_t completion)
 		assert_int_equal(frame.len, len - reference);
 }
 
-static void test_forged_references(void **state)
+static void test_forged_references_are_refused(void **state)
 {
 	static const uint16_t flags[] = {0, REFERENCE, GEN, GEN | REFERENCE};
 
@@ -583,7 +583,7 @@ static void use_damaged(struct fixture *f)
 	vnic_inbox_irq_unmask(f->inbox);
 }
 
-static void test_damaged(void **state)
+static void test_damaged_memory_does_no_harm(void **state)
 {
 	static const uint32_t values[] = {0, 1, 255, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX};
 	/* Everything but the buffers lies first. */
@@ -640,7 +640,7 @@ static void check_replaced(const struct fixture *f, enum vnic_inbox_fd place, in
 		assert_int_equal(fcntl(fds[i], F_GETFD), -1);
 }
 
-static void test_refused(void **state)
+static void test_bad_descriptors_are_refused(void **state)
 {
 	struct fixture *f = *state;
 	int fds[VNIC_INBOX_FDS], ends[2], unsealed = memfd_create("unsealed", MFD_CLOEXEC);
@@ -663,7 +663,7 @@ static void test_refused(void **state)
 }
 
 /* The receiver publishes memory, which senders cannot change. */
-static void test_published(void **state)
+static void test_published_memory_is_read_only(void **state)
 {
 	struct fixture *f = *state;
 	int fds[VNIC_INBOX_FDS];
@@ -693,7 +693,7 @@ static uint64_t resident(const struct fixture *f)
 }
 
 /* Populates all memory at once, if the kernel can; frames in it do not change. */
-static void test_populate(void **state)
+static void test_populate_keeps_frames(void **state)
 {
 	struct fixture *f = *state;
 
@@ -708,36 +708,59 @@ static void test_populate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_order, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_full, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_frames_keep_their_order, open_inbox,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_full_inbox_refuses_frames, open_inbox,
+						close_inbox),
 		cmocka_unit_test_setup_teardown(test_full_after_long, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_kept_back, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_reserved, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_held_buffers_are_posted_before_sleep,
+						open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_reservation_holds_the_lock, open_inbox,
+						close_inbox),
 		cmocka_unit_test_setup_teardown(test_reserved_and_closed, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_locked, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_receiver_closes, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_daemon_closes, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_abandon, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_killed, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_locked_inbox_is_busy, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_receiver_closes_the_inbox, open_inbox,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_daemon_closes_the_inbox, open_inbox,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_forked_child_abandons_the_inbox, open_inbox,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_killed_sender_leaves_a_usable_ring, open_inbox,
+						close_inbox),
 		cmocka_unit_test_setup_teardown(test_killed_and_received, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_two_killed, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_stopped, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_order, open_in_place, close_inbox),
-		cmocka_unit_test_setup_teardown(test_full, open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_two_killed_senders_leave_a_usable_ring,
+						open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_stopped_sender_keeps_the_lock, open_inbox,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_frames_keep_their_order, open_in_place,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_full_inbox_refuses_frames, open_in_place,
+						close_inbox),
 		cmocka_unit_test_setup_teardown(test_full_after_long, open_in_place, close_inbox),
-		cmocka_unit_test_setup_teardown(test_killed, open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_killed_sender_leaves_a_usable_ring,
+						open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_killed_and_received, open_in_place,
 						close_inbox),
-		cmocka_unit_test_setup_teardown(test_two_killed, open_in_place, close_inbox),
-		cmocka_unit_test_setup_teardown(test_stopped, open_in_place, close_inbox),
-		cmocka_unit_test_setup_teardown(test_damaged, open_in_place, close_inbox),
-		cmocka_unit_test_setup_teardown(test_damaged, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_references, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_references, open_in_place, close_inbox),
-		cmocka_unit_test_setup_teardown(test_forged_references, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_refused, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_published, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_populate, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_two_killed_senders_leave_a_usable_ring,
+						open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_stopped_sender_keeps_the_lock, open_in_place,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_damaged_memory_does_no_harm, open_in_place,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_damaged_memory_does_no_harm, open_inbox,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_references_arrive_with_their_frame, open_inbox,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_references_arrive_with_their_frame,
+						open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_forged_references_are_refused, open_inbox,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_bad_descriptors_are_refused, open_inbox,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_published_memory_is_read_only, open_inbox,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_populate_keeps_frames, open_inbox,
+						close_inbox),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 
 #include "inbox.h"
 
-static void test_wake(void **state)
+static void test_unmasked_interrupt_wakes_the_receiver(void **state)
 {
 	struct fixture *f = *state;
 
@@ -31,7 +31,7 @@ static void test_wake(void **state)
 }
 
 /* A peer can fill the eventfd: a sender's write to it does not block. */
-static void test_filled(void **state)
+static void test_filled_eventfd_does_not_block_senders(void **state)
 {
 	struct fixture *f = *state;
 	int fd = vnic_inbox_irq_fd(f->inbox);
@@ -48,7 +48,7 @@ static void test_filled(void **state)
 }
 
 /* An interrupt without a frame has the same effect. */
-static void test_call(void **state)
+static void test_interrupt_without_frame_wakes(void **state)
 {
 	struct fixture *f = *state;
 
@@ -68,9 +68,12 @@ static void test_call(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_wake, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_filled, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_call, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_unmasked_interrupt_wakes_the_receiver,
+						open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_filled_eventfd_does_not_block_senders,
+						open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_interrupt_without_frame_wakes, open_inbox,
+						close_inbox),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -397,7 +397,7 @@ static void test_misfit_segmentation(void **state)
 }
 
 /* More pieces or bytes than any packet has: no network stack requests that, so the device stops. */
-static void test_endless_segmentation(void **state)
+static void test_endless_segmentation_stops_the_device(void **state)
 {
 	struct guest *g;
 	struct vnic_tx_frame frame;
@@ -832,7 +832,7 @@ int main(void)
 		GUEST_TEST(test_segmentation),
 		GUEST_TEST(test_segmentation_of_a_tagged_frame),
 		GUEST_TEST(test_misfit_segmentation),
-		cmocka_unit_test(test_endless_segmentation),
+		cmocka_unit_test(test_endless_segmentation_stops_the_device),
 		GUEST_TEST(test_segmentation_behind_an_extension),
 		GUEST_TEST(test_reset_while_segmenting),
 		GUEST_TEST(test_tag_inserted),

@@ -184,7 +184,7 @@ static void test_buffer_over_a_border(void **state)
 	assert_memory_equal(guest_at(g, GUEST_HIGHER), data + 50, 70);
 }
 
-static void test_hole(void **state)
+static void test_frames_in_memory_holes_are_refused(void **state)
 {
 	static const uint64_t addrs[] = {0,
 					 GUEST_LOW - 30,
@@ -260,11 +260,16 @@ static void test_bad_regions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FULL_TEST(test_transmit_queues),     FULL_TEST(test_gathered_in_two_queues),
-		FULL_TEST(test_receive_queues),      FULL_TEST(test_one_queue_full),
-		FULL_TEST(test_second_ring_number),  FULL_TEST(test_one_queue_broken),
-		ONE_TEST(test_buffer_over_a_border), cmocka_unit_test(test_hole),
-		ONE_TEST(test_ring_over_a_border),   ONE_TEST(test_bad_regions),
+		FULL_TEST(test_transmit_queues),
+		FULL_TEST(test_gathered_in_two_queues),
+		FULL_TEST(test_receive_queues),
+		FULL_TEST(test_one_queue_full),
+		FULL_TEST(test_second_ring_number),
+		FULL_TEST(test_one_queue_broken),
+		ONE_TEST(test_buffer_over_a_border),
+		cmocka_unit_test(test_frames_in_memory_holes_are_refused),
+		ONE_TEST(test_ring_over_a_border),
+		ONE_TEST(test_bad_regions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

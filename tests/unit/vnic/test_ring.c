@@ -263,7 +263,7 @@ static void test_quiesced(void **state)
 	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data)), -ENETDOWN);
 }
 
-static void test_counter_names(void **state)
+static void test_counter_names_are_known(void **state)
 {
 	(void)state;
 	assert_string_equal(vnic_counter_name(VNIC_TX_FRAMES), "tx_frames");
@@ -284,7 +284,7 @@ int main(void)
 		LOOP_TEST(test_receive_limits),
 		LOOP_TEST(test_shared_mac),
 		LOOP_TEST(test_quiesced),
-		cmocka_unit_test(test_counter_names),
+		cmocka_unit_test(test_counter_names_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
