@@ -27,7 +27,7 @@ def parse_arguments():
     parser.add_argument('build', help='the build directory')
     parser.add_argument('name', help='the name of the logs')
     parser.add_argument('suites', nargs='+')
-    parser.add_argument('--core', action='store_true', help='only tests that are also in suite core')
+    parser.add_argument('--core', action='store_true', help='only the tests that core_tests.txt names')
     parser.add_argument('--only', action='append', help='only this test')
     parser.add_argument('--result', required=True, help='the file for the counts')
     parser.add_argument('--label', help='text before the count of tests')
@@ -36,16 +36,30 @@ def parse_arguments():
     return parser.parse_args()
 
 
+def read_core_tests():
+    """Names of the core tests by suite."""
+    core = collections.defaultdict(list)
+    with open(os.path.join(os.path.dirname(__file__), 'core_tests.txt'), encoding='utf-8') as lines:
+        for line in lines:
+            suite, colon, names = line.partition(':')
+            if colon and not line.startswith('#'):
+                core[suite] += names.split()
+    return core
+
+
 def choose_tests(options):
-    """Names of the tests to run. Of a suite without a core test, all tests are core tests."""
+    """Names of the tests to run."""
     listed = json.loads(subprocess.run(['meson', 'introspect', '--tests', options.build], check=True,
                                        stdout=subprocess.PIPE, text=True).stdout)
-    tests = [(test['name'], {suite.split(':')[-1] for suite in test['suite']}) for test in listed]
-    tests = [(name, suites) for name, suites in tests if not suites.isdisjoint(options.suites)]
-    if options.only:
-        return [name for name, _ in tests if name in options.only]
-    core = [name for name, suites in tests if 'core' in suites] if options.core else []
-    return core or [name for name, _ in tests]
+    core = read_core_tests() if options.core else {}
+    names = []
+    for suite in options.suites:
+        of_suite = [test['name'] for test in listed if suite in (full.split(':')[-1] for full in test['suite'])]
+        unknown = set(core.get(suite, [])) - set(of_suite)
+        if unknown:
+            sys.exit(f'core_tests.txt names tests that suite {suite} does not have: {" ".join(sorted(unknown))}')
+        names += [name for name in of_suite if name in core.get(suite, of_suite)]
+    return [name for name in names if not options.only or name in options.only]
 
 
 def read_log(path):
