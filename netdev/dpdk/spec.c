@@ -29,7 +29,8 @@
 /* Bytes of a slot before the frame: tpacket_rcv in the kernel's net/packet/af_packet.c. */
 #define SLOT_OVERHEAD (TPACKET_ALIGN(TPACKET2_HDRLEN + 16))
 
-/* A packet buffer has a 16-bit size and must hold a whole slot. */
+/* Largest slot of an af_packet ring: an mbuf must hold a slot, and has a 16-bit size. A power of
+ * two. */
 #define SLOT_MAX 32768u
 
 /*

@@ -14,8 +14,9 @@
 #include "objects/qp.h"
 
 /*
- * Whether the connection works in packets: the peer has acknowledged one since the last change of
- * the connection, its path, and the device's addresses and partitions.
+ * Whether the peer has acknowledged a packet since the last change of the connection, its path, and
+ * the device's addresses and partitions. Only then may requests bypass packets, because the copy
+ * checks none of these.
  */
 static inline bool direct_proven(const struct urxe_qp *qp)
 {

@@ -88,7 +88,7 @@ struct requester {
 	struct rtt rtt;
 	uint64_t timeout_due, probe_due, missing_due;
 
-	/* Used after losses, and for READs and atomics. */
+	/* The members below are read and written only after a loss, and for READs and atomics. */
 	uint64_t *answered; /* bit psn & answered_mask: this READ or atomic response is in place */
 	uint32_t answered_mask;
 	uint32_t error_wqe;   /* index of the request that ends in `error` */

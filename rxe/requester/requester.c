@@ -230,7 +230,10 @@ static bool run_local(struct urxe_qp *qp, struct send_wqe *wqe)
 	return true;
 }
 
-/* Whether request `cur` has to be sent in packets. Executes local and direct requests before it. */
+/*
+ * Executes the local and direct requests from `cur` on, and moves `cur` behind them. Whether the
+ * request at `cur` then has to be sent in packets.
+ */
 static bool is_packet_ready(struct urxe_qp *qp)
 {
 	while (is_sending_state(qp) && !qp->req.error && qp->sq.cur != qp->sq.head) {

@@ -26,7 +26,7 @@ int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
 	if (wr->n_segs)
 		memcpy(wqe->segs, wr->segs, wr->n_segs * sizeof(*wr->segs));
 	rq->head++;
-	/* The flush that asked for a refill completes this request itself. */
+	/* flush_recvs has called the owner for more receives, and completes this one itself. */
 	if (rq->qp && rq->qp->attr.state == URXE_QPS_ERR && !rq->refilling)
 		flush_recvs(rq->qp);
 	return 0;

@@ -230,7 +230,7 @@ bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 	return peer && (*route_entry(tx, qpn))->detour_until <= tx->now && peer_pulls(peer);
 }
 
-/* Sets length and reference of a frame for an inbox. */
+/* Sets the length of a frame for an inbox, and the reference to its payload if it has one. */
 static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct urxe_frame *frame)
 {
 	to->len = frame->len;

@@ -61,7 +61,10 @@ static void check_final_value(struct world *world, uint32_t host, uint64_t value
 			   word, value);
 }
 
-/* Checks the operations on one word; returns their number. */
+/*
+ * Checks that the atomics on the first word of `ops` returned the values that some order of
+ * execution gives. Returns the number of operations on that word.
+ */
 static uint32_t check_word(struct world *world, const struct atomic_op *ops, uint32_t n)
 {
 	uint64_t value = 0, posted = 0;

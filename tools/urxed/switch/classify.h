@@ -40,8 +40,8 @@ struct frame_class {
 	enum frame_kind kind;
 	uint16_t vlan; /* VLAN ID; 0 = none */
 	/*
-	 * Will every receiver read the same fields? True if the lengths of all headers agree and
-	 * the packet is no fragment.
+	 * Whether every receiver reads the same fields from the packet as this parser: the lengths
+	 * of all headers agree, and the packet is no fragment.
 	 */
 	bool whole;
 	uint8_t sip[16]; /* IPv4 as ::ffff:a.b.c.d; RoCEv1: the GRH's GID */

@@ -14,7 +14,8 @@
 
 /* 100 ms: a receiving process that lost its core for some time slices is not stalled yet. */
 #define SWITCH_STALL_NS 100000000ull
-/* 10 ms: an uplink is hardware or has a thread of its own. */
+/* An uplink that takes no frame for so long is stalled, and its frames are dropped. Shorter than
+ * for a process, because the uplink is hardware or has a thread of its own. */
 #define SWITCH_UPLINK_STALL_NS 10000000ull
 /* Delay before the next try on a full uplink: about the time that some long frames take. */
 #define SWITCH_RETRY_NS 50000ull
