@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The table of urxed's options, one row per option. main.c parses the command line and prints --help
- * from the table, config.c parses the configuration file.
+ * The table of urxed's options, one row per option. main.c parses the command line and prints
+ * --help from the table, config.c parses the configuration file.
  */
 #ifndef URXE_URXED_OPTIONS_H
 #define URXE_URXED_OPTIONS_H
