@@ -7,6 +7,7 @@ again. A test of which a sanitizer reports something may not: the report stays v
 """
 import argparse
 import collections
+import fnmatch
 import json
 import os
 import re
@@ -36,29 +37,37 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def read_core_tests():
-    """Names of the core tests by suite."""
-    core = collections.defaultdict(list)
+def read_core_patterns(name):
+    """Patterns of the core tests that core_tests.txt lists under a name; none: every test is one."""
+    patterns = []
     with open(os.path.join(os.path.dirname(__file__), 'core_tests.txt'), encoding='utf-8') as lines:
         for line in lines:
-            suite, colon, names = line.partition(':')
-            if colon and not line.startswith('#'):
-                core[suite] += names.split()
-    return core
+            suite, colon, rest = line.partition(':')
+            if colon and suite == name:
+                patterns += rest.split()
+    return patterns
+
+
+def choose_core_tests(names, patterns):
+    """Names that fit a pattern, and none with a '!' before it. Each pattern must fit a name."""
+    for pattern in patterns:
+        if not fnmatch.filter(names, pattern.lstrip('!')):
+            sys.exit(f'core_tests.txt: no test fits {pattern}')
+    wanted = [pattern for pattern in patterns if pattern[0] != '!']
+    unwanted = [pattern[1:] for pattern in patterns if pattern[0] == '!']
+    return [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted)
+            and not any(fnmatch.fnmatchcase(name, pattern) for pattern in unwanted)]
 
 
 def choose_tests(options):
     """Names of the tests to run."""
     listed = json.loads(subprocess.run(['meson', 'introspect', '--tests', options.build], check=True,
                                        stdout=subprocess.PIPE, text=True).stdout)
-    core = read_core_tests() if options.core else {}
-    names = []
-    for suite in options.suites:
-        of_suite = [test['name'] for test in listed if suite in (full.split(':')[-1] for full in test['suite'])]
-        unknown = set(core.get(suite, [])) - set(of_suite)
-        if unknown:
-            sys.exit(f'core_tests.txt names tests that suite {suite} does not have: {" ".join(sorted(unknown))}')
-        names += [name for name in of_suite if name in core.get(suite, of_suite)]
+    names = [test['name'] for test in listed
+             if not set(options.suites).isdisjoint(suite.split(':')[-1] for suite in test['suite'])]
+    patterns = read_core_patterns(options.name) if options.core else []
+    if patterns:
+        names = choose_core_tests(names, patterns)
     return [name for name in names if not options.only or name in options.only]
 
 
