@@ -93,19 +93,24 @@ static bool is_first(const json_t *leases, size_t index)
 	return true;
 }
 
-/* Those who were asked and did not answer are stopped, or have more urgent things to do. */
+/* Names the processes that were asked and have not answered, or not as a process answers. */
 static void name_silent(const json_t *report)
 {
 	const json_t *leases = json_object_get(report, "leases");
-	const char *process;
+	const char *process, *refused;
 	json_t *lease;
 	size_t i;
 
 	json_array_foreach(leases, i, lease)
 	{
 		process = json_string_value(json_object_get(lease, "process"));
-		if (process && json_is_false(json_object_get(lease, "answered")) &&
-		    is_first(leases, i))
+		if (!process || !json_is_false(json_object_get(lease, "answered")) ||
+		    !is_first(leases, i))
+			continue;
+		refused = json_string_value(json_object_get(lease, "refused"));
+		if (refused)
+			log_line("the answer of %s is not shown: %s", process, refused);
+		else
 			log_line("%s does not answer", process);
 	}
 }

@@ -3,7 +3,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <vnic/attach.h>
+
+/* Longest identification of a row; ways whose longer ones begin alike are one row. */
+#define WAY_KEY 256
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -31,35 +38,73 @@ static bool is_ours(const json_t *report, const char *gid)
 	return false;
 }
 
-/* NULL where nobody holds the QPN. */
-static const json_t *lease_of_qpn(const json_t *report, json_int_t qpn)
+/* Finds leases by QPN and by process: a report has as many queue pairs as leases have numbers. */
+struct lease_index {
+	const json_t *by_block[VNIC_PROCESSES];
+	struct by_pid {
+		json_int_t pid;
+		const json_t *lease;
+	} * by_pid;
+	size_t n;
+};
+
+static int compare_pids(const void *a, const void *b)
 {
+	json_int_t x = ((const struct by_pid *)a)->pid, y = ((const struct by_pid *)b)->pid;
+
+	return (x > y) - (x < y);
+}
+
+static bool is_qpn(json_int_t qpn)
+{
+	return qpn >= 0 && qpn < (json_int_t)VNIC_PROCESSES * VNIC_LEASE_QPNS;
+}
+
+/* Of two leases with one number the first one counts. NULL: no memory. */
+static struct lease_index *make_index(const json_t *report)
+{
+	const json_t *leases = json_object_get(report, "leases");
+	struct lease_index *index = calloc(1, sizeof(*index));
 	json_t *lease;
 	size_t i;
 
-	json_array_foreach(json_object_get(report, "leases"), i, lease)
+	if (index)
+		index->by_pid = calloc(json_array_size(leases) + 1, sizeof(*index->by_pid));
+	if (!index || !index->by_pid) {
+		free(index);
+		return NULL;
+	}
+	json_array_foreach(leases, i, lease)
 	{
 		json_int_t first = number_of(lease, "qpn_first");
 
-		/* Unsigned: a stranger's numbers may be far apart. */
-		if (qpn >= first &&
-		    (uint64_t)qpn - (uint64_t)first < (uint64_t)number_of(lease, "qpn_count"))
-			return lease;
+		index->by_pid[index->n++] = (struct by_pid){number_of(lease, "pid"), lease};
+		if (is_qpn(first) && !index->by_block[VNIC_PROCESS(first)])
+			index->by_block[VNIC_PROCESS(first)] = lease;
 	}
-	return NULL;
+	qsort(index->by_pid, index->n, sizeof(*index->by_pid), compare_pids);
+	return index;
 }
 
-static const json_t *lease_of_process(const json_t *report, json_int_t pid)
+static void free_index(struct lease_index *index)
 {
-	json_t *lease;
-	size_t i;
+	if (index)
+		free(index->by_pid);
+	free(index);
+}
 
-	json_array_foreach(json_object_get(report, "leases"), i, lease)
-	{
-		if (number_of(lease, "pid") == pid)
-			return lease;
-	}
-	return NULL;
+/* NULL where nobody holds the QPN. */
+static const json_t *lease_of_qpn(const struct lease_index *index, json_int_t qpn)
+{
+	return is_qpn(qpn) ? index->by_block[VNIC_PROCESS(qpn)] : NULL;
+}
+
+static const json_t *lease_of_process(const struct lease_index *index, json_int_t pid)
+{
+	const struct by_pid key = {pid, NULL}, *found;
+
+	found = bsearch(&key, index->by_pid, index->n, sizeof(key), compare_pids);
+	return found ? found->lease : NULL;
 }
 
 /* A way that frames go. */
@@ -70,7 +115,7 @@ struct way {
 	const json_t *lease; /* of the peer; NULL: not on this host, or gone */
 };
 
-static struct way find_way(const json_t *report, const json_t *qp)
+static struct way find_way(const json_t *report, const struct lease_index *index, const json_t *qp)
 {
 	const char *gid = text_of(qp, "dgid");
 	struct way way = {.peer = gid};
@@ -81,7 +126,7 @@ static struct way find_way(const json_t *report, const json_t *qp)
 		return way;
 	}
 	way.path = json_is_true(json_object_get(qp, "direct")) ? "direct" : "switch";
-	way.lease = lease_of_qpn(report, number_of(qp, "dest_qpn"));
+	way.lease = lease_of_qpn(index, number_of(qp, "dest_qpn"));
 	if (!way.lease) {
 		way.why = "the peer has gone";
 		return way;
@@ -92,26 +137,11 @@ static struct way find_way(const json_t *report, const json_t *qp)
 	else if (number_of(json_object_get(report, "host"), "captures"))
 		way.why = "somebody captures";
 	else if (number_of(way.lease, "uid") !=
-		 number_of(lease_of_process(report, number_of(qp, "pid")), "uid"))
+		 number_of(lease_of_process(index, number_of(qp, "pid")), "uid"))
 		way.why = "another user";
 	else
 		way.why = "not introduced";
 	return way;
-}
-
-static json_t *find_row(const json_t *rows, const json_t *qp, const struct way *way)
-{
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(rows, i, row)
-	{
-		if (number_of(row, "pid") == number_of(qp, "pid") &&
-		    !strcmp(text_of(row, "peer"), way->peer) &&
-		    !strcmp(text_of(row, "path"), way->path))
-			return row;
-	}
-	return NULL;
 }
 
 static void add(json_t *row, const char *key, json_int_t n)
@@ -119,37 +149,53 @@ static void add(json_t *row, const char *key, json_int_t n)
 	json_object_set_new(row, key, json_integer(number_of(row, key) + n));
 }
 
-static void count(json_t *rows, const json_t *qp, const struct way *way)
+/* by_way: the rows by what they are the sum of. */
+static void count(json_t *rows, json_t *by_way, const json_t *qp, const struct way *way)
 {
-	json_t *row = find_row(rows, qp, way);
+	char key[WAY_KEY];
+	json_t *row;
 
+	snprintf(key, sizeof(key), "%lld %s %s", (long long)number_of(qp, "pid"), way->path,
+		 way->peer);
+	row = json_object_get(by_way, key);
 	if (!row) {
 		row = json_pack("{s:O?, s:O?, s:s, s:O?, s:s, s:s}", "process",
 				json_object_get(qp, "process"), "pid", json_object_get(qp, "pid"),
 				"peer", way->peer, "peer_pid", json_object_get(way->lease, "pid"),
 				"path", way->path, "why", way->why);
+		/* The key may end in the middle of a character. */
+		json_object_set_nocheck(by_way, key, row);
 		json_array_append_new(rows, row);
 	}
 	add(row, "qps", 1);
 	add(row, "memory", json_is_true(json_object_get(qp, "memory")));
 }
 
+static void add_path(const json_t *report, const struct lease_index *index, json_t *qp,
+		     json_t *rows, json_t *by_way)
+{
+	struct way way;
+
+	if (!json_is_string(json_object_get(qp, "dgid"))) {
+		json_object_set_new(qp, "path", json_null());
+		return;
+	}
+	way = find_way(report, index, qp);
+	json_object_set_new(qp, "path", json_string(way.path));
+	count(rows, by_way, qp, &way);
+}
+
 void report_paths_add(json_t *report)
 {
-	json_t *rows = json_array(), *qp;
+	json_t *rows = json_array(), *by_way = json_object(), *qp;
+	struct lease_index *index = make_index(report);
 	size_t i;
 
-	json_array_foreach(json_object_get(report, "qps"), i, qp)
+	json_array_foreach(index ? json_object_get(report, "qps") : NULL, i, qp)
 	{
-		struct way way;
-
-		if (!json_is_string(json_object_get(qp, "dgid"))) {
-			json_object_set_new(qp, "path", json_null());
-			continue;
-		}
-		way = find_way(report, qp);
-		json_object_set_new(qp, "path", json_string(way.path));
-		count(rows, qp, &way);
+		add_path(report, index, qp, rows, by_way);
 	}
+	free_index(index);
+	json_decref(by_way);
 	json_object_set_new(report, "transports", rows);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How urxe show tells a report (ask.h), which may be anything: it comes from elsewhere. */
+/*
+ * urxe show prints a report (urxed/report/report.h) through this. The report may contain anything:
+ * what is printed has no characters that control a terminal.
+ */
 #ifndef URXE_URXE_REPORT_VIEW_H
 #define URXE_URXE_REPORT_VIEW_H
 

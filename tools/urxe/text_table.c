@@ -7,6 +7,8 @@
 
 #include <rxe/types.h>
 
+#include "common/printable.h"
+
 static void print_bytes(char text[TABLE_CELL], json_int_t n)
 {
 	static const char units[] = "kMGTPE";
@@ -76,14 +78,9 @@ static void print_sum(char text[TABLE_CELL], json_t *object)
 	snprintf(text, TABLE_CELL, "%lld", (long long)sum);
 }
 
-/* Control characters, which a stranger's text may have, would reach the terminal. */
 static void print_text(char text[TABLE_CELL], const char *value)
 {
-	size_t i;
-
-	for (i = 0; i < TABLE_CELL - 1 && value[i]; i++)
-		text[i] = (unsigned char)value[i] < 0x20 || value[i] == 0x7f ? '?' : value[i];
-	text[i] = '\0';
+	printable_copy(text, TABLE_CELL, value);
 }
 
 static void print_integer(char text[TABLE_CELL], json_int_t n, enum text_table_format format)

@@ -28,7 +28,7 @@ struct text_table_column {
 };
 
 /* What is missing, null, or not of the format's type shows as "-". */
-#define TABLE_CELL 128 /* characters; longer text is cut */
+#define TABLE_CELL 128 /* bytes; longer text is cut, and what controls a terminal is replaced */
 void text_table_cell(const json_t *row, const struct text_table_column *column,
 		     char text[TABLE_CELL]);
 

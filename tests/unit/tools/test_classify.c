@@ -250,9 +250,21 @@ static void a_cut_packet_is_not_whole(void **state)
 	}
 }
 
+/* Suite sanitize: nothing may be copied from no memory. */
+static void frame_without_a_byte_is_a_runt(void **state)
+{
+	struct frame_class s = {.kind = FRAME_ROCE, .head_len = 7};
+
+	(void)state;
+	classify_frame(&s, NULL, 0);
+	assert_int_equal(s.kind, FRAME_RUNT);
+	assert_int_equal(s.head_len, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frame_without_a_byte_is_a_runt),
 		cmocka_unit_test(finds_the_destination_qpn),
 		cmocka_unit_test(finds_who_sends_to_whom),
 		cmocka_unit_test(a_cut_packet_is_not_whole),

@@ -115,14 +115,6 @@ void sessions_set_direct(struct sessions *sessions, bool on)
 			vnic_server_set_direct(s->conn, on);
 }
 
-void sessions_ask_state(struct sessions *sessions, int socket)
-{
-	struct session *s;
-
-	for (s = sessions->list; s; s = s->next)
-		s->asked = !s->gone && !vnic_server_query_state(s->conn, socket);
-}
-
 /* Counts the remote QPs of all processes of a user, and of all users in *total. */
 static uint32_t count_remotes(const struct sessions *sessions, uid_t user, uint32_t *total)
 {
