@@ -21,21 +21,22 @@ static bool enlist(struct remote *remote)
 	return known;
 }
 
-int remote_register(const uint8_t dgid[16], uint32_t qpn, struct remote **remote)
+int remote_register(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn,
+		    struct remote **remote)
 {
 	struct remote *r = malloc(sizeof(*r));
 	int rc;
 
 	if (!r)
 		return -ENOMEM;
-	*r = (struct remote){.qpn = qpn};
+	*r = (struct remote){.local_qpn = local_qpn, .qpn = qpn};
 	memcpy(r->dgid, dgid, sizeof(r->dgid));
 	do {
 		rc = port_register(r, true);
 	} while (!rc && !enlist(r));
 	if (rc) {
-		log_info("cannot connect to remote QP %#x: %s", qpn,
-			 rc == -EADDRINUSE ? "another process is connected to it" : strerror(-rc));
+		log_info("cannot connect QP %#x to remote QP %#x: %s", local_qpn, qpn,
+			 strerror(-rc));
 		free(r);
 		return rc;
 	}
@@ -98,7 +99,7 @@ void remote_register_all(struct vnic_driver *nic)
 	remote_forget_released();
 	LIST_FOREACH(remote, &port.remotes, link)
 	{
-		int rc = vnic_driver_register(nic, remote->dgid, remote->qpn);
+		int rc = vnic_driver_register(nic, remote->local_qpn, remote->dgid, remote->qpn);
 
 		/* Its QPs end by their own timeouts. */
 		if (rc)

@@ -161,7 +161,7 @@ static int ask_register(struct vnic_driver *nic, void *question)
 	struct remote *remote = question;
 
 	remote->daemon = port.daemons;
-	return vnic_driver_register(nic, remote->dgid, remote->qpn);
+	return vnic_driver_register(nic, remote->local_qpn, remote->dgid, remote->qpn);
 }
 
 static int ask_unregister(struct vnic_driver *nic, void *question)
@@ -171,7 +171,7 @@ static int ask_unregister(struct vnic_driver *nic, void *question)
 	/* An earlier daemon knew the remote QP, this one does not. */
 	if (remote->daemon != port.daemons)
 		return 0;
-	return vnic_driver_unregister(nic, remote->dgid, remote->qpn);
+	return vnic_driver_unregister(nic, remote->local_qpn, remote->dgid, remote->qpn);
 }
 
 int port_register(struct remote *remote, bool connected)

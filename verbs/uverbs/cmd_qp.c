@@ -369,7 +369,8 @@ static bool connects(const struct qp *qp, uint32_t mask, const struct urxe_qp_at
 static int register_remote(const struct command *c, const struct ib_uverbs_modify_qp *request,
 			   const struct urxe_qp_attr *attr, struct remote **remote)
 {
-	uint32_t qpn = 0;
+	const struct qp *qp;
+	uint32_t local = 0, qpn = 0;
 	bool ask;
 	int rc;
 
@@ -379,10 +380,12 @@ static int register_remote(const struct command *c, const struct ib_uverbs_modif
 	rc = command_lock(c);
 	if (rc)
 		return rc;
-	ask = connects((struct qp *)command_object(c, OBJECT_QP, request->qp_handle),
-		       request->attr_mask, attr, &qpn);
+	qp = (const struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
+	ask = connects(qp, request->attr_mask, attr, &qpn);
+	if (ask)
+		local = qp->qpn;
 	port_unlock();
-	return ask ? remote_register(attr->path.dgid.raw, qpn, remote) : 0;
+	return ask ? remote_register(local, attr->path.dgid.raw, qpn, remote) : 0;
 }
 
 /* The context was closed meanwhile. */

@@ -339,9 +339,7 @@ static int on_remote(struct vnic_server_client *client, struct request *request)
 
 	if (!client->bars)
 		return -EPROTO;
-	remote->status =
-		request->ops->remote(request->ctx, client, remote->type == VNIC_ATTACH_REGISTER,
-				     remote->dgid, remote->qpn);
+	remote->status = request->ops->remote(request->ctx, client, remote);
 	return answer(client, remote, sizeof(*remote), NULL, 0);
 }
 

@@ -203,7 +203,7 @@ static void finds_who_sends_to_whom(void **state)
 		uint8_t opcode;
 		enum frame_service service;
 	} opcodes[] = {
-		{0x04, FRAME_CONNECTED},  {0x11, FRAME_CONNECTED},  {0x24, FRAME_CONNECTED},
+		{0x04, FRAME_RC},         {0x11, FRAME_RC},         {0x24, FRAME_UC},
 		{0x64, FRAME_DATAGRAM},   {0x65, FRAME_DATAGRAM},   {0x81, FRAME_CNP},
 		{0x80, FRAME_NO_SERVICE}, {0x44, FRAME_NO_SERVICE}, {0xa4, FRAME_NO_SERVICE},
 	};

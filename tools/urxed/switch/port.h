@@ -56,6 +56,10 @@ const char *switch_counter_name(enum switch_counter counter);
 	  "a process sent a datagram from a QPN that it has not leased")                         \
 	X(UNREGISTERED, "unregistered",                                                          \
 	  "a process sent to a remote QP to which it is not connected")                          \
+	X(ONE_SIDED, "one_sided",                                                                \
+	  "a process sent to a QP of this host that is not connected to its own QP")             \
+	X(CONTESTED, "contested",                                                                \
+	  "a process sent to a remote QP that is connected to another process")                  \
 	X(MANAGEMENT, "management",                                                              \
 	  "a process sent from or to QP0 or QP1, which belong to the daemon")                    \
 	X(MALFORMED, "malformed",                                                                \

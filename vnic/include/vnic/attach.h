@@ -22,7 +22,7 @@
  *   REG      access to a register that acts or answers (CMD, VRRS, ...).
  *   RESOLVE  the next hop to a destination address, by routes, ARP and ND.
  *   REGISTER, UNREGISTER
- *            the client has, or has no longer, a queue pair connected to a remote one:
+ *            a queue pair of the client is connected to a remote one, or no longer:
  *            RC and UC packets to others are not forwarded. Counted, so each REGISTER
  *            wants its UNREGISTER; what is left goes with the connection.
  *   INBOX    client: the descriptors of its inbox (inbox.h). Once.
@@ -51,7 +51,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 23
+#define VNIC_ATTACH_VERSION 24
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -159,10 +159,11 @@ struct vnic_attach_reg {
 struct vnic_attach_remote {
 	uint32_t type;
 	/*
-	 * 0; -EADDRINUSE: another process has registered it; -ENOSPC: too many; -EINVAL: not a QPN
-	 * of a connection; -ENOENT: it was not registered.
+	 * 0; -ENOSPC: too many; -EINVAL: not a QPN of a connection; -EACCES: the client has not
+	 * leased local_qpn; -ENOENT: it was not registered.
 	 */
 	int32_t status;
+	uint32_t local_qpn; /* of the client's queue pair */
 	uint32_t qpn;
 	uint8_t dgid[16]; /* IPv4 as ::ffff:a.b.c.d */
 };
