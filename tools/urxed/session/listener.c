@@ -13,6 +13,8 @@
 
 /* Delay before the next accept(2) after one that lacked descriptors. */
 #define PAUSE_NS 100000000ull
+/* Connections that are accepted before the daemon looks for something else to do. */
+#define ACCEPTS 32
 
 #define RETIRED_NAME VNIC_SOCKET_NAME ".leaving"
 
@@ -53,12 +55,14 @@ static void set_watched(struct listener *l, bool on)
 
 void listener_event(struct listener *l, uint64_t now)
 {
+	uint32_t n = 0;
 	int rc;
 
+	/* The rest in the next round: who connects without end must not stop the daemon. */
 	do
 		rc = session_accept(l->sessions, l->fd);
-	while (!rc || rc == -ECONNABORTED || rc == -EINTR);
-	if (rc == -EAGAIN)
+	while ((!rc || rc == -ECONNABORTED || rc == -EINTR) && ++n < ACCEPTS);
+	if (n == ACCEPTS || rc == -EAGAIN)
 		return;
 	/*
 	 * The connection stays in the backlog, for which epoll would report an event without end.

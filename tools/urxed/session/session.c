@@ -62,12 +62,12 @@ bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn)
 }
 
 /*
- * Introduces two processes once. If they may not share an inbox or do not listen, frames go on
- * passing the switch.
+ * Introduces two processes once, as soon as the sender reads its notices. If they may not share an
+ * inbox, frames go on passing the switch.
  */
-void session_introduce(struct switch_port *from, struct switch_port *to, uint32_t qpn)
+bool session_introduce(struct switch_port *from, struct switch_port *to, uint32_t qpn)
 {
-	(void)vnic_server_introduce(conn_of(from), conn_of(to), qpn);
+	return vnic_server_introduce(conn_of(from), conn_of(to), qpn) != -EAGAIN;
 }
 
 void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop)

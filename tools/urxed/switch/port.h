@@ -123,7 +123,10 @@ typedef void switch_tap_fn(void *ctx, const struct switch_port *port, enum switc
 /* Takes a frame for the host's QP1. */
 typedef void switch_gsi_fn(void *ctx, uint64_t now, const uint8_t *frame, uint32_t len);
 
-/* Called when a process sends its first frame through the switch to another process's QPN. */
-typedef void switch_introduce_fn(struct switch_port *from, struct switch_port *to, uint32_t qpn);
+/*
+ * Called when a process sends its first frame through the switch to another process's QPN. False:
+ * to be called again at the next frame.
+ */
+typedef bool switch_introduce_fn(struct switch_port *from, struct switch_port *to, uint32_t qpn);
 
 #endif

@@ -125,8 +125,8 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 
 	if (!sw->introduce || from->kind != SWITCH_PROCESS || *word & bit)
 		return;
-	*word |= bit;
-	sw->introduce(from, to, qpn);
+	if (sw->introduce(from, to, qpn))
+		*word |= bit;
 }
 
 /* Another process may lease that block next. */
