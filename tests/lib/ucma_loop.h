@@ -127,7 +127,7 @@ static void loop_open(struct loop *l)
 	loop_begin(l);
 }
 
-static void loop_close(struct loop *l)
+static inline void loop_close(struct loop *l)
 {
 	ucma_close(&l->ucma, l->dir);
 	require(!rmdir(l->dir));
@@ -200,7 +200,7 @@ static struct loop_program loop_start(struct loop *l)
 }
 
 /* As if it had been killed. */
-static void loop_end(struct loop *l, const struct loop_program *p)
+static inline void loop_end(struct loop *l, const struct loop_program *p)
 {
 	close(p->fd);
 	close(p->bell);
