@@ -2,6 +2,7 @@
 /* The control socket: a thread plays the daemon, the test is the client. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -46,12 +47,47 @@ static void answer(int socket, const void *bytes, uint32_t len, const char *told
 		close(fds[0]);
 }
 
+/* A socket that nobody reads, and whose last close waits for that. */
+static int lingering_socket(void)
+{
+	const struct linger linger = {.l_onoff = 1, .l_linger = 600};
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(address);
+	static char bytes[65536];
+
+	assert_int_equal(bind(listener, (const struct sockaddr *)&address, len), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, len), 0);
+	/* The peer stays open until the test ends. */
+	assert_true(accept(listener, NULL, NULL) >= 0);
+	close(listener);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+	return fd;
+}
+
+/* Descriptors whose close would wait for 10 minutes, as what is read and as what is not. */
+static void answer_lingering(int socket)
+{
+	const struct vnic_attach_state progress = {.status = -EINPROGRESS};
+	int fds[UNIX_PACKET_FDS] = {lingering_socket(), lingering_socket()};
+
+	assert_int_equal(unix_packet_send(socket, &progress, sizeof(progress), fds, 2), 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* This process answers for all: malformed packets, then its state, then the state again. */
 static void answer_all(int socket)
 {
 	const struct vnic_attach_state good = {.status = 0}, bad = {.status = -ENOMEM};
 
 	answer(socket, "x", 1, inventory);
+	answer_lingering(socket);
 	answer(socket, &bad, sizeof(bad), NULL);
 	answer(socket, &good, sizeof(good), inventory);
 	answer(socket, &good, sizeof(good), inventory);

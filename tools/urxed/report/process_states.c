@@ -9,6 +9,7 @@
 #include <vnic/attach.h>
 
 #include "common/clock.h"
+#include "common/close_alarm.h"
 #include "common/sealed_text.h"
 #include "common/unix_packet.h"
 #include "urxed/report/control.h"
@@ -263,8 +264,12 @@ static void receive_answer(struct collection *c, struct answers *a)
 	struct vnic_attach_state answer;
 	struct unix_packet_extras came;
 	struct process *p = NULL;
-	int len = unix_packet_recv(a->fd.fd, &answer, sizeof(answer), &came);
+	int len;
 
+	/* The kernel closes descriptors that find no room in `came`. */
+	close_alarm_begin();
+	len = unix_packet_recv(a->fd.fd, &answer, sizeof(answer), &came);
+	close_alarm_end();
 	if (len == sizeof(answer) && (!answer.status || answer.status == -EINPROGRESS))
 		p = find_unanswered(c, came.pid);
 	if (p && !answer.status)
@@ -273,7 +278,9 @@ static void receive_answer(struct collection *c, struct answers *a)
 		p->progress -= !p->done;
 		a->end = now_ns() + CONTROL_CLIENT_ANSWER_MS * NS_PER_MS;
 	}
+	close_alarm_begin();
 	unix_packet_close_fds(&came);
+	close_alarm_end();
 	if (len <= 0 && len != -EPROTO)
 		a->fd.fd = -1;
 }
