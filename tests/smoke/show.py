@@ -249,7 +249,7 @@ CONTROLS = ['\x1b[2J', '\x7f', '\x9b31m', '\u202e', '\u2066']
 
 def documents():
     """What hostile processes answer, and a word of the reason why it is not shown."""
-    for control in CONTROLS:
+    for control in CONTROLS + [f'\\u{ord(text[0]):04x}{text[1:]}' for text in CONTROLS]:
         for text in (f'{{"program":"{control}"}}', f'{{"qps":[{{"type":"{control}"}}]}}',
                      f'{{"qps":[{{"counters":{{"{control}":1}}}}]}}', f'{{"mrs":[{{"{control}":1}}]}}',
                      f'{{"counters":{{"{control}":1}}}}'):

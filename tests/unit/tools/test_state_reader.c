@@ -96,6 +96,8 @@ static void only_printable_ascii_is_accepted(void **state)
 	assert_refused("{\"program\":\"\177\"}", "no process writes");
 	assert_refused("{\"program\":\"\xc2\x9b\"}", "no process writes");
 	assert_refused("{\"program\":\"a\\", "no process writes");
+	assert_refused("{\"program\":\"\\u001b[2J\"}", "no process writes");
+	assert_refused("{\"counters\":{\"\\u009b\":1}}", "no process writes");
 	assert_refused("{\"\u202e\":1}", "no process writes");
 	assert_refused("{\"counters\":{\"\xc2\x9b\":1}}", "no process writes");
 	assert_refused("{\"program\":\"0123456789012345678901234567890123456789"

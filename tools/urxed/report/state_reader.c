@@ -69,7 +69,15 @@ static bool next_element(struct reader *r, char close, bool first)
 	return first || expect_char(r, ',');
 }
 
-/* Processes write printable ASCII without escapes, but for quotation marks and backslashes. */
+/* Takes the backslash of an escape: only quotation marks and backslashes have one. */
+static bool take_escape(struct reader *r)
+{
+	r->at++;
+	return (r->at < r->end && (*r->at == '"' || *r->at == '\\')) ||
+	       fail(r, "it has an escape that no process writes");
+}
+
+/* Processes write printable ASCII. */
 static bool read_text(struct reader *r)
 {
 	size_t len = 0;
@@ -77,9 +85,9 @@ static bool read_text(struct reader *r)
 	if (!expect_char(r, '"'))
 		return false;
 	for (; r->at < r->end && *r->at != '"'; r->at++) {
-		if (*r->at == '\\')
-			r->at++;
-		if (r->at == r->end || *r->at < ' ' || *r->at > '~')
+		if (*r->at == '\\' && !take_escape(r))
+			return false;
+		if (*r->at < ' ' || *r->at > '~')
 			return fail(r, "it has a character that no process writes");
 		if (len == STATE_TEXT_MAX)
 			return fail(r, "it has a text that is too long");

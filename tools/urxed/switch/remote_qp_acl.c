@@ -333,7 +333,7 @@ static void set_owner(struct remote_qp *r, struct remote_qp_owner *owner)
 static int insert_entry(struct remote_qp_acl *t, struct remote_qp *r, struct remote_qp_owner *owner,
 			uint32_t local, const struct remote_qp_key *key, uint64_t order)
 {
-	struct remote_qp_claim *claim;
+	struct remote_qp_claim *claim = NULL;
 	int rc = get_claim(t, owner, key, order, &claim);
 
 	*r = (struct remote_qp){.key = *key, .local = local, .claim = claim};
