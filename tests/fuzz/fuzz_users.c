@@ -680,10 +680,9 @@ static void begin(void)
 
 	while (n_connections)
 		unregister_last(connections[n_connections - 1].user);
-	for (i = 0; i < 2 * NEIGH_TRIES; i++)
+	for (i = 0; i < 2 * NEIGH_TRIES && (users[0].resolving || users[1].resolving); i++)
 		pass_time(SECOND);
-	for (i = 0; i < USERS; i++)
-		require(!users[i].resolving);
+	require(!users[0].resolving && !users[1].resolving);
 	neigh_init(&server->neigh, &server->host, &neigh_ops, server);
 	require(!server->sessions.list->gone);
 }

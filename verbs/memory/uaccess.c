@@ -58,7 +58,8 @@ static void move(void *arg)
  */
 static bool is_guarded(uint64_t address, size_t size)
 {
-	return fault_installed() && address < ADDRESSES && size < ADDRESSES - address;
+	/* memcpy() must not be given a null pointer, whatever lies there. */
+	return fault_installed() && address && address < ADDRESSES && size < ADDRESSES - address;
 }
 
 static int guarded(struct move m, uint64_t address)
