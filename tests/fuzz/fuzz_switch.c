@@ -31,6 +31,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct lan *w;
 
+/* What processes have registered, as the script did it: the switch's table is not asked. */
+#define CONNECTIONS 256
+static struct connection {
+	uint32_t process;
+	uint32_t local;
+	struct urxe_gid gid;
+	uint32_t qpn;
+} connections[CONNECTIONS];
+static uint32_t n_connections;
+
 /* A MAC for each purpose; the first ones are the host's on its uplinks. */
 static const uint8_t macs[][6] = {
 	{2, 0, 0, 0, 0, 0},    {2, 0, 0, 0, 0, 1},
@@ -69,6 +79,7 @@ static void begin(void)
 {
 	uint32_t i;
 
+	n_connections = 0;
 	w->now += FDB_AGE_NS;
 	neigh_init(&w->neigh, &w->host, w->neigh.ops, w);
 	for (i = 0; i < PROCESSES; i++)
@@ -88,11 +99,46 @@ static void honest_address(const struct urxe_packet *p)
 	require(host_has_address(&w->host, p->sgid.raw, vlan));
 }
 
-/* Checks a frame of a process that any port received. */
-static void honest(uint32_t from, const uint8_t *frame, uint32_t len, const uint8_t *smac)
+/* The connection of a process to a remote QP; local 0 = of any QP. NULL: it has none. */
+static const struct connection *find_connection(uint32_t process, uint32_t local,
+						const struct urxe_gid *gid, uint32_t qpn)
 {
-	const struct remote_qp_owner *owner;
-	struct remote_qp_key key;
+	const struct connection *c;
+
+	for (c = connections; c < connections + n_connections; c++)
+		if (c->process == process && (!local || c->local == local) && c->qpn == qpn &&
+		    !memcmp(&c->gid, gid, sizeof(*gid)))
+			return c;
+	return NULL;
+}
+
+/* Do two QPs of this host name each other? */
+static bool is_pair(uint32_t from, uint32_t to, const struct urxe_packet *p)
+{
+	const struct connection *c;
+
+	for (c = connections; c < connections + n_connections; c++)
+		if (c->process == from && c->qpn == p->dest_qpn &&
+		    !memcmp(&c->gid, &p->dgid, sizeof(p->dgid)) &&
+		    find_connection(to, p->dest_qpn, &p->sgid, c->local))
+			return true;
+	return false;
+}
+
+/* Checks the connection of a packet that the process `to` or a station (-1) received. */
+static void honest_connection(uint32_t from, int to, const struct urxe_packet *p)
+{
+	bool cnp = URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP;
+
+	if (to >= 0)
+		require(is_pair(from, (uint32_t)to, p) || cnp);
+	else
+		require(find_connection(from, 0, &p->dgid, p->dest_qpn) || cnp);
+}
+
+/* Checks a frame of a process that the process `to` or a station (-1) received. */
+static void honest(uint32_t from, int to, const uint8_t *frame, uint32_t len, const uint8_t *smac)
+{
 	struct urxe_packet p;
 
 	require(len >= ETHER_HDR_LEN && !memcmp(frame + 6, smac, 6));
@@ -104,11 +150,7 @@ static void honest(uint32_t from, const uint8_t *frame, uint32_t len, const uint
 		require(p.deth.src_qpn - w->qpn[from] < LEASE_QPNS);
 		return;
 	}
-	key.qpn = p.dest_qpn;
-	memcpy(key.gid, p.dgid.raw, sizeof(key.gid));
-	owner = remote_qp_acl_find(&w->sw.remotes, &key);
-	require(owner == &w->processes[from].remotes ||
-		(!owner && URXE_OPCODE_SERVICE(p.opcode) == URXE_SERVICE_CNP));
+	honest_connection(from, to, &p);
 }
 
 /* Checks a frame at a station: of a process, of another station and unchanged, or of the daemon. */
@@ -119,7 +161,7 @@ static void check_station(int process, int station, uint32_t to, const struct ne
 
 	require((uint32_t)station != to || !bridged);
 	if (process >= 0) {
-		honest((uint32_t)process, out->data, out->len, to < VM ? macs[to] : macs[0]);
+		honest((uint32_t)process, -1, out->data, out->len, to < VM ? macs[to] : macs[0]);
 		return;
 	}
 	if (bridged)
@@ -144,7 +186,7 @@ static void check_all(int process, int station, const uint8_t *in, uint32_t len)
 		while (vnic_driver_rx(w->loops[i]->driver, &frame, 1)) {
 			require(frame.len == len && !memcmp(frame.data, in, len));
 			if (process >= 0)
-				honest((uint32_t)process, frame.data, frame.len, macs[0]);
+				honest((uint32_t)process, (int)i, frame.data, frame.len, macs[0]);
 			vnic_driver_rx_release(w->loops[i]->driver, 1);
 		}
 	}
@@ -196,7 +238,7 @@ static uint32_t packet(struct script *s, uint8_t *f, int process)
 		craft_gid(flags % 3 == URXE_NET_ROCEV1 ? URXE_NET_IPV4 : p.net, process < 0 ? THEIRS
 										: flags & 0x80 ? 3
 											       : 1);
-	p.dgid = craft_gid(p.net, 9);
+	p.dgid = craft_gid(p.net, flags & 0x40 ? 1 : 9);
 	memcpy(p.dmac, macs[script_get8(s) % MACS], 6);
 	memcpy(p.smac, process < 0 ? macs[4 + script_get8(s) % 2] : macs[0], 6);
 	len = craft_frame(room, &p);
@@ -271,13 +313,22 @@ static void send_frame(struct script *s)
 
 static void change_registration(struct script *s)
 {
-	const struct urxe_gid gid = craft_gid(script_get8(s) % 3, 9);
+	const uint8_t choice = script_get8(s);
+	const struct urxe_gid gid = craft_gid(choice % 3, choice & 0x40 ? 1 : 9);
 	uint32_t process = script_get8(s) % PROCESSES, qpn = choose_qpn(s);
+	const struct connection c = {process, w->qpn[process] + choice / 8 % 4, gid, qpn};
+	struct switch_port *port = &w->processes[process];
 
-	if (script_get8(s) % 4)
-		switch_add_remote(&w->sw, &w->processes[process], gid.raw, qpn);
-	else
-		switch_remove_remote(&w->sw, &w->processes[process], gid.raw, qpn);
+	if (script_get8(s) % 4) {
+		if (n_connections < CONNECTIONS &&
+		    !switch_add_remote(&w->sw, port, c.local, gid.raw, qpn))
+			connections[n_connections++] = c;
+	} else if (!switch_remove_remote(&w->sw, port, c.local, gid.raw, qpn)) {
+		const struct connection *gone = find_connection(process, c.local, &gid, qpn);
+
+		require(gone);
+		connections[gone - connections] = connections[--n_connections];
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

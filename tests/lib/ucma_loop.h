@@ -128,7 +128,7 @@ static void loop_open(struct loop *l)
 	loop_begin(l);
 }
 
-static void loop_close(struct loop *l)
+static inline void loop_close(struct loop *l)
 {
 	ucma_close(&l->ucma, l->dir);
 	require(!rmdir(l->dir));
@@ -201,7 +201,7 @@ static struct loop_program loop_start(struct loop *l)
 }
 
 /* Closes the sockets, as the kernel does for a killed program. */
-static void loop_end(struct loop *l, const struct loop_program *p)
+static inline void loop_end(struct loop *l, const struct loop_program *p)
 {
 	close(p->fd);
 	close(p->event_fd);

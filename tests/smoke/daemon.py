@@ -347,6 +347,18 @@ def check_forger(build):
                 raise Failure(f'not {times} drops as {reason}: {host.daemon.errors()}')
 
 
+def check_trespass(build):
+    """A user neither keeps another user from connecting nor sends into that user's queue pairs."""
+    if os.getuid():
+        skip('only root has a daemon for all users')
+    with Host(build, daemon=False) as host:
+        host.start_daemon(['--group', 'games'])
+        succeed(host.spawn([os.path.join(build, 'tests/smoke/trespass'), host.run_dir]), 60)
+        host.daemon.kill(signal.SIGUSR1)
+        until(5, lambda: 'dropped one_sided: 4\n' in host.daemon.errors(),
+              lambda: f'not 4 drops as one_sided: {host.daemon.errors()}')
+
+
 def check_parting(build):
     """A queue pair that ends acknowledges a repeated message once more (verbs_parting.c)."""
     with Host(build) as host:
@@ -367,6 +379,7 @@ CHECKS = {
     'greedy': check_greedy,
     'rogue': check_rogue,
     'forger': check_forger,
+    'trespass': check_trespass,
     'parting': check_parting,
 }
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from host import BUSY, Failure, Host, Pair, main, skip, until
+from host import BUSY, Failure, Host, Pair, free_port, main, skip, until
 
 QUESTIONS = 20
 
@@ -240,7 +240,65 @@ def check_mistakes(build):
         expect('status on a full disk', result.returncode, 1)
 
 
-CHECKS = {'topics': check_topics, 'ids': check_ids, 'busy': check_busy, 'no_daemon': check_no_daemon, 'mistakes': check_mistakes}
+# Bytes of the largest document that a process can send, and of the memory that urxe may use then.
+LARGEST = 64 << 20
+MEMORY = 1 << 30
+# What acts on a terminal: as it is, as C1 in one byte and in UTF-8, and what reverses text.
+CONTROLS = ['\x1b[2J', '\x7f', '\x9b31m', '\u202e', '\u2066']
+
+
+def documents():
+    """What hostile processes answer, and a word of the reason why it is not shown."""
+    for control in CONTROLS + [f'\\u{ord(text[0]):04x}{text[1:]}' for text in CONTROLS]:
+        for text in (f'{{"program":"{control}"}}', f'{{"qps":[{{"type":"{control}"}}]}}',
+                     f'{{"qps":[{{"counters":{{"{control}":1}}}}]}}', f'{{"mrs":[{{"{control}":1}}]}}',
+                     f'{{"counters":{{"{control}":1}}}}'):
+            yield text.encode(), 'no process writes'
+    yield b'{"program":"\x9b31m"}', 'no process writes'
+    yield b'{"qps":[' + b'{},' * ((LARGEST - 100) // 3) + b'{}]}', 'numbers'
+    yield b'{"x":' + b'[' * (LARGEST - 100), 'no process writes'
+    yield b'{"counters":{' + b'"timeout":1,' * ((LARGEST - 100) // 12) + b'"timeout":1}}', 'more than'
+
+
+def check_no_controls(what, text):
+    found = [c for c in text if c != '\n' and (c < ' ' or '\x7f' <= c <= '\x9f' or c in '\u202e\u2066')]
+    if found:
+        raise Failure(f'{what} has control characters: {found[:10]!r}')
+
+
+def show_limited(host, *arguments):
+    """urxe show with little memory: status, output, errors."""
+    result = subprocess.run(['prlimit', f'--as={MEMORY}', host.urxe, 'show', '--run-dir',
+                             host.run_dir, *arguments], capture_output=True, timeout=60 * BUSY,
+                            env=host.environment, check=False)
+    return result.returncode, result.stdout.decode(), result.stderr.decode()
+
+
+def check_hostile(build):
+    """What a hostile process answers neither reaches the terminal nor costs memory."""
+    with Host(build) as host:
+        honest = host.start('ibv_rc_pingpong', '-g', '1', '-p', str(free_port()))
+        until(10, lambda: host.show('qp')['qps'], lambda: honest.describe())
+        for number, (document, reason) in enumerate(documents()):
+            path = os.path.join(host.top, 'document')
+            with open(path, 'wb') as file:
+                file.write(document)
+            boaster = host.spawn([os.path.join(build, 'tests/smoke/boaster'), host.run_dir, path])
+            until(10, lambda: 'attached' in boaster.output(), lambda: boaster.describe())
+            topics = ['qp', 'mr', 'counter', 'lease', 'transport'] if number == 0 else ['qp']
+            for arguments in ([topic, *more] for topic in topics for more in ([], ['--long'], ['--json'])):
+                status, text, errors = show_limited(host, *arguments)
+                if status or f'the answer of boaster-{boaster.process.pid} is not shown' not in errors \
+                        or reason not in errors:
+                    raise Failure(f'{arguments} {document[:40]}: {status}, {errors}')
+                check_no_controls(arguments, text + errors)
+                if 'qp' in arguments and 'ibv_rc_pingpong' not in text:
+                    raise Failure(f'{arguments}: the honest program is missing: {text}')
+            boaster.kill()
+
+
+CHECKS = {'topics': check_topics, 'ids': check_ids, 'busy': check_busy,
+          'hostile': check_hostile, 'no_daemon': check_no_daemon, 'mistakes': check_mistakes}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

@@ -133,7 +133,8 @@ static void check_last_ack(struct side *side, struct raw *peer, const struct par
 	struct ibv_wc wc;
 
 	connect_side(side, peer->who.qpn_first);
-	check(-vnic_driver_register(peer->drv, to.dgid.raw, side->qp->qp_num), "register");
+	check(-vnic_driver_register(peer->drv, peer->who.qpn_first, to.dgid.raw, side->qp->qp_num),
+	      "register");
 	send_message(peer, side->qp->qp_num);
 	expect_ack(peer, "of the message");
 	send_message(peer, side->qp->qp_num);

@@ -94,7 +94,9 @@ bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 		write_padding(w, skip);
 	place = ring_at(w->ring, w->head);
 	memcpy(place, record, sizeof(*record));
-	memcpy(place + sizeof(*record), frame, record->len);
+	/* A frame without a byte may be at no address. */
+	if (record->len)
+		memcpy(place + sizeof(*record), frame, record->len);
 	w->head += record->size;
 	atomic_store(&w->ring->head, w->head);
 	return atomic_load(&w->ring->waiting) && atomic_exchange(&w->ring->waiting, 0);

@@ -3,11 +3,13 @@
 
 #include <arpa/inet.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include <rxe/opcode.h>
 
 #include "common/ether.h"
+#include "common/printable.h"
 
 #define ADDRESS_LEN INET6_ADDRSTRLEN
 
@@ -91,9 +93,11 @@ static void print_flow(const struct flow *f)
 void replay_summary_print(const struct replay_summary *s)
 {
 	const struct flow *f;
+	char file[PATH_MAX];
 	uint32_t i;
 
-	printf("%s: %" PRIu64 " frames, %" PRIu64 " RoCE packets\n", s->file, s->frames, s->roce);
+	printable_copy(file, sizeof(file), s->file);
+	printf("%s: %" PRIu64 " frames, %" PRIu64 " RoCE packets\n", file, s->frames, s->roce);
 	printf("ICRC: %" PRIu64 " right, %" PRIu64 " wrong, %" PRIu64 " unverifiable", s->right,
 	       s->wrong, s->unverifiable);
 	if (s->cut)
@@ -115,20 +119,6 @@ void replay_summary_print(const struct replay_summary *s)
 }
 
 /* --- As JSON */
-
-static void print_json_string(const char *s)
-{
-	putchar('"');
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			printf("\\%c", *s);
-		else if ((unsigned char)*s < 0x20)
-			printf("\\u%04x", *s);
-		else
-			putchar(*s);
-	}
-	putchar('"');
-}
 
 static void print_json_count(const char *name, uint64_t n, bool *first)
 {
@@ -202,7 +192,7 @@ void replay_summary_print_json(const struct replay_summary *s)
 	uint32_t i;
 
 	printf("{\n  \"file\": ");
-	print_json_string(s->file);
+	printable_json(stdout, s->file);
 	printf(",\n  \"frames\": %" PRIu64 ",\n  \"roce\": %" PRIu64 ",\n  \"icrc\": {", s->frames,
 	       s->roce);
 	print_json_count("right", s->right, &first);

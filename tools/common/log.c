@@ -5,13 +5,21 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "common/printable.h"
+
 const char *log_name = "urxe";
 
+/* Longer lines are cut. */
+#define LINE 4096
+
+/* Names of processes, files and addresses in a line may come from any user. */
 static void print_line(const char *fmt, va_list ap)
 {
-	fprintf(stderr, "%s: ", log_name);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	char raw[LINE], line[LINE];
+
+	vsnprintf(raw, sizeof(raw), fmt, ap);
+	printable_copy(line, sizeof(line), raw);
+	fprintf(stderr, "%s: %s\n", log_name, line);
 }
 
 void log_line(const char *fmt, ...)

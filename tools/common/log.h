@@ -8,6 +8,7 @@
 /* The program's name, with which each line begins. */
 extern const char *log_name;
 
+/* Characters that control a terminal become '?' (printable.h). */
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
 
 /* Rate limit of lines that other processes can cause: a burst, then one line a second. */

@@ -49,7 +49,7 @@ static int read_text(int fd, char *text, size_t len)
 	return 0;
 }
 
-int sealed_text_read(int fd, char **text, size_t *len)
+int sealed_text_read(int fd, uint64_t most, char **text, size_t *len)
 {
 	/*
 	 * Only a memfd has seals. Asking for the seals first keeps the reader from blocking on
@@ -60,7 +60,7 @@ int sealed_text_read(int fd, char **text, size_t *len)
 
 	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st))
 		return -EPERM;
-	if (st.st_size > SEALED_TEXT_MAX)
+	if ((uint64_t)st.st_size > most || (uint64_t)st.st_size > SEALED_TEXT_MAX)
 		return -EFBIG;
 	*len = (size_t)st.st_size;
 	*text = malloc(*len + 1);

@@ -51,8 +51,7 @@ bool unix_packet_peer_is_trusted(int fd)
 	       (cred.uid == 0 || cred.uid == geteuid());
 }
 
-int unix_packet_send(int fd, const void *message, uint32_t len, const int fds[UNIX_PACKET_FDS],
-		     uint32_t n)
+int unix_packet_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t n)
 {
 	struct iovec iov = {.iov_base = (void *)message, .iov_len = len};
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};

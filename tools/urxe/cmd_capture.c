@@ -21,6 +21,7 @@
 #include "common/bad_option.h"
 #include "common/exit_status.h"
 #include "common/log.h"
+#include "common/printable.h"
 #include "common/rundir.h"
 #include "urxed/report/control_client.h"
 
@@ -130,13 +131,15 @@ static const char *get_drop_meaning(const char *reason)
 static void describe_frame(struct captured *c)
 {
 	const struct capture_record *r = c->record;
-	char reason[CAPTURE_REASON];
+	char name[SWITCH_PORT_NAME], reason[CAPTURE_REASON], shown[CAPTURE_REASON];
 
-	snprintf(c->name, sizeof(c->name), "%.*s", (int)sizeof(r->name) - 1, r->name);
+	snprintf(name, sizeof(name), "%.*s", (int)sizeof(r->name) - 1, r->name);
+	printable_copy(c->name, sizeof(c->name), name);
 	snprintf(reason, sizeof(reason), "%.*s", (int)sizeof(r->reason) - 1, r->reason);
+	printable_copy(shown, sizeof(shown), reason);
 	c->drop[0] = '\0';
 	if (reason[0])
-		snprintf(c->drop, sizeof(c->drop), "dropped, %s: %s", reason,
+		snprintf(c->drop, sizeof(c->drop), "dropped, %s: %s", shown,
 			 get_drop_meaning(reason));
 	frame_words(c->words, c->frame, r->len);
 }

@@ -93,19 +93,27 @@ static bool is_first_lease(const json_t *leases, size_t index)
 	return true;
 }
 
-/* Logs the processes that did not answer within 1 s, for example because they are stopped. */
+/*
+ * Logs the processes that did not answer within 1 s, for example because they are stopped, and
+ * those with a refused answer.
+ */
 static void log_silent_processes(const json_t *report)
 {
 	const json_t *leases = json_object_get(report, "leases");
-	const char *process;
+	const char *process, *refused;
 	json_t *lease;
 	size_t i;
 
 	json_array_foreach(leases, i, lease)
 	{
 		process = json_string_value(json_object_get(lease, "process"));
-		if (process && json_is_false(json_object_get(lease, "answered")) &&
-		    is_first_lease(leases, i))
+		if (!process || !json_is_false(json_object_get(lease, "answered")) ||
+		    !is_first_lease(leases, i))
+			continue;
+		refused = json_string_value(json_object_get(lease, "refused"));
+		if (refused)
+			log_line("the answer of %s is not shown: %s", process, refused);
+		else
 			log_line("%s does not answer", process);
 	}
 }

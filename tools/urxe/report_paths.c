@@ -3,7 +3,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <vnic/attach.h>
+
+/* Maximum length of a row's key. Paths with one key, also a cut one, share a row. */
+#define PATH_KEY 256
 
 static const char *get_text(const json_t *object, const char *key)
 {
@@ -31,35 +38,73 @@ static bool is_host_gid(const json_t *report, const char *gid)
 	return false;
 }
 
-/* NULL: no process holds the QPN. */
-static const json_t *find_lease_by_qpn(const json_t *report, json_int_t qpn)
+/* Finds leases by QPN and by process: a report has up to as many QPs as all leases have QPNs. */
+struct lease_index {
+	const json_t *by_block[VNIC_PROCESSES];
+	struct by_pid {
+		json_int_t pid;
+		const json_t *lease;
+	} * by_pid;
+	size_t n;
+};
+
+static int compare_pids(const void *a, const void *b)
 {
+	json_int_t x = ((const struct by_pid *)a)->pid, y = ((const struct by_pid *)b)->pid;
+
+	return (x > y) - (x < y);
+}
+
+static bool is_qpn(json_int_t qpn)
+{
+	return qpn >= 0 && qpn < (json_int_t)VNIC_PROCESSES * VNIC_LEASE_QPNS;
+}
+
+/* The first of several leases with one QPN counts. NULL: no memory. */
+static struct lease_index *make_lease_index(const json_t *report)
+{
+	const json_t *leases = json_object_get(report, "leases");
+	struct lease_index *index = calloc(1, sizeof(*index));
 	json_t *lease;
 	size_t i;
 
-	json_array_foreach(json_object_get(report, "leases"), i, lease)
+	if (index)
+		index->by_pid = calloc(json_array_size(leases) + 1, sizeof(*index->by_pid));
+	if (!index || !index->by_pid) {
+		free(index);
+		return NULL;
+	}
+	json_array_foreach(leases, i, lease)
 	{
 		json_int_t first = get_number(lease, "qpn_first");
 
-		/* Unsigned: numbers from another process may overflow. */
-		if (qpn >= first &&
-		    (uint64_t)qpn - (uint64_t)first < (uint64_t)get_number(lease, "qpn_count"))
-			return lease;
+		index->by_pid[index->n++] = (struct by_pid){get_number(lease, "pid"), lease};
+		if (is_qpn(first) && !index->by_block[VNIC_PROCESS(first)])
+			index->by_block[VNIC_PROCESS(first)] = lease;
 	}
-	return NULL;
+	qsort(index->by_pid, index->n, sizeof(*index->by_pid), compare_pids);
+	return index;
 }
 
-static const json_t *find_lease_by_pid(const json_t *report, json_int_t pid)
+static void free_lease_index(struct lease_index *index)
 {
-	json_t *lease;
-	size_t i;
+	if (index)
+		free(index->by_pid);
+	free(index);
+}
 
-	json_array_foreach(json_object_get(report, "leases"), i, lease)
-	{
-		if (get_number(lease, "pid") == pid)
-			return lease;
-	}
-	return NULL;
+/* NULL: no process holds the QPN. */
+static const json_t *find_lease_by_qpn(const struct lease_index *index, json_int_t qpn)
+{
+	return is_qpn(qpn) ? index->by_block[VNIC_PROCESS(qpn)] : NULL;
+}
+
+static const json_t *find_lease_by_pid(const struct lease_index *index, json_int_t pid)
+{
+	const struct by_pid key = {pid, NULL}, *found;
+
+	found = bsearch(&key, index->by_pid, index->n, sizeof(key), compare_pids);
+	return found ? found->lease : NULL;
 }
 
 /* The path of frames from a queue pair. */
@@ -70,7 +115,8 @@ struct frame_path {
 	const json_t *lease; /* of the peer; NULL: on another host, or ended */
 };
 
-static struct frame_path find_path(const json_t *report, const json_t *qp)
+static struct frame_path find_path(const json_t *report, const struct lease_index *index,
+				   const json_t *qp)
 {
 	const char *gid = get_text(qp, "dgid");
 	struct frame_path p = {.peer = gid};
@@ -81,7 +127,7 @@ static struct frame_path find_path(const json_t *report, const json_t *qp)
 		return p;
 	}
 	p.path = json_is_true(json_object_get(qp, "direct")) ? "direct" : "switch";
-	p.lease = find_lease_by_qpn(report, get_number(qp, "dest_qpn"));
+	p.lease = find_lease_by_qpn(index, get_number(qp, "dest_qpn"));
 	if (!p.lease) {
 		p.why = "the peer has ended";
 		return p;
@@ -92,26 +138,11 @@ static struct frame_path find_path(const json_t *report, const json_t *qp)
 	else if (get_number(json_object_get(report, "host"), "captures"))
 		p.why = "a capture runs";
 	else if (get_number(p.lease, "uid") !=
-		 get_number(find_lease_by_pid(report, get_number(qp, "pid")), "uid"))
+		 get_number(find_lease_by_pid(index, get_number(qp, "pid")), "uid"))
 		p.why = "another user";
 	else
 		p.why = "not introduced";
 	return p;
-}
-
-static json_t *find_transport_row(const json_t *rows, const json_t *qp, const struct frame_path *p)
-{
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(rows, i, row)
-	{
-		if (get_number(row, "pid") == get_number(qp, "pid") &&
-		    !strcmp(get_text(row, "peer"), p->peer) &&
-		    !strcmp(get_text(row, "path"), p->path))
-			return row;
-	}
-	return NULL;
 }
 
 static void add_to_count(json_t *row, const char *key, json_int_t n)
@@ -119,37 +150,53 @@ static void add_to_count(json_t *row, const char *key, json_int_t n)
 	json_object_set_new(row, key, json_integer(get_number(row, key) + n));
 }
 
-static void count_qp(json_t *rows, const json_t *qp, const struct frame_path *p)
+/* by_path: the rows by process, path and peer. */
+static void count_qp(json_t *rows, json_t *by_path, const json_t *qp, const struct frame_path *p)
 {
-	json_t *row = find_transport_row(rows, qp, p);
+	char key[PATH_KEY];
+	json_t *row;
 
+	snprintf(key, sizeof(key), "%lld %s %s", (long long)get_number(qp, "pid"), p->path,
+		 p->peer);
+	row = json_object_get(by_path, key);
 	if (!row) {
 		row = json_pack("{s:O?, s:O?, s:s, s:O?, s:s, s:s}", "process",
 				json_object_get(qp, "process"), "pid", json_object_get(qp, "pid"),
 				"peer", p->peer, "peer_pid", json_object_get(p->lease, "pid"),
 				"path", p->path, "why", p->why);
+		/* The key may end in the middle of a character. */
+		json_object_set_nocheck(by_path, key, row);
 		json_array_append_new(rows, row);
 	}
 	add_to_count(row, "qps", 1);
 	add_to_count(row, "memory", json_is_true(json_object_get(qp, "memory")));
 }
 
+static void add_path(const json_t *report, const struct lease_index *index, json_t *qp,
+		     json_t *rows, json_t *by_path)
+{
+	struct frame_path p;
+
+	if (!json_is_string(json_object_get(qp, "dgid"))) {
+		json_object_set_new(qp, "path", json_null());
+		return;
+	}
+	p = find_path(report, index, qp);
+	json_object_set_new(qp, "path", json_string(p.path));
+	count_qp(rows, by_path, qp, &p);
+}
+
 void report_paths_add(json_t *report)
 {
-	json_t *rows = json_array(), *qp;
+	json_t *rows = json_array(), *by_path = json_object(), *qp;
+	struct lease_index *index = make_lease_index(report);
 	size_t i;
 
-	json_array_foreach(json_object_get(report, "qps"), i, qp)
+	json_array_foreach(index ? json_object_get(report, "qps") : NULL, i, qp)
 	{
-		struct frame_path p;
-
-		if (!json_is_string(json_object_get(qp, "dgid"))) {
-			json_object_set_new(qp, "path", json_null());
-			continue;
-		}
-		p = find_path(report, qp);
-		json_object_set_new(qp, "path", json_string(p.path));
-		count_qp(rows, qp, &p);
+		add_path(report, index, qp, rows, by_path);
 	}
+	free_lease_index(index);
+	json_decref(by_path);
 	json_object_set_new(report, "transports", rows);
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/printable.h"
 #include "urxe/text_table.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
@@ -139,10 +140,8 @@ static void print_qp(FILE *out, const json_t *qp)
 		print_field(out, qp, &qp_fields[i]);
 	json_object_foreach(counters, name, value)
 	{
-		const struct text_table_column column = {"", name, TABLE_COUNT};
-
-		text_table_cell(counters, &column, text);
-		fprintf(out, "  %-20s %s\n", name, text);
+		printable_copy(text, sizeof(text), name);
+		fprintf(out, "  %-20s %lld\n", text, (long long)json_integer_value(value));
 	}
 	putc('\n', out);
 }
@@ -295,12 +294,31 @@ void report_view_print(FILE *out, const json_t *report, const char *topic, bool 
 		print_overview(out, report);
 }
 
+/* jansson escapes all control characters but DEL, which occurs in texts and names only. */
+static int write_json(const char *text, size_t len, void *ctx)
+{
+	FILE *out = ctx;
+	const char *del;
+	size_t plain;
+
+	while (len) {
+		del = memchr(text, 0x7f, len);
+		plain = del ? (size_t)(del - text) : len;
+		if (fwrite(text, 1, plain, out) != plain || (del && fputs("\\u007f", out) < 0))
+			return -1;
+		plain += del != NULL;
+		text += plain;
+		len -= plain;
+	}
+	return 0;
+}
+
 void report_view_json(FILE *out, const json_t *report, const char *topic)
 {
 	const struct topic *t = topic ? find_topic(topic) : NULL;
 	json_t *part = t ? json_pack("{s:O?}", t->key, json_object_get(report, t->key)) : NULL;
 
-	json_dumpf(t ? part : report, out, JSON_INDENT(2));
+	json_dump_callback(t ? part : report, write_json, out, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	putc('\n', out);
 	json_decref(part);
 }

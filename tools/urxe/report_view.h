@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Prints a report (urxed/report/report.h) as tables or JSON, for cmd_show.c. Parts of it come from
- * other processes, so any member may be missing or have another type.
+ * other processes, so any member may be missing or have another type. The output contains no
+ * characters that control a terminal.
  */
 #ifndef URXE_URXE_REPORT_VIEW_H
 #define URXE_URXE_REPORT_VIEW_H

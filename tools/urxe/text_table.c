@@ -7,6 +7,8 @@
 
 #include <rxe/types.h>
 
+#include "common/printable.h"
+
 static void format_bytes(char text[TABLE_CELL], json_int_t n)
 {
 	static const char units[] = "kMGTPE";
@@ -76,14 +78,9 @@ static void format_sum(char text[TABLE_CELL], json_t *object)
 	snprintf(text, TABLE_CELL, "%lld", (long long)sum);
 }
 
-/* Replaces control characters: text from another process must not control the terminal. */
 static void format_text(char text[TABLE_CELL], const char *value)
 {
-	size_t i;
-
-	for (i = 0; i < TABLE_CELL - 1 && value[i]; i++)
-		text[i] = (unsigned char)value[i] < 0x20 || value[i] == 0x7f ? '?' : value[i];
-	text[i] = '\0';
+	printable_copy(text, TABLE_CELL, value);
 }
 
 static void format_integer(char text[TABLE_CELL], json_int_t n, enum text_table_format format)

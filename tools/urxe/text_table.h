@@ -27,8 +27,11 @@ struct text_table_column {
 	enum text_table_format format;
 };
 
-/* Formats a value; "-" if it is missing, null, or not of the format's type. */
-#define TABLE_CELL 128 /* characters; longer text is cut */
+/*
+ * Formats a value; "-" if it is missing, null, or not of the format's type. '?' replaces characters
+ * that control a terminal.
+ */
+#define TABLE_CELL 128 /* bytes; longer text is cut */
 void text_table_cell(const json_t *row, const struct text_table_column *column,
 		     char text[TABLE_CELL]);
 

@@ -21,21 +21,22 @@ static bool add_if_known(struct remote_qp *remote)
 	return known;
 }
 
-int remote_qp_register(const uint8_t dgid[16], uint32_t qpn, struct remote_qp **remote)
+int remote_qp_register(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn,
+		       struct remote_qp **remote)
 {
 	struct remote_qp *r = malloc(sizeof(*r));
 	int rc;
 
 	if (!r)
 		return -ENOMEM;
-	*r = (struct remote_qp){.qpn = qpn};
+	*r = (struct remote_qp){.local_qpn = local_qpn, .qpn = qpn};
 	memcpy(r->dgid, dgid, sizeof(r->dgid));
 	do {
 		rc = port_register_remote_qp(r, true);
 	} while (!rc && !add_if_known(r));
 	if (rc) {
-		log_info("cannot connect to remote QP %#x: %s", qpn,
-			 rc == -EADDRINUSE ? "another process is connected to it" : strerror(-rc));
+		log_info("cannot connect QP %#x to remote QP %#x: %s", local_qpn, qpn,
+			 strerror(-rc));
 		free(r);
 		return rc;
 	}
@@ -98,7 +99,7 @@ void remote_qp_register_all(struct vnic_driver *nic)
 	remote_qp_forget_released();
 	LIST_FOREACH(remote, &port.remote_qps, link)
 	{
-		int rc = vnic_driver_register(nic, remote->dgid, remote->qpn);
+		int rc = vnic_driver_register(nic, remote->local_qpn, remote->dgid, remote->qpn);
 
 		/* The QPs that are connected to it fail by their own timeouts. */
 		if (rc)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Remote queue pairs to which this process is connected. The daemon forwards RC and UC packets only
- * to remote QPs that the sending process has registered, because such packets do not name their
- * sender. For cmd_qp.c and the port.
+ * Remote queue pairs to which this process's queue pairs are connected. The daemon forwards RC and
+ * UC packets only to remote QPs that the sending process has registered, because such packets do
+ * not name their source queue pair. For cmd_qp.c and the port.
  */
 #ifndef URXE_VERBS_DAEMON_REMOTE_QP_H
 #define URXE_VERBS_DAEMON_REMOTE_QP_H
@@ -13,6 +13,7 @@
 struct vnic_driver;
 
 struct remote_qp {
+	uint32_t local_qpn; /* of this process's queue pair */
 	uint8_t dgid[16];
 	uint32_t qpn;
 	uint32_t daemon; /* port.daemons at the time of the registration */
@@ -21,10 +22,11 @@ struct remote_qp {
 LIST_HEAD(remote_qp_list, remote_qp);
 
 /*
- * Registers a remote QP with the daemon. Blocks, without the lock of the port. -EADDRINUSE: another
- * process is connected to it.
+ * Registers the remote QP of a QP of this process with the daemon. Blocks, without the lock of the
+ * port. -ENOSPC: the user has too many.
  */
-int remote_qp_register(const uint8_t dgid[16], uint32_t qpn, struct remote_qp **remote);
+int remote_qp_register(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn,
+		       struct remote_qp **remote);
 /* With the lock: the connection has ended. `remote` may be NULL. */
 void remote_qp_release(struct remote_qp *remote);
 /* Without the lock: tells the daemon about released remote QPs. For an open context. */

@@ -61,7 +61,9 @@ static void copy_bytes(void *arg)
  */
 static bool is_guarded(uint64_t address, size_t size)
 {
-	return sigbus_guard_installed() && address < ADDRESSES && size < ADDRESSES - address;
+	/* memcpy() must not be given a null pointer, whatever lies there. */
+	return sigbus_guard_installed() && address && address < ADDRESSES &&
+	       size < ADDRESSES - address;
 }
 
 static int copy_guarded(struct copy_args m, uint64_t address)

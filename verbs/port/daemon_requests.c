@@ -164,7 +164,7 @@ static int ask_register(struct vnic_driver *nic, void *question)
 	struct remote_qp *remote = question;
 
 	remote->daemon = port.daemons;
-	return vnic_driver_register(nic, remote->dgid, remote->qpn);
+	return vnic_driver_register(nic, remote->local_qpn, remote->dgid, remote->qpn);
 }
 
 static int ask_unregister(struct vnic_driver *nic, void *question)
@@ -174,7 +174,7 @@ static int ask_unregister(struct vnic_driver *nic, void *question)
 	/* An earlier daemon knew the remote QP, this one does not. */
 	if (remote->daemon != port.daemons)
 		return 0;
-	return vnic_driver_unregister(nic, remote->dgid, remote->qpn);
+	return vnic_driver_unregister(nic, remote->local_qpn, remote->dgid, remote->qpn);
 }
 
 int port_register_remote_qp(struct remote_qp *remote, bool connected)

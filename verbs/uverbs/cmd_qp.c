@@ -375,7 +375,8 @@ static bool needs_registration(const struct qp *qp, uint32_t mask, const struct 
 static int register_remote_qp(const struct command *c, const struct ib_uverbs_modify_qp *request,
 			      const struct urxe_qp_attr *attr, struct remote_qp **remote)
 {
-	uint32_t qpn = 0;
+	const struct qp *qp;
+	uint32_t local = 0, qpn = 0;
 	bool ask;
 	int rc;
 
@@ -385,10 +386,12 @@ static int register_remote_qp(const struct command *c, const struct ib_uverbs_mo
 	rc = command_lock(c);
 	if (rc)
 		return rc;
-	ask = needs_registration((struct qp *)command_object(c, OBJECT_QP, request->qp_handle),
-				 request->attr_mask, attr, &qpn);
+	qp = (const struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
+	ask = needs_registration(qp, request->attr_mask, attr, &qpn);
+	if (ask)
+		local = qp->qpn;
 	port_unlock();
-	return ask ? remote_qp_register(attr->path.dgid.raw, qpn, remote) : 0;
+	return ask ? remote_qp_register(local, attr->path.dgid.raw, qpn, remote) : 0;
 }
 
 /* The context was closed meanwhile. */

@@ -26,8 +26,8 @@ struct vnic_transport_ops {
 	int (*resolve)(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],
 		       struct vnic_next_hop *hop);
 	/* Reports that a queue pair is connected to a remote one, or no longer. */
-	int (*remote)(struct vnic_transport *transport, bool connected, const uint8_t dgid[16],
-		      uint32_t qpn);
+	int (*remote)(struct vnic_transport *transport, bool connected, uint32_t local_qpn,
+		      const uint8_t dgid[16], uint32_t qpn);
 	/* As vnic_driver_lease. */
 	int (*lease)(struct vnic_transport *transport, uint32_t *qpn_first);
 	/* Passes the inbox's descriptors to the device; the caller still owns them. */

@@ -30,6 +30,12 @@
 #define BACKLOG 128
 /* Maximum of unread bytes of notices for a further question: about twenty messages. */
 #define QUESTION_ROOM 16384
+/*
+ * The same for a further introduction, about two messages. The kernel limits how many descriptors
+ * a user may have in unread messages (RLIMIT_NOFILE), and those of the daemon are one user's: a
+ * client that reads nothing must not use them up.
+ */
+#define INTRODUCTION_ROOM 2048
 
 struct vnic_server_client {
 	int socket;
@@ -341,9 +347,7 @@ static int on_remote(struct vnic_server_client *client, struct request *request)
 
 	if (!client->bars)
 		return -EPROTO;
-	remote->status =
-		request->ops->remote(request->ctx, client, remote->type == VNIC_ATTACH_REGISTER,
-				     remote->dgid, remote->qpn);
+	remote->status = request->ops->remote(request->ctx, client, remote);
 	return send_answer(client, remote, sizeof(*remote), NULL, 0);
 }
 
@@ -383,6 +387,14 @@ static int on_inbox(struct vnic_server_client *client, struct request *request)
 	return send_answer(client, inbox, sizeof(*inbox), NULL, 0);
 }
 
+/* Does the peer have more than `most` unread bytes, with the kernel's overhead of each message? */
+static bool has_unread(int socket, int most)
+{
+	int unread;
+
+	return ioctl(socket, SIOCOUTQ, &unread) || unread > most;
+}
+
 static int introduce_client(const struct vnic_server_client *client,
 			    const struct vnic_server_client *owner, int fds[VNIC_INBOX_FDS])
 {
@@ -399,7 +411,8 @@ static int on_introduce(struct vnic_server_client *client, struct request *reque
 	struct vnic_attach_introduce *message = &request->message->introduce;
 	int fds[VNIC_INBOX_FDS];
 
-	if (!client->bars)
+	/* Requests never overlap, so the client has read the answer before this one. */
+	if (!client->bars || has_unread(client->socket, 0))
 		return -EPROTO;
 	message->status =
 		introduce_client(client, request->ops->owner(request->ctx, message->qpn), fds);
@@ -413,10 +426,14 @@ int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_s
 	const struct vnic_attach_introduction introduction = {.type = VNIC_NOTICE_INBOX,
 							      .qpn = qpn};
 	int fds[VNIC_INBOX_FDS];
-	int ret = introduce_client(client, owner, fds);
+	int ret;
 
-	if (!ret && client->notice < 0)
-		ret = -ENOTCONN;
+	if (client->notice < 0)
+		return -ENOTCONN;
+	/* First, because the switch asks at each frame until the client has read its notices. */
+	if (has_unread(client->notice, INTRODUCTION_ROOM))
+		return -EAGAIN;
+	ret = introduce_client(client, owner, fds);
 	return ret ? ret
 		   : vnic_message_send(client->notice, &introduction, sizeof(introduction), fds,
 				       VNIC_INBOX_FDS);
@@ -453,7 +470,6 @@ void vnic_server_inbox_revoke(struct vnic_server_client *client)
 int vnic_server_query_state(struct vnic_server_client *client, int socket)
 {
 	const struct vnic_attach_state_query question = {.type = VNIC_NOTICE_STATE_QUERY};
-	int unread;
 
 	if (client->notice < 0)
 		return -ENOTCONN;
@@ -461,7 +477,7 @@ int vnic_server_query_state(struct vnic_server_client *client, int socket)
 	 * Questions must not pile up for a stopped process and keep notices out. A process that
 	 * reads its notices answers questions, too.
 	 */
-	if (ioctl(client->notice, SIOCOUTQ, &unread) || unread > QUESTION_ROOM)
+	if (has_unread(client->notice, QUESTION_ROOM))
 		return -EAGAIN;
 	return vnic_message_send(client->notice, &question, sizeof(question), &socket, 1);
 }

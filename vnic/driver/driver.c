@@ -231,9 +231,10 @@ bool vnic_driver_direct_allowed(const struct vnic_driver *drv)
 	return vnic_load(vnic_reg(drv->transport->bar0, VNIC_REG_DIRECT));
 }
 
-int vnic_driver_register(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn)
+int vnic_driver_register(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
+			 uint32_t qpn)
 {
-	return drv->transport->ops->remote(drv->transport, true, dgid, qpn);
+	return drv->transport->ops->remote(drv->transport, true, local_qpn, dgid, qpn);
 }
 
 int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first)
@@ -241,7 +242,8 @@ int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first)
 	return drv->transport->ops->lease(drv->transport, qpn_first);
 }
 
-int vnic_driver_unregister(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn)
+int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
+			   uint32_t qpn)
 {
-	return drv->transport->ops->remote(drv->transport, false, dgid, qpn);
+	return drv->transport->ops->remote(drv->transport, false, local_qpn, dgid, qpn);
 }

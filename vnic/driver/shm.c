@@ -204,11 +204,12 @@ static bool port_valid(const struct shm *shm, const struct vnic_attach_port *p)
 	return p->link_mtu >= VMXNET3_MIN_MTU && p->link_mtu <= shm->mtu;
 }
 
-static int shm_remote(struct vnic_transport *transport, bool connected, const uint8_t dgid[16],
-		      uint32_t qpn)
+static int shm_remote(struct vnic_transport *transport, bool connected, uint32_t local_qpn,
+		      const uint8_t dgid[16], uint32_t qpn)
 {
 	union vnic_message message = {
 		.remote = {.type = connected ? VNIC_ATTACH_REGISTER : VNIC_ATTACH_UNREGISTER,
+			   .local_qpn = local_qpn,
 			   .qpn = qpn}};
 	int ret;
 

@@ -81,12 +81,13 @@ static int loop_resolve(struct vnic_transport *transport, uint8_t sgid_index,
 	return -ENETUNREACH;
 }
 
-/* No other process can own the remote queue pair. */
-static int loop_remote(struct vnic_transport *transport, bool connected, const uint8_t dgid[16],
-		       uint32_t qpn)
+/* No daemon limits who sends to a remote queue pair. */
+static int loop_remote(struct vnic_transport *transport, bool connected, uint32_t local_qpn,
+		       const uint8_t dgid[16], uint32_t qpn)
 {
 	(void)transport;
 	(void)connected;
+	(void)local_qpn;
 	(void)dgid;
 	(void)qpn;
 	return 0;

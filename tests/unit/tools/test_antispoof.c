@@ -20,6 +20,7 @@
 #define VLAN         100
 
 #define RC_SEND_ONLY  0x04
+#define RC_ACK        0x11
 #define UC_SEND_ONLY  0x24
 #define RD_SEND_ONLY  0x44
 #define XRC_SEND_ONLY 0xa4
@@ -186,12 +187,23 @@ static void process_sends_only_rc_uc_ud_and_cnp(void **state)
 	nobody_got_anything();
 }
 
+static int connect_qp(uint32_t process, uint32_t local, const struct urxe_gid *gid, uint32_t qpn)
+{
+	return switch_add_remote(&w->sw, &w->processes[process], w->qpn[process] + local, gid->raw,
+				 qpn);
+}
+
+static int disconnect_qp(uint32_t process, uint32_t local, const struct urxe_gid *gid, uint32_t qpn)
+{
+	return switch_remove_remote(&w->sw, &w->processes[process], w->qpn[process] + local,
+				    gid->raw, qpn);
+}
+
 /* RC and UC packets have no source QPN, so a process must be connected to the remote QP. */
 static void process_sends_only_to_connected_remote_qps(void **state)
 {
 	static const uint8_t opcodes[] = {RC_SEND_ONLY, UC_SEND_ONLY, CNP};
 	struct urxe_packet p = lan_datagram(peer_mac, 5, 0);
-	const uint8_t *gid = p.dgid.raw;
 	uint32_t i;
 
 	(void)state;
@@ -201,19 +213,127 @@ static void process_sends_only_to_connected_remote_qps(void **state)
 		/* A CNP may answer a datagram, which needs no connection. */
 		assert_int_equal(verdict(&p),
 				 opcodes[i] == CNP ? SWITCH_NO_DROP : SWITCH_DROP_UNREGISTERED);
-		assert_int_equal(switch_add_remote(&w->sw, &w->processes[1], gid, p.dest_qpn), 0);
-		assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid, p.dest_qpn),
-				 -EADDRINUSE);
-		assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
-		assert_int_equal(switch_remove_remote(&w->sw, &w->processes[1], gid, p.dest_qpn),
-				 0);
-		assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid, p.dest_qpn), 0);
-		assert_int_equal(verdict(&p), SWITCH_NO_DROP);
-		/* The same QPN at another host is another remote QP. */
-		p.dgid = craft_gid(URXE_NET_IPV4, THEIRS + 1);
+		assert_int_equal(connect_qp(1, 0, &p.dgid, p.dest_qpn), 0);
 		if (opcodes[i] != CNP)
 			assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
-		p.dgid = craft_gid(URXE_NET_IPV4, THEIRS);
+		assert_int_equal(connect_qp(0, 0, &p.dgid, p.dest_qpn), 0);
+		assert_int_equal(verdict(&p), opcodes[i] == UC_SEND_ONLY ? SWITCH_DROP_CONTESTED
+									 : SWITCH_NO_DROP);
+		assert_int_equal(disconnect_qp(1, 0, &p.dgid, p.dest_qpn), 0);
+		assert_int_equal(verdict(&p), SWITCH_NO_DROP);
+		assert_int_equal(disconnect_qp(0, 0, &p.dgid, p.dest_qpn), 0);
+		if (opcodes[i] != CNP)
+			assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
+	}
+}
+
+/* Process 1 receives a packet of THEIRS at its QP `local`. */
+static void send_to_process_1(uint8_t opcode, uint32_t local)
+{
+	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[1] + local, 0);
+	uint8_t f[LAN_LEN];
+
+	memcpy(p.smac, peer_mac, 6);
+	p.opcode = opcode;
+	p.sgid = craft_gid(URXE_NET_IPV4, THEIRS);
+	p.dgid = craft_gid(URXE_NET_IPV4, OURS);
+	lan_frame(f, &p, 1);
+	lan_send(w, 0, f, LAN_LEN);
+	switch_run(&w->sw, LAN_T0);
+	assert_int_equal(lan_receive(w, 1), 1);
+}
+
+/* Process 0 has taken what process 1 will be connected to, and more. */
+static void squatter_harms_nobody(void **state)
+{
+	struct urxe_packet p = lan_datagram(peer_mac, 0x1000, 0);
+	uint32_t qpn;
+
+	(void)state;
+	for (qpn = 0x1000; qpn < 0x1000 + LEASE_QPNS; qpn++)
+		assert_int_equal(connect_qp(0, qpn - 0x1000, &p.dgid, qpn), 0);
+	assert_int_equal(connect_qp(1, 0, &p.dgid, 0x1000), 0);
+	p.opcode = RC_SEND_ONLY;
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
+	/* The remote QP sends to its peer, and no other process may send to the remote QP from now
+	 * on.
+	 */
+	send_to_process_1(RC_ACK, 0);
+	assert_int_equal(verdict(&p), SWITCH_DROP_CONTESTED);
+	send_to_process_1(UC_SEND_ONLY, 0);
+	p.opcode = UC_SEND_ONLY;
+	assert_int_equal(verdict(&p), SWITCH_DROP_CONTESTED);
+	p.opcode = CNP;
+	assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
+}
+
+/* Process 0 names a QP of process 1, which is connected to another QP, or to none. */
+static void process_sends_only_to_local_qps_that_name_it(void **state)
+{
+	static const uint8_t opcodes[] = {RC_SEND_ONLY, UC_SEND_ONLY};
+	const struct urxe_gid own = craft_gid(URXE_NET_IPV4, OURS);
+	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[1], 0);
+	uint32_t i;
+
+	(void)state;
+	p.dgid = own;
+	for (i = 0; i < sizeof(opcodes); i++) {
+		p.opcode = opcodes[i];
+		assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
+		assert_int_equal(connect_qp(0, 0, &own, w->qpn[1]), 0);
+		assert_int_equal(verdict(&p), SWITCH_DROP_ONE_SIDED);
+		assert_int_equal(connect_qp(1, 0, &own, w->qpn[0] + 1), 0);
+		assert_int_equal(verdict(&p), SWITCH_DROP_ONE_SIDED);
+		nobody_got_anything();
+		assert_int_equal(connect_qp(1, 0, &own, w->qpn[0]), 0);
+		assert_int_equal(verdict(&p), SWITCH_NO_DROP);
+		assert_int_equal(lan_receive(w, 1), 0);
+		assert_int_equal(disconnect_qp(1, 0, &own, w->qpn[0]), 0);
+		assert_int_equal(disconnect_qp(1, 0, &own, w->qpn[0] + 1), 0);
+		assert_int_equal(disconnect_qp(0, 0, &own, w->qpn[1]), 0);
+	}
+}
+
+/* The peer of a connection has ended: that is the reason, and no process gets the packet. */
+static void packet_to_a_gone_peer_has_no_qp(void **state)
+{
+	const struct urxe_gid own = craft_gid(URXE_NET_IPV4, OURS);
+	struct urxe_packet p = lan_datagram(lan_macs[0], NOBODYS_QPN, 0);
+
+	(void)state;
+	p.opcode = RC_SEND_ONLY;
+	p.dgid = own;
+	assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
+	assert_int_equal(connect_qp(0, 0, &own, NOBODYS_QPN), 0);
+	assert_int_equal(verdict(&p), SWITCH_DROP_NO_QP);
+	nobody_got_anything();
+}
+
+/* The host's MAC leads to its processes, whatever the IP says. */
+static void remote_address_does_not_lead_to_a_local_qp(void **state)
+{
+	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[1], 0);
+
+	(void)state;
+	p.opcode = UC_SEND_ONLY;
+	assert_int_equal(connect_qp(0, 0, &p.dgid, w->qpn[1]), 0);
+	assert_int_equal(verdict(&p), SWITCH_DROP_ONE_SIDED);
+	nobody_got_anything();
+}
+
+static void only_leased_qps_are_connected(void **state)
+{
+	const struct urxe_gid gid = craft_gid(URXE_NET_IPV4, THEIRS);
+	const uint32_t others[] = {w->qpn[1], NOBODYS_QPN, 0, 0x1000000 + w->qpn[0], UINT32_MAX};
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], others[i], gid.raw, 5),
+				 -EACCES);
+		assert_int_equal(
+			switch_remove_remote(&w->sw, &w->processes[0], others[i], gid.raw, 5),
+			-ENOENT);
 	}
 }
 
@@ -224,7 +344,7 @@ static void rocev1_and_rocev2_name_the_same_remote_qp(void **state)
 
 	(void)state;
 	p.opcode = RC_SEND_ONLY;
-	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], p.dgid.raw, 5), 0);
+	assert_int_equal(connect_qp(0, 0, &p.dgid, 5), 0);
 	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 	p.net = URXE_NET_ROCEV1;
 	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
@@ -232,12 +352,15 @@ static void rocev1_and_rocev2_name_the_same_remote_qp(void **state)
 
 static void leaving_process_releases_its_remote_qps(void **state)
 {
-	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[0], 0);
+	struct urxe_packet p = lan_datagram(peer_mac, 5, 0);
 
 	(void)state;
-	assert_int_equal(switch_add_remote(&w->sw, &w->processes[1], p.dgid.raw, 5), 0);
+	p.opcode = UC_SEND_ONLY;
+	assert_int_equal(connect_qp(1, 0, &p.dgid, 5), 0);
+	assert_int_equal(connect_qp(0, 0, &p.dgid, 5), 0);
+	assert_int_equal(verdict(&p), SWITCH_DROP_CONTESTED);
 	switch_leave(&w->sw, &w->processes[1]);
-	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], p.dgid.raw, 5), 0);
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 }
 
 static void remote_qp_cannot_be_management_or_multicast(void **state)
@@ -245,11 +368,11 @@ static void remote_qp_cannot_be_management_or_multicast(void **state)
 	const struct urxe_gid gid = craft_gid(URXE_NET_IPV4, THEIRS);
 
 	(void)state;
-	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid.raw, 0), -EINVAL);
-	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid.raw, 1), -EINVAL);
-	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid.raw, 0xffffff), -EINVAL);
-	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid.raw, 0x1000002), -EINVAL);
-	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid.raw, 2), 0);
+	assert_int_equal(connect_qp(0, 0, &gid, 0), -EINVAL);
+	assert_int_equal(connect_qp(0, 0, &gid, 1), -EINVAL);
+	assert_int_equal(connect_qp(0, 0, &gid, 0xffffff), -EINVAL);
+	assert_int_equal(connect_qp(0, 0, &gid, 0x1000002), -EINVAL);
+	assert_int_equal(connect_qp(0, 0, &gid, 2), 0);
 }
 
 /* Receivers may parse such packets differently than the switch, or reassemble them. */
@@ -391,6 +514,11 @@ int main(void)
 		TEST(process_cannot_use_qp0_and_qp1),
 		TEST(process_sends_only_rc_uc_ud_and_cnp),
 		TEST(process_sends_only_to_connected_remote_qps),
+		TEST(squatter_harms_nobody),
+		TEST(process_sends_only_to_local_qps_that_name_it),
+		TEST(packet_to_a_gone_peer_has_no_qp),
+		TEST(remote_address_does_not_lead_to_a_local_qp),
+		TEST(only_leased_qps_are_connected),
 		TEST(rocev1_and_rocev2_name_the_same_remote_qp),
 		TEST(leaving_process_releases_its_remote_qps),
 		TEST(remote_qp_cannot_be_management_or_multicast),

@@ -85,6 +85,17 @@ static void reader_gets_frames_unchanged(void **state)
 	assert_int_equal(capture_reader_lost(&reader), 0);
 }
 
+/* Suite sanitize: nothing may be copied from no memory. */
+static void frame_without_a_byte_has_no_address(void **state)
+{
+	struct capture_record record = {.time = 1, .name = "port"};
+
+	(void)state;
+	capture_writer_put(&writer, &record, NULL);
+	expect(1, 0);
+	expect_none();
+}
+
 /* Without a reader the ring drops the newest frames; the writer never waits. */
 static void full_ring_counts_drops(void **state)
 {
@@ -183,6 +194,8 @@ static void memory_of_wrong_size_is_not_mapped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(frame_without_a_byte_has_no_address, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(reader_gets_frames_unchanged, setup, teardown),
 		cmocka_unit_test_setup_teardown(full_ring_counts_drops, setup, teardown),
 		cmocka_unit_test_setup_teardown(sleeping_reader_is_woken_once, setup, teardown),

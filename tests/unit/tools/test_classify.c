@@ -203,7 +203,7 @@ static void finds_who_sends_to_whom(void **state)
 		uint8_t opcode;
 		enum frame_service service;
 	} opcodes[] = {
-		{0x04, FRAME_CONNECTED},  {0x11, FRAME_CONNECTED},  {0x24, FRAME_CONNECTED},
+		{0x04, FRAME_RC},         {0x11, FRAME_RC},         {0x24, FRAME_UC},
 		{0x64, FRAME_DATAGRAM},   {0x65, FRAME_DATAGRAM},   {0x81, FRAME_CNP},
 		{0x80, FRAME_NO_SERVICE}, {0x44, FRAME_NO_SERVICE}, {0xa4, FRAME_NO_SERVICE},
 	};
@@ -250,9 +250,21 @@ static void a_cut_packet_is_not_whole(void **state)
 	}
 }
 
+/* Suite sanitize: nothing may be copied from no memory. */
+static void frame_without_a_byte_is_a_runt(void **state)
+{
+	struct frame_class s = {.kind = FRAME_ROCE, .head_len = 7};
+
+	(void)state;
+	classify_frame(&s, NULL, 0);
+	assert_int_equal(s.kind, FRAME_RUNT);
+	assert_int_equal(s.head_len, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frame_without_a_byte_is_a_runt),
 		cmocka_unit_test(finds_the_destination_qpn),
 		cmocka_unit_test(finds_who_sends_to_whom),
 		cmocka_unit_test(a_cut_packet_is_not_whole),

@@ -2,6 +2,7 @@
 /* The control socket: a thread plays the daemon, the test is the client. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -46,25 +47,88 @@ static void answer(int socket, const void *bytes, uint32_t len, const char *told
 		close(fds[0]);
 }
 
-/* This process answers for all: a malformed packet, then its state, then the state again. */
+/* A socket that no process reads, and whose last close waits for a reader. */
+static int lingering_socket(void)
+{
+	const struct linger linger = {.l_onoff = 1, .l_linger = 600};
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(address);
+	static char bytes[65536];
+
+	assert_int_equal(bind(listener, (const struct sockaddr *)&address, len), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, len), 0);
+	/* The peer stays open until the test ends. */
+	assert_true(accept(listener, NULL, NULL) >= 0);
+	close(listener);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+	return fd;
+}
+
+/* Descriptors whose close would wait for 10 minutes, as what is read and as what is not. */
+static void answer_lingering(int socket)
+{
+	const struct vnic_attach_state progress = {.status = -EINPROGRESS};
+	int fds[UNIX_PACKET_FDS] = {lingering_socket(), lingering_socket()};
+
+	assert_int_equal(unix_packet_send(socket, &progress, sizeof(progress), fds, 2), 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* This process answers for all: malformed packets, then its state, then the state again. */
 static void answer_all(int socket)
 {
 	const struct vnic_attach_state good = {.status = 0}, bad = {.status = -ENOMEM};
 
 	answer(socket, "x", 1, inventory);
+	answer_lingering(socket);
 	answer(socket, &bad, sizeof(bad), NULL);
-	answer(socket, &good, sizeof(good), NULL);
-	answer(socket, &good, sizeof(good), "no JSON");
 	answer(socket, &good, sizeof(good), inventory);
 	answer(socket, &good, sizeof(good), inventory);
 }
 
-static int show(void *ctx, int socket)
+/* Adds a socket, as for the processes of one user; returns their end. */
+static int add_socket(struct control_sockets *sockets)
 {
+	const int on = 1;
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)), 0);
+	sockets->fds[sockets->n++] = ends[0];
+	return ends[1];
+}
+
+/* A user whose process says for ever that it makes progress, or has no document. */
+static void answer_without_end(int socket)
+{
+	const struct vnic_attach_state progress = {.status = -EINPROGRESS};
+
+	assert_int_equal(fcntl(socket, F_SETFL, O_NONBLOCK), 0);
+	while (!unix_packet_send(socket, &progress, sizeof(progress), NULL, 0))
+		;
+}
+
+static int show(void *ctx, struct control_sockets *sockets)
+{
+	int flooded, socket;
+
 	assert_ptr_equal(ctx, &control);
-	assert_int_equal(socket >= 0, inventory != NULL);
-	if (inventory)
+	assert_int_equal(sockets != NULL, inventory != NULL);
+	if (sockets) {
+		flooded = add_socket(sockets);
+		socket = add_socket(sockets);
+		answer_without_end(flooded);
 		answer_all(socket);
+		close(socket);
+		close(flooded);
+	}
 	return refusal ? refusal : sealed_text_make(text, strlen(text));
 }
 
@@ -225,7 +289,7 @@ static void states_of_processes_are_added_to_the_report(void **state)
 		 " \"qpn_first\": 18, \"qpn_count\": 2}]}",
 		 getpid(), getpid(), getpid());
 	text = leases;
-	inventory = "{\"qps\": [{\"qpn\": 17}, 5, {\"qpn\": 18}], \"mrs\": {},"
+	inventory = "{\"qps\": [{\"qpn\": 17}, {\"qpn\": 18}], \"mrs\": [],"
 		    " \"counters\": {\"timeout\": 3, \"odd\": 1}}";
 	report = control_client_report(top, true, error);
 	inventory = NULL;
@@ -234,7 +298,7 @@ static void states_of_processes_are_added_to_the_report(void **state)
 	assert_int_equal(number(report, "qps", 1, "qpn"), 18);
 	assert_int_equal(number(report, "qps", 1, "pid"), getpid());
 	assert_int_equal(number(report, "counters", 0, "value"), 3);
-	assert_int_equal(json_array_size(json_object_get(report, "counters")), 2);
+	assert_int_equal(json_array_size(json_object_get(report, "counters")), 1);
 	list = json_object_get(report, "leases");
 	assert_true(json_is_true(json_object_get(json_array_get(list, 0), "answered")));
 	assert_true(json_is_false(json_object_get(json_array_get(list, 1), "answered")));
@@ -242,6 +306,30 @@ static void states_of_processes_are_added_to_the_report(void **state)
 	assert_true(json_is_true(json_object_get(json_array_get(list, 3), "answered")));
 	assert_int_equal(number(report, "leases", 0, "qps"), 1);
 	assert_int_equal(number(report, "leases", 3, "qps"), 1);
+	json_decref(report);
+}
+
+/* The document counts as the process's answer, whatever follows. */
+static void malformed_state_is_refused(void **state)
+{
+	char leases[512], error[CONTROL_CLIENT_ERROR] = "";
+	json_t *report, *lease;
+
+	(void)state;
+	snprintf(leases, sizeof(leases),
+		 "{\"counters\": [], \"leases\": ["
+		 "{\"port\": 5, \"process\": \"me\", \"pid\": %d, \"asked\": true,"
+		 " \"qpn_first\": 16, \"qpn_count\": 2}]}",
+		 getpid());
+	text = leases;
+	inventory = "{\"qps\": [{\"qpn\": \"\033[2J\"}]}";
+	report = control_client_report(top, true, error);
+	inventory = NULL;
+	assert_non_null(report);
+	lease = json_array_get(json_object_get(report, "leases"), 0);
+	assert_true(json_is_false(json_object_get(lease, "answered")));
+	assert_non_null(json_string_value(json_object_get(lease, "refused")));
+	assert_int_equal(json_array_size(json_object_get(report, "qps")), 0);
 	json_decref(report);
 }
 
@@ -288,17 +376,20 @@ static void only_sealed_memory_is_read(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	assert_int_equal(sealed_text_read(fd, &got, &len), -EPERM);
+	assert_int_equal(sealed_text_read(fd, UINT64_MAX, &got, &len), -EPERM);
 	assert_int_equal(ftruncate(fd, SEALED_TEXT_MAX + 1), 0);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
-	assert_int_equal(sealed_text_read(fd, &got, &len), -EFBIG);
+	assert_int_equal(sealed_text_read(fd, UINT64_MAX, &got, &len), -EFBIG);
 	close(fd);
 	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(sealed_text_read(ends[0], &got, &len), -EPERM);
+	assert_int_equal(sealed_text_read(ends[0], UINT64_MAX, &got, &len), -EPERM);
 	close(ends[0]);
 	close(ends[1]);
+	fd = sealed_text_make("four", 4);
+	assert_int_equal(sealed_text_read(fd, 3, &got, &len), -EFBIG);
+	close(fd);
 	fd = sealed_text_make("", 0);
-	assert_int_equal(sealed_text_read(fd, &got, &len), 0);
+	assert_int_equal(sealed_text_read(fd, 0, &got, &len), 0);
 	assert_string_equal(got, "");
 	free(got);
 	close(fd);
@@ -310,6 +401,7 @@ int main(void)
 		cmocka_unit_test(report_arrives_complete),
 		cmocka_unit_test(failed_report_has_an_error_text),
 		cmocka_unit_test(states_of_processes_are_added_to_the_report),
+		cmocka_unit_test(malformed_state_is_refused),
 		cmocka_unit_test(capture_ends_with_its_connection),
 		cmocka_unit_test(malformed_request_is_refused),
 		cmocka_unit_test(silent_clients_block_no_others),

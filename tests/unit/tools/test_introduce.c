@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -225,6 +226,48 @@ static void first_frame_by_the_switch_introduces(void **state)
 	vnic_driver_notice(w.sender.base.driver, &port, &question);
 }
 
+/*
+ * Descriptors in unread messages count against the daemon's limit, which a process that reads
+ * nothing must not use up. The sender is introduced once it reads.
+ */
+static void introductions_wait_for_a_process_that_reads(void **state)
+{
+	struct switch_port *from = lease_owner(&w.server.sw.leases, w.sender.base.who.qpn_first);
+	struct switch_port *to = lease_owner(&w.server.sw.leases, w.receiver.base.who.qpn_first);
+	uint32_t qpn = w.receiver.base.who.qpn_first, n = 0, met;
+	int fds[VNIC_INBOX_FDS], question;
+	struct vnic_attach_port port;
+
+	(void)state;
+	while (session_introduce(from, to, qpn))
+		assert_true(++n < 10);
+	vnic_driver_notice(w.sender.base.driver, &port, &question);
+	assert_true(vnic_driver_introduction(w.sender.base.driver, &met, fds));
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		close(fds[i]);
+	assert_true(session_introduce(from, to, qpn));
+}
+
+/* Asks without reading the answer. */
+static void ask_only(struct process *p)
+{
+	const struct vnic_attach_introduce request = {.type = VNIC_ATTACH_INTRODUCE,
+						      .qpn = p->base.who.qpn_first};
+
+	assert_int_equal(send(vnic_driver_ctl_fd(p->base.driver), &request, sizeof(request), 0),
+			 sizeof(request));
+	take_events();
+}
+
+static void requests_must_not_overlap(void **state)
+{
+	(void)state;
+	ask_only(&w.sender);
+	assert_int_equal(w.server.sessions.n, 2);
+	ask_only(&w.sender);
+	assert_int_equal(w.server.sessions.n, 1);
+}
+
 /* The holder died while no daemon ran, so no lease has its process number. */
 static void lock_of_sender_dead_before_restart_is_freed(void **state)
 {
@@ -357,6 +400,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lock_of_dead_sender_is_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(first_frame_by_the_switch_introduces, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(introductions_wait_for_a_process_that_reads, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(requests_must_not_overlap, setup, teardown),
 		cmocka_unit_test_setup_teardown(lock_of_sender_dead_before_restart_is_freed, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(living_sender_keeps_the_lock, setup, teardown),

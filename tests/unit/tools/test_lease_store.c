@@ -118,35 +118,46 @@ static void one_token_claims_all_blocks_of_a_process(void **state)
 	assert_int_equal(lease_store_claimable_qpn(r, token, getpid()), 0);
 }
 
+static void put_remote(uint32_t place, uint32_t process)
+{
+	const struct remote_qp_record record = {.key = {.gid = {0xfe, 0x80, [15] = 1}, .qpn = 1},
+						.local = process << LEASE_SHIFT,
+						.process = process,
+						.order = place};
+
+	lease_store_put_remote(r, place, &record);
+}
+
 static void remote_qps_of_survivors_are_restored(void **state)
 {
-	const struct remote_qp_key to = {.gid = {0xfe, 0x80, [15] = 1}, .qpn = 0x1234};
-	struct remote_qp_key key;
-	uint32_t process;
+	struct remote_qp_record record;
 	pid_t pid = start_process();
 
 	(void)state;
-	assert_int_equal(lease_store_get_remote(r, 0, &key, &process), -ENODATA);
+	assert_int_equal(lease_store_get_remote(r, 0, &record), -ENODATA);
 	lease_store_add(r, A, getpid(), 0);
 	lease_store_add(r, B, pid, 0);
-	lease_store_put_remote(r, 2, &to, lease_block(A));
-	lease_store_put_remote(r, 3, &to, lease_block(B));
-	lease_store_put_remote(r, 4, &to, lease_block(A));
-	lease_store_put_remote(r, 4, &to, 0);
-	lease_store_put_remote(r, 5, &to, LEASE_BLOCKS + 1);
+	put_remote(2, lease_block(A));
+	put_remote(3, lease_block(B));
+	put_remote(4, lease_block(A));
+	put_remote(4, 0);
+	put_remote(5, LEASE_BLOCKS + 1);
 	end_process(pid);
 	open_again();
-	assert_int_equal(lease_store_get_remote(r, 0, &key, &process), -ENOENT);
-	assert_int_equal(lease_store_get_remote(r, 2, &key, &process), 0);
-	assert_memory_equal(&key, &to, sizeof(to));
-	assert_int_equal(process, lease_block(A));
+	assert_int_equal(lease_store_get_remote(r, 0, &record), -ENOENT);
+	assert_int_equal(lease_store_get_remote(r, 2, &record), 0);
+	assert_int_equal(record.key.gid[15], 1);
+	assert_int_equal(record.key.qpn, 1);
+	assert_int_equal(record.local, A);
+	assert_int_equal(record.process, lease_block(A));
+	assert_int_equal(record.order, 2);
 	for (uint32_t place = 3; place < 6; place++)
-		assert_int_equal(lease_store_get_remote(r, place, &key, &process), -ENOENT);
-	assert_int_equal(lease_store_get_remote(r, 6, &key, &process), -ENODATA);
+		assert_int_equal(lease_store_get_remote(r, place, &record), -ENOENT);
+	assert_int_equal(lease_store_get_remote(r, 6, &record), -ENODATA);
 	/* The next process with this block does not get the remote QP either. */
 	lease_store_add(r, B, getpid(), 0);
 	open_again();
-	assert_int_equal(lease_store_get_remote(r, 3, &key, &process), -ENOENT);
+	assert_int_equal(lease_store_get_remote(r, 3, &record), -ENOENT);
 }
 
 static void any_other_claim_is_refused(void **state)

@@ -80,12 +80,24 @@ static void burst_is_available_again_later(void **state)
 	assert_int_equal(lines(), 2 * LOG_BURST);
 }
 
+/* Names of processes and files may come from anybody. */
+static void control_characters_are_replaced(void **state)
+{
+	char text[128] = "";
+
+	(void)state;
+	log_line("process %s ended", "a\033[2J\n\xc2\x9b\xff");
+	assert_true(pread(file, text, sizeof(text) - 1, 0) > 0);
+	assert_string_equal(text, "urxe: process a?[2J??? ended\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(rate_limit_is_a_burst_then_one_a_second, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(burst_is_available_again_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(control_characters_are_replaced, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static void user_gets_half_of_what_others_leave(void **state)
 	assert_int_equal(greed(0), LIMIT / 2);
 	assert_int_equal(greed(LIMIT / 2), LIMIT / 4);
 	assert_int_equal(greed(LIMIT - 2), 1);
-	assert_int_equal(greed(LIMIT - 1), 0);
+	assert_int_equal(greed(LIMIT - 1), 1);
 	assert_int_equal(greed(LIMIT), 0);
 	/* Entries of root count in the total. */
 	assert_int_equal(greed(LIMIT + 1), 0);
@@ -52,6 +52,22 @@ static void next_user_always_gets_some(void **state)
 		taken += got;
 	}
 	assert_true(taken < LIMIT);
+}
+
+/* As many greedy users as there may be in a small group. */
+static void greedy_users_leave_room_for_many_others(void **state)
+{
+	const uint32_t limit = 64 * LIMIT;
+	uint32_t user, taken = 0, own;
+
+	(void)state;
+	for (user = 0; user < 40; user++) {
+		for (own = 0; quota_allows(stranger(), own, own + taken, limit); own++)
+			;
+		assert_true(own >= limit / 1024);
+		taken += own;
+	}
+	assert_true(taken < limit);
 }
 
 static void root_and_daemon_user_have_no_quota(void **state)
@@ -83,6 +99,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(user_gets_half_of_what_others_leave),
 		cmocka_unit_test(next_user_always_gets_some),
+		cmocka_unit_test(greedy_users_leave_room_for_many_others),
 		cmocka_unit_test(root_and_daemon_user_have_no_quota),
 		cmocka_unit_test(connections_are_limited_by_descriptors),
 	};

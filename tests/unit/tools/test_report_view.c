@@ -2,6 +2,7 @@
 /* Tables and JSON of urxe show. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -206,6 +207,67 @@ static void each_qp_shows_its_path(void **state)
 	json_decref(report);
 }
 
+/* What a hostile process would like root's terminal to do. */
+#define HOSTILE "a\\u001b[2J\\u007f\\u009b31m\\u202eb"
+
+static bool is_harmless(const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	for (; *p; p++)
+		if ((*p < ' ' && *p != '\n') || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0) ||
+		    (*p == 0xe2 && p[1] == 0x80 && p[2] == 0xae))
+			return false;
+	return true;
+}
+
+static void no_form_prints_control_characters(void **state)
+{
+	json_t *report =
+		parse("{\"host\": {\"device\": \"" HOSTILE "\"}, \"qps\": [{\"type\": \"" HOSTILE
+		      "\", \"dgid\": \"" HOSTILE "\", \"" HOSTILE "\": 1, \"counters\": {\"" HOSTILE
+		      "\": 5}}], \"counters\": [{\"of\": \"" HOSTILE "\", \"name\": \"" HOSTILE
+		      "\", \"value\": 1}]}");
+	const char *topic;
+	char *text = NULL;
+	size_t size, i;
+	FILE *out;
+
+	(void)state;
+	report_paths_add(report);
+	for (i = 0; (topic = report_view_topic(i)); i++) {
+		out = open_memstream(&text, &size);
+		assert_non_null(out);
+		report_view_print(out, report, NULL, false);
+		report_view_print(out, report, topic, false);
+		report_view_print(out, report, topic, true);
+		report_view_json(out, report, topic);
+		report_view_json(out, report, NULL);
+		fclose(out);
+		assert_true(is_harmless(text));
+		free(text);
+	}
+	json_decref(report);
+}
+
+/* JSON keeps the text, by escapes. */
+static void json_escapes_control_characters(void **state)
+{
+	json_t *report = parse("{\"host\": \"" HOSTILE "\"}"), *found;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	report_view_json(out, report, NULL);
+	fclose(out);
+	found = parse(text);
+	assert_true(json_equal(found, report));
+	json_decref(found);
+	json_decref(report);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +278,8 @@ int main(void)
 		cmocka_unit_test(each_topic_shows_its_part_of_the_report),
 		cmocka_unit_test(each_qp_shows_its_path),
 		cmocka_unit_test(zero_counters_show_only_with_all),
+		cmocka_unit_test(no_form_prints_control_characters),
+		cmocka_unit_test(json_escapes_control_characters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

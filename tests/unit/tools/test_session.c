@@ -380,50 +380,62 @@ static void later_leases_can_be_claimed_too(void **state)
 	vnic_driver_abandon(w->leaver.driver);
 }
 
-static const uint8_t elsewhere[16] = {0xfe, 0x80, [15] = 9};
+static const struct remote_qp_key elsewhere = {.gid = {0xfe, 0x80, [15] = 9}, .qpn = 0x1234};
 
 static void *register_thread(void *arg)
 {
 	struct server_process *p = arg;
 
-	p->status = vnic_driver_register(p->driver, elsewhere, 0x1234);
+	p->status = vnic_driver_register(p->driver, p->who.qpn_first, elsewhere.gid, elsewhere.qpn);
 	atomic_store(&p->done, true);
 	return NULL;
+}
+
+static void connect_process(struct server_process *p)
+{
+	serve(register_thread, p);
+	assert_int_equal(p->status, 0);
+}
+
+/* May the process send UC packets to the remote QP? That is the process that registered first. */
+static bool is_first(const struct server_process *p)
+{
+	const struct switch_port *port = owner_of(p->who.qpn_first);
+
+	return remote_qp_acl_check_remote(&w->server.sw.remotes, &port->remotes, REMOTE_QP_UC,
+					  &elsewhere) == REMOTE_QP_GRANTED;
 }
 
 /* After a restart, a process cannot take the remote QP of a process that claims later. */
 static void survivor_keeps_its_remote_qps(void **state)
 {
 	(void)state;
-	serve(register_thread, &w->leaver);
-	assert_int_equal(w->leaver.status, 0);
+	connect_process(&w->leaver);
 	restart();
 	serve(claim_thread, &w->stayer);
 	assert_int_equal(w->stayer.status, 0);
-	serve(register_thread, &w->stayer);
-	assert_int_equal(w->stayer.status, -EADDRINUSE);
+	connect_process(&w->stayer);
+	assert_false(is_first(&w->stayer));
 	serve(claim_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
-	serve(register_thread, &w->stayer);
-	assert_int_equal(w->stayer.status, -EADDRINUSE);
-	serve(register_thread, &w->leaver);
-	assert_int_equal(w->leaver.status, 0);
+	assert_false(is_first(&w->stayer));
+	assert_true(is_first(&w->leaver));
+	connect_process(&w->leaver);
 	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
-	serve(register_thread, &w->stayer);
-	assert_int_equal(w->stayer.status, -EADDRINUSE);
+	assert_false(is_first(&w->stayer));
+	assert_true(is_first(&w->leaver));
 	vnic_driver_abandon(w->leaver.driver);
 }
 
 static void unclaimed_remote_qps_are_free_after_the_claim_time(void **state)
 {
 	(void)state;
-	serve(register_thread, &w->leaver);
-	assert_int_equal(w->leaver.status, 0);
+	connect_process(&w->leaver);
 	restart();
 	serve(claim_thread, &w->stayer);
 	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
-	serve(register_thread, &w->stayer);
-	assert_int_equal(w->stayer.status, 0);
+	connect_process(&w->stayer);
+	assert_true(is_first(&w->stayer));
 }
 
 int main(void)

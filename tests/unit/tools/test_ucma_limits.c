@@ -275,6 +275,49 @@ static void ids_of_a_user_are_limited(void **state)
 	loop_end(&loop, &c);
 }
 
+static int join(const struct loop_program *p, uint32_t id, uint32_t group)
+{
+	struct rdma_ucm_join_ip_mcast request = {.id = id, .uid = 1};
+	struct sockaddr_in in = {.sin_family = AF_INET};
+
+	in.sin_addr.s_addr = htonl(0xef000000 | group);
+	memcpy(&request.addr, &in, sizeof(in));
+	return COMMAND(p, JOIN_IP_MCAST, request, sizeof(struct rdma_ucm_create_id_resp));
+}
+
+static uint32_t create_datagram_id(struct loop_program *p)
+{
+	uint32_t id = create(p, RDMA_PS_UDP, 0xc);
+
+	assert_int_equal(resolve(p, id), 0);
+	get_event(p, CMA_ADDR_RESOLVED);
+	return id;
+}
+
+static void memberships_of_a_user_are_limited(void **state)
+{
+	struct loop_program c;
+	uint32_t id, other, i;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	c = loop_start_on(&loop, connect_as_stranger());
+	id = create_datagram_id(&c);
+	for (i = 0; i < UCMA_GROUPS / 2; i++)
+		assert_int_equal(join(&c, id, i), 0);
+	assert_int_equal(join(&c, id, i), -ENOSPC);
+	other = create_datagram_id(&a);
+	assert_int_equal(join(&a, other, 1), 0);
+	/* The groups end with their ID. */
+	destroy(&c, id);
+	id = create(&c, RDMA_PS_UDP, 0xc);
+	loop_end(&loop, &c);
+	assert_int_equal(LIST_FIRST(&loop.ucma.files)->n_groups +
+				 LIST_NEXT(LIST_FIRST(&loop.ucma.files), link)->n_groups,
+			 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -289,6 +332,7 @@ int main(void)
 		TEST(connection_without_descriptors_waits_for_the_next),
 		TEST(connections_of_a_user_are_limited),
 		TEST(ids_of_a_user_are_limited),
+		TEST(memberships_of_a_user_are_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

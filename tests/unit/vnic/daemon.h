@@ -102,17 +102,18 @@ static inline void resolve(void *ctx, struct vnic_server_client *client,
 		assert_int_equal(vnic_server_resolved(client, 0, &hop), 0);
 }
 
-/* A process may register the remote QP 0x123 twice; other remote QPs belong to another process. */
-static inline int remote(void *ctx, struct vnic_server_client *client, bool connected,
-			 const uint8_t dgid[16], uint32_t qpn)
+/* A process may register the remote QP 0x123 of its QP 0x1005, and no other. */
+static inline int remote(void *ctx, struct vnic_server_client *client,
+			 const struct vnic_attach_remote *request)
 {
 	struct daemon *d = ctx;
 
 	(void)client;
-	assert_int_equal(dgid[15], 7);
-	if (qpn != 0x123)
-		return -EADDRINUSE;
-	if (!connected)
+	assert_int_equal(request->dgid[15], 7);
+	assert_int_equal(request->local_qpn, 0x1005);
+	if (request->qpn != 0x123)
+		return -ENOSPC;
+	if (request->type == VNIC_ATTACH_UNREGISTER)
 		return d->registered-- ? 0 : -ENOENT;
 	d->registered++;
 	return 0;

@@ -469,16 +469,16 @@ static void resolve_client(const char *run_dir)
 	/* The driver refuses an answer that is no block of QPNs. */
 	CHECK(vnic_driver_lease(drv, &lease) == -EPROTO);
 	CHECK(!memcmp(hop.mac, want, sizeof(hop.mac)) && hop.hop_limit == 9);
-	CHECK(vnic_driver_register(drv, here, 0x123) == 0);
-	CHECK(vnic_driver_register(drv, here, 0x123) == 0);
-	CHECK(vnic_driver_register(drv, here, 0x124) == -EADDRINUSE);
-	CHECK(vnic_driver_unregister(drv, here, 0x123) == 0);
+	CHECK(vnic_driver_register(drv, 0x1005, here, 0x123) == 0);
+	CHECK(vnic_driver_register(drv, 0x1005, here, 0x123) == 0);
+	CHECK(vnic_driver_register(drv, 0x1005, here, 0x124) == -ENOSPC);
+	CHECK(vnic_driver_unregister(drv, 0x1005, here, 0x123) == 0);
 	CHECK(vnic_driver_resolve(drv, 3, nowhere, &hop) == -EHOSTUNREACH);
 	/* The daemon ends now: both descriptors become readable, and no call hangs. */
 	CHECK(readable(vnic_driver_ctl_fd(drv), PATIENCE));
 	CHECK(readable(vnic_driver_irq_fd(drv), PATIENCE));
 	CHECK(vnic_driver_resolve(drv, 3, here, &hop) < 0);
-	CHECK(vnic_driver_register(drv, here, 0x123) < 0);
+	CHECK(vnic_driver_register(drv, 0x1005, here, 0x123) < 0);
 	vnic_driver_detach(drv);
 }
 

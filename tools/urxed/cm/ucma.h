@@ -26,6 +26,9 @@
 /* How long a new daemon keeps the recorded IDs for programs of an earlier daemon. */
 #define UCMA_CLAIM_TIME_NS 3000000000ull
 
+/* Maximum number of group memberships. Each takes a record, and an event until it is fetched. */
+#define UCMA_GROUPS 16384
+
 struct ucma_file;
 struct ucma_ctx;
 
@@ -90,6 +93,7 @@ struct ucma_file {
 	/* Claimant: the restored file that its connection gets, once its QPNs are claimed. */
 	struct ucma_file *claimed_file;
 	uint32_t n_ctxs;
+	uint32_t n_groups; /* of all IDs */
 	struct ucma_ctx_list ctxs;
 	struct ucma_event_list events;
 	LIST_ENTRY(ucma_file) link;
@@ -152,6 +156,8 @@ bool ucma_can_create_id(const struct ucma_file *creator);
 void ucma_ctx_destroy(struct ucma_ctx *ctx);
 /* Moves an ID, its events, and the new IDs of its queued requests to another file. */
 void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to);
+/* False: the file's user has used up its quota of UCMA_GROUPS (quota.h). */
+bool ucma_can_join_group(const struct ucma_file *file);
 /* Joins an ID to a group and queues the event MULTICAST_JOIN. NULL: no memory. */
 struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16]);
 /* NULL: no ID of this file has joined a group with that number. */

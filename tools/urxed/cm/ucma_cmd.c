@@ -459,6 +459,8 @@ static int join_group(struct ucma_command *c, uint32_t number, uint64_t uid,
 	    !cma_addr_is_multicast(addr) ||
 	    (ctx->id->state != CMA_ADDR_BOUND && ctx->id->state != CMA_STATE_ADDR_RESOLVED))
 		return -EINVAL;
+	if (!ucma_can_join_group(ctx->file))
+		return -ENOSPC;
 	group = ucma_group_join(ctx, uid, addr->ip);
 	if (!group)
 		return -ENOMEM;

@@ -37,6 +37,20 @@ bool ucma_can_create_id(const struct ucma_file *creator)
 	return quota_allows(creator->user, own, total, CMA_IDS);
 }
 
+bool ucma_can_join_group(const struct ucma_file *asker)
+{
+	const struct ucma_file *file;
+	uint32_t own = 0, total = 0;
+
+	LIST_FOREACH(file, &asker->ucma->files, link)
+	{
+		total += file->n_groups;
+		if (file->user == asker->user)
+			own += file->n_groups;
+	}
+	return quota_allows(asker->user, own, total, UCMA_GROUPS);
+}
+
 static struct ucma_event *find_first_event(const struct ucma_ctx *ctx)
 {
 	struct ucma_event *event;
@@ -64,6 +78,7 @@ void ucma_drop_event(struct ucma_file *file, struct ucma_event *event)
 static void free_group(struct ucma_group *group)
 {
 	slot_file_drop(&group->ctx->file->ucma->store, group->slot);
+	group->ctx->file->n_groups--;
 	LIST_REMOVE(group, link);
 	free(group);
 }
@@ -96,7 +111,13 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 {
 	struct ucma_file *from = ctx->file;
 	struct ucma_event *event, *next;
+	const struct ucma_group *group;
 
+	LIST_FOREACH(group, &ctx->groups, link)
+	{
+		from->n_groups--;
+		to->n_groups++;
+	}
 	LIST_REMOVE(ctx, link);
 	from->n_ctxs--;
 	LIST_INSERT_HEAD(&to->ctxs, ctx, link);
@@ -131,6 +152,7 @@ struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uin
 	*group = (struct ucma_group){
 		.ctx = ctx, .number = u->last_group++, .uid = uid, .slot = SLOT_FILE_NONE};
 	LIST_INSERT_HEAD(&ctx->groups, group, link);
+	ctx->file->n_groups++;
 	ucma_store_group(group);
 	event->ctx = ctx;
 	event->group = group;

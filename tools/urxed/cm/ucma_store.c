@@ -191,6 +191,7 @@ static int restore_group(struct ucma *u, uint32_t slot, const struct saved *save
 				     .events_reported = saved->group.events_reported,
 				     .slot = slot};
 	LIST_INSERT_HEAD(&ctx->groups, group, link);
+	ctx->file->n_groups++;
 	if (u->last_group <= group->number)
 		u->last_group = group->number + 1;
 	return 0;

@@ -75,28 +75,6 @@ static void accept_connection(struct control *c)
 	c->next++;
 }
 
-/* The client receives the processes' answers on ends[0], which reports each sender's PID. */
-static int make_answer_sockets(int ends[2])
-{
-	const int on = 1;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return -errno;
-	return setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) ? -errno : 0;
-}
-
-/* Sets fds[0] to the report and, with `ask`, fds[1] to the socket for answers. */
-static int open_report_fds(struct control *c, bool ask, int fds[UNIX_PACKET_FDS])
-{
-	int ends[2] = {-1, -1}, rc = ask ? make_answer_sockets(ends) : 0;
-
-	fds[1] = ends[0];
-	fds[0] = rc ? rc : c->ops->show(c->ctx, ends[1]);
-	if (ends[1] >= 0)
-		close(ends[1]);
-	return fds[0] < 0 ? fds[0] : 0;
-}
-
 static void forget_peer(struct control *c, int fd)
 {
 	uint32_t i;
@@ -106,41 +84,56 @@ static void forget_peer(struct control *c, int fd)
 			c->peers[i] = -1;
 }
 
-/* Sets fds to the descriptors of the reply. *keep: the connection stays open. */
+/*
+ * Returns the descriptor for the reply, or a negative errno value. *keep: the connection stays
+ * open.
+ */
 static int handle_request(struct control *c, int fd, struct control_request *request, ssize_t len,
-			  int fds[UNIX_PACKET_FDS], bool *keep)
+			  struct control_sockets *sockets, bool *keep)
 {
+	int memory;
+
 	if (len != sizeof(*request) || request->version != CONTROL_VERSION)
 		return -EPROTO;
 	if (request->type == CONTROL_SHOW)
-		return open_report_fds(c, request->ask, fds);
+		return c->ops->show(c->ctx, request->ask ? sockets : NULL);
 	if (request->type != CONTROL_CAPTURE || request->port[CONTROL_PORT - 1])
 		return -EPROTO;
-	fds[0] = c->ops->capture(c->ctx, fd, request->port);
-	*keep = fds[0] >= 0;
-	return *keep ? 0 : fds[0];
+	memory = c->ops->capture(c->ctx, fd, request->port);
+	*keep = memory >= 0;
+	return memory;
+}
+
+/* Closes the descriptors. These are the first packets, so the socket has room: 25 KB. */
+static void send_reply(int fd, int memory, const struct control_sockets *sockets)
+{
+	const struct control_reply reply = {.version = CONTROL_VERSION,
+					    .status = memory < 0 ? memory : 0,
+					    .users = memory < 0 ? 0 : sockets->n};
+	uint32_t i;
+
+	/* An error means that the peer is gone. */
+	unix_packet_send(fd, &reply, sizeof(reply), &memory, memory >= 0);
+	if (memory >= 0)
+		close(memory);
+	for (i = 0; i < sockets->n; i++) {
+		if (memory >= 0)
+			unix_packet_send(fd, &reply, sizeof(reply), &sockets->fds[i], 1);
+		close(sockets->fds[i]);
+	}
 }
 
 /* True: the connection stays open. */
 static bool answer_peer(struct control *c, int fd)
 {
-	struct control_reply reply = {.version = CONTROL_VERSION};
+	struct control_sockets sockets = {.n = 0};
 	struct control_request request;
 	ssize_t n = recv(fd, &request, sizeof(request), MSG_TRUNC);
-	int fds[UNIX_PACKET_FDS] = {-1, -1}, i;
 	bool keep = false;
 
 	if (n <= 0)
 		return false;
-	reply.status = handle_request(c, fd, &request, n, fds, &keep);
-	/* The first packet always fits the socket, so an error means that the peer is gone. */
-	unix_packet_send(fd, &reply, sizeof(reply), fds,
-			 reply.status ? 0
-			 : fds[1] < 0 ? 1
-				      : UNIX_PACKET_FDS);
-	for (i = 0; i < UNIX_PACKET_FDS; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	send_reply(fd, handle_request(c, fd, &request, n, &sockets, &keep), &sockets);
 	return keep;
 }
 

@@ -14,10 +14,15 @@
 #include <stdint.h>
 
 #define CONTROL_SOCKET_NAME "urxed.ctl"
-#define CONTROL_VERSION     2
+#define CONTROL_VERSION     3
 #define CONTROL_PORT        64 /* bytes of a port's name, with its NUL */
 /* Most connections that are open at a time; one more closes the oldest. */
 #define CONTROL_PEERS 16
+/*
+ * Maximum number of sockets for answers of processes, one per user. A user that fills its socket
+ * does not keep out answers of other users. More users share the last socket.
+ */
+#define CONTROL_USERS 32
 
 enum control_type { CONTROL_SHOW = 1, CONTROL_CAPTURE };
 
@@ -32,23 +37,31 @@ struct control_request {
  * After CAPTURE the connection stays open for as long as the capture runs. With status 0, the reply
  * carries the memory of the capture ring (capture_ring.h); packets of one byte wake the reader.
  *
- * After SHOW with status 0, the reply carries the memfd with the report (report.h). With `ask` it
- * also carries the socket on which processes answer (struct vnic_attach_state; the client knows
- * each sender by SO_PASSCRED).
+ * After SHOW with status 0, the reply carries the memfd with the report (report.h). With `ask`,
+ * `users` more packets follow, each with a socket on which the processes of one user answer (struct
+ * vnic_attach_state; the client knows each sender by SO_PASSCRED).
  */
 struct control_reply {
 	uint32_t version;
 	int32_t status; /* 0, or a negative errno value; -EPROTO: not a request of this version */
+	uint32_t users;
+	uint32_t reserved;
 };
 
 /* --- The daemon's end. No call blocks. */
 
+/* The client's ends of the sockets on which processes answer. */
+struct control_sockets {
+	uint32_t n;
+	int fds[CONTROL_USERS];
+};
+
 struct control_ops {
 	/*
-	 * Returns a sealed memfd with the report, or a negative errno value. `socket` is for the
-	 * answers of processes; -1: processes are not asked.
+	 * Returns a sealed memfd with the report, or a negative errno value. With sockets, asks all
+	 * processes first; sockets->n is 0 before, and the caller closes what was added.
 	 */
-	int (*show)(void *ctx, int socket);
+	int (*show)(void *ctx, struct control_sockets *sockets);
 	/*
 	 * Starts a capture that runs until the peer closes `socket`. Returns the memory of the
 	 * capture ring, and then owns `socket`; or a negative errno value.

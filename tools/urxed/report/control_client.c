@@ -39,15 +39,36 @@ static int check_reply(const struct control_reply *reply, int len,
 	return came->fds[0] < 0 ? -EPROTO : 0;
 }
 
-static int send_request(int fd, const struct control_request *request,
+static int receive_reply(int fd, struct control_reply *reply, struct unix_packet_extras *came)
+{
+	int rc = unix_packet_recv(fd, reply, sizeof(*reply), came);
+
+	return rc < 0 ? rc : check_reply(reply, rc, came);
+}
+
+static int send_request(int fd, const struct control_request *request, struct control_reply *reply,
 			struct unix_packet_extras *came)
 {
-	struct control_reply reply;
 	int rc = unix_packet_send(fd, request, sizeof(*request), NULL, 0);
 
-	if (!rc)
-		rc = unix_packet_recv(fd, &reply, sizeof(reply), came);
-	return rc < 0 ? rc : check_reply(&reply, rc, came);
+	return rc ? rc : receive_reply(fd, reply, came);
+}
+
+/* Receives the sockets that follow a reply; the caller closes them, after an error, too. */
+static int receive_sockets(int fd, uint32_t n, struct control_sockets *sockets)
+{
+	struct unix_packet_extras came;
+	struct control_reply reply;
+	int rc = n <= CONTROL_USERS ? 0 : -EPROTO;
+
+	for (sockets->n = 0; !rc && sockets->n < n;) {
+		rc = receive_reply(fd, &reply, &came);
+		if (rc)
+			unix_packet_close_fds(&came);
+		else
+			sockets->fds[sockets->n++] = came.fds[0];
+	}
+	return rc;
 }
 
 static void describe_error(char error[CONTROL_CLIENT_ERROR], const char *run_dir, int err)
@@ -83,14 +104,15 @@ static void describe_error(char error[CONTROL_CLIENT_ERROR], const char *run_dir
 
 /* Returns the connection, or -1 with one sentence in `error`. */
 static int connect_and_request(const char *run_dir, const struct control_request *request,
-			       struct unix_packet_extras *came, char error[CONTROL_CLIENT_ERROR])
+			       struct control_reply *reply, struct unix_packet_extras *came,
+			       char error[CONTROL_CLIENT_ERROR])
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), rc;
 
 	*came = (struct unix_packet_extras){.fds = {-1, -1}};
 	rc = fd < 0 ? -errno : connect_to_daemon(fd, run_dir);
 	if (!rc)
-		rc = send_request(fd, request, came);
+		rc = send_request(fd, request, reply, came);
 	if (!rc)
 		return fd;
 	describe_error(error, run_dir, -rc);
@@ -105,6 +127,7 @@ int control_client_capture(const char *run_dir, const char *port, int *ring,
 {
 	struct control_request request = {.version = CONTROL_VERSION, .type = CONTROL_CAPTURE};
 	struct unix_packet_extras came;
+	struct control_reply reply;
 	int fd;
 
 	if (strlen(port) >= sizeof(request.port)) {
@@ -112,7 +135,7 @@ int control_client_capture(const char *run_dir, const char *port, int *ring,
 		return -1;
 	}
 	strcpy(request.port, port);
-	fd = connect_and_request(run_dir, &request, &came, error);
+	fd = connect_and_request(run_dir, &request, &reply, &came, error);
 	*ring = came.fds[0];
 	return fd;
 }
@@ -123,7 +146,7 @@ static json_t *parse_report(int fd, int *rc)
 	size_t len;
 	char *text;
 
-	*rc = sealed_text_read(fd, &text, &len);
+	*rc = sealed_text_read(fd, SEALED_TEXT_MAX, &text, &len);
 	if (*rc)
 		return NULL;
 	report = json_loadb(text, len, 0, NULL);
@@ -132,21 +155,39 @@ static json_t *parse_report(int fd, int *rc)
 	return report;
 }
 
+/* The report with the states of processes, which answer on sockets that follow on fd. */
+static json_t *complete_report(int fd, int memory, const struct control_reply *reply, int *rc)
+{
+	struct control_sockets sockets;
+	json_t *report = NULL;
+	uint32_t i;
+
+	*rc = receive_sockets(fd, reply->users, &sockets);
+	if (!*rc)
+		report = parse_report(memory, rc);
+	if (report && sockets.n)
+		process_states_collect(report, sockets.fds, sockets.n);
+	for (i = 0; i < sockets.n; i++)
+		close(sockets.fds[i]);
+	return report;
+}
+
 json_t *control_client_report(const char *run_dir, bool processes, char error[CONTROL_CLIENT_ERROR])
 {
 	const struct control_request request = {
 		.version = CONTROL_VERSION, .type = CONTROL_SHOW, .ask = processes};
 	struct unix_packet_extras came;
+	struct control_reply reply;
 	json_t *report;
-	int fd = connect_and_request(run_dir, &request, &came, error), rc;
+	int fd = connect_and_request(run_dir, &request, &reply, &came, error), rc;
 
 	if (fd < 0)
 		return NULL;
-	report = parse_report(came.fds[0], &rc);
-	if (rc)
+	report = complete_report(fd, came.fds[0], &reply, &rc);
+	if (!report)
 		describe_error(error, run_dir, -rc);
-	else if (processes)
-		process_states_collect(report, came.fds[1]);
+	else if (processes && !reply.users)
+		process_states_collect(report, NULL, 0);
 	unix_packet_close_fds(&came);
 	close(fd);
 	return report;

@@ -34,7 +34,8 @@ int control_client_capture(const char *run_dir, const char *port, int *ring,
  *   qps, mrs  rows as in state_json.h, each with the process' name and pid
  *   counters  rows of each process, with pid; `of` is the process' name
  *   leases    `answered`: the process has sent its state. Then `qps` is the number of its QPs in
- *             that block of QPNs, and `mrs` the number of its MRs.
+ *             that block of QPNs, and `mrs` the number of its MRs. `refused`: in the first lease of
+ *             a process whose answer was not accepted, the reason.
  */
 json_t *control_client_report(const char *run_dir, bool processes,
 			      char error[CONTROL_CLIENT_ERROR]);

@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "urxed/epoll_watch.h"
 #include "urxed/report/report.h"
+#include "urxed/report/state_query.h"
 #include "urxed/report/telemetry.h"
 
 void monitor_init(struct monitor *m, const char *run_dir, bool private, struct sessions *sessions,
@@ -23,7 +24,7 @@ void monitor_init(struct monitor *m, const char *run_dir, bool private, struct s
 	capture_taps_init(&m->captures, sessions);
 }
 
-static int make_report(void *ctx, int socket)
+static int make_report(void *ctx, struct control_sockets *sockets)
 {
 	struct monitor *m = ctx;
 	const struct report report = {.run_dir = m->run_dir,
@@ -33,8 +34,8 @@ static int make_report(void *ctx, int socket)
 				      .sessions = m->sessions,
 				      .rdmacm = m->rdmacm};
 
-	if (socket >= 0)
-		sessions_ask_state(m->sessions, socket);
+	if (sockets)
+		state_query_send(m->sessions, sockets);
 	return report_make(&report);
 }
 

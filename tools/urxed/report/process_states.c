@@ -3,51 +3,121 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <rxe/counters.h>
 #include <vnic/attach.h>
-#include <vnic/inbox.h>
 
 #include "common/clock.h"
+#include "common/close_alarm.h"
 #include "common/sealed_text.h"
 #include "common/unix_packet.h"
+#include "urxed/report/control.h"
 #include "urxed/report/control_client.h"
+#include "urxed/report/state_reader.h"
 
-/* --- Leases whose process has not answered */
+/* A process says -EINPROGRESS at the start and after so many QPs (verbs/report/state_json.c). */
+#define QPS_PER_PROGRESS 1024
 
-static bool is_unanswered(const json_t *lease)
+/* What the answers of one user may still cost. */
+struct user {
+	json_int_t uid;
+	uint64_t bytes;
+	uint32_t units;
+};
+
+/* A process that the daemon has asked. */
+struct process {
+	json_t *lease; /* its first one, which the report owns */
+	json_int_t port, pid;
+	uint32_t qpns;     /* leased */
+	uint32_t progress; /* how often it may still say -EINPROGRESS */
+	struct user *user;
+	bool done; /* its answer was added or refused */
+};
+
+struct collection {
+	json_t *report;
+	struct process *processes;
+	size_t n, unanswered;
+	struct user *users;
+	size_t n_users;
+	uint32_t units; /* of all users */
+};
+
+/* --- Processes that are asked */
+
+static json_int_t number_of(const json_t *object, const char *key)
 {
-	return json_is_true(json_object_get(lease, "asked")) &&
-	       json_is_false(json_object_get(lease, "answered"));
+	return json_integer_value(json_object_get(object, key));
 }
 
-static bool has_unanswered(const json_t *leases)
+static struct user *find_user(struct collection *c, json_int_t uid)
 {
-	json_t *lease;
 	size_t i;
 
-	json_array_foreach(leases, i, lease)
-	{
-		if (is_unanswered(lease))
-			return true;
-	}
-	return false;
+	for (i = 0; i < c->n_users; i++)
+		if (c->users[i].uid == uid)
+			return &c->users[i];
+	c->users[c->n_users] = (struct user){uid, PROCESS_STATES_BYTES, PROCESS_STATES_USER_UNITS};
+	return &c->users[c->n_users++];
 }
 
-static json_t *find_unanswered(const json_t *leases, pid_t pid)
+static struct process *find_port(const struct collection *c, json_int_t port)
 {
-	json_t *lease;
 	size_t i;
 
+	for (i = c->n; i; i--)
+		if (c->processes[i - 1].port == port)
+			return &c->processes[i - 1];
+	return NULL;
+}
+
+static void add_lease(struct collection *c, json_t *lease)
+{
+	json_int_t port = number_of(lease, "port"), qpns = number_of(lease, "qpn_count");
+	struct process *p = find_port(c, port);
+
+	json_object_set_new(lease, "answered", json_false());
+	if (!json_is_true(json_object_get(lease, "asked")))
+		return;
+	if (!p) {
+		p = &c->processes[c->n++];
+		*p = (struct process){.lease = lease,
+				      .port = port,
+				      .pid = number_of(lease, "pid"),
+				      .user = find_user(c, number_of(lease, "uid"))};
+		c->unanswered++;
+	}
+	if (qpns > 0 && qpns <= (json_int_t)VNIC_LEASE_QPNS)
+		p->qpns += (uint32_t)qpns;
+	p->progress = 2 + p->qpns / QPS_PER_PROGRESS;
+}
+
+/* False: no memory. The caller frees both arrays. */
+static bool list_processes(struct collection *c)
+{
+	json_t *leases = json_object_get(c->report, "leases"), *lease;
+	size_t i, n = json_array_size(leases);
+
+	c->processes = calloc(n + 1, sizeof(*c->processes));
+	c->users = calloc(n + 1, sizeof(*c->users));
+	if (!c->processes || !c->users)
+		return false;
 	json_array_foreach(leases, i, lease)
 	{
-		if (is_unanswered(lease) &&
-		    json_integer_value(json_object_get(lease, "pid")) == pid)
-			return lease;
+		add_lease(c, lease);
 	}
+	return true;
+}
+
+static struct process *find_unanswered(const struct collection *c, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < c->n; i++)
+		if (c->processes[i].pid == pid && !c->processes[i].done)
+			return &c->processes[i];
 	return NULL;
 }
 
@@ -55,39 +125,15 @@ static json_t *find_unanswered(const json_t *leases, pid_t pid)
 
 static void add_rows(json_t *report, const char *key, const json_t *state, const json_t *lease)
 {
-	json_t *row, *copy;
+	json_t *row;
 	size_t i;
 
 	json_array_foreach(json_object_get(state, key), i, row)
 	{
-		copy = json_is_object(row) ? json_copy(row) : NULL;
-		json_object_set(copy, "pid", json_object_get(lease, "pid"));
-		json_object_set(copy, "process", json_object_get(lease, "process"));
-		json_array_append_new(json_object_get(report, key), copy);
+		json_object_set(row, "pid", json_object_get(lease, "pid"));
+		json_object_set(row, "process", json_object_get(lease, "process"));
+		json_array_append(json_object_get(report, key), row);
 	}
-}
-
-static const char *find_counter_meaning(const char *name)
-{
-	static const struct {
-		const char *name, *text;
-	} direct[] = {
-#define DIRECT_ROW(id, name, text) {name, text},
-		VNIC_DIRECT_LIST(DIRECT_ROW)
-#undef DIRECT_ROW
-	};
-	int i;
-
-	for (i = 0; i < URXE_DROP_COUNT; i++)
-		if (!strcmp(name, urxe_drop_name((enum urxe_drop)i)))
-			return urxe_drop_text((enum urxe_drop)i);
-	for (i = 0; i < URXE_EVENT_COUNT; i++)
-		if (!strcmp(name, urxe_event_name((enum urxe_event)i)))
-			return urxe_event_text((enum urxe_event)i);
-	for (i = 0; i < VNIC_DIRECT_COUNT; i++)
-		if (!strcmp(name, direct[i].name))
-			return direct[i].text;
-	return NULL;
 }
 
 static void add_process_counters(json_t *report, json_t *state, const json_t *lease)
@@ -101,108 +147,220 @@ static void add_process_counters(json_t *report, json_t *state, const json_t *le
 		json_array_append_new(json_object_get(report, "counters"),
 				      json_pack("{s:O?, s:O?, s:s, s:O, s:s?}", "of", process,
 						"pid", pid, "name", name, "value", value, "meaning",
-						find_counter_meaning(name)));
+						state_counter_meaning(name)));
 	}
-}
-
-static json_t *count_of(const json_t *state, const char *key)
-{
-	return json_integer((json_int_t)json_array_size(json_object_get(state, key)));
 }
 
 /* The number of the process' QPs whose QPNs are in the lease. */
 static uint32_t count_qps(const json_t *state, const json_t *lease)
 {
-	json_int_t first = json_integer_value(json_object_get(lease, "qpn_first"));
-	json_int_t count = json_integer_value(json_object_get(lease, "qpn_count"));
+	json_int_t first = number_of(lease, "qpn_first"), count = number_of(lease, "qpn_count");
 	uint32_t n = 0;
 	json_t *qp;
 	size_t i;
 
 	json_array_foreach(json_object_get(state, "qps"), i, qp)
 	{
-		json_int_t qpn = json_integer_value(json_object_get(qp, "qpn"));
+		json_int_t qpn = number_of(qp, "qpn");
 
 		n += qpn >= first && qpn - first < count;
 	}
 	return n;
 }
 
-/* Marks all leases of the process of `of`. */
-static void mark_answered(json_t *leases, const json_t *of, const json_t *state)
+/* Marks all leases of the process. */
+static void mark_answered(json_t *leases, const struct process *p, const json_t *state)
 {
-	json_int_t port = json_integer_value(json_object_get(of, "port"));
 	json_t *lease;
 	size_t i;
 
 	json_array_foreach(leases, i, lease)
 	{
-		if (json_integer_value(json_object_get(lease, "port")) != port)
+		if (number_of(lease, "port") != p->port)
 			continue;
 		json_object_set_new(lease, "answered", json_true());
 		json_object_set_new(lease, "qps", json_integer(count_qps(state, lease)));
-		json_object_set_new(lease, "mrs", count_of(state, "mrs"));
+		json_object_set(lease, "mrs", json_object_get(state, "n_mrs"));
 	}
 }
 
-static void add_process_state(json_t *report, const json_t *lease, int memory)
+static void add_state(struct collection *c, const struct process *p, json_t *state)
 {
-	json_t *state = NULL;
+	mark_answered(json_object_get(c->report, "leases"), p, state);
+	add_rows(c->report, "qps", state, p->lease);
+	add_rows(c->report, "mrs", state, p->lease);
+	add_process_counters(c->report, state, p->lease);
+}
+
+/* What the process's answer may cost. */
+static uint32_t units_of(const struct collection *c, const struct process *p)
+{
+	uint32_t units =
+		p->qpns * PROCESS_STATES_QP_UNITS + STATE_MRS_MAX * PROCESS_STATES_MR_UNITS;
+
+	if (units > p->user->units)
+		units = p->user->units;
+	return units < c->units ? units : c->units;
+}
+
+/* Returns what is wrong with an answer, or NULL. */
+static const char *read_state(struct collection *c, struct process *p, const char *text, size_t len,
+			      char error[STATE_ERROR])
+{
+	uint32_t units = units_of(c, p);
+	struct state_limits limits = {.qps = p->qpns, .units = units};
+	json_t *state = state_read(text, len, &limits, error);
+
+	if (!state)
+		return error;
+	/* A refused document is freed, and costs nothing. */
+	p->user->units -= units - limits.units;
+	c->units -= units - limits.units;
+	add_state(c, p, state);
+	json_decref(state);
+	return NULL;
+}
+
+static const char *read_memory(struct collection *c, struct process *p, int memory,
+			       char error[STATE_ERROR])
+{
+	const char *refused;
 	size_t len;
 	char *text;
+	int rc = sealed_text_read(memory, p->user->bytes, &text, &len);
 
-	if (!sealed_text_read(memory, &text, &len)) {
-		state = json_loadb(text, len, 0, NULL);
-		free(text);
-	}
-	if (!state)
-		return;
-	mark_answered(json_object_get(report, "leases"), lease, state);
-	add_rows(report, "qps", state, lease);
-	add_rows(report, "mrs", state, lease);
-	add_process_counters(report, state, lease);
-	json_decref(state);
+	if (rc == -EFBIG)
+		return "it is longer than urxe show reads";
+	if (rc)
+		return "it is no sealed memory";
+	p->user->bytes -= len;
+	refused = read_state(c, p, text, len, error);
+	free(text);
+	return refused;
 }
 
-/* --- All processes */
+static void take_state(struct collection *c, struct process *p, int memory)
+{
+	char error[STATE_ERROR];
+	const char *refused = read_memory(c, p, memory, error);
 
-/* False: the socket is closed. *alive: a process has answered, or has said -EINPROGRESS. */
-static bool receive_answer(json_t *report, int socket, bool *alive)
+	p->done = true;
+	c->unanswered--;
+	if (refused)
+		json_object_set_new(p->lease, "refused", json_string(refused));
+}
+
+/* --- The sockets */
+
+/* A socket on which the processes of one user answer. */
+struct answers {
+	struct pollfd fd; /* fd -1 = its processes have no more time */
+	uint64_t end;     /* when they have no more time */
+};
+
+/* Receives a packet; a live process that makes progress gives its user's processes more time. */
+static void receive_answer(struct collection *c, struct answers *a)
 {
 	struct vnic_attach_state answer;
 	struct unix_packet_extras came;
-	int len = unix_packet_recv(socket, &answer, sizeof(answer), &came);
-	json_t *lease = NULL;
+	struct process *p = NULL;
+	int len;
 
+	/* The kernel closes descriptors that find no room in `came`. */
+	close_alarm_begin();
+	len = unix_packet_recv(a->fd.fd, &answer, sizeof(answer), &came);
+	close_alarm_end();
 	if (len == sizeof(answer) && (!answer.status || answer.status == -EINPROGRESS))
-		lease = find_unanswered(json_object_get(report, "leases"), came.pid);
-	*alive = lease;
-	if (lease && !answer.status)
-		add_process_state(report, lease, came.fds[0]);
+		p = find_unanswered(c, came.pid);
+	if (p && !answer.status)
+		take_state(c, p, came.fds[0]);
+	if (p && (p->done || p->progress)) {
+		p->progress -= !p->done;
+		a->end = now_ns() + CONTROL_CLIENT_ANSWER_MS * NS_PER_MS;
+	}
+	close_alarm_begin();
 	unix_packet_close_fds(&came);
-	return len > 0;
+	close_alarm_end();
+	if (len <= 0 && len != -EPROTO)
+		a->fd.fd = -1;
 }
 
-void process_states_collect(json_t *report, int socket)
+/* Returns how long some process still has time; 0 = none has. */
+static uint64_t time_left(struct answers *answers, uint32_t n, uint64_t now)
 {
-	json_t *leases = json_object_get(report, "leases"), *lease;
-	uint64_t now = now_ns(), end = now + CONTROL_CLIENT_ANSWER_MS * NS_PER_MS;
+	uint64_t left = 0;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		if (answers[i].end <= now)
+			answers[i].fd.fd = -1;
+		else if (answers[i].fd.fd >= 0 && answers[i].end - now > left)
+			left = answers[i].end - now;
+	}
+	return left;
+}
+
+static int wait_for_answers(struct answers *answers, uint32_t n, uint64_t left)
+{
+	struct pollfd fds[CONTROL_USERS];
+	uint32_t i;
+	int ready;
+
+	for (i = 0; i < n; i++)
+		fds[i] = answers[i].fd;
+	ready = poll(fds, n, (int)(left / NS_PER_MS) + 1);
+	for (i = 0; i < n; i++)
+		answers[i].fd.revents = ready > 0 ? fds[i].revents : 0;
+	return ready;
+}
+
+/* Of each socket in turn, so that a user who sends without end keeps out no other user. */
+static void collect(struct collection *c, struct answers *answers, uint32_t n)
+{
+	uint64_t now = now_ns(), left;
 	const uint64_t last = now + CONTROL_CLIENT_LONGEST_S * NS_PER_SEC;
-	struct pollfd pfd = {socket, POLLIN, 0};
-	bool alive;
-	size_t i;
+	uint32_t i;
+
+	for (; c->unanswered && now < last; now = now_ns()) {
+		left = time_left(answers, n, now);
+		if (!left || wait_for_answers(answers, n, left) < 0)
+			break;
+		for (i = 0; i < n; i++)
+			if (answers[i].fd.revents)
+				receive_answer(c, &answers[i]);
+	}
+}
+
+void process_states_collect(json_t *report, const int *sockets, uint32_t n)
+{
+	struct collection c = {.report = report, .units = PROCESS_STATES_UNITS};
+	struct answers answers[CONTROL_USERS];
+	uint64_t end = now_ns() + CONTROL_CLIENT_ANSWER_MS * NS_PER_MS;
+	uint32_t i;
 
 	json_object_set_new(report, "qps", json_array());
 	json_object_set_new(report, "mrs", json_array());
-	json_array_foreach(leases, i, lease)
-	{
-		json_object_set_new(lease, "answered", json_false());
+	for (i = 0; i < n; i++)
+		answers[i] = (struct answers){{sockets[i], POLLIN, 0}, end};
+	if (list_processes(&c))
+		collect(&c, answers, n);
+	free(c.processes);
+	free(c.users);
+}
+
+void process_states_add(json_t *report, const char *text, size_t len)
+{
+	struct collection c = {.report = report, .units = PROCESS_STATES_UNITS};
+	char error[STATE_ERROR];
+	const char *refused;
+
+	json_object_set_new(report, "qps", json_array());
+	json_object_set_new(report, "mrs", json_array());
+	if (list_processes(&c) && c.n) {
+		refused = read_state(&c, c.processes, text, len, error);
+		if (refused)
+			json_object_set_new(c.processes->lease, "refused", json_string(refused));
 	}
-	for (; has_unanswered(leases) && now < end && now < last; now = now_ns()) {
-		if (poll(&pfd, 1, (int)((end - now) / NS_PER_MS) + 1) <= 0 ||
-		    !receive_answer(report, socket, &alive))
-			break;
-		if (alive)
-			end = now_ns() + CONTROL_CLIENT_ANSWER_MS * NS_PER_MS;
-	}
+	free(c.processes);
+	free(c.users);
 }

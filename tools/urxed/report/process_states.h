@@ -6,13 +6,31 @@
 #ifndef URXE_URXED_REPORT_PROCESS_STATES_H
 #define URXE_URXED_REPORT_PROCESS_STATES_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include <jansson.h>
 
 /*
- * Adds the states that processes send on the socket, as control_client.h says. Ends when all have
- * answered, or CONTROL_CLIENT_ANSWER_MS after the last packet. Processes are not trusted: their
- * packets may contain anything, and each process counts once.
+ * Limits, for users with two processes of 65,536 QPs, which are 60 MB of text and 5.2 million
+ * units. Units are those of state_reader.h. So a process with one block of QPNs costs at most 220
+ * MB, one with all blocks 750 MB, the processes of one user 1.1 GB, and those of all users 2.2 GB.
  */
-void process_states_collect(json_t *report, int socket);
+#define PROCESS_STATES_BYTES      (128u << 20) /* of one user's documents */
+#define PROCESS_STATES_QP_UNITS   64u          /* of a process, for each leased QPN */
+#define PROCESS_STATES_MR_UNITS   22u          /* of a process, for each of STATE_MRS_MAX MRs */
+#define PROCESS_STATES_USER_UNITS 8000000u
+#define PROCESS_STATES_UNITS      16000000u
+
+/*
+ * Adds the states that processes send on the sockets, one socket a user, as control_client.h says.
+ * Ends when all have answered, or CONTROL_CLIENT_ANSWER_MS after the last packet that shows
+ * progress. Processes are not trusted: their packets may contain anything, and each process counts
+ * once.
+ */
+void process_states_collect(json_t *report, const int *sockets, uint32_t n);
+
+/* Adds one document, as that of the first process that the daemon has asked. For tests. */
+void process_states_add(json_t *report, const char *text, size_t len);
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -191,13 +190,10 @@ static json_t *make_ports(const struct report *r)
 
 /* --- Leases */
 
-static json_t *make_uid(pid_t pid)
+/* As the kernel recorded it: /proc shows root as the owner of a process that is not dumpable. */
+static json_t *make_uid(uid_t uid)
 {
-	struct stat st;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	return stat(path, &st) ? json_null() : json_integer(st.st_uid);
+	return uid == (uid_t)-1 ? json_null() : json_integer(uid);
 }
 
 static json_t *make_lease(uint32_t block, const struct session *c)
@@ -207,7 +203,7 @@ static json_t *make_lease(uint32_t block, const struct session *c)
 	return json_pack("{s:i, s:i, s:i, s:o, s:i, s:o, s:b}", "qpn_first",
 			 (int)(block << LEASE_SHIFT), "qpn_count", (int)LEASE_QPNS, "port",
 			 (int)c->port.number, "process", make_text(c->port.name), "pid", (int)pid,
-			 "uid", make_uid(pid), "asked", (int)c->asked);
+			 "uid", make_uid(vnic_server_uid(c->conn)), "asked", (int)c->asked);
 }
 
 static json_t *make_leases(const struct report *r)

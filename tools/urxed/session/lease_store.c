@@ -15,19 +15,13 @@
 #include "common/rundir.h"
 #include "urxed/session/process_info.h"
 
-#define MAGIC            "urxed leases 2\n"
+#define MAGIC            "urxed leases 3\n"
 #define ADDRESSES_OFFSET (sizeof(struct header) + sizeof(((struct lease_store *)0)->entries))
 #define REMOTES_OFFSET   (ADDRESSES_OFFSET + sizeof(((struct lease_store *)0)->addresses))
 
 struct header {
 	char magic[16];
 	char boot_id[PROCESS_BOOT];
-};
-
-/* process: the first block of its lease; 0 = none, because block 0 is the daemon's. */
-struct remote_entry {
-	struct remote_qp_key key;
-	uint32_t process;
 };
 
 static void fill_header(struct header *h)
@@ -223,34 +217,29 @@ void lease_store_end_claims(struct lease_store *r)
 
 static size_t remote_offset(uint32_t place)
 {
-	return REMOTES_OFFSET + place * sizeof(struct remote_entry);
+	return REMOTES_OFFSET + place * sizeof(struct remote_qp_record);
 }
 
-void lease_store_put_remote(struct lease_store *r, uint32_t place, const struct remote_qp_key *key,
-			    uint32_t process)
+void lease_store_put_remote(struct lease_store *r, uint32_t place,
+			    const struct remote_qp_record *record)
 {
-	const struct remote_entry e = {.key = *key, .process = process};
-
-	if (r->fd >= 0 && !write_at(r, &e, sizeof(e), remote_offset(place)))
+	if (r->fd >= 0 && !write_at(r, record, sizeof(*record), remote_offset(place)))
 		log_line("cannot write to " LEASE_STORE_NAME ": %s", strerror(errno));
 }
 
-int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_qp_key *key,
-			   uint32_t *process)
+int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_qp_record *record)
 {
-	struct remote_entry e;
+	static const struct remote_qp_record nothing;
 
 	/* Daemons that stored no remote QPs wrote a shorter file. */
-	if (pread(r->fd, &e, sizeof(e), (off_t)remote_offset(place)) != sizeof(e))
+	if (pread(r->fd, record, sizeof(*record), (off_t)remote_offset(place)) != sizeof(*record))
 		return -ENODATA;
-	if (!e.process)
+	if (!record->process)
 		return -ENOENT;
-	if (e.process >= LEASE_BLOCKS || !r->claimable[e.process]) {
-		lease_store_put_remote(r, place, &e.key, 0);
+	if (record->process >= LEASE_BLOCKS || !r->claimable[record->process]) {
+		lease_store_put_remote(r, place, &nothing);
 		return -ENOENT;
 	}
-	*key = e.key;
-	*process = e.process;
 	return 0;
 }
 

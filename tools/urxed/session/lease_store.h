@@ -73,17 +73,14 @@ uint32_t lease_store_count_claimable(struct lease_store *r);
 /* Ends all claims: blocks that were not claimed are free. */
 void lease_store_end_claims(struct lease_store *r);
 
+/* Stores the registration of a remote QP, at its place in remote_qp_acl; process 0 = none. */
+void lease_store_put_remote(struct lease_store *r, uint32_t place,
+			    const struct remote_qp_record *record);
 /*
- * Stores the process that owns a remote QP, at the QP's place in remote_qp_acl; process 0 = none.
+ * Reads the registration stored at a place. -ENOENT: none, or its process can no longer claim; then
+ * the record is cleared. -ENODATA: the file ends before this place.
  */
-void lease_store_put_remote(struct lease_store *r, uint32_t place, const struct remote_qp_key *key,
-			    uint32_t process);
-/*
- * Reads the remote QP stored at a place. -ENOENT: none, or its process can no longer claim; then
- * the entry is cleared. -ENODATA: the file ends before this place.
- */
-int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_qp_key *key,
-			   uint32_t *process);
+int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_qp_record *record);
 
 /* Stores the GID index of each of the host's addresses. */
 void lease_store_put_addresses(struct lease_store *r, const struct host *host);

@@ -13,6 +13,8 @@
 
 /* Delay before the next accept(2) after one that lacked descriptors. */
 #define PAUSE_NS 100000000ull
+/* Maximum number of connections that one event accepts. */
+#define ACCEPTS 32
 
 #define RETIRED_NAME VNIC_SOCKET_NAME ".leaving"
 
@@ -53,12 +55,15 @@ static void set_watched(struct listener *l, bool on)
 
 void listener_event(struct listener *l, uint64_t now)
 {
+	uint32_t n = 0;
 	int rc;
 
+	/* Clients that connect without end must not stop the daemon: the next event accepts the
+	 * rest. */
 	do
 		rc = session_accept(l->sessions, l->fd);
-	while (!rc || rc == -ECONNABORTED || rc == -EINTR);
-	if (rc == -EAGAIN)
+	while ((!rc || rc == -ECONNABORTED || rc == -EINTR) && ++n < ACCEPTS);
+	if (n == ACCEPTS || rc == -EAGAIN)
 		return;
 	/*
 	 * The connection stays in the backlog, for which epoll would report an event without end.

@@ -8,13 +8,19 @@
 #define FDS_PER_CONNECTION 10
 #define FDS_OF_DAEMON      64
 
+/* Of a table: the reserve that greedy users leave free, and the least quota of each user. */
+#define RESERVE(limit) ((limit) / 16)
+#define LEAST(limit)   ((limit) > 1024 ? (limit) / 1024 : 1)
+
 bool quota_allows(uid_t user, uint32_t own, uint32_t total, uint32_t limit)
 {
 	uint32_t others = total - own;
 
 	if (user == 0 || user == geteuid())
 		return true;
-	return others < limit && own < (limit - others) / 2;
+	if (total >= limit)
+		return false;
+	return own < LEAST(limit) || (total < limit - RESERVE(limit) && own < (limit - others) / 2);
 }
 
 uint32_t quota_connections(uint32_t most)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Quotas of unprivileged users on the daemon's tables: each may take half of what other users
- * leave, so the next user always finds room. Root and the daemon's own user have no quota.
+ * leave, so the next user always finds room. The last sixteenth of a table serves users who hold
+ * less than a 1024th of it, so some greedy users together leave room, too. Root and the daemon's
+ * own user have no quota.
  */
 #ifndef URXE_URXED_SESSION_QUOTA_H
 #define URXE_URXED_SESSION_QUOTA_H

@@ -62,12 +62,12 @@ bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn)
 }
 
 /*
- * Introduces two processes once. If they may not share an inbox or do not listen, frames go on
- * passing the switch.
+ * Introduces two processes once, as soon as the sender reads its notices. If they may not share an
+ * inbox, frames go on passing the switch.
  */
-void session_introduce(struct switch_port *from, struct switch_port *to, uint32_t qpn)
+bool session_introduce(struct switch_port *from, struct switch_port *to, uint32_t qpn)
 {
-	(void)vnic_server_introduce(conn_of(from), conn_of(to), qpn);
+	return vnic_server_introduce(conn_of(from), conn_of(to), qpn) != -EAGAIN;
 }
 
 void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop)
@@ -115,14 +115,6 @@ void sessions_set_direct(struct sessions *sessions, bool on)
 			vnic_server_set_direct(s->conn, on);
 }
 
-void sessions_ask_state(struct sessions *sessions, int socket)
-{
-	struct session *s;
-
-	for (s = sessions->list; s; s = s->next)
-		s->asked = !s->gone && !vnic_server_query_state(s->conn, socket);
-}
-
 /* Counts the remote QPs of all processes of a user, and of all users in *total. */
 static uint32_t count_remotes(const struct sessions *sessions, uid_t user, uint32_t *total)
 {
@@ -138,31 +130,31 @@ static uint32_t count_remotes(const struct sessions *sessions, uid_t user, uint3
 	return own;
 }
 
-static int register_remote(struct sessions *sessions, struct session *s, const uint8_t dgid[16],
-			   uint32_t qpn)
+static int register_remote(struct sessions *sessions, struct session *s,
+			   const struct vnic_attach_remote *r)
 {
 	uid_t user = vnic_server_uid(s->conn);
 	uint32_t total, own = count_remotes(sessions, user, &total);
 
 	if (!quota_allows(user, own, total, REMOTE_QP_MAX))
 		return -ENOSPC;
-	return switch_add_remote(sessions->sw, &s->port, dgid, qpn);
+	return switch_add_remote(sessions->sw, &s->port, r->local_qpn, r->dgid, r->qpn);
 }
 
-static int set_remote(void *ctx, struct vnic_server_client *conn, bool connected,
-		      const uint8_t dgid[16], uint32_t qpn)
+static int set_remote(void *ctx, struct vnic_server_client *conn,
+		      const struct vnic_attach_remote *r)
 {
 	struct sessions *sessions = ctx;
 	struct session *s = sessions_find_conn(sessions, conn);
 	int rc;
 
-	if (!connected)
-		return switch_remove_remote(sessions->sw, &s->port, dgid, qpn);
-	rc = register_remote(sessions, s, dgid, qpn);
-	if (rc == -EADDRINUSE)
+	if (r->type == VNIC_ATTACH_UNREGISTER)
+		return switch_remove_remote(sessions->sw, &s->port, r->local_qpn, r->dgid, r->qpn);
+	rc = register_remote(sessions, s, r);
+	if (rc)
 		log_ratelimited(&sessions->log, sessions->now,
-				"%s may not connect to QP %#x: another process is connected to it",
-				s->port.name, qpn);
+				"%s may not connect QP %#x to remote QP %#x: %s", s->port.name,
+				r->local_qpn, r->qpn, strerror(-rc));
 	return rc;
 }
 
@@ -172,23 +164,22 @@ static const struct vnic_server_ops ops = {.welcome = session_welcome,
 					   .remote = set_remote,
 					   .lease = session_lease_more};
 
-static void store_remote(void *ctx, uint32_t place, const struct remote_qp_key *key,
-			 uint32_t process)
+static void store_remote(void *ctx, uint32_t place, const struct remote_qp_record *record)
 {
-	lease_store_put_remote(((struct sessions *)ctx)->lease_store, place, key, process);
+	lease_store_put_remote(((struct sessions *)ctx)->lease_store, place, record);
 }
 
 static void restore_remotes(struct sessions *sessions)
 {
 	struct remote_qp_acl *remotes = &sessions->sw->remotes;
-	uint32_t place, process;
-	struct remote_qp_key key;
+	struct remote_qp_record record;
+	uint32_t place;
 	int rc = 0;
 
 	for (place = 0; place < REMOTE_QP_MAX && rc != -ENODATA; place++) {
-		rc = lease_store_get_remote(sessions->lease_store, place, &key, &process);
+		rc = lease_store_get_remote(sessions->lease_store, place, &record);
 		if (!rc)
-			remote_qp_acl_restore(remotes, place, &key, process);
+			remote_qp_acl_restore(remotes, place, &record);
 	}
 	remotes->store = store_remote;
 	remotes->store_ctx = sessions;

@@ -25,7 +25,7 @@ struct session {
 	bool resolving;
 	bool awaits_welcome; /* its hello waits for survivors' claims */
 	bool joined;
-	bool asked;       /* received the last request for its QPs and MRs */
+	bool asked;       /* received the last request for its QPs and MRs (state_query.c) */
 	bool port_unsent; /* its socket had no room for the newest port notice */
 	uint32_t blocks;  /* leased blocks of QPNs */
 	uint64_t token;   /* with which the process claims the blocks from a later daemon */
@@ -68,11 +68,6 @@ void sessions_send_port(struct sessions *sessions);
  * sessions.
  */
 void sessions_set_direct(struct sessions *sessions, bool on);
-/*
- * Requests the QPs and MRs of every process, which answers on `socket`, and sets `asked` of the
- * processes that received the request.
- */
-void sessions_ask_state(struct sessions *sessions, int socket);
 /* The switch calls it to introduce two processes, which may then exchange frames directly. */
 switch_introduce_fn session_introduce;
 /* Answers the session whose address resolution w has completed. */

@@ -79,6 +79,9 @@ static int lease_block_to_session(struct sessions *sessions, struct session *s, 
 	int rc = claims ? lease_store_claim(sessions->lease_store, *qpn, s->token, pid)
 			: check_quota(sessions, s);
 
+	/* Before another process leases the QPNs: they may have remote QPs of a lost process. */
+	if (!rc && !claims)
+		forget_lost_remotes(sessions);
 	if (!rc)
 		rc = lease(sessions->sw, &s->port, qpn);
 	if (rc) {
@@ -115,6 +118,7 @@ static int lease_and_join(struct sessions *sessions, struct session *s, uint32_t
 	/* Must precede the lease of a number that a dead process may have left in a lock. */
 	free_dead_locks(sessions);
 	process_name(vnic_server_pid(s->conn), s->port.name);
+	s->port.remotes.user = vnic_server_uid(s->conn);
 	rc = lease_block_to_session(sessions, s, qpn, switch_join);
 	if (rc)
 		return rc;
@@ -123,7 +127,6 @@ static int lease_and_join(struct sessions *sessions, struct session *s, uint32_t
 		remote_qp_acl_reclaim(&sessions->sw->remotes, &s->port.remotes);
 		rc = reclaim_other_blocks(sessions, s);
 	}
-	forget_lost_remotes(sessions);
 	return rc;
 }
 

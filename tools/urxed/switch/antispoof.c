@@ -13,20 +13,53 @@ static bool is_management(const struct frame_class *s)
 	       (s->service == FRAME_DATAGRAM && s->src_qpn <= URXE_QPN_GSI);
 }
 
-/*
- * RC and UC go only to remote QPs that the process has registered. A CNP slows its receiver down.
- * UD QPs answer datagrams with CNPs, so a CNP may also go to a remote QP that no process here has
- * registered.
- */
-static bool may_send_to_qp(const struct remote_qp_acl *remotes, const struct switch_port *from,
-			   const struct frame_class *s)
+static struct remote_qp_key destination_qp(const struct frame_class *s)
 {
-	const struct remote_qp_owner *owner;
 	struct remote_qp_key key = {.qpn = s->dest_qpn};
 
 	memcpy(key.gid, s->dip, sizeof(key.gid));
-	owner = remote_qp_acl_find(remotes, &key);
-	return owner == &from->remotes || (!owner && s->service == FRAME_CNP);
+	return key;
+}
+
+/* The switch delivers frames to the host's MAC to a process of this host, whatever their IP. */
+static bool is_local(const struct antispoof_rules *rules, const struct frame_class *s)
+{
+	return ether_same(s->dmac, rules->host->mac);
+}
+
+static enum switch_drop check_cnp(const struct antispoof_rules *rules,
+				  const struct remote_qp_owner *owner, const struct frame_class *s)
+{
+	const struct remote_qp_key to = destination_qp(s);
+	bool may = is_local(rules, s)
+			   ? remote_qp_acl_cnp_to_local(rules->remotes, owner, s->sip, &to)
+			   : remote_qp_acl_cnp_to_remote(rules->remotes, owner, &to);
+
+	return may ? SWITCH_NO_DROP : SWITCH_DROP_UNREGISTERED;
+}
+
+/* RC and UC packets do not name their source QP. */
+static enum switch_drop check_connection(const struct antispoof_rules *rules,
+					 const struct remote_qp_owner *owner,
+					 const struct frame_class *s)
+{
+	static const enum switch_drop drops[] = {
+		[REMOTE_QP_GRANTED] = SWITCH_NO_DROP,
+		[REMOTE_QP_UNREGISTERED] = SWITCH_DROP_UNREGISTERED,
+		[REMOTE_QP_ONE_SIDED] = SWITCH_DROP_ONE_SIDED,
+		[REMOTE_QP_CONTESTED] = SWITCH_DROP_CONTESTED,
+	};
+	const enum remote_qp_service service = s->service == FRAME_RC ? REMOTE_QP_RC : REMOTE_QP_UC;
+	const struct remote_qp_key to = destination_qp(s);
+	enum remote_qp_access access;
+
+	if (!is_local(rules, s))
+		return drops[remote_qp_acl_check_remote(rules->remotes, owner, service, &to)];
+	access = remote_qp_acl_check_local(rules->remotes, owner, s->sip, &to);
+	/* The peer has ended: the frame has no destination, which the switch finds next. */
+	if (access == REMOTE_QP_ONE_SIDED && !lease_owner(rules->leases, s->dest_qpn))
+		return SWITCH_NO_DROP;
+	return drops[access];
 }
 
 enum switch_drop antispoof_check(const struct antispoof_rules *rules,
@@ -46,9 +79,10 @@ enum switch_drop antispoof_check(const struct antispoof_rules *rules,
 		return SWITCH_DROP_NO_SERVICE;
 	if (is_management(s))
 		return SWITCH_DROP_MANAGEMENT;
+	if (s->service == FRAME_CNP)
+		return check_cnp(rules, &from->remotes, s);
 	if (s->service != FRAME_DATAGRAM)
-		return may_send_to_qp(rules->remotes, from, s) ? SWITCH_NO_DROP
-							       : SWITCH_DROP_UNREGISTERED;
+		return check_connection(rules, &from->remotes, s);
 	return lease_owner(rules->leases, s->src_qpn) == from ? SWITCH_NO_DROP
 							      : SWITCH_DROP_SPOOFED_QPN;
 }

@@ -78,14 +78,37 @@ static void set_tap(struct capture_taps *all, bool on)
 	sessions_set_direct(all->sessions, !on);
 }
 
+static uid_t user_of(int socket)
+{
+	struct ucred cred = {.uid = (uid_t)-1};
+	socklen_t len = sizeof(cred);
+
+	getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &cred, &len);
+	return cred.uid;
+}
+
+/* Returns an unused capture; NULL: that user may start no more. */
+static struct capture_tap *find_unused(struct capture_taps *all, uid_t user)
+{
+	struct capture_tap *c, *unused = NULL;
+	uint32_t own = 0;
+
+	for (c = all->list; c < all->list + CAPTURE_TAPS; c++) {
+		own += c->socket >= 0 && c->user == user;
+		if (c->socket < 0)
+			unused = c;
+	}
+	/* Only root can capture with root's daemon. */
+	return geteuid() && own >= CAPTURE_TAPS_PER_USER ? NULL : unused;
+}
+
 int capture_taps_start(struct capture_taps *all, int socket, const char *port)
 {
-	struct capture_tap *c;
+	uid_t user = user_of(socket);
+	struct capture_tap *c = find_unused(all, user);
 	int fd;
 
-	for (c = all->list; c < all->list + CAPTURE_TAPS && c->socket >= 0; c++)
-		;
-	if (c == all->list + CAPTURE_TAPS)
+	if (!c)
 		return -EBUSY;
 	if (!port_exists(all->sessions->sw, port))
 		return -ENODEV;
@@ -94,6 +117,7 @@ int capture_taps_start(struct capture_taps *all, int socket, const char *port)
 		return fd;
 	snprintf(c->port, sizeof(c->port), "%s", port);
 	c->socket = socket;
+	c->user = user;
 	if (!all->n++)
 		set_tap(all, true);
 	return fd;

@@ -8,14 +8,18 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "capture/capture_ring.h"
 #include "urxed/session/session.h"
 
 #define CAPTURE_TAPS 4 /* at a time */
+/* Only root and the daemon's own user may capture. If they differ, each may have half. */
+#define CAPTURE_TAPS_PER_USER (CAPTURE_TAPS / 2)
 
 struct capture_tap {
-	int socket;                  /* connection to urxe capture; -1 = unused */
+	int socket; /* connection to urxe capture; -1 = unused */
+	uid_t user;
 	char port[SWITCH_PORT_NAME]; /* name or number of the only captured port; "" = all ports */
 	struct capture_writer writer;
 };
@@ -30,8 +34,8 @@ void capture_taps_init(struct capture_taps *all, struct sessions *sessions);
 /*
  * Starts a capture of the port of that name or number, or of all ports for "". `socket` belongs to
  * the capture, which closes it at its end. Returns the ring's descriptor, -EBUSY: too many
- * captures, -ENODEV: no such port, or another negative errno value; on error the caller keeps the
- * socket.
+ * captures of all users or of this one, -ENODEV: no such port, or another negative errno value; on
+ * error the caller keeps the socket.
  */
 int capture_taps_start(struct capture_taps *all, int socket, const char *port);
 /* Ends the capture whose socket has hung up; false: no capture has that socket. */

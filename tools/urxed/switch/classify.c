@@ -30,8 +30,8 @@ static struct rest skip_header(const struct rest *r, uint32_t header)
 static enum frame_service service_of_opcode(uint8_t opcode)
 {
 	switch (opcode >> OPCODE_SERVICE_SHIFT) {
-	case 0:                         /* RC */
-	case 1: return FRAME_CONNECTED; /* UC */
+	case 0: return FRAME_RC;
+	case 1: return FRAME_UC;
 	case 3: return FRAME_DATAGRAM;
 	default: return opcode == OPCODE_CNP ? FRAME_CNP : FRAME_NO_SERVICE;
 	}

@@ -28,7 +28,8 @@ enum frame_kind {
 
 /* By the transport bits of the opcode (IBA 9.2.1). */
 enum frame_service {
-	FRAME_CONNECTED, /* RC, UC */
+	FRAME_RC,
+	FRAME_UC,
 	FRAME_DATAGRAM,  /* UD */
 	FRAME_CNP,       /* Annex A17.9.3 */
 	FRAME_NO_SERVICE /* a service that urxe does not implement */

@@ -213,6 +213,15 @@ static enum switch_drop check_station(const struct vswitch *sw, const struct swi
 	return SWITCH_NO_DROP;
 }
 
+/* A packet for a connected QP shows which process its remote QP is connected to. */
+static void note_connection(struct vswitch *sw, const struct frame_class *s,
+			    const struct switch_dest *dest)
+{
+	if (dest->process && s->whole && (s->service == FRAME_RC || s->service == FRAME_UC))
+		remote_qp_acl_heard(&sw->remotes, s->dest_qpn, s->sip,
+				    s->service == FRAME_RC ? REMOTE_QP_RC : REMOTE_QP_UC);
+}
+
 static void learn_source(struct vswitch *sw, struct switch_port *from, const struct frame_class *s)
 {
 	const struct fdb_key key = source_key(s);
@@ -237,6 +246,7 @@ static void forward_from_station(struct vswitch *sw, struct switch_port *from,
 	if (reason == SWITCH_NO_DROP) {
 		learn_source(sw, from, &s);
 		reason = switch_dest_from_station(sw, from, &s, &dest);
+		note_connection(sw, &s, &dest);
 	}
 	forward_frame(sw, from, &f, &dest, reason);
 }

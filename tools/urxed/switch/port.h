@@ -56,6 +56,10 @@ const char *switch_counter_name(enum switch_counter counter);
 	  "a process sent a datagram from a QPN that it has not leased")                         \
 	X(UNREGISTERED, "unregistered",                                                          \
 	  "a process sent to a remote QP to which it is not connected")                          \
+	X(ONE_SIDED, "one_sided",                                                                \
+	  "a process sent to a QP of this host that is not connected to its own QP")             \
+	X(CONTESTED, "contested",                                                                \
+	  "a process sent to a remote QP that is connected to another process")                  \
 	X(MANAGEMENT, "management",                                                              \
 	  "a process sent from or to QP0 or QP1, which belong to the daemon")                    \
 	X(MALFORMED, "malformed",                                                                \
@@ -119,7 +123,10 @@ typedef void switch_tap_fn(void *ctx, const struct switch_port *port, enum switc
 /* Takes a frame for the host's QP1. */
 typedef void switch_gsi_fn(void *ctx, uint64_t now, const uint8_t *frame, uint32_t len);
 
-/* Called when a process sends its first frame through the switch to another process's QPN. */
-typedef void switch_introduce_fn(struct switch_port *from, struct switch_port *to, uint32_t qpn);
+/*
+ * Called when a process sends its first frame through the switch to another process's QPN. Returns
+ * false to be called again at the next frame.
+ */
+typedef bool switch_introduce_fn(struct switch_port *from, struct switch_port *to, uint32_t qpn);
 
 #endif

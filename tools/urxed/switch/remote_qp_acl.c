@@ -4,8 +4,33 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "urxed/switch/dpdk_hash.h"
+
+/* Of a process that has not come back yet. */
+#define UNKNOWN_USER ((uid_t)-1)
+
+/* A process that has registered a remote QP, for one or more of its own QPs. */
+struct remote_qp_claim {
+	struct remote_qp_owner *owner;
+	struct remote_qp_target *target;
+	uint64_t order;
+	uint32_t qps; /* registrations */
+	/* The remote host has sent to the only QP that can have received it from the target. */
+	bool heard[REMOTE_QP_SERVICES];
+	TAILQ_ENTRY(remote_qp_claim) link;
+};
+TAILQ_HEAD(remote_qp_claims, remote_qp_claim);
+
+/* A remote QP that some process has registered. */
+struct remote_qp_target {
+	struct remote_qp_key key;
+	struct remote_qp_claims claims; /* in their order */
+	/* The first claim that was heard; NULL = none. So most frames need not walk the list. */
+	struct remote_qp_claim *holder[REMOTE_QP_SERVICES];
+	uint32_t next_unused; /* 1 + index; 0 = none */
+};
 
 int remote_qp_acl_open(struct remote_qp_acl *t)
 {
@@ -13,31 +38,262 @@ int remote_qp_acl_open(struct remote_qp_acl *t)
 
 	if (rc)
 		return rc;
+	/* Memory becomes present as entries are used. */
 	t->all = calloc(REMOTE_QP_MAX, sizeof(*t->all));
+	t->targets = calloc(REMOTE_QP_MAX, sizeof(*t->targets));
+	t->by_local = calloc(LEASE_BLOCKS, sizeof(*t->by_local));
 	t->absent = calloc(LEASE_BLOCKS, sizeof(*t->absent));
-	if (!t->all || !t->absent) {
+	if (!t->all || !t->targets || !t->by_local || !t->absent) {
 		remote_qp_acl_close(t);
 		return -ENOMEM;
 	}
-	t->n = 0;
+	t->n = t->n_targets = t->unused_targets = 0;
+	t->order = 0;
 	LIST_INIT(&t->unused);
 	return 0;
 }
 
+static void free_claims(struct remote_qp_target *target)
+{
+	struct remote_qp_claim *claim;
+
+	while ((claim = TAILQ_FIRST(&target->claims))) {
+		TAILQ_REMOVE(&target->claims, claim, link);
+		free(claim);
+	}
+}
+
 void remote_qp_acl_close(struct remote_qp_acl *t)
 {
+	uint32_t i;
+
+	for (i = 0; t->targets && i < t->n_targets; i++)
+		free_claims(&t->targets[i]);
+	for (i = 0; t->by_local && i < LEASE_BLOCKS; i++)
+		free(t->by_local[i]);
 	hash_destroy(t->by_key);
 	free(t->all);
+	free(t->targets);
+	free(t->by_local);
 	free(t->absent);
 	*t = (struct remote_qp_acl){0};
 }
 
-static struct remote_qp *find_remote(const struct remote_qp_acl *t, const struct remote_qp_key *key)
+/* --- Targets and claims */
+
+static struct remote_qp_target *find_target(const struct remote_qp_acl *t,
+					    const struct remote_qp_key *key)
 {
 	int64_t i = hash_get(t->by_key, key);
 
-	return i < 0 ? NULL : &t->all[i];
+	return i < 0 ? NULL : &t->targets[i];
 }
+
+static struct remote_qp_claim *find_claim(const struct remote_qp_target *target,
+					  const struct remote_qp_owner *owner)
+{
+	struct remote_qp_claim *claim;
+
+	TAILQ_FOREACH(claim, &target->claims, link)
+	if (claim->owner == owner)
+		return claim;
+	return NULL;
+}
+
+/* Targets do not outnumber registrations, so an unused target exists. */
+static int add_target(struct remote_qp_acl *t, const struct remote_qp_key *key,
+		      struct remote_qp_target **target)
+{
+	uint32_t i = t->unused_targets ? t->unused_targets - 1 : t->n_targets;
+	uint32_t next = t->unused_targets ? t->targets[i].next_unused : 0;
+	int rc = hash_set(t->by_key, key, i);
+
+	if (rc)
+		return rc;
+	if (t->unused_targets)
+		t->unused_targets = next;
+	else
+		t->n_targets++;
+	*target = &t->targets[i];
+	**target = (struct remote_qp_target){.key = *key};
+	TAILQ_INIT(&(*target)->claims);
+	return 0;
+}
+
+static void drop_target(struct remote_qp_acl *t, struct remote_qp_target *target)
+{
+	hash_remove(t->by_key, &target->key);
+	target->next_unused = t->unused_targets;
+	t->unused_targets = (uint32_t)(target - t->targets) + 1;
+}
+
+static void choose_holders(struct remote_qp_target *target)
+{
+	struct remote_qp_claim *claim;
+	int service;
+
+	for (service = 0; service < REMOTE_QP_SERVICES; service++) {
+		target->holder[service] = NULL;
+		TAILQ_FOREACH(claim, &target->claims, link)
+		{
+			if (!claim->heard[service])
+				continue;
+			target->holder[service] = claim;
+			break;
+		}
+	}
+}
+
+/* Restored claims may come in any order, and belong before all new ones. */
+static void insert_claim(struct remote_qp_target *target, struct remote_qp_claim *claim)
+{
+	struct remote_qp_claim *before = TAILQ_LAST(&target->claims, remote_qp_claims);
+
+	while (before && before->order > claim->order)
+		before = TAILQ_PREV(before, remote_qp_claims, link);
+	if (before)
+		TAILQ_INSERT_AFTER(&target->claims, before, claim, link);
+	else
+		TAILQ_INSERT_HEAD(&target->claims, claim, link);
+}
+
+/* True: as many processes of the owner's user as may be have registered the target. */
+static bool is_crowded(const struct remote_qp_target *target, const struct remote_qp_owner *owner)
+{
+	const struct remote_qp_claim *claim;
+	uint32_t n = 0;
+
+	if (owner->user == UNKNOWN_USER)
+		return false;
+	TAILQ_FOREACH(claim, &target->claims, link)
+	n += claim->owner->user == owner->user;
+	return n >= REMOTE_QP_CLAIMS_PER_USER;
+}
+
+static int add_claim(struct remote_qp_target *target, struct remote_qp_owner *owner, uint64_t order,
+		     struct remote_qp_claim **claim)
+{
+	if (is_crowded(target, owner))
+		return -ENOSPC;
+	*claim = calloc(1, sizeof(**claim));
+	if (!*claim)
+		return -ENOMEM;
+	(*claim)->owner = owner;
+	(*claim)->target = target;
+	(*claim)->order = order;
+	insert_claim(target, *claim);
+	return 0;
+}
+
+/* Removes a registration of the claim. Frees a claim without registrations, a target without
+ * claims. */
+static void release_claim(struct remote_qp_acl *t, struct remote_qp_claim *claim)
+{
+	struct remote_qp_target *target = claim->target;
+
+	if (claim->qps && --claim->qps)
+		return;
+	TAILQ_REMOVE(&target->claims, claim, link);
+	free(claim);
+	if (TAILQ_EMPTY(&target->claims))
+		drop_target(t, target);
+	else
+		choose_holders(target);
+}
+
+/* The owner's claim to a remote QP, which the caller adds a registration to or releases. */
+static int get_claim(struct remote_qp_acl *t, struct remote_qp_owner *owner,
+		     const struct remote_qp_key *key, uint64_t order,
+		     struct remote_qp_claim **claim)
+{
+	struct remote_qp_target *target = find_target(t, key);
+	int rc = target ? 0 : add_target(t, key, &target);
+
+	if (rc)
+		return rc;
+	*claim = find_claim(target, owner);
+	if (*claim)
+		return 0;
+	rc = add_claim(target, owner, order, claim);
+	if (rc && TAILQ_EMPTY(&target->claims))
+		drop_target(t, target);
+	return rc;
+}
+
+/* --- Registrations by local QPN */
+
+static uint32_t *first_of_local(const struct remote_qp_acl *t, uint32_t local)
+{
+	struct remote_qp_block *block = t->by_local[lease_block(local)];
+
+	return block ? &block->first[local % LEASE_QPNS] : NULL;
+}
+
+static struct remote_qp *first_remote(const struct remote_qp_acl *t, uint32_t local)
+{
+	const uint32_t *first = first_of_local(t, local);
+
+	return first && *first ? &t->all[*first - 1] : NULL;
+}
+
+static struct remote_qp *next_remote(const struct remote_qp_acl *t, const struct remote_qp *r)
+{
+	return r->next_local ? &t->all[r->next_local - 1] : NULL;
+}
+
+static bool same_key(const struct remote_qp_key *a, const struct remote_qp_key *b)
+{
+	return a->qpn == b->qpn && !memcmp(a->gid, b->gid, sizeof(a->gid));
+}
+
+/* *n becomes the number of the local QP's entries that precede it, or of all. */
+static struct remote_qp *find_remote(const struct remote_qp_acl *t, uint32_t local,
+				     const struct remote_qp_key *key, uint32_t *n)
+{
+	struct remote_qp *r;
+
+	*n = 0;
+	for (r = first_remote(t, local); r && !same_key(&r->key, key); r = next_remote(t, r))
+		++*n;
+	return r;
+}
+
+static uint32_t place_of(const struct remote_qp_acl *t, const struct remote_qp *r)
+{
+	return (uint32_t)(r - t->all);
+}
+
+static int link_local(struct remote_qp_acl *t, struct remote_qp *r)
+{
+	struct remote_qp_block **block = &t->by_local[lease_block(r->local)];
+	uint32_t *first;
+
+	if (!*block)
+		*block = calloc(1, sizeof(**block));
+	if (!*block)
+		return -ENOMEM;
+	first = &(*block)->first[r->local % LEASE_QPNS];
+	r->next_local = *first;
+	*first = place_of(t, r) + 1;
+	(*block)->n++;
+	return 0;
+}
+
+static void unlink_local(struct remote_qp_acl *t, struct remote_qp *r)
+{
+	struct remote_qp_block **block = &t->by_local[lease_block(r->local)];
+	uint32_t *link = first_of_local(t, r->local);
+
+	while (*link != place_of(t, r) + 1)
+		link = &t->all[*link - 1].next_local;
+	*link = r->next_local;
+	if (--(*block)->n)
+		return;
+	free(*block);
+	*block = NULL;
+}
+
+/* --- Adding and removing */
 
 /*
  * Returns a free entry: a released one, or the next one never used. So memory is touched only as
@@ -54,15 +310,17 @@ static struct remote_qp *allocate_remote(struct remote_qp_acl *t)
 	return r;
 }
 
-static uint32_t place_of(const struct remote_qp_acl *t, const struct remote_qp *r)
+static void store_entry(const struct remote_qp_acl *t, const struct remote_qp *r)
 {
-	return (uint32_t)(r - t->all);
-}
+	struct remote_qp_record record = {.key = r->key, .local = r->local};
 
-static void store_owner(const struct remote_qp_acl *t, const struct remote_qp *r)
-{
-	if (t->store)
-		t->store(t->store_ctx, place_of(t, r), &r->key, r->owner ? r->owner->process : 0);
+	if (!t->store)
+		return;
+	if (r->owner) {
+		record.process = r->owner->process;
+		record.order = r->claim->order;
+	}
+	t->store(t->store_ctx, place_of(t, r), &record);
 }
 
 static void set_owner(struct remote_qp *r, struct remote_qp_owner *owner)
@@ -74,60 +332,71 @@ static void set_owner(struct remote_qp *r, struct remote_qp_owner *owner)
 
 /* r is in no list. On error r becomes unused. */
 static int insert_remote(struct remote_qp_acl *t, struct remote_qp *r,
-			 struct remote_qp_owner *owner, const struct remote_qp_key *key)
+			 struct remote_qp_owner *owner, uint32_t local,
+			 const struct remote_qp_key *key, uint64_t order)
 {
-	int rc = hash_set(t->by_key, key, place_of(t, r));
+	struct remote_qp_claim *claim = NULL;
+	int rc = get_claim(t, owner, key, order, &claim);
 
-	if (rc) {
-		LIST_INSERT_HEAD(&t->unused, r, link);
-		return rc;
+	*r = (struct remote_qp){.key = *key, .local = local, .claim = claim};
+	if (!rc) {
+		claim->qps++;
+		rc = link_local(t, r);
+		if (rc)
+			release_claim(t, claim);
 	}
-	r->key = *key;
-	r->times = 0;
-	set_owner(r, owner);
-	return 0;
+	if (rc)
+		LIST_INSERT_HEAD(&t->unused, r, link);
+	else
+		set_owner(r, owner);
+	return rc;
 }
 
-static int add_remote_entry(struct remote_qp_acl *t, struct remote_qp_owner *owner,
+static int add_remote_entry(struct remote_qp_acl *t, struct remote_qp_owner *owner, uint32_t local,
 			    const struct remote_qp_key *key)
 {
 	struct remote_qp *r = owner->n < REMOTE_QP_PER_OWNER ? allocate_remote(t) : NULL;
-	int rc = r ? insert_remote(t, r, owner, key) : -ENOSPC;
+	int rc = r ? insert_remote(t, r, owner, local, key, t->order + 1) : -ENOSPC;
 
 	if (rc)
 		return rc;
+	t->order++;
 	r->times = 1;
-	store_owner(t, r);
+	store_entry(t, r);
 	return 0;
 }
 
-int remote_qp_acl_add(struct remote_qp_acl *t, struct remote_qp_owner *owner,
+int remote_qp_acl_add(struct remote_qp_acl *t, struct remote_qp_owner *owner, uint32_t local,
 		      const struct remote_qp_key *key)
 {
-	struct remote_qp *r = find_remote(t, key);
+	uint32_t n;
+	struct remote_qp *r = find_remote(t, local, key, &n);
 
 	if (!r)
-		return add_remote_entry(t, owner, key);
+		return n < REMOTE_QP_PER_LOCAL ? add_remote_entry(t, owner, local, key) : -ENOSPC;
 	if (r->owner != owner)
-		return -EADDRINUSE;
+		return -EACCES;
 	r->times++;
 	return 0;
 }
 
 static void release_remote(struct remote_qp_acl *t, struct remote_qp *r)
 {
-	hash_remove(t->by_key, &r->key);
 	r->owner->n--;
 	r->owner = NULL;
 	LIST_REMOVE(r, link);
+	unlink_local(t, r);
+	release_claim(t, r->claim);
+	r->claim = NULL;
 	LIST_INSERT_HEAD(&t->unused, r, link);
-	store_owner(t, r);
+	store_entry(t, r);
 }
 
-int remote_qp_acl_remove(struct remote_qp_acl *t, struct remote_qp_owner *owner,
+int remote_qp_acl_remove(struct remote_qp_acl *t, struct remote_qp_owner *owner, uint32_t local,
 			 const struct remote_qp_key *key)
 {
-	struct remote_qp *r = find_remote(t, key);
+	uint32_t n;
+	struct remote_qp *r = find_remote(t, local, key, &n);
 
 	if (!r || r->owner != owner || !r->times)
 		return -ENOENT;
@@ -144,17 +413,26 @@ void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *o
 		release_remote(t, r);
 }
 
-int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place, const struct remote_qp_key *key,
-			  uint32_t process)
+/* --- Restart of the daemon */
+
+int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place,
+			  const struct remote_qp_record *record)
 {
-	if (place < t->n || place >= REMOTE_QP_MAX || process >= LEASE_BLOCKS ||
-	    find_remote(t, key))
+	uint32_t n;
+
+	if (place < t->n || place >= REMOTE_QP_MAX || !record->process ||
+	    record->process >= LEASE_BLOCKS || record->local >= 1u << 24 ||
+	    find_remote(t, record->local, &record->key, &n))
 		return -EINVAL;
 	for (; t->n < place; t->n++)
 		LIST_INSERT_HEAD(&t->unused, &t->all[t->n], link);
 	t->n++;
-	t->absent[process].process = process;
-	return insert_remote(t, &t->all[place], &t->absent[process], key);
+	if (record->order > t->order)
+		t->order = record->order;
+	t->absent[record->process].process = record->process;
+	t->absent[record->process].user = UNKNOWN_USER;
+	return insert_remote(t, &t->all[place], &t->absent[record->process], record->local,
+			     &record->key, record->order);
 }
 
 void remote_qp_acl_reclaim(struct remote_qp_acl *t, struct remote_qp_owner *owner)
@@ -164,6 +442,7 @@ void remote_qp_acl_reclaim(struct remote_qp_acl *t, struct remote_qp_owner *owne
 
 	while ((r = LIST_FIRST(&absent->list))) {
 		LIST_REMOVE(r, link);
+		r->claim->owner = owner;
 		set_owner(r, owner);
 	}
 	absent->n = 0;
@@ -183,10 +462,106 @@ void remote_qp_acl_end_restore(struct remote_qp_acl *t)
 			release_remote(t, &t->all[place]);
 }
 
-struct remote_qp_owner *remote_qp_acl_find(const struct remote_qp_acl *t,
-					   const struct remote_qp_key *key)
-{
-	const struct remote_qp *r = find_remote(t, key);
+/* --- Checks of senders */
 
-	return r ? r->owner : NULL;
+static bool has_claim(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
+		      const struct remote_qp_key *to)
+{
+	const struct remote_qp_target *target = find_target(t, to);
+
+	return target && find_claim(target, owner);
+}
+
+/* Is the remote QP of the owner's QP `local` this one? */
+static bool is_connected(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
+			 uint32_t local, const struct remote_qp_key *to)
+{
+	const struct remote_qp *r;
+
+	for (r = first_remote(t, local); r; r = next_remote(t, r))
+		if (r->owner == owner && same_key(&r->key, to))
+			return true;
+	return false;
+}
+
+static bool is_pair(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
+		    const uint8_t sip[16], const struct remote_qp_key *to)
+{
+	const struct remote_qp *r;
+
+	for (r = first_remote(t, to->qpn); r; r = next_remote(t, r))
+		if (!memcmp(r->key.gid, sip, sizeof(r->key.gid)) &&
+		    is_connected(t, owner, r->key.qpn, to))
+			return true;
+	return false;
+}
+
+enum remote_qp_access remote_qp_acl_check_local(const struct remote_qp_acl *t,
+						const struct remote_qp_owner *owner,
+						const uint8_t sip[16],
+						const struct remote_qp_key *to)
+{
+	if (is_pair(t, owner, sip, to))
+		return REMOTE_QP_GRANTED;
+	return has_claim(t, owner, to) ? REMOTE_QP_ONE_SIDED : REMOTE_QP_UNREGISTERED;
+}
+
+enum remote_qp_access remote_qp_acl_check_remote(const struct remote_qp_acl *t,
+						 const struct remote_qp_owner *owner,
+						 enum remote_qp_service service,
+						 const struct remote_qp_key *to)
+{
+	const struct remote_qp_target *target = find_target(t, to);
+	const struct remote_qp_claim *holder = target ? target->holder[service] : NULL;
+
+	if (!target)
+		return REMOTE_QP_UNREGISTERED;
+	if (!holder && service == REMOTE_QP_UC)
+		holder = TAILQ_FIRST(&target->claims);
+	if (holder && holder->owner == owner)
+		return REMOTE_QP_GRANTED;
+	if (!find_claim(target, owner))
+		return REMOTE_QP_UNREGISTERED;
+	return holder ? REMOTE_QP_CONTESTED : REMOTE_QP_GRANTED;
+}
+
+bool remote_qp_acl_cnp_to_local(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
+				const uint8_t sip[16], const struct remote_qp_key *to)
+{
+	return !first_remote(t, to->qpn) || is_pair(t, owner, sip, to);
+}
+
+bool remote_qp_acl_cnp_to_remote(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
+				 const struct remote_qp_key *to)
+{
+	const struct remote_qp_target *target = find_target(t, to);
+	bool held = false;
+	int service;
+
+	for (service = 0; target && service < REMOTE_QP_SERVICES; service++) {
+		if (target->holder[service] && target->holder[service]->owner == owner)
+			return true;
+		held |= target->holder[service] != NULL;
+	}
+	return !held;
+}
+
+void remote_qp_acl_heard(struct remote_qp_acl *t, uint32_t local, const uint8_t sip[16],
+			 enum remote_qp_service service)
+{
+	struct remote_qp_claim *claim = NULL;
+	const struct remote_qp *r;
+
+	for (r = first_remote(t, local); r; r = next_remote(t, r)) {
+		if (memcmp(r->key.gid, sip, sizeof(r->key.gid)))
+			continue;
+		/* The packet does not tell which of two remote QPs of that host has sent it. */
+		if (claim)
+			return;
+		claim = r->claim;
+	}
+	if (!claim || claim->heard[service])
+		return;
+	claim->heard[service] = true;
+	choose_holders(claim->target);
 }

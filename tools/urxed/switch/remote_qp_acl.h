@@ -1,58 +1,115 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Access control list: which process may send to which remote QP. Sessions fill it through the
- * switch, antispoof.c reads it.
+ * Access control list: which process may send RC and UC packets to which remote QP. Sessions fill
+ * it through the switch, antispoof.c reads it for each frame of a process.
  *
- * RC and UC packets do not name their source QP. So a process registers the remote QPs that its own
- * QPs are connected to, and the first process to do so owns the remote QP until it has removed it
- * as often as added, or ends. A process can own as many remote QPs as it may have QPs, so no
- * process can fill the table for others.
+ * RC and UC packets do not name their source QP. So a process registers the remote QP of each of
+ * its connected QPs. No registration makes another process's registration fail.
  *
- * After a restart of the daemon, the remote QPs of a surviving process stay reserved for it until
- * it adds them again: otherwise another survivor could be first.
+ * Two QPs of this host exchange packets only if each is registered as the remote QP of the other.
+ *
+ * A remote QP of another host belongs to one process at a time. That is the first process that has
+ * registered it and has received packets of that host at the registering QP since then. While the
+ * other host has sent to none of them, RC packets pass from every process that has registered the
+ * remote QP: the responder answers to its own peer, and so shows which process that is. UC has no
+ * answers, so UC packets then pass from the first process only.
+ *
+ * After a restart of the daemon, the remote QPs of a surviving process keep their places in that
+ * order until the process registers them again: otherwise another survivor could be first.
  */
 #ifndef URXE_URXED_SWITCH_REMOTE_QP_ACL_H
 #define URXE_URXED_SWITCH_REMOTE_QP_ACL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 
 #include "urxed/session/qpn_lease.h"
 
 #define REMOTE_QP_MAX       (1u << 18)
 #define REMOTE_QP_PER_OWNER (VNIC_LEASES_MAX * LEASE_QPNS)
+/*
+ * Remote QPs of one local QP. One is connected; those that it was connected to before may be
+ * removed after it was added.
+ */
+#define REMOTE_QP_PER_LOCAL 8
+/*
+ * Processes of one user that may register the same remote QP. A remote QP has one peer, and
+ * the switch walks along these processes for a frame to a contested remote QP.
+ */
+#define REMOTE_QP_CLAIMS_PER_USER 16
 
 struct remote_qp_key {
 	uint8_t gid[16]; /* IPv4 as ::ffff:a.b.c.d */
 	uint32_t qpn;    /* 24 bits */
 };
 
+/* RC and UC: a QP has one of both. */
+enum remote_qp_service { REMOTE_QP_RC, REMOTE_QP_UC, REMOTE_QP_SERVICES };
+
+/* May a process send a packet to a remote QP? */
+enum remote_qp_access {
+	REMOTE_QP_GRANTED,
+	REMOTE_QP_UNREGISTERED, /* no: the process has not registered it */
+	REMOTE_QP_ONE_SIDED,    /* no: it is not connected to a QP of the process */
+	REMOTE_QP_CONTESTED,    /* no: it belongs to another process that has registered it */
+};
+
+/* A registration that outlives the daemon. process 0 = none. */
+struct remote_qp_record {
+	struct remote_qp_key key;
+	uint32_t local;   /* QPN of the process's own QP */
+	uint32_t process; /* the first block of its lease */
+	uint32_t reserved;
+	uint64_t order; /* when the process registered the remote QP first; increases */
+};
+
+struct remote_qp_claim;
+struct remote_qp_target;
+
+/* The remote QP of one local QP. */
 struct remote_qp {
 	struct remote_qp_key key;
-	uint32_t times; /* how often the owner added it; 0 = restored, not added again yet */
+	uint32_t local;
+	uint32_t times;      /* how often the owner added it; 0 = restored, not added again yet */
+	uint32_t next_local; /* 1 + index of the next one of the same local QP; 0 = none */
 	struct remote_qp_owner *owner; /* NULL = unused */
-	LIST_ENTRY(remote_qp) link;    /* in the owner's list, or in `unused` */
+	struct remote_qp_claim *claim;
+	LIST_ENTRY(remote_qp) link; /* in the owner's list, or in `unused` */
 };
 LIST_HEAD(remote_qp_list, remote_qp);
 
-/* A process. All members but `process` start as zero. */
+/* A process. All members but `process` and `user` start as zero. */
 struct remote_qp_owner {
 	struct remote_qp_list list;
 	uint32_t n;
 	uint32_t process; /* the first block of its lease */
+	uid_t user;
 };
 
-/* Stores the owner of the remote QP at index `place` of the table; process 0 = none. */
-typedef void remote_qp_acl_store_fn(void *ctx, uint32_t place, const struct remote_qp_key *key,
-				    uint32_t process);
+/* Stores the registration at index `place` of the table. */
+typedef void remote_qp_acl_store_fn(void *ctx, uint32_t place,
+				    const struct remote_qp_record *record);
 
 struct hash;
 
+/* The registrations of one block of local QPNs. */
+struct remote_qp_block {
+	uint32_t n;
+	uint32_t first[LEASE_QPNS]; /* by local QPN: 1 + index in the table; 0 = none */
+};
+
 struct remote_qp_acl {
-	struct hash *by_key;
+	struct hash *by_key; /* to targets */
 	struct remote_qp *all;
-	uint32_t n; /* entries that were ever in use */
+	struct remote_qp_target *targets;
+	struct remote_qp_block **by_local; /* NULL = the block has no registrations */
+	uint32_t n;                        /* entries of `all` that were ever in use */
+	uint32_t n_targets;                /* likewise of `targets` */
 	struct remote_qp_list unused;
+	uint32_t unused_targets;        /* 1 + index of the first unused target; 0 = none */
+	uint64_t order;                 /* of the newest claim */
 	struct remote_qp_owner *absent; /* by process: restored remote QPs of processes that have
 					   not attached again yet */
 	remote_qp_acl_store_fn *store;  /* NULL = changes are not stored */
@@ -64,11 +121,15 @@ int remote_qp_acl_open(struct remote_qp_acl *t);
 /* Also for a zeroed table. */
 void remote_qp_acl_close(struct remote_qp_acl *t);
 
-/* -EADDRINUSE: another process owns it; -ENOSPC: the owner's limit or the table is full. */
-int remote_qp_acl_add(struct remote_qp_acl *t, struct remote_qp_owner *owner,
+/*
+ * Registers the remote QP of a local QP, which the caller knows to be the owner's. Calls are
+ * counted. -ENOSPC: a limit of the owner, its user or the table; -EACCES: the local QP is not the
+ * owner's; -ENOMEM.
+ */
+int remote_qp_acl_add(struct remote_qp_acl *t, struct remote_qp_owner *owner, uint32_t local,
 		      const struct remote_qp_key *key);
 /* -ENOENT: the owner does not have it. */
-int remote_qp_acl_remove(struct remote_qp_acl *t, struct remote_qp_owner *owner,
+int remote_qp_acl_remove(struct remote_qp_acl *t, struct remote_qp_owner *owner, uint32_t local,
 			 const struct remote_qp_key *key);
 /* Removes all remote QPs of an owner whose process ends. */
 void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *owner);
@@ -77,8 +138,8 @@ void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *o
  * Restores an entry of an earlier daemon. Calls come in the order of `place` and before the first
  * remote_qp_acl_add. -EINVAL: out of order, or a duplicate.
  */
-int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place, const struct remote_qp_key *key,
-			  uint32_t process);
+int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place,
+			  const struct remote_qp_record *record);
 /* Gives the restored entries of a surviving process to `owner`, which adds each of them again. */
 void remote_qp_acl_reclaim(struct remote_qp_acl *t, struct remote_qp_owner *owner);
 /* Drops the restored entries of a process that can no longer claim its leases. */
@@ -86,8 +147,30 @@ void remote_qp_acl_forget(struct remote_qp_acl *t, uint32_t process);
 /* Drops all restored entries that were not added again. */
 void remote_qp_acl_end_restore(struct remote_qp_acl *t);
 
-/* NULL: no process owns it. */
-struct remote_qp_owner *remote_qp_acl_find(const struct remote_qp_acl *t,
-					   const struct remote_qp_key *key);
+/*
+ * May the owner send from its address `sip` to a QP of this host? Both QPs must be registered with
+ * each other. Looks at no more than REMOTE_QP_PER_LOCAL entries of each.
+ */
+enum remote_qp_access remote_qp_acl_check_local(const struct remote_qp_acl *t,
+						const struct remote_qp_owner *owner,
+						const uint8_t sip[16],
+						const struct remote_qp_key *to);
+/* May the owner send to a QP of another host? */
+enum remote_qp_access remote_qp_acl_check_remote(const struct remote_qp_acl *t,
+						 const struct remote_qp_owner *owner,
+						 enum remote_qp_service service,
+						 const struct remote_qp_key *to);
+/*
+ * A CNP slows its receiver down. UD QPs answer datagrams with CNPs, so a CNP may also go to a QP
+ * that is not known to be connected to another process.
+ */
+bool remote_qp_acl_cnp_to_local(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
+				const uint8_t sip[16], const struct remote_qp_key *to);
+bool remote_qp_acl_cnp_to_remote(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
+				 const struct remote_qp_key *to);
+
+/* A packet of another host has arrived for a local QP. */
+void remote_qp_acl_heard(struct remote_qp_acl *t, uint32_t local, const uint8_t sip[16],
+			 enum remote_qp_service service);
 
 #endif

@@ -125,8 +125,8 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 
 	if (!sw->introduce || from->kind != SWITCH_PROCESS || *word & bit)
 		return;
-	*word |= bit;
-	sw->introduce(from, to, qpn);
+	if (sw->introduce(from, to, qpn))
+		*word |= bit;
 }
 
 /* Another process may lease the block next, and needs introductions of its own. */
@@ -165,23 +165,27 @@ static struct remote_qp_key remote_qp_key(const uint8_t gid[16], uint32_t qpn)
 	return key;
 }
 
-int switch_add_remote(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
-		      uint32_t qpn)
+int switch_add_remote(struct vswitch *sw, struct switch_port *port, uint32_t local,
+		      const uint8_t gid[16], uint32_t qpn)
 {
 	const struct remote_qp_key key = remote_qp_key(gid, qpn);
 
 	/* Management QPs and groups have no connections. */
 	if (qpn <= URXE_QPN_GSI || qpn >= URXE_QPN_MULTICAST)
 		return -EINVAL;
-	return remote_qp_acl_add(&sw->remotes, &port->remotes, &key);
+	if (local >= 1u << 24 || lease_owner(&sw->leases, local) != port)
+		return -EACCES;
+	return remote_qp_acl_add(&sw->remotes, &port->remotes, local, &key);
 }
 
-int switch_remove_remote(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
-			 uint32_t qpn)
+int switch_remove_remote(struct vswitch *sw, struct switch_port *port, uint32_t local,
+			 const uint8_t gid[16], uint32_t qpn)
 {
 	const struct remote_qp_key key = remote_qp_key(gid, qpn);
 
-	return remote_qp_acl_remove(&sw->remotes, &port->remotes, &key);
+	if (local >= 1u << 24)
+		return -ENOENT;
+	return remote_qp_acl_remove(&sw->remotes, &port->remotes, local, &key);
 }
 
 const struct switch_port *switch_next_port(const struct vswitch *sw, const struct switch_port *port)

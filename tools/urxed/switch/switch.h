@@ -76,14 +76,14 @@ int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 int switch_lease(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 void switch_leave(struct vswitch *sw, struct switch_port *port);
 /*
- * Adds or removes a remote QP to which a process may send; see remote_qp_acl.h. -EADDRINUSE:
- * another process owns it; -ENOSPC: too many; -EINVAL: not a QPN of a connection; -ENOENT: not
- * added before.
+ * Adds or removes the remote QP of the process's QP `local`; see remote_qp_acl.h. -ENOSPC: too
+ * many; -EINVAL: not a QPN of a connection; -EACCES: `local` is not leased to the process;
+ * -ENOENT: not added before.
  */
-int switch_add_remote(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
-		      uint32_t qpn);
-int switch_remove_remote(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
-			 uint32_t qpn);
+int switch_add_remote(struct vswitch *sw, struct switch_port *port, uint32_t local,
+		      const uint8_t gid[16], uint32_t qpn);
+int switch_remove_remote(struct vswitch *sw, struct switch_port *port, uint32_t local,
+			 const uint8_t gid[16], uint32_t qpn);
 /*
  * Calls sw->introduce at the first frame from process `from` to process `to`. Datagram QPs need
  * this: they have no connect request that names the peer.

@@ -18,11 +18,14 @@
  *   REG      access to a register that has an effect or returns an answer (CMD, VRRS, ...).
  *   RESOLVE  the next hop to a destination address, by routes, ARP and ND.
  *   REGISTER, UNREGISTER
- *            the client has connected a queue pair to a remote one, or has ended the connection.
- * The daemon forwards RC and UC packets to registered remote queue pairs only. Each REGISTER needs
- * an UNREGISTER; the end of the client's connection unregisters the rest. INBOX    client: the
- * descriptors of its inbox (inbox.h). Once. LEASE    the client requests another block of QPNs. A
- * claim of the first block in HELLO claims all blocks. INTRODUCE  client: a QPN of this host.
+ *            a queue pair of the client is connected to a remote one, or the connection has ended.
+ *            The daemon forwards RC and UC packets to registered remote queue pairs only. Each
+ *            REGISTER needs an UNREGISTER; the end of the client's connection unregisters the
+ *            rest.
+ *   INBOX    client: the descriptors of its inbox (inbox.h). Once.
+ *   LEASE    the client requests another block of QPNs. A claim of the first block in HELLO claims
+ *            all blocks.
+ *   INTRODUCE  client: a QPN of this host.
  *            daemon: the descriptors of the inbox of the QPN's owner, if both processes belong to
  *            one user in one user namespace.
  *
@@ -44,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 23
+#define VNIC_ATTACH_VERSION 24
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -152,10 +155,11 @@ struct vnic_attach_reg {
 struct vnic_attach_remote {
 	uint32_t type;
 	/*
-	 * 0; -EADDRINUSE: another process has registered it; -ENOSPC: too many; -EINVAL: not a QPN
-	 * of a connection; -ENOENT: it was not registered.
+	 * 0; -ENOSPC: too many; -EINVAL: not a QPN of a connection; -EACCES: the client has not
+	 * leased local_qpn; -ENOENT: it was not registered.
 	 */
 	int32_t status;
+	uint32_t local_qpn; /* of the client's queue pair */
 	uint32_t qpn;
 	uint8_t dgid[16]; /* IPv4 as ::ffff:a.b.c.d */
 };

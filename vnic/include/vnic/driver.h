@@ -89,36 +89,39 @@ int vnic_driver_notice_fd(const struct vnic_driver *drv);
  */
 bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port, int *question);
 
+/* --- Requests to the daemon. They block for its answer. Any thread may call them; calls wait for
+ * each other. */
+
 /*
- * Asks the daemon for the next hop from source address sgid_index to dgid. Blocks for ARP or ND, 3
- * s at most. Any thread may call it; calls wait for each other.
+ * Asks for the next hop from source address sgid_index to dgid. ARP or ND may take 3 s.
  */
 int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
 			struct vnic_next_hop *hop);
 
 /*
- * Registers a remote queue pair (RC, UC) to which a queue pair of this process is connected: the
- * daemon forwards its packets from now on. Calls are counted: each needs its own
- * vnic_driver_unregister. -EADDRINUSE: another process has registered it; -ENOSPC: too many;
- * -EINVAL: no valid QPN. Both functions block for the daemon's answer. Any thread may call them;
- * calls wait for each other.
+ * Registers the remote queue pair to which a queue pair of this process (RC, UC) is connected: the
+ * daemon forwards its packets from now on, within the host as soon as the remote one is registered
+ * likewise. Calls are counted: each needs its own vnic_driver_unregister. -ENOSPC: too many;
+ * -EINVAL: no valid QPN; -EACCES: local_qpn is not leased to this process.
  */
-int vnic_driver_register(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn);
-int vnic_driver_unregister(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn);
+int vnic_driver_register(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
+			 uint32_t qpn);
+int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
+			   uint32_t qpn);
 
-/*
- * Leases another block of QPNs for this process. -ENOSPC: the limit is reached. Blocks for the
- * daemon's answer. Any thread may call it; calls wait for each other.
- */
+/* Leases another block of QPNs for this process. -ENOSPC: the limit is reached. */
 int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first);
 
 /* Passes this process's inbox to the daemon, once; both use it from now on. */
 int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox);
 /*
  * The inbox of the process that owns a QPN, for vnic_outbox_open. -ENOENT: no such process or
- * inbox; -EPERM: it belongs to another user. Any thread may call it; calls wait for each other.
+ * inbox; -EPERM: it belongs to another user.
  */
 int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_INBOX_FDS]);
+
+/* --- Without a request */
+
 /*
  * An introduction without a request: the daemon has seen frames of this process to another process
  * at the switch. Call it once after each vnic_driver_notice. The caller owns the descriptors.

@@ -35,11 +35,11 @@ struct vnic_server_ops {
 	/* The client whose lease contains a QPN; NULL: none. */
 	struct vnic_server_client *(*owner)(void *ctx, uint32_t qpn);
 	/*
-	 * A client has connected a queue pair to a remote one, or has ended the connection. Returns
-	 * the status of struct vnic_attach_remote.
+	 * A queue pair of a client is connected to a remote one, or the connection has ended
+	 * (request->type). Returns the status of struct vnic_attach_remote.
 	 */
-	int (*remote)(void *ctx, struct vnic_server_client *client, bool connected,
-		      const uint8_t dgid[16], uint32_t qpn);
+	int (*remote)(void *ctx, struct vnic_server_client *client,
+		      const struct vnic_attach_remote *request);
 	/*
 	 * A client wants another block of QPNs: returns the status of struct vnic_attach_lease. The
 	 * block belongs to the client until vnic_server_close.

@@ -1,0 +1,700 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Two users of one daemon, each with a process that is attached and has rdma_cm open.
+ *
+ * The input is a script of what both do, what a remote host sends, and time. A model knows what
+ * each process has registered. Neither user makes the other's register, resolve, bind or connect
+ * fail; no RC or UC packet reaches a QP of the other user that has not named the sender's QP; a
+ * remote QP that has answered hears its own peer only.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <rxe/opcode.h>
+
+#include "craft.h"
+#include "lan.h"
+#include "script.h"
+#include "server.h"
+#include "ucma_loop.h"
+#include "urxed/hostnet/arp.h"
+
+#define USERS       2
+#define FIRST_UID   1000
+#define QPS         4 /* of each process, in the script */
+#define CONNECTIONS 256
+#define REMOTE_QPNS 4
+#define REMOTE_QPN  0x777000
+#define OURS        1 /* last bytes of IPv4 addresses */
+#define THEIRS      2
+#define SECOND      UINT64_C(1000000000)
+
+#define RC_SEND_ONLY 0x04
+#define RC_ACK       0x11
+#define UC_SEND_ONLY 0x24
+#define UD_SEND_ONLY 0x64
+#define CNP          0x81
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const uint8_t their_mac[6] = {4, 0, 0, 0, 0, 0xa};
+
+struct user {
+	struct server_process process;
+	struct loop_program program;
+	bool resolving;
+	bool silent; /* the resolved host does not answer */
+};
+
+static struct server *server;
+static struct user users[USERS];
+static struct loop loop;
+static struct uplink uplink;
+static struct netdev *far;
+static uint64_t now = LAN_T0;
+
+/* --- Credentials: the main thread accepts on behalf of one user after the other. */
+
+static _Thread_local int accepting = -1; /* index of the user; -1 = the real credentials */
+
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int rc = __real_getsockopt(fd, level, name, value, len);
+
+	if (!rc && level == SOL_SOCKET && name == SO_PEERCRED && accepting >= 0)
+		((struct ucred *)value)->uid = FIRST_UID + (uid_t)accepting;
+	return rc;
+}
+
+/* --- The model: what processes have registered, in its order */
+
+struct connection {
+	uint32_t user;
+	uint32_t local;
+	struct urxe_gid gid;
+	uint32_t qpn;
+	uint64_t order; /* of the user's first registration of the remote QP */
+	bool heard[2];  /* RC, UC */
+};
+
+static struct connection connections[CONNECTIONS];
+static uint32_t n_connections;
+static uint64_t last_order;
+
+static bool same_remote(const struct connection *c, const struct urxe_gid *gid, uint32_t qpn)
+{
+	return c->qpn == qpn && !memcmp(&c->gid, gid, sizeof(*gid));
+}
+
+/* A user's connection to a remote QP; local 0 = of any QP. */
+static struct connection *find_connection(uint32_t user, uint32_t local, const struct urxe_gid *gid,
+					  uint32_t qpn)
+{
+	struct connection *c;
+
+	for (c = connections; c < connections + n_connections; c++)
+		if (c->user == user && (!local || c->local == local) && same_remote(c, gid, qpn))
+			return c;
+	return NULL;
+}
+
+static bool is_pair(uint32_t from, uint32_t to, const struct urxe_packet *p)
+{
+	const struct connection *c;
+
+	for (c = connections; c < connections + n_connections; c++)
+		if (c->user == from && same_remote(c, &p->dgid, p->dest_qpn) &&
+		    find_connection(to, p->dest_qpn, &p->sgid, c->local))
+			return true;
+	return false;
+}
+
+static bool is_named(uint32_t qpn)
+{
+	const struct connection *c;
+
+	for (c = connections; c < connections + n_connections; c++)
+		if (c->local == qpn)
+			return true;
+	return false;
+}
+
+/* Heard and order are those of all of a user's connections to the remote QP. */
+static void hear(uint32_t local, const struct urxe_gid *sip, uint32_t service)
+{
+	struct connection *c, *found = NULL;
+
+	for (c = connections; c < connections + n_connections; c++) {
+		if (c->local != local || memcmp(&c->gid, sip, sizeof(*sip)))
+			continue;
+		if (found)
+			return;
+		found = c;
+	}
+	for (c = connections; found && c < connections + n_connections; c++)
+		if (c->user == found->user && same_remote(c, &found->gid, found->qpn))
+			c->heard[service] = true;
+}
+
+/* Does a user's remote QP belong to the other user? */
+static bool is_foreign(uint32_t user, const struct urxe_packet *p, uint32_t service)
+{
+	const struct connection *own = find_connection(user, 0, &p->dgid, p->dest_qpn);
+	const struct connection *other = find_connection(!user, 0, &p->dgid, p->dest_qpn);
+
+	if (!own || !other)
+		return !own;
+	if (other->heard[service])
+		return !own->heard[service] || other->order < own->order;
+	return service && !own->heard[service] && other->order < own->order;
+}
+
+/* --- The world */
+
+static void send_arp(void *ctx, int index, const uint8_t *frame, uint32_t len)
+{
+	struct server *s = ctx;
+
+	switch_send(&s->sw, index, frame, len);
+}
+
+static const uint8_t *get_mac(void *ctx, int index)
+{
+	(void)ctx;
+	(void)index;
+	return uplink.mac;
+}
+
+static void answer_resolve(void *ctx, struct neigh_waiter *w, int status,
+			   const struct vnic_next_hop *hop)
+{
+	(void)ctx;
+	session_resolved(w, status, hop);
+}
+
+static const struct neigh_ops neigh_ops = {send_arp, get_mac, answer_resolve};
+
+static void open_uplink(void)
+{
+	struct netdev *ends[2];
+
+	require(!netdev_mem_pair(64, ends));
+	uplink = (struct uplink){.spec = "mem:",
+				 .kind = UPLINK_WIRE,
+				 .port = ends[0],
+				 .up = true,
+				 .mtu = LAN_MTU,
+				 .stride = ETHER_HDR_LEN + ETHER_VLAN_LEN + LAN_MTU};
+	uplink.buffers = calloc(UPLINK_QUEUE, uplink.stride);
+	require(uplink.buffers);
+	memcpy(uplink.mac, lan_macs[0], 6);
+	far = ends[1];
+}
+
+static void serve(void)
+{
+	server_take_events(server, now);
+}
+
+static void *attach_thread(void *arg)
+{
+	struct server_process *p = arg;
+
+	p->status = vnic_driver_attach(server->run_dir, &p->who, &p->driver);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+static void open_world(void)
+{
+	require(!lan_start(NULL));
+	server = calloc(1, sizeof(*server));
+	require(server);
+	server_open(server);
+	open_uplink();
+	memset(&server->host, 0, sizeof(server->host));
+	host_init(&server->host);
+	memcpy(server->host.mac, lan_macs[0], 6);
+	require(!host_add_text(&server->host, "10.0.0.1/24", 0));
+	server_begin(server, now);
+	neigh_init(&server->neigh, &server->host, &neigh_ops, server);
+	switch_fini(&server->sw);
+	require(!switch_init(&server->sw, &server->host, &server->neigh, &uplink, 1));
+	/* A script is as long as hours, and each refusal is a line. */
+	server->sessions.log = (struct log_ratelimit){.since = UINT64_MAX, .spent = LOG_BURST};
+	for (accepting = 0; accepting < USERS; accepting++) {
+		server_call(attach_thread, &users[accepting].process, serve);
+		require(!users[accepting].process.status);
+	}
+	loop_open(&loop);
+	for (accepting = 0; accepting < USERS; accepting++)
+		users[accepting].program = loop_start(&loop);
+	accepting = -1;
+}
+
+/* --- Requests to the daemon, which is this thread */
+
+static void send_request(struct user *u, const void *message, size_t len)
+{
+	int fd = vnic_driver_ctl_fd(u->process.driver);
+
+	require(send(fd, message, len, MSG_DONTWAIT) == (ssize_t)len);
+	serve();
+}
+
+static bool receive_reply(struct user *u, void *message, size_t len)
+{
+	int fd = vnic_driver_ctl_fd(u->process.driver);
+	ssize_t n = recv(fd, message, len, MSG_DONTWAIT);
+
+	require(n < 0 || n == (ssize_t)len);
+	return n > 0;
+}
+
+static int ask_remote(uint32_t user, bool connected, uint32_t local, const struct urxe_gid *gid,
+		      uint32_t qpn)
+{
+	struct vnic_attach_remote r = {.type = connected ? VNIC_ATTACH_REGISTER
+							 : VNIC_ATTACH_UNREGISTER,
+				       .local_qpn = local,
+				       .qpn = qpn};
+
+	memcpy(r.dgid, gid->raw, sizeof(r.dgid));
+	send_request(&users[user], &r, sizeof(r));
+	require(receive_reply(&users[user], &r, sizeof(r)));
+	return r.status;
+}
+
+static uint32_t own_qpn(uint32_t user, uint32_t i)
+{
+	return users[user].process.who.qpn_first + i % QPS;
+}
+
+static uint32_t choose_qpn(struct script *s)
+{
+	uint8_t choice = script_get8(s);
+
+	if (choice & 1)
+		return REMOTE_QPN + choice / 2 % REMOTE_QPNS;
+	return own_qpn(choice / 2 % USERS, choice / 4);
+}
+
+/* The host's own address or that of another host. */
+static struct urxe_gid choose_gid(struct script *s)
+{
+	return craft_gid(URXE_NET_IPV4, script_get8(s) & 1 ? OURS : THEIRS);
+}
+
+static uint32_t count_of_local(uint32_t local)
+{
+	const struct connection *c;
+	uint32_t n = 0;
+
+	for (c = connections; c < connections + n_connections; c++)
+		n += c->local == local;
+	return n;
+}
+
+static void add_connection(uint32_t user, uint32_t local, const struct urxe_gid *gid, uint32_t qpn)
+{
+	const struct connection *first = find_connection(user, 0, gid, qpn);
+	struct connection c = {user, local, *gid, qpn, ++last_order, {false, false}};
+
+	if (first) {
+		c.order = first->order;
+		memcpy(c.heard, first->heard, sizeof(c.heard));
+	}
+	connections[n_connections++] = c;
+}
+
+/* A registration within the process's own limits never fails. */
+static void register_remote(struct script *s, uint32_t user)
+{
+	uint32_t local = own_qpn(user, script_get8(s)), qpn = choose_qpn(s);
+	const struct urxe_gid gid = choose_gid(s);
+
+	if (n_connections == CONNECTIONS || find_connection(user, local, &gid, qpn) ||
+	    count_of_local(local) == REMOTE_QP_PER_LOCAL)
+		return;
+	require(!ask_remote(user, true, local, &gid, qpn));
+	add_connection(user, local, &gid, qpn);
+}
+
+/* Of QPs that are not the process's own. */
+static void register_for_other(struct script *s, uint32_t user)
+{
+	const struct urxe_gid gid = choose_gid(s);
+
+	require(ask_remote(user, true, own_qpn(!user, script_get8(s)), &gid, choose_qpn(s)));
+}
+
+static void unregister_last(uint32_t user)
+{
+	uint32_t i = n_connections;
+
+	while (i && connections[i - 1].user != user)
+		i--;
+	if (!i)
+		return;
+	require(!ask_remote(user, false, connections[i - 1].local, &connections[i - 1].gid,
+			    connections[i - 1].qpn));
+	memmove(&connections[i - 1], &connections[i], (n_connections - i) * sizeof(connections[0]));
+	n_connections--;
+}
+
+/* --- Frames */
+
+static uint32_t service_of(uint8_t opcode)
+{
+	return URXE_OPCODE_SERVICE(opcode) == URXE_SERVICE_UC;
+}
+
+static void check_received(uint32_t from, uint32_t to, const struct urxe_packet *p)
+{
+	switch (URXE_OPCODE_SERVICE(p->opcode)) {
+	case URXE_SERVICE_UD: require(p->deth.src_qpn - own_qpn(from, 0) < LEASE_QPNS); break;
+	case URXE_SERVICE_CNP: require(!is_named(p->dest_qpn) || is_pair(from, to, p)); break;
+	default: require(is_pair(from, to, p));
+	}
+}
+
+/* Takes all that processes have received from user `from`, or from the wire (-1). */
+static uint32_t drain_processes(int from)
+{
+	struct vnic_frame frame;
+	struct urxe_packet p;
+	uint32_t i, n = 0;
+
+	for (i = 0; i < USERS; i++) {
+		struct vnic_driver *driver = users[i].process.driver;
+
+		for (; vnic_driver_rx(driver, &frame, 1); n++) {
+			require(urxe_packet_parse(&p, frame.data, frame.len) == URXE_DROP_NONE);
+			if (from >= 0)
+				check_received((uint32_t)from, i, &p);
+			vnic_driver_rx_release(driver, 1);
+		}
+	}
+	return n;
+}
+
+/* Is it the address of a host that does not exist? */
+static bool is_silent(const uint8_t ip[16])
+{
+	return ip[15] % 4 == 3;
+}
+
+/* A reply of another host. */
+static void answer_arp(const struct netdev_frame *frame)
+{
+	struct arp question, reply = {.request = false};
+	uint8_t f[ARP_FRAME_LEN];
+	const struct netdev_frame out = {f, sizeof(f), sizeof(f), 0};
+
+	if (!arp_parse(&question, frame->data, frame->len) || !question.request ||
+	    is_silent(question.tip))
+		return;
+	memcpy(reply.smac, their_mac, 6);
+	memcpy(reply.sip, question.tip, 16);
+	memcpy(reply.tip, question.sip, 16);
+	arp_build(f, &reply, question.smac);
+	netdev_tx(far, now, &out, 1);
+}
+
+/* Takes what has left the host; returns how many RoCE packets that were. */
+static uint32_t drain_wire(void)
+{
+	struct netdev_frame frame;
+	struct urxe_packet p;
+	uint32_t n = 0;
+
+	while (netdev_rx(far, now, &frame, 1)) {
+		if (urxe_packet_parse(&p, frame.data, frame.len) == URXE_DROP_NONE)
+			n++;
+		else
+			answer_arp(&frame);
+	}
+	return n;
+}
+
+static void check_wire(uint32_t user, const struct urxe_packet *p, bool sent)
+{
+	uint32_t service = service_of(p->opcode);
+
+	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP ||
+	    URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_UD)
+		return;
+	require(sent == !is_foreign(user, p, service));
+}
+
+/* A CNP has 16 reserved bytes (IBA Annex A17.9.3). */
+static void set_opcode(struct urxe_packet *p, uint8_t opcode)
+{
+	static const uint8_t reserved[16];
+
+	p->opcode = opcode;
+	if (opcode != CNP)
+		return;
+	p->payload = reserved;
+	p->payload_len = sizeof(reserved);
+}
+
+static void send_frame(struct script *s, uint32_t user)
+{
+	static const uint8_t opcodes[] = {RC_SEND_ONLY, RC_ACK, UC_SEND_ONLY, UD_SEND_ONLY, CNP};
+	uint8_t room[CRAFT_MAX], choice = script_get8(s);
+	bool local = script_get8(s) & 1;
+	struct urxe_packet p =
+		lan_datagram(local ? lan_macs[0] : their_mac, choose_qpn(s), own_qpn(user, choice));
+	struct vnic_frame frame;
+
+	set_opcode(&p, opcodes[choice / QPS % sizeof(opcodes)]);
+	p.dgid = choose_gid(s);
+	require(vnic_driver_tx_reserve(users[user].process.driver, &frame, 1) == 1);
+	frame.len = craft_frame(room, &p);
+	memcpy(frame.data, room, frame.len);
+	vnic_driver_tx_commit(users[user].process.driver, &frame, 1);
+	switch_run(&server->sw, now);
+	drain_processes((int)user);
+	if (local)
+		require(!drain_wire());
+	else
+		check_wire(user, &p, drain_wire());
+}
+
+static void receive_frame(struct script *s)
+{
+	static const uint8_t opcodes[] = {RC_SEND_ONLY, RC_ACK, UC_SEND_ONLY, CNP};
+	uint8_t room[CRAFT_MAX], choice = script_get8(s);
+	struct urxe_packet p = lan_datagram(lan_macs[0], choose_qpn(s), 0);
+	struct netdev_frame frame = {.data = room};
+
+	set_opcode(&p, opcodes[choice % sizeof(opcodes)]);
+	p.sgid = craft_gid(URXE_NET_IPV4, choice & 0x80 ? OURS : THEIRS);
+	p.dgid = craft_gid(URXE_NET_IPV4, OURS);
+	memcpy(p.smac, their_mac, 6);
+	frame.len = frame.wire_len = craft_frame(room, &p);
+	require(netdev_tx(far, now, &frame, 1) == 1);
+	switch_run(&server->sw, now);
+	/* No station outside has an address of this host. */
+	require(!drain_processes(-1) || !(choice & 0x80));
+	if (!(choice & 0x80) && p.opcode != CNP)
+		hear(p.dest_qpn, &p.sgid, service_of(p.opcode));
+}
+
+/* --- Next hops */
+
+static void take_resolved(uint32_t user)
+{
+	struct vnic_attach_resolve r;
+
+	if (!users[user].resolving || !receive_reply(&users[user], &r, sizeof(r)))
+		return;
+	users[user].resolving = false;
+	require(r.status == (users[user].silent ? -EHOSTUNREACH : 0));
+}
+
+static void resolve(struct script *s, uint32_t user)
+{
+	struct vnic_attach_resolve r = {.type = VNIC_ATTACH_RESOLVE};
+	const struct urxe_gid gid = craft_gid(URXE_NET_IPV4, THEIRS + script_get8(s) % 200);
+
+	if (users[user].resolving)
+		return;
+	memcpy(r.dgid, gid.raw, sizeof(r.dgid));
+	users[user].resolving = true;
+	users[user].silent = is_silent(gid.raw);
+	send_request(&users[user], &r, sizeof(r));
+	switch_run(&server->sw, now);
+	drain_wire();
+	switch_run(&server->sw, now);
+	take_resolved(user);
+	/* A host that answers is found at once, whatever the other user has asked for. */
+	require(users[user].silent || !users[user].resolving);
+}
+
+static void pass_time(uint64_t ns)
+{
+	uint32_t i;
+
+	now += ns;
+	neigh_tick(&server->neigh, now);
+	switch_run(&server->sw, now);
+	drain_wire();
+	switch_run(&server->sw, now);
+	for (i = 0; i < USERS; i++)
+		take_resolved(i);
+	loop_pass(&loop, ns);
+}
+
+/* --- rdma_cm: each user has a range of ports */
+
+static struct loop_answer answer;
+
+#define COMMAND(user, name, request, out)                                              \
+	loop_command(&loop, &users[user].program, RDMA_USER_CM_CMD_##name, &(request), \
+		     sizeof(request), out, &answer)
+
+#define FIRST_PORT 7000
+#define PORTS      4
+
+static struct sockaddr_in port_of(uint32_t user, uint32_t i)
+{
+	return (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)(FIRST_PORT + user * PORTS + i % PORTS)),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+static uint32_t create_id(uint32_t user)
+{
+	const struct rdma_ucm_create_id request = {.uid = 1, .ps = RDMA_PS_TCP};
+	struct rdma_ucm_create_id_resp response;
+
+	require(!COMMAND(user, CREATE_ID, request, sizeof(response)));
+	memcpy(&response, answer.out, sizeof(response));
+	return response.id;
+}
+
+static void destroy_id(uint32_t user, uint32_t id)
+{
+	const struct rdma_ucm_destroy_id request = {.id = id};
+
+	require(!COMMAND(user, DESTROY_ID, request, sizeof(struct rdma_ucm_destroy_id_resp)));
+}
+
+static uint32_t listen_at(uint32_t user, uint32_t port)
+{
+	const struct sockaddr_in address = port_of(user, port);
+	const uint32_t id = create_id(user);
+	struct rdma_ucm_bind_ip bind = {.id = id};
+	const struct rdma_ucm_listen listen = {id, 1};
+
+	memcpy(&bind.addr, &address, sizeof(address));
+	require(!COMMAND(user, BIND_IP, bind, 0));
+	require(!COMMAND(user, LISTEN, listen, 0));
+	return id;
+}
+
+static bool fetch_event(uint32_t user, struct rdma_ucm_event_resp *event)
+{
+	const struct rdma_ucm_get_event tell = {0};
+	struct loop_event next;
+
+	if (!loop_fetch(&loop, &users[user].program, &next))
+		return false;
+	memcpy(event, next.bytes, sizeof(*event));
+	if (next.head.confirm)
+		require(!COMMAND(user, GET_EVENT, tell, 0));
+	return true;
+}
+
+static uint32_t wait_event(uint32_t user, uint32_t type)
+{
+	struct rdma_ucm_event_resp event;
+
+	while (fetch_event(user, &event))
+		if (event.event == type)
+			return event.id;
+	abort();
+}
+
+/* From an ID of the user to a listener of the same user. */
+static uint32_t connect_to(uint32_t user, uint32_t port)
+{
+	const struct sockaddr_in address = port_of(user, port);
+	const uint32_t id = create_id(user);
+	struct rdma_ucm_resolve_ip resolve = {.id = id, .timeout_ms = 1000};
+	const struct rdma_ucm_resolve_route route = {.id = id};
+	const struct rdma_ucm_connect connect = {
+		.id = id, .conn_param = {.qp_num = LOOP_QPN + user, .retry_count = 7, .valid = 1}};
+
+	memcpy(&resolve.dst_addr, &address, sizeof(address));
+	require(!COMMAND(user, RESOLVE_IP, resolve, 0));
+	wait_event(user, CMA_ADDR_RESOLVED);
+	require(!COMMAND(user, RESOLVE_ROUTE, route, 0));
+	wait_event(user, CMA_ROUTE_RESOLVED);
+	require(!COMMAND(user, CONNECT, connect, 0));
+	loop_run(&loop);
+	return id;
+}
+
+/* A listener, a client and the request; then all of them end. The other user may disturb. */
+static void connect_by_address(struct script *s, uint32_t user)
+{
+	uint32_t port = script_get8(s), disturb = script_get8(s) % 4, listener, client, child;
+	struct rdma_ucm_event_resp event;
+	uint32_t ids[4], i;
+
+	for (i = 0; i < disturb; i++)
+		ids[i] = listen_at(!user, i);
+	listener = listen_at(user, port);
+	client = connect_to(user, port);
+	child = wait_event(user, CMA_CONNECT_REQUEST);
+	destroy_id(user, child);
+	destroy_id(user, client);
+	destroy_id(user, listener);
+	for (i = 0; i < disturb; i++)
+		destroy_id(!user, ids[i]);
+	loop_run(&loop);
+	for (i = 0; i < USERS; i++)
+		while (fetch_event(i, &event))
+			;
+}
+
+/* --- Scripts */
+
+static void step(struct script *s)
+{
+	uint8_t what = script_get8(s);
+	uint32_t user = what & 1;
+
+	switch (what >> 1 & 15) {
+	case 0:
+	case 1:
+	case 2:
+	case 3: register_remote(s, user); break;
+	case 4: register_for_other(s, user); break;
+	case 5: unregister_last(user); break;
+	case 6: resolve(s, user); break;
+	case 7: pass_time((uint64_t)1 << script_get8(s) % 36); break;
+	case 8: connect_by_address(s, user); break;
+	case 9:
+	case 10:
+	case 11: receive_frame(s); break;
+	default: send_frame(s, user); break;
+	}
+}
+
+/* Each script begins without registrations and neighbours. */
+static void begin(void)
+{
+	uint32_t i;
+
+	while (n_connections)
+		unregister_last(connections[n_connections - 1].user);
+	for (i = 0; i < 2 * NEIGH_TRIES && (users[0].resolving || users[1].resolving); i++)
+		pass_time(SECOND);
+	require(!users[0].resolving && !users[1].resolving);
+	neigh_init(&server->neigh, &server->host, &neigh_ops, server);
+	require(!server->sessions.list->gone);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct script s = {data, size};
+
+	if (!server)
+		open_world();
+	begin();
+	while (s.left)
+		step(&s);
+	return 0;
+}

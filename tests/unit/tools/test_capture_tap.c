@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Captures in progress: which users may start how many. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lan.h"
+#include "urxed/switch/capture_tap.h"
+
+#define DAEMON_USER 1234
+
+static struct lan *w;
+static struct sessions sessions;
+static struct capture_taps taps;
+
+static int setup(void **state)
+{
+	const struct lan_attr attr = {.n_processes = 1};
+
+	(void)state;
+	w = lan_open(&attr);
+	sessions = (struct sessions){.sw = &w->sw};
+	capture_taps_init(&taps, &sessions);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	capture_taps_end_all(&taps);
+	lan_close(w);
+	return 0;
+}
+
+/* Starts a capture on a new socket; returns the socket or a negative errno value. */
+static int start(void)
+{
+	int ends[2], fd;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	fd = capture_taps_start(&taps, ends[0], "");
+	close(ends[1]);
+	if (fd >= 0) {
+		close(fd);
+		return ends[0];
+	}
+	close(ends[0]);
+	return fd;
+}
+
+static int start_as(uid_t user, uid_t daemon)
+{
+	int ends[2], fd;
+
+	assert_int_equal(seteuid(user), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(seteuid(daemon), 0);
+	fd = capture_taps_start(&taps, ends[0], "");
+	assert_int_equal(seteuid(0), 0);
+	close(fd >= 0 ? fd : ends[0]);
+	close(ends[1]);
+	return fd < 0 ? fd : 0;
+}
+
+static void captures_are_limited(void **state)
+{
+	int most = geteuid() ? CAPTURE_TAPS_PER_USER : CAPTURE_TAPS, first = start(), i;
+
+	(void)state;
+	assert_true(first >= 0);
+	for (i = 1; i < most; i++)
+		assert_true(start() >= 0);
+	assert_int_equal(start(), -EBUSY);
+	assert_true(capture_taps_end(&taps, first));
+	assert_true(start() >= 0);
+}
+
+/* The daemon's own user leaves captures to root, and root to the daemon's user. */
+static void users_have_half_each(void **state)
+{
+	int i;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	for (i = 0; i < CAPTURE_TAPS_PER_USER; i++)
+		assert_int_equal(start_as(DAEMON_USER, DAEMON_USER), 0);
+	assert_int_equal(start_as(DAEMON_USER, DAEMON_USER), -EBUSY);
+	for (i = 0; i < CAPTURE_TAPS_PER_USER; i++)
+		assert_int_equal(start_as(0, DAEMON_USER), 0);
+	assert_int_equal(start_as(0, DAEMON_USER), -EBUSY);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(captures_are_limited),
+		TEST(users_have_half_each),
+	};
+
+	return cmocka_run_group_tests(tests, lan_start, NULL);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A timer that interrupts a close(2) which waits: the last descriptor of another process's socket
+ * may linger for as long as that process has said (SO_LINGER). urxe show receives such descriptors.
+ * The process must not use SIGALRM otherwise.
+ */
+#ifndef URXE_COMMON_CLOSE_ALARM_H
+#define URXE_COMMON_CLOSE_ALARM_H
+
+/* Closing takes place between the two calls; other system calls may fail with EINTR. */
+void close_alarm_begin(void);
+void close_alarm_end(void);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reads the JSON document in which a process states its QPs and MRs (verbs/report/state_json.h).
+ * process_states.c calls this. The process is not trusted: only members with known names and types
+ * are kept, and the document costs no more memory than its limits say.
+ */
+#ifndef URXE_URXED_REPORT_STATE_READER_H
+#define URXE_URXED_REPORT_STATE_READER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#define STATE_ERROR 128
+/* MRs of a process beyond so many are counted, but not kept. */
+#define STATE_MRS_MAX 65536
+/* Longest text of a member: an address is the longest that processes write. */
+#define STATE_TEXT_MAX 63
+
+struct state_limits {
+	uint32_t qps; /* QPs that the process can have: the QPNs that it has leased */
+	/*
+	 * What the document may cost, reduced by what it costs: a unit is about 150 bytes. A
+	 * member is one unit, a row 16.
+	 */
+	uint32_t units;
+};
+
+/*
+ * Returns {qps: [{...}], mrs: [{...}], counters: {...}, n_mrs}; the caller calls json_decref. NULL:
+ * `error` says what is wrong with the document, as the end of a sentence.
+ */
+json_t *state_read(const char *text, size_t len, struct state_limits *limits,
+		   char error[STATE_ERROR]);
+
+/* The meaning of a counter of a process; NULL: no process has a counter of that name. */
+const char *state_counter_meaning(const char *name);
+
+#endif
