@@ -138,13 +138,19 @@ int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS
 	return 0;
 }
 
+/* Whether a frame goes to a process of this host. */
+static bool is_local(const struct egress *egress, const uint8_t *frame)
+{
+	return memcmp(frame, egress->mac, sizeof(egress->mac)) == 0;
+}
+
 /* NULL: the frame goes by the switch. */
 static struct egress_route *route_of(struct egress *egress, uint64_t now, uint32_t slot)
 {
 	struct egress_route *route = *route_to(egress, egress->qpns[slot]);
 
 	/* No process has the QPN of multicast packets. */
-	if (!route || memcmp(egress->slots[slot].data, egress->mac, sizeof(egress->mac)) != 0)
+	if (!route || !is_local(egress, egress->slots[slot].data))
 		return NULL;
 	if (!vnic_driver_direct_allowed(egress->nic)) {
 		egress_count(egress, VNIC_DIRECT_OFF, 1);
@@ -192,7 +198,8 @@ static uint32_t take_ahead(struct egress *egress, uint64_t now, uint32_t n)
 {
 	struct egress_route *route = egress->stream;
 
-	if (!route || now < route->detour_until || !vnic_driver_direct_allowed(egress->nic))
+	if (!route || (n > 1 && !egress->stream_large) || now < route->detour_until ||
+	    !vnic_driver_direct_allowed(egress->nic))
 		return 0;
 	return vnic_outbox_reserve(route->outbox, egress->ahead, n);
 }
@@ -219,8 +226,7 @@ uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *
 /* Whether a frame goes to that process of this host. */
 static bool goes_to(const struct egress *egress, const struct urxe_frame *frame, uint32_t process)
 {
-	return process_of(frame->dest_qpn) == process &&
-	       memcmp(frame->data, egress->mac, sizeof(egress->mac)) == 0;
+	return process_of(frame->dest_qpn) == process && is_local(egress, frame->data);
 }
 
 bool egress_may_reference(const struct egress *egress, const uint8_t mac[6], uint32_t qpn)
@@ -231,10 +237,14 @@ bool egress_may_reference(const struct egress *egress, const uint8_t mac[6], uin
 	return peer && (*route_to(egress, qpn))->detour_until <= egress->now && peer_pulls(peer);
 }
 
-/* Sets length and reference of a frame for an inbox. */
+/*
+ * Sets length and reference of a frame. Frames to processes of this host have no ICRC
+ * (urxe_dev_attr.omit_local_icrc), so that an inbox slot of one cache line holds 8 bytes of
+ * payload.
+ */
 static void set_frame(struct egress *egress, struct vnic_frame *to, const struct urxe_frame *frame)
 {
-	to->len = frame->len;
+	to->len = frame->len - (is_local(egress, frame->data) ? URXE_ICRC_LEN : 0);
 	to->reference = (struct vnic_reference){0};
 	if (!frame->reference.length)
 		return;
@@ -310,12 +320,15 @@ void egress_vacate(struct egress *egress)
 /* The next frame goes by the NIC; buffers before it in the ring may be empty. */
 static void place_frame(struct egress *egress)
 {
-	const struct vnic_frame *from = &egress->slots[egress->first++];
-	struct vnic_frame *to;
+	struct vnic_frame *from = &egress->slots[egress->first++], *to;
 
 	if (egress->spare || from->reference.process) {
 		egress_count(egress, VNIC_DIRECT_LOST, 1);
 		return;
+	}
+	if (is_local(egress, from->data)) {
+		from->len += URXE_ICRC_LEN;
+		urxe_frame_add_icrc(from->data, from->len);
 	}
 	to = &egress->slots[egress->placed++];
 	if (from == to)
@@ -357,7 +370,7 @@ static uint32_t run_length(const struct egress *egress)
 
 	while (first + n < egress->count &&
 	       process_of(egress->qpns[first + n]) == process_of(egress->qpns[first]) &&
-	       memcmp(egress->slots[first + n].data, egress->mac, sizeof(egress->mac)) == 0)
+	       is_local(egress, egress->slots[first + n].data))
 		n++;
 	return n;
 }
@@ -404,12 +417,15 @@ static bool are_large(const struct urxe_frame *frames, uint32_t n)
 	return bytes >= (uint64_t)n * STREAM_FRAME;
 }
 
-/* Large frames to one process are a stream, whose next frames probably go there, too. */
+/*
+ * Large frames to one process are a stream, and single frames that go to one process in turn: the
+ * next frames probably go there, too.
+ */
 static struct egress_route *find_stream(const struct egress *egress,
 					const struct urxe_frame *frames, uint32_t n,
-					uint32_t process)
+					uint32_t process, bool large)
 {
-	if (!are_large(frames, n))
+	if (!large && (n > 1 || process != egress->stream_process))
 		return NULL;
 	for (uint32_t i = 0; i < n; i++)
 		if (frames[i].data && !goes_to(egress, &frames[i], process))
@@ -420,13 +436,16 @@ static struct egress_route *find_stream(const struct egress *egress,
 bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n)
 {
 	uint32_t process = n ? process_of(frames[0].dest_qpn) : egress->stream_process;
+	bool large = n ? are_large(frames, n) : egress->stream_large;
 	/* Before they are sent: then they belong to the receiver. */
-	struct egress_route *next = n ? find_stream(egress, frames, n, process) : egress->stream;
+	struct egress_route *next =
+		n ? find_stream(egress, frames, n, process, large) : egress->stream;
 
 	if (egress->n_ahead)
 		end_ahead(egress, frames, n);
 	egress->stream = next;
 	egress->stream_process = process;
+	egress->stream_large = large;
 	egress->count = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		if (!frames[i].data)
@@ -435,7 +454,7 @@ bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames,
 		egress->qpns[egress->count++] = frames[i].dest_qpn;
 	}
 	egress->first = egress->posted = egress->placed = 0;
-	return egress_flush(egress, now);
+	return !egress->count || egress_flush(egress, now);
 }
 
 uint64_t egress_deadline(const struct egress *egress)
@@ -443,13 +462,17 @@ uint64_t egress_deadline(const struct egress *egress)
 	return egress->first < egress->count ? egress->retry_at : URXE_NEVER;
 }
 
-bool egress_take_in(const struct egress *egress, const struct vnic_frame *buffer,
+bool egress_take_in(const struct egress *egress, const struct vnic_frame *buffer, bool from_inbox,
 		    struct urxe_frame *frame)
 {
 	const struct vnic_reference *reference = &buffer->reference;
 	const struct egress_route *sender;
 
-	*frame = (struct urxe_frame){.data = buffer->data, .len = buffer->len};
+	*frame = (struct urxe_frame){
+		.data = buffer->data,
+		.len = buffer->len + (from_inbox ? URXE_ICRC_LEN : 0),
+		.without_icrc = from_inbox,
+	};
 	if (!reference->process)
 		return true;
 	sender = reference->process < VNIC_PROCESSES ? egress->routes[reference->process] : NULL;
