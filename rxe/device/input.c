@@ -204,7 +204,7 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 	predicted = predict_parse(dev, frame, &p);
 	if (!predicted)
 		drop = urxe_packet_parse(&p, frame->data, frame->len);
-	if (!drop && !urxe_packet_icrc_ok(&p))
+	if (!drop && !frame->without_icrc && !urxe_packet_icrc_ok(&p))
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop)
 		drop = check_packet(dev, frame, &p, predicted, &qp);

@@ -179,7 +179,8 @@ struct header_template {
 	uint32_t ipv4_sum; /* sum of the 16-bit words, for the checksum */
 	uint8_t l3;        /* offset of the network header */
 	uint8_t len;
-	uint8_t net; /* enum urxe_net */
+	uint8_t net;    /* enum urxe_net */
+	bool omit_icrc; /* the packets stay on this host (urxe_dev_attr.omit_local_icrc) */
 	uint8_t bytes[ETH_LEN + VLAN_LEN + L3_MAX_LEN];
 };
 

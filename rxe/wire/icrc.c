@@ -10,6 +10,8 @@
 
 #include <isa-l/crc.h>
 
+#include <rxe/rxe.h>
+
 #include "wire/header_fields.h"
 
 /* CRC-32 of eight bytes of ones: the state behind the absent LRH. */
@@ -70,6 +72,14 @@ void urxe_icrc_put(uint8_t *at, uint32_t icrc)
 {
 	icrc = htole32(icrc);
 	memcpy(at, &icrc, sizeof(icrc));
+}
+
+void urxe_frame_add_icrc(uint8_t *data, uint32_t len)
+{
+	struct urxe_packet p;
+
+	if (!urxe_packet_parse(&p, data, len))
+		urxe_icrc_put(data + (p.icrc - data), urxe_icrc(p.net, p.l3, p.bth, p.icrc));
 }
 
 bool urxe_packet_icrc_ok(const struct urxe_packet *p)

@@ -122,19 +122,21 @@ bool build_template(struct header_template *h, const struct urxe_dev *dev,
 			     flow);
 	}
 	h->len = (uint8_t)(at - h->bytes);
+	h->omit_icrc = dev->attr.omit_local_icrc && !memcmp(path->dmac, dev->attr.mac, 6);
 	return true;
 }
 
 void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,
 		 const struct build_bth *bth)
 {
-	uint8_t *at = b->first + header->len;
+	uint8_t *start = header->omit_icrc ? frame->data : b->first, *at = start + header->len;
 
-	memcpy(b->first, header->bytes, header->len);
+	memcpy(start, header->bytes, header->len);
 	frame->dest_qpn = bth->dest_qpn;
 	frame->reference.length = 0;
 	b->frame = frame;
 	b->header = header;
+	b->start = start;
 	b->bth = at;
 	b->ext = at + BTH_LEN;
 	b->headers = header->len + urxe_opcodes[bth->opcode].hdr_len;
@@ -180,15 +182,16 @@ static uint32_t pad_len(uint32_t payload_len)
 	return -payload_len & 3;
 }
 
-/* Fills in the lengths, and copies the headers to the frame. */
+/* Fills in the lengths, and copies the headers to the frame if they are not there. */
 static void complete_headers(struct build *b, uint32_t payload_len)
 {
 	uint32_t pad = pad_len(payload_len);
 	uint32_t len = b->headers - b->header->len + payload_len + pad + URXE_ICRC_LEN;
 
 	b->bth[1] |= (uint8_t)(pad << 4);
-	put_lengths(b->first + b->header->l3, b->header, (uint16_t)len);
-	memcpy(b->frame->data, b->first, b->headers);
+	put_lengths(b->start + b->header->l3, b->header, (uint16_t)len);
+	if (!b->header->omit_icrc)
+		memcpy(b->frame->data, b->first, b->headers);
 }
 
 /* The CRC of the first n bytes, which include all headers. */
@@ -201,7 +204,7 @@ static uint32_t icrc_start(struct build *b, uint32_t n)
 
 uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t payload_len)
 {
-	if (!qp->dev->attr.ops->copy_crc || payload_len < BUILD_LARGE)
+	if (b->header->omit_icrc || !qp->dev->attr.ops->copy_crc || payload_len < BUILD_LARGE)
 		return NULL;
 	complete_headers(b, payload_len);
 	b->crc = icrc_start(b, b->headers - b->header->l3);
@@ -237,7 +240,11 @@ void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len)
 	uint8_t *end = b->payload + payload_len + pad;
 
 	memset(end - pad, 0, pad);
-	urxe_icrc_put(end, b->with_crc ? icrc_with_padding(b, pad) : icrc_of_frame(b, payload_len));
+	if (b->header->omit_icrc)
+		complete_headers(b, payload_len);
+	else
+		urxe_icrc_put(end, b->with_crc ? icrc_with_padding(b, pad)
+					       : icrc_of_frame(b, payload_len));
 	b->frame->len = (uint32_t)(end - b->frame->data) + URXE_ICRC_LEN;
 	qp_count(qp, URXE_EVENT_TX_PACKETS);
 	qp_count_bytes(qp, URXE_EVENT_TX_BYTES, b->frame->len + b->frame->reference.length);

@@ -31,15 +31,18 @@ struct build_bth {
 struct build {
 	struct urxe_frame *frame;
 	const struct header_template *header;
-	uint8_t *bth;     /* in `first` */
-	uint8_t *ext;     /* where the next extended header goes, in `first` */
+	uint8_t *start;   /* of the headers: `first`, or the frame if it gets no ICRC */
+	uint8_t *bth;     /* behind `start` */
+	uint8_t *ext;     /* where the next extended header goes, behind `bth` */
 	uint8_t *payload; /* in the frame, behind the headers */
 	uint32_t headers; /* length of all headers, bytes */
 	uint32_t crc;     /* CRC up to the end of the payload, if with_crc */
 	bool with_crc;    /* the copy of the payload computes the CRC */
 	/*
-	 * The headers until they are complete. The frame may be in cache lines of another core, so
-	 * it is only written. The ICRC masks fields in this copy.
+	 * The headers until they are complete, if the frame gets an ICRC, which masks fields in
+	 * this copy. The frame may be in cache lines of another core, so it is only written. A
+	 * frame without ICRC gets its headers at once: to load what was just stored in smaller
+	 * pieces would wait until the core has completed all of its stores.
 	 */
 	uint8_t first[ETH_LEN + VLAN_LEN + ICRC_FIRST];
 };

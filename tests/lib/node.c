@@ -132,7 +132,8 @@ static void create_dev(struct node *node, const struct node_attr *attr)
 	const struct urxe_dev_attr dev = {
 		.ctx = node,
 		.ops = attr->durable ? &durable_ops : &node_ops,
-		.mac = {2, 0, 0, 0, 0, attr->id},
+		.mac = {2, 0, 0, 0, 0, attr->mac_id ? attr->mac_id : attr->id},
+		.omit_local_icrc = attr->omit_local_icrc,
 		.mtu = attr->mtu ? attr->mtu : 4200,
 		.qpn_first = 0x1000u * attr->id,
 		.qpn_count = 0x1000,
@@ -148,6 +149,7 @@ static void create_dev(struct node *node, const struct node_attr *attr)
 		.direct_table = node->table,
 	};
 
+	node->id = attr->id;
 	memcpy(node->mac, dev.mac, 6);
 	require(urxe_dev_create(&dev, &node->dev) == 0);
 	for (int net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++) {

@@ -28,6 +28,8 @@ struct node_cq {
 
 struct node_attr {
 	uint8_t id;
+	uint8_t mac_id; /* last byte of the MAC address; 0 = id */
+	bool omit_local_icrc;
 	uint64_t seed;
 	uint32_t mtu;         /* 0 = 4200: a path MTU of 4096 fits */
 	uint32_t max_packets; /* this and the next five: as in urxe_dev_attr */
@@ -45,6 +47,7 @@ struct node_attr {
 
 struct node {
 	struct urxe_dev *dev;
+	uint8_t id; /* of its GIDs */
 	uint8_t mac[6];
 	struct node_cq send_cq;
 	struct node_cq recv_cq;

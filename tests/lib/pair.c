@@ -33,6 +33,8 @@ struct pair *pair_create(const struct pair_attr *attr)
 			.link_bps = attr->link_bps,
 			.dcqcn = attr->dcqcn,
 			.mem_size = attr->mem_size,
+			.mac_id = attr->same_mac ? 1 : (uint8_t)(i + 1),
+			.omit_local_icrc = attr->omit_local_icrc,
 			.durable = attr->durable,
 			.direct = attr->direct,
 		};
@@ -171,9 +173,8 @@ struct conn_attr conn_default(enum urxe_qp_type type)
 struct urxe_path conn_path(enum urxe_net net, const struct node *to)
 {
 	struct urxe_path path = {.sgid_index = NODE_SGID(net), .hop_limit = 64};
-	const uint8_t id = to->mac[5];
 
-	path.dgid = craft_gid(net, id);
+	path.dgid = craft_gid(net, to->id);
 	memcpy(path.dmac, to->mac, 6);
 	return path;
 }

@@ -17,6 +17,8 @@ struct pair_attr {
 	uint64_t link_bps;
 	const struct urxe_dcqcn *dcqcn;
 	uint32_t mem_size;                    /* of each node; 0 = 1 MiB */
+	bool omit_local_icrc;                 /* as in urxe_dev_attr */
+	bool same_mac;                        /* both nodes have the MAC address of node 0 */
 	bool durable;                         /* memory of both nodes can be made persistent */
 	const struct urxe_direct_ops *direct; /* of each node */
 };

@@ -34,7 +34,7 @@ void engine_transmit(uint64_t now)
 	}
 }
 
-static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_t n)
+static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bool inbox)
 {
 	struct urxe_frame frames[BURST];
 	uint32_t count = 0;
@@ -43,7 +43,7 @@ static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_
 		return;
 	port.polling.heard_at = now;
 	for (uint32_t i = 0; i < n; i++) {
-		if (!tx_convert_received(&port.tx, &buffers[i], &frames[count])) {
+		if (!tx_convert_received(&port.tx, &buffers[i], inbox, &frames[count])) {
 			tx_count(&port.tx, VNIC_DIRECT_UNREACHED, 1);
 			continue;
 		}
@@ -59,7 +59,7 @@ static uint32_t receive_from_switch(uint64_t now)
 	struct vnic_frame buffers[BURST];
 	uint32_t n = vnic_driver_rx(port.nic, buffers, BURST);
 
-	input_frames(now, buffers, n);
+	input_frames(now, buffers, n, false);
 	vnic_driver_rx_release(port.nic, n);
 	return n;
 }
@@ -72,7 +72,7 @@ static uint32_t receive_from_inbox(uint64_t now)
 	if (!port.inbox)
 		return 0;
 	n = vnic_inbox_rx(port.inbox, buffers, BURST);
-	input_frames(now, buffers, n);
+	input_frames(now, buffers, n, true);
 	vnic_inbox_rx_release(port.inbox, n);
 	tx_count(&port.tx, VNIC_DIRECT_RECEIVED, n);
 	if (vnic_inbox_broken(port.inbox) && !port.inbox_broken)

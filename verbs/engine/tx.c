@@ -137,13 +137,19 @@ int tx_add_inbox(struct tx *tx, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 	return 0;
 }
 
+/* Whether a frame goes to a process of this host. */
+static bool is_local(const struct tx *tx, const uint8_t *frame)
+{
+	return memcmp(frame, tx->mac, sizeof(tx->mac)) == 0;
+}
+
 /* NULL: the frame goes by the switch. */
 static struct tx_route *route_for_slot(struct tx *tx, uint64_t now, uint32_t slot)
 {
 	struct tx_route *route = *route_entry(tx, tx->qpns[slot]);
 
 	/* No process has the QPN of multicast packets. */
-	if (!route || memcmp(tx->slots[slot].data, tx->mac, sizeof(tx->mac)) != 0)
+	if (!route || !is_local(tx, tx->slots[slot].data))
 		return NULL;
 	if (!vnic_driver_direct_allowed(tx->nic)) {
 		tx_count(tx, VNIC_DIRECT_OFF, 1);
@@ -191,7 +197,8 @@ static uint32_t reserve_stream_slots(struct tx *tx, uint64_t now, uint32_t n)
 {
 	struct tx_route *route = tx->stream;
 
-	if (!route || now < route->detour_until || !vnic_driver_direct_allowed(tx->nic))
+	if (!route || (n > 1 && !tx->stream_large) || now < route->detour_until ||
+	    !vnic_driver_direct_allowed(tx->nic))
 		return 0;
 	return vnic_outbox_reserve(route->outbox, tx->stream_slots, n);
 }
@@ -218,8 +225,7 @@ uint32_t tx_reserve(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint
 /* Whether a frame goes to that process of this host. */
 static bool goes_to(const struct tx *tx, const struct urxe_frame *frame, uint32_t process)
 {
-	return process_of(frame->dest_qpn) == process &&
-	       memcmp(frame->data, tx->mac, sizeof(tx->mac)) == 0;
+	return process_of(frame->dest_qpn) == process && is_local(tx, frame->data);
 }
 
 bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
@@ -230,10 +236,14 @@ bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 	return peer && (*route_entry(tx, qpn))->detour_until <= tx->now && peer_pulls(peer);
 }
 
-/* Sets the length of a frame for an inbox, and the reference to its payload if it has one. */
+/*
+ * Sets length and reference of a frame. Frames to processes of this host have no ICRC
+ * (urxe_dev_attr.omit_local_icrc), so that an inbox slot of one cache line holds 8 bytes of
+ * payload.
+ */
 static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct urxe_frame *frame)
 {
-	to->len = frame->len;
+	to->len = frame->len - (is_local(tx, frame->data) ? URXE_ICRC_LEN : 0);
 	to->reference = (struct vnic_reference){0};
 	if (!frame->reference.length)
 		return;
@@ -309,12 +319,15 @@ void tx_unlock_inbox(struct tx *tx)
 /* The next frame goes by the NIC; buffers before it in the ring may be empty. */
 static void place_nic_frame(struct tx *tx)
 {
-	const struct vnic_frame *from = &tx->slots[tx->first++];
-	struct vnic_frame *to;
+	struct vnic_frame *from = &tx->slots[tx->first++], *to;
 
 	if (tx->switch_stalled || from->reference.process) {
 		tx_count(tx, VNIC_DIRECT_LOST, 1);
 		return;
+	}
+	if (is_local(tx, from->data)) {
+		from->len += URXE_ICRC_LEN;
+		urxe_frame_add_icrc(from->data, from->len);
 	}
 	to = &tx->slots[tx->placed++];
 	if (from == to)
@@ -355,7 +368,7 @@ static uint32_t run_length(const struct tx *tx)
 
 	while (first + n < tx->count &&
 	       process_of(tx->qpns[first + n]) == process_of(tx->qpns[first]) &&
-	       memcmp(tx->slots[first + n].data, tx->mac, sizeof(tx->mac)) == 0)
+	       is_local(tx, tx->slots[first + n].data))
 		n++;
 	return n;
 }
@@ -403,12 +416,13 @@ static bool are_large(const struct urxe_frame *frames, uint32_t n)
 }
 
 /*
- * Large frames to one process count as a stream: the next frames probably go to the same process.
+ * Large frames to one process are a stream, and single frames that go to one process in turn: the
+ * next frames probably go there, too.
  */
 static struct tx_route *detect_stream(const struct tx *tx, const struct urxe_frame *frames,
-				      uint32_t n, uint32_t process)
+				      uint32_t n, uint32_t process, bool large)
 {
-	if (!are_large(frames, n))
+	if (!large && (n > 1 || process != tx->stream_process))
 		return NULL;
 	for (uint32_t i = 0; i < n; i++)
 		if (frames[i].data && !goes_to(tx, &frames[i], process))
@@ -419,13 +433,15 @@ static struct tx_route *detect_stream(const struct tx *tx, const struct urxe_fra
 bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 {
 	uint32_t process = n ? process_of(frames[0].dest_qpn) : tx->stream_process;
+	bool large = n ? are_large(frames, n) : tx->stream_large;
 	/* Before they are sent: then they belong to the receiver. */
-	struct tx_route *next = n ? detect_stream(tx, frames, n, process) : tx->stream;
+	struct tx_route *next = n ? detect_stream(tx, frames, n, process, large) : tx->stream;
 
 	if (tx->n_stream_slots)
 		send_stream(tx, frames, n);
 	tx->stream = next;
 	tx->stream_process = process;
+	tx->stream_large = large;
 	tx->count = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		if (!frames[i].data)
@@ -434,7 +450,7 @@ bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 		tx->qpns[tx->count++] = frames[i].dest_qpn;
 	}
 	tx->first = tx->posted = tx->placed = 0;
-	return tx_flush(tx, now);
+	return !tx->count || tx_flush(tx, now);
 }
 
 uint64_t tx_deadline(const struct tx *tx)
@@ -442,13 +458,17 @@ uint64_t tx_deadline(const struct tx *tx)
 	return tx->first < tx->count ? tx->retry_at : URXE_NEVER;
 }
 
-bool tx_convert_received(const struct tx *tx, const struct vnic_frame *buffer,
+bool tx_convert_received(const struct tx *tx, const struct vnic_frame *buffer, bool from_inbox,
 			 struct urxe_frame *frame)
 {
 	const struct vnic_reference *reference = &buffer->reference;
 	const struct tx_route *sender;
 
-	*frame = (struct urxe_frame){.data = buffer->data, .len = buffer->len};
+	*frame = (struct urxe_frame){
+		.data = buffer->data,
+		.len = buffer->len + (from_inbox ? URXE_ICRC_LEN : 0),
+		.without_icrc = from_inbox,
+	};
 	if (!reference->process)
 		return true;
 	sender = reference->process < VNIC_PROCESSES ? tx->routes[reference->process] : NULL;

@@ -72,6 +72,7 @@ int port_make_engine(struct urxe_direct_table *table)
 		.probe_ns = 10000000,
 		.direct = table ? &peer_ops : NULL,
 		.direct_table = table,
+		.omit_local_icrc = true,
 	};
 	int rc = urxe_dev_create(&attr, &port.dev);
 

@@ -73,6 +73,12 @@ static inline uint32_t inbox_gen(uint32_t position)
 	return position / VNIC_INBOX_FRAMES % 2 ? 0 : INBOX_GEN;
 }
 
+/* Whether a frame of len bytes and its completion are in the first line of their slot. */
+static inline bool inbox_one_line(uint32_t len)
+{
+	return sizeof(struct inbox_slot) + len <= CACHE_LINE;
+}
+
 /* The distance of two slots; a slot starts on a cache line. */
 static inline uint32_t inbox_stride(uint16_t mtu)
 {

@@ -182,9 +182,11 @@ static bool read_frame(const struct vnic_inbox *inbox, struct inbox_slot *slot, 
 }
 
 /* A burst's frames are in the sender's cache: their first lines are prefetched together. */
-static void prefetch_slots(const struct vnic_inbox *inbox, const struct inbox_slot *slot)
+static void prefetch_slots(const struct vnic_inbox *inbox, const struct inbox_slot *slot,
+			   uint32_t len)
 {
-	__builtin_prefetch(slot->frame + CACHE_LINE);
+	if (!inbox_one_line(len))
+		__builtin_prefetch(slot->frame + CACHE_LINE);
 	__builtin_prefetch(slot_at(inbox, inbox->next + 1));
 }
 
@@ -207,7 +209,7 @@ static bool take_frame(struct vnic_inbox *inbox, struct vnic_frame *frame)
 	}
 	inbox->next++;
 	inbox->taken++;
-	prefetch_slots(inbox, slot);
+	prefetch_slots(inbox, slot, frame->len);
 	return true;
 }
 

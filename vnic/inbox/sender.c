@@ -167,17 +167,16 @@ static uint32_t find_position(const struct vnic_outbox *outbox)
 }
 
 /*
- * Prefetches the lines that short frames need of n slots, for writing: the receiver has read them
- * last, and all lines together arrive as fast as one.
+ * Prefetches the lines of a slot that a frame of len bytes needs, two at most, for writing. The
+ * receiver has read them last. The lines of several slots arrive together as fast as one.
  */
-static void prefetch_slots(const struct vnic_outbox *outbox, uint32_t position, uint32_t n)
+static void prefetch_slot(const struct vnic_outbox *outbox, uint32_t position, uint32_t len)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		const struct inbox_slot *slot = slot_at(outbox, position + i);
+	const struct inbox_slot *slot = slot_at(outbox, position);
 
-		vnic_prefetch_write(slot);
+	vnic_prefetch_write(slot);
+	if (!inbox_one_line(len))
 		vnic_prefetch_write(slot->frame + CACHE_LINE);
-	}
 }
 
 /* The last look may be long ago: other senders may have sent any number of frames since. */
@@ -276,11 +275,14 @@ uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *f
 	if (*status != VNIC_OUTBOX_TAKEN)
 		return 0;
 	position = find_position(outbox);
-	prefetch_slots(outbox, position, n);
+	for (uint32_t i = 0; i < n; i++)
+		prefetch_slot(outbox, position + i, frames[i].len);
 	while (sent < n && put_frame(outbox, position + sent, &frames[sent]))
 		sent++;
 	unlock_after(outbox, sent);
-	prefetch_slots(outbox, position + sent, 1);
+	/* The next frame is probably as long as the last one. */
+	if (n)
+		prefetch_slot(outbox, position + sent, frames[n - 1].len);
 	if (sent < n)
 		*status = VNIC_OUTBOX_FULL;
 	return sent;
@@ -298,7 +300,8 @@ uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *fram
 
 		if (!slot)
 			break;
-		prefetch_slots(outbox, position, 1);
+		/* A burst is reserved for large frames. */
+		prefetch_slot(outbox, position, n > 1 ? outbox->frame_max : 0);
 		frames[count] = (struct vnic_frame){.data = slot->frame, .room = outbox->frame_max};
 	}
 	if (!count)

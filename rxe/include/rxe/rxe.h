@@ -109,6 +109,10 @@ struct urxe_dev_attr {
 	 * read, and valid until the device is destroyed; NULL = other devices read no table. */
 	const struct urxe_direct_ops *direct;
 	struct urxe_direct_table *direct_table;
+	/* urxe_output leaves the ICRC of packets to the device's own MAC address undefined, because
+	 * the processes of a host exchange them in memory. The owner calls urxe_frame_add_icrc
+	 * before it passes such a frame to a receiver that checks the ICRC. */
+	bool omit_local_icrc;
 };
 
 /* The longest path MTU whose packets fit an Ethernet payload of `mtu` bytes; 0 = none. */
@@ -169,8 +173,12 @@ struct urxe_frame {
 	uint32_t len;
 	uint32_t room;     /* size of data, bytes; used by urxe_output */
 	uint32_t dest_qpn; /* destination QPN of the packet; set by urxe_output */
+	bool without_icrc; /* for urxe_input: the ICRC's bytes are undefined and not read */
 	struct urxe_reference reference;
 };
+
+/* Sets the ICRC of a frame that urxe_output wrote without it (urxe_dev_attr.omit_local_icrc). */
+void urxe_frame_add_icrc(uint8_t *data, uint32_t len);
 
 /* Processes n received frames; the engine keeps no pointer to them. */
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);

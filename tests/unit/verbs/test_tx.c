@@ -20,6 +20,8 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
+#include "craft.h"
+#include "engine/crc.h"
 #include "engine/tx.h"
 
 #define MTU  1500
@@ -71,6 +73,7 @@ static int setup(void **state)
 
 	f = (struct fixture){.len = LEN};
 	memcpy(who.mac, our_mac, 6);
+	assert_int_equal(crc_load(), 0);
 	assert_int_equal(vnic_loop_open(MTU, &f.loop), 0);
 	allow(f.loop, true);
 	assert_int_equal(vnic_inbox_create(MTU, &f.inbox), 0);
@@ -130,8 +133,8 @@ static uint32_t by_inbox(struct fixture *f, uint32_t max)
 	uint32_t n = vnic_inbox_rx(f->inbox, frames, max);
 
 	for (uint32_t i = 0; i < n; i++) {
-		assert_int_equal(frames[i].len, f->len);
-		f->seen[i] = frames[i].data[f->len - 1];
+		assert_int_equal(frames[i].len, f->len - URXE_ICRC_LEN);
+		f->seen[i] = frames[i].data[f->len - URXE_ICRC_LEN - 1];
 	}
 	vnic_inbox_rx_release(f->inbox, n);
 	return n;
@@ -394,17 +397,27 @@ static bool locked(struct fixture *f)
 	return held;
 }
 
-/* Whether the engine writes a burst into the inbox: it holds the inbox's lock meanwhile. */
-static bool ahead(struct fixture *f)
+/* Whether the engine writes n frames into the inbox: it holds the inbox's lock meanwhile. */
+static bool n_ahead(struct fixture *f, uint32_t n)
 {
 	struct urxe_frame frames[2];
 	bool held;
 
-	assert_int_equal(tx_reserve(&f->tx, T0, frames, 2), 2);
+	assert_int_equal(tx_reserve(&f->tx, T0, frames, n), n);
 	held = locked(f);
 	assert_true(tx_send(&f->tx, T0, frames, 0));
 	assert_false(locked(f));
 	return held;
+}
+
+static bool ahead(struct fixture *f)
+{
+	return n_ahead(f, 2);
+}
+
+static bool single_ahead(struct fixture *f)
+{
+	return n_ahead(f, 1);
 }
 
 static void begin_stream(struct fixture *f)
@@ -511,7 +524,7 @@ static void test_closed_inbox_ends_a_stream(void **state)
 static void send_as_another(struct fixture *f, uint8_t carries)
 {
 	uint8_t data[LONG];
-	struct vnic_frame frame = {.data = data, .len = f->len};
+	struct vnic_frame frame = {.data = data, .len = f->len - URXE_ICRC_LEN};
 	enum vnic_outbox_status status;
 	struct vnic_outbox *outbox;
 	int fds[VNIC_INBOX_FDS];
@@ -618,7 +631,7 @@ static void expect_reference(struct fixture *f)
 
 	assert_int_equal(vnic_inbox_rx(f->inbox, frames, 3), 2);
 	assert_int_equal(frames[0].reference.process, 0);
-	assert_int_equal(frames[1].len, f->len);
+	assert_int_equal(frames[1].len, f->len - URXE_ICRC_LEN);
 	assert_int_equal(frames[1].reference.process, OURS >> 12);
 	assert_int_equal(frames[1].reference.address, 0x123456789a);
 	assert_int_equal(frames[1].reference.length, 65536);
@@ -626,14 +639,14 @@ static void expect_reference(struct fixture *f)
 	assert_int_equal(frames[1].reference.generation, 3);
 	vnic_inbox_rx_release(f->inbox, 2);
 	/* The receiver accepts references of its own peers only. */
-	assert_false(tx_convert_received(&f->tx, &frames[1], &frame));
+	assert_false(tx_convert_received(&f->tx, &frames[1], true, &frame));
 	frames[1].reference.process = PEER >> 12;
-	assert_true(tx_convert_received(&f->tx, &frames[1], &frame));
+	assert_true(tx_convert_received(&f->tx, &frames[1], true, &frame));
 	assert_int_equal(frame.reference.address, 0x123456789a);
 	assert_int_equal(frame.reference.packets, 16);
 	assert_ptr_equal(frame.reference.sender, tx_peer(&f->tx, our_mac, PEER));
 	frames[1].reference.process = UINT32_MAX;
-	assert_false(tx_convert_received(&f->tx, &frames[1], &frame));
+	assert_false(tx_convert_received(&f->tx, &frames[1], true, &frame));
 }
 
 /* Through the NIC's buffers, and straight into the inbox in a stream. */
@@ -661,6 +674,141 @@ static void test_reference_by_switch(void **state)
 	/* This process refuses copies. */
 	allow(f->loop, true);
 	assert_false(tx_may_reference(&f->tx, our_mac, PEER));
+}
+
+/* --- The ICRC: frames for processes of this host come without it. */
+
+/* A SEND with a right ICRC. */
+static uint32_t craft(uint8_t frame[CRAFT_MAX], const uint8_t mac[6])
+{
+	static const uint8_t payload[13] = {1, 2, 3};
+	struct urxe_packet p = {
+		.net = URXE_NET_IPV4,
+		.sgid = craft_gid(URXE_NET_IPV4, 1),
+		.dgid = craft_gid(URXE_NET_IPV4, 2),
+		.opcode = 4,
+		.dest_qpn = FAR,
+		.payload = payload,
+		.payload_len = sizeof(payload),
+		.pad = 3,
+	};
+
+	memcpy(p.dmac, mac, 6);
+	return craft_frame(frame, &p);
+}
+
+/* Sends the crafted frame with wrong bytes in place of its ICRC, if the frame stays on this host.
+ */
+static bool send_crafted(struct fixture *f, uint64_t now, const uint8_t mac[6], uint32_t qpn)
+{
+	struct urxe_frame frame;
+	uint8_t data[CRAFT_MAX];
+	uint32_t len = craft(data, mac);
+
+	assert_int_equal(tx_reserve(&f->tx, now, &frame, 1), 1);
+	memcpy(frame.data, data, len);
+	if (mac == our_mac)
+		memset((uint8_t *)frame.data + len - URXE_ICRC_LEN, 0x5a, URXE_ICRC_LEN);
+	frame.len = len;
+	frame.dest_qpn = qpn;
+	return tx_send(&f->tx, now, &frame, 1);
+}
+
+/* The switch got n frames that are what was crafted, with the right ICRC. */
+static void expect_crafted_by_switch(struct fixture *f, const uint8_t mac[6], uint32_t n)
+{
+	struct vnic_tx_frame frames[8];
+	uint8_t data[CRAFT_MAX];
+	uint32_t len = craft(data, mac);
+
+	assert_int_equal(vnic_device_tx(f->loop->device, 0, frames, 8), n);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(frames[i].len, len);
+		assert_memory_equal(frames[i].data, data, len);
+	}
+	vnic_device_tx_done(f->loop->device, 0, n);
+}
+
+/* Whichever way a frame comes to the switch, its ICRC is right there. */
+static void test_frames_by_the_switch_have_an_icrc(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t now = T0 + TX_INBOX_FULL_NS;
+
+	/* To another user's process, and to another host. */
+	assert_true(send_crafted(f, T0, our_mac, FAR));
+	expect_crafted_by_switch(f, our_mac, 1);
+	assert_true(send_crafted(f, T0, other_mac, FAR));
+	expect_crafted_by_switch(f, other_mac, 1);
+	/* While a capture runs. */
+	allow(f->loop, false);
+	assert_true(send_crafted(f, T0, our_mac, PEER));
+	expect_crafted_by_switch(f, our_mac, 1);
+	allow(f->loop, true);
+	/* Written to the inbox of a stream, but for another receiver. */
+	assert_true(send_n(f, T0, 1));
+	assert_true(send_n(f, T0, 1));
+	assert_non_null(f->tx.stream);
+	assert_true(send_crafted(f, T0, our_mac, FAR));
+	expect_crafted_by_switch(f, our_mac, 1);
+	/* After the receiver has stalled. */
+	fill_up(f, 2);
+	assert_false(send_crafted(f, T0, our_mac, PEER));
+	assert_true(tx_flush(&f->tx, now));
+	expect_crafted_by_switch(f, our_mac, 1);
+}
+
+static void test_frames_in_an_inbox_have_no_icrc(void **state)
+{
+	struct vnic_frame received;
+	struct fixture *f = *state;
+	struct urxe_frame frame;
+	uint8_t data[CRAFT_MAX];
+	uint32_t len = craft(data, our_mac);
+
+	/* By the NIC's buffers, and straight into the inbox. */
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(f->tx.stream != NULL, i == 2);
+		assert_true(send_crafted(f, T0, our_mac, PEER));
+		assert_int_equal(vnic_inbox_rx(f->inbox, &received, 1), 1);
+		assert_int_equal(received.len, len - URXE_ICRC_LEN);
+		assert_memory_equal(received.data, data, received.len);
+		assert_true(tx_convert_received(&f->tx, &received, true, &frame));
+		assert_int_equal(frame.len, len);
+		assert_true(frame.without_icrc);
+		vnic_inbox_rx_release(f->inbox, 1);
+	}
+	/* The ICRC of a frame from the switch is checked, whatever MAC address it names. */
+	received = (struct vnic_frame){.data = data, .len = len};
+	assert_true(tx_convert_received(&f->tx, &received, false, &frame));
+	assert_int_equal(frame.len, len);
+	assert_false(frame.without_icrc);
+}
+
+/* A single frame is written to the inbox that the last two single frames went to. */
+static void test_single_frames_begin_a_stream(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(send_n(f, T0, 1));
+	assert_false(single_ahead(f));
+	assert_true(send_n(f, T0, 1));
+	assert_true(single_ahead(f));
+	/* A burst of small frames is copied. */
+	assert_false(ahead(f));
+	assert_true(send_n(f, T0, 2));
+	assert_false(single_ahead(f));
+	assert_true(send_n(f, T0, 1));
+	assert_true(single_ahead(f));
+	/* Frames for the switch and for the inbox in turn. */
+	for (int i = 0; i < 3; i++) {
+		assert_true(send_to(f, T0, (const uint8_t *[]){our_mac}, &(uint32_t){FAR}, 1));
+		assert_null(f->tx.stream);
+		assert_true(send_n(f, T0, 1));
+		assert_null(f->tx.stream);
+	}
+	assert_int_equal(by_switch(f), 3);
+	assert_int_equal(by_inbox(f, 8), 8);
 }
 
 /* The application chooses the destination QPN, with all 32 bits. */
@@ -699,6 +847,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_new_nic_drops_waiting_frames, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stalled_switch_does_not_stop_inboxes, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_frames_by_the_switch_have_an_icrc, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_frames_in_an_inbox_have_no_icrc, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_single_frames_begin_a_stream, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_large_frames_begin_a_stream, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stream_keeps_other_destinations_in_order,
 						setup, teardown),
