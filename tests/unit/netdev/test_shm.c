@@ -14,8 +14,10 @@
 #include <fcntl.h>
 #include <netdev/shm.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MTU       1500
@@ -217,6 +219,56 @@ static void test_a_frame_wakes_the_peer(void **state)
 	assert_true(is_readable(lab.fds.kick));
 	assert_true(netdev_shm_reset(lab.peer));
 	assert_false(is_readable(lab.fds.kick));
+}
+
+#define ROUNDS  20000
+#define FOREVER 60000 /* ms; what a lost wake-up costs a test that fails */
+
+/* Sends back each frame; sleeps meanwhile. */
+static void *run_peer(void *unused)
+{
+	struct netdev_frame frame;
+	uint32_t rounds = 0;
+
+	while (rounds < ROUNDS) {
+		struct pollfd kick = {lab.fds.kick, POLLIN, 0};
+
+		if (netdev_shm_receive(lab.peer, &frame, 1)) {
+			memcpy(lab.buffers, frame.data, frame.len);
+			netdev_shm_release(lab.peer, 1);
+			peer_sends(lab.buffers, frame.len);
+			rounds++;
+		} else if (!netdev_shm_arm(lab.peer)) {
+			if (poll(&kick, 1, FOREVER) != 1)
+				break;
+			netdev_shm_reset(lab.peer);
+		}
+	}
+	return unused;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void test_no_wakeup_is_lost(void **state)
+{
+	struct pollfd wait = {netdev_wait_fd(lab.port), POLLIN, 0};
+	struct netdev_frame frame;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, run_peer, NULL), 0);
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		assert_int_equal(port_sends("ping"), 1);
+		while (!netdev_rx(lab.port, now_ns(), &frame, 1))
+			assert_int_equal(poll(&wait, 1, FOREVER), 1);
+	}
+	pthread_join(thread, NULL);
 }
 
 /* --- Start and end of peers */
@@ -424,6 +476,7 @@ int main(void)
 		TEST(test_longest_frame),
 		TEST(test_a_frame_wakes_the_port),
 		TEST(test_a_frame_wakes_the_peer),
+		TEST(test_no_wakeup_is_lost),
 		TEST(test_a_peer_that_is_not_ready_gets_nothing),
 		TEST(test_the_next_peer_begins_anew),
 		TEST(test_the_end_of_the_port_is_seen),
