@@ -235,6 +235,19 @@ enum netdev_shm_state netdev_shm_state(struct netdev *netdev)
 	return to_shm(netdev)->state;
 }
 
+uint32_t netdev_shm_progress(struct netdev *netdev, uint32_t *waiting)
+{
+	struct shm_port *port = to_shm(netdev);
+	uint32_t tail;
+
+	*waiting = 0;
+	if (!is_ready(port))
+		return 0;
+	tail = shm_load(&port->memory->to_peer.tail);
+	*waiting = port->tx_head - tail;
+	return tail;
+}
+
 /* --- Connecting */
 
 static void forget_descriptors(struct shm_port *port)

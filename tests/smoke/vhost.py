@@ -172,6 +172,24 @@ def check_restart(build):
             raise Failure('urxe show port does not tell of restarts')
 
 
+def check_hung(build):
+    """A process that takes no frames is replaced; urxed waits for it meanwhile with nothing."""
+    with hosts(build, 2) as (host, machine):
+        path = os.path.join(machine.run_dir, 'vm')
+        start(host, 0, f'vhost:{path},connect')
+        start(machine, 1, MACHINE_LISTENS.format(path))
+        exchange(host, machine, programs=EXCHANGE[:1])
+        os.kill(port_process(host), signal.SIGSTOP)
+        # Their packets come to the stopped process, and after the restart to the machine.
+        gids = host.gid(ADDRESSES[0]), machine.gid(ADDRESSES[1])
+        pair = Pair(machine, host, ['ibv_ud_pingpong', '-n', '100'], gids[1], client_gid=gids[0])
+        wait_restarted(host, 1)
+        pair.kill()
+        if 'takes no frames' not in host.daemon.errors():
+            raise Failure(f'another reason: {host.daemon.errors()}')
+        exchange(host, machine, programs=EXCHANGE[:1])
+
+
 def check_delay(build):
     """Ends soon after the start make the next start later, and the port is down meanwhile."""
     with hosts(build, 1) as (host,):
@@ -261,7 +279,7 @@ def check_idle(build):
             raise Failure(f'{spent} ticks of 10 ms in 4 s of silence')
 
 
-CHECKS = {'attacks': check_attacks, 'soak': check_soak, 'restart': check_restart,
+CHECKS = {'attacks': check_attacks, 'soak': check_soak, 'restart': check_restart, 'hung': check_hung,
           'delay': check_delay, 'confined': check_confined, 'end': check_end,
           'refused': check_refused, 'idle': check_idle}
 

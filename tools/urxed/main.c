@@ -194,8 +194,8 @@ int main(int argc, char **argv)
 	standard_fds_fill();
 	umask(022);
 	log_name = "urxed";
-	if (argc == 4 && !strcmp(argv[1], VHOST_MAIN_OPTION))
-		return vhost_main(argv[2], argv[3]);
+	if (argc == 3 && !strcmp(argv[1], VHOST_MAIN_OPTION))
+		return vhost_main(argv[2]);
 	rc = read_options(argc, argv, &o);
 	if (rc)
 		return rc;

@@ -48,6 +48,11 @@ int netdev_shm_connect(struct netdev *port, struct netdev_shm_fds *fds);
 /* After the end of the peer's process: frames in the rings are lost. */
 void netdev_shm_disconnect(struct netdev *port);
 enum netdev_shm_state netdev_shm_state(struct netdev *port);
+/*
+ * How many frames the peer has taken, modulo 2^32, and how many wait for it. A peer takes frames at
+ * all times, also without a machine; the counts of a broken or absent peer are 0.
+ */
+uint32_t netdev_shm_progress(struct netdev *port, uint32_t *waiting);
 
 /* --- The peer's side, which trusts the port */
 

@@ -156,6 +156,20 @@ static void test_full_rings_refuse(void **state)
 	assert_int_equal(port_sends("x"), 1);
 }
 
+static void test_progress(void **state)
+{
+	uint32_t waiting;
+
+	(void)state;
+	assert_int_equal(netdev_shm_progress(lab.port, &waiting), 0);
+	assert_int_equal(waiting, 0);
+	port_sends("one");
+	port_sends("two");
+	netdev_shm_release(lab.peer, 1);
+	assert_int_equal(netdev_shm_progress(lab.port, &waiting), 1);
+	assert_int_equal(waiting, 1);
+}
+
 static void test_positions_wrap(void **state)
 {
 	struct netdev_frame frame;
@@ -472,6 +486,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_both_ways),
 		TEST(test_full_rings_refuse),
+		TEST(test_progress),
 		TEST(test_positions_wrap),
 		TEST(test_longest_frame),
 		TEST(test_a_frame_wakes_the_port),

@@ -30,6 +30,9 @@
 /* Above the numbers that the new process gets (vhost_main.h), so that no dup2 overwrites one. */
 #define FD_FIRST 16
 
+/* A process that has taken no frame for so long, while some wait, hangs. */
+#define HANG_NS (10 * NS_PER_SEC)
+
 #define LOG_READ  4096
 #define LOG_READS 4 /* of one event: the process may write without end */
 
@@ -117,11 +120,9 @@ static int add_actions(posix_spawn_file_actions_t *actions, const struct copies 
 }
 
 /* With no signal blocked: urxed itself reads its signals from a descriptor. */
-static int run_program(struct vhost_process *p, const struct netdev_vhost_spec *vhost,
-		       const posix_spawn_file_actions_t *actions)
+static int run_program(struct vhost_process *p, const posix_spawn_file_actions_t *actions)
 {
-	char *argv[] = {"urxed", VHOST_MAIN_OPTION, (char *)vhost->path,
-			vhost->connects ? VHOST_MAIN_CONNECTS : VHOST_MAIN_LISTENS, NULL};
+	char *argv[] = {"urxed", VHOST_MAIN_OPTION, p->text, NULL};
 	posix_spawnattr_t attr;
 	sigset_t none;
 	int rc;
@@ -139,8 +140,7 @@ static int run_program(struct vhost_process *p, const struct netdev_vhost_spec *
 	return rc;
 }
 
-static int spawn_process(struct vhost_process *p, const struct netdev_vhost_spec *vhost,
-			 const struct netdev_shm_fds *fds, int log)
+static int spawn_process(struct vhost_process *p, const struct netdev_shm_fds *fds, int log)
 {
 	posix_spawn_file_actions_t actions;
 	struct copies copies;
@@ -149,7 +149,7 @@ static int spawn_process(struct vhost_process *p, const struct netdev_vhost_spec
 	if (rc)
 		return rc;
 	posix_spawn_file_actions_init(&actions);
-	rc = add_actions(&actions, &copies) ?: run_program(p, vhost, &actions);
+	rc = add_actions(&actions, &copies) ?: run_program(p, &actions);
 	posix_spawn_file_actions_destroy(&actions);
 	close_copies(&copies);
 	return rc;
@@ -191,8 +191,7 @@ static void forget_process(struct vhost_process *p)
 	p->line_len = 0;
 }
 
-static int start_process(struct vhost_process *p, const struct netdev_vhost_spec *vhost,
-			 const int log[2], char error[VHOST_PROCESS_ERROR])
+static int start_process(struct vhost_process *p, const int log[2], char error[VHOST_PROCESS_ERROR])
 {
 	struct netdev_shm_fds fds;
 	int rc = netdev_shm_connect(p->port, &fds);
@@ -200,7 +199,7 @@ static int start_process(struct vhost_process *p, const struct netdev_vhost_spec
 	p->log_fd = log[0];
 	p->is_killed = false;
 	if (!rc)
-		rc = spawn_process(p, vhost, &fds, log[1]);
+		rc = spawn_process(p, &fds, log[1]);
 	if (!rc) {
 		p->pid_fd = pidfd_open(p->pid, 0);
 		rc = p->pid_fd < 0 ? -errno : watch_descriptors(p, error);
@@ -217,22 +216,22 @@ static int start_process(struct vhost_process *p, const struct netdev_vhost_spec
 	return rc;
 }
 
+/*
+ * Does not look at the socket's path, which may lie on a file system that does not answer: only the
+ * process itself does.
+ */
 static int launch_process(struct vhost_process *p, uint64_t now, char error[VHOST_PROCESS_ERROR])
 {
-	struct netdev_vhost_spec vhost;
 	int log[2], rc;
 
-	p->started_at = now;
-	rc = netdev_vhost_parse(p->text, &vhost, error, VHOST_PROCESS_ERROR);
-	if (rc)
-		return rc;
+	p->started_at = p->progress_at = now;
 	/* O_NONBLOCK at both ends: the process must not hang if urxed does not read. */
 	if (pipe2(log, O_NONBLOCK | O_CLOEXEC)) {
 		snprintf(error, VHOST_PROCESS_ERROR, "%s: cannot create a pipe: %s", p->spec,
 			 strerror(errno));
 		return -errno;
 	}
-	rc = start_process(p, &vhost, log, error);
+	rc = start_process(p, log, error);
 	close(log[1]);
 	return rc;
 }
@@ -311,6 +310,19 @@ static void kill_hanging(struct vhost_process *p, uint64_t now, const char *why)
 	kill_process(p);
 }
 
+/* An endless loop in DPDK's library would end the port for all machines that come later. */
+static uint64_t check_progress(struct vhost_process *p, uint64_t now)
+{
+	uint32_t waiting, taken = netdev_shm_progress(p->port, &waiting);
+
+	if (!waiting || taken != p->taken)
+		p->progress_at = now;
+	p->taken = taken;
+	if (now - p->progress_at >= HANG_NS)
+		kill_hanging(p, now, "takes no frames");
+	return waiting && !p->is_killed ? p->progress_at + HANG_NS : UINT64_MAX;
+}
+
 uint64_t vhost_process_tick(struct vhost_process *p, uint64_t now)
 {
 	if (!p->pid && now >= p->restart_at)
@@ -329,6 +341,7 @@ uint64_t vhost_process_tick(struct vhost_process *p, uint64_t now)
 			log_ratelimited(&p->budget, now, "%s: its process %d serves the port",
 					p->spec, (int)p->pid);
 		p->is_up = true;
+		return check_progress(p, now);
 	}
 	return UINT64_MAX;
 }
@@ -343,16 +356,18 @@ static void wait_for_start(struct vhost_process *p)
 	poll(fds, sizeof(fds) / sizeof(fds[0]), 1000);
 }
 
-/* The first line of a process that cannot start is the reason. */
+/* The last line of a process that cannot start is the reason. */
 static int read_reason(struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
 {
-	char text[VHOST_PROCESS_ERROR / 2];
+	char text[LOG_READ], *last;
 	ssize_t n = read(p->log_fd, text, sizeof(text) - 1);
 
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
 	text[n > 0 ? n : 0] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	snprintf(error, VHOST_PROCESS_ERROR, "%s: its process cannot start: %s", p->spec,
-		 text[0] ? text : "no reason given");
+	last = strrchr(text, '\n');
+	snprintf(error, VHOST_PROCESS_ERROR, "%s: its process cannot start: %.*s", p->spec,
+		 VHOST_PROCESS_ERROR / 2, last ? last + 1 : text);
 	return -EIO;
 }
 
@@ -374,7 +389,8 @@ static int wait_until_ready(struct vhost_process *p, char error[VHOST_PROCESS_ER
 	return 0;
 }
 
-/* Later parses need the absolute path, since the daemon changes its directory. */
+/* The process parses the text again and needs the absolute path, since the daemon changes its
+ * directory. */
 static int parse_spec(struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
 {
 	struct netdev_vhost_spec vhost;

@@ -24,7 +24,7 @@
 
 struct vhost_process {
 	const char *spec;                  /* as the user wrote it */
-	char text[NETDEV_VHOST_PATH + 16]; /* the same with an absolute path */
+	char text[NETDEV_VHOST_PATH + 16]; /* the same with an absolute path, for the process */
 	struct netdev *port;
 	int epoll_fd; /* the daemon's; -1 = not watched yet */
 	void *what;   /* data of the events */
@@ -33,8 +33,10 @@ struct vhost_process {
 	bool is_killed; /* urxed has sent SIGKILL */
 	bool is_up;     /* the log says so */
 	uint64_t started_at;
-	uint64_t restart_at; /* valid if pid is 0 */
-	uint64_t delay;      /* of the latest restart, ns */
+	uint32_t taken;       /* frames that the process had taken at the latest look */
+	uint64_t progress_at; /* when it took one, or none waited */
+	uint64_t restart_at;  /* valid if pid is 0 */
+	uint64_t delay;       /* of the latest restart, ns */
 	struct log_ratelimit budget;
 	char line[VHOST_PROCESS_LINE]; /* the part of a line that has arrived */
 	uint32_t line_len;
