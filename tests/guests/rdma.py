@@ -3,9 +3,10 @@
 """
 A process of this host and Linux' rdma_rxe in a virtual machine, over each way in which QEMU's NIC
 joins urxed: programs in both directions; the machine is killed and another one comes; urxed
-is killed and another one comes.
+is killed and another one comes; and the process of a vhost: port is killed.
 """
 import os
+import signal
 import sys
 
 from guest import Guest, MEMORY_MB
@@ -13,6 +14,7 @@ from ethernet import prefer
 from host import BUSY, Failure, Host, free_port, main, succeed, until, wait_listening
 from image import Image
 import report
+from vhost import port_process, wait_restarted
 
 HOST, GUEST = '192.0.2.1', '192.0.2.2'
 MTU, PATH_MTU = 4200, 4096
@@ -152,6 +154,12 @@ def run():
         start(host, wire.arguments(path))
         with wire.boot(image, path) as guest:
             exchange(host, guest, PROGRAMS)
+            if name.startswith('vhost'):
+                print('the process of the port is killed:', end=' ')
+                os.kill(port_process(host), signal.SIGKILL)
+                wait_restarted(host, 1)
+                guest.wait_neighbour(HOST)
+                exchange(host, guest, PROGRAMS[:2])
             if wire.outlives:
                 print('urxed is killed:', end=' ')
                 host.daemon.kill()
