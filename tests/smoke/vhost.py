@@ -110,9 +110,10 @@ def beside_traffic(build):
         traffic.pair.kill()
 
 
-def play_master(build, *argv):
+def play_master(build, *argv, seconds=0):
     """Carries an attack out."""
-    return subprocess.run([os.path.join(build, 'tests/smoke/vhost_master'), *argv], timeout=240,
+    return subprocess.run([os.path.join(build, 'tests/smoke/vhost_master'), *argv],
+                          timeout=seconds + 240,
                           capture_output=True, text=True, check=False)
 
 
@@ -133,8 +134,8 @@ def check_attacks(build):
             traffic.check()
             print(f'{attack}: {port(host)["device"]["restarts"]} restarts', flush=True)
         wait_restarted(host, 1)
-        if 'SIGBUS' not in host.daemon.errors() and 'Bus error' not in host.daemon.errors():
-            raise Failure(f'no attack has ended the process: {host.daemon.describe()}')
+        if 'restarts in' not in host.daemon.errors():
+            raise Failure(f'the log lacks the end of the process: {host.daemon.errors()}')
         check_machine_afterwards(host, machine, path)
 
 
@@ -142,7 +143,7 @@ def check_soak(build):
     """Attacks in random order for as long as the environment says."""
     seconds = os.environ.get('URXE_VHOST_SOAK', SOAK_SECONDS)
     with beside_traffic(build) as (host, machine, path, traffic):
-        result = play_master(build, path, 'soak', seconds, '1')
+        result = play_master(build, path, 'soak', seconds, '1', seconds=int(seconds))
         print(result.stdout, f'{port(host)["device"]["restarts"]} restarts', flush=True)
         if result.returncode:
             raise Failure(f'{result}')

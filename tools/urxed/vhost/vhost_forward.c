@@ -57,7 +57,8 @@ static bool forward_to_daemon(struct vhost_forward *f, uint64_t now)
 	uint32_t room, n;
 
 	free_released(f);
-	room = netdev_shm_room(f->daemon);
+	/* Not the ring's room: urxed may have released more since, whose buffers are still held. */
+	room = NETDEV_SHM_DEPTH - (f->sent - f->freed);
 	f->daemon_full = !room;
 	n = room ? netdev_rx(f->machine, now, frames, room < BURST ? room : BURST) : 0;
 	if (!n)
