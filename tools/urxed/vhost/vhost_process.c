@@ -45,7 +45,7 @@ static void close_fd(int *fd)
 
 /* --- The log of the process */
 
-/* The process may write anything, also control characters for the terminal of who reads the log. */
+/* The process may write anything, also control characters for the terminal that shows the log. */
 static void log_process_line(struct vhost_process *p, uint64_t now)
 {
 	for (uint32_t i = 0; i < p->line_len; i++)
