@@ -268,6 +268,11 @@ static int impair_set_promiscuous(struct netdev *netdev)
 	return netdev_set_promiscuous(((struct impair_port *)netdev)->below);
 }
 
+static bool impair_is_up(struct netdev *netdev)
+{
+	return netdev_is_up(to_impair(netdev)->below);
+}
+
 static uint64_t impair_page_size(const struct netdev *netdev)
 {
 	return netdev_page_size(((const struct impair_port *)netdev)->below);
@@ -306,6 +311,7 @@ static const struct netdev_ops impair_ops = {
 	.mtu = impair_mtu,
 	.set_promiscuous = impair_set_promiscuous,
 	.add_vlan = impair_add_vlan,
+	.is_up = impair_is_up,
 	.page_size = impair_page_size,
 	.counters = impair_counters,
 	.close = impair_close,

@@ -66,6 +66,11 @@ int netdev_set_promiscuous(struct netdev *port)
 	return port->ops->set_promiscuous ? port->ops->set_promiscuous(port) : 0;
 }
 
+bool netdev_is_up(struct netdev *port)
+{
+	return port->ops->is_up ? port->ops->is_up(port) : true;
+}
+
 uint64_t netdev_page_size(const struct netdev *port)
 {
 	return port->ops->page_size ? port->ops->page_size(port) : 0;

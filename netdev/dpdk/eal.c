@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <netdev/netdev.h>
+#include <netdev/vhost.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 
@@ -23,6 +24,8 @@
 /* EAL memory in MB without huge pages: for a port's buffers, and for tables alone. */
 #define PORTS_MB  "512"
 #define TABLES_MB "32"
+/* For the process of one vhost-user port, whose packet buffers lie elsewhere. */
+#define VHOST_MB "64"
 
 /* Free huge pages that make the EAL use them: for tables and two ports. */
 #define HUGE_SIZE ((size_t)96 << 20)
@@ -89,17 +92,43 @@ static bool try_huge_pages(const struct dpdk_spec *spec)
 	return memory;
 }
 
-static int eal_init(const struct dpdk_spec *spec, const cpu_set_t *cpus)
+/* Arguments that all processes have; returns their number. `prefix` and `lcores` have 64 bytes. */
+static int common_args(char **argv, char *prefix, char *lcores, const cpu_set_t *cpus)
 {
-	char prefix[64], lcores[32];
-	char *argv[ARGS_MAX + 1] = {"urxe"};
-	int argc = 1;
+	int argc = 0;
 
-	file_prefix(prefix, sizeof(prefix));
-	snprintf(lcores, sizeof(lcores), "--lcores=0@%d", first_cpu(cpus));
+	file_prefix(prefix, 64);
+	snprintf(lcores, 64, "--lcores=0@%d", first_cpu(cpus));
+	argv[argc++] = "urxe";
 	argv[argc++] = prefix;
 	argv[argc++] = lcores;
 	argv[argc++] = "--log-level=*:error";
+	return argc;
+}
+
+/* Without a shared configuration the EAL makes no files but its directory. */
+static int eal_init_vhost(const cpu_set_t *cpus)
+{
+	char prefix[64], lcores[64];
+	char *argv[ARGS_MAX + 1];
+	int argc = common_args(argv, prefix, lcores, cpus);
+
+	argv[argc++] = "--no-pci";
+	argv[argc++] = "--no-shconf";
+	argv[argc++] = "--no-telemetry";
+	argv[argc++] = "--no-huge";
+	argv[argc++] = "-m";
+	argv[argc++] = VHOST_MB;
+	argv[argc] = NULL;
+	return rte_eal_init(argc, argv);
+}
+
+static int eal_init(const struct dpdk_spec *spec, const cpu_set_t *cpus)
+{
+	char prefix[64], lcores[64];
+	char *argv[ARGS_MAX + 1];
+	int argc = common_args(argv, prefix, lcores, cpus);
+
 	/* Without a list of allowed devices the EAL would open all PCI devices. */
 	argv[argc++] = eal_has_pci ? "-a" : "--no-pci";
 	if (eal_has_pci)
@@ -112,10 +141,13 @@ static int eal_init(const struct dpdk_spec *spec, const cpu_set_t *cpus)
 		argv[argc++] = "-m";
 		argv[argc++] = spec ? PORTS_MB : TABLES_MB;
 	}
+	argv[argc] = NULL;
 	return rte_eal_init(argc, argv);
 }
 
-static int eal_first_start(const struct dpdk_spec *spec, char *error, uint32_t error_size)
+/* `vhost`: for the process of one vhost-user port. */
+static int eal_first_start(const struct dpdk_spec *spec, bool vhost, char *error,
+			   uint32_t error_size)
 {
 	cpu_set_t cpus;
 	bool restore = !pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus);
@@ -124,14 +156,18 @@ static int eal_first_start(const struct dpdk_spec *spec, char *error, uint32_t e
 		CPU_ZERO(&cpus);
 	eal_state = EAL_FAILED;
 	eal_has_pci = spec && spec->pci;
-	if (eal_init(spec, &cpus) < 0)
+	if ((vhost ? eal_init_vhost(&cpus) : eal_init(spec, &cpus)) < 0)
 		return error_text_set(error, error_size, rte_errno ? -rte_errno : -EIO,
 				      "DPDK cannot start: %s", dpdk_log_reason());
 	/* The EAL pins the calling thread to one CPU: the thread gets its affinity back. */
 	if (restore)
 		pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
 	eal_pid = getpid();
-	atexit(remove_runtime_dir);
+	/* The process of a vhost-user port may die at any time, and can leave nothing. */
+	if (vhost)
+		remove_runtime_dir();
+	else
+		atexit(remove_runtime_dir);
 	eal_state = EAL_UP;
 	return 0;
 }
@@ -139,7 +175,7 @@ static int eal_first_start(const struct dpdk_spec *spec, char *error, uint32_t e
 int dpdk_eal_start(const struct dpdk_spec *spec, char *error, uint32_t error_size)
 {
 	if (eal_state == EAL_DOWN)
-		return eal_first_start(spec, error, error_size);
+		return eal_first_start(spec, false, error, error_size);
 	if (eal_state == EAL_FAILED)
 		return error_text_set(error, error_size, -EIO, "DPDK did not start before");
 	if (spec && spec->pci && !eal_has_pci)
@@ -147,6 +183,16 @@ int dpdk_eal_start(const struct dpdk_spec *spec, char *error, uint32_t error_siz
 			error, error_size, -EINVAL,
 			"DPDK runs without PCI devices: name a PCI device before other ports");
 	return 0;
+}
+
+int netdev_vhost_start(char *error, uint32_t error_size)
+{
+	int rc;
+
+	dpdk_log_hold();
+	rc = eal_first_start(NULL, true, error, error_size);
+	dpdk_log_release();
+	return rc;
 }
 
 int netdev_dpdk_start(char *error, uint32_t error_size)

@@ -175,6 +175,25 @@ struct rte_mempool *dpdk_pool_create(const char *name, uint32_t n, uint32_t room
 	}
 }
 
+static void keep_memory(struct rte_mempool_memhdr *chunk, void *opaque)
+{
+	(void)chunk;
+	(void)opaque;
+}
+
+struct rte_mempool *dpdk_pool_create_in(const char *name, void *memory, size_t size, uint32_t room,
+					int socket)
+{
+	const struct piece piece = {.memory = memory, .size = size, .free = keep_memory};
+	struct plan plan = {.name = name, .socket = socket};
+
+	plan.element = sizeof(struct rte_mbuf) + RTE_PKTMBUF_HEADROOM + room;
+	plan.flags = RTE_MEMPOOL_F_NO_SPREAD | RTE_MEMPOOL_F_NO_IOVA_CONTIG;
+	plan.n = (uint32_t)((size - RTE_MEMPOOL_ALIGN) /
+			    rte_mempool_calc_obj_size(plan.element, plan.flags, NULL));
+	return create_in(&plan, &piece);
+}
+
 size_t dpdk_pool_page_size(struct rte_mempool *pool)
 {
 	const void *buffers = STAILQ_FIRST(&pool->mem_list)->addr;

@@ -17,6 +17,8 @@
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
+#include <netdev/vhost.h>
+
 #include "dpdk/arp_nd_socket.h"
 #include "dpdk/driver_socket.h"
 #include "dpdk/eal.h"
@@ -84,6 +86,7 @@ struct dpdk_port {
 	uint32_t frame_max;
 	struct rte_ether_addr mac;
 	bool is_tap;
+	bool is_vhost;
 	bool no_mac; /* all devices of the driver have one address */
 	bool filters_vlans;
 	struct rte_mempool *pool;
@@ -361,6 +364,16 @@ static uint32_t dpdk_mtu(const struct netdev *netdev)
 	return ((const struct dpdk_port *)netdev)->mtu;
 }
 
+/* net_vhost's link is up while a virtual machine is connected. */
+static bool dpdk_is_up(struct netdev *netdev)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	struct rte_eth_link link;
+
+	return !port->is_vhost ||
+	       (!rte_eth_link_get_nowait(port->id, &link) && link.link_status == RTE_ETH_LINK_UP);
+}
+
 static int dpdk_set_promiscuous(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
@@ -405,6 +418,7 @@ static const struct netdev_ops dpdk_ops = {
 	.mtu = dpdk_mtu,
 	.set_promiscuous = dpdk_set_promiscuous,
 	.add_vlan = dpdk_add_vlan,
+	.is_up = dpdk_is_up,
 	.page_size = dpdk_page_size,
 	.counters = dpdk_counters,
 	.close = dpdk_close,
@@ -462,7 +476,10 @@ static int create_pool(struct dpdk_port *port, const struct dpdk_spec *spec)
 	int socket = rte_eth_dev_socket_id(port->id);
 
 	snprintf(name, sizeof(name), "urxe_port_%u", port->id);
-	port->pool = dpdk_pool_create(name, held + BURSTS, room, pool_use(spec), socket);
+	port->pool =
+		spec->memory
+			? dpdk_pool_create_in(name, spec->memory, spec->memory_size, room, socket)
+			: dpdk_pool_create(name, held + BURSTS, room, pool_use(spec), socket);
 	return port->pool ? 0 : -rte_errno;
 }
 
@@ -607,26 +624,24 @@ static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 	return arp_nd_socket_open(&port->arp_nd, spec->ifindex);
 }
 
-static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, char *error,
-		       uint32_t error_size)
+static int open_device(const char *text, const struct dpdk_spec *spec, struct dpdk_port *port,
+		       uint32_t mtu, char *error, uint32_t error_size)
 {
 	struct driver_sockets others; /* open before the driver's own */
-	struct dpdk_spec spec;
 	int err;
 
-	err = dpdk_spec_parse(text, &spec, error, error_size)
-		      ?: dpdk_eal_start(&spec, error, error_size);
+	err = dpdk_eal_start(spec, error, error_size);
 	if (err)
 		return err;
-	port->drop_own = spec.kind == DPDK_AF_PACKET;
-	port->is_tap = spec.kind == DPDK_TAP;
-	port->no_mac = spec.kind == DPDK_VHOST;
-	driver_socket_list(&others, spec.kind == DPDK_AF_XDP ? AF_XDP : AF_PACKET);
-	err = probe_device(text, port, &spec, error, error_size);
+	port->drop_own = spec->kind == DPDK_AF_PACKET;
+	port->is_tap = spec->kind == DPDK_TAP;
+	port->no_mac = port->is_vhost = spec->kind == DPDK_VHOST;
+	driver_socket_list(&others, spec->kind == DPDK_AF_XDP ? AF_XDP : AF_PACKET);
+	err = probe_device(text, port, spec, error, error_size);
 	if (err)
 		return err;
-	err = start_port(port, &spec, mtu)
-		      ?: use_driver_socket(port, &spec, driver_socket_find(&others));
+	err = start_port(port, spec, mtu)
+		      ?: use_driver_socket(port, spec, driver_socket_find(&others));
 	if (!err) {
 		is_open[port->id] = true;
 		return 0;
@@ -638,8 +653,8 @@ static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, c
 			      text, strerror(-err), dpdk_log_reason());
 }
 
-int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char *error,
-		     uint32_t error_size)
+static int open_port(const char *text, const struct dpdk_spec *spec, uint32_t mtu,
+		     struct netdev **port, char *error, uint32_t error_size)
 {
 	struct dpdk_port *new = calloc(1, sizeof(*new));
 	int err;
@@ -651,7 +666,7 @@ int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char 
 	new->interrupt = DPDK_INTERRUPT_NONE;
 	new->arp_nd = ARP_ND_SOCKET_CLOSED;
 	dpdk_log_hold();
-	err = open_device(text, new, mtu, error, error_size);
+	err = open_device(text, spec, new, mtu, error, error_size);
 	dpdk_log_release();
 	if (!err) {
 		*port = &new->netdev;
@@ -660,4 +675,39 @@ int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char 
 	arp_nd_socket_close(&new->arp_nd);
 	free(new);
 	return err;
+}
+
+int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char *error,
+		     uint32_t error_size)
+{
+	struct dpdk_spec spec;
+
+	return dpdk_spec_parse(text, &spec, error, error_size)
+		       ?: open_port(text, &spec, mtu, port, error, error_size);
+}
+
+/* --- The port of a vhost-user process */
+
+int netdev_vhost_open(const struct netdev_vhost_spec *vhost, uint32_t mtu, void *memory,
+		      size_t size, struct netdev **port, char *error, uint32_t error_size)
+{
+	struct dpdk_spec spec;
+	int err = dpdk_spec_vhost(vhost, &spec, error, error_size);
+
+	spec.memory = memory;
+	spec.memory_size = size;
+	return err ?: open_port(vhost->path, &spec, mtu, port, error, error_size);
+}
+
+void netdev_vhost_hold(struct netdev *netdev, void **buffers)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+
+	memcpy(buffers, port->received, port->received_count * sizeof(*buffers));
+	port->received_count = 0;
+}
+
+void netdev_vhost_free(void **buffers, uint32_t n)
+{
+	rte_pktmbuf_free_bulk((struct rte_mbuf **)buffers, n);
 }

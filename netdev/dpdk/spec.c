@@ -295,30 +295,41 @@ static int check_directory(struct request *req, const char *path)
 	return 0;
 }
 
-/* Each device needs a name of its own. With tso=0, the default, the guest segments TCP itself. */
-static int parse_vhost(struct request *req)
+/* Also removes the socket of a process that has died. */
+static int parse_vhost_socket(struct request *req, struct sockaddr_un *path, bool *connects)
 {
-	static unsigned int count;
-	bool connects = !strcmp(req->options, ",connect");
 	char reason[128] = "the path is too long for a socket";
-	struct sockaddr_un path;
 	int err;
 
-	if (req->options[0] && !connects)
+	*connects = !strcmp(req->options, ",connect");
+	if (req->options[0] && !*connects)
 		return FAIL(req, -EINVAL, "takes no option but connect, not '%s'",
 			    req->options + 1);
-	err = unix_path_set(&path, req->name, strlen(req->name));
+	err = unix_path_set(path, req->name, strlen(req->name));
 	if (err == -EINVAL)
 		return FAIL(req, err, "the path of a socket is missing");
-	if (!err && !connects)
-		err = unix_path_clear(&path, SOCK_STREAM, reason, sizeof(reason));
+	if (!err && !*connects)
+		err = unix_path_clear(path, SOCK_STREAM, reason, sizeof(reason));
 	if (err)
 		return FAIL(req, err, "cannot open its socket: %s", reason);
-	err = connects ? 0 : check_directory(req, path.sun_path);
-	if (err)
-		return err;
-	return DEVARGS(req, "net_vhost%u,iface=%s,queues=1,client=%d", count++, path.sun_path,
-		       connects);
+	return *connects ? 0 : check_directory(req, path->sun_path);
+}
+
+/* Each device needs a name of its own. With tso=0, the default, the guest segments TCP itself. */
+static int set_vhost_devargs(struct request *req, const char *path, bool connects)
+{
+	static unsigned int count;
+
+	return DEVARGS(req, "net_vhost%u,iface=%s,queues=1,client=%d", count++, path, connects);
+}
+
+static int parse_vhost(struct request *req)
+{
+	struct sockaddr_un path;
+	bool connects;
+
+	return parse_vhost_socket(req, &path, &connects)
+		       ?: set_vhost_devargs(req, path.sun_path, connects);
 }
 
 /* [domain:]bus:device.function */
@@ -383,4 +394,31 @@ int dpdk_spec_parse(const char *text, struct dpdk_spec *spec, char *error, uint3
 	return FAIL(&req, -EINVAL,
 		    "unknown kind of port; known ones: af_packet:, af_xdp:, tap:, pcap:, qemu:, "
 		    "vhost:, dpdk:");
+}
+
+int netdev_vhost_parse(const char *text, struct netdev_vhost_spec *spec, char *error,
+		       uint32_t error_size)
+{
+	struct dpdk_spec scratch = {0};
+	struct request req = {
+		.spec = &scratch, .text = text, .error = error, .error_size = error_size};
+	struct sockaddr_un path = {0};
+	int err;
+
+	if (strncmp(text, "vhost:", 6))
+		return FAIL(&req, -EINVAL, "does not start with vhost:");
+	err = split_spec(&req, text + 6) ?: parse_vhost_socket(&req, &path, &spec->connects);
+	_Static_assert(sizeof(path.sun_path) <= sizeof(spec->path), "the longest path of a socket");
+	memcpy(spec->path, path.sun_path, sizeof(path.sun_path));
+	return err;
+}
+
+int dpdk_spec_vhost(const struct netdev_vhost_spec *vhost, struct dpdk_spec *spec, char *error,
+		    uint32_t error_size)
+{
+	struct request req = {
+		.spec = spec, .text = vhost->path, .error = error, .error_size = error_size};
+
+	*spec = (struct dpdk_spec){.kind = DPDK_VHOST};
+	return set_vhost_devargs(&req, vhost->path, vhost->connects);
 }

@@ -5,7 +5,10 @@
 
 #include <net/if.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include <netdev/vhost.h>
 
 enum dpdk_kind { DPDK_AF_PACKET, DPDK_AF_XDP, DPDK_TAP, DPDK_PCAP, DPDK_VHOST, DPDK_OTHER };
 
@@ -18,9 +21,14 @@ struct dpdk_spec {
 	uint32_t buffer;         /* least size of a packet buffer in bytes; 0 = by the MTU */
 	uint32_t ring;           /* slots of each of the packet socket's rings; 0 = no such rings */
 	char devargs[512];       /* for rte_dev_probe */
+	void *memory;            /* for the packet buffers; NULL = the port's own */
+	size_t memory_size;
 };
 
 /* 0, or a negative errno value and a sentence in `error`. */
 int dpdk_spec_parse(const char *text, struct dpdk_spec *spec, char *error, uint32_t error_size);
+/* Likewise, for a socket that netdev_vhost_parse has checked. */
+int dpdk_spec_vhost(const struct netdev_vhost_spec *vhost, struct dpdk_spec *spec, char *error,
+		    uint32_t error_size);
 
 #endif

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 Programs between a process of this host and Linux' rdma_rxe in a virtual machine, in both directions, over each kind
-of connection between QEMU and urxed; again after the machine was killed and a new one started, and after urxed was.
+of connection between QEMU and urxed; again after the machine was killed and a new one started, after urxed was, and
+after the process of a vhost: port was killed.
 """
 import os
+import signal
 import sys
 
 from guest import Guest, MEMORY_MB
@@ -12,6 +14,7 @@ from ethernet import prefer
 from host import BUSY, Failure, Host, free_port, main, succeed, until, wait_listening
 from image import Image
 import report
+from vhost import port_process, wait_restarted
 
 HOST, GUEST = '192.0.2.1', '192.0.2.2'
 MTU, PATH_MTU = 4200, 4096
@@ -151,6 +154,12 @@ def run():
         start(host, wire.arguments(path))
         with wire.boot(image, path) as guest:
             exchange(host, guest, PROGRAMS)
+            if name.startswith('vhost'):
+                print('the process of the port is killed:', end=' ')
+                os.kill(port_process(host), signal.SIGKILL)
+                wait_restarted(host, 1)
+                guest.wait_neighbour(HOST)
+                exchange(host, guest, PROGRAMS[:2])
             if wire.outlives:
                 print('urxed is killed:', end=' ')
                 host.daemon.kill()

@@ -424,6 +424,8 @@ static void dispatch_event(struct daemon *d, uint64_t now, void *what)
 		handle_kernel_change(d);
 	else if (what == &d->ibdevs)
 		handle_ibdevs_change(d);
+	else if (what == &d->uplinks)
+		uplink_set_event(&d->uplinks, now);
 	else if (what == &d->listener)
 		listener_event(&d->listener, now);
 	else if (what == &d->monitor)
@@ -475,6 +477,9 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	if (due < next)
 		next = due;
 	due = rdmacm_tick(&d->rdmacm, now);
+	if (due < next)
+		next = due;
+	due = uplink_set_tick(&d->uplinks, now);
 	if (due < next)
 		next = due;
 	due = idle_deadline(d, now);

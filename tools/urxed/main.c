@@ -20,6 +20,7 @@
 #include "urxed/detach.h"
 #include "urxed/options.h"
 #include "urxed/sd_notify.h"
+#include "urxed/vhost/vhost_main.h"
 
 #define LOG_NAME "urxed.log"
 
@@ -193,6 +194,8 @@ int main(int argc, char **argv)
 	standard_fds_fill();
 	umask(022);
 	log_name = "urxed";
+	if (argc == 3 && !strcmp(argv[1], VHOST_MAIN_OPTION))
+		return vhost_main(argv[2]);
 	rc = read_options(argc, argv, &o);
 	if (rc)
 		return rc;

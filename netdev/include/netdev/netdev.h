@@ -61,6 +61,8 @@ int netdev_set_promiscuous(struct netdev *port);
  * for ports without such a filter, such as those on an interface of the kernel.
  */
 int netdev_add_vlan(struct netdev *port, uint16_t vlan);
+/* Whether the port can reach its peer at all; true for ports that do not know. */
+bool netdev_is_up(struct netdev *port);
 /* Page size of the packet buffers' memory in bytes, which shows huge pages; 0 = no buffers. */
 uint64_t netdev_page_size(const struct netdev *port);
 
@@ -81,7 +83,8 @@ uint64_t netdev_page_size(const struct netdev *port);
 	X(TX_NO_PEER, "tx_no_peer", "dropped: frames to send without a peer")             \
 	X(PEERS, "peers", "peers that connected")                                         \
 	X(PEERS_REFUSED, "peers_refused", "refused peers: another one was connected")     \
-	X(PEERS_BROKEN, "peers_broken", "peers disconnected after malformed data")
+	X(PEERS_BROKEN, "peers_broken", "peers disconnected after malformed data")        \
+	X(RESTARTS, "restarts", "starts of the port's process after an end of the earlier one")
 
 #define NETDEV_COUNTER_ENUM(id, name, text) NETDEV_##id,
 enum netdev_counter { NETDEV_COUNTER_LIST(NETDEV_COUNTER_ENUM) NETDEV_COUNTER_COUNT };

@@ -128,7 +128,8 @@ static const char *get_port_state(const struct switch_port *port)
 					    [VNIC_DEVICE_ACTIVE] = "active",
 					    [VNIC_DEVICE_BROKEN] = "broken"};
 
-	if (port->uplink && !port->uplink->up)
+	if (port->uplink &&
+	    (!port->uplink->up || (port->uplink->port && !netdev_is_up(port->uplink->port))))
 		return "down";
 	if (port->kind != SWITCH_PROCESS)
 		return "active";

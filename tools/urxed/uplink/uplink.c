@@ -52,6 +52,33 @@ static enum uplink_kind kind_of(const char *spec)
 	return strncmp(spec, "qemu:", 5) && strncmp(spec, "vhost:", 6) ? UPLINK_WIRE : UPLINK_VM;
 }
 
+/*
+ * DPDK's vhost library dies of malformed messages, so urxed does not load it into its own process
+ * by another name either.
+ */
+static int refuse_vhost_device(const char *spec, char error[UPLINK_ERROR])
+{
+	if (strncmp(spec, "dpdk:net_vhost", 14) && strncmp(spec, "dpdk:eth_vhost", 14))
+		return 0;
+	snprintf(error, UPLINK_ERROR,
+		 "%s: a virtual machine could crash urxed by it: use vhost:PATH[,connect], which "
+		 "has a process of its own",
+		 spec);
+	return -EINVAL;
+}
+
+static int open_port(struct uplink *u, char error[UPLINK_ERROR])
+{
+	int rc;
+
+	if (strncmp(u->spec, "vhost:", 6))
+		return refuse_vhost_device(u->spec, error) ?: port_open(u->spec, &u->port, error);
+	rc = vhost_process_start(&u->vhost, u->spec, HOST_MTU, error);
+	u->is_vhost = !rc;
+	u->port = rc ? NULL : u->vhost.port;
+	return rc;
+}
+
 bool uplink_is_xdp(const struct uplink *u)
 {
 	return port_is_xdp(u->spec);
@@ -65,7 +92,7 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 	*u = (struct uplink){.spec = spec, .kind = kind_of(spec), .impair = impair};
 	roce_port_guard_init(&u->port_guard);
 	set_ifname(u);
-	rc = port_open(spec, &u->port, error);
+	rc = open_port(u, error);
 	if (rc)
 		return rc;
 	if (!netdev_mac(u->port, u->mac))
@@ -142,6 +169,9 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 void uplink_close(struct uplink *u)
 {
 	roce_port_guard_close(&u->port_guard);
+	if (u->is_vhost)
+		vhost_process_stop(&u->vhost);
+	u->is_vhost = false;
 	if (u->port)
 		netdev_close(u->port);
 	u->port = NULL;

@@ -15,6 +15,7 @@
 #include "urxed/hostnet/host.h"
 #include "urxed/hostnet/roce_port_guard.h"
 #include "urxed/uplink/impair.h"
+#include "urxed/vhost/vhost_process.h"
 
 #define UPLINK_ERROR PORT_OPEN_ERROR
 #define UPLINK_QUEUE 64
@@ -29,6 +30,8 @@ struct uplink {
 	enum uplink_kind kind;
 	const struct uplink_impair *impair;
 	struct netdev *port;        /* NULL = closed, to be opened again */
+	struct vhost_process vhost; /* valid if is_vhost: the process that serves the port */
+	bool is_vhost;
 	bool impaired;              /* `port` is an impairment layer on the device's port */
 	char ifname[HOST_NDEV_LEN]; /* the kernel's interface; "" = none */
 	bool kernel;                /* the host takes over this interface's kernel addresses */
@@ -46,8 +49,8 @@ struct uplink {
 };
 
 /*
- * Opens the port that `spec` names (port_open), with impairments if wanted. On error `error` holds
- * a sentence. The caller keeps spec and impair.
+ * Opens the port that `spec` names (port_open), with impairments if wanted. A vhost: port gets a
+ * process of its own. On error `error` holds a sentence. The caller keeps spec and impair.
  */
 int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *impair,
 		char error[UPLINK_ERROR]);

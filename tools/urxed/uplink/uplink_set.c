@@ -58,7 +58,7 @@ int uplink_set_hear_all(struct uplink_set *all, char error[UPLINK_ERROR])
 	return rc;
 }
 
-int uplink_set_watch(const struct uplink_set *all, int epoll_fd, char error[UPLINK_ERROR])
+int uplink_set_watch(struct uplink_set *all, int epoll_fd, char error[UPLINK_ERROR])
 {
 	uint32_t i;
 	int fd, rc;
@@ -66,10 +66,34 @@ int uplink_set_watch(const struct uplink_set *all, int epoll_fd, char error[UPLI
 	for (i = 0; i < all->n; i++) {
 		fd = all->at[i].port ? netdev_wait_fd(all->at[i].port) : -1;
 		rc = fd < 0 ? 0 : epoll_watch_add(epoll_fd, fd, NULL, error);
+		if ((!rc || rc == -EEXIST) && all->at[i].is_vhost)
+			rc = vhost_process_watch(&all->at[i].vhost, epoll_fd, all, error);
 		if (rc && rc != -EEXIST)
 			return rc;
 	}
 	return 0;
+}
+
+void uplink_set_event(struct uplink_set *all, uint64_t now)
+{
+	uint32_t i;
+
+	for (i = 0; i < all->n; i++)
+		if (all->at[i].is_vhost)
+			vhost_process_event(&all->at[i].vhost, now);
+}
+
+uint64_t uplink_set_tick(struct uplink_set *all, uint64_t now)
+{
+	uint64_t next = UINT64_MAX, due;
+	uint32_t i;
+
+	for (i = 0; i < all->n; i++) {
+		due = all->at[i].is_vhost ? vhost_process_tick(&all->at[i].vhost, now) : UINT64_MAX;
+		if (due < next)
+			next = due;
+	}
+	return next;
 }
 
 void uplink_set_log_pages(const struct uplink_set *all)

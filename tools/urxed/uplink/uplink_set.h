@@ -31,9 +31,13 @@ int uplink_set_check_mtu(const struct uplink_set *all, uint16_t mtu, char error[
 int uplink_set_hear_all(struct uplink_set *all, char error[UPLINK_ERROR]);
 /*
  * Adds the ports' descriptors to the epoll set, unless they are in it. Their events have no data.
- * On error `error` holds a sentence.
+ * Events of the processes of vhost: ports have `all` as data, and uplink_set_event handles them. On
+ * error `error` holds a sentence.
  */
-int uplink_set_watch(const struct uplink_set *all, int epoll_fd, char error[UPLINK_ERROR]);
+int uplink_set_watch(struct uplink_set *all, int epoll_fd, char error[UPLINK_ERROR]);
+void uplink_set_event(struct uplink_set *all, uint64_t now);
+/* Handles expired timers of vhost: ports; returns the time of the next one in ns. */
+uint64_t uplink_set_tick(struct uplink_set *all, uint64_t now);
 /* Call uplink_log_pages or uplink_log_impairments for each. */
 void uplink_set_log_pages(const struct uplink_set *all);
 void uplink_set_log_impairments(const struct uplink_set *all);

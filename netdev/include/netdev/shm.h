@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A port in shared memory, whose other end is a process that the port's user need not trust: the
+ * peer. urxed has such a port for each virtual machine's vhost-user NIC; the peer is the process
+ * that reads the machine's rings.
+ *
+ * The port's side creates all memory and descriptors, checks each word that the peer writes, and
+ * copies each frame before anybody reads it. No call waits for the peer.
+ */
+#ifndef URXE_NETDEV_SHM_H
+#define URXE_NETDEV_SHM_H
+
+#include <netdev/netdev.h>
+#include <stddef.h>
+
+/* Frames that wait in each direction, at most. */
+#define NETDEV_SHM_DEPTH 512u
+/* Packet buffers of the peer for which the shared memory has room, besides those that wait. */
+#define NETDEV_SHM_SPARE 576u
+
+/* What a peer needs to attach. */
+struct netdev_shm_fds {
+	int memory; /* memfd of fixed size: the rings and packet buffers */
+	int wake;   /* eventfd: the peer writes when it has a frame for a sleeping port */
+	int kick; /* read end of a pipe: the port writes when it has a frame for a sleeping peer */
+};
+
+/* --- The port's side */
+
+enum netdev_shm_state {
+	NETDEV_SHM_ABSENT,   /* no peer: before netdev_shm_connect, after netdev_shm_disconnect */
+	NETDEV_SHM_STARTING, /* the peer has not called netdev_shm_set_ready yet */
+	NETDEV_SHM_READY,
+	NETDEV_SHM_BROKEN, /* the peer wrote an impossible ring position: nothing moves any more */
+};
+
+/*
+ * A port without a peer. Frames that are sent to a peer that is not ready are dropped and counted
+ * (tx_no_peer). netdev_is_up: the peer is ready. netdev_wait_fd: an epoll set.
+ */
+int netdev_shm_create(uint32_t mtu, struct netdev **port);
+/*
+ * Makes memory and descriptors for a new peer. The port owns the descriptors, until
+ * netdev_shm_disconnect: the caller passes duplicates to the peer's process. The second call and
+ * each later one count as a restart.
+ */
+int netdev_shm_connect(struct netdev *port, struct netdev_shm_fds *fds);
+/* After the end of the peer's process: frames in the rings are lost. */
+void netdev_shm_disconnect(struct netdev *port);
+enum netdev_shm_state netdev_shm_state(struct netdev *port);
+/*
+ * How many frames the peer has taken, modulo 2^32, and how many wait for it. A peer takes frames at
+ * all times, also without a machine; the counts of a broken or absent peer are 0.
+ */
+uint32_t netdev_shm_progress(struct netdev *port, uint32_t *waiting);
+
+/* --- The peer's side, which trusts the port */
+
+struct netdev_shm_peer;
+
+/* Maps the memory; keeps the descriptors. */
+int netdev_shm_attach(const struct netdev_shm_fds *fds, struct netdev_shm_peer **peer);
+void netdev_shm_detach(struct netdev_shm_peer *peer);
+uint32_t netdev_shm_mtu(const struct netdev_shm_peer *peer);
+/* Memory for the packet buffers of the frames of netdev_shm_send. */
+void *netdev_shm_buffers(const struct netdev_shm_peer *peer, size_t *size);
+/* Counters of the peer's device, which netdev_counters of the port adds to its own. */
+void netdev_shm_set_counters(struct netdev_shm_peer *peer,
+			     const uint64_t counters[NETDEV_COUNTER_COUNT]);
+void netdev_shm_set_ready(struct netdev_shm_peer *peer);
+
+/* How many frames netdev_shm_send accepts now. */
+uint32_t netdev_shm_room(const struct netdev_shm_peer *peer);
+/* Sends n frames, at most the room, which lie in the memory of netdev_shm_buffers. */
+void netdev_shm_send(struct netdev_shm_peer *peer, const struct netdev_frame *frames, uint32_t n);
+/*
+ * Number of frames of netdev_shm_send, modulo 2^32, whose buffers the port does not read any more.
+ */
+uint32_t netdev_shm_released(const struct netdev_shm_peer *peer);
+/* The next frames from the port, at most n; they stay in the ring until netdev_shm_release. */
+uint32_t netdev_shm_receive(struct netdev_shm_peer *peer, struct netdev_frame *frames, uint32_t n);
+void netdev_shm_release(struct netdev_shm_peer *peer, uint32_t n);
+/*
+ * Before a sleep on fds.kick: makes the port write there for its next frame. True: frames are there
+ * already.
+ */
+bool netdev_shm_arm(struct netdev_shm_peer *peer);
+/* Reads fds.kick until it is empty. False: the port's process has ended. */
+bool netdev_shm_reset(struct netdev_shm_peer *peer);
+
+#endif

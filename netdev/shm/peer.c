@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The peer's side of a shared-memory port: a process that urxed has started for one port. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "shm/layout.h"
+
+struct netdev_shm_peer {
+	struct netdev_shm_fds fds;
+	struct shm_memory *memory;
+	size_t size;
+};
+
+int netdev_shm_attach(const struct netdev_shm_fds *fds, struct netdev_shm_peer **peer)
+{
+	struct netdev_shm_peer *new = calloc(1, sizeof(*new));
+	struct stat file;
+	void *memory;
+	int err;
+
+	if (!new)
+		return -ENOMEM;
+	if (fstat(fds->memory, &file)) {
+		err = -errno;
+		free(new);
+		return err;
+	}
+	memory = mmap(NULL, (size_t)file.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fds->memory,
+		      0);
+	if (memory == MAP_FAILED) {
+		err = -errno;
+		free(new);
+		return err;
+	}
+	new->fds = *fds;
+	new->memory = memory;
+	new->size = (size_t)file.st_size;
+	*peer = new;
+	return 0;
+}
+
+void netdev_shm_detach(struct netdev_shm_peer *peer)
+{
+	munmap(peer->memory, peer->size);
+	free(peer);
+}
+
+uint32_t netdev_shm_mtu(const struct netdev_shm_peer *peer)
+{
+	return peer->memory->mtu;
+}
+
+void *netdev_shm_buffers(const struct netdev_shm_peer *peer, size_t *size)
+{
+	*size = peer->size - peer->memory->buffers;
+	return (uint8_t *)peer->memory + peer->memory->buffers;
+}
+
+void netdev_shm_set_counters(struct netdev_shm_peer *peer,
+			     const uint64_t counters[NETDEV_COUNTER_COUNT])
+{
+	for (uint32_t i = 0; i < NETDEV_COUNTER_COUNT; i++)
+		__atomic_store_n(&peer->memory->counters[i], counters[i], __ATOMIC_RELAXED);
+}
+
+static void wake_port(struct netdev_shm_peer *peer)
+{
+	eventfd_write(peer->fds.wake, 1);
+}
+
+void netdev_shm_set_ready(struct netdev_shm_peer *peer)
+{
+	shm_store(&peer->memory->ready, 1);
+	wake_port(peer);
+}
+
+/* --- To the port */
+
+uint32_t netdev_shm_room(const struct netdev_shm_peer *peer)
+{
+	const struct shm_ring *ring = &peer->memory->to_port;
+
+	return NETDEV_SHM_DEPTH - (ring->head - shm_load(&ring->tail));
+}
+
+void netdev_shm_send(struct netdev_shm_peer *peer, const struct netdev_frame *frames, uint32_t n)
+{
+	struct shm_ring *ring = &peer->memory->to_port;
+
+	for (uint32_t i = 0; i < n; i++)
+		shm_write_entry(ring, ring->head + i,
+				(uint32_t)(frames[i].data - (const uint8_t *)peer->memory),
+				frames[i].len);
+	shm_store(&ring->head, ring->head + n);
+	if (n && shm_take_waiting(ring))
+		wake_port(peer);
+}
+
+uint32_t netdev_shm_released(const struct netdev_shm_peer *peer)
+{
+	return shm_load(&peer->memory->to_port.tail);
+}
+
+/* --- From the port */
+
+uint32_t netdev_shm_receive(struct netdev_shm_peer *peer, struct netdev_frame *frames, uint32_t n)
+{
+	const struct shm_ring *ring = &peer->memory->to_peer;
+	uint32_t ready = shm_load(&ring->head) - ring->tail;
+
+	if (n > ready)
+		n = ready;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct shm_entry entry = shm_read_entry(ring, ring->tail + i);
+
+		frames[i] = (struct netdev_frame){(uint8_t *)peer->memory + entry.offset, entry.len,
+						  entry.len, 0};
+	}
+	return n;
+}
+
+void netdev_shm_release(struct netdev_shm_peer *peer, uint32_t n)
+{
+	struct shm_ring *ring = &peer->memory->to_peer;
+
+	shm_store(&ring->tail, ring->tail + n);
+}
+
+/* --- Sleeping */
+
+bool netdev_shm_arm(struct netdev_shm_peer *peer)
+{
+	struct shm_ring *ring = &peer->memory->to_peer;
+
+	shm_set_waiting(ring);
+	return shm_load(&ring->head) != ring->tail;
+}
+
+bool netdev_shm_reset(struct netdev_shm_peer *peer)
+{
+	char bytes[64];
+	ssize_t n;
+
+	do
+		n = read(peer->fds.kick, bytes, sizeof(bytes));
+	while (n == (ssize_t)sizeof(bytes));
+	return n > 0 || (n < 0 && errno == EAGAIN);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/vhost/vhost_forward.h"
+
+#include <poll.h>
+#include <time.h>
+
+#include <netdev/shm.h>
+#include <netdev/vhost.h>
+
+#include "common/clock.h"
+
+#define BURST 64u
+
+/* How long to wait before the next look at a full ring, whose reader gives no notice. */
+#define RETRY_NS 50000
+/* A machine that has taken no frame for so long gets the waiting ones dropped. */
+#define STALL_NS (NS_PER_SEC / 10)
+/* Between two updates of the counters that urxed shows. */
+#define COUNTERS_NS (NS_PER_SEC / 100)
+
+struct vhost_forward {
+	struct netdev *machine;
+	struct netdev_shm_peer *daemon;
+	int kick_fd;
+	/* Packet buffers of the frames on their way to urxed, by position in the ring. */
+	void *held[NETDEV_SHM_DEPTH];
+	uint32_t sent, freed;
+	bool daemon_full;    /* no room in the ring to urxed */
+	uint64_t full_since; /* when the machine began to refuse frames; 0 = it takes them */
+	bool connected;
+	uint64_t peers, no_peer; /* connections; frames dropped without one */
+	bool moved;              /* since the latest update of the counters */
+	uint64_t counters_at;    /* next update */
+};
+
+/* --- To urxed */
+
+static void free_released(struct vhost_forward *f)
+{
+	uint32_t n = netdev_shm_released(f->daemon) - f->freed;
+
+	while (n) {
+		const uint32_t at = f->freed % NETDEV_SHM_DEPTH, whole = NETDEV_SHM_DEPTH - at;
+		const uint32_t part = n < whole ? n : whole;
+
+		netdev_vhost_free(&f->held[at], part);
+		f->freed += part;
+		n -= part;
+	}
+}
+
+/* The frames already lie in the shared memory: only their positions pass to urxed. */
+static bool forward_to_daemon(struct vhost_forward *f, uint64_t now)
+{
+	struct netdev_frame frames[BURST];
+	void *buffers[BURST];
+	uint32_t room, n;
+
+	free_released(f);
+	/* Not the ring's room: urxed may have released more since, whose buffers are still held. */
+	room = NETDEV_SHM_DEPTH - (f->sent - f->freed);
+	f->daemon_full = !room;
+	n = room ? netdev_rx(f->machine, now, frames, room < BURST ? room : BURST) : 0;
+	if (!n)
+		return false;
+	netdev_vhost_hold(f->machine, buffers);
+	for (uint32_t i = 0; i < n; i++)
+		f->held[f->sent++ % NETDEV_SHM_DEPTH] = buffers[i];
+	netdev_shm_send(f->daemon, frames, n);
+	return true;
+}
+
+/* --- To the machine */
+
+static bool is_connected(struct vhost_forward *f)
+{
+	const bool connected = netdev_is_up(f->machine);
+
+	f->peers += connected && !f->connected;
+	f->connected = connected;
+	return connected;
+}
+
+static bool is_stalled(struct vhost_forward *f, uint64_t now)
+{
+	if (!f->full_since)
+		f->full_since = now;
+	return now - f->full_since >= STALL_NS;
+}
+
+static bool forward_to_machine(struct vhost_forward *f, uint64_t now)
+{
+	struct netdev_frame frames[BURST];
+	uint32_t n = netdev_shm_receive(f->daemon, frames, BURST), sent;
+
+	if (!n)
+		return false;
+	if (!is_connected(f)) {
+		f->no_peer += n;
+		sent = n;
+	} else {
+		sent = netdev_tx(f->machine, now, frames, n);
+		/* The driver has counted the frames as refused. */
+		if (!sent && is_stalled(f, now))
+			sent = n;
+	}
+	netdev_shm_release(f->daemon, sent);
+	if (sent)
+		f->full_since = 0;
+	return sent > 0;
+}
+
+/* --- The loop */
+
+static void update_counters(struct vhost_forward *f, uint64_t now)
+{
+	uint64_t counters[NETDEV_COUNTER_COUNT];
+
+	if (now < f->counters_at)
+		return;
+	is_connected(f);
+	netdev_counters(f->machine, counters);
+	counters[NETDEV_PEERS] += f->peers;
+	counters[NETDEV_TX_NO_PEER] += f->no_peer;
+	netdev_shm_set_counters(f->daemon, counters);
+	f->moved = false;
+	f->counters_at = now + COUNTERS_NS;
+}
+
+static uint64_t sleep_deadline(const struct vhost_forward *f, uint64_t now)
+{
+	uint64_t next = netdev_next_deadline(f->machine);
+
+	if ((f->daemon_full || f->full_since) && now + RETRY_NS < next)
+		next = now + RETRY_NS;
+	if (f->moved && f->counters_at < next)
+		next = f->counters_at;
+	return next;
+}
+
+/* False: urxed has ended. */
+static bool sleep_until_work(struct vhost_forward *f, uint64_t now)
+{
+	struct pollfd fds[] = {{f->kick_fd, POLLIN, 0}, {netdev_wait_fd(f->machine), POLLIN, 0}};
+	uint64_t next = sleep_deadline(f, now), ns = next > now ? next - now : 0;
+	const struct timespec ts = {(time_t)(ns / NS_PER_SEC), (long)(ns % NS_PER_SEC)};
+
+	/* Frames that wait for the machine's ring need no wake-up. */
+	if (!f->full_since && netdev_shm_arm(f->daemon))
+		return true;
+	ppoll(fds, 2, next == UINT64_MAX ? NULL : &ts, NULL);
+	/* A machine that came or went is counted at once. */
+	f->moved |= fds[1].revents != 0;
+	return !fds[0].revents || netdev_shm_reset(f->daemon);
+}
+
+void vhost_forward_run(struct netdev *machine, struct netdev_shm_peer *daemon, int kick_fd)
+{
+	static struct vhost_forward f;
+	bool moved, running = true;
+	uint64_t now;
+
+	f = (struct vhost_forward){.machine = machine, .daemon = daemon, .kick_fd = kick_fd};
+	/* From here on the port arms its interrupt when it is silent. */
+	netdev_wait_fd(machine);
+	while (running) {
+		now = now_ns();
+		moved = forward_to_daemon(&f, now);
+		moved |= forward_to_machine(&f, now);
+		f.moved |= moved;
+		update_counters(&f, now);
+		if (!moved)
+			running = sleep_until_work(&f, now);
+	}
+}

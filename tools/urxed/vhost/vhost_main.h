@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The process of one vhost: uplink from the inside. urxed executes its own program with
+ * VHOST_MAIN_OPTION and the specification of the uplink, with an absolute path (vhost_process.c);
+ * main.c then calls vhost_main.
+ */
+#ifndef URXE_URXED_VHOST_VHOST_MAIN_H
+#define URXE_URXED_VHOST_VHOST_MAIN_H
+
+#define VHOST_MAIN_OPTION "--vhost-port"
+
+/* Descriptors that the process gets, as in struct netdev_shm_fds; the log is standard error. */
+enum { VHOST_FD_KICK = 0, VHOST_FD_MEMORY = 3, VHOST_FD_WAKE = 4 };
+
+/* Serves the port until urxed ends; returns the exit status. */
+int vhost_main(const char *text);
+
+#endif

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/vhost/vhost_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <netdev/shm.h>
+
+#include "common/clock.h"
+#include "urxed/epoll_watch.h"
+#include "urxed/vhost/vhost_main.h"
+
+/* How long a start may take; DPDK's takes 0.2 s on an idle machine. */
+#define START_NS (60 * NS_PER_SEC)
+
+/* Delay of a restart: doubled each time, and the shortest again after the process lived so long. */
+#define DELAY_MIN_NS (NS_PER_SEC / 10)
+#define DELAY_MAX_NS (10 * NS_PER_SEC)
+#define STABLE_NS    (60 * NS_PER_SEC)
+
+/* Above the numbers that the new process gets (vhost_main.h), so that no dup2 overwrites one. */
+#define FD_FIRST 16
+
+/* A process that has taken no frame for so long, while some wait, hangs. */
+#define HANG_NS (10 * NS_PER_SEC)
+
+#define LOG_READ  4096
+#define LOG_READS 4 /* of one event: the process may write without end */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* --- The log of the process */
+
+/* The process may write anything, also control characters for the terminal that shows the log. */
+static void log_process_line(struct vhost_process *p, uint64_t now)
+{
+	for (uint32_t i = 0; i < p->line_len; i++)
+		if (p->line[i] < ' ' || p->line[i] > '~')
+			p->line[i] = '?';
+	if (p->line_len)
+		log_ratelimited(&p->budget, now, "%s: %.*s", p->spec, (int)p->line_len, p->line);
+	p->line_len = 0;
+}
+
+static void take_log(struct vhost_process *p, uint64_t now, const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (text[i] != '\n')
+			p->line[p->line_len++] = text[i];
+		if (text[i] == '\n' || p->line_len == VHOST_PROCESS_LINE)
+			log_process_line(p, now);
+	}
+}
+
+static void read_log(struct vhost_process *p, uint64_t now)
+{
+	char text[LOG_READ];
+	ssize_t n = 1;
+
+	for (int i = 0; p->log_fd >= 0 && i < LOG_READS && n > 0; i++) {
+		n = read(p->log_fd, text, sizeof(text));
+		if (n > 0)
+			take_log(p, now, text, (size_t)n);
+	}
+	/* At the end of the file epoll would report the descriptor for ever. */
+	if (!n)
+		close_fd(&p->log_fd);
+}
+
+/* --- Start */
+
+/* Duplicates above the numbers of the new process; closed by close_copies. */
+struct copies {
+	int kick, log, memory, wake;
+};
+
+static void close_copies(struct copies *c)
+{
+	close_fd(&c->kick);
+	close_fd(&c->log);
+	close_fd(&c->memory);
+	close_fd(&c->wake);
+}
+
+static int copy_descriptors(struct copies *c, const struct netdev_shm_fds *fds, int log)
+{
+	c->kick = fcntl(fds->kick, F_DUPFD_CLOEXEC, FD_FIRST);
+	c->log = fcntl(log, F_DUPFD_CLOEXEC, FD_FIRST);
+	c->memory = fcntl(fds->memory, F_DUPFD_CLOEXEC, FD_FIRST);
+	c->wake = fcntl(fds->wake, F_DUPFD_CLOEXEC, FD_FIRST);
+	if (c->kick >= 0 && c->log >= 0 && c->memory >= 0 && c->wake >= 0)
+		return 0;
+	close_copies(c);
+	return -EMFILE;
+}
+
+/* Some of DPDK's descriptors stay open in an exec, hence the last action. */
+static int add_actions(posix_spawn_file_actions_t *actions, const struct copies *c)
+{
+	return -(posix_spawn_file_actions_adddup2(actions, c->kick, VHOST_FD_KICK)
+			 ?: posix_spawn_file_actions_adddup2(actions, c->log, STDOUT_FILENO)
+			 ?: posix_spawn_file_actions_adddup2(actions, c->log, STDERR_FILENO)
+			 ?: posix_spawn_file_actions_adddup2(actions, c->memory, VHOST_FD_MEMORY)
+			 ?: posix_spawn_file_actions_adddup2(actions, c->wake, VHOST_FD_WAKE)
+			 ?: posix_spawn_file_actions_addclosefrom_np(actions, VHOST_FD_WAKE + 1));
+}
+
+/* With no signal blocked: urxed itself reads its signals from a descriptor. */
+static int run_program(struct vhost_process *p, const posix_spawn_file_actions_t *actions)
+{
+	char *argv[] = {"urxed", VHOST_MAIN_OPTION, p->text, NULL};
+	posix_spawnattr_t attr;
+	sigset_t none;
+	int rc;
+
+	sigemptyset(&none);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	/* This program itself, even if its file was replaced since: the two must be of one build.
+	 */
+	rc = -posix_spawn(&p->pid, "/proc/self/exe", actions, &attr, argv, environ);
+	posix_spawnattr_destroy(&attr);
+	if (rc)
+		p->pid = 0;
+	return rc;
+}
+
+static int spawn_process(struct vhost_process *p, const struct netdev_shm_fds *fds, int log)
+{
+	posix_spawn_file_actions_t actions;
+	struct copies copies;
+	int rc = copy_descriptors(&copies, fds, log);
+
+	if (rc)
+		return rc;
+	posix_spawn_file_actions_init(&actions);
+	rc = add_actions(&actions, &copies) ?: run_program(p, &actions);
+	posix_spawn_file_actions_destroy(&actions);
+	close_copies(&copies);
+	return rc;
+}
+
+/* epoll forgets a descriptor when it is closed. */
+static int watch_descriptors(const struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
+{
+	if (p->epoll_fd < 0 || !p->pid)
+		return 0;
+	return epoll_watch_add(p->epoll_fd, p->pid_fd, p->what, error)
+		       ?: epoll_watch_add(p->epoll_fd, p->log_fd, p->what, error);
+}
+
+static void kill_process(struct vhost_process *p)
+{
+	if (!p->is_killed)
+		kill(p->pid, SIGKILL);
+	p->is_killed = true;
+}
+
+/* Waits a second for a killed process at most: it may hang in the kernel. */
+static void reap_killed(struct vhost_process *p)
+{
+	struct pollfd ended = {p->pid_fd, POLLIN, 0};
+
+	if (p->pid_fd >= 0)
+		poll(&ended, 1, 1000);
+	waitpid(p->pid, NULL, WNOHANG);
+}
+
+static void forget_process(struct vhost_process *p)
+{
+	close_fd(&p->pid_fd);
+	close_fd(&p->log_fd);
+	netdev_shm_disconnect(p->port);
+	p->pid = 0;
+	p->is_up = false;
+	p->line_len = 0;
+}
+
+static int start_process(struct vhost_process *p, const int log[2], char error[VHOST_PROCESS_ERROR])
+{
+	struct netdev_shm_fds fds;
+	int rc = netdev_shm_connect(p->port, &fds);
+
+	p->log_fd = log[0];
+	p->is_killed = false;
+	if (!rc)
+		rc = spawn_process(p, &fds, log[1]);
+	if (!rc) {
+		p->pid_fd = pidfd_open(p->pid, 0);
+		rc = p->pid_fd < 0 ? -errno : watch_descriptors(p, error);
+	}
+	if (!rc)
+		return 0;
+	if (p->pid) {
+		kill_process(p);
+		reap_killed(p);
+	}
+	forget_process(p);
+	snprintf(error, VHOST_PROCESS_ERROR, "%s: cannot start its process: %s", p->spec,
+		 strerror(-rc));
+	return rc;
+}
+
+/*
+ * Does not look at the socket's path, which may lie on a file system that does not answer: only the
+ * process itself does.
+ */
+static int launch_process(struct vhost_process *p, uint64_t now, char error[VHOST_PROCESS_ERROR])
+{
+	int log[2], rc;
+
+	p->started_at = p->progress_at = now;
+	/* O_NONBLOCK at both ends: the process must not hang if urxed does not read. */
+	if (pipe2(log, O_NONBLOCK | O_CLOEXEC)) {
+		snprintf(error, VHOST_PROCESS_ERROR, "%s: cannot create a pipe: %s", p->spec,
+			 strerror(errno));
+		return -errno;
+	}
+	rc = start_process(p, log, error);
+	close(log[1]);
+	return rc;
+}
+
+/* --- End */
+
+static void describe_end(int status, char *text, size_t size)
+{
+	if (WIFSIGNALED(status))
+		snprintf(text, size, "was killed by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(text, size, "ended with status %d", WEXITSTATUS(status));
+}
+
+static void schedule_restart(struct vhost_process *p, uint64_t now)
+{
+	const bool stable = now - p->started_at >= STABLE_NS;
+
+	p->delay = !p->delay || stable ? DELAY_MIN_NS : 2 * p->delay;
+	if (p->delay > DELAY_MAX_NS)
+		p->delay = DELAY_MAX_NS;
+	p->restart_at = now + p->delay;
+}
+
+static unsigned long long delay_ms(const struct vhost_process *p)
+{
+	return (unsigned long long)(p->delay / (NS_PER_SEC / 1000));
+}
+
+static bool reap_process(struct vhost_process *p, uint64_t now, int *status)
+{
+	if (!p->pid || waitpid(p->pid, status, WNOHANG) != p->pid)
+		return false;
+	read_log(p, now);
+	log_process_line(p, now);
+	forget_process(p);
+	return true;
+}
+
+static void handle_end(struct vhost_process *p, uint64_t now)
+{
+	char text[64];
+	int status;
+
+	if (!reap_process(p, now, &status))
+		return;
+	schedule_restart(p, now);
+	describe_end(status, text, sizeof(text));
+	log_ratelimited(&p->budget, now, "%s: its process %s and restarts in %llu ms", p->spec,
+			text, delay_ms(p));
+}
+
+static void restart_process(struct vhost_process *p, uint64_t now)
+{
+	char error[VHOST_PROCESS_ERROR];
+
+	if (!launch_process(p, now, error))
+		return;
+	schedule_restart(p, now);
+	log_ratelimited(&p->budget, now, "%s; the next try is in %llu ms", error, delay_ms(p));
+}
+
+/* --- For the daemon */
+
+void vhost_process_event(struct vhost_process *p, uint64_t now)
+{
+	read_log(p, now);
+	handle_end(p, now);
+}
+
+static void kill_hanging(struct vhost_process *p, uint64_t now, const char *why)
+{
+	if (!p->is_killed)
+		log_ratelimited(&p->budget, now, "%s: its process %s: it is killed", p->spec, why);
+	kill_process(p);
+}
+
+/* An endless loop in DPDK's library would end the port for all machines that come later. */
+static uint64_t check_progress(struct vhost_process *p, uint64_t now)
+{
+	uint32_t waiting, taken = netdev_shm_progress(p->port, &waiting);
+
+	if (!waiting || taken != p->taken)
+		p->progress_at = now;
+	p->taken = taken;
+	if (now - p->progress_at >= HANG_NS)
+		kill_hanging(p, now, "takes no frames");
+	return waiting && !p->is_killed ? p->progress_at + HANG_NS : UINT64_MAX;
+}
+
+uint64_t vhost_process_tick(struct vhost_process *p, uint64_t now)
+{
+	if (!p->pid && now >= p->restart_at)
+		restart_process(p, now);
+	if (!p->pid)
+		return p->restart_at;
+	switch (netdev_shm_state(p->port)) {
+	case NETDEV_SHM_BROKEN: kill_hanging(p, now, "broke the rings of its port"); break;
+	case NETDEV_SHM_STARTING:
+		if (now - p->started_at < START_NS)
+			return p->started_at + START_NS;
+		kill_hanging(p, now, "did not get ready");
+		break;
+	default:
+		if (!p->is_up)
+			log_ratelimited(&p->budget, now, "%s: its process %d serves the port",
+					p->spec, (int)p->pid);
+		p->is_up = true;
+		return check_progress(p, now);
+	}
+	return UINT64_MAX;
+}
+
+/* Sleeps until the process is ready, writes to its log or ends. */
+static void wait_for_start(struct vhost_process *p)
+{
+	struct pollfd fds[] = {{p->pid_fd, POLLIN, 0},
+			       {p->log_fd, POLLIN, 0},
+			       {netdev_wait_fd(p->port), POLLIN, 0}};
+
+	poll(fds, sizeof(fds) / sizeof(fds[0]), 1000);
+}
+
+/* The last line of a process that cannot start is the reason. */
+static int read_reason(struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
+{
+	char text[LOG_READ], *last;
+	ssize_t n = read(p->log_fd, text, sizeof(text) - 1);
+
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	text[n > 0 ? n : 0] = '\0';
+	last = strrchr(text, '\n');
+	snprintf(error, VHOST_PROCESS_ERROR, "%s: its process cannot start: %.*s", p->spec,
+		 VHOST_PROCESS_ERROR / 2, last ? last + 1 : text);
+	return -EIO;
+}
+
+static int wait_until_ready(struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
+{
+	struct pollfd ended = {p->pid_fd, POLLIN, 0};
+
+	while (netdev_shm_state(p->port) == NETDEV_SHM_STARTING) {
+		if (poll(&ended, 1, 0) > 0)
+			return read_reason(p, error);
+		if (now_ns() - p->started_at > START_NS) {
+			snprintf(error, VHOST_PROCESS_ERROR, "%s: its process does not get ready",
+				 p->spec);
+			return -ETIMEDOUT;
+		}
+		wait_for_start(p);
+	}
+	p->is_up = true;
+	return 0;
+}
+
+/* The process parses the text again and needs the absolute path, since the daemon changes its
+ * directory. */
+static int parse_spec(struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
+{
+	struct netdev_vhost_spec vhost;
+	int rc = netdev_vhost_parse(p->spec, &vhost, error, VHOST_PROCESS_ERROR);
+
+	if (!rc)
+		snprintf(p->text, sizeof(p->text), "vhost:%s%s", vhost.path,
+			 vhost.connects ? ",connect" : "");
+	return rc;
+}
+
+int vhost_process_start(struct vhost_process *p, const char *spec, uint32_t mtu,
+			char error[VHOST_PROCESS_ERROR])
+{
+	int rc;
+
+	*p = (struct vhost_process){.spec = spec, .epoll_fd = -1, .pid_fd = -1, .log_fd = -1};
+	rc = parse_spec(p, error);
+	if (rc)
+		return rc;
+	rc = netdev_shm_create(mtu, &p->port);
+	if (rc) {
+		snprintf(error, VHOST_PROCESS_ERROR, "%s: %s", spec, strerror(-rc));
+		return rc;
+	}
+	rc = launch_process(p, now_ns(), error) ?: wait_until_ready(p, error);
+	if (!rc)
+		return 0;
+	vhost_process_stop(p);
+	netdev_close(p->port);
+	return rc;
+}
+
+void vhost_process_stop(struct vhost_process *p)
+{
+	struct netdev_vhost_spec vhost;
+	char error[VHOST_PROCESS_ERROR];
+
+	if (!p->pid)
+		return;
+	kill_process(p);
+	reap_killed(p);
+	forget_process(p);
+	/* Removes the socket. */
+	netdev_vhost_parse(p->text, &vhost, error, sizeof(error));
+}
+
+int vhost_process_watch(struct vhost_process *p, int epoll_fd, void *what,
+			char error[VHOST_PROCESS_ERROR])
+{
+	if (p->epoll_fd >= 0)
+		return 0;
+	p->epoll_fd = epoll_fd;
+	p->what = what;
+	return watch_descriptors(p, error);
+}

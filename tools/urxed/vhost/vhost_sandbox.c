@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/vhost/vhost_sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "urxed/vhost/vhost_syscalls.h"
+
+/* Between 0 and 1000, the most likely to be killed. */
+#define OOM_SCORE "800"
+
+/*
+ * DPDK and a machine's rings need about 30. Each descriptor could be a further waiter for urxed's
+ * wake-ups, and urxed's write would take longer with each.
+ */
+#define DESCRIPTORS 64
+
+/* --- Files under /proc */
+
+static int write_proc(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static int write_id_map(const char *path, unsigned int id)
+{
+	char text[48];
+
+	snprintf(text, sizeof(text), "%u %u 1", id, id);
+	return write_proc(path, text);
+}
+
+/* --- Capabilities */
+
+#define BIT(capability) (1u << (capability))
+
+/*
+ * Root keeps CAP_DAC_OVERRIDE, because the socket's directory may belong to the machine's user, and
+ * CAP_SYS_CHROOT until vhost_sandbox_enter.
+ */
+static int limit_capabilities(uint32_t kept)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data))
+		return -errno;
+	data[0].effective &= kept;
+	data[0].permitted &= kept;
+	data[1].effective = data[1].permitted = 0;
+	data[0].inheritable = data[1].inheritable = 0;
+	return syscall(SYS_capset, &header, data) ? -errno : 0;
+}
+
+/* Gives an ordinary user CAP_SYS_CHROOT; the user keeps its number and its rights to files. */
+static void enter_user_namespace(void)
+{
+	const unsigned int uid = geteuid(), gid = getegid();
+
+	if (!uid || unshare(CLONE_NEWUSER))
+		return;
+	write_proc("/proc/self/setgroups", "deny");
+	write_id_map("/proc/self/uid_map", uid);
+	write_id_map("/proc/self/gid_map", gid);
+}
+
+void vhost_sandbox_prepare(void)
+{
+	const struct rlimit none = {0, 0}, few = {DESCRIPTORS, DESCRIPTORS};
+
+	prctl(PR_SET_NAME, "urxed-vhost");
+	setrlimit(RLIMIT_CORE, &none);
+	setrlimit(RLIMIT_NOFILE, &few);
+	write_proc("/proc/self/oom_score_adj", OOM_SCORE);
+	enter_user_namespace();
+	limit_capabilities(BIT(CAP_SYS_CHROOT) | BIT(CAP_DAC_OVERRIDE));
+}
+
+/* --- The root directory */
+
+/* A process without the right only reports it: urxed stays protected by the system call filter. */
+static void change_root(struct netdev_vhost_spec *spec)
+{
+	char directory[NETDEV_VHOST_PATH];
+	char *slash;
+
+	memcpy(directory, spec->path, sizeof(directory));
+	slash = strrchr(directory, '/');
+	*slash = '\0';
+	if (chdir(directory[0] ? directory : "/") || chroot(".") || chdir("/"))
+		fprintf(stderr, "the port's process sees all directories: %m\n");
+	else
+		memmove(spec->path, spec->path + (slash - directory),
+			strlen(spec->path + (slash - directory)) + 1);
+}
+
+static int report_failure(int rc, char *error, uint32_t error_size)
+{
+	if (rc)
+		snprintf(error, error_size, "cannot confine the port's process: %s", strerror(-rc));
+	return rc;
+}
+
+int vhost_sandbox_enter(struct netdev_vhost_spec *spec, char *error, uint32_t error_size)
+{
+	int rc;
+
+	change_root(spec);
+	rc = limit_capabilities(BIT(CAP_DAC_OVERRIDE));
+	if (!rc && (prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))
+		rc = -errno;
+	if (!rc)
+		rc = vhost_syscalls_limit(spec->connects);
+	return report_failure(rc, error, error_size);
+}
+
+int vhost_sandbox_close(const struct netdev_vhost_spec *spec, char *error, uint32_t error_size)
+{
+	return report_failure(vhost_syscalls_limit_further(spec->connects), error, error_size);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The system calls that the process of a vhost: uplink may make, for vhost_sandbox.c. */
+#ifndef URXE_URXED_VHOST_VHOST_SYSCALLS_H
+#define URXE_URXED_VHOST_VHOST_SYSCALLS_H
+
+#include <stdbool.h>
+
+/*
+ * Installs a seccomp filter in all threads of the process, which has set no_new_privs. Other calls
+ * fail with EPERM. `connects`: the process may connect UNIX sockets. 0 or a negative errno value.
+ */
+int vhost_syscalls_limit(bool connects);
+/* After the port's start: takes away what only the start needs. */
+int vhost_syscalls_limit_further(bool connects);
+
+#endif
