@@ -37,7 +37,8 @@ static int copy_by_kernel(transfer_fn *fn, void *local, void *remote, size_t siz
 
 	if (n == (ssize_t)size)
 		return 0;
-	if (n >= 0 || errno == EFAULT)
+	/* The caller's memcpy() must not be given a null pointer, whatever lies there. */
+	if (n >= 0 || errno == EFAULT || !remote)
 		return -EFAULT;
 	return 1; /* refused by seccomp, or not in this kernel */
 }
@@ -61,7 +62,6 @@ static void copy_bytes(void *arg)
  */
 static bool is_guarded(uint64_t address, size_t size)
 {
-	/* memcpy() must not be given a null pointer, whatever lies there. */
 	return sigbus_guard_installed() && address && address < ADDRESSES &&
 	       size < ADDRESSES - address;
 }

@@ -212,12 +212,18 @@ static void send_status(int socket, int status)
 	(void)send(socket, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* urxe show takes no text that is longer. */
+#define PROGRAM_MAX 63
+
 static void write_document(struct json_text *j, const struct snapshot *snapshot)
 {
+	char program[PROGRAM_MAX + 1];
+
 	json_put_open(j, NULL, '{');
 	json_put_bool(j, "gone", snapshot->dead);
 	json_put_number(j, "pid", (uint64_t)getpid());
-	json_put_string(j, "program", program_invocation_short_name);
+	snprintf(program, sizeof(program), "%s", program_invocation_short_name);
+	json_put_string(j, "program", program);
 	json_put_open(j, "qps", '[');
 	for (size_t i = 0; i < snapshot->n_qps; i++) {
 		if (i % QPS_PER_REPLY == 0)

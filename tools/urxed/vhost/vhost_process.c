@@ -429,12 +429,12 @@ void vhost_process_stop(struct vhost_process *p)
 	struct netdev_vhost_spec vhost;
 	char error[VHOST_PROCESS_ERROR];
 
-	if (!p->pid)
-		return;
-	kill_process(p);
-	reap_killed(p);
-	forget_process(p);
-	/* Removes the socket. */
+	if (p->pid) {
+		kill_process(p);
+		reap_killed(p);
+		forget_process(p);
+	}
+	/* Removes the socket, which a process that died has left, too. */
 	netdev_vhost_parse(p->text, &vhost, error, sizeof(error));
 }
 

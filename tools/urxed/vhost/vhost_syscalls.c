@@ -237,10 +237,10 @@ static int install_filter(struct program *p)
 {
 	const struct sock_fprog filter = {.len = p->n, .filter = p->code};
 
-	/* The system call returns the number of a thread that the filter does not suit. */
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter)
-		       ? -errno
-		       : 0;
+	long rc = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter);
+
+	/* A positive result is the number of a thread that has another filter. */
+	return rc > 0 ? -ESRCH : rc ? -errno : 0;
 }
 
 int vhost_syscalls_limit(bool connects)
