@@ -53,7 +53,7 @@ static void own(struct cm_conn *conn, void *ctx)
 {
 	conn->ctx = ctx;
 	conn->owned = true;
-	conn->tid = ++conn->cm->tids;
+	conn->tid = cm_draw(conn->cm);
 	conn->max_retries = CM_RETRIES;
 }
 
@@ -114,6 +114,7 @@ int cm_accept(struct cm_conn *conn, uint64_t now, const struct cm_param *p)
 		.srq = p->srq,
 	};
 	conn->state = CM_REP_SENT;
+	cm_enter_unproven(conn, now);
 	cm_post(conn, &mad);
 	cm_await(conn, now);
 	return 0;
@@ -176,8 +177,7 @@ int cm_established(struct cm_conn *conn)
 		return -EISCONN;
 	if (!CM_IN(conn, CM_S(REP_SENT) | CM_S(MRA_REP_RCVD)))
 		return -EINVAL;
-	cm_await_no_more(conn);
-	conn->state = CM_ESTABLISHED;
+	cm_enter_established(conn);
 	cm_tell(conn, CM_EVENT_ESTABLISHED, NULL);
 	return 0;
 }
@@ -188,7 +188,7 @@ int cm_disconnect(struct cm_conn *conn, uint64_t now)
 
 	switch (conn->state) {
 	case CM_ESTABLISHED:
-		conn->tid = ++conn->cm->tids;
+		conn->tid = cm_draw(conn->cm);
 		mad = cm_make_pair(conn, CM_DREQ);
 		conn->state = CM_DREQ_SENT;
 		cm_post(conn, &mad);

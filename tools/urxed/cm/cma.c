@@ -40,12 +40,24 @@ uint8_t cma_path_mtu(const struct cma *cma)
 
 /* --- IDs */
 
+/* Random, so that nobody can guess the PSNs of others' connections from those of its own. */
+static int draw_psn(uint32_t *psn)
+{
+	if (getrandom(psn, sizeof(*psn), 0) != sizeof(*psn))
+		return -EAGAIN;
+	*psn &= PSN_MASK;
+	return 0;
+}
+
 int cma_create_id(struct cma *cma, uint16_t ps, enum cma_service service, void *ctx,
 		  struct cma_id **out)
 {
 	struct cma_id *id;
-	uint32_t tries = 0;
+	uint32_t tries = 0, psn;
+	int rc = draw_psn(&psn);
 
+	if (rc)
+		return rc;
 	while (tries++ < CMA_IDS && cma->ids[cma->last % CMA_IDS])
 		cma->last++;
 	if (tries > CMA_IDS)
@@ -58,8 +70,7 @@ int cma_create_id(struct cma *cma, uint16_t ps, enum cma_service service, void *
 	id->number = cma->last++ % CMA_IDS;
 	id->ps = ps;
 	id->service = service;
-	id->psn = (uint32_t)(cma->psns = cma->psns * 6364136223846793005u + 1442695040888963407u) &
-		  PSN_MASK;
+	id->psn = psn;
 	cma->ids[id->number] = id;
 	*out = id;
 	return 0;
@@ -100,11 +111,10 @@ static const struct cm_ops cm_ops = {on_send, cma_on_cm_request, cma_on_cm_event
 
 static int make_cm(struct cma *cma)
 {
-	uint64_t seed;
+	uint8_t seed[CM_SEED_LEN];
 
-	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+	if (getrandom(seed, sizeof(seed), 0) != sizeof(seed))
 		return -EAGAIN;
-	cma->psns = seed * 3;
 	return cm_create(&cm_ops, cma, cma_node_guid(cma->host), seed, &cma->cm);
 }
 

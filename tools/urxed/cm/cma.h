@@ -122,7 +122,6 @@ struct cma {
 	struct cma_ports ports;
 	struct cma_id **ids;        /* CMA_IDS pointers, by number */
 	uint32_t last;              /* number of the next ID, if that number is free */
-	uint64_t psns;              /* state of the generator of first PSNs */
 	uint64_t now;               /* ns; CLOCK_MONOTONIC at the current call */
 	struct cma_id_list waiting; /* for neighbours */
 	struct cma_early_reqs early;
