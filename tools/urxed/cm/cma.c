@@ -49,7 +49,7 @@ static int draw_psn(uint32_t *psn)
 	return 0;
 }
 
-int cma_create_id(struct cma *cma, uint16_t ps, enum cma_service service, void *ctx,
+int cma_create_id(struct cma *cma, uid_t user, uint16_t ps, enum cma_service service, void *ctx,
 		  struct cma_id **out)
 {
 	struct cma_id *id;
@@ -68,6 +68,7 @@ int cma_create_id(struct cma *cma, uint16_t ps, enum cma_service service, void *
 	id->cma = cma;
 	id->ctx = ctx;
 	id->number = cma->last++ % CMA_IDS;
+	id->user = user;
 	id->ps = ps;
 	id->service = service;
 	id->psn = psn;
@@ -123,7 +124,8 @@ int cma_open(struct cma *cma, const struct host *host, struct neigh *neigh,
 {
 	int rc;
 
-	*cma = (struct cma){.ops = ops, .ctx = ctx, .host = host, .neigh = neigh};
+	*cma = (struct cma){
+		.ops = ops, .ctx = ctx, .host = host, .neigh = neigh, .waiting_due = UINT64_MAX};
 	cma->ids = calloc(CMA_IDS, sizeof(struct cma_id *));
 	rc = cma->ids ? make_cm(cma) : -ENOMEM;
 	if (rc)
@@ -136,6 +138,7 @@ void cma_close(struct cma *cma)
 	if (cma->cm)
 		cm_destroy(cma->cm);
 	free(cma->ids);
+	cma_port_close(&cma->ports);
 	*cma = (struct cma){0};
 }
 
@@ -170,10 +173,29 @@ static void input_early_requests(struct cma *cma)
 		cm_input(cma->cm, cma->now, &request.path, request.mad);
 }
 
+/* Programs may have tens of thousands of IDs in the list, so it is scanned only when one is due. */
+static uint64_t tick_waiting(struct cma *cma)
+{
+	struct cma_id *id, *after;
+
+	if (cma->now < cma->waiting_due)
+		return cma->waiting_due;
+	cma->waiting_due = UINT64_MAX;
+	for (id = LIST_FIRST(&cma->waiting); id; id = after) {
+		after = LIST_NEXT(id, wait_link);
+		if (id->due <= cma->now) {
+			cma_cancel_resolve(id);
+			cma_finish_resolve_addr(id, -ETIMEDOUT);
+		} else if (id->due < cma->waiting_due) {
+			cma->waiting_due = id->due;
+		}
+	}
+	return cma->waiting_due;
+}
+
 uint64_t cma_tick(struct cma *cma, uint64_t now)
 {
-	uint64_t next;
-	struct cma_id *id, *after;
+	uint64_t next, due;
 
 	cma->now = now;
 	input_early_requests(cma);
@@ -181,14 +203,6 @@ uint64_t cma_tick(struct cma *cma, uint64_t now)
 	next = cm_next_deadline(cma->cm);
 	if (cma_early_req_deadline(&cma->early) < next)
 		next = cma_early_req_deadline(&cma->early);
-	for (id = LIST_FIRST(&cma->waiting); id; id = after) {
-		after = LIST_NEXT(id, wait_link);
-		if (id->due <= now) {
-			cma_cancel_resolve(id);
-			cma_finish_resolve_addr(id, -ETIMEDOUT);
-		} else if (id->due < next) {
-			next = id->due;
-		}
-	}
-	return next;
+	due = tick_waiting(cma);
+	return due < next ? due : next;
 }
