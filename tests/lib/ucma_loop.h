@@ -111,6 +111,7 @@ static void loop_begin(struct loop *l)
 static inline void loop_restart(struct loop *l)
 {
 	ucma_close(&l->ucma, l->dir);
+	neigh_fini(&l->neigh);
 	l->n = 0;
 	l->now += LOOP_RESTART;
 	loop_begin(l);
@@ -131,6 +132,7 @@ static void loop_open(struct loop *l)
 static void loop_close(struct loop *l)
 {
 	ucma_close(&l->ucma, l->dir);
+	neigh_fini(&l->neigh);
 	require(!rmdir(l->dir));
 }
 

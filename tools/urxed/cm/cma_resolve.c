@@ -165,7 +165,8 @@ static int resolve_from(struct cma_id *id, const struct host_address *own)
 	uint8_t index = (uint8_t)(own - id->cma->host->addresses);
 	struct vnic_next_hop hop;
 
-	return neigh_resolve(id->cma->neigh, id->cma->now, index, id->dst.ip, &id->waiter, &hop);
+	return neigh_resolve(id->cma->neigh, id->cma->now, id->user, index, id->dst.ip, &id->waiter,
+			     &hop);
 }
 
 /*

@@ -284,7 +284,7 @@ void gsi_send(struct gsi *g, uint64_t now, const struct cm_path *path,
 		g->drops[GSI_DROP_NO_ROOM]++;
 		return;
 	}
-	switch (neigh_resolve(g->neigh, now, path->sgid_index, path->dgid, &w->waiter, &hop)) {
+	switch (neigh_resolve(g->neigh, now, NEIGH_PEERS, path->sgid_index, path->dgid, &w->waiter, &hop)) {
 	case 0: post_mad(g, path, mad, &hop); return;
 	case -EINPROGRESS:
 		w->used = true;

@@ -5,8 +5,6 @@
 #include <linux/neighbour.h>
 #include <stddef.h>
 
-/* A kernel with default settings gives up after 3 s, and a client waits for 5 s. */
-#define PATIENCE_NS 4000000000ull
 /* What a route has that says nothing else (RFC 1700; Linux' ip_default_ttl, hop_limit). */
 #define HOP_LIMIT 64
 
@@ -153,16 +151,16 @@ static int find_way(struct route *r, const struct host_address *from, int ifinde
 	return 0;
 }
 
-static struct nlmsghdr *start_neighbour(char *buf, uint16_t type, const struct neigh_waiter *w,
+static struct nlmsghdr *start_neighbour(char *buf, uint16_t type, int ifindex, const uint8_t ip[16],
 					struct ndmsg **neighbour)
 {
 	struct nlmsghdr *request = mnl_nlmsg_put_header(buf);
 
 	request->nlmsg_type = type;
 	*neighbour = mnl_nlmsg_put_extra_header(request, sizeof(**neighbour));
-	(*neighbour)->ndm_family = family_of(w->ip);
-	(*neighbour)->ndm_ifindex = w->ifindex;
-	put_ip(request, NDA_DST, w->ip);
+	(*neighbour)->ndm_family = family_of(ip);
+	(*neighbour)->ndm_ifindex = ifindex;
+	put_ip(request, NDA_DST, ip);
 	return request;
 }
 
@@ -171,11 +169,11 @@ static void neighbour_answer(void *ctx, const struct nlmsghdr *message)
 	route_parse_neigh(ctx, message);
 }
 
-static int find_neighbour(struct route *r, const struct neigh_waiter *w, struct route_neigh *n)
+static int find_neighbour(struct route *r, int ifindex, const uint8_t ip[16], struct route_neigh *n)
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct ndmsg *neighbour;
-	struct nlmsghdr *request = start_neighbour(buf, RTM_GETNEIGH, w, &neighbour);
+	struct nlmsghdr *request = start_neighbour(buf, RTM_GETNEIGH, ifindex, ip, &neighbour);
 
 	*n = (struct route_neigh){0};
 	return netlink_request(r->netlink, request, neighbour_answer, n);
@@ -186,34 +184,18 @@ static int use_neighbour(struct route *r, const struct neigh_waiter *w)
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct ndmsg *neighbour;
-	struct nlmsghdr *request = start_neighbour(buf, RTM_NEWNEIGH, w, &neighbour);
+	struct nlmsghdr *request =
+		start_neighbour(buf, RTM_NEWNEIGH, w->ifindex, w->ip, &neighbour);
 
 	request->nlmsg_flags = NLM_F_CREATE;
 	neighbour->ndm_flags = NTF_USE;
 	return netlink_request(r->netlink, request, NULL, NULL);
 }
 
-/* --- Who waits */
+/* --- Resolution */
 
-static void fill_hop(struct vnic_next_hop *hop, const struct neigh_waiter *w,
-		     const struct route_neigh *n)
-{
-	memcpy(hop->mac, n->mac, sizeof(hop->mac));
-	hop->hop_limit = w->hop_limit;
-}
-
-static int wait(struct route *r, uint64_t now, struct neigh_waiter *w)
-{
-	if (use_neighbour(r, w))
-		return -EHOSTUNREACH;
-	w->due = now + PATIENCE_NS;
-	w->next = r->waiters;
-	r->waiters = w;
-	return -EINPROGRESS;
-}
-
-int route_resolve(struct route *r, uint64_t now, const struct host_address *from, bool v1,
-		  struct neigh_waiter *w, struct vnic_next_hop *hop)
+int route_resolve(struct route *r, const struct host_address *from, bool v1, struct neigh_waiter *w,
+		  struct vnic_next_hop *hop)
 {
 	const struct iface *iface = iface_find(r->ifaces, from->uplink, from->vlan);
 	struct route_neigh n;
@@ -228,77 +210,48 @@ int route_resolve(struct route *r, uint64_t now, const struct host_address *from
 	memcpy(w->ip, way.next_hop, sizeof(w->ip));
 	w->hop_limit = way.hop_limit;
 	w->ifindex = iface->ifindex;
-	rc = find_neighbour(r, w, &n);
+	hop->hop_limit = way.hop_limit;
+	rc = find_neighbour(r, w->ifindex, w->ip, &n);
 	if (rc || !n.has_mac)
-		return wait(r, now, w);
+		return use_neighbour(r, w) ? -EHOSTUNREACH : -EINPROGRESS;
 	/* NUD_STALE is an address to use at once, which using it has the kernel confirm. */
 	if (n.state & NUD_STALE)
 		use_neighbour(r, w);
-	fill_hop(hop, w, &n);
+	memcpy(hop->mac, n.mac, sizeof(hop->mac));
 	return 0;
 }
 
-void route_cancel(struct route *r, const struct neigh_waiter *w)
+/* Answers those who wait for an entry, if the kernel has come to an end with its neighbour. */
+static void look_at_neighbour(struct route *r, struct neigh_entry *e)
 {
-	struct neigh_waiter **link;
-
-	for (link = &r->waiters; *link; link = &(*link)->next) {
-		if (*link == w) {
-			*link = w->next;
-			return;
-		}
-	}
-}
-
-static void answer(struct route *r, struct neigh_waiter *w, int status,
-		   const struct vnic_next_hop *hop)
-{
-	r->neigh->ops->answer(r->neigh->ctx, w, status, hop);
-}
-
-/* Answers w if the kernel has come to an end with its neighbour. */
-static void look(struct route *r, struct neigh_waiter *w)
-{
-	struct vnic_next_hop hop = {0};
 	struct route_neigh n;
 
-	if (find_neighbour(r, w, &n) || (!n.has_mac && !(n.state & NUD_FAILED)))
+	if (find_neighbour(r, e->ifindex, e->key.ip, &n) || (!n.has_mac && !(n.state & NUD_FAILED)))
 		return;
-	route_cancel(r, w);
-	fill_hop(&hop, w, &n);
-	answer(r, w, n.has_mac ? 0 : -EHOSTUNREACH, n.has_mac ? &hop : NULL);
+	neigh_kernel_answer(r->neigh, e, n.has_mac ? n.mac : NULL);
 }
 
-/* A message may be older than what somebody waits for: it says only when to look. */
+static bool is_about(const struct route_neigh *n, const struct neigh_entry *e)
+{
+	return e->ifindex == n->ifindex && !memcmp(e->key.ip, n->ip, sizeof(n->ip));
+}
+
+/*
+ * A message may be older than what somebody waits for: it says only when to look. Only the entries
+ * that wait are looked at, since the kernel sends messages about all neighbours of all interfaces.
+ */
 void route_neigh_changed(struct route *r, const struct nlmsghdr *message)
 {
-	struct neigh_waiter *w, *next;
+	struct neigh_table *t = &r->neigh->table;
 	struct route_neigh n = {0};
+	struct neigh_entry *e;
 
 	if (message)
 		route_parse_neigh(&n, message);
-	if (message && !n.ifindex)
+	if ((message && !n.ifindex) || !t->asking)
 		return;
-	for (w = r->waiters; w; w = next) {
-		next = w->next;
-		if (!message || (w->ifindex == n.ifindex && !memcmp(w->ip, n.ip, sizeof(n.ip))))
-			look(r, w);
-	}
-}
-
-uint64_t route_tick(struct route *r, uint64_t now)
-{
-	struct neigh_waiter *w, *next;
-	uint64_t due = UINT64_MAX;
-
-	for (w = r->waiters; w; w = next) {
-		next = w->next;
-		if (w->due <= now) {
-			route_cancel(r, w);
-			answer(r, w, -EHOSTUNREACH, NULL);
-		} else if (w->due < due) {
-			due = w->due;
-		}
-	}
-	return due;
+	for (e = t->entries; e < t->entries + NEIGH_ENTRIES; e++)
+		if (e->state == NEIGH_ASKING && e->key.resolver == NEIGH_BY_KERNEL &&
+		    (!message || is_about(&n, e)))
+			look_at_neighbour(r, e);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Next hops by the kernel: its routes say whether a destination is on the link or behind a
- * router, and its neighbour table has, or finds out, the MAC.
- *
- * Nothing is kept here but who waits, so nothing can be out of date.
+ * Next hops by the kernel: its routes say whether a destination is on the link or behind a router,
+ * and its neighbour table has, or finds out, the MAC. neigh.c calls this, and keeps those who wait.
  */
 #ifndef URXE_URXED_HOSTNET_ROUTE_H
 #define URXE_URXED_HOSTNET_ROUTE_H
@@ -15,26 +13,25 @@
 #include "urxed/hostnet/neigh.h"
 #include "urxed/hostnet/netlink.h"
 
+/* A kernel with default settings gives up after 3 s, and a client waits for 5 s. */
+#define ROUTE_PATIENCE_NS 4000000000ull
+
 struct route {
 	struct netlink *netlink;
 	const struct iface_table *ifaces;
-	struct neigh *neigh; /* gives the answers */
-	struct neigh_waiter *waiters;
+	struct neigh *neigh; /* has the entries that wait for the kernel */
 };
 
 /*
  * The next hop to w->ip from an address that the kernel has; a RoCEv1 packet reaches only its own
- * link. Results as of neigh_resolve.
+ * link. Sets w->ip, w->hop_limit and w->ifindex. 0: hop has the MAC; -EINPROGRESS: the kernel looks
+ * for it, and route_neigh_changed will hear; -ENETUNREACH, -EHOSTUNREACH.
  */
-int route_resolve(struct route *r, uint64_t now, const struct host_address *from, bool v1,
-		  struct neigh_waiter *w, struct vnic_next_hop *hop);
-/* w, which waits here, does so no more. */
-void route_cancel(struct route *r, const struct neigh_waiter *w);
+int route_resolve(struct route *r, const struct host_address *from, bool v1, struct neigh_waiter *w,
+		  struct vnic_next_hop *hop);
 
 /* The kernel tells of a neighbour (RTM_NEWNEIGH); NULL: of any, since messages were lost. */
 void route_neigh_changed(struct route *r, const struct nlmsghdr *message);
-/* Gives up who has waited for too long; returns when it wants to be called next. */
-uint64_t route_tick(struct route *r, uint64_t now);
 
 /* --- Answers of the kernel, for route.c and its test. */
 
