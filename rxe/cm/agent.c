@@ -19,6 +19,7 @@ int cm_create(const struct cm_ops *ops, void *ctx, uint64_t ca_guid,
 	memcpy(&cm->key, seed, sizeof(cm->key));
 	TAILQ_INIT(&cm->unproven[0]);
 	TAILQ_INIT(&cm->unproven[1]);
+	TAILQ_INIT(&cm->released);
 	*out = cm;
 	return 0;
 }

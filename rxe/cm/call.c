@@ -218,8 +218,10 @@ static void withdraw(struct cm_conn *conn)
 void cm_release(struct cm_conn *conn, uint64_t now)
 {
 	const struct cm_sidr_reply refusal = {.status = CM_SIDR_REJECT};
+	struct cm *cm = conn->cm;
 
 	conn->owned = false;
+	cm_enter_released(conn);
 	switch (conn->state) {
 	case CM_REQ_SENT:
 	case CM_MRA_REQ_RCVD: withdraw(conn); break;
@@ -236,4 +238,5 @@ void cm_release(struct cm_conn *conn, uint64_t now)
 	case CM_TIMEWAIT: break; /* ends by its timer */
 	default: cm_conn_free(conn); break;
 	}
+	cm_drop_released(cm);
 }

@@ -117,7 +117,7 @@ static uint16_t hash_source(const struct cm *cm, const struct cm_path *path)
 
 bool cm_is_crowded(struct cm *cm, const struct cm_path *path)
 {
-	if (cm->half_open[hash_source(cm, path)] < CM_HALF_OPEN_MAX)
+	if (path->local || cm->half_open[hash_source(cm, path)] < CM_HALF_OPEN_MAX)
 		return false;
 	cm_count(cm, CM_COUNT_CROWDED);
 	return true;
@@ -164,6 +164,31 @@ static void leave_half_open(struct cm_conn *conn)
 	conn->unproven = false;
 }
 
+/* --- Released connections */
+
+void cm_enter_released(struct cm_conn *conn)
+{
+	conn->released = true;
+	TAILQ_INSERT_TAIL(&conn->cm->released, conn, released_link);
+	conn->cm->n_released++;
+}
+
+static void leave_released(struct cm_conn *conn)
+{
+	if (!conn->released)
+		return;
+	TAILQ_REMOVE(&conn->cm->released, conn, released_link);
+	conn->cm->n_released--;
+}
+
+void cm_drop_released(struct cm *cm)
+{
+	while (cm->n_released > CM_RELEASED_MAX) {
+		cm_count(cm, CM_COUNT_CROWDED);
+		cm_conn_free(TAILQ_FIRST(&cm->released));
+	}
+}
+
 /* --- Life of a connection */
 
 struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path)
@@ -199,6 +224,7 @@ void cm_conn_free(struct cm_conn *conn)
 {
 	cm_await_no_more(conn);
 	leave_half_open(conn);
+	leave_released(conn);
 	forget_peer(conn);
 	LIST_REMOVE(conn, id_link);
 	conn->cm->n--;

@@ -10,8 +10,15 @@
 #include "heap.h"
 #include "siphash.h"
 
-#define CM_BUCKETS   4096u  /* buckets of each table */
-#define CM_CONNS_MAX 65536u /* more than the limit of rdma_cm IDs */
+#define CM_BUCKETS 4096u /* buckets of each table */
+/*
+ * Connections that their owner has released, and that still end: they repeat a DREQ, or are in
+ * TIMEWAIT. The oldest is dropped for a new one. Else an owner that connects and releases without
+ * end could use up all connections.
+ */
+#define CM_RELEASED_MAX 16384u
+/* Each rdma_cm ID, of which there are 65,536, owns at most one. */
+#define CM_CONNS_MAX (65536u + CM_RELEASED_MAX)
 
 struct cm_conn {
 	struct cm *cm;
@@ -34,7 +41,9 @@ struct cm_conn {
 	uint16_t source;          /* bucket of the peer's address */
 	uint8_t sent[CM_MAD_LEN]; /* the last message, for repetitions */
 	uint16_t sent_attr;
+	bool released; /* in the list of that name */
 	TAILQ_ENTRY(cm_conn) unproven_link;
+	TAILQ_ENTRY(cm_conn) released_link;
 	LIST_ENTRY(cm_conn) id_link;
 	LIST_ENTRY(cm_conn) peer_link; /* by the peer's GUID and ID */
 	LIST_ENTRY(cm_conn) qpn_link;  /* by the peer's GUID and QPN */
@@ -60,9 +69,11 @@ struct cm {
 	uint32_t n;
 	struct heap timers;
 	uint64_t counters[CM_COUNTER_COUNT];
-	uint16_t half_open[CM_BUCKETS];   /* connections, by hash of the source address */
+	uint32_t half_open[CM_BUCKETS];   /* connections, by hash of the source address */
 	struct cm_conn_queue unproven[2]; /* oldest first; 0: unknown senders, 1: known ones */
 	uint32_t n_unproven;
+	struct cm_conn_queue released; /* oldest first */
+	uint32_t n_released;
 	struct cm_conn_list by_id[CM_BUCKETS];
 	struct cm_conn_list by_peer[CM_BUCKETS];
 	struct cm_conn_list by_qpn[CM_BUCKETS];
@@ -117,6 +128,10 @@ bool cm_is_crowded(struct cm *cm, const struct cm_path *path);
 void cm_enter_half_open(struct cm_conn *conn);
 /* Its request has been answered; this may give up an older connection. */
 void cm_enter_unproven(struct cm_conn *conn, uint64_t now);
+/* The owner has released the connection. */
+void cm_enter_released(struct cm_conn *conn);
+/* Drops the oldest released connections if there are too many. */
+void cm_drop_released(struct cm *cm);
 /* Adds the connection to by_peer and by_qpn. */
 void cm_know_peer(struct cm_conn *conn);
 

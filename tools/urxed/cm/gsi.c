@@ -234,6 +234,7 @@ static void deliver_mad(struct gsi *g, uint64_t now, const struct urxe_wc *wc,
 		path.has_mac = true;
 		memcpy(path.mac, s->smac, sizeof(path.mac));
 		path.known = is_known_sender(g, now, s);
+		path.local = ether_same(s->smac, g->host->mac);
 		g->ops->input(g->ctx, now, &path, buffer + URXE_GRH_LEN);
 	}
 	post_recv(g, wc->wr_id);

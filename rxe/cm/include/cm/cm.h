@@ -84,6 +84,9 @@ struct cm_path {
 	uint8_t mac[6];
 	/* The owner knows from address resolution that the sender's address has this MAC. */
 	bool known;
+	/* The sender is this host: its programs have quotas instead of a limit for their address.
+	 */
+	bool local;
 };
 
 /* Results of cm_ops.request. */

@@ -21,7 +21,7 @@
 	X(UNEXPECTED, "cm_unexpected", "messages that do not fit the state of the connection") \
 	X(FORGED, "cm_forged", "answers without the transaction ID of the request")            \
 	X(CROWDED, "cm_crowded",                                                               \
-	  "connections given up or requests ignored because too many wait for their peer")     \
+	  "connections ended early or requests ignored because too many wait for their peer")  \
 	X(STALE, "cm_stale", "requests of a queue pair that is connected already")             \
 	X(NO_ROOM, "cm_no_room", "requests refused for want of memory or of a place in the backlog")
 
