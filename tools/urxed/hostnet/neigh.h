@@ -91,7 +91,7 @@ void neigh_fini(struct neigh *n);
 
 /*
  * The next hop to dgid, seen from entry sgid_index of the GID table, for a user or NEIGH_PEERS.
- * -EINPROGRESS: w waits, and ops->answer will come, never from within this call. -ENETUNREACH,
+ * -EINPROGRESS: w waits, and ops->answer will come for it after this call. -ENETUNREACH,
  * -EHOSTUNREACH, -EINVAL: there is none. -ENOSPC: the user waits for too many.
  */
 int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,

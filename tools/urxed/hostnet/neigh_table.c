@@ -31,11 +31,6 @@ struct neigh_entry *neigh_table_find(struct neigh_table *t, const struct neigh_k
 	return NULL;
 }
 
-static bool has_quota(uid_t user)
-{
-	return !quota_allows(user, 0, 0, 0);
-}
-
 /* What a look at the whole table has found of the entries in one of two groups of states. */
 struct survey {
 	struct neigh_entry *own;        /* the user's oldest entry */
@@ -50,14 +45,19 @@ static void note_older(struct neigh_entry **oldest, struct neigh_entry *e)
 		*oldest = e;
 }
 
-static void note_entry(struct survey *s, struct neigh_entry *e, uid_t user)
+static void count_entry(struct survey *s, const struct neigh_entry *e, uid_t user)
 {
 	s->n++;
 	s->n_own += e->user == user;
+}
+
+static void note_entry(struct survey *s, struct neigh_entry *e, uid_t user)
+{
+	count_entry(s, e, user);
 	note_older(&s->any, e);
 	if (e->user == user)
 		note_older(&s->own, e);
-	if (!has_quota(e->user))
+	if (e->privileged)
 		note_older(&s->privileged, e);
 }
 
@@ -85,6 +85,8 @@ struct neigh_entry *neigh_table_victim(struct neigh_table *t, uid_t user, enum n
 			note_entry(&asking, e, user);
 		else if (e->state == NEIGH_KNOWN)
 			note_entry(&settled, e, user);
+		else
+			count_entry(&settled, e, user);
 	}
 	if (state == NEIGH_ASKING &&
 	    (asking.n >= NEIGH_ASKING_MAX ||
@@ -107,7 +109,8 @@ void neigh_table_set_state(struct neigh_table *t, struct neigh_entry *e, enum ne
 void neigh_table_fill(struct neigh_table *t, struct neigh_entry *e, const struct neigh_key *key,
 		      uid_t user, enum neigh_state state)
 {
-	*e = (struct neigh_entry){.key = *key, .user = user, .port = -1};
+	*e = (struct neigh_entry){
+		.key = *key, .user = user, .privileged = !quota_applies(user), .port = -1};
 	neigh_table_set_state(t, e, state);
 	LIST_INSERT_HEAD(find_bucket(t, key), e, link);
 }

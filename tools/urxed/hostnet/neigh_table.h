@@ -52,6 +52,7 @@ struct neigh_entry {
 	enum neigh_state state;
 	struct neigh_key key;
 	uid_t user;
+	bool privileged;            /* the user has no quota */
 	uint8_t mac[ETHER_MAC_LEN]; /* KNOWN, PROBING; ASKING: of an earlier time if `remembered` */
 	bool remembered;            /* the address has been resolved to `mac` before */
 	int port;                   /* from which the MAC answered; -1 = unknown */
