@@ -41,7 +41,7 @@ struct qp1_host {
 	struct cma cma;
 	bool accepts;                     /* the program accepts requests at once */
 	struct cma_id *requests[QP1_IDS]; /* that arrived and are not answered */
-	uint32_t n_requests;
+	uint32_t n_requests, n_answered;  /* the latter are the first ones */
 	uint32_t events[CMA_TIMEWAIT_EXIT + 1];
 };
 
@@ -55,7 +55,7 @@ struct qp1_frame {
 struct qp1_net {
 	uint64_t now;
 	struct qp1_host host, peer;
-	uint32_t n;
+	uint32_t first, n; /* of flying, a ring */
 	struct qp1_frame flying[QP1_FLYING];
 	/* Frames of the host to neither the peer nor a group; of these RoCE. */
 	uint32_t to_others, roce_to_others;
@@ -73,7 +73,7 @@ static const uint8_t qp1_macs[3][6] = {
 static inline void qp1_fly(struct qp1_net *net, struct qp1_host *to, const uint8_t *frame,
 			   uint32_t len)
 {
-	struct qp1_frame *f = &net->flying[net->n];
+	struct qp1_frame *f = &net->flying[(net->first + net->n) % QP1_FLYING];
 
 	require(net->n < QP1_FLYING && len <= sizeof(f->data));
 	net->n++;
@@ -205,20 +205,22 @@ static inline void qp1_accept_requests(struct qp1_host *h)
 
 	if (!h->accepts)
 		return;
-	for (uint32_t i = 0; i < h->n_requests; i++)
-		if (h->requests[i]->conn && cm_state(h->requests[i]->conn) == CM_REQ_RCVD)
-			(void)cma_accept(h->requests[i], &param);
-	while (h->n_requests > QP1_IDS / 2) {
-		cma_destroy_id(h->requests[0]);
-		h->n_requests--;
-		memmove(h->requests, h->requests + 1, h->n_requests * sizeof(h->requests[0]));
-	}
+	while (h->n_answered < h->n_requests)
+		(void)cma_accept(h->requests[h->n_answered++], &param);
+	if (h->n_requests <= QP1_IDS / 2)
+		return;
+	for (uint32_t i = 0; i < QP1_IDS / 4; i++)
+		cma_destroy_id(h->requests[i]);
+	h->n_requests -= QP1_IDS / 4;
+	h->n_answered = h->n_requests;
+	memmove(h->requests, h->requests + QP1_IDS / 4, h->n_requests * sizeof(h->requests[0]));
 }
 
 static inline void qp1_end_requests(struct qp1_host *h)
 {
 	while (h->n_requests)
 		cma_destroy_id(h->requests[--h->n_requests]);
+	h->n_answered = 0;
 }
 
 /* --- Hosts and time */
@@ -251,15 +253,16 @@ static inline void qp1_run(struct qp1_net *net, uint64_t until, uint32_t burst)
 		uint64_t next = qp1_tick(net);
 		uint32_t n = 0;
 
-		if (net->n && net->flying[0].due < next)
-			next = net->flying[0].due;
+		if (net->n && net->flying[net->first].due < next)
+			next = net->flying[net->first].due;
 		if (next > until)
 			break;
 		net->now = next > net->now ? next : net->now;
-		while (n < burst && n < net->n && net->flying[n].due <= net->now)
-			qp1_arrive(net, &net->flying[n++]);
-		net->n -= n;
-		memmove(net->flying, net->flying + n, net->n * sizeof(net->flying[0]));
+		while (n++ < burst && net->n && net->flying[net->first].due <= net->now) {
+			qp1_arrive(net, &net->flying[net->first]);
+			net->first = (net->first + 1) % QP1_FLYING;
+			net->n--;
+		}
 	}
 	if (until > net->now && until != UINT64_MAX)
 		net->now = until;
@@ -379,7 +382,10 @@ static inline bool qp1_peer_is_answered(struct qp1_net *net, bool v6, uint16_t p
 
 /* --- The third party */
 
-/* Sends a MAD to the host's QP1 from any address and MAC. */
+/*
+ * Sends a MAD to the host's QP1 from any address and MAC. The third party's frames take half of the
+ * ring at most.
+ */
 static inline void qp1_attack(struct qp1_net *net, const uint8_t sip[16], const uint8_t smac[6],
 			      const uint8_t mad[CM_MAD_LEN])
 {
@@ -402,7 +408,7 @@ static inline void qp1_attack(struct qp1_net *net, const uint8_t sip[16], const 
 	memcpy(p.sgid.raw, sip, 16);
 	memcpy(p.dgid.raw, net->host.host.addresses[ip_is_v4(sip) ? 0 : 1].ip, 16);
 	len = craft_frame(frame, &p);
-	if (net->n < QP1_FLYING)
+	if (net->n < QP1_FLYING / 2)
 		qp1_fly(net, &net->host, frame, len);
 }
 
@@ -440,7 +446,7 @@ static inline void qp1_attack_arp(struct qp1_net *net, const uint8_t sip[16], bo
 	memcpy(a.sip, sip, 16);
 	memcpy(a.tip, net->host.host.addresses[0].ip, 16);
 	arp_build(frame, &a, qp1_macs[0]);
-	if (net->n < QP1_FLYING)
+	if (net->n < QP1_FLYING / 2)
 		qp1_fly(net, &net->host, frame, sizeof(frame));
 }
 
