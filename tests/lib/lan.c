@@ -93,6 +93,7 @@ void lan_close(struct lan *lan)
 	for (i = 0; i < lan->n_processes; i++)
 		vnic_loop_close(lan->loops[i]);
 	switch_fini(&lan->sw);
+	neigh_fini(&lan->neigh);
 	for (i = 0; i < lan->n_stations; i++) {
 		netdev_close(lan->uplinks[i].port);
 		netdev_close(lan->far[i]);
