@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "urxed/hostnet/arp.h"
-#include "urxed/hostnet/nd.h"
-#include "urxed/hostnet/neigh_probe.h"
+#include "urxed/hostnet/neigh_frames.h"
 #include "urxed/hostnet/route.h"
 
 #define COUNTER_NAME(id, name, text) name,
@@ -166,7 +164,7 @@ static void send_probe(struct neigh *n, struct neigh_entry *e)
 {
 	e->tries++;
 	set_due(n, e, n->now + NEIGH_PROBE_NS);
-	neigh_probe_send(n, e, e->mac);
+	neigh_send_question(n, e, e->mac);
 }
 
 static void enter_probing(struct neigh *n, struct neigh_entry *e)
@@ -216,7 +214,7 @@ static void send_question(struct neigh *n, struct neigh_entry *e)
 {
 	e->tries++;
 	set_due(n, e, n->now + NEIGH_TRY_NS);
-	neigh_probe_send(n, e, NULL);
+	neigh_send_question(n, e, NULL);
 }
 
 static void enter_asking(struct neigh *n, struct neigh_entry *e)
@@ -240,17 +238,6 @@ static void give_up_known_mac(struct neigh *n, struct neigh_entry *e)
 
 /* --- What stations say */
 
-/* Where a frame came in. */
-struct neigh_way {
-	int uplink;
-	uint16_t vlan; /* 0 = untagged */
-};
-
-static bool is_vm(const struct neigh *n, int uplink)
-{
-	return n->vm_mask >> uplink & 1;
-}
-
 static struct neigh_entry *find_entry(struct neigh *n, const uint8_t ip[16], uint16_t vlan,
 				      enum neigh_resolver resolver)
 {
@@ -260,17 +247,15 @@ static struct neigh_entry *find_entry(struct neigh *n, const uint8_t ip[16], uin
 	return neigh_table_find(&n->table, &key);
 }
 
-/* A station says that it has the address. `strong`: it may replace a known MAC (RFC 4861, 7.2.5).
- */
-static void hear_claim(struct neigh *n, const struct neigh_way *way, const uint8_t ip[16],
-		       const uint8_t mac[ETHER_MAC_LEN], bool strong)
+void neigh_hear_claim(struct neigh *n, const struct neigh_way *way, const uint8_t ip[16],
+		      const uint8_t mac[ETHER_MAC_LEN], bool strong)
 {
 	struct neigh_entry *e = find_entry(n, ip, way->vlan, NEIGH_BY_DAEMON);
 
 	/* Only about addresses that were asked for: others' talk must not fill the table. */
 	if (ether_is_group(mac) || !address_pins_allow(&n->pins, ip, way->vlan, mac))
 		return;
-	if (e && (way->uplink == e->from.uplink || is_vm(n, way->uplink))) {
+	if (e && (way->uplink == e->from.uplink || neigh_is_vm(n, way->uplink))) {
 		if (e->state == NEIGH_ASKING)
 			enter_known(n, e, mac, way->uplink);
 		else if (ether_same(e->mac, mac))
@@ -514,124 +499,6 @@ void neigh_host_changed(struct neigh *n)
 		if (!now || now->uplink != e->from.uplink || now->vlan != e->from.vlan)
 			drop_entry(n, e, -ENETUNREACH);
 	}
-}
-
-/*
- * Own address that the daemon answers for, on the port where it was asked for; NULL: none. The
- * kernel answers for its own addresses, but hears no VM.
- */
-static const struct host_address *find_ours(const struct neigh *n, const struct neigh_way *way,
-					    const uint8_t ip[16])
-{
-	const struct host_address *a = host_find_address(n->host, ip);
-
-	if (!a || a->vlan != way->vlan)
-		return NULL;
-	return is_vm(n, way->uplink) || (!a->kernel && a->uplink == way->uplink) ? a : NULL;
-}
-
-/* --- Frames */
-
-static void input_arp(struct neigh *n, const struct neigh_way *way, const struct arp *a)
-{
-	const struct host_address *ours = find_ours(n, way, a->tip);
-	uint8_t frame[NEIGH_FRAME_ROOM];
-	struct arp reply = {.request = false};
-
-	hear_claim(n, way, a->sip, a->smac, true);
-	if (!a->request || !ours || ether_is_group(a->smac))
-		return;
-	memcpy(reply.smac, n->ops->mac(n->ctx, ours->uplink), ETHER_MAC_LEN);
-	memcpy(reply.sip, a->tip, 16);
-	memcpy(reply.tip, a->sip, 16);
-	arp_build(frame, &reply, a->smac);
-	neigh_frame_send(n, ours, frame, ARP_FRAME_LEN);
-}
-
-static void input_nd(struct neigh *n, const struct neigh_way *way, struct nd *m,
-		     const uint8_t *smac)
-{
-	const struct host_address *ours = find_ours(n, way, m->target);
-	uint8_t frame[NEIGH_FRAME_ROOM];
-
-	if (!m->solicitation) {
-		if (m->has_mac)
-			hear_claim(n, way, m->target, m->smac, m->override);
-		return;
-	}
-	/* A unicast solicitation may leave the option out (RFC 4861, 4.3). */
-	if (!m->has_mac)
-		memcpy(m->smac, smac, ETHER_MAC_LEN);
-	else
-		hear_claim(n, way, m->sip, m->smac, true);
-	if (!ours || ether_is_group(m->smac))
-		return;
-	nd_build_advertisement(frame, m, n->ops->mac(n->ctx, ours->uplink));
-	neigh_frame_send(n, ours, frame, ND_FRAME_LEN);
-}
-
-/* Longer than any ARP or ND frame with the options that these have. */
-#define TAGGED_ROOM 1518
-
-/* A frame without its VLAN tag. */
-struct untagged {
-	const uint8_t *frame;
-	uint32_t len;
-	uint16_t vlan; /* 0 = it had no tag */
-	uint8_t room[TAGGED_ROOM];
-};
-
-static bool remove_tag(struct untagged *u, const uint8_t *frame, uint32_t len)
-{
-	const uint32_t macs = 2 * ETHER_MAC_LEN;
-
-	u->frame = frame;
-	u->len = len;
-	u->vlan = 0;
-	if (len < ETHER_HDR_LEN + ETHER_VLAN_LEN || ether_get16(frame + macs) != ETHERTYPE_ID_VLAN)
-		return true;
-	if (len > sizeof(u->room))
-		return false;
-	u->frame = u->room;
-	u->len = len - ETHER_VLAN_LEN;
-	u->vlan = ether_get16(frame + macs + 2) & ETHER_VLAN_ID;
-	memcpy(u->room, frame, macs);
-	memcpy(u->room + macs, frame + macs + ETHER_VLAN_LEN, u->len - macs);
-	return true;
-}
-
-void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len)
-{
-	struct neigh_way way = {.uplink = uplink};
-	struct untagged u;
-	struct arp a;
-	struct nd m;
-
-	n->now = now;
-	if (!remove_tag(&u, frame, len))
-		return;
-	way.vlan = u.vlan;
-	if (arp_parse(&a, u.frame, u.len))
-		input_arp(n, &way, &a);
-	else if (nd_parse(&m, u.frame, u.len))
-		input_nd(n, &way, &m, u.frame + ETHER_MAC_LEN);
-}
-
-bool neigh_claim_allowed(const struct neigh *n, const uint8_t *frame, uint32_t len)
-{
-	struct untagged u;
-	struct arp a;
-	struct nd m;
-
-	if (!n->pins.n || !remove_tag(&u, frame, len))
-		return true;
-	if (arp_parse(&a, u.frame, u.len))
-		return address_pins_allow(&n->pins, a.sip, u.vlan, a.smac);
-	if (!nd_parse(&m, u.frame, u.len))
-		return true;
-	if (!m.has_mac)
-		memcpy(m.smac, u.frame + ETHER_MAC_LEN, ETHER_MAC_LEN);
-	return address_pins_allow(&n->pins, m.solicitation ? m.sip : m.target, u.vlan, m.smac);
 }
 
 /* --- Timers */
