@@ -378,6 +378,27 @@ static void unknown_senders_do_not_fill_a_backlog(void **state)
 	loop.n = 0;
 }
 
+/* A known sender's request is kept for the next listener, in place of one of another sender. */
+static void early_requests_of_known_senders_are_kept(void **state)
+{
+	const struct cma_early_reqs *early = &loop.ucma.cma.early;
+
+	(void)state;
+	destroy(&b, listener(5));
+	for (uint32_t i = 0; i < 2 * CMA_EARLY_MAX; i++)
+		request_from_outside(i, false);
+	assert_int_equal(early->n_kept, CMA_EARLY_MAX);
+	/* All others were refused. */
+	assert_int_equal(loop.n, CMA_EARLY_MAX);
+	request_from_outside(1000, true);
+	assert_int_equal(early->n_kept, CMA_EARLY_MAX);
+	assert_true(early->kept[CMA_EARLY_MAX - 1].path.known);
+	assert_int_equal(loop.n, CMA_EARLY_MAX);
+	loop_pass(&loop, CMA_EARLY_KEPT_NS);
+	assert_int_equal(early->n_kept, 0);
+	loop.n = 0;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -395,6 +416,7 @@ int main(void)
 		TEST(groups_of_a_user_are_limited),
 		TEST(unfetched_events_of_an_id_are_limited),
 		TEST(unknown_senders_do_not_fill_a_backlog),
+		TEST(early_requests_of_known_senders_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
