@@ -714,6 +714,25 @@ static void answer_from_another_uplink_does_not_count(void **state)
 	assert_int_equal(w.sent, 0);
 }
 
+/* Without a question, only frames from the neighbour's own port keep an entry fresh. */
+static void known_mac_from_another_port_confirms_nothing(void **state)
+{
+	struct neigh_waiter waiter;
+
+	(void)state;
+	w.neigh.vm_mask = 2;
+	learn_peer();
+	arp_from(T0 + NEIGH_LIFE_NS - 1, 1, peer_mac, false);
+	assert_int_equal(resolve(T0 + NEIGH_LIFE_NS, "192.0.2.9", &waiter), -EINPROGRESS);
+	expect_probe_of_peer();
+	arp_from(T0 + NEIGH_LIFE_NS, 0, our_mac, false);
+	assert_int_equal(w.answers, 0);
+	arp_from(T0 + NEIGH_LIFE_NS + 1, 0, peer_mac, false);
+	assert_int_equal(w.answers, 1);
+	arp_from(T0 + 2 * NEIGH_LIFE_NS, 0, peer_mac, false);
+	assert_int_equal(resolve(T0 + 3 * NEIGH_LIFE_NS - 1, "192.0.2.9", &waiter), 0);
+}
+
 /* Of two claims while the known station is probed, one from that station's port counts. */
 static void claim_from_the_port_of_the_station_is_preferred(void **state)
 {
@@ -970,6 +989,7 @@ int main(void)
 		TEST(move_is_taken_when_the_known_station_is_silent),
 		TEST(old_entry_is_confirmed_by_its_station),
 		TEST(answer_from_another_uplink_does_not_count),
+		TEST(known_mac_from_another_port_confirms_nothing),
 		TEST(claim_from_the_port_of_the_station_is_preferred),
 		TEST(nd_claims_are_refuted_too),
 		TEST(weak_advertisement_claims_nothing),

@@ -247,22 +247,30 @@ static struct neigh_entry *find_entry(struct neigh *n, const uint8_t ip[16], uin
 	return neigh_table_find(&n->table, &key);
 }
 
+static void hear_claim_of_entry(struct neigh *n, struct neigh_entry *e, const struct neigh_way *way,
+				const uint8_t *mac, bool strong)
+{
+	if (e->state == NEIGH_ASKING) {
+		enter_known(n, e, mac, way->uplink);
+	} else if (!ether_same(e->mac, mac)) {
+		if (strong)
+			contest_entry(n, e, mac, way->uplink);
+	} else if (e->state == NEIGH_PROBING || way->uplink == e->port) {
+		confirm_entry(n, e, way->uplink);
+	}
+}
+
 void neigh_hear_claim(struct neigh *n, const struct neigh_way *way, const uint8_t ip[16],
 		      const uint8_t mac[ETHER_MAC_LEN], bool strong)
 {
 	struct neigh_entry *e = find_entry(n, ip, way->vlan, NEIGH_BY_DAEMON);
 
-	/* Only about addresses that were asked for: others' talk must not fill the table. */
-	if (ether_is_group(mac) || !address_pins_allow(&n->pins, ip, way->vlan, mac))
+	if (ether_is_group(mac) || ether_same(mac, n->host->mac) ||
+	    !address_pins_allow(&n->pins, ip, way->vlan, mac))
 		return;
-	if (e && (way->uplink == e->from.uplink || neigh_is_vm(n, way->uplink))) {
-		if (e->state == NEIGH_ASKING)
-			enter_known(n, e, mac, way->uplink);
-		else if (ether_same(e->mac, mac))
-			confirm_entry(n, e, way->uplink);
-		else if (strong)
-			contest_entry(n, e, mac, way->uplink);
-	}
+	/* Only about addresses that were asked for: others' talk must not fill the table. */
+	if (e && (way->uplink == e->from.uplink || neigh_is_vm(n, way->uplink)))
+		hear_claim_of_entry(n, e, way, mac, strong);
 	/* About an address that the kernel resolves, only the probed station's answer counts. */
 	e = find_entry(n, ip, way->vlan, NEIGH_BY_KERNEL);
 	if (e && e->state == NEIGH_PROBING && ether_same(e->mac, mac))
