@@ -8,11 +8,16 @@
 #define FDS_PER_CONNECTION 10
 #define FDS_OF_DAEMON      64
 
+bool quota_applies(uid_t user)
+{
+	return user != 0 && user != geteuid();
+}
+
 bool quota_allows(uid_t user, uint32_t own, uint32_t total, uint32_t limit)
 {
 	uint32_t others = total - own;
 
-	if (user == 0 || user == geteuid())
+	if (!quota_applies(user))
 		return true;
 	return others < limit && own < (limit - others) / 2;
 }
