@@ -2,10 +2,12 @@
 /* Creation of the manager, and its timers. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "conn.h"
 
-int cm_create(const struct cm_ops *ops, void *ctx, uint64_t ca_guid, uint64_t seed, struct cm **out)
+int cm_create(const struct cm_ops *ops, void *ctx, uint64_t ca_guid,
+	      const uint8_t seed[CM_SEED_LEN], struct cm **out)
 {
 	struct cm *cm = calloc(1, sizeof(*cm));
 
@@ -14,8 +16,10 @@ int cm_create(const struct cm_ops *ops, void *ctx, uint64_t ca_guid, uint64_t se
 	cm->ops = ops;
 	cm->ctx = ctx;
 	cm->ca_guid = ca_guid;
-	cm->last_id = (uint32_t)seed;
-	cm->tids = seed;
+	memcpy(&cm->key, seed, sizeof(cm->key));
+	TAILQ_INIT(&cm->unproven[0]);
+	TAILQ_INIT(&cm->unproven[1]);
+	TAILQ_INIT(&cm->released);
 	*out = cm;
 	return 0;
 }
@@ -32,7 +36,7 @@ void cm_destroy(struct cm *cm)
 }
 
 /* No answer after the last retry. */
-static void report_no_answer(struct cm_conn *conn, uint64_t now)
+void cm_report_no_answer(struct cm_conn *conn, uint64_t now)
 {
 	cm_count(conn->cm, CM_COUNT_TIMED_OUT);
 	switch (conn->state) {
@@ -64,7 +68,7 @@ static void handle_timeout(struct cm_conn *conn, uint64_t now)
 		cm_enter_idle(conn);
 	} else if (!conn->retries) {
 		cm_await_no_more(conn);
-		report_no_answer(conn, now);
+		cm_report_no_answer(conn, now);
 	} else {
 		conn->retries--;
 		cm_count(conn->cm, CM_COUNT_REPEATED);
@@ -77,7 +81,8 @@ void cm_tick(struct cm *cm, uint64_t now)
 {
 	struct heap_node *node;
 
-	while ((node = heap_first(&cm->timers)) && node->due <= now)
+	for (int i = 0; i < CM_TICK_MAX && (node = heap_first(&cm->timers)) && node->due <= now;
+	     i++)
 		handle_timeout((struct cm_conn *)((char *)node - offsetof(struct cm_conn, timer)),
 			       now);
 }

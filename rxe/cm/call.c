@@ -53,7 +53,7 @@ static void set_owner(struct cm_conn *conn, void *ctx)
 {
 	conn->ctx = ctx;
 	conn->owned = true;
-	conn->tid = ++conn->cm->tids;
+	conn->tid = cm_draw(conn->cm);
 	conn->max_retries = CM_RETRIES;
 }
 
@@ -114,6 +114,7 @@ int cm_accept(struct cm_conn *conn, uint64_t now, const struct cm_param *p)
 		.srq = p->srq,
 	};
 	conn->state = CM_REP_SENT;
+	cm_enter_unproven(conn, now);
 	cm_post(conn, &mad);
 	cm_await(conn, now);
 	return 0;
@@ -176,8 +177,7 @@ int cm_established(struct cm_conn *conn)
 		return -EISCONN;
 	if (!CM_IN(conn, CM_S(REP_SENT) | CM_S(MRA_REP_RCVD)))
 		return -EINVAL;
-	cm_await_no_more(conn);
-	conn->state = CM_ESTABLISHED;
+	cm_enter_established(conn);
 	cm_tell(conn, CM_EVENT_ESTABLISHED, NULL);
 	return 0;
 }
@@ -188,7 +188,7 @@ int cm_disconnect(struct cm_conn *conn, uint64_t now)
 
 	switch (conn->state) {
 	case CM_ESTABLISHED:
-		conn->tid = ++conn->cm->tids;
+		conn->tid = cm_draw(conn->cm);
 		mad = cm_make_pair(conn, CM_DREQ);
 		conn->state = CM_DREQ_SENT;
 		cm_post(conn, &mad);
@@ -218,8 +218,10 @@ static void withdraw_req(struct cm_conn *conn)
 void cm_release(struct cm_conn *conn, uint64_t now)
 {
 	const struct cm_sidr_reply refusal = {.status = CM_SIDR_REJECT};
+	struct cm *cm = conn->cm;
 
 	conn->owned = false;
+	cm_enter_released(conn);
 	switch (conn->state) {
 	case CM_REQ_SENT:
 	case CM_MRA_REQ_RCVD: withdraw_req(conn); break;
@@ -236,4 +238,5 @@ void cm_release(struct cm_conn *conn, uint64_t now)
 	case CM_TIMEWAIT: break; /* ends by its timer */
 	default: cm_conn_free(conn); break;
 	}
+	cm_drop_released(cm);
 }

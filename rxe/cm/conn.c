@@ -19,20 +19,25 @@ void cm_count(struct cm *cm, enum cm_counter counter)
 	cm->counters[counter]++;
 }
 
-/* --- Tables. Peers choose IDs and GUIDs; a hostile choice only makes a chain long. */
-
-static uint32_t bucket_of(uint64_t a, uint32_t b)
+uint64_t cm_draw(struct cm *cm)
 {
-	uint64_t mixed = (a ^ b * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
+	return siphash_word(&cm->key, cm->drawn++);
+}
 
-	return (uint32_t)(mixed >> 40) % CM_BUCKETS;
+/* --- Tables. Peers choose IDs and GUIDs, so the hash has a key: else a peer could choose such that
+ * all are in one chain.
+ */
+
+static uint32_t hash_bucket(const struct cm *cm, uint64_t a, uint32_t b)
+{
+	return (uint32_t)(siphash_word(&cm->key, ~(siphash_word(&cm->key, ~a) ^ b)) % CM_BUCKETS);
 }
 
 static struct cm_conn *find_id(const struct cm *cm, uint32_t local_id)
 {
 	struct cm_conn *conn;
 
-	LIST_FOREACH(conn, &cm->by_id[bucket_of(0, local_id)], id_link)
+	LIST_FOREACH(conn, &cm->by_id[hash_bucket(cm, 0, local_id)], id_link)
 	if (conn->local_id == local_id)
 		return conn;
 	return NULL;
@@ -63,7 +68,7 @@ struct cm_conn *cm_find_peer(const struct cm *cm, const struct cm_path *path, ui
 {
 	struct cm_conn *conn;
 
-	LIST_FOREACH(conn, &cm->by_peer[bucket_of(guid, remote_id)], peer_link)
+	LIST_FOREACH(conn, &cm->by_peer[hash_bucket(cm, guid, remote_id)], peer_link)
 	if (conn->remote_guid == guid && conn->remote_id == remote_id && is_from(conn, path))
 		return conn;
 	return NULL;
@@ -74,7 +79,7 @@ struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uin
 {
 	struct cm_conn *conn;
 
-	LIST_FOREACH(conn, &cm->by_qpn[bucket_of(guid, qpn)], qpn_link)
+	LIST_FOREACH(conn, &cm->by_qpn[hash_bucket(cm, guid, qpn)], qpn_link)
 	if (conn->remote_guid == guid && conn->channel.remote_qpn == qpn && is_from(conn, path))
 		return conn;
 	return NULL;
@@ -83,8 +88,8 @@ struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uin
 void cm_know_peer(struct cm_conn *conn)
 {
 	struct cm *cm = conn->cm;
-	uint32_t by_id = bucket_of(conn->remote_guid, conn->remote_id);
-	uint32_t by_qpn = bucket_of(conn->remote_guid, conn->channel.remote_qpn);
+	uint32_t by_id = hash_bucket(cm, conn->remote_guid, conn->remote_id);
+	uint32_t by_qpn = hash_bucket(cm, conn->remote_guid, conn->channel.remote_qpn);
 
 	LIST_INSERT_HEAD(&cm->by_peer[by_id], conn, peer_link);
 	LIST_INSERT_HEAD(&cm->by_qpn[by_qpn], conn, qpn_link);
@@ -100,14 +105,101 @@ static void forget_peer(struct cm_conn *conn)
 	conn->by_peer = false;
 }
 
+/* --- Requests that are half open */
+
+static uint16_t hash_source(const struct cm *cm, const struct cm_path *path)
+{
+	uint64_t words[2];
+
+	memcpy(words, path->dgid, sizeof(words));
+	return (uint16_t)hash_bucket(cm, words[0] ^ siphash_word(&cm->key, words[1]), 0);
+}
+
+bool cm_is_crowded(struct cm *cm, const struct cm_path *path)
+{
+	if (path->local || cm->half_open[hash_source(cm, path)] < CM_HALF_OPEN_MAX)
+		return false;
+	cm_count(cm, CM_COUNT_CROWDED);
+	return true;
+}
+
+void cm_enter_half_open(struct cm_conn *conn)
+{
+	conn->source = hash_source(conn->cm, &conn->channel.path);
+	conn->half_open = true;
+	conn->cm->half_open[conn->source]++;
+}
+
+static struct cm_conn *find_oldest_unproven(struct cm *cm)
+{
+	struct cm_conn *oldest = TAILQ_FIRST(&cm->unproven[false]);
+
+	return oldest ? oldest : TAILQ_FIRST(&cm->unproven[true]);
+}
+
+void cm_enter_unproven(struct cm_conn *conn, uint64_t now)
+{
+	struct cm *cm = conn->cm;
+
+	if (cm->n_unproven == CM_UNPROVEN_MAX) {
+		cm_count(cm, CM_COUNT_CROWDED);
+		cm_report_no_answer(find_oldest_unproven(cm), now);
+	}
+	conn->unproven = true;
+	TAILQ_INSERT_TAIL(&cm->unproven[conn->channel.path.known], conn, unproven_link);
+	cm->n_unproven++;
+}
+
+static void leave_half_open(struct cm_conn *conn)
+{
+	struct cm *cm = conn->cm;
+
+	if (conn->half_open)
+		cm->half_open[conn->source]--;
+	conn->half_open = false;
+	if (!conn->unproven)
+		return;
+	TAILQ_REMOVE(&cm->unproven[conn->channel.path.known], conn, unproven_link);
+	cm->n_unproven--;
+	conn->unproven = false;
+}
+
+/* --- Released connections */
+
+void cm_enter_released(struct cm_conn *conn)
+{
+	conn->released = true;
+	TAILQ_INSERT_TAIL(&conn->cm->released, conn, released_link);
+	conn->cm->n_released++;
+}
+
+static void leave_released(struct cm_conn *conn)
+{
+	if (!conn->released)
+		return;
+	TAILQ_REMOVE(&conn->cm->released, conn, released_link);
+	conn->cm->n_released--;
+}
+
+void cm_drop_released(struct cm *cm)
+{
+	while (cm->n_released > CM_RELEASED_MAX) {
+		cm_count(cm, CM_COUNT_CROWDED);
+		cm_conn_free(TAILQ_FIRST(&cm->released));
+	}
+}
+
 /* --- Life of a connection */
 
 struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path)
 {
+	uint32_t local_id;
+
+	/* At most CM_CONNS_MAX of 2^32 IDs are taken, so a free one comes soon. */
 	do
-		cm->last_id++;
-	while (!cm->last_id || find_id(cm, cm->last_id));
-	return cm_conn_new_as(cm, path, cm->last_id);
+		local_id = (uint32_t)cm_draw(cm);
+	while (!local_id || find_id(cm, local_id));
+	return cm_conn_new_as(cm, path, local_id);
 }
 
 struct cm_conn *cm_conn_new_as(struct cm *cm, const struct cm_path *path, uint32_t local_id)
@@ -122,7 +214,8 @@ struct cm_conn *cm_conn_new_as(struct cm *cm, const struct cm_path *path, uint32
 	conn->local_id = local_id;
 	conn->cm = cm;
 	conn->channel.path = *path;
-	LIST_INSERT_HEAD(&cm->by_id[bucket_of(0, conn->local_id)], conn, id_link);
+	conn->channel.path.has_mac = false;
+	LIST_INSERT_HEAD(&cm->by_id[hash_bucket(cm, 0, conn->local_id)], conn, id_link);
 	cm->n++;
 	return conn;
 }
@@ -130,6 +223,8 @@ struct cm_conn *cm_conn_new_as(struct cm *cm, const struct cm_path *path, uint32
 void cm_conn_free(struct cm_conn *conn)
 {
 	cm_await_no_more(conn);
+	leave_half_open(conn);
+	leave_released(conn);
 	forget_peer(conn);
 	LIST_REMOVE(conn, id_link);
 	conn->cm->n--;
@@ -139,6 +234,7 @@ void cm_conn_free(struct cm_conn *conn)
 void cm_enter_idle(struct cm_conn *conn)
 {
 	cm_await_no_more(conn);
+	leave_half_open(conn);
 	forget_peer(conn);
 	conn->state = CM_IDLE;
 	if (!conn->owned)
@@ -149,6 +245,7 @@ void cm_enter_idle(struct cm_conn *conn)
 void cm_enter_timewait(struct cm_conn *conn, uint64_t now)
 {
 	forget_peer(conn);
+	leave_half_open(conn);
 	conn->state = CM_TIMEWAIT;
 	heap_set(&conn->cm->timers, &conn->timer,
 		 now + cm_time_ns(cm_bounded(conn->channel.ack_timeout)));
@@ -167,6 +264,14 @@ uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
 }
 
 /* --- Messages */
+
+bool cm_is_answer(const struct cm_conn *conn, const struct cm_mad *mad)
+{
+	if (mad->tid == conn->tid)
+		return true;
+	cm_count(conn->cm, CM_COUNT_FORGED);
+	return false;
+}
 
 void cm_tell(struct cm_conn *conn, enum cm_event event, const struct cm_mad *mad)
 {
@@ -209,6 +314,13 @@ void cm_await(struct cm_conn *conn, uint64_t now)
 void cm_await_no_more(struct cm_conn *conn)
 {
 	heap_remove(&conn->cm->timers, &conn->timer);
+}
+
+void cm_enter_established(struct cm_conn *conn)
+{
+	cm_await_no_more(conn);
+	leave_half_open(conn);
+	conn->state = CM_ESTABLISHED;
 }
 
 int cm_set_private(struct cm_mad *mad, const void *data, uint32_t len)

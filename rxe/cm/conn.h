@@ -8,9 +8,17 @@
 #include <sys/queue.h>
 
 #include "heap.h"
+#include "siphash.h"
 
-#define CM_BUCKETS   4096u  /* buckets of each table */
-#define CM_CONNS_MAX 65536u /* more than the limit of rdma_cm IDs */
+#define CM_BUCKETS 4096u /* buckets of each table */
+/*
+ * Connections that their owner has released, and that still end: they repeat a DREQ, or are in
+ * TIMEWAIT. The oldest is dropped for a new one. Else an owner that connects and releases without
+ * end could use up all connections.
+ */
+#define CM_RELEASED_MAX 16384u
+/* Each rdma_cm ID, of which there are 65,536, owns at most one. */
+#define CM_CONNS_MAX (65536u + CM_RELEASED_MAX)
 
 struct cm_conn {
 	struct cm *cm;
@@ -28,23 +36,44 @@ struct cm_conn {
 	uint8_t retries; /* left */
 	bool by_peer;    /* whether the connection is in by_peer and by_qpn */
 	struct heap_node timer;
+	bool half_open;           /* counted in half_open, at `source` */
+	bool unproven;            /* in the list of that name */
+	uint16_t source;          /* bucket of the peer's address */
 	uint8_t sent[CM_MAD_LEN]; /* the last message, for repetitions */
 	uint16_t sent_attr;
+	bool released; /* in the list of that name */
+	TAILQ_ENTRY(cm_conn) unproven_link;
+	TAILQ_ENTRY(cm_conn) released_link;
 	LIST_ENTRY(cm_conn) id_link;
 	LIST_ENTRY(cm_conn) peer_link; /* by the peer's GUID and ID */
 	LIST_ENTRY(cm_conn) qpn_link;  /* by the peer's GUID and QPN */
 };
 LIST_HEAD(cm_conn_list, cm_conn);
+TAILQ_HEAD(cm_conn_queue, cm_conn);
+
+/*
+ * A request is half open until its sender has confirmed our answer: until then its source address
+ * may be anybody's. One source address may have CM_HALF_OPEN_MAX of them (addresses with the same
+ * hash share that number). CM_UNPROVEN_MAX may have been answered and wait for the confirmation;
+ * then the oldest is given up, first those of senders that this host has never resolved.
+ */
+#define CM_HALF_OPEN_MAX 4096u
+#define CM_UNPROVEN_MAX  8192u
 
 struct cm {
 	const struct cm_ops *ops;
 	void *ctx;
 	uint64_t ca_guid;
-	uint64_t tids;
-	uint32_t last_id;
+	struct siphash_key key;
+	uint64_t drawn; /* random numbers drawn so far */
 	uint32_t n;
 	struct heap timers;
 	uint64_t counters[CM_COUNTER_COUNT];
+	uint32_t half_open[CM_BUCKETS];   /* connections, by hash of the source address */
+	struct cm_conn_queue unproven[2]; /* oldest first; 0: unknown senders, 1: known ones */
+	uint32_t n_unproven;
+	struct cm_conn_queue released; /* oldest first */
+	uint32_t n_released;
 	struct cm_conn_list by_id[CM_BUCKETS];
 	struct cm_conn_list by_peer[CM_BUCKETS];
 	struct cm_conn_list by_qpn[CM_BUCKETS];
@@ -73,6 +102,9 @@ static inline uint64_t cm_time_ns(uint8_t t)
 
 /* --- conn.c */
 
+/* A random number that nobody can derive from others. */
+uint64_t cm_draw(struct cm *cm);
+
 /* A connection in CM_IDLE, with a local ID. NULL: no memory. */
 struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path);
 /* The same, with this local ID; also NULL if another connection has it. */
@@ -90,8 +122,24 @@ struct cm_conn *cm_find_peer(const struct cm *cm, const struct cm_path *path, ui
 			     uint32_t remote_id);
 struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			    uint32_t qpn);
+/* True: the source address has too many half-open requests for another one. */
+bool cm_is_crowded(struct cm *cm, const struct cm_path *path);
+/* The connection is half open from now on, until it is established or ends. */
+void cm_enter_half_open(struct cm_conn *conn);
+/* Its request has been answered; this may give up an older connection. */
+void cm_enter_unproven(struct cm_conn *conn, uint64_t now);
+/* The owner has released the connection. */
+void cm_enter_released(struct cm_conn *conn);
+/* Drops the oldest released connections if there are too many. */
+void cm_drop_released(struct cm *cm);
 /* Adds the connection to by_peer and by_qpn. */
 void cm_know_peer(struct cm_conn *conn);
+
+/*
+ * Has an answer the transaction ID of the request that is outstanding? If not, counts it: its
+ * sender has not seen the request.
+ */
+bool cm_is_answer(const struct cm_conn *conn, const struct cm_mad *mad);
 
 void cm_count(struct cm *cm, enum cm_counter counter);
 void cm_tell(struct cm_conn *conn, enum cm_event event, const struct cm_mad *mad);
@@ -105,6 +153,8 @@ void cm_post_aside(struct cm_conn *conn, const struct cm_mad *mad);
 void cm_await(struct cm_conn *conn, uint64_t now);
 void cm_await_no_more(struct cm_conn *conn);
 
+/* The peer has confirmed the connection. */
+void cm_enter_established(struct cm_conn *conn);
 /* End of a connection. They may free a connection without an owner. */
 void cm_enter_idle(struct cm_conn *conn);
 void cm_enter_timewait(struct cm_conn *conn, uint64_t now);
@@ -126,6 +176,10 @@ int cm_set_private(struct cm_mad *mad, const void *data, uint32_t len);
 /* Messages that are built in more than one place. */
 struct cm_mad cm_make_mra(const struct cm_conn *conn, enum cm_about about);
 struct cm_mad cm_make_pair(const struct cm_conn *conn, enum cm_attr attr);
+
+/* --- agent.c */
+/* The peer does not answer, or there is no more room to wait: tells the owner, and ends it. */
+void cm_report_no_answer(struct cm_conn *conn, uint64_t now);
 
 /* --- sidr.c */
 void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_mad *mad);

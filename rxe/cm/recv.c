@@ -66,6 +66,7 @@ static void take_req(struct cm_conn *conn, const struct cm_mad *mad)
 	conn->channel.rnr_retry_count = req->rnr_retry_count;
 	conn->channel.ack_timeout = cm_ack_timeout(CM_ACK_DELAY, lifetime);
 	cm_know_peer(conn);
+	cm_enter_half_open(conn);
 }
 
 static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
@@ -83,14 +84,17 @@ static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 	}
 	conn = cm_find_qpn(cm, path, mad->req.ca_guid, mad->req.qpn);
 	if (conn) {
-		/* One of both sides has lost the state of a connection (IBA 12.9.8.3.1). */
+		/*
+		 * One of both sides has lost the state of a connection (IBA 12.9.8.3.1). A sender
+		 * that only claims the peer's address must not end the connection.
+		 */
 		cm_count(cm, CM_COUNT_STALE);
 		refuse_req(cm, path, mad, CM_REJ_STALE);
-		if (CM_IN(conn, CM_S(ESTABLISHED)))
+		if (path->known && CM_IN(conn, CM_S(ESTABLISHED)))
 			cm_disconnect(conn, now);
 		return;
 	}
-	conn = cm_conn_new(cm, path);
+	conn = cm_is_crowded(cm, path) ? NULL : cm_conn_new(cm, path);
 	if (!conn) {
 		cm_count(cm, CM_COUNT_NO_ROOM);
 		return;
@@ -117,6 +121,8 @@ static void on_mra(struct cm *cm, uint64_t now, const struct cm_path *path,
 		cm_count(cm, CM_COUNT_STRAY);
 		return;
 	}
+	if (!cm_is_answer(conn, mad))
+		return;
 	if (mad->mra.about == CM_ABOUT_REQ && CM_IN(conn, CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD)))
 		conn->state = CM_MRA_REQ_RCVD;
 	else if (mad->mra.about == CM_ABOUT_REP && CM_IN(conn, CM_S(REP_SENT) | CM_S(MRA_REP_RCVD)))
@@ -174,6 +180,8 @@ static void on_rep(struct cm *cm, uint64_t now, const struct cm_path *path,
 		cm_count(cm, CM_COUNT_STRAY);
 		return;
 	}
+	if (!cm_is_answer(conn, mad))
+		return;
 	if (!CM_IN(conn, CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD))) {
 		answer_repeated_rep(conn);
 		return;
@@ -181,7 +189,7 @@ static void on_rep(struct cm *cm, uint64_t now, const struct cm_path *path,
 	other = cm_find_qpn(cm, path, rep->ca_guid, rep->qpn);
 	if (other) {
 		refuse_rep(conn, rep);
-		if (CM_IN(other, CM_S(ESTABLISHED)))
+		if (path->known && CM_IN(other, CM_S(ESTABLISHED)))
 			cm_disconnect(other, now);
 		return;
 	}
@@ -214,8 +222,7 @@ static void on_rtu(struct cm *cm, const struct cm_path *path, const struct cm_ma
 			 CM_IN(conn, CM_S(ESTABLISHED)) ? CM_COUNT_DUPLICATE : CM_COUNT_UNEXPECTED);
 		return;
 	}
-	cm_await_no_more(conn);
-	conn->state = CM_ESTABLISHED;
+	cm_enter_established(conn);
 	cm_tell(conn, CM_EVENT_ESTABLISHED, mad);
 }
 
@@ -245,6 +252,16 @@ static struct cm_conn *find_rejected(const struct cm *cm, const struct cm_path *
 	return cm_find_pair(cm, path, rej->remote_id, rej->local_id);
 }
 
+/*
+ * A REJ is about a REQ or REP and has its transaction ID. A DREQ that was sent meanwhile has
+ * another one; there both communication IDs, which are random, have to do.
+ */
+static bool is_rejection(const struct cm_conn *conn, const struct cm_mad *mad)
+{
+	return CM_IN(conn, CM_S(DREQ_SENT)) ? mad->rej.remote_id == conn->local_id
+					    : cm_is_answer(conn, mad);
+}
+
 #define REJ_ENDS                                                                     \
 	(CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD) | CM_S(REP_SENT) | CM_S(MRA_REP_RCVD) | \
 	 CM_S(REQ_RCVD) | CM_S(MRA_REQ_SENT))
@@ -265,6 +282,8 @@ static void on_rej(struct cm *cm, uint64_t now, const struct cm_path *path,
 		cm_count(cm, CM_COUNT_UNEXPECTED);
 		return;
 	}
+	if (!is_rejection(conn, mad))
+		return;
 	wait = CM_IN(conn, REJ_DELAYS) || mad->rej.reason == CM_REJ_STALE;
 	cm_tell(conn, CM_EVENT_REJ, mad);
 	if (wait)
@@ -316,7 +335,7 @@ static void on_dreq(struct cm *cm, uint64_t now, const struct cm_path *path,
 	case CM_REP_SENT:
 	case CM_MRA_REP_RCVD:
 	case CM_ESTABLISHED:
-		cm_await_no_more(conn);
+		cm_enter_established(conn);
 		conn->state = CM_DREQ_RCVD;
 		conn->tid = mad->tid;
 		cm_tell(conn, CM_EVENT_DREQ, mad);
@@ -350,6 +369,8 @@ static void on_drep(struct cm *cm, uint64_t now, const struct cm_path *path,
 			 CM_IN(conn, CM_S(TIMEWAIT)) ? CM_COUNT_DUPLICATE : CM_COUNT_UNEXPECTED);
 		return;
 	}
+	if (!cm_is_answer(conn, mad))
+		return;
 	cm_tell(conn, CM_EVENT_DREP, mad);
 	cm_enter_timewait(conn, now);
 }

@@ -5,6 +5,9 @@
 
 #include "conn.h"
 
+#define HALF_OPEN                                                                    \
+	(CM_S(REQ_RCVD) | CM_S(MRA_REQ_SENT) | CM_S(REP_SENT) | CM_S(MRA_REP_RCVD) | \
+	 CM_S(SIDR_REQ_RCVD))
 #define AWAITS                                                                       \
 	(CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD) | CM_S(REP_SENT) | CM_S(MRA_REP_RCVD) | \
 	 CM_S(DREQ_SENT) | CM_S(SIDR_REQ_SENT))
@@ -57,8 +60,13 @@ int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, void *
 	conn->max_retries = saved->max_retries;
 	conn->sent_attr = saved->sent_attr;
 	memcpy(conn->sent, saved->sent, sizeof(conn->sent));
+	conn->channel.path.has_mac = false;
 	if (saved->by_peer)
 		cm_know_peer(conn);
+	if (CM_IN(conn, HALF_OPEN))
+		cm_enter_half_open(conn);
+	if (CM_IN(conn, CM_S(REP_SENT) | CM_S(MRA_REP_RCVD)))
+		cm_enter_unproven(conn, now);
 	set_timer(conn, now);
 	*out = conn;
 	return 0;

@@ -17,7 +17,7 @@ int cm_sidr_resolve(struct cm *cm, uint64_t now, const struct cm_sidr_request *r
 		return -ENOMEM;
 	conn->ctx = conn_ctx;
 	conn->owned = true;
-	conn->tid = mad.tid = ++cm->tids;
+	conn->tid = mad.tid = cm_draw(cm);
 	conn->timeout_ns = request->timeout_ns;
 	conn->max_retries = CM_RETRIES;
 	conn->channel.service_id = request->service_id;
@@ -71,7 +71,7 @@ void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_m
 		cm_count(cm, CM_COUNT_DUPLICATE);
 		return;
 	}
-	conn = cm_conn_new(cm, path);
+	conn = cm_is_crowded(cm, path) ? NULL : cm_conn_new(cm, path);
 	if (!conn) {
 		cm_count(cm, CM_COUNT_NO_ROOM);
 		return;
@@ -83,6 +83,7 @@ void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_m
 	conn->channel.service_id = mad->sidr_req.service_id;
 	conn->channel.path.pkey = mad->sidr_req.pkey;
 	cm_know_peer(conn);
+	cm_enter_half_open(conn);
 	switch (cm->ops->request(cm->ctx, conn, mad, &conn->ctx)) {
 	case CM_TAKE: conn->owned = true; return;
 	case CM_FORGET:
@@ -93,6 +94,8 @@ void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_m
 	case CM_REFUSE: break;
 	}
 	cm_count(cm, CM_COUNT_REJECTED);
+	/* A refusal goes to the sender's MAC, as a REJ without a connection does. */
+	conn->channel.path.has_mac = path->has_mac;
 	cm_sidr_answer(conn, &refusal);
 }
 
@@ -104,6 +107,8 @@ void cm_on_sidr_rep(struct cm *cm, const struct cm_path *path, const struct cm_m
 		cm_count(cm, conn ? CM_COUNT_UNEXPECTED : CM_COUNT_STRAY);
 		return;
 	}
+	if (!cm_is_answer(conn, mad))
+		return;
 	cm_tell(conn, CM_EVENT_SIDR_REP, mad);
 	cm_enter_idle(conn);
 }

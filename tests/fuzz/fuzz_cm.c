@@ -54,15 +54,19 @@ static void on_event(void *ctx, enum cm_event event, const struct cm_mad *mad)
 	require(!mad || cm_private_len(mad->attr));
 }
 
-/* Receives a message of a peer: its kind, the swapped IDs of the last sent message, and script
- * bytes.
+/*
+ * Receives a message of a peer: its kind, the transaction ID and the swapped IDs of the last sent
+ * message, and script bytes.
  */
 static void receive(struct cm *cm, uint64_t now, struct script *in)
 {
-	const struct cm_path path = {.dgid = {[15] = script_get8(in)}};
+	uint8_t from = script_get8(in);
+	const struct cm_path path = {
+		.dgid = {[15] = from & 0x7f}, .known = from >> 7, .has_mac = true, .mac = {2}};
 	uint8_t bytes[CM_MAD_LEN] = {1, 7, 2, 3, [17] = script_get8(in)};
 	uint8_t n = script_get8(in);
 
+	memcpy(bytes + 8, last + 8, 8);
 	memcpy(bytes + 24, last + 28, 4);
 	memcpy(bytes + 28, last + 24, 4);
 	for (uint8_t i = 0; i < n && in->left; i++) {
@@ -130,6 +134,7 @@ static void step(struct cm *cm, uint64_t *now, struct script *in)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct cm_ops ops = {on_send, on_request, on_event};
+	static const uint8_t seed[CM_SEED_LEN] = {1};
 	struct script in = {data, size};
 	uint64_t now = 1, rounds = 0;
 	struct cm *cm;
@@ -137,7 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(ends, 0, sizeof(ends));
 	memset(last, 0, sizeof(last));
 	take = true;
-	require(!cm_create(&ops, NULL, 0xa0, 1, &cm));
+	require(!cm_create(&ops, NULL, 0xa0, seed, &cm));
 	while (in.left)
 		step(cm, &now, &in);
 	for (int i = 0; i < ENDS; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Makes RoCE frames from their fields and computes the ICRC without the engine's code: a bitwise
- * CRC over a masked copy.
+ * Makes RoCE frames from their fields and computes the ICRC without the engine's code: a CRC of
+ * four bits at a time over a masked copy.
  */
 #ifndef URXE_TEST_CRAFT_H
 #define URXE_TEST_CRAFT_H

@@ -77,6 +77,7 @@ struct lan *lan_open(const struct lan_attr *attr)
 		require(!host_add_text(&lan->host, attr->addresses[i], 0));
 	neigh_init(&lan->neigh, &lan->host, &neigh_ops, lan);
 	require(!switch_init(&lan->sw, &lan->host, &lan->neigh, lan->uplinks, lan->n_stations));
+	lan->neigh.vm_mask = lan->sw.vm_mask;
 	for (i = 0; i < lan->n_processes; i++) {
 		require(!vnic_loop_open(LAN_MTU, &lan->loops[i]));
 		lan_join(lan, i);
@@ -92,6 +93,7 @@ void lan_close(struct lan *lan)
 	for (i = 0; i < lan->n_processes; i++)
 		vnic_loop_close(lan->loops[i]);
 	switch_fini(&lan->sw);
+	neigh_fini(&lan->neigh);
 	for (i = 0; i < lan->n_stations; i++) {
 		netdev_close(lan->uplinks[i].port);
 		netdev_close(lan->far[i]);

@@ -58,6 +58,7 @@ void server_end(struct server *s)
 	lease_store_close(&s->lease_store, s->run_dir);
 	sessions_close_all(&s->sessions);
 	switch_fini(&s->sw);
+	neigh_fini(&s->neigh);
 	close(s->sessions.epoll_fd);
 }
 

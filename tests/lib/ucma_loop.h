@@ -64,6 +64,7 @@ static void loop_send(void *ctx, const struct cm_path *path, const uint8_t mad[C
 	l->flying[l->n].path = *path;
 	memcpy(l->flying[l->n].path.sgid, path->dgid, sizeof(path->dgid));
 	memcpy(l->flying[l->n].path.dgid, path->sgid, sizeof(path->sgid));
+	l->flying[l->n].path.known = true;
 	memcpy(l->flying[l->n++].mad, mad, CM_MAD_LEN);
 }
 
@@ -111,6 +112,7 @@ static void loop_begin(struct loop *l)
 static inline void loop_restart(struct loop *l)
 {
 	ucma_close(&l->ucma, l->dir);
+	neigh_fini(&l->neigh);
 	l->n = 0;
 	l->now += LOOP_RESTART;
 	loop_begin(l);
@@ -131,6 +133,7 @@ static void loop_open(struct loop *l)
 static inline void loop_close(struct loop *l)
 {
 	ucma_close(&l->ucma, l->dir);
+	neigh_fini(&l->neigh);
 	require(!rmdir(l->dir));
 }
 

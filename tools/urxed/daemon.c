@@ -250,13 +250,28 @@ static int publish_device(struct daemon *d, char error[DAEMON_ERROR])
 			     error);
 }
 
-static int pin_macs(struct daemon *d, char error[DAEMON_ERROR])
+static int pin_address(struct daemon *d, const char *text, const struct address_pin *pin,
+		       char error[DAEMON_ERROR])
 {
-	uint32_t i;
+	int rc = address_pins_add(&d->neigh.pins, pin);
+
+	if (rc)
+		snprintf(error, DAEMON_ERROR, "fdb %s: the address is pinned already", text);
+	return rc;
+}
+
+/* Pins MACs to ports, and addresses to MACs. */
+static int pin_stations(struct daemon *d, char error[DAEMON_ERROR])
+{
+	struct address_pin pin;
 	int rc = 0;
 
-	for (i = 0; i < d->options.n_fdb && !rc; i++)
-		rc = switch_pin(&d->sw, d->options.fdb[i], error);
+	for (uint32_t i = 0; i < d->options.n_fdb && !rc; i++) {
+		const char *text = d->options.fdb[i];
+
+		rc = address_pin_parse(text, &pin) ? switch_pin(&d->sw, text, error)
+						   : pin_address(d, text, &pin, error);
+	}
 	return rc;
 }
 
@@ -264,7 +279,7 @@ static int hear_vm_macs(struct daemon *d, char error[DAEMON_ERROR])
 {
 	if (!d->sw.vm_mask)
 		return 0;
-	d->neigh.vms = true;
+	d->neigh.vm_mask = d->sw.vm_mask;
 	return uplink_set_hear_all(&d->uplinks, error);
 }
 
@@ -295,7 +310,7 @@ static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 	if (rc)
 		snprintf(error, DAEMON_ERROR, "cannot make the switch's tables: %s", strerror(-rc));
 	if (!rc)
-		rc = pin_macs(d, error);
+		rc = pin_stations(d, error);
 	return rc ?: hear_vm_macs(d, error) ?: hear_vlans(d, error);
 }
 
@@ -352,6 +367,7 @@ void daemon_stop(struct daemon *d)
 	if (d->made_sysfs)
 		sysfs_tree_remove(d->options.run_dir);
 	switch_fini(&d->sw);
+	neigh_fini(&d->neigh);
 	host_ibdevs_close(&d->ibdevs);
 	kernel_sync_stop(&d->kernel);
 	uplink_set_close(&d->uplinks);
@@ -469,10 +485,10 @@ static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 /* Handles expired timers; returns the time of the next one in ns. */
 static uint64_t tick_all(struct daemon *d, uint64_t now)
 {
-	uint64_t next = neigh_tick(&d->neigh, now), due = sessions_tick(&d->sessions, now);
+	uint64_t next, due;
 
-	if (due < next)
-		next = due;
+	neigh_tick(&d->neigh, now);
+	next = sessions_tick(&d->sessions, now);
 	due = listener_tick(&d->listener, now);
 	if (due < next)
 		next = due;
@@ -480,6 +496,10 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	if (due < next)
 		next = due;
 	due = uplink_set_tick(&d->uplinks, now);
+	if (due < next)
+		next = due;
+	/* What rdma_cm sent may have asked for addresses. */
+	due = neigh_deadline(&d->neigh);
 	if (due < next)
 		next = due;
 	due = idle_deadline(d, now);

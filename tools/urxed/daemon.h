@@ -29,7 +29,7 @@ struct daemon_options {
 	const char *pkeys[DAEMON_PKEYS];
 	uint32_t n_pkeys;
 	uint16_t mtu; /* bytes of Ethernet payload; 0 = as much as the uplinks carry */
-	const char *fdb[DAEMON_FDB]; /* "MAC[@VLAN]=PORT" */
+	const char *fdb[DAEMON_FDB]; /* "MAC[@VLAN]=PORT" or "ADDR[@VLAN]=MAC" */
 	uint32_t n_fdb;
 	gid_t group;                 /* its members may attach; 0 = only the daemon's own user */
 	struct uplink_impair impair; /* of every uplink */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/quantity.h"
+#include "urxed/hostnet/address_pin.h"
 #include "urxed/hostnet/host.h"
 #include "urxed/switch/fdb.h"
 
@@ -73,12 +74,15 @@ static int set_pkey(struct options *o, const char *value, char error[OPTIONS_ERR
 static int set_fdb(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
 	struct daemon_options *d = &o->daemon;
+	struct address_pin pin;
 	struct fdb_key key;
 	const char *port;
 
-	if (fdb_parse(value, &key, &port)) {
+	if (fdb_parse(value, &key, &port) && address_pin_parse(value, &pin)) {
 		snprintf(error, OPTIONS_ERROR,
-			 "fdb %s is not MAC[@VLAN]=PORT; example: 52:54:00:12:34:56=2", value);
+			 "fdb %s is not MAC[@VLAN]=PORT or ADDR[@VLAN]=MAC; example: "
+			 "52:54:00:12:34:56=2",
+			 value);
 		return -EINVAL;
 	}
 	return append_value("fdb", d->fdb, &d->n_fdb, DAEMON_FDB, value, error);
@@ -161,9 +165,10 @@ const struct options_row options_rows[OPTIONS] = {
 	 "add an entry to the P_Key table, which else has 0xffff only;\n"
 	 "may be given more than once",
 	 set_pkey},
-	{"fdb", "MAC[@VLAN]=PORT", true,
+	{"fdb", "MAC[@VLAN]=PORT|ADDR[@VLAN]=MAC", true,
 	 "deliver frames to MAC only to the uplink or virtual machine PORT,\n"
-	 "which is a port's number or SPEC; may be given more than once",
+	 "which is a port's number or SPEC; or let only the station MAC use\n"
+	 "the IP address ADDR; may be given more than once",
 	 set_fdb},
 	{"fault", "KEY=VALUE[,KEY=VALUE]...", false,
 	 "impair the frames of the uplinks: drop, duplicate, reorder and\n"

@@ -46,12 +46,15 @@ struct net {
 				      sides */
 	uint32_t requests;         /* connection requests that B's consumer got */
 	enum cm_verdict verdict;
+	bool known; /* address resolution has confirmed both hosts */
 	uint64_t now;
 	struct rand rand;
 	double loss, again, late;
 	uint32_t lose; /* bit n: messages with attribute n are lost, until lose_n reaches 0 */
 	uint32_t lose_n;
 	uint32_t sent[CM_SIDR_REP + 1]; /* messages sent, by attribute, including the lost ones */
+	struct cm_mad last[CM_SIDR_REP + 1]; /* the last one of each attribute */
+	struct cm_path last_path;            /* of the last message */
 	uint32_t n;
 	struct flying flying[FLYING];
 };
@@ -77,6 +80,8 @@ static void on_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_
 
 	(void)ctx;
 	net.sent[attr]++;
+	assert_int_equal(cm_mad_parse(&net.last[attr], mad), 0);
+	net.last_path = *path;
 	if (net.lose & 1u << attr && net.lose_n) {
 		net.lose_n--;
 		return;
@@ -134,8 +139,12 @@ static int next_flying(void)
 static void arrive(uint32_t i)
 {
 	struct flying f = net.flying[i];
-	struct cm_path path = {
-		.pkey = 0xffff, .sgid = {[15] = (uint8_t)f.to}, .dgid = {[15] = (uint8_t)!f.to}};
+	struct cm_path path = {.pkey = 0xffff,
+			       .sgid = {[15] = (uint8_t)f.to},
+			       .dgid = {[15] = (uint8_t)!f.to},
+			       .has_mac = true,
+			       .mac = {2, [5] = (uint8_t)!f.to},
+			       .known = net.known};
 
 	net.flying[i] = net.flying[--net.n];
 	cm_input(net.cm[f.to], net.now, &path, f.mad);
@@ -176,9 +185,12 @@ static int set_up(void **state)
 	(void)state;
 	memset(&net, 0, sizeof(net));
 	net.now = 1;
-	for (int i = A; i <= B; i++)
-		assert_int_equal(
-			cm_create(&ops, NULL, 0xa0 + (uint64_t)i, 7u * (uint64_t)i, &net.cm[i]), 0);
+	net.known = true;
+	for (int i = A; i <= B; i++) {
+		const uint8_t seed[CM_SEED_LEN] = {(uint8_t)(7 * i)};
+
+		assert_int_equal(cm_create(&ops, NULL, 0xa0 + (uint64_t)i, seed, &net.cm[i]), 0);
+	}
 	return 0;
 }
 
@@ -737,19 +749,22 @@ static void arrives_from(uint8_t host, const struct cm_mad *mad)
  */
 static void test_impostors(void **state)
 {
-	const uint32_t a = 1, b = 8; /* the first communication ID of each side, by its seed */
-	const struct cm_mad mads[] = {
-		{.attr = CM_DREQ, .pair = {b, a, 0x1000}},
-		{.attr = CM_DREP, .pair = {b, a}},
-		{.attr = CM_REJ, .rej = {b, a, CM_ABOUT_REP, .reason = CM_REJ_CONSUMER}},
-		{.attr = CM_REJ, .rej = {b, a, CM_ABOUT_REQ, .reason = CM_REJ_CONSUMER}},
+	struct cm_mad mads[] = {
+		{.attr = CM_DREQ, .pair = {.remote_qpn = 0x1000}},
+		{.attr = CM_DREP},
+		{.attr = CM_REJ, .rej = {.about = CM_ABOUT_REP, .reason = CM_REJ_CONSUMER}},
+		{.attr = CM_REJ, .rej = {.about = CM_ABOUT_REQ, .reason = CM_REJ_CONSUMER}},
 		{.attr = CM_REQ, .req = {.local_id = 99, .ca_guid = 0xa1, .qpn = 0x2000}},
 	};
 
 	(void)state;
 	establish();
-	assert_int_equal(cm_local_id(a_end()->conn), a);
-	assert_int_equal(cm_local_id(b_end()->conn), b);
+	for (int i = 0; i < 4; i++) {
+		/* All begin with both IDs. */
+		mads[i].tid = net.last[CM_REQ].tid;
+		mads[i].rej.local_id = cm_local_id(b_end()->conn);
+		mads[i].rej.remote_id = cm_local_id(a_end()->conn);
+	}
 	net.verdict = CM_REFUSE;
 	for (uint32_t i = 0; i < sizeof(mads) / sizeof(mads[0]); i++) {
 		arrives_from(7, &mads[i]);
@@ -761,6 +776,271 @@ static void test_impostors(void **state)
 	arrives_from(B, &mads[2]);
 	expect_state(a_end(), CM_TIMEWAIT);
 	net.n = 0;
+}
+
+/* --- Forgeries */
+
+/* A peer that has seen many IDs and transaction IDs cannot tell the next ones. */
+static void test_ids_are_random(void **state)
+{
+	uint32_t ids[PAIRS], small = 0;
+	uint64_t tids[PAIRS];
+
+	(void)state;
+	for (int k = 0; k < PAIRS; k++) {
+		connect_pair(k);
+		ids[k] = net.last[CM_REQ].req.local_id;
+		tids[k] = net.last[CM_REQ].tid;
+		for (int i = 0; i < k; i++) {
+			small += ids[k] - ids[i] + 65536 < 131072;
+			assert_true(tids[k] - tids[i] + UINT32_MAX > UINT64_C(2) * UINT32_MAX);
+		}
+	}
+	/* Of the 2016 differences of random numbers about 0.06 are that small. */
+	assert_in_range(small, 0, 2);
+	net.n = 0;
+}
+
+/* Another seed makes other IDs, and the same seed the same ones. */
+static void test_seed_makes_the_ids(void **state)
+{
+	const struct cm_request request = {.path = {.dgid = {[15] = B}}};
+	uint32_t ids[3];
+	struct cm *cm;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		const uint8_t seed[CM_SEED_LEN] = {[15] = i == 2};
+		struct cm_conn *conn;
+
+		assert_int_equal(cm_create(&ops, NULL, 1, seed, &cm), 0);
+		assert_int_equal(cm_connect(cm, 1, &request, NULL, &conn), 0);
+		ids[i] = cm_local_id(conn);
+		cm_destroy(cm);
+	}
+	assert_int_equal(ids[0], ids[1]);
+	assert_int_not_equal(ids[0], ids[2]);
+	net.n = 0;
+}
+
+/*
+ * A sender that uses the peer's address, and knows the communication IDs, does not know the
+ * transaction ID: it can neither reject the request nor answer it in the peer's place.
+ */
+static void test_answers_need_the_transaction_id(void **state)
+{
+	const uint64_t *counters = cm_counters(net.cm[A]);
+	struct cm_mad mads[] = {
+		{.attr = CM_REJ, .rej = {.about = CM_ABOUT_REQ, .reason = CM_REJ_CONSUMER}},
+		{.attr = CM_REP, .rep = {.local_id = 7, .ca_guid = 9, .qpn = 0x66}},
+		{.attr = CM_MRA, .mra = {.about = CM_ABOUT_REQ, .timeout = 31}},
+	};
+	uint32_t n = sizeof(mads) / sizeof(mads[0]);
+
+	(void)state;
+	connect_pair(0);
+	for (uint32_t i = 0; i < n; i++) {
+		mads[i].rej.remote_id = cm_local_id(a_end()->conn);
+		mads[i].tid = net.last[CM_REQ].tid + 1;
+		arrives_from(B, &mads[i]);
+		expect_state(a_end(), CM_REQ_SENT);
+	}
+	assert_int_equal(counters[CM_COUNT_FORGED], n);
+	assert_int_equal(a_end()->events[CM_EVENT_REJ], 0);
+	/* The peer itself is heard. */
+	mads[2].tid--;
+	arrives_from(B, &mads[2]);
+	expect_state(a_end(), CM_MRA_REQ_RCVD);
+	mads[0].tid--;
+	arrives_from(B, &mads[0]);
+	assert_int_equal(a_end()->events[CM_EVENT_REJ], 1);
+	net.n = 0;
+}
+
+static void test_sidr_answer_needs_the_transaction_id(void **state)
+{
+	struct cm_mad mad = {.attr = CM_SIDR_REP, .sidr_rep = {.qpn = 0x66}};
+
+	(void)state;
+	resolve();
+	mad.sidr_rep.request_id = cm_local_id(a_end()->conn);
+	mad.tid = net.last[CM_SIDR_REQ].tid + 1;
+	arrives_from(B, &mad);
+	expect_state(a_end(), CM_SIDR_REQ_SENT);
+	mad.tid--;
+	arrives_from(B, &mad);
+	assert_int_equal(a_end()->events[CM_EVENT_SIDR_REP], 1);
+	net.n = 0;
+}
+
+/* A REQ that names the QP of a connection ends it only if the sender is known to be the peer. */
+static void test_unknown_sender_ends_no_stale_connection(void **state)
+{
+	struct cm_mad mad = {.attr = CM_REQ,
+			     .req = {.local_id = 99, .ca_guid = 0xa1, .qpn = 0x2000}};
+
+	(void)state;
+	establish();
+	mad.req.qpn = cm_channel(a_end()->conn)->remote_qpn;
+	arrives_from(B, &mad);
+	expect_state(a_end(), CM_ESTABLISHED);
+	assert_int_equal(net.last[CM_REJ].rej.reason, CM_REJ_STALE);
+}
+
+/* A refusal goes to the MAC that the request came from, the answer of an owner does not. */
+static void test_refusal_goes_back_to_the_mac(void **state)
+{
+	const uint8_t mac[6] = {2, [5] = A};
+
+	(void)state;
+	net.verdict = CM_REFUSE;
+	connect_pair(0);
+	run_for(DELAY);
+	assert_int_equal(net.sent[CM_REJ], 1);
+	assert_true(net.last_path.has_mac);
+	assert_memory_equal(net.last_path.mac, mac, 6);
+	net.verdict = CM_TAKE;
+	connect_pair(1);
+	run_for(DELAY);
+	assert_int_equal(accept_pair(1), 0);
+	assert_int_equal(net.sent[CM_REP], 1);
+	assert_false(net.last_path.has_mac);
+}
+
+/* --- Floods */
+
+#define CROWD 10000u
+
+/* REQ number i, each from another connection, from source address `host`. */
+static void flood_req(uint16_t host, uint32_t i, bool known)
+{
+	const struct cm_path path = {.sgid = {[15] = B},
+				     .dgid = {[13] = 9, [14] = host >> 8, [15] = (uint8_t)host},
+				     .known = known};
+	struct cm_mad mad = {.attr = CM_REQ,
+			     .tid = i,
+			     .req = {.local_id = i + 1,
+				     .ca_guid = 0xbad,
+				     .qpn = i & 0xffffff,
+				     .service_id = SERVICE,
+				     .local_response = 20,
+				     .max_cm_retries = 15}};
+	uint8_t bytes[CM_MAD_LEN];
+
+	cm_mad_build(&mad, bytes);
+	cm_input(net.cm[B], net.now, &path, bytes);
+}
+
+static struct {
+	struct cm_conn *conns[CROWD];
+	uint32_t n, given_up;
+} crowd;
+
+static enum cm_verdict take_crowd(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
+				  void **conn_ctx)
+{
+	(void)ctx;
+	(void)mad;
+	assert_in_range(crowd.n, 0, CROWD - 1);
+	crowd.conns[crowd.n] = conn;
+	*conn_ctx = &crowd.conns[crowd.n++];
+	return CM_TAKE;
+}
+
+static void on_crowd_event(void *ctx, enum cm_event event, const struct cm_mad *mad)
+{
+	(void)ctx;
+	(void)mad;
+	crowd.given_up += event == CM_EVENT_REP_ERROR;
+}
+
+static void drop_message(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
+{
+	(void)ctx;
+	(void)path;
+	(void)mad;
+}
+
+static int set_up_crowd(void **state)
+{
+	static const struct cm_ops crowd_ops = {drop_message, take_crowd, on_crowd_event};
+	const uint8_t seed[CM_SEED_LEN] = {3};
+
+	set_up(state);
+	cm_destroy(net.cm[B]);
+	memset(&crowd, 0, sizeof(crowd));
+	return cm_create(&crowd_ops, NULL, 0xa1, seed, &net.cm[B]);
+}
+
+static int tear_down_crowd(void **state)
+{
+	for (uint32_t i = 0; i < crowd.n; i++)
+		cm_release(crowd.conns[i], net.now);
+	return tear_down(state);
+}
+
+/* One sender cannot use up the connections: it gets a limited number until it confirms some. */
+static void test_requests_of_one_source_are_limited(void **state)
+{
+	const uint64_t *counters = cm_counters(net.cm[B]);
+
+	(void)state;
+	for (uint32_t i = 0; i < CROWD; i++)
+		flood_req(1, i, false);
+	assert_in_range(crowd.n, 1, CROWD / 2);
+	assert_int_equal(counters[CM_COUNT_CROWDED], CROWD - crowd.n);
+	/* Others are served. */
+	flood_req(2, 1, false);
+	assert_int_equal(counters[CM_COUNT_CROWDED], CROWD + 1 - crowd.n);
+	/* What ends makes room. */
+	cm_release(crowd.conns[0], net.now);
+	crowd.conns[0] = crowd.conns[--crowd.n];
+	flood_req(1, CROWD, false);
+	assert_int_equal(counters[CM_COUNT_CROWDED], CROWD - crowd.n + 1);
+}
+
+/* Senders that never confirm are given up, the oldest first, before those that are known. */
+static void test_unconfirmed_answers_are_limited(void **state)
+{
+	const struct cm_param param = {.qpn = 7};
+	const uint64_t *counters = cm_counters(net.cm[B]);
+
+	(void)state;
+	for (uint32_t i = 0; i < CROWD; i++) {
+		flood_req((uint16_t)i, i, i == 0);
+		assert_int_equal(cm_accept(crowd.conns[i], net.now, &param), 0);
+	}
+	assert_in_range(crowd.given_up, 1, CROWD / 2);
+	assert_int_equal(crowd.given_up, counters[CM_COUNT_CROWDED]);
+	assert_int_equal(cm_state(crowd.conns[0]), CM_REP_SENT);
+	assert_int_equal(cm_state(crowd.conns[1]), CM_IDLE);
+	assert_int_equal(cm_state(crowd.conns[crowd.given_up]), CM_IDLE);
+	assert_int_equal(cm_state(crowd.conns[crowd.given_up + 1]), CM_REP_SENT);
+	assert_int_equal(cm_state(crowd.conns[CROWD - 1]), CM_REP_SENT);
+}
+
+/* Who connects and releases without end does not use up the connections. */
+static void test_released_connections_are_limited(void **state)
+{
+	const struct cm_path path = {.sgid = {[15] = B}, .dgid = {[13] = 9}};
+	const struct cm_param param = {.qpn = 7};
+	uint8_t bytes[CM_MAD_LEN];
+
+	(void)state;
+	for (uint32_t i = 0; i < 2 * CROWD; i++) {
+		struct cm_mad rtu = {.attr = CM_RTU, .pair = {.local_id = i + 1}};
+
+		flood_req(0, i, true);
+		assert_int_equal(cm_accept(crowd.conns[0], net.now, &param), 0);
+		rtu.pair.remote_id = cm_local_id(crowd.conns[0]);
+		cm_mad_build(&rtu, bytes);
+		cm_input(net.cm[B], net.now, &path, bytes);
+		assert_int_equal(cm_state(crowd.conns[0]), CM_ESTABLISHED);
+		cm_release(crowd.conns[0], net.now);
+		crowd.n = 0;
+	}
+	assert_in_range(cm_conns(net.cm[B]), CROWD, 2 * CROWD - 1);
+	assert_int_equal(cm_counters(net.cm[B])[CM_COUNT_CROWDED], 2 * CROWD - cm_conns(net.cm[B]));
 }
 
 /* A client asks for hours of patience by an MRA, and then is silent. */
@@ -928,6 +1208,18 @@ int main(void)
 		TEST(test_sidr_unanswered),
 		TEST(test_strangers),
 		TEST(test_impostors),
+		TEST(test_ids_are_random),
+		TEST(test_seed_makes_the_ids),
+		TEST(test_answers_need_the_transaction_id),
+		TEST(test_sidr_answer_needs_the_transaction_id),
+		TEST(test_unknown_sender_ends_no_stale_connection),
+		TEST(test_refusal_goes_back_to_the_mac),
+		cmocka_unit_test_setup_teardown(test_requests_of_one_source_are_limited,
+						set_up_crowd, tear_down_crowd),
+		cmocka_unit_test_setup_teardown(test_unconfirmed_answers_are_limited, set_up_crowd,
+						tear_down_crowd),
+		cmocka_unit_test_setup_teardown(test_released_connections_are_limited, set_up_crowd,
+						tear_down_crowd),
 		TEST(test_patience),
 		cmocka_unit_test(test_bad_network_connects),
 		cmocka_unit_test(test_any_order_of_things),

@@ -377,6 +377,38 @@ static void daemon_answers_arp_of_a_vm(void **state)
 	assert_int_equal(who_got(f, ARP_FRAME_LEN, false), BIT(VM) | BIT(OTHER_VM));
 }
 
+/* Only the station with the pinned MAC uses a pinned address, in ARP as in RoCE. */
+static void pinned_address_is_used_by_its_station_only(void **state)
+{
+	struct address_pin pin;
+	uint8_t f[LAN_LEN];
+	uint32_t len;
+
+	(void)state;
+	assert_int_equal(address_pin_parse("10.0.0.3=04:00:00:00:00:0b", &pin), 0);
+	assert_int_equal(address_pins_add(&w->neigh.pins, &pin), 0);
+	send_from(VM, f, arp(f, a_mac, 3, 9));
+	assert_int_equal(who_got(f, ARP_FRAME_LEN, false), 0);
+	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_IP), 1);
+	/* The sender's MAC in the ARP message counts, not that of the frame. */
+	len = arp(f, a_mac, 3, 9);
+	memcpy(f + ETHER_MAC_LEN, b_mac, sizeof(b_mac));
+	send_from(VM, f, len);
+	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_IP), 2);
+	len = roce(f, b_mac, a_mac, 3, 5);
+	send_from(WIRE, f, len);
+	assert_int_equal(who_got(f, len, false), 0);
+	assert_int_equal(dropped(WIRE, SWITCH_DROP_SPOOFED_IP), 1);
+	/* Its own station, and others with other addresses. */
+	send_from(VM, f, arp(f, b_mac, 3, 9));
+	assert_int_equal(who_got(f, ARP_FRAME_LEN, false),
+			 BIT(WIRE) | BIT(OTHER_WIRE) | BIT(OTHER_VM));
+	send_from(VM, f, arp(f, a_mac, 4, 9));
+	assert_int_equal(who_got(f, ARP_FRAME_LEN, false),
+			 BIT(WIRE) | BIT(OTHER_WIRE) | BIT(OTHER_VM));
+	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_IP), 2);
+}
+
 /* The host's ARP request goes to the address's uplink and to all VMs. */
 static void arp_request_of_the_host_reaches_vms(void **state)
 {
@@ -450,6 +482,7 @@ int main(void)
 		TEST(process_frame_reaches_a_vm),
 		TEST(multicast_goes_to_all_ports_once),
 		TEST(daemon_answers_arp_of_a_vm),
+		TEST(pinned_address_is_used_by_its_station_only),
 		TEST(arp_request_of_the_host_reaches_vms),
 		TEST(other_frames_than_roce_to_the_host_are_dropped),
 		TEST(stalled_vm_delays_no_other_port),

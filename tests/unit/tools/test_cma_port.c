@@ -5,8 +5,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -42,7 +44,7 @@ static struct cma_addr v6(uint8_t last, uint16_t port)
 static int take(struct cma_ports *p, struct cma_binding *u, struct cma_addr addr, bool reuse)
 {
 	*u = (struct cma_binding){.addr = addr, .reuseaddr = reuse};
-	return cma_port_bind(p, u, TCP);
+	return cma_port_bind(p, u, TCP, 0);
 }
 
 static void bound_port_is_refused_to_others(void **state)
@@ -58,10 +60,11 @@ static void bound_port_is_refused_to_others(void **state)
 	assert_int_equal(take(&p, &c, v4(0, 8), false), 0);
 	assert_int_equal(take(&p, &d, v4(ONE, 8), false), -EADDRNOTAVAIL);
 	d = (struct cma_binding){.addr = v4(ONE, 7)};
-	assert_int_equal(cma_port_bind(&p, &d, UDP), 0);
+	assert_int_equal(cma_port_bind(&p, &d, UDP, 0), 0);
 	cma_port_release(&p, &a);
 	cma_port_release(&p, &a);
 	assert_int_equal(take(&p, &e, v4(ONE, 7), false), 0);
+	cma_port_close(&p);
 }
 
 static void reuseaddr_shares_a_port_until_one_listens(void **state)
@@ -77,6 +80,7 @@ static void reuseaddr_shares_a_port_until_one_listens(void **state)
 	cma_port_release(&p, &b);
 	assert_int_equal(cma_port_listen(&p, &a), 0);
 	assert_int_equal(take(&p, &b, v4(ONE, 7), true), -EADDRINUSE);
+	cma_port_close(&p);
 }
 
 static void afonly_separates_ipv4_and_ipv6(void **state)
@@ -90,8 +94,9 @@ static void afonly_separates_ipv4_and_ipv6(void **state)
 	cma_port_release(&p, &a);
 	a = (struct cma_binding){.addr = v6(0, 7), .afonly = true};
 	b = (struct cma_binding){.addr = v4(0, 7), .afonly = true};
-	assert_int_equal(cma_port_bind(&p, &a, TCP), 0);
-	assert_int_equal(cma_port_bind(&p, &b, TCP), 0);
+	assert_int_equal(cma_port_bind(&p, &a, TCP, 0), 0);
+	assert_int_equal(cma_port_bind(&p, &b, TCP, 0), 0);
+	cma_port_close(&p);
 }
 
 static void port_0_assigns_a_free_port(void **state)
@@ -104,6 +109,7 @@ static void port_0_assigns_a_free_port(void **state)
 	assert_in_range(a.addr.port, CMA_PORT_FIRST, CMA_PORT_LAST);
 	assert_int_equal(take(&p, &b, v4(ONE, 0), false), 0);
 	assert_int_not_equal(a.addr.port, b.addr.port);
+	cma_port_close(&p);
 }
 
 /* Each ephemeral port is assigned once; then bind fails until a port is released. */
@@ -122,6 +128,7 @@ static void bind_fails_when_all_ports_are_used(void **state)
 	cma_port_release(&p, &users[7]);
 	assert_int_equal(take(&p, &extra, v4(ONE, 0), false), 0);
 	assert_int_equal(extra.addr.port, CMA_PORT_FIRST + 7);
+	cma_port_close(&p);
 }
 
 static void find_listener_matches_address_and_family(void **state)
@@ -147,6 +154,7 @@ static void find_listener_matches_address_and_family(void **state)
 	assert_ptr_equal(cma_port_find_listener(&p, TCP, 8, &one), &b);
 	b.afonly = true;
 	assert_null(cma_port_find_listener(&p, TCP, 8, &one));
+	cma_port_close(&p);
 }
 
 /* As in the kernel, a listener at 127.0.0.1 or ::1 listens at all addresses. */
@@ -165,6 +173,7 @@ static void loopback_listener_accepts_all_addresses(void **state)
 	assert_int_equal(take(&p, &b, loop6, false), 0);
 	assert_int_equal(cma_port_listen(&p, &b), 0);
 	assert_ptr_equal(cma_port_find_listener(&p, TCP, 8, &one), &b);
+	cma_port_close(&p);
 }
 
 static void sockaddr_conversion_round_trips(void **state)
@@ -190,6 +199,68 @@ static void sockaddr_conversion_round_trips(void **state)
 	assert_int_equal(cma_addr_from(&again, &out, sizeof(out)), -EINVAL);
 }
 
+/* A user neither root nor that of this test. */
+static uid_t stranger(uint32_t i)
+{
+	return geteuid() + 1 + i;
+}
+
+static struct cma_binding *bind_many(struct cma_ports *p, uid_t user, uint32_t *n)
+{
+	struct cma_binding *list = calloc(CMA_PORTS_EPHEMERAL, sizeof(*list));
+	int rc = 0;
+
+	assert_non_null(list);
+	for (*n = 0; *n < CMA_PORTS_EPHEMERAL && !rc; *n += !rc) {
+		list[*n].addr = v4(ONE, 0);
+		rc = cma_port_bind(p, &list[*n], TCP, user);
+	}
+	assert_int_equal(rc, -ENOSPC);
+	return list;
+}
+
+static void release_many(struct cma_ports *p, struct cma_binding *list, uint32_t n)
+{
+	while (n--)
+		cma_port_release(p, &list[n]);
+	free(list);
+}
+
+/* One user cannot take all ports: each gets half of what the others leave, of each kind. */
+static void ports_of_a_user_are_limited(void **state)
+{
+	struct cma_binding one = {.addr = v4(ONE, 0)}, fixed = {.addr = v4(ONE, 7)}, restored;
+	struct cma_binding *first, *second;
+	struct cma_ports p = {0};
+	uint32_t n, m;
+
+	(void)state;
+	first = bind_many(&p, stranger(0), &n);
+	assert_int_equal(n, CMA_PORTS_EPHEMERAL / 2);
+	/* A port that is given back can be taken again, also by a binding of an earlier daemon. */
+	cma_port_release(&p, &first[0]);
+	restored = (struct cma_binding){.ps = TCP, .user = stranger(0), .addr = v4(ONE, 60000)};
+	assert_int_equal(cma_port_restore(&p, &restored), 0);
+	first[0].addr.port = 0;
+	assert_int_equal(cma_port_bind(&p, &first[0], TCP, stranger(0)), -ENOSPC);
+	cma_port_release(&p, &restored);
+	assert_int_equal(cma_port_bind(&p, &first[0], TCP, stranger(0)), 0);
+	second = bind_many(&p, stranger(1), &m);
+	assert_int_equal(m, CMA_PORTS_EPHEMERAL / 4);
+	/* In other port spaces the user has no more, but ports of the other kind; root has no
+	 * limit. */
+	assert_int_equal(cma_port_bind(&p, &one, UDP, stranger(0)), -ENOSPC);
+	assert_int_equal(cma_port_bind(&p, &fixed, TCP, stranger(0)), 0);
+	assert_int_equal(cma_port_bind(&p, &one, TCP, 0), 0);
+	cma_port_release(&p, &one);
+	cma_port_release(&p, &fixed);
+	release_many(&p, first, n);
+	release_many(&p, second, m);
+	assert_int_equal(p.n, 0);
+	assert_int_equal(p.ephemeral.total, 0);
+	cma_port_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +272,7 @@ int main(void)
 		cmocka_unit_test(find_listener_matches_address_and_family),
 		cmocka_unit_test(loopback_listener_accepts_all_addresses),
 		cmocka_unit_test(sockaddr_conversion_round_trips),
+		cmocka_unit_test(ports_of_a_user_are_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

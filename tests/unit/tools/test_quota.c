@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include "urxed/session/quota.h"
+#include "urxed/session/user_counts.h"
 
 #define LIMIT 1024
 
@@ -94,6 +96,34 @@ static void connections_are_limited_by_descriptors(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+/* Each user is counted for itself, and only as long as it holds something. */
+static void counts_of_users_are_separate(void **state)
+{
+	struct user_counts counts = {0};
+	uid_t user;
+
+	(void)state;
+	for (user = stranger(); user < stranger() + 20; user++) {
+		assert_int_equal(user_counts_take(&counts, user, LIMIT), 0);
+		assert_int_equal(user_counts_add(&counts, user), 0);
+		assert_int_equal(user_counts_get(&counts, user), 2);
+	}
+	assert_int_equal(counts.total, 40);
+	assert_int_equal(counts.len, 20);
+	/* 40 of 42 are taken: one of these users gets no third, another user gets a first. */
+	assert_int_equal(user_counts_take(&counts, stranger(), 42), -ENOSPC);
+	assert_int_equal(user_counts_take(&counts, user, 42), 0);
+	user_counts_drop(&counts, user);
+	while (user-- > stranger()) {
+		user_counts_drop(&counts, user);
+		user_counts_drop(&counts, user);
+		assert_int_equal(user_counts_get(&counts, user), 0);
+	}
+	assert_int_equal(counts.total, 0);
+	assert_int_equal(counts.len, 0);
+	user_counts_free(&counts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +132,7 @@ int main(void)
 		cmocka_unit_test(greedy_users_leave_room_for_many_others),
 		cmocka_unit_test(root_and_daemon_user_have_no_quota),
 		cmocka_unit_test(connections_are_limited_by_descriptors),
+		cmocka_unit_test(counts_of_users_are_separate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,12 +34,13 @@ static void request_of_another_qp_type_or_address_is_rejected(void **state)
 }
 
 /* Sends a request from another host with a chosen source address; true: the listener got it. */
-static bool is_heard_as(const char *address)
+static bool is_heard_as(const char *address, const char *to)
 {
+	static uint32_t request_id;
 	struct cm_ip_hdr hdr = {.src_port = 9};
 	struct cm_path path = {.pkey = 0xffff};
 	struct cm_mad mad = {.attr = CM_SIDR_REQ,
-			     .sidr_req = {.request_id = 5,
+			     .sidr_req = {.request_id = ++request_id,
 					  .pkey = 0xffff,
 					  .service_id = cm_service_id(RDMA_PS_UDP, PORT)}};
 	uint8_t bytes[CM_MAD_LEN];
@@ -47,7 +48,8 @@ static bool is_heard_as(const char *address)
 
 	assert_int_equal(inet_pton(AF_INET6, address, hdr.src), 1);
 	assert_int_equal(inet_pton(AF_INET6, "::ffff:169.254.9.9", path.dgid), 1);
-	memcpy(hdr.dst, loop.host.addresses[1].ip, sizeof(hdr.dst));
+	memcpy(path.sgid, loop.host.addresses[1].ip, sizeof(path.sgid));
+	assert_int_equal(inet_pton(AF_INET6, to, hdr.dst), 1);
 	hdr.v6 = memcmp(address, "::ffff:", 7);
 	cm_ip_build(&hdr, mad.private_data);
 	cm_mad_build(&mad, bytes);
@@ -59,30 +61,37 @@ static bool is_heard_as(const char *address)
 	return heard;
 }
 
-/* Another host must not use loopback, wildcard, multicast or this host's addresses. */
-static void request_with_a_forged_source_address_is_rejected(void **state)
+/*
+ * The addresses of a request that comes from another host must be those of its packet: programs
+ * take them for the addresses of the peer and of the listener.
+ */
+static void request_with_a_forged_address_is_rejected(void **state)
 {
+	static const char *const sources[] = {
+		"::ffff:127.0.0.1", "::1",     "::ffff:0.0.0.0",     "::",
+		"::ffff:224.0.0.1", "ff02::1", "::ffff:169.254.9.8", "fe80::9",
+	};
 	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
 	struct rdma_ucm_bind_ip request = {.addr = any};
-	char own[INET6_ADDRSTRLEN];
+	char own[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
 
 	(void)state;
 	request.id = create(&b, RDMA_PS_UDP, 0xb);
 	assert_int_equal(COMMAND(&b, BIND_IP, request, 0), 0);
 	assert_int_equal(listen_on(&b, request.id, 5), 0);
-	assert_false(is_heard_as("::ffff:127.0.0.1"));
-	assert_false(is_heard_as("::1"));
-	assert_false(is_heard_as("::ffff:0.0.0.0"));
-	assert_false(is_heard_as("::"));
-	assert_false(is_heard_as("::ffff:224.0.0.1"));
-	assert_false(is_heard_as("ff02::1"));
+	inet_ntop(AF_INET6, loop.host.addresses[1].ip, dst, sizeof(dst));
+	for (uint32_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		assert_false(is_heard_as(sources[i], dst));
 	for (uint32_t i = 0; i < HOST_ADDRESSES; i++) {
 		if (!loop.host.addresses[i].valid)
 			continue;
 		inet_ntop(AF_INET6, loop.host.addresses[i].ip, own, sizeof(own));
-		assert_false(is_heard_as(own));
+		assert_false(is_heard_as(own, dst));
+		assert_int_equal(is_heard_as("::ffff:169.254.9.9", own), i == 1);
 	}
-	assert_true(is_heard_as("::ffff:169.254.9.9"));
+	assert_false(is_heard_as("::ffff:169.254.9.9", "::ffff:127.0.0.1"));
+	assert_false(is_heard_as("::ffff:169.254.9.9", "::ffff:169.254.9.7"));
+	assert_true(is_heard_as("::ffff:169.254.9.9", dst));
 }
 
 /* Sets or clears a capability of this process; returns whether it was set. */
@@ -275,47 +284,119 @@ static void ids_of_a_user_are_limited(void **state)
 	loop_end(&loop, &c);
 }
 
-static int join(const struct loop_program *p, uint32_t id, uint32_t group)
+/* Multicast groups take memory of the daemon, and records. */
+static void groups_of_a_user_are_limited(void **state)
 {
-	struct rdma_ucm_join_ip_mcast request = {.id = id, .uid = 1};
 	struct sockaddr_in in = {.sin_family = AF_INET};
-
-	in.sin_addr.s_addr = htonl(0xef000000 | group);
-	memcpy(&request.addr, &in, sizeof(in));
-	return COMMAND(p, JOIN_IP_MCAST, request, sizeof(struct rdma_ucm_create_id_resp));
-}
-
-static uint32_t create_datagram_id(struct loop_program *p)
-{
-	uint32_t id = create(p, RDMA_PS_UDP, 0xc);
-
-	assert_int_equal(resolve(p, id), 0);
-	get_event(p, CMA_ADDR_RESOLVED);
-	return id;
-}
-
-static void memberships_of_a_user_are_limited(void **state)
-{
+	struct rdma_ucm_join_ip_mcast request = {.uid = 1};
+	struct rdma_ucm_create_id_resp response;
 	struct loop_program c;
-	uint32_t id, other, i;
+	uint32_t id, n = 0;
+	int rc;
 
 	(void)state;
 	if (geteuid())
 		skip();
 	c = loop_start_on(&loop, connect_as_stranger());
-	id = create_datagram_id(&c);
-	for (i = 0; i < UCMA_GROUPS / 2; i++)
-		assert_int_equal(join(&c, id, i), 0);
-	assert_int_equal(join(&c, id, i), -ENOSPC);
-	other = create_datagram_id(&a);
-	assert_int_equal(join(&a, other, 1), 0);
-	/* The groups end with their ID. */
-	destroy(&c, id);
 	id = create(&c, RDMA_PS_UDP, 0xc);
+	assert_int_equal(bind_to(&c, id, ntohl(*(uint32_t *)(loop.host.addresses[1].ip + 12)), 0),
+			 0);
+	in.sin_addr.s_addr = htonl(0xe0010203);
+	memcpy(&request.addr, &in, sizeof(in));
+	request.id = id;
+	while (!(rc = COMMAND(&c, JOIN_IP_MCAST, request, sizeof(response))))
+		n++;
+	assert_int_equal(rc, -ENOSPC);
+	assert_int_equal(n, UCMA_GROUPS / 2);
+	/* Another user has room, and the end of the program frees all. */
+	id = create(&a, RDMA_PS_UDP, 0xa);
+	assert_int_equal(bind_to(&a, id, ntohl(*(uint32_t *)(loop.host.addresses[1].ip + 12)), 0),
+			 0);
+	request.id = id;
+	assert_int_equal(COMMAND(&a, JOIN_IP_MCAST, request, sizeof(response)), 0);
 	loop_end(&loop, &c);
-	assert_int_equal(LIST_FIRST(&loop.ucma.files)->n_groups +
-				 LIST_NEXT(LIST_FIRST(&loop.ucma.files), link)->n_groups,
-			 1);
+	assert_int_equal(loop.ucma.groups.total, 1);
+}
+
+/* A program that resolves without end, and fetches no event, must not fill the daemon's memory. */
+static void unfetched_events_of_an_id_are_limited(void **state)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+	uint32_t id = create(&a, RDMA_PS_TCP, 1), n = 0;
+	struct rdma_ucm_resolve_ip request = {.id = id, .timeout_ms = 0};
+	int rc;
+
+	(void)state;
+	/* Each one fails after a moment, so that the next one is allowed. */
+	assert_int_equal(host_add_text(&loop.host, "203.0.113.1/24", 0), 0);
+	in.sin_addr.s_addr = htonl(0xcb007109);
+	memcpy(&request.dst_addr, &in, sizeof(in));
+	while (!(rc = COMMAND(&a, RESOLVE_IP, request, 0)) && n++ < 1000)
+		loop_pass(&loop, 1);
+	assert_int_equal(rc, -ENOSPC);
+	assert_int_equal(n, UCMA_EVENTS_MAX);
+	get_event(&a, CMA_ADDR_ERROR);
+	assert_int_equal(COMMAND(&a, RESOLVE_IP, request, 0), 0);
+}
+
+/* Sends a REQ of another host to the listener at PORT. */
+static void request_from_outside(uint32_t number, bool known)
+{
+	struct cm_ip_hdr hdr = {.src_port = 9};
+	struct cm_path path = {.pkey = 0xffff, .known = known};
+	struct cm_mad mad = {.attr = CM_REQ,
+			     .req = {.local_id = number + 1,
+				     .ca_guid = 7,
+				     .qpn = number,
+				     .service_id = cm_service_id(RDMA_PS_TCP, PORT)}};
+	uint8_t bytes[CM_MAD_LEN];
+
+	assert_int_equal(inet_pton(AF_INET6, "::ffff:169.254.9.9", path.dgid), 1);
+	memcpy(path.sgid, loop.host.addresses[1].ip, sizeof(path.sgid));
+	memcpy(hdr.src, path.dgid, sizeof(hdr.src));
+	memcpy(hdr.dst, path.sgid, sizeof(hdr.dst));
+	cm_ip_build(&hdr, mad.private_data);
+	cm_mad_build(&mad, bytes);
+	cma_input(&loop.ucma.cma, loop.now, &path, bytes);
+}
+
+/* Unknown senders leave some places of a backlog to known ones. */
+static void unknown_senders_do_not_fill_a_backlog(void **state)
+{
+	const uint64_t *counters = cm_counters(loop.ucma.cma.cm);
+
+	(void)state;
+	listener(16);
+	for (uint32_t i = 0; i < 20; i++)
+		request_from_outside(i, false);
+	assert_int_equal(counters[CM_COUNT_NO_ROOM], 20 - (16 - 16 / UCMA_RESERVE));
+	for (uint32_t i = 20; i < 20 + 16 / UCMA_RESERVE; i++)
+		request_from_outside(i, true);
+	assert_int_equal(counters[CM_COUNT_NO_ROOM], 20 - (16 - 16 / UCMA_RESERVE));
+	request_from_outside(99, true);
+	assert_int_equal(counters[CM_COUNT_NO_ROOM], 21 - (16 - 16 / UCMA_RESERVE));
+	loop.n = 0;
+}
+
+/* A known sender's request is kept for the next listener, in place of one of another sender. */
+static void early_requests_of_known_senders_are_kept(void **state)
+{
+	const struct cma_early_reqs *early = &loop.ucma.cma.early;
+
+	(void)state;
+	destroy(&b, listener(5));
+	for (uint32_t i = 0; i < 2 * CMA_EARLY_MAX; i++)
+		request_from_outside(i, false);
+	assert_int_equal(early->n_kept, CMA_EARLY_MAX);
+	/* All others were refused. */
+	assert_int_equal(loop.n, CMA_EARLY_MAX);
+	request_from_outside(1000, true);
+	assert_int_equal(early->n_kept, CMA_EARLY_MAX);
+	assert_true(early->kept[CMA_EARLY_MAX - 1].path.known);
+	assert_int_equal(loop.n, CMA_EARLY_MAX);
+	loop_pass(&loop, CMA_EARLY_KEPT_NS);
+	assert_int_equal(early->n_kept, 0);
+	loop.n = 0;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -324,7 +405,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(request_of_another_qp_type_or_address_is_rejected),
-		TEST(request_with_a_forged_source_address_is_rejected),
+		TEST(request_with_a_forged_address_is_rejected),
 		TEST(low_ports_need_a_capability),
 		TEST(capabilities_gained_after_connecting_do_not_count),
 		TEST(events_beyond_the_socket_buffer_are_not_lost),
@@ -332,7 +413,10 @@ int main(void)
 		TEST(connection_without_descriptors_waits_for_the_next),
 		TEST(connections_of_a_user_are_limited),
 		TEST(ids_of_a_user_are_limited),
-		TEST(memberships_of_a_user_are_limited),
+		TEST(groups_of_a_user_are_limited),
+		TEST(unfetched_events_of_an_id_are_limited),
+		TEST(unknown_senders_do_not_fill_a_backlog),
+		TEST(early_requests_of_known_senders_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

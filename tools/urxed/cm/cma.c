@@ -40,12 +40,24 @@ uint8_t cma_path_mtu(const struct cma *cma)
 
 /* --- IDs */
 
-int cma_create_id(struct cma *cma, uint16_t ps, enum cma_service service, void *ctx,
+/* Random, so that nobody can guess the PSNs of others' connections from those of its own. */
+static int draw_psn(uint32_t *psn)
+{
+	if (getrandom(psn, sizeof(*psn), 0) != sizeof(*psn))
+		return -EAGAIN;
+	*psn &= PSN_MASK;
+	return 0;
+}
+
+int cma_create_id(struct cma *cma, uid_t user, uint16_t ps, enum cma_service service, void *ctx,
 		  struct cma_id **out)
 {
 	struct cma_id *id;
-	uint32_t tries = 0;
+	uint32_t tries = 0, psn;
+	int rc = draw_psn(&psn);
 
+	if (rc)
+		return rc;
 	while (tries++ < CMA_IDS && cma->ids[cma->last % CMA_IDS])
 		cma->last++;
 	if (tries > CMA_IDS)
@@ -56,10 +68,10 @@ int cma_create_id(struct cma *cma, uint16_t ps, enum cma_service service, void *
 	id->cma = cma;
 	id->ctx = ctx;
 	id->number = cma->last++ % CMA_IDS;
+	id->user = user;
 	id->ps = ps;
 	id->service = service;
-	id->psn = (uint32_t)(cma->psns = cma->psns * 6364136223846793005u + 1442695040888963407u) &
-		  PSN_MASK;
+	id->psn = psn;
 	cma->ids[id->number] = id;
 	*out = id;
 	return 0;
@@ -101,11 +113,10 @@ static const struct cm_ops cm_ops = {send_cm_mad, cma_on_cm_request, cma_on_cm_e
 
 static int create_cm(struct cma *cma)
 {
-	uint64_t seed;
+	uint8_t seed[CM_SEED_LEN];
 
-	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+	if (getrandom(seed, sizeof(seed), 0) != sizeof(seed))
 		return -EAGAIN;
-	cma->psns = seed * 3;
 	return cm_create(&cm_ops, cma, cma_node_guid(cma->host), seed, &cma->cm);
 }
 
@@ -114,7 +125,8 @@ int cma_open(struct cma *cma, const struct host *host, struct neigh *neigh,
 {
 	int rc;
 
-	*cma = (struct cma){.ops = ops, .ctx = ctx, .host = host, .neigh = neigh};
+	*cma = (struct cma){
+		.ops = ops, .ctx = ctx, .host = host, .neigh = neigh, .waiting_due = UINT64_MAX};
 	cma->ids = calloc(CMA_IDS, sizeof(struct cma_id *));
 	rc = cma->ids ? create_cm(cma) : -ENOMEM;
 	if (rc)
@@ -127,6 +139,7 @@ void cma_close(struct cma *cma)
 	if (cma->cm)
 		cm_destroy(cma->cm);
 	free(cma->ids);
+	cma_port_close(&cma->ports);
 	*cma = (struct cma){0};
 }
 
@@ -161,10 +174,29 @@ static void input_early_requests(struct cma *cma)
 		cm_input(cma->cm, cma->now, &request.path, request.mad);
 }
 
+/* Programs may have tens of thousands of IDs in the list, so it is scanned only when one is due. */
+static uint64_t tick_waiting(struct cma *cma)
+{
+	struct cma_id *id, *after;
+
+	if (cma->now < cma->waiting_due)
+		return cma->waiting_due;
+	cma->waiting_due = UINT64_MAX;
+	for (id = LIST_FIRST(&cma->waiting); id; id = after) {
+		after = LIST_NEXT(id, wait_link);
+		if (id->due <= cma->now) {
+			cma_cancel_resolve(id);
+			cma_finish_resolve_addr(id, -ETIMEDOUT);
+		} else if (id->due < cma->waiting_due) {
+			cma->waiting_due = id->due;
+		}
+	}
+	return cma->waiting_due;
+}
+
 uint64_t cma_tick(struct cma *cma, uint64_t now)
 {
-	uint64_t next;
-	struct cma_id *id, *after;
+	uint64_t next, due;
 
 	cma->now = now;
 	input_early_requests(cma);
@@ -172,14 +204,6 @@ uint64_t cma_tick(struct cma *cma, uint64_t now)
 	next = cm_next_deadline(cma->cm);
 	if (cma_early_req_deadline(&cma->early) < next)
 		next = cma_early_req_deadline(&cma->early);
-	for (id = LIST_FIRST(&cma->waiting); id; id = after) {
-		after = LIST_NEXT(id, wait_link);
-		if (id->due <= now) {
-			cma_cancel_resolve(id);
-			cma_finish_resolve_addr(id, -ETIMEDOUT);
-		} else if (id->due < next) {
-			next = id->due;
-		}
-	}
-	return next;
+	due = tick_waiting(cma);
+	return due < next ? due : next;
 }

@@ -77,6 +77,7 @@ struct cma_id {
 	struct cma *cma;
 	void *ctx; /* the owner's pointer, for the callbacks of cma_ops */
 	uint32_t number;
+	uid_t user; /* whose quotas count the ID's port and address resolution */
 	enum cma_state state;
 	uint16_t ps;
 	enum cma_service service;
@@ -122,9 +123,9 @@ struct cma {
 	struct cma_ports ports;
 	struct cma_id **ids;        /* CMA_IDS pointers, by number */
 	uint32_t last;              /* number of the next ID, if that number is free */
-	uint64_t psns;              /* state of the generator of first PSNs */
 	uint64_t now;               /* ns; CLOCK_MONOTONIC at the current call */
 	struct cma_id_list waiting; /* for neighbours */
+	uint64_t waiting_due;       /* ns; no ID in `waiting` is due before */
 	struct cma_early_reqs early;
 };
 
@@ -144,7 +145,7 @@ void cma_neigh_answer(struct neigh_waiter *w, int status);
 uint64_t cma_node_guid(const struct host *host);
 
 /* The calls below read the time from cma->now, which the caller sets. */
-int cma_create_id(struct cma *cma, uint16_t ps, enum cma_service service, void *ctx,
+int cma_create_id(struct cma *cma, uid_t user, uint16_t ps, enum cma_service service, void *ctx,
 		  struct cma_id **id);
 void cma_destroy_id(struct cma_id *id);
 /* NULL: no ID has that number. */

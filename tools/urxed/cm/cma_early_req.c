@@ -24,13 +24,36 @@ static bool had_listener(const struct cma_early_reqs *early, uint64_t now, uint6
 	return false;
 }
 
+static void remove_kept(struct cma_early_reqs *early, uint32_t i)
+{
+	struct cma_early_req *kept = &early->kept[i];
+
+	early->n_kept--;
+	memmove(kept, kept + 1, (early->n_kept - i) * sizeof(*kept));
+}
+
+/* A request that is displaced counts as lost; its sender repeats it. */
+static bool make_room(struct cma_early_reqs *early, bool known)
+{
+	if (early->n_kept < CMA_EARLY_MAX)
+		return true;
+	for (uint32_t i = 0; known && i < early->n_kept; i++) {
+		if (early->kept[i].path.known)
+			continue;
+		remove_kept(early, i);
+		return true;
+	}
+	return false;
+}
+
 bool cma_early_req_keep(struct cma_early_reqs *early, uint64_t now, uint64_t service_id,
 			const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
 {
-	struct cma_early_req *request = &early->kept[early->n_kept];
+	struct cma_early_req *request;
 
-	if (early->n_kept == CMA_EARLY_MAX || !had_listener(early, now, service_id))
+	if (!had_listener(early, now, service_id) || !make_room(early, path->known))
 		return false;
+	request = &early->kept[early->n_kept];
 	request->service_id = service_id;
 	request->due = now + CMA_EARLY_KEPT_NS;
 	request->path = *path;
@@ -49,8 +72,7 @@ bool cma_early_req_take(struct cma_early_reqs *early, uint64_t now,
 		if (kept->due > now && !has_listener(ctx, kept->service_id))
 			continue;
 		*request = *kept;
-		early->n_kept--;
-		memmove(kept, kept + 1, (early->n_kept - i) * sizeof(*kept));
+		remove_kept(early, i);
 		return true;
 	}
 	return false;

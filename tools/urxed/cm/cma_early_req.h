@@ -40,7 +40,8 @@ struct cma_early_reqs {
 void cma_early_req_listener_gone(struct cma_early_reqs *early, uint64_t now, uint16_t port);
 /*
  * Keeps a request that has no listener. False: no listener at its port was closed within
- * CMA_EARLY_GONE_NS, or CMA_EARLY_MAX requests are kept.
+ * CMA_EARLY_GONE_NS, or CMA_EARLY_MAX requests are kept. Then a request of a sender that address
+ * resolution has confirmed takes the place of one of another sender.
  */
 bool cma_early_req_keep(struct cma_early_reqs *early, uint64_t now, uint64_t service_id,
 			const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);

@@ -64,29 +64,57 @@ static uint16_t find_free_port(struct cma_ports *p, uint16_t ps)
 	return 0;
 }
 
-int cma_port_bind(struct cma_ports *p, struct cma_binding *u, uint16_t ps)
+static bool is_ephemeral(uint16_t port)
+{
+	return port >= CMA_PORT_FIRST && port <= CMA_PORT_LAST;
+}
+
+static struct user_counts *find_counts(struct cma_ports *p, uint16_t port)
+{
+	return is_ephemeral(port) ? &p->ephemeral : &p->fixed;
+}
+
+static int take_port(struct cma_ports *p, uid_t user, uint16_t port)
+{
+	return user_counts_take(find_counts(p, port), user,
+				is_ephemeral(port) ? CMA_PORTS_EPHEMERAL : CMA_PORTS_FIXED);
+}
+
+static void insert_binding(struct cma_ports *p, struct cma_binding *u)
+{
+	LIST_INSERT_HEAD(&p->users[u->addr.port % CMA_PORT_BUCKETS], u, link);
+	p->n++;
+}
+
+int cma_port_bind(struct cma_ports *p, struct cma_binding *u, uint16_t ps, uid_t user)
 {
 	uint16_t port = u->addr.port ? u->addr.port : find_free_port(p, ps);
 	int rc = port ? check_port(p, u, ps, port, u->reuseaddr) : -EADDRNOTAVAIL;
 
+	if (!rc)
+		rc = take_port(p, user, port);
 	if (rc)
 		return rc;
 	u->ps = ps;
+	u->user = user;
 	u->addr.port = port;
 	if (u->addr.family == CMA_AF_IB) {
 		u->addr.service_id |= port;
 		u->addr.mask = UINT64_MAX;
 	}
-	cma_port_restore(p, u);
+	insert_binding(p, u);
 	return 0;
 }
 
-void cma_port_restore(struct cma_ports *p, struct cma_binding *u)
+int cma_port_restore(struct cma_ports *p, struct cma_binding *u)
 {
-	if (!u->ps)
-		return;
-	LIST_INSERT_HEAD(&p->users[u->addr.port % CMA_PORT_BUCKETS], u, link);
-	p->n++;
+	int rc = u->ps ? user_counts_add(find_counts(p, u->addr.port), u->user) : 0;
+
+	if (rc)
+		u->ps = 0;
+	if (u->ps)
+		insert_binding(p, u);
+	return rc;
 }
 
 int cma_port_listen(const struct cma_ports *p, struct cma_binding *u)
@@ -103,8 +131,15 @@ void cma_port_release(struct cma_ports *p, struct cma_binding *u)
 		return;
 	LIST_REMOVE(u, link);
 	p->n--;
+	user_counts_drop(find_counts(p, u->addr.port), u->user);
 	u->ps = 0;
 	u->listening = false;
+}
+
+void cma_port_close(struct cma_ports *p)
+{
+	user_counts_free(&p->ephemeral);
+	user_counts_free(&p->fixed);
 }
 
 bool cma_port_has_listener(const struct cma_ports *p, uint16_t ps, uint16_t port)

@@ -10,15 +10,23 @@
 #include <sys/queue.h>
 
 #include "urxed/cm/cma_addr.h"
+#include "urxed/session/user_counts.h"
 
 /* Range of ephemeral ports: Linux's default of ip_local_port_range. */
 #define CMA_PORT_FIRST        32768
 #define CMA_PORT_LAST         60999
 #define CMA_PORT_UNPRIVILEGED 1024 /* lower ports need CAP_NET_BIND_SERVICE */
+/*
+ * Ports of each kind, of which a user has a quota (quota.h). The quota counts the ports of all port
+ * spaces, so that each space has free ones for every user.
+ */
+#define CMA_PORTS_EPHEMERAL (CMA_PORT_LAST - CMA_PORT_FIRST + 1)
+#define CMA_PORTS_FIXED     (65536 - CMA_PORTS_EPHEMERAL)
 
 struct cma_binding {
 	LIST_ENTRY(cma_binding) link;
 	uint16_t ps;          /* port space; 0 = not bound */
+	uid_t user;           /* whose quota counts the port */
 	struct cma_addr addr; /* with the port */
 	bool reuseaddr;
 	bool afonly; /* an IPv6 wildcard does not include IPv4 */
@@ -32,20 +40,23 @@ struct cma_ports {
 	struct cma_bindings users[CMA_PORT_BUCKETS]; /* by port modulo CMA_PORT_BUCKETS */
 	uint32_t n;                                  /* bindings */
 	uint32_t last;                               /* ephemeral ports tried so far */
+	struct user_counts ephemeral, fixed;         /* bindings of each user, by kind of port */
 };
 
 /*
  * Binds u to the port of u->addr, or to a free port if that is 0. -EADDRINUSE: another ID has the
  * port at the same address. -EADDRNOTAVAIL: the address of one of both is the wildcard or loopback,
- * or no port is free.
+ * or no port is free. -ENOSPC: the user's quota of ports is used up; -ENOMEM.
  */
-int cma_port_bind(struct cma_ports *p, struct cma_binding *u, uint16_t ps);
+int cma_port_bind(struct cma_ports *p, struct cma_binding *u, uint16_t ps, uid_t user);
 /* Marks u as a listener. Error: another ID shares the port by SO_REUSEADDR. */
 int cma_port_listen(const struct cma_ports *p, struct cma_binding *u);
-/* Adds a binding that an earlier daemon has checked. Does nothing if u is not bound. */
-void cma_port_restore(struct cma_ports *p, struct cma_binding *u);
+/* Adds a binding that an earlier daemon has checked. Does nothing if u is not bound. -ENOMEM. */
+int cma_port_restore(struct cma_ports *p, struct cma_binding *u);
 /* Does nothing if u is not bound. */
 void cma_port_release(struct cma_ports *p, struct cma_binding *u);
+/* Frees the counts; all bindings have been released. */
+void cma_port_close(struct cma_ports *p);
 /* True: an ID listens at the port, at any address. */
 bool cma_port_has_listener(const struct cma_ports *p, uint16_t ps, uint16_t port);
 /* The listener for a request to that address and port; NULL: none. */

@@ -81,21 +81,24 @@ static struct cma_id *find_listener(struct cma *cma, uint64_t service_id,
 }
 
 /*
- * Programs trust the addresses in a request's private data, so a peer must not forge them. Loopback
- * addresses, and this host's own as the source, are valid only in a request from this host.
+ * Programs trust the addresses in a request's private data, so a peer must not forge them: both are
+ * those of the packet, as Linux sends them. A request from this host may have loopback addresses
+ * and any of its own; the daemon has written them.
  */
-static bool has_plausible_addresses(const struct cma *cma, const struct cm_conn *conn,
+static bool has_addresses_of_packet(const struct cma *cma, const struct cm_conn *conn,
 				    const struct cm_ip_hdr *hdr)
 {
+	const struct cm_path *path = &cm_channel(conn)->path;
 	struct cma_addr src, dst;
 
 	memcpy(src.ip, hdr->src, sizeof(src.ip));
 	memcpy(dst.ip, hdr->dst, sizeof(dst.ip));
 	if (cma_addr_is_any(&src) || cma_addr_is_multicast(&src) || cma_addr_is_multicast(&dst))
 		return false;
-	return (!cma_addr_is_loopback(&src) && !cma_addr_is_loopback(&dst) &&
-		!host_find_address(cma->host, src.ip)) ||
-	       host_find_address(cma->host, cm_channel(conn)->path.dgid);
+	if (host_find_address(cma->host, path->dgid))
+		return true;
+	return !memcmp(hdr->src, path->dgid, sizeof(hdr->src)) &&
+	       !memcmp(hdr->dst, path->sgid, sizeof(hdr->dst));
 }
 
 enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
@@ -110,12 +113,12 @@ enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct 
 
 	if (!cma_has_listener(cma, service_id))
 		return CM_REFUSE;
-	if (cm_ip_parse(&hdr, mad->private_data) || !has_plausible_addresses(cma, conn, &hdr))
+	if (cm_ip_parse(&hdr, mad->private_data) || !has_addresses_of_packet(cma, conn, &hdr))
 		return CM_DENY;
 	listener = find_listener(cma, service_id, &hdr, service);
 	if (!listener)
 		return CM_DENY;
-	if (cma_create_id(cma, listener->ps, service, listener->ctx, &id))
+	if (cma_create_id(cma, listener->user, listener->ps, service, listener->ctx, &id))
 		return CM_FORGET;
 	init_request_id(id, conn, &hdr, (uint16_t)service_id);
 	id->tos = listener->tos;

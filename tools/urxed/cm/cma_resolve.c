@@ -115,7 +115,7 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 		id->src.afonly = addr->family == AF_INET;
 	rc = choose_port_space(id, &ps);
 	if (!rc)
-		rc = cma_port_bind(&id->cma->ports, &id->src, ps);
+		rc = cma_port_bind(&id->cma->ports, &id->src, ps, id->user);
 	if (rc)
 		return rc;
 	if (own)
@@ -165,7 +165,8 @@ static int resolve_from(struct cma_id *id, const struct host_address *own)
 	uint8_t index = (uint8_t)(own - id->cma->host->addresses);
 	struct vnic_next_hop hop;
 
-	return neigh_resolve(id->cma->neigh, id->cma->now, index, id->dst.ip, &id->waiter, &hop);
+	return neigh_resolve(id->cma->neigh, id->cma->now, id->user, index, id->dst.ip, &id->waiter,
+			     &hop);
 }
 
 /*
@@ -243,6 +244,8 @@ static int start_resolve(struct cma_id *id)
 	id->waiter.asker = NEIGH_FOR_CMA;
 	id->waiting = true;
 	id->due = id->cma->now + id->timeout_ms * NS_PER_MS;
+	if (id->due < id->cma->waiting_due)
+		id->cma->waiting_due = id->due;
 	LIST_INSERT_HEAD(&id->cma->waiting, id, wait_link);
 	return 0;
 }

@@ -43,13 +43,14 @@ int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struc
 	*id = saved->id;
 	id->cma = cma;
 	id->ctx = ctx;
-	if (saved->connected)
+	rc = cma_port_restore(&cma->ports, &id->src);
+	if (!rc && saved->connected)
 		rc = cm_restore(cma->cm, cma->now, &saved->conn, id, &id->conn);
 	if (rc) {
+		cma_port_release(&cma->ports, &id->src);
 		free(id);
 		return rc;
 	}
-	cma_port_restore(&cma->ports, &id->src);
 	cma->ids[id->number] = id;
 	*out = id;
 	return 0;

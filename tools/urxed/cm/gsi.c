@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "urxed/switch/classify.h"
+
 #define PD        1
 #define BUFFER    512 /* bytes; more than GRH and MAD, to see messages that are too long */
-#define SENDS     256
-#define BURST     16
+#define SENDS     64
 #define FRAME     (HOST_MTU_LEAST + ETHER_HDR_LEN + ETHER_VLAN_LEN)
 #define NEXT_V1   0x1b /* IBA 8.3.7: no UDP header follows */
 #define HOP_LIMIT 64
@@ -121,6 +122,9 @@ int gsi_open(struct gsi *g, const struct host *host, struct neigh *neigh, const 
 	int rc;
 
 	memset(g, 0, sizeof(*g));
+	fair_queue_init(&g->received);
+	fair_queue_init(&g->unresolved);
+	fair_queue_init(&g->outgoing);
 	g->host = host;
 	g->neigh = neigh;
 	g->ops = ops;
@@ -147,9 +151,7 @@ int gsi_open(struct gsi *g, const struct host *host, struct neigh *neigh, const 
 
 void gsi_close(struct gsi *g)
 {
-	for (uint32_t i = 0; g->neigh && i < GSI_WAITING; i++)
-		if (g->waiting[i].used)
-			neigh_cancel(g->neigh, &g->waiting[i].waiter);
+	gsi_send_close(g);
 	if (g->dev)
 		urxe_dev_destroy(g->dev);
 	free(g->buffers);
@@ -171,13 +173,6 @@ void gsi_host_changed(struct gsi *g)
 }
 
 /* --- Receiving */
-
-void gsi_input(struct gsi *g, uint64_t now, const uint8_t *frame, uint32_t len)
-{
-	const struct urxe_frame f = {.data = (uint8_t *)(uintptr_t)frame, .len = len, .room = len};
-
-	urxe_input(g->dev, now, &f, 1);
-}
 
 /* The engine writes an IPv4 header to the last 20 bytes of the GRH's 40 (IBA annex A17). */
 static void read_grh(const uint8_t *grh, struct cm_path *path, bool *v1)
@@ -217,7 +212,16 @@ static int make_reply_path(const struct gsi *g, const uint8_t *grh, const struct
 	return 0;
 }
 
-static void deliver_mad(struct gsi *g, uint64_t now, const struct urxe_wc *wc)
+/* Has the host itself, or somebody whom it has resolved, sent the frame? */
+static bool is_known_sender(const struct gsi *g, uint64_t now, const struct frame_class *s)
+{
+	if (ether_same(s->smac, g->host->mac))
+		return host_find_address(g->host, s->sip);
+	return neigh_knows(g->neigh, now, s->sip, s->vlan, s->smac);
+}
+
+static void deliver_mad(struct gsi *g, uint64_t now, const struct urxe_wc *wc,
+			const struct frame_class *s)
 {
 	uint8_t *buffer = g->buffers + wc->wr_id * BUFFER;
 	struct cm_path path;
@@ -226,113 +230,82 @@ static void deliver_mad(struct gsi *g, uint64_t now, const struct urxe_wc *wc)
 		g->drops[GSI_DROP_LENGTH]++;
 	else if (make_reply_path(g, buffer, wc, &path))
 		g->drops[GSI_DROP_NO_ADDRESS]++;
-	else
+	else {
+		path.has_mac = true;
+		memcpy(path.mac, s->smac, sizeof(path.mac));
+		path.known = is_known_sender(g, now, s);
+		path.local = ether_same(s->smac, g->host->mac);
 		g->ops->input(g->ctx, now, &path, buffer + URXE_GRH_LEN);
+	}
 	post_recv(g, wc->wr_id);
 }
 
-/* --- Sending */
+/* --- The queues */
 
-static int find_pkey(const struct host *host, uint16_t pkey)
+void gsi_input(struct gsi *g, uint64_t now, const uint8_t *frame, uint32_t len)
 {
-	for (uint32_t i = 0; i < host->n_pkeys; i++)
-		if (host->pkeys[i] == pkey)
-			return (int)i;
-	return 0;
-}
+	uint8_t key[FAIR_QUEUE_KEY] = {0};
+	struct frame_class s;
+	bool known;
 
-static void post_mad(struct gsi *g, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN],
-		     const struct vnic_next_hop *hop)
-{
-	struct urxe_path to = {.sgid_index = path->sgid_index,
-			       .traffic_class = path->traffic_class,
-			       .hop_limit = hop->hop_limit ? hop->hop_limit : path->hop_limit,
-			       .sl = path->sl & 7,
-			       .flow_label = path->flow_label};
-	const struct urxe_send_wr wr = {
-		.opcode = URXE_WR_SEND,
-		.flags = URXE_SEND_INLINE,
-		.inline_len = CM_MAD_LEN,
-		.inline_data = mad,
-		.path = &to,
-		.remote_qpn = URXE_QPN_GSI,
-		.remote_qkey = CM_QKEY,
-		.pkey_index = (uint16_t)find_pkey(g->host, path->pkey),
-	};
-
-	memcpy(to.dgid.raw, path->dgid, sizeof(to.dgid.raw));
-	memcpy(to.dmac, hop->mac, sizeof(to.dmac));
-	if (urxe_post_send(g->qp, &wr))
-		g->drops[GSI_DROP_NO_ROOM]++;
-}
-
-static struct gsi_waiting *find_free_entry(struct gsi *g)
-{
-	for (uint32_t i = 0; i < GSI_WAITING; i++)
-		if (!g->waiting[i].used)
-			return &g->waiting[i];
-	return NULL;
-}
-
-void gsi_send(struct gsi *g, uint64_t now, const struct cm_path *path,
-	      const uint8_t mad[CM_MAD_LEN])
-{
-	struct gsi_waiting *w = find_free_entry(g);
-	struct vnic_next_hop hop;
-
-	if (!w) {
-		g->drops[GSI_DROP_NO_ROOM]++;
+	classify_frame(&s, frame, len);
+	if (s.kind != FRAME_ROCE || len > FAIR_QUEUE_ROOM) {
+		g->drops[GSI_DROP_LENGTH]++;
 		return;
 	}
-	switch (neigh_resolve(g->neigh, now, path->sgid_index, path->dgid, &w->waiter, &hop)) {
-	case 0: post_mad(g, path, mad, &hop); return;
-	case -EINPROGRESS:
-		w->used = true;
-		w->waiter.asker = NEIGH_FOR_GSI;
-		w->path = *path;
-		memcpy(w->mad, mad, CM_MAD_LEN);
-		return;
-	case -EINVAL: g->drops[GSI_DROP_NO_ADDRESS]++; return;
-	default: g->drops[GSI_DROP_NO_NEIGHBOUR]++; return;
-	}
+	known = is_known_sender(g, now, &s);
+	/* A sender that only claims a known address has a flow of its own. */
+	memcpy(key, s.sip, sizeof(s.sip));
+	key[sizeof(s.sip)] = known;
+	if (!fair_queue_put(&g->received, key, known, frame, len))
+		g->drops[GSI_DROP_FLOOD]++;
 }
 
-void gsi_neigh_answer(struct gsi *g, struct neigh_waiter *waiter, int status,
-		      const struct vnic_next_hop *hop)
+static void receive_frame(struct gsi *g, uint64_t now, uint8_t *frame, uint32_t len)
 {
-	struct gsi_waiting *w = (struct gsi_waiting *)waiter; /* its first member */
+	const struct urxe_frame f = {.data = frame, .len = len, .room = len};
+	struct frame_class s;
 
-	w->used = false;
-	if (status)
-		g->drops[GSI_DROP_NO_NEIGHBOUR]++;
-	else
-		post_mad(g, &w->path, w->mad, hop);
+	g->n_done = 0;
+	urxe_input(g->dev, now, &f, 1);
+	classify_frame(&s, frame, len);
+	for (uint32_t i = 0; i < g->n_done; i++)
+		deliver_mad(g, now, &g->done[i], &s);
 }
 
 static bool send_frames(struct gsi *g, uint64_t now)
 {
-	uint8_t data[BURST][FRAME];
-	struct urxe_frame frames[BURST];
+	uint8_t data[GSI_BURST][FRAME];
+	struct urxe_frame frames[GSI_BURST];
 	uint32_t i, n;
 
-	for (i = 0; i < BURST; i++)
+	for (i = 0; i < GSI_BURST; i++)
 		frames[i] = (struct urxe_frame){.data = data[i], .room = FRAME};
-	n = urxe_output(g->dev, now, frames, BURST);
+	n = urxe_output(g->dev, now, frames, GSI_BURST);
 	for (i = 0; i < n; i++)
 		g->ops->send(g->ctx, frames[i].data, frames[i].len);
 	return n > 0;
 }
 
+static void send_outgoing(struct gsi *g, uint64_t now)
+{
+	while (gsi_post_outgoing(g))
+		while (send_frames(g, now))
+			;
+}
+
 void gsi_run(struct gsi *g, uint64_t now)
 {
-	struct urxe_wc done[GSI_RECVS];
-	uint32_t i, n;
+	uint8_t frame[FAIR_QUEUE_ROOM] __attribute__((aligned(8)));
+	uint32_t len, n = 0;
 
+	/* What is sent to the host itself is received again. */
 	do {
-		n = g->n_done;
-		memcpy(done, g->done, n * sizeof(done[0]));
-		g->n_done = 0;
-		for (i = 0; i < n; i++)
-			deliver_mad(g, now, &done[i]);
-	} while (send_frames(g, now) || g->n_done);
+		while ((len = fair_queue_take(&g->received, frame))) {
+			receive_frame(g, now, frame, len);
+			if (++n % GSI_BURST == 0)
+				send_outgoing(g, now);
+		}
+		send_outgoing(g, now);
+	} while (g->received.n);
 }

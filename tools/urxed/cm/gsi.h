@@ -4,6 +4,13 @@
  * engine (rxe/) that the daemon runs for QP1 alone. rdmacm.c calls this, in the daemon's thread.
  *
  * gsi_input and gsi_send only queue; gsi_run does the work, so no callback is called recursively.
+ * All queues are fair (fair_queue.h): a sender that floods QP1 loses its own frames, and a next hop
+ * that is not reached holds up no other MAD. Senders whose address resolution has confirmed come
+ * before unknown ones.
+ *
+ * A refusal of a request goes to the MAC that the request came from. So a request needs no entry of
+ * the neighbour table before a program has accepted it, and a sender with an invented address gets
+ * no more than one MAD of the same length for each of its own.
  */
 #ifndef URXE_URXED_CM_GSI_H
 #define URXE_URXED_CM_GSI_H
@@ -13,17 +20,19 @@
 #include <cm/cm.h>
 #include <rxe/rxe.h>
 
+#include "urxed/cm/fair_queue.h"
 #include "urxed/hostnet/host.h"
 #include "urxed/hostnet/neigh.h"
 
-#define GSI_RECVS   256
-#define GSI_WAITING 256 /* MADs that wait for the MAC address of their next hop */
+#define GSI_RECVS 64
+#define GSI_HOPS  64 /* next hops that are being resolved; the oldest is given up for a new one */
 
 /* X(identifier, printed name, meaning) */
 #define GSI_DROP_LIST(X)                                                                  \
 	X(NO_ADDRESS, "gsi_no_address", "the host no longer has the address of the MAD")  \
 	X(NO_NEIGHBOUR, "gsi_no_neighbour", "the MAC address of the next hop is unknown") \
 	X(NO_ROOM, "gsi_no_room", "too many MADs wait to be sent")                        \
+	X(FLOOD, "gsi_flood", "received, and too many of the sender's MADs were waiting") \
 	X(LENGTH, "gsi_length", "received, and its length is not that of a MAD")
 
 #define GSI_DROP_ENUM(id, name, text) GSI_DROP_##id,
@@ -38,11 +47,12 @@ struct gsi_ops {
 		      const uint8_t mad[CM_MAD_LEN]);
 };
 
-struct gsi_waiting {
+/* A next hop that is being resolved. Its MADs are in gsi.unresolved. */
+struct gsi_hop {
 	struct neigh_waiter waiter;
 	bool used;
-	struct cm_path path;
-	uint8_t mad[CM_MAD_LEN];
+	uint64_t number; /* counts up from hop to hop */
+	uint8_t key[FAIR_QUEUE_KEY];
 };
 
 struct gsi {
@@ -55,10 +65,15 @@ struct gsi {
 	struct urxe_qp *qp;
 	struct urxe_mr *mr;
 	uint8_t *buffers;               /* GSI_RECVS receive buffers */
-	struct urxe_wc done[GSI_RECVS]; /* receive completions for gsi_run */
+	struct urxe_wc done[GSI_RECVS]; /* receive completions of the current frame */
 	uint32_t n_done;
 	uint64_t drops[GSI_DROP_COUNT];
-	struct gsi_waiting waiting[GSI_WAITING];
+	struct gsi_hop hops[GSI_HOPS + 1]; /* at least one is unused */
+	uint32_t n_hops;                   /* used ones */
+	uint64_t last_hop;                 /* number of the newest one */
+	struct fair_queue received;        /* frames, by source address */
+	struct fair_queue unresolved;      /* MADs that wait for a hop, by next hop */
+	struct fair_queue outgoing;        /* MADs with the MAC of their next hop, by next hop */
 };
 
 /* Returns 0 or a negative errno value; on error nothing is left to close. */
@@ -71,7 +86,10 @@ void gsi_host_changed(struct gsi *g);
 
 /* The switch has received a frame for QP1. */
 void gsi_input(struct gsi *g, uint64_t now, const uint8_t *frame, uint32_t len);
-/* Sends a MAD once its next hop is known. A MAD may be lost: the caller repeats requests. */
+/*
+ * Sends a MAD to path->mac if path->has_mac, else once its next hop is known. A MAD may be lost:
+ * the caller repeats requests.
+ */
 void gsi_send(struct gsi *g, uint64_t now, const struct cm_path *path,
 	      const uint8_t mad[CM_MAD_LEN]);
 /* Calls ops->input for received MADs, and ops->send for frames to send. */
@@ -79,5 +97,13 @@ void gsi_run(struct gsi *g, uint64_t now);
 /* neigh.h has resolved a waiter of gsi_send, or has failed to. */
 void gsi_neigh_answer(struct gsi *g, struct neigh_waiter *w, int status,
 		      const struct vnic_next_hop *hop);
+
+/* --- gsi_send.c, for gsi.c */
+/* Posts queued MADs to the engine as far as one burst goes; false: none is queued. */
+bool gsi_post_outgoing(struct gsi *g);
+/* Forgets queued MADs and waiters. */
+void gsi_send_close(struct gsi *g);
+/* Frames that gsi_post_outgoing posts at most. */
+#define GSI_BURST 16
 
 #endif

@@ -101,6 +101,7 @@ void ucma_close(struct ucma *u, const char *run_dir)
 	if (u->epoll_fd >= 0)
 		close(u->epoll_fd);
 	u->epoll_fd = -1;
+	user_counts_free(&u->groups);
 	cma_close(&u->cma);
 }
 

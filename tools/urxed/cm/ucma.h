@@ -22,12 +22,21 @@
 #include "urxed/session/slot_file.h"
 
 #define UCMA_BACKLOG_MAX 1024 /* net.rdma_ucm.max_backlog */
-#define UCMA_STORE_NAME  "urxed.ids"
+/*
+ * This share of a backlog, 1/8, is left to senders whose address resolution has confirmed: else
+ * others with invented addresses could fill it.
+ */
+#define UCMA_RESERVE    8
+#define UCMA_GROUPS     4096 /* joined by all IDs; a user has a quota (quota.h) */
+#define UCMA_EVENTS_MAX 64   /* unfetched events of an ID that may resolve another address */
+/*
+ * Requests that one user's programs have neither accepted nor rejected. Without quota a user has
+ * this limit, because other hosts send the requests.
+ */
+#define UCMA_REQUESTS_MAX 16384
+#define UCMA_STORE_NAME   "urxed.ids"
 /* How long a new daemon keeps the recorded IDs for programs of an earlier daemon. */
 #define UCMA_CLAIM_TIME_NS 3000000000ull
-
-/* Maximum number of group memberships. Each takes a record, and an event until it is fetched. */
-#define UCMA_GROUPS 16384
 
 struct ucma_file;
 struct ucma_ctx;
@@ -50,6 +59,7 @@ struct ucma_ctx {
 	uint64_t uid; /* the program's user context; 0 = a request that was not accepted yet */
 	uint32_t events_reported;
 	uint32_t backlog;           /* listener: how many more requests may wait */
+	uint32_t reserve;           /* places of the backlog that only known senders get */
 	uint32_t events;            /* queued events that count for this ID */
 	struct ucma_event *request; /* the queued CONNECT_REQUEST that created this ID, or NULL */
 	struct ucma_group_list groups;
@@ -93,7 +103,7 @@ struct ucma_file {
 	/* Claimant: the restored file that its connection gets, once its QPNs are claimed. */
 	struct ucma_file *claimed_file;
 	uint32_t n_ctxs;
-	uint32_t n_groups; /* of all IDs */
+	uint32_t n_requests; /* of these, requests that were not accepted yet */
 	struct ucma_ctx_list ctxs;
 	struct ucma_event_list events;
 	LIST_ENTRY(ucma_file) link;
@@ -119,7 +129,8 @@ struct ucma {
 	uint32_t n;     /* files that are connected */
 	uint32_t limit; /* of n (quota.h) */
 	uint32_t last_group;
-	struct log_ratelimit log; /* for refused processes */
+	struct user_counts groups; /* of each user */
+	struct log_ratelimit log;  /* for refused processes */
 	struct ucma_file_list files;
 	struct slot_file store;
 	struct ucma_ctx_list dirty;
@@ -150,16 +161,20 @@ struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
 extern const struct cma_ops ucma_cma_ops;
 /* The caller sets the new object's id. NULL: no memory. */
 struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid);
+/* Accepts the request for the program; its events carry this user context from now on. */
+void ucma_ctx_accept(struct ucma_ctx *ctx, uint64_t uid);
 /* False: the file's user has used up the quota of CMA_IDS (quota.h). */
 bool ucma_can_create_id(const struct ucma_file *creator);
 /* Destroys ctx->id, the ID's groups and events too. */
 void ucma_ctx_destroy(struct ucma_ctx *ctx);
 /* Moves an ID, its events, and the new IDs of its queued requests to another file. */
 void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to);
-/* False: the file's user has used up its quota of UCMA_GROUPS (quota.h). */
-bool ucma_can_join_group(const struct ucma_file *file);
-/* Joins an ID to a group and queues the event MULTICAST_JOIN. NULL: no memory. */
-struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16]);
+/*
+ * Joins an ID to a group and queues the event MULTICAST_JOIN. -ENOSPC: the user's quota of groups
+ * is used up; -ENOMEM.
+ */
+int ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16],
+		    struct ucma_group **group);
 /* NULL: no ID of this file has joined a group with that number. */
 struct ucma_group *ucma_find_group(const struct ucma_file *file, uint32_t number);
 void ucma_group_leave(struct ucma_group *group);

@@ -107,7 +107,7 @@ static int create_id(struct ucma_command *c)
 	ctx = ucma_ctx_new(c->file, request.uid);
 	if (!ctx)
 		return -ENOMEM;
-	rc = cma_create_id(&c->file->ucma->cma, request.ps, service, ctx, &ctx->id);
+	rc = cma_create_id(&c->file->ucma->cma, c->file->user, request.ps, service, ctx, &ctx->id);
 	if (rc) {
 		ucma_ctx_destroy(ctx);
 		return rc;
@@ -206,6 +206,23 @@ static int bind_addr(struct ucma_command *c)
 	return rc ? rc : cma_bind(ctx->id, &addr);
 }
 
+/*
+ * Each resolution ends in an event, which takes memory until the program fetches it. -ENOSPC: the
+ * program fetches none.
+ */
+static int check_events(const struct ucma_ctx *ctx)
+{
+	return ctx->events < UCMA_EVENTS_MAX ? 0 : -ENOSPC;
+}
+
+static int resolve_ctx(struct ucma_ctx *ctx, const struct cma_addr *src, const struct cma_addr *dst,
+		       uint32_t timeout_ms)
+{
+	int rc = check_events(ctx);
+
+	return rc ? rc : cma_resolve_addr(ctx->id, src, dst, timeout_ms);
+}
+
 /* The source address is optional: family 0 means none. */
 static int resolve_ip(struct ucma_command *c)
 {
@@ -219,7 +236,7 @@ static int resolve_ip(struct ucma_command *c)
 	if (!rc)
 		rc = read_ip_sockaddr(&dst, &request.dst_addr);
 	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	return rc ? rc : cma_resolve_addr(ctx->id, &src, &dst, request.timeout_ms);
+	return rc ? rc : resolve_ctx(ctx, &src, &dst, request.timeout_ms);
 }
 
 /* The source address is optional: size 0 means none. */
@@ -238,7 +255,7 @@ static int resolve_addr(struct ucma_command *c)
 	if (!rc)
 		rc = read_sockaddr(&dst, &request.dst_addr, request.dst_size);
 	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
-	return rc ? rc : cma_resolve_addr(ctx->id, &src, &dst, request.timeout_ms);
+	return rc ? rc : resolve_ctx(ctx, &src, &dst, request.timeout_ms);
 }
 
 static int resolve_route(struct ucma_command *c)
@@ -366,6 +383,7 @@ static int listen_id(struct ucma_command *c)
 		return rc;
 	ctx->backlog = request.backlog > 0 && request.backlog < UCMA_BACKLOG_MAX ? request.backlog
 										 : UCMA_BACKLOG_MAX;
+	ctx->reserve = ctx->backlog / UCMA_RESERVE;
 	return cma_listen(ctx->id);
 }
 
@@ -382,9 +400,8 @@ static int accept_id(struct ucma_command *c)
 	rc = read_conn_param(c, &request.conn_param, true, &p);
 	if (!rc)
 		rc = cma_accept(ctx->id, &p);
-	/* Events of the new ID carry this user context from now on. */
 	if (!rc)
-		ctx->uid = request.uid;
+		ucma_ctx_accept(ctx, request.uid);
 	return rc;
 }
 
@@ -448,7 +465,7 @@ static int join_group(struct ucma_command *c, uint32_t number, uint64_t uid,
 		      const struct cma_addr *addr)
 {
 	struct rdma_ucm_create_id_resp response;
-	const struct ucma_group *group;
+	struct ucma_group *group;
 	struct ucma_ctx *ctx;
 	int rc;
 
@@ -459,11 +476,9 @@ static int join_group(struct ucma_command *c, uint32_t number, uint64_t uid,
 	    !cma_addr_is_multicast(addr) ||
 	    (ctx->id->state != CMA_ADDR_BOUND && ctx->id->state != CMA_STATE_ADDR_RESOLVED))
 		return -EINVAL;
-	if (!ucma_can_join_group(ctx->file))
-		return -ENOSPC;
-	group = ucma_group_join(ctx, uid, addr->ip);
-	if (!group)
-		return -ENOMEM;
+	rc = ucma_group_join(ctx, uid, addr->ip, &group);
+	if (rc)
+		return rc;
 	response.id = group->number;
 	return write_response(c, &response, sizeof(response));
 }

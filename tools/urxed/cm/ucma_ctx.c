@@ -2,11 +2,20 @@
 /*
  * A program's rdma_cm IDs, the multicast groups that they have joined, and their events (ucma.h).
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "urxed/cm/ucma.h"
 #include "urxed/session/quota.h"
+
+/* Adds an ID to the counts of a file (1), or removes it (-1). */
+static void count_ctx(const struct ucma_ctx *ctx, struct ucma_file *file, int change)
+{
+	file->n_ctxs += (uint32_t)change;
+	if (!ctx->uid)
+		file->n_requests += (uint32_t)change;
+}
 
 struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid)
 {
@@ -18,9 +27,16 @@ struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid)
 	ctx->uid = uid;
 	ctx->slot = SLOT_FILE_NONE;
 	LIST_INSERT_HEAD(&file->ctxs, ctx, link);
-	file->n_ctxs++;
+	count_ctx(ctx, file, 1);
 	ucma_store_mark_dirty(ctx);
 	return ctx;
+}
+
+void ucma_ctx_accept(struct ucma_ctx *ctx, uint64_t uid)
+{
+	count_ctx(ctx, ctx->file, -1);
+	ctx->uid = uid;
+	count_ctx(ctx, ctx->file, 1);
 }
 
 bool ucma_can_create_id(const struct ucma_file *creator)
@@ -37,18 +53,16 @@ bool ucma_can_create_id(const struct ucma_file *creator)
 	return quota_allows(creator->user, own, total, CMA_IDS);
 }
 
-bool ucma_can_join_group(const struct ucma_file *asker)
+/* May other hosts fill one more ID of the listener's user? */
+static bool can_take_request(const struct ucma_file *listener)
 {
 	const struct ucma_file *file;
-	uint32_t own = 0, total = 0;
+	uint32_t requests = 0;
 
-	LIST_FOREACH(file, &asker->ucma->files, link)
-	{
-		total += file->n_groups;
-		if (file->user == asker->user)
-			own += file->n_groups;
-	}
-	return quota_allows(asker->user, own, total, UCMA_GROUPS);
+	LIST_FOREACH(file, &listener->ucma->files, link)
+	if (file->user == listener->user)
+		requests += file->n_requests;
+	return requests < UCMA_REQUESTS_MAX && ucma_can_create_id(listener);
 }
 
 static struct ucma_event *find_first_event(const struct ucma_ctx *ctx)
@@ -77,8 +91,10 @@ void ucma_drop_event(struct ucma_file *file, struct ucma_event *event)
 
 static void free_group(struct ucma_group *group)
 {
-	slot_file_drop(&group->ctx->file->ucma->store, group->slot);
-	group->ctx->file->n_groups--;
+	struct ucma_file *file = group->ctx->file;
+
+	slot_file_drop(&file->ucma->store, group->slot);
+	user_counts_drop(&file->ucma->groups, file->user);
 	LIST_REMOVE(group, link);
 	free(group);
 }
@@ -103,7 +119,7 @@ void ucma_ctx_destroy(struct ucma_ctx *ctx)
 		LIST_REMOVE(ctx, dirty_link);
 	slot_file_drop(&ctx->file->ucma->store, ctx->slot);
 	LIST_REMOVE(ctx, link);
-	ctx->file->n_ctxs--;
+	count_ctx(ctx, ctx->file, -1);
 	free(ctx);
 }
 
@@ -111,17 +127,11 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 {
 	struct ucma_file *from = ctx->file;
 	struct ucma_event *event, *next;
-	const struct ucma_group *group;
 
-	LIST_FOREACH(group, &ctx->groups, link)
-	{
-		from->n_groups--;
-		to->n_groups++;
-	}
 	LIST_REMOVE(ctx, link);
-	from->n_ctxs--;
+	count_ctx(ctx, from, -1);
 	LIST_INSERT_HEAD(&to->ctxs, ctx, link);
-	to->n_ctxs++;
+	count_ctx(ctx, to, 1);
 	ctx->file = to;
 	ucma_store_mark_dirty(ctx);
 	for (event = from == to ? NULL : TAILQ_FIRST(&from->events); event; event = next) {
@@ -139,20 +149,22 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 
 /* --- Groups */
 
-struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16])
+int ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16],
+		    struct ucma_group **out)
 {
 	struct ucma_event *event = calloc(1, sizeof(*event));
 	struct ucma_group *group = event ? calloc(1, sizeof(*group)) : NULL;
 	struct ucma *u = ctx->file->ucma;
+	int rc = group ? user_counts_take(&u->groups, ctx->file->user, UCMA_GROUPS) : -ENOMEM;
 
-	if (!group) {
+	if (rc) {
+		free(group);
 		free(event);
-		return NULL;
+		return rc;
 	}
 	*group = (struct ucma_group){
 		.ctx = ctx, .number = u->last_group++, .uid = uid, .slot = SLOT_FILE_NONE};
 	LIST_INSERT_HEAD(&ctx->groups, group, link);
-	ctx->file->n_groups++;
 	ucma_store_group(group);
 	event->ctx = ctx;
 	event->group = group;
@@ -160,7 +172,8 @@ struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uin
 	event->resp.uid = uid;
 	event->resp.id = group->number;
 	ucma_event_add(ctx->file, event);
-	return group;
+	*out = group;
+	return 0;
 }
 
 struct ucma_group *ucma_find_group(const struct ucma_file *file, uint32_t number)
@@ -222,10 +235,11 @@ static void on_cma_event(struct cma_id *id, const struct cma_event *cma_event)
 static bool on_cma_request(struct cma_id *listener, struct cma_id *id,
 			   const struct cma_event *request)
 {
+	bool is_known = cm_channel(id->conn)->path.known;
 	struct ucma_ctx *ctx = listener->ctx, *child;
 	struct ucma_event *event;
 
-	if (!ctx->backlog || !ucma_can_create_id(ctx->file))
+	if (ctx->backlog <= (is_known ? 0 : ctx->reserve) || !can_take_request(ctx->file))
 		return false;
 	event = calloc(1, sizeof(*event));
 	child = event ? ucma_ctx_new(ctx->file, 0) : NULL;

@@ -7,7 +7,7 @@
 
 #include "urxed/cm/ucma.h"
 
-#define FORMAT    "urxed rdma_cm 2"
+#define FORMAT    "urxed rdma_cm 3"
 #define NO_NUMBER UINT32_MAX /* no number */
 
 enum saved_type { SAVED_FILE = 1, SAVED_ID, SAVED_GROUP, SAVED_EVENT };
@@ -30,6 +30,7 @@ struct saved {
 			uint64_t uid;
 			uint32_t events_reported;
 			uint32_t backlog;
+			uint32_t reserve;
 		} id;
 		struct {
 			uint64_t uid;
@@ -72,7 +73,8 @@ static void store_ctx(struct ucma_ctx *ctx)
 			      .token = ctx->file->token,
 			      .id = {.uid = ctx->uid,
 				     .events_reported = ctx->events_reported,
-				     .backlog = ctx->backlog}};
+				     .backlog = ctx->backlog,
+				     .reserve = ctx->reserve}};
 
 	cma_save(ctx->id, &saved.id.id);
 	write_record(ctx->file->ucma, &ctx->slot, &saved);
@@ -168,6 +170,7 @@ static int restore_ctx(struct ucma *u, uint32_t slot, const struct saved *saved)
 	ctx->slot = slot;
 	ctx->events_reported = saved->id.events_reported;
 	ctx->backlog = saved->id.backlog;
+	ctx->reserve = saved->id.reserve;
 	return 0;
 }
 
@@ -185,13 +188,16 @@ static int restore_group(struct ucma *u, uint32_t slot, const struct saved *save
 
 	if (!group)
 		return -ENOENT;
+	if (user_counts_add(&u->groups, ctx->file->user)) {
+		free(group);
+		return -ENOMEM;
+	}
 	*group = (struct ucma_group){.ctx = ctx,
 				     .number = saved->number,
 				     .uid = saved->group.uid,
 				     .events_reported = saved->group.events_reported,
 				     .slot = slot};
 	LIST_INSERT_HEAD(&ctx->groups, group, link);
-	ctx->file->n_groups++;
 	if (u->last_group <= group->number)
 		u->last_group = group->number + 1;
 	return 0;

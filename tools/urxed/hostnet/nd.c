@@ -69,6 +69,7 @@ bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len)
 	    icmpv6_checksum(ip, icmp_len))
 		return false;
 	m->solicitation = icmp[0] == SOLICITATION;
+	m->override = icmp[4] & FLAG_OVERRIDE;
 	memcpy(m->sip, ip + 8, 16);
 	memcpy(m->target, icmp + 8, 16);
 	return m->target[0] != 0xff && parse_options(m, icmp + ICMP_LEN, icmp_len - ICMP_LEN);
@@ -108,6 +109,11 @@ void nd_build_solicitation(uint8_t *frame, const struct nd *m)
 	memcpy(dip + 13, m->target + 13, 3);
 	memcpy(dmac + 3, m->target + 13, 3);
 	build_frame(frame, dmac, m->smac, m->sip, dip, SOLICITATION, 0, m->target);
+}
+
+void nd_build_probe(uint8_t *frame, const struct nd *m, const uint8_t mac[ETHER_MAC_LEN])
+{
+	build_frame(frame, mac, m->smac, m->sip, m->target, SOLICITATION, 0, m->target);
 }
 
 void nd_build_advertisement(uint8_t *frame, const struct nd *to, const uint8_t mac[ETHER_MAC_LEN])

@@ -14,6 +14,7 @@ struct nd {
 	bool solicitation;           /* false = advertisement */
 	uint8_t smac[ETHER_MAC_LEN]; /* from the link-layer address option */
 	bool has_mac;
+	bool override; /* of an advertisement: it may replace a known MAC */
 	uint8_t sip[16];
 	uint8_t target[16];
 };
@@ -22,6 +23,8 @@ struct nd {
 bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len);
 /* Writes a solicitation of ND_FRAME_LEN bytes for m->target. */
 void nd_build_solicitation(uint8_t *frame, const struct nd *m);
+/* Writes the same solicitation, but to the station with that MAC (RFC 4861, 7.3.3). */
+void nd_build_probe(uint8_t *frame, const struct nd *m, const uint8_t mac[ETHER_MAC_LEN]);
 /* Writes an advertisement of ND_FRAME_LEN bytes that answers solicitation `to` with `mac`. */
 void nd_build_advertisement(uint8_t *frame, const struct nd *to, const uint8_t mac[ETHER_MAC_LEN]);
 

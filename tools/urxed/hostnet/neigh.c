@@ -4,134 +4,281 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "urxed/hostnet/arp.h"
-#include "urxed/hostnet/nd.h"
+#include "urxed/hostnet/neigh_frames.h"
 #include "urxed/hostnet/route.h"
 
-/* Longer than any ARP or ND frame. */
-#define TAGGED_ROOM 1518
+#define COUNTER_NAME(id, name, text) name,
 
-static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+const char *neigh_counter_name(enum neigh_counter counter)
+{
+	static const char *const names[] = {NEIGH_COUNTER_LIST(COUNTER_NAME)};
+
+	return names[counter];
+}
 
 void neigh_init(struct neigh *n, const struct host *host, const struct neigh_ops *ops, void *ctx)
 {
-	*n = (struct neigh){.host = host, .ops = ops, .ctx = ctx};
+	memset(n, 0, sizeof(*n));
+	n->host = host;
+	n->ops = ops;
+	n->ctx = ctx;
+	n->next_due = UINT64_MAX;
 }
 
-static struct neigh_entry *find_neigh_entry(struct neigh *n, const uint8_t ip[16])
+void neigh_fini(struct neigh *n)
 {
-	uint32_t i;
-
-	for (i = 0; i < NEIGH_ENTRIES; i++)
-		if (n->entries[i].state != NEIGH_FREE && !memcmp(n->entries[i].ip, ip, 16))
-			return &n->entries[i];
-	return NULL;
+	user_counts_free(&n->waiting);
 }
 
-/* Returns a free entry, else the reachable entry that expires first, else NULL. */
-static struct neigh_entry *allocate_neigh_entry(struct neigh *n)
-{
-	struct neigh_entry *oldest = NULL, *e;
+/* --- Waiters */
 
-	for (e = n->entries; e < n->entries + NEIGH_ENTRIES; e++) {
-		if (e->state == NEIGH_FREE)
-			return e;
-		if (e->state == NEIGH_REACHABLE && (!oldest || e->due < oldest->due))
-			oldest = e;
+static void stop_waiting(struct neigh *n, struct neigh_waiter *w)
+{
+	LIST_REMOVE(w, link);
+	w->waits = false;
+	user_counts_drop(&n->waiting, w->user);
+}
+
+static int start_waiting(struct neigh *n, struct neigh_entry *e, struct neigh_waiter *w)
+{
+	int rc = user_counts_take(&n->waiting, w->user, NEIGH_WAITERS_MAX);
+
+	if (rc)
+		return rc;
+	w->waits = true;
+	LIST_INSERT_HEAD(&e->waiters, w, link);
+	return -EINPROGRESS;
+}
+
+void neigh_cancel(struct neigh *n, struct neigh_waiter *w)
+{
+	if (w->waits)
+		stop_waiting(n, w);
+}
+
+/* --- Entries */
+
+static void set_due(struct neigh *n, struct neigh_entry *e, uint64_t due)
+{
+	e->due = due;
+	if (due < n->next_due)
+		n->next_due = due;
+}
+
+/* The waiters of a displaced entry are answered by neigh_tick: its caller expects no callback. */
+static void displace_entry(struct neigh *n, struct neigh_entry *e)
+{
+	struct neigh_waiter *w;
+
+	n->counters[NEIGH_COUNT_DISPLACED] += e->state == NEIGH_INCOMPLETE;
+	while ((w = LIST_FIRST(&e->waiters))) {
+		LIST_REMOVE(w, link);
+		LIST_INSERT_HEAD(&n->lost, w, link);
 	}
-	return oldest;
+	neigh_table_free(&n->table, e);
 }
 
-static void set_state(struct neigh *n, struct neigh_entry *e, enum neigh_state state)
+/* A new entry; NULL: no older one can be displaced. */
+static struct neigh_entry *make_entry(struct neigh *n, const struct neigh_key *key, uid_t user,
+				      enum neigh_state state)
 {
-	n->n_incomplete += state == NEIGH_INCOMPLETE;
-	n->n_incomplete -= e->state == NEIGH_INCOMPLETE;
-	e->state = state;
+	struct neigh_entry *e = neigh_table_victim(&n->table, user, state);
+
+	if (!e)
+		return NULL;
+	if (e->state != NEIGH_FREE)
+		displace_entry(n, e);
+	neigh_table_fill(&n->table, e, key, user, state);
+	e->used = n->now;
+	return e;
 }
 
-/* Sends an ARP or ND frame of this host, with the VLAN tag of address `from`. */
-static void send_from(struct neigh *n, const struct host_address *from, const uint8_t *frame,
-		      uint32_t len)
+/*
+ * Remembers which MAC a destination behind a router is reached by, so that neigh_knows recognises
+ * its frames.
+ */
+static void note_routed_peer(struct neigh *n, const struct neigh_waiter *w, const uint8_t *mac)
 {
-	uint8_t tagged[NEIGH_FRAME_ROOM];
-	const uint32_t macs = 2 * ETHER_MAC_LEN;
+	struct neigh_key key = {.vlan = w->vlan, .resolver = NEIGH_BY_KERNEL};
+	struct neigh_entry *e;
 
-	if (!from->vlan) {
-		n->ops->send(n->ctx, from->uplink, frame, len);
+	if (!memcmp(w->dgid, w->ip, sizeof(w->ip)))
 		return;
-	}
-	memcpy(tagged, frame, macs);
-	ether_put16(tagged + macs, ETHERTYPE_ID_VLAN);
-	ether_put16(tagged + macs + 2, from->vlan);
-	memcpy(tagged + macs + ETHER_VLAN_LEN, frame + macs, len - macs);
-	n->ops->send(n->ctx, from->uplink, tagged, len + ETHER_VLAN_LEN);
+	memcpy(key.ip, w->dgid, sizeof(key.ip));
+	e = neigh_table_find(&n->table, &key);
+	if (!e)
+		e = make_entry(n, &key, w->user, NEIGH_REACHABLE);
+	if (!e || e->state != NEIGH_REACHABLE)
+		return;
+	memcpy(e->mac, mac, sizeof(e->mac));
+	e->used = n->now;
 }
 
-static void send_solicitation(struct neigh *n, struct neigh_entry *e, uint64_t now)
+static void answer_waiter(struct neigh *n, struct neigh_waiter *w, int status, const uint8_t *mac)
 {
-	const uint8_t *mac = n->ops->mac(n->ctx, e->from.uplink);
-	uint8_t frame[NEIGH_FRAME_ROOM];
+	struct vnic_next_hop hop = {.hop_limit = w->hop_limit};
 
-	e->tries++;
-	e->due = now + NEIGH_TRY_NS;
-	if (ip_is_v4(e->ip)) {
-		struct arp a = {.request = true};
-
-		memcpy(a.smac, mac, ETHER_MAC_LEN);
-		memcpy(a.sip, e->from.ip, 16);
-		memcpy(a.tip, e->ip, 16);
-		arp_build(frame, &a, broadcast);
-		send_from(n, &e->from, frame, ARP_FRAME_LEN);
-	} else {
-		struct nd m = {.solicitation = true};
-
-		memcpy(m.smac, mac, ETHER_MAC_LEN);
-		memcpy(m.sip, e->from.ip, 16);
-		memcpy(m.target, e->ip, 16);
-		nd_build_solicitation(frame, &m);
-		send_from(n, &e->from, frame, ND_FRAME_LEN);
-	}
-}
-
-/* Answers all requests that wait for ip. */
-static void answer_waiters(struct neigh *n, const uint8_t ip[16], int status, const uint8_t *mac)
-{
-	struct neigh_waiter **link = &n->waiters, *w;
-	struct vnic_next_hop hop = {0};
-
-	if (mac)
+	stop_waiting(n, w);
+	if (mac) {
 		memcpy(hop.mac, mac, sizeof(hop.mac));
-	while ((w = *link)) {
-		if (memcmp(w->ip, ip, 16)) {
-			link = &w->next;
-			continue;
-		}
-		*link = w->next;
-		n->ops->answer(n->ctx, w, status, mac ? &hop : NULL);
+		note_routed_peer(n, w, mac);
+	}
+	n->ops->answer(n->ctx, w, status, mac ? &hop : NULL);
+}
+
+static void answer_waiters(struct neigh *n, struct neigh_entry *e, const uint8_t *mac)
+{
+	struct neigh_waiter *w;
+
+	while ((w = LIST_FIRST(&e->waiters)))
+		answer_waiter(n, w, 0, mac);
+}
+
+static void drop_entry(struct neigh *n, struct neigh_entry *e, int status)
+{
+	struct neigh_waiter *w;
+
+	while ((w = LIST_FIRST(&e->waiters)))
+		answer_waiter(n, w, status, NULL);
+	neigh_table_free(&n->table, e);
+}
+
+static void enter_reachable(struct neigh *n, struct neigh_entry *e, const uint8_t *mac, int port)
+{
+	uint8_t copy[ETHER_MAC_LEN];
+
+	memcpy(copy, mac, sizeof(copy));
+	memcpy(e->mac, copy, sizeof(e->mac));
+	e->remembered = true;
+	e->port = port;
+	e->contested = false;
+	e->used = n->now;
+	e->due = n->now + NEIGH_LIFE_NS;
+	neigh_table_set_state(&n->table, e, NEIGH_REACHABLE);
+	answer_waiters(n, e, copy);
+}
+
+/* --- Probes of a known MAC */
+
+static void send_probe(struct neigh *n, struct neigh_entry *e)
+{
+	e->tries++;
+	set_due(n, e, n->now + NEIGH_PROBE_NS);
+	neigh_send_solicitation(n, e, e->mac);
+}
+
+static void enter_probing(struct neigh *n, struct neigh_entry *e)
+{
+	e->tries = 0;
+	neigh_table_set_state(&n->table, e, NEIGH_PROBING);
+	send_probe(n, e);
+}
+
+static void note_claim(struct neigh_entry *e, const uint8_t *mac, int port)
+{
+	e->contested = true;
+	memcpy(e->claimed_mac, mac, sizeof(e->claimed_mac));
+	e->claimed_port = port;
+}
+
+/* The known MAC has been confirmed. */
+static void confirm_entry(struct neigh *n, struct neigh_entry *e, int port)
+{
+	if (e->contested) {
+		n->counters[NEIGH_COUNT_REFUTED]++;
+		e->quiet_until = n->now + NEIGH_QUIET_NS;
+	}
+	enter_reachable(n, e, e->mac, port);
+}
+
+/*
+ * Another station claims the address of a known neighbour. A claim from the port of the neighbour
+ * replaces one from another port.
+ */
+static void contest_entry(struct neigh *n, struct neigh_entry *e, const uint8_t *mac, int port)
+{
+	if (e->state == NEIGH_PROBING) {
+		if (!e->contested || (port == e->port && e->claimed_port != e->port))
+			note_claim(e, mac, port);
+		return;
+	}
+	if (n->now < e->quiet_until)
+		return;
+	note_claim(e, mac, port);
+	enter_probing(n, e);
+}
+
+/* --- Asking all stations */
+
+static void send_solicitation(struct neigh *n, struct neigh_entry *e)
+{
+	e->tries++;
+	set_due(n, e, n->now + NEIGH_TRY_NS);
+	neigh_send_solicitation(n, e, NULL);
+}
+
+static void enter_incomplete(struct neigh *n, struct neigh_entry *e)
+{
+	e->tries = 0;
+	e->used = n->now;
+	neigh_table_set_state(&n->table, e, NEIGH_INCOMPLETE);
+	send_solicitation(n, e);
+}
+
+/* The known MAC does not answer any more. */
+static void give_up_known_mac(struct neigh *n, struct neigh_entry *e)
+{
+	if (e->contested) {
+		n->counters[NEIGH_COUNT_MOVED]++;
+		enter_reachable(n, e, e->claimed_mac, e->claimed_port);
+	} else {
+		enter_incomplete(n, e);
 	}
 }
 
-/* The uplink and the VLAN from which a frame came. */
-struct neigh_ingress {
-	int uplink;    /* or NEIGH_VM */
-	uint16_t vlan; /* 0 = untagged */
-};
+/* --- What stations say */
 
-static void learn_neighbour(struct neigh *n, uint64_t now, const struct neigh_ingress *ingress,
-			    const uint8_t ip[16], const uint8_t mac[ETHER_MAC_LEN])
+static struct neigh_entry *find_entry(struct neigh *n, const uint8_t ip[16], uint16_t vlan,
+				      enum neigh_resolver resolver)
 {
-	struct neigh_entry *e = find_neigh_entry(n, ip);
+	struct neigh_key key = {.vlan = vlan, .resolver = resolver};
 
-	/*
-	 * Learn only addresses that this host solicits, so that broadcasts cannot fill the table.
-	 */
-	if (!e || e->from.vlan != ingress->vlan || ether_is_group(mac))
-		return;
-	set_state(n, e, NEIGH_REACHABLE);
-	memcpy(e->mac, mac, ETHER_MAC_LEN);
-	e->due = now + NEIGH_LIFE_NS;
-	answer_waiters(n, e->ip, 0, e->mac);
+	memcpy(key.ip, ip, sizeof(key.ip));
+	return neigh_table_find(&n->table, &key);
 }
+
+static void learn_claim_of_entry(struct neigh *n, struct neigh_entry *e,
+				 const struct neigh_ingress *ingress, const uint8_t *mac,
+				 bool strong)
+{
+	if (e->state == NEIGH_INCOMPLETE) {
+		enter_reachable(n, e, mac, ingress->uplink);
+	} else if (!ether_same(e->mac, mac)) {
+		if (strong)
+			contest_entry(n, e, mac, ingress->uplink);
+	} else if (e->state == NEIGH_PROBING || ingress->uplink == e->port) {
+		confirm_entry(n, e, ingress->uplink);
+	}
+}
+
+void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16],
+		       const uint8_t mac[ETHER_MAC_LEN], bool strong)
+{
+	struct neigh_entry *e = find_entry(n, ip, ingress->vlan, NEIGH_BY_DAEMON);
+
+	if (ether_is_group(mac) || ether_same(mac, n->host->mac) ||
+	    !address_pins_allow(&n->pins, ip, ingress->vlan, mac))
+		return;
+	/* Only about addresses that were asked for: others' talk must not fill the table. */
+	if (e && (ingress->uplink == e->from.uplink || neigh_is_vm(n, ingress->uplink)))
+		learn_claim_of_entry(n, e, ingress, mac, strong);
+	/* About an address that the kernel resolves, only the probed station's answer counts. */
+	e = find_entry(n, ip, ingress->vlan, NEIGH_BY_KERNEL);
+	if (e && e->state == NEIGH_PROBING && ether_same(e->mac, mac))
+		confirm_entry(n, e, ingress->uplink);
+}
+
+/* --- Resolution */
 
 /* RFC 1112, 6.4 and RFC 2464, 7 */
 static void multicast_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN])
@@ -149,7 +296,7 @@ static bool is_multicast(const uint8_t ip[16])
 	return ip[0] == 0xff || (ip_is_v4(ip) && ip[12] >> 4 == 0xe);
 }
 
-/* This host's address in dgid's subnet: the sender's GID if possible, else any in its VLAN. */
+/* Own address in the subnet of dgid: the sender's own if it is one, else any in its VLAN. */
 static const struct host_address *
 choose_source(const struct host *h, const struct host_address *own, const uint8_t dgid[16])
 {
@@ -165,38 +312,137 @@ choose_source(const struct host *h, const struct host_address *own, const uint8_
 	return NULL;
 }
 
-/* Resolves w->ip by ARP or ND on the link of this host's address `from`. */
-static int resolve_on_link(struct neigh *n, uint64_t now, const struct host_address *from,
-			   struct neigh_waiter *w, struct vnic_next_hop *hop)
+static struct neigh_key waiter_key(const struct neigh_waiter *w)
 {
-	struct neigh_entry *e = find_neigh_entry(n, w->ip);
+	struct neigh_key key = {.vlan = w->vlan,
+				.resolver = w->ifindex ? NEIGH_BY_KERNEL : NEIGH_BY_DAEMON};
 
-	if (e && e->state == NEIGH_REACHABLE && now < e->due) {
+	memcpy(key.ip, w->ip, sizeof(key.ip));
+	return key;
+}
+
+/* The MAC of w->ip, which is on the link that own address `from` is on. */
+static int resolve_on_link(struct neigh *n, const struct host_address *from, struct neigh_waiter *w,
+			   struct vnic_next_hop *hop)
+{
+	const struct neigh_key key = waiter_key(w);
+	struct neigh_entry *e = neigh_table_find(&n->table, &key);
+
+	if (e && e->state == NEIGH_REACHABLE && n->now < e->due) {
+		e->used = n->now;
 		memcpy(hop->mac, e->mac, sizeof(hop->mac));
 		return 0;
 	}
-	if (!e || e->state == NEIGH_REACHABLE) {
-		if (!e)
-			e = allocate_neigh_entry(n);
+	if (!e) {
+		e = make_entry(n, &key, w->user, NEIGH_INCOMPLETE);
 		if (!e)
 			return -EHOSTUNREACH;
-		*e = (struct neigh_entry){.from = *from};
-		memcpy(e->ip, w->ip, sizeof(e->ip));
-		set_state(n, e, NEIGH_INCOMPLETE);
-		send_solicitation(n, e, now);
+		e->from = *from;
+		enter_incomplete(n, e);
+	} else if (e->state == NEIGH_REACHABLE) {
+		/* Whoever had the address a minute ago is asked first (RFC 4861, 7.3.3). */
+		e->used = n->now;
+		enter_probing(n, e);
 	}
-	w->next = n->waiters;
-	n->waiters = w;
-	return -EINPROGRESS;
+	return start_waiting(n, e, w);
 }
 
-int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8_t dgid[16],
-		  struct neigh_waiter *w, struct vnic_next_hop *hop)
+/*
+ * The kernel takes any station's word for a change of a MAC. So a station that had the address
+ * before is asked here, too.
+ */
+static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8_t *mac)
+{
+	bool differs = e->remembered && !ether_same(e->mac, mac);
+
+	if (!differs)
+		enter_reachable(n, e, mac, e->from.uplink);
+	else if (e->state != NEIGH_PROBING && n->now < e->quiet_until)
+		enter_reachable(n, e, e->mac, e->port);
+	else if (e->state != NEIGH_PROBING) {
+		note_claim(e, mac, e->from.uplink);
+		enter_probing(n, e);
+	}
+}
+
+/* The kernel says that w->ip has that MAC. */
+static int learn_kernel_answer(struct neigh *n, const struct host_address *from,
+			       struct neigh_waiter *w, struct vnic_next_hop *hop)
+{
+	const struct neigh_key key = waiter_key(w);
+	struct neigh_entry *e = neigh_table_find(&n->table, &key);
+
+	if (!e)
+		e = make_entry(n, &key, w->user, NEIGH_REACHABLE);
+	if (!e)
+		return 0;
+	e->from = *from;
+	e->ifindex = w->ifindex;
+	learn_kernel_mac(n, e, hop->mac);
+	if (e->state == NEIGH_PROBING)
+		return start_waiting(n, e, w);
+	memcpy(hop->mac, e->mac, sizeof(hop->mac));
+	e->used = n->now;
+	note_routed_peer(n, w, hop->mac);
+	return 0;
+}
+
+static int await_kernel(struct neigh *n, const struct host_address *from, struct neigh_waiter *w)
+{
+	const struct neigh_key key = waiter_key(w);
+	struct neigh_entry *e = neigh_table_find(&n->table, &key);
+
+	if (!e)
+		e = make_entry(n, &key, w->user, NEIGH_INCOMPLETE);
+	if (!e)
+		return -EHOSTUNREACH;
+	if (e->state == NEIGH_REACHABLE)
+		neigh_table_set_state(&n->table, e, NEIGH_INCOMPLETE);
+	e->from = *from;
+	e->ifindex = w->ifindex;
+	if (LIST_EMPTY(&e->waiters)) {
+		e->used = n->now;
+		set_due(n, e, n->now + ROUTE_TIMEOUT_NS);
+	}
+	return start_waiting(n, e, w);
+}
+
+static int resolve_by_kernel(struct neigh *n, const struct host_address *own, bool v1,
+			     struct neigh_waiter *w, struct vnic_next_hop *hop)
+{
+	const uint8_t *pinned;
+	int rc = route_resolve(n->route, own, v1, w, hop);
+
+	if (rc && rc != -EINPROGRESS)
+		return rc;
+	pinned = address_pins_find(&n->pins, w->ip, w->vlan);
+	if (pinned) {
+		memcpy(hop->mac, pinned, sizeof(hop->mac));
+		note_routed_peer(n, w, pinned);
+		return 0;
+	}
+	return rc ? await_kernel(n, own, w) : learn_kernel_answer(n, own, w, hop);
+}
+
+/* A pinned address on the link is resolved without a question. */
+static bool resolve_pinned(const struct neigh *n, const struct neigh_waiter *w,
+			   struct vnic_next_hop *hop)
+{
+	const uint8_t *pinned = address_pins_find(&n->pins, w->dgid, w->vlan);
+
+	if (pinned)
+		memcpy(hop->mac, pinned, sizeof(hop->mac));
+	return pinned;
+}
+
+int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
+		  const uint8_t dgid[16], struct neigh_waiter *w, struct vnic_next_hop *hop)
 {
 	const struct host_address *own = host_address_by_gid(n->host, sgid_index), *from;
 
+	n->now = now;
 	*hop = (struct vnic_next_hop){0};
-	*w = (struct neigh_waiter){0};
+	*w = (struct neigh_waiter){.user = user};
 	if (!own)
 		return -EINVAL;
 	if (is_multicast(dgid)) {
@@ -207,150 +453,106 @@ int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8
 		memcpy(hop->mac, n->host->mac, sizeof(hop->mac));
 		return 0;
 	}
+	memcpy(w->dgid, dgid, sizeof(w->dgid));
 	memcpy(w->ip, dgid, sizeof(w->ip));
+	w->vlan = own->vlan;
 	from = choose_source(n->host, own, dgid);
-	/* The kernel cannot reach VMs of the switch, so resolve on-link addresses here. */
-	if (n->route && own->kernel && !(from && n->vms))
-		return route_resolve(n->route, now, own, sgid_index >= HOST_ADDRESSES, w, hop);
-	return from ? resolve_on_link(n, now, from, w, hop) : -ENETUNREACH;
+	if (from && resolve_pinned(n, w, hop))
+		return 0;
+	/* A VM on the link is none that the kernel could find. */
+	if (n->route && own->kernel && !(from && n->vm_mask))
+		return resolve_by_kernel(n, own, sgid_index >= HOST_ADDRESSES, w, hop);
+	return from ? resolve_on_link(n, from, w, hop) : -ENETUNREACH;
 }
+
+void neigh_kernel_answer(struct neigh *n, struct neigh_entry *e, const uint8_t *mac)
+{
+	if (!mac)
+		drop_entry(n, e, -EHOSTUNREACH);
+	else
+		learn_kernel_mac(n, e, mac);
+}
+
+bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t vlan,
+		 const uint8_t mac[ETHER_MAC_LEN])
+{
+	const uint8_t *pinned = address_pins_find(&n->pins, ip, vlan);
+
+	if (pinned)
+		return ether_same(pinned, mac);
+	for (int resolver = NEIGH_BY_DAEMON; resolver <= NEIGH_BY_KERNEL; resolver++) {
+		struct neigh_entry *e = find_entry(n, ip, vlan, resolver);
+
+		if (!e || (e->state != NEIGH_REACHABLE && e->state != NEIGH_PROBING) ||
+		    !ether_same(e->mac, mac))
+			continue;
+		e->used = now;
+		return true;
+	}
+	return false;
+}
+
+/* --- The host's addresses */
 
 void neigh_host_changed(struct neigh *n)
 {
 	struct neigh_entry *e;
 
-	for (e = n->entries; e < n->entries + NEIGH_ENTRIES; e++) {
+	for (e = n->table.entries; e < n->table.entries + NEIGH_ENTRIES; e++) {
 		const struct host_address *now;
 
-		if (e->state == NEIGH_FREE)
+		/* Entries of routed peers have no own address. */
+		if (e->state == NEIGH_FREE || !e->from.valid)
 			continue;
 		now = host_find_address(n->host, e->from.ip);
-		if (now && now->uplink == e->from.uplink && now->vlan == e->from.vlan)
-			continue;
-		set_state(n, e, NEIGH_FREE);
-		answer_waiters(n, e->ip, -ENETUNREACH, NULL);
+		if (!now || now->uplink != e->from.uplink || now->vlan != e->from.vlan)
+			drop_entry(n, e, -ENETUNREACH);
 	}
 }
 
-void neigh_cancel(struct neigh *n, const struct neigh_waiter *w)
-{
-	struct neigh_waiter **link;
+/* --- Timers */
 
-	if (w->ifindex) {
-		route_cancel(n->route, w);
-		return;
+static void tick_entry(struct neigh *n, struct neigh_entry *e)
+{
+	if (e->state == NEIGH_PROBING) {
+		if (e->tries < NEIGH_PROBES)
+			send_probe(n, e);
+		else
+			give_up_known_mac(n, e);
+	} else if (e->key.resolver == NEIGH_BY_DAEMON && e->tries < NEIGH_TRIES) {
+		send_solicitation(n, e);
+	} else {
+		drop_entry(n, e, -EHOSTUNREACH);
 	}
-	for (link = &n->waiters; *link; link = &(*link)->next) {
-		if (*link == w) {
-			*link = w->next;
-			return;
-		}
-	}
 }
 
-/*
- * Returns this host's address if the daemon must answer for it on that ingress, else NULL. The
- * kernel answers for its own addresses, except to VMs, whose frames it does not receive.
- */
-static const struct host_address *
-find_answerable(const struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16])
+static bool has_timer(const struct neigh_entry *e)
 {
-	const struct host_address *a = host_find_address(n->host, ip);
-
-	if (!a || a->vlan != ingress->vlan)
-		return NULL;
-	return ingress->uplink == NEIGH_VM || (!a->kernel && a->uplink == ingress->uplink) ? a
-											   : NULL;
+	return e->state == NEIGH_INCOMPLETE || e->state == NEIGH_PROBING;
 }
 
-static void handle_arp(struct neigh *n, uint64_t now, const struct neigh_ingress *ingress,
-		       const struct arp *a)
+uint64_t neigh_deadline(const struct neigh *n)
 {
-	const struct host_address *local = find_answerable(n, ingress, a->tip);
-	uint8_t frame[NEIGH_FRAME_ROOM];
-	struct arp reply = {.request = false};
-
-	learn_neighbour(n, now, ingress, a->sip, a->smac);
-	if (!a->request || !local || ether_is_group(a->smac))
-		return;
-	memcpy(reply.smac, n->ops->mac(n->ctx, local->uplink), ETHER_MAC_LEN);
-	memcpy(reply.sip, a->tip, 16);
-	memcpy(reply.tip, a->sip, 16);
-	arp_build(frame, &reply, a->smac);
-	send_from(n, local, frame, ARP_FRAME_LEN);
-}
-
-static void handle_nd(struct neigh *n, uint64_t now, const struct neigh_ingress *ingress,
-		      struct nd *m, const uint8_t *smac)
-{
-	const struct host_address *local = find_answerable(n, ingress, m->target);
-	uint8_t frame[NEIGH_FRAME_ROOM];
-
-	if (!m->solicitation) {
-		if (m->has_mac)
-			learn_neighbour(n, now, ingress, m->target, m->smac);
-		return;
-	}
-	/* A unicast solicitation may omit the option (RFC 4861, 4.3). */
-	if (!m->has_mac)
-		memcpy(m->smac, smac, ETHER_MAC_LEN);
-	else
-		learn_neighbour(n, now, ingress, m->sip, m->smac);
-	if (!local || ether_is_group(m->smac))
-		return;
-	nd_build_advertisement(frame, m, n->ops->mac(n->ctx, local->uplink));
-	send_from(n, local, frame, ND_FRAME_LEN);
-}
-
-static void handle_untagged(struct neigh *n, uint64_t now, const struct neigh_ingress *ingress,
-			    const uint8_t *frame, uint32_t len)
-{
-	struct arp a;
-	struct nd m;
-
-	if (arp_parse(&a, frame, len))
-		handle_arp(n, now, ingress, &a);
-	else if (nd_parse(&m, frame, len))
-		handle_nd(n, now, ingress, &m, frame + ETHER_MAC_LEN);
-}
-
-void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len)
-{
-	const uint32_t macs = 2 * ETHER_MAC_LEN;
-	struct neigh_ingress ingress = {.uplink = uplink};
-	uint8_t plain[TAGGED_ROOM];
-
-	if (len < ETHER_HDR_LEN + ETHER_VLAN_LEN ||
-	    ether_get16(frame + macs) != ETHERTYPE_ID_VLAN) {
-		handle_untagged(n, now, &ingress, frame, len);
-		return;
-	}
-	if (len > sizeof(plain))
-		return;
-	ingress.vlan = ether_get16(frame + macs + 2) & 0x0fff;
-	memcpy(plain, frame, macs);
-	memcpy(plain + macs, frame + macs + ETHER_VLAN_LEN, len - macs - ETHER_VLAN_LEN);
-	handle_untagged(n, now, &ingress, plain, len - ETHER_VLAN_LEN);
+	return LIST_EMPTY(&n->lost) ? n->next_due : n->now;
 }
 
 uint64_t neigh_tick(struct neigh *n, uint64_t now)
 {
-	uint64_t next = n->route ? route_tick(n->route, now) : UINT64_MAX;
+	struct neigh_waiter *w;
 	struct neigh_entry *e;
 
-	/* The main loop calls this once per frame under low load: skip the table if possible. */
-	for (e = n->entries; n->n_incomplete && e < n->entries + NEIGH_ENTRIES; e++) {
-		if (e->state != NEIGH_INCOMPLETE)
-			continue;
-		if (e->due <= now && e->tries >= NEIGH_TRIES) {
-			set_state(n, e, NEIGH_FREE);
-			answer_waiters(n, e->ip, -EHOSTUNREACH, NULL);
-			continue;
-		}
-		if (e->due <= now)
-			send_solicitation(n, e, now);
-		if (e->due < next)
-			next = e->due;
+	n->now = now;
+	while ((w = LIST_FIRST(&n->lost)))
+		answer_waiter(n, w, -EHOSTUNREACH, NULL);
+	/* The daemon calls this each time before it sleeps, so often for each frame. */
+	if (now < n->next_due)
+		return n->next_due;
+	n->next_due = UINT64_MAX;
+	for (e = n->table.entries; e < n->table.entries + NEIGH_ENTRIES; e++) {
+		if (has_timer(e) && e->due <= now)
+			tick_entry(n, e);
+		if (has_timer(e) && e->due < n->next_due)
+			n->next_due = e->due;
 	}
-	return next;
+	return n->next_due;
 }

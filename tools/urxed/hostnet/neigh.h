@@ -1,97 +1,126 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Resolves destination GIDs to MACs by ARP (RFC 826) and ND (RFC 4861), and answers ARP and ND for
- * this host's addresses. Sessions, the CM and the switch call it; it performs no I/O itself.
+ * Neighbours: which MAC has an address (ARP, RFC 826; ND, RFC 4861).
  *
- * For a source address that the kernel has too, the kernel's routes and neighbours decide
- * (route.h). From other source addresses only on-link destinations are reachable.
+ * Sans-IO: frames and the time come in, frames and answers go out through callbacks. From an
+ * address that the kernel has too, the kernel's routes and neighbours lead (route.h). From other
+ * addresses, destinations outside the subnets of the host's addresses are unreachable.
+ *
+ * Any station on a link can claim any address. So a known MAC is replaced only when the station
+ * that has it does not answer probes any more (0.3 s), and --fdb can pin the MAC of an address.
  */
 #ifndef URXE_URXED_HOSTNET_NEIGH_H
 #define URXE_URXED_HOSTNET_NEIGH_H
 
 #include <stdint.h>
 
+#include "urxed/hostnet/address_pin.h"
 #include "urxed/hostnet/host.h"
+#include "urxed/hostnet/neigh_table.h"
+#include "urxed/session/user_counts.h"
 
-#define NEIGH_TRIES      3
-#define NEIGH_TRY_NS     1000000000ull  /* RETRANS_TIMER (RFC 4861, 10) */
-#define NEIGH_LIFE_NS    60000000000ull /* after which a neighbour is solicited again */
-#define NEIGH_ENTRIES    256
-#define NEIGH_FRAME_ROOM 128 /* bytes, at least the length of each frame sent here */
+#define NEIGH_TRIES       3
+#define NEIGH_TRY_NS      1000000000ull /* between tries (RFC 4861, 10: RETRANS_TIMER) */
+#define NEIGH_PROBES      3
+#define NEIGH_PROBE_NS    100000000ull  /* between probes of the known MAC */
+#define NEIGH_QUIET_NS    1000000000ull /* after a claim was refuted, until the next is looked at */
+#define NEIGH_LIFE_NS     60000000000ull /* before a known neighbour is asked again */
+#define NEIGH_FRAME_ROOM  128            /* bytes; none of the daemon's frames is longer */
+#define NEIGH_WAITERS_MAX 4096           /* of all users; a user has a quota (quota.h) */
 
-/* The module that receives the answer. */
+/* X(identifier, printed name, meaning) */
+#define NEIGH_COUNTER_LIST(X)                                                              \
+	X(DISPLACED, "neigh_displaced",                                                    \
+	  "address resolutions given up for newer ones of the same user or of neighbours") \
+	X(REFUTED, "neigh_refuted",                                                        \
+	  "claims of another MAC for an address whose known MAC answered a probe")         \
+	X(MOVED, "neigh_moved", "addresses whose MAC changed because the known MAC was silent")
+
+#define NEIGH_COUNTER_ENUM(id, name, text) NEIGH_COUNT_##id,
+enum neigh_counter { NEIGH_COUNTER_LIST(NEIGH_COUNTER_ENUM) NEIGH_COUNTER_COUNT };
+const char *neigh_counter_name(enum neigh_counter counter);
+
 enum neigh_asker { NEIGH_FOR_SESSION, NEIGH_FOR_GSI, NEIGH_FOR_CMA };
 
-/* A pending request for a next hop. The caller keeps it in place until the answer or the cancel. */
+/* Somebody who waits for a next hop. Its owner keeps it in place until answered or cancelled. */
 struct neigh_waiter {
-	struct neigh_waiter *next;
-	uint8_t asker;     /* enum neigh_asker; the caller sets it after -EINPROGRESS */
+	LIST_ENTRY(neigh_waiter) link;
+	bool waits;
+	uint8_t asker; /* enum neigh_asker, whom the answer is for; set once it waits */
+	uid_t user;
+	uint8_t dgid[16];  /* the destination */
+	uint16_t vlan;     /* in which it is */
 	uint8_t ip[16];    /* of the next hop */
-	uint8_t hop_limit; /* of the kernel's route to the destination */
-	int ifindex;       /* interface on which the kernel resolves; 0 = this module resolves */
-	uint64_t due;      /* deadline of the kernel's answer */
+	uint8_t hop_limit; /* by the route to the destination */
+	int ifindex;       /* the kernel asks there; 0 = the daemon does */
 };
-
-/* `uplink` of a frame from a VM, to which only this module answers for the host's addresses. */
-#define NEIGH_VM -2
 
 struct neigh_ops {
 	void (*send)(void *ctx, int uplink, const uint8_t *frame, uint32_t len);
-	/* Returns the source MAC of ARP and ND frames on an uplink. */
+	/* mac of an uplink, which the daemon's ARP and ND frames carry */
 	const uint8_t *(*mac)(void *ctx, int uplink);
-	/* status: 0, or -EHOSTUNREACH or -ENETUNREACH with hop NULL */
+	/* status 0, or -EHOSTUNREACH or -ENETUNREACH and hop is NULL */
 	void (*answer)(void *ctx, struct neigh_waiter *w, int status,
 		       const struct vnic_next_hop *hop);
 };
 
 struct route;
 
-enum neigh_state { NEIGH_FREE, NEIGH_INCOMPLETE, NEIGH_REACHABLE };
-
-struct neigh_entry {
-	enum neigh_state state;
-	uint8_t ip[16];
-	uint8_t mac[ETHER_MAC_LEN];
-	struct host_address from; /* this host's address in its subnet */
-	uint32_t tries;
-	uint64_t due; /* time of the next solicitation, or of expiry */
-};
-
 struct neigh {
 	const struct host *host;
-	struct route *route; /* the kernel's routes; NULL = no uplink is a kernel interface */
-	bool vms;            /* the switch has VMs, which the kernel cannot reach */
+	struct route *route; /* of the kernel; NULL = there is none to ask */
+	/*
+	 * Uplinks that are virtual machines, as a bit mask. The kernel cannot find these; so if
+	 * there are any, the daemon itself resolves what is on the link.
+	 */
+	uint32_t vm_mask;
 	const struct neigh_ops *ops;
 	void *ctx;
-	struct neigh_waiter *waiters;
-	uint32_t n_incomplete; /* entries in state NEIGH_INCOMPLETE */
-	struct neigh_entry entries[NEIGH_ENTRIES];
+	uint64_t now;                  /* ns; of the last call */
+	uint64_t next_due;             /* ns; no entry is due before */
+	struct user_counts waiting;    /* waiters of each user */
+	struct neigh_waiter_list lost; /* their entries were displaced; neigh_tick answers them */
+	struct address_pins pins;
+	uint64_t counters[NEIGH_COUNTER_COUNT];
+	struct neigh_table table;
 };
 
 void neigh_init(struct neigh *n, const struct host *host, const struct neigh_ops *ops, void *ctx);
+/* All waiters have been answered or cancelled. A zeroed structure is accepted. */
+void neigh_fini(struct neigh *n);
 
 /*
- * Finds the next hop from GID sgid_index to dgid. -EINPROGRESS: ops->answer will be called with w.
- * -ENETUNREACH, -EHOSTUNREACH: no next hop exists; -EINVAL: the GID entry is empty.
+ * The next hop to dgid, seen from entry sgid_index of the GID table, for a user or NEIGH_PEERS.
+ * -EINPROGRESS: w waits, and ops->answer will come for it after this call. -ENETUNREACH,
+ * -EHOSTUNREACH, -EINVAL: there is none. -ENOSPC: the user waits for too many.
  */
-int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8_t dgid[16],
-		  struct neigh_waiter *w, struct vnic_next_hop *hop);
+int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
+		  const uint8_t dgid[16], struct neigh_waiter *w, struct vnic_next_hop *hop);
 
-/*
- * Call after a change of the host's addresses. Requests from removed addresses end with
- * -ENETUNREACH.
- */
+/* The host's addresses have changed: what was asked for one that has gone is not reached. */
 void neigh_host_changed(struct neigh *n);
-/* Cancels w; does nothing if w does not wait. */
-void neigh_cancel(struct neigh *n, const struct neigh_waiter *w);
+/* w waits no more; nothing if it does not wait. */
+void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
 
-/* Learns from and answers an ARP or ND frame from an uplink or NEIGH_VM; ignores other frames. */
+/* Takes an ARP or ND frame that came in on an uplink: learns from it, answers it. */
 void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len);
 
-/*
- * Sends due solicitations and ends timed-out requests; returns the next deadline, UINT64_MAX =
- * none.
- */
+/* Does what is due; returns when it wants to be called next, UINT64_MAX = never. */
 uint64_t neigh_tick(struct neigh *n, uint64_t now);
+/* When neigh_tick has to be called next: neigh_resolve may have made that earlier. */
+uint64_t neigh_deadline(const struct neigh *n);
+
+/*
+ * True: address resolution has found this MAC for the address, or for the router that leads to it.
+ * A station that invents its source addresses is not known.
+ */
+bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t vlan,
+		 const uint8_t mac[ETHER_MAC_LEN]);
+/* False: the ARP or ND frame claims a pinned address for another MAC. */
+bool neigh_claim_allowed(const struct neigh *n, const uint8_t *frame, uint32_t len);
+
+/* --- For route.c. */
+/* The kernel has come to an end with an entry: mac, or NULL if the neighbour is not reached. */
+void neigh_kernel_answer(struct neigh *n, struct neigh_entry *e, const uint8_t *mac);
 
 #endif

@@ -5,8 +5,6 @@
 #include <linux/neighbour.h>
 #include <stddef.h>
 
-/* The kernel gives up after 3 s by default, and a process waits for 5 s. */
-#define KERNEL_TIMEOUT_NS 4000000000ull
 /* Hop limit of a route without that metric (Linux' ip_default_ttl and hop_limit). */
 #define DEFAULT_HOP_LIMIT 64
 
@@ -153,17 +151,16 @@ static int find_route(struct route *r, const struct host_address *from, int ifin
 	return 0;
 }
 
-static struct nlmsghdr *start_neighbour_request(char *buf, uint16_t type,
-						const struct neigh_waiter *w,
-						struct ndmsg **neighbour)
+static struct nlmsghdr *start_neighbour_request(char *buf, uint16_t type, int ifindex,
+						const uint8_t ip[16], struct ndmsg **neighbour)
 {
 	struct nlmsghdr *request = mnl_nlmsg_put_header(buf);
 
 	request->nlmsg_type = type;
 	*neighbour = mnl_nlmsg_put_extra_header(request, sizeof(**neighbour));
-	(*neighbour)->ndm_family = family_of(w->ip);
-	(*neighbour)->ndm_ifindex = w->ifindex;
-	put_ip_attribute(request, NDA_DST, w->ip);
+	(*neighbour)->ndm_family = family_of(ip);
+	(*neighbour)->ndm_ifindex = ifindex;
+	put_ip_attribute(request, NDA_DST, ip);
 	return request;
 }
 
@@ -172,11 +169,12 @@ static void on_neighbour(void *ctx, const struct nlmsghdr *message)
 	route_parse_neigh(ctx, message);
 }
 
-static int find_neighbour(struct route *r, const struct neigh_waiter *w, struct route_neigh *n)
+static int find_neighbour(struct route *r, int ifindex, const uint8_t ip[16], struct route_neigh *n)
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct ndmsg *neighbour;
-	struct nlmsghdr *request = start_neighbour_request(buf, RTM_GETNEIGH, w, &neighbour);
+	struct nlmsghdr *request =
+		start_neighbour_request(buf, RTM_GETNEIGH, ifindex, ip, &neighbour);
 
 	*n = (struct route_neigh){0};
 	return netlink_request(r->netlink, request, on_neighbour, n);
@@ -187,34 +185,18 @@ static int trigger_resolution(struct route *r, const struct neigh_waiter *w)
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct ndmsg *neighbour;
-	struct nlmsghdr *request = start_neighbour_request(buf, RTM_NEWNEIGH, w, &neighbour);
+	struct nlmsghdr *request =
+		start_neighbour_request(buf, RTM_NEWNEIGH, w->ifindex, w->ip, &neighbour);
 
 	request->nlmsg_flags = NLM_F_CREATE;
 	neighbour->ndm_flags = NTF_USE;
 	return netlink_request(r->netlink, request, NULL, NULL);
 }
 
-/* --- Waiting requests */
+/* --- Resolution */
 
-static void fill_hop(struct vnic_next_hop *hop, const struct neigh_waiter *w,
-		     const struct route_neigh *n)
-{
-	memcpy(hop->mac, n->mac, sizeof(hop->mac));
-	hop->hop_limit = w->hop_limit;
-}
-
-static int add_waiter(struct route *r, uint64_t now, struct neigh_waiter *w)
-{
-	if (trigger_resolution(r, w))
-		return -EHOSTUNREACH;
-	w->due = now + KERNEL_TIMEOUT_NS;
-	w->next = r->waiters;
-	r->waiters = w;
-	return -EINPROGRESS;
-}
-
-int route_resolve(struct route *r, uint64_t now, const struct host_address *from, bool v1,
-		  struct neigh_waiter *w, struct vnic_next_hop *hop)
+int route_resolve(struct route *r, const struct host_address *from, bool v1, struct neigh_waiter *w,
+		  struct vnic_next_hop *hop)
 {
 	const struct iface *iface = iface_find(r->ifaces, from->uplink, from->vlan);
 	struct route_neigh n;
@@ -229,77 +211,48 @@ int route_resolve(struct route *r, uint64_t now, const struct host_address *from
 	memcpy(w->ip, result.next_hop, sizeof(w->ip));
 	w->hop_limit = result.hop_limit;
 	w->ifindex = iface->ifindex;
-	rc = find_neighbour(r, w, &n);
+	hop->hop_limit = result.hop_limit;
+	rc = find_neighbour(r, w->ifindex, w->ip, &n);
 	if (rc || !n.has_mac)
-		return add_waiter(r, now, w);
+		return trigger_resolution(r, w) ? -EHOSTUNREACH : -EINPROGRESS;
 	/* A stale entry is usable at once; NTF_USE makes the kernel confirm it. */
 	if (n.state & NUD_STALE)
 		trigger_resolution(r, w);
-	fill_hop(hop, w, &n);
+	memcpy(hop->mac, n.mac, sizeof(hop->mac));
 	return 0;
 }
 
-void route_cancel(struct route *r, const struct neigh_waiter *w)
+/* Answers the waiters of an entry if the kernel has resolved the neighbour or has failed to. */
+static void complete_entry(struct route *r, struct neigh_entry *e)
 {
-	struct neigh_waiter **link;
-
-	for (link = &r->waiters; *link; link = &(*link)->next) {
-		if (*link == w) {
-			*link = w->next;
-			return;
-		}
-	}
-}
-
-static void answer_waiter(struct route *r, struct neigh_waiter *w, int status,
-			  const struct vnic_next_hop *hop)
-{
-	r->neigh->ops->answer(r->neigh->ctx, w, status, hop);
-}
-
-/* Answers w if the kernel has resolved the neighbour or has failed to. */
-static void complete_waiter(struct route *r, struct neigh_waiter *w)
-{
-	struct vnic_next_hop hop = {0};
 	struct route_neigh n;
 
-	if (find_neighbour(r, w, &n) || (!n.has_mac && !(n.state & NUD_FAILED)))
+	if (find_neighbour(r, e->ifindex, e->key.ip, &n) || (!n.has_mac && !(n.state & NUD_FAILED)))
 		return;
-	route_cancel(r, w);
-	fill_hop(&hop, w, &n);
-	answer_waiter(r, w, n.has_mac ? 0 : -EHOSTUNREACH, n.has_mac ? &hop : NULL);
+	neigh_kernel_answer(r->neigh, e, n.has_mac ? n.mac : NULL);
 }
 
-/* A notification may be older than the request, so it only triggers a look-up. */
+static bool concerns_entry(const struct route_neigh *n, const struct neigh_entry *e)
+{
+	return e->ifindex == n->ifindex && !memcmp(e->key.ip, n->ip, sizeof(n->ip));
+}
+
+/*
+ * A notification may be older than the request, so it only triggers a look-up. The kernel notifies
+ * of all neighbours of all interfaces, so only entries that wait for it cause a look-up.
+ */
 void route_neigh_changed(struct route *r, const struct nlmsghdr *message)
 {
-	struct neigh_waiter *w, *next;
+	struct neigh_table *t = &r->neigh->table;
 	struct route_neigh n = {0};
+	struct neigh_entry *e;
 
 	if (message)
 		route_parse_neigh(&n, message);
-	if (message && !n.ifindex)
+	if ((message && !n.ifindex) || !t->n_incomplete)
 		return;
-	for (w = r->waiters; w; w = next) {
-		next = w->next;
-		if (!message || (w->ifindex == n.ifindex && !memcmp(w->ip, n.ip, sizeof(n.ip))))
-			complete_waiter(r, w);
-	}
-}
-
-uint64_t route_tick(struct route *r, uint64_t now)
-{
-	struct neigh_waiter *w, *next;
-	uint64_t due = UINT64_MAX;
-
-	for (w = r->waiters; w; w = next) {
-		next = w->next;
-		if (w->due <= now) {
-			route_cancel(r, w);
-			answer_waiter(r, w, -EHOSTUNREACH, NULL);
-		} else if (w->due < due) {
-			due = w->due;
-		}
-	}
-	return due;
+	for (e = t->entries; e < t->entries + NEIGH_ENTRIES; e++)
+		if (e->state == NEIGH_INCOMPLETE && e->key.resolver == NEIGH_BY_KERNEL &&
+		    (!message || concerns_entry(&n, e)))
+			complete_entry(r, e);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Resolves next hops by the kernel's routing and neighbour tables, for source addresses that the
- * kernel has too. neigh.c and kernel_sync call this. It caches nothing: only requests that wait for
- * the kernel's neighbour resolution are kept.
+ * kernel has too. neigh.c and kernel_sync call this. neigh.c keeps the requests that wait for the
+ * kernel's neighbour resolution.
  */
 #ifndef URXE_URXED_HOSTNET_ROUTE_H
 #define URXE_URXED_HOSTNET_ROUTE_H
@@ -14,26 +14,26 @@
 #include "urxed/hostnet/neigh.h"
 #include "urxed/hostnet/netlink.h"
 
+/* The kernel gives up after 3 s by default, and a process waits for 5 s. */
+#define ROUTE_TIMEOUT_NS 4000000000ull
+
 struct route {
 	struct netlink *netlink;
 	const struct iface_table *ifaces;
-	struct neigh *neigh; /* its ops->answer gets the results */
-	struct neigh_waiter *waiters;
+	struct neigh *neigh; /* its entries wait for the kernel */
 };
 
 /*
  * Finds the next hop to w->ip from the kernel's address `from`. With v1 only on-link destinations
- * are reachable, because RoCEv1 has no IP header to route. Returns what neigh_resolve returns.
+ * are reachable, because RoCEv1 has no IP header to route. Sets w->ip, w->hop_limit and w->ifindex.
+ * 0: hop has the MAC; -EINPROGRESS: the kernel resolves, and route_neigh_changed handles its
+ * answer; -ENETUNREACH, -EHOSTUNREACH: no next hop exists.
  */
-int route_resolve(struct route *r, uint64_t now, const struct host_address *from, bool v1,
-		  struct neigh_waiter *w, struct vnic_next_hop *hop);
-/* Cancels the waiting request w. */
-void route_cancel(struct route *r, const struct neigh_waiter *w);
+int route_resolve(struct route *r, const struct host_address *from, bool v1, struct neigh_waiter *w,
+		  struct vnic_next_hop *hop);
 
 /* Handles RTM_NEWNEIGH; NULL: notifications were lost, so any neighbour may have changed. */
 void route_neigh_changed(struct route *r, const struct nlmsghdr *message);
-/* Ends requests past their deadline with -EHOSTUNREACH; returns the next deadline. */
-uint64_t route_tick(struct route *r, uint64_t now);
 
 /* --- Parsers of the kernel's answers, for route.c and its test. */
 

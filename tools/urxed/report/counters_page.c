@@ -26,6 +26,7 @@ static const struct row direct_rows[] = {VNIC_DIRECT_LIST(ROW)};
 static const struct row engine_drops[] = {URXE_DROP_LIST(ROW)};
 static const struct row cm_rows[] = {CM_COUNTER_LIST(ROW)};
 static const struct row gsi_rows[] = {GSI_DROP_LIST(ROW)};
+static const struct row neigh_rows[] = {NEIGH_COUNTER_LIST(ROW)};
 
 static const struct {
 	const char *title;
@@ -60,6 +61,8 @@ static const struct {
 	     direct_rows),
 	PART("Connection manager", "The daemon counts messages of rdma_cm; \"cm\".", cm_rows),
 	PART("Management datagrams that QP1 dropped", "The daemon counts them; \"gsi\".", gsi_rows),
+	PART("Address resolution", "The daemon counts ARP and neighbour discovery; \"neigh\".",
+	     neigh_rows),
 };
 
 static void print_part(size_t i)

@@ -21,6 +21,7 @@ static const char *const drop_texts[] = {SWITCH_DROP_LIST(COUNTER_TEXT)};
 static const char *const vnic_texts[] = {VNIC_COUNTER_LIST(COUNTER_TEXT)};
 static const char *const cm_texts[] = {CM_COUNTER_LIST(COUNTER_TEXT)};
 static const char *const gsi_texts[] = {GSI_DROP_LIST(COUNTER_TEXT)};
+static const char *const neigh_texts[] = {NEIGH_COUNTER_LIST(COUNTER_TEXT)};
 
 /* "?" if s is not UTF-8, which JSON requires. */
 static json_t *make_text(const char *s)
@@ -250,6 +251,9 @@ static json_t *make_counters(const struct report *r)
 		add_counter(list, "cm", cm_counter_name(i), cm[i], cm_texts[i]);
 	for (i = 0; i < GSI_DROP_COUNT; i++)
 		add_counter(list, "gsi", gsi_drop_name(i), r->rdmacm->gsi.drops[i], gsi_texts[i]);
+	for (i = 0; i < NEIGH_COUNTER_COUNT; i++)
+		add_counter(list, "neigh", neigh_counter_name(i), r->sessions->neigh->counters[i],
+			    neigh_texts[i]);
 	return list;
 }
 

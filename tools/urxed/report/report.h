@@ -30,7 +30,8 @@
  *           - events: number of events that the program has not fetched
  * counters  [{of, name, value, meaning}], sums since the daemon started
  *           - of: "switch"; "drop": frames that the switch dropped; "vnic": sums of all processes'
- *             vNICs; "cm": messages of the connection manager; "gsi": MADs that QP1 dropped
+ *             vNICs; "cm": messages of the connection manager; "gsi": MADs that QP1 dropped;
+ *             "neigh": address resolution
  */
 #ifndef URXE_URXED_REPORT_REPORT_H
 #define URXE_URXED_REPORT_REPORT_H

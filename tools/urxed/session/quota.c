@@ -11,12 +11,16 @@
 /* Of a table: the reserve that greedy users leave free, and the least quota of each user. */
 #define RESERVE(limit) ((limit) / 16)
 #define LEAST(limit)   ((limit) > 1024 ? (limit) / 1024 : 1)
+bool quota_applies(uid_t user)
+{
+	return user != 0 && user != geteuid();
+}
 
 bool quota_allows(uid_t user, uint32_t own, uint32_t total, uint32_t limit)
 {
 	uint32_t others = total - own;
 
-	if (user == 0 || user == geteuid())
+	if (!quota_applies(user))
 		return true;
 	if (total >= limit)
 		return false;

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Has the user a quota? Root and the daemon's own user have none. */
+bool quota_applies(uid_t user);
 /* May a user who holds `own` of `limit` entries, of which `total` are taken, take another one? */
 bool quota_allows(uid_t user, uint32_t own, uint32_t total, uint32_t limit);
 /* Number of connections that this process's descriptor limit allows, at most `most`. */

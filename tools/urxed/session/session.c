@@ -33,8 +33,8 @@ static void resolve_address(void *ctx, struct vnic_server_client *conn,
 		s->gone = true; /* a process may resolve one address at a time */
 		return;
 	}
-	rc = neigh_resolve(sessions->neigh, sessions->now, r->sgid_index, r->dgid, &s->waiter,
-			   &hop);
+	rc = neigh_resolve(sessions->neigh, sessions->now, vnic_server_uid(conn), r->sgid_index,
+			   r->dgid, &s->waiter, &hop);
 	s->resolving = rc == -EINPROGRESS;
 	if (!s->resolving && vnic_server_resolved(conn, rc, &hop))
 		s->gone = true;

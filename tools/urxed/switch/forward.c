@@ -32,10 +32,9 @@ static uint32_t count_copies(const struct vswitch *sw, const struct switch_port 
 static void deliver_to_daemon(struct vswitch *sw, const struct switch_port *from,
 			      const struct switch_frame *f)
 {
-	int uplink = from->kind == SWITCH_VM ? NEIGH_VM : (int)(from - sw->uplink_ports);
-
 	switch_count_out(sw, &sw->self, f);
-	neigh_input(sw->neigh, sw->now, uplink, f->parts[0].iov_base, f->len);
+	neigh_input(sw->neigh, sw->now, (int)(from - sw->uplink_ports), f->parts[0].iov_base,
+		    f->len);
 }
 
 static void deliver_to_gsi(struct vswitch *sw, const struct switch_frame *f)
@@ -197,9 +196,26 @@ static bool spoofs_host_ip(const struct vswitch *sw, const struct switch_port *f
 				       : host_has_address(sw->host, s->sip, s->vlan);
 }
 
+/*
+ * A station with another MAC must not use a pinned address: neither in RoCE, nor in ARP and ND, by
+ * which it would get the packets of others.
+ */
+static bool spoofs_pinned_ip(const struct vswitch *sw, const struct frame_class *s,
+			     const uint8_t *frame, uint32_t len)
+{
+	const struct address_pins *pins = &sw->neigh->pins;
+
+	if (!pins->n)
+		return false;
+	if (s->kind == FRAME_ROCE)
+		return !address_pins_allow(pins, s->sip, s->vlan, s->smac);
+	return (s->kind == FRAME_ARP || s->kind == FRAME_ND) &&
+	       !neigh_claim_allowed(sw->neigh, frame, len);
+}
+
 /* Returns the reason to drop a station's frame, or SWITCH_NO_DROP. */
 static enum switch_drop check_station(const struct vswitch *sw, const struct switch_port *from,
-				      const struct frame_class *s)
+				      const struct frame_class *s, const struct netdev_frame *rx)
 {
 	uint32_t index = (uint32_t)(from - sw->uplink_ports);
 	const struct fdb_key key = source_key(s);
@@ -209,6 +225,8 @@ static enum switch_drop check_station(const struct vswitch *sw, const struct swi
 	if (switch_is_host_mac(sw, s->smac) || !fdb_may_send(&sw->fdb, &key, index))
 		return SWITCH_DROP_SPOOFED_MAC;
 	if (s->kind == FRAME_ROCE && spoofs_host_ip(sw, from, s))
+		return SWITCH_DROP_SPOOFED_IP;
+	if (spoofs_pinned_ip(sw, s, rx->data, rx->len))
 		return SWITCH_DROP_SPOOFED_IP;
 	return SWITCH_NO_DROP;
 }
@@ -242,7 +260,7 @@ static void forward_from_station(struct vswitch *sw, struct switch_port *from,
 	classify_frame(&s, rx->data, rx->len);
 	if (s.kind == FRAME_ROCE)
 		f.flow = s.dest_qpn;
-	reason = check_station(sw, from, &s);
+	reason = check_station(sw, from, &s, rx);
 	if (reason == SWITCH_NO_DROP) {
 		learn_source(sw, from, &s);
 		reason = switch_dest_from_station(sw, from, &s, &dest);

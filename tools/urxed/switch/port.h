@@ -51,7 +51,7 @@ const char *switch_counter_name(enum switch_counter counter);
 	X(SPOOFED_MAC, "spoofed_mac", "a source MAC that the sender may not use")                \
 	X(SPOOFED_IP, "spoofed_ip",                                                              \
 	  "a process used a source address that the host does not have in that VLAN, or a "      \
-	  "station used an address of the host")                                                 \
+	  "station used an address of the host or a pinned one")                                 \
 	X(SPOOFED_QPN, "spoofed_qpn",                                                            \
 	  "a process sent a datagram from a QPN that it has not leased")                         \
 	X(UNREGISTERED, "unregistered",                                                          \

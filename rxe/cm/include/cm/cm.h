@@ -26,6 +26,8 @@
 #define CM_MRA_TIMEOUT      24 /* 69 s */
 #define CM_PACKET_LIFETIME  16 /* 0.27 s */
 
+#define CM_SEED_LEN 16 /* bytes */
+
 struct cm;
 struct cm_conn;
 
@@ -73,6 +75,18 @@ struct cm_path {
 	uint8_t traffic_class;
 	uint8_t hop_limit;
 	uint32_t flow_label;
+	/*
+	 * For a received message, set by the owner: the MAC address that it came from. A refusal
+	 * goes back there, so that refusing needs no address resolution. A connection's messages go
+	 * where address resolution says: a sender that uses another host's address gets none.
+	 */
+	bool has_mac;
+	uint8_t mac[6];
+	/* The owner knows from address resolution that the sender's address has this MAC. */
+	bool known;
+	/* The sender is this host: its programs have quotas instead of a limit for their address.
+	 */
+	bool local;
 };
 
 /* Results of cm_ops.request. */
@@ -94,15 +108,19 @@ struct cm_ops {
 	void (*event)(void *conn_ctx, enum cm_event event, const struct cm_mad *mad);
 };
 
-/* `seed` chooses the communication IDs; it must differ from those of earlier managers at this
- * address. */
-int cm_create(const struct cm_ops *ops, void *ctx, uint64_t ca_guid, uint64_t seed, struct cm **cm);
+/*
+ * The seed chooses communication IDs, transaction IDs and the order of the tables. It must be
+ * random and secret: a peer that knows it can name the connections of others.
+ */
+int cm_create(const struct cm_ops *ops, void *ctx, uint64_t ca_guid,
+	      const uint8_t seed[CM_SEED_LEN], struct cm **cm);
 /* Destroys the manager and all connections, without messages. */
 void cm_destroy(struct cm *cm);
 /* Processes a MAD; the path is that of an answer. */
 void cm_input(struct cm *cm, uint64_t now, const struct cm_path *path,
 	      const uint8_t bytes[CM_MAD_LEN]);
-/* Runs timers that are due. */
+/* Runs timers that are due, CM_TICK_MAX at most: each one may send a message. */
+#define CM_TICK_MAX 64
 void cm_tick(struct cm *cm, uint64_t now);
 /* When cm_tick has to be called next; CM_NEVER = after the next other call. */
 uint64_t cm_next_deadline(const struct cm *cm);

@@ -19,6 +19,9 @@
 	  "messages about alternate paths, which are not supported")                           \
 	X(STRAY, "cm_stray", "messages about an unknown connection")                           \
 	X(UNEXPECTED, "cm_unexpected", "messages that do not fit the state of the connection") \
+	X(FORGED, "cm_forged", "answers without the transaction ID of the request")            \
+	X(CROWDED, "cm_crowded",                                                               \
+	  "connections ended early or requests ignored because too many wait for their peer")  \
 	X(STALE, "cm_stale", "requests of a queue pair that is connected already")             \
 	X(NO_ROOM, "cm_no_room", "requests refused for want of memory or of a place in the backlog")
 

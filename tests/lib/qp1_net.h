@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Two hosts on one Ethernet in virtual time, each with the daemon's address resolution, QP1 and
+ * rdma_cm, but without switch and programs: the host under attack and a peer that it knows. A third
+ * party sends frames to the host. tests/unit/tools/test_qp1.c and tests/fuzz/fuzz_qp1.c use it.
+ */
+#ifndef URXE_TEST_QP1_NET_H
+#define URXE_TEST_QP1_NET_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cm/ip.h>
+
+#include "craft.h"
+#include "require.h"
+#include "urxed/cm/cma.h"
+#include "urxed/cm/gsi.h"
+#include "urxed/hostnet/arp.h"
+#include "urxed/switch/classify.h"
+
+#define QP1_DELAY    100000u /* ns, one ingress */
+#define QP1_MS       1000000ull
+#define QP1_SECOND   1000000000ull
+#define QP1_LIMIT    (50 * QP1_MS) /* within which the known peer gets its answer */
+#define QP1_FLYING   4096
+#define QP1_IDS      4096
+#define QP1_HEARD    7174 /* port of the host's listener */
+#define QP1_UNHEARD  7175
+#define QP1_QPN      0x1000
+#define QP1_UD_SEND  0x64
+#define QP1_STRANGER 4711 /* a local user with quotas */
+
+struct qp1_net;
+
+struct qp1_host {
+	struct qp1_net *net;
+	struct host host;
+	struct neigh neigh;
+	struct gsi gsi;
+	struct cma cma;
+	bool accepts;                     /* the program accepts requests at once */
+	struct cma_id *requests[QP1_IDS]; /* that arrived and are not answered */
+	uint32_t n_requests, n_answered;  /* the latter are the first ones */
+	uint32_t events[CMA_TIMEWAIT_EXIT + 1];
+};
+
+struct qp1_frame {
+	uint64_t due;
+	struct qp1_host *to;
+	uint32_t len;
+	uint8_t data[512];
+};
+
+struct qp1_net {
+	uint64_t now;
+	struct qp1_host host, peer;
+	uint32_t first, n; /* of flying, a ring */
+	struct qp1_frame flying[QP1_FLYING];
+	/* Frames of the host to neither the peer nor a group; of these RoCE. */
+	uint32_t to_others, roce_to_others;
+	uint8_t last_to_others[512];
+	uint32_t last_len;
+	bool answers_arp; /* the third party answers for every address that is asked for */
+	uint32_t frame_number;
+};
+
+static const uint8_t qp1_macs[3][6] = {
+	{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 9}, {2, 0, 0, 0, 0, 0x66}};
+
+/* --- The wire */
+
+static inline void qp1_fly(struct qp1_net *net, struct qp1_host *to, const uint8_t *frame,
+			   uint32_t len)
+{
+	struct qp1_frame *f = &net->flying[(net->first + net->n) % QP1_FLYING];
+
+	require(net->n < QP1_FLYING && len <= sizeof(f->data));
+	net->n++;
+	f->due = net->now + QP1_DELAY;
+	f->to = to;
+	f->len = len;
+	memcpy(f->data, frame, len);
+}
+
+/* The third party says that it has the address for which the host asks. */
+static inline void qp1_answer_arp(struct qp1_net *net, const uint8_t *frame, uint32_t len)
+{
+	uint8_t out[ARP_FRAME_LEN];
+	struct arp q, a = {.request = false};
+
+	if (!net->answers_arp || !arp_parse(&q, frame, len) || !q.request ||
+	    !ether_is_group(frame) || host_find_address(&net->peer.host, q.tip))
+		return;
+	memcpy(a.smac, qp1_macs[2], 6);
+	memcpy(a.sip, q.tip, 16);
+	memcpy(a.tip, q.sip, 16);
+	arp_build(out, &a, q.smac);
+	qp1_fly(net, &net->host, out, sizeof(out));
+}
+
+static inline void qp1_send(void *ctx, const uint8_t *frame, uint32_t len)
+{
+	struct qp1_host *h = ctx;
+	struct qp1_net *net = h->net;
+	struct qp1_host *other = h == &net->host ? &net->peer : &net->host;
+
+	if (ether_same(frame, h->host.mac))
+		qp1_fly(net, h, frame, len);
+	else if (ether_is_group(frame) || ether_same(frame, other->host.mac))
+		qp1_fly(net, other, frame, len);
+	if (h != &net->host)
+		return;
+	qp1_answer_arp(net, frame, len);
+	if (ether_is_group(frame) || ether_same(frame, other->host.mac))
+		return;
+	net->to_others++;
+	net->roce_to_others += ether_get16(frame + 12) != ETHERTYPE_ID_ARP;
+	net->last_len = len;
+	memcpy(net->last_to_others, frame, len);
+}
+
+static inline void qp1_neigh_send(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
+{
+	(void)uplink;
+	qp1_send(ctx, frame, len);
+}
+
+static inline const uint8_t *qp1_neigh_mac(void *ctx, int uplink)
+{
+	const struct qp1_host *h = ctx;
+
+	(void)uplink;
+	return h->host.mac;
+}
+
+static inline void qp1_neigh_answer(void *ctx, struct neigh_waiter *w, int status,
+				    const struct vnic_next_hop *hop)
+{
+	struct qp1_host *h = ctx;
+
+	if (w->asker == NEIGH_FOR_CMA)
+		cma_neigh_answer(w, status);
+	else
+		gsi_neigh_answer(&h->gsi, w, status, hop);
+}
+
+/* As the switch does: what comes from outside has neither the host's MAC nor its address. */
+static inline void qp1_arrive(struct qp1_net *net, const struct qp1_frame *f)
+{
+	struct qp1_host *h = f->to;
+	struct frame_class s;
+
+	classify_frame(&s, f->data, f->len);
+	if (s.kind == FRAME_ARP || s.kind == FRAME_ND)
+		neigh_input(&h->neigh, net->now, 0, f->data, f->len);
+	else if (s.kind == FRAME_ROCE && s.dest_qpn == URXE_QPN_GSI &&
+		 s.service == FRAME_DATAGRAM && ether_same(s.dmac, h->host.mac) &&
+		 !ether_is_group(s.smac))
+		gsi_input(&h->gsi, net->now, f->data, f->len);
+}
+
+/* --- Programs */
+
+static inline void qp1_cma_send(void *ctx, const struct cm_path *path,
+				const uint8_t mad[CM_MAD_LEN])
+{
+	struct qp1_host *h = ctx;
+
+	gsi_send(&h->gsi, h->net->now, path, mad);
+}
+
+static inline void qp1_cma_event(struct cma_id *id, const struct cma_event *event)
+{
+	struct qp1_host *h = id->ctx;
+
+	h->events[event->type]++;
+}
+
+static inline bool qp1_cma_request(struct cma_id *listener, struct cma_id *id,
+				   const struct cma_event *event)
+{
+	struct qp1_host *h = listener->ctx;
+
+	(void)event;
+	if (h->n_requests == QP1_IDS)
+		return false;
+	id->ctx = h;
+	h->requests[h->n_requests++] = id;
+	return true;
+}
+
+static inline void qp1_gsi_input(void *ctx, uint64_t now, const struct cm_path *path,
+				 const uint8_t mad[CM_MAD_LEN])
+{
+	struct qp1_host *h = ctx;
+
+	cma_input(&h->cma, now, path, mad);
+}
+
+/* The program answers all requests; it ends the older ones. */
+static inline void qp1_accept_requests(struct qp1_host *h)
+{
+	const struct cma_param param = {.qpn = QP1_QPN};
+
+	if (!h->accepts)
+		return;
+	while (h->n_answered < h->n_requests)
+		(void)cma_accept(h->requests[h->n_answered++], &param);
+	if (h->n_requests <= QP1_IDS / 2)
+		return;
+	for (uint32_t i = 0; i < QP1_IDS / 4; i++)
+		cma_destroy_id(h->requests[i]);
+	h->n_requests -= QP1_IDS / 4;
+	h->n_answered = h->n_requests;
+	memmove(h->requests, h->requests + QP1_IDS / 4, h->n_requests * sizeof(h->requests[0]));
+}
+
+static inline void qp1_end_requests(struct qp1_host *h)
+{
+	while (h->n_requests)
+		cma_destroy_id(h->requests[--h->n_requests]);
+	h->n_answered = 0;
+}
+
+/* --- Hosts and time */
+
+/* As the daemon's loop does. */
+static inline uint64_t qp1_tick_host(struct qp1_host *h)
+{
+	uint64_t now = h->net->now, next, due;
+
+	neigh_tick(&h->neigh, now);
+	gsi_run(&h->gsi, now);
+	qp1_accept_requests(h);
+	next = cma_tick(&h->cma, now);
+	gsi_run(&h->gsi, now);
+	due = neigh_deadline(&h->neigh);
+	return due < next ? due : next;
+}
+
+static inline uint64_t qp1_tick(struct qp1_net *net)
+{
+	uint64_t host = qp1_tick_host(&net->host), peer = qp1_tick_host(&net->peer);
+
+	return host < peer ? host : peer;
+}
+
+/* All frames have the same delay, so they arrive in order. The host ticks behind each `burst`. */
+static inline void qp1_run(struct qp1_net *net, uint64_t until, uint32_t burst)
+{
+	for (;;) {
+		uint64_t next = qp1_tick(net);
+		uint32_t n = 0;
+
+		if (net->n && net->flying[net->first].due < next)
+			next = net->flying[net->first].due;
+		if (next > until)
+			break;
+		net->now = next > net->now ? next : net->now;
+		while (n++ < burst && net->n && net->flying[net->first].due <= net->now) {
+			qp1_arrive(net, &net->flying[net->first]);
+			net->first = (net->first + 1) % QP1_FLYING;
+			net->n--;
+		}
+	}
+	if (until > net->now && until != UINT64_MAX)
+		net->now = until;
+}
+
+static inline void qp1_open_host(struct qp1_net *net, struct qp1_host *h, const uint8_t *mac,
+				 const char *v4, const char *v6)
+{
+	static const struct neigh_ops neigh_ops = {qp1_neigh_send, qp1_neigh_mac, qp1_neigh_answer};
+	static const struct gsi_ops gsi_ops = {qp1_send, qp1_gsi_input};
+	static const struct cma_ops cma_ops = {qp1_cma_send, qp1_cma_event, qp1_cma_request};
+
+	h->net = net;
+	host_init(&h->host);
+	memcpy(h->host.mac, mac, 6);
+	require(!host_add_text(&h->host, v4, 0) && !host_add_text(&h->host, v6, 0));
+	require(!host_add_pkey(&h->host, "0xffff"));
+	neigh_init(&h->neigh, &h->host, &neigh_ops, h);
+	require(!gsi_open(&h->gsi, &h->host, &h->neigh, &gsi_ops, h));
+	require(!cma_open(&h->cma, &h->host, &h->neigh, &cma_ops, h));
+	h->cma.now = net->now;
+}
+
+static inline void qp1_open(struct qp1_net *net)
+{
+	memset(net, 0, sizeof(*net));
+	net->now = QP1_SECOND;
+	qp1_open_host(net, &net->host, qp1_macs[0], "192.0.2.1/24", "2001:db8::1/64");
+	qp1_open_host(net, &net->peer, qp1_macs[1], "192.0.2.9/24", "2001:db8::9/64");
+	net->host.accepts = true;
+}
+
+static inline void qp1_close_host(struct qp1_host *h)
+{
+	require(!cm_conns(h->cma.cm) && !h->cma.ports.n && !h->neigh.waiting.total);
+	require(!h->gsi.n_hops && !h->gsi.received.n && !h->gsi.unresolved.n && !h->gsi.outgoing.n);
+	cma_close(&h->cma);
+	gsi_close(&h->gsi);
+	neigh_fini(&h->neigh);
+}
+
+/* Programs have ended, and nobody sends any more: all resources come back. */
+static inline void qp1_close(struct qp1_net *net)
+{
+	qp1_end_requests(&net->host);
+	qp1_end_requests(&net->peer);
+	net->answers_arp = false;
+	qp1_run(net, net->now + 1000 * QP1_SECOND, UINT32_MAX);
+	qp1_close_host(&net->host);
+	qp1_close_host(&net->peer);
+}
+
+/* --- Addresses and IDs */
+
+static inline struct cma_addr qp1_addr(const uint8_t ip[16], uint16_t port)
+{
+	struct cma_addr a = {.family = ip_is_v4(ip) ? AF_INET : AF_INET6, .port = port};
+
+	memcpy(a.ip, ip, 16);
+	return a;
+}
+
+/* The on-link address 192.0.2.n, or with n > 255 one of 2001:db8::/64. */
+static inline void qp1_on_link(uint8_t ip[16], uint32_t n)
+{
+	static const uint8_t v4[16] = {[10] = 0xff, 0xff, 192, 0, 2};
+	static const uint8_t v6[16] = {0x20, 1, 0xd, 0xb8, [8] = 1};
+
+	memcpy(ip, n <= UINT8_MAX ? v4 : v6, 16);
+	ip[15] = (uint8_t)n;
+	if (n <= UINT8_MAX)
+		return;
+	ip[14] = (uint8_t)(n >> 8);
+	ip[13] = (uint8_t)(n >> 16);
+}
+
+static inline struct cma_id *qp1_create(struct qp1_host *h, uid_t user)
+{
+	struct cma_id *id;
+
+	h->cma.now = h->net->now;
+	require(!cma_create_id(&h->cma, user, CM_PS_TCP, CMA_RC, h, &id));
+	return id;
+}
+
+static inline struct cma_id *qp1_listen(struct qp1_net *net)
+{
+	struct cma_id *id = qp1_create(&net->host, 0);
+	const struct cma_addr any = {.family = AF_INET6, .port = QP1_HEARD};
+
+	require(!cma_bind(id, &any) && !cma_listen(id));
+	return id;
+}
+
+/* The peer connects; true: it got an answer from the host within the limit. */
+static inline bool qp1_peer_is_answered(struct qp1_net *net, bool v6, uint16_t port, uint32_t burst)
+{
+	const struct cma_addr to = qp1_addr(net->host.host.addresses[v6].ip, port);
+	const struct cma_param param = {.qpn = QP1_QPN};
+	struct cma_id *id = qp1_create(&net->peer, 0);
+	uint64_t end;
+	bool answered;
+
+	memset(net->peer.events, 0, sizeof(net->peer.events));
+	require(!cma_resolve_addr(id, NULL, &to, 10000));
+	end = net->now + QP1_LIMIT;
+	qp1_run(net, net->now + QP1_MS, burst);
+	answered = net->peer.events[CMA_ADDR_RESOLVED];
+	if (answered) {
+		require(!cma_resolve_route(id) && !cma_connect(id, &param));
+		qp1_run(net, end, burst);
+	}
+	answered = net->peer.events[CMA_CONNECT_RESPONSE] || net->peer.events[CMA_REJECTED];
+	cma_destroy_id(id);
+	return answered;
+}
+
+/* --- The third party */
+
+/*
+ * Sends a MAD to the host's QP1 from any address and MAC. The third party's frames take half of the
+ * ring at most.
+ */
+static inline void qp1_attack(struct qp1_net *net, const uint8_t sip[16], const uint8_t smac[6],
+			      const uint8_t mad[CM_MAD_LEN])
+{
+	uint8_t frame[CRAFT_MAX];
+	struct urxe_packet p = {.net = ip_is_v4(sip) ? URXE_NET_IPV4 : URXE_NET_IPV6,
+				.hop_limit = 64,
+				.udp_sport = 0xc000,
+				.opcode = QP1_UD_SEND,
+				.mig_req = true,
+				.pkey = 0xffff,
+				.dest_qpn = URXE_QPN_GSI,
+				.psn = net->frame_number++ & 0xffffff,
+				.deth = {.qkey = CM_QKEY, .src_qpn = URXE_QPN_GSI},
+				.payload = mad,
+				.payload_len = CM_MAD_LEN};
+	uint32_t len;
+
+	memcpy(p.dmac, qp1_macs[0], 6);
+	memcpy(p.smac, smac, 6);
+	memcpy(p.sgid.raw, sip, 16);
+	memcpy(p.dgid.raw, net->host.host.addresses[ip_is_v4(sip) ? 0 : 1].ip, 16);
+	len = craft_frame(frame, &p);
+	if (net->n < QP1_FLYING / 2)
+		qp1_fly(net, &net->host, frame, len);
+}
+
+/* A REQ with a number of its own, whose CM IP header has the addresses of the packet. */
+static inline void qp1_attack_req(struct qp1_net *net, const uint8_t sip[16], const uint8_t smac[6],
+				  uint16_t port, uint32_t number)
+{
+	struct cm_ip_hdr hdr = {.src_port = 9, .v6 = !ip_is_v4(sip)};
+	struct cm_mad mad = {.attr = CM_REQ,
+			     .tid = number,
+			     .req = {.local_id = number + 1,
+				     .ca_guid = 0xbad,
+				     .qpn = number & 0xffffff,
+				     .service_id = cm_service_id(CM_PS_TCP, port),
+				     .pkey = 0xffff,
+				     .mtu = 3,
+				     .local_response = 20,
+				     .max_cm_retries = 15}};
+	uint8_t bytes[CM_MAD_LEN];
+
+	memcpy(hdr.src, sip, 16);
+	memcpy(hdr.dst, net->host.host.addresses[ip_is_v4(sip) ? 0 : 1].ip, 16);
+	cm_ip_build(&hdr, mad.private_data);
+	cm_mad_build(&mad, bytes);
+	qp1_attack(net, sip, smac, bytes);
+}
+
+/* Claims an IPv4 address for the third party's MAC. */
+static inline void qp1_attack_arp(struct qp1_net *net, const uint8_t sip[16], bool request)
+{
+	uint8_t frame[ARP_FRAME_LEN];
+	struct arp a = {.request = request};
+
+	memcpy(a.smac, qp1_macs[2], 6);
+	memcpy(a.sip, sip, 16);
+	memcpy(a.tip, net->host.host.addresses[0].ip, 16);
+	arp_build(frame, &a, qp1_macs[0]);
+	if (net->n < QP1_FLYING / 2)
+		qp1_fly(net, &net->host, frame, sizeof(frame));
+}
+
+#endif

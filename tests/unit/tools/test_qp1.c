@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Address resolution, QP1 and rdma_cm together, in virtual time: a peer that the host knows is
+ * answered within 50 ms, whatever other stations and local users do.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "qp1_net.h"
+
+#define ONE_BY_ONE 1
+#define LAP        1024 /* frames that the switch may forward before the daemon runs QP1 */
+
+static struct qp1_net net;
+static struct cma_id *listener;
+
+static int set_up(void **state)
+{
+	(void)state;
+	qp1_open(&net);
+	listener = qp1_listen(&net);
+	/* The host has accepted a connection of the peer before, and so knows it. */
+	assert_true(qp1_peer_is_answered(&net, false, QP1_HEARD, ONE_BY_ONE));
+	assert_true(qp1_peer_is_answered(&net, true, QP1_HEARD, ONE_BY_ONE));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	cma_destroy_id(listener);
+	qp1_close(&net);
+	return 0;
+}
+
+static void expect_peer_is_answered(uint32_t burst)
+{
+	assert_true(qp1_peer_is_answered(&net, false, QP1_HEARD, burst));
+	assert_true(qp1_peer_is_answered(&net, false, QP1_UNHEARD, burst));
+	assert_true(qp1_peer_is_answered(&net, true, QP1_HEARD, burst));
+	assert_true(qp1_peer_is_answered(&net, true, QP1_UNHEARD, burst));
+}
+
+/* 1,500 requests per second to a port without listener, from an address that nobody has. */
+static void flood_from_an_absent_address(void **state)
+{
+	uint8_t absent[16];
+
+	(void)state;
+	qp1_on_link(absent, 66);
+	for (uint32_t i = 0; i < 3000; i++) {
+		qp1_attack_req(&net, absent, qp1_macs[2], QP1_UNHEARD, i);
+		qp1_run(&net, net.now + QP1_SECOND / 1500, ONE_BY_ONE);
+		if (i % 500 == 499)
+			expect_peer_is_answered(ONE_BY_ONE);
+	}
+	/* The refusals went to the MAC that had sent the requests, and nobody was asked for it. */
+	assert_int_equal(net.to_others, 3000);
+	assert_memory_equal(net.last_to_others, qp1_macs[2], 6);
+	assert_int_equal(net.host.neigh.table.n_incomplete, 0);
+}
+
+/* 300 requests per second, each from another address of the subnet. */
+static void flood_from_many_absent_addresses(void **state)
+{
+	const uint16_t ports[] = {QP1_UNHEARD, QP1_HEARD};
+	struct neigh_waiter waiter;
+	struct vnic_next_hop hop;
+	uint8_t ip[16], next[16];
+
+	(void)state;
+	for (int p = 0; p < 2; p++) {
+		for (uint32_t i = 0; i < 1500; i++) {
+			qp1_on_link(ip, 1000 + i);
+			qp1_attack_req(&net, ip, qp1_macs[2], ports[p], i);
+			qp1_run(&net, net.now + QP1_SECOND / 300, ONE_BY_ONE);
+			if (i % 500 == 499)
+				expect_peer_is_answered(ONE_BY_ONE);
+		}
+		/* A program can resolve new addresses meanwhile, as for the transition to RTR. */
+		qp1_on_link(next, 100 + (uint32_t)p);
+		assert_int_equal(neigh_resolve(&net.host.neigh, net.now, QP1_STRANGER, 0, next,
+					       &waiter, &hop),
+				 -EINPROGRESS);
+		neigh_cancel(&net.host.neigh, &waiter);
+		assert_in_range(net.host.gsi.n_hops, 0, GSI_HOPS);
+	}
+}
+
+/* The same from stations that answer ARP, so that each one is a neighbour. */
+static void flood_from_many_present_addresses(void **state)
+{
+	uint8_t ip[16];
+
+	(void)state;
+	net.answers_arp = true;
+	for (uint32_t i = 0; i < 3000; i++) {
+		qp1_on_link(ip, 1000 + i);
+		qp1_attack_req(&net, ip, qp1_macs[2], QP1_HEARD, i);
+		if (i % 50 == 49)
+			qp1_run(&net, net.now + QP1_SECOND / 20, ONE_BY_ONE);
+		if (i % 500 == 499)
+			expect_peer_is_answered(ONE_BY_ONE);
+	}
+}
+
+/*
+ * More frames than QP1 can keep arrive before the daemon looks at it. Those of the known peer are
+ * not lost among them.
+ */
+static void burst_of_requests(void **state)
+{
+	uint8_t ip[16];
+
+	(void)state;
+	for (uint32_t many = 0; many < 2; many++) {
+		for (uint32_t round = 0; round < 4; round++) {
+			for (uint32_t i = 0; i < 1500; i++) {
+				qp1_on_link(ip, 1000 + (many ? i : 0));
+				qp1_attack_req(&net, ip, qp1_macs[2], QP1_UNHEARD, i);
+			}
+			assert_true(qp1_peer_is_answered(&net, round & 1, QP1_HEARD, LAP));
+		}
+		assert_int_not_equal(net.host.gsi.drops[GSI_DROP_FLOOD], 0);
+	}
+}
+
+/* A burst of one unknown sender costs another unknown sender nothing. */
+static void unknown_senders_share_fairly(void **state)
+{
+	uint8_t flooder[16], newcomer[16];
+
+	(void)state;
+	qp1_on_link(flooder, 66);
+	qp1_on_link(newcomer, 67);
+	for (uint32_t i = 0; i < 1000; i++) {
+		if (i == 100)
+			qp1_attack_req(&net, newcomer, qp1_macs[2], QP1_HEARD, 0xffff);
+		qp1_attack_req(&net, flooder, qp1_macs[2], QP1_UNHEARD, i);
+	}
+	net.host.accepts = false;
+	qp1_run(&net, net.now + QP1_MS, 2000);
+	assert_int_equal(net.host.requests[net.host.n_requests - 1]->dst.ip[15], 67);
+}
+
+/* A sender with the peer's address, but another MAC, is not taken for the peer. */
+static void flood_with_the_address_of_the_peer(void **state)
+{
+	(void)state;
+	for (uint32_t round = 0; round < 4; round++) {
+		for (uint32_t i = 0; i < 1500; i++)
+			qp1_attack_req(&net, net.peer.host.addresses[0].ip, qp1_macs[2],
+				       i & 1 ? QP1_HEARD : QP1_UNHEARD, i);
+		assert_true(qp1_peer_is_answered(&net, round & 1, QP1_HEARD, LAP));
+	}
+}
+
+/* Another station claims the peer's address all the time. */
+static void poisoned_arp(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 200; i++) {
+		for (uint32_t k = 0; k < 5; k++)
+			qp1_attack_arp(&net, net.peer.host.addresses[0].ip, k & 1);
+		assert_true(qp1_peer_is_answered(&net, false, QP1_HEARD, ONE_BY_ONE));
+	}
+	/* No MAD for the peer went to that station, only ARP replies. */
+	assert_int_equal(net.roce_to_others, 0);
+	assert_int_equal(net.host.neigh.counters[NEIGH_COUNT_MOVED], 0);
+	assert_int_not_equal(net.host.neigh.counters[NEIGH_COUNT_REFUTED], 0);
+}
+
+/* A local user resolves 300 absent addresses, and connects to others that do not answer. */
+static void local_user_resolves_many(void **state)
+{
+	struct cma_id *ids[300], *other;
+	struct cma_addr to;
+	uint8_t ip[16];
+
+	(void)state;
+	for (uint32_t i = 0; i < 300; i++) {
+		qp1_on_link(ip, 1000 + i);
+		to = qp1_addr(ip, QP1_HEARD);
+		ids[i] = qp1_create(&net.host, QP1_STRANGER);
+		assert_int_equal(cma_resolve_addr(ids[i], NULL, &to, 60000), 0);
+		if (i % 50 == 49)
+			expect_peer_is_answered(ONE_BY_ONE);
+	}
+	/* Another user reaches the peer, and a station that was never asked before. */
+	other = qp1_create(&net.host, QP1_STRANGER + 1);
+	to = qp1_addr(net.peer.host.addresses[0].ip, QP1_HEARD);
+	memset(net.host.events, 0, sizeof(net.host.events));
+	assert_int_equal(cma_resolve_addr(other, NULL, &to, 1000), 0);
+	qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	assert_int_equal(net.host.events[CMA_ADDR_RESOLVED], 1);
+	cma_destroy_id(other);
+	net.answers_arp = true;
+	other = qp1_create(&net.host, QP1_STRANGER);
+	qp1_on_link(ip, 77);
+	to = qp1_addr(ip, QP1_HEARD);
+	assert_int_equal(cma_resolve_addr(other, NULL, &to, 1000), 0);
+	qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	assert_int_equal(net.host.events[CMA_ADDR_RESOLVED], 2);
+	cma_destroy_id(other);
+	for (uint32_t i = 0; i < 300; i++)
+		cma_destroy_id(ids[i]);
+}
+
+/* A sender that answers no ARP cannot get a reply of a program, but refusals: to its own MAC. */
+static void reply_of_a_program_needs_address_resolution(void **state)
+{
+	uint8_t ip[16];
+
+	(void)state;
+	qp1_on_link(ip, 66);
+	net.to_others = 0;
+	qp1_attack_req(&net, ip, qp1_macs[2], QP1_HEARD, 1);
+	qp1_run(&net, net.now + 10 * QP1_SECOND, ONE_BY_ONE);
+	assert_int_equal(net.to_others, 0);
+	qp1_attack_req(&net, ip, qp1_macs[2], QP1_UNHEARD, 2);
+	qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	assert_int_equal(net.to_others, 1);
+}
+
+/* MADs for a next hop that is being resolved are sent in order once it is. */
+static void mads_wait_for_their_next_hop(void **state)
+{
+	uint8_t ip[16];
+
+	(void)state;
+	net.to_others = 0;
+	qp1_on_link(ip, 66);
+	for (uint32_t i = 0; i < 100; i++)
+		qp1_attack_req(&net, ip, qp1_macs[2], QP1_HEARD, i);
+	qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	assert_int_equal(net.to_others, 0);
+	assert_int_equal(net.host.gsi.unresolved.n, 100);
+	assert_int_equal(net.host.gsi.n_hops, 1);
+	net.answers_arp = true;
+	qp1_run(&net, net.now + QP1_SECOND, ONE_BY_ONE);
+	assert_int_equal(net.to_others, 100);
+	assert_int_equal(net.host.gsi.n_hops, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(flood_from_an_absent_address),
+		TEST(flood_from_many_absent_addresses),
+		TEST(flood_from_many_present_addresses),
+		TEST(burst_of_requests),
+		TEST(unknown_senders_share_fairly),
+		TEST(flood_with_the_address_of_the_peer),
+		TEST(poisoned_arp),
+		TEST(local_user_resolves_many),
+		TEST(reply_of_a_program_needs_address_resolution),
+		TEST(mads_wait_for_their_next_hop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Pinned addresses (--fdb ADDR[@VLAN]=MAC): an IP address that always has the same MAC address. The
+ * switch drops frames of other stations that use the address, and neigh.c and route.c resolve it
+ * without a question.
+ */
+#ifndef URXE_URXED_HOSTNET_ADDRESS_PIN_H
+#define URXE_URXED_HOSTNET_ADDRESS_PIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/ether.h"
+
+#define ADDRESS_PINS         64     /* DAEMON_FDB */
+#define ADDRESS_PIN_ANY_VLAN 0xffff /* valid in all VLANs */
+
+struct address_pin {
+	uint8_t ip[16];
+	uint16_t vlan; /* VLAN ID, 0 = none, or ADDRESS_PIN_ANY_VLAN */
+	uint8_t mac[ETHER_MAC_LEN];
+};
+
+struct address_pins {
+	struct address_pin at[ADDRESS_PINS];
+	uint32_t n;
+};
+
+/*
+ * Parses "ADDR=MAC" or "ADDR@VLAN=MAC"; the VLAN must not be 0 or above 4094. -EINVAL: malformed,
+ * or the address or the MAC is a group's.
+ */
+int address_pin_parse(const char *text, struct address_pin *pin);
+/* -EEXIST: the address has a MAC there already; -ENOSPC. */
+int address_pins_add(struct address_pins *pins, const struct address_pin *pin);
+/* The MAC of an address in a VLAN; NULL: it is not pinned there. */
+const uint8_t *address_pins_find(const struct address_pins *pins, const uint8_t ip[16],
+				 uint16_t vlan);
+/* May a station with this MAC use the address? */
+bool address_pins_allow(const struct address_pins *pins, const uint8_t ip[16], uint16_t vlan,
+			const uint8_t mac[ETHER_MAC_LEN]);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hostnet/neigh_frames.h"
+
+#include <stddef.h>
+
+#include "urxed/hostnet/arp.h"
+#include "urxed/hostnet/nd.h"
+
+/* --- Questions */
+
+static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+/* Sends an untagged frame from an own address, with a tag if that is in a VLAN. */
+static void send_frame(struct neigh *n, const struct host_address *from, const uint8_t *frame,
+		       uint32_t len)
+{
+	uint8_t tagged[NEIGH_FRAME_ROOM];
+	const uint32_t macs = 2 * ETHER_MAC_LEN;
+
+	if (!from->vlan) {
+		n->ops->send(n->ctx, from->uplink, frame, len);
+		return;
+	}
+	memcpy(tagged, frame, macs);
+	ether_put16(tagged + macs, ETHERTYPE_ID_VLAN);
+	ether_put16(tagged + macs + 2, from->vlan);
+	memcpy(tagged + macs + ETHER_VLAN_LEN, frame + macs, len - macs);
+	n->ops->send(n->ctx, from->uplink, tagged, len + ETHER_VLAN_LEN);
+}
+
+static void send_arp_request(struct neigh *n, const struct neigh_entry *e, const uint8_t *mac)
+{
+	struct arp a = {.request = true};
+	uint8_t frame[NEIGH_FRAME_ROOM];
+
+	memcpy(a.smac, n->ops->mac(n->ctx, e->from.uplink), ETHER_MAC_LEN);
+	memcpy(a.sip, e->from.ip, 16);
+	memcpy(a.tip, e->key.ip, 16);
+	arp_build(frame, &a, mac ? mac : broadcast);
+	send_frame(n, &e->from, frame, ARP_FRAME_LEN);
+}
+
+static void send_nd_solicitation(struct neigh *n, const struct neigh_entry *e, const uint8_t *mac)
+{
+	struct nd m = {.solicitation = true};
+	uint8_t frame[NEIGH_FRAME_ROOM];
+
+	memcpy(m.smac, n->ops->mac(n->ctx, e->from.uplink), ETHER_MAC_LEN);
+	memcpy(m.sip, e->from.ip, 16);
+	memcpy(m.target, e->key.ip, 16);
+	if (mac)
+		nd_build_probe(frame, &m, mac);
+	else
+		nd_build_solicitation(frame, &m);
+	send_frame(n, &e->from, frame, ND_FRAME_LEN);
+}
+
+void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const uint8_t *mac)
+{
+	if (ip_is_v4(e->key.ip))
+		send_arp_request(n, e, mac);
+	else
+		send_nd_solicitation(n, e, mac);
+}
+
+/* --- Frames of others */
+
+/*
+ * Own address that the daemon answers for, on the port where it was asked for; NULL: none. The
+ * kernel answers for its own addresses, but hears no VM.
+ */
+static const struct host_address *
+find_answerable(const struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16])
+{
+	const struct host_address *a = host_find_address(n->host, ip);
+
+	if (!a || a->vlan != ingress->vlan)
+		return NULL;
+	return neigh_is_vm(n, ingress->uplink) || (!a->kernel && a->uplink == ingress->uplink)
+		       ? a
+		       : NULL;
+}
+
+static void handle_arp(struct neigh *n, const struct neigh_ingress *ingress, const struct arp *a)
+{
+	const struct host_address *local = find_answerable(n, ingress, a->tip);
+	uint8_t frame[NEIGH_FRAME_ROOM];
+	struct arp reply = {.request = false};
+
+	neigh_learn_claim(n, ingress, a->sip, a->smac, true);
+	if (!a->request || !local || ether_is_group(a->smac))
+		return;
+	memcpy(reply.smac, n->ops->mac(n->ctx, local->uplink), ETHER_MAC_LEN);
+	memcpy(reply.sip, a->tip, 16);
+	memcpy(reply.tip, a->sip, 16);
+	arp_build(frame, &reply, a->smac);
+	send_frame(n, local, frame, ARP_FRAME_LEN);
+}
+
+static void handle_nd(struct neigh *n, const struct neigh_ingress *ingress, struct nd *m,
+		      const uint8_t *smac)
+{
+	const struct host_address *local = find_answerable(n, ingress, m->target);
+	uint8_t frame[NEIGH_FRAME_ROOM];
+
+	if (!m->solicitation) {
+		if (m->has_mac)
+			neigh_learn_claim(n, ingress, m->target, m->smac, m->override);
+		return;
+	}
+	/* A unicast solicitation may leave the option out (RFC 4861, 4.3). */
+	if (!m->has_mac)
+		memcpy(m->smac, smac, ETHER_MAC_LEN);
+	else
+		neigh_learn_claim(n, ingress, m->sip, m->smac, true);
+	if (!local || ether_is_group(m->smac))
+		return;
+	nd_build_advertisement(frame, m, n->ops->mac(n->ctx, local->uplink));
+	send_frame(n, local, frame, ND_FRAME_LEN);
+}
+
+/* Longer than any ARP or ND frame with the options that these have. */
+#define TAGGED_ROOM 1518
+
+/* A frame without its VLAN tag. */
+struct untagged {
+	const uint8_t *frame;
+	uint32_t len;
+	uint16_t vlan; /* 0 = it had no tag */
+	uint8_t room[TAGGED_ROOM];
+};
+
+static bool remove_tag(struct untagged *u, const uint8_t *frame, uint32_t len)
+{
+	const uint32_t macs = 2 * ETHER_MAC_LEN;
+
+	u->frame = frame;
+	u->len = len;
+	u->vlan = 0;
+	if (len < ETHER_HDR_LEN + ETHER_VLAN_LEN || ether_get16(frame + macs) != ETHERTYPE_ID_VLAN)
+		return true;
+	if (len > sizeof(u->room))
+		return false;
+	u->frame = u->room;
+	u->len = len - ETHER_VLAN_LEN;
+	u->vlan = ether_get16(frame + macs + 2) & ETHER_VLAN_ID;
+	memcpy(u->room, frame, macs);
+	memcpy(u->room + macs, frame + macs + ETHER_VLAN_LEN, u->len - macs);
+	return true;
+}
+
+void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len)
+{
+	struct neigh_ingress ingress = {.uplink = uplink};
+	struct untagged u;
+	struct arp a;
+	struct nd m;
+
+	n->now = now;
+	if (!remove_tag(&u, frame, len))
+		return;
+	ingress.vlan = u.vlan;
+	if (arp_parse(&a, u.frame, u.len))
+		handle_arp(n, &ingress, &a);
+	else if (nd_parse(&m, u.frame, u.len))
+		handle_nd(n, &ingress, &m, u.frame + ETHER_MAC_LEN);
+}
+
+bool neigh_claim_allowed(const struct neigh *n, const uint8_t *frame, uint32_t len)
+{
+	struct untagged u;
+	struct arp a;
+	struct nd m;
+
+	if (!n->pins.n || !remove_tag(&u, frame, len))
+		return true;
+	if (arp_parse(&a, u.frame, u.len))
+		return address_pins_allow(&n->pins, a.sip, u.vlan, a.smac);
+	if (!nd_parse(&m, u.frame, u.len))
+		return true;
+	if (!m.has_mac)
+		memcpy(m.smac, u.frame + ETHER_MAC_LEN, ETHER_MAC_LEN);
+	return address_pins_allow(&n->pins, m.solicitation ? m.sip : m.target, u.vlan, m.smac);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hostnet/neigh_table.h"
+
+#include <stddef.h>
+
+#include "urxed/session/quota.h"
+
+/* Neighbours can fill one bucket; that costs no more than a search of the whole table. */
+static struct neigh_entry_list *find_bucket(struct neigh_table *t, const struct neigh_key *key)
+{
+	uint32_t sum = key->vlan;
+
+	for (int i = 0; i < 16; i++)
+		sum = sum * 31 + key->ip[i];
+	return &t->buckets[sum % NEIGH_BUCKETS];
+}
+
+static bool is_same_key(const struct neigh_key *a, const struct neigh_key *b)
+{
+	return a->vlan == b->vlan && a->resolver == b->resolver &&
+	       !memcmp(a->ip, b->ip, sizeof(a->ip));
+}
+
+struct neigh_entry *neigh_table_find(struct neigh_table *t, const struct neigh_key *key)
+{
+	struct neigh_entry *e;
+
+	LIST_FOREACH(e, find_bucket(t, key), link)
+	if (is_same_key(&e->key, key))
+		return e;
+	return NULL;
+}
+
+/* What a look at the whole table has found of the entries in one of two groups of states. */
+struct survey {
+	struct neigh_entry *own;        /* the user's oldest entry */
+	struct neigh_entry *privileged; /* the oldest entry of users without quota */
+	struct neigh_entry *any;        /* the oldest entry */
+	uint32_t n_own, n;
+};
+
+static void note_older(struct neigh_entry **oldest, struct neigh_entry *e)
+{
+	if (!*oldest || e->used < (*oldest)->used)
+		*oldest = e;
+}
+
+static void count_entry(struct survey *s, const struct neigh_entry *e, uid_t user)
+{
+	s->n++;
+	s->n_own += e->user == user;
+}
+
+static void note_entry(struct survey *s, struct neigh_entry *e, uid_t user)
+{
+	count_entry(s, e, user);
+	note_older(&s->any, e);
+	if (e->user == user)
+		note_older(&s->own, e);
+	if (e->privileged)
+		note_older(&s->privileged, e);
+}
+
+static struct neigh_entry *choose_victim(const struct survey *s)
+{
+	if (s->own)
+		return s->own;
+	return s->privileged ? s->privileged : s->any;
+}
+
+/*
+ * 1,024 entries are looked at for each new entry. New entries cost a question to the network or to
+ * the kernel, which takes longer.
+ */
+struct neigh_entry *neigh_table_victim(struct neigh_table *t, uid_t user, enum neigh_state state)
+{
+	struct survey asking = {0}, settled = {0};
+	struct neigh_entry *free = NULL, *e;
+	bool allowed;
+
+	for (e = t->entries; e < t->entries + NEIGH_ENTRIES; e++) {
+		if (e->state == NEIGH_FREE)
+			free = free ? free : e;
+		else if (e->state == NEIGH_INCOMPLETE)
+			note_entry(&asking, e, user);
+		else if (e->state == NEIGH_REACHABLE)
+			note_entry(&settled, e, user);
+		else
+			count_entry(&settled, e, user);
+	}
+	if (state == NEIGH_INCOMPLETE &&
+	    (asking.n >= NEIGH_INCOMPLETE_MAX ||
+	     !quota_allows(user, asking.n_own, asking.n, NEIGH_INCOMPLETE_MAX)))
+		return choose_victim(&asking);
+	allowed = quota_allows(user, asking.n_own + settled.n_own, asking.n + settled.n,
+			       NEIGH_ENTRIES);
+	if (!allowed)
+		settled.any = NULL;
+	return free && allowed ? free : choose_victim(&settled);
+}
+
+void neigh_table_set_state(struct neigh_table *t, struct neigh_entry *e, enum neigh_state state)
+{
+	t->n_incomplete += state == NEIGH_INCOMPLETE;
+	t->n_incomplete -= e->state == NEIGH_INCOMPLETE;
+	e->state = state;
+}
+
+void neigh_table_fill(struct neigh_table *t, struct neigh_entry *e, const struct neigh_key *key,
+		      uid_t user, enum neigh_state state)
+{
+	*e = (struct neigh_entry){
+		.key = *key, .user = user, .privileged = !quota_applies(user), .port = -1};
+	neigh_table_set_state(t, e, state);
+	LIST_INSERT_HEAD(find_bucket(t, key), e, link);
+}
+
+void neigh_table_free(struct neigh_table *t, struct neigh_entry *e)
+{
+	neigh_table_set_state(t, e, NEIGH_FREE);
+	LIST_REMOVE(e, link);
+}

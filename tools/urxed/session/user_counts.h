@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How many objects of one kind each user holds, for quotas (quota.h). neigh.c and cma_port.c count
+ * here what is too much to count anew at each request.
+ */
+#ifndef URXE_URXED_SESSION_USER_COUNTS_H
+#define URXE_URXED_SESSION_USER_COUNTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct user_count {
+	uid_t user;
+	uint32_t n;
+};
+
+struct user_counts {
+	struct user_count *at; /* users who hold some, in any order */
+	uint32_t len, room;
+	uint32_t total;
+};
+
+uint32_t user_counts_get(const struct user_counts *counts, uid_t user);
+/*
+ * Counts one more object of a user. -ENOSPC: with `limit` objects for all users, this user's share
+ * is used up (quota_allows); -ENOMEM.
+ */
+int user_counts_take(struct user_counts *counts, uid_t user, uint32_t limit);
+/* Counts one more without a limit, for what an earlier daemon has allowed. -ENOMEM. */
+int user_counts_add(struct user_counts *counts, uid_t user);
+/* The user gives back one object, which was counted before. */
+void user_counts_drop(struct user_counts *counts, uid_t user);
+/* Frees the memory; all counts are 0. */
+void user_counts_free(struct user_counts *counts);
+
+#endif
