@@ -38,8 +38,9 @@ struct loop {
 
 /* A program that has the device open. */
 struct loop_program {
-	int fd;   /* of commands */
-	int bell; /* of events */
+	int fd;     /* of commands */
+	int bell;   /* of events, */
+	int writer; /* and its other end */
 	uint64_t token;
 	uint64_t fetched; /* the order of the last event */
 };
@@ -159,30 +160,38 @@ static int loop_connect(struct loop *l)
 	return fd;
 }
 
-/* Says hello, with a bell; a token is that of an earlier daemon's program. */
+/* Says hello; a token is that of an earlier daemon's program. */
 static void loop_hello(struct loop *l, struct loop_program *p)
 {
 	const struct cm_attach_hello hello = {
 		.version = CM_ATTACH_VERSION, .token = p->token, .fetched = p->fetched};
-	int pair[UNIX_PACKET_FDS];
 
-	require(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
-	p->bell = pair[1];
+	p->bell = p->writer = -1;
 	ucma_input(&l->ucma, l->now);
-	require(!unix_packet_send(p->fd, &hello, sizeof(hello), pair, 1));
-	close(pair[0]);
+	require(!unix_packet_send(p->fd, &hello, sizeof(hello), NULL, 0));
 	ucma_input(&l->ucma, l->now);
 }
 
-/* What the daemon says to that. */
+/* The daemon's answer, with the bell. */
 static int loop_welcome(struct loop_program *p)
 {
 	struct unix_packet_extras extras;
 	struct cm_attach_welcome w;
 
 	require(unix_packet_recv(p->fd, &w, sizeof(w), &extras) == sizeof(w));
+	require(!w.status == (extras.fds[CM_ATTACH_EVENT_WRITER] >= 0));
+	p->bell = extras.fds[CM_ATTACH_EVENTS];
+	p->writer = extras.fds[CM_ATTACH_EVENT_WRITER];
 	p->token = w.token;
 	return w.status;
+}
+
+static inline void loop_close_events(const struct loop_program *p)
+{
+	if (p->bell >= 0)
+		close(p->bell);
+	if (p->writer >= 0)
+		close(p->writer);
 }
 
 static struct loop_program loop_start_on(struct loop *l, int fd)
@@ -203,7 +212,7 @@ static struct loop_program loop_start(struct loop *l)
 static void loop_end(struct loop *l, const struct loop_program *p)
 {
 	close(p->fd);
-	close(p->bell);
+	loop_close_events(p);
 	ucma_input(&l->ucma, l->now);
 }
 

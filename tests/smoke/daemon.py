@@ -8,7 +8,6 @@ import pwd
 import re
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import time
@@ -242,51 +241,6 @@ def check_strangers(build):
             raise Failure(f'urxed died: {host.daemon.describe()}')
 
 
-def lingering_socket():
-    """A connection whose last close(2) waits ten minutes for a peer that reads nothing."""
-    with socket.create_server(('127.0.0.1', 0)) as listener:
-        client = socket.create_connection(listener.getsockname())
-        peer, _ = listener.accept()
-    client.setblocking(False)
-    try:
-        while True:
-            client.send(bytes(65536))
-    except BlockingIOError:
-        pass
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 600))
-    return client, peer
-
-
-def attach_version():
-    header = os.path.join(os.path.dirname(__file__), '../../vnic/include/vnic/attach.h')
-    with open(header) as text:
-        return int(re.search(r'VNIC_ATTACH_VERSION (\d+)', text.read()).group(1))
-
-
-def check_lingering(build):
-    """A descriptor that takes long to close does not hold up the daemon that it was sent to."""
-    hello = struct.pack('=IIQII', 1, attach_version(), 0, 0, 0)
-    memory = struct.pack('=IiQ', 2, 0, 4096)
-    with Host(build) as host:
-        # Where none is due, where one is, and in a message that nobody reads any more.
-        for welcome, before, text in ((False, None, hello), (True, None, memory),
-                                      (False, b'?', memory)):
-            descriptor, peer = lingering_socket()
-            with peer, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
-                client.connect(os.path.join(host.run_dir, 'urxed.sock'))
-                if welcome:
-                    client.send(hello)
-                    client.recv(4096)
-                # Until it is the daemon's alone.
-                host.daemon.kill(signal.SIGSTOP)
-                if before:
-                    client.send(before)
-                socket.send_fds(client, [text], [descriptor.fileno()])
-                descriptor.close()
-                host.daemon.kill(signal.SIGCONT)
-                Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
-
-
 # Connects as often as it is let, at most so many times, and stays.
 GREEDY = """
 import socket, sys
@@ -363,7 +317,6 @@ CHECKS = {
     'system': check_system,
     'interface': check_interface,
     'strangers': check_strangers,
-    'lingering': check_lingering,
     'greedy': check_greedy,
     'rogue': check_rogue,
     'forger': check_forger,

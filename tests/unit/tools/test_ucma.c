@@ -531,7 +531,8 @@ static void migrated_id_belongs_to_the_other_file(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = 0};
 	struct loop_program c = loop_start(&loop);
-	struct loop_program from_a = {.fd = c.fd, .bell = c.bell, .token = a.token};
+	struct loop_program from_a = {
+		.fd = c.fd, .bell = c.bell, .writer = c.writer, .token = a.token};
 	uint32_t id;
 
 	(void)state;
@@ -553,7 +554,8 @@ static void migrated_listener_takes_its_requests_along(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = listener(5)};
 	struct loop_program c = loop_start(&loop);
-	struct loop_program from_b = {.fd = c.fd, .bell = c.bell, .token = b.token};
+	struct loop_program from_b = {
+		.fd = c.fd, .bell = c.bell, .writer = c.writer, .token = b.token};
 	uint32_t id = client(RDMA_PS_TCP), child;
 
 	(void)state;
@@ -575,7 +577,8 @@ static void migrated_listener_takes_events_of_accepted_ids_along(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = listener(5)};
 	struct loop_program c = loop_start(&loop);
-	struct loop_program from_b = {.fd = c.fd, .bell = c.bell, .token = b.token};
+	struct loop_program from_b = {
+		.fd = c.fd, .bell = c.bell, .writer = c.writer, .token = b.token};
 	uint32_t id = client(RDMA_PS_TCP), child;
 
 	(void)state;

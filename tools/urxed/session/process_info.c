@@ -4,8 +4,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "urxed/privilege/namespace_query.h"
 
 void process_name(pid_t pid, char name[PROCESS_NAME])
 {
@@ -27,16 +28,6 @@ void process_name(pid_t pid, char name[PROCESS_NAME])
 	snprintf(name, PROCESS_NAME, "%s-%d", program, pid);
 }
 
-static bool same_user_namespace(pid_t pid)
-{
-	struct stat of_peer, own;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
-	return !stat(path, &of_peer) && !stat("/proc/self/ns/user", &own) &&
-	       of_peer.st_ino == own.st_ino && of_peer.st_dev == own.st_dev;
-}
-
 static uint64_t read_effective_caps(pid_t pid)
 {
 	unsigned long long set = 0;
@@ -55,7 +46,8 @@ static uint64_t read_effective_caps(pid_t pid)
 
 bool process_capable(pid_t pid, uint32_t capability)
 {
-	return pid > 0 && same_user_namespace(pid) && read_effective_caps(pid) >> capability & 1;
+	return pid > 0 && namespace_query(NULL, getpid(), pid) &&
+	       read_effective_caps(pid) >> capability & 1;
 }
 
 /*

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Facts about a process from /proc: its name, capabilities and start time, and the boot ID. */
+/*
+ * Facts about a process from /proc: its name, capabilities and start time, and the boot ID.
+ *
+ * The kernel answers from its own data (comm, status, stat). It must not read the process's memory,
+ * as for cmdline, environ or maps: memory behind a FUSE file or userfaultfd would block the daemon.
+ */
 #ifndef URXE_URXED_SESSION_PROCESS_INFO_H
 #define URXE_URXED_SESSION_PROCESS_INFO_H
 

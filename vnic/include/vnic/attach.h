@@ -12,20 +12,24 @@
  *            one and the token. A daemon that expects such claims lets a client
  *            without one wait for its answer for up to 3 s.
  *            daemon: identity, lease and addresses; memfd of the register
- *            pages, eventfd that wakes the device, interrupt pipe to read, socket
- *            of notices to read.
+ *            pages, eventfd that wakes the device, socket of interrupts to read,
+ *            socket of notices to read.
  *            Builds that differ must understand each other so far: HELLO begins with its
  *            type and version, and its answer with type and status, which is -EPROTO to
  *            whoever speaks another version. All else may change with the version.
- *   MEMORY   client: memfd of the driver's memory, sealed against shrinking; its
- *            size follows from the MTU that HELLO told. Once, before REG.
+ *   MEMORY   client: the size of the driver's memory, which follows from the MTU that
+ *            HELLO told. Once, before REG.
+ *            daemon: a memfd of that size, sealed against a change of its size.
  *   REG      access to a register that acts or answers (CMD, VRRS, ...).
  *   RESOLVE  the next hop to a destination address, by routes, ARP and ND.
  *   REGISTER, UNREGISTER
  *            the client has, or has no longer, a queue pair connected to a remote one:
  *            RC and UC packets to others are not forwarded. Counted, so each REGISTER
  *            wants its UNREGISTER; what is left goes with the connection.
- *   INBOX    client: the descriptors of its inbox (inbox.h). Once.
+ *   INBOX    client: it wants an inbox (inbox.h), or has one from an earlier daemon. Once.
+ *            daemon: the descriptors of a new inbox; or a socket to a process that
+ *            checks the descriptors of the client's inbox, which the client sends
+ *            there in the same message, and gets the answer there.
  *   LEASE    the client wants another block of QPNs. Who claims his first claims it, too.
  *   INTRODUCE  client: a QPN of this host.
  *            daemon: the descriptors of its owner's inbox, where both are of one
@@ -40,10 +44,14 @@
  *   QUESTION daemon: somebody wants to know what the process has; a socket to
  *            answer on, with struct vnic_attach_state.
  *
- * The interrupt is a pipe, one 64-bit word each, where an eventfd would look
+ * All descriptors come from the daemon: it receives none. A message with descriptors
+ * ends the connection, or is refused by the kernel (peer_socket.h).
+ *
+ * The interrupt is a stream socket, one 64-bit word each, where an eventfd would look
  * natural: O_NONBLOCK belongs to an open file that both sides share, so a client
- * could fill an eventfd, clear the flag and block the daemon. A pipe's two ends
- * are separate files, and hang-up tells the client that the daemon has gone.
+ * could fill an eventfd, clear the flag and block the daemon. Nor is it a pipe: a
+ * client that reads a pipe into memory behind a FUSE file keeps the pipe locked, and
+ * the daemon's write(2) would wait. Hang-up tells the client that the daemon has gone.
  */
 #ifndef URXE_VNIC_ATTACH_H
 #define URXE_VNIC_ATTACH_H
@@ -51,7 +59,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 23
+#define VNIC_ATTACH_VERSION 24
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -185,7 +193,10 @@ struct vnic_attach_resolve {
 
 struct vnic_attach_inbox {
 	uint32_t type;
-	int32_t status; /* 0; -EPERM or -EINVAL: the descriptors are no inbox's */
+	/* 0; -EPERM or -EINVAL: the descriptors are no inbox's; another error: no inbox. */
+	int32_t status;
+	uint32_t exists; /* 1: the client has an inbox from an earlier daemon */
+	uint32_t reserved;
 };
 
 struct vnic_attach_introduce {

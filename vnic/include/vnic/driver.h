@@ -112,21 +112,27 @@ int vnic_driver_unregister(struct vnic_driver *drv, const uint8_t dgid[16], uint
  */
 int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first);
 
-/* Passes this process's inbox to the daemon, once; both use it from now on. */
+/*
+ * Gets a new inbox from the daemon, once. The daemon passes it to senders after vnic_inbox_publish.
+ */
+int vnic_driver_make_inbox(struct vnic_driver *drv, uint16_t mtu, struct vnic_inbox **inbox);
+/*
+ * Passes the inbox that an earlier daemon has made to this daemon, once. Waits up to 5 s for each
+ * of two answers.
+ */
+int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox);
 
 /*
  * The inbox of the process that owns a QPN, for vnic_outbox_open. -ENOENT: no such process or
  * inbox; -EPERM: it belongs to another user. Any thread may call it; calls wait for each other.
  */
-int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox);
+int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_INBOX_FDS]);
 /*
  * An introduction without a request: the daemon has seen frames of this process to another process
  * at the switch. Call it once after each vnic_driver_notice. The caller owns the descriptors.
  */
-int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_INBOX_FDS]);
-/* Whether the daemon permits frames to bypass it; read it for each burst. */
 bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);
-/* Whether the daemon lets frames pass by it: to be asked for each burst. */
+/* Whether the daemon permits frames to bypass it; read it for each burst. */
 bool vnic_driver_direct_allowed(const struct vnic_driver *drv);
 
 #endif

@@ -63,7 +63,17 @@ const char *vnic_direct_counter_name(enum vnic_direct_counter counter);
 
 struct vnic_inbox;
 
-/* Creates an empty inbox with a masked interrupt, for frames of a NIC with that MTU. */
+/*
+ * Opens an empty inbox, with a masked interrupt, that a daemon has created for frames of a NIC with
+ * that MTU. The inbox takes over the descriptors, also on failure.
+ */
+int vnic_inbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, struct vnic_inbox **inbox);
+/*
+ * From now on no other process can map the published memory for writing: the daemon passes the
+ * inbox to senders.
+ */
+int vnic_inbox_publish(const struct vnic_inbox *inbox);
+/* Creates, opens and publishes an inbox without a daemon. */
 int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox);
 /* Marks the inbox as closed for all senders, then frees it. NULL is allowed. */
 void vnic_inbox_destroy(struct vnic_inbox *inbox);
@@ -147,7 +157,16 @@ void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *fra
 
 struct vnic_inbox_broker;
 
-/* The receiver has ended: closes the inbox for all senders. */
+/*
+ * Are these the descriptors of an inbox? 0, -EPERM or -EINVAL. Mapping and closing them then waits
+ * for nobody. To ask is safe, but to close others is not: a process calls this that may block.
+ */
+int vnic_inbox_check(const int fds[VNIC_INBOX_FDS]);
+/* Creates an inbox for the process that then opens it. */
+int vnic_inbox_broker_create(uint16_t mtu, struct vnic_inbox_broker **broker);
+/* Has the receiver called vnic_inbox_publish? */
+bool vnic_inbox_broker_published(const struct vnic_inbox_broker *broker);
+/* Maps an inbox from an earlier daemon, as vnic_inbox_broker_create. Takes over the descriptors. */
 int vnic_inbox_broker_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
 			   struct vnic_inbox_broker **broker);
 /* The descriptors, to be passed on; the broker still owns them. */
