@@ -19,6 +19,7 @@
 #include "urxed/hostnet/kernel_sync.h"
 #include "urxed/privilege/fd_guard.h"
 #include "urxed/privilege/namespace_query.h"
+#include "urxed/privilege/privilege.h"
 #include "urxed/report/monitor.h"
 #include "urxed/report/telemetry.h"
 #include "urxed/sched_slice.h"
@@ -102,6 +103,11 @@ static int start_helpers(struct daemon *d, char error[DAEMON_ERROR])
 	if (rc)
 		snprintf(error, DAEMON_ERROR, "cannot start a helper process: %s", strerror(-rc));
 	return rc;
+}
+
+static int drop_privileges(struct daemon *d, char error[DAEMON_ERROR])
+{
+	return privilege_drop(privilege_needed(d->options.uplinks, d->options.n_uplinks), error);
 }
 
 void daemon_signals(sigset_t *set)
@@ -333,7 +339,7 @@ static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 static int (*const start_steps[])(struct daemon *d, char error[DAEMON_ERROR]) = {
 	start_helpers,  claim_run_dir,   open_lease_store,  open_uplinks,
 	set_up_host,    check_addresses, watch_descriptors, set_up_switch,
-	set_up_clients, open_rdmacm,     publish_device,   
+	set_up_clients, open_rdmacm,     publish_device,    drop_privileges,
 };
 
 int daemon_start(const struct daemon_options *options, struct daemon **daemon,
