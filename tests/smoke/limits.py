@@ -12,7 +12,7 @@ def check_file_size(host):
     """Queues count as files: a limit that leaves room for them, and one that does not."""
     Pair(host, host, ['prlimit', '--fsize=67108864', 'ibv_rc_pingpong']).finish(20)
     # The memory of vNIC and inbox is the daemon's file.
-    host.run('prlimit', '--fsize=0', 'ibv_devinfo', '-d', 'urxe0')
+    host.run('prlimit', '--fsize=65536', 'ibv_devinfo', '-d', 'urxe0')
     program = host.start('prlimit', '--fsize=65536', 'ibv_rc_pingpong', '-r', '16000', '-g', '1')
     status = program.wait(20)
     if status <= 0 or "Couldn't create CQ" not in program.errors():

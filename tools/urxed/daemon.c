@@ -20,6 +20,7 @@
 #include "urxed/privilege/fd_guard.h"
 #include "urxed/privilege/namespace_query.h"
 #include "urxed/privilege/privilege.h"
+#include "urxed/privilege/vm_socket.h"
 #include "urxed/report/monitor.h"
 #include "urxed/report/telemetry.h"
 #include "urxed/sched_slice.h"
@@ -97,9 +98,10 @@ static int start_helpers(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = fd_guard_start();
 
-	(void)d;
 	if (!rc)
 		rc = namespace_query_start();
+	if (!rc)
+		rc = vm_socket_start(d->options.uplinks, d->options.n_uplinks);
 	if (rc)
 		snprintf(error, DAEMON_ERROR, "cannot start a helper process: %s", strerror(-rc));
 	return rc;
@@ -382,6 +384,7 @@ void daemon_stop(struct daemon *d)
 	uplink_set_close(&d->uplinks);
 	fd_guard_stop();
 	namespace_query_stop();
+	vm_socket_stop();
 	if (d->signal_fd >= 0)
 		close(d->signal_fd);
 	if (d->epoll_fd >= 0)

@@ -18,17 +18,23 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include <netdev/netdev.h>
+
+#include "common/rundir.h"
 #include "require.h"
 #include "urxed/privilege/capabilities.h"
 #include "urxed/privilege/namespace_query.h"
 #include "urxed/privilege/privilege.h"
 #include "urxed/privilege/syscall_filter.h"
+#include "urxed/privilege/vm_socket.h"
 
 static void run_child(void (*body)(void))
 {
@@ -171,6 +177,8 @@ static void *block(void *arg)
 static void drop_with_threads(void)
 {
 	const char *const uplinks[] = {"af_packet:eth0", "tap:t0"};
+	const char *const machines[] = {"qemu:/a", "qemu:/b,connect", "vhost:/c", "qemu:/d,dgram",
+					"vhost:/e,connect"};
 	uint64_t wanted = CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN);
 	char error[PRIVILEGE_ERROR];
 	pthread_t threads[3];
@@ -178,6 +186,8 @@ static void drop_with_threads(void)
 
 	require(privilege_needed(uplinks, 2) == wanted);
 	require(privilege_needed(NULL, 0) == 0);
+	require(privilege_needed(machines, 3) == 0);
+	require(privilege_needed(machines, 5) == CAPABILITY(CAP_DAC_OVERRIDE));
 	wanted &= capabilities_get();
 	require(!pipe(ends));
 	for (int i = 0; i < 3; i++)
@@ -240,6 +250,62 @@ static void namespaces_are_compared_without_privileges(void **state)
 	run_child(compare_namespaces);
 }
 
+/* --- The helper that connects to virtual machines */
+
+static char vm_dir[] = "/tmp/vm-socket-XXXXXX";
+static char vm_spec[64];
+
+static int listen_in_vm_dir(struct sockaddr_un *address, const char *name)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	snprintf(address->sun_path, sizeof(address->sun_path), "%s/%s", vm_dir, name);
+	require(!bind(fd, (struct sockaddr *)address, sizeof(*address)));
+	require(!listen(fd, 1));
+	return fd;
+}
+
+/* The directory is another user's: root without capabilities cannot enter it. */
+static void connect_to_machine(void)
+{
+	const char *const specs[] = {vm_spec};
+	struct sockaddr_un address, other;
+	char error[PRIVILEGE_ERROR], text[128];
+	struct netdev *port;
+	int listener, peer;
+
+	snprintf(vm_spec, sizeof(vm_spec), "qemu:%s/vm,connect", vm_dir);
+	require(!vm_socket_start(specs, 1));
+	require(!netdev_qemu_open(vm_spec, 1500, &port, text, sizeof(text)));
+	netdev_close(port);
+	listener = listen_in_vm_dir(&address, "vm");
+	require(listen_in_vm_dir(&other, "other") >= 0);
+	require(!chmod(vm_dir, 0700) && !chown(vm_dir, 12345, 12345));
+	require(!privilege_drop(privilege_needed(specs, 1), error));
+	require(connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&address,
+			sizeof(address)) &&
+		errno == EACCES);
+	require(!netdev_qemu_open(vm_spec, 1500, &port, text, sizeof(text)));
+	peer = accept(listener, NULL, NULL);
+	require(peer >= 0);
+	netdev_close(port);
+	/* No other path. */
+	snprintf(vm_spec, sizeof(vm_spec), "qemu:%s/other,connect", vm_dir);
+	require(netdev_qemu_open(vm_spec, 1500, &port, text, sizeof(text)) == -EPERM);
+	vm_socket_stop();
+}
+
+static void machine_is_reached_without_privileges(void **state)
+{
+	(void)state;
+	if (!(capabilities_get() & CAPABILITY(CAP_DAC_OVERRIDE)) || !mkdtemp(vm_dir))
+		skip();
+	run_child(connect_to_machine);
+	assert_int_equal(rundir_remove(vm_dir, "vm") | rundir_remove(vm_dir, "other"), 0);
+	assert_int_equal(rmdir(vm_dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +313,7 @@ int main(void)
 		cmocka_unit_test(daemon_calls_work),
 		cmocka_unit_test(all_threads_drop_privileges),
 		cmocka_unit_test(namespaces_are_compared_without_privileges),
+		cmocka_unit_test(machine_is_reached_without_privileges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

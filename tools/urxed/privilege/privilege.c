@@ -17,28 +17,31 @@
  */
 static const struct {
 	const char *kind;
+	const char *option; /* only with this option; "" = always */
 	uint64_t capabilities;
 } rows[] = {
 	/* A packet socket; the interface's multicast, promiscuous mode, and VLANs. */
-	{"af_packet:", CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN)},
+	{"af_packet:", "", CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN)},
 	/* The same for ARP and ND; the XDP program and its map, before Linux 5.8 by SYS_ADMIN. */
-	{"af_xdp:", CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_BPF) |
-			    CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_IPC_LOCK)},
-	{"tap:", CAPABILITY(CAP_NET_ADMIN)},
+	{"af_xdp:", "",
+	 CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_BPF) |
+		 CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_IPC_LOCK)},
+	{"tap:", "", CAPABILITY(CAP_NET_ADMIN)},
 	/*
-	 * A socket in another user's directory: connect(2) once a second until the virtual machine
-	 * listens, and unlink(2) at the end.
+	 * Each datagram to a socket in another user's directory needs it; qemu: without dgram uses
+	 * vm_socket.h. A thread of DPDK connects once a second.
 	 */
-	{"qemu:", CAPABILITY(CAP_DAC_OVERRIDE)},
-	{"vhost:", CAPABILITY(CAP_DAC_OVERRIDE)},
+	{"qemu:", ",dgram", CAPABILITY(CAP_DAC_OVERRIDE)},
+	{"vhost:", ",connect", CAPABILITY(CAP_DAC_OVERRIDE)},
 	/* Any driver of DPDK: hot plug and reset of PCI devices need what their start needs. */
-	{"dpdk:", ~UINT64_C(0) & ~CAPABILITY(CAP_SYS_PTRACE)},
+	{"dpdk:", "", ~UINT64_C(0) & ~CAPABILITY(CAP_SYS_PTRACE)},
 };
 
 static uint64_t needed_by(const char *uplink)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!strncmp(uplink, rows[i].kind, strlen(rows[i].kind)))
+		if (!strncmp(uplink, rows[i].kind, strlen(rows[i].kind)) &&
+		    strstr(uplink, rows[i].option))
 			return rows[i].capabilities;
 	return 0;
 }
