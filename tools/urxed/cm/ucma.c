@@ -166,7 +166,7 @@ static void open_file(struct ucma *u, int fd)
 	file->fd = fd;
 	u->n++;
 	file->pid = peer.pid;
-	file->start = peer.pid > 0 ? process_start(peer.pid) : 0;
+	file->start = peer.pid > 0 ? process_identity(peer.pid) : 0;
 	file->user = peer.uid;
 	process_name(file->pid, file->name);
 	file->low_ports = has_low_ports(file);
@@ -369,7 +369,7 @@ static void complete_claims(struct ucma *u)
 
 static bool is_alive(const struct ucma_file *file)
 {
-	return !file->start || process_start(file->pid) == file->start;
+	return !file->start || process_identity(file->pid) == file->start;
 }
 
 /*

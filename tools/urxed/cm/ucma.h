@@ -86,7 +86,7 @@ struct ucma_file {
 	char name[PROCESS_NAME];
 	bool low_ports; /* the process had CAP_NET_BIND_SERVICE when it opened the device */
 	uint64_t token; /* by which the program claims the file from the next daemon */
-	uint64_t start; /* of the process, in clock ticks since boot; 0 = unknown */
+	uint64_t start; /* process_identity(); 0 = unknown */
 	uint32_t slot;  /* in ucma.store */
 	/* Claimant: the restored file that its connection gets, once its QPNs are claimed. */
 	struct ucma_file *claimed_file;
