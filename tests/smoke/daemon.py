@@ -273,6 +273,81 @@ def check_greedy(build):
             host.run('ibv_devinfo')
 
 
+def read_status(pid, thread):
+    with open(f'/proc/{pid}/task/{thread}/status') as status:
+        return dict(line.rstrip('\n').split(':\t', 1) for line in status if ':\t' in line)
+
+
+CAP_DAC_OVERRIDE, CAP_SYS_PTRACE = 1 << 1, 1 << 19
+KEPT = {'urxed-fds': 0, 'urxed-userns': CAP_SYS_PTRACE, 'urxed-vms': CAP_DAC_OVERRIDE}
+
+
+def check_process(pid, capabilities):
+    """All threads of a process have these capabilities at most, no way to more, and a filter."""
+    for thread in os.listdir(f'/proc/{pid}/task'):
+        status = read_status(pid, thread)
+        if int(status['CapPrm'], 16) & ~capabilities:
+            raise Failure(f'{status["Name"]} has capabilities {status["CapPrm"]}')
+        if status['NoNewPrivs'] != '1' or status['Seccomp'] != '2':
+            raise Failure(f'{status["Name"]} can get privileges, or make any system call')
+
+
+def check_privileges(build):
+    """Root's daemon, its threads and its helpers have dropped what they do not need."""
+    with Host(build, daemon=False) as host:
+        host.start_daemon(['--uplink', f'qemu:{host.run_dir}/vm'])
+        # It serves when it has dropped them.
+        host.run('ibv_devinfo')
+        pid = host.daemon.process.pid
+        check_process(pid, 0)
+        with open(f'/proc/{pid}/task/{pid}/children') as children:
+            helpers = [int(child) for child in children.read().split()]
+        names = {read_status(helper, helper)['Name'] for helper in helpers}
+        if names != (set(KEPT) if os.getuid() == 0 else {'urxed-fds'}):
+            raise Failure(f'not the helpers that urxed needs: {names}')
+        for helper in helpers:
+            check_process(helper, KEPT[read_status(helper, helper)['Name']])
+            if len(os.listdir(f'/proc/{helper}/fd')) > 5:
+                raise Failure('a helper has inherited descriptors')
+        host.daemon.kill(signal.SIGTERM)
+        succeed(host.daemon, 5)
+        check_left_nothing(host)
+        until(10, lambda: not any(os.path.exists(f'/proc/{helper}/exe') for helper in helpers),
+              lambda: 'a helper has outlived the daemon')
+
+
+def check_squatted(build):
+    """Another user has made /tmp/urxe-UID: the run directory lies in the home directory."""
+    if os.getuid():
+        skip('only root can be two users')
+    name = f'squatted-{os.getpid()}'
+    squatted = f'/tmp/urxe-{pwd.getpwnam("nobody").pw_uid}'
+    with namespace(name) as inside:
+        with Host(build, daemon=False, prefix=inside) as host:
+            try:
+                os.mkdir(squatted)
+            except FileExistsError:
+                skip(f'{squatted} exists')
+            try:
+                home = os.path.join(host.top, 'home')
+                os.mkdir(home)
+                os.chown(home, pwd.getpwnam('nobody').pw_uid, -1)
+                host.environment['HOME'] = home
+                user = as_user('nobody', 'nogroup')
+                own = directory_of(host, *user)
+                if os.path.dirname(own) != f'{home}/.cache/urxe':
+                    raise Failure(f'the run directory is {own}')
+                host.run_dir = own
+                program = host.spawn(user + [host.urxe, 'run', '--', 'ibv_devinfo'])
+                succeed(program, 20)
+                if f'{squatted} belongs to user 0' not in program.errors():
+                    raise Failure(f'urxe does not say why: {program.describe()}')
+                until(PRIVATE_LINGER_SECONDS + 5, lambda: not os.path.exists(own),
+                      lambda: f'the private daemon left {own}')
+            finally:
+                os.rmdir(squatted)
+
+
 def check_rogue(build):
     """A process whose NIC breaks the rules hears of it, as does the log."""
     with Host(build) as host:
@@ -318,6 +393,8 @@ CHECKS = {
     'interface': check_interface,
     'strangers': check_strangers,
     'greedy': check_greedy,
+    'privileges': check_privileges,
+    'squatted': check_squatted,
     'rogue': check_rogue,
     'forger': check_forger,
     'parting': check_parting,
