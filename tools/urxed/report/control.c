@@ -8,8 +8,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <vnic/peer_socket.h>
+
 #include "common/rundir.h"
 #include "common/unix_packet.h"
+#include "urxed/privilege/fd_guard.h"
 
 #define BACKLOG 16
 #define EVENTS  8
@@ -19,6 +22,13 @@ static int watch_control_fd(const struct control *c, int fd)
 	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
 
 	return epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/* Another process may have to close the socket, and keep it: epoll would report it for ever. */
+static void close_peer(const struct control *c, int fd)
+{
+	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	fd_guard_close(fd);
 }
 
 int control_open(struct control *c, const char *run_dir, const struct control_ops *ops, void *ctx)
@@ -48,10 +58,10 @@ void control_close(struct control *c, const char *run_dir)
 		return;
 	for (i = 0; i < CONTROL_PEERS; i++)
 		if (c->peers[i] >= 0)
-			close(c->peers[i]);
+			close_peer(c, c->peers[i]);
 	if (c->listen_fd >= 0) {
 		rundir_remove(run_dir, CONTROL_SOCKET_NAME);
-		close(c->listen_fd);
+		fd_guard_close_listener(c->listen_fd);
 	}
 	close(c->epoll_fd);
 	c->epoll_fd = -1;
@@ -65,23 +75,27 @@ static void accept_connection(struct control *c)
 	if (fd < 0)
 		return;
 	if (!unix_packet_peer_is_trusted(fd) || watch_control_fd(c, fd)) {
-		close(fd);
+		fd_guard_close(fd);
 		return;
 	}
 	/* A client that connects and sends no request must not keep other clients out. */
 	if (*slot >= 0)
-		close(*slot);
+		close_peer(c, *slot);
 	*slot = fd;
 	c->next++;
 }
 
-/* The client receives the processes' answers on ends[0], which reports each sender's PID. */
+/*
+ * The client receives the processes' answers on ends[0], which reports each sender's PID. It cannot
+ * send on it, so the queue of ends[1] stays empty.
+ */
 static int make_answer_sockets(int ends[2])
 {
 	const int on = 1;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -errno;
+	shutdown(ends[1], SHUT_RD);
 	return setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) ? -errno : 0;
 }
 
@@ -107,7 +121,7 @@ static void forget_peer(struct control *c, int fd)
 }
 
 /* Sets fds to the descriptors of the reply. *keep: the connection stays open. */
-static int handle_request(struct control *c, int fd, struct control_request *request, ssize_t len,
+static int handle_request(struct control *c, int fd, struct control_request *request, int len,
 			  int fds[UNIX_PACKET_FDS], bool *keep)
 {
 	if (len != sizeof(*request) || request->version != CONTROL_VERSION)
@@ -126,11 +140,11 @@ static bool answer_peer(struct control *c, int fd)
 {
 	struct control_reply reply = {.version = CONTROL_VERSION};
 	struct control_request request;
-	ssize_t n = recv(fd, &request, sizeof(request), MSG_TRUNC);
-	int fds[UNIX_PACKET_FDS] = {-1, -1}, i;
+	int n = vnic_peer_recv(fd, &request, sizeof(request));
+	int fds[UNIX_PACKET_FDS] = {-1, -1};
 	bool keep = false;
 
-	if (n <= 0)
+	if (n <= 0 && n != -EPROTO)
 		return false;
 	reply.status = handle_request(c, fd, &request, n, fds, &keep);
 	/* The first packet always fits the socket, so an error means that the peer is gone. */
@@ -138,9 +152,11 @@ static bool answer_peer(struct control *c, int fd)
 			 reply.status ? 0
 			 : fds[1] < 0 ? 1
 				      : UNIX_PACKET_FDS);
-	for (i = 0; i < UNIX_PACKET_FDS; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	if (fds[0] >= 0)
+		close(fds[0]);
+	/* Processes may have answered already, by descriptors of any kind. */
+	if (fds[1] >= 0)
+		fd_guard_release(fds[1]);
 	return keep;
 }
 
@@ -160,7 +176,9 @@ void control_event(struct control *c)
 
 			forget_peer(c, fd);
 			if (!keep)
-				close(fd);
+				close_peer(c, fd);
+		} else {
+			close_peer(c, fd);
 		}
 	}
 	/* Last: it may close a peer that is among these events. */

@@ -14,6 +14,7 @@
 
 #include "common/rundir.h"
 #include "common/sealed_text.h"
+#include "urxed/privilege/fd_guard.h"
 #include "urxed/report/report_rdmacm.h"
 
 #define COUNTER_TEXT(id, name, text) text,
@@ -253,6 +254,8 @@ static json_t *make_counters(const struct report *r)
 		add_counter(list, "cm", cm_counter_name(i), cm[i], cm_texts[i]);
 	for (i = 0; i < GSI_DROP_COUNT; i++)
 		add_counter(list, "gsi", gsi_drop_name(i), r->rdmacm->gsi.drops[i], gsi_texts[i]);
+	add_counter(list, "daemon", "fds_refused", fd_guard_count(),
+		    "connections ended because a program sent descriptors");
 	return list;
 }
 
