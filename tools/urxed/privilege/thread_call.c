@@ -20,6 +20,7 @@
 
 #define THREADS      256
 #define WAIT_SECONDS 2
+#define UNBLOCK_MS   1000
 
 /* Only one call at a time: the daemon's start makes it. */
 static int (*_Atomic current)(void);
@@ -68,6 +69,19 @@ static bool blocks_signal(pid_t tid)
 	return blocked >> (CALL_SIGNAL - 1) & 1;
 }
 
+/* libc starts a thread with all signals blocked, and unblocks them soon. */
+static bool stays_blocked(pid_t tid)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < UNBLOCK_MS; i++) {
+		if (!blocks_signal(tid))
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
 static bool is_done(const pid_t *done, int n, pid_t tid)
 {
 	while (n--)
@@ -92,7 +106,7 @@ static bool call_new_threads(pid_t done[THREADS], int *n, int *rc)
 			continue;
 		if (*n == THREADS)
 			*rc = -EMFILE;
-		else if (blocks_signal(tid))
+		else if (stays_blocked(tid))
 			log_line("a thread blocks all signals, and keeps its privileges");
 		else
 			*rc = call_thread(tid);
