@@ -67,7 +67,12 @@ int privilege_drop(uint64_t needed, char error[PRIVILEGE_ERROR])
 	int rc;
 
 	kept = needed;
+/* ThreadSanitizer delays signals of a thread until a system call of the thread returns. */
+#ifdef __SANITIZE_THREAD__
+	rc = keep_capabilities();
+#else
 	rc = thread_call_all(keep_capabilities);
+#endif
 	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		rc = -errno;
 	if (!rc)

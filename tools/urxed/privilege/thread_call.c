@@ -5,21 +5,26 @@
 #include <errno.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "common/log.h"
 
 /* A signal that neither DPDK nor libc uses. */
 #define CALL_SIGNAL (SIGRTMIN + 3)
 
 #define THREADS      256
 #define WAIT_SECONDS 2
+#define UNBLOCK_MS   1000
 
 /* Only one call at a time: the daemon's start makes it. */
-static int (*current)(void);
-static volatile int result;
+static int (*_Atomic current)(void);
+static atomic_int result;
 static sem_t called;
 
 static void on_call(int number)
@@ -47,6 +52,36 @@ static int call_thread(pid_t tid)
 	return result;
 }
 
+/* A thread of a sanitizer's or a driver's own may block all signals. */
+static bool blocks_signal(pid_t tid)
+{
+	char path[48], line[128];
+	unsigned long long blocked = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "SigBlk: %llx", &blocked) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return blocked >> (CALL_SIGNAL - 1) & 1;
+}
+
+/* libc starts a thread with all signals blocked, and unblocks them soon. */
+static bool stays_blocked(pid_t tid)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < UNBLOCK_MS; i++) {
+		if (!blocks_signal(tid))
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
 static bool is_done(const pid_t *done, int n, pid_t tid)
 {
 	while (n--)
@@ -69,7 +104,12 @@ static bool call_new_threads(pid_t done[THREADS], int *n, int *rc)
 
 		if (tid <= 0 || is_done(done, *n, tid))
 			continue;
-		*rc = *n < THREADS ? call_thread(tid) : -EMFILE;
+		if (*n == THREADS)
+			*rc = -EMFILE;
+		else if (stays_blocked(tid))
+			log_line("a thread blocks all signals, and keeps its privileges");
+		else
+			*rc = call_thread(tid);
 		if (!*rc)
 			done[(*n)++] = tid;
 	}
