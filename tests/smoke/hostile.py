@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-A program sends urxed a descriptor whose close blocks. urxed goes on for others, and ends at once when it
-is told to. With `old` urxed runs as if on a kernel that cannot refuse descriptors.
+A program sends urxed a descriptor whose close blocks. urxed still serves other programs, and ends at
+once on SIGTERM. With `old` urxed runs as if on a kernel that cannot refuse descriptors.
 """
 import os
 import signal

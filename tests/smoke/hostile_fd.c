@@ -75,7 +75,7 @@ static void answer(const struct fuse_in_header *request, const void *body, size_
 					 .unique = request->unique};
 	const struct iovec parts[] = {{&header, sizeof(header)}, {(void *)body, len}};
 
-	/* The requester may have gone. */
+	/* The requester may have ended. */
 	if (writev(fuse_fd, parts, len ? 2 : 1) < 0)
 		return;
 }
@@ -99,8 +99,8 @@ static void answer_request(const struct fuse_in_header *request)
 }
 
 /*
- * A process of its own, with the only descriptor of /dev/fuse: its end lets everybody go. A process
- * that is killed with its server in it waits for itself.
+ * The server is a separate process with the only descriptor of /dev/fuse: its end releases the
+ * processes that wait for it. A killed process that is its own server would wait for itself.
  */
 static void start_server(uint32_t user)
 {

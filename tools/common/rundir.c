@@ -59,7 +59,7 @@ static void home_in_tmp(char *dir, size_t size)
 	snprintf(dir, size, "/tmp/urxe-%u", (unsigned)geteuid());
 }
 
-/* Anybody may create that name in /tmp, and only its owner and root can remove it. */
+/* Any user may create that name in /tmp, but only its owner and root can remove it. */
 static bool is_taken(const char *dir, uid_t *owner)
 {
 	struct stat st;

@@ -67,7 +67,7 @@ static int send_hello(int socket, const struct rdmacm_file *file)
 	return send(socket, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello) ? 0 : -ECONNRESET;
 }
 
-/* Sets fds to the descriptors of the welcome, of which those that did not come are -1. */
+/* Sets fds to the descriptors of the welcome; a descriptor that did not come is -1. */
 static int receive_welcome(int socket, struct cm_attach_welcome *w, int fds[CM_ATTACH_FDS])
 {
 	union {

@@ -15,6 +15,6 @@ struct vnic_credentials {
 void vnic_credentials_read(struct vnic_credentials *peer, int socket);
 void vnic_credentials_close(struct vnic_credentials *peer);
 
-/* Does the process live? A PID belongs to the peer for as long. False if unknown. */
+/* Whether the process lives: only so long does the PID belong to it. False if unknown. */
 bool vnic_credentials_alive(const struct vnic_credentials *peer);
 #endif

@@ -20,7 +20,7 @@ void vnic_peer_refuse_fds(int listen_fd)
 	kernel_refuses = !setsockopt(listen_fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
 }
 
-static ssize_t receive(int fd, struct msghdr *header, int flags)
+static ssize_t receive_message(int fd, struct msghdr *header, int flags)
 {
 	ssize_t len;
 
@@ -34,7 +34,7 @@ static void drop_message(int fd)
 {
 	struct msghdr nothing = {0};
 
-	(void)receive(fd, &nothing, 0);
+	(void)receive_message(fd, &nothing, 0);
 }
 
 /*
@@ -43,7 +43,7 @@ static void drop_message(int fd)
  */
 static int receive_after_look(int fd, struct msghdr *header)
 {
-	int len = (int)receive(fd, header, MSG_PEEK);
+	int len = (int)receive_message(fd, header, MSG_PEEK);
 
 	if (len < 0)
 		return len;
@@ -57,7 +57,8 @@ int vnic_peer_recv(int fd, void *message, uint32_t len)
 {
 	struct iovec iov = {.iov_base = message, .iov_len = len};
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
-	int got = kernel_refuses ? (int)receive(fd, &header, 0) : receive_after_look(fd, &header);
+	int got = kernel_refuses ? (int)receive_message(fd, &header, 0)
+				 : receive_after_look(fd, &header);
 
 	return got > 0 && header.msg_flags & MSG_TRUNC ? -EPROTO : got;
 }
@@ -75,7 +76,7 @@ static bool look_at_queue(int fd, bool *fds)
 	} control;
 	struct msghdr header = {.msg_control = &control, .msg_controllen = sizeof(control)};
 
-	if (receive(fd, &header, MSG_PEEK) < 0)
+	if (receive_message(fd, &header, MSG_PEEK) < 0)
 		return false;
 	*fds = header.msg_flags & MSG_CTRUNC;
 	return header.msg_controllen;

@@ -438,15 +438,15 @@ int vnic_server_take_inbox(struct vnic_server_client *client, const int fds[VNIC
 	return vnic_inbox_broker_open(fds, client->mtu, &client->inbox);
 }
 
-static bool same_user(const struct vnic_credentials *a, const struct vnic_credentials *b,
-		      const struct vnic_server_ops *ops, void *ctx)
+static bool is_same_user(const struct vnic_credentials *a, const struct vnic_credentials *b,
+			 const struct vnic_server_ops *ops, void *ctx)
 {
 	if (a->uid != b->uid || a->pid <= 0 || b->pid <= 0)
 		return false;
 	if (ops->share_user_namespace ? !ops->share_user_namespace(ctx, a->pid, b->pid)
 				      : !vnic_server_share_user_namespace(a->pid, b->pid))
 		return false;
-	/* What /proc said about the PIDs was about the peers: they still live. */
+	/* The peers still live, so /proc was read for the peers' own PIDs. */
 	return vnic_credentials_alive(a) && vnic_credentials_alive(b);
 }
 
@@ -456,7 +456,7 @@ static int introduce_client(const struct vnic_server_client *client,
 {
 	if (!owner || !owner->inbox || !vnic_inbox_broker_published(owner->inbox))
 		return -ENOENT;
-	if (!same_user(&client->peer, &owner->peer, ops, ctx))
+	if (!is_same_user(&client->peer, &owner->peer, ops, ctx))
 		return -EPERM;
 	vnic_inbox_broker_fds(owner->inbox, fds);
 	return 0;

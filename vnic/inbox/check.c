@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Checks the descriptors of an inbox that another process says to have. */
+/* Checks descriptors that another process presents as its inbox. */
 #include <vnic/inbox.h>
 
 #include <errno.h>

@@ -409,7 +409,7 @@ static void test_inbox_taken(void **state)
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
 	attach_raw(d, &fd);
-	/* Nobody checks inboxes here. */
+	/* This server has no check_inbox. */
 	assert_int_equal(ask_inbox(d, fd, 1), -EOPNOTSUPP);
 	assert_int_equal(vnic_server_inbox_holder(d->client), 0);
 	assert_int_equal(vnic_server_take_inbox(d->client, fds), 0);

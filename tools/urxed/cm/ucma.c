@@ -182,7 +182,7 @@ static void accept_connections(struct ucma *u)
 		open_file(u, fd);
 }
 
-static int refuse(const struct ucma_file *file, int status)
+static int refuse_hello(const struct ucma_file *file, int status)
 {
 	const struct cm_attach_welcome w = {.status = status};
 
@@ -277,14 +277,14 @@ static int handle_hello(struct ucma_file *file, const void *message, int len)
 		return -EPROTO;
 	memcpy(&hello, message, sizeof(hello));
 	if (hello.version != CM_ATTACH_VERSION)
-		return refuse(file, -EPROTO);
+		return refuse_hello(file, -EPROTO);
 	if (!hello.token)
 		return register_file(file);
 	file->fetched = hello.fetched;
 	file->claimed_file = find_unclaimed_file(file, hello.token);
 	if (file->claimed_file)
 		return complete_claim(file);
-	return refuse(file, -EPERM);
+	return refuse_hello(file, -EPERM);
 }
 
 struct answer {

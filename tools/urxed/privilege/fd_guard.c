@@ -109,11 +109,11 @@ static int ask_helper(const struct fd_guard_request *request, int fd)
 
 /* --- Closing */
 
-static void keep(const struct fd_guard_request *request, int socket)
+static void keep_socket(const struct fd_guard_request *request, int socket)
 {
 	struct fd_guard_kept *more = realloc(guard.kept, (guard.n_kept + 1) * sizeof(*guard.kept));
 
-	/* Without memory the socket stays open for ever, which delays nobody. */
+	/* Without memory the socket stays open for ever, which delays no process. */
 	if (!more)
 		return;
 	guard.kept = more;
@@ -149,7 +149,7 @@ void fd_guard_release(int socket)
 
 	pass_kept();
 	if (guard.n_kept || ask_helper(&request, socket))
-		keep(&request, socket);
+		keep_socket(&request, socket);
 	else
 		close(socket);
 }
@@ -205,7 +205,7 @@ int fd_guard_check_inbox(uint64_t token, uid_t user)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -errno;
 	rc = ask_helper(&request, ends[1]);
-	/* Nobody has the other end yet, so the queue of this one is empty. */
+	/* No process has the other end yet, so the queue of this one is empty. */
 	close(ends[1]);
 	if (!rc)
 		return ends[0];

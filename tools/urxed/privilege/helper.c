@@ -65,7 +65,7 @@ void helper_stop(struct helper *h)
 	if (h->socket < 0)
 		return;
 	close(h->socket);
-	/* A helper that ended before is a zombie; one that still runs becomes init's child. */
+	/* A helper that still runs becomes init's child when the daemon ends. */
 	waitpid(h->pid, NULL, WNOHANG);
 	*h = (struct helper){.socket = -1};
 }

@@ -257,7 +257,7 @@ static int allow_clone(scmp_filter_ctx filter)
 	return rc ?: seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 }
 
-static int load(scmp_filter_ctx filter)
+static int load_filter(scmp_filter_ctx filter)
 {
 	/* TSYNC: DPDK's threads too. The search tree is for kernels before 5.11. */
 	int rc = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
@@ -281,7 +281,7 @@ int syscall_filter_install(void)
 	filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	if (!filter)
 		return -ENOMEM;
-	rc = load(filter);
+	rc = load_filter(filter);
 	seccomp_release(filter);
 	installed = !rc;
 	return rc;

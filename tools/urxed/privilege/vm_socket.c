@@ -68,7 +68,7 @@ static int remove_socket(const struct order *order)
 	return unlink(path) ? -errno : 0;
 }
 
-static void obey(struct order *order)
+static void obey_order(struct order *order)
 {
 	int fds[UNIX_PACKET_FDS] = {-1, -1}, status = -EPERM;
 
@@ -86,7 +86,7 @@ static void obey_orders(void)
 	struct order order;
 
 	while (recv(HELPER_SOCKET, &order, sizeof(order), 0) == sizeof(order))
-		obey(&order);
+		obey_order(&order);
 }
 
 /* --- The daemon */

@@ -2,9 +2,9 @@
 /*
  * The daemon's UNIX sockets (SOCK_SEQPACKET) to programs that it does not trust. A message may
  * carry descriptors (SCM_RIGHTS), and closing the last copy of a descriptor can block for as long
- * as its sender likes: a TCP socket with SO_LINGER, a file of a FUSE server that does not answer.
+ * as its sender wants: a TCP socket with SO_LINGER, a file of a FUSE server that does not answer.
  * The kernel closes the copies in the process that receives the message without room for them, or
- * that closes the socket whose queue has the message. So the daemon does neither of both.
+ * that closes the socket whose queue has the message. So the daemon does neither.
  */
 #ifndef URXE_VNIC_PEER_SOCKET_H
 #define URXE_VNIC_PEER_SOCKET_H
