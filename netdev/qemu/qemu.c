@@ -11,6 +11,10 @@
 #include "error_text.h"
 #include "unix_path.h"
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
 #define PREFIX "qemu:"
 
 /* RFC 791: IPv4 hosts accept 576 bytes. QEMU's NICs accept jumbo frames of 9000. */
@@ -52,6 +56,21 @@ void qemu_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT])
 
 /* --- The socket's file */
 
+static const struct netdev_qemu_files *files;
+
+void netdev_qemu_set_files(const struct netdev_qemu_files *new)
+{
+	files = new;
+}
+
+/* Before Linux 6.16 the kernel does not keep descriptors out of the socket. */
+static void refuse_fds(int fd)
+{
+	const int off = 0;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+}
+
 int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, char *error,
 	      uint32_t error_size)
 {
@@ -60,6 +79,7 @@ int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, 
 	if (err)
 		return err;
 	port->socket = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	refuse_fds(port->socket);
 	/* Linux creates the file with the socket's mode, so other users can connect at no moment.
 	 */
 	if (port->socket < 0 || fchmod(port->socket, 0600) ||
@@ -75,10 +95,37 @@ int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, 
 	return 0;
 }
 
+static int connect_socket(const struct sockaddr_un *path)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	if (!connect(fd, (const struct sockaddr *)path, sizeof(*path)))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+int qemu_connect(const struct sockaddr_un *path)
+{
+	int fd = files ? files->connect(path) : connect_socket(path);
+
+	if (fd >= 0)
+		refuse_fds(fd);
+	return fd;
+}
+
 void qemu_unbind(struct qemu_port *port)
 {
 	struct stat file;
 
+	if (port->socket >= 0 && files) {
+		files->remove(&port->path, &port->file);
+		close(port->socket);
+		return;
+	}
 	if (port->socket < 0)
 		return;
 	if (!stat(port->path.sun_path, &file) && file.st_ino == port->file.st_ino &&

@@ -39,6 +39,11 @@ void qemu_set_mtu(struct qemu_port *port, uint32_t mtu);
 /* Binds a socket of mode 0600 to the path. `error` gets the end of a sentence. */
 int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, char *error,
 	      uint32_t error_size);
+/*
+ * Returns a stream socket that is connected to the path, or a negative errno value; as
+ * netdev_qemu_set_files says.
+ */
+int qemu_connect(const struct sockaddr_un *path);
 /* Closes the socket and removes its file, if that is still at the path. */
 void qemu_unbind(struct qemu_port *port);
 

@@ -96,15 +96,11 @@ static void accept_peer(struct stream_port *port, uint64_t now)
 
 static int connect_peer(struct stream_port *port)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+	int fd = qemu_connect(&port->remote);
 
 	if (fd < 0)
-		return -errno;
-	if (!connect(fd, (const struct sockaddr *)&port->remote, sizeof(port->remote)))
-		return add_peer(port, fd) ? 0 : -ENOMEM;
-	err = -errno;
-	close(fd);
-	return err;
+		return fd;
+	return add_peer(port, fd) ? 0 : -ENOMEM;
 }
 
 static void retry_peer(struct stream_port *port, uint64_t now)

@@ -49,7 +49,7 @@ static void restart(struct loop *l, struct loop_program programs[2])
 	loop_restart(l);
 	for (int i = 0; i < 2; i++) {
 		close(programs[i].fd);
-		close(programs[i].event_fd);
+		loop_close_events(&programs[i]);
 		programs[i].fd = loop_connect(l);
 		loop_hello(l, &programs[i]);
 		require(!loop_welcome(&programs[i]));

@@ -70,6 +70,7 @@ void server_take_events(struct server *s, uint64_t now)
 		;
 	for (c = s->sessions.list; c; c = c->next)
 		session_event(&s->sessions, now, c);
+	sessions_take_inboxes(&s->sessions);
 }
 
 void server_call(void *(*call)(void *), struct server_process *p, void (*serve)(void))

@@ -39,8 +39,9 @@ struct loop {
 
 /* A program that has the device open. */
 struct loop_program {
-	int fd;       /* commands and replies */
-	int event_fd; /* events */
+	int fd;           /* commands and replies */
+	int event_fd;     /* events */
+	int event_writer; /* the other end of event_fd */
 	uint64_t token;
 	uint64_t fetched; /* the order of the last event */
 };
@@ -163,30 +164,38 @@ static int loop_connect(struct loop *l)
 	return fd;
 }
 
-/* Sends the hello message with an event socket. A token claims the state of an earlier daemon. */
+/* Sends the hello message. A token claims the state of an earlier daemon. */
 static void loop_hello(struct loop *l, struct loop_program *p)
 {
 	const struct cm_attach_hello hello = {
 		.version = CM_ATTACH_VERSION, .token = p->token, .fetched = p->fetched};
-	int pair[UNIX_PACKET_FDS];
 
-	require(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
-	p->event_fd = pair[1];
+	p->event_fd = p->event_writer = -1;
 	ucma_input(&l->ucma, l->now);
-	require(!unix_packet_send(p->fd, &hello, sizeof(hello), pair, 1));
-	close(pair[0]);
+	require(!unix_packet_send(p->fd, &hello, sizeof(hello), NULL, 0));
 	ucma_input(&l->ucma, l->now);
 }
 
-/* Receives the daemon's reply to the hello; returns its status. */
+/* Receives the daemon's reply to the hello, with the event socket; returns its status. */
 static int loop_welcome(struct loop_program *p)
 {
 	struct unix_packet_extras extras;
 	struct cm_attach_welcome w;
 
 	require(unix_packet_recv(p->fd, &w, sizeof(w), &extras) == sizeof(w));
+	require(!w.status == (extras.fds[CM_ATTACH_EVENT_WRITER] >= 0));
+	p->event_fd = extras.fds[CM_ATTACH_EVENTS];
+	p->event_writer = extras.fds[CM_ATTACH_EVENT_WRITER];
 	p->token = w.token;
 	return w.status;
+}
+
+static inline void loop_close_events(const struct loop_program *p)
+{
+	if (p->event_fd >= 0)
+		close(p->event_fd);
+	if (p->event_writer >= 0)
+		close(p->event_writer);
 }
 
 static struct loop_program loop_start_on(struct loop *l, int fd)
@@ -207,7 +216,7 @@ static struct loop_program loop_start(struct loop *l)
 static inline void loop_end(struct loop *l, const struct loop_program *p)
 {
 	close(p->fd);
-	close(p->event_fd);
+	loop_close_events(p);
 	ucma_input(&l->ucma, l->now);
 }
 

@@ -8,7 +8,6 @@ import pwd
 import re
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import time
@@ -242,51 +241,6 @@ def check_strangers(build):
             raise Failure(f'urxed died: {host.daemon.describe()}')
 
 
-def lingering_socket():
-    """A connection whose last close(2) waits ten minutes for its peer, which reads nothing."""
-    with socket.create_server(('127.0.0.1', 0)) as listener:
-        client = socket.create_connection(listener.getsockname())
-        peer, _ = listener.accept()
-    client.setblocking(False)
-    try:
-        while True:
-            client.send(bytes(65536))
-    except BlockingIOError:
-        pass
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 600))
-    return client, peer
-
-
-def attach_version():
-    header = os.path.join(os.path.dirname(__file__), '../../vnic/include/vnic/attach.h')
-    with open(header) as text:
-        return int(re.search(r'VNIC_ATTACH_VERSION (\d+)', text.read()).group(1))
-
-
-def check_lingering(build):
-    """A descriptor whose close takes long does not delay the daemon that received it."""
-    hello = struct.pack('=IIQII', 1, attach_version(), 0, 0, 0)
-    memory = struct.pack('=IiQ', 2, 0, 4096)
-    with Host(build) as host:
-        # In a message without descriptors, in a message with one, and in a message that no process reads.
-        for welcome, before, text in ((False, None, hello), (True, None, memory),
-                                      (False, b'?', memory)):
-            descriptor, peer = lingering_socket()
-            with peer, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
-                client.connect(os.path.join(host.run_dir, 'urxed.sock'))
-                if welcome:
-                    client.send(hello)
-                    client.recv(4096)
-                # Until only the daemon holds the descriptor.
-                host.daemon.kill(signal.SIGSTOP)
-                if before:
-                    client.send(before)
-                socket.send_fds(client, [text], [descriptor.fileno()])
-                descriptor.close()
-                host.daemon.kill(signal.SIGCONT)
-                Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
-
-
 # Connects as often as the daemon permits, up to a maximum, and keeps the connections.
 GREEDY = """
 import socket, sys
@@ -317,6 +271,81 @@ def check_greedy(build):
         for other in ('daemon', 'root'):
             host.prefix = as_user(other, 'games')
             host.run('ibv_devinfo')
+
+
+def read_status(pid, thread):
+    with open(f'/proc/{pid}/task/{thread}/status') as status:
+        return dict(line.rstrip('\n').split(':\t', 1) for line in status if ':\t' in line)
+
+
+CAP_DAC_OVERRIDE, CAP_SYS_PTRACE = 1 << 1, 1 << 19
+KEPT = {'urxed-fds': 0, 'urxed-userns': CAP_SYS_PTRACE, 'urxed-vms': CAP_DAC_OVERRIDE}
+
+
+def check_process(pid, capabilities):
+    """All threads of a process have these capabilities at most, no way to more, and a filter."""
+    for thread in os.listdir(f'/proc/{pid}/task'):
+        status = read_status(pid, thread)
+        if int(status['CapPrm'], 16) & ~capabilities:
+            raise Failure(f'{status["Name"]} has capabilities {status["CapPrm"]}')
+        if status['NoNewPrivs'] != '1' or status['Seccomp'] != '2':
+            raise Failure(f'{status["Name"]} can get privileges, or make any system call')
+
+
+def check_privileges(build):
+    """Root's daemon, its threads and its helpers have dropped what they do not need."""
+    with Host(build, daemon=False) as host:
+        host.start_daemon(['--uplink', f'qemu:{host.run_dir}/vm'])
+        # It serves when it has dropped them.
+        host.run('ibv_devinfo')
+        pid = host.daemon.process.pid
+        check_process(pid, 0)
+        with open(f'/proc/{pid}/task/{pid}/children') as children:
+            helpers = [int(child) for child in children.read().split()]
+        names = {read_status(helper, helper)['Name'] for helper in helpers}
+        if names != (set(KEPT) if os.getuid() == 0 else {'urxed-fds'}):
+            raise Failure(f'not the helpers that urxed needs: {names}')
+        for helper in helpers:
+            check_process(helper, KEPT[read_status(helper, helper)['Name']])
+            if len(os.listdir(f'/proc/{helper}/fd')) > 5:
+                raise Failure('a helper has inherited descriptors')
+        host.daemon.kill(signal.SIGTERM)
+        succeed(host.daemon, 5)
+        check_left_nothing(host)
+        until(10, lambda: not any(os.path.exists(f'/proc/{helper}/exe') for helper in helpers),
+              lambda: 'a helper has outlived the daemon')
+
+
+def check_squatted(build):
+    """Another user has made /tmp/urxe-UID: the run directory lies in the home directory."""
+    if os.getuid():
+        skip('only root can be two users')
+    name = f'squatted-{os.getpid()}'
+    squatted = f'/tmp/urxe-{pwd.getpwnam("nobody").pw_uid}'
+    with namespace(name) as inside:
+        with Host(build, daemon=False, prefix=inside) as host:
+            try:
+                os.mkdir(squatted)
+            except FileExistsError:
+                skip(f'{squatted} exists')
+            try:
+                home = os.path.join(host.top, 'home')
+                os.mkdir(home)
+                os.chown(home, pwd.getpwnam('nobody').pw_uid, -1)
+                host.environment['HOME'] = home
+                user = as_user('nobody', 'nogroup')
+                own = directory_of(host, *user)
+                if os.path.dirname(own) != f'{home}/.cache/urxe':
+                    raise Failure(f'the run directory is {own}')
+                host.run_dir = own
+                program = host.spawn(user + [host.urxe, 'run', '--', 'ibv_devinfo'])
+                succeed(program, 20)
+                if f'{squatted} belongs to user 0' not in program.errors():
+                    raise Failure(f'urxe does not say why: {program.describe()}')
+                until(PRIVATE_LINGER_SECONDS + 5, lambda: not os.path.exists(own),
+                      lambda: f'the private daemon left {own}')
+            finally:
+                os.rmdir(squatted)
 
 
 def check_rogue(build):
@@ -375,8 +404,9 @@ CHECKS = {
     'system': check_system,
     'interface': check_interface,
     'strangers': check_strangers,
-    'lingering': check_lingering,
     'greedy': check_greedy,
+    'privileges': check_privileges,
+    'squatted': check_squatted,
     'rogue': check_rogue,
     'forger': check_forger,
     'trespass': check_trespass,

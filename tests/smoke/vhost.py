@@ -34,7 +34,8 @@ def port_process(host):
         with contextlib.suppress(OSError):
             with open(f'/proc/{name}/cmdline', encoding='utf-8') as file:
                 words = file.read().split('\0')
-            if '--vhost-port' in words and int(status(name)['PPid']) == host.daemon_pid():
+            # A helper of the daemon starts the process.
+            if '--vhost-port' in words and int(status(status(name)['PPid'])['PPid']) == host.daemon_pid():
                 return int(name)
     return None
 

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/log.h"
+
 #define LOCK_NAME "urxed.lock"
 
 uint64_t rundir_netns(void)
@@ -57,6 +59,50 @@ static void home_in_tmp(char *dir, size_t size)
 	snprintf(dir, size, "/tmp/urxe-%u", (unsigned)geteuid());
 }
 
+/* Any user may create that name in /tmp, but only its owner and root can remove it. */
+static bool is_taken(const char *dir, uid_t *owner)
+{
+	struct stat st;
+
+	if (lstat(dir, &st) || st.st_uid == geteuid())
+		return false;
+	*owner = st.st_uid;
+	return true;
+}
+
+/* The same in the user's home directory. False: $HOME does not name a directory of the user. */
+static bool home_in_cache(char *dir, size_t size)
+{
+	const char *home = getenv("HOME");
+	struct stat st;
+
+	if (!home || home[0] != '/' || stat(home, &st) || !S_ISDIR(st.st_mode) ||
+	    st.st_uid != geteuid())
+		return false;
+	return snprintf(dir, size, "%s/.cache/urxe", home) < (int)size;
+}
+
+/* Sets dir to the parent of the run directories, which another user cannot deny to this user. */
+static int find_own_home(char *dir, size_t size, char error[RUNDIR_ERROR])
+{
+	char taken[32];
+	uid_t owner;
+
+	home_in_tmp(dir, size);
+	if (!is_taken(dir, &owner))
+		return 0;
+	home_in_tmp(taken, sizeof(taken));
+	if (home_in_cache(dir, size)) {
+		log_line("%s belongs to user %u: using %s instead", taken, (unsigned)owner, dir);
+		return 0;
+	}
+	snprintf(error, RUNDIR_ERROR,
+		 "%s belongs to user %u, and $HOME is no directory of this user: set "
+		 "XDG_RUNTIME_DIR, or choose a --run-dir",
+		 taken, (unsigned)owner);
+	return -EPERM;
+}
+
 /* The directory that the user names by option or environment; NULL: none. */
 static const char *named_by_user(const char *given)
 {
@@ -79,6 +125,7 @@ int rundir_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERRO
 {
 	const char *xdg = getenv("XDG_RUNTIME_DIR");
 	char netns[24], dir[PATH_MAX];
+	int rc = 0;
 
 	if (given && !*given) {
 		snprintf(error, RUNDIR_ERROR, "the run directory's name is empty");
@@ -95,8 +142,8 @@ int rundir_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERRO
 	if (xdg && xdg[0] == '/')
 		snprintf(dir, sizeof(dir), "%s/urxe", xdg);
 	else
-		home_in_tmp(dir, sizeof(dir));
-	return join_run_dir_path(path, error, dir, netns);
+		rc = find_own_home(dir, sizeof(dir), error);
+	return rc ? rc : join_run_dir_path(path, error, dir, netns);
 }
 
 /* Anybody may create files in /tmp: another user may have made this directory as a trap. */

@@ -6,6 +6,7 @@
  *    /run/urxe/NETNS                 root
  *    $XDG_RUNTIME_DIR/urxe/NETNS     other users
  *    /tmp/urxe-UID/NETNS             other users without XDG_RUNTIME_DIR
+ *    $HOME/.cache/urxe/NETNS         the same, if another user owns /tmp/urxe-UID
  *
  * NETNS is the inode number of the network namespace: each namespace is a host of its own, even
  * where two namespaces share a file system.
@@ -23,7 +24,8 @@
 
 /*
  * Writes the absolute path of the run directory, which need not exist. `given` is the value of
- * --run-dir or NULL. On error `error` holds a sentence.
+ * --run-dir or NULL. On error `error` holds a sentence. Logs a line if another user owns
+ * /tmp/urxe-UID.
  */
 int rundir_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERROR]);
 

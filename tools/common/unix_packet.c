@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <vnic/peer_socket.h>
+
 union ancillary {
 	struct cmsghdr header;
 	uint8_t room[CMSG_SPACE(UNIX_PACKET_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
@@ -32,6 +34,7 @@ int unix_packet_listen(const char *dir, const char *name, int backlog)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
+	vnic_peer_refuse_fds(fd);
 	unlink(address.sun_path);
 	/* bind(2) gives the file the socket's mode, so other users can never connect. */
 	if (!fchmod(fd, 0600) && !bind(fd, (const struct sockaddr *)&address, sizeof(address)) &&

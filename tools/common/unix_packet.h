@@ -17,8 +17,9 @@
 int unix_packet_address(struct sockaddr_un *address, const char *dir, const char *name);
 
 /*
- * Replaces the file DIR/NAME by a listening socket that only its owner may connect to. Returns a
- * non-blocking descriptor or a negative errno value.
+ * Replaces the file DIR/NAME by a listening socket that only its owner may connect to. Receive from
+ * its connections by vnic/peer_socket.h. Returns a non-blocking descriptor or a negative errno
+ * value.
  */
 int unix_packet_listen(const char *dir, const char *name, int backlog);
 

@@ -17,6 +17,10 @@
 #include "urxed/host_ibdevs.h"
 #include "urxed/hostnet/address_conflict.h"
 #include "urxed/hostnet/kernel_sync.h"
+#include "urxed/privilege/fd_guard.h"
+#include "urxed/privilege/namespace_query.h"
+#include "urxed/privilege/privilege.h"
+#include "urxed/privilege/vm_socket.h"
 #include "urxed/report/monitor.h"
 #include "urxed/report/telemetry.h"
 #include "urxed/sched_slice.h"
@@ -25,6 +29,7 @@
 #include "urxed/switch/forward.h"
 #include "urxed/sysfs_tree.h"
 #include "urxed/uplink/uplink_set.h"
+#include "urxed/vhost/vhost_spawner.h"
 
 #define EVENTS 64
 /* While frames flow, the daemon looks at sockets and signals once in so many switch rounds. */
@@ -43,6 +48,7 @@ struct daemon {
 	int signal_fd;
 	struct listener listener;
 	struct monitor monitor;
+	bool checks_inboxes; /* tag of fd_guard_fd() in the epoll set */
 	bool stop;
 	bool idle;           /* no client is connected */
 	uint64_t idle_since; /* ns; valid if idle */
@@ -87,6 +93,27 @@ static void neigh_answer(void *ctx, struct neigh_waiter *w, int status,
 static const struct neigh_ops neigh_ops = {neigh_send, neigh_mac, neigh_answer};
 
 /* --- Start */
+
+/* Before DPDK has threads. */
+static int start_helpers(struct daemon *d, char error[DAEMON_ERROR])
+{
+	int rc = fd_guard_start();
+
+	if (!rc)
+		rc = namespace_query_start();
+	if (!rc)
+		rc = vm_socket_start(d->options.uplinks, d->options.n_uplinks);
+	if (!rc)
+		rc = vhost_spawner_start(d->options.uplinks, d->options.n_uplinks);
+	if (rc)
+		snprintf(error, DAEMON_ERROR, "cannot start a helper process: %s", strerror(-rc));
+	return rc;
+}
+
+static int drop_privileges(struct daemon *d, char error[DAEMON_ERROR])
+{
+	return privilege_drop(privilege_needed(d->options.uplinks, d->options.n_uplinks), error);
+}
 
 void daemon_signals(sigset_t *set)
 {
@@ -323,13 +350,16 @@ static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 					.neigh = &d->neigh,
 					.lease_store = &d->lease_store};
 	sessions_start(&d->sessions, now_ns());
-	return monitor_open(&d->monitor, error);
+	d->checks_inboxes = true;
+	return epoll_watch_add(d->epoll_fd, fd_guard_fd(), &d->checks_inboxes, error)
+		       ?: monitor_open(&d->monitor, error);
 }
 
 /* In this order. After a failed step, daemon_stop can undo the steps before it. */
 static int (*const start_steps[])(struct daemon *d, char error[DAEMON_ERROR]) = {
-	claim_run_dir,     open_lease_store, open_uplinks,   set_up_host, check_addresses,
-	watch_descriptors, set_up_switch,    set_up_clients, open_rdmacm, publish_device,
+	start_helpers,  claim_run_dir,   open_lease_store,  open_uplinks,
+	set_up_host,    check_addresses, watch_descriptors, set_up_switch,
+	set_up_clients, open_rdmacm,     publish_device,    drop_privileges,
 };
 
 int daemon_start(const struct daemon_options *options, struct daemon **daemon,
@@ -371,6 +401,10 @@ void daemon_stop(struct daemon *d)
 	host_ibdevs_close(&d->ibdevs);
 	kernel_sync_stop(&d->kernel);
 	uplink_set_close(&d->uplinks);
+	fd_guard_stop();
+	namespace_query_stop();
+	vm_socket_stop();
+	vhost_spawner_stop();
 	if (d->signal_fd >= 0)
 		close(d->signal_fd);
 	if (d->epoll_fd >= 0)
@@ -388,6 +422,9 @@ static void log_counters(const struct daemon *d)
 {
 	monitor_log_counters(&d->monitor);
 	rdmacm_log_counters(&d->rdmacm);
+	if (fd_guard_count())
+		log_line("connections closed because of descriptors: %llu",
+			 (unsigned long long)fd_guard_count());
 }
 
 static void handle_signal(struct daemon *d)
@@ -442,6 +479,8 @@ static void dispatch_event(struct daemon *d, uint64_t now, void *what)
 		handle_ibdevs_change(d);
 	else if (what == &d->uplinks)
 		uplink_set_event(&d->uplinks, now);
+	else if (what == &d->checks_inboxes)
+		sessions_take_inboxes(&d->sessions);
 	else if (what == &d->listener)
 		listener_event(&d->listener, now);
 	else if (what == &d->monitor)

@@ -142,10 +142,6 @@ static void set_up_signals(void)
 	signal(SIGXFSZ, SIG_IGN); /* beyond RLIMIT_FSIZE, write() fails with EFBIG instead */
 	daemon_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* vnic/device/ ends a close() that lingers by SIGALRM, which a parent may have blocked. */
-	sigemptyset(&set);
-	sigaddset(&set, SIGALRM);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 /* A client needs about five descriptors. */

@@ -140,7 +140,7 @@ static void detach_port(void)
 /* NULL: without an inbox, all frames come by the switch, which is slower. */
 static struct urxe_direct_table *make_inbox(void)
 {
-	int rc = vnic_inbox_create(port.welcome.mtu, &port.inbox);
+	int rc = vnic_driver_make_inbox(port.nic, port.welcome.mtu, &port.inbox);
 
 	if (!rc)
 		return peer_init(vnic_inbox_published(port.inbox), port.tx.process);
@@ -148,9 +148,10 @@ static struct urxe_direct_table *make_inbox(void)
 	return NULL;
 }
 
+/* From now on the daemon introduces the process to its peers. */
 static void give_inbox(void)
 {
-	int rc = port.inbox ? vnic_driver_set_inbox(port.nic, port.inbox) : 0;
+	int rc = port.inbox ? vnic_inbox_publish(port.inbox) : 0;
 
 	if (rc)
 		log_info("peers do not get this process's inbox: %s", strerror(-rc));

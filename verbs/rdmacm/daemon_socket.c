@@ -2,8 +2,10 @@
 #include "rdmacm/daemon_socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -59,39 +61,108 @@ static ssize_t receive_packet(int socket, void *packet, size_t size)
 
 static int send_hello(int socket, const struct rdmacm_file *file)
 {
-	struct cm_attach_hello hello = {
+	const struct cm_attach_hello hello = {
 		.version = CM_ATTACH_VERSION, .token = file->token, .fetched = file->fetched};
+
+	return send(socket, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello) ? 0 : -ECONNRESET;
+}
+
+/* Sets fds to the descriptors of the welcome; a descriptor that did not come is -1. */
+static int receive_welcome(int socket, struct cm_attach_welcome *w, int fds[CM_ATTACH_FDS])
+{
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
-	struct iovec iov = {&hello, sizeof(hello)};
-	const struct msghdr msg = {.msg_iov = &iov,
-				   .msg_iovlen = 1,
-				   .msg_control = &control,
-				   .msg_controllen = sizeof(control)};
+		char room[CMSG_SPACE(CM_ATTACH_FDS * sizeof(int))];
+	} control;
+	struct iovec iov = {w, sizeof(*w)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = CMSG_LEN(CM_ATTACH_FDS * sizeof(int))};
+	struct cmsghdr *c;
+	ssize_t n;
 
-	memcpy(CMSG_DATA(&control.header), &file->event_writer, sizeof(file->event_writer));
-	return sendmsg(socket, &msg, MSG_NOSIGNAL) == sizeof(hello) ? 0 : -ECONNRESET;
+	memset(fds, -1, CM_ATTACH_FDS * sizeof(int));
+	do
+		n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(*w))
+		return -ECONNRESET;
+	c = CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	if (w->status)
+		return w->status;
+	return fds[CM_ATTACH_FDS - 1] < 0 ? -ECONNRESET : 0;
+}
+
+/* --- The event socket */
+
+static void close_descriptor(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* No shutdown, and no change of the epoll set: a forked child shares both with its parent. */
+static void close_events(struct rdmacm_file *file)
+{
+	close_descriptor(&file->event_reader);
+	close_descriptor(&file->event_writer);
+}
+
+/*
+ * The socket of another daemon takes the number of the earlier one's, at which threads may wait:
+ * they see its end, look again and find the new socket. Owns `reader`.
+ */
+static int replace_reader(struct rdmacm_file *file, int reader)
+{
+	int rc;
+
+	(void)epoll_ctl(file->event_set, EPOLL_CTL_DEL, file->event_reader, NULL);
+	shutdown(file->event_reader, SHUT_RDWR);
+	rc = dup3(reader, file->event_reader, O_CLOEXEC) < 0 ? -errno : 0;
+	close(reader);
+	return rc;
+}
+
+/* Owns the descriptors, also on failure. */
+static int open_events(struct rdmacm_file *file, const int fds[CM_ATTACH_FDS])
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	int rc = 0;
+
+	close_descriptor(&file->event_writer);
+	file->event_writer = fds[CM_ATTACH_EVENT_WRITER];
+	if (file->event_reader < 0)
+		file->event_reader = fds[CM_ATTACH_EVENTS];
+	else
+		rc = replace_reader(file, fds[CM_ATTACH_EVENTS]);
+	if (!rc && epoll_ctl(file->event_set, EPOLL_CTL_ADD, file->event_reader, &ev))
+		rc = -errno;
+	return rc;
 }
 
 /* Claims file->token, or gets a token where that is 0. 0, or a negative errno value. */
 static int greet_daemon(struct rdmacm_file *file)
 {
-	struct cm_attach_welcome w = {.status = -ECONNRESET};
-	int fd = connect_socket(), rc;
+	int fd = connect_socket(), fds[CM_ATTACH_FDS] = {-1, -1}, rc;
+	struct cm_attach_welcome w = {0};
 
 	if (fd < 0)
 		return fd;
 	rc = send_hello(fd, file);
-	if (!rc && receive_packet(fd, &w, sizeof(w)) == sizeof(w))
-		file->token = w.status ? file->token : w.token;
 	if (!rc)
-		rc = w.status;
-	if (rc)
-		close(fd);
-	else
+		rc = receive_welcome(fd, &w, fds);
+	if (!rc) {
+		file->token = w.token;
 		file->socket = fd;
+		return open_events(file, fds);
+	}
+	for (int i = 0; i < CM_ATTACH_FDS; i++)
+		close_descriptor(&fds[i]);
+	close(fd);
 	return rc;
 }
 
@@ -115,18 +186,11 @@ int rdmacm_daemon_connect(struct rdmacm_file *file)
 	return rc ? rc : rdmacm_reconnect_add(file);
 }
 
-static void close_event_writer(struct rdmacm_file *file)
-{
-	if (file->event_writer >= 0)
-		close(file->event_writer);
-	file->event_writer = -1;
-}
-
 void rdmacm_daemon_disconnect(struct rdmacm_file *file)
 {
 	close_socket(file);
 	rdmacm_reconnect_remove(file);
-	close_event_writer(file);
+	close_events(file);
 }
 
 /* --- Reconnecting */
@@ -138,27 +202,16 @@ static void give_up(struct rdmacm_file *file, int rc)
 		    rc == -ETIME ? "urxed ended and no other urxed has started in time"
 				 : "the urxed that runs now does not know this process's IDs");
 	file->daemon_gone = true;
-	close_event_writer(file);
+	close_descriptor(&file->event_writer);
 	pthread_cond_broadcast(&file->reconnected);
-}
-
-/* The next daemon sends all events again that were not fetched. */
-static void discard_events(const struct rdmacm_file *file)
-{
-	uint8_t byte;
-
-	while (recv(file->event_reader, &byte, sizeof(byte), MSG_DONTWAIT) > 0)
-		;
 }
 
 void rdmacm_daemon_retry(struct rdmacm_file *file)
 {
 	int rc = -ETIME;
 
-	if (clock_monotonic() - file->lost_at < reconnect_timeout()) {
-		discard_events(file);
+	if (clock_monotonic() - file->lost_at < reconnect_timeout())
 		rc = greet_daemon(file);
-	}
 	if (rc == -EPERM || rc == -EPROTO || rc == -ETIME) {
 		give_up(file, rc);
 		return;

@@ -10,7 +10,7 @@
 
 #include "rdmacm/file.h"
 
-/* Connects a new file; file->event_writer is open. 0, or a negative errno value. */
+/* Connects a new file; file->event_set is open. 0, or a negative errno value. */
 int rdmacm_daemon_connect(struct rdmacm_file *file);
 /* For close(2); also for a file that is not connected. */
 void rdmacm_daemon_disconnect(struct rdmacm_file *file);

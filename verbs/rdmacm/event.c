@@ -118,24 +118,30 @@ static int next_event(struct rdmacm_file *file, int fd, const struct rdmacm_requ
 /* --- Waiting; without file->lock */
 
 /* Leaves the packet to next_event(). A blocking recv goes on after a handler with SA_RESTART. */
-static int wait_for_daemon(int fd)
+static int wait_for_daemon(const struct rdmacm_file *file)
 {
 	uint8_t byte;
 
-	return recv(fd, &byte, sizeof(byte), MSG_PEEK) < 0 ? -errno : 0;
+	return recv(file->event_reader, &byte, sizeof(byte), MSG_PEEK) < 0 ? -errno : 0;
 }
 
 /* fd is an epoll set, at which only poll(2) can wait: any signal handler ends that. */
 static int wait_for_both(int fd)
 {
 	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+
+	if (poll(&pollfd, 1, -1) < 0)
+		return -errno;
+	return pollfd.revents & POLLNVAL ? -EBADF : 0;
+}
+
+static int wait_for_event(const struct rdmacm_file *file, int fd)
+{
 	int flags = fcntl(fd, F_GETFL);
 
 	if (flags >= 0 && flags & O_NONBLOCK)
 		return -EAGAIN;
-	if (poll(&pollfd, 1, -1) < 0)
-		return -errno;
-	return pollfd.revents & POLLNVAL ? -EBADF : 0;
+	return file->kernel < 0 ? wait_for_daemon(file) : wait_for_both(fd);
 }
 
 static bool is_closed(struct rdmacm_file *file, const struct rdmacm_request *request)
@@ -156,11 +162,12 @@ int rdmacm_get_event(struct rdmacm_file *file, int fd, const struct rdmacm_reque
 	if (request->command.out < offsetof(struct rdma_ucm_event_resp, reserved))
 		return -ENOSPC;
 	while ((rc = next_event(file, fd, request, response)) == -EAGAIN) {
-		rc = file->kernel < 0 ? wait_for_daemon(fd) : wait_for_both(fd);
+		rc = wait_for_event(file, fd);
 		if (rc)
 			break;
 	}
-	if (rc != -EBADF || !is_closed(file, request))
+	/* After the close, another file of the program may have the number. */
+	if (!rc || rc == -EAGAIN || rc == -EINTR || !is_closed(file, request))
 		return rc;
 	/*
 	 * Programs close the device while a thread of theirs waits for its events. In the kernel,

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -114,7 +113,7 @@ static void release_file(struct fd_object *object)
 	rdmacm_daemon_disconnect(file);
 	rdmacm_reply_cache_free(file);
 	rdmacm_ids_free(file);
-	close_descriptor(&file->event_reader);
+	close_descriptor(&file->event_set);
 	close_descriptor(&file->kernel);
 	pthread_cond_broadcast(&file->reconnected);
 	pthread_mutex_unlock(&file->lock);
@@ -133,7 +132,8 @@ static struct rdmacm_file *make_file(void)
 	if (!file)
 		return NULL;
 	file->fd = (struct fd_object){.kind = FD_RDMACM, .release = release_file};
-	file->socket = file->event_reader = file->event_writer = file->kernel = -1;
+	file->socket = file->event_set = file->event_reader = file->event_writer = -1;
+	file->kernel = -1;
 	init_lock(file);
 	LIST_INSERT_HEAD(&files, file, link);
 	return file;
@@ -156,40 +156,24 @@ static struct rdmacm_file *alloc_file(void)
 	return file;
 }
 
-static int watch_descriptor(int epoll, int fd)
+/*
+ * The program waits at an epoll set, so that the daemon's socket in the set can change while the
+ * program's descriptor stays the same. Sets *fd to that descriptor.
+ */
+static int make_descriptors(struct rdmacm_file *file, int *fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 
-	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
-}
-
-/* The program waits at an epoll set of the daemon's events and the kernel's. */
-static int join_events(struct rdmacm_file *file, int *fd)
-{
-	int rc;
-
-	file->event_reader = *fd;
 	*fd = epoll_create1(EPOLL_CLOEXEC);
 	if (*fd < 0)
 		return -errno;
-	rc = watch_descriptor(*fd, file->event_reader);
-	return rc ? rc : watch_descriptor(*fd, file->kernel);
-}
-
-/* Sets *fd to the program's descriptor. */
-static int make_descriptors(struct rdmacm_file *file, int *fd)
-{
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+	file->event_set = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
+	if (file->event_set < 0)
 		return -errno;
-	*fd = pair[0];
-	file->event_writer = pair[1];
 	file->kernel = rdmacm_kernel_open();
-	if (file->kernel >= 0)
-		return join_events(file, fd);
-	file->event_reader = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
-	return file->event_reader < 0 ? -errno : 0;
+	if (file->kernel < 0)
+		return 0;
+	return epoll_ctl(*fd, EPOLL_CTL_ADD, file->kernel, &ev) ? -errno : 0;
 }
 
 static int set_flags(int fd, int flags)

@@ -41,13 +41,23 @@ static int check_listener(int fd)
 	return cred.uid == 0 || cred.uid == geteuid() ? 0 : -EPERM;
 }
 
-static int connect_to(int fd, const struct sockaddr_un *address)
+int vnic_socket_limit_wait(int fd)
 {
 	const struct timeval timeout = {.tv_sec = ANSWER_SECONDS};
 
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) ||
-	    connect(fd, (const struct sockaddr *)address, sizeof(*address)))
+	return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) ||
+			       setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout))
+		       ? -errno
+		       : 0;
+}
+
+static int connect_to(int fd, const struct sockaddr_un *address)
+{
+	int ret = vnic_socket_limit_wait(fd);
+
+	if (ret)
+		return ret;
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)))
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
 	return check_listener(fd);
 }

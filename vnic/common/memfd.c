@@ -35,23 +35,34 @@ static int create_memfd(const char *name, uint64_t size)
 	return -err;
 }
 
-/* Returns the descriptor; closes it on failure. */
+#define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+
 static int add_seals(int fd, int seals)
 {
-	int err;
+	return fcntl(fd, F_ADD_SEALS, seals) ? -errno : 0;
+}
 
-	if (fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+static int create_sealed(const char *name, uint64_t size, int seals)
+{
+	int fd = create_memfd(name, size), ret;
+
+	if (fd < 0)
 		return fd;
-	err = errno;
+	ret = add_seals(fd, seals);
+	if (!ret)
+		return fd;
 	close(fd);
-	return -err;
+	return ret;
 }
 
 int vnic_memory_create(const char *name, uint64_t size)
 {
-	int fd = create_memfd(name, size);
+	return create_sealed(name, size, SIZE_SEALS | F_SEAL_SEAL);
+}
 
-	return fd < 0 ? fd : add_seals(fd, 0);
+int vnic_memory_create_unpublished(const char *name, uint64_t size)
+{
+	return create_sealed(name, size, SIZE_SEALS);
 }
 
 static int map_memfd(int fd, uint64_t size, int prot, void **memory)
@@ -65,21 +76,16 @@ static int map_memfd(int fd, uint64_t size, int prot, void **memory)
 }
 
 /* A writable mapping from before the seal stays writable. */
-int vnic_memory_publish(const char *name, uint64_t size, void **memory)
+int vnic_memory_publish(int fd)
 {
-	int fd = create_memfd(name, size), ret;
+	return add_seals(fd, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+}
 
-	if (fd < 0)
-		return fd;
-	ret = map_memfd(fd, size, PROT_READ | PROT_WRITE, memory);
-	if (ret) {
-		close(fd);
-		return ret;
-	}
-	fd = add_seals(fd, F_SEAL_FUTURE_WRITE);
-	if (fd < 0)
-		munmap(*memory, size);
-	return fd;
+bool vnic_memory_is_published(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && seals & F_SEAL_FUTURE_WRITE;
 }
 
 /*
@@ -87,34 +93,47 @@ int vnic_memory_publish(const char *name, uint64_t size, void **memory)
  * hostile owner could make hang. A memfd of huge pages has seals too, but may run out of pages
  * under a mapping (SIGBUS), so only tmpfs is accepted.
  */
-static int check_memfd(int fd, uint64_t size, bool writable)
+static int check_memfd(int fd, bool writable)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct statfs fs;
-	struct stat st;
 
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || seals & F_SEAL_WRITE ||
 	    writable != !(seals & F_SEAL_FUTURE_WRITE))
 		return -EPERM;
-	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
-		return -EPERM;
-	if (fstat(fd, &st) || !size || size > VNIC_MEMORY_MAX || (uint64_t)st.st_size != size)
-		return -EINVAL;
-	return 0;
+	return fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC ? -EPERM : 0;
+}
+
+static int check_size(int fd, uint64_t size)
+{
+	struct stat st;
+
+	return fstat(fd, &st) || !size || size > VNIC_MEMORY_MAX || (uint64_t)st.st_size != size
+		       ? -EINVAL
+		       : 0;
+}
+
+int vnic_memory_check(int fd)
+{
+	return check_memfd(fd, true);
 }
 
 int vnic_memory_map(int fd, uint64_t size, void **memory)
 {
-	int ret = check_memfd(fd, size, true);
+	int ret = check_memfd(fd, true);
 
+	if (!ret)
+		ret = check_size(fd, size);
 	return ret ? ret : map_memfd(fd, size, PROT_READ | PROT_WRITE, memory);
 }
 
 int vnic_memory_map_published(int fd, uint64_t size, const void **memory)
 {
-	int ret = check_memfd(fd, size, false);
+	int ret = check_memfd(fd, false);
 	void *p = NULL;
 
+	if (!ret)
+		ret = check_size(fd, size);
 	if (!ret)
 		ret = map_memfd(fd, size, PROT_READ, &p);
 	if (!ret)

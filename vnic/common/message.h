@@ -3,6 +3,7 @@
 #ifndef URXE_VNIC_MESSAGE_H
 #define URXE_VNIC_MESSAGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <vnic/attach.h>
@@ -51,11 +52,15 @@ int vnic_memory_create(const char *name, uint64_t size);
  * reading behind its end would raise SIGBUS.
  */
 int vnic_memory_map(int fd, uint64_t size, void **memory);
+/* Whether it is such memory, of any size: 0 or -EPERM. */
+int vnic_memory_check(int fd);
 /*
- * The same for memory that only its creator writes: the creator has mapped it, and no process can
+ * Memory that only one process writes: it maps the memory, then publishes it, and no process can
  * map it for writing any more. Linux 5.1.
  */
-int vnic_memory_publish(const char *name, uint64_t size, void **memory);
+int vnic_memory_create_unpublished(const char *name, uint64_t size);
+int vnic_memory_publish(int fd);
+bool vnic_memory_is_published(int fd);
 int vnic_memory_map_published(int fd, uint64_t size, const void **memory);
 /* Replaces such a mapping by zeroed private memory; async-signal-safe. */
 void vnic_memory_isolate(const void *memory, uint64_t size);

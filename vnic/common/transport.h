@@ -30,7 +30,12 @@ struct vnic_transport_ops {
 		      const uint8_t dgid[16], uint32_t qpn);
 	/* As vnic_driver_lease. */
 	int (*lease)(struct vnic_transport *transport, uint32_t *qpn_first);
-	/* Passes the inbox's descriptors to the device; the caller still owns them. */
+	/* Returns the descriptors of a new inbox, which the caller then owns. */
+	int (*make_inbox)(struct vnic_transport *transport, int fds[VNIC_INBOX_FDS]);
+	/*
+	 * Passes the descriptors of an inbox from an earlier daemon to the device; the caller still
+	 * owns them.
+	 */
 	int (*inbox)(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS]);
 	/* Returns the descriptors of another process's inbox, which the caller then owns. */
 	int (*introduce)(struct vnic_transport *transport, uint32_t qpn, int fds[VNIC_INBOX_FDS]);

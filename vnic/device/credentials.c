@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <vnic/server.h>
+
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
@@ -43,26 +45,26 @@ void vnic_credentials_close(struct vnic_credentials *peer)
 		close(peer->pidfd);
 }
 
-/* The peer still lives, so its PID was its own when /proc was read before. */
-static bool is_alive(const struct vnic_credentials *peer)
+bool vnic_credentials_alive(const struct vnic_credentials *peer)
 {
 	struct pollfd fd = {.fd = peer->pidfd, .events = POLLIN};
 
 	return peer->pidfd >= 0 && poll(&fd, 1, 0) == 0;
 }
 
-static bool read_user_namespace(const struct vnic_credentials *peer, struct stat *st)
+/* The kernel answers from its own data, so no process can delay the answer. */
+static bool read_user_namespace(pid_t pid, struct stat *st)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", peer->pid);
-	return peer->pid > 0 && stat(path, st) == 0 && is_alive(peer);
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	return pid > 0 && stat(path, st) == 0;
 }
 
-bool vnic_credentials_same_user(const struct vnic_credentials *a, const struct vnic_credentials *b)
+bool vnic_server_share_user_namespace(pid_t a, pid_t b)
 {
 	struct stat of_a, of_b;
 
-	return a->uid == b->uid && read_user_namespace(a, &of_a) && read_user_namespace(b, &of_b) &&
+	return read_user_namespace(a, &of_a) && read_user_namespace(b, &of_b) &&
 	       of_a.st_ino == of_b.st_ino && of_a.st_dev == of_b.st_dev;
 }

@@ -15,11 +15,6 @@ struct vnic_credentials {
 void vnic_credentials_read(struct vnic_credentials *peer, int socket);
 void vnic_credentials_close(struct vnic_credentials *peer);
 
-/*
- * Whether the two processes may write to each other's memory: they have the same user in the same
- * user namespace, and both live. In another user namespace the same number is another user,
- * possibly its root. False if the answer is unknown.
- */
-bool vnic_credentials_same_user(const struct vnic_credentials *a, const struct vnic_credentials *b);
-
+/* Whether the process lives: only so long does the PID belong to it. False if unknown. */
+bool vnic_credentials_alive(const struct vnic_credentials *peer);
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The daemon's end of the attach protocol. Requests come from untrusted clients: the daemon checks
- * size, order and descriptors of a request before it acts.
+ * size and order of a request before it acts, and accepts no descriptors.
  */
 #include <vnic/server.h>
 
@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #include <vnic/inbox.h>
+#include <vnic/peer_socket.h>
 #include <vnic/regs.h>
 
 #include "attach_socket.h"
-#include "close_alarm.h"
 #include "credentials.h"
 #include "message.h"
 #include "shared.h"
@@ -40,13 +40,10 @@
 struct vnic_server_client {
 	int socket;
 	int doorbell;
-	/*
-	 * The interrupt pipe. The daemon holds its read end, too, so that a write never raises
-	 * SIGPIPE.
-	 */
-	int interrupt[2];
-	int notice; /* -1 before HELLO */
-	void *bars; /* not NULL: the daemon has answered HELLO */
+	/* Only written: the client's ends cannot send, so no queue has descriptors. */
+	int interrupt; /* -1 before HELLO */
+	int notice;    /* -1 before HELLO */
+	void *bars;    /* not NULL: the daemon has answered HELLO */
 	uint8_t mac[6];
 	uint16_t mtu;
 	uint32_t process; /* VNIC_PROCESS of its lease */
@@ -56,6 +53,7 @@ struct vnic_server_client {
 	void *memory;
 	uint64_t memory_size;
 	struct vnic_device *device;
+	bool inbox_given; /* INBOX has been answered */
 	struct vnic_inbox_broker *inbox;
 };
 
@@ -70,6 +68,7 @@ int vnic_server_listen(const char *run_dir)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
+	vnic_peer_refuse_fds(fd);
 	unlink(address.sun_path);
 	/* Linux gives the socket's mode to the file, so other users can connect at no time. */
 	if (fchmod(fd, 0600) == 0 &&
@@ -81,36 +80,30 @@ int vnic_server_listen(const char *run_dir)
 	return ret;
 }
 
-int vnic_server_accept(int listen_fd, struct vnic_server_client **client)
+int vnic_server_open(int socket, struct vnic_server_client **client)
 {
-	struct vnic_server_client *c;
-	int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct vnic_server_client *c = calloc(1, sizeof(*c));
 	int err;
 
-	if (fd < 0)
-		return -errno;
-	c = calloc(1, sizeof(*c));
-	if (!c) {
-		close(fd);
+	if (!c)
 		return -ENOMEM;
-	}
-	c->socket = fd;
-	c->interrupt[0] = c->interrupt[1] = c->notice = -1;
-	vnic_credentials_read(&c->peer, fd);
+	c->socket = socket;
+	c->interrupt = c->notice = -1;
+	vnic_credentials_read(&c->peer, socket);
 	c->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (c->doorbell < 0) {
 		err = errno;
-		vnic_server_close(c);
+		(void)vnic_server_close(c);
 		return -err;
 	}
 	*client = c;
 	return 0;
 }
 
-void vnic_server_close(struct vnic_server_client *client)
+int vnic_server_close(struct vnic_server_client *client)
 {
-	const int fds[] = {client->socket, client->doorbell, client->interrupt[0],
-			   client->interrupt[1], client->notice};
+	const int fds[] = {client->doorbell, client->interrupt, client->notice};
+	int socket = client->socket;
 
 	vnic_device_destroy(client->device);
 	vnic_inbox_broker_close(client->inbox);
@@ -119,13 +112,11 @@ void vnic_server_close(struct vnic_server_client *client)
 		munmap(client->memory, client->memory_size);
 	if (client->bars)
 		munmap(client->bars, VNIC_BAR_SIZE);
-	/* Unread messages may carry descriptors. */
-	vnic_close_alarm_begin();
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	vnic_close_alarm_end();
 	free(client);
+	return socket;
 }
 
 int vnic_server_fd(const struct vnic_server_client *client)
@@ -172,55 +163,82 @@ static int send_answer(struct vnic_server_client *client, const void *message, u
 	return ret == -EAGAIN ? -EPROTO : ret;
 }
 
-/* A message and its descriptors. */
 struct request {
 	union vnic_message *message;
-	int fds[VNIC_INBOX_FDS];
-	uint32_t fd_count;
 	const struct vnic_server_ops *ops;
 	void *ctx;
 };
 
-/* Creates the memory and pipe for HELLO's answer; returns the descriptor of the register pages. */
-static int make_bars(struct vnic_server_client *client)
+/*
+ * Memory for both sides. Helper processes that the daemon forks do not inherit the mapping: it
+ * would outlive the client. Returns the descriptor, for the client.
+ */
+static int make_memory(const char *name, uint64_t size, void **memory)
 {
-	int fd = vnic_memory_create("urxe-bars", VNIC_BAR_SIZE);
+	int fd = size && size <= VNIC_MEMORY_MAX ? vnic_memory_create(name, size) : -EINVAL;
 	int ret;
 
 	if (fd < 0)
 		return fd;
-	ret = vnic_memory_map(fd, VNIC_BAR_SIZE, &client->bars);
-	if (!ret && pipe2(client->interrupt, O_NONBLOCK | O_CLOEXEC))
-		ret = -errno;
-	if (ret)
-		close(fd);
-	return ret ? ret : fd;
+	ret = vnic_memory_map(fd, size, memory);
+	if (!ret) {
+		(void)madvise(*memory, size, MADV_DONTFORK);
+		return fd;
+	}
+	close(fd);
+	return ret;
+}
+
+/* A socket that the daemon writes and the client reads; returns the client's end. */
+static int make_socket(int type, int *own)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	/* The client cannot send, so the daemon may close its end: the queue stays empty. */
+	shutdown(ends[0], SHUT_RD);
+	*own = ends[0];
+	return ends[1];
+}
+
+static void close_fds(const int *fds, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+/* Makes the descriptors for HELLO's answer, which the caller closes, but the doorbell. */
+static int make_welcome_fds(struct vnic_server_client *client, int fds[VNIC_FDS])
+{
+	memset(fds, -1, VNIC_FDS * sizeof(fds[0]));
+	fds[VNIC_FD_BARS] = make_memory("urxe-bars", VNIC_BAR_SIZE, &client->bars);
+	if (fds[VNIC_FD_BARS] < 0)
+		return fds[VNIC_FD_BARS];
+	fds[VNIC_FD_NOTICE] = make_socket(SOCK_SEQPACKET, &client->notice);
+	if (fds[VNIC_FD_NOTICE] < 0)
+		return fds[VNIC_FD_NOTICE];
+	fds[VNIC_FD_INTERRUPT] = make_socket(SOCK_STREAM, &client->interrupt);
+	return fds[VNIC_FD_INTERRUPT] < 0 ? fds[VNIC_FD_INTERRUPT] : 0;
 }
 
 static int send_welcome(struct vnic_server_client *client,
 			const struct vnic_attach_welcome *welcome)
 {
-	int fds[VNIC_FDS], ends[2];
-	int ret;
+	int fds[VNIC_FDS];
+	int ret = make_welcome_fds(client, fds);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends))
-		return -errno;
-	client->notice = ends[0];
-	fds[VNIC_FD_NOTICE] = ends[1];
-	fds[VNIC_FD_BARS] = make_bars(client);
-	if (fds[VNIC_FD_BARS] < 0) {
-		close(ends[1]);
-		return fds[VNIC_FD_BARS];
+	if (!ret) {
+		memcpy(client->mac, welcome->mac, sizeof(client->mac));
+		client->mtu = welcome->mtu;
+		client->process = VNIC_PROCESS(welcome->qpn_first);
+		vnic_server_set_direct(client, true);
+		fds[VNIC_FD_DOORBELL] = client->doorbell;
+		ret = send_answer(client, welcome, sizeof(*welcome), fds, VNIC_FDS);
 	}
-	fds[VNIC_FD_DOORBELL] = client->doorbell;
-	fds[VNIC_FD_INTERRUPT] = client->interrupt[0];
-	memcpy(client->mac, welcome->mac, sizeof(client->mac));
-	client->mtu = welcome->mtu;
-	client->process = VNIC_PROCESS(welcome->qpn_first);
-	vnic_server_set_direct(client, true);
-	ret = send_answer(client, welcome, sizeof(*welcome), fds, VNIC_FDS);
-	close(fds[VNIC_FD_BARS]);
-	close(fds[VNIC_FD_NOTICE]);
+	fds[VNIC_FD_DOORBELL] = -1;
+	close_fds(fds, VNIC_FDS);
 	return ret;
 }
 
@@ -255,18 +273,18 @@ static int on_hello(struct vnic_server_client *client, struct request *request)
 	return status == -EINPROGRESS ? 0 : vnic_server_welcome(client, status, &welcome);
 }
 
-/* Wakes the client's engine thread. A full pipe (EAGAIN) is readable already. */
+/* Wakes the client's engine thread. A full socket (EAGAIN) is readable already. */
 static void interrupt_client(void *ctx, uint32_t vector)
 {
 	const struct vnic_server_client *client = ctx;
 	const uint64_t one = 1;
 
 	(void)vector; /* all vectors of a process wake the same thread */
-	if (write(client->interrupt[1], &one, sizeof(one)) < 0)
-		return;
+	(void)send(client->interrupt, &one, sizeof(one), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static int adopt_memory(struct vnic_server_client *client, int fd, uint64_t size)
+/* Creates the driver's memory and the device; returns the memory's descriptor. */
+static int make_device(struct vnic_server_client *client, uint64_t size)
 {
 	struct vnic_region region = {.size = size};
 	struct vnic_device_attr attr = {
@@ -278,30 +296,36 @@ static int adopt_memory(struct vnic_server_client *client, int fd, uint64_t size
 		.interrupt = interrupt_client,
 		.ctx = client,
 	};
-	int ret = vnic_memory_map(fd, size, &client->memory);
+	int fd = make_memory("urxe-vnic", size, &client->memory);
+	int ret;
 
-	if (ret)
-		return ret;
+	if (fd < 0)
+		return fd;
 	client->memory_size = size;
 	region.memory = client->memory;
 	memcpy(attr.mac, client->mac, sizeof(attr.mac));
 	ret = vnic_device_create(&attr, &client->device);
-	if (ret) {
-		munmap(client->memory, size);
-		client->memory = NULL;
-	}
+	if (!ret)
+		return fd;
+	munmap(client->memory, size);
+	client->memory = NULL;
+	close(fd);
 	return ret;
 }
 
 static int on_memory(struct vnic_server_client *client, struct request *request)
 {
 	struct vnic_attach_memory *memory = &request->message->memory;
+	int fd, ret;
 
-	/* vnic_server_event accepts a descriptor after HELLO, until the client has a device. */
-	if (client->device || request->fd_count != 1)
+	if (!client->bars || client->device)
 		return -EPROTO;
-	memory->status = adopt_memory(client, request->fds[0], memory->size);
-	return send_answer(client, memory, sizeof(*memory), NULL, 0);
+	fd = make_device(client, memory->size);
+	memory->status = fd < 0 ? fd : 0;
+	ret = send_answer(client, memory, sizeof(*memory), &fd, fd >= 0);
+	if (fd >= 0)
+		close(fd);
+	return ret;
 }
 
 static int on_reg(struct vnic_server_client *client, struct request *request)
@@ -373,18 +397,61 @@ int vnic_server_notice(struct vnic_server_client *client, const struct vnic_atta
 	return ret == -EPIPE || ret == -ECONNRESET ? 0 : ret;
 }
 
-/* The broker takes the descriptors, or they are closed. */
+/* The broker keeps the descriptors. */
+static int give_inbox(struct vnic_server_client *client, struct vnic_attach_inbox *inbox)
+{
+	int fds[VNIC_INBOX_FDS];
+
+	inbox->status = vnic_inbox_broker_create(client->mtu, &client->inbox);
+	if (!inbox->status)
+		vnic_inbox_broker_fds(client->inbox, fds);
+	return send_answer(client, inbox, sizeof(*inbox), fds, inbox->status ? 0 : VNIC_INBOX_FDS);
+}
+
+/* The client sends the descriptors of its inbox to another process. */
+static int check_inbox(struct vnic_server_client *client, struct request *request)
+{
+	struct vnic_attach_inbox *inbox = &request->message->inbox;
+	int fd = request->ops->check_inbox ? request->ops->check_inbox(request->ctx, client)
+					   : -EOPNOTSUPP;
+	int ret;
+
+	inbox->status = fd < 0 ? fd : 0;
+	ret = send_answer(client, inbox, sizeof(*inbox), &fd, fd >= 0);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
 static int on_inbox(struct vnic_server_client *client, struct request *request)
 {
 	struct vnic_attach_inbox *inbox = &request->message->inbox;
 
-	if (!client->device || client->inbox || request->fd_count != VNIC_INBOX_FDS)
+	if (!client->device || client->inbox_given)
 		return -EPROTO;
-	request->fd_count = 0;
-	vnic_close_alarm_begin();
-	inbox->status = vnic_inbox_broker_open(request->fds, client->mtu, &client->inbox);
-	vnic_close_alarm_end();
-	return send_answer(client, inbox, sizeof(*inbox), NULL, 0);
+	client->inbox_given = true;
+	return inbox->exists ? check_inbox(client, request) : give_inbox(client, inbox);
+}
+
+int vnic_server_take_inbox(struct vnic_server_client *client, const int fds[VNIC_INBOX_FDS])
+{
+	if (client->inbox || !client->inbox_given) {
+		close_fds(fds, VNIC_INBOX_FDS);
+		return -EINVAL;
+	}
+	return vnic_inbox_broker_open(fds, client->mtu, &client->inbox);
+}
+
+static bool is_same_user(const struct vnic_credentials *a, const struct vnic_credentials *b,
+			 const struct vnic_server_ops *ops, void *ctx)
+{
+	if (a->uid != b->uid || a->pid <= 0 || b->pid <= 0)
+		return false;
+	if (ops->share_user_namespace ? !ops->share_user_namespace(ctx, a->pid, b->pid)
+				      : !vnic_server_share_user_namespace(a->pid, b->pid))
+		return false;
+	/* The peers still live, so /proc was read for the peers' own PIDs. */
+	return vnic_credentials_alive(a) && vnic_credentials_alive(b);
 }
 
 /* Does the peer have more than `most` unread bytes, with the kernel's overhead of each message? */
@@ -396,11 +463,12 @@ static bool has_unread(int socket, int most)
 }
 
 static int introduce_client(const struct vnic_server_client *client,
-			    const struct vnic_server_client *owner, int fds[VNIC_INBOX_FDS])
+			    const struct vnic_server_client *owner,
+			    const struct vnic_server_ops *ops, void *ctx, int fds[VNIC_INBOX_FDS])
 {
-	if (!owner || !owner->inbox)
+	if (!owner || !owner->inbox || !vnic_inbox_broker_published(owner->inbox))
 		return -ENOENT;
-	if (!vnic_credentials_same_user(&client->peer, &owner->peer))
+	if (!is_same_user(&client->peer, &owner->peer, ops, ctx))
 		return -EPERM;
 	vnic_inbox_broker_fds(owner->inbox, fds);
 	return 0;
@@ -414,14 +482,14 @@ static int on_introduce(struct vnic_server_client *client, struct request *reque
 	/* Requests never overlap, so the client has read the answer before this one. */
 	if (!client->bars || has_unread(client->socket, 0))
 		return -EPROTO;
-	message->status =
-		introduce_client(client, request->ops->owner(request->ctx, message->qpn), fds);
+	message->status = introduce_client(client, request->ops->owner(request->ctx, message->qpn),
+					   request->ops, request->ctx, fds);
 	return send_answer(client, message, sizeof(*message), fds,
 			   message->status ? 0 : VNIC_INBOX_FDS);
 }
 
 int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_server_client *owner,
-			  uint32_t qpn)
+			  uint32_t qpn, const struct vnic_server_ops *ops, void *ctx)
 {
 	const struct vnic_attach_introduction introduction = {.type = VNIC_NOTICE_INBOX,
 							      .qpn = qpn};
@@ -433,7 +501,7 @@ int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_s
 	/* First, because the switch asks at each frame until the client has read its notices. */
 	if (has_unread(client->notice, INTRODUCTION_ROOM))
 		return -EAGAIN;
-	ret = introduce_client(client, owner, fds);
+	ret = introduce_client(client, owner, ops, ctx, fds);
 	return ret ? ret
 		   : vnic_message_send(client->notice, &introduction, sizeof(introduction), fds,
 				       VNIC_INBOX_FDS);
@@ -516,45 +584,16 @@ static int handle_request(struct vnic_server_client *client, struct request *req
 	return requests[type].handle(client, request);
 }
 
-static void close_strangers(const int *fds, uint32_t n)
-{
-	if (!n)
-		return;
-	vnic_close_alarm_begin();
-	while (n--)
-		close(fds[n]);
-	vnic_close_alarm_end();
-}
-
-/* The number of descriptors that the next message may carry: MEMORY's, then INBOX's. */
-static uint32_t fds_due(const struct vnic_server_client *client)
-{
-	if (!client->bars)
-		return 0;
-	if (!client->device)
-		return 1;
-	return client->inbox ? 0 : VNIC_INBOX_FDS;
-}
-
 int vnic_server_event(struct vnic_server_client *client, const struct vnic_server_ops *ops,
 		      void *ctx)
 {
-	/* The daemon accepts descriptors only if one is due: closing a foreign file may block. */
 	union vnic_message message;
-	struct request request = {
-		.message = &message, .fd_count = fds_due(client), .ops = ops, .ctx = ctx};
-	int ret;
+	struct request request = {.message = &message, .ops = ops, .ctx = ctx};
+	int ret = vnic_peer_recv(client->socket, &message, sizeof(message));
 
-	/* The kernel closes the other descriptors before it returns. */
-	vnic_close_alarm_begin();
-	ret = vnic_message_recv(client->socket, &message, request.fds, &request.fd_count);
-	vnic_close_alarm_end();
 	if (ret == -EAGAIN)
 		return 0;
-	if (ret == 0)
-		ret = -ECONNRESET;
-	else if (ret > 0)
-		ret = handle_request(client, &request, (uint32_t)ret);
-	close_strangers(request.fds, request.fd_count);
-	return ret;
+	if (ret <= 0)
+		return ret ? ret : -ECONNRESET;
+	return handle_request(client, &request, (uint32_t)ret);
 }

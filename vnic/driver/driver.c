@@ -208,6 +208,14 @@ int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8
 	return drv->transport->ops->resolve(drv->transport, sgid_index, dgid, hop);
 }
 
+int vnic_driver_make_inbox(struct vnic_driver *drv, uint16_t mtu, struct vnic_inbox **inbox)
+{
+	int fds[VNIC_INBOX_FDS];
+	int ret = drv->transport->ops->make_inbox(drv->transport, fds);
+
+	return ret ? ret : vnic_inbox_open(fds, mtu, inbox);
+}
+
 int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox)
 {
 	int fds[VNIC_INBOX_FDS];

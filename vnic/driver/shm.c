@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "attach_socket.h"
 #include "message.h"
 #include "nic.h"
 #include "shared.h"
@@ -45,9 +46,8 @@ static void close_fds(const int *fds, uint32_t n)
 			close(fds[i]);
 }
 
-/* Descriptors that accompany a request or its answer. */
+/* Descriptors that come with an answer. */
 struct passed {
-	uint32_t sent;
 	uint32_t wanted; /* number to receive; afterwards the number received */
 	int fds[VNIC_INBOX_FDS];
 };
@@ -63,7 +63,7 @@ static int exchange_messages(struct shm *shm, union vnic_message *message, uint3
 	int ret;
 
 	passed->wanted = 0;
-	ret = vnic_message_send(shm->socket, message, len, passed->fds, passed->sent);
+	ret = vnic_message_send(shm->socket, message, len, NULL, 0);
 	if (ret)
 		fd_count = 0;
 	else
@@ -124,20 +124,20 @@ static int shm_memory(struct vnic_transport *transport, uint64_t size, void **me
 {
 	struct shm *shm = to_shm(transport);
 	union vnic_message message = {.memory = {.type = VNIC_ATTACH_MEMORY, .size = size}};
-	int fd = vnic_memory_create("urxe-vnic", size);
-	int ret;
+	struct passed passed = {.wanted = 1};
+	int ret = send_request_with_fds(shm, &message, sizeof(message.memory), &passed);
 
-	if (fd < 0)
-		return fd;
-	ret = vnic_memory_map(fd, size, &shm->memory);
-	if (!ret) {
-		shm->memory_size = size;
-		*memory = shm->memory;
-		ret = send_request_with_fds(shm, &message, sizeof(message.memory),
-					    &(struct passed){.sent = 1, .fds = {fd}});
-	}
-	close(fd);
-	return ret ? ret : message.memory.status;
+	if (!ret)
+		ret = message.memory.status;
+	if (!ret)
+		ret = passed.wanted == 1 ? vnic_memory_map(passed.fds[0], size, &shm->memory)
+					 : -EPROTO;
+	close_fds(passed.fds, passed.wanted);
+	if (ret)
+		return ret;
+	shm->memory_size = size;
+	*memory = shm->memory;
+	return 0;
 }
 
 static int access_register(struct shm *shm, bool write, uint32_t offset, uint32_t *value)
@@ -316,15 +316,54 @@ static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port
 	return found;
 }
 
+/* Gets `wanted` descriptors with the answer to INBOX. */
+static int request_inbox(struct shm *shm, bool exists, uint32_t wanted, int fds[VNIC_INBOX_FDS])
+{
+	union vnic_message message = {.inbox = {.type = VNIC_ATTACH_INBOX, .exists = exists}};
+	struct passed passed = {.wanted = wanted};
+	int ret = send_request_with_fds(shm, &message, sizeof(message.inbox), &passed);
+
+	if (!ret)
+		ret = message.inbox.status;
+	if (!ret && passed.wanted == wanted) {
+		memcpy(fds, passed.fds, wanted * sizeof(fds[0]));
+		return 0;
+	}
+	close_fds(passed.fds, passed.wanted);
+	return ret ? ret : -EPROTO;
+}
+
+static int shm_make_inbox(struct vnic_transport *transport, int fds[VNIC_INBOX_FDS])
+{
+	return request_inbox(to_shm(transport), false, VNIC_INBOX_FDS, fds);
+}
+
+/* The process that checks the descriptors answers on the socket to it. */
+static int send_inbox(int checker, const int fds[VNIC_INBOX_FDS])
+{
+	union vnic_message message = {.inbox = {.type = VNIC_ATTACH_INBOX, .exists = 1}};
+	uint32_t fd_count = 0;
+	int ret = vnic_message_send(checker, &message, sizeof(message.inbox), fds, VNIC_INBOX_FDS);
+
+	if (!ret)
+		ret = vnic_message_recv(checker, &message, NULL, &fd_count);
+	if (ret == (int)sizeof(message.inbox))
+		return message.inbox.status;
+	return ret < 0 ? ret : -ECONNRESET;
+}
+
 static int shm_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS])
 {
-	union vnic_message message = {.inbox = {.type = VNIC_ATTACH_INBOX}};
-	struct passed passed = {.sent = VNIC_INBOX_FDS};
-	int ret;
+	int checker[VNIC_INBOX_FDS];
+	int ret = request_inbox(to_shm(transport), true, 1, checker);
 
-	memcpy(passed.fds, fds, sizeof(passed.fds));
-	ret = send_request_with_fds(to_shm(transport), &message, sizeof(message.inbox), &passed);
-	return ret ? ret : message.inbox.status;
+	if (ret)
+		return ret;
+	ret = vnic_socket_limit_wait(checker[0]);
+	if (!ret)
+		ret = send_inbox(checker[0], fds);
+	close(checker[0]);
+	return ret;
 }
 
 static int shm_introduce(struct vnic_transport *transport, uint32_t qpn, int fds[VNIC_INBOX_FDS])
@@ -377,6 +416,7 @@ static const struct vnic_transport_ops shm_ops = {
 	.reg_read = shm_reg_read,
 	.kick = shm_kick,
 	.resolve = shm_resolve,
+	.make_inbox = shm_make_inbox,
 	.inbox = shm_inbox,
 	.introduce = shm_introduce,
 	.remote = shm_remote,

@@ -2,12 +2,12 @@
 #include <vnic/inbox.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "create.h"
 #include "layout.h"
 #include "message.h"
 #include "shared.h"
@@ -18,56 +18,55 @@ struct vnic_inbox_broker {
 	int fds[VNIC_INBOX_FDS];
 };
 
-/*
- * Senders write to the eventfd: a write to a pipe without a reader would raise SIGPIPE, and a write
- * to a file could do anything.
- */
-static int check_eventfd(int fd)
-{
-	char target[32], path[32];
-	ssize_t len;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	len = readlink(path, target, sizeof(target) - 1);
-	if (len < 0)
-		return -errno;
-	target[len] = 0;
-	return strcmp(target, "anon_inode:[eventfd]") ? -EINVAL : 0;
-}
-
-/* The broker passes on no other kind of memory, either. */
-static int check_published(int fd)
-{
-	const void *memory;
-	int ret = vnic_memory_map_published(fd, VNIC_INBOX_PUBLISHED_SIZE, &memory);
-
-	if (!ret)
-		munmap((void *)memory, VNIC_INBOX_PUBLISHED_SIZE);
-	return ret;
-}
-
 int vnic_inbox_broker_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
 			   struct vnic_inbox_broker **broker)
 {
 	struct vnic_inbox_broker *k = calloc(1, sizeof(*k));
 	void *memory = NULL;
-	int ret = k ? check_eventfd(fds[VNIC_INBOX_WAKE]) : -ENOMEM;
+	int ret = k ? vnic_inbox_check(fds) : -ENOMEM;
 
-	if (!ret)
-		ret = check_published(fds[VNIC_INBOX_PUBLISHED]);
 	if (!ret)
 		ret = vnic_memory_map(fds[VNIC_INBOX_MEMORY], inbox_size(mtu), &memory);
 	if (ret) {
-		for (int i = 0; i < VNIC_INBOX_FDS; i++)
-			close(fds[i]);
+		inbox_close_fds(fds);
 		free(k);
 		return ret;
 	}
+	/* Helper processes that the daemon forks do not inherit the mapping. */
+	(void)madvise(memory, inbox_size(mtu), MADV_DONTFORK);
 	k->memory = memory;
 	k->size = inbox_size(mtu);
 	memcpy(k->fds, fds, sizeof(k->fds));
 	*broker = k;
 	return 0;
+}
+
+int vnic_inbox_broker_create(uint16_t mtu, struct vnic_inbox_broker **broker)
+{
+	struct vnic_inbox_broker *k = calloc(1, sizeof(*k));
+	void *memory = NULL;
+	int ret;
+
+	if (!k)
+		return -ENOMEM;
+	k->size = inbox_size(mtu);
+	ret = inbox_create_fds(mtu, k->fds);
+	if (!ret)
+		ret = vnic_memory_map(k->fds[VNIC_INBOX_MEMORY], k->size, &memory);
+	if (ret) {
+		inbox_close_fds(k->fds);
+		free(k);
+		return ret;
+	}
+	(void)madvise(memory, k->size, MADV_DONTFORK);
+	k->memory = memory;
+	*broker = k;
+	return 0;
+}
+
+bool vnic_inbox_broker_published(const struct vnic_inbox_broker *broker)
+{
+	return vnic_memory_is_published(broker->fds[VNIC_INBOX_PUBLISHED]);
 }
 
 void vnic_inbox_broker_revoke(struct vnic_inbox_broker *broker)
@@ -80,8 +79,7 @@ void vnic_inbox_broker_close(struct vnic_inbox_broker *broker)
 	if (!broker)
 		return;
 	munmap(broker->memory, broker->size);
-	for (int i = 0; i < VNIC_INBOX_FDS; i++)
-		close(broker->fds[i]);
+	inbox_close_fds(broker->fds);
 	free(broker);
 }
 

@@ -5,10 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "create.h"
 #include "layout.h"
 #include "message.h"
 #include "shared.h"
@@ -54,42 +53,34 @@ static void publish_room(struct vnic_inbox *inbox)
 	vnic_publish(&inbox->memory->room, inbox->next - inbox->taken + VNIC_INBOX_FRAMES);
 }
 
-static int make_shared(struct vnic_inbox *inbox)
+static int map_shared(struct vnic_inbox *inbox)
 {
 	void *memory;
-	int ret;
+	int ret = vnic_memory_map(inbox->fds[VNIC_INBOX_MEMORY], inbox->size, &memory);
 
-	inbox->fds[VNIC_INBOX_WAKE] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (inbox->fds[VNIC_INBOX_WAKE] < 0)
-		return -errno;
-	ret = vnic_memory_create("urxe-inbox", inbox->size);
-	if (ret < 0)
-		return ret;
-	inbox->fds[VNIC_INBOX_MEMORY] = ret;
-	ret = vnic_memory_map(ret, inbox->size, &memory);
 	if (ret)
 		return ret;
 	inbox->memory = memory;
-	ret = vnic_memory_publish("urxe-published", VNIC_INBOX_PUBLISHED_SIZE, &memory);
-	if (ret < 0)
-		return ret;
-	inbox->fds[VNIC_INBOX_PUBLISHED] = ret;
-	inbox->published = memory;
-	return 0;
+	ret = vnic_memory_map(inbox->fds[VNIC_INBOX_PUBLISHED], VNIC_INBOX_PUBLISHED_SIZE, &memory);
+	if (!ret)
+		inbox->published = memory;
+	return ret;
 }
 
-int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox)
+int vnic_inbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, struct vnic_inbox **inbox)
 {
 	struct vnic_inbox *b = calloc(1, sizeof(*b));
 	int ret;
 
-	if (!b)
+	if (!b) {
+		inbox_close_fds(fds);
 		return -ENOMEM;
-	memset(b->fds, -1, sizeof(b->fds));
+	}
+	memcpy(b->fds, fds, sizeof(b->fds));
 	b->size = inbox_size(mtu);
 	b->stride = inbox_stride(mtu);
 	b->frame_max = VNIC_FRAME_MAX(mtu);
-	ret = make_shared(b);
+	ret = map_shared(b);
 	if (ret) {
 		vnic_inbox_abandon(b);
 		return ret;
@@ -100,6 +91,29 @@ int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox)
 	return 0;
 }
 
+int vnic_inbox_publish(const struct vnic_inbox *inbox)
+{
+	return vnic_memory_publish(inbox->fds[VNIC_INBOX_PUBLISHED]);
+}
+
+int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox)
+{
+	int fds[VNIC_INBOX_FDS];
+	int ret = inbox_create_fds(mtu, fds);
+
+	if (ret) {
+		inbox_close_fds(fds);
+		return ret;
+	}
+	ret = vnic_inbox_open(fds, mtu, inbox);
+	if (ret)
+		return ret;
+	ret = vnic_inbox_publish(*inbox);
+	if (ret)
+		vnic_inbox_abandon(*inbox);
+	return ret;
+}
+
 void vnic_inbox_abandon(struct vnic_inbox *inbox)
 {
 	if (!inbox)
@@ -108,9 +122,7 @@ void vnic_inbox_abandon(struct vnic_inbox *inbox)
 		munmap(inbox->memory, inbox->size);
 	if (inbox->published)
 		munmap(inbox->published, VNIC_INBOX_PUBLISHED_SIZE);
-	for (int i = 0; i < VNIC_INBOX_FDS; i++)
-		if (inbox->fds[i] >= 0)
-			close(inbox->fds[i]);
+	inbox_close_fds(inbox->fds);
 	free(inbox);
 }
 

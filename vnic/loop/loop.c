@@ -100,6 +100,13 @@ static int loop_lease(struct vnic_transport *transport, uint32_t *qpn_first)
 	return -ENOSPC;
 }
 
+static int loop_make_inbox(struct vnic_transport *transport, int fds[VNIC_INBOX_FDS])
+{
+	(void)transport;
+	(void)fds;
+	return -EOPNOTSUPP;
+}
+
 static int loop_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS])
 {
 	(void)transport;
@@ -151,6 +158,7 @@ static const struct vnic_transport_ops loop_ops = {
 	.reg_read = loop_reg_read,
 	.kick = loop_kick,
 	.resolve = loop_resolve,
+	.make_inbox = loop_make_inbox,
 	.inbox = loop_inbox,
 	.introduce = loop_introduce,
 	.remote = loop_remote,

@@ -14,6 +14,8 @@
 #include <stdint.h>
 
 struct netdev;
+struct sockaddr_un;
+struct stat;
 
 /* A received frame, or a frame to send. */
 struct netdev_frame {
@@ -176,6 +178,17 @@ void netdev_impair_counters(const struct netdev *port, struct netdev_impair_coun
  */
 int netdev_qemu_open(const char *spec, uint32_t mtu, struct netdev **port, char *error,
 		     uint32_t error_size);
+/*
+ * How all these ports connect and remove sockets from now on, for a process without the right to do
+ * so itself; NULL: by system calls.
+ */
+struct netdev_qemu_files {
+	/* Returns a non-blocking stream socket or a negative errno value. */
+	int (*connect)(const struct sockaddr_un *address);
+	/* Removes the socket's file if it is still that file. */
+	void (*remove)(const struct sockaddr_un *address, const struct stat *file);
+};
+void netdev_qemu_set_files(const struct netdev_qemu_files *files);
 /* The same on a connected stream socket, which the port owns from then on if it succeeds. */
 int netdev_qemu_attach(int fd, uint32_t mtu, struct netdev **port);
 

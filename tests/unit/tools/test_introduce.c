@@ -23,6 +23,7 @@
 
 #include "lan.h"
 #include "server.h"
+#include "urxed/privilege/fd_guard.h"
 
 #define T0     1000000000ull
 #define NOBODY 65534
@@ -41,13 +42,18 @@ static struct {
 	struct process sender, receiver;
 } w;
 
-static int attach(struct process *p)
+static int attach_unpublished(struct process *p)
 {
 	int ret = vnic_driver_attach(w.server.run_dir, &p->base.who, &p->base.driver);
 
-	if (!ret)
-		ret = vnic_inbox_create(p->base.who.mtu, &p->inbox);
-	return ret ? ret : vnic_driver_set_inbox(p->base.driver, p->inbox);
+	return ret ? ret : vnic_driver_make_inbox(p->base.driver, p->base.who.mtu, &p->inbox);
+}
+
+static int attach(struct process *p)
+{
+	int ret = attach_unpublished(p);
+
+	return ret ? ret : vnic_inbox_publish(p->inbox);
 }
 
 static void *attach_thread(void *arg)
@@ -55,6 +61,15 @@ static void *attach_thread(void *arg)
 	struct process *p = arg;
 
 	p->base.status = attach(p);
+	atomic_store(&p->base.done, true);
+	return NULL;
+}
+
+static void *attach_unpublished_thread(void *arg)
+{
+	struct process *p = arg;
+
+	p->base.status = attach_unpublished(p);
 	atomic_store(&p->base.done, true);
 	return NULL;
 }
@@ -77,6 +92,12 @@ static void take_events(void)
 static void serve(void *(*call)(void *), struct process *p)
 {
 	server_call(call, &p->base, take_events);
+}
+
+/* Before the tests have threads: the helper is forked. */
+static int start(void **state)
+{
+	return fd_guard_start() || lan_start(state);
 }
 
 static int setup(void **state)
@@ -313,6 +334,61 @@ static void inboxes_work_after_the_daemon_stops(void **state)
 	vnic_outbox_close(outbox);
 }
 
+static void *claim_thread(void *arg)
+{
+	struct process *p = arg;
+	const struct vnic_attach_welcome was = p->base.who;
+
+	p->base.status = vnic_driver_claim(w.server.run_dir, &was, &p->base.who, &p->base.driver);
+	if (!p->base.status)
+		p->base.status = vnic_driver_set_inbox(p->base.driver, p->inbox);
+	atomic_store(&p->base.done, true);
+	return NULL;
+}
+
+/* The next daemon introduces further senders to the same inbox. */
+static void inbox_goes_to_the_next_daemon(void **state)
+{
+	struct vnic_outbox *before = introduced(&w.sender, &w.receiver), *after;
+	struct vnic_frame frame;
+
+	(void)state;
+	server_end(&w.server);
+	server_begin(&w.server, T0);
+	vnic_driver_abandon(w.receiver.base.driver);
+	serve(claim_thread, &w.receiver);
+	assert_int_equal(w.receiver.base.status, 0);
+	vnic_driver_abandon(w.sender.base.driver);
+	serve(claim_thread, &w.sender);
+	assert_int_equal(w.sender.base.status, 0);
+	after = introduced(&w.sender, &w.receiver);
+	assert_int_equal(send_one(before), VNIC_OUTBOX_TAKEN);
+	assert_int_equal(send_one(after), VNIC_OUTBOX_TAKEN);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(vnic_inbox_rx(w.receiver.inbox, &frame, 1), 1);
+		vnic_inbox_rx_release(w.receiver.inbox, 1);
+	}
+	vnic_outbox_close(before);
+	vnic_outbox_close(after);
+}
+
+/* Before vnic_inbox_publish another process could still map the published memory for writing. */
+static void unpublished_inbox_is_not_passed_on(void **state)
+{
+	struct process third = {0};
+
+	(void)state;
+	serve(attach_unpublished_thread, &third);
+	assert_int_equal(third.base.status, 0);
+	w.sender.qpn = third.base.who.qpn_first;
+	serve(ask_thread, &w.sender);
+	assert_int_equal(w.sender.base.status, -ENOENT);
+	assert_int_equal(vnic_inbox_publish(third.inbox), 0);
+	vnic_outbox_close(introduced(&w.sender, &third));
+	kill_client(&third);
+	vnic_inbox_destroy(third.inbox);
+}
+
 static struct vnic_server_client *conn_of(const struct process *p)
 {
 	struct session *c;
@@ -408,11 +484,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(living_sender_keeps_the_lock, setup, teardown),
 		cmocka_unit_test_setup_teardown(inboxes_work_after_the_daemon_stops, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(inbox_goes_to_the_next_daemon, setup, teardown),
+		cmocka_unit_test_setup_teardown(unpublished_inbox_is_not_passed_on, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(daemon_forbids_and_allows_direct_frames, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(another_user_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_namespace_is_refused, setup, teardown),
 	};
 
-	return cmocka_run_group_tests(tests, lan_start, NULL);
+	return cmocka_run_group_tests(tests, start, NULL);
 }

@@ -78,6 +78,45 @@ static void the_default_carries_the_namespace(void **state)
 	assert_non_null(strstr(path, "urxe"));
 }
 
+#define VICTIM 54321
+
+/* Another user has made /tmp/urxe-UID: a directory in the home directory takes its place. */
+static void squatted_directory_is_avoided(void **state)
+{
+	char expected[PATH_MAX], squatted[32], home[64];
+	const char *old = getenv("HOME");
+
+	(void)state;
+	snprintf(squatted, sizeof(squatted), "/tmp/urxe-%d", VICTIM);
+	snprintf(home, sizeof(home), "%s/home", top);
+	if (getuid() || mkdir(squatted, 0777))
+		skip();
+	assert_int_equal(mkdir(home, 0700) | chown(home, VICTIM, VICTIM) | chmod(top, 0755), 0);
+	setenv("HOME", home, 1);
+	assert_int_equal(seteuid(VICTIM), 0);
+	assert_int_equal(rundir_path(NULL, path, error), 0);
+	snprintf(expected, sizeof(expected), "%s/.cache/urxe/%llu", home,
+		 (unsigned long long)rundir_netns());
+	assert_string_equal(path, expected);
+	assert_int_equal(rundir_create(path, error), 1);
+	/* Without a home directory of its own the user is told what to do. */
+	setenv("HOME", "/", 1);
+	assert_int_equal(rundir_path(NULL, path, error), -EPERM);
+	assert_non_null(strstr(error, squatted));
+	assert_non_null(strstr(error, "user 0"));
+	assert_non_null(strstr(error, "--run-dir"));
+	assert_int_equal(seteuid(0), 0);
+	rmdir(squatted);
+	/* The name is free again. */
+	assert_int_equal(seteuid(VICTIM), 0);
+	assert_int_equal(rundir_path(NULL, path, error), 0);
+	assert_int_equal(strncmp(path, squatted, strlen(squatted)), 0);
+	assert_int_equal(seteuid(0), 0);
+	if (old)
+		setenv("HOME", old, 1);
+	rundir_remove(top, "home");
+}
+
 static void too_long_path_is_refused(void **state)
 {
 	char name[200] = "/";
@@ -238,6 +277,7 @@ int main(void)
 		cmocka_unit_test(the_option_comes_before_the_environment),
 		cmocka_unit_test(a_relative_path_becomes_absolute),
 		cmocka_unit_test(the_default_carries_the_namespace),
+		cmocka_unit_test(squatted_directory_is_avoided),
 		cmocka_unit_test(too_long_path_is_refused),
 		cmocka_unit_test(directory_is_created_private_and_removed),
 		cmocka_unit_test(existing_directory_is_kept),

@@ -531,7 +531,10 @@ static void migrated_id_belongs_to_the_other_file(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = 0};
 	struct loop_program c = loop_start(&loop);
-	struct loop_program from_a = {.fd = c.fd, .event_fd = c.event_fd, .token = a.token};
+	struct loop_program from_a = {.fd = c.fd,
+				      .event_fd = c.event_fd,
+				      .event_writer = c.event_writer,
+				      .token = a.token};
 	uint32_t id;
 
 	(void)state;
@@ -553,7 +556,10 @@ static void migrated_listener_takes_its_requests_along(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = listener(5)};
 	struct loop_program c = loop_start(&loop);
-	struct loop_program from_b = {.fd = c.fd, .event_fd = c.event_fd, .token = b.token};
+	struct loop_program from_b = {.fd = c.fd,
+				      .event_fd = c.event_fd,
+				      .event_writer = c.event_writer,
+				      .token = b.token};
 	uint32_t id = client(RDMA_PS_TCP), child;
 
 	(void)state;
@@ -575,7 +581,10 @@ static void migrated_listener_takes_events_of_accepted_ids_along(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = listener(5)};
 	struct loop_program c = loop_start(&loop);
-	struct loop_program from_b = {.fd = c.fd, .event_fd = c.event_fd, .token = b.token};
+	struct loop_program from_b = {.fd = c.fd,
+				      .event_fd = c.event_fd,
+				      .event_writer = c.event_writer,
+				      .token = b.token};
 	uint32_t id = client(RDMA_PS_TCP), child;
 
 	(void)state;

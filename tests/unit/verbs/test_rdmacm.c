@@ -67,29 +67,38 @@ static int teardown(void **state)
 
 /* --- The daemon */
 
-/* Receives the hello with the event socket. */
-static void take_hello(int socket)
+/* Sends both ends of the event socket, and keeps its own. */
+static void send_welcome(int socket)
 {
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	const struct cm_attach_welcome w = {.token = TOKEN};
-	struct cm_attach_hello hello;
-	struct iovec iov = {&hello, sizeof(hello)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	int fd;
+		char room[CMSG_SPACE(CM_ATTACH_FDS * sizeof(int))];
+	} control = {.header = {CMSG_LEN(CM_ATTACH_FDS * sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+	struct cm_attach_welcome w = {.token = TOKEN};
+	struct iovec iov = {&w, sizeof(w)};
+	const struct msghdr msg = {.msg_iov = &iov,
+				   .msg_iovlen = 1,
+				   .msg_control = &control,
+				   .msg_controllen = sizeof(control)};
+	int ends[CM_ATTACH_FDS];
 
-	if (recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) != sizeof(hello) || !CMSG_FIRSTHDR(&msg))
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		abort();
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
-	atomic_store(&event_socket, fd);
+	memcpy(CMSG_DATA(&control.header), ends, sizeof(ends));
+	if (sendmsg(socket, &msg, MSG_NOSIGNAL) != sizeof(w))
+		abort();
+	close(ends[CM_ATTACH_EVENTS]);
+	atomic_store(&event_socket, ends[CM_ATTACH_EVENT_WRITER]);
+}
+
+static void take_hello(int socket)
+{
+	struct cm_attach_hello hello;
+
+	if (recv(socket, &hello, sizeof(hello), 0) != sizeof(hello))
+		abort();
 	atomic_store(&claimed, hello.token);
-	if (send(socket, &w, sizeof(w), MSG_NOSIGNAL) != sizeof(w))
-		abort();
+	send_welcome(socket);
 }
 
 struct cached_reply {

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,7 +63,7 @@ static inline int tear_down(void **state)
 		waitpid(d->child, NULL, 0);
 	}
 	if (d->client)
-		vnic_server_close(d->client);
+		close(vnic_server_close(d->client));
 	close(d->listen_fd);
 	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, d->run_dir);
 	unlink(path);
@@ -145,8 +146,12 @@ static inline bool readable(int fd, int ms)
 
 static inline void accept_client(struct daemon *d)
 {
+	int fd;
+
 	assert_true(readable(d->listen_fd, PATIENCE));
-	assert_int_equal(vnic_server_accept(d->listen_fd, &d->client), 0);
+	fd = accept4(d->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(vnic_server_open(fd, &d->client), 0);
 }
 
 /* A test between set_up and tear_down. */

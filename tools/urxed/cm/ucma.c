@@ -10,8 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <vnic/peer_socket.h>
+
 #include "common/rundir.h"
 #include "common/unix_packet.h"
+#include "urxed/privilege/fd_guard.h"
 #include "urxed/session/process_info.h"
 #include "urxed/session/quota.h"
 
@@ -78,7 +81,9 @@ void ucma_file_close(struct ucma_file *file)
 	LIST_REMOVE(file, link);
 	ucma_events_close(file);
 	if (file->fd >= 0) {
-		close(file->fd);
+		/* Another process may have to close the socket: epoll would report it for ever. */
+		epoll_ctl(u->epoll_fd, EPOLL_CTL_DEL, file->fd, NULL);
+		fd_guard_close(file->fd);
 		u->n--;
 	}
 	free(file);
@@ -96,7 +101,7 @@ void ucma_close(struct ucma *u, const char *run_dir)
 		ucma_file_close(file);
 	if (u->listen_fd >= 0) {
 		rundir_remove(run_dir, CM_ATTACH_SOCKET_NAME);
-		close(u->listen_fd);
+		fd_guard_close_listener(u->listen_fd);
 	}
 	if (u->epoll_fd >= 0)
 		close(u->epoll_fd);
@@ -156,13 +161,13 @@ static void open_file(struct ucma *u, int fd)
 		       ? NULL
 		       : ucma_file_new(u);
 	if (!file) {
-		close(fd);
+		fd_guard_close(fd);
 		return;
 	}
 	file->fd = fd;
 	u->n++;
 	file->pid = peer.pid;
-	file->start = peer.pid > 0 ? process_start(peer.pid) : 0;
+	file->start = peer.pid > 0 ? process_identity(peer.pid) : 0;
 	file->user = peer.uid;
 	process_name(file->pid, file->name);
 	file->low_ports = has_low_ports(file);
@@ -178,27 +183,26 @@ static void accept_connections(struct ucma *u)
 		open_file(u, fd);
 }
 
-/*
- * True: the process itself has created the socket. Otherwise a process could have the daemon send
- * packets into a socket of another process.
- */
-static bool is_event_socket(const struct ucma_file *file, int fd)
+static int refuse_hello(const struct ucma_file *file, int status)
 {
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-	int type = 0;
+	const struct cm_attach_welcome w = {.status = status};
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.pid != file->pid)
-		return false;
-	len = sizeof(type);
-	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_SEQPACKET;
+	(void)unix_packet_send(file->fd, &w, sizeof(w), NULL, 0);
+	return status;
 }
 
-static int send_welcome(const struct ucma_file *file, int status, uint64_t token)
+/* With both ends of the event socket. */
+static int send_welcome(struct ucma_file *file, uint64_t token)
 {
-	const struct cm_attach_welcome w = {.status = status, .token = status ? 0 : token};
+	const struct cm_attach_welcome w = {.token = token};
+	int ends[UNIX_PACKET_FDS], rc;
 
-	return unix_packet_send(file->fd, &w, sizeof(w), NULL, 0);
+	rc = ucma_events_open(file, ends);
+	if (rc)
+		return rc;
+	rc = unix_packet_send(file->fd, &w, sizeof(w), ends, UNIX_PACKET_FDS);
+	close(ends[CM_ATTACH_EVENTS]);
+	return rc;
 }
 
 static bool is_claimed(const struct ucma_file *file)
@@ -250,7 +254,7 @@ static int complete_claim(struct ucma_file *by)
 
 	if (u->ops->has_claimable_leases(u->ctx, by->pid))
 		return 0;
-	rc = send_welcome(by, 0, by->claimed_file->token);
+	rc = send_welcome(by, by->claimed_file->token);
 	if (!rc)
 		transfer_connection(by->claimed_file, by);
 	return rc;
@@ -262,32 +266,26 @@ static int register_file(struct ucma_file *file)
 	if (getrandom(&file->token, sizeof(file->token), 0) != sizeof(file->token))
 		return -EAGAIN;
 	ucma_store_file(file);
-	return send_welcome(file, 0, file->token);
+	return send_welcome(file, file->token);
 }
 
 /* Returns 0, or a negative errno value: the caller closes the file. */
-static int handle_hello(struct ucma_file *file, const void *message, int len,
-			struct unix_packet_extras *came)
+static int handle_hello(struct ucma_file *file, const void *message, int len)
 {
 	struct cm_attach_hello hello;
 
-	if (len != sizeof(hello) || !is_event_socket(file, came->fds[0]))
+	if (len != sizeof(hello))
 		return -EPROTO;
 	memcpy(&hello, message, sizeof(hello));
-	if (hello.version != CM_ATTACH_VERSION) {
-		(void)send_welcome(file, -EPROTO, 0);
-		return -EPROTO;
-	}
-	file->event_fd = came->fds[0];
-	came->fds[0] = -1;
+	if (hello.version != CM_ATTACH_VERSION)
+		return refuse_hello(file, -EPROTO);
 	if (!hello.token)
 		return register_file(file);
 	file->fetched = hello.fetched;
 	file->claimed_file = find_unclaimed_file(file, hello.token);
 	if (file->claimed_file)
 		return complete_claim(file);
-	(void)send_welcome(file, -EPERM, 0);
-	return -EPERM;
+	return refuse_hello(file, -EPERM);
 }
 
 struct answer {
@@ -328,18 +326,16 @@ static void handle_file_event(struct ucma_file *file)
 {
 	uint8_t message[sizeof(struct cm_attach_command) + CM_ATTACH_BYTES + CM_ATTACH_OPTION]
 		__attribute__((aligned(8)));
-	struct unix_packet_extras came;
-	int rc, n = unix_packet_recv(file->fd, message, sizeof(message), &came);
+	int rc, n = vnic_peer_recv(file->fd, message, sizeof(message));
 
 	if (n == -EAGAIN)
 		return;
 	if (n <= 0 || file->claimed_file)
 		rc = -EPROTO;
 	else if (file->event_fd < 0)
-		rc = handle_hello(file, message, n, &came);
+		rc = handle_hello(file, message, n);
 	else
 		rc = handle_command(file, message, (uint32_t)n);
-	unix_packet_close_fds(&came);
 	if (rc)
 		ucma_file_close(file);
 }
@@ -374,7 +370,7 @@ static void complete_claims(struct ucma *u)
 
 static bool is_process_alive(const struct ucma_file *file)
 {
-	return !file->start || process_start(file->pid) == file->start;
+	return !file->start || process_identity(file->pid) == file->start;
 }
 
 /*

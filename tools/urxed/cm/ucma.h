@@ -17,6 +17,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "common/log.h"
+#include "common/unix_packet.h"
 #include "urxed/cm/cma.h"
 #include "urxed/session/process_info.h"
 #include "urxed/session/slot_file.h"
@@ -98,7 +99,7 @@ struct ucma_file {
 	char name[PROCESS_NAME];
 	bool low_ports; /* the process had CAP_NET_BIND_SERVICE when it opened the device */
 	uint64_t token; /* by which the program claims the file from the next daemon */
-	uint64_t start; /* of the process, in clock ticks since boot; 0 = unknown */
+	uint64_t start; /* process_identity(); 0 = unknown */
 	uint32_t slot;  /* in ucma.store */
 	/* Claimant: the restored file that its connection gets, once its QPNs are claimed. */
 	struct ucma_file *claimed_file;
@@ -197,6 +198,11 @@ void ucma_events_queue_send(struct ucma_file *file);
 void ucma_flush(struct ucma *u);
 /* Handles EPOLLOUT of an event socket. False: `what` is not the tag of an event socket. */
 bool ucma_events_epoll(struct ucma *u, void *what);
+/*
+ * Makes the event socket: file->event_fd, and both ends for the program (enum cm_attach_fd). The
+ * caller closes ends[CM_ATTACH_EVENTS]. Returns 0 or a negative errno value.
+ */
+int ucma_events_open(struct ucma_file *file, int ends[UNIX_PACKET_FDS]);
 void ucma_events_close(struct ucma_file *file);
 
 /* --- ucma_store.c: the slot file from which the next daemon restores files, IDs and events. */

@@ -202,6 +202,16 @@ bool ucma_events_epoll(struct ucma *u, void *what)
 	return true;
 }
 
+int ucma_events_open(struct ucma_file *file, int ends[UNIX_PACKET_FDS])
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	/* The program cannot send to the daemon's end, which the daemon may therefore close. */
+	shutdown(ends[CM_ATTACH_EVENT_WRITER], SHUT_RD);
+	file->event_fd = ends[CM_ATTACH_EVENT_WRITER];
+	return 0;
+}
+
 void ucma_events_close(struct ucma_file *file)
 {
 	cancel_queued_send(file);

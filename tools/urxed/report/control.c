@@ -8,8 +8,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <vnic/peer_socket.h>
+
 #include "common/rundir.h"
 #include "common/unix_packet.h"
+#include "urxed/privilege/fd_guard.h"
 
 #define BACKLOG 16
 #define EVENTS  8
@@ -19,6 +22,13 @@ static int watch_control_fd(const struct control *c, int fd)
 	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
 
 	return epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/* Another process may have to close the socket, and keep it: epoll would report it for ever. */
+static void close_peer(const struct control *c, int fd)
+{
+	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	fd_guard_close(fd);
 }
 
 int control_open(struct control *c, const char *run_dir, const struct control_ops *ops, void *ctx)
@@ -48,10 +58,10 @@ void control_close(struct control *c, const char *run_dir)
 		return;
 	for (i = 0; i < CONTROL_PEERS; i++)
 		if (c->peers[i] >= 0)
-			close(c->peers[i]);
+			close_peer(c, c->peers[i]);
 	if (c->listen_fd >= 0) {
 		rundir_remove(run_dir, CONTROL_SOCKET_NAME);
-		close(c->listen_fd);
+		fd_guard_close_listener(c->listen_fd);
 	}
 	close(c->epoll_fd);
 	c->epoll_fd = -1;
@@ -65,12 +75,12 @@ static void accept_connection(struct control *c)
 	if (fd < 0)
 		return;
 	if (!unix_packet_peer_is_trusted(fd) || watch_control_fd(c, fd)) {
-		close(fd);
+		fd_guard_close(fd);
 		return;
 	}
 	/* A client that connects and sends no request must not keep other clients out. */
 	if (*slot >= 0)
-		close(*slot);
+		close_peer(c, *slot);
 	*slot = fd;
 	c->next++;
 }
@@ -88,7 +98,7 @@ static void forget_peer(struct control *c, int fd)
  * Returns the descriptor for the reply, or a negative errno value. *keep: the connection stays
  * open.
  */
-static int handle_request(struct control *c, int fd, struct control_request *request, ssize_t len,
+static int handle_request(struct control *c, int fd, struct control_request *request, int len,
 			  struct control_sockets *sockets, bool *keep)
 {
 	int memory;
@@ -119,7 +129,8 @@ static void send_reply(int fd, int memory, const struct control_sockets *sockets
 	for (i = 0; i < sockets->n; i++) {
 		if (memory >= 0)
 			unix_packet_send(fd, &reply, sizeof(reply), &sockets->fds[i], 1);
-		close(sockets->fds[i]);
+		/* Processes may have answered already, by descriptors of any kind. */
+		fd_guard_release(sockets->fds[i]);
 	}
 }
 
@@ -128,10 +139,10 @@ static bool answer_peer(struct control *c, int fd)
 {
 	struct control_sockets sockets = {.n = 0};
 	struct control_request request;
-	ssize_t n = recv(fd, &request, sizeof(request), MSG_TRUNC);
+	int n = vnic_peer_recv(fd, &request, sizeof(request));
 	bool keep = false;
 
-	if (n <= 0)
+	if (n <= 0 && n != -EPROTO)
 		return false;
 	send_reply(fd, handle_request(c, fd, &request, n, &sockets, &keep), &sockets);
 	return keep;
@@ -153,7 +164,9 @@ void control_event(struct control *c)
 
 			forget_peer(c, fd);
 			if (!keep)
-				close(fd);
+				close_peer(c, fd);
+		} else {
+			close_peer(c, fd);
 		}
 	}
 	/* Last: it may close a peer that is among these events. */

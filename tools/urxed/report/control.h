@@ -64,10 +64,13 @@ struct control_ops {
 	int (*show)(void *ctx, struct control_sockets *sockets);
 	/*
 	 * Starts a capture that runs until the peer closes `socket`. Returns the memory of the
-	 * capture ring, and then owns `socket`; or a negative errno value.
+	 * capture ring, or a negative errno value.
 	 */
 	int (*capture)(void *ctx, int socket, const char *port);
-	/* The socket is readable or closed: ends its capture. False: no capture has this socket. */
+	/*
+	 * The socket is readable or closed: ends its capture; the caller closes the socket. False:
+	 * no capture has this socket.
+	 */
 	bool (*capture_end)(void *ctx, int socket);
 };
 

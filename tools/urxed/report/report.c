@@ -13,6 +13,7 @@
 
 #include "common/rundir.h"
 #include "common/sealed_text.h"
+#include "urxed/privilege/fd_guard.h"
 #include "urxed/report/report_rdmacm.h"
 
 #define COUNTER_TEXT(id, name, text) text,
@@ -254,6 +255,8 @@ static json_t *make_counters(const struct report *r)
 	for (i = 0; i < NEIGH_COUNTER_COUNT; i++)
 		add_counter(list, "neigh", neigh_counter_name(i), r->sessions->neigh->counters[i],
 			    neigh_texts[i]);
+	add_counter(list, "daemon", "fds_refused", fd_guard_count(),
+		    "connections ended because a program sent descriptors");
 	return list;
 }
 

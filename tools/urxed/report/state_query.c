@@ -10,13 +10,17 @@ struct users {
 	int fds[CONTROL_USERS];
 };
 
-/* The client's end reports the PID of each sender. */
+/*
+ * The client's end reports the PID of each sender. The client cannot send on it, so the queue of
+ * the processes' end stays empty.
+ */
 static int open_sockets(int ends[2])
 {
 	const int on = 1;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -1;
+	shutdown(ends[1], SHUT_RD);
 	if (!setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
 		return 0;
 	close(ends[0]);

@@ -33,7 +33,7 @@ static void fill_header(struct header *h)
 
 static bool is_holder_alive(const struct lease_store_entry *e)
 {
-	return !e->pid || (e->pid > 0 && e->start && process_start(e->pid) == e->start);
+	return !e->pid || (e->pid > 0 && e->start && process_identity(e->pid) == e->start);
 }
 
 static bool write_at(struct lease_store *r, const void *data, size_t len, size_t at)
@@ -160,7 +160,7 @@ uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uint64_
 	uint32_t block = lease_block(qpn);
 
 	r->entries[block] = (struct lease_store_entry){.token = token ? token : make_token(),
-						       .start = pid > 0 ? process_start(pid) : 0,
+						       .start = pid > 0 ? process_identity(pid) : 0,
 						       .pid = pid};
 	write_lease_entry(r, block);
 	return r->entries[block].token;

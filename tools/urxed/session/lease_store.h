@@ -26,7 +26,7 @@
 
 struct lease_store_entry {
 	uint64_t token; /* 0 = the block is not leased */
-	uint64_t start; /* start time of the process, in clock ticks since boot; 0 = unknown */
+	uint64_t start; /* process_identity(); 0 = unknown */
 	int32_t pid;    /* 0 = unknown: the process lives in another PID namespace */
 	uint32_t reserved;
 };

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "common/log.h"
 #include "common/rundir.h"
 #include "urxed/epoll_watch.h"
+#include "urxed/privilege/fd_guard.h"
 
 /* Delay before the next accept(2) after one that lacked descriptors. */
 #define PAUSE_NS 100000000ull
@@ -42,7 +42,7 @@ void listener_close(struct listener *l)
 		return;
 	rundir_remove(l->run_dir, VNIC_SOCKET_NAME);
 	rundir_remove(l->run_dir, RETIRED_NAME);
-	close(l->fd);
+	fd_guard_close_listener(l->fd);
 	l->fd = -1;
 }
 

@@ -2,10 +2,15 @@
 #include "urxed/session/process_info.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include "urxed/privilege/namespace_query.h"
 
 void process_name(pid_t pid, char name[PROCESS_NAME])
 {
@@ -27,15 +32,7 @@ void process_name(pid_t pid, char name[PROCESS_NAME])
 	snprintf(name, PROCESS_NAME, "%s-%d", program, pid);
 }
 
-static bool same_user_namespace(pid_t pid)
-{
-	struct stat of_peer, own;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
-	return !stat(path, &of_peer) && !stat("/proc/self/ns/user", &own) &&
-	       of_peer.st_ino == own.st_ino && of_peer.st_dev == own.st_dev;
-}
+#define PIDFS_MAGIC 0x50494446 /* PID_FS_MAGIC of newer linux/magic.h */
 
 static uint64_t read_effective_caps(pid_t pid)
 {
@@ -55,14 +52,15 @@ static uint64_t read_effective_caps(pid_t pid)
 
 bool process_capable(pid_t pid, uint32_t capability)
 {
-	return pid > 0 && same_user_namespace(pid) && read_effective_caps(pid) >> capability & 1;
+	return pid > 0 && namespace_query(NULL, getpid(), pid) &&
+	       read_effective_caps(pid) >> capability & 1;
 }
 
 /*
- * Reads field 22 of /proc/PID/stat. The state (field 3) is that of the main thread, which may have
- * ended while other threads (field 20) live.
+ * Start time in clock ticks since boot: field 22 of /proc/PID/stat. The state (field 3) is that of
+ * the main thread, which may have ended while other threads (field 20) live.
  */
-uint64_t process_start(pid_t pid)
+static uint64_t read_start_time(pid_t pid)
 {
 	char path[32], text[512], state;
 	unsigned long long start;
@@ -86,6 +84,34 @@ uint64_t process_start(pid_t pid)
 			 &state, &threads, &start) != 3)
 		return 0;
 	return (state == 'Z' || state == 'X') && threads <= 1 ? 0 : start;
+}
+
+static bool is_on_pidfs(int pidfd)
+{
+	struct statfs fs;
+
+	return !fstatfs(pidfd, &fs) && fs.f_type == PIDFS_MAGIC;
+}
+
+/* From Linux 6.9 on a pidfd's inode belongs to one process since boot. 0: the process has ended. */
+static uint64_t read_pidfs_inode(int pidfd)
+{
+	struct pollfd pfd = {.fd = pidfd, .events = POLLIN};
+	struct stat st;
+
+	return poll(&pfd, 1, 0) || fstat(pidfd, &st) ? 0 : st.st_ino;
+}
+
+uint64_t process_identity(pid_t pid)
+{
+	int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	uint64_t identity;
+
+	if (pidfd < 0)
+		return 0;
+	identity = is_on_pidfs(pidfd) ? read_pidfs_inode(pidfd) : read_start_time(pid);
+	close(pidfd);
+	return identity;
 }
 
 void process_boot(char id[PROCESS_BOOT])

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Facts about a process from /proc: its name, capabilities and start time, and the boot ID. */
+/*
+ * Facts about a process: its name, capabilities and identity, and the boot ID.
+ *
+ * Of a program that the daemon does not trust it reads only /proc/PID/comm, which the kernel
+ * answers from its own data. For cmdline, environ and maps the kernel reads the program's memory,
+ * which may be behind a FUSE file or userfaultfd. For stat and status the kernel holds that memory
+ * for a moment: if the program ends in that moment, the reader closes its mapped files, such as a
+ * TCP socket with SO_LINGER.
+ */
 #ifndef URXE_URXED_SESSION_PROCESS_INFO_H
 #define URXE_URXED_SESSION_PROCESS_INFO_H
 
@@ -18,12 +26,16 @@ void process_name(pid_t pid, char name[PROCESS_NAME]);
 
 /*
  * Does the process have a capability (CAP_...) in effect, within the daemon's own user namespace?
- * In a namespace of its own every process has all of them. False if /proc does not tell.
+ * In a namespace of its own every process has all of them. False if /proc does not tell. Only for
+ * processes of the daemon's own user and of root.
  */
 bool process_capable(pid_t pid, uint32_t capability);
 
-/* Start time in clock ticks since boot; 0: no such process, or the process has ended. */
-uint64_t process_start(pid_t pid);
+/*
+ * A number that no other process with this PID has had since boot; 0: no such process, or the
+ * process has ended.
+ */
+uint64_t process_identity(pid_t pid);
 
 /* Writes the ID of this boot as a string; empty if unknown. */
 void process_boot(char id[PROCESS_BOOT]);

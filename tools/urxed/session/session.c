@@ -7,10 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/log.h"
+#include "urxed/privilege/fd_guard.h"
+#include "urxed/privilege/namespace_query.h"
 #include "urxed/session/quota.h"
 #include "urxed/switch/forward.h"
+
+static const struct vnic_server_ops ops;
 
 struct session *sessions_find_conn(struct sessions *sessions, const struct vnic_server_client *conn)
 {
@@ -67,7 +73,7 @@ bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn)
  */
 bool session_introduce(struct switch_port *from, struct switch_port *to, uint32_t qpn)
 {
-	return vnic_server_introduce(conn_of(from), conn_of(to), qpn) != -EAGAIN;
+	return vnic_server_introduce(conn_of(from), conn_of(to), qpn, &ops, NULL) != -EAGAIN;
 }
 
 void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop)
@@ -158,11 +164,46 @@ static int set_remote(void *ctx, struct vnic_server_client *conn,
 	return rc;
 }
 
+static int check_inbox(void *ctx, struct vnic_server_client *conn)
+{
+	struct sessions *sessions = ctx;
+	struct session *s = sessions_find_conn(sessions, conn);
+
+	s->inbox_check = ++sessions->inbox_checks;
+	return fd_guard_check_inbox(s->inbox_check, vnic_server_uid(conn));
+}
+
 static const struct vnic_server_ops ops = {.welcome = session_welcome,
 					   .resolve = resolve_address,
 					   .owner = qpn_owner,
 					   .remote = set_remote,
-					   .lease = session_lease_more};
+					   .lease = session_lease_more,
+					   .check_inbox = check_inbox,
+					   .share_user_namespace = namespace_query};
+
+static void give_inbox(struct sessions *sessions, uint64_t check, const int fds[VNIC_INBOX_FDS])
+{
+	struct session *s = sessions->list;
+
+	while (s && s->inbox_check != check)
+		s = s->next;
+	if (s) {
+		if (!vnic_server_take_inbox(s->conn, fds))
+			session_free_dead_lock(sessions, s);
+		return;
+	}
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		close(fds[i]);
+}
+
+void sessions_take_inboxes(struct sessions *sessions)
+{
+	int fds[VNIC_INBOX_FDS];
+	uint64_t check;
+
+	while (fd_guard_next_inbox(&check, fds))
+		give_inbox(sessions, check, fds);
+}
 
 static void store_remote(void *ctx, uint32_t place, const struct remote_qp_record *record)
 {
@@ -224,12 +265,13 @@ static int add_session(struct sessions *sessions, struct session *s)
 	return 0;
 }
 
-int session_accept(struct sessions *sessions, int listen_fd)
+static int open_session(struct sessions *sessions, int socket)
 {
 	struct session *s = calloc(1, sizeof(*s));
-	int rc = s ? vnic_server_accept(listen_fd, &s->conn) : -ENOMEM;
+	int rc = s ? vnic_server_open(socket, &s->conn) : -ENOMEM;
 
 	if (rc) {
+		fd_guard_close(socket);
 		free(s);
 		return rc;
 	}
@@ -238,9 +280,16 @@ int session_accept(struct sessions *sessions, int listen_fd)
 		if (!rc)
 			return 0;
 	}
-	vnic_server_close(s->conn);
+	fd_guard_close(vnic_server_close(s->conn));
 	free(s);
 	return rc;
+}
+
+int session_accept(struct sessions *sessions, int listen_fd)
+{
+	int socket = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	return socket < 0 ? -errno : open_session(sessions, socket);
 }
 
 /* The NIC exists from now on. Its doorbell wakes the daemon and needs no handler. */
@@ -324,7 +373,7 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 	if (s->port.dev)
 		log_ratelimited(&sessions->log, sessions->now, "process %d detached",
 				vnic_server_pid(s->conn));
-	vnic_server_close(s->conn);
+	fd_guard_close(vnic_server_close(s->conn));
 	free(s);
 	sessions->n--;
 }

@@ -25,10 +25,11 @@ struct session {
 	bool resolving;
 	bool awaits_welcome; /* its hello waits for survivors' claims */
 	bool joined;
-	bool asked;       /* received the last request for its QPs and MRs (state_query.c) */
-	bool port_unsent; /* its socket had no room for the newest port notice */
-	uint32_t blocks;  /* leased blocks of QPNs */
-	uint64_t token;   /* with which the process claims the blocks from a later daemon */
+	bool asked;           /* received the last request for its QPs and MRs (state_query.c) */
+	bool port_unsent;     /* its socket had no room for the newest port notice */
+	uint32_t blocks;      /* leased blocks of QPNs */
+	uint64_t token;       /* with which the process claims the blocks from a later daemon */
+	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
 	bool gone; /* sessions_reap frees it: the current batch of events may still name it */
 };
 
@@ -45,6 +46,7 @@ struct sessions {
 	bool claims_ended;        /* claims_until has passed */
 	uint64_t now;             /* time of the event being handled */
 	uint32_t limit;           /* maximum number of connections */
+	uint64_t inbox_checks;    /* started so far */
 	struct log_ratelimit log; /* rate limit of lines about sessions */
 	uint64_t counters[VNIC_COUNTER_COUNT]; /* of the NICs of closed sessions */
 };
@@ -68,6 +70,8 @@ void sessions_send_port(struct sessions *sessions);
  * sessions.
  */
 void sessions_set_direct(struct sessions *sessions, bool on);
+/* Gives sessions their inboxes from an earlier daemon that fd_guard.h has checked meanwhile. */
+void sessions_take_inboxes(struct sessions *sessions);
 /* The switch calls it to introduce two processes, which may then exchange frames directly. */
 switch_introduce_fn session_introduce;
 /* Answers the session whose address resolution w has completed. */

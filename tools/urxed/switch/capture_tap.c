@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+#include <time.h>
+
+#include "urxed/privilege/fd_guard.h"
 
 void capture_taps_init(struct capture_taps *all, struct sessions *sessions)
 {
@@ -125,7 +127,6 @@ int capture_taps_start(struct capture_taps *all, int socket, const char *port)
 
 static void end_capture(struct capture_taps *all, struct capture_tap *c)
 {
-	close(c->socket);
 	c->socket = -1;
 	capture_writer_close(&c->writer);
 	if (!--all->n)
@@ -150,6 +151,8 @@ void capture_taps_end_all(struct capture_taps *all)
 	struct capture_tap *c;
 
 	for (c = all->list; c < all->list + CAPTURE_TAPS; c++)
-		if (c->socket >= 0)
+		if (c->socket >= 0) {
+			fd_guard_close(c->socket);
 			end_capture(all, c);
+		}
 }

@@ -32,14 +32,17 @@ struct capture_taps {
 
 void capture_taps_init(struct capture_taps *all, struct sessions *sessions);
 /*
- * Starts a capture of the port of that name or number, or of all ports for "". `socket` belongs to
- * the capture, which closes it at its end. Returns the ring's descriptor, -EBUSY: too many
- * captures of all users or of this one, -ENODEV: no such port, or another negative errno value; on
- * error the caller keeps the socket.
+ * Starts a capture of the port of that name or number, or of all ports for "", until `socket` hangs
+ * up. Returns the ring's descriptor, -EBUSY: too many captures of all users or of this one,
+ * -ENODEV: no such port, or another negative errno value.
  */
 int capture_taps_start(struct capture_taps *all, int socket, const char *port);
-/* Ends the capture whose socket has hung up; false: no capture has that socket. */
+/*
+ * Ends the capture whose socket has hung up; the caller closes the socket. False: no capture has
+ * that socket.
+ */
 bool capture_taps_end(struct capture_taps *all, int socket);
+/* Closes the sockets too. */
 void capture_taps_end_all(struct capture_taps *all);
 
 #endif

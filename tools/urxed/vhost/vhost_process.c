@@ -4,12 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +14,7 @@
 
 #include "common/clock.h"
 #include "urxed/epoll_watch.h"
-#include "urxed/vhost/vhost_main.h"
+#include "urxed/vhost/vhost_spawner.h"
 
 /* How long a start may take; DPDK's takes 0.2 s on an idle machine. */
 #define START_NS (60 * NS_PER_SEC)
@@ -26,9 +23,6 @@
 #define DELAY_MIN_NS (NS_PER_SEC / 10)
 #define DELAY_MAX_NS (10 * NS_PER_SEC)
 #define STABLE_NS    (60 * NS_PER_SEC)
-
-/* Above the numbers that the new process gets (vhost_main.h), so that no dup2 overwrites one. */
-#define FD_FIRST 16
 
 /* A process that has taken no frame for so long, while some wait, hangs. */
 #define HANG_NS (10 * NS_PER_SEC)
@@ -83,78 +77,6 @@ static void read_log(struct vhost_process *p, uint64_t now)
 
 /* --- Start */
 
-/* Duplicates above the numbers of the new process; closed by close_copies. */
-struct copies {
-	int kick, log, memory, wake;
-};
-
-static void close_copies(struct copies *c)
-{
-	close_fd(&c->kick);
-	close_fd(&c->log);
-	close_fd(&c->memory);
-	close_fd(&c->wake);
-}
-
-static int copy_descriptors(struct copies *c, const struct netdev_shm_fds *fds, int log)
-{
-	c->kick = fcntl(fds->kick, F_DUPFD_CLOEXEC, FD_FIRST);
-	c->log = fcntl(log, F_DUPFD_CLOEXEC, FD_FIRST);
-	c->memory = fcntl(fds->memory, F_DUPFD_CLOEXEC, FD_FIRST);
-	c->wake = fcntl(fds->wake, F_DUPFD_CLOEXEC, FD_FIRST);
-	if (c->kick >= 0 && c->log >= 0 && c->memory >= 0 && c->wake >= 0)
-		return 0;
-	close_copies(c);
-	return -EMFILE;
-}
-
-/* Some of DPDK's descriptors stay open in an exec, hence the last action. */
-static int add_actions(posix_spawn_file_actions_t *actions, const struct copies *c)
-{
-	return -(posix_spawn_file_actions_adddup2(actions, c->kick, VHOST_FD_KICK)
-			 ?: posix_spawn_file_actions_adddup2(actions, c->log, STDOUT_FILENO)
-			 ?: posix_spawn_file_actions_adddup2(actions, c->log, STDERR_FILENO)
-			 ?: posix_spawn_file_actions_adddup2(actions, c->memory, VHOST_FD_MEMORY)
-			 ?: posix_spawn_file_actions_adddup2(actions, c->wake, VHOST_FD_WAKE)
-			 ?: posix_spawn_file_actions_addclosefrom_np(actions, VHOST_FD_WAKE + 1));
-}
-
-/* With no signal blocked: urxed itself reads its signals from a descriptor. */
-static int run_program(struct vhost_process *p, const posix_spawn_file_actions_t *actions)
-{
-	char *argv[] = {"urxed", VHOST_MAIN_OPTION, p->text, NULL};
-	posix_spawnattr_t attr;
-	sigset_t none;
-	int rc;
-
-	sigemptyset(&none);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	/* This program itself, even if its file was replaced since: the two must be of one build.
-	 */
-	rc = -posix_spawn(&p->pid, "/proc/self/exe", actions, &attr, argv, environ);
-	posix_spawnattr_destroy(&attr);
-	if (rc)
-		p->pid = 0;
-	return rc;
-}
-
-static int spawn_process(struct vhost_process *p, const struct netdev_shm_fds *fds, int log)
-{
-	posix_spawn_file_actions_t actions;
-	struct copies copies;
-	int rc = copy_descriptors(&copies, fds, log);
-
-	if (rc)
-		return rc;
-	posix_spawn_file_actions_init(&actions);
-	rc = add_actions(&actions, &copies) ?: run_program(p, &actions);
-	posix_spawn_file_actions_destroy(&actions);
-	close_copies(&copies);
-	return rc;
-}
-
 /* epoll forgets a descriptor when it is closed. */
 static int watch_descriptors(const struct vhost_process *p, char error[VHOST_PROCESS_ERROR])
 {
@@ -167,7 +89,7 @@ static int watch_descriptors(const struct vhost_process *p, char error[VHOST_PRO
 static void kill_process(struct vhost_process *p)
 {
 	if (!p->is_killed)
-		kill(p->pid, SIGKILL);
+		vhost_spawner_kill(p->pid);
 	p->is_killed = true;
 }
 
@@ -175,10 +97,11 @@ static void kill_process(struct vhost_process *p)
 static void reap_killed(struct vhost_process *p)
 {
 	struct pollfd ended = {p->pid_fd, POLLIN, 0};
+	int status;
 
 	if (p->pid_fd >= 0)
 		poll(&ended, 1, 1000);
-	waitpid(p->pid, NULL, WNOHANG);
+	vhost_spawner_reap(p->pid, &status);
 }
 
 static void forget_process(struct vhost_process *p)
@@ -198,12 +121,13 @@ static int start_process(struct vhost_process *p, const int log[2], char error[V
 
 	p->log_fd = log[0];
 	p->is_killed = false;
-	if (!rc)
-		rc = spawn_process(p, &fds, log[1]);
 	if (!rc) {
-		p->pid_fd = pidfd_open(p->pid, 0);
-		rc = p->pid_fd < 0 ? -errno : watch_descriptors(p, error);
+		const struct vhost_spawner_fds given = {fds.kick, log[1], fds.memory, fds.wake};
+
+		rc = vhost_spawner_run(p->text, &given, &p->pid, &p->pid_fd);
 	}
+	if (!rc)
+		rc = watch_descriptors(p, error);
 	if (!rc)
 		return 0;
 	if (p->pid) {
@@ -264,7 +188,9 @@ static unsigned long long delay_ms(const struct vhost_process *p)
 
 static bool reap_process(struct vhost_process *p, uint64_t now, int *status)
 {
-	if (!p->pid || waitpid(p->pid, status, WNOHANG) != p->pid)
+	struct pollfd ended = {p->pid_fd, POLLIN, 0};
+
+	if (!p->pid || poll(&ended, 1, 0) != 1 || !vhost_spawner_reap(p->pid, status))
 		return false;
 	read_log(p, now);
 	log_process_line(p, now);

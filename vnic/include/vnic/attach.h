@@ -10,11 +10,12 @@
  *   HELLO    client: its version, and the lease and token that an earlier daemon gave it, if any. A
  *            daemon that expects such claims delays the answer to other clients by up to 3 s.
  *            daemon: identity, lease and addresses; memfd of the register pages, eventfd that wakes
- *            the device, read end of the interrupt pipe, socket of notices.
+ *            the device, read ends of the sockets of interrupts and notices.
  *            In all versions, HELLO begins with type and version, and its answer with type and
  *            status; the status is -EPROTO if the client speaks another version.
- *   MEMORY   client: memfd of the driver's memory, sealed against shrinking; its size follows from
- *            the MTU in HELLO's answer. Once, before REG.
+ *   MEMORY   client: the size of the driver's memory, which follows from the MTU in HELLO's answer.
+ *            Once, before REG.
+ *            daemon: a memfd of that size, sealed against a change of its size.
  *   REG      access to a register that has an effect or returns an answer (CMD, VRRS, ...).
  *   RESOLVE  the next hop to a destination address, by routes, ARP and ND.
  *   REGISTER, UNREGISTER
@@ -22,7 +23,10 @@
  *            The daemon forwards RC and UC packets to registered remote queue pairs only. Each
  *            REGISTER needs an UNREGISTER; the end of the client's connection unregisters the
  *            rest.
- *   INBOX    client: the descriptors of its inbox (inbox.h). Once.
+ *   INBOX    client: it wants an inbox (inbox.h), or has one from an earlier daemon. Once.
+ *            daemon: the descriptors of a new inbox; or a socket to a checking process, to which
+ *            the client sends the same message with the descriptors of its inbox, and which sends
+ *            the status.
  *   LEASE    the client requests another block of QPNs. A claim of the first block in HELLO claims
  *            all blocks.
  *   INTRODUCE  client: a QPN of this host.
@@ -37,9 +41,14 @@
  *   QUESTION a program asks for the state of the process; carries a socket for the answer, struct
  *            vnic_attach_state.
  *
- * The interrupt is a pipe with one 64-bit word for each interrupt, not an eventfd: both sides share
- * an eventfd's open file and its flag O_NONBLOCK, so a client could fill it, clear the flag and
- * block the daemon. A pipe's two ends are separate files, and a hang-up shows the daemon's end.
+ * All descriptors come from the daemon, which accepts none. A message with descriptors ends the
+ * connection, or the kernel refuses it (peer_socket.h).
+ *
+ * The interrupt is a stream socket with one 64-bit word for each interrupt. It is not an eventfd:
+ * both sides share an eventfd's open file and its flag O_NONBLOCK, so a client could fill it, clear
+ * the flag and block the daemon. It is not a pipe: a client that reads a pipe into memory behind a
+ * FUSE file keeps the pipe locked, and the daemon's write(2) would wait. A hang-up shows the
+ * daemon's end.
  */
 #ifndef URXE_VNIC_ATTACH_H
 #define URXE_VNIC_ATTACH_H
@@ -47,7 +56,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 24
+#define VNIC_ATTACH_VERSION 25
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -182,7 +191,10 @@ struct vnic_attach_resolve {
 
 struct vnic_attach_inbox {
 	uint32_t type;
-	int32_t status; /* 0; -EPERM or -EINVAL: the descriptors are no inbox's */
+	/* 0; -EPERM or -EINVAL: the descriptors are no inbox's; another error: no inbox. */
+	int32_t status;
+	uint32_t exists; /* 1: the client has an inbox from an earlier daemon */
+	uint32_t reserved;
 };
 
 struct vnic_attach_introduce {

@@ -112,7 +112,14 @@ int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const ui
 /* Leases another block of QPNs for this process. -ENOSPC: the limit is reached. */
 int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first);
 
-/* Passes this process's inbox to the daemon, once; both use it from now on. */
+/*
+ * Gets a new inbox from the daemon, once. The daemon passes it to senders after vnic_inbox_publish.
+ */
+int vnic_driver_make_inbox(struct vnic_driver *drv, uint16_t mtu, struct vnic_inbox **inbox);
+/*
+ * Passes the inbox that an earlier daemon has made to this daemon, once. Waits up to 5 s for each
+ * of two answers.
+ */
 int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox);
 /*
  * The inbox of the process that owns a QPN, for vnic_outbox_open. -ENOENT: no such process or

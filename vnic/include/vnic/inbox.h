@@ -63,7 +63,17 @@ const char *vnic_direct_counter_name(enum vnic_direct_counter counter);
 
 struct vnic_inbox;
 
-/* Creates an empty inbox with a masked interrupt, for frames of a NIC with that MTU. */
+/*
+ * Opens an empty inbox, with a masked interrupt, that a daemon has created for frames of a NIC with
+ * that MTU. The inbox takes over the descriptors, also on failure.
+ */
+int vnic_inbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, struct vnic_inbox **inbox);
+/*
+ * From now on no other process can map the published memory for writing: the daemon passes the
+ * inbox to senders.
+ */
+int vnic_inbox_publish(const struct vnic_inbox *inbox);
+/* Creates, opens and publishes an inbox without a daemon. */
 int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox);
 /* Marks the inbox as closed for all senders, then frees it. NULL is allowed. */
 void vnic_inbox_destroy(struct vnic_inbox *inbox);
@@ -158,7 +168,20 @@ void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *fra
 
 struct vnic_inbox_broker;
 
-/* Maps another process's inbox. The broker takes over the descriptors, also on failure. */
+/*
+ * 0: the descriptors are an inbox's, so mapping and closing them blocks on no process. -EPERM or
+ * -EINVAL: they are not. The check itself does not block, but closing other descriptors may, so
+ * call it in a process that may block.
+ */
+int vnic_inbox_check(const int fds[VNIC_INBOX_FDS]);
+/* Creates an inbox for the process that then opens it. */
+int vnic_inbox_broker_create(uint16_t mtu, struct vnic_inbox_broker **broker);
+/* Whether the receiver has called vnic_inbox_publish. */
+bool vnic_inbox_broker_published(const struct vnic_inbox_broker *broker);
+/*
+ * Maps the inbox of a client of an earlier daemon, as vnic_inbox_broker_create. The broker takes
+ * over the descriptors, also on failure.
+ */
 int vnic_inbox_broker_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
 			   struct vnic_inbox_broker **broker);
 /* Unmaps the inbox; receiver and senders go on. NULL is allowed. */

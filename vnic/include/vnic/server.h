@@ -45,6 +45,14 @@ struct vnic_server_ops {
 	 * block belongs to the client until vnic_server_close.
 	 */
 	int (*lease)(void *ctx, struct vnic_server_client *client, uint32_t *qpn_first);
+	/*
+	 * A client has an inbox from an earlier daemon: returns a socket to a process that receives
+	 * and checks the inbox's descriptors (vnic_inbox_check), or a negative errno value. The
+	 * client gets the socket; then vnic_server_take_inbox follows.
+	 */
+	int (*check_inbox)(void *ctx, struct vnic_server_client *client);
+	/* As vnic_server_share_user_namespace, which is called if this is NULL. */
+	bool (*share_user_namespace)(void *ctx, pid_t a, pid_t b);
 };
 
 /*
@@ -53,10 +61,16 @@ struct vnic_server_ops {
  */
 int vnic_server_listen(const char *run_dir);
 
-/* Accepts the next connection; -EAGAIN: none is pending. */
-int vnic_server_accept(int listen_fd, struct vnic_server_client **client);
-/* Unmaps everything; the device and both descriptors are gone afterwards. */
-void vnic_server_close(struct vnic_server_client *client);
+/*
+ * Serves a connection, a non-blocking socket from accept(2). On failure the caller still owns the
+ * socket.
+ */
+int vnic_server_open(int socket, struct vnic_server_client **client);
+/*
+ * Frees the client with its device, and returns the socket, which the caller closes: that may take
+ * another process (peer_socket.h).
+ */
+int vnic_server_close(struct vnic_server_client *client);
 
 /* Poll for input; hang-up counts as input. */
 int vnic_server_fd(const struct vnic_server_client *client);
@@ -108,6 +122,12 @@ int vnic_server_notice_fd(const struct vnic_server_client *client);
 /* NULL until the client has sent its memory, after HELLO. */
 struct vnic_device *vnic_server_device(struct vnic_server_client *client);
 
+/*
+ * Do two processes share a user namespace? In another one the same number is another user, possibly
+ * its root. False if this process may not see it.
+ */
+bool vnic_server_share_user_namespace(pid_t a, pid_t b);
+
 /* --- Frames that bypass the daemon (inbox.h). */
 
 /*
@@ -115,7 +135,12 @@ struct vnic_device *vnic_server_device(struct vnic_server_client *client);
  * struct vnic_attach_introduce; -EAGAIN: the client does not read its notices.
  */
 int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_server_client *owner,
-			  uint32_t qpn);
+			  uint32_t qpn, const struct vnic_server_ops *ops, void *ctx);
+/*
+ * The client's inbox from an earlier daemon, after check_inbox; the client takes over the
+ * descriptors, also on failure.
+ */
+int vnic_server_take_inbox(struct vnic_server_client *client, const int fds[VNIC_INBOX_FDS]);
 /* VNIC_PROCESS of the client's lease; 0 before HELLO. */
 uint32_t vnic_server_process(const struct vnic_server_client *client);
 /*

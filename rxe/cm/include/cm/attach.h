@@ -4,8 +4,9 @@
  * (tools/urxed/cm/). Each open device has two pairs of SOCK_SEQPACKET UNIX sockets: the command
  * socket and the event socket. Both sides run on one machine, so integers are in host byte order.
  *
- * 1. The library sends struct cm_attach_hello with one end of the event socket (SCM_RIGHTS). The
- *    daemon replies with struct cm_attach_welcome.
+ * 1. The library sends struct cm_attach_hello. The daemon replies with struct cm_attach_welcome and
+ *    both ends of the event socket (SCM_RIGHTS), and accepts no descriptors itself. The library
+ *    keeps both ends, so the end of the daemon does not end the event socket.
  * 2. For each command, the library sends struct cm_attach_command and the command's bytes. The
  *    daemon replies with struct cm_attach_reply and the response's bytes. One command at a time.
  * 3. For each event, the daemon sends a packet on the event socket: struct cm_attach_event, the
@@ -23,19 +24,21 @@
  *
  * The daemon destroys a device's IDs when its command socket closes. IDs that a daemon leaves
  * behind at its end belong to the device that sends their token to the next daemon within 3 s. The
- * next daemon sends all events again that were not fetched; the library empties the event socket
- * before.
+ * next daemon sends all events again that were not fetched, on an event socket of its own.
  */
 #ifndef URXE_CM_ATTACH_H
 #define URXE_CM_ATTACH_H
 
 #include <stdint.h>
 
-#define CM_ATTACH_VERSION     4
+#define CM_ATTACH_VERSION     5
 #define CM_ATTACH_SOCKET_NAME "urxed.cm"
 #define CM_ATTACH_BYTES       1024 /* size of a command or a response at most */
 #define CM_ATTACH_OPTION      432  /* of an option's value, which follows SET_OPTION: 6 paths */
 #define CM_ATTACH_CACHED      1536 /* of the cached replies of an event */
+
+/* The descriptors that come with the welcome, in this order. */
+enum cm_attach_fd { CM_ATTACH_EVENTS, CM_ATTACH_EVENT_WRITER, CM_ATTACH_FDS };
 
 struct cm_attach_hello {
 	uint32_t version;
@@ -45,7 +48,8 @@ struct cm_attach_hello {
 };
 
 struct cm_attach_welcome {
-	int32_t status; /* 0, or a negative errno value; -EPERM: unknown token */
+	int32_t status; /* 0, or a negative errno value, without descriptors; -EPERM: unknown token
+			 */
 	uint32_t reserved;
 	uint64_t token; /* names this device in MIGRATE_ID and to the next daemon */
 };

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Sockets with descriptors in their queues are closed, and inboxes checked, by another process. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <vnic/attach.h>
+#include <vnic/inbox.h>
+#include <vnic/peer_socket.h>
+
+#include "urxed/privilege/fd_guard.h"
+
+#define MTU         1500
+#define PATIENCE_MS 20000
+
+static int setup(void **state)
+{
+	(void)state;
+	/* As on a kernel that cannot refuse descriptors. */
+	vnic_peer_refuse_fds(-1);
+	return fd_guard_start();
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fd_guard_stop();
+	return 0;
+}
+
+static bool comes(int fd, short events)
+{
+	struct pollfd pfd = {.fd = fd, .events = events};
+
+	return poll(&pfd, 1, PATIENCE_MS) == 1;
+}
+
+static void send_fds(int to, const void *text, size_t len, const int *fds, uint32_t n)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t room[CMSG_SPACE(VNIC_INBOX_FDS * sizeof(int))];
+	} control = {.header = {CMSG_LEN(n * sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+	struct iovec iov = {(void *)text, len};
+	const struct msghdr message = {.msg_iov = &iov,
+				       .msg_iovlen = 1,
+				       .msg_control = &control,
+				       .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+
+	memcpy(CMSG_DATA(&control.header), fds, n * sizeof(int));
+	assert_int_equal(sendmsg(to, &message, 0), len);
+}
+
+/* A socket whose queue has the last copy of a pipe's write end; returns the socket. */
+static int make_loaded_socket(int *reader, int *program)
+{
+	int ends[2], pipe_ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
+	send_fds(ends[1], "?", 1, &pipe_ends[1], 1);
+	close(pipe_ends[1]);
+	*reader = pipe_ends[0];
+	*program = ends[1];
+	return ends[0];
+}
+
+static void check_loaded_socket_is_closed(void)
+{
+	const uint64_t before = fd_guard_count();
+	int reader, program, socket = make_loaded_socket(&reader, &program);
+
+	fd_guard_close(socket);
+	assert_int_equal(fd_guard_count(), before + 1);
+	/* The descriptor number is free, and the program sees the end of the connection. */
+	assert_int_equal(fcntl(socket, F_GETFD), -1);
+	assert_true(comes(program, POLLIN));
+	/* The descriptor in the queue is closed too. */
+	assert_true(comes(reader, 0));
+	close(program);
+	close(reader);
+}
+
+static void loaded_socket_is_closed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		check_loaded_socket_is_closed();
+}
+
+static void empty_socket_needs_no_helper(void **state)
+{
+	const uint64_t before = fd_guard_count();
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(send(ends[1], "text", 4, 0), 4);
+	fd_guard_close(ends[0]);
+	assert_int_equal(fd_guard_count(), before);
+	assert_true(comes(ends[1], POLLIN));
+	close(ends[1]);
+}
+
+/* Of this process, the helper is the only child. */
+static pid_t helper_pid(void)
+{
+	char path[64];
+	FILE *file;
+	int pid = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	file = fopen(path, "re");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%d", &pid), 1);
+	fclose(file);
+	return pid;
+}
+
+static void another_helper_is_started(void **state)
+{
+	const pid_t first = helper_pid();
+
+	(void)state;
+	/* A helper is started once in a second at most. */
+	usleep(1100000);
+	assert_int_equal(kill(first, SIGKILL), 0);
+	assert_int_equal(waitpid(first, NULL, 0), first);
+	check_loaded_socket_is_closed();
+	assert_int_not_equal(helper_pid(), first);
+}
+
+static int listen_on(struct sockaddr_un *address)
+{
+	socklen_t len = sizeof(*address);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	/* The kernel chooses an abstract name. */
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	assert_int_equal(bind(fd, (struct sockaddr *)address, sizeof(sa_family_t)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)address, &len), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+/* A connection that the daemon has not accepted has a queue as well. */
+static void backlog_is_closed(void **state)
+{
+	const uint64_t before = fd_guard_count();
+	struct sockaddr_un address;
+	int listener = listen_on(&address), programs[3], pipe_ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
+	for (int i = 0; i < 3; i++) {
+		programs[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		assert_int_equal(connect(programs[i], (struct sockaddr *)&address,
+					 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 6)),
+				 0);
+	}
+	send_fds(programs[1], "?", 1, &pipe_ends[1], 1);
+	close(pipe_ends[1]);
+	fd_guard_close_listener(listener);
+	assert_int_equal(fd_guard_count(), before + 1);
+	assert_true(comes(pipe_ends[0], 0));
+	for (int i = 0; i < 3; i++) {
+		assert_true(comes(programs[i], POLLIN));
+		close(programs[i]);
+	}
+	close(pipe_ends[0]);
+}
+
+/* --- Inboxes */
+
+/* Sends descriptors to be checked; returns the answer's status. */
+static int send_inbox(uint64_t token, const int *fds, uint32_t n)
+{
+	struct vnic_attach_inbox message = {.type = VNIC_ATTACH_INBOX, .exists = 1};
+	int socket = fd_guard_check_inbox(token, getuid());
+
+	assert_true(socket >= 0);
+	send_fds(socket, &message, sizeof(message), fds, n);
+	assert_int_equal(recv(socket, &message, sizeof(message), 0), sizeof(message));
+	close(socket);
+	return message.status;
+}
+
+static void inbox_is_passed_on(void **state)
+{
+	int fds[VNIC_INBOX_FDS], got[VNIC_INBOX_FDS];
+	struct vnic_inbox_broker *broker;
+	struct vnic_inbox *inbox;
+	uint64_t token = 0;
+
+	(void)state;
+	assert_int_equal(vnic_inbox_create(MTU, &inbox), 0);
+	vnic_inbox_fds(inbox, fds);
+	assert_int_equal(send_inbox(0x77, fds, VNIC_INBOX_FDS), 0);
+	assert_true(comes(fd_guard_fd(), POLLIN));
+	assert_true(fd_guard_next_inbox(&token, got));
+	assert_int_equal(token, 0x77);
+	assert_int_equal(vnic_inbox_broker_open(got, MTU, &broker), 0);
+	vnic_inbox_broker_close(broker);
+	vnic_inbox_destroy(inbox);
+	assert_false(fd_guard_next_inbox(&token, got));
+}
+
+static void other_descriptors_are_refused(void **state)
+{
+	int fds[VNIC_INBOX_FDS], got[VNIC_INBOX_FDS], pipe_ends[2];
+	struct vnic_inbox *inbox;
+	uint64_t token;
+
+	(void)state;
+	assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
+	assert_int_equal(vnic_inbox_create(MTU, &inbox), 0);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++) {
+		vnic_inbox_fds(inbox, fds);
+		fds[i] = pipe_ends[1];
+		assert_true(send_inbox(1, fds, VNIC_INBOX_FDS) < 0);
+	}
+	vnic_inbox_fds(inbox, fds);
+	assert_int_equal(send_inbox(1, fds, 2), -EPROTO);
+	assert_false(fd_guard_next_inbox(&token, got));
+	/* The helper has closed its copies. */
+	close(pipe_ends[1]);
+	assert_true(comes(pipe_ends[0], 0));
+	close(pipe_ends[0]);
+	vnic_inbox_destroy(inbox);
+}
+
+/* More programs that say nothing than a user may have workers: others' sockets are still closed. */
+static void silent_programs_delay_no_other_user(void **state)
+{
+	int sockets[20];
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		sockets[i] = fd_guard_check_inbox(1, 12345);
+		assert_true(sockets[i] >= 0);
+	}
+	check_loaded_socket_is_closed();
+	for (int i = 0; i < 20; i++)
+		close(sockets[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(loaded_socket_is_closed),
+		cmocka_unit_test(empty_socket_needs_no_helper),
+		cmocka_unit_test(backlog_is_closed),
+		cmocka_unit_test(inbox_is_passed_on),
+		cmocka_unit_test(other_descriptors_are_refused),
+		cmocka_unit_test(silent_programs_delay_no_other_user),
+		cmocka_unit_test(another_helper_is_started),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

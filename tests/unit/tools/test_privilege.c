@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the daemon may still do after it has dropped its privileges. Each test runs in a child. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <netdev/netdev.h>
+
+#include "common/rundir.h"
+#include "require.h"
+#include "urxed/privilege/capabilities.h"
+#include "urxed/privilege/namespace_query.h"
+#include "urxed/privilege/privilege.h"
+#include "urxed/privilege/syscall_filter.h"
+#include "urxed/privilege/vm_socket.h"
+
+static void run_child(void (*body)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		body();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void *end_thread(void *arg)
+{
+	return arg;
+}
+
+/* --- The filter */
+
+#define FORBIDDEN(call)                      \
+	do {                                 \
+		errno = 0;                   \
+		require((long)(call) == -1); \
+		require(errno == EPERM);     \
+	} while (0)
+
+static void make_forbidden_calls(void)
+{
+	const char *argv[] = {"/bin/true", NULL};
+	uint8_t page[64];
+
+	require(!syscall_filter_install());
+	FORBIDDEN(execve(argv[0], (char **)argv, NULL));
+	FORBIDDEN(syscall(SYS_execveat, -1, argv[0], argv, NULL, 0));
+	FORBIDDEN(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
+	FORBIDDEN(syscall(SYS_process_vm_readv, getppid(), NULL, 0, NULL, 0, 0));
+	FORBIDDEN(syscall(SYS_open_by_handle_at, -1, page, 0));
+	FORBIDDEN(syscall(SYS_pidfd_getfd, -1, 0, 0));
+	FORBIDDEN(syscall(SYS_kill, getppid(), 0));
+	FORBIDDEN(syscall(SYS_mount, "a", "b", "c", 0, NULL));
+	FORBIDDEN(syscall(SYS_setuid, 0));
+	FORBIDDEN(syscall(SYS_chown, "/", 0, 0));
+	FORBIDDEN(syscall(SYS_keyctl, 0, 0, 0, 0, 0));
+	FORBIDDEN(syscall(SYS_init_module, page, 0, ""));
+	FORBIDDEN(syscall(SYS_io_uring_setup, 1, page));
+	FORBIDDEN(syscall(SYS_userfaultfd, 0));
+	FORBIDDEN(unshare(CLONE_NEWUSER));
+	FORBIDDEN(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL));
+	FORBIDDEN(socket(AF_VSOCK, SOCK_STREAM, 0));
+	FORBIDDEN(socket(AF_ALG, SOCK_SEQPACKET, 0));
+	FORBIDDEN(mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0));
+}
+
+static void make_allowed_calls(void)
+{
+	void *memory;
+	pthread_t thread;
+	int ends[2];
+	pid_t pid;
+
+	require(!syscall_filter_install());
+	require(!syscall_filter_install()); /* again */
+	require(!pthread_create(&thread, NULL, end_thread, NULL));
+	require(!pthread_join(thread, NULL));
+	require(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends));
+	require(socket(AF_INET6, SOCK_DGRAM, 0) >= 0);
+	require(memfd_create("test", MFD_ALLOW_SEALING) >= 0);
+	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	require(memory != MAP_FAILED);
+	require(!mprotect(memory, 4096, PROT_READ | PROT_EXEC));
+	pid = fork();
+	if (!pid)
+		_exit(3);
+	require(waitpid(pid, NULL, 0) == pid);
+}
+
+static void forbidden_calls_fail(void **state)
+{
+	(void)state;
+	run_child(make_forbidden_calls);
+}
+
+static void daemon_calls_work(void **state)
+{
+	(void)state;
+	run_child(make_allowed_calls);
+}
+
+/* --- All threads */
+
+static uint64_t read_field(const char *tid, const char *name, int base)
+{
+	char path[300], line[128];
+	size_t len = strlen(name);
+	uint64_t value = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/status", tid);
+	file = fopen(path, "re");
+	require(file);
+	while (fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, len) && line[len] == ':')
+			value = strtoull(line + len + 1, NULL, base);
+	fclose(file);
+	return value;
+}
+
+/* Returns the number of threads. */
+static int check_threads(uint64_t capabilities)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	int n = 0;
+
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		require(read_field(entry->d_name, "CapPrm", 16) == capabilities);
+		require(read_field(entry->d_name, "CapEff", 16) == capabilities);
+		require(read_field(entry->d_name, "NoNewPrivs", 10) == 1);
+		require(read_field(entry->d_name, "Seccomp", 10) == 2);
+		n++;
+	}
+	closedir(dir);
+	return n;
+}
+
+static void *block(void *arg)
+{
+	char byte;
+
+	/* Restarted after the signal. */
+	require(read(*(int *)arg, &byte, 1) == 0);
+	return arg;
+}
+
+static void drop_with_threads(void)
+{
+	const char *const uplinks[] = {"af_packet:eth0", "tap:t0"};
+	const char *const machines[] = {"qemu:/a", "qemu:/b,connect", "vhost:/c", "qemu:/d,dgram",
+					"vhost:/e,connect"};
+	uint64_t wanted = CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN);
+	char error[PRIVILEGE_ERROR];
+	pthread_t threads[3];
+	int ends[2];
+
+	require(privilege_needed(uplinks, 2) == wanted);
+	require(privilege_needed(NULL, 0) == 0);
+	require(privilege_needed(machines, 3) == 0);
+	require(privilege_needed(machines, 5) == CAPABILITY(CAP_DAC_OVERRIDE));
+	wanted &= capabilities_get();
+	require(!pipe(ends));
+	for (int i = 0; i < 3; i++)
+		require(!pthread_create(&threads[i], NULL, block, &ends[0]));
+	require(!privilege_drop(privilege_needed(uplinks, 2), error));
+	require(check_threads(wanted) == 4);
+	close(ends[1]);
+	for (int i = 0; i < 3; i++)
+		require(!pthread_join(threads[i], NULL));
+}
+
+static void all_threads_drop_privileges(void **state)
+{
+	(void)state;
+	run_child(drop_with_threads);
+}
+
+/* --- The helper that compares user namespaces */
+
+static pid_t fork_pausing(bool other_namespace)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	require(!pipe(ready));
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (other_namespace && unshare(CLONE_NEWUSER))
+			_exit(1);
+		require(write(ready[1], "", 1) == 1);
+		pause();
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		pid = 0;
+	close(ready[0]);
+	return pid;
+}
+
+static void compare_namespaces(void)
+{
+	char error[PRIVILEGE_ERROR];
+	pid_t same = fork_pausing(false), other = fork_pausing(true);
+
+	require(!namespace_query_start());
+	require(!privilege_drop(0, error));
+	require(capabilities_get() == 0);
+	require(namespace_query(NULL, getpid(), same));
+	require(!other || !namespace_query(NULL, getpid(), other));
+	require(!namespace_query(NULL, getpid(), 0));
+	require(!namespace_query(NULL, -1, getpid()));
+	namespace_query_stop();
+}
+
+static void namespaces_are_compared_without_privileges(void **state)
+{
+	(void)state;
+	run_child(compare_namespaces);
+}
+
+/* --- The helper that connects to virtual machines */
+
+static char vm_dir[] = "/tmp/vm-socket-XXXXXX";
+static char vm_spec[64];
+
+static int listen_in_vm_dir(struct sockaddr_un *address, const char *name)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	snprintf(address->sun_path, sizeof(address->sun_path), "%s/%s", vm_dir, name);
+	require(!bind(fd, (struct sockaddr *)address, sizeof(*address)));
+	require(!listen(fd, 1));
+	return fd;
+}
+
+/* The directory is another user's: root without capabilities cannot enter it. */
+static void connect_to_machine(void)
+{
+	const char *const specs[] = {vm_spec};
+	struct sockaddr_un address, other;
+	char error[PRIVILEGE_ERROR], text[128];
+	struct netdev *port;
+	int listener, peer;
+
+	snprintf(vm_spec, sizeof(vm_spec), "qemu:%s/vm,connect", vm_dir);
+	require(!vm_socket_start(specs, 1));
+	require(!netdev_qemu_open(vm_spec, 1500, &port, text, sizeof(text)));
+	netdev_close(port);
+	listener = listen_in_vm_dir(&address, "vm");
+	require(listen_in_vm_dir(&other, "other") >= 0);
+	require(!chmod(vm_dir, 0700) && !chown(vm_dir, 12345, 12345));
+	require(!privilege_drop(privilege_needed(specs, 1), error));
+	require(connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&address,
+			sizeof(address)) &&
+		errno == EACCES);
+	require(!netdev_qemu_open(vm_spec, 1500, &port, text, sizeof(text)));
+	peer = accept(listener, NULL, NULL);
+	require(peer >= 0);
+	netdev_close(port);
+	/* No other path. */
+	snprintf(vm_spec, sizeof(vm_spec), "qemu:%s/other,connect", vm_dir);
+	require(netdev_qemu_open(vm_spec, 1500, &port, text, sizeof(text)) == -EPERM);
+	vm_socket_stop();
+}
+
+static void machine_is_reached_without_privileges(void **state)
+{
+	(void)state;
+	if (!(capabilities_get() & CAPABILITY(CAP_DAC_OVERRIDE)) || !mkdtemp(vm_dir))
+		skip();
+	run_child(connect_to_machine);
+	assert_int_equal(rundir_remove(vm_dir, "vm") | rundir_remove(vm_dir, "other"), 0);
+	assert_int_equal(rmdir(vm_dir), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(forbidden_calls_fail),
+		cmocka_unit_test(daemon_calls_work),
+		cmocka_unit_test(all_threads_drop_privileges),
+		cmocka_unit_test(namespaces_are_compared_without_privileges),
+		cmocka_unit_test(machine_is_reached_without_privileges),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

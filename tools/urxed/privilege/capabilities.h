@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The capabilities of the calling thread, as bits 1 << CAP_... The daemon drops those that it does
+ * not need any more, and helper processes all but one.
+ */
+#ifndef URXE_URXED_PRIVILEGE_CAPABILITIES_H
+#define URXE_URXED_PRIVILEGE_CAPABILITIES_H
+
+#include <stdint.h>
+
+#define CAPABILITY(number) (UINT64_C(1) << (number))
+
+/* The permitted set. */
+uint64_t capabilities_get(void);
+/*
+ * Drops all capabilities of this thread that are not in `keep`; the inheritable and the ambient set
+ * become empty. Signal handlers may call it. Returns 0 or a negative errno value.
+ */
+int capabilities_keep(uint64_t keep);
+
+#endif

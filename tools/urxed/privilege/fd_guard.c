@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/privilege/fd_guard.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <vnic/peer_socket.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "urxed/privilege/fd_guard_process.h"
+#include "urxed/privilege/helper.h"
+
+/* A helper that ends is not started again sooner than this. */
+#define RESTART_NS NS_PER_SEC
+
+/* One for the daemon: sockets of programs are closed in many places. */
+static struct {
+	struct helper helper;
+	int epoll_fd;     /* has the helper's socket */
+	uint64_t started; /* when the helper was started */
+	uint64_t count;
+	struct log_ratelimit log;
+	/* Sockets that the helper had no room for. */
+	struct fd_guard_kept {
+		struct fd_guard_request request;
+		int socket;
+	} * kept;
+	uint32_t n_kept;
+} guard = {.helper.socket = -1, .epoll_fd = -1};
+
+/* --- The helper's life */
+
+static int start_helper(void)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	int rc;
+
+	if (guard.epoll_fd < 0)
+		guard.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (guard.epoll_fd < 0)
+		return -errno;
+	guard.started = now_ns();
+	rc = helper_start(&guard.helper, "urxed-fds", 0, fd_guard_process);
+	if (rc)
+		return rc;
+	return epoll_ctl(guard.epoll_fd, EPOLL_CTL_ADD, guard.helper.socket, &ev) ? -errno : 0;
+}
+
+int fd_guard_start(void)
+{
+	return guard.helper.socket < 0 ? start_helper() : 0;
+}
+
+static int restart_helper(void)
+{
+	int rc;
+
+	if (guard.started && now_ns() - guard.started < RESTART_NS)
+		return -EAGAIN;
+	rc = start_helper();
+	if (rc)
+		log_ratelimited(&guard.log, now_ns(),
+				"cannot start the process that closes descriptors: %s",
+				strerror(-rc));
+	return rc;
+}
+
+static void end_helper(void)
+{
+	if (guard.helper.socket >= 0)
+		log_line("the process that closes descriptors of programs has ended");
+	helper_stop(&guard.helper);
+}
+
+static int send_request(const struct fd_guard_request *request, int fd)
+{
+	struct iovec iov = {(void *)request, sizeof(*request)};
+	union {
+		struct cmsghdr header;
+		uint8_t room[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+	const struct msghdr message = {.msg_iov = &iov,
+				       .msg_iovlen = 1,
+				       .msg_control = &control,
+				       .msg_controllen = sizeof(control)};
+
+	if (guard.helper.socket < 0)
+		return -EPIPE;
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	return sendmsg(guard.helper.socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Passes a copy of a descriptor to the helper, to another one if the helper has ended. */
+static int ask_helper(const struct fd_guard_request *request, int fd)
+{
+	int rc = send_request(request, fd);
+
+	if (rc != -EPIPE && rc != -ECONNRESET)
+		return rc;
+	end_helper();
+	rc = restart_helper();
+	return rc ? rc : send_request(request, fd);
+}
+
+/* --- Closing */
+
+static void keep_socket(const struct fd_guard_request *request, int socket)
+{
+	struct fd_guard_kept *more = realloc(guard.kept, (guard.n_kept + 1) * sizeof(*guard.kept));
+
+	/* Without memory the socket stays open for ever, which delays no process. */
+	if (!more)
+		return;
+	guard.kept = more;
+	guard.kept[guard.n_kept++] = (struct fd_guard_kept){*request, socket};
+}
+
+static void pass_kept(void)
+{
+	while (guard.n_kept) {
+		const struct fd_guard_kept *last = &guard.kept[guard.n_kept - 1];
+
+		if (ask_helper(&last->request, last->socket))
+			return;
+		/* The helper's queue has a copy. */
+		close(last->socket);
+		guard.n_kept--;
+	}
+}
+
+/* The user of the process at the other end. */
+static uint32_t peer_user(int socket)
+{
+	struct ucred peer = {.uid = (uid_t)-1};
+	socklen_t len = sizeof(peer);
+
+	(void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+	return peer.uid;
+}
+
+void fd_guard_release(int socket)
+{
+	const struct fd_guard_request request = {.job = FD_GUARD_CLOSE, .user = peer_user(socket)};
+
+	pass_kept();
+	if (guard.n_kept || ask_helper(&request, socket))
+		keep_socket(&request, socket);
+	else
+		close(socket);
+}
+
+void fd_guard_close(int socket)
+{
+	if (vnic_peer_shut(socket)) {
+		close(socket);
+		return;
+	}
+	guard.count++;
+	log_ratelimited(&guard.log, now_ns(),
+			"a process of user %u has sent descriptors, which urxed does not accept",
+			peer_user(socket));
+	fd_guard_release(socket);
+}
+
+void fd_guard_close_listener(int socket)
+{
+	int fd;
+
+	/* No connection comes after this. */
+	shutdown(socket, SHUT_RDWR);
+	while ((fd = accept4(socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0 ||
+	       errno == EINTR || errno == ECONNABORTED)
+		if (fd >= 0)
+			fd_guard_close(fd);
+	/* EINVAL or EAGAIN: no connection is left. */
+	if (errno == EINVAL || errno == EAGAIN)
+		close(socket);
+	else
+		fd_guard_release(socket);
+}
+
+void fd_guard_stop(void)
+{
+	pass_kept();
+	helper_stop(&guard.helper);
+	if (guard.epoll_fd >= 0)
+		close(guard.epoll_fd);
+	guard.epoll_fd = -1;
+	guard.started = 0;
+}
+
+/* --- Inboxes */
+
+int fd_guard_check_inbox(uint64_t token, uid_t user)
+{
+	const struct fd_guard_request request = {
+		.job = FD_GUARD_CHECK, .user = user, .token = token};
+	int ends[2], rc;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	rc = ask_helper(&request, ends[1]);
+	/* No process has the other end yet, so the queue of this one is empty. */
+	close(ends[1]);
+	if (!rc)
+		return ends[0];
+	close(ends[0]);
+	return rc;
+}
+
+int fd_guard_fd(void)
+{
+	return guard.epoll_fd;
+}
+
+bool fd_guard_next_inbox(uint64_t *token, int fds[VNIC_INBOX_FDS])
+{
+	struct fd_guard_result result;
+	struct iovec iov = {&result, sizeof(result)};
+	union {
+		struct cmsghdr header;
+		uint8_t room[CMSG_SPACE(VNIC_INBOX_FDS * sizeof(int))];
+	} control;
+	struct msghdr message = {.msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	ssize_t got;
+
+	pass_kept();
+	if (guard.helper.socket < 0)
+		return false;
+	got = recvmsg(guard.helper.socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (got == 0) {
+		end_helper();
+		(void)restart_helper();
+	}
+	if (got != sizeof(result) || !CMSG_FIRSTHDR(&message))
+		return false;
+	*token = result.token;
+	memcpy(fds, CMSG_DATA(&control.header), VNIC_INBOX_FDS * sizeof(int));
+	return true;
+}
+
+uint64_t fd_guard_count(void)
+{
+	return guard.count;
+}

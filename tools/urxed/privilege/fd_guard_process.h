@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The helper process of fd_guard.h, and its messages. */
+#ifndef URXE_URXED_PRIVILEGE_FD_GUARD_PROCESS_H
+#define URXE_URXED_PRIVILEGE_FD_GUARD_PROCESS_H
+
+#include <stdint.h>
+
+enum fd_guard_job {
+	FD_GUARD_CLOSE = 1,
+	FD_GUARD_CHECK, /* receive an inbox's descriptors from the socket, and check them */
+};
+
+/* From the daemon, each with one socket. */
+struct fd_guard_request {
+	uint32_t job;
+	uint32_t user; /* whose program is at the other end */
+	uint64_t token;
+};
+
+/* To the daemon, with the descriptors of an inbox. */
+struct fd_guard_result {
+	uint64_t token;
+};
+
+/* Runs until the daemon closes HELPER_SOCKET (helper.h). */
+void fd_guard_process(void);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/privilege/privilege.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "urxed/privilege/capabilities.h"
+#include "urxed/privilege/syscall_filter.h"
+#include "urxed/privilege/thread_call.h"
+
+/*
+ * kernel_sync.h opens an uplink again when its interface returns or changes. Specifications that no
+ * row names need nothing.
+ */
+static const struct {
+	const char *kind;
+	const char *option; /* only with this option; "" = always */
+	uint64_t capabilities;
+} rows[] = {
+	/* A packet socket; the interface's multicast, promiscuous mode, and VLANs. */
+	{"af_packet:", "", CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN)},
+	/* The same for ARP and ND; the XDP program and its map, before Linux 5.8 by SYS_ADMIN. */
+	{"af_xdp:", "",
+	 CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_BPF) |
+		 CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_IPC_LOCK)},
+	{"tap:", "", CAPABILITY(CAP_NET_ADMIN)},
+	/*
+	 * Each datagram to a socket in another user's directory needs it; qemu: without dgram uses
+	 * vm_socket.h. A thread of DPDK connects once a second.
+	 */
+	{"qemu:", ",dgram", CAPABILITY(CAP_DAC_OVERRIDE)},
+	{"vhost:", ",connect", CAPABILITY(CAP_DAC_OVERRIDE)},
+	/* Any driver of DPDK: hot plug and reset of PCI devices need what their start needs. */
+	{"dpdk:", "", ~UINT64_C(0) & ~CAPABILITY(CAP_SYS_PTRACE)},
+};
+
+static uint64_t needed_by(const char *uplink)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!strncmp(uplink, rows[i].kind, strlen(rows[i].kind)) &&
+		    strstr(uplink, rows[i].option))
+			return rows[i].capabilities;
+	return 0;
+}
+
+uint64_t privilege_needed(const char *const *uplinks, uint32_t n)
+{
+	uint64_t all = 0;
+
+	while (n--)
+		all |= needed_by(uplinks[n]);
+	return all;
+}
+
+static uint64_t kept;
+
+static int keep_capabilities(void)
+{
+	return capabilities_keep(kept);
+}
+
+int privilege_drop(uint64_t needed, char error[PRIVILEGE_ERROR])
+{
+	int rc;
+
+	kept = needed;
+/* ThreadSanitizer delays signals of a thread until a system call of the thread returns. */
+#ifdef __SANITIZE_THREAD__
+	rc = keep_capabilities();
+#else
+	rc = thread_call_all(keep_capabilities);
+#endif
+	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		rc = -errno;
+	if (!rc)
+		rc = syscall_filter_install();
+	if (rc)
+		snprintf(error, PRIVILEGE_ERROR, "cannot drop privileges: %s", strerror(-rc));
+	return rc;
+}

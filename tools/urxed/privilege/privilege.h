@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the daemon may do while it serves programs: it starts with the privileges that its uplinks
+ * need, and drops all but those with which an uplink is opened again.
+ */
+#ifndef URXE_URXED_PRIVILEGE_PRIVILEGE_H
+#define URXE_URXED_PRIVILEGE_PRIVILEGE_H
+
+#include <stdint.h>
+
+/* The capabilities with which uplinks of these specifications are opened again or closed. */
+uint64_t privilege_needed(const char *const *uplinks, uint32_t n);
+
+#define PRIVILEGE_ERROR 256
+/*
+ * Drops the other capabilities in all threads, forbids new ones, and filters the system calls
+ * (syscall_filter.h). Returns 0; or a negative errno value, and `error` has one sentence.
+ */
+int privilege_drop(uint64_t needed, char error[PRIVILEGE_ERROR]);
+
+#endif

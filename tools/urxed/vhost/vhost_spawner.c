@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/vhost/vhost_spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <netdev/vhost.h>
+
+#include "common/log.h"
+#include "common/unix_packet.h"
+#include "urxed/privilege/helper.h"
+#include "urxed/vhost/vhost_main.h"
+
+#define VHOST     "vhost:"
+#define ANSWER_MS 1000
+/* Above the numbers that the new process gets (vhost_main.h), so that no dup2 overwrites one. */
+#define FD_FIRST 16
+
+/* RUN follows FIRST_FDS, because a packet carries two descriptors. */
+enum task { FIRST_FDS = 1, RUN, KILL, REAP };
+
+struct order {
+	enum task task;
+	pid_t pid;                         /* KILL, REAP */
+	char text[NETDEV_VHOST_PATH + 16]; /* RUN */
+};
+
+struct answer {
+	int rc; /* 0 or a negative errno value */
+	pid_t pid;
+	int status; /* REAP */
+};
+
+static struct helper helper = {.socket = -1};
+
+/* --- The helper */
+
+static void close_fds(int fds[UNIX_PACKET_FDS])
+{
+	for (int i = 0; i < UNIX_PACKET_FDS; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
+/* Moves descriptors above the numbers of the new process. */
+static int raise_fds(int fds[UNIX_PACKET_FDS])
+{
+	for (int i = 0; i < UNIX_PACKET_FDS; i++) {
+		int copy = fcntl(fds[i], F_DUPFD_CLOEXEC, FD_FIRST);
+
+		if (copy < 0)
+			return -errno;
+		close(fds[i]);
+		fds[i] = copy;
+	}
+	return 0;
+}
+
+/* Some of DPDK's descriptors stay open in an exec, hence the last action. */
+static int add_actions(posix_spawn_file_actions_t *actions, const struct vhost_spawner_fds *fds)
+{
+	return -(posix_spawn_file_actions_adddup2(actions, fds->kick, VHOST_FD_KICK)
+			 ?: posix_spawn_file_actions_adddup2(actions, fds->log, STDOUT_FILENO)
+			 ?: posix_spawn_file_actions_adddup2(actions, fds->log, STDERR_FILENO)
+			 ?: posix_spawn_file_actions_adddup2(actions, fds->memory, VHOST_FD_MEMORY)
+			 ?: posix_spawn_file_actions_adddup2(actions, fds->wake, VHOST_FD_WAKE)
+			 ?: posix_spawn_file_actions_addclosefrom_np(actions, VHOST_FD_WAKE + 1));
+}
+
+/* With no signal blocked: urxed itself reads its signals from a descriptor. */
+static int spawn_program(char *text, const posix_spawn_file_actions_t *actions, pid_t *pid)
+{
+	char *argv[] = {"urxed", VHOST_MAIN_OPTION, text, NULL};
+	posix_spawnattr_t attr;
+	sigset_t none;
+	int rc;
+
+	sigemptyset(&none);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	/* This program itself, even if its file was replaced since: both must be of one build. */
+	rc = -posix_spawn(pid, "/proc/self/exe", actions, &attr, argv, environ);
+	posix_spawnattr_destroy(&attr);
+	return rc;
+}
+
+static int run_process(struct order *order, int first[UNIX_PACKET_FDS], int second[UNIX_PACKET_FDS],
+		       pid_t *pid)
+{
+	posix_spawn_file_actions_t actions;
+	int rc = raise_fds(first) ?: raise_fds(second);
+	const struct vhost_spawner_fds fds = {first[0], first[1], second[0], second[1]};
+
+	if (rc)
+		return rc;
+	order->text[sizeof(order->text) - 1] = '\0';
+	posix_spawn_file_actions_init(&actions);
+	rc = add_actions(&actions, &fds) ?: spawn_program(order->text, &actions, pid);
+	posix_spawn_file_actions_destroy(&actions);
+	return rc;
+}
+
+static void answer(const struct answer *a, int pid_fd)
+{
+	(void)unix_packet_send(HELPER_SOCKET, a, sizeof(*a), &pid_fd, pid_fd >= 0);
+	if (pid_fd >= 0)
+		close(pid_fd);
+}
+
+static void obey_run(struct order *order, int first[UNIX_PACKET_FDS], int second[UNIX_PACKET_FDS])
+{
+	struct answer a = {.rc = 0};
+	int pid_fd = -1;
+
+	a.rc = run_process(order, first, second, &a.pid);
+	if (!a.rc) {
+		pid_fd = pidfd_open(a.pid, 0);
+		a.rc = pid_fd < 0 ? -errno : 0;
+	}
+	answer(&a, pid_fd);
+}
+
+static void obey_reap(const struct order *order)
+{
+	struct answer a = {.pid = order->pid};
+
+	a.rc = waitpid(order->pid, &a.status, WNOHANG) == order->pid ? 0 : -EAGAIN;
+	answer(&a, -1);
+}
+
+static void obey_orders(void)
+{
+	struct unix_packet_extras first = {.fds = {-1, -1}}, extras;
+	struct order order;
+
+	while (unix_packet_recv(HELPER_SOCKET, &order, sizeof(order), &extras) == sizeof(order)) {
+		switch (order.task) {
+		case FIRST_FDS:
+			close_fds(first.fds);
+			first = extras;
+			continue;
+		case RUN: obey_run(&order, first.fds, extras.fds); break;
+		case KILL: kill(order.pid, SIGKILL); break;
+		case REAP: obey_reap(&order); break;
+		}
+		close_fds(first.fds);
+		close_fds(extras.fds);
+	}
+}
+
+/* --- The daemon */
+
+/* Receives the helper's answer; *pid_fd becomes the descriptor that comes with it, or -1. */
+static int await_answer(struct answer *a, int *pid_fd)
+{
+	struct pollfd pfd = {.fd = helper.socket, .events = POLLIN};
+	struct unix_packet_extras extras = {.fds = {-1, -1}};
+
+	*pid_fd = -1;
+	if (poll(&pfd, 1, ANSWER_MS) == 1 &&
+	    unix_packet_recv(helper.socket, a, sizeof(*a), &extras) == sizeof(*a)) {
+		*pid_fd = extras.fds[0];
+		return a->rc;
+	}
+	/* A late answer must not count as that to the next order. */
+	log_line("the process that starts the processes of vhost: ports does not answer: urxed "
+		 "starts no more");
+	helper_stop(&helper);
+	return -EIO;
+}
+
+int vhost_spawner_start(const char *const *uplinks, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!strncmp(uplinks[i], VHOST, strlen(VHOST)))
+			return helper_start_unfiltered(&helper, "urxed-vhosts", obey_orders);
+	return 0;
+}
+
+void vhost_spawner_stop(void)
+{
+	helper_stop(&helper);
+}
+
+int vhost_spawner_run(const char *text, const struct vhost_spawner_fds *fds, pid_t *pid,
+		      int *pid_fd)
+{
+	const int first[] = {fds->kick, fds->log}, second[] = {fds->memory, fds->wake};
+	struct order order = {.task = FIRST_FDS};
+	struct answer a;
+	int rc;
+
+	if (helper.socket < 0)
+		return -EPERM;
+	rc = unix_packet_send(helper.socket, &order, sizeof(order), first, UNIX_PACKET_FDS);
+	order.task = RUN;
+	snprintf(order.text, sizeof(order.text), "%s", text);
+	if (!rc)
+		rc = unix_packet_send(helper.socket, &order, sizeof(order), second,
+				      UNIX_PACKET_FDS);
+	if (!rc)
+		rc = await_answer(&a, pid_fd);
+	if (!rc)
+		*pid = a.pid;
+	return rc;
+}
+
+void vhost_spawner_kill(pid_t pid)
+{
+	const struct order order = {.task = KILL, .pid = pid};
+
+	if (helper.socket >= 0)
+		(void)unix_packet_send(helper.socket, &order, sizeof(order), NULL, 0);
+}
+
+bool vhost_spawner_reap(pid_t pid, int *status)
+{
+	const struct order order = {.task = REAP, .pid = pid};
+	struct answer a = {.rc = -EIO};
+	int fd;
+
+	if (helper.socket < 0 || unix_packet_send(helper.socket, &order, sizeof(order), NULL, 0) ||
+	    await_answer(&a, &fd))
+		return false;
+	*status = a.status;
+	return true;
+}

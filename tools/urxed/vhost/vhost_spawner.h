@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The helper process that starts, kills and reaps the processes of vhost: uplinks, because the
+ * daemon may execute no program (privilege/syscall_filter.h). For vhost_process.c. Functions that
+ * return int return 0 or a negative errno value; a call waits at most 1 s for the helper.
+ */
+#ifndef URXE_URXED_VHOST_VHOST_SPAWNER_H
+#define URXE_URXED_VHOST_VHOST_SPAWNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Starts the helper if an uplink is a vhost: uplink, before the daemon drops its privileges. */
+int vhost_spawner_start(const char *const *uplinks, uint32_t n);
+/* The helper ends; processes that still run do not. */
+void vhost_spawner_stop(void);
+
+/* Descriptors for the new process (vhost_main.h); the caller keeps its own. */
+struct vhost_spawner_fds {
+	int kick, log, memory, wake;
+};
+
+/* Starts a process for an uplink, with an absolute path in `text`. The caller owns *pid_fd. */
+int vhost_spawner_run(const char *text, const struct vhost_spawner_fds *fds, pid_t *pid,
+		      int *pid_fd);
+/* Sends SIGKILL to a process that was not reaped. */
+void vhost_spawner_kill(pid_t pid);
+/* Reaps a process. False: it has not ended. *status: as of waitpid(2). */
+bool vhost_spawner_reap(pid_t pid, int *status);
+
+#endif

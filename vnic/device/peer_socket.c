@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <vnic/peer_socket.h>
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
+/* The kernel keeps descriptors out of all these sockets: a property of the kernel, not of a socket.
+ */
+static bool kernel_refuses;
+
+void vnic_peer_refuse_fds(int listen_fd)
+{
+	const int off = 0;
+
+	kernel_refuses = !setsockopt(listen_fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+}
+
+static ssize_t receive_message(int fd, struct msghdr *header, int flags)
+{
+	ssize_t len;
+
+	do
+		len = recvmsg(fd, header, MSG_DONTWAIT | flags);
+	while (len < 0 && errno == EINTR);
+	return len < 0 ? -errno : len;
+}
+
+static void drop_message(int fd)
+{
+	struct msghdr nothing = {0};
+
+	(void)receive_message(fd, &nothing, 0);
+}
+
+/*
+ * Without room for descriptors, a look takes copies of them and drops these again at once. The
+ * message still holds the descriptors, so that closes none of them.
+ */
+static int receive_after_look(int fd, struct msghdr *header)
+{
+	int len = (int)receive_message(fd, header, MSG_PEEK);
+
+	if (len < 0)
+		return len;
+	if (header->msg_flags & MSG_CTRUNC)
+		return -EPERM;
+	drop_message(fd);
+	return len;
+}
+
+int vnic_peer_recv(int fd, void *message, uint32_t len)
+{
+	struct iovec iov = {.iov_base = message, .iov_len = len};
+	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
+	int got = kernel_refuses ? (int)receive_message(fd, &header, 0)
+				 : receive_after_look(fd, &header);
+
+	return got > 0 && header.msg_flags & MSG_TRUNC ? -EPROTO : got;
+}
+
+/*
+ * True: the queue has a message; *fds: it carries descriptors. SO_PASSCRED tells an empty message
+ * from the end of the queue, as each message then comes with credentials, for which alone there is
+ * room.
+ */
+static bool look_at_queue(int fd, bool *fds)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t room[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	struct msghdr header = {.msg_control = &control, .msg_controllen = sizeof(control)};
+
+	if (receive_message(fd, &header, MSG_PEEK) < 0)
+		return false;
+	*fds = header.msg_flags & MSG_CTRUNC;
+	return header.msg_controllen;
+}
+
+bool vnic_peer_shut(int fd)
+{
+	const int on = 1;
+	bool fds = false;
+
+	/* No message can come after this, so a queue that is empty stays empty. */
+	shutdown(fd, SHUT_RDWR);
+	if (kernel_refuses)
+		return true;
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
+		return false;
+	while (!fds && look_at_queue(fd, &fds))
+		if (!fds)
+			drop_message(fd);
+	return !fds;
+}
