@@ -318,6 +318,31 @@ static void groups_of_a_user_are_limited(void **state)
 	assert_int_equal(loop.ucma.groups.total, 1);
 }
 
+/* A process may change its user between two files, and move an ID with its groups. */
+static void moved_groups_count_for_the_user_of_the_join(void **state)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	struct rdma_ucm_join_ip_mcast join = {.uid = 1};
+	struct rdma_ucm_migrate_id move = {0};
+	struct rdma_ucm_create_id_resp response;
+	struct loop_program c, from_a;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	c = loop_start_on(&loop, connect_as_stranger());
+	from_a = (struct loop_program){.fd = c.fd, .event_fd = c.event_fd, .token = a.token};
+	join.id = move.id = create(&a, RDMA_PS_UDP, 0xa);
+	assert_int_equal(
+		bind_to(&a, join.id, ntohl(*(uint32_t *)(loop.host.addresses[1].ip + 12)), 0), 0);
+	in.sin_addr.s_addr = htonl(0xe0010203);
+	memcpy(&join.addr, &in, sizeof(in));
+	assert_int_equal(COMMAND(&a, JOIN_IP_MCAST, join, sizeof(response)), 0);
+	assert_int_equal(COMMAND(&from_a, MIGRATE_ID, move, 4), 0);
+	loop_end(&loop, &c);
+	assert_int_equal(loop.ucma.groups.total, 0);
+}
+
 /* A program that resolves without end, and fetches no event, must not fill the daemon's memory. */
 static void unfetched_events_of_an_id_are_limited(void **state)
 {
@@ -414,6 +439,7 @@ int main(void)
 		TEST(connections_of_a_user_are_limited),
 		TEST(ids_of_a_user_are_limited),
 		TEST(groups_of_a_user_are_limited),
+		TEST(moved_groups_count_for_the_user_of_the_join),
 		TEST(unfetched_events_of_an_id_are_limited),
 		TEST(unknown_senders_do_not_fill_a_backlog),
 		TEST(early_requests_of_known_senders_are_kept),

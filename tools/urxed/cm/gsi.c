@@ -212,7 +212,7 @@ static int make_reply_path(const struct gsi *g, const uint8_t *grh, const struct
 	return 0;
 }
 
-/* Has the host itself, or somebody whom it has resolved, sent the frame? */
+/* Returns true if the frame is from this host or from a station that it has resolved. */
 static bool is_known_sender(const struct gsi *g, uint64_t now, const struct frame_class *s)
 {
 	if (ether_same(s->smac, g->host->mac))

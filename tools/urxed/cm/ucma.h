@@ -45,6 +45,7 @@ struct ucma_ctx;
 /* A multicast group that an ID has joined. */
 struct ucma_group {
 	struct ucma_ctx *ctx;
+	uid_t user;      /* counted in ucma.groups, also after a move to another user's file */
 	uint32_t number; /* the `id` of the program's LEAVE_MCAST */
 	uint64_t uid;    /* the program's user context, returned in its events */
 	uint32_t events_reported;

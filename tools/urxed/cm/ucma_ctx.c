@@ -91,10 +91,10 @@ void ucma_drop_event(struct ucma_file *file, struct ucma_event *event)
 
 static void free_group(struct ucma_group *group)
 {
-	struct ucma_file *file = group->ctx->file;
+	struct ucma *u = group->ctx->file->ucma;
 
-	slot_file_drop(&file->ucma->store, group->slot);
-	user_counts_drop(&file->ucma->groups, file->user);
+	slot_file_drop(&u->store, group->slot);
+	user_counts_drop(&u->groups, group->user);
 	LIST_REMOVE(group, link);
 	free(group);
 }
@@ -162,8 +162,11 @@ int ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16],
 		free(event);
 		return rc;
 	}
-	*group = (struct ucma_group){
-		.ctx = ctx, .number = u->last_group++, .uid = uid, .slot = SLOT_FILE_NONE};
+	*group = (struct ucma_group){.ctx = ctx,
+				     .user = ctx->file->user,
+				     .number = u->last_group++,
+				     .uid = uid,
+				     .slot = SLOT_FILE_NONE};
 	LIST_INSERT_HEAD(&ctx->groups, group, link);
 	ucma_store_group(group);
 	event->ctx = ctx;

@@ -193,6 +193,7 @@ static int restore_group(struct ucma *u, uint32_t slot, const struct saved *save
 		return -ENOMEM;
 	}
 	*group = (struct ucma_group){.ctx = ctx,
+				     .user = ctx->file->user,
 				     .number = saved->number,
 				     .uid = saved->group.uid,
 				     .events_reported = saved->group.events_reported,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Pinned addresses (--fdb ADDR[@VLAN]=MAC): an IP address that always has the same MAC address. The
- * switch drops frames of other stations that use the address, and neigh.c and route.c resolve it
- * without a question.
+ * switch drops frames of other stations that use the address, and neigh.c resolves it without a
+ * solicitation.
  */
 #ifndef URXE_URXED_HOSTNET_ADDRESS_PIN_H
 #define URXE_URXED_HOSTNET_ADDRESS_PIN_H
@@ -31,12 +31,12 @@ struct address_pins {
  * or the address or the MAC is a group's.
  */
 int address_pin_parse(const char *text, struct address_pin *pin);
-/* -EEXIST: the address has a MAC there already; -ENOSPC. */
+/* -EEXIST: the address has a MAC in that VLAN already; -ENOSPC. */
 int address_pins_add(struct address_pins *pins, const struct address_pin *pin);
 /* The MAC of an address in a VLAN; NULL: it is not pinned there. */
 const uint8_t *address_pins_find(const struct address_pins *pins, const uint8_t ip[16],
 				 uint16_t vlan);
-/* May a station with this MAC use the address? */
+/* Returns true if a station with this MAC may use the address. */
 bool address_pins_allow(const struct address_pins *pins, const uint8_t ip[16], uint16_t vlan,
 			const uint8_t mac[ETHER_MAC_LEN]);
 

@@ -65,7 +65,8 @@ static void set_due(struct neigh *n, struct neigh_entry *e, uint64_t due)
 		n->next_due = due;
 }
 
-/* The waiters of a displaced entry are answered by neigh_tick: its caller expects no callback. */
+/* neigh_tick answers the waiters of a displaced entry, because callers of this expect no callback.
+ */
 static void displace_entry(struct neigh *n, struct neigh_entry *e)
 {
 	struct neigh_waiter *w;
@@ -78,7 +79,7 @@ static void displace_entry(struct neigh *n, struct neigh_entry *e)
 	neigh_table_free(&n->table, e);
 }
 
-/* A new entry; NULL: no older one can be displaced. */
+/* Returns a new entry; NULL: it cannot displace an older one. */
 static struct neigh_entry *make_entry(struct neigh *n, const struct neigh_key *key, uid_t user,
 				      enum neigh_state state)
 {
@@ -94,8 +95,7 @@ static struct neigh_entry *make_entry(struct neigh *n, const struct neigh_key *k
 }
 
 /*
- * Remembers which MAC a destination behind a router is reached by, so that neigh_knows recognises
- * its frames.
+ * Records the router's MAC for a destination behind it, so that neigh_knows recognises its frames.
  */
 static void note_routed_peer(struct neigh *n, const struct neigh_waiter *w, const uint8_t *mac)
 {
@@ -181,7 +181,7 @@ static void note_claim(struct neigh_entry *e, const uint8_t *mac, int port)
 	e->claimed_port = port;
 }
 
-/* The known MAC has been confirmed. */
+/* Ends the probes of a known MAC after its confirmation. */
 static void confirm_entry(struct neigh *n, struct neigh_entry *e, int port)
 {
 	if (e->contested) {
@@ -192,8 +192,8 @@ static void confirm_entry(struct neigh *n, struct neigh_entry *e, int port)
 }
 
 /*
- * Another station claims the address of a known neighbour. A claim from the port of the neighbour
- * replaces one from another port.
+ * Handles another station's claim of a known neighbour's address. A claim from the neighbour's port
+ * replaces a claim from another port.
  */
 static void contest_entry(struct neigh *n, struct neigh_entry *e, const uint8_t *mac, int port)
 {
@@ -208,7 +208,7 @@ static void contest_entry(struct neigh *n, struct neigh_entry *e, const uint8_t 
 	enter_probing(n, e);
 }
 
-/* --- Asking all stations */
+/* --- Solicitations to all stations */
 
 static void send_solicitation(struct neigh *n, struct neigh_entry *e)
 {
@@ -225,7 +225,7 @@ static void enter_incomplete(struct neigh *n, struct neigh_entry *e)
 	send_solicitation(n, e);
 }
 
-/* The known MAC does not answer any more. */
+/* Handles a known MAC that has left all probes unanswered. */
 static void give_up_known_mac(struct neigh *n, struct neigh_entry *e)
 {
 	if (e->contested) {
@@ -236,7 +236,7 @@ static void give_up_known_mac(struct neigh *n, struct neigh_entry *e)
 	}
 }
 
-/* --- What stations say */
+/* --- Claims of stations */
 
 static struct neigh_entry *find_entry(struct neigh *n, const uint8_t ip[16], uint16_t vlan,
 				      enum neigh_resolver resolver)
@@ -269,10 +269,10 @@ void neigh_learn_claim(struct neigh *n, const struct neigh_ingress *ingress, con
 	if (ether_is_group(mac) || ether_same(mac, n->host->mac) ||
 	    !address_pins_allow(&n->pins, ip, ingress->vlan, mac))
 		return;
-	/* Only about addresses that were asked for: others' talk must not fill the table. */
+	/* Learn only addresses that this host solicits, so that claims cannot fill the table. */
 	if (e && (ingress->uplink == e->from.uplink || neigh_is_vm(n, ingress->uplink)))
 		learn_claim_of_entry(n, e, ingress, mac, strong);
-	/* About an address that the kernel resolves, only the probed station's answer counts. */
+	/* For an address that the kernel resolves, only the probed station's answer counts. */
 	e = find_entry(n, ip, ingress->vlan, NEIGH_BY_KERNEL);
 	if (e && e->state == NEIGH_PROBING && ether_same(e->mac, mac))
 		confirm_entry(n, e, ingress->uplink);
@@ -296,7 +296,7 @@ static bool is_multicast(const uint8_t ip[16])
 	return ip[0] == 0xff || (ip_is_v4(ip) && ip[12] >> 4 == 0xe);
 }
 
-/* Own address in the subnet of dgid: the sender's own if it is one, else any in its VLAN. */
+/* This host's address in dgid's subnet: the sender's GID if possible, else any in its VLAN. */
 static const struct host_address *
 choose_source(const struct host *h, const struct host_address *own, const uint8_t dgid[16])
 {
@@ -321,7 +321,7 @@ static struct neigh_key waiter_key(const struct neigh_waiter *w)
 	return key;
 }
 
-/* The MAC of w->ip, which is on the link that own address `from` is on. */
+/* Resolves w->ip by ARP or ND on the link of this host's address `from`. */
 static int resolve_on_link(struct neigh *n, const struct host_address *from, struct neigh_waiter *w,
 			   struct vnic_next_hop *hop)
 {
@@ -340,7 +340,7 @@ static int resolve_on_link(struct neigh *n, const struct host_address *from, str
 		e->from = *from;
 		enter_incomplete(n, e);
 	} else if (e->state == NEIGH_REACHABLE) {
-		/* Whoever had the address a minute ago is asked first (RFC 4861, 7.3.3). */
+		/* Probe the last known station before all others (RFC 4861, 7.3.3). */
 		e->used = n->now;
 		enter_probing(n, e);
 	}
@@ -348,8 +348,7 @@ static int resolve_on_link(struct neigh *n, const struct host_address *from, str
 }
 
 /*
- * The kernel takes any station's word for a change of a MAC. So a station that had the address
- * before is asked here, too.
+ * The kernel believes any station's claim. So this module probes the last known station here, too.
  */
 static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8_t *mac)
 {
@@ -365,7 +364,7 @@ static void learn_kernel_mac(struct neigh *n, struct neigh_entry *e, const uint8
 	}
 }
 
-/* The kernel says that w->ip has that MAC. */
+/* Handles the kernel's MAC of w->ip. */
 static int learn_kernel_answer(struct neigh *n, const struct host_address *from,
 			       struct neigh_waiter *w, struct vnic_next_hop *hop)
 {
@@ -424,7 +423,7 @@ static int resolve_by_kernel(struct neigh *n, const struct host_address *own, bo
 	return rc ? await_kernel(n, own, w) : learn_kernel_answer(n, own, w, hop);
 }
 
-/* A pinned address on the link is resolved without a question. */
+/* Resolves a pinned on-link address without a solicitation. */
 static bool resolve_pinned(const struct neigh *n, const struct neigh_waiter *w,
 			   struct vnic_next_hop *hop)
 {
@@ -459,7 +458,7 @@ int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 	from = choose_source(n->host, own, dgid);
 	if (from && resolve_pinned(n, w, hop))
 		return 0;
-	/* A VM on the link is none that the kernel could find. */
+	/* The kernel cannot reach VMs of the switch, so resolve on-link addresses here. */
 	if (n->route && own->kernel && !(from && n->vm_mask))
 		return resolve_by_kernel(n, own, sgid_index >= HOST_ADDRESSES, w, hop);
 	return from ? resolve_on_link(n, from, w, hop) : -ENETUNREACH;
@@ -544,7 +543,7 @@ uint64_t neigh_tick(struct neigh *n, uint64_t now)
 	n->now = now;
 	while ((w = LIST_FIRST(&n->lost)))
 		answer_waiter(n, w, -EHOSTUNREACH, NULL);
-	/* The daemon calls this each time before it sleeps, so often for each frame. */
+	/* The main loop calls this once per frame under low load: skip the table if possible. */
 	if (now < n->next_due)
 		return n->next_due;
 	n->next_due = UINT64_MAX;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Neighbours: which MAC has an address (ARP, RFC 826; ND, RFC 4861).
+ * Resolves destination GIDs to MACs by ARP (RFC 826) and ND (RFC 4861), and answers ARP and ND for
+ * this host's addresses. Sessions, the CM and the switch call it; it performs no I/O itself.
  *
- * Sans-IO: frames and the time come in, frames and answers go out through callbacks. From an
- * address that the kernel has too, the kernel's routes and neighbours lead (route.h). From other
- * addresses, destinations outside the subnets of the host's addresses are unreachable.
+ * For a source address that the kernel has too, the kernel's routes and neighbours decide
+ * (route.h). From other source addresses only on-link destinations are reachable.
  *
- * Any station on a link can claim any address. So a known MAC is replaced only when the station
- * that has it does not answer probes any more (0.3 s), and --fdb can pin the MAC of an address.
+ * Any station on a link can claim any address. So a claim replaces a known MAC only after the
+ * station with that MAC has left all probes unanswered (0.3 s). --fdb can pin the MAC of an
+ * address.
  */
 #ifndef URXE_URXED_HOSTNET_NEIGH_H
 #define URXE_URXED_HOSTNET_NEIGH_H
@@ -20,46 +21,47 @@
 #include "urxed/session/user_counts.h"
 
 #define NEIGH_TRIES       3
-#define NEIGH_TRY_NS      1000000000ull /* between tries (RFC 4861, 10: RETRANS_TIMER) */
+#define NEIGH_TRY_NS      1000000000ull /* RETRANS_TIMER (RFC 4861, 10) */
 #define NEIGH_PROBES      3
-#define NEIGH_PROBE_NS    100000000ull  /* between probes of the known MAC */
-#define NEIGH_QUIET_NS    1000000000ull /* after a claim was refuted, until the next is looked at */
-#define NEIGH_LIFE_NS     60000000000ull /* before a known neighbour is asked again */
-#define NEIGH_FRAME_ROOM  128            /* bytes; none of the daemon's frames is longer */
+#define NEIGH_PROBE_NS    100000000ull   /* between probes of the known MAC */
+#define NEIGH_QUIET_NS    1000000000ull  /* after a refuted claim, further claims are ignored */
+#define NEIGH_LIFE_NS     60000000000ull /* after which a neighbour is solicited again */
+#define NEIGH_FRAME_ROOM  128            /* bytes, at least the length of each frame sent here */
 #define NEIGH_WAITERS_MAX 4096           /* of all users; a user has a quota (quota.h) */
 
 /* X(identifier, printed name, meaning) */
-#define NEIGH_COUNTER_LIST(X)                                                              \
-	X(DISPLACED, "neigh_displaced",                                                    \
-	  "address resolutions given up for newer ones of the same user or of neighbours") \
-	X(REFUTED, "neigh_refuted",                                                        \
-	  "claims of another MAC for an address whose known MAC answered a probe")         \
+#define NEIGH_COUNTER_LIST(X)                                                                  \
+	X(DISPLACED, "neigh_displaced",                                                        \
+	  "address resolutions ended early for newer ones of the same user or of other hosts") \
+	X(REFUTED, "neigh_refuted",                                                            \
+	  "claims of another MAC for an address whose known MAC answered a probe")             \
 	X(MOVED, "neigh_moved", "addresses whose MAC changed because the known MAC was silent")
 
 #define NEIGH_COUNTER_ENUM(id, name, text) NEIGH_COUNT_##id,
 enum neigh_counter { NEIGH_COUNTER_LIST(NEIGH_COUNTER_ENUM) NEIGH_COUNTER_COUNT };
 const char *neigh_counter_name(enum neigh_counter counter);
 
+/* The module that receives the answer. */
 enum neigh_asker { NEIGH_FOR_SESSION, NEIGH_FOR_GSI, NEIGH_FOR_CMA };
 
-/* Somebody who waits for a next hop. Its owner keeps it in place until answered or cancelled. */
+/* A pending request for a next hop. The caller keeps it in place until the answer or the cancel. */
 struct neigh_waiter {
 	LIST_ENTRY(neigh_waiter) link;
 	bool waits;
-	uint8_t asker; /* enum neigh_asker, whom the answer is for; set once it waits */
+	uint8_t asker; /* enum neigh_asker; the caller sets it after -EINPROGRESS */
 	uid_t user;
 	uint8_t dgid[16];  /* the destination */
-	uint16_t vlan;     /* in which it is */
+	uint16_t vlan;     /* of the destination */
 	uint8_t ip[16];    /* of the next hop */
-	uint8_t hop_limit; /* by the route to the destination */
-	int ifindex;       /* the kernel asks there; 0 = the daemon does */
+	uint8_t hop_limit; /* of the kernel's route to the destination */
+	int ifindex;       /* interface on which the kernel resolves; 0 = this module resolves */
 };
 
 struct neigh_ops {
 	void (*send)(void *ctx, int uplink, const uint8_t *frame, uint32_t len);
-	/* mac of an uplink, which the daemon's ARP and ND frames carry */
+	/* Returns the source MAC of ARP and ND frames on an uplink. */
 	const uint8_t *(*mac)(void *ctx, int uplink);
-	/* status 0, or -EHOSTUNREACH or -ENETUNREACH and hop is NULL */
+	/* status: 0, or -EHOSTUNREACH or -ENETUNREACH with hop NULL */
 	void (*answer)(void *ctx, struct neigh_waiter *w, int status,
 		       const struct vnic_next_hop *hop);
 };
@@ -68,10 +70,10 @@ struct route;
 
 struct neigh {
 	const struct host *host;
-	struct route *route; /* of the kernel; NULL = there is none to ask */
+	struct route *route; /* the kernel's routes; NULL = no uplink is a kernel interface */
 	/*
-	 * Uplinks that are virtual machines, as a bit mask. The kernel cannot find these; so if
-	 * there are any, the daemon itself resolves what is on the link.
+	 * Bit mask of the uplinks that are virtual machines. The kernel cannot reach these, so with
+	 * any of them this module resolves all on-link addresses.
 	 */
 	uint32_t vm_mask;
 	const struct neigh_ops *ops;
@@ -86,41 +88,47 @@ struct neigh {
 };
 
 void neigh_init(struct neigh *n, const struct host *host, const struct neigh_ops *ops, void *ctx);
-/* All waiters have been answered or cancelled. A zeroed structure is accepted. */
+/* Call after the answer or cancel of all waiters. Accepts a zeroed structure. */
 void neigh_fini(struct neigh *n);
 
 /*
- * The next hop to dgid, seen from entry sgid_index of the GID table, for a user or NEIGH_PEERS.
- * -EINPROGRESS: w waits, and ops->answer will come for it after this call. -ENETUNREACH,
- * -EHOSTUNREACH, -EINVAL: there is none. -ENOSPC: the user waits for too many.
+ * Finds the next hop from GID sgid_index to dgid for a user or NEIGH_PEERS. -EINPROGRESS:
+ * ops->answer will be called with w after this call. -ENETUNREACH, -EHOSTUNREACH: no next hop
+ * exists; -EINVAL: the GID entry is empty; -ENOSPC: the user's quota of waiters is used up.
  */
 int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 		  const uint8_t dgid[16], struct neigh_waiter *w, struct vnic_next_hop *hop);
 
-/* The host's addresses have changed: what was asked for one that has gone is not reached. */
+/*
+ * Call after a change of the host's addresses. Requests from removed addresses end with
+ * -ENETUNREACH.
+ */
 void neigh_host_changed(struct neigh *n);
-/* w waits no more; nothing if it does not wait. */
+/* Cancels w; does nothing if w does not wait. */
 void neigh_cancel(struct neigh *n, struct neigh_waiter *w);
 
-/* Takes an ARP or ND frame that came in on an uplink: learns from it, answers it. */
+/* Learns from and answers an ARP or ND frame from an uplink; ignores other frames. */
 void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len);
 
-/* Does what is due; returns when it wants to be called next, UINT64_MAX = never. */
+/*
+ * Sends due solicitations and probes, and ends timed-out requests; returns the next deadline,
+ * UINT64_MAX = none.
+ */
 uint64_t neigh_tick(struct neigh *n, uint64_t now);
-/* When neigh_tick has to be called next: neigh_resolve may have made that earlier. */
+/* Returns the next deadline; neigh_resolve may have made it earlier. */
 uint64_t neigh_deadline(const struct neigh *n);
 
 /*
- * True: address resolution has found this MAC for the address, or for the router that leads to it.
- * A station that invents its source addresses is not known.
+ * Returns true if address resolution has found this MAC for the address or for the router to it. A
+ * station that invents its source addresses is not known.
  */
 bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t vlan,
 		 const uint8_t mac[ETHER_MAC_LEN]);
-/* False: the ARP or ND frame claims a pinned address for another MAC. */
+/* Returns false if the ARP or ND frame claims a pinned address for another MAC. */
 bool neigh_claim_allowed(const struct neigh *n, const uint8_t *frame, uint32_t len);
 
 /* --- For route.c. */
-/* The kernel has come to an end with an entry: mac, or NULL if the neighbour is not reached. */
+/* Handles the kernel's result for an entry; mac NULL: the neighbour is unreachable. */
 void neigh_kernel_answer(struct neigh *n, struct neigh_entry *e, const uint8_t *mac);
 
 #endif

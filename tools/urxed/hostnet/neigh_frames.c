@@ -6,11 +6,11 @@
 #include "urxed/hostnet/arp.h"
 #include "urxed/hostnet/nd.h"
 
-/* --- Questions */
+/* --- Solicitations */
 
 static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-/* Sends an untagged frame from an own address, with a tag if that is in a VLAN. */
+/* Sends an ARP or ND frame of this host, with the VLAN tag of address `from`. */
 static void send_frame(struct neigh *n, const struct host_address *from, const uint8_t *frame,
 		       uint32_t len)
 {
@@ -63,11 +63,11 @@ void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const
 		send_nd_solicitation(n, e, mac);
 }
 
-/* --- Frames of others */
+/* --- Received frames */
 
 /*
- * Own address that the daemon answers for, on the port where it was asked for; NULL: none. The
- * kernel answers for its own addresses, but hears no VM.
+ * Returns this host's address if the daemon must answer for it on that ingress, else NULL. The
+ * kernel answers for its own addresses, except to VMs, whose frames it does not receive.
  */
 static const struct host_address *
 find_answerable(const struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16])
@@ -108,7 +108,7 @@ static void handle_nd(struct neigh *n, const struct neigh_ingress *ingress, stru
 			neigh_learn_claim(n, ingress, m->target, m->smac, m->override);
 		return;
 	}
-	/* A unicast solicitation may leave the option out (RFC 4861, 4.3). */
+	/* A unicast solicitation may omit the option (RFC 4861, 4.3). */
 	if (!m->has_mac)
 		memcpy(m->smac, smac, ETHER_MAC_LEN);
 	else
@@ -119,14 +119,14 @@ static void handle_nd(struct neigh *n, const struct neigh_ingress *ingress, stru
 	send_frame(n, local, frame, ND_FRAME_LEN);
 }
 
-/* Longer than any ARP or ND frame with the options that these have. */
+/* Longer than any ARP or ND frame. */
 #define TAGGED_ROOM 1518
 
 /* A frame without its VLAN tag. */
 struct untagged {
 	const uint8_t *frame;
 	uint32_t len;
-	uint16_t vlan; /* 0 = it had no tag */
+	uint16_t vlan; /* 0 = untagged */
 	uint8_t room[TAGGED_ROOM];
 };
 

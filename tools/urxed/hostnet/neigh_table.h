@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The entries of neigh.h: which MAC an address has, and which addresses are being resolved.
+ * The entries of neigh.h: MACs of addresses, and addresses under resolution.
  *
- * An entry belongs to the user for whom it was made; entries for answers to other hosts belong to
- * NEIGH_PEERS. A user has a quota (quota.h) of all entries and one of those that wait for an
+ * An entry belongs to the user for whom it was made; entries for answers to other hosts belong
+ * to NEIGH_PEERS. A user has a quota (quota.h) of all entries and one of those that wait for an
  * answer. If a quota is used up, or the table is full, a new entry replaces an older one, oldest
  * first, of the same user if possible. So no user, and no neighbour, displaces the entries of
  * others.
@@ -22,19 +22,19 @@
 #define NEIGH_INCOMPLETE_MAX 256 /* entries in NEIGH_INCOMPLETE */
 #define NEIGH_BUCKETS        256u
 
-/* In place of a user: entries for answers to other hosts. No quota treats it as privileged. */
+/* Owner of the entries for answers to other hosts; quotas apply to it as to a user. */
 #define NEIGH_PEERS ((uid_t)-1)
 
 enum neigh_state {
 	NEIGH_FREE,
-	NEIGH_INCOMPLETE, /* the MAC is not known: all stations are asked, or the kernel */
+	NEIGH_INCOMPLETE, /* all stations are solicited, or the kernel resolves */
 	NEIGH_REACHABLE,  /* the MAC has been confirmed before `due` */
-	NEIGH_PROBING,    /* the station with the MAC is asked whether it still has the address */
+	NEIGH_PROBING,    /* the station with the known MAC is solicited again */
 };
 
 /*
- * By whom an address is resolved. The same address may be in the table twice, if the host has an
- * address that the kernel has and one that it has not.
+ * The resolver of an address. The table may have an address twice: once for each resolver, if the
+ * host has addresses both with and without the kernel.
  */
 enum neigh_resolver { NEIGH_BY_DAEMON, NEIGH_BY_KERNEL };
 
@@ -56,12 +56,13 @@ struct neigh_entry {
 	uint8_t mac[ETHER_MAC_LEN]; /* KNOWN, PROBING; ASKING: of an earlier time if `remembered` */
 	bool remembered;            /* the address has been resolved to `mac` before */
 	int port;                   /* from which the MAC answered; -1 = unknown */
-	/* PROBING: another station claims the address, and gets it if the known one is silent. */
+	/* PROBING: another station claims the address; the claim counts if the known MAC is silent.
+	 */
 	bool contested;
 	uint8_t claimed_mac[ETHER_MAC_LEN];
 	int claimed_port;
 	uint64_t quiet_until;     /* ns; claims of others are ignored until then */
-	struct host_address from; /* own address from which the address is reached */
+	struct host_address from; /* this host's address in its subnet */
 	int ifindex;              /* ASKING by the kernel: on this interface */
 	uint32_t tries;
 	uint64_t due;  /* ns; ASKING, PROBING: of the next try; KNOWN: end of life */
@@ -79,8 +80,8 @@ struct neigh_table {
 /* NULL: the address has no entry. */
 struct neigh_entry *neigh_table_find(struct neigh_table *t, const struct neigh_key *key);
 /*
- * The entry that a new one of that user in that state (ASKING or KNOWN) has to replace; it may be
- * free. NULL: there is none, because all entries wait for answers. The caller frees the entry with
+ * Returns the entry that a new one of that user in that state (ASKING or KNOWN) has to replace; it
+ * may be free. NULL: all entries wait for answers. The caller frees the entry with
  * neigh_table_free, unless it is free.
  */
 struct neigh_entry *neigh_table_victim(struct neigh_table *t, uid_t user, enum neigh_state state);
