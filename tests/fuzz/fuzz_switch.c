@@ -81,6 +81,7 @@ static void begin(void)
 
 	n_connections = 0;
 	w->now += FDB_AGE_NS;
+	neigh_fini(&w->neigh);
 	neigh_init(&w->neigh, &w->host, w->neigh.ops, w);
 	for (i = 0; i < PROCESSES; i++)
 		switch_leave(&w->sw, &w->processes[i]);

@@ -683,6 +683,7 @@ static void begin(void)
 	for (i = 0; i < 2 * NEIGH_TRIES && (users[0].resolving || users[1].resolving); i++)
 		pass_time(SECOND);
 	require(!users[0].resolving && !users[1].resolving);
+	neigh_fini(&server->neigh);
 	neigh_init(&server->neigh, &server->host, &neigh_ops, server);
 	require(!server->sessions.list->gone);
 }

@@ -511,6 +511,10 @@ static void a_child_of_fork_finds_no_lock_held(void **state)
 	pthread_t server, thread;
 
 	(void)state;
+/* Its allocator has no fork handlers: the child would wait for a lock that another thread had. */
+#ifdef __SANITIZE_ADDRESS__
+	skip();
+#endif
 	assert_int_equal(setenv("URXE_RECONNECT_S", "0", 1), 0);
 	open_device(&server);
 	create_id();

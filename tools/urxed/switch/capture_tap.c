@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "urxed/privilege/fd_guard.h"
 
