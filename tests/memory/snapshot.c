@@ -12,13 +12,16 @@
 
 enum { CHILD_SAW_SNAPSHOT = 0, CHILD_SAW_WRITES = 1, CHILD_FAILED = 2 };
 
-/* The child: waits for the parent's writes, compares, and writes itself. System calls only. */
-static void compare_in_child(struct region *region, int go)
+/*
+ * The child: tells the parent that it has begun, waits for the parent's writes, compares, and
+ * writes itself. System calls only.
+ */
+static void compare_in_child(struct region *region, int begun, int go)
 {
 	char byte;
 	int status;
 
-	if (read(go, &byte, 1) != 1)
+	if (write(begun, "", 1) != 1 || read(go, &byte, 1) != 1)
 		_exit(CHILD_FAILED);
 	status = region_holds(region->bytes, region->size, SNAPSHOT_BEFORE) ? CHILD_SAW_SNAPSHOT
 									    : CHILD_SAW_WRITES;
@@ -28,24 +31,30 @@ static void compare_in_child(struct region *region, int go)
 
 static int run_child(struct region *region, pid_t (*make_child)(void))
 {
-	int fds[2], status;
+	int begun[2], go[2], status;
 	pid_t child;
+	char byte;
 
-	if (pipe(fds))
+	if (pipe(begun) || pipe(go))
 		err(1, "pipe");
 	child = make_child();
 	if (child < 0)
 		err(1, "fork");
 	if (!child)
-		compare_in_child(region, fds[0]);
+		compare_in_child(region, begun[1], go[0]);
+	close(begun[1]);
+	/* Until a child has left a poll that its fork interrupted, it could take a completion. */
+	if (read(begun[0], &byte, 1) != 1)
+		errx(1, "the child ends early");
 	region_fill(region, SNAPSHOT_AFTER);
 	region->bytes[region->size / 2] = 0xaa;
-	if (write(fds[1], "", 1) != 1)
+	if (write(go[1], "", 1) != 1)
 		err(1, "write");
 	if (waitpid(child, &status, 0) != child)
 		err(1, "waitpid");
-	close(fds[0]);
-	close(fds[1]);
+	close(begun[0]);
+	close(go[0]);
+	close(go[1]);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) == CHILD_FAILED)
 		errx(1, "the child ends with status %#x", (unsigned int)status);
 	return WEXITSTATUS(status);
