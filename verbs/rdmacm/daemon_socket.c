@@ -155,15 +155,19 @@ static int greet_daemon(struct rdmacm_file *file)
 	rc = send_hello(fd, file);
 	if (!rc)
 		rc = receive_welcome(fd, &w, fds);
-	if (!rc) {
-		file->token = w.token;
-		file->socket = fd;
-		return open_events(file, fds);
+	if (rc) {
+		for (int i = 0; i < CM_ATTACH_FDS; i++)
+			close_descriptor(&fds[i]);
+	} else {
+		rc = open_events(file, fds);
 	}
-	for (int i = 0; i < CM_ATTACH_FDS; i++)
-		close_descriptor(&fds[i]);
-	close(fd);
-	return rc;
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	file->token = w.token;
+	file->socket = fd;
+	return 0;
 }
 
 static void close_socket(struct rdmacm_file *file)

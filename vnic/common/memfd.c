@@ -113,9 +113,17 @@ static int check_size(int fd, uint64_t size)
 		       : 0;
 }
 
+/* The owner of the last descriptor frees the pages, so their number is limited. */
 int vnic_memory_check(int fd)
 {
-	return check_memfd(fd, true);
+	int ret = check_memfd(fd, true);
+	struct stat st;
+
+	if (!ret && !(fcntl(fd, F_GET_SEALS) & F_SEAL_GROW))
+		ret = -EPERM;
+	if (!ret && (fstat(fd, &st) || (uint64_t)st.st_size > VNIC_MEMORY_MAX))
+		ret = -EINVAL;
+	return ret;
 }
 
 int vnic_memory_map(int fd, uint64_t size, void **memory)

@@ -52,7 +52,8 @@ int vnic_memory_create(const char *name, uint64_t size);
  * reading behind its end would raise SIGBUS.
  */
 int vnic_memory_map(int fd, uint64_t size, void **memory);
-/* Whether it is such memory, of any size: 0 or -EPERM. */
+/* Whether it is such memory, sealed against growth: 0, -EPERM, or -EINVAL: larger than
+ * VNIC_MEMORY_MAX. */
 int vnic_memory_check(int fd);
 /*
  * Memory that only one process writes: it maps the memory, then publishes it, and no process can

@@ -154,6 +154,7 @@ static bool can_start(const struct job *job)
 static bool start_worker(const struct job *job)
 {
 	int ends[2];
+	bool started;
 	char byte;
 	pid_t pid;
 
@@ -163,12 +164,14 @@ static bool start_worker(const struct job *job)
 	if (!pid)
 		run_worker(job, ends[1]);
 	close(ends[1]);
-	if (pid > 0 && read(ends[0], &byte, 1) == 1) {
+	/* A worker that ended before has no copy of the socket, so the job is tried again. */
+	started = pid > 0 && read(ends[0], &byte, 1) == 1;
+	if (started) {
 		close(job->socket);
 		process.workers[process.n_workers++] = (struct worker){pid, job->request.user};
 	}
 	close(ends[0]);
-	return pid > 0;
+	return started;
 }
 
 static void start_workers(void)
