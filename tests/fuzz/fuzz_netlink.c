@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "urxed/hostnet/iface.h"
 #include "urxed/hostnet/route.h"
+#include "urxed/kernel/iface.h"
 
 #define ETH0 5 /* ifindex of the uplinks */
 #define ETH1 9

@@ -15,8 +15,8 @@
 #include "craft.h"
 #include "require.h"
 #include "urxed/cm/cma.h"
-#include "urxed/cm/gsi.h"
 #include "urxed/hostnet/arp.h"
+#include "urxed/qp1/gsi.h"
 #include "urxed/switch/classify.h"
 
 #define QP1_DELAY    100000u /* ns, one ingress */

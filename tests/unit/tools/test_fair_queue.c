@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "urxed/cm/fair_queue.h"
+#include "urxed/qp1/fair_queue.h"
 
 static struct fair_queue q;
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "common/rundir.h"
-#include "urxed/host_ibdevs.h"
+#include "urxed/kernel/host_ibdevs.h"
 #include "urxed/sysfs_tree.h"
 
 static char top[] = "/tmp/test-beside-XXXXXX";

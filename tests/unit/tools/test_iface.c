@@ -16,7 +16,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 
-#include "urxed/hostnet/iface.h"
+#include "urxed/kernel/iface.h"
 
 #define ETH0 5 /* ifindex of uplink 0 */
 #define ETH1 9

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "urxed/cm/gsi.h"
 #include "urxed/cm/ucma.h"
+#include "urxed/qp1/gsi.h"
 #include "urxed/session/session.h"
 #include "urxed/switch/switch.h"
 

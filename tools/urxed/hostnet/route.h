@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "urxed/hostnet/iface.h"
 #include "urxed/hostnet/neigh.h"
-#include "urxed/hostnet/netlink.h"
+#include "urxed/kernel/iface.h"
+#include "urxed/kernel/netlink.h"
 
 /* The kernel gives up after 3 s by default, and a process waits for 5 s. */
 #define ROUTE_TIMEOUT_NS 4000000000ull

@@ -8,7 +8,7 @@
 #include <vnic/device.h>
 #include <vnic/inbox.h>
 
-#include "urxed/cm/gsi.h"
+#include "urxed/qp1/gsi.h"
 #include "urxed/switch/port.h"
 
 struct row {

@@ -13,7 +13,7 @@
 
 #include "common/port_open.h"
 #include "urxed/hostnet/host.h"
-#include "urxed/hostnet/roce_port_guard.h"
+#include "urxed/kernel/roce_port_guard.h"
 #include "urxed/uplink/impair.h"
 #include "urxed/vhost/vhost_process.h"
 

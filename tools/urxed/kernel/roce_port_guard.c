@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/hostnet/roce_port_guard.h"
+#include "urxed/kernel/roce_port_guard.h"
 
 #include <errno.h>
 #include <linux/filter.h>

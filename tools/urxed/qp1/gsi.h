@@ -12,17 +12,17 @@
  * the neighbour table before a program has accepted it, and a sender with an invented address gets
  * no more than one MAD of the same length for each of its own.
  */
-#ifndef URXE_URXED_CM_GSI_H
-#define URXE_URXED_CM_GSI_H
+#ifndef URXE_URXED_QP1_GSI_H
+#define URXE_URXED_QP1_GSI_H
 
 #include <stdint.h>
 
 #include <cm/cm.h>
 #include <rxe/rxe.h>
 
-#include "urxed/cm/fair_queue.h"
 #include "urxed/hostnet/host.h"
 #include "urxed/hostnet/neigh.h"
+#include "urxed/qp1/fair_queue.h"
 
 #define GSI_RECVS 64
 #define GSI_HOPS  64 /* next hops that are being resolved; the oldest is given up for a new one */

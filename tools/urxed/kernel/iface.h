@@ -3,8 +3,8 @@
  * Parses rtnetlink messages into a table of the uplinks' kernel interfaces, the VLAN interfaces on
  * top of them, and their addresses. kernel_sync calls this.
  */
-#ifndef URXE_URXED_HOSTNET_IFACE_H
-#define URXE_URXED_HOSTNET_IFACE_H
+#ifndef URXE_URXED_KERNEL_IFACE_H
+#define URXE_URXED_KERNEL_IFACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

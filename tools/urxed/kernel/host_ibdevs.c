@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/host_ibdevs.h"
+#include "urxed/kernel/host_ibdevs.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/hostnet/netlink.h"
+#include "urxed/kernel/netlink.h"
 
 #include <errno.h>
 #include <string.h>

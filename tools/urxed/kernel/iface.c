@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/hostnet/iface.h"
+#include "urxed/kernel/iface.h"
 
 #include <stdio.h>
 
@@ -8,7 +8,7 @@
 #include <linux/if_link.h>
 #include <net/if.h>
 
-#include "urxed/hostnet/netlink.h"
+#include "urxed/kernel/netlink.h"
 
 void iface_clear(struct iface_table *t)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/cm/fair_queue.h"
+#include "urxed/qp1/fair_queue.h"
 
 #include <string.h>
 

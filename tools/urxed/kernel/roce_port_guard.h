@@ -7,8 +7,8 @@
  * everything, prevents this for all addresses of the interface. RoCEv1 has an EtherType that the
  * kernel does not know, so the kernel never answers it.
  */
-#ifndef URXE_URXED_HOSTNET_ROCE_PORT_GUARD_H
-#define URXE_URXED_HOSTNET_ROCE_PORT_GUARD_H
+#ifndef URXE_URXED_KERNEL_ROCE_PORT_GUARD_H
+#define URXE_URXED_KERNEL_ROCE_PORT_GUARD_H
 
 #include <stdint.h>
 

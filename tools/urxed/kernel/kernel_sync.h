@@ -5,17 +5,17 @@
  *
  * A report only triggers a full read, so that lost reports do no harm.
  */
-#ifndef URXE_URXED_HOSTNET_KERNEL_SYNC_H
-#define URXE_URXED_HOSTNET_KERNEL_SYNC_H
+#ifndef URXE_URXED_KERNEL_KERNEL_SYNC_H
+#define URXE_URXED_KERNEL_KERNEL_SYNC_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "urxed/hostnet/host.h"
-#include "urxed/hostnet/iface.h"
-#include "urxed/hostnet/netlink.h"
-#include "urxed/hostnet/roce_port_guard.h"
 #include "urxed/hostnet/route.h"
+#include "urxed/kernel/iface.h"
+#include "urxed/kernel/netlink.h"
+#include "urxed/kernel/roce_port_guard.h"
 #include "urxed/uplink/uplink.h"
 
 #define KERNEL_SYNC_ERROR 256

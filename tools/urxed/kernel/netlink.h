@@ -3,8 +3,8 @@
  * Requests to the kernel's network configuration and notifications of changes (rtnetlink(7)), each
  * on a socket of its own. kernel_sync and route call this; libmnl parses the messages.
  */
-#ifndef URXE_URXED_HOSTNET_NETLINK_H
-#define URXE_URXED_HOSTNET_NETLINK_H
+#ifndef URXE_URXED_KERNEL_NETLINK_H
+#define URXE_URXED_KERNEL_NETLINK_H
 
 #include <stdbool.h>
 #include <stdint.h>

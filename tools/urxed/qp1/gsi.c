@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/cm/gsi.h"
+#include "urxed/qp1/gsi.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/hostnet/kernel_sync.h"
+#include "urxed/kernel/kernel_sync.h"
 
 #include <errno.h>
 #include <net/if.h>

@@ -5,8 +5,8 @@
  * new one; flows that are not favoured come first. So a party that sends much loses its own items,
  * not those of others. gsi.c keeps received frames and MADs to be sent in such queues.
  */
-#ifndef URXE_URXED_CM_FAIR_QUEUE_H
-#define URXE_URXED_CM_FAIR_QUEUE_H
+#ifndef URXE_URXED_QP1_FAIR_QUEUE_H
+#define URXE_URXED_QP1_FAIR_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "urxed/cm/gsi.h"
+#include "urxed/qp1/gsi.h"
 
 struct queued_mad {
 	struct cm_path path; /* path.mac is that of the next hop, once it is known */

@@ -6,8 +6,8 @@
  *
  * Uevents of the kernel (netlink(7), NETLINK_KOBJECT_UEVENT) only tell when to read sysfs again.
  */
-#ifndef URXE_URXED_HOST_IBDEVS_H
-#define URXE_URXED_HOST_IBDEVS_H
+#ifndef URXE_URXED_KERNEL_HOST_IBDEVS_H
+#define URXE_URXED_KERNEL_HOST_IBDEVS_H
 
 #include <stdbool.h>
 
