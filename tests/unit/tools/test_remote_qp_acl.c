@@ -408,6 +408,30 @@ static void restored_remote_qp_keeps_its_order(void **state)
 	assert_int_equal(uc(&b, 2, 5), REMOTE_QP_GRANTED);
 }
 
+/* The next daemon knows to whom a host has sent: an earlier registration does not take over. */
+static void restored_remote_qp_keeps_its_answers(void **state)
+{
+	struct remote_qp_record record;
+
+	(void)state;
+	table.store = listen;
+	table.store_ctx = &table;
+	add(&a, A, 2, 5);
+	hear(A, 2, REMOTE_QP_RC);
+	record = told[0];
+	remote_qp_acl_remove_all(&table, &a);
+	table.store = NULL;
+	remote_qp_acl_close(&table);
+	assert_int_equal(remote_qp_acl_open(&table), 0);
+	record.order = 9;
+	assert_int_equal(remote_qp_acl_restore(&table, 0, &record), 0);
+	assert_int_equal(recall(1, b.process, 2, 5, 1), 0);
+	remote_qp_acl_reclaim(&table, &a);
+	remote_qp_acl_reclaim(&table, &b);
+	assert_int_equal(rc(&a, 2, 5), REMOTE_QP_GRANTED);
+	assert_int_equal(rc(&b, 2, 5), REMOTE_QP_CONTESTED);
+}
+
 static void unclaimed_remote_qp_is_released(void **state)
 {
 	(void)state;
@@ -500,6 +524,7 @@ int main(void)
 		TEST(processes_of_a_user_at_one_remote_qp_are_limited),
 		TEST(changes_are_stored),
 		TEST(restored_remote_qp_keeps_its_order),
+		TEST(restored_remote_qp_keeps_its_answers),
 		TEST(unclaimed_remote_qp_is_released),
 		TEST(invalid_stored_entry_is_ignored),
 		cmocka_unit_test(dpdk_hash_keeps_the_newest_value),

@@ -319,6 +319,8 @@ static void store_entry(const struct remote_qp_acl *t, const struct remote_qp *r
 	if (r->owner) {
 		record.process = r->owner->process;
 		record.order = r->claim->order;
+		for (int service = 0; service < REMOTE_QP_SERVICES; service++)
+			record.heard |= (uint32_t)r->claim->heard[service] << service;
 	}
 	t->store(t->store_ctx, place_of(t, r), &record);
 }
@@ -418,7 +420,9 @@ void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *o
 int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place,
 			  const struct remote_qp_record *record)
 {
+	struct remote_qp_claim *claim;
 	uint32_t n;
+	int rc;
 
 	if (place < t->n || place >= REMOTE_QP_MAX || !record->process ||
 	    record->process >= LEASE_BLOCKS || record->local >= 1u << 24 ||
@@ -431,8 +435,15 @@ int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place,
 		t->order = record->order;
 	t->absent[record->process].process = record->process;
 	t->absent[record->process].user = UNKNOWN_USER;
-	return insert_remote(t, &t->all[place], &t->absent[record->process], record->local,
-			     &record->key, record->order);
+	rc = insert_remote(t, &t->all[place], &t->absent[record->process], record->local,
+			   &record->key, record->order);
+	if (rc)
+		return rc;
+	claim = t->all[place].claim;
+	for (int service = 0; service < REMOTE_QP_SERVICES; service++)
+		claim->heard[service] |= record->heard >> service & 1;
+	choose_holders(claim->target);
+	return 0;
 }
 
 void remote_qp_acl_reclaim(struct remote_qp_acl *t, struct remote_qp_owner *owner)
@@ -549,19 +560,19 @@ bool remote_qp_acl_cnp_to_remote(const struct remote_qp_acl *t, const struct rem
 void remote_qp_acl_heard(struct remote_qp_acl *t, uint32_t local, const uint8_t sip[16],
 			 enum remote_qp_service service)
 {
-	struct remote_qp_claim *claim = NULL;
-	const struct remote_qp *r;
+	const struct remote_qp *r, *sender = NULL;
 
 	for (r = first_remote(t, local); r; r = next_remote(t, r)) {
 		if (memcmp(r->key.gid, sip, sizeof(r->key.gid)))
 			continue;
 		/* The packet does not tell which of two remote QPs of that host has sent it. */
-		if (claim)
+		if (sender)
 			return;
-		claim = r->claim;
+		sender = r;
 	}
-	if (!claim || claim->heard[service])
+	if (!sender || sender->claim->heard[service])
 		return;
-	claim->heard[service] = true;
-	choose_holders(claim->target);
+	sender->claim->heard[service] = true;
+	choose_holders(sender->claim->target);
+	store_entry(t, sender);
 }

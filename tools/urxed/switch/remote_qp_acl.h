@@ -61,8 +61,8 @@ struct remote_qp_record {
 	struct remote_qp_key key;
 	uint32_t local;   /* QPN of the process's own QP */
 	uint32_t process; /* the first block of its lease */
-	uint32_t reserved;
-	uint64_t order; /* when the process registered the remote QP first; increases */
+	uint32_t heard;   /* bits 1 << enum remote_qp_service: the host has sent to the process */
+	uint64_t order;   /* when the process registered the remote QP first; increases */
 };
 
 struct remote_qp_claim;
