@@ -49,8 +49,9 @@ int netdev_shm_connect(struct netdev *port, struct netdev_shm_fds *fds);
 void netdev_shm_disconnect(struct netdev *port);
 enum netdev_shm_state netdev_shm_state(struct netdev *port);
 /*
- * How many frames the peer has taken, modulo 2^32, and how many wait for it. A peer takes frames at
- * all times, also without a machine; the counts of a broken or absent peer are 0.
+ * Returns the number of frames that the peer has taken, modulo 2^32; *waiting becomes the number
+ * that wait for it. A peer takes frames at all times, also without a machine; the counts of a
+ * broken or absent peer are 0.
  */
 uint32_t netdev_shm_progress(struct netdev *port, uint32_t *waiting);
 
@@ -62,7 +63,7 @@ struct netdev_shm_peer;
 int netdev_shm_attach(const struct netdev_shm_fds *fds, struct netdev_shm_peer **peer);
 void netdev_shm_detach(struct netdev_shm_peer *peer);
 uint32_t netdev_shm_mtu(const struct netdev_shm_peer *peer);
-/* Memory for the packet buffers of the frames of netdev_shm_send. */
+/* Frames that are passed to netdev_shm_send must lie in this memory. */
 void *netdev_shm_buffers(const struct netdev_shm_peer *peer, size_t *size);
 /* Counters of the peer's device, which netdev_counters of the port adds to its own. */
 void netdev_shm_set_counters(struct netdev_shm_peer *peer,

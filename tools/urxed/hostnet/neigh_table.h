@@ -2,10 +2,11 @@
 /*
  * The entries of neigh.h: MACs of addresses, and addresses under resolution.
  *
- * An entry belongs to the user for whom it was made; entries for answers to other hosts belong
- * to NEIGH_PEERS. A user has a quota (quota.h) of all entries and one of those that wait for an
- * answer. If a quota is used up, or the table is full, a new entry replaces an older one, oldest
- * first, of the same user if possible. So no user, and no neighbour, displaces the entries of
+ * An entry belongs to the user for whom it was made; entries that replies to other hosts need
+ * belong to NEIGH_PEERS. A user has a quota (quota.h) of all entries and one of those that wait for
+ * an answer. If a quota is used up, or the table is full, a new entry replaces the oldest one of
+ * the same user. A user without entries in a full table replaces the oldest entry of
+ * users without quota, or else the oldest of all. So no user displaces more than one entry of
  * others.
  */
 #ifndef URXE_URXED_HOSTNET_NEIGH_TABLE_H
@@ -27,8 +28,8 @@
 
 enum neigh_state {
 	NEIGH_FREE,
-	NEIGH_INCOMPLETE, /* all stations are solicited, or the kernel resolves */
-	NEIGH_REACHABLE,  /* the MAC has been confirmed before `due` */
+	NEIGH_INCOMPLETE, /* waits for the answer of any station, or for the kernel */
+	NEIGH_REACHABLE,  /* the MAC is confirmed, and valid until `due` */
 	NEIGH_PROBING,    /* the station with the known MAC is solicited again */
 };
 
@@ -53,20 +54,22 @@ struct neigh_entry {
 	struct neigh_key key;
 	uid_t user;
 	bool privileged;            /* the user has no quota */
-	uint8_t mac[ETHER_MAC_LEN]; /* KNOWN, PROBING; ASKING: of an earlier time if `remembered` */
+	uint8_t mac[ETHER_MAC_LEN]; /* REACHABLE, PROBING; INCOMPLETE: of an earlier time if
+				       `remembered` */
 	bool remembered;            /* the address has been resolved to `mac` before */
 	int port;                   /* from which the MAC answered; -1 = unknown */
-	/* PROBING: another station claims the address; the claim counts if the known MAC is silent.
+	/* PROBING: another station claims the address; the claim is accepted if the known MAC
+	 * does not answer.
 	 */
 	bool contested;
 	uint8_t claimed_mac[ETHER_MAC_LEN];
 	int claimed_port;
 	uint64_t quiet_until;     /* ns; claims of others are ignored until then */
-	struct host_address from; /* this host's address in its subnet */
-	int ifindex;              /* ASKING by the kernel: on this interface */
+	struct host_address from; /* the host's address in the subnet of key.ip */
+	int ifindex;              /* INCOMPLETE by the kernel: on this interface */
 	uint32_t tries;
-	uint64_t due;  /* ns; ASKING, PROBING: of the next try; KNOWN: end of life */
-	uint64_t used; /* ns; ASKING: when it began; else of the last use */
+	uint64_t due;  /* ns; INCOMPLETE, PROBING: of the next try; REACHABLE: end of life */
+	uint64_t used; /* ns; INCOMPLETE: when it began; else of the last use */
 	struct neigh_waiter_list waiters;
 };
 LIST_HEAD(neigh_entry_list, neigh_entry);
@@ -80,16 +83,16 @@ struct neigh_table {
 /* NULL: the address has no entry. */
 struct neigh_entry *neigh_table_find(struct neigh_table *t, const struct neigh_key *key);
 /*
- * Returns the entry that a new one of that user in that state (ASKING or KNOWN) has to replace; it
- * may be free. NULL: all entries wait for answers. The caller frees the entry with
+ * Returns the entry that a new one of that user in that state (INCOMPLETE or REACHABLE) has to
+ * replace; it may be free. NULL: all entries wait for answers. The caller frees the entry with
  * neigh_table_free, unless it is free.
  */
 struct neigh_entry *neigh_table_victim(struct neigh_table *t, uid_t user, enum neigh_state state);
-/* Makes a free entry one in ASKING or KNOWN; its other members are 0. */
+/* Makes a free entry one in INCOMPLETE or REACHABLE; its other members are 0. */
 void neigh_table_fill(struct neigh_table *t, struct neigh_entry *e, const struct neigh_key *key,
 		      uid_t user, enum neigh_state state);
 void neigh_table_set_state(struct neigh_table *t, struct neigh_entry *e, enum neigh_state state);
-/* The entry has no waiters. */
+/* The entry must have no waiters. */
 void neigh_table_free(struct neigh_table *t, struct neigh_entry *e);
 
 #endif

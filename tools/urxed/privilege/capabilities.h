@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The capabilities of the calling thread, as bits 1 << CAP_... The daemon drops those that it does
- * not need any more, and helper processes all but one.
+ * The capabilities of the calling thread, as bits 1 << CAP_... The daemon drops the capabilities
+ * that it no longer needs; a helper process keeps only those that helper_start names.
  */
 #ifndef URXE_URXED_PRIVILEGE_CAPABILITIES_H
 #define URXE_URXED_PRIVILEGE_CAPABILITIES_H

@@ -3,7 +3,8 @@
  * Descriptors that programs send to the daemon (vnic/peer_socket.h): the daemon receives and closes
  * none of them. A helper process closes the sockets whose queues have descriptors, and receives and
  * checks the descriptors of inboxes that survive a restart of the daemon. The daemon has one such
- * helper; when the helper ends, the next call starts another one.
+ * helper; when the helper has ended, the next call of this file starts
+ * another one.
  */
 #ifndef URXE_URXED_PRIVILEGE_FD_GUARD_H
 #define URXE_URXED_PRIVILEGE_FD_GUARD_H
@@ -16,12 +17,12 @@
 
 /* Starts the helper, before the daemon has threads. Returns 0 or a negative errno value. */
 int fd_guard_start(void);
-/* The helper ends after the sockets that it has got. */
+/* The helper closes the sockets that it has, and ends. */
 void fd_guard_stop(void);
 
 /*
- * Closes a socket from accept(2), which is in no epoll set any more. Never waits. The program at
- * the other end gets the end of the connection at once.
+ * Closes a socket from accept(2), which is in no epoll set any more. Never waits. The peer sees the
+ * end of the connection at once.
  */
 void fd_guard_close(int socket);
 /* Closes a listening socket with the connections that it has not accepted. */
@@ -40,7 +41,7 @@ int fd_guard_fd(void);
 /* False: no more. The caller owns the descriptors: memfds and an eventfd. */
 bool fd_guard_next_inbox(uint64_t *token, int fds[VNIC_INBOX_FDS]);
 
-/* Connections that the helper has had to close. */
+/* Number of connections that the helper was given to close. */
 uint64_t fd_guard_count(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Helper processes: forks of the daemon that take a risk which the daemon must not take, or that
- * keep a capability which the daemon drops. A helper has one socket to the daemon, and ends with
- * it.
+ * keep a capability which the daemon drops. A helper has one socket to the daemon, and ends when
+ * the socket closes.
  */
 #ifndef URXE_URXED_PRIVILEGE_HELPER_H
 #define URXE_URXED_PRIVILEGE_HELPER_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The helper's descriptor of the socket. Its only other ones, 0 to 2, are /dev/null. */
+/* The helper's descriptor of the socket. Its other descriptors, 0 to 2, are /dev/null. */
 #define HELPER_SOCKET 3
 
 struct helper {
@@ -27,7 +27,7 @@ struct helper {
 int helper_start(struct helper *h, const char *name, uint64_t capabilities, void (*run)(void));
 /*
  * As helper_start, for a helper that starts programs: it keeps all capabilities, and its system
- * calls are not filtered, because programs inherit both. Before the daemon has threads only.
+ * calls are not filtered, because programs inherit both. Call it before the daemon has threads.
  */
 int helper_start_unfiltered(struct helper *h, const char *name, void (*run)(void));
 /* Closes the socket; the helper sees that, and ends. */

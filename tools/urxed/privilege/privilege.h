@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the daemon may do while it serves programs: it starts with the privileges that its uplinks
- * need, and drops all but those with which an uplink is opened again.
+ * Drops the privileges of the daemon after its start, except those with which it can open its
+ * uplinks again.
  */
 #ifndef URXE_URXED_PRIVILEGE_PRIVILEGE_H
 #define URXE_URXED_PRIVILEGE_PRIVILEGE_H
@@ -13,8 +13,8 @@ uint64_t privilege_needed(const char *const *uplinks, uint32_t n);
 
 #define PRIVILEGE_ERROR 256
 /*
- * Drops the other capabilities in all threads, forbids new ones, and filters the system calls
- * (syscall_filter.h). Returns 0; or a negative errno value, and `error` has one sentence.
+ * Drops all capabilities but `needed` in all threads, forbids new ones, and filters the system
+ * calls (syscall_filter.h). Returns 0; or a negative errno value, and `error` has one sentence.
  */
 int privilege_drop(uint64_t needed, char error[PRIVILEGE_ERROR]);
 

@@ -2,8 +2,8 @@
 /*
  * Sockets of virtual machines in other users' directories: ports qemu:PATH connect to them once a
  * second until the machine listens, and remove their own socket at the end. Root's daemon needs
- * CAP_DAC_OVERRIDE for that. A helper process keeps the capability, and serves the paths of the
- * daemon's own uplinks only.
+ * CAP_DAC_OVERRIDE for that. A helper process keeps the capability, and serves the paths of
+ * the daemon's own uplinks only. vm_socket_start makes the qemu: ports use the helper.
  */
 #ifndef URXE_URXED_PRIVILEGE_VM_SOCKET_H
 #define URXE_URXED_PRIVILEGE_VM_SOCKET_H

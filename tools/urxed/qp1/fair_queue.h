@@ -2,8 +2,9 @@
 /*
  * A queue of small items that several parties share fairly. Each party has a flow. The flows take
  * turns at the front. If the queue is full, the oldest item of the longest flow is dropped for a
- * new one; flows that are not favoured come first. So a party that sends much loses its own items,
- * not those of others. gsi.c keeps received frames and MADs to be sent in such queues.
+ * new one; an item of a flow that is not favoured is dropped before one of a favoured flow. So a
+ * party that sends much loses its own items, not those of others. gsi.c keeps received frames and
+ * MADs to be sent in such queues.
  */
 #ifndef URXE_URXED_QP1_FAIR_QUEUE_H
 #define URXE_URXED_QP1_FAIR_QUEUE_H
@@ -38,7 +39,7 @@ struct fair_flow {
 TAILQ_HEAD(fair_flows, fair_flow);
 
 struct fair_queue {
-	struct fair_flows turns[2]; /* 1: of the favoured flows */
+	struct fair_flows turns[2]; /* [1]: favoured flows, [0]: others */
 	LIST_HEAD(fair_flow_list, fair_flow) by_key[FAIR_QUEUE_BUCKETS];
 	struct fair_flows unused_flows;
 	struct fair_items unused;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The process of one vhost: uplink from the inside. urxed executes its own program with
- * VHOST_MAIN_OPTION and the specification of the uplink, with an absolute path (vhost_process.c);
- * main.c then calls vhost_main.
+ * The process of one vhost: uplink what runs in the process. The spawner (vhost_spawner.h) executes
+ * urxed's program with VHOST_MAIN_OPTION and the specification of the uplink, with an absolute path
+ * (vhost_process.c); main.c then calls vhost_main.
  */
 #ifndef URXE_URXED_VHOST_VHOST_MAIN_H
 #define URXE_URXED_VHOST_VHOST_MAIN_H

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The process of one vhost: uplink, as urxed sees it: urxed starts the process, reads its log, and
+ * The process of one vhost: uplink, as urxed sees it: urxed lets its spawner
+ * (vhost_spawner.h) start the process, reads its log, and
  * starts it again after its end. The uplink owns this structure and the port in shared memory
  * (netdev/shm.h) that joins the two processes.
  *
  * The process reads a virtual machine's rings with DPDK, which a hostile machine can crash and
- * perhaps take over. So urxed never waits for the process and believes nothing that it writes.
+ * perhaps take over. So urxed waits for the process only at
+ * the start of the uplink, and believes nothing that the process writes.
  */
 #ifndef URXE_URXED_VHOST_VHOST_PROCESS_H
 #define URXE_URXED_VHOST_VHOST_PROCESS_H

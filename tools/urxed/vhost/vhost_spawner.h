@@ -13,7 +13,7 @@
 
 /* Starts the helper if an uplink is a vhost: uplink, before the daemon drops its privileges. */
 int vhost_spawner_start(const char *const *uplinks, uint32_t n);
-/* The helper ends; processes that still run do not. */
+/* The helper ends; vhost processes that still run do not end. */
 void vhost_spawner_stop(void);
 
 /* Descriptors for the new process (vhost_main.h); the caller keeps its own. */
