@@ -175,11 +175,18 @@ static void fork_handler_poll(uintptr_t size)
 
 static volatile int handler_forks;
 
+/*
+ * Forks no more once it has forked often enough: on a busy machine a fork takes longer than the
+ * timer's interval, and the interrupted poll would never go on.
+ */
 static void fork_and_leave(int number)
 {
-	pid_t child = fork();
+	pid_t child;
 
 	(void)number;
+	if (handler_forks >= HANDLER_FORKS)
+		return;
+	child = fork();
 	if (!child)
 		_exit(0);
 	waitpid(child, NULL, 0);
