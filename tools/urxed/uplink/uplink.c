@@ -52,13 +52,21 @@ static enum uplink_kind kind_of(const char *spec)
 	return strncmp(spec, "qemu:", 5) && strncmp(spec, "vhost:", 6) ? UPLINK_WIRE : UPLINK_VM;
 }
 
+static bool names_vhost_driver(const char *name)
+{
+	return !strncmp(name, "net_vhost", 9) || !strncmp(name, "eth_vhost", 9);
+}
+
 /*
- * DPDK's vhost library dies of malformed messages, so urxed does not load it into its own process
- * by another name either.
+ * DPDK's vhost library dies of malformed messages, so urxed does not load it into its own process.
+ * DPDK takes a device by its name alone, or as bus=vdev,name=NAME.
  */
 static int refuse_vhost_device(const char *spec, char error[UPLINK_ERROR])
 {
-	if (strncmp(spec, "dpdk:net_vhost", 14) && strncmp(spec, "dpdk:eth_vhost", 14))
+	const char *name = strstr(spec, "name=");
+
+	if (strncmp(spec, "dpdk:", 5) ||
+	    !(names_vhost_driver(spec + 5) || (name && names_vhost_driver(name + 5))))
 		return 0;
 	snprintf(error, UPLINK_ERROR,
 		 "%s: a virtual machine could crash urxed by it: use vhost:PATH[,connect], which "
