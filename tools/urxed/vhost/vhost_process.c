@@ -272,12 +272,10 @@ uint64_t vhost_process_tick(struct vhost_process *p, uint64_t now)
 	return UINT64_MAX;
 }
 
-/* Sleeps until the process is ready, writes to its log or ends. */
+/* Sleeps until the process is ready or ends. Its log is read then: here it would end each sleep. */
 static void wait_for_start(struct vhost_process *p)
 {
-	struct pollfd fds[] = {{p->pid_fd, POLLIN, 0},
-			       {p->log_fd, POLLIN, 0},
-			       {netdev_wait_fd(p->port), POLLIN, 0}};
+	struct pollfd fds[] = {{p->pid_fd, POLLIN, 0}, {netdev_wait_fd(p->port), POLLIN, 0}};
 
 	poll(fds, sizeof(fds) / sizeof(fds[0]), 1000);
 }

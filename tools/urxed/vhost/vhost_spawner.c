@@ -119,6 +119,20 @@ static void answer(const struct answer *a, int pid_fd)
 		close(pid_fd);
 }
 
+/* For a process that the daemon does not get to know. */
+static void end_process(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* kill(2) takes 0 and -1 for many processes. */
+static void obey_kill(const struct order *order)
+{
+	if (order->pid > 0)
+		kill(order->pid, SIGKILL);
+}
+
 static void obey_run(struct order *order, int first[UNIX_PACKET_FDS], int second[UNIX_PACKET_FDS])
 {
 	struct answer a = {.rc = 0};
@@ -128,6 +142,8 @@ static void obey_run(struct order *order, int first[UNIX_PACKET_FDS], int second
 	if (!a.rc) {
 		pid_fd = pidfd_open(a.pid, 0);
 		a.rc = pid_fd < 0 ? -errno : 0;
+		if (a.rc)
+			end_process(a.pid);
 	}
 	answer(&a, pid_fd);
 }
@@ -136,7 +152,8 @@ static void obey_reap(const struct order *order)
 {
 	struct answer a = {.pid = order->pid};
 
-	a.rc = waitpid(order->pid, &a.status, WNOHANG) == order->pid ? 0 : -EAGAIN;
+	a.rc = order->pid > 0 && waitpid(order->pid, &a.status, WNOHANG) == order->pid ? 0
+										       : -EAGAIN;
 	answer(&a, -1);
 }
 
@@ -152,7 +169,7 @@ static void obey_orders(void)
 			first = extras;
 			continue;
 		case RUN: obey_run(&order, first.fds, extras.fds); break;
-		case KILL: kill(order.pid, SIGKILL); break;
+		case KILL: obey_kill(&order); break;
 		case REAP: obey_reap(&order); break;
 		}
 		close_fds(first.fds);
@@ -225,15 +242,15 @@ void vhost_spawner_kill(pid_t pid)
 		(void)unix_packet_send(helper.socket, &order, sizeof(order), NULL, 0);
 }
 
+/* Without the helper, init is the parent of the process. */
 bool vhost_spawner_reap(pid_t pid, int *status)
 {
 	const struct order order = {.task = REAP, .pid = pid};
-	struct answer a = {.rc = -EIO};
+	struct answer a = {.rc = 0};
 	int fd;
 
-	if (helper.socket < 0 || unix_packet_send(helper.socket, &order, sizeof(order), NULL, 0) ||
-	    await_answer(&a, &fd))
-		return false;
+	if (helper.socket >= 0 && !unix_packet_send(helper.socket, &order, sizeof(order), NULL, 0))
+		(void)await_answer(&a, &fd);
 	*status = a.status;
-	return true;
+	return a.rc != -EAGAIN;
 }

@@ -26,7 +26,10 @@ int vhost_spawner_run(const char *text, const struct vhost_spawner_fds *fds, pid
 		      int *pid_fd);
 /* Sends SIGKILL to a process that was not reaped. */
 void vhost_spawner_kill(pid_t pid);
-/* Reaps a process. False: it has not ended. *status: as of waitpid(2). */
+/*
+ * Reaps a process that has ended. *status: as from waitpid(2); 0 if the helper does not live.
+ * False: the process has not ended.
+ */
 bool vhost_spawner_reap(pid_t pid, int *status);
 
 #endif
