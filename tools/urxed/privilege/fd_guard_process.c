@@ -3,7 +3,11 @@
  * Each socket goes to a worker process of its own, which ends after its job: closing the socket, or
  * a descriptor from its queue, may block the worker for any time. This process never has the last
  * copy of a socket when it closes it, and receives nothing from it. A user with WORKERS_PER_USER
- * blocked workers gets no further one: the sockets wait in `jobs`.
+ * blocked workers gets no further one: the user's sockets wait, in a queue of their own. All
+ * sockets that wait together need fewer descriptors than this process may have, and the kernel
+ * limits the descriptors that a user has in queues.
+ *
+ * The daemon may have threads when it forks this process, so the memory comes from mmap(2).
  */
 #include "urxed/privilege/fd_guard_process.h"
 
@@ -13,6 +17,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -22,10 +28,14 @@
 #include <vnic/inbox.h>
 
 #include "urxed/privilege/helper.h"
+#include "urxed/session/quota.h"
 
 #define WORKERS          256
 #define WORKERS_PER_USER 8
-#define JOBS             512
+/* Descriptors of this process that belong to no job. */
+#define OTHER_FDS 16
+#define JOBS_MAX  (1u << 20)
+#define NO_JOB    UINT32_MAX
 /* How long a program may take to send the descriptors of its inbox. */
 #define SEND_MS  5000
 #define RETRY_MS 100
@@ -33,6 +43,14 @@
 struct job {
 	struct fd_guard_request request;
 	int socket;
+	uint32_t next; /* index of the next job of the user, or of the next unused one; or NO_JOB */
+};
+
+/* A user with jobs or workers. */
+struct user {
+	uint32_t id;
+	uint32_t first, last; /* indices of the jobs that wait; NO_JOB: none waits */
+	uint32_t n_workers;
 };
 
 struct worker {
@@ -41,8 +59,11 @@ struct worker {
 };
 
 static struct {
-	struct job jobs[JOBS]; /* in their order */
+	struct job *jobs;
+	uint32_t unused; /* index of the first unused job, or NO_JOB: there is no room */
 	uint32_t n_jobs;
+	struct user *users; /* in any order; room for one per job and worker */
+	uint32_t n_users;
 	struct worker workers[WORKERS];
 	uint32_t n_workers;
 	int signal_fd; /* readable when a worker has ended */
@@ -136,18 +157,82 @@ static _Noreturn void run_worker(const struct job *job, int master)
 
 /* --- The master process */
 
-static uint32_t count_workers(uint32_t user)
+static void *map_memory(size_t size)
 {
-	uint32_t n = 0;
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	for (uint32_t i = 0; i < process.n_workers; i++)
-		n += process.workers[i].user == user;
-	return n;
+	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static bool can_start(const struct job *job)
+static bool make_room(void)
 {
-	return process.n_workers < WORKERS && count_workers(job->request.user) < WORKERS_PER_USER;
+	struct rlimit limit;
+	uint32_t room;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur <= OTHER_FDS)
+		return false;
+	room = limit.rlim_cur > JOBS_MAX ? JOBS_MAX : (uint32_t)limit.rlim_cur - OTHER_FDS;
+	process.jobs = map_memory(room * sizeof(struct job));
+	process.users = map_memory((room + WORKERS) * sizeof(struct user));
+	if (!process.jobs || !process.users)
+		return false;
+	for (uint32_t i = 0; i < room; i++)
+		process.jobs[i].next = i + 1 < room ? i + 1 : NO_JOB;
+	process.unused = 0;
+	return true;
+}
+
+static struct user *find_user(uint32_t id)
+{
+	for (uint32_t i = 0; i < process.n_users; i++)
+		if (process.users[i].id == id)
+			return &process.users[i];
+	return NULL;
+}
+
+static struct user *find_or_add_user(uint32_t id)
+{
+	struct user *user = find_user(id);
+
+	if (!user) {
+		user = &process.users[process.n_users++];
+		*user = (struct user){.id = id, .first = NO_JOB, .last = NO_JOB};
+	}
+	return user;
+}
+
+/* Makes the first unused job the last one of its user. */
+static void append_job(void)
+{
+	const uint32_t index = process.unused;
+	struct job *job = &process.jobs[index];
+	struct user *user = find_or_add_user(job->request.user);
+
+	process.unused = job->next;
+	job->next = NO_JOB;
+	if (user->first == NO_JOB)
+		user->first = index;
+	else
+		process.jobs[user->last].next = index;
+	user->last = index;
+	process.n_jobs++;
+}
+
+static void remove_first_job(struct user *user)
+{
+	const uint32_t index = user->first;
+	struct job *job = &process.jobs[index];
+
+	user->first = job->next;
+	job->next = process.unused;
+	process.unused = index;
+	process.n_jobs--;
+}
+
+static bool can_start(const struct user *user)
+{
+	return user->n_workers < WORKERS_PER_USER && process.n_workers < WORKERS &&
+	       quota_allows(user->id, user->n_workers, process.n_workers, WORKERS);
 }
 
 /* False: no memory or no process; the job stays. */
@@ -174,17 +259,33 @@ static bool start_worker(const struct job *job)
 	return started;
 }
 
+static void start_workers_of(struct user *user)
+{
+	while (user->first != NO_JOB && can_start(user) &&
+	       start_worker(&process.jobs[user->first])) {
+		user->n_workers++;
+		remove_first_job(user);
+	}
+}
+
 static void start_workers(void)
 {
-	uint32_t left = 0;
+	for (uint32_t i = process.n_users; i-- > 0;) {
+		struct user *user = &process.users[i];
 
-	for (uint32_t i = 0; i < process.n_jobs; i++) {
-		struct job job = process.jobs[i];
-
-		if (!can_start(&job) || !start_worker(&job))
-			process.jobs[left++] = job;
+		start_workers_of(user);
+		if (user->first == NO_JOB && !user->n_workers)
+			*user = process.users[--process.n_users];
 	}
-	process.n_jobs = left;
+}
+
+static void remove_worker(uint32_t index)
+{
+	struct user *user = find_user(process.workers[index].user);
+
+	if (user)
+		user->n_workers--;
+	process.workers[index] = process.workers[--process.n_workers];
 }
 
 static void reap_workers(void)
@@ -196,19 +297,19 @@ static void reap_workers(void)
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
 		for (uint32_t i = 0; i < process.n_workers; i++)
 			if (process.workers[i].pid == pid)
-				process.workers[i] = process.workers[--process.n_workers];
+				remove_worker(i);
 }
 
 /* False: the daemon has ended. */
 static bool receive_job(void)
 {
-	struct job *job = &process.jobs[process.n_jobs];
+	struct job *job = &process.jobs[process.unused];
 	uint32_t n;
 	ssize_t got = receive_fds(HELPER_SOCKET, &job->request, sizeof(job->request), &job->socket,
 				  1, &n);
 
 	if (got == sizeof(job->request) && n == 1)
-		process.n_jobs++;
+		append_job();
 	return got > 0 || (got < 0 && errno == EINTR);
 }
 
@@ -221,15 +322,17 @@ void fd_guard_process(void)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	process.signal_fd = fds[1].fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (!make_room())
+		return;
 	for (;;) {
 		/* Without room the daemon has to keep its sockets. */
-		fds[0].events = process.n_jobs < JOBS ? POLLIN : 0;
+		fds[0].events = process.unused != NO_JOB ? POLLIN : 0;
 		/* A job whose worker could not be forked is tried again. */
 		if (poll(fds, 2, process.n_jobs ? RETRY_MS : -1) < 0 && errno != EINTR)
 			return;
 		if (fds[1].revents)
 			reap_workers();
-		if (fds[0].revents && process.n_jobs < JOBS && !receive_job())
+		if (fds[0].revents && process.unused != NO_JOB && !receive_job())
 			return;
 		start_workers();
 	}
