@@ -21,6 +21,8 @@ SECCOMP = ['NoNewPrivileges', 'MemoryDenyWriteExecute', 'RestrictAddressFamilies
 # Each unit: its directives, and what the daemon may use but the unit need not allow.
 UNITS = {
     'urxed.service.in': (SECCOMP + ['PrivateTmp', 'ProtectSystem', 'CapabilityBoundingSet'], set()),
+    # An ordinary user has no right to these.
+    'urxed-user.service.in': (SECCOMP, {'bpf', 'AF_PACKET', 'AF_XDP'}),
 }
 # Calls of the process of a vhost: port before its filter (tools/urxed/vhost/vhost_sandbox.c). None of these may depend
 # on a group, because the port works without them, but unconfined.
