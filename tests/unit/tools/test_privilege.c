@@ -177,8 +177,8 @@ static void *block(void *arg)
 static void drop_with_threads(void)
 {
 	const char *const uplinks[] = {"af_packet:eth0", "tap:t0"};
-	const char *const machines[] = {"qemu:/a", "qemu:/b,connect", "vhost:/c", "qemu:/d,dgram",
-					"vhost:/e,connect"};
+	const char *const machines[] = {"qemu:/a", "qemu:/b,connect", "vhost:/c",
+					"vhost:/d,connect", "qemu:/e,dgram"};
 	uint64_t wanted = CAPABILITY(CAP_NET_RAW) | CAPABILITY(CAP_NET_ADMIN);
 	char error[PRIVILEGE_ERROR];
 	pthread_t threads[3];
@@ -186,7 +186,7 @@ static void drop_with_threads(void)
 
 	require(privilege_needed(uplinks, 2) == wanted);
 	require(privilege_needed(NULL, 0) == 0);
-	require(privilege_needed(machines, 3) == 0);
+	require(privilege_needed(machines, 4) == 0);
 	require(privilege_needed(machines, 5) == CAPABILITY(CAP_DAC_OVERRIDE));
 	wanted &= capabilities_get();
 	require(!pipe(ends));

@@ -29,10 +29,10 @@ static const struct {
 	{"tap:", "", CAPABILITY(CAP_NET_ADMIN)},
 	/*
 	 * Each datagram to a socket in another user's directory needs it; qemu: without dgram uses
-	 * vm_socket.h. A thread of DPDK connects once a second.
+	 * vm_socket.h. The process of a vhost: port connects itself, and gets its rights from
+	 * vhost_spawner.h.
 	 */
 	{"qemu:", ",dgram", CAPABILITY(CAP_DAC_OVERRIDE)},
-	{"vhost:", ",connect", CAPABILITY(CAP_DAC_OVERRIDE)},
 	/* Any driver of DPDK: hot plug and reset of PCI devices need what their start needs. */
 	{"dpdk:", "", ~UINT64_C(0) & ~CAPABILITY(CAP_SYS_PTRACE)},
 };
