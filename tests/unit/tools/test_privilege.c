@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@
 
 #include <netdev/netdev.h>
 
+#include "common/clock.h"
 #include "common/rundir.h"
 #include "require.h"
 #include "urxed/privilege/capabilities.h"
@@ -266,6 +268,35 @@ static int listen_in_vm_dir(struct sockaddr_un *address, const char *name)
 	return fd;
 }
 
+static uint64_t peers(struct netdev *port)
+{
+	uint64_t counters[NETDEV_COUNTER_COUNT];
+
+	netdev_counters(port, counters);
+	return counters[NETDEV_PEERS];
+}
+
+/* Lets the port try to connect three times. Returns how long the calls took. */
+static uint64_t retry(struct netdev *port)
+{
+	static uint64_t now;
+	const uint64_t start = now_ns();
+	struct netdev_frame frame;
+
+	for (int i = 0; i < 3; i++)
+		netdev_rx(port, now += NS_PER_SEC, &frame, 1);
+	return now_ns() - start;
+}
+
+static void await_peer(struct netdev *port)
+{
+	for (int i = 0; i < 1000 && !peers(port); i++) {
+		retry(port);
+		usleep(10000);
+	}
+	require(peers(port) == 1);
+}
+
 /* The directory is another user's: root without capabilities cannot enter it. */
 static void connect_to_machine(void)
 {
@@ -287,6 +318,7 @@ static void connect_to_machine(void)
 			sizeof(address)) &&
 		errno == EACCES);
 	require(!netdev_qemu_open(vm_spec, 1500, &port, text, sizeof(text)));
+	await_peer(port);
 	peer = accept(listener, NULL, NULL);
 	require(peer >= 0);
 	netdev_close(port);
@@ -306,6 +338,71 @@ static void machine_is_reached_without_privileges(void **state)
 	assert_int_equal(rmdir(vm_dir), 0);
 }
 
+/* While *is_blocked, which the helper shares, connect does not return for a path with this name. */
+#define BLOCKED "blocked"
+static atomic_bool *is_blocked;
+
+int __real_connect(int fd, const struct sockaddr *address, socklen_t size);
+int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size);
+
+int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+	const char *path = ((const struct sockaddr_un *)address)->sun_path;
+
+	while (address->sa_family == AF_UNIX && strstr(path, "/" BLOCKED) && is_blocked &&
+	       atomic_load(is_blocked))
+		usleep(1000);
+	return __real_connect(fd, address, size);
+}
+
+/* A file system that does not answer delays the port of its path, but neither urxed nor others. */
+static void connect_beside_blocked_path(void)
+{
+	char specs[2][64], text[128];
+	const char *const uplinks[] = {specs[0], specs[1]};
+	struct sockaddr_un address;
+	struct netdev *blocked, *other;
+	int listeners[2];
+
+	is_blocked = mmap(NULL, sizeof(*is_blocked), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	require(is_blocked != MAP_FAILED);
+	atomic_store(is_blocked, true);
+	snprintf(specs[0], sizeof(specs[0]), "qemu:%s/" BLOCKED ",connect", vm_dir);
+	snprintf(specs[1], sizeof(specs[1]), "qemu:%s/vm,connect", vm_dir);
+	listeners[0] = listen_in_vm_dir(&address, BLOCKED);
+	listeners[1] = listen_in_vm_dir(&address, "vm");
+	require(!vm_socket_start(uplinks, 2));
+	require(!netdev_qemu_open(specs[0], 1500, &blocked, text, sizeof(text)));
+	require(!peers(blocked));
+	require(!netdev_qemu_open(specs[1], 1500, &other, text, sizeof(text)));
+	await_peer(other);
+	require(accept(listeners[1], NULL, NULL) >= 0);
+	/* No further wait, and no further order. */
+	require(retry(blocked) < NS_PER_SEC / 2);
+	require(!peers(blocked));
+	atomic_store(is_blocked, false);
+	await_peer(blocked);
+	require(accept(listeners[0], NULL, NULL) >= 0);
+	require(!fcntl(listeners[0], F_SETFL, O_NONBLOCK));
+	require(accept(listeners[0], NULL, NULL) < 0 && errno == EAGAIN);
+	netdev_close(blocked);
+	netdev_close(other);
+	vm_socket_stop();
+}
+
+static void blocked_path_delays_no_other(void **state)
+{
+	(void)state;
+	if (!(capabilities_get() & CAPABILITY(CAP_DAC_OVERRIDE)))
+		skip();
+	strcpy(strrchr(vm_dir, '-'), "-XXXXXX");
+	assert_non_null(mkdtemp(vm_dir));
+	run_child(connect_beside_blocked_path);
+	assert_int_equal(rundir_remove(vm_dir, "vm") | rundir_remove(vm_dir, BLOCKED), 0);
+	assert_int_equal(rmdir(vm_dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +411,7 @@ int main(void)
 		cmocka_unit_test(all_threads_drop_privileges),
 		cmocka_unit_test(namespaces_are_compared_without_privileges),
 		cmocka_unit_test(machine_is_reached_without_privileges),
+		cmocka_unit_test(blocked_path_delays_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,39 +15,47 @@
 
 #include <netdev/netdev.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/unix_packet.h"
 #include "urxed/privilege/capabilities.h"
 #include "urxed/privilege/helper.h"
 
-#define PATHS     16
-#define ANSWER_MS 1000
-#define QEMU      "qemu:"
+#define PATHS      16
+#define CONNECT_MS 100
+#define REMOVE_MS  1000
+#define QEMU       "qemu:"
+
+struct path {
+	/* As the ports make it absolute (netdev/unix_path.c). */
+	struct sockaddr_un address;
+	/* The rest is the daemon's. */
+	bool is_ordered; /* the answer to the last order has not come yet */
+	bool is_slow;    /* an answer has once come too late: the daemon waits for none any more */
+	int status;      /* of the last answer: 0 or a negative errno value */
+	int fd;          /* of a connection that no port has taken yet; -1 = none */
+};
+
+static struct helper helper = {.socket = -1};
+static struct path paths[PATHS];
+static uint32_t n_paths;
 
 enum task { CONNECT = 1, REMOVE };
 
 struct order {
 	enum task task;
-	struct sockaddr_un address;
+	uint32_t path; /* index in paths */
 	/* REMOVE: only this file. */
 	dev_t device;
 	ino_t inode;
 };
 
-static struct helper helper = {.socket = -1};
-/* As the ports make them absolute (netdev/unix_path.c). */
-static char paths[PATHS][sizeof(((struct sockaddr_un *)0)->sun_path)];
-static uint32_t n_paths;
+struct answer {
+	uint32_t path;
+	int status;
+};
 
 /* --- The helper */
-
-static bool is_known(const char *path)
-{
-	for (uint32_t i = 0; i < n_paths; i++)
-		if (!strncmp(path, paths[i], sizeof(paths[i])))
-			return true;
-	return false;
-}
 
 static int connect_to(const struct sockaddr_un *address, int *fd)
 {
@@ -56,9 +65,8 @@ static int connect_to(const struct sockaddr_un *address, int *fd)
 	return connect(*fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
 }
 
-static int remove_socket(const struct order *order)
+static int remove_socket(const char *path, const struct order *order)
 {
-	const char *path = order->address.sun_path;
 	struct stat st;
 
 	if (lstat(path, &st))
@@ -68,80 +76,165 @@ static int remove_socket(const struct order *order)
 	return unlink(path) ? -errno : 0;
 }
 
-static void obey_order(struct order *order)
+static void send_answer(const struct order *order, int status, int fd)
 {
-	int fds[UNIX_PACKET_FDS] = {-1, -1}, status = -EPERM;
+	const struct answer answer = {order->path, status};
 
-	order->address.sun_path[sizeof(order->address.sun_path) - 1] = '\0';
-	if (is_known(order->address.sun_path))
-		status = order->task == CONNECT ? connect_to(&order->address, &fds[0])
-						: remove_socket(order);
-	(void)unix_packet_send(HELPER_SOCKET, &status, sizeof(status), fds, !status && fds[0] >= 0);
-	if (fds[0] >= 0)
-		close(fds[0]);
+	(void)unix_packet_send(HELPER_SOCKET, &answer, sizeof(answer), &fd, !status && fd >= 0);
 }
 
+static void obey_order(const struct order *order)
+{
+	const struct sockaddr_un *address = &paths[order->path].address;
+	int fd = -1, status;
+
+	status = order->task == CONNECT ? connect_to(address, &fd)
+					: remove_socket(address->sun_path, order);
+	send_answer(order, status, fd);
+}
+
+/*
+ * Each order has a process of its own, so that a path on a file system that does not answer blocks
+ * no other path. The daemon gives no order for a path before the last one is answered.
+ */
 static void obey_orders(void)
 {
 	struct order order;
+	pid_t pid;
 
-	while (recv(HELPER_SOCKET, &order, sizeof(order), 0) == sizeof(order))
-		obey_order(&order);
+	signal(SIGCHLD, SIG_IGN); /* the kernel reaps the processes */
+	while (recv(HELPER_SOCKET, &order, sizeof(order), 0) == sizeof(order) &&
+	       order.path < n_paths) {
+		pid = fork();
+		if (!pid) {
+			obey_order(&order);
+			_exit(0);
+		}
+		if (pid < 0)
+			send_answer(&order, -errno, -1);
+	}
 }
 
 /* --- The daemon */
 
-/* Returns the status of the helper's answer; sets *fd to the descriptor that comes with it, or -1.
- */
-static int give_order(const struct order *order, int *fd)
+static struct path *find_path(const struct sockaddr_un *address)
 {
-	struct pollfd pfd = {.fd = helper.socket, .events = POLLIN};
-	struct unix_packet_extras extras = {.fds = {-1, -1}};
-	int status;
+	for (uint32_t i = 0; i < n_paths; i++)
+		if (!strncmp(address->sun_path, paths[i].address.sun_path,
+			     sizeof(address->sun_path)))
+			return &paths[i];
+	return NULL;
+}
 
-	*fd = -1;
+static void lose_helper(void)
+{
+	log_line("the process that connects to virtual machines has ended: urxed connects no more");
+	helper_stop(&helper);
+}
+
+static void receive_answers(void)
+{
+	struct unix_packet_extras extras;
+	struct answer answer;
+	struct path *path;
+	int rc;
+
+	while ((rc = unix_packet_recv(helper.socket, &answer, sizeof(answer), &extras)) ==
+		       sizeof(answer) &&
+	       answer.path < n_paths) {
+		path = &paths[answer.path];
+		path->is_ordered = false;
+		path->status = answer.status;
+		path->fd = extras.fds[0];
+	}
+	if (rc != -EAGAIN)
+		lose_helper();
+}
+
+static void await_answer(const struct path *path, uint32_t ms)
+{
+	const uint64_t end = now_ns() + ms * NS_PER_MS;
+	struct pollfd pfd = {.fd = helper.socket, .events = POLLIN};
+	uint64_t now;
+
+	while (path->is_ordered && helper.socket >= 0 && (now = now_ns()) < end) {
+		poll(&pfd, 1, (int)((end - now) / NS_PER_MS) + 1);
+		receive_answers();
+	}
+}
+
+/* Returns the status of the answer; -EAGAIN: the answer comes later. */
+static int give_order(struct path *path, const struct order *order, uint32_t ms)
+{
+	if (unix_packet_send(helper.socket, order, sizeof(*order), NULL, 0))
+		return -EAGAIN;
+	path->is_ordered = true;
+	if (!path->is_slow)
+		await_answer(path, ms);
 	if (helper.socket < 0)
 		return -EPERM;
-	if (!unix_packet_send(helper.socket, order, sizeof(*order), NULL, 0) &&
-	    poll(&pfd, 1, ANSWER_MS) == 1 &&
-	    unix_packet_recv(helper.socket, &status, sizeof(status), &extras) == sizeof(status)) {
-		*fd = extras.fds[0];
-		return status;
-	}
-	log_line("the process that connects to virtual machines does not answer: urxed connects "
-		 "no more");
-	helper_stop(&helper);
-	return -EPERM;
+	if (!path->is_ordered)
+		return path->status;
+	if (!path->is_slow)
+		log_line("%s does not answer within %u ms: urxed does not wait for it any more",
+			 path->address.sun_path, ms);
+	path->is_slow = true;
+	return -EAGAIN;
+}
+
+/* The path if the helper can get an order for it, or NULL and the reason in *status. */
+static struct path *find_idle_path(const struct sockaddr_un *address, int *status)
+{
+	struct path *path = find_path(address);
+
+	if (helper.socket >= 0)
+		receive_answers();
+	*status = !path || helper.socket < 0 ? -EPERM : path->is_ordered ? -EAGAIN : 0;
+	return *status ? NULL : path;
 }
 
 static int connect_by_helper(const struct sockaddr_un *address)
 {
-	const struct order order = {.task = CONNECT, .address = *address};
-	int fd, status = give_order(&order, &fd);
+	int fd, status;
+	struct path *path = find_idle_path(address, &status);
 
+	/* A late answer has brought a connection already. */
+	if (path && path->fd < 0)
+		status = give_order(
+			path, &(struct order){.task = CONNECT, .path = (uint32_t)(path - paths)},
+			CONNECT_MS);
 	if (status)
 		return status;
+	fd = path->fd;
+	path->fd = -1;
 	return fd < 0 ? -EIO : fd;
 }
 
 static void remove_by_helper(const struct sockaddr_un *address, const struct stat *file)
 {
-	const struct order order = {REMOVE, *address, file->st_dev, file->st_ino};
-	int fd;
+	int status;
+	struct path *path = find_idle_path(address, &status);
 
-	(void)give_order(&order, &fd);
+	if (path)
+		(void)give_order(path,
+				 &(struct order){REMOVE, (uint32_t)(path - paths), file->st_dev,
+						 file->st_ino},
+				 REMOVE_MS);
 }
 
 static void add_path(const char *uplink)
 {
-	const char *path = uplink + strlen(QEMU);
-	int length = (int)strcspn(path, ",");
-	char directory[sizeof(paths[0])] = "";
+	const char *name = uplink + strlen(QEMU);
+	int length = (int)strcspn(name, ",");
+	struct path *path = &paths[n_paths];
+	char directory[sizeof(path->address.sun_path)] = "";
 
-	if (*path != '/' && !getcwd(directory, sizeof(directory)))
+	if (*name != '/' && !getcwd(directory, sizeof(directory)))
 		return;
-	snprintf(paths[n_paths++], sizeof(paths[0]), "%s%s%.*s", directory, *path == '/' ? "" : "/",
-		 length, path);
+	*path = (struct path){.address.sun_family = AF_UNIX, .fd = -1};
+	snprintf(path->address.sun_path, sizeof(path->address.sun_path), "%s%s%.*s", directory,
+		 *name == '/' ? "" : "/", length, name);
+	n_paths++;
 }
 
 int vm_socket_start(const char *const *uplinks, uint32_t n)
@@ -166,4 +259,7 @@ void vm_socket_stop(void)
 {
 	netdev_qemu_set_files(NULL);
 	helper_stop(&helper);
+	while (n_paths)
+		if (paths[--n_paths].fd >= 0)
+			close(paths[n_paths].fd);
 }

@@ -4,6 +4,9 @@
  * second until the machine listens, and remove their own socket at the end. Root's daemon needs
  * CAP_DAC_OVERRIDE for that. A helper process keeps the capability, and serves the paths of
  * the daemon's own uplinks only. vm_socket_start makes the qemu: ports use the helper.
+ *
+ * A path on a file system that does not answer delays the daemon once by 100 ms. From then on a
+ * connection to that path comes with the port's next try after the file system has answered.
  */
 #ifndef URXE_URXED_PRIVILEGE_VM_SOCKET_H
 #define URXE_URXED_PRIVILEGE_VM_SOCKET_H
