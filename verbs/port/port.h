@@ -28,7 +28,11 @@
 #include "uverbs/ucontext.h"
 
 struct port {
-	struct lock lock;     /* protects all members, the engine, the vNIC and the inbox */
+	/*
+	 * Protects all members, the engine, the vNIC, the inbox, all uverbs objects of the process
+	 * and the table of peers. Rank 3 (docs/locking.md).
+	 */
+	struct lock lock;
 	struct urxe_dev *dev; /* NULL: not attached */
 	struct vnic_driver *nic;
 	struct vnic_inbox *inbox;     /* NULL: none */

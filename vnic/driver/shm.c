@@ -17,7 +17,11 @@
 
 struct shm {
 	struct vnic_transport base;
-	/* Requests use the socket in the order of their calls. */
+	/*
+	 * Protects `arrived` and `served`, the queue numbers by which threads take turns at the
+	 * socket in the order of their calls. No thread holds it while it uses the socket.
+	 * Rank 4 (docs/locking.md).
+	 */
 	pthread_mutex_t lock;
 	pthread_cond_t next;
 	uint64_t arrived, served;
