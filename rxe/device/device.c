@@ -11,12 +11,12 @@
 #include "device/input.h"
 #include "device/qp_lifecycle.h"
 #include "objects/cq.h"
+#include "objects/out_of_order.h"
 #include "objects/qp.h"
-#include "objects/reorder.h"
 #include "objects/rq.h"
 #include "recovery/retry.h"
 #include "requester/requester.h"
-#include "responder/gap.h"
+#include "responder/psn_gap.h"
 #include "responder/resp_output.h"
 #include "wire/header_fields.h"
 
@@ -69,7 +69,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	if (!dev->attr.probe_ns)
 		dev->attr.probe_ns = RETRY_PROBE_NS;
 	if (!dev->attr.reorder_ns)
-		dev->attr.reorder_ns = GAP_REORDER_NS;
+		dev->attr.reorder_ns = PSN_GAP_REORDER_NS;
 	if (!dev->attr.cnp_interval_ns)
 		dev->attr.cnp_interval_ns = CNP_DEFAULT_INTERVAL_NS;
 	dev->cong = cong;
@@ -79,7 +79,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	TAILQ_INIT(&dev->ready);
 	LIST_INIT(&dev->cqs);
 	LIST_INIT(&dev->srqs);
-	reorder_pool_init(&dev->reorder);
+	out_of_order_pool_init(&dev->out_of_order);
 	timers_init(&dev->timers);
 	if (idmap_init(&dev->qps) || idmap_init(&dev->mrs) || idmap_init(&dev->mws)) {
 		idmap_free(&dev->qps);
@@ -109,7 +109,7 @@ void urxe_dev_destroy(struct urxe_dev *dev)
 	idmap_free(&dev->mrs);
 	idmap_free(&dev->mws);
 	timers_free(&dev->timers);
-	reorder_pool_free(&dev->reorder);
+	out_of_order_pool_free(&dev->out_of_order);
 	free(dev);
 }
 

@@ -18,7 +18,7 @@
 #include "requester/completer.h"
 #include "requester/requester.h"
 #include "responder/acknowledge.h"
-#include "responder/gap.h"
+#include "responder/psn_gap.h"
 
 /* The function of each timer, and the offset of the timer in the QP. */
 static const struct {
@@ -26,7 +26,7 @@ static const struct {
 	void (*fired)(struct urxe_qp *qp);
 } qp_timers[] = {
 	[TIMER_RETRY] = {offsetof(struct urxe_qp, timer), comp_retry_timer},
-	[TIMER_GAP] = {offsetof(struct urxe_qp, gap_timer), gap_time_out},
+	[TIMER_GAP] = {offsetof(struct urxe_qp, gap_timer), psn_gap_time_out},
 	[TIMER_ACK] = {offsetof(struct urxe_qp, ack_timer), resp_ack_again},
 	[TIMER_PACE] = {offsetof(struct urxe_qp, pace.timer), qp_schedule},
 };
@@ -161,7 +161,7 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	timer_init(&qp->timer, TIMER_RETRY);
 	timer_init(&qp->gap_timer, TIMER_GAP);
 	timer_init(&qp->ack_timer, TIMER_ACK);
-	gap_init(&qp->resp.gap);
+	psn_gap_init(&qp->resp.gap);
 	LIST_INIT(&qp->windows);
 	timer_init(&qp->pace.timer, TIMER_PACE);
 	pace_init(qp);
@@ -279,7 +279,7 @@ void qp_reset(struct urxe_qp *qp)
 	};
 	retry_init(qp);
 	qp->resp = (struct responder){.copy = copy};
-	gap_init(&qp->resp.gap);
+	psn_gap_init(&qp->resp.gap);
 	qp->cnp = (struct cnp){0};
 	qp->cnp_due = false;
 	pace_init(qp);

@@ -30,9 +30,9 @@ struct mcast {
 	uint32_t n_groups;
 };
 
-/* Buffers of reordered packets that no QP holds, and the number of all buffers. */
-struct reorder_pool {
-	struct reorder_list free;
+/* Buffers for out-of-order packets that no QP holds, and the number of all buffers. */
+struct out_of_order_pool {
+	struct out_of_order_list free;
 	uint32_t n;
 };
 
@@ -56,7 +56,7 @@ struct urxe_dev {
 	struct idmap mrs;
 	struct idmap mws; /* by the upper 24 bits of their keys */
 	struct timers timers;
-	struct reorder_pool reorder;
+	struct out_of_order_pool out_of_order;
 	struct cong_config cong;
 	struct cnp_budget cnp;
 	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */

@@ -2,7 +2,7 @@
 #include "objects/qp.h"
 
 #include "objects/device.h"
-#include "objects/reorder.h"
+#include "objects/out_of_order.h"
 
 void qp_schedule(struct urxe_qp *qp)
 {
@@ -28,7 +28,7 @@ void qp_event(struct urxe_qp *qp, enum urxe_async event)
 void qp_clear_gap(struct urxe_qp *qp)
 {
 	timer_clear(&qp->gap_timer);
-	reorder_clear(qp->dev, &qp->resp.gap.kept);
+	out_of_order_clear(qp->dev, &qp->resp.gap.kept);
 }
 
 void qp_clear_responses(struct urxe_qp *qp)

@@ -171,7 +171,7 @@ struct responder {
 	struct resp_resource *resources; /* ring of attr.max_dest_rd_atomic */
 	uint32_t res_oldest;             /* slot of the oldest one, which the next one replaces */
 	uint32_t res_next;               /* a slot; no older one is pending */
-	struct gap gap;
+	struct psn_gap gap;
 };
 
 /* Ethernet, network and UDP headers of a connected QP's packets, lengths left out. */

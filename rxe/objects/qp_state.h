@@ -22,15 +22,15 @@ struct credit {
 	uint32_t done;  /* recv_seq of the newest request that is acknowledged */
 };
 
-/* Packets in the order of their PSNs, without duplicates (objects/reorder.h). */
-TAILQ_HEAD(reorder_list, reorder_packet);
+/* Packets in the order of their PSNs, without duplicates (objects/out_of_order.h). */
+TAILQ_HEAD(out_of_order_list, out_of_order_packet);
 
-/* Requests that a responder received before the expected one (responder/gap.h). */
-struct gap {
-	struct reorder_list kept; /* packets behind the gap */
-	bool asked;               /* a sequence NAK named the gap */
-	uint8_t repeats;          /* of that NAK */
-	uint64_t asked_at;        /* time of the newest NAK, ns */
+/* Requests that a responder received before the expected one (responder/psn_gap.h). */
+struct psn_gap {
+	struct out_of_order_list kept; /* packets behind the gap */
+	bool asked;                    /* a sequence NAK named the gap */
+	uint8_t repeats;               /* of that NAK */
+	uint64_t asked_at;             /* time of the newest NAK, ns */
 	uint64_t repair_ns; /* smoothed time from a NAK to the packet it asked for; 0 = unknown */
 };
 

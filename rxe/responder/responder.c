@@ -11,7 +11,7 @@
 #include "objects/rq.h"
 #include "responder/acknowledge.h"
 #include "responder/execute.h"
-#include "responder/gap.h"
+#include "responder/psn_gap.h"
 #include "responder/receive_request.h"
 #include "responder/resp_resources.h"
 #include "wire/aeth.h"
@@ -116,7 +116,7 @@ static bool execute_expected(struct urxe_qp *qp, const struct urxe_packet *p, ui
 	qp->resp.nak = 0;
 	qp->resp.nak_sent = false;
 	if (qp->resp.in_gap)
-		gap_filled(qp);
+		psn_gap_filled(qp);
 	if (syndrome)
 		resp_refuse(qp, syndrome);
 	else if (p->ack_req && !(flags & URXE_OPF_RESOURCE))
@@ -127,13 +127,13 @@ static bool execute_expected(struct urxe_qp *qp, const struct urxe_packet *p, ui
 /* Executes kept packets that follow without a gap. */
 static void deliver_kept(struct urxe_qp *qp)
 {
-	struct reorder_packet *kept;
+	struct out_of_order_packet *kept;
 	bool executed = true;
 
-	while (executed && (kept = gap_next(qp))) {
+	while (executed && (kept = psn_gap_next_kept(qp))) {
 		executed = execute_expected(qp, &kept->packet,
 					    urxe_opcodes[kept->packet.opcode].flags);
-		reorder_give_back(qp->dev, kept);
+		out_of_order_give_back(qp->dev, kept);
 	}
 }
 
@@ -142,7 +142,7 @@ static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 	int32_t ahead = urxe_psn_diff(p->psn, qp->resp.psn);
 
 	if (ahead > 0)
-		gap_packet(qp, p, (uint32_t)ahead);
+		psn_gap_early_packet(qp, p, (uint32_t)ahead);
 	else if (ahead < 0)
 		handle_duplicate(qp, p, flags);
 	else if (execute_expected(qp, p, flags) && qp->resp.in_gap)

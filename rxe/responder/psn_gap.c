@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "responder/gap.h"
+#include "responder/psn_gap.h"
 
 #include "objects/device.h"
 #include "objects/qp.h"
@@ -16,13 +16,13 @@
 #define REPEAT_MIN_NS   100000
 #define REPEAT_FIRST_NS 1000000 /* while repair_ns is unknown */
 
-void gap_init(struct gap *gap)
+void psn_gap_init(struct psn_gap *gap)
 {
-	*gap = (struct gap){0};
+	*gap = (struct psn_gap){0};
 	TAILQ_INIT(&gap->kept);
 }
 
-static uint64_t repeat_ns(const struct gap *gap)
+static uint64_t repeat_ns(const struct psn_gap *gap)
 {
 	uint64_t ns = gap->repair_ns ? 4 * gap->repair_ns : REPEAT_FIRST_NS;
 
@@ -31,7 +31,7 @@ static uint64_t repeat_ns(const struct gap *gap)
 
 static void send_gap_nak(struct urxe_qp *qp)
 {
-	struct gap *gap = &qp->resp.gap;
+	struct psn_gap *gap = &qp->resp.gap;
 	struct urxe_dev *dev = qp->dev;
 
 	gap->repeats = gap->asked ? gap->repeats + 1 : 0;
@@ -42,7 +42,7 @@ static void send_gap_nak(struct urxe_qp *qp)
 		timer_set(&dev->timers, &qp->gap_timer, dev->now + repeat_ns(gap));
 }
 
-void gap_time_out(struct urxe_qp *qp)
+void psn_gap_time_out(struct urxe_qp *qp)
 {
 	send_gap_nak(qp);
 }
@@ -61,22 +61,22 @@ static void wait_for_gap(struct urxe_qp *qp, uint64_t since)
 		timer_set(&dev->timers, &qp->gap_timer, due);
 }
 
-void gap_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead)
+void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead)
 {
 	struct urxe_dev *dev = qp->dev;
 
 	qp->resp.in_gap = true;
 	if (!dev->attr.go_back_n && !p->reference &&
-	    reorder_keep(dev, &qp->resp.gap.kept, p, ahead))
+	    out_of_order_keep(dev, &qp->resp.gap.kept, p, ahead))
 		qp_count(qp, URXE_EVENT_REORDERED);
 	else
 		qp_drop(qp, URXE_DROP_OUT_OF_SEQUENCE);
 	wait_for_gap(qp, dev->now);
 }
 
-void gap_filled(struct urxe_qp *qp)
+void psn_gap_filled(struct urxe_qp *qp)
 {
-	struct gap *gap = &qp->resp.gap;
+	struct psn_gap *gap = &qp->resp.gap;
 	uint64_t took = qp->dev->now - gap->asked_at;
 
 	timer_clear(&qp->gap_timer);
@@ -88,10 +88,10 @@ void gap_filled(struct urxe_qp *qp)
 	qp->resp.in_gap = !TAILQ_EMPTY(&gap->kept);
 }
 
-struct reorder_packet *gap_next(struct urxe_qp *qp)
+struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp)
 {
-	struct gap *gap = &qp->resp.gap;
-	struct reorder_packet *kept = reorder_take(qp->dev, &gap->kept, qp->resp.psn);
+	struct psn_gap *gap = &qp->resp.gap;
+	struct out_of_order_packet *kept = out_of_order_take(qp->dev, &gap->kept, qp->resp.psn);
 
 	if (!kept && !TAILQ_EMPTY(&gap->kept)) /* the next gap */
 		wait_for_gap(qp, TAILQ_FIRST(&gap->kept)->arrival);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "objects/reorder.h"
+#include "objects/out_of_order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,17 +7,17 @@
 #include <rxe/psn.h>
 
 /* Packets that all QPs of a device may keep at a time: 16 MiB with 4 KiB payloads. */
-#define REORDER_MAX 4096
+#define OUT_OF_ORDER_MAX 4096
 
-void reorder_pool_init(struct reorder_pool *pool)
+void out_of_order_pool_init(struct out_of_order_pool *pool)
 {
 	TAILQ_INIT(&pool->free);
 	pool->n = 0;
 }
 
-void reorder_pool_free(struct reorder_pool *pool)
+void out_of_order_pool_free(struct out_of_order_pool *pool)
 {
-	struct reorder_packet *kept;
+	struct out_of_order_packet *kept;
 
 	while ((kept = TAILQ_FIRST(&pool->free))) {
 		TAILQ_REMOVE(&pool->free, kept, link);
@@ -26,16 +26,16 @@ void reorder_pool_free(struct reorder_pool *pool)
 }
 
 /* Buffers are reused, so malloc is called only when more packets are kept than ever before. */
-static struct reorder_packet *take_buffer(struct urxe_dev *dev)
+static struct out_of_order_packet *take_buffer(struct urxe_dev *dev)
 {
-	struct reorder_pool *pool = &dev->reorder;
-	struct reorder_packet *kept = TAILQ_FIRST(&pool->free);
+	struct out_of_order_pool *pool = &dev->out_of_order;
+	struct out_of_order_packet *kept = TAILQ_FIRST(&pool->free);
 
 	if (kept) {
 		TAILQ_REMOVE(&pool->free, kept, link);
 		return kept;
 	}
-	if (pool->n == REORDER_MAX)
+	if (pool->n == OUT_OF_ORDER_MAX)
 		return NULL;
 	kept = malloc(sizeof(*kept) + dev->attr.mtu);
 	if (kept)
@@ -43,7 +43,7 @@ static struct reorder_packet *take_buffer(struct urxe_dev *dev)
 	return kept;
 }
 
-static void copy_packet(struct reorder_packet *kept, const struct urxe_packet *p, uint64_t now)
+static void copy_packet(struct out_of_order_packet *kept, const struct urxe_packet *p, uint64_t now)
 {
 	kept->arrival = now;
 	kept->packet = *p;
@@ -52,15 +52,15 @@ static void copy_packet(struct reorder_packet *kept, const struct urxe_packet *p
 	memcpy(kept->payload, p->payload, p->payload_len);
 }
 
-bool reorder_keep(struct urxe_dev *dev, struct reorder_list *list, const struct urxe_packet *p,
-		  uint32_t ahead)
+bool out_of_order_keep(struct urxe_dev *dev, struct out_of_order_list *list,
+		       const struct urxe_packet *p, uint32_t ahead)
 {
-	struct reorder_packet *before = TAILQ_LAST(list, reorder_list), *kept;
+	struct out_of_order_packet *before = TAILQ_LAST(list, out_of_order_list), *kept;
 
-	if (ahead >= REORDER_WINDOW || p->payload_len > dev->attr.mtu)
+	if (ahead >= OUT_OF_ORDER_WINDOW || p->payload_len > dev->attr.mtu)
 		return false;
 	while (before && urxe_psn_diff(before->packet.psn, p->psn) > 0)
-		before = TAILQ_PREV(before, reorder_list, link);
+		before = TAILQ_PREV(before, out_of_order_list, link);
 	if (before && before->packet.psn == p->psn)
 		return true;
 	kept = take_buffer(dev);
@@ -74,25 +74,26 @@ bool reorder_keep(struct urxe_dev *dev, struct reorder_list *list, const struct 
 	return true;
 }
 
-struct reorder_packet *reorder_take(struct urxe_dev *dev, struct reorder_list *list, uint32_t psn)
+struct out_of_order_packet *out_of_order_take(struct urxe_dev *dev, struct out_of_order_list *list,
+					      uint32_t psn)
 {
-	struct reorder_packet *kept;
+	struct out_of_order_packet *kept;
 
 	while ((kept = TAILQ_FIRST(list)) && urxe_psn_diff(kept->packet.psn, psn) <= 0) {
 		TAILQ_REMOVE(list, kept, link);
 		if (kept->packet.psn == psn)
 			return kept;
-		reorder_give_back(dev, kept);
+		out_of_order_give_back(dev, kept);
 	}
 	return NULL;
 }
 
-void reorder_give_back(struct urxe_dev *dev, struct reorder_packet *kept)
+void out_of_order_give_back(struct urxe_dev *dev, struct out_of_order_packet *kept)
 {
-	TAILQ_INSERT_HEAD(&dev->reorder.free, kept, link);
+	TAILQ_INSERT_HEAD(&dev->out_of_order.free, kept, link);
 }
 
-void reorder_clear(struct urxe_dev *dev, struct reorder_list *list)
+void out_of_order_clear(struct urxe_dev *dev, struct out_of_order_list *list)
 {
-	TAILQ_CONCAT(&dev->reorder.free, list, link);
+	TAILQ_CONCAT(&dev->out_of_order.free, list, link);
 }

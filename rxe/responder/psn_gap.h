@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A PSN gap: the responder has received requests behind a missing one (IBA volume 1, 9.7.4.1.2,
+ * ghost PSNs; docs/recovery.md). This file keeps those requests and decides when the responder
+ * sends the sequence NAK. For responder.c.
+ */
+#ifndef URXE_PSN_GAP_H
+#define URXE_PSN_GAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/packet.h>
+
+#include "objects/out_of_order.h"
+#include "objects/qp_state.h"
+
+struct urxe_qp;
+
+/* Default time before a gap gets its NAK: the missing packet may only be reordered; ns. */
+#define PSN_GAP_REORDER_NS 5000
+
+void psn_gap_init(struct psn_gap *gap);
+/* A request arrived that is `ahead` PSNs after the expected one. */
+void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead);
+/* The expected request arrived while the QP was in_gap. */
+void psn_gap_filled(struct urxe_qp *qp);
+/* The kept request with the expected PSN, to be freed with out_of_order_give_back; NULL: it is
+ * missing. */
+struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp);
+/* The gap timer has fallen due: sends the NAK. */
+void psn_gap_time_out(struct urxe_qp *qp);
+
+#endif
