@@ -6,7 +6,7 @@ void poll_detect_begin(struct poll_detect *detect, uint64_t now)
 	atomic_store_explicit(&detect->since, now, memory_order_relaxed);
 }
 
-/* After an absence of `away`; `present`: the time since the last long absence. */
+/* After a time away of `away`; `present`: the time between the last long one and this one. */
 static uint32_t new_score(uint32_t score, uint64_t present, uint64_t away)
 {
 	uint32_t least = POLL_DETECT_DOUBT;

@@ -4,13 +4,13 @@
  * its memory. Such a program must not keep the poll grant (poll/polling.h), because no thread
  * would receive its packets until the grant ends.
  *
- * An absence is the time from completions that the program took to its next verbs call. A program
- * that spins on memory has long absences, but one long absence proves nothing: any thread loses its
- * processor now and then. Two prove nothing either where everything is slow, as in an emulated
- * machine. But a program that spins on memory spends less time in verbs calls than outside them. So
- * a second long absence counts if it begins before the first is forgotten, and lasts longer than
- * the time between the two. To give back the grant of a program that polls costs one or two system
- * calls a message.
+ * The time away runs from the verbs call in which the program takes completions to its next call. A
+ * program that spins on memory is away for long, but one long time away proves nothing: any thread
+ * loses its processor now and then. Two prove nothing either where everything is slow, as in an
+ * emulated machine. But a program that spins on memory spends less time in verbs calls than outside
+ * them. So a second long time away counts if it begins before the first is forgotten, and lasts
+ * longer than the time between the two. To give back the grant of a program that polls costs one or
+ * two system calls a message.
  *
  * Times are nanoseconds of one clock, and not 0. Any thread may call any function without a lock:
  * the members are atomic hints. For polling.c.
@@ -22,35 +22,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* An absence of at most this length is short: the engine thread could not react faster. */
+/* A time away of at most this length is short: the engine thread could not react faster. */
 #define POLL_DETECT_SHORT_NS 20000u
-/* An absence that is longer than half of a poll grant. */
+/* A time away that is longer than half of a poll grant. */
 #define POLL_DETECT_LOST_NS 500000u
-/* Short absences in a row after which the program counts as polling again: after one long absence,
+/*
+ * Short times away in a row after which the program counts as polling again: after one long time
+ * away; after two; and after two of which the second was longer than half of a grant.
  */
-#define POLL_DETECT_DOUBT 64u
-/* after two, and after two of which the second was longer than half of a grant. */
+#define POLL_DETECT_DOUBT       64u
 #define POLL_DETECT_FORGET_LONG (POLL_DETECT_DOUBT + 64u)
 #define POLL_DETECT_FORGET_LOST (POLL_DETECT_DOUBT + 1024u)
 
 struct poll_detect {
-	_Atomic uint64_t since;   /* when the absence began; 0: the program is not absent */
-	_Atomic uint64_t back_at; /* when the last long absence ended */
-	_Atomic uint32_t score;   /* short absences until the long ones are forgotten */
+	_Atomic uint64_t since;   /* when the program went away; 0: it is not away */
+	_Atomic uint64_t back_at; /* when the last long time away ended */
+	_Atomic uint32_t score;   /* short times away until the long ones are forgotten */
 };
 
 /* The program has taken completions. */
 void poll_detect_begin(struct poll_detect *detect, uint64_t now);
-/* The program makes a verbs call. Returns the length of the absence; 0: there was none. */
+/* The program makes a verbs call. Returns the time that it was away; 0: it was not away. */
 uint64_t poll_detect_end(struct poll_detect *detect, uint64_t now);
 
-/* A long absence is not forgotten yet: the next one is measured with an exact start. */
+/* A long time away is not forgotten yet: the next one is measured with an exact start. */
 static inline bool poll_detect_doubted(const struct poll_detect *detect)
 {
 	return atomic_load_explicit(&detect->score, memory_order_relaxed) > 0;
 }
 
-/* The program will be absent for long after its next completions. */
+/* The program will be away for long after its next completions. */
 static inline bool poll_detect_expected(const struct poll_detect *detect)
 {
 	return atomic_load_explicit(&detect->score, memory_order_relaxed) > POLL_DETECT_DOUBT;

@@ -91,7 +91,7 @@ void polling_found(uint64_t now)
 			return_grant();
 		port_unlock();
 	}
-	/* The thread may have lost its processor during the poll, before the absence began. */
+	/* The thread may have lost its processor during the poll, before the time away began. */
 	if (poll_detect_doubted(&polling->detect))
 		now = clock_now();
 	poll_detect_begin(&polling->detect, now);

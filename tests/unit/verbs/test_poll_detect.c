@@ -18,47 +18,47 @@
 static uint64_t now = 1;
 
 /* `n` times the program finds completions, then makes no call for `away`. */
-static void be_away(struct poll_detect *absence, uint64_t away, unsigned int times)
+static void be_away(struct poll_detect *detect, uint64_t away, unsigned int times)
 {
 	while (times--) {
-		poll_detect_begin(absence, now);
+		poll_detect_begin(detect, now);
 		now += away;
-		assert_int_equal(poll_detect_end(absence, now), away);
+		assert_int_equal(poll_detect_end(detect, now), away);
 	}
 }
 
-static void test_short_absences_are_not_expected(void **state)
+static void test_short_times_away_do_not_count(void **state)
 {
-	struct poll_detect absence = {0};
+	struct poll_detect detect = {0};
 
 	(void)state;
-	be_away(&absence, POLL_DETECT_SHORT_NS, 1000);
-	assert_false(poll_detect_expected(&absence));
+	be_away(&detect, POLL_DETECT_SHORT_NS, 1000);
+	assert_false(poll_detect_expected(&detect));
 }
 
 /* A polling program loses its core now and then. */
-static void test_absent_now_and_then(void **state)
+static void test_away_now_and_then(void **state)
 {
 	const uint64_t away[] = {LONG, LOST};
-	struct poll_detect absence = {0};
+	struct poll_detect detect = {0};
 
 	(void)state;
 	for (unsigned int i = 0; i < 100; i++) {
-		be_away(&absence, away[i % 2], 1);
-		assert_false(poll_detect_expected(&absence));
-		be_away(&absence, 1, POLL_DETECT_DOUBT);
+		be_away(&detect, away[i % 2], 1);
+		assert_false(poll_detect_expected(&detect));
+		be_away(&detect, 1, POLL_DETECT_DOUBT);
 	}
 }
 
-/* Whether the program is expected back after two long absences, with `present` between them. */
+/* Whether the program is expected back after two long times away, with `present` between them. */
 static bool expected_after(uint64_t first, uint64_t present, uint64_t second)
 {
-	struct poll_detect absence = {0};
+	struct poll_detect detect = {0};
 
-	be_away(&absence, first, 1);
+	be_away(&detect, first, 1);
 	now += present;
-	be_away(&absence, second, 1);
-	return poll_detect_expected(&absence);
+	be_away(&detect, second, 1);
+	return poll_detect_expected(&detect);
 }
 
 /*
@@ -76,107 +76,108 @@ static void test_there_for_longer(void **state)
 		}
 }
 
-/* A second long absence that comes too late counts as the first one. */
-static void test_late_absence_counts_as_the_first(void **state)
+/* A second long time away that comes too late counts as the first one. */
+static void test_late_time_away_counts_as_the_first(void **state)
 {
-	struct poll_detect absence = {0};
+	struct poll_detect detect = {0};
 
 	(void)state;
 	for (unsigned int i = 0; i < 100; i++) {
-		be_away(&absence, LONG, 1);
+		be_away(&detect, LONG, 1);
 		now += LONG;
-		be_away(&absence, 1, POLL_DETECT_DOUBT / 2);
+		be_away(&detect, 1, POLL_DETECT_DOUBT / 2);
 	}
-	be_away(&absence, 1, POLL_DETECT_DOUBT / 2);
-	assert_false(poll_detect_doubted(&absence));
+	be_away(&detect, 1, POLL_DETECT_DOUBT / 2);
+	assert_false(poll_detect_doubted(&detect));
 }
 
 /* The clocks of two threads differ by microseconds. */
 static void test_back_before_it_left(void **state)
 {
-	struct poll_detect absence = {0};
+	struct poll_detect detect = {0};
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		poll_detect_begin(&absence, 1000);
-		assert_int_equal(poll_detect_end(&absence, 999), 0);
+		poll_detect_begin(&detect, 1000);
+		assert_int_equal(poll_detect_end(&detect, 999), 0);
 	}
-	assert_false(poll_detect_doubted(&absence));
+	assert_false(poll_detect_doubted(&detect));
 }
 
 /*
- * One long absence is not enough: the detector decides when a second one has followed within time.
+ * One long time away is not enough: the detector decides when a second one has followed within
+ * time.
  */
 static void test_doubted_until_forgotten(void **state)
 {
-	struct poll_detect absence = {0};
+	struct poll_detect detect = {0};
 
 	(void)state;
-	assert_false(poll_detect_doubted(&absence));
-	be_away(&absence, LONG, 1);
+	assert_false(poll_detect_doubted(&detect));
+	be_away(&detect, LONG, 1);
 	for (uint32_t i = 0; i < POLL_DETECT_DOUBT; i++) {
-		assert_true(poll_detect_doubted(&absence));
-		be_away(&absence, 1, 1);
+		assert_true(poll_detect_doubted(&detect));
+		be_away(&detect, 1, 1);
 	}
-	assert_false(poll_detect_doubted(&absence));
+	assert_false(poll_detect_doubted(&detect));
 }
 
-/* Number of short absences until the detector forgets two long ones, the second of `away`. */
+/* Number of short times away until the detector forgets two long ones, the second of `away`. */
 static uint32_t forgiven_after(uint64_t away)
 {
-	struct poll_detect absence = {0};
+	struct poll_detect detect = {0};
 	uint32_t times = 0;
 
-	be_away(&absence, LONG, 1);
-	be_away(&absence, away, 1);
-	for (; poll_detect_expected(&absence); times++)
-		be_away(&absence, 1, 1);
+	be_away(&detect, LONG, 1);
+	be_away(&detect, away, 1);
+	for (; poll_detect_expected(&detect); times++)
+		be_away(&detect, 1, 1);
 	return times;
 }
 
-static void test_long_absences_are_forgotten_late(void **state)
+static void test_long_times_away_are_forgotten_late(void **state)
 {
 	(void)state;
 	assert_int_equal(forgiven_after(LONG), POLL_DETECT_FORGET_LONG - POLL_DETECT_DOUBT);
 	assert_int_equal(forgiven_after(LOST), POLL_DETECT_FORGET_LOST - POLL_DETECT_DOUBT);
 }
 
-/* Short absences do not cancel a long one that follows a lost core. */
+/* Short times away do not cancel a long one that follows a lost core. */
 static void test_long_after_lost(void **state)
 {
-	struct poll_detect absence = {0};
+	struct poll_detect detect = {0};
 
 	(void)state;
-	be_away(&absence, LOST, 2);
-	be_away(&absence, LONG, 1);
-	be_away(&absence, 1, POLL_DETECT_FORGET_LONG);
-	assert_true(poll_detect_expected(&absence));
+	be_away(&detect, LOST, 2);
+	be_away(&detect, LONG, 1);
+	be_away(&detect, 1, POLL_DETECT_FORGET_LONG);
+	assert_true(poll_detect_expected(&detect));
 }
 
-/* Calls without completions between them are no absences. */
-static void test_calls_without_completions_are_no_absences(void **state)
+/* The time between two calls is no time away if the first call took no completions. */
+static void test_calls_without_completions_do_not_count(void **state)
 {
-	struct poll_detect absence = {0};
+	struct poll_detect detect = {0};
 
 	(void)state;
-	assert_int_equal(poll_detect_end(&absence, 1), 0);
-	poll_detect_begin(&absence, 1);
-	poll_detect_end(&absence, 2);
+	assert_int_equal(poll_detect_end(&detect, 1), 0);
+	poll_detect_begin(&detect, 1);
+	poll_detect_end(&detect, 2);
 	for (unsigned int i = 0; i < 10; i++)
-		assert_int_equal(poll_detect_end(&absence, LOST * (i + 1)), 0);
-	assert_false(poll_detect_expected(&absence));
+		assert_int_equal(poll_detect_end(&detect, LOST * (i + 1)), 0);
+	assert_false(poll_detect_expected(&detect));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_short_absences_are_not_expected),
-		cmocka_unit_test(test_absent_now_and_then),
+		cmocka_unit_test(test_short_times_away_do_not_count),
+		cmocka_unit_test(test_away_now_and_then),
 		cmocka_unit_test(test_there_for_longer),
-		cmocka_unit_test(test_late_absence_counts_as_the_first),
-		cmocka_unit_test(test_long_absences_are_forgotten_late),
+		cmocka_unit_test(test_late_time_away_counts_as_the_first),
+		cmocka_unit_test(test_long_times_away_are_forgotten_late),
 		cmocka_unit_test(test_long_after_lost),
-		cmocka_unit_test(test_calls_without_completions_are_no_absences),
+		cmocka_unit_test(test_calls_without_completions_do_not_count),
 		cmocka_unit_test(test_doubted_until_forgotten),
 		cmocka_unit_test(test_back_before_it_left),
 	};
