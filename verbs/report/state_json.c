@@ -259,7 +259,7 @@ static int make_memfd(const struct json_text *j)
 
 	if (j->failed)
 		return -ENOMEM;
-	fd = memfd_create("urxe-inventory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	fd = memfd_create("urxe-state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
 	rc = write_memfd(fd, j);
