@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Processes that execute commands of one letter: verbs_outage.c and cm_outage.c."""
+"""Processes that execute commands of one letter: verbs_reconnect.c and cm_reconnect.c."""
 import subprocess
 
 from host import Failure, succeed, until

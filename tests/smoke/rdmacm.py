@@ -128,7 +128,7 @@ def check_death(host):
 
 def check_daemon_stopped(host, build):
     """Programs wait for a stopped daemon without a time limit."""
-    program = Obedient(host, os.path.join(build, 'tests/smoke/cm_outage'))
+    program = Obedient(host, os.path.join(build, 'tests/smoke/cm_reconnect'))
     program.obey('lcp')
     pid = host.daemon_pid()
     os.kill(pid, signal.SIGSTOP)
@@ -144,7 +144,7 @@ def check_daemon_stopped(host, build):
 def check_restart(host, build, number):
     """Listeners, IDs, connections and unread events survive a restart of the daemon."""
     host.environment['URXE_RECONNECT_S'] = '60'
-    program = Obedient(host, os.path.join(build, 'tests/smoke/cm_outage'))
+    program = Obedient(host, os.path.join(build, 'tests/smoke/cm_reconnect'))
     del host.environment['URXE_RECONNECT_S']
     program.obey('lcp')
     host.daemon.kill(number)
@@ -164,7 +164,7 @@ def check_restart(host, build, number):
 
 def check_daemon_gone(host):
     """Programs get an event when the daemon dies; other programs connect with a new daemon."""
-    program = host.start(sys.executable, os.path.join(os.path.dirname(__file__), 'rdmacm_outage.py'))
+    program = host.start(sys.executable, os.path.join(os.path.dirname(__file__), 'rdmacm_daemon_gone.py'))
     until(30, lambda: 'ready' in program.output() or not program.running(), program.describe)
     host.daemon.kill()
     succeed(program, SECONDS)

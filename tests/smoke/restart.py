@@ -111,7 +111,7 @@ def check_newcomer(build):
 
 def obedient(build, host):
     host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S=PATIENCE)
-    return Obedient(host, os.path.join(build, 'tests/smoke/verbs_outage'))
+    return Obedient(host, os.path.join(build, 'tests/smoke/verbs_reconnect'))
 
 
 def check_orders(build):
