@@ -17,7 +17,7 @@
 #include "urxed/kernel/host_ibdevs.h"
 #include "urxed/sysfs_tree.h"
 
-static char top[] = "/tmp/test-beside-XXXXXX";
+static char top[] = "/tmp/test-ibdevs-XXXXXX";
 static char sys[sizeof(top) + 8];
 static struct host host;
 
