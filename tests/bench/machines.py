@@ -51,7 +51,7 @@ class Machines:
             guest = stack.enter_context(Guest(image, ['-netdev', cable], 'vmxnet3', mac,
                                               f'guest {number}', MEMORY_MB, cpu=CPU))
             self.guests.append(guest)
-            hurry(guest)
+            raise_priority(guest)
             guest.raise_link(MTU, ADDRESSES[number])
             guest.run(f'mkdir {RUN_DIR} && chmod 700 {RUN_DIR}; {UNLOAD}')
         self.daemons = []
@@ -131,7 +131,7 @@ class Machines:
         return self.known[key]
 
 
-def hurry(guest):
+def raise_priority(guest):
     for task in os.listdir(f'/proc/{guest.qemu.process.pid}/task'):
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, int(task), NICE)

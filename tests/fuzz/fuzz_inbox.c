@@ -30,7 +30,7 @@ enum step { SEND, RECEIVE, RELEASE, SCRIBBLE, INTERRUPT, DEATH, SEND_IN_PLACE, S
 
 struct crowd {
 	struct vnic_inbox *inbox;
-	struct vnic_inbox_broker *keeper;
+	struct vnic_inbox_broker *broker;
 	struct vnic_outbox *senders[2];
 	uint8_t *memory;
 	uint64_t size;
@@ -57,7 +57,7 @@ static void gather(struct crowd *c)
 		require(!vnic_outbox_open(fds, MTU, i + 1, &c->senders[i]));
 	}
 	dup_fds(c->inbox, fds);
-	require(!vnic_inbox_broker_open(fds, MTU, &c->keeper));
+	require(!vnic_inbox_broker_open(fds, MTU, &c->broker));
 	vnic_inbox_fds(c->inbox, fds);
 	require(!fstat(fds[VNIC_INBOX_MEMORY], &st));
 	c->size = (uint64_t)st.st_size;
@@ -71,7 +71,7 @@ static void part(struct crowd *c)
 	munmap(c->memory, c->size);
 	vnic_outbox_close(c->senders[0]);
 	vnic_outbox_close(c->senders[1]);
-	vnic_inbox_broker_close(c->keeper);
+	vnic_inbox_broker_close(c->broker);
 	vnic_inbox_destroy(c->inbox);
 }
 
@@ -179,10 +179,10 @@ static void step(struct crowd *c, const uint8_t *how)
 			(void)vnic_inbox_irq_unmask(c->inbox);
 		break;
 	case SEND_IN_PLACE: send_in_place(c, how[1] & 1, 1 + how[2] % BURST); break;
-	case DEATH: vnic_inbox_broker_unlock(c->keeper, how[1] & 3); break;
+	case DEATH: vnic_inbox_broker_unlock(c->broker, how[1] & 3); break;
 	default: abort();
 	}
-	require(c->hostile || !vnic_inbox_broker_holder(c->keeper));
+	require(c->hostile || !vnic_inbox_broker_holder(c->broker));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -180,7 +180,7 @@ static void test_timers_expire_in_order(void **state)
 		timers_in_order(seed);
 }
 
-#define MANY 2100 /* so that memory is fetched ahead of frames (ahead.h) */
+#define MANY 2100 /* QPs, so that the device's table of QPs grows several times (id_map.h) */
 
 static void fill_receive(const struct endpoint *end, uint64_t id)
 {

@@ -36,7 +36,8 @@ static atomic_bool stop;
 static const char *text;
 static int refusal;
 static atomic_int capturing = -1; /* socket of the running capture */
-static const char *inventory; /* the state that processes send; NULL = processes are not asked */
+/* The state that each process sends; NULL: the client asks no process. */
+static const char *process_state;
 
 static void answer(int socket, const void *bytes, uint32_t len, const char *told)
 {
@@ -86,11 +87,11 @@ static void answer_all(int socket)
 {
 	const struct vnic_attach_state good = {.status = 0}, bad = {.status = -ENOMEM};
 
-	answer(socket, "x", 1, inventory);
+	answer(socket, "x", 1, process_state);
 	answer_lingering(socket);
 	answer(socket, &bad, sizeof(bad), NULL);
-	answer(socket, &good, sizeof(good), inventory);
-	answer(socket, &good, sizeof(good), inventory);
+	answer(socket, &good, sizeof(good), process_state);
+	answer(socket, &good, sizeof(good), process_state);
 }
 
 /* Adds a socket, as for the processes of one user; returns their end. */
@@ -120,7 +121,7 @@ static int show(void *ctx, struct control_sockets *sockets)
 	int flooded, socket;
 
 	assert_ptr_equal(ctx, &control);
-	assert_int_equal(sockets != NULL, inventory != NULL);
+	assert_int_equal(sockets != NULL, process_state != NULL);
 	if (sockets) {
 		flooded = add_socket(sockets);
 		socket = add_socket(sockets);
@@ -289,10 +290,10 @@ static void states_of_processes_are_added_to_the_report(void **state)
 		 " \"qpn_first\": 18, \"qpn_count\": 2}]}",
 		 getpid(), getpid(), getpid());
 	text = leases;
-	inventory = "{\"qps\": [{\"qpn\": 17}, {\"qpn\": 18}], \"mrs\": [],"
-		    " \"counters\": {\"timeout\": 3, \"odd\": 1}}";
+	process_state = "{\"qps\": [{\"qpn\": 17}, {\"qpn\": 18}], \"mrs\": [],"
+			" \"counters\": {\"timeout\": 3, \"odd\": 1}}";
 	report = control_client_report(top, true, error);
-	inventory = NULL;
+	process_state = NULL;
 	assert_non_null(report);
 	assert_int_equal(json_array_size(json_object_get(report, "qps")), 2);
 	assert_int_equal(number(report, "qps", 1, "qpn"), 18);
@@ -322,9 +323,9 @@ static void malformed_state_is_refused(void **state)
 		 " \"qpn_first\": 16, \"qpn_count\": 2}]}",
 		 getpid());
 	text = leases;
-	inventory = "{\"qps\": [{\"qpn\": \"\033[2J\"}]}";
+	process_state = "{\"qps\": [{\"qpn\": \"\033[2J\"}]}";
 	report = control_client_report(top, true, error);
-	inventory = NULL;
+	process_state = NULL;
 	assert_non_null(report);
 	lease = json_array_get(json_object_get(report, "leases"), 0);
 	assert_true(json_is_false(json_object_get(lease, "answered")));
