@@ -51,9 +51,9 @@ static const char *failure_text(int rc)
 {
 	switch (rc) {
 	case -ETIME: return "urxed has gone";
-	case -ESTALE: return "the urxed that is there now is another host";
-	case -EPROTO: return "the urxed that is there now has another version";
-	default: return "the urxed that is there now has no lease for this process";
+	case -ESTALE: return "the new urxed serves another host";
+	case -EPROTO: return "the new urxed has another version";
+	default: return "the new urxed has no lease for this process";
 	}
 }
 

@@ -32,7 +32,10 @@ int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path)
 		return rc;
 	}
 	memcpy(path->dmac, hop.mac, sizeof(path->dmac));
-	/* As the kernel does: programs that know only one subnet ask for 1. */
+	/*
+	 * The hop limit of the kernel's route replaces the program's, as in the kernel: programs
+	 * that were written for one subnet request a hop limit of 1.
+	 */
 	if (hop.hop_limit)
 		path->hop_limit = hop.hop_limit;
 	return 0;

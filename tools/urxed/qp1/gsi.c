@@ -299,7 +299,7 @@ void gsi_run(struct gsi *g, uint64_t now)
 	uint8_t frame[FAIR_QUEUE_ROOM] __attribute__((aligned(8)));
 	uint32_t len, n = 0;
 
-	/* What is sent to the host itself is received again. */
+	/* ops->send passes a frame for this host to gsi_input, which adds it to `received`. */
 	do {
 		while ((len = fair_queue_take(&g->received, frame))) {
 			receive_frame(g, now, frame, len);

@@ -192,7 +192,10 @@ static void add_state(struct collection *c, const struct process *p, json_t *sta
 	add_process_counters(c->report, state, p->lease);
 }
 
-/* What the process's answer may cost. */
+/*
+ * The units (state_reader.h) that reading the answer of process `p` may use: no more than its user
+ * and all users together have left.
+ */
 static uint32_t units_of(const struct collection *c, const struct process *p)
 {
 	uint32_t units =
