@@ -77,6 +77,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	dev->direct_era = !!attr->direct;
 	dev->address_era = 1;
 	TAILQ_INIT(&dev->ready);
+	LIST_INIT(&dev->referencing);
 	LIST_INIT(&dev->cqs);
 	LIST_INIT(&dev->srqs);
 	out_of_order_pool_init(&dev->out_of_order);

@@ -13,6 +13,7 @@
 #include "objects/device.h"
 #include "objects/multicast.h"
 #include "objects/qp.h"
+#include "objects/references.h"
 #include "objects/rq.h"
 #include "recovery/retry.h"
 #include "requester/completer.h"

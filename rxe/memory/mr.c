@@ -8,6 +8,7 @@
 
 #include "direct/direct_table.h"
 #include "objects/device.h"
+#include "objects/references.h"
 #include "util/ordered_copy.h"
 
 #define REGION_ACCESS                                                                   \
@@ -152,6 +153,7 @@ int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
 	changed->key = (*mr)->key;
 	idmap_replace(&dev->mrs, changed->key, changed);
 	direct_withdraw(dev, changed->key);
+	end_references_by_key(dev, changed->key);
 	mr_publish(changed);
 	mr_free(*mr);
 	*mr = changed;
@@ -164,6 +166,7 @@ int urxe_mr_dereg(struct urxe_mr *mr)
 		return -EBUSY;
 	idmap_remove(&mr->dev->mrs, mr->key);
 	direct_withdraw(mr->dev, mr->key);
+	end_references_by_key(mr->dev, mr->key);
 	mr_free(mr);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "direct/direct_table.h"
 #include "memory/mr.h"
 #include "memory/mw.h"
+#include "objects/references.h"
 
 /* The pieces after an unmap; with `to` NULL they are only counted. */
 struct cut {
@@ -75,13 +76,14 @@ static bool cut_pieces(struct cut *cut, const struct urxe_mr *mr, const struct u
 	return some;
 }
 
-/* Withdraws the rights of the region's key and of the keys of its windows. */
+/* Withdraws the rights of the region's key and of the keys of its windows, and ends references. */
 static void withdraw_all(const struct urxe_mr *mr)
 {
 	const struct urxe_mw *mw;
 	uint32_t at = 0;
 
 	direct_withdraw(mr->dev, mr->key);
+	end_references_by_key(mr->dev, mr->key);
 	while (mr->windows && (mw = idmap_next(&mr->dev->mws, &at)))
 		if (mw->mr == mr)
 			direct_withdraw(mr->dev, mw->key);

@@ -6,6 +6,7 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
+#include "objects/references.h"
 #include "objects/rq.h"
 
 /* --- Completion queues. */
@@ -76,16 +77,6 @@ static void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struc
 }
 
 /* --- Send requests. */
-
-void end_references(struct urxe_qp *qp)
-{
-	if (!qp->req.referenced)
-		return;
-	qp->req.referenced = false;
-	/* The peer has read a payload that it has acknowledged. */
-	if (requester_outstanding(&qp->req))
-		__atomic_fetch_add(&qp->dev->attr.direct_table->references, 1, __ATOMIC_SEQ_CST);
-}
 
 void complete_send(struct urxe_qp *qp, enum urxe_wc_status status)
 {

@@ -21,11 +21,6 @@ void complete_executed_sends(struct urxe_qp *qp);
 void fail_send(struct urxe_qp *qp, enum urxe_wc_status status);
 /* Completes all requests of the queue with a flush error. */
 void flush_sends(struct urxe_qp *qp);
-/*
- * Ends the references to payloads of the QP's requests. Called before requests complete without
- * an acknowledgement.
- */
-void end_references(struct urxe_qp *qp);
 
 /* --- The receive request that the responder fills. */
 

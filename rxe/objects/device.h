@@ -59,7 +59,8 @@ struct urxe_dev {
 	struct out_of_order_pool out_of_order;
 	struct cong_config cong;
 	struct cnp_budget cnp;
-	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */
+	TAILQ_HEAD(, urxe_qp) ready;      /* QPs that may have something to send */
+	LIST_HEAD(, urxe_qp) referencing; /* QPs whose payload references may be in flight */
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;
 	uint32_t direct_era;   /* 0 = no direct transport; else changes with gids and pkeys */

@@ -95,7 +95,7 @@ struct requester {
 	uint64_t una_sent;    /* when una was sent again since the NAK; 0 = not yet */
 	uint32_t plain;       /* packets to send without payload references, after a loss */
 	uint32_t plain_after; /* value of `plain` after the next loss */
-	bool referenced;      /* payload references may be in flight */
+	bool referenced;      /* the QP is in dev->referencing */
 	bool sent_to_group;   /* UD: the newest packet is for a multicast group */
 	uint8_t streak;       /* consecutive NAKs that each name the PSN after the repaired ones */
 	uint8_t probe_span;   /* packets of the last probe */
@@ -232,6 +232,7 @@ struct urxe_qp {
 	struct timer ack_timer; /* responder: the ACK of repeated requests is due */
 	struct pace pace;
 	struct cnp cnp;
+	LIST_ENTRY(urxe_qp) reference_link; /* in dev->referencing */
 };
 
 #define QP_LINE(member) (offsetof(struct urxe_qp, member) / URXE_CACHE_LINE)

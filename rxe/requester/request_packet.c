@@ -5,6 +5,7 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
+#include "objects/references.h"
 #include "requester/e2e_credits.h"
 #include "wire/packet_build.h"
 
@@ -155,7 +156,7 @@ static void put_reference(struct urxe_qp *qp, const struct request_packet *rp, u
 		.packets = rp->span,
 		.generation = qp->dev->attr.direct_table->references,
 	};
-	qp->req.referenced = true;
+	add_reference(qp);
 }
 
 static bool put_payload(struct build *b, struct urxe_qp *qp, const struct send_wqe *wqe,

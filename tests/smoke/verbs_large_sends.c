@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Large SENDs, whose every byte the receiver checks. During the stream the sender forks,
- * write-protects the payload, or gives up pages. In other runs the sender's QP is flushed and the
- * sender overwrites the payload at once, or the sender is killed. The receiver must never see a
- * changed payload.
+ * write-protects the payload, or gives up pages. In other runs the sender's QP is flushed, or the
+ * sender deregisters or unmaps the payload, and overwrites it at once, or the sender is killed. The
+ * receiver must never see a changed payload.
  */
 #include <err.h>
 #include <poll.h>
@@ -23,8 +23,10 @@
 /* A message and a page behind it. */
 #define STRIDE   (18u * 4096)
 #define SLOTS    8u
-#define MESSAGES 200u /* of a stream; the event comes after half of them */
-#define ROUNDS   40u  /* each with a flush or the death of the sender */
+#define MESSAGES 200u  /* of a stream; the event comes after half of them */
+#define ROUNDS   40u   /* each with a flush or the death of the sender */
+#define STOPS    12u   /* of the receiver, while the sender withdraws the payload */
+#define QUIET_US 20000 /* in which the receiver handles all packets that it got */
 #define ROOM     (SLOTS * STRIDE)
 
 static const struct endpoint_attr attr = {
@@ -290,6 +292,95 @@ static void kill_senders(void)
 	}
 }
 
+/* --- Payloads that the sender withdraws before the receiver has copied them */
+
+static struct ibv_mr *deregister(struct ibv_mr *mr)
+{
+	if (ibv_dereg_mr(mr))
+		errx(1, "ibv_dereg_mr");
+	return NULL;
+}
+
+static struct ibv_mr *map_over(struct ibv_mr *mr)
+{
+	if (mmap(memory, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		 0) != memory)
+		err(1, "mmap at a place");
+	return mr;
+}
+
+static struct ibv_mr *unmap(struct ibv_mr *mr)
+{
+	if (munmap(memory, ROOM))
+		err(1, "munmap");
+	return map_over(mr);
+}
+
+static struct ibv_mr *(*const withdrawals[])(struct ibv_mr *) = {deregister, map_over, unmap};
+
+static void stop(pid_t pid)
+{
+	int status;
+
+	usleep(QUIET_US);
+	if (kill(pid, SIGSTOP) || waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
+		errx(1, "the receiver does not stop");
+}
+
+/* The message waits in the stopped receiver's inbox while the sender withdraws the payload. */
+static void send_and_withdraw(int fd, pid_t receiver, struct ibv_mr *(*take)(struct ibv_mr *))
+{
+	struct ibv_mr *mr = open_sender(fd);
+	uint32_t number = 0;
+
+	for (; number < SLOTS / 2; number++) {
+		post(mr, number);
+		endpoint_success(&ep);
+	}
+	stop(receiver);
+	post(mr, number);
+	mr = take(mr);
+	memset(memory, 0xee, ROOM);
+	if (kill(receiver, SIGCONT))
+		err(1, "kill");
+	endpoint_completion(&ep);
+	usleep(QUIET_US);
+	exchange_send(fd, "", 1);
+	if (mr && ibv_dereg_mr(mr))
+		errx(1, "ibv_dereg_mr");
+	endpoint_close(&ep);
+}
+
+static void receive_until_withdrawn(int fd)
+{
+	char byte;
+
+	endpoint_open(&ep, &attr, fd);
+	post_all();
+	exchange_send(fd, "", 1);
+	receive_some(fd);
+	exchange_recv(fd, &byte, 1);
+	endpoint_close(&ep);
+}
+
+static void withdraw_payloads(void)
+{
+	for (uint32_t i = 0; i < STOPS; i++) {
+		int fd;
+		pid_t child = exchange_fork(&fd);
+
+		if (!child) {
+			receive_until_withdrawn(fd);
+			exit(0);
+		}
+		send_and_withdraw(fd, child, withdrawals[i % 3]);
+		exchange_join(child);
+		close(fd);
+	}
+}
+
+/* --- */
+
 static void run(void (*send)(int fd), void (*receive)(int fd))
 {
 	int fd;
@@ -315,6 +406,7 @@ int main(void)
 {
 	run(send_streams, receive_streams);
 	run(send_flushed, receive_flushed);
+	withdraw_payloads();
 	kill_senders();
 	return 0;
 }

@@ -153,8 +153,9 @@ int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu);
  * A payload in its sender's memory, from which the receiver copies it (urxe_ops.pull).
  *
  * The memory of an RC request belongs to the engine until the request is acknowledged, so the
- * payload does not change before. If the request ends in another way, the sender's engine
- * increments urxe_direct_table.references before the program gets the memory back.
+ * payload does not change before. If the request ends in another way, or the memory is
+ * deregistered or unmapped, the sender's engine increments urxe_direct_table.references before the
+ * program gets the memory back.
  */
 struct urxe_reference {
 	uint64_t address; /* in the sender's process */

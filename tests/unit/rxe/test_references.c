@@ -482,6 +482,197 @@ static void test_ends_without_reference(void **state)
 	close_world(&w);
 }
 
+/* --- References end when their memory is registered no longer. */
+
+/* The region at the beginning of the node's memory; the region of all memory stays registered. */
+static void post_from_region(struct world *w, uint64_t wr_id)
+{
+	post_send(&w->d.e, 0,
+		  &(struct post){.wr_id = wr_id,
+				 .opcode = URXE_WR_SEND,
+				 .flags = URXE_SEND_SIGNALED,
+				 .offset = FROM,
+				 .length = LENGTH,
+				 .lkey = w->d.key[0]});
+}
+
+static void send_from_region(struct world *w)
+{
+	receive(w, ROOM);
+	post_from_region(w, 5);
+	output(w);
+	assert_int_equal(w->n, 1);
+	assert_int_equal(w->frames[0].reference.length, LENGTH);
+}
+
+static void deregister(struct world *w)
+{
+	assert_int_equal(urxe_mr_dereg(w->d.mr[0]), 0);
+}
+
+/* The key grants memory in front of the payload. */
+static void reregister(struct world *w)
+{
+	const struct urxe_extent extent = {w->a->mem, FROM};
+	const struct urxe_mr_attr attr = {.pd = NODE_PD,
+					  .access = NODE_ACCESS,
+					  .iova = w->a->iova,
+					  .length = FROM,
+					  .extents = &extent,
+					  .n_extents = 1};
+
+	assert_int_equal(urxe_mr_rereg(&w->d.mr[0], &attr), 0);
+}
+
+static void begin_unmap(struct world *w)
+{
+	const struct urxe_extent bytes = {w->a->mem + FROM + LENGTH - 1, 1};
+
+	assert_int_equal(urxe_mr_unmap(w->d.mr[0], &bytes), 0);
+}
+
+static void end_unmap(struct world *w, bool done)
+{
+	const struct urxe_extent bytes = {w->a->mem + FROM + LENGTH - 1, 1};
+
+	urxe_mr_unmapped(w->d.mr[0], &bytes, done);
+}
+
+static void unmap_last_byte(struct world *w)
+{
+	begin_unmap(w);
+	end_unmap(w, true);
+}
+
+static void unmap_all(struct world *w)
+{
+	urxe_mr_unmap_all(w->d.mr[0]);
+}
+
+static void (*const withdrawals[])(struct world *) = {deregister, reregister, unmap_last_byte,
+						      unmap_all};
+
+#define WITHDRAWALS (sizeof(withdrawals) / sizeof(*withdrawals))
+
+static void test_withdrawn_memory_ends_references(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (uint32_t i = 0; i < WITHDRAWALS; i++) {
+		open_world(&w);
+		prove(&w.d); /* the sender knows the round trip */
+		send_from_region(&w);
+		withdrawals[i](&w);
+		assert_int_equal(generation(&w), 1);
+		memset(w.a->mem + FROM, 0xee, LENGTH);
+		input(&w, 0, 1);
+		assert_int_equal(unreadable(&w), 1);
+		/* The request is repeated in packets, and finds the error. */
+		w.a->references = true;
+		pair_settle(w.d.e.pair);
+		expect_wc(&w.a->send_cq, 5, URXE_WC_LOC_PROT_ERR);
+		expect_none(&w.b->recv_cq);
+		assert_int_equal(events(w.a, URXE_EVENT_TIMEOUT), 0);
+		/* The error ends no reference any more. */
+		assert_int_equal(generation(&w), 1);
+		close_world(&w);
+	}
+}
+
+/* The rest of the message is not sent yet: its first references end. */
+static void test_withdrawn_memory_ends_a_part(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (uint32_t i = 0; i < WITHDRAWALS; i++) {
+		open_world(&w);
+		receive(&w, ROOM);
+		post_from_region(&w, 5);
+		w.frames[0] = (struct urxe_frame){.data = buffers[0], .room = FRAME_ROOM};
+		assert_int_equal(urxe_output(w.a->dev, w.d.e.pair->now, w.frames, 1), 1);
+		withdrawals[i](&w);
+		assert_int_equal(generation(&w), 1);
+		close_world(&w);
+	}
+}
+
+/* The call that unmaps fails: the message is repeated in packets with payload. */
+static void test_failed_unmap_repeats_in_packets(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	send_from_region(&w);
+	begin_unmap(&w);
+	assert_int_equal(generation(&w), 1);
+	end_unmap(&w, false);
+	input(&w, 0, 1);
+	assert_int_equal(unreadable(&w), 1);
+	expect_arrival(&w, LENGTH);
+	close_world(&w);
+}
+
+/* A message from other memory is repeated in packets, and arrives. */
+static void test_other_messages_are_repeated(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (uint32_t i = 0; i < WITHDRAWALS; i++) {
+		open_world(&w);
+		receive(&w, ROOM);
+		receive(&w, ROOM);
+		send(&w, LENGTH);
+		post_from_region(&w, 7);
+		output(&w);
+		assert_int_equal(w.n, 2);
+		withdrawals[i](&w);
+		input(&w, 0, 2);
+		expect_arrival(&w, LENGTH);
+		expect_wc(&w.a->send_cq, 7, URXE_WC_LOC_PROT_ERR);
+		expect_none(&w.b->recv_cq);
+		assert_int_equal(generation(&w), 1);
+		close_world(&w);
+	}
+}
+
+static void test_withdrawn_memory_keeps_other_references(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (uint32_t i = 0; i < WITHDRAWALS; i++) {
+		open_world(&w);
+		send_reference(&w, LENGTH);
+		withdrawals[i](&w);
+		assert_int_equal(generation(&w), 0);
+		input(&w, 0, 1);
+		expect_arrival(&w, LENGTH);
+		assert_int_equal(events(w.a, URXE_EVENT_RETRANSMIT), 0);
+		close_world(&w);
+	}
+}
+
+/* The receiver has copied the payload: other references stay. */
+static void test_withdrawn_memory_after_acknowledgement(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (uint32_t i = 0; i < WITHDRAWALS; i++) {
+		open_world(&w);
+		send_from_region(&w);
+		input(&w, 0, 1);
+		expect_arrival(&w, LENGTH);
+		withdrawals[i](&w);
+		assert_int_equal(generation(&w), 0);
+		close_world(&w);
+	}
+}
+
 /* --- References that do not fit their frames. */
 
 static struct urxe_packet parse(const struct urxe_frame *frame)
@@ -626,6 +817,12 @@ int main(void)
 		cmocka_unit_test(test_ended_request_invalidates_references),
 		cmocka_unit_test(test_acknowledged_request_keeps_other_references),
 		cmocka_unit_test(test_ends_without_reference),
+		cmocka_unit_test(test_withdrawn_memory_ends_references),
+		cmocka_unit_test(test_withdrawn_memory_ends_a_part),
+		cmocka_unit_test(test_failed_unmap_repeats_in_packets),
+		cmocka_unit_test(test_other_messages_are_repeated),
+		cmocka_unit_test(test_withdrawn_memory_keeps_other_references),
+		cmocka_unit_test(test_withdrawn_memory_after_acknowledgement),
 		cmocka_unit_test(test_wrong_lengths_are_dropped),
 		cmocka_unit_test(test_only_rc_sends_have_references),
 		cmocka_unit_test(test_uc_has_no_references),
