@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Any bytes as a daemon's report, and as a process's answer, which `urxe show` prints in every
- * form. The text and the JSON contain no characters that control a terminal; an answer costs memory
- * in proportion to its length.
+ * form. The text and the JSON contain no characters that control a terminal; an answer costs no
+ * more memory than the units that its reader counts, whatever its length.
  */
 #include <malloc.h>
 #include <stdbool.h>
@@ -15,13 +15,17 @@
 #include "urxe/report_paths.h"
 #include "urxe/report_view.h"
 #include "urxed/report/process_states.h"
+#include "urxed/report/state_reader.h"
 
-/*
- * Most memory for a byte of an answer. A row of a few bytes becomes an object with a hash table and
- * the members that the report adds.
- */
-#define FACTOR 1024
-#define BASE   65536 /* of the report without the answer */
+/* What a unit may cost: that of a process with one block of numbers fit in 220 MB. */
+#define UNIT 129u
+/* The report without rows: a row for each counter, of which an answer counts each once. */
+#define BASE 98304u
+/* One block of numbers. */
+#define QPNS  4096u
+#define UNITS (QPNS * PROCESS_STATES_QP_UNITS + STATE_MRS_MAX * PROCESS_STATES_MR_UNITS)
+/* So few that some answers need more. */
+#define FEW_UNITS 100u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -118,18 +122,35 @@ static json_t *make_report(void)
 {
 	return json_pack("{s:[], s:[{s:i, s:s, s:i, s:i, s:b, s:i, s:i}]}", "counters", "leases",
 			 "port", 5, "process", "program-7", "pid", 7, "uid", 1000, "asked", 1,
-			 "qpn_first", 4096, "qpn_count", 4096);
+			 "qpn_first", 4096, "qpn_count", (int)QPNS);
+}
+
+/* Returns the units that an answer spends, until it is refused or ends. */
+static uint32_t count_units(const char *text, size_t len, uint32_t units)
+{
+	struct state_limits limits = {.qps = QPNS, .units = units};
+	char error[STATE_ERROR];
+
+	most = used;
+	json_decref(state_read(text, len, &limits, error));
+	require(!used);
+	require(limits.units <= units);
+	require(most <= BASE + UNIT * (units - limits.units));
+	return units - limits.units;
 }
 
 static void read_answer(const char *text, size_t len)
 {
-	json_t *report = make_report();
+	uint32_t units = count_units(text, len, UNITS);
+	json_t *report;
 
+	count_units(text, len, FEW_UNITS);
+	report = make_report();
 	require(report);
 	most = used;
 	process_states_add(report, text, len);
 	print_all(report);
-	require(most <= BASE + FACTOR * len);
+	require(most <= BASE + UNIT * units);
 	json_decref(report);
 	require(!used);
 }
