@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Runs a fuzz target without libFuzzer on the files of its corpus, and on a hundred mutations of
- *each, which are the same on every machine.
+ * Runs a fuzz target without libFuzzer on the files of its corpus, and on mutations of each, which
+ * are the same on every machine.
  *
  *	TARGET DIRECTORY...
  */
@@ -13,10 +13,14 @@
 
 #include "rand.h"
 
-#define MAX_FILE  65536
+#define MAX_FILE 65536
+#ifndef MUTATIONS
 #define MUTATIONS 100
+#endif
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* Some targets have it. */
+__attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 static void mutate(const uint8_t *data, size_t size, uint64_t seed)
 {
@@ -81,6 +85,8 @@ int main(int argc, char **argv)
 {
 	int failed = argc < 2;
 
+	if (LLVMFuzzerInitialize)
+		LLVMFuzzerInitialize(&argc, &argv);
 	for (int i = 1; i < argc; i++)
 		failed |= run_directory(argv[i]);
 	return failed;
