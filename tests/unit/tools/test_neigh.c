@@ -20,6 +20,7 @@
 #define T0     (100 * SECOND)
 
 static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1}, peer_mac[6] = {2, 0, 0, 0, 0, 9};
+static const uint8_t thief_mac[6] = {2, 0, 0, 0, 0, 0x66};
 
 /* A neighbour table on one uplink, with the frames and answers that it has produced. */
 struct world {
@@ -529,6 +530,133 @@ static void answered_addresses_of_a_user_displace_only_its_own(void **state)
 	assert_int_equal(resolve_for(T0 + 2 * NEIGH_ENTRIES + 1, 0, 0), -EINPROGRESS);
 }
 
+/* --- Proven entries */
+
+/* Returns true if other hosts' entry of the address has that MAC, without a use of the entry. */
+static bool has_entry(uint32_t i, const uint8_t *mac)
+{
+	struct neigh_key key = {.resolver = NEIGH_BY_DAEMON};
+	struct neigh_entry *e;
+
+	memcpy(key.ip, address_of(i), sizeof(key.ip));
+	e = neigh_table_find(&w.neigh.table, &key);
+	return e && !memcmp(e->mac, mac, 6);
+}
+
+static void learn_for_peers(uint64_t now, uint32_t i, const uint8_t *mac, bool use)
+{
+	struct neigh_waiter waiter;
+
+	assert_int_equal(
+		neigh_resolve(&w.neigh, now, NEIGH_PEERS, 2, address_of(i), &waiter, &w.hop),
+		-EINPROGRESS);
+	advertise(now, i, mac, 0);
+	if (use)
+		assert_true(neigh_knows(&w.neigh, now, address_of(i), 0, mac));
+}
+
+static void learn_some(uint64_t now, uint32_t first, uint32_t n, bool many_macs, bool use)
+{
+	uint8_t mac[6] = {2, 0x66};
+
+	for (uint32_t i = first; i < first + n; i++) {
+		if (many_macs)
+			memcpy(mac + 2, &i, sizeof(i));
+		learn_for_peers(now + i, i, mac, use);
+	}
+}
+
+/* Learns more addresses than other hosts have places. They have a MAC each, or all the same. */
+static void learn_many(uint64_t now, uint32_t first, bool many_macs, bool use)
+{
+	learn_some(now, first, NEIGH_ENTRIES, many_macs, use);
+}
+
+static void used_neighbour_stays_when_many_come(void **state)
+{
+	for (int how = 0; how < 4; how++) {
+		setup(state);
+		learn_for_peers(T0, 100000, peer_mac, true);
+		learn_for_peers(T0, 100001, peer_mac, false);
+		learn_many(T0, 0, how & 1, how & 2);
+		assert_true(has_entry(100000, peer_mac));
+		/* One that the host never used again goes. */
+		assert_false(has_entry(100001, peer_mac));
+		learn_many(T0 + SECOND, 200000, how & 1, how & 2);
+		assert_true(has_entry(100000, peer_mac));
+	}
+}
+
+/*
+ * The neighbour is in use, so many stations' entries become the oldest before it does. These do not
+ * take all places of proven entries first.
+ */
+static void neighbour_in_use_stays_when_many_come(void **state)
+{
+	(void)state;
+	learn_for_peers(T0, 100000, peer_mac, true);
+	learn_some(T0, 0, NEIGH_ENTRIES / 2 - 10, true, true);
+	assert_true(neigh_knows(&w.neigh, T0 + NEIGH_ENTRIES, address_of(100000), 0, peer_mac));
+	learn_many(T0 + NEIGH_ENTRIES, 200000, true, true);
+	assert_true(has_entry(100000, peer_mac));
+}
+
+/* Places are left for other stations while one answers for any number of addresses. */
+static void station_with_many_addresses_leaves_places(void **state)
+{
+	(void)state;
+	learn_many(T0, 0, false, true);
+	learn_for_peers(T0 + SECOND, 100000, peer_mac, true);
+	learn_many(T0 + SECOND, 200000, false, true);
+	assert_true(has_entry(100000, peer_mac));
+}
+
+static void idle_neighbour_makes_place_for_a_used_one(void **state)
+{
+	const uint64_t later = T0 + NEIGH_PROVEN_IDLE_NS / 2;
+
+	(void)state;
+	learn_for_peers(T0, 100000, peer_mac, true);
+	learn_for_peers(T0, 100001, peer_mac, true);
+	learn_many(T0, 0, true, true);
+	assert_true(neigh_knows(&w.neigh, later, address_of(100000), 0, peer_mac));
+	learn_many(later, 200000, true, true);
+	assert_true(has_entry(100001, peer_mac));
+	learn_many(T0 + NEIGH_PROVEN_IDLE_NS, 300000, true, true);
+	assert_true(has_entry(100000, peer_mac));
+	assert_false(has_entry(100001, peer_mac));
+}
+
+/* The station that takes an address over does not take the protection of the former one. */
+static void station_that_takes_over_an_address_is_not_proven(void **state)
+{
+	(void)state;
+	learn_for_peers(T0, 100000, peer_mac, true);
+	learn_many(T0, 0, true, true);
+	advertise(T0 + SECOND, 100000, thief_mac, 0);
+	for (uint64_t i = 1; i <= NEIGH_PROBES; i++)
+		neigh_tick(&w.neigh, T0 + SECOND + i * NEIGH_PROBE_NS);
+	assert_true(has_entry(100000, thief_mac));
+	learn_many(T0 + 2 * SECOND, 200000, true, false);
+	assert_false(has_entry(100000, thief_mac));
+}
+
+/* Claims of its own addresses put a station's entries into PROBING: these go before proven ones. */
+static void probed_neighbours_go_before_proven_ones(void **state)
+{
+	(void)state;
+	learn_for_peers(T0, 100000, peer_mac, true);
+	learn_many(T0, 0, true, true);
+	for (uint32_t i = 0; i < NEIGH_ENTRIES; i++)
+		advertise(T0 + SECOND, i, thief_mac, 0);
+	assert_true(neigh_knows(&w.neigh, T0 + SECOND, address_of(100000), 0, peer_mac));
+	for (uint32_t i = 0; i < 100; i++)
+		learn_for_peers(T0 + SECOND, 200000 + i, thief_mac, false);
+	assert_true(has_entry(100000, peer_mac));
+}
+
+/* --- Quotas */
+
 /* Root has no quota, but cannot keep others from resolving. */
 static void users_without_quota_leave_room(void **state)
 {
@@ -575,8 +703,6 @@ static void waiters_of_a_user_are_limited(void **state)
 }
 
 /* --- Stations that claim others' addresses */
-
-static const uint8_t thief_mac[6] = {2, 0, 0, 0, 0, 0x66};
 
 static void arp_from(uint64_t now, int uplink, const uint8_t *mac, bool request)
 {
@@ -983,6 +1109,12 @@ int main(void)
 		TEST(absent_addresses_of_a_user_displace_only_its_own),
 		TEST(known_addresses_stay_while_others_are_asked),
 		TEST(answered_addresses_of_a_user_displace_only_its_own),
+		TEST(used_neighbour_stays_when_many_come),
+		TEST(neighbour_in_use_stays_when_many_come),
+		TEST(station_with_many_addresses_leaves_places),
+		TEST(idle_neighbour_makes_place_for_a_used_one),
+		TEST(station_that_takes_over_an_address_is_not_proven),
+		TEST(probed_neighbours_go_before_proven_ones),
 		TEST(users_without_quota_leave_room),
 		TEST(waiters_of_a_user_are_limited),
 		TEST(claim_is_refuted_by_the_known_station),

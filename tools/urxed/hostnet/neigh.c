@@ -83,7 +83,7 @@ static void displace_entry(struct neigh *n, struct neigh_entry *e)
 static struct neigh_entry *make_entry(struct neigh *n, const struct neigh_key *key, uid_t user,
 				      enum neigh_state state)
 {
-	struct neigh_entry *e = neigh_table_victim(&n->table, user, state);
+	struct neigh_entry *e = neigh_table_victim(&n->table, n->now, user, state);
 
 	if (!e)
 		return NULL;
@@ -106,12 +106,12 @@ static void note_routed_peer(struct neigh *n, const struct neigh_waiter *w, cons
 		return;
 	memcpy(key.ip, w->dgid, sizeof(key.ip));
 	e = neigh_table_find(&n->table, &key);
-	if (!e)
+	if (e)
+		neigh_table_use(&n->table, e, n->now);
+	else
 		e = make_entry(n, &key, w->user, NEIGH_REACHABLE);
-	if (!e || e->state != NEIGH_REACHABLE)
-		return;
-	memcpy(e->mac, mac, sizeof(e->mac));
-	e->used = n->now;
+	if (e && e->state == NEIGH_REACHABLE)
+		neigh_table_set_mac(e, mac);
 }
 
 static void answer_waiter(struct neigh *n, struct neigh_waiter *w, int status, const uint8_t *mac)
@@ -148,7 +148,7 @@ static void enter_reachable(struct neigh *n, struct neigh_entry *e, const uint8_
 	uint8_t copy[ETHER_MAC_LEN];
 
 	memcpy(copy, mac, sizeof(copy));
-	memcpy(e->mac, copy, sizeof(e->mac));
+	neigh_table_set_mac(e, copy);
 	e->remembered = true;
 	e->port = port;
 	e->contested = false;
@@ -329,7 +329,7 @@ static int resolve_on_link(struct neigh *n, const struct host_address *from, str
 	struct neigh_entry *e = neigh_table_find(&n->table, &key);
 
 	if (e && e->state == NEIGH_REACHABLE && n->now < e->due) {
-		e->used = n->now;
+		neigh_table_use(&n->table, e, n->now);
 		memcpy(hop->mac, e->mac, sizeof(hop->mac));
 		return 0;
 	}
@@ -341,7 +341,7 @@ static int resolve_on_link(struct neigh *n, const struct host_address *from, str
 		enter_incomplete(n, e);
 	} else if (e->state == NEIGH_REACHABLE) {
 		/* Probe the last known station before all others (RFC 4861, 7.3.3). */
-		e->used = n->now;
+		neigh_table_use(&n->table, e, n->now);
 		enter_probing(n, e);
 	}
 	return start_waiting(n, e, w);
@@ -371,7 +371,9 @@ static int learn_kernel_answer(struct neigh *n, const struct host_address *from,
 	const struct neigh_key key = waiter_key(w);
 	struct neigh_entry *e = neigh_table_find(&n->table, &key);
 
-	if (!e)
+	if (e)
+		neigh_table_use(&n->table, e, n->now);
+	else
 		e = make_entry(n, &key, w->user, NEIGH_REACHABLE);
 	if (!e)
 		return 0;
@@ -381,7 +383,6 @@ static int learn_kernel_answer(struct neigh *n, const struct host_address *from,
 	if (e->state == NEIGH_PROBING)
 		return start_waiting(n, e, w);
 	memcpy(hop->mac, e->mac, sizeof(hop->mac));
-	e->used = n->now;
 	note_routed_peer(n, w, hop->mac);
 	return 0;
 }
@@ -485,7 +486,7 @@ bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t v
 		if (!e || (e->state != NEIGH_REACHABLE && e->state != NEIGH_PROBING) ||
 		    !ether_same(e->mac, mac))
 			continue;
-		e->used = now;
+		neigh_table_use(&n->table, e, now);
 		return true;
 	}
 	return false;

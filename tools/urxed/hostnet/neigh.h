@@ -120,7 +120,7 @@ uint64_t neigh_deadline(const struct neigh *n);
 
 /*
  * Returns true if address resolution has found this MAC for the address or for the router to it. A
- * station that invents its source addresses is not known.
+ * station that invents its source addresses is not known. The call counts as a use of the entry.
  */
 bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t vlan,
 		 const uint8_t mac[ETHER_MAC_LEN]);

@@ -68,11 +68,92 @@ static struct neigh_entry *choose_victim(const struct survey *s)
 	return s->privileged ? s->privileged : s->any;
 }
 
+/* --- Proven entries */
+
+/* The user's least recently used entry of that kind; NULL = the user has none. */
+static struct neigh_entry *find_oldest(struct neigh_table *t, uid_t user, enum neigh_state state,
+				       bool proven)
+{
+	struct neigh_entry *oldest = NULL, *e;
+
+	for (e = t->entries; e < t->entries + NEIGH_ENTRIES; e++)
+		if (e->state == state && e->user == user && e->proven == proven)
+			note_older(&oldest, e);
+	return oldest;
+}
+
+/* Places of proven entries. */
+struct places {
+	uint32_t all, same_mac;
+};
+
+/* The places that are left for entries of the user and the MAC of `e`; neither is below 0. */
+static struct places count_places(const struct neigh_table *t, const struct neigh_entry *e)
+{
+	struct places taken = {0}, most;
+	uint32_t others = 0;
+
+	for (const struct neigh_entry *i = t->entries; i < t->entries + NEIGH_ENTRIES; i++) {
+		if (i->state == NEIGH_FREE)
+			continue;
+		if (i->user != e->user) {
+			others++;
+		} else if (i->proven) {
+			taken.all++;
+			taken.same_mac += ether_same(i->mac, e->mac);
+		}
+	}
+	most.all = (NEIGH_ENTRIES - others) / 4;
+	most.same_mac = (most.all + 1) / 2;
+	return (struct places){
+		.all = most.all > taken.all ? most.all - taken.all : 0,
+		.same_mac = most.same_mac > taken.same_mac ? most.same_mac - taken.same_mac : 0,
+	};
+}
+
+/* 1,024 entries are looked at, but only at the second use of a MAC. */
+void neigh_table_use(struct neigh_table *t, struct neigh_entry *e, uint64_t now)
+{
+	struct places left;
+
+	e->used = now;
+	if (e->used_again)
+		return;
+	e->used_again = true;
+	left = count_places(t, e);
+	e->proven = left.all && left.same_mac;
+}
+
+/*
+ * Chooses the user's entry in REACHABLE or PROBING that a new one replaces. Each entry becomes
+ * proven at most once, so the loop costs little per new entry.
+ */
+static struct neigh_entry *choose_own(struct neigh_table *t, uint64_t now, uid_t user)
+{
+	struct neigh_entry *e, *proven;
+
+	while ((e = find_oldest(t, user, NEIGH_REACHABLE, false))) {
+		const struct places left = count_places(t, e);
+
+		if (!e->used_again || !left.same_mac)
+			return e;
+		if (!left.all) {
+			proven = find_oldest(t, user, NEIGH_REACHABLE, true);
+			return proven && proven->used + NEIGH_PROVEN_IDLE_NS <= now ? proven : e;
+		}
+		e->proven = true;
+	}
+	/* Any station can put unproven entries into PROBING by claims, so replace those, too. */
+	e = find_oldest(t, user, NEIGH_PROBING, false);
+	return e ? e : find_oldest(t, user, NEIGH_REACHABLE, true);
+}
+
 /*
  * 1,024 entries are looked at for each new entry. New entries cost a question to the network or to
  * the kernel, which takes longer.
  */
-struct neigh_entry *neigh_table_victim(struct neigh_table *t, uid_t user, enum neigh_state state)
+struct neigh_entry *neigh_table_victim(struct neigh_table *t, uint64_t now, uid_t user,
+				       enum neigh_state state)
 {
 	struct survey asking = {0}, settled = {0};
 	struct neigh_entry *free = NULL, *e;
@@ -94,9 +175,21 @@ struct neigh_entry *neigh_table_victim(struct neigh_table *t, uid_t user, enum n
 		return choose_victim(&asking);
 	allowed = quota_allows(user, asking.n_own + settled.n_own, asking.n + settled.n,
 			       NEIGH_ENTRIES);
+	if (free && allowed)
+		return free;
 	if (!allowed)
 		settled.any = NULL;
-	return free && allowed ? free : choose_victim(&settled);
+	settled.own = choose_own(t, now, user);
+	return choose_victim(&settled);
+}
+
+void neigh_table_set_mac(struct neigh_entry *e, const uint8_t mac[ETHER_MAC_LEN])
+{
+	if (ether_same(e->mac, mac))
+		return;
+	memcpy(e->mac, mac, sizeof(e->mac));
+	e->used_again = false;
+	e->proven = false;
 }
 
 void neigh_table_set_state(struct neigh_table *t, struct neigh_entry *e, enum neigh_state state)

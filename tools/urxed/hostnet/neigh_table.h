@@ -8,6 +8,14 @@
  * the same user. A user without entries in a full table replaces the oldest entry of
  * users without quota, or else the oldest of all. So no user displaces more than one entry of
  * others.
+ *
+ * Stations with new addresses cannot make the host forget its peers, because proven entries stay.
+ * An entry becomes proven when the host uses it again after the resolution, or later at its turn to
+ * be replaced, if a place for a proven entry is left. A user has a quarter of the entries that
+ * others leave for its proven ones, and half of these places for entries with one MAC. So a station
+ * that answers for many addresses leaves places for other stations. If no place is left, a proven
+ * entry gives up its own only after NEIGH_PROVEN_IDLE_NS without use. So stations with many MACs
+ * can take free places, but not those of active peers.
  */
 #ifndef URXE_URXED_HOSTNET_NEIGH_TABLE_H
 #define URXE_URXED_HOSTNET_NEIGH_TABLE_H
@@ -22,6 +30,7 @@
 #define NEIGH_ENTRIES        1024
 #define NEIGH_INCOMPLETE_MAX 256 /* entries in NEIGH_INCOMPLETE */
 #define NEIGH_BUCKETS        256u
+#define NEIGH_PROVEN_IDLE_NS 3600000000000ull /* after which a proven entry may be replaced */
 
 /* Owner of the entries for answers to other hosts; quotas apply to it as to a user. */
 #define NEIGH_PEERS ((uid_t)-1)
@@ -57,6 +66,8 @@ struct neigh_entry {
 	uint8_t mac[ETHER_MAC_LEN]; /* REACHABLE, PROBING; INCOMPLETE: of an earlier time if
 				       `remembered` */
 	bool remembered;            /* the address has been resolved to `mac` before */
+	bool used_again;            /* after `mac` was resolved */
+	bool proven;                /* new entries do not replace this one */
 	int port;                   /* from which the MAC answered; -1 = unknown */
 	/* PROBING: another station claims the address; the claim is accepted if the known MAC
 	 * does not answer.
@@ -87,7 +98,12 @@ struct neigh_entry *neigh_table_find(struct neigh_table *t, const struct neigh_k
  * replace; it may be free. NULL: all entries wait for answers. The caller frees the entry with
  * neigh_table_free, unless it is free.
  */
-struct neigh_entry *neigh_table_victim(struct neigh_table *t, uid_t user, enum neigh_state state);
+struct neigh_entry *neigh_table_victim(struct neigh_table *t, uint64_t now, uid_t user,
+				       enum neigh_state state);
+/* Notes that the host uses an entry that it has resolved before. */
+void neigh_table_use(struct neigh_table *t, struct neigh_entry *e, uint64_t now);
+/* Sets the MAC of an entry. A station that replaces another one has to prove itself again. */
+void neigh_table_set_mac(struct neigh_entry *e, const uint8_t mac[ETHER_MAC_LEN]);
 /* Makes a free entry one in INCOMPLETE or REACHABLE; its other members are 0. */
 void neigh_table_fill(struct neigh_table *t, struct neigh_entry *e, const struct neigh_key *key,
 		      uid_t user, enum neigh_state state);
