@@ -3,10 +3,14 @@
  * Two hosts on one Ethernet in virtual time, each with the daemon's address resolution, QP1 and
  * rdma_cm, but without switch and programs: the host under attack and a peer that it knows. A third
  * party sends frames to the host. tests/unit/tools/test_qp1.c and tests/fuzz/fuzz_qp1.c use it.
+ *
+ * The peer has pinned the host's MAC. So a request of the peer is on the wire when
+ * qp1_peer_connects returns, behind all earlier frames and before all later ones.
  */
 #ifndef URXE_TEST_QP1_NET_H
 #define URXE_TEST_QP1_NET_H
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +20,7 @@
 #include "require.h"
 #include "urxed/cm/cma.h"
 #include "urxed/hostnet/arp.h"
+#include "urxed/hostnet/nd.h"
 #include "urxed/qp1/gsi.h"
 #include "urxed/switch/classify.h"
 
@@ -23,7 +28,8 @@
 #define QP1_MS       1000000ull
 #define QP1_SECOND   1000000000ull
 #define QP1_LIMIT    (50 * QP1_MS) /* within which the known peer gets its answer */
-#define QP1_FLYING   4096
+#define QP1_FLYING   8192
+#define QP1_ATTACK   2048 /* frames on the wire with which the third party stops to send */
 #define QP1_IDS      4096
 #define QP1_HEARD    7174 /* port of the host's listener */
 #define QP1_UNHEARD  7175
@@ -56,13 +62,20 @@ struct qp1_net {
 	uint64_t now;
 	struct qp1_host host, peer;
 	uint32_t first, n; /* of flying, a ring */
-	struct qp1_frame flying[QP1_FLYING];
 	/* Frames of the host to neither the peer nor a group; of these RoCE. */
 	uint32_t to_others, roce_to_others;
 	uint8_t last_to_others[512];
 	uint32_t last_len;
-	bool answers_arp; /* the third party answers for every address that is asked for */
+	bool answers;   /* the third party answers for every address that the host solicits */
+	bool many_macs; /* the third party has a MAC for each address, not third_mac for all */
+	uint8_t third_mac[6];
 	uint32_t frame_number;
+	/* The peer's request, if id is not NULL; `answered` 0 = not yet. In ns. */
+	struct {
+		struct cma_id *id;
+		uint64_t sent, answered;
+	} request;
+	struct qp1_frame flying[QP1_FLYING]; /* last, because qp1_open does not clear it */
 };
 
 static const uint8_t qp1_macs[3][6] = {
@@ -83,20 +96,52 @@ static inline void qp1_fly(struct qp1_net *net, struct qp1_host *to, const uint8
 	memcpy(f->data, frame, len);
 }
 
-/* The third party says that it has the address for which the host asks. */
-static inline void qp1_answer_arp(struct qp1_net *net, const uint8_t *frame, uint32_t len)
+/* The MAC with which the third party uses an address. */
+static inline void qp1_station_mac(const struct qp1_net *net, const uint8_t ip[16], uint8_t mac[6])
+{
+	memcpy(mac, net->third_mac, 6);
+	if (!net->many_macs)
+		return;
+	mac[1] = 0x66;
+	memcpy(mac + 2, ip + 12, 4);
+}
+
+static inline void qp1_answer_arp(struct qp1_net *net, const struct arp *question)
 {
 	uint8_t out[ARP_FRAME_LEN];
-	struct arp q, a = {.request = false};
+	struct arp a = {.request = false};
 
-	if (!net->answers_arp || !arp_parse(&q, frame, len) || !q.request ||
-	    !ether_is_group(frame) || host_find_address(&net->peer.host, q.tip))
-		return;
-	memcpy(a.smac, qp1_macs[2], 6);
-	memcpy(a.sip, q.tip, 16);
-	memcpy(a.tip, q.sip, 16);
-	arp_build(out, &a, q.smac);
+	qp1_station_mac(net, question->tip, a.smac);
+	memcpy(a.sip, question->tip, 16);
+	memcpy(a.tip, question->sip, 16);
+	arp_build(out, &a, question->smac);
 	qp1_fly(net, &net->host, out, sizeof(out));
+}
+
+static inline void qp1_answer_nd(struct qp1_net *net, const struct nd *question)
+{
+	uint8_t out[ND_FRAME_LEN], mac[6];
+
+	qp1_station_mac(net, question->target, mac);
+	nd_build_advertisement(out, question, mac);
+	qp1_fly(net, &net->host, out, sizeof(out));
+}
+
+/* The third party answers for the address that the host solicits from all stations. */
+static inline void qp1_answer(struct qp1_net *net, const uint8_t *frame, uint32_t len)
+{
+	struct arp a;
+	struct nd m;
+
+	if (!net->answers || !ether_is_group(frame))
+		return;
+	if (arp_parse(&a, frame, len)) {
+		if (a.request && !host_find_address(&net->peer.host, a.tip))
+			qp1_answer_arp(net, &a);
+	} else if (nd_parse(&m, frame, len)) {
+		if (m.solicitation && !host_find_address(&net->peer.host, m.target))
+			qp1_answer_nd(net, &m);
+	}
 }
 
 static inline void qp1_send(void *ctx, const uint8_t *frame, uint32_t len)
@@ -104,6 +149,7 @@ static inline void qp1_send(void *ctx, const uint8_t *frame, uint32_t len)
 	struct qp1_host *h = ctx;
 	struct qp1_net *net = h->net;
 	struct qp1_host *other = h == &net->host ? &net->peer : &net->host;
+	struct frame_class s;
 
 	if (ether_same(frame, h->host.mac))
 		qp1_fly(net, h, frame, len);
@@ -111,11 +157,12 @@ static inline void qp1_send(void *ctx, const uint8_t *frame, uint32_t len)
 		qp1_fly(net, other, frame, len);
 	if (h != &net->host)
 		return;
-	qp1_answer_arp(net, frame, len);
+	qp1_answer(net, frame, len);
 	if (ether_is_group(frame) || ether_same(frame, other->host.mac))
 		return;
 	net->to_others++;
-	net->roce_to_others += ether_get16(frame + 12) != ETHERTYPE_ID_ARP;
+	classify_frame(&s, frame, len);
+	net->roce_to_others += s.kind == FRAME_ROCE;
 	net->last_len = len;
 	memcpy(net->last_to_others, frame, len);
 }
@@ -158,6 +205,9 @@ static inline void qp1_arrive(struct qp1_net *net, const struct qp1_frame *f)
 		 s.service == FRAME_DATAGRAM && ether_same(s.dmac, h->host.mac) &&
 		 !ether_is_group(s.smac))
 		gsi_input(&h->gsi, net->now, f->data, f->len);
+	/* The peer has time for each frame: what it loses under load is no fault of the host. */
+	if (h == &net->peer)
+		gsi_run(&h->gsi, net->now);
 }
 
 /* --- Programs */
@@ -175,6 +225,9 @@ static inline void qp1_cma_event(struct cma_id *id, const struct cma_event *even
 	struct qp1_host *h = id->ctx;
 
 	h->events[event->type]++;
+	if (id == h->net->request.id &&
+	    (event->type == CMA_CONNECT_RESPONSE || event->type == CMA_REJECTED))
+		h->net->request.answered = h->net->now;
 }
 
 static inline bool qp1_cma_request(struct cma_id *listener, struct cma_id *id,
@@ -286,12 +339,25 @@ static inline void qp1_open_host(struct qp1_net *net, struct qp1_host *h, const 
 	h->cma.now = net->now;
 }
 
+static inline void qp1_pin(struct qp1_host *h, const struct qp1_host *other)
+{
+	struct address_pin pin = {0};
+
+	memcpy(pin.mac, other->host.mac, 6);
+	for (int v6 = 0; v6 < 2; v6++) {
+		memcpy(pin.ip, other->host.addresses[v6].ip, 16);
+		require(!address_pins_add(&h->neigh.pins, &pin));
+	}
+}
+
 static inline void qp1_open(struct qp1_net *net)
 {
-	memset(net, 0, sizeof(*net));
+	memset(net, 0, offsetof(struct qp1_net, flying));
 	net->now = QP1_SECOND;
+	memcpy(net->third_mac, qp1_macs[2], 6);
 	qp1_open_host(net, &net->host, qp1_macs[0], "192.0.2.1/24", "2001:db8::1/64");
 	qp1_open_host(net, &net->peer, qp1_macs[1], "192.0.2.9/24", "2001:db8::9/64");
+	qp1_pin(&net->peer, &net->host);
 	net->host.accepts = true;
 }
 
@@ -309,7 +375,7 @@ static inline void qp1_close(struct qp1_net *net)
 {
 	qp1_end_requests(&net->host);
 	qp1_end_requests(&net->peer);
-	net->answers_arp = false;
+	net->answers = false;
 	qp1_run(net, net->now + 1000 * QP1_SECOND, UINT32_MAX);
 	qp1_close_host(&net->host);
 	qp1_close_host(&net->peer);
@@ -357,34 +423,56 @@ static inline struct cma_id *qp1_listen(struct qp1_net *net)
 	return id;
 }
 
-/* The peer connects; true: it got an answer from the host within the limit. */
-static inline bool qp1_peer_is_answered(struct qp1_net *net, bool v6, uint16_t port, uint32_t burst)
+/* The peer sends a request to a port of the host. */
+static inline void qp1_peer_connects(struct qp1_net *net, bool v6, uint16_t port)
 {
 	const struct cma_addr to = qp1_addr(net->host.host.addresses[v6].ip, port);
 	const struct cma_param param = {.qpn = QP1_QPN};
 	struct cma_id *id = qp1_create(&net->peer, 0);
-	uint64_t end;
-	bool answered;
+	uint32_t n = net->n;
 
-	memset(net->peer.events, 0, sizeof(net->peer.events));
-	require(!cma_resolve_addr(id, NULL, &to, 10000));
-	end = net->now + QP1_LIMIT;
-	qp1_run(net, net->now + QP1_MS, burst);
-	answered = net->peer.events[CMA_ADDR_RESOLVED];
-	if (answered) {
-		require(!cma_resolve_route(id) && !cma_connect(id, &param));
+	require(!net->request.id);
+	net->request.id = id;
+	net->request.sent = net->now;
+	net->request.answered = 0;
+	require(!cma_resolve_addr(id, NULL, &to, 1000) && !cma_resolve_route(id));
+	require(!cma_connect(id, &param));
+	gsi_run(&net->peer.gsi, net->now);
+	require(net->n > n);
+}
+
+/* Runs until the limit; true: the peer's request was answered within the limit. */
+static inline bool qp1_peer_was_answered(struct qp1_net *net, uint32_t burst)
+{
+	const uint64_t end = net->request.sent + QP1_LIMIT;
+	uint64_t answered;
+
+	if (net->now < end)
 		qp1_run(net, end, burst);
-	}
-	answered = net->peer.events[CMA_CONNECT_RESPONSE] || net->peer.events[CMA_REJECTED];
-	cma_destroy_id(id);
-	return answered;
+	answered = net->request.answered;
+	net->peer.cma.now = net->now;
+	cma_destroy_id(net->request.id);
+	net->request.id = NULL;
+	return answered && answered <= end;
+}
+
+static inline bool qp1_peer_is_answered(struct qp1_net *net, bool v6, uint16_t port, uint32_t burst)
+{
+	qp1_peer_connects(net, v6, port);
+	return qp1_peer_was_answered(net, burst);
+}
+
+static inline bool qp1_knows_peer(struct qp1_net *net, bool v6)
+{
+	return neigh_knows(&net->host.neigh, net->now, net->peer.host.addresses[v6].ip, 0,
+			   net->peer.host.mac);
 }
 
 /* --- The third party */
 
 /*
- * Sends a MAD to the host's QP1 from any address and MAC. The third party's frames take half of the
- * ring at most.
+ * Sends a MAD to the host's QP1 from any address and MAC; sends nothing if QP1_ATTACK frames are on
+ * the wire, so that answers find room.
  */
 static inline void qp1_attack(struct qp1_net *net, const uint8_t sip[16], const uint8_t smac[6],
 			      const uint8_t mad[CM_MAD_LEN])
@@ -408,7 +496,7 @@ static inline void qp1_attack(struct qp1_net *net, const uint8_t sip[16], const 
 	memcpy(p.sgid.raw, sip, 16);
 	memcpy(p.dgid.raw, net->host.host.addresses[ip_is_v4(sip) ? 0 : 1].ip, 16);
 	len = craft_frame(frame, &p);
-	if (net->n < QP1_FLYING / 2)
+	if (net->n < QP1_ATTACK)
 		qp1_fly(net, &net->host, frame, len);
 }
 
@@ -446,7 +534,7 @@ static inline void qp1_attack_arp(struct qp1_net *net, const uint8_t sip[16], bo
 	memcpy(a.sip, sip, 16);
 	memcpy(a.tip, net->host.host.addresses[0].ip, 16);
 	arp_build(frame, &a, qp1_macs[0]);
-	if (net->n < QP1_FLYING / 2)
+	if (net->n < QP1_ATTACK)
 		qp1_fly(net, &net->host, frame, sizeof(frame));
 }
 

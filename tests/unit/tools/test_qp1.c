@@ -15,6 +15,7 @@
 
 #define ONE_BY_ONE 1
 #define LAP        1024 /* frames that the switch may forward before the daemon runs QP1 */
+#define BURST      1400 /* more than twice what QP1 keeps */
 
 static struct qp1_net net;
 static struct cma_id *listener;
@@ -92,20 +93,86 @@ static void flood_from_many_absent_addresses(void **state)
 	}
 }
 
-/* The same from stations that answer ARP, so that each one is a neighbour. */
-static void flood_from_many_present_addresses(void **state)
+static uint32_t count_neighbours(void)
 {
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < NEIGH_ENTRIES; i++)
+		n += net.host.neigh.table.entries[i].state == NEIGH_REACHABLE;
+	return n;
+}
+
+/* Sends two requests each from many addresses, with a run between them. */
+static void flood_from_present_addresses(uint32_t first)
+{
+	uint8_t ip[16], mac[6];
+
+	for (uint32_t i = 0; i < 3000; i += 50) {
+		for (uint32_t k = 0; k < 100; k++) {
+			qp1_on_link(ip, first + i + k % 50);
+			qp1_station_mac(&net, ip, mac);
+			qp1_attack_req(&net, ip, mac, QP1_HEARD, i + k % 50);
+			if (k % 50 == 49)
+				qp1_run(&net, net.now + QP1_SECOND / 20, ONE_BY_ONE);
+		}
+	}
+	assert_in_range(count_neighbours(), NEIGH_ENTRIES / 4, NEIGH_ENTRIES);
+}
+
+static void expect_peer_is_known(void)
+{
+	assert_true(qp1_knows_peer(&net, false));
+	assert_true(qp1_knows_peer(&net, true));
+	expect_peer_is_answered(ONE_BY_ONE);
+}
+
+/*
+ * The same from addresses of one station that answers ARP and ND, so that each one becomes a
+ * neighbour: the peer stays known, and so does another station that comes after the flood began.
+ */
+static void flood_from_many_addresses_of_a_station(void **state)
+{
+	static const uint8_t mac[6] = {2, 0, 0, 0, 0, 0x77};
 	uint8_t ip[16];
 
 	(void)state;
-	net.answers_arp = true;
-	for (uint32_t i = 0; i < 3000; i++) {
-		qp1_on_link(ip, 1000 + i);
-		qp1_attack_req(&net, ip, qp1_macs[2], QP1_HEARD, i);
-		if (i % 50 == 49)
-			qp1_run(&net, net.now + QP1_SECOND / 20, ONE_BY_ONE);
-		if (i % 500 == 499)
-			expect_peer_is_answered(ONE_BY_ONE);
+	net.answers = true;
+	flood_from_present_addresses(1000);
+	expect_peer_is_known();
+	qp1_on_link(ip, 77);
+	memcpy(net.third_mac, mac, 6);
+	for (uint32_t i = 0; i < 2; i++) {
+		qp1_attack_req(&net, ip, mac, QP1_HEARD, i);
+		qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	}
+	memcpy(net.third_mac, qp1_macs[2], 6);
+	flood_from_present_addresses(10000);
+	assert_true(neigh_knows(&net.host.neigh, net.now, ip, 0, mac));
+	expect_peer_is_known();
+}
+
+/* The same from stations that have a MAC each: the peer, which the host knew before, stays known.
+ */
+static void flood_from_many_stations(void **state)
+{
+	(void)state;
+	net.answers = net.many_macs = true;
+	flood_from_present_addresses(1000);
+	expect_peer_is_known();
+	flood_from_present_addresses(10000);
+	expect_peer_is_known();
+}
+
+/* The peer's request comes early in a burst: more frames than QP1 keeps follow it at once. */
+static void send_burst(uint32_t many, uint32_t round)
+{
+	uint8_t ip[16];
+
+	for (uint32_t i = 0; i < BURST; i++) {
+		if (i == BURST / 5)
+			qp1_peer_connects(&net, round & 1, round & 2 ? QP1_HEARD : QP1_UNHEARD);
+		qp1_on_link(ip, 1000 + (many ? i : 0));
+		qp1_attack_req(&net, ip, qp1_macs[2], QP1_UNHEARD, i);
 	}
 }
 
@@ -115,16 +182,11 @@ static void flood_from_many_present_addresses(void **state)
  */
 static void burst_of_requests(void **state)
 {
-	uint8_t ip[16];
-
 	(void)state;
 	for (uint32_t many = 0; many < 2; many++) {
 		for (uint32_t round = 0; round < 4; round++) {
-			for (uint32_t i = 0; i < 1500; i++) {
-				qp1_on_link(ip, 1000 + (many ? i : 0));
-				qp1_attack_req(&net, ip, qp1_macs[2], QP1_UNHEARD, i);
-			}
-			assert_true(qp1_peer_is_answered(&net, round & 1, QP1_HEARD, LAP));
+			send_burst(many, round);
+			assert_true(qp1_peer_was_answered(&net, LAP));
 		}
 		assert_int_not_equal(net.host.gsi.drops[GSI_DROP_FLOOD], 0);
 	}
@@ -153,10 +215,13 @@ static void flood_with_the_address_of_the_peer(void **state)
 {
 	(void)state;
 	for (uint32_t round = 0; round < 4; round++) {
-		for (uint32_t i = 0; i < 1500; i++)
+		for (uint32_t i = 0; i < BURST; i++) {
+			if (i == BURST / 5)
+				qp1_peer_connects(&net, false, round & 1 ? QP1_HEARD : QP1_UNHEARD);
 			qp1_attack_req(&net, net.peer.host.addresses[0].ip, qp1_macs[2],
 				       i & 1 ? QP1_HEARD : QP1_UNHEARD, i);
-		assert_true(qp1_peer_is_answered(&net, round & 1, QP1_HEARD, LAP));
+		}
+		assert_true(qp1_peer_was_answered(&net, LAP));
 	}
 }
 
@@ -199,7 +264,7 @@ static void local_user_resolves_many(void **state)
 	qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
 	assert_int_equal(net.host.events[CMA_ADDR_RESOLVED], 1);
 	cma_destroy_id(other);
-	net.answers_arp = true;
+	net.answers = true;
 	other = qp1_create(&net.host, QP1_STRANGER);
 	qp1_on_link(ip, 77);
 	to = qp1_addr(ip, QP1_HEARD);
@@ -241,7 +306,7 @@ static void mads_wait_for_their_next_hop(void **state)
 	assert_int_equal(net.to_others, 0);
 	assert_int_equal(net.host.gsi.unresolved.n, 100);
 	assert_int_equal(net.host.gsi.n_hops, 1);
-	net.answers_arp = true;
+	net.answers = true;
 	qp1_run(&net, net.now + QP1_SECOND, ONE_BY_ONE);
 	assert_int_equal(net.to_others, 100);
 	assert_int_equal(net.host.gsi.n_hops, 0);
@@ -254,7 +319,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(flood_from_an_absent_address),
 		TEST(flood_from_many_absent_addresses),
-		TEST(flood_from_many_present_addresses),
+		TEST(flood_from_many_addresses_of_a_station),
+		TEST(flood_from_many_stations),
 		TEST(burst_of_requests),
 		TEST(unknown_senders_share_fairly),
 		TEST(flood_with_the_address_of_the_peer),
