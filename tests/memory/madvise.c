@@ -24,13 +24,18 @@
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE  103
+#endif
 
+/* Skips the row if the kernel does not know the advice: then it fails for no bytes, too. */
 static void advise(struct region *region, int advice)
 {
-	int rc = madvise(region->bytes, region->size, advice);
+	int rc;
 
-	if (rc && (errno == EINVAL || errno == EPERM))
-		skip("madvise: %s", strerror(errno));
+	skip_unless(!madvise(region->bytes, 0, advice), "the kernel does not know the advice");
+	rc = madvise(region->bytes, region->size, advice);
 	say("madvise returns %d %s", rc, rc ? strerror(errno) : "");
 }
 
@@ -109,6 +114,46 @@ static void advice_free(uintptr_t unused)
 	region_unmap(&region);
 }
 
+/* A region of 2 MiB, because the kernel collapses whole huge pages only. */
+static void advice_collapse(uintptr_t unused)
+{
+	struct region region = region_map(2 * MIB);
+	int tries = 100;
+
+	(void)unused;
+	region_fill(&region, 3);
+	/* The kernel returns EAGAIN while somebody else holds one of the pages. */
+	while (madvise(region.bytes, region.size, MADV_COLLAPSE) && errno == EAGAIN && tries--)
+		usleep(10000);
+	advise(&region, MADV_COLLAPSE);
+	say("KiB in huge pages: %lu", smaps_huge_kib(region.bytes));
+	say("the memory is the same: %s", region_says(&region, 3));
+	smaps_say(region.bytes);
+	region_fill(&region, 4);
+	say("the memory holds what the peer wrote then: %s", region_says(&region, 4));
+	say("KiB in huge pages: %lu", smaps_huge_kib(region.bytes));
+	snapshot_check(&region, snapshot_fork);
+	region_unmap(&region);
+}
+
+/* Guard pages fault as unmapped memory does, and are empty once the guard is removed. */
+static void advice_guard(uintptr_t unused)
+{
+	struct region region = region_map(MIB);
+
+	(void)unused;
+	region_fill(&region, 3);
+	advise(&region, MADV_GUARD_INSTALL);
+	smaps_say(region.bytes);
+	say_child_sees(&region);
+	advise(&region, MADV_GUARD_REMOVE);
+	say_bytes(&region);
+	region_fill(&region, 4);
+	say("the memory holds what the peer wrote then: %s", region_says(&region, 4));
+	snapshot_check(&region, snapshot_fork);
+	region_unmap(&region);
+}
+
 static void advice_remove(uintptr_t unused)
 {
 	int fd = file_make(MIB, 0x42);
@@ -120,8 +165,7 @@ static void advice_remove(uintptr_t unused)
 		err(1, "mmap");
 	region = region_register(bytes, MIB);
 	region_fill(&region, 3);
-	if (madvise(bytes, MIB, MADV_REMOVE))
-		skip("MADV_REMOVE: %s", strerror(errno));
+	advise(&region, MADV_REMOVE);
 	say_bytes(&region);
 	say("read returns %zd, byte %#x", pread(fd, &byte, 1, 0), byte);
 	region_fill(&region, 4);
@@ -139,8 +183,7 @@ static void advice_remove_anonymous(uintptr_t unused)
 		err(1, "mmap");
 	region = region_register(bytes, MIB);
 	region_fill(&region, 3);
-	if (madvise(bytes, MIB, MADV_REMOVE))
-		skip("MADV_REMOVE: %s", strerror(errno));
+	advise(&region, MADV_REMOVE);
 	say_bytes(&region);
 	region_fill(&region, 4);
 	say_bytes(&region);
@@ -172,7 +215,8 @@ const struct row madvise_rows[] = {
 	{"pageout", advice_row, MADV_PAGEOUT},
 	{"populate_read", advice_row, MADV_POPULATE_READ},
 	{"populate_write", advice_row, MADV_POPULATE_WRITE},
-	{"collapse", advice_row, MADV_COLLAPSE},
+	{"collapse", advice_collapse, 0},
+	{"guard_install", advice_guard, 0},
 	{"dontfork_before_registering", advice_before_registering, MADV_DONTFORK},
 	{"wipeonfork_before_registering", advice_before_registering, MADV_WIPEONFORK},
 	{"dontdump_before_registering", advice_before_registering, MADV_DONTDUMP},

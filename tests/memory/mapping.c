@@ -2,7 +2,6 @@
 /* Calls that move, replace, protect or enlarge the mapping of a registered region. */
 #include <err.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -141,32 +140,13 @@ static void explicit_huge_pages(uintptr_t unused)
 
 	(void)unused;
 	if (bytes == MAP_FAILED)
-		skip("MAP_HUGETLB: %s", strerror(errno));
+		skip("MAP_HUGETLB, see vm.nr_hugepages: %s", strerror(errno));
 	bytes[0] = 1; /* a missing page ends the program here, not later in a comparison */
 	region = region_register(bytes, 2 * MIB);
 	region_fill(&region, 3);
 	smaps_say(bytes);
 	say("the memory holds what the peer wrote: %s", region_says(&region, 3));
 	region_unmap(&region);
-}
-
-static uint64_t huge_kib(const uint8_t *bytes)
-{
-	FILE *file = fopen("/proc/self/smaps", "r");
-	uint64_t start, end, kib = 0;
-	bool here = false;
-	char line[512];
-
-	if (!file)
-		err(1, "/proc/self/smaps");
-	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
-			here = (uintptr_t)bytes >= start && (uintptr_t)bytes < end;
-		else if (here)
-			sscanf(line, "AnonHugePages: %lu", &kib);
-	}
-	fclose(file);
-	return kib;
 }
 
 static void transparent_huge_pages(uintptr_t unused)
@@ -179,12 +159,12 @@ static void transparent_huge_pages(uintptr_t unused)
 	if (madvise(bytes, 8 * MIB, MADV_HUGEPAGE))
 		skip("MADV_HUGEPAGE: %s", strerror(errno));
 	memset(bytes, 1, 8 * MIB);
-	kib = huge_kib(bytes);
+	kib = smaps_huge_kib(bytes);
 	if (kib != 8 * 1024)
 		skip("the kernel has huge pages for %lu KiB of 8 MiB", kib);
 	region = region_register(bytes, 8 * MIB);
 	region_fill(&region, 3);
-	say("KiB in huge pages: %lu", huge_kib(bytes));
+	say("KiB in huge pages: %lu", smaps_huge_kib(bytes));
 	smaps_say(bytes);
 	snapshot_check(&region, snapshot_fork);
 	region_unmap(&region);

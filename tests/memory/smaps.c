@@ -33,3 +33,23 @@ void smaps_say(const void *address)
 	}
 	fclose(file);
 }
+
+uint64_t smaps_huge_kib(const void *address)
+{
+	FILE *file = fopen("/proc/self/smaps", "r");
+	uintptr_t at = (uintptr_t)address, start, end;
+	uint64_t kib = 0;
+	bool here = false;
+	char line[512];
+
+	if (!file)
+		err(1, "/proc/self/smaps");
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			here = at >= start && at < end;
+		else if (here)
+			sscanf(line, "AnonHugePages: %lu", &kib);
+	}
+	fclose(file);
+	return kib;
+}
