@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Children created by each system call of Linux, while memory of the parent is registered. */
+#include "fork.h"
+
 #include <err.h>
 #include <errno.h>
 #include <linux/sched.h>
@@ -54,15 +56,17 @@ static pid_t raw_clone3(void)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
+/* The call without arguments fails in any case. */
+static bool has_clone3(void)
+{
+	return syscall(SYS_clone3, NULL, 0) >= 0 || errno != ENOSYS;
+}
+
 static void fork_clone3(uintptr_t size)
 {
 	struct region region = region_map(size);
-	pid_t child = raw_clone3();
 
-	if (!child)
-		_exit(0);
-	skip_unless(child > 0 || errno != ENOSYS, "clone3");
-	waitpid(child, NULL, 0);
+	skip_unless(has_clone3(), "clone3");
 	snapshot_check(&region, raw_clone3);
 	region_unmap(&region);
 }
@@ -232,47 +236,59 @@ static void say_untouched(struct region *region)
 	say("the memory is the same: %s", region_says(region, 5));
 	region_fill(region, 6);
 	say("the peer writes after the child: %s", region_says(region, 6));
-	region_unmap(region);
 }
 
-static void fork_vfork(uintptr_t size)
+static void check_vfork(struct region *region)
 {
 	static char *const argv[] = {"true", NULL};
-	struct region region = region_map(size);
 	pid_t child;
 
-	region_fill(&region, 5);
+	region_fill(region, 5);
 	child = vfork();
 	if (!child) {
 		execv("/bin/true", argv);
 		_exit(127);
 	}
 	say_ended(child);
-	say_untouched(&region);
+	say_untouched(region);
 }
 
-static void fork_posix_spawn(uintptr_t size)
+static void fork_vfork(uintptr_t size)
+{
+	struct region region = region_map(size);
+
+	check_vfork(&region);
+	region_unmap(&region);
+}
+
+static void check_posix_spawn(struct region *region)
 {
 	static char *const argv[] = {"true", NULL};
-	struct region region = region_map(size);
 	pid_t child;
 
-	region_fill(&region, 5);
+	region_fill(region, 5);
 	errno = posix_spawn(&child, "/bin/true", NULL, NULL, argv, environ);
 	if (errno)
 		err(1, "posix_spawn");
 	say_ended(child);
-	say_untouched(&region);
+	say_untouched(region);
+}
+
+static void fork_posix_spawn(uintptr_t size)
+{
+	struct region region = region_map(size);
+
+	check_posix_spawn(&region);
+	region_unmap(&region);
 }
 
 /* A vfork child runs in the parent's memory, so its stores remain. */
-static void fork_vfork_store(uintptr_t size)
+static void check_vfork_store(struct region *region)
 {
-	struct region region = region_map(size);
-	volatile uint8_t *byte = region.bytes + size - 1;
+	volatile uint8_t *byte = region->bytes + region->size - 1;
 	pid_t child;
 
-	region_fill(&region, 5);
+	region_fill(region, 5);
 	child = vfork();
 	if (!child) {
 		*byte = 0xee;
@@ -280,8 +296,53 @@ static void fork_vfork_store(uintptr_t size)
 	}
 	say_ended(child);
 	say("the parent sees the child's store: %s", *byte == 0xee ? "yes" : "no");
+}
+
+static void fork_vfork_store(uintptr_t size)
+{
+	struct region region = region_map(size);
+
+	check_vfork_store(&region);
 	region_unmap(&region);
 }
+
+/* --- Each way, for the other themes */
+
+const struct fork_way fork_ways[] = {
+	{"fork", snapshot_fork},
+	{"fork among threads", fork_among_threads},
+	{"fork in a signal handler", raise_and_fork},
+	{"fork in a signal handler that interrupts a poll", fork_while_polling},
+	{"clone", raw_clone},
+	{"clone3", raw_clone3},
+	{0},
+};
+
+bool fork_way_works(const struct fork_way *way)
+{
+	if (way->make_child != raw_clone3 || has_clone3())
+		return true;
+	say("clone3: %s", strerror(errno));
+	return false;
+}
+
+void fork_each_way(struct region *region)
+{
+	for (const struct fork_way *way = fork_ways; way->name; way++) {
+		if (!fork_way_works(way))
+			continue;
+		say("%s:", way->name);
+		snapshot_check_forks(region, way->make_child, 1);
+	}
+	say("vfork and exec:");
+	check_vfork(region);
+	say("vfork and a store:");
+	check_vfork_store(region);
+	say("posix_spawn:");
+	check_posix_spawn(region);
+}
+
+/* --- Rows */
 
 #define SIZES(name, run)                                        \
 	{name "_1_page", run, PAGE}, {name "_1_mib", run, MIB}, \

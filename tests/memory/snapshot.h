@@ -11,9 +11,10 @@
 #define SNAPSHOT_BEFORE 0x11
 #define SNAPSHOT_AFTER  0x66
 
-/* Forks several times by `make_child`, and prints what parent and child see.
- */
+/* Forks several times by `make_child`, and prints what parent and child see. */
 void snapshot_check(struct region *region, pid_t (*make_child)(void));
+/* The same, with `forks` children one after another. */
+void snapshot_check_forks(struct region *region, pid_t (*make_child)(void), int forks);
 /* As fork(2). */
 pid_t snapshot_fork(void);
 

@@ -7,9 +7,11 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "file.h"
+#include "fork.h"
 #include "region.h"
 #include "row.h"
 #include "snapshot.h"
@@ -187,6 +189,53 @@ static void write_fixed(uintptr_t how)
 	region_unmap(&region);
 }
 
+/* The ring reads into the parent's memory, and the child keeps the bytes as of the fork. */
+static void read_beside_child(struct uring *ring, struct region *region, int fd,
+			      pid_t (*make_child)(void))
+{
+	int go[2], status;
+	pid_t child;
+	char byte;
+
+	if (pipe(go))
+		err(1, "pipe");
+	region_fill(region, 3);
+	child = make_child();
+	if (child < 0)
+		err(1, "fork");
+	if (!child)
+		_exit(read(go[0], &byte, 1) == 1 ? region->bytes[0] : 0);
+	say_read(ring, region, fd);
+	if (write(go[1], "", 1) != 1)
+		err(1, "write");
+	if (waitpid(child, &status, 0) != child)
+		err(1, "waitpid");
+	say("the child sees byte %#x, status %#x", WEXITSTATUS(status), (unsigned int)status);
+	close(go[0]);
+	close(go[1]);
+}
+
+/* The argument is a size, a multiple of PAGE, plus what open_with_buffer does. */
+static void read_fixed_beside_children(uintptr_t row)
+{
+	struct region region = region_map(row & ~(PAGE - 1));
+	struct uring ring;
+	int fd = file_make(PAGE, 0x42);
+
+	open_with_buffer(&ring, &region, row & (PAGE - 1));
+	for (const struct fork_way *way = fork_ways; way->name; way++) {
+		/* A large region is slow; fork(2), the first way, suffices. */
+		if ((region.size > MIB && way != fork_ways) || !fork_way_works(way))
+			continue;
+		say("%s:", way->name);
+		read_beside_child(&ring, &region, fd, way->make_child);
+	}
+	region_fill(&region, 4);
+	say("the memory holds what the peer wrote then: %s", region_says(&region, 4));
+	say_read(&ring, &region, fd);
+	region_unmap(&region);
+}
+
 const struct row uring_rows[] = {
 	{"read_fixed", read_fixed, KEEP_DESCRIPTOR},
 	{"read_fixed_descriptor_closed", read_fixed, CLOSE_DESCRIPTOR},
@@ -197,5 +246,11 @@ const struct row uring_rows[] = {
 	 CLOSE_DESCRIPTOR},
 	{"write_fixed", write_fixed, KEEP_DESCRIPTOR},
 	{"write_fixed_descriptor_closed", write_fixed, CLOSE_DESCRIPTOR},
+	{"read_fixed_beside_children_1_page", read_fixed_beside_children, PAGE + KEEP_DESCRIPTOR},
+	{"read_fixed_beside_children_1_mib", read_fixed_beside_children, MIB + KEEP_DESCRIPTOR},
+	{"read_fixed_beside_children_64_mib", read_fixed_beside_children,
+	 64 * MIB + KEEP_DESCRIPTOR},
+	{"read_fixed_beside_children_descriptor_closed", read_fixed_beside_children,
+	 MIB + CLOSE_DESCRIPTOR},
 	{0},
 };
