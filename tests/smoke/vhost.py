@@ -284,6 +284,20 @@ def check_helper(build):
         host.run('ibv_devinfo')
 
 
+def check_slow_helper(build):
+    """A helper that answers later than urxed waits starts the process of the port all the same."""
+    with hosts(build, 1) as (host,):
+        start(host, 0, f'vhost:{os.path.join(host.run_dir, "vm")}')
+        process = port_process(host)
+        helper = int(status(process)['PPid'])
+        os.kill(helper, signal.SIGSTOP)
+        os.kill(process, signal.SIGKILL)
+        until(10, lambda: 'does not answer' in host.daemon.describe(), lambda: 'urxed waits for its helper')
+        os.kill(helper, signal.SIGCONT)
+        wait_restarted(host, 1)
+        host.run('ibv_devinfo')
+
+
 def check_idle(build):
     """With a machine that says nothing, both processes sleep."""
     with hosts(build, 2) as (host, machine):
@@ -302,7 +316,8 @@ def check_idle(build):
 
 CHECKS = {'attacks': check_attacks, 'soak': check_soak, 'restart': check_restart, 'hung': check_hung,
           'delay': check_delay, 'confined': check_confined, 'end': check_end,
-          'refused': check_refused, 'helper': check_helper, 'idle': check_idle}
+          'refused': check_refused, 'helper': check_helper,
+          'slow_helper': check_slow_helper, 'idle': check_idle}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

@@ -15,6 +15,7 @@
 
 #include <netdev/vhost.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/unix_packet.h"
 #include "urxed/privilege/helper.h"
@@ -30,17 +31,20 @@ enum task { FIRST_FDS = 1, RUN, KILL, REAP };
 
 struct order {
 	enum task task;
+	uint32_t number;                   /* of an order that has an answer */
 	pid_t pid;                         /* KILL, REAP */
 	char text[NETDEV_VHOST_PATH + 16]; /* RUN */
 };
 
 struct answer {
-	int rc; /* 0 or a negative errno value */
+	uint32_t number; /* of the order */
+	int rc;          /* 0 or a negative errno value */
 	pid_t pid;
 	int status; /* REAP */
 };
 
 static struct helper helper = {.socket = -1};
+static uint32_t last_number; /* of an order */
 
 /* --- The helper */
 
@@ -135,7 +139,7 @@ static void obey_kill(const struct order *order)
 
 static void obey_run(struct order *order, int first[UNIX_PACKET_FDS], int second[UNIX_PACKET_FDS])
 {
-	struct answer a = {.rc = 0};
+	struct answer a = {.number = order->number};
 	int pid_fd = -1;
 
 	a.rc = run_process(order, first, second, &a.pid);
@@ -150,10 +154,11 @@ static void obey_run(struct order *order, int first[UNIX_PACKET_FDS], int second
 
 static void obey_reap(const struct order *order)
 {
-	struct answer a = {.pid = order->pid};
+	struct answer a = {.number = order->number, .pid = order->pid};
 
-	a.rc = order->pid > 0 && waitpid(order->pid, &a.status, WNOHANG) == order->pid ? 0
-										       : -EAGAIN;
+	/* -1: the process was reaped, and the daemon did not wait for that answer. */
+	if (order->pid > 0 && waitpid(order->pid, &a.status, WNOHANG) == 0)
+		a.rc = -EAGAIN;
 	answer(&a, -1);
 }
 
@@ -179,23 +184,57 @@ static void obey_orders(void)
 
 /* --- The daemon */
 
-/* Receives the helper's answer; *pid_fd becomes the descriptor that comes with it, or -1. */
-static int await_answer(struct answer *a, int *pid_fd)
+static void stop_helper(void)
+{
+	log_line("the process that starts the processes of vhost: ports has ended: urxed starts no "
+		 "more");
+	helper_stop(&helper);
+}
+
+/* An answer that came too late: its process was started for nobody. */
+static void discard_answer(const struct answer *a, int pid_fd)
+{
+	const struct order reap = {.task = REAP, .pid = a->pid};
+
+	if (pid_fd < 0)
+		return;
+	close(pid_fd);
+	vhost_spawner_kill(a->pid);
+	/* The process may end later: then it stays a zombie of the helper until both end. */
+	(void)unix_packet_send(helper.socket, &reap, sizeof(reap), NULL, 0);
+}
+
+/*
+ * Receives the answer to the order; *pid_fd becomes the descriptor that comes with it, or -1.
+ * -EAGAIN: it does not come within ANSWER_MS.
+ */
+static int await_answer(const struct order *order, struct answer *a, int *pid_fd)
 {
 	struct pollfd pfd = {.fd = helper.socket, .events = POLLIN};
-	struct unix_packet_extras extras = {.fds = {-1, -1}};
+	const uint64_t end = now_ns() + ANSWER_MS * NS_PER_MS;
+	struct unix_packet_extras extras;
+	uint64_t now;
 
 	*pid_fd = -1;
-	if (poll(&pfd, 1, ANSWER_MS) == 1 &&
-	    unix_packet_recv(helper.socket, a, sizeof(*a), &extras) == sizeof(*a)) {
-		*pid_fd = extras.fds[0];
-		return a->rc;
+	while ((now = now_ns()) < end && poll(&pfd, 1, (int)((end - now) / NS_PER_MS) + 1) >= 0) {
+		int got = unix_packet_recv(helper.socket, a, sizeof(*a), &extras);
+
+		if (got == -EAGAIN)
+			continue;
+		if (got != sizeof(*a)) {
+			stop_helper();
+			return -EIO;
+		}
+		if (a->number == order->number) {
+			*pid_fd = extras.fds[0];
+			return a->rc;
+		}
+		discard_answer(a, extras.fds[0]);
 	}
-	/* A late answer must not count as that to the next order. */
-	log_line("the process that starts the processes of vhost: ports does not answer: urxed "
-		 "starts no more");
-	helper_stop(&helper);
-	return -EIO;
+	log_line("the process that starts the processes of vhost: ports does not answer within "
+		 "%u ms",
+		 ANSWER_MS);
+	return -EAGAIN;
 }
 
 int vhost_spawner_start(const char *const *uplinks, uint32_t n)
@@ -215,7 +254,7 @@ int vhost_spawner_run(const char *text, const struct vhost_spawner_fds *fds, pid
 		      int *pid_fd)
 {
 	const int first[] = {fds->kick, fds->log}, second[] = {fds->memory, fds->wake};
-	struct order order = {.task = FIRST_FDS};
+	struct order order = {.task = FIRST_FDS, .number = ++last_number};
 	struct answer a;
 	int rc;
 
@@ -228,7 +267,7 @@ int vhost_spawner_run(const char *text, const struct vhost_spawner_fds *fds, pid
 		rc = unix_packet_send(helper.socket, &order, sizeof(order), second,
 				      UNIX_PACKET_FDS);
 	if (!rc)
-		rc = await_answer(&a, pid_fd);
+		rc = await_answer(&order, &a, pid_fd);
 	if (!rc)
 		*pid = a.pid;
 	return rc;
@@ -245,12 +284,12 @@ void vhost_spawner_kill(pid_t pid)
 /* Without the helper, init is the parent of the process. */
 bool vhost_spawner_reap(pid_t pid, int *status)
 {
-	const struct order order = {.task = REAP, .pid = pid};
+	const struct order order = {.task = REAP, .number = ++last_number, .pid = pid};
 	struct answer a = {.rc = 0};
-	int fd;
+	int fd, rc = 0;
 
 	if (helper.socket >= 0 && !unix_packet_send(helper.socket, &order, sizeof(order), NULL, 0))
-		(void)await_answer(&a, &fd);
-	*status = a.status;
-	return a.rc != -EAGAIN;
+		rc = await_answer(&order, &a, &fd);
+	*status = rc ? 0 : a.status;
+	return rc != -EAGAIN;
 }
