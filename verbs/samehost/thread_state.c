@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 /* Times in ticks. */
@@ -76,6 +77,38 @@ static bool is_elsewhere(int32_t pid, int32_t tid)
 	return number != SYS_process_vm_writev && number != SYS_process_vm_readv;
 }
 
+/*
+ * Whether a sleep within a system call can end in __refrigerator: before Linux 6.1, a page fault in
+ * a file on NFS could do so. After the freeze such a thread continues its system call.
+ */
+static bool freezes_within_calls(void)
+{
+	struct utsname name;
+	unsigned int major, minor;
+
+	return uname(&name) || sscanf(name.release, "%u.%u", &major, &minor) != 2 || major < 6 ||
+	       (major == 6 && minor < 1);
+}
+
+/*
+ * Whether the freezer of cgroups has stopped the thread on its way to user mode. Then "stat" has
+ * state S or D, and "syscall" still names the system call that the thread has left. "wchan" names
+ * the kernel function in which the thread sleeps, or is "0" if the kernel does not tell.
+ */
+static bool is_frozen(int32_t pid, int32_t tid)
+{
+	char path[48], function[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", pid, tid);
+	if (!read_text(path, function, sizeof(function)))
+		return false;
+	/* cgroup v2. The compiler may inline do_freezer_trap in get_signal. */
+	if (!strcmp(function, "get_signal") || !strcmp(function, "do_freezer_trap"))
+		return true;
+	/* cgroup v1 */
+	return !strcmp(function, "__refrigerator") && !freezes_within_calls();
+}
+
 /* Whether /proc shows processes at all: it may not be mounted. */
 static bool proc_works(void)
 {
@@ -94,7 +127,7 @@ enum thread_state thread_state(int32_t pid, uint64_t start, int32_t tid, uint64_
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
 	if (!read_stat(path, &thread) || strchr("ZX", thread.state))
 		return THREAD_GONE;
-	if (strchr("Tt", thread.state))
+	if (strchr("Tt", thread.state) || is_frozen(pid, tid))
 		return THREAD_STOPPED;
 	if (is_elsewhere(pid, tid))
 		return THREAD_ELSEWHERE;
