@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -156,6 +157,44 @@ static void missing_after_traffic(uintptr_t unused)
 	region_unmap(&region);
 }
 
+static struct region registered_by_handler;
+
+static void *register_then_place_pages(void *bytes)
+{
+	struct pollfd fault = {.fd = uffd, .events = POLLIN};
+
+	if (poll(&fault, 1, -1) != 1)
+		err(1, "poll");
+	registered_by_handler = region_register(bytes, PAGE);
+	say("the handler registers memory");
+	return place_pages(NULL);
+}
+
+/*
+ * A request reads pages that the program has given up. The handler of their faults registers memory
+ * before it places the first one.
+ */
+static void handler_registers_memory(uintptr_t unused)
+{
+	struct region region = region_map(16 * PAGE);
+	uint8_t *other = region_reserve(PAGE);
+	pthread_t thread;
+
+	(void)unused;
+	for (size_t i = 0; i < 5; i++)
+		region_write_to_peer(&region);
+	watch_faults(region.bytes, region.size, UFFDIO_REGISTER_MODE_MISSING);
+	if (pthread_create(&thread, NULL, register_then_place_pages, other))
+		errx(1, "pthread_create");
+	pthread_detach(thread);
+	if (madvise(region.bytes, region.size, MADV_DONTNEED))
+		err(1, "madvise");
+	region_write_to_peer(&region);
+	say("bytes %#x and %#x", region.bytes[0], region.bytes[region.size - 1]);
+	region_unmap(&registered_by_handler);
+	region_unmap(&region);
+}
+
 static void *lift_protection(void *bytes)
 {
 	struct uffd_msg message;
@@ -197,6 +236,7 @@ const struct row fault_rows[] = {
 	{"sigsegv_handler_set_before_registering", handler_set_before_registering, PROT_READ},
 	{"userfaultfd_missing_pages", missing_pages, 0},
 	{"userfaultfd_missing_after_traffic", missing_after_traffic, 0},
+	{"userfaultfd_handler_registers_memory", handler_registers_memory, 0},
 	{"userfaultfd_write_protection", write_protected, 0},
 	{0},
 };

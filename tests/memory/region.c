@@ -96,6 +96,26 @@ void region_fill(struct region *region, uint8_t seed)
 		memset(region->bytes + at, (uint8_t)(seed + at / PAGE), PAGE);
 }
 
+void region_write_to_peer(const struct region *region)
+{
+	struct ibv_sge sge = {(uintptr_t)region->bytes, (uint32_t)region->size, 0};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = IBV_WR_RDMA_WRITE,
+				       .send_flags = IBV_SEND_SIGNALED,
+				       .wr.rdma = {endpoint.remote_addr, endpoint.rkey}};
+
+	if (!with_verbs) {
+		for (size_t at = 0; at < region->size; at += PAGE)
+			(void)*(volatile uint8_t *)(region->bytes + at);
+		return;
+	}
+	sge.lkey = region->mr->lkey;
+	if (ibv_post_send(endpoint.qp, &wr, &bad))
+		err(1, "ibv_post_send");
+	endpoint_success(&endpoint);
+}
+
 bool region_holds(const uint8_t *bytes, size_t size, uint8_t seed)
 {
 	for (size_t i = 0; i < size; i++)

@@ -2,7 +2,7 @@
 /*
  * Memory that is registered with urxe0. A peer process of the same user writes to it, reads it and
  * sends to it. In a run without urxe memset stores the same bytes. Each function exits on failure;
- * one thread calls them.
+ * one thread calls them, except for region_register.
  */
 #ifndef URXE_TEST_MEMORY_REGION_H
 #define URXE_TEST_MEMORY_REGION_H
@@ -37,6 +37,8 @@ void region_unmap(struct region *region);
  * more: each byte is then `seed` plus the number of its page.
  */
 void region_fill(struct region *region, uint8_t seed);
+/* WRITEs the region, at most 1 MiB, to the peer. In a run without urxe the program reads it. */
+void region_write_to_peer(const struct region *region);
 /* Whether the memory holds the pattern of `seed`. Async-signal-safe. */
 bool region_holds(const uint8_t *bytes, size_t size, uint8_t seed);
 /* "yes" or "no", for say(). */

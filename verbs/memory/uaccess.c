@@ -103,6 +103,24 @@ int uaccess_write(uint64_t to, const void *from, size_t size)
 	return rc < 0 ? rc : 0;
 }
 
+static void read_pages(void *arg)
+{
+	const struct urxe_extent *bytes = arg;
+	const volatile uint8_t *first = bytes->addr;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	for (uint64_t at = 0; at < bytes->length; at += page - ((uintptr_t)first + at) % page)
+		(void)first[at];
+}
+
+void uaccess_touch(uint64_t start, uint64_t length)
+{
+	struct urxe_extent bytes = {(void *)(uintptr_t)start, length};
+
+	if (is_guarded(start, length))
+		sigbus_guard_run(NULL, &bytes, read_pages, &bytes);
+}
+
 /* Whether the kernel knows the advice: tried once, with memory that is certainly mapped. */
 static bool have_populate(void)
 {

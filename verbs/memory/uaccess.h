@@ -18,4 +18,10 @@ int uaccess_write(uint64_t to, const void *from, size_t size);
  */
 int uaccess_populate(uint64_t start, uint64_t length, int writable);
 
+/*
+ * Reads one byte of each page of [start, start + length), so that missing pages are placed. Stops
+ * at a bad address. Without the lock of the port: with userfaultfd, a fault waits for the program.
+ */
+void uaccess_touch(uint64_t start, uint64_t length);
+
 #endif

@@ -55,6 +55,17 @@ static int post_next_send(struct qp *qp)
 	return rc;
 }
 
+bool qp_read_posted(const struct qp *qp, uint32_t *at, struct send_request *request)
+{
+	/* Another thread's doorbell has posted the requests before the cursor. */
+	if ((int32_t)(*at - qp->sq.cursor) < 0)
+		*at = qp->sq.cursor;
+	if (*at - qp->sq.cursor >= work_queue_posted(&qp->sq))
+		return false;
+	wqe_read_send(request, queue_element(&qp->sq.ring, (*at)++), &qp->limits);
+	return true;
+}
+
 int qp_doorbell(struct qp *qp)
 {
 	uint32_t n = work_queue_posted(&qp->sq);

@@ -58,6 +58,11 @@ LIST_HEAD(qp_flush_list, qp);
  * be posted (IBA 10.3.1): the requests are dropped.
  */
 int qp_doorbell(struct qp *qp);
+/*
+ * Reads the request at *at, or the first one that qp_doorbell would post if that comes later, and
+ * increments *at. False: no request is left.
+ */
+bool qp_read_posted(const struct qp *qp, uint32_t *at, struct send_request *request);
 /* Whether a successful completion belongs to a receive request. */
 bool wc_is_receive(const struct urxe_wc *wc);
 /* Records a completion. */

@@ -246,6 +246,8 @@ static bool is_reached_by(const struct peer *peer)
 /* Whether this process may copy to and from the memory of the peer. */
 static bool may_copy(struct peer *peer)
 {
+	if (atomic_load(&refuses_copies))
+		return false;
 	if (peer->access == ACCESS_UNKNOWN)
 		find_access(peer);
 	return peer->access == ACCESS_GRANTED && owner_of(peer) == peer->thread &&
@@ -385,13 +387,15 @@ static bool all_copies_settled(void *ctx)
 	return peer_settled();
 }
 
-/* Withdraws the rights of all keys from peers. */
+/* Withdraws the rights of all keys from peers, and ends the references to payloads. */
 static void refuse_copies(void)
 {
 	struct peer *peer;
 
 	LIST_FOREACH(peer, &peers, link)
 	atomic_store(&self.published->reached[peer->process], 0);
+	/* The engine repeats these messages in packets with payload. */
+	__atomic_fetch_add(&self.published->table.references, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&self.published->table.state.epoch, 1, __ATOMIC_SEQ_CST);
 	rights_withdrawn(NULL);
 }
@@ -404,6 +408,11 @@ void peer_refuse_copies(void)
 	if (self.published)
 		refuse_copies();
 	port_unlock_settled();
+}
+
+bool peer_refuses_copies(void)
+{
+	return atomic_load_explicit(&refuses_copies, memory_order_relaxed);
 }
 
 /* A peer that still copies stays known until its copy has ended. */
@@ -608,7 +617,8 @@ bool peer_pull(void *dev_ctx, const struct urxe_reference *reference, const stru
 	struct iovec local[URXE_MAX_SGE];
 
 	(void)dev_ctx;
-	if (!self.published || peer->access != ACCESS_GRANTED || !is_valid(peer, reference))
+	if (!self.published || atomic_load(&refuses_copies) || peer->access != ACCESS_GRANTED ||
+	    !is_valid(peer, reference))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		local[i] = (struct iovec){to[i].addr, to[i].length};

@@ -4,8 +4,8 @@
  * process_vm_writev(2) and process_vm_readv(2). docs/same-host.md describes the protocol.
  *
  * The port calls peer_init, peer_done and peer_fork_child; tx.c opens and closes peers; the
- * engine calls peer_ops. All functions but peer_publish_thread and peer_refuse_copies need the lock
- * of the port.
+ * engine calls peer_ops. All functions need the lock of the port, except for peer_publish_thread,
+ * peer_refuse_copies and peer_refuses_copies.
  */
 #ifndef URXE_VERBS_SAMEHOST_PEER_H
 #define URXE_VERBS_SAMEHOST_PEER_H
@@ -32,11 +32,14 @@ struct urxe_direct_table *peer_init(void *published, uint32_t process);
 /* Before the published memory is unmapped. */
 void peer_done(void);
 /*
- * From now on all messages of this process go in packets: a copy from or to its memory would wait
- * for a handler of page faults (userfaultfd), with the lock of the peer's port held. Any thread,
- * without the lock. It stays so until the process ends.
+ * From now on all messages of this process go in packets, those that it sends and those that it
+ * gets. A copy from or to its memory would wait for its handler of page faults (userfaultfd), with
+ * the lock of the copying process's port held. Any thread, without the lock. It stays so until the
+ * process ends.
  */
 void peer_refuse_copies(void);
+/* Whether peer_refuse_copies was called. Any thread. */
+bool peer_refuses_copies(void);
 /* In the engine thread, when it starts: peers may copy until that thread ends. */
 void peer_publish_thread(void);
 /* Counts a poll of the engine thread, for samehost/peer_poll.h of peers. */

@@ -7,9 +7,11 @@
 
 #include "engine/clock.h"
 #include "engine/engine_run.h"
+#include "memory/mr_index.h"
 #include "memory/uaccess.h"
 #include "port/port.h"
 #include "report/log.h"
+#include "samehost/peer.h"
 #include "uverbs/command.h"
 
 /* The longest request known here is EX_MODIFY_QP; providers may append a little. */
@@ -256,6 +258,40 @@ static int dispatch(struct uverbs_file *file, int fd, uint64_t buf, uint32_t cou
 	return rc;
 }
 
+/* With the lock. NULL: the device is dead or closed, or has no such QP. */
+static struct qp *find_live_qp(const struct uverbs_file *file, uint32_t handle)
+{
+	if (!file->live || port.dead)
+		return NULL;
+	return (struct qp *)handle_find(&file->handles, OBJECT_QP, handle);
+}
+
+static void touch_memory(const struct urxe_seg *segs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (mr_index_overlaps(segs[i].addr, segs[i].length))
+			uaccess_touch(segs[i].addr, segs[i].length);
+}
+
+/*
+ * With the lock; releases it meanwhile. If the program uses userfaultfd, the engine's access to a
+ * missing page waits for the program's handler of page faults, and the handler may call functions
+ * that need the lock. So this thread first reads the pages of all new requests without the lock.
+ */
+static void touch_posted(const struct uverbs_file *file, uint32_t handle)
+{
+	const struct qp *qp = find_live_qp(file, handle);
+	uint32_t at = qp ? qp->sq.cursor : 0;
+	struct send_request request;
+
+	while (qp && qp_read_posted(qp, &at, &request)) {
+		port_unlock();
+		touch_memory(request.segs, request.wr.n_segs);
+		port_lock();
+		qp = find_live_qp(file, handle);
+	}
+}
+
 /* POST_SEND without requests: librxe has put them into the ring. */
 static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_send *post)
 {
@@ -269,6 +305,10 @@ static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_s
 		return -EINVAL;
 	polling_entered(now);
 	port_lock();
+	if (peer_refuses_copies()) {
+		touch_posted(file, post->qp_handle);
+		now = clock_now();
+	}
 	if (file->live && !port.dead) {
 		qp = (struct qp *)handle_find(&file->handles, OBJECT_QP, post->qp_handle);
 		rc = qp ? qp_doorbell(qp) : handle_error(&file->handles, post->qp_handle);

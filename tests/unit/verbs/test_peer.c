@@ -954,20 +954,28 @@ static void copy_until_refused(void)
  */
 static void test_userfaultfd_refuses_copies(void **state)
 {
+	const struct published *published = vnic_inbox_published(w.inbox[0]);
+	static uint8_t to[3 * PAGE];
 	uint8_t byte = 0;
 
 	(void)state;
 	start_child(copy_until_refused);
 	await_step(3);
 	assert_true(peer_pulls(tx_peer(&port.tx, mac, QPN(CHILD))));
+	assert_true(copy(true, &byte, PAGE, 1));
+	assert_true(pull((uintptr_t)area, 0, to));
 	fd_set_owner();
 	peer_refuse_copies();
 	area[0] = 0;
 	assert_int_equal(await_copy(), 0);
 	expect_untouched();
 	assert_false(peer_pulls(tx_peer(&port.tx, mac, QPN(CHILD))));
-	/* The child's memory did not change. */
-	assert_true(copy(false, &byte, 0, 1));
+	/* This process's own requests go in packets, too. */
+	assert_false(copy(false, &byte, 0, 1));
+	assert_false(copy(true, &byte, 0, 1));
+	/* References in flight have ended: the child's to this process, and this process's. */
+	assert_false(pull((uintptr_t)area, 0, to));
+	assert_int_equal(published->table.references, 1);
 }
 
 /*
