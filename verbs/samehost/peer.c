@@ -44,8 +44,9 @@ struct peer {
 	bool own;         /* the peer is this process */
 	bool closed;      /* freed when its copy has ended */
 	bool excluded;    /* from copies: its thread marked a copy, and made none */
-	/* Whether the kernel permits access to the memory of the process, and, as proven then: */
+	/* Whether the kernel permits access to the memory of the process. */
 	enum access access;
+	/* The process that find_access has found: */
 	int32_t pid;
 	int32_t thread; /* its engine thread */
 	uint64_t start; /* of the process */
@@ -533,8 +534,8 @@ static uint32_t parts_of(const struct pieces *pieces, uint32_t n, ssize_t bytes)
 
 /*
  * Mark and checks are sequentially consistent, as are the steps of a peer that withdraws rights
- * (withdrawn): either this process sees the new epoch, or the peer sees the mark, and invalidates
- * the pieces, which were written before.
+ * (rights_withdrawn): either this process sees the new epoch, or the peer sees the mark, and
+ * invalidates the pieces, which were written before.
  */
 static ssize_t copy_pieces(const struct urxe_direct_copy *job, const struct pieces *pieces)
 {
