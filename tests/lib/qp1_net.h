@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Two hosts on one Ethernet in virtual time, each with the daemon's address resolution, QP1 and
- * rdma_cm, but without switch and programs: the host under attack and a peer that it knows. A third
- * party sends frames to the host. tests/unit/tools/test_qp1.c and tests/fuzz/fuzz_qp1.c use it.
+ * rdma_cm, but without the switch: the host under attack, and a peer that has exchanged messages
+ * with it before the attack. This file plays the programs of both. A third party sends frames to
+ * the host. tests/unit/tools/test_qp1.c and tests/fuzz/fuzz_qp1.c use it.
  *
  * The peer has pinned the host's MAC. So a request of the peer is on the wire when
  * qp1_peer_connects returns, behind all earlier frames and before all later ones.
@@ -24,12 +25,13 @@
 #include "urxed/qp1/gsi.h"
 #include "urxed/switch/classify.h"
 
-#define QP1_DELAY    100000u /* ns, one ingress */
-#define QP1_MS       1000000ull
-#define QP1_SECOND   1000000000ull
-#define QP1_LIMIT    (50 * QP1_MS) /* within which the known peer gets its answer */
-#define QP1_FLYING   8192
-#define QP1_ATTACK   2048 /* frames on the wire with which the third party stops to send */
+#define QP1_DELAY  100000u /* ns, from the sender to the receiver */
+#define QP1_MS     1000000ull
+#define QP1_SECOND 1000000000ull
+#define QP1_LIMIT  (50 * QP1_MS) /* within which the known peer gets its answer */
+#define QP1_FLYING 8192
+#define QP1_ATTACK 2048 /* with so many frames on the wire, the third party sends no further one \
+			 */
 #define QP1_IDS      4096
 #define QP1_HEARD    7174 /* port of the host's listener */
 #define QP1_UNHEARD  7175
@@ -46,8 +48,8 @@ struct qp1_host {
 	struct gsi gsi;
 	struct cma cma;
 	bool accepts;                     /* the program accepts requests at once */
-	struct cma_id *requests[QP1_IDS]; /* that arrived and are not answered */
-	uint32_t n_requests, n_answered;  /* the latter are the first ones */
+	struct cma_id *requests[QP1_IDS]; /* that arrived, in their order */
+	uint32_t n_requests, n_answered;  /* requests[0] to [n_answered - 1] are answered */
 	uint32_t events[CMA_TIMEWAIT_EXIT + 1];
 };
 

@@ -27,8 +27,9 @@
 /* A time away that is longer than half of a poll grant. */
 #define POLL_DETECT_LOST_NS 500000u
 /*
- * Short times away in a row after which the program counts as polling again: after one long time
- * away; after two; and after two of which the second was longer than half of a grant.
+ * Short times away in a row after which the long ones before are forgotten: after one long time
+ * away; after two; and after two of which the second was longer than half of a grant. With no more
+ * than POLL_DETECT_DOUBT left, the program counts as polling.
  */
 #define POLL_DETECT_DOUBT       64u
 #define POLL_DETECT_FORGET_LONG (POLL_DETECT_DOUBT + 64u)

@@ -575,6 +575,7 @@ static void learn_many(uint64_t now, uint32_t first, bool many_macs, bool use)
 static void used_neighbour_stays_when_many_come(void **state)
 {
 	for (int how = 0; how < 4; how++) {
+		neigh_fini(&w.neigh);
 		setup(state);
 		learn_for_peers(T0, 100000, peer_mac, true);
 		learn_for_peers(T0, 100001, peer_mac, false);

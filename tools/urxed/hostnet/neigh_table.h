@@ -11,11 +11,11 @@
  *
  * Stations with new addresses cannot make the host forget its peers, because proven entries stay.
  * An entry becomes proven when the host uses it again after the resolution, or later at its turn to
- * be replaced, if a place for a proven entry is left. A user has a quarter of the entries that
- * others leave for its proven ones, and half of these places for entries with one MAC. So a station
- * that answers for many addresses leaves places for other stations. If no place is left, a proven
- * entry gives up its own only after NEIGH_PROVEN_IDLE_NS without use. So stations with many MACs
- * can take free places, but not those of active peers.
+ * be replaced, if a place for a proven entry is left. The places of a user are a quarter of the
+ * entries that other users do not hold; entries with the same MAC may take half of these places. So
+ * a station that answers for many addresses leaves places for other stations. If no place is left,
+ * a proven entry loses its place only after NEIGH_PROVEN_IDLE_NS without use. So stations with many
+ * MACs can take free places, but not those of active peers.
  */
 #ifndef URXE_URXED_HOSTNET_NEIGH_TABLE_H
 #define URXE_URXED_HOSTNET_NEIGH_TABLE_H
@@ -44,7 +44,7 @@ enum neigh_state {
 
 /*
  * The resolver of an address. The table may have an address twice: once for each resolver, if the
- * host has addresses both with and without the kernel.
+ * host has addresses that the kernel manages, and others that only the daemon has.
  */
 enum neigh_resolver { NEIGH_BY_DAEMON, NEIGH_BY_KERNEL };
 
