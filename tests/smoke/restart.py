@@ -90,6 +90,30 @@ def leased(program):
     return found and found.group(1)
 
 
+def is_attaching(program):
+    """Whether the program is ibv_devinfo and sleeps with a connection to the daemon."""
+    pid = program.process.pid
+    with open(f'/proc/{pid}/stat', encoding='utf-8') as stat:
+        name, _, rest = stat.read().partition(' (')[2].rpartition(') ')
+    links = [os.readlink(entry.path) for entry in os.scandir(f'/proc/{pid}/fd')]
+    return name == 'ibv_devinfo' and rest[0] == 'S' and any(link.startswith('socket:') for link in links)
+
+
+def check_while_attaching(build):
+    """A program whose daemon ends while it attaches waits for the next daemon."""
+    with Host(build) as host:
+        host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S=PATIENCE)
+        program = host.start('sh', '-c', 'echo ready; read line; exec ibv_devinfo', stdin=subprocess.PIPE)
+        until(20, lambda: 'ready' in program.output(), lambda: f'does not start: {program.describe()}')
+        host.daemon.kill(signal.SIGSTOP)
+        program.process.stdin.close()
+        until(20, lambda: is_attaching(program), lambda: f'does not attach: {program.describe()}')
+        host.daemon.kill()
+        host.daemon.wait(10)
+        host.start_daemon()
+        succeed(program, 20)
+
+
 def check_newcomer(build):
     """A new program gets no lease of the old daemon's programs, for which the new daemon still waits."""
     with Host(build) as host:
@@ -180,6 +204,7 @@ CHECKS = {
     'too_late': check_too_late,
     'other_host': check_other_host,
     'newcomer': check_newcomer,
+    'while_attaching': check_while_attaching,
     'orders': check_orders,
     'multicast': check_multicast,
     'private': check_private,

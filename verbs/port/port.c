@@ -177,9 +177,15 @@ static int add_first_lease(void)
 	return 0;
 }
 
+/* The daemon has ended during the attachment. */
+static bool is_lost_daemon(int rc)
+{
+	return rc == -ECONNRESET || rc == -EPIPE;
+}
+
 static bool is_no_daemon(int rc)
 {
-	return rc == -ECONNREFUSED || rc == -ENOENT;
+	return rc == -ECONNREFUSED || rc == -ENOENT || is_lost_daemon(rc);
 }
 
 static void log_attach_error(int rc)
@@ -250,15 +256,17 @@ static int open_once(void)
 }
 
 /*
- * A forked child of a process that was attached waits for the next daemon as long as its parent
- * does. The child takes no lock while it waits.
+ * A process waits for the next daemon, as long as an attached process does, if the daemon ends
+ * while it attaches, or if it is a forked child of a process that was attached. The child takes no
+ * lock while it waits.
  */
 int port_open(void)
 {
 	const struct timespec pause = {.tv_nsec = RECONNECT_INTERVAL_NS};
-	uint64_t until = parent_attached ? clock_monotonic() + reconnect_timeout() : 0;
+	uint64_t now = clock_monotonic(), until;
 	int rc = open_once();
 
+	until = parent_attached || is_lost_daemon(rc) ? now + reconnect_timeout() : 0;
 	while (is_no_daemon(rc) && clock_monotonic() < until) {
 		nanosleep(&pause, NULL);
 		rc = open_once();
