@@ -25,13 +25,12 @@
 #include "urxed/qp1/gsi.h"
 #include "urxed/switch/classify.h"
 
-#define QP1_DELAY  100000u /* ns, from the sender to the receiver */
-#define QP1_MS     1000000ull
-#define QP1_SECOND 1000000000ull
-#define QP1_LIMIT  (50 * QP1_MS) /* within which the known peer gets its answer */
-#define QP1_FLYING 8192
-#define QP1_ATTACK 2048 /* with so many frames on the wire, the third party sends no further one \
-			 */
+#define QP1_DELAY    100000u /* ns, from the sender to the receiver */
+#define QP1_MS       1000000ull
+#define QP1_SECOND   1000000000ull
+#define QP1_LIMIT    (50 * QP1_MS) /* within which the known peer gets its answer */
+#define QP1_FLYING   8192
+#define QP1_ATTACK   2048 /* the third party sends while fewer frames are on the wire */
 #define QP1_IDS      4096
 #define QP1_HEARD    7174 /* port of the host's listener */
 #define QP1_UNHEARD  7175
