@@ -193,7 +193,7 @@ def check_other_host(build):
         for program in (pair.server, pair.client):
             if not program.wait(20):
                 raise Failure(f'a program succeeds with another host\'s daemon: {program.describe()}')
-            if 'is another host: the device is dead' not in program.errors():
+            if 'serves another host: the device is dead' not in program.errors():
                 raise Failure(f'a program does not print why it ends: {program.describe()}')
 
 
