@@ -57,9 +57,9 @@ bool __wrap_vhost_spawner_reap(pid_t pid, int *status);
 static char folder[] = "/tmp/urxe-fuzz-XXXXXX", spec[64];
 static struct vhost_process process;
 static bool runs;
-static uint64_t skipped; /* time by which the port's clock is ahead of the kernel's */
-static uint32_t sum;     /* of all received bytes, so that each is read */
-static uint32_t marker;  /* of the honest machines' frames */
+static uint64_t clock_ahead; /* time by which the port's clock is ahead of the kernel's */
+static uint32_t sum;         /* of all received bytes, so that each is read */
+static uint32_t marker;      /* of the honest machines' frames */
 
 /* --- The port */
 
@@ -74,7 +74,7 @@ bool __wrap_vhost_spawner_reap(pid_t pid, int *status)
 
 static uint64_t port_now(void)
 {
-	return now_ns() + skipped;
+	return now_ns() + clock_ahead;
 }
 
 static bool process_has_ended(void)
@@ -106,7 +106,7 @@ static void run_process(void)
 		require(netdev_shm_state(process.port) == NETDEV_SHM_ABSENT);
 	}
 	if (!process.pid && process.restart_at > port_now())
-		skipped += process.restart_at - port_now();
+		clock_ahead += process.restart_at - port_now();
 	vhost_process_tick(&process, port_now());
 	if (process.pid)
 		return;
@@ -238,8 +238,10 @@ static void offer_descriptors(struct script *s, struct machine *machine)
 			machine->m.queues[queue].avail.ring[i] = (uint16_t)(first + i);
 		machine->m.queues[queue].avail.idx = n;
 	}
+	/* The script may have filled or replaced the eventfd: then no kick comes, as from a
+	 * machine. */
 	if (machine->m.kick[queue] >= 0)
-		require(write(machine->m.kick[queue], &one, sizeof(one)) || true);
+		(void)!write(machine->m.kick[queue], &one, sizeof(one));
 }
 
 static int get_fds(struct script *s, const struct machine *machine, int fds[MASTER_FDS])

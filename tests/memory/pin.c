@@ -152,9 +152,13 @@ static void register_buffer(uint8_t *bytes, size_t size)
 static void read_directly(uint8_t *bytes, size_t size)
 {
 	int fd = file_make(size, 0x42);
+	ssize_t n;
 
 	skip_unless(!fcntl(fd, F_SETFL, O_DIRECT), "O_DIRECT");
-	skip_unless(pread(fd, bytes, size, 0) == (ssize_t)size, "read with O_DIRECT");
+	n = pread(fd, bytes, size, 0);
+	skip_unless(n >= 0, "read with O_DIRECT");
+	if (n != (ssize_t)size)
+		errx(1, "read %zd of %zu bytes", n, size);
 }
 
 /* The pipe refers to the first pages until the program ends. */

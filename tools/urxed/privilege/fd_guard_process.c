@@ -60,7 +60,9 @@ struct worker {
 
 static struct {
 	struct job *jobs;
-	uint32_t unused; /* index of the first unused job, or NO_JOB: there is no room */
+	uint32_t room;   /* for jobs */
+	uint32_t fresh;  /* jobs from this index on were never used: their pages cost no memory */
+	uint32_t unused; /* index of the first job that was used and is no more; or NO_JOB */
 	uint32_t n_jobs;
 	struct user *users; /* in any order; room for one per job and worker */
 	uint32_t n_users;
@@ -176,10 +178,20 @@ static bool make_room(void)
 	process.users = map_memory((room + WORKERS) * sizeof(struct user));
 	if (!process.jobs || !process.users)
 		return false;
-	for (uint32_t i = 0; i < room; i++)
-		process.jobs[i].next = i + 1 < room ? i + 1 : NO_JOB;
-	process.unused = 0;
+	process.room = room;
+	process.unused = NO_JOB;
 	return true;
+}
+
+static bool has_room(void)
+{
+	return process.unused != NO_JOB || process.fresh < process.room;
+}
+
+/* The job that append_job adds next; there is room. */
+static uint32_t next_job(void)
+{
+	return process.unused != NO_JOB ? process.unused : process.fresh;
 }
 
 static struct user *find_user(uint32_t id)
@@ -201,14 +213,17 @@ static struct user *find_or_add_user(uint32_t id)
 	return user;
 }
 
-/* Makes the first unused job the last one of its user. */
+/* Makes the job at next_job the last one of its user. */
 static void append_job(void)
 {
-	const uint32_t index = process.unused;
+	const uint32_t index = next_job();
 	struct job *job = &process.jobs[index];
 	struct user *user = find_or_add_user(job->request.user);
 
-	process.unused = job->next;
+	if (process.unused != NO_JOB)
+		process.unused = job->next;
+	else
+		process.fresh++;
 	job->next = NO_JOB;
 	if (user->first == NO_JOB)
 		user->first = index;
@@ -303,7 +318,7 @@ static void reap_workers(void)
 /* False: the daemon has ended. */
 static bool receive_job(void)
 {
-	struct job *job = &process.jobs[process.unused];
+	struct job *job = &process.jobs[next_job()];
 	uint32_t n;
 	ssize_t got = receive_fds(HELPER_SOCKET, &job->request, sizeof(job->request), &job->socket,
 				  1, &n);
@@ -326,13 +341,13 @@ void fd_guard_process(void)
 		return;
 	for (;;) {
 		/* Without room the daemon has to keep its sockets. */
-		fds[0].events = process.unused != NO_JOB ? POLLIN : 0;
+		fds[0].events = has_room() ? POLLIN : 0;
 		/* A job whose worker could not be forked is tried again. */
 		if (poll(fds, 2, process.n_jobs ? RETRY_MS : -1) < 0 && errno != EINTR)
 			return;
 		if (fds[1].revents)
 			reap_workers();
-		if (fds[0].revents && process.unused != NO_JOB && !receive_job())
+		if (fds[0].revents && has_room() && !receive_job())
 			return;
 		start_workers();
 	}
