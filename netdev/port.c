@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "port.h"
 
+#include <errno.h>
 #include <string.h>
 
 /*
@@ -59,6 +60,11 @@ uint32_t netdev_mtu(const struct netdev *port)
 int netdev_add_vlan(struct netdev *port, uint16_t vlan)
 {
 	return port->ops->add_vlan ? port->ops->add_vlan(port, vlan) : 0;
+}
+
+int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n)
+{
+	return port->ops->exclude_qpns ? port->ops->exclude_qpns(port, blocks, n) : -ENOTSUP;
 }
 
 int netdev_set_promiscuous(struct netdev *port)

@@ -16,6 +16,7 @@ struct netdev_ops {
 	uint32_t (*mtu)(const struct netdev *port);
 	int (*set_promiscuous)(struct netdev *port);
 	int (*add_vlan)(struct netdev *port, uint16_t vlan);
+	int (*exclude_qpns)(struct netdev *port, const uint16_t *blocks, uint32_t n);
 	bool (*is_up)(struct netdev *port);
 	uint64_t (*page_size)(const struct netdev *port);
 	void (*counters)(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT]);

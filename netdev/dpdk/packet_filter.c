@@ -10,15 +10,14 @@
 
 #include <pcap/pcap.h>
 
+#include "packet/qpn_filter.h"
+
 /*
  * RoCEv1 (IBA vol 1, Annex A16), RoCEv2 (Annex A17), ARP and neighbor discovery (RFC 4861). The
  * kernel takes a VLAN tag out of the frame before the filter runs.
  */
 #define ROCE       "ether proto 0x8915 or udp dst port 4791"
 #define RESOLUTION "arp or (icmp6 and ip6[40] >= 133 and ip6[40] <= 137)"
-
-/* Bytes that a filter passes: more than any frame has. */
-#define ALL_BYTES 262144
 
 /* Sockets in a fanout group, as DPDK's are, do not support PACKET_IGNORE_OUTGOING. */
 static const struct sock_filter drop_outgoing[] = {
@@ -29,24 +28,39 @@ static const struct sock_filter drop_outgoing[] = {
 
 #define DROP_OUTGOING (sizeof(drop_outgoing) / sizeof(drop_outgoing[0]))
 
-/* Attaches a filter that drops outgoing frames and runs the instructions for the others. */
-static int attach_filter(int fd, const void *instructions, uint32_t n)
-{
+struct filter {
 	struct sock_filter all[BPF_MAXINSNS];
-	struct sock_fprog program = {(uint16_t)(DROP_OUTGOING + n), all};
+	uint32_t n;
+};
 
-	if (DROP_OUTGOING + n > BPF_MAXINSNS)
+/* Begins a filter: it drops outgoing frames, and packets to queue pairs of the blocks. */
+static int begin_filter(struct filter *filter, const uint16_t *blocks, uint32_t n)
+{
+	memcpy(filter->all, drop_outgoing, sizeof(drop_outgoing));
+	filter->n = DROP_OUTGOING;
+	if (!n)
+		return 0;
+	n = qpn_filter_write(filter->all + filter->n, BPF_MAXINSNS - filter->n, blocks, n, 0);
+	filter->n += n;
+	return n ? 0 : -E2BIG;
+}
+
+/* Adds the last instructions, and attaches the filter. */
+static int attach_filter(int fd, struct filter *filter, const void *instructions, uint32_t n)
+{
+	struct sock_fprog program = {(uint16_t)(filter->n + n), filter->all};
+
+	if (filter->n + n > BPF_MAXINSNS)
 		return -E2BIG;
-	memcpy(all, drop_outgoing, sizeof(drop_outgoing));
-	memcpy(all + DROP_OUTGOING, instructions, n * sizeof(*all));
+	memcpy(filter->all + filter->n, instructions, n * sizeof(*filter->all));
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
 		return -errno;
 	return 0;
 }
 
-static int attach_expression(int fd, const char *expression)
+static int attach_expression(int fd, struct filter *filter, const char *expression)
 {
-	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, ALL_BYTES);
+	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, QPN_FILTER_PASS);
 	struct bpf_program program;
 	int err;
 
@@ -57,24 +71,30 @@ static int attach_expression(int fd, const char *expression)
 	if (err)
 		return err;
 	/* libpcap's instructions have the kernel's layout: pcap/bpf.h. */
-	err = attach_filter(fd, program.bf_insns, program.bf_len);
+	err = attach_filter(fd, filter, program.bf_insns, program.bf_len);
 	pcap_freecode(&program);
 	return err;
 }
 
-int packet_filter_roce(int fd)
+int packet_filter_roce(int fd, const uint16_t *blocks, uint32_t n)
 {
-	return attach_expression(fd, ROCE " or " RESOLUTION);
+	struct filter filter;
+
+	return begin_filter(&filter, blocks, n)
+		       ?: attach_expression(fd, &filter, ROCE " or " RESOLUTION);
 }
 
 int packet_filter_resolution(int fd)
 {
-	return attach_expression(fd, RESOLUTION);
+	struct filter filter;
+
+	return begin_filter(&filter, NULL, 0) ?: attach_expression(fd, &filter, RESOLUTION);
 }
 
 int packet_filter_incoming(int fd)
 {
-	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, ALL_BYTES);
+	static const struct sock_filter pass = BPF_STMT(BPF_RET | BPF_K, QPN_FILTER_PASS);
+	struct filter filter;
 
-	return attach_filter(fd, &all, 1);
+	return begin_filter(&filter, NULL, 0) ?: attach_filter(fd, &filter, &pass, 1);
 }

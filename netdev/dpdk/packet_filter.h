@@ -3,9 +3,14 @@
 #ifndef URXE_NETDEV_DPDK_PACKET_FILTER_H
 #define URXE_NETDEV_DPDK_PACKET_FILTER_H
 
+#include <stdint.h>
+
 /* All functions: 0, or a negative errno value. */
-/* Passes received RoCE, ARP and neighbor discovery. */
-int packet_filter_roce(int fd);
+/*
+ * Passes received RoCE, ARP and neighbor discovery, except RoCE to queue pairs of the n blocks of
+ * QPNs (netdev/packet_port.h).
+ */
+int packet_filter_roce(int fd, const uint16_t *blocks, uint32_t n);
 /* Passes received ARP and neighbor discovery. */
 int packet_filter_resolution(int fd);
 /* Passes all received frames. */

@@ -385,6 +385,15 @@ static int dpdk_set_promiscuous(struct netdev *netdev)
 	return err == -ENOTSUP ? 0 : err;
 }
 
+static int dpdk_exclude_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t n)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+
+	if (port->packet_fd < 0 || rte_eth_promiscuous_get(port->id))
+		return -ENOTSUP;
+	return packet_filter_roce(port->packet_fd, blocks, n);
+}
+
 static int dpdk_add_vlan(struct netdev *netdev, uint16_t vlan)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
@@ -418,6 +427,7 @@ static const struct netdev_ops dpdk_ops = {
 	.mtu = dpdk_mtu,
 	.set_promiscuous = dpdk_set_promiscuous,
 	.add_vlan = dpdk_add_vlan,
+	.exclude_qpns = dpdk_exclude_qpns,
 	.is_up = dpdk_is_up,
 	.page_size = dpdk_page_size,
 	.counters = dpdk_counters,
@@ -609,7 +619,7 @@ static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 	port->unsent.limit = spec->ring / 2;
 	if (fd < 0)
 		return 0;
-	packet_filter_roce(fd);
+	packet_filter_roce(fd, NULL, 0);
 	return packet_socket_add_allmulti(fd, spec->ifindex);
 }
 

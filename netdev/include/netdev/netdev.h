@@ -63,6 +63,12 @@ int netdev_set_promiscuous(struct netdev *port);
  * for ports without such a filter, such as those on an interface of the kernel.
  */
 int netdev_add_vlan(struct netdev *port, uint16_t vlan);
+/*
+ * From now on the port receives no RoCE packets to queue pairs of these blocks of QPNs
+ * (netdev/packet_port.h): other sockets receive them from the same interface. -ENOTSUP: the port is
+ * no af_packet port, or netdev_set_promiscuous was called.
+ */
+int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 /* Whether the port can reach its peer at all; true for ports that do not know. */
 bool netdev_is_up(struct netdev *port);
 /* Page size of the packet buffers' memory in bytes, which shows huge pages; 0 = no buffers. */

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A packet socket (packet(7)) by which one process sends and receives the RoCE frames of its own
+ * queue pairs on an interface of the kernel: the direct uplink of docs/uplinks.md.
+ *
+ * urxed creates the socket, which needs CAP_NET_RAW, and passes the descriptor to the process. Only
+ * the descriptor travels: the process maps the receive ring, and chooses by a socket filter
+ * (classic BPF) for which queue pairs the ring receives. Both have the kernel's rights of a packet
+ * socket: a process with the descriptor can send any frame and receive all frames of the interface.
+ *
+ * Functions that return int give 0 or a negative errno value, unless their comment says otherwise.
+ * One thread at a time may use a port.
+ */
+#ifndef URXE_NETDEV_PACKET_PORT_H
+#define URXE_NETDEV_PACKET_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Queue pair numbers (24 bits) belong to blocks of 2^12, named by their upper 12 bits. */
+#define PACKET_PORT_QPN_SHIFT 12
+/* Blocks of a filter: with two instructions each, they fit the kernel's BPF_MAXINSNS. */
+#define PACKET_PORT_BLOCKS 1024
+
+/* The receive ring, as the process must map it. */
+struct packet_port_ring {
+	uint32_t frame_size; /* bytes of a place for one frame with the kernel's headers */
+	uint32_t blocks;     /* of PACKET_PORT_BLOCK_SIZE bytes, each with as many places as fit */
+};
+#define PACKET_PORT_BLOCK_SIZE 65536u
+
+/* --- urxed */
+
+/*
+ * Creates a socket on an interface, with a ring for frames whose Ethernet payload has up to `mtu`
+ * bytes. It receives nothing before packet_port_accept. Returns the descriptor, non-blocking and
+ * close-on-exec. -EPERM: without CAP_NET_RAW.
+ */
+int packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ring *ring);
+
+/* --- urxed and the process */
+
+/*
+ * From now on the ring receives unicast RoCEv1 and RoCEv2 packets to queue pairs of these blocks
+ * only, n = 0: nothing. Frames already in the ring stay. -E2BIG: more than PACKET_PORT_BLOCKS.
+ */
+int packet_port_accept(int fd, const uint16_t *blocks, uint32_t n);
+
+/* --- The process */
+
+struct packet_port;
+
+struct packet_port_frame {
+	uint8_t *data; /* from the Ethernet header on; 802.1Q tags are in the frame */
+	uint32_t len;  /* bytes, without FCS */
+};
+
+/* Maps the ring. The port owns fd from now on, also on failure. -EPROTO: an impossible ring. */
+int packet_port_open(int fd, const struct packet_port_ring *ring, struct packet_port **port);
+/* NULL is ignored. */
+void packet_port_close(struct packet_port *port);
+/*
+ * In a forked child: replaces the ring, which the parent uses, by private zeroed memory, in which
+ * no frame arrives. Async-signal-safe. NULL is ignored.
+ */
+void packet_port_isolate(struct packet_port *port);
+
+/* The socket, for packet_port_accept. */
+int packet_port_fd(const struct packet_port *port);
+
+/*
+ * The interrupt: a descriptor for poll(2), readable after frames came to the unmasked port. An
+ * interrupt masks itself. A new port is masked.
+ */
+int packet_port_irq_fd(const struct packet_port *port);
+/* Reads the interrupt, and the socket's error if the interface is down; never blocks. */
+void packet_port_irq_read(struct packet_port *port);
+void packet_port_irq_mask(struct packet_port *port);
+/* True: frames are already there, and may raise no interrupt. */
+bool packet_port_irq_unmask(struct packet_port *port);
+
+/*
+ * Returns up to n received frames, in order. They stay valid until packet_port_release. No system
+ * call.
+ */
+uint32_t packet_port_rx(struct packet_port *port, struct packet_port_frame *frames, uint32_t n);
+/* Gives the places of the n oldest received frames back to the kernel. */
+void packet_port_release(struct packet_port *port, uint32_t n);
+
+/*
+ * Sends up to n frames in order. Returns the number of frames that the caller need not keep: sent,
+ * or counted in *lost because the kernel refuses them (the interface is down, the frame is longer
+ * than its MTU, its queueing discipline drops). Fewer than n: the socket's send buffer is full, so
+ * the caller tries again later.
+ */
+uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame *frames,
+			uint32_t n, uint32_t *lost);
+
+/* Frames that the kernel has dropped since the last call, because the ring was full. */
+uint32_t packet_port_read_drops(struct packet_port *port);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxed's part of a packet port: the socket with its receive ring. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <netdev/packet_port.h>
+
+#include "packet/ring.h"
+
+/* 960 frames of the largest MTU: as many as urxed's own ring has, within 4 MiB. */
+#define RING_BLOCKS 64
+
+static int set_option(int fd, int option, int value)
+{
+	return setsockopt(fd, SOL_PACKET, option, &value, sizeof(value)) ? -errno : 0;
+}
+
+static int make_ring(int fd, uint32_t mtu, struct packet_port_ring *ring)
+{
+	struct tpacket_req request = {
+		.tp_block_size = PACKET_PORT_BLOCK_SIZE,
+		.tp_block_nr = RING_BLOCKS,
+		.tp_frame_size = packet_ring_frame_size(mtu),
+	};
+
+	*ring = (struct packet_port_ring){.frame_size = request.tp_frame_size,
+					  .blocks = request.tp_block_nr};
+	request.tp_frame_nr = packet_ring_frames(ring);
+	return setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof(request)) ? -errno : 0;
+}
+
+static int bind_socket(int fd, unsigned int ifindex)
+{
+	struct sockaddr_ll address = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = (int)ifindex,
+	};
+
+	return bind(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
+}
+
+/*
+ * TPACKET_V2, because it shows each frame at once; V3 shows blocks of frames after a timeout.
+ * With protocol 0 the socket receives nothing before bind.
+ */
+int packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ring *ring)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = set_option(fd, PACKET_VERSION, TPACKET_V2)
+		     ?: set_option(fd, PACKET_IGNORE_OUTGOING, 1)
+		     ?: make_ring(fd, mtu, ring)
+		     ?: packet_port_accept(fd, NULL, 0)
+		     ?: bind_socket(fd, ifindex);
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
