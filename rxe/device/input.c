@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "device/input.h"
 
+#include <string.h>
+
 #include <rxe/opcode.h>
 
 #include "congestion/cnp.h"
@@ -16,6 +18,8 @@
 #include "wire/gid.h"
 #include "wire/packet_parse.h"
 
+#define SMAC_AT 6 /* offset of the source MAC in a frame */
+
 static enum urxe_drop check_address(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
 	enum urxe_drop drop = URXE_DROP_BAD_DGID;
@@ -30,6 +34,34 @@ static enum urxe_drop check_address(const struct urxe_dev *dev, const struct urx
 		drop = URXE_DROP_BAD_VLAN;
 	}
 	return drop;
+}
+
+/*
+ * A packet from one of the device's own addresses cannot come from another host (RFC 1812, 5.3.7):
+ * it would get into connections between processes of this host.
+ */
+static bool has_own_source(const struct urxe_dev *dev, const struct urxe_packet *p)
+{
+	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {
+		const struct gid_entry *entry = &dev->gids[i];
+
+		if (entry->valid && entry->vlan == packet_vlan(p) &&
+		    gid_equal(&entry->gid, &p->sgid))
+			return true;
+	}
+	return false;
+}
+
+/* `predicted`: the addresses are those of an earlier packet, which was checked. */
+static enum urxe_drop check_source(const struct urxe_dev *dev, const struct urxe_frame *frame,
+				   const struct urxe_packet *p, bool predicted)
+{
+	if (!frame->from_wire)
+		return URXE_DROP_NONE;
+	return !memcmp(frame->data + SMAC_AT, dev->attr.mac, sizeof(dev->attr.mac)) ||
+			       (!predicted && has_own_source(dev, p))
+		       ? URXE_DROP_OWN_SOURCE
+		       : URXE_DROP_NONE;
 }
 
 /* IBA 9.6.1.2.3: a connection accepts packets of its peer only, on its own path. */
@@ -206,6 +238,8 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 		drop = urxe_packet_parse(&p, frame->data, frame->len);
 	if (!drop && !frame->without_icrc && !urxe_packet_icrc_ok(&p))
 		drop = URXE_DROP_BAD_ICRC;
+	if (!drop)
+		drop = check_source(dev, frame, &p, predicted);
 	if (!drop)
 		drop = check_packet(dev, frame, &p, predicted, &qp);
 	if (!drop && frame->reference.length)

@@ -439,12 +439,19 @@ void retry_progress(struct urxe_qp *qp)
 	retry_restart_timer(qp);
 }
 
+static bool is_cut(const struct urxe_qp *qp)
+{
+	const struct urxe_dev_attr *attr = &qp->dev->attr;
+
+	return attr->ops->path_cut && attr->ops->path_cut(attr->ctx, &qp->attr.path);
+}
+
 static bool time_out(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
 	qp_count(qp, URXE_EVENT_TIMEOUT);
-	if (!use_retry(qp))
+	if (!is_cut(qp) && !use_retry(qp))
 		return false;
 	req->missing = false;
 	doubt_copies(qp);

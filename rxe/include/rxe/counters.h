@@ -28,6 +28,7 @@
 	X(BAD_PKEY, "bad_pkey", "P_Key does not match")                                          \
 	X(BAD_QKEY, "bad_qkey", "Q_Key does not match")                                          \
 	X(BAD_SGID, "bad_sgid", "source address is not the connected peer's")                    \
+	X(OWN_SOURCE, "own_source", "came from another host, with an address of this device")    \
 	X(BAD_MULTICAST, "bad_multicast", "multicast address or QPN used without the other")     \
 	X(BAD_CNP, "bad_cnp", "congestion notification without BECN")                            \
 	X(NO_GROUP, "no_group", "multicast address that no queue pair is attached to")           \

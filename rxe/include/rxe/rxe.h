@@ -66,6 +66,9 @@ struct urxe_ops {
 	 * length. False: a part could not be read, or the reference has ended meanwhile. */
 	bool (*pull)(void *dev_ctx, const struct urxe_reference *reference,
 		     const struct urxe_extent *to, uint32_t n);
+	/* Whether this host can send nothing to that peer now, because the daemon that forwards its
+	 * frames is absent: then a local ACK timeout uses up no retry. NULL: never. */
+	bool (*path_cut)(void *dev_ctx, const struct urxe_path *path);
 	/* Makes bytes of a region survive a loss of power. False: that failed. NULL: the device has
 	 * no persistent memory, and refuses regions with URXE_ACCESS_FLUSH_PERSISTENT. */
 	bool (*persist)(void *dev_ctx, const struct urxe_extent *bytes);
@@ -175,6 +178,8 @@ struct urxe_frame {
 	uint32_t room;     /* size of data, bytes; used by urxe_output */
 	uint32_t dest_qpn; /* destination QPN of the packet; set by urxe_output */
 	bool without_icrc; /* for urxe_input: the ICRC's bytes are undefined and not read */
+	bool from_wire;    /* for urxe_input: it came from another host, on a way that checks no
+			      source addresses */
 	struct urxe_reference reference;
 };
 
