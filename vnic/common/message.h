@@ -24,6 +24,7 @@ union vnic_message {
 	struct vnic_attach_inbox inbox;
 	struct vnic_attach_introduce introduce;
 	struct vnic_attach_lease lease;
+	struct vnic_attach_uplink uplink;
 	struct vnic_attach_remote remote;
 	struct vnic_attach_notice notice;
 	struct vnic_attach_introduction introduction;

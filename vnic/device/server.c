@@ -385,6 +385,30 @@ static int on_lease(struct vnic_server_client *client, struct request *request)
 	return send_answer(client, lease, sizeof(*lease), NULL, 0);
 }
 
+/* Does the peer have more than `most` unread bytes, with the kernel's overhead of each message? */
+static bool has_unread(int socket, int most)
+{
+	int unread;
+
+	return ioctl(socket, SIOCOUTQ, &unread) || unread > most;
+}
+
+static int on_uplink(struct vnic_server_client *client, struct request *request)
+{
+	struct vnic_attach_uplink *uplink = &request->message->uplink;
+	int fd, ret;
+
+	/* Requests never overlap, so the client has read the answer before this one. */
+	if (!client->device || has_unread(client->socket, 0))
+		return -EPROTO;
+	fd = request->ops->uplink ? request->ops->uplink(request->ctx, client, uplink) : -ENODEV;
+	uplink->status = fd < 0 ? fd : 0;
+	ret = send_answer(client, uplink, sizeof(*uplink), &fd, fd >= 0);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
 int vnic_server_notice(struct vnic_server_client *client, const struct vnic_attach_port *port)
 {
 	const struct vnic_attach_notice notice = {.type = VNIC_NOTICE_PORT, .port = *port};
@@ -452,14 +476,6 @@ static bool is_same_user(const struct vnic_credentials *a, const struct vnic_cre
 		return false;
 	/* The peers still live, so /proc was read for the peers' own PIDs. */
 	return vnic_credentials_alive(a) && vnic_credentials_alive(b);
-}
-
-/* Does the peer have more than `most` unread bytes, with the kernel's overhead of each message? */
-static bool has_unread(int socket, int most)
-{
-	int unread;
-
-	return ioctl(socket, SIOCOUTQ, &unread) || unread > most;
 }
 
 static int introduce_client(const struct vnic_server_client *client,
@@ -563,6 +579,7 @@ static const struct {
 	[VNIC_ATTACH_REGISTER] = {sizeof(struct vnic_attach_remote), on_remote},
 	[VNIC_ATTACH_UNREGISTER] = {sizeof(struct vnic_attach_remote), on_remote},
 	[VNIC_ATTACH_LEASE] = {sizeof(struct vnic_attach_lease), on_lease},
+	[VNIC_ATTACH_UPLINK] = {sizeof(struct vnic_attach_uplink), on_uplink},
 };
 
 /* A HELLO of another version may have another length: on_hello reads it up to its version only. */

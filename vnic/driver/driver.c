@@ -250,6 +250,13 @@ int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first)
 	return drv->transport->ops->lease(drv->transport, qpn_first);
 }
 
+int vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *answer)
+{
+	const struct vnic_transport_ops *ops = drv->transport->ops;
+
+	return ops->uplink ? ops->uplink(drv->transport, answer) : -ENODEV;
+}
+
 int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
 			   uint32_t qpn)
 {

@@ -241,6 +241,22 @@ static int shm_lease(struct vnic_transport *transport, uint32_t *qpn_first)
 	return ret;
 }
 
+static int shm_uplink(struct vnic_transport *transport, struct vnic_attach_uplink *answer)
+{
+	union vnic_message message = {.uplink = {.type = VNIC_ATTACH_UPLINK}};
+	struct passed passed = {.wanted = 1};
+	int ret =
+		send_request_with_fds(to_shm(transport), &message, sizeof(message.uplink), &passed);
+
+	if (!ret)
+		ret = message.uplink.status;
+	*answer = message.uplink;
+	if (!ret && passed.wanted == 1)
+		return passed.fds[0];
+	close_fds(passed.fds, passed.wanted);
+	return ret < 0 ? ret : -EPROTO;
+}
+
 static bool is_port(const struct shm *shm, const union vnic_message *message, int len)
 {
 	return len == (int)sizeof(message->notice) && message->type == VNIC_NOTICE_PORT &&
@@ -425,6 +441,7 @@ static const struct vnic_transport_ops shm_ops = {
 	.introduce = shm_introduce,
 	.remote = shm_remote,
 	.lease = shm_lease,
+	.uplink = shm_uplink,
 	.notice = shm_notice,
 	.introduction = shm_introduction,
 	.isolate = shm_isolate,

@@ -32,6 +32,10 @@
  *   INTRODUCE  client: a QPN of this host.
  *            daemon: the descriptors of the inbox of the QPN's owner, if both processes belong to
  *            one user in one user namespace.
+ *   UPLINK   client: it wants a packet socket of its own on the uplink, or a new one after the
+ *            number of the uplink in NOTICE has changed.
+ *            daemon: the socket, whose filter passes nothing yet (netdev/packet_port.h). From now
+ *            on packets from the uplink to the client's QPNs come by that socket only.
  *
  * Messages that the daemon sends without a request have a socket of their own, so that the client
  * cannot mistake them for answers. They have no reply:
@@ -56,7 +60,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 25
+#define VNIC_ATTACH_VERSION 26
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -74,6 +78,7 @@ enum vnic_attach_type {
 	VNIC_ATTACH_INBOX,
 	VNIC_ATTACH_INTRODUCE,
 	VNIC_ATTACH_LEASE,
+	VNIC_ATTACH_UPLINK,
 };
 
 /*
@@ -116,7 +121,9 @@ struct vnic_attach_port {
 	uint16_t link_mtu; /* bytes of Ethernet payload that the uplink can carry; at most the NIC's
 			      MTU */
 	uint8_t up;        /* 1 = the link is up */
-	uint8_t reserved[5];
+	uint8_t uplink;    /* number of the uplink for UPLINK, another one after each opening; 0 =
+			      none */
+	uint8_t reserved[4];
 };
 
 struct vnic_attach_hello {
@@ -215,6 +222,19 @@ struct vnic_attach_lease {
 	 */
 	int32_t status;
 	uint32_t qpn_first;
+};
+
+struct vnic_attach_uplink {
+	uint32_t type;
+	/*
+	 * 0; -EPERM: the daemon does not trust the client with raw frames; -ENODEV: no uplink has
+	 * such sockets; -EAGAIN: the daemon wants to see all frames now; -ENOSPC: too many sockets;
+	 * another error: the kernel refused the socket.
+	 */
+	int32_t status;
+	/* As struct packet_port_ring. */
+	uint32_t frame_size;
+	uint32_t blocks;
 };
 
 struct vnic_attach_notice {

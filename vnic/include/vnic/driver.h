@@ -113,6 +113,12 @@ int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const ui
 int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first);
 
 /*
+ * Asks for a packet socket on the uplink. Returns the descriptor, which the caller owns, with the
+ * size of its ring in *answer; or the status of struct vnic_attach_uplink.
+ */
+int vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *answer);
+
+/*
  * Gets a new inbox from the daemon, once. The daemon passes it to senders after vnic_inbox_publish.
  */
 int vnic_driver_make_inbox(struct vnic_driver *drv, uint16_t mtu, struct vnic_inbox **inbox);

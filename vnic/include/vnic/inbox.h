@@ -52,6 +52,11 @@ enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, V
 	  "frames for the switch that were lost: it had taken none for 100 ms, or they had a " \
 	  "payload reference")                                                                 \
 	X(BROKEN, "direct_broken", "own inboxes given up: a sender broke the contract")        \
+	X(UPLINK_SENT, "uplink_sent", "frames sent by the direct uplink")                      \
+	X(UPLINK_RECEIVED, "uplink_received", "frames received from the direct uplink")        \
+	X(UPLINK_LOST, "uplink_lost", "frames that the direct uplink's interface refused")     \
+	X(UPLINK_MISSED, "uplink_missed",                                                      \
+	  "frames that the kernel dropped because the ring of the direct uplink was full")     \
 	X(LOCK_WAITS, "lock_waits", "times that a thread slept for the lock of the engine")    \
 	X(LOCK_WAIT_US, "lock_wait_us", "microseconds of these waits")
 

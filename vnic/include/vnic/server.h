@@ -51,6 +51,13 @@ struct vnic_server_ops {
 	 * client gets the socket; then vnic_server_take_inbox follows.
 	 */
 	int (*check_inbox)(void *ctx, struct vnic_server_client *client);
+	/*
+	 * A client wants a packet socket on the uplink: returns the descriptor, and the size of the
+	 * ring in *answer; or the status of struct vnic_attach_uplink. The daemon keeps a duplicate
+	 * for itself if it needs one. NULL: -ENODEV.
+	 */
+	int (*uplink)(void *ctx, struct vnic_server_client *client,
+		      struct vnic_attach_uplink *answer);
 	/* As vnic_server_share_user_namespace, which is called if this is NULL. */
 	bool (*share_user_namespace)(void *ctx, pid_t a, pid_t b);
 };
