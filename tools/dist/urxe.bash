@@ -113,10 +113,11 @@ _urxed() {
 	--uplink) _urxe_uplink "$word" ;;
 	--run-dir) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
 	--config) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+	--direct-uplink) mapfile -t COMPREPLY < <(compgen -u -- "$word") ;;
 	--group) mapfile -t COMPREPLY < <(compgen -g -- "$word") ;;
 	--address | --pkey | --fdb | --fault | --mtu) ;;
 	*)
-		_urxe_words '--uplink --address --pkey --fdb --fault --config --run-dir --mtu --group --private
+		_urxe_words '--uplink --address --pkey --fdb --direct-uplink --fault --config --run-dir --mtu --group --private
 			--foreground --help --version' "$word"
 		;;
 	esac

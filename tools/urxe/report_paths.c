@@ -122,7 +122,7 @@ static struct frame_path find_path(const json_t *report, const struct lease_inde
 	struct frame_path p = {.peer = gid};
 
 	if (!is_host_gid(report, gid)) {
-		p.path = "uplink";
+		p.path = json_is_true(json_object_get(qp, "uplink")) ? "direct-uplink" : "uplink";
 		p.why = "another host";
 		return p;
 	}

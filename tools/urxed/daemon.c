@@ -26,6 +26,7 @@
 #include "urxed/sched_slice.h"
 #include "urxed/session/listener.h"
 #include "urxed/session/session.h"
+#include "urxed/session/session_uplink.h"
 #include "urxed/switch/forward.h"
 #include "urxed/sysfs_tree.h"
 #include "urxed/uplink/uplink_set.h"
@@ -61,6 +62,7 @@ struct daemon {
 	struct sessions sessions;
 	struct rdmacm rdmacm;
 	struct uplink_set uplinks;
+	struct direct_uplink direct_uplink;
 };
 
 /* --- Callbacks of neigh.h */
@@ -343,12 +345,16 @@ static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 
 static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 {
+	d->direct_uplink =
+		(struct direct_uplink){d->options.direct_uplink, &d->uplinks, &d->neigh.pins};
+	d->host.direct_uplink = direct_uplink_number(&d->direct_uplink);
 	d->sw.introduce = session_introduce;
 	d->sessions = (struct sessions){.epoll_fd = d->epoll_fd,
 					.host = &d->host,
 					.sw = &d->sw,
 					.neigh = &d->neigh,
-					.lease_store = &d->lease_store};
+					.lease_store = &d->lease_store,
+					.direct_uplink = &d->direct_uplink};
 	sessions_start(&d->sessions, now_ns());
 	d->checks_inboxes = true;
 	return epoll_watch_add(d->epoll_fd, fd_guard_fd(), &d->checks_inboxes, error)
@@ -453,6 +459,8 @@ static void handle_kernel_change(struct daemon *d)
 	if (rc)
 		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
 	lease_store_put_addresses(&d->lease_store, &d->host);
+	d->host.direct_uplink = direct_uplink_number(&d->direct_uplink);
+	sessions_update_uplink(&d->sessions);
 	neigh_host_changed(&d->neigh);
 	rdmacm_host_changed(&d->rdmacm);
 	if (uplink_set_watch(&d->uplinks, d->epoll_fd, error))

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "urxed/switch/switch.h"
+#include "urxed/uplink/direct_uplink_trust.h"
 #include "urxed/uplink/impair.h"
 
 #define DAEMON_ADDRESSES 16
@@ -33,6 +34,7 @@ struct daemon_options {
 	uint32_t n_fdb;
 	gid_t group;                 /* its members may attach; 0 = only the daemon's own user */
 	struct uplink_impair impair; /* of every uplink */
+	struct direct_uplink_trust direct_uplink;
 	bool own_dir; /* remove the run directory at the end, even if it existed before */
 	bool private; /* end when no client has been connected for 5 s */
 };

@@ -98,6 +98,11 @@ static int set_fault(struct options *o, const char *value, char error[OPTIONS_ER
 	return rc;
 }
 
+static int set_direct_uplink(struct options *o, const char *value, char error[OPTIONS_ERROR])
+{
+	return direct_uplink_trust_add(&o->daemon.direct_uplink, value, error);
+}
+
 static int set_mtu(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
 	uint64_t mtu;
@@ -175,6 +180,12 @@ const struct options_row options_rows[OPTIONS] = {
 	 "corrupt (a share: 1%), reorder-time and delay (a time: 100us),\n"
 	 "seed (a number), way (both or out)",
 	 set_fault},
+	{"direct-uplink", "USER|@GROUP|none", true,
+	 "let programs of USER or of GROUP's members send and receive frames\n"
+	 "on an af_packet: uplink by sockets of their own, as those of root\n"
+	 "and of the daemon's user do; they can send and receive any frame;\n"
+	 "none: no program may; may be given more than once",
+	 set_direct_uplink},
 	{"mtu", "BYTES", false,
 	 "limit the Ethernet payload of sent frames; default: the uplinks' MTU", set_mtu},
 	{"run-dir", "DIR", false,

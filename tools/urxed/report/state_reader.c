@@ -178,6 +178,7 @@ static const struct member qp_members[] = {
 	{"rate_limit", KIND_NUMBER},
 	{"direct", KIND_BOOL},
 	{"memory", KIND_BOOL},
+	{"uplink", KIND_BOOL},
 	{NULL, 0},
 };
 

@@ -187,6 +187,12 @@ uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, 
 	return 0;
 }
 
+void lease_store_set_direct(struct lease_store *r, uint32_t qpn)
+{
+	r->entries[qpn >> LEASE_SHIFT].direct = 1;
+	write_lease_entry(r, qpn >> LEASE_SHIFT);
+}
+
 void lease_store_remove(struct lease_store *r, uint32_t qpn)
 {
 	remove_lease_entry(r, lease_block(qpn));

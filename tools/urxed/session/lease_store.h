@@ -25,10 +25,10 @@
 #define LEASE_STORE_NAME "urxed.leases"
 
 struct lease_store_entry {
-	uint64_t token; /* 0 = the block is not leased */
-	uint64_t start; /* process_identity(); 0 = unknown */
-	int32_t pid;    /* 0 = unknown: the process lives in another PID namespace */
-	uint32_t reserved;
+	uint64_t token;  /* 0 = the block is not leased */
+	uint64_t start;  /* process_identity(); 0 = unknown */
+	int32_t pid;     /* 0 = unknown: the process lives in another PID namespace */
+	uint32_t direct; /* 1 = the process has a packet socket on the direct uplink */
 };
 
 struct lease_store_address {
@@ -64,6 +64,8 @@ uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uint64_
 int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t pid);
 /* First QPN of a block that is claimable with this token; 0 = none. */
 uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, pid_t pid);
+/* The process of the block that begins with qpn has a packet socket on the direct uplink. */
+void lease_store_set_direct(struct lease_store *r, uint32_t qpn);
 void lease_store_remove(struct lease_store *r, uint32_t qpn);
 
 /* Does a process have blocks that it may still claim? */

@@ -14,6 +14,7 @@
 #include "urxed/privilege/fd_guard.h"
 #include "urxed/privilege/namespace_query.h"
 #include "urxed/session/quota.h"
+#include "urxed/session/session_uplink.h"
 #include "urxed/switch/forward.h"
 
 static const struct vnic_server_ops ops;
@@ -119,6 +120,7 @@ void sessions_set_direct(struct sessions *sessions, bool on)
 	for (s = sessions->list; s; s = s->next)
 		if (s->port.dev)
 			vnic_server_set_direct(s->conn, on);
+	sessions_switch_uplink(sessions);
 }
 
 /* Counts the remote QPs of all processes of a user, and of all users in *total. */
@@ -178,6 +180,7 @@ static const struct vnic_server_ops ops = {.welcome = session_welcome,
 					   .owner = qpn_owner,
 					   .remote = set_remote,
 					   .lease = session_lease_more,
+					   .uplink = session_give_uplink,
 					   .check_inbox = check_inbox,
 					   .share_user_namespace = namespace_query};
 
@@ -234,6 +237,7 @@ void sessions_start(struct sessions *sessions, uint64_t now)
 	/* Surviving peers may still send to processes that ended while no daemon ran. */
 	sessions->sw->leases.last = sessions->lease_store->last;
 	sessions->sw->leases.claimable = sessions->lease_store->claimable;
+	sessions_update_uplink(sessions);
 }
 
 static bool may_connect(struct sessions *sessions, const struct vnic_server_client *conn)
@@ -275,6 +279,7 @@ static int open_session(struct sessions *sessions, int socket)
 		free(s);
 		return rc;
 	}
+	s->uplink_fd = -1;
 	if (may_connect(sessions, s->conn)) {
 		rc = add_session(sessions, s);
 		if (!rc)
@@ -360,6 +365,8 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 	add_nic_counters(s, sessions->counters);
 	if (s->joined)
 		session_end_leases(sessions, s);
+	if (s->uplink_fd >= 0)
+		sessions_update_uplink(sessions);
 	if (s->resolving)
 		neigh_cancel(sessions->neigh, &s->waiter);
 	/*
@@ -374,6 +381,7 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 		log_ratelimited(&sessions->log, sessions->now, "process %d detached",
 				vnic_server_pid(s->conn));
 	fd_guard_close(vnic_server_close(s->conn));
+	session_close_uplink(s);
 	free(s);
 	sessions->n--;
 }

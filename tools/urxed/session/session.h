@@ -16,6 +16,7 @@
 #include "urxed/hostnet/neigh.h"
 #include "urxed/session/lease_store.h"
 #include "urxed/switch/switch.h"
+#include "urxed/uplink/direct_uplink.h"
 
 struct session {
 	struct session *next;
@@ -29,6 +30,8 @@ struct session {
 	bool port_unsent;     /* its socket had no room for the newest port notice */
 	uint32_t blocks;      /* leased blocks of QPNs */
 	uint64_t token;       /* with which the process claims the blocks from a later daemon */
+	int uplink_fd;        /* duplicate of its packet socket on the direct uplink; -1 = none */
+	uint8_t uplink;       /* direct_uplink_number of uplink_fd */
 	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
 	bool gone; /* sessions_reap frees it: the current batch of events may still name it */
 };
@@ -41,6 +44,7 @@ struct sessions {
 	struct vswitch *sw;
 	struct neigh *neigh;
 	struct lease_store *lease_store;
+	const struct direct_uplink *direct_uplink;
 	bool indirect;            /* all frames must pass the switch */
 	uint64_t claims_until;    /* end of surviving processes' right to claim leases */
 	bool claims_ended;        /* claims_until has passed */

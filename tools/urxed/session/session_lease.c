@@ -11,6 +11,7 @@
 #include "urxed/session/process_info.h"
 #include "urxed/session/quota.h"
 #include "urxed/session/session.h"
+#include "urxed/session/session_uplink.h"
 
 /* Interval of checks whether the processes that may claim leases still live. */
 #define CLAIM_CHECK_NS 50000000u
@@ -93,6 +94,7 @@ static int lease_block_to_session(struct sessions *sessions, struct session *s, 
 	s->blocks++;
 	if (!claims)
 		s->token = lease_store_add(sessions->lease_store, *qpn, pid, s->token);
+	session_add_uplink_block(sessions, s, *qpn);
 	return 0;
 }
 
@@ -194,6 +196,7 @@ uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
 		lease_store_end_claims(sessions->lease_store);
 		remote_qp_acl_end_restore(&sessions->sw->remotes);
 		free_dead_locks(sessions);
+		sessions_update_uplink(sessions);
 	}
 	for (s = sessions->list; s; s = s->next)
 		any |= s->awaits_welcome && !s->gone;

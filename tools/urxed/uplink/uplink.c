@@ -159,10 +159,12 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 {
 	const bool hears_all = u->hears_all;
 	const uint16_t mtu = u->mtu;
+	const uint32_t reopened = u->reopened + 1;
 	int rc;
 
 	uplink_close(u);
 	rc = uplink_open(u, u->spec, u->impair, error);
+	u->reopened = reopened;
 	if (rc)
 		u->mtu = mtu;
 	if (!rc)

@@ -40,6 +40,7 @@ struct uplink {
 	bool up;                           /* has a link, as far as is known */
 	uint16_t mtu;                      /* current MTU */
 	uint16_t mtu_max;                  /* MTU that the port was opened for */
+	uint32_t reopened;                 /* number of calls of uplink_reopen */
 	struct roce_port_guard port_guard; /* on the kernel's interface */
 	uint64_t full_since; /* time when the port began to refuse frames; 0 = it takes them */
 	uint8_t *buffers;    /* UPLINK_QUEUE buffers of the transmit queue */

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/session/session_uplink.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+
+static_assert(PACKET_PORT_QPN_SHIFT == LEASE_SHIFT, "a lease is a block of a packet port's filter");
+
+/* Blocks of QPNs, in the form of netdev/packet_port.h. */
+struct blocks {
+	uint16_t at[PACKET_PORT_BLOCKS];
+	uint32_t n; /* may exceed PACKET_PORT_BLOCKS: then the last ones are missing */
+};
+
+static void add_block(struct blocks *blocks, uint32_t block)
+{
+	if (blocks->n < PACKET_PORT_BLOCKS)
+		blocks->at[blocks->n] = (uint16_t)block;
+	blocks->n++;
+}
+
+static bool has_uplink(const struct sessions *sessions, const struct session *s)
+{
+	return s->uplink_fd >= 0 && s->uplink == direct_uplink_number(sessions->direct_uplink);
+}
+
+static struct session *session_of(struct switch_port *port)
+{
+	return (struct session *)((char *)port - offsetof(struct session, port));
+}
+
+static void find_session_blocks(const struct sessions *sessions, const struct session *s,
+				struct blocks *blocks)
+{
+	blocks->n = 0;
+	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
+		if (sessions->sw->leases.owner[block] == &s->port)
+			add_block(blocks, block);
+}
+
+/* Whether another socket than the switch's receives packets to a block. */
+static bool is_direct_block(const struct sessions *sessions, uint32_t block)
+{
+	struct switch_port *owner = sessions->sw->leases.owner[block];
+
+	if (owner)
+		return has_uplink(sessions, session_of(owner));
+	/* The process that may claim the block still has its socket from an earlier daemon. */
+	return sessions->lease_store->claimable[block] &&
+	       sessions->lease_store->entries[block].direct;
+}
+
+static void find_direct_blocks(const struct sessions *sessions, struct blocks *blocks)
+{
+	blocks->n = 0;
+	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
+		if (is_direct_block(sessions, block))
+			add_block(blocks, block);
+}
+
+static int exclude_direct_blocks(const struct sessions *sessions)
+{
+	struct blocks blocks = {.n = 0};
+
+	if (!sessions->indirect)
+		find_direct_blocks(sessions, &blocks);
+	if (blocks.n > PACKET_PORT_BLOCKS)
+		return -ENOSPC;
+	return direct_uplink_exclude(sessions->direct_uplink, blocks.at, blocks.n);
+}
+
+void sessions_update_uplink(struct sessions *sessions)
+{
+	int rc =
+		direct_uplink_number(sessions->direct_uplink) ? exclude_direct_blocks(sessions) : 0;
+
+	if (rc)
+		log_line("cannot set the filter of the uplink: %s", strerror(-rc));
+}
+
+/* The socket receives packets to the session's queue pairs, or none. */
+static void set_socket_filter(const struct sessions *sessions, const struct session *s, bool on)
+{
+	struct blocks blocks = {.n = 0};
+	int rc;
+
+	if (on)
+		find_session_blocks(sessions, s, &blocks);
+	rc = packet_port_accept(s->uplink_fd, blocks.at, blocks.n);
+	if (rc)
+		log_line("cannot set the filter of a direct uplink: %s", strerror(-rc));
+}
+
+static void set_socket_filters(const struct sessions *sessions, bool on)
+{
+	const struct session *s;
+
+	for (s = sessions->list; s; s = s->next)
+		if (has_uplink(sessions, s))
+			set_socket_filter(sessions, s, on);
+}
+
+/* Packets that come between the two steps are lost, not duplicated. */
+void sessions_switch_uplink(struct sessions *sessions)
+{
+	if (sessions->indirect)
+		set_socket_filters(sessions, false);
+	sessions_update_uplink(sessions);
+	if (!sessions->indirect)
+		set_socket_filters(sessions, true);
+}
+
+void session_add_uplink_block(struct sessions *sessions, const struct session *s, uint32_t qpn)
+{
+	if (!has_uplink(sessions, s))
+		return;
+	lease_store_set_direct(sessions->lease_store, qpn);
+	sessions_update_uplink(sessions);
+}
+
+/* --- Sockets */
+
+static uint32_t count_sockets(const struct sessions *sessions)
+{
+	const struct session *s;
+	uint32_t n = 0;
+
+	for (s = sessions->list; s; s = s->next)
+		n += has_uplink(sessions, s);
+	return n;
+}
+
+static int check_request(const struct sessions *sessions, const struct session *s)
+{
+	const struct direct_uplink *direct = sessions->direct_uplink;
+
+	if (!direct_uplink_number(direct))
+		return -ENODEV;
+	if (!direct_uplink_trusts(&direct->trust, vnic_server_fd(s->conn)))
+		return -EPERM;
+	if (has_uplink(sessions, s))
+		return -EEXIST;
+	return count_sockets(sessions) < DIRECT_UPLINK_SOCKETS ? 0 : -ENOSPC;
+}
+
+static int open_socket(struct sessions *sessions, struct session *s, struct packet_port_ring *ring)
+{
+	int fd = direct_uplink_create(sessions->direct_uplink, ring);
+
+	if (fd < 0)
+		return fd;
+	session_close_uplink(s);
+	s->uplink_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (s->uplink_fd >= 0)
+		return fd;
+	close(fd);
+	return -EMFILE;
+}
+
+static void store_direct_blocks(struct sessions *sessions, const struct session *s)
+{
+	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
+		if (sessions->sw->leases.owner[block] == &s->port)
+			lease_store_set_direct(sessions->lease_store, block << LEASE_SHIFT);
+}
+
+int session_give_uplink(void *ctx, struct vnic_server_client *conn,
+			struct vnic_attach_uplink *answer)
+{
+	struct sessions *sessions = ctx;
+	struct session *s = sessions_find_conn(sessions, conn);
+	struct packet_port_ring ring;
+	int rc = check_request(sessions, s);
+	int fd = rc ? rc : open_socket(sessions, s, &ring);
+
+	if (fd < 0)
+		return fd;
+	answer->frame_size = ring.frame_size;
+	answer->blocks = ring.blocks;
+	s->uplink = direct_uplink_number(sessions->direct_uplink);
+	store_direct_blocks(sessions, s);
+	rc = exclude_direct_blocks(sessions);
+	if (!rc)
+		return fd;
+	close(fd);
+	session_close_uplink(s);
+	sessions_update_uplink(sessions);
+	return rc;
+}
+
+void session_close_uplink(struct session *s)
+{
+	if (s->uplink_fd >= 0)
+		close(s->uplink_fd);
+	s->uplink_fd = -1;
+}

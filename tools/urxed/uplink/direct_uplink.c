@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/uplink/direct_uplink.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <string.h>
+
+static struct uplink *find_uplink(const struct direct_uplink *direct)
+{
+	struct uplink *u = direct ? &direct->uplinks->at[0] : NULL;
+
+	if (!u || direct->uplinks->n != 1 || direct->pins->n ||
+	    strncmp(u->spec, "af_packet:", 10) || u->impaired || !u->port)
+		return NULL;
+	return u;
+}
+
+uint8_t direct_uplink_number(const struct direct_uplink *direct)
+{
+	const struct uplink *u = find_uplink(direct);
+
+	return u ? 1 + u->reopened % UINT8_MAX : 0;
+}
+
+int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring)
+{
+	const struct uplink *u = find_uplink(direct);
+	unsigned int ifindex = u ? if_nametoindex(u->ifname) : 0;
+
+	return ifindex ? packet_port_create(ifindex, HOST_MTU, ring) : -ENODEV;
+}
+
+int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n)
+{
+	const struct uplink *u = find_uplink(direct);
+
+	return u ? netdev_exclude_qpns(u->port, blocks, n) : -ENODEV;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The direct uplink: packet sockets by which trusted processes send and receive their own RoCE
+ * frames on the uplink's interface, without the switch (netdev/packet_port.h). docs/uplinks.md says
+ * when a process has one. session/session_uplink.c gives the sockets to processes.
+ */
+#ifndef URXE_URXED_UPLINK_DIRECT_UPLINK_H
+#define URXE_URXED_UPLINK_DIRECT_UPLINK_H
+
+#include <stdint.h>
+
+#include <netdev/packet_port.h>
+
+#include "urxed/hostnet/address_pin.h"
+#include "urxed/uplink/direct_uplink_trust.h"
+#include "urxed/uplink/uplink_set.h"
+
+/*
+ * Sockets at a time: the kernel runs the filter of each for each received frame, which takes about
+ * as long for this number as the rest of its work for the frame.
+ */
+#define DIRECT_UPLINK_SOCKETS 64
+
+struct direct_uplink {
+	struct direct_uplink_trust trust;
+	struct uplink_set *uplinks;
+	const struct address_pins *pins;
+};
+
+/*
+ * `direct` may be NULL in all functions: no uplink.
+ *
+ * Number of the uplink for sockets; another one each time that the uplink was opened again. 0: the
+ * uplink has no sockets, because it is not of af_packet:, or not the only one, or is impaired, or
+ * closed, or an address is pinned to a station, which only the switch checks.
+ */
+uint8_t direct_uplink_number(const struct direct_uplink *direct);
+/* As packet_port_create, on the uplink; -ENODEV: direct_uplink_number is 0. */
+int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring);
+/*
+ * The switch receives no packets from the uplink for queue pairs of these blocks of QPNs any more.
+ * 0 or a negative errno value.
+ */
+int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Users whose processes may have a direct uplink (direct_uplink.h), that is, send and receive any
+ * frame on the uplink's interface: the values of --direct-uplink.
+ */
+#ifndef URXE_URXED_UPLINK_DIRECT_UPLINK_TRUST_H
+#define URXE_URXED_UPLINK_DIRECT_UPLINK_TRUST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define DIRECT_UPLINK_NAMES 16 /* users, and as many groups */
+#define DIRECT_UPLINK_ERROR 128
+
+/* Users that may have raw frames, beside root and the daemon's own user. */
+struct direct_uplink_trust {
+	bool none; /* not even those */
+	uint32_t n_users, n_groups;
+	uid_t users[DIRECT_UPLINK_NAMES];
+	gid_t groups[DIRECT_UPLINK_NAMES];
+};
+
+/*
+ * Adds a user, "@GROUP", or "none". -EINVAL: no such user or group; -ENOSPC: too many. On error
+ * `error` has a sentence.
+ */
+int direct_uplink_trust_add(struct direct_uplink_trust *trust, const char *name,
+			    char error[DIRECT_UPLINK_ERROR]);
+/* Whether the process at the other end of a UNIX socket may have raw frames. */
+bool direct_uplink_trusts(const struct direct_uplink_trust *trust, int socket);
+
+#endif
