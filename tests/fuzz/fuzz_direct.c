@@ -273,7 +273,7 @@ static void meet(void)
 	require(peer_init(w.published, VNIC_PROCESS(QPN)));
 	publish();
 	memcpy(who.mac, w.pair->node[1]->mac, sizeof(who.mac));
-	require(!tx_init(&port.tx, w.loop->driver, &who));
+	require(!tx_init(&port.tx, w.loop->driver, &port.uplink, &who));
 	vnic_inbox_fds(w.inbox, fds);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);

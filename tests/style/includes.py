@@ -23,7 +23,8 @@ RULES = {
     'rxe/cm': (rf'cm/|({PURE_LIBC})\.h$', None),
     'netdev': (r'netdev/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}'),
     'vnic': (r'vnic/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}|pcap'),
-    'verbs': (r'rxe/|cm/attach\.h$|vnic/(driver|attach|inbox)\.h$|(?!{})'.format(OURS),
+    'verbs': (r'rxe/|cm/attach\.h$|netdev/packet_port\.h$|'
+              r'vnic/(driver|attach|inbox)\.h$|(?!{})'.format(OURS),
               rf'{DPDK}|pcap|infiniband/(?!verbs\.h|verbs_api\.h)'),
     'tools': ('', f'{DPDK}|{RDMA_CORE}|pcap'),
     'tests': ('', DPDK),

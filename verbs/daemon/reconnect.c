@@ -38,7 +38,9 @@ void reconnect_begin(void)
 	*reconnect = (struct reconnect){
 		.active = true, .since = now, .until = now + reconnect_timeout()};
 	log_warning("urxed has gone: looking for another one");
-	clock_stop();
+	tx_lose_switch(&port.tx);
+	if (!port.uplink)
+		clock_stop();
 }
 
 /* Errors that a further attempt would not change. */
@@ -59,8 +61,14 @@ static const char *failure_text(int rc)
 
 void reconnect_try(void)
 {
-	int rc = clock_monotonic() < reconnect->until ? port_reattach() : -ETIME;
+	uint64_t now = clock_monotonic();
+	int rc;
 
+	/* With a direct uplink the engine thread also wakes for other reasons. */
+	if (now < reconnect->next)
+		return;
+	reconnect->next = now + RECONNECT_INTERVAL_NS / 2;
+	rc = now < reconnect->until ? port_reattach() : -ETIME;
 	if (!rc)
 		log_warning("attached again after %llu ms",
 			    (unsigned long long)((clock_monotonic() - reconnect->since) / 1000000));

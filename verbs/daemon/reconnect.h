@@ -18,8 +18,9 @@
 
 struct reconnect {
 	bool active;
-	uint64_t since; /* both clock_monotonic */
+	uint64_t since; /* these three: clock_monotonic */
 	uint64_t until;
+	uint64_t next; /* the next attempt, not before */
 };
 
 /* Nanoseconds between two attempts. */

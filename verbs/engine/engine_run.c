@@ -22,7 +22,7 @@ void engine_transmit(uint64_t now)
 	uint32_t wanted = 1;
 	bool more;
 
-	if (!port_connected())
+	if (!port_running())
 		return;
 	more = tx_flush(&port.tx, now);
 	while (more && urxe_next_deadline(port.dev) <= now) {
@@ -57,7 +57,7 @@ static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_
 static uint32_t receive_from_switch(uint64_t now)
 {
 	struct vnic_frame buffers[BURST];
-	uint32_t n = vnic_driver_rx(port.nic, buffers, BURST);
+	uint32_t n = port_connected() ? vnic_driver_rx(port.nic, buffers, BURST) : 0;
 
 	input_frames(now, buffers, n, false);
 	vnic_driver_rx_release(port.nic, n);
@@ -80,14 +80,34 @@ static uint32_t receive_from_inbox(uint64_t now)
 	return n;
 }
 
+/* The process's own filter passes packets to its QPNs only. */
+static uint32_t receive_from_uplink(uint64_t now)
+{
+	struct packet_port_frame received[BURST];
+	struct urxe_frame frames[BURST];
+	uint32_t n = port.uplink ? packet_port_rx(port.uplink, received, BURST) : 0;
+
+	if (!n)
+		return 0;
+	port.polling.heard_at = now;
+	for (uint32_t i = 0; i < n; i++)
+		frames[i] = (struct urxe_frame){
+			.data = received[i].data, .len = received[i].len, .from_wire = true};
+	urxe_input(port.dev, now, frames, n);
+	packet_port_release(port.uplink, n);
+	tx_count(&port.tx, VNIC_DIRECT_UPLINK_RECEIVED, n);
+	return n;
+}
+
 /* Receives one burst from each ring. True: a ring may have more frames. */
 static bool receive_bursts(uint64_t now)
 {
 	uint32_t of_switch = receive_from_switch(now), of_inbox = receive_from_inbox(now);
+	uint32_t of_uplink = receive_from_uplink(now);
 
 	if (port.polling.state == POLL_BUSY)
 		peer_count_poll();
-	return of_inbox == BURST || of_switch == BURST;
+	return of_inbox == BURST || of_switch == BURST || of_uplink == BURST;
 }
 
 /* Receives that were posted to a QP in error have no doorbell: they are flushed here. */
@@ -101,16 +121,24 @@ static void flush_qps(void)
 
 void engine_run(uint64_t now)
 {
-	bool more = port_connected() && receive_bursts(now);
+	bool more = port_running() && receive_bursts(now);
 	uint32_t rounds = 0;
 
 	engine_transmit(now);
 	while (more && ++rounds < ROUNDS) {
-		more = port_connected() && receive_bursts(now);
+		more = port_running() && receive_bursts(now);
 		engine_transmit(now);
 	}
 	flush_qps();
 	port_publish();
+}
+
+void engine_receive_uplink(uint64_t now)
+{
+	uint32_t rounds = 0;
+
+	while (receive_from_uplink(now) && ++rounds < LAST_ROUNDS)
+		;
 }
 
 void engine_receive_last(uint64_t now)

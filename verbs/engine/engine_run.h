@@ -12,6 +12,8 @@
 void engine_transmit(uint64_t now);
 /* Receives and sends some bursts, and shows the program its completions. */
 void engine_run(uint64_t now);
+/* Receives all frames that are in the ring of the direct uplink now. */
+void engine_receive_uplink(uint64_t now);
 /* Receives the frames that the daemon delivered before it ended. */
 void engine_receive_last(uint64_t now);
 /* Time of the engine's next work, also of frames that wait to be sent; 0: at once. */

@@ -51,8 +51,8 @@ void engine_thread_schedule(void)
 {
 	bool at_once = !LIST_EMPTY(&port.waiting_channels) || vnic_driver_broken(port.nic);
 
-	/* The thread looks for a daemon every 20 ms, and the engine's time stands still. */
-	if (port.reconnect.active || !self->wake_at)
+	/* Without a daemon and a direct uplink the engine's time stands still. */
+	if (!port_running() || !self->wake_at)
 		return;
 	if (at_once)
 		engine_thread_wake();
@@ -64,9 +64,12 @@ void engine_thread_schedule(void)
 void engine_thread_disconnected(void)
 {
 	uint64_t now = clock_now();
+	bool goes_on = port.uplink && !vnic_driver_broken(port.nic);
 
-	polling_event(POLL_LOST);
-	polling->irq_on = false;
+	if (!goes_on) {
+		polling_event(POLL_LOST);
+		polling->irq_on = false;
+	}
 	if (vnic_driver_broken(port.nic)) {
 		port_fail("the NIC completes what it was not given");
 		return;
@@ -132,6 +135,8 @@ static bool empty_rings(bool stream, bool by_inbox)
 static void look_for_daemon(void)
 {
 	reconnect_try();
+	if (port.dead)
+		polling_event(POLL_LOST);
 	if (!port_connected())
 		return;
 	polling_event(POLL_ATTACHED);
@@ -182,6 +187,8 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 		engine_thread_disconnected();
 	if (port.reconnect.active)
 		look_for_daemon();
+	if (port_connected() && port_uplink_stale())
+		port_renew_uplink();
 	flush_channels();
 	return idle;
 }

@@ -22,7 +22,7 @@
 /* Interval of looks for receives that were posted to a QP in error, without a doorbell. */
 #define FLUSH (100 * MS)
 
-enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_NOTICE, WATCH_INBOX, WATCH_CHANNELS };
+enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_NOTICE, WATCH_INBOX, WATCH_UPLINK, WATCH_CHANNELS };
 
 _Static_assert(THREAD_SLEEP_FDS == WATCH_CHANNELS + THREAD_SLEEP_CHANNELS, "places of `fds`");
 
@@ -46,6 +46,8 @@ static void watch_descriptors(struct thread_sleep *sleep)
 		(struct pollfd){connected ? vnic_driver_notice_fd(port.nic) : -1, POLLIN, 0};
 	sleep->fds[WATCH_INBOX] =
 		(struct pollfd){port.inbox ? vnic_inbox_irq_fd(port.inbox) : -1, POLLIN, 0};
+	sleep->fds[WATCH_UPLINK] =
+		(struct pollfd){port.uplink ? packet_port_irq_fd(port.uplink) : -1, POLLIN, 0};
 	sleep->n = WATCH_CHANNELS;
 	LIST_FOREACH(channel, &port.waiting_channels, waiting_link)
 	{
@@ -61,12 +63,10 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 }
 
 /* The end of the poll grant, or the engine's next deadline. */
-static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
+static uint64_t next_run(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t at = engine_deadline();
 
-	if (port.reconnect.active)
-		return now + RECONNECT_INTERVAL_NS;
 	if (port.polling.state == POLL_PROGRAM)
 		return port.polling.grant_until;
 	/* The engine's work of this moment waits for transmit buffers. */
@@ -82,6 +82,15 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 	if (!LIST_EMPTY(&port.flushing_qps))
 		at = sooner(at, now + FLUSH);
 	return at;
+}
+
+static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
+{
+	uint64_t attempt = now + RECONNECT_INTERVAL_NS;
+
+	if (!port.reconnect.active)
+		return next_run(sleep, now);
+	return port.uplink ? sooner(next_run(sleep, now), attempt) : attempt;
 }
 
 void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle)
@@ -109,6 +118,9 @@ static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 	drain_eventfd(&sleep->fds[WATCH_WAKE]);
 	drain_eventfd(&sleep->fds[WATCH_IRQ]);
 	drain_eventfd(&sleep->fds[WATCH_INBOX]);
+	/* Only the engine thread replaces the port's uplink. */
+	if (sleep->fds[WATCH_UPLINK].revents)
+		packet_port_irq_read(port.uplink);
 	return n != 0;
 }
 
@@ -125,14 +137,15 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 		now = clock_now();
 		at = port.polling.grant_until;
 		/* Full channels that are not watched raise no event. */
-		if (at <= now || is_full(sleep))
+		if (at <= now || is_full(sleep) || port.reconnect.active)
 			break;
 		port.thread.wake_at = at;
 		if (!port.polling.grant_until)
 			break;
 	}
 	sleep->inbox = sleep->fds[WATCH_INBOX].revents;
-	sleep->interrupt = sleep->fds[WATCH_IRQ].revents || sleep->inbox;
+	sleep->interrupt =
+		sleep->fds[WATCH_IRQ].revents || sleep->inbox || sleep->fds[WATCH_UPLINK].revents;
 	sleep->notice = sleep->fds[WATCH_NOTICE].revents;
 	sleep->hangup = sleep->fds[WATCH_CTL].revents;
 }

@@ -9,7 +9,7 @@
 
 /* Full event channels that the thread watches at a time. */
 #define THREAD_SLEEP_CHANNELS 8
-#define THREAD_SLEEP_FDS      (5 + THREAD_SLEEP_CHANNELS)
+#define THREAD_SLEEP_FDS      (6 + THREAD_SLEEP_CHANNELS)
 
 struct thread_sleep {
 	struct pollfd fds[THREAD_SLEEP_FDS];

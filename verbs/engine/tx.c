@@ -21,10 +21,12 @@ struct tx_route {
 	enum vnic_direct_counter detour_reason; /* counter of these frames */
 };
 
-int tx_init(struct tx *tx, struct vnic_driver *nic, const struct vnic_attach_welcome *welcome)
+int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_port *const *uplink,
+	    const struct vnic_attach_welcome *welcome)
 {
 	*tx = (struct tx){
 		.nic = nic,
+		.uplink = uplink,
 		.mtu = welcome->mtu,
 		.process = VNIC_PROCESS(welcome->qpn_first),
 		.routes = calloc(VNIC_PROCESSES, sizeof(struct tx_route *)),
@@ -74,7 +76,13 @@ void tx_set_nic(struct tx *tx, struct vnic_driver *nic)
 	tx->first = tx->count = 0;
 	tx->free = tx->posted = tx->placed = 0;
 	tx->full_since = 0;
-	tx->switch_stalled = false;
+	tx->switch_stalled = tx->switch_lost = false;
+}
+
+void tx_lose_switch(struct tx *tx)
+{
+	tx->switch_lost = tx->switch_stalled = true;
+	tx->free = 0;
 }
 
 /* --- Inboxes of peers. */
@@ -184,11 +192,12 @@ static uint32_t use_spare_slots(struct tx *tx, uint32_t n)
 
 static uint32_t reserve_slots(struct tx *tx, uint64_t now, uint32_t n)
 {
-	tx->free = vnic_driver_tx_reserve(tx->nic, tx->slots, n);
+	tx->free = tx->switch_lost ? 0 : vnic_driver_tx_reserve(tx->nic, tx->slots, n);
 	if (tx->free)
 		tx->full_since = 0;
 	tx->switch_stalled =
-		!tx->free && measure_duration(&tx->full_since, now) >= TX_SWITCH_FULL_NS;
+		tx->switch_lost ||
+		(!tx->free && measure_duration(&tx->full_since, now) >= TX_SWITCH_FULL_NS);
 	return tx->switch_stalled ? use_spare_slots(tx, n) : tx->free;
 }
 
@@ -392,15 +401,59 @@ static bool send_to_inbox(struct tx *tx, struct tx_route *route, uint64_t now)
 	return status == VNIC_OUTBOX_TAKEN || detour_if_stalled(tx, route, now, status);
 }
 
+/* --- Frames to other hosts. */
+
+bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6])
+{
+	return *tx->uplink && !(mac[0] & 1) && !is_local(tx, mac) &&
+	       vnic_driver_direct_allowed(tx->nic);
+}
+
+/* Copies the waiting frames in a row that go by the direct uplink; returns their number. */
+static uint32_t find_uplink_frames(const struct tx *tx, struct packet_port_frame frames[TX_BURST])
+{
+	uint32_t n = 0;
+
+	while (tx->first + n < tx->count && tx_by_uplink(tx, tx->slots[tx->first + n].data)) {
+		const struct vnic_frame *slot = &tx->slots[tx->first + n];
+
+		frames[n++] = (struct packet_port_frame){slot->data, slot->len};
+	}
+	return n;
+}
+
+/* Sends the next frames by the direct uplink. False: the next frame has to wait. */
+static bool send_to_uplink(struct tx *tx, uint64_t now)
+{
+	struct packet_port_frame frames[TX_BURST];
+	uint32_t n = find_uplink_frames(tx, frames), lost;
+	uint32_t done = packet_port_tx(*tx->uplink, frames, n, &lost);
+
+	if (done)
+		tx->uplink_full_since = 0;
+	else if (measure_duration(&tx->uplink_full_since, now) >= TX_UPLINK_FULL_NS)
+		done = lost = n;
+	tx_count(tx, VNIC_DIRECT_UPLINK_SENT, done - lost);
+	tx_count(tx, VNIC_DIRECT_UPLINK_LOST, lost);
+	tx->first += done;
+	if (done < n)
+		tx->retry_at = now + TX_RETRY_NS;
+	return done == n;
+}
+
 bool tx_flush(struct tx *tx, uint64_t now)
 {
-	while (tx->first < tx->count) {
+	bool waits = false;
+
+	while (tx->first < tx->count && !waits) {
 		struct tx_route *route = route_for_slot(tx, now, tx->first);
 
-		if (!route)
+		if (route)
+			waits = !send_to_inbox(tx, route, now);
+		else if (tx_by_uplink(tx, tx->slots[tx->first].data))
+			waits = !send_to_uplink(tx, now);
+		else
 			place_nic_frame(tx);
-		else if (!send_to_inbox(tx, route, now))
-			break;
 	}
 	post_nic_frames(tx);
 	return tx->first == tx->count;

@@ -14,6 +14,9 @@
  * another receiver stands in the inbox until it is moved. Only processes of the same user could
  * read it, and they could trace this process as well.
  *
+ * Frames to other hosts go by the direct uplink if the port has one (netdev/packet_port.h), except
+ * multicast, which processes of this host receive, too.
+ *
  * If the switch takes no frames (urxed is stopped, or about to be replaced), frames to inboxes
  * still go, and frames to the switch are lost.
  *
@@ -25,6 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <netdev/packet_port.h>
 #include <rxe/rxe.h>
 #include <vnic/driver.h>
 
@@ -43,6 +47,8 @@
 #define TX_INBOX_LOCKED_NS 1000000u
 /* After this time without a free buffer of the NIC, the switch counts as stalled. */
 #define TX_SWITCH_FULL_NS 100000000u
+/* After this time in which the direct uplink took no frame, its frames are lost. */
+#define TX_UPLINK_FULL_NS 100000000u
 /* Duration of such a detour: each change of the way reorders frames, which costs the receiver. */
 #define TX_DETOUR_NS 10000000u
 
@@ -51,6 +57,7 @@ struct peer;
 
 struct tx {
 	struct vnic_driver *nic;
+	struct packet_port *const *uplink; /* of the port; *uplink is NULL: none */
 	uint8_t mac[6];
 	uint16_t mtu;
 	uint32_t process; /* number of this process (VNIC_PROCESS) */
@@ -71,22 +78,29 @@ struct tx {
 	uint32_t posted; /* slots, from the first, that were given to the NIC */
 	uint32_t placed; /* slots, from the first, that hold frames for the NIC */
 	uint64_t retry_at;
-	uint64_t full_since;      /* first time that the NIC had no free buffer; 0: it has */
-	bool switch_stalled;      /* the slots are `spares`: the switch is stalled */
-	uint8_t *spares;          /* TX_BURST frames */
-	struct tx_route **routes; /* by VNIC_PROCESS */
+	uint64_t uplink_full_since; /* first time that the uplink took no frame; 0: it does */
+	uint64_t full_since;        /* first time that the NIC had no free buffer; 0: it has */
+	bool switch_lost;           /* the daemon has ended: the NIC gets no frame */
+	bool switch_stalled;        /* the slots are `spares`: the switch is stalled */
+	uint8_t *spares;            /* TX_BURST frames */
+	struct tx_route **routes;   /* by VNIC_PROCESS */
 };
 
-/* For the NIC of a port. 0 or -ENOMEM; then tx_destroy is not needed. */
-int tx_init(struct tx *tx, struct vnic_driver *nic, const struct vnic_attach_welcome *welcome);
+/* For the NIC and the direct uplink of a port. 0 or -ENOMEM; then tx_destroy is not needed. */
+int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_port *const *uplink,
+	    const struct vnic_attach_welcome *welcome);
 /* Closes all inboxes and forgets waiting frames. Also in a forked child, and if all members are 0.
  */
 void tx_destroy(struct tx *tx);
 /* In a forked child: replaces the memory of peers by private memory. */
 void tx_isolate(const struct tx *tx);
+/* The daemon has ended: until tx_set_nic, frames for the switch are lost. */
+void tx_lose_switch(struct tx *tx);
 /* Replaces the NIC: frames that wait for the old one are lost, the inboxes of peers stay. */
 void tx_set_nic(struct tx *tx, struct vnic_driver *nic);
 
+/* Whether frames to that MAC address go by the direct uplink now. */
+bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6]);
 /* Whether the port has the inbox of the process with that QPN. */
 bool tx_has_inbox(const struct tx *tx, uint32_t qpn);
 /* The process that has that QPN. NULL: the MAC address is another host's, or frames go by the

@@ -75,7 +75,7 @@ void busy_poll(void)
 	if (clock_now() < polling->busy_from)
 		return;
 	polling_event(POLL_STREAM);
-	while (alone && port_connected() && clock_now() - polling->heard_at < QUIET_NS)
+	while (alone && port_running() && clock_now() - polling->heard_at < QUIET_NS)
 		alone = look_once();
 	if (is_ours())
 		set_pause(alone && polling->heard_at != heard_at);

@@ -23,6 +23,8 @@ static void mask_interrupts(void)
 	vnic_driver_irq_mask(port.nic);
 	if (port.inbox)
 		vnic_inbox_irq_mask(port.inbox);
+	if (port.uplink)
+		packet_port_irq_mask(port.uplink);
 	polling->irq_on = false;
 }
 
@@ -31,11 +33,13 @@ static bool unmask_interrupts(void)
 {
 	bool waiting;
 
-	if (!port_connected())
+	if (!port_running())
 		return false;
 	waiting = vnic_driver_irq_unmask(port.nic);
 	if (port.inbox)
 		waiting |= vnic_inbox_irq_unmask(port.inbox);
+	if (port.uplink)
+		waiting |= packet_port_irq_unmask(port.uplink);
 	polling->irq_on = true;
 	return waiting;
 }
@@ -111,7 +115,7 @@ bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now
 	/* Another thread runs the engine, or waits for the lock: the poll does not wait. */
 	if (!port_trylock())
 		return false;
-	if (!port.dev || !port_connected()) {
+	if (!port.dev || !port_running()) {
 		port_unlock();
 		return false;
 	}

@@ -135,6 +135,7 @@ static int add_lease_block(struct vnic_driver *nic)
 	log_info("QPNs %#x to %#x", block->qpn_first, block->qpn_first + VNIC_LEASE_QPNS - 1);
 	port_lock();
 	leases_add(&port.leases, block);
+	port_accept_uplink();
 	port_unlock();
 	return 0;
 }

@@ -129,6 +129,7 @@ static void detach_port(void)
 	leases_clear(&port.leases);
 	remote_qp_forget_released();
 	tx_destroy(&port.tx);
+	port_close_uplink();
 	peer_done();
 	vnic_inbox_destroy(port.inbox);
 	port.inbox = NULL;
@@ -146,6 +147,14 @@ static struct urxe_direct_table *make_inbox(void)
 		return peer_init(vnic_inbox_published(port.inbox), port.tx.process);
 	log_info("no inbox: %s", strerror(-rc));
 	return NULL;
+}
+
+static void request_uplink(void)
+{
+	port_lock();
+	if (port_uplink_stale())
+		port_renew_uplink();
+	port_unlock();
 }
 
 /* From now on the daemon introduces the process to its peers. */
@@ -221,7 +230,7 @@ static int attach_port(void)
 			log_attach_error(rc);
 		return rc;
 	}
-	rc = tx_init(&port.tx, port.nic, &port.welcome);
+	rc = tx_init(&port.tx, port.nic, &port.uplink, &port.welcome);
 	if (!rc)
 		rc = add_first_lease();
 	if (!rc)
@@ -230,6 +239,7 @@ static int attach_port(void)
 		rc = sigbus_guard_install();
 	if (!rc) {
 		give_inbox();
+		request_uplink();
 		rc = engine_thread_start();
 	}
 	if (rc) {
@@ -313,6 +323,8 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	port_changed(&now->port);
 	port_update_multicast();
 	port.daemons++;
+	/* The socket is another daemon's, which may lack what this daemon counts on. */
+	port.uplink_number = 0;
 	remote_qp_register_all(nic);
 	/* Peers have the inbox already; the new daemon introduces further peers. */
 	if (port.inbox && vnic_driver_set_inbox(nic, port.inbox))

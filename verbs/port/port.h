@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <netdev/packet_port.h>
 #include <rxe/rxe.h>
 #include <vnic/driver.h>
 
@@ -36,6 +37,8 @@ struct port {
 	struct urxe_dev *dev; /* NULL: not attached */
 	struct vnic_driver *nic;
 	struct vnic_inbox *inbox;     /* NULL: none */
+	struct packet_port *uplink;   /* the direct uplink; NULL: none */
+	uint8_t uplink_number;        /* vnic_attach_port.uplink when it was requested */
 	bool inbox_broken;            /* port_inbox_broken was called */
 	_Atomic bool inbox_populated; /* peers may send to the inbox, so its memory is populated */
 	struct tx tx;
@@ -134,6 +137,17 @@ void port_add_inbox(uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
 /* A sender has broken the inbox: all frames come by the NIC from now on. */
 void port_inbox_broken(void);
 
+/* The daemon's uplink is another one than that of the port's packet socket, or none. */
+bool port_uplink_stale(void);
+/*
+ * Asks the daemon for a packet socket on its uplink, and replaces the port's. Blocks, and releases
+ * the lock meanwhile. In the engine thread, or before it starts.
+ */
+void port_renew_uplink(void);
+/* The port has leased QPNs: the packet socket receives their packets, too. */
+void port_accept_uplink(void);
+void port_close_uplink(void);
+
 /* Counters of the process, as `urxe show counter` prints them. */
 uint64_t port_counter(enum vnic_direct_counter counter);
 
@@ -149,6 +163,14 @@ void port_fail(const char *reason);
 static inline bool port_connected(void)
 {
 	return !port.dead && !port.reconnect.active;
+}
+
+/*
+ * Whether the engine runs: the port has a daemon, or its direct uplink goes on until the next one.
+ */
+static inline bool port_running(void)
+{
+	return !port.dead && (!port.reconnect.active || port.uplink);
 }
 
 /*

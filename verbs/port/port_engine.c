@@ -39,6 +39,12 @@ static bool may_reference(void *dev_ctx, const struct urxe_path *path, uint32_t 
 	return tx_may_reference(&port.tx, path->dmac, qpn);
 }
 
+static bool path_cut(void *dev_ctx, const struct urxe_path *path)
+{
+	(void)dev_ctx;
+	return port.reconnect.active && !tx_by_uplink(&port.tx, path->dmac);
+}
+
 static const struct urxe_ops ops = {
 	.complete = cq_add,
 	.comp_event = cq_comp_event,
@@ -48,6 +54,7 @@ static const struct urxe_ops ops = {
 	.copy_crc = crc_copy,
 	.may_reference = may_reference,
 	.pull = peer_pull,
+	.path_cut = path_cut,
 };
 
 static uint64_t random_seed(void)

@@ -48,6 +48,7 @@ static void forget_port(void)
 		vnic_driver_abandon(port.nic);
 	peer_fork_child();
 	vnic_inbox_abandon(port.inbox);
+	packet_port_close(port.uplink);
 	tx_destroy(&port.tx);
 	engine_thread_abandon();
 	sigbus_guard_fork_child();
@@ -69,6 +70,7 @@ static void in_child(void)
 	port.reconnect.active = false;
 	vnic_driver_isolate(port.nic);
 	vnic_inbox_isolate(port.inbox);
+	packet_port_isolate(port.uplink);
 	tx_isolate(&port.tx);
 	lock_orphan(&port.lock);
 }

@@ -27,6 +27,7 @@ struct qp_entry {
 	struct urxe_counters counters;
 	bool direct;
 	bool memory;
+	bool uplink; /* frames to other hosts go by the direct uplink */
 };
 
 /* A copy of the state: writing the JSON text takes too long to hold the lock. */
@@ -66,6 +67,7 @@ static int copy_qps(struct snapshot *snapshot)
 		urxe_qp_load(qp, &entry->load);
 		entry->counters = *urxe_qp_counters(qp);
 		entry->direct = is_direct(&entry->attr);
+		entry->uplink = tx_by_uplink(&port.tx, entry->attr.path.dmac);
 		entry->memory = entry->direct && urxe_qp_direct(qp) &&
 				entry->counters.event[URXE_EVENT_DIRECT_REQUESTS];
 		snapshot->n_qps++;
@@ -106,6 +108,8 @@ static int copy_state(struct snapshot *snapshot)
 {
 	int rc = copy_qps(snapshot);
 
+	if (port.uplink)
+		tx_count(&port.tx, VNIC_DIRECT_UPLINK_MISSED, packet_port_read_drops(port.uplink));
 	snapshot->dead = port.dead;
 	snapshot->counters = *urxe_dev_counters(port.dev);
 	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
@@ -184,6 +188,7 @@ static void write_qp(struct json_text *j, const struct qp_entry *qp)
 	json_put_number(j, "rate_limit", qp->attr.rate_limit);
 	json_put_bool(j, "direct", qp->direct);
 	json_put_bool(j, "memory", qp->memory);
+	json_put_bool(j, "uplink", qp->uplink);
 	json_put_open(j, "counters", '{');
 	write_engine_counters(j, &qp->counters);
 	json_put_close(j, '}');

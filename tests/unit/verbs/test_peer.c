@@ -138,7 +138,7 @@ static void open_way(uint32_t from, uint32_t to)
 	int fds[VNIC_INBOX_FDS];
 
 	memcpy(who.mac, mac, sizeof(mac));
-	assert_int_equal(tx_init(&port.tx, w.loop->driver, &who), 0);
+	assert_int_equal(tx_init(&port.tx, w.loop->driver, &port.uplink, &who), 0);
 	vnic_inbox_fds(w.inbox[to == CHILD], fds);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);

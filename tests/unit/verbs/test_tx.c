@@ -33,6 +33,7 @@
 #define FAR  0x7000u   /* QPN of a process without */
 #define MANY 0xffffffu /* the multicast QPN */
 
+static struct packet_port *no_uplink;
 static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1};
 static const uint8_t other_mac[6] = {2, 0, 0, 0, 0, 2};
 static const uint8_t group_mac[6] = {1, 0, 0x5e, 0, 0, 1};
@@ -77,7 +78,7 @@ static int setup(void **state)
 	assert_int_equal(vnic_loop_open(MTU, &f.loop), 0);
 	allow(f.loop, true);
 	assert_int_equal(vnic_inbox_create(MTU, &f.inbox), 0);
-	assert_int_equal(tx_init(&f.tx, f.loop->driver, &who), 0);
+	assert_int_equal(tx_init(&f.tx, f.loop->driver, &no_uplink, &who), 0);
 	meet(&f);
 	*state = &f;
 	return 0;

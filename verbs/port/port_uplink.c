@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The port's packet socket on the direct uplink: from the daemon's answer to its end. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine/clock.h"
+#include "engine/engine_run.h"
+#include "port/port_private.h"
+#include "report/log.h"
+
+static int accept_leased_qpns(struct packet_port *uplink)
+{
+	uint16_t blocks[VNIC_LEASES_MAX];
+
+	for (uint32_t i = 0; i < port.leases.n; i++)
+		blocks[i] = (uint16_t)(port.leases.blocks[i]->qpn_first >> PACKET_PORT_QPN_SHIFT);
+	return packet_port_accept(packet_port_fd(uplink), blocks, port.leases.n);
+}
+
+/* While the daemon wants to see all frames, they come by the switch. */
+void port_accept_uplink(void)
+{
+	int rc = port.uplink && vnic_driver_direct_allowed(port.nic)
+			 ? accept_leased_qpns(port.uplink)
+			 : 0;
+
+	if (rc)
+		log_error("cannot set the filter of the direct uplink: %s", strerror(-rc));
+}
+
+/*
+ * The old socket stops before the new one starts, so that no frame comes twice; frames in between
+ * are lost. Frames in the old ring are received first.
+ */
+static void replace_uplink(struct packet_port *uplink)
+{
+	struct packet_port *old = port.uplink;
+
+	if (old) {
+		packet_port_accept(packet_port_fd(old), NULL, 0);
+		engine_receive_uplink(clock_now());
+	}
+	port.uplink = uplink;
+	port_accept_uplink();
+	packet_port_close(old);
+	if (uplink && port.polling.irq_on && packet_port_irq_unmask(uplink))
+		engine_thread_wake();
+}
+
+static int open_uplink(struct vnic_driver *nic, struct packet_port **uplink)
+{
+	struct vnic_attach_uplink answer;
+	int fd = vnic_driver_uplink(nic, &answer);
+	const struct packet_port_ring ring = {answer.frame_size, answer.blocks};
+
+	return fd < 0 ? fd : packet_port_open(fd, &ring, uplink);
+}
+
+void port_renew_uplink(void)
+{
+	struct packet_port *uplink = NULL;
+	const uint8_t number = port.welcome.port.uplink;
+	struct vnic_driver *nic = port.nic;
+	int rc = 0;
+
+	port.uplink_number = number;
+	if (number) {
+		port_unlock();
+		rc = open_uplink(nic, &uplink);
+		port_claim();
+	}
+	if (rc)
+		log_info("frames to other hosts go by the switch: %s", strerror(-rc));
+	replace_uplink(uplink);
+}
+
+bool port_uplink_stale(void)
+{
+	return port.uplink_number != port.welcome.port.uplink;
+}
+
+void port_close_uplink(void)
+{
+	packet_port_close(port.uplink);
+	port.uplink = NULL;
+	port.uplink_number = 0;
+}
