@@ -13,6 +13,17 @@ import report
 
 SECONDS = 120  # for one program
 TRIES = 5
+# ARP, neighbour discovery, multicast, CM: more only if the programs' frames pass the switch.
+SWITCH_FRAMES = 2000
+LOSS = """
+table netdev loss {{
+    chain egress {{
+        type filter hook egress device "{interface}" priority 0;
+        udp dport 4791 numgen random mod 10000 < {of_10000} drop
+        ether type 0x8915 numgen random mod 10000 < {of_10000} drop
+    }}
+}}
+"""
 AF_XDP = 44  # missing in the socket module
 
 
@@ -74,6 +85,20 @@ def over_af_xdp(*arguments):
 NETWORKS = {'af_packet': Ethernet, 'af_xdp': over_af_xdp, 'tap': Bridged}
 
 
+def lose_frames(net, share):
+    """Each interface drops this share of the RoCE frames that it should send."""
+    for namespace in net.namespaces:
+        namespace.run(['nft', '-f', '-'], LOSS.format(interface=INTERFACE, of_10000=round(float(share[:-1]) * 100)))
+
+
+def check_way(net, way):
+    """Whether the programs' frames went by their own sockets, or by the switch."""
+    for host in net.hosts:
+        frames = host.counter('switch', 'in_frames')
+        if (frames > SWITCH_FRAMES) != (way == 'switch'):
+            raise Failure(f'{frames} frames passed the switch, in spite of the way {way}')
+
+
 def chosen(options):
     if options.programs == 'section':
         return programs.section(options.path, options.mtu, options.loss)
@@ -90,15 +115,22 @@ def run():
     parser.add_argument('--mtu', required=True, type=int, choices=programs.ALL_MTUS)
     parser.add_argument('--loss', required=True, choices=programs.LOSSES)
     parser.add_argument('--uplink', choices=NETWORKS, default='af_packet')
+    parser.add_argument('--way', choices=['direct', 'switch'], default='switch',
+                        help='by sockets of the programs on the uplink, or by urxed')
     parser.add_argument('--programs', choices=['section', 'once', 'all'], default='section',
                         help='a part of the programs, all with one message size, or all')
     options = parser.parse_args()
     path_mtu = programs.ALL_MTUS[options.mtu]
     address, kind, _ = programs.PATHS[options.path]
-    # Each host's urxed drops this share of received and of sent frames.
+    # By the switch, each host's urxed drops this share of received and of sent frames.
     lossy = options.loss != programs.LOSSES[0]
-    fault = ['--fault', f'drop={options.loss}'] if lossy else []
-    with NETWORKS[options.uplink](options.build, [options.mtu] * 2, fault) as net:
+    direct = options.way == 'direct'
+    arguments = [] if direct else ['--direct-uplink', 'none']
+    if lossy and not direct:
+        arguments += ['--fault', f'drop={options.loss}']
+    with NETWORKS[options.uplink](options.build, [options.mtu] * 2, arguments) as net:
+        if lossy and direct:
+            lose_frames(net, options.loss)
         for host in net.hosts:
             check_device(host, path_mtu)
         ends = net.ends(address, kind)
@@ -107,6 +139,7 @@ def run():
             run_program(ends, argv, path_mtu, lossy)
             if argv[0] == 'verbs_check':
                 run_program(ends[::-1], argv, path_mtu, lossy)
+        check_way(net, options.way)
 
 
 if __name__ == '__main__':

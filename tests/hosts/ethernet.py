@@ -42,12 +42,15 @@ class Namespace:
         """The prefix of a command line that runs in the namespace and ends with this process."""
         return ['setpriv', '--pdeathsig', 'KILL', 'nsenter', f'--net=/proc/{self.pid}/ns/net', '--']
 
+    def run(self, argv, stdin=''):
+        return run(self.prefix() + argv, stdin)
+
     def ip(self, *arguments):
-        return run(self.prefix() + ['ip', *arguments])
+        return self.run(['ip', *arguments])
 
 
-def run(argv):
-    result = subprocess.run(argv, capture_output=True, text=True, check=False)
+def run(argv, stdin=''):
+    result = subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False)
     if result.returncode:
         skip(f'{" ".join(argv)}: {result.stderr.strip()}')
     return result.stdout

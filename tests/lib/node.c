@@ -96,6 +96,12 @@ static bool pull(void *dev_ctx, const struct urxe_reference *reference,
 	return !sender->table || sender->table->references == reference->generation;
 }
 
+static bool path_cut(void *dev_ctx, const struct urxe_path *path)
+{
+	(void)path;
+	return ((const struct node *)dev_ctx)->path_cut;
+}
+
 static const struct urxe_ops node_ops = {
 	.complete = on_complete,
 	.comp_event = on_comp_event,
@@ -105,6 +111,7 @@ static const struct urxe_ops node_ops = {
 	.copy_crc = copy_crc,
 	.may_reference = may_reference,
 	.pull = pull,
+	.path_cut = path_cut,
 };
 
 static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)

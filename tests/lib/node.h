@@ -63,6 +63,7 @@ struct node {
 	uint32_t n_persisted;
 	bool persist_fails;
 	bool references;          /* a node with a table may send payload references */
+	bool path_cut;            /* answer of urxe_ops.path_cut */
 	bool memory_gone;         /* accesses to registered memory fail */
 	const uint8_t *byte_gone; /* or accesses to this byte only */
 	struct urxe_direct_table *table;

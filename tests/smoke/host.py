@@ -185,6 +185,11 @@ class Host:
             raise Failure(f'urxe show --json {topic}: status {result.returncode}, {result.stderr}')
         return json.loads(result.stdout)
 
+    def counter(self, of, name):
+        """A counter of `urxe show counter`."""
+        return next(row['value'] for row in self.show('counter')['counters']
+                    if row['of'] == of and row['name'] == name)
+
     def command(self, argv):
         return [self.urxe, 'run', '--run-dir', self.run_dir, '--', *argv]
 

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+The direct uplink: programs of two hosts exchange frames by packet sockets of their own. The daemons stop, die and
+restart, a capture runs, the interface goes down and returns, other programs die, and untrusted users take the switch.
+"""
+import argparse
+import os
+import signal
+import time
+
+from ethernet import Ethernet, INTERFACE, IPV4
+from host import Failure, Pair, main, until
+import report
+
+# The peer repeats for 8 times 3 s: longer than each interruption.
+ARGV = ['ib_write_bw', '-F', '-u', '18', '-s', '4096']
+WAIT = 20
+
+
+def start(net, seconds, servers=None, argv=None):
+    """Server on the first host, client on the second."""
+    server, client = servers or net.hosts
+    gids = [host.gid(IPV4.format(number)) for number, host in enumerate(net.hosts, 1)]
+    return Pair(server, client, [*(argv or ARGV), '-D', str(seconds)], gids[0], IPV4.format(1),
+                client_gid=gids[1])
+
+
+def paths(host):
+    """The ways of all connected QPs of a host."""
+    return {qp['path'] for qp in host.show('qp')['qps'] if qp['path']}
+
+
+def expect_path(host, path):
+    until(WAIT, lambda: paths(host) == {path},
+          lambda: f'QPs go by {paths(host)}, not by {path}')
+
+
+def sent(namespace):
+    """Frames that the interface has sent."""
+    text = namespace.ip('-s', '-o', 'link', 'show', INTERFACE)
+    return int(text.split('TX:')[1].split('\\')[1].split()[1])
+
+
+def expect_traffic(net, what):
+    for namespace in net.namespaces:
+        before = sent(namespace)
+        until(WAIT, lambda n=namespace, b=before: sent(n) > b + 100, lambda: f'no traffic {what}')
+
+
+def switch_frames(host):
+    return host.counter('switch', 'in_frames')
+
+
+def finish(pair):
+    report.check_perftest(pair.finish(60)[1], None)
+
+
+def frames_do_not_pass_the_switch(net):
+    pair = start(net, 4)
+    for host in net.hosts:
+        expect_path(host, 'direct-uplink')
+    before = [switch_frames(host) for host in net.hosts]
+    expect_traffic(net, 'by the direct uplink')
+    after = [switch_frames(host) for host in net.hosts]
+    # ARP only.
+    if any(b - a > 20 for a, b in zip(before, after)):
+        raise Failure(f'frames passed the switch: {before}, then {after}')
+    finish(pair)
+
+
+def a_capture_sees_all_frames(net):
+    host = net.hosts[0]
+    pair = start(net, 8)
+    expect_path(host, 'direct-uplink')
+    file = os.path.join(host.top, 'capture.pcapng')
+    capture = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, '-w', file])
+    expect_path(host, 'uplink')
+    before = switch_frames(host)
+    until(WAIT, lambda: switch_frames(host) > before + 100, lambda: 'no frame at the switch')
+    capture.kill(signal.SIGINT)
+    capture.wait(20)
+    if os.path.getsize(file) < 100 * 1024:
+        raise Failure('the capture has no frames')
+    expect_path(host, 'direct-uplink')
+    expect_traffic(net, 'after the capture')
+    finish(pair)
+
+
+def traffic_goes_on_without_the_daemon(net):
+    pair = start(net, 12)
+    for host in net.hosts:
+        expect_path(host, 'direct-uplink')
+    for host in net.hosts:
+        host.daemon.kill(signal.SIGSTOP)
+    expect_traffic(net, 'while the daemons are stopped')
+    for host in net.hosts:
+        host.daemon.kill(signal.SIGCONT)
+    for host, program in zip(net.hosts, (pair.server, pair.client)):
+        host.daemon.kill()
+        expect_traffic(net, 'without a daemon')
+        host.start_daemon()
+        until(WAIT, lambda p=program: 'attached again' in p.errors(),
+              lambda p=program: f'does not find the new daemon: {p.describe()}')
+        expect_path(host, 'direct-uplink')
+        expect_traffic(net, 'with the new daemon')
+    finish(pair)
+
+
+def the_interface_goes_down_and_returns(net):
+    pair = start(net, 8)
+    expect_path(net.hosts[0], 'direct-uplink')
+    expect_traffic(net, 'before')
+    a = net.namespaces[0]
+    a.ip('link', 'set', INTERFACE, 'down')
+    time.sleep(0.5)
+    a.ip('link', 'set', INTERFACE, 'up')
+    expect_traffic(net, 'after the interface was down')
+    a.ip('link', 'set', INTERFACE, 'mtu', '3000')
+    a.ip('link', 'set', INTERFACE, 'mtu', '9000')
+    expect_traffic(net, 'after the MTU changed')
+    finish(pair)
+
+
+def a_killed_program_harms_no_other(net):
+    survivor = start(net, 8)
+    expect_path(net.hosts[0], 'direct-uplink')
+    for _ in range(3):
+        victim = start(net, 60)
+        victim.kill()
+        until(WAIT, lambda: not (victim.server.running() or victim.client.running()), lambda: 'lives')
+    stopped = start(net, 60)
+    stopped.server.kill(signal.SIGSTOP)
+    expect_traffic(net, 'beside a stopped program')
+    stopped.kill()
+    finish(survivor)
+
+
+def only_trusted_users_have_it(net):
+    for host in net.hosts:
+        host.daemon.kill(signal.SIGTERM)
+        host.daemon.wait(10)
+        host.start_daemon([*host.arguments, '--direct-uplink', 'none'])
+    pair = start(net, 3)
+    for host in net.hosts:
+        expect_path(host, 'uplink')
+    finish(pair)
+
+
+CASES = [frames_do_not_pass_the_switch, a_capture_sees_all_frames, traffic_goes_on_without_the_daemon,
+         the_interface_goes_down_and_returns, a_killed_program_harms_no_other, only_trusted_users_have_it]
+
+
+def run():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--build', required=True)
+    parser.add_argument('--case', choices=[case.__name__ for case in CASES])
+    options = parser.parse_args()
+    with Ethernet(options.build, [9000] * 2) as net:
+        for host in net.hosts:
+            until(20, lambda h=host: 'PORT_ACTIVE' in h.run('ibv_devinfo'), lambda: 'no link')
+            host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S='60')
+        for case in CASES:
+            if options.case in (None, case.__name__):
+                print(case.__name__.replace('_', ' '), flush=True)
+                case(net)
+
+
+if __name__ == '__main__':
+    main(run)

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which processes --direct-uplink trusts with raw frames. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "urxed/uplink/direct_uplink_trust.h"
+
+static struct direct_uplink_trust trust;
+static char error[DIRECT_UPLINK_ERROR];
+
+static int add(const char *name)
+{
+	return direct_uplink_trust_add(&trust, name, error);
+}
+
+static int clear(void **state)
+{
+	(void)state;
+	trust = (struct direct_uplink_trust){0};
+	return 0;
+}
+
+static void names_become_numbers(void **state)
+{
+	(void)state;
+	assert_int_equal(add("daemon"), 0);
+	assert_int_equal(add("@root"), 0);
+	assert_int_equal(trust.n_users, 1);
+	assert_int_equal(trust.n_groups, 1);
+	assert_int_not_equal(trust.users[0], 0);
+	assert_int_equal(trust.groups[0], 0);
+}
+
+static void unknown_names_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(add("no-such-user"), -EINVAL);
+	assert_string_equal(error, "direct-uplink no-such-user: no such user (@NAME is a group)");
+	assert_int_equal(add("@no-such-group"), -EINVAL);
+	assert_string_equal(error, "direct-uplink @no-such-group: no such group");
+	assert_int_equal(add("@"), -EINVAL);
+}
+
+static void none_stands_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(add("none"), 0);
+	assert_int_equal(add("none"), 0);
+	assert_int_equal(add("daemon"), -EINVAL);
+	assert_string_equal(error, "direct-uplink daemon: \"none\" excludes all other values");
+	clear(NULL);
+	assert_int_equal(add("daemon"), 0);
+	assert_int_equal(add("none"), -EINVAL);
+}
+
+static void numbers_of_names_are_limited(void **state)
+{
+	(void)state;
+	for (int i = 0; i < DIRECT_UPLINK_NAMES; i++) {
+		assert_int_equal(add("daemon"), 0);
+		assert_int_equal(add("@root"), 0);
+	}
+	assert_int_equal(add("daemon"), -ENOSPC);
+	assert_int_equal(add("@root"), -ENOSPC);
+}
+
+/* The other end of the socket is this process. */
+static bool trusts_this_process(void)
+{
+	int ends[2];
+	bool trusted;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	trusted = direct_uplink_trusts(&trust, ends[0]);
+	close(ends[0]);
+	close(ends[1]);
+	return trusted;
+}
+
+static void the_daemon_s_own_user_is_trusted_unless_none_is(void **state)
+{
+	(void)state;
+	assert_true(trusts_this_process());
+	assert_int_equal(add("none"), 0);
+	assert_false(trusts_this_process());
+}
+
+static void a_socket_without_a_peer_is_not_trusted(void **state)
+{
+	(void)state;
+	assert_false(direct_uplink_trusts(&trust, -1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(names_become_numbers, clear),
+		cmocka_unit_test_setup(unknown_names_are_refused, clear),
+		cmocka_unit_test_setup(none_stands_alone, clear),
+		cmocka_unit_test_setup(numbers_of_names_are_limited, clear),
+		cmocka_unit_test_setup(the_daemon_s_own_user_is_trusted_unless_none_is, clear),
+		cmocka_unit_test_setup(a_socket_without_a_peer_is_not_trusted, clear),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
