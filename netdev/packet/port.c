@@ -59,7 +59,8 @@ static void close_fds(const struct packet_port *port)
 {
 	if (port->interrupt >= 0)
 		close(port->interrupt);
-	close(port->fd);
+	if (port->fd >= 0)
+		close(port->fd);
 }
 
 static int make_interrupt(struct packet_port *port)
@@ -103,9 +104,12 @@ void packet_port_close(struct packet_port *port)
 
 void packet_port_isolate(struct packet_port *port)
 {
-	if (port)
-		mmap(port->memory, ring_bytes(port), PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (!port)
+		return;
+	mmap(port->memory, ring_bytes(port), PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	close_fds(port);
+	port->fd = port->interrupt = -1;
 }
 
 int packet_port_fd(const struct packet_port *port)

@@ -37,8 +37,8 @@ class Veth(Ethernet):
 
     LACKS = SEGMENTATION
 
-    def __init__(self, build, uplink, mtu):
-        super().__init__(build, [mtu] * 2, uplink=f'{uplink}:{INTERFACE}')
+    def __init__(self, build, uplink, mtu, arguments=()):
+        super().__init__(build, [mtu] * 2, arguments, uplink=f'{uplink}:{INTERFACE}')
 
     def plug(self, mtus):
         super().plug(mtus)
@@ -152,7 +152,9 @@ class Bench:
         kind, _, mtu = uplink.rpartition(' ')
         if kind in CABLES:
             return self.stack.enter_context(CABLES[kind](int(mtu)))
-        return self.stack.enter_context(Veth(self.build, uplink, host_rows.VETH_MTU[uplink]))
+        kind, _, way = uplink.partition(' ')
+        arguments = ['--direct-uplink', 'none'] if way == host_rows.THROUGH_URXED else []
+        return self.stack.enter_context(Veth(self.build, kind, host_rows.VETH_MTU[kind], arguments))
 
     def place(self, uplink):
         if uplink not in self.hosts:

@@ -10,6 +10,8 @@ SHARED = 'posix,sysv,cma'
 # Interface MTUs for a RoCE path MTU of 4096 and 2048; a TCP segment then has 4,148 and 2,148 bytes.
 # The maximum MTU of af_xdp on veth is 3000.
 VETH_MTU = {'af_packet': 4200, 'af_xdp': 2200}
+THROUGH_URXED = 'through urxed'  # without the direct uplink of af_packet
+NETWORKS = ['af_packet', f'af_packet {THROUGH_URXED}', 'af_xdp']
 TAP_MTU = 1500  # urxe uses two taps and a bridge here, and TCP a veth cable
 CONNECTIONS = 500
 SCALE = [64, 1024, 16384]  # queue pairs of a process
@@ -211,7 +213,7 @@ def tcp_streams(place, name):
 
 
 def network_rows():
-    for uplink in VETH_MTU:
+    for uplink in NETWORKS:
         name = f'veth, {uplink}'
         bandwidth, cost = tcp_streams(uplink, name)
         yield Row('network', f'send latency, 2 B, {name}', 's',
@@ -219,6 +221,8 @@ def network_rows():
                   tcp_latency(uplink, name))
         yield Row('network', f'write bandwidth, 64 KiB, {name}', 'B/s',
                   Perftest('ib_write_bw -s 65536 -n 3000', report.bandwidth, uplink), bandwidth)
+        yield Row('network', f'read bandwidth, 64 KiB, {name}', 'B/s',
+                  Perftest('ib_read_bw -s 65536 -n 3000', report.bandwidth, uplink), bandwidth)
         yield Row('network', f'write bytes for a CPU second, 64 KiB, {name}', 'B/s',
                   PerSecond(65536, 10000, lambda n, uplink=uplink: Perftest(
                       f'ib_write_bw -s 65536 -n {n}', lambda _: 1.0, uplink), uplink), cost)

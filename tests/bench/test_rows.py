@@ -141,7 +141,7 @@ class Peers(unittest.TestCase):
                 plain = rows.PEERS[tcp[0].removesuffix(', GSO')]
                 self.assertEqual(plain.uplink, rows.PEERS[tcp[0]].uplink)
                 beside[row.group] += len(tcp)
-        self.assertEqual(beside, {'network': 4, 'cable': 6})  # bandwidth and cost, of each uplink
+        self.assertEqual(beside, {'network': 9, 'cable': 6})  # bandwidth and cost, of each uplink
 
 
 unittest.main()

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 The direct uplink: programs of two hosts exchange frames by packet sockets of their own. The daemons stop, die and
-restart, a capture runs, the interface goes down and returns, other programs die, and untrusted users take the switch.
+restart, a capture runs, the interface goes down or disappears and returns, other programs die, and programs without
+trust take the switch.
 """
 import argparse
 import os
@@ -122,6 +123,25 @@ def the_interface_goes_down_and_returns(net):
     finish(pair)
 
 
+def mac(namespace):
+    return namespace.ip('-o', 'link', 'show', INTERFACE).split('link/ether ')[1].split()[0]
+
+
+def the_cable_is_unplugged_and_returns(net):
+    pair = start(net, 12)
+    for host in net.hosts:
+        expect_path(host, 'direct-uplink')
+    macs = [mac(namespace) for namespace in net.namespaces]
+    net.namespaces[0].ip('link', 'del', INTERFACE)
+    for host in net.hosts:
+        expect_path(host, 'uplink')
+    net.plug([9000] * 2, macs)
+    for host in net.hosts:
+        expect_path(host, 'direct-uplink')
+    expect_traffic(net, 'by the new cable')
+    finish(pair)
+
+
 def a_killed_program_harms_no_other(net):
     survivor = start(net, 8)
     expect_path(net.hosts[0], 'direct-uplink')
@@ -147,8 +167,29 @@ def only_trusted_users_have_it(net):
     finish(pair)
 
 
+def a_daemon_that_trusts_no_program_takes_over(net):
+    pair = start(net, 10)
+    for host in net.hosts:
+        expect_path(host, 'direct-uplink')
+    for host, program in zip(net.hosts, (pair.server, pair.client)):
+        arguments = host.arguments
+        host.daemon.kill()
+        host.start_daemon([*arguments, '--direct-uplink', 'none'])
+        host.arguments = arguments
+        until(WAIT, lambda p=program: 'attached again' in p.errors(),
+              lambda p=program: f'does not find the new daemon: {p.describe()}')
+        expect_path(host, 'uplink')
+        expect_traffic(net, 'by the switch')
+    finish(pair)
+    for host in net.hosts:
+        host.daemon.kill(signal.SIGTERM)
+        host.daemon.wait(10)
+        host.start_daemon()
+
+
 CASES = [frames_do_not_pass_the_switch, a_capture_sees_all_frames, traffic_goes_on_without_the_daemon,
-         the_interface_goes_down_and_returns, a_killed_program_harms_no_other, only_trusted_users_have_it]
+         a_daemon_that_trusts_no_program_takes_over, the_interface_goes_down_and_returns,
+         the_cable_is_unplugged_and_returns, a_killed_program_harms_no_other, only_trusted_users_have_it]
 
 
 def run():

@@ -96,11 +96,12 @@ class Ethernet:
         return [(host, host.gid(address.format(number), kind), self.kernel_ipv4.format(number))
                 for number, host in enumerate(self.hosts, 1)]
 
-    def plug(self, mtus):
-        """Joins the namespaces by a cable, and gives both ends their addresses."""
+    def plug(self, mtus, macs=()):
+        """Joins the namespaces by a cable, and gives both ends their addresses. Without MACs the kernel chooses them."""
         a, b = self.namespaces
-        run(['ip', 'link', 'add', INTERFACE, 'netns', str(a.pid), 'mtu', str(mtus[0]), 'type',
-             'veth', 'peer', 'name', INTERFACE, 'netns', str(b.pid), 'mtu', str(mtus[1])])
+        of_a, of_b = [['address', mac] for mac in macs] or ([], [])
+        run(['ip', 'link', 'add', INTERFACE, 'netns', str(a.pid), 'mtu', str(mtus[0]), *of_a, 'type',
+             'veth', 'peer', 'name', INTERFACE, 'netns', str(b.pid), 'mtu', str(mtus[1]), *of_b])
         for number, namespace in enumerate(self.namespaces, 1):
             namespace.ip('addr', 'add', IPV4.format(number) + '/24', 'dev', INTERFACE)
             namespace.ip('addr', 'add', IPV6.format(number) + '/64', 'dev', INTERFACE, 'nodad')

@@ -69,6 +69,11 @@ void port_renew_uplink(void)
 		rc = open_uplink(nic, &uplink);
 		port_claim();
 	}
+	/* The next daemon is asked again; until then the old socket goes on. */
+	if (rc == -ECONNRESET || rc == -EPIPE) {
+		port.uplink_number = 0;
+		return;
+	}
 	if (rc)
 		log_info("frames to other hosts go by the switch: %s", strerror(-rc));
 	replace_uplink(uplink);

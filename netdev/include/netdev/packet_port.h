@@ -61,7 +61,8 @@ int packet_port_open(int fd, const struct packet_port_ring *ring, struct packet_
 void packet_port_close(struct packet_port *port);
 /*
  * In a forked child: replaces the ring, which the parent uses, by private zeroed memory, in which
- * no frame arrives. Async-signal-safe. NULL is ignored.
+ * no frame arrives, and closes the descriptors: the port loses all frames to send.
+ * Async-signal-safe. NULL is ignored.
  */
 void packet_port_isolate(struct packet_port *port);
 

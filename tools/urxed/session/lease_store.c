@@ -187,9 +187,11 @@ uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, 
 	return 0;
 }
 
-void lease_store_set_direct(struct lease_store *r, uint32_t qpn)
+void lease_store_set_direct(struct lease_store *r, uint32_t qpn, bool direct)
 {
-	r->entries[qpn >> LEASE_SHIFT].direct = 1;
+	if (r->entries[qpn >> LEASE_SHIFT].direct == direct)
+		return;
+	r->entries[qpn >> LEASE_SHIFT].direct = direct;
 	write_lease_entry(r, qpn >> LEASE_SHIFT);
 }
 

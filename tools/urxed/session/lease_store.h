@@ -64,8 +64,11 @@ uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uint64_
 int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t pid);
 /* First QPN of a block that is claimable with this token; 0 = none. */
 uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, pid_t pid);
-/* The process of the block that begins with qpn has a packet socket on the direct uplink. */
-void lease_store_set_direct(struct lease_store *r, uint32_t qpn);
+/*
+ * Stores whether the process of the block that begins with qpn has a packet socket on the direct
+ * uplink.
+ */
+void lease_store_set_direct(struct lease_store *r, uint32_t qpn, bool direct);
 void lease_store_remove(struct lease_store *r, uint32_t qpn);
 
 /* Does a process have blocks that it may still claim? */

@@ -31,6 +31,7 @@ struct session {
 	uint32_t blocks;      /* leased blocks of QPNs */
 	uint64_t token;       /* with which the process claims the blocks from a later daemon */
 	int uplink_fd;        /* duplicate of its packet socket on the direct uplink; -1 = none */
+	bool uplink_asked;    /* the process has requested such a socket from this daemon */
 	uint8_t uplink;       /* direct_uplink_number of uplink_fd */
 	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
 	bool gone; /* sessions_reap frees it: the current batch of events may still name it */

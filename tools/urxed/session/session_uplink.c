@@ -48,12 +48,13 @@ static void find_session_blocks(const struct sessions *sessions, const struct se
 static bool is_direct_block(const struct sessions *sessions, uint32_t block)
 {
 	struct switch_port *owner = sessions->sw->leases.owner[block];
+	const struct session *s = owner ? session_of(owner) : NULL;
 
-	if (owner)
-		return has_uplink(sessions, session_of(owner));
-	/* The process that may claim the block still has its socket from an earlier daemon. */
-	return sessions->lease_store->claimable[block] &&
-	       sessions->lease_store->entries[block].direct;
+	if (s && has_uplink(sessions, s))
+		return true;
+	/* The process still has its socket from an earlier daemon, until it has asked this one. */
+	return sessions->lease_store->entries[block].direct &&
+	       (s ? !s->uplink_asked : sessions->lease_store->claimable[block]);
 }
 
 static void find_direct_blocks(const struct sessions *sessions, struct blocks *blocks)
@@ -120,7 +121,7 @@ void session_add_uplink_block(struct sessions *sessions, const struct session *s
 {
 	if (!has_uplink(sessions, s))
 		return;
-	lease_store_set_direct(sessions->lease_store, qpn);
+	lease_store_set_direct(sessions->lease_store, qpn, true);
 	sessions_update_uplink(sessions);
 }
 
@@ -163,11 +164,20 @@ static int open_socket(struct sessions *sessions, struct session *s, struct pack
 	return -EMFILE;
 }
 
-static void store_direct_blocks(struct sessions *sessions, const struct session *s)
+static void store_direct_blocks(struct sessions *sessions, const struct session *s, bool direct)
 {
 	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
 		if (sessions->sw->leases.owner[block] == &s->port)
-			lease_store_set_direct(sessions->lease_store, block << LEASE_SHIFT);
+			lease_store_set_direct(sessions->lease_store, block << LEASE_SHIFT, direct);
+}
+
+/* The process has no socket: the switch receives its packets. */
+static int refuse_socket(struct sessions *sessions, struct session *s, int rc)
+{
+	session_close_uplink(s);
+	store_direct_blocks(sessions, s, false);
+	sessions_update_uplink(sessions);
+	return rc;
 }
 
 int session_give_uplink(void *ctx, struct vnic_server_client *conn,
@@ -179,19 +189,20 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 	int rc = check_request(sessions, s);
 	int fd = rc ? rc : open_socket(sessions, s, &ring);
 
+	if (rc == -EEXIST)
+		return rc;
+	s->uplink_asked = true;
 	if (fd < 0)
-		return fd;
+		return refuse_socket(sessions, s, fd);
 	answer->frame_size = ring.frame_size;
 	answer->blocks = ring.blocks;
 	s->uplink = direct_uplink_number(sessions->direct_uplink);
-	store_direct_blocks(sessions, s);
+	store_direct_blocks(sessions, s, true);
 	rc = exclude_direct_blocks(sessions);
 	if (!rc)
 		return fd;
 	close(fd);
-	session_close_uplink(s);
-	sessions_update_uplink(sessions);
-	return rc;
+	return refuse_socket(sessions, s, rc);
 }
 
 void session_close_uplink(struct session *s)
