@@ -48,6 +48,11 @@ static bool is_from(const struct cm_conn *conn, const struct cm_path *path)
 	return !memcmp(conn->channel.path.dgid, path->dgid, sizeof(path->dgid));
 }
 
+static bool has_mac_of(const struct cm_conn *conn, const struct cm_path *path)
+{
+	return !memcmp(conn->channel.path.mac, path->mac, sizeof(path->mac));
+}
+
 struct cm_conn *cm_find_from(const struct cm *cm, const struct cm_path *path, uint32_t local_id)
 {
 	struct cm_conn *conn = find_id(cm, local_id);
@@ -80,7 +85,8 @@ struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uin
 	struct cm_conn *conn;
 
 	LIST_FOREACH(conn, &cm->by_qpn[hash_bucket(cm, guid, qpn)], qpn_link)
-	if (conn->remote_guid == guid && conn->channel.remote_qpn == qpn && is_from(conn, path))
+	if (conn->remote_guid == guid && conn->channel.remote_qpn == qpn && is_from(conn, path) &&
+	    !(conn->half_open && !has_mac_of(conn, path)))
 		return conn;
 	return NULL;
 }
@@ -109,10 +115,12 @@ static void forget_peer(struct cm_conn *conn)
 
 static uint16_t hash_source(const struct cm *cm, const struct cm_path *path)
 {
-	uint64_t words[2];
+	uint64_t words[2], mac = 0;
 
 	memcpy(words, path->dgid, sizeof(words));
-	return (uint16_t)hash_bucket(cm, words[0] ^ siphash_word(&cm->key, words[1]), 0);
+	memcpy(&mac, path->mac, sizeof(path->mac));
+	return (uint16_t)hash_bucket(
+		cm, words[0] ^ siphash_word(&cm->key, words[1] ^ siphash_word(&cm->key, mac)), 0);
 }
 
 bool cm_is_crowded(struct cm *cm, const struct cm_path *path)

@@ -38,7 +38,7 @@ struct cm_conn {
 	struct heap_node timer;
 	bool half_open;           /* counted in half_open, at `source` */
 	bool unproven;            /* in the list of that name */
-	uint16_t source;          /* bucket of the peer's address */
+	uint16_t source;          /* bucket of the sender's address and MAC */
 	uint8_t sent[CM_MAD_LEN]; /* the last message, for repetitions */
 	uint16_t sent_attr;
 	bool released; /* in the list of that name */
@@ -53,9 +53,11 @@ TAILQ_HEAD(cm_conn_queue, cm_conn);
 
 /*
  * A request is half open until its sender has confirmed our answer: until then its source address
- * may be anybody's. One source address may have CM_HALF_OPEN_MAX of them (addresses with the same
- * hash share that number). CM_UNPROVEN_MAX may have been answered and wait for the confirmation;
- * then the oldest is given up, first those of senders that this host has never resolved.
+ * may be anybody's. One sender, that is a source address with a MAC, may have CM_HALF_OPEN_MAX of
+ * them (senders with the same hash share that number): another station that uses the address of a
+ * host must not use up the host's number. CM_UNPROVEN_MAX may have been answered and wait for the
+ * confirmation; then the oldest is given up, first those of senders that this host has never
+ * resolved.
  */
 #define CM_HALF_OPEN_MAX 4096u
 #define CM_UNPROVEN_MAX  8192u
@@ -69,7 +71,7 @@ struct cm {
 	uint32_t n;
 	struct heap timers;
 	uint64_t counters[CM_COUNTER_COUNT];
-	uint32_t half_open[CM_BUCKETS];   /* connections, by hash of the source address */
+	uint32_t half_open[CM_BUCKETS];   /* connections, by hash of the sender */
 	struct cm_conn_queue unproven[2]; /* oldest first; 0: unknown senders, 1: known ones */
 	uint32_t n_unproven;
 	struct cm_conn_queue released; /* oldest first */
@@ -120,9 +122,13 @@ struct cm_conn *cm_find_pair(const struct cm *cm, const struct cm_path *path, ui
 			     uint32_t remote_id);
 struct cm_conn *cm_find_peer(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			     uint32_t remote_id);
+/*
+ * A half-open connection counts only if its request came from the MAC of this message: anybody can
+ * send a request with the address, GUID and QPN of a host.
+ */
 struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			    uint32_t qpn);
-/* True: the source address has too many half-open requests for another one. */
+/* True: the sender has too many half-open requests for another one. */
 bool cm_is_crowded(struct cm *cm, const struct cm_path *path);
 /* The connection is half open from now on, until it is established or ends. */
 void cm_enter_half_open(struct cm_conn *conn);

@@ -911,11 +911,16 @@ static void test_refusal_goes_back_to_the_mac(void **state)
 
 #define CROWD 10000u
 
-/* REQ number i, each from another connection, from source address `host`. */
+/*
+ * REQ number i, each from another connection, from source address `host`. `known`: the MAC is that
+ * of the host, else of another station.
+ */
 static void flood_req(uint16_t host, uint32_t i, bool known)
 {
 	const struct cm_path path = {.sgid = {[15] = B},
 				     .dgid = {[13] = 9, [14] = host >> 8, [15] = (uint8_t)host},
+				     .has_mac = true,
+				     .mac = {2, [5] = known},
 				     .known = known};
 	struct cm_mad mad = {.attr = CM_REQ,
 			     .tid = i,
@@ -997,6 +1002,38 @@ static void test_requests_of_one_source_are_limited(void **state)
 	crowd.conns[0] = crowd.conns[--crowd.n];
 	flood_req(1, CROWD, false);
 	assert_int_equal(counters[CM_COUNT_CROWDED], CROWD - crowd.n + 1);
+}
+
+/* Requests of another station in the name of a host do not count for the host. */
+static void test_forged_requests_leave_room_for_the_host(void **state)
+{
+	uint32_t n;
+
+	(void)state;
+	for (uint32_t i = 0; i < CROWD; i++)
+		flood_req(1, i, false);
+	n = crowd.n;
+	assert_in_range(n, 1, CROWD / 2);
+	flood_req(1, CROWD, true);
+	assert_int_equal(crowd.n, n + 1);
+}
+
+/* A request with the QPN of a host, from another station, does not make the host's own one stale.
+ */
+static void test_forged_request_makes_none_stale(void **state)
+{
+	const uint64_t *counters = cm_counters(net.cm[B]);
+
+	(void)state;
+	flood_req(1, 7, false);
+	/* The same queue pair, with another communication ID. */
+	flood_req(1, 7 | 1u << 24, true);
+	assert_int_equal(crowd.n, 2);
+	assert_int_equal(counters[CM_COUNT_STALE], 0);
+	/* Of one station the second request still means that the first connection is gone. */
+	flood_req(1, 7 | 2u << 24, true);
+	assert_int_equal(crowd.n, 2);
+	assert_int_equal(counters[CM_COUNT_STALE], 1);
 }
 
 /* Senders that never confirm are given up, the oldest first, before those that are known. */
@@ -1216,6 +1253,10 @@ int main(void)
 		TEST(test_refusal_goes_back_to_the_mac),
 		cmocka_unit_test_setup_teardown(test_requests_of_one_source_are_limited,
 						set_up_crowd, tear_down_crowd),
+		cmocka_unit_test_setup_teardown(test_forged_requests_leave_room_for_the_host,
+						set_up_crowd, tear_down_crowd),
+		cmocka_unit_test_setup_teardown(test_forged_request_makes_none_stale, set_up_crowd,
+						tear_down_crowd),
 		cmocka_unit_test_setup_teardown(test_unconfirmed_answers_are_limited, set_up_crowd,
 						tear_down_crowd),
 		cmocka_unit_test_setup_teardown(test_released_connections_are_limited, set_up_crowd,
