@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include <cm/ip.h>
 
@@ -364,6 +365,63 @@ static void unfetched_events_of_an_id_are_limited(void **state)
 	assert_int_equal(COMMAND(&a, RESOLVE_IP, request, 0), 0);
 }
 
+/* Processor time of this thread. */
+static uint64_t spent_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
+}
+
+/* Resolves an absent address again and again, without a look at the events. */
+static int queue_errors(const struct loop_program *p, uint32_t id, uint32_t n)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET,
+				 .sin_port = htons(PORT),
+				 .sin_addr.s_addr = htonl(0xcb007109)};
+	struct rdma_ucm_resolve_ip request = {.id = id, .timeout_ms = 0};
+	int rc = 0;
+
+	memcpy(&request.dst_addr, &in, sizeof(in));
+	while (n-- && !rc) {
+		rc = COMMAND(p, RESOLVE_IP, request, 0);
+		loop_pass(&loop, 1);
+	}
+	return rc;
+}
+
+/*
+ * Events take memory of the daemon, and records on disk. And a command about one ID takes no time
+ * for the events of others, which everybody would wait for.
+ */
+static void unfetched_events_of_a_user_are_limited(void **state)
+{
+	struct rdma_ucm_destroy_id_resp response;
+	struct rdma_ucm_destroy_id request;
+	struct loop_program c;
+	uint32_t id, n = 0;
+	uint64_t begin;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(host_add_text(&loop.host, "203.0.113.1/24", 0), 0);
+	c = loop_start_on(&loop, connect_as_stranger());
+	while (n++ < 2 * UCMA_EVENTS / UCMA_EVENTS_MAX &&
+	       !queue_errors(&c, id = create(&c, RDMA_PS_TCP, n), UCMA_EVENTS_MAX))
+		request.id = id;
+	assert_int_equal(n, UCMA_EVENTS / 2 / UCMA_EVENTS_MAX + 1);
+	/* Another user has room. */
+	assert_int_equal(queue_errors(&a, create(&a, RDMA_PS_TCP, 1), 1), 0);
+	begin = spent_ns();
+	assert_int_equal(COMMAND(&c, DESTROY_ID, request, sizeof(response)), 0);
+	assert_in_range(spent_ns() - begin, 0, SECOND / 200);
+	/* What ends makes room, but for the event of the other user. */
+	assert_int_equal(queue_errors(&c, create(&c, RDMA_PS_TCP, 1), UCMA_EVENTS_MAX - 1), 0);
+	loop_end(&loop, &c);
+}
+
 /* Sends a REQ of another host to the listener at PORT. */
 static void request_from_outside(uint32_t number, bool known)
 {
@@ -441,6 +499,7 @@ int main(void)
 		TEST(groups_of_a_user_are_limited),
 		TEST(moved_groups_count_for_the_user_of_the_join),
 		TEST(unfetched_events_of_an_id_are_limited),
+		TEST(unfetched_events_of_a_user_are_limited),
 		TEST(unknown_senders_do_not_fill_a_backlog),
 		TEST(early_requests_of_known_senders_are_kept),
 	};

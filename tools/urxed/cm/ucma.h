@@ -30,6 +30,8 @@
 #define UCMA_RESERVE    8
 #define UCMA_GROUPS     4096 /* joined by all IDs; a user has a quota (quota.h) */
 #define UCMA_EVENTS_MAX 64   /* unfetched events of an ID that may resolve another address */
+/* Unfetched events of all IDs; beyond a user's quota (quota.h) no ID resolves another address. */
+#define UCMA_EVENTS 131072
 /*
  * Requests that one user's programs have neither accepted nor rejected. Without quota a user has
  * this limit, because other hosts send the requests.
@@ -54,15 +56,19 @@ struct ucma_group {
 };
 LIST_HEAD(ucma_group_list, ucma_group);
 
+struct ucma_event;
+TAILQ_HEAD(ucma_event_list, ucma_event);
+
 /* One rdma_cm ID of a program. */
 struct ucma_ctx {
 	struct ucma_file *file;
 	struct cma_id *id;
 	uint64_t uid; /* the program's user context; 0 = a request that was not accepted yet */
 	uint32_t events_reported;
-	uint32_t backlog;           /* listener: how many more requests may wait */
-	uint32_t reserve;           /* places of the backlog that only known senders get */
-	uint32_t events;            /* queued events that count for this ID */
+	uint32_t backlog; /* listener: how many more requests may wait */
+	uint32_t reserve; /* places of the backlog that only known senders get */
+	uint32_t n_events;
+	struct ucma_event_list events; /* queued events that count for this ID, in their order */
 	struct ucma_event *request; /* the queued CONNECT_REQUEST that created this ID, or NULL */
 	struct ucma_group_list groups;
 	uint32_t slot; /* in ucma.store */
@@ -80,15 +86,16 @@ struct ucma_event {
 	uint64_t order; /* increases from event to event */
 	uint32_t slot;  /* in ucma.store */
 	bool sent;      /* in a packet to the program, which may not have read it yet */
-	TAILQ_ENTRY(ucma_event) link;
+	TAILQ_ENTRY(ucma_event) link;     /* in the events of the file */
+	TAILQ_ENTRY(ucma_event) ctx_link; /* in the events of the ID */
 };
-TAILQ_HEAD(ucma_event_list, ucma_event);
 
 /* One open file of /dev/infiniband/rdma_cm in a program. */
 struct ucma_file {
 	struct ucma *ucma;
-	int fd;                    /* command socket; -1: restored, not yet claimed */
-	int event_fd;              /* a packet for each event; -1 before the hello */
+	int fd;       /* command socket; -1: restored, not yet claimed */
+	int event_fd; /* a packet for each event; -1 before the hello */
+	uint32_t n_events;
 	uint32_t sent;             /* how many events, from the first, are sent */
 	struct ucma_event *unsent; /* the first event that is not sent; NULL: none */
 	uint32_t stale;            /* sent packets that the current command has outdated */
@@ -167,6 +174,8 @@ struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid);
 void ucma_ctx_accept(struct ucma_ctx *ctx, uint64_t uid);
 /* False: the file's user has used up the quota of CMA_IDS (quota.h). */
 bool ucma_can_create_id(const struct ucma_file *creator);
+/* False: the file's user has used up the quota of UCMA_EVENTS (quota.h). */
+bool ucma_can_queue_event(const struct ucma_file *file);
 /* Destroys ctx->id, the ID's groups and events too. */
 void ucma_ctx_destroy(struct ucma_ctx *ctx);
 /* Moves an ID, its events, and the new IDs of its queued requests to another file. */
@@ -185,6 +194,8 @@ void ucma_drop_event(struct ucma_file *file, struct ucma_event *event);
 
 /* --- ucma_events.c: the queue of events, and packets to the programs. */
 void ucma_event_add(struct ucma_file *file, struct ucma_event *event);
+/* An event that an earlier daemon has recorded; such events come in any order. */
+void ucma_event_restore(struct ucma_file *file, struct ucma_event *event);
 /* Takes an event out of the queue; the caller frees it or adds it elsewhere. */
 void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event);
 /* The event changes: withdraws the packets that the program has not fetched, if it is in one. */

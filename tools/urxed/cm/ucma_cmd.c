@@ -212,7 +212,7 @@ static int bind_addr(struct ucma_command *c)
  */
 static int check_events(const struct ucma_ctx *ctx)
 {
-	return ctx->events < UCMA_EVENTS_MAX ? 0 : -ENOSPC;
+	return ctx->n_events < UCMA_EVENTS_MAX && ucma_can_queue_event(ctx->file) ? 0 : -ENOSPC;
 }
 
 static int resolve_ctx(struct ucma_ctx *ctx, const struct cma_addr *src, const struct cma_addr *dst,

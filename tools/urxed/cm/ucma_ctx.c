@@ -26,6 +26,7 @@ struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid)
 	ctx->file = file;
 	ctx->uid = uid;
 	ctx->slot = SLOT_FILE_NONE;
+	TAILQ_INIT(&ctx->events);
 	LIST_INSERT_HEAD(&file->ctxs, ctx, link);
 	count_ctx(ctx, file, 1);
 	ucma_store_mark_dirty(ctx);
@@ -53,6 +54,20 @@ bool ucma_can_create_id(const struct ucma_file *creator)
 	return quota_allows(creator->user, own, total, CMA_IDS);
 }
 
+bool ucma_can_queue_event(const struct ucma_file *asker)
+{
+	const struct ucma_file *file;
+	uint32_t own = 0, total = 0;
+
+	LIST_FOREACH(file, &asker->ucma->files, link)
+	{
+		total += file->n_events;
+		if (file->user == asker->user)
+			own += file->n_events;
+	}
+	return quota_allows(asker->user, own, total, UCMA_EVENTS);
+}
+
 /* May other hosts fill one more ID of the listener's user? */
 static bool can_take_request(const struct ucma_file *listener)
 {
@@ -63,18 +78,6 @@ static bool can_take_request(const struct ucma_file *listener)
 	if (file->user == listener->user)
 		requests += file->n_requests;
 	return requests < UCMA_REQUESTS_MAX && ucma_can_create_id(listener);
-}
-
-static struct ucma_event *find_first_event(const struct ucma_ctx *ctx)
-{
-	struct ucma_event *event;
-
-	if (!ctx->events)
-		return NULL;
-	TAILQ_FOREACH(event, &ctx->file->events, link)
-	if (event->ctx == ctx)
-		break;
-	return event;
 }
 
 void ucma_drop_event(struct ucma_file *file, struct ucma_event *event)
@@ -109,7 +112,7 @@ void ucma_ctx_destroy(struct ucma_ctx *ctx)
 		ctx->request->child = NULL;
 		ucma_event_resend(ctx->request->ctx->file, ctx->request);
 	}
-	while ((event = find_first_event(ctx)))
+	while ((event = TAILQ_FIRST(&ctx->events)))
 		ucma_drop_event(ctx->file, event);
 	while ((group = LIST_FIRST(&ctx->groups)))
 		free_group(group);
@@ -126,7 +129,8 @@ void ucma_ctx_destroy(struct ucma_ctx *ctx)
 void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 {
 	struct ucma_file *from = ctx->file;
-	struct ucma_event *event, *next;
+	struct ucma_event *event;
+	uint32_t n;
 
 	LIST_REMOVE(ctx, link);
 	count_ctx(ctx, from, -1);
@@ -134,16 +138,16 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 	count_ctx(ctx, to, 1);
 	ctx->file = to;
 	ucma_store_mark_dirty(ctx);
-	for (event = from == to ? NULL : TAILQ_FIRST(&from->events); event; event = next) {
-		next = TAILQ_NEXT(event, link);
-		if (event->ctx != ctx)
-			continue;
+	/* Each one goes behind the others of the ID, so the first one is always the next to move.
+	 */
+	for (n = from == to ? 0 : ctx->n_events; n; n--) {
+		event = TAILQ_FIRST(&ctx->events);
 		ucma_event_withdraw(from, event);
 		ucma_event_add(to, event);
 	}
 	/* The new IDs of queued requests move too: the program accepts them on the other file. */
-	TAILQ_FOREACH(event, &to->events, link)
-	if (from != to && event->ctx == ctx && event->child && event->child->file == from)
+	TAILQ_FOREACH(event, &ctx->events, ctx_link)
+	if (from != to && event->child && event->child->file == from)
 		ucma_ctx_move(event->child, to);
 }
 
@@ -193,13 +197,12 @@ struct ucma_group *ucma_find_group(const struct ucma_file *file, uint32_t number
 
 void ucma_group_leave(struct ucma_group *group)
 {
-	struct ucma_file *file = group->ctx->file;
 	struct ucma_event *event, *next;
 
-	for (event = TAILQ_FIRST(&file->events); event; event = next) {
-		next = TAILQ_NEXT(event, link);
+	for (event = TAILQ_FIRST(&group->ctx->events); event; event = next) {
+		next = TAILQ_NEXT(event, ctx_link);
 		if (event->group == group)
-			ucma_drop_event(file, event);
+			ucma_drop_event(group->ctx->file, event);
 	}
 	free_group(group);
 }

@@ -25,10 +25,18 @@ void ucma_events_queue_send(struct ucma_file *file)
 	LIST_INSERT_HEAD(&file->ucma->to_send, file, send_link);
 }
 
+/* Adds an event to the counts (1), or removes it (-1). */
+static void count_event(struct ucma_file *file, const struct ucma_event *event, int change)
+{
+	file->n_events += (uint32_t)change;
+	event->ctx->n_events += (uint32_t)change;
+}
+
 void ucma_event_add(struct ucma_file *file, struct ucma_event *event)
 {
 	TAILQ_INSERT_TAIL(&file->events, event, link);
-	event->ctx->events++;
+	TAILQ_INSERT_TAIL(&event->ctx->events, event, ctx_link);
+	count_event(file, event, 1);
 	event->order = file->ucma->last_event++;
 	event->slot = SLOT_FILE_NONE;
 	event->sent = false;
@@ -38,13 +46,36 @@ void ucma_event_add(struct ucma_file *file, struct ucma_event *event)
 	ucma_events_queue_send(file);
 }
 
+/* Slots are in no order; the events of the file and of the ID must be. */
+void ucma_event_restore(struct ucma_file *file, struct ucma_event *event)
+{
+	struct ucma_event *before = TAILQ_LAST(&file->events, ucma_event_list);
+
+	while (before && before->order > event->order)
+		before = TAILQ_PREV(before, ucma_event_list, link);
+	if (before)
+		TAILQ_INSERT_AFTER(&file->events, before, event, link);
+	else
+		TAILQ_INSERT_HEAD(&file->events, event, link);
+	before = TAILQ_LAST(&event->ctx->events, ucma_event_list);
+	while (before && before->order > event->order)
+		before = TAILQ_PREV(before, ucma_event_list, ctx_link);
+	if (before)
+		TAILQ_INSERT_AFTER(&event->ctx->events, before, event, ctx_link);
+	else
+		TAILQ_INSERT_HEAD(&event->ctx->events, event, ctx_link);
+	count_event(file, event, 1);
+	file->unsent = TAILQ_FIRST(&file->events);
+}
+
 static void unlink_event(struct ucma_file *file, struct ucma_event *event)
 {
 	if (file->unsent == event)
 		file->unsent = TAILQ_NEXT(event, link);
 	file->sent -= event->sent;
 	TAILQ_REMOVE(&file->events, event, link);
-	event->ctx->events--;
+	TAILQ_REMOVE(&event->ctx->events, event, ctx_link);
+	count_event(file, event, -1);
 	slot_file_drop(&file->ucma->store, event->slot);
 }
 
@@ -53,8 +84,10 @@ static void withdraw_sent_events(struct ucma_file *file)
 {
 	struct ucma_event *event;
 
-	TAILQ_FOREACH(event, &file->events, link)
-	event->sent = false;
+	/* The events that are sent precede all others, of which a program may have many. */
+	for (event = TAILQ_FIRST(&file->events); event && event->sent;
+	     event = TAILQ_NEXT(event, link))
+		event->sent = false;
 	file->stale += file->sent;
 	file->sent = 0;
 	file->unsent = TAILQ_FIRST(&file->events);
@@ -73,9 +106,7 @@ void ucma_ctx_resend_events(struct ucma_ctx *ctx)
 
 	if (ctx->request)
 		ucma_event_resend(ctx->request->ctx->file, ctx->request);
-	if (!ctx->events)
-		return;
-	TAILQ_FOREACH(event, &ctx->file->events, link)
+	TAILQ_FOREACH(event, &ctx->events, ctx_link)
 	if (ucma_reply_cache_ctx(event) == ctx)
 		ucma_event_resend(ctx->file, event);
 }

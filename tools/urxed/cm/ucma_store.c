@@ -204,20 +204,6 @@ static int restore_group(struct ucma *u, uint32_t slot, const struct saved *save
 	return 0;
 }
 
-/* Slots are in no order; the file's events must be. */
-static void insert_event_in_order(struct ucma_file *file, struct ucma_event *event)
-{
-	struct ucma_event *before = TAILQ_LAST(&file->events, ucma_event_list);
-
-	while (before && before->order > event->order)
-		before = TAILQ_PREV(before, ucma_event_list, link);
-	if (before)
-		TAILQ_INSERT_AFTER(&file->events, before, event, link);
-	else
-		TAILQ_INSERT_HEAD(&file->events, event, link);
-	file->unsent = TAILQ_FIRST(&file->events);
-}
-
 static int restore_event(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
 	struct ucma_ctx *ctx = find_restored_ctx(u, saved->event.id),
@@ -235,8 +221,7 @@ static int restore_event(struct ucma *u, uint32_t slot, const struct saved *save
 				     .slot = slot};
 	if (child)
 		child->request = event;
-	ctx->events++;
-	insert_event_in_order(ctx->file, event);
+	ucma_event_restore(ctx->file, event);
 	if (u->last_event <= event->order)
 		u->last_event = event->order + 1;
 	return 0;

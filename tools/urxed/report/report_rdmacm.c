@@ -95,7 +95,7 @@ static json_t *make_id(const struct ucma_ctx *ctx)
 			 make_address(&id->src.addr), "dst", make_address(&id->dst), "qpn",
 			 make_qpn(id->qpn), "peer_qpn",
 			 make_qpn(id->conn ? cm_channel(id->conn)->remote_qpn : 0), "events",
-			 (int)ctx->events);
+			 (int)ctx->n_events);
 }
 
 json_t *report_ids(const struct rdmacm *r)
