@@ -21,7 +21,7 @@
 
 #define ROOM      256
 #define DEPTH     64
-#define PROCESSES LAN_PROCESSES
+#define PROCESSES 2
 #define VLAN      100
 #define THEIRS    2
 

@@ -15,7 +15,7 @@
 #include "urxed/switch/forward.h"
 
 #define LAN_STATIONS  4
-#define LAN_PROCESSES 2
+#define LAN_PROCESSES 64
 #define LAN_MTU       1500
 #define LAN_LEN       100 /* length of the frames of lan_frame, bytes */
 #define LAN_T0        1000000000ull

@@ -32,9 +32,14 @@
 #include "urxed/uplink/uplink_set.h"
 #include "urxed/vhost/vhost_spawner.h"
 
-#define EVENTS 64
-/* While frames flow, the daemon looks at sockets and signals once in so many switch rounds. */
-#define ROUNDS 32
+/* Few: before each message of a process the switch may forward a ring of its frames. */
+#define EVENTS 16
+/*
+ * While frames flow, the daemon looks at sockets, signals and QP1 once in so many switch rounds, or
+ * sooner if that time has passed: a round takes long if a thousand processes send.
+ */
+#define ROUNDS    32
+#define ROUNDS_NS 1000000u
 /* A private daemon ends when it has had no client for so long. */
 #define PRIVATE_IDLE_NS (5 * NS_PER_SEC)
 
@@ -577,15 +582,18 @@ static void sleep_until_event(struct daemon *d)
 
 int daemon_run(struct daemon *d)
 {
+	uint64_t now, looked = 0; /* when it has looked for events, in a busy time */
 	uint32_t round = 0;
 
 	sched_request_short_slice();
 	while (!d->stop) {
-		if (!switch_run(&d->sw, now_ns())) {
+		now = now_ns();
+		if (!switch_run(&d->sw, now)) {
 			sleep_until_event(d);
-		} else if (++round % ROUNDS == 0) {
+		} else if (++round % ROUNDS == 0 || now - looked >= ROUNDS_NS) {
 			wait_events(d, 0);
 			tick_all(d, now_ns());
+			looked = now_ns();
 		}
 	}
 	log_counters(d);

@@ -25,10 +25,10 @@ static const uint8_t peer_mac[6] = {2, 0, 0, 0, 0, 9};
 static struct lan *w;
 static struct switch_stats before; /* when drops_seen was called */
 
-static int setup_with(uint32_t stations)
+static int setup_with(uint32_t processes, uint32_t stations)
 {
 	static const char *const spec = "mem", *const address = "10.0.0.1/24";
-	const struct lan_attr attr = {.n_processes = LAN_PROCESSES,
+	const struct lan_attr attr = {.n_processes = processes,
 				      .n_stations = stations,
 				      .first_vm = stations,
 				      .specs = &spec,
@@ -44,14 +44,21 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&before, 0, sizeof(before));
-	return setup_with(1);
+	return setup_with(2, 1);
 }
 
 static int setup_alone(void **state)
 {
 	(void)state;
 	memset(&before, 0, sizeof(before));
-	return setup_with(0);
+	return setup_with(2, 0);
+}
+
+static int setup_crowd(void **state)
+{
+	(void)state;
+	memset(&before, 0, sizeof(before));
+	return setup_with(LAN_PROCESSES, 0);
 }
 
 static int teardown(void **state)
@@ -230,7 +237,7 @@ static const uint8_t group_mac[6] = {0x01, 0x00, 0x5e, 1, 2, 3};
 
 static void all_hear_multicast(void)
 {
-	for (uint32_t i = 0; i < LAN_PROCESSES; i++)
+	for (uint32_t i = 0; i < w->n_processes; i++)
 		vnic_driver_set_multicast(w->loops[i]->driver, true);
 }
 
@@ -554,7 +561,7 @@ static void each_port_has_its_own_counters(void **state)
 	assert_int_equal(w->sw.uplink_ports[0].stats.counters[SWITCH_OUT_FRAMES], 1);
 	while ((port = switch_next_port(&w->sw, port)))
 		n++;
-	assert_int_equal(n, 2 + LAN_PROCESSES);
+	assert_int_equal(n, 2 + w->n_processes);
 	switch_leave(&w->sw, &w->processes[0]);
 	switch_totals(&w->sw, &all);
 	assert_int_equal(all.counters[SWITCH_IN_FRAMES], 3);
@@ -601,7 +608,38 @@ static void blocked_transmit_queue_does_not_block_others(void **state)
 	guest_destroy(g);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+/* Many processes that send do not keep the daemon from other work, and each gets its turn. */
+static void run_of_a_crowd_ends_soon(void **state)
+{
+	const uint32_t each = 32, runs = LAN_PROCESSES * each / SWITCH_RUN_FRAMES;
+
+	(void)state;
+	assert_true(runs > 1);
+	for (uint32_t i = 0; i < LAN_PROCESSES; i++)
+		for (uint32_t n = 0; n < each + 1; n++)
+			post(i, lan_macs[0], NOBODYS_QPN, n);
+	for (uint32_t i = 1; i <= runs; i++) {
+		assert_true(switch_run(&w->sw, LAN_T0));
+		drops(SWITCH_DROP_NO_QP, i * SWITCH_RUN_FRAMES);
+	}
+	for (uint32_t i = 0; i < LAN_PROCESSES; i++)
+		assert_int_equal(w->processes[i].stats.counters[SWITCH_IN_FRAMES], each);
+}
+
+static void copies_count_for_a_run(void **state)
+{
+	(void)state;
+	all_hear_multicast();
+	for (uint32_t n = 0; n < SWITCH_RUN_FRAMES / LAN_PROCESSES + 5; n++)
+		post(0, group_mac, URXE_QPN_MULTICAST, n);
+	switch_run(&w->sw, LAN_T0);
+	/* The last one may exceed the limit. */
+	assert_int_equal(w->processes[0].stats.counters[SWITCH_IN_FRAMES],
+			 SWITCH_RUN_FRAMES / (LAN_PROCESSES - 1) + 1);
+}
+
+#define TEST(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define CROWD(f) cmocka_unit_test_setup_teardown(f, setup_crowd, teardown)
 /* Without an uplink, whose polling would set a deadline. */
 #define ALONE(f) cmocka_unit_test_setup_teardown(f, setup_alone, teardown)
 
@@ -629,6 +667,8 @@ int main(void)
 		TEST(stalled_uplink_drops_its_queue),
 		TEST(tap_sees_frames_in_and_out),
 		TEST(each_port_has_its_own_counters),
+		CROWD(run_of_a_crowd_ends_soon),
+		CROWD(copies_count_for_a_run),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);

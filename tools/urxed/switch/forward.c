@@ -57,6 +57,14 @@ static void deliver_to_listeners(struct vswitch *sw, const struct switch_port *f
 			switch_deliver(sw, port, f, false);
 }
 
+/* A frame without destination takes time, too. */
+static void use_room(struct vswitch *sw, uint32_t copies)
+{
+	uint32_t used = copies ? copies : 1;
+
+	sw->room -= used < sw->room ? used : sw->room;
+}
+
 /*
  * Sends a frame to its destinations; without any, drops the frame for `reason`. Returns false if
  * the frame must wait. A frame with several destinations never waits, because a second try would
@@ -69,6 +77,8 @@ static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 	uint32_t copies = count_copies(sw, from, dest), i;
 	bool can_wait = from->kind == SWITCH_PROCESS && copies == 1, done = true;
 
+	if (from->kind == SWITCH_PROCESS)
+		use_room(sw, copies);
 	switch_count_in(sw, from, f, copies ? SWITCH_NO_DROP : reason);
 	if (copies > 1)
 		from->stats.counters[SWITCH_COPIES] += copies - 1;
@@ -139,7 +149,7 @@ static bool forward_queue(struct vswitch *sw, struct switch_port *port, uint32_t
 
 	n = vnic_device_tx(port->dev, queue, frames, BURST);
 	port->held = port->waiting & bit;
-	for (taken = 0; taken < n; taken++) {
+	for (taken = 0; taken < n && sw->room; taken++) {
 		port->waiting &= ~bit;
 		if (!forward_from_process(sw, port, &frames[taken])) {
 			port->waiting |= bit;
@@ -166,11 +176,10 @@ static bool forward_port(struct vswitch *sw, struct switch_port *port)
 
 void switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port)
 {
-	uint32_t bursts = 0;
-
 	sw->now = now;
-	/* At most one ring, because the process may go on posting. */
-	while (bursts++ < VMXNET3_RING_MAX_SIZE / BURST && forward_port(sw, port))
+	/* At most one ring, because the process may go on posting, and may have eight rings. */
+	sw->room = VMXNET3_RING_MAX_SIZE;
+	while (forward_port(sw, port))
 		;
 }
 
@@ -282,6 +291,22 @@ static bool forward_uplink(struct vswitch *sw, uint32_t index)
 	return n > 0;
 }
 
+static bool forward_processes(struct vswitch *sw)
+{
+	struct switch_port *first = sw->turn ? sw->turn : sw->ports, *port = first;
+	bool moved = false;
+
+	sw->room = SWITCH_RUN_FRAMES;
+	while (port && sw->room) {
+		moved |= forward_port(sw, port);
+		port = port->next ? port->next : sw->ports;
+		if (port == first)
+			break;
+	}
+	sw->turn = port;
+	return moved;
+}
+
 bool switch_run(struct vswitch *sw, uint64_t now)
 {
 	struct switch_port *port;
@@ -292,8 +317,7 @@ bool switch_run(struct vswitch *sw, uint64_t now)
 	sw->now = now;
 	for (i = 0; i < sw->n_uplinks; i++)
 		moved |= forward_uplink(sw, i);
-	for (port = sw->ports; port; port = port->next)
-		moved |= forward_port(sw, port);
+	moved |= forward_processes(sw);
 	for (i = 0; i < sw->n_uplinks; i++)
 		switch_flush(sw, &sw->uplink_ports[i]);
 	for (port = sw->ports; port; port = port->next) {

@@ -14,7 +14,15 @@
 
 #include "urxed/switch/switch.h"
 
-/* Moves a burst from every port. Returns false if no frame moved. */
+/*
+ * Frames of processes in one run, each copy of a multicast one counted. A thousand processes that
+ * send to a thousand listeners must not keep the daemon from other work for seconds.
+ */
+#define SWITCH_RUN_FRAMES 1024
+/*
+ * Moves a burst from every port; or fewer, and the next run begins with the next process. Returns
+ * false if no frame moved.
+ */
 bool switch_run(struct vswitch *sw, uint64_t now);
 /* Time of the next run without a doorbell; UINT64_MAX = none needed. */
 uint64_t switch_deadline(const struct vswitch *sw, uint64_t now);
@@ -22,8 +30,9 @@ uint64_t switch_deadline(const struct vswitch *sw, uint64_t now);
 void switch_set_sleeping(struct vswitch *sw, bool asleep);
 
 /*
- * Moves the frames that a port has posted so far, as far as receivers have buffers. Sessions call
- * it before they handle a message or a hang-up. The receivers are notified by the next switch_run.
+ * Moves the frames that a port has posted so far, one ring at most, as far as receivers have
+ * buffers. Sessions call it before they handle a message or a hang-up. The receivers are notified
+ * by the next switch_run.
  */
 void switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port);
 

@@ -147,6 +147,8 @@ void switch_leave(struct vswitch *sw, struct switch_port *port)
 		if (sw->leases.owner[block] == port)
 			forget_introductions(sw, block);
 	lease_drop(&sw->leases, port);
+	if (sw->turn == port)
+		sw->turn = port->next;
 	remote_qp_acl_remove_all(&sw->remotes, &port->remotes);
 	for (link = &sw->ports; *link; link = &(*link)->next) {
 		if (*link == port) {

@@ -36,6 +36,8 @@ struct vswitch {
 	struct switch_port self; /* the daemon's own port */
 	struct switch_port uplink_ports[SWITCH_UPLINKS];
 	struct switch_port *ports; /* ports of processes */
+	struct switch_port *turn;  /* the process that is next; NULL = the first one */
+	uint32_t room;             /* frames that processes may still send in the current run */
 	struct switch_stats left;  /* counters of ports that have left */
 	struct lease_table leases;
 	struct remote_qp_acl remotes;
