@@ -218,6 +218,8 @@ static inline void loop_end(struct loop *l, const struct loop_program *p)
 	close(p->fd);
 	loop_close_events(p);
 	ucma_input(&l->ucma, l->now);
+	while (l->ucma.n_ended)
+		ucma_tick(&l->ucma, l->now);
 }
 
 /* Sends a command. Returns a negative errno value, or 0 with the answer. */

@@ -422,6 +422,51 @@ static void unfetched_events_of_a_user_are_limited(void **state)
 	loop_end(&loop, &c);
 }
 
+/* Others must not wait while the daemon frees what a program had. */
+static void end_of_a_program_with_many_ids_takes_several_steps(void **state)
+{
+	struct loop_program c = loop_start(&loop);
+	const struct ucma_file *file = LIST_FIRST(&loop.ucma.files);
+	uint32_t n = 0, before;
+	uint64_t next;
+
+	(void)state;
+	while (n++ < 3 * UCMA_END_STEP)
+		create(&c, RDMA_PS_TCP, n);
+	close(c.fd);
+	loop_close_events(&c);
+	ucma_input(&loop.ucma, loop.now);
+	assert_int_equal(loop.ucma.n_ended, 1);
+	for (n = 1; loop.ucma.n_ended; n++) {
+		before = file->n_ctxs;
+		next = ucma_tick(&loop.ucma, loop.now);
+		assert_int_equal(next, loop.ucma.n_ended ? loop.now : UINT64_MAX);
+		if (loop.ucma.n_ended)
+			assert_int_equal(before - file->n_ctxs, UCMA_END_STEP);
+	}
+	assert_int_equal(n, 3);
+}
+
+static void connections_without_end_do_not_hold_up_others(void **state)
+{
+	int fds[2 * UCMA_ACCEPTS + 1];
+	uint32_t before = loop.ucma.n;
+
+	(void)state;
+	for (int i = 0; i <= 2 * UCMA_ACCEPTS; i++)
+		fds[i] = loop_connect(&loop);
+	ucma_input(&loop.ucma, loop.now);
+	assert_int_equal(loop.ucma.n - before, UCMA_ACCEPTS);
+	assert_int_equal(ucma_tick(&loop.ucma, loop.now), loop.now);
+	assert_int_equal(loop.ucma.n - before, 2 * UCMA_ACCEPTS);
+	ucma_tick(&loop.ucma, loop.now);
+	assert_int_equal(loop.ucma.n - before, 2 * UCMA_ACCEPTS + 1);
+	for (int i = 0; i <= 2 * UCMA_ACCEPTS; i++)
+		close(fds[i]);
+	while (loop.ucma.n > before)
+		ucma_input(&loop.ucma, loop.now);
+}
+
 /* Sends a REQ of another host to the listener at PORT. */
 static void request_from_outside(uint32_t number, bool known)
 {
@@ -500,6 +545,8 @@ int main(void)
 		TEST(moved_groups_count_for_the_user_of_the_join),
 		TEST(unfetched_events_of_an_id_are_limited),
 		TEST(unfetched_events_of_a_user_are_limited),
+		TEST(end_of_a_program_with_many_ids_takes_several_steps),
+		TEST(connections_without_end_do_not_hold_up_others),
 		TEST(unknown_senders_do_not_fill_a_backlog),
 		TEST(early_requests_of_known_senders_are_kept),
 	};

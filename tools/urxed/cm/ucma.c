@@ -66,27 +66,68 @@ int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct ho
 	return rc;
 }
 
-/* Drops the events first: else each ID would search all events for its own. */
-void ucma_file_close(struct ucma_file *file)
+static void disconnect_file(struct ucma_file *file)
+{
+	struct ucma *u = file->ucma;
+
+	ucma_events_close(file);
+	file->claimed_file = NULL;
+	if (file->fd < 0)
+		return;
+	/* Another process may have to close the socket: epoll would report it for ever. */
+	epoll_ctl(u->epoll_fd, EPOLL_CTL_DEL, file->fd, NULL);
+	fd_guard_close(file->fd);
+	file->fd = -1;
+	u->n--;
+}
+
+/* Destroys events and IDs, one step at most. True: all, and the file too. */
+static bool destroy_some(struct ucma_file *file)
 {
 	struct ucma *u = file->ucma;
 	struct ucma_event *event;
 	struct ucma_ctx *ctx;
+	uint32_t n = 0;
 
-	while ((event = TAILQ_FIRST(&file->events)))
+	while (n < UCMA_END_STEP && (event = TAILQ_FIRST(&file->events))) {
 		ucma_drop_event(file, event);
-	while ((ctx = LIST_FIRST(&file->ctxs)))
+		n++;
+	}
+	while (n < UCMA_END_STEP && (ctx = LIST_FIRST(&file->ctxs))) {
 		ucma_ctx_destroy(ctx);
+		n++;
+	}
+	if (!LIST_EMPTY(&file->ctxs))
+		return false;
 	slot_file_drop(&u->store, file->slot);
 	LIST_REMOVE(file, link);
+	/* Peers of the IDs may have caused events meanwhile. */
 	ucma_events_close(file);
-	if (file->fd >= 0) {
-		/* Another process may have to close the socket: epoll would report it for ever. */
-		epoll_ctl(u->epoll_fd, EPOLL_CTL_DEL, file->fd, NULL);
-		fd_guard_close(file->fd);
-		u->n--;
-	}
 	free(file);
+	u->n_ended--;
+	return true;
+}
+
+void ucma_file_close(struct ucma_file *file)
+{
+	disconnect_file(file);
+	file->ended = true;
+	file->ucma->n_ended++;
+	(void)destroy_some(file);
+}
+
+/* One step. Returns when to call it again. */
+static uint64_t tick_ended(struct ucma *u)
+{
+	struct ucma_file *file;
+
+	if (!u->n_ended)
+		return UINT64_MAX;
+	LIST_FOREACH(file, &u->files, link)
+	if (file->ended)
+		break;
+	(void)destroy_some(file);
+	return u->n_ended ? u->cma.now : UINT64_MAX;
 }
 
 void ucma_close(struct ucma *u, const char *run_dir)
@@ -98,7 +139,10 @@ void ucma_close(struct ucma *u, const char *run_dir)
 	/* First: closing the files below must not remove them from the record. */
 	ucma_store_close(u, run_dir);
 	while ((file = LIST_FIRST(&u->files)))
-		ucma_file_close(file);
+		if (file->ended)
+			(void)destroy_some(file);
+		else
+			ucma_file_close(file);
 	if (u->listen_fd >= 0) {
 		rundir_remove(run_dir, CM_ATTACH_SOCKET_NAME);
 		fd_guard_close_listener(u->listen_fd);
@@ -175,12 +219,25 @@ static void open_file(struct ucma *u, int fd)
 		ucma_file_close(file);
 }
 
+/* The listening socket is edge-triggered, so ucma_tick accepts what is left. */
 static void accept_connections(struct ucma *u)
 {
-	int fd;
+	int fd, n = 0;
 
-	while ((fd = accept4(u->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+	while (n < UCMA_ACCEPTS &&
+	       (fd = accept4(u->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
 		open_file(u, fd);
+		n++;
+	}
+	u->accepting = n == UCMA_ACCEPTS;
+}
+
+/* Returns when to call it again. */
+static uint64_t tick_listener(struct ucma *u)
+{
+	if (u->accepting)
+		accept_connections(u);
+	return u->accepting ? u->cma.now : UINT64_MAX;
 }
 
 static int refuse_hello(const struct ucma_file *file, int status)
@@ -221,7 +278,8 @@ static struct ucma_file *find_unclaimed_file(const struct ucma_file *claimant, u
 	struct ucma_file *file;
 
 	LIST_FOREACH(file, &claimant->ucma->files, link)
-	if (file->fd < 0 && file->token == token && file->pid == claimant->pid && !is_claimed(file))
+	if (file->fd < 0 && !file->ended && file->token == token && file->pid == claimant->pid &&
+	    !is_claimed(file))
 		break;
 	return file;
 }
@@ -384,7 +442,7 @@ static bool close_unclaimed_files(struct ucma *u)
 
 	for (file = LIST_FIRST(&u->files); file; file = next) {
 		next = LIST_NEXT(file, link);
-		if (file->fd >= 0)
+		if (file->fd >= 0 || file->ended)
 			continue;
 		if (is_claimed(file) || (u->cma.now < u->claim_deadline && is_process_alive(file)))
 			any = true;
@@ -409,11 +467,15 @@ static uint64_t tick_claims(struct ucma *u)
 
 uint64_t ucma_tick(struct ucma *u, uint64_t now)
 {
-	uint64_t next, look;
+	uint64_t (*const ticks[])(struct ucma *) = {tick_claims, tick_ended, tick_listener};
+	uint64_t next, due;
 
 	u->cma.now = now;
-	look = tick_claims(u);
 	next = cma_tick(&u->cma, now);
+	for (size_t i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++) {
+		due = ticks[i](u);
+		next = due < next ? due : next;
+	}
 	ucma_flush(u);
-	return look < next ? look : next;
+	return next;
 }

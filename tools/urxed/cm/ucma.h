@@ -27,9 +27,13 @@
  * This share of a backlog, 1/8, is left to senders whose address resolution has confirmed: else
  * others with invented addresses could fill it.
  */
-#define UCMA_RESERVE    8
-#define UCMA_GROUPS     4096 /* joined by all IDs; a user has a quota (quota.h) */
-#define UCMA_EVENTS_MAX 64   /* unfetched events of an ID that may resolve another address */
+#define UCMA_RESERVE 8
+#define UCMA_GROUPS  4096 /* joined by all IDs; a user has a quota (quota.h) */
+/* IDs and events that the end of a program destroys at a time: all others wait meanwhile. */
+#define UCMA_END_STEP 512
+/* Connections that are accepted at a time: clients that connect without end must not hold it up. */
+#define UCMA_ACCEPTS    16
+#define UCMA_EVENTS_MAX 64 /* unfetched events of an ID that may resolve another address */
 /* Unfetched events of all IDs; beyond a user's quota (quota.h) no ID resolves another address. */
 #define UCMA_EVENTS 131072
 /*
@@ -98,6 +102,7 @@ struct ucma_file {
 	uint32_t n_events;
 	uint32_t sent;             /* how many events, from the first, are sent */
 	struct ucma_event *unsent; /* the first event that is not sent; NULL: none */
+	bool ended;                /* its connection; ucma_tick destroys what is left of it */
 	uint32_t stale;            /* sent packets that the current command has outdated */
 	bool send_queued;          /* in ucma.to_send */
 	bool event_fd_full;        /* the event socket is full, and watched for EPOLLOUT */
@@ -137,6 +142,8 @@ struct ucma {
 	int epoll_fd;   /* the daemon watches it, and calls ucma_input */
 	uint32_t n;     /* files that are connected */
 	uint32_t limit; /* of n (quota.h) */
+	uint32_t n_ended;
+	bool accepting; /* more connections may wait to be accepted */
 	uint32_t last_group;
 	struct user_counts groups; /* of each user */
 	struct log_ratelimit log;  /* for refused processes */
@@ -162,6 +169,7 @@ void ucma_input(struct ucma *u, uint64_t now);
 /* Handles expired timers; returns the time of the next call in ns, UINT64_MAX = never. */
 uint64_t ucma_tick(struct ucma *u, uint64_t now);
 struct ucma_file *ucma_file_new(struct ucma *u);
+/* Ends the connection; ucma_tick destroys what the program has, if it is much. */
 void ucma_file_close(struct ucma_file *file);
 /* The file that has said hello and has that token; NULL: none. */
 struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);

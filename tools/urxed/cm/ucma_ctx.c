@@ -77,7 +77,7 @@ static bool can_take_request(const struct ucma_file *listener)
 	LIST_FOREACH(file, &listener->ucma->files, link)
 	if (file->user == listener->user)
 		requests += file->n_requests;
-	return requests < UCMA_REQUESTS_MAX && ucma_can_create_id(listener);
+	return !listener->ended && requests < UCMA_REQUESTS_MAX && ucma_can_create_id(listener);
 }
 
 void ucma_drop_event(struct ucma_file *file, struct ucma_event *event)
