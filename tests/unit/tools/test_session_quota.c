@@ -174,7 +174,8 @@ static void remote_qps_per_user_are_limited(void **state)
 	vnic_driver_abandon(w->processes[0].driver);
 	w->processes[0].driver = NULL;
 	serve();
-	assert_true(sessions_reap(&w->server.sessions));
+	while (sessions_reap(&w->server.sessions))
+		;
 	assert_int_equal(register_remote(next, next->who.qpn_first), 0);
 }
 
@@ -185,6 +186,27 @@ static struct session *session_of(const struct server_process *p)
 	while (&s->port != lease_owner(&w->server.sw.leases, p->who.qpn_first))
 		s = s->next;
 	return s;
+}
+
+/* Other processes do not wait until the daemon has removed all that a process had. */
+static void end_of_a_process_takes_several_steps(void **state)
+{
+	const struct session *s = session_of(&w->processes[0]);
+
+	(void)state;
+	fill_process(&w->processes[0]);
+	vnic_driver_abandon(w->processes[0].driver);
+	w->processes[0].driver = NULL;
+	serve();
+	for (uint32_t left = REMOTE_QP_PER_OWNER - SESSIONS_REAP_STEP; left;
+	     left -= SESSIONS_REAP_STEP) {
+		assert_true(sessions_reap(&w->server.sessions));
+		assert_int_equal(s->port.remotes.n, left);
+	}
+	assert_int_equal(w->server.sessions.n, PROCESSES);
+	while (sessions_reap(&w->server.sessions))
+		;
+	assert_int_equal(w->server.sessions.n, PROCESSES - 1);
 }
 
 static void blocks_per_user_are_limited(void **state)
@@ -206,6 +228,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(remote_qps_per_user_are_limited, setup, teardown),
+		cmocka_unit_test_setup_teardown(end_of_a_process_takes_several_steps, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(blocks_per_user_are_limited, setup, teardown),
 	};
 

@@ -401,29 +401,46 @@ static void release_inboxes(struct sessions *sessions, const struct session *dea
 }
 
 /* The end of its connection tells a process that its NIC is broken. */
-static bool must_close(struct sessions *sessions, const struct session *s)
+static bool must_close(struct sessions *sessions, struct session *s)
 {
 	if (s->gone || !s->port.dev || vnic_device_state(s->port.dev) != VNIC_DEVICE_BROKEN)
 		return s->gone;
 	log_ratelimited(&sessions->log, sessions->now,
 			"process %d is disconnected: its NIC has a malformed descriptor",
 			vnic_server_pid(s->conn));
+	s->gone = true;
+	return true;
+}
+
+/* What a session without remote QPs costs, in remote QPs. */
+#define SESSION_COST 32
+
+/* False: the session has more remote QPs than there is room to remove now. */
+static bool is_reaped(struct sessions *sessions, struct session *s, uint32_t *room)
+{
+	*room -= remote_qp_acl_remove_some(&sessions->sw->remotes, &s->port.remotes, *room);
+	if (s->port.remotes.n)
+		return false;
+	*room -= *room < SESSION_COST ? *room : SESSION_COST;
+	release_inboxes(sessions, s);
 	return true;
 }
 
 bool sessions_reap(struct sessions *sessions)
 {
 	struct session **link = &sessions->list, *s;
+	uint32_t room = SESSIONS_REAP_STEP;
 	bool any = false;
 
-	while ((s = *link)) {
+	while (room && (s = *link)) {
 		if (!must_close(sessions, s)) {
 			link = &s->next;
 			continue;
 		}
 		any = true;
+		if (!is_reaped(sessions, s, &room))
+			break;
 		*link = s->next;
-		release_inboxes(sessions, s);
 		destroy_session(sessions, s);
 	}
 	return any;

@@ -84,9 +84,11 @@ void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next
 /* Does a process hold the lease of a QPN? */
 bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn);
 /*
- * Frees closed sessions and those whose NIC is broken; returns true if any was freed. The main loop
- * calls it between two batches of events.
+ * Frees closed sessions and those whose NIC is broken, in steps: it removes that many remote QPs at
+ * most, or fewer and some sessions, because all processes wait meanwhile. Returns true if it did
+ * something. The main loop calls it between two batches of events.
  */
+#define SESSIONS_REAP_STEP 512
 bool sessions_reap(struct sessions *sessions);
 void sessions_close_all(struct sessions *sessions);
 /* Sums the counters of all NICs, including those of closed sessions. */

@@ -407,12 +407,22 @@ int remote_qp_acl_remove(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 	return 0;
 }
 
-void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *owner)
+uint32_t remote_qp_acl_remove_some(struct remote_qp_acl *t, struct remote_qp_owner *owner,
+				   uint32_t most)
 {
 	struct remote_qp *r;
+	uint32_t n = 0;
 
-	while ((r = LIST_FIRST(&owner->list)))
+	while (n < most && (r = LIST_FIRST(&owner->list))) {
 		release_remote(t, r);
+		n++;
+	}
+	return n;
+}
+
+void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *owner)
+{
+	(void)remote_qp_acl_remove_some(t, owner, UINT32_MAX);
 }
 
 /* --- Restart of the daemon */

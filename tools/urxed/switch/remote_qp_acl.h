@@ -131,6 +131,9 @@ int remote_qp_acl_add(struct remote_qp_acl *t, struct remote_qp_owner *owner, ui
 /* -ENOENT: the owner does not have it. */
 int remote_qp_acl_remove(struct remote_qp_acl *t, struct remote_qp_owner *owner, uint32_t local,
 			 const struct remote_qp_key *key);
+/* Removes so many remote QPs of an owner at most; returns their number. */
+uint32_t remote_qp_acl_remove_some(struct remote_qp_acl *t, struct remote_qp_owner *owner,
+				   uint32_t most);
 /* Removes all remote QPs of an owner whose process ends. */
 void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *owner);
 
