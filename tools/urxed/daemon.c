@@ -515,6 +515,9 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
 	now = now_ns();
 	for (i = 0; i < n; i++)
 		dispatch_event(d, now, events[i].data.ptr);
+	/* Programs of rdma_cm need not wait for the turn of a thousand sessions. */
+	if (n == EVENTS)
+		rdmacm_event(&d->rdmacm, now);
 	sessions_reap(&d->sessions);
 }
 
@@ -571,8 +574,11 @@ static void sleep_until_event(struct daemon *d)
 	now = now_ns();
 	next = tick_all(d, now);
 	/* A process that posted before it saw the sleeping flag did not ring: poll once more. */
-	if (!switch_run(&d->sw, now) && !sessions_reap(&d->sessions) && !d->stop) {
+	if (!switch_run(&d->sw, now) && !d->stop) {
 		due = switch_deadline(&d->sw, now);
+		/* It may have more to do, but not before other events. */
+		if (sessions_reap(&d->sessions))
+			due = now;
 		if (due < next)
 			next = due;
 		wait_events(d, next == UINT64_MAX ? next : next > now ? next - now : 0);

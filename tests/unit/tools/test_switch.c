@@ -628,14 +628,21 @@ static void run_of_a_crowd_ends_soon(void **state)
 
 static void copies_count_for_a_run(void **state)
 {
+	const uint64_t *in = w->processes[0].stats.counters;
+	/* The last one may exceed the limit. */
+	const uint32_t each = SWITCH_RUN_FRAMES / (LAN_PROCESSES - 1) + 1;
+
 	(void)state;
 	all_hear_multicast();
-	for (uint32_t n = 0; n < SWITCH_RUN_FRAMES / LAN_PROCESSES + 5; n++)
+	for (uint32_t n = 0; n < 3 * each; n++)
 		post(0, group_mac, URXE_QPN_MULTICAST, n);
 	switch_run(&w->sw, LAN_T0);
-	/* The last one may exceed the limit. */
-	assert_int_equal(w->processes[0].stats.counters[SWITCH_IN_FRAMES],
-			 SWITCH_RUN_FRAMES / (LAN_PROCESSES - 1) + 1);
+	assert_int_equal(in[SWITCH_IN_FRAMES], each);
+	/* The same before a message of the process. */
+	assert_int_equal(switch_drain(&w->sw, LAN_T0, &w->processes[0]), SWITCH_RUN_FRAMES);
+	assert_int_equal(in[SWITCH_IN_FRAMES], 2 * each);
+	assert_in_range(switch_drain(&w->sw, LAN_T0, &w->processes[0]), 1, SWITCH_RUN_FRAMES);
+	assert_int_equal(in[SWITCH_IN_FRAMES], 3 * each);
 }
 
 #define TEST(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)

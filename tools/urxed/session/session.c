@@ -312,6 +312,22 @@ static int attach_nic(struct sessions *sessions, struct session *s)
 	return 0;
 }
 
+/*
+ * Forwards what the process posted before it spoke or hung up: peers of a program that ends wait
+ * for its last acknowledgements. False: there is more, and epoll will report the message again. At
+ * most one ring precedes a message, because the process may go on posting.
+ */
+static bool forward_earlier_frames(struct sessions *sessions, uint64_t now, struct session *s)
+{
+	uint32_t n = switch_drain(sessions->sw, now, &s->port);
+
+	s->drained += n;
+	if (n == SWITCH_RUN_FRAMES && s->drained < VMXNET3_RING_MAX_SIZE)
+		return false;
+	s->drained = 0;
+	return true;
+}
+
 void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 {
 	int rc;
@@ -321,11 +337,8 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 	sessions->now = now;
 	if (s->port_unsent)
 		send_port(sessions, s);
-	/*
-	 * Forward what the process posted before it spoke or hung up: peers of a program that ends
-	 * wait for its last acknowledgements.
-	 */
-	switch_drain(sessions->sw, now, &s->port);
+	if (!forward_earlier_frames(sessions, now, s))
+		return;
 	rc = vnic_server_event(s->conn, &ops, sessions);
 	if (!rc && !s->port.dev && vnic_server_device(s->conn))
 		rc = attach_nic(sessions, s);

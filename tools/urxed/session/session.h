@@ -33,6 +33,7 @@ struct session {
 	int uplink_fd;        /* duplicate of its packet socket on the direct uplink; -1 = none */
 	bool uplink_asked;    /* the process has requested such a socket from this daemon */
 	uint8_t uplink;       /* direct_uplink_number of uplink_fd */
+	uint32_t drained;     /* frames that were forwarded since its last message */
 	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
 	bool gone; /* sessions_reap frees it: the current batch of events may still name it */
 };

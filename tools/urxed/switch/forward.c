@@ -174,13 +174,13 @@ static bool forward_port(struct vswitch *sw, struct switch_port *port)
 	return moved;
 }
 
-void switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port)
+uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port)
 {
 	sw->now = now;
-	/* At most one ring, because the process may go on posting, and may have eight rings. */
-	sw->room = VMXNET3_RING_MAX_SIZE;
+	sw->room = SWITCH_RUN_FRAMES;
 	while (forward_port(sw, port))
 		;
+	return SWITCH_RUN_FRAMES - sw->room;
 }
 
 /* --- From an uplink or a VM */

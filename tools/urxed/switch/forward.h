@@ -18,7 +18,7 @@
  * Frames of processes in one run, each copy of a multicast one counted. A thousand processes that
  * send to a thousand listeners must not keep the daemon from other work for seconds.
  */
-#define SWITCH_RUN_FRAMES 1024
+#define SWITCH_RUN_FRAMES 256
 /*
  * Moves a burst from every port; or fewer, and the next run begins with the next process. Returns
  * false if no frame moved.
@@ -30,11 +30,11 @@ uint64_t switch_deadline(const struct vswitch *sw, uint64_t now);
 void switch_set_sleeping(struct vswitch *sw, bool asleep);
 
 /*
- * Moves the frames that a port has posted so far, one ring at most, as far as receivers have
- * buffers. Sessions call it before they handle a message or a hang-up. The receivers are notified
- * by the next switch_run.
+ * Moves the frames that a port has posted so far, SWITCH_RUN_FRAMES at most, as far as receivers
+ * have buffers. Returns their number, each copy counted. Sessions call it before they handle a
+ * message or a hang-up. The receivers are notified by the next switch_run.
  */
-void switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port);
+uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port);
 
 /* Sends a frame of the daemon's own to an uplink and to VMs, which are on the same Ethernet. */
 void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len);
