@@ -207,6 +207,11 @@ def check_delay(build):
         wait_restarted(host, 5)
 
 
+def filters(process):
+    """The number of filters of system calls: the one of the start, and the stricter one with an open socket."""
+    return int(status(process)['Seccomp_filters'])
+
+
 def check_confined(build):
     """What the process may do, of an ordinary user and of root."""
     for user in ('nobody', None):
@@ -220,8 +225,8 @@ def check_confined(build):
             if int(found['CapEff'], 16) & ~(1 << 1):  # CAP_DAC_OVERRIDE
                 raise Failure(f'too many capabilities: {found["CapEff"]}')
             for task in os.listdir(f'/proc/{pid}/task'):
-                if status(f'{pid}/task/{task}')['Seccomp'] != '2':
-                    raise Failure(f'a thread without the filter: {task}')
+                if filters(f'{pid}/task/{task}') != filters('self') + 2:
+                    raise Failure(f'a thread without both filters: {task}')
             # An ordinary user needs user namespaces for it, and the log says if there are none. Root needs none.
             unlimited = user and 'sees all directories' in host.daemon.errors()
             if os.getuid() == 0 and not unlimited and os.readlink(f'/proc/{pid}/root') != host.run_dir:

@@ -38,6 +38,8 @@
 #include "urxed/privilege/syscall_filter.h"
 #include "urxed/privilege/vm_socket.h"
 
+#define BODY_ENDED 3 /* a program that is executed in its place ends with another status */
+
 static void run_child(void (*body)(void))
 {
 	int status;
@@ -45,10 +47,11 @@ static void run_child(void (*body)(void))
 
 	if (!pid) {
 		body();
-		_exit(0);
+		_exit(BODY_ENDED);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), BODY_ENDED);
 }
 
 static void *end_thread(void *arg)
