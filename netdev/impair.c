@@ -263,6 +263,11 @@ static int impair_add_vlan(struct netdev *netdev, uint16_t vlan)
 	return netdev_add_vlan(((struct impair_port *)netdev)->below, vlan);
 }
 
+static int impair_add_mac(struct netdev *netdev, const uint8_t mac[6])
+{
+	return netdev_add_mac(to_impair(netdev)->below, mac);
+}
+
 static int impair_set_promiscuous(struct netdev *netdev)
 {
 	return netdev_set_promiscuous(((struct impair_port *)netdev)->below);
@@ -310,6 +315,7 @@ static const struct netdev_ops impair_ops = {
 	.mac = impair_mac,
 	.mtu = impair_mtu,
 	.set_promiscuous = impair_set_promiscuous,
+	.add_mac = impair_add_mac,
 	.add_vlan = impair_add_vlan,
 	.is_up = impair_is_up,
 	.page_size = impair_page_size,

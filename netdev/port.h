@@ -15,6 +15,7 @@ struct netdev_ops {
 	bool (*mac)(const struct netdev *port, uint8_t mac[6]);
 	uint32_t (*mtu)(const struct netdev *port);
 	int (*set_promiscuous)(struct netdev *port);
+	int (*add_mac)(struct netdev *port, const uint8_t mac[6]);
 	int (*add_vlan)(struct netdev *port, uint16_t vlan);
 	int (*exclude_qpns)(struct netdev *port, const uint16_t *blocks, uint32_t n);
 	bool (*is_up)(struct netdev *port);

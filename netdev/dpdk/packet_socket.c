@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +21,20 @@ int packet_socket_add_allmulti(int fd, unsigned int ifindex)
 	};
 
 	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof(groups)))
+		return -errno;
+	return 0;
+}
+
+int packet_socket_add_mac(int fd, unsigned int ifindex, const uint8_t mac[6])
+{
+	struct packet_mreq address = {
+		.mr_ifindex = (int)ifindex,
+		.mr_type = PACKET_MR_UNICAST,
+		.mr_alen = ETH_ALEN,
+	};
+
+	memcpy(address.mr_address, mac, ETH_ALEN);
+	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &address, sizeof(address)))
 		return -errno;
 	return 0;
 }

@@ -15,6 +15,9 @@ int packet_socket_open(unsigned int ifindex, int (*filter)(int fd));
  */
 int packet_socket_add_allmulti(int fd, unsigned int ifindex);
 
+/* Makes the interface receive frames to that MAC while the socket is open, likewise. */
+int packet_socket_add_mac(int fd, unsigned int ifindex, const uint8_t mac[6]);
+
 /* Clears a pending error, which makes poll(2) return at once. */
 void packet_socket_clear_error(int fd);
 

@@ -68,10 +68,11 @@ struct dpdk_port {
 	struct netdev netdev;
 	uint16_t id;
 	uint16_t received_count;
-	bool drop_own;   /* the ring contains the host's own frames, too */
-	bool wait_taken; /* netdev_wait_fd was called */
-	int driver_fd;   /* the driver's own descriptor for poll; -1 = none */
-	int packet_fd;   /* af_packet: driver_fd, the socket of the driver's rings; else -1 */
+	bool drop_own;        /* the ring contains the host's own frames, too */
+	bool wait_taken;      /* netdev_wait_fd was called */
+	unsigned int ifindex; /* of the kernel's interface below af_packet and af_xdp */
+	int driver_fd;        /* the driver's own descriptor for poll; -1 = none */
+	int packet_fd;        /* af_packet: driver_fd, the socket of the driver's rings; else -1 */
 	struct {
 		uint32_t frames; /* upper bound */
 		uint32_t limit;
@@ -86,8 +87,8 @@ struct dpdk_port {
 	uint32_t frame_max;
 	struct rte_ether_addr mac;
 	bool is_tap;
-	bool is_vhost;
-	bool no_mac; /* all devices of the driver have one address */
+	bool reports_link; /* a virtual machine's connection, or a cable */
+	bool no_mac;       /* all devices of the driver have one address */
 	bool filters_vlans;
 	struct rte_mempool *pool;
 	struct rte_mbuf *received[BURST]; /* frames of the last netdev_rx */
@@ -364,13 +365,16 @@ static uint32_t dpdk_mtu(const struct netdev *netdev)
 	return ((const struct dpdk_port *)netdev)->mtu;
 }
 
-/* net_vhost's link is up while a virtual machine is connected. */
+/*
+ * net_vhost's link is up while a virtual machine is connected. The links of the kernel's interfaces
+ * are known to the kernel, which tells the caller.
+ */
 static bool dpdk_is_up(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 	struct rte_eth_link link;
 
-	return !port->is_vhost ||
+	return !port->reports_link ||
 	       (!rte_eth_link_get_nowait(port->id, &link) && link.link_status == RTE_ETH_LINK_UP);
 }
 
@@ -392,6 +396,23 @@ static int dpdk_exclude_qpns(struct netdev *netdev, const uint16_t *blocks, uint
 	if (port->packet_fd < 0 || rte_eth_promiscuous_get(port->id))
 		return -ENOTSUP;
 	return packet_filter_roce(port->packet_fd, blocks, n);
+}
+
+/* The drivers of af_packet and af_xdp have no function for MACs. */
+static int dpdk_add_mac(struct netdev *netdev, const uint8_t mac[6])
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	int fd = port->packet_fd >= 0 ? port->packet_fd : port->arp_nd.fd, err;
+	struct rte_ether_addr address;
+
+	if (fd >= 0)
+		return packet_socket_add_mac(fd, port->ifindex, mac);
+	memcpy(address.addr_bytes, mac, RTE_ETHER_ADDR_LEN);
+	err = rte_eth_dev_mac_addr_add(port->id, &address, 0);
+	if (err)
+		err = rte_eth_promiscuous_enable(port->id);
+	/* A device without this mode receives all frames. */
+	return err == -ENOTSUP ? 0 : err;
 }
 
 static int dpdk_add_vlan(struct netdev *netdev, uint16_t vlan)
@@ -426,6 +447,7 @@ static const struct netdev_ops dpdk_ops = {
 	.mac = dpdk_mac,
 	.mtu = dpdk_mtu,
 	.set_promiscuous = dpdk_set_promiscuous,
+	.add_mac = dpdk_add_mac,
 	.add_vlan = dpdk_add_vlan,
 	.exclude_qpns = dpdk_exclude_qpns,
 	.is_up = dpdk_is_up,
@@ -645,7 +667,9 @@ static int open_device(const char *text, const struct dpdk_spec *spec, struct dp
 		return err;
 	port->drop_own = spec->kind == DPDK_AF_PACKET;
 	port->is_tap = spec->kind == DPDK_TAP;
-	port->no_mac = port->is_vhost = spec->kind == DPDK_VHOST;
+	port->ifindex = spec->ifindex;
+	port->no_mac = spec->kind == DPDK_VHOST;
+	port->reports_link = spec->kind == DPDK_VHOST || spec->kind == DPDK_OTHER;
 	driver_socket_list(&others, spec->kind == DPDK_AF_XDP ? AF_XDP : AF_PACKET);
 	err = probe_device(text, port, spec, error, error_size);
 	if (err)

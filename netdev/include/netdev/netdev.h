@@ -69,6 +69,11 @@ int netdev_add_vlan(struct netdev *port, uint16_t vlan);
  * no af_packet port, or netdev_set_promiscuous was called.
  */
 int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
+/*
+ * Receives frames to this unicast MAC, too, beside those to the port's own. A device that cannot
+ * filter by several MACs then receives all frames. 0 also for ports that do not filter.
+ */
+int netdev_add_mac(struct netdev *port, const uint8_t mac[6]);
 /* Whether the port can reach its peer at all; true for ports that do not know. */
 bool netdev_is_up(struct netdev *port);
 /* Page size of the packet buffers' memory in bytes, which shows huge pages; 0 = no buffers. */
