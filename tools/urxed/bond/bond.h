@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A bond: several uplinks (--uplink, its members) that serve the host as one (--bond). The switch
+ * asks which member carries a frame; the daemon's main loop reports links and runs the timers.
+ *
+ * active-backup: one member carries all frames, the first of the command line if it is healthy.
+ * balance: all healthy members carry frames; a flow stays on one member.
+ *
+ * A member fails if it loses its link, or if stations answer probes (bond_probe.h) through another
+ * member but not through this one. Without any answer nothing moves.
+ */
+#ifndef URXE_URXED_BOND_BOND_H
+#define URXE_URXED_BOND_BOND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "urxed/bond/bond_health.h"
+
+#define BOND_MEMBERS 8
+
+/* After so long without an answer, a member that carries frames is probed. */
+#define BOND_FRESH_NS 20000000ull
+/* A round of probes waits so long for answers. */
+#define BOND_ROUND_NS 20000000ull
+/* How often other members are probed: those that shall be used again, and healthy or idle ones. */
+#define BOND_RETURN_NS 100000000ull
+#define BOND_IDLE_NS   1000000000ull
+/* So long after the last RoCE frame, the members that carry frames count as idle. */
+#define BOND_BUSY_NS 5000000000ull
+/* After a move the host announces its addresses so often, at this interval. */
+#define BOND_ANNOUNCEMENTS   3
+#define BOND_ANNOUNCEMENT_NS 50000000ull
+
+enum bond_mode { BOND_NONE, BOND_ACTIVE_BACKUP, BOND_BALANCE };
+
+/* BOND_NONE: not a mode. */
+enum bond_mode bond_mode_parse(const char *text);
+const char *bond_mode_name(enum bond_mode mode);
+
+struct bond_ops {
+	/* Sends probes through a member; false: no station is known that could answer. */
+	bool (*probe)(void *ctx, uint32_t member);
+	/* Announces the host's addresses through a member, so that bridges learn the way to it. */
+	void (*announce)(void *ctx, uint32_t member);
+};
+
+struct bond_member {
+	uint32_t uplink;  /* index among all uplinks */
+	const char *name; /* for the log */
+	struct bond_health health;
+	uint64_t asked_at;    /* ns; of the last probe */
+	uint64_t answered_at; /* ns; of the last answer */
+	uint64_t failovers;   /* how often other members took over from this one */
+};
+
+struct bond {
+	enum bond_mode
+		mode; /* BOND_NONE: the uplinks are independent, and nothing below is valid */
+	const struct bond_ops *ops;
+	void *ctx;
+	uint32_t mask; /* of members, by index among all uplinks */
+	uint32_t port; /* index of the first member, by which the host knows the bond */
+	struct bond_member members[BOND_MEMBERS];
+	uint32_t n;
+	uint32_t carriers[BOND_MEMBERS]; /* indices in `members` of those that carry frames */
+	uint32_t n_carriers;             /* at least 1 */
+	uint64_t busy_at;                /* ns; of the last RoCE frame */
+	uint64_t round_at;               /* ns; when the current round of probes began; 0 = none */
+	bool urgent;                     /* the next round begins at once */
+	uint32_t dark;                   /* successive rounds without any answer */
+	uint64_t announced_at;           /* ns */
+	uint32_t announcements;          /* that are due */
+};
+
+/* --- Setting up and running */
+
+/* Makes a bond of the uplinks in the mask; names[i] and links[i] belong to uplink i. */
+void bond_init(struct bond *b, uint64_t now, enum bond_mode mode, uint32_t mask,
+	       const char *const *names, const bool *links, const struct bond_ops *ops, void *ctx);
+void bond_set_link(struct bond *b, uint64_t now, uint32_t uplink, bool up);
+/* Handles expired timers; returns the next deadline. Moves frames to other members if needed. */
+uint64_t bond_tick(struct bond *b, uint64_t now);
+
+/* --- Frames. `uplink`: an index among all uplinks. */
+
+static inline bool bond_has(const struct bond *b, uint32_t uplink)
+{
+	return b->mask >> uplink & 1;
+}
+
+/* The bond's port for members, else the uplink itself: MACs and neighbours are learned by it. */
+static inline uint32_t bond_port_of(const struct bond *b, uint32_t uplink)
+{
+	return bond_has(b, uplink) ? b->port : uplink;
+}
+
+/* Returns the uplink that carries a flow. Any number identifies a flow. */
+uint32_t bond_choose(const struct bond *b, uint32_t flow);
+/* Returns the uplink for frames to groups, and by which such frames count. */
+uint32_t bond_lead(const struct bond *b);
+bool bond_carries(const struct bond *b, uint32_t uplink);
+/* A RoCE frame was sent or received. */
+static inline void bond_note_busy(struct bond *b, uint64_t now)
+{
+	b->busy_at = now;
+}
+/* A station has answered a probe through this member. */
+void bond_note_answer(struct bond *b, uint64_t now, uint32_t uplink);
+/*
+ * A RoCE response arrived. With active-backup this is an answer to what the member sent; with
+ * balance, the peer may answer by another member than it is asked.
+ */
+void bond_note_response(struct bond *b, uint64_t now, uint32_t uplink);
+/* A frame to the host came by a member that does not carry frames: a bridge knows a wrong way. */
+void bond_note_astray(struct bond *b, uint64_t now);
+
+/* --- For reports */
+
+/* "active", "backup", "recovering", "silent" or "down". */
+const char *bond_role(const struct bond *b, uint32_t uplink);
+/* How often other members took over from this member, and from all. */
+uint64_t bond_failovers_of(const struct bond *b, uint32_t uplink);
+uint64_t bond_failovers(const struct bond *b);
+
+#endif

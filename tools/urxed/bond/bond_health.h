@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The health of one uplink of a bond, as a state machine without clock and I/O. bond.c reports
+ * events; the table in bond_health.c says what each event does in each state.
+ */
+#ifndef URXE_URXED_BOND_BOND_HEALTH_H
+#define URXE_URXED_BOND_BOND_HEALTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* So many rounds of probes without an answer, while another member gets answers, are a failure. */
+#define BOND_ROUNDS 2
+/* A member that was down or silent must stay without a failure for so long before it is used. */
+#define BOND_STABLE_NS 1000000000ull
+/*
+ * A member that fails again within this time after its return must stay without a failure for twice
+ * as long as the last time, up to BOND_STABLE_MAX_NS. So a loose cable does not move all
+ * connections again and again.
+ */
+#define BOND_TRIAL_NS      60000000000ull
+#define BOND_STABLE_MAX_NS 32000000000ull
+
+enum bond_state {
+	BOND_DOWN,       /* no link */
+	BOND_SILENT,     /* a link, but no answers, while another member gets answers */
+	BOND_RECOVERING, /* was down or silent, and has not been without a failure for long enough
+			  */
+	BOND_HEALTHY,
+};
+
+enum bond_event {
+	BOND_LINK_LOST,
+	BOND_LINK_FOUND,
+	BOND_ANSWER,    /* a station has answered through this member */
+	BOND_NO_ANSWER, /* a round of probes: answers through another member, none through this */
+	BOND_EVENTS,
+};
+
+struct bond_health {
+	enum bond_state state;
+	uint32_t unanswered; /* successive rounds; valid in RECOVERING and HEALTHY */
+	uint64_t since;      /* when the state began, ns */
+	uint64_t stable_ns;  /* how long RECOVERING lasts; 0 = the member has never failed */
+};
+
+/* A member with or without a link at the start: HEALTHY or DOWN. */
+void bond_health_init(struct bond_health *h, uint64_t now, bool link);
+/* Returns true if the state has changed. */
+bool bond_health_event(struct bond_health *h, uint64_t now, enum bond_event event);
+/* Ends RECOVERING in time; returns true if the state has changed. */
+bool bond_health_tick(struct bond_health *h, uint64_t now);
+/* Time of the next bond_health_tick; UINT64_MAX = none needed. */
+uint64_t bond_health_deadline(const struct bond_health *h);
+
+#endif
