@@ -6,6 +6,7 @@
 
 #include "craft.h"
 #include "require.h"
+#include "urxed/bond/bond_host.h"
 
 #define UD_SEND_ONLY 0x64
 
@@ -23,10 +24,20 @@ static const uint8_t *neigh_mac(void *ctx, int uplink)
 {
 	struct lan *lan = ctx;
 
+	if (bond_has(&lan->sw.bond, (uint32_t)uplink))
+		return lan->host.mac;
 	return lan->uplinks[uplink].mac;
 }
 
-static const struct neigh_ops neigh_ops = {.send = neigh_send, .mac = neigh_mac};
+static void neigh_send_by(void *ctx, int member, const uint8_t *frame, uint32_t len)
+{
+	struct lan *lan = ctx;
+
+	bond_host_answer(&lan->sw, (uint32_t)member, frame, len);
+}
+
+static const struct neigh_ops neigh_ops = {
+	.send = neigh_send, .mac = neigh_mac, .send_by = neigh_send_by};
 
 int lan_start(void **state)
 {
@@ -49,7 +60,10 @@ static void open_station(struct lan *lan, uint32_t i, const struct lan_attr *att
 			     .stride = ETHER_HDR_LEN + ETHER_VLAN_LEN + LAN_MTU};
 	u->buffers = calloc(UPLINK_QUEUE, u->stride);
 	require(u->buffers);
+	u->up = true;
 	memcpy(u->mac, lan_macs[i], 6);
+	memcpy(u->probe_mac, lan_macs[i], 6);
+	u->probe_mac[1] = 0xbb;
 	lan->far[i] = ends[1];
 }
 

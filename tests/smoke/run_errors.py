@@ -72,6 +72,12 @@ def check_daemon_mistakes(host):
                            'address 192.0.2.17/24 is one too many'),
                           (['--fault', 'drop=lots', '--uplink', 'tap:x'], 'drop is a fraction'),
                           (['--fault', 'drop=1%'], 'needs an uplink'),
+                          (['--bond', '802.3ad'], 'bond 802.3ad is not a mode: active-backup or balance'),
+                          (['--bond', 'balance'], 'needs at least two uplinks to an Ethernet, but has 0$'),
+                          (['--bond', 'balance', '--uplink', 'tap:x'], 'but has 1$'),
+                          (['--bond', 'balance', '--uplink', 'qemu:/x', '--uplink', 'vhost:/y'],
+                           'but has 0; virtual machines do not count'),
+                          (['--bond', 'balance', '--bond', 'balance'], '--bond is given twice'),
                           (['--address', '192.0.2.1/24@5000'], r'optional VLAN \(1 to 4094\)'),
                           (['--address', '300.1.2.3/24'], '300.1.2.3')):
         result = call(base + argv, host.environment, stdin=subprocess.DEVNULL)
@@ -93,6 +99,8 @@ def check_configuration(host):
                           ('uplink\n', r'urxe\.conf:1: option uplink needs a value, SPEC$'),
                           ('private perhaps\n', r'urxe\.conf:1: .*yes or no'),
                           ('\naddress 192.0.2.1\n', r'urxe\.conf:2: address 192.0.2.1 is not'),
+                          ('bond = lacp\n', r'urxe\.conf:1: bond lacp is not a mode'),
+                          ('bond balance\nbond balance\n', r'urxe\.conf:2: .* already set on line 1'),
                           ('pkey=1\n', r'urxe\.conf:1: pkey 1 is not'),
                           ('run-dir a\nrun-dir b\n', r'urxe\.conf:2: .* already set on line 1'),
                           ('config other\n', r'urxe\.conf:1: unknown option config'),

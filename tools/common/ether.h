@@ -55,6 +55,22 @@ static inline bool ether_same(const uint8_t a[ETHER_MAC_LEN], const uint8_t b[ET
 	return !memcmp(a, b, ETHER_MAC_LEN);
 }
 
+/*
+ * Inserts an 802.1Q tag with this VLAN ID, 0 = none, into a frame, which must have room for it.
+ * Returns the frame's length.
+ */
+static inline uint32_t ether_add_tag(uint8_t *frame, uint32_t len, uint16_t vlan)
+{
+	const uint32_t macs = 2 * ETHER_MAC_LEN;
+
+	if (!vlan)
+		return len;
+	memmove(frame + macs + ETHER_VLAN_LEN, frame + macs, len - macs);
+	ether_put16(frame + macs, ETHERTYPE_ID_VLAN);
+	ether_put16(frame + macs + 2, vlan);
+	return len + ETHER_VLAN_LEN;
+}
+
 static inline void ip_from_v4(uint8_t ip[16], const uint8_t v4[4])
 {
 	memset(ip, 0, 10);

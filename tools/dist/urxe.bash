@@ -115,10 +115,11 @@ _urxed() {
 	--config) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
 	--direct-uplink) mapfile -t COMPREPLY < <(compgen -u -- "$word") ;;
 	--group) mapfile -t COMPREPLY < <(compgen -g -- "$word") ;;
+	--bond) _urxe_words 'active-backup balance' "$word" ;;
 	--address | --pkey | --fdb | --fault | --mtu) ;;
 	*)
-		_urxe_words '--uplink --address --pkey --fdb --direct-uplink --fault --config --run-dir --mtu --group --private
-			--foreground --help --version' "$word"
+		_urxe_words '--uplink --bond --address --pkey --fdb --direct-uplink --fault --config --run-dir --mtu --group
+			--private --foreground --help --version' "$word"
 		;;
 	esac
 	return 0

@@ -78,6 +78,7 @@ static const struct text_table_column port_columns[] = {
 	{"OUT FRAMES", "counters.out_frames", TABLE_COUNT},
 	{"OUT", "counters.out_bytes", TABLE_BYTES},
 	{"DROPS", "drops", TABLE_SUM},
+	{"FAILOVERS", "failovers", TABLE_COUNT},
 	{"RESTARTS", "device.restarts", TABLE_COUNT},
 	{"PAGES", "page_size", TABLE_BYTES},
 };

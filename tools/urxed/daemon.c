@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/rundir.h"
+#include "urxed/bond/bond_host.h"
 #include "urxed/cm/rdmacm.h"
 #include "urxed/epoll_watch.h"
 #include "urxed/hostnet/address_conflict.h"
@@ -83,7 +84,15 @@ static const uint8_t *neigh_mac(void *ctx, int uplink)
 {
 	struct daemon *d = ctx;
 
-	return d->uplinks.at[uplink].mac;
+	/* All members of a bond use the host's MAC. */
+	return bond_has(&d->sw.bond, (uint32_t)uplink) ? d->host.mac : d->uplinks.at[uplink].mac;
+}
+
+static void neigh_send_by(void *ctx, int member, const uint8_t *frame, uint32_t len)
+{
+	struct daemon *d = ctx;
+
+	bond_host_answer(&d->sw, (uint32_t)member, frame, len);
 }
 
 static void neigh_answer(void *ctx, struct neigh_waiter *w, int status,
@@ -97,7 +106,7 @@ static void neigh_answer(void *ctx, struct neigh_waiter *w, int status,
 		rdmacm_neigh_answer(&d->rdmacm, w, status, hop);
 }
 
-static const struct neigh_ops neigh_ops = {neigh_send, neigh_mac, neigh_answer};
+static const struct neigh_ops neigh_ops = {neigh_send, neigh_mac, neigh_answer, neigh_send_by};
 
 /* --- Start */
 
@@ -133,8 +142,10 @@ void daemon_signals(sigset_t *set)
 
 static int open_uplinks(struct daemon *d, char error[DAEMON_ERROR])
 {
-	return uplink_set_open(&d->uplinks, d->options.uplinks, d->options.n_uplinks,
-			       &d->options.impair, error);
+	const struct daemon_options *o = &d->options;
+	int rc = o->bond == BOND_NONE ? 0 : uplink_set_check_bond(o->uplinks, o->n_uplinks, error);
+
+	return rc ?: uplink_set_open(&d->uplinks, o->uplinks, o->n_uplinks, &o->impair, error);
 }
 
 /* The host's MAC address and interface name are those of the first uplink. */
@@ -143,6 +154,8 @@ static int set_up_uplink_addresses(struct daemon *d, char error[DAEMON_ERROR])
 	struct host *h = &d->host;
 
 	memcpy(h->mac, d->uplinks.at[0].mac, ETHER_MAC_LEN);
+	if (d->options.bond != BOND_NONE && uplink_set_bond(&d->uplinks, h->mac, error))
+		return -EINVAL;
 	if (d->uplinks.at[0].ifname[0])
 		snprintf(h->ndev, sizeof(h->ndev), "%s", d->uplinks.at[0].ifname);
 	if (!d->uplinks.at[0].kernel)
@@ -163,7 +176,7 @@ static void set_up_pkeys(struct daemon *d)
 
 static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 {
-	int uplink = d->uplinks.n ? 0 : HOST_NO_UPLINK, rc;
+	int uplink = uplink_set_address_port(&d->uplinks), rc;
 	uint32_t i;
 
 	host_init(&d->host);
@@ -280,6 +293,7 @@ static int publish_device(struct daemon *d, char error[DAEMON_ERROR])
 	link_ibdevs(d);
 	/* Only here: a daemon that fails to start prints its error alone. */
 	uplink_set_log_pages(&d->uplinks);
+	uplink_set_log_bond_mtu(&d->uplinks);
 	return listener_open(&d->listener, d->options.run_dir, d->options.group, &d->sessions,
 			     error);
 }
@@ -326,7 +340,7 @@ static int hear_vlans(struct daemon *d, char error[DAEMON_ERROR])
 		const struct host_address *a = &d->host.addresses[i];
 
 		if (a->valid && a->vlan && a->uplink != HOST_NO_UPLINK)
-			rc = uplink_hear_vlan(&d->uplinks.at[a->uplink], a->vlan, error);
+			rc = uplink_set_hear_vlan(&d->uplinks, (uint32_t)a->uplink, a->vlan, error);
 	}
 	return rc;
 }
@@ -343,6 +357,8 @@ static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 	rc = switch_init(&d->sw, &d->host, &d->neigh, d->uplinks.at, d->uplinks.n);
 	if (rc)
 		snprintf(error, DAEMON_ERROR, "cannot make the switch's tables: %s", strerror(-rc));
+	else
+		bond_host_start(&d->sw, now_ns(), d->options.bond);
 	if (!rc)
 		rc = pin_stations(d, error);
 	return rc ?: hear_vm_macs(d, error) ?: hear_vlans(d, error);
@@ -470,6 +486,7 @@ static void handle_kernel_change(struct daemon *d)
 	rdmacm_host_changed(&d->rdmacm);
 	if (uplink_set_watch(&d->uplinks, d->epoll_fd, error))
 		log_line("%s", error);
+	bond_host_tick(&d->sw, now_ns());
 	host_fill_port(&before, &was);
 	host_fill_port(&d->host, &is);
 	if (memcmp(&was, &is, sizeof(is)))
@@ -551,6 +568,9 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	if (due < next)
 		next = due;
 	due = uplink_set_tick(&d->uplinks, now);
+	if (due < next)
+		next = due;
+	due = bond_host_tick(&d->sw, now);
 	if (due < next)
 		next = due;
 	/* What rdma_cm sent may have asked for addresses. */

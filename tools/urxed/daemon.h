@@ -25,6 +25,7 @@ struct daemon_options {
 	const char *run_dir; /* absolute */
 	const char *uplinks[SWITCH_UPLINKS];
 	uint32_t n_uplinks;
+	enum bond_mode bond;
 	const char *addresses[DAEMON_ADDRESSES];
 	uint32_t n_addresses;
 	const char *pkeys[DAEMON_PKEYS];

@@ -64,10 +64,19 @@ static void print_help(void)
 	fputs(usage_tail, stdout);
 }
 
-static int apply_option(struct options *o, int opt)
+/* given[i]: the command line has had the option of row i before. */
+static int apply_option(struct options *o, int opt, bool given[OPTIONS])
 {
+	const struct options_row *row = &options_rows[opt - 1];
 	char error[OPTIONS_ERROR];
-	int rc = options_set(o, &options_rows[opt - 1], optarg, error);
+	int rc;
+
+	if (row->once && given[opt - 1]) {
+		log_line("option --%s is given twice", row->name);
+		return STATUS_USAGE;
+	}
+	given[opt - 1] = true;
+	rc = options_set(o, row, optarg, error);
 
 	if (rc)
 		log_line("%s", error);
@@ -78,6 +87,7 @@ static int apply_option(struct options *o, int opt)
 static int parse_command_line(int argc, char **argv, struct options *o, const char **config)
 {
 	struct option list[OPTIONS + 4];
+	bool given[OPTIONS] = {false};
 	int opt, at, rc = 0;
 
 	fill_long_options(list);
@@ -93,7 +103,7 @@ static int parse_command_line(int argc, char **argv, struct options *o, const ch
 		case '?':
 			log_line("unknown option %s; see urxed --help", bad_option(argv, at));
 			return STATUS_USAGE;
-		default: rc = apply_option(o, opt);
+		default: rc = apply_option(o, opt, given);
 		}
 	}
 	if (!rc && optind < argc) {

@@ -34,6 +34,15 @@ static int set_uplink(struct options *o, const char *value, char error[OPTIONS_E
 	return append_value("uplink", d->uplinks, &d->n_uplinks, SWITCH_UPLINKS, value, error);
 }
 
+static int set_bond(struct options *o, const char *value, char error[OPTIONS_ERROR])
+{
+	o->daemon.bond = bond_mode_parse(value);
+	if (o->daemon.bond != BOND_NONE)
+		return 0;
+	snprintf(error, OPTIONS_ERROR, "bond %s is not a mode: active-backup or balance", value);
+	return -EINVAL;
+}
+
 static int set_address(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
 	struct daemon_options *d = &o->daemon;
@@ -162,6 +171,10 @@ const struct options_row options_rows[OPTIONS] = {
 	 "qemu:PATH[,connect|,dgram] or vhost:PATH[,connect]; may be given\n"
 	 "more than once",
 	 set_uplink},
+	{"bond", "MODE", false,
+	 "make the uplinks to an Ethernet serve as one: active-backup (the\n"
+	 "first that is healthy) or balance (all that are healthy)",
+	 set_bond, true},
 	{"address", "ADDR/LEN[@VLAN]", true,
 	 "add an address of this host, optionally in a VLAN; may be given\n"
 	 "more than once",

@@ -12,7 +12,7 @@
 #include "urxed/daemon.h"
 
 #define OPTIONS_ERROR 512
-#define OPTIONS       11 /* rows */
+#define OPTIONS       12 /* rows */
 
 /* Values are not copied: the texts must stay valid. */
 struct options {
@@ -28,6 +28,7 @@ struct options_row {
 	const char *help;     /* lines, without a newline at the end */
 	/* As options_set; the value is not empty, and a flag's value is "yes" or "no". */
 	int (*set)(struct options *o, const char *value, char error[OPTIONS_ERROR]);
+	bool once; /* a second use on the command line is an error */
 };
 
 extern const struct options_row options_rows[OPTIONS];

@@ -112,6 +112,17 @@ static void duplicate_address_is_refused(void **state)
 	assert_string_equal(error, "file:3: address fd00::0:1/64@5 is given twice");
 }
 
+static void bond_has_a_mode(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("bond active-backup"), 0);
+	assert_int_equal(options.daemon.bond, BOND_ACTIVE_BACKUP);
+	assert_int_equal(parse("bond=balance"), 0);
+	assert_int_equal(options.daemon.bond, BOND_BALANCE);
+	refused("bond 802.3ad", "file:1: bond 802.3ad is not a mode: active-backup or balance");
+	refused("bond balance\nbond balance", "file:2: option bond is already set on line 1");
+}
+
 static void nul_byte_is_refused(void **state)
 {
 	static const char bytes[] = "private\0foo\n";
@@ -124,9 +135,9 @@ static void nul_byte_is_refused(void **state)
 static void every_option_can_be_set(void **state)
 {
 	static const char *const values[OPTIONS] = {
-		"tap:x",   "192.0.2.1/24", "0x8001", "52:54:00:12:34:56@7=tap:x",
-		"drop=1%", "@root",        "1500",   "/x",
-		"root",    "yes",          "no"};
+		"tap:x",   "balance", "192.0.2.1/24", "0x8001", "52:54:00:12:34:56@7=tap:x",
+		"drop=1%", "@root",   "1500",         "/x",     "root",
+		"yes",     "no"};
 
 	(void)state;
 	for (uint32_t i = 0; i < OPTIONS; i++) {
@@ -167,6 +178,7 @@ int main(void)
 		cmocka_unit_test(option_that_does_not_repeat_is_refused_twice),
 		cmocka_unit_test(number_of_uplinks_is_limited),
 		cmocka_unit_test(duplicate_address_is_refused),
+		cmocka_unit_test(bond_has_a_mode),
 		cmocka_unit_test(nul_byte_is_refused),
 		cmocka_unit_test(every_option_can_be_set),
 		cmocka_unit_test(read_errors_are_reported),

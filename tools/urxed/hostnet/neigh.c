@@ -459,8 +459,9 @@ int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 	from = choose_source(n->host, own, dgid);
 	if (from && resolve_pinned(n, w, hop))
 		return 0;
-	/* The kernel cannot reach VMs of the switch, so resolve on-link addresses here. */
-	if (n->route && own->kernel && !(from && n->vm_mask))
+	/* The kernel cannot reach VMs, nor by all members of a bond: resolve on-link addresses
+	 * here. */
+	if (n->route && own->kernel && !(from && (n->vm_mask || n->bond_mask)))
 		return resolve_by_kernel(n, own, sgid_index >= HOST_ADDRESSES, w, hop);
 	return from ? resolve_on_link(n, from, w, hop) : -ENETUNREACH;
 }

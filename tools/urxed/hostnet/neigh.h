@@ -64,6 +64,8 @@ struct neigh_ops {
 	/* status: 0, or -EHOSTUNREACH or -ENETUNREACH with hop NULL */
 	void (*answer)(void *ctx, struct neigh_waiter *w, int status,
 		       const struct vnic_next_hop *hop);
+	/* Sends a frame through the member of a bond by which the question came. */
+	void (*send_by)(void *ctx, int member, const uint8_t *frame, uint32_t len);
 };
 
 struct route;
@@ -76,6 +78,12 @@ struct neigh {
 	 * any of them this module resolves all on-link addresses.
 	 */
 	uint32_t vm_mask;
+	/*
+	 * Bit mask of the uplinks that are a bond's members. Here they are one port, that of the
+	 * first member. The kernel does not know of the bond, so this module resolves all on-link
+	 * addresses, and answers for all addresses of the host.
+	 */
+	uint32_t bond_mask;
 	const struct neigh_ops *ops;
 	void *ctx;
 	uint64_t now;                  /* ns; of the last call */

@@ -11,21 +11,21 @@
 static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 /* Sends an ARP or ND frame of this host, with the VLAN tag of address `from`. */
-static void send_frame(struct neigh *n, const struct host_address *from, const uint8_t *frame,
+static void send_frame(struct neigh *n, const struct host_address *from, uint8_t *frame,
 		       uint32_t len)
 {
-	uint8_t tagged[NEIGH_FRAME_ROOM];
-	const uint32_t macs = 2 * ETHER_MAC_LEN;
+	n->ops->send(n->ctx, from->uplink, frame, ether_add_tag(frame, len, from->vlan));
+}
 
-	if (!from->vlan) {
-		n->ops->send(n->ctx, from->uplink, frame, len);
-		return;
-	}
-	memcpy(tagged, frame, macs);
-	ether_put16(tagged + macs, ETHERTYPE_ID_VLAN);
-	ether_put16(tagged + macs + 2, from->vlan);
-	memcpy(tagged + macs + ETHER_VLAN_LEN, frame + macs, len - macs);
-	n->ops->send(n->ctx, from->uplink, tagged, len + ETHER_VLAN_LEN);
+/* Sends the answer for address `local` to a frame of that ingress. */
+static void send_answer(struct neigh *n, const struct neigh_ingress *ingress,
+			const struct host_address *local, uint8_t *frame, uint32_t len)
+{
+	if (ingress->member < 0)
+		send_frame(n, local, frame, len);
+	else
+		n->ops->send_by(n->ctx, ingress->member, frame,
+				ether_add_tag(frame, len, local->vlan));
 }
 
 static void send_arp_request(struct neigh *n, const struct neigh_entry *e, const uint8_t *mac)
@@ -67,7 +67,8 @@ void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const
 
 /*
  * Returns this host's address if the daemon must answer for it on that ingress, else NULL. The
- * kernel answers for its own addresses, except to VMs, whose frames it does not receive.
+ * kernel answers for its own addresses, except to VMs, whose frames it does not receive, and
+ * through members of a bond that do not have the address. Two answers with one MAC do no harm.
  */
 static const struct host_address *
 find_answerable(const struct neigh *n, const struct neigh_ingress *ingress, const uint8_t ip[16])
@@ -76,9 +77,9 @@ find_answerable(const struct neigh *n, const struct neigh_ingress *ingress, cons
 
 	if (!a || a->vlan != ingress->vlan)
 		return NULL;
-	return neigh_is_vm(n, ingress->uplink) || (!a->kernel && a->uplink == ingress->uplink)
-		       ? a
-		       : NULL;
+	if (neigh_is_vm(n, ingress->uplink))
+		return a;
+	return a->uplink == ingress->uplink && (!a->kernel || ingress->member >= 0) ? a : NULL;
 }
 
 static void handle_arp(struct neigh *n, const struct neigh_ingress *ingress, const struct arp *a)
@@ -94,7 +95,7 @@ static void handle_arp(struct neigh *n, const struct neigh_ingress *ingress, con
 	memcpy(reply.sip, a->tip, 16);
 	memcpy(reply.tip, a->sip, 16);
 	arp_build(frame, &reply, a->smac);
-	send_frame(n, local, frame, ARP_FRAME_LEN);
+	send_answer(n, ingress, local, frame, ARP_FRAME_LEN);
 }
 
 static void handle_nd(struct neigh *n, const struct neigh_ingress *ingress, struct nd *m,
@@ -116,7 +117,7 @@ static void handle_nd(struct neigh *n, const struct neigh_ingress *ingress, stru
 	if (!local || ether_is_group(m->smac))
 		return;
 	nd_build_advertisement(frame, m, n->ops->mac(n->ctx, local->uplink));
-	send_frame(n, local, frame, ND_FRAME_LEN);
+	send_answer(n, ingress, local, frame, ND_FRAME_LEN);
 }
 
 /* Longer than any ARP or ND frame. */
@@ -151,7 +152,7 @@ static bool remove_tag(struct untagged *u, const uint8_t *frame, uint32_t len)
 
 void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len)
 {
-	struct neigh_ingress ingress = {.uplink = uplink};
+	struct neigh_ingress ingress = {.uplink = uplink, .member = -1};
 	struct untagged u;
 	struct arp a;
 	struct nd m;
@@ -160,6 +161,10 @@ void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame
 	if (!remove_tag(&u, frame, len))
 		return;
 	ingress.vlan = u.vlan;
+	if (n->bond_mask >> uplink & 1) {
+		ingress.uplink = __builtin_ctz(n->bond_mask);
+		ingress.member = uplink;
+	}
 	if (arp_parse(&a, u.frame, u.len))
 		handle_arp(n, &ingress, &a);
 	else if (nd_parse(&m, u.frame, u.len))

@@ -17,7 +17,8 @@ void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const
 
 /* The uplink and the VLAN from which a frame came. */
 struct neigh_ingress {
-	int uplink;
+	int uplink;    /* of a bond: its first member */
+	int member;    /* of a bond: by which the frame came; -1 = of no bond */
 	uint16_t vlan; /* 0 = untagged */
 };
 

@@ -147,6 +147,49 @@ static void update_uplinks(struct kernel_sync *k)
 	}
 }
 
+/* The port by which the host knows an uplink: for a bond that of its first member. */
+static int port_of(const struct kernel_sync *k, int uplink)
+{
+	int i = 0;
+
+	if (!k->uplinks[uplink].bonded)
+		return uplink;
+	while (!k->uplinks[i].bonded)
+		i++;
+	return i;
+}
+
+static bool is_listed(const struct host_address *a, const struct host_address *list, uint32_t n)
+{
+	while (n && (list[n - 1].vlan != a->vlan || memcmp(list[n - 1].ip, a->ip, sizeof(a->ip))))
+		n--;
+	return n;
+}
+
+static bool is_interface_up(const struct kernel_sync *k, const char *name)
+{
+	for (uint32_t i = 0; i < k->table.n; i++)
+		if (!strcmp(k->table.ifaces[i].name, name))
+			return k->table.ifaces[i].up;
+	return false;
+}
+
+/*
+ * The kernel removes addresses from an interface that is set down. The host keeps them if the
+ * interface is a bond's member, because the other members carry their connections.
+ */
+static uint32_t keep_bond_addresses(const struct kernel_sync *k, struct host_address *list,
+				    uint32_t n)
+{
+	const struct host_address *a = k->host->addresses;
+
+	for (; a < k->host->addresses + HOST_ADDRESSES && n < IFACE_ADDRESS_MAX; a++)
+		if (a->valid && a->kernel && k->uplinks[a->uplink].bonded &&
+		    !is_interface_up(k, a->ndev) && !is_listed(a, list, n))
+			list[n++] = *a;
+	return n;
+}
+
 static void update_addresses(struct kernel_sync *k)
 {
 	struct host_address list[IFACE_ADDRESS_MAX];
@@ -155,6 +198,9 @@ static void update_addresses(struct kernel_sync *k)
 	for (i = 0; i < n; i++)
 		if (!is_vlan_refused(k, &list[i]))
 			list[kept++] = list[i];
+	for (i = 0; i < kept; i++)
+		list[i].uplink = port_of(k, list[i].uplink);
+	kept = keep_bond_addresses(k, list, kept);
 	left_out = host_set_kernel_addresses(k->host, list, kept);
 	if (left_out > k->left_out)
 		log_line("%u addresses have no GID: the table has room for %d", left_out,

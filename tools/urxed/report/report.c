@@ -124,7 +124,24 @@ static const struct session *get_session(const struct switch_port *port)
 	return (const struct session *)((const char *)port - offsetof(struct session, port));
 }
 
-static const char *get_port_state(const struct switch_port *port)
+static uint32_t get_uplink_index(const struct vswitch *sw, const struct switch_port *port)
+{
+	return (uint32_t)(port - sw->uplink_ports);
+}
+
+static bool is_member(const struct vswitch *sw, const struct switch_port *port)
+{
+	return port->uplink && bond_has(&sw->bond, get_uplink_index(sw, port));
+}
+
+static json_t *make_failovers(const struct vswitch *sw, const struct switch_port *port)
+{
+	if (!is_member(sw, port))
+		return json_null();
+	return json_integer((json_int_t)bond_failovers_of(&sw->bond, get_uplink_index(sw, port)));
+}
+
+static const char *get_port_state(const struct vswitch *sw, const struct switch_port *port)
 {
 	static const char *const names[] = {[VNIC_DEVICE_DOWN] = "down",
 					    [VNIC_DEVICE_ACTIVE] = "active",
@@ -133,6 +150,8 @@ static const char *get_port_state(const struct switch_port *port)
 	if (port->uplink &&
 	    (!port->uplink->up || (port->uplink->port && !netdev_is_up(port->uplink->port))))
 		return "down";
+	if (is_member(sw, port))
+		return bond_role(&sw->bond, get_uplink_index(sw, port));
 	if (port->kind != SWITCH_PROCESS)
 		return "active";
 	return names[port->dev ? vnic_device_state(port->dev) : VNIC_DEVICE_DOWN];
@@ -167,13 +186,13 @@ static json_t *make_pid(const struct switch_port *port)
 	return json_integer(vnic_server_pid(get_session(port)->conn));
 }
 
-static json_t *make_port(const struct switch_port *port)
+static json_t *make_port(const struct vswitch *sw, const struct switch_port *port)
 {
 	return json_pack(
-		"{s:i, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "number", (int)port->number,
+		"{s:i, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "number", (int)port->number,
 		"name", make_text(port->name), "kind", switch_port_kind_name(port->kind), "pid",
-		make_pid(port), "state", get_port_state(port), "page_size", make_page_size(port),
-		"counters",
+		make_pid(port), "state", get_port_state(sw, port), "failovers",
+		make_failovers(sw, port), "page_size", make_page_size(port), "counters",
 		make_named_counters(port->stats.counters, SWITCH_COUNTER_COUNT,
 				    get_switch_counter_name),
 		"drops",
@@ -187,7 +206,7 @@ static json_t *make_ports(const struct report *r)
 	json_t *list = json_array();
 
 	while ((port = switch_next_port(r->sessions->sw, port)))
-		json_array_append_new(list, make_port(port));
+		json_array_append_new(list, make_port(r->sessions->sw, port));
 	return list;
 }
 
@@ -255,6 +274,8 @@ static json_t *make_counters(const struct report *r)
 	for (i = 0; i < NEIGH_COUNTER_COUNT; i++)
 		add_counter(list, "neigh", neigh_counter_name(i), r->sessions->neigh->counters[i],
 			    neigh_texts[i]);
+	add_counter(list, "bond", "failovers", bond_failovers(&r->sessions->sw->bond),
+		    "failures of a bond's member after which others carried its connections");
 	add_counter(list, "daemon", "fds_refused", fd_guard_count(),
 		    "connections ended because a program sent descriptors");
 	return list;

@@ -11,6 +11,9 @@
 
 #define OPCODE_SERVICE_SHIFT 5
 #define OPCODE_CNP           0x81
+/* RC, from RDMA READ response First to ATOMIC Acknowledge (IBA table 38). */
+#define OPCODE_RESPONSE_FIRST 0x0d
+#define OPCODE_RESPONSE_LAST  0x12
 
 /*
  * The part of the frame behind the current header: `left` bytes, of which the first `seen` were
@@ -50,6 +53,7 @@ static enum frame_kind peek_bth(struct frame_class *s, const struct rest *r, uin
 	if (r->seen < BTH_LEN)
 		return FRAME_OTHER;
 	s->service = service_of_opcode(r->at[0]);
+	s->response = r->at[0] >= OPCODE_RESPONSE_FIRST && r->at[0] <= OPCODE_RESPONSE_LAST;
 	s->dest_qpn = get24(r->at + 5);
 	if (s->service == FRAME_DATAGRAM)
 		headers += DETH_LEN;

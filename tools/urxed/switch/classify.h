@@ -48,6 +48,7 @@ struct frame_class {
 	uint8_t sip[16]; /* IPv4 as ::ffff:a.b.c.d; RoCEv1: the GRH's GID */
 	uint8_t dip[16];
 	enum frame_service service;
+	bool response; /* of RC: an acknowledgement, or the data of a READ or atomic */
 	uint32_t dest_qpn;
 	uint32_t src_qpn; /* of a datagram that is `whole` */
 	/* A copy of the frame's first bytes, which the fields above were read from. */

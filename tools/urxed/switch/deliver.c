@@ -98,8 +98,12 @@ bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct swi
 	if (!room)
 		return drop_frame(sw, to, f, SWITCH_DROP_UPLINK_FULL);
 	switch_frame_copy(room, f);
-	/* VMs know the host by one MAC. On an uplink the host uses that uplink's MAC. */
-	if (f->from_host && to->kind == SWITCH_UPLINK)
+	/*
+	 * VMs know the host by one MAC, and so does the Ethernet behind a bond. On another uplink
+	 * the host uses that uplink's MAC.
+	 */
+	if (f->from_host && to->kind == SWITCH_UPLINK &&
+	    !bond_has(&sw->bond, (uint32_t)(to - sw->uplink_ports)))
 		memcpy(room + ETHER_MAC_LEN, u->mac, ETHER_MAC_LEN);
 	uplink_commit(u, f->len);
 	return true;

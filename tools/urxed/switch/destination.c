@@ -90,6 +90,15 @@ static enum switch_drop set_local_dest(const struct vswitch *sw, const struct fr
 	return SWITCH_DROP_NO_QP;
 }
 
+/* A bond's member has the host's MAC beside its own. */
+static bool is_mac_of_uplink(const struct vswitch *sw, const struct switch_port *port,
+			     const uint8_t mac[ETHER_MAC_LEN])
+{
+	return ether_same(mac, port->uplink->mac) ||
+	       (bond_has(&sw->bond, (uint32_t)(port - sw->uplink_ports)) &&
+		ether_same(mac, sw->host->mac));
+}
+
 enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct switch_port *from,
 					  const struct frame_class *s, struct switch_dest *dest)
 {
@@ -97,7 +106,7 @@ enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct
 
 	*dest = (struct switch_dest){0};
 	/* A switch outside flooded the frame to this uplink; the other uplink receives it too. */
-	if (is_local && from->kind == SWITCH_UPLINK && !ether_same(s->dmac, from->uplink->mac))
+	if (is_local && from->kind == SWITCH_UPLINK && !is_mac_of_uplink(sw, from, s->dmac))
 		return SWITCH_DROP_NOT_OURS;
 	if (!is_local)
 		dest->out = ports_out(sw, s, bridged_ports(sw, from));

@@ -6,6 +6,7 @@
 #include <vnic/regs.h>
 
 #include "urxed/switch/antispoof.h"
+#include "urxed/switch/bond_filter.h"
 #include "urxed/switch/classify.h"
 #include "urxed/switch/deliver.h"
 #include "urxed/switch/destination.h"
@@ -65,6 +66,17 @@ static void use_room(struct vswitch *sw, uint32_t copies)
 	sw->room -= used < sw->room ? used : sw->room;
 }
 
+/* Returns the port by which a frame to uplink i leaves. */
+static struct switch_port *choose_port(struct vswitch *sw, uint32_t i, const struct switch_frame *f)
+{
+	const uint8_t *dmac = f->parts[0].iov_base;
+
+	if (!bond_has(&sw->bond, i))
+		return &sw->uplink_ports[i];
+	return &sw->uplink_ports[ether_is_group(dmac) ? bond_lead(&sw->bond)
+						      : bond_choose(&sw->bond, f->bond_flow)];
+}
+
 /*
  * Sends a frame to its destinations; without any, drops the frame for `reason`. Returns false if
  * the frame must wait. A frame with several destinations never waits, because a second try would
@@ -84,7 +96,7 @@ static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 		from->stats.counters[SWITCH_COPIES] += copies - 1;
 	for (i = 0; i < sw->n_uplinks; i++)
 		if (dest->out & 1u << i)
-			done = switch_enqueue(sw, &sw->uplink_ports[i], f, can_wait);
+			done = switch_enqueue(sw, choose_port(sw, i, f), f, can_wait);
 	if (dest->process) {
 		switch_introduce(sw, from, dest->process, f->flow);
 		done = switch_deliver(sw, dest->process, f, can_wait);
@@ -98,15 +110,34 @@ static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 	return done;
 }
 
+/* For frames that may leave by a bond. */
+static void set_bond_flow(struct vswitch *sw, const struct frame_class *s, struct switch_frame *f)
+{
+	if (sw->bond.mode == BOND_NONE)
+		return;
+	f->bond_flow = bond_filter_flow(s);
+	if (s->kind == FRAME_ROCE && f->from_host)
+		bond_filter_note_sent(sw, s);
+}
+
 void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len)
 {
-	const struct switch_frame f = switch_frame_whole(frame, len);
+	struct switch_frame f = switch_frame_whole(frame, len);
 	struct switch_dest dest;
 	struct frame_class s;
 
 	classify_frame(&s, frame, len);
+	set_bond_flow(sw, &s, &f);
 	switch_dest_from_urxed(sw, uplink, &s, &dest);
 	forward_frame(sw, &sw->self, &f, &dest, SWITCH_DROP_NO_UPLINK);
+}
+
+void switch_send_by(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, uint32_t len)
+{
+	const struct switch_frame f = switch_frame_whole(frame, len);
+
+	switch_count_in(sw, &sw->self, &f, SWITCH_NO_DROP);
+	switch_enqueue(sw, &sw->uplink_ports[uplink], &f, false);
 }
 
 void switch_send_gsi(struct vswitch *sw, const uint8_t *frame, uint32_t len)
@@ -117,6 +148,7 @@ void switch_send_gsi(struct vswitch *sw, const uint8_t *frame, uint32_t len)
 
 	classify_frame(&s, frame, len);
 	f.from_host = true;
+	set_bond_flow(sw, &s, &f);
 	switch_dest_from_gsi(sw, &s, &dest);
 	forward_frame(sw, &sw->self, &f, &dest, SWITCH_DROP_NO_UPLINK);
 }
@@ -135,6 +167,7 @@ static bool forward_from_process(struct vswitch *sw, struct switch_port *from,
 
 	classify_frame(&s, tx->data, tx->len);
 	f = switch_frame_of_process(&s, tx);
+	set_bond_flow(sw, &s, &f);
 	reason = antispoof_check(&rules, from, &s);
 	if (reason == SWITCH_NO_DROP)
 		reason = switch_dest_from_process(sw, from, &s, &dest);
@@ -185,6 +218,12 @@ uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port
 
 /* --- From an uplink or a VM */
 
+/* The port at which MACs are learned: one for all members of a bond. */
+static uint32_t station_port(const struct vswitch *sw, const struct switch_port *from)
+{
+	return bond_port_of(&sw->bond, (uint32_t)(from - sw->uplink_ports));
+}
+
 static struct fdb_key source_key(const struct frame_class *s)
 {
 	struct fdb_key key = {.vlan = s->vlan};
@@ -226,7 +265,7 @@ static bool spoofs_pinned_ip(const struct vswitch *sw, const struct frame_class 
 static enum switch_drop check_station(const struct vswitch *sw, const struct switch_port *from,
 				      const struct frame_class *s, const struct netdev_frame *rx)
 {
-	uint32_t index = (uint32_t)(from - sw->uplink_ports);
+	uint32_t index = station_port(sw, from);
 	const struct fdb_key key = source_key(s);
 
 	if (s->kind == FRAME_RUNT)
@@ -253,9 +292,42 @@ static void learn_source(struct vswitch *sw, struct switch_port *from, const str
 {
 	const struct fdb_key key = source_key(s);
 
-	if (sw->n_uplinks > 1 &&
-	    fdb_learn(&sw->fdb, sw->now, &key, (uint32_t)(from - sw->uplink_ports)))
+	if (sw->n_uplinks > 1 && fdb_learn(&sw->fdb, sw->now, &key, station_port(sw, from)))
 		from->stats.counters[SWITCH_UNLEARNED]++;
+}
+
+/* Sets the destinations of a station's frame; returns the reason to drop it if there are none. */
+static enum switch_drop set_station_dest(struct vswitch *sw, struct switch_port *from,
+					 const struct frame_class *s, const struct netdev_frame *rx,
+					 struct switch_dest *dest)
+{
+	enum switch_drop reason = check_station(sw, from, s, rx);
+
+	if (reason != SWITCH_NO_DROP)
+		return reason;
+	learn_source(sw, from, s);
+	reason = switch_dest_from_station(sw, from, s, dest);
+	note_connection(sw, s, dest);
+	return reason;
+}
+
+/* The same for a frame of a bond's member. */
+static enum switch_drop set_member_dest(struct vswitch *sw, struct switch_port *from,
+					const struct frame_class *s, const struct netdev_frame *rx,
+					struct switch_dest *dest)
+{
+	const uint32_t uplink = (uint32_t)(from - sw->uplink_ports);
+	enum switch_drop reason;
+
+	switch (bond_filter_check(sw, uplink, s)) {
+	case BOND_DROP: return SWITCH_DROP_BOND_COPY;
+	case BOND_ACCEPT: return set_station_dest(sw, from, s, rx, dest);
+	case BOND_PROBE_REPLY: bond_note_answer(&sw->bond, sw->now, uplink); break;
+	case BOND_DAEMON_ONLY: break;
+	}
+	reason = check_station(sw, from, s, rx);
+	dest->daemon = reason == SWITCH_NO_DROP;
+	return reason;
 }
 
 static void forward_from_station(struct vswitch *sw, struct switch_port *from,
@@ -269,12 +341,11 @@ static void forward_from_station(struct vswitch *sw, struct switch_port *from,
 	classify_frame(&s, rx->data, rx->len);
 	if (s.kind == FRAME_ROCE)
 		f.flow = s.dest_qpn;
-	reason = check_station(sw, from, &s, rx);
-	if (reason == SWITCH_NO_DROP) {
-		learn_source(sw, from, &s);
-		reason = switch_dest_from_station(sw, from, &s, &dest);
-		note_connection(sw, &s, &dest);
-	}
+	set_bond_flow(sw, &s, &f);
+	if (bond_has(&sw->bond, (uint32_t)(from - sw->uplink_ports)))
+		reason = set_member_dest(sw, from, &s, rx, &dest);
+	else
+		reason = set_station_dest(sw, from, &s, rx, &dest);
 	forward_frame(sw, from, &f, &dest, reason);
 }
 

@@ -38,6 +38,8 @@ uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port
 
 /* Sends a frame of the daemon's own to an uplink and to VMs, which are on the same Ethernet. */
 void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len);
+/* Sends a frame of the daemon's own through one member of the bond. */
+void switch_send_by(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, uint32_t len);
 /* Sends a frame of the host's QP1, from the host's MAC, to another host or to the host itself. */
 void switch_send_gsi(struct vswitch *sw, const uint8_t *frame, uint32_t len);
 

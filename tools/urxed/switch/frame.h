@@ -18,8 +18,9 @@
 struct switch_frame {
 	struct iovec parts[2];
 	uint32_t n;
-	uint32_t len;   /* bytes of all parts */
-	uint32_t flow;  /* destination QPN, which chooses the receive queue; 0 = none */
+	uint32_t len;       /* bytes of all parts */
+	uint32_t flow;      /* destination QPN, which chooses the receive queue; 0 = none */
+	uint32_t bond_flow; /* chooses the bond's member by which the frame leaves */
 	bool from_host; /* the source MAC becomes that of the uplink by which the frame leaves */
 };
 

@@ -48,6 +48,9 @@ const char *switch_counter_name(enum switch_counter counter);
 /* X(identifier, printed name, meaning) */
 #define SWITCH_DROP_LIST(X)                                                                      \
 	X(RUNT, "runt", "no complete Ethernet header")                                           \
+	X(BOND_COPY, "bond_copy",                                                                \
+	  "from a bond's member: a frame of this host, or a copy of one that counts at another " \
+	  "member")                                                                              \
 	X(SPOOFED_MAC, "spoofed_mac", "a source MAC that the sender may not use")                \
 	X(SPOOFED_IP, "spoofed_ip",                                                              \
 	  "a process used a source address that the host does not have in that VLAN, or a "      \

@@ -90,6 +90,7 @@ int switch_pin(struct vswitch *sw, const char *text, char error[SWITCH_ERROR])
 		snprintf(error, SWITCH_ERROR, "fdb %s: no uplink is called %s", text, name);
 		return -EINVAL;
 	}
+	i = bond_port_of(&sw->bond, i);
 	rc = switch_is_host_mac(sw, key.mac) ? -EEXIST : fdb_pin(&sw->fdb, &key, i);
 	if (rc)
 		snprintf(error, SWITCH_ERROR, "fdb %s: %s", text,

@@ -18,6 +18,8 @@
 
 #include <vnic/regs.h>
 
+#include "urxed/bond/bond.h"
+#include "urxed/bond/bond_probe.h"
 #include "urxed/hostnet/host.h"
 #include "urxed/hostnet/neigh.h"
 #include "urxed/session/qpn_lease.h"
@@ -42,7 +44,10 @@ struct vswitch {
 	struct lease_table leases;
 	struct remote_qp_acl remotes;
 	struct fdb fdb;
-	uint32_t wire_mask, vm_mask;    /* bit masks of ports */
+	uint32_t wire_mask, vm_mask;    /* bit masks of ports; a bond counts as its first member */
+	struct bond bond;               /* with mode BOND_NONE if the uplinks are independent */
+	struct bond_target bond_target; /* receiver of a frame sent through the bond lately */
+	uint64_t bond_target_at;        /* time of that frame; 0 = none yet */
 	uint64_t now;                   /* time of the current run */
 	uint64_t retry_at;              /* when to retry a frame that had to wait */
 	switch_introduce_fn *introduce; /* NULL = processes are not introduced */

@@ -8,6 +8,9 @@
 
 #include "common/log.h"
 
+/* Distinguishes the MAC of a bond's probes from that of the port. */
+#define PROBE_MAC 0x80000000u
+
 /* Sets ifname to the interface that the specification names, or to "". */
 static void set_ifname(struct uplink *u)
 {
@@ -47,7 +50,7 @@ static uint32_t mac_index(const char *spec)
 	return n | 1;
 }
 
-static enum uplink_kind kind_of(const char *spec)
+enum uplink_kind uplink_kind_of(const char *spec)
 {
 	return strncmp(spec, "qemu:", 5) && strncmp(spec, "vhost:", 6) ? UPLINK_WIRE : UPLINK_VM;
 }
@@ -97,7 +100,7 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 {
 	int rc;
 
-	*u = (struct uplink){.spec = spec, .kind = kind_of(spec), .impair = impair};
+	*u = (struct uplink){.spec = spec, .kind = uplink_kind_of(spec), .impair = impair};
 	roce_port_guard_init(&u->port_guard);
 	set_ifname(u);
 	rc = open_port(u, error);
@@ -105,6 +108,7 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 		return rc;
 	if (!netdev_mac(u->port, u->mac))
 		host_make_mac(u->mac, mac_index(spec));
+	host_make_mac(u->probe_mac, mac_index(spec) ^ PROBE_MAC);
 	u->mtu = u->mtu_max = (uint16_t)netdev_mtu(u->port);
 	u->up = true;
 	u->stride = ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu;
@@ -145,6 +149,22 @@ int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR])
 	return rc;
 }
 
+static int add_mac(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR])
+{
+	int rc = netdev_add_mac(u->port, mac);
+
+	if (rc)
+		snprintf(error, UPLINK_ERROR, "%s cannot receive frames to another MAC: %s",
+			 u->spec, strerror(-rc));
+	return rc;
+}
+
+int uplink_hear_mac(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR])
+{
+	memcpy(u->heard_macs[u->n_heard_macs++], mac, ETHER_MAC_LEN);
+	return add_mac(u, mac, error);
+}
+
 int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR])
 {
 	int rc = netdev_add_vlan(u->port, vlan);
@@ -155,24 +175,41 @@ int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR])
 	return rc;
 }
 
+/* What the daemon has told the port since it was opened. */
+static void restore_settings(struct uplink *u, const struct uplink *before)
+{
+	u->reopened = before->reopened + 1;
+	u->bonded = before->bonded;
+	u->hears_all = before->hears_all;
+	u->n_heard_macs = before->n_heard_macs;
+	memcpy(u->heard_macs, before->heard_macs, sizeof(u->heard_macs));
+}
+
+static int hear_again(struct uplink *u, char error[UPLINK_ERROR])
+{
+	int rc = u->hears_all ? uplink_hear_all(u, error) : 0;
+
+	for (uint32_t i = 0; i < u->n_heard_macs && !rc; i++)
+		rc = add_mac(u, u->heard_macs[i], error);
+	return rc;
+}
+
 int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 {
-	const bool hears_all = u->hears_all;
-	const uint16_t mtu = u->mtu;
-	const uint32_t reopened = u->reopened + 1;
+	const struct uplink before = *u;
 	int rc;
 
 	uplink_close(u);
 	rc = uplink_open(u, u->spec, u->impair, error);
-	u->reopened = reopened;
-	if (rc)
-		u->mtu = mtu;
-	if (!rc)
-		uplink_log_pages(u);
-	if (!rc && hears_all)
-		rc = uplink_hear_all(u, error);
+	restore_settings(u, &before);
+	if (rc) {
+		u->mtu = before.mtu;
+		return rc;
+	}
+	uplink_log_pages(u);
+	rc = hear_again(u, error);
 	/* kernel_sync tries again, with the same setting. */
-	u->hears_all = hears_all;
+	u->hears_all = before.hears_all;
 	return rc;
 }
 

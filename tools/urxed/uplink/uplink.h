@@ -19,6 +19,8 @@
 
 #define UPLINK_ERROR PORT_OPEN_ERROR
 #define UPLINK_QUEUE 64
+/* MACs beside its own for which an uplink receives frames. */
+#define UPLINK_MACS 2
 
 enum uplink_kind {
 	UPLINK_WIRE, /* an Ethernet */
@@ -36,6 +38,10 @@ struct uplink {
 	char ifname[HOST_NDEV_LEN]; /* the kernel's interface; "" = none */
 	bool kernel;                /* the host takes over this interface's kernel addresses */
 	uint8_t mac[ETHER_MAC_LEN];
+	bool bonded;                      /* a member of the daemon's bond (bond.h) */
+	uint8_t probe_mac[ETHER_MAC_LEN]; /* source of the bond's probes through this member */
+	uint8_t heard_macs[UPLINK_MACS][ETHER_MAC_LEN]; /* further MACs that it receives for */
+	uint32_t n_heard_macs;
 	bool hears_all;                    /* receives frames for VMs, too */
 	bool up;                           /* has a link, as far as is known */
 	uint16_t mtu;                      /* current MTU */
@@ -49,6 +55,8 @@ struct uplink {
 	struct netdev_frame queue[UPLINK_QUEUE];
 };
 
+/* The kind of port that a specification names. */
+enum uplink_kind uplink_kind_of(const char *spec);
 /*
  * Opens the port that `spec` names (port_open), with impairments if wanted. A vhost: port gets a
  * process of its own. On error `error` holds a sentence. The caller keeps spec and impair.
@@ -64,6 +72,9 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR]);
 bool uplink_is_xdp(const struct uplink *u);
 /* Receives frames for other stations, too (netdev_set_promiscuous), for VMs. */
 int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR]);
+/* Receives frames to another MAC (netdev_add_mac), also after uplink_reopen; UPLINK_MACS at most.
+ */
+int uplink_hear_mac(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR]);
 /* Receives frames of a VLAN that the device would filter out (netdev_add_vlan). */
 int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR]);
 void uplink_close(struct uplink *u);

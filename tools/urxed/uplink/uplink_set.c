@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "common/log.h"
 #include "urxed/epoll_watch.h"
 
 int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n,
@@ -22,6 +23,54 @@ int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n
 			return rc;
 	}
 	return 0;
+}
+
+int uplink_set_check_bond(const char *const *specs, uint32_t n, char error[UPLINK_ERROR])
+{
+	uint32_t wires = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		wires += uplink_kind_of(specs[i]) == UPLINK_WIRE;
+	if (wires >= 2)
+		return 0;
+	snprintf(error, UPLINK_ERROR,
+		 "--bond needs at least two uplinks to an Ethernet, but has %u%s", wires,
+		 wires < n ? "; virtual machines do not count" : "");
+	return -EINVAL;
+}
+
+static int join_bond(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR])
+{
+	u->bonded = true;
+	return uplink_hear_mac(u, mac, error) ?: uplink_hear_mac(u, u->probe_mac, error);
+}
+
+void uplink_set_log_bond_mtu(const struct uplink_set *all)
+{
+	const struct uplink *least = NULL, *most = NULL;
+
+	for (uint32_t i = 0; i < all->n; i++) {
+		const struct uplink *u = &all->at[i];
+
+		if (!u->bonded)
+			continue;
+		least = !least || u->mtu < least->mtu ? u : least;
+		most = !most || u->mtu > most->mtu ? u : most;
+	}
+	if (least && least->mtu != most->mtu)
+		log_line("bond: the MTU is %u, that of %s; %s has %u", least->mtu, least->spec,
+			 most->spec, most->mtu);
+}
+
+int uplink_set_bond(struct uplink_set *all, const uint8_t mac[ETHER_MAC_LEN],
+		    char error[UPLINK_ERROR])
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < all->n && !rc; i++)
+		if (all->at[i].kind == UPLINK_WIRE)
+			rc = join_bond(&all->at[i], mac, error);
+	return rc;
 }
 
 void uplink_set_close(struct uplink_set *all)
@@ -46,6 +95,26 @@ int uplink_set_check_mtu(const struct uplink_set *all, uint16_t mtu, char error[
 		return -EMSGSIZE;
 	}
 	return 0;
+}
+
+int uplink_set_address_port(const struct uplink_set *all)
+{
+	for (uint32_t i = 0; i < all->n; i++)
+		if (all->at[i].bonded)
+			return (int)i;
+	return all->n ? 0 : HOST_NO_UPLINK;
+}
+
+int uplink_set_hear_vlan(struct uplink_set *all, uint32_t uplink, uint16_t vlan,
+			 char error[UPLINK_ERROR])
+{
+	const bool bonded = all->at[uplink].bonded;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < all->n && !rc; i++)
+		if (i == uplink || (bonded && all->at[i].bonded))
+			rc = uplink_hear_vlan(&all->at[i], vlan, error);
+	return rc;
 }
 
 int uplink_set_hear_all(struct uplink_set *all, char error[UPLINK_ERROR])

@@ -20,6 +20,19 @@ struct uplink_set {
  */
 int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n,
 		    const struct uplink_impair *impair, char error[UPLINK_ERROR]);
+/*
+ * Makes all uplinks of the set that are no virtual machines members of a bond. They receive frames
+ * for the host, whose MAC is `mac`. On error `error` holds a sentence.
+ */
+int uplink_set_bond(struct uplink_set *all, const uint8_t mac[ETHER_MAC_LEN],
+		    char error[UPLINK_ERROR]);
+/* Checks that a bond of these uplinks is possible. -EINVAL: `error` has a sentence. */
+int uplink_set_check_bond(const char *const *specs, uint32_t n, char error[UPLINK_ERROR]);
+/*
+ * The index of the uplink on which addresses of --address are, for a bond that of its first member;
+ * HOST_NO_UPLINK: there is none.
+ */
+int uplink_set_address_port(const struct uplink_set *all);
 void uplink_set_close(struct uplink_set *all);
 
 /*
@@ -29,6 +42,9 @@ void uplink_set_close(struct uplink_set *all);
 int uplink_set_check_mtu(const struct uplink_set *all, uint16_t mtu, char error[UPLINK_ERROR]);
 /* Makes the uplinks receive frames for virtual machines. On error `error` holds a sentence. */
 int uplink_set_hear_all(struct uplink_set *all, char error[UPLINK_ERROR]);
+/* Makes an uplink, for a bond all its members, receive frames of a VLAN; likewise. */
+int uplink_set_hear_vlan(struct uplink_set *all, uint32_t uplink, uint16_t vlan,
+			 char error[UPLINK_ERROR]);
 /*
  * Adds the ports' descriptors to the epoll set, unless they are in it. Their events have no data.
  * Events of the processes of vhost: ports have `all` as data, and uplink_set_event handles them. On
@@ -38,6 +54,8 @@ int uplink_set_watch(struct uplink_set *all, int epoll_fd, char error[UPLINK_ERR
 void uplink_set_event(struct uplink_set *all, uint64_t now);
 /* Handles expired timers of vhost: ports; returns the time of the next one in ns. */
 uint64_t uplink_set_tick(struct uplink_set *all, uint64_t now);
+/* Logs which MTU counts if those of the bond's members differ. */
+void uplink_set_log_bond_mtu(const struct uplink_set *all);
 /* Call uplink_log_pages or uplink_log_impairments for each. */
 void uplink_set_log_pages(const struct uplink_set *all);
 void uplink_set_log_impairments(const struct uplink_set *all);

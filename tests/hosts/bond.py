@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Two hosts, each with two uplinks as a bond. While processes exchange messages and check all contents (member.c), one cable
+of the first host fails and returns. No program may notice.
+"""
+import sys
+
+from cell import run_program
+from crowd import Crowd
+from ethernet import Ethernet, INTERFACE, IPV4, IPV6, Namespace, run
+from host import Failure, main, until
+
+MTU = 1500
+MEMBERS = 4
+SECOND = 'eth1'
+CONTROL = 'eth2'  # a cable for the TCP connections of programs, which never fails
+FAR_ENDS = [['a0', 'a1'], ['b0', 'b1']]  # of the cables of both hosts, in the switch's namespace
+BRIDGES = ['br0', 'br1']
+
+
+class Bonded(Ethernet):
+    """
+    Each host has two cables to a switch, a third namespace with a bridge. With `separate`, the first and the second
+    cables lead to different bridges, which nothing joins.
+    """
+
+    kernel_ipv4 = '203.0.113.{}'
+
+    def __init__(self, build, mode, separate=False, kernel=False, arguments=()):
+        self.separate = separate
+        self.kernel = kernel  # the kernel has the addresses too, at the first interface
+        self.switch = Namespace()
+        super().__init__(build, [MTU] * 2, ['--uplink', f'af_packet:{SECOND}', '--bond', mode, *arguments])
+
+    def given_addresses(self, number):
+        return [] if self.kernel else ['--address', f'{IPV4.format(number)}/24']
+
+    def plug(self, mtus):
+        for bridge in BRIDGES:
+            self.switch.ip('link', 'add', bridge, 'type', 'bridge', 'mcast_snooping', '0')
+            self.switch.ip('link', 'set', bridge, 'up')
+        for namespace, far_ends in zip(self.namespaces, FAR_ENDS):
+            namespace.ip('link', 'set', 'lo', 'up')
+            for number, (near, far) in enumerate(zip((INTERFACE, SECOND), far_ends)):
+                self.switch.ip('link', 'add', far, 'type', 'veth', 'peer', 'name', near, 'netns', str(namespace.pid))
+                self.switch.ip('link', 'set', far, 'up')
+                self.join(far, number)
+                namespace.ip('link', 'set', near, 'up')
+                until(10, lambda n=namespace, i=near: 'state UP' in n.ip('link', 'show', i),
+                      lambda i=near: f'{i} does not come up')
+        self.plug_control()
+        if self.kernel:
+            self.add_addresses()
+
+    def plug_control(self):
+        a, b = self.namespaces
+        a.ip('link', 'add', CONTROL, 'type', 'veth', 'peer', 'name', CONTROL, 'netns', str(b.pid))
+        for number, namespace in enumerate(self.namespaces, 1):
+            namespace.ip('addr', 'add', self.kernel_ipv4.format(number) + '/24', 'dev', CONTROL)
+            namespace.ip('link', 'set', CONTROL, 'up')
+
+    def add_addresses(self):
+        for number, namespace in enumerate(self.namespaces, 1):
+            set_sysctl(namespace, f'ipv6/conf/{INTERFACE}/keep_addr_on_down')
+            for interface in INTERFACE, SECOND, CONTROL:
+                set_sysctl(namespace, f'ipv4/conf/{interface}/arp_ignore')
+            namespace.ip('addr', 'add', IPV4.format(number) + '/24', 'dev', INTERFACE)
+            namespace.ip('addr', 'add', IPV6.format(number) + '/64', 'dev', INTERFACE, 'nodad')
+
+    def join(self, far, number):
+        self.switch.ip('link', 'set', far, 'master', BRIDGES[number if self.separate else 0])
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self.switch.close()
+
+    def failures(self):
+        """Name: how the first cable of the first host fails, and how it is repaired."""
+        far, namespace = FAR_ENDS[0][0], self.namespaces[0]
+        return {
+            'interface down': (lambda: namespace.ip('link', 'set', INTERFACE, 'down'),
+                               lambda: namespace.ip('link', 'set', INTERFACE, 'up')),
+            'no carrier': (lambda: self.switch.ip('link', 'set', far, 'down'),
+                           lambda: self.switch.ip('link', 'set', far, 'up')),
+            # The interface keeps its link, as behind a second switch.
+            'silent': (lambda: self.switch.ip('link', 'set', far, 'nomaster'), lambda: self.join(far, 0)),
+        }
+
+
+def set_sysctl(namespace, name):
+    run([*namespace.prefix(), 'sh', '-c', f'echo 1 >/proc/sys/net/{name}'])
+
+
+def states(host):
+    """The states of the bond's members."""
+    return [port['state'] for port in host.show('port')['ports'] if port['kind'] == 'uplink']
+
+
+def failovers(host):
+    return [port['failovers'] for port in host.show('port')['ports'] if port['kind'] == 'uplink']
+
+
+def frames(host, direction):
+    """Frames by each of the uplinks."""
+    return [port['counters'][f'{direction}_frames'] for port in host.show('port')['ports']
+            if port['kind'] == 'uplink']
+
+
+class Load:
+    """Members that exchange messages until finish()."""
+
+    def __init__(self, build, net):
+        self.net = net
+        self.crowd = Crowd(build, net.hosts, MEMBERS, 0)
+        self.crowd.await_connected()
+
+    def wait_for_progress(self):
+        """Waits until both hosts have received many more frames."""
+        before = [sum(frames(host, 'in')) for host in self.net.hosts]
+        until(20, lambda: all(sum(frames(host, 'in')) > count + 2000
+                              for host, count in zip(self.net.hosts, before)),
+              lambda: f'no more frames: {[host.daemon.errors() for host in self.net.hosts]}')
+
+    def finish(self):
+        return self.crowd.finish()
+
+
+def check_states(host, wanted):
+    until(20, lambda: states(host) == wanted,
+          lambda: f'the members are {states(host)}, not {wanted}: {host.daemon.errors()}')
+
+
+def check_failover(load, host, name, fail, repair):
+    before = failovers(host)
+    load.wait_for_progress()
+    fail()
+    check_states(host, ['silent' if name == 'silent' else 'down', 'active'])
+    load.wait_for_progress()
+    repair()
+    check_states(host, ['active', 'backup'])
+    load.wait_for_progress()
+    if failovers(host) != [before[0] + 1, before[1]]:
+        raise Failure(f'failovers {failovers(host)}, before {before}: {host.daemon.errors()}')
+
+
+def check_active_backup(build, separate=False):
+    with Bonded(build, 'active-backup', separate) as net:
+        load = Load(build, net)
+        for name, (fail, repair) in net.failures().items():
+            check_failover(load, net.hosts[0], name, fail, repair)
+        load.finish()
+
+
+def check_new_connections(net):
+    for address in IPV4, IPV6:
+        run_program(net.ends(address), ['verbs_check'], 1024, False)
+
+
+def check_kernel_addresses(build):
+    """Programs find each other through each member, although the kernel has the addresses at one interface."""
+    with Bonded(build, 'active-backup', kernel=True) as net:
+        check_new_connections(net)
+        for name, (fail, repair) in net.failures().items():
+            fail()
+            check_states(net.hosts[0], ['silent' if name == 'silent' else 'down', 'active'])
+            check_new_connections(net)
+            repair()
+            check_states(net.hosts[0], ['active', 'backup'])
+            check_new_connections(net)
+
+
+def check_share(host, before):
+    """The host has sent about as many frames by one uplink as by the other."""
+    sent = [now - then for now, then in zip(frames(host, 'out'), before)]
+    if min(sent) < sum(sent) / 4:
+        raise Failure(f'the uplinks have sent {sent} frames')
+
+
+def check_balance(build):
+    with Bonded(build, 'balance', separate=True) as net:
+        load = Load(build, net)
+        before = [frames(host, 'out') for host in net.hosts]
+        load.wait_for_progress()
+        for host, count in zip(net.hosts, before):
+            check_states(host, ['active', 'active'])
+            check_share(host, count)
+        for name, (fail, repair) in net.failures().items():
+            load.wait_for_progress()
+            fail()
+            check_states(net.hosts[0], ['silent' if name == 'silent' else 'down', 'active'])
+            load.wait_for_progress()
+            repair()
+            check_states(net.hosts[0], ['active', 'active'])
+        load.finish()
+
+
+CHECKS = {
+    'active_backup': check_active_backup,
+    'two_networks': lambda build: check_active_backup(build, separate=True),
+    'kernel_addresses': check_kernel_addresses,
+    'balance': check_balance,
+}
+
+if __name__ == '__main__':
+    main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Joins a bond to the host: it sends the bond's probes and announcements through the switch, to the
+ * host's neighbours and with the host's addresses, and reports the links of the members.
+ */
+#ifndef URXE_URXED_BOND_BOND_HOST_H
+#define URXE_URXED_BOND_BOND_HOST_H
+
+#include <stdint.h>
+
+#include "urxed/switch/switch.h"
+
+/* Makes a bond of the switch's Ethernet uplinks; BOND_NONE: does nothing. */
+void bond_host_start(struct vswitch *sw, uint64_t now, enum bond_mode mode);
+/* Reads the links and runs the bond's timers; returns the next deadline. */
+uint64_t bond_host_tick(struct vswitch *sw, uint64_t now);
+/*
+ * Sends an answer of ARP or ND through the member by which the question came. A member that carries
+ * no other frames sends from the MAC of its probes, so that bridges do not learn the host's MAC
+ * there.
+ */
+void bond_host_answer(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, uint32_t len);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/bond/bond_probe.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "urxed/hostnet/arp.h"
+#include "urxed/hostnet/nd.h"
+
+static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+/* --- Targets */
+
+bool bond_target_is_on_link(const struct host *h, const struct bond_target *t)
+{
+	for (const struct host_address *a = h->addresses; a < h->addresses + HOST_ADDRESSES; a++)
+		if (a->valid && a->vlan == t->vlan && ip_is_v4(a->ip) == ip_is_v4(t->ip) &&
+		    host_same_subnet(a->ip, t->ip, a->prefix_len))
+			return true;
+	return false;
+}
+
+/* Entries without an own address are of stations behind a router, which do not answer. */
+static bool can_answer(const struct neigh_entry *e)
+{
+	return (e->state == NEIGH_REACHABLE || e->state == NEIGH_PROBING) && e->from.valid;
+}
+
+/* Returns the entry used last before `limit`; NULL: none. */
+static const struct neigh_entry *find_used_before(const struct neigh *n,
+						  const struct neigh_entry *limit)
+{
+	const struct neigh_entry *e, *best = NULL;
+
+	for (e = n->table.entries; e < n->table.entries + NEIGH_ENTRIES; e++) {
+		/* Entries of one time follow each other by their position. */
+		if (!can_answer(e) ||
+		    (limit && (e->used > limit->used || (e->used == limit->used && e <= limit))))
+			continue;
+		if (!best || e->used > best->used)
+			best = e;
+	}
+	return best;
+}
+
+uint32_t bond_targets_list(const struct neigh *n, struct bond_target *list, uint32_t max)
+{
+	const struct neigh_entry *e = NULL;
+	uint32_t count = 0;
+
+	while (count < max && (e = find_used_before(n, e))) {
+		struct bond_target *t = &list[count++];
+
+		*t = (struct bond_target){.vlan = e->key.vlan};
+		memcpy(t->ip, e->key.ip, sizeof(t->ip));
+		memcpy(t->mac, e->mac, sizeof(t->mac));
+	}
+	return count;
+}
+
+/* --- Frames */
+
+/* From address 0.0.0.0 (RFC 5227, 2.1.1). */
+static uint32_t build_arp_probe(uint8_t *frame, const struct bond_target *t,
+				const uint8_t mac[ETHER_MAC_LEN])
+{
+	struct arp a = {.request = true, .sip = {[10] = 0xff, 0xff}};
+
+	memcpy(a.smac, mac, ETHER_MAC_LEN);
+	memcpy(a.tip, t->ip, sizeof(a.tip));
+	arp_build(frame, &a, t->mac);
+	return ARP_FRAME_LEN;
+}
+
+/* From the MAC's link-local address. */
+static uint32_t build_nd_probe(uint8_t *frame, const struct bond_target *t,
+			       const uint8_t mac[ETHER_MAC_LEN])
+{
+	struct nd m = {.sip = {0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3],
+			       mac[4], mac[5]}};
+
+	memcpy(m.smac, mac, ETHER_MAC_LEN);
+	memcpy(m.target, t->ip, sizeof(m.target));
+	nd_build_probe(frame, &m, t->mac);
+	return ND_FRAME_LEN;
+}
+
+uint32_t bond_probe_build(uint8_t *frame, const struct bond_target *t,
+			  const uint8_t mac[ETHER_MAC_LEN])
+{
+	uint32_t len =
+		ip_is_v4(t->ip) ? build_arp_probe(frame, t, mac) : build_nd_probe(frame, t, mac);
+
+	return ether_add_tag(frame, len, t->vlan);
+}
+
+static uint32_t build_gratuitous_arp(uint8_t *frame, const uint8_t ip[16],
+				     const uint8_t mac[ETHER_MAC_LEN])
+{
+	struct arp a = {.request = true};
+
+	memcpy(a.smac, mac, ETHER_MAC_LEN);
+	memcpy(a.sip, ip, sizeof(a.sip));
+	memcpy(a.tip, ip, sizeof(a.tip));
+	arp_build(frame, &a, broadcast);
+	return ARP_FRAME_LEN;
+}
+
+/* An answer to no one: its form is that of the answer to a host without an address. */
+static uint32_t build_unsolicited_na(uint8_t *frame, const uint8_t ip[16],
+				     const uint8_t mac[ETHER_MAC_LEN])
+{
+	struct nd m = {0};
+
+	memcpy(m.target, ip, sizeof(m.target));
+	nd_build_advertisement(frame, &m, mac);
+	return ND_FRAME_LEN;
+}
+
+uint32_t bond_announcement_build(uint8_t *frame, const struct host_address *a,
+				 const uint8_t mac[ETHER_MAC_LEN])
+{
+	uint32_t len = ip_is_v4(a->ip) ? build_gratuitous_arp(frame, a->ip, mac)
+				       : build_unsolicited_na(frame, a->ip, mac);
+
+	return ether_add_tag(frame, len, a->vlan);
+}

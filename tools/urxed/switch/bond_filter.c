@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/switch/bond_filter.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* How often the receiver of sent frames is noted: rarely, because it costs a copy. */
+#define NOTE_SENT_NS 10000000ull
+
+static bool is_resolution(const struct frame_class *s)
+{
+	return s->kind == FRAME_ARP || s->kind == FRAME_ND;
+}
+
+/* Did this host send the frame through another member? */
+static bool is_own(const struct vswitch *sw, const struct frame_class *s)
+{
+	if (switch_is_host_mac(sw, s->smac))
+		return true;
+	for (uint32_t i = 0; i < sw->n_uplinks; i++)
+		if (bond_has(&sw->bond, i) && ether_same(s->smac, sw->uplinks[i].probe_mac))
+			return true;
+	return false;
+}
+
+/*
+ * Do frames to the host's MAC count here? In mode balance the networks of the members are separate,
+ * so each of them may deliver such frames.
+ */
+static bool takes_host_mac(const struct vswitch *sw, uint32_t uplink)
+{
+	return sw->bond.mode == BOND_BALANCE || bond_carries(&sw->bond, uplink);
+}
+
+static enum bond_verdict check_group(const struct vswitch *sw, uint32_t uplink,
+				     const struct frame_class *s)
+{
+	if (uplink == bond_lead(&sw->bond))
+		return BOND_ACCEPT;
+	return is_resolution(s) && takes_host_mac(sw, uplink) ? BOND_DAEMON_ONLY : BOND_DROP;
+}
+
+static void note_health(struct vswitch *sw, uint32_t uplink, const struct frame_class *s)
+{
+	if (s->kind != FRAME_ROCE)
+		return;
+	bond_note_busy(&sw->bond, sw->now);
+	if (s->response)
+		bond_note_response(&sw->bond, sw->now, uplink);
+}
+
+/* A frame to the host's MAC, or to that of a virtual machine. */
+static enum bond_verdict check_unicast(struct vswitch *sw, uint32_t uplink,
+				       const struct frame_class *s)
+{
+	if (takes_host_mac(sw, uplink)) {
+		note_health(sw, uplink, s);
+		return BOND_ACCEPT;
+	}
+	/* Neighbours whose own bond has failed over, or probes its members, ask here. */
+	if (is_resolution(s) && ether_same(s->dmac, sw->host->mac))
+		return BOND_DAEMON_ONLY;
+	bond_note_astray(&sw->bond, sw->now);
+	return BOND_DROP;
+}
+
+enum bond_verdict bond_filter_check(struct vswitch *sw, uint32_t uplink,
+				    const struct frame_class *s)
+{
+	const struct uplink *u = &sw->uplinks[uplink];
+
+	if (s->kind == FRAME_RUNT)
+		return BOND_ACCEPT;
+	if (is_own(sw, s))
+		return BOND_DROP;
+	if (ether_same(s->dmac, u->probe_mac))
+		return is_resolution(s) ? BOND_PROBE_REPLY : BOND_DROP;
+	if (ether_is_group(s->dmac))
+		return check_group(sw, uplink, s);
+	/* The MAC of this member alone, which a neighbour may have learned of the kernel. */
+	if (ether_same(s->dmac, u->mac) && !ether_same(u->mac, sw->host->mac))
+		return BOND_ACCEPT;
+	return check_unicast(sw, uplink, s);
+}
+
+/* The last 4 bytes of an address. */
+static uint32_t read_tail(const uint8_t *end)
+{
+	return (uint32_t)end[-4] << 24 | (uint32_t)end[-3] << 16 | (uint32_t)end[-2] << 8 | end[-1];
+}
+
+/* Connections between two addresses differ in the QPN, to which their packets go. */
+uint32_t bond_filter_flow(const struct frame_class *s)
+{
+	if (s->kind == FRAME_ROCE)
+		return s->dest_qpn + read_tail(s->sip + 16) + read_tail(s->dip + 16);
+	if (s->kind == FRAME_RUNT)
+		return 0;
+	return read_tail(s->smac + ETHER_MAC_LEN) + read_tail(s->dmac + ETHER_MAC_LEN);
+}
+
+void bond_filter_note_sent(struct vswitch *sw, const struct frame_class *s)
+{
+	struct bond_target *t = &sw->bond_target;
+
+	bond_note_busy(&sw->bond, sw->now);
+	if (ether_is_group(s->dmac) || sw->now - sw->bond_target_at < NOTE_SENT_NS)
+		return;
+	sw->bond_target_at = sw->now;
+	t->vlan = s->vlan;
+	memcpy(t->ip, s->dip, sizeof(t->ip));
+	memcpy(t->mac, s->dmac, sizeof(t->mac));
+}

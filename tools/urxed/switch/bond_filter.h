@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Frames of a bond's members: which received frames count, and which member a frame leaves by.
+ *
+ * The members may be on one Ethernet. Then a broadcast, and a frame to a MAC that bridges do not
+ * know, arrives at each member, and only one of these copies counts. forward.c calls this for the
+ * members only.
+ */
+#ifndef URXE_URXED_SWITCH_BOND_FILTER_H
+#define URXE_URXED_SWITCH_BOND_FILTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "urxed/switch/classify.h"
+#include "urxed/switch/switch.h"
+
+enum bond_verdict {
+	BOND_ACCEPT,      /* as on any uplink */
+	BOND_DAEMON_ONLY, /* ARP or ND: only the daemon's part of it */
+	BOND_PROBE_REPLY, /* the answer to a probe */
+	BOND_DROP,        /* a copy */
+};
+
+/* Decides on a frame of a member, and notes what it shows of the members' health. */
+enum bond_verdict bond_filter_check(struct vswitch *sw, uint32_t uplink,
+				    const struct frame_class *s);
+
+/* A number for bond_choose: the same for all frames of a connection one way. */
+uint32_t bond_filter_flow(const struct frame_class *s);
+/* Notes a RoCE frame that leaves by the bond, whose receiver the next probes ask. */
+void bond_filter_note_sent(struct vswitch *sw, const struct frame_class *s);
+
+#endif
