@@ -195,11 +195,29 @@ def check_balance(build):
         load.finish()
 
 
+def slow_down(net, rate):
+    """Limits the rate of all cables, each with a long queue."""
+    for far in sum(FAR_ENDS, []):
+        run([*net.switch.prefix(), 'tc', 'qdisc', 'add', 'dev', far, 'root', 'tbf', 'rate', rate, 'burst', '32kb',
+             'limit', '1mb'])
+
+
+def check_congestion(build):
+    """A queue of 160 ms delays and loses the answers to probes. That is no failure."""
+    with Bonded(build, 'active-backup') as net:
+        slow_down(net, '50mbit')
+        run_program(net.ends(IPV4), ['ib_write_bw', '-F', '-q', '8', '-s', '65536', '-n', '64'], 1024, False)
+        for host in net.hosts:
+            if failovers(host) != [0, 0]:
+                raise Failure(f'failovers {failovers(host)}: {host.daemon.errors()}')
+
+
 CHECKS = {
     'active_backup': check_active_backup,
     'two_networks': lambda build: check_active_backup(build, separate=True),
     'kernel_addresses': check_kernel_addresses,
     'balance': check_balance,
+    'congestion': check_congestion,
 }
 
 if __name__ == '__main__':

@@ -210,6 +210,11 @@ static void start_round(struct bond *b, uint64_t now)
 		b->round_at = now;
 }
 
+static bool is_excused(const struct bond *b, struct bond_member *m)
+{
+	return m->heard_at >= b->round_at && m->excused++ < BOND_EXCUSED_ROUNDS;
+}
+
 static bool is_failing(const struct bond_member *m)
 {
 	return m->health.unanswered && m->health.state > BOND_SILENT;
@@ -227,13 +232,13 @@ static void end_round(struct bond *b, uint64_t now)
 		missed[i] = has_link(m) && !is_answered(b, m);
 		answered += has_link(m) && !missed[i];
 	}
-	b->round_at = 0;
-	b->dark = answered ? 0 : b->dark + 1;
 	for (uint32_t i = 0; i < b->n && answered; i++) {
-		if (missed[i])
+		if (missed[i] && !is_excused(b, &b->members[i]))
 			report_event(b, now, &b->members[i], BOND_NO_ANSWER);
 		b->urgent |= is_failing(&b->members[i]);
 	}
+	b->round_at = 0;
+	b->dark = answered ? 0 : b->dark + 1;
 }
 
 /* The interval of probes after rounds without any answer: longer each time. */
@@ -333,9 +338,12 @@ uint64_t bond_tick(struct bond *b, uint64_t now)
 
 uint32_t bond_choose(const struct bond *b, uint32_t flow)
 {
-	/* Multiples of the golden ratio spread numbers in any arithmetic progression evenly. */
-	const uint32_t hash = flow * 0x9e3779b9u;
-	const uint32_t i = (uint32_t)(((uint64_t)hash * b->n) >> 32);
+	/*
+	 * Consecutive numbers take turns. Multiples of the golden ratio spread numbers in other
+	 * arithmetic progressions, such as the first QPNs of several processes.
+	 */
+	const uint32_t hash = flow / b->n * 0x9e3779b9u;
+	const uint32_t i = (flow % b->n + (uint32_t)(((uint64_t)hash * b->n) >> 32)) % b->n;
 
 	/* A flow leaves its member only if that member carries nothing. */
 	if (contains(b->carriers, b->n_carriers, i))
@@ -361,12 +369,15 @@ void bond_note_answer(struct bond *b, uint64_t now, uint32_t uplink)
 	struct bond_member *m = find_member(b, uplink);
 
 	m->answered_at = now;
+	m->excused = 0;
 	report_event(b, now, m, BOND_ANSWER);
 }
 
-void bond_note_response(struct bond *b, uint64_t now, uint32_t uplink)
+void bond_note_roce(struct bond *b, uint64_t now, uint32_t uplink, bool response)
 {
-	if (b->mode == BOND_ACTIVE_BACKUP)
+	b->busy_at = now;
+	find_member(b, uplink)->heard_at = now;
+	if (response && b->mode == BOND_ACTIVE_BACKUP)
 		bond_note_answer(b, now, uplink);
 }
 

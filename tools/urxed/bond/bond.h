@@ -23,6 +23,12 @@
 #define BOND_FRESH_NS 20000000ull
 /* A round of probes waits so long for answers. */
 #define BOND_ROUND_NS 20000000ull
+/*
+ * A round in which RoCE frames arrived by the member does not count against it: answers to probes
+ * may wait in a long queue behind these frames, or may be dropped there. But so many rounds in
+ * succession do, because frames may arrive although none of the host's own frames gets through.
+ */
+#define BOND_EXCUSED_ROUNDS 50
 /* How often other members are probed: those that shall be used again, and healthy or idle ones. */
 #define BOND_RETURN_NS 100000000ull
 #define BOND_IDLE_NS   1000000000ull
@@ -51,6 +57,8 @@ struct bond_member {
 	struct bond_health health;
 	uint64_t asked_at;    /* ns; of the last probe */
 	uint64_t answered_at; /* ns; of the last answer */
+	uint64_t heard_at;    /* ns; of the last RoCE frame to the host */
+	uint32_t excused;     /* successive rounds without an answer, but with RoCE frames */
 	uint64_t failovers;   /* how often other members took over from this one */
 };
 
@@ -100,18 +108,18 @@ uint32_t bond_choose(const struct bond *b, uint32_t flow);
 /* Returns the uplink for frames to groups, and by which such frames count. */
 uint32_t bond_lead(const struct bond *b);
 bool bond_carries(const struct bond *b, uint32_t uplink);
-/* A RoCE frame was sent or received. */
-static inline void bond_note_busy(struct bond *b, uint64_t now)
+/* A RoCE frame was sent. */
+static inline void bond_note_sent(struct bond *b, uint64_t now)
 {
 	b->busy_at = now;
 }
 /* A station has answered a probe through this member. */
 void bond_note_answer(struct bond *b, uint64_t now, uint32_t uplink);
 /*
- * A RoCE response arrived. With active-backup this is an answer to what the member sent; with
- * balance, the peer may answer by another member than it is asked.
+ * A RoCE frame to the host has arrived by this member. With active-backup an RC response is an
+ * answer to what the member sent; with balance, the peer may answer by another member.
  */
-void bond_note_response(struct bond *b, uint64_t now, uint32_t uplink);
+void bond_note_roce(struct bond *b, uint64_t now, uint32_t uplink, bool response);
 /* A frame to the host came by a member that does not carry frames: a bridge knows a wrong way. */
 void bond_note_astray(struct bond *b, uint64_t now);
 

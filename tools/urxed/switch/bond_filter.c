@@ -40,21 +40,13 @@ static enum bond_verdict check_group(const struct vswitch *sw, uint32_t uplink,
 	return is_resolution(s) && takes_host_mac(sw, uplink) ? BOND_DAEMON_ONLY : BOND_DROP;
 }
 
-static void note_health(struct vswitch *sw, uint32_t uplink, const struct frame_class *s)
-{
-	if (s->kind != FRAME_ROCE)
-		return;
-	bond_note_busy(&sw->bond, sw->now);
-	if (s->response)
-		bond_note_response(&sw->bond, sw->now, uplink);
-}
-
 /* A frame to the host's MAC, or to that of a virtual machine. */
 static enum bond_verdict check_unicast(struct vswitch *sw, uint32_t uplink,
 				       const struct frame_class *s)
 {
 	if (takes_host_mac(sw, uplink)) {
-		note_health(sw, uplink, s);
+		if (s->kind == FRAME_ROCE)
+			bond_note_roce(&sw->bond, sw->now, uplink, s->response);
 		return BOND_ACCEPT;
 	}
 	/* Neighbours whose own bond has failed over, or probes its members, ask here. */
@@ -89,11 +81,14 @@ static uint32_t read_tail(const uint8_t *end)
 	return (uint32_t)end[-4] << 24 | (uint32_t)end[-3] << 16 | (uint32_t)end[-2] << 8 | end[-1];
 }
 
-/* Connections between two addresses differ in the QPN, to which their packets go. */
+/*
+ * Connections between two addresses differ in the QPN to which their packets go, often by 1. A
+ * multiple of each number of members keeps such connections in turn.
+ */
 uint32_t bond_filter_flow(const struct frame_class *s)
 {
 	if (s->kind == FRAME_ROCE)
-		return s->dest_qpn + read_tail(s->sip + 16) + read_tail(s->dip + 16);
+		return s->dest_qpn + 840 * (read_tail(s->sip + 16) + read_tail(s->dip + 16));
 	if (s->kind == FRAME_RUNT)
 		return 0;
 	return read_tail(s->smac + ETHER_MAC_LEN) + read_tail(s->dmac + ETHER_MAC_LEN);
@@ -103,7 +98,7 @@ void bond_filter_note_sent(struct vswitch *sw, const struct frame_class *s)
 {
 	struct bond_target *t = &sw->bond_target;
 
-	bond_note_busy(&sw->bond, sw->now);
+	bond_note_sent(&sw->bond, sw->now);
 	if (ether_is_group(s->dmac) || sw->now - sw->bond_target_at < NOTE_SENT_NS)
 		return;
 	sw->bond_target_at = sw->now;
