@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The benchmark's results as Markdown, with a table for each group."""
 import conditions
+from failover import Balanced
 from measure import BytesForInstruction, Given, Hook, Instructions, Joined, Limit, Perftest
 import text
 
 # Figures in the column of limits: the best possible figure, the figure without the measured feature, or another
 # figure of urxe. Figures of other implementations are peers.
-BOUNDS = Limit, Given, Joined, Perftest, Hook, Instructions, BytesForInstruction
+BOUNDS = Limit, Given, Joined, Perftest, Balanced, Hook, Instructions, BytesForInstruction
 HEAD = ['urxe: median (least-most)', 'limits: figure, ratio', 'peers: figure, ratio', 'rounds', 'line, ns']
 BREAK = '<br>'  # within a cell
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The rows of the table: measures of urxe, and the limits and peers beside them."""
+from failover import Balanced, Failover
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
                      JoinedAnew, Limit, Never, Peer, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
@@ -228,6 +229,16 @@ def network_rows():
                       f'ib_write_bw -s 65536 -n {n}', lambda _: 1.0, uplink), uplink), cost)
 
 
+def bond_rows():
+    PEERS['200 ms'] = Given(0.2)
+    for failure in 'no carrier', 'silent':
+        yield Row('network', f'longest pause of 8 connections at a failover, {failure}', 's', Failover(failure),
+                  ['200 ms'])
+    PEERS['one cable of 50 Mbit/s'] = Balanced(1)
+    yield Row('network', 'write bandwidth, 64 KiB, 8 connections, two cables of 50 Mbit/s, balance', 'B/s', Balanced(2),
+              ['one cable of 50 Mbit/s'])
+
+
 def scale_rows_of(name, unit, what, transport='auto', burst=1):
     """Rows for growing numbers of connections between two processes, beside one connection, and beside their memory."""
     one = f'{name}, 1 QP'
@@ -405,6 +416,6 @@ def hook_rows():
         yield Row('hooks', f'{call}, under urxe run', 's', Hook(hooks, 'hooked'), [plain, again])
 
 
-ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *shared_core_rows(), *network_rows(), *cable_rows(), *scale_rows(),
+ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *shared_core_rows(), *network_rows(), *bond_rows(), *cable_rows(), *scale_rows(),
         *cost_rows(), *idle_rows(), *wake_rows(), *pace_rows(), *hook_rows()]
 GROUPS = list(dict.fromkeys(row.group for row in ROWS))
