@@ -25,7 +25,7 @@ static const char *const specs[STATIONS] = {"mem:a", "mem:b", "qemu:/vm"};
 static const char *const addresses[] = {"10.0.0.1/24", "2001:db8::1/64", "10.1.0.1/24@7"};
 
 static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-static const uint8_t peer_mac[6] = {4, 0, 0, 0, 0, 0xa};
+static const uint8_t peer_mac[6] = {4, 0, 0, 0, 0, 0xa}, other_mac[6] = {4, 0, 0, 0, 0, 0xb};
 static const uint8_t group_mac[6] = {0x01, 0x00, 0x5e, 1, 2, 3};
 static const uint8_t peer_ip[16] = {[10] = 0xff, 0xff, 10, 0, 0, 2};
 static const uint8_t host_ip[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
@@ -98,15 +98,14 @@ static void cut(uint32_t member)
 	run_switch();
 }
 
-/* A packet of the process to QPN `qpn` of the peer. Bit mask of the stations that got it. */
-static uint32_t post_to(const uint8_t *dmac, uint32_t qpn)
+/* Posts a packet of the process; bit mask of the stations that got it. */
+static uint32_t post_packet(const struct urxe_packet *p)
 {
-	struct urxe_packet p = lan_datagram(dmac, qpn, w->qpn[0]);
 	uint8_t f[LAN_LEN];
 	struct netdev_frame got;
 	uint32_t mask = 0;
 
-	lan_frame(f, &p, 0);
+	lan_frame(f, p, 0);
 	assert_true(lan_post(w, 0, f, LAN_LEN));
 	run_switch();
 	for (uint32_t i = 0; i < STATIONS; i++) {
@@ -118,6 +117,13 @@ static uint32_t post_to(const uint8_t *dmac, uint32_t qpn)
 		assert_false(take(i, &got));
 	}
 	return mask;
+}
+
+static uint32_t post_to(const uint8_t *dmac, uint32_t qpn)
+{
+	struct urxe_packet p = lan_datagram(dmac, qpn, w->qpn[0]);
+
+	return post_packet(&p);
 }
 
 /* A RoCE frame of the peer; returns whether the process got it. */
@@ -167,6 +173,7 @@ static void frames_to_the_host_count_at_the_active_member_only(void **state)
 	assert_true(receive(B, w->host.mac, peer_mac));
 	assert_true(receive(B, group_mac, peer_mac));
 	assert_false(receive(A, group_mac, peer_mac));
+	assert_false(receive(A, w->host.mac, peer_mac));
 }
 
 /* The kernel of this host may have told a neighbour the MAC of the second interface. */
@@ -195,6 +202,8 @@ static void macs_are_learned_at_the_bond(void **state)
 	cut(A);
 	discard_all();
 	assert_int_equal(post_to(peer_mac, 9), BIT(B));
+	assert_true(receive(B, w->host.mac, other_mac));
+	assert_int_equal(post_to(other_mac, 9), BIT(B));
 }
 
 static void pin_to_a_member_is_a_pin_to_the_bond(void **state)
@@ -447,9 +456,18 @@ static void balanced_members_receive_frames_to_the_host(void **state)
 	assert_true(receive(A, group_mac, peer_mac));
 	assert_false(receive(B, group_mac, peer_mac));
 	discard_all();
-	assert_int_equal(post_to(group_mac, 0xffffff), BIT(A) | BIT(VM));
+	for (uint8_t i = 0; i < 8; i++) {
+		struct urxe_packet p = lan_datagram(group_mac, 0xffffff, w->qpn[0]);
+
+		p.dgid = craft_gid(URXE_NET_IPV4, i);
+		assert_int_equal(post_packet(&p), BIT(A) | BIT(VM));
+	}
 	send_arp(B, true, broadcast, peer_ip, host_ip);
 	take_arp(B, peer_mac, w->host.mac);
+	discard_all();
+	/* Also by a member that this host does not use, because its peers may. */
+	cut(B);
+	assert_true(receive(B, w->host.mac, peer_mac));
 	discard_all();
 }
 
