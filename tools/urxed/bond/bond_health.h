@@ -24,8 +24,7 @@
 enum bond_state {
 	BOND_DOWN,       /* no link */
 	BOND_SILENT,     /* a link, but no answers, while another member gets answers */
-	BOND_RECOVERING, /* was down or silent, and has not been without a failure for long enough
-			  */
+	BOND_RECOVERING, /* was down or silent, and has had no failure since */
 	BOND_HEALTHY,
 };
 
