@@ -5,6 +5,7 @@ Checks every #include against the table of docs/architecture.md. The build gives
 directories; this test also checks headers that the compiler would accept, such as system headers.
 """
 import os
+import pathlib
 import re
 import sys
 
@@ -78,10 +79,9 @@ def check_system(folder, path, name):
 
 
 def check_private(top, folder, path, name):
-    """An include in quotes: a private header of the same folder."""
-    beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
-    places = [beside] + [os.path.join(folder, sub, name)
-                         for sub in [''] + sorted(next(os.walk(os.path.join(top, folder)))[1])]
+    """An include in quotes: a private header of the same folder, searched beside the file and above it first."""
+    places = [os.path.join(parent, name) for parent in list(pathlib.PurePath(path).parents)[:-1]]
+    places += [os.path.join(folder, sub, name) for sub in sorted(next(os.walk(os.path.join(top, folder)))[1])]
     found = [place for place in places if os.path.isfile(os.path.join(top, place))]
     if found and owner(found[0]) == folder:
         if wrong_side(path, found[0]):
