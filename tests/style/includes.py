@@ -36,7 +36,6 @@ EXCEPTIONS = {
     r'netdev/dpdk/[a-z_]+\.[ch]$': DPDK,
     r'tools/urxed/switch/dpdk_[a-z_]+\.[ch]$': DPDK,
     r'tests/bench/dpdk_[a-z_]+\.c$': DPDK,
-    r'tests/(unit/tools|fuzz)/[a-z_]*ucma\.c$': 'rdma/rdma_user_cm',
     r'tools/urxed/cm/ucma[a-z_]*\.[ch]$': r'rdma/rdma_user_cm\.h$',
 }
 
