@@ -9,7 +9,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "fixture.h"
+#include "text/fixture.h"
 
 #define OBJECTS_WINDOWS 4
 
