@@ -81,7 +81,7 @@ class Never:
 
 
 class OfMachine:
-    """A figure of tests/bench/limits.c about the machine, measured within 0.2 s."""
+    """A figure of tests/bench/limits/limits.c about the machine, measured within 0.2 s."""
 
     def __init__(self, name, ways=1):
         self.name = name
@@ -104,7 +104,7 @@ class Peer(OfMachine):
 
 
 class PolledTcp(Peer):
-    """TCP's latency over urxe's cable, with both ends polling (tests/bench/tcp.c)."""
+    """TCP's latency over urxe's cable, with both ends polling (tests/bench/programs/tcp.c)."""
 
     def __init__(self, size, uplink):
         super().__init__('tcp')
@@ -122,7 +122,7 @@ class PolledTcp(Peer):
 
 class Hooks:
     """
-    The cost of a libc call in a program without verbs (tests/bench/hooks.c): under `urxe run`, without it, and
+    The cost of a libc call in a program without verbs (tests/bench/programs/hooks.c): under `urxe run`, without it, and
     without it once more. Addresses of code and stack differ between processes, and CPUs change their clock, so the
     three alternate, and the figure is the median of many runs.
     """
@@ -364,7 +364,7 @@ class Others:
 
 class Instructions:
     """
-    Instructions of both ends for a message (tests/bench/instructions.c), as the difference of two runs, which is
+    Instructions of both ends for a message (tests/bench/programs/instructions.c), as the difference of two runs, which is
     reproducible.
     """
 

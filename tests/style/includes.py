@@ -35,7 +35,7 @@ RULES = {
 EXCEPTIONS = {
     r'netdev/dpdk/[a-z_]+\.[ch]$': DPDK,
     r'tools/urxed/switch/dpdk_[a-z_]+\.[ch]$': DPDK,
-    r'tests/bench/dpdk_[a-z_]+\.c$': DPDK,
+    r'tests/bench/limits/dpdk_[a-z_]+\.c$': DPDK,
     r'tools/urxed/cm/ucma[a-z_]*\.[ch]$': r'rdma/rdma_user_cm\.h$',
 }
 

@@ -17,10 +17,10 @@
  * WHAT = asleep: after an exchange of messages both processes sleep until SIGTERM. Prints a line
  * first.
  */
-#include "joined.h"
-#include "laps.h"
-#include "pace.h"
-#include "silence.h"
+#include "lib/joined.h"
+#include "lib/laps.h"
+#include "lib/pace.h"
+#include "lib/silence.h"
 
 #include <err.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * second. WHAT = memory prints the memory of a process in bytes, with its share of shared memory
  * (PSS).
  */
-#include "joined.h"
+#include "lib/joined.h"
 
 #include <err.h>
 #include <pthread.h>

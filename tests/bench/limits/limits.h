@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "two.h"
+#include "lib/two.h"
 
 /* `size` bytes of populated memory in whole pages, as in perftest. The caller frees it. */
 uint8_t *limit_buffer(size_t size);

@@ -9,7 +9,7 @@
  * shared         bytes of a QP in memory that the process shares
  * urxed          bytes of a QP in urxed's memory
  */
-#include "joined.h"
+#include "lib/joined.h"
 
 #include <err.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
 /*
  * Limits of the kernel between two processes: a copy between their memories, and a wake-up.
  */
-#include "laps.h"
+#include "lib/laps.h"
+#include "lib/pace.h"
+#include "lib/silence.h"
 #include "limits.h"
-#include "pace.h"
-#include "silence.h"
 
 #include <err.h>
 #include <signal.h>

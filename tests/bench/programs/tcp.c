@@ -3,7 +3,7 @@
  * tcp CPU CPU SIZE ADDRESS NETNS: TCP with both ends polling, between this network namespace, which
  * has ADDRESS, and namespace NETNS. Prints the seconds of a message, one way.
  */
-#include "tcp_latency.h"
+#include "limits/tcp_latency.h"
 
 #include <arpa/inet.h>
 #include <err.h>

@@ -15,7 +15,7 @@
 
 #include "endpoint.h"
 #include "exchange.h"
-#include "two.h"
+#include "lib/two.h"
 
 #define CONNECTIONS 8
 #define WINDOW      4 /* outstanding WRITEs of a connection */

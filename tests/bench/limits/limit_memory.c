@@ -4,7 +4,7 @@
  * processes can beat; and the copy of a message in packets of 4 KiB by one core, with and without
  * the CRC-32 of packets on a wire.
  */
-#include "laps.h"
+#include "lib/laps.h"
 #include "limits.h"
 
 #include <err.h>

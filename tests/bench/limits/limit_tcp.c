@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* TCP with both ends polling: the best case of a program without RDMA. */
-#include "laps.h"
+#include "lib/laps.h"
 #include "limits.h"
 #include "tcp_latency.h"
 

@@ -15,8 +15,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "laps.h"
-#include "two.h"
+#include "lib/laps.h"
+#include "lib/two.h"
 
 #define PIECES 200
 

@@ -19,9 +19,9 @@
 
 #include <infiniband/verbs.h>
 
-#include "joined.h"
-#include "tcp_latency.h"
-#include "two.h"
+#include "lib/joined.h"
+#include "lib/two.h"
+#include "limits/tcp_latency.h"
 
 #define PIECES 20000
 #define STEPS  5000 /* of a computation of some microseconds */

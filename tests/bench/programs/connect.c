@@ -5,7 +5,7 @@
  * address resolution to the event ESTABLISHED. With tcp, connect(2) and accept(2) establish one
  * after another. Prints connections per second.
  */
-#include "two.h"
+#include "lib/two.h"
 
 #include <arpa/inet.h>
 #include <err.h>

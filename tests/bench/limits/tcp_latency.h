@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 #include <stddef.h>
 
-#include "two.h"
+#include "lib/two.h"
 
 /*
  * Creates both ends of a connection without Nagle's algorithm. fds[1] has `address`. fds[0] is in

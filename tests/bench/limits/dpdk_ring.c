@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A pointer through two DPDK rings and back: the latency of user space without a protocol. */
-#include "laps.h"
+#include "lib/laps.h"
 #include "limits.h"
 
 #include <err.h>
