@@ -4,7 +4,7 @@
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../smoke'))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../harness'))
 from host import Host, main  # noqa: E402
 
 

@@ -14,7 +14,7 @@ from ethernet import prefer
 from host import BUSY, Failure, Host, free_port, main, succeed, until, wait_listening
 from image import Image
 import report
-from vhost import port_process, wait_restarted
+from vhost_port import port_process, wait_restarted
 
 HOST, GUEST = '192.0.2.1', '192.0.2.2'
 MTU, PATH_MTU = 4200, 4096

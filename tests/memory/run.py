@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../smoke'))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../harness'))
 from host import BUSY, SKIP, Failure, Host, main, skip  # noqa: E402
 
 SECONDS = 20  # more than WAIT_S of futex.c

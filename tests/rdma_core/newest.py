@@ -10,7 +10,7 @@ import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '../smoke')]
+sys.path[:0] = [os.path.join(HERE, '../harness')]
 import rdmacm  # noqa: E402
 import report  # noqa: E402
 from host import Failure, Host, Pair, main, skip  # noqa: E402

@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 
-import network
-from host import BUSY, Failure, Program, succeed, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+import network  # noqa: E402
+from host import BUSY, Failure, Program, succeed, until  # noqa: E402
 
 NAMES = [f'bench{os.getpid()}{side}' for side in 'ab']
 PORT = 'af_packet:eth0'

@@ -8,7 +8,8 @@ import struct
 import subprocess
 import sys
 
-from host import Failure, Host, Pair, main, open_files, succeed, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Failure, Host, Pair, main, open_files, succeed, until  # noqa: E402
 
 SECTION, INTERFACE, PACKET = 0x0a0d0d0a, 1, 6
 COMMENT, NAME, FLAGS, RESOLUTION = 1, 2, 2, 9

@@ -4,7 +4,8 @@
 import os
 import sys
 
-from host import Host, main
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Host, main  # noqa: E402
 
 
 DAEMON_ARGUMENTS = {'pkey': ['--pkey', '0xffff', '--pkey', '0x8001']}

@@ -12,7 +12,8 @@ import subprocess
 import sys
 import time
 
-from host import Failure, Host, Pair, main, skip, succeed, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Failure, Host, Pair, main, skip, succeed, until  # noqa: E402
 
 PRIVATE_LINGER_SECONDS = 5
 

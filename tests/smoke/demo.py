@@ -4,11 +4,13 @@
 `./dev demo`: runs Debian's unmodified RDMA programs as server and client by `urxe run`, then programs that
 compare the contents of all messages.
 """
+import os
 import subprocess
 import sys
 
-import report
-from host import Failure, Host, Pair
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+import report  # noqa: E402
+from host import Failure, Host, Pair  # noqa: E402
 
 MEASURES = [
     ('RDMA WRITE, 64 KiB', ['ib_write_bw', '-F', '-n', '20000'], report.bandwidth),

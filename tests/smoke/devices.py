@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Checks the output of ibv_devices and ibv_devinfo -v."""
+import os
 import re
 import sys
 
-from host import Failure, Host, main
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Failure, Host, main  # noqa: E402
 
 INFO = [
     r'hca_id:\turxe0$',

@@ -11,8 +11,9 @@ import signal
 import subprocess
 import sys
 
-import report
-from host import BUSY, Failure, Host, Pair, main, skip, succeed, until, wait_stopped
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+import report  # noqa: E402
+from host import BUSY, Failure, Host, Pair, main, skip, succeed, until, wait_stopped  # noqa: E402
 
 # In the source tree.
 UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../tools/dist/urxed.service.in')

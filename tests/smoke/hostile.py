@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 
-from host import SKIP, Failure, Host, Pair, main, skip, succeed, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import SKIP, Failure, Host, Pair, main, skip, succeed, until  # noqa: E402
 
 PLACES = ('first', 'second', 'unread')
 

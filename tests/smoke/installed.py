@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 
-from host import Failure, main
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Failure, main  # noqa: E402
 
 # Relative to the prefix.
 FILES = ['bin/urxe', 'bin/urxe-bench', 'sbin/urxed', 'lib/*/urxe/liburxe.so', 'lib/systemd/system/urxed.service',

@@ -7,10 +7,11 @@ import subprocess
 import sys
 import time
 
-import network
-import report
-from host import Failure, Host, Pair, skip, until
-from network import inside, ip, must
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+import network  # noqa: E402
+import report  # noqa: E402
+from host import Failure, Host, Pair, skip, until  # noqa: E402
+from network import inside, ip, must  # noqa: E402
 
 NAMES = [f'urxe{os.getpid()}{side}' for side in 'abr']
 UPLINK = ['--uplink', 'af_packet:eth0']

@@ -4,12 +4,14 @@
 Kills and stops programs at random moments. The daemon and all other programs must continue: a second pair
 compares contents all the time, and after each kill a new pair must work.
 """
+import os
 import random
 import signal
 import sys
 import time
 
-from host import Failure, Host, Pair, main, succeed
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Failure, Host, Pair, main, succeed  # noqa: E402
 
 ROUNDS = 12
 VICTIMS = [

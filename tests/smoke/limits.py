@@ -5,7 +5,8 @@ import os
 import subprocess
 import sys
 
-from host import BUSY, Failure, Host, Pair, main, succeed
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import BUSY, Failure, Host, Pair, main, succeed  # noqa: E402
 
 
 def check_file_size(host):

@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 
-from host import Failure, Host, main, succeed, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Failure, Host, main, succeed, until  # noqa: E402
 
 BLOCK = 4096
 MOST = 65536

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Runs server and client of a program over one urxed. Both must succeed with the right output."""
 import argparse
+import os
+import sys
 
-import report
-from host import Host, Pair, main
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+import report  # noqa: E402
+from host import Host, Pair, main  # noqa: E402
 
 
 def run():

@@ -4,7 +4,8 @@
 import os
 import sys
 
-from host import Failure, Host, main, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Failure, Host, main, until  # noqa: E402
 
 
 def check(pid):

@@ -5,7 +5,8 @@ import os
 import subprocess
 import sys
 
-from host import Host, main, succeed, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Host, main, succeed, until  # noqa: E402
 
 SECONDS = 300
 

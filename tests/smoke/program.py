@@ -4,7 +4,8 @@
 import os
 import sys
 
-from host import SKIP, Host, main, skip, succeed
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import SKIP, Host, main, skip, succeed  # noqa: E402
 
 SECONDS = 300
 

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import time
 
-import report
-from obedient import Obedient
-from host import Failure, Host, Pair, main, succeed, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+import report  # noqa: E402
+from obedient import Obedient  # noqa: E402
+from host import Failure, Host, Pair, main, succeed, until  # noqa: E402
 
 PATIENCE = '60'  # seconds for which programs wait for a daemon, for busy machines
 PAUSES = (0, 0.5, 1)  # seconds without a daemon; RC's retries alone would end earlier

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import threading
 
-from host import BUSY, Failure, Host, main
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import BUSY, Failure, Host, main  # noqa: E402
 
 
 def call(argv, environment, **options):

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 
-from host import BUSY, Failure, Host, Pair, free_port, main, skip, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import BUSY, Failure, Host, Pair, free_port, main, skip, until  # noqa: E402
 
 QUESTIONS = 20
 

@@ -9,7 +9,8 @@ import socket
 import sys
 import threading
 
-from host import Failure, Host, Pair, main, succeed, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Failure, Host, Pair, main, succeed, until  # noqa: E402
 
 
 def connect(host):

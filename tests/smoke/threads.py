@@ -9,7 +9,8 @@ import os
 import subprocess
 import sys
 
-from host import Failure, Host, main, skip
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Failure, Host, main, skip  # noqa: E402
 
 SECONDS = 100
 

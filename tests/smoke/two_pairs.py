@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Two pairs at once over one daemon; both must succeed with the right contents."""
+import os
 import sys
 
-from host import Host, Pair, main
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Host, Pair, main  # noqa: E402
 
 
 def run():

@@ -4,9 +4,10 @@
 import os
 import sys
 
-import network
-import report
-from host import Host, Pair
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+import network  # noqa: E402
+import report  # noqa: E402
+from host import Host, Pair  # noqa: E402
 
 NAMES = [f'urxe{os.getpid()}{side}' for side in 'ab']
 PROGRAMS = [

@@ -12,8 +12,9 @@ import struct
 import sys
 import time
 
-import report
-from host import Failure, Host, Pair, main, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+import report  # noqa: E402
+from host import Failure, Host, Pair, main, until  # noqa: E402
 
 PROGRAMS = [
     ['verbs_check'],

@@ -12,7 +12,9 @@ import subprocess
 import sys
 import time
 
-from host import Failure, Host, Pair, main, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Failure, Host, Pair, main, until  # noqa: E402
+from vhost_port import port, port_process, status, wait_restarted  # noqa: E402
 
 ADDRESSES = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
 EXCHANGE = [['verbs_check'], ['ib_write_bw', '-F', '-n', '500'],
@@ -21,36 +23,6 @@ EXCHANGE = [['verbs_check'], ['ib_write_bw', '-F', '-n', '500'],
 MACHINE = 'dpdk:net_virtio_user0,path={},mac=02:00:00:00:00:02'
 MACHINE_LISTENS = MACHINE + ',server=1'
 SOAK_SECONDS = '20'
-
-
-def status(pid):
-    with open(f'/proc/{pid}/status', encoding='ascii') as file:
-        return dict(line.rstrip('\n').split(':\t', 1) for line in file)
-
-
-def port_process(host):
-    """The process of the daemon's only vhost: port; None between two of them."""
-    for name in filter(str.isdigit, os.listdir('/proc')):
-        with contextlib.suppress(OSError):
-            with open(f'/proc/{name}/cmdline', encoding='utf-8') as file:
-                words = file.read().split('\0')
-            # A helper of the daemon starts the process.
-            if '--vhost-port' in words and int(status(status(name)['PPid'])['PPid']) == host.daemon_pid():
-                return int(name)
-    return None
-
-
-def port(host, spec='vhost:'):
-    """What urxe show port tells of it."""
-    found, = [port for port in host.show('port')['ports'] if port['name'].startswith(spec)]
-    return found
-
-
-def wait_restarted(host, restarts):
-    """Until the process has been started again, at least so often."""
-    until(30, lambda: port(host)['state'] == 'active' and
-          port(host)['device']['restarts'] >= restarts and port_process(host),
-          lambda: f'no restart {restarts}: {port(host)}\n{host.daemon.describe()}')
 
 
 @contextlib.contextmanager

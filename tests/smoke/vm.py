@@ -9,8 +9,9 @@ import socket
 import struct
 import sys
 
-import network
-from host import Failure, Host, Pair, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+import network  # noqa: E402
+from host import Failure, Host, Pair, until  # noqa: E402
 
 NAMES = [f'urxev{os.getpid()}{side}' for side in 'ab']
 HOST, NEIGHBOUR, MACHINE, RDMA_MACHINE = ('192.0.2.%d' % n for n in (1, 2, 50, 60))
