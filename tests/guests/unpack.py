@@ -4,10 +4,12 @@
 import lzma
 import multiprocessing
 import os
+import sys
 import tempfile
 
-from host import Failure, main
-import image
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import Failure, main  # noqa: E402
+import image  # noqa: E402
 
 SIDES = 8
 IMAGE = b'\x7fELF' + bytes(range(256)) * (1 << 16)
