@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Programs under resource limits work, or print the reason."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+from host import BUSY, Failure, Host, Pair, main, succeed  # noqa: E402
+
+
+def check_file_size(host):
+    """RLIMIT_FSIZE counts queues as files: one limit is large enough, and one is too small."""
+    Pair(host, host, ['prlimit', '--fsize=67108864', 'ibv_rc_pingpong']).finish(20)
+    # The memory of vNIC and inbox is the daemon's file.
+    host.run('prlimit', '--fsize=65536', 'ibv_devinfo', '-d', 'urxe0')
+    program = host.start('prlimit', '--fsize=65536', 'ibv_rc_pingpong', '-r', '16000', '-g', '1')
+    status = program.wait(20)
+    if status <= 0 or "Couldn't create CQ" not in program.errors():
+        raise Failure(f'status {status}: {program.describe()}')
+
+
+def check_descriptors(host):
+    """Under a small RLIMIT_NOFILE `urxe run` still has a descriptor for its connection to the daemon."""
+    info = host.command(['ibv_devinfo', '-d', 'urxe0'])
+    succeed(host.spawn(['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh', *info]), 20)
+
+
+def check_daemon(host):
+    """A daemon that may write no file leaves no files, and prints the reason to a pipe, which the limit permits."""
+    run_dir = os.path.join(host.top, 'elsewhere')
+    refused = subprocess.run(['prlimit', '--fsize=0', os.path.join(host.top, 'tools/urxed'),
+                              '--run-dir', run_dir],
+                             capture_output=True, text=True, timeout=20 * BUSY, check=False)
+    if refused.returncode != 1 or 'File too large' not in refused.stderr:
+        raise Failure(f'status {refused.returncode}: {refused.stderr!r}')
+    if os.path.exists(run_dir):
+        raise Failure(f'left behind: {run_dir}')
+
+
+def run():
+    with Host(sys.argv[1]) as host:
+        check_file_size(host)
+        check_descriptors(host)
+        check_daemon(host)
+
+
+main(run)

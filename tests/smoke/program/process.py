@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Runs one check of verbs_process.c; for `gone` it kills the daemon."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+from host import Host, main, succeed, until  # noqa: E402
+
+SECONDS = 300
+
+
+def gone(host, program):
+    host.environment.update(URXE_RECONNECT_S='0', RDMAV_ALLOW_DISASSOC_DESTROY='1')
+    process = host.start(program, 'gone', stdin=subprocess.PIPE)
+    until(SECONDS, lambda: 'ready' in process.output() or not process.running(), process.describe)
+    host.daemon.kill()
+    until(SECONDS, lambda: 'closed' in process.output() or not process.running(), process.describe)
+    if process.running():
+        host.start_daemon()
+        process.process.stdin.write(b'\n')
+        process.process.stdin.flush()
+    succeed(process, SECONDS)
+
+
+def run():
+    build, check = sys.argv[1:]
+    program = os.path.join(build, 'tests/smoke/verbs_process')
+    with Host(build) as host:
+        if check == 'gone':
+            gone(host, program)
+        else:
+            host.run(program, check, seconds=SECONDS)
+
+
+main(run)

@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Running programs see changes of an uplink's interface: addresses, link, MTU, MAC, routes, VLANs."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+import network  # noqa: E402
+import report  # noqa: E402
+from host import Failure, Host, Pair, skip, until  # noqa: E402
+from network import inside, ip, must  # noqa: E402
+
+NAMES = [f'urxe{os.getpid()}{side}' for side in 'abr']
+UPLINK = ['--uplink', 'af_packet:eth0']
+
+
+def host(build, number, arguments=()):
+    return Host(build, prefix=inside(NAMES[number]),
+                arguments=[*UPLINK, *arguments])
+
+
+class Events:
+    """The events of port_events.c, in order."""
+
+    def __init__(self, machine, build):
+        self.program = machine.start(os.path.join(build, 'tests/smoke/port_events'))
+        self.seen = 0
+        self.expect('START', 'ACTIVE', 1024, {0: '192.0.2.1'})
+
+    def next(self):
+        until(10, lambda: len(self.program.output().splitlines()) > self.seen,
+              lambda: f'no event comes: {self.program.describe()}')
+        self.seen += 1
+        return self.program.output().splitlines()[self.seen - 1]
+
+    def expect(self, event, state, mtu, addresses):
+        """Checks the next event and the port's state after it. addresses: GID index and IPv4 address."""
+        gids = [f'{base + index}:::ffff:{address}' for base in (0, 16)
+                for index, address in sorted(addresses.items())]
+        right = f'{event} state={state} mtu={mtu} gids={",".join(gids)}'
+        found = self.next()
+        if found != right:
+            raise Failure(f'"{found}" instead of "{right}"')
+
+
+def address(action, text):
+    must('-n', NAMES[0], 'addr', action, text, 'dev', 'eth0')
+
+
+def move_first_address(events):
+    """
+    Moves the first address to the end of the kernel's list; its GID must keep its index. The test waits for
+    each change, because a slow daemon would see only the result of several changes.
+    """
+    address('add', '198.51.100.1/24')
+    events.expect('GID_CHANGE', 'ACTIVE', 1024, {0: '192.0.2.1', 1: '198.51.100.1'})
+    address('del', '192.0.2.1/24')
+    events.expect('GID_CHANGE', 'ACTIVE', 1024, {1: '198.51.100.1'})
+    address('add', '192.0.2.1/24')
+    events.expect('GID_CHANGE', 'ACTIVE', 1024, {0: '192.0.2.1', 1: '198.51.100.1'})
+
+
+def check_events(build):
+    """Addresses and the link change. When an event arrives, the port's state is already the new one."""
+    with host(build, 0) as machine:
+        events = Events(machine, build)
+        move_first_address(events)
+        both = {0: '192.0.2.1', 1: '198.51.100.1'}
+        must('-n', NAMES[0], 'link', 'set', 'eth0', 'down')
+        events.expect('PORT_ERR', 'DOWN', 1024, both)
+        must('-n', NAMES[0], 'link', 'set', 'eth0', 'up')
+        events.expect('PORT_ACTIVE', 'ACTIVE', 1024, both)
+        # The link is also down if the peer's end is. A new MTU raises no event and shows with the next one.
+        must('-n', NAMES[0], 'link', 'set', 'eth0', 'mtu', '640')
+        must('-n', NAMES[1], 'link', 'set', 'eth0', 'down')
+        events.expect('PORT_ERR', 'DOWN', 512, both)
+        must('-n', NAMES[1], 'link', 'set', 'eth0', 'up')
+        events.expect('PORT_ACTIVE', 'ACTIVE', 512, both)
+        must('-n', NAMES[0], 'link', 'set', 'eth0', 'mtu', '1500')
+        check_many_changes(machine, events)
+
+
+def check_many_changes(machine, events):
+    """A stopped program misses more changes than its socket holds, and then has the last state."""
+    script = ''.join(f'addr {action} 198.51.100.2/24 dev eth0\n'
+                     for _ in range(2000) for action in ('add', 'del'))
+    events.program.kill(signal.SIGSTOP)
+    subprocess.run(['ip', '-n', NAMES[0], '-batch', '-'], input=script, text=True, check=True)
+    address('add', '198.51.100.3/24')
+    events.program.kill(signal.SIGCONT)
+    until(10, lambda: '198.51.100.3' in events.program.output(),
+          lambda: f'the last change is lost: {events.program.describe()}')
+    if not machine.daemon.running():
+        raise Failure(machine.daemon.describe())
+
+
+def check_restart(build):
+    """After a restart of the daemon each address keeps its GID index, whatever the kernel's order is."""
+    with host(build, 0) as machine:
+        events = Events(machine, build)
+        move_first_address(events)
+        machine.daemon.kill()
+        machine.start_daemon(UPLINK)
+        address('add', '203.0.113.1/24')
+        events.expect('GID_CHANGE', 'ACTIVE', 1024,
+                      {0: '192.0.2.1', 1: '198.51.100.1', 2: '203.0.113.1'})
+
+
+def check_connection(build):
+    """Changes of other addresses do not disturb a connection."""
+    with host(build, 0) as server, host(build, 1) as client:
+        pair = Pair(server, client, [server.verbs_check], 0, address='192.0.2.1')
+        for number in range(5):
+            address('add', f'198.51.100.{number + 10}/24')
+            time.sleep(0.1)
+            address('del', f'198.51.100.{number + 10}/24')
+        pair.finish(60)
+        check_address_back(server, client)
+
+
+def check_address_back(server, client):
+    """A connection continues after its source address was removed and added again."""
+    for number, name in enumerate(NAMES[:2], 1):
+        must('-n', name, 'addr', 'add', f'198.51.100.{number}/24', 'dev', 'eth0')
+    pair = Pair(server, client, ['stdbuf', '-oL', 'ibv_rc_pingpong', '-c', '-n', '3000'],
+                server.gid('198.51.100.1'), address='192.0.2.1',
+                client_gid=client.gid('198.51.100.2'))
+    # The server prints this line when its queue pair is connected, for which it needs the address.
+    until(30, lambda: 'remote address' in pair.server.output(),
+          lambda: f'not connected: {pair.server.describe()}{pair.client.describe()}')
+    times = 0
+    while pair.server.running() and times < 10:
+        address('del', '198.51.100.1/24')
+        address('add', '198.51.100.1/24')
+        times += 1
+        time.sleep(0.2)
+    pair.finish(60)
+    if not times:
+        raise Failure('the program ended before the address was removed')
+
+
+def check_back(machine, build, events):
+    """A new interface of the same name is the same uplink, also with a larger MTU."""
+    must('link', 'add', 'eth0', 'netns', NAMES[0], 'mtu', '9000', 'type', 'veth',
+         'peer', 'name', 'eth0', 'netns', NAMES[1], 'mtu', '9000')
+    for number, name in enumerate(NAMES[:2], 1):
+        must('-n', name, 'addr', 'add', f'192.0.2.{number}/24', 'dev', 'eth0')
+        must('-n', name, 'link', 'set', 'eth0', 'up')
+    until(10, lambda: 'state=ACTIVE mtu=4096 gids=0:::ffff:192.0.2.1,' in events.program.output(),
+          lambda: f'the port is not up again: {events.program.describe()}')
+    check_silence('AF_INET', '192.0.2.1')
+    connect_both(machine, build)
+
+
+def check_mtu_grows(build):
+    """After the MTU grows, frames may be longer than the buffers at the daemon's start."""
+    with host(build, 0) as machine:
+        events = Events(machine, build)
+        for name in NAMES[:2]:
+            must('-n', name, 'link', 'set', 'eth0', 'mtu', '9000')
+        address('add', '198.51.100.1/24')
+        events.expect('GID_CHANGE', 'ACTIVE', 4096, {0: '192.0.2.1', 1: '198.51.100.1'})
+        connect_both(machine, build)
+
+
+def check_mac(build):
+    """After a change of the interface's MAC the uplink sends from it and receives for it."""
+    with host(build, 0) as machine:
+        must('-n', NAMES[0], 'link', 'set', 'eth0', 'address', '02:00:00:00:00:77')
+        connect_both(machine, build)
+
+
+def connect_both(machine, build):
+    """Runs programs with the largest path MTU between a running host and a new host."""
+    with host(build, 1) as client:
+        Pair(machine, client, [machine.verbs_check], machine.gid('192.0.2.1'),
+             address='192.0.2.1', client_gid=client.gid('192.0.2.2')).finish(60)
+        outputs = Pair(machine, client, ['ib_write_bw', '-F', '-n', '200'],
+                       machine.gid('192.0.2.1'), address='192.0.2.1',
+                       client_gid=client.gid('192.0.2.2')).finish(60)
+        report.check_perftest(outputs[1], None)
+
+
+def processor_seconds(machine):
+    with open(f'/proc/{machine.daemon_pid()}/stat', encoding='ascii') as file:
+        fields = file.read().rsplit(')', 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def check_removed(build):
+    """A removed interface leaves a port that is down, and the daemon uses no CPU time."""
+    with host(build, 0) as machine:
+        events = Events(machine, build)
+        must('-n', NAMES[0], 'link', 'del', 'eth0')
+        until(10, lambda: 'state=DOWN mtu=1024 gids=\n' in events.program.output(),
+              lambda: f'the port is not down: {events.program.describe()}')
+        until(5, lambda: 'interface eth0 has gone' in machine.daemon.errors(),
+              lambda: machine.daemon.describe())
+        before = processor_seconds(machine)
+        time.sleep(1)
+        # A dead socket that wakes the daemon again and again would use a whole CPU.
+        if processor_seconds(machine) - before > 0.5:
+            raise Failure('an idle urxed uses CPU time')
+        check_back(machine, build, events)
+
+
+def mac_of(name, interface='eth0'):
+    return ip('-n', name, '-br', 'link', 'show', 'dev', interface).stdout.split()[2]
+
+
+def next_hop(machine, build, gid, to):
+    program = machine.spawn([os.path.join(build, 'tests/smoke/next_hop'), machine.run_dir,
+                             str(gid), to])
+    program.wait(10)
+    return program.output().strip() or program.errors()
+
+
+def expect_hop(machine, build, hops):
+    """hops: (GID index, destination, expected output)."""
+    for gid, to, right in hops:
+        found = next_hop(machine, build, gid, to)
+        if found != right:
+            raise Failure(f'{to} from GID {gid}: {found} instead of {right}')
+
+
+def make_router():
+    """Makes the third namespace a router: host a 192.0.2.1 - .254 router 198.51.100.254 - .2 host b."""
+    a, b, r = NAMES
+    must('netns', 'add', r)
+    must('-n', b, 'link', 'del', 'eth0')
+    for name, interface in ((a, 'eth0'), (b, 'eth1')):
+        must('link', 'add', 'eth0', 'netns', name, 'type', 'veth', 'peer', 'name', interface,
+             'netns', r)
+        must('-n', name, 'link', 'set', 'eth0', 'up')
+        must('-n', r, 'link', 'set', interface, 'up')
+    must('netns', 'exec', r, 'sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward && '
+         'echo 1 >/proc/sys/net/ipv6/conf/all/forwarding')
+    for name, number, v4, v6, interface in ((a, 1, '192.0.2', '2001:db8:1:', 'eth0'),
+                                            (b, 2, '198.51.100', '2001:db8:2:', 'eth1')):
+        must('-n', name, 'addr', 'add', f'{v4}.{number}/24', 'dev', 'eth0')
+        must('-n', r, 'addr', 'add', f'{v4}.254/24', 'dev', interface)
+        must('-n', name, 'addr', 'add', f'{v6}:{number}/64', 'dev', 'eth0', 'nodad')
+        must('-n', r, 'addr', 'add', f'{v6}:254/64', 'dev', interface, 'nodad')
+        must('-n', name, 'route', 'add', 'default', 'via', f'{v4}.254')
+        must('-n', name, '-6', 'route', 'add', 'default', 'via', f'{v6}:254')
+
+
+def check_next_hops(build):
+    """Next hops: on the link, behind a router, static, without a route, and without an answer."""
+    a = NAMES[0]
+    make_router()
+    with host(build, 0) as machine:
+        gid, gid6 = machine.gid('192.0.2.1'), machine.gid('2001:db8:1::1')
+        router = mac_of(NAMES[2])
+        must('-n', a, 'neigh', 'add', '192.0.2.9', 'lladdr', '02:00:00:00:00:09', 'nud',
+             'permanent', 'dev', 'eth0')
+        must('-n', a, 'route', 'add', 'unreachable', '203.0.113.0/24')
+        must('-n', a, 'route', 'add', '198.18.0.0/24', 'via', '192.0.2.9', 'hoplimit', '17')
+        must('-n', a, '-6', 'route', 'add', 'unreachable', '2001:db8:9::/64')
+        expect_hop(machine, build, [
+            (gid, '::ffff:192.0.2.254', f'{router} 64'),
+            (gid, '::ffff:192.0.2.254', f'{router} 64'),
+            (gid + 16, '::ffff:192.0.2.254', f'{router} 64'),
+            (gid, '::ffff:198.51.100.2', f'{router} 64'),
+            (gid6, '2001:db8:2::2', f'{router} 64'),
+            (gid6, '2001:db8:1::254', f'{router} 64'),
+            # Routers cannot forward RoCEv1, which has no IP header.
+            (gid + 16, '::ffff:198.51.100.2', 'ENETUNREACH'),
+            (gid, '::ffff:192.0.2.9', '02:00:00:00:00:09 64'),
+            (gid, '::ffff:198.18.0.7', '02:00:00:00:00:09 17'),
+            (gid, '::ffff:203.0.113.1', 'ENETUNREACH'),
+            (gid6, '2001:db8:9::1', 'ENETUNREACH'),
+            (gid, '::ffff:192.0.2.77', 'EHOSTUNREACH'),
+            (gid6, '2001:db8:1::77', 'EHOSTUNREACH'),
+            (gid, '::ffff:192.0.2.1', f'{mac_of(a)} 0'),
+            (31, '::ffff:192.0.2.254', 'EINVAL'),
+        ])
+        must('-n', a, 'route', 'del', 'default')
+        expect_hop(machine, build, [(gid, '::ffff:198.51.100.2', 'ENETUNREACH')])
+        # Look-ups do not change a static entry.
+        if 'PERMANENT' not in ip('-n', a, 'neigh', 'show', '192.0.2.9').stdout:
+            raise Failure('a look-up changed a static neighbour')
+
+
+def check_routed(build):
+    """Programs in two subnets, with a router between them."""
+    make_router()
+    with host(build, 0) as server, host(build, 1) as client:
+        for ours, theirs in (('192.0.2.1', '198.51.100.2'), ('2001:db8:1::1', '2001:db8:2::2')):
+            gids = server.gid(ours), client.gid(theirs)
+            for argv in (['ibv_rc_pingpong', '-c', '-n', '200'], ['ibv_ud_pingpong', '-n', '200'],
+                         [server.verbs_check]):
+                Pair(server, client, argv, gids[0], address='192.0.2.1',
+                     client_gid=gids[1]).finish(60)
+
+
+UDP = '''
+import socket, sys
+family, to, port = sys.argv[1:]
+with socket.socket(getattr(socket, family), socket.SOCK_DGRAM) as s:
+    s.connect((to, int(port)))
+    s.settimeout(1)
+    s.send(b'x' * 64)
+    try:
+        s.recv(1)
+    except ConnectionRefusedError:
+        print('refused')
+    except TimeoutError:
+        print('silence')
+'''
+
+
+def check_silence(family, to):
+    """The kernel answers datagrams to other ports with ICMP, and those to RoCE's port with nothing."""
+    for port, right in ((4792, 'refused'), (4791, 'silence')):
+        found = subprocess.run([*inside(NAMES[1]), sys.executable, '-c', UDP, family,
+                                to, str(port)], capture_output=True, text=True, check=True).stdout
+        if found.strip() != right:
+            raise Failure(f'UDP port {port} of {to}: {found.strip()} instead of {right}')
+
+
+def check_icmp(build):
+    """The kernel sends no ICMP for RoCEv2, also for addresses that were added later and in VLANs."""
+    a, b, _ = NAMES
+    with host(build, 0):
+        check_silence('AF_INET', '192.0.2.1')
+        must('-n', a, 'addr', 'add', '2001:db8::1/64', 'dev', 'eth0', 'nodad')
+        must('-n', b, 'addr', 'add', '2001:db8::2/64', 'dev', 'eth0', 'nodad')
+        check_silence('AF_INET6', '2001:db8::1')
+        address('add', '192.0.2.3/24')
+        check_silence('AF_INET', '192.0.2.3')
+
+
+HELD = f':{4791:04X} '  # the local port as /proc/net/udp has it
+
+
+def check_vlan(build):
+    """Addresses of a VLAN interface are GIDs in that VLAN, and the kernel sends no ICMP for them."""
+    a = NAMES[0]
+    with host(build, 0) as server, host(build, 1) as client:
+        for number, name in enumerate(NAMES[:2], 1):
+            result = ip('-n', name, 'link', 'add', 'link', 'eth0', 'name', 'v100', 'type', 'vlan',
+                        'id', '100')
+            if result.returncode:
+                skip(f'no VLAN interfaces: {result.stderr.strip()}')
+            must('-n', name, 'link', 'set', 'v100', 'up')
+            must('-n', name, 'addr', 'add', f'198.51.100.{number}/24', 'dev', 'v100')
+        # The daemon notices the new interface after a moment, and then has a socket for eth0 and one for v100.
+        until(20, lambda: ip('netns', 'exec', a, 'cat', '/proc/net/udp').stdout.count(HELD) == 2,
+              lambda: 'nobody holds the port of the VLAN interface')
+        check_silence('AF_INET', '198.51.100.1')
+        gids = server.gid('198.51.100.1'), client.gid('198.51.100.2')
+        Pair(server, client, ['ibv_rc_pingpong', '-c', '-n', '200'], gids[0], address='192.0.2.1',
+             client_gid=gids[1]).finish(60)
+
+
+CHECKS = {
+    'events': check_events, 'restart': check_restart, 'connection': check_connection,
+    'removed': check_removed, 'mtu_grows': check_mtu_grows, 'mac': check_mac,
+    'next_hops': check_next_hops, 'routed': check_routed, 'icmp': check_icmp, 'vlan': check_vlan,
+}
+
+network.run(lambda: CHECKS[sys.argv[2]](sys.argv[1]), NAMES, link_local=False)
