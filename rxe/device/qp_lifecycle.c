@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "congestion/pacing.h"
+#include "congestion/retry.h"
 #include "direct/direct_table.h"
 #include "memory/mw.h"
 #include "objects/completion.h"
@@ -15,7 +16,6 @@
 #include "objects/qp.h"
 #include "objects/references.h"
 #include "objects/rq.h"
-#include "recovery/retry.h"
 #include "requester/completer.h"
 #include "requester/requester.h"
 #include "responder/acknowledge.h"

@@ -3,13 +3,13 @@
 #include <errno.h>
 
 #include "congestion/pacing.h"
+#include "congestion/retry.h"
 #include "device/qp_lifecycle.h"
 #include "direct/direct_table.h"
 #include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/pkey.h"
 #include "objects/qp.h"
-#include "recovery/retry.h"
 #include "requester/requester.h"
 #include "responder/resp_resources.h"
 #include "wire/packet_build.h"

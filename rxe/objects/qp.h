@@ -12,9 +12,9 @@
 #include <rxe/psn.h>
 #include <rxe/rxe.h>
 
+#include "congestion/rtt.h"
 #include "objects/qp_state.h"
 #include "objects/sq.h"
-#include "recovery/rtt.h"
 #include "util/timer.h"
 #include "wire/header_fields.h"
 
@@ -72,7 +72,7 @@ struct requester {
 	struct credit credit;
 	uint8_t retries; /* left */
 	uint8_t rnr_retries;
-	/* Private to recovery/retry.c, except `answered`: */
+	/* Private to congestion/retry.c, except `answered`: */
 	bool nak_seen;        /* a NAK named una */
 	bool missing;         /* a response was found missing since the last progress */
 	bool window_lossy;    /* a packet before window_mark was lost */

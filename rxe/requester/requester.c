@@ -2,6 +2,7 @@
 #include "requester/requester.h"
 
 #include "congestion/pacing.h"
+#include "congestion/retry.h"
 #include "direct/direct.h"
 #include "memory/mw.h"
 #include "objects/completion.h"
@@ -9,7 +10,6 @@
 #include "objects/pkey.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
-#include "recovery/retry.h"
 #include "requester/e2e_credits.h"
 #include "requester/request_packet.h"
 #include "wire/packet_build.h"

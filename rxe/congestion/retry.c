@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "recovery/retry.h"
+#include "congestion/retry.h"
 
 #include <string.h>
 
+#include "congestion/rtt.h"
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
-#include "recovery/rtt.h"
 
 /*
  * The local ACK timeout counts in 4.096 us, and lies between once and four times
