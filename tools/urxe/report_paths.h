@@ -10,7 +10,8 @@
  *
  *   transports  [{process, pid, peer, peer_pid, path, why, qps, memory}]
  *     path      "direct": from the sender's thread into the receiver's ring; "switch": through
- *               urxed; "uplink": to another host
+ *               urxed; "uplink": to another host, through urxed; "direct-uplink": to another
+ *               host, by the process's own packet socket
  *     peer      "PROGRAM-PID", or the address of another host, for which peer_pid is null
  *     qps       number of queue pairs of the process with that peer and path
  *     memory    number of these queue pairs whose WRITEs and READs are copied between memories

@@ -6,7 +6,7 @@
  *   pid, program
  *   qps       [{qpn, type, state, path_mtu, sgid_index, dgid, dest_qpn, rq_psn, sq_psn, sends,
  *              packets, receives, retries, rnr_retries, timeout, rate_limit, direct, memory,
- *              counters}]
+ *              uplink, counters}]
  *     type, state    as in "RC" and "RTS"
  *     path_mtu       bytes
  *     dgid, dest_qpn null for UD, and before the QP has a path
@@ -16,6 +16,7 @@
  *     direct         whether frames go to the peer's inbox without the switch
  *     memory         whether WRITEs and READs were copied between the processes, and the next
  *                    one is tried so
+ *     uplink         whether frames go to another host by the process's own packet socket
  *   mrs       [{key, pd, iova, length, access}]
  *     iova           text, as "0x7f0000001000"
  *     access         bits of enum urxe_access

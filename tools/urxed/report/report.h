@@ -7,12 +7,14 @@
  *           - type: "rocev2" or "rocev1"
  *           - vlan: 0 = none
  *           - clients: connected processes, also those that have not opened the device
- * ports     [{number, name, kind, pid, state, page_size, counters: {name: n}, drops: {name: n},
- *             device}]
+ * ports     [{number, name, kind, pid, state, failovers, page_size, counters: {name: n},
+ *             drops: {name: n}, device}]
  *           - kind: "urxed", "uplink", "vm" or "process" (switch/port.h)
  *           - pid: null unless the kind is "process"
  *           - page_size: bytes a page of the memory with the packet buffers; null: no buffers
- *           - state: "down", "active" or "broken" (vnic/device.h)
+ *           - state: "down", "active" or "broken" (vnic/device.h); of a bond's uplinks also the
+ *             state in the bond (bond/bond.h)
+ *           - failovers: how often other uplinks of the bond took over from this one; null: no bond
  *           - counters, drops: the switch's counters (switch/port.h)
  *           - device: {name: n}, the counters of vnic/device.h or netdev/netdev.h; null for urxed
  * leases    [{qpn_first, qpn_count, port, process, pid, uid, asked}], one row a block of QPNs

@@ -5,8 +5,8 @@
 
 #include <vnic/regs.h>
 
+#include "urxed/bond/bond_filter.h"
 #include "urxed/switch/antispoof.h"
-#include "urxed/switch/bond_filter.h"
 #include "urxed/switch/classify.h"
 #include "urxed/switch/deliver.h"
 #include "urxed/switch/destination.h"

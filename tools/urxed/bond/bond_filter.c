@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/switch/bond_filter.h"
+#include "urxed/bond/bond_filter.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  * know, arrives at each member, and only one of these copies counts. forward.c calls this for the
  * members only.
  */
-#ifndef URXE_URXED_SWITCH_BOND_FILTER_H
-#define URXE_URXED_SWITCH_BOND_FILTER_H
+#ifndef URXE_URXED_BOND_BOND_FILTER_H
+#define URXE_URXED_BOND_BOND_FILTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
