@@ -244,12 +244,13 @@ uint32_t packet_port_read_drops(struct packet_port *port)
 
 /* --- Sending */
 
-static uint32_t send_burst(const struct packet_port *port, const struct packet_port_frame *frames,
-			   uint32_t n)
+/* Returns the number of frames sent, or a negative errno value; keeps errno, the program's. */
+static int send_burst(const struct packet_port *port, const struct packet_port_frame *frames,
+		      uint32_t n)
 {
 	struct mmsghdr messages[TX_BURST];
 	struct iovec parts[TX_BURST];
-	int sent;
+	int saved = errno, sent;
 
 	for (uint32_t i = 0; i < n; i++) {
 		parts[i] = (struct iovec){frames[i].data, frames[i].len};
@@ -258,7 +259,10 @@ static uint32_t send_burst(const struct packet_port *port, const struct packet_p
 		};
 	}
 	sent = sendmmsg(port->fd, messages, n, MSG_DONTWAIT);
-	return sent > 0 ? (uint32_t)sent : 0;
+	if (sent < 0)
+		sent = -errno;
+	errno = saved;
+	return sent;
 }
 
 /*
@@ -273,12 +277,13 @@ uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame
 	*lost = 0;
 	while (done < n) {
 		uint32_t burst = n - done < TX_BURST ? n - done : TX_BURST;
-		uint32_t sent = send_burst(port, frames + done, burst);
+		int sent = send_burst(port, frames + done, burst);
 
-		done += sent;
-		if (sent)
+		if (sent > 0) {
+			done += (uint32_t)sent;
 			continue;
-		if (errno == EAGAIN)
+		}
+		if (sent == -EAGAIN)
 			break;
 		done++;
 		(*lost)++;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The socket filter of packet ports, run by libpcap's interpreter of classic BPF. */
+/*
+ * The socket filter of packet ports, run by libpcap's interpreter of classic BPF; and sending by a
+ * descriptor that is no socket.
+ */
 #include <errno.h>
 #include <linux/filter.h>
 #include <setjmp.h>
@@ -7,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -173,6 +178,34 @@ static void the_kernel_s_limit_is_kept(void **state)
 	assert_int_equal(packet_port_accept(-1, blocks, PACKET_PORT_BLOCKS), -EBADF);
 }
 
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);
+
+/* A memfd, which takes the place of the socket, cannot be in an epoll set. */
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+	(void)epoll, (void)op, (void)fd, (void)event;
+	return 0;
+}
+
+static void refused_frames_keep_errno(void **state)
+{
+	const struct packet_port_ring ring = {.frame_size = 2048, .blocks = 1};
+	uint8_t data[64] = {0};
+	const struct packet_port_frame frames[2] = {{data, sizeof(data)}, {data, sizeof(data)}};
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+	struct packet_port *port;
+	uint32_t lost;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, PACKET_PORT_BLOCK_SIZE), 0);
+	assert_int_equal(packet_port_open(fd, &ring, &port), 0);
+	errno = EDOM;
+	assert_int_equal(packet_port_tx(port, frames, 2, &lost), 2);
+	assert_int_equal(lost, 2);
+	assert_int_equal(errno, EDOM);
+	packet_port_close(port);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +213,7 @@ int main(void)
 		cmocka_unit_test(other_frames_are_dropped),
 		cmocka_unit_test(short_frames_are_dropped),
 		cmocka_unit_test(the_kernel_s_limit_is_kept),
+		cmocka_unit_test(refused_frames_keep_errno),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
