@@ -376,10 +376,10 @@ void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNT
 static void destroy_session(struct sessions *sessions, struct session *s)
 {
 	add_nic_counters(s, sessions->counters);
-	if (s->joined)
+	if (s->joined) {
 		session_end_leases(sessions, s);
-	if (s->uplink_fd >= 0)
 		sessions_update_uplink(sessions);
+	}
 	if (s->resolving)
 		neigh_cancel(sessions->neigh, &s->waiter);
 	/*

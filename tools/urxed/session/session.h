@@ -38,6 +38,13 @@ struct session {
 	bool gone; /* sessions_reap frees it: the current batch of events may still name it */
 };
 
+/* The blocks of QPNs whose packets the filter of an uplink excludes. */
+struct session_exclusion {
+	uint8_t uplink; /* direct_uplink_number; 0: unknown */
+	uint32_t n;
+	uint16_t blocks[PACKET_PORT_BLOCKS];
+};
+
 struct sessions {
 	struct session *list;
 	uint32_t n;
@@ -47,6 +54,7 @@ struct sessions {
 	struct neigh *neigh;
 	struct lease_store *lease_store;
 	const struct direct_uplink *direct_uplink;
+	struct session_exclusion exclusion;
 	bool indirect;            /* all frames must pass the switch */
 	uint64_t claims_until;    /* end of surviving processes' right to claim leases */
 	bool claims_ended;        /* claims_until has passed */

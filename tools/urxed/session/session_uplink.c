@@ -65,15 +65,32 @@ static void find_direct_blocks(const struct sessions *sessions, struct blocks *b
 			add_block(blocks, block);
 }
 
-static int exclude_direct_blocks(const struct sessions *sessions)
+/* An uplink that was opened again has another number, and excludes nothing. */
+static bool is_excluded(const struct session_exclusion *now, uint8_t uplink,
+			const struct blocks *blocks)
 {
+	return now->uplink == uplink && now->n == blocks->n &&
+	       !memcmp(now->blocks, blocks->at, blocks->n * sizeof(blocks->at[0]));
+}
+
+/* To set the filter takes much longer than to find out that it need not change. */
+static int exclude_direct_blocks(struct sessions *sessions)
+{
+	struct session_exclusion *now = &sessions->exclusion;
+	uint8_t uplink = direct_uplink_number(sessions->direct_uplink);
 	struct blocks blocks = {.n = 0};
+	int rc;
 
 	if (!sessions->indirect)
 		find_direct_blocks(sessions, &blocks);
 	if (blocks.n > PACKET_PORT_BLOCKS)
 		return -ENOSPC;
-	return direct_uplink_exclude(sessions->direct_uplink, blocks.at, blocks.n);
+	if (is_excluded(now, uplink, &blocks))
+		return 0;
+	rc = direct_uplink_exclude(sessions->direct_uplink, blocks.at, blocks.n);
+	*now = (struct session_exclusion){.uplink = rc ? 0 : uplink, .n = blocks.n};
+	memcpy(now->blocks, blocks.at, blocks.n * sizeof(blocks.at[0]));
+	return rc;
 }
 
 void sessions_update_uplink(struct sessions *sessions)
@@ -119,9 +136,8 @@ void sessions_switch_uplink(struct sessions *sessions)
 
 void session_add_uplink_block(struct sessions *sessions, const struct session *s, uint32_t qpn)
 {
-	if (!has_uplink(sessions, s))
-		return;
-	lease_store_set_direct(sessions->lease_store, qpn, true);
+	if (has_uplink(sessions, s))
+		lease_store_set_direct(sessions->lease_store, qpn, true);
 	sessions_update_uplink(sessions);
 }
 

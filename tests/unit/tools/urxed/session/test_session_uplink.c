@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which packets the filter of the uplink excludes, when processes ask for sockets, end,
+ * and survive a daemon. The functions of netdev/ are replaced: there is no interface.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <vnic/driver.h>
+
+#include "lan.h"
+#include "server.h"
+#include "urxed/session/session_uplink.h"
+
+#define T0 1000000000ull
+
+struct world {
+	struct server server;
+	struct direct_uplink direct;
+	struct uplink_set uplinks;
+	struct address_pins pins;
+	struct server_process process;
+	uint32_t excluded; /* blocks that the filter excludes */
+	uint16_t first;    /* the first of them */
+	uint32_t changes;  /* of the filter */
+};
+
+static struct world *w;
+
+int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ring *ring);
+int __wrap_netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
+
+int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ring *ring)
+{
+	(void)ifindex;
+	*ring = (struct packet_port_ring){mtu, 1};
+	return eventfd(0, EFD_CLOEXEC);
+}
+
+int __wrap_netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n)
+{
+	(void)port;
+	w->excluded = n;
+	w->first = n ? blocks[0] : 0;
+	w->changes++;
+	return 0;
+}
+
+static void take_events(void)
+{
+	server_take_events(&w->server, T0);
+	sessions_tick(&w->server.sessions, T0);
+}
+
+static void *attach_thread(void *arg)
+{
+	struct server_process *p = arg;
+
+	p->status = vnic_driver_attach(w->server.run_dir, &p->who, &p->driver);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+static void *claim_thread(void *arg)
+{
+	struct server_process *p = arg;
+	const struct vnic_attach_welcome was = p->who;
+
+	p->status = vnic_driver_claim(w->server.run_dir, &was, &p->who, &p->driver);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+static void *ask_thread(void *arg)
+{
+	struct server_process *p = arg;
+	struct vnic_attach_uplink answer;
+
+	p->status = vnic_driver_uplink(p->driver, &answer);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+static void serve(void *(*call)(void *))
+{
+	server_call(call, &w->process, take_events);
+}
+
+static void begin(void)
+{
+	server_begin(&w->server, T0);
+	w->server.sessions.direct_uplink = &w->direct;
+	w->excluded = 0;
+	sessions_update_uplink(&w->server.sessions);
+}
+
+static void ask(void)
+{
+	serve(ask_thread);
+	assert_true(w->process.status >= 0);
+	close(w->process.status);
+}
+
+static void expect_own_block_excluded(void)
+{
+	assert_int_equal(w->excluded, 1);
+	assert_int_equal(w->first, lease_block(w->process.who.qpn_first));
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	w = calloc(1, sizeof(*w));
+	assert_non_null(w);
+	w->uplinks.n = 1;
+	w->uplinks.at[0].spec = "af_packet:lo";
+	strcpy(w->uplinks.at[0].ifname, "lo");
+	w->uplinks.at[0].port = (struct netdev *)w; /* the wrapped function ignores it */
+	w->direct = (struct direct_uplink){.uplinks = &w->uplinks, .pins = &w->pins};
+	server_open(&w->server);
+	w->server.host.mtu = 1500;
+	begin();
+	serve(attach_thread);
+	assert_int_equal(w->process.status, 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	if (w->process.driver)
+		vnic_driver_abandon(w->process.driver);
+	server_end(&w->server);
+	server_close(&w->server);
+	free(w);
+	return 0;
+}
+
+static void end_process(void)
+{
+	vnic_driver_abandon(w->process.driver);
+	w->process.driver = NULL;
+	take_events();
+	assert_true(sessions_reap(&w->server.sessions));
+}
+
+static void packets_come_by_the_socket_until_the_process_ends(void **state)
+{
+	(void)state;
+	assert_int_equal(w->excluded, 0);
+	ask();
+	expect_own_block_excluded();
+	end_process();
+	assert_int_equal(w->excluded, 0);
+}
+
+static void a_survivor_that_ends_before_it_asks_excludes_nothing(void **state)
+{
+	(void)state;
+	ask();
+	server_end(&w->server);
+	begin();
+	expect_own_block_excluded();
+	vnic_driver_abandon(w->process.driver);
+	serve(claim_thread);
+	assert_int_equal(w->process.status, 0);
+	expect_own_block_excluded();
+	end_process();
+	assert_int_equal(w->excluded, 0);
+}
+
+static void refused_requests_do_not_set_the_filter(void **state)
+{
+	uint32_t before = w->changes;
+
+	(void)state;
+	w->direct.trust.none = true;
+	for (int i = 0; i < 10; i++) {
+		serve(ask_thread);
+		assert_int_equal(w->process.status, -EPERM);
+	}
+	assert_int_equal(w->changes, before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(packets_come_by_the_socket_until_the_process_ends,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_survivor_that_ends_before_it_asks_excludes_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(refused_requests_do_not_set_the_filter, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, lan_start, NULL);
+}
