@@ -50,10 +50,15 @@ static void replace_uplink(struct packet_port *uplink)
 static int open_uplink(struct vnic_driver *nic, struct packet_port **uplink)
 {
 	struct vnic_attach_uplink answer;
-	int fd = vnic_driver_uplink(nic, &answer);
+	int fd = vnic_driver_uplink(nic, &answer), rc;
 	const struct packet_port_ring ring = {answer.frame_size, answer.blocks};
 
-	return fd < 0 ? fd : packet_port_open(fd, &ring, uplink);
+	if (fd < 0)
+		return fd;
+	rc = packet_port_open(fd, &ring, uplink);
+	if (rc)
+		vnic_driver_decline_uplink(nic, rc);
+	return rc;
 }
 
 void port_renew_uplink(void)

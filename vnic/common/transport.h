@@ -30,7 +30,10 @@ struct vnic_transport_ops {
 		      const uint8_t dgid[16], uint32_t qpn);
 	/* As vnic_driver_lease. */
 	int (*lease)(struct vnic_transport *transport, uint32_t *qpn_first);
-	/* As vnic_driver_uplink; NULL: -ENODEV. */
+	/*
+	 * As vnic_driver_uplink; NULL: -ENODEV. With a negative answer->status, as
+	 * vnic_driver_decline_uplink.
+	 */
 	int (*uplink)(struct vnic_transport *transport, struct vnic_attach_uplink *answer);
 	/* Returns the descriptors of a new inbox, which the caller then owns. */
 	int (*make_inbox)(struct vnic_transport *transport, int fds[VNIC_INBOX_FDS]);

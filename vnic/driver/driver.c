@@ -254,7 +254,15 @@ int vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *answe
 {
 	const struct vnic_transport_ops *ops = drv->transport->ops;
 
+	*answer = (struct vnic_attach_uplink){0};
 	return ops->uplink ? ops->uplink(drv->transport, answer) : -ENODEV;
+}
+
+void vnic_driver_decline_uplink(struct vnic_driver *drv, int reason)
+{
+	struct vnic_attach_uplink decline = {.status = reason};
+
+	(void)drv->transport->ops->uplink(drv->transport, &decline);
 }
 
 int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],

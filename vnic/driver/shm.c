@@ -243,7 +243,8 @@ static int shm_lease(struct vnic_transport *transport, uint32_t *qpn_first)
 
 static int shm_uplink(struct vnic_transport *transport, struct vnic_attach_uplink *answer)
 {
-	union vnic_message message = {.uplink = {.type = VNIC_ATTACH_UPLINK}};
+	union vnic_message message = {
+		.uplink = {.type = VNIC_ATTACH_UPLINK, .status = answer->status}};
 	struct passed passed = {.wanted = 1};
 	int ret =
 		send_request_with_fds(to_shm(transport), &message, sizeof(message.uplink), &passed);

@@ -187,7 +187,7 @@ static void store_direct_blocks(struct sessions *sessions, const struct session 
 			lease_store_set_direct(sessions->lease_store, block << LEASE_SHIFT, direct);
 }
 
-/* The process has no socket: the switch receives its packets. */
+/* The process has no socket, or cannot use it: the switch receives its packets. */
 static int refuse_socket(struct sessions *sessions, struct session *s, int rc)
 {
 	session_close_uplink(s);
@@ -202,9 +202,12 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 	struct sessions *sessions = ctx;
 	struct session *s = sessions_find_conn(sessions, conn);
 	struct packet_port_ring ring;
-	int rc = check_request(sessions, s);
-	int fd = rc ? rc : open_socket(sessions, s, &ring);
+	int rc, fd;
 
+	if (answer->status)
+		return refuse_socket(sessions, s, -ECANCELED);
+	rc = check_request(sessions, s);
+	fd = rc ? rc : open_socket(sessions, s, &ring);
 	if (rc == -EEXIST)
 		return rc;
 	s->uplink_asked = true;

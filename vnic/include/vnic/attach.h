@@ -36,6 +36,8 @@
  *            number of the uplink in NOTICE has changed.
  *            daemon: the socket, whose filter passes nothing yet (netdev/packet_port.h). From now
  *            on packets from the uplink to the client's QPNs come by that socket only.
+ *            client: a negative status: it cannot use the socket of the last answer.
+ *            daemon: -ECANCELED. Packets from the uplink come by the switch again.
  *
  * Messages that the daemon sends without a request have a socket of their own, so that the client
  * cannot mistake them for answers. They have no reply:
@@ -227,9 +229,10 @@ struct vnic_attach_lease {
 struct vnic_attach_uplink {
 	uint32_t type;
 	/*
-	 * 0; -EPERM: the daemon does not trust the client with raw frames; -ENODEV: no uplink has
-	 * such sockets; -EAGAIN: the daemon wants to see all frames now; -ENOSPC: too many sockets;
-	 * another error: the kernel refused the socket.
+	 * From the client: 0, or negative if it cannot use the last socket. From the daemon: 0;
+	 * -ECANCELED: the answer to a negative status; -EPERM: the daemon does not trust the client
+	 * with raw frames; -ENODEV: no uplink has such sockets; -EAGAIN: the daemon wants to see
+	 * all frames now; -ENOSPC: too many sockets; another error: the kernel refused the socket.
 	 */
 	int32_t status;
 	/* As struct packet_port_ring. */

@@ -117,6 +117,11 @@ int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first);
  * size of its ring in *answer; or the status of struct vnic_attach_uplink.
  */
 int vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *answer);
+/*
+ * Tells the daemon that this process cannot use the socket, for a reason (a negative errno value):
+ * its packets from the uplink come by the NIC again.
+ */
+void vnic_driver_decline_uplink(struct vnic_driver *drv, int reason);
 
 /*
  * Gets a new inbox from the daemon, once. The daemon passes it to senders after vnic_inbox_publish.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which packets the filter of the uplink excludes, when processes ask for sockets, end,
- * and survive a daemon. The functions of netdev/ are replaced: there is no interface.
+ * Which packets the filter of the uplink excludes, when processes ask for sockets, decline them,
+ * end, and survive a daemon. The functions of netdev/ are replaced: there is no interface.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -91,6 +91,15 @@ static void *ask_thread(void *arg)
 	return NULL;
 }
 
+static void *decline_thread(void *arg)
+{
+	struct server_process *p = arg;
+
+	vnic_driver_decline_uplink(p->driver, -ENOMEM);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
 static void serve(void *(*call)(void *))
 {
 	server_call(call, &w->process, take_events);
@@ -164,6 +173,17 @@ static void packets_come_by_the_socket_until_the_process_ends(void **state)
 	assert_int_equal(w->excluded, 0);
 }
 
+static void packets_of_a_process_that_declines_come_by_the_switch(void **state)
+{
+	(void)state;
+	ask();
+	expect_own_block_excluded();
+	serve(decline_thread);
+	assert_int_equal(w->excluded, 0);
+	ask();
+	expect_own_block_excluded();
+}
+
 static void a_survivor_that_ends_before_it_asks_excludes_nothing(void **state)
 {
 	(void)state;
@@ -197,6 +217,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(packets_come_by_the_socket_until_the_process_ends,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			packets_of_a_process_that_declines_come_by_the_switch, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_survivor_that_ends_before_it_asks_excludes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused_requests_do_not_set_the_filter, setup,
