@@ -132,15 +132,16 @@ static bool empty_rings(bool stream, bool by_inbox)
 	return true;
 }
 
-static void look_for_daemon(void)
+/* False: frames wait for the next round. */
+static bool look_for_daemon(bool idle)
 {
 	reconnect_try();
 	if (port.dead)
 		polling_event(POLL_LOST);
 	if (!port_connected())
-		return;
+		return idle;
 	polling_event(POLL_ATTACHED);
-	empty_rings(false, false);
+	return empty_rings(false, false);
 }
 
 static void flush_channels(void)
@@ -183,12 +184,18 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 		idle = empty_rings(stream, woken->inbox);
 	if (self->stop)
 		return idle;
-	if (port_connected() && (woken->hangup || vnic_driver_broken(port.nic)))
+	if (port_connected() && (woken->hangup || vnic_driver_broken(port.nic))) {
 		engine_thread_disconnected();
+		/* The next round sends answers to the last frames of the switch. */
+		idle = !port_running();
+	}
 	if (port.reconnect.active)
-		look_for_daemon();
-	if (port_connected() && port_uplink_stale())
+		idle = look_for_daemon(idle);
+	if (port_connected() && port_uplink_stale()) {
 		port_renew_uplink();
+		/* The next round handles the last frames of the old socket. */
+		idle = false;
+	}
 	flush_channels();
 	return idle;
 }

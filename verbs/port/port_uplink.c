@@ -61,6 +61,12 @@ static int open_uplink(struct vnic_driver *nic, struct packet_port **uplink)
 	return rc;
 }
 
+/* An answer that did not come in time ends the connection, too. */
+static bool is_lost_daemon(int rc)
+{
+	return rc == -ECONNRESET || rc == -EPIPE || rc == -ETIMEDOUT;
+}
+
 void port_renew_uplink(void)
 {
 	struct packet_port *uplink = NULL;
@@ -75,7 +81,7 @@ void port_renew_uplink(void)
 		port_claim();
 	}
 	/* The next daemon is asked again; until then the old socket goes on. */
-	if (rc == -ECONNRESET || rc == -EPIPE) {
+	if (is_lost_daemon(rc)) {
 		port.uplink_number = 0;
 		return;
 	}
