@@ -35,7 +35,9 @@ static bool unmask_interrupts(void)
 
 	if (!port_running())
 		return false;
-	waiting = vnic_driver_irq_unmask(port.nic);
+	/* Without a daemon nobody takes what waits in the NIC: it would wake the thread for ever.
+	 */
+	waiting = port_connected() && vnic_driver_irq_unmask(port.nic);
 	if (port.inbox)
 		waiting |= vnic_inbox_irq_unmask(port.inbox);
 	if (port.uplink)
