@@ -93,11 +93,28 @@ static int exclude_direct_blocks(struct sessions *sessions)
 	return rc;
 }
 
+/*
+ * The uplink may have been opened again for another MTU or MAC, on the same interface. Then the old
+ * sockets would receive what the switch receives, until their processes ask for new ones.
+ */
+static void end_old_sockets(struct sessions *sessions)
+{
+	struct session *s;
+
+	for (s = sessions->list; s; s = s->next) {
+		if (s->uplink_fd < 0 || has_uplink(sessions, s))
+			continue;
+		(void)packet_port_accept(s->uplink_fd, NULL, 0);
+		session_close_uplink(s);
+	}
+}
+
 void sessions_update_uplink(struct sessions *sessions)
 {
-	int rc =
-		direct_uplink_number(sessions->direct_uplink) ? exclude_direct_blocks(sessions) : 0;
+	int rc;
 
+	end_old_sockets(sessions);
+	rc = direct_uplink_number(sessions->direct_uplink) ? exclude_direct_blocks(sessions) : 0;
 	if (rc)
 		log_line("cannot set the filter of the uplink: %s", strerror(-rc));
 }

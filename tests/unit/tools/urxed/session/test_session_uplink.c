@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -44,7 +44,7 @@ int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_
 {
 	(void)ifindex;
 	*ring = (struct packet_port_ring){mtu, 1};
-	return eventfd(0, EFD_CLOEXEC);
+	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 
 int __wrap_netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n)
@@ -199,6 +199,32 @@ static void a_survivor_that_ends_before_it_asks_excludes_nothing(void **state)
 	assert_int_equal(w->excluded, 0);
 }
 
+/* Whether a socket has a filter: that of a new socket is not set here. */
+static bool has_filter(int fd)
+{
+	socklen_t length = 0;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &length) && length;
+}
+
+static void an_uplink_that_is_opened_again_ends_old_sockets(void **state)
+{
+	int fd;
+
+	(void)state;
+	serve(ask_thread);
+	fd = w->process.status;
+	assert_true(fd >= 0);
+	assert_false(has_filter(fd));
+	w->uplinks.at[0].reopened++;
+	sessions_update_uplink(&w->server.sessions);
+	assert_int_equal(w->excluded, 0);
+	assert_true(has_filter(fd));
+	close(fd);
+	ask();
+	expect_own_block_excluded();
+}
+
 static void refused_requests_do_not_set_the_filter(void **state)
 {
 	uint32_t before = w->changes;
@@ -221,6 +247,8 @@ int main(void)
 			packets_of_a_process_that_declines_come_by_the_switch, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_survivor_that_ends_before_it_asks_excludes_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_uplink_that_is_opened_again_ends_old_sockets,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(refused_requests_do_not_set_the_filter, setup,
 						teardown),
 	};
