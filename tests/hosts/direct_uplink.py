@@ -167,14 +167,15 @@ def only_trusted_users_have_it(net):
     finish(pair)
 
 
-def a_daemon_that_trusts_no_program_takes_over(net):
+def take_over(net, options):
+    """Daemons with these options, which give no program a direct uplink, take over."""
     pair = start(net, 10)
     for host in net.hosts:
         expect_path(host, 'direct-uplink')
     for host, program in zip(net.hosts, (pair.server, pair.client)):
         arguments = host.arguments
         host.daemon.kill()
-        host.start_daemon([*arguments, '--direct-uplink', 'none'])
+        host.start_daemon([*arguments, *options])
         host.arguments = arguments
         until(WAIT, lambda p=program: 'attached again' in p.errors(),
               lambda p=program: f'does not find the new daemon: {p.describe()}')
@@ -187,9 +188,17 @@ def a_daemon_that_trusts_no_program_takes_over(net):
         host.start_daemon()
 
 
+def a_daemon_that_trusts_no_program_takes_over(net):
+    take_over(net, ['--direct-uplink', 'none'])
+
+
+def a_daemon_whose_uplink_has_no_sockets_takes_over(net):
+    take_over(net, ['--fdb', '192.0.2.99=02:00:00:00:00:99'])
+
+
 CASES = [frames_do_not_pass_the_switch, a_capture_sees_all_frames, traffic_goes_on_without_the_daemon,
-         a_daemon_that_trusts_no_program_takes_over, the_interface_goes_down_and_returns,
-         the_cable_is_unplugged_and_returns, a_killed_program_harms_no_other, only_trusted_users_have_it]
+         a_daemon_that_trusts_no_program_takes_over, a_daemon_whose_uplink_has_no_sockets_takes_over,
+         the_interface_goes_down_and_returns, the_cable_is_unplugged_and_returns, a_killed_program_harms_no_other, only_trusted_users_have_it]
 
 
 def run():

@@ -324,7 +324,7 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	port_update_multicast();
 	port.daemons++;
 	/* The socket is another daemon's, which may lack what this daemon counts on. */
-	port.uplink_number = 0;
+	port.uplink_inherited = true;
 	remote_qp_register_all(nic);
 	/* Peers have the inbox already; the new daemon introduces further peers. */
 	if (port.inbox && vnic_driver_set_inbox(nic, port.inbox))

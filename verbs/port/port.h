@@ -39,6 +39,7 @@ struct port {
 	struct vnic_inbox *inbox;     /* NULL: none */
 	struct packet_port *uplink;   /* the direct uplink; NULL: none */
 	uint8_t uplink_number;        /* vnic_attach_port.uplink when it was requested */
+	bool uplink_inherited;        /* it is an earlier daemon's: this one has not been asked */
 	bool inbox_broken;            /* port_inbox_broken was called */
 	_Atomic bool inbox_populated; /* peers may send to the inbox, so its memory is populated */
 	struct tx tx;

@@ -75,16 +75,15 @@ void port_renew_uplink(void)
 	int rc = 0;
 
 	port.uplink_number = number;
+	port.uplink_inherited = false;
 	if (number) {
 		port_unlock();
 		rc = open_uplink(nic, &uplink);
 		port_claim();
 	}
 	/* The next daemon is asked again; until then the old socket goes on. */
-	if (is_lost_daemon(rc)) {
-		port.uplink_number = 0;
+	if (is_lost_daemon(rc))
 		return;
-	}
 	if (rc)
 		log_info("frames to other hosts go by the switch: %s", strerror(-rc));
 	replace_uplink(uplink);
@@ -92,7 +91,7 @@ void port_renew_uplink(void)
 
 bool port_uplink_stale(void)
 {
-	return port.uplink_number != port.welcome.port.uplink;
+	return port.uplink_inherited || port.uplink_number != port.welcome.port.uplink;
 }
 
 void port_close_uplink(void)
@@ -100,4 +99,5 @@ void port_close_uplink(void)
 	packet_port_close(port.uplink);
 	port.uplink = NULL;
 	port.uplink_number = 0;
+	port.uplink_inherited = false;
 }
