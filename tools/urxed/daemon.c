@@ -57,6 +57,7 @@ struct daemon {
 	struct monitor monitor;
 	bool checks_inboxes; /* tag of fd_guard_fd() in the epoll set */
 	bool stop;
+	uint64_t looked_at;  /* when it last looked for events, ns */
 	bool idle;           /* no client is connected */
 	uint64_t idle_since; /* ns; valid if idle */
 	struct host host;
@@ -529,7 +530,7 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
 	uint64_t now;
 
 	n = epoll_pwait2(d->epoll_fd, events, EVENTS, timeout_ns == UINT64_MAX ? NULL : &ts, NULL);
-	now = now_ns();
+	now = d->looked_at = now_ns();
 	for (i = 0; i < n; i++)
 		dispatch_event(d, now, events[i].data.ptr);
 	/* Programs of rdma_cm need not wait for the turn of a thousand sessions. */
@@ -608,18 +609,17 @@ static void sleep_until_event(struct daemon *d)
 
 int daemon_run(struct daemon *d)
 {
-	uint64_t now, looked = 0; /* when it has looked for events, in a busy time */
 	uint32_t round = 0;
+	uint64_t now;
 
 	sched_request_short_slice();
 	while (!d->stop) {
 		now = now_ns();
 		if (!switch_run(&d->sw, now)) {
 			sleep_until_event(d);
-		} else if (++round % ROUNDS == 0 || now - looked >= ROUNDS_NS) {
+		} else if (++round % ROUNDS == 0 || now - d->looked_at >= ROUNDS_NS) {
 			wait_events(d, 0);
 			tick_all(d, now_ns());
-			looked = now_ns();
 		}
 	}
 	log_counters(d);
