@@ -13,9 +13,10 @@ int packet_port_accept(int fd, const uint16_t *blocks, uint32_t n)
 	static const struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
 	struct sock_filter all[BPF_MAXINSNS];
 	struct sock_fprog program = {.filter = all};
-	uint32_t length = n > PACKET_PORT_BLOCKS ? 0
-						 : qpn_filter_write(all, BPF_MAXINSNS - 1, blocks,
-								    n, QPN_FILTER_PASS);
+	uint32_t length =
+		n > PACKET_PORT_QPN_BLOCKS_MAX
+			? 0
+			: qpn_filter_write(all, BPF_MAXINSNS - 1, blocks, n, QPN_FILTER_PASS);
 
 	if (!length)
 		return -E2BIG;

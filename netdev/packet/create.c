@@ -22,7 +22,7 @@ static int set_option(int fd, int option, int value)
 static int make_ring(int fd, uint32_t mtu, struct packet_port_ring *ring)
 {
 	struct tpacket_req request = {
-		.tp_block_size = PACKET_PORT_BLOCK_SIZE,
+		.tp_block_size = PACKET_PORT_RING_BLOCK_SIZE,
 		.tp_block_nr = RING_BLOCKS,
 		.tp_frame_size = packet_ring_frame_size(mtu),
 	};

@@ -33,13 +33,13 @@ struct packet_port {
 
 static uint64_t ring_bytes(const struct packet_port *port)
 {
-	return (uint64_t)port->ring.blocks * PACKET_PORT_BLOCK_SIZE;
+	return (uint64_t)port->ring.blocks * PACKET_PORT_RING_BLOCK_SIZE;
 }
 
 static bool is_ring(const struct packet_port_ring *ring)
 {
 	return ring->frame_size >= packet_ring_frame_size(ETH_MIN_MTU) &&
-	       ring->frame_size <= PACKET_PORT_BLOCK_SIZE && ring->blocks &&
+	       ring->frame_size <= PACKET_PORT_RING_BLOCK_SIZE && ring->blocks &&
 	       ring->blocks <= RING_BLOCKS_MAX;
 }
 
@@ -158,7 +158,8 @@ void packet_port_irq_mask(struct packet_port *port)
 static struct tpacket2_hdr *place_at(const struct packet_port *port, uint32_t at)
 {
 	return (struct tpacket2_hdr *)(port->memory +
-				       (uint64_t)(at / port->per_block) * PACKET_PORT_BLOCK_SIZE +
+				       (uint64_t)(at / port->per_block) *
+					       PACKET_PORT_RING_BLOCK_SIZE +
 				       (uint64_t)(at % port->per_block) * port->ring.frame_size);
 }
 

@@ -24,7 +24,7 @@ static inline uint32_t packet_ring_frame_size(uint32_t mtu)
 /* Places in one block. */
 static inline uint32_t packet_ring_per_block(const struct packet_port_ring *ring)
 {
-	return PACKET_PORT_BLOCK_SIZE / ring->frame_size;
+	return PACKET_PORT_RING_BLOCK_SIZE / ring->frame_size;
 }
 
 static inline uint32_t packet_ring_frames(const struct packet_port_ring *ring)

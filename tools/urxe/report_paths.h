@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 /*
- * Adds a `path` to each of the report's qps, null if it is not connected, and adds
+ * Adds a `path` to each of the report's qps, null if the queue pair is not connected, and adds
  *
  *   transports  [{process, pid, peer, peer_pid, path, why, qps, memory}]
  *     path      "direct": from the sender's thread into the receiver's ring; "switch": through

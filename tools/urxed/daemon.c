@@ -369,7 +369,7 @@ static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 {
 	d->direct_uplink =
 		(struct direct_uplink){d->options.direct_uplink, &d->uplinks, &d->neigh.pins};
-	d->host.direct_uplink = direct_uplink_number(&d->direct_uplink);
+	d->host.uplink_generation = direct_uplink_generation(&d->direct_uplink);
 	d->sw.introduce = session_introduce;
 	d->sessions = (struct sessions){.epoll_fd = d->epoll_fd,
 					.host = &d->host,
@@ -481,7 +481,7 @@ static void handle_kernel_change(struct daemon *d)
 	if (rc)
 		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
 	lease_store_put_addresses(&d->lease_store, &d->host);
-	d->host.direct_uplink = direct_uplink_number(&d->direct_uplink);
+	d->host.uplink_generation = direct_uplink_generation(&d->direct_uplink);
 	sessions_update_uplink(&d->sessions);
 	neigh_host_changed(&d->neigh);
 	rdmacm_host_changed(&d->rdmacm);

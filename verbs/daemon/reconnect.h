@@ -3,9 +3,14 @@
  * Reconnection: the time from a daemon's end to the start of the next one.
  *
  * The process looks for another daemon in the same run directory for URXE_RECONNECT_S seconds
- * (default 5), and claims its lease from it. Meanwhile its queue pairs stay as they are: the
- * program can post requests, the engine's time stands still, and no frame is sent or received.
- * Frames in flight are lost, as on a cable. Requests to the daemon wait (port/daemon_requests.c).
+ * (default 5), and claims its lease from it. Meanwhile its queue pairs stay as they are, and the
+ * program can post requests. Frames in flight at the daemon are lost, as on a cable. Requests to
+ * the daemon wait (port/daemon_requests.c).
+ *
+ * Without a direct uplink, the engine's time stands still, and no frame is sent or received. With
+ * one, the engine goes on: frames pass to other hosts and to inboxes, and frames for the switch are
+ * lost.
+ *
  * When the time is over, or the daemon refuses the lease, the device dies.
  *
  * Functions need the lock of the port, unless their comment says otherwise.

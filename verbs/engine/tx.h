@@ -78,7 +78,8 @@ struct tx {
 	uint32_t posted; /* slots, from the first, that were given to the NIC */
 	uint32_t placed; /* slots, from the first, that hold frames for the NIC */
 	uint64_t retry_at;
-	uint64_t uplink_full_since; /* first time that the uplink took no frame; 0: it does */
+	uint64_t uplink_full_since; /* since when the direct uplink refuses frames; 0: it takes them
+				     */
 	uint64_t full_since;        /* first time that the NIC had no free buffer; 0: it has */
 	bool switch_lost;           /* the daemon has ended: the NIC gets no frame */
 	bool switch_stalled;        /* the slots are `spares`: the switch is stalled */

@@ -38,7 +38,7 @@ struct port {
 	struct vnic_driver *nic;
 	struct vnic_inbox *inbox;     /* NULL: none */
 	struct packet_port *uplink;   /* the direct uplink; NULL: none */
-	uint8_t uplink_number;        /* vnic_attach_port.uplink when it was requested */
+	uint8_t uplink_generation;    /* vnic_attach_port.uplink when it was requested */
 	bool uplink_inherited;        /* it is an earlier daemon's: this one has not been asked */
 	bool inbox_broken;            /* port_inbox_broken was called */
 	_Atomic bool inbox_populated; /* peers may send to the inbox, so its memory is populated */
@@ -66,10 +66,13 @@ struct port {
 };
 extern struct port port;
 
-/* This thread holds port.lock, or waits for it: a signal handler that forks must not wait for it.
+/* This thread holds port.lock, or waits for the lock: a signal handler that forks must not take it.
  */
 extern __thread bool port_inside __attribute__((tls_model("initial-exec"), visibility("hidden")));
-/* In a child that was forked so (port/port_fork.c): forgets the parent's port. */
+/*
+ * In a child that a signal handler has forked while this thread held port.lock or waited for it
+ * (port/port_fork.c): forgets the parent's port.
+ */
 void port_unlock_orphaned(void);
 
 static inline void port_lock(void)

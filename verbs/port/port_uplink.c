@@ -70,13 +70,13 @@ static bool is_lost_daemon(int rc)
 void port_renew_uplink(void)
 {
 	struct packet_port *uplink = NULL;
-	const uint8_t number = port.welcome.port.uplink;
+	const uint8_t generation = port.welcome.port.uplink_generation;
 	struct vnic_driver *nic = port.nic;
 	int rc = 0;
 
-	port.uplink_number = number;
+	port.uplink_generation = generation;
 	port.uplink_inherited = false;
-	if (number) {
+	if (generation) {
 		port_unlock();
 		rc = open_uplink(nic, &uplink);
 		port_claim();
@@ -91,13 +91,14 @@ void port_renew_uplink(void)
 
 bool port_uplink_stale(void)
 {
-	return port.uplink_inherited || port.uplink_number != port.welcome.port.uplink;
+	return port.uplink_inherited ||
+	       port.uplink_generation != port.welcome.port.uplink_generation;
 }
 
 void port_close_uplink(void)
 {
 	packet_port_close(port.uplink);
 	port.uplink = NULL;
-	port.uplink_number = 0;
+	port.uplink_generation = 0;
 	port.uplink_inherited = false;
 }

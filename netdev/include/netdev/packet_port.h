@@ -5,8 +5,9 @@
  *
  * urxed creates the socket, which needs CAP_NET_RAW, and passes the descriptor to the process. Only
  * the descriptor travels: the process maps the receive ring, and chooses by a socket filter
- * (classic BPF) for which queue pairs the ring receives. Both have the kernel's rights of a packet
- * socket: a process with the descriptor can send any frame and receive all frames of the interface.
+ * (classic BPF) for which queue pairs the ring receives. The descriptor carries the kernel's
+ * rights of a packet socket: a process with it can send any frame, and receive all frames of the
+ * interface.
  *
  * Functions that return int give 0 or a negative errno value, unless their comment says otherwise.
  * One thread at a time may use a port.
@@ -20,14 +21,14 @@
 /* Queue pair numbers (24 bits) belong to blocks of 2^12, named by their upper 12 bits. */
 #define PACKET_PORT_QPN_SHIFT 12
 /* Blocks of a filter: with two instructions each, they fit the kernel's BPF_MAXINSNS. */
-#define PACKET_PORT_BLOCKS 1024
+#define PACKET_PORT_QPN_BLOCKS_MAX 1024
 
 /* The receive ring, as the process must map it. */
 struct packet_port_ring {
 	uint32_t frame_size; /* bytes of a place for one frame with the kernel's headers */
-	uint32_t blocks;     /* of PACKET_PORT_BLOCK_SIZE bytes, each with as many places as fit */
+	uint32_t blocks; /* of PACKET_PORT_RING_BLOCK_SIZE bytes, each with as many places as fit */
 };
-#define PACKET_PORT_BLOCK_SIZE 65536u
+#define PACKET_PORT_RING_BLOCK_SIZE 65536u
 
 /* --- urxed */
 
@@ -42,7 +43,8 @@ int packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ri
 
 /*
  * From now on the ring receives unicast RoCEv1 and RoCEv2 packets to queue pairs of these blocks
- * only, n = 0: nothing. Frames already in the ring stay. -E2BIG: more than PACKET_PORT_BLOCKS.
+ * only, n = 0: nothing. Frames already in the ring stay. -E2BIG: more than
+ * PACKET_PORT_QPN_BLOCKS_MAX.
  */
 int packet_port_accept(int fd, const uint16_t *blocks, uint32_t n);
 

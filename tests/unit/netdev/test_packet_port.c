@@ -165,17 +165,17 @@ static void short_frames_are_dropped(void **state)
 
 static void the_kernel_s_limit_is_kept(void **state)
 {
-	static uint16_t blocks[PACKET_PORT_BLOCKS];
+	static uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
 	struct frame f = make_frame(IPV4, 0x3ff000);
 
 	(void)state;
-	for (uint32_t i = 0; i < PACKET_PORT_BLOCKS; i++)
+	for (uint32_t i = 0; i < PACKET_PORT_QPN_BLOCKS_MAX; i++)
 		blocks[i] = (uint16_t)i;
-	assert_true(passes(&f, blocks, PACKET_PORT_BLOCKS));
+	assert_true(passes(&f, blocks, PACKET_PORT_QPN_BLOCKS_MAX));
 	f = make_frame(IPV4, 0x400000);
-	assert_false(passes(&f, blocks, PACKET_PORT_BLOCKS));
-	assert_int_equal(packet_port_accept(-1, blocks, PACKET_PORT_BLOCKS + 1), -E2BIG);
-	assert_int_equal(packet_port_accept(-1, blocks, PACKET_PORT_BLOCKS), -EBADF);
+	assert_false(passes(&f, blocks, PACKET_PORT_QPN_BLOCKS_MAX));
+	assert_int_equal(packet_port_accept(-1, blocks, PACKET_PORT_QPN_BLOCKS_MAX + 1), -E2BIG);
+	assert_int_equal(packet_port_accept(-1, blocks, PACKET_PORT_QPN_BLOCKS_MAX), -EBADF);
 }
 
 int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);
@@ -197,7 +197,7 @@ static void refused_frames_keep_errno(void **state)
 	uint32_t lost;
 
 	(void)state;
-	assert_int_equal(ftruncate(fd, PACKET_PORT_BLOCK_SIZE), 0);
+	assert_int_equal(ftruncate(fd, PACKET_PORT_RING_BLOCK_SIZE), 0);
 	assert_int_equal(packet_port_open(fd, &ring, &port), 0);
 	errno = EDOM;
 	assert_int_equal(packet_port_tx(port, frames, 2, &lost), 2);

@@ -322,6 +322,6 @@ static void fill_gids(const struct host *h, struct vnic_attach_gid *gids)
 void host_fill_port(const struct host *h, struct vnic_attach_port *port)
 {
 	*port = (struct vnic_attach_port){
-		.link_mtu = h->mtu, .up = h->up, .uplink = h->direct_uplink};
+		.link_mtu = h->mtu, .up = h->up, .uplink_generation = h->uplink_generation};
 	fill_gids(h, port->gids);
 }

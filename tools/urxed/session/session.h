@@ -26,23 +26,23 @@ struct session {
 	bool resolving;
 	bool awaits_welcome; /* its hello waits for survivors' claims */
 	bool joined;
-	bool asked;           /* received the last request for its QPs and MRs (state_query.c) */
-	bool port_unsent;     /* its socket had no room for the newest port notice */
-	uint32_t blocks;      /* leased blocks of QPNs */
-	uint64_t token;       /* with which the process claims the blocks from a later daemon */
-	int uplink_fd;        /* duplicate of its packet socket on the direct uplink; -1 = none */
-	bool uplink_asked;    /* the process has requested such a socket from this daemon */
-	uint8_t uplink;       /* direct_uplink_number of uplink_fd */
-	uint32_t drained;     /* frames that were forwarded since its last message */
+	bool asked;        /* received the last request for its QPs and MRs (state_query.c) */
+	bool port_unsent;  /* its socket had no room for the newest port notice */
+	uint32_t blocks;   /* leased blocks of QPNs */
+	uint64_t token;    /* with which the process claims the blocks from a later daemon */
+	int uplink_fd;     /* duplicate of its packet socket on the direct uplink; -1 = none */
+	bool uplink_asked; /* the process has requested such a socket from this daemon */
+	uint8_t uplink_generation; /* direct_uplink_generation of uplink_fd */
+	uint32_t drained;          /* frames that were forwarded since its last message */
 	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
 	bool gone; /* sessions_reap frees it: the current batch of events may still name it */
 };
 
 /* The blocks of QPNs whose packets the filter of an uplink excludes. */
 struct session_exclusion {
-	uint8_t uplink; /* direct_uplink_number; 0: unknown */
+	uint8_t uplink; /* direct_uplink_generation; 0: unknown */
 	uint32_t n;
-	uint16_t blocks[PACKET_PORT_BLOCKS];
+	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
 };
 
 struct sessions {

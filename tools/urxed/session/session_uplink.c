@@ -14,20 +14,21 @@ static_assert(PACKET_PORT_QPN_SHIFT == LEASE_SHIFT, "a lease is a block of a pac
 
 /* Blocks of QPNs, in the form of netdev/packet_port.h. */
 struct blocks {
-	uint16_t at[PACKET_PORT_BLOCKS];
-	uint32_t n; /* may exceed PACKET_PORT_BLOCKS: then the last ones are missing */
+	uint16_t at[PACKET_PORT_QPN_BLOCKS_MAX];
+	uint32_t n; /* may exceed PACKET_PORT_QPN_BLOCKS_MAX: then the last ones are missing */
 };
 
 static void add_block(struct blocks *blocks, uint32_t block)
 {
-	if (blocks->n < PACKET_PORT_BLOCKS)
+	if (blocks->n < PACKET_PORT_QPN_BLOCKS_MAX)
 		blocks->at[blocks->n] = (uint16_t)block;
 	blocks->n++;
 }
 
 static bool has_uplink(const struct sessions *sessions, const struct session *s)
 {
-	return s->uplink_fd >= 0 && s->uplink == direct_uplink_number(sessions->direct_uplink);
+	return s->uplink_fd >= 0 &&
+	       s->uplink_generation == direct_uplink_generation(sessions->direct_uplink);
 }
 
 static struct session *session_of(struct switch_port *port)
@@ -77,13 +78,13 @@ static bool is_excluded(const struct session_exclusion *now, uint8_t uplink,
 static int exclude_direct_blocks(struct sessions *sessions)
 {
 	struct session_exclusion *now = &sessions->exclusion;
-	uint8_t uplink = direct_uplink_number(sessions->direct_uplink);
+	uint8_t uplink = direct_uplink_generation(sessions->direct_uplink);
 	struct blocks blocks = {.n = 0};
 	int rc;
 
 	if (!sessions->indirect)
 		find_direct_blocks(sessions, &blocks);
-	if (blocks.n > PACKET_PORT_BLOCKS)
+	if (blocks.n > PACKET_PORT_QPN_BLOCKS_MAX)
 		return -ENOSPC;
 	if (is_excluded(now, uplink, &blocks))
 		return 0;
@@ -114,7 +115,8 @@ void sessions_update_uplink(struct sessions *sessions)
 	int rc;
 
 	end_old_sockets(sessions);
-	rc = direct_uplink_number(sessions->direct_uplink) ? exclude_direct_blocks(sessions) : 0;
+	rc = direct_uplink_generation(sessions->direct_uplink) ? exclude_direct_blocks(sessions)
+							       : 0;
 	if (rc)
 		log_line("cannot set the filter of the uplink: %s", strerror(-rc));
 }
@@ -174,7 +176,7 @@ static int check_request(const struct sessions *sessions, const struct session *
 {
 	const struct direct_uplink *direct = sessions->direct_uplink;
 
-	if (!direct_uplink_number(direct))
+	if (!direct_uplink_generation(direct))
 		return -ENODEV;
 	if (!direct_uplink_trusts(&direct->trust, vnic_server_fd(s->conn)))
 		return -EPERM;
@@ -232,7 +234,7 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 		return refuse_socket(sessions, s, fd);
 	answer->frame_size = ring.frame_size;
 	answer->blocks = ring.blocks;
-	s->uplink = direct_uplink_number(sessions->direct_uplink);
+	s->uplink_generation = direct_uplink_generation(sessions->direct_uplink);
 	store_direct_blocks(sessions, s, true);
 	rc = exclude_direct_blocks(sessions);
 	if (!rc)

@@ -15,7 +15,7 @@ static struct uplink *find_uplink(const struct direct_uplink *direct)
 	return u;
 }
 
-uint8_t direct_uplink_number(const struct direct_uplink *direct)
+uint8_t direct_uplink_generation(const struct direct_uplink *direct)
 {
 	const struct uplink *u = find_uplink(direct);
 

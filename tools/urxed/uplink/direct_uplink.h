@@ -30,12 +30,12 @@ struct direct_uplink {
 /*
  * `direct` may be NULL in all functions: no uplink.
  *
- * Number of the uplink for sockets; another one each time that the uplink was opened again. 0: the
+ * A number from 1 to 255 that changes each time that the daemon opens the uplink again. 0: the
  * uplink has no sockets, because it is not of af_packet:, or not the only one, or is impaired, or
  * closed, or an address is pinned to a station, which only the switch checks.
  */
-uint8_t direct_uplink_number(const struct direct_uplink *direct);
-/* As packet_port_create, on the uplink; -ENODEV: direct_uplink_number is 0. */
+uint8_t direct_uplink_generation(const struct direct_uplink *direct);
+/* As packet_port_create, on the uplink; -ENODEV: direct_uplink_generation is 0. */
 int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring);
 /*
  * The switch receives no packets from the uplink for queue pairs of these blocks of QPNs any more.

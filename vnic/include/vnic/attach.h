@@ -33,7 +33,7 @@
  *            daemon: the descriptors of the inbox of the QPN's owner, if both processes belong to
  *            one user in one user namespace.
  *   UPLINK   client: it wants a packet socket of its own on the uplink, or a new one after the
- *            number of the uplink in NOTICE has changed.
+ *            uplink_generation in NOTICE has changed.
  *            daemon: the socket, whose filter passes nothing yet (netdev/packet_port.h). From now
  *            on packets from the uplink to the client's QPNs come by that socket only.
  *            client: a negative status: it cannot use the socket of the last answer.
@@ -123,8 +123,8 @@ struct vnic_attach_port {
 	uint16_t link_mtu; /* bytes of Ethernet payload that the uplink can carry; at most the NIC's
 			      MTU */
 	uint8_t up;        /* 1 = the link is up */
-	uint8_t uplink;    /* number of the uplink for UPLINK, another one after each opening; 0 =
-			      none */
+	uint8_t uplink_generation; /* of the uplink for UPLINK: changes each time that the daemon
+				      opens it; 0 = no such uplink */
 	uint8_t reserved[4];
 };
 
