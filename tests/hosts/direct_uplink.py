@@ -196,24 +196,29 @@ def a_daemon_whose_uplink_has_no_sockets_takes_over(net):
     take_over(net, ['--fdb', '192.0.2.99=02:00:00:00:00:99'])
 
 
-CASES = [frames_do_not_pass_the_switch, a_capture_sees_all_frames, traffic_goes_on_without_the_daemon,
-         a_daemon_that_trusts_no_program_takes_over, a_daemon_whose_uplink_has_no_sockets_takes_over,
-         the_interface_goes_down_and_returns, the_cable_is_unplugged_and_returns, a_killed_program_harms_no_other, only_trusted_users_have_it]
+CASES = {
+    'frames': frames_do_not_pass_the_switch,
+    'capture': a_capture_sees_all_frames,
+    'no_daemon': traffic_goes_on_without_the_daemon,
+    'no_trust': a_daemon_that_trusts_no_program_takes_over,
+    'no_sockets': a_daemon_whose_uplink_has_no_sockets_takes_over,
+    'down': the_interface_goes_down_and_returns,
+    'unplugged': the_cable_is_unplugged_and_returns,
+    'killed': a_killed_program_harms_no_other,
+    'untrusted': only_trusted_users_have_it,
+}
 
 
 def run():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--build', required=True)
-    parser.add_argument('--case', choices=[case.__name__ for case in CASES])
+    parser.add_argument('--case', required=True, choices=CASES)
     options = parser.parse_args()
     with Ethernet(options.build, [9000] * 2) as net:
         for host in net.hosts:
             until(20, lambda h=host: 'PORT_ACTIVE' in h.run('ibv_devinfo'), lambda: 'no link')
             host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S='60')
-        for case in CASES:
-            if options.case in (None, case.__name__):
-                print(case.__name__.replace('_', ' '), flush=True)
-                case(net)
+        CASES[options.case](net)
 
 
 if __name__ == '__main__':
