@@ -172,7 +172,7 @@ def check_kernel_addresses(build):
 
 def check_share(host, before):
     """The host has sent about as many frames by one uplink as by the other."""
-    sent = [now - then for now, then in zip(frames(host, 'out'), before)]
+    sent = [after - earlier for after, earlier in zip(frames(host, 'out'), before)]
     if min(sent) < sum(sent) / 4:
         raise Failure(f'the uplinks have sent {sent} frames')
 
