@@ -23,7 +23,8 @@ ENDING = [
     ['verbs_check', '-e'],
     ['ibv_rc_pingpong', '-c'],
     ['ibv_rc_pingpong', '-c', '-e'],
-    ['ibv_srq_pingpong', '-c'],
+    # One of several queue pairs would often wait for a retransmission when the others have done the work for both.
+    ['ibv_srq_pingpong', '-c', '-q', '1'],
     ['ib_send_bw', '-F', '-a', '-n', '5'],
     ['ib_write_bw', '-F', '-a', '-n', '5'],
     ['ib_read_bw', '-F', '-a', '-n', '5'],
@@ -39,10 +40,12 @@ ENDING = [
     ['ib_write_bw', '-F', '-c', 'UC', '-a', '-n', '5'],
     ['ib_send_bw', '-F', '-c', 'UC', '-s', '100001', '-D', '2'],
     ['ib_send_bw', '-F', '-c', 'UD', '-s', '1001', '-D', '2'],
+    ['ib_send_bw', '-F', '--use-srq', '-q', '16', '-s', '100001', '-n', '50'],
 ]
 
-# Programs that wait for ever for a lost message.
+# Programs that wait for ever for a lost message, or end without waiting for their peer.
 WAITING = [
+    ['ibv_srq_pingpong', '-c'],
     ['ibv_uc_pingpong', '-c'],
     ['ibv_ud_pingpong'],
     ['ib_send_bw', '-F', '-c', 'UD', '-a', '-n', '50'],
