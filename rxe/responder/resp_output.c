@@ -159,6 +159,7 @@ static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	clear_ack_due(qp);
 	output_acknowledge(qp, frame, ack_syndrome(qp), qp->resp.ack_psn, qp->resp.ack_msn);
+	frame->acknowledges = true;
 }
 
 /* Responses go in the order of the requests: ACKs after READ responses (IBA 9.7.5.1.1). */

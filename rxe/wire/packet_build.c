@@ -133,6 +133,7 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 
 	memcpy(start, header->bytes, header->len);
 	frame->dest_qpn = bth->dest_qpn;
+	frame->acknowledges = false;
 	frame->reference.length = 0;
 	b->frame = frame;
 	b->header = header;

@@ -32,6 +32,22 @@ void engine_transmit(uint64_t now)
 		more = tx_send(&port.tx, now, frames, n) && n && n == room;
 		wanted = BURST;
 	}
+	tx_send_ack(&port.tx);
+}
+
+/* Keeps the engine's only frame back if it is an ACK, and sends it otherwise. */
+static void keep_ack(uint64_t now)
+{
+	struct urxe_frame frame;
+	uint32_t n;
+
+	if (!port_running() || !tx_flush(&port.tx, now) || urxe_next_deadline(port.dev) > now ||
+	    !tx_reserve(&port.tx, now, &frame, 1))
+		return;
+	n = urxe_output(port.dev, now, &frame, 1);
+	if (n && urxe_next_deadline(port.dev) > now && tx_keep_ack(&port.tx, &frame))
+		n = 0;
+	tx_send(&port.tx, now, &frame, n);
 }
 
 static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bool inbox)
@@ -131,6 +147,17 @@ void engine_run(uint64_t now)
 	}
 	flush_qps();
 	port_publish();
+}
+
+void engine_poll(uint64_t now)
+{
+	if (port_running() && !receive_bursts(now)) {
+		keep_ack(now);
+		flush_qps();
+		port_publish();
+	} else {
+		engine_run(now);
+	}
 }
 
 void engine_receive_uplink(uint64_t now)

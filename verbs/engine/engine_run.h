@@ -12,6 +12,11 @@
 void engine_transmit(uint64_t now);
 /* Receives and sends some bursts, and shows the program its completions. */
 void engine_run(uint64_t now);
+/*
+ * The same for a poll of a program that replies at once. If the engine has nothing to send but one
+ * ACK for another host, the ACK is kept for the next engine_transmit or engine_run (tx_keep_ack).
+ */
+void engine_poll(uint64_t now);
 /* Receives all frames that are in the ring of the direct uplink now. */
 void engine_receive_uplink(uint64_t now);
 /* Receives the frames that the daemon delivered before it ended. */

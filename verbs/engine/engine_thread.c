@@ -116,6 +116,8 @@ static bool empty_rings(bool stream, bool by_inbox)
 	unsigned int runs = 0;
 
 	polling_event(POLL_WAKE);
+	if (tx_keeps_ack(&port.tx))
+		reply_detect_missed(&polling->reply, true);
 	do {
 		if (runs++ == RUNS)
 			return false;
@@ -260,7 +262,7 @@ int engine_thread_start(void)
 	int rc;
 
 	*self = (struct engine_thread){.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-	*polling = (struct polling){.state = POLL_ASLEEP};
+	*polling = (struct polling){.state = POLL_ASLEEP, .reply.wanted = REPLY_DETECT_FIRST};
 	if (self->wake_fd < 0)
 		return -errno;
 	/* Signals are for the program's own threads. */

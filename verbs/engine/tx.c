@@ -422,19 +422,65 @@ static uint32_t find_uplink_frames(const struct tx *tx, struct packet_port_frame
 	return n;
 }
 
-/* Sends the next frames by the direct uplink. False: the next frame has to wait. */
+/* Takes the ACK that is kept; returns the number of frames: 0 or 1. */
+static uint32_t take_ack(struct tx *tx, struct packet_port_frame *frame)
+{
+	*frame = (struct packet_port_frame){tx->ack, tx->ack_len};
+	if (!tx->ack_len)
+		return 0;
+	tx->ack_len = 0;
+	vnic_driver_clear_last_frame(tx->nic);
+	return 1;
+}
+
+static void count_uplink(struct tx *tx, uint32_t sent, uint32_t lost)
+{
+	tx_count(tx, VNIC_DIRECT_UPLINK_SENT, sent);
+	tx_count(tx, VNIC_DIRECT_UPLINK_LOST, lost);
+}
+
+bool tx_keep_ack(struct tx *tx, const struct urxe_frame *frame)
+{
+	if (!frame->acknowledges || frame->len > sizeof(tx->ack) || tx->ack_len ||
+	    tx->switch_lost || !tx_by_uplink(tx, frame->data))
+		return false;
+	tx->ack_len = frame->len;
+	memcpy(tx->ack, frame->data, frame->len);
+	vnic_driver_set_last_frame(tx->nic, tx->ack, tx->ack_len);
+	return true;
+}
+
+void tx_send_ack(struct tx *tx)
+{
+	struct packet_port_frame frame;
+	uint32_t sent, lost;
+
+	if (!take_ack(tx, &frame))
+		return;
+	sent = *tx->uplink ? packet_port_tx(*tx->uplink, &frame, 1, &lost) - lost : 0;
+	count_uplink(tx, sent, 1 - sent);
+}
+
+/*
+ * Sends the next frames by the direct uplink, and behind them the ACK that is kept: the peer
+ * handles the first frame while the kernel sends the next. False: the next frame has to wait.
+ */
 static bool send_to_uplink(struct tx *tx, uint64_t now)
 {
-	struct packet_port_frame frames[TX_BURST];
-	uint32_t n = find_uplink_frames(tx, frames), lost;
-	uint32_t done = packet_port_tx(*tx->uplink, frames, n, &lost);
+	struct packet_port_frame frames[TX_BURST + 1];
+	uint32_t n = find_uplink_frames(tx, frames), acks = take_ack(tx, &frames[n]), lost;
+	uint32_t done = packet_port_tx(*tx->uplink, frames, n + acks, &lost);
 
 	if (done)
 		tx->uplink_full_since = 0;
 	else if (measure_duration(&tx->uplink_full_since, now) >= TX_UPLINK_FULL_NS)
 		done = lost = n;
-	tx_count(tx, VNIC_DIRECT_UPLINK_SENT, done - lost);
-	tx_count(tx, VNIC_DIRECT_UPLINK_LOST, lost);
+	count_uplink(tx, done - lost, lost);
+	/* An ACK that the socket has no room for is lost: the peer asks for it again. */
+	if (done <= n)
+		count_uplink(tx, 0, acks);
+	else
+		done = n;
 	tx->first += done;
 	if (done < n)
 		tx->retry_at = now + TX_RETRY_NS;

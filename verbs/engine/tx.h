@@ -15,7 +15,9 @@
  * read it, and they could trace this process as well.
  *
  * Frames to other hosts go by the direct uplink if the port has one (netdev/packet_port.h), except
- * multicast, which processes of this host receive, too.
+ * multicast, which processes of this host receive, too. To send one takes a system call. So an ACK
+ * may be kept until the program posts its reply, and leave with the same call (poll/reply.h); the
+ * daemon sends it if the process ends before.
  *
  * If the switch takes no frames (urxed is stopped, or about to be replaced), frames to inboxes
  * still go, and frames to the switch are lost.
@@ -80,11 +82,13 @@ struct tx {
 	uint64_t retry_at;
 	uint64_t uplink_full_since; /* since when the direct uplink refuses frames; 0: it takes them
 				     */
-	uint64_t full_since;        /* first time that the NIC had no free buffer; 0: it has */
-	bool switch_lost;           /* the daemon has ended: the NIC gets no frame */
-	bool switch_stalled;        /* the slots are `spares`: the switch is stalled */
-	uint8_t *spares;            /* TX_BURST frames */
-	struct tx_route **routes;   /* by VNIC_PROCESS */
+	uint8_t ack[VNIC_LAST_FRAME_MAX]; /* an ACK that is kept for the next system call */
+	uint32_t ack_len;                 /* 0: none */
+	uint64_t full_since;      /* first time that the NIC had no free buffer; 0: it has */
+	bool switch_lost;         /* the daemon has ended: the NIC gets no frame */
+	bool switch_stalled;      /* the slots are `spares`: the switch is stalled */
+	uint8_t *spares;          /* TX_BURST frames */
+	struct tx_route **routes; /* by VNIC_PROCESS */
 };
 
 /* For the NIC and the direct uplink of a port. 0 or -ENOMEM; then tx_destroy is not needed. */
@@ -126,6 +130,18 @@ void tx_unlock_inbox(struct tx *tx);
 bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n);
 /* Sends waiting frames. False: some still wait. */
 bool tx_flush(struct tx *tx, uint64_t now);
+
+/*
+ * Between tx_reserve and tx_send of no frame: keeps the first reserved frame. False: it is no ACK
+ * for the direct uplink, or another one is kept.
+ */
+bool tx_keep_ack(struct tx *tx, const struct urxe_frame *frame);
+/* Sends the ACK that is kept, if no frame has taken it along. */
+void tx_send_ack(struct tx *tx);
+static inline bool tx_keeps_ack(const struct tx *tx)
+{
+	return tx->ack_len != 0;
+}
 /* Whether a frame to that QPN of that MAC may reference its payload: it goes to an inbox whose
  * owner reads this process's memory. */
 bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);

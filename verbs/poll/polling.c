@@ -74,6 +74,7 @@ static void return_grant(void)
 {
 	bool waiting = polling_event(POLL_PAUSE);
 
+	tx_send_ack(&port.tx);
 	for (unsigned int i = 0; i < ROUNDS && waiting; i++) {
 		engine_run(clock_now());
 		waiting = polling_event(POLL_DRAINED);
@@ -84,9 +85,14 @@ static void return_grant(void)
 		engine_thread_schedule();
 }
 
-void polling_entered(uint64_t now)
+uint64_t polling_entered(uint64_t now)
 {
-	poll_detect_end(&polling->detect, now);
+	return poll_detect_end(&polling->detect, now);
+}
+
+void polling_posted(uint64_t away)
+{
+	reply_detect_posted(&polling->reply, away);
 }
 
 void polling_found(uint64_t now)
@@ -109,6 +115,16 @@ static bool is_last_poll(const struct cq *cq)
 	return cq && cq->armed;
 }
 
+static void run_engine(uint64_t now)
+{
+	if (tx_keeps_ack(&port.tx))
+		reply_detect_missed(&polling->reply, false);
+	if (polling->state == POLL_PROGRAM && reply_detect_expected(&polling->reply))
+		engine_poll(now);
+	else
+		engine_run(now);
+}
+
 bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now)
 {
 	const struct cq *cq;
@@ -124,7 +140,7 @@ bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now
 	cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, handle);
 	if (!is_last_poll(cq))
 		take_grant(now);
-	engine_run(now);
+	run_engine(now);
 	if (polling->state == POLL_PROGRAM && is_last_poll(cq))
 		return_grant();
 	engine_thread_schedule();

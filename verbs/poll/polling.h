@@ -18,6 +18,7 @@
 
 #include "poll/poll_detect.h"
 #include "poll/poll_state.h"
+#include "poll/reply_detect.h"
 
 struct uverbs_file;
 
@@ -34,6 +35,7 @@ struct polling {
 	uint64_t busy_from;        /* no busy poll before (poll/busy_poll.c) */
 	uint64_t pause;            /* between the last busy poll and the next */
 	struct poll_detect detect; /* does the program poll again soon? */
+	struct reply_detect reply; /* does it reply to each message at once? */
 };
 
 /*
@@ -42,8 +44,13 @@ struct polling {
  */
 bool polling_event(enum poll_event event);
 
-/* Without the lock: the program makes a verbs call. */
-void polling_entered(uint64_t now);
+/*
+ * Without the lock: the program makes a verbs call. Returns the nanoseconds since it took
+ * completions; 0: it has taken none since its last call.
+ */
+uint64_t polling_entered(uint64_t now);
+/* The program posts requests; `away` is what polling_entered has returned. */
+void polling_posted(uint64_t away);
 /*
  * Without the lock: the program has polled the CQ with that handle, which was empty. False: a
  * second poll would find nothing new.

@@ -37,6 +37,7 @@ static void replace_uplink(struct packet_port *uplink)
 	struct packet_port *old = port.uplink;
 
 	if (old) {
+		tx_send_ack(&port.tx);
 		packet_port_accept(packet_port_fd(old), NULL, 0);
 		engine_receive_uplink(clock_now());
 	}

@@ -295,7 +295,7 @@ static void touch_posted(const struct uverbs_file *file, uint32_t handle)
 /* POST_SEND without requests: librxe has put them into the ring. */
 static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_send *post)
 {
-	uint64_t now = clock_now();
+	uint64_t now = clock_now(), away;
 	struct qp *qp;
 	int rc = -EIO;
 
@@ -303,8 +303,9 @@ static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_s
 		return -EOPNOTSUPP;
 	if (post->wqe_size < sizeof(struct ib_uverbs_send_wr))
 		return -EINVAL;
-	polling_entered(now);
+	away = polling_entered(now);
 	port_lock();
+	polling_posted(away);
 	if (peer_refuses_copies()) {
 		touch_posted(file, post->qp_handle);
 		now = clock_now();

@@ -87,6 +87,15 @@ static bool bar0_register(uint32_t offset)
 	       one_of(offset, VMXNET3_REG_RXPROD2, VMXNET3_MAX_RX_QUEUES);
 }
 
+bool vnic_device_last_frame(const struct vnic_device *dev, struct vnic_tx_frame *frame)
+{
+	*frame = (struct vnic_tx_frame){
+		.data = (const uint8_t *)vnic_reg(dev->attr.bars, VNIC_REG_LAST_FRAME),
+		.len = vnic_acquire(vnic_reg(dev->attr.bars, VNIC_REG_LAST_LENGTH)),
+	};
+	return frame->len >= VNIC_ETH_HEADER && frame->len <= VNIC_LAST_FRAME_MAX;
+}
+
 int vnic_device_reg_write(struct vnic_device *dev, uint32_t bar, uint32_t offset, uint32_t value)
 {
 	if (bar == 1)

@@ -239,6 +239,18 @@ bool vnic_driver_direct_allowed(const struct vnic_driver *drv)
 	return vnic_load(vnic_reg(drv->transport->bar0, VNIC_REG_DIRECT));
 }
 
+void vnic_driver_set_last_frame(struct vnic_driver *drv, const uint8_t *data, uint32_t len)
+{
+	memcpy(vnic_reg(drv->transport->bar0, VNIC_REG_LAST_FRAME), data, len);
+	/* A process that is killed before this store leaves no half a frame. */
+	vnic_publish(vnic_reg(drv->transport->bar0, VNIC_REG_LAST_LENGTH), len);
+}
+
+void vnic_driver_clear_last_frame(struct vnic_driver *drv)
+{
+	vnic_store(vnic_reg(drv->transport->bar0, VNIC_REG_LAST_LENGTH), 0);
+}
+
 int vnic_driver_register(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
 			 uint32_t qpn)
 {

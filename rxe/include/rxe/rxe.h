@@ -177,6 +177,7 @@ struct urxe_frame {
 	uint32_t len;
 	uint32_t room;     /* size of data, bytes; used by urxe_output */
 	uint32_t dest_qpn; /* destination QPN of the packet; set by urxe_output */
+	bool acknowledges; /* only an ACK, no NAK and no response with data; set by urxe_output */
 	bool without_icrc; /* for urxe_input: the ICRC's bytes are undefined and not read */
 	bool from_wire;    /* for urxe_input: it came from another host, on a way that checks no
 			      source addresses */

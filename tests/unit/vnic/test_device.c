@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include <vnic/device.h>
+#include <vnic/frame.h>
 #include <vnic/regs.h>
 
 #define MTU  1500
@@ -360,6 +361,30 @@ static void expect_refused(struct nic *nic)
 		expect_refused(nic); \
 	} while (0)
 
+/* The driver can write any length. */
+static void test_last_frame(void **state)
+{
+	const struct {
+		uint32_t length;
+		bool valid;
+	} rows[] = {{0, false},
+		    {13, false},
+		    {14, true},
+		    {VNIC_LAST_FRAME_MAX, true},
+		    {VNIC_LAST_FRAME_MAX + 1, false},
+		    {UINT32_MAX, false}};
+	struct nic *nic = *state;
+	struct vnic_tx_frame frame;
+
+	nic->bars[VNIC_REG_LAST_FRAME] = 0xab;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		*(uint32_t *)(nic->bars + VNIC_REG_LAST_LENGTH) = rows[i].length;
+		assert_int_equal(vnic_device_last_frame(nic->dev, &frame), rows[i].valid);
+		assert_true(!rows[i].valid ||
+			    (frame.len == rows[i].length && frame.data[0] == 0xab));
+	}
+}
+
 static void test_bad_configuration(void **state)
 {
 	struct nic *nic = *state;
@@ -657,6 +682,7 @@ int main(void)
 		NIC_TEST(test_receive_too_long_for_buffers),
 		NIC_TEST(test_too_many_receive_segments),
 		NIC_TEST(test_registers),
+		NIC_TEST(test_last_frame),
 		NIC_TEST(test_bad_configuration),
 		NIC_TEST(test_bad_shared_address),
 		NIC_TEST(test_no_second_receive_ring),

@@ -346,6 +346,7 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 		session_free_dead_lock(sessions, s);
 		return;
 	}
+	switch_send_last(sessions->sw, now, &s->port);
 	s->gone = true;
 	if (rc != -ECONNRESET)
 		log_ratelimited(&sessions->log, sessions->now, "process %d is disconnected: %s",

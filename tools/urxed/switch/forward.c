@@ -216,6 +216,17 @@ uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port
 	return SWITCH_RUN_FRAMES - sw->room;
 }
 
+void switch_send_last(struct vswitch *sw, uint64_t now, struct switch_port *port)
+{
+	struct vnic_tx_frame frame;
+
+	sw->now = now;
+	sw->room = SWITCH_RUN_FRAMES;
+	port->held = false;
+	if (port->dev && vnic_device_last_frame(port->dev, &frame))
+		forward_from_process(sw, port, &frame);
+}
+
 /* --- From an uplink or a VM */
 
 /* The port at which MACs are learned: one for all members of a bond. */

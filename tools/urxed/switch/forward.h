@@ -36,6 +36,9 @@ void switch_set_sleeping(struct vswitch *sw, bool asleep);
  */
 uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port);
 
+/* Sends the frame that a process has left to be sent at its end, if any. */
+void switch_send_last(struct vswitch *sw, uint64_t now, struct switch_port *port);
+
 /* Sends a frame of the daemon's own to an uplink and to VMs, which are on the same Ethernet. */
 void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len);
 /* Sends a frame of the daemon's own through one member of the bond. */

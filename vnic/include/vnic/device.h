@@ -101,6 +101,12 @@ uint32_t vnic_device_tx(struct vnic_device *dev, uint32_t queue, struct vnic_tx_
 /* Completes the n oldest frames of a queue. */
 void vnic_device_tx_done(struct vnic_device *dev, uint32_t queue, uint32_t n);
 
+/*
+ * After the driver's end: the frame that the driver left to be sent (VNIC_REG_LAST_LENGTH), which
+ * lies in `bars`. False: none, or its length is wrong.
+ */
+bool vnic_device_last_frame(const struct vnic_device *dev, struct vnic_tx_frame *frame);
+
 /* Speed in megabits per second, 0: the link is down. At first it is up at 10,000. */
 void vnic_device_set_link(struct vnic_device *dev, uint16_t mbps);
 

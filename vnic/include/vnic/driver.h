@@ -148,4 +148,11 @@ bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VN
 /* Whether the daemon permits frames to bypass it; read it for each burst. */
 bool vnic_driver_direct_allowed(const struct vnic_driver *drv);
 
+/*
+ * The daemon sends this frame of at most VNIC_LAST_FRAME_MAX bytes when the process ends, however
+ * it ends. Only while none is set.
+ */
+void vnic_driver_set_last_frame(struct vnic_driver *drv, const uint8_t *data, uint32_t len);
+void vnic_driver_clear_last_frame(struct vnic_driver *drv);
+
 #endif

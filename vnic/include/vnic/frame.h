@@ -19,6 +19,10 @@ struct vnic_reference {
 	uint32_t process;    /* the sender's number (vnic/inbox.h); 0: the frame has no reference */
 };
 
+/* Bytes of a frame that the daemon sends at a process's end: a RoCEv2 ACK over IPv6 in a VLAN fits.
+ */
+#define VNIC_LAST_FRAME_MAX 128
+
 struct vnic_frame {
 	uint8_t *data;
 	uint32_t len;  /* bytes at data */

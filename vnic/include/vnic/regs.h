@@ -32,6 +32,12 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
 #define VNIC_REG_ASLEEP 0xc00
 /* Not in vmxnet3: 1 while the driver may write frames to other processes' inboxes. */
 #define VNIC_REG_DIRECT 0xc08
+/*
+ * Not in vmxnet3: a frame that the driver is about to send itself, on another way. The device sends
+ * it if the driver ends before; see vnic_driver_set_last_frame.
+ */
+#define VNIC_REG_LAST_LENGTH 0xc10 /* bytes; 0: none */
+#define VNIC_REG_LAST_FRAME  0xc80 /* VNIC_LAST_FRAME_MAX bytes */
 
 #define VMXNET3_REG_VRRS 0x00 /* revision report (read) and selection (write) */
 #define VMXNET3_REG_UVRS 0x08 /* the same for UPT */
