@@ -14,9 +14,27 @@
 /* 960 frames of the largest MTU: as many as urxed's own ring has, within 4 MiB. */
 #define RING_BLOCKS 64
 
+/* Limit of the queue for packets of up to 64 KiB; the kernel doubles it for its own structures. */
+#define QUEUE_BYTES (2 << 20)
+
 static int set_option(int fd, int option, int value)
 {
 	return setsockopt(fd, SOL_PACKET, option, &value, sizeof(value)) ? -errno : 0;
+}
+
+/*
+ * With virtio-net headers the socket sends and receives UDP GSO packets (gso_packet.h). Packets
+ * that are longer than a place of the ring come to the socket's queue (packet(7),
+ * PACKET_COPY_THRESH).
+ */
+static int allow_gso(int fd)
+{
+	const int bytes = QUEUE_BYTES;
+
+	return set_option(fd, PACKET_VNET_HDR, 1)
+		       ?: set_option(fd, PACKET_COPY_THRESH, 1)
+		       ?: setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) ? -errno
+											    : 0;
 }
 
 static int make_ring(int fd, uint32_t mtu, struct packet_port_ring *ring)
@@ -57,6 +75,7 @@ int packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ri
 		return -errno;
 	rc = set_option(fd, PACKET_VERSION, TPACKET_V2)
 		     ?: set_option(fd, PACKET_IGNORE_OUTGOING, 1)
+		     ?: allow_gso(fd)
 		     ?: make_ring(fd, mtu, ring)
 		     ?: packet_port_accept(fd, NULL, 0)
 		     ?: bind_socket(fd, ifindex);

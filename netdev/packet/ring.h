@@ -5,16 +5,18 @@
 
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/virtio_net.h>
 #include <stdint.h>
 
 #include <netdev/packet_port.h>
 
 /*
  * Offset of the network header in a place, by the kernel's tpacket_rcv(): the kernel's headers, and
- * 16 bytes for a link-layer header, aligned.
+ * 16 bytes for a link-layer header, aligned; then what a virtio-net header moves it by.
  */
-#define PACKET_RING_NETWORK TPACKET_ALIGN(TPACKET2_HDRLEN + 16)
-#define PACKET_RING_VLAN    4
+#define PACKET_RING_NETWORK \
+	(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + (uint32_t)sizeof(struct virtio_net_hdr))
+#define PACKET_RING_VLAN 4
 
 static inline uint32_t packet_ring_frame_size(uint32_t mtu)
 {

@@ -235,6 +235,11 @@ void urxe_qp_execute(struct urxe_qp *qp, uint64_t now)
 		qp_unschedule(qp);
 }
 
+void urxe_dev_set_gso(struct urxe_dev *dev, bool on)
+{
+	dev->gso = on;
+}
+
 uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *frames, uint32_t max)
 {
 	struct timer *timer;
@@ -242,6 +247,7 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 	uint32_t n = 0, turn, sent;
 
 	dev_pass_time(dev, now);
+	dev->gso_run.last = NULL;
 	while ((timer = timers_pop(&dev->timers, now)))
 		qp_timer_fired(timer);
 	while (n < max && (qp = TAILQ_FIRST(&dev->ready))) {

@@ -16,6 +16,7 @@
 #include "requester/completer.h"
 #include "responder/responder.h"
 #include "wire/gid.h"
+#include "wire/gso_run.h"
 #include "wire/packet_parse.h"
 
 #define SMAC_AT 6 /* offset of the source MAC in a frame */
@@ -227,6 +228,14 @@ static void input_multicast(struct urxe_dev *dev, const struct urxe_packet *p)
 	deliver_multicast(member->qp, p);
 }
 
+/* The peer may receive frames in another way than before: by the switch of its daemon. */
+static void notice_gso(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	if (p->opcode == (URXE_SERVICE_RC | URXE_OP_ACKNOWLEDGE) ||
+	    p->opcode == (URXE_SERVICE_RC | URXE_OP_READ_REQUEST))
+		qp->peer_gso = gso_is_marked(p);
+}
+
 void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 {
 	enum urxe_drop drop = URXE_DROP_NONE;
@@ -252,6 +261,7 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 		qp_count(qp, URXE_EVENT_RX_PACKETS);
 		qp_count_bytes(qp, URXE_EVENT_RX_BYTES, frame->len + frame->reference.length);
 		cnp_mark(qp, &p);
+		notice_gso(qp, &p);
 		dispatch_packet(qp, &p);
 	} else {
 		dev_count(dev, URXE_EVENT_RX_PACKETS);

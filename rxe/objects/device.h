@@ -13,6 +13,7 @@
 #include "objects/qp_state.h"
 #include "util/id_map.h"
 #include "util/timer.h"
+#include "wire/gso_run.h"
 
 struct gid_entry {
 	struct urxe_gid gid;
@@ -59,6 +60,8 @@ struct urxe_dev {
 	struct out_of_order_pool out_of_order;
 	struct cong_config cong;
 	struct cnp_budget cnp;
+	bool gso;                         /* urxe_dev_set_gso */
+	struct gso_run gso_run;           /* of the newest frame of urxe_output */
 	TAILQ_HEAD(, urxe_qp) ready;      /* QPs that may have something to send */
 	LIST_HEAD(, urxe_qp) referencing; /* QPs whose payload references may be in flight */
 	LIST_HEAD(, urxe_cq) cqs;

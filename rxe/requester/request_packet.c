@@ -220,6 +220,9 @@ static bool build_packet(struct urxe_qp *qp, const struct request_packet *rp, ui
 	struct build b;
 
 	build_start(&b, frame, header, &bth);
+	b.gso_mark = qp->dev->gso && bth.opcode == (URXE_SERVICE_RC | URXE_OP_READ_REQUEST);
+	if (!rp->again)
+		build_allow_gso(&b, qp);
 	put_extended(&b, qp, wqe, flags, offset, rp->span);
 	if (flags & URXE_OPF_PAYLOAD) {
 		len = payload_of(qp, wqe, offset, rp->referenced ? rp->span : 1);

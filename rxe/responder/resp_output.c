@@ -41,6 +41,7 @@ static void output_acknowledge(struct urxe_qp *qp, struct urxe_frame *frame, uin
 	struct build b;
 
 	start_response(&b, qp, frame, URXE_OP_ACKNOWLEDGE, psn);
+	b.gso_mark = qp->dev->gso;
 	build_aeth(&b, syndrome, msn);
 	build_finish(&b, qp, 0);
 }
@@ -89,6 +90,8 @@ static bool output_read(struct urxe_qp *qp, struct resp_resource *res, struct ur
 	uint32_t *crc;
 
 	start_response(&b, qp, frame, operation, res->next_psn);
+	if (!res->repeated)
+		build_allow_gso(&b, qp);
 	if (urxe_opcodes[operation].flags & URXE_OPF_AETH)
 		build_aeth(&b, ack_syndrome(qp), res->msn);
 	crc = build_payload_crc(&b, qp, (uint32_t)range.length);

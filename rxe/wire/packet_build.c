@@ -6,6 +6,7 @@
 #include "objects/device.h"
 #include "objects/qp_counters.h"
 #include "wire/gid.h"
+#include "wire/gso_run.h"
 #include "wire/header_fields.h"
 #include "wire/icrc.h"
 
@@ -133,7 +134,7 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 
 	memcpy(start, header->bytes, header->len);
 	frame->dest_qpn = bth->dest_qpn;
-	frame->acknowledges = false;
+	frame->acknowledges = frame->continues = false;
 	frame->reference.length = 0;
 	b->frame = frame;
 	b->header = header;
@@ -143,6 +144,8 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 	b->headers = header->len + urxe_opcodes[bth->opcode].hdr_len;
 	b->payload = frame->data + b->headers;
 	b->with_crc = false;
+	b->run = NULL;
+	b->gso_mark = false;
 	at[0] = bth->opcode;
 	at[1] = (uint8_t)(bth->solicited << 7 | 1 << 6); /* MigReq, as hardware sends it */
 	put16(at + 2, bth->pkey);
@@ -152,22 +155,25 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 	put24(at + 9, bth->psn);
 }
 
-/* The checksum (RFC 1071) of a header whose other fields than its length sum up to `sum`. */
-static void put_ipv4_length(uint8_t *ip, uint32_t sum, uint16_t len)
+/* The checksum (RFC 1071) of a header whose fields without length and identification sum up to
+ * `sum`. */
+static void put_ipv4_length(uint8_t *ip, uint32_t sum, uint16_t len, uint16_t identification)
 {
-	sum += len;
+	sum += len + identification;
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	put16(ip + 2, len);
+	put16(ip + 4, identification);
 	put16(ip + 10, (uint16_t)~sum);
 }
 
 /* Completes the network headers for an L4 (or, with a GRH, BTH to ICRC) of len bytes. */
-static void put_lengths(uint8_t *l3, const struct header_template *h, uint16_t len)
+static void put_lengths(uint8_t *l3, const struct header_template *h, uint16_t len,
+			uint16_t identification)
 {
 	switch (h->net) {
 	case URXE_NET_IPV4:
-		put_ipv4_length(l3, h->ipv4_sum, IPV4_LEN + UDP_LEN + len);
+		put_ipv4_length(l3, h->ipv4_sum, IPV4_LEN + UDP_LEN + len, identification);
 		put16(l3 + IPV4_LEN + 4, UDP_LEN + len);
 		break;
 	case URXE_NET_IPV6:
@@ -183,6 +189,33 @@ static uint32_t pad_len(uint32_t payload_len)
 	return -payload_len & 3;
 }
 
+void build_allow_gso(struct build *b, const struct urxe_qp *qp)
+{
+	const struct header_template *h = &qp->header;
+
+	if (qp->peer_gso && qp->dev->gso && h->net != URXE_NET_ROCEV1 && h->l3 == ETH_LEN &&
+	    !h->omit_icrc)
+		b->run = &qp->dev->gso_run;
+}
+
+/* Returns the IPv4 identification. */
+static uint16_t join_run(struct build *b, uint32_t len)
+{
+	uint32_t place = gso_run_add(b->run, b->frame, b->header, len);
+
+	b->frame->continues = place > 0;
+	return (uint16_t)place;
+}
+
+static uint16_t identification_of(struct build *b, uint32_t len)
+{
+	if (b->gso_mark && b->header->net == URXE_NET_IPV6)
+		gso_mark_ipv6(b->start + b->header->l3);
+	if (b->gso_mark)
+		return GSO_MARK_IPV4;
+	return b->run ? join_run(b, len) : 0;
+}
+
 /* Fills in the lengths, and copies the headers to the frame if they are not there. */
 static void complete_headers(struct build *b, uint32_t payload_len)
 {
@@ -190,7 +223,7 @@ static void complete_headers(struct build *b, uint32_t payload_len)
 	uint32_t len = b->headers - b->header->len + payload_len + pad + URXE_ICRC_LEN;
 
 	b->bth[1] |= (uint8_t)(pad << 4);
-	put_lengths(b->start + b->header->l3, b->header, (uint16_t)len);
+	put_lengths(b->start + b->header->l3, b->header, (uint16_t)len, identification_of(b, len));
 	if (!b->header->omit_icrc)
 		memcpy(b->frame->data, b->first, b->headers);
 }

@@ -27,17 +27,21 @@ struct build_bth {
 	uint16_t pkey;
 };
 
+struct gso_run;
+
 /* A packet that is being built. */
 struct build {
 	struct urxe_frame *frame;
 	const struct header_template *header;
-	uint8_t *start;   /* of the headers: `first`, or the frame if it gets no ICRC */
-	uint8_t *bth;     /* behind `start` */
-	uint8_t *ext;     /* where the next extended header goes, behind `bth` */
-	uint8_t *payload; /* in the frame, behind the headers */
-	uint32_t headers; /* length of all headers, bytes */
-	uint32_t crc;     /* CRC up to the end of the payload, if with_crc */
-	bool with_crc;    /* the copy of the payload computes the CRC */
+	uint8_t *start;      /* of the headers: `first`, or the frame if it gets no ICRC */
+	uint8_t *bth;        /* behind `start` */
+	uint8_t *ext;        /* where the next extended header goes, behind `bth` */
+	uint8_t *payload;    /* in the frame, behind the headers */
+	uint32_t headers;    /* length of all headers, bytes */
+	uint32_t crc;        /* CRC up to the end of the payload, if with_crc */
+	bool with_crc;       /* the copy of the payload computes the CRC */
+	struct gso_run *run; /* that the packet may belong to; NULL: none, as build_start sets it */
+	bool gso_mark;       /* the packet has no payload, and gets the mark of gso_run.h */
 	/*
 	 * The headers until they are complete, if the frame gets an ICRC, which masks fields in
 	 * this copy. The frame may be in cache lines of another core, so it is only written. A
@@ -54,6 +58,8 @@ bool build_template(struct header_template *header, const struct urxe_dev *dev,
 /* Starts a packet: writes the template and the BTH. */
 void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,
 		 const struct build_bth *bth);
+/* The packet of a connected QP may belong to a run of packets for UDP GSO (wire/gso_run.h). */
+void build_allow_gso(struct build *b, const struct urxe_qp *qp);
 /*
  * Called after all headers are built, before payload_len bytes of payload are copied. Returns the
  * CRC that the copy has to continue (mr_read); NULL: build_finish computes the CRC.

@@ -11,7 +11,7 @@ import signal
 import time
 
 from ethernet import Ethernet, INTERFACE, IPV4
-from host import Failure, Pair, main, until
+from host import Failure, Pair, main, skip, until
 import report
 
 # The peer repeats for 8 times 3 s: longer than each interruption.
@@ -67,6 +67,55 @@ def frames_do_not_pass_the_switch(net):
     # ARP only.
     if any(b - a > 20 for a, b in zip(before, after)):
         raise Failure(f'frames passed the switch: {before}, then {after}')
+    finish(pair)
+
+
+def uplink_sent(host):
+    """Frames that the host's programs have sent by direct uplinks."""
+    return sum(row['value'] for row in host.show('counter')['counters'] if row['name'] == 'uplink_sent')
+
+
+def packets_leave_together(net):
+    """Many packets of a message pass the kernel as one (UDP GSO)."""
+    if tuple(map(int, os.uname().release.split('.')[:2])) < (6, 2):
+        skip('packet sockets have no UDP GSO before Linux 6.2')
+    pair = start(net, 4, argv=[*ARGV[:-1], '65536'])
+    host, namespace = net.hosts[1], net.namespaces[1]
+    expect_path(host, 'direct-uplink')
+    expect_traffic(net, 'by the direct uplink')
+    before = uplink_sent(host), sent(namespace)
+    time.sleep(1)
+    packets, frames = uplink_sent(host) - before[0], sent(namespace) - before[1]
+    if packets < 4 * frames:
+        raise Failure(f'{packets} packets left in {frames} frames')
+    finish(pair)
+
+
+def check_contents(net):
+    gids = [host.gid(IPV4.format(number)) for number, host in enumerate(net.hosts, 1)]
+    for a, b in ((0, 1), (1, 0)):
+        server, client = net.hosts[a], net.hosts[b]
+        argv = [server.verbs_check, '-m', '4096']
+        pair = Pair(server, client, argv, gids[a], IPV4.format(a + 1), client_gid=gids[b])
+        report.check(argv, *pair.finish(60), 4096)
+
+
+def packets_to_a_switch_leave_alone(net):
+    """A peer whose frames pass its daemon would lose frames that are longer than its MTU."""
+    host = net.hosts[0]
+    host.daemon.kill(signal.SIGTERM)
+    host.daemon.wait(10)
+    host.start_daemon([*host.arguments, '--direct-uplink', 'none'])
+    check_contents(net)
+    pair = start(net, 3, argv=[*ARGV[:-1], '65536'])
+    expect_path(host, 'uplink')
+    expect_path(net.hosts[1], 'direct-uplink')
+    namespace = net.namespaces[1]
+    before = uplink_sent(net.hosts[1]), sent(namespace)
+    time.sleep(1)
+    packets, frames = uplink_sent(net.hosts[1]) - before[0], sent(namespace) - before[1]
+    if not frames or packets > 1.1 * frames:
+        raise Failure(f'{packets} packets left in {frames} frames')
     finish(pair)
 
 
@@ -198,6 +247,8 @@ def a_daemon_whose_uplink_has_no_sockets_takes_over(net):
 
 CASES = {
     'frames': frames_do_not_pass_the_switch,
+    'gso': packets_leave_together,
+    'gso_switch': packets_to_a_switch_leave_alone,
     'capture': a_capture_sees_all_frames,
     'no_daemon': traffic_goes_on_without_the_daemon,
     'no_trust': a_daemon_that_trusts_no_program_takes_over,

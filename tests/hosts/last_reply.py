@@ -12,7 +12,7 @@ from ethernet import Ethernet, IPV4
 from host import Failure, main, succeed
 
 ENDS = {'exit': 0, 'exec': 0, 'rest': 0, 'kill': -signal.SIGKILL}
-ROUNDS = 3
+ROUNDS = 2
 
 
 def run_once(net, build, end, number):

@@ -24,6 +24,7 @@ void engine_transmit(uint64_t now)
 
 	if (!port_running())
 		return;
+	urxe_dev_set_gso(port.dev, tx_has_gso(&port.tx));
 	more = tx_flush(&port.tx, now);
 	while (more && urxe_next_deadline(port.dev) <= now) {
 		uint32_t room = tx_reserve(&port.tx, now, frames, wanted);
@@ -110,7 +111,7 @@ static uint32_t receive_from_uplink(uint64_t now)
 		frames[i] = (struct urxe_frame){
 			.data = received[i].data, .len = received[i].len, .from_wire = true};
 	urxe_input(port.dev, now, frames, n);
-	packet_port_release(port.uplink, n);
+	packet_port_release(port.uplink);
 	tx_count(&port.tx, VNIC_DIRECT_UPLINK_RECEIVED, n);
 	return n;
 }

@@ -403,6 +403,11 @@ static bool send_to_inbox(struct tx *tx, struct tx_route *route, uint64_t now)
 
 /* --- Frames to other hosts. */
 
+bool tx_has_gso(const struct tx *tx)
+{
+	return *tx->uplink && packet_port_gso(*tx->uplink) && vnic_driver_direct_allowed(tx->nic);
+}
+
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6])
 {
 	return *tx->uplink && !(mac[0] & 1) && !is_local(tx, mac) &&
@@ -417,7 +422,9 @@ static uint32_t find_uplink_frames(const struct tx *tx, struct packet_port_frame
 	while (tx->first + n < tx->count && tx_by_uplink(tx, tx->slots[tx->first + n].data)) {
 		const struct vnic_frame *slot = &tx->slots[tx->first + n];
 
-		frames[n++] = (struct packet_port_frame){slot->data, slot->len};
+		frames[n] = (struct packet_port_frame){slot->data, slot->len,
+						       tx->continues[tx->first + n]};
+		n++;
 	}
 	return n;
 }
@@ -425,7 +432,7 @@ static uint32_t find_uplink_frames(const struct tx *tx, struct packet_port_frame
 /* Takes the ACK that is kept; returns the number of frames: 0 or 1. */
 static uint32_t take_ack(struct tx *tx, struct packet_port_frame *frame)
 {
-	*frame = (struct packet_port_frame){tx->ack, tx->ack_len};
+	*frame = (struct packet_port_frame){.data = tx->ack, .len = tx->ack_len};
 	if (!tx->ack_len)
 		return 0;
 	tx->ack_len = 0;
@@ -546,6 +553,7 @@ bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 		if (!frames[i].data)
 			continue;
 		fill_inbox_frame(tx, &tx->slots[tx->count], &frames[i]);
+		tx->continues[tx->count] = frames[i].continues;
 		tx->qpns[tx->count++] = frames[i].dest_qpn;
 	}
 	tx->first = tx->posted = tx->placed = 0;

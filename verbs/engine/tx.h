@@ -67,7 +67,8 @@ struct tx {
 	uint64_t counters[VNIC_DIRECT_COUNT];
 	/* Buffers that were reserved together; from `first` to `count` frames wait in them. */
 	struct vnic_frame slots[TX_BURST];
-	uint32_t qpns[TX_BURST]; /* of their destinations */
+	uint32_t qpns[TX_BURST];  /* of their destinations */
+	bool continues[TX_BURST]; /* urxe_frame.continues */
 	/* The inbox that the next burst is written to, and its buffers. */
 	struct tx_route *stream; /* NULL: none */
 	uint32_t stream_process; /* destination of the first frame of the last burst */
@@ -106,6 +107,8 @@ void tx_set_nic(struct tx *tx, struct vnic_driver *nic);
 
 /* Whether frames to that MAC address go by the direct uplink now. */
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6]);
+/* Whether the port receives UDP GSO packets now: not while the daemon wants to see all frames. */
+bool tx_has_gso(const struct tx *tx);
 /* Whether the port has the inbox of the process with that QPN. */
 bool tx_has_inbox(const struct tx *tx, uint32_t qpn);
 /* The process that has that QPN. NULL: the MAC address is another host's, or frames go by the

@@ -55,6 +55,10 @@ struct packet_port;
 struct packet_port_frame {
 	uint8_t *data; /* from the Ethernet header on; 802.1Q tags are in the frame */
 	uint32_t len;  /* bytes, without FCS */
+	/* For packet_port_tx: the frame has the headers of the one before it, but for lengths,
+	 * checksums, and an IPv4 identification that is greater by 1, so both may leave as one UDP
+	 * GSO packet. */
+	bool continues;
 };
 
 /* Maps the ring. The port owns fd from now on, also on failure. -EPROTO: an impossible ring. */
@@ -70,6 +74,12 @@ void packet_port_isolate(struct packet_port *port);
 
 /* The socket, for packet_port_accept. */
 int packet_port_fd(const struct packet_port *port);
+/*
+ * Whether the port receives UDP GSO packets, whose segments packet_port_rx returns as frames, and
+ * sends frames that continue each other so. It receives them from interfaces of this host, for
+ * instance veth, and after GRO; the kernel or the NIC cuts those that leave by a cable.
+ */
+bool packet_port_gso(const struct packet_port *port);
 
 /*
  * The interrupt: a descriptor for poll(2), readable after frames came to the unmasked port. An
@@ -83,12 +93,12 @@ void packet_port_irq_mask(struct packet_port *port);
 bool packet_port_irq_unmask(struct packet_port *port);
 
 /*
- * Returns up to n received frames, in order. They stay valid until packet_port_release. No system
- * call.
+ * Returns up to n received frames, in order. They stay valid until packet_port_release, which must
+ * come before the next call. One system call for a UDP GSO packet, else none.
  */
 uint32_t packet_port_rx(struct packet_port *port, struct packet_port_frame *frames, uint32_t n);
-/* Gives the places of the n oldest received frames back to the kernel. */
-void packet_port_release(struct packet_port *port, uint32_t n);
+/* Gives the memory of all received frames back. */
+void packet_port_release(struct packet_port *port);
 
 /*
  * Sends up to n frames in order. Returns the number of frames that the caller need not keep: sent,
@@ -99,7 +109,10 @@ void packet_port_release(struct packet_port *port, uint32_t n);
 uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame *frames,
 			uint32_t n, uint32_t *lost);
 
-/* Frames that the kernel has dropped since the last call, because the ring was full. */
+/*
+ * Frames that were dropped since the last call: by the kernel, because the ring was full, and UDP
+ * GSO packets that are not those of RoCE.
+ */
 uint32_t packet_port_read_drops(struct packet_port *port);
 
 #endif

@@ -153,6 +153,12 @@ int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey);
 int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu);
 
 /*
+ * Whether the owner can receive UDP GSO packets, and passes their segments to urxe_input one by
+ * one, and can send urxe_frame.continues so. The device tells its peers; at first it is false.
+ */
+void urxe_dev_set_gso(struct urxe_dev *dev, bool on);
+
+/*
  * A payload in its sender's memory, from which the receiver copies it (urxe_ops.pull).
  *
  * The memory of an RC request belongs to the engine until the request is acknowledged, so the
@@ -177,6 +183,11 @@ struct urxe_frame {
 	uint32_t len;
 	uint32_t room;     /* size of data, bytes; used by urxe_output */
 	uint32_t dest_qpn; /* destination QPN of the packet; set by urxe_output */
+	/* Set by urxe_output: the frame has the headers of the one before it, but for lengths,
+	 * checksums, and an IPv4 identification that is greater by 1. Frames so joined may be given
+	 * to the kernel as one UDP GSO packet (udp(7), UDP_SEGMENT): only the last may be shorter
+	 * than the first, and all together have less than 2^16 bytes. Alone they are valid, too. */
+	bool continues;
 	bool acknowledges; /* only an ACK, no NAK and no response with data; set by urxe_output */
 	bool without_icrc; /* for urxe_input: the ICRC's bytes are undefined and not read */
 	bool from_wire;    /* for urxe_input: it came from another host, on a way that checks no

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The process's part of a packet port: what its files share. */
+#ifndef URXE_NETDEV_PACKET_PORT_PRIVATE_H
+#define URXE_NETDEV_PACKET_PORT_PRIVATE_H
+
+#include <linux/if_packet.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <netdev/gso_packet.h>
+#include <netdev/packet_port.h>
+
+struct packet_port {
+	int fd;
+	int interrupt; /* epoll set of fd */
+	struct packet_port_ring ring;
+	uint32_t per_block, frames;
+	uint8_t *memory;
+	uint32_t head;              /* place of the next frame */
+	uint32_t tail;              /* place of the oldest frame that was not released */
+	uint32_t dropped;           /* packets of the queue, since packet_port_read_drops */
+	bool gso;                   /* the kernel sends and receives UDP GSO packets here */
+	struct gso_packet received; /* whose segments are being given to the caller */
+};
+
+/* Whether the next place of the ring has a frame. */
+bool packet_port_has_frame(const struct packet_port *port);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Receiving by a packet port: from the places of its ring, and long packets from its queue. */
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "packet/port_private.h"
+#include "packet/ring.h"
+
+static struct tpacket2_hdr *place_at(const struct packet_port *port, uint32_t at)
+{
+	return (struct tpacket2_hdr *)(port->memory +
+				       (uint64_t)(at / port->per_block) *
+					       PACKET_PORT_RING_BLOCK_SIZE +
+				       (uint64_t)(at % port->per_block) * port->ring.frame_size);
+}
+
+static uint32_t after(const struct packet_port *port, uint32_t at)
+{
+	return at + 1 == port->frames ? 0 : at + 1;
+}
+
+/* Inserts the tag that the kernel has taken out; the place has room in front of the frame. */
+static void insert_vlan(struct packet_port_frame *frame, const struct tpacket2_hdr *header)
+{
+	uint16_t tpid =
+		header->tp_status & TP_STATUS_VLAN_TPID_VALID ? header->tp_vlan_tpid : ETH_P_8021Q;
+	const uint8_t tag[PACKET_RING_VLAN] = {tpid >> 8, tpid & 0xff, header->tp_vlan_tci >> 8,
+					       header->tp_vlan_tci & 0xff};
+
+	frame->data -= PACKET_RING_VLAN;
+	frame->len += PACKET_RING_VLAN;
+	memmove(frame->data, frame->data + PACKET_RING_VLAN, 2 * ETH_ALEN);
+	memcpy(frame->data + 2 * ETH_ALEN, tag, sizeof(tag));
+}
+
+/* The kernel wrote the header, but another process with the descriptor could write to it, too. */
+static void read_place(const struct packet_port *port, struct tpacket2_hdr *header,
+		       struct packet_port_frame *frame)
+{
+	const struct tpacket2_hdr copy = *header;
+
+	*frame = (struct packet_port_frame){.data = (uint8_t *)header};
+	if (copy.tp_mac < sizeof(copy) + PACKET_RING_VLAN + sizeof(struct virtio_net_hdr) ||
+	    (uint32_t)copy.tp_mac + copy.tp_snaplen > port->ring.frame_size ||
+	    copy.tp_snaplen < ETH_HLEN)
+		return; /* a frame of no bytes, which the receiver drops */
+	frame->data += copy.tp_mac;
+	frame->len = copy.tp_snaplen;
+	if (copy.tp_status & TP_STATUS_VLAN_VALID)
+		insert_vlan(frame, &copy);
+}
+
+bool packet_port_has_frame(const struct packet_port *port)
+{
+	const struct tpacket2_hdr *next = place_at(port, port->head);
+
+	return __atomic_load_n(&next->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER;
+}
+
+/* --- Packets that are longer than a place: they wait in the socket's queue. */
+
+static bool is_queued(const struct packet_port *port)
+{
+	return __atomic_load_n(&place_at(port, port->head)->tp_status, __ATOMIC_RELAXED) &
+	       TP_STATUS_COPY;
+}
+
+/* Reads the packet from the queue. False: it is dropped. */
+static bool read_queue(const struct packet_port *port, bool wanted, uint32_t len)
+{
+	struct virtio_net_hdr vnet;
+	uint8_t headers[GSO_HEADERS];
+	struct iovec parts[2 + GSO_SEGMENTS] = {{&vnet, sizeof(vnet)},
+						{headers, port->received.headers_len}};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 1};
+	int saved = errno;
+	ssize_t got;
+
+	if (wanted)
+		message.msg_iovlen = 2 + gso_packet_parts(&port->received, parts + 2);
+	got = recvmsg(port->fd, &message, MSG_DONTWAIT | MSG_TRUNC);
+	errno = saved;
+	return wanted && got == (ssize_t)(sizeof(vnet) + len);
+}
+
+/* Takes the packet of the next place out of the queue, and cuts it into frames. */
+static void receive_packet(struct packet_port *port)
+{
+	const struct tpacket2_hdr *header = place_at(port, port->head);
+	const uint32_t len = header->tp_len;
+	struct packet_port_frame start;
+	struct virtio_net_hdr vnet = {0};
+	bool wanted;
+
+	read_place(port, place_at(port, port->head), &start);
+	if (start.len)
+		memcpy(&vnet, (const uint8_t *)header + header->tp_mac - sizeof(vnet),
+		       sizeof(vnet));
+	wanted = gso_packet_start(&port->received, &vnet, start.data, start.len, len);
+	port->head = after(port, port->head);
+	if (read_queue(port, wanted, len))
+		gso_packet_finish(&port->received);
+	else
+		port->dropped++;
+}
+
+static uint32_t take_segments(struct packet_port *port, struct packet_port_frame *frames,
+			      uint32_t n)
+{
+	uint32_t count = 0;
+
+	while (count < n && gso_packet_next(&port->received, &frames[count]))
+		count++;
+	return count;
+}
+
+/* --- */
+
+/* One place stays free, so that a full ring of frames with the caller has another head. */
+static bool has_next(const struct packet_port *port)
+{
+	return after(port, port->head) != port->tail && packet_port_has_frame(port);
+}
+
+static uint32_t take_places(struct packet_port *port, struct packet_port_frame *frames, uint32_t n)
+{
+	uint32_t count = 0;
+
+	while (count < n && has_next(port) && !is_queued(port)) {
+		read_place(port, place_at(port, port->head), &frames[count++]);
+		port->head = after(port, port->head);
+	}
+	return count;
+}
+
+uint32_t packet_port_rx(struct packet_port *port, struct packet_port_frame *frames, uint32_t n)
+{
+	uint32_t count = take_segments(port, frames, n);
+
+	while (!count && has_next(port) && is_queued(port)) {
+		receive_packet(port);
+		count = take_segments(port, frames, n);
+	}
+	return count ? count : take_places(port, frames, n);
+}
+
+void packet_port_release(struct packet_port *port)
+{
+	for (; port->tail != port->head; port->tail = after(port, port->tail))
+		__atomic_store_n(&place_at(port, port->tail)->tp_status, TP_STATUS_KERNEL,
+				 __ATOMIC_RELEASE);
+}
+
+uint32_t packet_port_read_drops(struct packet_port *port)
+{
+	struct tpacket_stats stats = {0};
+	socklen_t length = sizeof(stats);
+	uint32_t dropped = port->dropped;
+
+	port->dropped = 0;
+	if (!getsockopt(port->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &length))
+		dropped += stats.tp_drops;
+	return dropped;
+}

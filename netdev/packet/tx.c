@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Sending by a packet port. */
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "packet/port_private.h"
+
+/* Frames of one system call. */
+#define TX_BURST 32
+
+/* The messages of one system call: each is one frame, or a GSO packet of several. */
+struct burst {
+	struct mmsghdr messages[TX_BURST];
+	uint32_t frames[TX_BURST]; /* of each message */
+	struct virtio_net_hdr vnets[TX_BURST];
+	uint8_t headers[TX_BURST][GSO_HEADERS];
+	struct iovec parts[3 * TX_BURST]; /* of all messages */
+	uint32_t n, n_parts;
+};
+
+static void add_part(struct burst *burst, void *data, uint32_t len)
+{
+	burst->parts[burst->n_parts++] = (struct iovec){data, len};
+}
+
+static void add_gso_packet(struct burst *burst, const struct packet_port_frame *frames, uint32_t n)
+{
+	uint8_t *headers = burst->headers[burst->n];
+	uint32_t len = gso_write_headers(frames, n, headers, &burst->vnets[burst->n]);
+
+	add_part(burst, headers, len);
+	for (uint32_t i = 0; i < n; i++)
+		add_part(burst, frames[i].data + len, frames[i].len - len);
+}
+
+/* Adds the first frames as one message; returns their number. */
+static uint32_t add_message(struct burst *burst, const struct packet_port_frame *frames, uint32_t n,
+			    bool gso)
+{
+	struct iovec *parts = &burst->parts[burst->n_parts];
+	uint32_t count = gso ? gso_count(frames, n) : 1;
+
+	burst->vnets[burst->n] = (struct virtio_net_hdr){0};
+	add_part(burst, &burst->vnets[burst->n], sizeof(burst->vnets[0]));
+	if (count > 1)
+		add_gso_packet(burst, frames, count);
+	else
+		add_part(burst, frames[0].data, frames[0].len);
+	burst->messages[burst->n].msg_hdr = (struct msghdr){
+		.msg_iov = parts, .msg_iovlen = (size_t)(&burst->parts[burst->n_parts] - parts)};
+	burst->frames[burst->n++] = count;
+	return count;
+}
+
+/* Returns the number of messages sent, or a negative errno value; keeps errno, the program's. */
+static int send_burst(const struct packet_port *port, struct burst *burst)
+{
+	int saved = errno, sent = sendmmsg(port->fd, burst->messages, burst->n, MSG_DONTWAIT);
+
+	if (sent < 0)
+		sent = -errno;
+	errno = saved;
+	return sent;
+}
+
+/*
+ * sendmmsg(2) reports an error only for its first message. ENOBUFS comes from the queueing
+ * discipline, EAGAIN from the socket's own limit, which frames that leave make room in; EINVAL for
+ * a GSO packet from a kernel that knows none of UDP: then the frames leave one by one.
+ */
+static bool falls_back(struct packet_port *port, const struct burst *burst, int error)
+{
+	if (error != -EINVAL || burst->frames[0] == 1)
+		return false;
+	port->gso = false;
+	return true;
+}
+
+uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame *frames,
+			uint32_t n, uint32_t *lost)
+{
+	uint32_t done = 0;
+
+	*lost = 0;
+	while (done < n) {
+		struct burst burst;
+		uint32_t end = n - done < TX_BURST ? n : done + TX_BURST;
+		int sent;
+
+		burst.n = burst.n_parts = 0;
+		for (uint32_t at = done; at < end;)
+			at += add_message(&burst, frames + at, end - at, port->gso);
+		sent = send_burst(port, &burst);
+		for (int i = 0; i < sent; i++)
+			done += burst.frames[i];
+		if (sent == -EAGAIN)
+			break;
+		if (sent < 0 && !falls_back(port, &burst, sent)) {
+			done += burst.frames[0];
+			*lost += burst.frames[0];
+		}
+	}
+	return done;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Packets of a QP that may leave as one UDP GSO packet (urxe_frame.continues), and how a peer tells
+ * that it can receive such packets. packet_build.c, the requester and the responder use it.
+ *
+ * When the kernel cuts a UDP GSO packet into segments, it counts the IPv4 identification up, and
+ * the ICRC covers that field. So the packets of a run have identifications that count up, and
+ * equal lengths; only the last may be shorter.
+ *
+ * A receiver of frames that does not know UDP GSO would lose whole runs. So a device that does
+ * marks its ACKs and READ requests by a value of the IPv4 identification, or of the IPv6 flow label
+ * where the path has none; other peers ignore both. A QP builds runs while the last such packet of
+ * its peer had the mark, and never to repeat packets. RoCEv1 has no UDP.
+ */
+#ifndef URXE_GSO_RUN_H
+#define URXE_GSO_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/packet.h>
+
+#include "wire/header_fields.h"
+
+#define GSO_MARK_IPV4 0x7578
+#define GSO_MARK_IPV6 0x57578u
+
+/* Limits of the kernel: segments, and bytes with the headers. */
+#define GSO_RUN_PACKETS 64
+#define GSO_RUN_BYTES   65000u
+
+struct header_template;
+struct urxe_frame;
+
+/* The run that the newest frame belongs to. */
+struct gso_run {
+	const struct urxe_frame *last; /* NULL: none */
+	const struct header_template *header;
+	uint32_t len; /* of each packet but the last, from the BTH to the ICRC */
+	uint32_t packets;
+	bool ended; /* by a shorter packet */
+};
+
+/*
+ * Adds a frame of `len` bytes from the BTH to the ICRC to the run, or begins another run. Returns
+ * the frame's place in its run, which is its IPv4 identification.
+ */
+static inline uint32_t gso_run_add(struct gso_run *run, const struct urxe_frame *frame,
+				   const struct header_template *header, uint32_t len)
+{
+	if (run->last && run->last + 1 == frame && run->header == header && !run->ended &&
+	    len <= run->len && run->packets < GSO_RUN_PACKETS &&
+	    run->packets * run->len + len <= GSO_RUN_BYTES)
+		run->packets++;
+	else
+		*run = (struct gso_run){.header = header, .len = len, .packets = 1};
+	run->last = frame;
+	run->ended = len < run->len;
+	return run->packets - 1;
+}
+
+static inline void gso_mark_ipv6(uint8_t *ip)
+{
+	uint32_t word = get32(ip);
+
+	if (!(word & 0xfffff))
+		put32(ip, word | GSO_MARK_IPV6);
+}
+
+static inline bool gso_is_marked(const struct urxe_packet *p)
+{
+	if (p->net == URXE_NET_IPV4)
+		return get16(p->l3 + 4) == GSO_MARK_IPV4;
+	return p->net == URXE_NET_IPV6 && p->flow_label == GSO_MARK_IPV6;
+}
+
+#endif
