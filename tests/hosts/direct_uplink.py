@@ -174,6 +174,22 @@ def a_locked_socket_stops_no_other(net):
     finish(start(net, 1))
 
 
+def no_other_user_sends_into_a_connection(net):
+    host, peer = net.hosts
+    host.daemon.kill(signal.SIGTERM)
+    host.daemon.wait(10)
+    host.start_daemon([*host.arguments, '--group', 'games'])
+    pair = start(net, 5)
+    for each in net.hosts:
+        expect_path(each, 'direct-uplink')
+    remote = next(qp['qpn'] for qp in peer.show('qp')['qps'] if qp['path'])
+    host.run(os.path.join(net.build, 'tests/hosts/intruder'), host.run_dir, IPV4.format(2), str(remote),
+             mac(net.namespaces[1]))
+    until(WAIT, lambda: host.counter('drop', 'contested') == 2,
+          lambda: f"{host.counter('drop', 'contested')} packets are contested, not 2")
+    finish(pair)
+
+
 def only_trusted_users_have_it(net):
     for host in net.hosts:
         host.daemon.kill(signal.SIGTERM)
@@ -224,6 +240,7 @@ CASES = {
     'unplugged': the_cable_is_unplugged_and_returns,
     'killed': a_killed_program_harms_no_other,
     'held': a_locked_socket_stops_no_other,
+    'intruder': no_other_user_sends_into_a_connection,
     'untrusted': only_trusted_users_have_it,
 }
 

@@ -191,6 +191,7 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 	s->uplink = true;
 	s->uplink_generation = direct_uplink_generation(sessions->direct_uplink);
 	store_direct_blocks(sessions, s, true);
+	remote_qp_acl_hear_always(&sessions->sw->remotes, &s->port.remotes);
 	rc = exclude_direct_blocks(sessions);
 	if (!rc)
 		return fd;

@@ -254,6 +254,13 @@ static void packets_pass_the_switch_while_it_wants_to_see_them(void **state)
 	assert_false(port_of_process()->has_socket);
 }
 
+static void its_connections_to_other_hosts_are_its_own(void **state)
+{
+	(void)state;
+	ask();
+	assert_true(port_of_process()->remotes.always_heard);
+}
+
 static void refused_requests_do_not_set_the_filter(void **state)
 {
 	uint32_t before = w->changes;
@@ -283,6 +290,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(packets_pass_the_switch_while_it_wants_to_see_them,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(its_connections_to_other_hosts_are_its_own, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(refused_requests_do_not_set_the_filter, setup,
 						teardown),
 	};
