@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "urxed/session/quota.h"
 
 static_assert(PACKET_PORT_QPN_SHIFT == LEASE_SHIFT, "a lease is a block of a packet port's filter");
 
@@ -129,15 +130,21 @@ void session_add_uplink_block(struct sessions *sessions, const struct session *s
 
 /* --- Sockets */
 
-/* Those of other sessions. */
-static uint32_t count_sockets(const struct sessions *sessions, const struct session *own)
+/* A new socket replaces that of the session itself. */
+static bool has_room(const struct sessions *sessions, const struct session *asker)
 {
+	uid_t user = vnic_server_uid(asker->conn);
+	uint32_t own = 0, total = 0;
 	const struct session *s;
-	uint32_t n = 0;
 
-	for (s = sessions->list; s; s = s->next)
-		n += s != own && s->uplink;
-	return n;
+	for (s = sessions->list; s; s = s->next) {
+		if (s == asker || !s->uplink)
+			continue;
+		total++;
+		own += vnic_server_uid(s->conn) == user;
+	}
+	return total < DIRECT_UPLINK_SOCKETS &&
+	       quota_allows(user, own, total, DIRECT_UPLINK_SOCKETS);
 }
 
 static int check_request(const struct sessions *sessions, const struct session *s)
@@ -150,7 +157,7 @@ static int check_request(const struct sessions *sessions, const struct session *
 		return -EPERM;
 	if (has_uplink(sessions, s))
 		return -EEXIST;
-	return count_sockets(sessions, s) < DIRECT_UPLINK_SOCKETS ? 0 : -ENOSPC;
+	return has_room(sessions, s) ? 0 : -ENOSPC;
 }
 
 static void store_direct_blocks(struct sessions *sessions, const struct session *s, bool direct)

@@ -38,9 +38,23 @@ struct world {
 };
 
 static struct world *w;
+static _Thread_local uid_t accepted_uid; /* 0 = the real one */
+
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 
 int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ring *ring);
 int __wrap_netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
+
+/* The daemon takes each process for one of this user. */
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int rc = __real_getsockopt(fd, level, name, value, len);
+
+	if (!rc && level == SOL_SOCKET && name == SO_PEERCRED && accepted_uid)
+		((struct ucred *)value)->uid = accepted_uid;
+	return rc;
+}
 
 int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ring *ring)
 {
@@ -261,6 +275,31 @@ static void its_connections_to_other_hosts_are_its_own(void **state)
 	assert_true(port_of_process()->remotes.always_heard);
 }
 
+/* Neither root nor the user who runs the test: both have no quota. */
+static void sockets_per_user_are_limited(void **state)
+{
+	struct session copies[DIRECT_UPLINK_SOCKETS / 2] = {0}, *s;
+
+	(void)state;
+	end_process();
+	accepted_uid = geteuid() + 1000;
+	w->direct.trust = (struct direct_uplink_trust){.n_users = 1, .users = {accepted_uid}};
+	serve(attach_thread);
+	s = w->server.sessions.list;
+	/* These stand for other processes of the user. */
+	for (uint32_t i = 0; i < DIRECT_UPLINK_SOCKETS / 2; i++) {
+		copies[i] = (struct session){
+			.next = s->next, .conn = s->conn, .uplink = true, .gone = true};
+		s->next = &copies[i];
+	}
+	serve(ask_thread);
+	assert_int_equal(w->process.status, -ENOSPC);
+	copies[0].uplink = false;
+	ask();
+	s->next = NULL;
+	accepted_uid = 0;
+}
+
 static void refused_requests_do_not_set_the_filter(void **state)
 {
 	uint32_t before = w->changes;
@@ -292,6 +331,7 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(its_connections_to_other_hosts_are_its_own, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(sockets_per_user_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused_requests_do_not_set_the_filter, setup,
 						teardown),
 	};
