@@ -158,7 +158,9 @@ static int setup(void **state)
 	w->uplinks.at[0].spec = "af_packet:lo";
 	strcpy(w->uplinks.at[0].ifname, "lo");
 	w->uplinks.at[0].port = (struct netdev *)w; /* the wrapped function ignores it */
-	w->direct = (struct direct_uplink){.uplinks = &w->uplinks, .pins = &w->pins};
+	w->direct = (struct direct_uplink){.uplinks = &w->uplinks,
+					   .pins = &w->pins,
+					   .trust = {.n_users = 1, .users = {geteuid()}}};
 	server_open(&w->server);
 	w->server.host.mtu = 1500;
 	begin();
