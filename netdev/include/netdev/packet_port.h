@@ -58,7 +58,8 @@ struct packet_port_frame {
 	uint32_t len;  /* bytes, without FCS */
 };
 
-/* Makes and maps the ring. The port owns fd from now on, also on failure. -EPROTO: an impossible ring. */
+/* Makes and maps the ring. The port owns fd from now on, also on failure. -EPROTO: an impossible
+ * ring. */
 int packet_port_open(int fd, const struct packet_port_ring *ring, struct packet_port **port);
 /* NULL is ignored. */
 void packet_port_close(struct packet_port *port);

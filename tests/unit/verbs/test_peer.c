@@ -403,10 +403,13 @@ static void test_token_is_read_in_the_peer(void **state)
 
 	(void)state;
 	start_child(nothing);
+	assert_true(copy(true, &byte, 0, 1));
+	area[0] = 0;
 	published_by_child()->token ^= 2;
+	tx_destroy(&port.tx);
+	open_way(PARENT, CHILD);
 	assert_false(copy(true, &byte, 0, 1));
 	assert_int_equal(area[0], 0);
-	published_by_child()->token ^= 2;
 }
 
 /* The peer publishes the identity of this process. */
