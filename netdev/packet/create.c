@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxed's part of a packet port: the socket with its receive ring. */
+/* urxed's part of a packet port: the socket, without its receive ring. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
@@ -37,20 +37,6 @@ static int allow_gso(int fd)
 											    : 0;
 }
 
-static int make_ring(int fd, uint32_t mtu, struct packet_port_ring *ring)
-{
-	struct tpacket_req request = {
-		.tp_block_size = PACKET_PORT_RING_BLOCK_SIZE,
-		.tp_block_nr = RING_BLOCKS,
-		.tp_frame_size = packet_ring_frame_size(mtu),
-	};
-
-	*ring = (struct packet_port_ring){.frame_size = request.tp_frame_size,
-					  .blocks = request.tp_block_nr};
-	request.tp_frame_nr = packet_ring_frames(ring);
-	return setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof(request)) ? -errno : 0;
-}
-
 static int bind_socket(int fd, unsigned int ifindex)
 {
 	struct sockaddr_ll address = {
@@ -73,10 +59,10 @@ int packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ri
 
 	if (fd < 0)
 		return -errno;
+	*ring = (struct packet_port_ring){packet_ring_frame_size(mtu), RING_BLOCKS};
 	rc = set_option(fd, PACKET_VERSION, TPACKET_V2)
 		     ?: set_option(fd, PACKET_IGNORE_OUTGOING, 1)
 		     ?: allow_gso(fd)
-		     ?: make_ring(fd, mtu, ring)
 		     ?: packet_port_accept(fd, NULL, 0)
 		     ?: bind_socket(fd, ifindex);
 	if (!rc)

@@ -30,10 +30,22 @@ static bool is_ring(const struct packet_port_ring *ring)
 	       ring->blocks <= RING_BLOCKS_MAX;
 }
 
-static int map_ring(struct packet_port *port, const struct packet_port_ring *ring)
+static int make_ring(int fd, const struct packet_port_ring *ring)
 {
+	struct tpacket_req request = {
+		.tp_block_size = PACKET_PORT_RING_BLOCK_SIZE,
+		.tp_block_nr = ring->blocks,
+		.tp_frame_size = ring->frame_size,
+	};
+
 	if (!is_ring(ring))
 		return -EPROTO;
+	request.tp_frame_nr = packet_ring_frames(ring);
+	return setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof(request)) ? -errno : 0;
+}
+
+static int map_ring(struct packet_port *port, const struct packet_port_ring *ring)
+{
 	port->ring = *ring;
 	port->per_block = packet_ring_per_block(ring);
 	port->frames = packet_ring_frames(ring);
@@ -80,7 +92,7 @@ int packet_port_open(int fd, const struct packet_port_ring *ring, struct packet_
 		return -ENOMEM;
 	}
 	*new = (struct packet_port){.fd = fd, .interrupt = -1};
-	rc = make_interrupt(new) ?: map_ring(new, ring);
+	rc = make_interrupt(new) ?: make_ring(fd, ring) ?: map_ring(new, ring);
 	if (!rc) {
 		new->gso = kernel_has_gso() && gso_packet_create(&new->received);
 		*port = new;

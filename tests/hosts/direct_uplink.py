@@ -8,10 +8,11 @@ trust take the switch.
 import argparse
 import os
 import signal
+import subprocess
 import time
 
 from ethernet import Ethernet, INTERFACE, IPV4
-from host import Failure, Pair, main, skip, until
+from host import SKIP, Failure, Pair, main, skip, until
 import report
 
 # The peer repeats for 8 times 3 s: longer than each interruption.
@@ -205,6 +206,39 @@ def a_killed_program_harms_no_other(net):
     finish(survivor)
 
 
+def a_locked_socket_stops_no_other(net):
+    host = net.hosts[0]
+    holder = host.spawn([os.path.join(net.build, 'tests/hosts/held_socket'), host.run_dir], stdin=subprocess.PIPE)
+    until(10, lambda: 'holds' in holder.output() or not holder.running(), holder.describe)
+    if not holder.running() and holder.wait(1) == SKIP:
+        skip(holder.output().strip())
+    file = os.path.join(host.top, 'capture.pcapng')
+    capture = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, '-w', file])
+    until(WAIT, lambda: os.path.exists(file), lambda: 'no capture')
+    finish(start(net, 1))
+    capture.kill(signal.SIGINT)
+    capture.wait(20)
+    finish(start(net, 1))
+    net.namespaces[0].ip('link', 'set', INTERFACE, 'mtu', '3000')
+    finish(start(net, 1))
+
+
+def no_other_user_sends_into_a_connection(net):
+    host, peer = net.hosts
+    host.daemon.kill(signal.SIGTERM)
+    host.daemon.wait(10)
+    host.start_daemon([*host.arguments, '--group', 'games'])
+    pair = start(net, 5)
+    for each in net.hosts:
+        expect_path(each, 'direct-uplink')
+    remote = next(qp['qpn'] for qp in peer.show('qp')['qps'] if qp['path'])
+    host.run(os.path.join(net.build, 'tests/hosts/intruder'), host.run_dir, IPV4.format(2), str(remote),
+             mac(net.namespaces[1]))
+    until(WAIT, lambda: host.counter('drop', 'contested') == 2,
+          lambda: f"{host.counter('drop', 'contested')} packets are contested, not 2")
+    finish(pair)
+
+
 def only_trusted_users_have_it(net):
     for host in net.hosts:
         host.daemon.kill(signal.SIGTERM)
@@ -256,6 +290,8 @@ CASES = {
     'down': the_interface_goes_down_and_returns,
     'unplugged': the_cable_is_unplugged_and_returns,
     'killed': a_killed_program_harms_no_other,
+    'held': a_locked_socket_stops_no_other,
+    'intruder': no_other_user_sends_into_a_connection,
     'untrusted': only_trusted_users_have_it,
 }
 

@@ -73,6 +73,7 @@ class Ethernet:
     kernel_ipv4 = IPV4  # the addresses of the programs' TCP connections
 
     def __init__(self, build, mtus, arguments=(), uplink='af_packet:' + INTERFACE):
+        self.build = build
         self.namespaces = []
         self.hosts = []
         try:

@@ -17,12 +17,9 @@ static int accept_leased_qpns(struct packet_port *uplink)
 	return packet_port_accept(packet_port_fd(uplink), blocks, port.leases.n);
 }
 
-/* While the daemon wants to see all frames, they come by the switch. */
 void port_accept_uplink(void)
 {
-	int rc = port.uplink && vnic_driver_direct_allowed(port.nic)
-			 ? accept_leased_qpns(port.uplink)
-			 : 0;
+	int rc = port.uplink ? accept_leased_qpns(port.uplink) : 0;
 
 	if (rc)
 		log_error("cannot set the filter of the direct uplink: %s", strerror(-rc));

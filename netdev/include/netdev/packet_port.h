@@ -4,8 +4,8 @@
  * queue pairs on an interface of the kernel: the direct uplink of docs/uplinks.md.
  *
  * urxed creates the socket, which needs CAP_NET_RAW, and passes the descriptor to the process. Only
- * the descriptor travels: the process maps the receive ring, and chooses by a socket filter
- * (classic BPF) for which queue pairs the ring receives. The descriptor carries the kernel's
+ * the descriptor travels: the process makes and maps the receive ring, and chooses by a socket
+ * filter (classic BPF) for which queue pairs the ring receives. The descriptor carries the kernel's
  * rights of a packet socket: a process with it can send any frame, and receive all frames of the
  * interface.
  *
@@ -23,7 +23,7 @@
 /* Blocks of a filter: with two instructions each, they fit the kernel's BPF_MAXINSNS. */
 #define PACKET_PORT_QPN_BLOCKS_MAX 1024
 
-/* The receive ring, as the process must map it. */
+/* The receive ring, as the process makes it. */
 struct packet_port_ring {
 	uint32_t frame_size; /* bytes of a place for one frame with the kernel's headers */
 	uint32_t blocks; /* of PACKET_PORT_RING_BLOCK_SIZE bytes, each with as many places as fit */
@@ -33,9 +33,10 @@ struct packet_port_ring {
 /* --- urxed */
 
 /*
- * Creates a socket on an interface, with a ring for frames whose Ethernet payload has up to `mtu`
- * bytes. It receives nothing before packet_port_accept. Returns the descriptor, non-blocking and
- * close-on-exec. -EPERM: without CAP_NET_RAW.
+ * Creates a socket on an interface. `ring` becomes a ring for frames whose Ethernet payload has up
+ * to `mtu` bytes, which the process makes: the kernel takes 10 to 100 ms for it, in which urxed
+ * would serve no other process. The socket receives nothing before packet_port_accept. Returns the
+ * descriptor, non-blocking and close-on-exec. -EPERM: without CAP_NET_RAW.
  */
 int packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ring *ring);
 
@@ -61,7 +62,8 @@ struct packet_port_frame {
 	bool continues;
 };
 
-/* Maps the ring. The port owns fd from now on, also on failure. -EPROTO: an impossible ring. */
+/* Makes and maps the ring. The port owns fd from now on, also on failure. -EPROTO: an impossible
+ * ring. */
 int packet_port_open(int fd, const struct packet_port_ring *ring, struct packet_port **port);
 /* NULL is ignored. */
 void packet_port_close(struct packet_port *port);

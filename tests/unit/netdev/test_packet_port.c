@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/if_packet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -187,6 +188,53 @@ int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 	return 0;
 }
 
+static uint32_t rings; /* that the kernel was asked for */
+
+int __real_setsockopt(int fd, int level, int option, const void *value, socklen_t length);
+int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length);
+int __real_socket(int domain, int type, int protocol);
+int __wrap_socket(int domain, int type, int protocol);
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t length);
+
+int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length)
+{
+	rings += level == SOL_PACKET && option == PACKET_RX_RING;
+	return level == SOL_PACKET ? 0 : __real_setsockopt(fd, level, option, value, length);
+}
+
+/* Packet sockets need a privilege. */
+int __wrap_socket(int domain, int type, int protocol)
+{
+	return __real_socket(domain == AF_PACKET ? AF_UNIX : domain, type, protocol);
+}
+
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t length)
+{
+	(void)fd, (void)address, (void)length;
+	return 0;
+}
+
+/* The kernel takes long for a ring, and urxed would serve no other process meanwhile. */
+static void the_process_makes_the_ring(void **state)
+{
+	struct packet_port_ring ring;
+	struct packet_port *port;
+	int memory = memfd_create("ring", MFD_CLOEXEC), fd;
+
+	(void)state;
+	rings = 0;
+	fd = packet_port_create(1, 1500, &ring);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(rings, 0);
+	assert_int_equal(ftruncate(memory, (off_t)ring.blocks * PACKET_PORT_RING_BLOCK_SIZE), 0);
+	assert_int_equal(packet_port_open(memory, &ring, &port), 0);
+	assert_int_equal(rings, 1);
+	packet_port_close(port);
+	ring.frame_size = 0;
+	assert_int_equal(packet_port_open(dup(STDERR_FILENO), &ring, &port), -EPROTO);
+}
+
 static void refused_frames_keep_errno(void **state)
 {
 	const struct packet_port_ring ring = {.frame_size = 2048, .blocks = 1};
@@ -213,6 +261,7 @@ int main(void)
 		cmocka_unit_test(other_frames_are_dropped),
 		cmocka_unit_test(short_frames_are_dropped),
 		cmocka_unit_test(the_kernel_s_limit_is_kept),
+		cmocka_unit_test(the_process_makes_the_ring),
 		cmocka_unit_test(refused_frames_keep_errno),
 	};
 

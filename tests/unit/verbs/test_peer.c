@@ -396,6 +396,22 @@ static void test_peer_identity_cannot_change(void **state)
 	assert_int_equal(area[0], 0);
 }
 
+/* The peer publishes the identity of a process that has another token in its memory. */
+static void test_token_is_read_in_the_peer(void **state)
+{
+	uint8_t byte = 7;
+
+	(void)state;
+	start_child(nothing);
+	assert_true(copy(true, &byte, 0, 1));
+	area[0] = 0;
+	published_by_child()->token ^= 2;
+	tx_destroy(&port.tx);
+	open_way(PARENT, CHILD);
+	assert_false(copy(true, &byte, 0, 1));
+	assert_int_equal(area[0], 0);
+}
+
 /* The peer publishes the identity of this process. */
 static void test_says_it_is_us(void **state)
 {
@@ -1091,6 +1107,8 @@ int main(int argc, char **argv)
 						close_world),
 		cmocka_unit_test_setup_teardown(test_copies_without_lock, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_peer_identity_cannot_change, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_token_is_read_in_the_peer, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_says_it_is_us, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_qps_of_one_process_are_copied, open_world,

@@ -49,8 +49,11 @@ static enum bond_verdict check_unicast(struct vswitch *sw, uint32_t uplink,
 			bond_note_roce(&sw->bond, sw->now, uplink, s->response);
 		return BOND_ACCEPT;
 	}
+	/* A promiscuous member also receives what is for other stations. */
+	if (!ether_same(s->dmac, sw->host->mac))
+		return BOND_DROP;
 	/* Neighbours whose own bond has failed over, or probes its members, ask here. */
-	if (is_resolution(s) && ether_same(s->dmac, sw->host->mac))
+	if (is_resolution(s))
 		return BOND_DAEMON_ONLY;
 	bond_note_astray(&sw->bond, sw->now);
 	return BOND_DROP;

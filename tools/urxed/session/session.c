@@ -120,7 +120,7 @@ void sessions_set_direct(struct sessions *sessions, bool on)
 	for (s = sessions->list; s; s = s->next)
 		if (s->port.dev)
 			vnic_server_set_direct(s->conn, on);
-	sessions_switch_uplink(sessions);
+	sessions_update_uplink(sessions);
 }
 
 /* Counts the remote QPs of all processes of a user, and of all users in *total. */
@@ -279,7 +279,6 @@ static int open_session(struct sessions *sessions, int socket)
 		free(s);
 		return rc;
 	}
-	s->uplink_fd = -1;
 	if (may_connect(sessions, s->conn)) {
 		rc = add_session(sessions, s);
 		if (!rc)
@@ -395,7 +394,6 @@ static void destroy_session(struct sessions *sessions, struct session *s)
 		log_ratelimited(&sessions->log, sessions->now, "process %d detached",
 				vnic_server_pid(s->conn));
 	fd_guard_close(vnic_server_close(s->conn));
-	session_close_uplink(s);
 	free(s);
 	sessions->n--;
 }

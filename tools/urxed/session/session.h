@@ -30,9 +30,9 @@ struct session {
 	bool port_unsent;  /* its socket had no room for the newest port notice */
 	uint32_t blocks;   /* leased blocks of QPNs */
 	uint64_t token;    /* with which the process claims the blocks from a later daemon */
-	int uplink_fd;     /* duplicate of its packet socket on the direct uplink; -1 = none */
+	bool uplink;       /* the process has a packet socket on the direct uplink */
 	bool uplink_asked; /* the process has requested such a socket from this daemon */
-	uint8_t uplink_generation; /* direct_uplink_generation of uplink_fd */
+	uint8_t uplink_generation; /* direct_uplink_generation of the socket */
 	uint32_t drained;          /* frames that were forwarded since its last message */
 	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
 	bool gone; /* sessions_reap frees it: the current batch of events may still name it */

@@ -3,12 +3,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/log.h"
+#include "urxed/session/quota.h"
 
 static_assert(PACKET_PORT_QPN_SHIFT == LEASE_SHIFT, "a lease is a block of a packet port's filter");
 
@@ -25,9 +25,10 @@ static void add_block(struct blocks *blocks, uint32_t block)
 	blocks->n++;
 }
 
+/* Whether the process has a socket on the uplink as it was opened last. */
 static bool has_uplink(const struct sessions *sessions, const struct session *s)
 {
-	return s->uplink_fd >= 0 &&
+	return s->uplink &&
 	       s->uplink_generation == direct_uplink_generation(sessions->direct_uplink);
 }
 
@@ -36,24 +37,17 @@ static struct session *session_of(struct switch_port *port)
 	return (struct session *)((char *)port - offsetof(struct session, port));
 }
 
-static void find_session_blocks(const struct sessions *sessions, const struct session *s,
-				struct blocks *blocks)
-{
-	blocks->n = 0;
-	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
-		if (sessions->sw->leases.owner[block] == &s->port)
-			add_block(blocks, block);
-}
-
-/* Whether another socket than the switch's receives packets to a block. */
+/*
+ * Whether a process receives packets to a block by a socket of its own. A process that has one of
+ * an earlier daemon, or of the uplink as it was opened before, uses that one until it has asked.
+ */
 static bool is_direct_block(const struct sessions *sessions, uint32_t block)
 {
 	struct switch_port *owner = sessions->sw->leases.owner[block];
 	const struct session *s = owner ? session_of(owner) : NULL;
 
-	if (s && has_uplink(sessions, s))
+	if (s && s->uplink)
 		return true;
-	/* The process still has its socket from an earlier daemon, until it has asked this one. */
 	return sessions->lease_store->entries[block].direct &&
 	       (s ? !s->uplink_asked : sessions->lease_store->claimable[block]);
 }
@@ -66,6 +60,21 @@ static void find_direct_blocks(const struct sessions *sessions, struct blocks *b
 			add_block(blocks, block);
 }
 
+/* The switch does not deliver to these processes what their sockets receive, too. */
+static void mark_ports(struct sessions *sessions, const struct blocks *blocks)
+{
+	struct switch_port *owner;
+	struct session *s;
+
+	for (s = sessions->list; s; s = s->next)
+		s->port.has_socket = s->uplink;
+	for (uint32_t i = 0; i < blocks->n && i < PACKET_PORT_QPN_BLOCKS_MAX; i++) {
+		owner = sessions->sw->leases.owner[blocks->at[i]];
+		if (owner)
+			owner->has_socket = true;
+	}
+}
+
 /* An uplink that was opened again has another number, and excludes nothing. */
 static bool is_excluded(const struct session_exclusion *now, uint8_t uplink,
 			const struct blocks *blocks)
@@ -75,82 +84,41 @@ static bool is_excluded(const struct session_exclusion *now, uint8_t uplink,
 }
 
 /* To set the filter takes much longer than to find out that it need not change. */
-static int exclude_direct_blocks(struct sessions *sessions)
+static int exclude_blocks(struct sessions *sessions, uint8_t uplink, const struct blocks *blocks)
 {
 	struct session_exclusion *now = &sessions->exclusion;
-	uint8_t uplink = direct_uplink_generation(sessions->direct_uplink);
-	struct blocks blocks = {.n = 0};
 	int rc;
 
-	if (!sessions->indirect)
-		find_direct_blocks(sessions, &blocks);
-	if (blocks.n > PACKET_PORT_QPN_BLOCKS_MAX)
+	if (blocks->n > PACKET_PORT_QPN_BLOCKS_MAX)
 		return -ENOSPC;
-	if (is_excluded(now, uplink, &blocks))
+	if (is_excluded(now, uplink, blocks))
 		return 0;
-	rc = direct_uplink_exclude(sessions->direct_uplink, blocks.at, blocks.n);
-	*now = (struct session_exclusion){.uplink = rc ? 0 : uplink, .n = blocks.n};
-	memcpy(now->blocks, blocks.at, blocks.n * sizeof(blocks.at[0]));
+	rc = direct_uplink_exclude(sessions->direct_uplink, blocks->at, blocks->n);
+	*now = (struct session_exclusion){.uplink = rc ? 0 : uplink, .n = blocks->n};
+	memcpy(now->blocks, blocks->at, blocks->n * sizeof(blocks->at[0]));
 	return rc;
 }
 
-/*
- * The uplink may have been opened again for another MTU or MAC, on the same interface. Then the old
- * sockets would receive what the switch receives, until their processes ask for new ones.
- */
-static void end_old_sockets(struct sessions *sessions)
+static int exclude_direct_blocks(struct sessions *sessions)
 {
-	struct session *s;
+	const uint8_t uplink = direct_uplink_generation(sessions->direct_uplink);
+	struct blocks blocks = {.n = 0};
 
-	for (s = sessions->list; s; s = s->next) {
-		if (s->uplink_fd < 0 || has_uplink(sessions, s))
-			continue;
-		(void)packet_port_accept(s->uplink_fd, NULL, 0);
-		session_close_uplink(s);
-	}
+	if (!uplink)
+		return 0;
+	find_direct_blocks(sessions, &blocks);
+	mark_ports(sessions, &blocks);
+	if (sessions->indirect)
+		blocks.n = 0;
+	return exclude_blocks(sessions, uplink, &blocks);
 }
 
 void sessions_update_uplink(struct sessions *sessions)
 {
-	int rc;
+	int rc = exclude_direct_blocks(sessions);
 
-	end_old_sockets(sessions);
-	rc = direct_uplink_generation(sessions->direct_uplink) ? exclude_direct_blocks(sessions)
-							       : 0;
 	if (rc)
 		log_line("cannot set the filter of the uplink: %s", strerror(-rc));
-}
-
-/* The socket receives packets to the session's queue pairs, or none. */
-static void set_socket_filter(const struct sessions *sessions, const struct session *s, bool on)
-{
-	struct blocks blocks = {.n = 0};
-	int rc;
-
-	if (on)
-		find_session_blocks(sessions, s, &blocks);
-	rc = packet_port_accept(s->uplink_fd, blocks.at, blocks.n);
-	if (rc)
-		log_line("cannot set the filter of a direct uplink: %s", strerror(-rc));
-}
-
-static void set_socket_filters(const struct sessions *sessions, bool on)
-{
-	const struct session *s;
-
-	for (s = sessions->list; s; s = s->next)
-		if (has_uplink(sessions, s))
-			set_socket_filter(sessions, s, on);
-}
-
-/* Packets that come between the two steps are lost, not duplicated. */
-void sessions_switch_uplink(struct sessions *sessions)
-{
-	if (sessions->indirect)
-		set_socket_filters(sessions, false);
-	sessions_update_uplink(sessions);
-	if (!sessions->indirect)
-		set_socket_filters(sessions, true);
 }
 
 void session_add_uplink_block(struct sessions *sessions, const struct session *s, uint32_t qpn)
@@ -162,14 +130,21 @@ void session_add_uplink_block(struct sessions *sessions, const struct session *s
 
 /* --- Sockets */
 
-static uint32_t count_sockets(const struct sessions *sessions)
+/* A new socket replaces that of the session itself. */
+static bool has_room(const struct sessions *sessions, const struct session *asker)
 {
+	uid_t user = vnic_server_uid(asker->conn);
+	uint32_t own = 0, total = 0;
 	const struct session *s;
-	uint32_t n = 0;
 
-	for (s = sessions->list; s; s = s->next)
-		n += has_uplink(sessions, s);
-	return n;
+	for (s = sessions->list; s; s = s->next) {
+		if (s == asker || !s->uplink)
+			continue;
+		total++;
+		own += vnic_server_uid(s->conn) == user;
+	}
+	return total < DIRECT_UPLINK_SOCKETS &&
+	       quota_allows(user, own, total, DIRECT_UPLINK_SOCKETS);
 }
 
 static int check_request(const struct sessions *sessions, const struct session *s)
@@ -182,21 +157,7 @@ static int check_request(const struct sessions *sessions, const struct session *
 		return -EPERM;
 	if (has_uplink(sessions, s))
 		return -EEXIST;
-	return count_sockets(sessions) < DIRECT_UPLINK_SOCKETS ? 0 : -ENOSPC;
-}
-
-static int open_socket(struct sessions *sessions, struct session *s, struct packet_port_ring *ring)
-{
-	int fd = direct_uplink_create(sessions->direct_uplink, ring);
-
-	if (fd < 0)
-		return fd;
-	session_close_uplink(s);
-	s->uplink_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (s->uplink_fd >= 0)
-		return fd;
-	close(fd);
-	return -EMFILE;
+	return has_room(sessions, s) ? 0 : -ENOSPC;
 }
 
 static void store_direct_blocks(struct sessions *sessions, const struct session *s, bool direct)
@@ -209,7 +170,7 @@ static void store_direct_blocks(struct sessions *sessions, const struct session 
 /* The process has no socket, or cannot use it: the switch receives its packets. */
 static int refuse_socket(struct sessions *sessions, struct session *s, int rc)
 {
-	session_close_uplink(s);
+	s->uplink = false;
 	store_direct_blocks(sessions, s, false);
 	sessions_update_uplink(sessions);
 	return rc;
@@ -226,7 +187,7 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 	if (answer->status)
 		return refuse_socket(sessions, s, -ECANCELED);
 	rc = check_request(sessions, s);
-	fd = rc ? rc : open_socket(sessions, s, &ring);
+	fd = rc ? rc : direct_uplink_create(sessions->direct_uplink, &ring);
 	if (rc == -EEXIST)
 		return rc;
 	s->uplink_asked = true;
@@ -234,18 +195,13 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 		return refuse_socket(sessions, s, fd);
 	answer->frame_size = ring.frame_size;
 	answer->blocks = ring.blocks;
+	s->uplink = true;
 	s->uplink_generation = direct_uplink_generation(sessions->direct_uplink);
 	store_direct_blocks(sessions, s, true);
+	remote_qp_acl_hear_always(&sessions->sw->remotes, &s->port.remotes);
 	rc = exclude_direct_blocks(sessions);
 	if (!rc)
 		return fd;
 	close(fd);
 	return refuse_socket(sessions, s, rc);
-}
-
-void session_close_uplink(struct session *s)
-{
-	if (s->uplink_fd >= 0)
-		close(s->uplink_fd);
-	s->uplink_fd = -1;
 }

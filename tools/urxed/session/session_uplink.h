@@ -8,19 +8,19 @@
 
 #include "urxed/session/session.h"
 
-/* vnic_server_ops.uplink; ctx is the struct sessions. */
+/*
+ * vnic_server_ops.uplink; ctx is the struct sessions. The daemon keeps no copy of the socket: a
+ * process can hold the kernel's lock of its socket for ever, and setsockopt(2) would wait for it.
+ */
 int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 			struct vnic_attach_uplink *answer);
 /*
- * After leases, sockets or the uplink have changed: the switch receives packets from the uplink to
- * the queue pairs of processes without a socket, and to no others.
+ * After leases, sockets, the uplink or sessions.indirect have changed: the switch receives packets
+ * from the uplink to the queue pairs of processes without a socket. Packets to the others it
+ * receives only while sessions.indirect is set, and does not deliver them.
  */
 void sessions_update_uplink(struct sessions *sessions);
-/* After sessions.indirect has changed: while it is set, the sockets receive nothing. */
-void sessions_switch_uplink(struct sessions *sessions);
 /* The session has leased the block that begins with qpn. */
 void session_add_uplink_block(struct sessions *sessions, const struct session *s, uint32_t qpn);
-/* Closes the daemon's duplicate of the session's socket. */
-void session_close_uplink(struct session *s);
 
 #endif

@@ -319,7 +319,10 @@ static enum switch_drop set_station_dest(struct vswitch *sw, struct switch_port 
 	learn_source(sw, from, s);
 	reason = switch_dest_from_station(sw, from, s, dest);
 	note_connection(sw, s, dest);
-	return reason;
+	if (!dest->process || !dest->process->has_socket || from->kind != SWITCH_UPLINK)
+		return reason;
+	dest->process = NULL;
+	return SWITCH_DROP_DIRECT_COPY;
 }
 
 /* The same for a frame of a bond's member. */

@@ -51,6 +51,8 @@ const char *switch_counter_name(enum switch_counter counter);
 	X(BOND_COPY, "bond_copy",                                                                \
 	  "from a bond's member: a frame of this host, or a copy of one that counts at another " \
 	  "member")                                                                              \
+	X(DIRECT_COPY, "direct_copy",                                                            \
+	  "from an uplink, to a process that also receives it by its direct uplink")             \
 	X(SPOOFED_MAC, "spoofed_mac", "a source MAC that the sender may not use")                \
 	X(SPOOFED_IP, "spoofed_ip",                                                              \
 	  "a process used a source address that the host does not have in that VLAN, or a "      \
@@ -111,6 +113,8 @@ struct switch_port {
 	uint32_t waiting;    /* bit mask of transmit queues whose oldest frame had to wait */
 	/* Bit mask of the blocks of processes to which this process was introduced. */
 	uint64_t introduced[LEASE_BLOCKS / 64];
+	/* The process receives packets from the uplink by a socket of its own (direct_uplink.h). */
+	bool has_socket;
 	bool held; /* the current frame waited before and was counted then */
 };
 

@@ -144,6 +144,14 @@ static void choose_holders(struct remote_qp_target *target)
 	}
 }
 
+/* The remote host may have sent packets of each service to the claim's process. */
+static void hear_claim(struct remote_qp_claim *claim)
+{
+	for (int service = 0; service < REMOTE_QP_SERVICES; service++)
+		claim->heard[service] = true;
+	choose_holders(claim->target);
+}
+
 /* Restored claims may come in any order, and belong before all new ones. */
 static void insert_claim(struct remote_qp_target *target, struct remote_qp_claim *claim)
 {
@@ -182,6 +190,8 @@ static int add_claim(struct remote_qp_target *target, struct remote_qp_owner *ow
 	(*claim)->target = target;
 	(*claim)->order = order;
 	insert_claim(target, *claim);
+	if (owner->always_heard)
+		hear_claim(*claim);
 	return 0;
 }
 
@@ -585,4 +595,18 @@ void remote_qp_acl_heard(struct remote_qp_acl *t, uint32_t local, const uint8_t 
 	sender->claim->heard[service] = true;
 	choose_holders(sender->claim->target);
 	store_entry(t, sender);
+}
+
+void remote_qp_acl_hear_always(struct remote_qp_acl *t, struct remote_qp_owner *owner)
+{
+	struct remote_qp *r;
+
+	if (owner->always_heard)
+		return;
+	owner->always_heard = true;
+	LIST_FOREACH(r, &owner->list, link)
+	{
+		hear_claim(r->claim);
+		store_entry(t, r);
+	}
 }

@@ -14,6 +14,9 @@
  * remote QP: the responder answers to its own peer, and so shows which process that is. UC has no
  * answers, so UC packets then pass from the first process only.
  *
+ * Packets to a process with a direct uplink do not pass the switch. So what such a process, which
+ * may send any frame, has registered counts as if packets had arrived.
+ *
  * After a restart of the daemon, the remote QPs of a surviving process keep their places in that
  * order until the process registers them again: otherwise another survivor could be first.
  */
@@ -86,6 +89,7 @@ struct remote_qp_owner {
 	uint32_t n;
 	uint32_t process; /* the first block of its lease */
 	uid_t user;
+	bool always_heard; /* remote_qp_acl_hear_always */
 };
 
 /* Stores the registration at index `place` of the table. */
@@ -171,6 +175,12 @@ bool remote_qp_acl_cnp_to_local(const struct remote_qp_acl *t, const struct remo
 				const uint8_t sip[16], const struct remote_qp_key *to);
 bool remote_qp_acl_cnp_to_remote(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
 				 const struct remote_qp_key *to);
+
+/*
+ * The owner has a direct uplink: all its remote QPs of other hosts, present and future ones, count
+ * as heard.
+ */
+void remote_qp_acl_hear_always(struct remote_qp_acl *t, struct remote_qp_owner *owner);
 
 /* A packet of another host has arrived for a local QP. */
 void remote_qp_acl_heard(struct remote_qp_acl *t, uint32_t local, const uint8_t sip[16],

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <linux/sockios.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int refuse_name(const char *name, int rc, const char *reason,
@@ -65,10 +68,30 @@ static bool trusts_group(const struct direct_uplink_trust *trust, gid_t group)
 	return false;
 }
 
+/*
+ * Whether the process at the other end connected from the daemon's network namespace. The kernel
+ * makes the accepted socket in that of the peer. Only root or CAP_NET_ADMIN may ask.
+ */
+static bool shares_network(int socket)
+{
+	int fd = ioctl(socket, SIOCGSKNS);
+	struct stat its, own;
+	bool same = fd >= 0 && !fstat(fd, &its) && !stat("/proc/self/ns/net", &own) &&
+		    its.st_dev == own.st_dev && its.st_ino == own.st_ino;
+
+	if (fd >= 0)
+		close(fd);
+	return same;
+}
+
+/* Root of a container that shares the user namespace, but not the network, must be named. */
+static bool trusts_unnamed(uid_t user, int socket)
+{
+	return (user == 0 || user == geteuid()) && shares_network(socket);
+}
+
 static bool trusts_user(const struct direct_uplink_trust *trust, uid_t user)
 {
-	if (user == 0 || user == geteuid())
-		return true;
 	for (uint32_t i = 0; i < trust->n_users; i++)
 		if (trust->users[i] == user)
 			return true;
@@ -100,6 +123,7 @@ bool direct_uplink_trusts(const struct direct_uplink_trust *trust, int socket)
 
 	if (trust->none || getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 		return false;
-	return trusts_user(trust, peer.uid) || trusts_group(trust, peer.gid) ||
+	return trusts_user(trust, peer.uid) || trusts_unnamed(peer.uid, socket) ||
+	       trusts_group(trust, peer.gid) ||
 	       (trust->n_groups && is_in_trusted_group(trust, socket));
 }

@@ -13,7 +13,7 @@
 #define DIRECT_UPLINK_NAMES 16 /* users, and as many groups */
 #define DIRECT_UPLINK_ERROR 128
 
-/* Users that may have raw frames, beside root and the daemon's own user. */
+/* Users that may have raw frames, beside root and the daemon's own user in its network. */
 struct direct_uplink_trust {
 	bool none; /* not even those */
 	uint32_t n_users, n_groups;

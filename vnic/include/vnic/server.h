@@ -53,9 +53,9 @@ struct vnic_server_ops {
 	int (*check_inbox)(void *ctx, struct vnic_server_client *client);
 	/*
 	 * A client wants a packet socket on the uplink: returns the descriptor, and the size of the
-	 * ring in *answer; or the status of struct vnic_attach_uplink. The daemon keeps a duplicate
-	 * for itself if it needs one. answer->status is the client's: if it is not 0, the client
-	 * cannot use the last socket, and the function returns a negative value. NULL: -ENODEV.
+	 * ring in *answer; or the status of struct vnic_attach_uplink. answer->status is the
+	 * client's: if it is not 0, the client cannot use the last socket, and the function returns
+	 * a negative value. NULL: -ENODEV.
 	 */
 	int (*uplink)(void *ctx, struct vnic_server_client *client,
 		      struct vnic_attach_uplink *answer);

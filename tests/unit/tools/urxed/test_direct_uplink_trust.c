@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Which processes --direct-uplink trusts with raw frames. */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -71,14 +75,17 @@ static void numbers_of_names_are_limited(void **state)
 	assert_int_equal(add("@root"), -ENOSPC);
 }
 
-/* The other end of the socket is this process. */
-static bool trusts_this_process(void)
+/* The other end of the socket is this process. The kernel tells some users no namespace. */
+static bool trusts_this_process(bool *asked)
 {
-	int ends[2];
+	int ends[2], namespace;
 	bool trusted;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	trusted = direct_uplink_trusts(&trust, ends[0]);
+	namespace = ioctl(ends[0], SIOCGSKNS);
+	*asked = namespace >= 0;
+	close(namespace);
 	close(ends[0]);
 	close(ends[1]);
 	return trusted;
@@ -86,10 +93,31 @@ static bool trusts_this_process(void)
 
 static void the_daemon_s_own_user_is_trusted_unless_none_is(void **state)
 {
+	bool asked, trusted = trusts_this_process(&asked);
+
 	(void)state;
-	assert_true(trusts_this_process());
+	assert_int_equal(trusted, asked);
 	assert_int_equal(add("none"), 0);
-	assert_false(trusts_this_process());
+	assert_false(trusts_this_process(&asked));
+}
+
+/* Its root has no right to the frames of the daemon's interface. */
+static void a_process_of_another_network_must_be_named(void **state)
+{
+	const int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	int ends[2];
+
+	(void)state;
+	if (unshare(CLONE_NEWNET))
+		skip();
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	assert_int_equal(setns(own, CLONE_NEWNET), 0);
+	assert_false(direct_uplink_trusts(&trust, ends[0]));
+	trust.users[trust.n_users++] = getuid();
+	assert_true(direct_uplink_trusts(&trust, ends[0]));
+	close(ends[0]);
+	close(ends[1]);
+	close(own);
 }
 
 static void a_socket_without_a_peer_is_not_trusted(void **state)
@@ -106,6 +134,7 @@ int main(void)
 		cmocka_unit_test_setup(none_stands_alone, clear),
 		cmocka_unit_test_setup(numbers_of_names_are_limited, clear),
 		cmocka_unit_test_setup(the_daemon_s_own_user_is_trusted_unless_none_is, clear),
+		cmocka_unit_test_setup(a_process_of_another_network_must_be_named, clear),
 		cmocka_unit_test_setup(a_socket_without_a_peer_is_not_trusted, clear),
 	};
 

@@ -93,6 +93,10 @@ static void answered_addresses_of_a_user_displace_only_its_own(void **state)
 		assert_int_equal(resolve_for(T0 + 2 * NEIGH_ENTRIES + 1, 0, 100000 + i), 0);
 	assert_int_equal(resolve_for(T0 + 2 * NEIGH_ENTRIES + 1, 0, 2 * NEIGH_ENTRIES - 1), 0);
 	assert_int_equal(resolve_for(T0 + 2 * NEIGH_ENTRIES + 1, 0, 0), -EINPROGRESS);
+	/* Its share is half of the table, also while nobody else needs the rest. */
+	assert_int_equal(resolve_for(T0 + 2 * NEIGH_ENTRIES + 1, 0,
+				     2 * NEIGH_ENTRIES - NEIGH_ENTRIES * 3 / 4),
+			 -EINPROGRESS);
 }
 
 /* --- Proven entries */

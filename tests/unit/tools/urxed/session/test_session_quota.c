@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The quotas of a user's processes on remote QPs and blocks of QPNs, and that another user still
- * gets both. The main thread is the daemon; it takes each process for one of a user that the test
- * chooses.
+ * The quotas of a user's processes on remote QPs, blocks of QPNs and connections, and that another
+ * user still gets them. The main thread is the daemon; it takes each process for one of a user that
+ * the test chooses.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -224,12 +224,34 @@ static void blocks_per_user_are_limited(void **state)
 	assert_ptr_equal(lease_owner(&w->server.sw.leases, qpn), &session_of(other())->port);
 }
 
+static int attach(struct server_process *p, uint32_t as)
+{
+	accepted_uid = user_of(as);
+	server_call(attach_thread, p, serve);
+	accepted_uid = 0;
+	if (!p->status)
+		vnic_driver_abandon(p->driver);
+	return p->status;
+}
+
+static void connections_per_user_are_limited(void **state)
+{
+	struct server_process more = {0};
+
+	(void)state;
+	/* Half of what the other user leaves. */
+	w->server.sessions.limit = 2 * GREEDY + 1;
+	assert_int_not_equal(attach(&more, 0), 0);
+	assert_int_equal(attach(&more, GREEDY), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(remote_qps_per_user_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(end_of_a_process_takes_several_steps, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(connections_per_user_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(blocks_per_user_are_limited, setup, teardown),
 	};
 

@@ -4,6 +4,7 @@
  * end, and survive a daemon. The functions of netdev/ are replaced: there is no interface.
  */
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -33,18 +34,35 @@ struct world {
 	uint32_t excluded; /* blocks that the filter excludes */
 	uint16_t first;    /* the first of them */
 	uint32_t changes;  /* of the filter */
+	int next_socket;   /* that the daemon gives away; 0 = a new one */
 };
 
 static struct world *w;
+static _Thread_local uid_t accepted_uid; /* 0 = the real one */
+
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 
 int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ring *ring);
 int __wrap_netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
+
+/* The daemon takes each process for one of this user. */
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int rc = __real_getsockopt(fd, level, name, value, len);
+
+	if (!rc && level == SOL_SOCKET && name == SO_PEERCRED && accepted_uid)
+		((struct ucred *)value)->uid = accepted_uid;
+	return rc;
+}
 
 int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ring *ring)
 {
 	(void)ifindex;
 	*ring = (struct packet_port_ring){mtu, 1};
-	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (!w->next_socket)
+		return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return w->next_socket;
 }
 
 int __wrap_netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n)
@@ -100,6 +118,11 @@ static void *decline_thread(void *arg)
 	return NULL;
 }
 
+static const struct switch_port *port_of_process(void)
+{
+	return lease_owner(&w->server.sw.leases, w->process.who.qpn_first);
+}
+
 static void serve(void *(*call)(void *))
 {
 	server_call(call, &w->process, take_events);
@@ -135,7 +158,9 @@ static int setup(void **state)
 	w->uplinks.at[0].spec = "af_packet:lo";
 	strcpy(w->uplinks.at[0].ifname, "lo");
 	w->uplinks.at[0].port = (struct netdev *)w; /* the wrapped function ignores it */
-	w->direct = (struct direct_uplink){.uplinks = &w->uplinks, .pins = &w->pins};
+	w->direct = (struct direct_uplink){.uplinks = &w->uplinks,
+					   .pins = &w->pins,
+					   .trust = {.n_users = 1, .users = {geteuid()}}};
 	server_open(&w->server);
 	w->server.host.mtu = 1500;
 	begin();
@@ -199,30 +224,82 @@ static void a_survivor_that_ends_before_it_asks_excludes_nothing(void **state)
 	assert_int_equal(w->excluded, 0);
 }
 
-/* Whether a socket has a filter: that of a new socket is not set here. */
-static bool has_filter(int fd)
+/* The old socket may be on the same interface. */
+static void an_uplink_that_is_opened_again_leaves_packets_to_old_sockets(void **state)
 {
-	socklen_t length = 0;
-
-	return !getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &length) && length;
-}
-
-static void an_uplink_that_is_opened_again_ends_old_sockets(void **state)
-{
-	int fd;
+	uint32_t before;
 
 	(void)state;
-	serve(ask_thread);
-	fd = w->process.status;
-	assert_true(fd >= 0);
-	assert_false(has_filter(fd));
+	ask();
 	w->uplinks.at[0].reopened++;
+	w->excluded = 0;
+	before = w->changes;
 	sessions_update_uplink(&w->server.sessions);
-	assert_int_equal(w->excluded, 0);
-	assert_true(has_filter(fd));
-	close(fd);
+	assert_int_equal(w->changes, before + 1);
+	expect_own_block_excluded();
 	ask();
 	expect_own_block_excluded();
+}
+
+/* A program can keep the kernel's lock of its socket, and the daemon would wait for it. */
+static void the_daemon_keeps_no_copy_of_a_socket(void **state)
+{
+	struct pollfd pfd = {.events = POLLIN};
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	pfd.fd = pair[0];
+	w->next_socket = pair[1];
+	ask();
+	assert_int_equal(poll(&pfd, 1, 0), 1);
+	assert_true(pfd.revents & POLLHUP);
+	close(pair[0]);
+}
+
+static void packets_pass_the_switch_while_it_wants_to_see_them(void **state)
+{
+	(void)state;
+	ask();
+	sessions_set_direct(&w->server.sessions, false);
+	assert_int_equal(w->excluded, 0);
+	assert_true(port_of_process()->has_socket);
+	sessions_set_direct(&w->server.sessions, true);
+	expect_own_block_excluded();
+	serve(decline_thread);
+	assert_false(port_of_process()->has_socket);
+}
+
+static void its_connections_to_other_hosts_are_its_own(void **state)
+{
+	(void)state;
+	ask();
+	assert_true(port_of_process()->remotes.always_heard);
+}
+
+/* Neither root nor the user who runs the test: both have no quota. */
+static void sockets_per_user_are_limited(void **state)
+{
+	struct session copies[DIRECT_UPLINK_SOCKETS / 2] = {0}, *s;
+
+	(void)state;
+	end_process();
+	accepted_uid = geteuid() + 1000;
+	w->direct.trust = (struct direct_uplink_trust){.n_users = 1, .users = {accepted_uid}};
+	serve(attach_thread);
+	s = w->server.sessions.list;
+	/* These stand for other processes of the user. */
+	for (uint32_t i = 0; i < DIRECT_UPLINK_SOCKETS / 2; i++) {
+		copies[i] = (struct session){
+			.next = s->next, .conn = s->conn, .uplink = true, .gone = true};
+		s->next = &copies[i];
+	}
+	serve(ask_thread);
+	assert_int_equal(w->process.status, -ENOSPC);
+	copies[0].uplink = false;
+	ask();
+	s->next = NULL;
+	accepted_uid = 0;
 }
 
 static void refused_requests_do_not_set_the_filter(void **state)
@@ -247,8 +324,16 @@ int main(void)
 			packets_of_a_process_that_declines_come_by_the_switch, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_survivor_that_ends_before_it_asks_excludes_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_uplink_that_is_opened_again_ends_old_sockets,
+		cmocka_unit_test_setup_teardown(
+			an_uplink_that_is_opened_again_leaves_packets_to_old_sockets, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(the_daemon_keeps_no_copy_of_a_socket, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(packets_pass_the_switch_while_it_wants_to_see_them,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(its_connections_to_other_hosts_are_its_own, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(sockets_per_user_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused_requests_do_not_set_the_filter, setup,
 						teardown),
 	};

@@ -505,6 +505,25 @@ static void dpdk_hash_holds_its_capacity(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* What the peer of a direct uplink answers does not pass the switch. */
+static void process_with_a_direct_uplink_has_its_remote_qps(void **state)
+{
+	(void)state;
+	add(&b, B, 2, 7);
+	add(&a, A, 2, 7);
+	add(&b, B + 1, 2, 8);
+	assert_int_equal(rc(&b, 2, 7), REMOTE_QP_GRANTED);
+	remote_qp_acl_hear_always(&table, &a);
+	add(&a, A + 1, 2, 8);
+	for (uint32_t qpn = 7; qpn <= 8; qpn++) {
+		assert_int_equal(rc(&a, 2, qpn), REMOTE_QP_GRANTED);
+		assert_int_equal(rc(&b, 2, qpn), REMOTE_QP_CONTESTED);
+		assert_int_equal(uc(&b, 2, qpn), REMOTE_QP_CONTESTED);
+	}
+	drop(&a, A, 2, 7);
+	assert_int_equal(rc(&b, 2, 7), REMOTE_QP_GRANTED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -514,6 +533,7 @@ int main(void)
 		TEST(no_registration_makes_another_one_fail),
 		TEST(rc_peer_is_found_by_what_the_remote_host_sends),
 		TEST(later_process_cannot_take_a_proven_remote_qp),
+		TEST(process_with_a_direct_uplink_has_its_remote_qps),
 		TEST(uc_needs_the_first_registration_or_an_answer),
 		TEST(ambiguous_packet_proves_nothing),
 		TEST(cnp_passes_unless_another_process_is_connected),

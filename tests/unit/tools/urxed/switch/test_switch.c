@@ -310,6 +310,22 @@ static void frame_to_another_host_needs_an_uplink(void **state)
 	drops(SWITCH_DROP_NO_UPLINK, 1);
 }
 
+/* The kernel delivers the frame to the process's own socket, too. */
+static void process_with_a_socket_gets_no_copy_of_an_uplink(void **state)
+{
+	uint8_t f[LAN_LEN];
+
+	(void)state;
+	w->processes[1].has_socket = true;
+	make(f, lan_macs[0], peer_mac, w->qpn[1], 4);
+	lan_send(w, 0, f, LAN_LEN);
+	post(0, lan_macs[0], w->qpn[1], 5);
+	switch_run(&w->sw, LAN_T0);
+	assert_int_equal(lan_receive(w, 1), 5);
+	assert_int_equal(lan_receive(w, 1), -1);
+	drops(SWITCH_DROP_DIRECT_COPY, 1);
+}
+
 static void frames_go_to_and_from_the_uplink(void **state)
 {
 	struct netdev_frame out[4];
@@ -664,6 +680,7 @@ int main(void)
 		ALONE(multicast_needs_a_listener),
 		ALONE(multicast_to_a_full_process_is_dropped),
 		ALONE(frame_to_another_host_needs_an_uplink),
+		TEST(process_with_a_socket_gets_no_copy_of_an_uplink),
 		TEST(frames_go_to_and_from_the_uplink),
 		TEST(uplink_is_polled_often_after_traffic),
 		ALONE(full_receiver_loses_no_frames),
