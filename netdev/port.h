@@ -18,6 +18,7 @@ struct netdev_ops {
 	int (*add_mac)(struct netdev *port, const uint8_t mac[6]);
 	int (*add_vlan)(struct netdev *port, uint16_t vlan);
 	int (*exclude_qpns)(struct netdev *port, const uint16_t *blocks, uint32_t n);
+	bool (*can_exclude_qpns)(struct netdev *port);
 	bool (*is_up)(struct netdev *port);
 	uint64_t (*page_size)(const struct netdev *port);
 	void (*counters)(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT]);

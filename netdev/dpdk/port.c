@@ -83,6 +83,7 @@ struct dpdk_port {
 	uint64_t active_at;          /* time of the last received or sent frame */
 	uint64_t poll_at;            /* when to poll without an interrupt */
 	struct arp_nd_socket arp_nd; /* af_xdp; else closed */
+	uint64_t *xdp_blocks;        /* af_xdp: xdp_program_map_blocks; else NULL */
 	uint32_t mtu;
 	uint32_t frame_max;
 	struct rte_ether_addr mac;
@@ -345,6 +346,7 @@ static void dpdk_close(struct netdev *netdev)
 	dpdk_interrupt_close(&port->interrupt);
 	close_device(port->id);
 	arp_nd_socket_close(&port->arp_nd);
+	xdp_program_unmap_blocks(port->xdp_blocks);
 	rte_mempool_free(port->pool);
 	free(port);
 }
@@ -389,13 +391,23 @@ static int dpdk_set_promiscuous(struct netdev *netdev)
 	return err == -ENOTSUP ? 0 : err;
 }
 
+static bool dpdk_can_exclude_qpns(struct netdev *netdev)
+{
+	const struct dpdk_port *port = to_dpdk(netdev);
+
+	return (port->packet_fd >= 0 || port->xdp_blocks) && rte_eth_promiscuous_get(port->id) != 1;
+}
+
 static int dpdk_exclude_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t n)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 
-	if (port->packet_fd < 0 || rte_eth_promiscuous_get(port->id))
+	if (!dpdk_can_exclude_qpns(netdev))
 		return -ENOTSUP;
-	return packet_filter_roce(port->packet_fd, blocks, n);
+	if (!port->xdp_blocks)
+		return packet_filter_roce(port->packet_fd, blocks, n);
+	xdp_program_set_blocks(port->xdp_blocks, blocks, n);
+	return 0;
 }
 
 /* The drivers of af_packet and af_xdp have no function for MACs. */
@@ -450,6 +462,7 @@ static const struct netdev_ops dpdk_ops = {
 	.add_mac = dpdk_add_mac,
 	.add_vlan = dpdk_add_vlan,
 	.exclude_qpns = dpdk_exclude_qpns,
+	.can_exclude_qpns = dpdk_can_exclude_qpns,
 	.is_up = dpdk_is_up,
 	.page_size = dpdk_page_size,
 	.counters = dpdk_counters,
@@ -653,6 +666,7 @@ static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 	if (spec->kind != DPDK_AF_XDP)
 		return 0;
 	port->driver_fd = fd;
+	port->xdp_blocks = xdp_program_map_blocks(spec->ifindex);
 	return arp_nd_socket_open(&port->arp_nd, spec->ifindex);
 }
 

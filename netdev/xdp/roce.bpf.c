@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * XDP program for af_xdp uplinks: redirects RoCE to the daemon. The kernel gets all other frames,
- * including ARP and neighbor discovery; it does not see RoCE, so it answers none with ICMP.
+ * including ARP and neighbor discovery, and RoCE to queue pairs with a direct uplink, which their
+ * packet sockets receive. It does not see other RoCE, so it answers none of that with ICMP.
  *
  * gcc or clang compiles it for the kernel's BPF machine. DPDK's af_xdp driver loads it and puts its
  * socket into the map xsks_map.
@@ -10,9 +11,12 @@
  * Copied from linux/bpf.h: gcc 12 would write all types of that header into the object, one of
  * which the kernel refuses.
  */
-#define BPF_MAP_TYPE_XSKMAP   17
-#define BPF_FUNC_redirect_map 51
-#define XDP_PASS              2
+#define BPF_MAP_TYPE_ARRAY       2
+#define BPF_MAP_TYPE_XSKMAP      17
+#define BPF_F_MMAPABLE           (1 << 10)
+#define BPF_FUNC_map_lookup_elem 1
+#define BPF_FUNC_redirect_map    51
+#define XDP_PASS                 2
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -28,6 +32,7 @@ struct xdp_md {
 #define ETHER_TYPE 12 /* offset of the EtherType */
 #define ETHER_HDR  14
 #define VLAN_HDR   4
+#define GRH        40
 #define ROCE_V1    0x8915 /* IBA vol 1, Annex A16 */
 #define ROCE_PORT  4791   /* Annex A17 */
 #define VLAN       0x8100
@@ -37,6 +42,14 @@ struct xdp_md {
 
 #define QUEUES 64
 
+/* A bit for each block of 2^12 queue pair numbers; xdp_program.c writes it. */
+#define BLOCK_SHIFT 12
+#define WORDS       64
+
+struct blocks {
+	u64 words[WORDS];
+};
+
 /* libbpf reads a map's parameters from these types. */
 struct {
 	int (*type)[BPF_MAP_TYPE_XSKMAP];
@@ -44,6 +57,14 @@ struct {
 	u32 *key;
 	u32 *value;
 } xsks_map SECTION(".maps");
+
+struct {
+	int (*type)[BPF_MAP_TYPE_ARRAY];
+	int (*map_flags)[BPF_F_MMAPABLE];
+	int (*max_entries)[1];
+	u32 *key;
+	struct blocks *value;
+} qpn_blocks SECTION(".maps");
 
 /* In assembly: the kernel refuses gcc 12's type information for a helper called by number. */
 static inline long redirect_map(void *map, u64 key, u64 flags)
@@ -57,6 +78,19 @@ static inline long redirect_map(void *map, u64 key, u64 flags)
 			 : "=r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
 			 : "i"(BPF_FUNC_redirect_map)
 			 : "r4", "r5", "memory");
+	return r0;
+}
+
+static inline void *look_up(void *map, const u32 *key)
+{
+	register void *r0 __asm__("r0");
+	register void *r1 __asm__("r1") = map;
+	register const u32 *r2 __asm__("r2") = key;
+
+	__asm__ volatile("call %3"
+			 : "=r"(r0), "+r"(r1), "+r"(r2)
+			 : "i"(BPF_FUNC_map_lookup_elem)
+			 : "r3", "r4", "r5", "memory");
 	return r0;
 }
 
@@ -78,7 +112,8 @@ static inline int is_roce_v6(const u8 *ip, const u8 *end)
 	return ip + 48 <= end && ip[6] == UDP && be16(ip + 42) == ROCE_PORT;
 }
 
-static inline int is_roce(const u8 *frame, const u8 *end)
+/* Returns the BTH; 0: the frame is no RoCE. */
+static inline const u8 *find_bth(const u8 *frame, const u8 *end)
 {
 	u16 type;
 
@@ -89,11 +124,27 @@ static inline int is_roce(const u8 *frame, const u8 *end)
 		frame += VLAN_HDR;
 		type = be16(frame + ETHER_TYPE);
 	}
+	frame += ETHER_HDR;
 	if (type == IPV4)
-		return is_roce_v4(frame + ETHER_HDR, end);
+		return is_roce_v4(frame, end) ? frame + 28 : 0;
 	if (type == IPV6)
-		return is_roce_v6(frame + ETHER_HDR, end);
-	return type == ROCE_V1;
+		return is_roce_v6(frame, end) ? frame + 48 : 0;
+	return type == ROCE_V1 ? frame + GRH : 0;
+}
+
+/* Whether a process has a socket of its own for the destination queue pair. */
+static inline int is_direct(const u8 *bth, const u8 *end)
+{
+	const u32 key = 0;
+	const struct blocks *blocks;
+	u32 block;
+
+	if (bth + 8 > end)
+		return 0;
+	/* The upper 16 of 24 bits, of which a block has the upper 12. */
+	block = (u32)be16(bth + 5) >> (BLOCK_SHIFT - 8);
+	blocks = look_up(&qpn_blocks, &key);
+	return blocks && blocks->words[block / 64 % WORDS] >> block % 64 & 1;
 }
 
 /*
@@ -105,7 +156,9 @@ SECTION("xdp") int urxe_roce(struct xdp_md *md)
 	const u8 *frame = (const u8 *)(unsigned long)md->data;
 	const u8 *end = (const u8 *)(unsigned long)md->data_end;
 
-	if (!is_roce(frame, end))
+	const u8 *bth = find_bth(frame, end);
+
+	if (!bth || is_direct(bth, end))
 		return XDP_PASS;
 	return (int)redirect_map(&xsks_map, md->rx_queue_index, XDP_PASS);
 }

@@ -24,6 +24,9 @@
 /* The function in roce.bpf.c. */
 #define PROGRAM_NAME "urxe_roce"
 
+/* Most maps of urxe's programs: that of an earlier release has only the map of sockets. */
+#define MAPS 2
+
 #define CHUNK 4096u /* bytes of one AF_XDP frame */
 
 struct interface {
@@ -107,28 +110,34 @@ static bool is_empty(int map, uint32_t entries)
 
 /* --- The program */
 
-/* The program has one map. -1: it is not urxe's. */
-static int open_map(int program, uint32_t *entries)
+/* -1: the map has another type. */
+static int open_map_of_type(uint32_t id, enum bpf_map_type type, struct bpf_map_info *map)
 {
-	uint32_t id, length = sizeof(struct bpf_prog_info);
-	struct bpf_prog_info info = {.nr_map_ids = 1, .map_ids = (uintptr_t)&id};
-	struct bpf_map_info map = {0};
-	int fd;
+	uint32_t length = sizeof(*map);
+	int fd = bpf_map_get_fd_by_id(id);
 
-	if (bpf_obj_get_info_by_fd(program, &info, &length) || info.nr_map_ids != 1 ||
-	    strcmp(info.name, PROGRAM_NAME))
-		return -1;
-	fd = bpf_map_get_fd_by_id(id);
-	length = sizeof(map);
 	if (fd < 0)
 		return -1;
-	*entries = 0;
-	if (!bpf_obj_get_info_by_fd(fd, &map, &length) && map.type == BPF_MAP_TYPE_XSKMAP)
-		*entries = map.max_entries;
-	if (*entries)
+	*map = (struct bpf_map_info){0};
+	if (!bpf_obj_get_info_by_fd(fd, map, &length) && map->type == type)
 		return fd;
 	close(fd);
 	return -1;
+}
+
+/* Opens the program's map of a type. -1: it has none, or is not urxe's. */
+static int open_map(int program, enum bpf_map_type type, struct bpf_map_info *map)
+{
+	uint32_t ids[MAPS], length = sizeof(struct bpf_prog_info);
+	struct bpf_prog_info info = {.nr_map_ids = MAPS, .map_ids = (uintptr_t)ids};
+	int fd = -1;
+
+	if (bpf_obj_get_info_by_fd(program, &info, &length) || info.nr_map_ids > MAPS ||
+	    strcmp(info.name, PROGRAM_NAME))
+		return -1;
+	for (uint32_t i = 0; i < info.nr_map_ids && fd < 0; i++)
+		fd = open_map_of_type(ids[i], type, map);
+	return fd;
 }
 
 /* Detaches the program unless another one has replaced it. */
@@ -146,13 +155,13 @@ static int detach_program(const struct interface *iface, int program)
 
 static int clear_program(const struct interface *iface, int program)
 {
-	uint32_t entries;
+	struct bpf_map_info info;
 	int map, rc;
 
-	map = open_map(program, &entries);
+	map = open_map(program, BPF_MAP_TYPE_XSKMAP, &info);
 	if (map < 0)
 		return refuse_program(iface);
-	if (is_empty(map, entries))
+	if (is_empty(map, info.max_entries))
 		rc = detach_program(iface, program);
 	else
 		rc = error_text_set(
@@ -184,4 +193,48 @@ int xdp_program_clear(const char *text, unsigned int ifindex, char *error, uint3
 	err = clear_program(&iface, program);
 	close(program);
 	return err;
+}
+
+/* --- Blocks of QPNs that pass to the kernel */
+
+static int open_program(unsigned int ifindex)
+{
+	uint32_t id;
+
+	return bpf_xdp_query_id((int)ifindex, 0, &id) || !id ? -1 : bpf_prog_get_fd_by_id(id);
+}
+
+uint64_t *xdp_program_map_blocks(unsigned int ifindex)
+{
+	int program = open_program(ifindex), map;
+	struct bpf_map_info info;
+	void *words = MAP_FAILED;
+
+	if (program < 0)
+		return NULL;
+	map = open_map(program, BPF_MAP_TYPE_ARRAY, &info);
+	close(program);
+	if (map < 0)
+		return NULL;
+	if (info.value_size == XDP_BLOCK_WORDS * sizeof(uint64_t))
+		words = mmap(NULL, info.value_size, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+	close(map);
+	return words == MAP_FAILED ? NULL : words;
+}
+
+/* The program reads each word at once. */
+void xdp_program_set_blocks(uint64_t *words, const uint16_t *blocks, uint32_t n)
+{
+	uint64_t new[XDP_BLOCK_WORDS] = {0};
+
+	for (uint32_t i = 0; i < n; i++)
+		new[blocks[i] / 64 % XDP_BLOCK_WORDS] |= UINT64_C(1) << blocks[i] % 64;
+	for (uint32_t i = 0; i < XDP_BLOCK_WORDS; i++)
+		__atomic_store_n(&words[i], new[i], __ATOMIC_RELAXED);
+}
+
+void xdp_program_unmap_blocks(uint64_t *words)
+{
+	if (words)
+		munmap(words, XDP_BLOCK_WORDS * sizeof(*words));
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Removes urxe's XDP program that a killed process left on an interface. */
+/*
+ * urxe's XDP program (roce.bpf.c) on an interface: removes one that a killed process left, and sets
+ * which RoCE packets pass it to the kernel.
+ */
 #ifndef URXE_NETDEV_XDP_XDP_PROGRAM_H
 #define URXE_NETDEV_XDP_XDP_PROGRAM_H
 
@@ -11,5 +14,18 @@
  * begins with `text`.
  */
 int xdp_program_clear(const char *text, unsigned int ifindex, char *error, uint32_t error_size);
+
+/* One bit for each block of 2^12 QPNs (netdev/packet_port.h). */
+#define XDP_BLOCK_WORDS 64
+
+/*
+ * Maps the blocks of QPNs whose packets the interface's program passes to the kernel; none at
+ * first. NULL: the program is not urxe's, or the kernel refuses (before Linux 5.5).
+ */
+uint64_t *xdp_program_map_blocks(unsigned int ifindex);
+/* From now on the packets to these n blocks pass. No system call. */
+void xdp_program_set_blocks(uint64_t *words, const uint16_t *blocks, uint32_t n);
+/* NULL is ignored. */
+void xdp_program_unmap_blocks(uint64_t *words);
 
 #endif

@@ -87,12 +87,12 @@ def check_kernel_saw_nothing(namespace):
 
 def check_af_xdp(build):
     """
-    RoCE frames bypass the kernel, which handles all other frames: a TCP session, ARP and ND. A killed daemon
+    RoCE frames of the switch bypass the kernel, which handles all other frames: a TCP session, ARP and ND. A killed daemon
     leaves its XDP program on the interface, and a new daemon still starts.
     """
     if not os.path.exists(os.path.join(build, 'netdev/xdp/roce.bpf.o')):
         skip('this build had no compiler for BPF')
-    with Ethernet(build, [1500] * 2, uplink='af_xdp:eth0') as net:
+    with Ethernet(build, [1500] * 2, ['--direct-uplink', 'none'], uplink='af_xdp:eth0') as net:
         session = Session(net.namespaces, IPV4.format(1))
         try:
             for address in ((IPV4, 'RoCE v2'), (IPV6, 'RoCE v2'), (IPV4, 'RoCE v1')):

@@ -66,9 +66,11 @@ int netdev_add_vlan(struct netdev *port, uint16_t vlan);
 /*
  * From now on the port receives no RoCE packets to queue pairs of these blocks of QPNs
  * (netdev/packet_port.h): other sockets receive them from the same interface. -ENOTSUP: the port is
- * no af_packet port, or netdev_set_promiscuous was called.
+ * of neither af_packet: nor af_xdp: with urxe's XDP program, or netdev_set_promiscuous was called.
  */
 int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
+/* Whether netdev_exclude_qpns works now. */
+bool netdev_can_exclude_qpns(struct netdev *port);
 /*
  * Receives frames to this unicast MAC, too, beside those to the port's own. A device that cannot
  * filter by several MACs then receives all frames. 0 also for ports that do not filter.

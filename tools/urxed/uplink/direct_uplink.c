@@ -5,12 +5,19 @@
 #include <net/if.h>
 #include <string.h>
 
+/* The kernel can give the interface's packets to other sockets than the port's. */
+static bool shares_interface(const struct uplink *u)
+{
+	return !strncmp(u->spec, "af_packet:", 10) ||
+	       (!strncmp(u->spec, "af_xdp:", 7) && netdev_can_exclude_qpns(u->port));
+}
+
 static struct uplink *find_uplink(const struct direct_uplink *direct)
 {
 	struct uplink *u = direct ? &direct->uplinks->at[0] : NULL;
 
-	if (!u || direct->uplinks->n != 1 || direct->pins->n ||
-	    strncmp(u->spec, "af_packet:", 10) || u->impaired || !u->port)
+	if (!u || direct->uplinks->n != 1 || direct->pins->n || u->impaired || !u->port ||
+	    !shares_interface(u))
 		return NULL;
 	return u;
 }

@@ -31,8 +31,9 @@ struct direct_uplink {
  * `direct` may be NULL in all functions: no uplink.
  *
  * A number from 1 to 255 that changes each time that the daemon opens the uplink again. 0: the
- * uplink has no sockets, because it is not of af_packet:, or not the only one, or is impaired, or
- * closed, or an address is pinned to a station, which only the switch checks.
+ * uplink has no sockets, because it is of neither af_packet: nor af_xdp: with urxe's XDP program,
+ * or not the only one, or is impaired, or closed, or an address is pinned to a station, which only
+ * the switch checks.
  */
 uint8_t direct_uplink_generation(const struct direct_uplink *direct);
 /* As packet_port_create, on the uplink; -ENODEV: direct_uplink_generation is 0. */
