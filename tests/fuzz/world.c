@@ -179,20 +179,23 @@ static void repeat_history(const struct history *h)
 /*
  * An input frees what earlier ones have allocated, and leaves what later ones will free. libFuzzer
  * would take most inputs for leaks, and run them twice. The sanitizer checks at the end instead.
+ * The entropic schedule counts how often an input reaches each edge, which here depends on earlier
+ * inputs, and takes as long as the inputs.
  */
 static void add_options(int *argc, char ***argv)
 {
-	static char leaks[] = "-detect_leaks=0", max_len[32];
-	char **all = calloc((size_t)*argc + 3, sizeof(*all));
+	static char leaks[] = "-detect_leaks=0", schedule[] = "-entropic=0", max_len[32];
+	char *const options[] = {leaks, schedule, max_len};
+	const size_t n = sizeof(options) / sizeof(options[0]);
+	char **all = calloc((size_t)*argc + n + 1, sizeof(*all));
 
 	require(all);
 	snprintf(max_len, sizeof(max_len), "-max_len=%u", world->bytes);
 	all[0] = (*argv)[0];
-	all[1] = leaks;
-	all[2] = max_len;
-	memcpy(all + 3, *argv + 1, ((size_t)*argc - 1) * sizeof(*all));
+	memcpy(all + 1, options, sizeof(options));
+	memcpy(all + 1 + n, *argv + 1, ((size_t)*argc - 1) * sizeof(*all));
 	*argv = all;
-	*argc += 2;
+	*argc += (int)n;
 }
 
 void world_start(const struct world *w, int *argc, char ***argv)
