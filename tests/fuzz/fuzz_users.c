@@ -236,10 +236,10 @@ static void open_server(void)
 	host_init(&server->host);
 	memcpy(server->host.mac, lan_macs[0], 6);
 	require(!host_add_text(&server->host, "10.0.0.1/24", 0));
+	server->uplinks = &uplink;
+	server->n_uplinks = 1;
 	server_begin(server, now);
 	neigh_init(&server->neigh, &server->host, &neigh_ops, server);
-	switch_fini(&server->sw);
-	require(!switch_init(&server->sw, &server->host, &server->neigh, &uplink, 1));
 	/* A script is as long as hours, and each refusal is a line. */
 	server->sessions.log = (struct log_ratelimit){.since = UINT64_MAX, .spent = LOG_BURST};
 }
