@@ -6,8 +6,8 @@
  *
  * Both hosts live on between inputs (world.h). An input is a list of steps, a byte each with its
  * arguments: see take_step(). Frames stay on the wire until a step lets time pass, so floods build
- * up from input to input. Each LONG_INPUTS-th input may send as many frames in one step as QP1 cannot
- * keep.
+ * up from input to input. Each LONG_INPUTS-th input may send as many frames in one step as QP1
+ * cannot keep.
  */
 #include "qp1_net.h"
 #include "script.h"
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define BURST_SHORT 4    /* of other than long inputs */
 #define LAP         1024 /* frames that the switch may forward before the daemon runs QP1 */
 /* The host may forget a peer that is silent for an hour. */
-#define SILENCE     (1200 * QP1_SECOND)
+#define SILENCE (1200 * QP1_SECOND)
 
 static struct qp1_net net;
 static struct cma_id *listener;

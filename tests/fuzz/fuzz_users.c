@@ -301,6 +301,11 @@ static uint32_t own_qpn(uint32_t user, uint32_t i)
 	return users[user].process.who.qpn_first + i % QPS;
 }
 
+static bool is_own_qpn(uint32_t user, uint32_t qpn)
+{
+	return qpn - own_qpn(user, 0) < LEASE_QPNS;
+}
+
 static uint32_t choose_qpn(struct script *s)
 {
 	uint8_t choice = script_get8(s);
@@ -395,7 +400,7 @@ static uint32_t service_of(uint8_t opcode)
 static void check_received(uint32_t from, uint32_t to, const struct urxe_packet *p)
 {
 	switch (URXE_OPCODE_SERVICE(p->opcode)) {
-	case URXE_SERVICE_UD: require(p->deth.src_qpn - own_qpn(from, 0) < LEASE_QPNS); break;
+	case URXE_SERVICE_UD: require(is_own_qpn(from, p->deth.src_qpn)); break;
 	case URXE_SERVICE_CNP: require(!is_named(p->dest_qpn) || is_pair(from, to, p)); break;
 	default: require(is_pair(from, to, p));
 	}
@@ -464,10 +469,12 @@ static void check_wire(uint32_t user, const struct urxe_packet *p, bool sent)
 {
 	uint32_t service = service_of(p->opcode);
 
-	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP ||
-	    URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_UD)
+	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP)
 		return;
-	require(sent == !is_foreign(user, p, service));
+	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_UD)
+		require(sent == is_own_qpn(user, p->deth.src_qpn));
+	else
+		require(sent == !is_foreign(user, p, service));
 }
 
 /* A CNP has 16 reserved bytes (IBA Annex A17.9.3). */
@@ -485,10 +492,10 @@ static void set_opcode(struct urxe_packet *p, uint8_t opcode)
 static void send_frame(struct script *s, uint32_t user)
 {
 	static const uint8_t opcodes[] = {RC_SEND_ONLY, RC_ACK, UC_SEND_ONLY, UD_SEND_ONLY, CNP};
-	uint8_t room[CRAFT_MAX], choice = script_get8(s);
-	bool local = script_get8(s) & 1;
-	struct urxe_packet p =
-		lan_datagram(local ? lan_macs[0] : their_mac, choose_qpn(s), own_qpn(user, choice));
+	uint8_t room[CRAFT_MAX], choice = script_get8(s), where = script_get8(s);
+	bool local = where & 1;
+	uint32_t source = own_qpn(where & 2 ? !user : user, choice);
+	struct urxe_packet p = lan_datagram(local ? lan_macs[0] : their_mac, choose_qpn(s), source);
 	struct vnic_frame frame;
 
 	set_opcode(&p, opcodes[choice / QPS % sizeof(opcodes)]);

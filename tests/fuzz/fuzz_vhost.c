@@ -7,7 +7,8 @@
  * program again. That process may die. The port in this process hands out valid frames only, never
  * waits, and has a new process for the honest machine that comes after each death, and after
  * HONEST inputs without one. The hostile machine and the process live on between other inputs
- * (world.h). The process has threads, so the same inputs may do other things when they are repeated.
+ * (world.h). The process has threads, so the same inputs may do other things when they are
+ * repeated.
  */
 #include <errno.h>
 #include <fcntl.h>

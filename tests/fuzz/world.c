@@ -122,8 +122,7 @@ static void end(void)
 
 static struct history *map_history(int fd, int flags)
 {
-	struct history *h =
-		mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE, flags, fd, 0);
+	struct history *h = mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE, flags, fd, 0);
 
 	require(h != MAP_FAILED);
 	close(fd);
