@@ -32,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct qp1_net net;
 static struct cma_id *listener;
 static struct cma_id *ids[IDS]; /* of the hostile user */
+static uint32_t n_addresses;    /* that only one frame or resolution has named */
 static uint64_t last_probe[2];  /* ns; by IPv4 and by IPv6 */
 static uint32_t last_answer;    /* the input at which the peer was answered */
 
@@ -51,14 +52,20 @@ static void connect_peer(bool v6)
 	qp1_peer_connects(&net, v6, QP1_UNHEARD);
 }
 
+/* So that the addresses of a world are many more than its hosts may remember. */
+static void choose_new_address(uint8_t ip[16])
+{
+	qp1_on_link(ip, 1000 + n_addresses++);
+}
+
 /* A source address: absent or not, by what the third party answers; or the peer's, or any bytes. */
-static void choose_source(struct script *in, uint32_t i, uint8_t ip[16])
+static void choose_source(struct script *in, uint8_t ip[16])
 {
 	uint8_t kind = script_get8(in);
 
 	switch (kind & 3) {
 	case 0: qp1_on_link(ip, 10 + (kind >> 2)); return;
-	case 1: qp1_on_link(ip, 1000 + kind * 256u + i); return;
+	case 1: choose_new_address(ip); return;
 	case 2: memcpy(ip, net.peer.host.addresses[kind >> 7].ip, 16); return;
 	default: qp1_on_link(ip, 1000 + script_get16(in)); return;
 	}
@@ -86,7 +93,7 @@ static void flood_requests(struct script *in)
 
 		if (i == n / 5 && !net.request.id)
 			connect_peer(n & 1);
-		choose_source(&again, i, ip);
+		choose_source(&again, ip);
 		choose_mac(ip, mac);
 		qp1_attack_req(&net, ip, mac, port, first + i);
 		if (i + 1 == n)
@@ -100,7 +107,7 @@ static void send_message(struct script *in)
 	uint8_t bytes[CM_MAD_LEN] = {1, 7, 2, 3, [17] = script_get8(in)}, n = script_get8(in);
 	uint8_t ip[16];
 
-	choose_source(in, 0, ip);
+	choose_source(in, ip);
 	if (net.host.n_requests && net.host.requests[0]->conn)
 		craft_put32(bytes + 28, cm_local_id(net.host.requests[0]->conn));
 	for (uint8_t i = 0; i < n && in->left; i++) {
@@ -115,7 +122,7 @@ static void claim_address(struct script *in)
 {
 	uint8_t ip[16], how = script_get8(in);
 
-	choose_source(in, 0, ip);
+	choose_source(in, ip);
 	if (ip_is_v4(ip))
 		qp1_attack_arp(&net, ip, how & 1);
 }
@@ -131,7 +138,7 @@ static void use_id(struct script *in)
 	net.host.cma.now = net.now;
 	if (!ids[at]) {
 		ids[at] = qp1_create(&net.host, QP1_STRANGER);
-		choose_source(in, at, ip);
+		choose_source(in, ip);
 		to = qp1_addr(ip, QP1_HEARD);
 		(void)cma_resolve_addr(ids[at], NULL, &to, what * 100u);
 	} else if (what & 1) {
@@ -157,7 +164,7 @@ static void flood_resolutions(struct script *in)
 		if (*id)
 			cma_destroy_id(*id);
 		*id = qp1_create(&net.host, QP1_STRANGER);
-		qp1_on_link(ip, 1000 + i);
+		choose_new_address(ip);
 		to = qp1_addr(ip, QP1_HEARD);
 		(void)cma_resolve_addr(*id, NULL, &to, 60000);
 	}
@@ -268,7 +275,7 @@ static void open_world(void)
 {
 	qp1_open(&net);
 	memset(ids, 0, sizeof(ids));
-	last_answer = 0;
+	last_answer = n_addresses = 0;
 	listener = qp1_listen(&net);
 	for (int v6 = 0; v6 < 2; v6++) {
 		last_probe[v6] = net.now;
