@@ -37,9 +37,10 @@
 #define INPUTS    4096 /* of one world */
 #define HONEST    64
 #define STEPS     4
-#define BYTES     64 /* of an input */
-#define STARTS    3  /* of one connection, because each may wait for a second */
-/* A truncation kills the process, whose next start takes as long as hundreds of inputs. */
+#define BYTES     256 /* of an input */
+#define STARTS    3   /* of one connection, because each may wait for a second */
+/* A truncation kills the process, whose next start takes as long as hundreds of inputs: so rarely.
+ */
 #define TRUNCATES 1024
 /* A call of the port that takes longer waits for its process. */
 #define BLOCKED_NS (10 * NS_PER_SEC)
@@ -175,6 +176,7 @@ struct machine {
 	struct master m;
 	uint32_t size; /* of its memory: it must not touch more itself */
 	uint32_t starts;
+	uint32_t next_truncate; /* the input that may do so */
 	int null;
 };
 
@@ -316,8 +318,9 @@ static void truncate_memory(struct script *s, struct machine *machine)
 {
 	uint32_t size = script_get8(s) % 8 * 4096u;
 
-	if (world_inputs() % TRUNCATES)
+	if (world_inputs() < machine->next_truncate)
 		return;
+	machine->next_truncate = world_inputs() + TRUNCATES;
 	machine->size = size;
 	if (ftruncate(machine->m.memory, machine->size))
 		machine->size = 0;
