@@ -23,14 +23,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define STEPS       4
 #define STEP_BYTES  8
 #define IDS         64
-#define BURST_MAX   900  /* four fifths of it are more than QP1 keeps */
-#define BURST_SHORT 4    /* of other than long inputs */
+#define KINDS       (CM_SIDR_REP - CM_REQ + 1) /* of messages, almost all of which exist */
+#define BURST_MAX   900                        /* four fifths of it are more than QP1 keeps */
+#define BURST_SHORT 4                          /* of other than long inputs */
 #define LAP         1024 /* frames that the switch may forward before the daemon runs QP1 */
 /* The host may forget a peer that is silent for an hour. */
 #define SILENCE (1200 * QP1_SECOND)
 
 static struct qp1_net net;
-static struct cma_id *listener;
+static struct cma_id *listener; /* NULL: the program does not run */
 static struct cma_id *ids[IDS]; /* of the hostile user */
 static uint32_t n_addresses;    /* that only one frame or resolution has named */
 static uint64_t last_probe[2];  /* ns; by IPv4 and by IPv6 */
@@ -104,7 +105,8 @@ static void flood_requests(struct script *in)
 /* A message of any kind with any bytes; the IDs of a connection of the host may be among them. */
 static void send_message(struct script *in)
 {
-	uint8_t bytes[CM_MAD_LEN] = {1, 7, 2, 3, [17] = script_get8(in)}, n = script_get8(in);
+	const uint8_t kind = script_get8(in), n = script_get8(in);
+	uint8_t bytes[CM_MAD_LEN] = {1, 7, 2, 3, [17] = kind < 0xf0 ? CM_REQ + kind % KINDS : kind};
 	uint8_t ip[16];
 
 	choose_source(in, ip);
@@ -217,6 +219,22 @@ static void pass_time(uint8_t how)
 	qp1_run(&net, net.now + time, 1 + (how & 0xf0) * 4);
 }
 
+/* The third party may answer or not; the host's program accepts, ends IDs, or starts again. */
+static void change_programs(uint8_t how)
+{
+	net.answers = how & 1;
+	net.host.accepts = how & 2;
+	net.many_macs = how & 4;
+	if (how & 8)
+		qp1_end_requests(&net.host);
+	if (!(how & 16))
+		return;
+	net.host.cma.now = net.now;
+	if (listener)
+		cma_destroy_id(listener);
+	listener = listener ? NULL : qp1_listen(&net);
+}
+
 static void take_step(struct script *in)
 {
 	uint8_t how;
@@ -233,14 +251,7 @@ static void take_step(struct script *in)
 	case 8:
 	case 9: use_id(in); return;
 	case 10: flood_resolutions(in); return;
-	case 11:
-		how = script_get8(in);
-		net.answers = how & 1;
-		net.host.accepts = how & 2;
-		net.many_macs = how & 4;
-		if (how & 8)
-			qp1_end_requests(&net.host);
-		return;
+	case 11: change_programs(script_get8(in)); return;
 	case 12:
 	case 13: pass_time(script_get8(in)); return;
 	case 14:
@@ -289,7 +300,8 @@ static void close_world(void)
 	for (int i = 0; i < IDS; i++)
 		if (ids[i])
 			cma_destroy_id(ids[i]);
-	cma_destroy_id(listener);
+	if (listener)
+		cma_destroy_id(listener);
 	qp1_close(&net);
 }
 

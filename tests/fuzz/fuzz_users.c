@@ -62,8 +62,9 @@ struct user {
 	bool resolving;
 	bool silent;      /* the resolved host does not answer */
 	uint32_t seconds; /* that have passed while resolving */
-	bool listening[PORTS];
+	bool listening[PORTS], bound[PORTS];
 	uint32_t listeners[PORTS]; /* IDs */
+	uint32_t bindings[PORTS];  /* IDs of RDMA_PS_UDP, which has ports of its own */
 };
 
 static struct server *server;
@@ -597,14 +598,19 @@ static struct sockaddr_in port_of(uint32_t user, uint32_t i)
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-static uint32_t create_id(uint32_t user)
+static uint32_t create_id_in(uint32_t user, uint16_t ps)
 {
-	const struct rdma_ucm_create_id request = {.uid = 1, .ps = RDMA_PS_TCP};
+	const struct rdma_ucm_create_id request = {.uid = 1, .ps = ps};
 	struct rdma_ucm_create_id_resp response;
 
 	require(!COMMAND(user, CREATE_ID, request, sizeof(response)));
 	memcpy(&response, answer.out, sizeof(response));
 	return response.id;
+}
+
+static uint32_t create_id(uint32_t user)
+{
+	return create_id_in(user, RDMA_PS_TCP);
 }
 
 static void destroy_id(uint32_t user, uint32_t id)
@@ -640,6 +646,21 @@ static void stop_listener(uint32_t user, uint32_t port)
 	users[user].listening[port] = false;
 }
 
+static void bind_datagrams(uint32_t user, uint32_t port)
+{
+	const struct sockaddr_in address = port_of(user, port);
+
+	users[user].bindings[port] = create_id_in(user, RDMA_PS_UDP);
+	require(!bind_id(user, users[user].bindings[port], &address));
+	users[user].bound[port] = true;
+}
+
+static void unbind_datagrams(uint32_t user, uint32_t port)
+{
+	destroy_id(user, users[user].bindings[port]);
+	users[user].bound[port] = false;
+}
+
 /* Starts or stops one, or tries to take a port at which the other user listens. */
 static void change_listener(struct script *s, uint32_t user)
 {
@@ -652,6 +673,11 @@ static void change_listener(struct script *s, uint32_t user)
 		id = create_id(user);
 		require(bind_id(user, id, &foreign));
 		destroy_id(user, id);
+	} else if (what & 0x40) {
+		if (users[user].bound[port])
+			unbind_datagrams(user, port);
+		else
+			bind_datagrams(user, port);
 	} else if (users[user].listening[port]) {
 		stop_listener(user, port);
 	} else {
@@ -775,9 +801,12 @@ static void close_world(void)
 	while (n_connections)
 		unregister_remote(n_connections - 1);
 	for (user = 0; user < USERS; user++) {
-		for (port = 0; port < PORTS; port++)
+		for (port = 0; port < PORTS; port++) {
 			if (users[user].listening[port])
 				stop_listener(user, port);
+			if (users[user].bound[port])
+				unbind_datagrams(user, port);
+		}
 		end_user(&users[user]);
 	}
 	serve();
