@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Hostile neighbours and a hostile local user against address resolution, QP1 and rdma_cm, in
- * virtual time: a peer that the host knows stays known, and is answered within 50 ms. When all is
- * over, all resources have come back.
+ * virtual time: a peer that the host knows stays known, and is answered within 50 ms. Neither other
+ * hosts nor the user hold more than their quota of neighbours. When all is over, all resources have
+ * come back.
  *
  * Both hosts live on between inputs (world.h). An input is a list of steps, a byte each with its
  * arguments: see take_step(). Frames stay on the wire until a step lets time pass, so floods build
@@ -20,6 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define LONG_INPUTS 1024
 #define PROBES      16 /* the peer connects after so many inputs */
 #define ASKED       4  /* and after so many if an input asks for it */
+#define QUOTAS      64 /* they are counted after so many inputs */
 #define STEPS       4
 #define STEP_BYTES  8
 #define IDS         64
@@ -195,6 +197,19 @@ static void expect_peer_is_answered(uint8_t how)
 	last_answer = world_inputs();
 }
 
+/* Half of what others leave (quota.h) is never more than half of all. */
+static void check_quotas(void)
+{
+	const struct neigh_entry *e = net.host.neigh.table.entries;
+	uint32_t of_user = 0, of_hosts = 0;
+
+	for (int i = 0; i < NEIGH_ENTRIES; i++, e++) {
+		of_user += e->state != NEIGH_FREE && e->user == QP1_STRANGER;
+		of_hosts += e->state != NEIGH_FREE && e->user == NEIGH_PEERS;
+	}
+	require(of_user <= NEIGH_ENTRIES / 2 && of_hosts <= NEIGH_ENTRIES / 2);
+}
+
 static void check_peer(void)
 {
 	require(has_neighbour(false) && has_neighbour(true));
@@ -278,6 +293,8 @@ static void run_input(const uint8_t *data, size_t size)
 			qp1_run(&net, net.now + QP1_MS, LAP);
 	}
 	check_peer();
+	if (world_inputs() % QUOTAS == 0)
+		check_quotas();
 }
 
 /* --- The world */
