@@ -35,12 +35,11 @@
 #define FRAME_MAX (MTU + 18)
 #define BURST     32
 #define INPUTS    4096 /* of one world */
-#define HONEST    64
+#define HONEST    64   /* an honest machine comes after so many at most */
 #define STEPS     4
 #define BYTES     256 /* of an input */
 #define STARTS    3   /* of one connection, because each may wait for a second */
-/* A truncation kills the process, whose next start takes as long as hundreds of inputs: so rarely.
- */
+/* Inputs between truncations: they kill the process, and its start takes as long as hundreds. */
 #define TRUNCATES 1024
 /* A call of the port that takes longer waits for its process. */
 #define BLOCKED_NS (10 * NS_PER_SEC)
