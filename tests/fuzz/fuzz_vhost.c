@@ -39,8 +39,9 @@
 #define STEPS     4
 #define BYTES     256 /* of an input */
 #define STARTS    3   /* of one connection, because each may wait for a second */
-/* Inputs between truncations: they kill the process, and its start takes as long as hundreds. */
-#define TRUNCATES 1024
+/* Truncations kill the process, whose start takes as long as 100 inputs: so few, but in a row. */
+#define TRUNCATIONS 4
+#define TRUNCATES   1024 /* inputs after that */
 /* A call of the port that takes longer waits for its process. */
 #define BLOCKED_NS (10 * NS_PER_SEC)
 #define HONEST_NS  (60 * NS_PER_SEC)
@@ -175,7 +176,7 @@ struct machine {
 	struct master m;
 	uint32_t size; /* of its memory: it must not touch more itself */
 	uint32_t starts;
-	uint32_t next_truncate; /* the input that may do so */
+	uint32_t truncations, next_truncate; /* how many were, and the input that may do one */
 	int null;
 };
 
@@ -319,7 +320,8 @@ static void truncate_memory(struct script *s, struct machine *machine)
 
 	if (world_inputs() < machine->next_truncate)
 		return;
-	machine->next_truncate = world_inputs() + TRUNCATES;
+	if (++machine->truncations % TRUNCATIONS == 0)
+		machine->next_truncate = world_inputs() + TRUNCATES;
 	machine->size = size;
 	if (ftruncate(machine->m.memory, machine->size))
 		machine->size = 0;
