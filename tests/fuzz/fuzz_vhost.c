@@ -39,9 +39,11 @@
 #define STEPS     4
 #define BYTES     256 /* of an input */
 #define STARTS    3   /* of one connection, because each may wait for a second */
-/* Truncations kill the process, whose start takes as long as 100 inputs: so few, but in a row. */
+/*
+ * Of one world. Each kills the process, whose start takes as long as 100 inputs; and a process that
+ * lives long meets more of the machine.
+ */
 #define TRUNCATIONS 4
-#define TRUNCATES   1024 /* inputs after that */
 /* A call of the port that takes longer waits for its process. */
 #define BLOCKED_NS (10 * NS_PER_SEC)
 #define HONEST_NS  (60 * NS_PER_SEC)
@@ -176,7 +178,7 @@ struct machine {
 	struct master m;
 	uint32_t size; /* of its memory: it must not touch more itself */
 	uint32_t starts;
-	uint32_t truncations, next_truncate; /* how many were, and the input that may do one */
+	uint32_t truncations;
 	int null;
 };
 
@@ -318,10 +320,9 @@ static void truncate_memory(struct script *s, struct machine *machine)
 {
 	uint32_t size = script_get8(s) % 8 * 4096u;
 
-	if (world_inputs() < machine->next_truncate)
+	if (machine->truncations == TRUNCATIONS)
 		return;
-	if (++machine->truncations % TRUNCATIONS == 0)
-		machine->next_truncate = world_inputs() + TRUNCATES;
+	machine->truncations++;
 	machine->size = size;
 	if (ftruncate(machine->m.memory, machine->size))
 		machine->size = 0;
