@@ -6,6 +6,9 @@
  * each process has registered. Neither user makes the other's register, resolve, bind or connect
  * fail; no RC or UC packet reaches a QP of the other user that has not named the sender's QP; a
  * remote QP that has answered hears its own peer only.
+ *
+ * The daemon and both users live on between inputs (world.h), with their registrations, listeners
+ * and neighbours.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,6 +25,7 @@
 #include "server.h"
 #include "ucma_loop.h"
 #include "urxed/hostnet/arp.h"
+#include "world.h"
 
 #define USERS       2
 #define FIRST_UID   1000
@@ -32,6 +36,13 @@
 #define OURS        1 /* last bytes of IPv4 addresses */
 #define THEIRS      2
 #define SECOND      UINT64_C(1000000000)
+#define INPUTS      4096 /* of one world, whose tables take 20 ms */
+#define STEPS       4    /* of an input */
+#define STEP_BYTES  5    /* at most */
+/* After so many seconds an address is resolved, or given up. */
+#define RESOLVE_SECONDS (2 * NEIGH_TRIES)
+#define FIRST_PORT      7000 /* each user has a range of ports for rdma_cm */
+#define PORTS           4
 
 #define RC_SEND_ONLY 0x04
 #define RC_ACK       0x11
@@ -39,15 +50,21 @@
 #define UD_SEND_ONLY 0x64
 #define CNP          0x81
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint8_t their_mac[6] = {4, 0, 0, 0, 0, 0xa};
 
 struct user {
 	struct server_process process;
+	struct session *session;
 	struct loop_program program;
 	bool resolving;
-	bool silent; /* the resolved host does not answer */
+	bool silent;      /* the resolved host does not answer */
+	uint32_t seconds; /* that have passed while resolving */
+	bool listening[PORTS], bound[PORTS];
+	uint32_t listeners[PORTS]; /* IDs */
+	uint32_t bindings[PORTS];  /* IDs of RDMA_PS_UDP, which has ports of its own */
 };
 
 static struct server *server;
@@ -55,7 +72,7 @@ static struct user users[USERS];
 static struct loop loop;
 static struct uplink uplink;
 static struct netdev *far;
-static uint64_t now = LAN_T0;
+static uint64_t now;
 
 /* --- Credentials: the main thread accepts on behalf of one user after the other. */
 
@@ -212,26 +229,34 @@ static void *attach_thread(void *arg)
 	return NULL;
 }
 
-static void open_world(void)
+static void open_server(void)
 {
-	require(!lan_start(NULL));
-	server = calloc(1, sizeof(*server));
-	require(server);
 	server_open(server);
 	open_uplink();
 	memset(&server->host, 0, sizeof(server->host));
 	host_init(&server->host);
 	memcpy(server->host.mac, lan_macs[0], 6);
 	require(!host_add_text(&server->host, "10.0.0.1/24", 0));
+	server->uplinks = &uplink;
+	server->n_uplinks = 1;
 	server_begin(server, now);
 	neigh_init(&server->neigh, &server->host, &neigh_ops, server);
-	switch_fini(&server->sw);
-	require(!switch_init(&server->sw, &server->host, &server->neigh, &uplink, 1));
 	/* A script is as long as hours, and each refusal is a line. */
 	server->sessions.log = (struct log_ratelimit){.since = UINT64_MAX, .spent = LOG_BURST};
+}
+
+static void open_world(void)
+{
+	require(!lan_start(NULL));
+	now = LAN_T0;
+	server = calloc(1, sizeof(*server));
+	require(server);
+	open_server();
+	memset(users, 0, sizeof(users));
 	for (accepting = 0; accepting < USERS; accepting++) {
 		server_call(attach_thread, &users[accepting].process, serve);
 		require(!users[accepting].process.status);
+		users[accepting].session = server->sessions.list;
 	}
 	loop_open(&loop);
 	for (accepting = 0; accepting < USERS; accepting++)
@@ -246,7 +271,7 @@ static void send_request(struct user *u, const void *message, size_t len)
 	int fd = vnic_driver_ctl_fd(u->process.driver);
 
 	require(send(fd, message, len, MSG_DONTWAIT) == (ssize_t)len);
-	serve();
+	session_event(&server->sessions, now, u->session);
 }
 
 static bool receive_reply(struct user *u, void *message, size_t len)
@@ -275,6 +300,11 @@ static int ask_remote(uint32_t user, bool connected, uint32_t local, const struc
 static uint32_t own_qpn(uint32_t user, uint32_t i)
 {
 	return users[user].process.who.qpn_first + i % QPS;
+}
+
+static bool is_own_qpn(uint32_t user, uint32_t qpn)
+{
+	return qpn - own_qpn(user, 0) < LEASE_QPNS;
 }
 
 static uint32_t choose_qpn(struct script *s)
@@ -335,18 +365,30 @@ static void register_for_other(struct script *s, uint32_t user)
 	require(ask_remote(user, true, own_qpn(!user, script_get8(s)), &gid, choose_qpn(s)));
 }
 
-static void unregister_last(uint32_t user)
+static void unregister_remote(uint32_t i)
 {
-	uint32_t i = n_connections;
+	const struct connection *c = &connections[i];
 
-	while (i && connections[i - 1].user != user)
-		i--;
-	if (!i)
-		return;
-	require(!ask_remote(user, false, connections[i - 1].local, &connections[i - 1].gid,
-			    connections[i - 1].qpn));
-	memmove(&connections[i - 1], &connections[i], (n_connections - i) * sizeof(connections[0]));
+	require(!ask_remote(c->user, false, c->local, &c->gid, c->qpn));
 	n_connections--;
+	memmove(&connections[i], &connections[i + 1], (n_connections - i) * sizeof(*c));
+}
+
+/* One of the user's, counted from the last one, or all. */
+static void unregister_remotes(struct script *s, uint32_t user)
+{
+	const uint8_t which = script_get8(s);
+	const bool all = which % 16 == 15;
+	uint32_t i, before = which / 16;
+
+	for (i = n_connections; i; i--) {
+		if (connections[i - 1].user != user)
+			continue;
+		if (all || !before)
+			unregister_remote(i - 1);
+		if (!all && !before--)
+			return;
+	}
 }
 
 /* --- Frames */
@@ -359,7 +401,7 @@ static uint32_t service_of(uint8_t opcode)
 static void check_received(uint32_t from, uint32_t to, const struct urxe_packet *p)
 {
 	switch (URXE_OPCODE_SERVICE(p->opcode)) {
-	case URXE_SERVICE_UD: require(p->deth.src_qpn - own_qpn(from, 0) < LEASE_QPNS); break;
+	case URXE_SERVICE_UD: require(is_own_qpn(from, p->deth.src_qpn)); break;
 	case URXE_SERVICE_CNP: require(!is_named(p->dest_qpn) || is_pair(from, to, p)); break;
 	default: require(is_pair(from, to, p));
 	}
@@ -428,10 +470,12 @@ static void check_wire(uint32_t user, const struct urxe_packet *p, bool sent)
 {
 	uint32_t service = service_of(p->opcode);
 
-	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP ||
-	    URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_UD)
+	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP)
 		return;
-	require(sent == !is_foreign(user, p, service));
+	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_UD)
+		require(sent == is_own_qpn(user, p->deth.src_qpn));
+	else
+		require(sent == !is_foreign(user, p, service));
 }
 
 /* A CNP has 16 reserved bytes (IBA Annex A17.9.3). */
@@ -449,10 +493,10 @@ static void set_opcode(struct urxe_packet *p, uint8_t opcode)
 static void send_frame(struct script *s, uint32_t user)
 {
 	static const uint8_t opcodes[] = {RC_SEND_ONLY, RC_ACK, UC_SEND_ONLY, UD_SEND_ONLY, CNP};
-	uint8_t room[CRAFT_MAX], choice = script_get8(s);
-	bool local = script_get8(s) & 1;
-	struct urxe_packet p =
-		lan_datagram(local ? lan_macs[0] : their_mac, choose_qpn(s), own_qpn(user, choice));
+	uint8_t room[CRAFT_MAX], choice = script_get8(s), where = script_get8(s);
+	bool local = where & 1;
+	uint32_t source = own_qpn(where & 2 ? !user : user, choice);
+	struct urxe_packet p = lan_datagram(local ? lan_macs[0] : their_mac, choose_qpn(s), source);
 	struct vnic_frame frame;
 
 	set_opcode(&p, opcodes[choice / QPS % sizeof(opcodes)]);
@@ -498,6 +542,7 @@ static void take_resolved(uint32_t user)
 	if (!users[user].resolving || !receive_reply(&users[user], &r, sizeof(r)))
 		return;
 	users[user].resolving = false;
+	users[user].seconds = 0;
 	require(r.status == (users[user].silent ? -EHOSTUNREACH : 0));
 }
 
@@ -529,21 +574,21 @@ static void pass_time(uint64_t ns)
 	switch_run(&server->sw, now);
 	drain_wire();
 	switch_run(&server->sw, now);
-	for (i = 0; i < USERS; i++)
+	for (i = 0; i < USERS; i++) {
 		take_resolved(i);
+		users[i].seconds += users[i].resolving && ns >= SECOND;
+		require(users[i].seconds < RESOLVE_SECONDS);
+	}
 	loop_pass(&loop, ns);
 }
 
-/* --- rdma_cm: each user has a range of ports */
+/* --- rdma_cm */
 
 static struct loop_answer answer;
 
 #define COMMAND(user, name, request, out)                                              \
 	loop_command(&loop, &users[user].program, RDMA_USER_CM_CMD_##name, &(request), \
 		     sizeof(request), out, &answer)
-
-#define FIRST_PORT 7000
-#define PORTS      4
 
 static struct sockaddr_in port_of(uint32_t user, uint32_t i)
 {
@@ -553,14 +598,19 @@ static struct sockaddr_in port_of(uint32_t user, uint32_t i)
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-static uint32_t create_id(uint32_t user)
+static uint32_t create_id_in(uint32_t user, uint16_t ps)
 {
-	const struct rdma_ucm_create_id request = {.uid = 1, .ps = RDMA_PS_TCP};
+	const struct rdma_ucm_create_id request = {.uid = 1, .ps = ps};
 	struct rdma_ucm_create_id_resp response;
 
 	require(!COMMAND(user, CREATE_ID, request, sizeof(response)));
 	memcpy(&response, answer.out, sizeof(response));
 	return response.id;
+}
+
+static uint32_t create_id(uint32_t user)
+{
+	return create_id_in(user, RDMA_PS_TCP);
 }
 
 static void destroy_id(uint32_t user, uint32_t id)
@@ -570,17 +620,69 @@ static void destroy_id(uint32_t user, uint32_t id)
 	require(!COMMAND(user, DESTROY_ID, request, sizeof(struct rdma_ucm_destroy_id_resp)));
 }
 
-static uint32_t listen_at(uint32_t user, uint32_t port)
+static int bind_id(uint32_t user, uint32_t id, const struct sockaddr_in *address)
+{
+	struct rdma_ucm_bind_ip bind = {.id = id};
+
+	memcpy(&bind.addr, address, sizeof(*address));
+	return COMMAND(user, BIND_IP, bind, 0);
+}
+
+static void start_listener(uint32_t user, uint32_t port)
 {
 	const struct sockaddr_in address = port_of(user, port);
 	const uint32_t id = create_id(user);
-	struct rdma_ucm_bind_ip bind = {.id = id};
 	const struct rdma_ucm_listen listen = {id, 1};
 
-	memcpy(&bind.addr, &address, sizeof(address));
-	require(!COMMAND(user, BIND_IP, bind, 0));
+	require(!bind_id(user, id, &address));
 	require(!COMMAND(user, LISTEN, listen, 0));
-	return id;
+	users[user].listening[port] = true;
+	users[user].listeners[port] = id;
+}
+
+static void stop_listener(uint32_t user, uint32_t port)
+{
+	destroy_id(user, users[user].listeners[port]);
+	users[user].listening[port] = false;
+}
+
+static void bind_datagrams(uint32_t user, uint32_t port)
+{
+	const struct sockaddr_in address = port_of(user, port);
+
+	users[user].bindings[port] = create_id_in(user, RDMA_PS_UDP);
+	require(!bind_id(user, users[user].bindings[port], &address));
+	users[user].bound[port] = true;
+}
+
+static void unbind_datagrams(uint32_t user, uint32_t port)
+{
+	destroy_id(user, users[user].bindings[port]);
+	users[user].bound[port] = false;
+}
+
+/* Starts or stops one, or tries to take a port at which the other user listens. */
+static void change_listener(struct script *s, uint32_t user)
+{
+	const uint8_t what = script_get8(s);
+	const uint32_t port = what % PORTS;
+	const struct sockaddr_in foreign = port_of(!user, port);
+	uint32_t id;
+
+	if (what & 0x80 && users[!user].listening[port]) {
+		id = create_id(user);
+		require(bind_id(user, id, &foreign));
+		destroy_id(user, id);
+	} else if (what & 0x40) {
+		if (users[user].bound[port])
+			unbind_datagrams(user, port);
+		else
+			bind_datagrams(user, port);
+	} else if (users[user].listening[port]) {
+		stop_listener(user, port);
+	} else {
+		start_listener(user, port);
+	}
 }
 
 static bool fetch_event(uint32_t user, struct rdma_ucm_event_resp *event)
@@ -626,23 +728,18 @@ static uint32_t connect_to(uint32_t user, uint32_t port)
 	return id;
 }
 
-/* A listener, a client and the request; then all of them end. The other user may disturb. */
+/* A client, and the request at the listener, which stays; then both IDs end. */
 static void connect_by_address(struct script *s, uint32_t user)
 {
-	uint32_t port = script_get8(s), disturb = script_get8(s) % 4, listener, client, child;
+	const uint32_t port = script_get8(s) % PORTS;
 	struct rdma_ucm_event_resp event;
-	uint32_t ids[4], i;
+	uint32_t client, i;
 
-	for (i = 0; i < disturb; i++)
-		ids[i] = listen_at(!user, i);
-	listener = listen_at(user, port);
+	if (!users[user].listening[port])
+		start_listener(user, port);
 	client = connect_to(user, port);
-	child = wait_event(user, CMA_CONNECT_REQUEST);
-	destroy_id(user, child);
+	destroy_id(user, wait_event(user, CMA_CONNECT_REQUEST));
 	destroy_id(user, client);
-	destroy_id(user, listener);
-	for (i = 0; i < disturb; i++)
-		destroy_id(!user, ids[i]);
 	loop_run(&loop);
 	for (i = 0; i < USERS; i++)
 		while (fetch_event(i, &event))
@@ -662,10 +759,15 @@ static void step(struct script *s)
 	case 2:
 	case 3: register_remote(s, user); break;
 	case 4: register_for_other(s, user); break;
-	case 5: unregister_last(user); break;
+	case 5: unregister_remotes(s, user); break;
 	case 6: resolve(s, user); break;
 	case 7: pass_time((uint64_t)1 << script_get8(s) % 36); break;
-	case 8: connect_by_address(s, user); break;
+	case 8:
+		if (what & 0x20)
+			connect_by_address(s, user);
+		else
+			change_listener(s, user);
+		break;
 	case 9:
 	case 10:
 	case 11: receive_frame(s); break;
@@ -673,29 +775,64 @@ static void step(struct script *s)
 	}
 }
 
-/* Each script begins without registrations and neighbours. */
-static void begin(void)
+static void run_input(const uint8_t *data, size_t size)
 {
-	uint32_t i;
+	struct script s = {data, size};
 
-	while (n_connections)
-		unregister_last(connections[n_connections - 1].user);
-	for (i = 0; i < 2 * NEIGH_TRIES && (users[0].resolving || users[1].resolving); i++)
+	for (int i = 0; s.left && i < STEPS; i++)
+		step(&s);
+	require(!users[0].session->gone && !users[1].session->gone);
+}
+
+/* --- The end of the world */
+
+static void end_user(struct user *u)
+{
+	vnic_driver_abandon(u->process.driver);
+	loop_end(&loop, &u->program);
+}
+
+static void close_world(void)
+{
+	uint32_t user, port;
+
+	while (users[0].resolving || users[1].resolving)
 		pass_time(SECOND);
-	require(!users[0].resolving && !users[1].resolving);
-	neigh_fini(&server->neigh);
-	neigh_init(&server->neigh, &server->host, &neigh_ops, server);
-	require(!server->sessions.list->gone);
+	while (n_connections)
+		unregister_remote(n_connections - 1);
+	for (user = 0; user < USERS; user++) {
+		for (port = 0; port < PORTS; port++) {
+			if (users[user].listening[port])
+				stop_listener(user, port);
+			if (users[user].bound[port])
+				unbind_datagrams(user, port);
+		}
+		end_user(&users[user]);
+	}
+	serve();
+	while (sessions_reap(&server->sessions))
+		;
+	require(!server->sessions.n);
+	loop_close(&loop);
+	server_end(server);
+	server_close(server);
+	netdev_close(uplink.port);
+	netdev_close(far);
+	free(uplink.buffers);
+	free(server);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	static const struct world world = {INPUTS, STEPS * STEP_BYTES, open_world, run_input,
+					   close_world};
+
+	world_start(&world, argc, argv);
+	return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct script s = {data, size};
-
-	if (!server)
-		open_world();
-	begin();
-	while (s.left)
-		step(&s);
+	world_run_input(data, size);
 	return 0;
 }

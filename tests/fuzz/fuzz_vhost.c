@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A hostile virtual machine at the socket of a vhost: uplink. The script sends vhost-user messages,
+ * A hostile virtual machine at the socket of a vhost: uplink. The input sends vhost-user messages,
  * also malformed ones, writes into the rings, truncates the machine's memory and hangs up.
  *
  * DPDK's vhost library runs in a process of its own as in urxed: vhost_spawner.c executes this
  * program again. That process may die. The port in this process hands out valid frames only, never
- * waits, and has a new process for the honest machine that comes after each script.
+ * waits, and has a new process for the honest machine that comes after each death, and after
+ * HONEST inputs without one. The hostile machine and the process live on between other inputs
+ * (world.h). The process has threads, so the same inputs may do other things when they are
+ * repeated.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,19 +29,27 @@
 #include "urxed/vhost/vhost_process.h"
 #include "urxed/vhost/vhost_spawner.h"
 #include "vhost_master.h"
+#include "world.h"
 
 #define MTU       1500
 #define FRAME_MAX (MTU + 18)
 #define BURST     32
-/* Of one script, because each may wait for a second. */
-#define STARTS      3
-#define CONNECTIONS 8
-#define STEPS       64
+#define INPUTS    4096 /* of one world */
+#define HONEST    64   /* an honest machine comes after so many at most */
+#define STEPS     4
+#define BYTES     256 /* of an input */
+#define STARTS    3   /* of one connection, because each may wait for a second */
+/*
+ * Of one world. Each kills the process, whose start takes as long as 100 inputs; and a process that
+ * lives long meets more of the machine.
+ */
+#define TRUNCATIONS 4
 /* A call of the port that takes longer waits for its process. */
 #define BLOCKED_NS (10 * NS_PER_SEC)
 #define HONEST_NS  (60 * NS_PER_SEC)
 /* A machine that gets no frame for so long connects again, as some have to. */
 #define ATTEMPT_NS NS_PER_SEC
+#define FIRST_NS   (NS_PER_SEC / 20) /* the first time sooner */
 /* After so many attempts the process is killed, as if it had died of the script. */
 #define ATTEMPTS 3
 
@@ -166,14 +177,15 @@ static bool run_port(void)
 struct machine {
 	struct master m;
 	uint32_t size; /* of its memory: it must not touch more itself */
-	uint32_t starts, connections;
+	uint32_t starts;
+	uint32_t truncations;
 	int null;
 };
 
 static void connect_machine(struct machine *machine)
 {
 	machine->size = MASTER_MEMORY;
-	machine->connections++;
+	machine->starts = 0;
 	master_open(&machine->m, strchr(spec, '/'));
 	if (machine->m.queues == MAP_FAILED || !machine->m.queues)
 		machine->size = 0;
@@ -181,16 +193,23 @@ static void connect_machine(struct machine *machine)
 
 static void start_machine(struct machine *machine)
 {
-	if (machine->starts++ < STARTS)
-		master_start(&machine->m);
+	/* After a message with a false length the process takes all further ones for its end. */
+	if (machine->starts++ < STARTS && master_start(&machine->m))
+		machine->starts = STARTS;
 }
 
 static void reconnect_machine(struct machine *machine)
 {
-	if (machine->connections == CONNECTIONS)
-		return;
 	master_close(&machine->m);
 	connect_machine(machine);
+}
+
+/* Has the process closed the connection, perhaps because of a malformed message? */
+static bool was_hung_up(const struct machine *machine)
+{
+	struct pollfd end = {machine->m.fd, 0, 0};
+
+	return poll(&end, 1, 0) == 1;
 }
 
 static uint8_t *memory_of(struct machine *machine)
@@ -299,7 +318,12 @@ static void send_number(struct script *s, struct machine *machine)
 /* The process reads beyond the end of the file then, and dies of it. */
 static void truncate_memory(struct script *s, struct machine *machine)
 {
-	machine->size = script_get8(s) % 8 * 4096u;
+	uint32_t size = script_get8(s) % 8 * 4096u;
+
+	if (machine->truncations == TRUNCATIONS)
+		return;
+	machine->truncations++;
+	machine->size = size;
 	if (ftruncate(machine->m.memory, machine->size))
 		machine->size = 0;
 }
@@ -322,21 +346,8 @@ static void step(struct script *s, struct machine *machine)
 	case 12: truncate_memory(s, machine); break;
 	case 13: reconnect_machine(machine); break;
 	case 14: send_frames(script_get8(s) % (BURST + 1), 60 + script_get16(s) % 1440); break;
-	default: usleep(script_get8(s) * 4); break;
+	default: usleep(script_get8(s)); break;
 	}
-}
-
-static void run_script(struct script *s)
-{
-	struct machine machine = {.null = open("/dev/null", O_RDWR | O_CLOEXEC)};
-
-	connect_machine(&machine);
-	for (int i = 0; s->left && i < STEPS; i++) {
-		step(s, &machine);
-		run_port();
-	}
-	master_close(&machine.m);
-	close(machine.null);
 }
 
 /* --- The honest machine */
@@ -400,7 +411,7 @@ static bool exchange_frames(struct master *m, uint64_t end)
 }
 
 /* *connected: the process listened. */
-static bool serve_machine(bool *connected)
+static bool serve_machine(uint64_t time, bool *connected)
 {
 	struct master m;
 	bool served;
@@ -410,20 +421,22 @@ static bool serve_machine(bool *connected)
 	*connected = served = !master_open(&m, strchr(spec, '/'));
 	if (served) {
 		fill_queues(&m);
-		served = !master_start(&m) && exchange_frames(&m, now_ns() + ATTEMPT_NS);
+		served = !master_start(&m) && exchange_frames(&m, now_ns() + time);
 	}
 	master_close(&m);
 	return served;
 }
 
-/* Whatever the script did, the next machine is served, perhaps by the next process. */
+/* Whatever the inputs did, the next machine is served, perhaps by the next process. */
 static void check_port(void)
 {
 	const uint64_t end = now_ns() + HONEST_NS;
 	uint32_t attempts = 0;
 	bool connected;
 
-	while (!serve_machine(&connected)) {
+	if (serve_machine(FIRST_NS, &connected))
+		return;
+	while (!serve_machine(ATTEMPT_NS, &connected)) {
 		require(now_ns() < end);
 		attempts += connected;
 		if (connected && attempts % ATTEMPTS == 0 && process.pid)
@@ -432,29 +445,36 @@ static void check_port(void)
 	}
 }
 
-/* --- */
+/* --- The world */
 
-static void stop(void)
+static struct machine machine;
+static pid_t last_pid;       /* of the process that has served an honest machine */
+static uint32_t last_honest; /* the input after which that was */
+
+static void serve_honest_machine(void)
 {
-	if (runs)
-		vhost_process_stop(&process);
-	vhost_spawner_stop();
-	rmdir(folder);
+	master_close(&machine.m);
+	check_port();
+	last_pid = process.pid;
+	last_honest = world_inputs();
+	connect_machine(&machine);
 }
 
-/* As the process of the port, or before this program has threads. */
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+static void run_input(const uint8_t *data, size_t size)
 {
-	if (*argc == 3 && !strcmp((*argv)[1], VHOST_MAIN_OPTION))
-		_exit(vhost_main((*argv)[2]));
-	require(mkdtemp(folder));
-	snprintf(spec, sizeof(spec), "vhost:%s/vm", folder);
-	start_helper();
-	atexit(stop);
-	return 0;
+	struct script s = {data, size};
+
+	if (was_hung_up(&machine))
+		reconnect_machine(&machine);
+	for (int i = 0; s.left && i < STEPS; i++) {
+		step(&s, &machine);
+		run_port();
+	}
+	if (process.pid != last_pid || world_inputs() - last_honest >= HONEST)
+		serve_honest_machine();
 }
 
-static void start(void)
+static void start_process(void)
 {
 	char error[VHOST_PROCESS_ERROR];
 
@@ -467,13 +487,51 @@ static void start(void)
 	process.budget = (struct log_ratelimit){.since = UINT64_MAX, .spent = LOG_BURST};
 }
 
+static void open_world(void)
+{
+	if (!runs)
+		start_process();
+	machine = (struct machine){.null = open("/dev/null", O_RDWR | O_CLOEXEC)};
+	connect_machine(&machine);
+	last_pid = process.pid;
+	last_honest = 0;
+}
+
+static void close_world(void)
+{
+	master_close(&machine.m);
+	close(machine.null);
+	check_port();
+	vhost_process_stop(&process);
+	netdev_close(process.port);
+	runs = false;
+}
+
+static void stop(void)
+{
+	if (runs)
+		vhost_process_stop(&process);
+	vhost_spawner_stop();
+	rmdir(folder);
+}
+
+/* As the process of the port, or before this program has threads. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	static const struct world world = {INPUTS, BYTES, open_world, run_input, close_world};
+
+	if (*argc == 3 && !strcmp((*argv)[1], VHOST_MAIN_OPTION))
+		_exit(vhost_main((*argv)[2]));
+	require(mkdtemp(folder));
+	snprintf(spec, sizeof(spec), "vhost:%s/vm", folder);
+	start_helper();
+	atexit(stop);
+	world_start(&world, argc, argv);
+	return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct script s = {data, size};
-
-	if (!runs)
-		start();
-	run_script(&s);
-	check_port();
+	world_run_input(data, size);
 	return 0;
 }

@@ -43,7 +43,7 @@ void server_begin(struct server *s, uint64_t now)
 {
 	require(!lease_store_open(&s->lease_store, s->run_dir));
 	neigh_init(&s->neigh, &s->host, &no_ops, NULL);
-	require(!switch_init(&s->sw, &s->host, &s->neigh, NULL, 0));
+	require(!switch_init(&s->sw, &s->host, &s->neigh, s->uplinks, s->n_uplinks));
 	s->sessions = (struct sessions){.epoll_fd = epoll_create1(0),
 					.host = &s->host,
 					.sw = &s->sw,

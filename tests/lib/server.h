@@ -15,7 +15,9 @@
 struct server {
 	char run_dir[32];
 	int listen_fd;
-	struct host host; /* has 10.0.0.1 */
+	struct host host;       /* has 10.0.0.1 */
+	struct uplink *uplinks; /* NULL: none */
+	uint32_t n_uplinks;
 	struct neigh neigh;
 	struct vswitch sw;
 	struct lease_store lease_store;

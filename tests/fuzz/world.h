@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * For fuzz targets whose world (hosts, tables, connections, virtual time) lives on between inputs:
+ * a world is built for a number of inputs, and an input is a few steps in it.
+ *
+ * A finding may depend on all inputs since the world was built. With -artifact_prefix=PREFIX they
+ * are in the file PREFIXhistory-PID, which outlives any death of the process, and is removed when
+ * the process ends well. TARGET FILE runs the inputs of such a file, and ends the world.
+ */
+#ifndef URXE_FUZZ_WORLD_H
+#define URXE_FUZZ_WORLD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WORLD_INPUTS_MAX 4096
+#define WORLD_BYTES_MAX  256
+
+struct world {
+	uint32_t inputs; /* after so many a new world is built; at most WORLD_INPUTS_MAX */
+	uint32_t bytes;  /* of an input at most; the rest is ignored; at most WORLD_BYTES_MAX */
+	void (*open)(void);
+	void (*run)(const uint8_t *data, size_t size);
+	/* Makes the checks of the end, and frees all. */
+	void (*close)(void);
+};
+
+/* Call from LLVMFuzzerInitialize. Does not return if the arguments name a file of inputs. */
+void world_start(const struct world *world, int *argc, char ***argv);
+/* Call from LLVMFuzzerTestOneInput. */
+void world_run_input(const uint8_t *data, size_t size);
+/* Number of inputs that the world has had, with the current one. */
+uint32_t world_inputs(void);
+
+#endif
