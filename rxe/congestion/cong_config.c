@@ -17,20 +17,23 @@ static void none_init(struct cong *cong)
 	(void)cong;
 }
 
-static bool none_notified(const struct cong_config *config, struct cong *cong, uint64_t now)
+static bool none_notified(const struct cong_config *config, struct cong *cong, uint64_t now,
+			  uint64_t rtt)
 {
 	(void)config;
 	(void)cong;
 	(void)now;
+	(void)rtt;
 	return false;
 }
 
 static uint64_t none_sent(const struct cong_config *config, struct cong *cong, uint64_t now,
-			  uint32_t len)
+			  uint64_t rtt, uint32_t len)
 {
 	(void)config;
 	(void)cong;
 	(void)now;
+	(void)rtt;
 	(void)len;
 	return 0;
 }

@@ -14,10 +14,12 @@ struct dcqcn {
 	uint64_t target_bps;  /* R_T */
 	uint64_t alpha_at;    /* time of the next decay of alpha, ns */
 	uint64_t increase_at; /* time of the next increase by T, ns */
+	uint64_t raise_at;    /* time from which a CNP raises alpha, ns */
 	uint32_t alpha;       /* estimate of the congestion, in 1 / DCQCN_ALPHA_ONE */
 	uint32_t bytes;       /* sent since the last increase by BC */
 	uint32_t by_time;     /* T: increases by time since the last CNP */
 	uint32_t by_size;     /* BC: increases by bytes sent since then */
+	uint32_t len;         /* of the last packet, bytes */
 };
 
 /* An algorithm's state, one for each QP. */
@@ -31,11 +33,12 @@ struct cong_ops {
 	uint8_t ecn; /* ECN field of sent packets (RFC 3168, 5) */
 	/* A connection begins. */
 	void (*init)(struct cong *cong);
-	/* A CNP arrived; true if the rate changes. */
-	bool (*notified)(const struct cong_config *config, struct cong *cong, uint64_t now);
+	/* A CNP arrived; true if the rate changes. rtt: smoothed round trip, ns; 0 = unknown. */
+	bool (*notified)(const struct cong_config *config, struct cong *cong, uint64_t now,
+			 uint64_t rtt);
 	/* A packet of `len` bytes is sent. Returns the current rate, bits/s; 0 = no limit. */
 	uint64_t (*sent)(const struct cong_config *config, struct cong *cong, uint64_t now,
-			 uint32_t len);
+			 uint64_t rtt, uint32_t len);
 };
 
 /* The algorithm of a device, and its parameters. */

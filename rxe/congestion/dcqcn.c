@@ -16,7 +16,7 @@ const struct urxe_dcqcn urxe_dcqcn_default = {
 	.increase_size = 10000000,
 	.ai_bps = 40000000,
 	.hai_bps = 400000000,
-	.min_bps = 10000000,
+	.min_bps = 5000000,
 };
 
 bool dcqcn_valid(const struct urxe_dcqcn *p, uint64_t link_bps)
@@ -25,6 +25,14 @@ bool dcqcn_valid(const struct urxe_dcqcn *p, uint64_t link_bps)
 	       p->increase_ns >= 1000 && p->increase_size && p->ai_bps >= 1000000 &&
 	       p->hai_bps >= p->ai_bps && p->min_bps && p->min_bps <= link_bps;
 }
+
+/*
+ * A step of R_AI is at most this share of a packet in a round trip, so that many senders on a slow
+ * link do not fill its queue before they learn of it. After so many increases by T
+ * without a CNP the network has room, and the step is R_AI.
+ */
+#define STEPS_OF_PACKET 32
+#define ROOM_AFTER      256
 
 static uint32_t min32(uint32_t a, uint32_t b)
 {
@@ -42,15 +50,40 @@ static void decay_alpha(const struct urxe_dcqcn *params, struct dcqcn *d)
 	d->alpha -= (d->alpha + (1u << params->g_shift) - 1) >> params->g_shift;
 }
 
+/*
+ * The interval of a timer whose parameter is `least`. Feedback takes a round trip, and the next
+ * chance of a mark is the next packet. On slow links both are longer than the paper's timers.
+ */
+static uint64_t timer_interval(const struct dcqcn *d, uint64_t least, uint64_t rtt)
+{
+	uint64_t gap = d->current_bps ? d->len * UINT64_C(8000000000) / d->current_bps : 0;
+
+	if (rtt > least)
+		least = rtt;
+	return gap > least ? gap : least;
+}
+
+static uint64_t additive_step(const struct urxe_dcqcn *params, const struct dcqcn *d, uint64_t rtt)
+{
+	uint64_t period = rtt > params->increase_ns ? rtt : params->increase_ns;
+	uint64_t step = d->len * (UINT64_C(8000000000) / STEPS_OF_PACKET) / period;
+
+	/* Queue pairs with few packets step less often, and must gain as much in the same time. */
+	step = step * (timer_interval(d, params->increase_ns, rtt) * 16 / period) / 16;
+	if (step > d->target_bps / 2)
+		step = d->target_bps / 2;
+	return step < params->ai_bps && d->by_time < ROOM_AFTER ? step : params->ai_bps;
+}
+
 /* An increase by T or BC. A rate within 1/256 of the link's counts as the link's. */
-static void increase_rate(const struct cong_config *config, struct dcqcn *d)
+static void increase_rate(const struct cong_config *config, struct dcqcn *d, uint64_t rtt)
 {
 	const struct urxe_dcqcn *params = &config->dcqcn;
 
 	if (min32(d->by_time, d->by_size) > params->f)
 		d->target_bps += params->hai_bps;
 	else if (max32(d->by_time, d->by_size) > params->f)
-		d->target_bps += params->ai_bps;
+		d->target_bps += additive_step(params, d, rtt);
 	if (d->target_bps > config->link_bps)
 		d->target_bps = config->link_bps;
 	d->current_bps = (d->current_bps + d->target_bps + 1) / 2;
@@ -59,16 +92,17 @@ static void increase_rate(const struct cong_config *config, struct dcqcn *d)
 }
 
 /* Runs the steps due by `now`. Both loops end: alpha reaches 0, the rate that of the link. */
-static void run_due_steps(const struct cong_config *config, struct dcqcn *d, uint64_t now)
+static void run_due_steps(const struct cong_config *config, struct dcqcn *d, uint64_t now,
+			  uint64_t rtt)
 {
 	while (d->alpha && d->alpha_at <= now) {
 		decay_alpha(&config->dcqcn, d);
-		d->alpha_at += config->dcqcn.alpha_ns;
+		d->alpha_at += timer_interval(d, config->dcqcn.alpha_ns, rtt);
 	}
 	while (d->current_bps && d->increase_at <= now) {
 		d->by_time++;
-		increase_rate(config, d);
-		d->increase_at += config->dcqcn.increase_ns;
+		increase_rate(config, d, rtt);
+		d->increase_at += timer_interval(d, config->dcqcn.increase_ns, rtt);
 	}
 }
 
@@ -78,35 +112,41 @@ static void dcqcn_init(struct cong *cong)
 	cong->dcqcn = (struct dcqcn){.alpha = DCQCN_ALPHA_ONE, .alpha_at = URXE_NEVER};
 }
 
-static bool dcqcn_notified(const struct cong_config *config, struct cong *cong, uint64_t now)
+static bool dcqcn_notified(const struct cong_config *config, struct cong *cong, uint64_t now,
+			   uint64_t rtt)
 {
 	const struct urxe_dcqcn *params = &config->dcqcn;
 	struct dcqcn *d = &cong->dcqcn;
 	uint64_t rate;
 
-	run_due_steps(config, d, now);
+	run_due_steps(config, d, now, rtt);
 	rate = d->current_bps ? d->current_bps : config->link_bps;
 	d->target_bps = rate;
 	rate -= rate * d->alpha >> (DCQCN_ALPHA_SHIFT + 1);
 	d->current_bps = rate > params->min_bps ? rate : params->min_bps;
-	d->alpha += (DCQCN_ALPHA_ONE - d->alpha) >> params->g_shift;
-	d->alpha_at = now + params->alpha_ns;
-	d->increase_at = now + params->increase_ns;
+	d->alpha_at = now + timer_interval(d, params->alpha_ns, rtt);
+	/* Once in an interval, as it decays, although each packet of an interval may be marked. */
+	if (d->raise_at <= now) {
+		d->alpha += (DCQCN_ALPHA_ONE - d->alpha) >> params->g_shift;
+		d->raise_at = d->alpha_at;
+	}
+	d->increase_at = now + timer_interval(d, params->increase_ns, rtt);
 	d->by_time = d->by_size = d->bytes = 0;
 	return true;
 }
 
 static uint64_t dcqcn_sent(const struct cong_config *config, struct cong *cong, uint64_t now,
-			   uint32_t len)
+			   uint64_t rtt, uint32_t len)
 {
 	struct dcqcn *d = &cong->dcqcn;
 
-	run_due_steps(config, d, now);
+	d->len = len;
+	run_due_steps(config, d, now, rtt);
 	d->bytes += len;
 	if (d->current_bps && d->bytes >= config->dcqcn.increase_size) {
 		d->bytes = 0;
 		d->by_size++;
-		increase_rate(config, d);
+		increase_rate(config, d, rtt);
 	}
 	return d->current_bps;
 }

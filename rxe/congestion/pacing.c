@@ -36,7 +36,7 @@ void pace_notified(struct urxe_qp *qp)
 {
 	struct urxe_dev *dev = qp->dev;
 
-	if (!dev->cong.ops->notified(&dev->cong, &qp->pace.cong, dev->now))
+	if (!dev->cong.ops->notified(&dev->cong, &qp->pace.cong, dev->now, qp->req.rtt.smoothed))
 		return;
 	qp_count(qp, URXE_EVENT_RATE_CUT);
 	qp->paced = true;
@@ -62,7 +62,8 @@ void pace_again(struct urxe_qp *qp, uint64_t ns)
 static uint64_t current_rate(struct urxe_qp *qp, uint32_t len)
 {
 	const struct urxe_dev *dev = qp->dev;
-	uint64_t bps = dev->cong.ops->sent(&dev->cong, &qp->pace.cong, dev->now, len);
+	uint64_t bps = dev->cong.ops->sent(&dev->cong, &qp->pace.cong, dev->now,
+					   qp->req.rtt.smoothed, len);
 	uint64_t limit = qp->pace.limit_bps;
 
 	return limit && (!bps || limit < bps) ? limit : bps;

@@ -17,10 +17,11 @@
 #include "require.h"
 #include "urxed/cm/ucma.h"
 
-#define LOOP_QPN     0x1000u /* the first leased QPN of the programs */
-#define LOOP_QPNS    0x1000u
-#define LOOP_FLYING  1024
-#define LOOP_RESTART 1000000 /* duration of a restart, ns */
+#define LOOP_QPN       0x1000u /* the first leased QPN of the programs */
+#define LOOP_QPNS      0x1000u
+#define LOOP_FLYING    1024
+#define LOOP_CANCELLED 256
+#define LOOP_RESTART   1000000 /* duration of a restart, ns */
 
 struct loop {
 	char dir[32];
@@ -30,6 +31,8 @@ struct loop {
 	uint64_t now;
 	bool has_claimable_leases; /* an earlier daemon's QPN leases that programs may still claim
 				    */
+	uint64_t cancelled[LOOP_CANCELLED]; /* orders of events whose packets the programs skip */
+	uint32_t n_cancelled;
 	uint32_t n;
 	struct {
 		struct cm_path path;
@@ -241,7 +244,18 @@ static int loop_command(struct loop *l, const struct loop_program *p, uint32_t c
 	ucma_input(&l->ucma, l->now);
 	require(unix_packet_recv(p->fd, answer, sizeof(*answer), &extras) >=
 		(int)sizeof(answer->reply));
+	require(l->n_cancelled + answer->reply.n_cancelled <= LOOP_CANCELLED);
+	for (uint32_t i = 0; i < answer->reply.n_cancelled; i++)
+		l->cancelled[l->n_cancelled++] = answer->reply.cancelled[i];
 	return answer->reply.status;
+}
+
+static inline bool loop_is_cancelled(const struct loop *l, uint64_t order)
+{
+	for (uint32_t i = 0; i < l->n_cancelled; i++)
+		if (l->cancelled[i] == order)
+			return true;
+	return false;
 }
 
 /* Fetches the next event. False: no event is pending. */
@@ -250,7 +264,9 @@ static inline bool loop_fetch(struct loop *l, struct loop_program *p, struct loo
 	ssize_t n;
 
 	ucma_input(&l->ucma, l->now);
-	n = recv(p->event_fd, event, sizeof(*event), MSG_DONTWAIT);
+	do
+		n = recv(p->event_fd, event, sizeof(*event), MSG_DONTWAIT);
+	while (n > 0 && loop_is_cancelled(l, event->head.order));
 	if (n < 0)
 		return false;
 	require(n >= (ssize_t)sizeof(event->head));

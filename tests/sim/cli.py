@@ -132,6 +132,20 @@ def strict():
            'DCQCN makes queues shorter')
 
 
+def slow():
+    """On a slow link, a packet and a round trip take longer than the timers of DCQCN's paper."""
+    for rate in 500e6, 1e9:
+        result = sim('--nodes', '33', '--pattern', 'incast', '--qps', '1', '--traffic', 'write', '--size', '64K',
+                     '--depth', '4', '--mtu', '4096', '--timeout', '14', '--messages', '100000', '--delay', '100us',
+                     '--rate', str(int(rate)), '--queue', '1M', '--ecn', '5K,200K,1%', '--window', '256',
+                     '--time', '6s', '--warmup', '2s', '--json')
+        told = json.loads(result.stdout)
+        expect(told['failure'] is None, result.stdout)
+        expect(told['goodput_bps'] > 0.7 * rate, f'goodput: {told["goodput_bps"]}')
+        expect(told['fairness'] > 0.9, f'fairness: {told["fairness"]}')
+        expect(told['network']['queue_mean'] < 300000, f'mean queue: {told["network"]["queue_mean"]}')
+
+
 def tables():
     for name, rows, columns in ('loss', 14, 5), ('incast', 4, 9):
         options = ['--table', name, '--time', '5ms', '--messages', '10']
@@ -146,5 +160,5 @@ def tables():
 
 
 CASES = {'same': same, 'wrong': wrong, 'failure': failure, 'forever': forever, 'json': json_form,
-         'strict': strict, 'tables': tables}
+         'slow': slow, 'strict': strict, 'tables': tables}
 CASES[sys.argv[2]]()

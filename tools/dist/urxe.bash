@@ -65,6 +65,10 @@ _urxe() {
 		_urxe_words 'packet copy auto' "$word"
 		return
 	fi
+	if [[ $command == run && $previous == --congestion ]]; then
+		_urxe_words 'dcqcn none' "$word"
+		return
+	fi
 	case $command in
 	run)
 		for ((i = 2; i < COMP_CWORD; i++)); do
@@ -77,7 +81,7 @@ _urxe() {
 				return
 			fi
 		done
-		_urxe_words '--run-dir --transport --help --' "$word"
+		_urxe_words '--run-dir --transport --congestion --help --' "$word"
 		;;
 	show) _urxe_words 'host port qp mr counter lease id transport --json --long --run-dir --help' "$word" ;;
 	capture)

@@ -21,7 +21,8 @@
 #include "urxe/daemon_connect.h"
 
 static const char usage[] =
-	"usage: urxe run [--run-dir DIR] [--transport packet|auto] [--] CMD [ARG]...\n"
+	"usage: urxe run [--run-dir DIR] [--transport packet|auto] [--congestion dcqcn|none]\n"
+	"                [--] CMD [ARG]...\n"
 	"Runs CMD with the RDMA device urxe0, by preloading liburxe.so. If no urxed answers\n"
 	"in the run directory, urxe starts one that ends after its last program.\n"
 	"\n"
@@ -31,16 +32,20 @@ static const char usage[] =
 	"                 packet: all messages between processes go in packets; auto, the\n"
 	"                 default: the kernel copies WRITEs, READs and large SENDs between\n"
 	"                 processes of one user, if it permits that\n"
+	"  --congestion dcqcn|none\n"
+	"                 dcqcn, the default: congestion marks slow queue pairs down; none:\n"
+	"                 packets are not ECN-capable, and nothing slows queue pairs down\n"
 	"\n"
 	"Exit status: that of CMD; 2 if the device cannot be provided, 126 if CMD cannot be\n"
 	"run, 127 if CMD is not found.\n";
 
 static const struct option options[] = {{"run-dir", required_argument, NULL, 'd'},
 					{"transport", required_argument, NULL, 't'},
+					{"congestion", required_argument, NULL, 'c'},
 					{"help", no_argument, NULL, 'h'},
 					{0}};
 
-/* Like set_transport, set_preload and daemon_connect, logs an error and returns -1. */
+/* Like set_choice, set_preload and daemon_connect, logs an error and returns -1. */
 static int set_env(const char *name, const char *value)
 {
 	if (!setenv(name, value, 1))
@@ -49,11 +54,21 @@ static int set_env(const char *name, const char *value)
 	return -1;
 }
 
-static int set_transport(const char *transport)
+struct choice {
+	const char *option;
+	const char *variable;
+	const char *values[2];
+};
+
+static const struct choice transport = {"transport", "URXE_TRANSPORT", {"packet", "auto"}};
+static const struct choice congestion = {"congestion", "URXE_CONGESTION", {"dcqcn", "none"}};
+
+static int set_choice(const struct choice *choice, const char *value)
 {
-	if (!strcmp(transport, "packet") || !strcmp(transport, "auto"))
-		return set_env("URXE_TRANSPORT", transport);
-	log_line("--transport is packet or auto, not '%s'", transport);
+	if (!strcmp(value, choice->values[0]) || !strcmp(value, choice->values[1]))
+		return set_env(choice->variable, value);
+	log_line("--%s is %s or %s, not '%s'", choice->option, choice->values[0], choice->values[1],
+		 value);
 	return -1;
 }
 
@@ -67,7 +82,11 @@ static int parse_run_arguments(int argc, char **argv, const char **run_dir)
 		switch (opt) {
 		case 'd': *run_dir = optarg; break;
 		case 't':
-			if (set_transport(optarg))
+			if (set_choice(&transport, optarg))
+				return 0;
+			break;
+		case 'c':
+			if (set_choice(&congestion, optarg))
 				return 0;
 			break;
 		case 'h': fputs(usage, stdout); exit(0);

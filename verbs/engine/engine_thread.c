@@ -49,7 +49,8 @@ void engine_thread_wake_by(uint64_t at)
 
 void engine_thread_schedule(void)
 {
-	bool at_once = !LIST_EMPTY(&port.waiting_channels) || vnic_driver_broken(port.nic);
+	/* So that the thread watches the channel. */
+	bool at_once = port.channel_waits || vnic_driver_broken(port.nic);
 
 	/* Without a daemon and a direct uplink the engine's time stands still. */
 	if (!port_running() || !self->wake_at)

@@ -49,6 +49,7 @@ static void watch_descriptors(struct thread_sleep *sleep)
 	sleep->fds[WATCH_UPLINK] =
 		(struct pollfd){port.uplink ? packet_port_irq_fd(port.uplink) : -1, POLLIN, 0};
 	sleep->n = WATCH_CHANNELS;
+	port.channel_waits = false;
 	LIST_FOREACH(channel, &port.waiting_channels, waiting_link)
 	{
 		if (is_full(sleep))

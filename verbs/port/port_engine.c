@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Creates the engine, and answers its calls (struct urxe_ops). */
+#include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "engine/clock.h"
@@ -67,6 +69,13 @@ static uint64_t random_seed(void)
 	return seed;
 }
 
+static enum urxe_congestion chosen_congestion(void)
+{
+	const char *name = getenv("URXE_CONGESTION");
+
+	return name && !strcmp(name, "none") ? URXE_CONGESTION_NONE : URXE_CONGESTION_DCQCN;
+}
+
 int port_make_engine(struct urxe_direct_table *table)
 {
 	const struct urxe_dev_attr attr = {
@@ -75,6 +84,7 @@ int port_make_engine(struct urxe_direct_table *table)
 			port.welcome.mac[3], port.welcome.mac[4], port.welcome.mac[5]},
 		.mtu = port.welcome.mtu,
 		.seed = random_seed(),
+		.congestion = chosen_congestion(),
 		/* The engine thread wakes for each such deadline while no application polls. */
 		.probe_ns = 10000000,
 		.direct = table ? &peer_ops : NULL,

@@ -42,7 +42,14 @@ static void comp_channel_free(struct comp_channel *channel)
 	LIST_INSERT_HEAD(&unused, channel, free_link);
 }
 
-int comp_channel_create(uint32_t event_size, struct comp_channel **out, int *fd)
+static void shrink_buffer(int socket)
+{
+	const int least = 1; /* the kernel raises it to its minimum */
+
+	(void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
+}
+
+int comp_channel_create(uint32_t event_size, bool few, struct comp_channel **out, int *fd)
 {
 	struct comp_channel *channel = comp_channel_alloc();
 	int ends[2];
@@ -60,6 +67,8 @@ int comp_channel_create(uint32_t event_size, struct comp_channel **out, int *fd)
 		goto fail;
 	}
 	channel->writer = ends[1];
+	if (few)
+		shrink_buffer(channel->writer);
 	channel->reader = fcntl(ends[0], F_DUPFD_CLOEXEC, 0);
 	rc = channel->reader < 0 ? -errno : fd_install(ends[0], &channel->fd);
 	if (rc) {
@@ -104,8 +113,10 @@ static void queue_event(struct comp_channel *channel, const struct comp_channel_
 		channel->waiting = waiting;
 		channel->room = room;
 	}
-	if (!channel->n_waiting)
+	if (!channel->n_waiting) {
 		LIST_INSERT_HEAD(&port.waiting_channels, channel, waiting_link);
+		port.channel_waits = true;
+	}
 	channel->waiting[channel->n_waiting++] = *event;
 }
 
@@ -130,15 +141,16 @@ void comp_channel_flush(struct comp_channel *channel)
 		LIST_REMOVE(channel, waiting_link);
 }
 
-static uint32_t withdraw_queued(struct comp_channel *channel, uint64_t element)
+/* Returns the number of events, at most `most`. */
+static uint32_t withdraw_queued(struct comp_channel *channel, uint64_t element, uint32_t most)
 {
-	uint32_t kept = 0;
-	uint32_t taken;
+	uint32_t kept = 0, taken = 0;
 
 	for (uint32_t i = 0; i < channel->n_waiting; i++)
-		if (channel->waiting[i].element != element)
+		if (taken < most && channel->waiting[i].element == element)
+			taken++;
+		else
 			channel->waiting[kept++] = channel->waiting[i];
-	taken = channel->n_waiting - kept;
 	if (taken && !kept)
 		LIST_REMOVE(channel, waiting_link);
 	channel->n_waiting = kept;
@@ -150,14 +162,14 @@ static uint32_t withdraw_queued(struct comp_channel *channel, uint64_t element)
  * events that it never read must not count. Events about other objects go to the back of the queue,
  * in their order.
  */
-uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element)
+static uint32_t withdraw_sent(struct comp_channel *channel, uint64_t element, uint32_t most)
 {
 	struct comp_channel_event *kept = NULL;
 	struct comp_channel_event event;
-	uint32_t n_kept = 0, room = 0, taken = withdraw_queued(channel, element);
+	uint32_t n_kept = 0, room = 0, taken = 0;
 
 	while (recv(channel->reader, &event, channel->event_size, MSG_DONTWAIT) > 0) {
-		if (event.element == element) {
+		if (taken < most && event.element == element) {
 			taken++;
 			continue;
 		}
@@ -178,4 +190,13 @@ uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element)
 		comp_channel_send(channel, &kept[i]);
 	free(kept);
 	return taken;
+}
+
+uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element, uint32_t sent)
+{
+	if (sent)
+		sent -= withdraw_queued(channel, element, sent);
+	if (sent)
+		sent -= withdraw_sent(channel, element, sent);
+	return sent;
 }

@@ -11,6 +11,7 @@
 #ifndef URXE_VERBS_QUEUES_COMP_CHANNEL_H
 #define URXE_VERBS_QUEUES_COMP_CHANNEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/types.h>
@@ -44,16 +45,21 @@ LIST_HEAD(comp_channel_list, comp_channel);
 
 /*
  * Creates a channel for events of event_size bytes; *fd is the application's end, in the fd table.
+ * Few: the socket holds a handful of events. Many programs never read asynchronous events, and a
+ * withdrawal reads and sends again all that the socket holds.
  */
-int comp_channel_create(uint32_t event_size, struct comp_channel **channel, int *fd);
+int comp_channel_create(uint32_t event_size, bool few, struct comp_channel **channel, int *fd);
 static inline void comp_channel_use(struct comp_channel *channel)
 {
 	channel->users++;
 }
 void comp_channel_put(struct comp_channel *channel);
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
-/* Withdraws the events about `element` that the application has not read; returns their number. */
-uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element);
+/*
+ * Withdraws the events about `element` that the application has not read, at most `sent`, which is
+ * the number of all events about it. Returns how many it has read.
+ */
+uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element, uint32_t sent);
 /* Sends waiting events, as many as fit the socket. */
 void comp_channel_flush(struct comp_channel *channel);
 

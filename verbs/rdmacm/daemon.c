@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include <rdma/rdma_user_cm.h>
 
 #include "memory/uaccess.h"
 #include "rdmacm/daemon_socket.h"
+#include "rdmacm/event_socket.h"
 #include "rdmacm/reply_cache.h"
 
 int rdmacm_daemon_confirm_events(struct rdmacm_file *file)
@@ -53,15 +53,6 @@ static int prepare_command(struct rdmacm_request *request)
 	}
 }
 
-/* Events that the daemon sends again, or that belong to another device or to no ID now. */
-static void discard_events(struct rdmacm_file *file, uint32_t n)
-{
-	uint8_t byte;
-
-	while (n-- && recv(file->event_reader, &byte, sizeof(byte), MSG_DONTWAIT) > 0)
-		;
-}
-
 int rdmacm_daemon_run(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response)
 {
@@ -76,6 +67,6 @@ int rdmacm_daemon_run(struct rdmacm_file *file, struct rdmacm_request *request,
 		return rc;
 	rdmacm_reply_cache_invalidate(file, request);
 	rdmacm_reply_cache_invalidate(request->from, request);
-	discard_events(request->from, response->reply.withdrawn);
+	rdmacm_events_take_back(request->from, &response->reply);
 	return response->reply.status;
 }

@@ -134,6 +134,7 @@ static int open_events(struct rdmacm_file *file, const int fds[CM_ATTACH_FDS])
 	int rc = 0;
 
 	close_descriptor(&file->event_writer);
+	file->n_to_skip = 0;
 	file->event_writer = fds[CM_ATTACH_EVENT_WRITER];
 	if (file->event_reader < 0)
 		file->event_reader = fds[CM_ATTACH_EVENTS];

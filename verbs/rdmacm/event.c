@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "rdmacm/daemon.h"
+#include "rdmacm/event_socket.h"
 #include "rdmacm/ids.h"
 #include "rdmacm/reply_cache.h"
 #include "rdmacm/router.h"
@@ -19,40 +20,12 @@
 
 /* --- The daemon's events; with file->lock */
 
-struct packet {
-	struct cm_attach_event head;
-	uint8_t bytes[CM_ATTACH_BYTES + CM_ATTACH_CACHED];
-};
-
-static bool is_whole(const struct packet *packet, size_t n)
-{
-	const struct cm_attach_event *head = &packet->head;
-
-	return n >= sizeof(*head) && head->out >= offsetof(struct rdma_ucm_event_resp, reserved) &&
-	       head->out <= CM_ATTACH_BYTES && head->cached <= CM_ATTACH_CACHED &&
-	       n == sizeof(*head) + head->out + head->cached;
-}
-
-/* Skips events that came again after a restart of the daemon. -EIO: no events any more. */
-static int receive_packet(struct rdmacm_file *file, struct packet *packet)
-{
-	ssize_t n;
-
-	do {
-		n = recv(file->event_reader, packet, sizeof(*packet), MSG_DONTWAIT);
-		if (n <= 0 || !is_whole(packet, (size_t)n))
-			return n < 0 && errno == EAGAIN ? -EAGAIN : -EIO;
-	} while (packet->head.order <= file->fetched);
-	file->fetched = packet->head.order;
-	return 0;
-}
-
 static int fetch_daemon_event(struct rdmacm_file *file, const struct rdmacm_request *request,
 			      struct rdmacm_response *response)
 {
 	struct rdma_ucm_event_resp event;
-	struct packet packet;
-	int rc = receive_packet(file, &packet);
+	struct rdmacm_event_packet packet;
+	int rc = rdmacm_event_receive(file, &packet);
 
 	if (rc)
 		return rc;

@@ -28,17 +28,20 @@ struct rdmacm_file {
 	atomic_uint opening;        /* odd while open; the structure is reused after a close */
 	pid_t pid;                  /* of the process that opened it; a child's commands fail */
 
-	int socket;        /* to the daemon; -1: not connected */
-	int event_set;     /* the epoll set that is the program's descriptor; -1: closed */
-	int event_reader;  /* socket with a packet for each event, from the daemon; -1: closed */
-	int event_writer;  /* its other end, which the daemon has, too; -1: no more events */
-	bool daemon_gone;  /* no further attempt to connect */
-	uint64_t lost_at;  /* clock_monotonic() at the end of the connection; 0: never */
-	uint64_t token;    /* the daemon's name for this file */
-	uint64_t fetched;  /* cm_attach_event.order of the last fetched event */
-	int kernel;        /* descriptor of the kernel's own rdma_cm; -1: there is none */
-	unsigned int turn; /* odd: the kernel is asked for an event before the daemon */
-	struct rdmacm_ids *ids;                 /* rdmacm/ids.h; NULL: no ID yet */
+	int socket;       /* to the daemon; -1: not connected */
+	int event_set;    /* the epoll set that is the program's descriptor; -1: closed */
+	int event_reader; /* socket with a packet for each event, from the daemon; -1: closed */
+	int event_writer; /* its other end, which the daemon has, too; -1: no more events */
+	bool daemon_gone; /* no further attempt to connect */
+	uint64_t lost_at; /* clock_monotonic() at the end of the connection; 0: never */
+	uint64_t token;   /* the daemon's name for this file */
+	uint64_t fetched; /* cm_attach_event.order of the last fetched event */
+	uint64_t
+		to_skip[CM_ATTACH_TO_SKIP]; /* orders of cancelled events, whose packets may come */
+	uint32_t n_to_skip;
+	int kernel;             /* descriptor of the kernel's own rdma_cm; -1: there is none */
+	unsigned int turn;      /* odd: the kernel is asked for an event before the daemon */
+	struct rdmacm_ids *ids; /* rdmacm/ids.h; NULL: no ID yet */
 	struct rdmacm_reply_cache *reply_cache; /* rdmacm/reply_cache.h; NULL: empty */
 
 	/* Under rdmacm_files_lock. */

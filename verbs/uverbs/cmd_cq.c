@@ -24,7 +24,7 @@ int cmd_create_comp_channel(const struct command *c)
 	if (rc)
 		return rc;
 	port_unlock();
-	rc = comp_channel_create(sizeof(struct ib_uverbs_comp_event_desc), &channel, &fd);
+	rc = comp_channel_create(sizeof(struct ib_uverbs_comp_event_desc), false, &channel, &fd);
 	if (rc)
 		return rc;
 	reply.fd = (uint32_t)fd;
@@ -196,7 +196,7 @@ int cmd_req_notify_cq(const struct command *c)
 int cmd_destroy_cq(const struct command *c)
 {
 	struct ib_uverbs_destroy_cq request;
-	struct ib_uverbs_destroy_cq_resp reply;
+	struct ib_uverbs_destroy_cq_resp reply = {0};
 	struct cq *cq;
 	int rc = command_read(c, &request, sizeof(request));
 
@@ -208,10 +208,10 @@ int cmd_destroy_cq(const struct command *c)
 	if (cq->object.users)
 		return -EBUSY;
 	if (cq->channel)
-		cq->comp_events -= comp_channel_withdraw(cq->channel, cq->object.user_handle);
-	cq->async_events -= comp_channel_withdraw(c->file->async, cq->object.user_handle);
-	reply.comp_events_reported = cq->comp_events;
-	reply.async_events_reported = cq->async_events;
+		reply.comp_events_reported =
+			comp_channel_withdraw(cq->channel, cq->object.user_handle, cq->comp_events);
+	reply.async_events_reported =
+		comp_channel_withdraw(c->file->async, cq->object.user_handle, cq->async_events);
 	cq_destroy(&cq->object);
 	return command_reply(c, &reply, sizeof(reply));
 }

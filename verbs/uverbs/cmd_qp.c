@@ -540,7 +540,7 @@ static int destroy_qp(const struct command *c, uint32_t handle, uint32_t *events
 	if (urxe_mcast_attached(qp->qp))
 		return -EBUSY;
 	qp_flush_acks(qp);
-	*events = qp->async_events - comp_channel_withdraw(c->file->async, qp->object.user_handle);
+	*events = comp_channel_withdraw(c->file->async, qp->object.user_handle, qp->async_events);
 	qp_destroy(&qp->object);
 	return 0;
 }

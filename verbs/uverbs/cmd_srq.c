@@ -226,7 +226,7 @@ int cmd_destroy_srq(const struct command *c)
 	if (srq->object.users)
 		return -EBUSY;
 	reply.events_reported =
-		srq->async_events - comp_channel_withdraw(c->file->async, srq->object.user_handle);
+		comp_channel_withdraw(c->file->async, srq->object.user_handle, srq->async_events);
 	srq_destroy(&srq->object);
 	return command_reply(c, &reply, sizeof(reply));
 }

@@ -19,8 +19,9 @@ enum urxe_congestion {
 
 /*
  * Parameters of DCQCN's reaction point, with names and default values of "Congestion Control for
- * Large-Scale RDMA Deployments" (Zhu et al., SIGCOMM 2015). The paper leaves R_HAI open; NICs use
- * ten times R_AI.
+ * Large-Scale RDMA Deployments" (Zhu et al., SIGCOMM 2015). The paper leaves R_HAI and the smallest
+ * rate open; NICs use ten times R_AI. On slow links intervals are longer and steps smaller
+ * (docs/congestion.md).
  */
 struct urxe_dcqcn {
 	uint8_t g_shift;      /* g = 2^-g_shift, the weight of an update of alpha; 1 to 16 */

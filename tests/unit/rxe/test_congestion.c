@@ -438,16 +438,30 @@ static void test_unknown_link_rate_has_a_default(void **state)
 }
 
 /*
- * DCQCN as in the paper, with real numbers and timers that fire. The engine uses integers and makes
- * the steps when it needs the rate; the test compares both.
+ * DCQCN as in the paper, with real numbers and timers that fire, and with the engine's changes for
+ * slow links. The engine uses integers and makes the steps when it needs the rate; the test
+ * compares both.
  */
 struct model {
 	const struct urxe_dcqcn *p;
-	double rc, rt, alpha, bytes;
-	double alpha_at, increase_at;
+	double rc, rt, alpha, bytes, len;
+	double alpha_at, increase_at, raise_at;
 	unsigned t, bc;
 	bool limited;
 };
+
+static double model_interval(const struct model *m, double least)
+{
+	return fmax(m->limited ? m->len * 8e9 / m->rc : 0, least);
+}
+
+static double model_step(const struct model *m)
+{
+	double period = m->p->increase_ns, step = m->len * 8e9 / 32 / period;
+
+	step = fmin(step * floor(model_interval(m, period) * 16 / period) / 16, m->rt / 2);
+	return m->t < 256 ? fmin(step, m->p->ai_bps) : m->p->ai_bps;
+}
 
 static void model_increase(struct model *m)
 {
@@ -456,7 +470,7 @@ static void model_increase(struct model *m)
 	if (least > m->p->f)
 		m->rt += m->p->hai_bps;
 	else if (most > m->p->f)
-		m->rt += m->p->ai_bps;
+		m->rt += model_step(m);
 	m->rt = fmin(m->rt, LINK);
 	m->rc = (m->rc + m->rt) / 2;
 	if (LINK - m->rc <= LINK / 256.0)
@@ -467,12 +481,12 @@ static void model_time(struct model *m, double now)
 {
 	while (m->alpha_at <= now) {
 		m->alpha *= 1 - pow(2, -m->p->g_shift);
-		m->alpha_at += m->p->alpha_ns;
+		m->alpha_at += model_interval(m, m->p->alpha_ns);
 	}
 	while (m->limited && m->increase_at <= now) {
 		m->t++;
 		model_increase(m);
-		m->increase_at += m->p->increase_ns;
+		m->increase_at += model_interval(m, m->p->increase_ns);
 	}
 }
 
@@ -481,17 +495,21 @@ static void model_cnp(struct model *m, double now)
 	model_time(m, now);
 	m->rt = m->limited ? m->rc : LINK;
 	m->rc = fmax(m->rt * (1 - m->alpha / 2), (double)m->p->min_bps);
-	m->alpha += (1 - m->alpha) * pow(2, -m->p->g_shift);
-	m->alpha_at = now + m->p->alpha_ns;
-	m->increase_at = now + m->p->increase_ns;
+	m->limited = true;
+	m->alpha_at = now + model_interval(m, m->p->alpha_ns);
+	if (m->raise_at <= now) {
+		m->alpha += (1 - m->alpha) * pow(2, -m->p->g_shift);
+		m->raise_at = m->alpha_at;
+	}
+	m->increase_at = now + model_interval(m, m->p->increase_ns);
 	m->t = m->bc = 0;
 	m->bytes = 0;
-	m->limited = true;
 }
 
 /* Returns the time when the next packet may leave. */
 static double model_sent(struct model *m, double now, uint32_t len)
 {
+	m->len = len;
 	model_time(m, now);
 	m->bytes += len;
 	if (m->limited && m->bytes >= m->p->increase_size) {

@@ -134,11 +134,12 @@ static void *serve(void *arg)
 	struct {
 		struct cm_attach_reply reply;
 		struct rdma_ucm_create_id_resp resp;
-	} answer = {.reply = {.out = sizeof(answer.resp)}, .resp = {.id = NUMBER}};
+	} __attribute__((packed))
+	answer = {.reply = {.out = sizeof(answer.resp)}, .resp = {.id = NUMBER}};
 	struct {
 		struct cm_attach_reply reply;
 		struct rdma_ucm_query_addr_resp resp;
-	} asked = {.reply = {.out = sizeof(asked.resp)}};
+	} __attribute__((packed)) asked = {.reply = {.out = sizeof(asked.resp)}};
 	struct {
 		struct cm_attach_command command;
 		uint8_t in[CM_ATTACH_BYTES];

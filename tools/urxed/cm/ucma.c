@@ -370,12 +370,15 @@ static int handle_command(struct ucma_file *file, const uint8_t *message, uint32
 				  .out_size = request->out < CM_ATTACH_BYTES ? request->out
 									     : CM_ATTACH_BYTES};
 	ucma_drop_fetched_events(file, request->fetched);
-	file->stale = 0;
+	file->stale = file->n_cancelled = 0;
 	status = ucma_run_command(&c);
 	/* Before the reply, so that a withdrawn event is there again when the program has it. */
 	ucma_flush(file->ucma);
-	answer.reply = (struct cm_attach_reply){
-		.status = status, .out = c.out_len, .withdrawn = c.withdrawn_from->stale};
+	answer.reply = (struct cm_attach_reply){.status = status,
+						.out = c.out_len,
+						.withdrawn = c.withdrawn_from->stale,
+						.n_cancelled = file->n_cancelled};
+	memcpy(answer.reply.cancelled, file->cancelled, sizeof(answer.reply.cancelled));
 	/* A program waits for each reply, so the socket has room. */
 	return unix_packet_send(file->fd, &answer, sizeof(answer.reply) + c.out_len, NULL, 0);
 }

@@ -90,6 +90,7 @@ struct ucma_event {
 	uint64_t order; /* increases from event to event */
 	uint32_t slot;  /* in ucma.store */
 	bool sent;      /* in a packet to the program, which may not have read it yet */
+	bool cancelled; /* has no ID any more; the program skips its packet */
 	TAILQ_ENTRY(ucma_event) link;     /* in the events of the file */
 	TAILQ_ENTRY(ucma_event) ctx_link; /* in the events of the ID */
 };
@@ -104,9 +105,12 @@ struct ucma_file {
 	struct ucma_event *unsent; /* the first event that is not sent; NULL: none */
 	bool ended;                /* its connection; ucma_tick destroys what is left of it */
 	uint32_t stale;            /* sent packets that the current command has outdated */
-	bool send_queued;          /* in ucma.to_send */
-	bool event_fd_full;        /* the event socket is full, and watched for EPOLLOUT */
-	uint64_t fetched;          /* claimant: order of the last event that it has fetched */
+	uint32_t n_cancelled;      /* events that the current command has cancelled */
+	uint64_t cancelled[CM_ATTACH_CANCELLED]; /* their orders */
+	uint32_t to_skip;   /* cancelled events that the program has not skipped yet */
+	bool send_queued;   /* in ucma.to_send */
+	bool event_fd_full; /* the event socket is full, and watched for EPOLLOUT */
+	uint64_t fetched;   /* claimant: order of the last event that it has fetched */
 	pid_t pid;
 	uid_t user;
 	char name[PROCESS_NAME];
@@ -206,6 +210,8 @@ void ucma_event_add(struct ucma_file *file, struct ucma_event *event);
 void ucma_event_restore(struct ucma_file *file, struct ucma_event *event);
 /* Takes an event out of the queue; the caller frees it or adds it elsewhere. */
 void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event);
+/* Removes an event for good, and frees it. */
+void ucma_event_cancel(struct ucma_file *file, struct ucma_event *event);
 /* The event changes: withdraws the packets that the program has not fetched, if it is in one. */
 void ucma_event_resend(struct ucma_file *file, const struct ucma_event *event);
 /* A command changes the ID, so the cached replies in packets that were sent may be wrong. */

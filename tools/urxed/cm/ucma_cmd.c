@@ -127,7 +127,7 @@ static int destroy_id(struct ucma_command *c)
 	if (c->out_size < sizeof(response))
 		return -ENOSPC;
 	rc = READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_destroy_id, reserved));
-	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
+	ctx = rc ? NULL : find_ctx(c, request.id, &rc);
 	if (rc)
 		return rc;
 	response.events_reported = ctx->events_reported;

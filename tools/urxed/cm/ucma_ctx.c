@@ -84,8 +84,7 @@ void ucma_drop_event(struct ucma_file *file, struct ucma_event *event)
 {
 	struct ucma_ctx *child = event->child;
 
-	ucma_event_withdraw(file, event);
-	free(event);
+	ucma_event_cancel(file, event);
 	if (!child)
 		return;
 	child->request = NULL;

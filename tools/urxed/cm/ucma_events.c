@@ -68,28 +68,56 @@ void ucma_event_restore(struct ucma_file *file, struct ucma_event *event)
 	file->unsent = TAILQ_FIRST(&file->events);
 }
 
-static void unlink_event(struct ucma_file *file, struct ucma_event *event)
+/* Of the ID, whose record and counts no longer have the event. */
+static void unlink_from_ctx(struct ucma_file *file, struct ucma_event *event)
 {
-	if (file->unsent == event)
-		file->unsent = TAILQ_NEXT(event, link);
-	file->sent -= event->sent;
-	TAILQ_REMOVE(&file->events, event, link);
 	TAILQ_REMOVE(&event->ctx->events, event, ctx_link);
 	count_event(file, event, -1);
 	slot_file_drop(&file->ucma->store, event->slot);
 }
 
+static void unlink_from_file(struct ucma_file *file, struct ucma_event *event)
+{
+	if (file->unsent == event)
+		file->unsent = TAILQ_NEXT(event, link);
+	file->sent -= event->sent;
+	TAILQ_REMOVE(&file->events, event, link);
+}
+
+static void unlink_event(struct ucma_file *file, struct ucma_event *event)
+{
+	unlink_from_file(file, event);
+	unlink_from_ctx(file, event);
+}
+
+static void free_cancelled_event(struct ucma_file *file, struct ucma_event *event)
+{
+	unlink_from_file(file, event);
+	file->to_skip--;
+	free(event);
+}
+
+/* The packets of events that were sent are void. Those events precede all others. */
+static void unsend_events(struct ucma_file *file)
+{
+	struct ucma_event *event, *next;
+
+	for (event = TAILQ_FIRST(&file->events); event && event->sent; event = next) {
+		next = TAILQ_NEXT(event, link);
+		if (event->cancelled)
+			free_cancelled_event(file, event);
+		else
+			event->sent = false;
+	}
+	file->sent = 0;
+	file->n_cancelled = 0;
+}
+
 /* One packet cannot be taken out of a socket's queue, so all unfetched events are sent again. */
 static void withdraw_sent_events(struct ucma_file *file)
 {
-	struct ucma_event *event;
-
-	/* The events that are sent precede all others, of which a program may have many. */
-	for (event = TAILQ_FIRST(&file->events); event && event->sent;
-	     event = TAILQ_NEXT(event, link))
-		event->sent = false;
 	file->stale += file->sent;
-	file->sent = 0;
+	unsend_events(file);
 	file->unsent = TAILQ_FIRST(&file->events);
 	ucma_events_queue_send(file);
 }
@@ -117,6 +145,25 @@ void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event)
 	unlink_event(file, event);
 }
 
+/* Whether the program can skip one more event. */
+static bool can_skip(const struct ucma_file *file)
+{
+	return file->n_cancelled < CM_ATTACH_CANCELLED && file->to_skip < CM_ATTACH_TO_SKIP;
+}
+
+void ucma_event_cancel(struct ucma_file *file, struct ucma_event *event)
+{
+	if (event->sent && can_skip(file)) {
+		unlink_from_ctx(file, event);
+		event->cancelled = true;
+		file->cancelled[file->n_cancelled++] = event->order;
+		file->to_skip++;
+		return;
+	}
+	ucma_event_withdraw(file, event);
+	free(event);
+}
+
 static void count_fetched_event(struct ucma_event *event)
 {
 	event->ctx->events_reported++;
@@ -136,6 +183,10 @@ void ucma_drop_fetched_events(struct ucma_file *file, uint64_t order)
 	struct ucma_event *event;
 
 	while ((event = TAILQ_FIRST(&file->events)) && event->order <= order) {
+		if (event->cancelled) {
+			free_cancelled_event(file, event);
+			continue;
+		}
 		unlink_event(file, event);
 		count_fetched_event(event);
 		free(event);
@@ -251,4 +302,5 @@ void ucma_events_close(struct ucma_file *file)
 	unwatch_event_fd(file);
 	close(file->event_fd);
 	file->event_fd = -1;
+	unsend_events(file);
 }

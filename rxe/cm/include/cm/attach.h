@@ -13,9 +13,11 @@
  *    bytes of struct rdma_ucm_event_resp, and replies for the library's cache.
  *
  * An event is fetched when the library receives its packet. Each command tells the daemon the last
- * fetched event; the command GET_EVENT does nothing else. The daemon may withdraw an event before:
- * the library then discards all packets that it has not received, and the daemon sends the events
- * that remain again.
+ * fetched event; the command GET_EVENT does nothing else. Until then an event may be
+ * - cancelled, because its ID or group is destroyed: the reply has the order of the event, whose
+ *   packet the library skips.
+ * - withdrawn, because it changes, or because too many events are cancelled: the library discards
+ *   all packets that it has not received, and the daemon sends the events that remain again.
  *
  * The cached replies answer commands that librdmacm gives next as a rule, QUERY and INIT_QP_ATTR:
  * for each one struct cm_attach_cached and the response's bytes. They hold until the ID's next
@@ -31,11 +33,14 @@
 
 #include <stdint.h>
 
-#define CM_ATTACH_VERSION     5
+#define CM_ATTACH_VERSION     6
 #define CM_ATTACH_SOCKET_NAME "urxed.cm"
 #define CM_ATTACH_BYTES       1024 /* size of a command or a response at most */
 #define CM_ATTACH_OPTION      432  /* of an option's value, which follows SET_OPTION: 6 paths */
 #define CM_ATTACH_CACHED      1536 /* of the cached replies of an event */
+#define CM_ATTACH_CANCELLED   4    /* cancelled events of a reply at most */
+/* Cancelled events at most whose packets a library has to skip; then the daemon withdraws. */
+#define CM_ATTACH_TO_SKIP 64
 
 /* The descriptors that come with the welcome, in this order. */
 enum cm_attach_fd { CM_ATTACH_EVENTS, CM_ATTACH_EVENT_WRITER, CM_ATTACH_FDS };
@@ -68,7 +73,8 @@ struct cm_attach_reply {
 	uint32_t out;   /* bytes that follow */
 	/* Packets to discard, first ones first; MIGRATE_ID: of the device that had the ID. */
 	uint32_t withdrawn;
-	uint32_t reserved;
+	uint32_t n_cancelled;
+	uint64_t cancelled[CM_ATTACH_CANCELLED]; /* orders of cancelled events */
 };
 
 struct cm_attach_event {

@@ -136,7 +136,7 @@ static void end_of_a_program_disconnects_its_ids(void **state)
 	b = loop_start(&loop);
 }
 
-/* Unfetched requests of a destroyed listener are rejected, and their events withdrawn. */
+/* Unfetched requests of a destroyed listener are rejected, and their events cancelled. */
 static void destroying_a_listener_rejects_its_requests(void **state)
 {
 	uint32_t server, id;
@@ -147,7 +147,7 @@ static void destroying_a_listener_rejects_its_requests(void **state)
 	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
 	loop_run(&loop);
 	assert_int_equal(destroy(&b, server), 0);
-	expect_withdrawn(&b, 1);
+	expect_cancelled(1);
 	loop_run(&loop);
 	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_CONSUMER);
 	expect_no_event(&b);
@@ -653,12 +653,12 @@ static void multicast_join_and_leave(void **state)
 	memcpy(&second, answer.out, sizeof(second));
 	assert_int_equal(leave(&a, first), 1);
 	assert_int_equal(leave(&a, second), 0);
-	expect_withdrawn(&a, 1);
+	expect_cancelled(1);
 	assert_int_equal(COMMAND(&a, LEAVE_MCAST, again, 4), -ENOENT);
 	assert_int_equal(join(&a, id, 0xef010203, 0x12), 0);
 	/* Destroying the ID leaves its groups. */
 	assert_int_equal(destroy(&a, id), 2);
-	expect_withdrawn(&a, 1);
+	expect_cancelled(1);
 	expect_no_event(&a);
 }
 
@@ -846,16 +846,21 @@ static void cached_replies_follow_later_commands(void **state)
 
 /* --- Packets of events */
 
-static uint32_t resolving(void)
+static uint32_t resolving_on(const struct loop_program *p)
 {
-	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
+	uint32_t id = create(p, RDMA_PS_TCP, 0xa);
 
-	assert_int_equal(resolve(&a, id), 0);
+	assert_int_equal(resolve(p, id), 0);
 	return id;
 }
 
-/* Events before and behind a withdrawn one still come in their order. */
-static void withdrawal_keeps_the_order_of_other_events(void **state)
+static uint32_t resolving(void)
+{
+	return resolving_on(&a);
+}
+
+/* Events before and behind a cancelled one still come in their order, and are not sent again. */
+static void cancelled_event_leaves_other_events(void **state)
 {
 	uint32_t first = resolving(), second = resolving(), third;
 
@@ -863,14 +868,50 @@ static void withdrawal_keeps_the_order_of_other_events(void **state)
 	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, first);
 	third = resolving();
 	assert_int_equal(destroy(&a, first), 1);
-	expect_withdrawn(&a, 0);
+	expect_cancelled(0);
 	first = resolving();
 	assert_int_equal(destroy(&a, third), 0);
-	expect_withdrawn(&a, 3);
+	expect_cancelled(1);
 	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, second);
 	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, first);
 	expect_no_event(&a);
 	assert_int_equal(destroy(&a, second), 1);
+}
+
+/* A program need not skip more than CM_ATTACH_TO_SKIP packets: then the events are sent again. */
+static void many_cancelled_events_are_withdrawn(void **state)
+{
+	uint32_t first = resolving(), last_one;
+
+	(void)state;
+	for (uint32_t i = 0; i < CM_ATTACH_TO_SKIP; i++) {
+		assert_int_equal(destroy(&a, resolving()), 0);
+		expect_cancelled(1);
+	}
+	last_one = resolving();
+	assert_int_equal(destroy(&a, resolving()), 0);
+	expect_withdrawn(&a, CM_ATTACH_TO_SKIP + 3);
+	assert_int_equal(destroy(&a, resolving()), 0);
+	expect_cancelled(1);
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, first);
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, last_one);
+	expect_no_event(&a);
+}
+
+/* A listener's events may be more than a reply has room for. */
+static void events_beyond_a_reply_are_withdrawn(void **state)
+{
+	uint32_t server = listener(16), other = resolving_on(&b);
+
+	(void)state;
+	for (uint32_t i = 0; i <= CM_ATTACH_CANCELLED; i++)
+		assert_int_equal(connect_to(&a, client(RDMA_PS_TCP), LOOP_QPN + i, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(destroy(&b, server), 0);
+	expect_withdrawn(&b, CM_ATTACH_CANCELLED + 2);
+	assert_int_equal(answer.reply.n_cancelled, 0);
+	assert_int_equal(get_event(&b, CMA_ADDR_RESOLVED).id, other);
+	expect_no_event(&b);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -909,7 +950,9 @@ int main(void)
 		TEST(cached_replies_equal_the_real_ones),
 		TEST(event_of_a_destroyed_id_has_no_cached_replies),
 		TEST(cached_replies_follow_later_commands),
-		TEST(withdrawal_keeps_the_order_of_other_events),
+		TEST(cancelled_event_leaves_other_events),
+		TEST(many_cancelled_events_are_withdrawn),
+		TEST(events_beyond_a_reply_are_withdrawn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

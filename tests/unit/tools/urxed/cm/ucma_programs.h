@@ -204,6 +204,13 @@ static inline void expect_withdrawn(const struct loop_program *p, uint32_t n)
 	loop_take_back(p, n);
 }
 
+/* Expects that the last command has cancelled n events, and has withdrawn none. */
+static inline void expect_cancelled(uint32_t n)
+{
+	assert_int_equal(answer.reply.withdrawn, 0);
+	assert_int_equal(answer.reply.n_cancelled, n);
+}
+
 static inline struct ib_uverbs_qp_attr qp_attr(const struct loop_program *p, uint32_t id,
 					       uint32_t to)
 {

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "rdmacm/event_socket.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include <rdma/rdma_user_cm.h>
+
+static bool is_whole(const struct rdmacm_event_packet *packet, size_t n)
+{
+	const struct cm_attach_event *head = &packet->head;
+
+	return n >= sizeof(*head) && head->out >= offsetof(struct rdma_ucm_event_resp, reserved) &&
+	       head->out <= CM_ATTACH_BYTES && head->cached <= CM_ATTACH_CACHED &&
+	       n == sizeof(*head) + head->out + head->cached;
+}
+
+/* False: the event is not cancelled. */
+static bool take_cancelled(struct rdmacm_file *file, uint64_t order)
+{
+	for (uint32_t i = 0; i < file->n_to_skip; i++)
+		if (file->to_skip[i] == order) {
+			file->to_skip[i] = file->to_skip[--file->n_to_skip];
+			return true;
+		}
+	return false;
+}
+
+static void discard_packets(struct rdmacm_file *file, uint32_t n)
+{
+	uint8_t byte;
+
+	while (n-- && recv(file->event_reader, &byte, sizeof(byte), MSG_DONTWAIT) > 0)
+		;
+}
+
+static void skip_cancelled(struct rdmacm_file *file)
+{
+	struct cm_attach_event head;
+
+	while (file->n_to_skip &&
+	       recv(file->event_reader, &head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) ==
+		       sizeof(head) &&
+	       take_cancelled(file, head.order)) {
+		file->fetched = head.order;
+		discard_packets(file, 1);
+	}
+}
+
+/* Skips events that came again after a restart of the daemon. */
+int rdmacm_event_receive(struct rdmacm_file *file, struct rdmacm_event_packet *packet)
+{
+	ssize_t n;
+
+	do {
+		n = recv(file->event_reader, packet, sizeof(*packet), MSG_DONTWAIT);
+		if (n <= 0 || !is_whole(packet, (size_t)n))
+			return n < 0 && errno == EAGAIN ? -EAGAIN : -EIO;
+	} while (packet->head.order <= file->fetched);
+	file->fetched = packet->head.order;
+	skip_cancelled(file);
+	return 0;
+}
+
+/* With MIGRATE_ID, `file` is the device that had the ID: no other command has a second device. */
+void rdmacm_events_take_back(struct rdmacm_file *file, const struct cm_attach_reply *reply)
+{
+	if (reply->withdrawn)
+		file->n_to_skip = 0;
+	discard_packets(file, reply->withdrawn);
+	for (uint32_t i = 0; i < reply->n_cancelled && i < CM_ATTACH_CANCELLED &&
+			     file->n_to_skip < CM_ATTACH_TO_SKIP;
+	     i++)
+		file->to_skip[file->n_to_skip++] = reply->cancelled[i];
+	skip_cancelled(file);
+}
