@@ -32,6 +32,7 @@ void engine_transmit(uint64_t now)
 		more = tx_send(&port.tx, now, frames, n) && n && n == room;
 		wanted = BURST;
 	}
+	vnic_driver_tx_wake(port.nic);
 }
 
 static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bool inbox)

@@ -74,6 +74,7 @@ static void return_grant(void)
 {
 	bool waiting = polling_event(POLL_PAUSE);
 
+	vnic_driver_tx_wake(port.nic);
 	for (unsigned int i = 0; i < ROUNDS && waiting; i++) {
 		engine_run(clock_now());
 		waiting = polling_event(POLL_DRAINED);
@@ -109,6 +110,28 @@ static bool is_last_poll(const struct cq *cq)
 	return cq && cq->armed;
 }
 
+/*
+ * A program that gets one completion mostly answers it at once. Then the acknowledgement and the
+ * answer wake the daemon once, by the answer. If the program makes no verbs call, the engine thread
+ * wakes the daemon when the grant ends. Programs that have been away for long lately are excepted,
+ * and those with several completions, which they may handle for long without an empty poll.
+ */
+static bool may_answer_now(const struct cq *cq)
+{
+	return polling->state == POLL_PROGRAM && cq && cq_count(cq) == 1 &&
+	       !poll_detect_doubted(&polling->detect);
+}
+
+static void run_for_poll(uint64_t now, const struct cq *cq)
+{
+	vnic_driver_tx_wake(port.nic);
+	vnic_driver_tx_hold(port.nic, true);
+	engine_run(now);
+	vnic_driver_tx_hold(port.nic, false);
+	if (!may_answer_now(cq))
+		vnic_driver_tx_wake(port.nic);
+}
+
 bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now)
 {
 	const struct cq *cq;
@@ -124,7 +147,7 @@ bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now
 	cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, handle);
 	if (!is_last_poll(cq))
 		take_grant(now);
-	engine_run(now);
+	run_for_poll(now, cq);
 	if (polling->state == POLL_PROGRAM && is_last_poll(cq))
 		return_grant();
 	engine_thread_schedule();
