@@ -36,8 +36,11 @@ void engine_transmit(uint64_t now)
 	tx_send_ack(&port.tx);
 }
 
-/* Keeps the engine's only frame back if it is an ACK, and sends it otherwise. */
-static void keep_ack(uint64_t now)
+/*
+ * The engine's only frame stays here if it is an ACK for the direct uplink; for the switch, it does
+ * not wake the daemon.
+ */
+static void delay_ack(uint64_t now)
 {
 	struct urxe_frame frame;
 	uint32_t n;
@@ -48,7 +51,9 @@ static void keep_ack(uint64_t now)
 	n = urxe_output(port.dev, now, &frame, 1);
 	if (n && urxe_next_deadline(port.dev) > now && tx_keep_ack(&port.tx, &frame))
 		n = 0;
+	vnic_driver_tx_hold(port.nic, n && frame.acknowledges);
 	tx_send(&port.tx, now, &frame, n);
+	vnic_driver_tx_hold(port.nic, false);
 }
 
 static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bool inbox)
@@ -153,7 +158,7 @@ void engine_run(uint64_t now)
 void engine_poll(uint64_t now)
 {
 	if (port_running() && !receive_bursts(now)) {
-		keep_ack(now);
+		delay_ack(now);
 		flush_qps();
 		port_publish();
 	} else {

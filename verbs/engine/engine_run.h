@@ -14,7 +14,8 @@ void engine_transmit(uint64_t now);
 void engine_run(uint64_t now);
 /*
  * The same for a poll of a program that replies at once. If the engine has nothing to send but one
- * ACK for another host, the ACK is kept for the next engine_transmit or engine_run (tx_keep_ack).
+ * ACK, the ACK leaves with the next engine_transmit or engine_run: by the direct uplink in the same
+ * system call, by the switch with the same wake-up of the daemon.
  */
 void engine_poll(uint64_t now);
 /* Receives all frames that are in the ring of the direct uplink now. */

@@ -117,7 +117,7 @@ static bool empty_rings(bool stream, bool by_inbox)
 	unsigned int runs = 0;
 
 	polling_event(POLL_WAKE);
-	if (tx_keeps_ack(&port.tx))
+	if (tx_delays_ack(&port.tx))
 		reply_detect_missed(&polling->reply, true);
 	do {
 		if (runs++ == RUNS)

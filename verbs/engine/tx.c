@@ -462,6 +462,7 @@ void tx_send_ack(struct tx *tx)
 	struct packet_port_frame frame;
 	uint32_t sent, lost;
 
+	vnic_driver_tx_wake(tx->nic);
 	if (!take_ack(tx, &frame))
 		return;
 	sent = *tx->uplink ? packet_port_tx(*tx->uplink, &frame, 1, &lost) - lost : 0;

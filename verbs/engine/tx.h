@@ -139,11 +139,12 @@ bool tx_flush(struct tx *tx, uint64_t now);
  * for the direct uplink, or another one is kept.
  */
 bool tx_keep_ack(struct tx *tx, const struct urxe_frame *frame);
-/* Sends the ACK that is kept, if no frame has taken it along. */
+/* Sends the ACK that is kept, if no frame has taken it along; wakes the daemon for one. */
 void tx_send_ack(struct tx *tx);
-static inline bool tx_keeps_ack(const struct tx *tx)
+/* Whether an ACK waits for the program's reply. */
+static inline bool tx_delays_ack(const struct tx *tx)
 {
-	return tx->ack_len != 0;
+	return tx->ack_len || vnic_driver_tx_due(tx->nic);
 }
 /* Whether a frame to that QPN of that MAC may reference its payload: it goes to an inbox whose
  * owner reads this process's memory. */

@@ -117,7 +117,7 @@ static bool is_last_poll(const struct cq *cq)
 
 static void run_engine(uint64_t now)
 {
-	if (tx_keeps_ack(&port.tx))
+	if (tx_delays_ack(&port.tx))
 		reply_detect_missed(&polling->reply, false);
 	if (polling->state == POLL_PROGRAM && reply_detect_expected(&polling->reply))
 		engine_poll(now);

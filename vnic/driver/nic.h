@@ -50,6 +50,8 @@ struct vnic_driver_txq {
 	uint32_t oldest; /* first descriptor posted and not completed */
 	uint32_t free;   /* descriptors that may be posted */
 	bool short_of;   /* a reservation got less than requested */
+	bool held;       /* commits ring no doorbell */
+	bool due;        /* frames were committed without a doorbell */
 };
 
 struct vnic_driver_rxq {

@@ -11,6 +11,9 @@
  */
 #define COMPLETION_EVERY 16
 
+/* Longest frame that vnic_driver_tx_hold delays: acknowledgements, not data. */
+#define HELD_LEN 128
+
 void vnic_driver_tx_init(struct vnic_driver *drv)
 {
 	drv->tx.fill = vnic_cursor_start(TX_RING_SIZE);
@@ -92,6 +95,12 @@ static void post_buffer(struct vnic_driver *drv, uint32_t len, bool completion)
 	vnic_cursor_advance(fill);
 }
 
+static void ring_doorbell(struct vnic_driver *drv)
+{
+	drv->tx.due = false;
+	drv->transport->ops->kick(drv->transport);
+}
+
 void vnic_driver_tx_commit(struct vnic_driver *drv, const struct vnic_frame *frames, uint32_t n)
 {
 	struct vnic_driver_txq *tx = &drv->tx;
@@ -105,5 +114,23 @@ void vnic_driver_tx_commit(struct vnic_driver *drv, const struct vnic_frame *fra
 				    tx->fill.index % COMPLETION_EVERY == COMPLETION_EVERY - 1);
 	tx->free -= n;
 	vnic_store(vnic_reg(drv->transport->bar0, VMXNET3_REG_TXPROD), tx->fill.index);
-	drv->transport->ops->kick(drv->transport);
+	tx->due = true;
+	if (!tx->held || n > 1 || frames[0].len > HELD_LEN)
+		ring_doorbell(drv);
+}
+
+void vnic_driver_tx_hold(struct vnic_driver *drv, bool held)
+{
+	drv->tx.held = held;
+}
+
+void vnic_driver_tx_wake(struct vnic_driver *drv)
+{
+	if (drv->tx.due && !drv->tx.held)
+		ring_doorbell(drv);
+}
+
+bool vnic_driver_tx_due(const struct vnic_driver *drv)
+{
+	return drv->tx.due;
 }

@@ -169,6 +169,47 @@ static void test_doorbell_only_asleep(void **state)
 	assert_int_equal(loop->kicks, 1);
 }
 
+/* A held frame waits for the next doorbell, and is there if the device wakes up by itself. */
+static void test_doorbell_held(void **state)
+{
+	struct vnic_loop *loop = *state;
+
+	vnic_device_set_asleep(loop->device, true);
+	vnic_driver_tx_wake(loop->driver);
+	vnic_driver_tx_hold(loop->driver, true);
+	send_frames(loop, 1);
+	vnic_driver_tx_wake(loop->driver);
+	assert_int_equal(loop->kicks, 0);
+	assert_int_equal(take_sent(loop), 1);
+	vnic_driver_tx_hold(loop->driver, false);
+	vnic_driver_tx_wake(loop->driver);
+	assert_int_equal(loop->kicks, 1);
+	vnic_driver_tx_wake(loop->driver);
+	vnic_device_set_asleep(loop->device, true);
+	assert_int_equal(loop->kicks, 1);
+
+	vnic_driver_tx_hold(loop->driver, true);
+	send_frames(loop, 1);
+	vnic_driver_tx_hold(loop->driver, false);
+	send_frames(loop, 1);
+	assert_int_equal(loop->kicks, 2);
+	assert_int_equal(take_sent(loop), 2);
+	vnic_driver_tx_wake(loop->driver);
+	vnic_device_set_asleep(loop->device, true);
+	assert_int_equal(loop->kicks, 2);
+}
+
+/* Bursts wake the device at once. */
+static void test_doorbell_of_burst(void **state)
+{
+	struct vnic_loop *loop = *state;
+
+	vnic_device_set_asleep(loop->device, true);
+	vnic_driver_tx_hold(loop->driver, true);
+	send_frames(loop, 2);
+	assert_int_equal(loop->kicks, 1);
+}
+
 /*
  * A device that ran out of receive buffers gets a doorbell for the first new buffer, and none
  * otherwise.
@@ -200,9 +241,14 @@ static void test_doorbell_for_buffers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LOOP_TEST(test_masked_at_first),          LOOP_TEST(test_auto_mask),
-		LOOP_TEST(test_one_interrupt_a_flush),    LOOP_TEST(test_transmit_interrupt),
-		LOOP_TEST(test_transmit_interrupt_later), LOOP_TEST(test_doorbell_only_asleep),
+		LOOP_TEST(test_masked_at_first),
+		LOOP_TEST(test_auto_mask),
+		LOOP_TEST(test_one_interrupt_a_flush),
+		LOOP_TEST(test_transmit_interrupt),
+		LOOP_TEST(test_transmit_interrupt_later),
+		LOOP_TEST(test_doorbell_only_asleep),
+		LOOP_TEST(test_doorbell_held),
+		LOOP_TEST(test_doorbell_of_burst),
 		LOOP_TEST(test_doorbell_for_buffers),
 	};
 

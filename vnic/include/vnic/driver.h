@@ -53,6 +53,15 @@ void vnic_driver_rx_release(struct vnic_driver *drv, uint32_t n);
 uint32_t vnic_driver_tx_reserve(struct vnic_driver *drv, struct vnic_frame *frames, uint32_t n);
 /* Sends the first n of the buffers reserved last, with the lengths in frames; wakes the device. */
 void vnic_driver_tx_commit(struct vnic_driver *drv, const struct vnic_frame *frames, uint32_t n);
+/*
+ * While `held`, a short frame that is committed alone does not wake a sleeping device; one that is
+ * awake takes it. The next other commit wakes the device, or vnic_driver_tx_wake, which does
+ * nothing without such frames.
+ */
+void vnic_driver_tx_hold(struct vnic_driver *drv, bool held);
+void vnic_driver_tx_wake(struct vnic_driver *drv);
+/* Whether such a frame waits. */
+bool vnic_driver_tx_due(const struct vnic_driver *drv);
 
 /*
  * The interrupt: a descriptor for poll(2). It becomes readable when the unmasked NIC has received
