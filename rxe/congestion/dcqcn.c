@@ -16,7 +16,7 @@ const struct urxe_dcqcn urxe_dcqcn_default = {
 	.increase_size = 10000000,
 	.ai_bps = 40000000,
 	.hai_bps = 400000000,
-	.min_bps = 5000000,
+	.min_bps = 10000000,
 };
 
 bool dcqcn_valid(const struct urxe_dcqcn *p, uint64_t link_bps)
