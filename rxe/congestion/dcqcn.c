@@ -16,7 +16,7 @@ const struct urxe_dcqcn urxe_dcqcn_default = {
 	.increase_size = 10000000,
 	.ai_bps = 40000000,
 	.hai_bps = 400000000,
-	.min_bps = 5000000,
+	.min_bps = 10000000,
 };
 
 bool dcqcn_valid(const struct urxe_dcqcn *p, uint64_t link_bps)
@@ -34,6 +34,9 @@ bool dcqcn_valid(const struct urxe_dcqcn *p, uint64_t link_bps)
 #define STEPS_OF_PACKET 32
 #define ROOM_AFTER      256
 
+/* The greatest weight of an update of alpha is 1/64, however long the interval. */
+#define LEAST_G_SHIFT 6
+
 static uint32_t min32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
@@ -42,12 +45,6 @@ static uint32_t min32(uint32_t a, uint32_t b)
 static uint32_t max32(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
-}
-
-/* alpha = (1 - g) alpha, rounded so that it comes down to 0. */
-static void decay_alpha(const struct urxe_dcqcn *params, struct dcqcn *d)
-{
-	d->alpha -= (d->alpha + (1u << params->g_shift) - 1) >> params->g_shift;
 }
 
 /*
@@ -61,6 +58,23 @@ static uint64_t timer_interval(const struct dcqcn *d, uint64_t least, uint64_t r
 	if (rtt > least)
 		least = rtt;
 	return gap > least ? gap : least;
+}
+
+/* An update after a longer interval has a greater weight g, up to 2^-LEAST_G_SHIFT. */
+static uint32_t weight_shift(const struct urxe_dcqcn *params, const struct dcqcn *d, uint64_t rtt)
+{
+	uint64_t times = timer_interval(d, params->alpha_ns, rtt) / params->alpha_ns;
+	uint32_t shift = params->g_shift;
+
+	for (; times > 1 && shift > LEAST_G_SHIFT; times /= 2)
+		shift--;
+	return shift;
+}
+
+/* alpha = (1 - g) alpha, rounded so that it comes down to 0. */
+static void decay_alpha(struct dcqcn *d, uint32_t shift)
+{
+	d->alpha -= (d->alpha + (1u << shift) - 1) >> shift;
 }
 
 static uint64_t additive_step(const struct urxe_dcqcn *params, const struct dcqcn *d, uint64_t rtt)
@@ -96,7 +110,7 @@ static void run_due_steps(const struct cong_config *config, struct dcqcn *d, uin
 			  uint64_t rtt)
 {
 	while (d->alpha && d->alpha_at <= now) {
-		decay_alpha(&config->dcqcn, d);
+		decay_alpha(d, weight_shift(&config->dcqcn, d, rtt));
 		d->alpha_at += timer_interval(d, config->dcqcn.alpha_ns, rtt);
 	}
 	while (d->current_bps && d->increase_at <= now) {
@@ -127,7 +141,7 @@ static bool dcqcn_notified(const struct cong_config *config, struct cong *cong, 
 	d->alpha_at = now + timer_interval(d, params->alpha_ns, rtt);
 	/* Once in an interval, as it decays, although each packet of an interval may be marked. */
 	if (d->raise_at <= now) {
-		d->alpha += (DCQCN_ALPHA_ONE - d->alpha) >> params->g_shift;
+		d->alpha += (DCQCN_ALPHA_ONE - d->alpha) >> weight_shift(params, d, rtt);
 		d->raise_at = d->alpha_at;
 	}
 	d->increase_at = now + timer_interval(d, params->increase_ns, rtt);

@@ -7,8 +7,8 @@
 
 /*
  * The thread that runs the engine may wake tens of microseconds late. A packet that is late by up
- * to this does not delay the next ones, ns. After a longer pause the schedule restarts, so bursts
- * stay small.
+ * to this, ns, or by up to its own time at the rate, does not delay the next ones. After a longer
+ * pause the schedule restarts, so bursts stay small.
  */
 #define MADE_UP_NS 50000
 
@@ -72,7 +72,7 @@ static uint64_t current_rate(struct urxe_qp *qp, uint32_t len)
 void pace_sent(struct urxe_qp *qp, uint32_t len)
 {
 	struct pace *pace = &qp->pace;
-	uint64_t now = qp->dev->now, bps;
+	uint64_t now = qp->dev->now, bps, time;
 
 	if (!qp->paced)
 		return;
@@ -81,7 +81,8 @@ void pace_sent(struct urxe_qp *qp, uint32_t len)
 		qp->paced = false;
 		return;
 	}
-	if (now > pace->next + MADE_UP_NS)
+	time = (len * UINT64_C(8000000000) + bps - 1) / bps;
+	if (now > pace->next + (time > MADE_UP_NS ? time : MADE_UP_NS))
 		pace->next = now;
-	pace->next += (len * UINT64_C(8000000000) + bps - 1) / bps;
+	pace->next += time;
 }

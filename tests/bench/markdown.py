@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The benchmark's results as Markdown, with a table for each group."""
 import conditions
+from crowded import Incast
 from failover import Balanced
 from measure import BytesForInstruction, Given, Hook, Instructions, Joined, Limit, Perftest
 import text
 
 # Figures in the column of limits: the best possible figure, the figure without the measured feature, or another
 # figure of urxe. Figures of other implementations are peers.
-BOUNDS = Limit, Given, Joined, Perftest, Balanced, Hook, Instructions, BytesForInstruction
+BOUNDS = Limit, Given, Joined, Perftest, Balanced, Incast, Hook, Instructions, BytesForInstruction
 HEAD = ['urxe: median (least-most)', 'limits: figure, ratio', 'peers: figure, ratio', 'rounds', 'line, ns']
 BREAK = '<br>'  # within a cell
 
@@ -25,7 +26,7 @@ def scale(unit, value):
         return ('MB/s', 1e-6) if value < 1e8 else ('GB/s', 1e-9)
     if unit == '/s':
         return ('k/s', 1e-3) if value < 1e6 else ('M/s', 1e-6)
-    if unit == 'CPU':
+    if unit in ('CPU', 'share'):
         return '%', 100
     return ('B' if unit.startswith('B') else ''), 1
 

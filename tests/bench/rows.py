@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The rows of the table: measures of urxe, and the limits and peers beside them."""
+from crowded import ConnectMany, Incast, Incasts
 from failover import Balanced, Failover
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
@@ -239,6 +240,30 @@ def bond_rows():
               ['one cable of 50 Mbit/s'])
 
 
+def connection_rows():
+    """Connections by address between two hosts; each carries a message and its answer."""
+    PEERS['4 s'] = Given(4)
+    for uplink in NETWORKS[:2]:
+        for processes in 1, 16:
+            end = f'4,096 connections of {processes} process{"es" if processes > 1 else ""}, veth, {uplink}'
+            tcp = f'TCP, {end}'
+            PEERS[tcp] = ConnectMany('tcp', uplink, processes, 4096)
+            yield Row('network', f'set-up by rdma_cm, {end}', 's', ConnectMany('rdma', uplink, processes, 4096),
+                      ['4 s', tcp])
+
+
+def incast_rows():
+    """32 senders on four hosts WRITE to one host over a link of 500 Mbit/s: with DCQCN, beside none."""
+    for way, arguments in ('af_packet', ()), (f'af_packet {THROUGH_URXED}', ('--direct-uplink', 'none')):
+        incasts = Incasts(arguments)
+        for name, unit, key in [('goodput', 'B/s', 'goodput'), ('fairness', 'share', 'fairness'),
+                                ('mean queue', 'B', 'queue'), ('frames dropped', 'frames', 'drops'),
+                                ('packets sent again', 'frames', 'retransmit')]:
+            without = f'{name} of an incast without congestion control, {way}'
+            PEERS[without] = Incast(incasts, 'none', key)
+            yield Row('incast', f'{name} of an incast, {way}', unit, Incast(incasts, 'dcqcn', key), [without])
+
+
 def scale_rows_of(name, unit, what, transport='auto', burst=1):
     """Rows for growing numbers of connections between two processes, beside one connection, and beside their memory."""
     one = f'{name}, 1 QP'
@@ -416,6 +441,6 @@ def hook_rows():
         yield Row('hooks', f'{call}, under urxe run', 's', Hook(hooks, 'hooked'), [plain, again])
 
 
-ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *shared_core_rows(), *network_rows(), *bond_rows(), *cable_rows(), *scale_rows(),
+ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *shared_core_rows(), *network_rows(), *bond_rows(), *connection_rows(), *incast_rows(), *cable_rows(), *scale_rows(),
         *cost_rows(), *idle_rows(), *wake_rows(), *pace_rows(), *hook_rows()]
 GROUPS = list(dict.fromkeys(row.group for row in ROWS))

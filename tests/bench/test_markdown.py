@@ -54,7 +54,7 @@ class Figures(unittest.TestCase):
 
     def test_all_units_of_the_rows_have_a_name(self):
         for each in [*rows.ROWS, *machine_rows.ROWS]:
-            self.assertEqual(markdown.scale(each.unit, 1)[0] == '', each.unit in ('instructions', '/message'))
+            self.assertEqual(markdown.scale(each.unit, 1)[0] == '', each.unit in ('instructions', '/message', 'frames'))
 
     def test_spread_is_in_the_unit_of_its_median(self):
         self.assertEqual(markdown.shown_spread('s', spread(8e-4, 5e-5, 1.5e-3)), '800 µs (50-1,500)')

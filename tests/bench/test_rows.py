@@ -8,7 +8,7 @@ import measure  # It sets the path of what the tables import.
 import machine_rows
 import rows
 
-UNITS = {'s', 'B/s', '/s', 'B', 'B/instruction', 'instructions', 'CPU', '/message'}
+UNITS = {'s', 'B/s', '/s', 'B', 'B/instruction', 'instructions', 'CPU', '/message', 'share', 'frames'}
 
 
 class Tables(unittest.TestCase):

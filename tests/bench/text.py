@@ -18,7 +18,7 @@ def shown(unit, value):
         return f'{value:.0f} B'
     if unit == 'B/instruction':
         return f'{value:.4f} B'
-    if unit == 'instructions':
+    if unit in ('instructions', 'frames'):
         return f'{value:.0f}'
     if unit == '/message':
         return f'{value:.2f}'

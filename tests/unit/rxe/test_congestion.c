@@ -463,6 +463,16 @@ static double model_step(const struct model *m)
 	return m->t < 256 ? fmin(step, m->p->ai_bps) : m->p->ai_bps;
 }
 
+static double model_weight(const struct model *m)
+{
+	double times = floor(model_interval(m, m->p->alpha_ns) / m->p->alpha_ns);
+	double g = pow(2, -m->p->g_shift);
+
+	for (; times > 1 && g < 1.0 / 64; times = floor(times / 2))
+		g *= 2;
+	return g;
+}
+
 static void model_increase(struct model *m)
 {
 	unsigned least = m->t < m->bc ? m->t : m->bc, most = m->t > m->bc ? m->t : m->bc;
@@ -480,7 +490,7 @@ static void model_increase(struct model *m)
 static void model_time(struct model *m, double now)
 {
 	while (m->alpha_at <= now) {
-		m->alpha *= 1 - pow(2, -m->p->g_shift);
+		m->alpha *= 1 - model_weight(m);
 		m->alpha_at += model_interval(m, m->p->alpha_ns);
 	}
 	while (m->limited && m->increase_at <= now) {
@@ -498,7 +508,7 @@ static void model_cnp(struct model *m, double now)
 	m->limited = true;
 	m->alpha_at = now + model_interval(m, m->p->alpha_ns);
 	if (m->raise_at <= now) {
-		m->alpha += (1 - m->alpha) * pow(2, -m->p->g_shift);
+		m->alpha += (1 - m->alpha) * model_weight(m);
 		m->raise_at = m->alpha_at;
 	}
 	m->increase_at = now + model_interval(m, m->p->increase_ns);
@@ -781,6 +791,29 @@ static void test_rate_limit_is_obeyed(void **state)
 	close_world(&w);
 }
 
+/* At a slow rate, a call that is late by less than a packet's time costs no time either. */
+static void test_late_calls_keep_a_slow_rate(void **state)
+{
+	uint8_t data[FRAME_ROOM];
+	uint64_t gap, due;
+	struct world w;
+
+	(void)state;
+	open_default(&w, URXE_QPT_UC, URXE_NET_IPV4);
+	assert_int_equal(limit(&w, 24000), 0);
+	post_write(&w, 0);
+	assert_true(take(&w, 0, data));
+	assert_false(take(&w, 0, data));
+	due = urxe_next_deadline(w.e.a->dev);
+	gap = due - w.e.pair->now;
+	assert_true(gap > 300 * US);
+	w.e.pair->now = due + gap * 3 / 4;
+	assert_true(take(&w, 0, data));
+	assert_false(take(&w, 0, data));
+	assert_in_range(urxe_next_deadline(w.e.a->dev), due + gap - gap / 20, due + gap + gap / 20);
+	close_world(&w);
+}
+
 /* The rate limit holds from the transition to RTS, and a reset removes it. */
 static void test_rate_limit_from_rts(void **state)
 {
@@ -890,6 +923,7 @@ int main(void)
 		cmocka_unit_test(test_reset_forgets_rate),
 		cmocka_unit_test(test_slow_qp_does_not_delay_others),
 		cmocka_unit_test(test_late_calls_keep_the_mean_rate),
+		cmocka_unit_test(test_late_calls_keep_a_slow_rate),
 		cmocka_unit_test(test_read_responses_obey_the_rate),
 		cmocka_unit_test(test_slow_is_not_lost),
 		cmocka_unit_test(test_rate_limit_is_obeyed),
