@@ -18,9 +18,9 @@ struct packet_port {
 	uint8_t *memory;
 	uint32_t head;              /* place of the next frame */
 	uint32_t tail;              /* place of the oldest frame that was not released */
-	uint32_t dropped;           /* packets of the queue, since packet_port_read_drops */
+	uint32_t dropped;           /* UDP GSO packets dropped since packet_port_read_drops */
 	bool gso;                   /* the kernel sends and receives UDP GSO packets here */
-	struct gso_packet received; /* whose segments are being given to the caller */
+	struct gso_packet received; /* UDP GSO packet whose segments packet_port_rx returns now */
 };
 
 /* Whether the next place of the ring has a frame. */

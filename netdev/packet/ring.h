@@ -12,7 +12,7 @@
 
 /*
  * Offset of the network header in a place, by the kernel's tpacket_rcv(): the kernel's headers, and
- * 16 bytes for a link-layer header, aligned; then what a virtio-net header moves it by.
+ * 16 bytes for a link-layer header, aligned; then a struct virtio_net_hdr.
  */
 #define PACKET_RING_NETWORK \
 	(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + (uint32_t)sizeof(struct virtio_net_hdr))

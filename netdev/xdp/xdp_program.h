@@ -23,7 +23,10 @@ int xdp_program_clear(const char *text, unsigned int ifindex, char *error, uint3
  * first. NULL: the program is not urxe's, or the kernel refuses (before Linux 5.5).
  */
 uint64_t *xdp_program_map_blocks(unsigned int ifindex);
-/* From now on the packets to these n blocks pass. No system call. */
+/*
+ * Replaces the set of blocks: the program passes RoCE packets to QPNs of these n blocks to the
+ * kernel (XDP_PASS), and packets to other QPNs to the AF_XDP socket. Makes no system call.
+ */
 void xdp_program_set_blocks(uint64_t *words, const uint16_t *blocks, uint32_t n);
 /* NULL is ignored. */
 void xdp_program_unmap_blocks(uint64_t *words);

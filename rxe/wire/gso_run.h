@@ -7,10 +7,12 @@
  * the ICRC covers that field. So the packets of a run have identifications that count up, and
  * equal lengths; only the last may be shorter.
  *
- * A receiver of frames that does not know UDP GSO would lose whole runs. So a device that does
- * marks its ACKs and READ requests by a value of the IPv4 identification, or of the IPv6 flow label
- * where the path has none; other peers ignore both. A QP builds runs while the last such packet of
- * its peer had the mark, and never to repeat packets. RoCEv1 has no UDP.
+ * A peer that cannot receive UDP GSO packets would lose whole runs. So a device that can receive
+ * them (urxe_dev_set_gso) marks its ACKs and READ requests: it sets the IPv4 identification to
+ * GSO_MARK_IPV4, or the IPv6 flow label to GSO_MARK_IPV6 if the path sets no flow label. Devices
+ * without UDP GSO ignore both fields. A QP builds runs only if its peer's newest ACK or READ
+ * request has the mark. Retransmitted packets never belong to a run, nor do RoCEv1 packets: they
+ * have no UDP header.
  */
 #ifndef URXE_GSO_RUN_H
 #define URXE_GSO_RUN_H
@@ -59,6 +61,7 @@ static inline uint32_t gso_run_add(struct gso_run *run, const struct urxe_frame 
 	return run->packets - 1;
 }
 
+/* Sets the mark in an IPv6 header, unless the path has set a flow label. */
 static inline void gso_mark_ipv6(uint8_t *ip)
 {
 	uint32_t word = get32(ip);

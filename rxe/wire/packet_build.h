@@ -40,7 +40,7 @@ struct build {
 	uint32_t headers;    /* length of all headers, bytes */
 	uint32_t crc;        /* CRC up to the end of the payload, if with_crc */
 	bool with_crc;       /* the copy of the payload computes the CRC */
-	struct gso_run *run; /* that the packet may belong to; NULL: none, as build_start sets it */
+	struct gso_run *run; /* set by build_allow_gso; NULL: the packet belongs to no run */
 	bool gso_mark;       /* the packet has no payload, and gets the mark of gso_run.h */
 	/*
 	 * The headers until they are complete, if the frame gets an ICRC, which masks fields in
@@ -58,7 +58,7 @@ bool build_template(struct header_template *header, const struct urxe_dev *dev,
 /* Starts a packet: writes the template and the BTH. */
 void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,
 		 const struct build_bth *bth);
-/* The packet of a connected QP may belong to a run of packets for UDP GSO (wire/gso_run.h). */
+/* Permits build_finish to add the packet of a connected QP to a UDP GSO run (wire/gso_run.h). */
 void build_allow_gso(struct build *b, const struct urxe_qp *qp);
 /*
  * Called after all headers are built, before payload_len bytes of payload are copied. Returns the

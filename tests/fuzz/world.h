@@ -17,11 +17,11 @@
 #define WORLD_BYTES_MAX  256
 
 struct world {
-	uint32_t inputs; /* after so many a new world is built; at most WORLD_INPUTS_MAX */
-	uint32_t bytes;  /* of an input at most; the rest is ignored; at most WORLD_BYTES_MAX */
+	uint32_t inputs; /* inputs of one world, at most WORLD_INPUTS_MAX; then it is rebuilt */
+	uint32_t bytes;  /* used bytes of an input, at most WORLD_BYTES_MAX; others are ignored */
 	void (*open)(void);
 	void (*run)(const uint8_t *data, size_t size);
-	/* Makes the checks of the end, and frees all. */
+	/* Checks the world's final state, and frees the world. */
 	void (*close)(void);
 };
 

@@ -8,14 +8,15 @@
 
 #include <stdint.h>
 
-/* Sends all frames that the engine has, up to the room of the receivers. */
+/* Sends the engine's frames until it has no more, or until a receiver has no free buffer. */
 void engine_transmit(uint64_t now);
 /* Receives and sends some bursts, and shows the program its completions. */
 void engine_run(uint64_t now);
 /*
- * The same for a poll of a program that replies at once. If the engine has nothing to send but one
- * ACK, the ACK leaves with the next engine_transmit or engine_run: by the direct uplink in the same
- * system call, by the switch with the same wake-up of the daemon.
+ * Like engine_run, for a poll of a program that replies at once (poll/reply_detect.h). If the only
+ * frame to send is one ACK, engine_poll keeps it. The next engine_transmit or engine_run sends it
+ * together with the program's reply: by the direct uplink in one system call, or by the switch with
+ * one wake-up of the daemon.
  */
 void engine_poll(uint64_t now);
 /* Receives all frames that are in the ring of the direct uplink now. */

@@ -8,7 +8,7 @@
  * waits, and so do the frames behind it, until the receiver counts as stalled.
  *
  * If all frames of a burst are large and go to one inbox, the engine writes the next burst straight
- * into that inbox (without this, 64 KiB WRITEs in packets reach 0.74 of the bandwidth). So it does
+ * into that inbox (without this, 64 KiB WRITEs in packets reach 0.74 of the bandwidth). It does so
  * after two single frames to one inbox: the one-way time of a message of 2 B is 2 to 11 % shorter,
  * because the core does not wait for the stores of the headers before it can copy them. A frame for
  * another receiver stands in the inbox until it is moved. Only processes of the same user could
@@ -16,8 +16,8 @@
  *
  * Frames to other hosts go by the direct uplink if the port has one (netdev/packet_port.h), except
  * multicast, which processes of this host receive, too. To send one takes a system call. So an ACK
- * may be kept until the program posts its reply, and leave with the same call (poll/reply.h); the
- * daemon sends it if the process ends before.
+ * may be kept until the program posts its reply, and leave with the reply in one system call
+ * (poll/reply_detect.h). If the process ends before it sends the ACK, the daemon sends it.
  *
  * If the switch takes no frames (urxed is stopped, or about to be replaced), frames to inboxes
  * still go, and frames to the switch are lost.
@@ -51,7 +51,10 @@
 #define TX_SWITCH_FULL_NS 100000000u
 /* After this time in which the direct uplink took no frame, its frames are lost. */
 #define TX_UPLINK_FULL_NS 100000000u
-/* Duration of such a detour: each change of the way reorders frames, which costs the receiver. */
+/*
+ * After TX_INBOX_FULL_NS or TX_INBOX_LOCKED_NS, frames to that inbox go by the switch for this
+ * time. A change between inbox and switch reorders frames, which costs the receiver.
+ */
 #define TX_DETOUR_NS 10000000u
 
 struct tx_route;
@@ -77,15 +80,16 @@ struct tx {
 	uint32_t n_stream_slots;     /* > 0: this process holds the inbox's lock word */
 	struct urxe_frame *reserved; /* argument of tx_reserve, for tx_unlock_inbox */
 	uint32_t first, count;
-	uint32_t free; /* slots, from the first, that belong to the NIC's ring and are not posted */
-	uint32_t posted; /* slots, from the first, that were given to the NIC */
-	uint32_t placed; /* slots, from the first, that hold frames for the NIC */
+	/* slots[0] to slots[free - 1] are buffers of the NIC's ring; 0 after a commit. Of these, the
+	 * first `placed` hold frames for the NIC, and the first `posted` were committed. */
+	uint32_t free, placed, posted;
+	/* When tx_flush has to try again to send the waiting frames. */
 	uint64_t retry_at;
 	uint64_t uplink_full_since; /* since when the direct uplink refuses frames; 0: it takes them
 				     */
 	uint8_t ack[VNIC_LAST_FRAME_MAX]; /* an ACK that is kept for the next system call */
 	uint32_t ack_len;                 /* 0: none */
-	uint64_t full_since;      /* first time that the NIC had no free buffer; 0: it has */
+	uint64_t full_since;      /* when the NIC ran out of free buffers; 0: it has free ones */
 	bool switch_lost;         /* the daemon has ended: the NIC gets no frame */
 	bool switch_stalled;      /* the slots are `spares`: the switch is stalled */
 	uint8_t *spares;          /* TX_BURST frames */
@@ -139,9 +143,12 @@ bool tx_flush(struct tx *tx, uint64_t now);
  * for the direct uplink, or another one is kept.
  */
 bool tx_keep_ack(struct tx *tx, const struct urxe_frame *frame);
-/* Sends the ACK that is kept, if no frame has taken it along; wakes the daemon for one. */
+/*
+ * Sends the kept ACK by the direct uplink, if no frame has taken it along. If an ACK waits in the
+ * NIC's ring, wakes the daemon, which forwards it.
+ */
 void tx_send_ack(struct tx *tx);
-/* Whether an ACK waits for the program's reply. */
+/* Whether an ACK is kept for the direct uplink, or waits in the NIC's ring without a doorbell. */
 static inline bool tx_delays_ack(const struct tx *tx)
 {
 	return tx->ack_len || vnic_driver_tx_due(tx->nic);

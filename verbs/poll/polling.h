@@ -30,17 +30,18 @@ struct polling {
 	bool irq_on; /* vNIC and inbox raise interrupts */
 	/* Also read without the lock. 0 in all states but POLL_PROGRAM. */
 	_Atomic uint64_t grant_until;
-	uint32_t grants;           /* so far */
-	uint64_t heard_at;         /* when frames last came */
-	uint64_t busy_from;        /* no busy poll before (poll/busy_poll.c) */
-	uint64_t pause;            /* between the last busy poll and the next */
+	uint32_t grants;           /* number of poll grants that the program has got */
+	uint64_t heard_at;         /* when the port last received frames */
+	uint64_t busy_from;        /* time of the next busy poll at the earliest (busy_poll.c) */
+	uint64_t pause;            /* ns from the last busy poll to busy_from */
 	struct poll_detect detect; /* does the program poll again soon? */
 	struct reply_detect reply; /* does it reply to each message at once? */
 };
 
 /*
- * The event moves the state machine. True: frames or transmit buffers wait although the interrupts
- * were to be unmasked, so no interrupt will come for them; the state is POLL_RUNNING.
+ * Moves the state machine by an event. True: the move unmasks the interrupts, but frames had
+ * arrived or transmit buffers had become free before, for which no interrupt comes. The state is
+ * then POLL_RUNNING, and the caller must run the engine.
  */
 bool polling_event(enum poll_event event);
 

@@ -18,15 +18,21 @@
 
 /* A program that posts in this time after it took completions has replied at once. */
 #define REPLY_DETECT_NS 10000u
-/* Replies in a row before an ACK is kept: at first, and after the end of a grant. */
+/*
+ * Replies at once in a row that are required before an ACK is kept: normally; and after a kept ACK
+ * had to wait until the poll grant ended.
+ */
 #define REPLY_DETECT_FIRST 16u
 #define REPLY_DETECT_LATE  1024u
 
 struct reply_detect {
-	uint32_t wanted; /* replies until an ACK is kept */
+	uint32_t wanted; /* replies at once that must still come in a row before an ACK is kept */
 };
 
-/* The program posts; `away`: nanoseconds since it took completions, 0: it has taken none since. */
+/*
+ * The program posts requests. `away`: nanoseconds since the program polled completions; 0: it has
+ * polled none since its last verbs call.
+ */
 static inline void reply_detect_posted(struct reply_detect *detect, uint64_t away)
 {
 	if (away > REPLY_DETECT_NS)
@@ -35,12 +41,16 @@ static inline void reply_detect_posted(struct reply_detect *detect, uint64_t awa
 		detect->wanted--;
 }
 
-/* An ACK was kept, and no reply came; `late`: nor any poll. */
+/*
+ * An ACK was kept, but the program posted no reply. `late`: the program did not poll either, so the
+ * ACK waited until the poll grant ended.
+ */
 static inline void reply_detect_missed(struct reply_detect *detect, bool late)
 {
 	detect->wanted = late ? REPLY_DETECT_LATE : REPLY_DETECT_FIRST;
 }
 
+/* Whether the program is expected to reply at once, so that an ACK may be kept for its reply. */
 static inline bool reply_detect_expected(const struct reply_detect *detect)
 {
 	return !detect->wanted;

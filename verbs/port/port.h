@@ -56,7 +56,7 @@ struct port {
 	struct qp_list dirty_qps;
 	struct qp_flush_list flushing_qps;
 	struct comp_channel_list waiting_channels;
-	bool channel_waits; /* one of them is new, so the engine thread does not watch it yet */
+	bool channel_waits; /* the engine thread does not poll(2) some waiting_channels yet */
 	struct remote_qp_list remote_qps;
 	struct remote_qp_list released_remote_qps; /* the daemon has not been told yet */
 	struct uverbs_file_list files;

@@ -56,8 +56,9 @@ static inline void comp_channel_use(struct comp_channel *channel)
 void comp_channel_put(struct comp_channel *channel);
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
 /*
- * Withdraws the events about `element` that the application has not read, at most `sent`, which is
- * the number of all events about it. Returns how many it has read.
+ * Withdraws the events about `element` that the application has not read. `sent` is the number of
+ * events about `element` that comp_channel_send got. Returns how many of them the application has
+ * read.
  */
 uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element, uint32_t sent);
 /* Sends waiting events, as many as fit the socket. */

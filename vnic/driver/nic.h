@@ -50,8 +50,8 @@ struct vnic_driver_txq {
 	uint32_t oldest; /* first descriptor posted and not completed */
 	uint32_t free;   /* descriptors that may be posted */
 	bool short_of;   /* a reservation got less than requested */
-	bool held;       /* commits ring no doorbell */
-	bool due;        /* frames were committed without a doorbell */
+	bool held;       /* a commit of one short frame rings no doorbell */
+	bool due;        /* a frame was committed, and its doorbell has not been rung yet */
 };
 
 struct vnic_driver_rxq {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * UDP GSO packets of RoCEv2 (udp(7), UDP_SEGMENT): several packets with the headers of the first.
- * Only they pass the kernel as one. For the files of a packet port.
+ * UDP GSO packets of RoCEv2 (udp(7), UDP_SEGMENT): the headers of the first of several frames, then
+ * the UDP payloads of all. The kernel's network stack handles them as one packet. For the files of
+ * a packet port.
  */
 #ifndef URXE_NETDEV_GSO_PACKET_H
 #define URXE_NETDEV_GSO_PACKET_H
@@ -31,9 +32,9 @@ uint32_t gso_headers(const uint8_t *frame, uint32_t len);
 /* The number of frames, from the first, that one packet can carry; 1: only the first. */
 uint32_t gso_count(const struct packet_port_frame *frames, uint32_t n);
 /*
- * Writes the headers of a packet of n frames, at least 2, to `headers`, and what the kernel has to
- * know to *vnet. Returns the headers' length. Behind them the packet has what each frame has behind
- * its own headers.
+ * Writes the headers of a UDP GSO packet of n frames, at least 2, to `headers`, and the segment
+ * size and checksum offsets to *vnet. Returns the headers' length. The caller sends these headers,
+ * then the bytes of each frame after its own headers.
  */
 uint32_t gso_write_headers(const struct packet_port_frame *frames, uint32_t n,
 			   uint8_t headers[GSO_HEADERS], struct virtio_net_hdr *vnet);
@@ -56,8 +57,9 @@ struct gso_packet {
 bool gso_packet_create(struct gso_packet *packet);
 void gso_packet_destroy(struct gso_packet *packet);
 /*
- * Prepares for a packet of `len` bytes whose first `known` bytes are at `start`. False: it is no
- * packet that this file describes, or has more than GSO_SEGMENTS segments.
+ * Parses the headers of a received packet of `len` bytes; its first `known` bytes are at `start`,
+ * the rest has not been read from the socket yet. False: the packet is no UDP GSO packet of RoCEv2,
+ * or has more than GSO_SEGMENTS segments.
  */
 bool gso_packet_start(struct gso_packet *packet, const struct virtio_net_hdr *vnet,
 		      const uint8_t *start, uint32_t known, uint32_t len);

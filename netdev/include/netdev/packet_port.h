@@ -77,9 +77,10 @@ void packet_port_isolate(struct packet_port *port);
 /* The socket, for packet_port_accept. */
 int packet_port_fd(const struct packet_port *port);
 /*
- * Whether the port receives UDP GSO packets, whose segments packet_port_rx returns as frames, and
- * sends frames that continue each other so. It receives them from interfaces of this host, for
- * instance veth, and after GRO; the kernel or the NIC cuts those that leave by a cable.
+ * Whether the port sends and receives UDP GSO packets. If it does, packet_port_tx sends frames with
+ * `continues` as one packet, and packet_port_rx returns each segment as a frame. UDP GSO packets
+ * arrive from virtual interfaces of this host, such as veth, and from GRO. A UDP GSO packet for
+ * another host is segmented by the kernel or by the NIC.
  */
 bool packet_port_gso(const struct packet_port *port);
 
@@ -112,8 +113,8 @@ uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame
 			uint32_t n, uint32_t *lost);
 
 /*
- * Frames that were dropped since the last call: by the kernel, because the ring was full, and UDP
- * GSO packets that are not those of RoCE.
+ * Returns the number of drops since the last call: frames that the kernel dropped because the ring
+ * was full, and UDP GSO packets that the port dropped because they are not RoCEv2.
  */
 uint32_t packet_port_read_drops(struct packet_port *port);
 

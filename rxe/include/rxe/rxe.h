@@ -153,8 +153,9 @@ int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey);
 int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu);
 
 /*
- * Whether the owner can receive UDP GSO packets, and passes their segments to urxe_input one by
- * one, and can send urxe_frame.continues so. The device tells its peers; at first it is false.
+ * `on`: the owner can receive UDP GSO packets, whose segments it passes to urxe_input as single
+ * frames, and can send frames with urxe_frame.continues as UDP GSO packets. The device then marks
+ * packets, so that its peers may send it UDP GSO packets. Initially off.
  */
 void urxe_dev_set_gso(struct urxe_dev *dev, bool on);
 
@@ -183,10 +184,11 @@ struct urxe_frame {
 	uint32_t len;
 	uint32_t room;     /* size of data, bytes; used by urxe_output */
 	uint32_t dest_qpn; /* destination QPN of the packet; set by urxe_output */
-	/* Set by urxe_output: the frame has the headers of the one before it, but for lengths,
-	 * checksums, and an IPv4 identification that is greater by 1. Frames so joined may be given
-	 * to the kernel as one UDP GSO packet (udp(7), UDP_SEGMENT): only the last may be shorter
-	 * than the first, and all together have less than 2^16 bytes. Alone they are valid, too. */
+	/* Set by urxe_output: this frame and the previous frame of the array may be segments of one
+	 * UDP GSO packet (udp(7), UDP_SEGMENT). Their headers are equal except for the IPv4
+	 * identification, which is greater by 1, lengths and checksums. In such a run of frames
+	 * only the last may be shorter than the first, and their total is less than 2^16 bytes.
+	 * Each may also be sent as a packet of its own. */
 	bool continues;
 	bool acknowledges; /* only an ACK, no NAK and no response with data; set by urxe_output */
 	bool without_icrc; /* for urxe_input: the ICRC's bytes are undefined and not read */

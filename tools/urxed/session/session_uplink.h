@@ -15,9 +15,10 @@
 int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 			struct vnic_attach_uplink *answer);
 /*
- * After leases, sockets, the uplink or sessions.indirect have changed: the switch receives packets
- * from the uplink to the queue pairs of processes without a socket. Packets to the others it
- * receives only while sessions.indirect is set, and does not deliver them.
+ * Call it after a change of leases, sockets, the uplink or sessions.indirect. It excludes from the
+ * switch the packets that the uplink receives for processes with a packet socket. While
+ * sessions.indirect is set it excludes none: the switch receives these packets too, and drops
+ * them, because each process receives them by its own socket.
  */
 void sessions_update_uplink(struct sessions *sessions);
 /* The session has leased the block that begins with qpn. */

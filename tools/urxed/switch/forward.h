@@ -20,8 +20,8 @@
  */
 #define SWITCH_RUN_FRAMES 256
 /*
- * Moves a burst from every port; or fewer, and the next run begins with the next process. Returns
- * false if no frame moved.
+ * Moves a burst of frames from every port. After SWITCH_RUN_FRAMES frames of processes it stops,
+ * and the next call begins with the next process. Returns false if it moved no frame.
  */
 bool switch_run(struct vswitch *sw, uint64_t now);
 /* Time of the next run without a doorbell; UINT64_MAX = none needed. */
@@ -36,7 +36,10 @@ void switch_set_sleeping(struct vswitch *sw, bool asleep);
  */
 uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port);
 
-/* Sends the frame that a process has left to be sent at its end, if any. */
+/*
+ * The port's process has ended: sends the frame that the process stored for this case with
+ * vnic_driver_set_last_frame, if any.
+ */
 void switch_send_last(struct vswitch *sw, uint64_t now, struct switch_port *port);
 
 /* Sends a frame of the daemon's own to an uplink and to VMs, which are on the same Ethernet. */

@@ -113,7 +113,7 @@ struct switch_port {
 	uint32_t waiting;    /* bit mask of transmit queues whose oldest frame had to wait */
 	/* Bit mask of the blocks of processes to which this process was introduced. */
 	uint64_t introduced[LEASE_BLOCKS / 64];
-	/* The process receives packets from the uplink by a socket of its own (direct_uplink.h). */
+	/* The process has its own packet socket for packets from the uplink (direct_uplink.h). */
 	bool has_socket;
 	bool held; /* the current frame waited before and was counted then */
 };

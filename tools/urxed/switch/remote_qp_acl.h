@@ -14,8 +14,9 @@
  * remote QP: the responder answers to its own peer, and so shows which process that is. UC has no
  * answers, so UC packets then pass from the first process only.
  *
- * Packets to a process with a direct uplink do not pass the switch. So what such a process, which
- * may send any frame, has registered counts as if packets had arrived.
+ * The switch does not see packets to a process with a direct uplink. So each remote QP of another
+ * host that such a process registers counts as if packets of that host had arrived. This gives the
+ * process no new right: by its packet socket it can send any frame.
  *
  * After a restart of the daemon, the remote QPs of a surviving process keep their places in that
  * order until the process registers them again: otherwise another survivor could be first.

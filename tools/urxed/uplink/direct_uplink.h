@@ -30,17 +30,19 @@ struct direct_uplink {
 /*
  * `direct` may be NULL in all functions: no uplink.
  *
- * A number from 1 to 255 that changes each time that the daemon opens the uplink again. 0: the
- * uplink has no sockets, because it is of neither af_packet: nor af_xdp: with urxe's XDP program,
- * or not the only one, or is impaired, or closed, or an address is pinned to a station, which only
- * the switch checks.
+ * A number from 1 to 255 that changes each time that the daemon opens the uplink again. 0: no
+ * process may have a packet socket now, because
+ * - the uplink is neither af_packet: nor af_xdp: with urxe's XDP program,
+ * - the daemon has several uplinks,
+ * - the uplink is impaired or closed, or
+ * - an address is pinned to a station: only the switch checks pins.
  */
 uint8_t direct_uplink_generation(const struct direct_uplink *direct);
 /* As packet_port_create, on the uplink; -ENODEV: direct_uplink_generation is 0. */
 int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring);
 /*
- * The switch receives no packets from the uplink for queue pairs of these blocks of QPNs any more.
- * 0 or a negative errno value.
+ * Replaces the set of excluded blocks: from now on the switch receives no packets from the uplink
+ * to queue pairs of these n blocks of QPNs. 0 or a negative errno value.
  */
 int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n);
 

@@ -13,9 +13,12 @@
 #define DIRECT_UPLINK_NAMES 16 /* users, and as many groups */
 #define DIRECT_UPLINK_ERROR 128
 
-/* Users that may have raw frames, beside root and the daemon's own user in its network. */
+/*
+ * Users whose processes may have a packet socket, beside root and the daemon's own user, whose
+ * processes may have one if they are in the daemon's network namespace.
+ */
 struct direct_uplink_trust {
-	bool none; /* not even those */
+	bool none; /* "none": no process gets a socket, not even one of root */
 	uint32_t n_users, n_groups;
 	uid_t users[DIRECT_UPLINK_NAMES];
 	gid_t groups[DIRECT_UPLINK_NAMES];

@@ -54,13 +54,13 @@ uint32_t vnic_driver_tx_reserve(struct vnic_driver *drv, struct vnic_frame *fram
 /* Sends the first n of the buffers reserved last, with the lengths in frames; wakes the device. */
 void vnic_driver_tx_commit(struct vnic_driver *drv, const struct vnic_frame *frames, uint32_t n);
 /*
- * While `held`, a short frame that is committed alone does not wake a sleeping device; one that is
- * awake takes it. The next other commit wakes the device, or vnic_driver_tx_wake, which does
- * nothing without such frames.
+ * While `held` is set, a commit of one short frame rings no doorbell: a device that sleeps leaves
+ * the frame in the ring, a device that is awake sends it. The next commit of several frames or of a
+ * long one rings the doorbell. vnic_driver_tx_wake rings it if a frame waits for that.
  */
 void vnic_driver_tx_hold(struct vnic_driver *drv, bool held);
 void vnic_driver_tx_wake(struct vnic_driver *drv);
-/* Whether such a frame waits. */
+/* Whether a frame was committed for which the doorbell has not been rung yet. */
 bool vnic_driver_tx_due(const struct vnic_driver *drv);
 
 /*
@@ -158,8 +158,9 @@ bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VN
 bool vnic_driver_direct_allowed(const struct vnic_driver *drv);
 
 /*
- * The daemon sends this frame of at most VNIC_LAST_FRAME_MAX bytes when the process ends, however
- * it ends. Only while none is set.
+ * Stores a copy of a frame of at most VNIC_LAST_FRAME_MAX bytes for the daemon: if this process
+ * ends before it calls vnic_driver_clear_last_frame, even by SIGKILL, the daemon sends the frame.
+ * The driver stores one frame at a time: call this only while none is stored.
  */
 void vnic_driver_set_last_frame(struct vnic_driver *drv, const uint8_t *data, uint32_t len);
 void vnic_driver_clear_last_frame(struct vnic_driver *drv);

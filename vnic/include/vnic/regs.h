@@ -33,8 +33,8 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
 /* Not in vmxnet3: 1 while the driver may write frames to other processes' inboxes. */
 #define VNIC_REG_DIRECT 0xc08
 /*
- * Not in vmxnet3: a frame that the driver is about to send itself, on another way. The device sends
- * it if the driver ends before; see vnic_driver_set_last_frame.
+ * Not in vmxnet3: a copy of a frame that the driver will send by its own packet socket, not by this
+ * NIC. If the driver's process ends first, the daemon sends it; see vnic_driver_set_last_frame.
  */
 #define VNIC_REG_LAST_LENGTH 0xc10 /* bytes; 0: none */
 #define VNIC_REG_LAST_FRAME  0xc80 /* VNIC_LAST_FRAME_MAX bytes */

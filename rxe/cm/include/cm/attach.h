@@ -78,7 +78,8 @@ struct cm_attach_reply {
 };
 
 struct cm_attach_event {
-	uint64_t order;   /* counts up; an event with an order of before came again: skip it */
+	/* Increases from event to event. The library skips a packet whose order it has fetched. */
+	uint64_t order;
 	uint32_t out;     /* bytes of struct rdma_ucm_event_resp that follow */
 	uint32_t cached;  /* bytes of cached replies that follow those */
 	uint32_t confirm; /* 1 = the daemon wants GET_EVENT at once when the event is fetched */
