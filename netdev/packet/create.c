@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <netdev/packet_port.h>
@@ -23,6 +26,19 @@ static int set_option(int fd, int option, int value)
 }
 
 /*
+ * Linux 6.2 and later pass UDP GSO packets through packet sockets. An earlier kernel stops to
+ * receive at such a packet if the socket has virtio-net headers.
+ */
+static bool kernel_has_gso(void)
+{
+	unsigned int major, minor;
+	struct utsname name;
+
+	return !uname(&name) && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 2));
+}
+
+/*
  * With virtio-net headers the socket sends and receives UDP GSO packets (gso_packet.h). Packets
  * that are longer than a place of the ring come to the socket's queue (packet(7),
  * PACKET_COPY_THRESH).
@@ -31,6 +47,8 @@ static int allow_gso(int fd)
 {
 	const int bytes = QUEUE_BYTES;
 
+	if (!kernel_has_gso())
+		return 0;
 	return set_option(fd, PACKET_VNET_HDR, 1)
 		       ?: set_option(fd, PACKET_COPY_THRESH, 1)
 		       ?: setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) ? -errno

@@ -161,8 +161,8 @@ bool gso_packet_start(struct gso_packet *packet, const struct virtio_net_hdr *vn
 	uint32_t headers = gso_headers(start, known), size = vnet->gso_size;
 
 	packet->count = packet->next = 0;
-	if (vnet->gso_type != VIRTIO_NET_HDR_GSO_UDP_L4 || !headers || !size || len <= headers ||
-	    len > LONGEST)
+	if (!packet->memory || vnet->gso_type != VIRTIO_NET_HDR_GSO_UDP_L4 || !headers || !size ||
+	    len <= headers || len > LONGEST)
 		return false;
 	memcpy(packet->headers, start, headers);
 	packet->headers_len = headers;

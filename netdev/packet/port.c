@@ -4,12 +4,10 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "packet/port_private.h"
@@ -72,14 +70,12 @@ static int make_interrupt(struct packet_port *port)
 	return 0;
 }
 
-/* Linux 6.2 and later pass UDP GSO packets through packet sockets. */
-static bool kernel_has_gso(void)
+static bool has_vnet_headers(int fd)
 {
-	unsigned int major, minor;
-	struct utsname name;
+	int on = 0;
+	socklen_t length = sizeof(on);
 
-	return !uname(&name) && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
-	       (major > 6 || (major == 6 && minor >= 2));
+	return !getsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, &length) && on;
 }
 
 int packet_port_open(int fd, const struct packet_port_ring *ring, struct packet_port **port)
@@ -94,7 +90,8 @@ int packet_port_open(int fd, const struct packet_port_ring *ring, struct packet_
 	*new = (struct packet_port){.fd = fd, .interrupt = -1};
 	rc = make_interrupt(new) ?: make_ring(fd, ring) ?: map_ring(new, ring);
 	if (!rc) {
-		new->gso = kernel_has_gso() && gso_packet_create(&new->received);
+		new->vnet = has_vnet_headers(fd);
+		new->gso = new->vnet &&gso_packet_create(&new->received);
 		*port = new;
 		return 0;
 	}

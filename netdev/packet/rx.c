@@ -36,21 +36,41 @@ static void insert_vlan(struct packet_port_frame *frame, const struct tpacket2_h
 	memcpy(frame->data + 2 * ETH_ALEN, tag, sizeof(tag));
 }
 
+/* What the next place holds. */
+struct place {
+	struct packet_port_frame frame; /* the packet, or the part of it that fits the place */
+	struct virtio_net_hdr vnet;
+	uint32_t len; /* of the whole packet, bytes */
+	bool queued;  /* the whole packet is in the socket's queue */
+};
+
 /* The kernel wrote the header, but another process with the descriptor could write to it, too. */
-static void read_place(const struct packet_port *port, struct tpacket2_hdr *header,
-		       struct packet_port_frame *frame)
+static void read_place(const struct packet_port *port, struct place *place)
 {
+	struct tpacket2_hdr *header = place_at(port, port->head);
 	const struct tpacket2_hdr copy = *header;
 
-	*frame = (struct packet_port_frame){.data = (uint8_t *)header};
-	if (copy.tp_mac < sizeof(copy) + PACKET_RING_VLAN + sizeof(struct virtio_net_hdr) ||
+	*place = (struct place){
+		.frame = {.data = (uint8_t *)header},
+		.len = copy.tp_len,
+		.queued = copy.tp_status & TP_STATUS_COPY,
+	};
+	if (copy.tp_mac < sizeof(copy) + PACKET_RING_VLAN + sizeof(place->vnet) ||
 	    (uint32_t)copy.tp_mac + copy.tp_snaplen > port->ring.frame_size ||
 	    copy.tp_snaplen < ETH_HLEN)
 		return; /* a frame of no bytes, which the receiver drops */
-	frame->data += copy.tp_mac;
-	frame->len = copy.tp_snaplen;
+	place->frame.data += copy.tp_mac;
+	place->frame.len = copy.tp_snaplen;
+	if (port->vnet)
+		memcpy(&place->vnet, place->frame.data - sizeof(place->vnet), sizeof(place->vnet));
 	if (copy.tp_status & TP_STATUS_VLAN_VALID)
-		insert_vlan(frame, &copy);
+		insert_vlan(&place->frame, &copy);
+}
+
+/* A frame that the caller gets as it is. */
+static bool is_frame(const struct place *place)
+{
+	return !place->queued && place->vnet.gso_type == VIRTIO_NET_HDR_GSO_NONE;
 }
 
 bool packet_port_has_frame(const struct packet_port *port)
@@ -60,15 +80,18 @@ bool packet_port_has_frame(const struct packet_port *port)
 	return __atomic_load_n(&next->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER;
 }
 
-/* --- Packets that are longer than a place: they wait in the socket's queue. */
+/* --- GSO packets: in the place, or, if they are longer, in the socket's queue */
 
-static bool is_queued(const struct packet_port *port)
+/* Receives one message; a pending error of the socket comes first (the interface went down). */
+static ssize_t receive_message(const struct packet_port *port, struct msghdr *message)
 {
-	return __atomic_load_n(&place_at(port, port->head)->tp_status, __ATOMIC_RELAXED) &
-	       TP_STATUS_COPY;
+	ssize_t got = recvmsg(port->fd, message, MSG_DONTWAIT | MSG_TRUNC);
+
+	return got < 0 && errno != EAGAIN ? recvmsg(port->fd, message, MSG_DONTWAIT | MSG_TRUNC)
+					  : got;
 }
 
-/* Reads the packet from the queue. False: it is dropped. */
+/* Takes the packet out of the queue. False: it is dropped. */
 static bool read_queue(const struct packet_port *port, bool wanted, uint32_t len)
 {
 	struct virtio_net_hdr vnet;
@@ -81,27 +104,34 @@ static bool read_queue(const struct packet_port *port, bool wanted, uint32_t len
 
 	if (wanted)
 		message.msg_iovlen = 2 + gso_packet_parts(&port->received, parts + 2);
-	got = recvmsg(port->fd, &message, MSG_DONTWAIT | MSG_TRUNC);
+	got = receive_message(port, &message);
 	errno = saved;
 	return wanted && got == (ssize_t)(sizeof(vnet) + len);
 }
 
-/* Takes the packet of the next place out of the queue, and cuts it into frames. */
-static void receive_packet(struct packet_port *port)
+/* Copies the packet out of its place. False: it is dropped. */
+static bool copy_place(const struct packet_port *port, bool wanted, const struct place *place)
 {
-	const struct tpacket2_hdr *header = place_at(port, port->head);
-	const uint32_t len = header->tp_len;
-	struct packet_port_frame start;
-	struct virtio_net_hdr vnet = {0};
-	bool wanted;
+	const uint8_t *from = place->frame.data + port->received.headers_len;
+	struct iovec parts[GSO_SEGMENTS];
+	uint32_t n;
 
-	read_place(port, place_at(port, port->head), &start);
-	if (start.len)
-		memcpy(&vnet, (const uint8_t *)header + header->tp_mac - sizeof(vnet),
-		       sizeof(vnet));
-	wanted = gso_packet_start(&port->received, &vnet, start.data, start.len, len);
+	if (!wanted || place->len > place->frame.len)
+		return false;
+	n = gso_packet_parts(&port->received, parts);
+	for (uint32_t i = 0; i < n; from += parts[i++].iov_len)
+		memcpy(parts[i].iov_base, from, parts[i].iov_len);
+	return true;
+}
+
+/* Cuts the packet of the next place into frames. */
+static void receive_packet(struct packet_port *port, const struct place *place)
+{
+	bool wanted = gso_packet_start(&port->received, &place->vnet, place->frame.data,
+				       place->frame.len, place->len);
+
 	port->head = after(port, port->head);
-	if (read_queue(port, wanted, len))
+	if (place->queued ? read_queue(port, wanted, place->len) : copy_place(port, wanted, place))
 		gso_packet_finish(&port->received);
 	else
 		port->dropped++;
@@ -125,12 +155,20 @@ static bool has_next(const struct packet_port *port)
 	return after(port, port->head) != port->tail && packet_port_has_frame(port);
 }
 
-static uint32_t take_places(struct packet_port *port, struct packet_port_frame *frames, uint32_t n)
+/* Returns up to n frames. *packet: a GSO packet is next, and is in *place. */
+static uint32_t take_frames(struct packet_port *port, struct packet_port_frame *frames, uint32_t n,
+			    struct place *place, bool *packet)
 {
 	uint32_t count = 0;
 
-	while (count < n && has_next(port) && !is_queued(port)) {
-		read_place(port, place_at(port, port->head), &frames[count++]);
+	*packet = false;
+	while (count < n && has_next(port)) {
+		read_place(port, place);
+		if (!is_frame(place)) {
+			*packet = true;
+			break;
+		}
+		frames[count++] = place->frame;
 		port->head = after(port, port->head);
 	}
 	return count;
@@ -139,12 +177,17 @@ static uint32_t take_places(struct packet_port *port, struct packet_port_frame *
 uint32_t packet_port_rx(struct packet_port *port, struct packet_port_frame *frames, uint32_t n)
 {
 	uint32_t count = take_segments(port, frames, n);
+	bool packet = true;
+	struct place place;
 
-	while (!count && has_next(port) && is_queued(port)) {
-		receive_packet(port);
+	while (!count && packet) {
+		count = take_frames(port, frames, n, &place, &packet);
+		if (count || !packet)
+			break;
+		receive_packet(port, &place);
 		count = take_segments(port, frames, n);
 	}
-	return count ? count : take_places(port, frames, n);
+	return count;
 }
 
 void packet_port_release(struct packet_port *port)

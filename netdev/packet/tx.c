@@ -35,14 +35,15 @@ static void add_gso_packet(struct burst *burst, const struct packet_port_frame *
 }
 
 /* Adds the first frames as one message; returns their number. */
-static uint32_t add_message(struct burst *burst, const struct packet_port_frame *frames, uint32_t n,
-			    bool gso)
+static uint32_t add_message(const struct packet_port *port, struct burst *burst,
+			    const struct packet_port_frame *frames, uint32_t n)
 {
 	struct iovec *parts = &burst->parts[burst->n_parts];
-	uint32_t count = gso ? gso_count(frames, n) : 1;
+	uint32_t count = port->gso ? gso_count(frames, n) : 1;
 
 	burst->vnets[burst->n] = (struct virtio_net_hdr){0};
-	add_part(burst, &burst->vnets[burst->n], sizeof(burst->vnets[0]));
+	if (port->vnet)
+		add_part(burst, &burst->vnets[burst->n], sizeof(burst->vnets[0]));
 	if (count > 1)
 		add_gso_packet(burst, frames, count);
 	else
@@ -90,7 +91,7 @@ uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame
 
 		burst.n = burst.n_parts = 0;
 		for (uint32_t at = done; at < end;)
-			at += add_message(&burst, frames + at, end - at, port->gso);
+			at += add_message(port, &burst, frames + at, end - at);
 		sent = send_burst(port, &burst);
 		for (int i = 0; i < sent; i++)
 			done += burst.frames[i];

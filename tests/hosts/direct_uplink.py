@@ -92,6 +92,24 @@ def packets_leave_together(net):
     finish(pair)
 
 
+def retransmissions(host):
+    return sum(row['value'] for row in host.show('counter')['counters'] if row['name'] == 'retransmit')
+
+
+def short_messages_leave_together(net):
+    """UDP GSO packets of each length arrive: those that fit a place of the receiver's ring, too."""
+    for size in (2048, 3072, 4096, 5000, 8208, 20000):
+        pair = start(net, 2, argv=['ib_send_bw', '-F', '-m', '1024', '-s', str(size)])
+        expect_path(net.hosts[1], 'direct-uplink')
+        expect_traffic(net, f'of {size} bytes')
+        time.sleep(0.5)
+        repeated = retransmissions(net.hosts[1])
+        packets = uplink_sent(net.hosts[1])
+        if repeated > packets / 100:
+            raise Failure(f'{repeated} of {packets} packets of messages of {size} bytes were repeated')
+        finish(pair)
+
+
 def check_contents(net):
     gids = [host.gid(IPV4.format(number)) for number, host in enumerate(net.hosts, 1)]
     for a, b in ((0, 1), (1, 0)):
@@ -282,6 +300,7 @@ def a_daemon_whose_uplink_has_no_sockets_takes_over(net):
 CASES = {
     'frames': frames_do_not_pass_the_switch,
     'gso': packets_leave_together,
+    'gso_short': short_messages_leave_together,
     'gso_switch': packets_to_a_switch_leave_alone,
     'capture': a_capture_sees_all_frames,
     'no_daemon': traffic_goes_on_without_the_daemon,

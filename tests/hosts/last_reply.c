@@ -3,7 +3,7 @@
  * A server that replies to each message at once, and ends in some way when it has received the last
  * one, without another verbs call; and a client, all of whose SENDs must complete with success.
  *
- * last_reply -g GID_INDEX -s SOCKET -e exit|kill|exec|rest     the server
+ * last_reply -g GID_INDEX -s SOCKET -e close|exit|kill|exec|rest     the server
  * last_reply -g GID_INDEX -s SOCKET                            the client
  *
  * Both sides exchange addresses over a UNIX socket.
@@ -172,6 +172,11 @@ static void await(int sends, int receives)
 /* How the server ends. To rest is no end: the process lives, and makes no verbs call. */
 static void end(void)
 {
+	if (!strcmp(options.end, "close")) {
+		if (ibv_destroy_qp(qp))
+			errx(1, "ibv_destroy_qp");
+		device_close(&dev);
+	}
 	if (!strcmp(options.end, "kill"))
 		raise(SIGKILL);
 	if (!strcmp(options.end, "exec"))
@@ -203,7 +208,7 @@ static void request(void)
 
 static void usage(void)
 {
-	fputs("usage: last_reply -g GID_INDEX -s SOCKET [-e exit|kill|exec|rest]\n", stderr);
+	fputs("usage: last_reply -g GID_INDEX -s SOCKET [-e close|exit|kill|exec|rest]\n", stderr);
 	exit(2);
 }
 

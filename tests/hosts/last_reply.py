@@ -11,7 +11,7 @@ import sys
 from ethernet import Ethernet, IPV4
 from host import Failure, main, succeed
 
-ENDS = {'exit': 0, 'exec': 0, 'rest': 0, 'kill': -signal.SIGKILL}
+ENDS = {'close': 0, 'exit': 0, 'exec': 0, 'rest': 0, 'kill': -signal.SIGKILL}
 ROUNDS = 2
 
 

@@ -54,6 +54,8 @@ static void delay_ack(uint64_t now)
 	vnic_driver_tx_hold(port.nic, n && frame.acknowledges);
 	tx_send(&port.tx, now, &frame, n);
 	vnic_driver_tx_hold(port.nic, false);
+	if (urxe_next_deadline(port.dev) <= now || (n && !frame.acknowledges))
+		engine_transmit(now);
 }
 
 static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bool inbox)

@@ -429,15 +429,18 @@ static uint32_t find_uplink_frames(const struct tx *tx, struct packet_port_frame
 	return n;
 }
 
-/* Takes the ACK that is kept; returns the number of frames: 0 or 1. */
-static uint32_t take_ack(struct tx *tx, struct packet_port_frame *frame)
+/* The number of ACKs that are kept: 0 or 1. */
+static uint32_t kept_ack(struct tx *tx, struct packet_port_frame *frame)
 {
 	*frame = (struct packet_port_frame){.data = tx->ack, .len = tx->ack_len};
-	if (!tx->ack_len)
-		return 0;
+	return tx->ack_len != 0;
+}
+
+/* If the process is killed between, the daemon sends the ACK once more, which does no harm. */
+static void forget_ack(struct tx *tx)
+{
 	tx->ack_len = 0;
 	vnic_driver_clear_last_frame(tx->nic);
-	return 1;
 }
 
 static void count_uplink(struct tx *tx, uint32_t sent, uint32_t lost)
@@ -460,13 +463,18 @@ bool tx_keep_ack(struct tx *tx, const struct urxe_frame *frame)
 void tx_send_ack(struct tx *tx)
 {
 	struct packet_port_frame frame;
-	uint32_t sent, lost;
+	uint32_t done = 0, lost = 0;
 
 	vnic_driver_tx_wake(tx->nic);
-	if (!take_ack(tx, &frame))
+	if (!kept_ack(tx, &frame))
 		return;
-	sent = *tx->uplink ? packet_port_tx(*tx->uplink, &frame, 1, &lost) - lost : 0;
-	count_uplink(tx, sent, 1 - sent);
+	if (*tx->uplink) {
+		done = packet_port_tx(*tx->uplink, &frame, 1, &lost);
+		if (!done)
+			return; /* the socket is full: the next call tries again */
+	}
+	count_uplink(tx, done - lost, 1 - (done - lost));
+	forget_ack(tx);
 }
 
 /*
@@ -476,7 +484,7 @@ void tx_send_ack(struct tx *tx)
 static bool send_to_uplink(struct tx *tx, uint64_t now)
 {
 	struct packet_port_frame frames[TX_BURST + 1];
-	uint32_t n = find_uplink_frames(tx, frames), acks = take_ack(tx, &frames[n]), lost;
+	uint32_t n = find_uplink_frames(tx, frames), acks = kept_ack(tx, &frames[n]), lost;
 	uint32_t done = packet_port_tx(*tx->uplink, frames, n + acks, &lost);
 
 	if (done)
@@ -484,11 +492,11 @@ static bool send_to_uplink(struct tx *tx, uint64_t now)
 	else if (measure_duration(&tx->uplink_full_since, now) >= TX_UPLINK_FULL_NS)
 		done = lost = n;
 	count_uplink(tx, done - lost, lost);
-	/* An ACK that the socket has no room for is lost: the peer asks for it again. */
-	if (done <= n)
-		count_uplink(tx, 0, acks);
-	else
+	/* An ACK that the socket has no room for is sent with the next frames. */
+	if (done > n) {
+		forget_ack(tx);
 		done = n;
+	}
 	tx->first += done;
 	if (done < n)
 		tx->retry_at = now + TX_RETRY_NS;

@@ -80,8 +80,8 @@ struct tx {
 	uint32_t n_stream_slots;     /* > 0: this process holds the inbox's lock word */
 	struct urxe_frame *reserved; /* argument of tx_reserve, for tx_unlock_inbox */
 	uint32_t first, count;
-	/* slots[0] to slots[free - 1] are buffers of the NIC's ring; 0 after a commit. Of these, the
-	 * first `placed` hold frames for the NIC, and the first `posted` were committed. */
+	/* slots[0] to slots[free - 1] are buffers of the NIC's ring; 0 after a commit. Of these,
+	 * the first `placed` hold frames for the NIC, and the first `posted` were committed. */
 	uint32_t free, placed, posted;
 	/* When tx_flush has to try again to send the waiting frames. */
 	uint64_t retry_at;

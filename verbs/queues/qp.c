@@ -197,7 +197,7 @@ void qp_abort(struct qp *qp)
 
 void qp_flush_acks(struct qp *qp)
 {
-	if (!urxe_qp_flush_acks(qp->qp))
+	if (!urxe_qp_flush_acks(qp->qp) && !tx_delays_ack(&port.tx))
 		return;
 	engine_transmit(clock_now());
 	port_publish();

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,6 +29,8 @@ static int bind_roce_port(int family, const char *ifname)
 
 	if (fd < 0)
 		return -errno;
+	/* Otherwise the kernel would cut UDP GSO packets before it drops them. */
+	(void)setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on));
 	if (!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) &&
 	    !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, (socklen_t)strlen(ifname)) &&
 	    (family == AF_INET || !setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))) &&

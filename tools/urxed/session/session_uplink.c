@@ -60,18 +60,26 @@ static void find_direct_blocks(const struct sessions *sessions, struct blocks *b
 			add_block(blocks, block);
 }
 
+/* Whether sockets receive what the switch receives, too. */
+static bool sockets_receive(const struct sessions *sessions)
+{
+	return direct_uplink_generation(sessions->direct_uplink) &&
+	       !(sessions->indirect && direct_uplink_redirects(sessions->direct_uplink));
+}
+
 /* The switch does not deliver to these processes what their sockets receive, too. */
 static void mark_ports(struct sessions *sessions, const struct blocks *blocks)
 {
+	bool receive = sockets_receive(sessions);
 	struct switch_port *owner;
 	struct session *s;
 
 	for (s = sessions->list; s; s = s->next)
-		s->port.has_socket = s->uplink;
+		s->port.has_socket = s->uplink && receive;
 	for (uint32_t i = 0; i < blocks->n && i < PACKET_PORT_QPN_BLOCKS_MAX; i++) {
 		owner = sessions->sw->leases.owner[blocks->at[i]];
 		if (owner)
-			owner->has_socket = true;
+			owner->has_socket = receive;
 	}
 }
 
@@ -104,10 +112,11 @@ static int exclude_direct_blocks(struct sessions *sessions)
 	const uint8_t uplink = direct_uplink_generation(sessions->direct_uplink);
 	struct blocks blocks = {.n = 0};
 
+	if (uplink)
+		find_direct_blocks(sessions, &blocks);
+	mark_ports(sessions, &blocks);
 	if (!uplink)
 		return 0;
-	find_direct_blocks(sessions, &blocks);
-	mark_ports(sessions, &blocks);
 	if (sessions->indirect)
 		blocks.n = 0;
 	return exclude_blocks(sessions, uplink, &blocks);

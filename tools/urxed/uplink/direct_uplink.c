@@ -43,3 +43,10 @@ int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *bl
 
 	return u ? netdev_exclude_qpns(u->port, blocks, n) : -ENODEV;
 }
+
+bool direct_uplink_redirects(const struct direct_uplink *direct)
+{
+	const struct uplink *u = find_uplink(direct);
+
+	return u && !strncmp(u->spec, "af_xdp:", 7);
+}

@@ -7,6 +7,7 @@
 #ifndef URXE_URXED_UPLINK_DIRECT_UPLINK_H
 #define URXE_URXED_UPLINK_DIRECT_UPLINK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <netdev/packet_port.h>
@@ -45,5 +46,11 @@ int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_
  * to queue pairs of these n blocks of QPNs. 0 or a negative errno value.
  */
 int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n);
+
+/*
+ * Whether packets that the switch receives never reach sockets: an XDP program gives each packet to
+ * one of them. With af_packet: both receive it.
+ */
+bool direct_uplink_redirects(const struct direct_uplink *direct);
 
 #endif
