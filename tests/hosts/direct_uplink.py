@@ -297,6 +297,7 @@ def a_daemon_whose_uplink_has_no_sockets_takes_over(net):
     take_over(net, ['--fdb', '192.0.2.99=02:00:00:00:00:99'])
 
 
+MTUS = {'af_packet': 9000, 'af_xdp': 3000}
 CASES = {
     'frames': frames_do_not_pass_the_switch,
     'gso': packets_leave_together,
@@ -319,8 +320,9 @@ def run():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--build', required=True)
     parser.add_argument('--case', required=True, choices=CASES)
+    parser.add_argument('--uplink', choices=MTUS, default='af_packet')
     options = parser.parse_args()
-    with Ethernet(options.build, [9000] * 2) as net:
+    with Ethernet(options.build, [MTUS[options.uplink]] * 2, uplink=f'{options.uplink}:{INTERFACE}') as net:
         for host in net.hosts:
             until(20, lambda h=host: 'PORT_ACTIVE' in h.run('ibv_devinfo'), lambda: 'no link')
             host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S='60')
