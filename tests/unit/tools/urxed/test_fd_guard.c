@@ -116,8 +116,8 @@ static void empty_socket_needs_no_helper(void **state)
 	close(ends[1]);
 }
 
-/* Of this process, the helper is the only child. */
-static pid_t helper_pid(void)
+/* Of this process, the helper is the only child. 0: the list is empty. */
+static pid_t read_child(void)
 {
 	char path[64];
 	FILE *file;
@@ -126,8 +126,22 @@ static pid_t helper_pid(void)
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
 	file = fopen(path, "re");
 	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%d", &pid), 1);
+	if (fscanf(file, "%d", &pid) != 1)
+		pid = 0;
 	fclose(file);
+	return pid;
+}
+
+/* The kernel may leave processes out of the list while others come and go (proc(5)). */
+static pid_t helper_pid(void)
+{
+	pid_t pid = read_child();
+
+	for (int waited_ms = 0; !pid && waited_ms < PATIENCE_MS; waited_ms += 10) {
+		usleep(10000);
+		pid = read_child();
+	}
+	assert_int_not_equal(pid, 0);
 	return pid;
 }
 
