@@ -91,7 +91,8 @@ int packet_port_open(int fd, const struct packet_port_ring *ring, struct packet_
 	rc = make_interrupt(new) ?: make_ring(fd, ring) ?: map_ring(new, ring);
 	if (!rc) {
 		new->vnet = has_vnet_headers(fd);
-		new->gso = new->vnet &&gso_packet_create(&new->received);
+		if (new->vnet)
+			new->gso = gso_packet_create(&new->received);
 		*port = new;
 		return 0;
 	}

@@ -17,8 +17,9 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 /*
  * Call it after a change of leases, sockets, the uplink or sessions.indirect. It excludes from the
  * switch the packets that the uplink receives for processes with a packet socket. While
- * sessions.indirect is set it excludes none: the switch receives these packets too, and drops
- * them, because each process receives them by its own socket.
+ * sessions.indirect is set it excludes none. On an af_packet: uplink the switch then drops these
+ * packets, because each process receives them by its own socket, too; on an af_xdp: uplink it
+ * delivers them, because the sockets receive none.
  */
 void sessions_update_uplink(struct sessions *sessions);
 /* The session has leased the block that begins with qpn. */
