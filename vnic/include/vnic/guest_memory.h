@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The memory of a virtual machine, as its devices see it: a set of regions of the guest's physical
+ * address space, each mapped into this process from a descriptor that the hypervisor passed on
+ * (vfio-user's DMA_MAP).
+ *
+ * The guest and the hypervisor can change the contents at any time. One thread at a time may use
+ * the structure. Functions that return int give 0 or a negative errno value.
+ */
+#ifndef URXE_VNIC_GUEST_MEMORY_H
+#define URXE_VNIC_GUEST_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Regions at most. A machine of QEMU has about 10; each memory device that is plugged in adds one.
+ */
+#define VNIC_GUEST_REGIONS 256
+
+struct vnic_guest_memory;
+
+/* A mapped region of the guest's physical address space. */
+struct vnic_guest_region {
+	uint64_t addr; /* guest physical address of the first byte */
+	uint64_t size; /* bytes */
+	void *memory;
+	bool writable;
+};
+
+int vnic_guest_memory_create(struct vnic_guest_memory **memory);
+/* Unmaps all regions. */
+void vnic_guest_memory_destroy(struct vnic_guest_memory *memory);
+
+/*
+ * Maps `size` bytes of `fd` from `offset` as the guest's memory at `addr`. The caller keeps fd.
+ * -EINVAL: the size is 0, a number is not a multiple of the page size, or the end wraps; -EEXIST:
+ * a region has some of the addresses; -ENOSPC: too many regions; -EFBIG: the file is shorter; else
+ * an error of fstat or mmap. A file that shrinks later kills this process (SIGBUS) at its next
+ * access: only the hypervisor of the same machine can do that.
+ */
+int vnic_guest_memory_map(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size, int fd,
+			  uint64_t offset, bool writable);
+/*
+ * Unmaps [addr, addr + size). The range may cover several regions, and part of a region, which is
+ * split then. Nobody may use the memory any more: the caller has withdrawn it from its devices.
+ * -EINVAL: as above; -ENOENT: no region lies in the range; -ENOSPC: a split needs one region more.
+ */
+int vnic_guest_memory_unmap(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size);
+
+/*
+ * The bytes at `addr` in this process, of which *size, at most the number passed in, lie side by
+ * side in one region. NULL: no region has the address, or it is read-only and `write` is set.
+ */
+void *vnic_guest_memory_at(const struct vnic_guest_memory *memory, uint64_t addr, uint64_t *size,
+			   bool write);
+/* As vnic_guest_memory_at, but NULL unless all `size` bytes lie side by side. */
+void *vnic_guest_memory_range(const struct vnic_guest_memory *memory, uint64_t addr, uint64_t size,
+			      bool write);
+
+/* The regions in the order of their addresses; valid until the next call that changes them. */
+const struct vnic_guest_region *vnic_guest_memory_regions(const struct vnic_guest_memory *memory,
+							  uint32_t *count);
+
+#endif
