@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The rows of `./dev bench --guest`: urxe beside Linux' rdma_rxe in the same virtual machines."""
 import report
-from machines import Crc, IcrcShare, Perftest, Used
+from machines import Crc, IcrcShare, Perftest, Station, Used
 from rows import Row
 
 PEERS = {}
@@ -13,11 +13,23 @@ PLACES = {'one machine': False, 'two machines': True}
 PACKETS = ', in packets'
 
 
+# Without a process in between, and without an engine.
+ONE_THREAD = {
+    'latency': {'engine and port in one thread, latency': Station('send_latency_s'),
+                'bare frames, latency': Station('frame_latency_s', '--bare')},
+    'bandwidth': {'engine and port in one thread, bandwidth': Station('write_bytes_per_s'),
+                  'bare frames, bandwidth': Station('stream_bytes_per_s', '--bare')},
+}
+for peers in ONE_THREAD.values():
+    PEERS.update(peers)
+
+
 def row(group, name, unit, make):
     """A row; make(stack) returns its measure."""
     beside = f'rdma_rxe, {name}, {group}'
     PEERS[beside] = make('rxe')
-    return Row(group, f'{name}, {group}', unit, make('urxe'), [beside])
+    limits = [peer for kind, peers in ONE_THREAD.items() if kind in name and PLACES[group] for peer in peers]
+    return Row(group, f'{name}, {group}', unit, make('urxe'), [beside, *limits])
 
 
 class Runs:

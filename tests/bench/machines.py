@@ -5,6 +5,7 @@ machines, as in measure.py.
 """
 import contextlib
 import ipaddress
+import json
 import os
 import re
 import sys
@@ -53,21 +54,23 @@ class Machines:
             self.guests.append(guest)
             raise_priority(guest)
             guest.raise_link(MTU, ADDRESSES[number])
-            guest.run(f'mkdir {RUN_DIR} && chmod 700 {RUN_DIR}; {UNLOAD}')
+            guest.run(f'mkdir -p {RUN_DIR} /var/run && chmod 700 {RUN_DIR}; {UNLOAD}')
         self.daemons = []
         self.stack = None
         self.gids = []
         self.known = {}  # figures that stay valid until the stack changes
 
     def use(self, stack):
-        """Switches the machines to rdma_rxe or to urxe."""
+        """Switches the machines to rdma_rxe, to urxe, or to none."""
         if stack == self.stack:
             return
         if self.stack:
             self.gids, self.known = [], {}
             {'rxe': self.stop_rxe, 'urxe': self.stop_urxe}[self.stack]()
-        {'rxe': self.start_rxe, 'urxe': self.start_urxe}[stack]()
         self.stack = stack
+        if not stack:
+            return
+        {'rxe': self.start_rxe, 'urxe': self.start_urxe}[stack]()
         self.gids = [self.find_gid(guest, address)
                      for guest, address in zip(self.guests, ADDRESSES)]
 
@@ -191,6 +194,39 @@ class Perftest:
         if server.wait(SECONDS):
             raise Failure(server.describe())
         return output
+
+
+class Station:
+    """
+    A figure of `urxe bench` between the machines: engine and port in one thread, or with --bare no engine, which shows
+    what the emulated NICs can do.
+    """
+
+    def __init__(self, figure, *options):
+        self.figure = figure
+        self.options = options
+
+    def start(self, bench, number, *arguments):
+        guest = bench.guests[number]
+        port = f'af_packet:{guest.interface(guest.mac)}'
+        return guest.start(' '.join([f'taskset {number + 1} /urxe/tools/urxe bench --port {port}', *self.options,
+                                     *arguments]))
+
+    def measure(self, bench):
+        bench.use(None)
+        return bench.once((self.options, self.figure), lambda: self.find(bench))
+
+    def find(self, bench):
+        listener = self.start(bench, 0, '--listen')
+        client = self.start(bench, 1, '--json')
+        if client.wait(SECONDS):
+            raise Unavailable((listener.errors() + client.errors()).strip())
+        bench.guests[0].run('killall -TERM urxe-bench')
+        listener.wait(SECONDS)
+        found = json.loads(client.output())
+        for name, value in found.items():
+            bench.known[self.options, name] = value
+        return found[self.figure]
 
 
 class Used:

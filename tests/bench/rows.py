@@ -214,13 +214,26 @@ def tcp_streams(place, name):
     return [one + other for one, other in zip(plain, gso)]
 
 
+def one_thread(kind):
+    """Figures of engine and port in one thread, and of frames without an engine, over a cable of that MTU."""
+    cable = Veth(kind, f'cable {VETH_MTU[kind]}')
+    engine, bare = f'engine and port in one thread, {kind}', f'bare frames, {kind}'
+    for name, figure, frame in [('latency', 'send_latency_s', 'frame_latency_s'),
+                                ('bandwidth', 'write_bytes_per_s', 'stream_bytes_per_s')]:
+        PEERS[f'{engine}, {name}'] = Station(cable, lambda found, figure=figure: found[figure])
+        PEERS[f'{bare}, {name}'] = BareFrames(cable, frame)
+        yield [f'{engine}, {name}', f'{bare}, {name}']
+
+
 def network_rows():
     for uplink in NETWORKS:
         name = f'veth, {uplink}'
         bandwidth, cost = tcp_streams(uplink, name)
+        thread_latency, thread_bandwidth = one_thread(uplink.split()[0])
+        bandwidth = bandwidth + thread_bandwidth
         yield Row('network', f'send latency, 2 B, {name}', 's',
                   Perftest('ib_send_lat -s 2 -n 5000', report.latency, uplink),
-                  tcp_latency(uplink, name))
+                  tcp_latency(uplink, name) + thread_latency)
         yield Row('network', f'write bandwidth, 64 KiB, {name}', 'B/s',
                   Perftest('ib_write_bw -s 65536 -n 3000', report.bandwidth, uplink), bandwidth)
         yield Row('network', f'read bandwidth, 64 KiB, {name}', 'B/s',

@@ -103,10 +103,10 @@ class Station:
 
 
 class BareFrames(Station, Limit):
-    """The latency of port and cable: a frame as long as a SEND's, without an engine."""
+    """What port and cable can do without an engine: a figure of frames as long as those of SENDs and WRITEs."""
 
-    def __init__(self, cable):
-        super().__init__(cable, lambda found: found['frame_latency_s'], ['--bare'])
+    def __init__(self, cable, figure='frame_latency_s'):
+        super().__init__(cable, lambda found: found[figure], ['--bare'])
 
 
 class IdleByCable:

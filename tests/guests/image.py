@@ -27,7 +27,7 @@ PROGRAMS = ['rdma', 'ibv_devices', 'ibv_devinfo',
             'rping', 'ucmatose', 'udaddy', 'mckey', 'rstream', 'rdma_client', 'rdma_server']
 PATH = ['/usr/bin', '/usr/sbin', '/bin', '/sbin']
 # urxe's files, below /urxe as in the build directory.
-URXE = ['tools/urxe', 'tools/urxed', 'verbs/liburxe.so']
+URXE = ['tools/urxe', 'tools/urxe-bench', 'tools/urxed', 'verbs/liburxe.so']
 # DPDK's drivers for the guest, and the kernel modules, for modprobe, by which DPDK accesses a PCI device.
 DRIVERS = ['bus_pci', 'bus_vdev', 'mempool_ring', 'net_af_packet', 'net_virtio', 'net_vmxnet3']
 DRIVER_LIBRARY = '/usr/lib/*/dpdk/pmds-*/librte_{}.so.*[0-9]'

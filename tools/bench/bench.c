@@ -14,7 +14,9 @@
 #include <netdev/netdev.h>
 
 #include "bench/endpoint.h"
+#include "bench/raw_frame.h"
 #include "bench/raw_latency.h"
+#include "bench/raw_stream.h"
 #include "bench/station.h"
 #include "common/bad_option.h"
 #include "common/clock.h"
@@ -39,8 +41,9 @@ static const char usage[] =
 	"Measures the RoCE engine and a frame port in one thread, without daemon and programs.\n"
 	"One end of a cable listens; the other end prints the one-way latency of a SEND of\n"
 	"2 bytes and the bandwidth of WRITEs. Both ends poll; the listener sleeps after 100 ms\n"
-	"without a frame. With --bare at both ends no engine runs, and the printed figure is\n"
-	"the one-way latency of a frame as long as that of such a SEND.\n"
+	"without a frame. With --bare at both ends no engine runs, and the printed figures are\n"
+	"the one-way latency of a frame as long as that of such a SEND, and the bandwidth of\n"
+	"payloads in frames as long as those of WRITEs.\n"
 	"\n"
 	"  --port SPEC    the end of the cable, as an uplink of urxed: af_packet:IFACE,\n"
 	"                 af_xdp:IFACE, tap:NAME, qemu:PATH, or dpdk:ARGS for any EAL device\n"
@@ -317,17 +320,38 @@ static int serve_bare(struct raw_latency *bare, const char *port)
 	return 0;
 }
 
+static bool measure_stream(const struct raw_latency *bare, uint64_t seconds, double *bandwidth)
+{
+	struct raw_stream stream;
+	uint64_t start = now_ns(), now = start, end = start + seconds * NS_PER_SEC;
+
+	if (raw_stream_init(&stream, bare->port, bare->mac, bare->peer))
+		return false;
+	for (; now < end && !ended; now = now_ns())
+		raw_stream_turn(&stream, now);
+	*bandwidth = (double)(stream.delivered * stream.payload) * NS_PER_SEC / (now - start);
+	return !ended;
+}
+
 static int measure_bare(struct raw_latency *bare, const struct arguments *a)
 {
-	double latency;
+	double latency, bandwidth;
 
 	if (!measure_latency(exchange_bare_frame, bare, a->seconds, &latency))
 		return log_no_answer(a);
-	if (a->json)
-		printf("{\"frame_latency_s\": %.9g, \"frame_size\": %d}\n", latency,
-		       RAW_LATENCY_LEN);
-	else
-		printf("frame latency, %d B, one way  %10.3f us\n", RAW_LATENCY_LEN, latency * 1e6);
+	if (!measure_stream(bare, a->seconds, &bandwidth)) {
+		if (!ended)
+			log_line("%s: its MTU is too small for a RoCE packet", a->port);
+		return STATUS_FAILED;
+	}
+	if (a->json) {
+		printf("{\"frame_latency_s\": %.9g, \"frame_size\": %d, "
+		       "\"stream_bytes_per_s\": %.9g}\n",
+		       latency, RAW_FRAME_LEN, bandwidth);
+		return 0;
+	}
+	printf("frame latency, %d B, one way  %10.3f us\n", RAW_FRAME_LEN, latency * 1e6);
+	printf("frame bandwidth  %10.3f MB/s\n", bandwidth / 1e6);
 	return 0;
 }
 

@@ -6,23 +6,10 @@
 #include <netdev/netdev.h>
 
 #include "bench/endpoint.h"
+#include "bench/raw_frame.h"
 #include "common/clock.h"
 
 #define BURST 32
-
-/*
- * A frame: addresses, EtherType, mark, type, number, zeros. The EtherType is that of RoCEv1,
- * because some ports receive no other one. The mark lies where a GRH has its IP version, which is
- * not 6 there, so that engines drop the frame.
- */
-#define SOURCE 6
-#define TYPE   12
-#define KIND   22
-#define NUMBER 24
-
-enum message_type { QUESTION = 1, ANSWER };
-
-static const uint8_t mark[KIND - TYPE] = {0x89, 0x15, 'u', 'r', 'x', 'e', 'b', 'a', 'r', 'e'};
 
 void raw_latency_init(struct raw_latency *b, struct netdev *port)
 {
@@ -32,32 +19,19 @@ void raw_latency_init(struct raw_latency *b, struct netdev *port)
 }
 
 static void send_message(struct raw_latency *b, uint64_t now, const uint8_t to[6],
-			 enum message_type type, const uint8_t number[4])
+			 enum raw_frame_type type, uint32_t number)
 {
-	uint8_t bytes[RAW_LATENCY_LEN] = {0};
+	uint8_t bytes[RAW_FRAME_LEN];
 	const struct netdev_frame frame = {.data = bytes, .len = sizeof(bytes)};
 
-	memcpy(bytes, to, 6);
-	memcpy(bytes + SOURCE, b->mac, 6);
-	memcpy(bytes + TYPE, mark, sizeof(mark));
-	bytes[KIND] = (uint8_t)type;
-	memcpy(bytes + NUMBER, number, 4);
+	raw_frame_write(bytes, to, b->mac, type, number);
 	netdev_tx(b->port, now, &frame, 1); /* a frame that the port does not take counts as lost */
-}
-
-static bool is_message(const struct netdev_frame *frame, enum message_type type)
-{
-	return frame->len >= RAW_LATENCY_LEN && !memcmp(frame->data + TYPE, mark, sizeof(mark)) &&
-	       frame->data[KIND] == type;
 }
 
 void raw_latency_ask(struct raw_latency *b, uint64_t now, bool again)
 {
-	uint8_t number[4];
-
 	b->number += !again;
-	memcpy(number, &b->number, sizeof(number));
-	send_message(b, now, b->peer, QUESTION, number);
+	send_message(b, now, b->peer, RAW_QUESTION, b->number);
 }
 
 bool raw_latency_answered(struct raw_latency *b, uint64_t now)
@@ -67,13 +41,11 @@ bool raw_latency_answered(struct raw_latency *b, uint64_t now)
 	bool answered = false;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const uint8_t *data = frames[i].data;
-
 		/* A bridge may also deliver another station's answer. */
-		if (!is_message(&frames[i], ANSWER) || memcmp(data, b->mac, sizeof(b->mac)) ||
-		    memcmp(data + NUMBER, &b->number, sizeof(b->number)))
+		if (!raw_frame_is(&frames[i], RAW_ANSWER, b->mac) ||
+		    raw_frame_number(&frames[i]) != b->number)
 			continue;
-		memcpy(b->peer, data + SOURCE, sizeof(b->peer));
+		memcpy(b->peer, raw_frame_source(&frames[i]), sizeof(b->peer));
 		answered = true;
 	}
 	return answered;
@@ -85,9 +57,11 @@ void raw_latency_answer(struct raw_latency *b, uint64_t now)
 	uint32_t n = netdev_rx(b->port, now, frames, BURST);
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (!is_message(&frames[i], QUESTION))
+		if (raw_frame_is(&frames[i], RAW_QUESTION, NULL))
+			send_message(b, now, raw_frame_source(&frames[i]), RAW_ANSWER,
+				     raw_frame_number(&frames[i]));
+		else if (!raw_sink_take(&b->sink, b->port, b->mac, now, &frames[i]))
 			continue;
 		b->last_rx = now;
-		send_message(b, now, frames[i].data + SOURCE, ANSWER, frames[i].data + NUMBER);
 	}
 }

@@ -10,16 +10,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct netdev;
+#include "bench/raw_stream.h"
 
-/* Ethernet header, GRH, BTH, payload with its pad, and ICRC. */
-#define RAW_LATENCY_LEN (14 + 40 + 12 + 4 + 4)
+struct netdev;
 
 struct raw_latency {
 	struct netdev *port;
 	uint8_t mac[6], peer[6];
-	uint32_t number;  /* of the question */
-	uint64_t last_rx; /* time of the last question, by now_ns() */
+	uint32_t number;      /* of the question */
+	uint64_t last_rx;     /* time of the last question or payload frame, by now_ns() */
+	struct raw_sink sink; /* of the answering end, for payload frames (raw_stream.h) */
 };
 
 /* The caller closes the port. */
@@ -29,7 +29,7 @@ void raw_latency_init(struct raw_latency *bare, struct netdev *port);
 void raw_latency_ask(struct raw_latency *bare, uint64_t now, bool again);
 /* Polls the port once. True: the question has been answered. */
 bool raw_latency_answered(struct raw_latency *bare, uint64_t now);
-/* Polls the port once, and answers the received questions. */
+/* Polls the port once, and answers the received questions and payload frames. */
 void raw_latency_answer(struct raw_latency *bare, uint64_t now);
 
 #endif
