@@ -3,12 +3,14 @@
 import conditions
 from crowded import Incast
 from failover import Balanced
+import machines
 from measure import BytesForInstruction, Given, Hook, Instructions, Joined, Limit, Perftest
+from station import Station
 import text
 
 # Figures in the column of limits: the best possible figure, the figure without the measured feature, or another
 # figure of urxe. Figures of other implementations are peers.
-BOUNDS = Limit, Given, Joined, Perftest, Balanced, Incast, Hook, Instructions, BytesForInstruction
+BOUNDS = Limit, Station, machines.Station, Given, Joined, Perftest, Balanced, Incast, Hook, Instructions, BytesForInstruction
 HEAD = ['urxe: median (least-most)', 'limits: figure, ratio', 'peers: figure, ratio', 'rounds', 'line, ns']
 BREAK = '<br>'  # within a cell
 

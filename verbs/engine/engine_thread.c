@@ -41,9 +41,9 @@ void engine_thread_wake(void)
 	self->wake_at = 0;
 }
 
-void engine_thread_wake_by(uint64_t at)
+void engine_thread_granted(uint64_t now)
 {
-	if (self->wake_at > at)
+	if (self->wake_at > now + self->look)
 		engine_thread_wake();
 }
 

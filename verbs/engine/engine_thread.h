@@ -19,6 +19,8 @@ struct engine_thread {
 	/* When the thread wakes by itself, clock_now(); 0: it is awake. The thread itself writes to
 	 * it without the lock, too. */
 	_Atomic uint64_t wake_at;
+	/* Nanoseconds between two looks at the grant of a program that polls without end. */
+	_Atomic uint64_t look;
 };
 
 /* Without the lock. 0 or a negative errno value. */
@@ -30,8 +32,9 @@ void engine_thread_abandon(void);
 
 /* Wakes the thread if the engine has work before the thread wakes by itself. */
 void engine_thread_schedule(void);
-/* Wakes the thread if it would sleep longer than until `at`. */
-void engine_thread_wake_by(uint64_t at);
+/* A program got or renewed the poll grant: wakes the thread if it would not look at that in time.
+ */
+void engine_thread_granted(uint64_t now);
 void engine_thread_wake(void);
 
 /* The daemon has ended, or the NIC cannot be trusted. Any thread. */

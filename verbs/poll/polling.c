@@ -67,7 +67,7 @@ static void take_grant(uint64_t now)
 	polling->grants++;
 	/* Most polls come here, so no full barrier: the engine thread may see the new end late. */
 	atomic_store_explicit(&polling->grant_until, now + POLL_GRANT_NS, memory_order_relaxed);
-	engine_thread_wake_by(now + POLL_GRANT_NS);
+	engine_thread_granted(now);
 }
 
 static void return_grant(void)
