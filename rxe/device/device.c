@@ -82,9 +82,11 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	LIST_INIT(&dev->srqs);
 	out_of_order_pool_init(&dev->out_of_order);
 	timers_init(&dev->timers);
-	if (idmap_init(&dev->qps) || idmap_init(&dev->mrs) || idmap_init(&dev->mws)) {
+	if (idmap_init(&dev->qps) || idmap_init(&dev->mrs) || idmap_init(&dev->mws) ||
+	    idmap_init(&dev->fast_mrs)) {
 		idmap_free(&dev->qps);
 		idmap_free(&dev->mrs);
+		idmap_free(&dev->mws);
 		free(dev);
 		return -ENOMEM;
 	}
@@ -100,6 +102,8 @@ void urxe_dev_destroy(struct urxe_dev *dev)
 		urxe_qp_destroy(object);
 	while ((object = idmap_any(&dev->mws)))
 		urxe_mw_dealloc(object);
+	while ((object = idmap_any(&dev->fast_mrs)))
+		urxe_fast_mr_free(object);
 	while ((object = idmap_any(&dev->mrs)))
 		urxe_mr_dereg(object);
 	while (!LIST_EMPTY(&dev->srqs))
@@ -109,6 +113,7 @@ void urxe_dev_destroy(struct urxe_dev *dev)
 	idmap_free(&dev->qps);
 	idmap_free(&dev->mrs);
 	idmap_free(&dev->mws);
+	idmap_free(&dev->fast_mrs);
 	timers_free(&dev->timers);
 	out_of_order_pool_free(&dev->out_of_order);
 	free(dev);

@@ -27,13 +27,19 @@ static bool has_valid_extents(const struct urxe_mr_attr *attr)
 	return sum == attr->length;
 }
 
+/* Whether a window or a fast registration owns all keys with these upper bits. */
+static bool is_reserved(const struct urxe_dev *dev, uint32_t key)
+{
+	return mw_find(dev, key) || idmap_find(&dev->fast_mrs, key >> 8);
+}
+
 bool mr_index_taken(const struct urxe_dev *dev, uint32_t key)
 {
 	for (uint32_t tag = 0; tag < 256; tag++) {
 		if (idmap_find(&dev->mrs, (key & ~0xffu) | tag))
 			return true;
 	}
-	return mw_find(dev, key);
+	return is_reserved(dev, key);
 }
 
 uint32_t mr_new_key(struct urxe_dev *dev, bool whole)
@@ -43,7 +49,7 @@ uint32_t mr_new_key(struct urxe_dev *dev, bool whole)
 	do {
 		dev->key_seed = dev->key_seed * 6364136223846793005u + 1442695040888963407u;
 		key = ++dev->key_count << 8 | (uint32_t)(dev->key_seed >> 56);
-	} while (!key || idmap_find(&dev->mrs, key) || mw_find(dev, key) ||
+	} while (!key || idmap_find(&dev->mrs, key) || is_reserved(dev, key) ||
 		 (whole && mr_index_taken(dev, key)));
 	return key;
 }
@@ -116,13 +122,18 @@ void mr_publish(const struct urxe_mr *mr)
 
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **out)
 {
+	if (attr->key && is_reserved(dev, attr->key))
+		return -EEXIST;
+	return mr_register(dev, attr, out);
+}
+
+int mr_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **out)
+{
 	struct urxe_mr *mr;
 	int rc = check_attr(dev, attr);
 
 	if (rc)
 		return rc;
-	if (attr->key && mw_find(dev, attr->key))
-		return -EEXIST;
 	mr = make_mr(dev, attr);
 	if (!mr)
 		return -ENOMEM;

@@ -67,6 +67,14 @@ static inline bool mw_serves(const struct urxe_mw *mw, uint32_t qpn)
 	return mw->mr && qpn && (mw->type == URXE_MW_TYPE_1 || mw->qpn == qpn);
 }
 
+/* The keys of fast registrations (memory/fast_mr.h). */
+struct urxe_fast_mr {
+	struct urxe_dev *dev;
+	uint32_t pd;
+	uint32_t key;       /* of the newest registration */
+	struct urxe_mr *mr; /* NULL: nothing is registered, the keys grant nothing */
+};
+
 /* A range of one key's address space, and the access that the caller wants. */
 struct mr_range {
 	uint32_t qpn; /* of the QP whose peer wants access; 0 = local access, which no window grants
@@ -79,6 +87,8 @@ struct mr_range {
 };
 
 void mr_free(struct urxe_mr *mr);
+/* As urxe_mr_reg, also with a key that the caller's object owns. */
+int mr_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr);
 /* Publishes the region's rights for the direct transport, if it is one piece of memory. */
 void mr_publish(const struct urxe_mr *mr);
 static inline bool mr_is_one_piece(const struct urxe_mr *mr)

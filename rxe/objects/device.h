@@ -56,6 +56,8 @@ struct urxe_dev {
 	struct idmap qps;
 	struct idmap mrs;
 	struct idmap mws; /* by the upper 24 bits of their keys */
+	struct idmap
+		fast_mrs; /* by the upper 24 bits of their keys; their regions are in mrs, too */
 	struct timers timers;
 	struct out_of_order_pool out_of_order;
 	struct cong_config cong;

@@ -40,9 +40,10 @@ struct send_wqe {
 			uint32_t remote_qkey;
 			uint16_t pkey_index; /* QP 1 */
 		};
-		struct urxe_mw_bind bind; /* URXE_WR_BIND_MW */
-		struct urxe_flush flush;  /* WR_FLUSH */
-		uint8_t error;            /* WR_MALFORMED: enum urxe_wc_status */
+		struct urxe_mw_bind bind;      /* URXE_WR_BIND_MW */
+		struct urxe_fast_reg fast_reg; /* URXE_WR_REG_MR */
+		struct urxe_flush flush;       /* WR_FLUSH */
+		uint8_t error;                 /* WR_MALFORMED: enum urxe_wc_status */
 	};
 	uint8_t data[] __attribute__((aligned(8)));
 };
@@ -78,7 +79,7 @@ struct wr_info {
 	uint8_t types; /* QP types that may post it: bits 1 << enum urxe_qp_type */
 };
 
-#define SQ_WR_OPCODES (URXE_WR_ATOMIC_WRITE + 1)
+#define SQ_WR_OPCODES (URXE_WR_REG_MR + 1)
 /* By enum urxe_wr_opcode. */
 extern const struct wr_info sq_wr_infos[SQ_WR_OPCODES];
 

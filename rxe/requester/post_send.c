@@ -79,6 +79,8 @@ static int check_wr(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
 		return -EINVAL;
 	if (is_rd_atomic(info->kind) && !qp->attr.max_rd_atomic)
 		return -EINVAL;
+	if (wr->opcode == URXE_WR_REG_MR && !qp->dev->attr.ops->page_list)
+		return -EINVAL;
 	if (info->kind == WR_FLUSH && !is_valid_flush(&wr->flush))
 		return -EINVAL;
 	if (qp->type == URXE_QPT_UD && !(wr->path && is_valid_for_gsi(qp, wr)))
@@ -105,8 +107,10 @@ static void fill_variant(struct send_wqe *wqe, const struct urxe_qp *qp,
 		wqe->swap = wr->swap;
 	} else if (wqe->kind == WR_FLUSH) {
 		wqe->flush = wr->flush;
-	} else if (wqe->kind == WR_LOCAL) {
+	} else if (wr->opcode == URXE_WR_BIND_MW) {
 		wqe->bind = wr->bind;
+	} else if (wr->opcode == URXE_WR_REG_MR) {
+		wqe->fast_reg = wr->fast_reg;
 	}
 }
 

@@ -4,6 +4,7 @@
 #include "congestion/pacing.h"
 #include "congestion/retry.h"
 #include "direct/direct.h"
+#include "memory/fast_mr.h"
 #include "memory/mw.h"
 #include "objects/completion.h"
 #include "objects/device.h"
@@ -198,15 +199,21 @@ static void advance_psn(struct urxe_qp *qp, const struct request_packet *rp)
 
 static bool execute_local(struct urxe_qp *qp, const struct send_wqe *wqe)
 {
-	if (wqe->opcode == URXE_WR_BIND_MW)
-		return mw_bind(qp, &wqe->bind);
-	return mw_invalidate(qp, wqe->invalidate_key);
+	switch (wqe->opcode) {
+	case URXE_WR_BIND_MW: return mw_bind(qp, &wqe->bind);
+	case URXE_WR_REG_MR: return fast_mr_register(qp, &wqe->fast_reg);
+	default: return key_invalidate(qp, wqe->invalidate_key);
+	}
 }
 
-/* Key of the window that the request changes. */
-static uint32_t window_key(const struct send_wqe *wqe)
+/* The key whose rights the request ends. A fast registration ends none. */
+static uint32_t changed_key(const struct send_wqe *wqe)
 {
-	return wqe->opcode == URXE_WR_BIND_MW ? wqe->bind.mw_key : wqe->invalidate_key;
+	switch (wqe->opcode) {
+	case URXE_WR_BIND_MW: return wqe->bind.mw_key;
+	case URXE_WR_REG_MR: return 0;
+	default: return wqe->invalidate_key;
+	}
 }
 
 /* Executes a local request. False: the request has to wait, or has failed. */
@@ -214,7 +221,7 @@ static bool run_local(struct urxe_qp *qp, struct send_wqe *wqe)
 {
 	if (wqe->flags & URXE_SEND_FENCE && qp->req.rd_atomic)
 		return false;
-	if (!mw_release_key(qp->dev, window_key(wqe))) {
+	if (!key_release(qp->dev, changed_key(wqe))) {
 		pace_again(qp, COPY_AGAIN_NS);
 		return false;
 	}

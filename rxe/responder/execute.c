@@ -3,8 +3,8 @@
 
 #include <rxe/opcode.h>
 
+#include "memory/fast_mr.h"
 #include "memory/mr.h"
-#include "memory/mw.h"
 #include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/qp.h"
@@ -153,14 +153,14 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 			fail_recv(qp, URXE_WC_LOC_LEN_ERR);
 		return AETH_NAK_INVALID_REQUEST;
 	}
-	if (flags & URXE_OPF_IETH && !mw_release_key(qp->dev, p->ieth_rkey)) {
+	if (flags & URXE_OPF_IETH && !key_release(qp->dev, p->ieth_rkey)) {
 		qp_drop(qp, URXE_DROP_KEY_IN_USE);
 		return RESP_DROPPED;
 	}
 	syndrome = place_send(qp, p);
 	if (syndrome)
 		return syndrome;
-	if (flags & URXE_OPF_IETH && !mw_invalidate(qp, p->ieth_rkey)) {
+	if (flags & URXE_OPF_IETH && !key_invalidate(qp, p->ieth_rkey)) {
 		fail_recv(qp, URXE_WC_LOC_ACCESS_ERR);
 		return AETH_NAK_REMOTE_ACCESS;
 	}

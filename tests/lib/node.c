@@ -102,6 +102,26 @@ static bool path_cut(void *dev_ctx, const struct urxe_path *path)
 	return ((const struct node *)dev_ctx)->path_cut;
 }
 
+/*
+ * Pages of a list of fast registration: n_pages pages of 1 << page_shift bytes from offset
+ * page_list of the node's memory on, and between each two of them one that is left out.
+ */
+static bool on_page_list(void *dev_ctx, const struct urxe_fast_reg *request,
+			 const struct urxe_extent **extents, uint32_t *n_extents)
+{
+	const uint64_t page = UINT64_C(1) << request->page_shift;
+	struct node *node = dev_ctx;
+
+	if (request->n_pages > NODE_PAGES)
+		return false;
+	for (uint32_t i = 0; i < request->n_pages; i++)
+		node->pages[i] =
+			(struct urxe_extent){node->mem + request->page_list + 2 * i * page, page};
+	*extents = node->pages;
+	*n_extents = request->n_pages;
+	return true;
+}
+
 static const struct urxe_ops node_ops = {
 	.complete = on_complete,
 	.comp_event = on_comp_event,
@@ -112,6 +132,7 @@ static const struct urxe_ops node_ops = {
 	.may_reference = may_reference,
 	.pull = pull,
 	.path_cut = path_cut,
+	.page_list = on_page_list,
 };
 
 static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)

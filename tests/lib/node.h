@@ -11,6 +11,7 @@
 #define NODE_PD        7
 #define NODE_CQ_DEPTH  4096
 #define NODE_PERSISTED 16
+#define NODE_PAGES     8
 #define NODE_ACCESS                                                                     \
 	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
 	 URXE_ACCESS_REMOTE_ATOMIC)
@@ -60,6 +61,7 @@ struct node {
 	void *async_obj[32]; /* the object of the last event of each kind */
 	/* Ranges that a durable node has persisted. */
 	struct urxe_extent persisted[NODE_PERSISTED]; /* the first ranges */
+	struct urxe_extent pages[NODE_PAGES];         /* of the newest fast registration */
 	uint32_t n_persisted;
 	bool persist_fails;
 	bool references;          /* a node with a table may send payload references */

@@ -7,9 +7,10 @@
 #include <linux/types.h>
 #include <rdma/ib_user_verbs.h>
 
+#include <rxe/service_level.h>
+
 #include "port/port.h"
 #include "queues/qp.h"
-#include "queues/service_level.h"
 #include "uverbs/ucontext.h"
 
 static void mark_dirty(struct cq *cq)

@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include <rxe/service_level.h>
+
 #include "port/port.h"
-#include "queues/service_level.h"
 #include "report/log.h"
 
 int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path)

@@ -26,6 +26,7 @@ struct urxe_dev;
 struct urxe_extent;
 struct urxe_mr;
 struct urxe_mw;
+struct urxe_fast_mr;
 struct urxe_cq;
 struct urxe_rq; /* a receive queue: a QP's own, or shared (SRQ) */
 struct urxe_qp;
@@ -77,6 +78,11 @@ struct urxe_ops {
 	 * as long as it is registered. */
 	bool (*guard)(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		      void *arg);
+	/* Resolves the page list of a fast registration, when all earlier requests of its send
+	 * queue have begun. The extents stay valid until the next call of this function. False: the
+	 * list is malformed, and the request fails. NULL: the device refuses URXE_WR_REG_MR. */
+	bool (*page_list)(void *dev_ctx, const struct urxe_fast_reg *request,
+			  const struct urxe_extent **extents, uint32_t *n_extents);
 };
 
 struct urxe_dev_attr {
@@ -218,7 +224,7 @@ const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev);
 
 /* A piece of a region in the process's own address space. */
 struct urxe_extent {
-	void *addr;
+	void *addr; /* NULL, for urxe_mr_reg and urxe_mr_rereg: a hole; accesses to it fail */
 	uint64_t length;
 };
 
@@ -265,6 +271,23 @@ void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool 
 uint32_t urxe_mr_key(const struct urxe_mr *mr);
 /* The attributes of the registration and the current key, without extents. */
 void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);
+
+/* --- Fast registration (IBA 10.6.3.4): a send request makes a region of a list of pages. */
+
+/*
+ * Allocates the keys of a region that URXE_WR_REG_MR requests of QPs of the same protection domain
+ * register, one after the other. LOCAL_INV, or SEND_INV of the QP's peer, deregisters the region.
+ * The object owns all keys with the upper 24 bits of its first key, which the engine chooses.
+ * -ENOMEM.
+ */
+int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, struct urxe_fast_mr **fast);
+/* Deregisters the region, too. -EBUSY while a window is bound to it. */
+int urxe_fast_mr_free(struct urxe_fast_mr *fast);
+/* The key of the newest registration, or the first key. */
+uint32_t urxe_fast_mr_key(const struct urxe_fast_mr *fast);
+/* The registered region, for urxe_mr_unmap; NULL: none. Only requests register and deregister it.
+ */
+struct urxe_mr *urxe_fast_mr_region(const struct urxe_fast_mr *fast);
 
 /* --- Memory windows (IBA 10.6.7). Send requests bind and invalidate them. */
 

@@ -71,6 +71,7 @@ enum urxe_wr_opcode {
 	URXE_WR_SEND_INV = 9,
 	URXE_WR_FLUSH = 14,
 	URXE_WR_ATOMIC_WRITE = 15,
+	URXE_WR_REG_MR = 32, /* the kernel's IB_WR_REG_MR; user programs have none */
 };
 
 enum urxe_send_flag {
@@ -117,6 +118,19 @@ struct urxe_flush {
 	uint32_t length;     /* bytes, with URXE_FLUSH_RANGE */
 };
 
+/* The arguments of a fast registration (IBA 10.6.3.4, 11.4.1.1): a list of pages becomes a region.
+ */
+struct urxe_fast_reg {
+	uint32_t key;    /* upper 24 bits: of a urxe_fast_mr; low 8 bits: chosen by the consumer */
+	uint32_t access; /* enum urxe_access */
+	uint64_t iova;   /* address of the first byte in the key's address space */
+	uint64_t length;
+	uint64_t
+		page_list; /* for urxe_ops.page_list; the engine does not interpret these members */
+	uint32_t n_pages;
+	uint32_t page_shift;
+};
+
 struct urxe_send_wr {
 	uint64_t wr_id;
 	uint32_t opcode;     /* enum urxe_wr_opcode */
@@ -129,6 +143,7 @@ struct urxe_send_wr {
 	const void *inline_data;
 	uint32_t invalidate_key; /* SEND_INV: the peer's, LOCAL_INV: one's own */
 	struct urxe_mw_bind bind;
+	struct urxe_fast_reg fast_reg; /* REG_MR */
 	struct urxe_flush flush;
 	/* RC and UC: RDMA and atomics */
 	uint64_t remote_addr;
@@ -174,6 +189,7 @@ enum urxe_wc_opcode {
 	URXE_WC_LOCAL_INV = 6,
 	URXE_WC_FLUSH = 8,
 	URXE_WC_ATOMIC_WRITE = 9,
+	URXE_WC_REG_MR = 10,
 	URXE_WC_RECV = 128,
 	URXE_WC_RECV_RDMA_WITH_IMM = 129,
 };

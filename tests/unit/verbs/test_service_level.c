@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "queues/service_level.h"
+#include <rxe/service_level.h>
 
 /* UCX 1.13 reads the lower three bits: 2 stands for IPv4, and nothing else does. */
 static void ipv4_is_told(void **state)

@@ -4,8 +4,8 @@
  * Mellanox NICs add the packet's type, and programs depend on that: UCX before 1.18 locates the
  * destination GID of a datagram by it, and drops datagrams that came over IPv4 without it.
  */
-#ifndef URXE_VERBS_QUEUES_SERVICE_LEVEL_H
-#define URXE_VERBS_QUEUES_SERVICE_LEVEL_H
+#ifndef URXE_RXE_SERVICE_LEVEL_H
+#define URXE_RXE_SERVICE_LEVEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

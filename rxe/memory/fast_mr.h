@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Fast registration (IBA volume 1, 10.6.3.4): send requests register and invalidate a region. And
+ * invalidation of any key, of a region or a window, by a request of the QP or of its peer.
+ */
+#ifndef URXE_FAST_MR_H
+#define URXE_FAST_MR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/rxe.h>
+
+#include "memory/mr.h"
+
+/* Executes a REG_MR request of the QP. False: a rule forbids it, and nothing has changed. */
+bool fast_mr_register(struct urxe_qp *qp, const struct urxe_fast_reg *request);
+/*
+ * Ends the direct transport's use of the key, before a request changes its rights. False: a peer
+ * still copies by the key, so the request has to wait.
+ */
+bool key_release(struct urxe_dev *dev, uint32_t key);
+/*
+ * Executes an invalidation by the QP or its peer. False: the key is neither that of a type 2 window
+ * that the QP has bound, nor that of a region of fast registration in the QP's protection domain
+ * (IBA 10.6.5).
+ */
+bool key_invalidate(struct urxe_qp *qp, uint32_t key);
+
+#endif
