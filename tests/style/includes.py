@@ -27,6 +27,7 @@ RULES = {
     'verbs': (r'rxe/|cm/attach\.h$|netdev/packet_port\.h$|'
               r'vnic/(driver|attach|inbox)\.h$|(?!{})'.format(OURS),
               rf'{DPDK}|pcap|infiniband/(?!verbs\.h|verbs_api\.h)'),
+    'verbs/pvrdma': (rf'rxe/|vnic/guest_memory\.h$|rdma/vmw_pvrdma-abi\.h$|({PURE_LIBC})\.h$', None),
     'tools': ('', f'{DPDK}|{RDMA_CORE}|pcap'),
     'tests': ('', DPDK),
 }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* QUERY_PORT, QUERY_PKEY. */
+#include <errno.h>
+
+#include "commands/command.h"
+
+#define PORT_DOWN   1
+#define PORT_ACTIVE 4
+/* PortPhysicalState (IBA 14.2.5.6) */
+#define PHYS_DISABLED 3
+#define PHYS_LINK_UP  5
+
+#define PORT_CM_SUP        (1u << 16)
+#define PORT_IP_BASED_GIDS (1u << 26)
+
+#define WIDTH_4X  2
+#define SPEED_EDR 32 /* 25 Gb/s */
+
+/* The counters have 16 bits, and stay at their maximum (IBA 14.2.5.6). */
+static uint32_t clamp_violations(uint64_t n)
+{
+	return n < UINT16_MAX ? (uint32_t)n : UINT16_MAX;
+}
+
+/* Value of enum urxe_mtu. */
+static uint32_t mtu_code(uint32_t bytes)
+{
+	uint32_t code = URXE_MTU_256;
+
+	while (code < URXE_MTU_4096 && 256u << code <= bytes)
+		code++;
+	return code;
+}
+
+int pv_cmd_query_port(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response)
+{
+	const struct urxe_counters *counters = urxe_dev_counters(dev->engine);
+
+	if (request->query_port.port_num != PV_PORT)
+		return -EINVAL;
+	response->query_port.attrs = (struct pv_port_attr){
+		.state = dev->link_up ? PORT_ACTIVE : PORT_DOWN,
+		.max_mtu = URXE_MTU_4096,
+		.active_mtu = mtu_code(urxe_max_path_mtu(dev->attr.mtu)),
+		.gid_tbl_len = URXE_MAX_GIDS,
+		.port_cap_flags = PORT_CM_SUP | PORT_IP_BASED_GIDS,
+		.max_msg_sz = URXE_MAX_MSG,
+		.bad_pkey_cntr = clamp_violations(counters->drop[URXE_DROP_BAD_PKEY]),
+		.qkey_viol_cntr = clamp_violations(counters->drop[URXE_DROP_BAD_QKEY]),
+		.pkey_tbl_len = 1,
+		.max_vl_num = 1,
+		.active_width = WIDTH_4X,
+		.active_speed = SPEED_EDR,
+		.phys_state = dev->link_up ? PHYS_LINK_UP : PHYS_DISABLED,
+	};
+	return 0;
+}
+
+int pv_cmd_query_pkey(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response)
+{
+	(void)dev;
+	if (request->query_pkey.port_num != PV_PORT || request->query_pkey.index)
+		return -EINVAL;
+	response->query_pkey.pkey = URXE_DEFAULT_PKEY;
+	return 0;
+}

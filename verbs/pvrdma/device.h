@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The device and its objects. */
+#ifndef URXE_PVRDMA_DEVICE_H
+#define URXE_PVRDMA_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rxe/rxe.h>
+
+#include "abi.h"
+#include "handle_table.h"
+#include "memory/guest_ring.h"
+#include "pvrdma.h"
+#include "queues/event_ring.h"
+
+/* Limits that the driver sees. The driver uses 16 bits of a QP's handle. */
+#define PV_MAX_QP        16384u
+#define PV_MAX_CQ        16384u
+#define PV_MAX_SRQ       16384u
+#define PV_MAX_PD        16384u
+#define PV_MAX_MR        262144u
+#define PV_MAX_AH        (1u << 20)
+#define PV_MAX_CQE       (1u << 20)
+#define PV_MAX_FAST_REG  128u /* the driver's own limit */
+#define PV_PORT          1u
+#define PV_MAX_MR_LENGTH ((uint64_t)PV_DIR_PAGES * PV_PAGE)
+
+/*
+ * Memory of this process, bytes, that the objects of a guest may take: its page lists and queues.
+ * Lists of all 4 KiB pages of 512 GiB take 2 GiB.
+ */
+#define PV_MEMORY_MAX (UINT64_C(4) << 30)
+
+enum pv_kind { PV_UC, PV_PD, PV_MR, PV_CQ, PV_QP, PV_SRQ, PV_KINDS };
+
+/* The first member of every object; a context of the engine's callbacks points to it. */
+struct pv_object {
+	struct pvrdma *dev;
+	enum pv_kind kind;
+	uint32_t handle;
+	uint32_t users;    /* objects that use this one, and prevent its destruction */
+	uint32_t uar_page; /* whose doorbells are for the object */
+	uint64_t bytes;    /* memory that the object takes, of PV_MEMORY_MAX */
+};
+
+struct pv_uc {
+	struct pv_object object;
+};
+
+struct pv_pd {
+	struct pv_object object;
+	struct pv_object *uc; /* NULL: the kernel's */
+};
+
+/* One of three kinds: of pages (mr), of all memory (mr, is_dma), for fast registration (fast). */
+struct pv_mr {
+	struct pv_object object;
+	struct pv_pd *pd;
+	struct urxe_mr *mr;
+	struct urxe_fast_mr *fast;
+	uint32_t access;
+	bool is_dma;
+};
+
+struct pv_cq {
+	struct pv_object object;
+	struct pv_object *uc; /* NULL: the kernel's */
+	struct urxe_cq *cq;
+	struct pv_ring ring;
+	uint8_t **pages;
+	uint32_t n_pages;
+	uint64_t added;     /* completions */
+	uint64_t solicited; /* `added` behind the newest solicited completion; 0: none */
+	bool notify_due;    /* in dev->notify_cqs */
+	bool failed;        /* the driver knows */
+	TAILQ_ENTRY(pv_cq) notify_link;
+};
+
+/* A receive queue in guest memory. */
+struct pv_recv_queue {
+	struct urxe_rq *rq;
+	struct pv_ring ring;
+	uint32_t max_sge;
+	bool refilling; /* urxe_post_recv may call back */
+};
+
+struct pv_srq {
+	struct pv_object object;
+	struct pv_pd *pd;
+	struct pv_recv_queue recv;
+	uint8_t **pages;
+	uint32_t n_pages;
+};
+
+struct pv_qp {
+	struct pv_object object;
+	struct pv_pd *pd;
+	struct pv_cq *send_cq;
+	struct pv_cq *recv_cq;
+	struct pv_srq *srq; /* NULL: a receive queue of its own */
+	struct urxe_qp *qp;
+	struct pv_ring send;
+	struct pv_recv_queue recv;
+	uint8_t **pages;
+	uint32_t n_pages;
+	uint32_t qpn;
+	uint32_t max_send_sge;
+	uint32_t events; /* reported to the driver */
+	uint8_t type;    /* enum pv_qp_type */
+	bool waiting;    /* in dev->waiting_qps */
+	TAILQ_ENTRY(pv_qp) waiting_link;
+	TAILQ_ENTRY(pv_qp) poll_link;
+};
+
+TAILQ_HEAD(pv_qp_list, pv_qp);
+
+/* What the device keeps of the shared region. */
+struct pv_slots {
+	bool loaded;
+	uint64_t request;
+	uint64_t response;
+	uint64_t uar_pfn;
+};
+
+/* A frame that waits for pvrdma_output. */
+struct pv_staged {
+	STAILQ_ENTRY(pv_staged) link;
+	uint32_t len;
+	uint8_t data[];
+};
+
+struct pvrdma {
+	struct pvrdma_attr attr;
+	struct urxe_dev *engine;
+	uint64_t counters[PVRDMA_COUNTERS];
+	uint64_t now;
+	bool active; /* an engine is there */
+	bool link_up;
+	uint64_t activations;
+	/* Registers. */
+	uint32_t dsr_low;
+	uint32_t err;
+	uint32_t icr;
+	uint32_t imr;
+	uint32_t masked_causes; /* vectors that were due while masked */
+	struct pv_slots slots;
+	struct pv_event_ring async;
+	struct pv_event_ring cq_notify;
+	struct pv_handle_table objects[PV_KINDS];
+	uint32_t gids; /* valid entries of the GID table, one bit each */
+	uint32_t qpn_generation;
+	uint64_t bytes; /* sum of the objects' */
+	TAILQ_HEAD(, pv_cq) notify_cqs;
+	struct pv_qp_list waiting_qps; /* their engine queue was full */
+	struct pv_qp_list polled_qps;  /* all QPs, the next to be polled first */
+	STAILQ_HEAD(, pv_staged) staged;
+	uint32_t n_staged;
+	/* Of the newest fast registration. */
+	struct urxe_extent fast_reg_extents[PV_MAX_FAST_REG];
+};
+_Static_assert(URXE_MAX_GIDS <= 32, "bits of struct pvrdma.gids");
+
+static inline void pv_count(struct pvrdma *dev, enum pvrdma_counter counter)
+{
+	dev->counters[counter]++;
+}
+
+static inline void pv_count_n(struct pvrdma *dev, enum pvrdma_counter counter, uint64_t n)
+{
+	dev->counters[counter] += n;
+}
+
+/* Raises the interrupt of a vector, now or when the driver unmasks it. */
+void pv_raise(struct pvrdma *dev, enum pv_vector vector);
+void pv_pass_time(struct pvrdma *dev, uint64_t now);
+
+#endif

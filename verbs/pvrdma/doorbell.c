@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "doorbell.h"
+
+#include <errno.h>
+
+#include "device.h"
+#include "object.h"
+#include "queues/cq.h"
+#include "queues/qp.h"
+#include "queues/recv_queue.h"
+
+/* The object of a doorbell; NULL: there is none, or it belongs to another page's context. */
+static void *find_target(struct pvrdma *dev, enum pv_kind kind, uint32_t page, uint32_t value)
+{
+	struct pv_object *object = pv_object_find(dev, kind, value & PVRDMA_UAR_HANDLE_MASK);
+
+	if (object && object->uar_page == page)
+		return object;
+	pv_count(dev, PVRDMA_DOORBELL_BAD);
+	return NULL;
+}
+
+static void ring_qp(struct pvrdma *dev, uint32_t page, uint32_t value)
+{
+	struct pv_qp *qp = find_target(dev, PV_QP, page, value);
+
+	if (!qp)
+		return;
+	if (value & PVRDMA_UAR_QP_RECV)
+		pv_qp_post_recvs(qp);
+	if (value & PVRDMA_UAR_QP_SEND)
+		pv_qp_post_sends(qp);
+}
+
+static void ring_cq(struct pvrdma *dev, uint32_t page, uint32_t value)
+{
+	struct pv_cq *cq = find_target(dev, PV_CQ, page, value);
+
+	if (!cq)
+		return;
+	if (value & PVRDMA_UAR_CQ_POLL)
+		pv_count(dev, PVRDMA_DOORBELL_POLL);
+	if (value & (PVRDMA_UAR_CQ_ARM | PVRDMA_UAR_CQ_ARM_SOL))
+		pv_cq_arm(cq, !(value & PVRDMA_UAR_CQ_ARM));
+}
+
+static void ring_srq(struct pvrdma *dev, uint32_t page, uint32_t value)
+{
+	struct pv_srq *srq = find_target(dev, PV_SRQ, page, value);
+
+	if (srq && value & PVRDMA_UAR_SRQ_RECV)
+		pv_recv_queue_refill(dev, &srq->recv);
+}
+
+int pv_doorbell(struct pvrdma *dev, uint32_t offset, uint32_t value)
+{
+	const uint32_t page = offset / PV_PAGE;
+
+	if (page >= PVRDMA_UAR_PAGES)
+		return -EINVAL;
+	switch (offset % PV_PAGE) {
+	case PVRDMA_UAR_QP_OFFSET: ring_qp(dev, page, value); break;
+	case PVRDMA_UAR_CQ_OFFSET: ring_cq(dev, page, value); break;
+	case PVRDMA_UAR_SRQ_OFFSET: ring_srq(dev, page, value); break;
+	default: return -EINVAL;
+	}
+	pv_count(dev, PVRDMA_DOORBELLS);
+	return 0;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "frames.h"
+
+#include <stdlib.h>
+
+#include "queues/qp.h"
+
+#define MAC_LEN   6
+#define ETHERTYPE 12 /* offset in a frame */
+#define VLAN_TAG  4
+#define IPV4      0x0800
+#define IPV6      0x86dd
+#define VLAN      0x8100
+#define IP_UDP    17
+/* Rounds of pvrdma_output whose frames may all be for the device itself. */
+#define LOOPBACK_ROUNDS 64
+#define STAGED_MAX      64
+
+static uint16_t read16(const uint8_t *at)
+{
+	return (uint16_t)(at[0] << 8 | at[1]);
+}
+
+/* Whether the UDP header of an IP packet has RoCE's port. */
+static bool is_roce_port(const uint8_t *ip, uint32_t len, uint32_t header)
+{
+	return len >= header + 4 && read16(ip + header + 2) == URXE_UDP_PORT;
+}
+
+/* Frames whose first bytes say RoCE; the engine parses all of it. */
+static bool is_roce(const uint8_t *frame, uint32_t len)
+{
+	uint32_t at = ETHERTYPE;
+	const uint8_t *ip;
+
+	if (len >= at + VLAN_TAG + 2 && read16(frame + at) == VLAN)
+		at += VLAN_TAG;
+	if (len < at + 2)
+		return false;
+	ip = frame + at + 2;
+	len -= at + 2;
+	switch (read16(frame + at)) {
+	case URXE_ETHERTYPE_ROCEV1: return true;
+	case IPV4: return len >= 20 && ip[9] == IP_UDP && is_roce_port(ip, len, (ip[0] & 15) * 4u);
+	case IPV6: return len >= 40 && ip[6] == IP_UDP && is_roce_port(ip, len, 40);
+	default: return false;
+	}
+}
+
+static bool is_own(const struct pvrdma *dev, const uint8_t *frame)
+{
+	return !memcmp(frame, dev->attr.mac, MAC_LEN);
+}
+
+static bool is_group(const uint8_t *frame)
+{
+	return frame[0] & 1;
+}
+
+bool pvrdma_wants(const struct pvrdma *dev, const uint8_t *frame, uint32_t len)
+{
+	if (!dev->active || !is_roce(frame, len))
+		return false;
+	return is_group(frame) ? urxe_mcast_heard(dev->engine) : is_own(dev, frame);
+}
+
+void pvrdma_input(struct pvrdma *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
+{
+	pv_pass_time(dev, now);
+	for (uint32_t i = 0, begin = 0; i <= n; i++) {
+		if (i < n && pvrdma_wants(dev, frames[i].data, frames[i].len))
+			continue;
+		if (i > begin)
+			urxe_input(dev->engine, dev->now, frames + begin, i - begin);
+		pv_count_n(dev, PVRDMA_RX_FRAMES, i - begin);
+		pv_count_n(dev, PVRDMA_RX_UNWANTED, i < n);
+		begin = i + 1;
+	}
+}
+
+static void swap_frames(struct urxe_frame *a, struct urxe_frame *b)
+{
+	struct urxe_frame c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+/* The engine omits the ICRC of frames to its own MAC address. */
+static void receive_own(struct pvrdma *dev, struct urxe_frame *frame)
+{
+	struct urxe_frame own = *frame;
+
+	own.without_icrc = true;
+	own.from_wire = false;
+	pv_count(dev, PVRDMA_LOOPBACK);
+	urxe_input(dev->engine, dev->now, &own, 1);
+}
+
+/* Moves the frames for others to the front, and receives the rest. Returns the number of them. */
+static uint32_t keep_foreign(struct pvrdma *dev, struct urxe_frame *frames, uint32_t n)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (is_own(dev, frames[i].data)) {
+			receive_own(dev, &frames[i]);
+			continue;
+		}
+		if (i != kept)
+			swap_frames(&frames[i], &frames[kept]);
+		kept++;
+	}
+	return kept;
+}
+
+/* Fewer than max: the engine has nothing more to send now, or the rounds are used up. */
+static uint32_t fill_frames(struct pvrdma *dev, struct urxe_frame *frames, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (unsigned round = 0; round < LOOPBACK_ROUNDS && n < max; round++) {
+		uint32_t made;
+
+		pv_qp_post_waiting(dev);
+		made = urxe_output(dev->engine, dev->now, frames + n, max - n);
+		if (!made)
+			break;
+		n += keep_foreign(dev, frames + n, made);
+	}
+	return n;
+}
+
+void pv_frames_stage(struct pvrdma *dev)
+{
+	while (dev->n_staged < STAGED_MAX) {
+		uint32_t room = dev->attr.mtu + 18;
+		struct pv_staged *staged = malloc(sizeof(*staged) + room);
+		struct urxe_frame frame = {.room = room};
+
+		if (!staged)
+			return;
+		frame.data = staged->data;
+		if (!fill_frames(dev, &frame, 1)) {
+			free(staged);
+			return;
+		}
+		staged->len = frame.len;
+		STAILQ_INSERT_TAIL(&dev->staged, staged, link);
+		dev->n_staged++;
+	}
+}
+
+static void drop_first_staged(struct pvrdma *dev)
+{
+	struct pv_staged *staged = STAILQ_FIRST(&dev->staged);
+
+	STAILQ_REMOVE_HEAD(&dev->staged, link);
+	dev->n_staged--;
+	free(staged);
+}
+
+void pv_frames_drop(struct pvrdma *dev)
+{
+	while (dev->n_staged)
+		drop_first_staged(dev);
+}
+
+/* A staged frame that does not fit the caller's buffer is dropped; the protocol repeats it. */
+static uint32_t take_staged(struct pvrdma *dev, struct urxe_frame *frames, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (; dev->n_staged && n < max; drop_first_staged(dev)) {
+		const struct pv_staged *staged = STAILQ_FIRST(&dev->staged);
+		struct urxe_frame *frame = &frames[n];
+
+		if (staged->len > frame->room)
+			continue;
+		memcpy(frame->data, staged->data, staged->len);
+		*frame = (struct urxe_frame){
+			.data = frame->data, .len = staged->len, .room = frame->room};
+		n++;
+	}
+	return n;
+}
+
+uint32_t pvrdma_output(struct pvrdma *dev, uint64_t now, struct urxe_frame *frames, uint32_t max)
+{
+	uint32_t n;
+
+	pv_pass_time(dev, now);
+	n = take_staged(dev, frames, max);
+	if (dev->active && n < max)
+		n += fill_frames(dev, frames + n, max - n);
+	pv_count_n(dev, PVRDMA_TX_FRAMES, n);
+	return n;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "memory/guest_ring.h"
+
+uint32_t pv_ring_pages(uint32_t slots, uint32_t slot_size)
+{
+	return (uint32_t)(((uint64_t)slots * slot_size + PV_PAGE - 1) >> PV_PAGE_SHIFT);
+}
+
+void pv_ring_init(struct pv_ring *ring, struct pv_ring_indices *indices, uint8_t *const *pages,
+		  uint32_t slots, uint32_t slot_size)
+{
+	*ring = (struct pv_ring){
+		.indices = indices, .pages = pages, .slots = slots, .slot_size = slot_size};
+}
+
+/* Distance from one index to the next; false: it is no distance between indices of a ring. */
+static bool distance(const struct pv_ring *ring, uint32_t from, uint32_t to, uint32_t *n)
+{
+	const uint32_t mask = 2 * ring->slots - 1;
+
+	*n = (to - from) & mask;
+	return from <= mask && to <= mask && *n <= ring->slots;
+}
+
+static uint32_t next_index(const struct pv_ring *ring)
+{
+	return (ring->index + 1) & (2 * ring->slots - 1);
+}
+
+bool pv_ring_filled(const struct pv_ring *ring, uint32_t *n)
+{
+	return distance(ring, ring->index,
+			__atomic_load_n(&ring->indices->prod_tail, __ATOMIC_ACQUIRE), n);
+}
+
+void pv_ring_consume(struct pv_ring *ring)
+{
+	ring->index = next_index(ring);
+	__atomic_store_n(&ring->indices->cons_head, ring->index, __ATOMIC_RELEASE);
+}
+
+bool pv_ring_unread(const struct pv_ring *ring, uint32_t *n)
+{
+	return distance(ring, __atomic_load_n(&ring->indices->cons_head, __ATOMIC_ACQUIRE),
+			ring->index, n);
+}
+
+void pv_ring_produce(struct pv_ring *ring)
+{
+	ring->index = next_index(ring);
+	__atomic_store_n(&ring->indices->prod_tail, ring->index, __ATOMIC_RELEASE);
+}
+
+void pv_ring_reset(struct pv_ring *ring)
+{
+	ring->index = 0;
+	__atomic_store_n(&ring->indices->prod_tail, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&ring->indices->cons_head, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Rings in guest memory. A ring has 2^n slots of 2^m bytes in a list of pages, so no slot crosses a
+ * page. Its two indices, modulo twice the number of slots, lie in a header page: one side writes
+ * prod_tail, the other cons_head. The device keeps its own index, and only reads the guest's.
+ */
+#ifndef URXE_PVRDMA_GUEST_RING_H
+#define URXE_PVRDMA_GUEST_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "abi.h"
+
+/* Copies bytes that the guest may change meanwhile; the compiler must not read them again. */
+static inline void pv_copy_once(void *to, const void *from, size_t n)
+{
+	memcpy(to, from, n);
+	__asm__ volatile("" : : : "memory");
+}
+
+struct pv_ring {
+	struct pv_ring_indices
+		*indices; /* in the header page; NULL: the ring has lost its memory */
+	uint8_t *const *pages;
+	uint32_t slots;
+	uint32_t slot_size;
+	uint32_t index; /* the device's */
+};
+
+/* Pages that the slots need. */
+uint32_t pv_ring_pages(uint32_t slots, uint32_t slot_size);
+/* The device begins at index 0, as the driver does. */
+void pv_ring_init(struct pv_ring *ring, struct pv_ring_indices *indices, uint8_t *const *pages,
+		  uint32_t slots, uint32_t slot_size);
+
+/* The slot of an index. */
+static inline uint8_t *pv_ring_slot(const struct pv_ring *ring, uint32_t index)
+{
+	uint64_t offset = (uint64_t)(index & (ring->slots - 1)) * ring->slot_size;
+
+	return ring->pages[offset >> PV_PAGE_SHIFT] + (offset & (PV_PAGE - 1));
+}
+
+/* The device consumes: number of slots that the guest has filled. False: its index is invalid. */
+bool pv_ring_filled(const struct pv_ring *ring, uint32_t *n);
+/* Gives the slot at the device's index back to the guest. */
+void pv_ring_consume(struct pv_ring *ring);
+
+/* The device produces: number of slots that the guest has not consumed. False: as above. */
+bool pv_ring_unread(const struct pv_ring *ring, uint32_t *n);
+/* Gives the slot at the device's index, which is filled, to the guest. */
+void pv_ring_produce(struct pv_ring *ring);
+
+/* Empties the ring: sets all indices to 0, also the guest's, as its driver does after a reset. */
+void pv_ring_reset(struct pv_ring *ring);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Page directories: how the driver names the pages of a ring or a memory region. The directory is a
+ * page of addresses of tables; each table is a page of addresses of pages. The device copies each
+ * of them once.
+ */
+#ifndef URXE_PVRDMA_PAGE_DIR_H
+#define URXE_PVRDMA_PAGE_DIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/rxe.h>
+#include <vnic/guest_memory.h>
+
+struct pv_page_dir {
+	const struct vnic_guest_memory *memory;
+	uint64_t addr;    /* of the directory */
+	uint32_t n_pages; /* 1 to PV_DIR_PAGES; further entries are not read */
+	bool write;       /* the pages must be writable */
+};
+
+/*
+ * The pages in this process, in a list that the caller frees; `write` must be set. -EINVAL: n_pages
+ * is out of range; -EFAULT: an address is no page of the guest's memory; -ENOMEM.
+ */
+int pv_page_dir_pages(const struct pv_page_dir *dir, uint8_t ***pages);
+/*
+ * The bytes [offset, offset + length) of the pages, where neighbours are joined; offset is less
+ * than a page. *extents has room for n_pages. Errors as above; -EINVAL also if the pages are too
+ * few.
+ */
+int pv_page_dir_extents(const struct pv_page_dir *dir, uint64_t offset, uint64_t length,
+			struct urxe_extent *extents, uint32_t *n_extents);
+
+#endif

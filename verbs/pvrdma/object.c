@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "memory/mr.h"
+#include "queues/cq.h"
+#include "queues/qp.h"
+#include "queues/srq.h"
+
+/* Handle 0 of a context means the kernel. */
+static const struct {
+	uint32_t first, limit;
+} handles[PV_KINDS] = {
+	[PV_UC] = {1, PVRDMA_UAR_PAGES}, [PV_PD] = {0, PV_MAX_PD}, [PV_MR] = {0, PV_MAX_MR},
+	[PV_CQ] = {0, PV_MAX_CQ},        [PV_QP] = {0, PV_MAX_QP}, [PV_SRQ] = {0, PV_MAX_SRQ},
+};
+
+void pv_objects_init(struct pvrdma *dev)
+{
+	for (unsigned kind = 0; kind < PV_KINDS; kind++)
+		pv_handles_init(&dev->objects[kind], handles[kind].first, handles[kind].limit);
+}
+
+int pv_object_add(struct pvrdma *dev, struct pv_object *object, enum pv_kind kind,
+		  uint32_t uar_page, uint64_t bytes)
+{
+	int rc;
+
+	if (bytes > PV_MEMORY_MAX - dev->bytes)
+		return -ENOMEM;
+	*object =
+		(struct pv_object){.dev = dev, .kind = kind, .uar_page = uar_page, .bytes = bytes};
+	rc = pv_handles_add(&dev->objects[kind], object, &object->handle);
+	if (!rc)
+		dev->bytes += bytes;
+	return rc;
+}
+
+void pv_object_remove(struct pv_object *object)
+{
+	pv_handles_remove(&object->dev->objects[object->kind], object->handle);
+	object->dev->bytes -= object->bytes;
+}
+
+void *pv_object_find(const struct pvrdma *dev, enum pv_kind kind, uint32_t handle)
+{
+	return pv_handles_find(&dev->objects[kind], handle);
+}
+
+void *pv_object_next(const struct pvrdma *dev, enum pv_kind kind, uint32_t *at)
+{
+	return pv_handles_next(&dev->objects[kind], at);
+}
+
+static void close_object(struct pv_object *object)
+{
+	switch (object->kind) {
+	case PV_QP: pv_qp_close((struct pv_qp *)object); break;
+	case PV_SRQ: pv_srq_close((struct pv_srq *)object); break;
+	case PV_CQ: pv_cq_close((struct pv_cq *)object); break;
+	case PV_MR: pv_mr_close((struct pv_mr *)object); break;
+	default: pv_object_remove(object); free(object);
+	}
+}
+
+void pv_objects_close(struct pvrdma *dev)
+{
+	static const enum pv_kind order[PV_KINDS] = {PV_QP, PV_SRQ, PV_CQ, PV_MR, PV_PD, PV_UC};
+
+	for (unsigned i = 0; i < PV_KINDS; i++) {
+		struct pv_object *object;
+		uint32_t at = 0;
+
+		while ((object = pv_object_next(dev, order[i], &at)))
+			close_object(object);
+		pv_handles_free(&dev->objects[order[i]]);
+	}
+}

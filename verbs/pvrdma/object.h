@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What all objects of the driver have: a handle, users, a page of doorbells, and a cost. */
+#ifndef URXE_PVRDMA_OBJECT_H
+#define URXE_PVRDMA_OBJECT_H
+
+#include <stdint.h>
+
+#include "device.h"
+
+void pv_objects_init(struct pvrdma *dev);
+/*
+ * Gives the object a handle. `bytes`: memory that the object takes in this process. -ENOMEM: the
+ * guest's objects would take more than PV_MEMORY_MAX, too; -ENOSPC: no handle is free.
+ */
+int pv_object_add(struct pvrdma *dev, struct pv_object *object, enum pv_kind kind,
+		  uint32_t uar_page, uint64_t bytes);
+void pv_object_remove(struct pv_object *object);
+/* NULL: there is none. */
+void *pv_object_find(const struct pvrdma *dev, enum pv_kind kind, uint32_t handle);
+void *pv_object_next(const struct pvrdma *dev, enum pv_kind kind, uint32_t *at);
+/* Closes all objects, in an order in which none is in use. The engine must be there. */
+void pv_objects_close(struct pvrdma *dev);
+
+#endif

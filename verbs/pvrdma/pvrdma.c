@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "pvrdma.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "activate.h"
+#include "device.h"
+#include "frames.h"
+#include "memory/mr.h"
+#include "object.h"
+#include "queues/cq.h"
+#include "queues/qp.h"
+#include "queues/recv_queue.h"
+#include "shared_region.h"
+
+/* After this time the device looks whether the driver has made room in the ring of notifications.
+ */
+#define NOTIFY_AGAIN_NS 1000000u
+
+static void on_async_event(void *dev_ctx, enum urxe_async event, void *ctx)
+{
+	struct pv_object *object = ctx;
+
+	if (object->kind == PV_CQ) {
+		pv_cq_report_failure((struct pv_cq *)object);
+		return;
+	}
+	if (object->kind == PV_QP)
+		((struct pv_qp *)object)->events++;
+	pv_event_report(dev_ctx, event, object->handle);
+}
+
+static const struct urxe_ops engine_ops = {
+	.complete = pv_cq_complete,
+	.comp_event = pv_cq_comp_event,
+	.refill = pv_recv_queue_on_refill,
+	.async_event = on_async_event,
+	.page_list = pv_mr_page_list,
+};
+
+int pv_activate(struct pvrdma *dev)
+{
+	const struct urxe_dev_attr attr = {
+		.ctx = dev,
+		.ops = &engine_ops,
+		.mac = {dev->attr.mac[0], dev->attr.mac[1], dev->attr.mac[2], dev->attr.mac[3],
+			dev->attr.mac[4], dev->attr.mac[5]},
+		.mtu = dev->attr.mtu,
+		.seed = dev->attr.seed + dev->activations,
+		.omit_local_icrc = true,
+	};
+	int rc;
+
+	if (dev->active)
+		return 0;
+	if (!dev->slots.loaded)
+		return -EINVAL;
+	rc = urxe_dev_create(&attr, &dev->engine);
+	if (rc)
+		return rc;
+	dev->active = true;
+	dev->activations++;
+	return 0;
+}
+
+int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **out)
+{
+	struct pvrdma *dev;
+
+	if (!urxe_max_path_mtu(attr->mtu))
+		return -EINVAL;
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return -ENOMEM;
+	dev->attr = *attr;
+	dev->link_up = true;
+	dev->imr = UINT32_MAX;
+	TAILQ_INIT(&dev->notify_cqs);
+	TAILQ_INIT(&dev->waiting_qps);
+	TAILQ_INIT(&dev->polled_qps);
+	STAILQ_INIT(&dev->staged);
+	pv_objects_init(dev);
+	*out = dev;
+	return 0;
+}
+
+void pvrdma_reset(struct pvrdma *dev)
+{
+	if (dev->active) {
+		pv_objects_close(dev);
+		urxe_dev_destroy(dev->engine);
+	}
+	pv_shared_region_unload(dev);
+	dev->engine = NULL;
+	dev->active = false;
+	dev->dsr_low = dev->err = dev->icr = dev->masked_causes = 0;
+	dev->imr = UINT32_MAX;
+	dev->gids = 0;
+}
+
+void pvrdma_destroy(struct pvrdma *dev)
+{
+	if (!dev)
+		return;
+	pvrdma_reset(dev);
+	pv_frames_drop(dev);
+	free(dev);
+}
+
+void pv_pass_time(struct pvrdma *dev, uint64_t now)
+{
+	if (now > dev->now)
+		dev->now = now;
+}
+
+bool pvrdma_active(const struct pvrdma *dev)
+{
+	return dev->active;
+}
+
+uint64_t pvrdma_next_deadline(const struct pvrdma *dev)
+{
+	uint64_t deadline;
+
+	if (dev->n_staged)
+		return 0;
+	if (!dev->active)
+		return URXE_NEVER;
+	deadline = urxe_next_deadline(dev->engine);
+	if (!TAILQ_EMPTY(&dev->notify_cqs) && deadline > dev->now + NOTIFY_AGAIN_NS)
+		deadline = dev->now + NOTIFY_AGAIN_NS;
+	return deadline;
+}
+
+static void raise_if_due(struct pvrdma *dev, struct pv_event_ring *events, enum pv_vector vector)
+{
+	if (!events->due)
+		return;
+	events->due = false;
+	pv_raise(dev, vector);
+}
+
+void pvrdma_flush(struct pvrdma *dev)
+{
+	pv_cq_notify_due(dev);
+	raise_if_due(dev, &dev->async, PV_VECTOR_ASYNC);
+	raise_if_due(dev, &dev->cq_notify, PV_VECTOR_CQ);
+}
+
+bool pvrdma_poll(struct pvrdma *dev, uint64_t now)
+{
+	pv_pass_time(dev, now);
+	return pv_qp_poll(dev);
+}
+
+void pvrdma_set_link(struct pvrdma *dev, bool up)
+{
+	if (dev->link_up == up)
+		return;
+	dev->link_up = up;
+	if (dev->active)
+		pv_event_report(dev, up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR, PV_PORT);
+}
+
+const char *pvrdma_counter_name(enum pvrdma_counter counter)
+{
+#define COUNTER_NAME(id, name, text) [PVRDMA_##id] = name,
+	static const char *const names[] = {PVRDMA_COUNTER_LIST(COUNTER_NAME)};
+
+	return names[counter];
+}
+
+const uint64_t *pvrdma_counters(const struct pvrdma *dev)
+{
+	return dev->counters;
+}
+
+const struct urxe_counters *pvrdma_engine_counters(const struct pvrdma *dev)
+{
+	static const struct urxe_counters none;
+
+	return dev->engine ? urxe_dev_counters(dev->engine) : &none;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * VMware's paravirtual RDMA device (PVRDMA, PCI 15ad:0820) for the engine: a driver in a virtual
+ * machine sets up queues in its memory, and the engine executes their requests on that memory.
+ *
+ * The device performs no I/O, reads no clock and has no thread: the caller passes register
+ * accesses, frames and the time, in nanoseconds from any fixed point. One thread at a time may use
+ * a device and its guest memory. Functions that return int give 0 or a negative errno value.
+ *
+ * The device trusts nothing that the guest can write: it copies each descriptor, index and address
+ * once and checks the copy. What is malformed ends in an error of the command, the request or the
+ * queue, and in a counter.
+ *
+ * Sources: <rdma/vmw_pvrdma-abi.h>, and the behaviour of Linux' vmw_pvrdma driver and rdma-core's
+ * vmw_pvrdma provider.
+ */
+#ifndef URXE_PVRDMA_H
+#define URXE_PVRDMA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/counters.h>
+#include <rxe/rxe.h>
+#include <vnic/guest_memory.h>
+
+/* The caller serves BAR0: the MSI-X table of PVRDMA_VECTORS vectors. */
+#define PVRDMA_VECTORS  3
+#define PVRDMA_BAR_REG  1
+#define PVRDMA_REG_SIZE 4096u /* bytes of BAR1 */
+#define PVRDMA_BAR_UAR  2
+#define PVRDMA_UAR_PAGES \
+	1024u /* pages of BAR2; page 0 is the driver's, each user context has one */
+#define PVRDMA_UAR_SIZE (PVRDMA_UAR_PAGES * UINT64_C(4096)) /* bytes of BAR2 */
+
+struct pvrdma;
+
+struct pvrdma_attr {
+	struct vnic_guest_memory *memory; /* the caller's; outlives the device */
+	uint8_t mac[6];
+	uint32_t mtu;  /* longest Ethernet payload of the link, bytes */
+	bool roce_v1;  /* all GIDs are RoCEv1; false: all are RoCEv2 */
+	uint64_t seed; /* for the random bits of keys */
+	/* Delivers the interrupt of a vector, 0 to PVRDMA_VECTORS - 1. Must not call the device. */
+	void (*interrupt)(void *ctx, uint32_t vector);
+	void *ctx;
+};
+
+/* -EINVAL: no path MTU fits the MTU; -ENOMEM. */
+int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **dev);
+void pvrdma_destroy(struct pvrdma *dev);
+/* The state after creation; only the link's state and the counters stay. No guest memory is touched
+ * any more until the driver sets the device up again. */
+void pvrdma_reset(struct pvrdma *dev);
+
+/*
+ * A 32-bit access to a register of BAR1 or a doorbell of BAR2. The offset is in the BAR, in bytes,
+ * a multiple of 4. -EINVAL: there is no such register; the access has no effect, and a read gives
+ * 0.
+ *
+ * A write that executes a command has stored the response, and raised vector 0, when it returns.
+ * After any write, call pvrdma_output and pvrdma_flush.
+ */
+int pvrdma_reg_write(struct pvrdma *dev, uint64_t now, uint32_t bar, uint32_t offset,
+		     uint32_t value);
+int pvrdma_reg_read(struct pvrdma *dev, uint32_t bar, uint32_t offset, uint32_t *value);
+
+/* Whether the frame is RoCE for this device: to its MAC, or to a group of a queue pair, while the
+ * driver has activated the device. Other frames are those of the paired vmxnet3. */
+bool pvrdma_wants(const struct pvrdma *dev, const uint8_t *frame, uint32_t len);
+/* Frames that pvrdma_wants; others are dropped. Their contents must not change during the call. */
+void pvrdma_input(struct pvrdma *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);
+/*
+ * As urxe_output. Frames between queue pairs of this device stay inside; the work of one call is
+ * limited, so pvrdma_next_deadline may be 0 after a call that gave fewer than max frames. The
+ * members data and room may be permuted among the frames.
+ */
+uint32_t pvrdma_output(struct pvrdma *dev, uint64_t now, struct urxe_frame *frames, uint32_t max);
+/* When pvrdma_output and pvrdma_flush have to be called next; 0: at once; URXE_NEVER. */
+uint64_t pvrdma_next_deadline(const struct pvrdma *dev);
+/* Tells the driver what has happened since the last call: fills the ring of CQ notifications for
+ * CQs that were armed, and raises vectors 1 and 2, once each, where they are not masked. */
+void pvrdma_flush(struct pvrdma *dev);
+/* Looks for requests in the rings of queue pairs without a doorbell, in some of them at each call.
+ * True: found some; call pvrdma_output. */
+bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
+
+/* After vnic_guest_memory_map, and before vnic_guest_memory_unmap. Removed memory is never touched
+ * again: queues in it fail, and accesses of peers to it are remote access errors. */
+void pvrdma_memory_added(struct pvrdma *dev, uint64_t addr, uint64_t size);
+void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
+
+/* Initially up. */
+void pvrdma_set_link(struct pvrdma *dev, bool up);
+
+/* X(identifier, printed name, meaning) */
+#define PVRDMA_COUNTER_LIST(X)                                                                \
+	X(COMMANDS, "commands", "commands of the driver")                                     \
+	X(COMMAND_ERRORS, "command_errors", "commands that failed")                           \
+	X(REGISTER_BAD, "register_bad", "accesses to registers that do not exist")            \
+	X(DOORBELLS, "doorbells", "doorbells")                                                \
+	X(DOORBELL_BAD, "doorbell_bad", "doorbells of objects that the page does not own")    \
+	X(DOORBELL_POLL, "doorbell_poll", "doorbells of programs that poll an empty CQ")      \
+	X(SENDS, "sends", "send requests taken from rings")                                   \
+	X(SENDS_BAD, "sends_bad", "send requests that were malformed")                        \
+	X(RECVS, "recvs", "receive requests taken from rings")                                \
+	X(RECVS_BAD, "recvs_bad", "receive requests that were malformed")                     \
+	X(RING_BAD, "ring_bad", "indices of rings that were out of range")                    \
+	X(PAGE_DIR_BAD, "page_dir_bad", "page directories with an address that is no memory") \
+	X(COMPLETIONS, "completions", "completions written to CQs")                           \
+	X(CQ_OVERFLOWS, "cq_overflows", "completions for which a CQ had no room")             \
+	X(NOTIFICATIONS, "notifications", "notifications of CQs")                             \
+	X(NOTIFICATIONS_LATE, "notifications_late", "notifications that waited for room")     \
+	X(EVENTS, "events", "asynchronous events")                                            \
+	X(EVENTS_LOST, "events_lost", "asynchronous events for which the ring had no room")   \
+	X(INTERRUPTS, "interrupts", "interrupts raised")                                      \
+	X(RX_FRAMES, "rx_frames", "frames received")                                          \
+	X(RX_UNWANTED, "rx_unwanted", "received frames that were not for the device")         \
+	X(TX_FRAMES, "tx_frames", "frames sent")                                              \
+	X(LOOPBACK, "loopback", "frames between queue pairs of the device")                   \
+	X(MEMORY_LOST, "memory_lost", "queues and regions that lost memory")
+
+#define PVRDMA_COUNTER_ENUM(id, name, text) PVRDMA_##id,
+enum pvrdma_counter { PVRDMA_COUNTER_LIST(PVRDMA_COUNTER_ENUM) PVRDMA_COUNTERS };
+const char *pvrdma_counter_name(enum pvrdma_counter counter);
+/* Since creation. */
+const uint64_t *pvrdma_counters(const struct pvrdma *dev);
+/* The engine's, since the last reset. */
+const struct urxe_counters *pvrdma_engine_counters(const struct pvrdma *dev);
+
+/* Whether the driver has activated the device. */
+bool pvrdma_active(const struct pvrdma *dev);
+
+#endif

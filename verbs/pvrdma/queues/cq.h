@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues: completions from the engine to the guest's ring, and notifications. */
+#ifndef URXE_PVRDMA_CQ_H
+#define URXE_PVRDMA_CQ_H
+
+#include "device.h"
+
+/* `uc`: the context; NULL: the kernel's. Errors as of the command. */
+int pv_cq_open(struct pvrdma *dev, struct pv_object *uc, const struct pv_cmd_create_cq *request,
+	       struct pv_cq **cq);
+/* No QP uses the CQ. */
+void pv_cq_close(struct pv_cq *cq);
+/* Whether the CQ uses these bytes of guest memory; if so, it fails, and forgets them. */
+void pv_cq_memory_removed(struct pv_cq *cq, const struct urxe_extent *bytes);
+
+/* Callbacks of the engine. */
+bool pv_cq_complete(void *ctx, const struct urxe_wc *wc);
+void pv_cq_comp_event(void *ctx);
+
+/*
+ * The driver requests a notification. Completions that it has not consumed count, too: a doorbell
+ * takes its way through the hypervisor, and the device may have completed a request meanwhile.
+ */
+void pv_cq_arm(struct pv_cq *cq, bool solicited_only);
+/* Reports a failed CQ once. */
+void pv_cq_report_failure(struct pv_cq *cq);
+/* Writes the notifications that are due, as far as their ring has room. */
+void pv_cq_notify_due(struct pvrdma *dev);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Addresses of peers: of datagrams (address vectors) and of connections. */
+#ifndef URXE_PVRDMA_PATH_H
+#define URXE_PVRDMA_PATH_H
+
+#include "device.h"
+
+/* False: a member is out of range, names no GID of the device, or another protection domain. */
+bool pv_path_of_av(const struct pvrdma *dev, const struct pv_pd *pd, const struct pvrdma_av *av,
+		   struct urxe_path *path);
+bool pv_path_of_attr(const struct pvrdma *dev, const struct pv_ah_attr *attr,
+		     struct urxe_path *path);
+void pv_path_to_attr(const struct urxe_path *path, struct pv_ah_attr *attr);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "queues/qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "frames.h"
+#include "memory/page_dir.h"
+#include "memory/page_list.h"
+#include "object.h"
+#include "queues/event_ring.h"
+#include "queues/recv_queue.h"
+#include "queues/send_wqe.h"
+#include "queues/wqe_size.h"
+
+/* The header page and the pages of both queues. */
+static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request, struct pv_qp *qp)
+{
+	const uint32_t send_size = pv_send_wqe_size(request->max_send_sge);
+	const uint32_t recv_size = pv_recv_wqe_size(request->max_recv_sge);
+	const uint32_t recv_slots = qp->srq ? 0 : request->max_recv_wr;
+	const uint32_t recv_at = 1 + request->send_chunks;
+	const struct pv_page_dir dir = {
+		.memory = dev->attr.memory,
+		.addr = request->pdir_dma,
+		.n_pages = recv_at + pv_ring_pages(recv_slots, recv_size),
+		.write = true,
+	};
+	struct pv_ring_state *state;
+	int rc;
+
+	if (pv_ring_pages(request->max_send_wr, send_size) > request->send_chunks ||
+	    dir.n_pages > request->total_chunks)
+		return -EINVAL;
+	rc = pv_page_dir_pages(&dir, &qp->pages);
+	if (rc)
+		return rc;
+	qp->n_pages = dir.n_pages;
+	qp->max_send_sge = request->max_send_sge;
+	state = (struct pv_ring_state *)qp->pages[0];
+	pv_ring_init(&qp->send, &state->tx, qp->pages + 1, request->max_send_wr, send_size);
+	if (qp->srq)
+		return 0;
+	qp->recv.max_sge = request->max_recv_sge;
+	pv_ring_init(&qp->recv.ring, &state->rx, qp->pages + recv_at, recv_slots, recv_size);
+	return 0;
+}
+
+/* The lower bits of a number are the handle, so that providers that know only numbers work, too. */
+static uint32_t new_qpn(struct pvrdma *dev, const struct pv_qp *qp)
+{
+	if (qp->type == PV_QPT_GSI)
+		return URXE_QPN_GSI;
+	dev->qpn_generation = dev->qpn_generation % UINT8_MAX + 1;
+	return dev->qpn_generation << 16 | qp->object.handle;
+}
+
+static int open_engine_qp(struct pvrdma *dev, const struct pv_cmd_create_qp *request,
+			  struct pv_qp *qp)
+{
+	const struct urxe_qp_init init = {
+		.ctx = qp,
+		.type = qp->type == PV_QPT_RC ? URXE_QPT_RC : URXE_QPT_UD,
+		.sq_sig_all = request->sq_sig_all,
+		.pd = qp->pd->object.handle,
+		.qpn = new_qpn(dev, qp),
+		.send_cq = qp->send_cq->cq,
+		.recv_cq = qp->recv_cq->cq,
+		.srq = qp->srq ? qp->srq->recv.rq : NULL,
+		.cap = {.max_send_wr = request->max_send_wr,
+			.max_recv_wr = qp->srq ? 0 : request->max_recv_wr,
+			.max_send_sge = request->max_send_sge,
+			/* A malformed request is replaced by one with a segment. */
+			.max_recv_sge = request->max_recv_sge ? request->max_recv_sge : 1},
+	};
+	int rc = urxe_qp_create(dev->engine, &init, &qp->qp);
+
+	if (rc)
+		return rc;
+	qp->qpn = init.qpn;
+	qp->recv.rq = urxe_qp_rq(qp->qp);
+	return 0;
+}
+
+static int check_request(const struct pv_cmd_create_qp *request, bool has_srq)
+{
+	if (request->qp_type != PV_QPT_RC && request->qp_type != PV_QPT_UD &&
+	    request->qp_type != PV_QPT_GSI)
+		return -EOPNOTSUPP;
+	if (!pv_is_queue_size(request->max_send_wr) || request->max_send_sge > URXE_MAX_SGE)
+		return -EINVAL;
+	if (!has_srq &&
+	    (!pv_is_queue_size(request->max_recv_wr) || request->max_recv_sge > URXE_MAX_SGE))
+		return -EINVAL;
+	return 0;
+}
+
+/* Bytes that the object and the engine take, about. */
+static uint64_t bytes_of(const struct pv_qp *qp, const struct pv_cmd_create_qp *request)
+{
+	const uint64_t sge = sizeof(struct urxe_seg);
+	uint64_t bytes = sizeof(*qp) + 4096 + qp->n_pages * sizeof(qp->pages[0]) +
+			 request->max_send_wr * (160 + request->max_send_sge * sge);
+
+	if (!qp->srq)
+		bytes += request->max_recv_wr * (32 + request->max_recv_sge * sge);
+	return bytes;
+}
+
+static void use_objects(const struct pv_qp *qp, int change)
+{
+	qp->pd->object.users += (uint32_t)change;
+	qp->send_cq->object.users += (uint32_t)change;
+	qp->recv_cq->object.users += (uint32_t)change;
+	if (qp->srq)
+		qp->srq->object.users += (uint32_t)change;
+}
+
+static struct pv_qp *make_qp(const struct pv_qp_objects *objects, uint8_t type)
+{
+	struct pv_qp *qp = calloc(1, sizeof(*qp));
+
+	if (!qp)
+		return NULL;
+	qp->pd = objects->pd;
+	qp->send_cq = objects->send_cq;
+	qp->recv_cq = objects->recv_cq;
+	qp->srq = objects->srq;
+	qp->type = type;
+	return qp;
+}
+
+int pv_qp_open(struct pvrdma *dev, const struct pv_qp_objects *objects,
+	       const struct pv_cmd_create_qp *request, struct pv_qp **out)
+{
+	struct pv_qp *qp;
+	int rc = check_request(request, objects->srq);
+
+	if (rc)
+		return rc;
+	qp = make_qp(objects, request->qp_type);
+	if (!qp)
+		return -ENOMEM;
+	rc = open_rings(dev, request, qp);
+	if (!rc)
+		rc = pv_object_add(dev, &qp->object, PV_QP, qp->pd->object.uar_page,
+				   bytes_of(qp, request));
+	if (rc)
+		goto err;
+	rc = open_engine_qp(dev, request, qp);
+	if (rc) {
+		pv_object_remove(&qp->object);
+		goto err;
+	}
+	use_objects(qp, 1);
+	TAILQ_INSERT_TAIL(&dev->polled_qps, qp, poll_link);
+	*out = qp;
+	return 0;
+err:
+	free(qp->pages);
+	free(qp);
+	return rc;
+}
+
+static void stop_waiting(struct pv_qp *qp)
+{
+	if (qp->waiting)
+		TAILQ_REMOVE(&qp->object.dev->waiting_qps, qp, waiting_link);
+	qp->waiting = false;
+}
+
+void pv_qp_send_delayed_acks(struct pv_qp *qp)
+{
+	if (urxe_qp_flush_acks(qp->qp))
+		pv_frames_stage(qp->object.dev);
+}
+
+void pv_qp_close(struct pv_qp *qp)
+{
+	struct pvrdma *dev = qp->object.dev;
+
+	stop_waiting(qp);
+	TAILQ_REMOVE(&dev->polled_qps, qp, poll_link);
+	urxe_qp_destroy(qp->qp);
+	use_objects(qp, -1);
+	pv_object_remove(&qp->object);
+	free(qp->pages);
+	free(qp);
+}
+
+/* The driver empties its rings after a reset. */
+static void reset_rings(struct pv_qp *qp)
+{
+	stop_waiting(qp);
+	if (qp->send.indices)
+		pv_ring_reset(&qp->send);
+	if (qp->recv.ring.indices)
+		pv_ring_reset(&qp->recv.ring);
+}
+
+int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	bool ends = mask & URXE_QP_STATE &&
+		    (attr->state == URXE_QPS_RESET || attr->state == URXE_QPS_ERR);
+	int rc;
+
+	if (ends)
+		pv_qp_send_delayed_acks(qp);
+	rc = urxe_qp_modify(qp->qp, qp->object.dev->now, attr, mask);
+	if (rc || !(mask & URXE_QP_STATE))
+		return rc;
+	if (attr->state == URXE_QPS_RESET) {
+		reset_rings(qp);
+		return 0;
+	}
+	pv_qp_post_recvs(qp);
+	if (attr->state >= URXE_QPS_RTS)
+		pv_qp_post_sends(qp);
+	return 0;
+}
+
+void pv_qp_memory_removed(struct pv_qp *qp, const struct urxe_extent *bytes)
+{
+	static const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
+	struct pvrdma *dev = qp->object.dev;
+
+	if (!qp->send.indices || !pv_page_list_uses(qp->pages, qp->n_pages, bytes))
+		return;
+	stop_waiting(qp);
+	qp->send.indices = qp->recv.ring.indices = NULL;
+	pv_count(dev, PVRDMA_MEMORY_LOST);
+	qp->events++;
+	pv_event_report(dev, URXE_ASYNC_QP_FATAL, qp->object.handle);
+	urxe_qp_modify(qp->qp, dev->now, &error, URXE_QP_STATE);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Send requests: from a slot of the guest's ring to the engine's form. */
+#ifndef URXE_PVRDMA_SEND_WQE_H
+#define URXE_PVRDMA_SEND_WQE_H
+
+#include "device.h"
+
+struct pv_send_request {
+	struct urxe_send_wr wr; /* segs and path point to the members below */
+	struct urxe_seg segs[URXE_MAX_SGE];
+	struct urxe_path path;
+};
+
+/* Bytes of a request with so many segments, as the driver computes them. */
+uint32_t pv_send_wqe_size(uint32_t max_sge);
+/* Copies the request at a slot and checks the copy. False: malformed; wr.wr_id is set. */
+bool pv_send_wqe_read(const struct pv_qp *qp, const uint8_t *slot, struct pv_send_request *request);
+
+#endif

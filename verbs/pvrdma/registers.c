@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Registers: BAR1, and the way of doorbells in BAR2. */
+#include <errno.h>
+
+#include "activate.h"
+#include "commands/command.h"
+#include "device.h"
+#include "doorbell.h"
+#include "shared_region.h"
+
+void pv_raise(struct pvrdma *dev, enum pv_vector vector)
+{
+	const uint32_t cause = 1u << vector;
+
+	if (dev->imr & cause) {
+		dev->masked_causes |= cause;
+		return;
+	}
+	dev->icr |= cause;
+	pv_count(dev, PVRDMA_INTERRUPTS);
+	dev->attr.interrupt(dev->attr.ctx, vector);
+}
+
+static void set_mask(struct pvrdma *dev, uint32_t mask)
+{
+	const uint32_t due = dev->masked_causes & ~mask;
+
+	dev->imr = mask;
+	dev->masked_causes &= mask;
+	for (unsigned vector = 0; vector < PV_VECTORS; vector++)
+		if (due & 1u << vector)
+			pv_raise(dev, vector);
+}
+
+/* The driver may load a region again, without a reset: after kexec, for example. */
+static int load_region(struct pvrdma *dev, uint64_t addr)
+{
+	pvrdma_reset(dev);
+	return pv_shared_region_load(dev, addr);
+}
+
+static int control(struct pvrdma *dev, uint32_t value)
+{
+	switch (value) {
+	case PV_CTL_ACTIVATE: return pv_activate(dev);
+	case PV_CTL_UNQUIESCE: return dev->active ? 0 : -EINVAL;
+	case PV_CTL_RESET: pvrdma_reset(dev); return 0;
+	default: return -EINVAL;
+	}
+}
+
+/* ERR has a positive errno value. */
+static void set_error(struct pvrdma *dev, int rc)
+{
+	dev->err = (uint32_t)-rc;
+}
+
+static int write_register(struct pvrdma *dev, uint32_t offset, uint32_t value)
+{
+	switch (offset) {
+	case PV_REG_DSRLOW:
+		dev->dsr_low = value;
+		set_error(dev, 0);
+		return 0;
+	case PV_REG_DSRHIGH:
+		set_error(dev, load_region(dev, (uint64_t)value << 32 | dev->dsr_low));
+		return 0;
+	case PV_REG_CTL: set_error(dev, control(dev, value)); return 0;
+	case PV_REG_REQUEST: set_error(dev, pv_command_execute(dev)); return 0;
+	case PV_REG_IMR: set_mask(dev, value); return 0;
+	case PV_REG_VERSION:
+	case PV_REG_ERR:
+	case PV_REG_ICR:
+	case PV_REG_MACL:
+	case PV_REG_MACH: return 0;
+	default: return -EINVAL;
+	}
+}
+
+int pvrdma_reg_write(struct pvrdma *dev, uint64_t now, uint32_t bar, uint32_t offset,
+		     uint32_t value)
+{
+	int rc = -EINVAL;
+
+	pv_pass_time(dev, now);
+	if (bar == PV_BAR_REG)
+		rc = write_register(dev, offset, value);
+	else if (bar == PV_BAR_UAR)
+		rc = pv_doorbell(dev, offset, value);
+	if (rc)
+		pv_count(dev, PVRDMA_REGISTER_BAD);
+	return rc;
+}
+
+static uint32_t mac_bytes(const struct pvrdma *dev, unsigned from, unsigned n)
+{
+	uint32_t value = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		value |= (uint32_t)dev->attr.mac[from + i] << 8 * i;
+	return value;
+}
+
+static int read_register(struct pvrdma *dev, uint32_t offset, uint32_t *value)
+{
+	switch (offset) {
+	case PV_REG_VERSION: *value = PV_VERSION; return 0;
+	case PV_REG_ERR: *value = dev->err; return 0;
+	case PV_REG_ICR:
+		*value = dev->icr;
+		dev->icr = 0;
+		return 0;
+	case PV_REG_IMR: *value = dev->imr; return 0;
+	case PV_REG_MACL: *value = mac_bytes(dev, 0, 4); return 0;
+	case PV_REG_MACH: *value = mac_bytes(dev, 4, 2); return 0;
+	case PV_REG_DSRLOW:
+	case PV_REG_DSRHIGH:
+	case PV_REG_CTL:
+	case PV_REG_REQUEST: return 0;
+	default: return -EINVAL;
+	}
+}
+
+int pvrdma_reg_read(struct pvrdma *dev, uint32_t bar, uint32_t offset, uint32_t *value)
+{
+	int rc = -EINVAL;
+
+	*value = 0;
+	if (bar == PV_BAR_REG)
+		rc = read_register(dev, offset, value);
+	else if (bar == PV_BAR_UAR && offset % 4 == 0 && offset < PVRDMA_UAR_SIZE)
+		rc = 0;
+	if (rc)
+		pv_count(dev, PVRDMA_REGISTER_BAD);
+	return rc;
+}
