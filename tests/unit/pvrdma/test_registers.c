@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Registers of the PVRDMA device, its shared region, activation, interrupts and reset. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "driver.h"
+
+static int open_guest(void **state)
+{
+	static struct guest g;
+
+	guest_open(&g, &(struct guest_attr){.id = 1});
+	*state = &g;
+	return 0;
+}
+
+static int close_guest(void **state)
+{
+	guest_close(*state);
+	return 0;
+}
+
+static struct pv_shared_region *region(const struct guest *g)
+{
+	return guest_at(g, g->dsr);
+}
+
+static void test_read_only_registers(void **state)
+{
+	struct guest *g = *state;
+
+	assert_int_equal(guest_read(g, PV_REG_VERSION), 20);
+	assert_int_equal(guest_read(g, PV_REG_MACL), 0x00000002);
+	assert_int_equal(guest_read(g, PV_REG_MACH), 0x0101);
+	guest_write(g, PV_REG_VERSION, 7);
+	guest_write(g, PV_REG_MACL, 7);
+	guest_write(g, PV_REG_ERR, 7);
+	guest_write(g, PV_REG_ICR, 7);
+	assert_int_equal(guest_read(g, PV_REG_VERSION), 20);
+	assert_int_equal(guest_read(g, PV_REG_MACL), 0x00000002);
+	assert_int_equal(guest_read(g, PV_REG_ERR), 0);
+	assert_int_equal(guest_read(g, PV_REG_ICR), 0);
+}
+
+static void test_write_only_registers_read_as_zero(void **state)
+{
+	struct guest *g = *state;
+
+	for (uint32_t reg = PV_REG_DSRLOW; reg <= PV_REG_REQUEST; reg += 4)
+		assert_int_equal(guest_read(g, reg), 0);
+}
+
+static void test_missing_registers(void **state)
+{
+	struct guest *g = *state;
+	uint32_t value = 1;
+	static const struct {
+		uint32_t bar, offset;
+	} missing[] = {
+		{0, 0},           {PV_BAR_REG, 0x28},
+		{PV_BAR_REG, 2},  {PV_BAR_REG, UINT32_MAX},
+		{3, 0},           {PV_BAR_UAR, 2},
+		{PV_BAR_UAR, 12}, {PV_BAR_UAR, PVRDMA_UAR_SIZE},
+		{UINT32_MAX, 4},
+	};
+
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+		assert_int_equal(pvrdma_reg_write(g->dev, 0, missing[i].bar, missing[i].offset, 1),
+				 -EINVAL);
+	assert_int_equal(pvrdma_reg_read(g->dev, PV_BAR_REG, 0x28, &value), -EINVAL);
+	assert_int_equal(value, 0);
+	assert_int_equal(pvrdma_reg_read(g->dev, PV_BAR_UAR, PVRDMA_UAR_SIZE, &value), -EINVAL);
+	assert_int_equal(pvrdma_reg_read(g->dev, PV_BAR_UAR, 4, &value), 0);
+	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_REGISTER_BAD],
+			 sizeof(missing) / sizeof(missing[0]) + 2);
+}
+
+static void test_capabilities(void **state)
+{
+	struct guest *g = *state;
+	const struct pv_device_caps *caps;
+
+	guest_prepare(g);
+	guest_load(g);
+	assert_int_equal(guest_read(g, PV_REG_ERR), 0);
+	caps = guest_caps(g);
+	assert_int_equal(caps->mode, PV_MODE_ROCE);
+	assert_int_equal(caps->gid_types, PV_GID_TYPE_ROCE_V2);
+	assert_int_equal(caps->phys_port_cnt, 1);
+	assert_true(caps->max_qp >= 4096);
+	/* The driver uses 16 bits of a QP's handle, and the provider a table of max_qp & 0xffff. */
+	assert_true(caps->max_qp < 0x10000);
+	assert_int_equal(caps->max_uar & (caps->max_uar - 1), 0);
+	assert_int_equal(caps->max_mr_size, 1 << 30);
+	assert_int_equal(caps->atomic_ops, 3);
+	assert_int_equal(caps->bmme_flags, 7);
+	assert_memory_equal(&caps->node_guid, "\x00\x00\x00\xff\xfe\x00\x01\x01", 8);
+}
+
+static void test_capabilities_of_roce_v1(void **state)
+{
+	struct guest g;
+
+	(void)state;
+	guest_open(&g, &(struct guest_attr){.id = 1, .roce_v1 = true});
+	guest_prepare(&g);
+	guest_load(&g);
+	assert_int_equal(guest_caps(&g)->gid_types, PV_GID_TYPE_ROCE_V1);
+	guest_close(&g);
+}
+
+static void test_no_mtu(void **state)
+{
+	const struct pvrdma_attr attr = {.memory = ((struct guest *)*state)->memory, .mtu = 100};
+	struct pvrdma *dev;
+
+	assert_int_equal(pvrdma_create(&attr, &dev), -EINVAL);
+}
+
+/* Each row makes one member of the shared region bad: the device writes no capabilities. */
+static void test_bad_shared_region(void **state)
+{
+	struct guest *g = *state;
+	enum {
+		OLD_DRIVER,
+		NO_ASYNC_PAGES,
+		MANY_ASYNC_PAGES,
+		BAD_ASYNC_DIR,
+		ODD_CQ_DIR,
+		BAD_PAGE,
+		BAD_TABLE,
+		ONE_CQ_PAGE,
+		ROWS
+	};
+
+	for (int row = 0; row < ROWS; row++) {
+		struct pv_shared_region *r;
+		uint64_t *table;
+
+		guest_prepare(g);
+		r = region(g);
+		table = guest_at(g, *(uint64_t *)guest_at(g, g->cq_notify.dir));
+		switch (row) {
+		case OLD_DRIVER: r->driver_version = 16; break;
+		case NO_ASYNC_PAGES: r->async_ring_pages.num_pages = 0; break;
+		case MANY_ASYNC_PAGES: r->async_ring_pages.num_pages = 1000000; break;
+		case BAD_ASYNC_DIR: r->async_ring_pages.pdir_dma = UINT64_C(0xfff) << 40; break;
+		case ODD_CQ_DIR: r->cq_ring_pages.pdir_dma += 8; break;
+		case BAD_PAGE: table[2] = GUEST_EXTRA; break;
+		case BAD_TABLE: *(uint64_t *)guest_at(g, g->cq_notify.dir) = UINT64_MAX; break;
+		case ONE_CQ_PAGE: r->cq_ring_pages.num_pages = 1; break;
+		default: break;
+		}
+		guest_load(g);
+		assert_int_not_equal(guest_read(g, PV_REG_ERR), 0);
+		assert_int_equal(guest_caps(g)->max_qp, 0);
+		guest_activate(g);
+		assert_int_equal(guest_read(g, PV_REG_ERR), EINVAL);
+		assert_false(pvrdma_active(g->dev));
+		guest_pages_free(&g->async);
+		guest_pages_free(&g->cq_notify);
+	}
+}
+
+static void test_shared_region_outside_of_memory(void **state)
+{
+	struct guest *g = *state;
+	static const uint64_t addresses[] = {GUEST_EXTRA, GUEST_LOW_SIZE - 100, UINT64_MAX - 100,
+					     UINT64_MAX};
+
+	guest_prepare(g);
+	for (unsigned i = 0; i < 4; i++) {
+		g->dsr = addresses[i];
+		guest_load(g);
+		assert_int_equal(guest_read(g, PV_REG_ERR), EFAULT);
+	}
+}
+
+static void test_activation(void **state)
+{
+	struct guest *g = *state;
+
+	guest_activate(g);
+	assert_int_equal(guest_read(g, PV_REG_ERR), EINVAL);
+	guest_write(g, PV_REG_CTL, PV_CTL_UNQUIESCE);
+	assert_int_equal(guest_read(g, PV_REG_ERR), EINVAL);
+	guest_prepare(g);
+	guest_load(g);
+	assert_false(pvrdma_active(g->dev));
+	guest_activate(g);
+	assert_int_equal(guest_read(g, PV_REG_ERR), 0);
+	assert_true(pvrdma_active(g->dev));
+	guest_activate(g);
+	assert_int_equal(guest_read(g, PV_REG_ERR), 0);
+	guest_write(g, PV_REG_CTL, PV_CTL_UNQUIESCE);
+	assert_int_equal(guest_read(g, PV_REG_ERR), 0);
+	guest_write(g, PV_REG_CTL, 99);
+	assert_int_equal(guest_read(g, PV_REG_ERR), EINVAL);
+	guest_write(g, PV_REG_CTL, PV_CTL_RESET);
+	assert_int_equal(guest_read(g, PV_REG_ERR), 0);
+	assert_false(pvrdma_active(g->dev));
+	guest_activate(g);
+	assert_int_equal(guest_read(g, PV_REG_ERR), EINVAL);
+}
+
+static void test_command_before_activation(void **state)
+{
+	struct guest *g = *state;
+	union pv_request request = {.query_port = {.port_num = 1}};
+	union pv_response response;
+
+	guest_write(g, PV_REG_REQUEST, 0);
+	assert_int_equal(guest_read(g, PV_REG_ERR), EINVAL);
+	guest_prepare(g);
+	guest_load(g);
+	assert_int_equal(guest_command(g, PV_CMD_QUERY_PORT, &request, &response), -EINVAL);
+}
+
+static void test_mask_delays_interrupts(void **state)
+{
+	struct guest *g = *state;
+
+	guest_start(g);
+	guest_write(g, PV_REG_ICR, 0);
+	guest_read(g, PV_REG_ICR);
+	guest_write(g, PV_REG_IMR, UINT32_MAX);
+	pvrdma_set_link(g->dev, false);
+	pvrdma_flush(g->dev);
+	pvrdma_flush(g->dev);
+	assert_int_equal(g->interrupts[PV_VECTOR_ASYNC], 0);
+	assert_int_equal(guest_read(g, PV_REG_ICR), 0);
+	guest_write(g, PV_REG_IMR, ~(1u << PV_VECTOR_ASYNC));
+	assert_int_equal(g->interrupts[PV_VECTOR_ASYNC], 1);
+	assert_int_equal(guest_read(g, PV_REG_ICR), 1 << PV_VECTOR_ASYNC);
+	assert_int_equal(guest_read(g, PV_REG_ICR), 0);
+	assert_int_equal(guest_read(g, PV_REG_IMR), ~(1u << PV_VECTOR_ASYNC));
+	guest_write(g, PV_REG_IMR, 0);
+	assert_int_equal(g->interrupts[PV_VECTOR_ASYNC], 1);
+}
+
+static void test_port_events(void **state)
+{
+	struct guest *g = *state;
+	union pv_request request = {.query_port = {.port_num = 1}};
+	union pv_response response;
+	struct pv_eqe eqe;
+
+	guest_start(g);
+	pvrdma_set_link(g->dev, false);
+	pvrdma_set_link(g->dev, false);
+	pvrdma_flush(g->dev);
+	assert_true(guest_event(g, &eqe));
+	assert_int_equal(eqe.type, 10);
+	assert_int_equal(eqe.info, 1);
+	assert_false(guest_event(g, &eqe));
+	assert_int_equal(guest_command(g, PV_CMD_QUERY_PORT, &request, &response), 0);
+	assert_int_equal(response.query_port.attrs.state, 1);
+	pvrdma_set_link(g->dev, true);
+	pvrdma_flush(g->dev);
+	assert_true(guest_event(g, &eqe));
+	assert_int_equal(eqe.type, 9);
+	assert_int_equal(guest_command(g, PV_CMD_QUERY_PORT, &request, &response), 0);
+	assert_int_equal(response.query_port.attrs.state, 4);
+	assert_int_equal(g->interrupts[PV_VECTOR_ASYNC], 2);
+}
+
+/* The driver's arithmetic on a number of slots that is no power of two, over several rounds. */
+static void test_event_ring_wraps(void **state)
+{
+	struct guest *g = *state;
+	struct pv_eqe eqe;
+
+	guest_start(g);
+	for (unsigned i = 0; i < 5000; i++) {
+		pvrdma_set_link(g->dev, i % 2);
+		assert_true(guest_event(g, &eqe));
+		assert_int_equal(eqe.type, i % 2 ? 9 : 10);
+		assert_false(guest_event(g, &eqe));
+	}
+}
+
+static void test_event_ring_overflows(void **state)
+{
+	struct guest *g = *state;
+	struct pv_eqe eqe;
+	unsigned n = 0;
+
+	guest_start(g);
+	for (unsigned i = 0; i < 600; i++)
+		pvrdma_set_link(g->dev, i % 2);
+	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_EVENTS], 512);
+	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_EVENTS_LOST], 88);
+	while (guest_event(g, &eqe))
+		assert_int_equal(eqe.type, n++ % 2 ? 9 : 10);
+	assert_int_equal(n, 512);
+	pvrdma_set_link(g->dev, false);
+	assert_true(guest_event(g, &eqe));
+}
+
+static void test_event_ring_index_garbage(void **state)
+{
+	struct guest *g = *state;
+	struct pv_ring_state *ring;
+
+	guest_start(g);
+	ring = guest_at(g, g->async.addr[0]);
+	ring->rx.cons_head = 0xdeadbeef;
+	pvrdma_set_link(g->dev, false);
+	pvrdma_flush(g->dev);
+	assert_int_equal(ring->rx.prod_tail, 0);
+	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_EVENTS_LOST], 1);
+	assert_int_equal(g->interrupts[PV_VECTOR_ASYNC], 0);
+	ring->rx.cons_head = 0;
+	pvrdma_set_link(g->dev, true);
+	assert_int_equal(ring->rx.prod_tail, 1);
+}
+
+static void test_reset_forgets_objects(void **state)
+{
+	struct guest *g = *state;
+	struct cq cq;
+	struct qp qp;
+
+	for (unsigned round = 0; round < 3; round++) {
+		guest_start(g);
+		cq_open(g, &cq, 16);
+		qp_open(g, &qp,
+			&(struct qp_attr){.type = PV_QPT_RC, .send_cq = &cq, .recv_cq = &cq});
+		assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_CQ, cq.handle), -EBUSY);
+		guest_write(g, PV_REG_CTL, PV_CTL_RESET);
+		assert_int_equal(guest_read(g, PV_REG_IMR), UINT32_MAX);
+		assert_true(pvrdma_next_deadline(g->dev) == URXE_NEVER);
+		guest_pages_free(&cq.pages);
+		guest_pages_free(&qp.pages);
+		guest_pages_free(&g->async);
+		guest_pages_free(&g->cq_notify);
+	}
+}
+
+/* A new kernel loads its region without a reset (kexec). */
+static void test_region_is_loaded_again(void **state)
+{
+	struct guest *g = *state;
+	struct cq cq;
+
+	guest_start(g);
+	cq_open(g, &cq, 16);
+	guest_pages_free(&g->async);
+	guest_pages_free(&g->cq_notify);
+	guest_prepare(g);
+	guest_load(g);
+	assert_int_equal(guest_read(g, PV_REG_ERR), 0);
+	assert_false(pvrdma_active(g->dev));
+	guest_activate(g);
+	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_CQ, cq.handle), -ENOENT);
+	guest_pages_free(&cq.pages);
+}
+
+static void test_wanted_frames(void **state)
+{
+	struct guest *g = *state;
+	uint8_t v1[60] = {2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2, 0x89, 0x15};
+	uint8_t v2[60] = {2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2, 0x08, 0x00, 0x45};
+	uint8_t vlan[60] = {2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2, 0x81, 0x00, 0, 5, 0x89, 0x15};
+
+	v2[23] = 17;
+	v2[36] = 4791 >> 8;
+	v2[37] = 4791 & 0xff;
+	assert_false(pvrdma_wants(g->dev, v2, sizeof(v2)));
+	guest_start(g);
+	assert_true(pvrdma_wants(g->dev, v1, sizeof(v1)));
+	assert_true(pvrdma_wants(g->dev, v2, sizeof(v2)));
+	assert_true(pvrdma_wants(g->dev, vlan, sizeof(vlan)));
+	for (uint32_t len = 0; len < 14; len++)
+		assert_false(pvrdma_wants(g->dev, v1, len));
+	for (uint32_t len = 0; len < 38; len++)
+		assert_false(pvrdma_wants(g->dev, v2, len));
+	v2[37]++;
+	assert_false(pvrdma_wants(g->dev, v2, sizeof(v2)));
+	v2[37]--;
+	v2[23] = 6;
+	assert_false(pvrdma_wants(g->dev, v2, sizeof(v2)));
+	v1[5]++;
+	assert_false(pvrdma_wants(g->dev, v1, sizeof(v1)));
+	v1[0] = 0xff;
+	assert_false(pvrdma_wants(g->dev, v1, sizeof(v1)));
+	pvrdma_input(g->dev, 0, &(struct urxe_frame){.data = v1, .len = sizeof(v1)}, 1);
+	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_RX_UNWANTED], 1);
+	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_RX_FRAMES], 0);
+}
+
+static void test_counter_names(void **state)
+{
+	(void)state;
+	for (int i = 0; i < PVRDMA_COUNTERS; i++)
+		assert_true(strlen(pvrdma_counter_name(i)) > 2);
+	assert_string_equal(pvrdma_counter_name(PVRDMA_CQ_OVERFLOWS), "cq_overflows");
+}
+
+#define GUEST_TEST(test) cmocka_unit_test_setup_teardown(test, open_guest, close_guest)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GUEST_TEST(test_read_only_registers),
+		GUEST_TEST(test_write_only_registers_read_as_zero),
+		GUEST_TEST(test_missing_registers),
+		GUEST_TEST(test_capabilities),
+		GUEST_TEST(test_capabilities_of_roce_v1),
+		GUEST_TEST(test_no_mtu),
+		GUEST_TEST(test_bad_shared_region),
+		GUEST_TEST(test_shared_region_outside_of_memory),
+		GUEST_TEST(test_activation),
+		GUEST_TEST(test_command_before_activation),
+		GUEST_TEST(test_mask_delays_interrupts),
+		GUEST_TEST(test_port_events),
+		GUEST_TEST(test_event_ring_wraps),
+		GUEST_TEST(test_event_ring_overflows),
+		GUEST_TEST(test_event_ring_index_garbage),
+		GUEST_TEST(test_reset_forgets_objects),
+		GUEST_TEST(test_region_is_loaded_again),
+		GUEST_TEST(test_wanted_frames),
+		GUEST_TEST(test_counter_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Transfers between two PVRDMA devices, and within one; contents are checked byte by byte. */
+#include "pair.h"
+
+static void post_recv(struct pair *p, int side, uint64_t wr_id, uint64_t offset, uint32_t length)
+{
+	const struct pvrdma_sge sge = buffer_sge(&p->buffer[side], offset, length);
+
+	qp_post_recv(&p->guest[side], &p->qp[side], wr_id, &sge, 1);
+}
+
+static void send_and_receive(bool roce_v1)
+{
+	struct pair p;
+	struct pvrdma_sq_wqe_hdr header;
+
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .roce_v1 = roce_v1});
+	buffer_fill(&p.guest[0], &p.buffer[0], 100, 10000, 5);
+	post_recv(&p, 1, 70, 77, 20000);
+	header = rdma_header(&p, PVRDMA_WR_SEND, 0);
+	execute(&p, &header, 100, 10000);
+	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_SEND);
+	assert_int_equal(expect_cqe(&p, 1, 70, PVRDMA_WC_SUCCESS, PVRDMA_WC_RECV).byte_len, 10000);
+	assert_true(buffer_has(&p.guest[1], &p.buffer[1], 77, 10000, 5));
+	assert_int_equal(*buffer_at(&p.guest[1], &p.buffer[1], 10077), 0);
+	expect_no_cqe(&p, 0);
+	expect_no_cqe(&p, 1);
+	pair_close(&p);
+}
+
+static void test_send(void **state)
+{
+	(void)state;
+	send_and_receive(false);
+}
+
+static void test_send_roce_v1(void **state)
+{
+	(void)state;
+	send_and_receive(true);
+}
+
+static void test_send_with_immediate(void **state)
+{
+	struct pair p;
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_cqe cqe;
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	post_recv(&p, 1, 70, 0, 100);
+	header = rdma_header(&p, PVRDMA_WR_SEND_WITH_IMM, 0);
+	header.ex.imm_data = 0x12345678;
+	execute(&p, &header, 0, 10);
+	cqe = expect_cqe(&p, 1, 70, PVRDMA_WC_SUCCESS, PVRDMA_WC_RECV);
+	assert_int_equal(cqe.imm_data, 0x12345678);
+	assert_int_equal(cqe.wc_flags, PVRDMA_WC_WITH_IMM);
+	assert_int_equal(cqe.port_num, 1);
+	pair_close(&p);
+}
+
+static void test_write_and_read(void **state)
+{
+	struct pair p;
+	struct pvrdma_sq_wqe_hdr header;
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	buffer_fill(&p.guest[0], &p.buffer[0], 0, 100000, 9);
+	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 4000);
+	execute(&p, &header, 0, 100000);
+	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+	assert_true(buffer_has(&p.guest[1], &p.buffer[1], 4000, 100000, 9));
+	header = rdma_header(&p, PVRDMA_WR_RDMA_READ, 4000);
+	execute(&p, &header, 130000, 100000);
+	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_READ);
+	assert_true(buffer_has(&p.guest[0], &p.buffer[0], 130000, 100000, 9));
+	expect_no_cqe(&p, 1);
+	pair_close(&p);
+}
+
+static void test_write_with_immediate(void **state)
+{
+	struct pair p;
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_cqe cqe;
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	buffer_fill(&p.guest[0], &p.buffer[0], 0, 5000, 3);
+	qp_post_recv(&p.guest[1], &p.qp[1], 71, NULL, 0);
+	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 0);
+	header.ex.imm_data = 99;
+	execute(&p, &header, 0, 5000);
+	cqe = expect_cqe(&p, 1, 71, PVRDMA_WC_SUCCESS, PVRDMA_WC_RECV_RDMA_WITH_IMM);
+	assert_int_equal(cqe.imm_data, 99);
+	assert_int_equal(cqe.byte_len, 5000);
+	assert_true(buffer_has(&p.guest[1], &p.buffer[1], 0, 5000, 3));
+	pair_close(&p);
+}
+
+/* Frames are lost in each direction; the contents arrive all the same. */
+static void test_losses(void **state)
+{
+	struct pair p;
+	struct pvrdma_sq_wqe_hdr header;
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	p.net.lose = UINT64_C(0x0102040810204081);
+	buffer_fill(&p.guest[0], &p.buffer[0], 0, BUFFER, 9);
+	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+	execute(&p, &header, 0, BUFFER);
+	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+	assert_true(buffer_has(&p.guest[1], &p.buffer[1], 0, BUFFER, 9));
+	pair_close(&p);
+}
+
+static uint64_t *word_at(struct pair *p, int side, uint64_t offset)
+{
+	return (uint64_t *)buffer_at(&p->guest[side], &p->buffer[side], offset);
+}
+
+static void test_atomics(void **state)
+{
+	const uint64_t offset = 8 - VA % 8;
+	struct pvrdma_sq_wqe_hdr header = {.num_sge = 1, .send_flags = URXE_SEND_SIGNALED};
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	*word_at(&p, 1, offset) = 40;
+	header.opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD;
+	header.wr.atomic.remote_addr = p.buffer[1].va + offset;
+	header.wr.atomic.rkey = p.buffer[1].key;
+	header.wr.atomic.compare_add = 2;
+	execute(&p, &header, offset, 8);
+	expect_cqe(&p, 0, 0, PVRDMA_WC_SUCCESS, PVRDMA_WC_FETCH_ADD);
+	assert_int_equal(*word_at(&p, 0, offset), 40);
+	assert_int_equal(*word_at(&p, 1, offset), 42);
+	header.opcode = PVRDMA_WR_ATOMIC_CMP_AND_SWP;
+	header.wr.atomic.compare_add = 42;
+	header.wr.atomic.swap = 7;
+	execute(&p, &header, offset, 8);
+	expect_cqe(&p, 0, 0, PVRDMA_WC_SUCCESS, PVRDMA_WC_COMP_SWAP);
+	assert_int_equal(*word_at(&p, 0, offset), 42);
+	assert_int_equal(*word_at(&p, 1, offset), 7);
+	pair_close(&p);
+}
+
+static struct pvrdma_sq_wqe_hdr datagram_header(const struct pair *p, int from)
+{
+	struct pvrdma_sq_wqe_hdr header = {
+		.wr_id = 1,
+		.num_sge = 1,
+		.opcode = PVRDMA_WR_SEND,
+		.send_flags = URXE_SEND_SIGNALED,
+		.wr.ud = {.remote_qpn = p->qp[!from].qpn, .remote_qkey = GUEST_QKEY},
+	};
+
+	qp_av(&p->guest[from], &p->guest[!from], &header.wr.ud.av);
+	return header;
+}
+
+static void exchange_datagram(uint8_t type, bool roce_v1, uint32_t network)
+{
+	struct pair p;
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_cqe cqe;
+
+	pair_open(&p, &(struct pair_attr){.type = type, .roce_v1 = roce_v1});
+	buffer_fill(&p.guest[0], &p.buffer[0], 0, 256, 4);
+	post_recv(&p, 1, 33, 0, 40 + 256);
+	header = datagram_header(&p, 0);
+	if (type == PV_QPT_GSI) {
+		assert_int_equal(p.qp[0].qpn, 1);
+		header.wr.ud.remote_qkey = 0x80010000;
+	}
+	execute(&p, &header, 0, 256);
+	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_SEND);
+	cqe = expect_cqe(&p, 1, 33, PVRDMA_WC_SUCCESS, PVRDMA_WC_RECV);
+	assert_int_equal(cqe.byte_len, 40 + 256);
+	assert_int_equal(cqe.src_qp, p.qp[0].qpn);
+	assert_int_equal(cqe.wc_flags, PVRDMA_WC_GRH);
+	assert_int_equal(cqe.network_hdr_type, network);
+	/* The provider's programs expect the packet's type in the service level; the kernel none.
+	 */
+	assert_int_equal(cqe.sl, type == PV_QPT_UD && network == PVRDMA_NETWORK_IPV4 ? 0xa : 0);
+	assert_true(buffer_has(&p.guest[1], &p.buffer[1], 40, 256, 4));
+	pair_close(&p);
+}
+
+static void test_datagram(void **state)
+{
+	(void)state;
+	exchange_datagram(PV_QPT_UD, false, PVRDMA_NETWORK_IPV4);
+	exchange_datagram(PV_QPT_UD, true, PVRDMA_NETWORK_ROCE_V1);
+}
+
+static void test_gsi(void **state)
+{
+	(void)state;
+	exchange_datagram(PV_QPT_GSI, false, PVRDMA_NETWORK_IPV4);
+	exchange_datagram(PV_QPT_GSI, true, PVRDMA_NETWORK_ROCE_V1);
+}
+
+/* Each row has a bad member in the address vector: the request fails in its order. */
+static void test_bad_address_vector(void **state)
+{
+	enum { PORT, PD, GID_INDEX, UNBOUND_GID, SERVICE_LEVEL, ROWS };
+
+	(void)state;
+	for (int row = 0; row < ROWS; row++) {
+		struct pair p;
+		struct pvrdma_sq_wqe_hdr header;
+
+		pair_open(&p, &(struct pair_attr){.type = PV_QPT_UD});
+		header = datagram_header(&p, 0);
+		switch (row) {
+		case PORT: header.wr.ud.av.port_pd &= 0xffffff; break;
+		case PD: header.wr.ud.av.port_pd++; break;
+		case GID_INDEX: header.wr.ud.av.gid_index = 255; break;
+		case UNBOUND_GID: header.wr.ud.av.gid_index = 1; break;
+		case SERVICE_LEVEL: header.wr.ud.av.sl_tclass_flowlabel = 0x90000000; break;
+		default: break;
+		}
+		execute(&p, &header, 0, 8);
+		expect_cqe(&p, 0, 1, PVRDMA_WC_LOC_QP_OP_ERR, 0);
+		assert_int_equal(pvrdma_counters(p.guest[0].dev)[PVRDMA_SENDS_BAD], 1);
+		pair_close(&p);
+	}
+}
+
+static void test_srq(void **state)
+{
+	struct pair p = {0};
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_sge sge;
+	struct srq srq;
+	struct pv_eqe eqe;
+
+	(void)state;
+	pair_open_guests(&p, false);
+	assert_int_equal(srq_try_open(&p.guest[1], &srq, 8, 2, 2), 0);
+	pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_RC, .srq = &srq});
+	for (unsigned i = 0; i < 3; i++) {
+		sge = buffer_sge(&p.buffer[1], i * 1000, 1000);
+		srq_post(&p.guest[1], &srq, 50 + i, &sge, 1);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		buffer_fill(&p.guest[0], &p.buffer[0], 0, 900, (uint8_t)(i + 1));
+		header = rdma_header(&p, PVRDMA_WR_SEND, 0);
+		execute(&p, &header, 0, 900);
+		expect_cqe(&p, 1, 50 + i, PVRDMA_WC_SUCCESS, PVRDMA_WC_RECV);
+		assert_true(buffer_has(&p.guest[1], &p.buffer[1], i * 1000, 900, (uint8_t)(i + 1)));
+		/* The second message leaves fewer requests than the limit. */
+		assert_int_equal(guest_event(&p.guest[1], &eqe), i == 1);
+		if (i == 1)
+			assert_int_equal(eqe.type, URXE_ASYNC_SRQ_LIMIT_REACHED);
+		if (i == 1)
+			assert_int_equal(eqe.info, srq.handle);
+	}
+	assert_false(guest_event(&p.guest[1], &eqe));
+	guest_pages_free(&srq.pages);
+	pair_close(&p);
+}
+
+/* Two QPs of one guest, with RC and with datagrams: no frame leaves the device. */
+static void test_loopback(void **state)
+{
+	struct guest g;
+	struct net net = {.guest = {&g}};
+	struct cq cq;
+	struct qp qp[2];
+	struct buffer buffer;
+	struct pvrdma_sq_wqe_hdr header = {
+		.num_sge = 1, .opcode = PVRDMA_WR_RDMA_WRITE, .send_flags = URXE_SEND_SIGNALED};
+	struct pvrdma_sge sge;
+	struct pvrdma_cqe cqe;
+
+	(void)state;
+	guest_open(&g, &(struct guest_attr){.id = 1});
+	guest_start(&g);
+	cq_open(&g, &cq, 16);
+	for (int i = 0; i < 2; i++)
+		qp_open(&g, &qp[i],
+			&(struct qp_attr){.type = PV_QPT_RC, .send_cq = &cq, .recv_cq = &cq});
+	for (int i = 0; i < 2; i++)
+		qp_connect(&g, &qp[i], &g, &qp[!i]);
+	buffer_open(&g, &buffer, VA, BUFFER, ALL_ACCESS);
+	buffer_fill(&g, &buffer, 0, BUFFER / 2, 1);
+	header.wr.rdma.remote_addr = VA + BUFFER / 2;
+	header.wr.rdma.rkey = buffer.key;
+	sge = buffer_sge(&buffer, 0, BUFFER / 2);
+	qp_post_send(&g, &qp[0], &header, &sge);
+	net_run(&net);
+	assert_true(cq_poll(&g, &cq, &cqe));
+	assert_int_equal(cqe.status, PVRDMA_WC_SUCCESS);
+	assert_true(buffer_has(&g, &buffer, BUFFER / 2, BUFFER / 2, 1));
+	assert_int_equal(net.moved, 0);
+	assert_int_equal(pvrdma_counters(g.dev)[PVRDMA_TX_FRAMES], 0);
+	assert_true(pvrdma_counters(g.dev)[PVRDMA_LOOPBACK] > BUFFER / 2 / 1024);
+	qp_close(&g, &qp[0]);
+	qp_close(&g, &qp[1]);
+	cq_close(&g, &cq);
+	buffer_close(&g, &buffer);
+	guest_close(&g);
+}
+
+/* The engine's queue is full: requests wait in the ring, and all of them are executed. */
+static void test_more_requests_than_the_engine_holds(void **state)
+{
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_sge sge;
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .wr = 4, .cqe = 64});
+	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+	sge = buffer_sge(&p.buffer[0], 0, 64);
+	for (unsigned i = 0; i < 8; i++) {
+		header.wr_id = i;
+		qp_post_send(&p.guest[0], &p.qp[0], &header, &sge);
+	}
+	assert_false(qp_write_send(&p.guest[0], &p.qp[0], &header, &sge));
+	net_run(&p.net);
+	for (unsigned i = 0; i < 8; i++)
+		expect_cqe(&p, 0, i, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+	pair_close(&p);
+}
+
+/* Rings are used over several rounds of their indices. */
+static void test_many_messages(void **state)
+{
+	struct pvrdma_sq_wqe_hdr header;
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .wr = 4, .cqe = 4});
+	for (unsigned i = 0; i < 100; i++) {
+		buffer_fill(&p.guest[0], &p.buffer[0], 0, 100, (uint8_t)i);
+		post_recv(&p, 1, i, 0, 100);
+		header = rdma_header(&p, PVRDMA_WR_SEND, 0);
+		header.wr_id = 1000 + i;
+		execute(&p, &header, 0, 100);
+		expect_cqe(&p, 0, 1000 + i, PVRDMA_WC_SUCCESS, PVRDMA_WC_SEND);
+		expect_cqe(&p, 1, i, PVRDMA_WC_SUCCESS, PVRDMA_WC_RECV);
+		assert_true(buffer_has(&p.guest[1], &p.buffer[1], 0, 100, (uint8_t)i));
+	}
+	pair_close(&p);
+}
+
+/* Without doorbells, pvrdma_poll finds the requests. */
+static void test_poll(void **state)
+{
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_sge sge;
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	assert_false(pvrdma_poll(p.guest[0].dev, 0));
+	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+	sge = buffer_sge(&p.buffer[0], 0, 64);
+	assert_true(qp_write_send(&p.guest[0], &p.qp[0], &header, &sge));
+	net_run(&p.net);
+	expect_no_cqe(&p, 0);
+	assert_true(pvrdma_poll(p.guest[0].dev, 0));
+	assert_false(pvrdma_poll(p.guest[0].dev, 0));
+	net_run(&p.net);
+	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+	pair_close(&p);
+}
+
+/* The last acknowledgement of a QP that is destroyed still reaches the peer. */
+static void test_destroyed_qp_acknowledges(void **state)
+{
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_sge sge;
+	struct pair p;
+	bool destroyed = false;
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	post_recv(&p, 1, 70, 0, 100);
+	header = rdma_header(&p, PVRDMA_WR_SEND, 0);
+	sge = buffer_sge(&p.buffer[0], 0, 100);
+	qp_post_send(&p.guest[0], &p.qp[0], &header, &sge);
+	for (unsigned i = 0; i < 100 && !destroyed; i++) {
+		struct pvrdma_cqe cqe;
+
+		net_step(&p.net);
+		destroyed = cq_poll(&p.guest[1], &p.cq[1], &cqe);
+	}
+	assert_true(destroyed);
+	assert_int_equal(guest_handle_command(&p.guest[1], PV_CMD_DESTROY_QP, p.qp[1].handle), 0);
+	net_run(&p.net);
+	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_SEND);
+	pair_close(&p);
+}
+
+/* A tagged GID: frames between VLANs do not arrive, frames within one do. */
+static void test_vlan(void **state)
+{
+	(void)state;
+	for (int same = 0; same < 2; same++) {
+		struct pair p = {0};
+		struct pvrdma_sq_wqe_hdr header;
+
+		pair_open_guests(&p, false);
+		for (uint32_t i = 0; i < 2; i++) {
+			struct urxe_gid gid;
+
+			guest_gid(&p.guest[i], &gid);
+			assert_int_equal(guest_bind(&p.guest[i], 0, &gid, same ? 7 : 7 + i), 0);
+		}
+		pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_RC});
+		header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+		execute(&p, &header, 0, 100);
+		expect_cqe(&p, 0, 1, same ? PVRDMA_WC_SUCCESS : PVRDMA_WC_RETRY_EXC_ERR,
+			   PVRDMA_WC_RDMA_WRITE);
+		pair_close(&p);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_send),
+		cmocka_unit_test(test_send_roce_v1),
+		cmocka_unit_test(test_send_with_immediate),
+		cmocka_unit_test(test_write_and_read),
+		cmocka_unit_test(test_write_with_immediate),
+		cmocka_unit_test(test_losses),
+		cmocka_unit_test(test_atomics),
+		cmocka_unit_test(test_datagram),
+		cmocka_unit_test(test_gsi),
+		cmocka_unit_test(test_bad_address_vector),
+		cmocka_unit_test(test_srq),
+		cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_more_requests_than_the_engine_holds),
+		cmocka_unit_test(test_many_messages),
+		cmocka_unit_test(test_poll),
+		cmocka_unit_test(test_destroyed_qp_acknowledges),
+		cmocka_unit_test(test_vlan),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
