@@ -44,6 +44,14 @@ enum pv_ctl { PV_CTL_ACTIVATE, PV_CTL_UNQUIESCE, PV_CTL_RESET };
 
 enum pv_vector { PV_VECTOR_RESPONSE, PV_VECTOR_ASYNC, PV_VECTOR_CQ, PV_VECTORS };
 
+/* Bits of doorbells. Those of <rdma/vmw_pvrdma-abi.h> are signed, and shift into the sign. */
+#define PV_UAR_QP_SEND    (1u << 30)
+#define PV_UAR_QP_RECV    (1u << 31)
+#define PV_UAR_CQ_ARM_SOL (1u << 29)
+#define PV_UAR_CQ_ARM     (1u << 30)
+#define PV_UAR_CQ_POLL    (1u << 31)
+#define PV_UAR_SRQ_RECV   (1u << 30)
+
 #define PV_MODE_ROCE 0
 
 #define PV_ATOMIC_COMP_SWAP (1 << 0)

@@ -26,9 +26,9 @@ static void ring_qp(struct pvrdma *dev, uint32_t page, uint32_t value)
 
 	if (!qp)
 		return;
-	if (value & PVRDMA_UAR_QP_RECV)
+	if (value & PV_UAR_QP_RECV)
 		pv_qp_post_recvs(qp);
-	if (value & PVRDMA_UAR_QP_SEND)
+	if (value & PV_UAR_QP_SEND)
 		pv_qp_post_sends(qp);
 }
 
@@ -38,17 +38,17 @@ static void ring_cq(struct pvrdma *dev, uint32_t page, uint32_t value)
 
 	if (!cq)
 		return;
-	if (value & PVRDMA_UAR_CQ_POLL)
+	if (value & PV_UAR_CQ_POLL)
 		pv_count(dev, PVRDMA_DOORBELL_POLL);
-	if (value & (PVRDMA_UAR_CQ_ARM | PVRDMA_UAR_CQ_ARM_SOL))
-		pv_cq_arm(cq, !(value & PVRDMA_UAR_CQ_ARM));
+	if (value & (PV_UAR_CQ_ARM | PV_UAR_CQ_ARM_SOL))
+		pv_cq_arm(cq, !(value & PV_UAR_CQ_ARM));
 }
 
 static void ring_srq(struct pvrdma *dev, uint32_t page, uint32_t value)
 {
 	struct pv_srq *srq = find_target(dev, PV_SRQ, page, value);
 
-	if (srq && value & PVRDMA_UAR_SRQ_RECV)
+	if (srq && value & PV_UAR_SRQ_RECV)
 		pv_recv_queue_refill(dev, &srq->recv);
 }
 

@@ -28,9 +28,32 @@ static void on_interrupt(void *ctx, uint32_t vector)
 	g->interrupts[vector]++;
 }
 
+static void map_regions(struct guest *g)
+{
+	map_region(g, 0, g->low_size, 0);
+	map_region(g, GUEST_HIGH, g->high_size, GUEST_LOW_SIZE);
+}
+
 void guest_open(struct guest *g, const struct guest_attr *attr)
 {
-	struct pvrdma_attr dev = {
+	*g = (struct guest){
+		.id = attr->id,
+		.roce_v1 = attr->roce_v1,
+		.mac = {2, 0, 0, 0, 1, attr->id},
+		.next_low = PV_PAGE,
+		.next_high = GUEST_HIGH,
+		.low_size = attr->small ? GUEST_SMALL : GUEST_LOW_SIZE,
+		.high_size = attr->small ? GUEST_SMALL : GUEST_HIGH_SIZE,
+		.extra_size = attr->small ? GUEST_SMALL : GUEST_EXTRA_SIZE,
+	};
+	g->fd = memfd_create("guest", MFD_CLOEXEC);
+	require(g->fd >= 0 && !ftruncate(g->fd, GUEST_MEMORY));
+	g->bytes = mmap(NULL, GUEST_MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
+	require(g->bytes != MAP_FAILED);
+	require(!vnic_guest_memory_create(&g->memory));
+	map_regions(g);
+	g->attr = (struct pvrdma_attr){
+		.memory = g->memory,
 		.mac = {2, 0, 0, 0, 1, attr->id},
 		.mtu = attr->mtu ? attr->mtu : GUEST_MTU,
 		.roce_v1 = attr->roce_v1,
@@ -38,19 +61,41 @@ void guest_open(struct guest *g, const struct guest_attr *attr)
 		.interrupt = on_interrupt,
 		.ctx = g,
 	};
+	require(!pvrdma_create(&g->attr, &g->dev));
+}
 
-	*g = (struct guest){.id = attr->id, .roce_v1 = attr->roce_v1, .next_low = PV_PAGE};
+static bool is_mapped(const struct guest *g, uint64_t addr, uint64_t size)
+{
+	return vnic_guest_memory_range(g->memory, addr, size, true);
+}
+
+void guest_clear(struct guest *g)
+{
+	uint32_t count;
+
+	vnic_guest_memory_regions(g->memory, &count);
+	if (count != 2 || !is_mapped(g, 0, g->low_size) ||
+	    !is_mapped(g, GUEST_HIGH, g->high_size)) {
+		vnic_guest_memory_unmap(g->memory, 0, GUEST_EXTRA + GUEST_EXTRA_SIZE);
+		map_regions(g);
+	}
+	memset(g->bytes, 0, g->low_size);
+	memset(g->bytes + GUEST_LOW_SIZE, 0, g->high_size);
+	memset(g->bytes + GUEST_LOW_SIZE + GUEST_HIGH_SIZE, 0, g->extra_size);
+	guest_pages_free(&g->async);
+	guest_pages_free(&g->cq_notify);
+	g->next_low = PV_PAGE;
 	g->next_high = GUEST_HIGH;
-	memcpy(g->mac, dev.mac, sizeof(g->mac));
-	g->fd = memfd_create("guest", MFD_CLOEXEC);
-	require(g->fd >= 0 && !ftruncate(g->fd, GUEST_MEMORY));
-	g->bytes = mmap(NULL, GUEST_MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
-	require(g->bytes != MAP_FAILED);
-	require(!vnic_guest_memory_create(&g->memory));
-	map_region(g, 0, GUEST_LOW_SIZE, 0);
-	map_region(g, GUEST_HIGH, GUEST_HIGH_SIZE, GUEST_LOW_SIZE);
-	dev.memory = g->memory;
-	require(!pvrdma_create(&dev, &g->dev));
+	g->high_next = false;
+}
+
+void guest_reopen(struct guest *g)
+{
+	pvrdma_destroy(g->dev);
+	guest_clear(g);
+	g->now = g->token = 0;
+	memset(g->interrupts, 0, sizeof(g->interrupts));
+	require(!pvrdma_create(&g->attr, &g->dev));
 }
 
 void guest_close(struct guest *g)
@@ -79,11 +124,11 @@ uint64_t guest_page(struct guest *g)
 	uint64_t page = *next;
 
 	*next += PV_PAGE;
-	if (g->next_low < GUEST_LOW_SIZE)
+	if (g->next_low < g->low_size)
 		g->high_next = !g->high_next;
 	else
 		g->high_next = true;
-	require(g->next_high <= GUEST_HIGH + GUEST_HIGH_SIZE);
+	require(g->next_high <= GUEST_HIGH + g->high_size);
 	memset(guest_at(g, page), 0, PV_PAGE);
 	return page;
 }
@@ -113,8 +158,8 @@ void guest_pages_free(struct pages *pages)
 
 void guest_plug(struct guest *g)
 {
-	map_region(g, GUEST_EXTRA, GUEST_EXTRA_SIZE, GUEST_LOW_SIZE + GUEST_HIGH_SIZE);
-	pvrdma_memory_added(g->dev, GUEST_EXTRA, GUEST_EXTRA_SIZE);
+	map_region(g, GUEST_EXTRA, g->extra_size, GUEST_LOW_SIZE + GUEST_HIGH_SIZE);
+	pvrdma_memory_added(g->dev, GUEST_EXTRA, g->extra_size);
 }
 
 void guest_unplug(struct guest *g, uint64_t addr, uint64_t size)
@@ -355,7 +400,7 @@ bool cq_poll(struct guest *g, struct cq *cq, struct pvrdma_cqe *cqe)
 void cq_arm(struct guest *g, const struct cq *cq, bool solicited)
 {
 	guest_doorbell(g, 0, PVRDMA_UAR_CQ_OFFSET,
-		       cq->handle | (solicited ? PVRDMA_UAR_CQ_ARM_SOL : PVRDMA_UAR_CQ_ARM));
+		       cq->handle | (solicited ? PV_UAR_CQ_ARM_SOL : PV_UAR_CQ_ARM));
 }
 
 int srq_try_open(struct guest *g, struct srq *srq, uint32_t max_wr, uint32_t max_sge,
@@ -572,7 +617,7 @@ void qp_post_send(struct guest *g, struct qp *qp, const struct pvrdma_sq_wqe_hdr
 		  const struct pvrdma_sge *sges)
 {
 	require(qp_write_send(g, qp, header, sges));
-	guest_doorbell(g, 0, PVRDMA_UAR_QP_OFFSET, qp->handle | PVRDMA_UAR_QP_SEND);
+	guest_doorbell(g, 0, PVRDMA_UAR_QP_OFFSET, qp->handle | PV_UAR_QP_SEND);
 }
 
 static void write_recv(void *slot, uint64_t wr_id, const struct pvrdma_sge *sges, uint32_t n)
@@ -594,7 +639,7 @@ void qp_post_recv(struct guest *g, struct qp *qp, uint64_t wr_id, const struct p
 			   qp->recv_size),
 		   wr_id, sges, n);
 	ring->prod_tail = ring_next(ring->prod_tail, qp->recv_slots);
-	guest_doorbell(g, 0, PVRDMA_UAR_QP_OFFSET, qp->handle | PVRDMA_UAR_QP_RECV);
+	guest_doorbell(g, 0, PVRDMA_UAR_QP_OFFSET, qp->handle | PV_UAR_QP_RECV);
 }
 
 void srq_post(struct guest *g, struct srq *srq, uint64_t wr_id, const struct pvrdma_sge *sges,
@@ -607,7 +652,7 @@ void srq_post(struct guest *g, struct srq *srq, uint64_t wr_id, const struct pvr
 	write_recv(slot_at(g, &srq->pages, 1, ring->prod_tail, srq->slots, srq->wqe_size), wr_id,
 		   sges, n);
 	ring->prod_tail = ring_next(ring->prod_tail, srq->slots);
-	guest_doorbell(g, 0, PVRDMA_UAR_SRQ_OFFSET, srq->handle | PVRDMA_UAR_SRQ_RECV);
+	guest_doorbell(g, 0, PVRDMA_UAR_SRQ_OFFSET, srq->handle | PV_UAR_SRQ_RECV);
 }
 
 /* --- Registered memory */

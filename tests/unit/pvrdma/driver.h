@@ -19,6 +19,7 @@
 #define GUEST_HIGH_SIZE  0x3000000u
 #define GUEST_EXTRA      UINT64_C(0x200000000) /* not mapped at first */
 #define GUEST_EXTRA_SIZE 0x1000000u
+#define GUEST_SMALL      0x40000u
 #define GUEST_MEMORY     (GUEST_LOW_SIZE + GUEST_HIGH_SIZE + GUEST_EXTRA_SIZE)
 
 #define GUEST_UAR_PFN    UINT64_C(0xfe000)
@@ -37,6 +38,7 @@ struct guest_attr {
 	uint8_t id; /* of MAC and GIDs */
 	bool roce_v1;
 	uint32_t mtu; /* 0: GUEST_MTU */
+	bool small;   /* only GUEST_SMALL bytes of each region */
 };
 
 struct guest {
@@ -46,7 +48,9 @@ struct guest {
 	int fd;
 	uint8_t *bytes; /* the file of the guest's memory */
 	struct vnic_guest_memory *memory;
+	struct pvrdma_attr attr;
 	struct pvrdma *dev;
+	uint64_t low_size, high_size, extra_size;
 	uint64_t now;
 	uint64_t next_low; /* page allocator */
 	uint64_t next_high;
@@ -63,6 +67,10 @@ struct guest {
 
 void guest_open(struct guest *g, const struct guest_attr *attr);
 void guest_close(struct guest *g);
+/* Clears the memory, of which the device uses nothing. */
+void guest_clear(struct guest *g);
+/* As if closed and opened: clears the memory, and makes a new device. */
+void guest_reopen(struct guest *g);
 
 /* The byte of a guest physical address in this process. */
 void *guest_at(const struct guest *g, uint64_t addr);

@@ -158,11 +158,11 @@ static void test_page_of_another_context(void **state)
 
 	assert_int_equal(create_uc(g, GUEST_UAR_PFN + 7, &uc), 0);
 	assert_int_equal(cq_try_open(g, &cq, 4, uc), 0);
-	guest_doorbell(g, 7, PVRDMA_UAR_CQ_OFFSET, cq.handle | PVRDMA_UAR_CQ_ARM);
+	guest_doorbell(g, 7, PVRDMA_UAR_CQ_OFFSET, cq.handle | PV_UAR_CQ_ARM);
 	assert_int_equal(counters[PVRDMA_DOORBELL_BAD], 0);
-	guest_doorbell(g, 0, PVRDMA_UAR_CQ_OFFSET, cq.handle | PVRDMA_UAR_CQ_ARM);
-	guest_doorbell(g, 8, PVRDMA_UAR_CQ_OFFSET, cq.handle | PVRDMA_UAR_CQ_ARM);
-	guest_doorbell(g, 7, PVRDMA_UAR_CQ_OFFSET, (cq.handle + 1) | PVRDMA_UAR_CQ_ARM);
+	guest_doorbell(g, 0, PVRDMA_UAR_CQ_OFFSET, cq.handle | PV_UAR_CQ_ARM);
+	guest_doorbell(g, 8, PVRDMA_UAR_CQ_OFFSET, cq.handle | PV_UAR_CQ_ARM);
+	guest_doorbell(g, 7, PVRDMA_UAR_CQ_OFFSET, (cq.handle + 1) | PV_UAR_CQ_ARM);
 	guest_doorbell(g, 7, PVRDMA_UAR_QP_OFFSET, UINT32_MAX);
 	guest_doorbell(g, 7, PVRDMA_UAR_SRQ_OFFSET, UINT32_MAX);
 	assert_int_equal(counters[PVRDMA_DOORBELL_BAD], 5);

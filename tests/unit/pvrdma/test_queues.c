@@ -121,7 +121,7 @@ static void test_poll_doorbell(void **state)
 {
 	struct pair *p = *state;
 
-	guest_doorbell(&p->guest[0], 0, PVRDMA_UAR_CQ_OFFSET, p->cq[0].handle | PVRDMA_UAR_CQ_POLL);
+	guest_doorbell(&p->guest[0], 0, PVRDMA_UAR_CQ_OFFSET, p->cq[0].handle | PV_UAR_CQ_POLL);
 	write_once(p);
 	assert_int_equal(notifications(&p->guest[0], 0), 0);
 	assert_int_equal(pvrdma_counters(p->guest[0].dev)[PVRDMA_DOORBELL_POLL], 1);
@@ -304,7 +304,7 @@ static void test_malformed_receive_request(void **state)
 	ring->rx.prod_tail = 1;
 	wqe = guest_at(&p->guest[1], p->qp[1].pages.addr[p->qp[1].recv_page]);
 	*wqe = (struct pvrdma_rq_wqe_hdr){.wr_id = 44, .num_sge = 3};
-	guest_doorbell(&p->guest[1], 0, PVRDMA_UAR_QP_OFFSET, p->qp[1].handle | PVRDMA_UAR_QP_RECV);
+	guest_doorbell(&p->guest[1], 0, PVRDMA_UAR_QP_OFFSET, p->qp[1].handle | PV_UAR_QP_RECV);
 	assert_int_equal(pvrdma_counters(p->guest[1].dev)[PVRDMA_RECVS_BAD], 1);
 	send(p, false);
 	expect_cqe(p, 1, 44, PVRDMA_WC_LOC_PROT_ERR, 0);
@@ -341,7 +341,7 @@ static void test_queue_index_garbage(void **state)
 		ring = qp_state_page(g, &p.qp[0]);
 		*(recv ? &ring->rx.prod_tail : &ring->tx.prod_tail) = garbage[i % 4];
 		guest_doorbell(g, 0, PVRDMA_UAR_QP_OFFSET,
-			       p.qp[0].handle | (recv ? PVRDMA_UAR_QP_RECV : PVRDMA_UAR_QP_SEND));
+			       p.qp[0].handle | (recv ? PV_UAR_QP_RECV : PV_UAR_QP_SEND));
 		pvrdma_flush(g->dev);
 		assert_true(has_event(g, URXE_ASYNC_QP_FATAL, p.qp[0].handle));
 		assert_int_equal(qp_query(g, &p.qp[0], NULL), URXE_QPS_ERR);
@@ -512,7 +512,7 @@ static void test_qp_loses_memory(void **state)
 		assert_int_equal(qp_query(g, &p.qp[0], NULL), URXE_QPS_ERR);
 		assert_true(has_event(g, URXE_ASYNC_QP_FATAL, p.qp[0].handle));
 		guest_doorbell(g, 0, PVRDMA_UAR_QP_OFFSET,
-			       p.qp[0].handle | PVRDMA_UAR_QP_SEND | PVRDMA_UAR_QP_RECV);
+			       p.qp[0].handle | PV_UAR_QP_SEND | PV_UAR_QP_RECV);
 		assert_int_equal(qp_to(g, &p.qp[0], URXE_QPS_RESET), 0);
 		assert_false(pvrdma_poll(g->dev, 0));
 		net_run(&p.net);
@@ -540,7 +540,7 @@ static void test_srq_loses_memory(void **state)
 	srq.handle = response.handle.handle;
 	guest_unplug(g, GUEST_EXTRA, GUEST_EXTRA_SIZE);
 	assert_true(has_event(g, URXE_ASYNC_SRQ_ERR, srq.handle));
-	guest_doorbell(g, 0, PVRDMA_UAR_SRQ_OFFSET, srq.handle | PVRDMA_UAR_SRQ_RECV);
+	guest_doorbell(g, 0, PVRDMA_UAR_SRQ_OFFSET, srq.handle | PV_UAR_SRQ_RECV);
 	guest_pages_free(&srq.pages);
 }
 
