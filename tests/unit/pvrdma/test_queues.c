@@ -249,7 +249,7 @@ static void test_malformed_send_requests(void **state)
 	for (int row = 0; row < ROWS; row++) {
 		struct pair p;
 		struct pvrdma_sq_wqe_hdr good, bad;
-		struct pvrdma_sge sges[2], good_sge;
+		struct pvrdma_sge sges[3] = {0}, good_sge;
 		uint32_t status = PVRDMA_WC_LOC_QP_OP_ERR;
 
 		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
