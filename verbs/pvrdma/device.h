@@ -73,6 +73,7 @@ struct pv_cq {
 	uint32_t n_pages;
 	uint64_t added;     /* completions */
 	uint64_t solicited; /* `added` behind the newest solicited completion; 0: none */
+	uint64_t notified;  /* `added` at the newest notification */
 	bool notify_due;    /* in dev->notify_cqs */
 	bool failed;        /* the driver knows */
 	TAILQ_ENTRY(pv_cq) notify_link;

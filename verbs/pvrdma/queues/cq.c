@@ -212,11 +212,13 @@ void pv_cq_comp_event(void *ctx)
 void pv_cq_arm(struct pv_cq *cq, bool solicited_only)
 {
 	uint32_t unread;
+	uint64_t newest;
 	bool waits;
 
 	if (!count_unread(cq, &unread))
 		return;
-	waits = solicited_only ? cq->solicited && cq->added - cq->solicited < unread : unread > 0;
+	newest = solicited_only ? cq->solicited : cq->added;
+	waits = newest > cq->notified && cq->added - newest < unread;
 	if (waits)
 		pv_cq_comp_event(cq);
 	else
@@ -234,6 +236,7 @@ void pv_cq_notify_due(struct pvrdma *dev)
 			return;
 		}
 		cq->notify_due = false;
+		cq->notified = cq->added;
 		TAILQ_REMOVE(&dev->notify_cqs, cq, notify_link);
 	}
 }

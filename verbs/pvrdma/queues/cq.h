@@ -18,8 +18,10 @@ bool pv_cq_complete(void *ctx, const struct urxe_wc *wc);
 void pv_cq_comp_event(void *ctx);
 
 /*
- * The driver requests a notification. Completions that it has not consumed count, too: a doorbell
- * takes its way through the hypervisor, and the device may have completed a request meanwhile.
+ * The driver requests a notification of the next completion. Completions behind the last
+ * notification that the driver has not consumed count, too: a doorbell takes its way through the
+ * hypervisor, and the device may have completed a request meanwhile, after the driver's last look
+ * at the ring.
  */
 void pv_cq_arm(struct pv_cq *cq, bool solicited_only);
 /* Reports a failed CQ once. */
