@@ -372,31 +372,42 @@ static void test_poll(void **state)
 	pair_close(&p);
 }
 
-/* The last acknowledgement of a QP that is destroyed still reaches the peer. */
-static void test_destroyed_qp_acknowledges(void **state)
+/* A QP ends when a message has arrived, but no acknowledgement was sent: it still reaches the peer.
+ */
+static void test_ended_qp_acknowledges(void **state)
 {
-	struct pvrdma_sq_wqe_hdr header;
-	struct pvrdma_sge sge;
-	struct pair p;
-	bool destroyed = false;
+	enum { DESTROY, RESET, ERROR, ROWS };
 
 	(void)state;
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
-	post_recv(&p, 1, 70, 0, 100);
-	header = rdma_header(&p, PVRDMA_WR_SEND, 0);
-	sge = buffer_sge(&p.buffer[0], 0, 100);
-	qp_post_send(&p.guest[0], &p.qp[0], &header, &sge);
-	for (unsigned i = 0; i < 100 && !destroyed; i++) {
+	for (int row = 0; row < ROWS; row++) {
+		struct pair p;
+		struct pvrdma_sq_wqe_hdr header;
+		struct pvrdma_sge sge;
 		struct pvrdma_cqe cqe;
+		uint8_t bytes[2048];
+		struct urxe_frame frame = {.data = bytes, .room = sizeof(bytes)};
+		struct guest *to = &p.guest[1];
 
-		net_step(&p.net);
-		destroyed = cq_poll(&p.guest[1], &p.cq[1], &cqe);
+		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+		post_recv(&p, 1, 70, 0, 100);
+		header = rdma_header(&p, PVRDMA_WR_SEND, 0);
+		sge = buffer_sge(&p.buffer[0], 0, 100);
+		qp_post_send(&p.guest[0], &p.qp[0], &header, &sge);
+		assert_int_equal(pvrdma_output(p.guest[0].dev, 0, &frame, 1), 1);
+		pvrdma_input(to->dev, 0, &frame, 1);
+		assert_true(cq_poll(to, &p.cq[1], &cqe));
+		if (row == DESTROY)
+			assert_int_equal(
+				guest_handle_command(to, PV_CMD_DESTROY_QP, p.qp[1].handle), 0);
+		else
+			assert_int_equal(
+				qp_to(to, &p.qp[1], row == RESET ? URXE_QPS_RESET : URXE_QPS_ERR),
+				0);
+		assert_int_equal(pvrdma_next_deadline(to->dev), 0);
+		net_run(&p.net);
+		expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_SEND);
+		pair_close(&p);
 	}
-	assert_true(destroyed);
-	assert_int_equal(guest_handle_command(&p.guest[1], PV_CMD_DESTROY_QP, p.qp[1].handle), 0);
-	net_run(&p.net);
-	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_SEND);
-	pair_close(&p);
 }
 
 /* A tagged GID: frames between VLANs do not arrive, frames within one do. */
@@ -441,7 +452,7 @@ int main(void)
 		cmocka_unit_test(test_more_requests_than_the_engine_holds),
 		cmocka_unit_test(test_many_messages),
 		cmocka_unit_test(test_poll),
-		cmocka_unit_test(test_destroyed_qp_acknowledges),
+		cmocka_unit_test(test_ended_qp_acknowledges),
 		cmocka_unit_test(test_vlan),
 	};
 
