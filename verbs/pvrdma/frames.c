@@ -120,13 +120,15 @@ static uint32_t fill_frames(struct pvrdma *dev, struct urxe_frame *frames, uint3
 	uint32_t n = 0;
 
 	for (unsigned round = 0; round < LOOPBACK_ROUNDS && n < max; round++) {
-		uint32_t made;
+		uint32_t made, kept;
 
 		pv_qp_post_waiting(dev);
 		made = urxe_output(dev->engine, dev->now, frames + n, max - n);
-		if (!made)
-			break;
-		n += keep_foreign(dev, frames + n, made);
+		kept = keep_foreign(dev, frames + n, made);
+		/* Only frames of the device itself, or room for requests, make more to send. */
+		if (!made || (kept == made && made < max - n && TAILQ_EMPTY(&dev->waiting_qps)))
+			return n + kept;
+		n += kept;
 	}
 	return n;
 }

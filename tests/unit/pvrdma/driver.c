@@ -39,6 +39,7 @@ void guest_open(struct guest *g, const struct guest_attr *attr)
 	*g = (struct guest){
 		.id = attr->id,
 		.roce_v1 = attr->roce_v1,
+		.ipv6 = attr->ipv6,
 		.mac = {2, 0, 0, 0, 1, attr->id},
 		.next_low = PV_PAGE,
 		.next_high = GUEST_HIGH,
@@ -301,7 +302,7 @@ void guest_gid(const struct guest *g, struct urxe_gid *gid)
 	const struct urxe_gid local = {
 		{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 1, g->id}};
 
-	*gid = g->roce_v1 ? local : ipv4;
+	*gid = g->roce_v1 || g->ipv6 ? local : ipv4;
 }
 
 int guest_bind(struct guest *g, uint32_t index, const struct urxe_gid *gid, uint32_t vlan)

@@ -37,6 +37,7 @@ struct pages {
 struct guest_attr {
 	uint8_t id; /* of MAC and GIDs */
 	bool roce_v1;
+	bool ipv6;    /* RoCEv2 over IPv6 */
 	uint32_t mtu; /* 0: GUEST_MTU */
 	bool small;   /* only GUEST_SMALL bytes of each region */
 };
@@ -44,6 +45,7 @@ struct guest_attr {
 struct guest {
 	uint8_t id;
 	bool roce_v1;
+	bool ipv6;
 	uint8_t mac[6];
 	int fd;
 	uint8_t *bytes; /* the file of the guest's memory */

@@ -28,7 +28,7 @@ struct pair {
 
 struct pair_attr {
 	uint8_t type;
-	bool roce_v1;
+	uint8_t net; /* enum urxe_net; RoCEv1 is 0 */
 	uint32_t cqe;
 	uint32_t wr;
 	struct srq *srq; /* of guest 1 */
@@ -56,11 +56,12 @@ static inline void pair_open_queues(struct pair *p, const struct pair_attr *attr
 	}
 }
 
-static inline void pair_open_guests(struct pair *p, bool roce_v1)
+static inline void pair_open_guests(struct pair *p, enum urxe_net net)
 {
 	for (uint8_t i = 0; i < 2; i++) {
-		guest_open(&p->guest[i],
-			   &(struct guest_attr){.id = (uint8_t)(i + 1), .roce_v1 = roce_v1});
+		guest_open(&p->guest[i], &(struct guest_attr){.id = (uint8_t)(i + 1),
+							      .roce_v1 = net == URXE_NET_ROCEV1,
+							      .ipv6 = net == URXE_NET_IPV6});
 		guest_start(&p->guest[i]);
 		p->net.guest[i] = &p->guest[i];
 	}
@@ -69,7 +70,7 @@ static inline void pair_open_guests(struct pair *p, bool roce_v1)
 static inline void pair_open(struct pair *p, const struct pair_attr *attr)
 {
 	*p = (struct pair){0};
-	pair_open_guests(p, attr->roce_v1);
+	pair_open_guests(p, attr->net);
 	pair_open_queues(p, attr);
 }
 

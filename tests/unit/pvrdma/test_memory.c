@@ -12,7 +12,7 @@ static int pair_setup(void **state)
 {
 	static struct pair p;
 
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 	*state = &p;
 	return 0;
 }
@@ -356,7 +356,7 @@ static void test_bad_fast_registrations(void **state)
 		struct pvrdma_sq_wqe_hdr header;
 		struct fast fast;
 
-		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 		fast_open(&p.guest[1], &fast, 2);
 		header = reg_header(&fast, 100, PV_PAGE);
 		switch (row) {
@@ -447,7 +447,7 @@ static void test_memory_removed_in_mid_transfer(void **state)
 		const int side = steps % 2;
 		unsigned pages = 0;
 
-		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 		guest_plug(&p.guest[side]);
 		/* The second half of the buffer moves to the plugged memory. */
 		for (uint32_t i = p.buffer[side].pages.n / 2; i < p.buffer[side].pages.n; i++)

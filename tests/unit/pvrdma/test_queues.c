@@ -9,7 +9,7 @@ static int pair_setup(void **state)
 {
 	static struct pair p;
 
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .cqe = 16});
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4, .cqe = 16});
 	*state = &p;
 	return 0;
 }
@@ -223,7 +223,8 @@ static void test_cq_index_garbage(void **state)
 	for (unsigned i = 0; i < 4; i++) {
 		struct pair p;
 
-		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .cqe = 16});
+		pair_open(&p,
+			  &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4, .cqe = 16});
 		write_once(&p);
 		cq_indices(&p.guest[0], &p.cq[0])->cons_head = garbage[i];
 		write_once(&p);
@@ -262,7 +263,7 @@ static void test_malformed_send_requests(void **state)
 		struct pvrdma_sge sges[3] = {0}, good_sge;
 		uint32_t status = PVRDMA_WC_LOC_QP_OP_ERR;
 
-		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 		good = bad = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
 		bad.wr_id = 2;
 		good_sge = sges[0] = sges[1] = buffer_sge(&p.buffer[0], 0, 8);
@@ -347,7 +348,7 @@ static void test_queue_index_garbage(void **state)
 		struct guest *g = &p.guest[0];
 		struct pv_ring_state *ring;
 
-		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 		ring = qp_state_page(g, &p.qp[0]);
 		*(recv ? &ring->rx.prod_tail : &ring->tx.prod_tail) = garbage[i % 4];
 		guest_doorbell(g, 0, PVRDMA_UAR_QP_OFFSET,
@@ -457,7 +458,7 @@ static void test_cq_loses_memory(void **state)
 		struct cq cq;
 		struct qp qp;
 
-		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 		guest_plug(g);
 		cq_open(g, &cq, 16);
 		reopen_cq(g, &cq, page);
@@ -496,7 +497,7 @@ static void test_qp_loses_memory(void **state)
 		union pv_request request = {0};
 		union pv_response response;
 
-		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 		guest_plug(g);
 		assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_QP, p.qp[0].handle), 0);
 		move_page(g, &p.qp[0].pages, page);
@@ -565,7 +566,7 @@ static void test_reset_in_mid_transfer(void **state)
 		struct pvrdma_sq_wqe_hdr header;
 		struct pvrdma_sge sge;
 
-		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 		header = rdma_header(&p, steps % 4 < 2 ? PVRDMA_WR_RDMA_WRITE : PVRDMA_WR_RDMA_READ,
 				     0);
 		sge = buffer_sge(&p.buffer[0], 0, BUFFER);

@@ -9,12 +9,12 @@ static void post_recv(struct pair *p, int side, uint64_t wr_id, uint64_t offset,
 	qp_post_recv(&p->guest[side], &p->qp[side], wr_id, &sge, 1);
 }
 
-static void send_and_receive(bool roce_v1)
+static void send_and_receive(enum urxe_net net)
 {
 	struct pair p;
 	struct pvrdma_sq_wqe_hdr header;
 
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .roce_v1 = roce_v1});
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = net});
 	buffer_fill(&p.guest[0], &p.buffer[0], 100, 10000, 5);
 	post_recv(&p, 1, 70, 77, 20000);
 	header = rdma_header(&p, PVRDMA_WR_SEND, 0);
@@ -31,13 +31,19 @@ static void send_and_receive(bool roce_v1)
 static void test_send(void **state)
 {
 	(void)state;
-	send_and_receive(false);
+	send_and_receive(URXE_NET_IPV4);
 }
 
 static void test_send_roce_v1(void **state)
 {
 	(void)state;
-	send_and_receive(true);
+	send_and_receive(URXE_NET_ROCEV1);
+}
+
+static void test_send_over_ipv6(void **state)
+{
+	(void)state;
+	send_and_receive(URXE_NET_IPV6);
 }
 
 static void test_send_with_immediate(void **state)
@@ -47,7 +53,7 @@ static void test_send_with_immediate(void **state)
 	struct pvrdma_cqe cqe;
 
 	(void)state;
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 	post_recv(&p, 1, 70, 0, 100);
 	header = rdma_header(&p, PVRDMA_WR_SEND_WITH_IMM, 0);
 	header.ex.imm_data = 0x12345678;
@@ -65,7 +71,7 @@ static void test_write_and_read(void **state)
 	struct pvrdma_sq_wqe_hdr header;
 
 	(void)state;
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 	buffer_fill(&p.guest[0], &p.buffer[0], 0, 100000, 9);
 	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 4000);
 	execute(&p, &header, 0, 100000);
@@ -86,7 +92,7 @@ static void test_write_with_immediate(void **state)
 	struct pvrdma_cqe cqe;
 
 	(void)state;
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 	buffer_fill(&p.guest[0], &p.buffer[0], 0, 5000, 3);
 	qp_post_recv(&p.guest[1], &p.qp[1], 71, NULL, 0);
 	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 0);
@@ -106,7 +112,7 @@ static void test_losses(void **state)
 	struct pvrdma_sq_wqe_hdr header;
 
 	(void)state;
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 	p.net.lose = UINT64_C(0x0102040810204081);
 	buffer_fill(&p.guest[0], &p.buffer[0], 0, BUFFER, 9);
 	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
@@ -128,7 +134,7 @@ static void test_atomics(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 	*word_at(&p, 1, offset) = 40;
 	header.opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD;
 	header.wr.atomic.remote_addr = p.buffer[1].va + offset;
@@ -162,13 +168,13 @@ static struct pvrdma_sq_wqe_hdr datagram_header(const struct pair *p, int from)
 	return header;
 }
 
-static void exchange_datagram(uint8_t type, bool roce_v1, uint32_t network)
+static void exchange_datagram(uint8_t type, enum urxe_net net, uint32_t network)
 {
 	struct pair p;
 	struct pvrdma_sq_wqe_hdr header;
 	struct pvrdma_cqe cqe;
 
-	pair_open(&p, &(struct pair_attr){.type = type, .roce_v1 = roce_v1});
+	pair_open(&p, &(struct pair_attr){.type = type, .net = net});
 	buffer_fill(&p.guest[0], &p.buffer[0], 0, 256, 4);
 	post_recv(&p, 1, 33, 0, 40 + 256);
 	header = datagram_header(&p, 0);
@@ -193,15 +199,16 @@ static void exchange_datagram(uint8_t type, bool roce_v1, uint32_t network)
 static void test_datagram(void **state)
 {
 	(void)state;
-	exchange_datagram(PV_QPT_UD, false, PVRDMA_NETWORK_IPV4);
-	exchange_datagram(PV_QPT_UD, true, PVRDMA_NETWORK_ROCE_V1);
+	exchange_datagram(PV_QPT_UD, URXE_NET_IPV4, PVRDMA_NETWORK_IPV4);
+	exchange_datagram(PV_QPT_UD, URXE_NET_IPV6, PVRDMA_NETWORK_IPV6);
+	exchange_datagram(PV_QPT_UD, URXE_NET_ROCEV1, PVRDMA_NETWORK_ROCE_V1);
 }
 
 static void test_gsi(void **state)
 {
 	(void)state;
-	exchange_datagram(PV_QPT_GSI, false, PVRDMA_NETWORK_IPV4);
-	exchange_datagram(PV_QPT_GSI, true, PVRDMA_NETWORK_ROCE_V1);
+	exchange_datagram(PV_QPT_GSI, URXE_NET_IPV4, PVRDMA_NETWORK_IPV4);
+	exchange_datagram(PV_QPT_GSI, URXE_NET_ROCEV1, PVRDMA_NETWORK_ROCE_V1);
 }
 
 /* Each row has a bad member in the address vector: the request fails in its order. */
@@ -214,7 +221,7 @@ static void test_bad_address_vector(void **state)
 		struct pair p;
 		struct pvrdma_sq_wqe_hdr header;
 
-		pair_open(&p, &(struct pair_attr){.type = PV_QPT_UD});
+		pair_open(&p, &(struct pair_attr){.type = PV_QPT_UD, .net = URXE_NET_IPV4});
 		header = datagram_header(&p, 0);
 		switch (row) {
 		case PORT: header.wr.ud.av.port_pd &= 0xffffff; break;
@@ -240,9 +247,10 @@ static void test_srq(void **state)
 	struct pv_eqe eqe;
 
 	(void)state;
-	pair_open_guests(&p, false);
+	pair_open_guests(&p, URXE_NET_IPV4);
 	assert_int_equal(srq_try_open(&p.guest[1], &srq, 8, 2, 2), 0);
-	pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_RC, .srq = &srq});
+	pair_open_queues(&p,
+			 &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4, .srq = &srq});
 	for (unsigned i = 0; i < 3; i++) {
 		sge = buffer_sge(&p.buffer[1], i * 1000, 1000);
 		srq_post(&p.guest[1], &srq, 50 + i, &sge, 1);
@@ -307,6 +315,75 @@ static void test_loopback(void **state)
 	guest_close(&g);
 }
 
+/* A connection within the guest and one to the peer are busy at the same time. */
+static void test_loopback_beside_a_peer(void **state)
+{
+	struct pair p;
+	struct guest *g = &p.guest[0];
+	struct qp own[2];
+	struct pvrdma_sq_wqe_hdr to_peer, to_own;
+	struct pvrdma_sge sge;
+	uint8_t bytes[8][2048];
+	struct urxe_frame frames[8];
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
+	for (int i = 0; i < 2; i++)
+		qp_open(g, &own[i],
+			&(struct qp_attr){
+				.type = PV_QPT_RC, .send_cq = &p.cq[0], .recv_cq = &p.cq[0]});
+	for (int i = 0; i < 2; i++)
+		qp_connect(g, &own[i], g, &own[!i]);
+	buffer_fill(g, &p.buffer[0], 0, 5000, 1);
+	sge = buffer_sge(&p.buffer[0], 0, 5000);
+	to_peer = to_own = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+	to_own.wr.rdma.remote_addr = p.buffer[0].va + 10000;
+	to_own.wr.rdma.rkey = p.buffer[0].key;
+	qp_post_send(g, &own[0], &to_own, &sge);
+	qp_post_send(g, &p.qp[0], &to_peer, &sge);
+	for (int i = 0; i < 8; i++)
+		frames[i] = (struct urxe_frame){.data = bytes[i], .room = sizeof(bytes[i])};
+	/* Each frame for the peer still has a buffer of its own. */
+	assert_int_equal(pvrdma_output(g->dev, 0, frames, 8), 5);
+	for (int i = 0; i < 8; i++)
+		for (int j = 0; j < i; j++)
+			assert_ptr_not_equal(frames[i].data, frames[j].data);
+	pvrdma_input(p.guest[1].dev, 0, frames, 5);
+	net_run(&p.net);
+	assert_true(buffer_has(g, &p.buffer[0], 10000, 5000, 1));
+	assert_true(buffer_has(&p.guest[1], &p.buffer[1], 0, 5000, 1));
+	for (int i = 0; i < 2; i++)
+		qp_close(g, &own[i]);
+	pair_close(&p);
+}
+
+/* A QP ends while requests wait in its ring for room in the engine's queue. */
+static void test_waiting_qp_ends(void **state)
+{
+	(void)state;
+	for (int destroy = 0; destroy < 2; destroy++) {
+		struct pvrdma_sq_wqe_hdr header;
+		struct pvrdma_sge sge;
+		struct pair p;
+
+		pair_open(&p,
+			  &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4, .wr = 4});
+		header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+		sge = buffer_sge(&p.buffer[0], 0, 64);
+		for (unsigned i = 0; i < 8; i++)
+			qp_post_send(&p.guest[0], &p.qp[0], &header, &sge);
+		if (destroy)
+			assert_int_equal(guest_handle_command(&p.guest[0], PV_CMD_DESTROY_QP,
+							      p.qp[0].handle),
+					 0);
+		else
+			assert_int_equal(qp_to(&p.guest[0], &p.qp[0], URXE_QPS_RESET), 0);
+		net_run(&p.net);
+		expect_no_cqe(&p, 0);
+		pair_close(&p);
+	}
+}
+
 /* The engine's queue is full: requests wait in the ring, and all of them are executed. */
 static void test_more_requests_than_the_engine_holds(void **state)
 {
@@ -315,7 +392,8 @@ static void test_more_requests_than_the_engine_holds(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .wr = 4, .cqe = 64});
+	pair_open(&p,
+		  &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4, .wr = 4, .cqe = 64});
 	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
 	sge = buffer_sge(&p.buffer[0], 0, 64);
 	for (unsigned i = 0; i < 8; i++) {
@@ -336,7 +414,8 @@ static void test_many_messages(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .wr = 4, .cqe = 4});
+	pair_open(&p,
+		  &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4, .wr = 4, .cqe = 4});
 	for (unsigned i = 0; i < 100; i++) {
 		buffer_fill(&p.guest[0], &p.buffer[0], 0, 100, (uint8_t)i);
 		post_recv(&p, 1, i, 0, 100);
@@ -358,7 +437,7 @@ static void test_poll(void **state)
 	struct pair p;
 
 	(void)state;
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 	assert_false(pvrdma_poll(p.guest[0].dev, 0));
 	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
 	sge = buffer_sge(&p.buffer[0], 0, 64);
@@ -388,7 +467,7 @@ static void test_ended_qp_acknowledges(void **state)
 		struct urxe_frame frame = {.data = bytes, .room = sizeof(bytes)};
 		struct guest *to = &p.guest[1];
 
-		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC});
+		pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 		post_recv(&p, 1, 70, 0, 100);
 		header = rdma_header(&p, PVRDMA_WR_SEND, 0);
 		sge = buffer_sge(&p.buffer[0], 0, 100);
@@ -418,14 +497,14 @@ static void test_vlan(void **state)
 		struct pair p = {0};
 		struct pvrdma_sq_wqe_hdr header;
 
-		pair_open_guests(&p, false);
+		pair_open_guests(&p, URXE_NET_IPV4);
 		for (uint32_t i = 0; i < 2; i++) {
 			struct urxe_gid gid;
 
 			guest_gid(&p.guest[i], &gid);
 			assert_int_equal(guest_bind(&p.guest[i], 0, &gid, same ? 7 : 7 + i), 0);
 		}
-		pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_RC});
+		pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
 		header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
 		execute(&p, &header, 0, 100);
 		expect_cqe(&p, 0, 1, same ? PVRDMA_WC_SUCCESS : PVRDMA_WC_RETRY_EXC_ERR,
@@ -439,6 +518,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_send),
 		cmocka_unit_test(test_send_roce_v1),
+		cmocka_unit_test(test_send_over_ipv6),
 		cmocka_unit_test(test_send_with_immediate),
 		cmocka_unit_test(test_write_and_read),
 		cmocka_unit_test(test_write_with_immediate),
@@ -449,6 +529,8 @@ int main(void)
 		cmocka_unit_test(test_bad_address_vector),
 		cmocka_unit_test(test_srq),
 		cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_loopback_beside_a_peer),
+		cmocka_unit_test(test_waiting_qp_ends),
 		cmocka_unit_test(test_more_requests_than_the_engine_holds),
 		cmocka_unit_test(test_many_messages),
 		cmocka_unit_test(test_poll),

@@ -231,6 +231,20 @@ static void test_free_ends_the_rights(void **state)
 	engine_close(&f.e);
 }
 
+/* A device whose owner resolves no page lists. */
+static void test_device_without_page_lists(void **state)
+{
+	(void)state;
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1, .durable = true});
+	const struct urxe_send_wr wr = {.opcode = URXE_WR_REG_MR};
+	struct endpoint end[2];
+
+	conn_open(pair, &conn, end);
+	assert_int_equal(urxe_post_send(end[0].qp, &wr), -EINVAL);
+	pair_destroy(pair);
+}
+
 /* A region with a hole between two pieces of memory, and later memory in place of the hole. */
 static void test_hole(void **state)
 {
@@ -275,6 +289,7 @@ int main(void)
 		cmocka_unit_test(test_normal_region_cannot_be_invalidated),
 		cmocka_unit_test(test_keys_are_owned),
 		cmocka_unit_test(test_free_ends_the_rights),
+		cmocka_unit_test(test_device_without_page_lists),
 		cmocka_unit_test(test_hole),
 	};
 
