@@ -7,52 +7,61 @@
 #include "direct/direct_table.h"
 #include "memory/mw.h"
 #include "objects/qp.h"
-
-static struct urxe_fast_mr *find_fast_mr(const struct urxe_dev *dev, uint32_t key)
-{
-	return idmap_find(&dev->fast_mrs, key >> 8);
-}
+#include "objects/references.h"
 
 /* The object whose registered region has this key; NULL: none. */
 static struct urxe_fast_mr *find_registered(const struct urxe_dev *dev, uint32_t key)
 {
-	struct urxe_fast_mr *fast = find_fast_mr(dev, key);
+	struct urxe_fast_mr *fast = fast_mr_find(dev, key);
 
-	return fast && fast->mr && fast->key == key ? fast : NULL;
+	return fast && fast->registered && fast->key == key ? fast : NULL;
 }
 
-int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, struct urxe_fast_mr **out)
+int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
+		       struct urxe_fast_mr **out)
 {
 	struct urxe_fast_mr *fast = malloc(sizeof(*fast));
-	int rc;
+	struct urxe_mr *mr = mr_allocate(max_extents);
+	int rc = -ENOMEM;
 
-	if (!fast)
-		return -ENOMEM;
-	*fast = (struct urxe_fast_mr){.dev = dev, .pd = pd, .key = mr_new_key(dev, true)};
-	rc = idmap_add(&dev->fast_mrs, fast->key >> 8, fast);
-	if (rc)
+	if (fast && mr) {
+		*fast = (struct urxe_fast_mr){
+			.dev = dev,
+			.pd = pd,
+			.key = mr_new_key(dev, true),
+			.max_extents = max_extents,
+			.mr = mr,
+		};
+		rc = idmap_add(&dev->fast_mrs, fast->key >> 8, fast);
+	}
+	if (rc) {
+		free(mr);
 		free(fast);
-	else
-		*out = fast;
-	return rc;
+		return rc;
+	}
+	*out = fast;
+	return 0;
 }
 
-static int deregister_region(struct urxe_fast_mr *fast)
+/* False: a window is bound to the region. */
+static bool deregister_region(struct urxe_fast_mr *fast)
 {
-	int rc = fast->mr ? urxe_mr_dereg(fast->mr) : 0;
-
-	if (!rc)
-		fast->mr = NULL;
-	return rc;
+	if (!fast->registered)
+		return true;
+	if (fast->mr->windows)
+		return false;
+	fast->registered = false;
+	direct_withdraw(fast->dev, fast->key);
+	end_references_by_key(fast->dev, fast->key);
+	return true;
 }
 
 int urxe_fast_mr_free(struct urxe_fast_mr *fast)
 {
-	int rc = deregister_region(fast);
-
-	if (rc)
-		return rc;
+	if (!deregister_region(fast))
+		return -EBUSY;
 	idmap_remove(&fast->dev->fast_mrs, fast->key >> 8);
+	mr_free(fast->mr);
 	free(fast);
 	return 0;
 }
@@ -64,12 +73,24 @@ uint32_t urxe_fast_mr_key(const struct urxe_fast_mr *fast)
 
 struct urxe_mr *urxe_fast_mr_region(const struct urxe_fast_mr *fast)
 {
-	return fast->mr;
+	return fast->registered ? fast->mr : NULL;
+}
+
+/* Replaces what is left of the previous region, without allocating memory. */
+static void fill_region(struct urxe_fast_mr *fast, const struct urxe_mr_attr *attr)
+{
+	if (fast->mr->pieces != fast->mr->at_first)
+		free(fast->mr->pieces);
+	mr_fill(fast->mr, fast->dev, attr);
+	fast->key = attr->key;
+	fast->registered = true;
+	mr_publish(fast->mr);
 }
 
 bool fast_mr_register(struct urxe_qp *qp, const struct urxe_fast_reg *request)
 {
-	struct urxe_fast_mr *fast = find_fast_mr(qp->dev, request->key);
+	const struct urxe_ops *ops = qp->dev->attr.ops;
+	struct urxe_fast_mr *fast = fast_mr_find(qp->dev, request->key);
 	struct urxe_mr_attr attr = {
 		.pd = qp->pd,
 		.access = request->access,
@@ -78,13 +99,12 @@ bool fast_mr_register(struct urxe_qp *qp, const struct urxe_fast_reg *request)
 		.key = request->key,
 	};
 
-	if (!fast || fast->mr || fast->pd != qp->pd || !request->length ||
-	    !qp->dev->attr.ops->page_list(qp->dev->attr.ctx, request, &attr.extents,
-					  &attr.n_extents))
+	if (!fast || fast->registered || fast->pd != qp->pd || !request->length ||
+	    !ops->page_list(qp->dev->attr.ctx, request, &attr.extents, &attr.n_extents))
 		return false;
-	if (mr_register(qp->dev, &attr, &fast->mr))
+	if (attr.n_extents > fast->max_extents || mr_check_attr(qp->dev, &attr))
 		return false;
-	fast->key = request->key;
+	fill_region(fast, &attr);
 	return true;
 }
 
@@ -102,5 +122,5 @@ bool key_invalidate(struct urxe_qp *qp, uint32_t key)
 
 	if (!fast)
 		return mw_invalidate(qp, key);
-	return fast->pd == qp->pd && !deregister_region(fast);
+	return fast->pd == qp->pd && deregister_region(fast);
 }

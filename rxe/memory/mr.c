@@ -30,7 +30,7 @@ static bool has_valid_extents(const struct urxe_mr_attr *attr)
 /* Whether a window or a fast registration owns all keys with these upper bits. */
 static bool is_reserved(const struct urxe_dev *dev, uint32_t key)
 {
-	return mw_find(dev, key) || idmap_find(&dev->fast_mrs, key >> 8);
+	return mw_find(dev, key) || fast_mr_find(dev, key);
 }
 
 bool mr_index_taken(const struct urxe_dev *dev, uint32_t key)
@@ -54,7 +54,7 @@ uint32_t mr_new_key(struct urxe_dev *dev, bool whole)
 	return key;
 }
 
-static int check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *attr)
+int mr_check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *attr)
 {
 	const uint32_t remote_writes = URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC;
 
@@ -71,18 +71,14 @@ static int check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *att
 	return 0;
 }
 
-/* A region that is not in dev->mrs yet. */
-static struct urxe_mr *make_mr(struct urxe_dev *dev, const struct urxe_mr_attr *attr)
+void mr_fill(struct urxe_mr *mr, struct urxe_dev *dev, const struct urxe_mr_attr *attr)
 {
-	struct urxe_mr *mr =
-		malloc(sizeof(*mr) + (attr->n_extents + (size_t)1) * sizeof(struct mr_piece));
 	uint64_t offset = 0;
 
-	if (!mr)
-		return NULL;
 	*mr = (struct urxe_mr){
 		.dev = dev,
 		.pd = attr->pd,
+		.key = attr->key,
 		.access = attr->access,
 		.iova = attr->iova,
 		.length = attr->length,
@@ -95,6 +91,25 @@ static struct urxe_mr *make_mr(struct urxe_dev *dev, const struct urxe_mr_attr *
 		offset += attr->extents[i].length;
 	}
 	mr->pieces[mr->n_pieces] = (struct mr_piece){offset, NULL};
+}
+
+struct urxe_mr *mr_allocate(uint32_t n_extents)
+{
+	struct urxe_mr *mr =
+		malloc(sizeof(*mr) + (n_extents + (size_t)1) * sizeof(struct mr_piece));
+
+	if (mr)
+		mr->pieces = mr->at_first;
+	return mr;
+}
+
+/* A region that is not in dev->mrs yet. */
+static struct urxe_mr *make_mr(struct urxe_dev *dev, const struct urxe_mr_attr *attr)
+{
+	struct urxe_mr *mr = mr_allocate(attr->n_extents);
+
+	if (mr)
+		mr_fill(mr, dev, attr);
 	return mr;
 }
 
@@ -122,18 +137,13 @@ void mr_publish(const struct urxe_mr *mr)
 
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **out)
 {
-	if (attr->key && is_reserved(dev, attr->key))
-		return -EEXIST;
-	return mr_register(dev, attr, out);
-}
-
-int mr_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **out)
-{
 	struct urxe_mr *mr;
-	int rc = check_attr(dev, attr);
+	int rc = mr_check_attr(dev, attr);
 
 	if (rc)
 		return rc;
+	if (attr->key && is_reserved(dev, attr->key))
+		return -EEXIST;
 	mr = make_mr(dev, attr);
 	if (!mr)
 		return -ENOMEM;
@@ -152,7 +162,7 @@ int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
 {
 	struct urxe_dev *dev = (*mr)->dev;
 	struct urxe_mr *changed;
-	int rc = check_attr(dev, attr);
+	int rc = mr_check_attr(dev, attr);
 
 	if (rc)
 		return rc;
@@ -229,7 +239,7 @@ static bool window_grants(const struct urxe_dev *dev, const struct mr_range *ran
 static bool find_granted_span(const struct urxe_dev *dev, const struct mr_range *range,
 			      struct span *span)
 {
-	const struct urxe_mr *mr = idmap_find(&dev->mrs, range->key);
+	const struct urxe_mr *mr = mr_find(dev, range->key);
 
 	if (!mr)
 		return window_grants(dev, range, span);
@@ -396,7 +406,7 @@ bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, u
 
 bool mr_whole(const struct urxe_dev *dev, struct mr_range *range)
 {
-	const struct urxe_mr *mr = idmap_find(&dev->mrs, range->key);
+	const struct urxe_mr *mr = mr_find(dev, range->key);
 	const struct urxe_mw *mw = mr ? NULL : mw_find(dev, range->key);
 
 	if (!mr && !mw)

@@ -67,13 +67,33 @@ static inline bool mw_serves(const struct urxe_mw *mw, uint32_t qpn)
 	return mw->mr && qpn && (mw->type == URXE_MW_TYPE_1 || mw->qpn == qpn);
 }
 
-/* The keys of fast registrations (memory/fast_mr.h). */
+/* The keys of fast registrations (memory/fast_mr.h), and room for a region. */
 struct urxe_fast_mr {
 	struct urxe_dev *dev;
 	uint32_t pd;
-	uint32_t key;       /* of the newest registration */
-	struct urxe_mr *mr; /* NULL: nothing is registered, the keys grant nothing */
+	uint32_t key; /* of the newest registration */
+	uint32_t max_extents;
+	bool registered;    /* false: the keys grant nothing */
+	struct urxe_mr *mr; /* not in dev->mrs */
 };
+
+/* The object that owns all keys with these upper 24 bits; NULL if there is none. */
+static inline struct urxe_fast_mr *fast_mr_find(const struct urxe_dev *dev, uint32_t key)
+{
+	return idmap_find(&dev->fast_mrs, key >> 8);
+}
+
+/* The region with the key; NULL if there is none. */
+static inline struct urxe_mr *mr_find(const struct urxe_dev *dev, uint32_t key)
+{
+	struct urxe_mr *mr = idmap_find(&dev->mrs, key);
+	const struct urxe_fast_mr *fast;
+
+	if (mr)
+		return mr;
+	fast = fast_mr_find(dev, key);
+	return fast && fast->registered && fast->key == key ? fast->mr : NULL;
+}
 
 /* A range of one key's address space, and the access that the caller wants. */
 struct mr_range {
@@ -87,8 +107,12 @@ struct mr_range {
 };
 
 void mr_free(struct urxe_mr *mr);
-/* As urxe_mr_reg, also with a key that the caller's object owns. */
-int mr_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr);
+/* Room for a region of so many extents; NULL: there is no memory. */
+struct urxe_mr *mr_allocate(uint32_t n_extents);
+/* Errors as of urxe_mr_reg, but those of the key and of memory. */
+int mr_check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *attr);
+/* Fills in a region that has room for the extents. */
+void mr_fill(struct urxe_mr *mr, struct urxe_dev *dev, const struct urxe_mr_attr *attr);
 /* Publishes the region's rights for the direct transport, if it is one piece of memory. */
 void mr_publish(const struct urxe_mr *mr);
 static inline bool mr_is_one_piece(const struct urxe_mr *mr)

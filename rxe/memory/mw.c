@@ -130,7 +130,7 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
 	if (!mw || !is_window_bindable(qp, mw, bind))
 		return false;
 	if (bind->length) {
-		mr = idmap_find(&qp->dev->mrs, bind->mr_key);
+		mr = mr_find(qp->dev, bind->mr_key);
 		if (!is_region_bindable(mr, mw, bind, &offset)) {
 			mw_publish(mw);
 			return false;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
+#include "pvrdma_driver.h"
 #include "require.h"
 #include "script.h"
 

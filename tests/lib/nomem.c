@@ -172,6 +172,9 @@ WRAP(urxe_mr_rereg, (struct urxe_mr * *mr, const struct urxe_mr_attr *attr), (mr
 WRAP(urxe_mr_unmap, (struct urxe_mr * mr, const struct urxe_extent *bytes), (mr, bytes))
 WRAP(urxe_mw_alloc, (struct urxe_dev * dev, const struct urxe_mw_attr *attr, struct urxe_mw **mw),
      (dev, attr, mw))
+WRAP(urxe_fast_mr_alloc,
+     (struct urxe_dev * dev, uint32_t pd, uint32_t max_extents, struct urxe_fast_mr **fast),
+     (dev, pd, max_extents, fast))
 WRAP(urxe_mcast_attach, (struct urxe_qp * qp, const struct urxe_gid *gid), (qp, gid))
 WRAP(urxe_cq_create, (struct urxe_dev * dev, void *ctx, struct urxe_cq **cq), (dev, ctx, cq))
 WRAP(urxe_srq_create,

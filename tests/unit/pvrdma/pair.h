@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "driver.h"
+#include "pvrdma_driver.h"
 
 #define ALL_ACCESS 15u /* local write, remote write, read and atomic */
 #define BUFFER     0x40000u

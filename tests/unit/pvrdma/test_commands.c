@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "driver.h"
+#include "pvrdma_driver.h"
 
 static int start_guest(void **state)
 {

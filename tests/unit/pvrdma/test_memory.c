@@ -341,6 +341,7 @@ static void test_bad_fast_registrations(void **state)
 	enum {
 		SHIFT,
 		MANY_PAGES,
+		MORE_PAGES,
 		NO_PAGES,
 		TOO_LONG,
 		NO_LENGTH,
@@ -362,6 +363,11 @@ static void test_bad_fast_registrations(void **state)
 		switch (row) {
 		case SHIFT: header.wr.fast_reg.page_shift = 13; break;
 		case MANY_PAGES: header.wr.fast_reg.page_list_len = 129; break;
+		case MORE_PAGES:
+			header.wr.fast_reg.page_list_len = 3;
+			header.wr.fast_reg.length = 3 * PV_PAGE - 100;
+			table_of(&p.guest[1], &fast.pages)[2] = guest_page(&p.guest[1]);
+			break;
 		case NO_PAGES: header.wr.fast_reg.page_list_len = 0; break;
 		case TOO_LONG: header.wr.fast_reg.length = 2 * PV_PAGE - 99; break;
 		case NO_LENGTH: header.wr.fast_reg.length = 0; break;

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "driver.h"
+#include "pvrdma_driver.h"
 
 static int open_guest(void **state)
 {

@@ -104,7 +104,7 @@ static int open_kind(struct pvrdma *dev, const struct pv_cmd_create_mr *request,
 		if (!request->nchunks || request->nchunks > PV_MAX_FAST_REG)
 			return -EINVAL;
 		attr->n_extents = request->nchunks;
-		return urxe_fast_mr_alloc(dev->engine, attr->pd, &mr->fast);
+		return urxe_fast_mr_alloc(dev->engine, attr->pd, request->nchunks, &mr->fast);
 	default: return -EINVAL;
 	}
 }

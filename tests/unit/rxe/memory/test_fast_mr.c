@@ -18,7 +18,7 @@ static void open_fast(struct fast *f)
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 
 	engine_open(&f->e, &conn);
-	assert_int_equal(urxe_fast_mr_alloc(f->e.b->dev, NODE_PD, &f->mr), 0);
+	assert_int_equal(urxe_fast_mr_alloc(f->e.b->dev, NODE_PD, PAGES, &f->mr), 0);
 }
 
 static struct urxe_fast_reg request_for(const struct fast *f, uint8_t tag)
@@ -148,7 +148,17 @@ static void test_peer_invalidates(void **state)
 static void test_rules(void **state)
 {
 	(void)state;
-	enum { REGISTERED, NO_OBJECT, BAD_LIST, TOO_LONG, NO_LENGTH, WRAPS, NO_LOCAL_WRITE, ROWS };
+	enum {
+		REGISTERED,
+		NO_OBJECT,
+		BAD_LIST,
+		MORE_PAGES,
+		TOO_LONG,
+		NO_LENGTH,
+		WRAPS,
+		NO_LOCAL_WRITE,
+		ROWS
+	};
 
 	for (int row = 0; row < ROWS; row++) {
 		struct fast f;
@@ -160,6 +170,7 @@ static void test_rules(void **state)
 		case REGISTERED: assert_int_equal(reg_outcome(&f, &request), 0); break;
 		case NO_OBJECT: request.key ^= 0x80000000; break;
 		case BAD_LIST: request.n_pages = NODE_PAGES + 1; break;
+		case MORE_PAGES: request.length = ++request.n_pages * PAGE; break;
 		case TOO_LONG: request.length++; break;
 		case NO_LENGTH: request.length = request.n_pages = 0; break;
 		case WRAPS: request.iova = UINT64_MAX - 8; break;
@@ -180,7 +191,7 @@ static void test_other_protection_domain(void **state)
 	struct urxe_fast_reg request;
 
 	open_fast(&f);
-	assert_int_equal(urxe_fast_mr_alloc(f.e.b->dev, NODE_PD + 1, &other), 0);
+	assert_int_equal(urxe_fast_mr_alloc(f.e.b->dev, NODE_PD + 1, PAGES, &other), 0);
 	request = request_for(&f, 1);
 	request.key = urxe_fast_mr_key(other);
 	assert_int_equal(reg_outcome(&f, &request), URXE_WC_LOC_QP_OP_ERR);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "driver.h"
+#include "pvrdma_driver.h"
 
 #include <errno.h>
 #include <stdlib.h>
