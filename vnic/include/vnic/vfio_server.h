@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A PCI function that a hypervisor such as QEMU (-device vfio-user-pci) uses over a UNIX socket:
+ * the server's side of the vfio-user protocol, version 0 (QEMU's docs/interop/vfio-user.rst).
+ *
+ * The server answers messages, keeps the configuration space, the guest's memory and the eventfds
+ * of MSI-X vectors, and calls the function's model for registers. The client is not trusted: each
+ * length, count and descriptor is checked, and a malformed message gets an errno value or ends the
+ * connection.
+ *
+ * One thread at a time may use a server. Nothing blocks. Functions that return int give 0 or a
+ * negative errno value. Integers of messages are in host byte order, as the protocol says.
+ */
+#ifndef URXE_VNIC_VFIO_SERVER_H
+#define URXE_VNIC_VFIO_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <vnic/guest_memory.h>
+
+#define VNIC_VFIO_BARS    6
+#define VNIC_VFIO_VECTORS 64 /* at most */
+
+struct vnic_vfio_server;
+
+struct vnic_vfio_function {
+	uint16_t vendor, device;
+	uint16_t subsystem_vendor, subsystem;
+	uint8_t revision;
+	uint32_t class_code; /* 24 bits: class, subclass and programming interface */
+	bool multifunction;  /* the slot has more functions; set in function 0 */
+	/* Bytes of each 32-bit memory BAR: 0, or a power of two from 4096 to 2^30. */
+	uint32_t bar_size[VNIC_VFIO_BARS];
+	/*
+	 * MSI-X: 1 to VNIC_VFIO_VECTORS. The table is the hypervisor's: the server stores nothing
+	 * that is written there. Both offsets are multiples of 8; table and pending bits do not
+	 * overlap.
+	 */
+	uint32_t vectors;
+	uint32_t msix_bar, table_offset, pba_offset;
+};
+
+struct vnic_vfio_ops {
+	/* A naturally aligned access of 1, 2, 4 or 8 bytes, outside MSI-X table and pending bits.
+	 */
+	uint64_t (*read)(void *ctx, uint32_t bar, uint32_t offset, uint32_t size);
+	void (*write)(void *ctx, uint32_t bar, uint32_t offset, uint32_t size, uint64_t value);
+	/* The function returns to its state after power-on, and uses no guest memory any more. */
+	void (*reset)(void *ctx);
+	/* [addr, addr + size) of the guest's memory is mapped. */
+	void (*memory_added)(void *ctx, uint64_t addr, uint64_t size);
+	/* This range, whether mapped or not, will be unmapped: no pointer to it may be used later.
+	 */
+	void (*memory_removed)(void *ctx, uint64_t addr, uint64_t size);
+	/* After reset and the removal of all memory. */
+	void (*disconnected)(void *ctx);
+};
+
+struct vnic_vfio_attr {
+	struct vnic_vfio_function function;
+	struct vnic_guest_memory *memory; /* the server alone maps and unmaps it */
+	struct vnic_vfio_ops ops;         /* all of them are set */
+	void *ctx;
+};
+
+/* -EINVAL: the description of the function is not valid. */
+int vnic_vfio_server_create(const struct vnic_vfio_attr *attr, struct vnic_vfio_server **server);
+/* Ends the connection first. NULL is ignored. */
+void vnic_vfio_server_destroy(struct vnic_vfio_server *server);
+
+/*
+ * Takes over a non-blocking stream socket to a client. -EBUSY: a client is connected; the caller
+ * keeps the socket.
+ */
+int vnic_vfio_server_connect(struct vnic_vfio_server *server, int socket);
+/* The client's socket; -1: no client. */
+int vnic_vfio_server_fd(const struct vnic_vfio_server *server);
+/*
+ * Whether a reply waits for room in the socket: then the server reads no further message until the
+ * socket is writable.
+ */
+bool vnic_vfio_server_is_writing(const struct vnic_vfio_server *server);
+/*
+ * Handles a bounded number of messages. On error the client is disconnected. -ECONNRESET: the
+ * client closed the connection; -EPROTO: it broke the protocol.
+ */
+int vnic_vfio_server_event(struct vnic_vfio_server *server);
+/* Closes the connection: reset, unmapping of all memory, disconnected. */
+void vnic_vfio_server_disconnect(struct vnic_vfio_server *server);
+
+/*
+ * Delivers the interrupt of a vector. An interrupt of a masked vector, or of one without an
+ * eventfd, sets the vector's pending bit and is delivered later.
+ */
+void vnic_vfio_server_interrupt(struct vnic_vfio_server *server, uint32_t vector);
+
+#endif

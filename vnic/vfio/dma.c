@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* DMA_MAP and DMA_UNMAP: the hypervisor adds and removes memory of the guest. */
+#include <errno.h>
+#include <linux/vfio.h>
+
+#include "server.h"
+
+#define MAP_FLAGS (VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE)
+/* linux/vfio.h of Debian 12 has it; the protocol defines the same bit. */
+#define UNMAP_ALL VFIO_DMA_UNMAP_FLAG_ALL
+
+int dma_map(struct vnic_vfio_server *server, const struct vfio_user_dma_map *map, int fd)
+{
+	const struct vnic_vfio_attr *attr = &server->attr;
+	int rc;
+
+	if (map->argsz < sizeof(*map) || !map->flags || map->flags & ~MAP_FLAGS || !map->size ||
+	    map->addr + (map->size - 1) < map->addr)
+		return -EINVAL;
+	/* Memory that only the hypervisor can reach, as a ROM: the function has no use for it. */
+	if (fd < 0)
+		return 0;
+	rc = vnic_guest_memory_map(attr->memory, map->addr, map->size, fd, map->offset,
+				   map->flags & VFIO_DMA_MAP_FLAG_WRITE);
+	if (!rc)
+		attr->ops.memory_added(attr->ctx, map->addr, map->size);
+	return rc;
+}
+
+int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap *unmap)
+{
+	const struct vnic_vfio_attr *attr = &server->attr;
+	int rc;
+
+	if (unmap->argsz < sizeof(*unmap) || unmap->flags & ~UNMAP_ALL)
+		return -EINVAL;
+	if (unmap->flags & UNMAP_ALL) {
+		dma_unmap_all(server);
+		return 0;
+	}
+	if (!unmap->size || unmap->addr + (unmap->size - 1) < unmap->addr)
+		return -EINVAL;
+	attr->ops.memory_removed(attr->ctx, unmap->addr, unmap->size);
+	rc = vnic_guest_memory_unmap(attr->memory, unmap->addr, unmap->size);
+	/* Memory that came without a descriptor was never mapped. */
+	return rc == -ENOENT ? 0 : rc;
+}
+
+void dma_unmap_all(struct vnic_vfio_server *server)
+{
+	const struct vnic_vfio_attr *attr = &server->attr;
+	const struct vnic_guest_region *regions;
+	uint32_t count;
+
+	while ((regions = vnic_guest_memory_regions(attr->memory, &count)), count) {
+		const uint64_t addr = regions[count - 1].addr, size = regions[count - 1].size;
+
+		attr->ops.memory_removed(attr->ctx, addr, size);
+		vnic_guest_memory_unmap(attr->memory, addr, size);
+	}
+}

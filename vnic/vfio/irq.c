@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "irq.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/vfio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+void irq_init(struct irq_vectors *irq, uint32_t count)
+{
+	*irq = (struct irq_vectors){.count = count};
+	for (uint32_t i = 0; i < VNIC_VFIO_VECTORS; i++)
+		irq->fds[i] = -1;
+}
+
+static void drop_eventfd(struct irq_vectors *irq, uint32_t vector)
+{
+	if (irq->fds[vector] >= 0)
+		close(irq->fds[vector]);
+	irq->fds[vector] = -1;
+}
+
+void irq_close(struct irq_vectors *irq)
+{
+	for (uint32_t i = 0; i < irq->count; i++)
+		drop_eventfd(irq, i);
+	irq->masked = irq->pending = 0;
+}
+
+void irq_raise(struct irq_vectors *irq, uint32_t vector)
+{
+	const uint64_t bit = UINT64_C(1) << vector;
+
+	if (vector >= irq->count)
+		return;
+	if (irq->masked & bit || irq->fds[vector] < 0) {
+		irq->pending |= bit;
+		return;
+	}
+	irq->pending &= ~bit;
+	/* A full counter of the eventfd holds an interrupt already. */
+	eventfd_write(irq->fds[vector], 1);
+}
+
+static void raise_pending(struct irq_vectors *irq, uint32_t vector)
+{
+	if (irq->pending >> vector & 1)
+		irq_raise(irq, vector);
+}
+
+uint32_t irq_count(const struct irq_vectors *irq, uint32_t index)
+{
+	return index == VFIO_PCI_MSIX_IRQ_INDEX ? irq->count : 0;
+}
+
+/* O_NONBLOCK: the client could fill the eventfd's counter, and the write would wait. */
+static int set_eventfds(struct irq_vectors *irq, uint32_t start, int *fds, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		int flags = fcntl(fds[i], F_GETFL);
+
+		if (flags < 0 || fcntl(fds[i], F_SETFL, flags | O_NONBLOCK))
+			return -errno;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		drop_eventfd(irq, start + i);
+		irq->fds[start + i] = fds[i];
+		fds[i] = -1;
+		raise_pending(irq, start + i);
+	}
+	return 0;
+}
+
+static int assign_eventfds(struct irq_vectors *irq, const struct vfio_user_irq_set *set, int *fds,
+			   uint32_t n_fds)
+{
+	if (n_fds && n_fds != set->count)
+		return -EINVAL;
+	if (n_fds)
+		return set_eventfds(irq, set->start, fds, n_fds);
+	for (uint32_t i = 0; i < set->count; i++)
+		drop_eventfd(irq, set->start + i);
+	return 0;
+}
+
+static void apply_action(struct irq_vectors *irq, uint32_t action, uint32_t vector)
+{
+	const uint64_t bit = UINT64_C(1) << vector;
+
+	switch (action) {
+	case VFIO_IRQ_SET_ACTION_MASK: irq->masked |= bit; break;
+	case VFIO_IRQ_SET_ACTION_UNMASK:
+		irq->masked &= ~bit;
+		raise_pending(irq, vector);
+		break;
+	default: irq_raise(irq, vector);
+	}
+}
+
+/* Exactly one kind of data, exactly one action, and no other flag. */
+static bool flags_valid(uint32_t flags)
+{
+	const uint32_t data = flags & VFIO_IRQ_SET_DATA_TYPE_MASK;
+	const uint32_t action = flags & VFIO_IRQ_SET_ACTION_TYPE_MASK;
+
+	return data && !(data & (data - 1)) && action && !(action & (action - 1)) &&
+	       flags == (data | action);
+}
+
+static bool range_valid(const struct irq_vectors *irq, const struct vfio_user_irq_set *set)
+{
+	const uint32_t count = irq_count(irq, set->index);
+
+	return set->index < VFIO_PCI_NUM_IRQS && set->start <= count &&
+	       set->count <= count - set->start;
+}
+
+int irq_set(struct irq_vectors *irq, const struct vfio_user_irq_set *set, const uint8_t *data,
+	    uint32_t data_size, int *fds, uint32_t n_fds)
+{
+	const uint32_t kind = set->flags & VFIO_IRQ_SET_DATA_TYPE_MASK;
+	const uint32_t action = set->flags & VFIO_IRQ_SET_ACTION_TYPE_MASK;
+	const bool is_bool = kind == VFIO_IRQ_SET_DATA_BOOL;
+
+	if (!flags_valid(set->flags) || !range_valid(irq, set) ||
+	    data_size != (is_bool ? set->count : 0))
+		return -EINVAL;
+	if (kind == VFIO_IRQ_SET_DATA_EVENTFD)
+		return action == VFIO_IRQ_SET_ACTION_TRIGGER ? assign_eventfds(irq, set, fds, n_fds)
+							     : -EINVAL;
+	if (n_fds)
+		return -EINVAL;
+	/* The index is disabled. Indices without vectors are always. */
+	if (!set->count) {
+		if (set->index == VFIO_PCI_MSIX_IRQ_INDEX && action == VFIO_IRQ_SET_ACTION_TRIGGER)
+			irq_close(irq);
+		return 0;
+	}
+	for (uint32_t i = 0; i < set->count; i++)
+		if (!is_bool || data[i])
+			apply_action(irq, action, set->start + i);
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The MSI-X vectors of a function: their eventfds, masks and pending bits. */
+#ifndef URXE_VNIC_VFIO_IRQ_H
+#define URXE_VNIC_VFIO_IRQ_H
+
+#include <stdint.h>
+#include <vnic/vfio_server.h>
+
+#include "protocol.h"
+
+struct irq_vectors {
+	uint32_t count;
+	int fds[VNIC_VFIO_VECTORS]; /* eventfds; -1 = none */
+	uint64_t masked, pending;   /* bit n: vector n */
+};
+
+void irq_init(struct irq_vectors *irq, uint32_t count);
+/* Closes all eventfds, and clears masks and pending bits. */
+void irq_close(struct irq_vectors *irq);
+void irq_raise(struct irq_vectors *irq, uint32_t vector);
+/* How many vectors an index of linux/vfio.h has. */
+uint32_t irq_count(const struct irq_vectors *irq, uint32_t index);
+/*
+ * SET_IRQS: `data` has data_size bytes behind *set. Descriptors that the function keeps are
+ * replaced by -1 in fds. -EINVAL: a number is out of range, or flags, data and descriptors
+ * disagree.
+ */
+int irq_set(struct irq_vectors *irq, const struct vfio_user_irq_set *set, const uint8_t *data,
+	    uint32_t data_size, int *fds, uint32_t n_fds);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Creation and end of a server and of its connection, and the reading of messages. */
+#include "server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Of one event: a client that sends without end must not stop the caller's other work. */
+#define MESSAGES 64
+
+int vnic_vfio_server_create(const struct vnic_vfio_attr *attr, struct vnic_vfio_server **server)
+{
+	struct vnic_vfio_server *new;
+
+	if (!config_space_function_valid(&attr->function))
+		return -EINVAL;
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return -ENOMEM;
+	new->attr = *attr;
+	irq_init(&new->irq, attr->function.vectors);
+	connection_init(&new->connection);
+	*server = new;
+	return 0;
+}
+
+void vnic_vfio_server_destroy(struct vnic_vfio_server *server)
+{
+	if (!server)
+		return;
+	vnic_vfio_server_disconnect(server);
+	free(server);
+}
+
+int vnic_vfio_server_connect(struct vnic_vfio_server *server, int socket)
+{
+	if (server->connection.socket >= 0)
+		return -EBUSY;
+	connection_open(&server->connection, socket);
+	config_space_reset(&server->config, &server->attr.function);
+	server->version_known = false;
+	return 0;
+}
+
+int vnic_vfio_server_fd(const struct vnic_vfio_server *server)
+{
+	return server->connection.socket;
+}
+
+bool vnic_vfio_server_is_writing(const struct vnic_vfio_server *server)
+{
+	return connection_is_writing(&server->connection);
+}
+
+void vnic_vfio_server_disconnect(struct vnic_vfio_server *server)
+{
+	const struct vnic_vfio_attr *attr = &server->attr;
+
+	if (server->connection.socket < 0)
+		return;
+	connection_close(&server->connection);
+	attr->ops.reset(attr->ctx);
+	dma_unmap_all(server);
+	irq_close(&server->irq);
+	attr->ops.disconnected(attr->ctx);
+}
+
+static int handle_messages(struct vnic_vfio_server *server)
+{
+	int rc = connection_flush(&server->connection);
+
+	for (int i = 0; i < MESSAGES && !rc && !connection_is_writing(&server->connection); i++) {
+		rc = connection_receive(&server->connection);
+		if (rc <= 0)
+			return rc;
+		rc = request_handle(server);
+	}
+	return rc;
+}
+
+int vnic_vfio_server_event(struct vnic_vfio_server *server)
+{
+	int rc = server->connection.socket < 0 ? 0 : handle_messages(server);
+
+	if (rc < 0)
+		vnic_vfio_server_disconnect(server);
+	return rc;
+}
+
+void vnic_vfio_server_interrupt(struct vnic_vfio_server *server, uint32_t vector)
+{
+	if (server->connection.socket >= 0)
+		irq_raise(&server->irq, vector);
+}
