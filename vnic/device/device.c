@@ -17,27 +17,6 @@ const char *vnic_counter_name(enum vnic_counter counter)
 	return counter < VNIC_COUNTER_COUNT ? names[counter] : "unknown";
 }
 
-static bool regions_overlap(const struct vnic_region *a, const struct vnic_region *b)
-{
-	return a->addr - b->addr < b->size || b->addr - a->addr < a->size;
-}
-
-static bool regions_valid(const struct vnic_device_attr *attr)
-{
-	if (!attr->region_count || attr->region_count > VNIC_REGIONS)
-		return false;
-	for (uint32_t i = 0; i < attr->region_count; i++) {
-		const struct vnic_region *region = &attr->regions[i];
-
-		if (!region->memory || !region->size || region->size > UINT64_MAX - region->addr)
-			return false;
-		for (uint32_t j = 0; j < i; j++)
-			if (regions_overlap(region, &attr->regions[j]))
-				return false;
-	}
-	return true;
-}
-
 /* Buffers for the maximum number of queues: untouched memory costs nothing. */
 static bool make_buffers(struct vnic_device *dev)
 {
@@ -54,19 +33,23 @@ int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device *
 {
 	struct vnic_device *d;
 
-	if (!regions_valid(attr) || !attr->bars || !attr->interrupt ||
-	    attr->mtu < VMXNET3_MIN_MTU || attr->mtu > VMXNET3_MAX_MTU)
+	int rc;
+
+	if (!attr->bars || !attr->interrupt || attr->mtu < VMXNET3_MIN_MTU ||
+	    attr->mtu > VMXNET3_MAX_MTU)
 		return -EINVAL;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
 	d->attr = *attr;
-	if (!make_buffers(d)) {
-		free(d);
-		return -ENOMEM;
+	d->attr.regions = NULL;
+	rc = vnic_device_set_regions(d, attr->regions, attr->region_count);
+	if (!rc && !make_buffers(d))
+		rc = -ENOMEM;
+	if (rc) {
+		vnic_device_destroy(d);
+		return rc;
 	}
-	memcpy(d->regions, attr->regions, attr->region_count * sizeof(d->regions[0]));
-	d->attr.regions = d->regions;
 	d->revision = VMXNET3_REV_1;
 	d->link = LINK_MBPS;
 	vnic_device_reset(d);
@@ -78,6 +61,7 @@ void vnic_device_destroy(struct vnic_device *dev)
 {
 	if (!dev)
 		return;
+	free(dev->regions);
 	free(dev->buffers);
 	free(dev);
 }

@@ -97,7 +97,8 @@ struct vnic_device {
 	uint32_t interrupts; /* bit n: vector n has an interrupt to raise */
 	uint32_t missed;     /* bit n: vector n was masked when its interrupt was due */
 	struct vnic_device_attr attr;
-	struct vnic_region regions[VNIC_REGIONS];
+	struct vnic_region *regions;
+	uint32_t region_count, region_room;
 	uint64_t counters[VNIC_COUNTER_COUNT];
 	struct vnic_device_filter filter;
 	struct vnic_device_txq tx[VMXNET3_MAX_TX_QUEUES];
@@ -128,12 +129,12 @@ static inline uint32_t vnic_mac_high(const uint8_t mac[6])
 
 /*
  * The region that contains an address, and the offset in it; NULL = none. No region wraps
- * (vnic_device_create), so one comparison checks both ends.
+ * (vnic_device_set_regions), so one comparison checks both ends.
  */
 static inline const struct vnic_region *vnic_region_find(const struct vnic_device *dev,
 							 uint64_t addr, uint64_t *offset)
 {
-	for (uint32_t i = 0; i < dev->attr.region_count; i++) {
+	for (uint32_t i = 0; i < dev->region_count; i++) {
 		const struct vnic_region *region = &dev->regions[i];
 
 		*offset = addr - region->addr;

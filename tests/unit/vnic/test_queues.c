@@ -245,13 +245,79 @@ static void test_bad_regions(void **state)
 	for (uint32_t i = 0; i <= VNIC_REGIONS; i++)
 		many[i] = (struct vnic_region){i * 0x1000ull, 0x1000, g->bars};
 	attr.regions = many;
-	attr.region_count = 0;
-	assert_int_equal(vnic_device_create(&attr, &dev), -EINVAL);
 	attr.region_count = VNIC_REGIONS + 1;
 	assert_int_equal(vnic_device_create(&attr, &dev), -EINVAL);
 	attr.region_count = VNIC_REGIONS;
 	assert_int_equal(vnic_device_create(&attr, &dev), 0);
 	vnic_device_destroy(dev);
+}
+
+/* --- Memory that comes and goes */
+
+static void set_regions(struct guest *g, uint32_t first, uint32_t count)
+{
+	assert_int_equal(vnic_device_set_regions(g->dev, g->regions + first, count), 0);
+}
+
+static void test_memory_that_comes_later(void **state)
+{
+	struct guest *g = *state;
+
+	set_regions(g, 0, 0);
+	assert_int_equal(guest_activate(g), 1);
+	set_regions(g, 0, 3);
+	assert_int_equal(guest_activate(g), 0);
+	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_ACTIVE);
+}
+
+/* The third region has receive buffers only, which the device looks up for each frame. */
+static void test_a_region_without_rings_may_go(void **state)
+{
+	struct guest *g = *state;
+	uint8_t data[60] = {0};
+
+	assert_int_equal(guest_activate(g), 0);
+	set_regions(g, 0, 2);
+	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_ACTIVE);
+	guest_post_rx(g, &g->rx[0], 0, 256);
+	assert_int_equal(vnic_device_rx(g->dev, 0, data, sizeof(data)), -ENETDOWN);
+	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_BROKEN);
+}
+
+static void test_a_pending_frame_loses_its_memory(void **state)
+{
+	struct guest *g = *state;
+	struct vnic_tx_frame frame;
+
+	assert_int_equal(guest_activate(g), 0);
+	send_frame(g, 0, 1);
+	assert_int_equal(vnic_device_tx(g->dev, 0, &frame, 1), 1);
+	set_regions(g, 0, 2);
+	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_BROKEN);
+	assert_int_equal(vnic_device_tx(g->dev, 0, &frame, 1), 0);
+	vnic_device_tx_done(g->dev, 0, 1);
+}
+
+static void test_rings_lose_their_memory(void **state)
+{
+	struct guest *g = *state;
+	const uint32_t event_vector = 2;
+
+	assert_int_equal(guest_activate(g), 0);
+	set_regions(g, 0, 1);
+	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_BROKEN);
+	assert_int_equal(g->interrupts[event_vector], 1);
+	assert_int_equal(g->tx[0].conf->status.stopped, 1);
+	assert_true(g->shared->ecr & VMXNET3_ECR_TQERR);
+	/* Then the shared area goes, too: its registers must not be read there. */
+	set_regions(g, 1, 2);
+	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_DOWN);
+	assert_int_equal(guest_read(g, VMXNET3_REG_ECR), 0);
+	set_regions(g, 0, 3);
+	assert_int_equal(guest_command(g, (uint32_t)VMXNET3_CMD_RESET_DEV), 0);
+	for (uint32_t i = 0; i < 2; i++)
+		guest_ring_reset(&g->rx[0].ring[i]);
+	assert_int_equal(guest_activate(g), 0);
 }
 
 #define FULL_TEST(f) cmocka_unit_test_setup_teardown(f, create_full, destroy)
@@ -270,6 +336,10 @@ int main(void)
 		cmocka_unit_test(test_frames_in_memory_holes_are_refused),
 		ONE_TEST(test_ring_over_a_border),
 		ONE_TEST(test_bad_regions),
+		ONE_TEST(test_memory_that_comes_later),
+		ONE_TEST(test_a_region_without_rings_may_go),
+		ONE_TEST(test_a_pending_frame_loses_its_memory),
+		ONE_TEST(test_rings_lose_their_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

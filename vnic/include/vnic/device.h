@@ -25,12 +25,13 @@ struct vnic_region {
 	void *memory;
 };
 
-#define VNIC_REGIONS 32
+#define VNIC_REGIONS 256
 
 struct vnic_device_attr {
 	/*
 	 * The driver's memory: at most VNIC_REGIONS regions that do not overlap; the table is
 	 * copied. A frame's buffer may span several regions; a ring lies in one.
+	 * vnic_device_set_regions changes the table later.
 	 */
 	const struct vnic_region *regions;
 	uint32_t region_count;
@@ -72,6 +73,15 @@ const char *vnic_counter_name(enum vnic_counter counter);
 
 int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device **dev);
 void vnic_device_destroy(struct vnic_device *dev);
+
+/*
+ * Replaces the table of the driver's memory. Call it before memory is unmapped, with a table that
+ * lacks this memory: the device uses no pointer outside its table. If a ring, a queue's descriptor
+ * or a frame of vnic_device_tx lay in memory that is gone, the NIC is broken; without its shared
+ * area it is down. -EINVAL, -ENOMEM: the table is as before; with a count of 0 it never fails.
+ */
+int vnic_device_set_regions(struct vnic_device *dev, const struct vnic_region *regions,
+			    uint32_t count);
 
 enum vnic_device_state vnic_device_state(const struct vnic_device *dev);
 const uint64_t *vnic_device_counters(const struct vnic_device *dev);
