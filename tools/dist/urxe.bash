@@ -117,12 +117,12 @@ _urxed() {
 	--uplink) _urxe_uplink "$word" ;;
 	--run-dir) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
 	--config) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
-	--direct-uplink) mapfile -t COMPREPLY < <(compgen -u -- "$word") ;;
+	--direct-uplink | --vm-user) mapfile -t COMPREPLY < <(compgen -u -- "$word") ;;
 	--group) mapfile -t COMPREPLY < <(compgen -g -- "$word") ;;
 	--bond) _urxe_words 'active-backup balance' "$word" ;;
 	--address | --pkey | --fdb | --fault | --mtu) ;;
 	*)
-		_urxe_words '--uplink --bond --address --pkey --fdb --direct-uplink --fault --config --run-dir --mtu --group
+		_urxe_words '--uplink --bond --address --pkey --fdb --direct-uplink --vm-user --fault --config --run-dir --mtu --group
 			--private --foreground --help --version' "$word"
 		;;
 	esac

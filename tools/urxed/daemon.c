@@ -30,6 +30,7 @@
 #include "urxed/session/session_uplink.h"
 #include "urxed/switch/forward.h"
 #include "urxed/sysfs_tree.h"
+#include "urxed/uplink/station_set.h"
 #include "urxed/uplink/uplink_set.h"
 #include "urxed/vhost/vhost_spawner.h"
 
@@ -70,6 +71,7 @@ struct daemon {
 	struct rdmacm rdmacm;
 	struct uplink_set uplinks;
 	struct direct_uplink direct_uplink;
+	struct station_set stations;
 };
 
 /* --- Callbacks of neigh.h */
@@ -85,8 +87,9 @@ static const uint8_t *neigh_mac(void *ctx, int uplink)
 {
 	struct daemon *d = ctx;
 
-	/* All members of a bond use the host's MAC. */
-	return bond_has(&d->sw.bond, (uint32_t)uplink) ? d->host.mac : d->uplinks.at[uplink].mac;
+	/* All members of a bond use the host's MAC, and so do addresses without an uplink. */
+	return uplink < 0 || bond_has(&d->sw.bond, (uint32_t)uplink) ? d->host.mac
+								     : d->uplinks.at[uplink].mac;
 }
 
 static void neigh_send_by(void *ctx, int member, const uint8_t *frame, uint32_t len)
@@ -265,6 +268,31 @@ static int open_lease_store(struct daemon *d, char error[DAEMON_ERROR])
 	return rc;
 }
 
+/* A station joined or left. A machine is also a reason to end direct uplinks (direct_uplink.h). */
+static void handle_station_change(void *ctx)
+{
+	struct daemon *d = ctx;
+	char error[UPLINK_ERROR];
+
+	d->uplinks.n = d->sw.n_uplinks;
+	d->neigh.vm_mask = d->sw.vm_mask;
+	for (uint32_t i = 0; d->sw.vm_mask && i < d->options.n_uplinks; i++)
+		if (d->uplinks.at[i].port && !d->uplinks.at[i].hears_all &&
+		    uplink_hear_all(&d->uplinks.at[i], error))
+			log_line("%s", error);
+	if (uplink_set_watch(&d->uplinks, d->epoll_fd, error))
+		log_line("%s", error);
+	d->host.uplink_generation = direct_uplink_generation(&d->direct_uplink);
+	sessions_update_uplink(&d->sessions);
+	sessions_send_port(&d->sessions);
+}
+
+static int open_stations(struct daemon *d, char error[DAEMON_ERROR])
+{
+	return station_set_open(&d->stations, d->options.run_dir, d->options.group, error)
+		       ?: epoll_watch_add(d->epoll_fd, d->stations.epoll_fd, &d->stations, error);
+}
+
 static int open_rdmacm(struct daemon *d, char error[DAEMON_ERROR])
 {
 	return rdmacm_open(&d->rdmacm, d->options.run_dir, d->options.group, now_ns(), &d->sessions,
@@ -385,9 +413,9 @@ static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 
 /* In this order. After a failed step, daemon_stop can undo the steps before it. */
 static int (*const start_steps[])(struct daemon *d, char error[DAEMON_ERROR]) = {
-	start_helpers,  claim_run_dir,   open_lease_store,  open_uplinks,
-	set_up_host,    check_addresses, watch_descriptors, set_up_switch,
-	set_up_clients, open_rdmacm,     publish_device,    drop_privileges,
+	start_helpers,   claim_run_dir,     open_lease_store, open_uplinks,   set_up_host,
+	check_addresses, watch_descriptors, set_up_switch,    set_up_clients, open_stations,
+	open_rdmacm,     publish_device,    drop_privileges,
 };
 
 int daemon_start(const struct daemon_options *options, struct daemon **daemon,
@@ -405,6 +433,7 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 	d->lease_store.fd = -1;
 	monitor_init(&d->monitor, d->options.run_dir, d->options.private, &d->sessions, &d->uplinks,
 		     &d->rdmacm);
+	station_set_init(&d->stations, &d->sw, &d->options.vm_users, handle_station_change, d);
 	for (size_t i = 0; i < sizeof(start_steps) / sizeof(start_steps[0]) && !rc; i++)
 		rc = start_steps[i](d, error);
 	if (rc)
@@ -419,6 +448,7 @@ void daemon_stop(struct daemon *d)
 	/* First: closing sessions below must not remove their leases from the record. */
 	lease_store_close(&d->lease_store, d->options.run_dir);
 	monitor_close(&d->monitor);
+	station_set_close(&d->stations);
 	sessions_close_all(&d->sessions);
 	rdmacm_close(&d->rdmacm);
 	listener_close(&d->listener);
@@ -510,6 +540,8 @@ static void dispatch_event(struct daemon *d, uint64_t now, void *what)
 		handle_ibdevs_change(d);
 	else if (what == &d->uplinks)
 		uplink_set_event(&d->uplinks, now);
+	else if (what == &d->stations)
+		station_set_event(&d->stations, now);
 	else if (what == &d->checks_inboxes)
 		sessions_take_inboxes(&d->sessions);
 	else if (what == &d->listener)
@@ -543,7 +575,7 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
 
 static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 {
-	if (!d->options.private || d->sessions.n || rdmacm_users(&d->rdmacm)) {
+	if (!d->options.private || d->sessions.n || d->stations.n || rdmacm_users(&d->rdmacm)) {
 		d->idle = false;
 		return UINT64_MAX;
 	}
@@ -568,6 +600,7 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	due = rdmacm_tick(&d->rdmacm, now);
 	if (due < next)
 		next = due;
+	station_set_tick(&d->stations, now);
 	due = uplink_set_tick(&d->uplinks, now);
 	if (due < next)
 		next = due;

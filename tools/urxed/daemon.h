@@ -36,6 +36,7 @@ struct daemon_options {
 	gid_t group;                 /* its members may attach; 0 = only the daemon's own user */
 	struct uplink_impair impair; /* of every uplink */
 	struct direct_uplink_trust direct_uplink;
+	struct user_list vm_users; /* may have stations, as root and the daemon's user */
 	bool own_dir; /* remove the run directory at the end, even if it existed before */
 	bool private; /* end when no client has been connected for 5 s */
 };

@@ -112,6 +112,11 @@ static int set_direct_uplink(struct options *o, const char *value, char error[OP
 	return direct_uplink_trust_add(&o->daemon.direct_uplink, value, error);
 }
 
+static int set_vm_user(struct options *o, const char *value, char error[OPTIONS_ERROR])
+{
+	return user_list_add(&o->daemon.vm_users, "vm-user", value, error);
+}
+
 static int set_mtu(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
 	uint64_t mtu;
@@ -199,6 +204,11 @@ const struct options_row options_rows[OPTIONS] = {
 	 "and of the daemon's user do; they can send and receive any frame;\n"
 	 "none: no program may; may be given more than once",
 	 set_direct_uplink},
+	{"vm-user", "USER|@GROUP", true,
+	 "let processes urxe vm of USER or of GROUP's members connect virtual\n"
+	 "machines to the switch, as those of root and of the daemon's user\n"
+	 "do; may be given more than once",
+	 set_vm_user},
 	{"mtu", "BYTES", false,
 	 "limit the Ethernet payload of sent frames; default: the uplinks' MTU", set_mtu},
 	{"run-dir", "DIR", false,

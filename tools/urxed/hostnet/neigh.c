@@ -296,16 +296,23 @@ static bool is_multicast(const uint8_t ip[16])
 	return ip[0] == 0xff || (ip_is_v4(ip) && ip[12] >> 4 == 0xe);
 }
 
+/* Virtual machines are neighbours of all addresses, also of those without an uplink. */
+static bool is_on_link(const struct neigh *n, const struct host_address *a)
+{
+	return a->uplink >= 0 || n->vm_mask;
+}
+
 /* This host's address in dgid's subnet: the sender's GID if possible, else any in its VLAN. */
 static const struct host_address *
-choose_source(const struct host *h, const struct host_address *own, const uint8_t dgid[16])
+choose_source(const struct neigh *n, const struct host_address *own, const uint8_t dgid[16])
 {
+	const struct host *h = n->host;
 	const struct host_address *a;
 
-	if (own->uplink >= 0 && host_same_subnet(own->ip, dgid, own->prefix_len))
+	if (is_on_link(n, own) && host_same_subnet(own->ip, dgid, own->prefix_len))
 		return own;
 	for (a = h->addresses; a < h->addresses + HOST_ADDRESSES; a++)
-		if (a->valid && a->uplink >= 0 && a->vlan == own->vlan &&
+		if (a->valid && is_on_link(n, a) && a->vlan == own->vlan &&
 		    ip_is_v4(a->ip) == ip_is_v4(dgid) &&
 		    host_same_subnet(a->ip, dgid, a->prefix_len))
 			return a;
@@ -456,7 +463,7 @@ int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 	memcpy(w->dgid, dgid, sizeof(w->dgid));
 	memcpy(w->ip, dgid, sizeof(w->ip));
 	w->vlan = own->vlan;
-	from = choose_source(n->host, own, dgid);
+	from = choose_source(n, own, dgid);
 	if (from && resolve_pinned(n, w, hop))
 		return 0;
 	/* The kernel cannot reach VMs, nor by all members of a bond: resolve on-link addresses

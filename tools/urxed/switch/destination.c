@@ -45,7 +45,9 @@ static uint32_t ports_out(const struct vswitch *sw, const struct frame_class *s,
 void switch_dest_from_urxed(const struct vswitch *sw, int uplink, const struct frame_class *s,
 			    struct switch_dest *dest)
 {
-	*dest = (struct switch_dest){.out = ports_out(sw, s, sw->vm_mask | 1u << uplink)};
+	const uint32_t wire = uplink < 0 ? 0 : 1u << uplink;
+
+	*dest = (struct switch_dest){.out = ports_out(sw, s, sw->vm_mask | wire)};
 }
 
 void switch_dest_from_gsi(const struct vswitch *sw, const struct frame_class *s,

@@ -145,6 +145,14 @@ int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t p
 	return 0;
 }
 
+void fdb_forget_port(struct fdb *f, uint32_t port)
+{
+	struct fdb_entry *e;
+
+	while ((e = LIST_FIRST(&f->ports[port])))
+		remove_fdb_entry(f, e);
+}
+
 int fdb_find(const struct fdb *f, uint64_t now, const struct fdb_key *key)
 {
 	const struct fdb_entry *e = find_fdb_entry(f, key);

@@ -15,7 +15,7 @@
 
 #include "common/ether.h"
 
-#define FDB_PORTS    8
+#define FDB_PORTS    32
 #define FDB_PER_PORT 512
 #define FDB_ENTRIES  (FDB_PORTS * FDB_PER_PORT)
 #define FDB_AGE_NS   300000000000ull
@@ -69,6 +69,8 @@ bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
  * learned.
  */
 int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port);
+/* Removes what was learned at a port, which has no pinned MACs. */
+void fdb_forget_port(struct fdb *f, uint32_t port);
 /* Port that leads to a MAC; -1 = unknown. */
 int fdb_find(const struct fdb *f, uint64_t now, const struct fdb_key *key);
 

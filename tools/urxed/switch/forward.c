@@ -365,7 +365,7 @@ static void forward_from_station(struct vswitch *sw, struct switch_port *from,
 
 static bool forward_uplink(struct vswitch *sw, uint32_t index)
 {
-	struct netdev *port = sw->uplinks[index].port;
+	struct netdev *port = sw->uplink_ports[index].uplink ? sw->uplinks[index].port : NULL;
 	struct netdev_frame frames[BURST];
 	uint32_t i, n = port ? netdev_rx(port, sw->now, frames, BURST) : 0;
 
@@ -404,7 +404,8 @@ bool switch_run(struct vswitch *sw, uint64_t now)
 		moved |= forward_uplink(sw, i);
 	moved |= forward_processes(sw);
 	for (i = 0; i < sw->n_uplinks; i++)
-		switch_flush(sw, &sw->uplink_ports[i]);
+		if (sw->uplink_ports[i].uplink)
+			switch_flush(sw, &sw->uplink_ports[i]);
 	for (port = sw->ports; port; port = port->next) {
 		if (port->dirty)
 			vnic_device_flush(port->dev);
@@ -416,7 +417,7 @@ bool switch_run(struct vswitch *sw, uint64_t now)
 /* An uplink without a descriptor to wait on must be polled. */
 static uint64_t next_uplink_poll(const struct switch_port *port, uint64_t now)
 {
-	struct netdev *netdev = port->uplink->port;
+	struct netdev *netdev = port->uplink ? port->uplink->port : NULL;
 	uint64_t next, look;
 
 	if (!netdev)

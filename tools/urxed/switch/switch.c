@@ -9,7 +9,7 @@
 
 /* Port numbers: the daemon's is 0, then uplinks, then processes by their block of QPNs. */
 #define FIRST_UPLINK  1u
-#define FIRST_PROCESS (FIRST_UPLINK + SWITCH_UPLINKS)
+#define FIRST_PROCESS (FIRST_UPLINK + SWITCH_SLOTS)
 
 static void init_uplink_port(struct vswitch *sw, uint32_t index)
 {
@@ -51,12 +51,31 @@ void switch_fini(struct vswitch *sw)
 	fdb_close(&sw->fdb);
 }
 
+void switch_add_station(struct vswitch *sw, uint32_t index)
+{
+	init_uplink_port(sw, index);
+	if (sw->n_uplinks <= index)
+		sw->n_uplinks = index + 1;
+}
+
+void switch_remove_station(struct vswitch *sw, uint32_t index)
+{
+	struct switch_port *port = &sw->uplink_ports[index];
+
+	switch_stats_add(&sw->left, &port->stats);
+	sw->vm_mask &= ~(1u << index);
+	fdb_forget_port(&sw->fdb, index);
+	*port = (struct switch_port){0};
+	while (sw->n_uplinks && !sw->uplink_ports[sw->n_uplinks - 1].uplink)
+		sw->n_uplinks--;
+}
+
 bool switch_is_host_mac(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
 {
 	uint32_t i;
 
 	for (i = 0; i < sw->n_uplinks; i++)
-		if (ether_same(mac, sw->uplinks[i].mac))
+		if (sw->uplink_ports[i].uplink && ether_same(mac, sw->uplinks[i].mac))
 			return true;
 	return ether_same(mac, sw->host->mac);
 }
@@ -201,6 +220,8 @@ const struct switch_port *switch_next_port(const struct vswitch *sw, const struc
 		return port->next;
 	if (port->kind != SWITCH_URXED)
 		uplink = (uint32_t)(port - sw->uplink_ports) + 1;
+	while (uplink < sw->n_uplinks && !sw->uplink_ports[uplink].uplink)
+		uplink++;
 	return uplink < sw->n_uplinks ? &sw->uplink_ports[uplink] : sw->ports;
 }
 

@@ -26,17 +26,20 @@
 #include "urxed/switch/fdb.h"
 #include "urxed/switch/port.h"
 
-#define SWITCH_UPLINKS FDB_PORTS
+/* Ports that the daemon opens at its start (--uplink). */
+#define SWITCH_UPLINKS 8
+/* These, and those that virtual machines' processes join later (station.h). */
+#define SWITCH_SLOTS FDB_PORTS
 /* Longest frame of a process, which the tap is shown in full; bytes. */
 #define SWITCH_TAP_ROOM VNIC_FRAME_MAX(VMXNET3_MAX_MTU)
 
 struct vswitch {
 	const struct host *host;
 	struct neigh *neigh;
-	struct uplink *uplinks;
-	uint32_t n_uplinks;
+	struct uplink *uplinks;  /* SWITCH_SLOTS of them if stations join */
+	uint32_t n_uplinks;      /* slots up to the last one in use; free ones have no port */
 	struct switch_port self; /* the daemon's own port */
-	struct switch_port uplink_ports[SWITCH_UPLINKS];
+	struct switch_port uplink_ports[SWITCH_SLOTS];
 	struct switch_port *ports; /* ports of processes */
 	struct switch_port *turn;  /* the process that is next; NULL = the first one */
 	uint32_t room;             /* frames that processes may still send in the current run */
@@ -66,6 +69,13 @@ int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh
 		struct uplink *uplinks, uint32_t n_uplinks);
 /* Called when all processes have left; also for a zeroed switch. */
 void switch_fini(struct vswitch *sw);
+
+/*
+ * Adds or removes the port of sw->uplinks[index], which the caller has filled in: a virtual machine
+ * that joins while the daemon runs. To be called between two runs.
+ */
+void switch_add_station(struct vswitch *sw, uint32_t index);
+void switch_remove_station(struct vswitch *sw, uint32_t index);
 
 /*
  * Pins a MAC to a port before anything runs. `text` is as for fdb_parse; the port is named by its

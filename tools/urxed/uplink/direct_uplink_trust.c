@@ -2,70 +2,29 @@
 #include "urxed/uplink/direct_uplink_trust.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <linux/sockios.h>
-#include <pwd.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int refuse_name(const char *name, int rc, const char *reason,
-		       char error[DIRECT_UPLINK_ERROR])
-{
-	snprintf(error, DIRECT_UPLINK_ERROR, "direct-uplink %s: %s", name, reason);
-	return rc;
-}
-
-static int add_group(struct direct_uplink_trust *trust, const char *name,
-		     char error[DIRECT_UPLINK_ERROR])
-{
-	const struct group *group = getgrnam(name + 1);
-
-	if (!group)
-		return refuse_name(name, -EINVAL, "no such group", error);
-	if (trust->n_groups == DIRECT_UPLINK_NAMES)
-		return refuse_name(name, -ENOSPC, "one group too many", error);
-	trust->groups[trust->n_groups++] = group->gr_gid;
-	return 0;
-}
-
-static int add_user(struct direct_uplink_trust *trust, const char *name,
-		    char error[DIRECT_UPLINK_ERROR])
-{
-	const struct passwd *user = getpwnam(name);
-
-	if (!user)
-		return refuse_name(name, -EINVAL, "no such user (@NAME is a group)", error);
-	if (trust->n_users == DIRECT_UPLINK_NAMES)
-		return refuse_name(name, -ENOSPC, "one user too many", error);
-	trust->users[trust->n_users++] = user->pw_uid;
-	return 0;
-}
+#define OPTION "direct-uplink"
 
 int direct_uplink_trust_add(struct direct_uplink_trust *trust, const char *name,
 			    char error[DIRECT_UPLINK_ERROR])
 {
-	const bool others = trust->n_users || trust->n_groups;
+	const bool others = trust->named.n_users || trust->named.n_groups;
 	const bool none = !strcmp(name, "none");
 
-	if (none ? others : trust->none)
-		return refuse_name(name, -EINVAL, "\"none\" excludes all other values", error);
+	if (none ? others : trust->none) {
+		snprintf(error, DIRECT_UPLINK_ERROR,
+			 OPTION " %s: \"none\" excludes all other values", name);
+		return -EINVAL;
+	}
 	trust->none |= none;
-	if (none)
-		return 0;
-	return *name == '@' ? add_group(trust, name, error) : add_user(trust, name, error);
-}
-
-static bool trusts_group(const struct direct_uplink_trust *trust, gid_t group)
-{
-	for (uint32_t i = 0; i < trust->n_groups; i++)
-		if (trust->groups[i] == group)
-			return true;
-	return false;
+	return none ? 0 : user_list_add(&trust->named, OPTION, name, error);
 }
 
 /*
@@ -90,32 +49,6 @@ static bool trusts_unnamed(uid_t user, int socket)
 	return (user == 0 || user == geteuid()) && shares_network(socket);
 }
 
-static bool trusts_user(const struct direct_uplink_trust *trust, uid_t user)
-{
-	for (uint32_t i = 0; i < trust->n_users; i++)
-		if (trust->users[i] == user)
-			return true;
-	return false;
-}
-
-/* The groups that the process had when it connected, as the kernel recorded them (unix(7)). */
-static bool is_in_trusted_group(const struct direct_uplink_trust *trust, int socket)
-{
-	socklen_t size = 0;
-	bool found = false;
-	gid_t *groups;
-
-	/* The kernel answers ERANGE, and the size that it needs. */
-	if (!getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) || errno != ERANGE)
-		return false;
-	groups = malloc(size);
-	if (groups && !getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups, &size))
-		for (uint32_t i = 0; i < size / sizeof(*groups) && !found; i++)
-			found = trusts_group(trust, groups[i]);
-	free(groups);
-	return found;
-}
-
 bool direct_uplink_trusts(const struct direct_uplink_trust *trust, int socket)
 {
 	struct ucred peer;
@@ -123,7 +56,5 @@ bool direct_uplink_trusts(const struct direct_uplink_trust *trust, int socket)
 
 	if (trust->none || getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 		return false;
-	return trusts_user(trust, peer.uid) || trusts_unnamed(peer.uid, socket) ||
-	       trusts_group(trust, peer.gid) ||
-	       (trust->n_groups && is_in_trusted_group(trust, socket));
+	return user_list_has_peer(&trust->named, socket) || trusts_unnamed(peer.uid, socket);
 }

@@ -10,8 +10,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define DIRECT_UPLINK_NAMES 16 /* users, and as many groups */
-#define DIRECT_UPLINK_ERROR 128
+#include "urxed/session/user_list.h"
+
+#define DIRECT_UPLINK_ERROR USER_LIST_ERROR
 
 /*
  * Users whose processes may have a packet socket, beside root and the daemon's own user, whose
@@ -19,9 +20,7 @@
  */
 struct direct_uplink_trust {
 	bool none; /* "none": no process gets a socket, not even one of root */
-	uint32_t n_users, n_groups;
-	uid_t users[DIRECT_UPLINK_NAMES];
-	gid_t groups[DIRECT_UPLINK_NAMES];
+	struct user_list named;
 };
 
 /*

@@ -111,12 +111,9 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 	host_make_mac(u->probe_mac, mac_index(spec) ^ PROBE_MAC);
 	u->mtu = u->mtu_max = (uint16_t)netdev_mtu(u->port);
 	u->up = true;
-	u->stride = ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu;
-	u->buffers = calloc(UPLINK_QUEUE, u->stride);
-	if (!u->buffers) {
+	rc = uplink_make_queue(u);
+	if (rc)
 		snprintf(error, UPLINK_ERROR, "no memory for the queue of %s", spec);
-		rc = -ENOMEM;
-	}
 	if (!rc && u->kernel)
 		rc = roce_port_guard_open(&u->port_guard, u->ifname, error);
 	if (!rc)
@@ -222,9 +219,7 @@ void uplink_close(struct uplink *u)
 	if (u->port)
 		netdev_close(u->port);
 	u->port = NULL;
-	free(u->buffers);
-	u->buffers = NULL;
-	u->queued = 0;
+	uplink_free_queue(u);
 	u->impaired = false;
 }
 

@@ -83,6 +83,9 @@ void uplink_log_pages(const struct uplink *u);
 /* Logs the impairment counters that are not 0; nothing without impairments. */
 void uplink_log_impairments(const struct uplink *u);
 
+/* Allocates the transmit queue for u->mtu. 0 or -ENOMEM. */
+int uplink_make_queue(struct uplink *u);
+void uplink_free_queue(struct uplink *u);
 /* Buffer of u->stride bytes for the next frame; NULL = the queue is full. */
 uint8_t *uplink_reserve(struct uplink *u);
 /* Queues the frame of len bytes in the buffer reserved last. */

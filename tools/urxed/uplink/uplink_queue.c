@@ -1,8 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/uplink/uplink.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+
+int uplink_make_queue(struct uplink *u)
+{
+	u->stride = ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu;
+	u->buffers = calloc(UPLINK_QUEUE, u->stride);
+	return u->buffers ? 0 : -ENOMEM;
+}
+
+void uplink_free_queue(struct uplink *u)
+{
+	free(u->buffers);
+	u->buffers = NULL;
+	u->queued = 0;
+}
 
 uint8_t *uplink_reserve(struct uplink *u)
 {

@@ -10,8 +10,8 @@
 #include "urxed/uplink/uplink.h"
 
 struct uplink_set {
-	uint32_t n;
-	struct uplink at[SWITCH_UPLINKS];
+	uint32_t n; /* as n_uplinks of the switch */
+	struct uplink at[SWITCH_SLOTS];
 };
 
 /*

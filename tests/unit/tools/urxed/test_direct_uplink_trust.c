@@ -36,10 +36,10 @@ static void names_become_numbers(void **state)
 	(void)state;
 	assert_int_equal(add("daemon"), 0);
 	assert_int_equal(add("@root"), 0);
-	assert_int_equal(trust.n_users, 1);
-	assert_int_equal(trust.n_groups, 1);
-	assert_int_not_equal(trust.users[0], 0);
-	assert_int_equal(trust.groups[0], 0);
+	assert_int_equal(trust.named.n_users, 1);
+	assert_int_equal(trust.named.n_groups, 1);
+	assert_int_not_equal(trust.named.users[0], 0);
+	assert_int_equal(trust.named.groups[0], 0);
 }
 
 static void unknown_names_are_refused(void **state)
@@ -67,7 +67,7 @@ static void none_stands_alone(void **state)
 static void numbers_of_names_are_limited(void **state)
 {
 	(void)state;
-	for (int i = 0; i < DIRECT_UPLINK_NAMES; i++) {
+	for (int i = 0; i < USER_LIST_NAMES; i++) {
 		assert_int_equal(add("daemon"), 0);
 		assert_int_equal(add("@root"), 0);
 	}
@@ -113,7 +113,7 @@ static void a_process_of_another_network_must_be_named(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	assert_int_equal(setns(own, CLONE_NEWNET), 0);
 	assert_false(direct_uplink_trusts(&trust, ends[0]));
-	trust.users[trust.n_users++] = getuid();
+	trust.named.users[trust.named.n_users++] = getuid();
 	assert_true(direct_uplink_trusts(&trust, ends[0]));
 	close(ends[0]);
 	close(ends[1]);

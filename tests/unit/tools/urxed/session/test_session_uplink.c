@@ -158,9 +158,10 @@ static int setup(void **state)
 	w->uplinks.at[0].spec = "af_packet:lo";
 	strcpy(w->uplinks.at[0].ifname, "lo");
 	w->uplinks.at[0].port = (struct netdev *)w; /* the wrapped function ignores it */
-	w->direct = (struct direct_uplink){.uplinks = &w->uplinks,
-					   .pins = &w->pins,
-					   .trust = {.n_users = 1, .users = {geteuid()}}};
+	w->direct =
+		(struct direct_uplink){.uplinks = &w->uplinks,
+				       .pins = &w->pins,
+				       .trust = {.named = {.n_users = 1, .users = {geteuid()}}}};
 	server_open(&w->server);
 	w->server.host.mtu = 1500;
 	begin();
@@ -285,7 +286,8 @@ static void sockets_per_user_are_limited(void **state)
 	(void)state;
 	end_process();
 	accepted_uid = geteuid() + 1000;
-	w->direct.trust = (struct direct_uplink_trust){.n_users = 1, .users = {accepted_uid}};
+	w->direct.trust =
+		(struct direct_uplink_trust){.named = {.n_users = 1, .users = {accepted_uid}}};
 	serve(attach_thread);
 	s = w->server.sessions.list;
 	/* These stand for other processes of the user. */

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Stations: the test is the device process of a virtual machine; the daemon is called between. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <netdev/shm.h>
+
+#include "common/unix_packet.h"
+#include "lan.h"
+#include "urxed/switch/forward.h"
+#include "urxed/uplink/station_protocol.h"
+#include "urxed/uplink/station_set.h"
+
+#define T0 UINT64_C(1000000000)
+
+struct world {
+	char dir[32];
+	struct host host;
+	struct neigh neigh;
+	struct uplink uplinks[SWITCH_SLOTS];
+	struct vswitch sw;
+	struct user_list trusted;
+	struct station_set stations;
+	uint32_t changes;
+};
+
+/* A device process. */
+struct process {
+	int socket;
+	struct netdev_shm_fds fds;
+	struct netdev_shm_peer *peer;
+};
+
+/* The user whom the kernel names as the peer; -1: the true one. */
+static uid_t peer_user = (uid_t)-1;
+
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int rc = __real_getsockopt(fd, level, name, value, len);
+
+	if (!rc && level == SOL_SOCKET && name == SO_PEERCRED && peer_user != (uid_t)-1)
+		((struct ucred *)value)->uid = peer_user;
+	return rc;
+}
+
+static void note_change(void *ctx)
+{
+	struct world *w = ctx;
+
+	w->changes++;
+	w->neigh.vm_mask = w->sw.vm_mask;
+}
+
+static void send_of_neigh(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
+{
+	switch_send(&((struct world *)ctx)->sw, uplink, frame, len);
+}
+
+static const uint8_t *mac_of_neigh(void *ctx, int uplink)
+{
+	assert_int_equal(uplink, HOST_NO_UPLINK);
+	return ((struct world *)ctx)->host.mac;
+}
+
+static const struct neigh_ops neigh_ops = {.send = send_of_neigh, .mac = mac_of_neigh};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	char error[STATION_SET_ERROR];
+
+	peer_user = (uid_t)-1;
+	strcpy(w->dir, "/tmp/urxe-test-XXXXXX");
+	assert_non_null(mkdtemp(w->dir));
+	host_init(&w->host);
+	assert_int_equal(host_add_text(&w->host, "10.0.0.1/24", HOST_NO_UPLINK), 0);
+	neigh_init(&w->neigh, &w->host, &neigh_ops, w);
+	assert_int_equal(switch_init(&w->sw, &w->host, &w->neigh, w->uplinks, 0), 0);
+	station_set_init(&w->stations, &w->sw, &w->trusted, note_change, w);
+	assert_int_equal(station_set_open(&w->stations, w->dir, 0, error), 0);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	station_set_close(&w->stations);
+	assert_int_equal(w->sw.vm_mask, 0);
+	assert_int_equal(w->sw.n_uplinks, 0);
+	switch_fini(&w->sw);
+	neigh_fini(&w->neigh);
+	/* The socket's file is gone. */
+	assert_int_equal(rmdir(w->dir), 0);
+	free(w);
+	return 0;
+}
+
+static int connect_to(const struct world *w)
+{
+	struct sockaddr_un address;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	assert_int_equal(unix_packet_address(&address, w->dir, STATION_SOCKET_NAME), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+/* Accepts, then answers. */
+static void serve(struct world *w)
+{
+	for (int i = 0; i < 3; i++)
+		station_set_event(&w->stations, T0);
+}
+
+static struct station_request request_of(const char *name)
+{
+	struct station_request request = {.version = STATION_VERSION};
+
+	snprintf(request.name, sizeof(request.name), "%s", name);
+	return request;
+}
+
+/* Returns the status of the reply. */
+static int ask(struct world *w, struct process *p, const void *request, uint32_t len)
+{
+	struct unix_packet_extras extras;
+	struct station_reply reply;
+
+	*p = (struct process){.socket = connect_to(w)};
+	/* A user who may not connect gets the answer before the request. */
+	serve(w);
+	unix_packet_send(p->socket, request, len, NULL, 0);
+	serve(w);
+	assert_int_equal(unix_packet_recv(p->socket, &reply, sizeof(reply), &extras),
+			 sizeof(reply));
+	assert_int_equal(reply.version, STATION_VERSION);
+	if (reply.status) {
+		assert_int_equal(extras.fds[0], -1);
+		close(p->socket);
+		return reply.status;
+	}
+	p->fds.memory = extras.fds[0];
+	p->fds.wake = extras.fds[1];
+	assert_int_equal(unix_packet_recv(p->socket, &reply, sizeof(reply), &extras),
+			 sizeof(reply));
+	p->fds.kick = extras.fds[0];
+	assert_int_equal(netdev_shm_attach(&p->fds, &p->peer), 0);
+	netdev_shm_set_ready(p->peer);
+	return 0;
+}
+
+static int join(struct world *w, struct process *p, const char *name)
+{
+	const struct station_request request = request_of(name);
+
+	return ask(w, p, &request, sizeof(request));
+}
+
+static void end_process(struct world *w, struct process *p)
+{
+	netdev_shm_detach(p->peer);
+	close(p->fds.memory);
+	close(p->fds.wake);
+	close(p->fds.kick);
+	close(p->socket);
+	serve(w);
+}
+
+static void send_frame(struct world *w, struct process *p, const uint8_t to, const uint8_t from)
+{
+	const uint8_t frame[60] = {2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, from, 0x88, 0xb5};
+	size_t size;
+	uint8_t *buffer = netdev_shm_buffers(p->peer, &size);
+	const struct netdev_frame f = {buffer, sizeof(frame), sizeof(frame), 0};
+
+	memcpy(buffer, frame, sizeof(frame));
+	netdev_shm_send(p->peer, &f, 1);
+	switch_run(&w->sw, T0);
+	switch_run(&w->sw, T0);
+}
+
+static uint32_t count_received(struct process *p)
+{
+	struct netdev_frame frames[16];
+	uint32_t n = netdev_shm_receive(p->peer, frames, 16);
+
+	netdev_shm_release(p->peer, n);
+	return n;
+}
+
+/* --- Tests */
+
+static const struct switch_port *find_port(const struct world *w, const char *name)
+{
+	const struct switch_port *port = NULL;
+
+	while ((port = switch_next_port(&w->sw, port)) && strcmp(port->name, name))
+		;
+	return port;
+}
+
+static void frames_pass_between_machines(void **state)
+{
+	struct world *w = *state;
+	struct process a, b, c;
+
+	assert_int_equal(join(w, &a, "a"), 0);
+	assert_int_equal(join(w, &b, "b"), 0);
+	assert_int_equal(join(w, &c, "c"), 0);
+	assert_int_equal(w->changes, 3);
+	assert_int_equal(find_port(w, "vm:a")->kind, SWITCH_VM);
+	send_frame(w, &a, 2, 1);
+	/* Nobody knows where MAC 2 is. */
+	assert_int_equal(count_received(&b), 1);
+	assert_int_equal(count_received(&c), 1);
+	send_frame(w, &b, 1, 2);
+	assert_int_equal(count_received(&a), 1);
+	assert_int_equal(count_received(&c), 0);
+	/* The one in the middle leaves: its MAC is forgotten, and the others go on. */
+	end_process(w, &b);
+	assert_int_equal(w->changes, 4);
+	assert_null(find_port(w, "vm:b"));
+	assert_non_null(find_port(w, "vm:c"));
+	send_frame(w, &a, 2, 1);
+	assert_int_equal(count_received(&c), 1);
+	send_frame(w, &c, 1, 3);
+	assert_int_equal(count_received(&a), 1);
+	/* The next one takes the free slot. */
+	assert_int_equal(join(w, &b, "b"), 0);
+	assert_int_equal(find_port(w, "vm:b")->number, 2);
+	assert_int_equal(find_port(w, "vm:b")->stats.counters[SWITCH_IN_FRAMES], 0);
+	end_process(w, &a);
+	end_process(w, &b);
+	end_process(w, &c);
+}
+
+static void names(void **state)
+{
+	struct world *w = *state;
+	struct process a, b;
+	char text[32];
+
+	assert_int_equal(join(w, &a, ""), 0);
+	snprintf(text, sizeof(text), "vm:%d", (int)getpid());
+	assert_non_null(find_port(w, text));
+	assert_int_equal(join(w, &b, ""), -EEXIST);
+	assert_int_equal(join(w, &b, "a b"), -EINVAL);
+	assert_int_equal(join(w, &b, "\033[2J"), -EINVAL);
+	assert_int_equal(w->stations.n, 1);
+	end_process(w, &a);
+}
+
+static void malformed_requests(void **state)
+{
+	struct world *w = *state;
+	struct station_request request = request_of("a");
+	struct process p;
+
+	assert_int_equal(ask(w, &p, &request, sizeof(request) - 1), -EPROTO);
+	request.version++;
+	assert_int_equal(ask(w, &p, &request, sizeof(request)), -EPROTO);
+	request = request_of("a");
+	memset(request.name, 'a', sizeof(request.name));
+	assert_int_equal(ask(w, &p, &request, sizeof(request)), -EPROTO);
+	assert_int_equal(w->stations.n, 0);
+	assert_int_equal(w->changes, 0);
+	/* One that only connects, and ends. */
+	p.socket = connect_to(w);
+	serve(w);
+	assert_int_equal(w->stations.n, 1);
+	close(p.socket);
+	serve(w);
+	assert_int_equal(w->stations.n, 0);
+	/* A second request ends the station. */
+	assert_int_equal(join(w, &p, "a"), 0);
+	unix_packet_send(p.socket, &request, sizeof(request), NULL, 0);
+	serve(w);
+	assert_null(find_port(w, "vm:a"));
+	end_process(w, &p);
+}
+
+static void other_users_need_a_name_in_the_list(void **state)
+{
+	struct world *w = *state;
+	struct process p;
+
+	peer_user = 1234567;
+	assert_int_equal(join(w, &p, "a"), -EPERM);
+	w->trusted = (struct user_list){.n_users = 1, .users = {peer_user}};
+	assert_int_equal(join(w, &p, "a"), 0);
+	end_process(w, &p);
+}
+
+static void a_user_gets_half(void **state)
+{
+	struct world *w = *state;
+	struct process many[STATIONS], p;
+	uint32_t n = 0;
+	char name[16];
+	int rc = 0;
+
+	peer_user = 1234567;
+	w->trusted = (struct user_list){.n_users = 2, .users = {peer_user, peer_user + 1}};
+	while (!rc) {
+		snprintf(name, sizeof(name), "m%u", n);
+		rc = join(w, n < STATIONS ? &many[n] : &p, name);
+		n += !rc;
+	}
+	assert_int_equal(rc, -ENOSPC);
+	assert_int_equal(n, STATIONS / 2);
+	peer_user++;
+	assert_int_equal(join(w, &p, "other"), 0);
+	end_process(w, &p);
+	/* Root takes the rest, and no more. */
+	peer_user = 0;
+	for (; n < STATIONS; n++) {
+		snprintf(name, sizeof(name), "m%u", n);
+		assert_int_equal(join(w, &many[n], name), 0);
+	}
+	assert_int_equal(join(w, &p, "more"), -ENOSPC);
+	while (n--)
+		end_process(w, &many[n]);
+}
+
+/* The memory of the port is a header with ring positions: the process overwrites all of it. */
+static void a_process_that_breaks_its_rings_is_removed(void **state)
+{
+	struct world *w = *state;
+	struct process a, b;
+	size_t size;
+	uint8_t *end;
+
+	assert_int_equal(join(w, &a, "a"), 0);
+	assert_int_equal(join(w, &b, "b"), 0);
+	end = netdev_shm_buffers(a.peer, &size);
+	lseek(a.fds.memory, 0, SEEK_SET);
+	for (int i = 0; i < 4096; i += 4)
+		assert_int_equal(pwrite(a.fds.memory, "\xde\xad\xbe\xef", 4, 24 + i), 4);
+	assert_non_null(end);
+	switch_run(&w->sw, T0);
+	station_set_tick(&w->stations, T0);
+	assert_null(find_port(w, "vm:a"));
+	send_frame(w, &b, 1, 2);
+	assert_int_equal(find_port(w, "vm:b")->stats.counters[SWITCH_IN_FRAMES], 1);
+	end_process(w, &a);
+	end_process(w, &b);
+}
+
+/* The host has no uplink: machines find its addresses, and its processes find machines. */
+static void the_host_answers_machines(void **state)
+{
+	static const uint8_t arp[60] = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0,  0, 0, 0, 1, 8, 6, 0, 1, 8, 0,  6, 4, 0,
+		1,    2,    0,    0,    0,    0,    1, 10, 0, 0, 9, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1};
+	struct world *w = *state;
+	struct netdev_frame got;
+	struct neigh_waiter waiter;
+	struct vnic_next_hop hop;
+	struct netdev_frame f;
+	struct process a;
+	size_t size;
+	const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 9};
+
+	assert_int_equal(neigh_resolve(&w->neigh, T0, 0, 0, gid, &waiter, &hop), -ENETUNREACH);
+	assert_int_equal(join(w, &a, "a"), 0);
+	switch_run(&w->sw, T0);
+	f = (struct netdev_frame){netdev_shm_buffers(a.peer, &size), sizeof(arp), sizeof(arp), 0};
+	memcpy((void *)(uintptr_t)f.data, arp, sizeof(arp));
+	netdev_shm_send(a.peer, &f, 1);
+	switch_run(&w->sw, T0);
+	assert_int_equal(netdev_shm_receive(a.peer, &got, 1), 1);
+	assert_memory_equal(got.data + 6, w->host.mac, 6);
+	assert_int_equal(got.data[21], 2);
+	netdev_shm_release(a.peer, 1);
+	/* The process's question reaches the machine. */
+	assert_int_equal(neigh_resolve(&w->neigh, T0, 0, 0, gid, &waiter, &hop), -EINPROGRESS);
+	switch_run(&w->sw, T0);
+	assert_int_equal(netdev_shm_receive(a.peer, &got, 1), 1);
+	assert_int_equal(got.data[21], 1);
+	neigh_cancel(&w->neigh, &waiter);
+	end_process(w, &a);
+}
+
+static void descriptors_end_the_connection(void **state)
+{
+	struct world *w = *state;
+	struct station_request request = request_of("a");
+	int fd = connect_to(w), null = 0;
+
+	serve(w);
+	/* From Linux 6.16 on the sender gets EPERM. */
+	if (!unix_packet_send(fd, &request, sizeof(request), &null, 1)) {
+		serve(w);
+		assert_int_equal(w->stations.n, 0);
+	}
+	close(fd);
+	serve(w);
+	assert_null(find_port(w, "vm:a"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(frames_pass_between_machines),
+		TEST(names),
+		TEST(malformed_requests),
+		TEST(other_users_need_a_name_in_the_list),
+		TEST(a_user_gets_half),
+		TEST(a_process_that_breaks_its_rings_is_removed),
+		TEST(the_host_answers_machines),
+		TEST(descriptors_end_the_connection),
+	};
+
+	return cmocka_run_group_tests(tests, lan_start, NULL);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How the device process of a virtual machine (urxe vm) gets a port of the daemon's switch: by
+ * packets on a SOCK_SEQPACKET socket in the run directory. The process sends a request. The daemon
+ * answers with a reply that carries two descriptors of netdev/shm.h, memory and wake, and one more
+ * reply that carries kick. A reply with another status than 0 carries none, and is the last.
+ *
+ * The port exists until the connection ends. Integers are in host byte order.
+ */
+#ifndef URXE_URXED_UPLINK_STATION_PROTOCOL_H
+#define URXE_URXED_UPLINK_STATION_PROTOCOL_H
+
+#include <stdint.h>
+
+#define STATION_SOCKET_NAME "urxed.vm"
+#define STATION_VERSION     1
+#define STATION_NAME        32 /* bytes, with the NUL */
+/* Largest Ethernet payload of a frame to and from a station. */
+#define STATION_MTU 9000
+
+struct station_request {
+	uint32_t version;
+	/* Letters, digits, '-', '_' and '.'; "": the daemon takes the process's PID. */
+	char name[STATION_NAME];
+};
+
+struct station_reply {
+	uint32_t version;
+	/*
+	 * 0, or a negative errno value. -EPROTO: not a request of this version; -EPERM: the user
+	 * may not have a station; -ENOSPC: no port is free for the user; -EEXIST: another port has
+	 * the name; -EINVAL: the name has other characters.
+	 */
+	int32_t status;
+};
+
+#endif

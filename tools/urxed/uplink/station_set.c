@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/uplink/station_set.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <netdev/shm.h>
+#include <vnic/peer_socket.h>
+
+#include "common/rundir.h"
+#include "common/unix_packet.h"
+#include "urxed/privilege/fd_guard.h"
+#include "urxed/session/quota.h"
+#include "urxed/uplink/station_protocol.h"
+
+#define BACKLOG  16
+#define EVENTS   8
+#define LISTENER UINT32_MAX /* data of the listening socket's events; else the slot */
+
+void station_set_init(struct station_set *all, struct vswitch *sw, const struct user_list *trusted,
+		      void (*changed)(void *ctx), void *ctx)
+{
+	*all = (struct station_set){.sw = sw,
+				    .trusted = trusted,
+				    .changed = changed,
+				    .ctx = ctx,
+				    .epoll_fd = -1,
+				    .listen_fd = -1};
+	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
+		all->at[i].socket = -1;
+}
+
+static int watch_socket(const struct station_set *all, int fd, uint32_t data)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = data};
+
+	return epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+int station_set_open(struct station_set *all, const char *run_dir, gid_t group,
+		     char error[STATION_SET_ERROR])
+{
+	int rc;
+
+	all->run_dir = run_dir;
+	all->first = all->sw->n_uplinks;
+	all->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	rc = all->epoll_fd < 0 ? -errno : unix_packet_listen(run_dir, STATION_SOCKET_NAME, BACKLOG);
+	if (rc >= 0) {
+		all->listen_fd = rc;
+		rc = watch_socket(all, all->listen_fd, LISTENER);
+	}
+	if (rc < 0) {
+		snprintf(error, STATION_SET_ERROR, "cannot listen in %s: %s", run_dir,
+			 strerror(-rc));
+		return rc;
+	}
+	return group ? rundir_grant_group(run_dir, STATION_SOCKET_NAME, group, error) : 0;
+}
+
+/* --- The port of a station */
+
+static const struct uplink_impair no_impairments;
+
+static int open_port(struct station_set *all, uint32_t slot, struct netdev_shm_fds *fds)
+{
+	struct uplink *u = &all->sw->uplinks[slot];
+	struct netdev *port;
+	int rc = netdev_shm_create(STATION_MTU, &port);
+
+	if (rc)
+		return rc;
+	*u = (struct uplink){
+		.spec = all->at[slot].name,
+		.kind = UPLINK_VM,
+		.impair = &no_impairments,
+		.port = port,
+		.up = true,
+		.mtu = STATION_MTU,
+		.mtu_max = STATION_MTU,
+	};
+	roce_port_guard_init(&u->port_guard);
+	/* Machines know the host by one MAC. */
+	memcpy(u->mac, all->sw->host->mac, ETHER_MAC_LEN);
+	rc = netdev_shm_connect(port, fds) ?: uplink_make_queue(u);
+	if (rc) {
+		netdev_close(port);
+		u->port = NULL;
+	}
+	return rc;
+}
+
+static void close_port(struct station_set *all, uint32_t slot)
+{
+	struct uplink *u = &all->sw->uplinks[slot];
+
+	switch_remove_station(all->sw, slot);
+	netdev_close(u->port);
+	uplink_free_queue(u);
+	u->port = NULL;
+}
+
+/* --- Requests */
+
+static bool name_valid(const char *name)
+{
+	for (; *name; name++)
+		if (!isalnum((unsigned char)*name) && !strchr("-_.", *name))
+			return false;
+	return true;
+}
+
+static bool name_taken(const struct station_set *all, const char *name)
+{
+	const struct switch_port *port = NULL;
+
+	while ((port = switch_next_port(all->sw, port)))
+		if (!strcmp(port->name, name))
+			return true;
+	return false;
+}
+
+/* "vm:" before each name: a station cannot take the name of another kind of port. */
+static int choose_name(struct station_set *all, struct station *s, const char *asked)
+{
+	if (!name_valid(asked))
+		return -EINVAL;
+	if (*asked)
+		snprintf(s->name, sizeof(s->name), "vm:%s", asked);
+	else
+		snprintf(s->name, sizeof(s->name), "vm:%d", (int)s->pid);
+	return name_taken(all, s->name) ? -EEXIST : 0;
+}
+
+static int join(struct station_set *all, uint32_t slot, const struct station_request *request,
+		int len, struct netdev_shm_fds *fds)
+{
+	struct station *s = &all->at[slot];
+	int rc;
+
+	if (len != sizeof(*request) || request->version != STATION_VERSION ||
+	    request->name[STATION_NAME - 1])
+		return -EPROTO;
+	rc = choose_name(all, s, request->name) ?: open_port(all, slot, fds);
+	if (rc)
+		return rc;
+	switch_add_station(all->sw, slot);
+	s->joined = true;
+	return 0;
+}
+
+/* The first packets: the socket has room. */
+static int send_replies(const struct station *s, int status, const struct netdev_shm_fds *fds)
+{
+	const struct station_reply reply = {.version = STATION_VERSION, .status = status};
+	const int first[] = {fds->memory, fds->wake};
+	int rc = unix_packet_send(s->socket, &reply, sizeof(reply), first, status ? 0 : 2);
+
+	return rc || status ? rc
+			    : unix_packet_send(s->socket, &reply, sizeof(reply), &fds->kick, 1);
+}
+
+/* --- Connections */
+
+/* Another process may have to close the socket, and keep it: epoll would report it for ever. */
+static void close_socket(struct station_set *all, int fd)
+{
+	epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	fd_guard_close(fd);
+}
+
+static void remove_station(struct station_set *all, uint32_t slot, uint64_t now, const char *why)
+{
+	struct station *s = &all->at[slot];
+	const bool joined = s->joined;
+
+	if (joined) {
+		close_port(all, slot);
+		log_ratelimited(&all->log, now, "%s left: %s", s->name, why);
+	}
+	close_socket(all, s->socket);
+	*s = (struct station){.socket = -1};
+	all->n--;
+	if (joined)
+		all->changed(all->ctx);
+}
+
+static void handle_packet(struct station_set *all, uint32_t slot, uint64_t now)
+{
+	struct station *s = &all->at[slot];
+	struct station_request request;
+	struct netdev_shm_fds fds = {-1, -1, -1};
+	int n = vnic_peer_recv(s->socket, &request, sizeof(request)), status;
+
+	if (n == -EAGAIN)
+		return;
+	if (s->joined || (n <= 0 && n != -EPROTO)) {
+		remove_station(all, slot, now,
+			       n ? "its process sent a packet" : "its process ended");
+		return;
+	}
+	status = join(all, slot, &request, n, &fds);
+	if (send_replies(s, status, &fds) || status) {
+		remove_station(all, slot, now, "its process ended");
+		return;
+	}
+	log_ratelimited(&all->log, now, "%s joined, process %d of user %u", s->name, (int)s->pid,
+			s->user);
+	all->changed(all->ctx);
+}
+
+/* Of -1: none is free. */
+static int find_slot(const struct station_set *all)
+{
+	for (uint32_t i = all->first; i < all->first + STATIONS; i++)
+		if (all->at[i].socket < 0)
+			return (int)i;
+	return -1;
+}
+
+static uint32_t count_connections(const struct station_set *all, uid_t user)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
+		n += all->at[i].socket >= 0 && all->at[i].user == user;
+	return n;
+}
+
+static int admit(const struct station_set *all, int fd, const struct ucred *peer)
+{
+	if (!unix_packet_peer_is_trusted(fd) && !user_list_has_peer(all->trusted, fd))
+		return -EPERM;
+	return find_slot(all) >= 0 && quota_allows(peer->uid, count_connections(all, peer->uid),
+						   all->n, STATIONS)
+		       ? 0
+		       : -ENOSPC;
+}
+
+static void accept_connection(struct station_set *all)
+{
+	const struct netdev_shm_fds none = {-1, -1, -1};
+	struct station s = {
+		.socket = accept4(all->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+	struct ucred peer = {.uid = (uid_t)-1};
+	socklen_t size = sizeof(peer);
+	int rc, slot;
+
+	if (s.socket < 0)
+		return;
+	rc = getsockopt(s.socket, SOL_SOCKET, SO_PEERCRED, &peer, &size)
+		     ? -EPERM
+		     : admit(all, s.socket, &peer);
+	slot = find_slot(all);
+	if (rc || watch_socket(all, s.socket, (uint32_t)slot)) {
+		send_replies(&s, rc ?: -ENOSPC, &none);
+		fd_guard_close(s.socket);
+		return;
+	}
+	s.user = peer.uid;
+	s.pid = peer.pid;
+	all->at[slot] = s;
+	all->n++;
+}
+
+void station_set_event(struct station_set *all, uint64_t now)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(all->epoll_fd, events, EVENTS, 0);
+	bool connection = false;
+
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.u32 == LISTENER)
+			connection = true;
+		else if (all->at[events[i].data.u32].socket >= 0)
+			handle_packet(all, events[i].data.u32, now);
+	}
+	/* Last: it may fill a slot that an earlier event has freed. */
+	if (connection)
+		accept_connection(all);
+}
+
+void station_set_tick(struct station_set *all, uint64_t now)
+{
+	for (uint32_t i = 0; i < SWITCH_SLOTS && all->n; i++)
+		if (all->at[i].joined &&
+		    netdev_shm_state(all->sw->uplinks[i].port) == NETDEV_SHM_BROKEN)
+			remove_station(all, i, now, "its process broke the rings of its port");
+}
+
+void station_set_close(struct station_set *all)
+{
+	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
+		if (all->at[i].socket >= 0)
+			remove_station(all, i, 0, "the daemon ends");
+	if (all->listen_fd >= 0) {
+		rundir_remove(all->run_dir, STATION_SOCKET_NAME);
+		fd_guard_close_listener(all->listen_fd);
+	}
+	if (all->epoll_fd >= 0)
+		close(all->epoll_fd);
+	all->listen_fd = all->epoll_fd = -1;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Stations: ports of the switch for virtual machines whose device processes (urxe vm) join while
+ * the daemon runs (station_protocol.h). The daemon's main loop calls it.
+ *
+ * A process of root or of the daemon's user may have a station, and those that --vm-user names. It
+ * has the rights of a station on the Ethernet, and shares with the daemon only the memory of its
+ * port, where the daemon trusts nothing (netdev/shm.h).
+ */
+#ifndef URXE_URXED_UPLINK_STATION_SET_H
+#define URXE_URXED_UPLINK_STATION_SET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/log.h"
+#include "urxed/session/user_list.h"
+#include "urxed/switch/switch.h"
+
+#define STATION_SET_ERROR 256
+/* Stations at most, for all users together; the quota of a user is part of it (quota.h). */
+#define STATIONS (SWITCH_SLOTS - SWITCH_UPLINKS)
+
+/* A connection; its number is that of its slot in the switch. */
+struct station {
+	int socket; /* -1 = free */
+	uid_t user;
+	pid_t pid;
+	bool joined;
+	char name[SWITCH_PORT_NAME];
+};
+
+struct station_set {
+	const char *run_dir;
+	struct vswitch *sw;
+	const struct user_list *trusted;
+	/* Called after a station has joined or left. */
+	void (*changed)(void *ctx);
+	void *ctx;
+	int epoll_fd; /* readable when station_set_event has something to do; -1 = closed */
+	int listen_fd;
+	uint32_t first; /* slot of the first station */
+	uint32_t n;     /* connections */
+	struct log_ratelimit log;
+	struct station at[SWITCH_SLOTS];
+};
+
+/* Makes the set closed; the pointers must stay valid. */
+void station_set_init(struct station_set *all, struct vswitch *sw, const struct user_list *trusted,
+		      void (*changed)(void *ctx), void *ctx);
+/*
+ * Listens in run_dir; group: its members may connect too, 0 = none. On error `error` holds a
+ * sentence, and the caller still calls station_set_close.
+ */
+int station_set_open(struct station_set *all, const char *run_dir, gid_t group,
+		     char error[STATION_SET_ERROR]);
+void station_set_close(struct station_set *all);
+
+/* Accepts connections, answers requests, and removes stations whose process is gone. */
+void station_set_event(struct station_set *all, uint64_t now);
+/* Removes stations whose process broke the rings of its port. */
+void station_set_tick(struct station_set *all, uint64_t now);
+
+#endif
