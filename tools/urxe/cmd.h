@@ -9,5 +9,6 @@ int cmd_sim(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_vm(int argc, char **argv);
 
 #endif

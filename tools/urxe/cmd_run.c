@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <vnic/attach.h>
-
 #include "common/bad_option.h"
 #include "common/exit_status.h"
 #include "common/install_paths.h"
@@ -133,29 +131,6 @@ static int set_preload(void)
 	return rc;
 }
 
-static bool daemon_answers(const char *run_dir)
-{
-	int fd = vnic_attach_connect(run_dir);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
-/* If the user has no daemon, uses root's daemon if that one admits the user. */
-static int choose_run_dir(const char *given, char run_dir[RUNDIR_MAX], char error[RUNDIR_ERROR])
-{
-	char system[RUNDIR_MAX];
-	int rc = rundir_path(given, run_dir, error);
-
-	if (rc || !rundir_is_default(given) || daemon_answers(run_dir))
-		return rc;
-	rundir_system(system);
-	if (daemon_answers(system))
-		memcpy(run_dir, system, RUNDIR_MAX);
-	return 0;
-}
-
 int cmd_run(int argc, char **argv)
 {
 	char run_dir[RUNDIR_MAX], error[RUNDIR_ERROR];
@@ -164,7 +139,7 @@ int cmd_run(int argc, char **argv)
 
 	if (!cmd)
 		return STATUS_USAGE;
-	if (choose_run_dir(given, run_dir, error)) {
+	if (daemon_choose_run_dir(given, run_dir, error)) {
 		log_line("%s", error);
 		return STATUS_USAGE;
 	}

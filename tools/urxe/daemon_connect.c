@@ -18,6 +18,7 @@
 #include "common/exit_status.h"
 #include "common/install_paths.h"
 #include "common/log.h"
+#include "common/rundir.h"
 
 /* Programs expect to get low descriptors, and shells use descriptors up to 9 or 99. */
 #define CONNECTION_FD 200
@@ -152,4 +153,26 @@ int daemon_connect(const char *run_dir)
 		if (status)
 			nanosleep(&pause, NULL);
 	}
+}
+
+static bool daemon_answers(const char *run_dir)
+{
+	int fd = vnic_attach_connect(run_dir);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+int daemon_choose_run_dir(const char *given, char run_dir[RUNDIR_MAX], char error[RUNDIR_ERROR])
+{
+	char system[RUNDIR_MAX];
+	int rc = rundir_path(given, run_dir, error);
+
+	if (rc || !rundir_is_default(given) || daemon_answers(run_dir))
+		return rc;
+	rundir_system(system);
+	if (daemon_answers(system))
+		memcpy(run_dir, system, RUNDIR_MAX);
+	return 0;
 }

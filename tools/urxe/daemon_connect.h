@@ -2,11 +2,18 @@
 #ifndef URXE_URXE_DAEMON_CONNECT_H
 #define URXE_URXE_DAEMON_CONNECT_H
 
+#include "common/rundir.h"
+
 /*
  * Connects to the daemon of run_dir, and starts a private one if none answers. Returns the
  * connection, which stays open over exec and keeps a private daemon alive; -1 after an error, which
- * is logged. cmd_run.c calls this.
+ * is logged. cmd_run.c and cmd_vm.c call this.
  */
 int daemon_connect(const char *run_dir);
+/*
+ * The run directory for `given`, the value of --run-dir or NULL. If the user has no daemon, it is
+ * that of root's daemon, if that one admits the user. Errors as of rundir_path.
+ */
+int daemon_choose_run_dir(const char *given, char run_dir[RUNDIR_MAX], char error[RUNDIR_ERROR]);
 
 #endif

@@ -32,6 +32,7 @@ struct station_reply {
 	 * the name; -EINVAL: the name has other characters.
 	 */
 	int32_t status;
+	uint32_t mtu; /* Ethernet payload that all uplinks of the host carry now, bytes */
 };
 
 #endif

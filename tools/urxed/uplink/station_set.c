@@ -155,9 +155,11 @@ static int join(struct station_set *all, uint32_t slot, const struct station_req
 }
 
 /* The first packets: the socket has room. */
-static int send_replies(const struct station *s, int status, const struct netdev_shm_fds *fds)
+static int send_replies(const struct station_set *all, const struct station *s, int status,
+			const struct netdev_shm_fds *fds)
 {
-	const struct station_reply reply = {.version = STATION_VERSION, .status = status};
+	const struct station_reply reply = {
+		.version = STATION_VERSION, .status = status, .mtu = all->sw->host->mtu};
 	const int first[] = {fds->memory, fds->wake};
 	int rc = unix_packet_send(s->socket, &reply, sizeof(reply), first, status ? 0 : 2);
 
@@ -205,7 +207,7 @@ static void handle_packet(struct station_set *all, uint32_t slot, uint64_t now)
 		return;
 	}
 	status = join(all, slot, &request, n, &fds);
-	if (send_replies(s, status, &fds) || status) {
+	if (send_replies(all, s, status, &fds) || status) {
 		remove_station(all, slot, now, "its process ended");
 		return;
 	}
@@ -258,7 +260,7 @@ static void accept_connection(struct station_set *all)
 		     : admit(all, s.socket, &peer);
 	slot = find_slot(all);
 	if (rc || watch_socket(all, s.socket, (uint32_t)slot)) {
-		send_replies(&s, rc ?: -ENOSPC, &none);
+		send_replies(all, &s, rc ?: -ENOSPC, &none);
 		fd_guard_close(s.socket);
 		return;
 	}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxe vm: the device process of a virtual machine. */
+#include "urxe/cmd.h"
+
+#include <getopt.h>
+#include <net/ethernet.h>
+#include <netinet/ether.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <vnic/regs.h>
+
+#include "common/bad_option.h"
+#include "common/exit_status.h"
+#include "common/log.h"
+#include "common/quantity.h"
+#include "common/rundir.h"
+#include "urxe/daemon_connect.h"
+#include "urxed/uplink/station_protocol.h"
+#include "vm/default_mac.h"
+#include "vm/vm.h"
+
+static const char usage[] =
+	"usage: urxe vm --socket PATH [--mac MAC] [--mtu BYTES] [--name NAME] [--run-dir DIR]\n"
+	"Serves a virtual machine of QEMU 10.1 or later as a PCI device, by vfio-user at the\n"
+	"UNIX socket PATH: a vmxnet3, which Linux drives without any software of urxe. The\n"
+	"machine is a station of its own on the switch of urxed. If no urxed answers in the\n"
+	"run directory, urxe starts one that ends after its last program.\n"
+	"\n"
+	"  --socket PATH  socket of the vmxnet3\n"
+	"  --mac MAC      of the machine, as 52:54:00:12:34:56; default: a locally administered\n"
+	"                 one that depends on this host and on PATH\n"
+	"  --mtu BYTES    the largest MTU that the machine may set, 576 to 9000; default 9000\n"
+	"  --name NAME    of the switch's port, vm:NAME; default: the number of the process\n"
+	"  --run-dir DIR  the daemon's directory; default as for urxed, or root's if only\n"
+	"                 that one has a daemon\n"
+	"\n"
+	"Runs until SIGTERM or SIGINT, then removes PATH. Exit status: 0; 1 if it cannot start;\n"
+	"2 for a wrong command line.\n";
+
+static const struct option options[] = {{"socket", required_argument, NULL, 's'},
+					{"mac", required_argument, NULL, 'm'},
+					{"mtu", required_argument, NULL, 'u'},
+					{"name", required_argument, NULL, 'n'},
+					{"run-dir", required_argument, NULL, 'd'},
+					{"help", no_argument, NULL, 'h'},
+					{0}};
+
+#define MTU_MIN 576
+
+struct arguments {
+	const char *run_dir;
+	bool mac_given;
+	struct vm_attr attr;
+};
+
+/* Like the other set functions, logs an error and returns false. */
+static bool set_mac(struct arguments *a, const char *value)
+{
+	struct ether_addr mac;
+
+	if (!ether_aton_r(value, &mac) || mac.ether_addr_octet[0] & 1) {
+		log_line("--mac %s is not the MAC of a station; example: 52:54:00:12:34:56", value);
+		return false;
+	}
+	memcpy(a->attr.mac, mac.ether_addr_octet, sizeof(a->attr.mac));
+	a->mac_given = true;
+	return true;
+}
+
+static bool set_mtu(struct arguments *a, const char *value)
+{
+	uint64_t mtu;
+
+	if (!quantity_read(value, quantity_count, &mtu) || mtu < MTU_MIN || mtu > STATION_MTU) {
+		log_line("--mtu %s is not a number of bytes from %d to %d", value, MTU_MIN,
+			 STATION_MTU);
+		return false;
+	}
+	a->attr.mtu = (uint16_t)mtu;
+	return true;
+}
+
+static bool set_name(struct arguments *a, const char *value)
+{
+	if (!*value || strlen(value) >= STATION_NAME) {
+		log_line("--name has 1 to %d characters", STATION_NAME - 1);
+		return false;
+	}
+	a->attr.name = value;
+	return true;
+}
+
+static bool set_option(struct arguments *a, int opt, const char *value)
+{
+	switch (opt) {
+	case 's': a->attr.path = value; return true;
+	case 'm': return set_mac(a, value);
+	case 'u': return set_mtu(a, value);
+	case 'n': return set_name(a, value);
+	default: a->run_dir = value; return true;
+	}
+}
+
+static bool parse_vm_arguments(int argc, char **argv, struct arguments *a)
+{
+	int opt, at = optind;
+
+	for (; (opt = getopt_long(argc, argv, ":", options, NULL)) != -1; at = optind) {
+		switch (opt) {
+		case 'h': fputs(usage, stdout); exit(0);
+		case ':':
+			log_line("option %s needs a value; see urxe vm --help",
+				 bad_option(argv, at));
+			return false;
+		case '?':
+			log_line("unknown option %s; see urxe vm --help", bad_option(argv, at));
+			return false;
+		default:
+			if (!set_option(a, opt, optarg))
+				return false;
+		}
+	}
+	if (optind < argc)
+		log_line("unexpected argument %s; see urxe vm --help", argv[optind]);
+	else if (!a->attr.path || !*a->attr.path)
+		log_line("vm needs --socket PATH; see urxe vm --help");
+	else
+		return true;
+	return false;
+}
+
+/* The connection keeps a private daemon alive until the machine has its port. */
+static int start(const struct vm_attr *attr, struct vm **vm)
+{
+	char error[VM_ERROR];
+	int daemon = daemon_connect(attr->run_dir), rc;
+
+	if (daemon < 0)
+		return -1;
+	rc = vm_create(attr, vm, error);
+	close(daemon);
+	if (rc)
+		log_line("%s", error);
+	return rc;
+}
+
+int cmd_vm(int argc, char **argv)
+{
+	char run_dir[RUNDIR_MAX], error[RUNDIR_ERROR];
+	struct arguments a = {.attr = {.run_dir = run_dir, .name = "", .mtu = STATION_MTU}};
+	struct vm *vm;
+
+	if (!parse_vm_arguments(argc, argv, &a))
+		return STATUS_USAGE;
+	if (daemon_choose_run_dir(a.run_dir, run_dir, error)) {
+		log_line("%s", error);
+		return STATUS_USAGE;
+	}
+	if (!a.mac_given)
+		default_mac(a.attr.path, a.attr.mac);
+	if (start(&a.attr, &vm))
+		return STATUS_FAILED;
+	vm_run(vm);
+	vm_destroy(vm);
+	return 0;
+}

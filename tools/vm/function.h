@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A PCI function of the device: its socket, its vfio-user server, and the guest's memory as the
+ * hypervisor has mapped it for this function. vmxnet3_function.h and pvrdma_function.h have the
+ * models.
+ */
+#ifndef URXE_VM_FUNCTION_H
+#define URXE_VM_FUNCTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <vnic/vfio_server.h>
+
+#include "vm/listen_socket.h"
+
+#define FUNCTION_ERROR 256
+
+struct function {
+	const char *name; /* for log lines */
+	struct listen_socket listener;
+	struct vnic_guest_memory *memory;
+	struct vnic_vfio_server *server;
+	int watched;  /* the client's socket in the epoll set; -1 = none */
+	bool writing; /* it is watched for room */
+};
+
+/* Makes the memory; the model's creation, which needs it, and function_serve follow. */
+int function_init(struct function *f, const char *name);
+/*
+ * Makes the server and listens at `path`. attr: without the memory. On error `error` has a
+ * sentence, and the caller still calls function_close.
+ */
+int function_serve(struct function *f, const char *path, struct vnic_vfio_attr *attr,
+		   char error[FUNCTION_ERROR]);
+/* Ends the connection; the model must still exist. Accepts a zeroed structure. */
+void function_stop(struct function *f);
+/* Frees the rest; the model is gone. */
+void function_close(struct function *f);
+
+/* The listening socket is readable: accepts a client, or refuses a second one. */
+void function_accept(struct function *f, int epoll_fd);
+/* The client's socket is readable or writable. */
+void function_event(struct function *f, int epoll_fd);
+
+#endif

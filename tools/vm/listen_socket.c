@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "vm/listen_socket.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* QEMU connects once for each function. */
+#define BACKLOG 4
+
+/* Removes the socket of a process that has ended: nobody accepts there. */
+static int remove_stale(const struct sockaddr_un *address)
+{
+	struct stat file;
+	int fd, rc;
+
+	if (lstat(address->sun_path, &file))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(file.st_mode))
+		return -EEXIST;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	rc = connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
+	close(fd);
+	if (rc != ECONNREFUSED)
+		return -EADDRINUSE;
+	return unlink(address->sun_path) ? -errno : 0;
+}
+
+static int bind_socket(struct listen_socket *s)
+{
+	/* bind(2) gives the file the socket's mode, so other users can never connect. */
+	if (fchmod(s->fd, 0600) ||
+	    bind(s->fd, (const struct sockaddr *)&s->address, sizeof(s->address)) ||
+	    lstat(s->address.sun_path, &s->file) || listen(s->fd, BACKLOG))
+		return -errno;
+	return 0;
+}
+
+int listen_socket_open(struct listen_socket *s, const char *path)
+{
+	int rc;
+
+	*s = (struct listen_socket){.fd = -1, .address.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof(s->address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(s->address.sun_path, path);
+	rc = remove_stale(&s->address);
+	if (rc)
+		return rc;
+	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->fd < 0)
+		return -errno;
+	rc = bind_socket(s);
+	if (rc)
+		listen_socket_close(s);
+	return rc;
+}
+
+void listen_socket_close(struct listen_socket *s)
+{
+	struct stat file;
+
+	if (s->fd < 0)
+		return;
+	if (s->file.st_ino && !lstat(s->address.sun_path, &file) && file.st_dev == s->file.st_dev &&
+	    file.st_ino == s->file.st_ino)
+		unlink(s->address.sun_path);
+	close(s->fd);
+	s->fd = -1;
+}

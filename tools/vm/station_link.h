@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The device process's end of a station on urxed's switch (urxed/uplink/station_protocol.h). The
+ * process trusts its daemon. If the daemon ends, the link looks for the next one, and frames are
+ * dropped meanwhile, as with a cable that is pulled out.
+ */
+#ifndef URXE_VM_STATION_LINK_H
+#define URXE_VM_STATION_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <netdev/shm.h>
+
+#define STATION_LINK_BURST 32
+
+struct station_link {
+	const char *run_dir;
+	const char *name; /* "": the daemon chooses */
+	int epoll_fd;     /* readable when station_link_event has something to do */
+	int socket;       /* -1 = no daemon */
+	uint32_t mtu;     /* of the host's uplinks */
+	struct netdev_shm_fds fds;
+	struct netdev_shm_peer *peer; /* NULL = no daemon */
+	uint8_t *buffers;             /* one of `stride` bytes for each entry of the ring */
+	uint32_t stride;
+	uint32_t sent;   /* frames so far: the next one's buffer */
+	uint32_t staged; /* frames that station_link_flush will publish */
+	struct netdev_frame frames[STATION_LINK_BURST];
+	uint64_t retry_at; /* next look for a daemon, ns */
+	int error;         /* of the last look, which was logged; 0 = none */
+	uint64_t dropped;  /* frames without a daemon, or longer than a station's MTU */
+};
+
+/* Connects. A negative errno value, see station_protocol.h, -ENOENT or -ECONNREFUSED: no daemon. */
+int station_link_open(struct station_link *link, const char *run_dir, const char *name);
+void station_link_close(struct station_link *link);
+static inline bool station_link_is_up(const struct station_link *link)
+{
+	return link->peer;
+}
+
+/*
+ * Looks for a daemon if there is none; returns the time of the next look, UINT64_MAX = none needed.
+ * *joined: the link has a daemon again.
+ */
+uint64_t station_link_tick(struct station_link *link, uint64_t now, bool *joined);
+/* epoll_fd is readable. False: the daemon has ended; the link is down. */
+bool station_link_event(struct station_link *link);
+
+/* How many frames station_link_send takes now. */
+uint32_t station_link_room(const struct station_link *link);
+/* Copies a frame into the ring's buffers; station_link_flush makes it visible to the daemon. */
+void station_link_send(struct station_link *link, const uint8_t *data, uint32_t len);
+void station_link_flush(struct station_link *link);
+/* As netdev_shm_receive and netdev_shm_release; none without a daemon. */
+uint32_t station_link_receive(struct station_link *link, struct netdev_frame *frames, uint32_t n);
+void station_link_release(struct station_link *link, uint32_t n);
+/* Before a sleep on the kick. True: frames are there already. */
+bool station_link_arm(struct station_link *link);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "vm/vm.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "vm/frames.h"
+#include "vm/poll_state.h"
+
+#define EVENTS    8
+#define LINK_MBPS 10000
+
+struct vm {
+	int epoll_fd, signal_fd;
+	bool stop;
+	struct station_link link;
+	struct vmxnet3_function nic;
+	struct frames frames;
+	struct poll_machine poll;
+};
+
+/* --- Events */
+
+static void set_link(struct vm *vm, bool up)
+{
+	vnic_device_set_link(vm->nic.dev, up ? LINK_MBPS : 0);
+}
+
+static void handle_link_event(struct vm *vm)
+{
+	if (station_link_event(&vm->link))
+		return;
+	log_line("urxed in %s is gone; waiting for the next one", vm->link.run_dir);
+	set_link(vm, false);
+}
+
+/* Returns the time of the next call. */
+static uint64_t tick(struct vm *vm, uint64_t now)
+{
+	bool joined;
+	uint64_t next = station_link_tick(&vm->link, now, &joined);
+
+	if (joined) {
+		log_line("joined the urxed in %s again", vm->link.run_dir);
+		set_link(vm, true);
+	}
+	return next;
+}
+
+static void dispatch(struct vm *vm, int fd)
+{
+	struct function *f = &vm->nic.function;
+
+	if (fd == vm->signal_fd)
+		vm->stop = true;
+	else if (fd == vm->link.epoll_fd)
+		handle_link_event(vm);
+	else if (fd == f->listener.fd)
+		function_accept(f, vm->epoll_fd);
+	else if (fd == f->watched)
+		function_event(f, vm->epoll_fd);
+}
+
+static void wait_events(struct vm *vm, uint64_t timeout_ns)
+{
+	const struct timespec ts = {(time_t)(timeout_ns / NS_PER_SEC),
+				    (long)(timeout_ns % NS_PER_SEC)};
+	struct epoll_event events[EVENTS];
+	int n = epoll_pwait2(vm->epoll_fd, events, EVENTS, timeout_ns == UINT64_MAX ? NULL : &ts,
+			     NULL);
+
+	for (int i = 0; i < n; i++)
+		dispatch(vm, events[i].data.fd);
+}
+
+/* --- The loop */
+
+static void sleep_until_event(struct vm *vm, uint64_t now)
+{
+	uint64_t next = tick(vm, now), due = frames_deadline(&vm->frames);
+
+	if (due < next)
+		next = due;
+	if (frames_arm(&vm->frames))
+		next = now;
+	wait_events(vm, next == UINT64_MAX ? next : next > now ? next - now : 0);
+	poll_machine_woke(&vm->poll, now, now_ns());
+}
+
+void vm_run(struct vm *vm)
+{
+	while (!vm->stop) {
+		const uint64_t now = now_ns();
+		const bool moved = frames_run(&vm->frames, now);
+
+		if (poll_machine_looked(&vm->poll, now, moved))
+			wait_events(vm, 0);
+		else
+			sleep_until_event(vm, now);
+	}
+}
+
+/* --- Creation */
+
+static int watch(struct vm *vm, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(vm->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int open_signals(struct vm *vm)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	/* A client may pass a pipe for an eventfd. */
+	signal(SIGPIPE, SIG_IGN);
+	vm->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return vm->signal_fd < 0 ? -errno : 0;
+}
+
+static int open_loop(struct vm *vm, char error[VM_ERROR])
+{
+	int rc;
+
+	vm->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	rc = vm->epoll_fd < 0 ? -errno : open_signals(vm);
+	if (!rc)
+		rc = watch(vm, vm->signal_fd) ?: watch(vm, vm->link.epoll_fd)
+						?: watch(vm, vm->nic.function.listener.fd);
+	if (rc)
+		snprintf(error, VM_ERROR, "cannot watch descriptors: %s", strerror(-rc));
+	return rc;
+}
+
+static const char *explain_refusal(int rc)
+{
+	switch (rc) {
+	case -EPERM: return "it admits no virtual machines of this user: see urxed --vm-user";
+	case -ENOSPC: return "it has no port left for this user";
+	case -EEXIST: return "another port has this name";
+	case -EINVAL: return "a name has letters, digits, '-', '_' and '.' only";
+	case -EPROTO: return "it is of another version than this urxe";
+	default: return strerror(-rc);
+	}
+}
+
+static int open_link(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
+{
+	int rc = station_link_open(&vm->link, attr->run_dir, attr->name);
+
+	if (rc)
+		snprintf(error, VM_ERROR, "the urxed in %s gives no port: %s", attr->run_dir,
+			 explain_refusal(rc));
+	return rc;
+}
+
+int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
+{
+	struct vm *new = calloc(1, sizeof(*new));
+	int rc;
+
+	if (!new) {
+		snprintf(error, VM_ERROR, "no memory");
+		return -ENOMEM;
+	}
+	new->epoll_fd = new->signal_fd = -1;
+	new->frames = (struct frames){.link = &new->link, .nic = &new->nic};
+	rc = open_link(new, attr, error);
+	if (!rc)
+		rc = vmxnet3_function_open(&new->nic, attr->path, attr->mac, attr->mtu, error);
+	if (!rc)
+		rc = open_loop(new, error);
+	if (rc)
+		vm_destroy(new);
+	else
+		*vm = new;
+	return rc;
+}
+
+void vm_destroy(struct vm *vm)
+{
+	vmxnet3_function_close(&vm->nic);
+	station_link_close(&vm->link);
+	if (vm->signal_fd >= 0)
+		close(vm->signal_fd);
+	if (vm->epoll_fd >= 0)
+		close(vm->epoll_fd);
+	free(vm);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The device process of a virtual machine: a PCI device whose function 0 is a vmxnet3, joined to
+ * urxed's switch as a station of its own. cmd_vm.c runs it.
+ */
+#ifndef URXE_VM_VM_H
+#define URXE_VM_VM_H
+
+#include <stdint.h>
+
+#define VM_ERROR 256
+
+struct vm;
+
+struct vm_attr {
+	const char *run_dir; /* of the daemon */
+	const char *name;    /* of the port, "" = the daemon chooses */
+	const char *path;    /* socket of function 0 */
+	uint8_t mac[6];
+	uint16_t mtu;
+};
+
+/* The texts must stay valid. On error `error` has a sentence. */
+int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR]);
+/* Serves the machine until SIGTERM or SIGINT. */
+void vm_run(struct vm *vm);
+void vm_destroy(struct vm *vm);
+
+#endif
