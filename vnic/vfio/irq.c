@@ -30,10 +30,11 @@ void irq_close(struct irq_vectors *irq)
 
 void irq_raise(struct irq_vectors *irq, uint32_t vector)
 {
-	const uint64_t bit = UINT64_C(1) << vector;
+	uint64_t bit;
 
 	if (vector >= irq->count)
 		return;
+	bit = UINT64_C(1) << vector;
 	if (irq->masked & bit || irq->fds[vector] < 0) {
 		irq->pending |= bit;
 		return;

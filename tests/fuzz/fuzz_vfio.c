@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A hostile hypervisor: the script sends vfio-user messages, whole and in parts, with any fields
+ * and descriptors, reads replies or does not, hangs up and connects again; the function raises
+ * interrupts meanwhile. The model must see only accesses that its BARs have, each mapped byte must
+ * be readable until its removal, and at the end no descriptor and no memory may be left.
+ */
+#include <linux/vfio.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <vnic/vfio_server.h>
+
+#include "script.h"
+
+#define PAGE      4096u
+#define PAGES     64u
+#define MAX_STEPS 200
+#define MAX_FDS   20
+#define VECTORS   25
+#define HEADER    16u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct vnic_vfio_function function = {
+	.vendor = 0x15ad,
+	.device = 0x07b0,
+	.class_code = 0x020000,
+	.bar_size = {4096, 4096, 8192},
+	.vectors = VECTORS,
+	.msix_bar = 2,
+	.pba_offset = 4096,
+};
+
+struct lab {
+	struct script in;
+	struct vnic_guest_memory *memory;
+	struct vnic_vfio_server *server;
+	int client, file, event;
+	uint32_t sum;
+};
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+/* --- The model */
+
+static void check_access(uint32_t bar, uint32_t offset, uint32_t size)
+{
+	require(bar < VNIC_VFIO_BARS && size <= 8 && size && !(size & (size - 1)));
+	require(offset % size == 0 && offset + size <= function.bar_size[bar]);
+	require(bar != 2 || (offset >= VECTORS * 16 && (offset < 4096 || offset >= 4104)));
+}
+
+static uint64_t model_read(void *ctx, uint32_t bar, uint32_t offset, uint32_t size)
+{
+	(void)ctx;
+	check_access(bar, offset, size);
+	return UINT64_MAX;
+}
+
+static void model_write(void *ctx, uint32_t bar, uint32_t offset, uint32_t size, uint64_t value)
+{
+	struct lab *lab = ctx;
+
+	check_access(bar, offset, size);
+	/* A model may raise an interrupt in a write. */
+	if (value & 1)
+		vnic_vfio_server_interrupt(lab->server, offset % 64);
+}
+
+static void model_reset(void *ctx)
+{
+	(void)ctx;
+}
+
+/* Reads a byte of each page of all regions: none may be unmapped. */
+static void touch_memory(struct lab *lab)
+{
+	const struct vnic_guest_region *regions;
+	uint32_t count;
+
+	regions = vnic_guest_memory_regions(lab->memory, &count);
+	for (uint32_t i = 0; i < count; i++)
+		for (uint64_t at = 0; at < regions[i].size; at += PAGE)
+			lab->sum += ((volatile uint8_t *)regions[i].memory)[at];
+}
+
+static void model_memory(void *ctx, uint64_t addr, uint64_t size)
+{
+	require(size && addr + (size - 1) >= addr);
+	touch_memory(ctx);
+}
+
+static void model_disconnected(void *ctx)
+{
+	struct lab *lab = ctx;
+	uint32_t count;
+
+	vnic_guest_memory_regions(lab->memory, &count);
+	require(!count);
+}
+
+/* --- The client */
+
+static void connect_client(struct lab *lab)
+{
+	int ends[2];
+
+	require(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
+	require(!vnic_vfio_server_connect(lab->server, ends[0]));
+	lab->client = ends[1];
+}
+
+static void send_bytes(struct lab *lab, const uint8_t *bytes, uint32_t n, uint32_t n_fds)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
+	} control = {0};
+	struct iovec part = {(void *)(uintptr_t)bytes, n};
+	struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
+	struct cmsghdr *cmsg;
+
+	if (n_fds) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+		for (uint32_t i = 0; i < n_fds; i++)
+			memcpy(CMSG_DATA(cmsg) + i * sizeof(int), i & 1 ? &lab->event : &lab->file,
+			       sizeof(int));
+		/* One descriptor: of the kind that the message wants, or the other one. */
+		if (n_fds == 1 && script_get8(&lab->in) & 1)
+			memcpy(CMSG_DATA(cmsg), &lab->event, sizeof(int));
+	}
+	if (sendmsg(lab->client, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return;
+}
+
+static void serve(struct lab *lab)
+{
+	if (vnic_vfio_server_event(lab->server) >= 0)
+		return;
+	require(vnic_vfio_server_fd(lab->server) == -1);
+	close(lab->client);
+	connect_client(lab);
+}
+
+static void read_replies(struct lab *lab)
+{
+	uint8_t bytes[4096];
+
+	while (recv(lab->client, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		serve(lab);
+}
+
+static void put(uint8_t *to, uint64_t value, uint32_t size)
+{
+	memcpy(to, &value, size);
+}
+
+/* A number near one of those that matter. */
+static uint64_t pick_number(struct lab *lab)
+{
+	static const uint64_t numbers[] = {0,        1,          2,          4,
+					   8,        16,         VECTORS,    0x1000,
+					   0x2000,   0x10000,    0x100000,   1u << 20,
+					   1u << 31, UINT32_MAX, UINT64_MAX, UINT64_MAX - 4095};
+	const uint8_t byte = script_get8(&lab->in);
+
+	return byte < 128 ? byte % 32
+			  : numbers[byte % (sizeof(numbers) / sizeof(numbers[0]))] +
+				    (byte & 0x10 ? script_get8(&lab->in) : 0);
+}
+
+/* Fills in fields; `widths` has the size of each, 4 or 8 bytes. */
+static uint32_t fill_fields(struct lab *lab, uint8_t *body, const char *widths)
+{
+	uint32_t at = 0;
+
+	for (; *widths; widths++) {
+		const uint32_t size = (uint32_t)(*widths - '0');
+
+		put(body + at, pick_number(lab), size);
+		at += size;
+	}
+	return at;
+}
+
+static uint32_t fill_bytes(struct lab *lab, uint8_t *body, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		body[i] = script_get8(&lab->in);
+	return n;
+}
+
+static uint32_t fill_map(struct lab *lab, uint8_t *body)
+{
+	const uint8_t what = script_get8(&lab->in);
+
+	put(body, 32, 4);
+	put(body + 4, 1 + what % 3, 4);
+	put(body + 8, (uint64_t)(script_get8(&lab->in) % PAGES) * PAGE, 8);
+	put(body + 16, (uint64_t)script_get8(&lab->in) * PAGE, 8);
+	put(body + 24, (uint64_t)(script_get8(&lab->in) % 16) * PAGE, 8);
+	return 32;
+}
+
+static uint32_t fill_unmap(struct lab *lab, uint8_t *body)
+{
+	put(body, 24, 4);
+	put(body + 4, script_get8(&lab->in) % 8 == 7 ? 2 : 0, 4);
+	put(body + 8, (uint64_t)script_get8(&lab->in) * PAGE, 8);
+	put(body + 16, (uint64_t)(script_get8(&lab->in) % 64) * PAGE, 8);
+	return 24;
+}
+
+static uint32_t fill_irqs(struct lab *lab, uint8_t *body)
+{
+	static const uint8_t flags[] = {0x24, 0x21, 0x22, 0x09, 0x11, 0x0a, 0x12, 0x0c};
+	const uint8_t flag = flags[script_get8(&lab->in) % sizeof(flags)];
+	const uint8_t start = script_get8(&lab->in) % (VECTORS + 2);
+	const uint8_t count = script_get8(&lab->in) % (VECTORS + 2);
+	const uint32_t bytes = flag & VFIO_IRQ_SET_DATA_BOOL ? count : 0;
+
+	put(body, 20 + bytes, 4);
+	put(body + 4, flag, 4);
+	put(body + 8, VFIO_PCI_MSIX_IRQ_INDEX, 4);
+	put(body + 12, start, 4);
+	put(body + 16, count, 4);
+	return 20 + fill_bytes(lab, body + 20, bytes);
+}
+
+static uint32_t fill_access(struct lab *lab, uint8_t *body, bool write)
+{
+	const uint32_t count = 1u << script_get8(&lab->in) % 4;
+
+	put(body, script_get16(&lab->in) % 9000 / count * count, 8);
+	put(body + 8, script_get8(&lab->in) % 9, 4);
+	put(body + 12, count, 4);
+	return write ? 16 + fill_bytes(lab, body + 16, count) : 16;
+}
+
+static uint32_t fill_multi(struct lab *lab, uint8_t *body)
+{
+	const uint32_t count = script_get8(&lab->in) % 8;
+	uint32_t at = 8;
+
+	put(body, count, 8);
+	for (uint32_t i = 0; i < count; i++, at += 24)
+		fill_access(lab, body + at, true);
+	return at;
+}
+
+static uint32_t fill_version(struct lab *lab, uint8_t *body)
+{
+	static const char text[] = "{\"capabilities\":{\"write_multiple\" : true}}";
+	const uint32_t n = 1 + script_get8(&lab->in) % sizeof(text);
+
+	put(body, 0, 4);
+	memcpy(body + 4, text, n - 1);
+	body[4 + n - 1] = script_get8(&lab->in) & 1 ? '}' : 0;
+	return 4 + n;
+}
+
+static uint32_t fill_body(struct lab *lab, uint16_t command, uint8_t *body)
+{
+	/* Sometimes fields of any value. */
+	if (script_get8(&lab->in) % 8 == 0)
+		return fill_fields(lab, body, command & 1 ? "448488" : "44444");
+	switch (command) {
+	case 1: return fill_version(lab, body);
+	case 2: return fill_map(lab, body);
+	case 3: return fill_unmap(lab, body);
+	case 8: return fill_irqs(lab, body);
+	case 9: return fill_access(lab, body, false);
+	case 10: return fill_access(lab, body, true);
+	case 15: return fill_multi(lab, body);
+	case 13: return 0;
+	default:
+		put(body, 32, 4);
+		put(body + 8, script_get8(&lab->in) % 10, 4);
+		return command == 5 ? 32 : 16;
+	}
+}
+
+static void send_command(struct lab *lab)
+{
+	uint8_t message[1024] = {0};
+	const uint16_t command = script_get8(&lab->in) % 18;
+	const uint8_t shape = script_get8(&lab->in);
+	uint32_t n = HEADER + fill_body(lab, command, message + HEADER), cut, fds = 0;
+
+	put(message + 2, command, 2);
+	put(message + 4, n + (shape % 16 == 1) - (shape % 16 == 2), 4);
+	put(message + 8, shape & 0x40 ? 0x10 : 0, 4);
+	if (command == 2)
+		fds = shape & 0x20 ? 0 : 1;
+	if (command == 8 && message[20] & VFIO_IRQ_SET_DATA_EVENTFD)
+		fds = message[32] % (MAX_FDS + 1);
+	if (shape % 16 == 3)
+		fds = script_get8(&lab->in) % (MAX_FDS + 1);
+	if (shape % 16 != 4) {
+		send_bytes(lab, message, n, fds);
+		return;
+	}
+	/* In two parts, with descriptors in both. */
+	cut = 1 + script_get8(&lab->in) % (n - 1);
+	send_bytes(lab, message, cut, fds);
+	serve(lab);
+	send_bytes(lab, message + cut, n - cut, fds);
+}
+
+static void send_noise(struct lab *lab)
+{
+	uint8_t bytes[64];
+
+	send_bytes(lab, bytes, fill_bytes(lab, bytes, 1 + script_get8(&lab->in) % sizeof(bytes)),
+		   script_get8(&lab->in) % 3);
+}
+
+static void greet(struct lab *lab)
+{
+	static const uint8_t version[] = {0, 0, 1, 0, 20, 0, 0, 0, 0, 0,
+					  0, 0, 0, 0, 0,  0, 0, 0, 0, 0};
+
+	send_bytes(lab, version, sizeof(version), 0);
+	serve(lab);
+}
+
+static void step(struct lab *lab)
+{
+	switch (script_get8(&lab->in) % 16) {
+	case 0: send_noise(lab); break;
+	case 1: vnic_vfio_server_interrupt(lab->server, script_get8(&lab->in)); break;
+	case 2: read_replies(lab); break;
+	case 3:
+		shutdown(lab->client, SHUT_WR);
+		serve(lab);
+		break;
+	case 4: greet(lab); break;
+	case 5: touch_memory(lab); break;
+	default: send_command(lab);
+	}
+	serve(lab);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static int file = -1, event;
+	struct lab lab = {.in = {data, size}};
+	struct vnic_vfio_attr attr = {.function = function,
+				      .ops = {model_read, model_write, model_reset, model_memory,
+					      model_memory, model_disconnected},
+				      .ctx = &lab};
+	int probe;
+
+	if (file < 0) {
+		file = memfd_create("guest", MFD_CLOEXEC);
+		event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		require(file >= 0 && event >= 0 && !ftruncate(file, PAGES * PAGE));
+	}
+	lab.file = file;
+	lab.event = event;
+	probe = dup(file);
+	close(probe);
+	require(!vnic_guest_memory_create(&lab.memory));
+	attr.memory = lab.memory;
+	require(!vnic_vfio_server_create(&attr, &lab.server));
+	connect_client(&lab);
+	greet(&lab);
+	for (uint32_t i = 0; i < MAX_STEPS && lab.in.left; i++)
+		step(&lab);
+	vnic_vfio_server_destroy(lab.server);
+	vnic_guest_memory_destroy(lab.memory);
+	close(lab.client);
+	/* No descriptor is left: the next one has the number that it had before. */
+	lab.client = dup(file);
+	require(lab.client == probe);
+	close(lab.client);
+	return 0;
+}
