@@ -24,37 +24,46 @@
 #include "vm/vm.h"
 
 static const char usage[] =
-	"usage: urxe vm --socket PATH [--mac MAC] [--mtu BYTES] [--name NAME] [--run-dir DIR]\n"
-	"Serves a virtual machine of QEMU 10.1 or later as a PCI device, by vfio-user at the\n"
-	"UNIX socket PATH: a vmxnet3, which Linux drives without any software of urxe. The\n"
-	"machine is a station of its own on the switch of urxed. If no urxed answers in the\n"
-	"run directory, urxe starts one that ends after its last program.\n"
+	"usage: urxe vm --socket PATH[,PATH2] [--mac MAC] [--mtu BYTES] [--roce v1|v2]\n"
+	"               [--name NAME] [--run-dir DIR]\n"
+	"Serves a virtual machine of QEMU 10.1 or later as a PCI device with two functions, by\n"
+	"vfio-user at two UNIX sockets: a vmxnet3, and the RDMA device PVRDMA. Linux has drivers\n"
+	"for both, so the machine needs no software of urxe. The machine is a station of its own\n"
+	"on the switch of urxed. If no urxed answers in the run directory, urxe starts one that\n"
+	"ends after its last program.\n"
 	"\n"
-	"  --socket PATH  socket of the vmxnet3\n"
+	"  --socket PATH[,PATH2]\n"
+	"                 sockets of the vmxnet3, function 0, and of the PVRDMA, function 1;\n"
+	"                 default of PATH2: PATH with .1 behind\n"
 	"  --mac MAC      of the machine, as 52:54:00:12:34:56; default: a locally administered\n"
 	"                 one that depends on this host and on PATH\n"
-	"  --mtu BYTES    the largest MTU that the machine may set, 576 to 9000; default 9000\n"
+	"  --mtu BYTES    the largest MTU that the machine may set, 576 to 9000; default 9000.\n"
+	"                 PVRDMA sends no longer packets than the host's uplinks carry, too\n"
+	"  --roce v1|v2   version of RoCE that PVRDMA speaks; default v2\n"
 	"  --name NAME    of the switch's port, vm:NAME; default: the number of the process\n"
 	"  --run-dir DIR  the daemon's directory; default as for urxed, or root's if only\n"
 	"                 that one has a daemon\n"
 	"\n"
-	"Runs until SIGTERM or SIGINT, then removes PATH. Exit status: 0; 1 if it cannot start;\n"
+	"Runs until SIGTERM or SIGINT, then removes the sockets. Exit status: 0; 1 if it cannot "
+	"start;\n"
 	"2 for a wrong command line.\n";
 
-static const struct option options[] = {{"socket", required_argument, NULL, 's'},
-					{"mac", required_argument, NULL, 'm'},
-					{"mtu", required_argument, NULL, 'u'},
-					{"name", required_argument, NULL, 'n'},
-					{"run-dir", required_argument, NULL, 'd'},
-					{"help", no_argument, NULL, 'h'},
-					{0}};
+static const struct option options[] = {
+	{"socket", required_argument, NULL, 's'}, {"mac", required_argument, NULL, 'm'},
+	{"mtu", required_argument, NULL, 'u'},    {"roce", required_argument, NULL, 'r'},
+	{"name", required_argument, NULL, 'n'},   {"run-dir", required_argument, NULL, 'd'},
+	{"help", no_argument, NULL, 'h'},         {0}};
 
 #define MTU_MIN 576
+/* Longer paths do not fit sockaddr_un. */
+#define SOCKET_PATH 108
+#define RDMA_SUFFIX ".1"
 
 struct arguments {
 	const char *run_dir;
 	bool mac_given;
 	struct vm_attr attr;
+	char path[SOCKET_PATH], rdma_path[SOCKET_PATH];
 };
 
 /* Like the other set functions, logs an error and returns false. */
@@ -69,6 +78,37 @@ static bool set_mac(struct arguments *a, const char *value)
 	memcpy(a->attr.mac, mac.ether_addr_octet, sizeof(a->attr.mac));
 	a->mac_given = true;
 	return true;
+}
+
+static bool copy_path(char to[SOCKET_PATH], const char *path, size_t len, const char *suffix)
+{
+	if (len && len + strlen(suffix) < SOCKET_PATH) {
+		snprintf(to, SOCKET_PATH, "%.*s%s", (int)len, path, suffix);
+		return true;
+	}
+	log_line("the path of a socket has 1 to %d characters", SOCKET_PATH - 1);
+	return false;
+}
+
+static bool set_sockets(struct arguments *a, const char *value)
+{
+	const size_t len = strcspn(value, ",");
+	const char *second = value[len] ? value + len + 1 : NULL;
+
+	a->attr.path = a->path;
+	a->attr.rdma_path = a->rdma_path;
+	return copy_path(a->path, value, len, "") &&
+	       (second ? copy_path(a->rdma_path, second, strlen(second), "")
+		       : copy_path(a->rdma_path, value, len, RDMA_SUFFIX));
+}
+
+static bool set_roce(struct arguments *a, const char *value)
+{
+	a->attr.roce_v1 = !strcmp(value, "v1");
+	if (a->attr.roce_v1 || !strcmp(value, "v2"))
+		return true;
+	log_line("--roce is v1 or v2, not %s", value);
+	return false;
 }
 
 static bool set_mtu(struct arguments *a, const char *value)
@@ -97,7 +137,8 @@ static bool set_name(struct arguments *a, const char *value)
 static bool set_option(struct arguments *a, int opt, const char *value)
 {
 	switch (opt) {
-	case 's': a->attr.path = value; return true;
+	case 's': return set_sockets(a, value);
+	case 'r': return set_roce(a, value);
 	case 'm': return set_mac(a, value);
 	case 'u': return set_mtu(a, value);
 	case 'n': return set_name(a, value);
@@ -126,7 +167,7 @@ static bool parse_vm_arguments(int argc, char **argv, struct arguments *a)
 	}
 	if (optind < argc)
 		log_line("unexpected argument %s; see urxe vm --help", argv[optind]);
-	else if (!a->attr.path || !*a->attr.path)
+	else if (!a->attr.path)
 		log_line("vm needs --socket PATH; see urxe vm --help");
 	else
 		return true;

@@ -16,7 +16,8 @@ static const struct command {
 	const char *text;
 } commands[] = {
 	{"run", cmd_run, "[--] CMD [ARG]...", "run a program with the RDMA device urxe0"},
-	{"vm", cmd_vm, "--socket PATH...", "serve a virtual machine of QEMU as its network device"},
+	{"vm", cmd_vm, "--socket PATH...",
+	 "serve a virtual machine as its vmxnet3 and RDMA device"},
 	{"show", cmd_show, "[TOPIC] [--json]", "show what the daemon and its processes do"},
 	{"capture", cmd_capture, "[-w FILE]...", "show frames at the switch's ports, or save them"},
 	{"replay", cmd_replay, "FILE [--json]",

@@ -2,33 +2,76 @@
 #include "vm/frames.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "common/clock.h"
+#include "urxed/uplink/station_protocol.h"
 
 #define BURST STATION_LINK_BURST
 /* How long frames wait for the driver's receive buffers; urxed drops what waits longer. */
 #define BLOCKED_NS (10 * NS_PER_MS)
+/* How long to wait before the next look at a full ring, whose reader gives no notice. */
+#define FULL_NS 50000
+#define ROOM    (STATION_MTU + 14u + 4u) /* of a frame's buffer */
+
+int frames_init(struct frames *f, struct station_link *link, struct vmxnet3_function *nic,
+		struct pvrdma_function *rdma)
+{
+	*f = (struct frames){.link = link, .nic = nic, .rdma = rdma};
+	f->buffers = malloc((size_t)BURST * ROOM);
+	return f->buffers ? 0 : -ENOMEM;
+}
+
+void frames_free(struct frames *f)
+{
+	free(f->buffers);
+	f->buffers = NULL;
+}
 
 /* --- From the guest */
+
+/* How many frames may be sent now, a burst at most. */
+static uint32_t burst_room(struct frames *f)
+{
+	const uint32_t room = station_link_room(f->link);
+
+	f->link_full |= !room;
+	return room < BURST ? room : BURST;
+}
 
 static bool send_queue(struct frames *f, uint32_t queue)
 {
 	struct vnic_tx_frame frames[BURST];
-	uint32_t room = station_link_room(f->link), n;
+	uint32_t n = vnic_device_tx(f->nic->dev, queue, frames, burst_room(f));
 
-	n = vnic_device_tx(f->nic->dev, queue, frames, room < BURST ? room : BURST);
 	for (uint32_t i = 0; i < n; i++)
 		station_link_send(f->link, frames[i].data, frames[i].len);
 	vnic_device_tx_done(f->nic->dev, queue, n);
 	return n;
 }
 
-static bool send_frames(struct frames *f)
+static bool send_rdma(struct frames *f, uint64_t now)
+{
+	struct urxe_frame frames[BURST];
+	uint32_t room = burst_room(f), n;
+
+	for (uint32_t i = 0; i < room; i++)
+		frames[i] =
+			(struct urxe_frame){.data = f->buffers + (size_t)i * ROOM, .room = ROOM};
+	n = room ? pvrdma_output(f->rdma->dev, now, frames, room) : 0;
+	for (uint32_t i = 0; i < n; i++)
+		station_link_send(f->link, frames[i].data, frames[i].len);
+	return n;
+}
+
+static bool send_frames(struct frames *f, uint64_t now)
 {
 	bool moved = false;
 
+	f->link_full = false;
 	for (uint32_t i = 0; i < vnic_device_tx_queues(f->nic->dev); i++)
 		moved |= send_queue(f, i);
+	moved |= send_rdma(f, now);
 	station_link_flush(f->link);
 	return moved;
 }
@@ -44,7 +87,8 @@ static bool deliver(struct frames *f, uint64_t now, const struct netdev_frame *f
 	}
 	if (!f->blocked_since)
 		f->blocked_since = now;
-	if (now - f->blocked_since < BLOCKED_NS)
+	/* Frames for PVRDMA must not wait behind it. */
+	if (now - f->blocked_since < BLOCKED_NS && !pvrdma_active(f->rdma->dev))
 		return false;
 	f->dropped++;
 	return true;
@@ -53,26 +97,48 @@ static bool deliver(struct frames *f, uint64_t now, const struct netdev_frame *f
 static bool receive_frames(struct frames *f, uint64_t now)
 {
 	struct netdev_frame frames[BURST];
-	uint32_t n = station_link_receive(f->link, frames, BURST), done = 0;
+	struct urxe_frame wanted[BURST];
+	uint32_t n = station_link_receive(f->link, frames, BURST), done, n_wanted = 0;
 
-	while (done < n && deliver(f, now, &frames[done]))
-		done++;
+	for (done = 0; done < n; done++) {
+		const struct netdev_frame *frame = &frames[done];
+
+		/* urxed alone writes to these buffers, and not before their release. */
+		if (pvrdma_wants(f->rdma->dev, frame->data, frame->len))
+			wanted[n_wanted++] =
+				(struct urxe_frame){.data = (uint8_t *)(uintptr_t)frame->data,
+						    .len = frame->len,
+						    .from_wire = true};
+		else if (!deliver(f, now, frame))
+			break;
+	}
+	if (n_wanted)
+		pvrdma_input(f->rdma->dev, now, wanted, n_wanted);
 	station_link_release(f->link, done);
 	return done;
 }
 
 bool frames_run(struct frames *f, uint64_t now)
 {
-	bool moved = send_frames(f);
+	bool moved = pvrdma_poll(f->rdma->dev, now);
 
+	moved |= send_frames(f, now);
 	moved |= receive_frames(f, now);
 	vnic_device_flush(f->nic->dev);
+	pvrdma_flush(f->rdma->dev);
 	return moved;
 }
 
-uint64_t frames_deadline(const struct frames *f)
+uint64_t frames_deadline(const struct frames *f, uint64_t now)
 {
-	return f->blocked_since ? f->blocked_since + BLOCKED_NS : UINT64_MAX;
+	uint64_t next = pvrdma_next_deadline(f->rdma->dev);
+
+	if (f->blocked_since && f->blocked_since + BLOCKED_NS < next)
+		next = f->blocked_since + BLOCKED_NS;
+	/* PVRDMA's own frames wait with the others. */
+	if (f->link_full && (next > now + FULL_NS || next < now))
+		next = now + FULL_NS;
+	return next;
 }
 
 bool frames_arm(struct frames *f)

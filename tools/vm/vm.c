@@ -25,6 +25,7 @@ struct vm {
 	bool stop;
 	struct station_link link;
 	struct vmxnet3_function nic;
+	struct pvrdma_function rdma;
 	struct frames frames;
 	struct poll_machine poll;
 };
@@ -34,6 +35,7 @@ struct vm {
 static void set_link(struct vm *vm, bool up)
 {
 	vnic_device_set_link(vm->nic.dev, up ? LINK_MBPS : 0);
+	pvrdma_set_link(vm->rdma.dev, up);
 }
 
 static void handle_link_event(struct vm *vm)
@@ -57,18 +59,24 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 	return next;
 }
 
-static void dispatch(struct vm *vm, int fd)
+static void dispatch_to_function(struct vm *vm, struct function *f, int fd)
 {
-	struct function *f = &vm->nic.function;
-
-	if (fd == vm->signal_fd)
-		vm->stop = true;
-	else if (fd == vm->link.epoll_fd)
-		handle_link_event(vm);
-	else if (fd == f->listener.fd)
+	if (fd == f->listener.fd)
 		function_accept(f, vm->epoll_fd);
 	else if (fd == f->watched)
 		function_event(f, vm->epoll_fd);
+}
+
+static void dispatch(struct vm *vm, int fd)
+{
+	if (fd == vm->signal_fd) {
+		vm->stop = true;
+	} else if (fd == vm->link.epoll_fd) {
+		handle_link_event(vm);
+	} else {
+		dispatch_to_function(vm, &vm->nic.function, fd);
+		dispatch_to_function(vm, &vm->rdma.function, fd);
+	}
 }
 
 static void wait_events(struct vm *vm, uint64_t timeout_ns)
@@ -87,7 +95,7 @@ static void wait_events(struct vm *vm, uint64_t timeout_ns)
 
 static void sleep_until_event(struct vm *vm, uint64_t now)
 {
-	uint64_t next = tick(vm, now), due = frames_deadline(&vm->frames);
+	uint64_t next = tick(vm, now), due = frames_deadline(&vm->frames, now);
 
 	if (due < next)
 		next = due;
@@ -141,7 +149,8 @@ static int open_loop(struct vm *vm, char error[VM_ERROR])
 	rc = vm->epoll_fd < 0 ? -errno : open_signals(vm);
 	if (!rc)
 		rc = watch(vm, vm->signal_fd) ?: watch(vm, vm->link.epoll_fd)
-						?: watch(vm, vm->nic.function.listener.fd);
+						?: watch(vm, vm->nic.function.listener.fd)
+						?: watch(vm, vm->rdma.function.listener.fd);
 	if (rc)
 		snprintf(error, VM_ERROR, "cannot watch descriptors: %s", strerror(-rc));
 	return rc;
@@ -169,6 +178,27 @@ static int open_link(struct vm *vm, const struct vm_attr *attr, char error[VM_ER
 	return rc;
 }
 
+static int open_functions(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
+{
+	struct pvrdma_function_attr rdma = {.path = attr->rdma_path,
+					    .mtu = attr->mtu < vm->link.mtu ? attr->mtu
+									    : vm->link.mtu,
+					    .roce_v1 = attr->roce_v1};
+
+	memcpy(rdma.mac, attr->mac, sizeof(rdma.mac));
+	return vmxnet3_function_open(&vm->nic, attr->path, attr->mac, attr->mtu, error)
+		       ?: pvrdma_function_open(&vm->rdma, &rdma, error);
+}
+
+static int open_frames(struct vm *vm, char error[VM_ERROR])
+{
+	int rc = frames_init(&vm->frames, &vm->link, &vm->nic, &vm->rdma);
+
+	if (rc)
+		snprintf(error, VM_ERROR, "no memory");
+	return rc;
+}
+
 int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 {
 	struct vm *new = calloc(1, sizeof(*new));
@@ -179,12 +209,9 @@ int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 		return -ENOMEM;
 	}
 	new->epoll_fd = new->signal_fd = -1;
-	new->frames = (struct frames){.link = &new->link, .nic = &new->nic};
 	rc = open_link(new, attr, error);
 	if (!rc)
-		rc = vmxnet3_function_open(&new->nic, attr->path, attr->mac, attr->mtu, error);
-	if (!rc)
-		rc = open_loop(new, error);
+		rc = open_functions(new, attr, error) ?: open_frames(new, error) ?: open_loop(new, error);
 	if (rc)
 		vm_destroy(new);
 	else
@@ -194,6 +221,8 @@ int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 
 void vm_destroy(struct vm *vm)
 {
+	frames_free(&vm->frames);
+	pvrdma_function_close(&vm->rdma);
 	vmxnet3_function_close(&vm->nic);
 	station_link_close(&vm->link);
 	if (vm->signal_fd >= 0)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The device process of a virtual machine: a PCI device whose function 0 is a vmxnet3, joined to
- * urxed's switch as a station of its own. cmd_vm.c runs it.
+ * The device process of a virtual machine: a PCI device whose function 0 is a vmxnet3 and function
+ * 1 a PVRDMA, joined to urxed's switch as a station of its own. cmd_vm.c runs it.
  */
 #ifndef URXE_VM_VM_H
 #define URXE_VM_VM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define VM_ERROR 256
@@ -13,11 +14,13 @@
 struct vm;
 
 struct vm_attr {
-	const char *run_dir; /* of the daemon */
-	const char *name;    /* of the port, "" = the daemon chooses */
-	const char *path;    /* socket of function 0 */
+	const char *run_dir;   /* of the daemon */
+	const char *name;      /* of the port, "" = the daemon chooses */
+	const char *path;      /* socket of function 0 */
+	const char *rdma_path; /* socket of function 1 */
 	uint8_t mac[6];
-	uint16_t mtu;
+	uint16_t mtu; /* largest MTU of the vmxnet3; PVRDMA has at most that of the host, too */
+	bool roce_v1;
 };
 
 /* The texts must stay valid. On error `error` has a sentence. */

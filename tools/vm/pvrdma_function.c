@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "vm/pvrdma_function.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/clock.h"
+
+#define PCI_VENDOR_VMWARE       0x15ad
+#define PCI_DEVICE_PVRDMA       0x0820
+#define PCI_CLASS_NETWORK_OTHER 0x028000
+#define MSIX_BAR                0
+#define MSIX_BAR_SIZE           8192
+#define PBA_OFFSET              4096
+
+static uint64_t read_register(void *ctx, uint32_t bar, uint32_t offset, uint32_t size)
+{
+	struct pvrdma_function *f = ctx;
+	uint32_t value = 0;
+
+	/* Registers are 32 bits wide; all other addresses read as 0, as on a PCI bus. */
+	if (size == sizeof(value) && pvrdma_reg_read(f->dev, bar, offset, &value))
+		value = 0;
+	return value;
+}
+
+static void write_register(void *ctx, uint32_t bar, uint32_t offset, uint32_t size, uint64_t value)
+{
+	struct pvrdma_function *f = ctx;
+
+	if (size == sizeof(uint32_t))
+		pvrdma_reg_write(f->dev, now_ns(), bar, offset, (uint32_t)value);
+}
+
+static void reset(void *ctx)
+{
+	struct pvrdma_function *f = ctx;
+
+	pvrdma_reset(f->dev);
+}
+
+static void add_memory(void *ctx, uint64_t addr, uint64_t size)
+{
+	struct pvrdma_function *f = ctx;
+
+	pvrdma_memory_added(f->dev, addr, size);
+}
+
+static void remove_memory(void *ctx, uint64_t addr, uint64_t size)
+{
+	struct pvrdma_function *f = ctx;
+
+	pvrdma_memory_removed(f->dev, addr, size);
+}
+
+/* A new machine starts without the state of the one before; reset has done all of that. */
+static void note_disconnect(void *ctx)
+{
+	(void)ctx;
+}
+
+static void raise_interrupt(void *ctx, uint32_t vector)
+{
+	struct pvrdma_function *f = ctx;
+
+	vnic_vfio_server_interrupt(f->function.server, vector);
+}
+
+static int create_device(struct pvrdma_function *f, const struct pvrdma_function_attr *attr)
+{
+	struct pvrdma_attr a = {
+		.memory = f->function.memory,
+		.mtu = attr->mtu,
+		.roce_v1 = attr->roce_v1,
+		.interrupt = raise_interrupt,
+		.ctx = f,
+	};
+
+	memcpy(a.mac, attr->mac, sizeof(a.mac));
+	if (getrandom(&a.seed, sizeof(a.seed), 0) != sizeof(a.seed))
+		return -EIO;
+	return pvrdma_create(&a, &f->dev);
+}
+
+int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function_attr *attr,
+			 char error[FUNCTION_ERROR])
+{
+	struct vnic_vfio_attr a = {
+		.function = {.vendor = PCI_VENDOR_VMWARE,
+			     .device = PCI_DEVICE_PVRDMA,
+			     .subsystem_vendor = PCI_VENDOR_VMWARE,
+			     .subsystem = PCI_DEVICE_PVRDMA,
+			     .class_code = PCI_CLASS_NETWORK_OTHER,
+			     .bar_size = {[MSIX_BAR] = MSIX_BAR_SIZE,
+					  [PVRDMA_BAR_REG] = PVRDMA_REG_SIZE,
+					  [PVRDMA_BAR_UAR] = PVRDMA_UAR_SIZE},
+			     .vectors = PVRDMA_VECTORS,
+			     .msix_bar = MSIX_BAR,
+			     .pba_offset = PBA_OFFSET},
+		.ops = {read_register, write_register, reset, add_memory, remove_memory,
+			note_disconnect},
+		.ctx = f,
+	};
+	int rc;
+
+	*f = (struct pvrdma_function){0};
+	rc = function_init(&f->function, "pvrdma") ?: create_device(f, attr);
+	if (!rc)
+		return function_serve(&f->function, attr->path, &a, error);
+	snprintf(error, FUNCTION_ERROR, "cannot create the PVRDMA device: %s", strerror(-rc));
+	return rc;
+}
+
+void pvrdma_function_close(struct pvrdma_function *f)
+{
+	function_stop(&f->function);
+	if (f->dev)
+		pvrdma_destroy(f->dev);
+	f->dev = NULL;
+	function_close(&f->function);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Function 1: the PVRDMA device of verbs/pvrdma behind a vfio-user server. */
+#ifndef URXE_VM_PVRDMA_FUNCTION_H
+#define URXE_VM_PVRDMA_FUNCTION_H
+
+#include <pvrdma/pvrdma.h>
+
+#include "vm/function.h"
+
+struct pvrdma_function {
+	struct function function;
+	struct pvrdma *dev;
+};
+
+struct pvrdma_function_attr {
+	const char *path;
+	uint8_t mac[6];
+	uint32_t mtu; /* longest Ethernet payload of the link, bytes */
+	bool roce_v1;
+};
+
+/* On error `error` has a sentence, and the caller still calls pvrdma_function_close. */
+int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function_attr *attr,
+			 char error[FUNCTION_ERROR]);
+void pvrdma_function_close(struct pvrdma_function *f);
+
+#endif
