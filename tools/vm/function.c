@@ -57,23 +57,6 @@ static int watch_client(struct function *f, int epoll_fd, int fd)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-void function_accept(struct function *f, int epoll_fd)
-{
-	int fd = accept4(f->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	if (vnic_vfio_server_connect(f->server, fd)) {
-		log_line("%s: refused a second client", f->name);
-		close(fd);
-	} else if (watch_client(f, epoll_fd, fd)) {
-		vnic_vfio_server_disconnect(f->server);
-		f->watched = -1;
-	} else {
-		log_line("%s: a virtual machine has connected", f->name);
-	}
-}
-
 /* A client that does not read its replies gets no further messages handled. */
 static void update_watch(struct function *f, int epoll_fd)
 {
@@ -96,4 +79,24 @@ void function_event(struct function *f, int epoll_fd)
 	f->watched = -1;
 	log_line("%s: the virtual machine is gone%s", f->name,
 		 rc == -ECONNRESET ? "" : ": it broke the vfio-user protocol");
+}
+
+void function_accept(struct function *f, int epoll_fd)
+{
+	int fd = accept4(f->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	/* The client before may have ended already: its end is among the same events. */
+	if (f->watched >= 0)
+		function_event(f, epoll_fd);
+	if (vnic_vfio_server_connect(f->server, fd)) {
+		log_line("%s: refused a second client", f->name);
+		close(fd);
+	} else if (watch_client(f, epoll_fd, fd)) {
+		vnic_vfio_server_disconnect(f->server);
+		f->watched = -1;
+	} else {
+		log_line("%s: a virtual machine has connected", f->name);
+	}
 }
