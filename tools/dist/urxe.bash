@@ -54,7 +54,7 @@ _urxe() {
 	previous=$(_urxe_previous)
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		_urxe_words 'run show capture replay bench sim help --help --version' "$word"
+		_urxe_words 'run vm show capture replay bench sim help --help --version' "$word"
 		return
 	fi
 	if [[ $previous == --run-dir ]]; then
@@ -82,6 +82,14 @@ _urxe() {
 			fi
 		done
 		_urxe_words '--run-dir --transport --congestion --help --' "$word"
+		;;
+	vm)
+		case $previous in
+		--socket) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+		--roce) _urxe_words 'v1 v2' "$word" ;;
+		--mac | --mtu | --name) ;;
+		*) _urxe_words '--socket --mac --mtu --roce --name --run-dir --help' "$word" ;;
+		esac
 		;;
 	show) _urxe_words 'host port qp mr counter lease id transport --json --long --run-dir --help' "$word" ;;
 	capture)
