@@ -12,7 +12,11 @@
 #define BLOCKED_NS (10 * NS_PER_MS)
 /* How long to wait before the next look at a full ring, whose reader gives no notice. */
 #define FULL_NS 50000
-#define ROOM    (STATION_MTU + 14u + 4u) /* of a frame's buffer */
+/* The driver rings no doorbells after so many rounds with its frames. */
+#define POLLING_ROUNDS 2
+/* Longer than any store stays in a processor's buffer. */
+#define LOOK_AGAIN_NS 200000
+#define ROOM          (STATION_MTU + 14u + 4u) /* of a frame's buffer */
 
 int frames_init(struct frames *f, struct station_link *link, struct vmxnet3_function *nic,
 		struct pvrdma_function *rdma)
@@ -64,6 +68,12 @@ static bool send_rdma(struct frames *f, uint64_t now)
 	return n;
 }
 
+static void set_polling(struct frames *f, bool polling)
+{
+	f->polling = polling;
+	vnic_device_set_polling(f->nic->dev, polling);
+}
+
 static bool send_frames(struct frames *f, uint64_t now)
 {
 	bool moved = false;
@@ -71,6 +81,8 @@ static bool send_frames(struct frames *f, uint64_t now)
 	f->link_full = false;
 	for (uint32_t i = 0; i < vnic_device_tx_queues(f->nic->dev); i++)
 		moved |= send_queue(f, i);
+	if (moved && ++f->tx_rounds == POLLING_ROUNDS)
+		set_polling(f, true);
 	moved |= send_rdma(f, now);
 	station_link_flush(f->link);
 	return moved;
@@ -122,6 +134,8 @@ bool frames_run(struct frames *f, uint64_t now)
 {
 	bool moved = pvrdma_poll(f->rdma->dev, now);
 
+	if (now >= f->look_again_at)
+		f->look_again_at = 0;
 	moved |= send_frames(f, now);
 	moved |= receive_frames(f, now);
 	vnic_device_flush(f->nic->dev);
@@ -133,6 +147,8 @@ uint64_t frames_deadline(const struct frames *f, uint64_t now)
 {
 	uint64_t next = pvrdma_next_deadline(f->rdma->dev);
 
+	if (f->look_again_at && f->look_again_at < next)
+		next = f->look_again_at;
 	if (f->blocked_since && f->blocked_since + BLOCKED_NS < next)
 		next = f->blocked_since + BLOCKED_NS;
 	/* PVRDMA's own frames wait with the others. */
@@ -141,8 +157,14 @@ uint64_t frames_deadline(const struct frames *f, uint64_t now)
 	return next;
 }
 
-bool frames_arm(struct frames *f)
+bool frames_arm(struct frames *f, uint64_t now)
 {
+	f->tx_rounds = 0;
+	if (f->polling) {
+		set_polling(f, false);
+		f->look_again_at = now + LOOK_AGAIN_NS;
+		return true;
+	}
 	/* A driver that posts buffers writes to a register, which is an event. */
 	return !f->blocked_since && station_link_arm(f->link);
 }

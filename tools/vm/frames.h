@@ -18,6 +18,10 @@ struct frames {
 	struct vmxnet3_function *nic;
 	struct pvrdma_function *rdma;
 	uint8_t *buffers;       /* for a burst of PVRDMA's frames */
+	uint32_t tx_rounds;     /* with frames of the driver, one after the other */
+	bool polling;           /* the driver rings no doorbells */
+	uint64_t look_again_at; /* after polling, because of the driver's store buffer; 0 = no need
+				 */
 	bool link_full;         /* frames wait for room in the ring to urxed */
 	uint64_t blocked_since; /* when the driver's receive rings became full; 0 = they are not */
 	uint64_t dropped;       /* received frames that the driver had no buffer for */
@@ -31,7 +35,7 @@ void frames_free(struct frames *f);
 bool frames_run(struct frames *f, uint64_t now);
 /* When frames_run has to be called without an event; UINT64_MAX = never. */
 uint64_t frames_deadline(const struct frames *f, uint64_t now);
-/* Before a sleep. True: frames are there that can move. */
-bool frames_arm(struct frames *f);
+/* Before a sleep. True: call frames_run instead. */
+bool frames_arm(struct frames *f, uint64_t now);
 
 #endif

@@ -99,7 +99,7 @@ static void sleep_until_event(struct vm *vm, uint64_t now)
 
 	if (due < next)
 		next = due;
-	if (frames_arm(&vm->frames))
+	if (frames_arm(&vm->frames, now))
 		next = now;
 	wait_events(vm, next == UINT64_MAX ? next : next > now ? next - now : 0);
 	poll_machine_woke(&vm->poll, now, now_ns());

@@ -127,13 +127,15 @@ void vnic_device_update_features(struct vnic_device *dev)
 	dev->features = (uint32_t)vnic_load(&dev->shared->misc.upt_features);
 }
 
-/* The driver's memory may still contain the status of a stopped queue. */
+/* The driver's memory may still contain the status of a stopped queue, and its threshold. */
 static void clear_status(struct vnic_device *dev)
 {
 	static const struct vmxnet3_queue_status running;
 
-	for (uint32_t i = 0; i < dev->tx_queues; i++)
+	for (uint32_t i = 0; i < dev->tx_queues; i++) {
 		dev->tx[i].shared->status = running;
+		vnic_store(&dev->tx[i].shared->threshold, 0);
+	}
 	for (uint32_t i = 0; i < dev->rx_queues; i++)
 		dev->rx[i].shared->status = running;
 }

@@ -73,6 +73,14 @@ void vnic_device_raise_event(struct vnic_device *dev, uint32_t event)
 	vnic_device_flush(dev);
 }
 
+void vnic_device_set_polling(struct vnic_device *dev, bool polling)
+{
+	for (uint32_t i = 0; i < dev->tx_queues; i++)
+		vnic_store(&dev->tx[i].shared->threshold, polling ? UINT32_MAX : 0);
+	if (!polling)
+		vnic_fence();
+}
+
 void vnic_device_set_asleep(struct vnic_device *dev, bool asleep)
 {
 	vnic_store(vnic_reg(dev->attr.bars, VNIC_REG_ASLEEP), asleep);

@@ -252,6 +252,27 @@ static void test_bad_regions(void **state)
 	vnic_device_destroy(dev);
 }
 
+/* --- Doorbells */
+
+static void test_a_polling_device_wants_no_doorbells(void **state)
+{
+	struct guest *g = *state;
+
+	g->tx[0].conf->threshold = 77;
+	assert_int_equal(guest_activate(g), 0);
+	assert_int_equal(g->tx[0].conf->threshold, 0);
+	vnic_device_set_polling(g->dev, true);
+	for (uint32_t i = 0; i < VMXNET3_MAX_TX_QUEUES; i++)
+		assert_int_equal(g->tx[i].conf->threshold, UINT32_MAX);
+	vnic_device_set_polling(g->dev, false);
+	assert_int_equal(g->tx[7].conf->threshold, 0);
+	assert_int_equal(guest_command(g, (uint32_t)VMXNET3_CMD_QUIESCE_DEV), 0);
+	/* The memory is the driver's again. */
+	g->tx[0].conf->threshold = 5;
+	vnic_device_set_polling(g->dev, true);
+	assert_int_equal(g->tx[0].conf->threshold, 5);
+}
+
 /* --- Memory that comes and goes */
 
 static void set_regions(struct guest *g, uint32_t first, uint32_t count)
@@ -336,6 +357,7 @@ int main(void)
 		cmocka_unit_test(test_frames_in_memory_holes_are_refused),
 		ONE_TEST(test_ring_over_a_border),
 		ONE_TEST(test_bad_regions),
+		FULL_TEST(test_a_polling_device_wants_no_doorbells),
 		ONE_TEST(test_memory_that_comes_later),
 		ONE_TEST(test_a_region_without_rings_may_go),
 		ONE_TEST(test_a_pending_frame_loses_its_memory),

@@ -146,4 +146,14 @@ void vnic_device_flush(struct vnic_device *dev);
  */
 void vnic_device_set_asleep(struct vnic_device *dev, bool asleep);
 
+/*
+ * While the caller looks at the transmit queues anyway, a stock driver need not write TXPROD, which
+ * traps: `polling` sets vmxnet3's threshold of deferred frames so high that it does not. Before the
+ * caller sleeps, it sets `polling` to false and looks once more. A stock driver has no fence
+ * between its descriptor and its look at the threshold, so the caller looks again within a short
+ * time, when the driver's store has certainly become visible. Each activation begins without
+ * `polling`.
+ */
+void vnic_device_set_polling(struct vnic_device *dev, bool polling);
+
 #endif
