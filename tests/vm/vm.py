@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Virtual machines with the devices of `urxe vm`: Debian's kernel and programs, and Linux' drivers vmxnet3 and
+vmw_pvrdma. Nothing of urxe is in the guest.
+"""
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '../guests')]
+from guest import Machine  # noqa: E402
+from host import START_SECONDS, Failure, Program, until  # noqa: E402
+from image import PROGRAMS, Image, modules, only  # noqa: E402
+
+MEMORY_MB = 768
+RDMA = 'vmw_pvrdma0'
+FOLDER = f'/sys/class/infiniband/{RDMA}'
+BOOT = ['virtio_pci', 'virtio_net', 'vmxnet3', 'af_packet', '8021q', 'ib_uverbs', 'ib_cm', 'iw_cm', 'rdma_cm', 'rdma_ucm',
+        'vmw_pvrdma']
+# Modules of single tests: rdma_rxe would take RoCE's UDP port.
+LATE = ['crc32_generic', 'rdma_rxe']
+
+
+class VmImage(Image):
+    """The image of these machines."""
+
+    PROGRAMS = [*PROGRAMS, 'ethtool', 'ip', 'iperf3', 'qperf']
+    PROVIDERS = ['vmw_pvrdma', 'rxe']
+
+    def __init__(self, build, programs=()):
+        release = os.path.basename(only(f'{build}-guests/kernel/lib/modules/*'))
+        self.driver = only(f'{build}-guests/vmw_pvrdma-{release}/vmw_pvrdma.ko')
+        self.qemu = only(f'{build}-guests/qemu/qemu-system-x86_64')
+        super().__init__(build, programs)
+
+    def add_modules(self, archive):
+        boot = modules(self.package, BOOT, [self.driver])
+        archive.add_modules('/modules', boot)
+        archive.add_modules('/modules/late', modules(self.package, LATE, before=boot))
+
+
+class Device:
+    """The process `urxe vm` of one machine. Without `rdma` its only function is vmxnet3."""
+
+    def __init__(self, host, number, rdma=True, arguments=()):
+        self.host = host
+        self.mac = f'52:54:00:00:02:{number:02x}'
+        folder = os.path.join(host.top, f'vm{number}')
+        os.mkdir(folder)
+        self.sockets = [os.path.join(folder, name) for name in ('vmxnet3', 'pvrdma')[:1 + rdma]]
+        self.arguments = ['--socket', ','.join(self.sockets), '--mac', self.mac, *arguments]
+        self.process = None
+        self.start()
+
+    def start(self):
+        self.process = self.host.spawn([self.host.urxe, 'vm', '--run-dir', self.host.run_dir, *self.arguments])
+        until(START_SECONDS, self.listens, lambda: f'no socket: {self.process.describe()}')
+
+    def listens(self):
+        if not self.process.running():
+            raise Failure(f'ended: {self.process.describe()}')
+        return all(map(os.path.exists, self.sockets))
+
+    def kill(self):
+        """Kills the process; its sockets remain as files."""
+        self.process.kill()
+        for path in self.sockets:
+            if os.path.exists(path):
+                os.unlink(path)
+
+
+def functions(sockets):
+    """QEMU's arguments for a PCI device in slot 5 whose functions are served at the sockets."""
+    return [word for number, path in enumerate(sockets) for word in (
+        '-device', '{"driver":"vfio-user-pci","socket":{"path":"%s","type":"unix"},"addr":"5.%d",'
+        '"multifunction":true,"rombar":0}' % (path, number))]
+
+
+def shared_memory(memory_mb):
+    """QEMU's arguments by which device processes map the machine's memory."""
+    return ['-object', f'memory-backend-memfd,id=mem,size={memory_mb}M,share=on', '-machine', 'q35,memory-backend=mem']
+
+
+class Vm(Machine):
+    """A machine with vmxnet3 and PVRDMA of a Device."""
+
+    def __init__(self, image, device, address, name='vm', memory_mb=MEMORY_MB, mtu=1500, extra=()):
+        self.address = address
+        self.mtu = mtu
+        super().__init__(image, [*shared_memory(memory_mb), *functions(device.sockets), *extra], device.mac, name,
+                         memory_mb, qemu=image.qemu)
+        try:
+            self.configure()
+        except BaseException:
+            self.close()
+            raise
+
+    def configure(self):
+        """Gives the NIC its addresses."""
+        return self.raise_link(self.mtu, self.address, self.ipv6())
+
+    def ipv6(self):
+        return f'fd00:2::{self.address.rpartition(".")[2]}'
+
+    def nic(self):
+        return self.interface(self.mac)
+
+    def load_rxe(self):
+        self.run('for module in /modules/late/*.ko; do insmod $module; done')
+
+    def gid(self, address, device=FOLDER):
+        return super().gid(address, device)
+
+    def reboot(self):
+        """Boots the guest's kernel again, without a power cycle."""
+        self.start('reboot -f')
+        self.jobs.clear()
+        self.wait_booted()
+        self.configure()
+
+    def errors_of_kernel(self):
+        """Warnings and errors that the guest's kernel has logged."""
+        return [line for line in self.run('dmesg -r').splitlines() if re.match(r'<[0-4]>', line)]
