@@ -58,6 +58,7 @@ class Machine:
     """
 
     HERE = '10.0.2.2'
+    RDMA = 'rxe0'
 
     def __init__(self, image, arguments, mac, name='guest', memory_mb=MEMORY_MB, prefix=(), cpu='max',
                  qemu='qemu-system-x86_64'):
@@ -114,7 +115,9 @@ class Machine:
         self.run(f'ip addr add 10.0.2.15/24 dev {name} && ip link set {name} up')
 
     def interface(self, mac):
-        return self.run(f'cd /sys/class/net; grep -l {mac} */address').split('/')[0]
+        """The name of the NIC with a MAC, which interfaces of its VLANs have too."""
+        return self.run('cd /sys/class/net; for link in */device; do '
+                        f'grep -l {mac} ${{link%device}}address; done; true').split('/')[0]
 
     def running(self):
         if not self.qemu.running():
@@ -172,8 +175,9 @@ class Machine:
         """Gives the NIC addresses, and makes the device rxe0 on it."""
         self.run(f'rdma link add rxe0 type rxe netdev {self.raise_link(mtu, ipv4, ipv6)}')
 
-    def gid(self, address, device='/sys/class/infiniband/rxe0'):
-        """The index of an address in the GID table of rxe0, or of the device of another folder."""
+    def gid(self, address, device=None):
+        """The index of an address in the GID table of the RDMA device, or of the device of another folder."""
+        device = device or f'/sys/class/infiniband/{self.RDMA}'
         wanted = ipaddress.ip_address(address)
         if wanted.version == 4:
             wanted = ipaddress.ip_address(f'::ffff:{address}')

@@ -3,6 +3,7 @@
 Virtual machines with the devices of `urxe vm`: Debian's kernel and programs, and Linux' drivers vmxnet3 and
 vmw_pvrdma. Nothing of urxe is in the guest.
 """
+import json
 import os
 import re
 import sys
@@ -14,18 +15,20 @@ from host import START_SECONDS, Failure, Program, until  # noqa: E402
 from image import PROGRAMS, Image, modules, only  # noqa: E402
 
 MEMORY_MB = 768
-RDMA = 'vmw_pvrdma0'
-FOLDER = f'/sys/class/infiniband/{RDMA}'
 BOOT = ['virtio_pci', 'virtio_net', 'vmxnet3', 'af_packet', '8021q', 'ib_uverbs', 'ib_cm', 'iw_cm', 'rdma_cm', 'rdma_ucm',
         'vmw_pvrdma']
 # Modules of single tests: rdma_rxe would take RoCE's UDP port.
 LATE = ['crc32_generic', 'rdma_rxe']
+# What the guest's kernel logs of a driver that waits in vain or finds nonsense.
+FAULT = re.compile(r'\bBUG:|\bWARNING:|\bOops\b|blocked for more than|transmit queue .* timed out|'
+                   r'(vmxnet3|vmw_pvrdma) .*([Hh]ang|[Ff]ail|[Ee]rror|[Tt]ime)')
+VERBS_CHECK = 'tests/smoke/verbs_check'
 
 
 class VmImage(Image):
     """The image of these machines."""
 
-    PROGRAMS = [*PROGRAMS, 'ethtool', 'ip', 'iperf3', 'qperf']
+    PROGRAMS = [*PROGRAMS, 'ethtool', 'iperf3', 'qperf']
     PROVIDERS = ['vmw_pvrdma', 'rxe']
 
     def __init__(self, build, programs=()):
@@ -38,6 +41,11 @@ class VmImage(Image):
         boot = modules(self.package, BOOT, [self.driver])
         archive.add_modules('/modules', boot)
         archive.add_modules('/modules/late', modules(self.package, LATE, before=boot))
+
+
+def make_image(build):
+    """An image with the test program that compares every byte."""
+    return VmImage(build, [os.path.join(build, VERBS_CHECK)])
 
 
 class Device:
@@ -72,9 +80,12 @@ class Device:
 
 def functions(sockets):
     """QEMU's arguments for a PCI device in slot 5 whose functions are served at the sockets."""
-    return [word for number, path in enumerate(sockets) for word in (
-        '-device', '{"driver":"vfio-user-pci","socket":{"path":"%s","type":"unix"},"addr":"5.%d",'
-        '"multifunction":true,"rombar":0}' % (path, number))]
+    return [word for number, path in enumerate(sockets) for word in ('-device', json.dumps({
+        'driver': 'vfio-user-pci', 'socket': {'path': path, 'type': 'unix'}, 'addr': f'5.{number}',
+        'multifunction': True, 'rombar': 0,
+        # vmxnet3 writes a command, and without a read uses what the command changes in memory, or frees memory that
+        # the command takes from the device: QEMU must wait for such a write.
+        'x-no-posted-writes': number == 0}))]
 
 
 def shared_memory(memory_mb):
@@ -84,6 +95,8 @@ def shared_memory(memory_mb):
 
 class Vm(Machine):
     """A machine with vmxnet3 and PVRDMA of a Device."""
+
+    RDMA = 'vmw_pvrdma0'
 
     def __init__(self, image, device, address, name='vm', memory_mb=MEMORY_MB, mtu=1500, extra=()):
         self.address = address
@@ -98,6 +111,7 @@ class Vm(Machine):
 
     def configure(self):
         """Gives the NIC its addresses."""
+        self.run(f'ip addr flush dev {self.nic()}')
         return self.raise_link(self.mtu, self.address, self.ipv6())
 
     def ipv6(self):
@@ -106,11 +120,11 @@ class Vm(Machine):
     def nic(self):
         return self.interface(self.mac)
 
-    def load_rxe(self):
-        self.run('for module in /modules/late/*.ko; do insmod $module; done')
-
-    def gid(self, address, device=FOLDER):
-        return super().gid(address, device)
+    def use_rxe(self):
+        """Makes rxe0 on the NIC; from then on it is the machine's RDMA device."""
+        self.run(f'for module in /modules/late/*.ko; do insmod $module; done; '
+                 f'rdma link add rxe0 type rxe netdev {self.nic()}')
+        self.RDMA = 'rxe0'
 
     def reboot(self):
         """Boots the guest's kernel again, without a power cycle."""
@@ -119,6 +133,16 @@ class Vm(Machine):
         self.wait_booted()
         self.configure()
 
-    def errors_of_kernel(self):
-        """Warnings and errors that the guest's kernel has logged."""
-        return [line for line in self.run('dmesg -r').splitlines() if re.match(r'<[0-4]>', line)]
+    def unload(self, *names):
+        for name in names:
+            self.run(f'rmmod {name}')
+
+    def load(self, *names):
+        for name in names:
+            self.run(f'insmod /modules/*-{name}.ko')
+
+    def expect_healthy(self):
+        """The guest's kernel reports no fault of a driver."""
+        faults = [line for line in self.run('dmesg').splitlines() if FAULT.search(line)]
+        if faults:
+            raise Failure(f'{self.name}: the kernel reports {len(faults)} faults: ' + '\n'.join(faults))
