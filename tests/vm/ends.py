@@ -10,11 +10,11 @@ from rdmacm import KERNEL_ATTEMPTS, OWN_ATTEMPTS, came_too_early, start_server
 
 PATH_MTU = 1024  # of an MTU of 1500
 
-# The pingpongs and verbs_check compare every byte. PVRDMA has no UC.
+# The pingpongs and verbs_check compare every byte. PVRDMA has no UC and no memory windows.
 CHECKED = [
-    ['verbs_check', '-m', '1024'],
-    ['verbs_check', '-m', '1024', '-S', '-e'],
-    ['verbs_check', '-m', '1024', '-c', 'UD'],
+    ['verbs_check', '-W', '-m', '1024'],
+    ['verbs_check', '-W', '-m', '1024', '-S', '-e'],
+    ['verbs_check', '-W', '-m', '1024', '-c', 'UD'],
     ['ibv_rc_pingpong', '-c', '-n', '100'],
     ['ibv_rc_pingpong', '-c', '-e', '-n', '100'],
     ['ibv_srq_pingpong', '-c', '-n', '100'],

@@ -47,7 +47,7 @@ def check_devinfo(vm):
     """The device and its port are as ibv_devinfo -v reports them."""
     info = vm.run(f'ibv_devinfo -v -d {vm.RDMA}')
     for wanted in (r'transport:\s+InfiniBand \(0\)', r'vendor_id:\s+0x15ad', r'phys_port_cnt:\s+1',
-                   r'state:\s+PORT_ACTIVE \(4\)', r'link_layer:\s+Ethernet', r'active_mtu:\s+1024 \(3\)',
+                   r'state:\s+PORT_ACTIVE \(4\)', r'link_layer:\s+Ethernet', r'active_mtu:\s+4096 \(5\)',
                    r'atomic_cap:\s+ATOMIC_(HCA|GLOB)'):
         if not re.search(wanted, info):
             raise Failure(f'no "{wanted}" in\n{info}')

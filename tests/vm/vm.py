@@ -85,7 +85,7 @@ def functions(sockets):
         'multifunction': True, 'rombar': 0,
         # vmxnet3 writes a command, and without a read uses what the command changes in memory, or frees memory that
         # the command takes from the device: QEMU must wait for such a write.
-        'x-no-posted-writes': number == 0}))]
+        'x-no-posted-writes': True}))]
 
 
 def shared_memory(memory_mb):
