@@ -142,7 +142,9 @@ class Machine:
         *lines, self.heard = self.heard.split(b'\n')
         for line in lines:
             number, status, *texts = line.decode().split(' ')
-            job = self.jobs.pop(int(number))
+            job = self.jobs.pop(int(number), None)
+            if job is None:
+                continue  # of a kernel that has ended since
             job.result = (int(status), *(base64.b64decode(text).decode(errors='replace')
                                          for text in texts))
 

@@ -41,9 +41,10 @@ class Screen:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(vm.terminal)
         size = shutil.get_terminal_size()
-        vm.run(f'dmesg -n 1; stty rows {size.lines} cols {size.columns} </dev/ttyS0')
-        self.shell = vm.start(f"export HOME=/tmp TERM=linux PS1='{vm.name}# '; cd /tmp; "
-                              'setsid -c sh -i </dev/ttyS0 >/dev/ttyS0 2>&1')
+        # The job leads a session, so the console that it opens becomes its terminal, and Ctrl-C works.
+        self.shell = vm.start(f"export HOME=/tmp TERM=linux PS1='{vm.name}# '; cd /tmp; dmesg -n 1; "
+                              'exec </dev/ttyS0 >/dev/ttyS0 2>&1; '
+                              f'stty rows {size.lines} cols {size.columns}; exec sh -i')
 
     def ended(self):
         return not self.shell.running()

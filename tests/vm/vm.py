@@ -99,6 +99,7 @@ class Vm(Machine):
     RDMA = 'vmw_pvrdma0'
 
     def __init__(self, image, device, address, name='vm', memory_mb=MEMORY_MB, mtu=1500, extra=()):
+        self.device = device
         self.address = address
         self.mtu = mtu
         super().__init__(image, [*shared_memory(memory_mb), *functions(device.sockets), *extra], device.mac, name,
@@ -128,8 +129,16 @@ class Vm(Machine):
 
     def reboot(self):
         """Boots the guest's kernel again, without a power cycle."""
-        self.start('reboot -f')
+        self.boot_again('reboot -f')
+
+    def crash(self):
+        """Makes the guest's kernel panic, after which it boots."""
+        self.boot_again('echo c >/proc/sysrq-trigger')
+
+    def boot_again(self, command):
+        self.start(command)
         self.jobs.clear()
+        self.heard = b''
         self.wait_booted()
         self.configure()
 
