@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""A virtual machine with Debian's kernel and the device rxe0 of rdma_rxe."""
+"""Virtual machines with Debian's kernel; rdma_rxe can make the device rxe0 on their NICs."""
 import base64
 import contextlib
 import ipaddress
@@ -49,23 +49,25 @@ class Job:
         return f'{" ".join(self.argv)}\n{self.output()}{self.errors()}'
 
 
-class Guest:
+class Machine:
     """
-    The constructor boots the guest. `wire` are QEMU's arguments for netdev n0, to which the RDMA NIC belongs. A
-    second NIC connects the guest to this machine: the guest reaches listeners on this machine's 127.0.0.1 as
-    10.0.2.2, and `port` of 127.0.0.1 is forwarded to the guest. `prefix` precedes QEMU's command; with the prefix of
-    a Namespace, that namespace takes the place of this machine.
+    A virtual machine, which the constructor boots. `arguments` are QEMU's, with a NIC whose MAC is `mac`. A second NIC
+    connects the guest to this machine: the guest reaches listeners on this machine's 127.0.0.1 as 10.0.2.2, and `port`
+    of 127.0.0.1 is forwarded to the guest. `prefix` precedes QEMU's command; with the prefix of a Namespace, that
+    namespace takes the place of this machine.
     """
 
     HERE = '10.0.2.2'
+    RDMA = 'rxe0'
 
-    def __init__(self, image, wire, nic='virtio-net-pci', mac='52:54:00:00:00:02',
-                 name='guest', memory_mb=MEMORY_MB, prefix=(), cpu='max'):
+    def __init__(self, image, arguments, mac, name='guest', memory_mb=MEMORY_MB, prefix=(), cpu='max',
+                 qemu='qemu-system-x86_64'):
         self.name = name
         self.mac = mac
         self.top = tempfile.TemporaryDirectory(prefix='guest-')
         self.port = free_port()
         self.console = os.path.join(self.top.name, 'console')
+        self.terminal = os.path.join(self.top.name, 'terminal')  # a socket: input and output of the console
         self.jobs = {}  # unfinished jobs by number
         self.started = 0
         self.heard = b''
@@ -75,15 +77,16 @@ class Guest:
             *prefix,
             # The kernel kills QEMU when this process ends in any way.
             'setpriv', '--pdeathsig', 'KILL',
-            'qemu-system-x86_64', '-accel', 'tcg,thread=multi', '-cpu', cpu, '-smp', '2',
+            qemu, '-accel', 'tcg,thread=multi', '-cpu', cpu, '-smp', '2',
             '-m', str(memory_mb), '-nodefaults', '-no-user-config', '-display', 'none',
-            '-no-reboot', '-kernel', image.kernel, '-initrd', image.initramfs, '-append', APPEND,
-            '-serial', f'file:{self.console}',
+            '-kernel', image.kernel, '-initrd', image.initramfs, '-append', APPEND,
+            '-chardev', f'socket,id=console,path={self.terminal},server=on,wait=off,logfile={self.console}',
+            '-serial', 'chardev:console',
             '-chardev', f'socket,id=agent,path={agent},server=on,wait=off',
             '-serial', 'chardev:agent',
             '-netdev', f'user,id=n1,hostfwd=tcp:127.0.0.1:{self.port}-:{self.port}',
             '-device', f'virtio-net-pci,netdev=n1,mac={OWN_MAC}',
-            *wire, '-device', f'{nic},netdev=n0,mac={mac}'], os.environ)
+            *arguments], os.environ)
         prefer(self.qemu)
         try:
             self.call(agent)
@@ -102,13 +105,19 @@ class Guest:
         """Waits for the guest's first message, and configures its NIC to this machine."""
         until(BOOT_SECONDS, lambda: self.connects(agent), self.describe)
         self.socket.setblocking(False)
+        self.wait_booted()
+
+    def wait_booted(self):
+        """Waits for the first message of a kernel that boots, and configures the NIC to this machine."""
         ready = self.jobs[0] = Job(self, 0, 'boot')
         until(BOOT_SECONDS, lambda: not ready.running(), self.describe)
         name = self.interface(OWN_MAC)
         self.run(f'ip addr add 10.0.2.15/24 dev {name} && ip link set {name} up')
 
     def interface(self, mac):
-        return self.run(f'cd /sys/class/net; grep -l {mac} */address').split('/')[0]
+        """The name of the NIC with a MAC, which interfaces of its VLANs have too."""
+        return self.run('cd /sys/class/net; for link in */device; do '
+                        f'grep -l {mac} ${{link%device}}address; done; true').split('/')[0]
 
     def running(self):
         if not self.qemu.running():
@@ -133,7 +142,9 @@ class Guest:
         *lines, self.heard = self.heard.split(b'\n')
         for line in lines:
             number, status, *texts = line.decode().split(' ')
-            job = self.jobs.pop(int(number))
+            job = self.jobs.pop(int(number), None)
+            if job is None:
+                continue  # of a kernel that has ended since
             job.result = (int(status), *(base64.b64decode(text).decode(errors='replace')
                                          for text in texts))
 
@@ -166,8 +177,9 @@ class Guest:
         """Gives the NIC addresses, and makes the device rxe0 on it."""
         self.run(f'rdma link add rxe0 type rxe netdev {self.raise_link(mtu, ipv4, ipv6)}')
 
-    def gid(self, address, device='/sys/class/infiniband/rxe0'):
-        """The index of an address in the GID table of rxe0, or of the device of another folder."""
+    def gid(self, address, device=None):
+        """The index of an address in the GID table of the RDMA device, or of the device of another folder."""
+        device = device or f'/sys/class/infiniband/{self.RDMA}'
         wanted = ipaddress.ip_address(address)
         if wanted.version == 4:
             wanted = ipaddress.ip_address(f'::ffff:{address}')
@@ -200,3 +212,12 @@ class Guest:
         if kind:
             print(self.describe())
         self.close()
+
+
+class Guest(Machine):
+    """A virtual machine with a NIC of QEMU's; `wire` are QEMU's arguments for the netdev n0."""
+
+    def __init__(self, image, wire, nic='virtio-net-pci', mac='52:54:00:00:00:02', name='guest', memory_mb=MEMORY_MB,
+                 prefix=(), cpu='max'):
+        super().__init__(image, ['-no-reboot', *wire, '-device', f'{nic},netdev=n0,mac={mac}'], mac, name, memory_mb,
+                         prefix, cpu)

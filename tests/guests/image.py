@@ -32,10 +32,11 @@ URXE = ['tools/urxe', 'tools/urxe-bench', 'tools/urxed', 'verbs/liburxe.so']
 DRIVERS = ['bus_pci', 'bus_vdev', 'mempool_ring', 'net_af_packet', 'net_virtio', 'net_vmxnet3']
 DRIVER_LIBRARY = '/usr/lib/*/dpdk/pmds-*/librte_{}.so.*[0-9]'
 LEAVING_MODULES = ['uio_pci_generic', 'vfio_pci', 'vfio_iommu_type1']
-PROVIDER = '/etc/libibverbs.d/rxe.driver'
 # A library that pthread_exit loads at run time.
 UNWINDER = '/usr/lib/*/libgcc_s.so.1'
-PROVIDER_LIBRARY = '/usr/lib/*/libibverbs/librxe-rdmav*.so'
+# Files of a libibverbs provider.
+PROVIDER = '/etc/libibverbs.d/{}.driver'
+PROVIDER_LIBRARY = '/usr/lib/*/libibverbs/lib{}-rdmav*.so'
 
 
 # --- The kernel, whose package ./dev has unpacked
@@ -100,11 +101,15 @@ def read_module(path):
         return file.read()
 
 
-def modules(folder, names):
-    """(name, contents) of modules in loading order, without built-in ones."""
+def modules(folder, names, own=(), before=()):
+    """
+    (name, contents) of modules in loading order, without built-in ones, and without those that are loaded `before`.
+    `own` are paths of modules that the kernel package lacks.
+    """
     paths = {module_name(path): path for top in ('lib', 'usr/lib') for path in
              glob.glob(os.path.join(folder, top, 'modules/*/kernel/**/*.ko*'), recursive=True)}
-    loaded = {}
+    paths.update((module_name(path), path) for path in own)
+    loaded = dict(before)
 
     def load(name):
         if name in loaded or name not in paths:
@@ -116,7 +121,7 @@ def modules(folder, names):
 
     for name in names:
         load(name)
-    return list(loaded.items())
+    return list(loaded.items())[len(before):]
 
 
 # --- Programs
@@ -180,6 +185,11 @@ class Archive:
         self.entry(path, stat.S_IFLNK | 0o777, target.encode())
         self.copy_library(target)
 
+    def add_modules(self, folder, named):
+        """Adds modules under names that sort in loading order."""
+        for number, (name, contents) in enumerate(named):
+            self.add(f'{folder}/{number:02}-{name}.ko', contents)
+
     def close(self):
         self.entry('TRAILER!!!', 0)
         self.file.close()
@@ -192,9 +202,12 @@ class Image:
     beside the build directory.
     """
 
+    PROGRAMS = PROGRAMS
+    PROVIDERS = ['rxe']
+
     def __init__(self, build, programs=(), urxe=False, kernel_folder='kernel'):
-        package = os.path.join(build + '-guests', kernel_folder)
-        self.kernel = kernel(package)
+        self.package = os.path.join(build + '-guests', kernel_folder)
+        self.kernel = kernel(self.package)
         self.top = tempfile.TemporaryDirectory(prefix='image-')
         self.initramfs = os.path.join(self.top.name, 'initramfs')
         archive = Archive(self.initramfs)
@@ -203,24 +216,28 @@ class Image:
         here = os.path.dirname(os.path.abspath(__file__))
         archive.copy(os.path.join(here, 'init.sh'), '/init')
         archive.copy(find_program('busybox'), '/bin/busybox')
-        add_programs(archive, [find_program(name) for name in PROGRAMS] + list(programs))
+        add_programs(archive, [*map(find_program, self.PROGRAMS), *programs], self.PROVIDERS)
         if urxe:
             add_urxe(archive, build)
-            add_modprobe(archive, package)
-        for number, (name, contents) in enumerate(modules(package, MODULES)):
-            archive.add(f'/modules/{number:02}-{name}.ko', contents)
+            add_modprobe(archive, self.package)
+        self.add_modules(archive)
         archive.close()
 
+    def add_modules(self, archive):
+        """Adds the modules that init.sh loads."""
+        archive.add_modules('/modules', modules(self.package, MODULES))
 
-def add_programs(archive, programs):
+
+def add_programs(archive, programs, providers):
     """Adds programs, with their libraries at the same paths as on this system."""
-    provider = only(PROVIDER_LIBRARY)
-    archive.copy(PROVIDER)
-    archive.copy(provider)
-    archive.copy(only(UNWINDER))
+    drivers = [only(PROVIDER_LIBRARY.format(name)) for name in providers]
+    for name in providers:
+        archive.copy(PROVIDER.format(name))
+    for path in [*drivers, only(UNWINDER)]:
+        archive.copy(path)
     for program in programs:
         archive.copy(program, '/bin/' + os.path.basename(program))
-    add_libraries(archive, [*programs, provider])
+    add_libraries(archive, [*programs, *drivers])
 
 
 def add_libraries(archive, paths):

@@ -101,7 +101,7 @@ def on_host(host, argv, port, address):
 
 
 def on_guest(guest, argv, port, address):
-    return ' '.join(words(argv, 'rxe0', port, guest.gid(address)))
+    return ' '.join(words(argv, guest.RDMA, port, guest.gid(address)))
 
 
 def finish(argv, server, client, mtu):

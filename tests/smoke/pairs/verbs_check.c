@@ -122,6 +122,7 @@ static uint32_t only_size;         /* 0 = all sizes */
 static uint32_t most = UINT32_MAX; /* the largest size to test */
 static uint32_t path_mtu = 1024;
 static struct ibv_mw *window;
+static bool no_windows; /* a side's device has none */
 static int tcp;
 static bool lossy; /* the network loses packets */
 
@@ -504,7 +505,7 @@ static bool fits(enum case_kind kind, uint32_t size)
 	if (lossy && row->opcode == IBV_WR_RDMA_READ && size < row->pieces)
 		return false;
 	/* A window cannot have length 0. */
-	if (kind == CASE_INVALIDATE && !size)
+	if (kind == CASE_INVALIDATE && (!size || no_windows))
 		return false;
 	return size <= row->largest || row->largest == LARGEST;
 }
@@ -552,12 +553,13 @@ static void run_kind(enum case_kind kind)
 static void usage(void)
 {
 	fputs("usage: verbs_check [-d DEVICE] [-g GID_INDEX] [-p PORT] [-m MTU] "
-	      "[-c UD|UC|RC] [-s SIZE] [-x SIZE] [-S] [-e] [-l] [-L] [HOST]\n"
+	      "[-c UD|UC|RC] [-s SIZE] [-x SIZE] [-S] [-e] [-l] [-L] [-W] [HOST]\n"
 	      "-s: messages of this size alone\n"
 	      "-x: messages of up to this size\n"
 	      "-S: receives are those of a shared receive queue\n"
 	      "-l: the client goes on until its standard input ends\n"
-	      "-L: the network loses packets\n",
+	      "-L: the network loses packets\n"
+	      "-W: a side has no memory windows\n",
 	      stderr);
 	exit(2);
 }
@@ -603,7 +605,7 @@ int main(int argc, char **argv)
 	const char *port = "18600";
 	bool loop = false;
 
-	for (int c; (c = getopt(argc, argv, "d:g:p:m:c:s:x:SelL")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "d:g:p:m:c:s:x:SelLW")) != -1;) {
 		switch (c) {
 		case 'd': attr.device = optarg; break;
 		case 'g': attr.gid_index = atoi(optarg); break;
@@ -616,6 +618,7 @@ int main(int argc, char **argv)
 		case 'e': attr.events = true; break;
 		case 'l': loop = true; break;
 		case 'L': lossy = true; break;
+		case 'W': no_windows = true; break;
 		default: usage();
 		}
 	}

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Programs on the PVRDMA device of a virtual machine, with Linux' driver vmw_pvrdma and rdma-core's provider. Their peers
+are on the same device, in another such machine, on the host, on another host, or on Linux' rdma_rxe.
+"""
+import contextlib
+import re
+import sys
+
+from ends import (CHECKED, CONNECTED, FEW, PERFTEST, run_both_ways, run_connected_both_ways, run_qperf,
+                  wait_gid)
+from vm import Device, Vm, make_image
+from ethernet import Ethernet
+from host import Failure, Host, main
+
+HOST, ADDRESSES = '192.0.2.9', ['192.0.2.11', '192.0.2.12']
+
+
+class Lab:
+    """Machines on one host or several; all end with the object."""
+
+    def __init__(self, build, stack):
+        self.image = make_image(build)
+        self.stack = stack
+        self.machines = []
+
+    def boot(self, host, rdma=True):
+        number = len(self.machines) + 1
+        device = Device(host, number, rdma)
+        vm = self.stack.enter_context(Vm(self.image, device, ADDRESSES[number - 1], f'vm{number}'))
+        self.machines.append(vm)
+        if rdma:
+            wait_gid(vm, vm.address)
+        return vm
+
+
+def add_host(build, stack):
+    host = stack.enter_context(Host(build, arguments=['--address', f'{HOST}/24']))
+    host.address = HOST
+    return host
+
+
+# --- One machine
+
+def check_devinfo(vm):
+    """The device and its port are as ibv_devinfo -v reports them."""
+    info = vm.run(f'ibv_devinfo -v -d {vm.RDMA}')
+    for wanted in (r'transport:\s+InfiniBand \(0\)', r'vendor_id:\s+0x15ad', r'phys_port_cnt:\s+1',
+                   r'state:\s+PORT_ACTIVE \(4\)', r'link_layer:\s+Ethernet', r'active_mtu:\s+4096 \(5\)',
+                   r'atomic_cap:\s+ATOMIC_(HCA|GLOB)'):
+        if not re.search(wanted, info):
+            raise Failure(f'no "{wanted}" in\n{info}')
+    for address in vm.address, vm.ipv6():
+        vm.gid(address)
+    if f'netdev {vm.nic()}' not in vm.run('rdma link'):
+        raise Failure(f'the device has another NIC: {vm.run("rdma link")}')
+
+
+def check_loopback(build, stack):
+    lab = Lab(build, stack)
+    vm = lab.boot(add_host(build, stack))
+    check_devinfo(vm)
+    run_both_ways(vm, vm, CHECKED + PERFTEST)
+    run_connected_both_ways(vm, vm, CONNECTED)
+    run_qperf(vm, vm)
+    return lab
+
+
+# --- Two ends
+
+def check_pair(build, stack):
+    lab = Lab(build, stack)
+    host = add_host(build, stack)
+    one, two = lab.boot(host), lab.boot(host)
+    run_both_ways(one, two, CHECKED + PERFTEST)
+    run_connected_both_ways(one, two, CONNECTED)
+    run_qperf(one, two)
+    return lab
+
+
+def check_host(build, stack):
+    lab = Lab(build, stack)
+    host = add_host(build, stack)
+    vm = lab.boot(host)
+    run_both_ways(vm, host, CHECKED + PERFTEST)
+    run_connected_both_ways(vm, host, CONNECTED)
+    return lab
+
+
+def check_cable(build, stack):
+    """Each machine on a host of its own, which a cable joins."""
+    lab = Lab(build, stack)
+    hosts = stack.enter_context(Ethernet(build, [1500, 1500])).hosts
+    one, two = lab.boot(hosts[0]), lab.boot(hosts[1])
+    run_both_ways(one, two, CHECKED + FEW)
+    run_connected_both_ways(one, two, CONNECTED[:3])
+    return lab
+
+
+def check_rxe(build, stack):
+    """The peer is Linux' rdma_rxe on a vmxnet3 of another machine, whose device has no second function."""
+    lab = Lab(build, stack)
+    host = add_host(build, stack)
+    one, two = lab.boot(host), lab.boot(host, rdma=False)
+    two.use_rxe()
+    wait_gid(two, two.address)
+    run_both_ways(one, two, CHECKED + PERFTEST)
+    run_connected_both_ways(one, two, CONNECTED)
+    return lab
+
+
+PLACES = {'loopback': check_loopback, 'pair': check_pair, 'host': check_host, 'cable': check_cable, 'rxe': check_rxe}
+
+
+def run():
+    build, place = sys.argv[1:]
+    with contextlib.ExitStack() as stack:
+        for vm in PLACES[place](build, stack).machines:
+            vm.expect_healthy()
+
+
+if __name__ == '__main__':
+    main(run)
