@@ -314,9 +314,13 @@ static void sleep_for_event(void)
 
 static void run(void)
 {
-	while (self.closed < self.count)
-		if (!(take_completions() | take_cm_event()))
+	while (self.closed < self.count) {
+		bool busy = take_completions();
+
+		busy |= take_cm_event();
+		if (!busy)
 			sleep_for_event();
+	}
 }
 
 static void serve(struct sockaddr_in *address, uint32_t count)
