@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 Measures perftest and other programs over urxe0, beside limits of this machine's memory and kernel, and beside other
-transports; with --guest, beside Linux' rdma_rxe, both in virtual machines. Each round measures a row right next to
+transports; with --guest, beside Linux' rdma_rxe, both in virtual machines; with --vm, the PVRDMA device of virtual
+machines beside rdma_rxe and TCP on their vmxnet3. Each round measures a row right next to
 its limits and peers. Programs are pinned to one CPU for each side. A ratio is urxe's figure divided by the other
 figure, as the median of the rounds' ratios. A file (--keep) joins the rounds of several calls.
 """
@@ -20,8 +21,10 @@ import machine_rows
 import markdown
 import rows as host_rows
 from machines import Machines
+from vms import Paths, Vms
 import text
 import turns
+import vm_rows
 
 from ethernet import Ethernet, INTERFACE, IPV4, Namespace, run  # noqa: E402  by the path that measure has set
 
@@ -195,9 +198,11 @@ def parsed():
     parser.add_argument('--keep', metavar='FILE',
                         help='add the samples to those of former calls, of the same build, in FILE, and '
                         'tell of all')
-    parser.add_argument('--guest', action='store_true', help='measure in virtual machines')
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument('--guest', action='store_true', help='measure urxe inside of virtual machines')
+    place.add_argument('--vm', action='store_true', help='measure the devices of virtual machines')
     parser.add_argument('--group', action='append', help='default: all',
-                        choices=host_rows.GROUPS + machine_rows.GROUPS)
+                        choices=host_rows.GROUPS + machine_rows.GROUPS + vm_rows.GROUPS)
     parser.add_argument('--row', metavar='TEXT', help='only rows whose name contains TEXT')
     options = parser.parse_args()
     if options.rounds < 0 or not (options.rounds or options.keep):
@@ -207,14 +212,21 @@ def parsed():
 
 def kept(options):
     """The samples of the file, to which this call adds its own."""
-    under = conditions.conditions(options.build, options.guest) if options.rounds else None
+    under = conditions.conditions(options.build, options.guest or options.vm) if options.rounds else None
     return turns.Samples(options.keep, under)
+
+
+def place_of(options, rows):
+    """The class of the objects of a measurement."""
+    if options.vm:
+        return Paths if all(row.group == vm_rows.DEVICE for row in rows) else Vms
+    return Machines if options.guest else Bench
 
 
 def measure(options, table, rows, samples):
     """Measures all rows; returns the reasons of missing figures by name."""
     with contextlib.ExitStack() as stack:
-        bench = (Machines if options.guest else Bench)(options.build, stack)
+        bench = place_of(options, rows)(options.build, stack)
         if len(bench.cpus) < 2:
             print('bench needs two CPUs')
             sys.exit(SKIP)
@@ -230,7 +242,7 @@ def measure(options, table, rows, samples):
 
 def main():
     parser, options = parsed()
-    table = machine_rows if options.guest else host_rows
+    table = vm_rows if options.vm else machine_rows if options.guest else host_rows
     rows = [row for row in table.ROWS if row.group in (options.group or table.GROUPS)
             and (options.row or '') in row.name]
     if not rows:

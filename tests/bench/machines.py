@@ -52,7 +52,7 @@ class Machines:
             guest = stack.enter_context(Guest(image, ['-netdev', cable], 'vmxnet3', mac,
                                               f'guest {number}', MEMORY_MB, cpu=CPU))
             self.guests.append(guest)
-            raise_priority(guest)
+            raise_priority(guest.qemu)
             guest.raise_link(MTU, ADDRESSES[number])
             guest.run(f'mkdir -p {RUN_DIR} /var/run && chmod 700 {RUN_DIR}; {UNLOAD}')
         self.daemons = []
@@ -134,8 +134,8 @@ class Machines:
         return self.known[key]
 
 
-def raise_priority(guest):
-    for task in os.listdir(f'/proc/{guest.qemu.process.pid}/task'):
+def raise_priority(program):
+    for task in os.listdir(f'/proc/{program.process.pid}/task'):
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, int(task), NICE)
 

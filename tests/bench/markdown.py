@@ -7,10 +7,11 @@ import machines
 from measure import BytesForInstruction, Given, Hook, Instructions, Joined, Limit, Perftest
 from station import Station
 import text
+import vms
 
 # Figures in the column of limits: the best possible figure, the figure without the measured feature, or another
 # figure of urxe. Figures of other implementations are peers.
-BOUNDS = Limit, Station, machines.Station, Given, Joined, Perftest, Balanced, Incast, Hook, Instructions, BytesForInstruction
+BOUNDS = Limit, Station, machines.Station, Given, Joined, Perftest, Balanced, Incast, Hook, Instructions, BytesForInstruction, vms.Path
 HEAD = ['urxe: median (least-most)', 'limits: figure, ratio', 'peers: figure, ratio', 'rounds', 'line, ns']
 BREAK = '<br>'  # within a cell
 

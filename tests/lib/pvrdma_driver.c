@@ -12,6 +12,7 @@
 #define PAGES_PER_TABLE 512u
 #define BURST           32
 #define FRAME_ROOM      9216
+#define WIDE_MTU        4200 /* packets of 4096 bytes fit */
 
 /* --- Memory */
 
@@ -59,6 +60,7 @@ void guest_open(struct guest *g, const struct guest_attr *attr)
 		.mtu = attr->mtu ? attr->mtu : GUEST_MTU,
 		.roce_v1 = attr->roce_v1,
 		.seed = attr->id,
+		.copy_crc = attr->copy_crc,
 		.interrupt = on_interrupt,
 		.ctx = g,
 	};
@@ -542,7 +544,7 @@ void qp_connect(struct guest *g, const struct qp *qp, const struct guest *peer,
 	struct pv_qp_attr attrs = {
 		.qp_state = URXE_QPS_INIT,
 		.port_num = 1,
-		.path_mtu = URXE_MTU_1024,
+		.path_mtu = g->attr.mtu >= WIDE_MTU ? URXE_MTU_4096 : URXE_MTU_1024,
 		.dest_qp_num = peer_qp->qpn,
 		.rq_psn = 100,
 		.sq_psn = 100,

@@ -39,7 +39,8 @@ struct guest_attr {
 	bool roce_v1;
 	bool ipv6;    /* RoCEv2 over IPv6 */
 	uint32_t mtu; /* 0: GUEST_MTU */
-	bool small;   /* only GUEST_SMALL bytes of each region */
+	uint32_t (*copy_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
+	bool small; /* only GUEST_SMALL bytes of each region */
 };
 
 struct guest {
@@ -161,7 +162,8 @@ struct pv_ring_state *qp_state_page(const struct guest *g, const struct qp *qp);
 int qp_modify(struct guest *g, const struct qp *qp, const struct pv_qp_attr *attrs, uint32_t mask);
 int qp_to(struct guest *g, const struct qp *qp, uint32_t state);
 uint32_t qp_query(struct guest *g, const struct qp *qp, struct pv_qp_attr *attrs);
-/* RESET to RTS: connected to a peer, or a datagram QP. */
+/* RESET to RTS: connected to a peer, or a datagram QP. The path MTU is 1024, or 4096 if the MTU of
+ * the guest's device permits. */
 void qp_connect(struct guest *g, const struct qp *qp, const struct guest *peer,
 		const struct qp *peer_qp);
 void qp_datagram(struct guest *g, const struct qp *qp);

@@ -71,6 +71,9 @@ class Terminal:
                     self.take_output(screen)
             if self.input and self.input[0] in ready:
                 self.take_input()
+            if not self.input and not ready:
+                # Again and again: the shell does not see it while a program has the terminal.
+                self.current.socket.sendall(END_OF_INPUT)
         for screen in self.screens:
             screen.socket.setblocking(False)
             with contextlib.suppress(BlockingIOError):
@@ -91,7 +94,7 @@ class Terminal:
     def take_input(self):
         data = os.read(self.input[0], 1024)
         if not data:
-            self.input, data = [], END_OF_INPUT
+            self.input = []
         before, key, after = data.partition(SWITCH_KEY)
         self.current.socket.sendall(before)
         if key and len(self.screens) > 1:

@@ -10,7 +10,7 @@ import sys
 from ends import CHECKED, CONNECTED, run_both_ways, run_connected_both_ways, run_pair, wait_gid
 from verbs import Lab, add_host
 from vm import Vm
-from host import main, until
+from host import main, succeed, until
 
 PORT = 18700
 PROGRAMS = [CHECKED[0], CHECKED[3]]
@@ -52,9 +52,11 @@ def check_unload(lab, one, two):
 
 
 def check_unload_while_used(lab, one, two):
-    """The PVRDMA driver is unbound while programs have queue pairs."""
+    """The PVRDMA driver is unbound while a program has queue pairs: it waits for the program's end."""
     with load(two, one):
-        one.run('echo 0000:00:05.1 >/sys/bus/pci/drivers/vmw_pvrdma/unbind', 300)
+        unbinding = one.start('echo 0000:00:05.1 >/sys/bus/pci/drivers/vmw_pvrdma/unbind')
+        one.run('sleep 1; killall -9 ib_write_bw')
+        succeed(unbinding, 60)
     one.run('echo 0000:00:05.1 >/sys/bus/pci/drivers/vmw_pvrdma/bind')
     check_all(one, two)
 

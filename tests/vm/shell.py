@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from demo import END_OF_INPUT, SWITCH_KEY
+from demo import SWITCH_KEY
 from host import BUSY, Failure, main, until
 
 DEMO = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'demo.py')
@@ -15,15 +15,15 @@ BANDWIDTH = '65536      5000'  # of perftest's row of figures
 # Number of machines: the option, and (text to wait for, keys) in turn.
 DIALOGUES = {
     'one': [[],
-         ('vm1# ', b'ibv_devinfo\n'),
-         ('PORT_ACTIVE', b'ib_write_bw >/dev/null & sleep 1; ib_write_bw 192.0.2.1\n'),
-         (BANDWIDTH, END_OF_INPUT)],
+            ('vm1# ', b'ibv_devinfo\n'),
+            ('PORT_ACTIVE', b'ib_write_bw >/dev/null & sleep 1; ib_write_bw 192.0.2.1\n'),
+            (BANDWIDTH, b'')],
     'two': [['--two'],
-              ('vm1# ', b'ib_write_bw\n'),
-              ('Waiting for client', SWITCH_KEY),
-              ('vm2# ', b'ib_write_bw 192.0.2.1\n'),
-              (BANDWIDTH, SWITCH_KEY),
-              (BANDWIDTH, b'exit\n')],
+            ('vm1# ', b'ib_write_bw\n'),
+            ('Waiting for client', SWITCH_KEY),
+            ('vm2# ', b'ib_write_bw 192.0.2.1\n'),
+            (BANDWIDTH, SWITCH_KEY),
+            (BANDWIDTH, b'')],
 }
 
 
@@ -51,6 +51,7 @@ class Dialogue:
         self.process.stdin.flush()
 
     def end(self):
+        self.process.stdin.close()
         if self.process.wait(SECONDS * BUSY):
             raise Failure(f'exit status {self.process.returncode}: {self.text()}')
 

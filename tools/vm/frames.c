@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "urxed/uplink/station_protocol.h"
@@ -54,15 +55,33 @@ static bool send_queue(struct frames *f, uint32_t queue)
 	return n;
 }
 
+static uint8_t *own_buffer(const struct frames *f, uint32_t i)
+{
+	return f->buffers + (size_t)i * ROOM;
+}
+
+/* pvrdma_output permutes buffers if it sends to itself: moves frames out of the ring's buffers of
+ * other frames. */
+static void move_permuted(const struct frames *f, struct urxe_frame *frames, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (frames[i].data == station_link_buffer(f->link, i))
+			continue;
+		memmove(own_buffer(f, i), frames[i].data, frames[i].len);
+		frames[i].data = own_buffer(f, i);
+	}
+}
+
 static bool send_rdma(struct frames *f, uint64_t now)
 {
 	struct urxe_frame frames[BURST];
 	uint32_t room = burst_room(f), n;
 
 	for (uint32_t i = 0; i < room; i++)
-		frames[i] =
-			(struct urxe_frame){.data = f->buffers + (size_t)i * ROOM, .room = ROOM};
+		frames[i] = (struct urxe_frame){
+			.data = station_link_buffer(f->link, i) ?: own_buffer(f, i), .room = ROOM};
 	n = room ? pvrdma_output(f->rdma->dev, now, frames, room) : 0;
+	move_permuted(f, frames, n);
 	for (uint32_t i = 0; i < n; i++)
 		station_link_send(f->link, frames[i].data, frames[i].len);
 	return n;

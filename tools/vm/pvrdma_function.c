@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include <engine/crc_copy.h>
+
 #include "common/clock.h"
 
 #define PCI_VENDOR_VMWARE       0x15ad
@@ -74,6 +76,7 @@ static int create_device(struct pvrdma_function *f, const struct pvrdma_function
 		.memory = f->function.memory,
 		.mtu = attr->mtu,
 		.roce_v1 = attr->roce_v1,
+		.copy_crc = crc_fastest_copy(),
 		.interrupt = raise_interrupt,
 		.ctx = f,
 	};

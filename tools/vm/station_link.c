@@ -195,15 +195,23 @@ uint32_t station_link_room(const struct station_link *link)
 	return link->peer ? netdev_shm_room(link->peer) - link->staged : UINT32_MAX;
 }
 
+uint8_t *station_link_buffer(const struct station_link *link, uint32_t number)
+{
+	const size_t slot = (link->sent + number) % NETDEV_SHM_DEPTH;
+
+	return link->peer ? link->buffers + slot * link->stride : NULL;
+}
+
 void station_link_send(struct station_link *link, const uint8_t *data, uint32_t len)
 {
-	uint8_t *buffer = link->buffers + (size_t)(link->sent % NETDEV_SHM_DEPTH) * link->stride;
+	uint8_t *buffer = station_link_buffer(link, 0);
 
-	if (!link->peer || len > FRAME_MAX) {
+	if (!buffer || len > FRAME_MAX) {
 		link->dropped++;
 		return;
 	}
-	memcpy(buffer, data, len);
+	if (data != buffer)
+		memcpy(buffer, data, len);
 	link->frames[link->staged++] = (struct netdev_frame){buffer, len, len, 0};
 	link->sent++;
 	if (link->staged == STATION_LINK_BURST)

@@ -50,7 +50,15 @@ bool station_link_event(struct station_link *link);
 
 /* How many frames station_link_send takes now. */
 uint32_t station_link_room(const struct station_link *link);
-/* Copies a frame into the ring's buffers; station_link_flush makes it visible to the daemon. */
+/*
+ * The buffer of the next frame, with number 0, or of a later one, below the room. The caller may
+ * write a frame there for station_link_send. NULL: no daemon.
+ */
+uint8_t *station_link_buffer(const struct station_link *link, uint32_t number);
+/*
+ * Copies a frame into the ring's buffers, unless it is in its buffer already; station_link_flush
+ * makes it visible to the daemon.
+ */
 void station_link_send(struct station_link *link, const uint8_t *data, uint32_t len);
 void station_link_flush(struct station_link *link);
 /* As netdev_shm_receive and netdev_shm_release; none without a daemon. */

@@ -9,16 +9,11 @@
 
 #include <stdint.h>
 
+#include "engine/crc_copy.h"
+
 enum crc_library { CRC_ISAL, CRC_ZLIB };
 
-/* urxe_ops.copy_crc: copies, and computes the CRC. Needs crc_select before. */
-typedef uint32_t crc_copy_fn(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
-
-/* Copies first, then computes the CRC: works on every processor. */
-crc_copy_fn crc_copy_then_sum;
-/* A function that does both in one pass if this processor can, else crc_copy_then_sum. */
-crc_copy_fn *crc_fastest_copy(void);
-/* Calls crc_fastest_copy(); after crc_load. */
+/* urxe_ops.copy_crc: the fastest copy of this processor; after crc_load. */
 crc_copy_fn crc_copy;
 
 /* The library that is faster on this processor. */

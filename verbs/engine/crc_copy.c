@@ -8,7 +8,7 @@
  * Instruction" (Intel, 2009): the bytes so far are one polynomial of a few bytes, which is
  * multiplied to the position of the next bytes and added to them.
  */
-#include "engine/crc.h"
+#include "engine/crc_copy.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -134,6 +134,7 @@ struct pv_staged {
 
 struct pvrdma {
 	struct pvrdma_attr attr;
+	struct urxe_ops ops; /* the engine's */
 	struct urxe_dev *engine;
 	uint64_t counters[PVRDMA_COUNTERS];
 	uint64_t now;

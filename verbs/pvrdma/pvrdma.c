@@ -31,19 +31,23 @@ static void on_async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 	pv_event_report(dev_ctx, event, object->handle);
 }
 
-static const struct urxe_ops engine_ops = {
-	.complete = pv_cq_complete,
-	.comp_event = pv_cq_comp_event,
-	.refill = pv_recv_queue_on_refill,
-	.async_event = on_async_event,
-	.page_list = pv_mr_page_list,
-};
+static void set_ops(struct pvrdma *dev)
+{
+	dev->ops = (struct urxe_ops){
+		.complete = pv_cq_complete,
+		.comp_event = pv_cq_comp_event,
+		.refill = pv_recv_queue_on_refill,
+		.async_event = on_async_event,
+		.page_list = pv_mr_page_list,
+		.copy_crc = dev->attr.copy_crc,
+	};
+}
 
 int pv_activate(struct pvrdma *dev)
 {
 	const struct urxe_dev_attr attr = {
 		.ctx = dev,
-		.ops = &engine_ops,
+		.ops = &dev->ops,
 		.mac = {dev->attr.mac[0], dev->attr.mac[1], dev->attr.mac[2], dev->attr.mac[3],
 			dev->attr.mac[4], dev->attr.mac[5]},
 		.mtu = dev->attr.mtu,
@@ -74,6 +78,7 @@ int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **out)
 	if (!dev)
 		return -ENOMEM;
 	dev->attr = *attr;
+	set_ops(dev);
 	dev->link_up = true;
 	dev->imr = UINT32_MAX;
 	TAILQ_INIT(&dev->notify_cqs);

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+The rows of `./dev bench --vm`: PVRDMA beside Linux' rdma_rxe and TCP on the vmxnet3 of the same virtual machines, and
+the device process beside the engine alone.
+"""
+import report
+from machines import Perftest
+from measure import Given
+from rows import Row
+from vms import IdleDevice, Path, Register, TcpBandwidth, TcpLatency
+
+GIB = 1 << 30
+SIZE = 65536
+MANY = 1024  # queue pairs
+PLACES = {'one vm': False, 'two vms': True}
+DEVICE = 'device process'
+TCP_LATENCY, TCP_BANDWIDTH = 'TCP latency, two vms', 'TCP bandwidth, two vms'
+PATIENCE = '-u 18'  # the default timeout is too short for emulated processors
+
+PEERS = {TCP_LATENCY: TcpLatency(), TCP_BANDWIDTH: TcpBandwidth(), '0.1 %': Given(0.001), '50 ms': Given(0.05)}
+
+
+def row(group, name, unit, make, beside=()):
+    """A row; make(stack) returns its measure."""
+    peer = f'rdma_rxe, {name}, {group}'
+    PEERS[peer] = make('rxe')
+    return Row(group, f'{name}, {group}', unit, make('pvrdma'), [peer, *beside])
+
+
+def transfer(argv, messages, figure, apart):
+    return lambda stack: Perftest(stack, f'{argv} {PATIENCE}', messages, figure, apart)
+
+
+def message_rows():
+    for group, apart in PLACES.items():
+        for operation in ('write', 'send'):
+            yield row(group, f'{operation} latency, 2 B', 's',
+                      transfer(f'ib_{operation}_lat -s 2', 1000, report.latency, apart), [TCP_LATENCY] * apart)
+        for operation in ('write', 'send', 'read'):
+            yield row(group, f'{operation} bandwidth, 64 KiB', 'B/s',
+                      transfer(f'ib_{operation}_bw -s {SIZE}', 1000, report.bandwidth, apart),
+                      [TCP_BANDWIDTH] * apart)
+
+
+def many_row():
+    """As many messages with one queue pair as with many."""
+    one, many = (f'write rate, 4 KiB, {count}, two vms' for count in ('1 QP', f'{MANY} QPs'))
+
+    def measure(count, messages):
+        return Perftest('pvrdma', f'ib_write_bw -s 4096 -q {count} -t 16 {PATIENCE}', messages, report.message_rate, 1)
+
+    PEERS[one] = measure(1, 16 * MANY)
+    return Row('two vms', many, '/s', measure(MANY, 16), [one])
+
+
+def machine_rows():
+    yield row('one vm', 'registration, 1 GiB', 's', lambda stack: Register(stack, GIB), ['50 ms'])
+    yield Row('one vm', 'device process of an idle machine', 'CPU', IdleDevice(), ['0.1 %'])
+
+
+def device_rows():
+    """The device process's own time, and the engine's part of it."""
+    for name, size in ('2 B', 2), ('4 KiB', 4096):
+        for step, what, engine in [('doorbell to frame', 'doorbell', 'engine-post'),
+                                   ('frame to completion', 'completion', 'engine-complete')]:
+            peer = f'engine alone, {step}, {name}'
+            PEERS[peer] = Path(engine, size)
+            yield Row(DEVICE, f'{step}, {name}', 's', Path(what, size), [peer])
+    yield Row(DEVICE, 'command that registers 1 GiB', 's', Path('register', GIB), ['50 ms'])
+    for count in 1, 64:
+        yield Row(DEVICE, f'look at the rings of {count} QPs', 's', Path('poll', count))
+
+
+ROWS = [*message_rows(), many_row(), *machine_rows(), *device_rows()]
+GROUPS = list(dict.fromkeys(row.group for row in ROWS))
