@@ -122,9 +122,30 @@ static bool misc_valid(const struct vnic_device *dev, const struct vmxnet3_misc_
 	       misc->mtu >= VMXNET3_MIN_MTU && misc->mtu <= dev->attr.mtu;
 }
 
-void vnic_device_update_features(struct vnic_device *dev)
+/* Reads the driver's hash key and table. */
+static bool configure_rss(struct vnic_device *dev)
 {
-	dev->features = (uint32_t)vnic_load(&dev->shared->misc.upt_features);
+	const struct vmxnet3_variable_conf *info = &dev->shared->rss;
+	struct upt1_rss_conf conf;
+	const void *memory;
+
+	if (vnic_load(&info->len) < sizeof(conf))
+		return false;
+	memory = vnic_region_memory(dev, vnic_load(&info->addr), sizeof(conf));
+	if (!memory)
+		return false;
+	memcpy(&conf, memory, sizeof(conf));
+	return vnic_rss_set(&dev->rss, &conf, dev->rx_queues);
+}
+
+bool vnic_device_update_features(struct vnic_device *dev)
+{
+	uint32_t features = (uint32_t)vnic_load(&dev->shared->misc.upt_features);
+
+	if (features & UPT1_F_RSS && !configure_rss(dev))
+		return false;
+	dev->features = features;
+	return true;
 }
 
 /* The driver's memory may still contain the status of a stopped queue, and its threshold. */
@@ -164,10 +185,9 @@ bool vnic_device_activate(struct vnic_device *dev)
 	dev->rx_queues = shared.misc.rx_queues;
 	dev->state = VNIC_DEVICE_ACTIVE;
 	clear_status(dev);
-	vnic_device_update_features(dev);
 	vnic_device_update_mode(dev);
 	vnic_device_update_vlans(dev);
-	if (vnic_device_update_groups(dev))
+	if (vnic_device_update_features(dev) && vnic_device_update_groups(dev))
 		return true;
 	vnic_device_stop(dev);
 	return false;

@@ -50,26 +50,32 @@ static uint32_t update_vlan_filters(struct vnic_device *dev)
 
 static uint32_t update_feature(struct vnic_device *dev)
 {
-	vnic_device_update_features(dev);
+	return !vnic_device_update_features(dev);
+}
+
+/* Refused while RSS is off; an invalid table changes nothing. */
+static uint32_t update_rss_table(struct vnic_device *dev)
+{
+	return !(dev->features & UPT1_F_RSS) || !vnic_device_update_features(dev);
+}
+
+/* Unknown fields are left out: the driver asks which ones it got. */
+static uint32_t set_rss_fields(struct vnic_device *dev)
+{
+	dev->rss_fields = vnic_load(&dev->shared->rss_fields) & VMXNET3_RSS_FIELDS;
 	return 0;
 }
 
 /*
  * Commands without effect here: moderation levels (a burst of the switch raises at most one
- * interrupt per vector), waking a sleeping guest, and the queues' status, which is always up to
- * date in their descriptors.
+ * interrupt per vector), waking a sleeping guest, the sizes of receive buffers and the regions that
+ * contain them (each descriptor has its size and address), and the queues' status, which is always
+ * up to date in their descriptors.
  */
 static uint32_t ignore_command(struct vnic_device *dev)
 {
 	(void)dev;
 	return 0;
-}
-
-/* The device selects receive queues by flow, not by vmxnet3's RSS table. */
-static uint32_t refuse_command(struct vnic_device *dev)
-{
-	(void)dev;
-	return 1;
 }
 
 /*
@@ -182,6 +188,37 @@ static uint32_t get_txdata_desc_size(struct vnic_device *dev)
 	return TX_DATA_DESC_SIZE;
 }
 
+static uint32_t get_rss_fields(struct vnic_device *dev)
+{
+	return dev->rss_fields;
+}
+
+/* No more than the usual number, so the layout of the interrupts' configuration stays. */
+static uint32_t get_max_queues(struct vnic_device *dev)
+{
+	(void)dev;
+	return VMXNET3_MAX_QUEUES(VMXNET3_MAX_TX_QUEUES, VMXNET3_MAX_RX_QUEUES);
+}
+
+static uint32_t get_capabilities(struct vnic_device *dev)
+{
+	return dev->capabilities;
+}
+
+/* No rings of time stamps. */
+static uint32_t get_tsring_desc_size(struct vnic_device *dev)
+{
+	(void)dev;
+	return 0;
+}
+
+/* Drivers that know LRO is missing aggregate received frames themselves. */
+static uint32_t get_disabled_offloads(struct vnic_device *dev)
+{
+	(void)dev;
+	return VMXNET3_OFFLOAD_LRO;
+}
+
 struct command {
 	uint32_t (*run)(struct vnic_device *dev);
 	enum need need;
@@ -198,11 +235,14 @@ static const struct command sets[] = {
 	SET(UPDATE_RX_MODE) = {update_rx_mode, ACTIVE},
 	SET(UPDATE_MAC_FILTERS) = {update_mac_filters, ACTIVE},
 	SET(UPDATE_VLAN_FILTERS) = {update_vlan_filters, ACTIVE},
-	SET(UPDATE_RSSIDT) = {refuse_command, ALWAYS},
+	SET(UPDATE_RSSIDT) = {update_rss_table, ACTIVE},
 	SET(UPDATE_IML) = {ignore_command, ACTIVE},
 	SET(UPDATE_PMCFG) = {ignore_command, ALWAYS},
 	SET(UPDATE_FEATURE) = {update_feature, ACTIVE},
 	SET(SET_COALESCE) = {set_coalesce, ACTIVE, VMXNET3_REV_3},
+	SET(REGISTER_MEMREGS) = {ignore_command, ACTIVE},
+	SET(SET_RSS_FIELDS) = {set_rss_fields, ACTIVE, VMXNET3_REV_4},
+	SET(SET_RING_BUFFER_SIZE) = {ignore_command, ACTIVE, VMXNET3_REV_7},
 };
 
 static const struct command gets[] = {
@@ -218,6 +258,11 @@ static const struct command gets[] = {
 	GET(GET_ADAPTIVE_RING_INFO) = {get_adaptive_ring_info, ALWAYS},
 	GET(GET_TXDATA_DESC_SIZE) = {get_txdata_desc_size, ALWAYS, VMXNET3_REV_3},
 	GET(GET_COALESCE) = {get_coalesce, ACTIVE, VMXNET3_REV_3},
+	GET(GET_RSS_FIELDS) = {get_rss_fields, ALWAYS, VMXNET3_REV_4},
+	GET(GET_MAX_QUEUES_CONF) = {get_max_queues, ALWAYS, VMXNET3_REV_6},
+	GET(GET_DCR0_REG) = {get_capabilities, ALWAYS, VMXNET3_REV_7},
+	GET(GET_TSRING_DESC_SIZE) = {get_tsring_desc_size, ALWAYS, VMXNET3_REV_9},
+	GET(GET_DISABLED_OFFLOADS) = {get_disabled_offloads, ALWAYS, VMXNET3_REV_9},
 };
 
 static const struct command *find_command(uint32_t cmd)

@@ -90,6 +90,7 @@ void vnic_device_reset(struct vnic_device *dev)
 	dev->shared_low = dev->shared_high = 0;
 	dev->mac_low = 0;
 	memcpy(dev->mac, dev->attr.mac, sizeof(dev->mac));
+	dev->rss_fields = VMXNET3_RSS_FIELDS_TCPIP4 | VMXNET3_RSS_FIELDS_TCPIP6;
 	dev->coalesce = (struct vmxnet3_coalesce_scheme){.mode = VMXNET3_COALESCE_DISABLED};
 }
 

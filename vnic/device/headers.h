@@ -22,6 +22,13 @@ struct vnic_headers {
  */
 bool vnic_headers_find(struct vnic_headers *h, const uint8_t *frame, uint32_t len);
 
+/*
+ * The headers of a VXLAN or Geneve packet and of the Ethernet frame in it; all offsets are those of
+ * the whole frame. False: not such a packet.
+ */
+bool vnic_headers_find_inner(struct vnic_headers *outer, struct vnic_headers *inner,
+			     const uint8_t *frame, uint32_t len);
+
 /* Continues a ones' complement sum; only the last piece may have an odd length. */
 uint64_t vnic_sum(const uint8_t *data, uint32_t len, uint64_t sum);
 /* The checksum, in the byte order of the packet. */

@@ -12,6 +12,7 @@
 
 #include "cursor.h"
 #include "headers.h"
+#include "rss.h"
 #include "tso.h"
 
 /* Frames that vnic_device_tx returns at most: more than any burst of the switch. */
@@ -89,7 +90,7 @@ struct vnic_device_filter {
 /* The members that each frame needs stand first, side by side. */
 struct vnic_device {
 	enum vnic_device_state state;
-	uint32_t features; /* UPT1_F_* */
+	uint32_t features; /* UPT1_F_*; with UPT1_F_RSS `rss` is valid */
 	uint32_t frame_max;
 	uint16_t link; /* Mb/s, 0 = link down */
 	bool auto_mask;
@@ -109,6 +110,9 @@ struct vnic_device {
 	uint32_t shared_low, shared_high; /* DSAL, DSAH */
 	uint32_t result;                  /* result of the last command */
 	uint32_t mac_low;                 /* value of MACL, until MACH is written */
+	uint32_t capabilities;            /* VMXNET3_CAP_* that the driver got */
+	uint32_t rss_fields;              /* VMXNET3_RSS_FIELDS_* */
+	struct vnic_rss rss;
 	uint8_t mac[6];
 	uint8_t vectors;
 	uint8_t event_vector;
@@ -192,7 +196,8 @@ uint32_t vnic_device_command(struct vnic_device *dev, uint32_t cmd);
 void vnic_device_update_mode(struct vnic_device *dev);
 bool vnic_device_update_groups(struct vnic_device *dev);
 void vnic_device_update_vlans(struct vnic_device *dev);
-void vnic_device_update_features(struct vnic_device *dev);
+/* False: the driver requests RSS without a valid configuration; then nothing changes. */
+bool vnic_device_update_features(struct vnic_device *dev);
 /* Whether the driver wants a frame; the frame has an Ethernet header at least. */
 bool vnic_device_wants(const struct vnic_device *dev, const uint8_t *data, uint32_t len);
 

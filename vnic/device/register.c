@@ -6,12 +6,22 @@
 #include "nic.h"
 #include "shared.h"
 
-/* Selects one of the offered revisions. */
+/* Inner and outer offloads of tunnels, and the hash of more than TCP's ports. */
+#define CAPABILITIES                                                                 \
+	(VMXNET3_CAP_UDP_RSS | VMXNET3_CAP_ESP_RSS_IP4 | VMXNET3_CAP_ESP_RSS_IP6 |   \
+	 VMXNET3_CAP_GENEVE_CSUM | VMXNET3_CAP_GENEVE_TSO | VMXNET3_CAP_VXLAN_CSUM | \
+	 VMXNET3_CAP_VXLAN_TSO | VMXNET3_CAP_GENEVE_OUTER | VMXNET3_CAP_VXLAN_OUTER)
+
+/*
+ * Selects one of the offered revisions. Only a driver that starts does so; a reset of the device
+ * keeps the capabilities, because drivers request them once.
+ */
 static int select_revision(struct vnic_device *dev, uint32_t value)
 {
 	if (!(value & VMXNET3_REVISIONS) || (value & (value - 1)))
 		return -EINVAL;
 	dev->revision = value;
+	dev->capabilities = 0;
 	return 0;
 }
 
@@ -46,6 +56,7 @@ static int bar1_write(struct vnic_device *dev, uint32_t offset, uint32_t value)
 	case VMXNET3_REG_MACL: dev->mac_low = value; return 0;
 	case VMXNET3_REG_MACH: set_mac(dev, value); return 0;
 	case VMXNET3_REG_ECR: acknowledge(dev, value); return 0;
+	case VMXNET3_REG_DCR: dev->capabilities = value & CAPABILITIES; return 0;
 	default: return -EINVAL;
 	}
 }
@@ -64,6 +75,8 @@ static int bar1_read(struct vnic_device *dev, uint32_t offset, uint32_t *value)
 	case VMXNET3_REG_ECR:
 		*value = dev->state == VNIC_DEVICE_DOWN ? 0 : vnic_load(&dev->shared->ecr);
 		return 0;
+	case VMXNET3_REG_DCR: *value = CAPABILITIES; return 0;
+	case VMXNET3_REG_PTCR: *value = VMXNET3_PTCR_NO_PASS_THROUGH; return 0;
 	default: return -EINVAL;
 	}
 }

@@ -21,6 +21,7 @@ struct frame {
 	uint32_t unverified; /* VMXNET3_RCD_CNC or 0 */
 	uint32_t tag;        /* VMXNET3_RCD_TS with the tag, or 0 */
 	uint32_t checksums;  /* VMXNET3_RCD_V4 and so on */
+	struct vnic_rss_hash rss;
 };
 
 /* A receive descriptor, copied and checked. */
@@ -155,9 +156,10 @@ static void write_completion(const struct vnic_device *dev, struct vnic_device_r
 	uint32_t gen = rx->comp_next.gen ? VMXNET3_CD_GEN : 0;
 	bool last = position & VMXNET3_RCD_EOP;
 
-	vnic_store(&comp->index,
-		   buffer->index | position | number << VMXNET3_RCD_RQID_SHIFT | frame->unverified);
-	vnic_store(&comp->rss_hash, 0);
+	vnic_store(&comp->index, buffer->index | position | number << VMXNET3_RCD_RQID_SHIFT |
+					 frame->rss.type << VMXNET3_RCD_RSS_SHIFT |
+					 frame->unverified);
+	vnic_store(&comp->rss_hash, frame->rss.hash);
 	vnic_store(&comp->len, len | (last ? frame->tag : 0));
 	/* Release: a driver that sees the generation bit sees the frame. */
 	vnic_publish(&comp->gen, gen | VMXNET3_CDTYPE_RXCOMP << VMXNET3_CD_TYPE_SHIFT |
@@ -297,6 +299,23 @@ static void copy_head(const struct iovec *parts, uint32_t n, uint8_t *head, uint
 	}
 }
 
+/*
+ * The queue of a frame's hash. A frame without a hash, for example of RoCEv1, goes to its flow's
+ * queue.
+ */
+static struct vnic_device_rxq *hash_frame(struct vnic_device *dev, struct frame *frame, uint32_t n,
+					  uint32_t flow)
+{
+	uint32_t len = frame->len < VNIC_RSS_HEAD ? frame->len : VNIC_RSS_HEAD;
+	uint8_t head[VNIC_RSS_HEAD];
+
+	copy_head(frame->parts, n, head, len);
+	frame->rss = vnic_rss_hash(&dev->rss, dev->rss_fields, head, len);
+	if (frame->rss.type == VMXNET3_RCD_RSS_TYPE_NONE)
+		return queue_of(dev, flow);
+	return &dev->rx[vnic_rss_queue(&dev->rss, frame->rss.hash)];
+}
+
 /* Removes the VLAN tag: the bytes before and behind it become parts of their own. */
 static void strip_tag(struct frame *frame, uint8_t *whole)
 {
@@ -358,7 +377,7 @@ static bool plainly_wanted(const struct vnic_device *dev, const uint8_t *head)
 
 int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *parts, uint32_t n)
 {
-	struct vnic_device_rxq *rx = queue_of(dev, flow);
+	struct vnic_device_rxq *rx;
 	const uint32_t len = frame_length(parts, n);
 	uint8_t head[HEADS];
 	struct scatter scatter;
@@ -369,11 +388,13 @@ int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *
 	frame.len = len;
 	frame.unverified = VMXNET3_RCD_CNC;
 	frame.tag = frame.checksums = 0;
+	frame.rss = (struct vnic_rss_hash){0, VMXNET3_RCD_RSS_TYPE_NONE};
 	ret = check_frame(dev, &frame, n, head);
 	if (ret)
 		return ret;
 	if (!plainly_wanted(dev, head) && !vnic_device_wants(dev, head, len))
 		return drop_frame(dev, VNIC_RX_FILTERED, 0);
+	rx = dev->features & UPT1_F_RSS ? hash_frame(dev, &frame, n, flow) : queue_of(dev, flow);
 	if (dev->features & (UPT1_F_RXVLAN | UPT1_F_RXCSUM))
 		apply_offloads(dev, &frame, n, head);
 	ret = find_buffers(dev, rx, frame.len, &scatter);

@@ -8,6 +8,9 @@
 
 #include "headers.h"
 
+/* Whether the packet lies in a VXLAN or Geneve packet, and whether that has a UDP checksum. */
+enum vnic_tso_tunnel { VNIC_TSO_PLAIN, VNIC_TSO_TUNNEL, VNIC_TSO_TUNNEL_CSUM };
+
 struct vnic_tso {
 	const uint8_t *packet;
 	uint32_t len;
@@ -15,11 +18,13 @@ struct vnic_tso {
 	uint32_t mss;
 	uint32_t sent; /* bytes of the payload */
 	struct vnic_headers at;
+	struct vnic_headers outer; /* of a tunnel: `at` then has the inner headers */
+	enum vnic_tso_tunnel tunnel;
 };
 
 /* False: not a TCP packet with headers of that size, or without payload. */
 bool vnic_tso_start(struct vnic_tso *tso, const uint8_t *packet, uint32_t len, uint32_t header,
-		    uint32_t mss);
+		    uint32_t mss, enum vnic_tso_tunnel tunnel);
 /* Makes the next frame, header + mss bytes at most; returns its length. */
 uint32_t vnic_tso_next(struct vnic_tso *tso, uint8_t *frame);
 

@@ -3,6 +3,7 @@
  * Takes frames from the driver: finds, checks and returns them, and completes them when they are
  * sent.
  */
+#include <netinet/in.h>
 #include <string.h>
 
 #include "nic.h"
@@ -12,6 +13,8 @@
 #define TSO_DESCRIPTORS 64
 #define TAG             4 /* bytes of an 802.1Q tag */
 #define MACS            12
+#define TCP_SUM_AT      16 /* in the TCP header */
+#define UDP_SUM_AT      6
 
 /* One descriptor, copied and decoded. */
 struct segment {
@@ -39,6 +42,25 @@ static uint32_t offload_mode(const struct chain *chain)
 	return chain->flags & VMXNET3_TXD_OM;
 }
 
+/* In segmentation the segment size, else the offset of the checksum. */
+static uint32_t mss_or_offset(const struct chain *chain)
+{
+	return chain->word >> VMXNET3_TXD_MSSCOF_SHIFT;
+}
+
+static bool is_tso(const struct chain *chain)
+{
+	return offload_mode(chain) == VMXNET3_OM_TSO ||
+	       (offload_mode(chain) == VMXNET3_OM_ENCAP && mss_or_offset(chain));
+}
+
+/* Whether an offload concerns the inner packet of a tunnel. Revision 7 has another bit for it. */
+static bool is_tunnel(const struct vnic_device *dev, const struct chain *chain)
+{
+	return offload_mode(chain) == VMXNET3_OM_ENCAP ||
+	       (dev->revision >= VMXNET3_REV_7 && chain->word & VMXNET3_TXD_EXT1);
+}
+
 static bool wants_tag(const struct chain *chain)
 {
 	return chain->flags & VMXNET3_TXD_TI;
@@ -60,7 +82,8 @@ static enum look read_descriptor(const struct vnic_device *dev, const struct vni
 		chain->flags = flags;
 	}
 	*error = VMXNET3_ERR_DESC_NOT_SPT;
-	if ((word & VMXNET3_TXD_DTYPE) || offload_mode(chain) == VMXNET3_OM_ENCAP)
+	if ((word & VMXNET3_TXD_DTYPE) ||
+	    (offload_mode(chain) == VMXNET3_OM_ENCAP && dev->revision < VMXNET3_REV_4))
 		return LOOK_BAD;
 	segment->addr = vnic_load(&desc->addr);
 	segment->len = word & VMXNET3_TXD_LEN ? word & VMXNET3_TXD_LEN : VMXNET3_TXD_LEN_ZERO;
@@ -84,7 +107,7 @@ static enum look read_chain(const struct vnic_device *dev, const struct vnic_dev
 	chain->end = tx->next;
 	while (!eop) {
 		enum look look = read_descriptor(dev, tx, chain, &eop, error);
-		bool tso = look != LOOK_NONE && offload_mode(chain) == VMXNET3_OM_TSO;
+		bool tso = look != LOOK_NONE && is_tso(chain);
 		uint32_t len;
 
 		if (look != LOOK_FRAME)
@@ -154,24 +177,45 @@ static void insert_checksum(uint8_t *frame, uint32_t len, uint32_t start, uint32
 	memcpy(frame + at, &sum, sizeof(sum));
 }
 
-static uint32_t checksum_start(const struct chain *chain)
-{
-	return chain->flags & VMXNET3_TXD_HLEN;
-}
+/* Where a frame's checksum starts, and the place that it goes to. */
+struct checksum {
+	uint32_t start, at;
+};
 
-static uint32_t checksum_place(const struct chain *chain)
+/* The inner checksum of a tunnel: the driver says only the length of all headers. */
+static bool find_inner_checksum(const uint8_t *frame, uint32_t len, struct checksum *sum)
 {
-	return chain->word >> VMXNET3_TXD_MSSCOF_SHIFT;
-}
+	struct vnic_headers outer, inner;
 
-static bool offloads_fit(const struct vnic_device *dev, const struct chain *chain)
-{
-	if (wants_tag(chain) && chain->len > dev->frame_max - TAG)
+	if (!vnic_headers_find_inner(&outer, &inner, frame, len) || inner.fragment ||
+	    (inner.protocol != IPPROTO_TCP && inner.protocol != IPPROTO_UDP))
 		return false;
-	return offload_mode(chain) != VMXNET3_OM_CSUM ||
-	       (checksum_start(chain) >= VNIC_ETH_HEADER &&
-		checksum_place(chain) >= checksum_start(chain) &&
-		checksum_place(chain) + 2 <= chain->len);
+	sum->start = inner.l4;
+	sum->at = inner.l4 + (inner.protocol == IPPROTO_TCP ? TCP_SUM_AT : UDP_SUM_AT);
+	return true;
+}
+
+static bool find_checksum(const struct vnic_device *dev, const struct chain *chain,
+			  const uint8_t *frame, struct checksum *sum)
+{
+	sum->start = chain->flags & VMXNET3_TXD_HLEN;
+	sum->at = mss_or_offset(chain);
+	if (is_tunnel(dev, chain) && !find_inner_checksum(frame, chain->len, sum))
+		return false;
+	return sum->start >= VNIC_ETH_HEADER && sum->at >= sum->start && sum->at + 2 <= chain->len;
+}
+
+/* Completes an assembled frame; false: the frame does not suit its offload. */
+static bool finish_frame(const struct vnic_device *dev, const struct chain *chain, uint8_t *frame)
+{
+	struct checksum sum;
+
+	if (offload_mode(chain) == VMXNET3_OM_NONE)
+		return true;
+	if (!find_checksum(dev, chain, frame, &sum))
+		return false;
+	insert_checksum(frame, chain->len, sum.start, sum.at);
+	return true;
 }
 
 /* Assembles a frame of several pieces, or with an offload. */
@@ -181,15 +225,16 @@ static enum look make_frame(const struct vnic_device *dev, struct vnic_device_tx
 	uint32_t tag = wants_tag(chain) ? TAG : 0;
 	uint8_t *slot;
 
-	if (!offloads_fit(dev, chain))
+	if (chain->len + tag > dev->frame_max)
 		return LOOK_MISFIT;
 	slot = take_slot(dev, tx);
 	if (!slot)
 		return LOOK_NONE;
 	copy_chain(dev, chain, slot + tag);
-	if (offload_mode(chain) == VMXNET3_OM_CSUM)
-		insert_checksum(slot + tag, chain->len, checksum_start(chain),
-				checksum_place(chain));
+	if (!finish_frame(dev, chain, slot + tag)) {
+		tx->slot_count--;
+		return LOOK_MISFIT;
+	}
 	if (tag)
 		insert_tag(slot, chain->flags >> VMXNET3_TXD_TCI_SHIFT);
 	add_pending(tx, (struct vnic_tx_pending){.data = slot,
@@ -229,13 +274,16 @@ static enum look next_segment(const struct vnic_device *dev, struct vnic_device_
 static enum look start_segmentation(const struct vnic_device *dev, struct vnic_device_txq *tx,
 				    const struct chain *chain)
 {
-	uint32_t header = chain->flags & VMXNET3_TXD_HLEN;
-	uint32_t mss = chain->word >> VMXNET3_TXD_MSSCOF_SHIFT;
+	uint32_t header = chain->flags & VMXNET3_TXD_HLEN, mss = mss_or_offset(chain);
+	enum vnic_tso_tunnel tunnel = VNIC_TSO_PLAIN;
+
+	if (is_tunnel(dev, chain))
+		tunnel = chain->word & VMXNET3_TXD_OCO ? VNIC_TSO_TUNNEL_CSUM : VNIC_TSO_TUNNEL;
 
 	if (header + mss > dev->frame_max - (wants_tag(chain) ? TAG : 0))
 		return LOOK_MISFIT;
 	copy_chain(dev, chain, tx->packet);
-	if (!vnic_tso_start(&tx->tso, tx->packet, chain->len, header, mss))
+	if (!vnic_tso_start(&tx->tso, tx->packet, chain->len, header, mss, tunnel))
 		return LOOK_MISFIT;
 	tx->segmenting = true;
 	tx->tso_tag = wants_tag(chain);
@@ -255,7 +303,7 @@ static enum look take_chain(const struct vnic_device *dev, struct vnic_device_tx
 	 * A packet to be segmented waits until no other frame is pending, so that a misfit is
 	 * copied once.
 	 */
-	if (offload_mode(chain) == VMXNET3_OM_TSO)
+	if (is_tso(chain))
 		return tx->count ? LOOK_NONE : start_segmentation(dev, tx, chain);
 	return make_frame(dev, tx, chain);
 }

@@ -7,6 +7,8 @@
 #include "nic.h"
 #include "shared.h"
 
+/* The driver uses nothing of later revisions. */
+#define DRIVER_REVISIONS (VMXNET3_REV_1 | VMXNET3_REV_2 | VMXNET3_REV_3)
 /* Descriptors first, then all buffers; a buffer starts on a cache line. */
 #define CACHE_LINE 64
 #define RX_MODE    (VMXNET3_RXM_UCAST | VMXNET3_RXM_BCAST)
@@ -23,7 +25,7 @@ static void fill_misc(struct vnic_driver *drv, uint16_t mtu)
 
 	shared->magic = VMXNET3_REV1_MAGIC;
 	shared->misc.driver_info.gos = 2; /* 64 bits */
-	shared->misc.driver_info.revisions = VMXNET3_REVISIONS;
+	shared->misc.driver_info.revisions = DRIVER_REVISIONS;
 	shared->misc.driver_info.upt_versions = UPT1_VERSIONS;
 	shared->misc.queue_desc_addr = vnic_driver_addr(drv, &drv->memory->queues);
 	shared->misc.queue_desc_len = sizeof(drv->memory->queues);
@@ -93,7 +95,7 @@ static int activate_nic(struct vnic_driver *drv)
 	uint32_t result;
 	int ret;
 
-	ret = choose_version(drv, VMXNET3_REG_VRRS, VMXNET3_REVISIONS);
+	ret = choose_version(drv, VMXNET3_REG_VRRS, DRIVER_REVISIONS);
 	if (!ret)
 		ret = choose_version(drv, VMXNET3_REG_UVRS, UPT1_VERSIONS);
 	if (!ret)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registers, descriptors and shared area of vmxnet3, revisions 1 to 3, for the driver and the
+ * Registers, descriptors and shared area of vmxnet3, revisions 1 to 9, for the driver and the
  * device. Names and values are those of Linux' drivers/net/vmxnet3 (vmxnet3_defs.h, upt1_defs.h).
  * Bit fields are written as masks, so that each side reads a shared word once and decodes the copy.
  */
@@ -48,18 +48,41 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
 #define VMXNET3_REG_MACH 0x30
 #define VMXNET3_REG_ICR  0x38 /* INTx only */
 #define VMXNET3_REG_ECR  0x40 /* write clears event bits */
+#define VMXNET3_REG_DCR  0x48 /* capabilities of the device: offered (read), wanted (write) */
+#define VMXNET3_REG_PTCR 0x88 /* capabilities of a passed-through device */
 
 /*
  * Bit n: revision n + 1. The device offers a set, the driver selects one. Revision 2 adds details
  * about aggregated frames, which a device need not produce; 3 adds receive data rings, the size of
- * transmit data descriptors, and coalescing; 4, which this device does not offer, adds offloads for
- * tunnels.
+ * transmit data descriptors, and coalescing; 4 adds offloads for tunnels, and the choice of the
+ * fields that are hashed; 6 adds the numbers of queues; 7 adds capabilities; 9 adds rings of time
+ * stamps, and the offloads that a driver must not use.
  */
 #define VMXNET3_REV_1     (1u << 0)
 #define VMXNET3_REV_2     (1u << 1)
 #define VMXNET3_REV_3     (1u << 2)
-#define VMXNET3_REVISIONS (VMXNET3_REV_1 | VMXNET3_REV_2 | VMXNET3_REV_3)
+#define VMXNET3_REV_4     (1u << 3)
+#define VMXNET3_REV_5     (1u << 4)
+#define VMXNET3_REV_6     (1u << 5)
+#define VMXNET3_REV_7     (1u << 6)
+#define VMXNET3_REV_8     (1u << 7)
+#define VMXNET3_REV_9     (1u << 8)
+#define VMXNET3_REVISIONS ((VMXNET3_REV_9 << 1) - 1)
 #define UPT1_VERSIONS     1u
+
+/* DCR. A driver writes the wanted bits and asks by GET_DCR0_REG which of them it got. */
+#define VMXNET3_CAP_UDP_RSS          (1u << 0)
+#define VMXNET3_CAP_ESP_RSS_IP4      (1u << 1)
+#define VMXNET3_CAP_GENEVE_CSUM      (1u << 2)
+#define VMXNET3_CAP_GENEVE_TSO       (1u << 3)
+#define VMXNET3_CAP_VXLAN_CSUM       (1u << 4)
+#define VMXNET3_CAP_VXLAN_TSO        (1u << 5)
+#define VMXNET3_CAP_GENEVE_OUTER     (1u << 6) /* the outer UDP checksum of segments */
+#define VMXNET3_CAP_VXLAN_OUTER      (1u << 7)
+#define VMXNET3_CAP_ESP_RSS_IP6      (1u << 9)
+#define VMXNET3_CAP_LARGE_BAR        (1u << 16)
+#define VMXNET3_CAP_OUT_OF_ORDER_RX  (1u << 17)
+#define VMXNET3_PTCR_NO_PASS_THROUGH (1u << 31) /* PTCR has no capabilities; DCR alone counts */
 
 enum vmxnet3_command {
 	VMXNET3_CMD_FIRST_SET = (int)0xcafe0000,
@@ -74,6 +97,9 @@ enum vmxnet3_command {
 	VMXNET3_CMD_UPDATE_PMCFG,
 	VMXNET3_CMD_UPDATE_FEATURE,
 	VMXNET3_CMD_SET_COALESCE = VMXNET3_CMD_FIRST_SET + 14,
+	VMXNET3_CMD_REGISTER_MEMREGS,
+	VMXNET3_CMD_SET_RSS_FIELDS,
+	VMXNET3_CMD_SET_RING_BUFFER_SIZE = VMXNET3_CMD_FIRST_SET + 19,
 	VMXNET3_CMD_FIRST_GET = (int)0xf00d0000,
 	VMXNET3_CMD_GET_QUEUE_STATUS = VMXNET3_CMD_FIRST_GET,
 	VMXNET3_CMD_GET_STATS,
@@ -87,6 +113,11 @@ enum vmxnet3_command {
 	VMXNET3_CMD_GET_ADAPTIVE_RING_INFO,
 	VMXNET3_CMD_GET_TXDATA_DESC_SIZE,
 	VMXNET3_CMD_GET_COALESCE,
+	VMXNET3_CMD_GET_RSS_FIELDS,
+	VMXNET3_CMD_GET_MAX_QUEUES_CONF = VMXNET3_CMD_FIRST_GET + 15,
+	VMXNET3_CMD_GET_DCR0_REG = VMXNET3_CMD_FIRST_GET + 18,
+	VMXNET3_CMD_GET_TSRING_DESC_SIZE,
+	VMXNET3_CMD_GET_DISABLED_OFFLOADS,
 };
 
 /* GET_LINK: megabits per second in the upper half, bit 0 set while the link is up. */
@@ -98,6 +129,13 @@ enum vmxnet3_command {
 
 /* GET_ADAPTIVE_RING_INFO */
 #define VMXNET3_DISABLE_ADAPTIVE_RING 1
+
+/* GET_MAX_QUEUES_CONF: the numbers of transmit and receive queues. */
+#define VMXNET3_MAX_QUEUES(tx, rx) ((uint32_t)(tx) | (uint32_t)(rx) << 8)
+
+/* GET_DISABLED_OFFLOADS */
+#define VMXNET3_OFFLOAD_TSO (1u << 0)
+#define VMXNET3_OFFLOAD_LRO (1u << 1)
 
 /* GET_DID: device ID and revision in PCI configuration space. */
 #define VMXNET3_PCI_DEVICE_ID 0x07b0
@@ -116,8 +154,10 @@ struct vmxnet3_tx_desc {
 #define VMXNET3_TXD_LEN          0x3fffu /* 0 means 16384 */
 #define VMXNET3_TXD_LEN_ZERO     16384u
 #define VMXNET3_TXD_GEN          (1u << 14)
+#define VMXNET3_TXD_OCO          (1u << 15) /* the outer UDP checksum of a tunnel */
 #define VMXNET3_TXD_DTYPE        (1u << 16)
-#define VMXNET3_TXD_MSSCOF_SHIFT 18     /* segment size, or offset of the checksum field */
+#define VMXNET3_TXD_EXT1         (1u << 17) /* CSUM and TSO of the inner packet: revision 7 */
+#define VMXNET3_TXD_MSSCOF_SHIFT 18         /* segment size, or offset of the checksum field */
 #define VMXNET3_TXD_HLEN         0x3ffu /* in `flags`, as the following masks: bytes of headers */
 #define VMXNET3_TXD_OM           (3u << 10) /* VMXNET3_OM_* */
 #define VMXNET3_TXD_EOP          (1u << 12)
@@ -127,9 +167,11 @@ struct vmxnet3_tx_desc {
 
 /*
  * Offload modes. CSUM: hlen is the offset at which the sum starts; TSO: the length of all headers.
+ * ENCAP, and CSUM and TSO with EXT1: hlen is the length of all headers, the inner ones included.
+ * ENCAP segments if MSSCOF is not 0.
  */
 #define VMXNET3_OM_NONE  (0u << 10)
-#define VMXNET3_OM_ENCAP (1u << 10) /* tunnels: revision 4 */
+#define VMXNET3_OM_ENCAP (1u << 10) /* tunnels: revisions 4 to 6 */
 #define VMXNET3_OM_CSUM  (2u << 10)
 #define VMXNET3_OM_TSO   (3u << 10)
 
@@ -151,8 +193,8 @@ struct vmxnet3_rx_desc {
 #define VMXNET3_RXD_GEN   (1u << 31)
 
 struct vmxnet3_rx_comp {
-	uint32_t index; /* VMXNET3_RCD_* of this dword, as below */
-	uint32_t rss_hash;
+	uint32_t index;    /* VMXNET3_RCD_* of this dword, as below */
+	uint32_t rss_hash; /* without meaning if the RSS type is NONE */
 	uint32_t len;
 	uint32_t gen; /* VMXNET3_CD_* too */
 };
@@ -162,6 +204,8 @@ struct vmxnet3_rx_comp {
 /* 10 bits: the queue; for its ring 1 number of queues + queue; data ring: twice that + queue. */
 #define VMXNET3_RCD_RQID_SHIFT 16
 #define VMXNET3_RCD_RQID       (0x3ffu << VMXNET3_RCD_RQID_SHIFT)
+#define VMXNET3_RCD_RSS_SHIFT  26 /* 4 bits: VMXNET3_RCD_RSS_TYPE_* */
+#define VMXNET3_RCD_RSS        (0xfu << VMXNET3_RCD_RSS_SHIFT)
 #define VMXNET3_RCD_CNC        (1u << 30) /* checksum not calculated */
 #define VMXNET3_RCD_LEN        0x3fffu    /* in `len`, as the next two masks */
 #define VMXNET3_RCD_TS         (1u << 15) /* a VLAN tag was stripped */
@@ -175,6 +219,19 @@ struct vmxnet3_rx_comp {
 #define VMXNET3_RCD_V6  (1u << 20)
 #define VMXNET3_RCD_V4  (1u << 21)
 #define VMXNET3_RCD_FRG (1u << 22) /* a fragment */
+
+/* Which fields of a received frame were hashed. */
+enum vmxnet3_rss_type {
+	VMXNET3_RCD_RSS_TYPE_NONE,
+	VMXNET3_RCD_RSS_TYPE_IPV4,
+	VMXNET3_RCD_RSS_TYPE_TCPIPV4,
+	VMXNET3_RCD_RSS_TYPE_IPV6,
+	VMXNET3_RCD_RSS_TYPE_TCPIPV6,
+	VMXNET3_RCD_RSS_TYPE_UDPIPV4,
+	VMXNET3_RCD_RSS_TYPE_UDPIPV6,
+	VMXNET3_RCD_RSS_TYPE_ESPIPV4,
+	VMXNET3_RCD_RSS_TYPE_ESPIPV6,
+};
 
 #define VMXNET3_CD_INDEX      0xfffu /* both kinds: descriptor index */
 #define VMXNET3_CD_TYPE_SHIFT 24
@@ -253,9 +310,42 @@ struct vmxnet3_rx_filter_conf {
 
 struct vmxnet3_variable_conf {
 	uint32_t version;
-	uint32_t len;
+	uint32_t len; /* bytes */
 	uint64_t addr;
 };
+
+#define UPT1_RSS_KEY_SIZE   40
+#define UPT1_RSS_TABLE_SIZE 128
+
+/*
+ * Receive side scaling with UPT1_F_RSS: `rss` of the shared area points to this. A frame goes to
+ * the queue of the table's entry at (hash mod table_size).
+ */
+struct upt1_rss_conf {
+	uint16_t types;      /* UPT1_RSS_HASH_TYPE_* */
+	uint16_t function;   /* UPT1_RSS_HASH_FUNC_* */
+	uint16_t key_size;   /* bytes, UPT1_RSS_KEY_SIZE at most */
+	uint16_t table_size; /* entries, UPT1_RSS_TABLE_SIZE at most */
+	uint8_t key[UPT1_RSS_KEY_SIZE];
+	uint8_t table[UPT1_RSS_TABLE_SIZE];
+};
+
+#define UPT1_RSS_HASH_TYPE_IPV4     0x01
+#define UPT1_RSS_HASH_TYPE_TCP_IPV4 0x02
+#define UPT1_RSS_HASH_TYPE_IPV6     0x04
+#define UPT1_RSS_HASH_TYPE_TCP_IPV6 0x08
+
+#define UPT1_RSS_HASH_FUNC_NONE     0
+#define UPT1_RSS_HASH_FUNC_TOEPLITZ 1
+
+/* SET_RSS_FIELDS, GET_RSS_FIELDS: for which packets more than the addresses is hashed. */
+#define VMXNET3_RSS_FIELDS_TCPIP4 0x01
+#define VMXNET3_RSS_FIELDS_TCPIP6 0x02
+#define VMXNET3_RSS_FIELDS_UDPIP4 0x04
+#define VMXNET3_RSS_FIELDS_UDPIP6 0x08
+#define VMXNET3_RSS_FIELDS_ESPIP4 0x10
+#define VMXNET3_RSS_FIELDS_ESPIP6 0x20
+#define VMXNET3_RSS_FIELDS        0x3f
 
 struct vmxnet3_driver_shared {
 	uint32_t magic;
@@ -266,7 +356,10 @@ struct vmxnet3_driver_shared {
 	struct vmxnet3_variable_conf rss, wake_up, plugin;
 	uint32_t ecr; /* VMXNET3_ECR_*, set by the device */
 	uint32_t reserved;
-	struct vmxnet3_variable_conf command_info; /* for SET_ and GET_COALESCE */
+	union {
+		struct vmxnet3_variable_conf command_info; /* for SET_ and GET_COALESCE */
+		uint32_t rss_fields;                       /* for SET_RSS_FIELDS */
+	};
 };
 
 #define VMXNET3_ECR_RQERR (1u << 0)
@@ -394,7 +487,11 @@ static_assert(offsetof(struct vmxnet3_driver_shared, intr.control) == 108, "");
 static_assert(offsetof(struct vmxnet3_driver_shared, rx_filter) == 120, "");
 static_assert(offsetof(struct vmxnet3_driver_shared, ecr) == 696, "");
 static_assert(offsetof(struct vmxnet3_driver_shared, command_info) == 704, "");
+static_assert(offsetof(struct vmxnet3_driver_shared, rss) == 648, "");
 static_assert(sizeof(struct vmxnet3_driver_shared) == 720, "");
+static_assert(sizeof(struct upt1_rss_conf) == 176, "");
+static_assert(VMXNET3_CMD_SET_RSS_FIELDS == (int)0xcafe0010, "");
+static_assert(VMXNET3_CMD_GET_RSS_FIELDS == (int)0xf00d000c, "");
 static_assert(sizeof(struct vmxnet3_coalesce_scheme) == 16, "");
 static_assert(sizeof(struct vmxnet3_tx_queue_desc) == 256, "");
 static_assert(offsetof(struct vmxnet3_tx_queue_desc, ring_size) == 56, "");
