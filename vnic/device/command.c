@@ -240,7 +240,7 @@ static const struct command sets[] = {
 	SET(UPDATE_PMCFG) = {ignore_command, ALWAYS},
 	SET(UPDATE_FEATURE) = {update_feature, ACTIVE},
 	SET(SET_COALESCE) = {set_coalesce, ACTIVE, VMXNET3_REV_3},
-	SET(REGISTER_MEMREGS) = {ignore_command, ACTIVE},
+	SET(REGISTER_MEMREGS) = {ignore_command, ACTIVE, VMXNET3_REV_4},
 	SET(SET_RSS_FIELDS) = {set_rss_fields, ACTIVE, VMXNET3_REV_4},
 	SET(SET_RING_BUFFER_SIZE) = {ignore_command, ACTIVE, VMXNET3_REV_7},
 };

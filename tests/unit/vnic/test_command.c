@@ -43,13 +43,13 @@ static void test_revisions(void **state)
 {
 	struct guest *g = *state;
 
-	assert_int_equal(guest_read(g, VMXNET3_REG_VRRS), 7);
-	for (uint32_t bit = 0; bit < 3; bit++)
+	assert_int_equal(guest_read(g, VMXNET3_REG_VRRS), 0x1ff);
+	for (uint32_t bit = 0; bit < 9; bit++)
 		guest_write(g, VMXNET3_REG_VRRS, 1u << bit);
-	assert_int_equal(guest_read(g, VMXNET3_REG_VRRS), 7);
+	assert_int_equal(guest_read(g, VMXNET3_REG_VRRS), 0x1ff);
 	assert_int_equal(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_VRRS, 0), -EINVAL);
 	assert_int_equal(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_VRRS, 3), -EINVAL);
-	assert_int_equal(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_VRRS, 8), -EINVAL);
+	assert_int_equal(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_VRRS, 0x200), -EINVAL);
 	assert_int_equal(guest_read(g, VMXNET3_REG_UVRS), 1);
 	guest_write(g, VMXNET3_REG_UVRS, 1);
 }
@@ -67,6 +67,56 @@ static void test_commands_of_revision_3(void **state)
 	assert_int_equal(guest_command(g, CMD(SET_COALESCE)), 1);
 	guest_write(g, VMXNET3_REG_VRRS, VMXNET3_REV_3);
 	assert_int_equal(guest_command(g, CMD(GET_TXDATA_DESC_SIZE)), 256);
+}
+
+/* Each command of a revision fails in the revision before. */
+static void test_commands_of_later_revisions(void **state)
+{
+	static const struct {
+		uint32_t cmd, revision, result;
+	} commands[] = {
+		{CMD(REGISTER_MEMREGS), 4, 0},
+		{CMD(SET_RSS_FIELDS), 4, 0},
+		{CMD(GET_RSS_FIELDS), 4, 0x3c},
+		{CMD(GET_MAX_QUEUES_CONF), 6, 0x1008},
+		{CMD(SET_RING_BUFFER_SIZE), 7, 0},
+		{CMD(GET_DCR0_REG), 7, 0},
+		{CMD(GET_TSRING_DESC_SIZE), 9, 0},
+		{CMD(GET_DISABLED_OFFLOADS), 9, VMXNET3_OFFLOAD_LRO},
+	};
+	struct guest *g = *state;
+
+	assert_int_equal(guest_activate(g), 0);
+	g->shared->rss_fields = 0xfffffffc; /* unknown fields are left out */
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		guest_write(g, VMXNET3_REG_VRRS, 1u << (commands[i].revision - 2));
+		assert_int_equal(guest_command(g, commands[i].cmd), 1);
+		guest_write(g, VMXNET3_REG_VRRS, 1u << (commands[i].revision - 1));
+		assert_int_equal(guest_command(g, commands[i].cmd), commands[i].result);
+	}
+	/* A reset sets the default. */
+	guest_command(g, CMD(RESET_DEV));
+	assert_int_equal(guest_command(g, CMD(GET_RSS_FIELDS)), 3);
+	assert_int_equal(guest_command(g, CMD(SET_RSS_FIELDS)), 1);
+}
+
+/* A driver gets what the device has of the capabilities that it requests, also after a reset. */
+static void test_capabilities(void **state)
+{
+	struct guest *g = *state;
+	uint32_t offered = guest_read(g, VMXNET3_REG_DCR);
+
+	guest_write(g, VMXNET3_REG_VRRS, VMXNET3_REV_7);
+	guest_write(g, VMXNET3_REG_DCR, UINT32_MAX);
+	assert_int_equal(guest_command(g, CMD(GET_DCR0_REG)), offered);
+	assert_int_equal(guest_read(g, VMXNET3_REG_DCR), offered);
+	guest_write(g, VMXNET3_REG_DCR, VMXNET3_CAP_VXLAN_TSO | VMXNET3_CAP_LARGE_BAR);
+	guest_command(g, CMD(RESET_DEV));
+	assert_int_equal(guest_command(g, CMD(GET_DCR0_REG)), VMXNET3_CAP_VXLAN_TSO);
+	/* The next driver begins with none. */
+	guest_write(g, VMXNET3_REG_VRRS, VMXNET3_REV_7);
+	assert_int_equal(guest_command(g, CMD(GET_DCR0_REG)), 0);
+	assert_int_equal(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_PTCR, 1), -EINVAL);
 }
 
 static void test_coalescing(void **state)
@@ -162,8 +212,7 @@ static void test_unknown_commands(void **state)
 		0xcafebabe,
 		0xcafdffff,
 		CMD(FIRST_SET) + 10,
-		CMD(FIRST_SET) + 15,
-		CMD(FIRST_GET) + 12,
+		CMD(FIRST_SET) + 17,
 		0xf00cffff,
 		UINT32_MAX,
 	};
@@ -596,6 +645,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		GUEST_TEST(test_revisions),
 		GUEST_TEST(test_commands_of_revision_3),
+		GUEST_TEST(test_commands_of_later_revisions),
+		GUEST_TEST(test_capabilities),
 		GUEST_TEST(test_coalescing),
 		GUEST_TEST(test_answers),
 		GUEST_TEST(test_unknown_commands),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The device under what Linux' vmxnet3 (6.1) does, access by access: probe, open
- * with two queue pairs, traffic with data rings and offloads, an error and its
+ * The device under what Linux' vmxnet3 (5.4 with revision 3, 6.12 with revision 9) does, access by
+ * access: probe, open with two queue pairs, traffic with data rings and offloads, an error and its
  * reset, a new MTU, close. What that driver takes for granted about completions
  * (its BUG_ON conditions) is asserted. Written from the driver's behaviour.
  */
@@ -37,9 +37,10 @@ struct linux_queue {
 
 struct nic {
 	struct guest *g;
+	uint32_t revision; /* the newest that the driver knows */
 	uint32_t txdata_size, rxdata_size, mtu;
 	struct linux_queue q[PAIRS];
-	uint64_t coalesce_addr, groups_addr;
+	uint64_t coalesce_addr, groups_addr, rss_addr;
 	uint8_t got[GUEST_MTU + 18];
 };
 
@@ -63,17 +64,48 @@ static void write_bar0(struct nic *nic, uint32_t offset, uint32_t value)
 
 /* --- Probe and open */
 
+static bool knows(const struct nic *nic, uint32_t revision)
+{
+	return nic->revision >= revision;
+}
+
+/* Requests capabilities; the driver goes on with those that it got. */
+static uint32_t request_capabilities(struct guest *g, uint32_t wanted)
+{
+	guest_write(g, VMXNET3_REG_DCR, wanted);
+	return guest_command(g, CMD(GET_DCR0_REG));
+}
+
+/* All offloads of tunnels are there, and neither other doorbells nor completions out of order. */
+static void probe_capabilities(struct guest *g)
+{
+	uint32_t offered = guest_read(g, VMXNET3_REG_DCR);
+
+	assert_true(guest_read(g, VMXNET3_REG_PTCR) & 1u << 31);
+	assert_int_equal(guest_command(g, CMD(GET_DCR0_REG)), 0);
+	assert_false(offered & (VMXNET3_CAP_LARGE_BAR | VMXNET3_CAP_OUT_OF_ORDER_RX));
+	assert_int_equal(request_capabilities(g, 0x300fc), 0xfc);
+}
+
 static void probe(struct nic *nic)
 {
 	struct guest *g = nic->g;
-	uint32_t offered = guest_read(g, VMXNET3_REG_VRRS), newest = 31;
+	uint32_t offered = guest_read(g, VMXNET3_REG_VRRS), newest = nic->revision - 1;
 
 	while (!(offered & 1u << newest))
 		newest--;
-	assert_int_equal(newest, 2);
+	assert_int_equal(newest, nic->revision - 1);
 	guest_write(g, VMXNET3_REG_VRRS, 1u << newest);
 	assert_true(guest_read(g, VMXNET3_REG_UVRS) & 1);
 	guest_write(g, VMXNET3_REG_UVRS, 1);
+	if (knows(nic, 7))
+		probe_capabilities(g);
+	if (knows(nic, 6))
+		assert_int_equal(guest_command(g, CMD(GET_MAX_QUEUES_CONF)), 8 | 16 << 8);
+	if (knows(nic, 9)) {
+		assert_int_equal(guest_command(g, CMD(GET_DISABLED_OFFLOADS)), VMXNET3_OFFLOAD_LRO);
+		assert_int_equal(guest_command(g, CMD(GET_TSRING_DESC_SIZE)), 0);
+	}
 	/* MSI-X; the device masks a vector when it fires. */
 	assert_int_equal(guest_command(g, CMD(GET_CONF_INTR)), 3);
 	assert_int_equal(guest_read(g, VMXNET3_REG_MACL), 0x33221102);
@@ -111,6 +143,7 @@ static void create_queues(struct nic *nic)
 	}
 	nic->coalesce_addr = guest_alloc(g, GUEST_IN_LOW, 16);
 	nic->groups_addr = guest_alloc(g, GUEST_IN_LOW, 12);
+	nic->rss_addr = guest_alloc(g, GUEST_IN_LOW, sizeof(struct upt1_rss_conf));
 }
 
 static void init_ring(struct cmd_ring *ring)
@@ -132,14 +165,17 @@ static void post_rx(struct linux_queue *q, uint32_t which)
 	advance_fill(ring);
 }
 
-/* Ring 0: a head buffer, then as many pages as a frame needs, repeatedly; ring 1: pages. */
+/*
+ * Ring 0: a head buffer, then as many pages as a frame needs, repeatedly; from revision 7 on only
+ * head buffers. Ring 1: pages.
+ */
 static void init_rx(struct nic *nic, struct linux_queue *q)
 {
 	uint32_t frame = nic->mtu + 18, head = frame < SKB_MAX ? frame : SKB_MAX;
 	uint32_t per_frame = 1 + (frame - head + PAGE - 1) / PAGE;
 
 	for (uint32_t i = 0; i < GUEST_RING; i++) {
-		bool body = i % per_frame;
+		bool body = !knows(nic, 7) && i % per_frame;
 
 		q->info[0][i].body = body;
 		q->info[0][i].len = body ? PAGE : head;
@@ -181,6 +217,23 @@ static void fill_queues(struct nic *nic)
 	}
 }
 
+static void fill_rss(struct nic *nic)
+{
+	struct upt1_rss_conf *conf = guest_at(nic->g, nic->rss_addr);
+
+	assert_non_null(conf);
+	*conf = (struct upt1_rss_conf){0};
+	conf->types = 0xf;
+	conf->function = UPT1_RSS_HASH_FUNC_TOEPLITZ;
+	conf->key_size = UPT1_RSS_KEY_SIZE;
+	conf->table_size = 128;
+	for (uint32_t i = 0; i < sizeof(conf->key); i++)
+		conf->key[i] = (uint8_t)(i * 37 + 1);
+	for (uint32_t i = 0; i < conf->table_size; i++)
+		conf->table[i] = (uint8_t)(i % PAIRS);
+	nic->g->shared->rss = (struct vmxnet3_variable_conf){1, sizeof(*conf), nic->rss_addr};
+}
+
 static void fill_shared(struct nic *nic)
 {
 	struct vmxnet3_driver_shared *shared = nic->g->shared;
@@ -200,7 +253,7 @@ static void fill_shared(struct nic *nic)
 	shared->misc.queue_desc_addr = queues;
 	shared->misc.queue_desc_len = PAIRS * 512;
 	shared->misc.tx_queues = shared->misc.rx_queues = PAIRS;
-	shared->rss = (struct vmxnet3_variable_conf){1, 176, GUEST_LOW + 0x200000};
+	fill_rss(nic);
 	shared->intr.auto_mask = 1;
 	shared->intr.vectors = PAIRS + 1;
 	shared->intr.event_vector = PAIRS;
@@ -226,6 +279,17 @@ static void set_mc(struct nic *nic)
 	memset(guest_at(nic->g, nic->groups_addr), 0xee, 12);
 }
 
+/* vmxnet3_set_rss_hash_opt: the driver goes on with the fields that it got. */
+static void set_fields(struct nic *nic, uint32_t fields)
+{
+	if (knows(nic, 7) && fields & VMXNET3_RSS_FIELDS_UDPIP4)
+		assert_int_equal(request_capabilities(nic->g, 0xfc | VMXNET3_CAP_UDP_RSS),
+				 0xfc | VMXNET3_CAP_UDP_RSS);
+	nic->g->shared->rss_fields = fields;
+	assert_int_equal(guest_command(nic->g, CMD(SET_RSS_FIELDS)), 0);
+	assert_int_equal(guest_command(nic->g, CMD(GET_RSS_FIELDS)), fields);
+}
+
 static void activate(struct nic *nic)
 {
 	struct guest *g = nic->g;
@@ -241,8 +305,14 @@ static void activate(struct nic *nic)
 	guest_write(g, VMXNET3_REG_DSAL, (uint32_t)g->shared_addr);
 	guest_write(g, VMXNET3_REG_DSAH, (uint32_t)(g->shared_addr >> 32));
 	assert_int_equal(guest_command(g, CMD(ACTIVATE_DEV)), 0);
+	if (knows(nic, 7)) {
+		memcpy(&g->shared->command_info, (const uint16_t[]){SKB_MAX, 0, PAGE, 0}, 8);
+		guest_write(g, VMXNET3_REG_CMD, CMD(SET_RING_BUFFER_SIZE));
+	}
 	g->shared->command_info = (struct vmxnet3_variable_conf){1, 16, nic->coalesce_addr};
 	guest_write(g, VMXNET3_REG_CMD, CMD(GET_COALESCE));
+	if (knows(nic, 4))
+		set_fields(nic, VMXNET3_RSS_FIELDS_TCPIP4 | VMXNET3_RSS_FIELDS_TCPIP6);
 	for (uint32_t i = 0; i < PAIRS; i++) {
 		write_bar0(nic, VMXNET3_REG_RXPROD + 8 * i, nic->q[i].rx[0].fill);
 		write_bar0(nic, VMXNET3_REG_RXPROD2 + 8 * i, nic->q[i].rx[1].fill);
@@ -415,17 +485,28 @@ static uint32_t rx_complete(struct nic *nic, uint32_t queue, struct vmxnet3_rx_c
 
 /* --- The tests */
 
-static int open_nic(void **state)
+static int open_nic(void **state, uint32_t revision)
 {
 	struct nic *nic = calloc(1, sizeof(*nic));
 
 	nic->g = guest_create(PAIRS, PAIRS);
+	nic->revision = revision;
 	nic->mtu = 1500;
 	probe(nic);
 	create_queues(nic);
 	activate(nic);
 	*state = nic;
 	return 0;
+}
+
+static int open_old(void **state)
+{
+	return open_nic(state, 3);
+}
+
+static int open_new(void **state)
+{
+	return open_nic(state, 9);
 }
 
 static int close_nic(void **state)
@@ -640,7 +721,57 @@ static void test_jumbo(void **state)
 	assert_int_equal(vnic_device_tx(nic->g->dev, 0, &(struct vnic_tx_frame){0}, 1), 1);
 }
 
-#define NIC_TEST(f) cmocka_unit_test_setup_teardown(f, open_nic, close_nic)
+/* A UDP datagram's queue, and the type and value of its hash. */
+static uint32_t receive_datagram(struct nic *nic, uint32_t port, struct vmxnet3_rx_comp *comp)
+{
+	uint8_t frame[64];
+
+	make_frame(frame, sizeof(frame), 0);
+	put16(frame + 12, 0x0800);
+	frame[14] = 0x45;
+	put16(frame + 16, 50);
+	frame[23] = 17;
+	put16(frame + 34, port);
+	assert_int_equal(vnic_device_rx(nic->g->dev, 1, frame, sizeof(frame)), 0);
+	if (rx_complete(nic, 0, comp))
+		return 0;
+	assert_int_equal(rx_complete(nic, 1, comp), sizeof(frame));
+	return 1;
+}
+
+/* ethtool -N ... rx-flow-hash udp4 sdfn, then ethtool -X: the table of a NIC in use. */
+static void test_udp_hash(void **state)
+{
+	struct nic *nic = *state;
+	struct upt1_rss_conf *conf = guest_at(nic->g, nic->rss_addr);
+	uint32_t seen[PAIRS] = {0}, hash;
+	struct vmxnet3_rx_comp comp;
+
+	receive_datagram(nic, 1, &comp);
+	assert_int_equal((comp.index & VMXNET3_RCD_RSS) >> 26, VMXNET3_RCD_RSS_TYPE_IPV4);
+	hash = comp.rss_hash;
+	receive_datagram(nic, 2, &comp);
+	assert_int_equal(comp.rss_hash, hash);
+	set_fields(nic, 0x3 | VMXNET3_RSS_FIELDS_UDPIP4 | VMXNET3_RSS_FIELDS_UDPIP6);
+	for (uint32_t port = 0; port < 64; port++) {
+		uint32_t queue = receive_datagram(nic, port, &comp);
+
+		assert_int_equal((comp.index & VMXNET3_RCD_RSS) >> 26,
+				 VMXNET3_RCD_RSS_TYPE_UDPIPV4);
+		assert_int_equal(queue, comp.rss_hash % 128 % PAIRS);
+		seen[queue]++;
+	}
+	assert_true(seen[0] && seen[1]);
+	for (uint32_t i = 0; i < 128; i++)
+		conf->table[i] = 1;
+	guest_write(nic->g, VMXNET3_REG_CMD, CMD(UPDATE_RSSIDT));
+	for (uint32_t port = 0; port < 64; port++)
+		assert_int_equal(receive_datagram(nic, port, &comp), 1);
+}
+
+#define NIC_TEST(f)                                              \
+	cmocka_unit_test_setup_teardown(f, open_old, close_nic), \
+		cmocka_unit_test_setup_teardown(f, open_new, close_nic)
 
 int main(void)
 {
@@ -653,6 +784,7 @@ int main(void)
 		NIC_TEST(test_error_and_reset),
 		NIC_TEST(test_link),
 		NIC_TEST(test_jumbo),
+		cmocka_unit_test_setup_teardown(test_udp_hash, open_new, close_nic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
