@@ -161,15 +161,19 @@ static void expect_hash(struct nic *nic, const uint8_t *frame, uint32_t len, uin
 	assert_int_equal(queue, type ? nic->conf->table[hash % nic->conf->table_size] : 3);
 }
 
-static void expect_examples(struct nic *nic, uint8_t protocol, uint32_t v4, uint32_t v6, bool ports)
+static void expect_examples(struct nic *nic, uint8_t protocol, uint32_t v4, uint32_t v6)
 {
 	uint8_t frame[128];
 
 	for (size_t i = 0; i < EXAMPLES; i++) {
 		const struct example *e = &examples[i];
-		uint32_t len = build(frame, e, protocol), type = is_v6(e) ? v6 : v4;
-		uint32_t hash = !type ? 0 : ports ? e->ports : e->addresses;
+		uint32_t len = build(frame, e, protocol), type = is_v6(e) ? v6 : v4,
+			 hash = e->ports;
 
+		if (type == VMXNET3_RCD_RSS_TYPE_IPV4 || type == VMXNET3_RCD_RSS_TYPE_IPV6)
+			hash = e->addresses;
+		else if (type == VMXNET3_RCD_RSS_TYPE_NONE)
+			hash = 0;
 		expect_hash(nic, frame, len, type, hash);
 		expect_hash(nic, frame, tag(frame, len), type, hash);
 	}
@@ -188,8 +192,8 @@ static void test_default_fields(void **state)
 	struct nic *nic = *state;
 
 	assert_int_equal(guest_activate(nic->g), 0);
-	expect_examples(nic, TCP, VMXNET3_RCD_RSS_TYPE_TCPIPV4, VMXNET3_RCD_RSS_TYPE_TCPIPV6, true);
-	expect_examples(nic, UDP, VMXNET3_RCD_RSS_TYPE_IPV4, VMXNET3_RCD_RSS_TYPE_IPV6, false);
+	expect_examples(nic, TCP, VMXNET3_RCD_RSS_TYPE_TCPIPV4, VMXNET3_RCD_RSS_TYPE_TCPIPV6);
+	expect_examples(nic, UDP, VMXNET3_RCD_RSS_TYPE_IPV4, VMXNET3_RCD_RSS_TYPE_IPV6);
 }
 
 static void test_all_fields(void **state)
@@ -198,9 +202,9 @@ static void test_all_fields(void **state)
 
 	assert_int_equal(guest_activate(nic->g), 0);
 	set_fields(nic, VMXNET3_RSS_FIELDS);
-	expect_examples(nic, UDP, VMXNET3_RCD_RSS_TYPE_UDPIPV4, VMXNET3_RCD_RSS_TYPE_UDPIPV6, true);
+	expect_examples(nic, UDP, VMXNET3_RCD_RSS_TYPE_UDPIPV4, VMXNET3_RCD_RSS_TYPE_UDPIPV6);
 	/* ESP's index lies where TCP has its ports. */
-	expect_examples(nic, ESP, VMXNET3_RCD_RSS_TYPE_ESPIPV4, VMXNET3_RCD_RSS_TYPE_ESPIPV6, true);
+	expect_examples(nic, ESP, VMXNET3_RCD_RSS_TYPE_ESPIPV4, VMXNET3_RCD_RSS_TYPE_ESPIPV6);
 }
 
 static void test_fields_of_one_version(void **state)
@@ -208,8 +212,11 @@ static void test_fields_of_one_version(void **state)
 	struct nic *nic = *state;
 
 	assert_int_equal(guest_activate(nic->g), 0);
-	set_fields(nic, VMXNET3_RSS_FIELDS_UDPIP6 | VMXNET3_RSS_FIELDS_TCPIP4);
-	expect_examples(nic, UDP, VMXNET3_RCD_RSS_TYPE_IPV4, VMXNET3_RCD_RSS_TYPE_IPV6, false);
+	set_fields(nic, VMXNET3_RSS_FIELDS_UDPIP6 | VMXNET3_RSS_FIELDS_TCPIP4 |
+				VMXNET3_RSS_FIELDS_ESPIP4);
+	expect_examples(nic, UDP, VMXNET3_RCD_RSS_TYPE_IPV4, VMXNET3_RCD_RSS_TYPE_UDPIPV6);
+	expect_examples(nic, TCP, VMXNET3_RCD_RSS_TYPE_TCPIPV4, VMXNET3_RCD_RSS_TYPE_IPV6);
+	expect_examples(nic, ESP, VMXNET3_RCD_RSS_TYPE_ESPIPV4, VMXNET3_RCD_RSS_TYPE_IPV6);
 }
 
 /* Types that the driver does not list are not hashed: the frame keeps its flow's queue. */
@@ -219,8 +226,8 @@ static void test_types(void **state)
 
 	nic->conf->types = UPT1_RSS_HASH_TYPE_TCP_IPV4;
 	assert_int_equal(guest_activate(nic->g), 0);
-	expect_examples(nic, UDP, VMXNET3_RCD_RSS_TYPE_NONE, VMXNET3_RCD_RSS_TYPE_NONE, false);
-	expect_examples(nic, TCP, VMXNET3_RCD_RSS_TYPE_TCPIPV4, VMXNET3_RCD_RSS_TYPE_NONE, true);
+	expect_examples(nic, UDP, VMXNET3_RCD_RSS_TYPE_NONE, VMXNET3_RCD_RSS_TYPE_NONE);
+	expect_examples(nic, TCP, VMXNET3_RCD_RSS_TYPE_TCPIPV4, VMXNET3_RCD_RSS_TYPE_NONE);
 }
 
 /* All fragments of a packet go to one queue. */
