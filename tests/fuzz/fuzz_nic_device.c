@@ -32,6 +32,7 @@
 
 enum { /* layout of an honest driver's structures in LOW */
        SHARED = LOW,
+       RSS_CONF = LOW + 0x300,
        QUEUE_DESC = LOW + 0x400,
        RINGS = LOW + 0x1000,
        TX_BYTES = RING * 16,
@@ -159,6 +160,21 @@ static void unmask_all(struct guest *g)
 		require(vnic_device_reg_write(g->dev, 0, VMXNET3_REG_IMR + 8 * i, 0) == 0);
 }
 
+static struct upt1_rss_conf honest_rss(void)
+{
+	struct upt1_rss_conf conf = {
+		.types = 0xf,
+		.function = UPT1_RSS_HASH_FUNC_TOEPLITZ,
+		.key_size = UPT1_RSS_KEY_SIZE,
+		.table_size = UPT1_RSS_TABLE_SIZE,
+	};
+
+	for (uint32_t i = 0; i < UPT1_RSS_TABLE_SIZE; i++)
+		conf.table[i] = (uint8_t)(i % QUEUES);
+	memset(conf.key, 0x5a, sizeof(conf.key));
+	return conf;
+}
+
 static uint32_t activate(struct guest *g, uint32_t mode, uint32_t features)
 {
 	struct vmxnet3_driver_shared shared = {
@@ -170,11 +186,14 @@ static uint32_t activate(struct guest *g, uint32_t mode, uint32_t features)
 			 .rx_queues = QUEUES},
 		.intr = {.auto_mask = 1, .vectors = 2 * QUEUES + 1, .event_vector = 2 * QUEUES},
 		.rx_filter = {.mode = mode, .vlan = {0x11}},
+		.rss = {1, sizeof(struct upt1_rss_conf), RSS_CONF},
 	};
+	const struct upt1_rss_conf rss = honest_rss();
 	uint32_t result;
 
 	memset(at(g, RINGS, QUEUES * QUEUE_BYTES), 0, QUEUES * QUEUE_BYTES);
 	store(g, SHARED, &shared, sizeof(shared));
+	store(g, RSS_CONF, &rss, sizeof(rss));
 	require(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_DSAL, SHARED) == 0);
 	require(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_DSAH, 0) == 0);
 	result = command(g, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV);
@@ -236,6 +255,46 @@ static void do_post_packet(struct guest *g)
 		(struct vmxnet3_tx_desc){addr, len | 1, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ});
 }
 
+/*
+ * Posts a packet in a VXLAN or Geneve packet, with one wrong byte at most. The headers: Ethernet,
+ * IPv4, UDP, the tunnel's, and the inner Ethernet, IP and TCP or UDP.
+ */
+static void do_post_tunnel(struct guest *g)
+{
+	enum { UDP_PORT = 36, TUNNEL = 42, INNER_TYPE = 62, INNER = 64, HEADERS = INNER + 60 };
+	static const uint8_t outer[] = {0x08, 0x00, 0x45, 0,  0, 0, 0, 0,  0, 0, 64,
+					17,   0,    0,    10, 0, 0, 1, 10, 0, 0, 2};
+	uint8_t packet[HEADERS] = {0}, choice = script_get8(&g->in);
+	uint8_t wrong = script_get8(&g->in), value = script_get8(&g->in);
+	uint32_t l4 = INNER + (choice & 1 ? 40 : 20), at = l4 + (choice & 2 ? 6 : 16);
+	uint32_t mss = choice & 4 ? script_get16(&g->in) & 0x3fff : 0, word = 0, flags;
+	uint64_t addr = HIGH + script_get8(&g->in);
+
+	memcpy(packet + 12, outer, sizeof(outer));
+	memcpy(packet + UDP_PORT, choice & 8 ? "\x12\xb5" : "\x17\xc1", 2);
+	memcpy(packet + TUNNEL + 2, "\x65\x58", 2);
+	memcpy(packet + INNER_TYPE, choice & 1 ? "\x86\xdd\x60" : "\x08\x00\x45", 3);
+	packet[INNER + (choice & 1 ? 6 : 9)] = choice & 2 ? 17 : 6;
+	packet[l4 + 12] = 0x50;
+	if (wrong < sizeof(packet))
+		packet[wrong] = value;
+	store(g, addr, packet, sizeof(packet));
+	flags = l4 + 20;
+	if (choice & 0x10) { /* as revision 7 wants it */
+		word = VMXNET3_TXD_EXT1 | (mss ? mss : at) << 18;
+		flags |= mss ? VMXNET3_OM_TSO : VMXNET3_OM_CSUM;
+	} else {
+		word = mss << 18;
+		flags |= VMXNET3_OM_ENCAP;
+	}
+	if (choice & 0x20)
+		word |= VMXNET3_TXD_OCO;
+	post_tx(g, choice / 64 % QUEUES, (struct vmxnet3_tx_desc){addr, HEADERS | word, flags});
+	post_tx(g, choice / 64 % QUEUES,
+		(struct vmxnet3_tx_desc){HIGH, 1u + script_get16(&g->in) % 0x3fff,
+					 VMXNET3_TXD_EOP | VMXNET3_TXD_CQ});
+}
+
 static void do_post_rx(struct guest *g)
 {
 	uint8_t choice = script_get8(&g->in);
@@ -281,6 +340,7 @@ static void do_command(struct guest *g)
 }
 
 #define IN_SHARED(field) (SHARED + offsetof(struct vmxnet3_driver_shared, field))
+#define IN_RSS(field)    (RSS_CONF + offsetof(struct upt1_rss_conf, field))
 #define IN_TX(field)     (QUEUE_DESC + offsetof(struct vmxnet3_tx_queue_desc, field))
 #define IN_RX(field)     (QUEUE_DESC + QUEUES * 256 + offsetof(struct vmxnet3_rx_queue_desc, field))
 
@@ -295,6 +355,7 @@ static void misconfigure(struct guest *g)
 		IN_RX(ring_addr[1]),
 		IN_RX(comp_ring_addr),
 		IN_RX(data_ring_addr),
+		IN_SHARED(rss.addr),
 	};
 	static const uint64_t fields[] = {
 		IN_SHARED(magic),
@@ -314,6 +375,13 @@ static void misconfigure(struct guest *g)
 		IN_RX(vector),
 		IN_RX(data_desc_size),
 		IN_SHARED(misc.upt_features),
+		IN_SHARED(rss.len),
+		IN_RSS(types),
+		IN_RSS(function),
+		IN_RSS(key_size),
+		IN_RSS(table_size),
+		IN_RSS(key),
+		IN_RSS(table),
 	};
 	uint8_t choice = script_get8(&g->in), size = script_get8(&g->in) % 4 + 1;
 	uint64_t value =
@@ -333,6 +401,18 @@ static void do_misconfigure(struct guest *g)
 	misconfigure(g);
 	if (script_get8(&g->in) & 1)
 		command(g, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV);
+}
+
+/* Changes the fields that RSS hashes, and its table if the guest has changed that. */
+static void do_rss(struct guest *g)
+{
+	uint32_t fields = script_get8(&g->in);
+
+	misconfigure(g);
+	store(g, IN_SHARED(rss_fields), &fields, sizeof(fields));
+	command(g, (uint32_t)VMXNET3_CMD_SET_RSS_FIELDS);
+	command(g,
+		(uint32_t)(fields & 0x40 ? VMXNET3_CMD_UPDATE_RSSIDT : VMXNET3_CMD_UPDATE_FEATURE));
 }
 
 /* Changes the tables that commands copy: multicast filter, and interrupt coalescing. */
@@ -403,6 +483,10 @@ static void do_receive(struct guest *g)
 	memset(frame, choice, sizeof(frame));
 	memcpy(frame, macs[choice % 4], 6);
 	head = script_get8(&g->in) % 64;
+	/* Mostly IP, for checksums and RSS. */
+	memcpy(frame + 12, choice & 0x10 ? "\x86\xdd\x60\0\0\0\0\x10" : "\x08\0\x45\0\0\x20\0\0",
+	       8);
+	frame[choice & 0x10 ? 20 : 23] = choice & 0x20 ? 17 : choice & 0x40 ? 50 : 6;
 	for (uint32_t i = 0; i < head; i++)
 		frame[12 + i] = script_get8(&g->in);
 	if (cut > len)
@@ -437,7 +521,11 @@ static void do_act(struct guest *g)
 	case 2: do_write_memory(g); break;
 	case 3: do_misconfigure(g); break;
 	case 4: do_post_packet(g); break;
-	default: unmask_all(g);
+	default:
+		if (choice & 0x40)
+			do_post_tunnel(g);
+		else
+			unmask_all(g);
 	}
 }
 
@@ -459,10 +547,11 @@ static void step(struct guest *g)
 {
 	switch (script_get8(&g->in) % 12) {
 	case 0:
-		if (script_get8(&g->in) & 1)
-			do_tables(g);
-		else
-			do_register(g);
+		switch (script_get8(&g->in) & 3) {
+		case 0: do_register(g); break;
+		case 2: do_rss(g); break;
+		default: do_tables(g);
+		}
 		break;
 	case 1: do_command(g); break;
 	case 2: activate(g, script_get8(&g->in), script_get8(&g->in)); break;
@@ -512,6 +601,7 @@ static void *memory(size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint64_t places[3] = {LOW, HIGH, HIGHER};
+	static const uint32_t revisions[3] = {VMXNET3_REV_2, VMXNET3_REV_6, VMXNET3_REV_9};
 	struct guest g = {.in = {data, size}, .meddling = true};
 	struct vnic_device_attr attr = {
 		.regions = g.regions,
@@ -528,7 +618,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	attr.bars = g.bars = memory(VNIC_BAR_SIZE);
 	attr.shared_mac = first & 1;
 	require(vnic_device_create(&attr, &g.dev) == 0);
-	require(vnic_device_reg_write(g.dev, 1, VMXNET3_REG_VRRS, 1u << first / 2 % 3) == 0);
+	require(vnic_device_reg_write(g.dev, 1, VMXNET3_REG_VRRS, revisions[first / 2 % 3]) == 0);
 	set_up_queues(&g, first & 0x40);
 	require(activate(&g, first & 0x80 ? 0x1f : 0x0f, first / 8 & 0xf) == 0);
 	for (uint32_t i = 0; i < MAX_STEP && g.in.left; i++)
