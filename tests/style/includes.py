@@ -28,6 +28,7 @@ RULES = {
               r'vnic/(driver|attach|inbox)\.h$|(?!{})'.format(OURS),
               rf'{DPDK}|pcap|infiniband/(?!verbs\.h|verbs_api\.h)'),
     'verbs/pvrdma': (rf'rxe/|vnic/guest_memory\.h$|rdma/vmw_pvrdma-abi\.h$|({PURE_LIBC})\.h$', None),
+    'verbs/session': (rf'rxe/|vnic/attach\.h$|(?!{OURS})', f'{DPDK}|{RDMA_CORE}|pcap'),
     'tools': ('', f'{DPDK}|{RDMA_CORE}|pcap'),
     'tests': ('', DPDK),
 }

@@ -115,19 +115,44 @@ struct frame_path {
 	const json_t *lease; /* of the peer; NULL: on another host, or ended */
 };
 
+/* A virtual machine's queue pairs have its own MAC; the report has that of each lease. */
+static bool is_machine_of(const json_t *lease, const json_t *qp)
+{
+	const char *mac = get_text(lease, "mac");
+
+	return *mac && !strcmp(mac, get_text(qp, "dmac"));
+}
+
+static const char *why_switch(const json_t *report, const struct lease_index *index,
+			      const json_t *qp, const json_t *peer)
+{
+	const json_t *own = find_lease_by_pid(index, get_number(qp, "pid"));
+	const char *mac = get_text(json_object_get(report, "host"), "mac");
+
+	if (get_number(json_object_get(report, "host"), "captures"))
+		return "a capture runs";
+	if (get_number(peer, "uid") != get_number(own, "uid"))
+		return "another user";
+	/* Frames to and from a virtual machine never go direct. */
+	if (strcmp(get_text(peer, "mac"), mac) || strcmp(get_text(own, "mac"), mac))
+		return "a virtual machine";
+	return "not introduced";
+}
+
 static struct frame_path find_path(const json_t *report, const struct lease_index *index,
 				   const json_t *qp)
 {
 	const char *gid = get_text(qp, "dgid");
 	struct frame_path p = {.peer = gid};
 
-	if (!is_host_gid(report, gid)) {
+	p.lease = find_lease_by_qpn(index, get_number(qp, "dest_qpn"));
+	if (!is_host_gid(report, gid) && !is_machine_of(p.lease, qp)) {
+		p.lease = NULL;
 		p.path = json_is_true(json_object_get(qp, "uplink")) ? "direct-uplink" : "uplink";
 		p.why = "another host";
 		return p;
 	}
 	p.path = json_is_true(json_object_get(qp, "direct")) ? "direct" : "switch";
-	p.lease = find_lease_by_qpn(index, get_number(qp, "dest_qpn"));
 	if (!p.lease) {
 		p.why = "the peer has ended";
 		return p;
@@ -135,13 +160,8 @@ static struct frame_path find_path(const json_t *report, const struct lease_inde
 	p.peer = get_text(p.lease, "process");
 	if (!strcmp(p.path, "direct"))
 		p.why = "same host and user";
-	else if (get_number(json_object_get(report, "host"), "captures"))
-		p.why = "a capture runs";
-	else if (get_number(p.lease, "uid") !=
-		 get_number(find_lease_by_pid(index, get_number(qp, "pid")), "uid"))
-		p.why = "another user";
 	else
-		p.why = "not introduced";
+		p.why = why_switch(report, index, qp, p.lease);
 	return p;
 }
 

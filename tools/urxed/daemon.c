@@ -275,6 +275,7 @@ static void handle_station_change(void *ctx)
 	char error[UPLINK_ERROR];
 
 	d->uplinks.n = d->sw.n_uplinks;
+	d->host.machines = d->stations.n != 0;
 	d->neigh.vm_mask = d->sw.vm_mask;
 	for (uint32_t i = 0; d->sw.vm_mask && i < d->options.n_uplinks; i++)
 		if (d->uplinks.at[i].port && !d->uplinks.at[i].hears_all &&

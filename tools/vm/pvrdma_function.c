@@ -77,6 +77,7 @@ static int create_device(struct pvrdma_function *f, const struct pvrdma_function
 		.mtu = attr->mtu,
 		.roce_v1 = attr->roce_v1,
 		.copy_crc = crc_fastest_copy(),
+		.host = attr->host,
 		.interrupt = raise_interrupt,
 		.ctx = f,
 	};

@@ -17,6 +17,7 @@ struct pvrdma_function_attr {
 	uint8_t mac[6];
 	uint32_t mtu; /* longest Ethernet payload of the link, bytes */
 	bool roce_v1;
+	const struct pvrdma_host *host;
 };
 
 /* On error `error` has a sentence, and the caller still calls pvrdma_function_close. */

@@ -8,22 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "urxed/uplink/station_protocol.h"
 #include "vm/frames.h"
 #include "vm/poll_state.h"
+#include "vm/session.h"
+#include "vm/state.h"
 
 #define EVENTS    8
 #define LINK_MBPS 10000
+#define VM_NAME   (3 + STATION_NAME)
 
 struct vm {
 	int epoll_fd, signal_fd;
 	bool stop;
+	char name[VM_NAME]; /* of the process, for urxe show */
 	struct station_link link;
+	struct vm_session session;
+	struct pvrdma_host host;
 	struct vmxnet3_function nic;
 	struct pvrdma_function rdma;
 	struct frames frames;
@@ -50,13 +58,14 @@ static void handle_link_event(struct vm *vm)
 static uint64_t tick(struct vm *vm, uint64_t now)
 {
 	bool joined;
-	uint64_t next = station_link_tick(&vm->link, now, &joined);
+	uint64_t next = station_link_tick(&vm->link, now, &joined), due;
 
 	if (joined) {
 		log_line("joined the urxed in %s again", vm->link.run_dir);
 		set_link(vm, true);
 	}
-	return next;
+	due = vm_session_tick(&vm->session, now);
+	return due < next ? due : next;
 }
 
 static void dispatch_to_function(struct vm *vm, struct function *f, int fd)
@@ -73,6 +82,8 @@ static void dispatch(struct vm *vm, int fd)
 		vm->stop = true;
 	} else if (fd == vm->link.epoll_fd) {
 		handle_link_event(vm);
+	} else if (fd == vm->session.epoll_fd) {
+		vm_session_event(&vm->session);
 	} else {
 		dispatch_to_function(vm, &vm->nic.function, fd);
 		dispatch_to_function(vm, &vm->rdma.function, fd);
@@ -149,6 +160,7 @@ static int open_loop(struct vm *vm, char error[VM_ERROR])
 	rc = vm->epoll_fd < 0 ? -errno : open_signals(vm);
 	if (!rc)
 		rc = watch(vm, vm->signal_fd) ?: watch(vm, vm->link.epoll_fd)
+						?: watch(vm, vm->session.epoll_fd)
 						?: watch(vm, vm->nic.function.listener.fd)
 						?: watch(vm, vm->rdma.function.listener.fd);
 	if (rc)
@@ -178,12 +190,52 @@ static int open_link(struct vm *vm, const struct vm_attr *attr, char error[VM_ER
 	return rc;
 }
 
+/* --- The session */
+
+static void send_state(void *ctx, int socket)
+{
+	const struct vm *vm = ctx;
+
+	vm_state_send(vm->rdma.dev, vm->name, socket);
+}
+
+static uint32_t take_qpn(void *ctx)
+{
+	return vm_session_take_qpn(&((struct vm *)ctx)->session);
+}
+
+static void free_qpn(void *ctx, uint32_t qpn)
+{
+	vm_session_free_qpn(&((struct vm *)ctx)->session, qpn);
+}
+
+/* urxe show, ps and top name the process as the port of the machine. */
+static void name_process(struct vm *vm, const struct vm_attr *attr)
+{
+	snprintf(vm->name, sizeof(vm->name), "vm%s%s", *attr->name ? ":" : "", attr->name);
+	prctl(PR_SET_NAME, vm->name);
+}
+
+static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
+{
+	const struct session_queries queries = {send_state, vm};
+	int rc;
+
+	name_process(vm, attr);
+	vm->host = (struct pvrdma_host){take_qpn, free_qpn, vm};
+	rc = vm_session_open(&vm->session, attr->run_dir, attr->mac, &queries);
+	if (rc)
+		snprintf(error, VM_ERROR, "cannot watch urxed: %s", strerror(-rc));
+	return rc;
+}
+
 static int open_functions(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
 {
 	struct pvrdma_function_attr rdma = {.path = attr->rdma_path,
 					    .mtu = attr->mtu < vm->link.mtu ? attr->mtu
 									    : vm->link.mtu,
-					    .roce_v1 = attr->roce_v1};
+					    .roce_v1 = attr->roce_v1,
+					    .host = &vm->host};
 
 	memcpy(rdma.mac, attr->mac, sizeof(rdma.mac));
 	return vmxnet3_function_open(&vm->nic, attr->path, attr->mac, attr->mtu, error)
@@ -211,7 +263,7 @@ int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 	new->epoll_fd = new->signal_fd = -1;
 	rc = open_link(new, attr, error);
 	if (!rc)
-		rc = open_functions(new, attr, error) ?: open_frames(new, error) ?: open_loop(new, error);
+		rc = open_session(new, attr, error) ?: open_functions(new, attr, error) ?: open_frames(new, error) ?: open_loop(new, error);
 	if (rc)
 		vm_destroy(new);
 	else
@@ -224,6 +276,7 @@ void vm_destroy(struct vm *vm)
 	frames_free(&vm->frames);
 	pvrdma_function_close(&vm->rdma);
 	vmxnet3_function_close(&vm->nic);
+	vm_session_close(&vm->session);
 	station_link_close(&vm->link);
 	if (vm->signal_fd >= 0)
 		close(vm->signal_fd);

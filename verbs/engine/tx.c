@@ -15,6 +15,7 @@
 
 struct tx_route {
 	struct vnic_outbox *outbox;
+	uint8_t mac[6];        /* of the process's device */
 	struct peer *peer;     /* NULL: no memory */
 	uint64_t stuck_since;  /* first time that it took no frame; 0: it takes frames */
 	uint64_t detour_until; /* frames go by the switch until then, */
@@ -98,19 +99,24 @@ static struct tx_route **route_entry(const struct tx *tx, uint32_t qpn)
 	return &tx->routes[process_of(qpn)];
 }
 
-bool tx_has_inbox(const struct tx *tx, uint32_t qpn)
+static bool leads_to(const struct tx_route *route, const uint8_t mac[6])
+{
+	return route && !memcmp(mac, route->mac, sizeof(route->mac));
+}
+
+bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct tx_route *route = *route_entry(tx, qpn);
 
-	return route && !vnic_outbox_closed(route->outbox);
+	return leads_to(route, mac) && !vnic_outbox_closed(route->outbox);
 }
 
 struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct tx_route *route = *route_entry(tx, qpn);
 
-	if (!route || memcmp(mac, tx->mac, sizeof(tx->mac)) != 0 ||
-	    !vnic_driver_direct_allowed(tx->nic) || vnic_outbox_closed(route->outbox))
+	if (!leads_to(route, mac) || !vnic_driver_direct_allowed(tx->nic) ||
+	    vnic_outbox_closed(route->outbox))
 		return NULL;
 	return route->peer;
 }
@@ -123,7 +129,7 @@ static void close_ended(struct tx *tx)
 			close_route(tx, i);
 }
 
-int tx_add_inbox(struct tx *tx, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
+int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 {
 	struct vnic_outbox *outbox;
 	struct tx_route *route;
@@ -138,6 +144,7 @@ int tx_add_inbox(struct tx *tx, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 		return -ENOMEM;
 	}
 	route->outbox = outbox;
+	memcpy(route->mac, mac, sizeof(route->mac));
 	route->peer = peer_open(outbox, process_of(qpn));
 	if (*route_entry(tx, qpn))
 		close_route(tx, process_of(qpn));
@@ -157,7 +164,7 @@ static struct tx_route *route_for_slot(struct tx *tx, uint64_t now, uint32_t slo
 	struct tx_route *route = *route_entry(tx, tx->qpns[slot]);
 
 	/* No process has the QPN of multicast packets. */
-	if (!route || !is_local(tx, tx->slots[slot].data))
+	if (!leads_to(route, tx->slots[slot].data) || !is_local(tx, tx->slots[slot].data))
 		return NULL;
 	if (!vnic_driver_direct_allowed(tx->nic)) {
 		tx_count(tx, VNIC_DIRECT_OFF, 1);
@@ -242,7 +249,8 @@ bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 	const struct peer *peer = tx_peer(tx, mac, qpn);
 
 	/* The switch carries no references. */
-	return peer && (*route_entry(tx, qpn))->detour_until <= tx->now && peer_pulls(peer);
+	return peer && is_local(tx, mac) && (*route_entry(tx, qpn))->detour_until <= tx->now &&
+	       peer_pulls(peer);
 }
 
 /*
@@ -542,7 +550,8 @@ static struct tx_route *detect_stream(const struct tx *tx, const struct urxe_fra
 	for (uint32_t i = 0; i < n; i++)
 		if (frames[i].data && !goes_to(tx, &frames[i], process))
 			return NULL;
-	return tx->routes[process];
+	/* A virtual machine's inbox gets no frames. */
+	return leads_to(tx->routes[process], tx->mac) ? tx->routes[process] : NULL;
 }
 
 bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)

@@ -113,13 +113,17 @@ void tx_set_nic(struct tx *tx, struct vnic_driver *nic);
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6]);
 /* Whether the port receives UDP GSO packets now: not while the daemon wants to see all frames. */
 bool tx_has_gso(const struct tx *tx);
-/* Whether the port has the inbox of the process with that QPN. */
-bool tx_has_inbox(const struct tx *tx, uint32_t qpn);
+/* Whether the port has the inbox of the process with that QPN of the device with that MAC. */
+bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /* The process that has that QPN. NULL: the MAC address is another host's, or frames go by the
  * switch now. */
 struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
-/* Takes the descriptors of the inbox of that QPN's process. 0 or a negative errno value. */
-int tx_add_inbox(struct tx *tx, uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
+/*
+ * Takes the descriptors of the inbox of the process with that QPN of the device with that MAC. 0 or
+ * a negative errno value. A virtual machine's inbox gets no frames, which go by the switch: only
+ * copies use what its process publishes there.
+ */
+int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
 
 /*
  * Reserves up to n buffers (at most TX_BURST) for the engine to write to; only while no frame

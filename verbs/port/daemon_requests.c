@@ -193,37 +193,48 @@ static void populate_inbox(void)
 		vnic_inbox_populate(port.inbox);
 }
 
+/* A queue pair of this host, and the MAC of its device. */
+struct peer_question {
+	const uint8_t *mac;
+	uint32_t qpn;
+};
+
 /* Gets the inbox of the process that has a QPN. */
 static int ask_introduction(struct vnic_driver *nic, void *question)
 {
-	uint32_t qpn = *(const uint32_t *)question;
+	const struct peer_question *q = question;
 	int fds[VNIC_INBOX_FDS];
-	int rc = vnic_driver_introduce(nic, qpn, fds);
+	int rc = vnic_driver_introduce(nic, q->mac, q->qpn, fds);
 
 	if (rc)
 		return rc;
 	port_lock();
-	rc = tx_add_inbox(&port.tx, qpn, fds);
+	rc = tx_add_inbox(&port.tx, q->mac, q->qpn, fds);
 	port_unlock();
 	populate_inbox();
 	return rc;
 }
 
-static bool has_inbox(uint32_t qpn)
+/* Whether the daemon may know the peer, and the port does not yet. */
+static bool wants_introduction(const struct peer_question *peer)
 {
-	bool known;
+	bool wants;
 
 	port_lock();
-	known = port.dev && tx_has_inbox(&port.tx, qpn);
+	wants = port.dev && !tx_has_inbox(&port.tx, peer->mac, peer->qpn) &&
+		(port.welcome.port.machines ||
+		 !memcmp(peer->mac, port.welcome.mac, sizeof(port.welcome.mac)));
 	port_unlock();
-	return known;
+	return wants;
 }
 
-void port_request_inbox(uint32_t qpn)
+void port_request_inbox(const uint8_t mac[6], uint32_t qpn)
 {
-	int rc = has_inbox(qpn) ? 0 : ask_daemon(ask_introduction, &qpn);
+	struct peer_question peer = {mac, qpn};
+	int rc = wants_introduction(&peer) ? ask_daemon(ask_introduction, &peer) : 0;
 
-	if (rc && rc != -EIO)
+	/* A peer with a MAC of its own is most often on another host. */
+	if (rc && rc != -EIO && (rc != -ENOENT || !memcmp(mac, port.welcome.mac, 6)))
 		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
 }
 
@@ -232,12 +243,12 @@ void port_add_inbox(uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 	int rc;
 
 	/* The process is known: its frames went by the switch while the inbox was full. */
-	if (tx_has_inbox(&port.tx, qpn)) {
+	if (tx_has_inbox(&port.tx, port.welcome.mac, qpn)) {
 		for (int i = 0; i < VNIC_INBOX_FDS; i++)
 			close(fds[i]);
 		return;
 	}
-	rc = tx_add_inbox(&port.tx, qpn, fds);
+	rc = tx_add_inbox(&port.tx, port.welcome.mac, qpn, fds);
 	if (rc)
 		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
 	port_unlock();

@@ -15,7 +15,7 @@
 #include <rxe/rxe.h>
 #include <vnic/driver.h>
 
-#include "daemon/qpn_lease.h"
+#include <session/qpn_lease.h>
 #include "daemon/reconnect.h"
 #include "daemon/remote_qp.h"
 #include "engine/engine_thread.h"
@@ -130,10 +130,10 @@ int port_lease_qpns(void);
  */
 int port_register_remote_qp(struct remote_qp *remote, bool connected);
 /*
- * Asks the daemon for the inbox of the process of this host that has a QPN. Blocks, without the
- * lock. For an open context.
+ * Asks the daemon for the inbox of the process of this host that has the QPN of the device with
+ * that MAC, if there may be one. Blocks, without the lock. For an open context.
  */
-void port_request_inbox(uint32_t qpn);
+void port_request_inbox(const uint8_t mac[6], uint32_t qpn);
 /*
  * The daemon has sent the inbox of that QPN's process unasked. The port takes the descriptors; the
  * lock is free meanwhile.

@@ -107,6 +107,7 @@ struct pv_qp {
 	uint8_t **pages;
 	uint32_t n_pages;
 	uint32_t qpn;
+	bool qpn_taken; /* qpn is of struct pvrdma_host */
 	uint32_t max_send_sge;
 	uint32_t events; /* reported to the driver */
 	uint8_t type;    /* enum pv_qp_type */

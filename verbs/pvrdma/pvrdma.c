@@ -187,3 +187,20 @@ const struct urxe_counters *pvrdma_engine_counters(const struct pvrdma *dev)
 
 	return dev->engine ? urxe_dev_counters(dev->engine) : &none;
 }
+
+const struct urxe_qp *pvrdma_next_qp(const struct pvrdma *dev, uint32_t *at)
+{
+	const struct pv_qp *qp = pv_object_next(dev, PV_QP, at);
+
+	return qp ? qp->qp : NULL;
+}
+
+const struct urxe_mr *pvrdma_next_mr(const struct pvrdma *dev, uint32_t *at)
+{
+	const struct urxe_mr *region = NULL;
+	const struct pv_mr *mr;
+
+	while (!region && (mr = pv_object_next(dev, PV_MR, at)))
+		region = pv_mr_region(mr);
+	return region;
+}

@@ -35,6 +35,15 @@
 
 struct pvrdma;
 
+/* What the host gives the device. None calls the device. */
+struct pvrdma_host {
+	/* A number for a new queue pair, unique on the host; 0: the device chooses one itself. */
+	uint32_t (*take_qpn)(void *ctx);
+	/* A number that take_qpn gave. */
+	void (*free_qpn)(void *ctx, uint32_t qpn);
+	void *ctx;
+};
+
 struct pvrdma_attr {
 	struct vnic_guest_memory *memory; /* the caller's; outlives the device */
 	uint8_t mac[6];
@@ -46,6 +55,7 @@ struct pvrdma_attr {
 	/* Delivers the interrupt of a vector, 0 to PVRDMA_VECTORS - 1. Must not call the device. */
 	void (*interrupt)(void *ctx, uint32_t vector);
 	void *ctx;
+	const struct pvrdma_host *host; /* NULL: none; else valid as long as the device */
 };
 
 /* -EINVAL: no path MTU fits the MTU; -ENOMEM. */
@@ -129,6 +139,10 @@ const char *pvrdma_counter_name(enum pvrdma_counter counter);
 const uint64_t *pvrdma_counters(const struct pvrdma *dev);
 /* The engine's, since the last reset. */
 const struct urxe_counters *pvrdma_engine_counters(const struct pvrdma *dev);
+
+/* Iterates over the queue pairs and regions of the driver: *at starts at 0; NULL at the end. */
+const struct urxe_qp *pvrdma_next_qp(const struct pvrdma *dev, uint32_t *at);
+const struct urxe_mr *pvrdma_next_mr(const struct pvrdma *dev, uint32_t *at);
 
 /* Whether the driver has activated the device. */
 bool pvrdma_active(const struct pvrdma *dev);

@@ -421,9 +421,8 @@ static void replace_remote_qp(struct qp *qp, struct remote_qp *remote)
 static void request_peer_inbox(const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	if ((mask & URXE_QP_STATE) && (mask & URXE_QP_AV) && (mask & URXE_QP_DEST_QPN) &&
-	    attr->state == URXE_QPS_RTR &&
-	    !memcmp(attr->path.dmac, port.welcome.mac, sizeof(port.welcome.mac)))
-		port_request_inbox(attr->dest_qpn);
+	    attr->state == URXE_QPS_RTR)
+		port_request_inbox(attr->path.dmac, attr->dest_qpn);
 }
 
 /*

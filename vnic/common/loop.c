@@ -114,9 +114,11 @@ static int loop_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX
 	return -EOPNOTSUPP;
 }
 
-static int loop_introduce(struct vnic_transport *transport, uint32_t qpn, int fds[VNIC_INBOX_FDS])
+static int loop_introduce(struct vnic_transport *transport, const uint8_t mac[6], uint32_t qpn,
+			  int fds[VNIC_INBOX_FDS])
 {
 	(void)transport;
+	(void)mac;
 	(void)qpn;
 	(void)fds;
 	return -ENOENT;

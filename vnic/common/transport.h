@@ -43,7 +43,8 @@ struct vnic_transport_ops {
 	 */
 	int (*inbox)(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS]);
 	/* Returns the descriptors of another process's inbox, which the caller then owns. */
-	int (*introduce)(struct vnic_transport *transport, uint32_t qpn, int fds[VNIC_INBOX_FDS]);
+	int (*introduce)(struct vnic_transport *transport, const uint8_t mac[6], uint32_t qpn,
+			 int fds[VNIC_INBOX_FDS]);
 	/* As vnic_driver_notice. */
 	bool (*notice)(struct vnic_transport *transport, struct vnic_attach_port *port,
 		       int *question);

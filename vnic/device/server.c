@@ -41,10 +41,11 @@ struct vnic_server_client {
 	int socket;
 	int doorbell;
 	/* Only written: the client's ends cannot send, so no queue has descriptors. */
-	int interrupt; /* -1 before HELLO */
-	int notice;    /* -1 before HELLO */
-	void *bars;    /* not NULL: the daemon has answered HELLO */
-	uint8_t mac[6];
+	int interrupt;     /* -1 before HELLO */
+	int notice;        /* -1 before HELLO */
+	void *bars;        /* not NULL: the daemon has answered HELLO */
+	uint8_t mac[6];    /* of the NIC */
+	uint8_t qp_mac[6]; /* of the client's queue pairs; 0 before HELLO: that of the NIC */
 	uint16_t mtu;
 	uint32_t process; /* VNIC_PROCESS of its lease */
 	bool greeting;    /* HELLO is not answered yet */
@@ -223,6 +224,8 @@ static int make_welcome_fds(struct vnic_server_client *client, int fds[VNIC_FDS]
 	return fds[VNIC_FD_INTERRUPT] < 0 ? fds[VNIC_FD_INTERRUPT] : 0;
 }
 
+static const uint8_t no_mac[6];
+
 static int send_welcome(struct vnic_server_client *client,
 			const struct vnic_attach_welcome *welcome)
 {
@@ -231,6 +234,8 @@ static int send_welcome(struct vnic_server_client *client,
 
 	if (!ret) {
 		memcpy(client->mac, welcome->mac, sizeof(client->mac));
+		if (!memcmp(client->qp_mac, no_mac, sizeof(no_mac)))
+			memcpy(client->qp_mac, welcome->mac, sizeof(client->qp_mac));
 		client->mtu = welcome->mtu;
 		client->process = VNIC_PROCESS(welcome->qpn_first);
 		vnic_server_set_direct(client, true);
@@ -268,8 +273,10 @@ static int on_hello(struct vnic_server_client *client, struct request *request)
 	client->greeting = true;
 	if (hello->version == VNIC_ATTACH_VERSION && hello->qpn_first == VNIC_LEASE_NONE)
 		status = -EPERM;
-	else if (hello->version == VNIC_ATTACH_VERSION)
+	else if (hello->version == VNIC_ATTACH_VERSION) {
+		memcpy(client->qp_mac, hello->mac, sizeof(client->qp_mac));
 		status = request->ops->welcome(request->ctx, client, hello, &welcome);
+	}
 	return status == -EINPROGRESS ? 0 : vnic_server_welcome(client, status, &welcome);
 }
 
@@ -478,11 +485,16 @@ static bool is_same_user(const struct vnic_credentials *a, const struct vnic_cre
 	return vnic_credentials_alive(a) && vnic_credentials_alive(b);
 }
 
+/*
+ * Programs name the MAC of virtual machines themselves. A false one deceives only processes of the
+ * same user, who could trace each other anyway.
+ */
 static int introduce_client(const struct vnic_server_client *client,
-			    const struct vnic_server_client *owner,
+			    const struct vnic_server_client *owner, const uint8_t mac[6],
 			    const struct vnic_server_ops *ops, void *ctx, int fds[VNIC_INBOX_FDS])
 {
-	if (!owner || !owner->inbox || !vnic_inbox_broker_published(owner->inbox))
+	if (!owner || !owner->inbox || !vnic_inbox_broker_published(owner->inbox) ||
+	    memcmp(owner->qp_mac, mac, sizeof(owner->qp_mac)) != 0)
 		return -ENOENT;
 	if (!is_same_user(&client->peer, &owner->peer, ops, ctx))
 		return -EPERM;
@@ -499,7 +511,7 @@ static int on_introduce(struct vnic_server_client *client, struct request *reque
 	if (!client->bars || has_unread(client->socket, 0))
 		return -EPROTO;
 	message->status = introduce_client(client, request->ops->owner(request->ctx, message->qpn),
-					   request->ops, request->ctx, fds);
+					   message->mac, request->ops, request->ctx, fds);
 	return send_answer(client, message, sizeof(*message), fds,
 			   message->status ? 0 : VNIC_INBOX_FDS);
 }
@@ -517,10 +529,16 @@ int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_s
 	/* First, because the switch asks at each frame until the client has read its notices. */
 	if (has_unread(client->notice, INTRODUCTION_ROOM))
 		return -EAGAIN;
-	ret = introduce_client(client, owner, ops, ctx, fds);
+	/* The switch has seen a frame to the NIC's MAC. */
+	ret = introduce_client(client, owner, client->mac, ops, ctx, fds);
 	return ret ? ret
 		   : vnic_message_send(client->notice, &introduction, sizeof(introduction), fds,
 				       VNIC_INBOX_FDS);
+}
+
+const uint8_t *vnic_server_qp_mac(const struct vnic_server_client *client)
+{
+	return client->qp_mac;
 }
 
 uint32_t vnic_server_process(const struct vnic_server_client *client)

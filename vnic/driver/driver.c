@@ -226,9 +226,10 @@ int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbo
 	return drv->transport->ops->inbox(drv->transport, fds);
 }
 
-int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_INBOX_FDS])
+int vnic_driver_introduce(struct vnic_driver *drv, const uint8_t mac[6], uint32_t qpn,
+			  int fds[VNIC_INBOX_FDS])
 {
-	return drv->transport->ops->introduce(drv->transport, qpn, fds);
+	return drv->transport->ops->introduce(drv->transport, mac, qpn, fds);
 }
 
 bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS])

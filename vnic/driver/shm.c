@@ -387,13 +387,16 @@ static int shm_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_
 	return ret;
 }
 
-static int shm_introduce(struct vnic_transport *transport, uint32_t qpn, int fds[VNIC_INBOX_FDS])
+static int shm_introduce(struct vnic_transport *transport, const uint8_t mac[6], uint32_t qpn,
+			 int fds[VNIC_INBOX_FDS])
 {
 	union vnic_message message = {.introduce = {.type = VNIC_ATTACH_INTRODUCE, .qpn = qpn}};
 	struct passed passed = {.wanted = VNIC_INBOX_FDS};
-	int ret = send_request_with_fds(to_shm(transport), &message, sizeof(message.introduce),
-					&passed);
+	int ret;
 
+	memcpy(message.introduce.mac, mac, sizeof(message.introduce.mac));
+	ret = send_request_with_fds(to_shm(transport), &message, sizeof(message.introduce),
+				    &passed);
 	if (!ret)
 		ret = message.introduce.status;
 	if (!ret && passed.wanted == VNIC_INBOX_FDS) {
@@ -473,7 +476,7 @@ static int adopt_fds(struct shm *shm, const int fds[VNIC_FDS])
 	return ret;
 }
 
-static int send_hello(struct shm *shm, const struct vnic_attach_welcome *was,
+static int send_hello(struct shm *shm, const uint8_t mac[6], const struct vnic_attach_welcome *was,
 		      struct vnic_attach_welcome *welcome)
 {
 	union vnic_message message = {.hello = {.type = VNIC_ATTACH_HELLO,
@@ -484,6 +487,7 @@ static int send_hello(struct shm *shm, const struct vnic_attach_welcome *was,
 	int fds[VNIC_FDS];
 	int ret, len;
 
+	memcpy(message.hello.mac, mac, sizeof(message.hello.mac));
 	ret = vnic_message_send(shm->socket, &message, sizeof(message.hello), NULL, 0);
 	if (ret)
 		return ret;
@@ -498,8 +502,8 @@ static int send_hello(struct shm *shm, const struct vnic_attach_welcome *was,
 	return ret ? ret : -EPROTO;
 }
 
-int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,
-		      struct vnic_attach_welcome *welcome, struct vnic_driver **drv)
+static int attach(const char *run_dir, const uint8_t mac[6], const struct vnic_attach_welcome *was,
+		  struct vnic_attach_welcome *welcome, struct vnic_driver **drv)
 {
 	struct shm *shm = calloc(1, sizeof(*shm));
 	int ret;
@@ -514,7 +518,7 @@ int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was
 	pthread_mutex_init(&shm->lock, NULL);
 	pthread_cond_init(&shm->next, NULL);
 	shm->socket = vnic_attach_connect(run_dir);
-	ret = shm->socket < 0 ? shm->socket : send_hello(shm, was, welcome);
+	ret = shm->socket < 0 ? shm->socket : send_hello(shm, mac, was, welcome);
 	if (ret) {
 		shm_close(&shm->base);
 		return ret;
@@ -522,10 +526,24 @@ int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was
 	return vnic_driver_open(&shm->base, welcome->mtu, drv);
 }
 
+static const struct vnic_attach_welcome no_claim;
+static const uint8_t no_mac[6];
+
 int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv)
 {
-	static const struct vnic_attach_welcome no_claim;
+	return attach(run_dir, no_mac, &no_claim, welcome, drv);
+}
 
-	return vnic_driver_claim(run_dir, &no_claim, welcome, drv);
+int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,
+		      struct vnic_attach_welcome *welcome, struct vnic_driver **drv)
+{
+	return attach(run_dir, no_mac, was, welcome, drv);
+}
+
+int vnic_driver_attach_machine(const char *run_dir, const uint8_t mac[6],
+			       const struct vnic_attach_welcome *was,
+			       struct vnic_attach_welcome *welcome, struct vnic_driver **drv)
+{
+	return attach(run_dir, mac, was ? was : &no_claim, welcome, drv);
 }

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "report/json.h"
+#include "session/json.h"
 
 static json_t *read_back(struct json_text *j)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/qpn_lease.h"
+#include "session/qpn_lease.h"
 
 #define N(i) ((i)*VNIC_LEASE_QPNS) /* the first number of block i */
 

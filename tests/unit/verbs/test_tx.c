@@ -34,6 +34,7 @@
 #define MANY 0xffffffu /* the multicast QPN */
 
 static struct packet_port *no_uplink;
+
 static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1};
 static const uint8_t other_mac[6] = {2, 0, 0, 0, 0, 2};
 static const uint8_t group_mac[6] = {1, 0, 0x5e, 0, 0, 1};
@@ -64,7 +65,7 @@ static void meet(struct fixture *f)
 	int fds[VNIC_INBOX_FDS];
 
 	dup_fds(f->inbox, fds);
-	assert_int_equal(tx_add_inbox(&f->tx, PEER + 7, fds), 0);
+	assert_int_equal(tx_add_inbox(&f->tx, our_mac, PEER + 7, fds), 0);
 }
 
 static int setup(void **state)
@@ -289,15 +290,15 @@ static void test_closed_inbox_falls_back_to_the_switch(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_true(tx_has_inbox(&f->tx, PEER));
+	assert_true(tx_has_inbox(&f->tx, our_mac, PEER));
 	assert_true(send_n(f, T0, 1));
 	vnic_inbox_destroy(f->inbox);
 	f->inbox = NULL;
-	assert_false(tx_has_inbox(&f->tx, PEER));
+	assert_false(tx_has_inbox(&f->tx, our_mac, PEER));
 	assert_true(send_n(f, T0, 3));
 	assert_int_equal(by_switch(f), 3);
 	assert_int_equal(counted(f, VNIC_DIRECT_CLOSED), 1);
-	assert_false(tx_has_inbox(&f->tx, PEER));
+	assert_false(tx_has_inbox(&f->tx, our_mac, PEER));
 	/* Its successor. */
 	assert_int_equal(vnic_inbox_create(MTU, &f->inbox), 0);
 	meet(f);
@@ -599,7 +600,7 @@ static void test_stream_received_at_once(void **state)
 	assert_int_equal(fcntl(wake[0], F_SETFL, O_ASYNC), 0);
 	dup_fds(f->inbox, fds);
 	assert_int_equal(dup3(wake[1], fds[VNIC_INBOX_WAKE], O_CLOEXEC), fds[VNIC_INBOX_WAKE]);
-	assert_int_equal(tx_add_inbox(&f->tx, PEER, fds), 0);
+	assert_int_equal(tx_add_inbox(&f->tx, our_mac, PEER, fds), 0);
 	begin_stream(f);
 	receiver = f;
 	signal(SIGIO, receive_at_once);
@@ -818,15 +819,15 @@ static void test_any_destination_qpn_is_accepted(void **state)
 	struct fixture *f = *state;
 	int fds[VNIC_INBOX_FDS];
 
-	assert_false(tx_has_inbox(&f->tx, UINT32_MAX));
+	assert_false(tx_has_inbox(&f->tx, our_mac, UINT32_MAX));
 	dup_fds(f->inbox, fds);
-	assert_int_equal(tx_add_inbox(&f->tx, UINT32_MAX, fds), 0);
-	assert_true(tx_has_inbox(&f->tx, UINT32_MAX));
+	assert_int_equal(tx_add_inbox(&f->tx, our_mac, UINT32_MAX, fds), 0);
+	assert_true(tx_has_inbox(&f->tx, our_mac, UINT32_MAX));
 	/* A descriptor that is not an inbox's is refused. */
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
-	assert_int_equal(tx_add_inbox(&f->tx, FAR, fds), -EPERM);
-	assert_false(tx_has_inbox(&f->tx, FAR));
+	assert_int_equal(tx_add_inbox(&f->tx, our_mac, FAR, fds), -EPERM);
+	assert_false(tx_has_inbox(&f->tx, our_mac, FAR));
 }
 
 int main(void)

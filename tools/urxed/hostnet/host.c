@@ -321,7 +321,9 @@ static void fill_gids(const struct host *h, struct vnic_attach_gid *gids)
 
 void host_fill_port(const struct host *h, struct vnic_attach_port *port)
 {
-	*port = (struct vnic_attach_port){
-		.link_mtu = h->mtu, .up = h->up, .uplink_generation = h->uplink_generation};
+	*port = (struct vnic_attach_port){.link_mtu = h->mtu,
+					  .up = h->up,
+					  .uplink_generation = h->uplink_generation,
+					  .machines = h->machines};
 	fill_gids(h, port->gids);
 }

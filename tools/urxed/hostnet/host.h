@@ -51,6 +51,7 @@ struct host {
 	uint16_t mtu_limit;        /* --mtu, else HOST_MTU */
 	bool up;                   /* some uplink has a link, or the host has no uplink */
 	uint8_t uplink_generation; /* direct_uplink_generation */
+	bool machines;             /* stations of virtual machines have joined (station_set.h) */
 	char ndev[HOST_NDEV_LEN];  /* network interface of the GIDs whose address has none */
 	/* Indexed like the GID table. An address keeps its index while the host has it. */
 	struct host_address addresses[HOST_ADDRESSES];

@@ -222,10 +222,11 @@ static json_t *make_lease(uint32_t block, const struct session *c)
 {
 	pid_t pid = vnic_server_pid(c->conn);
 
-	return json_pack("{s:i, s:i, s:i, s:o, s:i, s:o, s:b}", "qpn_first",
+	return json_pack("{s:i, s:i, s:i, s:o, s:i, s:o, s:o, s:b}", "qpn_first",
 			 (int)(block << LEASE_SHIFT), "qpn_count", (int)LEASE_QPNS, "port",
 			 (int)c->port.number, "process", make_text(c->port.name), "pid", (int)pid,
-			 "uid", make_uid(vnic_server_uid(c->conn)), "asked", (int)c->asked);
+			 "uid", make_uid(vnic_server_uid(c->conn)), "mac",
+			 make_mac(vnic_server_qp_mac(c->conn)), "asked", (int)c->asked);
 }
 
 static json_t *make_leases(const struct report *r)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <pvrdma/pvrdma.h>
 #include <rxe/counters.h>
 #include <vnic/inbox.h>
 
@@ -166,6 +167,7 @@ static const struct member qp_members[] = {
 	{"path_mtu", KIND_NUMBER},
 	{"sgid_index", KIND_NUMBER},
 	{"dgid", KIND_TEXT | KIND_NULL},
+	{"dmac", KIND_TEXT | KIND_NULL},
 	{"dest_qpn", KIND_NUMBER | KIND_NULL},
 	{"rq_psn", KIND_NUMBER},
 	{"sq_psn", KIND_NUMBER},
@@ -214,10 +216,10 @@ const char *state_counter_meaning(const char *name)
 {
 	static const struct {
 		const char *name, *text;
-	} direct[] = {
-#define DIRECT_ROW(id, name, text) {name, text},
-		VNIC_DIRECT_LIST(DIRECT_ROW)
-#undef DIRECT_ROW
+	} others[] = {
+#define ROW(id, name, text) {name, text},
+		VNIC_DIRECT_LIST(ROW) PVRDMA_COUNTER_LIST(ROW)
+#undef ROW
 	};
 	int i;
 
@@ -227,9 +229,9 @@ const char *state_counter_meaning(const char *name)
 	for (i = 0; i < URXE_EVENT_COUNT; i++)
 		if (!strcmp(name, urxe_event_name((enum urxe_event)i)))
 			return urxe_event_text((enum urxe_event)i);
-	for (i = 0; i < VNIC_DIRECT_COUNT; i++)
-		if (!strcmp(name, direct[i].name))
-			return direct[i].text;
+	for (i = 0; i < VNIC_DIRECT_COUNT + PVRDMA_COUNTERS; i++)
+		if (!strcmp(name, others[i].name))
+			return others[i].text;
 	return NULL;
 }
 

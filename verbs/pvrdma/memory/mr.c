@@ -160,9 +160,14 @@ uint32_t pv_mr_key(const struct pv_mr *mr)
 	return mr->mr ? urxe_mr_key(mr->mr) : urxe_fast_mr_key(mr->fast);
 }
 
+struct urxe_mr *pv_mr_region(const struct pv_mr *mr)
+{
+	return mr->mr ? mr->mr : urxe_fast_mr_region(mr->fast);
+}
+
 void pv_mr_memory_removed(struct pv_mr *mr, const struct urxe_extent *bytes)
 {
-	struct urxe_mr *region = mr->mr ? mr->mr : urxe_fast_mr_region(mr->fast);
+	struct urxe_mr *region = pv_mr_region(mr);
 
 	if (!region)
 		return;

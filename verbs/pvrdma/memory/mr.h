@@ -12,6 +12,8 @@ int pv_mr_open(struct pvrdma *dev, struct pv_pd *pd, const struct pv_cmd_create_
 	       struct pv_mr **mr);
 void pv_mr_close(struct pv_mr *mr);
 uint32_t pv_mr_key(const struct pv_mr *mr);
+/* The engine's region; NULL: fast registration, and nothing is registered. */
+struct urxe_mr *pv_mr_region(const struct pv_mr *mr);
 
 /* Withdraws bytes of guest memory from the region. */
 void pv_mr_memory_removed(struct pv_mr *mr, const struct urxe_extent *bytes);

@@ -46,13 +46,31 @@ static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request
 	return 0;
 }
 
-/* The lower bits of a number are the handle, so that providers that know only numbers work, too. */
-static uint32_t new_qpn(struct pvrdma *dev, const struct pv_qp *qp)
+/*
+ * The host's, or a number whose lower bits are the handle: then providers of before rdma-core 34,
+ * which know only numbers, work, too.
+ */
+static uint32_t take_qpn(struct pvrdma *dev, struct pv_qp *qp)
 {
+	const struct pvrdma_host *host = dev->attr.host;
+	uint32_t qpn;
+
 	if (qp->type == PV_QPT_GSI)
 		return URXE_QPN_GSI;
+	qpn = host ? host->take_qpn(host->ctx) : 0;
+	qp->qpn_taken = qpn;
+	if (qpn)
+		return qpn;
 	dev->qpn_generation = dev->qpn_generation % UINT8_MAX + 1;
 	return dev->qpn_generation << 16 | qp->object.handle;
+}
+
+static void free_qpn(const struct pv_qp *qp, uint32_t qpn)
+{
+	const struct pvrdma_host *host = qp->object.dev->attr.host;
+
+	if (qp->qpn_taken)
+		host->free_qpn(host->ctx, qpn);
 }
 
 static int open_engine_qp(struct pvrdma *dev, const struct pv_cmd_create_qp *request,
@@ -63,7 +81,7 @@ static int open_engine_qp(struct pvrdma *dev, const struct pv_cmd_create_qp *req
 		.type = qp->type == PV_QPT_RC ? URXE_QPT_RC : URXE_QPT_UD,
 		.sq_sig_all = request->sq_sig_all,
 		.pd = qp->pd->object.handle,
-		.qpn = new_qpn(dev, qp),
+		.qpn = take_qpn(dev, qp),
 		.send_cq = qp->send_cq->cq,
 		.recv_cq = qp->recv_cq->cq,
 		.srq = qp->srq ? qp->srq->recv.rq : NULL,
@@ -75,8 +93,10 @@ static int open_engine_qp(struct pvrdma *dev, const struct pv_cmd_create_qp *req
 	};
 	int rc = urxe_qp_create(dev->engine, &init, &qp->qp);
 
-	if (rc)
+	if (rc) {
+		free_qpn(qp, init.qpn);
 		return rc;
+	}
 	qp->qpn = init.qpn;
 	qp->recv.rq = urxe_qp_rq(qp->qp);
 	return 0;
@@ -182,6 +202,7 @@ void pv_qp_close(struct pv_qp *qp)
 	stop_waiting(qp);
 	TAILQ_REMOVE(&dev->polled_qps, qp, poll_link);
 	urxe_qp_destroy(qp->qp);
+	free_qpn(qp, qp->qpn);
 	use_objects(qp, -1);
 	pv_object_remove(&qp->object);
 	free(qp->pages);

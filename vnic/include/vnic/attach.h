@@ -7,11 +7,11 @@
  * for the reply of the same type; requests on a socket never overlap. The daemon closes the socket
  * after a malformed message.
  *
- *   HELLO    client: its version, and the lease and token that an earlier daemon gave it, if any. A
- *            daemon that expects such claims delays the answer to other clients by up to 3 s.
- *            daemon: identity, lease and addresses; memfd of the register pages, eventfd that wakes
- *            the device, read ends of the sockets of interrupts and notices.
- *            In all versions, HELLO begins with type and version, and its answer with type and
+ *   HELLO    client: its version, and the lease and token that an earlier daemon gave it, if any;
+ * the device process of a virtual machine: the machine's MAC. A daemon that expects claims delays
+ * the answer to other clients by up to 3 s. daemon: identity, lease and addresses; memfd of the
+ * register pages, eventfd that wakes the device, read ends of the sockets of interrupts and
+ * notices. In all versions, HELLO begins with type and version, and its answer with type and
  *            status; the status is -EPROTO if the client speaks another version.
  *   MEMORY   client: the size of the driver's memory, which follows from the MTU in HELLO's answer.
  *            Once, before REG.
@@ -29,9 +29,9 @@
  *            the status.
  *   LEASE    the client requests another block of QPNs. A claim of the first block in HELLO claims
  *            all blocks.
- *   INTRODUCE  client: a QPN of this host.
- *            daemon: the descriptors of the inbox of the QPN's owner, if both processes belong to
- *            one user in one user namespace.
+ *   INTRODUCE  client: a QPN of this host, and the MAC of the device that has the queue pair.
+ *            daemon: the descriptors of the inbox of the QPN's owner, if that has the MAC, and both
+ *            processes belong to one user in one user namespace.
  *   UPLINK   client: it wants a packet socket of its own on the uplink, or a new one after the
  *            uplink_generation in NOTICE has changed.
  *            daemon: the socket, whose filter passes nothing yet (netdev/packet_port.h). From now
@@ -62,7 +62,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 27
+#define VNIC_ATTACH_VERSION 28
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -125,7 +125,9 @@ struct vnic_attach_port {
 	uint8_t up;        /* 1 = the link is up */
 	uint8_t uplink_generation; /* of the uplink for UPLINK: changes each time that the daemon
 				      opens it; 0 = no such uplink */
-	uint8_t reserved[4];
+	/* 1 = virtual machines of this host have ports: a peer with a MAC of its own may be one. */
+	uint8_t machines;
+	uint8_t reserved[3];
 };
 
 struct vnic_attach_hello {
@@ -133,7 +135,9 @@ struct vnic_attach_hello {
 	uint32_t version;
 	uint64_t token;     /* the token of the welcome that gave the claimed lease */
 	uint32_t qpn_first; /* the claimed lease; 0 = the client wants a new one */
-	uint32_t reserved;
+	/* Of the virtual machine whose queue pairs the client has; 0 = they have the host's MAC. */
+	uint8_t mac[6];
+	uint8_t reserved[6];
 };
 
 struct vnic_attach_memory {
@@ -209,11 +213,13 @@ struct vnic_attach_inbox {
 struct vnic_attach_introduce {
 	uint32_t type;
 	/*
-	 * 0; -ENOENT: no process has that QPN, or its owner has no inbox; -EPERM: the owner is
-	 * another user. On errors no descriptors come.
+	 * 0; -ENOENT: no process has that QPN and MAC, or its owner has no inbox; -EPERM: the owner
+	 * is another user. On errors no descriptors come.
 	 */
 	int32_t status;
 	uint32_t qpn;
+	uint8_t mac[6];
+	uint8_t reserved[2];
 };
 
 struct vnic_attach_lease {

@@ -30,6 +30,13 @@ int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
  */
 int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,
 		      struct vnic_attach_welcome *welcome, struct vnic_driver **drv);
+/*
+ * The same for the device process of a virtual machine that has the MAC. `was` is NULL for the
+ * first attachment. The NIC has the host's MAC nevertheless; the machine's frames go another way.
+ */
+int vnic_driver_attach_machine(const char *run_dir, const uint8_t mac[6],
+			       const struct vnic_attach_welcome *was,
+			       struct vnic_attach_welcome *welcome, struct vnic_driver **drv);
 /* Quiesces the NIC, detaches and frees it. */
 void vnic_driver_detach(struct vnic_driver *drv);
 /* Drops a driver that a forked child has inherited, without a message to the device. */
@@ -142,10 +149,12 @@ int vnic_driver_make_inbox(struct vnic_driver *drv, uint16_t mtu, struct vnic_in
  */
 int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox);
 /*
- * The inbox of the process that owns a QPN, for vnic_outbox_open. -ENOENT: no such process or
- * inbox; -EPERM: it belongs to another user.
+ * The inbox of the process that owns a QPN of the device with that MAC (the host's, or a virtual
+ * machine's), for vnic_outbox_open. -ENOENT: no such process or inbox; -EPERM: it belongs to
+ * another user.
  */
-int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_INBOX_FDS]);
+int vnic_driver_introduce(struct vnic_driver *drv, const uint8_t mac[6], uint32_t qpn,
+			  int fds[VNIC_INBOX_FDS]);
 
 /* --- Without a request */
 

@@ -149,6 +149,9 @@ int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_s
  * descriptors, also on failure.
  */
 int vnic_server_take_inbox(struct vnic_server_client *client, const int fds[VNIC_INBOX_FDS]);
+/* The MAC of the client's queue pairs: the NIC's, or that of its virtual machine; 0 before HELLO.
+ */
+const uint8_t *vnic_server_qp_mac(const struct vnic_server_client *client);
 /* VNIC_PROCESS of the client's lease; 0 before HELLO. */
 uint32_t vnic_server_process(const struct vnic_server_client *client);
 /*

@@ -34,6 +34,7 @@ struct process {
 	struct vnic_inbox *inbox;
 	/* The QPN that ask_thread asks for, and the descriptors that it gets. */
 	uint32_t qpn;
+	const uint8_t *mac; /* of the device with the QPN; NULL: the host's */
 	int fds[VNIC_INBOX_FDS];
 };
 
@@ -54,6 +55,28 @@ static int attach(struct process *p)
 	int ret = attach_unpublished(p);
 
 	return ret ? ret : vnic_inbox_publish(p->inbox);
+}
+
+static const uint8_t machine_mac[6] = {0x52, 0x54, 0, 0, 1, 1};
+
+/* As the device process of a virtual machine. */
+static int attach_machine(struct process *p)
+{
+	int ret = vnic_driver_attach_machine(w.server.run_dir, machine_mac, NULL, &p->base.who,
+					     &p->base.driver);
+
+	if (!ret)
+		ret = vnic_driver_make_inbox(p->base.driver, p->base.who.mtu, &p->inbox);
+	return ret ? ret : vnic_inbox_publish(p->inbox);
+}
+
+static void *attach_machine_thread(void *arg)
+{
+	struct process *p = arg;
+
+	p->base.status = attach_machine(p);
+	atomic_store(&p->base.done, true);
+	return NULL;
 }
 
 static void *attach_thread(void *arg)
@@ -78,7 +101,8 @@ static void *ask_thread(void *arg)
 {
 	struct process *p = arg;
 
-	p->base.status = vnic_driver_introduce(p->base.driver, p->qpn, p->fds);
+	p->base.status = vnic_driver_introduce(p->base.driver, p->mac ? p->mac : p->base.who.mac,
+						p->qpn, p->fds);
 	atomic_store(&p->base.done, true);
 	return NULL;
 }
@@ -186,6 +210,33 @@ static void unknown_qpn_is_refused(void **state)
 	assert_int_equal(w.sender.base.status, -ENOENT);
 }
 
+/* The queue pairs of a virtual machine have the machine's MAC, those of a program the host's. */
+static void machine_is_introduced_by_its_mac(void **state)
+{
+	static const uint8_t other[6] = {0x52, 0x54, 0, 0, 1, 2};
+	struct process machine = {.qpn = 0};
+
+	(void)state;
+	serve(attach_machine_thread, &machine);
+	assert_int_equal(machine.base.status, 0);
+	assert_memory_equal(machine.base.who.mac, w.sender.base.who.mac, 6);
+	w.sender.qpn = machine.base.who.qpn_first;
+	serve(ask_thread, &w.sender);
+	assert_int_equal(w.sender.base.status, -ENOENT);
+	w.sender.mac = other;
+	serve(ask_thread, &w.sender);
+	assert_int_equal(w.sender.base.status, -ENOENT);
+	w.sender.mac = machine_mac;
+	vnic_outbox_close(introduced(&w.sender, &machine));
+	/* The other way round, and a program by the machine's MAC. */
+	vnic_outbox_close(introduced(&machine, &w.sender));
+	machine.mac = machine_mac;
+	serve(ask_thread, &machine);
+	assert_int_equal(machine.base.status, -ENOENT);
+	kill_client(&machine);
+	vnic_inbox_destroy(machine.inbox);
+}
+
 static void dead_receiver_closes_its_inbox(void **state)
 {
 	struct vnic_outbox *outbox = introduced(&w.sender, &w.receiver);
@@ -272,9 +323,10 @@ static void introductions_wait_for_a_process_that_reads(void **state)
 /* Asks without reading the answer. */
 static void ask_only(struct process *p)
 {
-	const struct vnic_attach_introduce request = {.type = VNIC_ATTACH_INTRODUCE,
-						      .qpn = p->base.who.qpn_first};
+	struct vnic_attach_introduce request = {.type = VNIC_ATTACH_INTRODUCE,
+						.qpn = p->base.who.qpn_first};
 
+	memcpy(request.mac, p->base.who.mac, sizeof(request.mac));
 	assert_int_equal(send(vnic_driver_ctl_fd(p->base.driver), &request, sizeof(request), 0),
 			 sizeof(request));
 	take_events();
@@ -442,7 +494,7 @@ static void check_stranger(int (*become)(void))
 			_exit(SKIP);
 		if (attach(&p))
 			_exit(1);
-		_exit(-vnic_driver_introduce(p.base.driver, w.receiver.base.who.qpn_first, p.fds));
+		_exit(-vnic_driver_introduce(p.base.driver, w.receiver.base.who.mac, w.receiver.base.who.qpn_first, p.fds));
 	}
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		take_events();
@@ -472,6 +524,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(introduced_sender_reaches_the_inbox, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(unknown_qpn_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(machine_is_introduced_by_its_mac, setup, teardown),
 		cmocka_unit_test_setup_teardown(dead_receiver_closes_its_inbox, setup, teardown),
 		cmocka_unit_test_setup_teardown(lock_of_dead_sender_is_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(first_frame_by_the_switch_introduces, setup,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Writes a JSON text (RFC 8259) into memory that grows. For state_json.c. */
-#ifndef URXE_VERBS_REPORT_JSON_H
-#define URXE_VERBS_REPORT_JSON_H
+/* Writes a JSON text (RFC 8259) into memory that grows. For state_document.c. */
+#ifndef URXE_VERBS_SESSION_JSON_H
+#define URXE_VERBS_SESSION_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The queue pair numbers that the daemon has leased to this process, and the QPs that use them.
- * Functions need the lock of the port.
+ * liburxe holds the lock of its port during each call.
  */
-#ifndef URXE_VERBS_DAEMON_QPN_LEASE_H
-#define URXE_VERBS_DAEMON_QPN_LEASE_H
+#ifndef URXE_VERBS_SESSION_QPN_LEASE_H
+#define URXE_VERBS_SESSION_QPN_LEASE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,11 +13,9 @@
 
 #define LEASES_QPS (VNIC_LEASES_MAX * VNIC_LEASE_QPNS) /* queue pairs that a process may have */
 
-struct qp;
-
 struct lease_block {
 	uint32_t qpn_first;
-	struct qp *qps[VNIC_LEASE_QPNS]; /* NULL: the number is free */
+	void *qps[VNIC_LEASE_QPNS]; /* NULL: the number is free */
 };
 
 /* All 0 at first. */
@@ -40,9 +38,9 @@ void leases_clear(struct leases *leases);
  */
 uint32_t leases_find_free(struct leases *leases);
 /* Assigns the number to a QP; NULL frees it. */
-void leases_assign(struct leases *leases, uint32_t qpn, struct qp *qp);
+void leases_assign(struct leases *leases, uint32_t qpn, void *qp);
 /* The next QP at or behind *at, which starts at 0; NULL at the end. */
-struct qp *leases_next(const struct leases *leases, uint32_t *at);
+void *leases_next(const struct leases *leases, uint32_t *at);
 
 static inline bool leases_full(const struct leases *leases)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "report/json.h"
+#include "session/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "daemon/qpn_lease.h"
+#include "session/qpn_lease.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ void leases_clear(struct leases *leases)
 	memset(leases, 0, sizeof(*leases));
 }
 
-static struct qp **qp_entry(const struct leases *leases, uint32_t at)
+static void **qp_entry(const struct leases *leases, uint32_t at)
 {
 	return &leases->blocks[at / VNIC_LEASE_QPNS]->qps[at % VNIC_LEASE_QPNS];
 }
@@ -42,18 +42,18 @@ uint32_t leases_find_free(struct leases *leases)
 	return leases->blocks[at / VNIC_LEASE_QPNS]->qpn_first + at % VNIC_LEASE_QPNS;
 }
 
-void leases_assign(struct leases *leases, uint32_t qpn, struct qp *qp)
+void leases_assign(struct leases *leases, uint32_t qpn, void *qp)
 {
-	struct qp **entry = &leases->by_qpn[block_of(qpn)]->qps[qpn % VNIC_LEASE_QPNS];
+	void **entry = &leases->by_qpn[block_of(qpn)]->qps[qpn % VNIC_LEASE_QPNS];
 
 	leases->used += (qp != NULL) - (*entry != NULL);
 	*entry = qp;
 }
 
-struct qp *leases_next(const struct leases *leases, uint32_t *at)
+void *leases_next(const struct leases *leases, uint32_t *at)
 {
 	while (*at < leases->n * VNIC_LEASE_QPNS) {
-		struct qp *qp = *qp_entry(leases, (*at)++);
+		void *qp = *qp_entry(leases, (*at)++);
 
 		if (qp)
 			return qp;

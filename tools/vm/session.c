@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "vm/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+
+#define RETRY_NS (100 * NS_PER_MS)
+
+/* --- Attachment */
+
+static int add_block(struct vm_session *s, uint32_t qpn_first)
+{
+	struct lease_block *block = calloc(1, sizeof(*block));
+
+	if (!block)
+		return -ENOMEM;
+	block->qpn_first = qpn_first;
+	leases_add(&s->leases, block);
+	return 0;
+}
+
+static int watch(const struct vm_session *s, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static void unwatch(const struct vm_session *s, int fd)
+{
+	if (fd >= 0)
+		epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static void detach(struct vm_session *s)
+{
+	if (!s->nic)
+		return;
+	unwatch(s, vnic_driver_notice_fd(s->nic));
+	unwatch(s, vnic_driver_ctl_fd(s->nic));
+	vnic_driver_detach(s->nic);
+	s->nic = NULL;
+}
+
+/* The daemon may have leased one block more than this process has received. */
+static bool is_same_host(const struct vm_session *s, const struct vnic_attach_welcome *now)
+{
+	return !s->leases.n || (now->qpn_first == s->welcome.qpn_first &&
+				now->leases >= s->leases.n && now->mtu == s->welcome.mtu);
+}
+
+static int attach(struct vm_session *s)
+{
+	const struct vnic_attach_welcome *was = s->leases.n ? &s->welcome : NULL;
+	struct vnic_attach_welcome now;
+	int rc = vnic_driver_attach_machine(s->run_dir, s->mac, was, &now, &s->nic);
+
+	if (rc)
+		return rc;
+	rc = is_same_host(s, &now) ? 0 : -ESTALE;
+	if (!rc && !was)
+		rc = add_block(s, now.qpn_first);
+	if (!rc)
+		rc = watch(s, vnic_driver_ctl_fd(s->nic))
+			     ?: watch(s, vnic_driver_notice_fd(s->nic));
+	if (rc)
+		detach(s);
+	else
+		s->welcome = now;
+	return rc;
+}
+
+static bool is_away(int rc)
+{
+	return rc == -ENOENT || rc == -ECONNREFUSED || rc == -ECONNRESET || rc == -EPIPE ||
+	       rc == -ETIMEDOUT;
+}
+
+static void try_attach(struct vm_session *s)
+{
+	int rc = attach(s);
+
+	if (!rc || is_away(rc))
+		return;
+	s->over = true;
+	log_line("urxed in %s gives no queue pair numbers: %s; urxe show does not show those of "
+		 "the machine",
+		 s->run_dir, strerror(-rc));
+}
+
+int vm_session_open(struct vm_session *s, const char *run_dir, const uint8_t mac[6],
+		    const struct session_queries *queries)
+{
+	*s = (struct vm_session){.run_dir = run_dir, .queries = *queries};
+	memcpy(s->mac, mac, sizeof(s->mac));
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return -errno;
+	try_attach(s);
+	return 0;
+}
+
+void vm_session_close(struct vm_session *s)
+{
+	detach(s);
+	leases_clear(&s->leases);
+	if (s->epoll_fd > 0)
+		close(s->epoll_fd);
+}
+
+uint64_t vm_session_tick(struct vm_session *s, uint64_t now)
+{
+	if (s->nic || s->over)
+		return UINT64_MAX;
+	if (now >= s->retry_at) {
+		try_attach(s);
+		s->retry_at = now + RETRY_NS;
+	}
+	return s->nic || s->over ? UINT64_MAX : s->retry_at;
+}
+
+/* --- Messages of the daemon */
+
+/* The switch sees no frames of this process, so the daemon introduces nobody to it. */
+static void refuse_introduction(struct vm_session *s)
+{
+	int fds[VNIC_INBOX_FDS];
+	uint32_t qpn;
+
+	if (!vnic_driver_introduction(s->nic, &qpn, fds))
+		return;
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		close(fds[i]);
+}
+
+static bool has_ended(const struct vm_session *s)
+{
+	char byte;
+	ssize_t n = recv(vnic_driver_ctl_fd(s->nic), &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
+
+	return n >= 0 || (errno != EAGAIN && errno != EINTR);
+}
+
+void vm_session_event(struct vm_session *s)
+{
+	int question, notice;
+
+	if (!s->nic)
+		return;
+	notice = vnic_driver_notice_fd(s->nic);
+	vnic_driver_notice(s->nic, &s->welcome.port, &question);
+	if (vnic_driver_notice_fd(s->nic) != notice)
+		unwatch(s, notice);
+	if (question >= 0)
+		s->queries.state(s->queries.ctx, question);
+	refuse_introduction(s);
+	if (has_ended(s))
+		detach(s);
+}
+
+/* --- Numbers of queue pairs */
+
+static int lease_more(struct vm_session *s)
+{
+	uint32_t qpn_first;
+	int rc = s->nic ? 0 : -ENOTCONN;
+
+	if (!rc)
+		rc = s->leases.n < VNIC_LEASES_MAX ? vnic_driver_lease(s->nic, &qpn_first)
+						   : -ENOSPC;
+	return rc ?: add_block(s, qpn_first);
+}
+
+uint32_t vm_session_take_qpn(struct vm_session *s)
+{
+	uint32_t qpn;
+
+	if (!s->leases.n || (leases_full(&s->leases) && lease_more(s)))
+		return 0;
+	qpn = leases_find_free(&s->leases);
+	leases_assign(&s->leases, qpn, s);
+	return qpn;
+}
+
+void vm_session_free_qpn(struct vm_session *s, uint32_t qpn)
+{
+	leases_assign(&s->leases, qpn, NULL);
+}

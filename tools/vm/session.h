@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The device process's session with urxed (vnic/attach.h), beside its station: the numbers of its
+ * queue pairs, which are unique on the host, and the state that `urxe show` asks for. The session's
+ * NIC carries no frames.
+ *
+ * Without a session, as for a user that urxed refuses, the machine works, and the device chooses
+ * the numbers itself. If the daemon ends, the session waits for the next one and claims its
+ * numbers. One thread uses it. Calls that ask the daemon wait for it, for 5 s at most.
+ */
+#ifndef URXE_VM_SESSION_H
+#define URXE_VM_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <session/qpn_lease.h>
+#include <vnic/driver.h>
+
+struct session_queries {
+	/* urxed asks for the state: answers on `socket`, and closes it. */
+	void (*state)(void *ctx, int socket);
+	void *ctx;
+};
+
+struct vm_session {
+	const char *run_dir;
+	uint8_t mac[6]; /* of the machine */
+	struct session_queries queries;
+	int epoll_fd;                       /* readable when vm_session_event has something to do */
+	struct vnic_driver *nic;            /* NULL = no daemon */
+	struct vnic_attach_welcome welcome; /* the last one; qpn_first is 0 before the first */
+	struct leases leases;
+	uint64_t retry_at; /* next look for a daemon, ns */
+	bool over;         /* the numbers are another process's now, or urxed has refused */
+};
+
+/* Attaches. A failure is logged; the structure is valid. A negative errno value: no descriptor. */
+int vm_session_open(struct vm_session *s, const char *run_dir, const uint8_t mac[6],
+		    const struct session_queries *queries);
+/* Accepts a zeroed structure. */
+void vm_session_close(struct vm_session *s);
+
+/* epoll_fd is readable. */
+void vm_session_event(struct vm_session *s);
+/* Looks for a daemon if there is none; returns the time of the next look, UINT64_MAX = none. */
+uint64_t vm_session_tick(struct vm_session *s, uint64_t now);
+
+/* A free number, leasing more if necessary; 0: there is none. */
+uint32_t vm_session_take_qpn(struct vm_session *s);
+void vm_session_free_qpn(struct vm_session *s, uint32_t qpn);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "vm/state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <session/state_document.h>
+
+static uint32_t count_qps(const struct pvrdma *dev)
+{
+	uint32_t at = 0, n = 0;
+
+	while (pvrdma_next_qp(dev, &at))
+		n++;
+	return n;
+}
+
+static uint32_t count_mrs(const struct pvrdma *dev)
+{
+	uint32_t at = 0, n = 0;
+
+	while (pvrdma_next_mr(dev, &at))
+		n++;
+	return n;
+}
+
+static bool copy_objects(const struct pvrdma *dev, struct state_document *state)
+{
+	const struct urxe_qp *qp;
+	const struct urxe_mr *mr;
+	uint32_t at;
+
+	state->qps = calloc(count_qps(dev) + 1, sizeof(*state->qps));
+	state->mrs = calloc(count_mrs(dev) + 1, sizeof(*state->mrs));
+	if (!state->qps || !state->mrs)
+		return false;
+	for (at = 0; (qp = pvrdma_next_qp(dev, &at));)
+		state_document_fill_qp(&state->qps[state->n_qps++], qp);
+	for (at = 0; (mr = pvrdma_next_mr(dev, &at));)
+		urxe_mr_query(mr, &state->mrs[state->n_mrs++]);
+	return true;
+}
+
+void vm_state_send(const struct pvrdma *dev, const char *name, int socket)
+{
+	struct state_counter counters[PVRDMA_COUNTERS];
+	struct state_document state = {.socket = socket,
+				       .engine_counters = *pvrdma_engine_counters(dev),
+				       .more_counters = counters,
+				       .n_counters = PVRDMA_COUNTERS};
+	bool complete;
+
+	state_document_begin(socket);
+	snprintf(state.program, sizeof(state.program), "%s", name);
+	for (int i = 0; i < PVRDMA_COUNTERS; i++)
+		counters[i] = (struct state_counter){pvrdma_counter_name((enum pvrdma_counter)i),
+						     pvrdma_counters(dev)[i]};
+	complete = copy_objects(dev, &state);
+	state_document_send(&state, complete);
+	free(state.qps);
+	free(state.mrs);
+}

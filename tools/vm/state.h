@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The queue pairs, regions and counters of the machine, for `urxe show` (state_document.h). */
+#ifndef URXE_VM_STATE_H
+#define URXE_VM_STATE_H
+
+#include <pvrdma/pvrdma.h>
+
+/* Answers on `socket`, and closes it. Never blocks. name: of the machine. */
+void vm_state_send(const struct pvrdma *dev, const char *name, int socket);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The state of a process for `urxe show`: one JSON document, which the process sends when urxed
+ * asks (vnic/attach.h, QUESTION). liburxe and the device process of a virtual machine write it.
+ *
+ *   gone      whether the device is dead
+ *   pid, program
+ *   qps       [{qpn, type, state, path_mtu, sgid_index, dgid, dmac, dest_qpn, rq_psn, sq_psn,
+ *              sends, packets, receives, retries, rnr_retries, timeout, rate_limit, direct,
+ *              memory, uplink, counters}]
+ *     type, state    as in "RC" and "RTS"
+ *     path_mtu       bytes
+ *     dgid, dmac, dest_qpn
+ *                    null for UD, and before the QP has a path; dmac as "52:54:00:12:34:56"
+ *     rq_psn, sq_psn PSN of the next packet to receive, and of the next to send first
+ *     sends, ...     struct urxe_qp_load; timeout is the code of IBA, rate_limit kb/s
+ *     counters       {name: n}, names of rxe/counters.h, without zeros
+ *     direct         whether frames go to the peer's inbox without the switch
+ *     memory         whether WRITEs and READs were copied between the processes, and the next
+ *                    one is tried so
+ *     uplink         whether frames go to another host by the process's own packet socket
+ *   mrs       [{key, pd, iova, length, access}]
+ *     iova           text, as "0x7f0000001000"
+ *     access         bits of enum urxe_access
+ *   counters  {name: n} of the engine, and of what moves its frames, without zeros
+ */
+#ifndef URXE_VERBS_SESSION_STATE_DOCUMENT_H
+#define URXE_VERBS_SESSION_STATE_DOCUMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rxe/rxe.h>
+
+/* urxe show takes no text that is longer. */
+#define STATE_PROGRAM_MAX 63
+
+struct state_qp {
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+	struct urxe_qp_load load;
+	struct urxe_counters counters;
+	bool direct;
+	bool memory;
+	bool uplink; /* frames to other hosts go by the direct uplink */
+};
+
+struct state_counter {
+	const char *name;
+	uint64_t value;
+};
+
+/* A copy of the state: writing the JSON text takes too long to hold a lock. */
+struct state_document {
+	int socket; /* to the asking program */
+	bool dead;
+	char program[STATE_PROGRAM_MAX + 1];
+	struct urxe_counters engine_counters;
+	const struct state_counter *more_counters;
+	uint32_t n_counters;
+	struct state_qp *qps;
+	size_t n_qps;
+	struct urxe_mr_attr *mrs;
+	size_t n_mrs;
+};
+
+/* Tells the asking program that the process copies its state. Never blocks. */
+void state_document_begin(int socket);
+/*
+ * Sends the document to the other end of its socket (struct vnic_attach_state), and closes the
+ * socket. Not `complete`: sends an error. Never blocks. Any thread.
+ */
+void state_document_send(const struct state_document *state, bool complete);
+
+/* Fills in everything but direct, memory and uplink. */
+void state_document_fill_qp(struct state_qp *entry, const struct urxe_qp *qp);
+
+#endif
