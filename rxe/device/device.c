@@ -11,6 +11,7 @@
 #include "congestion/retry.h"
 #include "device/input.h"
 #include "device/qp_lifecycle.h"
+#include "direct/direct_table.h"
 #include "objects/cq.h"
 #include "objects/out_of_order.h"
 #include "objects/qp.h"
@@ -82,8 +83,9 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	LIST_INIT(&dev->srqs);
 	out_of_order_pool_init(&dev->out_of_order);
 	timers_init(&dev->timers);
-	if (idmap_init(&dev->qps) || idmap_init(&dev->mrs) || idmap_init(&dev->mws) ||
-	    idmap_init(&dev->fast_mrs)) {
+	if (direct_init(dev) || idmap_init(&dev->qps) || idmap_init(&dev->mrs) ||
+	    idmap_init(&dev->mws) || idmap_init(&dev->fast_mrs)) {
+		direct_free(dev);
 		idmap_free(&dev->qps);
 		idmap_free(&dev->mrs);
 		idmap_free(&dev->mws);
@@ -116,6 +118,7 @@ void urxe_dev_destroy(struct urxe_dev *dev)
 	idmap_free(&dev->fast_mrs);
 	timers_free(&dev->timers);
 	out_of_order_pool_free(&dev->out_of_order);
+	direct_free(dev);
 	free(dev);
 }
 

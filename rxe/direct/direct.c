@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "direct/direct.h"
 
-#include <assert.h>
+#include <stdatomic.h>
 
 #include <rxe/rxe.h>
 
@@ -27,14 +27,12 @@
 /* After so many requests in packets the requester calls urxe_direct_ops.awake again. */
 #define LOOK_EVERY 16
 
-static_assert(URXE_DIRECT_EXTENTS >= URXE_MAX_SGE, "any request fits into a copy");
-
 /* The MAC comes from the header template, which is in the cache, unlike the path. */
 static const struct urxe_direct_table *peer_table(const struct urxe_qp *qp)
 {
 	const struct urxe_dev *dev = qp->dev;
 
-	return dev->attr.direct->table(dev->attr.ctx, qp->header.bytes, qp->attr.dest_qpn);
+	return dev->attr.direct->table(dev->attr.direct_ctx, qp->header.bytes, qp->attr.dest_qpn);
 }
 
 /* The right that the request needs at the peer. 0: the request goes in packets. */
@@ -53,15 +51,19 @@ static bool is_candidate(const struct send_wqe *wqe)
 	return wanted_access(wqe) && wqe->length && wqe->length <= URXE_DIRECT_MAX;
 }
 
-/* False: a segment is not granted, or not in one piece. */
+/*
+ * Appends the request's extents in this process to those of the copy. False: a segment is not
+ * granted, or there are too many.
+ */
 static bool find_local(const struct urxe_qp *qp, const struct send_wqe *wqe,
-		       struct urxe_extent *extents, uint32_t *n)
+		       struct direct_copy *all)
 {
 	const struct urxe_seg *segs = (const struct urxe_seg *)wqe->data;
 
-	*n = 0;
 	if (wqe->flags & URXE_SEND_INLINE) {
-		extents[(*n)++] = (struct urxe_extent){(void *)wqe->data, wqe->length};
+		if (all->n_local == URXE_DIRECT_EXTENTS)
+			return false;
+		all->local[all->n_local++] = (struct urxe_extent){(void *)wqe->data, wqe->length};
 		return true;
 	}
 	for (uint32_t i = 0; i < wqe->n_segs; i++) {
@@ -73,28 +75,89 @@ static bool find_local(const struct urxe_qp *qp, const struct send_wqe *wqe,
 			.access = wqe_is_rd_atomic(wqe) ? URXE_ACCESS_LOCAL_WRITE : 0,
 		};
 
-		if (!range.length)
-			continue;
-		extents[*n].length = range.length;
-		extents[*n].addr = mr_address(qp->dev, &range);
-		if (!extents[(*n)++].addr)
+		if (range.length && !mr_list_extents(qp->dev, &range, all->local,
+						     URXE_DIRECT_EXTENTS, &all->n_local))
 			return false;
 	}
 	return true;
 }
 
-/* The checks that the peer's engine would make (IBA 10.6.3, 9.7.4.1.5). */
+/* The checks that the peer's engine would make (IBA 10.6.3, 9.7.4.1.5). *offset: in the region. */
 static bool grant_allows(const struct urxe_direct_grant *grant, const struct urxe_direct_qp *peer,
-			 const struct send_wqe *wqe, uint64_t *addr)
+			 const struct send_wqe *wqe, uint64_t *offset)
 {
-	uint64_t offset;
-
 	if (grant->key != wqe->rkey || grant->pd != peer->pd ||
 	    (grant->qpn && grant->qpn != peer->qpn) || wanted_access(wqe) & ~grant->access)
 		return false;
-	if (!mr_within(grant->start, grant->length, wqe->remote_addr, wqe->length, &offset))
+	return mr_within(grant->start, grant->length, wqe->remote_addr, wqe->length, offset);
+}
+
+/*
+ * The last piece that begins at the offset or before. The peer may change the list meanwhile: each
+ * entry is read once, and the bytes of a wrong piece are the peer's own memory.
+ */
+static uint32_t find_piece(const struct urxe_direct_piece *pieces, uint32_t n, uint64_t offset)
+{
+	uint32_t from = 0;
+
+	while (n > 1) {
+		uint32_t half = n / 2;
+
+		if (__atomic_load_n(&pieces[from + half].offset, __ATOMIC_RELAXED) <= offset)
+			from += half;
+		n -= half;
+	}
+	return from;
+}
+
+static struct urxe_direct_piece read_piece(const struct urxe_direct_piece *piece)
+{
+	return (struct urxe_direct_piece){
+		.offset = __atomic_load_n(&piece->offset, __ATOMIC_RELAXED),
+		.addr = __atomic_load_n(&piece->addr, __ATOMIC_RELAXED),
+	};
+}
+
+/* Appends `length` bytes from an offset of the region. False: too many pieces, or a wrong list. */
+static bool list_pieces(const struct urxe_direct_table *table,
+			const struct urxe_direct_grant *grant, uint64_t offset, uint64_t length,
+			struct direct_copy *all)
+{
+	const struct urxe_direct_piece *pieces = &table->pieces[grant->pieces];
+	uint32_t at = find_piece(pieces, grant->n_pieces, offset);
+	struct urxe_direct_piece piece = read_piece(&pieces[at]), next;
+
+	for (; length; piece = next) {
+		uint64_t n;
+
+		next = ++at < grant->n_pieces ? read_piece(&pieces[at])
+					      : (struct urxe_direct_piece){.offset = grant->length};
+		if (offset < piece.offset || offset >= next.offset ||
+		    all->n_remote == URXE_DIRECT_EXTENTS)
+			return false;
+		n = next.offset - offset < length ? next.offset - offset : length;
+		all->remote[all->n_remote++] =
+			(struct urxe_direct_extent){piece.addr + (offset - piece.offset), n};
+		offset += n;
+		length -= n;
+	}
+	/* Before the epoch is read again (urxe_direct_ops.copy). */
+	atomic_thread_fence(memory_order_acquire);
+	return true;
+}
+
+/* Appends the request's extents in the peer's process to those of the copy. */
+static bool list_remote(const struct urxe_direct_table *table,
+			const struct urxe_direct_grant *grant, uint64_t offset, uint64_t length,
+			struct direct_copy *all)
+{
+	if (grant->n_pieces != 1)
+		return grant->n_pieces && grant->n_pieces <= URXE_DIRECT_GRANT_PIECES &&
+		       grant->pieces <= URXE_DIRECT_PIECES - grant->n_pieces &&
+		       list_pieces(table, grant, offset, length, all);
+	if (all->n_remote == URXE_DIRECT_EXTENTS)
 		return false;
-	*addr = grant->addr + offset;
+	all->remote[all->n_remote++] = (struct urxe_direct_extent){grant->addr + offset, length};
 	return true;
 }
 
@@ -123,66 +186,60 @@ static bool find_peer(struct urxe_qp *qp, struct urxe_direct_table *peers,
 	       peer->dest_qpn == qp->qpn && is_same_peer_qp(qp, peer);
 }
 
-/* The request's address in the peer's process. False: the peer would refuse the request, or is
- * changing its table. */
-static bool find_remote_address(struct urxe_qp *qp, const struct urxe_direct_table *table,
-				const struct send_wqe *wqe, uint64_t *addr)
+/*
+ * Appends the request's extents in the peer's process to those of the copy. False: the peer would
+ * refuse the request, or is changing its table.
+ */
+static bool find_remote(struct urxe_qp *qp, const struct urxe_direct_table *table,
+			const struct send_wqe *wqe, struct direct_copy *all)
 {
 	struct urxe_direct_table *peers = (struct urxe_direct_table *)table;
 	struct urxe_direct_grant grant;
 	struct urxe_direct_qp peer;
+	uint64_t offset;
 
 	if (!find_peer(qp, peers, &peer))
 		return false;
 	if (wanted_access(wqe) & ~peer.access || (wqe->kind == WR_READ && !peer.rd_atomic))
 		return false;
 	return direct_read_entry(direct_grant_place(peers, wqe->rkey), &grant, sizeof(grant)) &&
-	       grant_allows(&grant, &peer, wqe, addr);
+	       grant_allows(&grant, &peer, wqe, &offset) &&
+	       list_remote(table, &grant, offset, wqe->length, all);
 }
-
-/* Requests that are copied together, the oldest first. */
-struct together {
-	struct urxe_direct_part parts[URXE_DIRECT_PARTS];
-	struct urxe_extent extents[URXE_DIRECT_EXTENTS];
-	uint32_t n_parts, n_extents;
-	uint64_t length;
-};
 
 /* Whether the request may be copied with the others. */
-static bool has_room_for(const struct together *all, const struct send_wqe *wqe)
+static bool has_room_for(const struct direct_copy *all, const struct send_wqe *wqe)
 {
-	const uint32_t n = wqe->flags & URXE_SEND_INLINE ? 1 : wqe->n_segs;
-
 	return !all->n_parts ||
-	       (all->n_parts < URXE_DIRECT_PARTS && n <= URXE_DIRECT_EXTENTS - all->n_extents &&
-		all->length + wqe->length <= TOGETHER);
+	       (all->n_parts < URXE_DIRECT_PARTS && all->length + wqe->length <= TOGETHER);
 }
 
-/* Adds the request to those that are copied together. False: it cannot be copied. */
+/* Adds the request to those that are copied together. False: it cannot be copied with them. */
 static bool add_part(struct urxe_qp *qp, const struct urxe_direct_table *table,
-		     const struct send_wqe *wqe, struct together *all)
+		     const struct send_wqe *wqe, struct direct_copy *all)
 {
-	struct urxe_direct_part *part = &all->parts[all->n_parts];
-	struct urxe_extent *local = &all->extents[all->n_extents];
+	const uint32_t n_remote = all->n_remote, n_local = all->n_local;
 
-	if (!find_remote_address(qp, table, wqe, &part->remote) ||
-	    !find_local(qp, wqe, local, &part->n_local))
+	if (!find_remote(qp, table, wqe, all) || !find_local(qp, wqe, all))
 		return false;
-	part->local = local;
-	all->n_parts++;
-	all->n_extents += part->n_local;
+	all->parts[all->n_parts++] = (struct urxe_direct_part){
+		.remote = &all->remote[n_remote],
+		.n_remote = all->n_remote - n_remote,
+		.local = &all->local[n_local],
+		.n_local = all->n_local - n_local,
+	};
 	all->length += wqe->length;
 	return true;
 }
 
 /* Collects requests from `cur` on, as long as they have one opcode. */
 static void gather_parts(struct urxe_qp *qp, const struct urxe_direct_table *table,
-			 struct together *all)
+			 struct direct_copy *all)
 {
 	const struct sq *sq = &qp->sq;
 	const struct send_wqe *first = sq_wqe(sq, sq->cur);
 
-	all->n_parts = all->n_extents = 0;
+	all->n_parts = all->n_local = all->n_remote = 0;
 	all->length = 0;
 	for (uint32_t at = sq->cur; at != sq->head; at++) {
 		const struct send_wqe *wqe = sq_wqe(sq, at);
@@ -210,7 +267,7 @@ static void complete_requests(struct urxe_qp *qp, uint32_t n)
 
 static bool is_peer_awake(const struct urxe_qp *qp)
 {
-	return qp->dev->attr.direct->awake(qp->dev->attr.ctx, qp->dev->now);
+	return qp->dev->attr.direct->awake(qp->dev->attr.direct_ctx, qp->dev->now);
 }
 
 /* Returns the number of requests, from `cur` on, that were executed. */
@@ -218,19 +275,19 @@ static uint32_t copy_parts(struct urxe_qp *qp, const struct urxe_direct_table *t
 			   const struct send_wqe *wqe)
 {
 	struct direct_proof *proof = &qp->req.direct;
-	struct together all;
+	struct direct_copy *all = &qp->dev->direct->copy;
 	struct urxe_direct_copy job = {
 		.state = __atomic_load_n(&table->state.word, __ATOMIC_ACQUIRE),
-		.parts = all.parts,
+		.parts = all->parts,
 		.write = wqe->kind == WR_WRITE,
 	};
 
-	gather_parts(qp, table, &all);
-	job.n_parts = all.n_parts;
+	gather_parts(qp, table, all);
+	job.n_parts = all->n_parts;
 	proof->in_packets = proof->unseen >= STREAM && direct_fits_packet(wqe) && is_peer_awake(qp);
 	if (!job.n_parts || proof->in_packets)
 		return 0;
-	return qp->dev->attr.direct->copy(qp->dev->attr.ctx, &job);
+	return qp->dev->attr.direct->copy(qp->dev->attr.direct_ctx, &job);
 }
 
 /* Copies the request at `cur` and following ones. False: the request goes in packets. */

@@ -13,6 +13,23 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 
+#define DIRECT_UNITS (URXE_DIRECT_PIECES / URXE_DIRECT_UNIT)
+
+/* Requests that are copied together, the oldest first. */
+struct direct_copy {
+	struct urxe_direct_part parts[URXE_DIRECT_PARTS];
+	struct urxe_extent local[URXE_DIRECT_EXTENTS];
+	struct urxe_direct_extent remote[URXE_DIRECT_EXTENTS];
+	uint32_t n_parts, n_local, n_remote;
+	uint64_t length;
+};
+
+/* What a device with a table has for the direct transport. */
+struct direct {
+	struct direct_copy copy;     /* the one being laid out: too large for a program's stack */
+	uint8_t taken[DIRECT_UNITS]; /* units of the table's list of pieces, 1: by a grant */
+};
+
 /*
  * Whether the peer has acknowledged a packet since the last change of the connection, its path, and
  * the device's addresses and partitions. Only then may requests bypass packets, because the copy

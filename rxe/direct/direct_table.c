@@ -2,9 +2,13 @@
 #include "direct/direct_table.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "direct/direct.h"
+#include "memory/mr.h"
 #include "objects/device.h"
 
 static_assert(sizeof(struct urxe_direct_grant) == 64, "one cache line");
@@ -59,15 +63,83 @@ bool direct_read_entry(const void *place, void *entry, size_t size)
 
 /* --- Publishing. */
 
-void direct_publish_grant(struct urxe_dev *dev, const struct urxe_direct_grant *grant)
+int direct_init(struct urxe_dev *dev)
 {
-	struct urxe_direct_grant *place;
+	struct urxe_direct_table *table = dev->attr.direct_table;
+
+	if (!table)
+		return 0;
+	for (uint32_t i = 0; i < sizeof(table->chunks); i++)
+		if (table->chunks[i] > dev->direct_chunks)
+			dev->direct_chunks = table->chunks[i];
+	dev->direct = calloc(1, sizeof(*dev->direct));
+	return dev->direct ? 0 : -ENOMEM;
+}
+
+void direct_free(struct urxe_dev *dev)
+{
+	free(dev->direct);
+	dev->direct = NULL;
+}
+
+static uint32_t units_of(uint32_t n_pieces)
+{
+	return (n_pieces + URXE_DIRECT_UNIT - 1) / URXE_DIRECT_UNIT;
+}
+
+/* The first unit of a free run of n units; UNITS: there is none. */
+static uint32_t find_run(const struct direct *direct, uint32_t n)
+{
+	uint32_t run = 0;
+
+	for (uint32_t i = 0; i < DIRECT_UNITS; i++) {
+		run = direct->taken[i] ? 0 : run + 1;
+		if (run == n)
+			return i + 1 - n;
+	}
+	return DIRECT_UNITS;
+}
+
+/* Gives the grant entries of the list of pieces. False: there are not so many. */
+static bool take_pieces(struct urxe_dev *dev, struct urxe_direct_grant *grant,
+			const struct mr_piece *pieces)
+{
+	const uint32_t n = units_of(grant->n_pieces);
+	uint32_t at = grant->n_pieces > URXE_DIRECT_GRANT_PIECES ? DIRECT_UNITS
+								 : find_run(dev->direct, n);
+	struct urxe_direct_piece *to;
+
+	if (at == DIRECT_UNITS)
+		return false;
+	memset(&dev->direct->taken[at], 1, n);
+	grant->pieces = at * URXE_DIRECT_UNIT;
+	/* After the new epoch of the withdrawal of the pieces that were there before. */
+	atomic_thread_fence(memory_order_release);
+	to = &dev->attr.direct_table->pieces[grant->pieces];
+	for (uint32_t i = 0; i < grant->n_pieces; i++) {
+		__atomic_store_n(&to[i].offset, pieces[i].offset, __ATOMIC_RELAXED);
+		__atomic_store_n(&to[i].addr, (uintptr_t)pieces[i].addr, __ATOMIC_RELAXED);
+	}
+	return true;
+}
+
+static void give_back_pieces(struct urxe_dev *dev, const struct urxe_direct_grant *grant)
+{
+	if (grant->n_pieces > 1)
+		memset(&dev->direct->taken[grant->pieces / URXE_DIRECT_UNIT], 0,
+		       units_of(grant->n_pieces));
+}
+
+void direct_publish_grant(struct urxe_dev *dev, const struct urxe_direct_grant *grant,
+			  const struct mr_piece *pieces)
+{
+	struct urxe_direct_grant *place, now = *grant;
 
 	if (!dev->attr.direct_table)
 		return;
 	place = direct_grant_place(dev->attr.direct_table, grant->key);
-	if (!place->key)
-		write_entry(place, grant, sizeof(*grant));
+	if (!place->key && (now.n_pieces == 1 || take_pieces(dev, &now, pieces)))
+		write_entry(place, &now, sizeof(now));
 }
 
 /*
@@ -80,24 +152,28 @@ static void withdraw_entry(struct urxe_dev *dev, void *place, const void *none, 
 
 	write_entry(place, none, size);
 	__atomic_fetch_add(&table->state.epoch, 1, __ATOMIC_SEQ_CST);
-	dev->attr.direct->withdrawn(dev->attr.ctx);
+	dev->attr.direct->withdrawn(dev->attr.direct_ctx);
 }
 
 void direct_withdraw(struct urxe_dev *dev, uint32_t key)
 {
 	static const struct urxe_direct_grant none;
-	struct urxe_direct_grant *place;
+	struct urxe_direct_grant *place, before;
 
 	if (!dev->attr.direct_table)
 		return;
 	place = direct_grant_place(dev->attr.direct_table, key);
-	if (place->key == key)
-		withdraw_entry(dev, place, &none, sizeof(none));
+	if (place->key != key)
+		return;
+	/* Only this device writes to the table. */
+	before = *place;
+	withdraw_entry(dev, place, &none, sizeof(none));
+	give_back_pieces(dev, &before);
 }
 
 bool direct_copies_ended(struct urxe_dev *dev)
 {
-	return !dev->attr.direct_table || dev->attr.direct->settled(dev->attr.ctx);
+	return !dev->attr.direct_table || dev->attr.direct->settled(dev->attr.direct_ctx);
 }
 
 void direct_withdraw_qp(struct urxe_dev *dev, uint32_t qpn)

@@ -14,9 +14,21 @@
 #include <rxe/direct.h>
 
 struct urxe_dev;
+struct mr_piece;
 
-/* Publishes the rights of a key, unless another key has the place. */
-void direct_publish_grant(struct urxe_dev *dev, const struct urxe_direct_grant *grant);
+/*
+ * When the device is created and destroyed. The table may have been an earlier device's, which has
+ * withdrawn everything. -ENOMEM.
+ */
+int direct_init(struct urxe_dev *dev);
+void direct_free(struct urxe_dev *dev);
+
+/*
+ * Publishes the rights of a key, unless another key has the place, or there is no room for its
+ * pieces. `pieces`: grant->n_pieces of them, read if they are more than one.
+ */
+void direct_publish_grant(struct urxe_dev *dev, const struct urxe_direct_grant *grant,
+			  const struct mr_piece *pieces);
 /*
  * Removes the rights of the key. Peers may still copy by them until direct_copies_ended; for
  * commands of the program, the device's owner waits for that without its lock.

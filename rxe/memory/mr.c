@@ -120,6 +120,17 @@ void mr_free(struct urxe_mr *mr)
 	free(mr);
 }
 
+/* Whether all of the region is mapped, and its list of pieces is short enough for a grant. */
+static bool is_grantable(const struct urxe_mr *mr)
+{
+	if (!mr->length || mr->n_pieces > URXE_DIRECT_GRANT_PIECES)
+		return false;
+	for (uint32_t i = 0; i < mr->n_pieces; i++)
+		if (!mr->pieces[i].addr)
+			return false;
+	return true;
+}
+
 void mr_publish(const struct urxe_mr *mr)
 {
 	const struct urxe_direct_grant grant = {
@@ -129,10 +140,11 @@ void mr_publish(const struct urxe_mr *mr)
 		.start = mr->iova,
 		.length = mr->length,
 		.addr = (uintptr_t)mr->pieces[0].addr,
+		.n_pieces = mr->n_pieces,
 	};
 
-	if (mr_is_one_piece(mr))
-		direct_publish_grant(mr->dev, &grant);
+	if (mr->dev->attr.direct_table && is_grantable(mr))
+		direct_publish_grant(mr->dev, &grant, mr->pieces);
 }
 
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **out)
@@ -309,6 +321,28 @@ uint8_t *mr_address(const struct urxe_dev *dev, const struct mr_range *range)
 	place = locate_span(&span);
 	bytes = next_bytes(&place, range->length);
 	return bytes.length == range->length ? bytes.addr : NULL;
+}
+
+bool mr_list_extents(const struct urxe_dev *dev, const struct mr_range *range,
+		     struct urxe_extent *extents, uint32_t max, uint32_t *n)
+{
+	uint64_t left = range->length;
+	struct span span;
+	struct place place;
+
+	if (!find_granted_span(dev, range, &span))
+		return false;
+	if (!left)
+		return true;
+	place = locate_span(&span);
+	for (; left; left -= extents[(*n)++].length) {
+		if (*n == max)
+			return false;
+		extents[*n] = next_bytes(&place, left);
+		if (!extents[*n].addr)
+			return false;
+	}
+	return true;
 }
 
 /* Calls fn on the bytes. False: the memory is unmapped. */

@@ -113,7 +113,7 @@ struct urxe_mr *mr_allocate(uint32_t n_extents);
 int mr_check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *attr);
 /* Fills in a region that has room for the extents. */
 void mr_fill(struct urxe_mr *mr, struct urxe_dev *dev, const struct urxe_mr_attr *attr);
-/* Publishes the region's rights for the direct transport, if it is one piece of memory. */
+/* Publishes the region's rights for the direct transport, if all of it is mapped. */
 void mr_publish(const struct urxe_mr *mr);
 static inline bool mr_is_one_piece(const struct urxe_mr *mr)
 {
@@ -130,6 +130,12 @@ bool mr_index_taken(const struct urxe_dev *dev, uint32_t key);
 
 /* Address of the range in this process; NULL if it is not granted or not in one piece. */
 uint8_t *mr_address(const struct urxe_dev *dev, const struct mr_range *range);
+/*
+ * Appends the range's contiguous parts to `extents`, of which *n are in use, at most max. False: it
+ * is not granted, not mapped, or has too many parts.
+ */
+bool mr_list_extents(const struct urxe_dev *dev, const struct mr_range *range,
+		     struct urxe_extent *extents, uint32_t max, uint32_t *n);
 /* Whether the key grants the range. */
 bool mr_check(const struct urxe_dev *dev, const struct mr_range *range);
 

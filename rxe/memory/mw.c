@@ -117,8 +117,9 @@ void mw_publish(const struct urxe_mw *mw)
 		.start = mw->start,
 		.length = mw->length,
 		.addr = (uintptr_t)mr->pieces[0].addr + mw->offset,
+		.n_pieces = 1,
 	};
-	direct_publish_grant(mw->dev, &grant);
+	direct_publish_grant(mw->dev, &grant, NULL);
 }
 
 bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)

@@ -70,6 +70,7 @@ struct urxe_dev {
 	LIST_HEAD(, urxe_rq) srqs;
 	uint32_t direct_era;   /* 0 = no direct transport; else changes with gids and pkeys */
 	uint8_t direct_chunks; /* chunks of attr.direct_table that are in use */
+	struct direct *direct; /* NULL = no table */
 	uint64_t key_seed;
 	uint32_t key_count;
 	uint32_t qpn_next; /* offset in the lease at which the search for a free QPN continues */

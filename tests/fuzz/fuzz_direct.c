@@ -19,7 +19,7 @@
 
 #include "engine/crc.h"
 #include "pair.h"
-#include "port/port.h"
+#include "port/port_private.h"
 #include "require.h"
 #include "samehost/peer.h"
 #include "samehost/published.h"
@@ -67,6 +67,9 @@ static struct {
 	bool copying; /* the current system call is the engine's copy */
 } w;
 
+/* Entries of the list of pieces that the peer's regions use. */
+#define PIECES 16
+
 /* --- The shared memory */
 
 /* Changes the entry of the QP, or the tables that lead to the entry. */
@@ -99,7 +102,12 @@ static void write_to(const struct scribble *s)
 		((uint32_t *)&table->grants[(key >> 8) % URXE_DIRECT_GRANTS])[word % 16] = s->value;
 		break;
 	case 6: ((uint32_t *)w.published->reached)[word % 64] = s->value; break;
-	case 7: ((uint32_t *)&w.published->copying)[word % 2] = s->value; break;
+	case 7:
+		if (word & 1)
+			((uint32_t *)table->pieces)[word / 2 % (4 * PIECES)] = s->value;
+		else
+			((uint32_t *)&w.published->copying)[word / 2 % 2] = s->value;
+		break;
 	}
 }
 
@@ -124,6 +132,7 @@ static void publish(void)
 	memcpy(table, from, offsetof(struct urxe_direct_table, qps));
 	memcpy(table->qps[0], from->qps[0], sizeof(table->qps[0]));
 	memcpy(table->chunks, from->chunks, sizeof(table->chunks));
+	memcpy(table->pieces, from->pieces, PIECES * sizeof(table->pieces[0]));
 	table->state.owner = (uint32_t)getpid();
 }
 
@@ -217,7 +226,7 @@ static const struct urxe_direct_table *table_of(void *ctx, const uint8_t mac[6],
 	const struct urxe_direct_table *table = NULL;
 
 	if (ctx == w.pair->node[0])
-		table = peer_ops.table(ctx, mac, qpn);
+		table = peers_direct_ops.table(&port_peers, mac, qpn);
 	/* All changes except for the last one, which happens during the copy. */
 	while (table && w.n_meanwhile > 1)
 		write_to(&w.meanwhile[--w.n_meanwhile]);
@@ -227,12 +236,12 @@ static const struct urxe_direct_table *table_of(void *ctx, const uint8_t mac[6],
 static void withdrawn(void *ctx)
 {
 	if (ctx == w.pair->node[0])
-		peer_ops.withdrawn(ctx);
+		peers_direct_ops.withdrawn(&port_peers);
 }
 
 static bool settled(void *ctx)
 {
-	return ctx != w.pair->node[0] || peer_ops.settled(ctx);
+	return ctx != w.pair->node[0] || peers_direct_ops.settled(&port_peers);
 }
 
 static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
@@ -242,7 +251,7 @@ static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 	while (w.n_meanwhile)
 		write_to(&w.meanwhile[--w.n_meanwhile]);
 	w.copying = true;
-	n = peer_ops.copy(ctx, job);
+	n = peers_direct_ops.copy(&port_peers, job);
 	w.copying = false;
 	return n;
 }
@@ -251,7 +260,7 @@ static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
  * counts as polling. */
 static bool awake(void *ctx, uint64_t now)
 {
-	return peer_ops.awake(ctx, now) || w.awake;
+	return peers_direct_ops.awake(&port_peers, now) || w.awake;
 }
 
 static const struct urxe_direct_ops ops = {
@@ -270,10 +279,11 @@ static void meet(void)
 
 	tx_destroy(&port.tx);
 	memset(w.published, 0, VNIC_INBOX_PUBLISHED_SIZE);
-	require(peer_init(w.published, VNIC_PROCESS(QPN)));
+	require(peers_publish(&port_peers, w.published, VNIC_PROCESS(QPN)));
 	publish();
 	memcpy(who.mac, w.pair->node[1]->mac, sizeof(who.mac));
-	require(!tx_init(&port.tx, w.loop->driver, &port.uplink, &who));
+	port_init_peers();
+	require(!tx_init(&port.tx, w.loop->driver, &port.uplink, &port_peers, &who));
 	vnic_inbox_fds(w.inbox, fds);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);

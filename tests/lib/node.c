@@ -174,6 +174,7 @@ static void create_dev(struct node *node, const struct node_attr *attr)
 		.link_bps = attr->link_bps,
 		.dcqcn = attr->dcqcn,
 		.direct = attr->direct,
+		.direct_ctx = node,
 		.direct_table = node->table,
 	};
 

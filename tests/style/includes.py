@@ -29,6 +29,7 @@ RULES = {
               rf'{DPDK}|pcap|infiniband/(?!verbs\.h|verbs_api\.h)'),
     'verbs/pvrdma': (rf'rxe/|vnic/guest_memory\.h$|rdma/vmw_pvrdma-abi\.h$|({PURE_LIBC})\.h$', None),
     'verbs/session': (rf'rxe/|vnic/attach\.h$|(?!{OURS})', f'{DPDK}|{RDMA_CORE}|pcap'),
+    'verbs/samehost': (rf'rxe/|vnic/(attach|inbox)\.h$|(?!{OURS})', f'{DPDK}|{RDMA_CORE}|pcap'),
     'tools': ('', f'{DPDK}|{RDMA_CORE}|pcap'),
     'tests': ('', DPDK),
 }

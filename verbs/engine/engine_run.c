@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "port/port.h"
-#include "samehost/peer.h"
+#include <samehost/peer.h>
 
 #define BURST  TX_BURST /* frames that the engine takes together */
 #define ROUNDS 8        /* bursts of one run, after which other threads get the lock */
@@ -130,7 +130,7 @@ static bool receive_bursts(uint64_t now)
 	uint32_t of_uplink = receive_from_uplink(now);
 
 	if (port.polling.state == POLL_BUSY)
-		peer_count_poll();
+		peers_count_poll(&port_peers);
 	return of_inbox == BURST || of_switch == BURST || of_uplink == BURST;
 }
 

@@ -18,7 +18,7 @@
 #include "port/port.h"
 #include "report/log.h"
 #include "report/state_json.h"
-#include "samehost/peer.h"
+#include <samehost/peer.h>
 
 #define US 1000u
 
@@ -239,7 +239,7 @@ static void *run_thread(void *unused)
 	prctl(PR_SET_TIMERSLACK, 1);
 	ask_for_short_slice();
 	port_claim();
-	peer_publish_thread();
+	peers_publish_thread(&port_peers);
 	sem_post(&started);
 	while (!self->stop) {
 		self->wake_at = 0;

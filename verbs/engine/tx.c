@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "samehost/peer.h"
+#include <samehost/peer.h>
 
 /* Room that urxe_output needs for a frame: payload, Ethernet header and VLAN tag. */
 #define FRAME_ROOM(mtu) ((uint32_t)(mtu) + 18)
@@ -23,11 +23,12 @@ struct tx_route {
 };
 
 int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_port *const *uplink,
-	    const struct vnic_attach_welcome *welcome)
+	    struct peers *peers, const struct vnic_attach_welcome *welcome)
 {
 	*tx = (struct tx){
 		.nic = nic,
 		.uplink = uplink,
+		.peers = peers,
 		.mtu = welcome->mtu,
 		.process = VNIC_PROCESS(welcome->qpn_first),
 		.routes = calloc(VNIC_PROCESSES, sizeof(struct tx_route *)),
@@ -145,7 +146,7 @@ int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, const int fd
 	}
 	route->outbox = outbox;
 	memcpy(route->mac, mac, sizeof(route->mac));
-	route->peer = peer_open(outbox, process_of(qpn));
+	route->peer = peer_open(tx->peers, outbox, process_of(qpn));
 	if (*route_entry(tx, qpn))
 		close_route(tx, process_of(qpn));
 	*route_entry(tx, qpn) = route;

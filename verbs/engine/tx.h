@@ -59,10 +59,12 @@
 
 struct tx_route;
 struct peer;
+struct peers;
 
 struct tx {
 	struct vnic_driver *nic;
 	struct packet_port *const *uplink; /* of the port; *uplink is NULL: none */
+	struct peers *peers;               /* those of the inboxes */
 	uint8_t mac[6];
 	uint16_t mtu;
 	uint32_t process; /* number of this process (VNIC_PROCESS) */
@@ -96,9 +98,10 @@ struct tx {
 	struct tx_route **routes; /* by VNIC_PROCESS */
 };
 
-/* For the NIC and the direct uplink of a port. 0 or -ENOMEM; then tx_destroy is not needed. */
+/* For the NIC, the direct uplink and the peers of a port. 0 or -ENOMEM; then tx_destroy is not
+ * needed. */
 int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_port *const *uplink,
-	    const struct vnic_attach_welcome *welcome);
+	    struct peers *peers, const struct vnic_attach_welcome *welcome);
 /* Closes all inboxes and forgets waiting frames. Also in a forked child, and if all members are 0.
  */
 void tx_destroy(struct tx *tx);

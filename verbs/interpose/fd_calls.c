@@ -19,7 +19,7 @@
 #include "port/port.h"
 #include "rdmacm/rdmacm.h"
 #include "report/log.h"
-#include "samehost/peer.h"
+#include <samehost/peer.h>
 #include "uverbs/ucontext.h"
 #include "uverbs/uverbs.h"
 
@@ -45,7 +45,7 @@ HOOKED(int, ioctl)(int fd, unsigned long request, void *arg)
 		return -1;
 	}
 	if (request == UFFDIO_REGISTER)
-		peer_refuse_copies();
+		port_refuse_copies();
 	return REAL(ioctl)(fd, request, arg);
 }
 HOOK_VARIABLE(int, ioctl, (int fd, unsigned long request, void *arg),

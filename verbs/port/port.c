@@ -14,7 +14,6 @@
 #include "memory/sigbus_guard.h"
 #include "port/port_private.h"
 #include "report/log.h"
-#include "samehost/peer.h"
 
 struct port port;
 
@@ -51,7 +50,7 @@ void port_unlock_settled(void)
 {
 	const struct timespec pause = {.tv_nsec = SETTLE_PAUSE_NS};
 
-	for (uint32_t looks = 0; !peer_settled(); looks++) {
+	for (uint32_t looks = 0; !peers_settled(&port_peers); looks++) {
 		port_unlock();
 		if (looks == SETTLE_PATIENCE)
 			log_warning("a peer has copied to or from our memory for long: the "
@@ -130,7 +129,7 @@ static void detach_port(void)
 	remote_qp_forget_released();
 	tx_destroy(&port.tx);
 	port_close_uplink();
-	peer_done();
+	peers_done(&port_peers);
 	vnic_inbox_destroy(port.inbox);
 	port.inbox = NULL;
 	vnic_driver_detach(port.nic);
@@ -144,7 +143,8 @@ static struct urxe_direct_table *make_inbox(void)
 	int rc = vnic_driver_make_inbox(port.nic, port.welcome.mtu, &port.inbox);
 
 	if (!rc)
-		return peer_init(vnic_inbox_published(port.inbox), port.tx.process);
+		return peers_publish(&port_peers, vnic_inbox_published(port.inbox),
+				     port.tx.process);
 	log_info("no inbox: %s", strerror(-rc));
 	return NULL;
 }
@@ -230,7 +230,8 @@ static int attach_port(void)
 			log_attach_error(rc);
 		return rc;
 	}
-	rc = tx_init(&port.tx, port.nic, &port.uplink, &port.welcome);
+	port_init_peers();
+	rc = tx_init(&port.tx, port.nic, &port.uplink, &port_peers, &port.welcome);
 	if (!rc)
 		rc = add_first_lease();
 	if (!rc)

@@ -13,9 +13,9 @@
 
 #include <netdev/packet_port.h>
 #include <rxe/rxe.h>
+#include <samehost/peer.h>
 #include <vnic/driver.h>
 
-#include <session/qpn_lease.h>
 #include "daemon/reconnect.h"
 #include "daemon/remote_qp.h"
 #include "engine/engine_thread.h"
@@ -27,6 +27,7 @@
 #include "queues/cq.h"
 #include "queues/qp.h"
 #include "uverbs/ucontext.h"
+#include <session/qpn_lease.h>
 
 struct port {
 	/*
@@ -106,6 +107,11 @@ static inline void port_unlock(void)
 		lock_release(&port.lock);
 	port_inside = false;
 }
+
+/* The other processes of this host that the port knows. */
+extern struct peers port_peers;
+/* As peers_refuse. Any thread, without the lock. */
+void port_refuse_copies(void);
 
 /*
  * Releases the lock and waits until no peer copies any more by rights that were withdrawn. At the

@@ -9,7 +9,7 @@
 #include "memory/sigbus_guard.h"
 #include "port/port_private.h"
 #include "queues/srq.h"
-#include "samehost/peer.h"
+#include <samehost/peer.h>
 
 static void refill_receives(void *ctx)
 {
@@ -87,7 +87,8 @@ int port_make_engine(struct urxe_direct_table *table)
 		.congestion = chosen_congestion(),
 		/* The engine thread wakes for each such deadline while no application polls. */
 		.probe_ns = 10000000,
-		.direct = table ? &peer_ops : NULL,
+		.direct = table ? &peers_direct_ops : NULL,
+		.direct_ctx = &port_peers,
 		.direct_table = table,
 		.omit_local_icrc = true,
 	};

@@ -14,7 +14,7 @@
 #include "memory/mr_index.h"
 #include "memory/sigbus_guard.h"
 #include "port/port_private.h"
-#include "samehost/peer.h"
+#include <samehost/peer.h>
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
 
@@ -46,7 +46,7 @@ static void forget_port(void)
 	file->live = false;
 	if (port.nic)
 		vnic_driver_abandon(port.nic);
-	peer_fork_child();
+	peers_fork_child(&port_peers);
 	vnic_inbox_abandon(port.inbox);
 	packet_port_close(port.uplink);
 	tx_destroy(&port.tx);

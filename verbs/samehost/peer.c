@@ -17,11 +17,10 @@
 
 #include <rxe/rxe.h>
 
-#include "interpose/own_fd.h"
-#include "port/port.h"
+#include <vnic/inbox.h>
+
+#include "peer_poll.h"
 #include "published.h"
-#include "report/log.h"
-#include "samehost/peer_poll.h"
 #include "thread_state.h"
 
 /*
@@ -38,6 +37,7 @@
 enum access { ACCESS_UNKNOWN, ACCESS_GRANTED, ACCESS_REFUSED };
 
 struct peer {
+	struct peers *of;
 	const struct published *published;
 	struct vnic_outbox *outbox;
 	uint32_t process; /* its number */
@@ -55,27 +55,6 @@ struct peer {
 	uint64_t cpu_ticks; /* CPU time of the copying thread at the first look */
 	LIST_ENTRY(peer) link;
 };
-
-static LIST_HEAD(, peer) peers = LIST_HEAD_INITIALIZER(peers);
-/* peer_refuse_copies was called; never cleared. */
-static atomic_bool refuses_copies;
-
-/* This process. */
-static struct {
-	struct published *published; /* NULL: it takes part in no copies */
-	uint64_t token;
-	uint64_t pid_namespace;
-	int32_t pid;
-	uint32_t process;
-	uint32_t copies;     /* so far */
-	struct peer *target; /* of the next copy */
-	bool unsettled;      /* a copy of some peer is awaited */
-	/*
-	 * The remote addresses of this process's copy. A peer that withdraws rights overwrites them
-	 * with invalid addresses.
-	 */
-	struct iovec remote_pieces[URXE_DIRECT_PARTS];
-} self;
 
 static __thread __attribute__((tls_model("initial-exec"))) int32_t thread;
 
@@ -107,31 +86,44 @@ static bool proc_is_ours(void)
 	return atoi(target) == getpid();
 }
 
-static bool identify_self(void)
+/* System calls follow, which take long. */
+static void before_call(const struct peers *peers)
+{
+	if (peers->ops->before_call)
+		peers->ops->before_call(peers->ctx);
+}
+
+static bool identify_self(struct peers *peers)
 {
 	struct stat namespace;
 
-	if (getrandom(&self.token, sizeof(self.token), GRND_NONBLOCK) != sizeof(self.token) ||
-	    !self.token || !proc_is_ours() || stat("/proc/self/ns/pid", &namespace))
+	if (getrandom(&peers->token, sizeof(peers->token), GRND_NONBLOCK) != sizeof(peers->token) ||
+	    !peers->token || !proc_is_ours() || stat("/proc/self/ns/pid", &namespace))
 		return false;
-	self.pid = getpid();
-	self.pid_namespace = namespace.st_ino;
+	peers->pid = getpid();
+	peers->pid_namespace = namespace.st_ino;
 	return true;
 }
 
-struct urxe_direct_table *peer_init(void *published, uint32_t process)
+void peers_init(struct peers *peers, const struct peers_ops *ops, void *ctx)
+{
+	peers->ops = ops;
+	peers->ctx = ctx;
+}
+
+struct urxe_direct_table *peers_publish(struct peers *peers, void *published, uint32_t process)
 {
 	struct published *p = published;
 
-	if (packets_only() || !identify_self())
+	if (packets_only() || !identify_self(peers))
 		return NULL;
-	p->token = self.token;
-	p->token_at = (uintptr_t)&self.token;
-	p->remote_pieces = (uintptr_t)self.remote_pieces;
-	p->pid_namespace = self.pid_namespace;
-	p->pid = self.pid;
-	self.process = process;
-	self.published = p;
+	p->token = peers->token;
+	p->token_at = (uintptr_t)&peers->token;
+	p->remote_pieces = (uintptr_t)peers->remote_pieces;
+	p->pid_namespace = peers->pid_namespace;
+	p->pid = peers->pid;
+	peers->process = process;
+	peers->published = p;
 	return &p->table;
 }
 
@@ -139,28 +131,28 @@ struct urxe_direct_table *peer_init(void *published, uint32_t process)
  * The kernel follows a thread's robust list when the thread ends. glibc has set its own list for
  * robust mutexes, of which this thread locks none.
  */
-void peer_publish_thread(void)
+void peers_publish_thread(struct peers *peers)
 {
-	static struct robust_list entry;
-	static struct robust_list_head head;
+	struct robust_list_head *head = &peers->robust_head;
+	struct robust_list *entry = &peers->robust_entry;
 	uint32_t *owner;
 
-	if (!self.published)
+	if (!peers->published)
 		return;
-	owner = &self.published->table.state.owner;
-	entry.next = &head.list;
-	head.list.next = &entry;
-	head.futex_offset = (long)((uintptr_t)owner - (uintptr_t)&entry);
-	head.list_op_pending = NULL;
-	if (syscall(SYS_set_robust_list, &head, sizeof(head)))
+	owner = &peers->published->table.state.owner;
+	entry->next = &head->list;
+	head->list.next = entry;
+	head->futex_offset = (long)((uintptr_t)owner - (uintptr_t)entry);
+	head->list_op_pending = NULL;
+	if (syscall(SYS_set_robust_list, head, sizeof(*head)))
 		return;
 	__atomic_store_n(owner, (uint32_t)this_thread(), __ATOMIC_RELEASE);
 }
 
-void peer_count_poll(void)
+void peers_count_poll(struct peers *peers)
 {
-	if (self.published)
-		__atomic_store_n(&self.published->polls, self.published->polls + 1,
+	if (peers->published)
+		__atomic_store_n(&peers->published->polls, peers->published->polls + 1,
 				 __ATOMIC_RELAXED);
 }
 
@@ -179,16 +171,16 @@ static int32_t owner_of(const struct peer *peer)
 static bool invalidate_pieces(const struct peer *peer)
 {
 	enum { BYTES = 2, AT = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 6 : 0 };
-	uint8_t bits[URXE_DIRECT_PARTS * BYTES];
+	uint8_t bits[URXE_DIRECT_EXTENTS * BYTES];
 	const struct iovec local = {bits, sizeof(bits)};
 	const uint64_t first = peer->published->remote_pieces + offsetof(struct iovec, iov_base);
-	struct iovec remote[URXE_DIRECT_PARTS];
+	struct iovec *remote = peer->of->pieces_of_peer;
 
 	memset(bits, 0x80, sizeof(bits));
-	for (uint32_t i = 0; i < URXE_DIRECT_PARTS; i++)
+	for (uint32_t i = 0; i < URXE_DIRECT_EXTENTS; i++)
 		remote[i] = (struct iovec){
 			(void *)(uintptr_t)(first + i * sizeof(struct iovec) + AT), BYTES};
-	return process_vm_writev(peer->thread, &local, 1, remote, URXE_DIRECT_PARTS, 0) ==
+	return process_vm_writev(peer->thread, &local, 1, remote, URXE_DIRECT_EXTENTS, 0) ==
 	       sizeof(bits);
 }
 
@@ -217,8 +209,8 @@ static bool verify_identity(struct peer *peer)
 	uint64_t token = __atomic_load_n(&p->token, __ATOMIC_ACQUIRE);
 
 	peer->pid = p->pid;
-	if (!token || p->pid_namespace != self.pid_namespace ||
-	    peer->own != (token == self.token) || peer->own != is_own_thread(peer->thread))
+	if (!token || p->pid_namespace != peer->of->pid_namespace ||
+	    peer->own != (token == peer->of->token) || peer->own != is_own_thread(peer->thread))
 		return false;
 	return process_started_at(peer->pid, &peer->start) && reads_token(peer->thread, p, token) &&
 	       invalidate_pieces(peer);
@@ -227,27 +219,27 @@ static bool verify_identity(struct peer *peer)
 static void find_access(struct peer *peer)
 {
 	peer->thread = owner_of(peer);
-	if (!peer->thread || !self.published)
+	if (!peer->thread || !peer->of->published)
 		return;
 	peer->access = ACCESS_REFUSED;
-	tx_unlock_inbox(&port.tx); /* system calls follow */
+	before_call(peer->of); /* system calls follow */
 	if (!verify_identity(peer))
 		return;
 	peer->access = ACCESS_GRANTED;
-	if (!atomic_load(&refuses_copies))
-		atomic_store(&self.published->reached[peer->process], peer->published->token);
+	if (!atomic_load(&peer->of->refuses))
+		atomic_store(&peer->of->published->reached[peer->process], peer->published->token);
 }
 
 /* Whether the peer can interrupt copies of this process. */
 static bool is_reached_by(const struct peer *peer)
 {
-	return atomic_load(&peer->published->reached[self.process]) == self.token;
+	return atomic_load(&peer->published->reached[peer->of->process]) == peer->of->token;
 }
 
 /* Whether this process may copy to and from the memory of the peer. */
 static bool may_copy(struct peer *peer)
 {
-	if (atomic_load(&refuses_copies))
+	if (atomic_load(&peer->of->refuses))
 		return false;
 	if (peer->access == ACCESS_UNKNOWN)
 		find_access(peer);
@@ -262,19 +254,20 @@ static void free_peer(struct peer *peer)
 	free(peer);
 }
 
-struct peer *peer_open(struct vnic_outbox *outbox, uint32_t process)
+struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t process)
 {
 	struct peer *peer = malloc(sizeof(*peer));
 
 	if (!peer)
 		return NULL;
 	*peer = (struct peer){
+		.of = peers,
 		.published = vnic_outbox_published(outbox),
 		.outbox = outbox,
 		.process = process,
-		.own = process == self.process,
+		.own = process == peers->process,
 	};
-	LIST_INSERT_HEAD(&peers, peer, link);
+	LIST_INSERT_HEAD(&peers->list, peer, link);
 	find_access(peer);
 	return peer;
 }
@@ -285,16 +278,16 @@ static uint64_t copying_here(const struct peer *peer)
 {
 	uint64_t copying = atomic_load(&peer->published->copying);
 
-	return copying && copying_process(copying) == self.process ? copying : 0;
+	return copying && copying_process(copying) == peer->of->process ? copying : 0;
 }
 
 static void exclude_peer(struct peer *peer)
 {
-	log_warning("process %d marks a copy in our memory and makes none: it gets packets",
-		    peer->pid);
+	if (peer->of->ops->excluded)
+		peer->of->ops->excluded(peer->of->ctx, peer->pid);
 	peer->access = ACCESS_REFUSED;
 	peer->excluded = true;
-	atomic_store(&self.published->reached[peer->process], 0);
+	atomic_store(&peer->of->published->reached[peer->process], 0);
 }
 
 /* Whether the thread of the awaited copy still copies, or may begin to. */
@@ -335,20 +328,20 @@ static void await_short_copy(struct peer *peer)
 	for (int i = 0; i < SPINS && copying_here(peer) == peer->awaited; i++)
 		;
 	if (copying_here(peer) == peer->awaited)
-		tx_unlock_inbox(&port.tx); /* system calls follow */
+		before_call(peer->of); /* system calls follow */
 	check_awaited_copy(peer);
 }
 
 static void await_copy_of(struct peer *peer)
 {
-	/* Copies of this process hold the lock of the port. */
+	/* Copies of this process hold the lock of the engine's owner. */
 	if (peer->own || peer->excluded)
 		return;
 	peer->awaited = copying_here(peer);
 	peer->cpu_ticks = 0;
 	if (peer->awaited)
 		await_short_copy(peer);
-	self.unsettled |= peer->awaited != 0;
+	peer->of->unsettled |= peer->awaited != 0;
 }
 
 /*
@@ -357,71 +350,71 @@ static void await_copy_of(struct peer *peer)
  */
 static void rights_withdrawn(void *ctx)
 {
+	struct peers *peers = ctx;
 	struct peer *peer;
 
-	(void)ctx;
-	LIST_FOREACH(peer, &peers, link)
+	LIST_FOREACH(peer, &peers->list, link)
 	await_copy_of(peer);
 }
 
-bool peer_settled(void)
+bool peers_settled(struct peers *peers)
 {
 	struct peer *peer, *next;
 	bool all = true;
 
-	if (!self.unsettled)
+	if (!peers->unsettled)
 		return true;
-	for (peer = LIST_FIRST(&peers); peer; peer = next) {
+	for (peer = LIST_FIRST(&peers->list); peer; peer = next) {
 		next = LIST_NEXT(peer, link);
 		if (!check_awaited_copy(peer))
 			all = false;
 		else if (peer->closed)
 			free_peer(peer);
 	}
-	self.unsettled = !all;
+	peers->unsettled = !all;
 	return all;
 }
 
 static bool all_copies_settled(void *ctx)
 {
-	(void)ctx;
-	return peer_settled();
+	return peers_settled(ctx);
 }
 
 /* Withdraws the rights of all keys from peers, and ends the references to payloads. */
-static void refuse_copies(void)
+static void refuse_copies(struct peers *peers)
 {
 	struct peer *peer;
 
-	LIST_FOREACH(peer, &peers, link)
-	atomic_store(&self.published->reached[peer->process], 0);
+	LIST_FOREACH(peer, &peers->list, link)
+	atomic_store(&peers->published->reached[peer->process], 0);
 	/* The engine repeats these messages in packets with payload. */
-	__atomic_fetch_add(&self.published->table.references, 1, __ATOMIC_SEQ_CST);
-	__atomic_fetch_add(&self.published->table.state.epoch, 1, __ATOMIC_SEQ_CST);
-	rights_withdrawn(NULL);
+	__atomic_fetch_add(&peers->published->table.references, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&peers->published->table.state.epoch, 1, __ATOMIC_SEQ_CST);
+	rights_withdrawn(peers);
 }
 
-void peer_refuse_copies(void)
+bool peers_begin_refusal(struct peers *peers)
 {
-	if (atomic_exchange(&refuses_copies, true) || !fd_is_owner())
-		return;
-	port_lock();
-	if (self.published)
-		refuse_copies();
-	port_unlock_settled();
+	return !atomic_exchange(&peers->refuses, true);
 }
 
-bool peer_refuses_copies(void)
+void peers_refuse(struct peers *peers)
 {
-	return atomic_load_explicit(&refuses_copies, memory_order_relaxed);
+	if (peers->published)
+		refuse_copies(peers);
+}
+
+bool peers_refusing(const struct peers *peers)
+{
+	return atomic_load_explicit(&peers->refuses, memory_order_relaxed);
 }
 
 /* A peer that still copies stays known until its copy has ended. */
 void peer_close(struct peer *peer)
 {
-	if (self.published) {
-		atomic_store(&self.published->reached[peer->process], 0);
-		__atomic_fetch_add(&self.published->table.state.epoch, 1, __ATOMIC_SEQ_CST);
+	if (peer->of->published) {
+		atomic_store(&peer->of->published->reached[peer->process], 0);
+		__atomic_fetch_add(&peer->of->published->table.state.epoch, 1, __ATOMIC_SEQ_CST);
 		await_copy_of(peer);
 	}
 	peer->closed = true;
@@ -430,30 +423,30 @@ void peer_close(struct peer *peer)
 }
 
 /* Frees peers that tx.c has closed. */
-static void free_closed_peers(void)
+static void free_closed_peers(struct peers *peers)
 {
 	struct peer *peer, *next;
 
-	for (peer = LIST_FIRST(&peers); peer; peer = next) {
+	for (peer = LIST_FIRST(&peers->list); peer; peer = next) {
 		next = LIST_NEXT(peer, link);
 		if (peer->closed)
 			free_peer(peer);
 	}
-	self.unsettled = false;
+	peers->unsettled = false;
 }
 
-void peer_done(void)
+void peers_done(struct peers *peers)
 {
-	free_closed_peers();
-	self.published = NULL;
+	free_closed_peers(peers);
+	peers->published = NULL;
 }
 
-void peer_fork_child(void)
+void peers_fork_child(struct peers *peers)
 {
 	thread = 0;
 	/* The published memory is the parent's. */
-	self.published = NULL;
-	free_closed_peers();
+	peers->published = NULL;
+	free_closed_peers(peers);
 }
 
 /* --- Copies of this process. */
@@ -461,21 +454,14 @@ void peer_fork_child(void)
 static const struct urxe_direct_table *direct_table_of(void *ctx, const uint8_t mac[6],
 						       uint32_t qpn)
 {
-	struct peer *peer = tx_peer(&port.tx, mac, qpn);
+	struct peers *peers = ctx;
+	struct peer *peer = peers->ops->find(peers->ctx, mac, qpn);
 
-	(void)ctx;
 	if (!peer || !may_copy(peer))
 		return NULL;
-	self.target = peer;
+	peers->target = peer;
 	return &peer->published->table;
 }
-
-/* The arguments of process_vm_readv and process_vm_writev for a copy. */
-struct pieces {
-	struct iovec local[URXE_DIRECT_EXTENTS + URXE_DIRECT_PARTS];
-	uint32_t n_local;
-	uint64_t lengths[URXE_DIRECT_PARTS];
-};
 
 static uint64_t length_of(const struct urxe_direct_part *part)
 {
@@ -490,7 +476,8 @@ static uint64_t length_of(const struct urxe_direct_part *part)
  * The kernel copies local pieces in their order, so the last 8 bytes of a WRITE are a piece of
  * their own. As a remote piece they would cost 0.34 us, since the kernel looks up its pages.
  */
-static void add_local(struct pieces *pieces, const struct urxe_direct_part *part, uint64_t rest)
+static void add_local(struct peer_pieces *pieces, const struct urxe_direct_part *part,
+		      uint64_t rest)
 {
 	for (uint32_t i = 0; i < part->n_local; i++) {
 		uint8_t *addr = part->local[i].addr;
@@ -507,23 +494,31 @@ static void add_local(struct pieces *pieces, const struct urxe_direct_part *part
 	}
 }
 
-static void lay_out_pieces(struct pieces *pieces, const struct urxe_direct_copy *job)
+static void add_remote(struct peers *peers, const struct urxe_direct_part *part)
 {
+	for (uint32_t i = 0; i < part->n_remote; i++)
+		peers->remote_pieces[peers->pieces.n_remote++] = (struct iovec){
+			(void *)(uintptr_t)part->remote[i].addr, part->remote[i].length};
+}
+
+static void lay_out_pieces(struct peers *peers, const struct urxe_direct_copy *job)
+{
+	struct peer_pieces *pieces = &peers->pieces;
 	const uint64_t last = sizeof(uint64_t);
 
-	pieces->n_local = 0;
+	pieces->n_local = pieces->n_remote = 0;
 	for (uint32_t i = 0; i < job->n_parts; i++) {
 		const struct urxe_direct_part *part = &job->parts[i];
 		uint64_t length = length_of(part);
 
 		pieces->lengths[i] = length;
-		self.remote_pieces[i] = (struct iovec){(void *)(uintptr_t)part->remote, length};
+		add_remote(peers, part);
 		add_local(pieces, part, job->write && length > last ? length - last : length);
 	}
 }
 
 /* Number of parts that were copied in full. */
-static uint32_t parts_of(const struct pieces *pieces, uint32_t n, ssize_t bytes)
+static uint32_t parts_of(const struct peer_pieces *pieces, uint32_t n, ssize_t bytes)
 {
 	uint32_t whole = 0;
 
@@ -537,47 +532,46 @@ static uint32_t parts_of(const struct pieces *pieces, uint32_t n, ssize_t bytes)
  * (rights_withdrawn): either this process sees the new epoch, or the peer sees the mark, and
  * invalidates the pieces, which were written before.
  */
-static ssize_t copy_pieces(const struct urxe_direct_copy *job, const struct pieces *pieces)
+static ssize_t copy_pieces(struct peers *peers, const struct urxe_direct_copy *job)
 {
-	const struct peer *peer = self.target;
+	const struct peer_pieces *pieces = &peers->pieces;
+	const struct peer *peer = peers->target;
 	const union urxe_direct_state *state = &peer->published->table.state;
 	ssize_t n = 0;
 
-	atomic_store(&self.published->copying,
-		     copying_word(this_thread(), peer->process, ++self.copies));
+	atomic_store(&peers->published->copying,
+		     copying_word(this_thread(), peer->process, ++peers->copies));
 	if (is_reached_by(peer) && __atomic_load_n(&state->word, __ATOMIC_SEQ_CST) == job->state)
 		n = (job->write ? process_vm_writev
 				: process_vm_readv)(peer->thread, pieces->local, pieces->n_local,
-						    self.remote_pieces, job->n_parts, 0);
-	atomic_store_explicit(&self.published->copying, 0, memory_order_release);
+						    peers->remote_pieces, pieces->n_remote, 0);
+	atomic_store_explicit(&peers->published->copying, 0, memory_order_release);
 	return n;
 }
 
 static uint32_t copy_with_peer(void *ctx, const struct urxe_direct_copy *job)
 {
-	struct peer *peer = self.target;
-	struct pieces pieces;
+	struct peers *peers = ctx;
+	struct peer *peer = peers->target;
 	ssize_t n;
 
-	(void)ctx;
-	tx_unlock_inbox(&port.tx); /* a copy takes up to some ms */
-	lay_out_pieces(&pieces, job);
-	n = copy_pieces(job, &pieces);
+	before_call(peers); /* a copy takes up to some ms */
+	lay_out_pieces(peers, job);
+	n = copy_pieces(peers, job);
 	if (n < 0 && (errno == ESRCH || errno == EPERM))
 		peer->access = ACCESS_REFUSED;
 	/* The payload may come from another process, if the peer has ended meanwhile. */
 	if (owner_of(peer) != peer->thread)
 		return 0;
-	return parts_of(&pieces, job->n_parts, n);
+	return parts_of(&peers->pieces, job->n_parts, n);
 }
 
 /* The engine thread of this process cannot poll while its program posts. */
 static bool is_peer_awake(void *ctx, uint64_t now)
 {
-	struct peer *peer = self.target;
+	struct peer *peer = ((struct peers *)ctx)->target;
 	uint32_t polls = __atomic_load_n(&peer->published->polls, __ATOMIC_RELAXED);
 
-	(void)ctx;
 	if (peer->own)
 		return false;
 	if (peer_poll_look(&peer->poll, polls, now))
@@ -587,7 +581,7 @@ static bool is_peer_awake(void *ctx, uint64_t now)
 	return false;
 }
 
-const struct urxe_direct_ops peer_ops = {
+const struct urxe_direct_ops peers_direct_ops = {
 	.table = direct_table_of,
 	.copy = copy_with_peer,
 	.awake = is_peer_awake,
@@ -599,7 +593,7 @@ const struct urxe_direct_ops peer_ops = {
 
 bool peer_pulls(const struct peer *peer)
 {
-	return self.published && !atomic_load(&refuses_copies) && is_reached_by(peer);
+	return peer->of->published && !atomic_load(&peer->of->refuses) && is_reached_by(peer);
 }
 
 /* Whether the reference is still valid: the sender's engine has not given the memory back. */
@@ -618,8 +612,8 @@ bool peer_pull(void *dev_ctx, const struct urxe_reference *reference, const stru
 	struct iovec local[URXE_MAX_SGE];
 
 	(void)dev_ctx;
-	if (!self.published || atomic_load(&refuses_copies) || peer->access != ACCESS_GRANTED ||
-	    !is_valid(peer, reference))
+	if (!peer->of->published || atomic_load(&peer->of->refuses) ||
+	    peer->access != ACCESS_GRANTED || !is_valid(peer, reference))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		local[i] = (struct iovec){to[i].addr, to[i].length};

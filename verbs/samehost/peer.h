@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Peers: other processes of this user on this host, and copies to and from their memory by
- * process_vm_writev(2) and process_vm_readv(2). docs/same-host.md describes the protocol.
+ * process_vm_writev(2) and process_vm_readv(2). docs/same-host.md describes the protocol. liburxe
+ * and the device process of a virtual machine use it.
  *
- * The port calls peer_init, peer_done and peer_fork_child; tx.c opens and closes peers; the
- * engine calls peer_ops. All functions need the lock of the port, except for peer_publish_thread,
- * peer_refuse_copies and peer_refuses_copies.
+ * A process has one struct peers, at the same address until it ends. All functions need the lock of
+ * the engine's owner, except for peers_publish_thread, peers_begin_refusal and peers_refusing.
  */
 #ifndef URXE_VERBS_SAMEHOST_PEER_H
 #define URXE_VERBS_SAMEHOST_PEER_H
 
+#include <linux/futex.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
+#include <sys/uio.h>
 
 #include <rxe/direct.h>
 
@@ -19,39 +23,89 @@ struct urxe_extent;
 struct urxe_reference;
 struct vnic_outbox;
 struct peer;
+struct published;
 
-/* The engine's direct transport. */
-extern const struct urxe_direct_ops peer_ops;
+/* What the owner of the engine provides; each gets the owner's ctx. */
+struct peers_ops {
+	/* The peer with that QPN of the device with that MAC; NULL: none that may be reached now.
+	 */
+	struct peer *(*find)(void *ctx, const uint8_t mac[6], uint32_t qpn);
+	/* A system call follows that may take long. NULL is allowed. */
+	void (*before_call)(void *ctx);
+	/* The process marked a copy in this process's memory, and made none. NULL is allowed. */
+	void (*excluded)(void *ctx, int32_t pid);
+};
 
+/* Arguments of process_vm_readv and process_vm_writev for a copy, but for the remote addresses. */
+struct peer_pieces {
+	struct iovec local[URXE_DIRECT_EXTENTS + URXE_DIRECT_PARTS];
+	uint32_t n_local, n_remote;
+	uint64_t lengths[URXE_DIRECT_PARTS];
+};
+
+/* This process, and its peers. All 0 before peers_init; the members are peer.c's. */
+struct peers {
+	const struct peers_ops *ops;
+	void *ctx;
+	LIST_HEAD(, peer) list;
+	atomic_bool refuses;         /* peers_begin_refusal was called; never cleared */
+	struct published *published; /* NULL: the process takes part in no copies */
+	uint64_t token;
+	uint64_t pid_namespace;
+	int32_t pid;
+	uint32_t process;
+	uint32_t copies;     /* so far */
+	struct peer *target; /* of the next copy */
+	bool unsettled;      /* a copy of some peer is awaited */
+	struct peer_pieces pieces;
+	/*
+	 * The remote addresses of this process's copy. A peer that withdraws rights overwrites them
+	 * with invalid addresses.
+	 */
+	struct iovec remote_pieces[URXE_DIRECT_EXTENTS];
+	/* Where a peer's remote_pieces lie, to overwrite them. */
+	struct iovec pieces_of_peer[URXE_DIRECT_EXTENTS];
+	/* Of the engine thread, whose end the kernel marks (peers_publish_thread). */
+	struct robust_list_head robust_head;
+	struct robust_list robust_entry;
+};
+
+/* The engine's direct transport; urxe_dev_attr.direct_ctx is the struct peers. */
+extern const struct urxe_direct_ops peers_direct_ops;
+
+/* Once. */
+void peers_init(struct peers *peers, const struct peers_ops *ops, void *ctx);
 /*
  * Fills the published memory, VNIC_INBOX_PUBLISHED_SIZE bytes of zeros; `process` is this process's
  * number (VNIC_PROCESS). Returns the table for the engine. NULL if this process takes part in no
  * copies: URXE_TRANSPORT is "packet", or /proc does not show what peers must know.
  */
-struct urxe_direct_table *peer_init(void *published, uint32_t process);
+struct urxe_direct_table *peers_publish(struct peers *peers, void *published, uint32_t process);
 /* Before the published memory is unmapped. */
-void peer_done(void);
+void peers_done(struct peers *peers);
 /*
  * From now on all messages of this process go in packets, those that it sends and those that it
  * gets. A copy from or to its memory would wait for its handler of page faults (userfaultfd), with
- * the lock of the copying process's port held. Any thread, without the lock. It stays so until the
- * process ends.
+ * the lock of the copying process's engine held. It stays so until the process ends. If
+ * peers_begin_refusal returns true, the caller takes the lock, calls peers_refuse, and waits for
+ * peers_settled.
  */
-void peer_refuse_copies(void);
-/* Whether peer_refuse_copies was called. Any thread. */
-bool peer_refuses_copies(void);
+bool peers_begin_refusal(struct peers *peers);
+void peers_refuse(struct peers *peers);
+/* Whether peers_begin_refusal was called. */
+bool peers_refusing(const struct peers *peers);
 /* In the engine thread, when it starts: peers may copy until that thread ends. */
-void peer_publish_thread(void);
+void peers_publish_thread(struct peers *peers);
 /* Counts a poll of the engine thread, for samehost/peer_poll.h of peers. */
-void peer_count_poll(void);
+void peers_count_poll(struct peers *peers);
 /* In a forked child. */
-void peer_fork_child(void);
+void peers_fork_child(struct peers *peers);
 
 /*
  * Creates the peer `process`, the owner of the outbox's inbox; the peer closes the outbox. NULL: no
  * memory, and the outbox stays open.
  */
-struct peer *peer_open(struct vnic_outbox *outbox, uint32_t process);
+struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t process);
 void peer_close(struct peer *peer);
 
 /* Whether the peer copies referenced payloads (struct urxe_reference) from this process. */
@@ -62,8 +116,8 @@ bool peer_pull(void *dev_ctx, const struct urxe_reference *reference, const stru
 
 /*
  * Whether all copies of peers have ended that may use rights which the engine has withdrawn. Until
- * then, the program must not get the memory back. The caller waits without the lock.
+ * then, the memory must not be given back. The caller waits without the lock.
  */
-bool peer_settled(void);
+bool peers_settled(struct peers *peers);
 
 #endif

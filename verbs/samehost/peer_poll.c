@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "samehost/peer_poll.h"
+#include "peer_poll.h"
 
 #define US 1000u
 #define MS 1000000u

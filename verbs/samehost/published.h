@@ -18,7 +18,7 @@ struct published {
 	/* Written before vnic_inbox_publish: */
 	uint64_t token;         /* random; 0: the process takes part in no copies */
 	uint64_t token_at;      /* address of a copy of the token in the process's own memory */
-	uint64_t remote_pieces; /* address of the struct iovec[URXE_DIRECT_PARTS] of its copies */
+	uint64_t remote_pieces; /* address of the struct iovec[URXE_DIRECT_EXTENTS] of its copies */
 	uint64_t pid_namespace; /* the namespace of pid */
 	int32_t pid;
 	/*

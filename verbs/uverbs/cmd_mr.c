@@ -12,7 +12,7 @@
 #include "memory/mr_index.h"
 #include "memory/uaccess.h"
 #include "port/port.h"
-#include "samehost/peer.h"
+#include <samehost/peer.h>
 #include "uverbs/command.h"
 #include "uverbs/pd.h"
 
@@ -29,7 +29,7 @@
 static void release_mr(struct mr *mr)
 {
 	LIST_INSERT_HEAD(&port.released_mrs, mr, released_link);
-	if (peer_settled())
+	if (peers_settled(&port_peers))
 		mr_free_released();
 }
 

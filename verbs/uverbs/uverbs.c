@@ -11,7 +11,7 @@
 #include "memory/uaccess.h"
 #include "port/port.h"
 #include "report/log.h"
-#include "samehost/peer.h"
+#include <samehost/peer.h>
 #include "uverbs/command.h"
 
 /* The longest request known here is EX_MODIFY_QP; providers may append a little. */
@@ -306,7 +306,7 @@ static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_s
 	away = polling_entered(now);
 	port_lock();
 	polling_posted(away);
-	if (peer_refuses_copies()) {
+	if (peers_refusing(&port_peers)) {
 		touch_posted(file, post->qp_handle);
 		now = clock_now();
 	}

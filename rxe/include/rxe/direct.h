@@ -12,6 +12,9 @@
  * Only the device that a table belongs to writes to it. A reader copies an entry, and believes the
  * copy if the entry's version was even, and the same before and after.
  *
+ * The pieces of a region are believed by the epoch alone: the device writes to them only after it
+ * has withdrawn the region that had them before.
+ *
  * Withdrawal of rights: the device removes the entry, increments the epoch, then calls
  * urxe_direct_ops.withdrawn. The requester's `copy` marks itself, and does nothing if the epoch is
  * another than before the rights were read. So `withdrawn` finds each copy by withdrawn rights, and
@@ -32,13 +35,27 @@
  */
 #define URXE_DIRECT_CHUNK  4096u /* QPNs, from a multiple of it on */
 #define URXE_DIRECT_CHUNKS 16u
+/*
+ * A region of more than one piece, as those of virtual machines are, has a run of entries in the
+ * table's list of pieces: whole units of the list. A region is not published if it has more than
+ * URXE_DIRECT_GRANT_PIECES pieces, or if the list has no run left for it.
+ */
+#define URXE_DIRECT_PIECES       65536u
+#define URXE_DIRECT_UNIT         16u
+#define URXE_DIRECT_GRANT_PIECES 16384u
 
 /* Bytes of the longest message: the thread that runs the engine does nothing else during a copy. */
 #define URXE_DIRECT_MAX (64u << 20)
 
 struct urxe_extent;
 
-/* The rights of a key: a region of one extent, or a bound window. */
+/* Bytes of a region that are contiguous in memory: up to the next piece, or the region's end. */
+struct urxe_direct_piece {
+	uint64_t offset; /* of the first byte, in the region */
+	uint64_t addr;   /* of the first byte in the process's address space */
+};
+
+/* The rights of a key: a region, or a bound window. */
 struct urxe_direct_grant {
 	_Alignas(64) uint32_t version; /* odd: it is being changed */
 	uint32_t key;                  /* 0: none */
@@ -47,7 +64,10 @@ struct urxe_direct_grant {
 	uint32_t qpn;    /* a type 2 window's; 0: any of the protection domain */
 	uint64_t start;  /* address of the first byte in the key's address space */
 	uint64_t length;
-	uint64_t addr; /* of the first byte in the process's address space */
+	uint64_t addr; /* of the first byte in the process's address space; if n_pieces is 1 */
+	uint32_t n_pieces;
+	uint32_t
+		pieces; /* index of the first one in the table's list; if n_pieces is more than 1 */
 };
 
 /* A queue pair that executes requests. */
@@ -75,17 +95,25 @@ struct urxe_direct_table {
 	_Alignas(64) struct urxe_direct_grant grants[URXE_DIRECT_GRANTS];
 	struct urxe_direct_qp qps[URXE_DIRECT_CHUNKS][URXE_DIRECT_CHUNK];
 	uint8_t chunks[(1u << 24) / URXE_DIRECT_CHUNK]; /* 1 + the index in qps; 0: none */
+	struct urxe_direct_piece pieces[URXE_DIRECT_PIECES];
 };
 
-/* Requests of one copy, and extents of all of them. */
+/* Requests of one copy, and extents of all of them at either end. */
 #define URXE_DIRECT_PARTS   16
-#define URXE_DIRECT_EXTENTS 64
+#define URXE_DIRECT_EXTENTS 512
 
-/* A request of a copy. */
+/* Bytes of the responder's process. */
+struct urxe_direct_extent {
+	uint64_t addr;
+	uint64_t length;
+};
+
+/* A request of a copy. Both lists have as many bytes, and no empty extent. */
 struct urxe_direct_part {
-	uint64_t remote; /* address in the responder's process */
+	const struct urxe_direct_extent *remote;
+	uint32_t n_remote;
+	uint32_t n_local;
 	const struct urxe_extent *local;
-	uint32_t n_local; /* none of them empty */
 };
 
 /* One copy: requests in their order, all of them WRITEs or all of them READs. */
@@ -96,7 +124,7 @@ struct urxe_direct_copy {
 	bool write; /* to the responder: the last 8 bytes of each part are stored last */
 };
 
-/* Provided by the owner of a device; each gets the device's ctx. None calls back. */
+/* Provided by the owner of a device; each gets urxe_dev_attr.direct_ctx. None calls back. */
 struct urxe_direct_ops {
 	/*
 	 * The table of the device that has the MAC address and the QPN; NULL if it is not reachable

@@ -114,9 +114,11 @@ struct urxe_dev_attr {
 	 * known, which counts as 100 Gb/s. */
 	uint64_t link_bps;
 	uint32_t cnp_interval_ns; /* between two CNPs of a QP; 0 = 50,000 */
-	/* The direct transport; NULL = not used. The table is empty, in memory that other devices
-	 * read, and valid until the device is destroyed; NULL = other devices read no table. */
+	/* The direct transport; NULL = not used. The table is all 0, or that of an earlier
+	 * device which was destroyed, in memory that other devices read, and valid until the device
+	 * is destroyed; NULL = other devices read no table. */
 	const struct urxe_direct_ops *direct;
+	void *direct_ctx; /* of direct */
 	struct urxe_direct_table *direct_table;
 	/* urxe_output leaves the ICRC of packets to the device's own MAC address undefined, because
 	 * the processes of a host exchange them in memory. The owner calls urxe_frame_add_icrc

@@ -33,8 +33,7 @@
 #include <vnic/regs.h>
 
 #include "interpose/own_fd.h"
-#include "port/port.h"
-#include "samehost/peer.h"
+#include "port/port_private.h"
 #include "samehost/published.h"
 
 #define MTU     1500
@@ -113,7 +112,7 @@ static void await_step(uint32_t step)
 
 static void *live(void *arg)
 {
-	peer_publish_thread();
+	peers_publish_thread(&port_peers);
 	atomic_store(&shared->tid, gettid());
 	pause();
 	return arg;
@@ -125,7 +124,7 @@ static void publish(uint32_t process)
 	struct vnic_inbox *inbox = w.inbox[process == CHILD];
 	pthread_t thread;
 
-	assert_non_null(peer_init(vnic_inbox_published(inbox), process));
+	assert_non_null(peers_publish(&port_peers, vnic_inbox_published(inbox), process));
 	atomic_store(&shared->tid, 0);
 	assert_int_equal(pthread_create(&thread, NULL, live, NULL), 0);
 	while (!atomic_load(&shared->tid))
@@ -138,7 +137,7 @@ static void open_way(uint32_t from, uint32_t to)
 	int fds[VNIC_INBOX_FDS];
 
 	memcpy(who.mac, mac, sizeof(mac));
-	assert_int_equal(tx_init(&port.tx, w.loop->driver, &port.uplink, &who), 0);
+	assert_int_equal(tx_init(&port.tx, w.loop->driver, &port.uplink, &port_peers, &who), 0);
 	vnic_inbox_fds(w.inbox[to == CHILD], fds);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
@@ -160,7 +159,7 @@ static void start_child(void (*then)(void))
 		atomic_store(&shared->step, 2);
 		return;
 	}
-	peer_fork_child();
+	peers_fork_child(&port_peers);
 	publish(CHILD);
 	open_way(CHILD, PARENT);
 	atomic_store(&shared->step, 1);
@@ -181,6 +180,7 @@ static int open_world(void **state)
 	atomic_store(&shared->copied, 0);
 	memset(area, 0, sizeof(area));
 	memset(&w, 0, sizeof(w));
+	port_init_peers();
 	assert_int_equal(vnic_loop_open(MTU, &w.loop), 0);
 	*(uint32_t *)((uint8_t *)w.loop->bars + VNIC_REG_DIRECT) = 1;
 	for (int i = 0; i < 2; i++)
@@ -205,7 +205,7 @@ static int close_world(void **state)
 	(void)state;
 	end_process();
 	tx_destroy(&port.tx);
-	peer_done();
+	peers_done(&port_peers);
 	for (int i = 0; i < 2; i++)
 		vnic_inbox_destroy(w.inbox[i]);
 	vnic_loop_close(w.loop);
@@ -226,7 +226,7 @@ static uint32_t other(void)
 
 static const struct urxe_direct_table *table_of(uint32_t process)
 {
-	return peer_ops.table(NULL, mac, QPN(process));
+	return peers_direct_ops.table(&port_peers, mac, QPN(process));
 }
 
 /* Executes the copy; returns how many parts were copied to or from that process. */
@@ -238,7 +238,7 @@ static uint32_t run_to(uint32_t process, struct urxe_direct_copy *job)
 	if (!table)
 		return 0;
 	job->state = table->state.word;
-	done = peer_ops.copy(NULL, job);
+	done = peers_direct_ops.copy(&port_peers, job);
 	return done;
 }
 
@@ -251,7 +251,8 @@ static uint32_t run(struct urxe_direct_copy *job)
 static bool copy(bool write, uint8_t *local, uint32_t offset, uint32_t length)
 {
 	const struct urxe_extent extent = {local, length};
-	const struct urxe_direct_part part = {(uintptr_t)area + offset, &extent, 1};
+	const struct urxe_direct_extent remote = {(uintptr_t)area + offset, length};
+	const struct urxe_direct_part part = {&remote, 1, 1, &extent};
 
 	return run(&(struct urxe_direct_copy){.parts = &part, .n_parts = 1, .write = write});
 }
@@ -331,6 +332,7 @@ static void test_requests_are_copied_together(void **state)
 						{20, 3, 2}, {3, 20, 4}, {3, 4, 1000}};
 	const uint32_t n = sizeof(rows) / sizeof(rows[0]), room = 2000;
 	struct urxe_extent extents[sizeof(rows) / sizeof(rows[0]) * PIECES];
+	struct urxe_direct_extent remotes[sizeof(rows) / sizeof(rows[0])];
 	struct urxe_direct_part parts[sizeof(rows) / sizeof(rows[0])];
 	static uint8_t out[AREA], in[AREA];
 
@@ -341,8 +343,9 @@ static void test_requests_are_copied_together(void **state)
 	for (uint32_t i = 0; i < n; i++) {
 		uint8_t *from = out + i * room;
 
-		parts[i] = (struct urxe_direct_part){(uintptr_t)area + i * room,
-						     &extents[i * PIECES], PIECES};
+		remotes[i] = (struct urxe_direct_extent){(uintptr_t)area + i * room,
+							 rows[i][0] + rows[i][1] + rows[i][2]};
+		parts[i] = (struct urxe_direct_part){&remotes[i], 1, PIECES, &extents[i * PIECES]};
 		for (uint32_t k = 0; k < PIECES; from += rows[i][k++])
 			extents[i * PIECES + k] = (struct urxe_extent){from, rows[i][k]};
 	}
@@ -365,13 +368,16 @@ static void test_uncopyable_request_ends_the_copy(void **state)
 {
 	static uint8_t out[PAGE];
 	const struct urxe_extent extent = {out, PAGE};
+	struct urxe_direct_extent remotes[4];
 	struct urxe_direct_part parts[4];
 	uint8_t in[4] = {0};
 
 	(void)state;
 	memset(out, 7, sizeof(out));
-	for (uint32_t i = 0; i < 4; i++)
-		parts[i] = (struct urxe_direct_part){(uintptr_t)area + i * PAGE, &extent, 1};
+	for (uint32_t i = 0; i < 4; i++) {
+		remotes[i] = (struct urxe_direct_extent){(uintptr_t)area + i * PAGE, PAGE};
+		parts[i] = (struct urxe_direct_part){&remotes[i], 1, 1, &extent};
+	}
 	assert_int_equal(mprotect(area + 2 * PAGE, PAGE, PROT_NONE), 0);
 	start_child(nothing);
 	assert_int_equal(mprotect(area + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
@@ -381,6 +387,34 @@ static void test_uncopyable_request_ends_the_copy(void **state)
 		if (i != 2)
 			assert_true(copy(false, &in[i], i * PAGE, 1));
 	assert_memory_equal(in, "\7\7\0\0", 4);
+}
+
+/* Memory of a virtual machine: pieces at either end that begin and end at different bytes. */
+static void test_scattered_memory(void **state)
+{
+	enum { N = URXE_DIRECT_EXTENTS, LENGTH = 64 };
+	static struct urxe_direct_extent remotes[N];
+	static uint8_t out[N * LENGTH], in[N * LENGTH];
+	const struct urxe_extent extents[] = {{out, 3 * LENGTH + 5},
+					      {out + 3 * LENGTH + 5, sizeof(out) - 3 * LENGTH - 5}};
+	const struct urxe_extent whole = {in, sizeof(in)};
+	const struct urxe_direct_part to = {remotes, N, 2, extents}, from = {remotes, N, 1, &whole};
+
+	(void)state;
+	start_child(nothing);
+	for (size_t i = 0; i < sizeof(out); i++)
+		out[i] = (uint8_t)(i * 7 + i / 251);
+	/* Backwards, with holes. */
+	for (uint32_t i = 0; i < N; i++)
+		remotes[i] = (struct urxe_direct_extent){(uintptr_t)area + (N - 1 - i) * (AREA / N),
+							 LENGTH};
+	assert_int_equal(run(&(struct urxe_direct_copy){.parts = &to, .n_parts = 1, .write = true}),
+			 1);
+	assert_int_equal(run(&(struct urxe_direct_copy){.parts = &from, .n_parts = 1}), 1);
+	assert_memory_equal(in, out, sizeof(in));
+	assert_true(copy(false, in, (N - 1) * (AREA / N), LENGTH + 1));
+	assert_memory_equal(in, out, LENGTH);
+	assert_int_equal(in[LENGTH], 0);
 }
 
 /* The identity of a connected peer cannot change to another process. */
@@ -433,7 +467,8 @@ static void test_qps_of_one_process_are_copied(void **state)
 {
 	uint8_t byte = 7;
 	const struct urxe_extent extent = {&byte, 1};
-	const struct urxe_direct_part part = {(uintptr_t)area, &extent, 1};
+	const struct urxe_direct_extent remote = {(uintptr_t)area, 1};
+	const struct urxe_direct_part part = {&remote, 1, 1, &extent};
 
 	(void)state;
 	publish(PARENT);
@@ -600,7 +635,7 @@ static int executed(void)
 static void turn(void)
 {
 	for (;;) {
-		peer_count_poll();
+		peers_count_poll(&port_peers);
 		sched_yield();
 	}
 }
@@ -614,7 +649,7 @@ static bool look(uint64_t *now)
 
 	assert_non_null(table_of(looked_at));
 	*now += 1000;
-	awake = peer_ops.awake(NULL, *now);
+	awake = peers_direct_ops.awake(&port_peers, *now);
 	return awake;
 }
 
@@ -657,7 +692,7 @@ static void test_engine_thread_of_this_core_counts_as_asleep(void **state)
 	open_way(PARENT, PARENT);
 	looked_at = PARENT;
 	for (int i = 0; i < 100; i++) {
-		peer_count_poll();
+		peers_count_poll(&port_peers);
 		assert_false(look(&now));
 	}
 	looked_at = CHILD;
@@ -751,12 +786,12 @@ static void withdraw(void)
 		&((struct published *)vnic_inbox_published(w.inbox[0]))->table;
 
 	__atomic_fetch_add(&table->state.epoch, 1, __ATOMIC_SEQ_CST);
-	peer_ops.withdrawn(NULL);
+	peers_direct_ops.withdrawn(&port_peers);
 }
 
 static bool settled(void)
 {
-	return peer_ops.settled(NULL);
+	return peers_direct_ops.settled(&port_peers);
 }
 
 static void await_settled(void)
@@ -782,8 +817,10 @@ static void copy_here(void (*before)(void))
 {
 	static uint8_t sevens[PAGE];
 	const struct urxe_extent extent = {sevens, PAGE};
-	const struct urxe_direct_part parts[] = {{(uintptr_t)area, &extent, 1},
-						 {(uintptr_t)area + PAGE, &extent, 1}};
+	const struct urxe_direct_extent remotes[] = {{(uintptr_t)area, PAGE},
+						     {(uintptr_t)area + PAGE, PAGE}};
+	const struct urxe_direct_part parts[] = {{&remotes[0], 1, 1, &extent},
+						 {&remotes[1], 1, 1, &extent}};
 
 	memset(sevens, 7, sizeof(sevens));
 	w.before_write = before;
@@ -981,7 +1018,7 @@ static void test_userfaultfd_refuses_copies(void **state)
 	assert_true(copy(true, &byte, PAGE, 1));
 	assert_true(pull((uintptr_t)area, 0, to));
 	fd_set_owner();
-	peer_refuse_copies();
+	port_refuse_copies();
 	area[0] = 0;
 	assert_int_equal(await_copy(), 0);
 	expect_untouched();
@@ -1099,6 +1136,7 @@ static bool may_reach_others(void)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_scattered_memory, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_copies_read_and_write, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_requests_are_copied_together, open_world,

@@ -34,7 +34,7 @@ enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, V
 #define VNIC_INBOX_FRAMES 512
 
 /* Size of the memory that the receiver publishes to its senders, bytes; initially zero. */
-#define VNIC_INBOX_PUBLISHED_SIZE (2640u * 1024)
+#define VNIC_INBOX_PUBLISHED_SIZE (3664u * 1024)
 
 /* X(identifier, printed name, meaning) */
 #define VNIC_DIRECT_LIST(X)                                                                    \

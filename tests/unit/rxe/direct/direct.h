@@ -43,17 +43,24 @@ static inline const struct urxe_direct_table *table(void *ctx, const uint8_t mac
 
 static inline void copy_part(const struct urxe_direct_part *part, bool write)
 {
-	uint8_t *remote = (uint8_t *)(uintptr_t)part->remote;
+	uint64_t in_remote = 0, in_local = 0, n;
 
-	for (uint32_t i = 0; i < part->n_local; i++) {
-		const struct urxe_extent *local = &part->local[i];
+	for (uint32_t l = 0, r = 0; l < part->n_local || r < part->n_remote;) {
+		uint8_t *local = (uint8_t *)part->local[l].addr + in_local;
+		uint8_t *remote = (uint8_t *)(uintptr_t)part->remote[r].addr + in_remote;
 
-		require(local->length > 0);
-		if (write)
-			memcpy(remote, local->addr, local->length);
-		else
-			memcpy(local->addr, remote, local->length);
-		remote += local->length;
+		require(l < part->n_local && r < part->n_remote);
+		n = part->local[l].length - in_local;
+		if (n > part->remote[r].length - in_remote)
+			n = part->remote[r].length - in_remote;
+		require(n > 0);
+		memcpy(write ? remote : local, write ? local : remote, n);
+		in_local += n;
+		in_remote += n;
+		if (in_local == part->local[l].length)
+			in_local = 0, l++;
+		if (in_remote == part->remote[r].length)
+			in_remote = 0, r++;
 	}
 }
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The peers of the process: other processes of this host (samehost/peer.h). */
+#include <samehost/peer.h>
+
+#include "interpose/own_fd.h"
+#include "port/port_private.h"
+#include "report/log.h"
+
+struct peers port_peers;
+
+static struct peer *find_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
+{
+	(void)ctx;
+	return tx_peer(&port.tx, mac, qpn);
+}
+
+/* The thread may hold the lock word of an inbox. */
+static void unlock_inbox(void *ctx)
+{
+	(void)ctx;
+	tx_unlock_inbox(&port.tx);
+}
+
+static void log_exclusion(void *ctx, int32_t pid)
+{
+	(void)ctx;
+	log_warning("process %d marks a copy in our memory and makes none: it gets packets", pid);
+}
+
+void port_init_peers(void)
+{
+	static const struct peers_ops ops = {find_peer, unlock_inbox, log_exclusion};
+
+	peers_init(&port_peers, &ops, NULL);
+}
+
+void port_refuse_copies(void)
+{
+	if (!peers_begin_refusal(&port_peers) || !fd_is_owner())
+		return;
+	port_lock();
+	peers_refuse(&port_peers);
+	port_unlock_settled();
+}
