@@ -53,18 +53,23 @@ static int watch_client(struct function *f, int epoll_fd, int fd)
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
 	f->watched = fd;
-	f->writing = false;
+	f->events = EPOLLIN;
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* A client that does not read its replies gets no further messages handled. */
+/*
+ * A client that does not read its replies, or whose memory a peer still copies, gets no further
+ * messages handled.
+ */
 static void update_watch(struct function *f, int epoll_fd)
 {
-	const bool writing = vnic_vfio_server_is_writing(f->server);
-	struct epoll_event event = {.events = writing ? EPOLLOUT : EPOLLIN, .data.fd = f->watched};
+	const uint32_t events = vnic_vfio_server_is_held(f->server)      ? 0
+				: vnic_vfio_server_is_writing(f->server) ? EPOLLOUT
+									 : EPOLLIN;
+	struct epoll_event event = {.events = events, .data.fd = f->watched};
 
-	if (writing != f->writing && !epoll_ctl(epoll_fd, EPOLL_CTL_MOD, f->watched, &event))
-		f->writing = writing;
+	if (events != f->events && !epoll_ctl(epoll_fd, EPOLL_CTL_MOD, f->watched, &event))
+		f->events = events;
 }
 
 void function_event(struct function *f, int epoll_fd)
@@ -72,7 +77,8 @@ void function_event(struct function *f, int epoll_fd)
 	int rc = vnic_vfio_server_event(f->server);
 
 	if (rc >= 0) {
-		update_watch(f, epoll_fd);
+		if (f->watched >= 0)
+			update_watch(f, epoll_fd);
 		return;
 	}
 	/* The server has closed the socket, which ended its watch. */

@@ -21,8 +21,8 @@ struct function {
 	struct listen_socket listener;
 	struct vnic_guest_memory *memory;
 	struct vnic_vfio_server *server;
-	int watched;  /* the client's socket in the epoll set; -1 = none */
-	bool writing; /* it is watched for room */
+	int watched;     /* the client's socket in the epoll set; -1 = none */
+	uint32_t events; /* of epoll that it is watched for */
 };
 
 /* Makes the memory; the model's creation, which needs it, and function_serve follow. */
@@ -40,7 +40,9 @@ void function_close(struct function *f);
 
 /* The listening socket is readable: accepts a client, or refuses a second one. */
 void function_accept(struct function *f, int epoll_fd);
-/* The client's socket is readable or writable. */
+/*
+ * The client's socket is readable or writable, or the server is held (vnic_vfio_server_is_held).
+ */
 void function_event(struct function *f, int epoll_fd);
 
 #endif

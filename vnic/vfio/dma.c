@@ -30,32 +30,53 @@ int dma_map(struct vnic_vfio_server *server, const struct vfio_user_dma_map *map
 int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap *unmap)
 {
 	const struct vnic_vfio_attr *attr = &server->attr;
-	int rc;
 
 	if (unmap->argsz < sizeof(*unmap) || unmap->flags & ~UNMAP_ALL)
 		return -EINVAL;
 	if (unmap->flags & UNMAP_ALL) {
-		dma_unmap_all(server);
+		dma_remove_all(server);
 		return 0;
 	}
 	if (!unmap->size || unmap->addr + (unmap->size - 1) < unmap->addr)
 		return -EINVAL;
 	attr->ops.memory_removed(attr->ctx, unmap->addr, unmap->size);
-	rc = vnic_guest_memory_unmap(attr->memory, unmap->addr, unmap->size);
-	/* Memory that came without a descriptor was never mapped. */
-	return rc == -ENOENT ? 0 : rc;
+	server->removal = (struct dma_removal){true, unmap->addr, unmap->size};
+	return 0;
 }
 
-void dma_unmap_all(struct vnic_vfio_server *server)
+void dma_remove_all(struct vnic_vfio_server *server)
 {
 	const struct vnic_vfio_attr *attr = &server->attr;
+	uint32_t count;
+
+	vnic_guest_memory_regions(attr->memory, &count);
+	if (!count)
+		return;
+	attr->ops.memory_removed(attr->ctx, 0, UINT64_MAX);
+	server->removal = (struct dma_removal){.pending = true};
+}
+
+static void unmap_all(struct vnic_guest_memory *memory)
+{
 	const struct vnic_guest_region *regions;
 	uint32_t count;
 
-	while ((regions = vnic_guest_memory_regions(attr->memory, &count)), count) {
-		const uint64_t addr = regions[count - 1].addr, size = regions[count - 1].size;
+	while ((regions = vnic_guest_memory_regions(memory, &count)), count)
+		vnic_guest_memory_unmap(memory, regions[count - 1].addr, regions[count - 1].size);
+}
 
-		attr->ops.memory_removed(attr->ctx, addr, size);
-		vnic_guest_memory_unmap(attr->memory, addr, size);
-	}
+int dma_finish_unmap(struct vnic_vfio_server *server)
+{
+	const struct dma_removal removal = server->removal;
+	int rc = 0;
+
+	server->removal.pending = false;
+	if (!removal.pending)
+		return 0;
+	if (removal.size)
+		rc = vnic_guest_memory_unmap(server->attr.memory, removal.addr, removal.size);
+	else
+		unmap_all(server->attr.memory);
+	/* Memory that came without a descriptor was never mapped. */
+	return rc == -ENOENT ? 0 : rc;
 }

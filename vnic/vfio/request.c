@@ -231,9 +231,24 @@ int request_handle(struct vnic_vfio_server *server)
 		.reply = c->out.bytes + header,
 		.room = VFIO_USER_MESSAGE_MAX - header,
 	};
-	int n = execute(server, c->in.header.command, &request);
-	int rc = connection_reply(c, n > 0 ? (uint32_t)n : 0, n < 0 ? (uint32_t)-n : 0);
 
+	server->outcome = execute(server, c->in.header.command, &request);
+	server->reply_held = true;
+	return request_finish(server);
+}
+
+int request_finish(struct vnic_vfio_server *server)
+{
+	struct connection *c = &server->connection;
+	int n = server->outcome, rc;
+
+	if (!server_is_settled(server))
+		return 0;
+	server->reply_held = false;
+	rc = dma_finish_unmap(server);
+	if (rc)
+		n = rc;
+	rc = connection_reply(c, n > 0 ? (uint32_t)n : 0, n < 0 ? (uint32_t)-n : 0);
 	connection_next(c);
 	return rc;
 }

@@ -52,6 +52,21 @@ bool vnic_vfio_server_is_writing(const struct vnic_vfio_server *server)
 	return connection_is_writing(&server->connection);
 }
 
+bool vnic_vfio_server_is_held(const struct vnic_vfio_server *server)
+{
+	return server->reply_held || server->closing;
+}
+
+/* The last part of a disconnection, if the function has settled. */
+static void finish_disconnect(struct vnic_vfio_server *server)
+{
+	if (!server_is_settled(server))
+		return;
+	server->closing = false;
+	dma_finish_unmap(server);
+	server->attr.ops.disconnected(server->attr.ctx);
+}
+
 void vnic_vfio_server_disconnect(struct vnic_vfio_server *server)
 {
 	const struct vnic_vfio_attr *attr = &server->attr;
@@ -59,17 +74,35 @@ void vnic_vfio_server_disconnect(struct vnic_vfio_server *server)
 	if (server->connection.socket < 0)
 		return;
 	connection_close(&server->connection);
+	server->reply_held = false;
 	attr->ops.reset(attr->ctx);
-	dma_unmap_all(server);
+	dma_remove_all(server);
 	irq_close(&server->irq);
-	attr->ops.disconnected(attr->ctx);
+	server->closing = true;
+	finish_disconnect(server);
+}
+
+/* The memory of the last connection, or the reply to the last message. True: still held. */
+static bool stays_held(struct vnic_vfio_server *server, int *rc)
+{
+	*rc = 0;
+	if (server->reply_held)
+		*rc = request_finish(server);
+	else if (server->closing)
+		finish_disconnect(server);
+	return vnic_vfio_server_is_held(server);
 }
 
 static int handle_messages(struct vnic_vfio_server *server)
 {
-	int rc = connection_flush(&server->connection);
+	int rc;
 
-	for (int i = 0; i < MESSAGES && !rc && !connection_is_writing(&server->connection); i++) {
+	if (stays_held(server, &rc) || rc)
+		return rc;
+	rc = connection_flush(&server->connection);
+	for (int i = 0; i < MESSAGES && !rc && !connection_is_writing(&server->connection) &&
+			!vnic_vfio_server_is_held(server);
+	     i++) {
 		rc = connection_receive(&server->connection);
 		if (rc <= 0)
 			return rc;
@@ -80,8 +113,13 @@ static int handle_messages(struct vnic_vfio_server *server)
 
 int vnic_vfio_server_event(struct vnic_vfio_server *server)
 {
-	int rc = server->connection.socket < 0 ? 0 : handle_messages(server);
+	int rc;
 
+	if (server->connection.socket < 0) {
+		stays_held(server, &rc);
+		return 0;
+	}
+	rc = handle_messages(server);
 	if (rc < 0)
 		vnic_vfio_server_disconnect(server);
 	return rc;

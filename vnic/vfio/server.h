@@ -7,21 +7,46 @@
 #include "connection.h"
 #include "irq.h"
 
+/* Memory that is removed from the function, and will be unmapped when nobody uses it. */
+struct dma_removal {
+	bool pending;
+	uint64_t addr, size; /* size 0: all memory */
+};
+
 struct vnic_vfio_server {
 	struct vnic_vfio_attr attr;
 	struct config_space config;
 	struct irq_vectors irq;
 	bool version_known; /* the client has sent VERSION */
 	struct connection connection;
+	struct dma_removal removal;
+	bool closing;    /* the rest of a disconnection waits for the function to settle */
+	bool reply_held; /* a message was handled, whose reply waits for the function to settle */
+	int outcome; /* of that message: length of the reply's body, or a negative errno value */
 };
 
-/* Handles the message in the connection, and replies. Errors are those of the connection. */
+/*
+ * Handles the message in the connection, and replies, or leaves that to request_finish. Errors are
+ * those of the connection.
+ */
 int request_handle(struct vnic_vfio_server *server);
+/* Replies to the message that was held, if the function has settled. */
+int request_finish(struct vnic_vfio_server *server);
+/* Whether the function has settled. */
+static inline bool server_is_settled(const struct vnic_vfio_server *server)
+{
+	const struct vnic_vfio_ops *ops = &server->attr.ops;
+
+	return !ops->settled || ops->settled(server->attr.ctx);
+}
 
 /* Handlers of request.c that have a file of their own; body and fds as the command has them. */
 int dma_map(struct vnic_vfio_server *server, const struct vfio_user_dma_map *map, int fd);
 int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap *unmap);
-void dma_unmap_all(struct vnic_vfio_server *server);
+/* Removes all memory from the function; dma_finish_unmap unmaps it. */
+void dma_remove_all(struct vnic_vfio_server *server);
+/* Unmaps what dma_unmap or dma_remove_all has removed, if anything; the function has settled. */
+int dma_finish_unmap(struct vnic_vfio_server *server);
 /* Accesses of `count` bytes to a region of linux/vfio.h. -EINVAL: not in the region, or misaligned.
  */
 int region_read(struct vnic_vfio_server *server, const struct vfio_user_access *access,

@@ -63,6 +63,7 @@ struct fixture {
 	struct access last;
 	uint32_t writes, resets, disconnects, added, removed;
 	uint64_t removed_addr, removed_size;
+	bool unsettled;
 	uint16_t id;
 	/* The last reply, and the bytes of its body. */
 	struct header reply;
@@ -134,6 +135,11 @@ static void model_disconnected(void *ctx)
 	f->disconnects++;
 }
 
+static bool model_settled(void *ctx)
+{
+	return !((struct fixture *)ctx)->unsettled;
+}
+
 /* --- The client */
 
 static void connect_client(struct fixture *f)
@@ -151,7 +157,7 @@ static int setup_unversioned(void **state)
 	static struct fixture f;
 	struct vnic_vfio_attr attr = {.function = function,
 				      .ops = {model_read, model_write, model_reset, model_added,
-					      model_removed, model_disconnected},
+					      model_removed, model_disconnected, model_settled},
 				      .ctx = &f};
 
 	f = (struct fixture){.file = memfd_create("guest", MFD_CLOEXEC)};
@@ -616,9 +622,68 @@ static void memory_comes_and_goes(void **state)
 	assert_non_null(vnic_guest_memory_range(f->memory, 0x102000, 1, false));
 	f->removed = 0;
 	assert_int_equal(unmap(f, 0, 0, VFIO_DMA_UNMAP_FLAG_ALL), 0);
-	assert_int_equal(f->removed, 3);
+	assert_int_equal(f->removed, 1);
+	assert_int_equal(f->removed_addr, 0);
+	assert_true(f->removed_size == UINT64_MAX);
 	assert_null(vnic_guest_memory_range(f->memory, 0x200000, 1, false));
 	assert_int_equal(count_fds(), fds);
+}
+
+/* A peer copies to the memory: it stays mapped, and the client gets no answer, until that ends. */
+static void memory_in_use_is_unmapped_later(void **state)
+{
+	struct fixture *f = *state;
+	const struct map m = {24, 0, 0x100000, 2 * PAGE, 0};
+	uint8_t message[64];
+	size_t n;
+
+	assert_int_equal(map(f, 0x100000, 4, 3, true), 0);
+	f->unsettled = true;
+	n = build(f, message, DMA_UNMAP, 0, &m, 24);
+	send_bytes(f, message, n, NULL, 0);
+	send_bytes(f, message, n, NULL, 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(vnic_vfio_server_event(f->server), 0);
+		assert_true(vnic_vfio_server_is_held(f->server));
+		assert_false(read_reply(f));
+		assert_int_equal(f->removed, 1);
+		assert_non_null(vnic_guest_memory_range(f->memory, 0x100000, 1, false));
+	}
+	f->unsettled = false;
+	assert_int_equal(vnic_vfio_server_event(f->server), 0);
+	assert_false(vnic_vfio_server_is_held(f->server));
+	assert_int_equal(f->removed, 2);
+	assert_true(read_reply(f));
+	assert_true(read_reply(f));
+	assert_false(read_reply(f));
+	assert_null(vnic_guest_memory_range(f->memory, 0x100000, 1, false));
+	assert_non_null(vnic_guest_memory_range(f->memory, 0x102000, 1, false));
+}
+
+static void disconnection_waits_too(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t message[256];
+	size_t n;
+
+	assert_int_equal(map(f, 0x100000, 4, 3, true), 0);
+	f->unsettled = true;
+	vnic_vfio_server_disconnect(f->server);
+	assert_int_equal(f->resets, 1);
+	assert_int_equal(f->disconnects, 0);
+	assert_non_null(vnic_guest_memory_range(f->memory, 0x100000, 1, false));
+	/* The next client waits. */
+	close(f->client);
+	connect_client(f);
+	n = build(f, message, VERSION, 0, offer, sizeof(offer));
+	send_bytes(f, message, n, NULL, 0);
+	assert_int_equal(vnic_vfio_server_event(f->server), 0);
+	assert_false(read_reply(f));
+	f->unsettled = false;
+	assert_int_equal(vnic_vfio_server_event(f->server), 0);
+	assert_int_equal(f->disconnects, 1);
+	assert_null(vnic_guest_memory_range(f->memory, 0x100000, 1, false));
+	assert_true(read_reply(f));
 }
 
 static void malformed_maps(void **state)
@@ -1038,6 +1103,8 @@ int main(void)
 		TEST(sizes_of_writes_are_checked),
 		TEST(many_writes_in_one_message),
 		TEST(memory_comes_and_goes),
+		TEST(memory_in_use_is_unmapped_later),
+		TEST(disconnection_waits_too),
 		TEST(malformed_maps),
 		TEST(interrupts_reach_their_eventfds),
 		TEST(malformed_irqs),

@@ -49,23 +49,31 @@ struct vnic_vfio_ops {
 	void (*reset)(void *ctx);
 	/* [addr, addr + size) of the guest's memory is mapped. */
 	void (*memory_added)(void *ctx, uint64_t addr, uint64_t size);
-	/* This range, whether mapped or not, will be unmapped: no pointer to it may be used later.
+	/*
+	 * This range, whether mapped or not, will be unmapped: no pointer to it may be used later.
+	 * All memory is address 0 and size UINT64_MAX.
 	 */
 	void (*memory_removed)(void *ctx, uint64_t addr, uint64_t size);
 	/* After reset and the removal of all memory. */
 	void (*disconnected)(void *ctx);
+	/*
+	 * Whether nobody uses memory any more that write, reset or memory_removed took away. If
+	 * not, the server neither unmaps memory nor replies (vnic_vfio_server_is_held). NULL:
+	 * always.
+	 */
+	bool (*settled)(void *ctx);
 };
 
 struct vnic_vfio_attr {
 	struct vnic_vfio_function function;
 	struct vnic_guest_memory *memory; /* the server alone maps and unmaps it */
-	struct vnic_vfio_ops ops;         /* all of them are set */
+	struct vnic_vfio_ops ops;         /* all of them are set, but settled may be NULL */
 	void *ctx;
 };
 
 /* -EINVAL: the description of the function is not valid. */
 int vnic_vfio_server_create(const struct vnic_vfio_attr *attr, struct vnic_vfio_server **server);
-/* Ends the connection first. NULL is ignored. */
+/* Ends the connection first, and waits for nothing. NULL is ignored. */
 void vnic_vfio_server_destroy(struct vnic_vfio_server *server);
 
 /*
@@ -81,11 +89,19 @@ int vnic_vfio_server_fd(const struct vnic_vfio_server *server);
  */
 bool vnic_vfio_server_is_writing(const struct vnic_vfio_server *server);
 /*
+ * Whether a reply, or the unmapping of memory after the end of a connection, waits for `settled`.
+ * Then the server handles no message; call vnic_vfio_server_event now and then, which looks again.
+ */
+bool vnic_vfio_server_is_held(const struct vnic_vfio_server *server);
+/*
  * Handles a bounded number of messages. On error the client is disconnected. -ECONNRESET: the
  * client closed the connection; -EPROTO: it broke the protocol.
  */
 int vnic_vfio_server_event(struct vnic_vfio_server *server);
-/* Closes the connection: reset, unmapping of all memory, disconnected. */
+/*
+ * Closes the connection: reset, unmapping of all memory, disconnected. The last two may wait for
+ * `settled`, and the next client meanwhile for an answer.
+ */
 void vnic_vfio_server_disconnect(struct vnic_vfio_server *server);
 
 /*
