@@ -63,6 +63,14 @@ static void note_disconnect(void *ctx)
 	(void)ctx;
 }
 
+/* Peers copy to and from the machine's memory. */
+static bool has_settled(void *ctx)
+{
+	const struct pvrdma_host *host = ((struct pvrdma_function *)ctx)->host;
+
+	return !host->table || host->direct->settled(host->direct_ctx);
+}
+
 static void raise_interrupt(void *ctx, uint32_t vector)
 {
 	struct pvrdma_function *f = ctx;
@@ -104,12 +112,12 @@ int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function
 			     .msix_bar = MSIX_BAR,
 			     .pba_offset = PBA_OFFSET},
 		.ops = {read_register, write_register, reset, add_memory, remove_memory,
-			note_disconnect},
+			note_disconnect, has_settled},
 		.ctx = f,
 	};
 	int rc;
 
-	*f = (struct pvrdma_function){0};
+	*f = (struct pvrdma_function){.host = attr->host};
 	rc = function_init(&f->function, "pvrdma") ?: create_device(f, attr);
 	if (!rc)
 		return function_serve(&f->function, attr->path, &a, error);

@@ -10,6 +10,7 @@
 struct pvrdma_function {
 	struct function function;
 	struct pvrdma *dev;
+	const struct pvrdma_host *host;
 };
 
 struct pvrdma_function_attr {

@@ -70,11 +70,15 @@ static int attach(struct vm_session *s)
 	if (!rc)
 		rc = watch(s, vnic_driver_ctl_fd(s->nic))
 			     ?: watch(s, vnic_driver_notice_fd(s->nic));
-	if (rc)
+	if (rc) {
 		detach(s);
-	else
-		s->welcome = now;
-	return rc;
+		return rc;
+	}
+	s->welcome = now;
+	/* Peers have the inbox already; this daemon introduces further ones. */
+	if (s->inbox && vnic_driver_set_inbox(s->nic, s->inbox))
+		log_line("the new urxed introduces no further peers to the machine");
+	return 0;
 }
 
 static bool is_away(int rc)
@@ -124,6 +128,15 @@ uint64_t vm_session_tick(struct vm_session *s, uint64_t now)
 		s->retry_at = now + RETRY_NS;
 	}
 	return s->nic || s->over ? UINT64_MAX : s->retry_at;
+}
+
+int vm_session_make_inbox(struct vm_session *s, struct vnic_inbox **inbox)
+{
+	int rc = s->nic ? vnic_driver_make_inbox(s->nic, s->welcome.mtu, inbox) : -ENOTCONN;
+
+	if (!rc)
+		s->inbox = *inbox;
+	return rc;
 }
 
 /* --- Messages of the daemon */

@@ -31,8 +31,9 @@ struct vm_session {
 	struct vnic_driver *nic;            /* NULL = no daemon */
 	struct vnic_attach_welcome welcome; /* the last one; qpn_first is 0 before the first */
 	struct leases leases;
-	uint64_t retry_at; /* next look for a daemon, ns */
-	bool over;         /* the numbers are another process's now, or urxed has refused */
+	struct vnic_inbox *inbox; /* made by vm_session_make_inbox, whose caller owns it */
+	uint64_t retry_at;        /* next look for a daemon, ns */
+	bool over;                /* the numbers are another process's now, or urxed has refused */
 };
 
 /* Attaches. A failure is logged; the structure is valid. A negative errno value: no descriptor. */
@@ -45,6 +46,12 @@ void vm_session_close(struct vm_session *s);
 void vm_session_event(struct vm_session *s);
 /* Looks for a daemon if there is none; returns the time of the next look, UINT64_MAX = none. */
 uint64_t vm_session_tick(struct vm_session *s, uint64_t now);
+
+/*
+ * Makes an inbox, which later daemons get, too; the caller owns it, and keeps it until
+ * vm_session_close. -ENOTCONN: no daemon; else as vnic_driver_make_inbox.
+ */
+int vm_session_make_inbox(struct vm_session *s, struct vnic_inbox **inbox);
 
 /* A free number, leasing more if necessary; 0: there is none. */
 uint32_t vm_session_take_qpn(struct vm_session *s);

@@ -25,7 +25,17 @@ static uint32_t count_mrs(const struct pvrdma *dev)
 	return n;
 }
 
-static bool copy_objects(const struct pvrdma *dev, struct state_document *state)
+/* Packets of the machine go by the switch. */
+static void copy_qp(const struct machine_peers *peers, const struct urxe_qp *qp,
+		    struct state_qp *entry)
+{
+	state_document_fill_qp(entry, qp);
+	entry->memory = urxe_qp_direct(qp) && entry->counters.event[URXE_EVENT_DIRECT_REQUESTS] &&
+			machine_peers_has(peers, entry->attr.path.dmac, entry->attr.dest_qpn);
+}
+
+static bool copy_objects(const struct pvrdma *dev, const struct machine_peers *peers,
+			 struct state_document *state)
 {
 	const struct urxe_qp *qp;
 	const struct urxe_mr *mr;
@@ -36,13 +46,14 @@ static bool copy_objects(const struct pvrdma *dev, struct state_document *state)
 	if (!state->qps || !state->mrs)
 		return false;
 	for (at = 0; (qp = pvrdma_next_qp(dev, &at));)
-		state_document_fill_qp(&state->qps[state->n_qps++], qp);
+		copy_qp(peers, qp, &state->qps[state->n_qps++]);
 	for (at = 0; (mr = pvrdma_next_mr(dev, &at));)
 		urxe_mr_query(mr, &state->mrs[state->n_mrs++]);
 	return true;
 }
 
-void vm_state_send(const struct pvrdma *dev, const char *name, int socket)
+void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers, const char *name,
+		   int socket)
 {
 	struct state_counter counters[PVRDMA_COUNTERS];
 	struct state_document state = {.socket = socket,
@@ -56,7 +67,7 @@ void vm_state_send(const struct pvrdma *dev, const char *name, int socket)
 	for (int i = 0; i < PVRDMA_COUNTERS; i++)
 		counters[i] = (struct state_counter){pvrdma_counter_name((enum pvrdma_counter)i),
 						     pvrdma_counters(dev)[i]};
-	complete = copy_objects(dev, &state);
+	complete = copy_objects(dev, peers, &state);
 	state_document_send(&state, complete);
 	free(state.qps);
 	free(state.mrs);

@@ -5,7 +5,10 @@
 
 #include <pvrdma/pvrdma.h>
 
+#include "vm/machine_peers.h"
+
 /* Answers on `socket`, and closes it. Never blocks. name: of the machine. */
-void vm_state_send(const struct pvrdma *dev, const char *name, int socket);
+void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers, const char *name,
+		   int socket);
 
 #endif

@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "urxed/uplink/station_protocol.h"
 #include "vm/frames.h"
+#include "vm/machine_peers.h"
 #include "vm/poll_state.h"
 #include "vm/session.h"
 #include "vm/state.h"
@@ -31,6 +32,7 @@ struct vm {
 	char name[VM_NAME]; /* of the process, for urxe show */
 	struct station_link link;
 	struct vm_session session;
+	struct machine_peers peers;
 	struct pvrdma_host host;
 	struct vmxnet3_function nic;
 	struct pvrdma_function rdma;
@@ -104,12 +106,28 @@ static void wait_events(struct vm *vm, uint64_t timeout_ns)
 
 /* --- The loop */
 
+/* How long to wait before the next look at a peer's copy. */
+#define HELD_NS 50000
+
+/* Looks at the functions whose replies wait for copies. True: some still wait. */
+static bool look_at_held(struct vm *vm)
+{
+	struct function *f = &vm->rdma.function;
+
+	if (!vnic_vfio_server_is_held(f->server))
+		return false;
+	function_event(f, vm->epoll_fd);
+	return vnic_vfio_server_is_held(f->server);
+}
+
 static void sleep_until_event(struct vm *vm, uint64_t now)
 {
 	uint64_t next = tick(vm, now), due = frames_deadline(&vm->frames, now);
 
 	if (due < next)
 		next = due;
+	if (look_at_held(vm) && next > now + HELD_NS)
+		next = now + HELD_NS;
 	if (frames_arm(&vm->frames, now))
 		next = now;
 	wait_events(vm, next == UINT64_MAX ? next : next > now ? next - now : 0);
@@ -196,7 +214,7 @@ static void send_state(void *ctx, int socket)
 {
 	const struct vm *vm = ctx;
 
-	vm_state_send(vm->rdma.dev, vm->name, socket);
+	vm_state_send(vm->rdma.dev, &vm->peers, vm->name, socket);
 }
 
 static uint32_t take_qpn(void *ctx)
@@ -207,6 +225,11 @@ static uint32_t take_qpn(void *ctx)
 static void free_qpn(void *ctx, uint32_t qpn)
 {
 	vm_session_free_qpn(&((struct vm *)ctx)->session, qpn);
+}
+
+static void meet_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
+{
+	machine_peers_meet(&((struct vm *)ctx)->peers, mac, qpn);
 }
 
 /* urxe show, ps and top name the process as the port of the machine. */
@@ -222,11 +245,22 @@ static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM
 	int rc;
 
 	name_process(vm, attr);
-	vm->host = (struct pvrdma_host){take_qpn, free_qpn, vm};
 	rc = vm_session_open(&vm->session, attr->run_dir, attr->mac, &queries);
-	if (rc)
+	if (rc) {
 		snprintf(error, VM_ERROR, "cannot watch urxed: %s", strerror(-rc));
-	return rc;
+		return rc;
+	}
+	machine_peers_open(&vm->peers, &vm->session);
+	vm->host = (struct pvrdma_host){
+		.take_qpn = take_qpn,
+		.free_qpn = free_qpn,
+		.connecting = meet_peer,
+		.ctx = vm,
+		.direct = &vm->peers.direct,
+		.direct_ctx = &vm->peers.peers,
+		.table = vm->peers.table,
+	};
+	return 0;
 }
 
 static int open_functions(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
@@ -276,6 +310,7 @@ void vm_destroy(struct vm *vm)
 	frames_free(&vm->frames);
 	pvrdma_function_close(&vm->rdma);
 	vmxnet3_function_close(&vm->nic);
+	machine_peers_close(&vm->peers);
 	vm_session_close(&vm->session);
 	station_link_close(&vm->link);
 	if (vm->signal_fd >= 0)

@@ -45,6 +45,8 @@ static void set_ops(struct pvrdma *dev)
 
 int pv_activate(struct pvrdma *dev)
 {
+	static const struct pvrdma_host nothing;
+	const struct pvrdma_host *host = dev->attr.host ? dev->attr.host : &nothing;
 	const struct urxe_dev_attr attr = {
 		.ctx = dev,
 		.ops = &dev->ops,
@@ -53,6 +55,9 @@ int pv_activate(struct pvrdma *dev)
 		.mtu = dev->attr.mtu,
 		.seed = dev->attr.seed + dev->activations,
 		.omit_local_icrc = true,
+		.direct = host->table ? host->direct : NULL,
+		.direct_ctx = host->direct_ctx,
+		.direct_table = host->table,
 	};
 	int rc;
 

@@ -41,7 +41,17 @@ struct pvrdma_host {
 	uint32_t (*take_qpn)(void *ctx);
 	/* A number that take_qpn gave. */
 	void (*free_qpn)(void *ctx, uint32_t qpn);
+	/* A queue pair is being connected to that one of the device with that MAC. */
+	void (*connecting)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	void *ctx;
+	/*
+	 * The engine's direct transport (struct urxe_dev_attr); table NULL: none. After each call
+	 * that may take memory or rights away, the caller keeps the guest waiting until
+	 * direct->settled.
+	 */
+	const struct urxe_direct_ops *direct;
+	void *direct_ctx;
+	struct urxe_direct_table *table;
 };
 
 struct pvrdma_attr {

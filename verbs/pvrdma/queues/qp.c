@@ -219,6 +219,18 @@ static void reset_rings(struct pv_qp *qp)
 		pv_ring_reset(&qp->recv.ring);
 }
 
+/* Before the connection: the host may know a shorter way to the peer. */
+static void announce_connection(const struct pv_qp *qp, const struct urxe_qp_attr *attr,
+				uint32_t mask)
+{
+	const uint32_t needed = URXE_QP_STATE | URXE_QP_AV | URXE_QP_DEST_QPN;
+	const struct pvrdma_host *host = qp->object.dev->attr.host;
+
+	if (host && qp->type == PV_QPT_RC && (mask & needed) == needed &&
+	    attr->state == URXE_QPS_RTR)
+		host->connecting(host->ctx, attr->path.dmac, attr->dest_qpn);
+}
+
 int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	bool ends = mask & URXE_QP_STATE &&
@@ -227,6 +239,7 @@ int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mas
 
 	if (ends)
 		pv_qp_send_delayed_acks(qp);
+	announce_connection(qp, attr, mask);
 	rc = urxe_qp_modify(qp->qp, qp->object.dev->now, attr, mask);
 	if (rc || !(mask & URXE_QP_STATE))
 		return rc;
