@@ -102,7 +102,7 @@ static void *ask_thread(void *arg)
 	struct process *p = arg;
 
 	p->base.status = vnic_driver_introduce(p->base.driver, p->mac ? p->mac : p->base.who.mac,
-						p->qpn, p->fds);
+					       p->qpn, p->fds);
 	atomic_store(&p->base.done, true);
 	return NULL;
 }
@@ -476,8 +476,8 @@ static int other_namespace(void)
 	return unshare(CLONE_NEWUSER);
 }
 
-/* A child that `become` has changed asks for the inbox of the receiver, and is refused. */
-static void check_stranger(int (*become)(void))
+/* A child that `become` has changed asks for the inbox of a process, and is refused. */
+static void check_stranger(int (*become)(void), const struct process *of, const uint8_t mac[6])
 {
 	char path[64];
 	int status;
@@ -494,7 +494,7 @@ static void check_stranger(int (*become)(void))
 			_exit(SKIP);
 		if (attach(&p))
 			_exit(1);
-		_exit(-vnic_driver_introduce(p.base.driver, w.receiver.base.who.mac, w.receiver.base.who.qpn_first, p.fds));
+		_exit(-vnic_driver_introduce(p.base.driver, mac, of->base.who.qpn_first, p.fds));
 	}
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		take_events();
@@ -509,13 +509,25 @@ static void check_stranger(int (*become)(void))
 static void another_user_is_refused(void **state)
 {
 	(void)state;
-	check_stranger(other_user);
+	check_stranger(other_user, &w.receiver, w.receiver.base.who.mac);
+}
+
+static void another_user_never_gets_a_machine(void **state)
+{
+	struct process machine = {.qpn = 0};
+
+	(void)state;
+	serve(attach_machine_thread, &machine);
+	assert_int_equal(machine.base.status, 0);
+	check_stranger(other_user, &machine, machine_mac);
+	kill_client(&machine);
+	vnic_inbox_destroy(machine.inbox);
 }
 
 static void another_namespace_is_refused(void **state)
 {
 	(void)state;
-	check_stranger(other_namespace);
+	check_stranger(other_namespace, &w.receiver, w.receiver.base.who.mac);
 }
 
 int main(void)
@@ -543,6 +555,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(daemon_forbids_and_allows_direct_frames, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(another_user_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_user_never_gets_a_machine, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_namespace_is_refused, setup, teardown),
 	};
 

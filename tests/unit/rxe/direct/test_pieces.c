@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The direct transport on regions of several pieces, as those of virtual machines are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "direct.h"
+
+#define PAGE  4096u
+#define PAGES (REGION / PAGE)
+
+/* A region of the node's memory whose pages are in reverse order, at the node's usual address. */
+static struct urxe_mr *reg_reversed(struct node *node)
+{
+	struct urxe_extent extents[PAGES];
+	const struct urxe_mr_attr attr = {
+		.pd = NODE_PD,
+		.access = NODE_ACCESS,
+		.iova = node->iova,
+		.length = REGION,
+		.extents = extents,
+		.n_extents = PAGES,
+	};
+	struct urxe_mr *mr;
+
+	for (uint32_t i = 0; i < PAGES; i++)
+		extents[i] = (struct urxe_extent){node->mem + (PAGES - 1 - i) * PAGE, PAGE};
+	require(!urxe_mr_reg(node->dev, &attr, &mr));
+	return mr;
+}
+
+/* The byte of the reversed region at an offset. */
+static uint8_t *at(const struct node *node, uint32_t offset)
+{
+	return node->mem + (PAGES - 1 - offset / PAGE) * PAGE + offset % PAGE;
+}
+
+static void expect_equal(const struct direct *d, const struct post *post)
+{
+	for (uint32_t i = 0; i < post->length; i++)
+		assert_int_equal(*at(d->e.a, post->offset + i), *at(d->e.b, post->remote + i));
+}
+
+/* Requests that begin and end anywhere in pieces, at both ends. */
+static void test_any_range(void **state)
+{
+	static const struct {
+		uint32_t local, remote, length;
+	} rows[] = {
+		{0, 0, 1},
+		{PAGE - 1, 5, 2},
+		{7, PAGE - 1, 2},
+		{PAGE, 2 * PAGE, PAGE},
+		{100, 3 * PAGE - 3, 3 * PAGE},
+		{PAGE + 1, PAGE + 1, 9 * PAGE},
+		{0, 0, REGION},
+		{REGION - 9, 0, 9},
+		{0, REGION - 9, 9},
+	};
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	d.key[0] = urxe_mr_key(reg_reversed(d.e.a));
+	d.key[1] = urxe_mr_key(reg_reversed(d.e.b));
+	for (uint32_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		post = a_post(&d, i % 2 ? URXE_WR_RDMA_READ : URXE_WR_RDMA_WRITE, i);
+		post.offset = rows[i / 2].local;
+		post.remote = rows[i / 2].remote;
+		post.length = rows[i / 2].length;
+		fill(d.e.a->mem, REGION, (uint8_t)i);
+		fill(d.e.b->mem, REGION, (uint8_t)(100 + i));
+		run(&d, &post, URXE_WC_SUCCESS);
+		assert_int_equal(d.way[0].copies, i + 1);
+		expect_equal(&d, &post);
+	}
+	/* One byte too many at either end of the responder's region. */
+	post.length = REGION;
+	post.remote = post.offset = 1;
+	post.lkey = urxe_mr_key(node_reg(d.e.a, NODE_PD, NODE_ACCESS, 0, REGION + 1));
+	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
+	direct_close(&d);
+}
+
+/* A region of n pieces of one byte, all the same byte. */
+static struct urxe_mr *reg_bytes(struct node *node, uint32_t n)
+{
+	struct urxe_extent *extents = malloc(n * sizeof(*extents));
+	const struct urxe_mr_attr attr = {
+		.pd = NODE_PD,
+		.access = NODE_ACCESS,
+		.iova = node->iova,
+		.length = n,
+		.extents = extents,
+		.n_extents = n,
+	};
+	struct urxe_mr *mr;
+
+	require(extents);
+	for (uint32_t i = 0; i < n; i++)
+		extents[i] = (struct urxe_extent){node->mem, 1};
+	require(!urxe_mr_reg(node->dev, &attr, &mr));
+	free(extents);
+	return mr;
+}
+
+/* Whether a WRITE of `length` bytes to the region is copied; in packets it succeeds as well. */
+static bool is_copied(struct direct *d, const struct urxe_mr *mr, uint32_t length)
+{
+	const uint32_t before = d->way[0].copies;
+	struct post post = a_post(d, URXE_WR_RDMA_WRITE, 3);
+
+	post.remote = 0;
+	post.rkey = urxe_mr_key(mr);
+	post.length = length;
+	fill(d->e.a->mem + post.offset, length, (uint8_t)(before + 1));
+	run(d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d->e.b->mem[0], d->e.a->mem[post.offset + length - 1]);
+	return d->way[0].copies > before;
+}
+
+static void test_limits(void **state)
+{
+	/* A region of the nodes' own has some pieces, too. */
+	enum { MOST = URXE_DIRECT_GRANT_PIECES, REGIONS = URXE_DIRECT_PIECES / MOST - 1 };
+	struct urxe_mr *mr[REGIONS], *more;
+	struct direct d;
+
+	(void)state;
+	setup_proven(&d);
+	more = reg_bytes(d.e.b, MOST + 1);
+	assert_false(is_copied(&d, more, 1));
+	for (uint32_t i = 0; i < REGIONS; i++)
+		mr[i] = reg_bytes(d.e.b, MOST);
+	for (uint32_t i = 0; i < REGIONS; i++)
+		assert_true(is_copied(&d, mr[i], 1));
+	/* There is no further run of that length, until a region gives its entries back. */
+	more = reg_bytes(d.e.b, MOST);
+	assert_false(is_copied(&d, more, 1));
+	assert_int_equal(urxe_mr_dereg(more), 0);
+	assert_int_equal(urxe_mr_dereg(mr[1]), 0);
+	more = reg_bytes(d.e.b, MOST);
+	assert_true(is_copied(&d, more, 2));
+	/* Of one copy. */
+	assert_true(is_copied(&d, mr[0], URXE_DIRECT_EXTENTS));
+	assert_false(is_copied(&d, mr[0], URXE_DIRECT_EXTENTS + 1));
+	direct_close(&d);
+}
+
+/* The peer writes nonsense to its table: the request goes in packets. */
+static void test_wrong_list(void **state)
+{
+	struct urxe_direct_grant *grant, good;
+	struct urxe_direct_piece *pieces;
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	d.key[1] = urxe_mr_key(reg_reversed(d.e.b));
+	grant = &d.e.b->table->grants[(d.key[1] >> 8) % URXE_DIRECT_GRANTS];
+	good = *grant;
+	pieces = &d.e.b->table->pieces[grant->pieces];
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	post.offset = post.remote = 0;
+	post.length = 3 * PAGE;
+	for (uint32_t i = 0; i < 6; i++) {
+		*grant = good;
+		for (uint32_t k = 0; k < PAGES; k++)
+			pieces[k].offset = k * PAGE;
+		switch (i) {
+		case 0: pieces[1].offset = 2 * PAGE; break; /* the third piece is empty */
+		case 1: pieces[2].offset = 1; break;
+		case 2: pieces[0].offset = 1; break;
+		case 3: grant->n_pieces = 0; break;
+		case 4: grant->n_pieces = UINT32_MAX; break;
+		case 5: grant->pieces = URXE_DIRECT_PIECES - PAGES + 1; break;
+		}
+		fill(d.e.a->mem, post.length, (uint8_t)(i + 1));
+		run(&d, &post, URXE_WC_SUCCESS);
+		assert_int_equal(d.way[0].copies, 0);
+		for (uint32_t k = 0; k < post.length; k++)
+			assert_int_equal(*at(d.e.b, k), d.e.a->mem[k]);
+	}
+	*grant = good;
+	pieces[0].offset = 0;
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[0].copies, 1);
+	direct_close(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_any_range),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_wrong_list),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
