@@ -67,8 +67,9 @@ static struct {
 	bool copying; /* the current system call is the engine's copy */
 } w;
 
-/* Entries of the list of pieces that the peer's regions use. */
-#define PIECES 16
+/* Entries of the list of pieces that the peer's regions use, and pieces of its second region. */
+#define PIECES 64
+#define PARTS  8
 
 /* --- The shared memory */
 
@@ -145,27 +146,63 @@ static bool is_ours(const struct iovec *piece)
 	return at < ROOM && piece->iov_len <= ROOM - at;
 }
 
-/* Executes the copy of one request; returns the local iovec after those of the request. */
-static const struct iovec *move(const struct iovec *remote, const struct iovec *local, bool write)
+/* The iovecs that a copy has not consumed. */
+struct rest {
+	const struct iovec *remote, *local;
+	size_t in_remote, in_local; /* bytes of the first one that are consumed */
+};
+
+/* Copies bytes that are contiguous at both ends, at most `length`; returns their number. */
+static size_t move_some(struct rest *rest, size_t length, bool write)
 {
 	const struct urxe_extent theirs = {w.pair->node[1]->mem, w.pair->node[1]->mem_size};
-	uintptr_t at = (uintptr_t)remote->iov_base - (uintptr_t)theirs.addr;
-	bool there = at < theirs.length && remote->iov_len <= theirs.length - at;
-	size_t done = 0;
+	uint8_t *remote = (uint8_t *)rest->remote->iov_base + rest->in_remote;
+	uint8_t *local = (uint8_t *)rest->local->iov_base + rest->in_local;
+	uintptr_t at = (uintptr_t)remote - (uintptr_t)theirs.addr;
+	size_t n = length;
+	bool there;
 
+	require(is_ours(rest->local));
+	if (n > rest->remote->iov_len - rest->in_remote)
+		n = rest->remote->iov_len - rest->in_remote;
+	if (n > rest->local->iov_len - rest->in_local)
+		n = rest->local->iov_len - rest->in_local;
+	require(n);
+	there = at < theirs.length && n <= theirs.length - at;
 	/* The address is in the peer's memory, unless the shared memory was changed. */
 	require(w.hostile || there);
-	/* The last 8 bytes of a WRITE have an iovec of their own. */
-	require(!write || remote->iov_len <= 8 || local[1].iov_len == 8);
-	for (; done < remote->iov_len; done += local++->iov_len) {
-		require(is_ours(local));
-		if (!write)
-			memset(local->iov_base, 0xdd, local->iov_len);
-		else if (there)
-			memcpy((uint8_t *)remote->iov_base + done, local->iov_base, local->iov_len);
+	if (!write)
+		memset(local, 0xdd, n);
+	else if (there)
+		memcpy(remote, local, n);
+	return n;
+}
+
+static void consume(struct rest *rest, size_t n)
+{
+	rest->in_remote += n;
+	rest->in_local += n;
+	if (rest->in_remote == rest->remote->iov_len) {
+		rest->remote++;
+		rest->in_remote = 0;
 	}
-	require(done == remote->iov_len);
-	return local;
+	if (rest->in_local == rest->local->iov_len) {
+		rest->local++;
+		rest->in_local = 0;
+	}
+}
+
+/* Executes the copy of one request. */
+static void move(struct rest *rest, size_t length, bool write)
+{
+	for (size_t done = 0, n; done < length; done += n) {
+		/* The last 8 bytes of a WRITE have an iovec of their own. */
+		if (write && done < length - 8 && length > 8)
+			require(rest->local->iov_len - rest->in_local <= length - 8 - done);
+		n = move_some(rest, length - done, write);
+		consume(rest, n);
+	}
+	require(!rest->in_remote && !rest->in_local);
 }
 
 /* Reads of the peer's token return the published token, true or false. */
@@ -179,7 +216,8 @@ static ssize_t copy_or_fail(bool write, pid_t pid, const struct iovec *local,
 			    const struct iovec *remote, unsigned long n_remote,
 			    unsigned long n_local)
 {
-	const struct iovec *end = local + n_local;
+	struct rest rest = {.remote = remote, .local = local};
+	uint32_t at = w.pair->node[0]->send_cq.tail;
 	long result = w.result, length = 0;
 
 	require(pid == getpid());
@@ -189,14 +227,11 @@ static ssize_t copy_or_fail(bool write, pid_t pid, const struct iovec *local,
 		return -1;
 	}
 	/* From the oldest outstanding request on. */
-	for (unsigned long i = 0; i < n_remote; i++) {
-		uint32_t oldest = w.pair->node[0]->send_cq.tail;
-
-		require(remote[i].iov_len == w.lengths[(oldest + i) % POSTED]);
-		local = move(&remote[i], local, write);
-		length += (long)remote[i].iov_len;
+	for (; rest.remote < remote + n_remote; at++) {
+		move(&rest, w.lengths[at % POSTED], write);
+		length += w.lengths[at % POSTED];
 	}
-	require(local == end);
+	require(rest.remote == remote + n_remote && rest.local == local + n_local);
 	return result && result < length ? result : length;
 }
 
@@ -248,6 +283,7 @@ static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 {
 	uint32_t n;
 
+	(void)ctx;
 	while (w.n_meanwhile)
 		write_to(&w.meanwhile[--w.n_meanwhile]);
 	w.copying = true;
@@ -260,6 +296,7 @@ static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
  * counts as polling. */
 static bool awake(void *ctx, uint64_t now)
 {
+	(void)ctx;
 	return peers_direct_ops.awake(&port_peers, now) || w.awake;
 }
 
@@ -384,6 +421,24 @@ static void settle(void)
 	require(w.first == w.next);
 }
 
+/* Pieces of odd lengths, in reverse order. */
+static struct urxe_mr *reg_pieces(struct node *node)
+{
+	struct urxe_extent extents[PARTS];
+	struct urxe_mr_attr attr = {
+		.pd = NODE_PD, .access = NODE_ACCESS, .iova = node->iova, .extents = extents};
+	struct urxe_mr *mr;
+
+	for (uint32_t i = 0; i < PARTS; i++) {
+		extents[i] = (struct urxe_extent){
+			node->mem + (PARTS - 1 - i) * ((ROOM / 2 / PARTS)), (ROOM / 2 / PARTS) - i};
+		attr.length += extents[i].length;
+	}
+	attr.n_extents = PARTS;
+	require(!urxe_mr_reg(node->dev, &attr, &mr));
+	return mr;
+}
+
 static void register_memory(void)
 {
 	struct node *peer = w.pair->node[1];
@@ -392,7 +447,7 @@ static void register_memory(void)
 		require(!urxe_mr_dereg(w.mr));
 	w.mr = NULL;
 	if (script_get8(&w.script) & 1)
-		w.mr = node_reg(peer, NODE_PD, NODE_ACCESS, 0, ROOM / 2);
+		w.mr = reg_pieces(peer);
 }
 
 /* Withdraws rights of the requester, whatever copy the peer publishes. */
