@@ -26,7 +26,7 @@ class SpreadImage(VmImage):
     def add_modules(self, archive):
         super().add_modules(archive)
         archive.add_modules('/modules/more', modules(self.package, ['vxlan', 'geneve', 'uio_pci_generic']))
-        archive.copy(find_program('ip'), '/bin/iproute')
+        archive.copy(find_program('ip'), '/iproute2/ip')  # ip looks at the name by which it is called
         add_libraries(archive, [find_program('ip')])
 
 
@@ -157,13 +157,13 @@ def check_odd_rings(vms):
 def make_tunnels(vms, kind, options):
     for vm, inner, remote in zip(vms, INNER, reversed(vms)):
         where = f'dev {vm.nic()}' if kind == 'vxlan' else ''
-        vm.run(f'iproute link add {TUNNEL} type {kind} id 7 remote {remote.address} {where} {options} && '
-               f'iproute addr add {inner}/24 dev {TUNNEL} && iproute link set {TUNNEL} up')
+        vm.run(f'/iproute2/ip link add {TUNNEL} type {kind} id 7 remote {remote.address} {where} {options} && '
+               f'/iproute2/ip addr add {inner}/24 dev {TUNNEL} && /iproute2/ip link set {TUNNEL} up')
 
 
 def delete_tunnels(vms):
     for vm in vms:
-        vm.run(f'iproute link delete {TUNNEL}')
+        vm.run(f'/iproute2/ip link delete {TUNNEL}')
 
 
 def check_tunnels(vms):
@@ -199,9 +199,9 @@ def start_testpmd(vm):
            f'echo uio_pci_generic >devices/{pci}/driver_override; echo {pci} >devices/{pci}/driver/unbind; '
            f'echo {pci} >drivers_probe')
     return vm.start(
-        f'dpdk-testpmd -l 0,1 --in-memory --no-telemetry -m 128 -a {pci} -- --forward-mode=icmpecho --rxq=2 --txq=2 '
-        '--rss-udp --total-num-mbufs=4096 --stats-period=1 --display-xstats=rx_q0_packets,rx_q1_packets '
-        '>/tmp/testpmd 2>&1')
+        f'dpdk-testpmd -l 0,1 --in-memory --no-telemetry -m 128 -a {pci} --log-level=pmd.net.vmxnet3.init:debug -- '
+        '--forward-mode=icmpecho --rxq=2 --txq=2 --rss-ip --total-num-mbufs=4096 --stats-period=1 '
+        '--display-xstats=rx_q0_packets,rx_q1_packets >/tmp/testpmd 2>&1')
 
 
 def testpmd_counts(vm):
@@ -217,6 +217,7 @@ def check_testpmd(vms):
           lambda: vms[1].run('cat /tmp/testpmd'))
     if not job.running():
         raise Failure(f"testpmd ended: {vms[1].run('cat /tmp/testpmd')}")
+    vms[1].run('grep "Using device version 6" /tmp/testpmd')
     nic = vms[0].nic()
     for host in range(20, 20 + STREAMS):
         vms[0].run(f'ip addr add 192.0.2.{host}/24 dev {nic}')

@@ -149,13 +149,13 @@ bool vnic_device_update_features(struct vnic_device *dev)
 }
 
 /* The driver's memory may still contain the status of a stopped queue, and its threshold. */
-static void clear_status(struct vnic_device *dev)
+static void start_queues(struct vnic_device *dev)
 {
 	static const struct vmxnet3_queue_status running;
 
 	for (uint32_t i = 0; i < dev->tx_queues; i++) {
 		dev->tx[i].shared->status = running;
-		vnic_store(&dev->tx[i].shared->threshold, 0);
+		vnic_store(&dev->tx[i].shared->threshold, VNIC_TX_THRESHOLD);
 	}
 	for (uint32_t i = 0; i < dev->rx_queues; i++)
 		dev->rx[i].shared->status = running;
@@ -184,7 +184,7 @@ bool vnic_device_activate(struct vnic_device *dev)
 	dev->tx_queues = shared.misc.tx_queues;
 	dev->rx_queues = shared.misc.rx_queues;
 	dev->state = VNIC_DEVICE_ACTIVE;
-	clear_status(dev);
+	start_queues(dev);
 	vnic_device_update_mode(dev);
 	vnic_device_update_vlans(dev);
 	if (vnic_device_update_features(dev) && vnic_device_update_groups(dev))

@@ -76,7 +76,7 @@ void vnic_device_raise_event(struct vnic_device *dev, uint32_t event)
 void vnic_device_set_polling(struct vnic_device *dev, bool polling)
 {
 	for (uint32_t i = 0; i < dev->tx_queues; i++)
-		vnic_store(&dev->tx[i].shared->threshold, polling ? UINT32_MAX : 0);
+		vnic_store(&dev->tx[i].shared->threshold, polling ? UINT32_MAX : VNIC_TX_THRESHOLD);
 	if (!polling)
 		vnic_fence();
 }

@@ -18,6 +18,12 @@
 /* Frames that vnic_device_tx returns at most: more than any burst of the switch. */
 #define VNIC_TX_AHEAD 64
 
+/*
+ * vmxnet3's txThreshold while the device does not poll: each frame is worth a doorbell at once.
+ * With 0, DPDK's driver would ring without a frame, too.
+ */
+#define VNIC_TX_THRESHOLD 1u
+
 /* A checked frame that waits for vnic_device_tx_done. */
 struct vnic_tx_pending {
 	const uint8_t *data;

@@ -41,6 +41,9 @@ static void test_transmit_queues(void **state)
 	for (uint32_t i = 0; i < VMXNET3_MAX_TX_QUEUES; i++)
 		for (uint32_t j = 0; j <= i % 3; j++)
 			send_frame(g, i, (uint8_t)(16 * i + j));
+	/* A driver rings the doorbell for each frame, and not without one. */
+	for (uint32_t i = 0; i < VMXNET3_MAX_TX_QUEUES; i++)
+		assert_int_equal(g->tx[i].conf->threshold, 1);
 	/* From the last queue on: no queue depends on another. */
 	for (uint32_t i = VMXNET3_MAX_TX_QUEUES; i-- > 0;) {
 		assert_int_equal(vnic_device_tx(g->dev, i, frames, 4), i % 3 + 1);
