@@ -199,7 +199,7 @@ def start_testpmd(vm):
            f'echo uio_pci_generic >devices/{pci}/driver_override; echo {pci} >devices/{pci}/driver/unbind; '
            f'echo {pci} >drivers_probe')
     return vm.start(
-        f'dpdk-testpmd -l 0,1 --in-memory --no-telemetry -m 128 -a {pci} --log-level=pmd.net.vmxnet3.init:debug -- '
+        f'dpdk-testpmd -l 0,1 --in-memory --no-telemetry -m 128 -a {pci} -- '
         '--forward-mode=icmpecho --rxq=2 --txq=2 --rss-ip --total-num-mbufs=4096 --stats-period=1 '
         '--display-xstats=rx_q0_packets,rx_q1_packets >/tmp/testpmd 2>&1')
 
@@ -217,7 +217,6 @@ def check_testpmd(vms):
           lambda: vms[1].run('cat /tmp/testpmd'))
     if not job.running():
         raise Failure(f"testpmd ended: {vms[1].run('cat /tmp/testpmd')}")
-    vms[1].run('grep "Using device version 6" /tmp/testpmd')
     nic = vms[0].nic()
     for host in range(20, 20 + STREAMS):
         vms[0].run(f'ip addr add 192.0.2.{host}/24 dev {nic}')
