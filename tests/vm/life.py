@@ -14,6 +14,7 @@ from host import main, succeed, until
 
 PORT = 18700
 PROGRAMS = [CHECKED[0], CHECKED[3]]
+WAIT_EVENT = 'until [ $(grep -c "{}" /tmp/events) -ge {} ]; do usleep 20000; done'
 DRIVERS = ['vmw_pvrdma', 'vmxnet3']
 
 
@@ -62,13 +63,16 @@ def check_unload_while_used(lab, one, two):
 
 
 def check_port(lab, one, two):
-    """The NIC goes down and up; so does the port of the RDMA device."""
-    for _ in range(3):
+    """The NIC goes down and up, and programs get the events of the RDMA device's port."""
+    watch = one.start('ibv_asyncwatch >/tmp/events')
+    for number in range(1, 4):
         one.run(f'ip link set {one.nic()} down')
-        one.run(f'until ibv_devinfo -d {one.RDMA} | grep -q PORT_DOWN; do usleep 20000; done')
+        one.run(WAIT_EVENT.format('PORT_ERR', number))
         one.configure()
-        one.run(f'until ibv_devinfo -d {one.RDMA} | grep -q PORT_ACTIVE; do usleep 20000; done')
+        one.run(WAIT_EVENT.format('PORT_ACTIVE', number))
         check_all(one, two)
+    one.run('killall ibv_asyncwatch')
+    watch.wait(60)
 
 
 def check_reboot(lab, one, two):

@@ -10,6 +10,7 @@ import sys
 
 from ends import (CHECKED, CONNECTED, FEW, PERFTEST, run_both_ways, run_connected_both_ways, run_qperf,
                   wait_gid)
+from nic import make_file, ping, transfer
 from vm import Device, Vm, make_image
 from ethernet import Ethernet
 from host import Failure, Host, main
@@ -79,6 +80,21 @@ def check_pair(build, stack):
     return lab
 
 
+def check_core(build, stack):
+    """One program of each kind, for the default run."""
+    lab = Lab(build, stack)
+    host = add_host(build, stack)
+    one, two = lab.boot(host), lab.boot(host)
+    check_devinfo(one)
+    run_both_ways(one, two, FEW)
+    run_both_ways(two, host, FEW[:1])
+    run_connected_both_ways(one, two, CONNECTED[:1])
+    ping(one, two.address)
+    make_file(one)
+    transfer(one, two, two.address)
+    return lab
+
+
 def check_host(build, stack):
     lab = Lab(build, stack)
     host = add_host(build, stack)
@@ -110,7 +126,8 @@ def check_rxe(build, stack):
     return lab
 
 
-PLACES = {'loopback': check_loopback, 'pair': check_pair, 'host': check_host, 'cable': check_cable, 'rxe': check_rxe}
+PLACES = {'core': check_core, 'loopback': check_loopback, 'pair': check_pair, 'host': check_host, 'cable': check_cable,
+          'rxe': check_rxe}
 
 
 def run():

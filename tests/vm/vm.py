@@ -28,7 +28,7 @@ VERBS_CHECK = 'tests/smoke/verbs_check'
 class VmImage(Image):
     """The image of these machines."""
 
-    PROGRAMS = [*PROGRAMS, 'ethtool', 'iperf3', 'qperf']
+    PROGRAMS = [*PROGRAMS, 'ibv_asyncwatch', 'ethtool', 'iperf3', 'qperf']
     PROVIDERS = ['vmw_pvrdma', 'rxe']
 
     def __init__(self, build, programs=()):
