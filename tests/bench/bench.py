@@ -212,7 +212,7 @@ def parsed():
 
 def kept(options):
     """The samples of the file, to which this call adds its own."""
-    under = conditions.conditions(options.build, options.guest or options.vm) if options.rounds else None
+    under = conditions.conditions(options.build, options.guest, options.vm) if options.rounds else None
     return turns.Samples(options.keep, under)
 
 

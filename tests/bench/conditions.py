@@ -73,12 +73,18 @@ def machine(build):
             'compiler': compiler(build), 'build_type': build_type(build), 'commit': commit()}
 
 
-def guest(build):
+def newer_qemu(build):
+    """The version of the QEMU that ./dev unpacks for the devices of `urxe vm`."""
+    line = first_line(f'{build}-guests/qemu/qemu-system-x86_64', '--version')
+    return line and line.removeprefix('QEMU emulator version ')
+
+
+def guest(build, qemu):
     """The kernel of the virtual machines, which contains rdma_rxe, and QEMU's version."""
     kernels = [os.path.basename(path).removeprefix('vmlinuz-')
                for path in sorted(glob.glob(f'{build}-guests/kernel/boot/vmlinuz-*'))]
     return ', '.join(f'{name} {found}' for name, found in [('Linux', kernels[-1] if kernels else None),
-                                                           ('QEMU', version('qemu-system-x86'))] if found)
+                                                           ('QEMU', qemu)] if found)
 
 
 def digest(path):
@@ -86,10 +92,14 @@ def digest(path):
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def conditions(build, guests=False):
-    """The conditions that samples of one file must share: digests of the build's files, and the machine."""
+def conditions(build, guests=False, devices=False):
+    """
+    The conditions that samples of one file must share: digests of the build's files, and the machine. guests: urxe is
+    measured inside of virtual machines; devices: their devices are measured.
+    """
+    qemu = newer_qemu(build) if devices else version('qemu-system-x86') if guests else None
     return {'build': {name: digest(os.path.join(build, name)) for name in MEASURED},
-            'machine': {**machine(build), **({'guests': guest(build)} if guests else {})}}
+            'machine': {**machine(build), **({'guests': guest(build, qemu)} if guests or devices else {})}}
 
 
 def described(found):

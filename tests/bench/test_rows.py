@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Tests rows.py and machine_rows.py: names are unique, and each limit and peer has a measure."""
+"""Tests rows.py, machine_rows.py and vm_rows.py: names are unique, and each limit and peer has a measure."""
 import collections
 import unittest
 
 import measure  # It sets the path of what the tables import.
 import machine_rows
 import rows
+import vm_rows
 
 UNITS = {'s', 'B/s', '/s', 'B', 'B/instruction', 'instructions', 'CPU', '/message', 'share', 'frames'}
 
@@ -14,7 +15,7 @@ UNITS = {'s', 'B/s', '/s', 'B', 'B/instruction', 'instructions', 'CPU', '/messag
 class Tables(unittest.TestCase):
     """The tables for this machine and for virtual machines."""
 
-    TABLES = rows, machine_rows
+    TABLES = rows, machine_rows, vm_rows
 
     def test_names_are_unique(self):
         for table in self.TABLES:

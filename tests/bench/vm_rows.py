@@ -7,7 +7,7 @@ import report
 from machines import Perftest
 from measure import Given
 from rows import Row
-from vms import IdleDevice, Path, Register, TcpBandwidth, TcpLatency
+from vms import Alone, IdleDevice, Path, TcpBandwidth, TcpLatency
 
 GIB = 1 << 30
 SIZE = 65536
@@ -46,15 +46,18 @@ def many_row():
     """As many messages with one queue pair as with many."""
     one, many = (f'write rate, 4 KiB, {count}, two vms' for count in ('1 QP', f'{MANY} QPs'))
 
-    def measure(count, messages):
-        return Perftest('pvrdma', f'ib_write_bw -s 4096 -q {count} -t 16 {PATIENCE}', messages, report.message_rate, 1)
+    def measure(count, depth, messages):
+        argv = f'ib_write_bw -s 4096 -q {count} -t {depth} {PATIENCE}'
+        return Perftest('pvrdma', argv, messages, report.message_rate, 1)
 
-    PEERS[one] = measure(1, 16 * MANY)
-    return Row('two vms', many, '/s', measure(MANY, 16), [one])
+    PEERS[one] = measure(1, 128, 16 * MANY)
+    return Row('two vms', many, '/s', measure(MANY, 16, 16), [one])
 
 
 def machine_rows():
-    yield row('one vm', 'registration, 1 GiB', 's', lambda stack: Register(stack, GIB), ['50 ms'])
+    yield row('one vm', 'registration, 1 GiB', 's', lambda stack: Alone(stack, f'register_large {GIB}'),
+              ['50 ms'])
+    yield row('one vm', 'poll of an empty CQ', 's', lambda stack: Alone(stack, 'empty_poll'))
     yield Row('one vm', 'device process of an idle machine', 'CPU', IdleDevice(), ['0.1 %'])
 
 

@@ -18,7 +18,7 @@ from measure import Unavailable, built, processor_seconds, share  # noqa: E402
 from vm import Device, Vm, VmImage  # noqa: E402
 
 MEMORY_MB = 2048
-REGISTER = 'tests/bench/register_large'
+PROGRAMS = ['register_large', 'empty_poll']
 IDLE_SECONDS = 10
 QUIET_SECONDS = 2  # until the work after the last measurement is done
 
@@ -29,7 +29,7 @@ class Vms(Machines):
     def __init__(self, build, stack):  # pylint: disable=super-init-not-called
         self.build = build
         self.cpus = sorted(os.sched_getaffinity(0))[:2]
-        image = VmImage(build, [os.path.join(build, REGISTER)])
+        image = VmImage(build, [os.path.join(build, 'tests/bench', name) for name in PROGRAMS])
         self.host = stack.enter_context(Host(build))
         raise_priority(self.host.daemon)
         self.devices, self.guests = [], []
@@ -115,16 +115,16 @@ class TcpLatency:
         return float(report.split('=')[1].split()[0]) * 1e-9
 
 
-class Register:
-    """Seconds of the registration of a large region in machine 0."""
+class Alone:
+    """The figure that a program of tests/bench/programs prints in machine 0."""
 
-    def __init__(self, stack, size):
+    def __init__(self, stack, argv):
         self.stack = stack
-        self.size = size
+        self.argv = argv
 
     def measure(self, bench):
         bench.use(self.stack)
-        return float(bench.guests[0].run(f'register_large {self.size}', SECONDS))
+        return float(bench.guests[0].run(self.argv, SECONDS))
 
 
 class IdleDevice:
