@@ -19,9 +19,9 @@
 #include "port/port.h"
 #include "rdmacm/rdmacm.h"
 #include "report/log.h"
-#include <samehost/peer.h>
 #include "uverbs/ucontext.h"
 #include "uverbs/uverbs.h"
+#include <samehost/peer.h>
 
 HOOKED(ssize_t, write)(int fd, const void *buf, size_t count)
 {

@@ -12,9 +12,9 @@
 #include "memory/mr_index.h"
 #include "memory/uaccess.h"
 #include "port/port.h"
-#include <samehost/peer.h>
 #include "uverbs/command.h"
 #include "uverbs/pd.h"
+#include <samehost/peer.h>
 
 #define REMOTE_CHANGES (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
 #define FLUSHES        (URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)

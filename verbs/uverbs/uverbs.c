@@ -11,8 +11,8 @@
 #include "memory/uaccess.h"
 #include "port/port.h"
 #include "report/log.h"
-#include <samehost/peer.h>
 #include "uverbs/command.h"
+#include <samehost/peer.h>
 
 /* The longest request known here is EX_MODIFY_QP; providers may append a little. */
 #define REQUEST_MAX 512

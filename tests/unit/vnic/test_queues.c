@@ -263,12 +263,12 @@ static void test_a_polling_device_wants_no_doorbells(void **state)
 
 	g->tx[0].conf->threshold = 77;
 	assert_int_equal(guest_activate(g), 0);
-	assert_int_equal(g->tx[0].conf->threshold, 0);
+	assert_int_equal(g->tx[0].conf->threshold, 1);
 	vnic_device_set_polling(g->dev, true);
 	for (uint32_t i = 0; i < VMXNET3_MAX_TX_QUEUES; i++)
 		assert_int_equal(g->tx[i].conf->threshold, UINT32_MAX);
 	vnic_device_set_polling(g->dev, false);
-	assert_int_equal(g->tx[7].conf->threshold, 0);
+	assert_int_equal(g->tx[7].conf->threshold, 1);
 	assert_int_equal(guest_command(g, (uint32_t)VMXNET3_CMD_QUIESCE_DEV), 0);
 	/* The memory is the driver's again. */
 	g->tx[0].conf->threshold = 5;
