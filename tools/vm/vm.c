@@ -29,6 +29,7 @@
 struct vm {
 	int epoll_fd, signal_fd;
 	bool stop;
+	bool held;          /* a function waits for the end of copies */
 	char name[VM_NAME]; /* of the process, for urxe show */
 	struct station_link link;
 	struct vm_session session;
@@ -126,7 +127,7 @@ static void sleep_until_event(struct vm *vm, uint64_t now)
 
 	if (due < next)
 		next = due;
-	if (look_at_held(vm) && next > now + HELD_NS)
+	if (vm->held && next > now + HELD_NS)
 		next = now + HELD_NS;
 	if (frames_arm(&vm->frames, now))
 		next = now;
@@ -140,6 +141,7 @@ void vm_run(struct vm *vm)
 		const uint64_t now = now_ns();
 		const bool moved = frames_run(&vm->frames, now);
 
+		vm->held = look_at_held(vm);
 		if (poll_machine_looked(&vm->poll, now, moved))
 			wait_events(vm, 0);
 		else

@@ -4,6 +4,7 @@
 
 #include <cm/counters.h>
 #include <netdev/netdev.h>
+#include <pvrdma/pvrdma.h>
 #include <rxe/counters.h>
 #include <vnic/device.h>
 #include <vnic/inbox.h>
@@ -24,6 +25,7 @@ static const struct row uplink_rows[] = {NETDEV_COUNTER_LIST(ROW)};
 static const struct row engine_rows[] = {URXE_EVENT_LIST(ROW)};
 static const struct row direct_rows[] = {VNIC_DIRECT_LIST(ROW)};
 static const struct row engine_drops[] = {URXE_DROP_LIST(ROW)};
+static const struct row machine_rows[] = {PVRDMA_COUNTER_LIST(ROW)};
 static const struct row cm_rows[] = {CM_COUNTER_LIST(ROW)};
 static const struct row gsi_rows[] = {GSI_DROP_LIST(ROW)};
 static const struct row neigh_rows[] = {NEIGH_COUNTER_LIST(ROW)};
@@ -59,6 +61,10 @@ static const struct {
 	     "Each process counts the frames between its inbox and the inboxes of other processes\n"
 	     "of its user, and the waits for the lock of its engine.",
 	     direct_rows),
+	PART("Virtual machines",
+	     "The device process of each machine counts what the PVRDMA device does, beside its "
+	     "engine.",
+	     machine_rows),
 	PART("Connection manager", "The daemon counts messages of rdma_cm; \"cm\".", cm_rows),
 	PART("Management datagrams that QP1 dropped", "The daemon counts them; \"gsi\".", gsi_rows),
 	PART("Address resolution", "The daemon counts ARP and neighbour discovery; \"neigh\".",
