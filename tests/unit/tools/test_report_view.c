@@ -207,6 +207,44 @@ static void each_qp_shows_its_path(void **state)
 	json_decref(report);
 }
 
+/* A machine's queue pairs have its MAC, and GIDs that the host does not have. */
+static void machines_are_on_this_host(void **state)
+{
+	static const char machines[] =
+		"{\"host\": {\"mac\": \"h\", \"gids\": [{\"gid\": \"fe80::1\"}]}, \"leases\": ["
+		"{\"process\": \"a\", \"pid\": 1, \"uid\": 7, \"mac\": \"h\", \"qpn_first\": 4096},"
+		"{\"process\": \"m\", \"pid\": 2, \"uid\": 7, \"mac\": \"x\", \"qpn_first\": 8192},"
+		"{\"process\": \"n\", \"pid\": 3, \"uid\": 8, \"mac\": \"y\", \"qpn_first\": 12288}"
+		"]}";
+	static const struct {
+		int pid, qpn;
+		const char *dgid, *dmac, *path, *why;
+	} rows[] = {
+		{1, 8192, "fe80::2", "x", "switch", "a virtual machine"},
+		{2, 4096, "fe80::1", "h", "switch", "a virtual machine"},
+		{1, 12288, "fe80::3", "y", "switch", "another user"},
+		{2, 12288, "fe80::3", "y", "switch", "another user"},
+		/* The same number on another host. */
+		{1, 8192, "fe80::2", "z", "uplink", "another host"},
+		{1, 8192, "fe80::2", "h", "uplink", "another host"},
+	};
+	json_t *report, *row;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		report = parse(machines);
+		json_object_set_new(report, "qps",
+				    json_pack("[{s:i, s:s, s:s, s:i}]", "pid", rows[i].pid, "dgid",
+					      rows[i].dgid, "dmac", rows[i].dmac, "dest_qpn",
+					      rows[i].qpn));
+		report_paths_add(report);
+		row = json_array_get(json_object_get(report, "transports"), 0);
+		assert_string_equal(json_string_value(json_object_get(row, "path")), rows[i].path);
+		assert_string_equal(json_string_value(json_object_get(row, "why")), rows[i].why);
+		json_decref(report);
+	}
+}
+
 /* What a hostile process would like root's terminal to do. */
 #define HOSTILE "a\\u001b[2J\\u007f\\u009b31m\\u202eb"
 
@@ -276,6 +314,7 @@ int main(void)
 		cmocka_unit_test(values_of_wrong_type_show_as_a_dash),
 		cmocka_unit_test(units_are_readable),
 		cmocka_unit_test(each_topic_shows_its_part_of_the_report),
+		cmocka_unit_test(machines_are_on_this_host),
 		cmocka_unit_test(each_qp_shows_its_path),
 		cmocka_unit_test(zero_counters_show_only_with_all),
 		cmocka_unit_test(no_form_prints_control_characters),

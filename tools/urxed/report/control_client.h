@@ -29,9 +29,9 @@ int control_client_capture(const char *run_dir, const char *port, int *ring,
 /*
  * The report of the daemon of run_dir (report.h); the caller calls json_decref. NULL on error, with
  * one sentence in `error`. With `processes`, the report also contains the state of each process
- * (verbs/report/state_json.h):
+ * (verbs/session/state_document.h):
  *
- *   qps, mrs  rows as in state_json.h, each with the process' name and pid
+ *   qps, mrs  rows as in state_document.h, each with the process' name and pid
  *   counters  rows of each process, with pid; `of` is the process' name
  *   leases    `answered`: the process has sent its state. Then `qps` is the number of its QPs in
  *             that block of QPNs, and `mrs` the number of its MRs. `refused`: in the first lease of

@@ -16,7 +16,8 @@
 #include "urxed/report/control_client.h"
 #include "urxed/report/state_reader.h"
 
-/* A process says -EINPROGRESS at the start and after so many QPs (verbs/report/state_json.c). */
+/* A process says -EINPROGRESS at the start and after so many QPs (verbs/session/state_document.c).
+ */
 #define QPS_PER_PROGRESS 1024
 
 /* What the answers of one user may still cost. */

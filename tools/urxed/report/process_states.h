@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collects the states of processes (verbs/report/state_json.h) into the daemon's report.
+ * Collects the states of processes (verbs/session/state_document.h) into the daemon's report.
  * control_client.c calls this, in the client.
  */
 #ifndef URXE_URXED_REPORT_PROCESS_STATES_H

@@ -17,9 +17,10 @@
  *           - failovers: how often other uplinks of the bond took over from this one; null: no bond
  *           - counters, drops: the switch's counters (switch/port.h)
  *           - device: {name: n}, the counters of vnic/device.h or netdev/netdev.h; null for urxed
- * leases    [{qpn_first, qpn_count, port, process, pid, uid, asked}], one row a block of QPNs
+ * leases    [{qpn_first, qpn_count, port, process, pid, uid, mac, asked}], one row a block of QPNs
  *           - port: number of the process' port, the same for all of its blocks
  *           - process: name of that port
+ *           - mac: of the process' queue pairs, the host's or that of its virtual machine
  *           - asked: the daemon has asked the process for its state
  * ids       [{process, pid, id, space, type, state, cm, src, dst, qpn, peer_qpn, events}], rdma_cm
  *           - id: the number by which the program names it

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads the JSON document in which a process states its QPs and MRs (verbs/report/state_json.h).
- * process_states.c calls this. The process is not trusted: only members with known names and types
- * are kept, and the document costs no more memory than its limits say.
+ * Reads the JSON document in which a process states its QPs and MRs
+ * (verbs/session/state_document.h). process_states.c calls this. The process is not trusted: only
+ * members with known names and types are kept, and the document costs no more memory than its
+ * limits say.
  */
 #ifndef URXE_URXED_REPORT_STATE_READER_H
 #define URXE_URXED_REPORT_STATE_READER_H

@@ -264,7 +264,7 @@ struct vnic_attach_introduction {
 };
 
 /*
- * If status is 0, carries a sealed memfd with a JSON document (verbs/report/state_json.h). Any
+ * If status is 0, carries a sealed memfd with a JSON document (verbs/session/state_document.h). Any
  * number of messages with -EINPROGRESS may come before, while the process writes the document.
  */
 struct vnic_attach_state {
