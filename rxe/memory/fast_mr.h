@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fast registration (IBA volume 1, 10.6.3.4): send requests register and invalidate a region. And
- * invalidation of any key, of a region or a window, by a request of the QP or of its peer.
+ * Fast registration (IBA volume 1, 10.6.3.4): send requests of a QP register and invalidate a
+ * region. This header also has the invalidation of any key, of a region or of a window, by a
+ * request of the QP or of its peer.
  */
 #ifndef URXE_FAST_MR_H
 #define URXE_FAST_MR_H

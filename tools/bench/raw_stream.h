@@ -3,7 +3,7 @@
  * A stream of frames without an engine (urxe bench --bare): the share of port and cable in the
  * bandwidth of WRITEs. One end sends payload frames, as long as a packet of the port's path MTU,
  * and the other end returns a credit for each RAW_STREAM_CREDIT of them, as a responder
- * acknowledges a WRITE. At most RAW_STREAM_WINDOW frames have no credit.
+ * acknowledges a WRITE. At most RAW_STREAM_WINDOW frames that were sent have no credit yet.
  */
 #ifndef URXE_BENCH_RAW_STREAM_H
 #define URXE_BENCH_RAW_STREAM_H
@@ -25,9 +25,9 @@ struct raw_stream {
 	uint8_t mac[6], peer[6];
 	uint32_t payload;   /* bytes of a frame that are a packet's payload */
 	uint32_t sent;      /* frames, modulo 2^32 */
-	uint32_t credited;  /* number of the last frame with a credit */
+	uint32_t credited;  /* number of the last frame that has a credit or counts as lost */
 	uint64_t delivered; /* frames that arrived, by the credits */
-	uint64_t heard_at;  /* time of the last credit, by now_ns() */
+	uint64_t heard_at;  /* time of the last credit or loss, by now_ns() */
 };
 
 /* The receiving end. */

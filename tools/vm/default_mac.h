@@ -6,8 +6,9 @@
 #include <stdint.h>
 
 /*
- * A locally administered MAC that depends on this machine and on the absolute path of the socket:
- * the same one after each restart, and most likely no other machine's.
+ * A locally administered MAC that depends on this host and on the absolute path of the device's
+ * socket. So a virtual machine has the same MAC after each restart, and most likely no other
+ * virtual machine has it.
  */
 void default_mac(const char *path, uint8_t mac[6]);
 

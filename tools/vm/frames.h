@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The way of frames between the functions of the device and the station on urxed's switch. A
- * received frame goes to PVRDMA if that wants it, else to vmxnet3.
+ * Moves frames between the two PCI functions and the station on urxed's switch. A received frame
+ * goes to PVRDMA if pvrdma_wants it, else to the vmxnet3. "The driver" is that of the vmxnet3.
  */
 #ifndef URXE_VM_FRAMES_H
 #define URXE_VM_FRAMES_H
@@ -17,25 +17,31 @@ struct frames {
 	struct station_link *link;
 	struct vmxnet3_function *nic;
 	struct pvrdma_function *rdma;
-	uint8_t *buffers;       /* for a burst of PVRDMA's frames */
-	uint32_t tx_rounds;     /* with frames of the driver, one after the other */
-	bool polling;           /* the driver rings no doorbells */
-	uint64_t look_again_at; /* after polling, because of the driver's store buffer; 0 = no need
-				 */
-	bool link_full;         /* frames wait for room in the ring to urxed */
-	uint64_t blocked_since; /* when the driver's receive rings became full; 0 = they are not */
-	uint64_t dropped;       /* received frames that the driver had no buffer for */
+	uint8_t *buffers;   /* for PVRDMA's frames that are in no buffer of the ring */
+	uint32_t tx_rounds; /* of frames_run since the last sleep, with frames of the driver */
+	bool polling;       /* this process has told the driver to ring no doorbells */
+	/*
+	 * When frames_run has to look at the rings once more after `polling`: the driver may have
+	 * added a frame, without a doorbell, before it saw the end of `polling`. 0 = no need.
+	 */
+	uint64_t look_again_at;
+	bool link_full;         /* the ring to urxed had no room for a frame */
+	uint64_t blocked_since; /* when the driver ran out of receive buffers; 0 = it has some */
+	uint64_t dropped;       /* received frames for which the driver had no buffer in time */
 };
 
 int frames_init(struct frames *f, struct station_link *link, struct vmxnet3_function *nic,
 		struct pvrdma_function *rdma);
 void frames_free(struct frames *f);
 
-/* Moves a burst of frames each way. True: something has moved. */
+/* Moves a burst of frames each way, also those of PVRDMA. True: something has moved. */
 bool frames_run(struct frames *f, uint64_t now);
 /* When frames_run has to be called without an event; UINT64_MAX = never. */
 uint64_t frames_deadline(const struct frames *f, uint64_t now);
-/* Before a sleep. True: call frames_run instead. */
+/*
+ * Before a sleep: asks the driver for doorbells, and urxed for a notice of the next frame. True:
+ * call frames_run again, and do not sleep.
+ */
 bool frames_arm(struct frames *f, uint64_t now);
 
 #endif

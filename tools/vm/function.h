@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A PCI function of the device: its socket, its vfio-user server, and the guest's memory as the
- * hypervisor has mapped it for this function. vmxnet3_function.h and pvrdma_function.h have the
- * models.
+ * A PCI function of the virtual machine's device: its socket, its vfio-user server, and the guest's
+ * memory as the hypervisor has mapped it for this function. vmxnet3_function.h and
+ * pvrdma_function.h have the models.
  */
 #ifndef URXE_VM_FUNCTION_H
 #define URXE_VM_FUNCTION_H
@@ -22,26 +22,30 @@ struct function {
 	struct vnic_guest_memory *memory;
 	struct vnic_vfio_server *server;
 	int watched;     /* the client's socket in the epoll set; -1 = none */
-	uint32_t events; /* of epoll that it is watched for */
+	uint32_t events; /* epoll events for which that socket is watched */
 };
 
-/* Makes the memory; the model's creation, which needs it, and function_serve follow. */
+/* Makes f->memory. The caller then creates the model, which needs it, and calls function_serve. */
 int function_init(struct function *f, const char *name);
 /*
- * Makes the server and listens at `path`. attr: without the memory. On error `error` has a
- * sentence, and the caller still calls function_close.
+ * Makes the server and listens at `path`. Sets attr->memory; the caller sets the rest. On error
+ * `error` has a sentence, and the caller still calls function_close.
  */
 int function_serve(struct function *f, const char *path, struct vnic_vfio_attr *attr,
 		   char error[FUNCTION_ERROR]);
-/* Ends the connection; the model must still exist. Accepts a zeroed structure. */
+/*
+ * Destroys the server, which ends the connection and resets the model: so the model must still
+ * exist. Accepts a zeroed structure.
+ */
 void function_stop(struct function *f);
-/* Frees the rest; the model is gone. */
+/* Closes the listening socket and frees f->memory; the caller has destroyed the model. */
 void function_close(struct function *f);
 
-/* The listening socket is readable: accepts a client, or refuses a second one. */
+/* When the listening socket is readable: accepts a client, or refuses a second one. */
 void function_accept(struct function *f, int epoll_fd);
 /*
- * The client's socket is readable or writable, or the server is held (vnic_vfio_server_is_held).
+ * When the client's socket is readable or writable: handles its messages. While the server is held
+ * (vnic_vfio_server_is_held), call it again and again.
  */
 void function_event(struct function *f, int epoll_fd);
 

@@ -9,12 +9,13 @@
 struct listen_socket {
 	int fd; /* non-blocking; -1 = closed */
 	struct sockaddr_un address;
-	struct stat file;
+	struct stat file; /* of the socket, to recognize it */
 };
 
 /*
- * Listens at `path`, in place of the socket of a process that has ended. Only the user may connect.
- * -EADDRINUSE: another process listens there; -EEXIST: the file is no socket; -ENAMETOOLONG.
+ * Listens at `path`; replaces the socket of a process that has ended. Only processes of this user
+ * can connect. -EADDRINUSE: another process listens there; -EEXIST: the file is no socket;
+ * -ENAMETOOLONG: the path does not fit a socket's address.
  */
 int listen_socket_open(struct listen_socket *s, const char *path);
 /* Removes the file if it is still that socket. */

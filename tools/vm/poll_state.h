@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether the main loop of the device process looks for work again, or sleeps:
+ * A state machine that tells the main loop of the device process, after each look for work, whether
+ * it looks again or sleeps. The new state, by the old one:
  *
- *            ASLEEP: an event    RUNNING                          BUSY
+ *            ASLEEP (was woken)  RUNNING                          BUSY
  * work       RUNNING             RUNNING                          RUNNING
- * no work    stays               BUSY if the work came quickly    ASLEEP after 50 us
- *                                after the sleep, else ASLEEP
+ * no work    ASLEEP              BUSY if the last sleep lasted    BUSY for 50 us, then ASLEEP
+ *                                100 us at most, else ASLEEP
  *
- * A busy poll that found nothing delays the next one, by 250 us at first and then by twice as much
- * each time, up to 128 ms: the virtual machine wants the processor, too.
+ * The loop sleeps if the new state is ASLEEP. A busy poll that found nothing delays the next one,
+ * by 250 us at first and then by twice as much each time, up to 128 ms: the virtual machine wants
+ * the processor, too.
  */
 #ifndef URXE_VM_POLL_STATE_H
 #define URXE_VM_POLL_STATE_H
@@ -20,10 +22,10 @@ enum poll_state { POLL_ASLEEP, POLL_RUNNING, POLL_BUSY };
 
 struct poll_machine {
 	enum poll_state state;
-	uint64_t slept_at, woke_at; /* of the last sleep, ns */
-	uint64_t busy_since;
-	uint64_t pause;      /* delay after the last busy poll in vain, ns; 0 = it found work */
-	uint64_t busy_after; /* no busy poll before */
+	uint64_t slept_at, woke_at; /* begin and end of the last sleep, ns */
+	uint64_t busy_since;        /* begin of the busy poll, ns */
+	uint64_t pause;      /* without busy polls after the last one, ns; 0 = that found work */
+	uint64_t busy_after; /* end of the pause, ns */
 };
 
 /* After a look for work at `now`. True: look again; false: sleep. */

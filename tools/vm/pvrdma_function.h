@@ -17,7 +17,7 @@ struct pvrdma_function_attr {
 	const char *path;
 	uint8_t mac[6];
 	uint32_t mtu; /* longest Ethernet payload of the link, bytes */
-	bool roce_v1;
+	bool roce_v1; /* this and host: as in struct pvrdma_attr */
 	const struct pvrdma_host *host;
 };
 

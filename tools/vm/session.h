@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The device process's session with urxed (vnic/attach.h), beside its station: the numbers of its
- * queue pairs, which are unique on the host, and the state that `urxe show` asks for. The session's
- * NIC carries no frames.
+ * queue pairs, which are unique on the host, and the state that `urxe show` asks for. The session
+ * has a vNIC, as that of a program has, but the vNIC carries no frames.
  *
- * Without a session, as for a user that urxed refuses, the machine works, and the device chooses
- * the numbers itself. If the daemon ends, the session waits for the next one and claims its
- * numbers. One thread uses it. Calls that ask the daemon wait for it, for 5 s at most.
+ * Without a session, as for a user that urxed refuses, the machine works, and PVRDMA chooses the
+ * numbers itself. If the daemon ends, the session looks for the next one, and claims the same
+ * numbers there. One thread uses the session. Calls that ask the daemon wait for it, for 5 s at
+ * most.
  */
 #ifndef URXE_VM_SESSION_H
 #define URXE_VM_SESSION_H
@@ -18,7 +19,7 @@
 #include <vnic/driver.h>
 
 struct session_queries {
-	/* urxed asks for the state: answers on `socket`, and closes it. */
+	/* Sends the state, for which urxed has asked, on `socket`, and closes that. */
 	void (*state)(void *ctx, int socket);
 	void *ctx;
 };
@@ -29,20 +30,24 @@ struct vm_session {
 	struct session_queries queries;
 	int epoll_fd;                       /* readable when vm_session_event has something to do */
 	struct vnic_driver *nic;            /* NULL = no daemon */
-	struct vnic_attach_welcome welcome; /* the last one; qpn_first is 0 before the first */
+	struct vnic_attach_welcome welcome; /* of the last attachment; qpn_first is 0 before any */
 	struct leases leases;
 	struct vnic_inbox *inbox; /* made by vm_session_make_inbox, whose caller owns it */
 	uint64_t retry_at;        /* next look for a daemon, ns */
-	bool over;                /* the numbers are another process's now, or urxed has refused */
+	/* No further attempts: urxed has refused, or another process has the numbers now. */
+	bool over;
 };
 
-/* Attaches. A failure is logged; the structure is valid. A negative errno value: no descriptor. */
+/*
+ * Attaches to the daemon, if there is one. Returns 0 also if the daemon refuses, which it logs. A
+ * negative errno value: there is no descriptor for epoll_fd.
+ */
 int vm_session_open(struct vm_session *s, const char *run_dir, const uint8_t mac[6],
 		    const struct session_queries *queries);
 /* Accepts a zeroed structure. */
 void vm_session_close(struct vm_session *s);
 
-/* epoll_fd is readable. */
+/* When epoll_fd is readable: handles the daemon's messages and its end. */
 void vm_session_event(struct vm_session *s);
 /* Looks for a daemon if there is none; returns the time of the next look, UINT64_MAX = none. */
 uint64_t vm_session_tick(struct vm_session *s, uint64_t now);

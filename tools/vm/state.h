@@ -7,7 +7,10 @@
 
 #include "vm/machine_peers.h"
 
-/* Answers on `socket`, and closes it. Never blocks. name: of the machine. */
+/*
+ * Sends the state on `socket`, and closes that. Never blocks. name: of the process, "vm:NAME" or
+ * "vm".
+ */
 void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers, const char *name,
 		   int socket);
 

@@ -24,7 +24,7 @@ struct station_link {
 	struct netdev_shm_peer *peer; /* NULL = no daemon */
 	uint8_t *buffers;             /* one of `stride` bytes for each entry of the ring */
 	uint32_t stride;
-	uint32_t sent;   /* frames so far: the next one's buffer */
+	uint32_t sent;   /* frames so far; modulo the ring's size, number of the next buffer */
 	uint32_t staged; /* frames that station_link_flush will publish */
 	struct netdev_frame frames[STATION_LINK_BURST];
 	uint64_t retry_at; /* next look for a daemon, ns */
@@ -32,7 +32,10 @@ struct station_link {
 	uint64_t dropped;  /* frames without a daemon, or longer than a station's MTU */
 };
 
-/* Connects. A negative errno value, see station_protocol.h, -ENOENT or -ECONNREFUSED: no daemon. */
+/*
+ * Connects to the daemon, and gets a port. Errors: a status of struct station_reply; -ENOENT or
+ * -ECONNREFUSED: no daemon; or another negative errno value.
+ */
 int station_link_open(struct station_link *link, const char *run_dir, const char *name);
 void station_link_close(struct station_link *link);
 static inline bool station_link_is_up(const struct station_link *link)
@@ -45,14 +48,15 @@ static inline bool station_link_is_up(const struct station_link *link)
  * *joined: the link has a daemon again.
  */
 uint64_t station_link_tick(struct station_link *link, uint64_t now, bool *joined);
-/* epoll_fd is readable. False: the daemon has ended; the link is down. */
+/* When epoll_fd is readable. False: the daemon has ended; the link is down. */
 bool station_link_event(struct station_link *link);
 
-/* How many frames station_link_send takes now. */
+/* How many frames station_link_send takes now; without a daemon any number, and drops them. */
 uint32_t station_link_room(const struct station_link *link);
 /*
- * The buffer of the next frame, with number 0, or of a later one, below the room. The caller may
- * write a frame there for station_link_send. NULL: no daemon.
+ * The buffer in which a later call of station_link_send puts its frame: that of the next call for
+ * number 0, of the one after it for number 1, and so on; number < station_link_room. The caller may
+ * write the frame there itself. NULL: no daemon.
  */
 uint8_t *station_link_buffer(const struct station_link *link, uint32_t number);
 /*
@@ -64,7 +68,7 @@ void station_link_flush(struct station_link *link);
 /* As netdev_shm_receive and netdev_shm_release; none without a daemon. */
 uint32_t station_link_receive(struct station_link *link, struct netdev_frame *frames, uint32_t n);
 void station_link_release(struct station_link *link, uint32_t n);
-/* Before a sleep on the kick. True: frames are there already. */
+/* Before a sleep: the next frame will make epoll_fd readable. True: frames are there already. */
 bool station_link_arm(struct station_link *link);
 
 #endif

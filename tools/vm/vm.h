@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The device process of a virtual machine: a PCI device whose function 0 is a vmxnet3 and function
- * 1 a PVRDMA, joined to urxed's switch as a station of its own. cmd_vm.c runs it.
+ * The device process of a virtual machine: it is a PCI device whose function 0 is a vmxnet3 and
+ * whose function 1 is a PVRDMA, and has a station of its own on urxed's switch. cmd_vm.c runs it.
  */
 #ifndef URXE_VM_VM_H
 #define URXE_VM_VM_H
@@ -19,7 +19,8 @@ struct vm_attr {
 	const char *path;      /* socket of function 0 */
 	const char *rdma_path; /* socket of function 1 */
 	uint8_t mac[6];
-	uint16_t mtu; /* largest MTU of the vmxnet3; PVRDMA has at most that of the host, too */
+	/* Largest MTU of the vmxnet3. PVRDMA's is the smaller one of this and station_reply.mtu. */
+	uint16_t mtu;
 	bool roce_v1;
 };
 

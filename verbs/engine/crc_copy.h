@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * urxe_ops.copy_crc, for liburxe.so and for the device process of a virtual machine. Calls
- * crc32_gzip_refl, which each of the two gets in its own way.
+ * urxe_ops.copy_crc, for liburxe.so and for the device process of a virtual machine. It calls
+ * crc32_gzip_refl: liburxe.so has a function of that name (crc.c), and the device process has that
+ * of ISA-L.
  */
 #ifndef URXE_VERBS_ENGINE_CRC_COPY_H
 #define URXE_VERBS_ENGINE_CRC_COPY_H

@@ -13,7 +13,8 @@
 
 #include <rdma/vmw_pvrdma-abi.h>
 
-#define PV_VERSION     20 /* of the device: queue pairs have handles beside their numbers */
+/* Of the device. From this version on, queue pairs have handles beside their numbers. */
+#define PV_VERSION     20
 #define PV_VERSION_MIN 17 /* the oldest driver with this interface */
 
 #define PV_PAGE_SHIFT 12
@@ -33,7 +34,7 @@ enum pv_reg {
 	PV_REG_DSRHIGH = 0x08, /* W: the write of the high half loads it */
 	PV_REG_CTL = 0x0c,     /* W: enum pv_ctl */
 	PV_REG_REQUEST = 0x10, /* W: execute the command in the command slot */
-	PV_REG_ERR = 0x14,     /* R: outcome of the last write to one of the four above; 0 = good */
+	PV_REG_ERR = 0x14,     /* R: errno value of the last write to the four above; 0 = good */
 	PV_REG_ICR = 0x18,     /* R: vectors raised since the last read, one bit each */
 	PV_REG_IMR = 0x1c,     /* RW: masked vectors, one bit each */
 	PV_REG_MACL = 0x20,    /* R: bytes 0 to 3 of the MAC address */
@@ -159,12 +160,13 @@ struct pv_cqne {
 	uint32_t info; /* handle of the CQ */
 };
 
-/* The header page of a ring begins with four indices, modulo twice the number of slots. */
+/* The two indices of a ring, modulo twice the number of slots. */
 struct pv_ring_indices {
 	uint32_t prod_tail;
 	uint32_t cons_head;
 };
 
+/* The beginning of a header page. */
 struct pv_ring_state {
 	struct pv_ring_indices tx; /* of a QP's send queue */
 	struct pv_ring_indices rx; /* of all other rings */

@@ -41,7 +41,7 @@ struct pv_object {
 	enum pv_kind kind;
 	uint32_t handle;
 	uint32_t users;    /* objects that use this one, and prevent its destruction */
-	uint32_t uar_page; /* whose doorbells are for the object */
+	uint32_t uar_page; /* page of BAR2 whose doorbells reach the object */
 	uint64_t bytes;    /* memory that the object takes, of PV_MEMORY_MAX */
 };
 
@@ -51,7 +51,7 @@ struct pv_uc {
 
 struct pv_pd {
 	struct pv_object object;
-	struct pv_object *uc; /* NULL: the kernel's */
+	struct pv_object *uc; /* the context that owns the PD; NULL: the guest's kernel */
 };
 
 /* One of three kinds: of pages (mr), of all memory (mr, is_dma), for fast registration (fast). */
@@ -66,16 +66,16 @@ struct pv_mr {
 
 struct pv_cq {
 	struct pv_object object;
-	struct pv_object *uc; /* NULL: the kernel's */
+	struct pv_object *uc; /* as of a PD */
 	struct urxe_cq *cq;
 	struct pv_ring ring;
 	uint8_t **pages;
 	uint32_t n_pages;
-	uint64_t added;     /* completions */
-	uint64_t solicited; /* `added` behind the newest solicited completion; 0: none */
-	uint64_t notified;  /* `added` at the newest notification */
+	uint64_t added;     /* completions since creation */
+	uint64_t solicited; /* value of `added` after the newest solicited completion; 0: none */
+	uint64_t notified;  /* value of `added` at the newest notification */
 	bool notify_due;    /* in dev->notify_cqs */
-	bool failed;        /* the driver knows */
+	bool failed;        /* and the driver was told */
 	TAILQ_ENTRY(pv_cq) notify_link;
 };
 
@@ -84,7 +84,7 @@ struct pv_recv_queue {
 	struct urxe_rq *rq;
 	struct pv_ring ring;
 	uint32_t max_sge;
-	bool refilling; /* urxe_post_recv may call back */
+	bool refilling; /* pv_recv_queue_refill runs: the engine may call it again */
 };
 
 struct pv_srq {
@@ -107,9 +107,9 @@ struct pv_qp {
 	uint8_t **pages;
 	uint32_t n_pages;
 	uint32_t qpn;
-	bool qpn_taken; /* qpn is of struct pvrdma_host */
+	bool qpn_taken; /* pvrdma_host.take_qpn gave qpn */
 	uint32_t max_send_sge;
-	uint32_t events; /* reported to the driver */
+	uint32_t events; /* asynchronous events of the QP so far */
 	uint8_t type;    /* enum pv_qp_type */
 	bool waiting;    /* in dev->waiting_qps */
 	TAILQ_ENTRY(pv_qp) waiting_link;
@@ -135,13 +135,13 @@ struct pv_staged {
 
 struct pvrdma {
 	struct pvrdma_attr attr;
-	struct urxe_ops ops; /* the engine's */
+	struct urxe_ops ops; /* callbacks of the engine */
 	struct urxe_dev *engine;
 	uint64_t counters[PVRDMA_COUNTERS];
 	uint64_t now;
-	bool active; /* an engine is there */
+	bool active; /* the driver has activated the device: the engine exists */
 	bool link_up;
-	uint64_t activations;
+	uint64_t activations; /* so far; each has another seed */
 	/* Registers. */
 	uint32_t dsr_low;
 	uint32_t err;
@@ -152,9 +152,9 @@ struct pvrdma {
 	struct pv_event_ring async;
 	struct pv_event_ring cq_notify;
 	struct pv_handle_table objects[PV_KINDS];
-	uint32_t gids; /* valid entries of the GID table, one bit each */
-	uint32_t qpn_generation;
-	uint64_t bytes; /* sum of the objects' */
+	uint32_t gids;           /* valid entries of the GID table, one bit each */
+	uint32_t qpn_generation; /* upper bits of the last QPN that the device chose itself */
+	uint64_t bytes;          /* sum of the objects' */
 	TAILQ_HEAD(, pv_cq) notify_cqs;
 	struct pv_qp_list waiting_qps; /* their engine queue was full */
 	struct pv_qp_list polled_qps;  /* all QPs, the next to be polled first */
@@ -177,6 +177,7 @@ static inline void pv_count_n(struct pvrdma *dev, enum pvrdma_counter counter, u
 
 /* Raises the interrupt of a vector, now or when the driver unmasks it. */
 void pv_raise(struct pvrdma *dev, enum pv_vector vector);
+/* Sets dev->now, unless that is later already. */
 void pv_pass_time(struct pvrdma *dev, uint64_t now);
 
 #endif

@@ -7,7 +7,10 @@
 
 struct pvrdma;
 
-/* A write to BAR2. A page serves only the objects of its context. -EINVAL: no such doorbell. */
+/*
+ * A write to BAR2. A page reaches only the objects of its context; the device counts and ignores a
+ * write for another object. -EINVAL: no such doorbell.
+ */
 int pv_doorbell(struct pvrdma *dev, uint32_t offset, uint32_t value);
 
 #endif

@@ -5,8 +5,12 @@
 
 #include "device.h"
 
-/* Builds the frames that the engine has to send now, for pvrdma_output, as many as are kept. */
+/*
+ * Builds frames that the engine has to send now, and keeps them for pvrdma_output: a QP that ends
+ * next could not send them later. It keeps a limited number.
+ */
 void pv_frames_stage(struct pvrdma *dev);
+/* Frees the frames that were kept. */
 void pv_frames_drop(struct pvrdma *dev);
 
 #endif

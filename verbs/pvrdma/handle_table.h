@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tables from handles to objects. A freed handle is the last to be used again. */
+/* Tables from handles to objects. A freed handle is used again after all other free ones. */
 #ifndef URXE_PVRDMA_HANDLE_TABLE_H
 #define URXE_PVRDMA_HANDLE_TABLE_H
 
@@ -16,13 +16,13 @@ struct pv_handle_table {
 	uint32_t limit;  /* handles are below it */
 	uint32_t room;   /* allocated slots */
 	uint32_t fresh;  /* handles from this one on were never used */
-	uint32_t oldest; /* freed handles, oldest and newest; UINT32_MAX: none */
-	uint32_t newest;
-	uint32_t used;
+	uint32_t oldest; /* the handle that was freed first; UINT32_MAX: none is free */
+	uint32_t newest; /* the handle that was freed last; UINT32_MAX: as above */
+	uint32_t used;   /* handles with an object */
 };
 
 void pv_handles_init(struct pv_handle_table *table, uint32_t first, uint32_t limit);
-/* The objects are the caller's. */
+/* Frees the slots, not the objects. The table is empty then. */
 void pv_handles_free(struct pv_handle_table *table);
 /* -ENOSPC: all handles are in use; -ENOMEM. */
 int pv_handles_add(struct pv_handle_table *table, void *object, uint32_t *handle);

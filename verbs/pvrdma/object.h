@@ -9,14 +9,16 @@
 
 void pv_objects_init(struct pvrdma *dev);
 /*
- * Gives the object a handle. `bytes`: memory that the object takes in this process. -ENOMEM: the
- * guest's objects would take more than PV_MEMORY_MAX, too; -ENOSPC: no handle is free.
+ * Gives the object a handle. `bytes`: memory that the object takes in this process. -ENOMEM: no
+ * memory, or the guest's objects would take more than PV_MEMORY_MAX; -ENOSPC: no handle is free.
  */
 int pv_object_add(struct pvrdma *dev, struct pv_object *object, enum pv_kind kind,
 		  uint32_t uar_page, uint64_t bytes);
+/* Takes the handle back; the caller frees the object. */
 void pv_object_remove(struct pv_object *object);
 /* NULL: there is none. */
 void *pv_object_find(const struct pvrdma *dev, enum pv_kind kind, uint32_t handle);
+/* As pv_handles_next. */
 void *pv_object_next(const struct pvrdma *dev, enum pv_kind kind, uint32_t *at);
 /* Closes all objects, in an order in which none is in use. The engine must be there. */
 void pv_objects_close(struct pvrdma *dev);

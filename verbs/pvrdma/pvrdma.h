@@ -35,19 +35,23 @@
 
 struct pvrdma;
 
-/* What the host gives the device. None calls the device. */
+/* What the process that has the device does for it. None of the functions calls the device. */
 struct pvrdma_host {
 	/* A number for a new queue pair, unique on the host; 0: the device chooses one itself. */
 	uint32_t (*take_qpn)(void *ctx);
-	/* A number that take_qpn gave. */
+	/* Takes back a number that take_qpn gave. */
 	void (*free_qpn)(void *ctx, uint32_t qpn);
-	/* A queue pair is being connected to that one of the device with that MAC. */
+	/*
+	 * Before the driver's queue pair goes to RTR: it will be connected to the queue pair `qpn`
+	 * of the device with that MAC. RC only.
+	 */
 	void (*connecting)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	void *ctx;
 	/*
-	 * The engine's direct transport (struct urxe_dev_attr); table NULL: none. After each call
-	 * that may take memory or rights away, the caller keeps the guest waiting until
-	 * direct->settled.
+	 * The engine's direct transport (struct urxe_dev_attr); table NULL: none. A call of
+	 * pvrdma_reg_write, pvrdma_reset or pvrdma_memory_removed may withdraw memory or rights
+	 * that a peer's copy still uses. The caller keeps the guest waiting after each such call,
+	 * until direct->settled returns true.
 	 */
 	const struct urxe_direct_ops *direct;
 	void *direct_ctx;
@@ -71,8 +75,9 @@ struct pvrdma_attr {
 /* -EINVAL: no path MTU fits the MTU; -ENOMEM. */
 int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **dev);
 void pvrdma_destroy(struct pvrdma *dev);
-/* The state after creation; only the link's state and the counters stay. No guest memory is touched
- * any more until the driver sets the device up again. */
+/* The state after creation. Only the link's state, the counters, and frames that pvrdma_output has
+ * to give for queue pairs that were destroyed before, stay. The device touches no guest memory
+ * until the driver sets it up again. */
 void pvrdma_reset(struct pvrdma *dev);
 
 /*
@@ -87,8 +92,9 @@ int pvrdma_reg_write(struct pvrdma *dev, uint64_t now, uint32_t bar, uint32_t of
 		     uint32_t value);
 int pvrdma_reg_read(struct pvrdma *dev, uint32_t bar, uint32_t offset, uint32_t *value);
 
-/* Whether the frame is RoCE for this device: to its MAC, or to a group of a queue pair, while the
- * driver has activated the device. Other frames are those of the paired vmxnet3. */
+/* Whether the frame is RoCE for this device: to its MAC, or to a group while a queue pair is in any
+ * group; false while the driver has not activated the device. The caller gives all other frames to
+ * the vmxnet3 of the same machine. */
 bool pvrdma_wants(const struct pvrdma *dev, const uint8_t *frame, uint32_t len);
 /* Frames that pvrdma_wants; others are dropped. Their contents must not change during the call. */
 void pvrdma_input(struct pvrdma *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);
@@ -107,12 +113,16 @@ void pvrdma_flush(struct pvrdma *dev);
  * True: found some; call pvrdma_output. */
 bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
 
-/* After vnic_guest_memory_map, and before vnic_guest_memory_unmap. Removed memory is never touched
- * again: queues in it fail, and accesses of peers to it are remote access errors. */
+/*
+ * Call pvrdma_memory_added after vnic_guest_memory_map, and pvrdma_memory_removed before
+ * vnic_guest_memory_unmap. The device never touches removed memory again: queues in it fail, and
+ * requests of peers to it end in remote access errors. A peer's copy may go on until
+ * direct->settled (struct pvrdma_host).
+ */
 void pvrdma_memory_added(struct pvrdma *dev, uint64_t addr, uint64_t size);
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
 
-/* Initially up. */
+/* Tells the driver that the link has gone up or down. It is up after creation. */
 void pvrdma_set_link(struct pvrdma *dev, bool up);
 
 /* X(identifier, printed name, meaning) */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The shared region (DSR): the driver says where its slots and rings are, the device what it can.
- */
+/* The shared region (DSR): the driver says where its slots and rings are, and the device says which
+ * capabilities it has. */
 #ifndef URXE_PVRDMA_SHARED_REGION_H
 #define URXE_PVRDMA_SHARED_REGION_H
 
@@ -9,7 +9,8 @@
 struct pvrdma;
 
 /* Reads the region at a guest address once, opens the rings, and writes the capabilities. -EINVAL:
- * a member is out of range; -EFAULT: an address is no memory; -ENOMEM. Then nothing is open. */
+ * a member is out of range; -EFAULT: an address is no memory; -ENOMEM. After an error no ring is
+ * open. */
 int pv_shared_region_load(struct pvrdma *dev, uint64_t addr);
 void pv_shared_region_unload(struct pvrdma *dev);
 

@@ -3,7 +3,7 @@
  * The state of a process for `urxe show`: one JSON document, which the process sends when urxed
  * asks (vnic/attach.h, QUESTION). liburxe and the device process of a virtual machine write it.
  *
- *   gone      whether the device is dead
+ *   gone      whether the process's RDMA device is dead (struct state_document)
  *   pid, program
  *   qps       [{qpn, type, state, path_mtu, sgid_index, dgid, dmac, dest_qpn, rq_psn, sq_psn,
  *              sends, packets, receives, retries, rnr_retries, timeout, rate_limit, direct,
@@ -15,9 +15,10 @@
  *     rq_psn, sq_psn PSN of the next packet to receive, and of the next to send first
  *     sends, ...     struct urxe_qp_load; timeout is the code of IBA, rate_limit kb/s
  *     counters       {name: n}, names of rxe/counters.h, without zeros
- *     direct         whether frames go to the peer's inbox without the switch
- *     memory         whether WRITEs and READs were copied between the processes, and the next
- *                    one is tried so
+ *     direct         whether frames go to the peer's inbox, and not by the switch (not the
+ *                    "direct transport" of rxe/direct.h, which is `memory`)
+ *     memory         whether WRITEs and READs were copied between the two processes, and the
+ *                    process will try to copy the next one, too
  *     uplink         whether frames go to another host by the process's own packet socket
  *   mrs       [{key, pd, iova, length, access}]
  *     iova           text, as "0x7f0000001000"
@@ -53,8 +54,8 @@ struct state_counter {
 
 /* A copy of the state: writing the JSON text takes too long to hold a lock. */
 struct state_document {
-	int socket; /* to the asking program */
-	bool dead;
+	int socket; /* to the program that asks, by way of urxed's QUESTION */
+	bool dead;  /* the device has failed, for good */
 	char program[STATE_PROGRAM_MAX + 1];
 	struct urxe_counters engine_counters;
 	const struct state_counter *more_counters;
@@ -65,7 +66,7 @@ struct state_document {
 	size_t n_mrs;
 };
 
-/* Tells the asking program that the process copies its state. Never blocks. */
+/* Tells the asking program that this process has begun to answer. Never blocks. */
 void state_document_begin(int socket);
 /*
  * Sends the document to the other end of its socket (struct vnic_attach_state), and closes the
@@ -73,7 +74,7 @@ void state_document_begin(int socket);
  */
 void state_document_send(const struct state_document *state, bool complete);
 
-/* Fills in everything but direct, memory and uplink. */
+/* Fills in all members but direct, memory and uplink. */
 void state_document_fill_qp(struct state_qp *entry, const struct urxe_qp *qp);
 
 #endif

@@ -30,7 +30,10 @@ void connection_close(struct connection *c);
  * descriptors.
  */
 int connection_receive(struct connection *c);
-/* Forgets the message and closes the descriptors that c->fds still has (those of at least 0). */
+/*
+ * Forgets the message, and closes its descriptors. A handler that has kept one has set its entry of
+ * c->fds to -1.
+ */
 void connection_next(struct connection *c);
 /* Replies with the body that lies in c->out behind the header. error: errno value, 0 = none. */
 int connection_reply(struct connection *c, uint32_t body, uint32_t error);

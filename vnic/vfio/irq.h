@@ -17,8 +17,9 @@ struct irq_vectors {
 void irq_init(struct irq_vectors *irq, uint32_t count);
 /* Closes all eventfds, and clears masks and pending bits. */
 void irq_close(struct irq_vectors *irq);
+/* Writes to the eventfd, or sets the pending bit if the vector is masked or has no eventfd. */
 void irq_raise(struct irq_vectors *irq, uint32_t vector);
-/* How many vectors an index of linux/vfio.h has. */
+/* The number of vectors of an interrupt index of linux/vfio.h; only that of MSI-X has some. */
 uint32_t irq_count(const struct irq_vectors *irq, uint32_t index);
 /*
  * SET_IRQS: `data` has data_size bytes behind *set. Descriptors that the function keeps are

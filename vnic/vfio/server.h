@@ -7,7 +7,7 @@
 #include "connection.h"
 #include "irq.h"
 
-/* Memory that is removed from the function, and will be unmapped when nobody uses it. */
+/* Memory that the model no longer uses, and that is unmapped when the function has settled. */
 struct dma_removal {
 	bool pending;
 	uint64_t addr, size; /* size 0: all memory */
@@ -40,7 +40,7 @@ static inline bool server_is_settled(const struct vnic_vfio_server *server)
 	return !ops->settled || ops->settled(server->attr.ctx);
 }
 
-/* Handlers of request.c that have a file of their own; body and fds as the command has them. */
+/* What request.c calls for the commands of memory (dma.c). fd: of the command; -1: it has none. */
 int dma_map(struct vnic_vfio_server *server, const struct vfio_user_dma_map *map, int fd);
 int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap *unmap);
 /* Removes all memory from the function; dma_finish_unmap unmaps it. */

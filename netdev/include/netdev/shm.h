@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A port in shared memory, whose other end is a process that the port's user need not trust: the
- * peer. urxed has such a port for each virtual machine's vhost-user NIC; the peer is the process
- * that reads the machine's rings.
+ * peer. urxed has such a port for each virtual machine with a vhost-user NIC, whose peer is the
+ * process that reads the machine's rings, and for each device process (urxe vm), which is the
+ * peer.
  *
  * The port's side creates all memory and descriptors, checks each word that the peer writes, and
  * copies each frame before anybody reads it. No call waits for the peer.

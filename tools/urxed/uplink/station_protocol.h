@@ -2,8 +2,9 @@
 /*
  * How the device process of a virtual machine (urxe vm) gets a port of the daemon's switch: by
  * packets on a SOCK_SEQPACKET socket in the run directory. The process sends a request. The daemon
- * answers with a reply that carries two descriptors of netdev/shm.h, memory and wake, and one more
- * reply that carries kick. A reply with another status than 0 carries none, and is the last.
+ * answers with two replies: the first carries the descriptors memory and wake of struct
+ * netdev_shm_fds, the second carries kick. A reply with another status than 0 carries no
+ * descriptor, and the daemon sends nothing after it.
  *
  * The port exists until the connection ends. Integers are in host byte order.
  */
@@ -20,7 +21,10 @@
 
 struct station_request {
 	uint32_t version;
-	/* Letters, digits, '-', '_' and '.'; "": the daemon takes the process's PID. */
+	/*
+	 * The daemon names the port "vm:" and this name, of letters, digits, '-', '_' and '.'. If
+	 * it is "", the daemon puts the process's PID there.
+	 */
 	char name[STATION_NAME];
 };
 
@@ -32,7 +36,7 @@ struct station_reply {
 	 * the name; -EINVAL: the name has other characters.
 	 */
 	int32_t status;
-	uint32_t mtu; /* Ethernet payload that all uplinks of the host carry now, bytes */
+	uint32_t mtu; /* longest Ethernet payload that every uplink carries now, bytes */
 };
 
 #endif

@@ -3,9 +3,9 @@
  * Stations: ports of the switch for virtual machines whose device processes (urxe vm) join while
  * the daemon runs (station_protocol.h). The daemon's main loop calls it.
  *
- * A process of root or of the daemon's user may have a station, and those that --vm-user names. It
- * has the rights of a station on the Ethernet, and shares with the daemon only the memory of its
- * port, where the daemon trusts nothing (netdev/shm.h).
+ * A process of root, of the daemon's user or of a user that --vm-user names may have a station. The
+ * process can then do what a station on the Ethernet can. It shares with the daemon only the memory
+ * of its port, and the daemon checks each word that it reads there (netdev/shm.h).
  */
 #ifndef URXE_URXED_UPLINK_STATION_SET_H
 #define URXE_URXED_UPLINK_STATION_SET_H
@@ -22,31 +22,31 @@
 /* Stations at most, for all users together; the quota of a user is part of it (quota.h). */
 #define STATIONS (SWITCH_SLOTS - SWITCH_UPLINKS)
 
-/* A connection; its number is that of its slot in the switch. */
+/* The connection of a device process. Its index in `at` is the slot of its port in the switch. */
 struct station {
 	int socket; /* -1 = free */
 	uid_t user;
 	pid_t pid;
-	bool joined;
+	bool joined; /* the port exists; false: the process has sent no request yet */
 	char name[SWITCH_PORT_NAME];
 };
 
 struct station_set {
 	const char *run_dir;
 	struct vswitch *sw;
-	const struct user_list *trusted;
+	const struct user_list *trusted; /* of --vm-user */
 	/* Called after a station has joined or left. */
 	void (*changed)(void *ctx);
 	void *ctx;
 	int epoll_fd; /* readable when station_set_event has something to do; -1 = closed */
 	int listen_fd;
 	uint32_t first; /* slot of the first station */
-	uint32_t n;     /* connections */
+	uint32_t n;     /* connections now */
 	struct log_ratelimit log;
 	struct station at[SWITCH_SLOTS];
 };
 
-/* Makes the set closed; the pointers must stay valid. */
+/* Initializes the set, which does not listen yet; the pointers must stay valid. */
 void station_set_init(struct station_set *all, struct vswitch *sw, const struct user_list *trusted,
 		      void (*changed)(void *ctx), void *ctx);
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Commands of the driver. Each function gets a copy of the request, and fills in its response,
- * which is zeroed. It returns 0 or a negative errno value; then nothing has changed.
+ * Commands of the driver. Each pv_cmd_ function gets a copy of the request, and fills in the body
+ * of the response, which is zeroed. It returns 0; or a negative errno value, and then the command
+ * has changed nothing.
  */
 #ifndef URXE_PVRDMA_COMMAND_H
 #define URXE_PVRDMA_COMMAND_H
@@ -9,8 +10,9 @@
 #include "device.h"
 
 /*
- * Executes the command in the slot, and stores the response. Returns the value of ERR: 0, also for
- * a MODIFY_QP that failed, or a negative errno value.
+ * Executes the command in the command slot, and stores the response. Returns 0 or the negative
+ * errno value for PV_REG_ERR. After a MODIFY_QP that failed it returns 0: the response has the
+ * error.
  */
 int pv_command_execute(struct pvrdma *dev);
 

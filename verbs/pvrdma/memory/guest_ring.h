@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Rings in guest memory. A ring has 2^n slots of 2^m bytes in a list of pages, so no slot crosses a
- * page. Its two indices, modulo twice the number of slots, lie in a header page: one side writes
- * prod_tail, the other cons_head. The device keeps its own index, and only reads the guest's.
+ * page. Its two indices, modulo twice the number of slots, lie in a header page: the side that
+ * fills slots writes prod_tail, the other side cons_head. The device keeps a copy of its own index,
+ * and reads only the guest's index from the page.
  */
 #ifndef URXE_PVRDMA_GUEST_RING_H
 #define URXE_PVRDMA_GUEST_RING_H
@@ -23,7 +24,7 @@ static inline void pv_copy_once(void *to, const void *from, size_t n)
 
 struct pv_ring {
 	struct pv_ring_indices
-		*indices; /* in the header page; NULL: the ring has lost its memory */
+		*indices; /* in the header page; NULL: no ring, or its memory is gone */
 	uint8_t *const *pages;
 	uint32_t slots;
 	uint32_t slot_size;
@@ -44,12 +45,14 @@ static inline uint8_t *pv_ring_slot(const struct pv_ring *ring, uint32_t index)
 	return ring->pages[offset >> PV_PAGE_SHIFT] + (offset & (PV_PAGE - 1));
 }
 
-/* The device consumes: number of slots that the guest has filled. False: its index is invalid. */
+/* Of a ring that the device reads: the number of slots that the guest has filled. False: the
+ * guest's index is invalid. */
 bool pv_ring_filled(const struct pv_ring *ring, uint32_t *n);
 /* Gives the slot at the device's index back to the guest. */
 void pv_ring_consume(struct pv_ring *ring);
 
-/* The device produces: number of slots that the guest has not consumed. False: as above. */
+/* Of a ring that the device writes: the number of slots that the guest has not read. False: as
+ * above. */
 bool pv_ring_unread(const struct pv_ring *ring, uint32_t *n);
 /* Gives the slot at the device's index, which is filled, to the guest. */
 void pv_ring_produce(struct pv_ring *ring);

@@ -6,7 +6,8 @@
 
 #include "device.h"
 
-/* The access rights of the engine; hints of the driver are left out. */
+/* The engine's access rights for the driver's access flags. Flags that are no rights are left out.
+ */
 uint32_t pv_mr_access(uint32_t flags);
 int pv_mr_open(struct pvrdma *dev, struct pv_pd *pd, const struct pv_cmd_create_mr *request,
 	       struct pv_mr **mr);

@@ -21,14 +21,15 @@ struct pv_page_dir {
 };
 
 /*
- * The pages in this process, in a list that the caller frees; `write` must be set. -EINVAL: n_pages
- * is out of range; -EFAULT: an address is no page of the guest's memory; -ENOMEM.
+ * Lists the pages, as pointers in this process; the caller frees the list. dir->write must be set.
+ * -EINVAL: n_pages is out of range; -EFAULT: an address is no page of the guest's memory, or the
+ * page must be writable and is not; -ENOMEM.
  */
 int pv_page_dir_pages(const struct pv_page_dir *dir, uint8_t ***pages);
 /*
- * The bytes [offset, offset + length) of the pages, where neighbours are joined; offset is less
- * than a page. *extents has room for n_pages. Errors as above; -EINVAL also if the pages are too
- * few.
+ * Lists the bytes [offset, offset + length) of the pages; pages that lie side by side in this
+ * process become one extent. offset is less than a page. *extents has room for n_pages. Errors as
+ * above; -EINVAL also if the pages are too few.
  */
 int pv_page_dir_extents(const struct pv_page_dir *dir, uint64_t offset, uint64_t length,
 			struct urxe_extent *extents, uint32_t *n_extents);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The two rings of the device: asynchronous events, and notifications of CQs. */
+/* The two rings by which the device tells the driver of asynchronous events, and of completions in
+ * CQs. */
 #ifndef URXE_PVRDMA_EVENT_RING_H
 #define URXE_PVRDMA_EVENT_RING_H
 

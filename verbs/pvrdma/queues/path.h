@@ -5,7 +5,8 @@
 
 #include "device.h"
 
-/* False: a member is out of range, names no GID of the device, or another protection domain. */
+/* False: a member is out of range, or names a GID that the device does not have, or a protection
+ * domain that is not `pd`. */
 bool pv_path_of_av(const struct pvrdma *dev, const struct pv_pd *pd, const struct pvrdma_av *av,
 		   struct urxe_path *path);
 bool pv_path_of_attr(const struct pvrdma *dev, const struct pv_ah_attr *attr,

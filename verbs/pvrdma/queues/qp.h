@@ -16,15 +16,16 @@ struct pv_qp_objects {
 int pv_qp_open(struct pvrdma *dev, const struct pv_qp_objects *objects,
 	       const struct pv_cmd_create_qp *request, struct pv_qp **qp);
 void pv_qp_close(struct pv_qp *qp);
-/* Before the QP ends: without a delayed acknowledgement the peer would not learn that its last
- * message has arrived. */
+/* Call it before the QP ends: sends the acknowledgement that the engine has delayed. Without that
+ * the peer would not learn that its last message has arrived. */
 void pv_qp_send_delayed_acks(struct pv_qp *qp);
-/* Changes attributes, and the rings with the state. Errors as of urxe_qp_modify. */
+/* Changes attributes. If the new state is RESET, empties the rings; if it allows requests, posts
+ * those of the rings. Errors are those of urxe_qp_modify. */
 int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
 /* If the QP uses these bytes of guest memory, it fails, and forgets them. */
 void pv_qp_memory_removed(struct pv_qp *qp, const struct urxe_extent *bytes);
 
-/* Posts what the guest has added to the rings. True: found some requests. */
+/* Post the requests that the guest has added to the ring. True: posted some. */
 bool pv_qp_post_sends(struct pv_qp *qp);
 bool pv_qp_post_recvs(struct pv_qp *qp);
 /* Posts the requests of QPs whose engine queue was full. */

@@ -7,7 +7,7 @@
 
 /* Bytes of a request with so many segments, as the driver computes them. */
 uint32_t pv_recv_wqe_size(uint32_t max_sge);
-/* Posts what the guest has added, as far as the engine has room. True: some requests. */
+/* Posts requests that the guest has added, as far as the engine has room. True: posted some. */
 bool pv_recv_queue_refill(struct pvrdma *dev, struct pv_recv_queue *queue);
 /* Callback of the engine: a queue has room again. `ctx`: a QP or an SRQ. */
 void pv_recv_queue_on_refill(void *ctx);

@@ -57,9 +57,9 @@ struct vnic_vfio_ops {
 	/* After reset and the removal of all memory. */
 	void (*disconnected)(void *ctx);
 	/*
-	 * Whether nobody uses memory any more that write, reset or memory_removed took away. If
-	 * not, the server neither unmaps memory nor replies (vnic_vfio_server_is_held). NULL:
-	 * always.
+	 * A call of write, reset or memory_removed may withdraw memory to or from which other
+	 * processes still copy. Returns whether these copies have ended. While false, the server
+	 * neither unmaps memory nor replies (vnic_vfio_server_is_held). NULL: always true.
 	 */
 	bool (*settled)(void *ctx);
 };
@@ -99,8 +99,9 @@ bool vnic_vfio_server_is_held(const struct vnic_vfio_server *server);
  */
 int vnic_vfio_server_event(struct vnic_vfio_server *server);
 /*
- * Closes the connection: reset, unmapping of all memory, disconnected. The last two may wait for
- * `settled`, and the next client meanwhile for an answer.
+ * Closes the connection; calls `reset`, unmaps all memory, and calls `disconnected`. The server may
+ * do the last two later, when `settled` returns true; a next client waits for an answer until
+ * then.
  */
 void vnic_vfio_server_disconnect(struct vnic_vfio_server *server);
 
