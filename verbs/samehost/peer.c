@@ -40,7 +40,7 @@ struct peer {
 	struct peers *of;
 	const struct published *published;
 	struct vnic_outbox *outbox;
-	uint32_t process; /* its number */
+	uint32_t process; /* its number; 0: not verified yet */
 	bool own;         /* the peer is this process */
 	bool closed;      /* freed when its copy has ended */
 	bool excluded;    /* from copies: its thread marked a copy, and made none */
@@ -122,6 +122,7 @@ struct urxe_direct_table *peers_publish(struct peers *peers, void *published, ui
 	p->remote_pieces = (uintptr_t)peers->remote_pieces;
 	p->pid_namespace = peers->pid_namespace;
 	p->pid = peers->pid;
+	p->process = process;
 	peers->process = process;
 	peers->published = p;
 	return &p->table;
@@ -209,6 +210,7 @@ static bool verify_identity(struct peer *peer)
 	uint64_t token = __atomic_load_n(&p->token, __ATOMIC_ACQUIRE);
 
 	peer->pid = p->pid;
+	peer->process = p->process % VNIC_PROCESSES;
 	if (!token || p->pid_namespace != peer->of->pid_namespace ||
 	    peer->own != (token == peer->of->token) || peer->own != is_own_thread(peer->thread))
 		return false;
@@ -254,7 +256,7 @@ static void free_peer(struct peer *peer)
 	free(peer);
 }
 
-struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t process)
+struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t block)
 {
 	struct peer *peer = malloc(sizeof(*peer));
 
@@ -264,8 +266,7 @@ struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t
 		.of = peers,
 		.published = vnic_outbox_published(outbox),
 		.outbox = outbox,
-		.process = process,
-		.own = process == peers->process,
+		.own = block == peers->process,
 	};
 	LIST_INSERT_HEAD(&peers->list, peer, link);
 	find_access(peer);

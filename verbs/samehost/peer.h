@@ -102,10 +102,10 @@ void peers_count_poll(struct peers *peers);
 void peers_fork_child(struct peers *peers);
 
 /*
- * Creates the peer `process`, the owner of the outbox's inbox; the peer closes the outbox. NULL: no
- * memory, and the outbox stays open.
+ * Creates the peer that owns the outbox's inbox, reached by a QPN of `block` (VNIC_PROCESS); the
+ * peer closes the outbox. NULL: no memory, and the outbox stays open.
  */
-struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t process);
+struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t block);
 void peer_close(struct peer *peer);
 
 /* Whether the peer copies referenced payloads (struct urxe_reference) from this process. */

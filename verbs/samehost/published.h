@@ -21,6 +21,7 @@ struct published {
 	uint64_t remote_pieces; /* address of the struct iovec[URXE_DIRECT_EXTENTS] of its copies */
 	uint64_t pid_namespace; /* the namespace of pid */
 	int32_t pid;
+	uint32_t process; /* its number (VNIC_PROCESS of its first block of QPNs) */
 	/*
 	 * Polls of its engine thread for packets: a changing count shows peers that the thread
 	 * polls.

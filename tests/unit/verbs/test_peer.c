@@ -36,14 +36,15 @@
 #include "port/port_private.h"
 #include "samehost/published.h"
 
-#define MTU     1500
-#define PARENT  1u /* indices of the two processes */
-#define CHILD   5u
-#define QPN(of) ((of) << 12)
-#define PAGE    4096u
-#define AREA    (16 * PAGE)
-#define SKIP    77
-#define AGAIN   "again" /* argument with which the child executes this program again */
+#define MTU         1500
+#define PARENT      1u /* indices of the two processes */
+#define CHILD       5u
+#define QPN(of)     ((of) << 12)
+#define LATER_BLOCK (100u << 12)
+#define PAGE        4096u
+#define AREA        (16 * PAGE)
+#define SKIP        77
+#define AGAIN       "again" /* argument with which the child executes this program again */
 
 static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
 
@@ -63,6 +64,7 @@ static struct {
 	void (*before_write)(
 		void); /* called in this process after all checks, before process_vm_writev */
 	void (*after_read)(void);
+	bool later_block; /* the child reaches a QP in a later block of the parent's QPNs */
 } w;
 
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned long n_local,
@@ -131,6 +133,12 @@ static void publish(uint32_t process)
 		sched_yield();
 }
 
+/* The QPN by which the other process is reached. */
+static uint32_t qpn_of(uint32_t process)
+{
+	return QPN(process) + (process == PARENT && w.later_block ? LATER_BLOCK : 0);
+}
+
 static void open_way(uint32_t from, uint32_t to)
 {
 	struct vnic_attach_welcome who = {.mtu = MTU, .qpn_first = QPN(from)};
@@ -141,7 +149,7 @@ static void open_way(uint32_t from, uint32_t to)
 	vnic_inbox_fds(w.inbox[to == CHILD], fds);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
-	assert_int_equal(tx_add_inbox(&port.tx, mac, QPN(to), fds), 0);
+	assert_int_equal(tx_add_inbox(&port.tx, mac, qpn_of(to), fds), 0);
 }
 
 /*
@@ -226,7 +234,7 @@ static uint32_t other(void)
 
 static const struct urxe_direct_table *table_of(uint32_t process)
 {
-	return peers_direct_ops.table(&port_peers, mac, QPN(process));
+	return peers_direct_ops.table(&port_peers, mac, qpn_of(process));
 }
 
 /* Executes the copy; returns how many parts were copied to or from that process. */
@@ -883,6 +891,20 @@ static void test_stopped_before_copy(void **state)
 	expect_untouched();
 }
 
+/* A process with more QPs than a block has several blocks, and one number. */
+static void test_copy_by_a_later_block_is_awaited(void **state)
+{
+	(void)state;
+	w.later_block = true;
+	start_child(copy_spinning);
+	await_step(3);
+	withdraw();
+	assert_false(settled());
+	end_process();
+	assert_true(settled());
+	expect_untouched();
+}
+
 static void test_in_a_debugger_before_copy(void **state)
 {
 	int status;
@@ -1175,6 +1197,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_unreadable_sender_is_not_pulled_from,
 						open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_stopped_before_copy, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_copy_by_a_later_block_is_awaited, open_world,
+						close_world),
 		cmocka_unit_test_setup_teardown(test_in_a_debugger_before_copy, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_stopped_and_continued, open_world,
