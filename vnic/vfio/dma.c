@@ -40,20 +40,39 @@ int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap 
 	if (!unmap->size || unmap->addr + (unmap->size - 1) < unmap->addr)
 		return -EINVAL;
 	attr->ops.memory_removed(attr->ctx, unmap->addr, unmap->size);
-	server->removal = (struct dma_removal){true, unmap->addr, unmap->size};
+	server->removal =
+		(struct dma_removal){.pending = true, .addr = unmap->addr, .size = unmap->size};
 	return 0;
+}
+
+static void remove_regions(struct vnic_vfio_server *server)
+{
+	const struct vnic_vfio_attr *attr = &server->attr;
+	uint32_t count;
+	const struct vnic_guest_region *regions = vnic_guest_memory_regions(attr->memory, &count);
+
+	for (uint32_t i = 0; i < count; i++)
+		attr->ops.memory_removed(attr->ctx, regions[i].addr, regions[i].size);
 }
 
 void dma_remove_all(struct vnic_vfio_server *server)
 {
-	const struct vnic_vfio_attr *attr = &server->attr;
 	uint32_t count;
 
-	vnic_guest_memory_regions(attr->memory, &count);
-	if (!count)
-		return;
-	attr->ops.memory_removed(attr->ctx, 0, UINT64_MAX);
-	server->removal = (struct dma_removal){.pending = true};
+	vnic_guest_memory_regions(server->attr.memory, &count);
+	remove_regions(server);
+	server->removal.pending = count != 0;
+	server->removal.size = 0;
+}
+
+void dma_remove_again(struct vnic_vfio_server *server)
+{
+	const struct vnic_vfio_attr *attr = &server->attr;
+
+	if (server->removal.size)
+		attr->ops.memory_removed(attr->ctx, server->removal.addr, server->removal.size);
+	else
+		remove_regions(server);
 }
 
 static void unmap_all(struct vnic_guest_memory *memory)
@@ -70,7 +89,7 @@ int dma_finish_unmap(struct vnic_vfio_server *server)
 	const struct dma_removal removal = server->removal;
 	int rc = 0;
 
-	server->removal.pending = false;
+	server->removal = (struct dma_removal){0};
 	if (!removal.pending)
 		return 0;
 	if (removal.size)

@@ -242,7 +242,7 @@ int request_finish(struct vnic_vfio_server *server)
 	struct connection *c = &server->connection;
 	int n = server->outcome, rc;
 
-	if (!server_is_settled(server))
+	if (!server_settle(server))
 		return 0;
 	server->reply_held = false;
 	rc = dma_finish_unmap(server);

@@ -57,10 +57,31 @@ bool vnic_vfio_server_is_held(const struct vnic_vfio_server *server)
 	return server->reply_held || server->closing;
 }
 
+static bool is_settled(const struct vnic_vfio_server *server)
+{
+	const struct vnic_vfio_ops *ops = &server->attr.ops;
+
+	return !ops->settled || ops->settled(server->attr.ctx);
+}
+
+bool server_settle(struct vnic_vfio_server *server)
+{
+	struct dma_removal *removal = &server->removal;
+
+	if (removal->pending && removal->waited && is_settled(server)) {
+		removal->waited = false;
+		dma_remove_again(server);
+	}
+	if (is_settled(server))
+		return true;
+	removal->waited = true;
+	return false;
+}
+
 /* The last part of a disconnection, if the function has settled. */
 static void finish_disconnect(struct vnic_vfio_server *server)
 {
-	if (!server_is_settled(server))
+	if (!server_settle(server))
 		return;
 	server->closing = false;
 	dma_finish_unmap(server);

@@ -10,6 +10,7 @@
 /* Memory that the model no longer uses, and that is unmapped when the function has settled. */
 struct dma_removal {
 	bool pending;
+	bool waited;         /* the function had not settled when server_settle last looked */
 	uint64_t addr, size; /* size 0: all memory */
 };
 
@@ -32,19 +33,19 @@ struct vnic_vfio_server {
 int request_handle(struct vnic_vfio_server *server);
 /* Replies to the message that was held, if the function has settled. */
 int request_finish(struct vnic_vfio_server *server);
-/* Whether the function has settled. */
-static inline bool server_is_settled(const struct vnic_vfio_server *server)
-{
-	const struct vnic_vfio_ops *ops = &server->attr.ops;
-
-	return !ops->settled || ops->settled(server->attr.ctx);
-}
+/*
+ * Whether the function has settled, and uses no memory that is about to be unmapped. During a wait
+ * the driver may have registered that memory anew, so the function gives it up once more.
+ */
+bool server_settle(struct vnic_vfio_server *server);
 
 /* What request.c calls for the commands of memory (dma.c). fd: of the command; -1: it has none. */
 int dma_map(struct vnic_vfio_server *server, const struct vfio_user_dma_map *map, int fd);
 int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap *unmap);
 /* Removes all memory from the function; dma_finish_unmap unmaps it. */
 void dma_remove_all(struct vnic_vfio_server *server);
+/* The same once more for the memory of server->removal. */
+void dma_remove_again(struct vnic_vfio_server *server);
 /* Unmaps what dma_unmap or dma_remove_all has removed, if anything; the function has settled. */
 int dma_finish_unmap(struct vnic_vfio_server *server);
 /* Accesses of `count` bytes to a region of linux/vfio.h. -EINVAL: not in the region, or misaligned.

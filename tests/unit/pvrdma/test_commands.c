@@ -231,6 +231,35 @@ static struct pv_cmd_create_qp create_qp(const struct guest *g, const struct cq 
 	};
 }
 
+/* The driver does not set the size of a receive queue that the QP does not have. */
+static void test_queue_pair_with_srq_ignores_the_receive_size(void **state)
+{
+	struct guest *g = *state;
+	struct cq cq;
+	struct srq srq;
+	struct pages pages;
+
+	cq_open(g, &cq, 64);
+	guest_pages(g, 3, &pages);
+	assert_int_equal(srq_try_open(g, &srq, 16, 4, 0), 0);
+	for (uint32_t sge = 1; sge; sge = sge < 0x0f000000 ? 0x0f000000 : 0) {
+		union pv_request request = {.create_qp = create_qp(g, &cq, &pages)};
+		union pv_response response;
+
+		request.create_qp.is_srq = 1;
+		request.create_qp.srq_handle = srq.handle;
+		request.create_qp.max_recv_wr = 5;
+		request.create_qp.max_recv_sge = sge;
+		assert_int_equal(guest_command(g, PV_CMD_CREATE_QP, &request, &response), 0);
+		assert_int_equal(
+			guest_handle_command(g, PV_CMD_DESTROY_QP, response.create_qp.qp_handle),
+			0);
+	}
+	srq_close(g, &srq);
+	cq_close(g, &cq);
+	guest_pages_free(&pages);
+}
+
 static void test_bad_queue_pairs(void **state)
 {
 	struct guest *g = *state;
@@ -606,6 +635,7 @@ int main(void)
 		GUEST_TEST(test_page_of_another_context),
 		GUEST_TEST(test_protection_domains),
 		GUEST_TEST(test_completion_queues),
+		GUEST_TEST(test_queue_pair_with_srq_ignores_the_receive_size),
 		GUEST_TEST(test_bad_queue_pairs),
 		GUEST_TEST(test_queue_pair_life),
 		GUEST_TEST(test_bad_changes),

@@ -17,7 +17,8 @@
 static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request, struct pv_qp *qp)
 {
 	const uint32_t send_size = pv_send_wqe_size(request->max_send_sge);
-	const uint32_t recv_size = pv_recv_wqe_size(request->max_recv_sge);
+	/* With an SRQ the QP has no receive queue, and the driver sets its size to anything. */
+	const uint32_t recv_size = pv_recv_wqe_size(qp->srq ? 0 : request->max_recv_sge);
 	const uint32_t recv_slots = qp->srq ? 0 : request->max_recv_wr;
 	const uint32_t recv_at = 1 + request->send_chunks;
 	const struct pv_page_dir dir = {

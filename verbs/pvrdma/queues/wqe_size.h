@@ -12,7 +12,9 @@
 _Static_assert(sizeof(struct pvrdma_sge) == sizeof(struct urxe_seg),
 	       "segments are copied as a whole");
 
-/* Header and segments, rounded up to a power of two; with URXE_MAX_SGE segments less than a page.
+/*
+ * Header and segments, rounded up to a power of two. The caller has checked max_sge, which is at
+ * most URXE_MAX_SGE: less than a page.
  */
 static inline uint32_t pv_wqe_size(uint32_t header, uint32_t max_sge)
 {
