@@ -171,19 +171,46 @@ void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame
 		handle_nd(n, &ingress, &m, u.frame + ETHER_MAC_LEN);
 }
 
-bool neigh_claim_allowed(const struct neigh *n, const uint8_t *frame, uint32_t len)
+/* The claim of an ARP or ND frame: that the address `ip` belongs to `mac`. */
+struct claim {
+	uint8_t ip[16];
+	uint8_t mac[ETHER_MAC_LEN];
+	uint16_t vlan;
+};
+
+/* False: the frame claims nothing. */
+static bool read_claim(struct claim *claim, const uint8_t *frame, uint32_t len)
 {
 	struct untagged u;
 	struct arp a;
 	struct nd m;
 
-	if (!n->pins.n || !remove_tag(&u, frame, len))
+	if (!remove_tag(&u, frame, len))
+		return false;
+	claim->vlan = u.vlan;
+	if (arp_parse(&a, u.frame, u.len)) {
+		memcpy(claim->ip, a.sip, sizeof(claim->ip));
+		memcpy(claim->mac, a.smac, ETHER_MAC_LEN);
 		return true;
-	if (arp_parse(&a, u.frame, u.len))
-		return address_pins_allow(&n->pins, a.sip, u.vlan, a.smac);
+	}
 	if (!nd_parse(&m, u.frame, u.len))
-		return true;
-	if (!m.has_mac)
-		memcpy(m.smac, u.frame + ETHER_MAC_LEN, ETHER_MAC_LEN);
-	return address_pins_allow(&n->pins, m.solicitation ? m.sip : m.target, u.vlan, m.smac);
+		return false;
+	memcpy(claim->ip, m.solicitation ? m.sip : m.target, sizeof(claim->ip));
+	memcpy(claim->mac, m.has_mac ? m.smac : u.frame + ETHER_MAC_LEN, ETHER_MAC_LEN);
+	return true;
+}
+
+bool neigh_claim_allowed(const struct neigh *n, const uint8_t *frame, uint32_t len)
+{
+	struct claim claim;
+
+	return !n->pins.n || !read_claim(&claim, frame, len) ||
+	       address_pins_allow(&n->pins, claim.ip, claim.vlan, claim.mac);
+}
+
+bool neigh_claims_host(const struct neigh *n, const uint8_t *frame, uint32_t len)
+{
+	struct claim claim;
+
+	return read_claim(&claim, frame, len) && host_find_address(n->host, claim.ip);
 }

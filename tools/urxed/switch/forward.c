@@ -272,6 +272,17 @@ static bool spoofs_pinned_ip(const struct vswitch *sw, const struct frame_class 
 	       !neigh_claim_allowed(sw->neigh, frame, len);
 }
 
+/*
+ * A virtual machine must not get the host's packets from other machines and from the network by
+ * claiming the host's address.
+ */
+static bool claims_host_ip(const struct vswitch *sw, const struct switch_port *from,
+			   const struct frame_class *s, const struct netdev_frame *rx)
+{
+	return from->kind == SWITCH_VM && (s->kind == FRAME_ARP || s->kind == FRAME_ND) &&
+	       neigh_claims_host(sw->neigh, rx->data, rx->len);
+}
+
 /* Returns the reason to drop a station's frame, or SWITCH_NO_DROP. */
 static enum switch_drop check_station(const struct vswitch *sw, const struct switch_port *from,
 				      const struct frame_class *s, const struct netdev_frame *rx)
@@ -284,6 +295,8 @@ static enum switch_drop check_station(const struct vswitch *sw, const struct swi
 	if (switch_is_host_mac(sw, s->smac) || !fdb_may_send(&sw->fdb, &key, index))
 		return SWITCH_DROP_SPOOFED_MAC;
 	if (s->kind == FRAME_ROCE && spoofs_host_ip(sw, from, s))
+		return SWITCH_DROP_SPOOFED_IP;
+	if (claims_host_ip(sw, from, s, rx))
 		return SWITCH_DROP_SPOOFED_IP;
 	if (spoofs_pinned_ip(sw, s, rx->data, rx->len))
 		return SWITCH_DROP_SPOOFED_IP;

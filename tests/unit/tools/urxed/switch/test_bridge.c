@@ -377,6 +377,19 @@ static void daemon_answers_arp_of_a_vm(void **state)
 	assert_int_equal(who_got(f, ARP_FRAME_LEN, false), BIT(VM) | BIT(OTHER_VM));
 }
 
+/* Other machines and the network would send it the host's packets. */
+static void vm_cannot_claim_the_address_of_the_host(void **state)
+{
+	uint8_t f[LAN_LEN];
+
+	(void)state;
+	send_from(VM, f, arp(f, a_mac, 1, 9));
+	assert_int_equal(who_got(f, ARP_FRAME_LEN, false), 0);
+	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_IP), 1);
+	send_from(VM, f, arp(f, a_mac, 4, 9));
+	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_IP), 1);
+}
+
 /* Only the station with the pinned MAC uses a pinned address, in ARP as in RoCE. */
 static void pinned_address_is_used_by_its_station_only(void **state)
 {
@@ -482,6 +495,7 @@ int main(void)
 		TEST(process_frame_reaches_a_vm),
 		TEST(multicast_goes_to_all_ports_once),
 		TEST(daemon_answers_arp_of_a_vm),
+		TEST(vm_cannot_claim_the_address_of_the_host),
 		TEST(pinned_address_is_used_by_its_station_only),
 		TEST(arp_request_of_the_host_reaches_vms),
 		TEST(other_frames_than_roce_to_the_host_are_dropped),
