@@ -105,6 +105,7 @@ static int ask_for_port(struct station_link *link)
 	int fds[3] = {-1, -1, -1}, rc;
 
 	snprintf(request.name, sizeof(request.name), "%s", link->name);
+	memcpy(request.mac, link->mac, sizeof(request.mac));
 	/* A daemon that refuses the user answers without a request. */
 	unix_packet_send(link->socket, &request, sizeof(request), NULL, 0);
 	rc = receive_reply(link, fds, 2) ?: receive_reply(link, fds + 2, 1);
@@ -135,9 +136,11 @@ static int join(struct station_link *link)
 	return rc;
 }
 
-int station_link_open(struct station_link *link, const char *run_dir, const char *name)
+int station_link_open(struct station_link *link, const char *run_dir, const char *name,
+		      const uint8_t mac[6])
 {
 	*link = (struct station_link){.run_dir = run_dir, .name = name};
+	memcpy(link->mac, mac, sizeof(link->mac));
 	forget(link);
 	link->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return link->epoll_fd < 0 ? -errno : join(link);

@@ -17,6 +17,7 @@
 struct station_link {
 	const char *run_dir;
 	const char *name; /* "": the daemon chooses */
+	uint8_t mac[6];   /* the machine's */
 	int epoll_fd;     /* readable when station_link_event has something to do */
 	int socket;       /* -1 = no daemon */
 	uint32_t mtu;     /* of the host's uplinks */
@@ -36,7 +37,8 @@ struct station_link {
  * Connects to the daemon, and gets a port. Errors: a status of struct station_reply; -ENOENT or
  * -ECONNREFUSED: no daemon; or another negative errno value.
  */
-int station_link_open(struct station_link *link, const char *run_dir, const char *name);
+int station_link_open(struct station_link *link, const char *run_dir, const char *name,
+		      const uint8_t mac[6]);
 void station_link_close(struct station_link *link);
 static inline bool station_link_is_up(const struct station_link *link)
 {

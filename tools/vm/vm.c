@@ -194,6 +194,7 @@ static const char *explain_refusal(int rc)
 	case -EPERM: return "it admits no virtual machines of this user: see urxed --vm-user";
 	case -ENOSPC: return "it has no port left for this user";
 	case -EEXIST: return "another port has this name";
+	case -EADDRINUSE: return "another machine or the host has this MAC";
 	case -EINVAL: return "a name has letters, digits, '-', '_' and '.' only";
 	case -EPROTO: return "it is of another version than this urxe";
 	default: return strerror(-rc);
@@ -202,7 +203,7 @@ static const char *explain_refusal(int rc)
 
 static int open_link(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
 {
-	int rc = station_link_open(&vm->link, attr->run_dir, attr->name);
+	int rc = station_link_open(&vm->link, attr->run_dir, attr->name, attr->mac);
 
 	if (rc)
 		snprintf(error, VM_ERROR, "the urxed in %s gives no port: %s", attr->run_dir,

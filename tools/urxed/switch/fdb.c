@@ -102,6 +102,26 @@ int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port)
 	return 0;
 }
 
+/* Whether some port leads to the MAC, in any VLAN. */
+static bool is_known(const struct fdb *f, const uint8_t mac[ETHER_MAC_LEN])
+{
+	const struct fdb_entry *e;
+
+	for (uint32_t port = 0; port < FDB_PORTS; port++)
+		LIST_FOREACH(e, &f->ports[port], link)
+	if (ether_same(e->key.mac, mac))
+		return true;
+	return false;
+}
+
+int fdb_pin_unknown(struct fdb *f, const uint8_t mac[ETHER_MAC_LEN], uint32_t port)
+{
+	struct fdb_key key = {.vlan = FDB_ANY_VLAN};
+
+	memcpy(key.mac, mac, ETHER_MAC_LEN);
+	return is_known(f, mac) ? -EEXIST : fdb_pin(f, &key, port);
+}
+
 bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
 {
 	const struct fdb_entry *e = find_fdb_entry(f, key);
@@ -151,6 +171,7 @@ void fdb_forget_port(struct fdb *f, uint32_t port)
 
 	while ((e = LIST_FIRST(&f->ports[port])))
 		remove_fdb_entry(f, e);
+	f->pinned[port] = 0;
 }
 
 int fdb_find(const struct fdb *f, uint64_t now, const struct fdb_key *key)

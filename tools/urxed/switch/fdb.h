@@ -58,6 +58,9 @@ void fdb_close(struct fdb *f);
 
 /* -EEXIST: already pinned; -ENOSPC: the port's share is full; -EINVAL: a group MAC. */
 int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port);
+/* Pins a MAC in all VLANs. -EEXIST: the MAC is pinned, or was learned at some port; else as above.
+ */
+int fdb_pin_unknown(struct fdb *f, const uint8_t mac[ETHER_MAC_LEN], uint32_t port);
 
 /*
  * May a port send from a MAC? Not if the MAC is pinned to another port, nor if the port has pinned
@@ -69,7 +72,7 @@ bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
  * learned.
  */
 int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port);
-/* Removes what was learned at a port, which has no pinned MACs. */
+/* Removes what was learned or pinned at a port. */
 void fdb_forget_port(struct fdb *f, uint32_t port);
 /* Port that leads to a MAC; -1 = unknown. */
 int fdb_find(const struct fdb *f, uint64_t now, const struct fdb_key *key);

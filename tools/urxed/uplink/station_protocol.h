@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define STATION_SOCKET_NAME "urxed.vm"
-#define STATION_VERSION     1
+#define STATION_VERSION     2
 #define STATION_NAME        32 /* bytes, with the NUL */
 /* Largest Ethernet payload of a frame to and from a station. */
 #define STATION_MTU 9000
@@ -26,6 +26,12 @@ struct station_request {
 	 * it is "", the daemon puts the process's PID there.
 	 */
 	char name[STATION_NAME];
+	/*
+	 * The machine's MAC. A station of another user than root and the daemon's may send from
+	 * this MAC only.
+	 */
+	uint8_t mac[6];
+	uint8_t reserved[2]; /* 0 */
 };
 
 struct station_reply {
@@ -33,7 +39,8 @@ struct station_reply {
 	/*
 	 * 0, or a negative errno value. -EPROTO: not a request of this version; -EPERM: the user
 	 * may not have a station; -ENOSPC: no port is free for the user; -EEXIST: another port has
-	 * the name; -EINVAL: the name has other characters.
+	 * the name; -EADDRINUSE: another station or the host has the MAC; -EINVAL: the name has
+	 * other characters, or the MAC is a group's.
 	 */
 	int32_t status;
 	uint32_t mtu; /* longest Ethernet payload that every uplink carries now, bytes */

@@ -137,6 +137,25 @@ static int choose_name(struct station_set *all, struct station *s, const char *a
 	return name_taken(all, s->name) ? -EEXIST : 0;
 }
 
+static bool mac_taken(const struct station_set *all, const uint8_t mac[ETHER_MAC_LEN])
+{
+	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
+		if (all->at[i].joined && ether_same(all->at[i].mac, mac))
+			return true;
+	return switch_is_host_mac(all->sw, mac);
+}
+
+/* Other users' machines must not get the frames of machines that were there before. */
+static int confine(struct station_set *all, uint32_t slot, const uint8_t mac[ETHER_MAC_LEN])
+{
+	int rc;
+
+	if (!all->at[slot].confined)
+		return 0;
+	rc = mac_taken(all, mac) ? -EEXIST : fdb_pin_unknown(&all->sw->fdb, mac, slot);
+	return rc == -EEXIST ? -EADDRINUSE : rc;
+}
+
 static int join(struct station_set *all, uint32_t slot, const struct station_request *request,
 		int len, struct netdev_shm_fds *fds)
 {
@@ -150,8 +169,12 @@ static int join(struct station_set *all, uint32_t slot, const struct station_req
 	if (rc)
 		return rc;
 	switch_add_station(all->sw, slot);
-	s->joined = true;
-	return 0;
+	rc = confine(all, slot, request->mac);
+	if (rc)
+		close_port(all, slot);
+	s->joined = !rc;
+	memcpy(s->mac, request->mac, sizeof(s->mac));
+	return rc;
 }
 
 /* The first packets: the socket has room. */
@@ -266,6 +289,7 @@ static void accept_connection(struct station_set *all)
 	}
 	s.user = peer.uid;
 	s.pid = peer.pid;
+	s.confined = !unix_packet_peer_is_trusted(s.socket);
 	all->at[slot] = s;
 	all->n++;
 }

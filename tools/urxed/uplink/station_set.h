@@ -27,8 +27,10 @@ struct station {
 	int socket; /* -1 = free */
 	uid_t user;
 	pid_t pid;
-	bool joined; /* the port exists; false: the process has sent no request yet */
+	bool joined;   /* the port exists; false: the process has sent no request yet */
+	bool confined; /* of a user whom only --vm-user trusts: sends from its own MAC only */
 	char name[SWITCH_PORT_NAME];
+	uint8_t mac[ETHER_MAC_LEN]; /* of its request */
 };
 
 struct station_set {

@@ -131,7 +131,9 @@ static void serve(struct world *w)
 
 static struct station_request request_of(const char *name)
 {
-	struct station_request request = {.version = STATION_VERSION};
+	static uint8_t number;
+	struct station_request request = {.version = STATION_VERSION,
+					  .mac = {2, 1, 0, 0, 0, ++number}};
 
 	snprintf(request.name, sizeof(request.name), "%s", name);
 	return request;
@@ -249,6 +251,45 @@ static void frames_pass_between_machines(void **state)
 	end_process(w, &a);
 	end_process(w, &b);
 	end_process(w, &c);
+}
+
+static int join_with_mac(struct world *w, struct process *p, const char *name, uint8_t last)
+{
+	struct station_request request = request_of(name);
+
+	memcpy(request.mac, (uint8_t[]){2, 0, 0, 0, 0, last}, sizeof(request.mac));
+	return ask(w, p, &request, sizeof(request));
+}
+
+/* Users whom --vm-user names cannot take the frames of other machines. */
+static void machine_of_another_user_has_one_mac(void **state)
+{
+	struct world *w = *state;
+	struct process a, b, c, d;
+
+	/* The MACs of their requests, and those that they send from. */
+	assert_int_equal(join_with_mac(w, &a, "a", 1), 0);
+	assert_int_equal(join_with_mac(w, &d, "d", 4), 0);
+	send_frame(w, &a, 9, 5);
+	peer_user = 1234567;
+	w->trusted = (struct user_list){.n_users = 1, .users = {peer_user}};
+	assert_int_equal(join_with_mac(w, &b, "b", 1), -EADDRINUSE);
+	assert_int_equal(join_with_mac(w, &b, "b", 5), -EADDRINUSE);
+	assert_null(find_port(w, "vm:b"));
+	assert_int_equal(join_with_mac(w, &b, "b", 2), 0);
+	assert_int_equal(join_with_mac(w, &c, "c", 2), -EADDRINUSE);
+	send_frame(w, &b, 9, 2);
+	assert_int_equal(count_received(&a), 1);
+	send_frame(w, &b, 9, 1);
+	send_frame(w, &b, 9, 3);
+	assert_int_equal(count_received(&a), 0);
+	assert_int_equal(find_port(w, "vm:b")->stats.drops[SWITCH_DROP_SPOOFED_MAC], 2);
+	/* The MAC is free after the machine's end. */
+	end_process(w, &b);
+	assert_int_equal(join_with_mac(w, &c, "c", 2), 0);
+	end_process(w, &c);
+	end_process(w, &d);
+	end_process(w, &a);
 }
 
 static void names(void **state)
@@ -421,6 +462,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(frames_pass_between_machines),
+		TEST(machine_of_another_user_has_one_mac),
 		TEST(names),
 		TEST(malformed_requests),
 		TEST(other_users_need_a_name_in_the_list),
