@@ -89,7 +89,7 @@ static int send_request(const struct fd_guard_request *request, int fd)
 				       .msg_control = &control,
 				       .msg_controllen = sizeof(control)};
 
-	if (guard.helper.socket < 0)
+	if (guard.helper.socket < 0 || helper_ended(&guard.helper))
 		return -EPIPE;
 	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	return sendmsg(guard.helper.socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;

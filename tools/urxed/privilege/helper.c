@@ -82,12 +82,20 @@ int helper_start_unfiltered(struct helper *h, const char *name, void (*run)(void
 	_exit(0);
 }
 
+bool helper_ended(struct helper *h)
+{
+	/* Not 0 also if another function of the daemon has waited for the process. */
+	if (h->pid && waitpid(h->pid, NULL, WNOHANG))
+		h->pid = 0;
+	return !h->pid;
+}
+
 void helper_stop(struct helper *h)
 {
 	if (h->socket < 0)
 		return;
 	close(h->socket);
 	/* A helper that still runs becomes init's child when the daemon ends. */
-	waitpid(h->pid, NULL, WNOHANG);
+	(void)helper_ended(h);
 	*h = (struct helper){.socket = -1};
 }

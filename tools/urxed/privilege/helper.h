@@ -7,6 +7,7 @@
 #ifndef URXE_URXED_PRIVILEGE_HELPER_H
 #define URXE_URXED_PRIVILEGE_HELPER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -30,6 +31,11 @@ int helper_start(struct helper *h, const char *name, uint64_t capabilities, void
  * calls are not filtered, because programs inherit both. Call it before the daemon has threads.
  */
 int helper_start_unfiltered(struct helper *h, const char *name, void (*run)(void));
+/*
+ * True: the helper's process has ended, or was never started. Processes that the helper has forked
+ * may still have its end of the socket, so what the daemon sends is perhaps received by no process.
+ */
+bool helper_ended(struct helper *h);
 /* Closes the socket; the helper sees that, and ends. */
 void helper_stop(struct helper *h);
 

@@ -145,17 +145,22 @@ static pid_t helper_pid(void)
 	return pid;
 }
 
-static void another_helper_is_started(void **state)
+static void check_another_helper_is_started(void)
 {
 	const pid_t first = helper_pid();
 
-	(void)state;
 	/* A helper is started once in a second at most. */
 	usleep(1100000);
 	assert_int_equal(kill(first, SIGKILL), 0);
 	assert_int_equal(waitpid(first, NULL, 0), first);
 	check_loaded_socket_is_closed();
 	assert_int_not_equal(helper_pid(), first);
+}
+
+static void another_helper_is_started(void **state)
+{
+	(void)state;
+	check_another_helper_is_started();
 }
 
 static int listen_on(struct sockaddr_un *address)
@@ -284,6 +289,16 @@ static void silent_programs_delay_no_other_user(void **state)
 		close(sockets[i]);
 }
 
+/* The worker has a copy of the ended helper's socket: the daemon's messages are still accepted. */
+static void another_helper_is_started_beside_a_worker(void **state)
+{
+	int silent = make_silent_socket();
+
+	(void)state;
+	check_another_helper_is_started();
+	close(silent);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +309,7 @@ int main(void)
 		cmocka_unit_test(other_descriptors_are_refused),
 		cmocka_unit_test(silent_programs_delay_no_other_user),
 		cmocka_unit_test(another_helper_is_started),
+		cmocka_unit_test(another_helper_is_started_beside_a_worker),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
