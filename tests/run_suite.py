@@ -153,7 +153,8 @@ def main():
     for test in read_log(log):
         kind = KINDS.get(test['result'], 'failed')
         counts[kind] += 1
-        if kind == 'failed' and 'Sanitizer: ' not in str(test.get('stdout')) + str(test.get('stderr')):
+        output = str(test.get('stdout')) + str(test.get('stderr'))
+        if kind == 'failed' and 'Sanitizer: ' not in output and 'runtime error: ' not in output:
             failures.append(test['name'].split(' / ')[-1])
     # A suite without a test is no success, nor is a run that meson gave up.
     if not succeeded and not counts['failed']:
