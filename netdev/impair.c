@@ -268,6 +268,16 @@ static int impair_add_mac(struct netdev *netdev, const uint8_t mac[6])
 	return netdev_add_mac(to_impair(netdev)->below, mac);
 }
 
+static int impair_add_group(struct netdev *netdev, const uint8_t mac[6])
+{
+	return netdev_add_group(to_impair(netdev)->below, mac);
+}
+
+static int impair_set_allmulticast(struct netdev *netdev)
+{
+	return netdev_set_allmulticast(to_impair(netdev)->below);
+}
+
 static int impair_set_promiscuous(struct netdev *netdev)
 {
 	return netdev_set_promiscuous(((struct impair_port *)netdev)->below);
@@ -316,6 +326,8 @@ static const struct netdev_ops impair_ops = {
 	.mtu = impair_mtu,
 	.set_promiscuous = impair_set_promiscuous,
 	.add_mac = impair_add_mac,
+	.add_group = impair_add_group,
+	.set_allmulticast = impair_set_allmulticast,
 	.add_vlan = impair_add_vlan,
 	.is_up = impair_is_up,
 	.page_size = impair_page_size,

@@ -77,6 +77,16 @@ int netdev_add_mac(struct netdev *port, const uint8_t mac[6])
 	return port->ops->add_mac ? port->ops->add_mac(port, mac) : 0;
 }
 
+int netdev_add_group(struct netdev *port, const uint8_t mac[6])
+{
+	return port->ops->add_group ? port->ops->add_group(port, mac) : 0;
+}
+
+int netdev_set_allmulticast(struct netdev *port)
+{
+	return port->ops->set_allmulticast ? port->ops->set_allmulticast(port) : 0;
+}
+
 int netdev_set_promiscuous(struct netdev *port)
 {
 	return port->ops->set_promiscuous ? port->ops->set_promiscuous(port) : 0;

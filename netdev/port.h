@@ -16,6 +16,8 @@ struct netdev_ops {
 	uint32_t (*mtu)(const struct netdev *port);
 	int (*set_promiscuous)(struct netdev *port);
 	int (*add_mac)(struct netdev *port, const uint8_t mac[6]);
+	int (*add_group)(struct netdev *port, const uint8_t mac[6]);
+	int (*set_allmulticast)(struct netdev *port);
 	int (*add_vlan)(struct netdev *port, uint16_t vlan);
 	int (*exclude_qpns)(struct netdev *port, const uint16_t *blocks, uint32_t n);
 	bool (*can_exclude_qpns)(struct netdev *port);

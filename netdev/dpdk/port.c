@@ -91,6 +91,9 @@ struct dpdk_port {
 	bool reports_link; /* a virtual machine's connection, or a cable */
 	bool no_mac;       /* all devices of the driver have one address */
 	bool filters_vlans;
+	bool has_groups;                             /* the driver has a list of multicast MACs */
+	struct rte_ether_addr groups[NETDEV_GROUPS]; /* of netdev_add_group */
+	uint32_t n_groups;
 	struct rte_mempool *pool;
 	struct rte_mbuf *received[BURST]; /* frames of the last netdev_rx */
 	uint64_t counters[NETDEV_COUNTER_COUNT];
@@ -427,6 +430,27 @@ static int dpdk_add_mac(struct netdev *netdev, const uint8_t mac[6])
 	return err == -ENOTSUP ? 0 : err;
 }
 
+static int dpdk_set_allmulticast(struct netdev *netdev)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+
+	/* Other devices do so since they were started, or cannot: see configure_device(). */
+	return port->has_groups ? rte_eth_allmulticast_enable(port->id) : 0;
+}
+
+/* The driver replaces its list by the one that it is given. */
+static int dpdk_add_group(struct netdev *netdev, const uint8_t mac[6])
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+
+	if (!port->has_groups)
+		return 0;
+	if (port->n_groups == NETDEV_GROUPS)
+		return -ENOSPC;
+	memcpy(port->groups[port->n_groups++].addr_bytes, mac, RTE_ETHER_ADDR_LEN);
+	return rte_eth_dev_set_mc_addr_list(port->id, port->groups, port->n_groups);
+}
+
 static int dpdk_add_vlan(struct netdev *netdev, uint16_t vlan)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
@@ -460,6 +484,8 @@ static const struct netdev_ops dpdk_ops = {
 	.mtu = dpdk_mtu,
 	.set_promiscuous = dpdk_set_promiscuous,
 	.add_mac = dpdk_add_mac,
+	.add_group = dpdk_add_group,
+	.set_allmulticast = dpdk_set_allmulticast,
 	.add_vlan = dpdk_add_vlan,
 	.exclude_qpns = dpdk_exclude_qpns,
 	.can_exclude_qpns = dpdk_can_exclude_qpns,
@@ -564,8 +590,10 @@ static int configure_device(struct dpdk_port *port, const struct dpdk_spec *spec
 		dpdk_interrupt_open(&port->interrupt, port->id, !spec->pci);
 	if (err)
 		return err;
+	port->has_groups = !rte_eth_dev_set_mc_addr_list(port->id, NULL, 0);
 	/* For neighbor discovery; net_af_packet lacks this function: see use_packet_socket(). */
-	rte_eth_allmulticast_enable(port->id);
+	if (!port->has_groups)
+		rte_eth_allmulticast_enable(port->id);
 	return rte_eth_macaddr_get(port->id, &port->mac);
 }
 

@@ -247,7 +247,9 @@ static int start_hello(struct station *s)
 		rc = urxe_qp_modify(s->hello, 0, &attr, URXE_QP_STATE | URXE_QP_SQ_PSN);
 	for (uint64_t i = 0; i < GREETINGS && !rc; i++)
 		rc = post_greeting_recv(s, i);
-	return rc || !s->listens ? rc : urxe_mcast_attach(s->hello, &all.dgid);
+	if (!rc && s->listens)
+		rc = urxe_mcast_attach(s->hello, &all.dgid) ?: netdev_add_group(s->port, all.dmac);
+	return rc;
 }
 
 int station_create(struct netdev *port, bool listens, struct station **station)

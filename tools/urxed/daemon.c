@@ -16,6 +16,7 @@
 #include "urxed/cm/rdmacm.h"
 #include "urxed/epoll_watch.h"
 #include "urxed/hostnet/address_conflict.h"
+#include "urxed/hostnet/nd.h"
 #include "urxed/kernel/host_ibdevs.h"
 #include "urxed/kernel/kernel_sync.h"
 #include "urxed/privilege/fd_guard.h"
@@ -58,9 +59,10 @@ struct daemon {
 	struct monitor monitor;
 	bool checks_inboxes; /* tag of fd_guard_fd() in the epoll set */
 	bool stop;
-	uint64_t looked_at;  /* when it last looked for events, ns */
-	bool idle;           /* no client is connected */
-	uint64_t idle_since; /* ns; valid if idle */
+	bool hears_multicast; /* a program has joined a multicast group */
+	uint64_t looked_at;   /* when it last looked for events, ns */
+	bool idle;            /* no client is connected */
+	uint64_t idle_since;  /* ns; valid if idle */
 	struct host host;
 	struct kernel_sync kernel;
 	struct host_ibdevs ibdevs;
@@ -375,6 +377,23 @@ static int hear_vlans(struct daemon *d, char error[DAEMON_ERROR])
 	return rc;
 }
 
+/* Solicitations of the host's IPv6 addresses go to multicast MACs. */
+static int hear_groups(struct daemon *d, char error[DAEMON_ERROR])
+{
+	uint8_t mac[ETHER_MAC_LEN];
+	int rc = 0;
+
+	for (uint32_t i = 0; i < HOST_ADDRESSES && !rc; i++) {
+		const struct host_address *a = &d->host.addresses[i];
+
+		if (!a->valid || a->uplink == HOST_NO_UPLINK || ip_is_v4(a->ip))
+			continue;
+		nd_group_mac(a->ip, mac);
+		rc = uplink_set_hear_group(&d->uplinks, (uint32_t)a->uplink, mac, error);
+	}
+	return rc;
+}
+
 /* The uplinks are open already: DPDK must know the PCI devices before it starts. */
 static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 {
@@ -391,7 +410,7 @@ static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 		bond_host_start(&d->sw, now_ns(), d->options.bond);
 	if (!rc)
 		rc = pin_stations(d, error);
-	return rc ?: hear_vm_macs(d, error) ?: hear_vlans(d, error);
+	return rc ?: hear_vm_macs(d, error) ?: hear_vlans(d, error) ?: hear_groups(d, error);
 }
 
 static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
@@ -531,6 +550,15 @@ static void handle_ibdevs_change(struct daemon *d)
 		link_ibdevs(d);
 }
 
+static void handle_session(struct daemon *d, uint64_t now, struct session *s)
+{
+	session_event(&d->sessions, now, s);
+	if (!d->hears_multicast && session_wants_multicast(s)) {
+		d->hears_multicast = true;
+		uplink_set_hear_multicast(&d->uplinks);
+	}
+}
+
 static void dispatch_event(struct daemon *d, uint64_t now, void *what)
 {
 	if (what == &d->signal_fd)
@@ -552,7 +580,7 @@ static void dispatch_event(struct daemon *d, uint64_t now, void *what)
 	else if (what == &d->rdmacm)
 		rdmacm_event(&d->rdmacm, now);
 	else if (what)
-		session_event(&d->sessions, now, what);
+		handle_session(d, now, what);
 }
 
 static void wait_events(struct daemon *d, uint64_t timeout_ns)

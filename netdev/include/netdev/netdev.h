@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Multicast MACs that a port can be told (netdev_add_group). */
+#define NETDEV_GROUPS 30
+
 struct netdev;
 struct sockaddr_un;
 struct stat;
@@ -76,6 +79,17 @@ bool netdev_can_exclude_qpns(struct netdev *port);
  * filter by several MACs then receives all frames. 0 also for ports that do not filter.
  */
 int netdev_add_mac(struct netdev *port, const uint8_t mac[6]);
+/*
+ * Receives frames to this multicast MAC, too. A DPDK device whose driver has a list of such MACs
+ * (rte_eth_dev_set_mc_addr_list) receives no others; 0 also for all other ports, which receive all
+ * multicast frames anyway. -ENOSPC: NETDEV_GROUPS have been added; else the driver's error.
+ */
+int netdev_add_group(struct netdev *port, const uint8_t mac[6]);
+/*
+ * Receives frames to all multicast MACs, likewise. The device may refuse that, such as a VF that
+ * its host does not trust.
+ */
+int netdev_set_allmulticast(struct netdev *port);
 /* Whether the port can reach its peer at all; true for ports that do not know. */
 bool netdev_is_up(struct netdev *port);
 /* Page size of the packet buffers' memory in bytes, which shows huge pages; 0 = no buffers. */

@@ -100,14 +100,22 @@ static void build_frame(uint8_t *frame, const uint8_t *dmac, const uint8_t *smac
 	ether_put16(icmp + 2, icmpv6_checksum(ip, ICMP_LEN + OPTION_LEN));
 }
 
+void nd_group_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN])
+{
+	static const uint8_t prefix[3] = {0x33, 0x33, 0xff};
+
+	memcpy(mac, prefix, sizeof(prefix));
+	memcpy(mac + 3, ip + 13, 3);
+}
+
 void nd_build_solicitation(uint8_t *frame, const struct nd *m)
 {
-	/* Solicited-node multicast address (RFC 4291, 2.7.1) and its MAC (RFC 2464, 7) */
+	/* The solicited-node group of the target */
 	uint8_t dip[16] = {0xff, 0x02, [11] = 1, [12] = 0xff};
-	uint8_t dmac[ETHER_MAC_LEN] = {0x33, 0x33, 0xff};
+	uint8_t dmac[ETHER_MAC_LEN];
 
 	memcpy(dip + 13, m->target + 13, 3);
-	memcpy(dmac + 3, m->target + 13, 3);
+	nd_group_mac(m->target, dmac);
 	build_frame(frame, dmac, m->smac, m->sip, dip, SOLICITATION, 0, m->target);
 }
 

@@ -21,6 +21,8 @@ struct nd {
 
 /* Returns false unless the frame passes all checks of RFC 4861, 7.1. */
 bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len);
+/* The MAC of the solicited-node group of an IPv6 address (RFC 4291, 2.7.1; RFC 2464, 7). */
+void nd_group_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN]);
 /* Writes a solicitation of ND_FRAME_LEN bytes for m->target. */
 void nd_build_solicitation(uint8_t *frame, const struct nd *m);
 /* Writes the same solicitation, but to the station with that MAC (RFC 4861, 7.3.3). */

@@ -327,6 +327,11 @@ static bool forward_earlier_frames(struct sessions *sessions, uint64_t now, stru
 	return true;
 }
 
+bool session_wants_multicast(const struct session *s)
+{
+	return s->port.dev && vnic_device_wants_multicast(s->port.dev);
+}
+
 void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 {
 	int rc;

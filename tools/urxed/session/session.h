@@ -74,6 +74,8 @@ void sessions_start(struct sessions *sessions, uint64_t now);
 int session_accept(struct sessions *sessions, int listen_fd);
 /* Handles pending input on a session's descriptors. */
 void session_event(struct sessions *sessions, uint64_t now, struct session *s);
+/* Whether the process has a queue pair in a multicast group. */
+bool session_wants_multicast(const struct session *s);
 /*
  * Sends the state of the port and its GID table to every session; a session whose socket is full
  * gets the newest state when its socket drains.

@@ -162,6 +162,16 @@ int uplink_hear_mac(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char err
 	return add_mac(u, mac, error);
 }
 
+int uplink_hear_group(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR])
+{
+	int rc = netdev_add_group(u->port, mac);
+
+	if (rc)
+		snprintf(error, UPLINK_ERROR, "%s cannot receive multicast frames: %s", u->spec,
+			 strerror(-rc));
+	return rc;
+}
+
 int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR])
 {
 	int rc = netdev_add_vlan(u->port, vlan);

@@ -75,6 +75,8 @@ int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR]);
 /* Receives frames to another MAC (netdev_add_mac), also after uplink_reopen; UPLINK_MACS at most.
  */
 int uplink_hear_mac(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR]);
+/* Receives frames to a multicast MAC that the device would filter out (netdev_add_group). */
+int uplink_hear_group(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR]);
 /* Receives frames of a VLAN that the device would filter out (netdev_add_vlan). */
 int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR]);
 void uplink_close(struct uplink *u);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/log.h"
 #include "urxed/epoll_watch.h"
@@ -105,14 +106,42 @@ int uplink_set_address_port(const struct uplink_set *all)
 	return all->n ? 0 : HOST_NO_UPLINK;
 }
 
-int uplink_set_hear_vlan(struct uplink_set *all, uint32_t uplink, uint16_t vlan,
-			 char error[UPLINK_ERROR])
+/* Whether frames to an address on that uplink may come through member i of the set. */
+static bool is_path(const struct uplink_set *all, uint32_t uplink, uint32_t i)
 {
-	const bool bonded = all->at[uplink].bonded;
+	return i == uplink || (all->at[uplink].bonded && all->at[i].bonded);
+}
+
+int uplink_set_hear_group(struct uplink_set *all, uint32_t uplink, const uint8_t mac[ETHER_MAC_LEN],
+			  char error[UPLINK_ERROR])
+{
 	int rc = 0;
 
 	for (uint32_t i = 0; i < all->n && !rc; i++)
-		if (i == uplink || (bonded && all->at[i].bonded))
+		if (is_path(all, uplink, i))
+			rc = uplink_hear_group(&all->at[i], mac, error);
+	return rc;
+}
+
+void uplink_set_hear_multicast(const struct uplink_set *all)
+{
+	for (uint32_t i = 0; i < all->n; i++) {
+		const struct uplink *u = &all->at[i];
+		int rc = u->port ? netdev_set_allmulticast(u->port) : 0;
+
+		if (rc)
+			log_line("%s receives no frames to the multicast groups of programs: %s",
+				 u->spec, strerror(-rc));
+	}
+}
+
+int uplink_set_hear_vlan(struct uplink_set *all, uint32_t uplink, uint16_t vlan,
+			 char error[UPLINK_ERROR])
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < all->n && !rc; i++)
+		if (is_path(all, uplink, i))
 			rc = uplink_hear_vlan(&all->at[i], vlan, error);
 	return rc;
 }

@@ -42,6 +42,11 @@ void uplink_set_close(struct uplink_set *all);
 int uplink_set_check_mtu(const struct uplink_set *all, uint16_t mtu, char error[UPLINK_ERROR]);
 /* Makes the uplinks receive frames for virtual machines. On error `error` holds a sentence. */
 int uplink_set_hear_all(struct uplink_set *all, char error[UPLINK_ERROR]);
+/* Makes an uplink, for a bond all its members, receive frames to a multicast MAC; likewise. */
+int uplink_set_hear_group(struct uplink_set *all, uint32_t uplink, const uint8_t mac[ETHER_MAC_LEN],
+			  char error[UPLINK_ERROR]);
+/* Makes the uplinks receive all multicast frames; logs which of them cannot. */
+void uplink_set_hear_multicast(const struct uplink_set *all);
 /* Makes an uplink, for a bond all its members, receive frames of a VLAN; likewise. */
 int uplink_set_hear_vlan(struct uplink_set *all, uint32_t uplink, uint16_t vlan,
 			 char error[UPLINK_ERROR]);
