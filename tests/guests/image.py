@@ -29,7 +29,7 @@ PATH = ['/usr/bin', '/usr/sbin', '/bin', '/sbin']
 # urxe's files, below /urxe as in the build directory.
 URXE = ['tools/urxe', 'tools/urxe-bench', 'tools/urxed', 'verbs/liburxe.so']
 # DPDK's drivers for the guest, and the kernel modules, for modprobe, by which DPDK accesses a PCI device.
-DRIVERS = ['bus_pci', 'bus_vdev', 'mempool_ring', 'net_af_packet', 'net_virtio', 'net_vmxnet3']
+DRIVERS = ['bus_pci', 'bus_vdev', 'mempool_ring', 'net_af_packet', 'net_e1000', 'net_virtio', 'net_vmxnet3']
 DRIVER_LIBRARY = '/usr/lib/*/dpdk/pmds-*/librte_{}.so.*[0-9]'
 LEAVING_MODULES = ['uio_pci_generic', 'vfio_pci', 'vfio_iommu_type1']
 # A library that pthread_exit loads at run time.
@@ -199,14 +199,15 @@ class Image:
     """
     `kernel` and `initramfs` for QEMU. The initramfs has Debian's programs and the given programs in /bin, and urxe
     if requested; it exists as long as the object. The kernel comes from the unpacked package in kernel_folder
-    beside the build directory.
+    beside the build directory. The guest also loads the `more_modules`.
     """
 
     PROGRAMS = PROGRAMS
     PROVIDERS = ['rxe']
 
-    def __init__(self, build, programs=(), urxe=False, kernel_folder='kernel'):
+    def __init__(self, build, programs=(), urxe=False, kernel_folder='kernel', more_modules=()):
         self.package = os.path.join(build + '-guests', kernel_folder)
+        self.more_modules = more_modules
         self.kernel = kernel(self.package)
         self.top = tempfile.TemporaryDirectory(prefix='image-')
         self.initramfs = os.path.join(self.top.name, 'initramfs')
@@ -225,7 +226,7 @@ class Image:
 
     def add_modules(self, archive):
         """Adds the modules that init.sh loads."""
-        archive.add_modules('/modules', modules(self.package, MODULES))
+        archive.add_modules('/modules', modules(self.package, [*MODULES, *self.more_modules]))
 
 
 def add_programs(archive, programs, providers):

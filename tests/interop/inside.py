@@ -14,7 +14,7 @@ import time
 
 from lan import NICS
 from ethernet import IPV4, IPV4_IN_VLAN, IPV6, VLAN
-from guest import Guest
+from guest import QEMU, Guest
 from host import Failure, Host, main
 from image import Image
 from rdma import PATH_MTU, VERBS_CHECK
@@ -153,7 +153,7 @@ def check_vlan(machine, host):
 # --- Peers
 
 @contextlib.contextmanager
-def with_host(build, image, nic, before=()):
+def with_host(build, image, nic, before=(), qemu=QEMU):
     """Joins this host and a machine by a cable."""
     with Host(build, daemon=False) as host:
         path = os.path.join(host.run_dir, 'nic')
@@ -162,7 +162,7 @@ def with_host(build, image, nic, before=()):
                            '--address', f'{ours[4]}/24', '--address', f'{ours[6]}/64',
                            '--address', f'{IPV4_IN_VLAN.format(1)}/24@{VLAN}'])
         wire = [*before, '-netdev', f'stream,id=n0,addr.type=unix,addr.path={path},server=off']
-        with Guest(image, wire, nic, memory_mb=MEMORY_MB) as guest:
+        with Guest(image, wire, nic, memory_mb=MEMORY_MB, qemu=qemu) as guest:
             guest.raise_link(MTU, addresses(2)[4], addresses(2)[6])
             yield OnHost(host, ours), Machine(guest, 2)
 
