@@ -2,6 +2,7 @@
 #include "vm/function.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -54,6 +55,7 @@ static int watch_client(struct function *f, int epoll_fd, int fd)
 
 	f->watched = fd;
 	f->events = EPOLLIN;
+	f->lost = 0;
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
@@ -85,6 +87,47 @@ void function_event(struct function *f, int epoll_fd)
 	f->watched = -1;
 	log_line("%s: the virtual machine is gone%s", f->name,
 		 rc == -ECONNRESET ? "" : ": it broke the vfio-user protocol");
+}
+
+/* --- Memory that the function cannot use */
+
+static const char *explain_refusal(int error)
+{
+	switch (error) {
+	case -EOPNOTSUPP:
+		return "its file is neither memory (memfd, tmpfs, hugetlbfs) nor on ext4, XFS or "
+		       "Btrfs";
+	case -EFBIG: return "its file is shorter";
+	case -ENOSPC: return "the machine has too many pieces of memory";
+	default: return strerror(-error);
+	}
+}
+
+void function_memory_refused(const struct function *f, uint64_t addr, uint64_t size, int error)
+{
+	log_line("%s: refused the machine's memory at %#" PRIx64 ", %" PRIu64 " bytes: %s", f->name,
+		 addr, size, explain_refusal(error));
+}
+
+/* Hypervisors that shorten a file lose many pages: the first ones tell enough. */
+#define LOST_LINES 8
+
+void function_memory_lost(struct function *f, uint64_t addr, uint64_t size)
+{
+	if (++f->lost > LOST_LINES)
+		return;
+	log_line("%s: the host cannot give the machine's memory at %#" PRIx64 ", %" PRIu64
+		 " bytes; accesses to it fail from now on: did the hypervisor shorten the file, or "
+		 "does the host have no free huge page?",
+		 f->name, addr, size);
+}
+
+bool function_check_memory(struct function *f)
+{
+	const uint32_t before = f->lost;
+
+	vnic_vfio_server_check_memory(f->server);
+	return f->lost != before;
 }
 
 void function_accept(struct function *f, int epoll_fd)

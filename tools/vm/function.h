@@ -23,6 +23,7 @@ struct function {
 	struct vnic_vfio_server *server;
 	int watched;     /* the client's socket in the epoll set; -1 = none */
 	uint32_t events; /* epoll events for which that socket is watched */
+	uint32_t lost;   /* pieces of memory of this client that were lost */
 };
 
 /* Makes f->memory. The caller then creates the model, which needs it, and calls function_serve. */
@@ -48,5 +49,14 @@ void function_accept(struct function *f, int epoll_fd);
  * (vnic_vfio_server_is_held), call it again and again.
  */
 void function_event(struct function *f, int epoll_fd);
+/*
+ * After each use of the guest's memory: withdraws pages that were lost meanwhile from the model.
+ * True: there were some, and the model may have something to do.
+ */
+bool function_check_memory(struct function *f);
+
+/* Logs what the callbacks of these names in struct vnic_vfio_ops get. */
+void function_memory_refused(const struct function *f, uint64_t addr, uint64_t size, int error);
+void function_memory_lost(struct function *f, uint64_t addr, uint64_t size);
 
 #endif

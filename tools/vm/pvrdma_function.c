@@ -71,6 +71,16 @@ static bool has_settled(void *ctx)
 	return !host->table || host->direct->settled(host->direct_ctx);
 }
 
+static void note_refused(void *ctx, uint64_t addr, uint64_t size, int error)
+{
+	function_memory_refused(&((struct pvrdma_function *)ctx)->function, addr, size, error);
+}
+
+static void note_lost(void *ctx, uint64_t addr, uint64_t size)
+{
+	function_memory_lost(&((struct pvrdma_function *)ctx)->function, addr, size);
+}
+
 static void raise_interrupt(void *ctx, uint32_t vector)
 {
 	struct pvrdma_function *f = ctx;
@@ -112,7 +122,7 @@ int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function
 			     .msix_bar = MSIX_BAR,
 			     .pba_offset = PBA_OFFSET},
 		.ops = {read_register, write_register, reset, add_memory, remove_memory,
-			note_disconnect, has_settled},
+			note_disconnect, has_settled, note_refused, note_lost},
 		.ctx = f,
 	};
 	int rc;

@@ -135,12 +135,23 @@ static void sleep_until_event(struct vm *vm, uint64_t now)
 	poll_machine_woke(&vm->poll, now, now_ns());
 }
 
+static bool check_memory(struct vm *vm)
+{
+	const bool lost = function_check_memory(&vm->nic.function);
+
+	return function_check_memory(&vm->rdma.function) || lost;
+}
+
 void vm_run(struct vm *vm)
 {
 	while (!vm->stop) {
 		const uint64_t now = now_ns();
-		const bool moved = frames_run(&vm->frames, now);
+		bool moved;
 
+		/* Events before, and frames, use the guest's memory. */
+		check_memory(vm);
+		moved = frames_run(&vm->frames, now);
+		moved |= check_memory(vm);
 		vm->held = look_at_held(vm);
 		if (poll_machine_looked(&vm->poll, now, moved))
 			wait_events(vm, 0);
@@ -298,7 +309,12 @@ int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 		return -ENOMEM;
 	}
 	new->epoll_fd = new->signal_fd = -1;
-	rc = open_link(new, attr, error);
+	/* This process serves one machine, so all its faults are of that machine's memory. */
+	rc = vnic_guest_memory_catch_faults();
+	if (rc)
+		snprintf(error, VM_ERROR, "cannot handle SIGBUS: %s", strerror(-rc));
+	if (!rc)
+		rc = open_link(new, attr, error);
 	if (!rc)
 		rc = open_session(new, attr, error) ?: open_functions(new, attr, error) ?: open_frames(new, error) ?: open_loop(new, error);
 	if (rc)

@@ -98,6 +98,16 @@ static void note_disconnect(void *ctx)
 	(void)ctx;
 }
 
+static void note_refused(void *ctx, uint64_t addr, uint64_t size, int error)
+{
+	function_memory_refused(&((struct vmxnet3_function *)ctx)->function, addr, size, error);
+}
+
+static void note_lost(void *ctx, uint64_t addr, uint64_t size)
+{
+	function_memory_lost(&((struct vmxnet3_function *)ctx)->function, addr, size);
+}
+
 static void raise_interrupt(void *ctx, uint32_t vector)
 {
 	struct vmxnet3_function *f = ctx;
@@ -136,7 +146,7 @@ int vmxnet3_function_open(struct vmxnet3_function *f, const char *path, const ui
 			     .msix_bar = MSIX_BAR,
 			     .pba_offset = PBA_OFFSET},
 		.ops = {read_register, write_register, reset, add_memory, remove_memory,
-			note_disconnect},
+			note_disconnect, NULL, note_refused, note_lost},
 		.ctx = f,
 	};
 	int rc;

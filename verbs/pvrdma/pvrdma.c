@@ -31,6 +31,16 @@ static void on_async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 	pv_event_report(dev_ctx, event, object->handle);
 }
 
+/* The access does not fault: a page that is lost reads as zeros. */
+static bool guard_access(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
+			 void *arg)
+{
+	const struct pvrdma *dev = dev_ctx;
+
+	touch(arg);
+	return vnic_guest_memory_is_intact(dev->attr.memory, bytes->addr, bytes->length);
+}
+
 static void set_ops(struct pvrdma *dev)
 {
 	dev->ops = (struct urxe_ops){
@@ -39,6 +49,7 @@ static void set_ops(struct pvrdma *dev)
 		.refill = pv_recv_queue_on_refill,
 		.async_event = on_async_event,
 		.page_list = pv_mr_page_list,
+		.guard = guard_access,
 		.copy_crc = dev->attr.copy_crc,
 	};
 }

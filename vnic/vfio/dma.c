@@ -24,6 +24,8 @@ int dma_map(struct vnic_vfio_server *server, const struct vfio_user_dma_map *map
 				   map->flags & VFIO_DMA_MAP_FLAG_WRITE);
 	if (!rc)
 		attr->ops.memory_added(attr->ctx, map->addr, map->size);
+	else if (attr->ops.memory_refused)
+		attr->ops.memory_refused(attr->ctx, map->addr, map->size, rc);
 	return rc;
 }
 
@@ -75,15 +77,6 @@ void dma_remove_again(struct vnic_vfio_server *server)
 		remove_regions(server);
 }
 
-static void unmap_all(struct vnic_guest_memory *memory)
-{
-	const struct vnic_guest_region *regions;
-	uint32_t count;
-
-	while ((regions = vnic_guest_memory_regions(memory, &count)), count)
-		vnic_guest_memory_unmap(memory, regions[count - 1].addr, regions[count - 1].size);
-}
-
 int dma_finish_unmap(struct vnic_vfio_server *server)
 {
 	const struct dma_removal removal = server->removal;
@@ -95,7 +88,20 @@ int dma_finish_unmap(struct vnic_vfio_server *server)
 	if (removal.size)
 		rc = vnic_guest_memory_unmap(server->attr.memory, removal.addr, removal.size);
 	else
-		unmap_all(server->attr.memory);
+		vnic_guest_memory_unmap_all(server->attr.memory);
 	/* Memory that came without a descriptor was never mapped. */
 	return rc == -ENOENT ? 0 : rc;
+}
+
+void vnic_vfio_server_check_memory(struct vnic_vfio_server *server)
+{
+	const struct vnic_vfio_attr *attr = &server->attr;
+	uint64_t addr, size;
+
+	while (vnic_guest_memory_find_lost(attr->memory, &addr, &size)) {
+		attr->ops.memory_removed(attr->ctx, addr, size);
+		vnic_guest_memory_forget(attr->memory, addr, size);
+		if (attr->ops.memory_lost)
+			attr->ops.memory_lost(attr->ctx, addr, size);
+	}
 }

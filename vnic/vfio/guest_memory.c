@@ -5,12 +5,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "guest_mapping.h"
 
 struct vnic_guest_memory {
 	uint64_t page; /* bytes */
+	bool lost;     /* some pages are lost, and perhaps still in the table */
 	uint32_t count;
 	struct vnic_guest_region regions[VNIC_GUEST_REGIONS];
 };
@@ -30,8 +31,7 @@ void vnic_guest_memory_destroy(struct vnic_guest_memory *memory)
 {
 	if (!memory)
 		return;
-	for (uint32_t i = 0; i < memory->count; i++)
-		munmap(memory->regions[i].memory, memory->regions[i].size);
+	vnic_guest_memory_unmap_all(memory);
 	free(memory);
 }
 
@@ -74,24 +74,12 @@ static void remove_region(struct vnic_guest_memory *memory, uint32_t index)
 		(memory->count - index) * sizeof(memory->regions[0]));
 }
 
-/* Does the file contain these bytes? A descriptor without a size, as of a device, may. */
-static int check_file(int fd, uint64_t offset, uint64_t size)
-{
-	struct stat status;
-
-	if (fstat(fd, &status) != 0)
-		return -errno;
-	if (!S_ISREG(status.st_mode))
-		return 0;
-	return size <= (uint64_t)status.st_size && offset <= (uint64_t)status.st_size - size
-		       ? 0
-		       : -EFBIG;
-}
-
 int vnic_guest_memory_map(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size, int fd,
 			  uint64_t offset, bool writable)
 {
 	struct vnic_guest_region region = {.addr = addr, .size = size, .writable = writable};
+	const struct guest_file file = {fd, offset, size, writable};
+	struct guest_mapping *mapping;
 	uint32_t index;
 	int error;
 
@@ -103,29 +91,30 @@ int vnic_guest_memory_map(struct vnic_guest_memory *memory, uint64_t addr, uint6
 		return -EEXIST;
 	if (memory->count == VNIC_GUEST_REGIONS)
 		return -ENOSPC;
-	error = check_file(fd, offset, size);
+	error = guest_mapping_open(&file, &memory->lost, &mapping, &region.memory);
 	if (error)
 		return error;
-	region.memory = mmap(NULL, size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd,
-			     (off_t)offset);
-	if (region.memory == MAP_FAILED)
-		return -errno;
-	madvise(region.memory, size, MADV_DONTDUMP);
+	mapping->regions++;
 	insert_region(memory, index, &region);
 	return 0;
 }
 
-/* Unmaps the part of a region that lies in [first, last]. Returns whether the region is left. */
+/*
+ * Removes the part of a region that lies in [first, last] from the table; `discard`: gives up its
+ * pages, too. Returns whether the region is left.
+ */
 static bool cut_region(struct vnic_guest_memory *memory, uint32_t index, uint64_t first,
-		       uint64_t last)
+		       uint64_t last, bool discard)
 {
 	struct vnic_guest_region *region = &memory->regions[index];
+	struct guest_mapping *mapping = guest_mapping_find(region->memory);
 	uint64_t end = region->addr + (region->size - 1);
 	uint64_t from = first > region->addr ? first : region->addr;
 	uint64_t to = last < end ? last : end;
 	uint8_t *bytes = region->memory;
 
-	munmap(bytes + (from - region->addr), to - from + 1);
+	if (discard)
+		guest_mapping_discard(mapping, bytes + (from - region->addr), to - from + 1);
 	if (to < end) {
 		struct vnic_guest_region rest = *region;
 
@@ -137,34 +126,106 @@ static bool cut_region(struct vnic_guest_memory *memory, uint32_t index, uint64_
 			return true;
 		}
 		insert_region(memory, index + 1, &rest);
+		mapping->regions++;
 	}
 	region->size = from - region->addr;
 	if (region->size)
 		return true;
+	mapping->regions--;
 	remove_region(memory, index);
 	return false;
+}
+
+/* Whether the removal of [addr, last], where the region begins before, makes it two regions. */
+static bool splits(const struct vnic_guest_region *region, uint64_t addr, uint64_t last)
+{
+	return region->addr < addr && region->addr + (region->size - 1) > last;
 }
 
 int vnic_guest_memory_unmap(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size)
 {
 	uint64_t last = addr + (size - 1);
-	const struct vnic_guest_region *region;
 	uint32_t index;
+	bool found;
 
 	if (!range_valid(memory, addr, size))
 		return -EINVAL;
 	index = first_region_behind(memory, addr);
-	region = &memory->regions[index];
-	if (index == memory->count || region->addr > last)
-		return -ENOENT;
-	if (region->addr < addr && region->addr + (region->size - 1) > last &&
+	found = index < memory->count && memory->regions[index].addr <= last;
+	if (found && splits(&memory->regions[index], addr, last) &&
 	    memory->count == VNIC_GUEST_REGIONS)
 		return -ENOSPC;
 	while (index < memory->count && memory->regions[index].addr <= last)
-		if (cut_region(memory, index, addr, last))
+		if (cut_region(memory, index, addr, last, true))
 			index++;
-	return 0;
+	/* Also those of regions that were lost. */
+	guest_mapping_close_unused(&memory->lost, false);
+	return found ? 0 : -ENOENT;
 }
+
+void vnic_guest_memory_unmap_all(struct vnic_guest_memory *memory)
+{
+	memory->count = 0;
+	memory->lost = false;
+	guest_mapping_close_unused(&memory->lost, true);
+}
+
+/* --- Lost pages */
+
+int vnic_guest_memory_catch_faults(void)
+{
+	return guest_mapping_catch_faults();
+}
+
+bool vnic_guest_memory_is_intact(const struct vnic_guest_memory *memory, const void *bytes,
+				 uint64_t size)
+{
+	void *first = (void *)(uintptr_t)bytes;
+	const struct guest_mapping *mapping;
+
+	/* The handler of SIGBUS may have written it since this thread's last access. */
+	if (!__atomic_load_n(&memory->lost, __ATOMIC_RELAXED))
+		return true;
+	mapping = guest_mapping_find(bytes);
+	return !mapping || !guest_mapping_find_lost(mapping, &first, &size);
+}
+
+static bool find_lost(const struct vnic_guest_memory *memory, uint64_t *addr, uint64_t *size)
+{
+	for (uint32_t i = 0; i < memory->count; i++) {
+		const struct vnic_guest_region *region = &memory->regions[i];
+		void *bytes = region->memory;
+
+		*size = region->size;
+		if (!guest_mapping_find_lost(guest_mapping_find(bytes), &bytes, size))
+			continue;
+		*addr = region->addr + (uint64_t)((uint8_t *)bytes - (uint8_t *)region->memory);
+		if (memory->count == VNIC_GUEST_REGIONS &&
+		    splits(region, *addr, *addr + (*size - 1))) {
+			*addr = region->addr;
+			*size = region->size;
+		}
+		return true;
+	}
+	return false;
+}
+
+bool vnic_guest_memory_find_lost(struct vnic_guest_memory *memory, uint64_t *addr, uint64_t *size)
+{
+	if (!__atomic_load_n(&memory->lost, __ATOMIC_RELAXED))
+		return false;
+	if (find_lost(memory, addr, size))
+		return true;
+	memory->lost = false;
+	return false;
+}
+
+void vnic_guest_memory_forget(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size)
+{
+	cut_region(memory, first_region_behind(memory, addr), addr, addr + (size - 1), false);
+}
+
+/* --- Addresses */
 
 void *vnic_guest_memory_at(const struct vnic_guest_memory *memory, uint64_t addr, uint64_t *size,
 			   bool write)

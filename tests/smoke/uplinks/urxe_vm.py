@@ -108,6 +108,22 @@ def check_daemon_killed():
         expect_frame(drivers, 1, b'after')
 
 
+def check_lost_memory():
+    """A hypervisor that shortens the file of its machine's memory harms that machine only."""
+    with Host(sys.argv[1]) as host:
+        machines = [Machine(host, number) for number in range(2)]
+        drivers = [Vmxnet3(machine.path) for machine in machines]
+        expect_frame(drivers, 0, b'before')
+        os.ftruncate(drivers[0].fd, 0)
+        drivers[1].send(frame(0, 1, b'lost'))
+        until(10, lambda: "cannot give the machine's memory" in machines[0].process.errors(),
+              lambda: f'no word about lost memory: {machines[0].process.describe()}')
+        drivers[0].close()
+        drivers[0] = Vmxnet3(machines[0].path)
+        expect_frame(drivers, 0, b'again')
+        expect_frame(drivers, 1, b'and back')
+
+
 def check_private():
     """Without a daemon; SIGTERM removes the sockets."""
     with Host(sys.argv[1], daemon=False) as host:
@@ -188,6 +204,6 @@ def check_idle():
             raise Failure(f'{used} s of processor time in {IDLE_SECONDS} s')
 
 
-CHECKS = {'frames': check_frames, 'daemon_killed': check_daemon_killed, 'private': check_private,
-          'mistakes': check_mistakes, 'idle': check_idle}
+CHECKS = {'frames': check_frames, 'daemon_killed': check_daemon_killed, 'lost_memory': check_lost_memory,
+          'private': check_private, 'mistakes': check_mistakes, 'idle': check_idle}
 main(CHECKS[sys.argv[2]])

@@ -91,6 +91,21 @@ static inline void pair_close(struct pair *p)
 	}
 }
 
+/* RC queue pairs, one of which has failed. */
+static inline void reconnect(struct pair *p)
+{
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(qp_to(&p->guest[i], &p->qp[i], URXE_QPS_RESET), 0);
+	for (int i = 0; i < 2; i++)
+		qp_connect(&p->guest[i], &p->qp[i], &p->guest[!i], &p->qp[!i]);
+}
+
+/* The first table of a page directory: addresses of pages. */
+static inline uint64_t *table_of(const struct guest *g, const struct pages *pages)
+{
+	return guest_at(g, *(uint64_t *)guest_at(g, pages->dir));
+}
+
 static inline struct pvrdma_cqe expect_cqe(struct pair *p, int side, uint64_t wr_id,
 					   uint32_t status, uint32_t opcode)
 {

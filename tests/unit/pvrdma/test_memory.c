@@ -36,11 +36,6 @@ static struct pv_cmd_create_mr create_of(const struct pair *p, const struct page
 	};
 }
 
-static uint64_t *table_of(const struct guest *g, const struct pages *pages)
-{
-	return guest_at(g, *(uint64_t *)guest_at(g, pages->dir));
-}
-
 /* Each row is a registration that fails, and leaves nothing behind. */
 static void test_bad_registrations(void **state)
 {
@@ -176,14 +171,6 @@ static uint32_t dma_region(struct guest *g, uint32_t access, uint32_t *handle)
 
 	assert_int_equal(mr_create(g, &create, handle, &key), 0);
 	return key;
-}
-
-static void reconnect(struct pair *p)
-{
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(qp_to(&p->guest[i], &p->qp[i], URXE_QPS_RESET), 0);
-	for (int i = 0; i < 2; i++)
-		qp_connect(&p->guest[i], &p->qp[i], &p->guest[!i], &p->qp[!i]);
 }
 
 /* All memory by its physical addresses, for peers, too; holes are no memory. */

@@ -8,8 +8,13 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <vnic/guest_memory.h>
@@ -169,6 +174,255 @@ static void test_a_full_table_refuses_regions_and_splits(void **state)
 	assert_non_null(vnic_guest_memory_range(f->memory, 0, PAGE, false));
 }
 
+/* --- Files */
+
+static int map_error(struct fixture *f, int fd, uint64_t size)
+{
+	return vnic_guest_memory_map(f->memory, 0, size, fd, 0, false);
+}
+
+/* An access to a file of another kind may wait for another process. */
+static void test_only_files_of_memory_and_disks_are_mapped(void **state)
+{
+	struct fixture *f = *state;
+	const int proc = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	const int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(map_error(f, proc, PAGE), -EOPNOTSUPP);
+	assert_int_equal(map_error(f, zero, PAGE), -EOPNOTSUPP);
+	assert_int_equal(map_error(f, -1, PAGE), -EBADF);
+	assert_int_equal(region_count(f), 0);
+	close(proc);
+	close(zero);
+}
+
+static uint64_t free_huge_pages(void)
+{
+	FILE *file = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "re");
+	unsigned long n = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%lu", &n) != 1)
+		n = 0;
+	fclose(file);
+	return n;
+}
+
+#define HUGE_PAGE (UINT64_C(2) << 20)
+
+/* A hypervisor maps parts of huge pages: a PC has no memory below 1 MiB for 384 KiB. */
+static void test_parts_of_huge_pages(void **state)
+{
+	struct fixture *f = *state;
+	const int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB | MFD_HUGE_2MB);
+	const uint64_t hole = 0xa0000, high = 0x100000;
+	char *low, *top;
+
+	if (fd < 0 || free_huge_pages() < 2)
+		skip();
+	assert_int_equal(ftruncate(fd, 2 * HUGE_PAGE), 0);
+	assert_int_equal(vnic_guest_memory_map(f->memory, 0, hole, fd, 0, true), 0);
+	assert_int_equal(
+		vnic_guest_memory_map(f->memory, high, 2 * HUGE_PAGE - high, fd, high, true), 0);
+	low = vnic_guest_memory_range(f->memory, hole - 1, 1, true);
+	top = vnic_guest_memory_range(f->memory, high, HUGE_PAGE, true);
+	*low = 'l';
+	top[0] = 't';
+	top[HUGE_PAGE] = 'u';
+	/* A part of the first page, and all of the second. */
+	assert_int_equal(vnic_guest_memory_unmap(f->memory, high, PAGE), 0);
+	assert_int_equal(vnic_guest_memory_unmap(f->memory, HUGE_PAGE, HUGE_PAGE), 0);
+	assert_int_equal(top[0], 't');
+	assert_int_equal(*low, 'l');
+	assert_non_null(
+		vnic_guest_memory_range(f->memory, high + PAGE, HUGE_PAGE - high - PAGE, true));
+	assert_null(vnic_guest_memory_range(f->memory, high, 1, false));
+	assert_null(vnic_guest_memory_range(f->memory, HUGE_PAGE, 1, false));
+	close(fd);
+}
+
+/* --- Lost pages */
+
+/* In a test, because cmocka installs its own handlers before each test. */
+static void catch_faults(void)
+{
+	assert_int_equal(vnic_guest_memory_catch_faults(), 0);
+}
+
+static char *at(struct fixture *f, uint64_t page)
+{
+	return vnic_guest_memory_range(f->memory, page * PAGE, PAGE, true);
+}
+
+static void expect_lost(struct fixture *f, uint64_t page, uint64_t count)
+{
+	uint64_t addr, size;
+
+	assert_true(vnic_guest_memory_find_lost(f->memory, &addr, &size));
+	assert_int_equal(addr, page * PAGE);
+	assert_int_equal(size, count * PAGE);
+	vnic_guest_memory_forget(f->memory, addr, size);
+	for (uint64_t i = page; i < page + count; i++)
+		assert_null(at(f, i));
+}
+
+static void expect_none_lost(struct fixture *f)
+{
+	uint64_t addr, size;
+
+	assert_false(vnic_guest_memory_find_lost(f->memory, &addr, &size));
+}
+
+static void test_a_page_of_a_shortened_file_is_lost(void **state)
+{
+	struct fixture *f = *state;
+	char *bytes;
+
+	catch_faults();
+	map_pages(f, 10, 8, 0);
+	bytes = at(f, 10);
+	memset(bytes, 'x', 8 * PAGE);
+	assert_int_equal(ftruncate(f->fd, 4 * PAGE), 0);
+	expect_none_lost(f);
+	assert_true(vnic_guest_memory_is_intact(f->memory, bytes + 5 * PAGE, PAGE));
+	assert_int_equal(bytes[5 * PAGE + 9], 0);
+	bytes[5 * PAGE] = 'y';
+	assert_false(vnic_guest_memory_is_intact(f->memory, bytes + 5 * PAGE + 7, 1));
+	assert_true(vnic_guest_memory_is_intact(f->memory, bytes, 5 * PAGE));
+	assert_true(vnic_guest_memory_is_intact(f->memory, bytes + 6 * PAGE, 2 * PAGE));
+	assert_false(vnic_guest_memory_is_intact(f->memory, bytes, 8 * PAGE));
+	expect_lost(f, 15, 1);
+	expect_none_lost(f);
+	/* The kernel can give the others. */
+	assert_int_equal(bytes[3 * PAGE], 'x');
+	bytes[7 * PAGE] = 'y';
+	expect_lost(f, 17, 1);
+	expect_none_lost(f);
+	assert_int_equal(region_count(f), 2);
+	/* Other memory takes the place of a lost page. */
+	assert_int_equal(ftruncate(f->fd, PAGES * PAGE), 0);
+	map_pages(f, 15, 1, 20);
+	*at(f, 15) = 'z';
+	expect_none_lost(f);
+	assert_int_equal(pread(f->fd, bytes, 1, 20 * PAGE), 1);
+	assert_int_equal(bytes[0], 'z');
+}
+
+static void test_a_region_with_many_lost_pages_is_lost(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t pages = 100;
+	char *bytes;
+
+	catch_faults();
+	assert_int_equal(ftruncate(f->fd, (off_t)(pages * PAGE)), 0);
+	map_pages(f, 1000, pages, 0);
+	map_pages(f, 10, 1, 0);
+	bytes = at(f, 1000);
+	assert_int_equal(ftruncate(f->fd, PAGE), 0);
+	for (uint64_t i = 1; i < pages; i++)
+		bytes[i * PAGE] = 'y';
+	assert_false(vnic_guest_memory_is_intact(f->memory, bytes, 1));
+	expect_lost(f, 1000, pages);
+	expect_none_lost(f);
+	assert_int_equal(*at(f, 10), 0);
+	assert_int_equal(vnic_guest_memory_unmap(f->memory, 1000 * PAGE, pages * PAGE), -ENOENT);
+}
+
+/* As if the host had no free huge page for one that a balloon has freed. */
+static void test_a_huge_page_is_lost(void **state)
+{
+	struct fixture *f = *state;
+	const int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB | MFD_HUGE_2MB);
+	const uint64_t end = 2 * HUGE_PAGE / PAGE - 1; /* the last page is not the machine's */
+	char *bytes;
+
+	if (fd < 0 || free_huge_pages() < 2)
+		skip();
+	catch_faults();
+	assert_int_equal(ftruncate(fd, 2 * HUGE_PAGE), 0);
+	assert_int_equal(
+		vnic_guest_memory_map(f->memory, PAGE, 2 * HUGE_PAGE - 2 * PAGE, fd, PAGE, true),
+		0);
+	bytes = at(f, 1);
+	bytes[0] = 'x';
+	assert_int_equal(ftruncate(fd, HUGE_PAGE), 0);
+	bytes[HUGE_PAGE + 5 * PAGE] = 'y';
+	expect_lost(f, HUGE_PAGE / PAGE, end - HUGE_PAGE / PAGE);
+	expect_none_lost(f);
+	assert_int_equal(bytes[0], 'x');
+	close(fd);
+}
+
+/* Without room for the split the whole region is lost. */
+static void test_a_lost_page_of_a_full_table(void **state)
+{
+	struct fixture *f = *state;
+	char *bytes;
+
+	catch_faults();
+	map_pages(f, 0, 3, 0);
+	for (uint64_t i = 1; i < VNIC_GUEST_REGIONS; i++)
+		map_pages(f, 8 * i, 1, 0);
+	bytes = at(f, 0);
+	assert_int_equal(ftruncate(f->fd, PAGE), 0);
+	bytes[PAGE] = 'x';
+	expect_lost(f, 0, 3);
+	expect_none_lost(f);
+}
+
+static void test_all_memory_is_unmapped(void **state)
+{
+	struct fixture *f = *state;
+	char *bytes;
+
+	catch_faults();
+	map_pages(f, 0, 4, 0);
+	map_pages(f, 8, 4, 8);
+	bytes = at(f, 8);
+	assert_int_equal(ftruncate(f->fd, PAGE), 0);
+	bytes[0] = 'x';
+	vnic_guest_memory_unmap_all(f->memory);
+	assert_int_equal(region_count(f), 0);
+	expect_none_lost(f);
+}
+
+/* Runs fn in a child, which is expected to die of SIGBUS. */
+static void expect_death(void (*fn)(void))
+{
+	const pid_t child = fork();
+	int status;
+
+	if (!child) {
+		signal(SIGBUS, SIG_DFL);
+		catch_faults();
+		fn();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+}
+
+static void touch_other_memory(void)
+{
+	const int fd = memfd_create("other", MFD_CLOEXEC);
+
+	*(volatile char *)mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) = 1;
+}
+
+static void send_signal(void)
+{
+	raise(SIGBUS);
+}
+
+static void test_other_faults_are_not_handled(void **state)
+{
+	map_pages(*state, 0, 4, 0);
+	expect_death(touch_other_memory);
+	expect_death(send_signal);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,8 +434,15 @@ int main(void)
 		TEST(test_a_part_in_the_middle_is_unmapped),
 		TEST(test_one_range_unmaps_several_regions),
 		TEST(test_a_full_table_refuses_regions_and_splits),
+		TEST(test_only_files_of_memory_and_disks_are_mapped),
+		TEST(test_parts_of_huge_pages),
+		TEST(test_a_page_of_a_shortened_file_is_lost),
+		TEST(test_a_region_with_many_lost_pages_is_lost),
+		TEST(test_a_huge_page_is_lost),
+		TEST(test_a_lost_page_of_a_full_table),
+		TEST(test_all_memory_is_unmapped),
+		TEST(test_other_faults_are_not_handled),
 #undef TEST
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,6 +63,9 @@ struct fixture {
 	struct access last;
 	uint32_t writes, resets, disconnects, added, removed;
 	uint64_t removed_addr, removed_size;
+	uint32_t lost;
+	uint64_t lost_addr, lost_size;
+	int refusal;
 	bool unsettled;
 	uint16_t id;
 	/* The last reply, and the bytes of its body. */
@@ -140,6 +143,24 @@ static bool model_settled(void *ctx)
 	return !((struct fixture *)ctx)->unsettled;
 }
 
+static void model_refused(void *ctx, uint64_t addr, uint64_t size, int error)
+{
+	(void)addr, (void)size;
+	((struct fixture *)ctx)->refusal = error;
+}
+
+static void model_lost(void *ctx, uint64_t addr, uint64_t size)
+{
+	struct fixture *f = ctx;
+
+	/* The model has been told before. */
+	assert_int_equal(f->removed_addr, addr);
+	assert_int_equal(f->removed_size, size);
+	f->lost++;
+	f->lost_addr = addr;
+	f->lost_size = size;
+}
+
 /* --- The client */
 
 static void connect_client(struct fixture *f)
@@ -157,7 +178,8 @@ static int setup_unversioned(void **state)
 	static struct fixture f;
 	struct vnic_vfio_attr attr = {.function = function,
 				      .ops = {model_read, model_write, model_reset, model_added,
-					      model_removed, model_disconnected, model_settled},
+					      model_removed, model_disconnected, model_settled,
+					      model_refused, model_lost},
 				      .ctx = &f};
 
 	f = (struct fixture){.file = memfd_create("guest", MFD_CLOEXEC)};
@@ -688,6 +710,43 @@ static void disconnection_waits_too(void **state)
 	assert_true(read_reply(f));
 }
 
+static void lost_memory_is_withdrawn(void **state)
+{
+	const uint32_t rw = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE;
+	struct fixture *f = *state;
+	volatile char *bytes;
+
+	assert_int_equal(vnic_guest_memory_catch_faults(), 0);
+	assert_int_equal(map(f, 0x100000, 8, rw, true), 0);
+	bytes = vnic_guest_memory_range(f->memory, 0x100000, 8 * PAGE, true);
+	/* The region begins with the third page. */
+	assert_int_equal(ftruncate(f->file, 4 * PAGE), 0);
+	bytes[0] = 1;
+	vnic_vfio_server_check_memory(f->server);
+	assert_int_equal(f->lost, 0);
+	bytes[5 * PAGE] = 1;
+	bytes[7 * PAGE] = 1;
+	vnic_vfio_server_check_memory(f->server);
+	assert_int_equal(f->lost, 2);
+	assert_int_equal(f->lost_addr, 0x100000 + 7 * PAGE);
+	assert_int_equal(f->lost_size, PAGE);
+	assert_null(vnic_guest_memory_range(f->memory, 0x100000 + 5 * PAGE, 1, false));
+	assert_non_null(vnic_guest_memory_range(f->memory, 0x100000 + 6 * PAGE, 1, false));
+	/* The client's view is another. */
+	assert_int_equal(unmap(f, 0x100000, 8, 0), 0);
+	assert_int_equal(f->removed_size, 8 * PAGE);
+}
+
+/* An operator learns why a hypervisor does not start. */
+static void a_refusal_of_memory_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(map(f, 0x100000, PAGES + 1, VFIO_DMA_MAP_FLAG_READ, true), EFBIG);
+	assert_int_equal(f->refusal, -EFBIG);
+	assert_int_equal(f->added, 0);
+}
+
 static void malformed_maps(void **state)
 {
 	struct fixture *f = *state;
@@ -1107,6 +1166,8 @@ int main(void)
 		TEST(memory_comes_and_goes),
 		TEST(memory_in_use_is_unmapped_later),
 		TEST(disconnection_waits_too),
+		TEST(lost_memory_is_withdrawn),
+		TEST(a_refusal_of_memory_is_told),
 		TEST(malformed_maps),
 		TEST(interrupts_reach_their_eventfds),
 		TEST(malformed_irqs),

@@ -6,11 +6,22 @@ uint32_t pv_ring_pages(uint32_t slots, uint32_t slot_size)
 	return (uint32_t)(((uint64_t)slots * slot_size + PV_PAGE - 1) >> PV_PAGE_SHIFT);
 }
 
-void pv_ring_init(struct pv_ring *ring, struct pv_ring_indices *indices, uint8_t *const *pages,
-		  uint32_t slots, uint32_t slot_size)
+void pv_ring_init(struct pv_ring *ring, const struct vnic_guest_memory *memory,
+		  struct pv_ring_indices *indices, uint8_t *const *pages, uint32_t slots,
+		  uint32_t slot_size)
 {
-	*ring = (struct pv_ring){
-		.indices = indices, .pages = pages, .slots = slots, .slot_size = slot_size};
+	*ring = (struct pv_ring){.memory = memory,
+				 .indices = indices,
+				 .pages = pages,
+				 .slots = slots,
+				 .slot_size = slot_size};
+}
+
+/* Copies one of the guest's indices. False: its page is lost. */
+static bool read_index(const struct pv_ring *ring, const uint32_t *index, uint32_t *copy)
+{
+	*copy = __atomic_load_n(index, __ATOMIC_ACQUIRE);
+	return vnic_guest_memory_is_intact(ring->memory, index, sizeof(*index));
 }
 
 /* Distance from one index to the next; false: it is no distance between indices of a ring. */
@@ -29,8 +40,10 @@ static uint32_t next_index(const struct pv_ring *ring)
 
 bool pv_ring_filled(const struct pv_ring *ring, uint32_t *n)
 {
-	return distance(ring, ring->index,
-			__atomic_load_n(&ring->indices->prod_tail, __ATOMIC_ACQUIRE), n);
+	uint32_t tail;
+
+	return read_index(ring, &ring->indices->prod_tail, &tail) &&
+	       distance(ring, ring->index, tail, n);
 }
 
 void pv_ring_consume(struct pv_ring *ring)
@@ -41,8 +54,10 @@ void pv_ring_consume(struct pv_ring *ring)
 
 bool pv_ring_unread(const struct pv_ring *ring, uint32_t *n)
 {
-	return distance(ring, __atomic_load_n(&ring->indices->cons_head, __ATOMIC_ACQUIRE),
-			ring->index, n);
+	uint32_t head;
+
+	return read_index(ring, &ring->indices->cons_head, &head) &&
+	       distance(ring, head, ring->index, n);
 }
 
 void pv_ring_produce(struct pv_ring *ring)

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <vnic/guest_memory.h>
+
 #include "abi.h"
 
 /* Copies bytes that the guest may change meanwhile; the compiler must not read them again. */
@@ -23,6 +25,7 @@ static inline void pv_copy_once(void *to, const void *from, size_t n)
 }
 
 struct pv_ring {
+	const struct vnic_guest_memory *memory; /* which has the ring */
 	struct pv_ring_indices
 		*indices; /* in the header page; NULL: no ring, or its memory is gone */
 	uint8_t *const *pages;
@@ -34,8 +37,9 @@ struct pv_ring {
 /* Pages that the slots need. */
 uint32_t pv_ring_pages(uint32_t slots, uint32_t slot_size);
 /* The device begins at index 0, as the driver does. */
-void pv_ring_init(struct pv_ring *ring, struct pv_ring_indices *indices, uint8_t *const *pages,
-		  uint32_t slots, uint32_t slot_size);
+void pv_ring_init(struct pv_ring *ring, const struct vnic_guest_memory *memory,
+		  struct pv_ring_indices *indices, uint8_t *const *pages, uint32_t slots,
+		  uint32_t slot_size);
 
 /* The slot of an index. */
 static inline uint8_t *pv_ring_slot(const struct pv_ring *ring, uint32_t index)
@@ -45,8 +49,14 @@ static inline uint8_t *pv_ring_slot(const struct pv_ring *ring, uint32_t index)
 	return ring->pages[offset >> PV_PAGE_SHIFT] + (offset & (PV_PAGE - 1));
 }
 
+/* Whether the page of a slot is not lost, after an access: a lost one reads as zeros. */
+static inline bool pv_ring_slot_is_intact(const struct pv_ring *ring, const uint8_t *slot)
+{
+	return vnic_guest_memory_is_intact(ring->memory, slot, ring->slot_size);
+}
+
 /* Of a ring that the device reads: the number of slots that the guest has filled. False: the
- * guest's index is invalid. */
+ * guest's index is invalid or lost. */
 bool pv_ring_filled(const struct pv_ring *ring, uint32_t *n);
 /* Gives the slot at the device's index back to the guest. */
 void pv_ring_consume(struct pv_ring *ring);

@@ -34,8 +34,8 @@ static int open_ring(struct pvrdma *dev, const struct pv_cmd_create_cq *request,
 	if (rc)
 		return rc;
 	cq->n_pages = dir.n_pages;
-	pv_ring_init(&cq->ring, &((struct pv_ring_state *)cq->pages[0])->rx, cq->pages + 1,
-		     request->cqe, sizeof(struct pvrdma_cqe));
+	pv_ring_init(&cq->ring, dev->attr.memory, &((struct pv_ring_state *)cq->pages[0])->rx,
+		     cq->pages + 1, request->cqe, sizeof(struct pvrdma_cqe));
 	return 0;
 }
 

@@ -36,8 +36,8 @@ int pv_event_ring_open(struct pvrdma *dev, struct pv_event_ring *events,
 	if (rc)
 		return rc;
 	*events = (struct pv_event_ring){.pages = pages, .n_pages = dir.n_pages};
-	pv_ring_init(&events->ring, &((struct pv_ring_state *)pages[0])->rx, pages + 1,
-		     usable_slots((dir.n_pages - 1) * (PV_PAGE / element)), element);
+	pv_ring_init(&events->ring, dev->attr.memory, &((struct pv_ring_state *)pages[0])->rx,
+		     pages + 1, usable_slots((dir.n_pages - 1) * (PV_PAGE / element)), element);
 	return 0;
 }
 

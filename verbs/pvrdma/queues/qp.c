@@ -39,11 +39,13 @@ static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request
 	qp->n_pages = dir.n_pages;
 	qp->max_send_sge = request->max_send_sge;
 	state = (struct pv_ring_state *)qp->pages[0];
-	pv_ring_init(&qp->send, &state->tx, qp->pages + 1, request->max_send_wr, send_size);
+	pv_ring_init(&qp->send, dev->attr.memory, &state->tx, qp->pages + 1, request->max_send_wr,
+		     send_size);
 	if (qp->srq)
 		return 0;
 	qp->recv.max_sge = request->max_recv_sge;
-	pv_ring_init(&qp->recv.ring, &state->rx, qp->pages + recv_at, recv_slots, recv_size);
+	pv_ring_init(&qp->recv.ring, dev->attr.memory, &state->rx, qp->pages + recv_at, recv_slots,
+		     recv_size);
 	return 0;
 }
 

@@ -22,7 +22,7 @@ static void read_wqe(const struct pv_recv_queue *queue, struct pvrdma *dev, stru
 
 	pv_copy_once(&header, slot, sizeof(header));
 	*wr = (struct urxe_recv_wr){.wr_id = header.wr_id, .n_segs = header.num_sge, .segs = segs};
-	if (header.num_sge > queue->max_sge) {
+	if (header.num_sge > queue->max_sge || !pv_ring_slot_is_intact(&queue->ring, slot)) {
 		pv_count(dev, PVRDMA_RECVS_BAD);
 		wr->n_segs = 1;
 		wr->segs = &bad_segment;

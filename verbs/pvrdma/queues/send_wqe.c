@@ -101,6 +101,8 @@ bool pv_send_wqe_read(const struct pv_qp *qp, const uint8_t *slot, struct pv_sen
 		return false;
 	pv_copy_once(request->segs, slot + sizeof(header),
 		     header.num_sge * sizeof(request->segs[0]));
+	if (!pv_ring_slot_is_intact(&qp->send, slot))
+		return false;
 	if (qp->type != PV_QPT_RC)
 		return read_datagram(qp, &header, request);
 	read_connected(&header, wr);

@@ -30,7 +30,8 @@ static int open_ring(struct pvrdma *dev, const struct pv_cmd_create_srq *request
 		return rc;
 	srq->n_pages = dir.n_pages;
 	srq->recv.max_sge = request->attrs.max_sge;
-	pv_ring_init(&srq->recv.ring, &((struct pv_ring_state *)srq->pages[0])->rx, srq->pages + 1,
+	pv_ring_init(&srq->recv.ring, dev->attr.memory,
+		     &((struct pv_ring_state *)srq->pages[0])->rx, srq->pages + 1,
 		     request->attrs.max_wr, size);
 	return 0;
 }

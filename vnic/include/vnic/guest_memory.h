@@ -4,8 +4,12 @@
  * address space, each mapped into this process from a descriptor that the hypervisor passed on
  * (vfio-user's DMA_MAP).
  *
- * The guest and the hypervisor can change the contents at any time. One thread at a time may use
- * the structure. Functions that return int give 0 or a negative errno value.
+ * The guest and the hypervisor can change the contents at any time. The hypervisor can also take
+ * pages away from this process: it may shorten the file, or free a huge page for which the host has
+ * no other one. Such a page is lost at its next access (vnic_guest_memory_catch_faults).
+ *
+ * One thread of a process uses the memory of all its machines. Functions that return int give 0 or
+ * a negative errno value.
  */
 #ifndef URXE_VNIC_GUEST_MEMORY_H
 #define URXE_VNIC_GUEST_MEMORY_H
@@ -34,9 +38,9 @@ void vnic_guest_memory_destroy(struct vnic_guest_memory *memory);
 /*
  * Maps `size` bytes of `fd` from `offset` as the guest's memory at `addr`. The caller keeps fd.
  * -EINVAL: the size is 0, a number is not a multiple of the page size, or the end wraps; -EEXIST:
- * a region has some of the addresses; -ENOSPC: too many regions; -EFBIG: the file is shorter; else
- * an error of fstat or mmap. A file that shrinks later kills this process (SIGBUS) at its next
- * access: only the hypervisor of the same machine can do that.
+ * a region has some of the addresses; -ENOSPC: too many regions; -EOPNOTSUPP: the file is neither
+ * memory (memfd, tmpfs, hugetlbfs) nor on ext4, XFS or Btrfs, so that an access might wait for
+ * ever; -EFBIG: the file is shorter; -ENOMEM, or an error of fstat or mmap.
  */
 int vnic_guest_memory_map(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size, int fd,
 			  uint64_t offset, bool writable);
@@ -46,6 +50,29 @@ int vnic_guest_memory_map(struct vnic_guest_memory *memory, uint64_t addr, uint6
  * -EINVAL: as above; -ENOENT: no region lies in the range; -ENOSPC: a split needs one region more.
  */
 int vnic_guest_memory_unmap(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size);
+void vnic_guest_memory_unmap_all(struct vnic_guest_memory *memory);
+
+/*
+ * Installs a handler of SIGBUS for the process, which belongs to the caller alone. From then on an
+ * access to a page of guest memory that the kernel cannot give reads and writes a private page of
+ * zeros, and the page is lost, at its end from all regions (vnic_guest_memory_find_lost). Other
+ * faults go to the handler before. Without this call such an access kills the process.
+ */
+int vnic_guest_memory_catch_faults(void);
+/* Whether none of these bytes, which lie in one region, is lost: to ask after an access. */
+bool vnic_guest_memory_is_intact(const struct vnic_guest_memory *memory, const void *bytes,
+				 uint64_t size);
+/*
+ * False: no region has lost pages. Else a part of a region that is lost; the caller withdraws it
+ * from its devices, then calls vnic_guest_memory_forget with it, and asks again. A region with many
+ * lost pages is lost as a whole.
+ */
+bool vnic_guest_memory_find_lost(struct vnic_guest_memory *memory, uint64_t *addr, uint64_t *size);
+/*
+ * Removes that part from its region. Its pages stay mapped until a later unmapping, since another
+ * process may still copy to them.
+ */
+void vnic_guest_memory_forget(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size);
 
 /*
  * The bytes at `addr` in this process, of which *size, at most the number passed in, lie side by

@@ -62,12 +62,17 @@ struct vnic_vfio_ops {
 	 * neither unmaps memory nor replies (vnic_vfio_server_is_held). NULL: always true.
 	 */
 	bool (*settled)(void *ctx);
+	/* The server has refused memory of the hypervisor's, with this negative errno value. May be
+	 * NULL. */
+	void (*memory_refused)(void *ctx, uint64_t addr, uint64_t size, int error);
+	/* This range is lost (vnic/guest_memory.h); memory_removed was called. May be NULL. */
+	void (*memory_lost)(void *ctx, uint64_t addr, uint64_t size);
 };
 
 struct vnic_vfio_attr {
 	struct vnic_vfio_function function;
 	struct vnic_guest_memory *memory; /* the server alone maps and unmaps it */
-	struct vnic_vfio_ops ops;         /* all of them are set, but settled may be NULL */
+	struct vnic_vfio_ops ops;         /* all are set, but those that may be NULL */
 	void *ctx;
 };
 
@@ -98,6 +103,11 @@ bool vnic_vfio_server_is_held(const struct vnic_vfio_server *server);
  * client closed the connection; -EPROTO: it broke the protocol.
  */
 int vnic_vfio_server_event(struct vnic_vfio_server *server);
+/*
+ * Withdraws memory that was lost since the last call from the function. Call it after each use of
+ * guest memory, before the caller sleeps.
+ */
+void vnic_vfio_server_check_memory(struct vnic_vfio_server *server);
 /*
  * Closes the connection; calls `reset`, unmaps all memory, and calls `disconnected`. The server may
  * do the last two later, when `settled` returns true; a next client waits for an answer until

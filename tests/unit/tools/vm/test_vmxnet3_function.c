@@ -217,6 +217,25 @@ static void memory_goes_in_parts(void **state)
 	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 0);
 }
 
+/* The hypervisor shortens the file: the transmit ring is lost, the shared area is not. */
+static void a_lost_ring_stops_the_nic(void **state)
+{
+	struct fixture *f = *state;
+	struct vnic_tx_frame frame;
+
+	assert_int_equal(vnic_guest_memory_catch_faults(), 0);
+	greet(f);
+	assert_int_equal(map(f, BASE, SIZE, READ | WRITE), 0);
+	activate(f);
+	assert_int_equal(vnic_device_state(f->f.dev), VNIC_DEVICE_ACTIVE);
+	assert_int_equal(ftruncate(f->file, RINGS - BASE), 0);
+	write_register(f, 0, VMXNET3_REG_TXPROD, 1);
+	assert_int_equal(vnic_device_tx(f->f.dev, 0, &frame, 1), 0);
+	assert_true(function_check_memory(&f->f.function));
+	assert_int_equal(vnic_device_state(f->f.dev), VNIC_DEVICE_BROKEN);
+	assert_true(read_register(f, 1, VMXNET3_REG_ECR) & VMXNET3_ECR_TQERR);
+}
+
 /* The device writes to completion rings: memory that it may only read is none. */
 static void read_only_memory(void **state)
 {
@@ -249,6 +268,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(registers),
 		TEST(memory_goes_in_parts),
+		TEST(a_lost_ring_stops_the_nic),
 		TEST(read_only_memory),
 		TEST(the_end_of_the_client_resets_the_nic),
 	};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Parts of files that a hypervisor passes on as memory of its machine, mapped into this process,
+ * and the handler of SIGBUS for pages of them that the kernel cannot give. guest_memory.c calls
+ * these functions.
+ */
+#ifndef URXE_VNIC_GUEST_MAPPING_H
+#define URXE_VNIC_GUEST_MAPPING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Lost pages of a mapping at most; with one more the whole mapping is lost. */
+#define GUEST_MAPPING_LOST 64
+
+/* Its addresses stay reserved until it is closed, also those of bytes that were given up before. */
+struct guest_mapping {
+	struct guest_mapping *next; /* in the list of all mappings of this process */
+	uint8_t *start;
+	uint64_t length; /* bytes, whole pages of the file */
+	uint64_t page;   /* bytes of a page of the file; more than the kernel's for huge pages */
+	int protection;
+	uint32_t regions; /* of the guest's memory, which lie in the mapping */
+	/* The handler of SIGBUS writes the rest. */
+	bool *lost_flag; /* of the guest memory */
+	bool lost;       /* as a whole */
+	uint32_t n_lost;
+	uint64_t lost_at[GUEST_MAPPING_LOST]; /* offsets of lost pages */
+};
+
+/* Bytes [offset, offset + size) of a file. */
+struct guest_file {
+	int fd;
+	uint64_t offset;
+	uint64_t size;
+	bool writable;
+};
+
+/*
+ * Maps the pages of these bytes. *bytes: the first of them. -EOPNOTSUPP: the file is neither memory
+ * (memfd, tmpfs, hugetlbfs) nor on a file system of a local disk, so an access might wait for
+ * ever; -EFBIG: the file is shorter; -ENOMEM, or an error of fstat or mmap.
+ */
+int guest_mapping_open(const struct guest_file *file, bool *lost_flag,
+		       struct guest_mapping **mapping, void **bytes);
+void guest_mapping_close(struct guest_mapping *mapping);
+/* Closes all mappings with this flag and without regions; `all`: those with regions, too. */
+void guest_mapping_close_unused(const bool *lost_flag, bool all);
+
+/* The mapping that has the byte. */
+struct guest_mapping *guest_mapping_find(const void *byte);
+/* Gives up the pages that lie wholly in these bytes of the mapping; later accesses are faults. */
+void guest_mapping_discard(const struct guest_mapping *mapping, void *bytes, uint64_t size);
+/*
+ * Whether some of the bytes, which lie in the mapping, are lost. The first that are lost, with all
+ * that follow in the same page: *bytes and *size.
+ */
+bool guest_mapping_find_lost(const struct guest_mapping *mapping, void **bytes, uint64_t *size);
+
+/*
+ * Installs the handler of SIGBUS. A fault in a mapping replaces the page by a private page of
+ * zeros, which marks the page as lost and sets the flag. Any other fault is for the handler before.
+ */
+int guest_mapping_catch_faults(void);
+
+#endif
