@@ -13,7 +13,7 @@ from ends import (CHECKED, CONNECTED, FEW, PERFTEST, run_both_ways, run_connecte
 from nic import make_file, ping, transfer
 from vm import Device, Vm, make_image
 from ethernet import Ethernet
-from host import Failure, Host, main
+from host import Failure, Host, main, until
 
 HOST, ADDRESSES = '192.0.2.9', ['192.0.2.11', '192.0.2.12']
 
@@ -48,7 +48,7 @@ def check_devinfo(vm):
     """The device and its port are as ibv_devinfo -v reports them."""
     info = vm.run(f'ibv_devinfo -v -d {vm.RDMA}')
     for wanted in (r'transport:\s+InfiniBand \(0\)', r'vendor_id:\s+0x15ad', r'phys_port_cnt:\s+1',
-                   r'state:\s+PORT_ACTIVE \(4\)', r'link_layer:\s+Ethernet', r'active_mtu:\s+4096 \(5\)',
+                   r'state:\s+PORT_ACTIVE \(4\)', r'link_layer:\s+Ethernet', r'active_mtu:\s+1024 \(3\)',
                    r'atomic_cap:\s+ATOMIC_(HCA|GLOB)'):
         if not re.search(wanted, info):
             raise Failure(f'no "{wanted}" in\n{info}')
@@ -58,10 +58,32 @@ def check_devinfo(vm):
         raise Failure(f'the device has another NIC: {vm.run("rdma link")}')
 
 
+def check_port(host, vm):
+    """The port follows the machine's NIC (its MTU, and whether it is up) and the link to the switch."""
+    for command, wanted in (('mtu 4200', r'active_mtu:\s+4096'), ('mtu 1500', r'active_mtu:\s+1024'),
+                            ('down', r'state:\s+PORT_DOWN'), ('up', r'state:\s+PORT_ACTIVE')):
+        vm.run(f'ip link set {vm.nic()} {command}')
+        info = vm.run(f'ibv_devinfo -v -d {vm.RDMA}')
+        if not re.search(wanted, info):
+            raise Failure(f'no "{wanted}" after "ip link set {command}" in\n{info}')
+    vm.run(f'ibv_asyncwatch -d {vm.RDMA} >/tmp/events 2>&1 &')
+    until(60, lambda: 'FD' in vm.run('cat /tmp/events'), lambda: 'ibv_asyncwatch does not start')
+    for event, change in (('PORT_ERR', host.daemon.kill), ('PORT_ACTIVE', host.start_daemon)):
+        change()
+        until(60, lambda: f'IBV_EVENT_{event} ' in vm.run('cat /tmp/events'),  # pylint: disable=cell-var-from-loop
+              lambda: f'no {event}: {vm.run("cat /tmp/events")}')  # pylint: disable=cell-var-from-loop
+    # The kernel removes IPv6 addresses from an interface that is set down.
+    vm.configure()
+    for address in vm.address, vm.ipv6():
+        wait_gid(vm, address)
+
+
 def check_loopback(build, stack):
     lab = Lab(build, stack)
-    vm = lab.boot(add_host(build, stack))
+    host = add_host(build, stack)
+    vm = lab.boot(host)
     check_devinfo(vm)
+    check_port(host, vm)
     run_both_ways(vm, vm, CHECKED + PERFTEST)
     run_connected_both_ways(vm, vm, CONNECTED)
     run_qperf(vm, vm)

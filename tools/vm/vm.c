@@ -246,6 +246,15 @@ static void meet_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
 	machine_peers_meet(&((struct vm *)ctx)->peers, mac, qpn);
 }
 
+/* PVRDMA's port is up only while the machine uses its NIC, whose MTU limits the path MTU. */
+static void get_nic(void *ctx, struct pvrdma_nic *nic)
+{
+	const struct vnic_device *dev = ((struct vm *)ctx)->nic.dev;
+
+	nic->active = vnic_device_state(dev) == VNIC_DEVICE_ACTIVE;
+	nic->mtu = vnic_device_mtu(dev);
+}
+
 /* urxe show, ps and top name the process as the port of the machine. */
 static void name_process(struct vm *vm, const struct vm_attr *attr)
 {
@@ -269,6 +278,7 @@ static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM
 		.take_qpn = take_qpn,
 		.free_qpn = free_qpn,
 		.connecting = meet_peer,
+		.nic = get_nic,
 		.ctx = vm,
 		.direct = &vm->peers.direct,
 		.direct_ctx = &vm->peers.peers,

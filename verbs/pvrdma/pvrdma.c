@@ -175,15 +175,6 @@ bool pvrdma_poll(struct pvrdma *dev, uint64_t now)
 	return pv_qp_poll(dev);
 }
 
-void pvrdma_set_link(struct pvrdma *dev, bool up)
-{
-	if (dev->link_up == up)
-		return;
-	dev->link_up = up;
-	if (dev->active)
-		pv_event_report(dev, up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR, PV_PORT);
-}
-
 const char *pvrdma_counter_name(enum pvrdma_counter counter)
 {
 #define COUNTER_NAME(id, name, text) [PVRDMA_##id] = name,

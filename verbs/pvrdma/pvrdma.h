@@ -35,6 +35,12 @@
 
 struct pvrdma;
 
+/* The machine's NIC, a vmxnet3 on the same link, as its driver has set it. */
+struct pvrdma_nic {
+	bool active;  /* the driver has activated it: the interface is up */
+	uint32_t mtu; /* bytes; only if it is active */
+};
+
 /* What the process that has the device does for it. None of the functions calls the device. */
 struct pvrdma_host {
 	/* A number for a new queue pair, unique on the host; 0: the device chooses one itself. */
@@ -46,6 +52,8 @@ struct pvrdma_host {
 	 * of the device with that MAC. RC only.
 	 */
 	void (*connecting)(void *ctx, const uint8_t mac[6], uint32_t qpn);
+	/* The state of the NIC now; NULL: active, with the device's MTU. */
+	void (*nic)(void *ctx, struct pvrdma_nic *nic);
 	void *ctx;
 	/*
 	 * The engine's direct transport (struct urxe_dev_attr); table NULL: none. A call of
@@ -122,7 +130,8 @@ bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
 void pvrdma_memory_added(struct pvrdma *dev, uint64_t addr, uint64_t size);
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
 
-/* Tells the driver that the link has gone up or down. It is up after creation. */
+/* The link has gone up or down; it is up after creation. The driver gets an event while the NIC is
+ * active. */
 void pvrdma_set_link(struct pvrdma *dev, bool up);
 
 /* X(identifier, printed name, meaning) */

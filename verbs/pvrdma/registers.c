@@ -6,6 +6,7 @@
 #include "commands/command.h"
 #include "device.h"
 #include "doorbell.h"
+#include "port.h"
 #include "shared_region.h"
 
 void pv_raise(struct pvrdma *dev, enum pv_vector vector)
@@ -39,11 +40,22 @@ static int load_region(struct pvrdma *dev, uint64_t addr)
 	return pv_shared_region_load(dev, addr);
 }
 
+/*
+ * The driver asks for this when the NIC is set up, and then tells its users that the port is
+ * active. While the link is down that would be false; the driver gets an event later.
+ */
+static int unquiesce(const struct pvrdma *dev)
+{
+	if (!dev->active)
+		return -EINVAL;
+	return pv_port_is_up(dev) ? 0 : -ENETDOWN;
+}
+
 static int control(struct pvrdma *dev, uint32_t value)
 {
 	switch (value) {
 	case PV_CTL_ACTIVATE: return pv_activate(dev);
-	case PV_CTL_UNQUIESCE: return dev->active ? 0 : -EINVAL;
+	case PV_CTL_UNQUIESCE: return unquiesce(dev);
 	case PV_CTL_RESET: pvrdma_reset(dev); return 0;
 	default: return -EINVAL;
 	}

@@ -71,6 +71,11 @@ enum vnic_device_state vnic_device_state(const struct vnic_device *dev)
 	return dev->state;
 }
 
+uint32_t vnic_device_mtu(const struct vnic_device *dev)
+{
+	return dev->state == VNIC_DEVICE_ACTIVE ? dev->frame_max - VNIC_FRAME_MAX(0) : 0;
+}
+
 const uint64_t *vnic_device_counters(const struct vnic_device *dev)
 {
 	return dev->counters;

@@ -271,6 +271,99 @@ static void test_port_events(void **state)
 	assert_int_equal(g->interrupts[PV_VECTOR_ASYNC], 2);
 }
 
+/* --- The port follows the machine's NIC */
+
+static void get_nic(void *ctx, struct pvrdma_nic *nic)
+{
+	*nic = *(struct pvrdma_nic *)ctx;
+}
+
+static uint32_t take_no_qpn(void *ctx)
+{
+	(void)ctx;
+	return 0;
+}
+
+/* A guest whose device asks for the state of `nic`, with an MTU of 4200. */
+static void open_with_nic(struct guest *g, struct pvrdma_host *host, struct pvrdma_nic *nic)
+{
+	*host = (struct pvrdma_host){.take_qpn = take_no_qpn, .nic = get_nic, .ctx = nic};
+	guest_open(g, &(struct guest_attr){.id = 1, .mtu = 4200});
+	g->attr.host = host;
+	guest_reopen(g);
+	guest_start(g);
+}
+
+static struct pv_port_attr query_port(struct guest *g)
+{
+	union pv_request request = {.query_port = {.port_num = 1}};
+	union pv_response response;
+
+	assert_int_equal(guest_command(g, PV_CMD_QUERY_PORT, &request, &response), 0);
+	return response.query_port.attrs;
+}
+
+/* What Linux' driver does when the NIC is set up: an error means no event to its users. */
+static uint32_t unquiesce(struct guest *g)
+{
+	guest_write(g, PV_REG_CTL, PV_CTL_UNQUIESCE);
+	return guest_read(g, PV_REG_ERR);
+}
+
+static void test_port_follows_the_nic(void **state)
+{
+	struct pvrdma_nic nic = {.active = true, .mtu = 1500};
+	struct pvrdma_host host;
+	struct guest g;
+	struct pv_eqe eqe;
+
+	(void)state;
+	open_with_nic(&g, &host, &nic);
+	assert_int_equal(query_port(&g).state, 4);
+	assert_int_equal(query_port(&g).phys_state, 5);
+	nic.active = false;
+	assert_int_equal(query_port(&g).state, 1);
+	assert_int_equal(query_port(&g).phys_state, 3);
+	assert_int_equal(unquiesce(&g), ENETDOWN);
+	/* The link changes while the NIC is down: the port does not change. */
+	pvrdma_set_link(g.dev, false);
+	pvrdma_set_link(g.dev, true);
+	pvrdma_set_link(g.dev, false);
+	nic.active = true;
+	assert_int_equal(query_port(&g).state, 1);
+	assert_int_equal(unquiesce(&g), ENETDOWN);
+	assert_false(guest_event(&g, &eqe));
+	/* The NIC is up now, and the link follows. */
+	pvrdma_set_link(g.dev, true);
+	assert_true(guest_event(&g, &eqe));
+	assert_int_equal(eqe.type, 9);
+	assert_int_equal(eqe.info, 1);
+	assert_int_equal(query_port(&g).state, 4);
+	assert_int_equal(unquiesce(&g), 0);
+	guest_close(&g);
+}
+
+static void test_active_mtu_follows_the_nic(void **state)
+{
+	static const struct {
+		uint32_t mtu, active;
+	} rows[] = {{1500, URXE_MTU_1024}, {4200, URXE_MTU_4096}, {9000, URXE_MTU_4096},
+		    {2500, URXE_MTU_2048}, {576, URXE_MTU_256},   {68, URXE_MTU_256}};
+	struct pvrdma_nic nic = {.active = true};
+	struct pvrdma_host host;
+	struct guest g;
+
+	(void)state;
+	open_with_nic(&g, &host, &nic);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		nic.mtu = rows[i].mtu;
+		assert_int_equal(query_port(&g).active_mtu, rows[i].active);
+	}
+	nic = (struct pvrdma_nic){0};
+	assert_int_equal(query_port(&g).active_mtu, URXE_MTU_4096);
+	guest_close(&g);
+}
+
 /* The driver's arithmetic on a number of slots that is no power of two, over several rounds. */
 static void test_event_ring_wraps(void **state)
 {
@@ -421,6 +514,8 @@ int main(void)
 		GUEST_TEST(test_command_before_activation),
 		GUEST_TEST(test_mask_delays_interrupts),
 		GUEST_TEST(test_port_events),
+		cmocka_unit_test(test_port_follows_the_nic),
+		cmocka_unit_test(test_active_mtu_follows_the_nic),
 		GUEST_TEST(test_event_ring_wraps),
 		GUEST_TEST(test_event_ring_overflows),
 		GUEST_TEST(test_event_ring_index_garbage),

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "commands/command.h"
+#include "port.h"
 
 #define PORT_DOWN   1
 #define PORT_ACTIVE 4
@@ -36,13 +37,14 @@ int pv_cmd_query_port(struct pvrdma *dev, const union pv_request *request,
 		      union pv_response *response)
 {
 	const struct urxe_counters *counters = urxe_dev_counters(dev->engine);
+	const bool up = pv_port_is_up(dev);
 
 	if (request->query_port.port_num != PV_PORT)
 		return -EINVAL;
 	response->query_port.attrs = (struct pv_port_attr){
-		.state = dev->link_up ? PORT_ACTIVE : PORT_DOWN,
+		.state = up ? PORT_ACTIVE : PORT_DOWN,
 		.max_mtu = URXE_MTU_4096,
-		.active_mtu = mtu_code(urxe_max_path_mtu(dev->attr.mtu)),
+		.active_mtu = mtu_code(pv_port_path_mtu(dev)),
 		.gid_tbl_len = URXE_MAX_GIDS,
 		.port_cap_flags = PORT_CM_SUP | PORT_IP_BASED_GIDS,
 		.max_msg_sz = URXE_MAX_MSG,
@@ -52,7 +54,7 @@ int pv_cmd_query_port(struct pvrdma *dev, const union pv_request *request,
 		.max_vl_num = 1,
 		.active_width = WIDTH_4X,
 		.active_speed = SPEED_EDR,
-		.phys_state = dev->link_up ? PHYS_LINK_UP : PHYS_DISABLED,
+		.phys_state = up ? PHYS_LINK_UP : PHYS_DISABLED,
 	};
 	return 0;
 }

@@ -84,6 +84,8 @@ int vnic_device_set_regions(struct vnic_device *dev, const struct vnic_region *r
 			    uint32_t count);
 
 enum vnic_device_state vnic_device_state(const struct vnic_device *dev);
+/* The MTU that the driver has set, bytes; 0: the device is not active. */
+uint32_t vnic_device_mtu(const struct vnic_device *dev);
 const uint64_t *vnic_device_counters(const struct vnic_device *dev);
 
 /*

@@ -196,9 +196,11 @@ static void memory_goes_in_parts(void **state)
 	greet(f);
 	activate(f);
 	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 1);
+	assert_int_equal(vnic_device_mtu(f->f.dev), 0);
 	assert_int_equal(map(f, BASE, SIZE, READ | WRITE), 0);
 	activate(f);
 	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 0);
+	assert_int_equal(vnic_device_mtu(f->f.dev), 9000);
 	/* The part behind the rings, and one between: nothing of the NIC's. */
 	assert_int_equal(unmap(f, RINGS + 8 * PAGE, 4 * PAGE), 0);
 	assert_int_equal(unmap(f, BASE + 4 * PAGE, PAGE), 0);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "port.h"
+
+#include "queues/event_ring.h"
+
+#define PATH_MTU_MIN 256u /* bytes; IBA 9.4.3 has no shorter one */
+
+static struct pvrdma_nic nic_of(const struct pvrdma *dev)
+{
+	const struct pvrdma_host *host = dev->attr.host;
+	struct pvrdma_nic nic = {.active = true, .mtu = dev->attr.mtu};
+
+	if (host && host->nic)
+		host->nic(host->ctx, &nic);
+	return nic;
+}
+
+bool pv_port_is_up(const struct pvrdma *dev)
+{
+	return dev->link_up && nic_of(dev).active;
+}
+
+uint32_t pv_port_path_mtu(const struct pvrdma *dev)
+{
+	const struct pvrdma_nic nic = nic_of(dev);
+	const uint32_t mtu = nic.active && nic.mtu < dev->attr.mtu ? nic.mtu : dev->attr.mtu;
+	const uint32_t path_mtu = urxe_max_path_mtu(mtu);
+
+	return path_mtu ? path_mtu : PATH_MTU_MIN;
+}
+
+/* The driver learns from the NIC's driver, and not from the device, that the NIC is set up or down.
+ */
+void pvrdma_set_link(struct pvrdma *dev, bool up)
+{
+	if (dev->link_up == up)
+		return;
+	dev->link_up = up;
+	if (dev->active && nic_of(dev).active)
+		pv_event_report(dev, up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR, PV_PORT);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The state of the port. The device and the machine's NIC, a vmxnet3, have one cable: the port is
+ * up while the link is up and the NIC's driver has activated the NIC.
+ */
+#ifndef URXE_PVRDMA_PORT_H
+#define URXE_PVRDMA_PORT_H
+
+#include "device.h"
+
+bool pv_port_is_up(const struct pvrdma *dev);
+/* The longest path MTU whose packets fit the MTU of the device and that of the NIC, bytes. */
+uint32_t pv_port_path_mtu(const struct pvrdma *dev);
+
+#endif
