@@ -47,14 +47,10 @@ int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap 
 	return 0;
 }
 
-static void remove_regions(struct vnic_vfio_server *server)
+/* In one call: a model that is told of one region after the other still has the others. */
+static void remove_all(struct vnic_vfio_server *server)
 {
-	const struct vnic_vfio_attr *attr = &server->attr;
-	uint32_t count;
-	const struct vnic_guest_region *regions = vnic_guest_memory_regions(attr->memory, &count);
-
-	for (uint32_t i = 0; i < count; i++)
-		attr->ops.memory_removed(attr->ctx, regions[i].addr, regions[i].size);
+	server->attr.ops.memory_removed(server->attr.ctx, 0, UINT64_MAX);
 }
 
 void dma_remove_all(struct vnic_vfio_server *server)
@@ -62,7 +58,8 @@ void dma_remove_all(struct vnic_vfio_server *server)
 	uint32_t count;
 
 	vnic_guest_memory_regions(server->attr.memory, &count);
-	remove_regions(server);
+	if (count)
+		remove_all(server);
 	server->removal.pending = count != 0;
 	server->removal.size = 0;
 }
@@ -74,7 +71,7 @@ void dma_remove_again(struct vnic_vfio_server *server)
 	if (server->removal.size)
 		attr->ops.memory_removed(attr->ctx, server->removal.addr, server->removal.size);
 	else
-		remove_regions(server);
+		remove_all(server);
 }
 
 int dma_finish_unmap(struct vnic_vfio_server *server)

@@ -46,7 +46,8 @@ static void fail_qps(struct pvrdma *dev, const struct urxe_extent *bytes)
 
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size)
 {
-	const uint64_t last = addr + (size - 1);
+	/* All memory has one byte more than the size tells. */
+	const uint64_t last = size == UINT64_MAX ? UINT64_MAX : addr + (size - 1);
 	struct urxe_extent removed[VNIC_GUEST_REGIONS];
 	const struct vnic_guest_region *regions;
 	uint32_t count, n = 0;

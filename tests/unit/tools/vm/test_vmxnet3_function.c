@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The vmxnet3 behind its socket: registers, and memory that the hypervisor takes away in parts. */
 #include <errno.h>
+#include <linux/vfio.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -263,16 +264,33 @@ static void the_end_of_the_client_resets_the_nic(void **state)
 	assert_int_equal(vnic_device_state(f->f.dev), VNIC_DEVICE_DOWN);
 }
 
+/* Two pieces of memory go at once; the NIC must not know the first one any more. */
+static void all_memory_goes(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t all[6] = {24, VFIO_DMA_UNMAP_FLAG_ALL};
+	uint32_t body[6];
+
+	greet(f);
+	assert_int_equal(map(f, BASE, RINGS - BASE, READ | WRITE), 0);
+	assert_int_equal(map(f, RINGS, SIZE - (RINGS - BASE), READ | WRITE), 0);
+	activate(f);
+	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 0);
+	memcpy(body, all, sizeof(body));
+	assert_int_equal(ask(f, 3, body, sizeof(body), -1), 0);
+	assert_int_equal(vnic_device_state(f->f.dev), VNIC_DEVICE_DOWN);
+	activate(f);
+	assert_int_equal(read_register(f, 1, VMXNET3_REG_CMD), 1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(registers),
-		TEST(memory_goes_in_parts),
-		TEST(a_lost_ring_stops_the_nic),
-		TEST(read_only_memory),
-		TEST(the_end_of_the_client_resets_the_nic),
+		TEST(registers),        TEST(memory_goes_in_parts),
+		TEST(all_memory_goes),  TEST(a_lost_ring_stops_the_nic),
+		TEST(read_only_memory), TEST(the_end_of_the_client_resets_the_nic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
