@@ -242,7 +242,8 @@ static void open_server(void)
 	server_begin(server, now);
 	neigh_init(&server->neigh, &server->host, &neigh_ops, server);
 	/* A script is as long as hours, and each refusal is a line. */
-	server->sessions.log = (struct log_ratelimit){.since = UINT64_MAX, .spent = LOG_BURST};
+	server->sessions.log =
+		(struct log_ratelimit){.bucket = {.since = UINT64_MAX, .spent = LOG_BURST}};
 }
 
 static void open_world(void)

@@ -484,7 +484,8 @@ static void start_process(void)
 	}
 	runs = true;
 	/* Each end of the process would be a line. */
-	process.budget = (struct log_ratelimit){.since = UINT64_MAX, .spent = LOG_BURST};
+	process.budget =
+		(struct log_ratelimit){.bucket = {.since = UINT64_MAX, .spent = LOG_BURST}};
 }
 
 static void open_world(void)

@@ -2,7 +2,6 @@
 #include "common/log.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "common/printable.h"
@@ -31,28 +30,11 @@ void log_line(const char *fmt, ...)
 	va_end(ap);
 }
 
-static bool take_log_token(struct log_ratelimit *b, uint64_t now)
-{
-	uint64_t back = now > b->since ? (now - b->since) / LOG_EVERY_NS : 0;
-
-	if (back >= b->spent) {
-		b->spent = 0;
-		b->since = now;
-	} else {
-		b->spent -= (uint32_t)back;
-		b->since += back * LOG_EVERY_NS;
-	}
-	if (b->spent == LOG_BURST)
-		return false;
-	b->spent++;
-	return true;
-}
-
 void log_ratelimited(struct log_ratelimit *budget, uint64_t now, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (!take_log_token(budget, now)) {
+	if (!token_bucket_take(&budget->bucket, now, LOG_BURST, LOG_EVERY_NS)) {
 		budget->left_out++;
 		return;
 	}

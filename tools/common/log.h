@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "common/token_bucket.h"
+
 /* The program's name, with which each line begins. */
 extern const char *log_name;
 
@@ -15,10 +17,9 @@ __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
 #define LOG_BURST    500
 #define LOG_EVERY_NS 1000000000u
 
-/* A token bucket; zeroed at first. */
+/* Zeroed at first. */
 struct log_ratelimit {
-	uint64_t since; /* time up to which spent tokens were refilled */
-	uint32_t spent;
+	struct token_bucket bucket;
 	uint64_t left_out; /* lines suppressed since the last line that was written */
 };
 

@@ -55,10 +55,13 @@ static struct vnic_server_client *conn_of(const struct switch_port *port)
 
 static struct vnic_server_client *qpn_owner(void *ctx, uint32_t qpn)
 {
-	const struct sessions *sessions = ctx;
+	struct sessions *sessions = ctx;
 	const struct switch_port *port = lease_owner(&sessions->sw->leases, qpn);
 
-	return port ? conn_of(port) : NULL;
+	if (!port || !token_bucket_take(&sessions->speaking->introductions, sessions->now,
+					SESSION_INTRODUCTIONS, SESSION_INTRODUCTION_NS))
+		return NULL;
+	return conn_of(port);
 }
 
 bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn)
@@ -343,6 +346,7 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 		send_port(sessions, s);
 	if (!forward_earlier_frames(sessions, now, s))
 		return;
+	sessions->speaking = s;
 	rc = vnic_server_event(s->conn, &ops, sessions);
 	if (!rc && !s->port.dev && vnic_server_device(s->conn))
 		rc = attach_nic(sessions, s);

@@ -32,8 +32,9 @@ struct session {
 	uint64_t token;    /* with which the process claims the blocks from a later daemon */
 	bool uplink;       /* the process has a packet socket on the direct uplink */
 	bool uplink_asked; /* the process has requested such a socket from this daemon */
-	uint8_t uplink_generation; /* direct_uplink_generation of the socket */
-	uint32_t drained;          /* frames that were forwarded since its last message */
+	uint8_t uplink_generation;         /* direct_uplink_generation of the socket */
+	uint32_t drained;                  /* frames that were forwarded since its last message */
+	struct token_bucket introductions; /* to processes that it has asked for */
 	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
 	bool gone; /* sessions_reap frees it: the current batch of events may still name it */
 };
@@ -59,11 +60,20 @@ struct sessions {
 	uint64_t claims_until;    /* end of surviving processes' right to claim leases */
 	bool claims_ended;        /* claims_until has passed */
 	uint64_t now;             /* time of the event being handled */
+	struct session *speaking; /* whose message is being handled */
 	uint32_t limit;           /* maximum number of connections */
 	uint64_t inbox_checks;    /* started so far */
 	struct log_ratelimit log; /* rate limit of lines about sessions */
 	uint64_t counters[VNIC_COUNTER_COUNT]; /* of the NICs of closed sessions */
 };
+
+/*
+ * Introductions that a process may ask for: a burst for each process that a host can have, then 100
+ * a second. Each costs the daemon looks into /proc, and a question to another process. Beyond that
+ * the daemon knows no peer, and packets take the switch.
+ */
+#define SESSION_INTRODUCTIONS   VNIC_PROCESSES
+#define SESSION_INTRODUCTION_NS 10000000ull
 
 /* How long a new daemon waits for survivors of an earlier one to claim their leases. */
 #define SESSION_CLAIM_NS 3000000000ull

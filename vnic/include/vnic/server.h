@@ -32,7 +32,8 @@ struct vnic_server_ops {
 	 */
 	void (*resolve)(void *ctx, struct vnic_server_client *client,
 			const struct vnic_attach_resolve *request);
-	/* The client whose lease contains a QPN; NULL: none. */
+	/* For a request of a client: the client whose lease contains a QPN; NULL: none, or the
+	 * first one has asked too often. */
 	struct vnic_server_client *(*owner)(void *ctx, uint32_t qpn);
 	/*
 	 * A queue pair of a client is connected to a remote one, or the connection has ended

@@ -41,6 +41,7 @@ struct process {
 static struct {
 	struct server server;
 	struct process sender, receiver;
+	uint64_t now;
 } w;
 
 static int attach_unpublished(struct process *p)
@@ -109,7 +110,7 @@ static void *ask_thread(void *arg)
 
 static void take_events(void)
 {
-	server_take_events(&w.server, T0);
+	server_take_events(&w.server, w.now);
 	sessions_reap(&w.server.sessions);
 }
 
@@ -128,6 +129,7 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&w, 0, sizeof(w));
+	w.now = T0;
 	server_open(&w.server);
 	server_begin(&w.server, T0);
 	serve(attach_thread, &w.sender);
@@ -208,6 +210,46 @@ static void unknown_qpn_is_refused(void **state)
 	w.sender.qpn = w.receiver.base.who.qpn_first;
 	serve(ask_thread, &w.sender);
 	assert_int_equal(w.sender.base.status, -ENOENT);
+}
+
+/* Asks until the daemon knows the peer no more; the QPN becomes the number of answers. */
+static void *ask_often_thread(void *arg)
+{
+	struct process *p = arg;
+	uint32_t n = 0;
+
+	while (!vnic_driver_introduce(p->base.driver, p->base.who.mac, p->qpn, p->fds)) {
+		for (int i = 0; i < VNIC_INBOX_FDS; i++)
+			close(p->fds[i]);
+		n++;
+	}
+	p->qpn = n;
+	atomic_store(&p->base.done, true);
+	return NULL;
+}
+
+static uint32_t count_introductions(struct process *p)
+{
+	p->qpn = w.receiver.base.who.qpn_first;
+	serve(ask_often_thread, p);
+	return p->qpn;
+}
+
+static void too_many_requests_are_refused(void **state)
+{
+	struct process other = {.qpn = 0};
+
+	(void)state;
+	assert_int_equal(count_introductions(&w.sender), SESSION_INTRODUCTIONS);
+	assert_int_equal(count_introductions(&w.sender), 0);
+	w.now += 3 * SESSION_INTRODUCTION_NS;
+	assert_int_equal(count_introductions(&w.sender), 3);
+	/* Other processes have limits of their own. */
+	serve(attach_thread, &other);
+	assert_int_equal(other.base.status, 0);
+	vnic_outbox_close(introduced(&other, &w.receiver));
+	kill_client(&other);
+	vnic_inbox_destroy(other.inbox);
 }
 
 /* The queue pairs of a virtual machine have the machine's MAC, those of a program the host's. */
@@ -536,6 +578,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(introduced_sender_reaches_the_inbox, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(unknown_qpn_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(too_many_requests_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(machine_is_introduced_by_its_mac, setup, teardown),
 		cmocka_unit_test_setup_teardown(dead_receiver_closes_its_inbox, setup, teardown),
 		cmocka_unit_test_setup_teardown(lock_of_dead_sender_is_freed, setup, teardown),

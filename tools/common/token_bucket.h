@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A limit on the rate of something that another process can cause: a burst, then one per period. */
+#ifndef URXE_COMMON_TOKEN_BUCKET_H
+#define URXE_COMMON_TOKEN_BUCKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Zeroed at first: full. */
+struct token_bucket {
+	uint64_t since; /* time up to which spent tokens were refilled */
+	uint32_t spent;
+};
+
+/* Takes a token; false: all `burst` tokens are spent. One comes back every `period_ns`. */
+bool token_bucket_take(struct token_bucket *b, uint64_t now, uint32_t burst, uint64_t period_ns);
+
+#endif
