@@ -410,6 +410,36 @@ static void test_region_loses_memory(void **state)
 	guest_pages_free(&pages);
 }
 
+/* One removal of two regions with a hole between them. */
+static void test_two_pieces_of_memory_go(void **state)
+{
+	struct pair *p = *state;
+	struct guest *g = &p->guest[1];
+	const uint64_t half = GUEST_EXTRA_SIZE / 2;
+	struct pv_cmd_create_mr create;
+	struct pages pages;
+	uint32_t handle, key;
+
+	guest_plug(g);
+	guest_unplug(g, GUEST_EXTRA + half, PV_PAGE);
+	guest_pages(g, 4, &pages);
+	table_of(g, &pages)[1] = GUEST_EXTRA + half - PV_PAGE;
+	table_of(g, &pages)[2] = GUEST_EXTRA + half + PV_PAGE;
+	create = create_of(p, &pages, 4 * PV_PAGE);
+	assert_int_equal(mr_create(g, &create, &handle, &key), 0);
+	assert_int_equal(write_status(p, create.start, 4 * PV_PAGE, key), 0);
+	guest_unplug(g, GUEST_EXTRA, GUEST_EXTRA_SIZE);
+	for (unsigned i = 0; i < 4; i++) {
+		const bool gone = i == 1 || i == 2;
+
+		assert_int_equal(write_status(p, create.start + i * PV_PAGE, 8, key),
+				 gone ? PVRDMA_WC_REM_ACCESS_ERR : 0);
+		if (gone)
+			reconnect(p);
+	}
+	guest_pages_free(&pages);
+}
+
 static void test_fast_region_loses_memory(void **state)
 {
 	struct pair *p = *state;
@@ -508,6 +538,7 @@ int main(void)
 		cmocka_unit_test(test_bad_fast_registrations),
 		PAIR_TEST(test_fast_region_size),
 		PAIR_TEST(test_region_loses_memory),
+		PAIR_TEST(test_two_pieces_of_memory_go),
 		PAIR_TEST(test_fast_region_loses_memory),
 		cmocka_unit_test(test_memory_removed_in_mid_transfer),
 		PAIR_TEST(test_slots_lose_memory),

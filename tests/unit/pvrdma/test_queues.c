@@ -5,6 +5,8 @@
  */
 #include "pair.h"
 
+#include <errno.h>
+
 static int pair_setup(void **state)
 {
 	static struct pair p;
@@ -519,6 +521,9 @@ static void test_qp_loses_memory(void **state)
 		p.qp[0].handle = response.create_qp.qp_handle;
 		memset(qp_state_page(g, &p.qp[0]), 0, PV_PAGE);
 		qp_connect(g, &p.qp[0], &p.guest[1], &p.qp[1]);
+		/* Another page first, so that the rest is two regions. */
+		guest_unplug(g, GUEST_EXTRA + (page == 1 ? 0 : PV_PAGE), PV_PAGE);
+		assert_int_equal(qp_query(g, &p.qp[0], NULL), URXE_QPS_RTS);
 		guest_unplug(g, GUEST_EXTRA, GUEST_EXTRA_SIZE);
 		assert_int_equal(qp_query(g, &p.qp[0], NULL), URXE_QPS_ERR);
 		assert_true(has_event(g, URXE_ASYNC_QP_FATAL, p.qp[0].handle));
@@ -553,6 +558,97 @@ static void test_srq_loses_memory(void **state)
 	assert_true(has_event(g, URXE_ASYNC_SRQ_ERR, srq.handle));
 	guest_doorbell(g, 0, PVRDMA_UAR_SRQ_OFFSET, srq.handle | PV_UAR_SRQ_RECV);
 	guest_pages_free(&srq.pages);
+}
+
+/* --- Memory of the device process */
+
+#define MEMORY_MAX  (UINT64_C(4) << 30)
+#define LARGEST_SRQ 32768u
+
+/* A page directory whose tables and pages are all the same: the driver may do that. */
+static uint64_t endless_directory(struct guest *g)
+{
+	const uint64_t page = guest_page(g), table = guest_page(g), dir = guest_page(g);
+
+	for (unsigned i = 0; i < PV_PAGE / 8; i++) {
+		((uint64_t *)guest_at(g, table))[i] = page;
+		((uint64_t *)guest_at(g, dir))[i] = table;
+	}
+	return dir;
+}
+
+static int open_srq(struct guest *g, uint64_t dir, uint32_t max_wr, uint32_t *handle)
+{
+	union pv_request request = {.create_srq = {.pd_handle = g->pd,
+						   .pdir_dma = dir,
+						   .nchunks = 1u << 18,
+						   .attrs = {.max_wr = max_wr, .max_sge = 32}}};
+	union pv_response response;
+	int rc = guest_command(g, PV_CMD_CREATE_SRQ, &request, &response);
+
+	*handle = response.handle.handle;
+	return rc;
+}
+
+/* Opens SRQs until there is no memory, not even for a small one; returns the bytes of the largest.
+ */
+static uint64_t fill_memory(struct guest *g, uint64_t dir)
+{
+	uint64_t bytes = 0;
+	uint32_t handle;
+	int rc;
+
+	for (uint32_t max_wr = LARGEST_SRQ; max_wr; max_wr /= 2) {
+		while (!(rc = open_srq(g, dir, max_wr, &handle)))
+			bytes += max_wr * UINT64_C(32) * sizeof(struct pvrdma_sge);
+		assert_int_equal(rc, -ENOMEM);
+	}
+	return bytes;
+}
+
+static uint32_t count_qps(struct guest *g, struct cq *cq, uint64_t dir, uint8_t type,
+			  uint32_t *handles)
+{
+	union pv_request request = {.create_qp = {.pd_handle = g->pd,
+						  .send_cq_handle = cq->handle,
+						  .recv_cq_handle = cq->handle,
+						  .max_send_wr = 1,
+						  .max_recv_wr = 1,
+						  .max_send_sge = 1,
+						  .max_recv_sge = 1,
+						  .qp_type = type,
+						  .pdir_dma = dir,
+						  .total_chunks = 3,
+						  .send_chunks = 1}};
+	union pv_response response;
+	uint32_t n = 0;
+
+	while (n < 64 && !guest_command(g, PV_CMD_CREATE_QP, &request, &response))
+		handles[n++] = response.create_qp.qp_handle;
+	return n;
+}
+
+/* A guest makes the device process take memory: only so much. */
+static void test_memory_is_limited(void **state)
+{
+	struct pair *p = *state;
+	struct guest *g = &p->guest[0];
+	const uint64_t dir = endless_directory(g);
+	uint32_t handles[64], first, n_ud, n_rc;
+	uint64_t bytes;
+
+	assert_int_equal(open_srq(g, dir, 128, &first), 0);
+	bytes = fill_memory(g, dir);
+	assert_true(bytes > MEMORY_MAX / 10 * 9 && bytes < MEMORY_MAX);
+	assert_int_equal(count_qps(g, &p->cq[0], dir, PV_QPT_RC, handles), 0);
+	/* 64 KiB for some queue pairs; those of RC remember READs and atomics. */
+	assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_SRQ, first), 0);
+	n_ud = count_qps(g, &p->cq[0], dir, PV_QPT_UD, handles);
+	for (uint32_t i = 0; i < n_ud; i++)
+		assert_int_equal(guest_handle_command(g, PV_CMD_DESTROY_QP, handles[i]), 0);
+	n_rc = count_qps(g, &p->cq[0], dir, PV_QPT_RC, handles);
+	assert_true(n_ud >= 8);
+	assert_true(n_rc >= 1 && n_rc < n_ud / 2);
 }
 
 /* --- Reset */
@@ -615,6 +711,7 @@ int main(void)
 		cmocka_unit_test(test_cq_loses_memory),
 		cmocka_unit_test(test_qp_loses_memory),
 		PAIR_TEST(test_srq_loses_memory),
+		PAIR_TEST(test_memory_is_limited),
 		cmocka_unit_test(test_reset_in_mid_transfer),
 	};
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The hypervisor adds memory to the guest, or removes memory from it. */
+#include <stdlib.h>
+
 #include "device.h"
 #include "memory/mr.h"
 #include "memory/page_list.h"
@@ -9,64 +11,79 @@
 #include "queues/srq.h"
 
 static void forget_event_ring(struct pvrdma *dev, struct pv_event_ring *events,
-			      const struct urxe_extent *bytes)
+			      const struct pv_removed *removed)
 {
-	if (!events->ring.indices || !pv_page_list_uses(events->pages, events->n_pages, bytes))
+	if (!events->ring.indices || !pv_removed_uses(removed, events->pages, events->n_pages))
 		return;
 	events->ring.indices = NULL;
 	pv_count(dev, PVRDMA_MEMORY_LOST);
 }
 
 /* The event rings first: nothing may be reported to a ring in removed memory. */
-static void forget_bytes(struct pvrdma *dev, const struct urxe_extent *bytes)
+static void forget_bytes(struct pvrdma *dev, const struct pv_removed *removed)
 {
 	struct pv_object *object;
 	uint32_t at;
 
-	forget_event_ring(dev, &dev->async, bytes);
-	forget_event_ring(dev, &dev->cq_notify, bytes);
+	forget_event_ring(dev, &dev->async, removed);
+	forget_event_ring(dev, &dev->cq_notify, removed);
 	for (at = 0; (object = pv_object_next(dev, PV_CQ, &at));)
-		pv_cq_memory_removed((struct pv_cq *)object, bytes);
+		pv_cq_memory_removed((struct pv_cq *)object, removed);
 	for (at = 0; (object = pv_object_next(dev, PV_MR, &at));)
-		pv_mr_memory_removed((struct pv_mr *)object, bytes);
+		pv_mr_memory_removed((struct pv_mr *)object, removed);
 	for (at = 0; (object = pv_object_next(dev, PV_SRQ, &at));)
-		pv_srq_memory_removed((struct pv_srq *)object, bytes);
+		pv_srq_memory_removed((struct pv_srq *)object, removed);
 }
 
 /* Failing a QP completes its requests; so all queues and regions have forgotten the bytes before.
  */
-static void fail_qps(struct pvrdma *dev, const struct urxe_extent *bytes)
+static void fail_qps(struct pvrdma *dev, const struct pv_removed *removed)
 {
 	struct pv_object *object;
 	uint32_t at = 0;
 
 	while ((object = pv_object_next(dev, PV_QP, &at)))
-		pv_qp_memory_removed((struct pv_qp *)object, bytes);
+		pv_qp_memory_removed((struct pv_qp *)object, removed);
 }
 
+static void add_removed(struct pv_removed *removed, const struct vnic_guest_region *region,
+			uint64_t addr, uint64_t last)
+{
+	const uint64_t region_last = region->addr + (region->size - 1);
+	const uint64_t from = addr > region->addr ? addr : region->addr;
+	const uint64_t to = last < region_last ? last : region_last;
+
+	removed->all &= from == region->addr && to == region_last;
+	if (from <= to)
+		removed->bytes[removed->n++] = (struct urxe_extent){
+			(uint8_t *)region->memory + (from - region->addr), to - from + 1};
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const uintptr_t first = (uintptr_t)((const struct urxe_extent *)a)->addr;
+	const uintptr_t second = (uintptr_t)((const struct urxe_extent *)b)->addr;
+
+	return (first > second) - (first < second);
+}
+
+/* One pass over all objects, however many regions the range has. */
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size)
 {
 	/* All memory has one byte more than the size tells. */
 	const uint64_t last = size == UINT64_MAX ? UINT64_MAX : addr + (size - 1);
-	struct urxe_extent removed[VNIC_GUEST_REGIONS];
+	struct pv_removed removed = {.all = true};
 	const struct vnic_guest_region *regions;
-	uint32_t count, n = 0;
+	uint32_t count;
 
 	regions = vnic_guest_memory_regions(dev->attr.memory, &count);
-	for (uint32_t i = 0; size && i < count; i++) {
-		const struct vnic_guest_region *region = &regions[i];
-		const uint64_t region_last = region->addr + (region->size - 1);
-		const uint64_t from = addr > region->addr ? addr : region->addr;
-		const uint64_t to = last < region_last ? last : region_last;
-
-		if (from <= to)
-			removed[n++] = (struct urxe_extent){
-				(uint8_t *)region->memory + (from - region->addr), to - from + 1};
-	}
-	for (uint32_t i = 0; i < n; i++)
-		forget_bytes(dev, &removed[i]);
-	for (uint32_t i = 0; i < n; i++)
-		fail_qps(dev, &removed[i]);
+	for (uint32_t i = 0; size && i < count; i++)
+		add_removed(&removed, &regions[i], addr, last);
+	if (!removed.n)
+		return;
+	qsort(removed.bytes, removed.n, sizeof(removed.bytes[0]), compare_addresses);
+	forget_bytes(dev, &removed);
+	fail_qps(dev, &removed);
 }
 
 void pvrdma_memory_added(struct pvrdma *dev, uint64_t addr, uint64_t size)

@@ -165,16 +165,23 @@ struct urxe_mr *pv_mr_region(const struct pv_mr *mr)
 	return mr->mr ? mr->mr : urxe_fast_mr_region(mr->fast);
 }
 
-void pv_mr_memory_removed(struct pv_mr *mr, const struct urxe_extent *bytes)
+void pv_mr_memory_removed(struct pv_mr *mr, const struct pv_removed *removed)
 {
 	struct urxe_mr *region = pv_mr_region(mr);
 
 	if (!region)
 		return;
-	if (urxe_mr_unmap(region, bytes))
+	if (removed->all) {
 		urxe_mr_unmap_all(region);
-	else
-		urxe_mr_unmapped(region, bytes, true);
+		return;
+	}
+	for (uint32_t i = 0; i < removed->n; i++) {
+		if (urxe_mr_unmap(region, &removed->bytes[i])) {
+			urxe_mr_unmap_all(region);
+			return;
+		}
+		urxe_mr_unmapped(region, &removed->bytes[i], true);
+	}
 }
 
 void pv_mr_memory_added(struct pv_mr *mr)

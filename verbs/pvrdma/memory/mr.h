@@ -5,6 +5,7 @@
 #define URXE_PVRDMA_MR_H
 
 #include "device.h"
+#include "memory/page_list.h"
 
 /* The engine's access rights for the driver's access flags. Flags that are no rights are left out.
  */
@@ -17,7 +18,7 @@ uint32_t pv_mr_key(const struct pv_mr *mr);
 struct urxe_mr *pv_mr_region(const struct pv_mr *mr);
 
 /* Withdraws bytes of guest memory from the region. */
-void pv_mr_memory_removed(struct pv_mr *mr, const struct urxe_extent *bytes);
+void pv_mr_memory_removed(struct pv_mr *mr, const struct pv_removed *removed);
 /* The guest has more memory: a DMA region covers it, too. */
 void pv_mr_memory_added(struct pv_mr *mr);
 

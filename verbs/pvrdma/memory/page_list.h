@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Lists of the pages of a ring, as pointers in this process. */
+/* Lists of the pages of a ring, as pointers in this process, and bytes that are removed. */
 #ifndef URXE_PVRDMA_PAGE_LIST_H
 #define URXE_PVRDMA_PAGE_LIST_H
 
@@ -7,15 +7,18 @@
 #include <stdint.h>
 
 #include <rxe/rxe.h>
+#include <vnic/guest_memory.h>
 
-/* Whether a page of the list lies in these bytes, which are whole pages. */
-static inline bool pv_page_list_uses(uint8_t *const *pages, uint32_t n_pages,
-				     const struct urxe_extent *bytes)
-{
-	for (uint32_t i = 0; i < n_pages; i++)
-		if ((uintptr_t)pages[i] - (uintptr_t)bytes->addr < bytes->length)
-			return true;
-	return false;
-}
+/* Whole pages of guest memory that are about to be removed, in the order of their addresses. */
+struct pv_removed {
+	bool all; /* the guest has no other memory */
+	uint32_t n;
+	struct urxe_extent bytes[VNIC_GUEST_REGIONS];
+};
+
+/* Whether a page is among the removed ones. */
+bool pv_removed_has(const struct pv_removed *removed, const uint8_t *page);
+/* Whether a page of the list is among them. */
+bool pv_removed_uses(const struct pv_removed *removed, uint8_t *const *pages, uint32_t n_pages);
 
 #endif

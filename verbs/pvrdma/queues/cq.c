@@ -92,9 +92,9 @@ void pv_cq_report_failure(struct pv_cq *cq)
 	pv_event_report(cq->object.dev, URXE_ASYNC_CQ_ERR, cq->object.handle);
 }
 
-void pv_cq_memory_removed(struct pv_cq *cq, const struct urxe_extent *bytes)
+void pv_cq_memory_removed(struct pv_cq *cq, const struct pv_removed *removed)
 {
-	if (!cq->ring.indices || !pv_page_list_uses(cq->pages, cq->n_pages, bytes))
+	if (!cq->ring.indices || !pv_removed_uses(removed, cq->pages, cq->n_pages))
 		return;
 	cq->ring.indices = NULL;
 	pv_count(cq->object.dev, PVRDMA_MEMORY_LOST);

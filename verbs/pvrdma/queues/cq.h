@@ -4,6 +4,7 @@
 #define URXE_PVRDMA_CQ_H
 
 #include "device.h"
+#include "memory/page_list.h"
 
 /* `uc`: the context that owns the CQ; NULL: the guest's kernel. Errors are those of the command. */
 int pv_cq_open(struct pvrdma *dev, struct pv_object *uc, const struct pv_cmd_create_cq *request,
@@ -11,7 +12,7 @@ int pv_cq_open(struct pvrdma *dev, struct pv_object *uc, const struct pv_cmd_cre
 /* The caller has checked that no QP uses the CQ. */
 void pv_cq_close(struct pv_cq *cq);
 /* If the CQ uses these bytes of guest memory, it fails, and forgets them. */
-void pv_cq_memory_removed(struct pv_cq *cq, const struct urxe_extent *bytes);
+void pv_cq_memory_removed(struct pv_cq *cq, const struct pv_removed *removed);
 
 /* Callbacks of the engine. */
 bool pv_cq_complete(void *ctx, const struct urxe_wc *wc);

@@ -118,13 +118,19 @@ static int check_request(const struct pv_cmd_create_qp *request, bool has_srq)
 	return 0;
 }
 
-/* Bytes that the object and the engine take, about. */
+/* Of an outstanding READ or atomic of the peer, in the engine. */
+#define RESOURCE_BYTES 96u
+
+/* Bytes that the object and the engine take at most, about. */
 static uint64_t bytes_of(const struct pv_qp *qp, const struct pv_cmd_create_qp *request)
 {
 	const uint64_t sge = sizeof(struct urxe_seg);
 	uint64_t bytes = sizeof(*qp) + 4096 + qp->n_pages * sizeof(qp->pages[0]) +
 			 request->max_send_wr * (160 + request->max_send_sge * sge);
 
+	/* The peer's requests, whose number MODIFY_QP tells later. */
+	if (qp->type == PV_QPT_RC)
+		bytes += URXE_MAX_RD_ATOMIC * RESOURCE_BYTES;
 	if (!qp->srq)
 		bytes += request->max_recv_wr * (32 + request->max_recv_sge * sge);
 	return bytes;
@@ -256,12 +262,12 @@ int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mas
 	return 0;
 }
 
-void pv_qp_memory_removed(struct pv_qp *qp, const struct urxe_extent *bytes)
+void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed)
 {
 	static const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
 	struct pvrdma *dev = qp->object.dev;
 
-	if (!qp->send.indices || !pv_page_list_uses(qp->pages, qp->n_pages, bytes))
+	if (!qp->send.indices || !pv_removed_uses(removed, qp->pages, qp->n_pages))
 		return;
 	stop_waiting(qp);
 	qp->send.indices = qp->recv.ring.indices = NULL;

@@ -4,6 +4,7 @@
 #define URXE_PVRDMA_QP_H
 
 #include "device.h"
+#include "memory/page_list.h"
 
 /* The objects that a QP uses. */
 struct pv_qp_objects {
@@ -23,7 +24,7 @@ void pv_qp_send_delayed_acks(struct pv_qp *qp);
  * those of the rings. Errors are those of urxe_qp_modify. */
 int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
 /* If the QP uses these bytes of guest memory, it fails, and forgets them. */
-void pv_qp_memory_removed(struct pv_qp *qp, const struct urxe_extent *bytes);
+void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed);
 
 /* Post the requests that the guest has added to the ring. True: posted some. */
 bool pv_qp_post_sends(struct pv_qp *qp);

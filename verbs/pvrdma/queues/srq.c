@@ -103,9 +103,9 @@ void pv_srq_close(struct pv_srq *srq)
 	free(srq);
 }
 
-void pv_srq_memory_removed(struct pv_srq *srq, const struct urxe_extent *bytes)
+void pv_srq_memory_removed(struct pv_srq *srq, const struct pv_removed *removed)
 {
-	if (!srq->recv.ring.indices || !pv_page_list_uses(srq->pages, srq->n_pages, bytes))
+	if (!srq->recv.ring.indices || !pv_removed_uses(removed, srq->pages, srq->n_pages))
 		return;
 	srq->recv.ring.indices = NULL;
 	pv_count(srq->object.dev, PVRDMA_MEMORY_LOST);

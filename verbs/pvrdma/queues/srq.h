@@ -4,12 +4,13 @@
 #define URXE_PVRDMA_SRQ_H
 
 #include "device.h"
+#include "memory/page_list.h"
 
 int pv_srq_open(struct pvrdma *dev, struct pv_pd *pd, const struct pv_cmd_create_srq *request,
 		struct pv_srq **srq);
 /* The caller has checked that no QP uses the SRQ. */
 void pv_srq_close(struct pv_srq *srq);
 /* If the SRQ uses these bytes of guest memory, it takes no further requests, and forgets them. */
-void pv_srq_memory_removed(struct pv_srq *srq, const struct urxe_extent *bytes);
+void pv_srq_memory_removed(struct pv_srq *srq, const struct pv_removed *removed);
 
 #endif
