@@ -8,566 +8,63 @@
  * Sanitizers watch the accesses. In the end an honest driver starts the devices again, and a WRITE
  * between them must arrive.
  */
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "pvrdma_driver.h"
+#include "pvrdma_side.h"
 #include "require.h"
-#include "script.h"
 
-#define MAX_STEP  160
-#define BURST     8
-#define ROOM      2048
-#define CQE       8
-#define WR        8
-#define ACCESS    15u
-#define VA        UINT64_C(0x7f0000000100)
-#define LENGTH    6000u
-#define OBJECTS   8 /* handles that actions use: more than there are */
-#define QPS       3 /* of a side: RC with a receive queue, RC with the SRQ, datagrams */
-#define MAX_PATCH 6
+#define MAX_STEP 160
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* What the honest driver made. */
-struct side {
-	struct guest guest;
-	struct cq cq;
-	struct srq srq;
-	struct qp qps[QPS];
-	struct buffer buffer;
-	struct pages spare; /* for queues that actions create */
-	uint32_t dma_key;
-	uint32_t fast_key;
-};
 
 static struct side sides[2];
 static struct script in;
 
-/* --- Honest set-up */
-
-static uint32_t plain_mr(struct guest *g, uint32_t flags)
-{
-	const struct pv_cmd_create_mr create = {
-		.pd_handle = g->pd, .access_flags = ACCESS, .flags = flags, .nchunks = 4};
-	uint32_t handle, key;
-
-	require(!mr_create(g, &create, &handle, &key));
-	return key;
-}
-
-static void open_side(struct side *s)
-{
-	struct guest *g = &s->guest;
-	struct qp_attr attr = {.type = PV_QPT_RC,
-			       .send_wr = WR,
-			       .recv_wr = WR,
-			       .send_cq = &s->cq,
-			       .recv_cq = &s->cq};
-
-	guest_start(g);
-	cq_open(g, &s->cq, CQE);
-	require(!srq_try_open(g, &s->srq, WR, 2, 1));
-	qp_open(g, &s->qps[0], &attr);
-	attr.srq = &s->srq;
-	qp_open(g, &s->qps[1], &attr);
-	attr.srq = NULL;
-	attr.type = PV_QPT_UD;
-	qp_open(g, &s->qps[2], &attr);
-	buffer_open(g, &s->buffer, VA, LENGTH, ACCESS);
-	s->dma_key = plain_mr(g, PV_MR_FLAG_DMA);
-	s->fast_key = plain_mr(g, PV_MR_FLAG_FRMR);
-	guest_pages(g, 4, &s->spare);
-}
-
-static void close_side(struct side *s)
-{
-	guest_pages_free(&s->cq.pages);
-	guest_pages_free(&s->srq.pages);
-	for (int i = 0; i < QPS; i++)
-		guest_pages_free(&s->qps[i].pages);
-	guest_pages_free(&s->buffer.pages);
-	guest_pages_free(&s->spare);
-}
-
-static void connect_sides(void)
-{
-	for (int i = 0; i < 2; i++) {
-		for (int q = 0; q < 2; q++)
-			qp_connect(&sides[i].guest, &sides[i].qps[q], &sides[!i].guest,
-				   &sides[!i].qps[q]);
-		qp_datagram(&sides[i].guest, &sides[i].qps[2]);
-	}
-}
-
 static void open_sides(void)
 {
 	for (uint8_t i = 0; i < 2; i++) {
-		if (sides[i].guest.bytes)
-			guest_reopen(&sides[i].guest);
-		else
-			guest_open(&sides[i].guest,
-				   &(struct guest_attr){.id = (uint8_t)(i + 1), .small = true});
-		open_side(&sides[i]);
+		sides[i].peer = &sides[!i];
+		sides[i].in = &in;
+		side_open(&sides[i], (uint8_t)(i + 1));
 	}
-	connect_sides();
-}
-
-/* --- Values */
-
-static uint64_t interesting(struct side *s)
-{
-	const uint8_t choice = script_get8(&in);
-
-	switch (choice % 12) {
-	case 0: return 0;
-	case 1: return UINT32_MAX;
-	case 2: return UINT64_MAX;
-	case 3: return s->buffer.key;
-	case 4: return s->dma_key;
-	case 5: return s->fast_key + script_get8(&in) % 3;
-	case 6: return VA + script_get16(&in) % (LENGTH + 64);
-	case 7: return s->spare.dir;
-	case 8: return s->buffer.pages.dir;
-	case 9: return (uint64_t)script_get8(&in) * PV_PAGE; /* a page of low memory */
-	case 10: return GUEST_EXTRA + script_get8(&in) % 70 * UINT64_C(4096);
-	default: return script_get16(&in);
-	}
-}
-
-/* Overwrites some words. */
-static void patch(struct side *s, void *bytes, size_t size)
-{
-	uint8_t *at = bytes;
-
-	for (unsigned n = script_get8(&in) % MAX_PATCH; n; n--) {
-		const uint64_t value = interesting(s);
-		const size_t width = script_get8(&in) % 2 ? 8 : 4;
-		const size_t offset = script_get16(&in) % (size / 4) * 4;
-
-		if (offset + width <= size)
-			memcpy(at + offset, &value, width);
-	}
-}
-
-/* --- Actions of the guest */
-
-static void write_register(struct side *s)
-{
-	static const uint32_t regs[] = {PV_REG_DSRLOW, PV_REG_DSRHIGH, PV_REG_CTL, PV_REG_REQUEST,
-					PV_REG_IMR,    PV_REG_ICR,     0x28,       0x3};
-	const uint8_t choice = script_get8(&in);
-
-	/* The two that end all others come rarely. */
-	if (choice % 16 == 15)
-		pvrdma_reg_write(s->guest.dev, s->guest.now, PV_BAR_REG, PV_REG_DSRHIGH,
-				 script_get8(&in) % 2);
-	else
-		pvrdma_reg_write(s->guest.dev, s->guest.now, PV_BAR_REG,
-				 regs[choice % 16 == 14 ? 2 : 3 + choice % 5],
-				 script_get8(&in) % 4);
-}
-
-static void read_register(struct side *s)
-{
-	uint32_t value;
-
-	pvrdma_reg_read(s->guest.dev, script_get8(&in) % 4, script_get8(&in) % 64, &value);
-}
-
-static void ring_doorbell(struct side *s)
-{
-	const uint8_t choice = script_get8(&in);
-	const uint32_t page = choice % 16 ? 0 : script_get16(&in);
-	const uint32_t bits = (uint32_t)script_get8(&in) >> 5 << 29;
-
-	pvrdma_reg_write(s->guest.dev, s->guest.now, PV_BAR_UAR,
-			 page * PV_PAGE + (choice / 16) % 4 * 4, bits | script_get8(&in) % OBJECTS);
-}
-
-static void fill_create_qp(struct side *s, struct pv_cmd_create_qp *c)
-{
-	static const uint8_t types[] = {PV_QPT_RC, PV_QPT_UD, PV_QPT_GSI, PV_QPT_RC};
-
-	*c = (struct pv_cmd_create_qp){
-		.pdir_dma = s->spare.dir,
-		.pd_handle = s->guest.pd,
-		.send_cq_handle = script_get8(&in) % 3,
-		.recv_cq_handle = script_get8(&in) % 3,
-		.max_send_wr = WR,
-		.max_recv_wr = WR,
-		.max_send_sge = 2,
-		.max_recv_sge = 2,
-		.total_chunks = 4,
-		.send_chunks = 2,
-		.qp_type = types[script_get8(&in) % 4],
-		.is_srq = script_get8(&in) % 4 == 0,
-	};
-}
-
-static void fill_modify_qp(struct side *s, struct pv_cmd_modify_qp *c)
-{
-	static const uint32_t masks[] = {
-		URXE_QP_STATE,
-		URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS,
-		URXE_QP_STATE | URXE_QP_AV | URXE_QP_PATH_MTU | URXE_QP_DEST_QPN | URXE_QP_RQ_PSN |
-			URXE_QP_MAX_DEST_RD_ATOMIC | URXE_QP_MIN_RNR_TIMER,
-		URXE_QP_STATE | URXE_QP_TIMEOUT | URXE_QP_RETRY_CNT | URXE_QP_RNR_RETRY |
-			URXE_QP_SQ_PSN | URXE_QP_MAX_QP_RD_ATOMIC,
-	};
-	const struct side *peer = &sides[s == &sides[0]];
-	const uint8_t target = script_get8(&in) % OBJECTS;
-	struct urxe_gid gid;
-
-	guest_gid(&peer->guest, &gid);
-	*c = (struct pv_cmd_modify_qp){
-		.qp_handle = target,
-		.attr_mask = masks[script_get8(&in) % 4],
-		.attrs = {.qp_state = script_get8(&in) % URXE_QPS_COUNT,
-			  .path_mtu = 1 + script_get8(&in) % 5,
-			  .dest_qp_num = peer->qps[target % 2].qpn,
-			  .rq_psn = 100,
-			  .sq_psn = 100,
-			  .max_rd_atomic = 4,
-			  .max_dest_rd_atomic = 4,
-			  .port_num = 1,
-			  .timeout = 10,
-			  .retry_cnt = 3,
-			  .rnr_retry = 3,
-			  .qp_access_flags = ACCESS,
-			  .ah_attr = {.ah_flags = 1, .hop_limit = 1}},
-	};
-	memcpy(c->attrs.ah_attr.dgid, gid.raw, sizeof(gid.raw));
-	memcpy(c->attrs.ah_attr.dmac, peer->guest.mac, sizeof(peer->guest.mac));
-}
-
-static void fill_request(struct side *s, uint32_t cmd, union pv_request *r)
-{
-	struct urxe_gid gid;
-
-	switch (cmd) {
-	case PV_CMD_CREATE_MR:
-		r->create_mr = (struct pv_cmd_create_mr){.start = VA,
-							 .length = LENGTH,
-							 .pdir_dma = s->buffer.pages.dir,
-							 .pd_handle = s->guest.pd,
-							 .access_flags = ACCESS,
-							 .flags = script_get8(&in) % 4,
-							 .nchunks = s->buffer.pages.n};
-		break;
-	case PV_CMD_CREATE_CQ:
-		r->create_cq = (struct pv_cmd_create_cq){
-			.pdir_dma = s->spare.dir, .cqe = CQE, .nchunks = s->spare.n};
-		break;
-	case PV_CMD_CREATE_SRQ:
-		r->create_srq = (struct pv_cmd_create_srq){.pdir_dma = s->spare.dir,
-							   .pd_handle = s->guest.pd,
-							   .nchunks = s->spare.n,
-							   .attrs = {.max_wr = WR, .max_sge = 2}};
-		break;
-	case PV_CMD_CREATE_QP: fill_create_qp(s, &r->create_qp); break;
-	case PV_CMD_MODIFY_QP: fill_modify_qp(s, &r->modify_qp); break;
-	case PV_CMD_CREATE_UC: r->create_uc.pfn64 = GUEST_UAR_PFN + script_get8(&in); break;
-	case PV_CMD_CREATE_BIND:
-		guest_gid(&s->guest, &gid);
-		r->create_bind = (struct pv_cmd_create_bind){
-			.vlan = PV_NO_VLAN,
-			.index = script_get8(&in) % 3,
-			.gid_type = PV_GID_TYPE_ROCE_V2,
-		};
-		memcpy(r->create_bind.new_gid, gid.raw, sizeof(gid.raw));
-		break;
-	case PV_CMD_MODIFY_SRQ:
-		r->modify_srq = (struct pv_cmd_modify_srq){.attr_mask = PV_SRQ_LIMIT,
-							   .attrs.srq_limit = script_get8(&in)};
-		break;
-	default: r->handle.handle = script_get8(&in) % OBJECTS; break;
-	}
-}
-
-static void send_command(struct side *s)
-{
-	const uint8_t choice = script_get8(&in);
-	/* Changes of QPs are the most interesting. */
-	const uint32_t cmd = choice & 0x80 ? PV_CMD_MODIFY_QP : choice % (PV_CMDS + 2);
-	union pv_request request = {0};
-
-	fill_request(s, cmd, &request);
-	if (script_get8(&in) % 2)
-		patch(s, &request, sizeof(request));
-	request.hdr.cmd = cmd;
-	memcpy(guest_at(&s->guest, s->guest.request), &request, sizeof(request));
-	pvrdma_reg_write(s->guest.dev, s->guest.now, PV_BAR_REG, PV_REG_REQUEST, 0);
-}
-
-static void fill_target(struct side *s, struct pvrdma_sq_wqe_hdr *h)
-{
-	const struct side *peer = &sides[s == &sides[0]];
-	const uint32_t keys[] = {peer->buffer.key, peer->dma_key, peer->fast_key, peer->buffer.key};
-
-	switch (h->opcode) {
-	case PVRDMA_WR_ATOMIC_CMP_AND_SWP:
-	case PVRDMA_WR_ATOMIC_FETCH_AND_ADD:
-		h->wr.atomic.remote_addr = VA + script_get8(&in) * 8u;
-		h->wr.atomic.rkey = keys[script_get8(&in) % 4];
-		break;
-	case PVRDMA_WR_FAST_REG_MR:
-		h->wr.fast_reg.iova_start = VA;
-		h->wr.fast_reg.pl_pdir_dma = s->spare.dir;
-		h->wr.fast_reg.page_shift = 12;
-		h->wr.fast_reg.page_list_len = 2;
-		h->wr.fast_reg.length = LENGTH;
-		h->wr.fast_reg.access_flags = ACCESS;
-		h->wr.fast_reg.rkey = s->fast_key;
-		break;
-	case PVRDMA_WR_LOCAL_INV: h->ex.invalidate_rkey = s->fast_key; break;
-	case PVRDMA_WR_SEND_WITH_INV: h->ex.invalidate_rkey = peer->fast_key; break;
-	default:
-		h->wr.rdma.remote_addr = VA + script_get16(&in) % LENGTH;
-		h->wr.rdma.rkey = keys[script_get8(&in) % 4];
-		break;
-	}
-}
-
-static void post_request(struct side *s)
-{
-	const struct side *peer = &sides[s == &sides[0]];
-	struct qp *qp = &s->qps[script_get8(&in) % QPS];
-	struct pvrdma_sq_wqe_hdr header = {
-		.wr_id = 1,
-		.num_sge = 1,
-		.opcode = script_get8(&in) % (PVRDMA_WR_FAST_REG_MR + 2),
-		.send_flags = script_get8(&in) % 16,
-	};
-	struct pvrdma_sge sges[2] = {buffer_sge(&s->buffer, 0, script_get16(&in) % LENGTH),
-				     buffer_sge(&s->buffer, 8, 8)};
-
-	if (qp->type == PV_QPT_UD) {
-		header.opcode = PVRDMA_WR_SEND + header.opcode % 2;
-		header.wr.ud.remote_qpn = peer->qps[2].qpn;
-		header.wr.ud.remote_qkey = GUEST_QKEY;
-		qp_av(&s->guest, script_get8(&in) % 4 ? &peer->guest : &s->guest, &header.wr.ud.av);
-		sges[0].length %= 1024;
-	} else {
-		fill_target(s, &header);
-	}
-	if (header.opcode == PVRDMA_WR_FAST_REG_MR || header.opcode == PVRDMA_WR_LOCAL_INV)
-		header.num_sge = 0;
-	if (header.opcode == PVRDMA_WR_ATOMIC_CMP_AND_SWP ||
-	    header.opcode == PVRDMA_WR_ATOMIC_FETCH_AND_ADD)
-		sges[0].length = 8;
-	if (script_get8(&in) % 4 == 0)
-		patch(s, &header, sizeof(header));
-	if (script_get8(&in) % 4 == 0)
-		patch(s, sges, sizeof(sges));
-	/* The driver's library checks indices; a guest that wrote garbage there goes on without. */
-	if (qp_state_page(&s->guest, qp)->tx.prod_tail < 2 * WR)
-		qp_write_send(&s->guest, qp, &header, sges);
-	pvrdma_reg_write(s->guest.dev, s->guest.now, PV_BAR_UAR, 0, qp->handle | PV_UAR_QP_SEND);
-}
-
-static bool has_room(const struct pv_ring_indices *ring)
-{
-	return ring->prod_tail < 2 * WR && ring->prod_tail != (ring->cons_head ^ WR);
-}
-
-static void post_receive(struct side *s)
-{
-	struct qp *qp = &s->qps[script_get8(&in) % QPS];
-	const struct pvrdma_sge sge =
-		buffer_sge(&s->buffer, script_get8(&in), script_get16(&in) % LENGTH);
-	const struct pv_ring_state *srq = guest_at(&s->guest, s->srq.pages.addr[0]);
-
-	if (qp != &s->qps[1] && has_room(&qp_state_page(&s->guest, qp)->rx))
-		qp_post_recv(&s->guest, qp, 2, &sge, script_get8(&in) % 3 ? 1 : 0);
-	else if (qp == &s->qps[1] && has_room(&srq->rx))
-		srq_post(&s->guest, &s->srq, 3, &sge, 1);
-}
-
-/* A word in a page that the device reads or writes. */
-static void scribble(struct side *s)
-{
-	const uint64_t pages[] = {
-		s->cq.pages.addr[0],
-		s->cq.pages.addr[1],
-		s->cq.pages.dir,
-		s->qps[0].pages.addr[0],
-		s->qps[0].pages.addr[1],
-		s->qps[1].pages.addr[0],
-		s->qps[2].pages.addr[0],
-		s->srq.pages.addr[0],
-		s->srq.pages.addr[1],
-		s->buffer.pages.dir,
-		s->spare.dir,
-		s->guest.async.addr[0],
-		s->guest.cq_notify.addr[0],
-		s->guest.dsr,
-		s->guest.request,
-		s->guest.response,
-	};
-	const uint8_t choice = script_get8(&in);
-	uint64_t page = pages[choice % 16];
-	const uint64_t value = interesting(s);
-	uint64_t offset = script_get8(&in) * 4u;
-
-	/* The tables behind a directory. */
-	if (page == s->spare.dir || page == s->buffer.pages.dir) {
-		uint64_t table = *(uint64_t *)guest_at(&s->guest, page);
-
-		if (choice & 0x80 && !(table % PV_PAGE) && table < GUEST_SMALL)
-			page = table;
-	}
-	if (choice & 0x40)
-		offset %= 16;
-	memcpy((uint8_t *)guest_at(&s->guest, page) + offset, &value, offset % 8 ? 4 : 8);
-}
-
-static void consume_completions(struct side *s)
-{
-	struct pv_ring_indices *ring = cq_indices(&s->guest, &s->cq);
-	struct pv_ring_state *events = guest_at(&s->guest, s->guest.async.addr[0]);
-
-	ring->cons_head = ring->prod_tail;
-	events->rx.cons_head = events->rx.prod_tail;
-}
-
-static void change_memory(struct side *s)
-{
-	struct guest *g = &s->guest;
-	const uint8_t choice = script_get8(&in);
-	const uint64_t page = script_get8(&in) % (GUEST_SMALL / PV_PAGE) * (uint64_t)PV_PAGE;
-	uint64_t addr = page, size = PV_PAGE * (1u + script_get8(&in) % 8);
-
-	if (choice % 4 == 0 && !vnic_guest_memory_range(g->memory, GUEST_EXTRA, 1, false)) {
-		if (vnic_guest_memory_map(g->memory, GUEST_EXTRA, g->extra_size, g->fd,
-					  GUEST_LOW_SIZE + GUEST_HIGH_SIZE, true) == 0)
-			pvrdma_memory_added(g->dev, GUEST_EXTRA, g->extra_size);
-		return;
-	}
-	addr += choice % 4 == 1 ? GUEST_HIGH : choice % 4 == 2 ? 0 : GUEST_EXTRA;
-	/* Most of the time the memory stays. */
-	if (choice & 0x70 && choice % 4 != 3)
-		return;
-	pvrdma_memory_removed(g->dev, addr, size);
-	vnic_guest_memory_unmap(g->memory, addr, size);
-}
-
-/* --- Time and frames */
-
-static void deliver(struct side *to, struct urxe_frame *frame)
-{
-	const uint8_t choice = script_get8(&in);
-
-	if (choice == 0xff)
-		return;
-	if (choice == 0xfe && frame->len > 60)
-		frame->data[14 + script_get8(&in) % (frame->len - 14)] ^= 1;
-	pvrdma_wants(to->guest.dev, frame->data, frame->len);
-	pvrdma_input(to->guest.dev, to->guest.now, frame, 1);
-}
-
-static uint32_t move_frames(struct side *from)
-{
-	static uint8_t bytes[BURST][ROOM];
-	struct urxe_frame frames[BURST];
-	uint32_t n;
-
-	for (unsigned i = 0; i < BURST; i++)
-		frames[i] = (struct urxe_frame){.data = bytes[i], .room = ROOM};
-	n = pvrdma_output(from->guest.dev, from->guest.now, frames, BURST);
-	require(n <= BURST);
-	for (uint32_t i = 0; i < n; i++) {
-		require(frames[i].len >= 14 && frames[i].len <= frames[i].room);
-		deliver(&sides[from == &sides[0]], &frames[i]);
-	}
-	pvrdma_flush(from->guest.dev);
-	return n;
-}
-
-static void run_cable(void)
-{
-	for (unsigned i = 0; i < 16; i++)
-		if (move_frames(&sides[0]) + move_frames(&sides[1]) == 0)
-			break;
-}
-
-static void pass_time(void)
-{
-	uint64_t next = URXE_NEVER;
-
-	for (int i = 0; i < 2; i++) {
-		uint64_t deadline = pvrdma_next_deadline(sides[i].guest.dev);
-
-		if (deadline < next)
-			next = deadline;
-	}
-	if (next == URXE_NEVER || next < sides[0].guest.now)
-		next = sides[0].guest.now + 1000;
-	sides[0].guest.now = sides[1].guest.now = next;
-	run_cable();
+	for (int i = 0; i < 2; i++)
+		side_connect(&sides[i]);
 }
 
 static void act(struct side *s)
 {
 	switch (script_get8(&in) % 20) {
-	case 0: write_register(s); break;
-	case 1: read_register(s); break;
+	case 0: side_write_register(s); break;
+	case 1: side_read_register(s); break;
 	case 2:
-	case 3: ring_doorbell(s); break;
+	case 3: side_ring_doorbell(s); break;
 	case 4:
 	case 5:
-	case 6: send_command(s); break;
+	case 6: side_send_command(s); break;
 	case 7:
 	case 8:
-	case 9: post_request(s); break;
+	case 9: side_post_request(s); break;
 	case 10:
-	case 11: post_receive(s); break;
+	case 11: side_post_receive(s); break;
 	case 12:
-	case 13: scribble(s); break;
-	case 14: consume_completions(s); break;
-	case 15: change_memory(s); break;
-	case 16: pass_time(); break;
+	case 13: side_scribble(s); break;
+	case 14: side_consume_completions(s); break;
+	case 15: side_change_memory(s); break;
+	case 16: side_pass_time(s); break;
 	case 17: pvrdma_poll(s->guest.dev, s->guest.now); break;
 	case 18: pvrdma_set_link(s->guest.dev, script_get8(&in) % 2); break;
-	default: run_cable(); break;
+	default: side_run(s); break;
 	}
 }
 
-/* --- An honest driver afterwards */
-
-static void check_write(void)
-{
-	struct pvrdma_sq_wqe_hdr header = {
-		.num_sge = 1, .opcode = PVRDMA_WR_RDMA_WRITE, .send_flags = URXE_SEND_SIGNALED};
-	struct net net = {.guest = {&sides[0].guest, &sides[1].guest}};
-	struct pvrdma_sge sge = buffer_sge(&sides[0].buffer, 0, 3000);
-	struct pvrdma_cqe cqe;
-
-	buffer_fill(&sides[0].guest, &sides[0].buffer, 0, 3000, 77);
-	header.wr.rdma.remote_addr = VA + 100;
-	header.wr.rdma.rkey = sides[1].buffer.key;
-	qp_post_send(&sides[0].guest, &sides[0].qps[0], &header, &sge);
-	net_run(&net);
-	require(cq_poll(&sides[0].guest, &sides[0].cq, &cqe) && cqe.status == PVRDMA_WC_SUCCESS);
-	require(buffer_has(&sides[1].guest, &sides[1].buffer, 100, 3000, 77));
-}
-
-/* The driver resets the device that the input has left behind, and sets it up again. */
+/* An honest driver resets the devices that the input has left behind, and sets them up again. */
 static void restart(void)
 {
-	for (int i = 0; i < 2; i++) {
-		struct guest *g = &sides[i].guest;
-
-		close_side(&sides[i]);
-		guest_write(g, PV_REG_CTL, PV_CTL_RESET);
-		require(!pvrdma_active(g->dev));
-		guest_clear(g);
-		open_side(&sides[i]);
-	}
-	connect_sides();
-	check_write();
+	for (int i = 0; i < 2; i++)
+		side_restart(&sides[i]);
+	for (int i = 0; i < 2; i++)
+		side_connect(&sides[i]);
+	side_check_write(&sides[0]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -576,10 +73,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	open_sides();
 	for (unsigned step = 0; step < MAX_STEP && in.left; step++)
 		act(&sides[script_get8(&in) % 2]);
-	run_cable();
+	side_run(&sides[0]);
 	if (size % 16 == 0)
 		restart();
 	for (int i = 0; i < 2; i++)
-		close_side(&sides[i]);
+		side_close(&sides[i]);
 	return 0;
 }

@@ -77,7 +77,7 @@ void guest_clear(struct guest *g)
 	uint32_t count;
 
 	vnic_guest_memory_regions(g->memory, &count);
-	if (count != 2 || !is_mapped(g, 0, g->low_size) ||
+	if (count != (g->keep_extra ? 3 : 2) || !is_mapped(g, 0, g->low_size) ||
 	    !is_mapped(g, GUEST_HIGH, g->high_size)) {
 		vnic_guest_memory_unmap(g->memory, 0, GUEST_EXTRA + GUEST_EXTRA_SIZE);
 		map_regions(g);

@@ -54,6 +54,7 @@ struct guest {
 	struct pvrdma_attr attr;
 	struct pvrdma *dev;
 	uint64_t low_size, high_size, extra_size;
+	bool keep_extra; /* the extra region is mapped, and stays so when the memory is cleared */
 	uint64_t now;
 	uint64_t next_low; /* page allocator */
 	uint64_t next_high;
