@@ -15,14 +15,10 @@
 #include <unistd.h>
 #include <vnic/vfio_server.h>
 
-#include "script.h"
+#include "vfio_message.h"
 
 #define PAGE      4096u
-#define PAGES     64u
 #define MAX_STEPS 200
-#define MAX_FDS   20
-#define VECTORS   25
-#define HEADER    16u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,7 +27,7 @@ static const struct vnic_vfio_function function = {
 	.device = 0x07b0,
 	.class_code = 0x020000,
 	.bar_size = {4096, 4096, 8192},
-	.vectors = VECTORS,
+	.vectors = VFIO_MESSAGE_VECTORS,
 	.msix_bar = 2,
 	.pba_offset = 4096,
 };
@@ -56,7 +52,8 @@ static void check_access(uint32_t bar, uint32_t offset, uint32_t size)
 {
 	require(bar < VNIC_VFIO_BARS && size <= 8 && size && !(size & (size - 1)));
 	require(offset % size == 0 && offset + size <= function.bar_size[bar]);
-	require(bar != 2 || (offset >= VECTORS * 16 && (offset < 4096 || offset >= 4104)));
+	require(bar != 2 ||
+		(offset >= VFIO_MESSAGE_VECTORS * 16 && (offset < 4096 || offset >= 4104)));
 }
 
 static uint64_t model_read(void *ctx, uint32_t bar, uint32_t offset, uint32_t size)
@@ -123,7 +120,7 @@ static void send_bytes(struct lab *lab, const uint8_t *bytes, uint32_t n, uint32
 {
 	union {
 		struct cmsghdr align;
-		char bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
+		char bytes[CMSG_SPACE(VFIO_MESSAGE_FDS * sizeof(int))];
 	} control = {0};
 	struct iovec part = {(void *)(uintptr_t)bytes, n};
 	struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
@@ -164,168 +161,24 @@ static void read_replies(struct lab *lab)
 		serve(lab);
 }
 
-static void put(uint8_t *to, uint64_t value, uint32_t size)
-{
-	memcpy(to, &value, size);
-}
-
-/* A number near one of those that matter. */
-static uint64_t pick_number(struct lab *lab)
-{
-	static const uint64_t numbers[] = {0,        1,          2,          4,
-					   8,        16,         VECTORS,    0x1000,
-					   0x2000,   0x10000,    0x100000,   1u << 20,
-					   1u << 31, UINT32_MAX, UINT64_MAX, UINT64_MAX - 4095};
-	const uint8_t byte = script_get8(&lab->in);
-
-	return byte < 128 ? byte % 32
-			  : numbers[byte % (sizeof(numbers) / sizeof(numbers[0]))] +
-				    (byte & 0x10 ? script_get8(&lab->in) : 0);
-}
-
-/* Fills in fields; `widths` has the size of each, 4 or 8 bytes. */
-static uint32_t fill_fields(struct lab *lab, uint8_t *body, const char *widths)
-{
-	uint32_t at = 0;
-
-	for (; *widths; widths++) {
-		const uint32_t size = (uint32_t)(*widths - '0');
-
-		put(body + at, pick_number(lab), size);
-		at += size;
-	}
-	return at;
-}
-
-static uint32_t fill_bytes(struct lab *lab, uint8_t *body, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		body[i] = script_get8(&lab->in);
-	return n;
-}
-
-static uint32_t fill_map(struct lab *lab, uint8_t *body)
-{
-	const uint8_t what = script_get8(&lab->in);
-
-	put(body, 32, 4);
-	put(body + 4, 1 + what % 3, 4);
-	put(body + 8, (uint64_t)(script_get8(&lab->in) % PAGES) * PAGE, 8);
-	put(body + 16, (uint64_t)script_get8(&lab->in) * PAGE, 8);
-	put(body + 24, (uint64_t)(script_get8(&lab->in) % 16) * PAGE, 8);
-	return 32;
-}
-
-static uint32_t fill_unmap(struct lab *lab, uint8_t *body)
-{
-	put(body, 24, 4);
-	put(body + 4, script_get8(&lab->in) % 8 == 7 ? 2 : 0, 4);
-	put(body + 8, (uint64_t)script_get8(&lab->in) * PAGE, 8);
-	put(body + 16, (uint64_t)(script_get8(&lab->in) % 64) * PAGE, 8);
-	return 24;
-}
-
-static uint32_t fill_irqs(struct lab *lab, uint8_t *body)
-{
-	static const uint8_t flags[] = {0x24, 0x21, 0x22, 0x09, 0x11, 0x0a, 0x12, 0x0c};
-	const uint8_t flag = flags[script_get8(&lab->in) % sizeof(flags)];
-	const uint8_t start = script_get8(&lab->in) % (VECTORS + 2);
-	const uint8_t count = script_get8(&lab->in) % (VECTORS + 2);
-	const uint32_t bytes = flag & VFIO_IRQ_SET_DATA_BOOL ? count : 0;
-
-	put(body, 20 + bytes, 4);
-	put(body + 4, flag, 4);
-	put(body + 8, VFIO_PCI_MSIX_IRQ_INDEX, 4);
-	put(body + 12, start, 4);
-	put(body + 16, count, 4);
-	return 20 + fill_bytes(lab, body + 20, bytes);
-}
-
-static uint32_t fill_access(struct lab *lab, uint8_t *body, bool write)
-{
-	const uint32_t count = 1u << script_get8(&lab->in) % 4;
-
-	put(body, script_get16(&lab->in) % 9000 / count * count, 8);
-	put(body + 8, script_get8(&lab->in) % 9, 4);
-	put(body + 12, count, 4);
-	return write ? 16 + fill_bytes(lab, body + 16, count) : 16;
-}
-
-static uint32_t fill_multi(struct lab *lab, uint8_t *body)
-{
-	const uint32_t count = script_get8(&lab->in) % 8;
-	uint32_t at = 8;
-
-	put(body, count, 8);
-	for (uint32_t i = 0; i < count; i++, at += 24)
-		fill_access(lab, body + at, true);
-	return at;
-}
-
-static uint32_t fill_version(struct lab *lab, uint8_t *body)
-{
-	static const char text[] = "{\"capabilities\":{\"write_multiple\" : true}}";
-	const uint32_t n = 1 + script_get8(&lab->in) % sizeof(text);
-
-	put(body, 0, 4);
-	memcpy(body + 4, text, n - 1);
-	body[4 + n - 1] = script_get8(&lab->in) & 1 ? '}' : 0;
-	return 4 + n;
-}
-
-static uint32_t fill_body(struct lab *lab, uint16_t command, uint8_t *body)
-{
-	/* Sometimes fields of any value. */
-	if (script_get8(&lab->in) % 8 == 0)
-		return fill_fields(lab, body, command & 1 ? "448488" : "44444");
-	switch (command) {
-	case 1: return fill_version(lab, body);
-	case 2: return fill_map(lab, body);
-	case 3: return fill_unmap(lab, body);
-	case 8: return fill_irqs(lab, body);
-	case 9: return fill_access(lab, body, false);
-	case 10: return fill_access(lab, body, true);
-	case 15: return fill_multi(lab, body);
-	case 13: return 0;
-	default:
-		put(body, 32, 4);
-		put(body + 8, script_get8(&lab->in) % 10, 4);
-		return command == 5 ? 32 : 16;
-	}
-}
-
 static void send_command(struct lab *lab)
 {
-	uint8_t message[1024] = {0};
-	const uint16_t command = script_get8(&lab->in) % 18;
-	const uint8_t shape = script_get8(&lab->in);
-	uint32_t n = HEADER + fill_body(lab, command, message + HEADER), cut, fds = 0;
+	struct vfio_message m;
 
-	put(message + 2, command, 2);
-	put(message + 4, n + (shape % 16 == 1) - (shape % 16 == 2), 4);
-	put(message + 8, shape & 0x40 ? 0x10 : 0, 4);
-	if (command == 2)
-		fds = shape & 0x20 ? 0 : 1;
-	if (command == 8 && message[20] & VFIO_IRQ_SET_DATA_EVENTFD)
-		fds = message[32] % (MAX_FDS + 1);
-	if (shape % 16 == 3)
-		fds = script_get8(&lab->in) % (MAX_FDS + 1);
-	if (shape % 16 != 4) {
-		send_bytes(lab, message, n, fds);
-		return;
+	vfio_message_fill(&lab->in, &m);
+	if (m.cut) {
+		send_bytes(lab, m.bytes, m.cut, m.fds);
+		serve(lab);
 	}
-	/* In two parts, with descriptors in both. */
-	cut = 1 + script_get8(&lab->in) % (n - 1);
-	send_bytes(lab, message, cut, fds);
-	serve(lab);
-	send_bytes(lab, message + cut, n - cut, fds);
+	send_bytes(lab, m.bytes + m.cut, m.n - m.cut, m.fds);
 }
 
 static void send_noise(struct lab *lab)
 {
 	uint8_t bytes[64];
 
-	send_bytes(lab, bytes, fill_bytes(lab, bytes, 1 + script_get8(&lab->in) % sizeof(bytes)),
+	send_bytes(lab, bytes,
+		   vfio_message_bytes(&lab->in, bytes, 1 + script_get8(&lab->in) % sizeof(bytes)),
 		   script_get8(&lab->in) % 3);
 }
 
@@ -368,7 +221,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (file < 0) {
 		file = memfd_create("guest", MFD_CLOEXEC);
 		event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-		require(file >= 0 && event >= 0 && !ftruncate(file, PAGES * PAGE));
+		require(file >= 0 && event >= 0 && !ftruncate(file, VFIO_MESSAGE_PAGES * PAGE));
 	}
 	lab.file = file;
 	lab.event = event;
