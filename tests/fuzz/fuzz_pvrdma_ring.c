@@ -49,23 +49,11 @@ static bool all_ready(void)
 	return true;
 }
 
-/* The device makes a hole of this region in the DMA region, whose key permits writing. */
-static void add_read_only_memory(void)
-{
-	struct guest *g = &side.guest;
-
-	if (!g->keep_extra)
-		require(!vnic_guest_memory_map(g->memory, GUEST_EXTRA, g->extra_size, g->fd,
-					       GUEST_LOW_SIZE + GUEST_HIGH_SIZE, false));
-	g->keep_extra = true;
-	pvrdma_memory_added(g->dev, GUEST_EXTRA, g->extra_size);
-}
-
 /* Makes the objects of side_open and side_restart ready. */
 static void start(void)
 {
 	side_connect(&side);
-	add_read_only_memory();
+	side_add_read_only_memory(&side);
 	broken = count_broken();
 }
 

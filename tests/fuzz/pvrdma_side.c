@@ -77,6 +77,17 @@ void side_restart(struct side *s)
 	open_objects(s);
 }
 
+void side_add_read_only_memory(struct side *s)
+{
+	struct guest *g = &s->guest;
+
+	if (!g->keep_extra)
+		require(!vnic_guest_memory_map(g->memory, GUEST_EXTRA, g->extra_size, g->fd,
+					       GUEST_LOW_SIZE + GUEST_HIGH_SIZE, false));
+	g->keep_extra = true;
+	pvrdma_memory_added(g->dev, GUEST_EXTRA, g->extra_size);
+}
+
 static void connect_queues(struct side *a, int i, struct side *b, int j)
 {
 	qp_connect(&a->guest, &a->qps[i], &b->guest, &b->qps[j]);

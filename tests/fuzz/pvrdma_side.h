@@ -9,7 +9,7 @@
 #include "pvrdma_driver.h"
 #include "script.h"
 
-#define SIDE_CQE    8
+#define SIDE_CQE    16
 #define SIDE_WR     8
 #define SIDE_VA     UINT64_C(0x7f0000000100)
 #define SIDE_LENGTH 6000u
@@ -39,6 +39,9 @@ void side_close(struct side *s);
 void side_restart(struct side *s);
 /* The queue pairs of the side, all in RESET, go to RTS. */
 void side_connect(struct side *s);
+/* The extra region of the guest, for reading only, until the end. Again after side_open and
+ * side_restart: the key of all memory, which permits writing, has a hole there. */
+void side_add_read_only_memory(struct side *s);
 /* An honest WRITE must reach the peer. */
 void side_check_write(struct side *s);
 
