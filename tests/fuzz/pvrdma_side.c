@@ -311,6 +311,32 @@ void side_send_command(struct side *s)
 	pvrdma_reg_write(s->guest.dev, s->guest.now, PV_BAR_REG, PV_REG_REQUEST, 0);
 }
 
+/* A physical address, for the key of all memory: near the ends of regions, or in a page. */
+static uint64_t physical(struct side *s)
+{
+	const struct guest *g = &s->guest;
+	const uint64_t ends[] = {0,           g->low_size,
+				 GUEST_HIGH,  GUEST_HIGH + g->high_size,
+				 GUEST_EXTRA, GUEST_EXTRA + g->extra_size};
+	const uint8_t choice = script_get8(s->in);
+
+	if (choice < 128)
+		return ends[choice % 6] + script_get8(s->in) * 8u - 1024;
+	return s->buffer.pages.addr[choice % s->buffer.pages.n] + script_get16(s->in) % PV_PAGE;
+}
+
+/* Region and address of the peer's memory. */
+static void fill_remote(struct side *s, struct pvrdma_sq_wqe_hdr *h)
+{
+	const struct side *peer = s->peer;
+	const uint32_t keys[] = {peer->buffer.key, peer->dma_key, peer->fast_key, peer->buffer.key};
+
+	h->wr.rdma.rkey = keys[script_get8(s->in) % 4];
+	h->wr.rdma.remote_addr = h->wr.rdma.rkey == peer->dma_key
+					 ? physical(s->peer)
+					 : SIDE_VA + script_get16(s->in) % SIDE_LENGTH;
+}
+
 static void fill_target(struct side *s, struct pvrdma_sq_wqe_hdr *h)
 {
 	const struct side *peer = s->peer;
@@ -333,10 +359,7 @@ static void fill_target(struct side *s, struct pvrdma_sq_wqe_hdr *h)
 		break;
 	case PVRDMA_WR_LOCAL_INV: h->ex.invalidate_rkey = s->fast_key; break;
 	case PVRDMA_WR_SEND_WITH_INV: h->ex.invalidate_rkey = peer->fast_key; break;
-	default:
-		h->wr.rdma.remote_addr = SIDE_VA + script_get16(s->in) % SIDE_LENGTH;
-		h->wr.rdma.rkey = keys[script_get8(s->in) % 4];
-		break;
+	default: fill_remote(s, h); break;
 	}
 }
 
@@ -368,6 +391,8 @@ void side_post_request(struct side *s)
 	if (header.opcode == PVRDMA_WR_ATOMIC_CMP_AND_SWP ||
 	    header.opcode == PVRDMA_WR_ATOMIC_FETCH_AND_ADD)
 		sges[0].length = 8;
+	if (script_get8(s->in) % 8 == 0)
+		sges[0] = (struct pvrdma_sge){physical(s), sges[0].length, s->dma_key};
 	if (script_get8(s->in) % 4 == 0)
 		side_patch(s, &header, sizeof(header));
 	if (script_get8(s->in) % 4 == 0)
