@@ -54,7 +54,7 @@ static void close_world(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static const struct world world = {INPUTS, BYTES, open_world, run_input, close_world};
+	static const struct world world = {INPUTS, BYTES, open_world, run_input, close_world, true};
 
 	world_start(&world, argc, argv);
 	return 0;

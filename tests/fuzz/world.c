@@ -2,11 +2,12 @@
 #include "world.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -27,7 +28,9 @@ struct history {
 static const struct world *world;
 static bool is_open;
 static uint32_t n_inputs;
-static struct history *history; /* NULL: inputs are not recorded */
+static volatile sig_atomic_t is_running; /* an input is */
+static volatile sig_atomic_t n_started;  /* inputs, modulo 2^16 */
+static struct history *history;          /* NULL: inputs are not recorded */
 static char path[4096];
 static struct rand numbers;
 
@@ -102,6 +105,8 @@ static void record_input(const uint8_t *data, uint16_t size)
 
 void world_run_input(const uint8_t *data, size_t size)
 {
+	n_started = (n_started + 1) & UINT16_MAX;
+	is_running = true;
 	if (size > world->bytes)
 		size = world->bytes;
 	if (is_open && n_inputs == world->inputs)
@@ -112,11 +117,32 @@ void world_run_input(const uint8_t *data, size_t size)
 	if (history)
 		record_input(data, (uint16_t)size);
 	world->run(data, size);
+	is_running = false;
 }
 
 uint32_t world_inputs(void)
 {
 	return n_inputs;
+}
+
+/* --- Processor time of an input. libFuzzer's limit is one of real time, which other programs take.
+ */
+
+static void check_progress(int signal)
+{
+	static sig_atomic_t last = -1;
+
+	(void)signal;
+	require(!is_running || n_started != last);
+	last = n_started;
+}
+
+static void limit_inputs(void)
+{
+	const struct itimerval every_second = {{1, 0}, {1, 0}};
+
+	require(signal(SIGVTALRM, check_progress) != SIG_ERR);
+	require(!setitimer(ITIMER_VIRTUAL, &every_second, NULL));
 }
 
 /* --- Start and end */
@@ -212,6 +238,8 @@ void world_start(const struct world *w, int *argc, char ***argv)
 
 	world = w;
 	require(w->inputs <= WORLD_INPUTS_MAX && w->bytes <= WORLD_BYTES_MAX);
+	if (w->bounded)
+		limit_inputs();
 	if (h)
 		repeat_history(h);
 	atexit(end);

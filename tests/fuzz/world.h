@@ -10,6 +10,7 @@
 #ifndef URXE_FUZZ_WORLD_H
 #define URXE_FUZZ_WORLD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct world {
 	void (*run)(const uint8_t *data, size_t size);
 	/* Checks the world's final state, and frees the world. */
 	void (*close)(void);
+	bool bounded; /* an input that takes more than 2 s of processor time is a finding */
 };
 
 /* Call from LLVMFuzzerInitialize. Does not return if the arguments name a file of inputs. */
