@@ -115,7 +115,7 @@ static uint64_t pick_entry(void)
 	case 8: return pool[0] + script_get8(&in);
 	case 9: return UINT64_MAX;
 	case 10: return UINT64_MAX & ~(uint64_t)(PV_PAGE - 1);
-	case 11: return UINT64_C(1) << (script_get8(&in) % 64);
+	case 11: return high_end << script_get8(&in) % 32;
 	case 12: return GUEST_EXTRA + side.guest.extra_size;
 	case 13: return GUEST_HIGH - PV_PAGE;
 	default: return 0;
