@@ -214,7 +214,7 @@ static void test_gsi(void **state)
 /* Each row has a bad member in the address vector: the request fails in its order. */
 static void test_bad_address_vector(void **state)
 {
-	enum { PORT, PD, GID_INDEX, UNBOUND_GID, SERVICE_LEVEL, ROWS };
+	enum { PORT, PD, GID_INDEX, UNBOUND_GID, ROWS };
 
 	(void)state;
 	for (int row = 0; row < ROWS; row++) {
@@ -228,12 +228,42 @@ static void test_bad_address_vector(void **state)
 		case PD: header.wr.ud.av.port_pd++; break;
 		case GID_INDEX: header.wr.ud.av.gid_index = 255; break;
 		case UNBOUND_GID: header.wr.ud.av.gid_index = 1; break;
-		case SERVICE_LEVEL: header.wr.ud.av.sl_tclass_flowlabel = 0x90000000; break;
 		default: break;
 		}
 		execute(&p, &header, 0, 8);
 		expect_cqe(&p, 0, 1, PVRDMA_WC_LOC_QP_OP_ERR, 0);
 		assert_int_equal(pvrdma_counters(p.guest[0].dev)[PVRDMA_SENDS_BAD], 1);
+		pair_close(&p);
+	}
+}
+
+/* The traffic class of a received IPv4 datagram, whose header ends the 40 bytes before the data. */
+static uint8_t received_traffic_class(struct pair *p)
+{
+	return ((const uint8_t *)word_at(p, 1, 16))[5] & 0xfc;
+}
+
+/* A flow label of 32 bits, as UCX's, covers the traffic class of the address vector. */
+static void test_long_flow_label(void **state)
+{
+	static const struct {
+		uint32_t flow;
+		uint8_t traffic_class;
+	} rows[] = {{0x0a812345, 0xa8}, {UINT32_MAX, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct pair p;
+		struct pvrdma_sq_wqe_hdr header;
+
+		pair_open(&p, &(struct pair_attr){.type = PV_QPT_UD, .net = URXE_NET_IPV4});
+		post_recv(&p, 1, 33, 0, 40 + 8);
+		header = datagram_header(&p, 0);
+		header.wr.ud.av.sl_tclass_flowlabel = rows[i].flow;
+		execute(&p, &header, 0, 8);
+		expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_SEND);
+		expect_cqe(&p, 1, 33, PVRDMA_WC_SUCCESS, PVRDMA_WC_RECV);
+		assert_int_equal(received_traffic_class(&p), rows[i].traffic_class);
 		pair_close(&p);
 	}
 }
@@ -527,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_datagram),
 		cmocka_unit_test(test_gsi),
 		cmocka_unit_test(test_bad_address_vector),
+		cmocka_unit_test(test_long_flow_label),
 		cmocka_unit_test(test_srq),
 		cmocka_unit_test(test_loopback),
 		cmocka_unit_test(test_loopback_beside_a_peer),

@@ -3,7 +3,10 @@
 
 #include <rxe/service_level.h>
 
-/* struct pvrdma_av: port_pd is port << 24 | handle of the PD; sl_tclass_flowlabel as in a GRH. */
+/*
+ * struct pvrdma_av: port_pd is port << 24 | handle of the PD; sl_tclass_flowlabel is traffic class
+ * << 20 | flow label. Driver and provider store no service level in the upper four bits.
+ */
 #define AV_PORT_SHIFT   24
 #define AV_PD_MASK      0xffffffu
 #define AV_SL_SHIFT     28
@@ -17,6 +20,15 @@ static bool is_gid(const struct pvrdma *dev, uint8_t index)
 	return index < URXE_MAX_GIDS && dev->gids & 1u << index;
 }
 
+/*
+ * The provider does not cut a program's flow label, and UCX's has 32 bits. Such a label shows in
+ * the bits of the service level, and has overwritten the traffic class.
+ */
+static uint8_t traffic_class_of_av(uint32_t flow)
+{
+	return flow >> AV_SL_SHIFT ? 0 : (uint8_t)(flow >> AV_TCLASS_SHIFT);
+}
+
 bool pv_path_of_av(const struct pvrdma *dev, const struct pv_pd *pd, const struct pvrdma_av *av,
 		   struct urxe_path *path)
 {
@@ -27,13 +39,13 @@ bool pv_path_of_av(const struct pvrdma *dev, const struct pv_pd *pd, const struc
 		return false;
 	*path = (struct urxe_path){
 		.sgid_index = av->gid_index,
-		.traffic_class = (uint8_t)(flow >> AV_TCLASS_SHIFT),
+		.traffic_class = traffic_class_of_av(flow),
 		.hop_limit = av->hop_limit,
 		.flow_label = flow & FLOW_LABEL_MASK,
 	};
 	memcpy(path->dgid.raw, av->dgid, sizeof(path->dgid.raw));
 	memcpy(path->dmac, av->dmac, sizeof(path->dmac));
-	return sl_priority((uint8_t)(flow >> AV_SL_SHIFT), &path->sl);
+	return true;
 }
 
 bool pv_path_of_attr(const struct pvrdma *dev, const struct pv_ah_attr *attr,
