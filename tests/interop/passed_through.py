@@ -20,6 +20,8 @@ WITH_VF = 'A VF'
 # QEMU's device and the section of the page.
 NICS = {'vmxnet3': ('vmxnet3', WITH_IOMMU), 'e1000e': ('e1000e', WITH_IOMMU), 'igb': ('igb', WITH_IOMMU),
         'igb_vf': ('igb', WITH_VF)}
+# DPDK's driver of e1000e sets up no interrupt of a queue, so urxed looks for frames.
+WITH_INTERRUPT = ['vmxnet3', 'igb', 'igb_vf']
 KERNEL_DRIVERS = ['e1000e', 'igb']
 PEER_NIC = 'virtio-net-pci,host_mtu=4200'
 
@@ -35,7 +37,8 @@ def meet_host(build, image, qemu, nic, programs):
     device, title = NICS[nic]
     with with_host(build, image, device, IOMMU, qemu) as (host, machine):
         meet(hand_over(machine, title), host, programs)
-        check_interrupts(machine)
+        if nic in WITH_INTERRUPT:
+            check_interrupts(machine)
 
 
 @contextlib.contextmanager
