@@ -20,8 +20,8 @@ WITH_VF = 'A VF'
 # QEMU's device and the section of the page.
 NICS = {'vmxnet3': ('vmxnet3', WITH_IOMMU), 'e1000e': ('e1000e', WITH_IOMMU), 'igb': ('igb', WITH_IOMMU),
         'igb_vf': ('igb', WITH_VF)}
-# DPDK's driver of e1000e sets up no interrupt of a queue, so urxed looks for frames.
-WITH_INTERRUPT = ['vmxnet3', 'igb', 'igb_vf']
+# DPDK's drivers of the others set up no interrupt of a queue, so urxed looks for frames.
+WITH_INTERRUPT = ['vmxnet3', 'igb']
 KERNEL_DRIVERS = ['e1000e', 'igb']
 PEER_NIC = 'virtio-net-pci,host_mtu=4200'
 
