@@ -7,7 +7,8 @@
 
 #define OBJECTS   8 /* handles that actions use: more than there are */
 #define MAX_PATCH 6
-#define BURST     8 /* frames of one call */
+#define SLOT_SGES 16 /* more than a slot of the send queue has room for */
+#define BURST     8  /* frames of one call */
 #define ROOM      2048
 #define ROUNDS    16
 
@@ -373,8 +374,9 @@ void side_post_request(struct side *s)
 		.opcode = script_get8(s->in) % (PVRDMA_WR_FAST_REG_MR + 2),
 		.send_flags = script_get8(s->in) % 16,
 	};
-	struct pvrdma_sge sges[2] = {buffer_sge(&s->buffer, 0, script_get16(s->in) % SIDE_LENGTH),
-				     buffer_sge(&s->buffer, 8, 8)};
+	struct pvrdma_sge sges[SLOT_SGES] = {
+		buffer_sge(&s->buffer, 0, script_get16(s->in) % SIDE_LENGTH),
+		buffer_sge(&s->buffer, 8, 8)};
 
 	if (qp->type == PV_QPT_UD) {
 		header.opcode = PVRDMA_WR_SEND + header.opcode % 2;
@@ -396,7 +398,7 @@ void side_post_request(struct side *s)
 	if (script_get8(s->in) % 4 == 0)
 		side_patch(s, &header, sizeof(header));
 	if (script_get8(s->in) % 4 == 0)
-		side_patch(s, sges, sizeof(sges));
+		side_patch(s, sges, 2 * sizeof(sges[0]));
 	/* The driver's library checks indices; a guest that wrote garbage there goes on without. */
 	if (qp_state_page(&s->guest, qp)->tx.prod_tail < 2 * SIDE_WR)
 		qp_write_send(&s->guest, qp, &header, sges);
