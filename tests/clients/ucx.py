@@ -12,7 +12,6 @@ PACKAGES = ['ucx-utils']
 PORT = 13337
 LANES = r'[( ](\w+)/(\S+?)(?=[ )])'  # transport and device, in the log's lines about endpoints
 COUNT = '-n 200 -w 10'
-LOGGING = 'env UCX_LOG_LEVEL=info UCX_NET_DEVICES=urxe0:1'
 
 
 def check_devices(client, _server):
@@ -26,27 +25,36 @@ def check_figures(client):
         raise Failure(f'no figures: {client}')
 
 
-def check_endpoints(transport):
+def check_endpoints(transport, device='urxe0'):
     def check(client, server):
         check_figures(client)
         for text in (client, server):
             lanes = re.findall(LANES, ''.join(re.findall(r'ep_cfg\[.*', text)))
-            if not lanes or any(lane != (transport, 'urxe0:1') for lane in lanes):
+            if not lanes or any(lane != (transport, f'{device}:1') for lane in lanes):
                 raise Failure(f'wrong endpoints, {lanes}: {text}')
     return check
 
 
-def ucp(short, transport, test, size):
-    command = f'{LOGGING} UCX_TLS={short} ucx_perftest'
+def ucp_commands(short, test, size, device='urxe0'):
+    """The commands of server and client; {} is the server's address."""
+    command = f'env UCX_LOG_LEVEL=info UCX_NET_DEVICES={device}:1 UCX_TLS={short} ucx_perftest'
     options = f'-t {test} -s {size} {COUNT}'
-    return Pair(server=f'{command} {options}', client=f'{command} {{}} {options}', check=check_endpoints(transport),
-                port=PORT)
+    return f'{command} {options}', f'{command} {{}} {options}'
 
 
-def uct(transport, test, options):
-    command = f'ucx_perftest -d urxe0:1 -x {transport} -t {test} {options}{COUNT}'
-    return Pair(server=command, client=f'{command} {{}}', check=lambda client, _server: check_figures(client),
-                port=PORT)
+def uct_commands(transport, test, options, device='urxe0'):
+    command = f'ucx_perftest -d {device}:1 -x {transport} -t {test} {options}{COUNT}'
+    return command, f'{command} {{}}'
+
+
+def ucp(short, transport, test, size):
+    server, client = ucp_commands(short, test, size)
+    return Pair(server=server, client=client, check=check_endpoints(transport), port=PORT)
+
+
+def uct(*words):
+    server, client = uct_commands(*words)
+    return Pair(server=server, client=client, check=lambda client, _server: check_figures(client), port=PORT)
 
 
 TESTS = [('tag_lat', 8), ('tag_bw', 100000), ('tag_sync_lat', 8), ('tag_sync_bw', 4096), ('stream_lat', 8),
@@ -54,12 +62,14 @@ TESTS = [('tag_lat', 8), ('tag_bw', 100000), ('tag_sync_lat', 8), ('tag_sync_bw'
          ('ucp_get', 100000), ('ucp_add', 8), ('ucp_fadd', 8), ('ucp_swap', 8), ('ucp_cswap', 8),
          ('ucp_am_lat', 8), ('ucp_am_bw', 100000)]
 
-ROWS = [Row('ucx_info -d', check=check_devices)]
-ROWS += [ucp(short, transport, *test) for short, transport in (('rc_v', 'rc_verbs'), ('ud_v', 'ud_verbs'))
-         for test in TESTS]
-ROWS += [uct('rc_verbs', test, options) for test, options in (
+TRANSPORTS = {'rc_v': 'rc_verbs', 'ud_v': 'ud_verbs'}
+LOW_LEVEL = [('rc_verbs', *words) for words in (
     ('am_lat', '-D short '), ('am_bw', '-D zcopy -s 4096 '), ('put_lat', '-D short '),
     ('put_bw', '-D zcopy -s 65536 '), ('get', '-D bcopy -s 4096 '), ('get', '-D zcopy -s 65536 '),
     ('add_mr', ''), ('fadd', ''), ('cswap', ''))]
-ROWS += [uct('ud_verbs', test, options) for test, options in (
+LOW_LEVEL += [('ud_verbs', *words) for words in (
     ('am_lat', '-D short '), ('am_bw', '-D bcopy -s 1000 '), ('am_bw', '-D zcopy -s 1000 '))]
+
+ROWS = [Row('ucx_info -d', check=check_devices)]
+ROWS += [ucp(*transport, *test) for transport in TRANSPORTS.items() for test in TESTS]
+ROWS += [uct(*words) for words in LOW_LEVEL]

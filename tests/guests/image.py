@@ -133,9 +133,9 @@ def find_program(name):
     skip(f'there is no {name}: ./dev test --suite guests installs it')
 
 
-def libraries(path):
-    """The libraries that ld.so loads for a program or library."""
-    text = subprocess.run(['ldd', path], capture_output=True, text=True, check=True).stdout
+def libraries(*paths):
+    """The libraries that ld.so loads for programs or libraries."""
+    text = subprocess.run(['ldd', *paths], capture_output=True, text=True, check=True).stdout
     return re.findall(r'(/\S+) \(0x', text)
 
 
@@ -185,6 +185,25 @@ class Archive:
         self.entry(path, stat.S_IFLNK | 0o777, target.encode())
         self.copy_library(target)
 
+    def copy_link(self, path):
+        self.folder(os.path.dirname(path))
+        self.entry(path, stat.S_IFLNK | 0o777, os.readlink(path).encode())
+
+    def copy_folder(self, top, without=()):
+        """Copies a folder except files and folders of some names; returns the paths of its shared objects."""
+        objects = []
+        for folder, inner, names in os.walk(top):
+            inner[:] = [name for name in inner if name not in without]
+            for path in (os.path.join(folder, name) for name in names if name not in without):
+                if os.path.islink(path):
+                    self.copy_link(path)
+                    continue
+                self.copy(path)
+                self.libraries.add(path)
+                if re.search(r'\.so(\.[\d.]+)?$', path):
+                    objects.append(path)
+        return objects
+
     def add_modules(self, folder, named):
         """Adds modules under names that sort in loading order."""
         for number, (name, contents) in enumerate(named):
@@ -204,6 +223,9 @@ class Image:
 
     PROGRAMS = PROGRAMS
     PROVIDERS = ['rxe']
+    # Folders of files that these programs open at run time, and names in them to leave out.
+    FOLDERS = []
+    WITHOUT = ()
 
     def __init__(self, build, programs=(), urxe=False, kernel_folder='kernel', more_modules=()):
         self.package = os.path.join(build + '-guests', kernel_folder)
@@ -222,6 +244,7 @@ class Image:
             add_urxe(archive, build)
             add_modprobe(archive, self.package)
         self.add_modules(archive)
+        add_folders(archive, self.FOLDERS, self.WITHOUT)
         archive.close()
 
     def add_modules(self, archive):
@@ -244,6 +267,14 @@ def add_programs(archive, programs, providers):
 def add_libraries(archive, paths):
     for library in sorted({name for path in paths for name in libraries(path)}):
         archive.copy_library(library)
+
+
+def add_folders(archive, patterns, without):
+    """Adds folders, with the libraries of the shared objects in them."""
+    objects = [path for pattern in patterns for path in archive.copy_folder(only(pattern), without)]
+    if objects:
+        for library in sorted(set(libraries(*objects))):
+            archive.copy_library(library)
 
 
 def add_urxe(archive, build):

@@ -5,15 +5,19 @@ Programs on the PVRDMA device of a virtual machine, with Linux' driver vmw_pvrdm
 are on the same device, in another such machine, on the host, on another host, or on Linux' rdma_rxe.
 """
 import contextlib
+import functools
+import os
 import re
 import sys
 
-from ends import (CHECKED, CONNECTED, FEW, PERFTEST, run_both_ways, run_connected_both_ways, run_qperf,
-                  wait_gid)
+from ends import (CHECKED, CONNECTED, FEW, PERFTEST, run_both_ways, run_connected_both_ways, run_pair,
+                  run_qperf, wait_gid)
 from nic import make_file, ping, transfer
 from vm import Device, Vm, make_image
 from ethernet import Ethernet
 from host import Failure, Host, main, until
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../smoke/commands'))
+import capture  # noqa: E402
 
 HOST, ADDRESSES = '192.0.2.9', ['192.0.2.11', '192.0.2.12']
 
@@ -21,15 +25,16 @@ HOST, ADDRESSES = '192.0.2.9', ['192.0.2.11', '192.0.2.12']
 class Lab:
     """Machines on one host or several; all end with the object."""
 
-    def __init__(self, build, stack):
-        self.image = make_image(build)
+    def __init__(self, build, stack, image=None):
+        self.image = image or make_image(build)
         self.stack = stack
         self.machines = []
 
-    def boot(self, host, rdma=True):
+    def boot(self, host, rdma=True, arguments=(), **more):
+        """arguments: of `urxe vm`; more: of Vm."""
         number = len(self.machines) + 1
-        device = Device(host, number, rdma)
-        vm = self.stack.enter_context(Vm(self.image, device, ADDRESSES[number - 1], f'vm{number}'))
+        device = Device(host, number, rdma, arguments)
+        vm = self.stack.enter_context(Vm(self.image, device, ADDRESSES[number - 1], f'vm{number}', **more))
         self.machines.append(vm)
         if rdma:
             wait_gid(vm, vm.address)
@@ -148,8 +153,48 @@ def check_rxe(build, stack):
     return lab
 
 
+# --- RoCE v1
+
+ROCE_V1, ROCE_V1_TYPE, ROCE_V2_PORT = 'RoCE v1', b'\x89\x15', (4791).to_bytes(2, 'big')
+
+
+def check_gids(vm, kind):
+    """All GIDs have one version of RoCE."""
+    found = set(re.findall(r'GID\[.*, (.*\S)', vm.run(f'ibv_devinfo -v -d {vm.RDMA}')))
+    if found != {kind}:
+        raise Failure(f'{vm.name} has GIDs of {found}, not {kind}')
+
+
+def check_ether_type(host, one, two):
+    """The packets of a connection have RoCE's own Ethernet type."""
+    path = os.path.join(host.top, 'rocev1.pcapng')
+    capturing = capture.start(host, '-w', path)
+    run_pair(one, two, CHECKED[3])
+    capture.finish(capturing)
+    with open(path, 'rb') as file:
+        frames = [frame for *_, frame in capture.walk(file.read())]
+    roce = [frame for frame in frames if frame[12:14] == ROCE_V1_TYPE]
+    by_udp = [frame for frame in frames if frame[36:38] == ROCE_V2_PORT]
+    if len(roce) < 200 or by_udp:
+        raise Failure(f'{len(roce)} packets of RoCE v1, {len(by_udp)} of RoCE v2')
+
+
+def check_roce_v1(build, stack):
+    """`urxe vm --roce v1` on both sides, and on one side with a program of the host."""
+    lab = Lab(build, stack)
+    host = add_host(build, stack)
+    host.gid = functools.partial(host.gid, kind=ROCE_V1)
+    one, two = (lab.boot(host, arguments=['--roce', 'v1']) for _ in range(2))
+    check_gids(one, ROCE_V1)
+    run_both_ways(one, two, CHECKED + PERFTEST)
+    run_both_ways(one, host, FEW)
+    run_connected_both_ways(one, two, CONNECTED)
+    check_ether_type(host, one, two)
+    return lab
+
+
 PLACES = {'core': check_core, 'loopback': check_loopback, 'pair': check_pair, 'host': check_host, 'cable': check_cable,
-          'rxe': check_rxe}
+          'rxe': check_rxe, 'roce_v1': check_roce_v1}
 
 
 def run():

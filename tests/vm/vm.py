@@ -11,6 +11,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '../guests')]
 from guest import Machine  # noqa: E402
+from ethernet import prefer  # noqa: E402
 from host import START_SECONDS, Failure, Program, until  # noqa: E402
 from image import PROGRAMS, Image, modules, only  # noqa: E402
 
@@ -63,6 +64,8 @@ class Device:
 
     def start(self):
         self.process = self.host.spawn([self.host.urxe, 'vm', '--run-dir', self.host.run_dir, *self.arguments])
+        # QEMU gives a device up that does not answer for 5 s.
+        prefer(self.process)
         until(START_SECONDS, self.listens, lambda: f'no socket: {self.process.describe()}')
 
     def listens(self):

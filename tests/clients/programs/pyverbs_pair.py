@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Server, or client with the server's address as its argument, with one RC and one UD queue pair each: a SEND, a WRITE
-with immediate data, a READ, atomics and a datagram. Every byte is compared.
+pyverbs_pair.py [-d DEVICE] GID_INDEX [SERVER]: server, or client of a server's address, with one RC and one UD queue
+pair each: a SEND, a WRITE with immediate data, a READ, atomics and a datagram. Every byte is compared.
 """
+import argparse
 import json
 import socket
 import sys
@@ -37,9 +38,9 @@ def expect(what, found, wanted):
 class Peer:
     """One side, and the addresses of the other one."""
 
-    def __init__(self, gid_index):
+    def __init__(self, device, gid_index):
         self.gid_index = gid_index
-        self.context = Context(name='urxe0')
+        self.context = Context(name=device)
         self.pd = PD(self.context)
         self.mr = MR(self.pd, ROOM, RIGHTS)
         self.cq = CQ(self.context, 64)
@@ -139,10 +140,13 @@ def meet(address):
 
 
 def main():
-    gid_index = int(sys.argv[1])
-    address = sys.argv[2] if len(sys.argv) > 2 else None
-    me = Peer(gid_index)
-    with meet(address) as tcp, tcp.makefile('rw') as lines:
+    parser = argparse.ArgumentParser()
+    parser.add_argument('-d', dest='device', default='urxe0')
+    parser.add_argument('gid_index', type=int)
+    parser.add_argument('address', nargs='?')
+    options = parser.parse_args()
+    me = Peer(options.device, options.gid_index)
+    with meet(options.address) as tcp, tcp.makefile('rw') as lines:
         def exchange(what=None):
             lines.write(json.dumps(what) + '\n')
             lines.flush()
@@ -152,7 +156,7 @@ def main():
             return json.loads(line)
 
         me.connect(exchange(me.card()))
-        (ask if address else serve)(me, exchange)
+        (ask if options.address else serve)(me, exchange)
     print('all is as it was sent')
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Runs rdma-core's tests of pyverbs, from Debian's package, on urxe0, except for tests that need huge pages.
+pyverbs_suite.py [DEVICE]: runs rdma-core's tests of pyverbs, from Debian's package, on urxe0 or another device, except
+for tests that need huge pages.
 """
 import glob
 import gzip
@@ -34,7 +35,7 @@ with tempfile.TemporaryDirectory() as top:
     unpack(top)
     sys.path[:0] = [top, os.path.join(top, 'tests')]
     from args_parser import parser
-    sys.argv = [sys.argv[0], '--dev', 'urxe0']
+    sys.argv = [sys.argv[0], '--dev', *(sys.argv[1:] or ['urxe0'])]
     parser.parse_args()
     import tests
     suite = unittest.TestSuite(case for case in cases(unittest.defaultTestLoader.loadTestsFromModule(tests))
