@@ -146,6 +146,25 @@ bool guest_mapping_find_lost(const struct guest_mapping *mapping, void **bytes, 
 	return false;
 }
 
+bool guest_mapping_is_intact(const void *bytes, uint64_t size)
+{
+	uint8_t *from = (uint8_t *)(uintptr_t)bytes;
+
+	while (size) {
+		const struct guest_mapping *m = guest_mapping_find(from);
+		void *lost = from;
+		uint64_t part = m ? (uint64_t)(m->start + m->length - from) : size;
+
+		if (part > size)
+			part = size;
+		size -= part;
+		from += part;
+		if (m && guest_mapping_find_lost(m, &lost, &part))
+			return false;
+	}
+	return true;
+}
+
 /* --- Faults. These functions run in the handler: they make system calls and nothing else. */
 
 static bool map_zeros(const struct guest_mapping *m, uint64_t at, uint64_t size)

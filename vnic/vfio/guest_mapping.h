@@ -51,6 +51,8 @@ void guest_mapping_close_unused(const bool *lost_flag, bool all);
 struct guest_mapping *guest_mapping_find(const void *byte);
 /* Gives up the pages that lie wholly in these bytes of the mapping; later accesses are faults. */
 void guest_mapping_discard(const struct guest_mapping *mapping, void *bytes, uint64_t size);
+/* Whether none of these bytes, which may lie in several mappings side by side, is lost. */
+bool guest_mapping_is_intact(const void *bytes, uint64_t size);
 /*
  * Whether some of the bytes, which lie in the mapping, are lost. The first that are lost, with all
  * that follow in the same page: *bytes and *size.

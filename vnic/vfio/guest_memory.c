@@ -180,14 +180,9 @@ int vnic_guest_memory_catch_faults(void)
 bool vnic_guest_memory_is_intact(const struct vnic_guest_memory *memory, const void *bytes,
 				 uint64_t size)
 {
-	void *first = (void *)(uintptr_t)bytes;
-	const struct guest_mapping *mapping;
-
 	/* The handler of SIGBUS may have written it since this thread's last access. */
-	if (!__atomic_load_n(&memory->lost, __ATOMIC_RELAXED))
-		return true;
-	mapping = guest_mapping_find(bytes);
-	return !mapping || !guest_mapping_find_lost(mapping, &first, &size);
+	return !__atomic_load_n(&memory->lost, __ATOMIC_RELAXED) ||
+	       guest_mapping_is_intact(bytes, size);
 }
 
 static bool find_lost(const struct vnic_guest_memory *memory, uint64_t *addr, uint64_t *size)

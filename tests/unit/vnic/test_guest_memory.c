@@ -309,6 +309,28 @@ static void test_a_page_of_a_shortened_file_is_lost(void **state)
 	assert_int_equal(bytes[0], 'z');
 }
 
+/* Memory of a request may continue in the next mapping. */
+static void test_lost_pages_of_two_mappings(void **state)
+{
+	struct fixture *f = *state;
+	char *first, *second;
+
+	catch_faults();
+	map_pages(f, 10, 4, 0);
+	map_pages(f, 20, 4, 8);
+	first = at(f, 10);
+	second = at(f, 20);
+	/* The kernel usually puts the second before the first. */
+	if (second + 4 * PAGE != first)
+		skip();
+	assert_int_equal(ftruncate(f->fd, 2 * PAGE), 0);
+	first[2 * PAGE] = 'x';
+	assert_true(vnic_guest_memory_is_intact(f->memory, second, 6 * PAGE));
+	assert_false(vnic_guest_memory_is_intact(f->memory, second, 6 * PAGE + 1));
+	expect_lost(f, 12, 1);
+	expect_none_lost(f);
+}
+
 static void test_a_region_with_many_lost_pages_is_lost(void **state)
 {
 	struct fixture *f = *state;
@@ -437,6 +459,7 @@ int main(void)
 		TEST(test_only_files_of_memory_and_disks_are_mapped),
 		TEST(test_parts_of_huge_pages),
 		TEST(test_a_page_of_a_shortened_file_is_lost),
+		TEST(test_lost_pages_of_two_mappings),
 		TEST(test_a_region_with_many_lost_pages_is_lost),
 		TEST(test_a_huge_page_is_lost),
 		TEST(test_a_lost_page_of_a_full_table),

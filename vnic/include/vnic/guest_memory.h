@@ -59,7 +59,8 @@ void vnic_guest_memory_unmap_all(struct vnic_guest_memory *memory);
  * faults go to the handler before. Without this call such an access kills the process.
  */
 int vnic_guest_memory_catch_faults(void);
-/* Whether none of these bytes, which lie in one region, is lost: to ask after an access. */
+/* Whether none of these bytes, which are mapped memory of the guest, is lost: to ask after an
+ * access. */
 bool vnic_guest_memory_is_intact(const struct vnic_guest_memory *memory, const void *bytes,
 				 uint64_t size);
 /*
