@@ -278,9 +278,9 @@ static int impair_set_allmulticast(struct netdev *netdev)
 	return netdev_set_allmulticast(to_impair(netdev)->below);
 }
 
-static int impair_set_promiscuous(struct netdev *netdev)
+static int impair_set_promiscuous(struct netdev *netdev, bool on)
 {
-	return netdev_set_promiscuous(((struct impair_port *)netdev)->below);
+	return netdev_set_promiscuous(((struct impair_port *)netdev)->below, on);
 }
 
 static bool impair_is_up(struct netdev *netdev)

@@ -87,9 +87,9 @@ int netdev_set_allmulticast(struct netdev *port)
 	return port->ops->set_allmulticast ? port->ops->set_allmulticast(port) : 0;
 }
 
-int netdev_set_promiscuous(struct netdev *port)
+int netdev_set_promiscuous(struct netdev *port, bool on)
 {
-	return port->ops->set_promiscuous ? port->ops->set_promiscuous(port) : 0;
+	return port->ops->set_promiscuous ? port->ops->set_promiscuous(port, on) : 0;
 }
 
 bool netdev_is_up(struct netdev *port)

@@ -14,7 +14,7 @@ struct netdev_ops {
 	int (*wait_fd)(struct netdev *port);
 	bool (*mac)(const struct netdev *port, uint8_t mac[6]);
 	uint32_t (*mtu)(const struct netdev *port);
-	int (*set_promiscuous)(struct netdev *port);
+	int (*set_promiscuous)(struct netdev *port, bool on);
 	int (*add_mac)(struct netdev *port, const uint8_t mac[6]);
 	int (*add_group)(struct netdev *port, const uint8_t mac[6]);
 	int (*set_allmulticast)(struct netdev *port);

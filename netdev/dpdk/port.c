@@ -383,13 +383,16 @@ static bool dpdk_is_up(struct netdev *netdev)
 	       (!rte_eth_link_get_nowait(port->id, &link) && link.link_status == RTE_ETH_LINK_UP);
 }
 
-static int dpdk_set_promiscuous(struct netdev *netdev)
+static int dpdk_set_promiscuous(struct netdev *netdev, bool on)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
-	int err = rte_eth_promiscuous_enable(port->id);
+	int err = on ? rte_eth_promiscuous_enable(port->id) : rte_eth_promiscuous_disable(port->id);
 
 	if (!err && port->packet_fd >= 0)
-		err = packet_filter_incoming(port->packet_fd);
+		err = on ? packet_filter_incoming(port->packet_fd)
+			 : packet_filter_roce(port->packet_fd, NULL, 0);
+	if (!err && port->xdp_blocks)
+		xdp_program_set_blocks(port->xdp_blocks, NULL, 0);
 	/* A device without this mode receives all frames. */
 	return err == -ENOTSUP ? 0 : err;
 }

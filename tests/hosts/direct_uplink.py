@@ -210,6 +210,31 @@ def the_cable_is_unplugged_and_returns(net):
     finish(pair)
 
 
+def a_machine_comes_and_goes(net):
+    """A virtual machine needs the switch. When the last one has left, programs have sockets again."""
+    host = net.hosts[0]
+    pair = start(net, 20)
+    expect_path(host, 'direct-uplink')
+    for _ in range(2):
+        before = host.counter('switch', 'in_frames')
+        machines = [host.spawn([host.urxe, 'vm', '--run-dir', host.run_dir, '--name', name, '--socket',
+                                os.path.join(host.top, name)]) for name in ('one', 'two')]
+        expect_path(host, 'uplink')
+        until(WAIT, lambda b=before: switch_frames(host) > b + 100, lambda: 'no frames by the switch')
+        for machine in machines:
+            expect_path(host, 'uplink')
+            machine.kill(signal.SIGTERM)
+            machine.wait(10)
+        expect_path(host, 'direct-uplink')
+        expect_traffic(net, 'after the machines')
+        before = switch_frames(host)
+        time.sleep(0.5)
+        # ARP and the like.
+        if switch_frames(host) > before + 100:
+            raise Failure('frames pass the switch after the machines')
+    finish(pair)
+
+
 def a_killed_program_harms_no_other(net):
     survivor = start(net, 8)
     expect_path(net.hosts[0], 'direct-uplink')
@@ -309,6 +334,7 @@ CASES = {
     'no_sockets': a_daemon_whose_uplink_has_no_sockets_takes_over,
     'down': the_interface_goes_down_and_returns,
     'unplugged': the_cable_is_unplugged_and_returns,
+    'machine': a_machine_comes_and_goes,
     'killed': a_killed_program_harms_no_other,
     'held': a_locked_socket_stops_no_other,
     'intruder': no_other_user_sends_into_a_connection,

@@ -270,7 +270,26 @@ static int open_lease_store(struct daemon *d, char error[DAEMON_ERROR])
 	return rc;
 }
 
-/* A station joined or left. A machine is also a reason to end direct uplinks (direct_uplink.h). */
+/*
+ * Uplinks receive frames of other stations only while there are machines. An uplink with further
+ * MACs may have no other way to receive frames to them.
+ */
+static void hear_for_machines(struct daemon *d)
+{
+	const bool all = d->sw.vm_mask;
+	char error[UPLINK_ERROR];
+
+	for (uint32_t i = 0; i < d->options.n_uplinks; i++) {
+		struct uplink *u = &d->uplinks.at[i];
+
+		if (!u->port || u->hears_all == all || (!all && u->n_heard_macs))
+			continue;
+		if (all ? uplink_hear_all(u, error) : uplink_hear_own(u, error))
+			log_line("%s", error);
+	}
+}
+
+/* A station joined or left. While there is a machine, there are no direct uplinks. */
 static void handle_station_change(void *ctx)
 {
 	struct daemon *d = ctx;
@@ -279,10 +298,7 @@ static void handle_station_change(void *ctx)
 	d->uplinks.n = d->sw.n_uplinks;
 	d->host.machines = d->stations.n != 0;
 	d->neigh.vm_mask = d->sw.vm_mask;
-	for (uint32_t i = 0; d->sw.vm_mask && i < d->options.n_uplinks; i++)
-		if (d->uplinks.at[i].port && !d->uplinks.at[i].hears_all &&
-		    uplink_hear_all(&d->uplinks.at[i], error))
-			log_line("%s", error);
+	hear_for_machines(d);
 	if (uplink_set_watch(&d->uplinks, d->epoll_fd, error))
 		log_line("%s", error);
 	d->host.uplink_generation = direct_uplink_generation(&d->direct_uplink);

@@ -59,8 +59,11 @@ bool netdev_mac(const struct netdev *port, uint8_t mac[6]);
 /* The largest payload of a frame in bytes, both ways: the smaller of the caller's request and the
  * device's MTU; UINT32_MAX = any. */
 uint32_t netdev_mtu(const struct netdev *port);
-/* Receives, and wakes up for, frames to all addresses and of all EtherTypes, as a bridge needs. */
-int netdev_set_promiscuous(struct netdev *port);
+/*
+ * Receives, and wakes up for, frames to all addresses and of all EtherTypes, as a bridge needs; or
+ * no longer. Both end what netdev_exclude_qpns has set.
+ */
+int netdev_set_promiscuous(struct netdev *port, bool on);
 /*
  * Receives frames with 802.1Q tag `vlan` (1 to 4094), too, where the device filters tags. 0 also
  * for ports without such a filter, such as those on an interface of the kernel.
@@ -69,7 +72,7 @@ int netdev_add_vlan(struct netdev *port, uint16_t vlan);
 /*
  * From now on the port receives no RoCE packets to queue pairs of these blocks of QPNs
  * (netdev/packet_port.h): other sockets receive them from the same interface. -ENOTSUP: the port is
- * of neither af_packet: nor af_xdp: with urxe's XDP program, or netdev_set_promiscuous was called.
+ * of neither af_packet: nor af_xdp: with urxe's XDP program, or the port is promiscuous.
  */
 int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 /* Whether netdev_exclude_qpns works now. */

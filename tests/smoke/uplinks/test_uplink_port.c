@@ -410,11 +410,19 @@ static void test_other_traffic_does_not_fill_the_ring(void **state)
 	assert_int_equal(got.data[11], 8);
 	assert_false(next_datagram(port, &got));
 
-	assert_int_equal(netdev_set_promiscuous(port), 0);
+	assert_int_equal(netdev_set_promiscuous(port, true), 0);
 	send_datagram(far, 9, 9);
 	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
 	assert_true(next_datagram(port, &got));
 	assert_int_equal(got.data[11], 9);
+
+	assert_int_equal(netdev_set_promiscuous(port, false), 0);
+	send_datagram(far, 9, 10);
+	send_datagram(far, 4791, 11);
+	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+	assert_true(next_datagram(port, &got));
+	assert_int_equal(got.data[11], 11);
+	assert_false(next_datagram(port, &got));
 	close(far);
 	close(near);
 	netdev_close(port);

@@ -115,8 +115,11 @@ static int exclude_direct_blocks(struct sessions *sessions)
 	if (uplink)
 		find_direct_blocks(sessions, &blocks);
 	mark_ports(sessions, &blocks);
-	if (!uplink)
+	/* The daemon opens the uplink again before the next sockets, or sets another filter. */
+	if (!uplink) {
+		sessions->exclusion.uplink = 0;
 		return 0;
+	}
 	if (sessions->indirect)
 		blocks.n = 0;
 	return exclude_blocks(sessions, uplink, &blocks);

@@ -17,7 +17,7 @@ static struct uplink *find_uplink(const struct direct_uplink *direct)
 	struct uplink *u = direct ? &direct->uplinks->at[0] : NULL;
 
 	if (!u || direct->uplinks->n != 1 || direct->pins->n || u->impaired || !u->port ||
-	    !shares_interface(u))
+	    u->hears_all || !shares_interface(u))
 		return NULL;
 	return u;
 }
@@ -26,7 +26,7 @@ uint8_t direct_uplink_generation(const struct direct_uplink *direct)
 {
 	const struct uplink *u = find_uplink(direct);
 
-	return u ? 1 + u->reopened % UINT8_MAX : 0;
+	return u ? 1 + u->generation % UINT8_MAX : 0;
 }
 
 int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring)

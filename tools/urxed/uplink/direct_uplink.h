@@ -31,10 +31,10 @@ struct direct_uplink {
 /*
  * `direct` may be NULL in all functions: no uplink.
  *
- * A number from 1 to 255 that changes each time that the daemon opens the uplink again. 0: no
- * process may have a packet socket now, because
+ * A number from 1 to 255 that changes each time that the daemon opens the uplink again, or that the
+ * last virtual machine leaves. 0: no process may have a packet socket now, because
  * - the uplink is neither af_packet: nor af_xdp: with urxe's XDP program,
- * - the daemon has several uplinks,
+ * - the daemon has several uplinks, of which each virtual machine is one,
  * - the uplink is impaired or closed, or
  * - an address is pinned to a station: only the switch checks pins.
  */

@@ -137,13 +137,27 @@ void uplink_log_pages(const struct uplink *u)
 
 int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR])
 {
-	int rc = netdev_set_promiscuous(u->port);
+	int rc = netdev_set_promiscuous(u->port, true);
 
 	u->hears_all = !rc;
 	if (rc)
 		snprintf(error, UPLINK_ERROR, "%s cannot receive frames for virtual machines: %s",
 			 u->spec, strerror(-rc));
 	return rc;
+}
+
+int uplink_hear_own(struct uplink *u, char error[UPLINK_ERROR])
+{
+	int rc = netdev_set_promiscuous(u->port, false);
+
+	if (rc) {
+		snprintf(error, UPLINK_ERROR, "%s goes on receiving frames of other stations: %s",
+			 u->spec, strerror(-rc));
+		return rc;
+	}
+	u->hears_all = false;
+	u->generation++;
+	return 0;
 }
 
 static int add_mac(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR])
@@ -185,7 +199,7 @@ int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR])
 /* What the daemon has told the port since it was opened. */
 static void restore_settings(struct uplink *u, const struct uplink *before)
 {
-	u->reopened = before->reopened + 1;
+	u->generation = before->generation + 1;
 	u->bonded = before->bonded;
 	u->hears_all = before->hears_all;
 	u->n_heard_macs = before->n_heard_macs;

@@ -42,11 +42,11 @@ struct uplink {
 	uint8_t probe_mac[ETHER_MAC_LEN]; /* source of the bond's probes through this member */
 	uint8_t heard_macs[UPLINK_MACS][ETHER_MAC_LEN]; /* further MACs that it receives for */
 	uint32_t n_heard_macs;
-	bool hears_all;                    /* receives frames for VMs, too */
-	bool up;                           /* has a link, as far as is known */
-	uint16_t mtu;                      /* current MTU */
-	uint16_t mtu_max;                  /* MTU that the port was opened for */
-	uint32_t reopened;                 /* number of calls of uplink_reopen */
+	bool hears_all;      /* receives frames for VMs, too */
+	bool up;             /* has a link, as far as is known */
+	uint16_t mtu;        /* current MTU */
+	uint16_t mtu_max;    /* MTU that the port was opened for */
+	uint32_t generation; /* changes when direct uplinks (direct_uplink.h) begin anew */
 	struct roce_port_guard port_guard; /* on the kernel's interface */
 	uint64_t full_since; /* time when the port began to refuse frames; 0 = it takes them */
 	uint8_t *buffers;    /* UPLINK_QUEUE buffers of the transmit queue */
@@ -72,6 +72,8 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR]);
 bool uplink_is_xdp(const struct uplink *u);
 /* Receives frames for other stations, too (netdev_set_promiscuous), for VMs. */
 int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR]);
+/* The contrary. For uplinks that receive frames to no further MAC (uplink_hear_mac). */
+int uplink_hear_own(struct uplink *u, char error[UPLINK_ERROR]);
 /* Receives frames to another MAC (netdev_add_mac), also after uplink_reopen; UPLINK_MACS at most.
  */
 int uplink_hear_mac(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR]);

@@ -232,7 +232,7 @@ static void an_uplink_that_is_opened_again_leaves_packets_to_old_sockets(void **
 
 	(void)state;
 	ask();
-	w->uplinks.at[0].reopened++;
+	w->uplinks.at[0].generation++;
 	w->excluded = 0;
 	before = w->changes;
 	sessions_update_uplink(&w->server.sessions);
@@ -240,6 +240,39 @@ static void an_uplink_that_is_opened_again_leaves_packets_to_old_sockets(void **
 	expect_own_block_excluded();
 	ask();
 	expect_own_block_excluded();
+}
+
+static int ask_status(void)
+{
+	serve(ask_thread);
+	if (w->process.status >= 0)
+		close(w->process.status);
+	return w->process.status;
+}
+
+/* A machine is an uplink more; it makes the uplink receive all frames, which ends its filter. */
+static void sockets_come_back_when_the_last_machine_leaves(void **state)
+{
+	struct uplink *u = &w->uplinks.at[0];
+
+	(void)state;
+	ask();
+	expect_own_block_excluded();
+	w->uplinks.n = 2;
+	u->hears_all = true;
+	sessions_update_uplink(&w->server.sessions);
+	assert_false(port_of_process()->has_socket);
+	assert_int_equal(ask_status(), -ENODEV);
+	/* It has left, but the uplink cannot change back. */
+	w->uplinks.n = 1;
+	assert_int_equal(ask_status(), -ENODEV);
+	/* As uplink_hear_own does. */
+	u->hears_all = false;
+	u->generation++;
+	w->excluded = 0;
+	ask();
+	expect_own_block_excluded();
+	assert_true(port_of_process()->has_socket);
 }
 
 /* A program can keep the kernel's lock of its socket, and the daemon would wait for it. */
@@ -320,6 +353,8 @@ static void refused_requests_do_not_set_the_filter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(sockets_come_back_when_the_last_machine_leaves,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(packets_come_by_the_socket_until_the_process_ends,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
