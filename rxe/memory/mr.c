@@ -310,19 +310,6 @@ static bool report_memory_gone(struct urxe_dev *dev)
 	return false;
 }
 
-uint8_t *mr_address(const struct urxe_dev *dev, const struct mr_range *range)
-{
-	struct urxe_extent bytes;
-	struct span span;
-	struct place place;
-
-	if (!range->length || !find_granted_span(dev, range, &span))
-		return NULL;
-	place = locate_span(&span);
-	bytes = next_bytes(&place, range->length);
-	return bytes.length == range->length ? bytes.addr : NULL;
-}
-
 bool mr_list_extents(const struct urxe_dev *dev, const struct mr_range *range,
 		     struct urxe_extent *extents, uint32_t max, uint32_t *n)
 {

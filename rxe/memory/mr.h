@@ -128,8 +128,6 @@ uint32_t mr_new_key(struct urxe_dev *dev, bool whole);
 /* Whether any key with the same upper 24 bits is in use. */
 bool mr_index_taken(const struct urxe_dev *dev, uint32_t key);
 
-/* Address of the range in this process; NULL if it is not granted or not in one piece. */
-uint8_t *mr_address(const struct urxe_dev *dev, const struct mr_range *range);
 /*
  * Appends the range's contiguous parts to `extents`, of which *n are in use, at most max. False: it
  * is not granted, not mapped, or has too many parts.

@@ -72,32 +72,28 @@ bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t off
 	return true;
 }
 
-uint8_t *sge_address(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
-		     uint32_t len)
+static uint32_t length_of(const struct urxe_extent *extents, uint32_t n)
 {
-	const struct urxe_seg *seg = seek_offset(list, &offset);
-	struct mr_range range = segment_part(list, seg, offset, len, 0);
+	uint64_t sum = 0;
 
-	return range.length == len ? mr_address(dev, &range) : NULL;
+	for (uint32_t i = 0; i < n; i++)
+		sum += extents[i].length;
+	return (uint32_t)sum;
 }
 
-uint32_t sge_extents(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
-		     uint32_t len, struct urxe_extent extents[URXE_MAX_SGE])
+uint32_t sge_extents(const struct urxe_dev *dev, const struct sge_list *list,
+		     const struct sge_bytes *bytes, struct urxe_extent *extents, uint32_t max)
 {
+	uint64_t offset = bytes->offset;
 	const struct urxe_seg *seg = seek_offset(list, &offset);
-	uint32_t n = 0;
+	uint32_t n = 0, left = bytes->length;
 
-	for (; len; seg++, offset = 0) {
-		struct mr_range range =
-			segment_part(list, seg, offset, len, URXE_ACCESS_LOCAL_WRITE);
+	for (; left && n < max; seg++, offset = 0) {
+		struct mr_range range = segment_part(list, seg, offset, left, bytes->access);
 
-		if (!range.length)
-			continue;
-		extents[n].addr = mr_address(dev, &range);
-		extents[n].length = range.length;
-		if (!extents[n++].addr)
+		if (range.length && !mr_list_extents(dev, &range, extents, max, &n) && n < max)
 			return 0;
-		len -= (uint32_t)range.length;
+		left -= (uint32_t)range.length;
 	}
-	return n;
+	return length_of(extents, n);
 }

@@ -25,12 +25,20 @@ bool sge_gather(struct urxe_dev *dev, const struct sge_list *list, uint64_t offs
 		uint32_t len, uint32_t *crc);
 bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		 const uint8_t *src, uint32_t len);
-/* Address of the bytes for reading; NULL: not in one piece, or a key does not grant the read. */
-uint8_t *sge_address(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
-		     uint32_t len);
-/* Fills in the addresses of the bytes for writing, and returns their number; 0: a segment is not in
- * one piece, or a key does not grant the write. */
-uint32_t sge_extents(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
-		     uint32_t len, struct urxe_extent extents[URXE_MAX_SGE]);
+
+/* Bytes of a list, and the access that the caller wants. */
+struct sge_bytes {
+	uint64_t offset;
+	uint32_t length;
+	uint32_t access; /* enum urxe_access; 0 = local read */
+};
+
+/*
+ * Lists the contiguous parts of the bytes; the caller has checked that the list is long enough.
+ * Returns how many bytes the parts have: fewer than bytes->length if there are more than max parts,
+ * 0 if a key does not grant the access, or memory is unmapped.
+ */
+uint32_t sge_extents(const struct urxe_dev *dev, const struct sge_list *list,
+		     const struct sge_bytes *bytes, struct urxe_extent *extents, uint32_t max);
 
 #endif

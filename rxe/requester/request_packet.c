@@ -130,33 +130,88 @@ static bool may_reference(struct urxe_qp *qp, const struct request_packet *rp)
 	return false;
 }
 
-/* Runs before the headers are built, because they depend on rp->span. */
-static void try_reference(struct urxe_qp *qp, struct request_packet *rp, uint32_t pos)
+/* No copy of the direct transport is laid out meanwhile. */
+static struct urxe_extent *reference_pieces(const struct urxe_qp *qp)
+{
+	return qp->dev->direct->copy.local;
+}
+
+/* Number of pieces for which the frame has room. */
+static uint32_t room_for_pieces(const struct urxe_frame *frame)
+{
+	uint32_t n = frame->room < URXE_REFERENCE_ROOM
+			     ? 0
+			     : (frame->room - URXE_REFERENCE_ROOM) /
+				       (uint32_t)sizeof(struct urxe_reference_piece);
+
+	return n < URXE_REFERENCE_PIECES ? n : URXE_REFERENCE_PIECES;
+}
+
+/* Keeps the first `length` bytes of the pieces; returns how many pieces that are. */
+static uint32_t cut_pieces(struct urxe_extent *pieces, uint32_t length)
+{
+	uint32_t n = 0;
+
+	for (; length; n++) {
+		if (pieces[n].length > length)
+			pieces[n].length = length;
+		length -= (uint32_t)pieces[n].length;
+	}
+	return n;
+}
+
+/*
+ * Runs before the headers are built, because they depend on rp->span. A payload of more pieces than
+ * one frame can list needs several frames.
+ */
+static void try_reference(struct urxe_qp *qp, struct request_packet *rp, uint32_t pos,
+			  const struct urxe_frame *frame)
 {
 	struct sge_list list = wqe_sge_list(rp->wqe, qp->pd);
-	uint32_t offset = pos * qp->mtu, packets, length;
+	struct sge_bytes bytes = {.offset = pos * qp->mtu};
+	uint32_t packets, listed;
 
-	if (rp->wqe->length - offset < URXE_REFERENCE_MIN || !may_reference(qp, rp))
+	if (rp->wqe->length - bytes.offset < URXE_REFERENCE_MIN || !may_reference(qp, rp))
 		return;
 	packets = packets_of_reference(qp, rp, pos);
-	length = payload_of(qp, rp->wqe, offset, packets);
-	if (length < URXE_REFERENCE_MIN)
+	bytes.length = payload_of(qp, rp->wqe, (uint32_t)bytes.offset, packets);
+	listed = sge_extents(qp->dev, &list, &bytes, reference_pieces(qp), room_for_pieces(frame));
+	if (listed < bytes.length) {
+		packets = listed / qp->mtu;
+		listed = packets * qp->mtu;
+	}
+	if (listed < URXE_REFERENCE_MIN)
 		return;
-	rp->referenced = sge_address(qp->dev, &list, offset, length);
-	if (rp->referenced)
-		rp->span = packets;
+	rp->pieces = cut_pieces(reference_pieces(qp), listed);
+	rp->span = packets;
 }
 
 static void put_reference(struct urxe_qp *qp, const struct request_packet *rp, uint32_t length,
 			  struct urxe_frame *frame)
 {
 	frame->reference = (struct urxe_reference){
-		.address = (uintptr_t)rp->referenced,
+		.address = (uintptr_t)reference_pieces(qp)->addr,
 		.length = length,
 		.packets = rp->span,
 		.generation = qp->dev->attr.direct_table->references,
+		.n_pieces = rp->pieces > 1 ? rp->pieces : 0,
 	};
 	add_reference(qp);
+	qp_count(qp, URXE_EVENT_REFERENCES);
+	qp_count_bytes(qp, URXE_EVENT_REFERENCE_BYTES, length);
+}
+
+/* Puts the list of pieces behind the headers of a frame that is complete otherwise. */
+static void put_pieces(const struct urxe_qp *qp, const struct urxe_frame *frame)
+{
+	uint8_t *to = frame->data + frame->len - URXE_ICRC_LEN;
+
+	for (uint32_t i = 0; i < frame->reference.n_pieces; i++) {
+		const struct urxe_extent *from = &reference_pieces(qp)[i];
+		const struct urxe_reference_piece piece = {(uintptr_t)from->addr, from->length};
+
+		memcpy(to + i * sizeof(piece), &piece, sizeof(piece));
+	}
 }
 
 static bool put_payload(struct build *b, struct urxe_qp *qp, const struct send_wqe *wqe,
@@ -225,13 +280,15 @@ static bool build_packet(struct urxe_qp *qp, const struct request_packet *rp, ui
 		build_allow_gso(&b, qp);
 	put_extended(&b, qp, wqe, flags, offset, rp->span);
 	if (flags & URXE_OPF_PAYLOAD) {
-		len = payload_of(qp, wqe, offset, rp->referenced ? rp->span : 1);
-		if (rp->referenced)
+		len = payload_of(qp, wqe, offset, rp->pieces ? rp->span : 1);
+		if (rp->pieces)
 			put_reference(qp, rp, len, frame);
 		else if (!put_payload(&b, qp, wqe, offset, len))
 			return false;
 	}
-	build_finish(&b, qp, rp->referenced ? 0 : len);
+	build_finish(&b, qp, rp->pieces ? 0 : len);
+	if (rp->pieces)
+		put_pieces(qp, frame);
 	if (!rp->again && (bth.ack_req || wqe_is_rd_atomic(wqe)))
 		rtt_start(&qp->req.rtt, rp->psn, qp->dev->now);
 	return true;
@@ -242,6 +299,6 @@ bool reqpkt_build(struct urxe_qp *qp, struct request_packet *rp,
 {
 	uint32_t pos = (uint32_t)urxe_psn_diff(rp->psn, rp->wqe->first_psn);
 
-	try_reference(qp, rp, pos);
+	try_reference(qp, rp, pos, frame);
 	return build_packet(qp, rp, pos, header, frame);
 }

@@ -18,7 +18,8 @@ struct request_packet {
 	uint32_t span; /* number of PSNs: of READ responses, or of the packets of a reference; else
 			  1 */
 	bool again;    /* the packet was sent before */
-	const uint8_t *referenced; /* payload to reference; NULL: the frame has the payload */
+	uint32_t pieces; /* of the payload to reference, in dev->direct; 0: the frame has the
+			    payload */
 };
 
 /* Builds the packet in the frame; false: the memory of the request cannot be read. */

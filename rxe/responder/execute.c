@@ -119,11 +119,13 @@ static uint32_t receive_room(const struct responder *resp)
 static uint8_t pull_send(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	const struct urxe_dev *dev = qp->dev;
-	struct urxe_extent to[URXE_MAX_SGE];
+	struct urxe_extent to[URXE_REFERENCE_PIECES];
 	uint32_t n = resp_extents(qp, qp->resp.offset, p->payload_len, to);
 
-	if (n && dev->attr.ops->pull && dev->attr.ops->pull(dev->attr.ctx, p->reference, to, n))
+	if (n && dev->attr.ops->pull && dev->attr.ops->pull(dev->attr.ctx, p->reference, to, n)) {
+		qp_count_bytes(qp, URXE_EVENT_PULLED_BYTES, p->payload_len);
 		return 0;
+	}
 	qp_drop(qp, URXE_DROP_UNREADABLE);
 	return RESP_DROPPED;
 }

@@ -22,9 +22,15 @@ bool resp_scatter(struct urxe_qp *qp, uint32_t offset, const uint8_t *src, uint3
 }
 
 uint32_t resp_extents(const struct urxe_qp *qp, uint32_t offset, uint32_t len,
-		      struct urxe_extent extents[URXE_MAX_SGE])
+		      struct urxe_extent extents[URXE_REFERENCE_PIECES])
 {
+	const struct sge_bytes bytes = {offset, len, URXE_ACCESS_LOCAL_WRITE};
 	struct sge_list list = held_list(qp);
+	uint32_t n = 0;
 
-	return sge_extents(qp->dev, &list, offset, len, extents);
+	if (sge_extents(qp->dev, &list, &bytes, extents, URXE_REFERENCE_PIECES) < len)
+		return 0;
+	for (; len; n++)
+		len -= (uint32_t)extents[n].length;
+	return n;
 }

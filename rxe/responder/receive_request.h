@@ -8,10 +8,10 @@
 
 #include <rxe/rxe.h>
 
-/* Fills in the addresses of bytes of the held request, and returns their number; 0: a segment is
- * not in one piece. */
+/* Lists the contiguous parts of bytes of the held request, and returns their number; 0: they are
+ * too many, a key does not grant the write, or memory is unmapped. */
 uint32_t resp_extents(const struct urxe_qp *qp, uint32_t offset, uint32_t len,
-		      struct urxe_extent extents[URXE_MAX_SGE]);
+		      struct urxe_extent extents[URXE_REFERENCE_PIECES]);
 /* Copies into the segments of the held request; false: a key does not grant the write. */
 bool resp_scatter(struct urxe_qp *qp, uint32_t offset, const uint8_t *src, uint32_t len);
 

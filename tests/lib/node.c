@@ -78,19 +78,42 @@ static bool may_reference(void *dev_ctx, const struct urxe_path *path, uint32_t 
 	return node->references && node->table;
 }
 
+/* Appends the bytes of one piece of a payload to the extents, of which *done are filled. */
+static void place_piece(const struct urxe_extent *to, uint32_t n, uint64_t *done,
+			const struct urxe_reference_piece *piece)
+{
+	const uint8_t *from = (const uint8_t *)(uintptr_t)piece->address;
+	uint64_t begin = 0, end = *done + piece->length;
+
+	for (uint32_t i = 0; i < n && *done < end; begin += to[i++].length) {
+		uint64_t at = *done - begin, part = end - *done;
+
+		if (at >= to[i].length)
+			continue;
+		if (part > to[i].length - at)
+			part = to[i].length - at;
+		memcpy((uint8_t *)to[i].addr + at, from, part);
+		from += part;
+		*done += part;
+	}
+	require(*done == end);
+}
+
 /* The sender of a payload reference is a node of this process. */
 static bool pull(void *dev_ctx, const struct urxe_reference *reference,
 		 const struct urxe_extent *to, uint32_t n)
 {
-	const uint8_t *from = (const uint8_t *)(uintptr_t)reference->address;
+	struct urxe_reference_piece piece = {reference->address, reference->length};
 	const struct node *node = dev_ctx, *sender = reference->sender;
-	uint32_t length = 0;
+	uint64_t length = 0;
 
 	if (node->memory_gone)
 		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		memcpy(to[i].addr, from + length, to[i].length);
-		length += to[i].length;
+	if (!reference->n_pieces)
+		place_piece(to, n, &length, &piece);
+	for (uint32_t i = 0; i < reference->n_pieces; i++) {
+		memcpy(&piece, reference->pieces + i * sizeof(piece), sizeof(piece));
+		place_piece(to, n, &length, &piece);
 	}
 	require(length == reference->length);
 	return !sender->table || sender->table->references == reference->generation;

@@ -133,7 +133,7 @@ static const char *why_switch(const json_t *report, const struct lease_index *in
 		return "a capture runs";
 	if (get_number(peer, "uid") != get_number(own, "uid"))
 		return "another user";
-	/* Frames to and from a virtual machine never go direct. */
+	/* Its device process may have no inbox. */
 	if (strcmp(get_text(peer, "mac"), mac) || strcmp(get_text(own, "mac"), mac))
 		return "a virtual machine";
 	return "not introduced";

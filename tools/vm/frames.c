@@ -20,9 +20,9 @@
 #define ROOM          (STATION_MTU + 14u + 4u) /* of a frame's buffer */
 
 int frames_init(struct frames *f, struct station_link *link, struct vmxnet3_function *nic,
-		struct pvrdma_function *rdma)
+		struct pvrdma_function *rdma, struct machine_peers *peers)
 {
-	*f = (struct frames){.link = link, .nic = nic, .rdma = rdma};
+	*f = (struct frames){.link = link, .nic = nic, .rdma = rdma, .peers = peers};
 	f->buffers = malloc((size_t)BURST * ROOM);
 	return f->buffers ? 0 : -ENOMEM;
 }
@@ -67,24 +67,70 @@ static void move_permuted(const struct frames *f, struct urxe_frame *frames, uin
 	for (uint32_t i = 0; i < n; i++) {
 		if (frames[i].data == station_link_buffer(f->link, i))
 			continue;
-		memmove(own_buffer(f, i), frames[i].data, frames[i].len);
+		memmove(own_buffer(f, i), frames[i].data, urxe_frame_bytes(&frames[i]));
 		frames[i].data = own_buffer(f, i);
+	}
+}
+
+/* False: the ring has no room. The switch carries no references: PVRDMA repeats the payload. */
+static bool send_by_switch(struct frames *f, const struct urxe_frame *frame)
+{
+	if (!station_link_room(f->link))
+		return false;
+	if (frame->reference.length)
+		f->peers->counters[VNIC_DIRECT_LOST]++;
+	else
+		station_link_send(f->link, frame->data, frame->len);
+	return true;
+}
+
+/* Frames go in their order: those for the switch wait behind one for an inbox, too. */
+static void send_kept(struct frames *f, uint64_t now)
+{
+	bool waits = false;
+
+	while (f->first < f->count && !waits) {
+		uint32_t n = machine_peers_send(f->peers, now, &f->kept[f->first],
+						f->count - f->first, &waits);
+
+		if (!n && !waits) {
+			n = send_by_switch(f, &f->kept[f->first]);
+			waits = !n;
+		}
+		f->first += n;
+	}
+	f->link_full |= waits;
+}
+
+/* Moves waiting frames out of the ring's buffers, which the next frames get. */
+static void keep_rest(struct frames *f)
+{
+	for (uint32_t i = f->first; i < f->count; i++) {
+		if (f->kept[i].data != own_buffer(f, i))
+			memcpy(own_buffer(f, i), f->kept[i].data, urxe_frame_bytes(&f->kept[i]));
+		f->kept[i].data = own_buffer(f, i);
 	}
 }
 
 static bool send_rdma(struct frames *f, uint64_t now)
 {
-	struct urxe_frame frames[BURST];
-	uint32_t room = burst_room(f), n;
+	const uint32_t limit = machine_peers_frame_max(f->peers);
+	uint32_t room;
 
+	send_kept(f, now);
+	if (f->first < f->count)
+		return false;
+	room = burst_room(f);
 	for (uint32_t i = 0; i < room; i++)
-		frames[i] = (struct urxe_frame){
-			.data = station_link_buffer(f->link, i) ?: own_buffer(f, i), .room = ROOM};
-	n = room ? pvrdma_output(f->rdma->dev, now, frames, room) : 0;
-	move_permuted(f, frames, n);
-	for (uint32_t i = 0; i < n; i++)
-		station_link_send(f->link, frames[i].data, frames[i].len);
-	return n;
+		f->kept[i] = (struct urxe_frame){.data = station_link_buffer(f->link, i)
+								 ?: own_buffer(f, i),
+						 .room = limit < ROOM ? limit : ROOM};
+	f->first = 0;
+	f->count = room ? pvrdma_output(f->rdma->dev, now, f->kept, room) : 0;
+	move_permuted(f, f->kept, f->count);
+	send_kept(f, now);
+	keep_rest(f);
+	return f->first;
 }
 
 static void set_polling(struct frames *f, bool polling)
@@ -149,14 +195,28 @@ static bool receive_frames(struct frames *f, uint64_t now)
 	return done;
 }
 
+static bool receive_from_peers(struct frames *f, uint64_t now)
+{
+	struct urxe_frame frames[MACHINE_PEERS_BURST];
+	uint32_t taken, n = machine_peers_receive(f->peers, frames, MACHINE_PEERS_BURST, &taken);
+
+	if (n)
+		pvrdma_input(f->rdma->dev, now, frames, n);
+	machine_peers_release(f->peers, taken);
+	return taken;
+}
+
 bool frames_run(struct frames *f, uint64_t now)
 {
 	bool moved = pvrdma_poll(f->rdma->dev, now);
+
+	machine_peers_disarm(f->peers);
 
 	if (now >= f->look_again_at)
 		f->look_again_at = 0;
 	moved |= send_frames(f, now);
 	moved |= receive_frames(f, now);
+	moved |= receive_from_peers(f, now);
 	vnic_device_flush(f->nic->dev);
 	pvrdma_flush(f->rdma->dev);
 	return moved;
@@ -178,12 +238,15 @@ uint64_t frames_deadline(const struct frames *f, uint64_t now)
 
 bool frames_arm(struct frames *f, uint64_t now)
 {
+	bool more;
+
 	f->tx_rounds = 0;
 	if (f->polling) {
 		set_polling(f, false);
 		f->look_again_at = now + LOOK_AGAIN_NS;
 		return true;
 	}
+	more = machine_peers_arm(f->peers);
 	/* A driver that posts buffers writes to a register, which is an event. */
-	return !f->blocked_since && station_link_arm(f->link);
+	return more | (!f->blocked_since && station_link_arm(f->link));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Moves frames between the two PCI functions and the station on urxed's switch. A received frame
- * goes to PVRDMA if pvrdma_wants it, else to the vmxnet3. "The driver" is that of the vmxnet3.
+ * Moves frames between the two PCI functions and the station on urxed's switch, and between PVRDMA
+ * and the inboxes of peers. A frame from the switch goes to PVRDMA if pvrdma_wants it, else to the
+ * vmxnet3. "The driver" is that of the vmxnet3.
  */
 #ifndef URXE_VM_FRAMES_H
 #define URXE_VM_FRAMES_H
@@ -9,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "vm/machine_peers.h"
 #include "vm/pvrdma_function.h"
 #include "vm/station_link.h"
 #include "vm/vmxnet3_function.h"
@@ -17,7 +19,11 @@ struct frames {
 	struct station_link *link;
 	struct vmxnet3_function *nic;
 	struct pvrdma_function *rdma;
-	uint8_t *buffers;   /* for PVRDMA's frames that are in no buffer of the ring */
+	struct machine_peers *peers;
+	uint8_t *buffers; /* for PVRDMA's frames that are in no buffer of the ring */
+	/* PVRDMA's frames that an inbox, or the ring to urxed, had no room for: [first, count). */
+	struct urxe_frame kept[STATION_LINK_BURST];
+	uint32_t first, count;
 	uint32_t tx_rounds; /* of frames_run since the last sleep, with frames of the driver */
 	bool polling;       /* this process has told the driver to ring no doorbells */
 	/*
@@ -31,7 +37,7 @@ struct frames {
 };
 
 int frames_init(struct frames *f, struct station_link *link, struct vmxnet3_function *nic,
-		struct pvrdma_function *rdma);
+		struct pvrdma_function *rdma, struct machine_peers *peers);
 void frames_free(struct frames *f);
 
 /* Moves a burst of frames each way, also those of PVRDMA. True: something has moved. */
@@ -39,8 +45,8 @@ bool frames_run(struct frames *f, uint64_t now);
 /* When frames_run has to be called without an event; UINT64_MAX = never. */
 uint64_t frames_deadline(const struct frames *f, uint64_t now);
 /*
- * Before a sleep: asks the driver for doorbells, and urxed for a notice of the next frame. True:
- * call frames_run again, and do not sleep.
+ * Before a sleep: asks the driver for doorbells, and urxed and peers for a notice of the next
+ * frame. True: call frames_run again, and do not sleep.
  */
 bool frames_arm(struct frames *f, uint64_t now);
 

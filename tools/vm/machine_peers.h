@@ -2,8 +2,8 @@
 /*
  * The peers of the virtual machine on this host: programs, and device processes of other machines,
  * of the same user, to whose queue pairs those of the machine are connected. The kernel copies
- * WRITEs and READs between a peer's memory and the machine's (docs/same-host.md). All other
- * messages go in packets by the switch.
+ * WRITEs, READs and large SENDs between a peer's memory and the machine's; other packets go through
+ * inboxes (docs/same-host.md).
  */
 #ifndef URXE_VM_MACHINE_PEERS_H
 #define URXE_VM_MACHINE_PEERS_H
@@ -14,17 +14,18 @@
 #include <samehost/peer.h>
 #include <vnic/inbox.h>
 
+#include "vm/peer_route.h"
 #include "vm/session.h"
-
-struct machine_route; /* one peer, with the memory that it has published */
 
 struct machine_peers {
 	struct vm_session *session;
-	struct vnic_inbox *inbox; /* receives no frames: peers use what it publishes; NULL = none */
+	struct vnic_inbox *inbox; /* NULL = none */
+	bool armed;               /* the inbox's interrupt is not masked */
 	struct peers peers;
-	struct urxe_direct_ops direct;   /* of the engine, with &peers as their context */
-	struct urxe_direct_table *table; /* of the engine; NULL = no copies */
-	struct machine_route *routes[VNIC_PROCESSES]; /* by VNIC_PROCESS of the peer's QPN */
+	struct urxe_direct_ops direct;             /* of the engine, with &peers as their context */
+	struct urxe_direct_table *table;           /* of the engine; NULL = no copies */
+	struct peer_route *routes[VNIC_PROCESSES]; /* by VNIC_PROCESS of the peer's QPN */
+	uint64_t counters[VNIC_DIRECT_COUNT];
 };
 
 /*
@@ -44,5 +45,37 @@ void machine_peers_close(struct machine_peers *p);
 void machine_peers_meet(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
 /* Whether the process of that queue pair is known, and urxed permits copies now. */
 bool machine_peers_has(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
+
+/* Whether the process of that queue pair copies referenced payloads (struct urxe_reference) from
+ * the machine's memory. */
+bool machine_peers_may_reference(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
+
+/* --- Frames */
+
+/* Longest frame that an inbox takes, with its ICRC, bytes. */
+uint32_t machine_peers_frame_max(const struct machine_peers *p);
+/*
+ * Sends the first frames in a row that go to one inbox, and returns how many it took. *waits: the
+ * next one has to wait. 0 and no wait: the first frame goes by the switch.
+ */
+uint32_t machine_peers_send(struct machine_peers *p, uint64_t now, const struct urxe_frame *frames,
+			    uint32_t n, bool *waits);
+/*
+ * Takes up to `max` frames, at most MACHINE_PEERS_BURST, from the inbox; *taken is how many of its
+ * slots they use, until machine_peers_release of as many.
+ */
+#define MACHINE_PEERS_BURST 32
+uint32_t machine_peers_receive(struct machine_peers *p, struct urxe_frame *frames, uint32_t max,
+			       uint32_t *taken);
+void machine_peers_release(struct machine_peers *p, uint32_t taken);
+
+/* The inbox's interrupt, for the epoll set; -1: none. */
+int machine_peers_fd(const struct machine_peers *p);
+/* When that is readable. */
+void machine_peers_event(const struct machine_peers *p);
+/* Before a sleep: the next frame will make that readable. True: frames are there already. */
+bool machine_peers_arm(struct machine_peers *p);
+/* After a sleep: frames raise no interrupt. */
+void machine_peers_disarm(struct machine_peers *p);
 
 #endif

@@ -87,6 +87,8 @@ static void dispatch(struct vm *vm, int fd)
 		handle_link_event(vm);
 	} else if (fd == vm->session.epoll_fd) {
 		vm_session_event(&vm->session);
+	} else if (fd == machine_peers_fd(&vm->peers)) {
+		machine_peers_event(&vm->peers);
 	} else {
 		dispatch_to_function(vm, &vm->nic.function, fd);
 		dispatch_to_function(vm, &vm->rdma.function, fd);
@@ -194,6 +196,8 @@ static int open_loop(struct vm *vm, char error[VM_ERROR])
 						?: watch(vm, vm->session.epoll_fd)
 						?: watch(vm, vm->nic.function.listener.fd)
 						?: watch(vm, vm->rdma.function.listener.fd);
+	if (!rc && machine_peers_fd(&vm->peers) >= 0)
+		rc = watch(vm, machine_peers_fd(&vm->peers));
 	if (rc)
 		snprintf(error, VM_ERROR, "cannot watch descriptors: %s", strerror(-rc));
 	return rc;
@@ -255,6 +259,18 @@ static void get_nic(void *ctx, struct pvrdma_nic *nic)
 	nic->mtu = vnic_device_mtu(dev);
 }
 
+static bool may_reference(void *ctx, const uint8_t mac[6], uint32_t qpn)
+{
+	return machine_peers_may_reference(&((struct vm *)ctx)->peers, mac, qpn);
+}
+
+static bool pull_payload(void *ctx, const struct urxe_reference *reference,
+			 const struct urxe_extent *to, uint32_t n)
+{
+	(void)ctx;
+	return peer_pull(NULL, reference, to, n);
+}
+
 /* urxe show, ps and top name the process as the port of the machine. */
 static void name_process(struct vm *vm, const struct vm_attr *attr)
 {
@@ -279,6 +295,8 @@ static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM
 		.free_qpn = free_qpn,
 		.connecting = meet_peer,
 		.nic = get_nic,
+		.may_reference = may_reference,
+		.pull = pull_payload,
 		.ctx = vm,
 		.direct = &vm->peers.direct,
 		.direct_ctx = &vm->peers.peers,
@@ -302,7 +320,7 @@ static int open_functions(struct vm *vm, const struct vm_attr *attr, char error[
 
 static int open_frames(struct vm *vm, char error[VM_ERROR])
 {
-	int rc = frames_init(&vm->frames, &vm->link, &vm->nic, &vm->rdma);
+	int rc = frames_init(&vm->frames, &vm->link, &vm->nic, &vm->rdma, &vm->peers);
 
 	if (rc)
 		snprintf(error, VM_ERROR, "no memory");

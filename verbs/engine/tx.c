@@ -153,7 +153,7 @@ int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, const int fd
 	return 0;
 }
 
-/* Whether a frame goes to a process of this host. */
+/* Whether a frame goes to this device's MAC address, so that the engine has given it no ICRC. */
 static bool is_local(const struct tx *tx, const uint8_t *frame)
 {
 	return memcmp(frame, tx->mac, sizeof(tx->mac)) == 0;
@@ -165,7 +165,7 @@ static struct tx_route *route_for_slot(struct tx *tx, uint64_t now, uint32_t slo
 	struct tx_route *route = *route_entry(tx, tx->qpns[slot]);
 
 	/* No process has the QPN of multicast packets. */
-	if (!leads_to(route, tx->slots[slot].data) || !is_local(tx, tx->slots[slot].data))
+	if (!leads_to(route, tx->slots[slot].data))
 		return NULL;
 	if (!vnic_driver_direct_allowed(tx->nic)) {
 		tx_count(tx, VNIC_DIRECT_OFF, 1);
@@ -239,10 +239,10 @@ uint32_t tx_reserve(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint
 	return n;
 }
 
-/* Whether a frame goes to that process of this host. */
+/* Whether a frame goes to the inbox of that process of this host. */
 static bool goes_to(const struct tx *tx, const struct urxe_frame *frame, uint32_t process)
 {
-	return process_of(frame->dest_qpn) == process && is_local(tx, frame->data);
+	return process_of(frame->dest_qpn) == process && leads_to(tx->routes[process], frame->data);
 }
 
 bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
@@ -250,18 +250,20 @@ bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 	const struct peer *peer = tx_peer(tx, mac, qpn);
 
 	/* The switch carries no references. */
-	return peer && is_local(tx, mac) && (*route_entry(tx, qpn))->detour_until <= tx->now &&
-	       peer_pulls(peer);
+	return peer && (*route_entry(tx, qpn))->detour_until <= tx->now && peer_pulls(peer);
 }
 
 /*
- * Sets length and reference of a frame. Frames to processes of this host have no ICRC
- * (urxe_dev_attr.omit_local_icrc), so that an inbox slot of one cache line holds 8 bytes of
- * payload.
+ * Sets length and reference of a frame. Frames in inboxes have no ICRC, so that a slot of one cache
+ * line holds 8 bytes of payload. The engine computes none for processes of this host
+ * (urxe_dev_attr.omit_local_icrc); that of a frame to a virtual machine is cut off.
  */
 static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct urxe_frame *frame)
 {
-	to->len = frame->len - (is_local(tx, frame->data) ? URXE_ICRC_LEN : 0);
+	const bool cut =
+		is_local(tx, frame->data) || goes_to(tx, frame, process_of(frame->dest_qpn));
+
+	to->len = frame->len - (cut ? URXE_ICRC_LEN : 0);
 	to->reference = (struct vnic_reference){0};
 	if (!frame->reference.length)
 		return;
@@ -270,6 +272,7 @@ static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct 
 		.length = frame->reference.length,
 		.packets = frame->reference.packets,
 		.generation = frame->reference.generation,
+		.n_pieces = frame->reference.n_pieces,
 		.process = tx->process,
 	};
 	tx_count(tx, VNIC_DIRECT_REFERRED, 1);
@@ -278,7 +281,7 @@ static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct 
 /* Moves a frame for another receiver out of the stream's inbox. */
 static void move_to_slot(struct tx *tx, uint32_t slot, struct urxe_frame *frame)
 {
-	memcpy(tx->slots[slot].data, frame->data, frame->len);
+	memcpy(tx->slots[slot].data, frame->data, urxe_frame_bytes(frame));
 	frame->data = tx->slots[slot].data;
 }
 
@@ -288,7 +291,7 @@ static void compact_stream_slot(struct tx *tx, uint32_t at, const struct urxe_fr
 	struct vnic_frame *slot = &tx->stream_slots[at];
 
 	if (frame->data != slot->data)
-		memcpy(slot->data, frame->data, frame->len);
+		memcpy(slot->data, frame->data, urxe_frame_bytes(frame));
 	fill_inbox_frame(tx, slot, frame);
 }
 
@@ -343,10 +346,10 @@ static void place_nic_frame(struct tx *tx)
 		tx_count(tx, VNIC_DIRECT_LOST, 1);
 		return;
 	}
-	if (is_local(tx, from->data)) {
+	if (tx->cut[tx->first - 1])
 		from->len += URXE_ICRC_LEN;
+	if (is_local(tx, from->data))
 		urxe_frame_add_icrc(from->data, from->len);
-	}
 	to = &tx->slots[tx->placed++];
 	if (from == to)
 		return;
@@ -386,7 +389,7 @@ static uint32_t run_length(const struct tx *tx)
 
 	while (first + n < tx->count &&
 	       process_of(tx->qpns[first + n]) == process_of(tx->qpns[first]) &&
-	       is_local(tx, tx->slots[first + n].data))
+	       leads_to(*route_entry(tx, tx->qpns[first]), tx->slots[first + n].data))
 		n++;
 	return n;
 }
@@ -423,12 +426,18 @@ bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6])
 	       vnic_driver_direct_allowed(tx->nic);
 }
 
+/* Frames whose inbox is stalled go by the switch. */
+static bool is_for_uplink(const struct tx *tx, uint32_t slot)
+{
+	return !tx->cut[slot] && tx_by_uplink(tx, tx->slots[slot].data);
+}
+
 /* Copies the waiting frames in a row that go by the direct uplink; returns their number. */
 static uint32_t find_uplink_frames(const struct tx *tx, struct packet_port_frame frames[TX_BURST])
 {
 	uint32_t n = 0;
 
-	while (tx->first + n < tx->count && tx_by_uplink(tx, tx->slots[tx->first + n].data)) {
+	while (tx->first + n < tx->count && is_for_uplink(tx, tx->first + n)) {
 		const struct vnic_frame *slot = &tx->slots[tx->first + n];
 
 		frames[n] = (struct packet_port_frame){slot->data, slot->len,
@@ -461,7 +470,8 @@ static void count_uplink(struct tx *tx, uint32_t sent, uint32_t lost)
 bool tx_keep_ack(struct tx *tx, const struct urxe_frame *frame)
 {
 	if (!frame->acknowledges || frame->len > sizeof(tx->ack) || tx->ack_len ||
-	    tx->switch_lost || !tx_by_uplink(tx, frame->data))
+	    tx->switch_lost || !tx_by_uplink(tx, frame->data) ||
+	    goes_to(tx, frame, process_of(frame->dest_qpn)))
 		return false;
 	tx->ack_len = frame->len;
 	memcpy(tx->ack, frame->data, frame->len);
@@ -521,7 +531,7 @@ bool tx_flush(struct tx *tx, uint64_t now)
 
 		if (route)
 			waits = !send_to_inbox(tx, route, now);
-		else if (tx_by_uplink(tx, tx->slots[tx->first].data))
+		else if (is_for_uplink(tx, tx->first))
 			waits = !send_to_uplink(tx, now);
 		else
 			place_nic_frame(tx);
@@ -551,8 +561,7 @@ static struct tx_route *detect_stream(const struct tx *tx, const struct urxe_fra
 	for (uint32_t i = 0; i < n; i++)
 		if (frames[i].data && !goes_to(tx, &frames[i], process))
 			return NULL;
-	/* A virtual machine's inbox gets no frames. */
-	return leads_to(tx->routes[process], tx->mac) ? tx->routes[process] : NULL;
+	return tx->routes[process];
 }
 
 bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
@@ -572,6 +581,7 @@ bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 		if (!frames[i].data)
 			continue;
 		fill_inbox_frame(tx, &tx->slots[tx->count], &frames[i]);
+		tx->cut[tx->count] = tx->slots[tx->count].len != frames[i].len;
 		tx->continues[tx->count] = frames[i].continues;
 		tx->qpns[tx->count++] = frames[i].dest_qpn;
 	}
@@ -605,7 +615,9 @@ bool tx_convert_received(const struct tx *tx, const struct vnic_frame *buffer, b
 		.length = reference->length,
 		.packets = reference->packets,
 		.generation = reference->generation,
+		.n_pieces = reference->n_pieces,
 		.sender = sender->peer,
+		.pieces = buffer->data + buffer->len,
 	};
 	return true;
 }

@@ -74,6 +74,7 @@ struct tx {
 	struct vnic_frame slots[TX_BURST];
 	uint32_t qpns[TX_BURST];  /* of their destinations */
 	bool continues[TX_BURST]; /* urxe_frame.continues */
+	bool cut[TX_BURST];       /* without their ICRC */
 	/* The inbox that the next burst is written to, and its buffers. */
 	struct tx_route *stream; /* NULL: none */
 	uint32_t stream_process; /* destination of the first frame of the last burst */
@@ -122,9 +123,8 @@ bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
  * switch now. */
 struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /*
- * Takes the descriptors of the inbox of the process with that QPN of the device with that MAC. 0 or
- * a negative errno value. A virtual machine's inbox gets no frames, which go by the switch: only
- * copies use what its process publishes there.
+ * Takes the descriptors of the inbox of the process with that QPN of the device with that MAC: a
+ * process of this host, or the device process of a virtual machine. 0 or a negative errno value.
  */
 int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
 

@@ -129,7 +129,7 @@ struct pv_slots {
 /* A frame that waits for pvrdma_output. */
 struct pv_staged {
 	STAILQ_ENTRY(pv_staged) link;
-	uint32_t len;
+	struct urxe_frame frame;
 	uint8_t data[];
 };
 

@@ -138,16 +138,14 @@ void pv_frames_stage(struct pvrdma *dev)
 	while (dev->n_staged < STAGED_MAX) {
 		uint32_t room = dev->attr.mtu + 18;
 		struct pv_staged *staged = malloc(sizeof(*staged) + room);
-		struct urxe_frame frame = {.room = room};
 
 		if (!staged)
 			return;
-		frame.data = staged->data;
-		if (!fill_frames(dev, &frame, 1)) {
+		staged->frame = (struct urxe_frame){.data = staged->data, .room = room};
+		if (!fill_frames(dev, &staged->frame, 1)) {
 			free(staged);
 			return;
 		}
-		staged->len = frame.len;
 		STAILQ_INSERT_TAIL(&dev->staged, staged, link);
 		dev->n_staged++;
 	}
@@ -177,11 +175,15 @@ static uint32_t take_staged(struct pvrdma *dev, struct urxe_frame *frames, uint3
 		const struct pv_staged *staged = STAILQ_FIRST(&dev->staged);
 		struct urxe_frame *frame = &frames[n];
 
-		if (staged->len > frame->room)
+		uint8_t *data = frame->data;
+		const uint32_t room = frame->room, bytes = urxe_frame_bytes(&staged->frame);
+
+		if (bytes > room)
 			continue;
-		memcpy(frame->data, staged->data, staged->len);
-		*frame = (struct urxe_frame){
-			.data = frame->data, .len = staged->len, .room = frame->room};
+		memcpy(data, staged->data, bytes);
+		*frame = staged->frame;
+		frame->data = data;
+		frame->room = room;
 		n++;
 	}
 	return n;

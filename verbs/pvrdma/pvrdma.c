@@ -41,8 +41,25 @@ static bool guard_access(void *dev_ctx, const struct urxe_extent *bytes, void (*
 	return vnic_guest_memory_is_intact(dev->attr.memory, bytes->addr, bytes->length);
 }
 
+static bool may_reference(void *ctx, const struct urxe_path *path, uint32_t qpn)
+{
+	const struct pvrdma_host *host = ((struct pvrdma *)ctx)->attr.host;
+
+	return host->may_reference(host->ctx, path->dmac, qpn);
+}
+
+static bool pull_payload(void *ctx, const struct urxe_reference *reference,
+			 const struct urxe_extent *to, uint32_t n)
+{
+	const struct pvrdma_host *host = ((struct pvrdma *)ctx)->attr.host;
+
+	return host->pull(host->ctx, reference, to, n);
+}
+
 static void set_ops(struct pvrdma *dev)
 {
+	const struct pvrdma_host *host = dev->attr.host;
+
 	dev->ops = (struct urxe_ops){
 		.complete = pv_cq_complete,
 		.comp_event = pv_cq_comp_event,
@@ -52,6 +69,10 @@ static void set_ops(struct pvrdma *dev)
 		.guard = guard_access,
 		.copy_crc = dev->attr.copy_crc,
 	};
+	if (host && host->table && host->pull) {
+		dev->ops.may_reference = may_reference;
+		dev->ops.pull = pull_payload;
+	}
 }
 
 int pv_activate(struct pvrdma *dev)

@@ -54,6 +54,10 @@ struct pvrdma_host {
 	void (*connecting)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	/* The state of the NIC now; NULL: active, with the device's MTU. */
 	void (*nic)(void *ctx, struct pvrdma_nic *nic);
+	/* As urxe_ops.may_reference and urxe_ops.pull; used if `table` is set. */
+	bool (*may_reference)(void *ctx, const uint8_t mac[6], uint32_t qpn);
+	bool (*pull)(void *ctx, const struct urxe_reference *reference,
+		     const struct urxe_extent *to, uint32_t n);
 	void *ctx;
 	/*
 	 * The engine's direct transport (struct urxe_dev_attr); table NULL: none. A call of

@@ -15,8 +15,7 @@
 /* As tx.c routes frames, except while an inbox is full. */
 static bool is_direct(const struct urxe_qp_attr *attr)
 {
-	return tx_peer(&port.tx, attr->path.dmac, attr->dest_qpn) &&
-	       !memcmp(attr->path.dmac, port.welcome.mac, sizeof(port.welcome.mac));
+	return tx_peer(&port.tx, attr->path.dmac, attr->dest_qpn);
 }
 
 static void copy_qp(struct state_qp *entry, const struct urxe_qp *qp)
@@ -26,8 +25,7 @@ static void copy_qp(struct state_qp *entry, const struct urxe_qp *qp)
 	state_document_fill_qp(entry, qp);
 	entry->direct = is_direct(attr);
 	entry->uplink = tx_by_uplink(&port.tx, attr->path.dmac);
-	entry->memory = tx_peer(&port.tx, attr->path.dmac, attr->dest_qpn) && urxe_qp_direct(qp) &&
-			entry->counters.event[URXE_EVENT_DIRECT_REQUESTS];
+	entry->memory = is_direct(attr) && state_document_copies(entry, qp);
 }
 
 static int copy_qps(struct state_document *state)

@@ -605,20 +605,52 @@ static bool is_valid(const struct peer *peer, const struct urxe_reference *refer
 		       reference->generation;
 }
 
+/*
+ * Lists the pieces of the payload, each of which is copied once, because any process that can write
+ * to the inbox may change them. Wrong addresses and lengths make the copy fail or too short.
+ */
+static uint32_t list_pieces(const struct urxe_reference *reference,
+			    struct iovec remote[URXE_REFERENCE_PIECES])
+{
+	uint32_t n = reference->n_pieces;
+
+	if (!n) {
+		remote[0] =
+			(struct iovec){(void *)(uintptr_t)reference->address, reference->length};
+		return 1;
+	}
+	if (n > URXE_REFERENCE_PIECES)
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct urxe_reference_piece piece;
+
+		memcpy(&piece, reference->pieces + i * sizeof(piece), sizeof(piece));
+		remote[i] = (struct iovec){(void *)(uintptr_t)piece.address, piece.length};
+	}
+	return n;
+}
+
+static bool copy_payload(const struct peer *peer, const struct urxe_reference *reference,
+			 const struct urxe_extent *to, uint32_t n)
+{
+	struct iovec local[URXE_REFERENCE_PIECES], remote[URXE_REFERENCE_PIECES];
+	uint32_t n_remote = list_pieces(reference, remote);
+
+	for (uint32_t i = 0; i < n; i++)
+		local[i] = (struct iovec){to[i].addr, to[i].length};
+	return n_remote && process_vm_readv(peer->thread, local, n, remote, n_remote, 0) ==
+				   (ssize_t)reference->length;
+}
+
 bool peer_pull(void *dev_ctx, const struct urxe_reference *reference, const struct urxe_extent *to,
 	       uint32_t n)
 {
 	const struct peer *peer = reference->sender;
-	const struct iovec remote = {(void *)(uintptr_t)reference->address, reference->length};
-	struct iovec local[URXE_MAX_SGE];
 
 	(void)dev_ctx;
 	if (!peer->of->published || atomic_load(&peer->of->refuses) ||
-	    peer->access != ACCESS_GRANTED || !is_valid(peer, reference))
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		local[i] = (struct iovec){to[i].addr, to[i].length};
-	if (process_vm_readv(peer->thread, local, n, &remote, 1, 0) != (ssize_t)reference->length)
+	    peer->access != ACCESS_GRANTED || !is_valid(peer, reference) ||
+	    !copy_payload(peer, reference, to, n))
 		return false;
 	atomic_thread_fence(memory_order_acquire);
 	return is_valid(peer, reference);

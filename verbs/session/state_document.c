@@ -199,6 +199,14 @@ void state_document_fill_qp(struct state_qp *entry, const struct urxe_qp *qp)
 	entry->counters = *urxe_qp_counters(qp);
 }
 
+bool state_document_copies(const struct state_qp *entry, const struct urxe_qp *qp)
+{
+	const uint64_t *event = entry->counters.event;
+
+	return urxe_qp_direct(qp) &&
+	       (event[URXE_EVENT_DIRECT_REQUESTS] || event[URXE_EVENT_REFERENCES]);
+}
+
 void state_document_begin(int socket)
 {
 	send_status(socket, -EINPROGRESS);

@@ -17,8 +17,9 @@
  *     counters       {name: n}, names of rxe/counters.h, without zeros
  *     direct         whether frames go to the peer's inbox, and not by the switch (not the
  *                    "direct transport" of rxe/direct.h, which is `memory`)
- *     memory         whether WRITEs and READs were copied between the two processes, and the
- *                    process will try to copy the next one, too
+ *     memory         whether WRITEs and READs were copied between the two processes, or the
+ *                    payloads of this queue pair's SENDs, and the process will try to have the
+ *                    next one copied, too
  *     uplink         whether frames go to another host by the process's own packet socket
  *   mrs       [{key, pd, iova, length, access}]
  *     iova           text, as "0x7f0000001000"
@@ -76,5 +77,8 @@ void state_document_send(const struct state_document *state, bool complete);
 
 /* Fills in all members but direct, memory and uplink. */
 void state_document_fill_qp(struct state_qp *entry, const struct urxe_qp *qp);
+/* Whether requests of the queue pair, of which `entry` is filled in, were copied, and the engine
+ * would have the next one copied, if the peer's memory can be reached. */
+bool state_document_copies(const struct state_qp *entry, const struct urxe_qp *qp);
 
 #endif

@@ -57,8 +57,9 @@ struct inbox_slot {
 };
 
 #define INBOX_GEN 0x8000u
-#define INBOX_REFERENCE \
-	0x4000u /* a struct vnic_reference follows the frame; the length includes it */
+#define INBOX_REFERENCE                                                                         \
+	0x4000u /* pieces, if any, and their struct vnic_reference follow the frame; the length \
+		   includes them */
 #define INBOX_LEN 0x3fffu
 
 static_assert(VNIC_FRAME_MAX(VMXNET3_MAX_MTU) <= INBOX_LEN, "lengths fit");

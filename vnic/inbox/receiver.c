@@ -176,6 +176,26 @@ static bool has_frame(const struct vnic_inbox *inbox)
 	       !inbox->broken;
 }
 
+/* Copies the reference, which stands at the end of the slot's bytes. False: it does not fit them.
+ */
+static bool read_reference(struct vnic_frame *frame)
+{
+	struct vnic_reference *reference = &frame->reference;
+	uint32_t pieces;
+
+	if (frame->len < sizeof(*reference))
+		return false;
+	frame->len -= (uint32_t)sizeof(*reference);
+	memcpy(reference, frame->data + frame->len, sizeof(*reference));
+	if (reference->n_pieces > VNIC_PIECES_MAX)
+		return false;
+	pieces = reference->n_pieces * (uint32_t)sizeof(struct vnic_reference_piece);
+	if (frame->len < pieces)
+		return false;
+	frame->len -= pieces;
+	return true;
+}
+
 /* False: no frame in a slot can have this completion. */
 static bool read_frame(const struct vnic_inbox *inbox, struct inbox_slot *slot, uint32_t completion,
 		       struct vnic_frame *frame)
@@ -184,13 +204,7 @@ static bool read_frame(const struct vnic_inbox *inbox, struct inbox_slot *slot, 
 		.data = slot->frame, .len = completion & INBOX_LEN, .room = inbox->frame_max};
 	if (frame->len > inbox->frame_max)
 		return false;
-	if (!(completion & INBOX_REFERENCE))
-		return true;
-	if (frame->len < sizeof(frame->reference))
-		return false;
-	frame->len -= (uint32_t)sizeof(frame->reference);
-	memcpy(&frame->reference, slot->frame + frame->len, sizeof(frame->reference));
-	return true;
+	return !(completion & INBOX_REFERENCE) || read_reference(frame);
 }
 
 /* A burst's frames are in the sender's cache: their first lines are prefetched together. */

@@ -193,13 +193,18 @@ static struct inbox_slot *free_slot(struct vnic_outbox *outbox, uint32_t positio
 	return has_room(outbox, position) ? slot_at(outbox, position) : NULL;
 }
 
-/* Writes the frame's payload reference; returns the slot's completion without a generation. */
+/*
+ * Writes the frame's payload reference behind its pieces; returns the slot's completion without a
+ * generation.
+ */
 static uint32_t put_reference(struct inbox_slot *slot, const struct vnic_frame *frame)
 {
+	const uint32_t bytes = vnic_frame_bytes(frame);
+
 	if (!frame->reference.process)
 		return frame->len;
-	memcpy(slot->frame + frame->len, &frame->reference, sizeof(frame->reference));
-	return (frame->len + (uint32_t)sizeof(frame->reference)) | INBOX_REFERENCE;
+	memcpy(slot->frame + bytes, &frame->reference, sizeof(frame->reference));
+	return (bytes + (uint32_t)sizeof(frame->reference)) | INBOX_REFERENCE;
 }
 
 /* Commits the frame in the slot of a position. */
@@ -220,7 +225,7 @@ static bool put_frame(struct vnic_outbox *outbox, uint32_t position, const struc
 
 	if (!slot)
 		return false;
-	memcpy(slot->frame, frame->data, frame->len);
+	memcpy(slot->frame, frame->data, vnic_frame_bytes(frame));
 	commit_slot(outbox, position, frame);
 	return true;
 }

@@ -74,6 +74,9 @@
 	X(CNP_RCVD, "cnp_rcvd", "congestion notification packets received")                       \
 	X(RATE_CUT, "rate_cut", "rate reductions of queue pairs by a CNP")                        \
 	X(DIRECT_DECLINED, "direct_declined", "requests not copied after a try, sent in packets") \
+	X(REFERENCES, "references", "payloads of SENDs left to the receiver to copy, or parts")   \
+	X(REFERENCE_BYTES, "reference_bytes", "bytes of these payloads")                          \
+	X(PULLED_BYTES, "pulled_bytes", "bytes of SENDs copied from the sender's memory")         \
 	X(MEMORY_GONE, "memory_gone", "accesses to registered memory that is unmapped")           \
 	X(LOCAL_ERROR, "local_error", "work requests completed in a local error")                 \
 	X(WC_LOC_LEN, "wc_loc_len_err", "completions: local length error")                        \

@@ -39,6 +39,13 @@ struct urxe_qp;
  */
 #define URXE_REFERENCE_MIN 8192u
 #define URXE_REFERENCE_MAX (256u * 1024)
+/*
+ * Pieces of a payload that one frame references: as many as 256 KiB of scattered 4 KiB pages have,
+ * in as many segments as a request may have. A list of pieces needs room in the frame behind
+ * URXE_REFERENCE_ROOM bytes, for the headers and what the owner adds.
+ */
+#define URXE_REFERENCE_PIECES 128u
+#define URXE_REFERENCE_ROOM   160u
 
 struct urxe_reference;
 
@@ -63,8 +70,9 @@ struct urxe_ops {
 	/* Within urxe_output: whether the next frame, of a SEND to this path and QPN, may reference
 	 * its payload. NULL: never. */
 	bool (*may_reference)(void *dev_ctx, const struct urxe_path *path, uint32_t qpn);
-	/* Copies a referenced payload from its sender's memory to n extents of the same total
-	 * length. False: a part could not be read, or the reference has ended meanwhile. */
+	/* Copies a referenced payload from its sender's memory to n extents (at most
+	 * URXE_REFERENCE_PIECES) of the same total length. False: a part could not be read, or the
+	 * reference has ended meanwhile. */
 	bool (*pull)(void *dev_ctx, const struct urxe_reference *reference,
 		     const struct urxe_extent *to, uint32_t n);
 	/* Whether this host can send nothing to that peer now, because the daemon that forwards its
@@ -176,16 +184,27 @@ void urxe_dev_set_gso(struct urxe_dev *dev, bool on);
  * program gets the memory back.
  */
 struct urxe_reference {
-	uint64_t address; /* in the sender's process */
+	uint64_t address; /* in the sender's process, if n_pieces is 0 */
 	uint32_t length;  /* bytes; 0 = no reference */
 	uint32_t packets; /* of the message; the frame takes as many PSNs */
 	uint32_t generation;
-	void *sender; /* for urxe_ops.pull; set by the owner for urxe_input */
+	/* Pieces of the payload in the list that stands in place of the frame's ICRC and behind it;
+	 * 0 = the payload is one piece. */
+	uint32_t n_pieces;
+	/* For urxe_ops.pull; set by the owner for urxe_input: */
+	void *sender;
+	const uint8_t *pieces; /* n_pieces struct urxe_reference_piece, not aligned */
+};
+
+struct urxe_reference_piece {
+	uint64_t address; /* in the sender's process */
+	uint64_t length;  /* bytes */
 };
 
 /*
  * One Ethernet frame, from the destination MAC to the ICRC; no FCS. A frame with a reference has
- * the headers of the first of the reference's packets, and no payload.
+ * the headers of the first of the reference's packets, and no payload. Its length counts an ICRC,
+ * and not the reference's list of pieces.
  */
 struct urxe_frame {
 	uint8_t *data;
@@ -204,6 +223,15 @@ struct urxe_frame {
 			      source addresses */
 	struct urxe_reference reference;
 };
+
+/* Bytes at frame->data: the frame, or its headers and the list of its reference's pieces. */
+static inline uint32_t urxe_frame_bytes(const struct urxe_frame *frame)
+{
+	if (!frame->reference.length || !frame->reference.n_pieces)
+		return frame->len;
+	return frame->len - URXE_ICRC_LEN +
+	       frame->reference.n_pieces * (uint32_t)sizeof(struct urxe_reference_piece);
+}
 
 /* Sets the ICRC of a frame that urxe_output wrote without it (urxe_dev_attr.omit_local_icrc). */
 void urxe_frame_add_icrc(uint8_t *data, uint32_t len);

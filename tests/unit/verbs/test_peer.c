@@ -755,6 +755,65 @@ static void test_receiver_pulls_payloads(void **state)
 	assert_false(pull((uintptr_t)area, 1, to));
 }
 
+/* Copies pages of the child's area in another order; `pieces` may be wrong. */
+static bool pull_pieces(const struct urxe_reference_piece *pieces, uint32_t n, uint8_t *to)
+{
+	uint8_t bytes[1 + 200 * sizeof(*pieces)];
+	const struct urxe_extent extents[] = {{to, 2 * PAGE}, {to + 3 * PAGE, PAGE}};
+	const struct urxe_reference reference = {
+		.length = 3 * PAGE,
+		.packets = 3,
+		.n_pieces = n,
+		.sender = tx_peer(&port.tx, mac, QPN(CHILD)),
+		.pieces = bytes + 1, /* not aligned */
+	};
+
+	memcpy(bytes + 1, pieces, (n < 200 ? n : 200) * sizeof(*pieces));
+	return peer_pull(NULL, &reference, extents, 2);
+}
+
+static void fill_pages(void)
+{
+	for (uint8_t i = 0; i < 4; i++)
+		memset(area + i * PAGE, i + 1, PAGE);
+	atomic_store(&shared->step, 3);
+}
+
+static void test_receiver_pulls_pieces(void **state)
+{
+	static uint8_t to[4 * PAGE];
+	const uint64_t at = (uintptr_t)area;
+	const struct urxe_reference_piece right[] = {
+		{at + 3 * PAGE, 100}, {at, PAGE}, {at + PAGE, 2 * PAGE - 100}};
+	struct urxe_reference_piece wrong[200];
+
+	(void)state;
+	start_child(fill_pages);
+	await_step(3);
+	assert_true(pull_pieces(right, 3, to));
+	assert_int_equal(to[99], 4);
+	assert_int_equal(to[100], 1);
+	assert_int_equal(to[PAGE + 99], 1);
+	assert_int_equal(to[PAGE + 100], 2);
+	assert_int_equal(to[2 * PAGE], 0);
+	assert_int_equal(to[3 * PAGE], 2);
+	assert_int_equal(to[3 * PAGE + 100], 3);
+	/* Too short, too long, absent, and more pieces than a reference may have. */
+	memcpy(wrong, right, sizeof(right));
+	wrong[2].length--;
+	assert_false(pull_pieces(wrong, 3, to));
+	wrong[2].length = UINT64_MAX;
+	assert_false(pull_pieces(wrong, 3, to));
+	memcpy(wrong, right, sizeof(right));
+	wrong[1].address = UINT64_MAX - PAGE;
+	assert_false(pull_pieces(wrong, 3, to));
+	for (int i = 0; i < 200; i++)
+		wrong[i] = (struct urxe_reference_piece){at, 96};
+	assert_true(pull_pieces(wrong, 128, to));
+	assert_false(pull_pieces(wrong, 129, to));
+	assert_false(pull_pieces(wrong, UINT32_MAX, to));
+}
+
 /* The reference ends during the copy: the copy does not count. */
 static void end_reference(void)
 {
@@ -1191,6 +1250,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_engine_thread_of_this_core_counts_as_asleep,
 						open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_receiver_pulls_payloads, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_receiver_pulls_pieces, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_reference_ends_meanwhile, open_world,
 						close_world),

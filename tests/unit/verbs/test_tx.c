@@ -789,6 +789,127 @@ static void test_frames_in_an_inbox_have_no_icrc(void **state)
 	assert_false(frame.without_icrc);
 }
 
+/* --- Virtual machines, whose frames have another MAC. */
+
+/* The inbox is that of a machine's device process. */
+static void meet_machine(struct fixture *f)
+{
+	int fds[VNIC_INBOX_FDS];
+
+	dup_fds(f->inbox, fds);
+	assert_int_equal(tx_add_inbox(&f->tx, other_mac, PEER, fds), 0);
+}
+
+static void expect_crafted_by_inbox(struct fixture *f)
+{
+	struct vnic_frame received;
+	uint8_t data[CRAFT_MAX];
+	uint32_t len = craft(data, other_mac);
+
+	assert_int_equal(vnic_inbox_rx(f->inbox, &received, 1), 1);
+	assert_int_equal(received.len, len - URXE_ICRC_LEN);
+	assert_memory_equal(received.data, data, received.len);
+	vnic_inbox_rx_release(f->inbox, 1);
+}
+
+/* By the NIC's buffers, straight into the inbox, and by the switch, where the ICRC is right. */
+static void test_frames_to_a_machine(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t now = T0 + TX_INBOX_FULL_NS;
+
+	meet_machine(f);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(f->tx.stream != NULL, i == 2);
+		assert_true(send_crafted(f, T0, other_mac, PEER));
+		expect_crafted_by_inbox(f);
+	}
+	/* The same QPN of the host, and another process of the machine's MAC. */
+	assert_true(send_crafted(f, T0, our_mac, PEER));
+	expect_crafted_by_switch(f, our_mac, 1);
+	assert_true(send_crafted(f, T0, other_mac, FAR));
+	expect_crafted_by_switch(f, other_mac, 1);
+	allow(f->loop, false);
+	assert_true(send_crafted(f, T0, other_mac, PEER));
+	expect_crafted_by_switch(f, other_mac, 1);
+	allow(f->loop, true);
+	for (int i = 0; i < VNIC_INBOX_FRAMES; i++)
+		send_crafted(f, T0, other_mac, PEER);
+	assert_false(send_crafted(f, T0, other_mac, PEER));
+	assert_true(tx_flush(&f->tx, now));
+	expect_crafted_by_switch(f, other_mac, 1);
+}
+
+/* Frames wait for a machine's inbox, which ends meanwhile: they go by the switch as they were. */
+static void test_end_of_a_machine(void **state)
+{
+	struct fixture *f = *state;
+
+	meet_machine(f);
+	for (int i = 0; i < VNIC_INBOX_FRAMES; i++)
+		send_crafted(f, T0, other_mac, PEER);
+	assert_false(send_crafted(f, T0, other_mac, PEER));
+	vnic_inbox_destroy(f->inbox);
+	f->inbox = NULL;
+	assert_true(tx_flush(&f->tx, T0 + TX_RETRY_NS));
+	expect_crafted_by_switch(f, other_mac, 1);
+	assert_int_equal(counted(f, VNIC_DIRECT_CLOSED), 1);
+}
+
+/* Sends two frames to the host's MAC or a machine's; the second references pieces. */
+static bool send_pieces(struct fixture *f, const uint8_t mac[6], uint8_t first)
+{
+	struct urxe_frame frames[2];
+	const uint32_t at = f->len - URXE_ICRC_LEN;
+
+	assert_int_equal(tx_reserve(&f->tx, T0, frames, 2), 2);
+	for (int i = 0; i < 2; i++)
+		make(f, &frames[i], mac, PEER);
+	frames[1].reference =
+		(struct urxe_reference){.length = 65536, .packets = 16, .n_pieces = 20};
+	for (uint32_t i = 0; i < 20 * sizeof(struct urxe_reference_piece); i++)
+		frames[1].data[at + i] = (uint8_t)(first + i);
+	return tx_send(&f->tx, T0, frames, 2);
+}
+
+static void expect_pieces(struct fixture *f, uint8_t first)
+{
+	struct vnic_frame frames[3];
+	struct urxe_frame frame;
+
+	assert_int_equal(vnic_inbox_rx(f->inbox, frames, 3), 2);
+	assert_int_equal(frames[1].len, f->len - URXE_ICRC_LEN);
+	assert_int_equal(frames[1].reference.n_pieces, 20);
+	frames[1].reference.process = PEER >> 12;
+	assert_true(tx_convert_received(&f->tx, &frames[1], true, &frame));
+	assert_int_equal(frame.reference.n_pieces, 20);
+	for (uint32_t i = 0; i < 20 * sizeof(struct urxe_reference_piece); i++)
+		assert_int_equal(frame.reference.pieces[i], (uint8_t)(first + i));
+	vnic_inbox_rx_release(f->inbox, 2);
+}
+
+/* By the NIC's buffers, and straight into the inbox. */
+static void test_pieces_arrive_with_their_reference(void **state)
+{
+	const uint8_t *const macs[] = {our_mac, other_mac};
+	struct fixture *f = *state;
+
+	for (uint8_t m = 0; m < 2; m++) {
+		if (m)
+			meet_machine(f);
+		for (uint8_t i = 0; i < 3; i++) {
+			assert_true(send_pieces(f, macs[m], i));
+			assert_non_null(f->tx.stream);
+			expect_pieces(f, i);
+		}
+		/* A frame for the switch ends the stream. */
+		assert_true(send_crafted(f, T0, our_mac, FAR));
+		expect_crafted_by_switch(f, our_mac, 1);
+		assert_true(send_pieces(f, macs[m], 9));
+		expect_pieces(f, 9);
+	}
+}
+
 /* A single frame is written to the inbox that the last two single frames went to. */
 static void test_single_frames_begin_a_stream(void **state)
 {
@@ -867,6 +988,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_references_arrive_with_their_frame, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_reference_by_switch, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_frames_to_a_machine, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_end_of_a_machine, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pieces_arrive_with_their_reference, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_any_destination_qpn_is_accepted, setup,
 						teardown),
 	};

@@ -518,6 +518,72 @@ static void test_references_arrive_with_their_frame(void **state)
 	assert_false(vnic_inbox_broken(f->inbox));
 }
 
+#define PIECE ((uint32_t)sizeof(struct vnic_reference_piece))
+
+/* The pieces of a reference arrive behind their frame. */
+static void test_pieces_arrive_behind_their_frame(void **state)
+{
+	static const uint32_t counts[] = {1, 2, 3};
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < VNIC_INBOX_FRAMES + 3; i++) {
+		uint8_t data[VNIC_FRAME_MAX(MTU)];
+		struct vnic_frame frame = {.data = data, .len = i % 30, .room = sizeof(data)};
+		enum vnic_outbox_status status;
+
+		frame.reference.process = 3;
+		frame.reference.n_pieces = counts[i % 3];
+		for (uint32_t b = 0; b < sizeof(data); b++)
+			data[b] = (uint8_t)(i + b);
+		assert_true(vnic_frame_bytes(&frame) + sizeof(frame.reference) <=
+			    VNIC_FRAME_MAX(MTU));
+		if (f->in_place) {
+			struct vnic_frame slot;
+
+			assert_int_equal(vnic_outbox_reserve(f->first, &slot, 1), 1);
+			memcpy(slot.data, data, vnic_frame_bytes(&frame));
+			frame.data = slot.data;
+			vnic_outbox_commit(f->first, &frame, 1);
+		} else {
+			assert_int_equal(vnic_outbox_send(f->first, &frame, 1, &status), 1);
+		}
+		assert_int_equal(vnic_inbox_rx(f->inbox, &frame, 1), 1);
+		assert_int_equal(frame.len, i % 30);
+		assert_int_equal(frame.reference.n_pieces, counts[i % 3]);
+		assert_memory_equal(frame.data, data, vnic_frame_bytes(&frame));
+		vnic_inbox_rx_release(f->inbox, 1);
+	}
+}
+
+/* A sender claims more pieces than its frame has bytes, or than a reference may have. */
+static void test_too_many_pieces_break_the_inbox(void **state)
+{
+	static const struct {
+		uint32_t len, pieces;
+	} rows[] = {{0, VNIC_PIECES_MAX + 1}, {0, UINT32_MAX}, {2 * PIECE - 1, 2}};
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		uint8_t data[VNIC_FRAME_MAX(MTU)] = {0};
+		struct vnic_reference forged = {.process = 1, .n_pieces = rows[i].pieces};
+		struct vnic_frame frame = {.data = data, .reference = {.process = 1}};
+		enum vnic_outbox_status status;
+		uint8_t *at;
+
+		/* The frame's last bytes become a reference. */
+		frame.reference.address = UINT64_C(0x1234567898765432);
+		frame.len = rows[i].len;
+		assert_int_equal(vnic_outbox_send(f->first, &frame, 1, &status), 1);
+		at = memmem(f->memory, f->size, &frame.reference, sizeof(frame.reference));
+		assert_non_null(at);
+		memcpy(at, &forged, sizeof(forged));
+		assert_int_equal(vnic_inbox_rx(f->inbox, &frame, 1), 0);
+		assert_true(vnic_inbox_broken(f->inbox));
+		renew(state);
+		f = *state;
+	}
+}
+
 /* The completion before a sent frame, in the inbox's memory. */
 static uint8_t *find_completion(const struct fixture *f, uint32_t lead)
 {
@@ -753,6 +819,12 @@ int main(void)
 						close_inbox),
 		cmocka_unit_test_setup_teardown(test_references_arrive_with_their_frame,
 						open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_pieces_arrive_behind_their_frame, open_inbox,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_pieces_arrive_behind_their_frame,
+						open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_too_many_pieces_break_the_inbox, open_inbox,
+						close_inbox),
 		cmocka_unit_test_setup_teardown(test_forged_references_are_refused, open_inbox,
 						close_inbox),
 		cmocka_unit_test_setup_teardown(test_bad_descriptors_are_refused, open_inbox,

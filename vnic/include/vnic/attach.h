@@ -62,7 +62,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 28
+#define VNIC_ATTACH_VERSION 29
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */

@@ -164,7 +164,8 @@ void vnic_outbox_wake(const struct vnic_outbox *outbox);
  * vnic_outbox_commit, which sends the first n frames (0: none), in order and with their lengths,
  * and wakes the receiver. The receiver can change the slots at any time.
  *
- * A frame with a payload reference needs sizeof(struct vnic_reference) bytes of its room for it.
+ * A frame with a payload reference needs sizeof(struct vnic_reference) bytes of its room for it,
+ * and room for its pieces; frames without references, too, may be as long as their room at most.
  */
 uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *frames, uint32_t n);
 void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n);

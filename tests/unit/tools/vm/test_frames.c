@@ -35,6 +35,8 @@ struct fixture {
 	struct station_link link;
 	struct vmxnet3_function nic;
 	struct pvrdma_function rdma;
+	struct vm_session session; /* without a daemon */
+	struct machine_peers peers;
 	struct frames frames;
 };
 
@@ -95,7 +97,8 @@ static int setup(void **state)
 	memset(f.nic.bars, 0, VNIC_BAR_SIZE);
 	assert_int_equal(vnic_device_create(&attr, &f.nic.dev), 0);
 	f.rdma.dev = f.guest[0].dev;
-	assert_int_equal(frames_init(&f.frames, &f.link, &f.nic, &f.rdma), 0);
+	f.peers.session = &f.session;
+	assert_int_equal(frames_init(&f.frames, &f.link, &f.nic, &f.rdma, &f.peers), 0);
 	*state = &f;
 	return 0;
 }
