@@ -118,7 +118,8 @@ static struct urxe_direct_piece read_piece(const struct urxe_direct_piece *piece
 	};
 }
 
-/* Appends `length` bytes from an offset of the region. False: too many pieces, or a wrong list. */
+/* Appends `length` bytes from an offset of the region. False: too many pieces, a piece that is not
+ * mapped, or a wrong list. */
 static bool list_pieces(const struct urxe_direct_table *table,
 			const struct urxe_direct_grant *grant, uint64_t offset, uint64_t length,
 			struct direct_copy *all)
@@ -132,7 +133,7 @@ static bool list_pieces(const struct urxe_direct_table *table,
 
 		next = ++at < grant->n_pieces ? read_piece(&pieces[at])
 					      : (struct urxe_direct_piece){.offset = grant->length};
-		if (offset < piece.offset || offset >= next.offset ||
+		if (!piece.addr || offset < piece.offset || offset >= next.offset ||
 		    all->n_remote == URXE_DIRECT_EXTENTS)
 			return false;
 		n = next.offset - offset < length ? next.offset - offset : length;

@@ -120,15 +120,24 @@ void mr_free(struct urxe_mr *mr)
 	free(mr);
 }
 
-/* Whether all of the region is mapped, and its list of pieces is short enough for a grant. */
+/* A system call that unmaps a piece, and may still fail, is in progress. */
+static bool is_held(const struct urxe_mr *mr)
+{
+	for (uint32_t i = 0; mr->held && i < mr->n_pieces; i++)
+		if (mr->held[i].addr)
+			return true;
+	return false;
+}
+
+/* Whether a part of the region is mapped, and its list of pieces is short enough for a grant. */
 static bool is_grantable(const struct urxe_mr *mr)
 {
-	if (!mr->length || mr->n_pieces > URXE_DIRECT_GRANT_PIECES)
+	if (!mr->length || mr->n_pieces > URXE_DIRECT_GRANT_PIECES || is_held(mr))
 		return false;
 	for (uint32_t i = 0; i < mr->n_pieces; i++)
-		if (!mr->pieces[i].addr)
-			return false;
-	return true;
+		if (mr->pieces[i].addr)
+			return true;
+	return false;
 }
 
 void mr_publish(const struct urxe_mr *mr)

@@ -113,7 +113,7 @@ struct urxe_mr *mr_allocate(uint32_t n_extents);
 int mr_check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *attr);
 /* Fills in a region that has room for the extents. */
 void mr_fill(struct urxe_mr *mr, struct urxe_dev *dev, const struct urxe_mr_attr *attr);
-/* Publishes the region's rights for the direct transport, if all of it is mapped. */
+/* Publishes the region's rights for the direct transport, if a part of it is mapped. */
 void mr_publish(const struct urxe_mr *mr);
 static inline bool mr_is_one_piece(const struct urxe_mr *mr)
 {

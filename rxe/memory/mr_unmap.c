@@ -129,20 +129,18 @@ int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes)
 	return 0;
 }
 
-/* True: the piece is usable again. No piece lies partly in the bytes: pieces were cut at their
- * ends. */
-static bool settle_piece(struct urxe_mr *mr, uint32_t i, const struct urxe_extent *bytes, bool done)
+/* No piece lies partly in the bytes: pieces were cut at their ends. */
+static void settle_piece(struct urxe_mr *mr, uint32_t i, const struct urxe_extent *bytes, bool done)
 {
 	struct mr_held *held = &mr->held[i];
 
 	if (!held->addr || (uintptr_t)held->addr - (uintptr_t)bytes->addr >= bytes->length)
-		return false;
+		return;
 	if (!done && --held->calls)
-		return false;
+		return;
 	if (!done)
 		mr->pieces[i].addr = held->addr;
 	*held = (struct mr_held){0};
-	return !done;
 }
 
 /* Whether a piece begins in memory where the piece before it ends. */
@@ -172,15 +170,12 @@ static void join_pieces(struct urxe_mr *mr)
 
 void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool done)
 {
-	bool back = false;
-
 	if (!mr->held)
 		return;
 	for (uint32_t i = 0; i < mr->n_pieces; i++)
-		back |= settle_piece(mr, i, bytes, done);
+		settle_piece(mr, i, bytes, done);
 	join_pieces(mr);
-	if (back)
-		publish_all(mr);
+	publish_all(mr);
 }
 
 void urxe_mr_unmap_all(struct urxe_mr *mr)

@@ -16,7 +16,7 @@ from rdma import on_guest, on_host
 from verbs import Lab, add_host
 
 # Without an end, so that the test sees the queue pairs at work.
-ENDLESS = [['ib_write_bw', '-F', '-s', '65536', '-D', '600'], ['ib_read_bw', '-F', '-s', '65536', '-D', '600']]
+ENDLESS = [[f'ib_{kind}_bw', '-F', '-s', '65536', '-D', '600'] for kind in ('write', 'read', 'send')]
 CHECK_COPIED = CHECKED[0]
 SECONDS = 60
 
@@ -59,7 +59,12 @@ def requesters(host):
 
 
 def copied(host):
-    return sum(qp['counters'].get('direct_bytes', 0) for qp in requesters(host))
+    """Bytes of WRITEs and READs, and of SENDs that the receiver copies."""
+    return sum(qp['counters'].get(name, 0) for qp in requesters(host) for name in ('direct_bytes', 'reference_bytes'))
+
+
+def pulled(host):
+    return sum(qp['counters'].get('pulled_bytes', 0) for qp in host.show('qp')['qps'])
 
 
 def expect_copies(host, stream):
@@ -70,6 +75,9 @@ def expect_copies(host, stream):
     until(SECONDS, lambda: len(requesters(host)) == 1,
           lambda: f'{len(requesters(host))} queue pairs copy, not 1: {stream.argv}; {host.show("transport")}')
     more()
+    sends = stream.argv[0] == 'ib_send_bw'
+    if sends != bool(pulled(host)):
+        raise Failure(f'a receiver has copied {pulled(host)} bytes: {stream.argv}')
 
 
 def check_stream(host, server, client, argv):
@@ -78,7 +86,7 @@ def check_stream(host, server, client, argv):
     try:
         expect_copies(host, stream)
         row, = [row for row in host.show('transport')['transports'] if row['memory']]
-        if (row['path'], row['why']) != ('switch', 'a virtual machine'):
+        if (row['path'], row['why']) != ('direct', 'same host and user'):
             raise Failure(f'an unexpected path: {row}')
         file = os.path.join(host.top, 'capture.pcapng')
         capture = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, '-w', file])

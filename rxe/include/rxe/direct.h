@@ -52,7 +52,7 @@ struct urxe_extent;
 /* Bytes of a region that are contiguous in memory: up to the next piece, or the region's end. */
 struct urxe_direct_piece {
 	uint64_t offset; /* of the first byte, in the region */
-	uint64_t addr;   /* of the first byte in the process's address space */
+	uint64_t addr;   /* of the first byte in the process's address space; 0: not mapped */
 };
 
 /* The rights of a key: a region, or a bound window. */

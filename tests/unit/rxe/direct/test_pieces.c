@@ -88,6 +88,86 @@ static void test_any_range(void **state)
 	direct_close(&d);
 }
 
+/* A hole, a page, a hole and two pages. */
+static struct urxe_mr *reg_holes(struct node *node)
+{
+	const struct urxe_extent extents[] = {
+		{NULL, PAGE}, {node->mem, PAGE}, {NULL, PAGE}, {node->mem + 4 * PAGE, 2 * PAGE}};
+	const struct urxe_mr_attr attr = {
+		.pd = NODE_PD,
+		.access = NODE_ACCESS,
+		.iova = node->iova,
+		.length = 5 * PAGE,
+		.extents = extents,
+		.n_extents = 4,
+	};
+	struct urxe_mr *mr;
+
+	require(!urxe_mr_reg(node->dev, &attr, &mr));
+	return mr;
+}
+
+/* A region with holes, as that of all memory of a guest is: requests outside the holes are copied,
+ * and others fail as in packets. */
+static void test_holes(void **state)
+{
+	static const struct {
+		uint32_t offset, length;
+		bool hole;
+	} rows[] = {
+		{PAGE, PAGE, false},
+		{3 * PAGE, 2 * PAGE, false},
+		{4 * PAGE - 1, 2, false},
+		{0, 8, true},
+		{PAGE - 1, 2, true},
+		{2 * PAGE - 1, 2, true},
+		{2 * PAGE + 5, PAGE - 5, true},
+		{3 * PAGE - 1, 2, true},
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < 4 * sizeof(rows) / sizeof(rows[0]); i++) {
+		const uint32_t row = i / 4;
+		const bool read = i % 2, local = i % 4 > 1;
+		struct direct d;
+		struct post post;
+
+		setup_proven(&d);
+		d.key[!local] = urxe_mr_key(reg_holes(local ? d.e.a : d.e.b));
+		post = a_post(&d, read ? URXE_WR_RDMA_READ : URXE_WR_RDMA_WRITE, i);
+		post.length = rows[row].length;
+		if (local)
+			post.offset = rows[row].offset;
+		else
+			post.remote = rows[row].offset;
+		run(&d, &post,
+		    !rows[row].hole ? URXE_WC_SUCCESS
+		    : local         ? URXE_WC_LOC_PROT_ERR
+				    : URXE_WC_REM_ACCESS_ERR);
+		assert_int_equal(d.way[0].copies, !rows[row].hole);
+		direct_close(&d);
+	}
+}
+
+/* Nothing of the region is mapped: it is not published. */
+static void test_region_of_holes(void **state)
+{
+	const struct urxe_extent hole = {NULL, PAGE};
+	const struct urxe_mr_attr attr = {.pd = NODE_PD,
+					  .access = NODE_ACCESS,
+					  .length = PAGE,
+					  .extents = &hole,
+					  .n_extents = 1};
+	struct urxe_mr *mr;
+	struct direct d;
+
+	(void)state;
+	setup_proven(&d);
+	assert_int_equal(urxe_mr_reg(d.e.b->dev, &attr, &mr), 0);
+	assert_int_equal(d.e.b->table->grants[(urxe_mr_key(mr) >> 8) % URXE_DIRECT_GRANTS].key, 0);
+	direct_close(&d);
+}
+
 /* A region of n pieces of one byte, all the same byte. */
 static struct urxe_mr *reg_bytes(struct node *node, uint32_t n)
 {
@@ -198,8 +278,8 @@ static void test_wrong_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_any_range),
-		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_any_range),       cmocka_unit_test(test_holes),
+		cmocka_unit_test(test_region_of_holes), cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_wrong_list),
 	};
 
