@@ -14,6 +14,12 @@
 #include "queues/recv_queue.h"
 #include "shared_region.h"
 
+/*
+ * A peer may be a device process that waits for a processor: the time until it acknowledges has
+ * nothing to do with that of its last acknowledgement. A probe in vain costs more than its packet,
+ * because SENDs then have their payload in packets for a while.
+ */
+#define PROBE_NS 10000000u
 /* After this time the device looks whether the driver has made room in the ring of notifications.
  */
 #define NOTIFY_AGAIN_NS 1000000u
@@ -87,6 +93,7 @@ int pv_activate(struct pvrdma *dev)
 		.mtu = dev->attr.mtu,
 		.seed = dev->attr.seed + dev->activations,
 		.omit_local_icrc = true,
+		.probe_ns = PROBE_NS,
 		.direct = host->table ? host->direct : NULL,
 		.direct_ctx = host->direct_ctx,
 		.direct_table = host->table,
