@@ -28,12 +28,21 @@ static uint64_t read_register(void *ctx, uint32_t bar, uint32_t offset, uint32_t
 	return value;
 }
 
+static uint64_t counter(const struct pvrdma_function *f, enum pvrdma_counter counter)
+{
+	return pvrdma_counters(f->dev)[counter];
+}
+
 static void write_register(void *ctx, uint32_t bar, uint32_t offset, uint32_t size, uint64_t value)
 {
 	struct pvrdma_function *f = ctx;
 
+	const uint64_t polls = counter(f, PVRDMA_DOORBELL_POLL), now = now_ns();
+
 	if (size == sizeof(uint32_t))
-		pvrdma_reg_write(f->dev, now_ns(), bar, offset, (uint32_t)value);
+		pvrdma_reg_write(f->dev, now, bar, offset, (uint32_t)value);
+	if (counter(f, PVRDMA_DOORBELL_POLL) != polls)
+		poll_hold_polled(&f->hold, now, counter(f, PVRDMA_COMPLETIONS));
 }
 
 static void reset(void *ctx)
@@ -63,11 +72,14 @@ static void note_disconnect(void *ctx)
 	(void)ctx;
 }
 
-/* Peers copy to and from the machine's memory. */
+/* Peers copy to and from the machine's memory, and polls wait for completions. */
 static bool has_settled(void *ctx)
 {
-	const struct pvrdma_host *host = ((struct pvrdma_function *)ctx)->host;
+	struct pvrdma_function *f = ctx;
+	const struct pvrdma_host *host = f->host;
 
+	if (poll_hold_waits(&f->hold, now_ns(), counter(f, PVRDMA_COMPLETIONS)))
+		return false;
 	return !host->table || host->direct->settled(host->direct_ctx);
 }
 

@@ -6,11 +6,13 @@
 #include <pvrdma/pvrdma.h>
 
 #include "vm/function.h"
+#include "vm/poll_hold.h"
 
 struct pvrdma_function {
 	struct function function;
 	struct pvrdma *dev;
 	const struct pvrdma_host *host;
+	struct poll_hold hold;
 };
 
 struct pvrdma_function_attr {

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Polls of empty CQs that wait for a completion. A program that polls without end rings a doorbell
+ * each time, which stops its virtual processor until the device process replies. So the process
+ * delays the reply, and the processor is free for the peer whose message the program waits for.
+ *
+ * A poll waits for POLL_HOLD_NS at most, and only if it follows the reply to the last one within
+ * POLL_HOLD_SPIN_NS, without a completion in between: a program that does something else between
+ * its polls gets the reply at once.
+ */
+#ifndef URXE_VM_POLL_HOLD_H
+#define URXE_VM_POLL_HOLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define POLL_HOLD_NS      100000u
+#define POLL_HOLD_SPIN_NS 100000u
+
+struct poll_hold {
+	uint64_t replied_at;  /* time of the reply to the last poll, ns */
+	uint64_t completions; /* of the device, at that time */
+	uint64_t until;       /* end of the wait, ns; 0 = no poll waits */
+};
+
+/* The guest has polled an empty CQ; `completions` is the number of the device's completions. */
+void poll_hold_polled(struct poll_hold *hold, uint64_t now, uint64_t completions);
+/* Whether the poll still waits. False: the caller replies now. */
+bool poll_hold_waits(struct poll_hold *hold, uint64_t now, uint64_t completions);
+
+#endif
