@@ -212,6 +212,7 @@ static void resend_range(struct urxe_qp *qp, uint32_t from, uint32_t end)
  */
 static void avoid_references(struct requester *req)
 {
+	req->after_rnr = false;
 	if (req->plain)
 		return;
 	req->plain_after = req->plain_after ? 2 * req->plain_after : PLAIN_MIN;
@@ -362,18 +363,30 @@ void retry_acked(struct urxe_qp *qp)
 	start_repair(qp, last->frontier, false);
 }
 
-/* The peer executed nothing after una; a peer that keeps packets behind a gap has kept them. */
+/* The peer executed nothing after una; a peer that keeps packets behind a gap has kept them, but no
+ * references. */
 void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns)
 {
 	struct requester *req = &qp->req;
-	bool keeps = req->peer == PEER_KEEPS && !is_go_back_n(qp);
+	bool keeps = req->peer == PEER_KEEPS && !is_go_back_n(qp) && !req->referenced;
 
 	req->nak_seen = true;
 	req->una_sent = 0;
 	req->rnr_wait = true;
+	req->after_rnr = true;
 	start_repair(qp, keeps ? urxe_psn_add(req->una, 1) : req->psn, false);
 	req->timeout_due = req->probe_due = req->missing_due = URXE_NEVER;
 	timer_set(&qp->dev->timers, &qp->timer, qp->dev->now + wait_ns);
+}
+
+/* If the peer has acknowledged una meanwhile, nothing is sent again. */
+void retry_end_rnr_wait(struct urxe_qp *qp)
+{
+	if (!qp->req.rnr_wait)
+		return;
+	qp->req.rnr_wait = false;
+	retry_restart_timer(qp);
+	qp_schedule(qp);
 }
 
 /* --- Missing responses. */
@@ -498,10 +511,7 @@ bool retry_timer(struct urxe_qp *qp)
 	uint64_t now = qp->dev->now;
 
 	if (req->rnr_wait) {
-		req->rnr_wait = false;
-		retry_restart_timer(
-			qp); /* if the peer has acknowledged una meanwhile, nothing is sent again */
-		qp_schedule(qp);
+		retry_end_rnr_wait(qp);
 	} else if (req->una == req->psn) {
 		return true;
 	} else if (req->missing_due <= now) {

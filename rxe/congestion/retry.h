@@ -39,6 +39,8 @@ bool retry_is_copy(const struct urxe_qp *qp);
 bool retry_sequence_nak(struct urxe_qp *qp);
 /* An RNR NAK arrived: sends req.una and the following packets again after wait_ns. */
 void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
+/* Sends them now, if they still wait. */
+void retry_end_rnr_wait(struct urxe_qp *qp);
 /* A later response shows that READ or atomic responses are missing. */
 bool retry_missing(struct urxe_qp *qp);
 /* An ACK arrived; called after retry_progress. */

@@ -96,6 +96,7 @@ struct requester {
 	uint32_t plain;       /* packets to send without payload references, after a loss */
 	uint32_t plain_after; /* value of `plain` after the next loss */
 	bool referenced;      /* the QP is in dev->referencing */
+	bool after_rnr;       /* the retransmission follows an RNR NAK, and may use references */
 	bool sent_to_group;   /* UD: the newest packet is for a multicast group */
 	uint8_t streak;       /* consecutive NAKs that each name the PSN after the repaired ones */
 	uint8_t probe_span;   /* packets of the last probe */
@@ -155,6 +156,7 @@ struct responder {
 	uint8_t nak;          /* AETH syndrome due; 0 = none */
 	bool in_gap;          /* `gap` is in use: a request is missing before received ones */
 	bool silent;          /* a duplicate has waited for its ACK since silent_since */
+	bool starved;         /* the last answer told the peer that there is no receive request */
 	uint32_t res_pending; /* number of `resources` that are pending */
 	uint32_t offset;      /* bytes of the message received */
 	const struct recv_wqe *wqe;

@@ -293,12 +293,16 @@ static void handle_data_response(struct urxe_qp *qp, const struct urxe_packet *p
 		fail_response(qp, index, status);
 }
 
-/* True: a repeated ACK that grants more credits. */
+/* True: a repeated ACK that grants more credits. The peer has receive requests again, so a wait for
+ * the RNR timer ends. */
 static bool take_repeated_ack(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
-	return flags & URXE_OPF_ACK && AETH_TYPE(p->aeth.syndrome) == AETH_ACK &&
-	       urxe_psn_add(p->psn, 1) == qp->req.una &&
-	       credit_take_more(qp, AETH_VALUE(p->aeth.syndrome));
+	if (!(flags & URXE_OPF_ACK) || AETH_TYPE(p->aeth.syndrome) != AETH_ACK ||
+	    urxe_psn_add(p->psn, 1) != qp->req.una ||
+	    !credit_take_more(qp, AETH_VALUE(p->aeth.syndrome), qp->req.rnr_wait))
+		return false;
+	retry_end_rnr_wait(qp);
+	return true;
 }
 
 static void handle_response(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)

@@ -14,20 +14,21 @@ void credit_take(struct urxe_qp *qp, uint8_t code)
 		credit->limited = true;
 		credit->limit = credit->done + aeth_credits(code);
 	} else {
-		credit_take_more(qp, code);
+		credit_take_more(qp, code, false);
 	}
 	qp_schedule(qp);
 }
 
 /* A limit never falls: an older acknowledgement does not take credits back. */
-bool credit_take_more(struct urxe_qp *qp, uint8_t code)
+bool credit_take_more(struct urxe_qp *qp, uint8_t code, bool refused)
 {
 	struct credit *credit = &qp->req.credit;
 	uint32_t limit = credit->done + aeth_credits(code);
 
-	if (!credit->limited || code == AETH_CREDITS_INVALID ||
-	    (int32_t)(limit - credit->limit) <= 0)
+	if (code == AETH_CREDITS_INVALID || !(credit->limited || refused) ||
+	    (int32_t)(limit - (credit->limited ? credit->limit : credit->done)) <= 0)
 		return false;
+	credit->limited = true;
 	credit->limit = limit;
 	qp_schedule(qp);
 	return true;

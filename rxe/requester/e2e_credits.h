@@ -18,8 +18,9 @@ struct send_wqe;
 
 /* An acknowledgement of new requests had this credit code. */
 void credit_take(struct urxe_qp *qp, uint8_t code);
-/* A repeated ACK had this credit code; true if it grants more credits. */
-bool credit_take_more(struct urxe_qp *qp, uint8_t code);
+/* A repeated ACK had this credit code; true if it grants more credits. `refused`: after an RNR NAK,
+ * which shows that the peer limits a requester that has got no credits yet. */
+bool credit_take_more(struct urxe_qp *qp, uint8_t code, bool refused);
 /*
  * Whether the next packet of the request may be sent. Without a credit, the first packet is sent
  * when all earlier ones are acknowledged: the peer accepts it, or answers with an RNR NAK. The

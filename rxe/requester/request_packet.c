@@ -85,7 +85,7 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 	if ((rp->psn + rp->span) / ACK_EVERY != rp->psn / ACK_EVERY ||
 	    (!rp->again && credit_stops(qp, last)))
 		return true;
-	return rp->again ? urxe_psn_add(rp->psn, 1) == req->resend.end
+	return rp->again ? urxe_psn_diff(urxe_psn_add(rp->psn, rp->span), req->resend.end) >= 0
 			 : requester_outstanding(req) + rp->span >= req->window;
 }
 
@@ -99,12 +99,15 @@ static uint32_t payload_of(const struct urxe_qp *qp, const struct send_wqe *wqe,
 	return rest < most ? rest : (uint32_t)most;
 }
 
-/* Number of packets that one reference may stand for, limited by the window. */
+/* Number of packets that one reference may stand for, limited by the window, or by what was sent
+ * before. */
 static uint32_t packets_of_reference(const struct urxe_qp *qp, const struct request_packet *rp,
 				     uint32_t pos)
 {
 	uint32_t outstanding = requester_outstanding(&qp->req);
-	uint32_t room = qp->req.window > outstanding ? qp->req.window - outstanding : 1;
+	uint32_t room = rp->again ? (uint32_t)urxe_psn_diff(qp->req.psn, rp->psn)
+			: qp->req.window > outstanding ? qp->req.window - outstanding
+						       : 1;
 	uint32_t packets = URXE_REFERENCE_MAX / qp->mtu, rest = rp->wqe->n_packets - pos;
 
 	if (packets > rest)
@@ -114,15 +117,15 @@ static uint32_t packets_of_reference(const struct urxe_qp *qp, const struct requ
 
 /*
  * A peer that cannot read a referenced payload drops the packet, so a QP without retries must not
- * use references. After a loss, the next packets have their payload.
+ * use references. After a loss, the next packets have their payload, but not after a RNR NAK.
  */
 static bool may_reference(struct urxe_qp *qp, const struct request_packet *rp)
 {
 	const struct urxe_ops *ops = qp->dev->attr.ops;
 
 	if (!ops->may_reference || qp->type != URXE_QPT_RC || rp->wqe->kind != WR_SEND ||
-	    rp->again || qp->paced || rp->wqe->flags & URXE_SEND_INLINE || !qp->attr.retry_cnt ||
-	    !qp->attr.timeout)
+	    (rp->again && !qp->req.after_rnr) || qp->paced || rp->wqe->flags & URXE_SEND_INLINE ||
+	    !qp->attr.retry_cnt || !qp->attr.timeout)
 		return false;
 	if (!qp->req.plain)
 		return ops->may_reference(qp->dev->attr.ctx, &qp->attr.path, qp->attr.dest_qpn);

@@ -32,6 +32,18 @@ void resp_ack_again(struct urxe_qp *qp)
 		resp_ack(qp);
 }
 
+/*
+ * IBA 9.7.7.2.5 permits an ACK that only tells of more credits. Without it the requester tries one
+ * message at a time, and waits for the RNR timer after each try in vain.
+ */
+void resp_recv_posted(struct urxe_qp *qp)
+{
+	if (!qp->resp.starved)
+		return;
+	qp->resp.starved = false;
+	resp_ack_again(qp);
+}
+
 static enum urxe_event nak_event(uint8_t syndrome)
 {
 	switch (syndrome) {
@@ -47,6 +59,7 @@ void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
 {
 	send_nak(qp, syndrome);
 	qp_count(qp, nak_event(syndrome));
+	qp->resp.starved |= AETH_TYPE(syndrome) == AETH_RNR_NAK;
 	if (syndrome == AETH_NAK_PSN_SEQUENCE || AETH_TYPE(syndrome) == AETH_RNR_NAK)
 		return;
 	qp_error_event(qp, syndrome == AETH_NAK_REMOTE_ACCESS ? URXE_ASYNC_QP_ACCESS_ERR

@@ -11,6 +11,9 @@
 void resp_ack(struct urxe_qp *qp);
 /* As resp_ack, after a duplicate; nothing if that ACK would name too old a PSN. */
 void resp_ack_again(struct urxe_qp *qp);
+/* A receive request was posted to the QP's own queue: if the peer waits for one, makes an ACK due
+ * that tells of it. */
+void resp_recv_posted(struct urxe_qp *qp);
 /* Makes a NAK due. A NAK that is neither a sequence error nor RNR ends the connection. */
 void resp_refuse(struct urxe_qp *qp, uint8_t syndrome);
 /* The requester repeats requests: starts the timer of the ACK that follows the last repetition. */

@@ -7,6 +7,7 @@
 #include "objects/completion.h"
 #include "objects/qp.h"
 #include "objects/rq.h"
+#include "responder/acknowledge.h"
 
 int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
 {
@@ -26,6 +27,9 @@ int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
 	if (wr->n_segs)
 		memcpy(wqe->segs, wr->segs, wr->n_segs * sizeof(*wr->segs));
 	rq->head++;
+	/* The answer that refills the queue has the credits itself. */
+	if (rq->qp && !rq->refilling)
+		resp_recv_posted(rq->qp);
 	/* flush_recvs has called the owner for more receives, and completes this one itself. */
 	if (rq->qp && rq->qp->attr.state == URXE_QPS_ERR && !rq->refilling)
 		flush_recvs(rq->qp);

@@ -149,9 +149,14 @@ static void clear_ack_due(struct urxe_qp *qp)
 
 static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
 {
+	/* A receive request was posted since the refusal. */
+	const bool outdated = AETH_TYPE(qp->resp.nak) == AETH_RNR_NAK && !qp->resp.starved;
+
 	output_acknowledge(qp, frame, qp->resp.nak, qp->resp.nak_psn, qp->resp.msn);
 	qp->resp.nak = 0;
 	clear_ack_due(qp);
+	if (outdated)
+		resp_ack_again(qp);
 }
 
 /*
@@ -160,8 +165,12 @@ static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
  */
 static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame)
 {
+	uint8_t syndrome;
+
 	clear_ack_due(qp);
-	output_acknowledge(qp, frame, ack_syndrome(qp), qp->resp.ack_psn, qp->resp.ack_msn);
+	syndrome = ack_syndrome(qp);
+	qp->resp.starved = syndrome == (AETH_ACK | aeth_credit_code(0));
+	output_acknowledge(qp, frame, syndrome, qp->resp.ack_psn, qp->resp.ack_msn);
 	frame->acknowledges = true;
 }
 

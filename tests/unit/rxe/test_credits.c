@@ -8,12 +8,14 @@
 #include "engine.h"
 
 #define SEND_FIRST   0x00
+#define SEND_ONLY    0x04
 #define WRITE_ONLY   0x0a
 #define READ_REQUEST 0x0c
 #define FETCH_ADD    0x14
 #define ACK          0x11
 #define ATOMIC_ACK   0x12
 #define NO_CREDITS   0x1f
+#define RNR_NAK      0x20
 #define FRAME_ROOM   4300
 
 struct world {
@@ -184,6 +186,61 @@ static void test_queued_receives_count_as_credits(void **state)
 	close_world(&w);
 }
 
+static void expect_credits(struct world *w, uint8_t code)
+{
+	struct urxe_packet p;
+
+	assert_true(take(w, 1, &p));
+	assert_int_equal(p.opcode, ACK);
+	assert_int_equal(p.psn, (w->psn - 1) & 0xffffff);
+	assert_int_equal(p.aeth.syndrome, code);
+	assert_false(take(w, 1, &p));
+}
+
+/* The responder has said that it has no receive request: it tells of the next ones, once. */
+static void test_starved_peer_hears_of_receives(void **state)
+{
+	struct urxe_packet p;
+	struct world w;
+
+	(void)state;
+	open_world(&w, 64);
+	assert_int_equal(ask(&w, WRITE_ONLY, 0), 0);
+	assert_false(take(&w, 1, &p));
+	receive(&w, 3);
+	expect_credits(&w, 3);
+	receive(&w, 1);
+	assert_false(take(&w, 1, &p));
+	/* By an RNR NAK. */
+	for (uint32_t i = 0; i < 4; i++)
+		ask(&w, SEND_ONLY, 8);
+	receive(&w, 1);
+	expect_credits(&w, 1);
+	ask(&w, SEND_ONLY, 8);
+	assert_int_equal(ask(&w, SEND_ONLY, 8) & 0xe0, RNR_NAK);
+	w.psn--;
+	receive(&w, 2);
+	expect_credits(&w, 2);
+	assert_int_equal(ask(&w, SEND_ONLY, 8), 1);
+	close_world(&w);
+}
+
+/* The answer to a request takes receives from the application's queue, and has their credits. */
+static void test_refilled_receives_need_no_ack(void **state)
+{
+	struct urxe_packet p;
+	struct world w;
+
+	(void)state;
+	open_world(&w, 64);
+	assert_int_equal(ask(&w, WRITE_ONLY, 0), 0);
+	w.e.end[1].queue.arg = &w;
+	w.e.end[1].queue.refill = queue_more;
+	assert_int_equal(ask(&w, WRITE_ONLY, 0), 11); /* 48 */
+	assert_false(take(&w, 1, &p));
+	close_world(&w);
+}
+
 static void test_srq_promises_nothing(void **state)
 {
 	const struct urxe_rq_attr attr = {.max_wr = 64, .max_sge = 1, .pd = NODE_PD};
@@ -292,6 +349,51 @@ static void test_requester_probes_without_credits(void **state)
 	expect_packets(&w, 1);
 	answer(&w, w.psn - 1, 0);
 	expect_packets(&w, 1);
+	close_world(&w);
+}
+
+/* A repeated ACK grants credits: the requester does not wait for the RNR timer. */
+static void test_credits_end_the_rnr_wait(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_requester(&w, 0);
+	post(&w, URXE_WR_SEND, 8);
+	post(&w, URXE_WR_SEND, 8);
+	post(&w, URXE_WR_SEND, 8);
+	expect_packets(&w, 1);
+	answer(&w, w.psn - 1, 0x21); /* RNR NAK */
+	answer(&w, w.psn - 2, 0);
+	expect_packets(&w, 0);
+	answer(&w, w.psn - 2, 2);
+	w.psn--;
+	expect_packets(&w, 2);
+	/* The end of the time has no effect. */
+	w.e.pair->now += 10000;
+	expect_packets(&w, 0);
+	answer(&w, w.psn - 1, 0);
+	expect_packets(&w, 1);
+	close_world(&w);
+}
+
+/* Also before the first answer with credits. */
+static void test_first_credits_end_the_rnr_wait(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w, 64);
+	for (int i = 0; i < 3; i++)
+		post(&w, URXE_WR_SEND, 8);
+	expect_packets(&w, 3);
+	w.psn = w.conn.psn[0];
+	answer(&w, w.psn, 0x21);
+	answer(&w, w.psn - 1, NO_CREDITS);
+	answer(&w, w.psn - 1, 0);
+	expect_packets(&w, 0);
+	answer(&w, w.psn - 1, 2);
+	expect_packets(&w, 3);
 	close_world(&w);
 }
 
@@ -467,10 +569,14 @@ int main(void)
 		cmocka_unit_test(test_every_response_carries_credits),
 		cmocka_unit_test(test_message_in_progress),
 		cmocka_unit_test(test_queued_receives_count_as_credits),
+		cmocka_unit_test(test_starved_peer_hears_of_receives),
+		cmocka_unit_test(test_refilled_receives_need_no_ack),
 		cmocka_unit_test(test_srq_promises_nothing),
 		cmocka_unit_test(test_requester_obeys_credits),
 		cmocka_unit_test(test_unlimited_at_first),
 		cmocka_unit_test(test_requester_probes_without_credits),
+		cmocka_unit_test(test_credits_end_the_rnr_wait),
+		cmocka_unit_test(test_first_credits_end_the_rnr_wait),
 		cmocka_unit_test(test_probe_of_long_message),
 		cmocka_unit_test(test_who_needs_credits),
 		cmocka_unit_test(test_responder_advertises_new_credits),

@@ -93,6 +93,19 @@ static void input(struct world *w, uint32_t first, uint32_t n)
 	urxe_input(w->b->dev, w->d.e.pair->now, w->frames + first, n);
 }
 
+/* Passes node 1's frames to node 0. */
+static void pass_answers(struct world *w)
+{
+	static uint8_t data[FRAMES][FRAME_ROOM];
+	struct urxe_frame frames[FRAMES];
+	uint32_t n;
+
+	for (int i = 0; i < FRAMES; i++)
+		frames[i] = (struct urxe_frame){.data = data[i], .room = FRAME_ROOM};
+	n = urxe_output(w->b->dev, w->d.e.pair->now, frames, FRAMES);
+	urxe_input(w->a->dev, w->d.e.pair->now, frames, n);
+}
+
 static void send_reference(struct world *w, uint32_t length)
 {
 	receive(w, ROOM);
@@ -364,6 +377,38 @@ static void test_unreadable_payload_is_repeated_in_packets(void **state)
 	assert_int_equal(w.frames[0].reference.length, 0);
 	input(&w, 0, w.n);
 	expect_arrival(&w, LENGTH);
+	close_world(&w);
+}
+
+/* The receiver has no receive request: the sender repeats references, not payloads. */
+static void test_rnr_repeats_references(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	send(&w, LENGTH);
+	send(&w, LENGTH);
+	for (int i = 0; i < 2; i++) {
+		output(&w);
+		assert_int_equal(w.n, 2);
+		assert_int_equal(w.frames[0].reference.length, LENGTH);
+		assert_int_equal(w.frames[1].reference.length, LENGTH);
+		input(&w, 0, 2);
+		if (i)
+			break;
+		assert_int_equal(events(w.b, URXE_EVENT_NAK_RNR_SENT), 1);
+		receive(&w, ROOM);
+		receive(&w, ROOM);
+		/* The RNR NAK, and then the ACK that tells of the receive requests. */
+		w.a->references = true;
+		pass_answers(&w);
+	}
+	expect_arrival(&w, LENGTH);
+	expect_wc(&w.a->send_cq, 5, URXE_WC_SUCCESS);
+	expect_wc(&w.b->recv_cq, 6, URXE_WC_SUCCESS);
+	assert_int_equal(events(w.a, URXE_EVENT_RETRANSMIT), 2);
+	assert_int_equal(unreadable(&w), 0);
 	close_world(&w);
 }
 
@@ -815,6 +860,7 @@ int main(void)
 		cmocka_unit_test(test_too_long_reference_is_refused),
 		cmocka_unit_test(test_out_of_order),
 		cmocka_unit_test(test_unreadable_payload_is_repeated_in_packets),
+		cmocka_unit_test(test_rnr_repeats_references),
 		cmocka_unit_test(test_unmapped_receive_buffer_fails),
 		cmocka_unit_test(test_ended_request_invalidates_references),
 		cmocka_unit_test(test_acknowledged_request_keeps_other_references),
