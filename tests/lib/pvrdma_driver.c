@@ -63,6 +63,7 @@ void guest_open(struct guest *g, const struct guest_attr *attr)
 		.copy_crc = attr->copy_crc,
 		.interrupt = on_interrupt,
 		.ctx = g,
+		.host = attr->host,
 	};
 	require(!pvrdma_create(&g->attr, &g->dev));
 }
@@ -766,11 +767,15 @@ bool guest_notification(struct guest *g, uint32_t *handle)
 static void deliver(struct net *net, unsigned from, const struct urxe_frame *frame)
 {
 	struct guest *to = net->guest[!from];
+	struct urxe_frame arriving = *frame;
 
+	arriving.without_icrc = frame->reference.length;
+	arriving.reference.sender = net->guest[from];
+	arriving.reference.pieces = frame->data + frame->len - URXE_ICRC_LEN;
 	if (net->lose >> (net->moved++ % 64) & 1 || !to)
 		return;
 	if (pvrdma_wants(to->dev, frame->data, frame->len))
-		pvrdma_input(to->dev, to->now, frame, 1);
+		pvrdma_input(to->dev, to->now, &arriving, 1);
 }
 
 static uint32_t move_frames(struct net *net, unsigned from)

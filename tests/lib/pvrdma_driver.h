@@ -41,6 +41,7 @@ struct guest_attr {
 	uint32_t mtu; /* 0: GUEST_MTU */
 	uint32_t (*copy_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
 	bool small; /* only GUEST_SMALL bytes of each region */
+	const struct pvrdma_host *host;
 };
 
 struct guest {
@@ -207,7 +208,10 @@ struct pvrdma_sge buffer_sge(const struct buffer *buffer, uint64_t offset, uint3
 bool guest_event(struct guest *g, struct pv_eqe *eqe);
 bool guest_notification(struct guest *g, uint32_t *handle);
 
-/* A cable between two devices, or one device alone. */
+/*
+ * A cable between two devices, or one device alone. A frame with a payload reference arrives as
+ * from an inbox; its sender is the struct guest.
+ */
 struct net {
 	struct guest *guest[2]; /* the second may be NULL */
 	uint64_t moved;         /* frames */

@@ -231,7 +231,7 @@ uint64_t frames_deadline(const struct frames *f, uint64_t now)
 	if (f->blocked_since && f->blocked_since + BLOCKED_NS < next)
 		next = f->blocked_since + BLOCKED_NS;
 	/* PVRDMA's own frames wait with the others. */
-	if (f->link_full && (next > now + FULL_NS || next < now))
+	if (f->link_full && (next > now + FULL_NS || next <= now))
 		next = now + FULL_NS;
 	return next;
 }

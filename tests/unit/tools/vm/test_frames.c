@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* PVRDMA's frames on their way into the shared memory of the switch, mixed with frames to itself.
+/*
+ * PVRDMA's frames on their way into the shared memory of the switch, mixed with frames to itself,
+ * and to and from the inboxes of peers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +12,9 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+#include <vnic/loop.h>
 #include <vnic/regs.h>
 
 #include "pvrdma_driver.h"
@@ -35,8 +40,13 @@ struct fixture {
 	struct station_link link;
 	struct vmxnet3_function nic;
 	struct pvrdma_function rdma;
-	struct vm_session session; /* without a daemon */
+	struct vm_session session; /* without a daemon, until meet */
 	struct machine_peers peers;
+	/* Of the process that has guest 1, once guest 0 has met it. */
+	struct vnic_loop *loop;
+	struct vnic_inbox *inbox;
+	struct vnic_outbox *back; /* to guest 0's process */
+	uint32_t by_inbox;        /* frames of guest 0 */
 	struct frames frames;
 };
 
@@ -108,6 +118,12 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	frames_free(&f->frames);
+	machine_peers_close(&f->peers);
+	if (f->loop) {
+		vnic_outbox_close(f->back);
+		vnic_inbox_destroy(f->inbox);
+		vnic_loop_close(f->loop);
+	}
 	vnic_device_destroy(f->nic.dev);
 	free(f->nic.bars);
 	netdev_shm_detach(f->link.peer);
@@ -206,12 +222,233 @@ static void test_without_daemon_frames_are_dropped(void **state)
 	assert_int_equal(netdev_rx(f->port, 0, (struct netdev_frame[1]){0}, 1), 0);
 }
 
+/* --- Inboxes */
+
+static void allow_direct(struct fixture *f, bool on)
+{
+	*(uint32_t *)((uint8_t *)f->loop->bars + VNIC_REG_DIRECT) = on;
+}
+
+static void dup_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
+{
+	vnic_inbox_fds(inbox, fds);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+}
+
+/* The process of guest 1 is on this host, and both have each other's inbox. */
+static void meet(struct fixture *f)
+{
+	const uint32_t process = VNIC_PROCESS(f->away[1].qpn);
+	int fds[VNIC_INBOX_FDS];
+
+	assert_int_equal(vnic_loop_open(OWN_MTU, &f->loop), 0);
+	allow_direct(f, true);
+	f->session.nic = f->loop->driver;
+	f->session.welcome.mtu = OWN_MTU;
+	f->session.welcome.qpn_first = (process + 1) << 12;
+	assert_int_equal(vnic_inbox_create(OWN_MTU, &f->peers.inbox), 0);
+	assert_int_equal(vnic_inbox_create(OWN_MTU, &f->inbox), 0);
+	dup_fds(f->peers.inbox, fds);
+	assert_int_equal(vnic_outbox_open(fds, OWN_MTU, process, &f->back), 0);
+	dup_fds(f->inbox, fds);
+	assert_int_equal(peer_route_open(&f->peers.peers, fds, OWN_MTU, process + 1, process,
+					 &f->peers.routes[process]),
+			 0);
+	memcpy(f->peers.routes[process]->mac, f->guest[1].mac, 6);
+}
+
+/* Gives guest 1 its inbox's frames, and guest 0's process the answers. */
+static void answer_by_inbox(struct fixture *f)
+{
+	static uint8_t bytes[BURST][OWN_MTU + 18];
+	enum vnic_outbox_status status;
+	struct vnic_frame buffers[BURST];
+	struct urxe_frame frames[BURST];
+	uint32_t n = vnic_inbox_rx(f->inbox, buffers, BURST);
+
+	for (uint32_t i = 0; i < n; i++)
+		frames[i] = (struct urxe_frame){.data = buffers[i].data,
+						.len = buffers[i].len + URXE_ICRC_LEN,
+						.without_icrc = true};
+	pvrdma_input(f->guest[1].dev, f->guest[1].now, frames, n);
+	vnic_inbox_rx_release(f->inbox, n);
+	f->by_inbox += n;
+	for (uint32_t i = 0; i < BURST; i++)
+		frames[i] = (struct urxe_frame){.data = bytes[i], .room = sizeof(bytes[i])};
+	n = pvrdma_output(f->guest[1].dev, f->guest[1].now, frames, BURST);
+	for (uint32_t i = 0; i < n; i++)
+		buffers[i] = (struct vnic_frame){.data = frames[i].data,
+						 .len = frames[i].len - URXE_ICRC_LEN};
+	assert_int_equal(vnic_outbox_send(f->back, buffers, n, &status), n);
+}
+
+static void write_all(struct fixture *f)
+{
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		buffer_fill(&f->guest[0], &f->buffer[0], i * PART, PART, (uint8_t)i);
+		post_write(f, &f->away[0], i, 1, 0);
+	}
+}
+
+static void expect_repeated(struct fixture *f)
+{
+	struct pvrdma_cqe cqe;
+
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		assert_true(buffer_has(&f->guest[1], &f->buffer[1], i * PART, PART, (uint8_t)i));
+		assert_true(cq_poll(&f->guest[0], &f->cq[0], &cqe));
+		assert_int_equal(cqe.status, PVRDMA_WC_SUCCESS);
+	}
+}
+
+/* All messages arrive, and none was repeated. */
+static void expect_all(struct fixture *f)
+{
+	expect_repeated(f);
+	assert_int_equal(pvrdma_engine_counters(f->guest[0].dev)->event[URXE_EVENT_RETRANSMIT], 0);
+}
+
+static void expect_none_by_switch(struct fixture *f)
+{
+	assert_int_equal(netdev_rx(f->port, 0, (struct netdev_frame[1]){0}, 1), 0);
+}
+
+static void test_frames_to_a_peer_go_to_its_inbox(void **state)
+{
+	struct fixture *f = *state;
+
+	meet(f);
+	write_all(f);
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		frames_run(&f->frames, f->guest[0].now);
+		answer_by_inbox(f);
+	}
+	expect_all(f);
+	expect_none_by_switch(f);
+	assert_int_equal(f->by_inbox, MESSAGES);
+	assert_int_equal(f->peers.counters[VNIC_DIRECT_SENT], MESSAGES);
+	assert_true(f->peers.counters[VNIC_DIRECT_RECEIVED] > 0);
+}
+
+/* Fills the inbox of guest 1's process until n more frames fit. */
+static void fill_inbox(struct fixture *f, uint32_t n)
+{
+	struct vnic_frame frame = {.data = (uint8_t[64]){0}, .len = 64};
+	enum vnic_outbox_status status;
+	struct vnic_outbox *other;
+	int fds[VNIC_INBOX_FDS];
+
+	dup_fds(f->inbox, fds);
+	assert_int_equal(vnic_outbox_open(fds, OWN_MTU, 77, &other), 0);
+	for (uint32_t i = n; i < VNIC_INBOX_FRAMES; i++)
+		assert_int_equal(vnic_outbox_send(other, &frame, 1, &status), 1);
+	vnic_outbox_close(other);
+}
+
+/* Frames wait for room in the inbox, and arrive in their order. */
+static void test_frames_wait_for_a_full_inbox(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t now;
+
+	meet(f);
+	fill_inbox(f, 5);
+	write_all(f);
+	now = f->guest[0].now;
+	for (int i = 0; i < 4; i++)
+		frames_run(&f->frames, now);
+	assert_int_equal(f->peers.counters[VNIC_DIRECT_SENT], 5);
+	assert_true(frames_deadline(&f->frames, now) > now);
+	assert_true(frames_deadline(&f->frames, now) <= now + 100000);
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		answer_by_inbox(f);
+		frames_run(&f->frames, now);
+	}
+	expect_all(f);
+	expect_none_by_switch(f);
+}
+
+/* The inbox stays full: frames go by the switch, with their ICRC. */
+static void test_stalled_peer_gets_frames_by_the_switch(void **state)
+{
+	struct fixture *f = *state;
+
+	meet(f);
+	fill_inbox(f, 0);
+	f->guest[0].now += 1000;
+	write_all(f);
+	frames_run(&f->frames, f->guest[0].now);
+	assert_int_equal(f->peers.counters[VNIC_DIRECT_SENT], 0);
+	f->guest[0].now += PEER_ROUTE_FULL_NS;
+	f->guest[1].now = f->guest[0].now;
+	run(f);
+	expect_repeated(f);
+	assert_true(f->peers.counters[VNIC_DIRECT_FULL] >= MESSAGES);
+}
+
+/* While urxed captures frames; and after the end of the peer's process. */
+static void test_switch_replaces_inboxes(void **state)
+{
+	struct fixture *f = *state;
+
+	meet(f);
+	allow_direct(f, false);
+	write_all(f);
+	run(f);
+	expect_all(f);
+	assert_int_equal(f->peers.counters[VNIC_DIRECT_SENT], 0);
+	assert_true(f->peers.counters[VNIC_DIRECT_OFF] >= MESSAGES);
+	allow_direct(f, true);
+	vnic_inbox_destroy(f->inbox);
+	f->inbox = NULL;
+	write_all(f);
+	run(f);
+	expect_all(f);
+	assert_int_equal(f->peers.counters[VNIC_DIRECT_SENT], 0);
+}
+
+/* A sleep ends with the next frame in the inbox. */
+static void test_inbox_wakes(void **state)
+{
+	struct fixture *f = *state;
+	struct vnic_frame frame = {.data = (uint8_t[64]){0}, .len = 64};
+	enum vnic_outbox_status status;
+	uint64_t now, count;
+
+	meet(f);
+	now = f->guest[0].now;
+	assert_false(machine_peers_arm(&f->peers));
+	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
+	assert_int_equal(read(machine_peers_fd(&f->peers), &count, sizeof(count)), sizeof(count));
+	frames_run(&f->frames, now);
+	assert_int_equal(f->peers.counters[VNIC_DIRECT_RECEIVED], 1);
+	/* Awake: no interrupt, and the look before the next sleep finds the frame. */
+	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
+	assert_int_equal(read(machine_peers_fd(&f->peers), &count, sizeof(count)), -1);
+	assert_true(machine_peers_arm(&f->peers));
+	/* A frame whose reference names a process that is not known is dropped. */
+	frame.reference = (struct vnic_reference){.process = 4000, .length = 8192};
+	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
+	frame.reference.process = UINT32_MAX;
+	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
+	frames_run(&f->frames, now);
+	assert_int_equal(f->peers.counters[VNIC_DIRECT_UNREACHED], 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_frames_between_own_frames, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_daemon_frames_are_dropped, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_frames_to_a_peer_go_to_its_inbox, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_frames_wait_for_a_full_inbox, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stalled_peer_gets_frames_by_the_switch, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_switch_replaces_inboxes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_inbox_wakes, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
