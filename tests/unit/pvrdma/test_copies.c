@@ -340,6 +340,7 @@ static void test_receive_comes_late(void **state)
 	receive(w, 0, LENGTH);
 	while (net_step(&w->p.net))
 		;
+	assert_int_equal(w->side[1].pulls, 1);
 	expect_arrival(w, LENGTH);
 	assert_true(buffer_has(&w->p.guest[1], &w->p.buffer[1], 0, LENGTH, 4));
 	assert_int_equal(event(w, 0, URXE_EVENT_REFERENCES), 2);
