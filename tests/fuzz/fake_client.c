@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sanitizer/asan_interface.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "require.h"
 
@@ -39,7 +41,8 @@ static bool is_shut;
 static int socket_fd;
 /* Pages of the arena lie between pages that are never mapped. */
 static uint8_t *arena;
-static bool is_mapped[ARENA_PAGES];
+/* A page without access is part of a mapping whose other pages may still be used. */
+static enum { PAGE_FREE, PAGE_MAPPED, PAGE_NO_ACCESS } pages[ARENA_PAGES];
 
 /* --- Descriptors */
 
@@ -79,6 +82,7 @@ static void close_fd(int fd)
 int __real_close(int fd);
 int __wrap_close(int fd);
 int __wrap_fcntl(int fd, int command, ...);
+int __wrap_fstatfs(int fd, struct statfs *fs);
 int __real_fstat(int fd, struct stat *status);
 int __wrap_fstat(int fd, struct stat *status);
 int __wrap_eventfd_write(int fd, eventfd_t value);
@@ -106,11 +110,26 @@ int __wrap_close(int fd)
 	return 0;
 }
 
+/* Files are of memory, which alone has seals. */
 int __wrap_fcntl(int fd, int command, ...)
 {
 	require(kind_of(fd) != FAKE_NONE);
-	require(command == F_GETFL || command == F_SETFL);
+	require(command == F_GETFL || command == F_SETFL || command == F_GET_SEALS);
+	if (command == F_GET_SEALS && kind_of(fd) != FAKE_FILE) {
+		errno = EINVAL;
+		return -1;
+	}
 	return command == F_GETFL ? O_RDWR : 0;
+}
+
+int __wrap_fstatfs(int fd, struct statfs *fs)
+{
+	require(kind_of(fd) != FAKE_NONE);
+	*fs = (struct statfs){
+		.f_type = kind_of(fd) == FAKE_FILE ? TMPFS_MAGIC : ANON_INODE_FS_MAGIC,
+		.f_bsize = PAGE,
+	};
+	return 0;
 }
 
 int __wrap_fstat(int fd, struct stat *status)
@@ -141,11 +160,17 @@ int __wrap_munmap(void *addr, size_t size);
 int __real_madvise(void *addr, size_t size, int advice);
 int __wrap_madvise(void *addr, size_t size, int advice);
 
+static void set_pages(uint32_t first, size_t n, int state)
+{
+	for (size_t i = first; i < first + n; i++)
+		pages[i] = state;
+}
+
 /* Pages from `first` on that are free, with one before and one behind. */
 static bool is_free(uint32_t first, uint32_t n)
 {
 	for (uint32_t i = 0; i < n + 2; i++)
-		if (is_mapped[first + i])
+		if (pages[first + i] != PAGE_FREE)
 			return false;
 	return true;
 }
@@ -159,7 +184,7 @@ static void *map_pages(uint32_t n)
 		if (is_free(next_page, n)) {
 			uint8_t *bytes = arena + (next_page + 1) * (size_t)PAGE;
 
-			memset(&is_mapped[next_page + 1], true, n);
+			set_pages(next_page + 1, n, PAGE_MAPPED);
 			next_page += n + 1;
 			n_mapped += n;
 			ASAN_UNPOISON_MEMORY_REGION(bytes, n * (size_t)PAGE);
@@ -171,8 +196,37 @@ static void *map_pages(uint32_t n)
 	return MAP_FAILED;
 }
 
+static bool in_arena(const void *addr)
+{
+	return arena && (const uint8_t *)addr >= arena &&
+	       (const uint8_t *)addr < arena + ARENA_PAGES * (size_t)PAGE;
+}
+
+/* The first page of bytes that are all part of mappings. */
+static uint32_t find_pages(const void *addr, size_t size)
+{
+	const size_t at = (size_t)((const uint8_t *)addr - arena);
+
+	require(at % PAGE == 0 && size && size % PAGE == 0);
+	require(at + size <= ARENA_PAGES * (size_t)PAGE);
+	for (size_t i = at / PAGE; i < (at + size) / PAGE; i++)
+		require(pages[i] != PAGE_FREE);
+	return (uint32_t)(at / PAGE);
+}
+
+static void *forbid_access(void *addr, size_t size)
+{
+	set_pages(find_pages(addr, size), size / PAGE, PAGE_NO_ACCESS);
+	ASAN_POISON_MEMORY_REGION(addr, size);
+	return addr;
+}
+
 void *__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
 {
+	if (in_arena(addr)) {
+		require(flags & MAP_FIXED && flags & MAP_ANONYMOUS && prot == PROT_NONE);
+		return forbid_access(addr, size);
+	}
 	if (!is_fake(fd))
 		return __real_mmap(addr, size, prot, flags, fd, offset);
 	if (kind_of(fd) != FAKE_FILE) {
@@ -185,29 +239,11 @@ void *__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t of
 	return map_pages((uint32_t)(size / PAGE));
 }
 
-static bool in_arena(const void *addr)
-{
-	return (const uint8_t *)addr >= arena &&
-	       (const uint8_t *)addr < arena + ARENA_PAGES * (size_t)PAGE;
-}
-
-/* The first page of bytes that are all mapped. */
-static uint32_t find_pages(const void *addr, size_t size)
-{
-	const size_t at = (size_t)((const uint8_t *)addr - arena);
-
-	require(at % PAGE == 0 && size && size % PAGE == 0 &&
-		at + size <= ARENA_PAGES * (size_t)PAGE);
-	for (size_t i = at / PAGE; i < (at + size) / PAGE; i++)
-		require(is_mapped[i]);
-	return (uint32_t)(at / PAGE);
-}
-
 int __wrap_munmap(void *addr, size_t size)
 {
 	if (!in_arena(addr))
 		return __real_munmap(addr, size);
-	memset(&is_mapped[find_pages(addr, size)], false, size / PAGE);
+	set_pages(find_pages(addr, size), size / PAGE, PAGE_FREE);
 	n_mapped -= (uint32_t)(size / PAGE);
 	ASAN_POISON_MEMORY_REGION(addr, size);
 	return 0;

@@ -86,6 +86,28 @@ static bool in_pool(uint64_t page)
 	return false;
 }
 
+/*
+ * Whether a page is none that the driver uses itself. The content of a page that serves as a table
+ * may name such a page, too; then the object is destroyed without use.
+ */
+static bool is_spare(uint64_t page)
+{
+	bool spare = in_pool(page) || !page || page == dir ||
+		     page == GUEST_HIGH + side.guest.high_size - PV_PAGE;
+
+	for (uint32_t i = 0; i < TABLES; i++)
+		spare |= page == tables[i];
+	return spare;
+}
+
+static bool all_spare(uint64_t at, uint64_t first, uint64_t n)
+{
+	for (uint64_t i = first; i < first + n; i++)
+		if (!is_spare(page_of(at, i, true)))
+			return false;
+	return true;
+}
+
 static bool is_removed(uint64_t page)
 {
 	for (uint32_t i = removed_first; i < removed_first + removed_n; i++)
@@ -216,7 +238,7 @@ struct region {
 	bool write;
 };
 
-/* Whether the bytes of a region are in pages of the pool only, and in none that was removed. */
+/* Whether the bytes of a region are in pages of the pool only; *lost: in some that were removed. */
 static bool is_testable(const struct region *r, uint64_t at, uint32_t n, bool *lost)
 {
 	const uint64_t first = (r->start % PV_PAGE + at) / PV_PAGE;
@@ -252,8 +274,12 @@ static void write_region(const struct region *r)
 	struct pvrdma_sq_wqe_hdr header = {.opcode = PVRDMA_WR_RDMA_WRITE};
 	struct pvrdma_sge sge = buffer_sge(&side.buffer, 0, n);
 	bool lost, testable = is_testable(r, at, n, &lost);
+	const uint64_t first = (r->start % PV_PAGE + at) / PV_PAGE;
+	const uint64_t last = (r->start % PV_PAGE + at + n - 1) / PV_PAGE;
 	uint32_t status;
 
+	if (!all_spare(r->dir, first, last - first + 1))
+		return;
 	for (uint32_t i = 0; testable && i < n; i++)
 		*buffer_at(&side.guest, &side.buffer, i) = content(r->start + at + i, seed);
 	header.wr.rdma.remote_addr = r->start + at;
@@ -357,24 +383,34 @@ static uint64_t pages_for(uint64_t bytes)
 	return (bytes + PV_PAGE - 1) / PV_PAGE;
 }
 
+/* Pages of the object that a command has made; false: the object may not be used. */
+static bool check_pages(uint64_t at, uint64_t n)
+{
+	require(all_pages(at, n, true));
+	return all_spare(at, 0, n);
+}
+
+static void ring(uint32_t offset, uint32_t value)
+{
+	pvrdma_reg_write(side.guest.dev, side.guest.now, PV_BAR_UAR, offset, value);
+}
+
 static void try_cq(void)
 {
-	const uint32_t handle_kept = side.cq.handle;
 	union pv_request request = {.create_cq = {.cqe = pick_slots(), .nchunks = pick_pages()}};
+	const uint64_t at = request.create_cq.pdir_dma = make_directory();
+	const uint64_t bytes = request.create_cq.cqe * (uint64_t)sizeof(struct pvrdma_cqe);
 	union pv_response response;
-	struct pv_cmd_create_cq create = request.create_cq;
+	uint32_t handle;
 
-	create.pdir_dma = request.create_cq.pdir_dma = make_directory();
 	if (guest_command(&side.guest, PV_CMD_CREATE_CQ, &request, &response))
 		return;
-	require(response.create_cq.cq_handle != handle_kept);
-	require(all_pages(create.pdir_dma,
-			  1 + pages_for(create.cqe * (uint64_t)sizeof(struct pvrdma_cqe)), true));
-	remove_pool();
-	pvrdma_reg_write(side.guest.dev, side.guest.now, PV_BAR_UAR, PVRDMA_UAR_CQ_OFFSET,
-			 response.create_cq.cq_handle | PV_UAR_CQ_ARM);
-	require(!guest_handle_command(&side.guest, PV_CMD_DESTROY_CQ,
-				      response.create_cq.cq_handle));
+	handle = response.create_cq.cq_handle;
+	if (check_pages(at, 1 + pages_for(bytes))) {
+		remove_pool();
+		ring(PVRDMA_UAR_CQ_OFFSET, handle | PV_UAR_CQ_ARM);
+	}
+	require(!guest_handle_command(&side.guest, PV_CMD_DESTROY_CQ, handle));
 }
 
 static void try_srq(void)
@@ -383,22 +419,20 @@ static void try_srq(void)
 						   .nchunks = pick_pages(),
 						   .attrs = {.max_wr = pick_slots(),
 							     .max_sge = script_get8(&in) % 36}}};
-	union pv_response response;
-	const struct pv_cmd_create_srq create = request.create_srq;
+	const struct pv_srq_attr attrs = request.create_srq.attrs;
 	const uint64_t at = request.create_srq.pdir_dma = make_directory();
+	union pv_response response;
 	uint32_t handle;
 
 	if (guest_command(&side.guest, PV_CMD_CREATE_SRQ, &request, &response))
 		return;
 	handle = response.handle.handle;
-	require(all_pages(
-		at,
-		1 + pages_for(create.attrs.max_wr *
-			      request_size(sizeof(struct pvrdma_rq_wqe_hdr), create.attrs.max_sge)),
-		true));
-	remove_pool();
-	pvrdma_reg_write(side.guest.dev, side.guest.now, PV_BAR_UAR, PVRDMA_UAR_SRQ_OFFSET,
-			 handle | PV_UAR_SRQ_RECV);
+	if (check_pages(at,
+			1 + pages_for(attrs.max_wr * request_size(sizeof(struct pvrdma_rq_wqe_hdr),
+								  attrs.max_sge)))) {
+		remove_pool();
+		ring(PVRDMA_UAR_SRQ_OFFSET, handle | PV_UAR_SRQ_RECV);
+	}
 	require(!guest_handle_command(&side.guest, PV_CMD_DESTROY_SRQ, handle));
 }
 
@@ -421,7 +455,7 @@ static void fill_create_qp(struct pv_cmd_create_qp *c)
 	c->pdir_dma = make_directory();
 }
 
-static void check_qp_pages(const struct pv_cmd_create_qp *c)
+static bool check_qp_pages(const struct pv_cmd_create_qp *c)
 {
 	const uint64_t send = pages_for(
 		c->max_send_wr * request_size(sizeof(struct pvrdma_sq_wqe_hdr), c->max_send_sge));
@@ -432,7 +466,7 @@ static void check_qp_pages(const struct pv_cmd_create_qp *c)
 								  c->max_recv_sge));
 
 	require(send <= c->send_chunks && 1u + c->send_chunks + recv <= c->total_chunks);
-	require(all_pages(c->pdir_dma, 1u + c->send_chunks + recv, true));
+	return check_pages(c->pdir_dma, 1u + c->send_chunks + recv);
 }
 
 static void ring_qp(const struct qp *qp)
@@ -440,8 +474,7 @@ static void ring_qp(const struct qp *qp)
 	const uint32_t bits =
 		script_get8(&in) % 2 ? PV_UAR_QP_SEND | PV_UAR_QP_RECV : PV_UAR_QP_SEND;
 
-	pvrdma_reg_write(side.guest.dev, side.guest.now, PV_BAR_UAR, PVRDMA_UAR_QP_OFFSET,
-			 qp->handle | bits);
+	ring(PVRDMA_UAR_QP_OFFSET, qp->handle | bits);
 	side_run(&side);
 }
 
@@ -480,11 +513,11 @@ static void try_qp(void)
 	create = request.create_qp;
 	if (guest_command(&side.guest, PV_CMD_CREATE_QP, &request, &response))
 		return;
-	check_qp_pages(&create);
 	qp = (struct qp){.handle = response.create_qp.qp_handle,
 			 .qpn = response.create_qp.qpn,
 			 .type = create.qp_type};
-	use_qp(&qp, page_of(create.pdir_dma, 0, true));
+	if (check_qp_pages(&create))
+		use_qp(&qp, page_of(create.pdir_dma, 0, true));
 	require(!guest_handle_command(&side.guest, PV_CMD_DESTROY_QP, qp.handle));
 }
 
