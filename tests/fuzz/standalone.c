@@ -4,6 +4,8 @@
  * are the same on every machine.
  *
  *	TARGET DIRECTORY...
+ *
+ * URXE_FUZZ_MUTATIONS in the environment has another number of mutations for each file.
  */
 #include <dirent.h>
 #include <stdint.h>
@@ -37,8 +39,16 @@ static void mutate(const uint8_t *data, size_t size, uint64_t seed)
 	free(copy);
 }
 
+static uint64_t count_mutations(void)
+{
+	const char *number = getenv("URXE_FUZZ_MUTATIONS");
+
+	return number ? strtoull(number, NULL, 10) : MUTATIONS;
+}
+
 static int run_file(const char *path)
 {
+	const uint64_t mutations = count_mutations();
 	static uint8_t data[MAX_FILE];
 	FILE *file = fopen(path, "rb");
 	size_t size;
@@ -50,7 +60,7 @@ static int run_file(const char *path)
 	size = fread(data, 1, sizeof(data), file);
 	fclose(file);
 	LLVMFuzzerTestOneInput(data, size);
-	for (uint64_t seed = 0; seed < MUTATIONS; seed++)
+	for (uint64_t seed = 0; seed < mutations; seed++)
 		mutate(data, size, seed);
 	return 0;
 }
@@ -77,7 +87,8 @@ static int run_directory(const char *directory)
 		free(entries[i]);
 	}
 	free(entries);
-	printf("%s: %d files, %d mutations each\n", directory, n, MUTATIONS);
+	printf("%s: %d files, %llu mutations each\n", directory, n,
+	       (unsigned long long)count_mutations());
 	return failed;
 }
 
