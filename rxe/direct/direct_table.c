@@ -171,6 +171,21 @@ void direct_withdraw(struct urxe_dev *dev, uint32_t key)
 	give_back_pieces(dev, &before);
 }
 
+void urxe_direct_withdraw(struct urxe_dev *dev)
+{
+	struct urxe_direct_table *table = dev->attr.direct_table;
+
+	if (!table)
+		return;
+	for (uint32_t i = 0; i < URXE_DIRECT_GRANTS; i++)
+		if (table->grants[i].key)
+			direct_withdraw(dev, table->grants[i].key);
+	for (uint32_t i = 0; i < dev->direct_chunks; i++)
+		for (uint32_t j = 0; j < URXE_DIRECT_CHUNK; j++)
+			if (table->qps[i][j].qpn)
+				direct_withdraw_qp(dev, table->qps[i][j].qpn);
+}
+
 bool direct_copies_ended(struct urxe_dev *dev)
 {
 	return !dev->attr.direct_table || dev->attr.direct->settled(dev->attr.direct_ctx);

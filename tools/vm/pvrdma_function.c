@@ -93,6 +93,11 @@ static void note_lost(void *ctx, uint64_t addr, uint64_t size)
 	function_memory_lost(&((struct pvrdma_function *)ctx)->function, addr, size);
 }
 
+static void set_bus_master(void *ctx, bool on)
+{
+	pvrdma_set_bus_master(((struct pvrdma_function *)ctx)->dev, on);
+}
+
 static void raise_interrupt(void *ctx, uint32_t vector)
 {
 	struct pvrdma_function *f = ctx;
@@ -134,7 +139,7 @@ int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function
 			     .msix_bar = MSIX_BAR,
 			     .pba_offset = PBA_OFFSET},
 		.ops = {read_register, write_register, reset, add_memory, remove_memory,
-			note_disconnect, has_settled, note_refused, note_lost},
+			note_disconnect, has_settled, note_refused, note_lost, set_bus_master},
 		.ctx = f,
 	};
 	int rc;

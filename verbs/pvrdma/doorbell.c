@@ -58,6 +58,9 @@ int pv_doorbell(struct pvrdma *dev, uint32_t offset, uint32_t value)
 
 	if (page >= PVRDMA_UAR_PAGES)
 		return -EINVAL;
+	/* pvrdma_poll finds the requests later. */
+	if (dev->no_master)
+		return 0;
 	switch (offset % PV_PAGE) {
 	case PVRDMA_UAR_QP_OFFSET: ring_qp(dev, page, value); break;
 	case PVRDMA_UAR_CQ_OFFSET: ring_cq(dev, page, value); break;

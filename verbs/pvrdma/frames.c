@@ -59,7 +59,7 @@ static bool is_group(const uint8_t *frame)
 
 bool pvrdma_wants(const struct pvrdma *dev, const uint8_t *frame, uint32_t len)
 {
-	if (!dev->active || !is_roce(frame, len))
+	if (!dev->active || dev->no_master || !is_roce(frame, len))
 		return false;
 	return is_group(frame) ? urxe_mcast_heard(dev->engine) : is_own(dev, frame);
 }
@@ -195,7 +195,7 @@ uint32_t pvrdma_output(struct pvrdma *dev, uint64_t now, struct urxe_frame *fram
 
 	pv_pass_time(dev, now);
 	n = take_staged(dev, frames, max);
-	if (dev->active && n < max)
+	if (dev->active && !dev->no_master && n < max)
 		n += fill_frames(dev, frames + n, max - n);
 	pv_count_n(dev, PVRDMA_TX_FRAMES, n);
 	return n;

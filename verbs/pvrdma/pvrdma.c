@@ -146,6 +146,7 @@ void pvrdma_reset(struct pvrdma *dev)
 	dev->dsr_low = dev->err = dev->icr = dev->masked_causes = 0;
 	dev->imr = UINT32_MAX;
 	dev->gids = 0;
+	dev->no_master = false;
 }
 
 void pvrdma_destroy(struct pvrdma *dev)
@@ -174,7 +175,7 @@ uint64_t pvrdma_next_deadline(const struct pvrdma *dev)
 
 	if (dev->n_staged)
 		return 0;
-	if (!dev->active)
+	if (!dev->active || dev->no_master)
 		return URXE_NEVER;
 	deadline = urxe_next_deadline(dev->engine);
 	if (!TAILQ_EMPTY(&dev->notify_cqs) && deadline > dev->now + NOTIFY_AGAIN_NS)
@@ -192,6 +193,8 @@ static void raise_if_due(struct pvrdma *dev, struct pv_event_ring *events, enum 
 
 void pvrdma_flush(struct pvrdma *dev)
 {
+	if (dev->no_master)
+		return;
 	pv_cq_notify_due(dev);
 	raise_if_due(dev, &dev->async, PV_VECTOR_ASYNC);
 	raise_if_due(dev, &dev->cq_notify, PV_VECTOR_CQ);
@@ -200,7 +203,7 @@ void pvrdma_flush(struct pvrdma *dev)
 bool pvrdma_poll(struct pvrdma *dev, uint64_t now)
 {
 	pv_pass_time(dev, now);
-	return pv_qp_poll(dev);
+	return !dev->no_master && pv_qp_poll(dev);
 }
 
 const char *pvrdma_counter_name(enum pvrdma_counter counter)

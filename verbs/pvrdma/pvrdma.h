@@ -134,6 +134,15 @@ bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
 void pvrdma_memory_added(struct pvrdma *dev, uint64_t addr, uint64_t size);
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
 
+/*
+ * The driver takes the device the right to access memory, or gives it back; the device has it after
+ * creation and reset. Without it the device reads and writes no memory: requests, completions and
+ * interrupts wait, received packets are dropped, and registers that need memory report EIO. The
+ * rights of peers to copy are withdrawn, as by pvrdma_memory_removed; queue pairs and regions that
+ * exist now exchange packets only, also later.
+ */
+void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
+
 /* The link has gone up or down; it is up after creation. The driver gets an event while the NIC is
  * active. */
 void pvrdma_set_link(struct pvrdma *dev, bool up);

@@ -13,7 +13,7 @@ void pv_raise(struct pvrdma *dev, enum pv_vector vector)
 {
 	const uint32_t cause = 1u << vector;
 
-	if (dev->imr & cause) {
+	if (dev->no_master || dev->imr & cause) {
 		dev->masked_causes |= cause;
 		return;
 	}
@@ -31,6 +31,17 @@ static void set_mask(struct pvrdma *dev, uint32_t mask)
 	for (unsigned vector = 0; vector < PV_VECTORS; vector++)
 		if (due & 1u << vector)
 			pv_raise(dev, vector);
+}
+
+void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
+{
+	if (dev->no_master == !on)
+		return;
+	dev->no_master = !on;
+	if (on)
+		set_mask(dev, dev->imr);
+	else if (dev->active)
+		urxe_direct_withdraw(dev->engine);
 }
 
 /* The driver may load a region again, without a reset: after kexec, for example. */
@@ -67,6 +78,16 @@ static void set_error(struct pvrdma *dev, int rc)
 	dev->err = (uint32_t)-rc;
 }
 
+static int load_region_at(struct pvrdma *dev, uint32_t high)
+{
+	return dev->no_master ? -EIO : load_region(dev, (uint64_t)high << 32 | dev->dsr_low);
+}
+
+static int execute_command(struct pvrdma *dev)
+{
+	return dev->no_master ? -EIO : pv_command_execute(dev);
+}
+
 static int write_register(struct pvrdma *dev, uint32_t offset, uint32_t value)
 {
 	switch (offset) {
@@ -74,11 +95,9 @@ static int write_register(struct pvrdma *dev, uint32_t offset, uint32_t value)
 		dev->dsr_low = value;
 		set_error(dev, 0);
 		return 0;
-	case PV_REG_DSRHIGH:
-		set_error(dev, load_region(dev, (uint64_t)value << 32 | dev->dsr_low));
-		return 0;
+	case PV_REG_DSRHIGH: set_error(dev, load_region_at(dev, value)); return 0;
 	case PV_REG_CTL: set_error(dev, control(dev, value)); return 0;
-	case PV_REG_REQUEST: set_error(dev, pv_command_execute(dev)); return 0;
+	case PV_REG_REQUEST: set_error(dev, execute_command(dev)); return 0;
 	case PV_REG_IMR: set_mask(dev, value); return 0;
 	case PV_REG_VERSION:
 	case PV_REG_ERR:

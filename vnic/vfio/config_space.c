@@ -88,6 +88,19 @@ void config_space_reset(struct config_space *space, const struct vnic_vfio_funct
 	reset_msix(space, function);
 }
 
+bool config_space_is_master(const struct config_space *space)
+{
+	return space->bytes[PCI_COMMAND] & PCI_COMMAND_MASTER;
+}
+
+bool config_space_sizes_bar(uint32_t offset, const uint8_t *data, uint32_t size)
+{
+	static const uint8_t ones[4] = {0xff, 0xff, 0xff, 0xff};
+
+	return size == sizeof(ones) && offset >= PCI_BASE_ADDRESS_0 &&
+	       offset <= PCI_BASE_ADDRESS_5 && !memcmp(data, ones, sizeof(ones));
+}
+
 void config_space_write(struct config_space *space, uint32_t offset, const uint8_t *data,
 			uint32_t size)
 {

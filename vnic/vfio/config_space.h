@@ -17,6 +17,13 @@ struct config_space {
 bool config_space_function_valid(const struct vnic_vfio_function *function);
 /* Sets the values after power-on. */
 void config_space_reset(struct config_space *space, const struct vnic_vfio_function *function);
+/* Whether the driver lets the function access memory. */
+bool config_space_is_master(const struct config_space *space);
+/*
+ * Whether a write asks for the size of a BAR, as an operating system does before it uses a
+ * function. offset + size: CONFIG_SPACE_SIZE at most.
+ */
+bool config_space_sizes_bar(uint32_t offset, const uint8_t *data, uint32_t size);
 /* offset + size: CONFIG_SPACE_SIZE at most. */
 void config_space_write(struct config_space *space, uint32_t offset, const uint8_t *data,
 			uint32_t size);

@@ -68,6 +68,26 @@ int region_read(struct vnic_vfio_server *server, const struct vfio_user_access *
 	return 0;
 }
 
+/*
+ * The driver may take the function the right to access memory and give it back, as Linux does
+ * around a suspension. The next operating system after kexec finds the function without that
+ * right, and asks for the sizes of the BARs: from then on the function must not go on.
+ */
+static void write_config(struct vnic_vfio_server *server, const struct vfio_user_access *access,
+			 const uint8_t *data)
+{
+	const struct vnic_vfio_ops *ops = &server->attr.ops;
+	const bool was_master = config_space_is_master(&server->config);
+	bool is_master;
+
+	config_space_write(&server->config, (uint32_t)access->offset, data, access->count);
+	is_master = config_space_is_master(&server->config);
+	if (is_master != was_master && ops->bus_master)
+		ops->bus_master(server->attr.ctx, is_master);
+	if (!is_master && config_space_sizes_bar((uint32_t)access->offset, data, access->count))
+		ops->reset(server->attr.ctx);
+}
+
 int region_write(struct vnic_vfio_server *server, const struct vfio_user_access *access,
 		 const uint8_t *data)
 {
@@ -77,7 +97,7 @@ int region_write(struct vnic_vfio_server *server, const struct vfio_user_access 
 	if (!access_valid(server, access))
 		return -EINVAL;
 	if (access->region == VFIO_PCI_CONFIG_REGION_INDEX) {
-		config_space_write(&server->config, (uint32_t)access->offset, data, access->count);
+		write_config(server, access, data);
 		return 0;
 	}
 	if (is_msix(server, access))

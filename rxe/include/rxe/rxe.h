@@ -250,6 +250,13 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 uint64_t urxe_next_deadline(const struct urxe_dev *dev);
 const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev);
 
+/*
+ * Withdraws all rights of peers to copy from and to this device's memory. Queue pairs and regions
+ * exchange packets then, until they are published again: a queue pair by its next modification, a
+ * region by its next registration. As after urxe_mr_dereg, copies may still be in progress.
+ */
+void urxe_direct_withdraw(struct urxe_dev *dev);
+
 /* --- Memory regions. Protection domains are numbers that the owner chooses. */
 
 /* A piece of a region in the process's own address space. */

@@ -85,6 +85,60 @@ static void test_write_and_read(void **state)
 	pair_close(&p);
 }
 
+static uint64_t counter_of(const struct pair *p, int side, enum pvrdma_counter counter)
+{
+	return pvrdma_counters(p->guest[side].dev)[counter];
+}
+
+/*
+ * The driver takes the responder the right to access memory: nothing is written until the right is
+ * back, and then the peer's WRITE and the requests that were posted meanwhile go on.
+ */
+static void test_bus_master(void **state)
+{
+	struct pair p;
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_sge sge;
+	uint64_t interrupts, commands;
+	struct guest *halted;
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
+	halted = &p.guest[1];
+	buffer_fill(&p.guest[0], &p.buffer[0], 0, 5000, 9);
+	buffer_fill(halted, &p.buffer[1], 0, 20000, 5);
+	pvrdma_set_bus_master(halted->dev, false);
+	interrupts = counter_of(&p, 1, PVRDMA_INTERRUPTS);
+	commands = counter_of(&p, 1, PVRDMA_COMMANDS);
+
+	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 4000);
+	sge = buffer_sge(&p.buffer[0], 0, 5000);
+	qp_post_send(&p.guest[0], &p.qp[0], &header, &sge);
+	header.wr.rdma.remote_addr = p.buffer[0].va + 100000;
+	header.wr.rdma.rkey = p.buffer[0].key;
+	sge = buffer_sge(&p.buffer[1], 10000, 5000);
+	qp_post_send(halted, &p.qp[1], &header, &sge);
+	net_run_for(&p.net, 1000000);
+	assert_false(pvrdma_poll(halted->dev, halted->now));
+	pvrdma_flush(halted->dev);
+	expect_no_cqe(&p, 0);
+	expect_no_cqe(&p, 1);
+	assert_true(buffer_has(halted, &p.buffer[1], 0, 20000, 5));
+	assert_int_equal(pvrdma_next_deadline(halted->dev), URXE_NEVER);
+	assert_int_equal(
+		pvrdma_reg_write(halted->dev, halted->now, PVRDMA_BAR_REG, PV_REG_REQUEST, 0), 0);
+	assert_int_equal(counter_of(&p, 1, PVRDMA_COMMANDS), commands);
+	assert_int_equal(counter_of(&p, 1, PVRDMA_INTERRUPTS), interrupts);
+
+	pvrdma_set_bus_master(halted->dev, true);
+	assert_true(pvrdma_poll(halted->dev, halted->now));
+	net_run(&p.net);
+	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+	expect_cqe(&p, 1, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+	assert_true(buffer_has(halted, &p.buffer[1], 4000, 5000, 9));
+	pair_close(&p);
+}
+
 static void test_write_with_immediate(void **state)
 {
 	struct pair p;
@@ -551,6 +605,7 @@ int main(void)
 		cmocka_unit_test(test_send_over_ipv6),
 		cmocka_unit_test(test_send_with_immediate),
 		cmocka_unit_test(test_write_and_read),
+		cmocka_unit_test(test_bus_master),
 		cmocka_unit_test(test_write_with_immediate),
 		cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_atomics),

@@ -61,6 +61,8 @@ struct fixture {
 	int client; /* the client's end */
 	int file;   /* of PAGES pages */
 	struct access last;
+	bool master;
+	uint32_t master_changes;
 	uint32_t writes, resets, disconnects, added, removed;
 	uint64_t removed_addr, removed_size;
 	uint32_t lost;
@@ -103,6 +105,14 @@ static void model_write(void *ctx, uint32_t bar, uint32_t offset, uint32_t size,
 
 	f->last = (struct access){bar, offset, size, value};
 	f->writes++;
+}
+
+static void model_bus_master(void *ctx, bool on)
+{
+	struct fixture *f = ctx;
+
+	f->master = on;
+	f->master_changes++;
 }
 
 static void model_reset(void *ctx)
@@ -179,7 +189,7 @@ static int setup_unversioned(void **state)
 	struct vnic_vfio_attr attr = {.function = function,
 				      .ops = {model_read, model_write, model_reset, model_added,
 					      model_removed, model_disconnected, model_settled,
-					      model_refused, model_lost},
+					      model_refused, model_lost, model_bus_master},
 				      .ctx = &f};
 
 	f = (struct fixture){.file = memfd_create("guest", MFD_CLOEXEC)};
@@ -487,9 +497,33 @@ static void config_space_writes(void **state)
 		write_config(f, at + 1, 1, 0);
 		assert_int_equal(read_config(f, at, 1), wanted & 0xff);
 	}
+	/* The writes to BARs without the right to access memory were resets, too. */
+	f->resets = 0;
 	assert_int_equal(ask(f, RESET, NULL, 0), 0);
 	assert_int_equal(f->resets, 1);
 	config_space_after_power_on(state);
+}
+
+static void bus_mastering(void **state)
+{
+	struct fixture *f = *state;
+
+	write_config(f, PCI_COMMAND, 2, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+	write_config(f, PCI_COMMAND, 2, PCI_COMMAND_MASTER);
+	assert_int_equal(f->master_changes, 1);
+	assert_true(f->master);
+	write_config(f, PCI_BASE_ADDRESS_1, 4, UINT32_MAX);
+	assert_int_equal(f->resets, 0);
+	write_config(f, PCI_COMMAND + 1, 1, 0xff);
+	write_config(f, PCI_COMMAND, 1, PCI_COMMAND_MEMORY);
+	assert_int_equal(f->master_changes, 2);
+	assert_false(f->master);
+	/* Linux restores addresses after a suspension; the next kernel asks for the sizes. */
+	write_config(f, PCI_BASE_ADDRESS_1, 4, 0xfe000000);
+	write_config(f, PCI_ROM_ADDRESS, 4, UINT32_MAX);
+	assert_int_equal(f->resets, 0);
+	write_config(f, PCI_BASE_ADDRESS_1, 4, UINT32_MAX);
+	assert_int_equal(f->resets, 1);
 }
 
 static void bounds_of_regions(void **state)
@@ -1159,6 +1193,7 @@ int main(void)
 		TEST(interrupt_indices),
 		TEST(config_space_after_power_on),
 		TEST(config_space_writes),
+		TEST(bus_mastering),
 		TEST(bounds_of_regions),
 		TEST(registers_reach_the_model),
 		TEST(sizes_of_writes_are_checked),

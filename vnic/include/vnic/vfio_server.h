@@ -57,9 +57,9 @@ struct vnic_vfio_ops {
 	/* After reset and the removal of all memory. */
 	void (*disconnected)(void *ctx);
 	/*
-	 * A call of write, reset or memory_removed may withdraw memory to or from which other
-	 * processes still copy. Returns whether these copies have ended. While false, the server
-	 * neither unmaps memory nor replies (vnic_vfio_server_is_held). NULL: always true.
+	 * A call of write, reset, bus_master or memory_removed may withdraw memory to or from which
+	 * other processes still copy. Returns whether these copies have ended. While false, the
+	 * server neither unmaps memory nor replies (vnic_vfio_server_is_held). NULL: always true.
 	 */
 	bool (*settled)(void *ctx);
 	/* The server has refused memory of the hypervisor's, with this negative errno value. May be
@@ -67,6 +67,11 @@ struct vnic_vfio_ops {
 	void (*memory_refused)(void *ctx, uint64_t addr, uint64_t size, int error);
 	/* This range is lost (vnic/guest_memory.h); memory_removed was called. May be NULL. */
 	void (*memory_lost)(void *ctx, uint64_t addr, uint64_t size);
+	/*
+	 * The driver takes the function the right to access memory (bus mastering), or gives it
+	 * back. The function has that right after `reset`. May be NULL.
+	 */
+	void (*bus_master)(void *ctx, bool on);
 };
 
 struct vnic_vfio_attr {

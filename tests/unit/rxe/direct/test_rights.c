@@ -34,6 +34,33 @@ static void test_withdrawal_before_the_copy_prevents_it(void **state)
 	direct_close(&d);
 }
 
+static void withdraw_all(void *arg)
+{
+	urxe_direct_withdraw(((struct direct *)arg)->e.b->dev);
+}
+
+/* The copy that has read the rights before does nothing, and the message goes in packets. */
+static void test_withdrawal_of_everything(void **state)
+{
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	fill(d.e.a->mem + 4096, 100, 8);
+	d.way[0].before = withdraw_all;
+	d.way[0].arg = &d;
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 4096, 100);
+	assert_true(d.way[1].withdrawals > 0);
+	d.way[0].before = NULL;
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[0].copies, 0);
+	direct_close(&d);
+}
+
 static void test_reregistered_key_leads_to_new_memory(void **state)
 {
 	struct direct d;
@@ -246,6 +273,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_withdrawal_before_the_copy_prevents_it),
+		cmocka_unit_test(test_withdrawal_of_everything),
 		cmocka_unit_test(test_reregistered_key_leads_to_new_memory),
 		cmocka_unit_test(test_hole_is_not_copied),
 		cmocka_unit_test(test_failed_unmap_restores_rights),
