@@ -75,9 +75,13 @@ def unpacked(data):
     return None
 
 
+def packed_kernel(folder):
+    return only(os.path.join(folder, 'boot/vmlinuz-*'))
+
+
 def kernel(folder):
     """The path of the decompressed kernel: an emulated processor would decompress it slowly."""
-    packed = only(os.path.join(folder, 'boot/vmlinuz-*'))
+    packed = packed_kernel(folder)
     path = os.path.join(folder, 'vmlinux')
     with open(packed, 'rb') as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # so tests that start at the same time unpack it once
@@ -246,6 +250,10 @@ class Image:
         self.add_modules(archive)
         add_folders(archive, self.FOLDERS, self.WITHOUT)
         archive.close()
+
+    def packed_kernel(self):
+        """The path of the kernel as the package has it."""
+        return packed_kernel(self.package)
 
     def add_modules(self, archive):
         """Adds the modules that init.sh loads."""

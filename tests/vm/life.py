@@ -5,14 +5,20 @@ Ends and restarts under load: of the guest's drivers and kernel, of the machine,
 the same programs must work again, and the other machine and the host must have lost nothing.
 """
 import contextlib
+import functools
+import http.server
+import os
 import sys
+import tempfile
+import threading
 
 from ends import CHECKED, CONNECTED, run_both_ways, run_connected_both_ways, run_pair, wait_gid
 from verbs import Lab, add_host
-from vm import Vm
+from vm import VERBS_CHECK, Vm, VmImage
 from host import main, succeed, until
 
 PORT = 18700
+MEMORY_MB = 1024  # for a second kernel with its initramfs
 PROGRAMS = [CHECKED[0], CHECKED[3]]
 WAIT_EVENT = 'until [ $(grep -c "{}" /tmp/events) -ge {} ]; do usleep 20000; done'
 DRIVERS = ['vmw_pvrdma', 'vmxnet3']
@@ -88,13 +94,56 @@ def check_kernel_crash(lab, one, two):
     check_all(one, two)
 
 
+def check_suspend(lab, one, two):
+    """The kernel suspends all devices, waits 5 s, and resumes them; connections outlive that."""
+    with load(two, one):
+        one.run('echo devices >/sys/power/pm_test && echo freeze >/sys/power/state')
+    check_all(one, two)
+
+
+@contextlib.contextmanager
+def served(folder):
+    """Serves the files of a folder to machines by HTTP; gives the address."""
+    handler = functools.partial(Files, directory=folder)
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f'http://{Vm.HERE}:{server.server_address[1]}'
+        server.shutdown()
+
+
+class Files(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def load_kernel(lab, vm):
+    """Loads the kernel and the initramfs that the machine was booted from, for kexec."""
+    with tempfile.TemporaryDirectory() as top:
+        os.symlink(os.path.abspath(lab.image.packed_kernel()), os.path.join(top, 'kernel'))
+        os.symlink(lab.image.initramfs, os.path.join(top, 'initramfs'))
+        with served(top) as address:
+            for name in 'kernel', 'initramfs':
+                vm.run(f'wget -q -O /tmp/{name} {address}/{name}')
+    vm.run('kexec -l /tmp/kernel --initrd=/tmp/initramfs --command-line="$(cat /proc/cmdline)"; '
+           'rm /tmp/kernel /tmp/initramfs; grep -q 1 /sys/kernel/kexec_loaded')
+
+
+def check_kexec(lab, one, two):
+    """The kernel starts another one while the other machine writes to its memory. Linux' PVRDMA driver does not notice."""
+    for _ in range(2):
+        load_kernel(lab, one)
+        with load(one, two):
+            one.boot_again('kexec -e')
+        check_all(one, two)
+
+
 # --- The machine
 
 def check_power(lab, one, two):
     """QEMU is killed in the middle of a transfer; a new machine connects to the same device process."""
     with load(two, one):
         one.kill()
-    with Vm(lab.image, one.device, one.address, 'vm1') as again:
+    with Vm(lab.image, one.device, one.address, 'vm1', MEMORY_MB) as again:
         check_all(again, two)
         again.expect_healthy()
 
@@ -109,7 +158,7 @@ def check_device(lab, one, two):
     run_pair(two, two, PROGRAMS[0])
     one.kill()
     one.device.start()
-    with Vm(lab.image, one.device, one.address, 'vm1') as again:
+    with Vm(lab.image, one.device, one.address, 'vm1', MEMORY_MB) as again:
         check_all(again, two)
 
 
@@ -126,17 +175,24 @@ def check_daemon(lab, one, two):
 
 PARTS = {
     'guest': [check_unload, check_unload_while_used, check_port, check_reboot, check_kernel_crash],
+    'suspend': [check_suspend],
+    'kexec': [check_kexec],
     'machine': [check_power],
     'device': [check_device],
     'daemon': [check_daemon],
 }
 
 
+class LifeImage(VmImage):
+    PROGRAMS = [*VmImage.PROGRAMS, 'kexec']
+
+
 def run():
     build, part = sys.argv[1:]
     with contextlib.ExitStack() as stack:
-        lab, host = Lab(build, stack), add_host(build, stack)
-        one, two = lab.boot(host), lab.boot(host)
+        image = LifeImage(build, [os.path.join(build, VERBS_CHECK)])
+        lab, host = Lab(build, stack, image), add_host(build, stack)
+        one, two = (lab.boot(host, memory_mb=MEMORY_MB) for _ in range(2))
         for check in PARTS[part]:
             print(check.__name__, flush=True)
             check(lab, one, two)
