@@ -168,6 +168,21 @@ static void join_pieces(struct urxe_mr *mr)
 	mr->n_pieces = n;
 }
 
+/* Gives the memory of `held` back if no piece is held any more. */
+static void drop_held(struct urxe_mr *mr)
+{
+	struct mr_piece *pieces;
+
+	for (uint32_t i = 0; i < mr->n_pieces; i++)
+		if (mr->held[i].addr)
+			return;
+	mr->held = NULL;
+	/* The block of both begins with the pieces, and their end mark. */
+	pieces = realloc(mr->pieces, (mr->n_pieces + (size_t)1) * sizeof(*pieces));
+	if (pieces)
+		mr->pieces = pieces;
+}
+
 void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool done)
 {
 	if (!mr->held)
@@ -175,6 +190,7 @@ void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool 
 	for (uint32_t i = 0; i < mr->n_pieces; i++)
 		settle_piece(mr, i, bytes, done);
 	join_pieces(mr);
+	drop_held(mr);
 	publish_all(mr);
 }
 

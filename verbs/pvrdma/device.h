@@ -29,7 +29,7 @@
 
 /*
  * Memory of this process, bytes, that the objects of a guest may take: its page lists and queues.
- * Lists of all 4 KiB pages of 512 GiB take 2 GiB.
+ * Lists of all 4 KiB pages of 256 GiB take 2 GiB.
  */
 #define PV_MEMORY_MAX (UINT64_C(4) << 30)
 

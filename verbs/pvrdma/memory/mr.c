@@ -14,6 +14,9 @@
 #define WRITES \
 	((uint32_t)(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC))
 
+/* The engine keeps the list of the registration, and a second one after a removal of memory. */
+#define EXTENT_BYTES (2 * sizeof(struct urxe_extent))
+
 /* Each region of guest memory, and the hole before it. */
 #define DMA_EXTENTS (2 * VNIC_GUEST_REGIONS)
 
@@ -54,7 +57,7 @@ static int open_pages(struct pvrdma *dev, const struct pv_cmd_create_mr *request
 	attr->iova = request->start;
 	attr->length = request->length;
 	attr->extents = extents;
-	if (!rc && attr->n_extents * sizeof(*extents) > PV_MEMORY_MAX - dev->bytes)
+	if (!rc && attr->n_extents * EXTENT_BYTES > PV_MEMORY_MAX - dev->bytes)
 		rc = -ENOMEM;
 	if (!rc)
 		rc = urxe_mr_reg(dev->engine, attr, &mr->mr);
@@ -132,7 +135,7 @@ int pv_mr_open(struct pvrdma *dev, struct pv_pd *pd, const struct pv_cmd_create_
 	rc = open_kind(dev, request, &attr, mr);
 	if (!rc) {
 		rc = pv_object_add(dev, &mr->object, PV_MR, pd->object.uar_page,
-				   sizeof(*mr) + attr.n_extents * sizeof(struct urxe_extent));
+				   sizeof(*mr) + attr.n_extents * EXTENT_BYTES);
 		if (rc)
 			close_region(mr);
 	}
