@@ -75,13 +75,23 @@ static void part(struct crowd *c)
 	vnic_inbox_destroy(c->inbox);
 }
 
-/* Every third frame with enough room has a payload reference. */
+/* Every third frame with enough room has a payload reference, and every other one of these a piece.
+ */
 static struct vnic_reference reference_of(uint8_t number)
 {
-	if (number % 3 || number % LEN >= LEN - sizeof(struct vnic_reference))
+	const uint32_t left = LEN - 1u - number % LEN;
+
+	if (number % 3 || left < sizeof(struct vnic_reference))
 		return (struct vnic_reference){0};
-	return (struct vnic_reference){number * UINT64_C(0x0101010101010101), ~number, number,
-				       number, (uint16_t)(number + 1)};
+	return (struct vnic_reference){
+		.address = number * UINT64_C(0x0101010101010101),
+		.length = ~number,
+		.packets = number,
+		.generation = number,
+		.process = (uint16_t)(number + 1),
+		.n_pieces = number % 2 && left >= sizeof(struct vnic_reference) +
+							  sizeof(struct vnic_reference_piece),
+	};
 }
 
 /* Each byte of a frame is the frame's number, which also gives the length. */
@@ -136,8 +146,9 @@ static void receive_burst(struct crowd *c, uint32_t n)
 		struct vnic_reference reference = reference_of(c->received);
 		uint8_t sum = 0;
 
-		require(frames[i].len <= frames[i].room && frames[i].room == VNIC_FRAME_MAX(MTU));
-		for (uint32_t j = 0; j < frames[i].len; j++)
+		require(vnic_frame_bytes(&frames[i]) <= frames[i].room &&
+			frames[i].room == VNIC_FRAME_MAX(MTU));
+		for (uint32_t j = 0; j < vnic_frame_bytes(&frames[i]); j++)
 			sum |= frames[i].data[j] ^ c->received;
 		require(c->hostile ||
 			(!sum && frames[i].len == 1u + c->received % LEN &&

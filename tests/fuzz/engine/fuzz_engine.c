@@ -205,17 +205,24 @@ static void drain(struct fuzz *f)
 
 /* --- Packets */
 
-/* A payload reference of any length, with a right or wrong number of packets. */
+/* A payload reference of any length, in one piece or two, with a right or wrong number of packets.
+ */
 static struct urxe_reference any_reference(const struct fuzz *f, unsigned side, uint32_t len)
 {
 	static const uint8_t payload[URXE_REFERENCE_MAX];
+	static struct urxe_reference_piece pieces[2];
 	uint32_t length = len * f->injected[side] % URXE_REFERENCE_MAX;
 
+	for (int i = 0; i < 2; i++)
+		pieces[i] = (struct urxe_reference_piece){(uintptr_t)payload,
+							  i ? length - length / 3 : length / 3};
 	return (struct urxe_reference){
 		.address = (uintptr_t)payload,
 		.length = length,
 		.packets = length / 1024 + f->injected[side] % 3,
+		.n_pieces = f->injected[side] % 8 ? 0 : 2,
 		.sender = f->pair->node[!side],
+		.pieces = (const uint8_t *)pieces,
 	};
 }
 
