@@ -10,6 +10,7 @@
 #include "direct/direct.h"
 #include "memory/mr.h"
 #include "objects/device.h"
+#include "objects/references.h"
 
 static_assert(sizeof(struct urxe_direct_grant) == 64, "one cache line");
 static_assert(sizeof(struct urxe_direct_qp) == 32, "two to a cache line");
@@ -184,6 +185,7 @@ void urxe_direct_withdraw(struct urxe_dev *dev)
 		for (uint32_t j = 0; j < URXE_DIRECT_CHUNK; j++)
 			if (table->qps[i][j].qpn)
 				direct_withdraw_qp(dev, table->qps[i][j].qpn);
+	end_all_references(dev);
 }
 
 bool direct_copies_ended(struct urxe_dev *dev)

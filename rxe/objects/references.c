@@ -88,3 +88,13 @@ void end_references_by_key(struct urxe_dev *dev, uint32_t lkey)
 		}
 	}
 }
+
+void end_all_references(struct urxe_dev *dev)
+{
+	struct urxe_qp *qp;
+
+	while ((qp = LIST_FIRST(&dev->referencing)) && !is_outstanding(qp))
+		forget_references(qp);
+	if (qp)
+		begin_generation(dev);
+}

@@ -24,5 +24,7 @@ void end_references(struct urxe_qp *qp);
  * part of it, is registered no longer. The requests are repeated in packets.
  */
 void end_references_by_key(struct urxe_dev *dev, uint32_t lkey);
+/* Ends all references that a peer may not have copied yet. The requests are repeated in packets. */
+void end_all_references(struct urxe_dev *dev);
 
 #endif

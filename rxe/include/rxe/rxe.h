@@ -251,9 +251,10 @@ uint64_t urxe_next_deadline(const struct urxe_dev *dev);
 const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev);
 
 /*
- * Withdraws all rights of peers to copy from and to this device's memory. Queue pairs and regions
- * exchange packets then, until they are published again: a queue pair by its next modification, a
- * region by its next registration. As after urxe_mr_dereg, copies may still be in progress.
+ * Withdraws all rights of peers to copy from and to this device's memory, also by references. Queue
+ * pairs and regions exchange packets then, until they are published again: a queue pair by its next
+ * modification, a region by its next registration. As after urxe_mr_dereg, copies may still be in
+ * progress.
  */
 void urxe_direct_withdraw(struct urxe_dev *dev);
 

@@ -703,6 +703,27 @@ static void test_withdrawn_memory_keeps_other_references(void **state)
 	}
 }
 
+/* A payload that the receiver has not copied yet is repeated in packets; one that it has copied is
+ * not. */
+static void test_withdrawal_of_everything(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (uint32_t copied = 0; copied < 2; copied++) {
+		open_world(&w);
+		send_reference(&w, LENGTH);
+		if (!copied)
+			urxe_direct_withdraw(w.a->dev);
+		input(&w, 0, 1);
+		expect_arrival(&w, LENGTH);
+		if (copied)
+			urxe_direct_withdraw(w.a->dev);
+		assert_int_equal(generation(&w), !copied);
+		close_world(&w);
+	}
+}
+
 /* The receiver has copied the payload: other references stay. */
 static void test_withdrawn_memory_after_acknowledgement(void **state)
 {
@@ -870,6 +891,7 @@ int main(void)
 		cmocka_unit_test(test_failed_unmap_repeats_in_packets),
 		cmocka_unit_test(test_other_messages_are_repeated),
 		cmocka_unit_test(test_withdrawn_memory_keeps_other_references),
+		cmocka_unit_test(test_withdrawal_of_everything),
 		cmocka_unit_test(test_withdrawn_memory_after_acknowledgement),
 		cmocka_unit_test(test_wrong_lengths_are_dropped),
 		cmocka_unit_test(test_only_rc_sends_have_references),
