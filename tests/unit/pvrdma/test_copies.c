@@ -400,6 +400,25 @@ static void test_destroyed_queue_pair(void **state)
 	qp_open(&w->p.guest[0], &w->p.qp[0], &attr);
 }
 
+/* The driver forbids the device to access memory: the peer drops what it reads. */
+static void test_bus_master_off(void **state)
+{
+	struct world *w = *state;
+
+	buffer_fill(&w->p.guest[0], &w->p.buffer[0], 0, LENGTH, 6);
+	receive(w, 0, LENGTH);
+	post(w, 0, LENGTH);
+	hold_frames(w);
+	pvrdma_set_bus_master(w->p.guest[0].dev, false);
+	assert_int_equal(w->side[0].table->references, 1);
+	pvrdma_input(w->p.guest[1].dev, w->p.guest[1].now, w->held, 1);
+	assert_int_equal(unreadable(w), 1);
+	expect_no_cqe(&w->p, 1);
+	pvrdma_set_bus_master(w->p.guest[0].dev, true);
+	expect_arrival(w, LENGTH);
+	assert_true(buffer_has(&w->p.guest[1], &w->p.buffer[1], 0, LENGTH, 6));
+}
+
 /* --- The region of all memory. */
 
 static uint32_t dma_key(struct world *w, int side)
@@ -546,6 +565,7 @@ int main(void)
 		TEST(test_receive_comes_late),
 		TEST(test_deregistered_memory),
 		TEST(test_destroyed_queue_pair),
+		TEST(test_bus_master_off),
 		TEST(test_sends_between_all_memory),
 		TEST(test_writes_and_reads_of_all_memory),
 		TEST(test_hole_of_all_memory),
