@@ -156,7 +156,7 @@ struct responder {
 	uint8_t nak;          /* AETH syndrome due; 0 = none */
 	bool in_gap;          /* `gap` is in use: a request is missing before received ones */
 	bool silent;          /* a duplicate has waited for its ACK since silent_since */
-	bool starved;         /* the last answer told the peer that there is no receive request */
+	bool starved;         /* the last ACK, or an RNR NAK, told of no receive request */
 	uint32_t res_pending; /* number of `resources` that are pending */
 	uint32_t offset;      /* bytes of the message received */
 	const struct recv_wqe *wqe;

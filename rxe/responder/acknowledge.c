@@ -38,7 +38,7 @@ void resp_ack_again(struct urxe_qp *qp)
  */
 void resp_recv_posted(struct urxe_qp *qp)
 {
-	if (!qp->resp.starved || qp->dev->attr.go_back_n)
+	if (!qp->resp.starved || qp->attr.state == URXE_QPS_ERR || qp->dev->attr.go_back_n)
 		return;
 	qp->resp.starved = false;
 	resp_ack_again(qp);

@@ -225,6 +225,22 @@ static void test_starved_peer_hears_of_receives(void **state)
 	close_world(&w);
 }
 
+/* No packet leaves a queue pair in the error state (IBA 10.3.1.7). */
+static void test_receives_in_the_error_state(void **state)
+{
+	struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+	struct urxe_packet p;
+	struct world w;
+
+	(void)state;
+	open_world(&w, 64);
+	assert_int_equal(ask(&w, WRITE_ONLY, 0), 0);
+	assert_int_equal(urxe_qp_modify(w.e.end[1].qp, 0, &attr, URXE_QP_STATE), 0);
+	receive(&w, 1);
+	assert_false(take(&w, 1, &p));
+	close_world(&w);
+}
+
 /* The answer to a request takes receives from the application's queue, and has their credits. */
 static void test_refilled_receives_need_no_ack(void **state)
 {
@@ -570,6 +586,7 @@ int main(void)
 		cmocka_unit_test(test_message_in_progress),
 		cmocka_unit_test(test_queued_receives_count_as_credits),
 		cmocka_unit_test(test_starved_peer_hears_of_receives),
+		cmocka_unit_test(test_receives_in_the_error_state),
 		cmocka_unit_test(test_refilled_receives_need_no_ack),
 		cmocka_unit_test(test_srq_promises_nothing),
 		cmocka_unit_test(test_requester_obeys_credits),
