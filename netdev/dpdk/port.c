@@ -383,11 +383,22 @@ static bool dpdk_is_up(struct netdev *netdev)
 	       (!rte_eth_link_get_nowait(port->id, &link) && link.link_status == RTE_ETH_LINK_UP);
 }
 
+static int dpdk_set_allmulticast(struct netdev *netdev)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+
+	/* Other devices do so since they were started, or cannot: see configure_device(). */
+	return port->has_groups ? rte_eth_allmulticast_enable(port->id) : 0;
+}
+
 static int dpdk_set_promiscuous(struct netdev *netdev, bool on)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 	int err = on ? rte_eth_promiscuous_enable(port->id) : rte_eth_promiscuous_disable(port->id);
 
+	/* Some devices have this mode for unicast frames only. */
+	if (!err && on)
+		err = dpdk_set_allmulticast(netdev);
 	if (!err && port->packet_fd >= 0)
 		err = on ? packet_filter_incoming(port->packet_fd)
 			 : packet_filter_roce(port->packet_fd, NULL, 0);
@@ -431,14 +442,6 @@ static int dpdk_add_mac(struct netdev *netdev, const uint8_t mac[6])
 		err = rte_eth_promiscuous_enable(port->id);
 	/* A device without this mode receives all frames. */
 	return err == -ENOTSUP ? 0 : err;
-}
-
-static int dpdk_set_allmulticast(struct netdev *netdev)
-{
-	struct dpdk_port *port = to_dpdk(netdev);
-
-	/* Other devices do so since they were started, or cannot: see configure_device(). */
-	return port->has_groups ? rte_eth_allmulticast_enable(port->id) : 0;
 }
 
 /* The driver replaces its list by the one that it is given. */
