@@ -195,12 +195,33 @@ static bool receive_frames(struct frames *f, uint64_t now)
 	return done;
 }
 
+/* To a software RoCE in the machine. Nobody sends it references: urxed knows no process of it. */
+static void deliver_from_peer(struct frames *f, uint64_t now, const struct urxe_frame *from)
+{
+	uint8_t copy[ROOM];
+	const struct netdev_frame frame = {.data = copy, .len = from->len};
+
+	if (from->reference.length || from->len < URXE_ICRC_LEN || from->len > ROOM) {
+		f->dropped++;
+		return;
+	}
+	memcpy(copy, from->data, from->len - URXE_ICRC_LEN);
+	memset(copy + from->len - URXE_ICRC_LEN, 0, URXE_ICRC_LEN);
+	urxe_frame_add_icrc(copy, from->len);
+	if (!deliver(f, now, &frame))
+		f->dropped++;
+}
+
 static bool receive_from_peers(struct frames *f, uint64_t now)
 {
 	struct urxe_frame frames[MACHINE_PEERS_BURST];
 	uint32_t taken, n = machine_peers_receive(f->peers, frames, MACHINE_PEERS_BURST, &taken);
 
-	if (n)
+	/* Without vmw_pvrdma the queue pairs are those of a software RoCE. */
+	if (!pvrdma_active(f->rdma->dev))
+		for (uint32_t i = 0; i < n; i++)
+			deliver_from_peer(f, now, &frames[i]);
+	else if (n)
 		pvrdma_input(f->rdma->dev, now, frames, n);
 	machine_peers_release(f->peers, taken);
 	return taken;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <rxe/packet.h>
 #include <unistd.h>
 #include <vnic/loop.h>
 #include <vnic/regs.h>
@@ -49,6 +50,22 @@ struct fixture {
 	uint32_t by_inbox;        /* frames of guest 0 */
 	struct frames frames;
 };
+
+/* The linker puts this function in the place of vnic_device_rx. */
+static uint32_t nic_frames, nic_good_frames;
+
+int __wrap_vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data,
+			  uint32_t len);
+
+int __wrap_vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data, uint32_t len)
+{
+	struct urxe_packet p;
+
+	(void)dev, (void)flow;
+	nic_frames++;
+	nic_good_frames += !urxe_packet_parse(&p, data, len) && urxe_packet_icrc_ok(&p);
+	return 0;
+}
 
 static void open_queues(struct fixture *f)
 {
@@ -331,6 +348,23 @@ static void test_frames_to_a_peer_go_to_its_inbox(void **state)
 	assert_true(f->peers.counters[VNIC_DIRECT_RECEIVED] > 0);
 }
 
+/* Without PVRDMA's driver, frames from inboxes are for a software RoCE in the machine. */
+static void test_frames_from_inboxes_reach_the_nic(void **state)
+{
+	struct fixture *f = *state;
+
+	meet(f);
+	write_all(f);
+	frames_run(&f->frames, f->guest[0].now);
+	answer_by_inbox(f); /* an ACK waits in guest 0's inbox */
+	pvrdma_reset(f->guest[0].dev);
+	nic_frames = nic_good_frames = 0;
+	frames_run(&f->frames, f->guest[0].now);
+	assert_true(nic_frames > 0);
+	assert_int_equal(nic_good_frames, nic_frames);
+	assert_int_equal(pvrdma_counters(f->guest[0].dev)[PVRDMA_RX_UNWANTED], 0);
+}
+
 /* Fills the inbox of guest 1's process until n more frames fit. */
 static void fill_inbox(struct fixture *f, uint32_t n)
 {
@@ -456,6 +490,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_without_daemon_frames_are_dropped, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_frames_to_a_peer_go_to_its_inbox, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_frames_from_inboxes_reach_the_nic, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_frames_wait_for_a_full_inbox, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stalled_peer_gets_frames_by_the_switch, setup,
