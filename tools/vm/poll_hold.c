@@ -15,6 +15,11 @@ void poll_hold_polled(struct poll_hold *hold, uint64_t now, uint64_t completions
 		end_wait(hold, now, completions);
 }
 
+void poll_hold_stop(struct poll_hold *hold)
+{
+	hold->replied_at = 0;
+}
+
 bool poll_hold_waits(struct poll_hold *hold, uint64_t now, uint64_t completions)
 {
 	if (!hold->until)

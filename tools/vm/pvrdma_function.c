@@ -36,13 +36,14 @@ static uint64_t counter(const struct pvrdma_function *f, enum pvrdma_counter cou
 static void write_register(void *ctx, uint32_t bar, uint32_t offset, uint32_t size, uint64_t value)
 {
 	struct pvrdma_function *f = ctx;
-
 	const uint64_t polls = counter(f, PVRDMA_DOORBELL_POLL), now = now_ns();
 
 	if (size == sizeof(uint32_t))
 		pvrdma_reg_write(f->dev, now, bar, offset, (uint32_t)value);
 	if (counter(f, PVRDMA_DOORBELL_POLL) != polls)
 		poll_hold_polled(&f->hold, now, counter(f, PVRDMA_COMPLETIONS));
+	else
+		poll_hold_stop(&f->hold);
 }
 
 static void reset(void *ctx)

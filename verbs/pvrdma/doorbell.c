@@ -38,7 +38,8 @@ static void ring_cq(struct pvrdma *dev, uint32_t page, uint32_t value)
 
 	if (!cq)
 		return;
-	if (value & PV_UAR_CQ_POLL)
+	/* A completion may have come since the program looked. */
+	if (value & PV_UAR_CQ_POLL && pv_cq_is_empty(cq))
 		pv_count(dev, PVRDMA_DOORBELL_POLL);
 	if (value & (PV_UAR_CQ_ARM | PV_UAR_CQ_ARM_SOL))
 		pv_cq_arm(cq, !(value & PV_UAR_CQ_ARM));

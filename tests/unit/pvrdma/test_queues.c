@@ -139,6 +139,19 @@ static void test_poll_doorbell(void **state)
 	assert_int_equal(pvrdma_counters(p->guest[0].dev)[PVRDMA_DOORBELL_POLL], 1);
 }
 
+static void test_poll_doorbell_of_a_queue_with_completions(void **state)
+{
+	struct pair *p = *state;
+	struct pvrdma_cqe cqe;
+
+	write_once(p);
+	guest_doorbell(&p->guest[0], 0, PVRDMA_UAR_CQ_OFFSET, p->cq[0].handle | PV_UAR_CQ_POLL);
+	assert_int_equal(pvrdma_counters(p->guest[0].dev)[PVRDMA_DOORBELL_POLL], 0);
+	assert_true(cq_poll(&p->guest[0], &p->cq[0], &cqe));
+	guest_doorbell(&p->guest[0], 0, PVRDMA_UAR_CQ_OFFSET, p->cq[0].handle | PV_UAR_CQ_POLL);
+	assert_int_equal(pvrdma_counters(p->guest[0].dev)[PVRDMA_DOORBELL_POLL], 1);
+}
+
 /* The ring of notifications is full; the notification comes when the driver has made room. */
 static void test_full_notification_ring(void **state)
 {
@@ -695,6 +708,7 @@ int main(void)
 		PAIR_TEST(test_late_arm),
 		PAIR_TEST(test_solicited_arm),
 		PAIR_TEST(test_poll_doorbell),
+		PAIR_TEST(test_poll_doorbell_of_a_queue_with_completions),
 		PAIR_TEST(test_full_notification_ring),
 		PAIR_TEST(test_destroyed_cq_notifies_nobody),
 		PAIR_TEST(test_cq_overflow),

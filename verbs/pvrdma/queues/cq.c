@@ -185,6 +185,13 @@ static bool count_unread(struct pv_cq *cq, uint32_t *unread)
 	return false;
 }
 
+bool pv_cq_is_empty(struct pv_cq *cq)
+{
+	uint32_t unread;
+
+	return count_unread(cq, &unread) && !unread;
+}
+
 bool pv_cq_complete(void *ctx, const struct urxe_wc *wc)
 {
 	struct pv_cq *cq = ctx;

@@ -25,6 +25,8 @@ void pv_cq_comp_event(void *ctx);
  * last look at the ring, while the doorbell was on its way through the hypervisor.
  */
 void pv_cq_arm(struct pv_cq *cq, bool solicited_only);
+/* Whether the driver has consumed all completions. */
+bool pv_cq_is_empty(struct pv_cq *cq);
 /* Tells the driver that the CQ has failed, by an asynchronous event; only the first time. */
 void pv_cq_report_failure(struct pv_cq *cq);
 /* Writes the notifications that are due, as far as their ring has room. */

@@ -66,6 +66,19 @@ static void completion_ends_the_wait(void **state)
 	assert_true(poll_hold_waits(&hold, T0 + 5, 7));
 }
 
+static void other_doorbell_ends_the_series(void **state)
+{
+	struct poll_hold hold = {0};
+
+	(void)state;
+	poll_hold_polled(&hold, T0, 5);
+	poll_hold_stop(&hold);
+	poll_hold_polled(&hold, T0 + 1, 5);
+	assert_false(poll_hold_waits(&hold, T0 + 1, 5));
+	poll_hold_polled(&hold, T0 + 2, 5);
+	assert_true(poll_hold_waits(&hold, T0 + 2, 5));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -73,6 +86,7 @@ int main(void)
 		cmocka_unit_test(next_poll_waits),
 		cmocka_unit_test(rare_polls_do_not_wait),
 		cmocka_unit_test(completion_ends_the_wait),
+		cmocka_unit_test(other_doorbell_ends_the_series),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
