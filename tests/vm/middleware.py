@@ -65,7 +65,8 @@ def check_ucx(build, stack):
             print(transport, *test, end=', ', flush=True)
             output = run_commands(one, two, ucx.ucp_commands(short, *test, DEVICE), ucx.PORT)
             ucx.check_endpoints(transport, DEVICE)(*output)
-    for words in ucx.LOW_LEVEL:
+    # Short operations are inline data, which PVRDMA has not.
+    for words in [[word.replace('short', 'bcopy') for word in words] for words in ucx.LOW_LEVEL]:
         print(*words, end=', ', flush=True)
         ucx.check_figures(run_commands(two, one, ucx.uct_commands(*words, DEVICE), ucx.PORT)[0])
     print('done', flush=True)
@@ -153,6 +154,8 @@ def check_pyverbs(build, stack):
                     for vm in (server, client)]
         run_commands(server, client, (commands[0], f'{commands[1]} {{}}'), pyverbs.PORT)
     check_suite(one)
+    # The driver logs each command that the device refuses, as rdma-core's tests want.
+    lab.machines.remove(one)
     return lab
 
 
