@@ -141,7 +141,7 @@ int vm_session_make_inbox(struct vm_session *s, struct vnic_inbox **inbox)
 
 /* --- Messages of the daemon */
 
-/* The switch sees no frames of this process, so the daemon introduces nobody to it. */
+/* The process asks for the peers of its connections itself, by machine_peers_meet. */
 static void refuse_introduction(struct vm_session *s)
 {
 	int fds[VNIC_INBOX_FDS];
