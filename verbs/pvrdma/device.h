@@ -141,6 +141,7 @@ struct pvrdma {
 	uint64_t now;
 	bool active; /* the driver has activated the device: the engine exists */
 	bool link_up;
+	bool told_down;       /* the driver's last event of the link is that it is down */
 	bool no_master;       /* the driver permits no access to memory */
 	uint64_t activations; /* so far; each has another seed */
 	/* Registers. */

@@ -29,13 +29,25 @@ uint32_t pv_port_path_mtu(const struct pvrdma *dev)
 	return path_mtu ? path_mtu : PATH_MTU_MIN;
 }
 
-/* The driver learns from the NIC's driver, and not from the device, that the NIC is set up or down.
- */
+/* False: the driver learns from the NIC's driver, and not from the device, that the NIC is down. */
+static bool tell_link(struct pvrdma *dev)
+{
+	if (!dev->active || !nic_of(dev).active)
+		return false;
+	pv_event_report(dev, dev->link_up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR, PV_PORT);
+	dev->told_down = !dev->link_up;
+	return true;
+}
+
 void pvrdma_set_link(struct pvrdma *dev, bool up)
 {
 	if (dev->link_up == up)
 		return;
 	dev->link_up = up;
-	if (dev->active && nic_of(dev).active)
-		pv_event_report(dev, up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR, PV_PORT);
+	tell_link(dev);
+}
+
+bool pv_port_poll(struct pvrdma *dev)
+{
+	return dev->told_down && dev->link_up && tell_link(dev);
 }

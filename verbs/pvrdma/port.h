@@ -9,6 +9,11 @@
 #include "device.h"
 
 bool pv_port_is_up(const struct pvrdma *dev);
+/*
+ * Reports a link that has returned while the NIC was down, as during a change of its MTU, which the
+ * NIC's driver tells nobody of. True: it has reported.
+ */
+bool pv_port_poll(struct pvrdma *dev);
 /* The longest path MTU whose packets fit the MTU of the device and that of the NIC, bytes. */
 uint32_t pv_port_path_mtu(const struct pvrdma *dev);
 

@@ -9,6 +9,7 @@
 #include "frames.h"
 #include "memory/mr.h"
 #include "object.h"
+#include "port.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
 #include "queues/recv_queue.h"
@@ -146,7 +147,7 @@ void pvrdma_reset(struct pvrdma *dev)
 	dev->dsr_low = dev->err = dev->icr = dev->masked_causes = 0;
 	dev->imr = UINT32_MAX;
 	dev->gids = 0;
-	dev->no_master = false;
+	dev->no_master = dev->told_down = false;
 }
 
 void pvrdma_destroy(struct pvrdma *dev)
@@ -202,8 +203,13 @@ void pvrdma_flush(struct pvrdma *dev)
 
 bool pvrdma_poll(struct pvrdma *dev, uint64_t now)
 {
+	bool some;
+
 	pv_pass_time(dev, now);
-	return !dev->no_master && pv_qp_poll(dev);
+	if (dev->no_master)
+		return false;
+	some = pv_port_poll(dev);
+	return pv_qp_poll(dev) || some;
 }
 
 const char *pvrdma_counter_name(enum pvrdma_counter counter)

@@ -55,11 +55,14 @@ static int load_region(struct pvrdma *dev, uint64_t addr)
  * The driver asks for this when the NIC is set up, and then tells its users that the port is
  * active. While the link is down that would be false; the driver gets an event later.
  */
-static int unquiesce(const struct pvrdma *dev)
+static int unquiesce(struct pvrdma *dev)
 {
 	if (!dev->active)
 		return -EINVAL;
-	return pv_port_is_up(dev) ? 0 : -ENETDOWN;
+	if (!pv_port_is_up(dev))
+		return -ENETDOWN;
+	dev->told_down = false;
+	return 0;
 }
 
 static int control(struct pvrdma *dev, uint32_t value)

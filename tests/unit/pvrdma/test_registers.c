@@ -343,6 +343,32 @@ static void test_port_follows_the_nic(void **state)
 	guest_close(&g);
 }
 
+/* The link returns while the NIC's driver changes the MTU, which causes no event of the NIC. */
+static void test_link_returns_while_the_nic_is_down(void **state)
+{
+	struct pvrdma_nic nic = {.active = true, .mtu = 1500};
+	struct pvrdma_host host;
+	struct guest g;
+	struct pv_eqe eqe;
+
+	(void)state;
+	open_with_nic(&g, &host, &nic);
+	pvrdma_set_link(g.dev, false);
+	assert_true(guest_event(&g, &eqe));
+	assert_int_equal(eqe.type, 10);
+	nic.active = false;
+	pvrdma_set_link(g.dev, true);
+	assert_false(pvrdma_poll(g.dev, g.now));
+	assert_false(guest_event(&g, &eqe));
+	nic.active = true;
+	assert_true(pvrdma_poll(g.dev, g.now));
+	assert_true(guest_event(&g, &eqe));
+	assert_int_equal(eqe.type, 9);
+	assert_false(pvrdma_poll(g.dev, g.now));
+	assert_false(guest_event(&g, &eqe));
+	guest_close(&g);
+}
+
 static void test_active_mtu_follows_the_nic(void **state)
 {
 	static const struct {
@@ -515,6 +541,7 @@ int main(void)
 		GUEST_TEST(test_mask_delays_interrupts),
 		GUEST_TEST(test_port_events),
 		cmocka_unit_test(test_port_follows_the_nic),
+		cmocka_unit_test(test_link_returns_while_the_nic_is_down),
 		cmocka_unit_test(test_active_mtu_follows_the_nic),
 		GUEST_TEST(test_event_ring_wraps),
 		GUEST_TEST(test_event_ring_overflows),
