@@ -269,5 +269,5 @@ bool frames_arm(struct frames *f, uint64_t now)
 	}
 	more = machine_peers_arm(f->peers);
 	/* A driver that posts buffers writes to a register, which is an event. */
-	return more | (!f->blocked_since && station_link_arm(f->link));
+	return (!f->blocked_since && station_link_arm(f->link)) || more;
 }
