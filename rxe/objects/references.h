@@ -15,8 +15,8 @@ struct urxe_qp;
 /* The QP sends a reference. */
 void add_reference(struct urxe_qp *qp);
 /*
- * Ends the references to payloads of the QP's requests. Called before requests complete without
- * an acknowledgement.
+ * Ends the references to payloads of the QP's requests, with those of all other QPs: references
+ * have one generation for the device. Called before requests complete without an acknowledgement.
  */
 void end_references(struct urxe_qp *qp);
 /*

@@ -46,11 +46,11 @@ void function_close(struct function *f);
 void function_accept(struct function *f, int epoll_fd);
 /*
  * When the client's socket is readable or writable: handles its messages. While the server is held
- * (vnic_vfio_server_is_held), call it again and again.
+ * (vnic_vfio_server_is_held), call it again every 50 us.
  */
 void function_event(struct function *f, int epoll_fd);
 /*
- * After each use of the guest's memory: withdraws pages that were lost meanwhile from the model.
+ * After each use of the guest's memory: takes pages that were lost meanwhile away from the model.
  * True: there were some, and the model may have something to do.
  */
 bool function_check_memory(struct function *f);

@@ -55,8 +55,9 @@ bool machine_peers_may_reference(struct machine_peers *p, const uint8_t mac[6], 
 /* Longest frame that an inbox takes, with its ICRC, bytes. */
 uint32_t machine_peers_frame_max(const struct machine_peers *p);
 /*
- * Sends the first frames in a row that go to one inbox, and returns how many it took. *waits: the
- * next one has to wait. 0 and no wait: the first frame goes by the switch.
+ * Sends the leading frames that all go to the same inbox, and returns how many the inbox took.
+ * *waits: the caller keeps the next frame, and tries again later. 0, and *waits false: the caller
+ * sends the first frame by the switch.
  */
 uint32_t machine_peers_send(struct machine_peers *p, uint64_t now, const struct urxe_frame *frames,
 			    uint32_t n, bool *waits);
@@ -71,9 +72,10 @@ void machine_peers_release(struct machine_peers *p, uint32_t taken);
 
 /* The inbox's interrupt, for the epoll set; -1: none. */
 int machine_peers_fd(const struct machine_peers *p);
-/* When that is readable. */
+/* When machine_peers_fd is readable. */
 void machine_peers_event(const struct machine_peers *p);
-/* Before a sleep: the next frame will make that readable. True: frames are there already. */
+/* Before a sleep: the next frame makes machine_peers_fd readable. True: the inbox has frames now.
+ */
 bool machine_peers_arm(struct machine_peers *p);
 /* After a sleep: frames raise no interrupt. */
 void machine_peers_disarm(struct machine_peers *p);

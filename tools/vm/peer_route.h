@@ -30,13 +30,13 @@ struct peer_route {
 	uint64_t detour_until; /* frames go by the switch until then */
 };
 
-/* The process's inbox takes over the descriptors, also on failure; `own` is this process's number
- * (VNIC_PROCESS), `other` the process's. 0 or a negative errno value. */
+/* The outbox to the process takes over the descriptors, also on failure; `own` is this process's
+ * number (VNIC_PROCESS), `other` the process's. 0 or a negative errno value. */
 int peer_route_open(struct peers *peers, const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t own,
 		    uint32_t other, struct peer_route **route);
 void peer_route_close(struct peer_route *route);
 
-/* Whether frames to that MAC go this way now. */
+/* Whether the route, which the caller has found by a QPN, is one to that MAC and can be used. */
 bool peer_route_leads_to(const struct peer_route *route, const uint8_t mac[6]);
 static inline bool peer_route_is_open(const struct peer_route *route, uint64_t now)
 {

@@ -15,7 +15,7 @@ void poll_hold_polled(struct poll_hold *hold, uint64_t now, uint64_t completions
 		end_wait(hold, now, completions);
 }
 
-void poll_hold_stop(struct poll_hold *hold)
+void poll_hold_end_series(struct poll_hold *hold)
 {
 	hold->replied_at = 0;
 }

@@ -5,9 +5,10 @@
  * delays the reply, and the processor is free for the peer whose message the program waits for.
  *
  * A poll waits for POLL_HOLD_NS at most, and only if it follows the reply to the last one within
- * POLL_HOLD_SPIN_NS, without a completion or another doorbell in between. Most of that time passes
- * in the hypervisor, so the work of a program between two polls is hardly seen in it. While a poll
- * waits, its virtual processor takes no interrupt, and later messages of the function wait, too.
+ * POLL_HOLD_SPIN_NS, without a completion or another doorbell in between. The way through QEMU
+ * takes most of POLL_HOLD_SPIN_NS, so a program that works a little between its polls waits, too.
+ * While a poll waits, its virtual processor takes no interrupt, and later messages of the function
+ * wait.
  */
 #ifndef URXE_VM_POLL_HOLD_H
 #define URXE_VM_POLL_HOLD_H
@@ -26,8 +27,8 @@ struct poll_hold {
 
 /* The guest has polled an empty CQ; `completions` is the number of the device's completions. */
 void poll_hold_polled(struct poll_hold *hold, uint64_t now, uint64_t completions);
-/* The guest has rung another doorbell: it does more than poll, and its next poll does not wait. */
-void poll_hold_stop(struct poll_hold *hold);
+/* The guest has rung another doorbell: it does more than poll, so its next poll does not wait. */
+void poll_hold_end_series(struct poll_hold *hold);
 /* Whether the poll still waits. False: the caller replies now. */
 bool poll_hold_waits(struct poll_hold *hold, uint64_t now, uint64_t completions);
 

@@ -43,7 +43,7 @@ static void write_register(void *ctx, uint32_t bar, uint32_t offset, uint32_t si
 	if (counter(f, PVRDMA_DOORBELL_POLL) != polls)
 		poll_hold_polled(&f->hold, now, counter(f, PVRDMA_COMPLETIONS));
 	else
-		poll_hold_stop(&f->hold);
+		poll_hold_end_series(&f->hold);
 }
 
 static void reset(void *ctx)

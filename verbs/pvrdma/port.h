@@ -10,8 +10,8 @@
 
 bool pv_port_is_up(const struct pvrdma *dev);
 /*
- * Reports a link that has returned while the NIC was down, as during a change of its MTU, which the
- * NIC's driver tells nobody of. True: it has reported.
+ * Reports a link that has returned while the NIC was not active. The NIC's driver stops and starts
+ * the NIC for a new MTU, for example, and tells PVRDMA's driver nothing. True: an event was sent.
  */
 bool pv_port_poll(struct pvrdma *dev);
 /* The longest path MTU whose packets fit the MTU of the device and that of the NIC, bytes. */

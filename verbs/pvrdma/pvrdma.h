@@ -61,9 +61,9 @@ struct pvrdma_host {
 	void *ctx;
 	/*
 	 * The engine's direct transport (struct urxe_dev_attr); table NULL: none. A call of
-	 * pvrdma_reg_write, pvrdma_reset or pvrdma_memory_removed may withdraw memory or rights
-	 * that a peer's copy still uses. The caller keeps the guest waiting after each such call,
-	 * until direct->settled returns true.
+	 * pvrdma_reg_write, pvrdma_reset, pvrdma_set_bus_master or pvrdma_memory_removed may
+	 * withdraw memory or rights that a peer's copy still uses. The caller keeps the guest
+	 * waiting after each such call, until direct->settled returns true.
 	 */
 	const struct urxe_direct_ops *direct;
 	void *direct_ctx;
@@ -121,8 +121,8 @@ uint64_t pvrdma_next_deadline(const struct pvrdma *dev);
 /* Tells the driver what has happened since the last call: fills the ring of CQ notifications for
  * CQs that were armed, and raises vectors 1 and 2, once each, where they are not masked. */
 void pvrdma_flush(struct pvrdma *dev);
-/* Looks for requests in the rings of queue pairs without a doorbell, in some of them at each call.
- * True: found some; call pvrdma_output. */
+/* Looks for requests that were posted without a doorbell, in the rings of some queue pairs at each
+ * call, and reports a link that has returned. True: call pvrdma_output and pvrdma_flush. */
 bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
 
 /*
@@ -135,11 +135,12 @@ void pvrdma_memory_added(struct pvrdma *dev, uint64_t addr, uint64_t size);
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
 
 /*
- * The driver takes the device the right to access memory, or gives it back; the device has it after
- * creation and reset. Without it the device reads and writes no memory: requests, completions and
- * interrupts wait, received packets are dropped, and registers that need memory report EIO. The
- * rights of peers to copy are withdrawn, as by pvrdma_memory_removed; queue pairs and regions that
- * exist now exchange packets only, also later.
+ * The driver withdraws the device's right to access memory (`on` false), or grants it; the device
+ * has the right after creation and reset. Without it the device reads and writes no memory:
+ * requests, completions and interrupts wait, received packets are dropped, and registers that need
+ * memory report EIO. The rights of peers to copy are withdrawn, as by pvrdma_memory_removed. Queue
+ * pairs and regions that exist now exchange packets only, also after the right returns, until a
+ * queue pair is modified or a region registered again.
  */
 void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 

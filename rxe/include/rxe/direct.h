@@ -12,13 +12,14 @@
  * Only the device that a table belongs to writes to it. A reader copies an entry, and believes the
  * copy if the entry's version was even, and the same before and after.
  *
- * The pieces of a region are believed by the epoch alone: the device writes to them only after it
- * has withdrawn the region that had them before.
+ * The pieces of a region have no version. The epoch alone tells a reader whether they are valid:
+ * the device writes to pieces only after it has withdrawn the region that had them before.
  *
  * Withdrawal of rights: the device removes the entry, increments the epoch, then calls
- * urxe_direct_ops.withdrawn. The requester's `copy` marks itself, and does nothing if the epoch is
- * another than before the rights were read. So `withdrawn` finds each copy by withdrawn rights, and
- * such a copy has ended when `settled` says so.
+ * urxe_direct_ops.withdrawn. The requester's `copy` first states in shared memory that a copy
+ * runs, and then copies nothing if the epoch is another than before the rights were read. So
+ * `withdrawn` finds each copy by withdrawn rights, and such a copy has ended when `settled` says
+ * so.
  */
 #ifndef URXE_RXE_DIRECT_H
 #define URXE_RXE_DIRECT_H

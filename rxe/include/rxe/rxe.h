@@ -40,8 +40,8 @@ struct urxe_qp;
 #define URXE_REFERENCE_MIN 8192u
 #define URXE_REFERENCE_MAX (256u * 1024)
 /*
- * Pieces of a payload that one frame references: as many as 256 KiB of scattered 4 KiB pages have,
- * in as many segments as a request may have. A list of pieces needs room in the frame behind
+ * Pieces of a payload that one frame references: 64 pages of 4 KiB are 256 KiB, and each segment of
+ * a request may begin and end within a page. A list of pieces needs room in the frame behind
  * URXE_REFERENCE_ROOM bytes, for the headers and what the owner adds.
  */
 #define URXE_REFERENCE_PIECES 128u
@@ -302,8 +302,9 @@ int urxe_mr_dereg(struct urxe_mr *mr);
 int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes);
 void urxe_mr_unmap_all(struct urxe_mr *mr);
 /*
- * After the call that unmaps, with the bytes of urxe_mr_unmap. `done` is false if the call failed:
- * the bytes belong to the region again, unless another call is unmapping them.
+ * The owner calls this after its munmap(2) or similar call has returned, with the bytes of
+ * urxe_mr_unmap. `done` is false if that call failed: the bytes belong to the region again, unless
+ * a further such call is unmapping them.
  */
 void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool done);
 uint32_t urxe_mr_key(const struct urxe_mr *mr);

@@ -53,10 +53,11 @@ int vnic_guest_memory_unmap(struct vnic_guest_memory *memory, uint64_t addr, uin
 void vnic_guest_memory_unmap_all(struct vnic_guest_memory *memory);
 
 /*
- * Installs a handler of SIGBUS for the process, which belongs to the caller alone. From then on an
- * access to a page of guest memory that the kernel cannot give reads and writes a private page of
- * zeros, and the page is lost, at its end from all regions (vnic_guest_memory_find_lost). Other
- * faults go to the handler before. Without this call such an access kills the process.
+ * Installs a handler of SIGBUS. No other code of the process may need one. From then on an access
+ * to a page of guest memory that the kernel cannot give reads and writes a private page of zeros,
+ * and the page is lost: vnic_guest_memory_find_lost reports the page once for each region that has
+ * it. All other faults go to the earlier handler. Without this call such an access kills the
+ * process.
  */
 int vnic_guest_memory_catch_faults(void);
 /* Whether none of these bytes, which are mapped memory of the guest, is lost: to ask after an

@@ -32,8 +32,8 @@ struct vnic_server_ops {
 	 */
 	void (*resolve)(void *ctx, struct vnic_server_client *client,
 			const struct vnic_attach_resolve *request);
-	/* For a request of a client: the client whose lease contains a QPN; NULL: none, or the
-	 * first one has asked too often. */
+	/* While a client's request is handled: the client whose lease contains a QPN. NULL: no
+	 * client has it, or the client that asks has asked too often. */
 	struct vnic_server_client *(*owner)(void *ctx, uint32_t qpn);
 	/*
 	 * A queue pair of a client is connected to a remote one, or the connection has ended
@@ -76,8 +76,8 @@ int vnic_server_listen(const char *run_dir);
  */
 int vnic_server_open(int socket, struct vnic_server_client **client);
 /*
- * Frees the client with its device, and returns the socket, which the caller closes: that may take
- * another process (peer_socket.h).
+ * Frees the client with its device, and returns the socket, which the caller closes. close(2) may
+ * block, so another process may have to do it (peer_socket.h).
  */
 int vnic_server_close(struct vnic_server_client *client);
 
@@ -128,7 +128,7 @@ int vnic_server_query_state(struct vnic_server_client *client, int socket);
 /* -1 before HELLO. */
 int vnic_server_notice_fd(const struct vnic_server_client *client);
 
-/* NULL until the client has sent its memory, after HELLO. */
+/* NULL until the server has answered the client's message MEMORY, which follows HELLO. */
 struct vnic_device *vnic_server_device(struct vnic_server_client *client);
 
 /*

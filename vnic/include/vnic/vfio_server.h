@@ -58,8 +58,9 @@ struct vnic_vfio_ops {
 	void (*disconnected)(void *ctx);
 	/*
 	 * A call of write, reset, bus_master or memory_removed may withdraw memory to or from which
-	 * other processes still copy. Returns whether these copies have ended. While false, the
-	 * server neither unmaps memory nor replies (vnic_vfio_server_is_held). NULL: always true.
+	 * other processes still copy; and a write may be a poll that should wait for a completion.
+	 * Returns whether these copies and waits have ended. While false, the server neither unmaps
+	 * memory nor replies (vnic_vfio_server_is_held), unless it is destroyed. NULL: always true.
 	 */
 	bool (*settled)(void *ctx);
 	/* The server has refused memory of the hypervisor's, with this negative errno value. May be
@@ -68,8 +69,8 @@ struct vnic_vfio_ops {
 	/* This range is lost (vnic/guest_memory.h); memory_removed was called. May be NULL. */
 	void (*memory_lost)(void *ctx, uint64_t addr, uint64_t size);
 	/*
-	 * The driver takes the function the right to access memory (bus mastering), or gives it
-	 * back. The function has that right after `reset`. May be NULL.
+	 * The driver has withdrawn the function's right to access memory (bus mastering; `on`
+	 * false), or granted it. The function has the right after `reset`. May be NULL.
 	 */
 	void (*bus_master)(void *ctx, bool on);
 };
@@ -109,8 +110,8 @@ bool vnic_vfio_server_is_held(const struct vnic_vfio_server *server);
  */
 int vnic_vfio_server_event(struct vnic_vfio_server *server);
 /*
- * Withdraws memory that was lost since the last call from the function. Call it after each use of
- * guest memory, before the caller sleeps.
+ * Takes memory that has been lost since the last call away from the function. Call it after each
+ * use of guest memory, before the caller sleeps.
  */
 void vnic_vfio_server_check_memory(struct vnic_vfio_server *server);
 /*

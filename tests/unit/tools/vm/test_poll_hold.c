@@ -72,7 +72,7 @@ static void other_doorbell_ends_the_series(void **state)
 
 	(void)state;
 	poll_hold_polled(&hold, T0, 5);
-	poll_hold_stop(&hold);
+	poll_hold_end_series(&hold);
 	poll_hold_polled(&hold, T0 + 1, 5);
 	assert_false(poll_hold_waits(&hold, T0 + 1, 5));
 	poll_hold_polled(&hold, T0 + 2, 5);
