@@ -24,7 +24,6 @@
 #define WRITE_BITS (URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct side side = {.peer = &side};
 static struct script in;
@@ -588,11 +587,5 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	static const struct world world = {INPUTS, BYTES, open_world, run_input, close_world, true};
 
 	world_start(&world, argc, argv);
-	return 0;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-	world_run_input(data, size);
 	return 0;
 }

@@ -19,7 +19,6 @@
 #define BROKEN_INPUTS 8
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct side side = {.peer = &side};
 static struct script in;
@@ -124,11 +123,5 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	static const struct world world = {INPUTS, BYTES, open_world, run_input, close_world, true};
 
 	world_start(&world, argc, argv);
-	return 0;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-	world_run_input(data, size);
 	return 0;
 }

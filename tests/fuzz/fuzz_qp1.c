@@ -15,7 +15,6 @@
 #include "world.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define INPUTS      4096 /* of one world */
 #define LONG_INPUTS 1024
@@ -328,11 +327,5 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 					   close_world};
 
 	world_start(&world, argc, argv);
-	return 0;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-	world_run_input(data, size);
 	return 0;
 }

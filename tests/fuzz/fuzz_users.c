@@ -51,7 +51,6 @@
 #define CNP          0x81
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint8_t their_mac[6] = {4, 0, 0, 0, 0, 0xa};
 
@@ -829,11 +828,5 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 					   close_world};
 
 	world_start(&world, argc, argv);
-	return 0;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-	world_run_input(data, size);
 	return 0;
 }

@@ -21,7 +21,6 @@
 #define ROOM   65536u
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct vnic_vfio_function function = {
 	.vendor = 0x15ad,
@@ -268,11 +267,5 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	static const struct world world = {INPUTS, BYTES, open_world, run_input, close_world, true};
 
 	world_start(&world, argc, argv);
-	return 0;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-	world_run_input(data, size);
 	return 0;
 }

@@ -61,7 +61,6 @@
 #define SANITIZER_END 99 /* exit status after an error that a sanitizer found */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 bool __real_vhost_spawner_reap(pid_t pid, int *status);
 bool __wrap_vhost_spawner_reap(pid_t pid, int *status);
 
@@ -528,11 +527,5 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	start_helper();
 	atexit(stop);
 	world_start(&world, argc, argv);
-	return 0;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-	world_run_input(data, size);
 	return 0;
 }

@@ -103,7 +103,7 @@ static void record_input(const uint8_t *data, uint16_t size)
 	history->used += (uint32_t)sizeof(size) + size;
 }
 
-void world_run_input(const uint8_t *data, size_t size)
+static void run_input(const uint8_t *data, size_t size)
 {
 	n_started = (n_started + 1) & UINT16_MAX;
 	is_running = true;
@@ -118,6 +118,14 @@ void world_run_input(const uint8_t *data, size_t size)
 		record_input(data, (uint16_t)size);
 	world->run(data, size);
 	is_running = false;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	run_input(data, size);
+	return 0;
 }
 
 uint32_t world_inputs(void)
@@ -202,7 +210,7 @@ static void repeat_history(const struct history *h)
 		memcpy(&size, at, sizeof(size));
 		at += sizeof(size);
 		require(size <= last - at);
-		world_run_input(at, size);
+		run_input(at, size);
 		at += size;
 	}
 	end();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * For fuzz targets whose world (hosts, tables, connections, virtual time) lives on between inputs:
- * a world is built for a number of inputs, and an input is a few steps in it.
+ * a world is built for a number of inputs, and an input is a few steps in it. world.c has
+ * LLVMFuzzerTestOneInput; a target has LLVMFuzzerInitialize.
  *
  * A finding may depend on all inputs since the world was built. With -artifact_prefix=PREFIX they
  * are in the file PREFIXhistory-PID, which outlives any death of the process, and is removed when
@@ -29,8 +30,6 @@ struct world {
 
 /* Call from LLVMFuzzerInitialize. Does not return if the arguments name a file of inputs. */
 void world_start(const struct world *world, int *argc, char ***argv);
-/* Call from LLVMFuzzerTestOneInput. */
-void world_run_input(const uint8_t *data, size_t size);
 /* Number of inputs that the world has had, with the current one. */
 uint32_t world_inputs(void);
 

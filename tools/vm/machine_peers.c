@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include <samehost/reference.h>
 #include <vnic/regs.h>
 
 #include "common/log.h"
@@ -241,15 +242,7 @@ static bool convert_frame(const struct machine_peers *p, const struct vnic_frame
 	sender = reference->process < VNIC_PROCESSES ? p->routes[reference->process] : NULL;
 	if (!sender)
 		return false;
-	to->reference = (struct urxe_reference){
-		.address = reference->address,
-		.length = reference->length,
-		.packets = reference->packets,
-		.generation = reference->generation,
-		.n_pieces = reference->n_pieces,
-		.sender = sender->peer,
-		.pieces = from->data + from->len,
-	};
+	to->reference = reference_of(from, sender->peer);
 	return true;
 }
 

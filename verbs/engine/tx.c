@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <samehost/peer.h>
+#include <samehost/reference.h>
 
 /* Room that urxe_output needs for a frame: payload, Ethernet header and VLAN tag. */
 #define FRAME_ROOM(mtu) ((uint32_t)(mtu) + 18)
@@ -610,14 +611,6 @@ bool tx_convert_received(const struct tx *tx, const struct vnic_frame *buffer, b
 	sender = reference->process < VNIC_PROCESSES ? tx->routes[reference->process] : NULL;
 	if (!sender || !sender->peer)
 		return false;
-	frame->reference = (struct urxe_reference){
-		.address = reference->address,
-		.length = reference->length,
-		.packets = reference->packets,
-		.generation = reference->generation,
-		.n_pieces = reference->n_pieces,
-		.sender = sender->peer,
-		.pieces = buffer->data + buffer->len,
-	};
+	frame->reference = reference_of(buffer, sender->peer);
 	return true;
 }

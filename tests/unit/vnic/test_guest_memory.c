@@ -219,6 +219,7 @@ static void test_parts_of_huge_pages(void **state)
 	const uint64_t hole = 0xa0000, high = 0x100000;
 	char *low, *top;
 
+	/* Only an administrator can reserve huge pages (vm.nr_hugepages). */
 	if (fd < 0 || free_huge_pages() < 2)
 		skip();
 	assert_int_equal(ftruncate(fd, 2 * HUGE_PAGE), 0);
@@ -320,7 +321,8 @@ static void test_lost_pages_of_two_mappings(void **state)
 	map_pages(f, 20, 4, 8);
 	first = at(f, 10);
 	second = at(f, 20);
-	/* The kernel usually puts the second before the first. */
+	/* The kernel puts the second before the first, except into a hole between older mappings.
+	 */
 	if (second + 4 * PAGE != first)
 		skip();
 	assert_int_equal(ftruncate(f->fd, 2 * PAGE), 0);
@@ -360,6 +362,7 @@ static void test_a_huge_page_is_lost(void **state)
 	const uint64_t end = 2 * HUGE_PAGE / PAGE - 1; /* the last page is not the machine's */
 	char *bytes;
 
+	/* Only an administrator can reserve huge pages (vm.nr_hugepages). */
 	if (fd < 0 || free_huge_pages() < 2)
 		skip();
 	catch_faults();
