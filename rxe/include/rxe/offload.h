@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The seam between the engine and an HCA that executes queue pairs in the engine's place.
+ *
+ * The owner of the device (a front end) calls the functions of rxe.h and does not know which of the
+ * two executes a queue pair. The engine keeps the objects, checks each call, and holds posted
+ * requests until they complete. It calls the functions below for objects that the HCA has too, and
+ * for requests of queue pairs that the HCA executes ("offloaded" queue pairs). A queue pair that is
+ * not offloaded sends and receives frames under the same QPN and with the same keys.
+ *
+ * The QPN of each queue pair and the key of each region are those of the HCA, while the device has
+ * one. Queue pairs with a shared receive queue and UD queue pairs are offloaded when they leave
+ * RESET for INIT; the others at the transition to RTR, if `takes` agrees. RESET ends it.
+ *
+ * All calls run within an engine call of the owner's thread, so the implementation needs no lock of
+ * its own. They must not call the engine. Functions that return int return 0 or a negative errno
+ * value. Keys, QPNs and lengths are in host byte order.
+ */
+#ifndef URXE_RXE_OFFLOAD_H
+#define URXE_RXE_OFFLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/types.h>
+
+struct urxe_dev;
+struct urxe_cq;
+struct urxe_rq;
+struct urxe_qp;
+struct urxe_mr_attr;
+struct urxe_rq_attr;
+struct urxe_qp_init;
+
+/* The HCA's objects that a queue pair uses; NULL: no shared receive queue. */
+struct urxe_offload_queues {
+	void *send_cq;
+	void *recv_cq;
+	void *srq;
+};
+
+struct urxe_offload_ops {
+	/*
+	 * Registers a region with the HCA. *key: its lkey, which is also its rkey. -EOPNOTSUPP: the
+	 * HCA cannot have such a region (holes, more than one piece); then the region is the
+	 * engine's alone, and queue pairs of its PD are not offloaded while it exists.
+	 */
+	int (*mr_reg)(void *ctx, const struct urxe_mr_attr *attr, void **mr, uint32_t *key);
+	void (*mr_dereg)(void *mr);
+
+	/* `cq` is for urxe_offload_cq_event. */
+	int (*cq_create)(void *ctx, struct urxe_cq *cq, void **hca_cq);
+	void (*cq_destroy)(void *hca_cq);
+	/* Requests one urxe_offload_cq_event, as ibv_req_notify_cq(3) does. */
+	void (*cq_arm)(void *hca_cq, bool solicited_only);
+
+	/* `srq` is for urxe_offload_srq_event. */
+	int (*srq_create)(void *ctx, const struct urxe_rq_attr *attr, struct urxe_rq *srq,
+			  void **hca_srq);
+	void (*srq_destroy)(void *hca_srq);
+	int (*srq_set_limit)(void *hca_srq, uint32_t limit);
+
+	/* Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice. */
+	int (*qp_create)(void *ctx, struct urxe_qp *qp, const struct urxe_qp_init *init,
+			 const struct urxe_offload_queues *queues, void **hca_qp, uint32_t *qpn);
+	void (*qp_destroy)(void *hca_qp);
+	/* Whether the HCA, and not the engine, executes a connection with these attributes (path
+	 * and dest_qpn count). */
+	bool (*takes)(void *hca_qp, const struct urxe_qp_attr *attr);
+	/* Attributes as of urxe_qp_modify, which has checked them. */
+	int (*qp_modify)(void *hca_qp, const struct urxe_qp_attr *attr, uint32_t mask);
+	/* Sets rq_psn, sq_psn and sq_draining. */
+	void (*qp_query)(void *hca_qp, struct urxe_qp_attr *attr);
+	int (*mcast_attach)(void *hca_qp, const struct urxe_gid *gid);
+	void (*mcast_detach)(void *hca_qp, const struct urxe_gid *gid);
+
+	/*
+	 * Hands n requests to the HCA, in order. Each is to be completed by urxe_offload_complete,
+	 * whether or not URXE_SEND_SIGNALED is set. Returns the number that the HCA has taken.
+	 * *rc: why the next one was not taken; -ENOMEM: the HCA's queue is full at the moment.
+	 */
+	uint32_t (*post_send)(void *hca_qp, const struct urxe_send_wr *wrs, uint32_t n, int *rc);
+	uint32_t (*post_recv)(void *hca_qp, const struct urxe_recv_wr *wrs, uint32_t n, int *rc);
+	uint32_t (*post_srq_recv)(void *hca_srq, const struct urxe_recv_wr *wrs, uint32_t n,
+				  int *rc);
+};
+
+/*
+ * The HCA of the device. Call it before the device has objects, or with ops NULL: the HCA is gone.
+ * Then its functions are not called any more, except those that destroy; offloaded queue pairs
+ * enter the error state with URXE_ASYNC_QP_FATAL, and their requests are flushed. Later objects are
+ * the engine's alone.
+ *
+ * An HCA that comes back is set again: then queue pairs and regions that are created from now on
+ * are the HCA's too. A queue pair is not offloaded while its PD has a region that is the engine's
+ * alone. -EBUSY: the device has an HCA.
+ */
+int urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, void *ctx);
+/* Whether the device has an HCA now. */
+bool urxe_offload_present(const struct urxe_dev *dev);
+/* Whether the HCA executes the requests of the queue pair. */
+bool urxe_qp_offloaded(const struct urxe_qp *qp);
+/* Hands requests to the HCA that the owner has queued since (urxe_ops.refill), up to the HCA's
+ * room: the owner calls it after the program has posted receives to an offloaded queue pair. */
+void urxe_offload_refill(struct urxe_rq *rq);
+
+/* --- Calls of the HCA's side, in the owner's thread, outside all functions above. */
+
+/*
+ * The HCA has completed a request of the offloaded queue pair wc->qpn. wc->wr_id is that of the
+ * request; requests of one send queue, or of a queue pair's own receive queue, complete in order.
+ * `recv`: a receive request. Completions of unknown or not offloaded queue pairs are ignored.
+ */
+void urxe_offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc, bool recv);
+/* The HCA's completion queue has had the event that cq_arm requested, and its completions have been
+ * passed. */
+void urxe_offload_cq_event(struct urxe_cq *cq);
+/* An asynchronous event of the HCA's queue pair or shared receive queue; not of a device. */
+void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async event);
+void urxe_offload_srq_event(struct urxe_rq *srq, enum urxe_async event);
+
+#endif
