@@ -16,6 +16,7 @@
 #include "objects/out_of_order.h"
 #include "objects/qp.h"
 #include "objects/rq.h"
+#include "offload/offload.h"
 #include "requester/requester.h"
 #include "responder/psn_gap.h"
 #include "responder/resp_output.h"
@@ -100,6 +101,7 @@ void urxe_dev_destroy(struct urxe_dev *dev)
 {
 	void *object;
 
+	urxe_offload_unset(dev);
 	while ((object = idmap_any(&dev->qps)))
 		urxe_qp_destroy(object);
 	while ((object = idmap_any(&dev->mws)))
@@ -226,8 +228,13 @@ static bool output_request_first(struct urxe_qp *qp, struct urxe_frame *frame)
 
 static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_t max)
 {
-	uint32_t n = output_request_first(qp, &frames[0]);
+	uint32_t n;
 
+	if (qp->offloaded) {
+		offload_send(qp);
+		return 0;
+	}
+	n = output_request_first(qp, &frames[0]);
 	while (n < max && output_one(qp, &frames[n])) {
 		n++;
 		if (!has_more_output(qp))
@@ -239,7 +246,10 @@ static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_
 void urxe_qp_execute(struct urxe_qp *qp, uint64_t now)
 {
 	dev_pass_time(qp->dev, now);
-	if (urxe_qp_direct(qp) && req_execute(qp) && !has_more_output(qp))
+	if (qp->offloaded) {
+		qp_unschedule(qp);
+		offload_send(qp);
+	} else if (urxe_qp_direct(qp) && req_execute(qp) && !has_more_output(qp))
 		qp_unschedule(qp);
 }
 

@@ -99,6 +99,8 @@ static enum urxe_drop check_qp(const struct urxe_qp *qp, const struct urxe_packe
 {
 	if (!is_service_of(qp, p->opcode))
 		return URXE_DROP_BAD_SERVICE;
+	if (qp->offloaded)
+		return URXE_DROP_OFFLOADED;
 	if (!is_receiving_state(qp, urxe_opcodes[p->opcode].flags))
 		return URXE_DROP_BAD_STATE;
 	return pkey_admits(qp, p) ? URXE_DROP_NONE : URXE_DROP_BAD_PKEY;

@@ -16,6 +16,7 @@
 #include "objects/qp.h"
 #include "objects/references.h"
 #include "objects/rq.h"
+#include "offload/offload.h"
 #include "requester/completer.h"
 #include "requester/requester.h"
 #include "responder/acknowledge.h"
@@ -124,6 +125,19 @@ static int allocate_queues(struct urxe_qp *qp, const struct urxe_qp_init *init)
 	return qp->type == URXE_QPT_RC ? allocate_answered(qp) : 0;
 }
 
+/* Of the owner, of the HCA, or of the engine, in this order. */
+static void choose_number(struct urxe_qp *qp, const struct urxe_qp_init *init)
+{
+	if (init->qpn) {
+		qp->qpn = init->qpn;
+		return;
+	}
+	if (!offload_create_qp(qp, init) && !idmap_find(&qp->dev->qps, qp->qpn))
+		return;
+	offload_destroy_qp(qp);
+	qp->qpn = choose_qpn(qp->dev);
+}
+
 static int add_to_device(struct urxe_qp *qp)
 {
 	struct urxe_dev *dev = qp->dev;
@@ -168,10 +182,11 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	pace_init(qp);
 	rc = allocate_queues(qp, init);
 	if (!rc) {
-		qp->qpn = init->qpn ? init->qpn : choose_qpn(dev);
+		choose_number(qp, init);
 		rc = qp->qpn ? add_to_device(qp) : -ENOSPC;
 	}
 	if (rc) {
+		offload_destroy_qp(qp);
 		free_qp(qp);
 		return rc;
 	}
@@ -182,6 +197,7 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 void urxe_qp_destroy(struct urxe_qp *qp)
 {
 	mcast_leave_all(qp);
+	offload_destroy_qp(qp);
 	qp_unschedule(qp);
 	direct_withdraw_qp(qp->dev, qp->qpn);
 	end_references(qp);
@@ -270,6 +286,7 @@ void qp_reset(struct urxe_qp *qp)
 	timer_clear(&qp->ack_timer);
 	qp_clear_gap(qp);
 	timer_clear(&qp->pace.timer);
+	offload_end(qp);
 	qp->sq.cur = qp->sq.tail = qp->sq.head;
 	if (qp->rq->qp)
 		rq_reset(qp->rq);

@@ -10,6 +10,7 @@
 #include "objects/device.h"
 #include "objects/pkey.h"
 #include "objects/qp.h"
+#include "offload/offload.h"
 #include "requester/requester.h"
 #include "responder/resp_resources.h"
 #include "wire/packet_build.h"
@@ -246,6 +247,8 @@ static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32
 	}
 	if (a->state == URXE_QPS_SQD && from != URXE_QPS_SQD) {
 		qp->req.drain_event = mask & M(EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
+		/* The HCA reports the event of its own queue. */
+		qp->req.drain_event &= !qp->offloaded;
 		req_check_drained(qp);
 		qp_schedule(qp); /* urxe_output then finds the QP */
 	}
@@ -257,7 +260,7 @@ static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32
 
 static bool is_executing_requests(const struct urxe_qp *qp)
 {
-	return qp->type == URXE_QPT_RC && qp->attr.state >= URXE_QPS_RTR &&
+	return qp->type == URXE_QPT_RC && !qp->offloaded && qp->attr.state >= URXE_QPS_RTR &&
 	       qp->attr.state <= URXE_QPS_SQD;
 }
 
@@ -295,6 +298,9 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 			return rc;
 	}
 	wanted.state = to;
+	rc = offload_modify(qp, &wanted, mask);
+	if (rc)
+		return rc;
 	apply_values(qp, &wanted, mask);
 	apply_state(qp, &wanted, mask);
 	qp->predict.era = 0;

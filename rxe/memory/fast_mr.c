@@ -20,10 +20,14 @@ static struct urxe_fast_mr *find_registered(const struct urxe_dev *dev, uint32_t
 int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
 		       struct urxe_fast_mr **out)
 {
-	struct urxe_fast_mr *fast = malloc(sizeof(*fast));
-	struct urxe_mr *mr = mr_allocate(max_extents);
+	struct urxe_fast_mr *fast;
+	struct urxe_mr *mr;
 	int rc = -ENOMEM;
 
+	if (dev->offload)
+		return -EOPNOTSUPP;
+	fast = malloc(sizeof(*fast));
+	mr = mr_allocate(max_extents);
 	if (fast && mr) {
 		*fast = (struct urxe_fast_mr){
 			.dev = dev,

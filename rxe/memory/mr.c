@@ -9,6 +9,7 @@
 #include "direct/direct_table.h"
 #include "objects/device.h"
 #include "objects/references.h"
+#include "offload/offload.h"
 #include "util/ordered_copy.h"
 
 #define REGION_ACCESS                                                                   \
@@ -156,6 +157,37 @@ void mr_publish(const struct urxe_mr *mr)
 		direct_publish_grant(mr->dev, &grant, mr->pieces);
 }
 
+/* Of the owner, of the HCA, or of the engine, in this order. */
+static int choose_key(struct urxe_mr *mr, const struct urxe_mr_attr *attr)
+{
+	struct urxe_dev *dev = mr->dev;
+	int rc = offload_register(dev, attr, &mr->hca, &mr->key);
+
+	if (rc)
+		return rc;
+	if (mr->hca && (!mr->key || is_reserved(dev, mr->key) || mr_find(dev, mr->key)))
+		offload_deregister(mr);
+	if (!mr->hca)
+		mr->key = attr->key ? attr->key : mr_new_key(dev, false);
+	return 0;
+}
+
+/* The HCA chooses the key of its new region. */
+static int replace_offloaded(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
+{
+	struct urxe_mr_attr wanted = *attr;
+	struct urxe_mr *changed;
+	int rc;
+
+	wanted.key = 0;
+	rc = urxe_mr_reg((*mr)->dev, &wanted, &changed);
+	if (rc)
+		return rc;
+	urxe_mr_dereg(*mr);
+	*mr = changed;
+	return 0;
+}
+
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **out)
 {
 	struct urxe_mr *mr;
@@ -168,12 +200,15 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
 	mr = make_mr(dev, attr);
 	if (!mr)
 		return -ENOMEM;
-	mr->key = attr->key ? attr->key : mr_new_key(dev, false);
-	rc = idmap_add(&dev->mrs, mr->key, mr);
+	rc = choose_key(mr, attr);
+	if (!rc)
+		rc = idmap_add(&dev->mrs, mr->key, mr);
 	if (rc) {
+		offload_deregister(mr);
 		mr_free(mr);
 		return rc;
 	}
+	dev->regions_alone += !mr->hca;
 	mr_publish(mr);
 	*out = mr;
 	return 0;
@@ -189,6 +224,8 @@ int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
 		return rc;
 	if ((*mr)->windows)
 		return -EBUSY;
+	if ((*mr)->hca)
+		return replace_offloaded(mr, attr);
 	changed = make_mr(dev, attr);
 	if (!changed)
 		return -ENOMEM;
@@ -207,6 +244,8 @@ int urxe_mr_dereg(struct urxe_mr *mr)
 	if (mr->windows)
 		return -EBUSY;
 	idmap_remove(&mr->dev->mrs, mr->key);
+	mr->dev->regions_alone -= !mr->hca;
+	offload_deregister(mr);
 	direct_withdraw(mr->dev, mr->key);
 	end_references_by_key(mr->dev, mr->key);
 	mr_free(mr);

@@ -29,6 +29,7 @@ struct urxe_mr {
 	uint32_t pd;
 	uint32_t key;
 	uint32_t access;
+	void *hca;        /* the HCA's region with the same key; NULL: the engine's alone */
 	uint32_t windows; /* number of windows bound to the region */
 	uint64_t iova;
 	uint64_t length;

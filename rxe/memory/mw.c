@@ -27,6 +27,8 @@ int urxe_mw_alloc(struct urxe_dev *dev, const struct urxe_mw_attr *attr, struct 
 
 	if (!is_valid_type(attr->type))
 		return -EINVAL;
+	if (dev->offload)
+		return -EOPNOTSUPP;
 	if (attr->key && mr_index_taken(dev, attr->key))
 		return -EEXIST;
 	mw = calloc(1, sizeof(*mw));

@@ -8,6 +8,7 @@
 #include "objects/qp_counters.h"
 #include "objects/references.h"
 #include "objects/rq.h"
+#include "offload/offload.h"
 
 /* --- Completion queues. */
 
@@ -70,7 +71,7 @@ static bool add_to_cq(struct urxe_cq *cq, struct urxe_qp *qp, const struct urxe_
 	return true;
 }
 
-static void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_wc *wc)
+void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_wc *wc)
 {
 	if (!add_to_cq(cq, qp, wc))
 		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
@@ -118,6 +119,9 @@ void flush_sends(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
+	/* The HCA completes its requests first; then this function is called again. */
+	if (offload_has_sends(qp))
+		return;
 	while (qp->sq.tail != qp->sq.head)
 		complete_send(qp, URXE_WC_WR_FLUSH_ERR);
 	req->una = req->acked = req->asked = req->psn;
@@ -162,6 +166,8 @@ void fail_recv(struct urxe_qp *qp, enum urxe_wc_status status)
 
 void flush_recvs(struct urxe_qp *qp)
 {
+	if (offload_has_receives(qp))
+		return;
 	if (qp->resp.has_wqe)
 		fail_recv(qp, URXE_WC_WR_FLUSH_ERR);
 	while (qp->rq->qp && hold_recv(qp))
@@ -191,9 +197,11 @@ void qp_error(struct urxe_qp *qp)
 	timer_clear(&qp->timer);
 	qp_clear_gap(qp);
 	drop_responses(qp);
+	offload_fail(qp);
 	flush_sends(qp);
 	flush_recvs(qp);
-	if (!qp->rq->qp)
+	/* The HCA reports the event itself, when it has taken its last receive. */
+	if (!qp->rq->qp && !qp->offloaded)
 		qp_event(qp, URXE_ASYNC_QP_LAST_WQE_REACHED);
 	if (qp->resp.nak)
 		qp_schedule(qp);

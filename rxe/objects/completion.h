@@ -32,6 +32,9 @@ void fail_recv(struct urxe_qp *qp, enum urxe_wc_status status);
 /* Completes all receive requests of the QP's own queue with a flush error. */
 void flush_recvs(struct urxe_qp *qp);
 
+/* Adds a completion of the QP to the CQ; if it is lost, the QP fails. */
+void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_wc *wc);
+
 /* --- Error state. */
 
 /* Enters the error state and flushes both queues; a NAK that is due is still sent. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "objects/device.h"
+#include "offload/offload.h"
 
 int urxe_cq_create(struct urxe_dev *dev, void *ctx, struct urxe_cq **out)
 {
@@ -24,6 +25,7 @@ int urxe_cq_destroy(struct urxe_cq *cq)
 	if (cq->users)
 		return -EBUSY;
 	LIST_REMOVE(cq, link);
+	offload_destroy_cq(cq);
 	free(cq);
 	return 0;
 }
@@ -35,4 +37,5 @@ void urxe_cq_arm(struct urxe_cq *cq, bool solicited_only)
 		cq->armed = CQ_ARMED_NEXT;
 	else if (!cq->armed)
 		cq->armed = CQ_ARMED_SOLICITED;
+	offload_arm_cq(cq, cq->armed == CQ_ARMED_SOLICITED);
 }

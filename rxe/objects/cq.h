@@ -17,6 +17,8 @@ struct urxe_cq {
 	uint32_t users; /* QPs; a QP counts once as sender and once as receiver */
 	uint8_t armed;  /* enum cq_armed */
 	bool overflow;  /* a completion was lost: the CQ takes no more (IBA 11.6.3.1, CQ error) */
+	void *hca;      /* the HCA's queue; NULL: none */
+	uint32_t offloaded; /* offloaded QPs; a QP counts as `users` does */
 	LIST_ENTRY(urxe_cq) link;
 };
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include <rxe/offload.h>
 #include <rxe/rxe.h>
 
 #include "congestion/congestion.h"
@@ -71,6 +72,9 @@ struct urxe_dev {
 	uint32_t direct_era;   /* 0 = no direct transport; else changes with gids and pkeys */
 	uint8_t direct_chunks; /* chunks of attr.direct_table that are in use */
 	struct direct *direct; /* NULL = no table */
+	const struct urxe_offload_ops *offload; /* of the HCA; NULL: none */
+	void *offload_ctx;                      /* of offload's functions */
+	uint32_t regions_alone; /* regions that the HCA does not have; counted without a HCA, too */
 	uint64_t key_seed;
 	uint32_t key_count;
 	uint32_t qpn_next; /* offset in the lease at which the search for a free QPN continues */

@@ -200,9 +200,10 @@ struct urxe_qp {
 	uint32_t pd;
 	uint16_t mtu; /* path MTU in bytes */
 	uint8_t type; /* enum urxe_qp_type */
-	bool sq_sig_all;
-	bool queued; /* in dev->ready */
-	bool paced;  /* a rate limit may apply */
+	bool sq_sig_all : 1;
+	bool offloaded : 1; /* the HCA executes the requests (offload/offload.h) */
+	bool queued;        /* in dev->ready */
+	bool paced;         /* a rate limit may apply */
 	bool cnp_due;
 	bool peer_gso; /* the peer receives UDP GSO packets (wire/gso_run.h) */
 	TAILQ_ENTRY(urxe_qp) ready_link;
@@ -236,6 +237,7 @@ struct urxe_qp {
 	struct pace pace;
 	struct cnp cnp;
 	LIST_ENTRY(urxe_qp) reference_link; /* in dev->referencing */
+	void *hca;                          /* the HCA's QP with the same QPN; NULL: none */
 };
 
 #define QP_LINE(member) (offsetof(struct urxe_qp, member) / URXE_CACHE_LINE)

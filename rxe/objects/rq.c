@@ -7,6 +7,7 @@
 
 #include "objects/device.h"
 #include "objects/qp.h"
+#include "offload/offload.h"
 #include "util/ring.h"
 
 int rq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_qp *qp,
@@ -50,7 +51,7 @@ uint32_t urxe_rq_retired(const struct urxe_rq *rq)
 	return rq->retired;
 }
 
-static void refill_rq(struct urxe_rq *rq)
+void rq_refill(struct urxe_rq *rq)
 {
 	rq->refilling = true;
 	rq->dev->attr.ops->refill(rq->attr.ctx);
@@ -61,7 +62,7 @@ static void refill_rq(struct urxe_rq *rq)
 static void check_limit(struct urxe_rq *rq)
 {
 	if (rq->limit && rq->head - rq->tail < rq->limit)
-		refill_rq(rq);
+		rq_refill(rq);
 	if (!rq->limit || rq->head - rq->tail >= rq->limit)
 		return;
 	rq->limit = 0;
@@ -74,7 +75,7 @@ const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy)
 	const struct recv_wqe *wqe;
 
 	if (rq->head == rq->tail)
-		refill_rq(rq);
+		rq_refill(rq);
 	if (rq->head == rq->tail)
 		return NULL;
 	wqe = rq_slot(rq, rq->tail++);
@@ -90,7 +91,7 @@ const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy)
 uint32_t rq_available(struct urxe_rq *rq)
 {
 	if (rq->head - rq->tail <= rq->attr.max_wr / 2 && rq->qp->attr.state != URXE_QPS_ERR)
-		refill_rq(rq);
+		rq_refill(rq);
 	return rq->head - rq->tail;
 }
 
@@ -109,9 +110,11 @@ int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struc
 {
 	int rc = rq_create(dev, attr, NULL, srq);
 
-	if (!rc)
-		LIST_INSERT_HEAD(&dev->srqs, *srq, link);
-	return rc;
+	if (rc)
+		return rc;
+	LIST_INSERT_HEAD(&dev->srqs, *srq, link);
+	offload_create_srq(*srq);
+	return 0;
 }
 
 int urxe_srq_destroy(struct urxe_rq *srq)
@@ -119,14 +122,21 @@ int urxe_srq_destroy(struct urxe_rq *srq)
 	if (srq->users)
 		return -EBUSY;
 	LIST_REMOVE(srq, link);
+	offload_destroy_srq(srq);
 	rq_free(srq);
 	return 0;
 }
 
 int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit)
 {
+	int rc = 0;
+
 	if (limit > srq->attr.max_wr)
 		return -EINVAL;
+	if (srq->hca)
+		rc = srq->dev->offload->srq_set_limit(srq->hca, limit);
+	if (rc)
+		return rc;
 	srq->limit = limit;
 	return 0;
 }
@@ -146,6 +156,7 @@ static void move_posted(const struct urxe_rq *from, struct urxe_rq *to)
 int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)
 {
 	struct urxe_rq resized = *srq;
+	int rc = 0;
 
 	if (!max_wr || max_wr > URXE_MAX_WR || max_wr < srq->head - srq->tail ||
 	    max_wr < srq->limit)
@@ -155,6 +166,12 @@ int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)
 	resized.wqes = calloc(resized.mask + 1u, resized.stride);
 	if (!resized.wqes)
 		return -ENOMEM;
+	if (srq->hca)
+		rc = srq->dev->offload->srq_resize(srq->hca, max_wr);
+	if (rc) {
+		free(resized.wqes);
+		return rc;
+	}
 	move_posted(srq, &resized);
 	free(srq->wqes);
 	srq->wqes = resized.wqes;

@@ -34,6 +34,7 @@ struct urxe_rq {
 	struct urxe_dev *dev;
 	bool refilling;           /* within the refill callback */
 	uint32_t users;           /* SRQ: QPs */
+	void *hca;                /* SRQ: the HCA's, which has taken its requests; NULL: none */
 	LIST_ENTRY(urxe_rq) link; /* SRQ: in the device */
 };
 _Static_assert(offsetof(struct urxe_rq, dev) == URXE_CACHE_LINE, "one line");
@@ -60,6 +61,8 @@ const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy);
 uint32_t rq_available(struct urxe_rq *rq);
 /* A taken request was completed: frees its slot. Slots of a SRQ are free since rq_take. */
 void rq_retire(struct urxe_rq *rq);
+/* Calls urxe_ops.refill. */
+void rq_refill(struct urxe_rq *rq);
 /* Removes all posted requests. */
 void rq_reset(struct urxe_rq *rq);
 

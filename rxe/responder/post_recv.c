@@ -7,7 +7,19 @@
 #include "objects/completion.h"
 #include "objects/qp.h"
 #include "objects/rq.h"
+#include "offload/offload.h"
 #include "responder/acknowledge.h"
+
+/* urxe_offload_refill hands over a whole refill. */
+static void post_offloaded(struct urxe_rq *rq)
+{
+	if (rq->refilling)
+		return;
+	if (rq->qp && rq->qp->attr.state == URXE_QPS_ERR)
+		flush_recvs(rq->qp);
+	else
+		offload_receive(rq);
+}
 
 int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
 {
@@ -27,6 +39,10 @@ int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
 	if (wr->n_segs)
 		memcpy(wqe->segs, wr->segs, wr->n_segs * sizeof(*wr->segs));
 	rq->head++;
+	if (offload_has_queue(rq)) {
+		post_offloaded(rq);
+		return 0;
+	}
 	/* The answer that refills the queue has the credits itself. */
 	if (rq->qp && !rq->refilling)
 		resp_recv_posted(rq->qp);

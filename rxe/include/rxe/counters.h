@@ -25,6 +25,7 @@
 	X(BAD_QPN, "bad_qpn", "no such queue pair")                                              \
 	X(BAD_SERVICE, "bad_service", "opcode is not of the queue pair's service type")          \
 	X(BAD_STATE, "bad_state", "queue pair is not in a state that receives")                  \
+	X(OFFLOADED, "offloaded", "queue pair is executed by the HCA")                           \
 	X(BAD_PKEY, "bad_pkey", "P_Key does not match")                                          \
 	X(BAD_QKEY, "bad_qkey", "Q_Key does not match")                                          \
 	X(BAD_SGID, "bad_sgid", "source address is not the connected peer's")                    \
@@ -50,6 +51,9 @@
 	X(TX_BYTES, "tx_bytes", "bytes of sent frames")                                           \
 	X(DIRECT_REQUESTS, "direct_requests", "requests executed by a copy, without packets")     \
 	X(DIRECT_BYTES, "direct_bytes", "bytes copied by direct requests")                        \
+	X(HCA_REQUESTS, "hca_requests", "send requests handed to the HCA")                        \
+	X(HCA_RECEIVES, "hca_receives", "receive requests completed by the HCA")                  \
+	X(HCA_BYTES, "hca_bytes", "bytes of these requests' messages")                            \
 	X(REORDERED, "reordered", "request packets kept until the gap before them filled")        \
 	X(DUP_REQUEST, "dup_request", "duplicate requests answered again")                        \
 	X(NAK_SEQ_SENT, "nak_seq_sent", "sequence error NAKs sent")                               \

@@ -42,13 +42,13 @@ struct urxe_offload_queues {
 struct urxe_offload_ops {
 	/*
 	 * Registers a region with the HCA. *key: its lkey, which is also its rkey. -EOPNOTSUPP: the
-	 * HCA cannot have such a region (holes, more than one piece); then the region is the
-	 * engine's alone, and queue pairs of its PD are not offloaded while it exists.
+	 * HCA cannot have such a region; then the region is the engine's alone. Other errors are
+	 * those of urxe_mr_reg.
 	 */
 	int (*mr_reg)(void *ctx, const struct urxe_mr_attr *attr, void **mr, uint32_t *key);
 	void (*mr_dereg)(void *mr);
 
-	/* `cq` is for urxe_offload_cq_event. */
+	/* Before the first queue pair that uses the CQ. `cq` is for urxe_offload_cq_event. */
 	int (*cq_create)(void *ctx, struct urxe_cq *cq, void **hca_cq);
 	void (*cq_destroy)(void *hca_cq);
 	/* Requests one urxe_offload_cq_event, as ibv_req_notify_cq(3) does. */
@@ -59,6 +59,7 @@ struct urxe_offload_ops {
 			  void **hca_srq);
 	void (*srq_destroy)(void *hca_srq);
 	int (*srq_set_limit)(void *hca_srq, uint32_t limit);
+	int (*srq_resize)(void *hca_srq, uint32_t max_wr);
 
 	/* Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice. */
 	int (*qp_create)(void *ctx, struct urxe_qp *qp, const struct urxe_qp_init *init,
@@ -67,9 +68,10 @@ struct urxe_offload_ops {
 	/* Whether the HCA, and not the engine, executes a connection with these attributes (path
 	 * and dest_qpn count). */
 	bool (*takes)(void *hca_qp, const struct urxe_qp_attr *attr);
-	/* Attributes as of urxe_qp_modify, which has checked them. */
+	/* Attributes as of urxe_qp_modify, which has checked them. After a transition to RESET, and
+	 * after qp_destroy, no earlier request of the queue pair is completed any more. */
 	int (*qp_modify)(void *hca_qp, const struct urxe_qp_attr *attr, uint32_t mask);
-	/* Sets rq_psn, sq_psn and sq_draining. */
+	/* Sets state, rq_psn, sq_psn and sq_draining; changes nothing if the HCA does not tell. */
 	void (*qp_query)(void *hca_qp, struct urxe_qp_attr *attr);
 	int (*mcast_attach)(void *hca_qp, const struct urxe_gid *gid);
 	void (*mcast_detach)(void *hca_qp, const struct urxe_gid *gid);
@@ -86,23 +88,29 @@ struct urxe_offload_ops {
 };
 
 /*
- * The HCA of the device. Call it before the device has objects, or with ops NULL: the HCA is gone.
- * Then its functions are not called any more, except those that destroy; offloaded queue pairs
- * enter the error state with URXE_ASYNC_QP_FATAL, and their requests are flushed. Later objects are
- * the engine's alone.
- *
- * An HCA that comes back is set again: then queue pairs and regions that are created from now on
- * are the HCA's too. A queue pair is not offloaded while its PD has a region that is the engine's
- * alone. -EBUSY: the device has an HCA.
+ * Sets the HCA of a device that has none. Queue pairs, regions and shared receive queues that are
+ * created from now on are the HCA's too, unless the owner chooses their QPN or key. Memory windows
+ * and fast registrations cannot be created then (-EOPNOTSUPP). While a PD has regions that are the
+ * engine's alone, its connected queue pairs are not offloaded, and its new shared receive queues
+ * are the engine's alone.
  */
-int urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, void *ctx);
+void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, void *ctx);
+/*
+ * The HCA is gone: calls the functions that destroy for all its objects, and no function later.
+ * Offloaded queue pairs enter the error state with URXE_ASYNC_QP_FATAL, and their requests are
+ * flushed. Regions become the engine's alone.
+ */
+void urxe_offload_unset(struct urxe_dev *dev);
 /* Whether the device has an HCA now. */
 bool urxe_offload_present(const struct urxe_dev *dev);
 /* Whether the HCA executes the requests of the queue pair. */
 bool urxe_qp_offloaded(const struct urxe_qp *qp);
-/* Hands requests to the HCA that the owner has queued since (urxe_ops.refill), up to the HCA's
- * room: the owner calls it after the program has posted receives to an offloaded queue pair. */
+/* Calls urxe_ops.refill, and hands the receive requests to the HCA, if the HCA executes the queue's
+ * messages: the owner calls it after the program has posted receives. */
 void urxe_offload_refill(struct urxe_rq *rq);
+/* As urxe_qp_query, with rq_psn, sq_psn and sq_draining of the HCA. May take a system call. */
+void urxe_offload_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr,
+			struct urxe_qp_init *init);
 
 /* --- Calls of the HCA's side, in the owner's thread, outside all functions above. */
 

@@ -283,7 +283,8 @@ struct urxe_mr_attr {
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr);
 /*
  * Replaces the region by another one with the same key (IBA 11.2.8.6), as if it were deregistered
- * and registered in one step; ignores attr->key. *mr changes. Errors as of urxe_mr_reg, or -EBUSY
+ * and registered in one step; ignores attr->key. A region that an HCA has too gets a new key. *mr
+ * changes. Errors as of urxe_mr_reg, or -EBUSY
  * while a window is bound to the region; then nothing has changed.
  */
 int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr);
@@ -317,7 +318,7 @@ void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);
  * Allocates the keys of a region that URXE_WR_REG_MR requests of QPs of the same protection domain
  * register, one after the other, and room for its extents. LOCAL_INV, or SEND_INV of the QP's peer,
  * deregisters the region. The object owns all keys with the upper 24 bits of its first key, which
- * the engine chooses. -ENOMEM.
+ * the engine chooses. -ENOMEM; -EOPNOTSUPP: the device has an HCA (rxe/offload.h).
  */
 int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
 		       struct urxe_fast_mr **fast);
@@ -339,7 +340,8 @@ struct urxe_mw_attr {
 
 /*
  * Creates a window that grants nothing yet. The window owns all keys with the upper 24 bits of its
- * initial key; -EEXIST: one of them is taken. -EINVAL: unknown type; -ENOMEM.
+ * initial key; -EEXIST: one of them is taken. -EINVAL: unknown type; -ENOMEM; -EOPNOTSUPP: the
+ * device has an HCA (rxe/offload.h).
  */
 int urxe_mw_alloc(struct urxe_dev *dev, const struct urxe_mw_attr *attr, struct urxe_mw **mw);
 /* Also for a bound window. */

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Offload: the engine's side of an HCA that executes queue pairs (rxe/offload.h). Objects, requests
+ * and the device call these functions; on a device without an HCA they do nothing.
+ *
+ * The send queue of an offloaded QP: the HCA has the requests [tail, cur), and [cur, head) wait for
+ * room. Its own receive queue: the HCA has [retired, tail), and [tail, head) wait. A SRQ's requests
+ * leave the engine's queue when the HCA gets them.
+ */
+#ifndef URXE_OFFLOAD_H
+#define URXE_OFFLOAD_H
+
+#include <stdbool.h>
+
+#include <rxe/offload.h>
+#include <rxe/rxe.h>
+
+#include "objects/qp.h"
+#include "objects/rq.h"
+
+/* --- Queue pairs. */
+
+/* Creates the HCA's QP, which chooses qp->qpn. Errors: the QP is the engine's alone. */
+int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init);
+void offload_destroy_qp(struct urxe_qp *qp);
+/*
+ * Before the engine applies attributes that it has checked, `attr` with the state after them: the
+ * same change of the HCA's QP. Error: nothing has changed.
+ */
+int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
+/* After RESET. */
+void offload_end(struct urxe_qp *qp);
+/* The QP enters the error state. If the HCA does not follow, the QP is not offloaded any more. */
+void offload_fail(struct urxe_qp *qp);
+
+/* --- Requests. */
+
+/* Hands as many send requests to the HCA as it takes. */
+void offload_send(struct urxe_qp *qp);
+/* Hands as many receive requests to the HCA as it takes, if it executes the queue's messages. */
+void offload_receive(struct urxe_rq *rq);
+/* The HCA gives back the receive requests of a QP that it has reset. */
+void offload_return_receives(struct urxe_rq *rq);
+
+/* Whether the HCA has requests of the queue: these are completed before others are flushed. */
+static inline bool offload_has_sends(const struct urxe_qp *qp)
+{
+	return qp->offloaded && qp->sq.cur != qp->sq.tail;
+}
+
+static inline bool offload_has_receives(const struct urxe_qp *qp)
+{
+	return qp->offloaded && qp->rq->qp && qp->rq->tail != qp->rq->retired;
+}
+
+/* Whether the HCA executes messages to the queue. */
+static inline bool offload_has_queue(const struct urxe_rq *rq)
+{
+	return rq->qp ? rq->qp->offloaded : rq->hca != NULL;
+}
+
+/* --- Shared receive queues. */
+
+void offload_create_srq(struct urxe_rq *srq);
+void offload_destroy_srq(struct urxe_rq *srq);
+
+/* --- Completion queues. */
+
+/* Creates the HCA's queue, if the CQ has none. */
+int offload_create_cq(struct urxe_cq *cq);
+void offload_destroy_cq(struct urxe_cq *cq);
+/* Requests the HCA's event, if an offloaded QP uses the CQ. */
+void offload_arm_cq(struct urxe_cq *cq, bool solicited_only);
+
+/* --- Regions. */
+
+/* Registers the region with the HCA, which chooses its key; *hca NULL: it is the engine's alone. */
+int offload_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void **hca,
+		     uint32_t *key);
+/* The HCA forgets its region; the engine's has no more of the HCA. */
+void offload_deregister(struct urxe_mr *mr);
+/* Whether the PD has regions that are the engine's alone. */
+bool offload_has_alone(const struct urxe_dev *dev, uint32_t pd);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The device's HCA: it comes, reports events of queue pairs, and goes. */
+#include <stddef.h>
+
+#include "memory/mr.h"
+#include "objects/completion.h"
+#include "objects/cq.h"
+#include "objects/device.h"
+#include "offload/offload.h"
+
+void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, void *ctx)
+{
+	dev->offload = ops;
+	dev->offload_ctx = ctx;
+}
+
+bool urxe_offload_present(const struct urxe_dev *dev)
+{
+	return dev->offload;
+}
+
+/* The HCA does not access the requests' memory any more when they are flushed. */
+static void release_qps(struct urxe_dev *dev)
+{
+	struct urxe_qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = idmap_next(&dev->qps, &at))) {
+		bool was_offloaded = qp->offloaded;
+
+		offload_destroy_qp(qp);
+		if (!was_offloaded)
+			continue;
+		if (qp->attr.state == URXE_QPS_ERR) {
+			flush_sends(qp);
+			flush_recvs(qp);
+		} else {
+			qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+		}
+	}
+}
+
+/* The receive requests that the HCA had are lost with it. */
+static void release_srqs(struct urxe_dev *dev)
+{
+	struct urxe_rq *srq;
+
+	LIST_FOREACH(srq, &dev->srqs, link)
+	{
+		if (!srq->hca)
+			continue;
+		offload_destroy_srq(srq);
+		urxe_offload_srq_event(srq, URXE_ASYNC_SRQ_ERR);
+	}
+}
+
+static void release_regions(struct urxe_dev *dev)
+{
+	struct urxe_mr *mr;
+	uint32_t at = 0;
+
+	while ((mr = idmap_next(&dev->mrs, &at)))
+		if (mr->hca) {
+			offload_deregister(mr);
+			dev->regions_alone++;
+		}
+}
+
+void urxe_offload_unset(struct urxe_dev *dev)
+{
+	struct urxe_cq *cq;
+
+	if (!dev->offload)
+		return;
+	release_qps(dev);
+	release_srqs(dev);
+	release_regions(dev);
+	LIST_FOREACH(cq, &dev->cqs, link)
+	offload_destroy_cq(cq);
+	dev->offload = NULL;
+}
+
+static bool is_fatal(enum urxe_async event)
+{
+	return event == URXE_ASYNC_QP_FATAL || event == URXE_ASYNC_QP_REQ_ERR ||
+	       event == URXE_ASYNC_QP_ACCESS_ERR;
+}
+
+void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async event)
+{
+	struct urxe_qp *qp = idmap_find(&dev->qps, qpn);
+
+	if (!qp || !qp->offloaded)
+		return;
+	if (is_fatal(event))
+		qp_error_event(qp, event);
+	else
+		qp_event(qp, event);
+}

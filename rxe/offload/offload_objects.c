@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The HCA's completion queues, shared receive queues and regions. */
+#include <errno.h>
+#include <stddef.h>
+
+#include "memory/mr.h"
+#include "objects/cq.h"
+#include "objects/device.h"
+#include "offload/offload.h"
+
+/* --- Completion queues. */
+
+int offload_create_cq(struct urxe_cq *cq)
+{
+	const struct urxe_dev *dev = cq->dev;
+
+	return cq->hca ? 0 : dev->offload->cq_create(dev->offload_ctx, cq, &cq->hca);
+}
+
+void offload_destroy_cq(struct urxe_cq *cq)
+{
+	if (cq->hca)
+		cq->dev->offload->cq_destroy(cq->hca);
+	cq->hca = NULL;
+}
+
+void offload_arm_cq(struct urxe_cq *cq, bool solicited_only)
+{
+	if (cq->offloaded)
+		cq->dev->offload->cq_arm(cq->hca, solicited_only);
+}
+
+/*
+ * The HCA's completions do not tell whether their messages were solicited: only the event does. An
+ * event for a completion that was taken before the CQ was armed again is none: the HCA is asked for
+ * the next.
+ */
+void urxe_offload_cq_event(struct urxe_cq *cq)
+{
+	if (cq->armed == CQ_ARMED_NEXT) {
+		offload_arm_cq(cq, false);
+	} else if (cq->armed == CQ_ARMED_SOLICITED) {
+		cq->armed = CQ_DISARMED;
+		cq->dev->attr.ops->comp_event(cq->ctx);
+	}
+}
+
+/* --- Shared receive queues. */
+
+void offload_create_srq(struct urxe_rq *srq)
+{
+	const struct urxe_dev *dev = srq->dev;
+
+	if (!dev->offload || offload_has_alone(dev, srq->attr.pd) ||
+	    dev->offload->srq_create(dev->offload_ctx, &srq->attr, srq, &srq->hca))
+		srq->hca = NULL;
+}
+
+void offload_destroy_srq(struct urxe_rq *srq)
+{
+	if (srq->hca)
+		srq->dev->offload->srq_destroy(srq->hca);
+	srq->hca = NULL;
+}
+
+void urxe_offload_srq_event(struct urxe_rq *srq, enum urxe_async event)
+{
+	if (event == URXE_ASYNC_SRQ_LIMIT_REACHED)
+		srq->limit = 0;
+	srq->dev->attr.ops->async_event(srq->dev->attr.ctx, event, srq->attr.ctx);
+}
+
+/* --- Regions. */
+
+int offload_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void **hca,
+		     uint32_t *key)
+{
+	int rc;
+
+	*hca = NULL;
+	if (!dev->offload || attr->key)
+		return 0;
+	rc = dev->offload->mr_reg(dev->offload_ctx, attr, hca, key);
+	if (rc)
+		*hca = NULL;
+	return rc == -EOPNOTSUPP ? 0 : rc;
+}
+
+void offload_deregister(struct urxe_mr *mr)
+{
+	if (mr->hca)
+		mr->dev->offload->mr_dereg(mr->hca);
+	mr->hca = NULL;
+}
+
+bool offload_has_alone(const struct urxe_dev *dev, uint32_t pd)
+{
+	const struct urxe_mr *mr;
+	uint32_t at = 0;
+
+	while (dev->regions_alone && (mr = idmap_next(&dev->mrs, &at)))
+		if (!mr->hca && mr->pd == pd)
+			return true;
+	return false;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Requests of offloaded queue pairs: their way to the HCA, and their completions. */
+#include <errno.h>
+#include <string.h>
+
+#include "objects/completion.h"
+#include "objects/cq.h"
+#include "objects/device.h"
+#include "objects/qp_counters.h"
+#include "offload/offload.h"
+
+/* Requests that the HCA gets by one call. */
+#define BATCH 16
+
+/* --- Send requests. */
+
+static void describe_send(struct urxe_send_wr *wr, const struct urxe_qp *qp,
+			  const struct send_wqe *wqe)
+{
+	*wr = (struct urxe_send_wr){
+		.wr_id = wqe->wr_id,
+		.opcode = wqe->opcode,
+		.flags = wqe->flags,
+		.imm = wqe->imm,
+		.invalidate_key = wqe->invalidate_key,
+		.remote_addr = wqe->remote_addr,
+		.rkey = wqe->rkey,
+	};
+	if (wqe->flags & URXE_SEND_INLINE) {
+		wr->inline_data = wqe->data;
+		wr->inline_len = wqe->length;
+	} else {
+		wr->segs = (const struct urxe_seg *)wqe->data;
+		wr->n_segs = wqe->n_segs;
+	}
+	if (qp->type == URXE_QPT_UD) {
+		wr->path = &wqe->path;
+		wr->remote_qpn = wqe->remote_qpn;
+		wr->remote_qkey = wqe->remote_qkey;
+	} else if (wqe->kind == WR_ATOMIC) {
+		wr->compare_add = wqe->compare_add;
+		wr->swap = wqe->swap;
+	}
+}
+
+/* The error of a request that the HCA does not get; URXE_WC_SUCCESS: it gets the request. */
+static enum urxe_wc_status refused_status(const struct send_wqe *wqe)
+{
+	if (wqe->kind == WR_MALFORMED)
+		return wqe->error;
+	if (wqe->opcode == URXE_WR_BIND_MW)
+		return URXE_WC_MW_BIND_ERR;
+	if (wqe->opcode == URXE_WR_REG_MR || wqe->kind == WR_FLUSH || wqe->kind == WR_ATOMIC_WRITE)
+		return URXE_WC_LOC_QP_OP_ERR;
+	return URXE_WC_SUCCESS;
+}
+
+/* Turns the request at `cur` into one that fails when all earlier requests have completed. */
+static void refuse_request(struct urxe_qp *qp, enum urxe_wc_status status)
+{
+	struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
+
+	wqe->kind = WR_MALFORMED;
+	wqe->error = (uint8_t)status;
+}
+
+/* Requests from `cur` on, up to one that the HCA does not get. */
+static uint32_t describe_batch(const struct urxe_qp *qp, struct urxe_send_wr *wrs)
+{
+	const struct sq *sq = &qp->sq;
+	uint32_t n = 0;
+
+	while (n < BATCH && sq->cur + n != sq->head) {
+		const struct send_wqe *wqe = sq_wqe(sq, sq->cur + n);
+
+		if (refused_status(wqe))
+			break;
+		describe_send(&wrs[n++], qp, wqe);
+	}
+	return n;
+}
+
+static void count_sends(struct urxe_qp *qp, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		qp_count(qp, URXE_EVENT_HCA_REQUESTS);
+		qp_count_bytes(qp, URXE_EVENT_HCA_BYTES, sq_wqe(&qp->sq, qp->sq.cur + i)->length);
+	}
+}
+
+/* False: the HCA takes no more at the moment. */
+static bool send_batch(struct urxe_qp *qp)
+{
+	struct urxe_send_wr wrs[BATCH];
+	uint32_t n = describe_batch(qp, wrs), taken;
+	int rc = 0;
+
+	if (!n)
+		return false;
+	taken = qp->dev->offload->post_send(qp->hca, wrs, n, &rc);
+	count_sends(qp, taken);
+	qp->sq.cur += taken;
+	if (taken == n)
+		return true;
+	if (rc != -ENOMEM || qp->sq.cur == qp->sq.tail)
+		refuse_request(qp, URXE_WC_LOC_QP_OP_ERR);
+	return false;
+}
+
+/* Fails the request at `cur`, if the HCA does not get it and has no earlier one. */
+static void fail_refused(struct urxe_qp *qp)
+{
+	const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
+	enum urxe_wc_status status = refused_status(wqe);
+
+	if (qp->sq.cur == qp->sq.head || qp->sq.cur != qp->sq.tail || !status)
+		return;
+	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
+	fail_send(qp, status);
+}
+
+void offload_send(struct urxe_qp *qp)
+{
+	if (qp->attr.state != URXE_QPS_RTS)
+		return;
+	while (send_batch(qp))
+		;
+	fail_refused(qp);
+}
+
+/* --- Receive requests. */
+
+static uint32_t describe_receives(const struct urxe_rq *rq, struct urxe_recv_wr *wrs)
+{
+	uint32_t n = 0;
+
+	for (; n < BATCH && rq->tail + n != rq->head; n++) {
+		const struct recv_wqe *wqe = rq_slot(rq, rq->tail + n);
+
+		wrs[n] = (struct urxe_recv_wr){wqe->wr_id, wqe->n_segs, wqe->segs};
+	}
+	return n;
+}
+
+static uint32_t post_receives(struct urxe_rq *rq, const struct urxe_recv_wr *wrs, uint32_t n,
+			      int *rc)
+{
+	const struct urxe_offload_ops *ops = rq->dev->offload;
+
+	return rq->qp ? ops->post_recv(rq->qp->hca, wrs, n, rc)
+		      : ops->post_srq_recv(rq->hca, wrs, n, rc);
+}
+
+/* The HCA refuses a receive request for its contents, so the message that it waits for never
+ * arrives: the QP fails. A SRQ goes without the request. */
+static void refuse_receive(struct urxe_rq *rq)
+{
+	if (rq->qp) {
+		qp_error_event(rq->qp, URXE_ASYNC_QP_FATAL);
+		return;
+	}
+	rq->tail++;
+	rq->retired++;
+}
+
+/* False: the HCA takes no more at the moment. */
+static bool receive_batch(struct urxe_rq *rq)
+{
+	struct urxe_recv_wr wrs[BATCH];
+	uint32_t n = describe_receives(rq, wrs), taken;
+	int rc = 0;
+
+	if (!n)
+		return false;
+	taken = post_receives(rq, wrs, n, &rc);
+	rq->tail += taken;
+	if (!rq->qp)
+		rq->retired += taken;
+	if (taken < n && rc != -ENOMEM)
+		refuse_receive(rq);
+	return taken == n;
+}
+
+void offload_receive(struct urxe_rq *rq)
+{
+	if (!offload_has_queue(rq) || (rq->qp && rq->qp->attr.state == URXE_QPS_ERR))
+		return;
+	while (receive_batch(rq))
+		;
+}
+
+void offload_return_receives(struct urxe_rq *rq)
+{
+	if (rq->qp)
+		rq->tail = rq->retired;
+}
+
+void urxe_offload_refill(struct urxe_rq *rq)
+{
+	if (!offload_has_queue(rq))
+		return;
+	rq_refill(rq);
+	offload_receive(rq);
+}
+
+/* --- Completions. */
+
+/* IBA 10.3.1: after an error, UC and UD may be in SQE instead of the error state. */
+static bool is_in_sqe(const struct urxe_qp *qp)
+{
+	struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+
+	if (qp->type == URXE_QPT_RC)
+		return false;
+	qp->dev->offload->qp_query(qp->hca, &attr);
+	return attr.state == URXE_QPS_SQE;
+}
+
+static void follow_error(struct urxe_qp *qp, bool recv)
+{
+	if (qp->attr.state == URXE_QPS_ERR)
+		return;
+	if (recv || !is_in_sqe(qp))
+		qp_error(qp);
+	else
+		qp->attr.state = URXE_QPS_SQE;
+}
+
+static bool is_flushing(const struct urxe_qp *qp)
+{
+	return qp->attr.state == URXE_QPS_ERR || qp->attr.state == URXE_QPS_SQE;
+}
+
+static void complete_offloaded_send(struct urxe_qp *qp, const struct urxe_wc *wc)
+{
+	if (!offload_has_sends(qp))
+		return;
+	complete_send(qp, wc->status);
+	if (wc->status != URXE_WC_SUCCESS)
+		follow_error(qp, false);
+	if (!is_flushing(qp))
+		offload_send(qp);
+	else
+		flush_sends(qp);
+}
+
+static void complete_offloaded_recv(struct urxe_qp *qp, const struct urxe_wc *wc)
+{
+	struct urxe_wc own = *wc;
+
+	if (qp->rq->qp && !offload_has_receives(qp))
+		return;
+	own.qp_ctx = qp->ctx;
+	own.solicited |= own.status != URXE_WC_SUCCESS;
+	rq_retire(qp->rq);
+	if (own.status == URXE_WC_SUCCESS) {
+		qp_count(qp, URXE_EVENT_HCA_RECEIVES);
+		qp_count_bytes(qp, URXE_EVENT_HCA_BYTES, own.byte_len);
+	}
+	complete_request(qp, qp->recv_cq, &own);
+	if (own.status != URXE_WC_SUCCESS)
+		follow_error(qp, true);
+	if (qp->attr.state == URXE_QPS_ERR)
+		flush_recvs(qp);
+	else
+		offload_receive(qp->rq);
+}
+
+void urxe_offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc, bool recv)
+{
+	struct urxe_qp *qp = idmap_find(&dev->qps, wc->qpn);
+
+	if (!qp || !qp->offloaded)
+		return;
+	if (recv)
+		complete_offloaded_recv(qp, wc);
+	else
+		complete_offloaded_send(qp, wc);
+}
