@@ -6,6 +6,7 @@
 
 #include "objects/device.h"
 #include "objects/qp.h"
+#include "offload/offload.h"
 #include "wire/gid.h"
 #include "wire/header_fields.h"
 
@@ -68,6 +69,7 @@ static void leave_group(struct mcast_member *member)
 {
 	struct mcast_group *group = member->group;
 
+	offload_leave_group(member->qp, &group->gid);
 	LIST_REMOVE(member, group_link);
 	LIST_REMOVE(member, qp_link);
 	group->n_members--;
@@ -85,11 +87,18 @@ static int join_group(struct urxe_qp *qp, struct mcast_group *group)
 {
 	struct mcast_member *member;
 
+	int rc;
+
 	if (group->n_members == URXE_MAX_MCAST_QPS)
 		return -ENOMEM;
 	member = malloc(sizeof(*member));
 	if (!member)
 		return -ENOMEM;
+	rc = offload_join_group(qp, &group->gid);
+	if (rc) {
+		free(member);
+		return rc;
+	}
 	*member = (struct mcast_member){.qp = qp, .group = group};
 	LIST_INSERT_HEAD(&group->members, member, group_link);
 	LIST_INSERT_HEAD(&qp->groups, member, qp_link);

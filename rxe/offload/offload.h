@@ -30,6 +30,9 @@ void offload_destroy_qp(struct urxe_qp *qp);
 int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
 /* After RESET. */
 void offload_end(struct urxe_qp *qp);
+/* The HCA's QP joins a multicast group, or leaves it. */
+int offload_join_group(struct urxe_qp *qp, const struct urxe_gid *gid);
+void offload_leave_group(struct urxe_qp *qp, const struct urxe_gid *gid);
 /* The QP enters the error state. If the HCA does not follow, the QP is not offloaded any more. */
 void offload_fail(struct urxe_qp *qp);
 

@@ -30,6 +30,9 @@ int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init)
 
 void offload_destroy_qp(struct urxe_qp *qp)
 {
+	/* What the HCA has not completed is the engine's again, to be flushed. */
+	if (qp->offloaded)
+		offload_return_receives(qp->rq);
 	offload_end(qp);
 	if (qp->hca)
 		qp->dev->offload->qp_destroy(qp->hca);
@@ -136,6 +139,17 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 	if (to == URXE_QPS_RTR && from == URXE_QPS_INIT && takes_connection(qp, attr))
 		return connect_qp(qp, attr, mask);
 	return 0;
+}
+
+int offload_join_group(struct urxe_qp *qp, const struct urxe_gid *gid)
+{
+	return qp->hca ? qp->dev->offload->mcast_attach(qp->hca, gid) : 0;
+}
+
+void offload_leave_group(struct urxe_qp *qp, const struct urxe_gid *gid)
+{
+	if (qp->hca)
+		qp->dev->offload->mcast_detach(qp->hca, gid);
 }
 
 void offload_fail(struct urxe_qp *qp)

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Offload of shared receive queues, UD, events of CQs, regions; and an HCA that goes and returns.
+ */
+#include "hca_double.h"
+
+static void open_pair(struct engine *e, struct hca *hca, bool alone)
+{
+	e->pair = pair_create(&(struct pair_attr){.seed = 1});
+	e->a = e->pair->node[0];
+	e->b = e->pair->node[1];
+	hca_open(hca, e->a, alone);
+}
+
+static void connect_pair(struct engine *e, const struct conn_attr *conn)
+{
+	conn_open(e->pair, conn, e->end);
+}
+
+static void open_rc(struct engine *e, struct hca *hca)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	open_pair(e, hca, false);
+	connect_pair(e, &conn);
+}
+
+static void close_pair(struct engine *e, const struct hca *hca)
+{
+	engine_close(e);
+	assert_int_equal(hca->regions, 0);
+	assert_int_equal(hca->cqs, 0);
+	assert_int_equal(hca->srqs, 0);
+}
+
+static void post_write(struct engine *e, uint64_t wr_id)
+{
+	post_send(e, 0,
+		  &(struct post){.wr_id = wr_id,
+				 .opcode = URXE_WR_RDMA_WRITE,
+				 .flags = URXE_SEND_SIGNALED,
+				 .length = 64});
+	urxe_qp_execute(e->end[0].qp, e->pair->now);
+}
+
+/* --- Shared receive queues. */
+
+static struct urxe_rq *open_srq(struct engine *e, struct node_queue *queue)
+{
+	const struct urxe_rq_attr attr = {.ctx = queue, .pd = NODE_PD, .max_wr = 16, .max_sge = 2};
+	struct urxe_rq *srq;
+
+	queue->node = e->a;
+	assert_int_equal(urxe_srq_create(e->a->dev, &attr, &srq), 0);
+	return srq;
+}
+
+static void test_srq(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct node_queue queue = {0};
+	struct urxe_rq *srq;
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_pair(&e, &hca, false);
+	srq = open_srq(&e, &queue);
+	assert_int_equal(hca.srqs, 1);
+	conn.srq[0] = srq;
+	/* The HCA's side is not asked: a SRQ serves QPs that all run on the HCA. */
+	hca.takes = false;
+	connect_pair(&e, &conn);
+	assert_true(urxe_qp_offloaded(e.end[0].qp));
+	post_recv(&e.end[0], 1, 0, 64);
+	post_recv(&e.end[0], 2, 64, 64);
+	assert_int_equal(hca.n_srq_recvs, 2);
+	assert_int_equal(urxe_rq_retired(srq), 2);
+	hca_complete_recv(&hca.qps[0], URXE_WC_SUCCESS);
+	expect_wc(&e.a->recv_cq, 1, URXE_WC_SUCCESS);
+	assert_int_equal(urxe_srq_set_limit(srq, 2), 0);
+	assert_int_equal(hca.srq_limit, 2);
+	assert_int_equal(urxe_srq_limit(srq), 2);
+	urxe_offload_srq_event(srq, URXE_ASYNC_SRQ_LIMIT_REACHED);
+	assert_int_equal(e.a->async[URXE_ASYNC_SRQ_LIMIT_REACHED], 1);
+	assert_int_equal(urxe_srq_limit(srq), 0);
+	assert_int_equal(urxe_srq_resize(srq, HCA_DEPTH + 1), -EINVAL);
+	assert_int_equal(urxe_srq_resize(srq, HCA_DEPTH), 0);
+	close_pair(&e, &hca);
+}
+
+/* The HCA reports when it has taken the last receive of a failed QP. */
+static void test_last_wqe_of_srq(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
+	struct node_queue queue = {0};
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_pair(&e, &hca, false);
+	conn.srq[0] = open_srq(&e, &queue);
+	connect_pair(&e, &conn);
+	post_recv(&e.end[0], 1, 0, 64);
+	assert_int_equal(urxe_qp_modify(e.end[0].qp, 0, &error, URXE_QP_STATE), 0);
+	assert_int_equal(e.a->async[URXE_ASYNC_QP_LAST_WQE_REACHED], 0);
+	urxe_offload_qp_event(e.a->dev, HCA_QPN, URXE_ASYNC_QP_LAST_WQE_REACHED);
+	assert_int_equal(e.a->async[URXE_ASYNC_QP_LAST_WQE_REACHED], 1);
+	close_pair(&e, &hca);
+}
+
+/* --- UD. */
+
+static void test_ud(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_UD);
+	const struct urxe_gid group = {{0xff, 0x0e, [15] = 1}};
+	struct urxe_seg seg;
+	struct urxe_path path;
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_pair(&e, &hca, false);
+	hca.takes = false;
+	connect_pair(&e, &conn);
+	assert_true(urxe_qp_offloaded(e.end[0].qp));
+	path = conn_path(URXE_NET_IPV4, e.b);
+	seg = node_seg(e.a, 0, 64);
+	assert_int_equal(urxe_post_send(e.end[0].qp, &(struct urxe_send_wr){.wr_id = 1,
+									    .opcode = URXE_WR_SEND,
+									    .segs = &seg,
+									    .n_segs = 1,
+									    .path = &path,
+									    .remote_qpn = 0x77,
+									    .remote_qkey = 0x88}),
+			 0);
+	urxe_qp_execute(e.end[0].qp, 0);
+	assert_int_equal(hca.qps[0].n_sends, 1);
+	assert_int_equal(hca.qps[0].sends[0].remote_qpn, 0x77);
+	assert_int_equal(hca.qps[0].sends[0].remote_qkey, 0x88);
+	assert_memory_equal(hca.qps[0].sends[0].path->dgid.raw, path.dgid.raw, 16);
+	assert_int_equal(urxe_mcast_attach(e.end[0].qp, &group), 0);
+	assert_int_equal(urxe_mcast_attach(e.end[0].qp, &group), 0);
+	assert_int_equal(hca.qps[0].groups, 1);
+	assert_int_equal(urxe_mcast_detach(e.end[0].qp, &group), 0);
+	assert_int_equal(hca.qps[0].groups, 0);
+	assert_int_equal(urxe_mcast_attach(e.end[0].qp, &group), 0);
+	urxe_qp_destroy(e.end[0].qp);
+	assert_int_equal(hca.qps[0].groups, 0);
+	assert_true(hca.qps[0].destroyed);
+	close_pair(&e, &hca);
+}
+
+/* --- Events of completion queues. */
+
+static void test_arm(void **state)
+{
+	struct node_cq *cq;
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_rc(&e, &hca);
+	cq = &e.a->send_cq;
+	urxe_cq_arm(cq->cq, false);
+	assert_int_equal(hca.arms, 1);
+	/* The event belongs to a completion that was taken before. */
+	urxe_offload_cq_event(cq->cq);
+	assert_int_equal(cq->events, 0);
+	assert_int_equal(hca.arms, 2);
+	post_write(&e, 1);
+	hca_complete_send(&hca.qps[0], URXE_WC_SUCCESS);
+	assert_int_equal(cq->events, 1);
+	/* Nobody has asked for another. */
+	urxe_offload_cq_event(cq->cq);
+	assert_int_equal(cq->events, 1);
+	close_pair(&e, &hca);
+}
+
+/* Only the HCA's event tells that a message was solicited. */
+static void test_solicited_event(void **state)
+{
+	struct node_cq *cq;
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_rc(&e, &hca);
+	cq = &e.a->recv_cq;
+	post_recv(&e.end[0], 1, 0, 64);
+	post_recv(&e.end[0], 2, 0, 64);
+	urxe_cq_arm(cq->cq, true);
+	assert_int_equal(hca.solicited_arms, 1);
+	hca_complete_recv(&hca.qps[0], URXE_WC_SUCCESS);
+	assert_int_equal(cq->events, 0);
+	hca_complete_recv(&hca.qps[0], URXE_WC_SUCCESS);
+	urxe_offload_cq_event(cq->cq);
+	assert_int_equal(cq->events, 1);
+	urxe_offload_cq_event(cq->cq);
+	assert_int_equal(cq->events, 1);
+	close_pair(&e, &hca);
+}
+
+/* A CQ that was armed before its first offloaded QP is armed at the HCA then. */
+static void test_armed_before(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_pair(&e, &hca, false);
+	urxe_cq_arm(e.a->recv_cq.cq, true);
+	assert_int_equal(hca.solicited_arms, 0);
+	connect_pair(&e, &conn);
+	assert_int_equal(hca.solicited_arms, 1);
+	assert_int_equal(hca.arms, 0);
+	close_pair(&e, &hca);
+}
+
+/* --- Regions. */
+
+static void test_regions(void **state)
+{
+	const struct urxe_mw_attr window = {.pd = NODE_PD, .type = URXE_MW_TYPE_1};
+	struct urxe_extent extent;
+	struct urxe_mr_attr attr;
+	struct urxe_fast_mr *fast;
+	struct urxe_mw *mw;
+	struct urxe_mr *mr;
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_pair(&e, &hca, false);
+	extent = (struct urxe_extent){e.a->mem, 64};
+	attr = (struct urxe_mr_attr){
+		.pd = NODE_PD, .length = 64, .extents = &extent, .n_extents = 1};
+	assert_int_equal(urxe_mr_reg(e.a->dev, &attr, &mr), 0);
+	assert_int_equal(urxe_mr_key(mr), HCA_KEY + 1);
+	/* A region that changes gets a new key. */
+	attr.access = URXE_ACCESS_LOCAL_WRITE;
+	assert_int_equal(urxe_mr_rereg(&mr, &attr), 0);
+	assert_int_equal(urxe_mr_key(mr), HCA_KEY + 2);
+	assert_int_equal(hca.regions, 2);
+	hca.refuse_mr = -ENOMEM;
+	assert_int_equal(urxe_mr_rereg(&mr, &attr), -ENOMEM);
+	assert_int_equal(urxe_mr_key(mr), HCA_KEY + 2);
+	assert_int_equal(urxe_mr_dereg(mr), 0);
+	assert_int_equal(hca.regions, 1);
+	assert_int_equal(urxe_mr_reg(e.a->dev, &attr, &mr), -ENOMEM);
+	/* Not of such an HCA. */
+	assert_int_equal(urxe_mw_alloc(e.a->dev, &window, &mw), -EOPNOTSUPP);
+	assert_int_equal(urxe_fast_mr_alloc(e.a->dev, NODE_PD, 1, &fast), -EOPNOTSUPP);
+	close_pair(&e, &hca);
+}
+
+/* A region that the HCA cannot have keeps the connections of its PD, and only these, here. */
+static void test_regions_of_the_engine(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct endpoint more[2];
+	struct urxe_mr *mr, *other;
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_pair(&e, &hca, false);
+	hca.refuse_mr = -EOPNOTSUPP;
+	mr = node_reg(e.a, NODE_PD, 0, 0, 64);
+	other = node_reg(e.a, NODE_PD + 1, 0, 0, 64);
+	connect_pair(&e, &conn);
+	assert_false(urxe_qp_offloaded(e.end[0].qp));
+	assert_int_equal(urxe_mr_dereg(mr), 0);
+	conn_open(e.pair, &conn, more);
+	assert_true(urxe_qp_offloaded(more[0].qp));
+	assert_int_equal(urxe_mr_dereg(other), 0);
+	close_pair(&e, &hca);
+}
+
+/* --- The HCA goes, and returns. */
+
+static void test_gone(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct endpoint more[2];
+	struct node_queue queue = {0};
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_rc(&e, &hca);
+	open_srq(&e, &queue);
+	post_write(&e, 1);
+	post_recv(&e.end[0], 2, 0, 64);
+	urxe_offload_unset(e.a->dev);
+	assert_false(urxe_offload_present(e.a->dev));
+	assert_int_equal(hca.regions + hca.cqs + hca.srqs, 0);
+	assert_true(hca.qps[0].destroyed);
+	assert_int_equal(e.a->async[URXE_ASYNC_QP_FATAL], 1);
+	assert_int_equal(e.a->async[URXE_ASYNC_SRQ_ERR], 1);
+	assert_int_equal(qp_state(&e.end[0]), URXE_QPS_ERR);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_WR_FLUSH_ERR);
+	expect_wc(&e.a->recv_cq, 2, URXE_WC_WR_FLUSH_ERR);
+	/* The same key goes on in software. */
+	conn_open(e.pair, &conn, more);
+	e.end[0] = more[0];
+	e.end[1] = more[1];
+	post_write(&e, 3);
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 3, URXE_WC_SUCCESS);
+	urxe_offload_unset(e.a->dev);
+	close_pair(&e, &hca);
+}
+
+static void test_gone_while_flushing(void **state)
+{
+	const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_rc(&e, &hca);
+	post_write(&e, 1);
+	assert_int_equal(urxe_qp_modify(e.end[0].qp, 0, &error, URXE_QP_STATE), 0);
+	expect_none(&e.a->send_cq);
+	urxe_offload_unset(e.a->dev);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_WR_FLUSH_ERR);
+	assert_int_equal(e.a->async[URXE_ASYNC_QP_FATAL], 0);
+	close_pair(&e, &hca);
+}
+
+static void test_returned(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct node_queue queue = {0};
+	struct endpoint more[2];
+	struct urxe_rq *srq;
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	/* The region is older than the HCA: so connections with it stay in the engine, ... */
+	open_pair(&e, &hca, true);
+	connect_pair(&e, &conn);
+	assert_int_equal(e.end[0].qpn, HCA_QPN);
+	assert_false(urxe_qp_offloaded(e.end[0].qp));
+	srq = open_srq(&e, &queue);
+	assert_int_equal(hca.srqs, 0);
+	assert_int_equal(urxe_srq_destroy(srq), 0);
+	/* ... until it has gone. */
+	assert_int_equal(urxe_mr_dereg(e.a->mr), 0);
+	e.a->mr = node_reg(e.a, NODE_PD, NODE_ACCESS, 0, e.a->mem_size);
+	assert_int_equal(hca.regions, 1);
+	conn_open(e.pair, &conn, more);
+	assert_true(urxe_qp_offloaded(more[0].qp));
+	close_pair(&e, &hca);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_srq),
+		cmocka_unit_test(test_last_wqe_of_srq),
+		cmocka_unit_test(test_ud),
+		cmocka_unit_test(test_arm),
+		cmocka_unit_test(test_solicited_event),
+		cmocka_unit_test(test_armed_before),
+		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_regions_of_the_engine),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_gone_while_flushing),
+		cmocka_unit_test(test_returned),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
