@@ -92,8 +92,8 @@ void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async e
 
 	if (!qp || !qp->offloaded)
 		return;
+	/* A flush error may have come before the event. */
 	if (is_fatal(event))
-		qp_error_event(qp, event);
-	else
-		qp_event(qp, event);
+		qp_error(qp);
+	qp_event(qp, event);
 }

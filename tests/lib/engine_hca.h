@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An HCA that is an engine itself: the queue pairs of a device that has it run on the device of
+ * another node, which is on the wire.
+ */
+#ifndef URXE_TEST_ENGINE_HCA_H
+#define URXE_TEST_ENGINE_HCA_H
+
+#include <rxe/offload.h>
+
+#include "pair.h"
+
+#define ENGINE_HCA_CQS 4
+
+struct engine_hca_cq {
+	struct node_cq cq;
+	struct engine_hca *hca;
+	struct urxe_cq *owner; /* of the device above; NULL: not in use */
+	bool receives;
+	uint32_t events; /* that were passed on */
+};
+
+struct engine_hca {
+	struct pair *wire; /* the node is one of it */
+	struct node *node;
+	struct urxe_dev *above; /* the device that has this HCA */
+	uint32_t room;          /* send requests that a queue pair takes, at most */
+	struct engine_hca_cq cqs[ENGINE_HCA_CQS];
+	uint32_t async[32]; /* events that were passed on */
+};
+
+/* Operations of urxe_offload_set; ctx: struct engine_hca. */
+extern const struct urxe_offload_ops engine_hca_ops;
+
+/* Passes all completions and events on. True: one was passed. */
+bool engine_hca_deliver(struct engine_hca *hca);
+
+#endif

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A program cannot tell whether the engine or an HCA executes its queue pairs: each scenario runs
+ * with the engine on both sides, with an HCA on both, and with one of each, and must give the same
+ * completions, events, states and memory contents.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../engine.h"
+#include "engine_hca.h"
+
+enum way { ENGINE, HCA, MIXED, WAYS };
+
+/* Send requests that a queue pair of the HCA takes: fewer than the program's queue has. */
+#define HCA_ROOM 3
+
+struct bed {
+	struct engine e; /* the devices that the program uses */
+	struct pair *wire;
+	struct pair above;
+	struct engine_hca hca[2];
+	bool offloaded[2];
+	char log[16384]; /* what the program has seen */
+	size_t logged;
+};
+
+/* --- Devices. */
+
+static struct node *open_above(struct bed *bed, unsigned side)
+{
+	const struct node_attr attr = {.id = (uint8_t)(side + 1), .seed = 77 + side};
+	struct node *node = node_create(&attr);
+
+	bed->hca[side] = (struct engine_hca){.wire = bed->wire,
+					     .node = bed->wire->node[side],
+					     .above = node->dev,
+					     .room = HCA_ROOM};
+	assert_int_equal(urxe_mr_dereg(node->mr), 0);
+	urxe_offload_set(node->dev, &engine_hca_ops, &bed->hca[side]);
+	node->mr = node_reg(node, NODE_PD, NODE_ACCESS, 0, node->mem_size);
+	node->key = urxe_mr_key(node->mr);
+	return node;
+}
+
+static void bed_open(struct bed *bed, enum way way)
+{
+	memset(bed, 0, sizeof(*bed));
+	bed->wire = pair_create(&(struct pair_attr){.seed = 1});
+	bed->above.now = 1;
+	for (unsigned side = 0; side < 2; side++) {
+		bed->offloaded[side] = way == HCA || (way == MIXED && side == 0);
+		bed->above.node[side] =
+			bed->offloaded[side] ? open_above(bed, side) : bed->wire->node[side];
+	}
+	bed->e = (struct engine){
+		.pair = &bed->above, .a = bed->above.node[0], .b = bed->above.node[1]};
+}
+
+static void bed_close(struct bed *bed)
+{
+	for (unsigned side = 0; side < 2; side++)
+		if (bed->offloaded[side])
+			node_destroy(bed->above.node[side]);
+	pair_destroy(bed->wire);
+}
+
+/* The device above sends nothing itself. */
+static void hand_over(struct bed *bed, unsigned side)
+{
+	struct urxe_frame frame = {.data = bed->wire->frames, .room = bed->wire->frame_room};
+
+	assert_int_equal(urxe_output(bed->above.node[side]->dev, bed->wire->now, &frame, 1), 0);
+}
+
+static void settle(struct bed *bed)
+{
+	bool any;
+
+	do {
+		any = false;
+		for (unsigned side = 0; side < 2; side++)
+			if (bed->offloaded[side])
+				hand_over(bed, side);
+		pair_settle(bed->wire);
+		for (unsigned side = 0; side < 2; side++)
+			if (bed->offloaded[side])
+				any |= engine_hca_deliver(&bed->hca[side]);
+	} while (any);
+	bed->above.now = bed->wire->now;
+}
+
+/* --- What the program sees. */
+
+#define LOG(bed, ...)                                                  \
+	((bed)->logged += (size_t)snprintf((bed)->log + (bed)->logged, \
+					   sizeof((bed)->log) - (bed)->logged, __VA_ARGS__))
+
+static void log_cq(struct bed *bed, const char *name, struct node_cq *cq)
+{
+	struct urxe_wc wc;
+
+	while (node_poll(cq, &wc)) {
+		LOG(bed, "%s %u %u", name, (unsigned)wc.wr_id, wc.status);
+		if (wc.status == URXE_WC_SUCCESS)
+			LOG(bed, " opcode %u length %u flags %u imm %u src %u", wc.opcode,
+			    wc.byte_len, wc.flags, wc.imm, wc.src_qpn != 0);
+		LOG(bed, "\n");
+	}
+	LOG(bed, "%s events %u\n", name, cq->events);
+}
+
+static uint32_t memory_sum(const struct node *node)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < node->mem_size; i++)
+		sum = sum * 31 + node->mem[i];
+	return sum;
+}
+
+static void observe(struct bed *bed)
+{
+	static const enum urxe_async seen[] = {
+		URXE_ASYNC_CQ_ERR,
+		URXE_ASYNC_QP_FATAL,
+		URXE_ASYNC_QP_REQ_ERR,
+		URXE_ASYNC_QP_ACCESS_ERR,
+		URXE_ASYNC_COMM_EST,
+		URXE_ASYNC_SQ_DRAINED,
+		URXE_ASYNC_SRQ_ERR,
+		URXE_ASYNC_SRQ_LIMIT_REACHED,
+		URXE_ASYNC_QP_LAST_WQE_REACHED,
+	};
+
+	settle(bed);
+	for (unsigned side = 0; side < 2; side++) {
+		struct node *node = bed->above.node[side];
+
+		LOG(bed, "side %u\n", side);
+		log_cq(bed, "send", &node->send_cq);
+		log_cq(bed, "recv", &node->recv_cq);
+		for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++)
+			LOG(bed, "%u ", node->async[seen[i]]);
+		LOG(bed, "memory %x", memory_sum(node));
+		if (bed->e.end[side].qp) {
+			const struct endpoint *end = &bed->e.end[side];
+
+			LOG(bed, " state %u retired %u", qp_state((struct endpoint *)end),
+			    urxe_sq_retired(end->qp));
+			/* A HCA takes the requests of a shared queue earlier. */
+			if (urxe_qp_rq(end->qp))
+				LOG(bed, " %u", urxe_rq_retired(end->rq));
+		}
+		LOG(bed, "\n");
+	}
+	assert_true(bed->logged < sizeof(bed->log));
+}
+
+/* --- Scenarios. */
+
+static void fill(struct node *node)
+{
+	for (uint32_t i = 0; i < node->mem_size; i++)
+		node->mem[i] = (uint8_t)(i * 7 + node->id);
+}
+
+static void connect_type(struct bed *bed, enum urxe_qp_type type)
+{
+	struct conn_attr conn = conn_default(type);
+
+	conn.sq_sig_all = false;
+	fill(bed->e.a);
+	fill(bed->e.b);
+	conn_open(&bed->above, &conn, bed->e.end);
+}
+
+static void post(struct bed *bed, uint64_t id, uint32_t opcode, uint32_t length)
+{
+	post_send(&bed->e, 0,
+		  &(struct post){.wr_id = id,
+				 .opcode = opcode,
+				 .flags = id % 3 ? URXE_SEND_SIGNALED : 0,
+				 .offset = (uint32_t)id * 8192,
+				 .length = length,
+				 .remote = id * 8192 + 512,
+				 .imm = (uint32_t)id,
+				 .compare_add = 1,
+				 .swap = id});
+}
+
+static void post_receives(struct bed *bed, uint32_t n, uint32_t length)
+{
+	for (uint32_t i = 0; i < n; i++)
+		post_recv(&bed->e.end[1], 100 + i, i * 8192, length);
+}
+
+static void change(struct bed *bed, unsigned side, uint8_t to, uint32_t mask)
+{
+	const struct urxe_qp_attr attr = {.state = to, .en_sqd_async_notify = true};
+
+	assert_int_equal(
+		urxe_qp_modify(bed->e.end[side].qp, bed->above.now, &attr, URXE_QP_STATE | mask),
+		0);
+}
+
+static void all_operations(struct bed *bed)
+{
+	static const uint32_t opcodes[] = {URXE_WR_SEND, URXE_WR_RDMA_WRITE, URXE_WR_SEND_IMM,
+					   URXE_WR_RDMA_READ, URXE_WR_RDMA_WRITE_IMM};
+
+	connect_type(bed, URXE_QPT_RC);
+	post_receives(bed, 16, 8000);
+	for (uint32_t i = 0; i < 20; i++)
+		post(bed, i, opcodes[i % 5], i * 400);
+	post(bed, 20, URXE_WR_FETCH_ADD, 8);
+	post(bed, 21, URXE_WR_COMPARE_SWAP, 8);
+	observe(bed);
+}
+
+static void unreliable(struct bed *bed)
+{
+	connect_type(bed, URXE_QPT_UC);
+	post_receives(bed, 4, 8000);
+	for (uint32_t i = 1; i < 9; i++)
+		post(bed, i, i % 2 ? URXE_WR_SEND : URXE_WR_RDMA_WRITE, i * 700);
+	observe(bed);
+}
+
+static void no_right(struct bed *bed)
+{
+	connect_type(bed, URXE_QPT_RC);
+	post(bed, 1, URXE_WR_RDMA_WRITE, 100);
+	post_send(&bed->e, 0,
+		  &(struct post){
+			  .wr_id = 2, .opcode = URXE_WR_RDMA_WRITE, .length = 100, .rkey = 0xdead});
+	for (uint32_t i = 3; i < 9; i++)
+		post(bed, i, URXE_WR_RDMA_WRITE, 100);
+	post_receives(bed, 3, 100);
+	observe(bed);
+}
+
+static void no_local_right(struct bed *bed)
+{
+	connect_type(bed, URXE_QPT_RC);
+	post(bed, 1, URXE_WR_RDMA_WRITE, 100);
+	post_send(&bed->e, 0,
+		  &(struct post){
+			  .wr_id = 2, .opcode = URXE_WR_RDMA_WRITE, .length = 100, .lkey = 0xdead});
+	for (uint32_t i = 3; i < 9; i++)
+		post(bed, i, URXE_WR_RDMA_WRITE, 100);
+	observe(bed);
+}
+
+static void malformed(struct bed *bed)
+{
+	connect_type(bed, URXE_QPT_RC);
+	for (uint32_t i = 1; i < 5; i++)
+		post(bed, i, URXE_WR_RDMA_WRITE, 5000);
+	assert_int_equal(urxe_post_malformed(bed->e.end[0].qp, 5, URXE_WC_LOC_QP_OP_ERR), 0);
+	for (uint32_t i = 6; i < 9; i++)
+		post(bed, i, URXE_WR_RDMA_WRITE, 5000);
+	observe(bed);
+}
+
+static void short_receive(struct bed *bed)
+{
+	connect_type(bed, URXE_QPT_RC);
+	post_receives(bed, 2, 100);
+	for (uint32_t i = 1; i < 5; i++)
+		post(bed, i, URXE_WR_SEND, 50 * i * i);
+	observe(bed);
+}
+
+static void no_receive(struct bed *bed)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	conn.rnr_retry = 2;
+	conn_open(&bed->above, &conn, bed->e.end);
+	for (uint32_t i = 1; i < 7; i++)
+		post(bed, i, URXE_WR_SEND, 100);
+	observe(bed);
+	/* The peer has lost nothing. */
+	post_receives(bed, 2, 100);
+	observe(bed);
+}
+
+static bool lose(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	(void)arg, (void)now, (void)data, (void)len;
+	return false;
+}
+
+static void dead_wire(struct bed *bed)
+{
+	connect_type(bed, URXE_QPT_RC);
+	bed->wire->link[0].filter = lose;
+	for (uint32_t i = 1; i < 7; i++)
+		post(bed, i, URXE_WR_RDMA_WRITE, 100);
+	observe(bed);
+}
+
+static void error_state(struct bed *bed)
+{
+	connect_type(bed, URXE_QPT_RC);
+	post_receives(bed, 4, 100);
+	bed->wire->link[0].filter = lose;
+	for (uint32_t i = 1; i < 7; i++)
+		post(bed, i, URXE_WR_SEND, 100);
+	for (unsigned side = 0; side < 2; side++)
+		change(bed, side, URXE_QPS_ERR, 0);
+	observe(bed);
+	post(bed, 9, URXE_WR_SEND, 100);
+	post_recv(&bed->e.end[1], 109, 0, 100);
+	observe(bed);
+}
+
+static void reset(struct bed *bed)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	connect_type(bed, URXE_QPT_RC);
+	post_receives(bed, 4, 100);
+	bed->wire->link[0].filter = lose;
+	for (uint32_t i = 1; i < 7; i++)
+		post(bed, i, URXE_WR_SEND, 100);
+	for (unsigned side = 0; side < 2; side++)
+		change(bed, side, URXE_QPS_RESET, 0);
+	bed->wire->link[0].filter = NULL;
+	observe(bed);
+	for (unsigned side = 0; side < 2; side++)
+		conn_bring_up(&bed->above, &conn, side, &bed->e.end[side], &bed->e.end[!side]);
+	post_receives(bed, 1, 100);
+	post(bed, 10, URXE_WR_SEND, 100);
+	observe(bed);
+}
+
+static void drained(struct bed *bed)
+{
+	connect_type(bed, URXE_QPT_RC);
+	change(bed, 0, URXE_QPS_SQD, URXE_QP_EN_SQD_ASYNC_NOTIFY);
+	for (uint32_t i = 1; i < 7; i++)
+		post(bed, i, URXE_WR_RDMA_WRITE, 100);
+	observe(bed);
+	change(bed, 0, URXE_QPS_RTS, 0);
+	observe(bed);
+}
+
+static void shared_receives(struct bed *bed)
+{
+	static struct node_queue queue;
+	const struct urxe_rq_attr attr = {.ctx = &queue, .pd = NODE_PD, .max_wr = 8, .max_sge = 2};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	queue = (struct node_queue){.node = bed->e.b};
+	assert_int_equal(urxe_srq_create(bed->e.b->dev, &attr, &conn.srq[1]), 0);
+	conn_open(&bed->above, &conn, bed->e.end);
+	post_receives(bed, 5, 100);
+	assert_int_equal(urxe_srq_set_limit(conn.srq[1], 3), 0);
+	for (uint32_t i = 1; i < 5; i++)
+		post(bed, i, URXE_WR_SEND, 10 * i);
+	observe(bed);
+}
+
+static void datagrams(struct bed *bed)
+{
+	const struct urxe_path path = conn_path(URXE_NET_IPV4, bed->e.b);
+
+	connect_type(bed, URXE_QPT_UD);
+	post_receives(bed, 4, 1000 + URXE_GRH_LEN);
+	for (uint32_t i = 0; i < 5; i++) {
+		const struct urxe_seg seg = node_seg(bed->e.a, i * 64, 100 * i);
+		const struct urxe_send_wr wr = {.wr_id = i,
+						.opcode = i % 2 ? URXE_WR_SEND : URXE_WR_SEND_IMM,
+						.flags = URXE_SEND_SIGNALED,
+						.imm = i,
+						.segs = &seg,
+						.n_segs = 1,
+						.path = &path,
+						.remote_qpn = bed->e.end[1].qpn,
+						.remote_qkey = conn_default(URXE_QPT_UD).qkey};
+
+		assert_int_equal(urxe_post_send(bed->e.end[0].qp, &wr), 0);
+	}
+	observe(bed);
+}
+
+static void cq_events(struct bed *bed)
+{
+	connect_type(bed, URXE_QPT_RC);
+	post_receives(bed, 4, 100);
+	urxe_cq_arm(bed->e.a->send_cq.cq, false);
+	urxe_cq_arm(bed->e.b->recv_cq.cq, true);
+	post(bed, 1, URXE_WR_SEND, 10);
+	observe(bed);
+	post_send(&bed->e, 0,
+		  &(struct post){.wr_id = 2,
+				 .opcode = URXE_WR_SEND,
+				 .flags = URXE_SEND_SOLICITED | URXE_SEND_SIGNALED});
+	observe(bed);
+}
+
+static void lossy_wire(struct bed *bed)
+{
+	static const uint32_t opcodes[] = {URXE_WR_SEND, URXE_WR_RDMA_WRITE, URXE_WR_RDMA_READ};
+
+	connect_type(bed, URXE_QPT_RC);
+	for (unsigned side = 0; side < 2; side++)
+		bed->wire->link[side].faults = (struct link_faults){
+			.drop = 0.05, .duplicate = 0.05, .reorder = 0.05, .max_losses = 3};
+	for (uint32_t round = 0; round < 20; round++) {
+		post_receives(bed, 7, 8000);
+		for (uint32_t i = 0; i < 20; i++)
+			post(bed, i, opcodes[i % 3], 1 + (i * round * 97) % 7000);
+		observe(bed);
+		bed->logged = 0; /* the contents are compared in the last round */
+	}
+	observe(bed);
+}
+
+/* --- The comparison. */
+
+static void compare(void (*play)(struct bed *))
+{
+	static struct bed first, next;
+
+	bed_open(&first, ENGINE);
+	play(&first);
+	bed_close(&first);
+	for (enum way way = HCA; way < WAYS; way++) {
+		bed_open(&next, way);
+		play(&next);
+		for (unsigned side = 0; side < 2; side++)
+			if (next.offloaded[side])
+				assert_int_equal(
+					events(next.above.node[side], URXE_EVENT_TX_PACKETS), 0);
+		bed_close(&next);
+		assert_string_equal(next.log, first.log);
+	}
+}
+
+#define SCENARIO(name)                        \
+	static void test_##name(void **state) \
+	{                                     \
+		(void)state;                  \
+		compare(name);                \
+	}
+
+SCENARIO(all_operations)
+SCENARIO(unreliable)
+SCENARIO(no_right)
+SCENARIO(no_local_right)
+SCENARIO(malformed)
+SCENARIO(short_receive)
+SCENARIO(no_receive)
+SCENARIO(dead_wire)
+SCENARIO(error_state)
+SCENARIO(reset)
+SCENARIO(drained)
+SCENARIO(shared_receives)
+SCENARIO(datagrams)
+SCENARIO(cq_events)
+SCENARIO(lossy_wire)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_operations), cmocka_unit_test(test_unreliable),
+		cmocka_unit_test(test_no_right),       cmocka_unit_test(test_no_local_right),
+		cmocka_unit_test(test_malformed),      cmocka_unit_test(test_short_receive),
+		cmocka_unit_test(test_no_receive),     cmocka_unit_test(test_dead_wire),
+		cmocka_unit_test(test_error_state),    cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_drained),        cmocka_unit_test(test_shared_receives),
+		cmocka_unit_test(test_datagrams),      cmocka_unit_test(test_cq_events),
+		cmocka_unit_test(test_lossy_wire),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
