@@ -198,6 +198,7 @@ static void put_reference(struct urxe_qp *qp, const struct request_packet *rp, u
 		.packets = rp->span,
 		.generation = qp->dev->attr.direct_table->references,
 		.n_pieces = rp->pieces > 1 ? rp->pieces : 0,
+		.src_qpn = qp->qpn,
 	};
 	add_reference(qp);
 	qp_count(qp, URXE_EVENT_REFERENCES);

@@ -219,7 +219,7 @@ uint32_t machine_peers_send(struct machine_peers *p, uint64_t now, const struct 
 	}
 	while (row < n && route_of(p, now, &frames[row]) == route)
 		row++;
-	sent = peer_route_send(route, own_number(p), now, frames, row);
+	sent = peer_route_send(route, now, frames, row);
 	count(p, VNIC_DIRECT_SENT, sent);
 	count(p, VNIC_DIRECT_REFERRED, count_references(frames, sent));
 	*waits = sent < row && peer_route_is_open(route, now);

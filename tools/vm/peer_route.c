@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <vnic/attach.h>
+
 int peer_route_open(struct peers *peers, const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t own,
 		    uint32_t other, struct peer_route **out)
 {
@@ -40,7 +42,7 @@ bool peer_route_leads_to(const struct peer_route *route, const uint8_t mac[6])
 }
 
 /* Frames in inboxes have no ICRC; the pieces of a reference stand in its place. */
-static struct vnic_frame inbox_frame(const struct urxe_frame *frame, uint32_t own)
+static struct vnic_frame inbox_frame(const struct urxe_frame *frame)
 {
 	struct vnic_frame to = {.data = frame->data, .len = frame->len - URXE_ICRC_LEN};
 
@@ -50,7 +52,7 @@ static struct vnic_frame inbox_frame(const struct urxe_frame *frame, uint32_t ow
 			.length = frame->reference.length,
 			.packets = frame->reference.packets,
 			.generation = frame->reference.generation,
-			.process = own,
+			.process = VNIC_PROCESS(frame->reference.src_qpn),
 			.n_pieces = frame->reference.n_pieces,
 		};
 	return to;
@@ -67,8 +69,8 @@ static void note_stuck(struct peer_route *route, uint64_t now, enum vnic_outbox_
 		route->detour_until = now + PEER_ROUTE_DETOUR_NS;
 }
 
-uint32_t peer_route_send(struct peer_route *route, uint32_t own, uint64_t now,
-			 const struct urxe_frame *frames, uint32_t n)
+uint32_t peer_route_send(struct peer_route *route, uint64_t now, const struct urxe_frame *frames,
+			 uint32_t n)
 {
 	struct vnic_frame out[PEER_ROUTE_BURST];
 	enum vnic_outbox_status status;
@@ -76,9 +78,9 @@ uint32_t peer_route_send(struct peer_route *route, uint32_t own, uint64_t now,
 
 	if (n > PEER_ROUTE_BURST)
 		n = PEER_ROUTE_BURST;
-	out[0] = inbox_frame(&frames[0], own);
+	out[0] = inbox_frame(&frames[0]);
 	for (uint32_t i = 1; i < n; i++)
-		out[i] = inbox_frame(&frames[i], own);
+		out[i] = inbox_frame(&frames[i]);
 	sent = vnic_outbox_send(route->outbox, out, n, &status);
 	if (sent)
 		route->stuck_since = 0;

@@ -45,10 +45,10 @@ static inline bool peer_route_is_open(const struct peer_route *route, uint64_t n
 
 /*
  * Sends up to n frames, at least 1 and at most PEER_ROUTE_BURST, and returns how many the inbox
- * took. Fewer: the next frame has to wait, or peer_route_is_open is false now. `own` as above.
+ * took. Fewer: the next frame has to wait, or peer_route_is_open is false now.
  */
 #define PEER_ROUTE_BURST 32
-uint32_t peer_route_send(struct peer_route *route, uint32_t own, uint64_t now,
-			 const struct urxe_frame *frames, uint32_t n);
+uint32_t peer_route_send(struct peer_route *route, uint64_t now, const struct urxe_frame *frames,
+			 uint32_t n);
 
 #endif

@@ -274,7 +274,7 @@ static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct 
 		.packets = frame->reference.packets,
 		.generation = frame->reference.generation,
 		.n_pieces = frame->reference.n_pieces,
-		.process = tx->process,
+		.process = VNIC_PROCESS(frame->reference.src_qpn),
 	};
 	tx_count(tx, VNIC_DIRECT_REFERRED, 1);
 }

@@ -27,9 +27,20 @@ static void log_exclusion(void *ctx, int32_t pid)
 	log_warning("process %d marks a copy in our memory and makes none: it gets packets", pid);
 }
 
+static bool has_block(void *ctx, uint32_t block)
+{
+	(void)ctx;
+	return port.leases.by_qpn[block];
+}
+
 void port_init_peers(void)
 {
-	static const struct peers_ops ops = {find_peer, unlock_inbox, log_exclusion};
+	static const struct peers_ops ops = {
+		.find = find_peer,
+		.before_call = unlock_inbox,
+		.excluded = log_exclusion,
+		.has_block = has_block,
+	};
 
 	peers_init(&port_peers, &ops, NULL);
 }

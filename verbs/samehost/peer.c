@@ -256,6 +256,13 @@ static void free_peer(struct peer *peer)
 	free(peer);
 }
 
+static bool is_own_block(const struct peers *peers, uint32_t block)
+{
+	const struct peers_ops *ops = peers->ops;
+
+	return block == peers->process || (ops->has_block && ops->has_block(peers->ctx, block));
+}
+
 struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t block)
 {
 	struct peer *peer = malloc(sizeof(*peer));
@@ -266,7 +273,7 @@ struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t
 		.of = peers,
 		.published = vnic_outbox_published(outbox),
 		.outbox = outbox,
-		.own = block == peers->process,
+		.own = is_own_block(peers, block),
 	};
 	LIST_INSERT_HEAD(&peers->list, peer, link);
 	find_access(peer);

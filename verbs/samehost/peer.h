@@ -34,6 +34,8 @@ struct peers_ops {
 	void (*before_call)(void *ctx);
 	/* The process marked a copy in this process's memory, and made none. NULL is allowed. */
 	void (*excluded)(void *ctx, int32_t pid);
+	/* Whether this process has the block of QPNs (VNIC_PROCESS). NULL: only its first. */
+	bool (*has_block)(void *ctx, uint32_t block);
 };
 
 /* Arguments of process_vm_readv and process_vm_writev for a copy, but for the remote addresses. */

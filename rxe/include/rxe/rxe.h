@@ -191,6 +191,7 @@ struct urxe_reference {
 	/* Pieces of the payload in the list that stands in place of the frame's ICRC and behind it;
 	 * 0 = the payload is one piece. */
 	uint32_t n_pieces;
+	uint32_t src_qpn; /* of the sender's queue pair; set by urxe_output */
 	/* For urxe_ops.pull; set by the owner for urxe_input: */
 	void *sender;
 	const uint8_t *pieces; /* n_pieces struct urxe_reference_piece, not aligned */

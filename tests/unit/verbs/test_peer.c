@@ -470,22 +470,43 @@ static void test_says_it_is_us(void **state)
 	assert_int_equal(area[0], 0);
 }
 
-/* Two queue pairs of one process. */
-static void test_qps_of_one_process_are_copied(void **state)
+/* Whether this process copies a byte to itself. */
+static bool copies_to_itself(void)
 {
 	uint8_t byte = 7;
 	const struct urxe_extent extent = {&byte, 1};
 	const struct urxe_direct_extent remote = {(uintptr_t)area, 1};
 	const struct urxe_direct_part part = {&remote, 1, 1, &extent};
 
+	area[0] = 0;
+	return run_to(PARENT,
+		      &(struct urxe_direct_copy){.parts = &part, .n_parts = 1, .write = true}) ==
+		       1 &&
+	       area[0] == 7;
+}
+
+/* Two queue pairs of one process. */
+static void test_qps_of_one_process_are_copied(void **state)
+{
 	(void)state;
 	publish(PARENT);
 	open_way(PARENT, PARENT);
-	assert_int_equal(
-		run_to(PARENT,
-		       &(struct urxe_direct_copy){.parts = &part, .n_parts = 1, .write = true}),
-		1);
-	assert_int_equal(area[0], 7);
+	assert_true(copies_to_itself());
+}
+
+/* Reached by a QPN of its second block. */
+static void test_qps_of_two_blocks_are_copied(void **state)
+{
+	static struct lease_block block;
+
+	(void)state;
+	publish(PARENT);
+	w.later_block = true;
+	block.qpn_first = QPN(PARENT) + LATER_BLOCK;
+	port.leases.by_qpn[VNIC_PROCESS(block.qpn_first)] = &block;
+	open_way(PARENT, PARENT);
+	assert_true(copies_to_itself());
+	port.leases.by_qpn[VNIC_PROCESS(block.qpn_first)] = NULL;
 }
 
 /* A process copies only to a peer that has proven that it can interrupt the copy. */
@@ -1231,6 +1252,8 @@ int main(int argc, char **argv)
 						close_world),
 		cmocka_unit_test_setup_teardown(test_says_it_is_us, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_qps_of_one_process_are_copied, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_qps_of_two_blocks_are_copied, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_unproven_peer_is_not_copied_to, open_world,
 						close_world),

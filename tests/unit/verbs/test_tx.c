@@ -30,6 +30,7 @@
 #define LONG 1200 /* length of a stream's frames */
 #define T0   1000000000ull
 #define OURS 0x1000u   /* QPNs: ours, */
+#define MORE 0x9000u   /* of our second block, */
 #define PEER 0x5000u   /* QPN of a process with a known inbox */
 #define FAR  0x7000u   /* QPN of a process without */
 #define MANY 0xffffffu /* the multicast QPN */
@@ -615,8 +616,8 @@ static void test_stream_received_at_once(void **state)
 	close(wake[1]);
 }
 
-/* Sends a frame without a payload reference, and a frame with one. */
-static bool send_reference(struct fixture *f, uint64_t now)
+/* Sends a frame without a payload reference, and a frame of our QP with one. */
+static bool send_reference(struct fixture *f, uint64_t now, uint32_t src_qpn)
 {
 	struct urxe_frame frames[2];
 
@@ -624,11 +625,16 @@ static bool send_reference(struct fixture *f, uint64_t now)
 	for (int i = 0; i < 2; i++)
 		make(f, &frames[i], our_mac, PEER);
 	frames[1].reference = (struct urxe_reference){
-		.address = 0x123456789a, .length = 65536, .packets = 16, .generation = 3};
+		.address = 0x123456789a,
+		.length = 65536,
+		.packets = 16,
+		.generation = 3,
+		.src_qpn = src_qpn,
+	};
 	return tx_send(&f->tx, now, frames, 2);
 }
 
-static void expect_reference(struct fixture *f)
+static void expect_reference(struct fixture *f, uint32_t src_qpn)
 {
 	struct urxe_frame frame;
 	struct vnic_frame frames[3];
@@ -636,7 +642,7 @@ static void expect_reference(struct fixture *f)
 	assert_int_equal(vnic_inbox_rx(f->inbox, frames, 3), 2);
 	assert_int_equal(frames[0].reference.process, 0);
 	assert_int_equal(frames[1].len, f->len - URXE_ICRC_LEN);
-	assert_int_equal(frames[1].reference.process, OURS >> 12);
+	assert_int_equal(frames[1].reference.process, src_qpn >> 12);
 	assert_int_equal(frames[1].reference.address, 0x123456789a);
 	assert_int_equal(frames[1].reference.length, 65536);
 	assert_int_equal(frames[1].reference.packets, 16);
@@ -659,11 +665,14 @@ static void test_references_arrive_with_their_frame(void **state)
 	struct fixture *f = *state;
 
 	for (int i = 0; i < 3; i++) {
-		assert_true(send_reference(f, T0));
+		assert_true(send_reference(f, T0, OURS + 2));
 		assert_int_equal(f->tx.stream != NULL, true);
-		expect_reference(f);
+		expect_reference(f, OURS + 2);
 	}
 	assert_int_equal(f->tx.counters[VNIC_DIRECT_REFERRED], 3);
+	/* The receiver may know this process by a later block only. */
+	assert_true(send_reference(f, T0, MORE + 1));
+	expect_reference(f, MORE + 1);
 }
 
 /* A frame to the switch always contains its payload. */
@@ -672,7 +681,7 @@ static void test_reference_by_switch(void **state)
 	struct fixture *f = *state;
 
 	allow(f->loop, false);
-	assert_true(send_reference(f, T0));
+	assert_true(send_reference(f, T0, OURS));
 	assert_int_equal(by_switch(f), 1);
 	assert_int_equal(f->tx.counters[VNIC_DIRECT_LOST], 1);
 	/* This process refuses copies. */
@@ -865,8 +874,8 @@ static bool send_pieces(struct fixture *f, const uint8_t mac[6], uint8_t first)
 	assert_int_equal(tx_reserve(&f->tx, T0, frames, 2), 2);
 	for (int i = 0; i < 2; i++)
 		make(f, &frames[i], mac, PEER);
-	frames[1].reference =
-		(struct urxe_reference){.length = 65536, .packets = 16, .n_pieces = 20};
+	frames[1].reference = (struct urxe_reference){
+		.length = 65536, .packets = 16, .n_pieces = 20, .src_qpn = OURS};
 	for (uint32_t i = 0; i < 20 * sizeof(struct urxe_reference_piece); i++)
 		frames[1].data[at + i] = (uint8_t)(first + i);
 	return tx_send(&f->tx, T0, frames, 2);

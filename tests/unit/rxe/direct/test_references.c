@@ -113,6 +113,7 @@ static void send_reference(struct world *w, uint32_t length)
 	output(w);
 	assert_int_equal(w->n, 1);
 	assert_int_equal(w->frames[0].reference.length, length);
+	assert_int_equal(w->frames[0].reference.src_qpn, w->d.e.end[0].qpn);
 	assert_true(w->frames[0].len < 100);
 }
 

@@ -256,9 +256,11 @@ static void dup_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
 /* The process of guest 1 is on this host, and both have each other's inbox. */
 static void meet(struct fixture *f)
 {
+	static const struct peers_ops ops;
 	const uint32_t process = VNIC_PROCESS(f->away[1].qpn);
 	int fds[VNIC_INBOX_FDS];
 
+	peers_init(&f->peers.peers, &ops, NULL);
 	assert_int_equal(vnic_loop_open(OWN_MTU, &f->loop), 0);
 	allow_direct(f, true);
 	f->session.nic = f->loop->driver;
@@ -455,6 +457,27 @@ static void test_switch_replaces_inboxes(void **state)
 	assert_int_equal(f->peers.counters[VNIC_DIRECT_SENT], 0);
 }
 
+/* The receiver knows the machine's process by the block of the QP that sends. */
+static void test_references_name_the_block_of_their_qp(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t first = f->away[0].qpn >> 12;
+	uint8_t bytes[64] = {0};
+	struct urxe_frame frame = {.data = bytes, .len = sizeof(bytes), .dest_qpn = f->away[1].qpn};
+	struct vnic_frame received;
+	bool waits;
+
+	meet(f);
+	memcpy(bytes, f->guest[1].mac, 6);
+	for (uint32_t block = first; block < first + 3; block++) {
+		frame.reference = (struct urxe_reference){.length = 8192, .src_qpn = block << 12};
+		assert_int_equal(machine_peers_send(&f->peers, 0, &frame, 1, &waits), 1);
+		assert_int_equal(vnic_inbox_rx(f->inbox, &received, 1), 1);
+		assert_int_equal(received.reference.process, block);
+		vnic_inbox_rx_release(f->inbox, 1);
+	}
+}
+
 /* A sleep ends with the next frame in the inbox. */
 static void test_inbox_wakes(void **state)
 {
@@ -497,6 +520,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stalled_peer_gets_frames_by_the_switch, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_switch_replaces_inboxes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_references_name_the_block_of_their_qp, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_inbox_wakes, setup, teardown),
 	};
 
