@@ -137,11 +137,19 @@ static void sleep_until_event(struct vm *vm, uint64_t now)
 	poll_machine_woke(&vm->poll, now, now_ns());
 }
 
+/* In the handler of SIGBUS: peers copy from the pages of the machine's memory, lost or not. */
+static void begin_loss(void *ctx)
+{
+	peers_shut(&((struct vm *)ctx)->peers.peers);
+}
+
 static bool check_memory(struct vm *vm)
 {
-	const bool lost = function_check_memory(&vm->nic.function);
+	bool lost = function_check_memory(&vm->nic.function);
 
-	return function_check_memory(&vm->rdma.function) || lost;
+	lost |= function_check_memory(&vm->rdma.function);
+	peers_reopen(&vm->peers.peers);
+	return lost;
 }
 
 void vm_run(struct vm *vm)
@@ -340,7 +348,7 @@ int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 	}
 	new->epoll_fd = new->signal_fd = -1;
 	/* This process serves one machine, so all its faults are of that machine's memory. */
-	rc = vnic_guest_memory_catch_faults();
+	rc = vnic_guest_memory_catch_faults(begin_loss, new);
 	if (rc)
 		snprintf(error, VM_ERROR, "cannot handle SIGBUS: %s", strerror(-rc));
 	if (!rc)

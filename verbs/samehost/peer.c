@@ -157,6 +157,35 @@ void peers_count_poll(struct peers *peers)
 				 __ATOMIC_RELAXED);
 }
 
+/* --- Times without copies. */
+
+static uint32_t shuts_of(const struct published *published)
+{
+	return __atomic_load_n(&published->shuts, __ATOMIC_ACQUIRE);
+}
+
+static bool is_shut(uint32_t shuts)
+{
+	return shuts & 1;
+}
+
+/* In order with the system call by which a handler replaces a page of the memory. */
+void peers_shut(struct peers *peers)
+{
+	struct published *p = peers->published;
+
+	if (p && !is_shut(p->shuts))
+		__atomic_fetch_add(&p->shuts, 1, __ATOMIC_SEQ_CST);
+}
+
+void peers_reopen(struct peers *peers)
+{
+	struct published *p = peers->published;
+
+	if (p && is_shut(shuts_of(p)))
+		__atomic_fetch_add(&p->shuts, 1, __ATOMIC_SEQ_CST);
+}
+
 /* --- Peers. */
 
 static int32_t owner_of(const struct peer *peer)
@@ -545,16 +574,19 @@ static ssize_t copy_pieces(struct peers *peers, const struct urxe_direct_copy *j
 	const struct peer_pieces *pieces = &peers->pieces;
 	const struct peer *peer = peers->target;
 	const union urxe_direct_state *state = &peer->published->table.state;
+	const uint32_t shuts = shuts_of(peer->published);
 	ssize_t n = 0;
 
 	atomic_store(&peers->published->copying,
 		     copying_word(this_thread(), peer->process, ++peers->copies));
-	if (is_reached_by(peer) && __atomic_load_n(&state->word, __ATOMIC_SEQ_CST) == job->state)
+	if (!is_shut(shuts) && !is_shut(shuts_of(peers->published)) && is_reached_by(peer) &&
+	    __atomic_load_n(&state->word, __ATOMIC_SEQ_CST) == job->state)
 		n = (job->write ? process_vm_writev
 				: process_vm_readv)(peer->thread, pieces->local, pieces->n_local,
 						    peers->remote_pieces, pieces->n_remote, 0);
 	atomic_store_explicit(&peers->published->copying, 0, memory_order_release);
-	return n;
+	atomic_thread_fence(memory_order_acquire);
+	return shuts_of(peer->published) == shuts ? n : 0;
 }
 
 static uint32_t copy_with_peer(void *ctx, const struct urxe_direct_copy *job)
@@ -653,12 +685,15 @@ bool peer_pull(void *dev_ctx, const struct urxe_reference *reference, const stru
 	       uint32_t n)
 {
 	const struct peer *peer = reference->sender;
+	uint32_t shuts;
 
 	(void)dev_ctx;
 	if (!peer->of->published || atomic_load(&peer->of->refuses) ||
-	    peer->access != ACCESS_GRANTED || !is_valid(peer, reference) ||
-	    !copy_payload(peer, reference, to, n))
+	    peer->access != ACCESS_GRANTED || is_shut(shuts_of(peer->of->published)))
+		return false;
+	shuts = shuts_of(peer->published);
+	if (is_shut(shuts) || !is_valid(peer, reference) || !copy_payload(peer, reference, to, n))
 		return false;
 	atomic_thread_fence(memory_order_acquire);
-	return is_valid(peer, reference);
+	return is_valid(peer, reference) && shuts_of(peer->published) == shuts;
 }

@@ -27,6 +27,11 @@ struct published {
 	 * polls.
 	 */
 	uint32_t polls;
+	/*
+	 * Odd: no copy to or from this process counts now. A copy counts only if the number is
+	 * even, and the same before and after.
+	 */
+	uint32_t shuts;
 	/* The copy that a thread of the process makes now: COPYING_*; 0: none. */
 	_Alignas(64) _Atomic uint64_t copying;
 	/*

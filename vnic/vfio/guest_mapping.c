@@ -14,6 +14,8 @@
 /* The handler reads the list, in the thread that accesses guest memory and no other. */
 static struct guest_mapping *mappings;
 static struct sigaction action_before;
+static void (*call_losing)(void *ctx); /* before a page is replaced; NULL: nothing */
+static void *losing_ctx;
 
 /* --- Files */
 
@@ -176,6 +178,8 @@ static bool map_zeros(const struct guest_mapping *m, uint64_t at, uint64_t size)
 /* A file that was truncated has no pages at all, and a process cannot have a mapping for each. */
 static bool lose_page(struct guest_mapping *m, uint64_t at)
 {
+	if (call_losing)
+		call_losing(losing_ctx);
 	if (m->n_lost < GUEST_MAPPING_LOST && map_zeros(m, at, m->page))
 		m->lost_at[m->n_lost++] = at;
 	else if (map_zeros(m, 0, m->length))
@@ -203,10 +207,12 @@ static void on_sigbus(int number, siginfo_t *info, void *context)
 	errno = error;
 }
 
-int guest_mapping_catch_faults(void)
+int guest_mapping_catch_faults(void (*losing)(void *ctx), void *ctx)
 {
 	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO}, before;
 
+	call_losing = losing;
+	losing_ctx = ctx;
 	sigemptyset(&action.sa_mask);
 	if (sigaction(SIGBUS, &action, &before))
 		return -errno;

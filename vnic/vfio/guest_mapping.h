@@ -61,8 +61,9 @@ bool guest_mapping_find_lost(const struct guest_mapping *mapping, void **bytes, 
 
 /*
  * Installs the handler of SIGBUS. A fault in a mapping replaces the page by a private page of
- * zeros, which marks the page as lost and sets the flag. Any other fault is for the handler before.
+ * zeros, which marks the page as lost and sets the flag; before that it calls `losing`. Any other
+ * fault is for the handler before.
  */
-int guest_mapping_catch_faults(void);
+int guest_mapping_catch_faults(void (*losing)(void *ctx), void *ctx);
 
 #endif

@@ -172,9 +172,9 @@ void vnic_guest_memory_unmap_all(struct vnic_guest_memory *memory)
 
 /* --- Lost pages */
 
-int vnic_guest_memory_catch_faults(void)
+int vnic_guest_memory_catch_faults(void (*losing)(void *ctx), void *ctx)
 {
-	return guest_mapping_catch_faults();
+	return guest_mapping_catch_faults(losing, ctx);
 }
 
 bool vnic_guest_memory_is_intact(const struct vnic_guest_memory *memory, const void *bytes,

@@ -25,7 +25,7 @@ static int pair_teardown(void **state)
 /* cmocka installs its own handlers of signals before each test. */
 static void shorten_file(struct guest *g)
 {
-	assert_int_equal(vnic_guest_memory_catch_faults(), 0);
+	assert_int_equal(vnic_guest_memory_catch_faults(NULL, NULL), 0);
 	assert_int_equal(ftruncate(g->fd, GUEST_LOW_SIZE + GUEST_HIGH_SIZE), 0);
 }
 

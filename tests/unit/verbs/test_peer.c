@@ -852,6 +852,58 @@ static void test_reference_ends_meanwhile(void **state)
 	assert_false(pull((uintptr_t)area, 0, to));
 }
 
+/* The child has lost a page, which reads as zeros until its rights are withdrawn. */
+static void lose_page(void)
+{
+	published_by_child()->shuts++;
+}
+
+static void test_lost_memory_is_not_pulled(void **state)
+{
+	static uint8_t to[3 * PAGE];
+
+	(void)state;
+	start_child(fill_area);
+	await_step(3);
+	lose_page();
+	assert_false(pull((uintptr_t)area, 0, to));
+	lose_page();
+	assert_true(pull((uintptr_t)area, 0, to));
+	w.after_read = lose_page;
+	assert_false(pull((uintptr_t)area, 0, to));
+	w.after_read = NULL;
+	lose_page();
+	/* This process has lost a page, perhaps of the receive buffer. */
+	peers_shut(&port_peers);
+	peers_shut(&port_peers);
+	assert_false(pull((uintptr_t)area, 0, to));
+	peers_reopen(&port_peers);
+	peers_reopen(&port_peers);
+	assert_true(pull((uintptr_t)area, 0, to));
+}
+
+static void test_lost_memory_is_not_copied(void **state)
+{
+	uint8_t byte = 0;
+
+	(void)state;
+	start_child(fill_area);
+	await_step(3);
+	lose_page();
+	assert_false(copy(false, &byte, 0, 1));
+	assert_false(copy(true, &byte, 0, 1));
+	lose_page();
+	assert_true(copy(false, &byte, 0, 1));
+	w.after_read = lose_page;
+	assert_false(copy(false, &byte, 0, 1));
+	w.after_read = NULL;
+	lose_page();
+	peers_shut(&port_peers);
+	assert_false(copy(false, &byte, 0, 1));
+	peers_reopen(&port_peers);
+	assert_true(copy(true, &byte, 0, 1));
+}
+
 /* A receiver that cannot read this process's memory gets packets with payload. */
 static void test_unreadable_sender_is_not_pulled_from(void **state)
 {
@@ -1277,6 +1329,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_receiver_pulls_pieces, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_reference_ends_meanwhile, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_lost_memory_is_not_pulled, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_lost_memory_is_not_copied, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(test_unreadable_sender_is_not_pulled_from,
 						open_world, close_world),

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -248,7 +249,7 @@ static void test_parts_of_huge_pages(void **state)
 /* In a test, because cmocka installs its own handlers before each test. */
 static void catch_faults(void)
 {
-	assert_int_equal(vnic_guest_memory_catch_faults(), 0);
+	assert_int_equal(vnic_guest_memory_catch_faults(NULL, NULL), 0);
 }
 
 static char *at(struct fixture *f, uint64_t page)
@@ -308,6 +309,42 @@ static void test_a_page_of_a_shortened_file_is_lost(void **state)
 	expect_none_lost(f);
 	assert_int_equal(pread(f->fd, bytes, 1, 20 * PAGE), 1);
 	assert_int_equal(bytes[0], 'z');
+}
+
+struct reader {
+	char *at;
+	unsigned calls;
+	bool faults;
+};
+
+/* As another process reads. */
+static void read_page(void *ctx)
+{
+	struct reader *reader = ctx;
+	char byte;
+	struct iovec to = {&byte, 1}, from = {reader->at, 1};
+
+	reader->calls++;
+	reader->faults = process_vm_readv(getpid(), &to, 1, &from, 1, 0) == -1;
+}
+
+/* Other processes are told of a loss before they can read zeros. */
+static void test_loss_is_told_before_the_page_is_replaced(void **state)
+{
+	struct fixture *f = *state;
+	struct reader reader = {0};
+
+	assert_int_equal(vnic_guest_memory_catch_faults(read_page, &reader), 0);
+	map_pages(f, 10, 2, 0);
+	reader.at = at(f, 11);
+	*reader.at = 'x';
+	assert_int_equal(reader.calls, 0);
+	assert_int_equal(ftruncate(f->fd, PAGE), 0);
+	*reader.at = 'y';
+	assert_int_equal(reader.calls, 1);
+	assert_true(reader.faults);
+	expect_lost(f, 11, 1);
+	catch_faults();
 }
 
 /* Memory of a request may continue in the next mapping. */
@@ -462,6 +499,7 @@ int main(void)
 		TEST(test_only_files_of_memory_and_disks_are_mapped),
 		TEST(test_parts_of_huge_pages),
 		TEST(test_a_page_of_a_shortened_file_is_lost),
+		TEST(test_loss_is_told_before_the_page_is_replaced),
 		TEST(test_lost_pages_of_two_mappings),
 		TEST(test_a_region_with_many_lost_pages_is_lost),
 		TEST(test_a_huge_page_is_lost),

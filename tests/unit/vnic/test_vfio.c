@@ -750,7 +750,7 @@ static void lost_memory_is_withdrawn(void **state)
 	struct fixture *f = *state;
 	volatile char *bytes;
 
-	assert_int_equal(vnic_guest_memory_catch_faults(), 0);
+	assert_int_equal(vnic_guest_memory_catch_faults(NULL, NULL), 0);
 	assert_int_equal(map(f, 0x100000, 8, rw, true), 0);
 	bytes = vnic_guest_memory_range(f->memory, 0x100000, 8 * PAGE, true);
 	/* The region begins with the third page. */

@@ -57,9 +57,10 @@ void vnic_guest_memory_unmap_all(struct vnic_guest_memory *memory);
  * to a page of guest memory that the kernel cannot give reads and writes a private page of zeros,
  * and the page is lost: vnic_guest_memory_find_lost reports the page once for each region that has
  * it. All other faults go to the earlier handler. Without this call such an access kills the
- * process.
+ * process. `losing`, if not NULL, is called in the handler, before the zeros are there: the owner
+ * tells other processes that copy from this one's addresses.
  */
-int vnic_guest_memory_catch_faults(void);
+int vnic_guest_memory_catch_faults(void (*losing)(void *ctx), void *ctx);
 /* Whether none of these bytes, which are mapped memory of the guest, is lost: to ask after an
  * access. */
 bool vnic_guest_memory_is_intact(const struct vnic_guest_memory *memory, const void *bytes,

@@ -211,7 +211,7 @@ static void a_shortened_file_ends_requests_in_errors(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(vnic_guest_memory_catch_faults(), 0);
+	assert_int_equal(vnic_guest_memory_catch_faults(NULL, NULL), 0);
 	assert_int_equal(write_status(f, 0, 1), PVRDMA_WC_SUCCESS);
 	assert_false(function_check_memory(&f->f.function));
 	assert_int_equal(ftruncate(f->guest.fd, GUEST_LOW_SIZE + GUEST_HIGH_SIZE), 0);
@@ -230,7 +230,7 @@ static void the_next_machine_has_its_memory(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(vnic_guest_memory_catch_faults(), 0);
+	assert_int_equal(vnic_guest_memory_catch_faults(NULL, NULL), 0);
 	assert_int_equal(ftruncate(f->guest.fd, GUEST_LOW_SIZE + GUEST_HIGH_SIZE), 0);
 	assert_int_equal(write_status(f, 0, 1), PVRDMA_WC_REM_ACCESS_ERR);
 	assert_true(function_check_memory(&f->f.function));

@@ -226,7 +226,7 @@ static void a_lost_ring_stops_the_nic(void **state)
 	struct fixture *f = *state;
 	struct vnic_tx_frame frame;
 
-	assert_int_equal(vnic_guest_memory_catch_faults(), 0);
+	assert_int_equal(vnic_guest_memory_catch_faults(NULL, NULL), 0);
 	greet(f);
 	assert_int_equal(map(f, BASE, SIZE, READ | WRITE), 0);
 	activate(f);
