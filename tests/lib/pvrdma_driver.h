@@ -76,6 +76,8 @@ void guest_close(struct guest *g);
 void guest_clear(struct guest *g);
 /* As if closed and opened: clears the memory, and makes a new device. */
 void guest_reopen(struct guest *g);
+/* Reopens the guest with a device that asks for the state of *nic; *host stays where it is. */
+void guest_give_nic(struct guest *g, struct pvrdma_host *host, struct pvrdma_nic *nic);
 
 /* The byte of a guest physical address in this process. */
 void *guest_at(const struct guest *g, uint64_t addr);

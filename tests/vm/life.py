@@ -95,7 +95,7 @@ def check_kernel_crash(lab, one, two):
 
 
 def check_suspend(lab, one, two):
-    """The kernel suspends all devices, waits 5 s, and resumes them; connections outlive that."""
+    """The kernel suspends all devices, waits 5 s, and resumes them; the NIC is down meanwhile."""
     with load(two, one):
         one.run('echo devices >/sys/power/pm_test && echo freeze >/sys/power/state')
     check_all(one, two)

@@ -143,12 +143,21 @@ static void begin_loss(void *ctx)
 	peers_shut(&((struct vm *)ctx)->peers.peers);
 }
 
+/* While the NIC is down, no packet passes, so no copy may. All lost pages are withdrawn. */
+static void update_copies(struct vm *vm)
+{
+	if (vnic_device_state(vm->nic.dev) == VNIC_DEVICE_ACTIVE)
+		peers_reopen(&vm->peers.peers);
+	else
+		peers_shut(&vm->peers.peers);
+}
+
 static bool check_memory(struct vm *vm)
 {
 	bool lost = function_check_memory(&vm->nic.function);
 
 	lost |= function_check_memory(&vm->rdma.function);
-	peers_reopen(&vm->peers.peers);
+	update_copies(vm);
 	return lost;
 }
 

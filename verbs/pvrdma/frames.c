@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "port.h"
 #include "queues/qp.h"
 
 #define MAC_LEN   6
@@ -59,7 +60,7 @@ static bool is_group(const uint8_t *frame)
 
 bool pvrdma_wants(const struct pvrdma *dev, const uint8_t *frame, uint32_t len)
 {
-	if (!dev->active || dev->no_master || !is_roce(frame, len))
+	if (!dev->active || dev->no_master || !is_roce(frame, len) || !pv_port_has_nic(dev))
 		return false;
 	return is_group(frame) ? urxe_mcast_heard(dev->engine) : is_own(dev, frame);
 }
@@ -97,14 +98,22 @@ static void receive_own(struct pvrdma *dev, struct urxe_frame *frame)
 	urxe_input(dev->engine, dev->now, &own, 1);
 }
 
-/* Moves the frames for others to the front, and receives the rest. Returns the number of them. */
+/*
+ * Moves the frames for others to the front, and receives the rest. Returns the number of them.
+ * While the NIC is down, those for others are dropped.
+ */
 static uint32_t keep_foreign(struct pvrdma *dev, struct urxe_frame *frames, uint32_t n)
 {
+	const bool down = !pv_port_has_nic(dev);
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (is_own(dev, frames[i].data)) {
 			receive_own(dev, &frames[i]);
+			continue;
+		}
+		if (down) {
+			pv_count(dev, PVRDMA_TX_DOWN);
 			continue;
 		}
 		if (i != kept)
@@ -194,6 +203,8 @@ uint32_t pvrdma_output(struct pvrdma *dev, uint64_t now, struct urxe_frame *fram
 	uint32_t n;
 
 	pv_pass_time(dev, now);
+	if (!pv_port_has_nic(dev))
+		pv_frames_drop(dev);
 	n = take_staged(dev, frames, max);
 	if (dev->active && !dev->no_master && n < max)
 		n += fill_frames(dev, frames + n, max - n);

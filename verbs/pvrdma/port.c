@@ -15,9 +15,14 @@ static struct pvrdma_nic nic_of(const struct pvrdma *dev)
 	return nic;
 }
 
+bool pv_port_has_nic(const struct pvrdma *dev)
+{
+	return nic_of(dev).active;
+}
+
 bool pv_port_is_up(const struct pvrdma *dev)
 {
-	return dev->link_up && nic_of(dev).active;
+	return dev->link_up && pv_port_has_nic(dev);
 }
 
 uint32_t pv_port_path_mtu(const struct pvrdma *dev)

@@ -8,6 +8,8 @@
 
 #include "device.h"
 
+/* False: the NIC is down, and no frame may leave the device or enter it. */
+bool pv_port_has_nic(const struct pvrdma *dev);
 bool pv_port_is_up(const struct pvrdma *dev);
 /*
  * Reports a link that has returned while the NIC was not active. The NIC's driver stops and starts

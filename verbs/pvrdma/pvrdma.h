@@ -172,6 +172,7 @@ void pvrdma_set_link(struct pvrdma *dev, bool up);
 	X(RX_FRAMES, "rx_frames", "frames received")                                          \
 	X(RX_UNWANTED, "rx_unwanted", "received frames that were not for the device")         \
 	X(TX_FRAMES, "tx_frames", "frames sent")                                              \
+	X(TX_DOWN, "tx_down", "frames dropped because the NIC was down")                      \
 	X(LOOPBACK, "loopback", "frames between queue pairs of the device")                   \
 	X(MEMORY_LOST, "memory_lost", "queues and regions that lost memory")
 

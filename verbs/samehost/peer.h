@@ -101,8 +101,8 @@ void peers_publish_thread(struct peers *peers);
 /* Counts a poll of the engine thread, for samehost/peer_poll.h of peers. */
 void peers_count_poll(struct peers *peers);
 /*
- * Until peers_reopen no copy to or from the memory of this process counts, by whichever process: a
- * page of it is about to become one of zeros. A handler of SIGBUS may call it.
+ * Until peers_reopen no copy to or from the memory of this process counts, by whichever process:
+ * the network is down, or a page is about to become one of zeros. A handler of SIGBUS may call it.
  */
 void peers_shut(struct peers *peers);
 void peers_reopen(struct peers *peers);

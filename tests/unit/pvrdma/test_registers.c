@@ -273,24 +273,11 @@ static void test_port_events(void **state)
 
 /* --- The port follows the machine's NIC */
 
-static void get_nic(void *ctx, struct pvrdma_nic *nic)
-{
-	*nic = *(struct pvrdma_nic *)ctx;
-}
-
-static uint32_t take_no_qpn(void *ctx)
-{
-	(void)ctx;
-	return 0;
-}
-
 /* A guest whose device asks for the state of `nic`, with an MTU of 4200. */
 static void open_with_nic(struct guest *g, struct pvrdma_host *host, struct pvrdma_nic *nic)
 {
-	*host = (struct pvrdma_host){.take_qpn = take_no_qpn, .nic = get_nic, .ctx = nic};
 	guest_open(g, &(struct guest_attr){.id = 1, .mtu = 4200});
-	g->attr.host = host;
-	guest_reopen(g);
+	guest_give_nic(g, host, nic);
 	guest_start(g);
 }
 
@@ -387,6 +374,38 @@ static void test_active_mtu_follows_the_nic(void **state)
 	}
 	nic = (struct pvrdma_nic){0};
 	assert_int_equal(query_port(&g).active_mtu, URXE_MTU_4096);
+	guest_close(&g);
+}
+
+/* As on a wire: a path MTU above the port's is an invalid attribute, whatever the device allows. */
+static void test_path_mtu_above_the_active_one_is_refused(void **state)
+{
+	const uint32_t mask = URXE_QP_STATE | URXE_QP_AV | URXE_QP_PATH_MTU | URXE_QP_DEST_QPN |
+			      URXE_QP_RQ_PSN | URXE_QP_MAX_DEST_RD_ATOMIC | URXE_QP_MIN_RNR_TIMER;
+	struct pv_qp_attr attrs = {.qp_state = URXE_QPS_INIT, .port_num = 1};
+	struct pvrdma_nic nic = {.active = true, .mtu = 1500};
+	struct pvrdma_host host;
+	struct guest g;
+	struct cq cq;
+	struct qp qp;
+
+	(void)state;
+	open_with_nic(&g, &host, &nic);
+	cq_open(&g, &cq, 16);
+	qp_open(&g, &qp, &(struct qp_attr){.type = PV_QPT_RC, .send_cq = &cq, .recv_cq = &cq});
+	assert_int_equal(
+		qp_modify(&g, &qp, &attrs,
+			  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS),
+		0);
+	attrs.qp_state = URXE_QPS_RTR;
+	attrs.ah_attr = (struct pv_ah_attr){.ah_flags = 1, .port_num = 1, .hop_limit = 64};
+	for (attrs.path_mtu = URXE_MTU_2048; attrs.path_mtu < 40; attrs.path_mtu++)
+		assert_int_equal(qp_modify(&g, &qp, &attrs, mask), -EINVAL);
+	nic.mtu = 4200;
+	attrs.path_mtu = URXE_MTU_4096;
+	assert_int_equal(qp_modify(&g, &qp, &attrs, mask), 0);
+	qp_close(&g, &qp);
+	cq_close(&g, &cq);
 	guest_close(&g);
 }
 
@@ -543,6 +562,7 @@ int main(void)
 		cmocka_unit_test(test_port_follows_the_nic),
 		cmocka_unit_test(test_link_returns_while_the_nic_is_down),
 		cmocka_unit_test(test_active_mtu_follows_the_nic),
+		cmocka_unit_test(test_path_mtu_above_the_active_one_is_refused),
 		GUEST_TEST(test_event_ring_wraps),
 		GUEST_TEST(test_event_ring_overflows),
 		GUEST_TEST(test_event_ring_index_garbage),

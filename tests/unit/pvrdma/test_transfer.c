@@ -357,6 +357,38 @@ static void test_srq(void **state)
 	pair_close(&p);
 }
 
+/* No frame passes a NIC that is down, of the requester or of the responder. */
+static void test_nic_that_is_down(void **state)
+{
+	(void)state;
+	for (int which = 0; which < 2; which++) {
+		struct pvrdma_sq_wqe_hdr header;
+		struct pvrdma_host host;
+		struct pvrdma_nic nic = {.mtu = GUEST_MTU};
+		struct pair p = {0};
+
+		pair_open_guests(&p, URXE_NET_IPV4);
+		guest_give_nic(&p.guest[which], &host, &nic);
+		guest_start(&p.guest[which]);
+		pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_RC});
+		buffer_fill(&p.guest[0], &p.buffer[0], 0, 100, 3);
+		header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+		execute(&p, &header, 0, 100);
+		expect_cqe(&p, 0, header.wr_id, PVRDMA_WC_RETRY_EXC_ERR, 0);
+		assert_false(buffer_has(&p.guest[1], &p.buffer[1], 0, 100, 3));
+		/* The requester's frames reach the cable only if its own NIC is up. */
+		assert_int_equal(p.net.moved > 0, which);
+		assert_int_equal(pvrdma_counters(p.guest[0].dev)[PVRDMA_TX_DOWN] > 0, !which);
+		assert_int_equal(pvrdma_counters(p.guest[1].dev)[PVRDMA_RX_FRAMES], 0);
+		nic.active = true;
+		reconnect(&p);
+		execute(&p, &header, 0, 100);
+		expect_cqe(&p, 0, header.wr_id, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+		assert_true(buffer_has(&p.guest[1], &p.buffer[1], 0, 100, 3));
+		pair_close(&p);
+	}
+}
+
 /* Two QPs of one guest, with RC and with datagrams: no frame leaves the device. */
 static void test_loopback(void **state)
 {
@@ -608,6 +640,7 @@ int main(void)
 		cmocka_unit_test(test_bus_master),
 		cmocka_unit_test(test_write_with_immediate),
 		cmocka_unit_test(test_losses),
+		cmocka_unit_test(test_nic_that_is_down),
 		cmocka_unit_test(test_atomics),
 		cmocka_unit_test(test_datagram),
 		cmocka_unit_test(test_gsi),

@@ -4,6 +4,7 @@
 
 #include "commands/command.h"
 #include "object.h"
+#include "port.h"
 #include "queues/path.h"
 #include "queues/qp.h"
 
@@ -44,6 +45,15 @@ int pv_cmd_create_qp(struct pvrdma *dev, const union pv_request *request,
 	return 0;
 }
 
+/* The engine's limit is that of the device; the NIC's driver may have chosen a shorter MTU. */
+static bool fits_port(const struct pvrdma *dev, const struct pv_cmd_modify_qp *request)
+{
+	const uint32_t mtu = request->attrs.path_mtu;
+
+	return !(request->attr_mask & URXE_QP_PATH_MTU) ||
+	       (mtu <= URXE_MTU_4096 && 128u << mtu <= pv_port_path_mtu(dev));
+}
+
 /* Values of states and masks are those of verbs in both interfaces. */
 static int read_attr(const struct pvrdma *dev, const struct pv_cmd_modify_qp *request,
 		     struct urxe_qp_attr *attr)
@@ -51,7 +61,8 @@ static int read_attr(const struct pvrdma *dev, const struct pv_cmd_modify_qp *re
 	const struct pv_qp_attr *from = &request->attrs;
 
 	if (from->qp_state >= URXE_QPS_COUNT || from->cur_qp_state >= URXE_QPS_COUNT ||
-	    from->path_mtu > UINT8_MAX || from->path_mig_state > URXE_MIG_ARMED)
+	    from->path_mtu > UINT8_MAX || from->path_mig_state > URXE_MIG_ARMED ||
+	    !fits_port(dev, request))
 		return -EINVAL;
 	*attr = (struct urxe_qp_attr){
 		.state = (uint8_t)from->qp_state,
