@@ -3,7 +3,7 @@
  * A hostile guest against the PVRDMA device. Two devices with a cable between them have queues and
  * regions that an honest driver made. The input is what the guests do then: registers, doorbells,
  * commands and work requests, honest ones with some members overwritten; bytes anywhere in rings,
- * page directories and slots; memory that comes and goes; time and frames.
+ * page directories and slots; memory that comes and goes, also without a word; time and frames.
  *
  * Sanitizers watch the accesses. In the end an honest driver starts the devices again, and a WRITE
  * between them must arrive.
@@ -52,9 +52,17 @@ static void act(struct side *s)
 	case 15: side_change_memory(s); break;
 	case 16: side_pass_time(s); break;
 	case 17: pvrdma_poll(s->guest.dev, s->guest.now); break;
-	case 18: pvrdma_set_link(s->guest.dev, script_get8(&in) % 2); break;
+	case 18: side_change_link(s); break;
 	default: side_run(s); break;
 	}
+}
+
+/* The server looks for lost pages after it has handled some messages. */
+static void step_of(struct side *s, unsigned step)
+{
+	act(s);
+	if (step % 4 == 3)
+		side_check_memory(s);
 }
 
 /* An honest driver resets the devices that the input has left behind, and sets them up again. */
@@ -72,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in = (struct script){.at = data, .left = size};
 	open_sides();
 	for (unsigned step = 0; step < MAX_STEP && in.left; step++)
-		act(&sides[script_get8(&in) % 2]);
+		step_of(&sides[script_get8(&in) % 2], step);
 	side_run(&sides[0]);
 	if (size % 16 == 0)
 		restart();

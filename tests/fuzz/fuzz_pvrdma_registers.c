@@ -116,7 +116,7 @@ static void step(void)
 	case 6: send_bytes(); break;
 	case 7: side_post_request(&side); break;
 	case 8: side_post_receive(&side); break;
-	case 9: pvrdma_set_link(side.guest.dev, script_get8(&in) % 2); break;
+	case 9: side_change_link(&side); break;
 	case 10: side_run(&side); break;
 	default: side_send_command(&side); break;
 	}

@@ -2,8 +2,9 @@
 /*
  * A hostile hypervisor: the script sends vfio-user messages, whole and in parts, with any fields
  * and descriptors, reads replies or does not, hangs up and connects again; the function raises
- * interrupts meanwhile. The model must see only accesses that its BARs have, each mapped byte must
- * be readable until its removal, and at the end no descriptor and no memory may be left.
+ * interrupts meanwhile, and the file of the memory is shortened. The model must see only accesses
+ * that its BARs have, each mapped byte must be readable until its removal, and at the end no
+ * descriptor and no memory may be left.
  */
 #include <linux/vfio.h>
 #include <stdbool.h>
@@ -105,6 +106,42 @@ static void model_disconnected(void *ctx)
 	require(!count);
 }
 
+/* The right to access memory changes, and not the memory. */
+static void model_bus_master(void *ctx, bool on)
+{
+	(void)on;
+	touch_memory(ctx);
+}
+
+static void model_memory_refused(void *ctx, uint64_t addr, uint64_t size, int error)
+{
+	(void)ctx, (void)addr;
+	require(size && error < 0);
+}
+
+/* The server has withdrawn these bytes, and no region has them any more. */
+static void model_memory_lost(void *ctx, uint64_t addr, uint64_t size)
+{
+	const struct lab *lab = ctx;
+	uint64_t part = 1;
+
+	require(size && addr % PAGE == 0 && size % PAGE == 0);
+	require(!vnic_guest_memory_at(lab->memory, addr, &part, false));
+	require(!vnic_guest_memory_at(lab->memory, addr + size - PAGE, &part, false));
+}
+
+/* The hypervisor shortens the file, the model uses the memory, and the file grows again. */
+static void lose_memory(struct lab *lab)
+{
+	require(!ftruncate(lab->file, script_get8(&lab->in) % VFIO_MESSAGE_PAGES * PAGE));
+	touch_memory(lab);
+	if (script_get8(&lab->in) & 1)
+		vnic_vfio_server_check_memory(lab->server);
+	require(!ftruncate(lab->file, VFIO_MESSAGE_PAGES * PAGE));
+	vnic_vfio_server_check_memory(lab->server);
+	touch_memory(lab);
+}
+
 /* --- The client */
 
 static void connect_client(struct lab *lab)
@@ -203,6 +240,7 @@ static void step(struct lab *lab)
 		break;
 	case 4: greet(lab); break;
 	case 5: touch_memory(lab); break;
+	case 6: lose_memory(lab); break;
 	default: send_command(lab);
 	}
 	serve(lab);
@@ -213,8 +251,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static int file = -1, event;
 	struct lab lab = {.in = {data, size}};
 	struct vnic_vfio_attr attr = {.function = function,
-				      .ops = {model_read, model_write, model_reset, model_memory,
-					      model_memory, model_disconnected},
+				      .ops =
+					      {
+						      .read = model_read,
+						      .write = model_write,
+						      .reset = model_reset,
+						      .memory_added = model_memory,
+						      .memory_removed = model_memory,
+						      .disconnected = model_disconnected,
+						      .bus_master = model_bus_master,
+						      .memory_refused = model_memory_refused,
+						      .memory_lost = model_memory_lost,
+					      },
 				      .ctx = &lab};
 	int probe;
 
@@ -222,6 +270,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		file = memfd_create("guest", MFD_CLOEXEC);
 		event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 		require(file >= 0 && event >= 0 && !ftruncate(file, VFIO_MESSAGE_PAGES * PAGE));
+		require(!vnic_guest_memory_catch_faults(NULL, NULL));
 	}
 	lab.file = file;
 	lab.event = event;

@@ -2,6 +2,7 @@
 #include "pvrdma_side.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "require.h"
 
@@ -48,8 +49,17 @@ static void open_objects(struct side *s)
 	guest_pages(g, 4, &s->spare);
 }
 
+/* The file has all pages again, also those that an input took away. */
+static void restore_file(struct guest *g)
+{
+	require(!ftruncate(g->fd, GUEST_MEMORY));
+}
+
 void side_open(struct side *s, uint8_t id)
 {
+	require(!vnic_guest_memory_catch_faults(NULL, NULL));
+	if (s->guest.bytes)
+		restore_file(&s->guest);
 	if (s->guest.bytes)
 		guest_reopen(&s->guest);
 	else
@@ -72,6 +82,8 @@ void side_restart(struct side *s)
 	struct guest *g = &s->guest;
 
 	side_close(s);
+	restore_file(g);
+	pvrdma_set_bus_master(g->dev, true);
 	guest_write(g, PV_REG_CTL, PV_CTL_RESET);
 	require(!pvrdma_active(g->dev));
 	guest_clear(g);
@@ -469,6 +481,40 @@ void side_consume_completions(struct side *s)
 	events->rx.cons_head = events->rx.prod_tail;
 }
 
+static void add_extra(struct guest *g)
+{
+	if (vnic_guest_memory_map(g->memory, GUEST_EXTRA, g->extra_size, g->fd,
+				  GUEST_LOW_SIZE + GUEST_HIGH_SIZE, true) == 0)
+		pvrdma_memory_added(g->dev, GUEST_EXTRA, g->extra_size);
+}
+
+/*
+ * Shortens the file within the extra region, and posts a request with a payload there: of the
+ * side's memory to the peer's, or the other way.
+ */
+static void lose_extra(struct side *s, uint64_t left)
+{
+	struct qp *qp = &s->qps[script_get8(s->in) % SIDE_RC];
+	const uint8_t choice = script_get8(s->in);
+	struct pvrdma_sq_wqe_hdr header = {
+		.num_sge = 1,
+		.opcode = choice & 1 ? PVRDMA_WR_RDMA_READ : PVRDMA_WR_RDMA_WRITE,
+		.send_flags = URXE_SEND_SIGNALED,
+		.wr.rdma = {.remote_addr = SIDE_VA, .rkey = s->peer->buffer.key},
+	};
+	const struct pvrdma_sge sge = {GUEST_EXTRA + script_get16(s->in) % (8 * PV_PAGE),
+				       1 + script_get16(s->in) % SIDE_LENGTH, s->dma_key};
+
+	if (s->guest.keep_extra)
+		return;
+	add_extra(&s->guest);
+	require(!ftruncate(s->guest.fd, (off_t)(GUEST_LOW_SIZE + GUEST_HIGH_SIZE + left)));
+	if (qp_state_page(&s->guest, qp)->tx.prod_tail < 2 * SIDE_WR)
+		qp_write_send(&s->guest, qp, &header, &sge);
+	pvrdma_reg_write(s->guest.dev, s->guest.now, PV_BAR_UAR, 0, qp->handle | PV_UAR_QP_SEND);
+	side_run(s);
+}
+
 void side_change_memory(struct side *s)
 {
 	struct guest *g = &s->guest;
@@ -477,9 +523,11 @@ void side_change_memory(struct side *s)
 	uint64_t addr = page, size = PV_PAGE * (1u + script_get8(s->in) % 8);
 
 	if (choice % 4 == 0 && !vnic_guest_memory_range(g->memory, GUEST_EXTRA, 1, false)) {
-		if (vnic_guest_memory_map(g->memory, GUEST_EXTRA, g->extra_size, g->fd,
-					  GUEST_LOW_SIZE + GUEST_HIGH_SIZE, true) == 0)
-			pvrdma_memory_added(g->dev, GUEST_EXTRA, g->extra_size);
+		add_extra(g);
+		return;
+	}
+	if (choice % 4 == 3 && choice & 0x80) {
+		lose_extra(s, size - PV_PAGE);
 		return;
 	}
 	addr += choice % 4 == 1 ? GUEST_HIGH : choice % 4 == 2 ? 0 : GUEST_EXTRA;
@@ -488,6 +536,28 @@ void side_change_memory(struct side *s)
 		return;
 	pvrdma_memory_removed(g->dev, addr, size);
 	vnic_guest_memory_unmap(g->memory, addr, size);
+}
+
+void side_check_memory(struct side *s)
+{
+	struct guest *g = &s->guest;
+	uint64_t addr, size;
+
+	while (vnic_guest_memory_find_lost(g->memory, &addr, &size)) {
+		require(addr >= GUEST_EXTRA && addr + size <= GUEST_EXTRA + g->extra_size);
+		pvrdma_memory_removed(g->dev, addr, size);
+		vnic_guest_memory_forget(g->memory, addr, size);
+	}
+}
+
+void side_change_link(struct side *s)
+{
+	const uint8_t choice = script_get8(s->in);
+
+	if (choice % 4 == 2)
+		pvrdma_set_bus_master(s->guest.dev, choice & 4);
+	else
+		pvrdma_set_link(s->guest.dev, choice % 2);
 }
 
 /* --- Time and frames */

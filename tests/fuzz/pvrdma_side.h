@@ -60,8 +60,12 @@ void side_post_receive(struct side *s);
 /* A word in a page that the device reads or writes. */
 void side_scribble(struct side *s);
 void side_consume_completions(struct side *s);
-/* The hypervisor adds or removes memory. */
+/* The hypervisor adds or removes memory, or shortens the file of the extra region. */
 void side_change_memory(struct side *s);
+/* The device loses pages that were not there when it used them, as the vfio-user server sees to. */
+void side_check_memory(struct side *s);
+/* The port's link goes down or up, or the driver permits or forbids access to memory. */
+void side_change_link(struct side *s);
 
 /* Moves frames between the side and its peer, for a limited number of rounds. */
 void side_run(struct side *s);
