@@ -12,6 +12,8 @@
 #include "device/input.h"
 #include "device/qp_lifecycle.h"
 #include "direct/direct_table.h"
+#include "memory/mr.h"
+#include "memory/mw.h"
 #include "objects/cq.h"
 #include "objects/out_of_order.h"
 #include "objects/qp.h"
@@ -166,6 +168,27 @@ int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan)
 	dev->gids[index].vlan = vlan;
 	addresses_changed(dev);
 	return 0;
+}
+
+void urxe_direct_publish(struct urxe_dev *dev)
+{
+	const struct urxe_fast_mr *fast;
+	const struct urxe_mr *mr;
+	const struct urxe_mw *mw;
+	const struct urxe_qp *qp;
+	uint32_t mrs = 0, fast_mrs = 0, mws = 0, qps = 0;
+
+	if (!dev->attr.direct_table)
+		return;
+	while ((mr = idmap_next(&dev->mrs, &mrs)))
+		mr_publish(mr);
+	while ((fast = idmap_next(&dev->fast_mrs, &fast_mrs)))
+		if (fast->registered)
+			mr_publish(fast->mr);
+	while ((mw = idmap_next(&dev->mws, &mws)))
+		mw_publish(mw);
+	while ((qp = idmap_next(&dev->qps, &qps)))
+		qp_publish(qp);
 }
 
 const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev)

@@ -264,8 +264,7 @@ static bool is_executing_requests(const struct urxe_qp *qp)
 	       qp->attr.state <= URXE_QPS_SQD;
 }
 
-/* Publishes the QP for the direct transport as long as it executes requests. */
-static void publish_qp(const struct urxe_qp *qp)
+void qp_publish(const struct urxe_qp *qp)
 {
 	const struct urxe_direct_qp entry = {
 		.qpn = qp->qpn,
@@ -304,6 +303,6 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	apply_values(qp, &wanted, mask);
 	apply_state(qp, &wanted, mask);
 	qp->predict.era = 0;
-	publish_qp(qp);
+	qp_publish(qp);
 	return 0;
 }

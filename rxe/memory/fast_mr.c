@@ -17,8 +17,8 @@ static struct urxe_fast_mr *find_registered(const struct urxe_dev *dev, uint32_t
 	return fast && fast->registered && fast->key == key ? fast : NULL;
 }
 
-int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
-		       struct urxe_fast_mr **out)
+int fast_mr_create(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents, uint32_t key,
+		   struct urxe_fast_mr **out)
 {
 	struct urxe_fast_mr *fast;
 	struct urxe_mr *mr;
@@ -32,7 +32,7 @@ int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
 		*fast = (struct urxe_fast_mr){
 			.dev = dev,
 			.pd = pd,
-			.key = mr_new_key(dev, true),
+			.key = key,
 			.max_extents = max_extents,
 			.mr = mr,
 		};
@@ -45,6 +45,12 @@ int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
 	}
 	*out = fast;
 	return 0;
+}
+
+int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
+		       struct urxe_fast_mr **fast)
+{
+	return fast_mr_create(dev, pd, max_extents, mr_new_key(dev, true), fast);
 }
 
 /* False: a window is bound to the region. */

@@ -14,6 +14,9 @@
 
 #include "memory/mr.h"
 
+/* As urxe_fast_mr_alloc, with a key of which no key with the same upper 24 bits is in use. */
+int fast_mr_create(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents, uint32_t key,
+		   struct urxe_fast_mr **fast);
 /* Executes a REG_MR request of the QP. False: a rule forbids it, and nothing has changed. */
 bool fast_mr_register(struct urxe_qp *qp, const struct urxe_fast_reg *request);
 /*

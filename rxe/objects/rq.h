@@ -35,6 +35,7 @@ struct urxe_rq {
 	bool refilling;           /* within the refill callback */
 	uint32_t users;           /* SRQ: QPs */
 	void *hca;                /* SRQ: the HCA's, which has taken its requests; NULL: none */
+	uint32_t number;          /* SRQ: in a stream, while the device is saved (state/save.c) */
 	LIST_ENTRY(urxe_rq) link; /* SRQ: in the device */
 };
 _Static_assert(offsetof(struct urxe_rq, dev) == URXE_CACHE_LINE, "one line");

@@ -13,6 +13,7 @@ enum event_kind {
 	EVENT_WAKE,   /* object: struct simhost, whose engine or application runs */
 	EVENT_SWITCH, /* object: struct fabric_frame that arrives at the switch */
 	EVENT_ARRIVE, /* object: struct fabric_frame that arrives at its host */
+	EVENT_MOVE,   /* object: struct simhost that is frozen, or continues */
 };
 
 struct event {

@@ -129,7 +129,7 @@ static void describe_network(struct world *world)
 
 	world->disorder = s->duplicate > 0 || s->reorder > 0;
 	world->calm = !world->disorder && s->loss <= 0 && s->corrupt <= 0 && !s->drop_mask &&
-		      !world->fabric.rate;
+		      !world->fabric.rate && !s->migrate;
 }
 
 static void create_world(struct world *world, const struct scenario *scenario, struct trace *trace)
@@ -276,6 +276,8 @@ static void hasten_turn(struct simhost *host)
 
 static void run_host(struct simhost *host)
 {
+	if (!host->dev)
+		return; /* frozen */
 	if (host->world->live && host->turn <= host->world->now)
 		run_application(host);
 	simhost_send(host);
@@ -289,8 +291,12 @@ static void deliver_frame(struct world *world, struct fabric_frame *frame)
 {
 	struct simhost *host = &world->host[frame->to];
 
-	world->received++;
-	simhost_receive(host, frame->data, frame->len);
+	if (host->dev) {
+		world->received++;
+		simhost_receive(host, frame->data, frame->len);
+	} else {
+		world->migrate.missed++;
+	}
 	fabric_arrived(&world->fabric, frame);
 	run_host(host);
 }
@@ -304,6 +310,12 @@ static void wake_host(struct simhost *host, uint64_t at)
 	run_host(host);
 }
 
+static void move_host(struct simhost *host)
+{
+	migrate_host(host);
+	run_host(host);
+}
+
 static void handle_event(struct world *world, const struct event *event)
 {
 	world->n_events++;
@@ -311,6 +323,7 @@ static void handle_event(struct world *world, const struct event *event)
 	case EVENT_SWITCH: fabric_switch(&world->fabric, event->at, event->object); break;
 	case EVENT_ARRIVE: deliver_frame(world, event->object); break;
 	case EVENT_WAKE: wake_host(event->object, event->at); break;
+	case EVENT_MOVE: move_host(event->object); break;
 	}
 }
 
@@ -390,6 +403,7 @@ static void run_traffic(struct world *world)
 		world->host[i].turn = world->now;
 		simhost_schedule(&world->host[i]);
 	}
+	migrate_start(world);
 	run_until(world, world->scenario.warmup);
 	start_goodput(world);
 	if (world->open && !world->failure[0])

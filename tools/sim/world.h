@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "sim/events.h"
+#include "sim/host/migrate.h"
 #include "sim/host/simconn.h"
 #include "sim/host/simhost.h"
 #include "sim/network/fabric.h"
@@ -32,11 +33,12 @@ struct world {
 	uint32_t n_hosts;
 	struct simconn *conn;
 	uint32_t n_conns;
-	uint32_t size;                  /* bytes of the longest message... */
-	uint32_t size_bits;             /* ...and the power of two above it */
-	bool disorder;                  /* the network duplicates or reorders frames */
-	bool calm;                      /* the network delivers all frames, without delays */
-	bool live;                      /* applications run */
+	uint32_t size;      /* bytes of the longest message... */
+	uint32_t size_bits; /* ...and the power of two above it */
+	bool disorder;      /* the network duplicates or reorders frames */
+	bool calm;          /* the network delivers all frames, without delays */
+	bool live;          /* applications run */
+	struct migrate migrate;
 	uint32_t open;                  /* streams that are not done */
 	uint32_t n_waiting;             /* hosts whose engine has a deadline */
 	uint64_t received;              /* frames delivered to hosts */

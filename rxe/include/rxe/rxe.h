@@ -258,6 +258,8 @@ const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev);
  * progress.
  */
 void urxe_direct_withdraw(struct urxe_dev *dev);
+/* Publishes the rights of all regions, windows and queue pairs again. */
+void urxe_direct_publish(struct urxe_dev *dev);
 
 /* --- Memory regions. Protection domains are numbers that the owner chooses. */
 

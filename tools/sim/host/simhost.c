@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "sim/alloc.h"
+#include "sim/host/migrate.h"
 #include "sim/host/recv_queue.h"
 #include "sim/host/simconn.h"
 #include "sim/network/address.h"
@@ -68,7 +69,7 @@ static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)
 	return true;
 }
 
-static const struct urxe_ops ops = {
+const struct urxe_ops simhost_ops = {
 	.persist = on_persist,
 	.complete = on_complete,
 	.comp_event = on_comp_event,
@@ -101,7 +102,7 @@ static void create_dev(struct simhost *host, uint64_t seed, uint32_t window)
 	const struct scenario *scenario = &host->world->scenario;
 	struct urxe_dev_attr attr = {
 		.ctx = host,
-		.ops = &ops,
+		.ops = &simhost_ops,
 		.mtu = 4200,
 		.qpn_first = SIMHOST_FIRST_QPN,
 		.qpn_count = 0xffff00,
@@ -123,25 +124,29 @@ static void create_dev(struct simhost *host, uint64_t seed, uint32_t window)
 	}
 }
 
-/* Three extents, so that accesses cross their borders, but no atomic does. */
-static void register_mem(struct simhost *host)
+void simhost_extents(const struct simhost *host, struct urxe_extent extents[SIMHOST_EXTENTS])
 {
 	const uint64_t third = host->mem_size / 3 & ~UINT64_C(7);
-	const struct urxe_extent extents[] = {
-		{host->mem, third},
-		{host->mem + third, third},
-		{host->mem + 2 * third, host->mem_size - 2 * third},
-	};
+
+	extents[0] = (struct urxe_extent){host->mem, third};
+	extents[1] = (struct urxe_extent){host->mem + third, third};
+	extents[2] = (struct urxe_extent){host->mem + 2 * third, host->mem_size - 2 * third};
+}
+
+static void register_mem(struct simhost *host)
+{
+	struct urxe_extent extents[SIMHOST_EXTENTS];
 	const struct urxe_mr_attr attr = {
 		.pd = SIMHOST_PD,
 		.access = SIMHOST_ACCESS | URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_MW_BIND,
 		.iova = host->iova,
 		.length = host->mem_size,
 		.extents = extents,
-		.n_extents = 3,
+		.n_extents = SIMHOST_EXTENTS,
 	};
 	struct urxe_mr *mr;
 
+	simhost_extents(host, extents);
 	sim_require(urxe_mr_reg(host->dev, &attr, &mr) == 0);
 	host->key = urxe_mr_key(mr);
 }
@@ -162,6 +167,7 @@ void simhost_free(struct simhost *host)
 {
 	if (host->dev)
 		urxe_dev_destroy(host->dev);
+	migrate_free(host);
 	free(host->send_cq.ring);
 	free(host->recv_cq.ring);
 	for (uint32_t i = 0; i < host->n_recv_queues; i++)

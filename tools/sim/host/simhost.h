@@ -8,6 +8,7 @@
 
 #include <rxe/rxe.h>
 
+#define SIMHOST_EXTENTS   3 /* of the memory region */
 #define SIMHOST_PD        7
 #define SIMHOST_FIRST_QPN 0x100
 /* Access rights of peers to the memory. */
@@ -51,13 +52,23 @@ struct simhost {
 	uint64_t turn;        /* next turn of the application; URXE_NEVER = none */
 	uint64_t pause;       /* ns until then, at most */
 	uint64_t waiting;     /* the engine's deadline, as far as the world has counted it */
+	/* While the host is frozen (migrate.h): the state of its engine, which does not exist. */
+	uint8_t *saved;
+	size_t saved_length;
+	struct urxe_extent extents[SIMHOST_EXTENTS]; /* of the restored region */
+	uint64_t saved_addr[SIMHOST_EXTENTS];        /* where they were */
 };
+
+extern const struct urxe_ops simhost_ops;
 
 /* Takes a piece of the memory, before simhost_start; returns its offset. */
 uint64_t simhost_alloc(struct simhost *host, uint64_t length);
 /* Makes memory, engine and completion queues. */
 void simhost_start(struct simhost *host, uint64_t seed, uint32_t window);
 void simhost_free(struct simhost *host);
+
+/* The extents of the memory region: accesses cross their borders, but no atomic does. */
+void simhost_extents(const struct simhost *host, struct urxe_extent extents[SIMHOST_EXTENTS]);
 
 /* The QP with this number; NULL = none. */
 struct endpoint *simhost_end(const struct simhost *host, uint32_t qpn);

@@ -22,6 +22,7 @@ struct window {
 	uint8_t state;          /* enum window_state */
 	uint32_t key;           /* while bound */
 	uint32_t users;         /* outstanding requests that use the key */
+	uint32_t saved_key;     /* while the responder's host is frozen */
 };
 
 /* A request, kept until the end of the simulation. */

@@ -77,6 +77,11 @@ static void print_traffic(const struct world *world, FILE *to)
 		" corrupted, %" PRIu64 " dropped by full queues, %" PRIu64 " marked\n",
 		world->requests, count_completed_bytes(world), (double)world->now / SECOND, c->sent,
 		c->lost, c->duplicated, c->reordered, c->corrupted, c->tail_drops, c->marked);
+	if (world->scenario.migrate)
+		fprintf(to,
+			"migrate   %" PRIu64 " times a host moved, with %" PRIu64
+			" bytes of state; %" PRIu64 " frames missed their host\n",
+			world->migrate.n_moves, world->migrate.bytes, world->migrate.missed);
 	if (scenario_is_bulk(&world->scenario))
 		fprintf(to, "goodput   %.4f Gb/s, fairness %.4f\n", report_goodput(world) / 1e9,
 			report_fairness(world));
@@ -183,10 +188,12 @@ void report_json(const struct world *world, const char *pcap, FILE *to)
 	fprintf(to,
 		"},\n \"hosts\": %u, \"rc\": %u, \"uc\": %u, \"ud\": %u, \"requests\": %" PRIu64
 		", \"completed_bytes\": %" PRIu64 ", \"ended_ns\": %" PRIu64
-		", \"goodput_bps\": %.0f, \"fairness\": %.6f, \"shared_atomics\": %u,\n",
+		", \"goodput_bps\": %.0f, \"fairness\": %.6f, \"shared_atomics\": %u, \"moves\": "
+		"%" PRIu64 ", \"missed\": %" PRIu64 ",\n",
 		world->n_hosts, count_type(world, URXE_QPT_RC), count_type(world, URXE_QPT_UC),
 		count_type(world, URXE_QPT_UD), world->requests, count_completed_bytes(world),
-		world->now, report_goodput(world), report_fairness(world), world->n_atomics);
+		world->now, report_goodput(world), report_fairness(world), world->n_atomics,
+		world->migrate.n_moves, world->migrate.missed);
 	print_json_network(world, to);
 	print_json_counters(world, to);
 	fputs(" \"failure\": ", to);

@@ -35,6 +35,7 @@ const struct scenario scenario_default = {
 	.retries = 7,
 	.window = BY_SEED,
 	.time = NS_HOUR,
+	.pause = BY_SEED,
 	.burst = 1,
 	.max_losses = 2,
 	.reorder_time = BY_SEED,
@@ -61,6 +62,7 @@ struct choice {
 #define CHOICE(id, name, text) {name, text},
 static const struct choice patterns[] = {PATTERN_LIST(CHOICE){NULL, NULL}};
 static const struct choice stricts[] = {STRICT_LIST(CHOICE){NULL, NULL}};
+static const struct choice movers[] = {MOVERS_LIST(CHOICE){NULL, NULL}};
 static const struct choice congestions[] = {CONGESTION_LIST(CHOICE){NULL, NULL}};
 static const struct choice traffics[] = {TRAFFIC_LIST(CHOICE){NULL, NULL}};
 
@@ -98,6 +100,11 @@ static const struct parameter {
 	  "delay of a sequence NAK; 0 = the engine's default"),
 	P("time", KIND_TIME, time, 1, NS_HOUR, "time at which posting ends"),
 	P("warmup", KIND_TIME, warmup, 0, NS_HOUR, "time from which goodput is measured"),
+	P("migrate", KIND_COUNT, migrate, 0, 1000000,
+	  "moments at which hosts are saved and restored elsewhere"),
+	{"movers", KIND_CHOICE, offsetof(struct scenario, movers), 0, 0, movers,
+	 "hosts that --migrate moves:"},
+	P("pause", KIND_TIME, pause, 1, NS_HOUR, "time that a host is frozen meanwhile"),
 	P("loss", KIND_SHARE, loss, 0, 1, "share of frames that are lost"),
 	P("burst", KIND_COUNT, burst, 1, 10000, "mean length of a burst of lost frames"),
 	P("drop-mask", KIND_MASK, drop_mask, 0, UINT64_MAX, "bit n loses the n-th frame"),

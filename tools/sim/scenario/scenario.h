@@ -42,6 +42,12 @@
 	X(OPENERS, "openers", "hosts that open connections") \
 	X(TARGETS, "targets", "hosts that open none")
 
+/* Hosts that --migrate moves. */
+#define MOVERS_LIST(X)                                       \
+	X(ALL, "all", "every host")                          \
+	X(OPENERS, "openers", "hosts that open connections") \
+	X(TARGETS, "targets", "hosts that open none")
+
 #define CONGESTION_LIST(X)                                    \
 	X(DCQCN, "dcqcn", "ECN-capable packets, CNPs, DCQCN") \
 	X(NONE, "none", "none")
@@ -51,6 +57,8 @@
 #define TRAFFIC_ENUM(id, name, text) TRAFFIC_##id,
 enum pattern { PATTERN_LIST(PATTERN_ENUM) PATTERN_COUNT };
 enum traffic { TRAFFIC_LIST(TRAFFIC_ENUM) TRAFFIC_COUNT };
+#define MOVERS_ENUM(id, name, text) MOVERS_##id,
+enum movers { MOVERS_LIST(MOVERS_ENUM) MOVERS_COUNT };
 enum strict { STRICT_LIST(STRICT_ENUM) STRICT_COUNT };
 
 struct scenario {
@@ -71,6 +79,9 @@ struct scenario {
 	uint64_t gap_time;   /* ns; delay of a sequence NAK; 0 = the engine's default */
 	uint64_t time;       /* ns; end of posting */
 	uint64_t warmup;     /* ns; start of the measurement of goodput */
+	uint64_t migrate;    /* moments at which hosts are saved and restored elsewhere */
+	uint64_t movers;     /* enum movers */
+	uint64_t pause;      /* ns that a host is frozen meanwhile */
 	/* The network. It impairs a frame once, between its host and the switch. */
 	double loss;
 	uint64_t burst;      /* mean length of a burst of lost frames; 1 = independent losses */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Rate and congestion notification packets of a QP. */
+#include "congestion/dcqcn.h"
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "state/records.h"
+
+/* Longest packet that DCQCN has seen, bytes. */
+#define LONGEST 65536
+
+/* A rate of a faster link becomes that of this one. */
+static void rate_field(struct state_stream *s, const struct urxe_qp *qp, uint64_t *bps)
+{
+	const uint64_t most = qp->dev->cong.link_bps;
+
+	state_u64(s, bps);
+	if (s->restoring && *bps > most)
+		*bps = most;
+}
+
+static void dcqcn_fields(struct state_stream *s, const struct urxe_qp *qp, struct dcqcn *d)
+{
+	rate_field(s, qp, &d->current_bps);
+	rate_field(s, qp, &d->target_bps);
+	state_time(s, &d->alpha_at);
+	state_time(s, &d->increase_at);
+	state_time(s, &d->raise_at);
+	state_u32_max(s, &d->alpha, DCQCN_ALPHA_ONE);
+	state_u32(s, &d->bytes);
+	state_u32(s, &d->by_time);
+	state_u32(s, &d->by_size);
+	state_u32_max(s, &d->len, LONGEST);
+}
+
+static void cnp_fields(struct state_stream *s, struct urxe_qp *qp)
+{
+	state_bool(s, &qp->cnp_due);
+	state_u24(s, &qp->cnp.dest_qpn);
+	state_time(s, &qp->cnp.next);
+	path_fields(s, &qp->cnp.path);
+}
+
+void congestion_record(struct state_stream *s, struct urxe_qp *qp)
+{
+	struct pace *pace = &qp->pace;
+
+	state_begin(s, STATE_QP_CONGESTION);
+	state_bool(s, &qp->paced);
+	state_time(s, &pace->next);
+	if (s->restoring)
+		pace->limit_bps = qp->attr.rate_limit * UINT64_C(1000);
+	timer_field(s, qp, &pace->timer);
+	dcqcn_fields(s, qp, &pace->cong.dcqcn);
+	cnp_fields(s, qp);
+	state_end(s);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The device: attributes, tables of addresses and partitions, the source of keys, and counters. */
+#include <string.h>
+
+#include "objects/device.h"
+#include "objects/pkey.h"
+#include "state/records.h"
+#include "wire/header_fields.h"
+
+/* Of an interval of congestion/cnp.c. */
+#define MAX_CNPS 256
+
+static void dcqcn_fields(struct state_stream *s, struct urxe_dcqcn *p)
+{
+	state_u8(s, &p->g_shift);
+	state_u8(s, &p->f);
+	state_u32(s, &p->alpha_ns);
+	state_u32(s, &p->increase_ns);
+	state_u32(s, &p->increase_size);
+	state_u32(s, &p->ai_bps);
+	state_u32(s, &p->hai_bps);
+	state_u64(s, &p->min_bps);
+}
+
+void device_attr_record(struct state_stream *s, struct urxe_dev_attr *attr,
+			struct urxe_dcqcn *dcqcn)
+{
+	bool has_dcqcn = attr->dcqcn;
+
+	state_bytes(s, attr->mac, sizeof(attr->mac));
+	state_u32(s, &attr->mtu);
+	state_u32(s, &attr->qpn_first);
+	state_u32(s, &attr->qpn_count);
+	state_u32(s, &attr->max_packets);
+	state_u32(s, &attr->reorder_ns);
+	state_u32(s, &attr->probe_ns);
+	state_bool(s, &attr->go_back_n);
+	state_u8_max(s, &attr->congestion, URXE_CONGESTION_COUNT - 1);
+	state_bool(s, &has_dcqcn);
+	if (has_dcqcn)
+		dcqcn_fields(s, dcqcn);
+	if (s->restoring)
+		attr->dcqcn = has_dcqcn ? dcqcn : NULL;
+	state_u64(s, &attr->link_bps);
+	state_u32(s, &attr->cnp_interval_ns);
+	state_bool(s, &attr->omit_local_icrc);
+}
+
+/* The attributes as the owner gave them: the device replaces max_packets 0 by its default. */
+static struct urxe_dev_attr given_attr(const struct urxe_dev *dev)
+{
+	struct urxe_dev_attr attr = dev->attr;
+
+	if (dev->window_bytes != UINT32_MAX)
+		attr.max_packets = 0;
+	return attr;
+}
+
+/* The device exists already, with the attributes of its new owner. */
+static void check_attr(struct state_device *d, const struct urxe_dev_attr *saved)
+{
+	const struct urxe_dev_attr now = given_attr(d->dev);
+
+	if (memcmp(now.mac, saved->mac, sizeof(now.mac)) || now.max_packets != saved->max_packets)
+		state_fail(&d->stream, -EINVAL);
+}
+
+static void gid_fields(struct state_stream *s, struct gid_entry *entry)
+{
+	state_bool(s, &entry->valid);
+	if (!entry->valid)
+		return;
+	state_bytes(s, entry->gid.raw, sizeof(entry->gid.raw));
+	state_bool(s, &entry->v1);
+	state_u16_max(s, &entry->vlan, VLAN_ID_MAX);
+}
+
+static void key_fields(struct state_stream *s, struct urxe_dev *dev)
+{
+	state_u64(s, &dev->key_seed);
+	state_u32(s, &dev->key_count);
+	state_u32(s, &dev->qpn_next);
+	if (s->restoring)
+		dev->qpn_next = dev->attr.qpn_count ? dev->qpn_next % dev->attr.qpn_count : 0;
+}
+
+static void path_mtu_field(struct state_stream *s, struct urxe_dev *dev)
+{
+	const uint32_t most = urxe_max_path_mtu(dev->attr.mtu);
+	uint32_t path_mtu = dev->path_mtu;
+
+	state_u32(s, &path_mtu);
+	state_require(s, path_mtu >= 256 && path_mtu <= 4096 && !(path_mtu & (path_mtu - 1)));
+	if (s->restoring && state_ok(s))
+		dev->path_mtu = path_mtu < most ? path_mtu : most;
+}
+
+void device_record(struct state_device *d)
+{
+	struct state_stream *s = &d->stream;
+	struct urxe_dev *dev = d->dev;
+	struct urxe_dev_attr attr = given_attr(dev);
+	struct urxe_dcqcn dcqcn = dev->cong.dcqcn;
+
+	state_begin(s, STATE_DEVICE);
+	device_attr_record(s, &attr, &dcqcn);
+	if (s->restoring && state_ok(s))
+		check_attr(d, &attr);
+	path_mtu_field(s, dev);
+	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++)
+		gid_fields(s, &dev->gids[i]);
+	for (uint32_t i = 0; i < URXE_MAX_PKEYS; i++)
+		state_u16(s, &dev->pkeys[i]);
+	key_fields(s, dev);
+	state_time(s, &dev->cnp.since);
+	state_u32_max(s, &dev->cnp.spent, MAX_CNPS);
+	counters_record(s, &dev->counters);
+	state_end(s);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* State and attributes of a QP, and the headers of its packets. */
+#include <string.h>
+
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "state/records.h"
+
+#define ACCESS_ALL                                                                      \
+	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
+	 URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_MW_BIND | URXE_ACCESS_FLUSH_GLOBAL |   \
+	 URXE_ACCESS_FLUSH_PERSISTENT)
+
+void path_fields(struct state_stream *s, struct urxe_path *path)
+{
+	state_bytes(s, path->dgid.raw, sizeof(path->dgid.raw));
+	state_bytes(s, path->dmac, sizeof(path->dmac));
+	state_u8(s, &path->sgid_index);
+	state_u8(s, &path->traffic_class);
+	state_u8(s, &path->hop_limit);
+	state_u8(s, &path->sl);
+	state_u32(s, &path->flow_label);
+}
+
+static void attr_fields(struct state_stream *s, struct urxe_qp_attr *attr)
+{
+	state_u8_max(s, &attr->state, URXE_QPS_COUNT - 1);
+	path_fields(s, &attr->path);
+	state_require(s, attr->path.sgid_index < URXE_MAX_GIDS);
+	state_u24(s, &attr->rq_psn);
+	state_u24(s, &attr->sq_psn);
+	state_u32(s, &attr->rate_limit);
+	state_u8_max(s, &attr->path_mtu, URXE_MTU_4096);
+	state_u8_max(s, &attr->max_dest_rd_atomic, URXE_MAX_RD_ATOMIC);
+	state_u8(s, &attr->port);
+	state_u32(s, &attr->qkey);
+	state_u32_max(s, &attr->access, ACCESS_ALL);
+	state_u8_max(s, &attr->timeout, 31);
+	state_u8_max(s, &attr->retry_cnt, 7);
+	state_u8_max(s, &attr->rnr_retry, 7);
+	state_u8_max(s, &attr->min_rnr_timer, 31);
+	state_u8_max(s, &attr->max_rd_atomic, URXE_MAX_RD_ATOMIC);
+	state_u16_max(s, &attr->pkey_index, URXE_MAX_PKEYS - 1);
+	state_u24(s, &attr->dest_qpn);
+}
+
+static void mtu_field(struct state_stream *s, struct urxe_qp *qp)
+{
+	state_u16(s, &qp->mtu);
+	state_require(s, qp->mtu >= 256 && qp->mtu <= 4096 && !(qp->mtu & (qp->mtu - 1)));
+	if (s->restoring && state_ok(s) && qp->mtu > urxe_max_path_mtu(qp->dev->attr.mtu))
+		state_fail(s, -EINVAL);
+}
+
+/* --- Headers. */
+
+static uint32_t l3_length(uint8_t net)
+{
+	switch (net) {
+	case URXE_NET_ROCEV1: return IPV6_LEN;
+	case URXE_NET_IPV4: return IPV4_LEN + UDP_LEN;
+	default: return IPV6_LEN + UDP_LEN;
+	}
+}
+
+static bool has_valid_lengths(const struct header_template *h)
+{
+	return (h->l3 == ETH_LEN || h->l3 == ETH_LEN + VLAN_LEN) &&
+	       h->len == h->l3 + l3_length(h->net);
+}
+
+/* Restoring: the sum of the words of an IPv4 header, without its checksum. */
+static uint32_t sum_words(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < IPV4_LEN; i += 2)
+		sum += get16(ip + i);
+	return sum;
+}
+
+/*
+ * The bytes themselves, because the GID table may have changed since the path was set. A QP that
+ * was never connected has none.
+ */
+static void header_fields(struct state_stream *s, struct urxe_qp *qp)
+{
+	struct header_template *h = &qp->header;
+	const struct urxe_dev *dev = qp->dev;
+
+	state_u8_max(s, &h->len, sizeof(h->bytes));
+	if (!h->len)
+		return;
+	state_u8(s, &h->l3);
+	state_u8_max(s, &h->net, URXE_NET_IPV6);
+	state_require(s, has_valid_lengths(h));
+	state_bytes(s, h->bytes, h->len);
+	if (!s->restoring || !state_ok(s))
+		return;
+	h->ipv4_sum = h->net == URXE_NET_IPV4 ? sum_words(h->bytes + h->l3) : 0;
+	h->omit_icrc = dev->attr.omit_local_icrc &&
+		       !memcmp(h->bytes, dev->attr.mac, sizeof(dev->attr.mac));
+}
+
+/* Whether QPs of this type have the state, and a connected one has headers and an MTU. */
+static bool is_valid_state(const struct urxe_qp *qp)
+{
+	const uint8_t state = qp->attr.state;
+
+	if (qp->type == URXE_QPT_UD)
+		return !qp->header.len && !qp->attr.max_dest_rd_atomic;
+	if (qp->type != URXE_QPT_RC && qp->attr.max_dest_rd_atomic)
+		return false;
+	if (qp->type == URXE_QPT_RC && state == URXE_QPS_SQE)
+		return false;
+	return state < URXE_QPS_RTR || state > URXE_QPS_SQE || qp->header.len;
+}
+
+void qp_attr_record(struct state_stream *s, struct urxe_qp *qp)
+{
+	state_begin(s, STATE_QP_ATTR);
+	attr_fields(s, &qp->attr);
+	mtu_field(s, qp);
+	header_fields(s, qp);
+	state_require(s, is_valid_state(qp));
+	state_end(s);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The records of a stream, one function each, for both directions. save.c calls them with the
+ * device's objects. restore.c calls them with NULL, and they create the object. After an error the
+ * device, with the objects that it has so far, is to be destroyed.
+ */
+#ifndef URXE_STATE_RECORDS_H
+#define URXE_STATE_RECORDS_H
+
+#include <rxe/state.h>
+
+#include "objects/qp.h"
+#include "state/stream.h"
+
+struct urxe_cq;
+struct urxe_dev;
+struct urxe_fast_mr;
+struct urxe_mr;
+struct urxe_mw;
+struct urxe_rq;
+
+/* A list of objects of one kind. */
+struct state_list {
+	void **object;
+	uint32_t n;
+	uint32_t room;
+};
+
+/* A stream, the device, and what the owner provides. */
+struct state_device {
+	struct state_stream stream; /* first, for functions that need no more */
+	struct urxe_dev *dev;
+	const struct urxe_state_save *save;
+	const struct urxe_state_restore *restore;
+	/* In the order of the stream; the restoring device lists only CQs and SRQs. */
+	struct state_list cqs, srqs, qps, mrs, mws, fast_mrs;
+	struct urxe_state_object *restored;
+	uint32_t n_restored;
+	uint32_t room;
+};
+
+/* Appends an object; -ENOMEM becomes the error of the stream. */
+void list_add(struct state_device *d, struct state_list *list, void *object);
+void list_free(struct state_list *list);
+
+void device_attr_record(struct state_stream *s, struct urxe_dev_attr *attr,
+			struct urxe_dcqcn *dcqcn);
+void device_record(struct state_device *d);
+void counters_record(struct state_stream *s, struct urxe_counters *counters);
+
+void cq_record(struct state_device *d, struct urxe_cq *cq);
+/* The completions of a CQ that the program has not taken. */
+void completions_record(struct state_device *d, uint32_t i);
+/* The number of a CQ in the stream. */
+void cq_field(struct state_device *d, struct urxe_cq **cq);
+
+void mr_record(struct state_device *d, struct urxe_mr *mr);
+void fast_mr_record(struct state_device *d, struct urxe_fast_mr *fast);
+void mw_record(struct state_device *d, struct urxe_mw *mw);
+
+void srq_record(struct state_device *d, struct urxe_rq *srq);
+void srq_field(struct state_device *d, struct urxe_rq **srq);
+/* The requests of a QP's own receive queue, or the one that it has taken from a SRQ. */
+void receives_record(struct state_stream *s, struct urxe_qp *qp);
+void sends_record(struct state_stream *s, struct urxe_qp *qp);
+
+void qp_record(struct state_device *d, struct urxe_qp *qp);
+void path_fields(struct state_stream *s, struct urxe_path *path);
+void qp_attr_record(struct state_stream *s, struct urxe_qp *qp);
+void requester_record(struct state_stream *s, struct urxe_qp *qp);
+/* Whether PSNs, send queue and requester agree; the engine would read outside of the queue
+ * otherwise. */
+bool is_requester_consistent(const struct urxe_qp *qp);
+void responder_record(struct state_stream *s, struct urxe_qp *qp);
+void resources_record(struct state_stream *s, struct urxe_qp *qp);
+void gap_record(struct state_stream *s, struct urxe_qp *qp);
+void congestion_record(struct state_stream *s, struct urxe_qp *qp);
+void timer_field(struct state_stream *s, struct urxe_qp *qp, struct timer *timer);
+
+/* The members of a multicast group; `group` NULL: restores. */
+struct mcast_group;
+void group_record(struct state_device *d, const struct mcast_group *group);
+/* The QPs that may have something to send, in their order. */
+void ready_record(struct state_device *d);
+
+/* The context of a restored object, and the tag of a saved one. */
+void *object_context(struct state_device *d, enum urxe_state_kind kind, uint32_t id, uint64_t tag);
+/* Restoring: the owner learns of the object at the end. */
+void object_restored(struct state_device *d, const struct urxe_state_object *object);
+uint64_t object_tag(struct state_device *d, enum urxe_state_kind kind, void *ctx);
+
+#endif

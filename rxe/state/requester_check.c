@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Whether the PSNs of a requester agree with its send queue. The engine computes positions in
+ * messages and in the queue from them, without further checks.
+ */
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "requester/requester.h"
+#include "state/records.h"
+
+/* a - b in the space of PSNs, as a number that is not negative. */
+static uint32_t psn_distance(uint32_t a, uint32_t b)
+{
+	return (a - b) & URXE_PSN_MASK;
+}
+
+/* Whether psn lies in [from, to]. */
+static bool is_between(uint32_t psn, uint32_t from, uint32_t to)
+{
+	return psn_distance(psn, from) <= psn_distance(to, from);
+}
+
+/* The requests up to `cur` have consecutive PSNs, and the newest PSN is in `cur`. */
+static bool has_consecutive_psns(const struct urxe_qp *qp)
+{
+	const struct sq *sq = &qp->sq;
+	uint32_t at = sq->tail == sq->head ? qp->req.psn : sq_wqe(sq, sq->tail)->first_psn;
+	const struct send_wqe *wqe;
+	uint32_t sent;
+
+	for (uint32_t i = sq->tail; i != sq->cur; i++) {
+		wqe = sq_wqe(sq, i);
+		if (wqe->first_psn != at)
+			return false;
+		at = urxe_psn_add(at, wqe->n_packets);
+	}
+	sent = psn_distance(qp->req.psn, at);
+	if (sq->cur == sq->head)
+		return !sent;
+	wqe = sq_wqe(sq, sq->cur);
+	return wqe->first_psn == at && (wqe->n_packets ? sent < wqe->n_packets : !sent);
+}
+
+/* Only local requests before `cur` are executed; the oldest is not, because it would be complete.
+ */
+static bool has_executed_in_order(const struct urxe_qp *qp)
+{
+	const struct sq *sq = &qp->sq;
+
+	for (uint32_t i = sq->tail; i != sq->head; i++) {
+		const struct send_wqe *wqe = sq_wqe(sq, i);
+		const bool begun = (int32_t)(sq->cur - i) > 0;
+
+		if (wqe->executed && (!begun || i == sq->tail))
+			return false;
+		if (begun && !wqe->executed && !wqe->n_packets)
+			return false;
+	}
+	return true;
+}
+
+/* The oldest unacknowledged PSN is in the oldest request. */
+static bool has_valid_una(const struct urxe_qp *qp)
+{
+	const struct sq *sq = &qp->sq;
+	const struct requester *req = &qp->req;
+	const struct send_wqe *wqe = sq_wqe(sq, sq->tail);
+	uint32_t done;
+
+	if (sq->tail == sq->head)
+		return req->una == req->psn;
+	done = psn_distance(req->una, wqe->first_psn);
+	if (sq->tail == sq->cur)
+		return done <= psn_distance(req->psn, wqe->first_psn);
+	return done < wqe->n_packets;
+}
+
+/* Nothing of a UC or UD QP is retransmitted. */
+static bool is_unreliable_idle(const struct urxe_qp *qp)
+{
+	const struct requester *req = &qp->req;
+
+	return qp->sq.tail == qp->sq.cur && !timer_armed(&qp->timer) && !req->error &&
+	       !req->rnr_wait && req->resend.psn == req->resend.end;
+}
+
+/* `acked` may lag behind una by the last response. */
+static bool has_valid_acks(const struct requester *req)
+{
+	const int32_t ahead = urxe_psn_diff(req->acked, req->una);
+
+	return ahead >= -1 && urxe_psn_diff(req->acked, req->psn) <= 0 &&
+	       is_between(req->asked, req->una, req->psn);
+}
+
+/* A retransmission ends before psn; it may have begun before una. */
+static bool has_valid_resend(const struct requester *req)
+{
+	const struct resend *resend = &req->resend;
+	const int32_t n = urxe_psn_diff(resend->end, resend->psn);
+
+	if (n <= 0)
+		return true;
+	return n <= (int32_t)REQ_MAX_WINDOW && urxe_psn_diff(resend->end, req->psn) <= 0 &&
+	       urxe_psn_diff(resend->end, req->una) >= -(int32_t)REQ_MAX_WINDOW;
+}
+
+static bool has_valid_repair(const struct requester *req)
+{
+	const struct repair *repair = &req->repair;
+
+	/* Saving: requester_record.c takes a repair as ended then. */
+	if (req->una == req->psn)
+		return true;
+	return !repair->open ||
+	       (repair->frontier != req->una && is_between(repair->frontier, req->una, req->psn));
+}
+
+bool is_requester_consistent(const struct urxe_qp *qp)
+{
+	const struct requester *req = &qp->req;
+
+	if (qp->attr.state < URXE_QPS_RTS && qp->sq.tail != qp->sq.head)
+		return false;
+	if (!has_consecutive_psns(qp) || !has_executed_in_order(qp) || !has_valid_una(qp))
+		return false;
+	if (qp->type != URXE_QPT_RC)
+		return is_unreliable_idle(qp);
+	if (requester_outstanding(req) > req->answered_mask + 1)
+		return false;
+	return has_valid_acks(req) && has_valid_resend(req) && has_valid_repair(req);
+}

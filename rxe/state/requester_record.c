@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The requester: PSNs, credits, window, retransmission and its deadlines. The proof of the direct
+ * transport is not in the stream: the restored connection has to show anew that its packets reach
+ * the peer.
+ */
+#include "requester/requester.h"
+
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "state/records.h"
+
+/* As in congestion/retry.c. */
+#define PROBES     6
+#define PROBE_SPAN 16
+
+static void credit_fields(struct state_stream *s, struct credit *credit)
+{
+	state_bool(s, &credit->limited);
+	state_u32(s, &credit->limit);
+	state_u32(s, &credit->done);
+}
+
+/* A repair ends when nothing is outstanding any more. */
+static void repair_fields(struct state_stream *s, struct requester *req)
+{
+	struct repair *repair = &req->repair;
+	bool open = repair->open && req->una != req->psn;
+
+	state_bool(s, &open);
+	if (s->restoring)
+		repair->open = open;
+	state_bool(s, &repair->by_nak);
+	state_u24(s, &repair->high);
+	state_u24(s, &repair->frontier);
+}
+
+static void rtt_fields(struct state_stream *s, struct rtt *rtt)
+{
+	state_duration(s, &rtt->smoothed);
+	state_duration(s, &rtt->deviation);
+	state_duration(s, &rtt->least);
+	state_time(s, &rtt->sent);
+	state_u24(s, &rtt->psn);
+	state_bool(s, &rtt->timing);
+}
+
+/* The error of a request behind the oldest one, by its distance from the newest. */
+static void error_fields(struct state_stream *s, struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+	const uint32_t n = qp->sq.head - qp->sq.tail;
+	uint32_t behind = req->error ? qp->sq.head - req->error_wqe : 0;
+
+	state_u8_max(s, &req->error, URXE_WC_RNR_RETRY_EXC_ERR);
+	state_u32_max(s, &behind, n);
+	state_require(s, !req->error == !behind);
+	if (s->restoring)
+		req->error_wqe = qp->sq.head - behind;
+}
+
+static void window_fields(struct state_stream *s, struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	state_u32(s, &req->window);
+	state_bool(s, &req->window_lossy);
+	state_bool(s, &req->window_cut);
+	state_u24(s, &req->window_mark);
+	/* The window of another device's default may be larger. */
+	if (s->restoring && req->window > qp->dev->attr.max_packets)
+		req->window = qp->dev->attr.max_packets;
+}
+
+/* The last READ request of a retransmission may reach beyond its end. */
+static void resend_fields(struct state_stream *s, struct resend *resend)
+{
+	uint32_t psn = urxe_psn_diff(resend->psn, resend->end) < 0 ? resend->psn : resend->end;
+
+	state_u24(s, &psn);
+	state_u24(s, &resend->end);
+	if (s->restoring)
+		resend->psn = psn;
+}
+
+static void retry_fields(struct state_stream *s, struct requester *req)
+{
+	state_u8_max(s, &req->retries, 7);
+	state_u8_max(s, &req->rnr_retries, 7);
+	state_bool(s, &req->rnr_wait);
+	state_bool(s, &req->held);
+	state_bool(s, &req->nak_seen);
+	state_bool(s, &req->missing);
+	state_u8_max(s, &req->probes, PROBES);
+	state_u8_max(s, &req->probe_span, PROBE_SPAN);
+	state_u8(s, &req->streak);
+	state_u8_max(s, &req->peer, PEER_DROPS);
+	resend_fields(s, &req->resend);
+	repair_fields(s, req);
+	state_time(s, &req->una_sent);
+	state_time(s, &req->timeout_due);
+	state_time(s, &req->probe_due);
+	state_time(s, &req->missing_due);
+	state_u32(s, &req->plain);
+	state_u32(s, &req->plain_after);
+	state_bool(s, &req->after_rnr);
+}
+
+/* --- Answered READs and atomics: a bit for each outstanding PSN. */
+
+static bool is_answered(const struct requester *req, uint32_t psn)
+{
+	return req->answered && answered(req, psn);
+}
+
+static void set_answered(struct requester *req, uint32_t psn)
+{
+	const uint32_t bit = psn & req->answered_mask;
+
+	req->answered[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+/* Whether the PSN is outstanding, and belongs to a request that has responses. */
+static bool has_responses(const struct urxe_qp *qp, uint32_t psn)
+{
+	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
+		const struct send_wqe *wqe = sq_wqe(&qp->sq, i);
+
+		if (((psn - wqe->first_psn) & URXE_PSN_MASK) < wqe->n_packets)
+			return wqe_is_rd_atomic(wqe);
+		if (i == qp->sq.cur)
+			break;
+	}
+	return false;
+}
+
+/* The bits of 8 PSNs from psn on. */
+static void answered_byte(struct state_stream *s, struct urxe_qp *qp, uint32_t psn)
+{
+	struct requester *req = &qp->req;
+	uint8_t bits = 0;
+
+	for (uint32_t i = 0; !s->restoring && i < 8; i++)
+		if (urxe_psn_diff(urxe_psn_add(psn, i), req->psn) < 0)
+			bits |= (uint8_t)(is_answered(req, urxe_psn_add(psn, i)) << i);
+	state_u8(s, &bits);
+	for (uint32_t i = 0; s->restoring && i < 8 && state_ok(s); i++) {
+		const uint32_t at = urxe_psn_add(psn, i);
+
+		if (!(bits & 1 << i))
+			continue;
+		state_require(s, urxe_psn_diff(at, req->psn) < 0 && has_responses(qp, at));
+		if (state_ok(s))
+			set_answered(req, at);
+	}
+}
+
+static void answered_fields(struct state_stream *s, struct urxe_qp *qp)
+{
+	const struct requester *req = &qp->req;
+	const uint32_t n = qp->type == URXE_QPT_RC ? requester_outstanding(req) : 0;
+
+	for (uint32_t i = 0; i < n && state_ok(s); i += 8)
+		answered_byte(s, qp, urxe_psn_add(req->una, i));
+}
+
+/* READ requests and atomics of one send request that are sent and not answered. */
+static uint32_t count_outstanding(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	const struct requester *req = &qp->req;
+	const uint32_t chunk = wqe->kind == WR_READ ? req_read_chunk(qp) : 1;
+	uint32_t sent = (req->psn - wqe->first_psn) & URXE_PSN_MASK;
+	uint32_t done = (req->una - wqe->first_psn) & URXE_PSN_MASK;
+
+	if (sent > wqe->n_packets)
+		sent = wqe->n_packets;
+	if (done > sent) /* una is in an earlier request */
+		done = 0;
+	return (sent + chunk - 1) / chunk - done / chunk;
+}
+
+static uint32_t count_all_outstanding(const struct urxe_qp *qp)
+{
+	const struct sq *sq = &qp->sq;
+	uint32_t n = 0;
+
+	for (uint32_t i = sq->tail; i != sq->head; i++) {
+		if (wqe_is_rd_atomic(sq_wqe(sq, i)))
+			n += count_outstanding(qp, sq_wqe(sq, i));
+		if (i == sq->cur)
+			break;
+	}
+	return n;
+}
+
+/* Restoring: what follows from the rest. Saving: checks that it does. */
+static void derive_fields(struct state_stream *s, struct urxe_qp *qp)
+{
+	const uint32_t rd_atomic = count_all_outstanding(qp);
+
+	if (s->restoring) {
+		qp->req.rd_atomic = rd_atomic;
+		qp->req.resend.wqe = qp->sq.tail;
+	} else if (qp->sq.tail != qp->sq.head) {
+		state_require(s, qp->req.rd_atomic == rd_atomic);
+	}
+}
+
+void requester_record(struct state_stream *s, struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	state_begin(s, STATE_QP_REQUESTER);
+	state_u24(s, &req->psn);
+	state_u24(s, &req->una);
+	state_u24(s, &req->acked);
+	state_u24(s, &req->asked);
+	state_bool(s, &req->drain_event);
+	state_bool(s, &req->sent_to_group);
+	error_fields(s, qp);
+	credit_fields(s, &req->credit);
+	window_fields(s, qp);
+	retry_fields(s, req);
+	rtt_fields(s, &req->rtt);
+	timer_field(s, qp, &qp->timer);
+	state_require(s, is_requester_consistent(qp));
+	answered_fields(s, qp);
+	if (state_ok(s))
+		derive_fields(s, qp);
+	state_end(s);
+}

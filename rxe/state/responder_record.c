@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The responder: expected PSN, message in progress, and answers that are due. */
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "objects/rq.h"
+#include "state/records.h"
+
+/* RESP_ACK_PAST is not an MSN. */
+static void ack_fields(struct state_stream *s, struct responder *resp)
+{
+	bool past = resp->ack_msn == RESP_ACK_PAST;
+	uint32_t msn = past ? 0 : resp->ack_msn;
+
+	state_u24(s, &resp->ack_psn);
+	state_bool(s, &past);
+	state_u24(s, &msn);
+	state_bool(s, &resp->ack_due);
+	if (!s->restoring)
+		return;
+	resp->ack_msn = past ? RESP_ACK_PAST : msn;
+	state_require(s, !(past && resp->ack_due));
+}
+
+static void nak_fields(struct state_stream *s, struct responder *resp)
+{
+	state_bool(s, &resp->nak_sent);
+	state_u8(s, &resp->nak);
+	state_u24(s, &resp->nak_psn);
+	state_bool(s, &resp->starved);
+	state_bool(s, &resp->silent);
+	state_time(s, &resp->silent_since);
+}
+
+static bool is_executing_state(const struct urxe_qp *qp)
+{
+	return qp->attr.state >= URXE_QPS_RTR && qp->attr.state <= URXE_QPS_SQE;
+}
+
+/* The bytes received of a message are not more than it has room for. */
+static bool has_valid_offset(const struct urxe_qp *qp)
+{
+	const struct responder *resp = &qp->resp;
+
+	if (!is_executing_state(qp))
+		return true;
+	if (resp->message == RESP_SEND)
+		return resp->has_wqe && resp->offset <= resp->wqe->length;
+	return resp->message == RESP_NONE || resp->offset <= resp->write.length;
+}
+
+static void message_fields(struct state_stream *s, struct urxe_qp *qp)
+{
+	struct responder *resp = &qp->resp;
+
+	state_u8_max(s, &resp->message, RESP_WRITE);
+	state_u32_max(s, &resp->offset, URXE_MAX_MSG);
+	state_u64(s, &resp->write.va);
+	state_u32(s, &resp->write.rkey);
+	state_u32_max(s, &resp->write.length, URXE_MAX_MSG);
+	state_require(s, has_valid_offset(qp));
+}
+
+void responder_record(struct state_stream *s, struct urxe_qp *qp)
+{
+	struct responder *resp = &qp->resp;
+
+	state_begin(s, STATE_QP_RESPONDER);
+	state_u24(s, &resp->psn);
+	state_u24(s, &resp->msn);
+	message_fields(s, qp);
+	ack_fields(s, resp);
+	nak_fields(s, resp);
+	state_bool(s, &resp->comm_est);
+	timer_field(s, qp, &qp->ack_timer);
+	/* Only a connection that has headers can answer. */
+	state_require(s, qp->header.len || !(resp->nak || resp->ack_due));
+	state_end(s);
+}

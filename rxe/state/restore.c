@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxe_state_restore: reads the records in their order, and gives up at the first error. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "objects/device.h"
+#include "state/records.h"
+
+void *object_context(struct state_device *d, enum urxe_state_kind kind, uint32_t id, uint64_t tag)
+{
+	const struct urxe_state_object object = {.kind = (uint8_t)kind, .id = id, .tag = tag};
+
+	return d->restore->context ? d->restore->context(d->restore->arg, &object) : NULL;
+}
+
+int urxe_state_same_memory(void *arg, const struct urxe_state_region *region,
+			   const struct urxe_extent **extents, uint32_t *n_extents)
+{
+	(void)arg;
+	*extents = region->extents;
+	*n_extents = region->n_extents;
+	return 0;
+}
+
+void object_restored(struct state_device *d, const struct urxe_state_object *object)
+{
+	struct urxe_state_object *grown;
+	uint32_t room = d->room ? 2 * d->room : 16;
+
+	if (d->n_restored == d->room) {
+		grown = realloc(d->restored, room * sizeof(*grown));
+		if (!grown) {
+			state_fail(&d->stream, -ENOMEM);
+			return;
+		}
+		d->restored = grown;
+		d->room = room;
+	}
+	d->restored[d->n_restored++] = *object;
+}
+
+/* --- Records. */
+
+static void restore_record(struct state_device *d, uint32_t kind)
+{
+	switch (kind) {
+	case STATE_CQ: cq_record(d, NULL); break;
+	case STATE_MR: mr_record(d, NULL); break;
+	case STATE_FAST_MR: fast_mr_record(d, NULL); break;
+	case STATE_SRQ: srq_record(d, NULL); break;
+	case STATE_QP: qp_record(d, NULL); break;
+	case STATE_MW: mw_record(d, NULL); break;
+	case STATE_GROUP: group_record(d, NULL); break;
+	case STATE_READY: ready_record(d); break;
+	case STATE_COMPLETIONS: completions_record(d, 0); break;
+	default: state_fail(&d->stream, -EBADMSG); break;
+	}
+}
+
+static void restore_records(struct state_device *d)
+{
+	struct state_stream *s = &d->stream;
+	uint32_t last = STATE_DEVICE, kind;
+
+	device_record(d);
+	while ((kind = state_next_record(s)) && kind != STATE_END) {
+		state_require(s, kind >= last);
+		last = kind;
+		if (state_ok(s))
+			restore_record(d, kind);
+	}
+	state_begin(s, STATE_END);
+	state_end(s);
+	state_require(s, s->at == s->end);
+}
+
+static void report_objects(const struct state_device *d)
+{
+	for (uint32_t i = 0; d->restore->restored && i < d->n_restored; i++)
+		d->restore->restored(d->restore->arg, &d->restored[i]);
+}
+
+/* --- The device. */
+
+/* The direct transport starts when nothing can fail any more, so that peers never see rights of a
+ * device that is given up. */
+static int restore_device(struct state_device *d)
+{
+	struct urxe_direct_table *table = d->dev->attr.direct_table;
+
+	d->dev->attr.direct_table = NULL;
+	d->dev->now = d->stream.now;
+	restore_records(d);
+	d->dev->attr.direct_table = table;
+	return d->stream.error;
+}
+
+int urxe_state_restore(const struct urxe_dev_attr *attr, uint64_t now,
+		       const struct urxe_state_restore *how, const uint8_t *stream, size_t length,
+		       struct urxe_dev **dev)
+{
+	struct state_device d = {.restore = how};
+	int rc;
+
+	stream_begin_restore(&d.stream, stream, length, now);
+	d.stream.budget = how->max_bytes ? how->max_bytes : UINT64_MAX;
+	rc = d.stream.error ? d.stream.error : urxe_dev_create(attr, &d.dev);
+	if (rc)
+		return rc;
+	rc = restore_device(&d);
+	if (rc) {
+		urxe_dev_destroy(d.dev);
+	} else {
+		urxe_direct_publish(d.dev);
+		report_objects(&d);
+		*dev = d.dev;
+	}
+	list_free(&d.cqs);
+	list_free(&d.srqs);
+	free(d.restored);
+	return rc;
+}
+
+int urxe_state_read_attr(const uint8_t *stream, size_t length, struct urxe_state_attr *attr)
+{
+	struct state_stream s;
+
+	*attr = (struct urxe_state_attr){0};
+	stream_begin_restore(&s, stream, length, 0);
+	state_begin(&s, STATE_DEVICE);
+	device_attr_record(&s, &attr->attr, &attr->dcqcn);
+	return s.error;
+}

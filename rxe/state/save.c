@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * urxe_state_save. Objects are in an order that does not depend on the history of the device: CQs
+ * and SRQs by their creation, others by their numbers. So equal devices give equal streams.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "direct/direct_table.h"
+#include "memory/mr.h"
+#include "objects/cq.h"
+#include "objects/device.h"
+#include "objects/multicast.h"
+#include "objects/rq.h"
+#include "state/records.h"
+
+uint64_t object_tag(struct state_device *d, enum urxe_state_kind kind, void *ctx)
+{
+	return d->save && d->save->tag ? d->save->tag(d->save->arg, kind, ctx) : 0;
+}
+
+/* --- Lists of objects. */
+
+static uint32_t qp_number(const void *qp)
+{
+	return ((const struct urxe_qp *)qp)->qpn;
+}
+
+static uint32_t mr_number(const void *mr)
+{
+	return ((const struct urxe_mr *)mr)->key;
+}
+
+static uint32_t mw_number(const void *mw)
+{
+	return ((const struct urxe_mw *)mw)->key;
+}
+
+static uint32_t fast_mr_number(const void *fast)
+{
+	return ((const struct urxe_fast_mr *)fast)->key;
+}
+
+/* Moves object i of a heap of n down, until no object below it has a greater number. */
+static void sift_down(struct state_list *list, uint32_t i, uint32_t n,
+		      uint32_t (*number)(const void *))
+{
+	void **object = list->object, *moved = object[i];
+	uint32_t child;
+
+	for (; (child = 2 * i + 1) < n; i = child) {
+		if (child + 1 < n && number(object[child + 1]) > number(object[child]))
+			child++;
+		if (number(object[child]) <= number(moved))
+			break;
+		object[i] = object[child];
+	}
+	object[i] = moved;
+}
+
+/* Heapsort: libc's qsort is not among the functions that the engine may call. */
+static void sort(struct state_list *list, uint32_t (*number)(const void *))
+{
+	for (uint32_t i = list->n / 2; i--;)
+		sift_down(list, i, list->n, number);
+	for (uint32_t n = list->n; n > 1; n--) {
+		void *greatest = list->object[0];
+
+		list->object[0] = list->object[n - 1];
+		list->object[n - 1] = greatest;
+		sift_down(list, 0, n - 1, number);
+	}
+}
+
+static void list_map(struct state_device *d, struct state_list *list, const struct idmap *map,
+		     uint32_t (*number)(const void *))
+{
+	uint32_t at = 0;
+	void *object;
+
+	while ((object = idmap_next(map, &at)))
+		list_add(d, list, object);
+	sort(list, number);
+}
+
+/* The newest object is the first of the device's list. */
+static void reverse(struct state_list *list)
+{
+	for (uint32_t i = 0; i < list->n / 2; i++) {
+		void *object = list->object[i];
+
+		list->object[i] = list->object[list->n - 1 - i];
+		list->object[list->n - 1 - i] = object;
+	}
+}
+
+static void list_cqs(struct state_device *d)
+{
+	struct urxe_cq *cq;
+
+	LIST_FOREACH(cq, &d->dev->cqs, link)
+	list_add(d, &d->cqs, cq);
+	reverse(&d->cqs);
+	for (uint32_t i = 0; i < d->cqs.n; i++)
+		((struct urxe_cq *)d->cqs.object[i])->number = i;
+}
+
+static void list_srqs(struct state_device *d)
+{
+	struct urxe_rq *srq;
+
+	LIST_FOREACH(srq, &d->dev->srqs, link)
+	list_add(d, &d->srqs, srq);
+	reverse(&d->srqs);
+	for (uint32_t i = 0; i < d->srqs.n; i++)
+		((struct urxe_rq *)d->srqs.object[i])->number = i;
+}
+
+static void list_objects(struct state_device *d)
+{
+	list_cqs(d);
+	list_srqs(d);
+	list_map(d, &d->qps, &d->dev->qps, qp_number);
+	list_map(d, &d->mrs, &d->dev->mrs, mr_number);
+	list_map(d, &d->mws, &d->dev->mws, mw_number);
+	list_map(d, &d->fast_mrs, &d->dev->fast_mrs, fast_mr_number);
+}
+
+/* --- The device. */
+
+static bool is_unmapping(const struct urxe_mr *mr)
+{
+	for (uint32_t i = 0; mr->held && i < mr->n_pieces; i++)
+		if (mr->held[i].addr)
+			return true;
+	return false;
+}
+
+/* References become packets, and peers copy no more. */
+static int quiesce(struct urxe_dev *dev)
+{
+	uint32_t at = 0;
+	struct urxe_mr *mr;
+	struct urxe_fast_mr *fast;
+
+	while ((mr = idmap_next(&dev->mrs, &at)))
+		if (is_unmapping(mr))
+			return -EBUSY;
+	at = 0;
+	while ((fast = idmap_next(&dev->fast_mrs, &at)))
+		if (fast->registered && is_unmapping(fast->mr))
+			return -EBUSY;
+	urxe_direct_withdraw(dev);
+	return direct_copies_ended(dev) ? 0 : -EBUSY;
+}
+
+static void save_groups(struct state_device *d)
+{
+	struct mcast_group *group;
+
+	for (uint32_t i = 0; i < MCAST_BUCKETS; i++)
+		LIST_FOREACH(group, &d->dev->mcast.buckets[i], link)
+	group_record(d, group);
+}
+
+static void save_objects(struct state_device *d)
+{
+	for (uint32_t i = 0; i < d->cqs.n; i++)
+		cq_record(d, d->cqs.object[i]);
+	for (uint32_t i = 0; i < d->mrs.n; i++)
+		mr_record(d, d->mrs.object[i]);
+	for (uint32_t i = 0; i < d->fast_mrs.n; i++)
+		fast_mr_record(d, d->fast_mrs.object[i]);
+	for (uint32_t i = 0; i < d->srqs.n; i++)
+		srq_record(d, d->srqs.object[i]);
+	for (uint32_t i = 0; i < d->qps.n; i++)
+		qp_record(d, d->qps.object[i]);
+	for (uint32_t i = 0; i < d->mws.n; i++)
+		mw_record(d, d->mws.object[i]);
+	save_groups(d);
+	ready_record(d);
+	for (uint32_t i = 0; i < d->cqs.n; i++)
+		completions_record(d, i);
+}
+
+static void free_lists(struct state_device *d)
+{
+	list_free(&d->cqs);
+	list_free(&d->srqs);
+	list_free(&d->qps);
+	list_free(&d->mrs);
+	list_free(&d->mws);
+	list_free(&d->fast_mrs);
+}
+
+int urxe_state_save(struct urxe_dev *dev, uint64_t now, const struct urxe_state_save *how,
+		    uint8_t **stream, size_t *length)
+{
+	struct state_device d = {.dev = dev, .save = how};
+	struct state_stream *s = &d.stream;
+	int rc = quiesce(dev);
+
+	if (rc)
+		return rc;
+	dev_pass_time(dev, now);
+	stream_begin_save(s, dev->now);
+	list_objects(&d);
+	device_record(&d);
+	if (state_ok(s))
+		save_objects(&d);
+	state_begin(s, STATE_END);
+	state_end(s);
+	stream_finish_save(s);
+	free_lists(&d);
+	if (!state_ok(s)) {
+		free(s->out);
+		return s->error;
+	}
+	*stream = s->out;
+	*length = s->at;
+	return 0;
+}
+
+void urxe_state_free(uint8_t *stream)
+{
+	free(stream);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The byte stream of a saved device, in both directions: the same functions write a field when a
+ * device is saved, and read it when the device is restored. So the two cannot diverge.
+ *
+ * After the first error fields are read as 0, and nothing is written; callers check the error when
+ * it matters. Numbers are little endian. docs/state.md describes the format.
+ */
+#ifndef URXE_STATE_STREAM_H
+#define URXE_STATE_STREAM_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The kinds of records, in the order in which a stream has them. */
+enum state_record {
+	STATE_DEVICE = 1,
+	STATE_CQ,
+	STATE_MR,
+	STATE_FAST_MR,
+	STATE_SRQ,
+	STATE_QP,
+	STATE_MW,
+	STATE_GROUP,
+	STATE_READY,
+	STATE_COMPLETIONS,
+	STATE_END,
+	/* Parts of STATE_QP, in their order. */
+	STATE_QP_ATTR = 32,
+	STATE_QP_SENDS,
+	STATE_QP_RECEIVES,
+	STATE_QP_REQUESTER,
+	STATE_QP_RESPONDER,
+	STATE_QP_RESOURCES,
+	STATE_QP_GAP,
+	STATE_QP_CONGESTION,
+};
+
+/* A record, and one within it. */
+#define STATE_DEPTH 2
+
+struct state_stream {
+	bool restoring;
+	int error;        /* the first one, a negative errno value; 0 = none */
+	uint32_t version; /* of the stream */
+	uint64_t now;     /* the device's time, ns */
+	uint64_t budget;  /* bytes that restored queues may still take */
+	uint8_t *out;     /* saving: `room` bytes, of which `at` are written */
+	const uint8_t *in;
+	size_t at;
+	size_t room;
+	size_t end; /* restoring: of the innermost record, or of the stream */
+	/* Saving: where the length of each open record is; restoring: `end` before it. */
+	size_t outer[STATE_DEPTH];
+	uint32_t depth;
+};
+
+/* Writes the stream's header; stream_finish completes it. */
+void stream_begin_save(struct state_stream *s, uint64_t now);
+void stream_finish_save(struct state_stream *s);
+/* Checks the header and the checksum. */
+void stream_begin_restore(struct state_stream *s, const uint8_t *stream, size_t length,
+			  uint64_t now);
+
+/* A record of this kind begins and ends. */
+void state_begin(struct state_stream *s, enum state_record kind);
+void state_end(struct state_stream *s);
+/* Restoring: the kind of the next record; 0 = none. */
+uint32_t state_next_record(const struct state_stream *s);
+
+/* Sets the error, if there is none yet. */
+void state_fail(struct state_stream *s, int error);
+/* The values of the stream contradict each other unless `ok`. */
+static inline void state_require(struct state_stream *s, bool ok)
+{
+	if (!ok)
+		state_fail(s, -EBADMSG);
+}
+
+/* Restoring: false if an object is not to be touched. */
+static inline bool state_ok(const struct state_stream *s)
+{
+	return !s->error;
+}
+
+/* Restoring: takes n times `bytes` from the budget. */
+void state_spend(struct state_stream *s, uint64_t n, uint64_t bytes);
+
+void state_bytes(struct state_stream *s, void *bytes, size_t n);
+void state_bool(struct state_stream *s, bool *value);
+void state_u8(struct state_stream *s, uint8_t *value);
+void state_u16(struct state_stream *s, uint16_t *value);
+void state_u32(struct state_stream *s, uint32_t *value);
+void state_u64(struct state_stream *s, uint64_t *value);
+/* Values above `max` are errors. */
+void state_u8_max(struct state_stream *s, uint8_t *value, uint8_t max);
+void state_u16_max(struct state_stream *s, uint16_t *value, uint16_t max);
+void state_u32_max(struct state_stream *s, uint32_t *value, uint32_t max);
+/* A PSN, QPN or MSN. */
+void state_u24(struct state_stream *s, uint32_t *value);
+/*
+ * A time of the device, ns, as the duration from now, which may be negative. 0 and URXE_NEVER stay
+ * what they are. A time before the clock's beginning becomes 1.
+ */
+void state_time(struct state_stream *s, uint64_t *time);
+/* A duration; longer ones than 2^42 ns, more than an hour, are restored as that. */
+void state_duration(struct state_stream *s, uint64_t *ns);
+/* The number of items that follow, of at least `bytes` bytes each. Returns n, or the number read.
+ */
+uint32_t state_count(struct state_stream *s, uint32_t n, size_t bytes);
+
+#endif

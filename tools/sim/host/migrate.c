@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "sim/host/migrate.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rxe/state.h>
+
+#include "sim/alloc.h"
+#include "sim/host/recv_queue.h"
+#include "sim/host/simconn.h"
+#include "sim/world.h"
+
+/* The first migration comes within this time, ns. */
+#define FIRST_NS 3000000
+/* The engine waits three times 4.096 us << timeout for an acknowledgement. */
+#define ACK_TIMEOUT_NS 12288
+/* Timeouts after a long pause until the next migration, so that retransmissions succeed meanwhile.
+ */
+#define GAP_TIMEOUTS 6
+/* Most pauses are short, ns. Then probes and NAKs repair the losses, and take a retry or two. */
+#define SHORT_PAUSES   0.7
+#define SHORT_PAUSE_NS 200000
+#define SHORT_GAP_NS   1000000
+/* Timeout for connections that have none. */
+#define DEFAULT_TIMEOUT 10
+/* Tags of the completion queues. */
+enum { TAG_SEND_CQ, TAG_RECV_CQ };
+
+/* --- Saving. */
+
+static uint64_t on_tag(void *arg, enum urxe_state_kind kind, void *ctx)
+{
+	const struct simhost *host = arg;
+
+	if (kind == URXE_STATE_CQ)
+		return ctx == &host->send_cq ? TAG_SEND_CQ : TAG_RECV_CQ;
+	for (uint32_t i = 0; i < host->n_recv_queues; i++)
+		if (host->recv_queue[i] == ctx)
+			return i;
+	return UINT64_MAX;
+}
+
+static bool on_saved_completion(void *arg, void *cq_ctx, uint32_t i, struct urxe_wc *wc)
+{
+	const struct simcq *cq = cq_ctx;
+
+	(void)arg;
+	if (i >= cq->tail - cq->head)
+		return false;
+	*wc = cq->ring[(cq->head + i) & (cq->room - 1)];
+	return true;
+}
+
+static int save_host(struct simhost *host, uint8_t **stream, size_t *length)
+{
+	const struct urxe_state_save how = {
+		.arg = host, .tag = on_tag, .completion = on_saved_completion};
+
+	return urxe_state_save(host->dev, host->world->now, &how, stream, length);
+}
+
+/* The window that a stream to this end of a connection uses. */
+static struct window *window_of(const struct endpoint *end)
+{
+	return &end->conn->stream[!end->side].mw;
+}
+
+/* The handles of the old engine must not be used any more. */
+static void forget_handles(struct simhost *host)
+{
+	for (uint32_t i = 0; i < host->n_ends; i++) {
+		struct window *window = window_of(host->end[i]);
+
+		host->end[i]->qp = NULL;
+		if (window->handle)
+			window->saved_key = urxe_mw_key(window->handle);
+		window->handle = NULL;
+	}
+	for (uint32_t i = 0; i < host->n_recv_queues; i++)
+		host->recv_queue[i]->rq = NULL;
+	host->send_cq = (struct simcq){0};
+	host->recv_cq = (struct simcq){0};
+}
+
+/* The new memory exists before the old one is freed, so it is at another address. */
+static void move_memory(struct simhost *host)
+{
+	uint8_t *mem = sim_alloc(host->mem_size);
+
+	simhost_extents(host, host->extents);
+	for (uint32_t i = 0; i < SIMHOST_EXTENTS; i++)
+		host->saved_addr[i] = (uintptr_t)host->extents[i].addr;
+	memcpy(mem, host->mem, host->mem_size);
+	memset(host->mem, 0xdd, host->mem_size);
+	free(host->mem);
+	host->mem = mem;
+}
+
+static void freeze(struct simhost *host)
+{
+	struct world *world = host->world;
+	int rc = save_host(host, &host->saved, &host->saved_length);
+
+	if (rc) {
+		world_fail(world, "host %u: its state could not be saved: %d", host->id, rc);
+		return;
+	}
+	free(host->send_cq.ring);
+	free(host->recv_cq.ring);
+	forget_handles(host);
+	urxe_dev_destroy(host->dev);
+	host->dev = NULL;
+	move_memory(host);
+	/* A frozen host counts as one that waits. */
+	world->n_waiting += host->waiting == URXE_NEVER;
+	host->waiting = 0;
+	host->wake = URXE_NEVER;
+	host->turn = URXE_NEVER;
+	world_note(world, "host %u is frozen: %zu bytes of state", host->id, host->saved_length);
+}
+
+/* --- Restoring. */
+
+static void *on_context(void *arg, const struct urxe_state_object *object)
+{
+	struct simhost *host = arg;
+
+	if (object->kind == URXE_STATE_CQ)
+		return object->tag == TAG_SEND_CQ ? &host->send_cq : &host->recv_cq;
+	sim_require(object->tag < host->n_recv_queues);
+	return host->recv_queue[object->tag];
+}
+
+static int on_memory(void *arg, const struct urxe_state_region *region,
+		     const struct urxe_extent **extents, uint32_t *n_extents)
+{
+	struct simhost *host = arg;
+
+	sim_require(region->length == host->mem_size && region->key == host->key &&
+		    region->n_extents == SIMHOST_EXTENTS);
+	simhost_extents(host, host->extents);
+	*extents = host->extents;
+	*n_extents = SIMHOST_EXTENTS;
+	return 0;
+}
+
+static int on_completion(void *arg, void *cq_ctx, const struct urxe_wc *wc)
+{
+	(void)arg;
+	return simhost_ops.complete(cq_ctx, wc) ? 0 : -1;
+}
+
+static void restore_qp(struct simhost *host, uint32_t qpn, struct urxe_qp *qp)
+{
+	struct endpoint *end = simhost_end(host, qpn);
+
+	sim_require(end && !end->qp);
+	end->qp = qp;
+	if (!end->recv_queue->shared)
+		end->recv_queue->rq = urxe_qp_rq(qp);
+}
+
+static void restore_window(struct simhost *host, uint32_t key, struct urxe_mw *mw)
+{
+	for (uint32_t i = 0; i < host->n_ends; i++) {
+		struct window *window = window_of(host->end[i]);
+
+		if (window->saved_key != key)
+			continue;
+		window->handle = mw;
+		window->saved_key = 0;
+		return;
+	}
+	sim_require(!"a window of no stream");
+}
+
+static void on_restored(void *arg, const struct urxe_state_object *object)
+{
+	struct simhost *host = arg;
+
+	switch (object->kind) {
+	case URXE_STATE_CQ:
+		(object->tag == TAG_SEND_CQ ? &host->send_cq : &host->recv_cq)->cq = object->cq;
+		break;
+	case URXE_STATE_SRQ: host->recv_queue[object->tag]->rq = object->srq; break;
+	case URXE_STATE_QP: restore_qp(host, object->id, object->qp); break;
+	case URXE_STATE_MW: restore_window(host, object->id, object->mw); break;
+	default: break;
+	}
+}
+
+static int restore_host(struct simhost *host)
+{
+	const struct urxe_state_restore how = {
+		.arg = host,
+		.context = on_context,
+		.memory = on_memory,
+		.completion = on_completion,
+		.restored = on_restored,
+	};
+	struct urxe_state_attr saved;
+	int rc = urxe_state_read_attr(host->saved, host->saved_length, &saved);
+
+	if (rc)
+		return rc;
+	saved.attr.ctx = host;
+	saved.attr.ops = &simhost_ops;
+	return urxe_state_restore(&saved.attr, host->world->now, &how, host->saved,
+				  host->saved_length, &host->dev);
+}
+
+/* The bytes of the stream's checksum. */
+#define CRC_FROM 12
+#define CRC_TO   16
+
+static bool has_number(const uint8_t *at, uint64_t number)
+{
+	for (unsigned i = 0; i < 8; i++)
+		if (at[i] != (uint8_t)(number >> 8 * i))
+			return false;
+	return true;
+}
+
+/* Whether the address of an extent is there in both streams. */
+static bool has_address(const struct simhost *host, const uint8_t *now, const uint8_t *before)
+{
+	for (uint32_t i = 0; i < SIMHOST_EXTENTS; i++)
+		if (has_number(now, (uintptr_t)host->extents[i].addr) &&
+		    has_number(before, host->saved_addr[i]))
+			return true;
+	return false;
+}
+
+/* Only the addresses of the memory, and so the checksum, may differ. */
+static bool is_same_state(const struct simhost *host, const uint8_t *now, const uint8_t *before,
+			  size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		bool address = i >= CRC_FROM && i < CRC_TO;
+
+		for (size_t from = i < 7 ? 0 : i - 7; now[i] != before[i] && !address; from++) {
+			if (from > i || from + 8 > length)
+				return false;
+			address = has_address(host, now + from, before + from);
+		}
+	}
+	return true;
+}
+
+static void check_same_state(struct simhost *host)
+{
+	uint8_t *again;
+	size_t length;
+	int rc = save_host(host, &again, &length);
+
+	if (rc) {
+		world_fail(host->world, "host %u: its restored state could not be saved: %d",
+			   host->id, rc);
+		return;
+	}
+	if (length != host->saved_length || !is_same_state(host, again, host->saved, length))
+		world_fail(host->world, "host %u: the restored state differs from the saved one",
+			   host->id);
+	urxe_state_free(again);
+}
+
+static void plan_next(struct world *world);
+
+static void thaw(struct simhost *host)
+{
+	struct world *world = host->world;
+	int rc = restore_host(host);
+
+	if (rc) {
+		world_fail(world, "host %u: its state could not be restored: %d", host->id, rc);
+		return;
+	}
+	check_same_state(host);
+	world->migrate.bytes += host->saved_length;
+	migrate_free(host);
+	host->turn = host->open && world->live ? world->now : URXE_NEVER;
+	world->migrate.n_moves++;
+	world_note(world, "host %u continues", host->id);
+	if (!--world->migrate.in_motion && world->live)
+		plan_next(world);
+}
+
+void migrate_free(struct simhost *host)
+{
+	urxe_state_free(host->saved);
+	host->saved = NULL;
+}
+
+/* --- Time. */
+
+/* The shortest local ACK timeout of a reliable connection, ns. */
+static uint64_t shortest_timeout(const struct world *world)
+{
+	uint8_t least = DEFAULT_TIMEOUT;
+	bool found = false;
+
+	for (uint32_t i = 0; i < world->n_conns; i++) {
+		const struct simconn_attr *attr = &world->conn[i].attr;
+
+		if (attr->type != URXE_QPT_RC || !attr->timeout)
+			continue;
+		if (!found || attr->timeout < least)
+			least = attr->timeout;
+		found = true;
+	}
+	return (uint64_t)ACK_TIMEOUT_NS << least;
+}
+
+static uint64_t random_time(struct rand *rand, uint64_t most)
+{
+	return 1 + rand_next(rand) % most;
+}
+
+static bool may_move(const struct simhost *host)
+{
+	switch (host->world->scenario.movers) {
+	case MOVERS_OPENERS: return host->opens;
+	case MOVERS_TARGETS: return !host->opens;
+	default: return true;
+	}
+}
+
+static void move_at(struct simhost *host, uint64_t at)
+{
+	host->world->migrate.in_motion++;
+	events_add(&host->world->events, at, EVENT_MOVE, host);
+}
+
+/* One host, some, or all, at the same moment or nearly so. */
+static void plan_hosts(struct world *world, uint64_t at)
+{
+	struct migrate *migrate = &world->migrate;
+	const double share = rand_chance(&migrate->rand, 0.5) ? 0 : 0.5;
+	const bool at_once = rand_chance(&migrate->rand, 0.5);
+	const uint32_t first = rand_below(&migrate->rand, world->n_hosts);
+
+	for (uint32_t i = 0; i < world->n_hosts; i++) {
+		struct simhost *host = &world->host[(first + i) % world->n_hosts];
+
+		if (!may_move(host) || (migrate->in_motion && !rand_chance(&migrate->rand, share)))
+			continue;
+		move_at(host, at + (at_once ? 0 : random_time(&migrate->rand, migrate->pause)));
+	}
+}
+
+/* Chooses the longest pause of the next migration; returns the time until it begins. */
+static uint64_t choose_pause(struct world *world)
+{
+	struct migrate *migrate = &world->migrate;
+	const uint64_t gap = migrate->next_gap, most = world->scenario.pause;
+
+	migrate->pause = scenario_or(most, migrate->timeout);
+	migrate->next_gap = GAP_TIMEOUTS * migrate->timeout;
+	if (most == BY_SEED && rand_chance(&migrate->rand, SHORT_PAUSES)) {
+		if (migrate->pause > SHORT_PAUSE_NS)
+			migrate->pause = SHORT_PAUSE_NS;
+		migrate->next_gap = SHORT_GAP_NS;
+	}
+	return gap ? gap / 2 + random_time(&migrate->rand, gap)
+		   : random_time(&migrate->rand, FIRST_NS);
+}
+
+static void plan_next(struct world *world)
+{
+	struct migrate *migrate = &world->migrate;
+
+	if (!migrate->left)
+		return;
+	migrate->left--;
+	plan_hosts(world, world->now + choose_pause(world));
+}
+
+void migrate_start(struct world *world)
+{
+	const struct scenario *s = &world->scenario;
+
+	world->migrate = (struct migrate){
+		.rand = {s->seed ^ 0x6d696772617465},
+		.left = s->migrate,
+		.timeout = shortest_timeout(world),
+	};
+	plan_next(world);
+}
+
+void migrate_host(struct simhost *host)
+{
+	struct world *world = host->world;
+	struct migrate *migrate = &world->migrate;
+
+	if (host->saved) {
+		thaw(host);
+	} else if (!world->live) {
+		migrate->in_motion--;
+	} else {
+		freeze(host);
+		events_add(&world->events,
+			   world->now + (world->scenario.pause != BY_SEED
+						 ? world->scenario.pause
+						 : random_time(&migrate->rand, migrate->pause)),
+			   EVENT_MOVE, host);
+	}
+}

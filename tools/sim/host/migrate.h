@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Live migration of simulated hosts (--migrate): at random moments hosts are frozen, and their
+ * engine's state is saved; some time later each continues with another engine, in other memory.
+ * Frames that arrive meanwhile are lost. Peers are not told.
+ */
+#ifndef URXE_SIM_HOST_MIGRATE_H
+#define URXE_SIM_HOST_MIGRATE_H
+
+#include <stdint.h>
+
+#include "sim/rand.h"
+
+struct simhost;
+struct world;
+
+struct migrate {
+	struct rand rand;
+	uint64_t left;      /* migrations to come, of one or more hosts at a time */
+	uint64_t timeout;   /* ns; the shortest of a reliable connection */
+	uint64_t pause;     /* ns that a host is frozen in this migration, at most */
+	uint64_t next_gap;  /* ns between this migration and the next one */
+	uint32_t in_motion; /* hosts that are about to be frozen, or are frozen */
+	uint64_t n_moves;   /* hosts that have moved */
+	uint64_t missed;    /* frames that arrived while their host was frozen */
+	uint64_t bytes;     /* of all streams */
+};
+
+/* Plans the first migration. */
+void migrate_start(struct world *world);
+/* EVENT_MOVE: freezes the host, or lets it continue. */
+void migrate_host(struct simhost *host);
+/* Frees what a frozen host has. */
+void migrate_free(struct simhost *host);
+
+#endif
