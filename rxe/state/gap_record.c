@@ -10,7 +10,7 @@
 #include "state/records.h"
 
 /* A kept packet has at least this many bytes. */
-#define PACKET_MIN 20
+#define PACKET_MIN 19
 /* As in responder/psn_gap.c. */
 #define REPEATS 3
 
@@ -108,12 +108,16 @@ static void kept_fields(struct state_stream *s, struct urxe_qp *qp)
 	uint32_t n = 0;
 
 	TAILQ_FOREACH(kept, &qp->resp.gap.kept, link)
-	n++;
+	{
+		n++;
+	}
 	n = state_count(s, n, PACKET_MIN);
 	state_require(s, !n || (qp->resp.in_gap && qp->type == URXE_QPT_RC));
 	if (!s->restoring)
 		TAILQ_FOREACH(kept, &qp->resp.gap.kept, link)
-	save_packet(s, kept);
+		{
+			save_packet(s, kept);
+		}
 	for (; s->restoring && n && state_ok(s); n--)
 		restore_packet(s, qp);
 }

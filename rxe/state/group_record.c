@@ -17,7 +17,9 @@ static void save_members(struct state_stream *s, const struct mcast_group *group
 
 	state_count(s, group->n_members, QPN_LEN);
 	LIST_FOREACH(member, &group->members, group_link)
-	state_u24(s, &member->qp->qpn);
+	{
+		state_u24(s, &member->qp->qpn);
+	}
 }
 
 static struct urxe_qp *read_qp(struct state_device *d)
@@ -75,12 +77,16 @@ void ready_record(struct state_device *d)
 	uint32_t n = 0;
 
 	TAILQ_FOREACH(qp, &d->dev->ready, ready_link)
-	n++;
+	{
+		n++;
+	}
 	state_begin(s, STATE_READY);
 	n = state_count(s, s->restoring ? 0 : n, QPN_LEN);
 	if (!s->restoring)
 		TAILQ_FOREACH(qp, &d->dev->ready, ready_link)
-	state_u24(s, &qp->qpn);
+		{
+			state_u24(s, &qp->qpn);
+		}
 	for (; s->restoring && n && state_ok(s); n--) {
 		qp = read_qp(d);
 		if (qp)

@@ -99,7 +99,9 @@ static void list_cqs(struct state_device *d)
 	struct urxe_cq *cq;
 
 	LIST_FOREACH(cq, &d->dev->cqs, link)
-	list_add(d, &d->cqs, cq);
+	{
+		list_add(d, &d->cqs, cq);
+	}
 	reverse(&d->cqs);
 	for (uint32_t i = 0; i < d->cqs.n; i++)
 		((struct urxe_cq *)d->cqs.object[i])->number = i;
@@ -110,7 +112,9 @@ static void list_srqs(struct state_device *d)
 	struct urxe_rq *srq;
 
 	LIST_FOREACH(srq, &d->dev->srqs, link)
-	list_add(d, &d->srqs, srq);
+	{
+		list_add(d, &d->srqs, srq);
+	}
 	reverse(&d->srqs);
 	for (uint32_t i = 0; i < d->srqs.n; i++)
 		((struct urxe_rq *)d->srqs.object[i])->number = i;
@@ -154,13 +158,25 @@ static int quiesce(struct urxe_dev *dev)
 	return direct_copies_ended(dev) ? 0 : -EBUSY;
 }
 
-static void save_groups(struct state_device *d)
+/* The newest group is the first of its bucket. */
+static void save_bucket(struct state_device *d, const struct mcast_bucket *bucket)
 {
+	struct state_list groups = {0};
 	struct mcast_group *group;
 
+	LIST_FOREACH(group, bucket, link)
+	{
+		list_add(d, &groups, group);
+	}
+	for (uint32_t i = groups.n; i--;)
+		group_record(d, groups.object[i]);
+	list_free(&groups);
+}
+
+static void save_groups(struct state_device *d)
+{
 	for (uint32_t i = 0; i < MCAST_BUCKETS; i++)
-		LIST_FOREACH(group, &d->dev->mcast.buckets[i], link)
-	group_record(d, group);
+		save_bucket(d, &d->dev->mcast.buckets[i]);
 }
 
 static void save_objects(struct state_device *d)
