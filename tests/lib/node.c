@@ -202,6 +202,8 @@ static void create_dev(struct node *node, const struct node_attr *attr)
 	};
 
 	node->id = attr->id;
+	node->ops = dev.ops;
+	node->direct = attr->direct;
 	memcpy(node->mac, dev.mac, 6);
 	require(urxe_dev_create(&dev, &node->dev) == 0);
 	for (int net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++) {
@@ -257,7 +259,8 @@ struct node *node_create(const struct node_attr *attr)
 
 void node_destroy(struct node *node)
 {
-	urxe_dev_destroy(node->dev);
+	if (node->dev)
+		urxe_dev_destroy(node->dev);
 	free(node->table);
 	free(node->mem);
 	free(node);

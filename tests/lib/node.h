@@ -52,7 +52,10 @@ struct node {
 	uint8_t mac[6];
 	struct node_cq send_cq;
 	struct node_cq recv_cq;
+	const struct urxe_ops *ops; /* of dev */
+	const struct urxe_direct_ops *direct;
 	uint8_t *mem;
+	uintptr_t old_mem; /* its address before the node moved (move.h) */
 	uint32_t mem_size;
 	uint64_t iova; /* of mem[0] */
 	struct urxe_mr *mr;

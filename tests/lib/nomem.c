@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include <rxe/rxe.h>
+#include <rxe/state.h>
 
 #include "require.h"
 
@@ -187,6 +188,14 @@ WRAP(urxe_qp_create, (struct urxe_dev * dev, const struct urxe_qp_init *init, st
 WRAP(urxe_qp_modify,
      (struct urxe_qp * qp, uint64_t now, const struct urxe_qp_attr *attr, uint32_t mask),
      (qp, now, attr, mask))
+WRAP(urxe_state_save,
+     (struct urxe_dev * dev, uint64_t now, const struct urxe_state_save *how, uint8_t **stream,
+      size_t *length),
+     (dev, now, how, stream, length))
+WRAP(urxe_state_restore,
+     (const struct urxe_dev_attr *attr, uint64_t now, const struct urxe_state_restore *how,
+      const uint8_t *stream, size_t length, struct urxe_dev **dev),
+     (attr, now, how, stream, length, dev))
 WRAP(urxe_post_send, (struct urxe_qp * qp, const struct urxe_send_wr *wr), (qp, wr))
 WRAP(urxe_post_malformed, (struct urxe_qp * qp, uint64_t wr_id, enum urxe_wc_status status),
      (qp, wr_id, status))

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One message of each operation. Its requester, its responder or both move at each moment of it,
+ * on a good cable and on one that loses packets; the message still ends as it should.
+ */
+#include <string.h>
+
+#include "engine.h"
+#include "move.h"
+
+#define LENGTH 20000u
+#define TO     500000u
+/* Packets arrive each microsecond. */
+#define STEP  250u
+#define STEPS 60u
+
+struct operation {
+	uint32_t opcode;
+	uint32_t length;
+	bool receive; /* it uses up a receive request */
+};
+
+static const struct operation operations[] = {
+	{URXE_WR_SEND, LENGTH, true},        {URXE_WR_SEND_IMM, LENGTH, true},
+	{URXE_WR_RDMA_WRITE, LENGTH, false}, {URXE_WR_RDMA_WRITE_IMM, LENGTH, true},
+	{URXE_WR_RDMA_READ, LENGTH, false},  {URXE_WR_FETCH_ADD, 8, false},
+	{URXE_WR_COMPARE_SWAP, 8, false},    {URXE_WR_ATOMIC_WRITE, 8, false},
+	{URXE_WR_FLUSH, 0, false},
+};
+
+static uint8_t pattern(uint32_t i)
+{
+	return (uint8_t)(i * 7 + i / 256);
+}
+
+static void open_world(struct engine *e, const struct operation *op, double loss)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	conn.access |= URXE_ACCESS_FLUSH_GLOBAL;
+	e->pair = pair_create(&(struct pair_attr){.seed = 1, .max_packets = 8});
+	e->a = e->pair->node[0];
+	e->b = e->pair->node[1];
+	for (unsigned i = 0; i < 2; i++)
+		e->pair->link[i].faults = (struct link_faults){.drop = loss, .max_losses = 2};
+	conn_open(e->pair, &conn, e->end);
+	for (uint32_t i = 0; i < LENGTH; i++) {
+		e->a->mem[i] = op->opcode == URXE_WR_RDMA_READ ? 0 : pattern(i);
+		e->b->mem[TO + i] = op->opcode == URXE_WR_RDMA_READ ? pattern(i) : 0;
+	}
+	if (op->receive)
+		post_recv(&e->end[1], 77, TO, LENGTH);
+}
+
+static void post_operation(struct engine *e, const struct operation *op)
+{
+	const struct urxe_mr_attr flushed = {
+		.pd = NODE_PD,
+		.access = NODE_ACCESS | URXE_ACCESS_FLUSH_GLOBAL,
+		.iova = 0x1000,
+		.length = 100,
+		.extents = &(struct urxe_extent){e->b->mem, 100},
+		.n_extents = 1,
+	};
+	struct urxe_seg seg = node_seg(e->a, 0, op->length);
+	struct urxe_send_wr wr = {
+		.wr_id = 5,
+		.opcode = op->opcode,
+		.segs = &seg,
+		.n_segs = op->length ? 1 : 0,
+		.remote_addr = e->b->iova + TO,
+		.rkey = e->b->key,
+		.compare_add = 3,
+		.swap = 4,
+		.flush = {.placement = URXE_FLUSH_GLOBAL, .length = 100},
+	};
+	struct urxe_mr *mr;
+
+	if (op->opcode == URXE_WR_FLUSH) {
+		assert_int_equal(urxe_mr_reg(e->b->dev, &flushed, &mr), 0);
+		wr.rkey = urxe_mr_key(mr);
+		wr.remote_addr = flushed.iova;
+	}
+	assert_int_equal(urxe_post_send(e->end[0].qp, &wr), 0);
+}
+
+static void move_side(struct engine *e, unsigned side)
+{
+	struct endpoint *end = &e->end[side];
+
+	move_node(e->pair, side, &end, 1);
+}
+
+static uint64_t word_at(const struct node *node, uint32_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, node->mem + offset, sizeof(word));
+	return word;
+}
+
+static void expect_result(struct engine *e, const struct operation *op)
+{
+	const bool read = op->opcode == URXE_WR_RDMA_READ;
+	const uint8_t *at = read ? e->a->mem : e->b->mem + TO;
+
+	expect_wc(&e->a->send_cq, 5, URXE_WC_SUCCESS);
+	expect_none(&e->a->send_cq);
+	if (op->receive)
+		expect_wc(&e->b->recv_cq, 77, URXE_WC_SUCCESS);
+	expect_none(&e->b->recv_cq);
+	if (op->opcode == URXE_WR_FETCH_ADD) /* executed once */
+		assert_int_equal(word_at(e->b, TO), 3);
+	else if (op->opcode == URXE_WR_COMPARE_SWAP)
+		assert_int_equal(word_at(e->b, TO), 0);
+	if (op->opcode == URXE_WR_FETCH_ADD || op->opcode == URXE_WR_COMPARE_SWAP)
+		assert_int_equal(word_at(e->a, 0), 0);
+	else
+		for (uint32_t i = 0; i < op->length; i++)
+			assert_int_equal(at[i], pattern(i));
+}
+
+/* Moves the sides, bits of `sides`, after `step` steps. False: the message has ended before. */
+static bool run(const struct operation *op, unsigned sides, uint32_t step, double loss)
+{
+	struct engine e;
+	bool busy;
+
+	open_world(&e, op, loss);
+	post_operation(&e, op);
+	pair_run(e.pair, e.pair->now + step * STEP);
+	busy = e.a->send_cq.head == e.a->send_cq.tail;
+	for (unsigned side = 0; side < 2; side++)
+		if (sides & 1 << side)
+			move_side(&e, side);
+	pair_settle(e.pair);
+	expect_result(&e, op);
+	engine_close(&e);
+	return busy;
+}
+
+static void test_each_moment(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		for (unsigned sides = 1; sides < 4; sides++)
+			for (uint32_t step = 0; step < STEPS; step++)
+				if (!run(&operations[i], sides, step, 0))
+					break;
+}
+
+static void test_each_moment_with_losses(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		for (unsigned sides = 1; sides < 4; sides++)
+			for (uint32_t step = 0; step < STEPS; step++)
+				run(&operations[i], sides, 3 * step, 0.2);
+}
+
+/* The response to an atomic is lost; the moved responder answers the duplicate as before. */
+static bool lose_all(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	(void)arg, (void)now, (void)data, (void)len;
+	return false;
+}
+
+static void test_atomic_is_not_repeated(void **state)
+{
+	const struct operation *op = &operations[5];
+	struct engine e;
+
+	(void)state;
+	open_world(&e, op, 0);
+	e.pair->link[1].filter = lose_all;
+	post_operation(&e, op);
+	pair_run(e.pair, e.pair->now + 2000);
+	assert_int_equal(word_at(e.b, TO), 3);
+	move_side(&e, 1);
+	e.pair->link[1].filter = NULL;
+	pair_settle(e.pair);
+	expect_result(&e, op);
+	assert_int_equal(events(e.b, URXE_EVENT_DUP_REQUEST), 1);
+	engine_close(&e);
+}
+
+/* Frames that arrive while nobody is there are lost, and the peer goes on by its timers. */
+static void test_blackout(void **state)
+{
+	const struct operation *op = &operations[0];
+	struct engine e;
+
+	(void)state;
+	for (unsigned side = 0; side < 2; side++) {
+		open_world(&e, op, 0);
+		post_operation(&e, op);
+		pair_run(e.pair, e.pair->now + 3000);
+		move_side(&e, side);
+		e.pair->link[!side].filter = lose_all;
+		pair_run(e.pair, e.pair->now + 2000000);
+		e.pair->link[!side].filter = NULL;
+		pair_settle(e.pair);
+		expect_result(&e, op);
+		engine_close(&e);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_moment),
+		cmocka_unit_test(test_each_moment_with_losses),
+		cmocka_unit_test(test_atomic_is_not_repeated),
+		cmocka_unit_test(test_blackout),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

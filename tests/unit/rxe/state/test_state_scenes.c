@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Devices in many states: a restored device is the saved one, byte for byte, and goes on to the
+ * same completions and the same memory as a device that was not moved.
+ */
+#include <string.h>
+
+#include "engine.h"
+#include "move.h"
+#include "require.h"
+#include "scene.h"
+
+/* Restores the node of a side in the same memory. */
+static void restore_in_place(struct scene *s, unsigned side, const uint8_t *stream, size_t length)
+{
+	struct node *node = s->pair->node[side];
+
+	urxe_dev_destroy(node->dev);
+	node->old_mem = (uintptr_t)node->mem;
+	assert_int_equal(move_restore(node, s->pair->now, stream, length, NULL, NULL), 0);
+}
+
+static void test_restored_device_saves_the_same_stream(void **state)
+{
+	struct scene *s;
+
+	(void)state;
+	for (unsigned i = 0; (s = scene_open(i)); i++) {
+		for (unsigned side = 0; side < 2; side++) {
+			uint8_t *saved, *again;
+			size_t length, length_again;
+
+			scene_save(s, side, &saved, &length);
+			restore_in_place(s, side, saved, length);
+			scene_save(s, side, &again, &length_again);
+			assert_int_equal(length, length_again);
+			assert_memory_equal(saved, again, length);
+			urxe_state_free(saved);
+			urxe_state_free(again);
+		}
+		scene_close(s);
+	}
+}
+
+static void expect_same_completions(struct node_cq *cq, struct node_cq *other)
+{
+	assert_int_equal(cq->tail - cq->head, other->tail - other->head);
+	for (uint32_t i = cq->head, k = other->head; i != cq->tail; i++, k++) {
+		const struct urxe_wc *a = &cq->ring[i], *b = &other->ring[k];
+
+		assert_int_equal(a->wr_id, b->wr_id);
+		assert_int_equal(a->status, b->status);
+		assert_int_equal(a->opcode, b->opcode);
+		assert_int_equal(a->byte_len, b->byte_len);
+		assert_int_equal(a->imm, b->imm);
+		assert_int_equal(a->qpn, b->qpn);
+		assert_int_equal(a->solicited, b->solicited);
+	}
+}
+
+static void expect_same_node(struct node *node, struct node *other)
+{
+	const struct urxe_counters *a = urxe_dev_counters(node->dev);
+	const struct urxe_counters *b = urxe_dev_counters(other->dev);
+
+	expect_same_completions(&node->send_cq, &other->send_cq);
+	expect_same_completions(&node->recv_cq, &other->recv_cq);
+	assert_int_equal(node->mem_size, other->mem_size);
+	assert_memory_equal(node->mem, other->mem, node->mem_size);
+	for (unsigned i = 0; i < URXE_EVENT_COUNT; i++)
+		assert_int_equal(a->event[i], b->event[i]);
+	for (unsigned i = 0; i < URXE_DROP_COUNT; i++)
+		assert_int_equal(a->drop[i], b->drop[i]);
+}
+
+static void test_moved_nodes_go_on_as_others_do(void **state)
+{
+	struct scene *s, *unmoved;
+
+	(void)state;
+	for (unsigned sides = 1; sides < 4; sides++)
+		for (unsigned i = 0; (s = scene_open(i)); i++) {
+			unmoved = scene_open(i);
+			for (unsigned side = 0; side < 2; side++)
+				if (sides & 1 << side)
+					scene_move(s, side);
+			/* A requester without a receive request at its peer tries for ever. */
+			pair_run(s->pair, s->pair->now + 1000000);
+			pair_run(unmoved->pair, unmoved->pair->now + 1000000);
+			for (unsigned side = 0; side < 2; side++)
+				expect_same_node(s->pair->node[side], unmoved->pair->node[side]);
+			scene_close(s);
+			scene_close(unmoved);
+		}
+}
+
+static void test_attributes_stay(void **state)
+{
+	struct scene *s;
+
+	(void)state;
+	for (unsigned i = 0; (s = scene_open(i)); i++) {
+		for (uint32_t k = 0; k < s->n; k++) {
+			struct urxe_qp_attr before, after;
+			struct urxe_qp_init init, init_after;
+
+			urxe_qp_query(s->end[k][0].qp, &before, &init);
+			scene_move(s, 0);
+			urxe_qp_query(s->end[k][0].qp, &after, &init_after);
+			assert_memory_equal(&before, &after, sizeof(before));
+			assert_memory_equal(&init.cap, &init_after.cap, sizeof(init.cap));
+			assert_ptr_equal(init.ctx, init_after.ctx);
+			assert_int_equal(init.type, init_after.type);
+			assert_int_equal(init.qpn, init_after.qpn);
+			assert_int_equal(init.pd, init_after.pd);
+			assert_int_equal(!init.srq, !init_after.srq);
+			assert_int_equal(urxe_mcast_attached(s->end[k][0].qp), i == 1 && k > 1);
+		}
+		scene_close(s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_restored_device_saves_the_same_stream),
+		cmocka_unit_test(test_moved_nodes_go_on_as_others_do),
+		cmocka_unit_test(test_attributes_stay),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
