@@ -188,7 +188,7 @@ void urxe_direct_publish(struct urxe_dev *dev)
 	while ((mw = idmap_next(&dev->mws, &mws)))
 		mw_publish(mw);
 	while ((qp = idmap_next(&dev->qps, &qps)))
-		qp_publish(qp);
+		qp_publish_rights(qp);
 }
 
 const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev)

@@ -10,7 +10,7 @@
 /* Calls the function of a QP's timer that has fallen due. */
 void qp_timer_fired(struct timer *timer);
 /* Publishes the QP for the direct transport as long as it executes requests. */
-void qp_publish(const struct urxe_qp *qp);
+void qp_publish_rights(const struct urxe_qp *qp);
 /* Returns the QP to RESET: forgets its transport state and its requests. */
 void qp_reset(struct urxe_qp *qp);
 

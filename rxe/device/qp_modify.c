@@ -264,7 +264,7 @@ static bool is_executing_requests(const struct urxe_qp *qp)
 	       qp->attr.state <= URXE_QPS_SQD;
 }
 
-void qp_publish(const struct urxe_qp *qp)
+void qp_publish_rights(const struct urxe_qp *qp)
 {
 	const struct urxe_direct_qp entry = {
 		.qpn = qp->qpn,
@@ -303,6 +303,6 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	apply_values(qp, &wanted, mask);
 	apply_state(qp, &wanted, mask);
 	qp->predict.era = 0;
-	qp_publish(qp);
+	qp_publish_rights(qp);
 	return 0;
 }
