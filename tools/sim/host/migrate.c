@@ -343,10 +343,14 @@ static void plan_hosts(struct world *world, uint64_t at)
 
 	for (uint32_t i = 0; i < world->n_hosts; i++) {
 		struct simhost *host = &world->host[(first + i) % world->n_hosts];
+		uint64_t later;
 
 		if (!may_move(host) || (migrate->in_motion && !rand_chance(&migrate->rand, share)))
 			continue;
-		move_at(host, at + (at_once ? 0 : random_time(&migrate->rand, migrate->pause)));
+		later = at_once || !migrate->in_motion
+				? 0
+				: random_time(&migrate->rand, migrate->pause);
+		move_at(host, at + later);
 	}
 }
 

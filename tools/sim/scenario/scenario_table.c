@@ -147,6 +147,72 @@ static bool run_incast(const struct scenario *given, FILE *to)
 	return ok;
 }
 
+/* --- Blackout. */
+
+/* Host 1 writes to host 0, which migrates once. */
+static struct scenario blackout_scenario(const struct scenario *given)
+{
+	struct scenario s = loss_scenario(given);
+
+	s.messages = 400;
+	s.time = scenario_default.time;
+	s.warmup = 0;
+	s.size = 64 * KIB;
+	s.mtu = 1024;
+	s.migrate = 1;
+	s.movers = MOVERS_TARGETS;
+	return s;
+}
+
+/* False: a request has failed. */
+static bool survives(const struct scenario *scenario)
+{
+	struct world world;
+	const bool ok = world_run(&world, scenario, NULL, ignore_phase, NULL);
+
+	world_free(&world);
+	return ok;
+}
+
+/* The longest pause that the writer survives, with an error of one in 1000; ns. */
+static uint64_t find_blackout(struct scenario s)
+{
+	/* The engine waits three times 4.096 us << timeout. */
+	const uint64_t timeout = UINT64_C(12288) << s.timeout;
+	uint64_t survived = 1, fatal = 2 * timeout * (s.retries + 1);
+
+	while (fatal - survived > timeout / 1000) {
+		s.pause = survived + (fatal - survived) / 2;
+		if (survives(&s))
+			survived = s.pause;
+		else
+			fatal = s.pause;
+	}
+	return survived;
+}
+
+static bool run_blackout(const struct scenario *given, FILE *to)
+{
+	static const uint8_t timeouts[] = {8, 10, 12, 14, 16, 18, 20};
+	static const uint8_t retries[] = {1, 3, 5, 7};
+	struct scenario s = blackout_scenario(given);
+
+	fprintf(to, "Longest absence of the responder, ms, RC WRITE of 64 KiB, round trip 20 us\n\n"
+		    "| local ACK timeout | 1 retry | 3 retries | 5 retries | 7 retries |\n"
+		    "|---|---|---|---|---|\n");
+	for (unsigned i = 0; i < N(timeouts); i++) {
+		s.timeout = timeouts[i];
+		fprintf(to, "| %u |", timeouts[i]);
+		for (unsigned k = 0; k < N(retries); k++) {
+			s.retries = retries[k];
+			fprintf(to, " %.1f |", (double)find_blackout(s) / MS);
+			fflush(to);
+		}
+		fputc('\n', to);
+	}
+	return true;
+}
+
 /* --- The list. */
 
 static const struct table {

@@ -9,9 +9,10 @@
 #include "sim/scenario/scenario.h"
 
 /* X(identifier, name, meaning) */
-#define SCENARIO_TABLE_LIST(X)                                                \
-	X(loss, "goodput over loss, with and without strict go-back-N peers") \
-	X(incast, "64 hosts send to one: queue, fairness and goodput, with and without DCQCN")
+#define SCENARIO_TABLE_LIST(X)                                                                 \
+	X(loss, "goodput over loss, with and without strict go-back-N peers")                  \
+	X(incast, "64 hosts send to one: queue, fairness and goodput, with and without DCQCN") \
+	X(blackout, "longest absence of a migrating host that its peers survive")
 
 /*
  * Prints the table of that name in Markdown, with the seed, messages and time of `given`. False: no
