@@ -140,6 +140,18 @@ static bool is_unmapping(const struct urxe_mr *mr)
 	return false;
 }
 
+/* The HCA has the state of its queue pairs. */
+static bool has_offloaded(const struct urxe_dev *dev)
+{
+	const struct urxe_qp *qp;
+	uint32_t at = 0;
+
+	while (dev->offload && (qp = idmap_next(&dev->qps, &at)))
+		if (qp->offloaded)
+			return true;
+	return false;
+}
+
 /* References become packets, and peers copy no more. */
 static int quiesce(struct urxe_dev *dev)
 {
@@ -147,6 +159,8 @@ static int quiesce(struct urxe_dev *dev)
 	struct urxe_mr *mr;
 	struct urxe_fast_mr *fast;
 
+	if (has_offloaded(dev))
+		return -EOPNOTSUPP;
 	while ((mr = idmap_next(&dev->mrs, &at)))
 		if (is_unmapping(mr))
 			return -EBUSY;

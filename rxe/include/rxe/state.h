@@ -60,7 +60,8 @@ struct urxe_state_save {
  * publishes them again.
  *
  * -EBUSY: a peer still copies by the direct transport (try again until
- * urxe_direct_ops.settled), or a call of urxe_mr_unmap waits for its urxe_mr_unmapped. -ENOMEM.
+ * urxe_direct_ops.settled), or a call of urxe_mr_unmap waits for its urxe_mr_unmapped. -EOPNOTSUPP:
+ * an HCA executes queue pairs (rxe/offload.h). -ENOMEM.
  */
 int urxe_state_save(struct urxe_dev *dev, uint64_t now, const struct urxe_state_save *how,
 		    uint8_t **stream, size_t *length);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Offload of shared receive queues, UD, events of CQs, regions; and an HCA that goes and returns.
  */
+#include <rxe/state.h>
+
 #include "hca_double.h"
 
 static void open_pair(struct engine *e, struct hca *hca, bool alone)
@@ -331,6 +333,24 @@ static void test_gone_while_flushing(void **state)
 	close_pair(&e, &hca);
 }
 
+/* The HCA has the state of its queue pairs. */
+static void test_saved(void **state)
+{
+	const struct urxe_state_save how = {0};
+	struct engine e;
+	struct hca hca;
+	uint8_t *stream;
+	size_t length;
+
+	(void)state;
+	open_rc(&e, &hca);
+	assert_int_equal(urxe_state_save(e.a->dev, 1, &how, &stream, &length), -EOPNOTSUPP);
+	urxe_qp_destroy(e.end[0].qp);
+	assert_int_equal(urxe_state_save(e.a->dev, 1, &how, &stream, &length), 0);
+	urxe_state_free(stream);
+	close_pair(&e, &hca);
+}
+
 static void test_returned(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -371,6 +391,7 @@ int main(void)
 		cmocka_unit_test(test_regions_of_the_engine),
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_gone_while_flushing),
+		cmocka_unit_test(test_saved),
 		cmocka_unit_test(test_returned),
 	};
 
