@@ -17,7 +17,7 @@ text = '\n'.join(path.read_text() for path in pathlib.Path(headers).glob('*.h'))
 declarations = re.findall(
     r'((?:/\*(?:[^*]|\*(?!/))*\*/\s*)?)\bint (urxe_\w+)\(([^;]*)\);', text)
 missing = [name for comment, name, parameters in declarations
-           if (re.search(r'(?:^|,)\s*(?!const\b)[^,]*\*\*', parameters) or 'ENOMEM' in comment) and name not in wrapped]
+           if (re.search(r'(?:^|,)(?!\s*const\b)[^,]*\*\*', parameters) or 'ENOMEM' in comment) and name not in wrapped]
 for name in missing:
     print(f'{name} may run out of memory, but tests/lib/nomem.c does not wrap it')
 sys.exit(1 if missing or not declarations else 0)
