@@ -27,19 +27,20 @@ struct published {
 	 * polls.
 	 */
 	uint32_t polls;
-	/*
-	 * Odd: no copy to or from this process counts now. A copy counts only if the number is
-	 * even, and the same before and after.
-	 */
-	uint32_t shuts;
 	/* The copy that a thread of the process makes now: COPYING_*; 0: none. */
 	_Alignas(64) _Atomic uint64_t copying;
+	/*
+	 * Odd: no copy to or from this process counts now. A copy counts only if the number is
+	 * even, and the same before and after. Each copy reads it, so it is not in the line of
+	 * `polls`, which changes all the time.
+	 */
+	_Alignas(64) uint32_t shuts;
 	/*
 	 * Tokens of the processes whose memory this process has read and written, by their numbers
 	 * (VNIC_PROCESS). Only they may copy to and from this process: it has to be able to
 	 * interrupt their copies.
 	 */
-	_Alignas(64) _Atomic uint64_t reached[VNIC_PROCESSES];
+	_Atomic uint64_t reached[VNIC_PROCESSES];
 	/*
 	 * state.owner is the engine thread, by a word of its robust futex list: the kernel sets
 	 * FUTEX_OWNER_DIED there when the thread ends, also because the process is killed or
