@@ -12,7 +12,7 @@ static void list_cq(struct state_device *d, struct urxe_cq *cq, uint64_t tag)
 {
 	object_restored(d, &(struct urxe_state_object){
 				   .kind = URXE_STATE_CQ, .id = d->cqs.n, .tag = tag, .cq = cq});
-	list_add(d, &d->cqs, cq);
+	state_list_add(d, &d->cqs, cq);
 }
 
 void cq_record(struct state_device *d, struct urxe_cq *cq)

@@ -9,6 +9,8 @@
 
 /* Of an interval of congestion/cnp.c. */
 #define MAX_CNPS 256
+/* Longest IP packet, bytes: buffers of packets have the size of the device's MTU. */
+#define MTU_MAX 65535
 
 static void dcqcn_fields(struct state_stream *s, struct urxe_dcqcn *p)
 {
@@ -28,7 +30,7 @@ void device_attr_record(struct state_stream *s, struct urxe_dev_attr *attr,
 	bool has_dcqcn = attr->dcqcn;
 
 	state_bytes(s, attr->mac, sizeof(attr->mac));
-	state_u32(s, &attr->mtu);
+	state_u32_max(s, &attr->mtu, MTU_MAX);
 	state_u32(s, &attr->qpn_first);
 	state_u32(s, &attr->qpn_count);
 	state_u32(s, &attr->max_packets);

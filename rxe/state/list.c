@@ -5,7 +5,7 @@
 
 #include "state/records.h"
 
-void list_add(struct state_device *d, struct state_list *list, void *object)
+void state_list_add(struct state_device *d, struct state_list *list, void *object)
 {
 	uint32_t room = list->room ? 2 * list->room : 16;
 	void **grown;
@@ -22,7 +22,7 @@ void list_add(struct state_device *d, struct state_list *list, void *object)
 	list->object[list->n++] = object;
 }
 
-void list_free(struct state_list *list)
+void state_list_free(struct state_list *list)
 {
 	free(list->object);
 	list->object = NULL;

@@ -40,8 +40,8 @@ struct state_device {
 };
 
 /* Appends an object; -ENOMEM becomes the error of the stream. */
-void list_add(struct state_device *d, struct state_list *list, void *object);
-void list_free(struct state_list *list);
+void state_list_add(struct state_device *d, struct state_list *list, void *object);
+void state_list_free(struct state_list *list);
 
 void device_attr_record(struct state_stream *s, struct urxe_dev_attr *attr,
 			struct urxe_dcqcn *dcqcn);

@@ -115,8 +115,8 @@ int urxe_state_restore(const struct urxe_dev_attr *attr, uint64_t now,
 		report_objects(&d);
 		*dev = d.dev;
 	}
-	list_free(&d.cqs);
-	list_free(&d.srqs);
+	state_list_free(&d.cqs);
+	state_list_free(&d.srqs);
 	free(d.restored);
 	return rc;
 }

@@ -72,7 +72,7 @@ static void srq_create(struct state_device *d, struct urxe_rq_attr *attr, uint64
 	object_restored(d,
 			&(struct urxe_state_object){
 				.kind = URXE_STATE_SRQ, .id = d->srqs.n, .tag = tag, .srq = *srq});
-	list_add(d, &d->srqs, *srq);
+	state_list_add(d, &d->srqs, *srq);
 }
 
 void srq_record(struct state_device *d, struct urxe_rq *srq)

@@ -79,7 +79,7 @@ static void list_map(struct state_device *d, struct state_list *list, const stru
 	void *object;
 
 	while ((object = idmap_next(map, &at)))
-		list_add(d, list, object);
+		state_list_add(d, list, object);
 	sort(list, number);
 }
 
@@ -100,7 +100,7 @@ static void list_cqs(struct state_device *d)
 
 	LIST_FOREACH(cq, &d->dev->cqs, link)
 	{
-		list_add(d, &d->cqs, cq);
+		state_list_add(d, &d->cqs, cq);
 	}
 	reverse(&d->cqs);
 	for (uint32_t i = 0; i < d->cqs.n; i++)
@@ -113,7 +113,7 @@ static void list_srqs(struct state_device *d)
 
 	LIST_FOREACH(srq, &d->dev->srqs, link)
 	{
-		list_add(d, &d->srqs, srq);
+		state_list_add(d, &d->srqs, srq);
 	}
 	reverse(&d->srqs);
 	for (uint32_t i = 0; i < d->srqs.n; i++)
@@ -180,11 +180,11 @@ static void save_bucket(struct state_device *d, const struct mcast_bucket *bucke
 
 	LIST_FOREACH(group, bucket, link)
 	{
-		list_add(d, &groups, group);
+		state_list_add(d, &groups, group);
 	}
 	for (uint32_t i = groups.n; i--;)
 		group_record(d, groups.object[i]);
-	list_free(&groups);
+	state_list_free(&groups);
 }
 
 static void save_groups(struct state_device *d)
@@ -215,12 +215,12 @@ static void save_objects(struct state_device *d)
 
 static void free_lists(struct state_device *d)
 {
-	list_free(&d->cqs);
-	list_free(&d->srqs);
-	list_free(&d->qps);
-	list_free(&d->mrs);
-	list_free(&d->mws);
-	list_free(&d->fast_mrs);
+	state_list_free(&d->cqs);
+	state_list_free(&d->srqs);
+	state_list_free(&d->qps);
+	state_list_free(&d->mrs);
+	state_list_free(&d->mws);
+	state_list_free(&d->fast_mrs);
 }
 
 int urxe_state_save(struct urxe_dev *dev, uint64_t now, const struct urxe_state_save *how,

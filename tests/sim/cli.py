@@ -9,6 +9,7 @@ failure    a failure prints the command that repeats it, and leaves a capture
 forever    a simulation without progress ends and reports it
 json       the output is one consistent JSON object
 strict     the options for go-back-N and congestion control reach the engines
+migrate    the hosts that may move are saved and restored, and frames miss them
 tables     each table has a figure in every cell, the same in every run
 """
 import json
@@ -57,6 +58,7 @@ def wrong():
             (['--rate', '25G', '--ecn', '5K'], '--ecn'),
             (['--queue', '10K'], '--rate'), (['--ecn', '5K,200K,1%'], '--rate'),
             (['--warmup', '2s', '--time', '1s'], '--warmup'),
+            (['--movers', 'some'], '--movers'), (['--pause', '0'], '--pause'),
             (['--seeds', '0'], '--seeds'), (['--masks', '25'], '--masks'), (['--table', 'water'], '--table'), (['--seeds', '5', '--json'], '--seeds'),
             (['--loss'], '--loss'), (['--unheard-of'], '--unheard-of'), (['extra'], 'extra')]:
         result = sim(*options)
@@ -132,6 +134,21 @@ def strict():
            'DCQCN makes queues shorter')
 
 
+def migrate():
+    options = ['--traffic', 'write', '--pattern', 'pairs', '--qps', '1', '--size', '64K', '--messages', '400',
+               '--timeout', '14', '--rate', '25G', '--delay', '10us', '--migrate', '1', '--json']
+    for who in 'openers', 'targets':
+        told = json.loads(sim(*options, '--movers', who, '--pause', '600us').stdout)
+        expect(told['failure'] is None and told['moves'] == 1, f'{who} moves: {told}')
+        expect(told['missed'] > 0, f'frames miss {who}: {told}')
+    told = json.loads(sim(*options, '--movers', 'openers', '--migrate', '0').stdout)
+    expect(told['moves'] == told['missed'] == 0, f'no host moves by itself: {told}')
+    # 7 retries of 0.2 s are fewer than 2 s.
+    with tempfile.TemporaryDirectory() as folder:
+        result = sim(*options[:-1], '--movers', 'targets', '--pause', '2s', cwd=folder)
+        expect(result.returncode == 1 and 'status 12' in result.stdout, result.stdout)
+
+
 def slow():
     """On a slow link, a packet and a round trip take longer than the timers of DCQCN's paper."""
     for rate in 500e6, 1e9:
@@ -147,7 +164,7 @@ def slow():
 
 
 def tables():
-    for name, rows, columns in ('loss', 14, 5), ('incast', 4, 9):
+    for name, rows, columns in ('loss', 14, 5), ('incast', 4, 9), ('blackout', 7, 5):
         options = ['--table', name, '--time', '5ms', '--messages', '10']
         result = sim(*options)
         expect(result.returncode == 0, result.stdout)
@@ -160,5 +177,5 @@ def tables():
 
 
 CASES = {'same': same, 'wrong': wrong, 'failure': failure, 'forever': forever, 'json': json_form,
-         'slow': slow, 'strict': strict, 'tables': tables}
+         'slow': slow, 'strict': strict, 'tables': tables, 'migrate': migrate}
 CASES[sys.argv[2]]()
