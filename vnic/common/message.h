@@ -25,6 +25,7 @@ union vnic_message {
 	struct vnic_attach_introduce introduce;
 	struct vnic_attach_lease lease;
 	struct vnic_attach_uplink uplink;
+	struct vnic_attach_qpn qpn;
 	struct vnic_attach_remote remote;
 	struct vnic_attach_notice notice;
 	struct vnic_attach_introduction introduction;

@@ -28,6 +28,8 @@ struct vnic_transport_ops {
 	/* Reports that a queue pair is connected to a remote one, or no longer. */
 	int (*remote)(struct vnic_transport *transport, bool connected, uint32_t local_qpn,
 		      const uint8_t dgid[16], uint32_t qpn);
+	/* QPN_ADD, QPN_REMOVE or QPN_QUERY: returns the status. NULL: -EOPNOTSUPP. */
+	int (*qpn)(struct vnic_transport *transport, const struct vnic_attach_qpn *request);
 	/* As vnic_driver_lease. */
 	int (*lease)(struct vnic_transport *transport, uint32_t *qpn_first);
 	/*

@@ -382,6 +382,17 @@ static int on_remote(struct vnic_server_client *client, struct request *request)
 	return send_answer(client, remote, sizeof(*remote), NULL, 0);
 }
 
+static int on_qpn(struct vnic_server_client *client, struct request *request)
+{
+	struct vnic_attach_qpn *qpn = &request->message->qpn;
+
+	if (!client->bars)
+		return -EPROTO;
+	qpn->status =
+		request->ops->qpn ? request->ops->qpn(request->ctx, client, qpn) : -EOPNOTSUPP;
+	return send_answer(client, qpn, sizeof(*qpn), NULL, 0);
+}
+
 static int on_lease(struct vnic_server_client *client, struct request *request)
 {
 	struct vnic_attach_lease *lease = &request->message->lease;
@@ -483,6 +494,12 @@ static bool is_same_user(const struct vnic_credentials *a, const struct vnic_cre
 		return false;
 	/* The peers still live, so /proc was read for the peers' own PIDs. */
 	return vnic_credentials_alive(a) && vnic_credentials_alive(b);
+}
+
+bool vnic_server_same_user(const struct vnic_server_client *a, const struct vnic_server_client *b,
+			   const struct vnic_server_ops *ops, void *ctx)
+{
+	return a == b || is_same_user(&a->peer, &b->peer, ops, ctx);
 }
 
 /*
@@ -598,6 +615,9 @@ static const struct {
 	[VNIC_ATTACH_UNREGISTER] = {sizeof(struct vnic_attach_remote), on_remote},
 	[VNIC_ATTACH_LEASE] = {sizeof(struct vnic_attach_lease), on_lease},
 	[VNIC_ATTACH_UPLINK] = {sizeof(struct vnic_attach_uplink), on_uplink},
+	[VNIC_ATTACH_QPN_ADD] = {sizeof(struct vnic_attach_qpn), on_qpn},
+	[VNIC_ATTACH_QPN_REMOVE] = {sizeof(struct vnic_attach_qpn), on_qpn},
+	[VNIC_ATTACH_QPN_QUERY] = {sizeof(struct vnic_attach_qpn), on_qpn},
 };
 
 /* A HELLO of another version may have another length: on_hello reads it up to its version only. */

@@ -260,6 +260,33 @@ int vnic_driver_register(struct vnic_driver *drv, uint32_t local_qpn, const uint
 	return drv->transport->ops->remote(drv->transport, true, local_qpn, dgid, qpn);
 }
 
+static int send_qpn(struct vnic_driver *drv, const struct vnic_attach_qpn *request)
+{
+	const struct vnic_transport_ops *ops = drv->transport->ops;
+
+	return ops->qpn ? ops->qpn(drv->transport, request) : -EOPNOTSUPP;
+}
+
+int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, bool local)
+{
+	return send_qpn(drv, &(struct vnic_attach_qpn){.type = VNIC_ATTACH_QPN_ADD,
+						       .qpn = qpn,
+						       .flags = local ? VNIC_QPN_LOCAL : 0});
+}
+
+int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn)
+{
+	return send_qpn(drv, &(struct vnic_attach_qpn){.type = VNIC_ATTACH_QPN_REMOVE, .qpn = qpn});
+}
+
+int vnic_driver_query_qpn(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn)
+{
+	struct vnic_attach_qpn request = {.type = VNIC_ATTACH_QPN_QUERY, .qpn = qpn};
+
+	memcpy(request.dgid, dgid, sizeof(request.dgid));
+	return send_qpn(drv, &request);
+}
+
 int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first)
 {
 	return drv->transport->ops->lease(drv->transport, qpn_first);

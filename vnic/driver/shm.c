@@ -205,7 +205,8 @@ static int shm_resolve(struct vnic_transport *transport, uint8_t sgid_index, con
 
 static bool port_valid(const struct shm *shm, const struct vnic_attach_port *p)
 {
-	return p->link_mtu >= VMXNET3_MIN_MTU && p->link_mtu <= shm->mtu;
+	return p->link_mtu >= VMXNET3_MIN_MTU && p->link_mtu <= shm->mtu &&
+	       memchr(p->hca.name, '\0', sizeof(p->hca.name)) && !p->hca.name[0] == !p->hca.port;
 }
 
 static int shm_remote(struct vnic_transport *transport, bool connected, uint32_t local_qpn,
@@ -220,6 +221,14 @@ static int shm_remote(struct vnic_transport *transport, bool connected, uint32_t
 	memcpy(message.remote.dgid, dgid, sizeof(message.remote.dgid));
 	ret = send_request(to_shm(transport), &message, sizeof(message.remote));
 	return ret ? ret : message.remote.status;
+}
+
+static int shm_qpn(struct vnic_transport *transport, const struct vnic_attach_qpn *request)
+{
+	union vnic_message message = {.qpn = *request};
+	int ret = send_request(to_shm(transport), &message, sizeof(message.qpn));
+
+	return ret ? ret : message.qpn.status;
 }
 
 static bool is_lease(uint32_t qpn_first)
@@ -444,6 +453,7 @@ static const struct vnic_transport_ops shm_ops = {
 	.inbox = shm_inbox,
 	.introduce = shm_introduce,
 	.remote = shm_remote,
+	.qpn = shm_qpn,
 	.lease = shm_lease,
 	.uplink = shm_uplink,
 	.notice = shm_notice,

@@ -130,8 +130,22 @@ static inline int lease(void *ctx, struct vnic_server_client *client, uint32_t *
 	return d->lease ? 0 : -ENOSPC;
 }
 
+/* A process may add the QPN 0x456 as local, and finds the peer 0x789 with the GID 7. */
+static inline int qpn(void *ctx, struct vnic_server_client *client,
+		      const struct vnic_attach_qpn *request)
+{
+	(void)ctx;
+	(void)client;
+	switch (request->type) {
+	case VNIC_ATTACH_QPN_ADD:
+		return request->qpn == 0x456 && request->flags == VNIC_QPN_LOCAL ? 0 : -EEXIST;
+	case VNIC_ATTACH_QPN_REMOVE: return request->qpn == 0x456 ? 0 : -ENOENT;
+	default: return request->qpn == 0x789 && request->dgid[15] == 7 ? 0 : -ENOENT;
+	}
+}
+
 static const struct vnic_server_ops ops = {
-	.welcome = welcome, .resolve = resolve, .remote = remote, .lease = lease};
+	.welcome = welcome, .resolve = resolve, .remote = remote, .lease = lease, .qpn = qpn};
 
 static inline bool readable(int fd, int ms)
 {

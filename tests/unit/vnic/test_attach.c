@@ -565,6 +565,12 @@ static void resolve_client(const char *run_dir)
 	CHECK(vnic_driver_resolve(drv, 3, here, &hop) == 0);
 	/* The driver refuses an answer that is no block of QPNs. */
 	CHECK(vnic_driver_lease(drv, &lease) == -EPROTO);
+	CHECK(vnic_driver_add_qpn(drv, 0x456, true) == 0);
+	CHECK(vnic_driver_add_qpn(drv, 0x456, false) == -EEXIST);
+	CHECK(vnic_driver_query_qpn(drv, (const uint8_t[16]){[15] = 7}, 0x789) == 0);
+	CHECK(vnic_driver_query_qpn(drv, (const uint8_t[16]){[15] = 8}, 0x789) == -ENOENT);
+	CHECK(vnic_driver_remove_qpn(drv, 0x456) == 0);
+	CHECK(vnic_driver_remove_qpn(drv, 0x457) == -ENOENT);
 	CHECK(!memcmp(hop.mac, want, sizeof(hop.mac)) && hop.hop_limit == 9);
 	CHECK(vnic_driver_register(drv, 0x1005, here, 0x123) == 0);
 	CHECK(vnic_driver_register(drv, 0x1005, here, 0x123) == 0);
@@ -713,6 +719,7 @@ static void notice_client(const char *run_dir)
 	CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
 	CHECK(vnic_driver_notice(drv, &port, &question));
 	CHECK(port.up == 1 && port.link_mtu == 1000 && port.gids[5].valid == 7);
+	CHECK(!strcmp(port.hca.name, "hca0") && port.hca.port == 1 && port.hca.generation == 3);
 	CHECK(!vnic_driver_notice(drv, &port, &question));
 	CHECK(!readable(vnic_driver_notice_fd(drv), 0));
 	/* The daemon ends; its closed socket must not look like new notices for ever. */
@@ -738,10 +745,18 @@ static void test_notices(void **state)
 	port.link_mtu = 1000;
 	port.up = 1;
 	port.gids[5].valid = 7;
+	port.hca = (struct vnic_attach_hca){.name = "hca0", .port = 1, .generation = 3};
 	assert_int_equal(vnic_server_notice(d->client, &port), 0);
 	port.link_mtu = MTU + 1;
 	assert_int_equal(vnic_server_notice(d->client, &port), 0);
 	port.link_mtu = 0;
+	assert_int_equal(vnic_server_notice(d->client, &port), 0);
+	/* The name of an HCA without its end, and a port without an HCA. */
+	port.link_mtu = 1000;
+	memset(port.hca.name, 'x', sizeof(port.hca.name));
+	port.hca.port = 1;
+	assert_int_equal(vnic_server_notice(d->client, &port), 0);
+	port.hca.name[0] = '\0';
 	assert_int_equal(vnic_server_notice(d->client, &port), 0);
 	resolve_one(d);
 	assert_true(readable(vnic_server_fd(d->client), PATIENCE));

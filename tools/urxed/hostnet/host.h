@@ -47,12 +47,13 @@ struct host_address {
 
 struct host {
 	uint8_t mac[ETHER_MAC_LEN];
-	uint16_t mtu;              /* least MTU of the uplinks, at most mtu_limit */
-	uint16_t mtu_limit;        /* --mtu, else HOST_MTU */
-	bool up;                   /* some uplink has a link, or the host has no uplink */
-	uint8_t uplink_generation; /* direct_uplink_generation */
-	bool machines;             /* stations of virtual machines have joined (station_set.h) */
-	char ndev[HOST_NDEV_LEN];  /* network interface of the GIDs whose address has none */
+	uint16_t mtu;               /* least MTU of the uplinks, at most mtu_limit */
+	uint16_t mtu_limit;         /* --mtu, else HOST_MTU */
+	bool up;                    /* some uplink has a link, or the host has no uplink */
+	uint8_t uplink_generation;  /* direct_uplink_generation */
+	bool machines;              /* stations of virtual machines have joined (station_set.h) */
+	struct vnic_attach_hca hca; /* backs the device; name "" = none */
+	char ndev[HOST_NDEV_LEN];   /* network interface of the GIDs whose address has none */
 	/* Indexed like the GID table. An address keeps its index while the host has it. */
 	struct host_address addresses[HOST_ADDRESSES];
 	uint32_t n_freed; /* entries freed since the start */

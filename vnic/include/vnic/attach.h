@@ -32,12 +32,19 @@
  *   INTRODUCE  client: a QPN of this host, and the MAC of the device that has the queue pair.
  *            daemon: the descriptors of the inbox of the QPN's owner, if that has the MAC, and both
  *            processes belong to one user in one user namespace.
- *   UPLINK   client: it wants a packet socket of its own on the uplink, or a new one after the
- *            uplink_generation in NOTICE has changed.
- *            daemon: the socket, whose filter passes nothing yet (netdev/packet_port.h). From now
- *            on packets from the uplink to the client's QPNs come by that socket only.
- *            client: a negative status: it cannot use the socket of the last answer.
- *            daemon: -ECANCELED. Packets from the uplink come by the switch again.
+ *   QPN_ADD, QPN_REMOVE
+ *            client: one of its queue pairs has this QPN, or has it no more. While the device has
+ * an HCA, the client adds each of its queue pairs: those with a QPN of the HCA and those with one
+ * of its lease. The daemon delivers frames to that QPN to the client, and lets it send from the
+ * QPN, as for QPNs of its lease. The end of the client's connection removes the rest. A client of a
+ * later daemon adds its QPNs again: the daemon reserves them for it as long as it may claim its
+ * lease. QPN_QUERY  client: the GID and the QPN of a peer. daemon: whether a process of this host
+ * and of the client's user has added the QPN; then both sides exchange frames by the switch or by
+ * inboxes, and not by the HCA. UPLINK   client: it wants a packet socket of its own on the uplink,
+ * or a new one after the uplink_generation in NOTICE has changed. daemon: the socket, whose filter
+ * passes nothing yet (netdev/packet_port.h). From now on packets from the uplink to the client's
+ * QPNs come by that socket only. client: a negative status: it cannot use the socket of the last
+ * answer. daemon: -ECANCELED. Packets from the uplink come by the switch again.
  *
  * Messages that the daemon sends without a request have a socket of their own, so that the client
  * cannot mistake them for answers. They have no reply:
@@ -62,7 +69,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 29
+#define VNIC_ATTACH_VERSION 30
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -81,6 +88,9 @@ enum vnic_attach_type {
 	VNIC_ATTACH_INTRODUCE,
 	VNIC_ATTACH_LEASE,
 	VNIC_ATTACH_UPLINK,
+	VNIC_ATTACH_QPN_ADD,
+	VNIC_ATTACH_QPN_REMOVE,
+	VNIC_ATTACH_QPN_QUERY,
 };
 
 /*
@@ -117,6 +127,23 @@ struct vnic_attach_gid {
 	uint8_t reserved[4];
 };
 
+#define VNIC_HCA_NAME 64 /* IB_DEVICE_NAME_MAX of Linux, with the NUL */
+
+/*
+ * The HCA that backs the device: each process opens it itself, by libibverbs. The daemon has chosen
+ * it (docs/hca.md); it may come, go and come back while a client is attached.
+ */
+struct vnic_attach_hca {
+	char name[VNIC_HCA_NAME]; /* in class/infiniband; ends with a NUL; "" = no HCA */
+	/*
+	 * Changes each time that an HCA comes, goes, or is replaced by another, also by one of the
+	 * same name; 0 = there was none since the daemon's start.
+	 */
+	uint32_t generation;
+	uint8_t port; /* number of the port, from 1; 0 = no HCA */
+	uint8_t reserved[3];
+};
+
 /* Properties of the port that may change while a client is attached. */
 struct vnic_attach_port {
 	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
@@ -128,6 +155,7 @@ struct vnic_attach_port {
 	/* 1 = virtual machines of this host have ports: a peer with a MAC of its own may be one. */
 	uint8_t machines;
 	uint8_t reserved[3];
+	struct vnic_attach_hca hca;
 };
 
 struct vnic_attach_hello {
@@ -177,8 +205,8 @@ struct vnic_attach_reg {
 struct vnic_attach_remote {
 	uint32_t type;
 	/*
-	 * 0; -ENOSPC: too many; -EINVAL: not a QPN of a connection; -EACCES: the client has not
-	 * leased local_qpn; -ENOENT: it was not registered.
+	 * 0; -ENOSPC: too many; -EINVAL: not a QPN of a connection; -EACCES: the client has neither
+	 * leased nor added local_qpn; -ENOENT: it was not registered.
 	 */
 	int32_t status;
 	uint32_t local_qpn; /* of the client's queue pair */
@@ -230,6 +258,31 @@ struct vnic_attach_lease {
 	 */
 	int32_t status;
 	uint32_t qpn_first;
+};
+
+/*
+ * In struct vnic_attach_qpn of QPN_ADD: processes of the same user may reach the queue pair without
+ * the HCA, so QPN_QUERY finds it. Without the flag, QPN_QUERY answers -ENOENT: the queue pair uses
+ * the HCA for each peer.
+ */
+#define VNIC_QPN_LOCAL 1u
+
+/* QPN_ADD, QPN_REMOVE, QPN_QUERY */
+struct vnic_attach_qpn {
+	uint32_t type;
+	/*
+	 * 0 and:
+	 * QPN_ADD: -EEXIST: another process has added or leased the QPN; -EINVAL: no QPN of a
+	 * process (0, 1, 0xffffff or beyond), or unknown flags; -ENOSPC: too many. A second QPN_ADD
+	 * of the same client changes the flags.
+	 * QPN_REMOVE: -ENOENT: the client has not added it.
+	 * QPN_QUERY: -ENOENT: dgid is not this host's, or no process of the client's user has added
+	 * the QPN with VNIC_QPN_LOCAL.
+	 */
+	int32_t status;
+	uint32_t qpn;     /* 24 bits */
+	uint32_t flags;   /* of QPN_ADD: VNIC_QPN_LOCAL or 0 */
+	uint8_t dgid[16]; /* of QPN_QUERY; IPv4 as ::ffff:a.b.c.d */
 };
 
 struct vnic_attach_uplink {

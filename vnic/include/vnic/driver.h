@@ -118,12 +118,29 @@ int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8
  * Registers the remote queue pair to which a queue pair of this process (RC, UC) is connected: the
  * daemon forwards its packets from now on, within the host as soon as the remote one is registered
  * likewise. Calls are counted: each needs its own vnic_driver_unregister. -ENOSPC: too many;
- * -EINVAL: no valid QPN; -EACCES: local_qpn is not leased to this process.
+ * -EINVAL: no valid QPN; -EACCES: local_qpn is neither leased to nor added by this process.
  */
 int vnic_driver_register(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
 			 uint32_t qpn);
 int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
 			   uint32_t qpn);
+
+/*
+ * An HCA has chosen the QPN of a queue pair of this process. From now on the daemon treats it as a
+ * QPN of the process's lease: frames to it come here, and the process may send from it. `local`:
+ * the queue pair reaches processes of this host and user without the HCA, so that they find it by
+ * vnic_driver_query_qpn. A second call for the QPN changes `local`. -EEXIST: another process has
+ * the QPN, so this one can use the queue pair by the HCA only; -ENOSPC: too many; -EINVAL: no valid
+ * QPN.
+ */
+int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, bool local);
+/* -ENOENT: the process has not added it. */
+int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn);
+/*
+ * Whether the peer of a connection is a queue pair of this host and user that was added as local:
+ * 0; -ENOENT: it is not.
+ */
+int vnic_driver_query_qpn(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn);
 
 /* Leases another block of QPNs for this process. -ENOSPC: the limit is reached. */
 int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first);

@@ -47,6 +47,12 @@ struct vnic_server_ops {
 	 */
 	int (*lease)(void *ctx, struct vnic_server_client *client, uint32_t *qpn_first);
 	/*
+	 * A client adds, removes or asks for a QPN of an HCA (request->type). Returns the status of
+	 * struct vnic_attach_qpn. NULL: -EOPNOTSUPP.
+	 */
+	int (*qpn)(void *ctx, struct vnic_server_client *client,
+		   const struct vnic_attach_qpn *request);
+	/*
 	 * A client has an inbox from an earlier daemon: returns a socket to a process that receives
 	 * and checks the inbox's descriptors (vnic_inbox_check), or a negative errno value. The
 	 * client gets the socket; then vnic_server_take_inbox follows.
@@ -153,6 +159,12 @@ int vnic_server_take_inbox(struct vnic_server_client *client, const int fds[VNIC
 /* The MAC of the client's queue pairs: the NIC's, or that of its virtual machine; 0 before HELLO.
  */
 const uint8_t *vnic_server_qp_mac(const struct vnic_server_client *client);
+/*
+ * Are two clients processes of one user in one user namespace, which are alive? Inboxes and copies
+ * between memories exist between such processes only.
+ */
+bool vnic_server_same_user(const struct vnic_server_client *a, const struct vnic_server_client *b,
+			   const struct vnic_server_ops *ops, void *ctx);
 /* VNIC_PROCESS of the client's lease; 0 before HELLO. */
 uint32_t vnic_server_process(const struct vnic_server_client *client);
 /*
