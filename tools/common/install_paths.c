@@ -84,6 +84,11 @@ int install_path_liburxe(char path[PATH_MAX])
 	return find_in_pkglibdir(path, "verbs/liburxe.so", "liburxe.so");
 }
 
+int install_path_liburxe_outer(char path[PATH_MAX])
+{
+	return find_in_pkglibdir(path, "verbs/liburxe-outer.so", "liburxe-outer.so");
+}
+
 int install_path_roce_xdp(char path[PATH_MAX])
 {
 	return find_in_pkglibdir(path, "netdev/xdp/roce.bpf.o", "roce.bpf.o");

@@ -14,6 +14,7 @@
  */
 int install_path_urxed(char path[PATH_MAX]);
 int install_path_liburxe(char path[PATH_MAX]);
+int install_path_liburxe_outer(char path[PATH_MAX]);
 int install_path_roce_xdp(char path[PATH_MAX]);
 /* urxe-bench, which lies beside urxe. */
 int install_path_bench(char path[PATH_MAX]);

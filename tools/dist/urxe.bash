@@ -69,6 +69,10 @@ _urxe() {
 		_urxe_words 'dcqcn none' "$word"
 		return
 	fi
+	if [[ $command == run && $previous == --way ]]; then
+		_urxe_words 'hca engine auto' "$word"
+		return
+	fi
 	case $command in
 	run)
 		for ((i = 2; i < COMP_CWORD; i++)); do
@@ -81,7 +85,7 @@ _urxe() {
 				return
 			fi
 		done
-		_urxe_words '--run-dir --transport --congestion --help --' "$word"
+		_urxe_words '--run-dir --transport --congestion --way --help --' "$word"
 		;;
 	vm)
 		case $previous in

@@ -8,6 +8,7 @@
 #include "engine/clock.h"
 #include "port/port.h"
 #include "report/log.h"
+#include <session/env.h>
 
 #define SECOND          UINT64_C(1000000000)
 #define DEFAULT_SECONDS 5
@@ -17,7 +18,7 @@ static struct reconnect *const reconnect = &port.reconnect;
 
 uint64_t reconnect_timeout(void)
 {
-	const char *text = getenv("URXE_RECONNECT_S");
+	const char *text = env_get("RECONNECT_S");
 	unsigned long seconds;
 	char *end;
 

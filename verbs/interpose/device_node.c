@@ -14,22 +14,32 @@
 #include "rdmacm/rdmacm.h"
 #include "uverbs/ucontext.h"
 
-static const struct {
+static const struct node {
 	const char *path;
 	const char *dev;           /* sysfs file with its device number */
 	unsigned int major, minor; /* Linux' number, if the file cannot be read */
-} devices[] = {
-	[DEVICE_UVERBS] = {"/dev/infiniband/" VNIC_UVERBS_NAME,
-			   "/sys/class/infiniband_verbs/" VNIC_UVERBS_NAME "/dev", 231, 1216},
-	[DEVICE_RDMACM] = {"/dev/infiniband/rdma_cm", "/sys/class/misc/rdma_cm/dev", 10, 122},
-};
+} rdma_cm = {"/dev/infiniband/rdma_cm", "/sys/class/misc/rdma_cm/dev", 10, 122};
+
+#define UVERBS_NODE(name, minor)                                                                \
+	{                                                                                       \
+		"/dev/infiniband/" name, "/sys/class/infiniband_verbs/" name "/dev", 231, minor \
+	}
+static const struct node uverbs = UVERBS_NODE(VNIC_UVERBS_NAME, 1216);
+static const struct node uverbs_other = UVERBS_NODE(VNIC_UVERBS_OTHER, 1217);
+
+static const struct node *node_of(enum device device)
+{
+	if (device == DEVICE_RDMACM)
+		return &rdma_cm;
+	return strcmp(path_uverbs_name(), VNIC_UVERBS_NAME) ? &uverbs_other : &uverbs;
+}
 
 enum device device_by_path(const char *path)
 {
 	if (!path_watched(path))
 		return DEVICE_NONE;
 	for (int i = DEVICE_UVERBS; i <= DEVICE_RDMACM; i++)
-		if (!strcmp(path, devices[i].path))
+		if (!strcmp(path, node_of((enum device)i)->path))
 			return (enum device)i;
 	return DEVICE_NONE;
 }
@@ -58,13 +68,14 @@ int device_open(enum device device, int flags)
 /* The number in sysfs and the number from stat must agree: UCX and librdmacm compare them. */
 uint64_t device_rdev(enum device device)
 {
+	const struct node *node = node_of(device);
 	unsigned int major, minor;
 	char path[PATH_MAX];
-	FILE *f = fopen(path_redirect(devices[device].dev, path), "re");
+	FILE *f = fopen(path_redirect(node->dev, path), "re");
 
 	if (!f || fscanf(f, "%u:%u", &major, &minor) != 2) {
-		major = devices[device].major;
-		minor = devices[device].minor;
+		major = node->major;
+		minor = node->minor;
 	}
 	if (f)
 		fclose(f);

@@ -17,11 +17,13 @@
 #include "interpose/own_fd.h"
 #include "interpose/path_redirect.h"
 #include "port/port.h"
+#include "port/port_private.h"
 #include "rdmacm/rdmacm.h"
 #include "report/log.h"
 #include "uverbs/ucontext.h"
 #include "uverbs/uverbs.h"
 #include <samehost/peer.h>
+#include <session/env.h>
 
 HOOKED(ssize_t, write)(int fd, const void *buf, size_t count)
 {
@@ -132,18 +134,28 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 			*vid = 0xffff; /* no VLAN */
 		return -rc;
 	}
-	/* By handle, because RTLD_NEXT does not find libraries that dlopen has loaded. */
-	library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	real = library ? (__typeof__(real))dlvsym(library, __func__, "IBVERBS_1.1") : NULL;
+	/*
+	 * The next one is liburxe-outer.so's, or libibverbs'. By handle where there is none,
+	 * because RTLD_NEXT does not find libraries that dlopen has loaded.
+	 */
+	real = (__typeof__(real))dlsym(RTLD_NEXT, __func__);
+	library = real ? NULL : dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	if (library)
+		real = (__typeof__(real))dlvsym(library, __func__, "IBVERBS_1.1");
 	rc = real ? real(context, attr, eth_mac, vid) : ENOSYS;
 	if (library)
 		dlclose(library);
 	return rc;
 }
 
-/* Starts nothing, because programs fork their workers after this. */
+/*
+ * Starts nothing, because programs fork their workers after this. Fork takes the locks of the
+ * handlers that were installed last first, and liburxe.so holds its locks while it calls
+ * liburxe-outer.so, so the outer library installs its handlers before liburxe.so does.
+ */
 static __attribute__((constructor)) void init_library(void)
 {
 	log_init();
-	path_run_dir();
+	if (path_run_dir() && env_is_outer())
+		port_install_fork_handlers();
 }

@@ -205,11 +205,10 @@ static void log_attach_error(int rc)
 
 static int attach_port(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const char *dir = path_run_dir();
 	int rc;
 
-	pthread_once(&once, port_install_fork_handlers);
+	port_install_fork_handlers();
 	if (!dir)
 		return -ENODEV;
 	TAILQ_INIT(&port.dirty_cqs);

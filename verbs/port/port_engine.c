@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Creates the engine, and answers its calls (struct urxe_ops). */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -10,6 +9,7 @@
 #include "port/port_private.h"
 #include "queues/srq.h"
 #include <samehost/peer.h>
+#include <session/env.h>
 
 static void refill_receives(void *ctx)
 {
@@ -71,7 +71,7 @@ static uint64_t random_seed(void)
 
 static enum urxe_congestion chosen_congestion(void)
 {
-	const char *name = getenv("URXE_CONGESTION");
+	const char *name = env_get("CONGESTION");
 
 	return name && !strcmp(name, "none") ? URXE_CONGESTION_NONE : URXE_CONGESTION_DCQCN;
 }

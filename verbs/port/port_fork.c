@@ -80,8 +80,15 @@ void port_unlock_orphaned(void)
 	forget_port();
 }
 
-void port_install_fork_handlers(void)
+static void install_once(void)
 {
 	pthread_atfork(before_fork, in_parent, in_child);
 	fd_set_owner();
+}
+
+void port_install_fork_handlers(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, install_once);
 }

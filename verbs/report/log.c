@@ -4,16 +4,17 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <session/env.h>
 
 enum log_level log_level = LOG_NONE;
 
 void log_init(void)
 {
 	static const char *const names[] = {"none", "error", "warning", "info", "debug"};
-	const char *wanted = getenv("URXE_LOG");
+	const char *wanted = env_get("LOG");
 
 	if (!wanted)
 		return;

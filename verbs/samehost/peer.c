@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <rxe/rxe.h>
+#include <session/env.h>
 
 #include <vnic/inbox.h>
 
@@ -69,7 +70,7 @@ static int32_t this_thread(void)
 
 static bool packets_only(void)
 {
-	const char *transport = getenv("URXE_TRANSPORT");
+	const char *transport = env_get("TRANSPORT");
 
 	return transport && !strcmp(transport, "packet");
 }

@@ -27,6 +27,7 @@ static const struct {
 	{"/dev/infiniband/uverbs1024", "/run/x/dev/infiniband/uverbs1024"},
 	{"/dev/infiniband/rdma_cm", "/run/x/dev/infiniband/rdma_cm"},
 	{"/dev/infiniband/uverbs0", NULL},
+	{"/dev/infiniband/uverbs1025", NULL},
 	{"/dev/infiniband", NULL},
 	{"/sys/class/infiniband_mad", NULL},
 	{"/sys/class/infiniband2", NULL},

@@ -76,6 +76,7 @@
 #define VNIC_SYSFS_NAME     "sys" /* also in the run directory: the tree that stands for /sys */
 /* In class/infiniband_verbs: beyond the 1024 devices that Linux numbers. */
 #define VNIC_UVERBS_NAME "uverbs1024"
+#define VNIC_UVERBS_OTHER "uverbs1025" /* of a device with another name than urxe0 */
 
 enum vnic_attach_type {
 	VNIC_ATTACH_HELLO = 1,

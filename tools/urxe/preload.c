@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxe/preload.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/install_paths.h"
+#include "common/log.h"
+
+/* The variables of the library, whose names begin with URXE_, or URXE_OUTER_. */
+static const char *const variables[] = {"DIR", "TRANSPORT",   "CONGESTION",
+					"LOG", "RECONNECT_S", "WAY"};
+#define VARIABLES (sizeof(variables) / sizeof(variables[0]))
+
+static char *outer[VARIABLES]; /* values of the outer `urxe run`; NULL: not set */
+
+#define NAME_MAX_LEN 64
+
+void preload_remember(void)
+{
+	char name[NAME_MAX_LEN];
+
+	for (unsigned int i = 0; i < VARIABLES; i++) {
+		const char *value;
+
+		snprintf(name, sizeof(name), "URXE_%s", variables[i]);
+		value = getenv(name);
+		outer[i] = value ? strdup(value) : NULL;
+	}
+}
+
+int preload_set_env(const char *name, const char *value)
+{
+	if (!setenv(name, value, 1))
+		return 0;
+	log_line("cannot set %s: %s", name, strerror(errno));
+	return -1;
+}
+
+static int find_library(int (*find)(char path[PATH_MAX]), char lib[PATH_MAX])
+{
+	int rc = find(lib);
+
+	if (rc) {
+		log_line("the library %s cannot be read (%s): build or install urxe anew", lib,
+			 strerror(-rc));
+		return -1;
+	}
+	if (strpbrk(lib, " :")) {
+		log_line("LD_PRELOAD cannot name %s: its path has a space or a colon", lib);
+		return -1;
+	}
+	return 0;
+}
+
+/* What follows the library in LD_PRELOAD; NULL: LD_PRELOAD does not begin with it. */
+static const char *behind(const char *preload, const char *lib)
+{
+	size_t len = strlen(lib);
+
+	if (!preload || strncmp(preload, lib, len) || !strchr(" :", preload[len]))
+		return NULL;
+	return preload[len] ? preload + len + 1 : preload + len;
+}
+
+static int set_preload(const char *lib, const char *rest)
+{
+	char *value;
+	int rc;
+
+	if (asprintf(&value, "%s%s%s", lib, rest && *rest ? ":" : "", rest ? rest : "") < 0) {
+		log_line("cannot set LD_PRELOAD: no memory");
+		return -1;
+	}
+	rc = preload_set_env("LD_PRELOAD", value);
+	free(value);
+	return rc;
+}
+
+static int set_outer_variables(void)
+{
+	char name[NAME_MAX_LEN];
+
+	for (unsigned int i = 0; i < VARIABLES; i++) {
+		snprintf(name, sizeof(name), "URXE_OUTER_%s", variables[i]);
+		if (outer[i] && preload_set_env(name, outer[i]))
+			return -1;
+	}
+	return 0;
+}
+
+/* `rest`: the libraries behind liburxe.so, which an outer `urxe run` has preloaded. */
+static int nest(const char *lib, const char *rest)
+{
+	char both[2 * PATH_MAX], second[PATH_MAX];
+
+	if (find_library(install_path_liburxe_outer, second))
+		return -1;
+	/* Two outer ones: only the innermost two devices can be had, and this replaces the first.
+	 */
+	if (behind(rest, second))
+		return 0;
+	snprintf(both, sizeof(both), "%s:%s", lib, second);
+	return set_outer_variables() ? -1 : set_preload(both, rest);
+}
+
+int preload_set(const char *run_dir)
+{
+	const char *old = getenv("LD_PRELOAD"), *rest;
+	char lib[PATH_MAX];
+	bool same = outer[0] && !strcmp(outer[0], run_dir);
+	int rc;
+
+	if (find_library(install_path_liburxe, lib))
+		return -1;
+	rest = behind(old, lib);
+	if (!rest)
+		rc = set_preload(lib, old);
+	else
+		rc = same || !outer[0] ? 0 : nest(lib, rest);
+	return rc ? rc : preload_set_env("URXE_DIR", run_dir);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The environment of a program with the device: LD_PRELOAD and URXE_DIR. For `urxe run`.
+ *
+ * A `urxe run` within another one with another run directory is nested: the program has both
+ * devices, by liburxe.so and liburxe-outer.so, and the outer one may be the HCA of the inner one.
+ * The dynamic linker loads a file only once, hence the second library.
+ */
+#ifndef URXE_URXE_PRELOAD_H
+#define URXE_URXE_PRELOAD_H
+
+/* Before the environment is changed: remembers the variables of an outer `urxe run`. */
+void preload_remember(void);
+/* Logs an error and returns -1. */
+int preload_set_env(const char *name, const char *value);
+/* Sets the environment for a program with the device of run_dir. The same. */
+int preload_set(const char *run_dir);
+
+#endif

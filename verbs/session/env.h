@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The environment variables of this copy of the library: URXE_*, or URXE_OUTER_* in
+ * liburxe-outer.so, which a nested `urxe run` preloads beside liburxe.so. For all parts that read
+ * the environment.
+ */
+#ifndef URXE_VERBS_SESSION_ENV_H
+#define URXE_VERBS_SESSION_ENV_H
+
+#include <stdbool.h>
+
+/* Defined by session/env_prefix.c, or in liburxe-outer.so by interpose/outer_prefix.c. */
+extern const char env_prefix[] __attribute__((visibility("hidden")));
+
+/* As getenv(3), for the variable whose name is the prefix and `name`, such as "DIR". */
+const char *env_get(const char *name);
+/* Whether this copy is liburxe-outer.so. */
+bool env_is_outer(void);
+
+#endif
