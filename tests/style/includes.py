@@ -30,6 +30,7 @@ RULES = {
     'verbs/pvrdma': (rf'rxe/|vnic/guest_memory\.h$|rdma/vmw_pvrdma-abi\.h$|({PURE_LIBC})\.h$', None),
     'verbs/session': (rf'rxe/|vnic/attach\.h$|(?!{OURS})', f'{DPDK}|{RDMA_CORE}|pcap'),
     'verbs/samehost': (rf'rxe/|vnic/(attach|inbox)\.h$|(?!{OURS})', f'{DPDK}|{RDMA_CORE}|pcap'),
+    'verbs/hca': (rf'rxe/|infiniband/verbs\.h$|(?!{OURS}|{RDMA_CORE})', f'{DPDK}|pcap'),
     'tools': ('', f'{DPDK}|{RDMA_CORE}|pcap'),
     'tests': ('', DPDK),
 }

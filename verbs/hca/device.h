@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The state of an open HCA. For all files of this folder. */
+#ifndef URXE_VERBS_HCA_DEVICE_H
+#define URXE_VERBS_HCA_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "ah.h"
+#include "gid.h"
+#include "hca.h"
+#include "hca_verbs.h"
+#include "pd.h"
+#include "work_id.h"
+
+struct hca_cq;
+struct hca_qp;
+struct hca_srq;
+
+LIST_HEAD(hca_cq_list, hca_cq);
+LIST_HEAD(hca_qp_list, hca_qp);
+LIST_HEAD(hca_srq_list, hca_srq);
+
+struct hca {
+	const struct hca_verbs *verbs;
+	const struct hca_owner *owner;
+	struct ibv_context *context;
+	struct ibv_comp_channel *channel;
+	struct urxe_dev *dev; /* NULL: not attached */
+	struct ibv_device_attr attr;
+	enum urxe_mtu mtu;
+	uint8_t port;
+	bool dead;
+	struct hca_cq_list busy_cqs; /* CQs that may have completions */
+	struct hca_qp_list qps;
+	struct hca_srq_list srqs;
+	struct hca_pd_list pds;
+	struct hca_ah_cache ahs;
+	struct hca_gids gids;
+	struct work_ids work_ids;
+};
+
+/* The functions of struct urxe_offload_ops. */
+extern const struct urxe_offload_ops hca_offload_ops;
+
+#endif

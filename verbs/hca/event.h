@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion events and asynchronous events of the HCA. For hca.c. */
+#ifndef URXE_VERBS_HCA_EVENT_H
+#define URXE_VERBS_HCA_EVENT_H
+
+struct hca;
+
+/* Neither blocks. */
+void hca_handle_comp_events(struct hca *hca);
+void hca_handle_async_events(struct hca *hca);
+
+#endif

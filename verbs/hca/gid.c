@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "gid.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+
+/* Entries of the HCA's table that are looked at; NICs have up to 256 for each port. */
+#define TABLE_MAX 1024
+
+static bool is_entry(const struct hca *hca, const struct hca_gid *gid,
+		     const struct ibv_gid_entry *entry)
+{
+	uint32_t type = gid->v1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
+
+	return entry->port_num == hca->port && entry->gid_type == type &&
+	       entry->gid_index <= INT16_MAX &&
+	       !memcmp(entry->gid.raw, gid->gid.raw, sizeof(gid->gid.raw));
+}
+
+static void find_entry(const struct hca *hca, struct hca_gid *gid,
+		       const struct ibv_gid_entry *table, ssize_t n)
+{
+	gid->index = -1;
+	for (ssize_t i = 0; gid->valid && i < n; i++)
+		if (is_entry(hca, gid, &table[i])) {
+			gid->index = (int16_t)table[i].gid_index;
+			return;
+		}
+}
+
+static ssize_t read_table(const struct hca *hca, struct ibv_gid_entry **table)
+{
+	ssize_t n;
+
+	*table = calloc(TABLE_MAX, sizeof(**table));
+	if (!*table)
+		return 0;
+	n = hca->verbs->query_gid_table(hca->context, *table, TABLE_MAX, 0, sizeof(**table));
+	return n > TABLE_MAX ? TABLE_MAX : n;
+}
+
+void hca_gids_read(struct hca *hca)
+{
+	struct ibv_gid_entry *table;
+	ssize_t n = read_table(hca, &table);
+
+	for (int i = 0; i < URXE_MAX_GIDS; i++)
+		find_entry(hca, &hca->gids.entries[i], table, n);
+	free(table);
+}
+
+void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bool v1)
+{
+	struct hca_gid *entry = &hca->gids.entries[index];
+	struct ibv_gid_entry *table;
+	ssize_t n;
+
+	if (entry->valid == (gid != NULL) &&
+	    (!gid || (entry->v1 == v1 && !memcmp(&entry->gid, gid, sizeof(*gid)))))
+		return;
+	*entry = (struct hca_gid){.valid = gid != NULL, .v1 = v1, .index = -1};
+	if (!gid)
+		return;
+	entry->gid = *gid;
+	n = read_table(hca, &table);
+	find_entry(hca, entry, table, n);
+	free(table);
+}
+
+int hca_gid_index(const struct hca *hca, uint32_t index)
+{
+	const struct hca_gid *entry = index < URXE_MAX_GIDS ? &hca->gids.entries[index] : NULL;
+
+	return entry && entry->valid ? entry->index : -1;
+}
+
+bool hca_has_gid(const struct hca *hca, uint32_t index)
+{
+	return hca_gid_index(hca, index) >= 0;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "hca.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cq.h"
+#include "device.h"
+#include "event.h"
+#include "mr.h"
+#include "qp.h"
+#include "srq.h"
+
+const struct urxe_offload_ops hca_offload_ops = {
+	.mr_reg = hca_mr_reg,
+	.mr_dereg = hca_mr_dereg,
+	.cq_create = hca_cq_create,
+	.cq_destroy = hca_cq_destroy,
+	.cq_arm = hca_cq_arm,
+	.srq_create = hca_srq_create,
+	.srq_destroy = hca_srq_destroy,
+	.srq_set_limit = hca_srq_set_limit,
+	.srq_resize = hca_srq_resize,
+	.qp_create = hca_qp_create,
+	.qp_destroy = hca_qp_destroy,
+	.takes = hca_qp_takes,
+	.qp_modify = hca_qp_modify,
+	.qp_query = hca_qp_query,
+	.mcast_attach = hca_qp_mcast_attach,
+	.mcast_detach = hca_qp_mcast_detach,
+	.post_send = hca_qp_post_send,
+	.post_recv = hca_qp_post_recv,
+	.post_srq_recv = hca_srq_post,
+};
+
+/* --- Opening. */
+
+static struct ibv_context *open_by_name(const struct hca_verbs *verbs, const char *name)
+{
+	struct ibv_device **list = verbs->get_device_list(NULL);
+	struct ibv_context *context = NULL;
+
+	errno = ENODEV;
+	for (int i = 0; list && list[i]; i++)
+		if (!strcmp(verbs->get_device_name(list[i]), name)) {
+			context = verbs->open_device(list[i]);
+			break;
+		}
+	if (list)
+		verbs->free_device_list(list);
+	return context;
+}
+
+static int make_nonblocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
+}
+
+static int query_port(struct hca *hca)
+{
+	struct ibv_port_attr attr = {0};
+	int rc = hca->verbs->query_port(hca->context, hca->port,
+					(struct _compat_ibv_port_attr *)&attr);
+
+	hca->mtu = (enum urxe_mtu)attr.active_mtu;
+	return hca_verbs_error(rc);
+}
+
+static int prepare(struct hca *hca)
+{
+	int rc = hca_verbs_error(hca->verbs->query_device(hca->context, &hca->attr));
+
+	if (!rc)
+		rc = query_port(hca);
+	if (!rc)
+		rc = make_nonblocking(hca->context->async_fd);
+	if (rc)
+		return rc;
+	hca->channel = hca->verbs->create_comp_channel(hca->context);
+	if (!hca->channel)
+		return hca_verbs_null_error();
+	return make_nonblocking(hca->channel->fd);
+}
+
+int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
+	     const struct hca_owner *owner, struct hca **out)
+{
+	struct hca *hca;
+	int rc;
+
+	if (!verbs)
+		return -ENOSYS;
+	hca = calloc(1, sizeof(*hca));
+	if (!hca)
+		return -ENOMEM;
+	hca->verbs = verbs;
+	hca->owner = owner;
+	hca->port = port;
+	hca_ahs_init(hca);
+	hca->context = open_by_name(verbs, name);
+	if (!hca->context) {
+		free(hca);
+		return hca_verbs_null_error();
+	}
+	rc = prepare(hca);
+	if (rc) {
+		hca_close(hca);
+		return rc;
+	}
+	*out = hca;
+	return 0;
+}
+
+/* Where the HCA is gone, these calls may fail, and free libibverbs' part all the same. */
+void hca_close(struct hca *hca)
+{
+	if (hca->channel)
+		hca->verbs->destroy_comp_channel(hca->channel);
+	hca->verbs->close_device(hca->context);
+	work_ids_free(&hca->work_ids);
+	free(hca);
+}
+
+void hca_abandon(struct hca *hca)
+{
+	close(hca->context->cmd_fd);
+	close(hca->context->async_fd);
+	close(hca->channel->fd);
+}
+
+void hca_attach(struct hca *hca, struct urxe_dev *dev)
+{
+	hca->dev = dev;
+	urxe_offload_set(dev, &hca_offload_ops, hca);
+}
+
+void hca_detach(struct hca *hca)
+{
+	urxe_offload_unset(hca->dev);
+	hca->dev = NULL;
+}
+
+/* --- Attributes. */
+
+static uint32_t at_most(uint32_t engine, int of_hca)
+{
+	if (of_hca < 0)
+		return 0;
+	return (uint32_t)of_hca < engine ? (uint32_t)of_hca : engine;
+}
+
+void hca_limits(const struct hca *hca, struct hca_limits *limits)
+{
+	const struct ibv_device_attr *attr = &hca->attr;
+
+	*limits = (struct hca_limits){
+		.max_mr_size = attr->max_mr_size,
+		.max_qp_wr = at_most(URXE_MAX_WR - 1, attr->max_qp_wr),
+		.max_sge = at_most(URXE_MAX_SGE, attr->max_sge),
+		.max_cqe = at_most(INT32_MAX, attr->max_cqe),
+		.max_srq_wr = at_most(URXE_MAX_WR - 1, attr->max_srq_wr),
+		.max_srq_sge = at_most(URXE_MAX_SGE, attr->max_srq_sge),
+		.max_rd_atomic = at_most(URXE_MAX_RD_ATOMIC, attr->max_qp_rd_atom),
+		.max_init_rd_atomic = at_most(URXE_MAX_RD_ATOMIC, attr->max_qp_init_rd_atom),
+		.mtu = hca->mtu,
+		.atomics = attr->atomic_cap != IBV_ATOMIC_NONE,
+	};
+}
+
+/* --- Events. */
+
+int hca_comp_fd(const struct hca *hca)
+{
+	return hca->channel->fd;
+}
+
+int hca_async_fd(const struct hca *hca)
+{
+	return hca->context->async_fd;
+}
+
+void hca_handle_events(struct hca *hca)
+{
+	hca_handle_comp_events(hca);
+	hca_handle_async_events(hca);
+}
+
+bool hca_is_dead(const struct hca *hca)
+{
+	return hca->dead;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The HCA that backs the device: rxe/offload.h on libibverbs. For port/ of verbs/.
+ *
+ * The lock of the engine's owner protects an HCA, but hca_open() and hca_close() run without it:
+ * libibverbs enumerates devices then, and calls back into the interposed functions.
+ */
+#ifndef URXE_VERBS_HCA_HCA_H
+#define URXE_VERBS_HCA_HCA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/offload.h>
+#include <rxe/rxe.h>
+
+struct hca;
+struct hca_verbs;
+
+/* What the owner decides. */
+struct hca_owner {
+	/* Whether the HCA executes the connection; qp_ctx is the ctx of the engine's queue pair. */
+	bool (*takes)(void *qp_ctx, const struct urxe_qp_attr *attr);
+};
+
+/* The smaller limits of HCA and engine count. */
+struct hca_limits {
+	uint64_t max_mr_size;
+	uint32_t max_qp_wr;
+	uint32_t max_sge;
+	uint32_t max_cqe;
+	uint32_t max_srq_wr;
+	uint32_t max_srq_sge;
+	uint32_t max_rd_atomic;      /* as responder */
+	uint32_t max_init_rd_atomic; /* as requester */
+	enum urxe_mtu mtu;           /* of the port, active */
+	bool atomics;
+};
+
+/*
+ * Opens the device of that name. Without the lock. -ENODEV: no such device; -ENOSYS: `verbs` is
+ * NULL, because the program's libibverbs lacks a function; or libibverbs' error.
+ */
+int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
+	     const struct hca_owner *owner, struct hca **hca);
+/* Destroys the objects that are left. Without the lock, after hca_detach(). */
+void hca_close(struct hca *hca);
+/* In a forked child: closes the parent's descriptors. */
+void hca_abandon(struct hca *hca);
+
+/* Makes the HCA that of the device. */
+void hca_attach(struct hca *hca, struct urxe_dev *dev);
+/* The HCA is gone, or goes (urxe_offload_unset). */
+void hca_detach(struct hca *hca);
+
+void hca_limits(const struct hca *hca, struct hca_limits *limits);
+/* Entry `index` of the engine's GID table; NULL: no entry. `v1`: RoCEv1. */
+void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bool v1);
+/* Whether the HCA has the GID of that entry. */
+bool hca_has_gid(const struct hca *hca, uint32_t index);
+
+/* Passes completions to the engine. True: more may wait. */
+bool hca_poll(struct hca *hca);
+
+/* Readable when hca_handle_events() has something to do. */
+int hca_comp_fd(const struct hca *hca);
+int hca_async_fd(const struct hca *hca);
+/* Handles completion events and asynchronous events. */
+void hca_handle_events(struct hca *hca);
+/* The HCA has reported its end: the owner detaches it. */
+bool hca_is_dead(const struct hca *hca);
+
+#endif
