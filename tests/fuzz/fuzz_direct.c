@@ -325,7 +325,7 @@ static void meet(void)
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
 	w.hostile = false;
-	require(!tx_add_inbox(&port.tx, who.mac, QPN, fds));
+	require(!tx_add_inbox(&port.tx, who.mac, QPN, false, fds));
 }
 
 static void start(void)

@@ -145,12 +145,14 @@ static void flush_qps(void)
 
 void engine_run(uint64_t now)
 {
-	bool more = port_running() && receive_bursts(now);
+	bool more = port_hca_poll();
 	uint32_t rounds = 0;
 
+	more |= port_running() && receive_bursts(now);
 	engine_transmit(now);
 	while (more && ++rounds < ROUNDS) {
-		more = port_running() && receive_bursts(now);
+		more = port_hca_poll();
+		more |= port_running() && receive_bursts(now);
 		engine_transmit(now);
 	}
 	flush_qps();
@@ -159,7 +161,7 @@ void engine_run(uint64_t now)
 
 void engine_poll(uint64_t now)
 {
-	if (port_running() && !receive_bursts(now)) {
+	if (!port_hca_poll() && port_running() && !receive_bursts(now)) {
 		delay_ack(now);
 		flush_qps();
 		port_publish();

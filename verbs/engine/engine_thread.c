@@ -173,6 +173,13 @@ static void handle_notice(void)
 		port_add_inbox(qpn, fds);
 }
 
+static void handle_hca(void)
+{
+	hca_handle_events(port.hca.hca);
+	engine_transmit(clock_now());
+	port_publish();
+}
+
 /*
  * One round: the engine, the daemon, full event channels. Returns false if frames wait for the next
  * round.
@@ -183,6 +190,8 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 
 	if (woken->notice && port_connected())
 		handle_notice();
+	if (port.hca.hca && woken->hca)
+		handle_hca();
 	if (polling->grant_until <= clock_now())
 		idle = empty_rings(stream, woken->inbox);
 	if (self->stop)
@@ -199,6 +208,8 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 		/* The next round handles the last frames of the old socket. */
 		idle = false;
 	}
+	if (port_hca_stale())
+		port_hca_renew();
 	flush_channels();
 	return idle;
 }

@@ -26,7 +26,17 @@
 #define LOOK_COST 32
 #define LOOK_MAX  (8 * MS)
 
-enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_NOTICE, WATCH_INBOX, WATCH_UPLINK, WATCH_CHANNELS };
+enum {
+	WATCH_WAKE,
+	WATCH_IRQ,
+	WATCH_CTL,
+	WATCH_NOTICE,
+	WATCH_INBOX,
+	WATCH_UPLINK,
+	WATCH_HCA,
+	WATCH_HCA_ASYNC,
+	WATCH_CHANNELS
+};
 
 _Static_assert(THREAD_SLEEP_FDS == WATCH_CHANNELS + THREAD_SLEEP_CHANNELS, "places of `fds`");
 
@@ -52,6 +62,10 @@ static void watch_descriptors(struct thread_sleep *sleep)
 		(struct pollfd){port.inbox ? vnic_inbox_irq_fd(port.inbox) : -1, POLLIN, 0};
 	sleep->fds[WATCH_UPLINK] =
 		(struct pollfd){port.uplink ? packet_port_irq_fd(port.uplink) : -1, POLLIN, 0};
+	sleep->fds[WATCH_HCA] =
+		(struct pollfd){port.hca.hca ? hca_comp_fd(port.hca.hca) : -1, POLLIN, 0};
+	sleep->fds[WATCH_HCA_ASYNC] =
+		(struct pollfd){port.hca.hca ? hca_async_fd(port.hca.hca) : -1, POLLIN, 0};
 	sleep->n = WATCH_CHANNELS;
 	port.channel_waits = false;
 	LIST_FOREACH(channel, &port.waiting_channels, waiting_link)
@@ -172,6 +186,7 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 		sleep->fds[WATCH_IRQ].revents || sleep->inbox || sleep->fds[WATCH_UPLINK].revents;
 	sleep->notice = sleep->fds[WATCH_NOTICE].revents;
 	sleep->hangup = sleep->fds[WATCH_CTL].revents;
+	sleep->hca = sleep->fds[WATCH_HCA].revents || sleep->fds[WATCH_HCA_ASYNC].revents;
 }
 
 void thread_sleep_shorten(void)

@@ -9,7 +9,7 @@
 
 /* Full event channels that the thread watches at a time. */
 #define THREAD_SLEEP_CHANNELS 8
-#define THREAD_SLEEP_FDS      (6 + THREAD_SLEEP_CHANNELS)
+#define THREAD_SLEEP_FDS      (8 + THREAD_SLEEP_CHANNELS)
 
 struct thread_sleep {
 	struct pollfd fds[THREAD_SLEEP_FDS];
@@ -21,6 +21,7 @@ struct thread_sleep {
 	bool inbox;     /* that of the inbox, */
 	bool notice;    /* the daemon has sent a notice, */
 	bool hangup;    /* or has ended */
+	bool hca;       /* the HCA has events */
 };
 
 /* With the lock of the port. `idle`: no frame waits. */

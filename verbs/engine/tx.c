@@ -61,6 +61,7 @@ void tx_destroy(struct tx *tx)
 	for (uint32_t i = 0; tx->routes && i < VNIC_PROCESSES; i++)
 		if (tx->routes[i])
 			close_route(tx, i);
+	tx_aliases_free(&tx->aliases);
 	free(tx->routes);
 	free(tx->spares);
 	*tx = (struct tx){0};
@@ -91,14 +92,18 @@ void tx_lose_switch(struct tx *tx)
 /* --- Inboxes of peers. */
 
 /* A QPN that came from the program may have more than 24 bits. */
-static uint32_t process_of(uint32_t qpn)
+static uint32_t process_of(const struct tx *tx, uint32_t qpn)
 {
+	uint32_t process;
+
+	if (tx_alias_find(&tx->aliases, qpn & 0xffffff, &process))
+		return process;
 	return VNIC_PROCESS(qpn) % VNIC_PROCESSES;
 }
 
 static struct tx_route **route_entry(const struct tx *tx, uint32_t qpn)
 {
-	return &tx->routes[process_of(qpn)];
+	return &tx->routes[process_of(tx, qpn)];
 }
 
 static bool leads_to(const struct tx_route *route, const uint8_t mac[6])
@@ -131,27 +136,45 @@ static void close_ended(struct tx *tx)
 			close_route(tx, i);
 }
 
-int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, const int fds[VNIC_INBOX_FDS])
+/* The route of an inbox whose owner may be reached by several numbers; it takes the outbox. */
+static struct tx_route *make_route(struct tx *tx, const uint8_t mac[6], uint32_t process,
+				   struct vnic_outbox *outbox)
 {
+	struct tx_route *route = calloc(1, sizeof(*route));
+
+	if (!route) {
+		vnic_outbox_close(outbox);
+		return NULL;
+	}
+	route->outbox = outbox;
+	memcpy(route->mac, mac, sizeof(route->mac));
+	route->peer = peer_open(tx->peers, outbox, process);
+	return route;
+}
+
+int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, bool of_hca,
+		 const int fds[VNIC_INBOX_FDS])
+{
+	uint32_t process = process_of(tx, qpn);
 	struct vnic_outbox *outbox;
-	struct tx_route *route;
 	int rc = vnic_outbox_open(fds, tx->mtu, tx->process, &outbox);
 
 	close_ended(tx);
 	if (rc)
 		return rc;
-	route = calloc(1, sizeof(*route));
-	if (!route) {
-		vnic_outbox_close(outbox);
-		return -ENOMEM;
+	if (of_hca) {
+		process = peer_published_process(vnic_outbox_published(outbox));
+		rc = tx_alias_set(&tx->aliases, qpn & 0xffffff, process);
+		/* Another queue pair of a process whose inbox is open already. */
+		if (rc || leads_to(tx->routes[process], mac)) {
+			vnic_outbox_close(outbox);
+			return rc;
+		}
 	}
-	route->outbox = outbox;
-	memcpy(route->mac, mac, sizeof(route->mac));
-	route->peer = peer_open(tx->peers, outbox, process_of(qpn));
-	if (*route_entry(tx, qpn))
-		close_route(tx, process_of(qpn));
-	*route_entry(tx, qpn) = route;
-	return 0;
+	if (tx->routes[process])
+		close_route(tx, process);
+	tx->routes[process] = make_route(tx, mac, process, outbox);
+	return tx->routes[process] ? 0 : -ENOMEM;
 }
 
 /* Whether a frame goes to this device's MAC address, so that the engine has given it no ICRC. */
@@ -243,7 +266,8 @@ uint32_t tx_reserve(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint
 /* Whether a frame goes to the inbox of that process of this host. */
 static bool goes_to(const struct tx *tx, const struct urxe_frame *frame, uint32_t process)
 {
-	return process_of(frame->dest_qpn) == process && leads_to(tx->routes[process], frame->data);
+	return process_of(tx, frame->dest_qpn) == process &&
+	       leads_to(tx->routes[process], frame->data);
 }
 
 bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
@@ -262,7 +286,7 @@ bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct urxe_frame *frame)
 {
 	const bool cut =
-		is_local(tx, frame->data) || goes_to(tx, frame, process_of(frame->dest_qpn));
+		is_local(tx, frame->data) || goes_to(tx, frame, process_of(tx, frame->dest_qpn));
 
 	to->len = frame->len - (cut ? URXE_ICRC_LEN : 0);
 	to->reference = (struct vnic_reference){0};
@@ -389,7 +413,7 @@ static uint32_t run_length(const struct tx *tx)
 	uint32_t first = tx->first, n = 1;
 
 	while (first + n < tx->count &&
-	       process_of(tx->qpns[first + n]) == process_of(tx->qpns[first]) &&
+	       process_of(tx, tx->qpns[first + n]) == process_of(tx, tx->qpns[first]) &&
 	       leads_to(*route_entry(tx, tx->qpns[first]), tx->slots[first + n].data))
 		n++;
 	return n;
@@ -405,7 +429,7 @@ static bool send_to_inbox(struct tx *tx, struct tx_route *route, uint64_t now)
 	tx_count(tx, VNIC_DIRECT_SENT, sent);
 	if (status == VNIC_OUTBOX_CLOSED) {
 		tx_count(tx, VNIC_DIRECT_CLOSED, 1);
-		close_route(tx, process_of(tx->qpns[tx->first]));
+		close_route(tx, process_of(tx, tx->qpns[tx->first]));
 		return true;
 	}
 	tx->first += sent;
@@ -472,7 +496,7 @@ bool tx_keep_ack(struct tx *tx, const struct urxe_frame *frame)
 {
 	if (!frame->acknowledges || frame->len > sizeof(tx->ack) || tx->ack_len ||
 	    tx->switch_lost || !tx_by_uplink(tx, frame->data) ||
-	    goes_to(tx, frame, process_of(frame->dest_qpn)))
+	    goes_to(tx, frame, process_of(tx, frame->dest_qpn)))
 		return false;
 	tx->ack_len = frame->len;
 	memcpy(tx->ack, frame->data, frame->len);
@@ -567,7 +591,7 @@ static struct tx_route *detect_stream(const struct tx *tx, const struct urxe_fra
 
 bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 {
-	uint32_t process = n ? process_of(frames[0].dest_qpn) : tx->stream_process;
+	uint32_t process = n ? process_of(tx, frames[0].dest_qpn) : tx->stream_process;
 	bool large = n ? are_large(frames, n) : tx->stream_large;
 	/* Before they are sent: then they belong to the receiver. */
 	struct tx_route *next = n ? detect_stream(tx, frames, n, process, large) : tx->stream;

@@ -34,6 +34,8 @@
 #include <rxe/rxe.h>
 #include <vnic/driver.h>
 
+#include "engine/tx_alias.h"
+
 #define TX_BURST 32
 
 /*
@@ -97,6 +99,7 @@ struct tx {
 	bool switch_stalled;      /* the slots are `spares`: the switch is stalled */
 	uint8_t *spares;          /* TX_BURST frames */
 	struct tx_route **routes; /* by VNIC_PROCESS */
+	struct tx_aliases aliases;
 };
 
 /* For the NIC, the direct uplink and the peers of a port. 0 or -ENOMEM; then tx_destroy is not
@@ -124,9 +127,11 @@ bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /*
  * Takes the descriptors of the inbox of the process with that QPN of the device with that MAC: a
- * process of this host, or the device process of a virtual machine. 0 or a negative errno value.
+ * process of this host, or the device process of a virtual machine. `of_hca`: an HCA may have
+ * chosen the QPN. 0 or a negative errno value.
  */
-int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
+int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, bool of_hca,
+		 const int fds[VNIC_INBOX_FDS]);
 
 /*
  * Reserves up to n buffers (at most TX_BURST) for the engine to write to; only while no frame

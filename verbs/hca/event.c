@@ -62,7 +62,7 @@ static void handle_event(struct hca *hca, const struct ibv_async_event *event)
 	case IBV_EVENT_CQ_ERR: fail_cq(hca, event->element.cq->cq_context); break;
 	case IBV_EVENT_DEVICE_FATAL: hca->dead = true; break;
 	case IBV_EVENT_GID_CHANGE:
-	case IBV_EVENT_PORT_ACTIVE: hca_gids_read(hca); break;
+	case IBV_EVENT_PORT_ACTIVE: hca_read_gids(hca); break;
 	default: break;
 	}
 }

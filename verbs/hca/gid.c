@@ -41,7 +41,7 @@ static ssize_t read_table(const struct hca *hca, struct ibv_gid_entry **table)
 	return n > TABLE_MAX ? TABLE_MAX : n;
 }
 
-void hca_gids_read(struct hca *hca)
+void hca_read_gids(struct hca *hca)
 {
 	struct ibv_gid_entry *table;
 	ssize_t n = read_table(hca, &table);
@@ -54,19 +54,10 @@ void hca_gids_read(struct hca *hca)
 void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bool v1)
 {
 	struct hca_gid *entry = &hca->gids.entries[index];
-	struct ibv_gid_entry *table;
-	ssize_t n;
 
-	if (entry->valid == (gid != NULL) &&
-	    (!gid || (entry->v1 == v1 && !memcmp(&entry->gid, gid, sizeof(*gid)))))
-		return;
 	*entry = (struct hca_gid){.valid = gid != NULL, .v1 = v1, .index = -1};
-	if (!gid)
-		return;
-	entry->gid = *gid;
-	n = read_table(hca, &table);
-	find_entry(hca, entry, table, n);
-	free(table);
+	if (gid)
+		entry->gid = *gid;
 }
 
 int hca_gid_index(const struct hca *hca, uint32_t index)

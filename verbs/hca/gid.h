@@ -21,8 +21,6 @@ struct hca_gids {
 	struct hca_gid entries[URXE_MAX_GIDS]; /* of the engine */
 };
 
-/* The HCA's table has changed, or is read for the first time. */
-void hca_gids_read(struct hca *hca);
 /* The HCA's index of the engine's entry; -1: none. */
 int hca_gid_index(const struct hca *hca, uint32_t index);
 

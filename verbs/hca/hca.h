@@ -54,8 +54,11 @@ void hca_attach(struct hca *hca, struct urxe_dev *dev);
 void hca_detach(struct hca *hca);
 
 void hca_limits(const struct hca *hca, struct hca_limits *limits);
-/* Entry `index` of the engine's GID table; NULL: no entry. `v1`: RoCEv1. */
+/* Entry `index` of the engine's GID table; NULL: no entry. `v1`: RoCEv1. hca_read_gids() comes
+ * after the last change. */
 void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bool v1);
+/* Looks for the entries in the HCA's table. */
+void hca_read_gids(struct hca *hca);
 /* Whether the HCA has the GID of that entry. */
 bool hca_has_gid(const struct hca *hca, uint32_t index);
 

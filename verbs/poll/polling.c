@@ -133,7 +133,7 @@ bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now
 	/* Another thread runs the engine, or waits for the lock: the poll does not wait. */
 	if (!port_trylock())
 		return false;
-	if (!port.dev || !port_running()) {
+	if (!port.dev || (!port_running() && !port.hca.hca)) {
 		port_unlock();
 		return false;
 	}

@@ -183,6 +183,46 @@ int port_register_remote_qp(struct remote_qp *remote, bool connected)
 	return ask_daemon(connected ? ask_register : ask_unregister, remote);
 }
 
+static int ask_add_qpn(struct vnic_driver *nic, void *question)
+{
+	struct local_qp *local = question;
+
+	local->daemon = port.daemons;
+	return vnic_driver_add_qpn(nic, local->qpn, local->reachable);
+}
+
+static int ask_remove_qpn(struct vnic_driver *nic, void *question)
+{
+	const struct local_qp *local = question;
+
+	/* An earlier daemon knew the queue pair, this one does not. */
+	return local->daemon == port.daemons ? vnic_driver_remove_qpn(nic, local->qpn) : 0;
+}
+
+int port_add_qpn(struct local_qp *local, bool exists)
+{
+	return ask_daemon(exists ? ask_add_qpn : ask_remove_qpn, local);
+}
+
+struct qpn_question {
+	const uint8_t *dgid;
+	uint32_t qpn;
+};
+
+static int ask_query_qpn(struct vnic_driver *nic, void *question)
+{
+	const struct qpn_question *q = question;
+
+	return vnic_driver_query_qpn(nic, q->dgid, q->qpn);
+}
+
+int port_query_qpn(const uint8_t dgid[16], uint32_t qpn)
+{
+	struct qpn_question question = {dgid, qpn};
+
+	return ask_daemon(ask_query_qpn, &question);
+}
+
 /*
  * Without the lock: populates this process's inbox, because a peer whose inbox this process has may
  * send, too.
@@ -209,7 +249,7 @@ static int ask_introduction(struct vnic_driver *nic, void *question)
 	if (rc)
 		return rc;
 	port_lock();
-	rc = tx_add_inbox(&port.tx, q->mac, q->qpn, fds);
+	rc = tx_add_inbox(&port.tx, q->mac, q->qpn, port.welcome.port.hca.name[0], fds);
 	port_unlock();
 	populate_inbox();
 	return rc;
@@ -248,7 +288,7 @@ void port_add_inbox(uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 			close(fds[i]);
 		return;
 	}
-	rc = tx_add_inbox(&port.tx, port.welcome.mac, qpn, fds);
+	rc = tx_add_inbox(&port.tx, port.welcome.mac, qpn, port.welcome.port.hca.name[0], fds);
 	if (rc)
 		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
 	port_unlock();

@@ -117,7 +117,11 @@ static void log_counters(void)
 
 static void detach_port(void)
 {
+	struct hca *hca;
+
 	port_lock();
+	hca = port_hca_release();
+	port.hca = (struct port_hca){0};
 	if (port.dev) {
 		log_counters();
 		urxe_dev_destroy(port.dev);
@@ -127,6 +131,7 @@ static void detach_port(void)
 	clock_resume();
 	leases_clear(&port.leases);
 	remote_qp_forget_released();
+	local_qp_forget_released();
 	tx_destroy(&port.tx);
 	port_close_uplink();
 	peers_done(&port_peers);
@@ -135,6 +140,8 @@ static void detach_port(void)
 	vnic_driver_detach(port.nic);
 	port.nic = NULL;
 	port_unlock();
+	if (hca)
+		hca_close(hca);
 }
 
 /* NULL: without an inbox, all frames come by the switch, which is slower. */
@@ -154,6 +161,15 @@ static void request_uplink(void)
 	port_lock();
 	if (port_uplink_stale())
 		port_renew_uplink();
+	port_unlock();
+}
+
+/* Before the program has objects, which are the HCA's then. */
+static void open_hca(void)
+{
+	port_lock();
+	if (port_hca_stale())
+		port_hca_renew();
 	port_unlock();
 }
 
@@ -216,6 +232,8 @@ static int attach_port(void)
 	LIST_INIT(&port.flushing_qps);
 	LIST_INIT(&port.remote_qps);
 	LIST_INIT(&port.released_remote_qps);
+	LIST_INIT(&port.local_qps);
+	LIST_INIT(&port.released_local_qps);
 	LIST_INIT(&port.released_mrs);
 	port.dead = false;
 	port.inbox_broken = false;
@@ -240,6 +258,7 @@ static int attach_port(void)
 	if (!rc) {
 		give_inbox();
 		request_uplink();
+		open_hca();
 		rc = engine_thread_start();
 	}
 	if (rc) {
@@ -320,11 +339,13 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	port.welcome.port = before;
 	if (port_set_pkeys())
 		log_error("cannot follow the P_Key table");
+	port_hca_adopt(&before.hca, &now->port.hca);
 	port_changed(&now->port);
 	port_update_multicast();
 	port.daemons++;
 	/* The socket is another daemon's, which may lack what this daemon counts on. */
 	port.uplink_inherited = true;
+	local_qp_add_all(nic);
 	remote_qp_register_all(nic);
 	/* Peers have the inbox already; the new daemon introduces further peers. */
 	if (port.inbox && vnic_driver_set_inbox(nic, port.inbox))

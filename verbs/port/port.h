@@ -16,6 +16,7 @@
 #include <samehost/peer.h>
 #include <vnic/driver.h>
 
+#include "daemon/local_qp.h"
 #include "daemon/reconnect.h"
 #include "daemon/remote_qp.h"
 #include "engine/engine_thread.h"
@@ -23,6 +24,7 @@
 #include "engine/tx.h"
 #include "memory/mr.h"
 #include "poll/polling.h"
+#include "port/port_hca.h"
 #include "queues/comp_channel.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
@@ -37,7 +39,8 @@ struct port {
 	struct lock lock;
 	struct urxe_dev *dev; /* NULL: not attached */
 	struct vnic_driver *nic;
-	struct vnic_inbox *inbox;     /* NULL: none */
+	struct vnic_inbox *inbox; /* NULL: none */
+	struct port_hca hca;
 	struct packet_port *uplink;   /* the direct uplink; NULL: none */
 	uint8_t uplink_generation;    /* vnic_attach_port.uplink when it was requested */
 	bool uplink_inherited;        /* it is an earlier daemon's: this one has not been asked */
@@ -60,6 +63,8 @@ struct port {
 	bool channel_waits; /* the engine thread does not poll(2) some waiting_channels yet */
 	struct remote_qp_list remote_qps;
 	struct remote_qp_list released_remote_qps; /* the daemon has not been told yet */
+	struct local_qp_list local_qps;
+	struct local_qp_list released_local_qps; /* the daemon has not been told yet */
 	struct uverbs_file_list files;
 	struct mr_list released_mrs; /* whose memory peers may still copy to or from */
 	uint64_t registrations;      /* memory registrations so far */
@@ -135,6 +140,14 @@ int port_lease_qpns(void);
  * Tells the daemon that a QP is connected to a remote QP, or no longer. Blocks, without the lock.
  */
 int port_register_remote_qp(struct remote_qp *remote, bool connected);
+/* Tells the daemon that the process has a QP with that number, or no longer. Blocks, without the
+ * lock. */
+int port_add_qpn(struct local_qp *local, bool exists);
+/*
+ * 0: the peer of a connection is a queue pair of this host that can be reached without the HCA.
+ * Blocks, without the lock.
+ */
+int port_query_qpn(const uint8_t dgid[16], uint32_t qpn);
 /*
  * Asks the daemon for the inbox of the process of this host that has the QPN of the device with
  * that MAC, if there may be one. Blocks, without the lock. For an open context.

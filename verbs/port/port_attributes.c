@@ -86,6 +86,8 @@ void port_changed(const struct vnic_attach_port *now)
 		log_error("cannot follow the port: %s", strerror(-rc));
 	port.welcome.port = *now;
 	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
+		port_hca_set_gids();
+	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
 		send_port_event(IBV_EVENT_GID_CHANGE);
 	if (now->up != before.up)
 		send_port_event(now->up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);

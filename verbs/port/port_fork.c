@@ -48,6 +48,8 @@ static void forget_port(void)
 		vnic_driver_abandon(port.nic);
 	peers_fork_child(&port_peers);
 	vnic_inbox_abandon(port.inbox);
+	if (port.hca.hca)
+		hca_abandon(port.hca.hca);
 	packet_port_close(port.uplink);
 	tx_destroy(&port.tx);
 	engine_thread_abandon();

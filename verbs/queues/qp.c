@@ -213,6 +213,7 @@ void qp_destroy(struct object *object)
 		LIST_REMOVE(qp, flushing_link);
 	leases_assign(&port.leases, qp->qpn, NULL);
 	remote_qp_release(qp->remote);
+	local_qp_release(qp->local);
 	urxe_qp_destroy(qp->qp);
 	port_update_multicast();
 	queue_destroy(&qp->sq.ring);

@@ -17,6 +17,7 @@
 #include "uverbs/handle.h"
 
 struct cq;
+struct local_qp;
 struct pd;
 struct remote_qp;
 struct srq;
@@ -42,8 +43,12 @@ struct qp {
 	struct pd *pd;
 	struct cq *recv_cq;
 	struct remote_qp *remote; /* the connection that the daemon knows; RC and UC */
+	struct local_qp *local;   /* the number that the daemon knows; NULL: leased, without HCA */
 	uint32_t async_events;
-	bool flushing; /* in port.flushing_qps */
+	bool by_hca;        /* a connection goes by the HCA; set before the transition to RTR */
+	bool number_taken;  /* another process has the QPN: only the HCA can execute the QP */
+	uint8_t way_reason; /* enum way_reason of port_hca.h */
+	bool flushing;      /* in port.flushing_qps */
 	LIST_ENTRY(qp) flushing_link;
 };
 _Static_assert(offsetof(struct qp, sq) == URXE_CACHE_LINE &&

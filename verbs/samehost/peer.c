@@ -116,6 +116,7 @@ struct urxe_direct_table *peers_publish(struct peers *peers, void *published, ui
 {
 	struct published *p = published;
 
+	p->process = process;
 	if (packets_only() || !identify_self(peers))
 		return NULL;
 	p->token = peers->token;
@@ -123,10 +124,14 @@ struct urxe_direct_table *peers_publish(struct peers *peers, void *published, ui
 	p->remote_pieces = (uintptr_t)peers->remote_pieces;
 	p->pid_namespace = peers->pid_namespace;
 	p->pid = peers->pid;
-	p->process = process;
 	peers->process = process;
 	peers->published = p;
 	return &p->table;
+}
+
+uint32_t peer_published_process(const void *published)
+{
+	return ((const struct published *)published)->process % VNIC_PROCESSES;
 }
 
 /*

@@ -83,6 +83,8 @@ void peers_init(struct peers *peers, const struct peers_ops *ops, void *ctx);
  * copies: URXE_TRANSPORT is "packet", or /proc does not show what peers must know.
  */
 struct urxe_direct_table *peers_publish(struct peers *peers, void *published, uint32_t process);
+/* The number of the process that has published this memory; may be wrong, but is in range. */
+uint32_t peer_published_process(const void *published);
 /* Before the published memory is unmapped. */
 void peers_done(struct peers *peers);
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "session/qpn_lease.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +12,47 @@ static uint32_t block_of(uint32_t qpn)
 	return (qpn & 0xffffff) >> VNIC_LEASE_SHIFT;
 }
 
+#define BLOCKS (1u << (24 - VNIC_LEASE_SHIFT))
+
+/* QPs whose numbers an HCA has chosen keep them when the block is leased. */
+static void replace_foreign(struct leases *leases, struct lease_block *block)
+{
+	struct lease_block *foreign = leases->by_qpn[block_of(block->qpn_first)];
+
+	if (!foreign || !foreign->foreign)
+		return;
+	memcpy(block->qps, foreign->qps, sizeof(block->qps));
+	for (uint32_t i = 0; i < VNIC_LEASE_QPNS; i++)
+		leases->used += block->qps[i] != NULL;
+	free(foreign);
+}
+
 void leases_add(struct leases *leases, struct lease_block *block)
 {
+	replace_foreign(leases, block);
 	leases->blocks[leases->n++] = block;
 	leases->by_qpn[block_of(block->qpn_first)] = block;
 }
 
 void leases_clear(struct leases *leases)
 {
-	for (uint32_t i = 0; i < leases->n; i++)
-		free(leases->blocks[i]);
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		free(leases->by_qpn[i]);
 	memset(leases, 0, sizeof(*leases));
+}
+
+int leases_reserve(struct leases *leases, uint32_t qpn)
+{
+	struct lease_block **block = &leases->by_qpn[block_of(qpn)];
+
+	if (*block)
+		return 0;
+	*block = calloc(1, sizeof(**block));
+	if (!*block)
+		return -ENOMEM;
+	(*block)->qpn_first = block_of(qpn) << VNIC_LEASE_SHIFT;
+	(*block)->foreign = true;
+	return 0;
 }
 
 static void **qp_entry(const struct leases *leases, uint32_t at)
@@ -44,13 +75,22 @@ uint32_t leases_find_free(struct leases *leases)
 
 void leases_assign(struct leases *leases, uint32_t qpn, void *qp)
 {
-	void **entry = &leases->by_qpn[block_of(qpn)]->qps[qpn % VNIC_LEASE_QPNS];
+	struct lease_block *block = leases->by_qpn[block_of(qpn)];
+	void **entry = &block->qps[qpn % VNIC_LEASE_QPNS];
 
-	leases->used += (qp != NULL) - (*entry != NULL);
+	if (!block->foreign)
+		leases->used += (qp != NULL) - (*entry != NULL);
 	*entry = qp;
 }
 
-void *leases_next(const struct leases *leases, uint32_t *at)
+void *leases_find(const struct leases *leases, uint32_t qpn)
+{
+	const struct lease_block *block = leases->by_qpn[block_of(qpn)];
+
+	return block ? block->qps[qpn % VNIC_LEASE_QPNS] : NULL;
+}
+
+static void *next_leased(const struct leases *leases, uint32_t *at)
 {
 	while (*at < leases->n * VNIC_LEASE_QPNS) {
 		void *qp = *qp_entry(leases, (*at)++);
@@ -59,4 +99,35 @@ void *leases_next(const struct leases *leases, uint32_t *at)
 			return qp;
 	}
 	return NULL;
+}
+
+/* `at` counts from 0. */
+static void *next_foreign(const struct leases *leases, uint32_t *at)
+{
+	while (*at < BLOCKS * VNIC_LEASE_QPNS) {
+		const struct lease_block *block = leases->by_qpn[*at / VNIC_LEASE_QPNS];
+		void *qp;
+
+		if (!block || !block->foreign) {
+			*at = (*at / VNIC_LEASE_QPNS + 1) * VNIC_LEASE_QPNS;
+			continue;
+		}
+		qp = block->qps[(*at)++ % VNIC_LEASE_QPNS];
+		if (qp)
+			return qp;
+	}
+	return NULL;
+}
+
+void *leases_next(const struct leases *leases, uint32_t *at)
+{
+	uint32_t leased = leases->n * VNIC_LEASE_QPNS, foreign;
+	void *qp = next_leased(leases, at);
+
+	if (qp)
+		return qp;
+	foreign = *at - leased;
+	qp = next_foreign(leases, &foreign);
+	*at = leased + foreign;
+	return qp;
 }

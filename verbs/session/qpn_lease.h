@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The queue pair numbers that the daemon has leased to this process, and the QPs that use them.
+ * The queue pair numbers that the daemon has leased to this process, and the QPs that use them or
+ * numbers that an HCA has chosen.
  * liburxe holds the lock of its port during each call.
  */
 #ifndef URXE_VERBS_SESSION_QPN_LEASE_H
@@ -15,6 +16,7 @@
 
 struct lease_block {
 	uint32_t qpn_first;
+	bool foreign;               /* not leased: an HCA has chosen numbers in it */
 	void *qps[VNIC_LEASE_QPNS]; /* NULL: the number is free */
 };
 
@@ -37,10 +39,16 @@ void leases_clear(struct leases *leases);
  * late as possible, when packets to its former QP have died out.
  */
 uint32_t leases_find_free(struct leases *leases);
-/* Assigns the number to a QP; NULL frees it. */
+/* Makes room for a QP with that number, which need not be leased. 0 or -ENOMEM. */
+int leases_reserve(struct leases *leases, uint32_t qpn);
+/* Assigns the number, leased or reserved, to a QP; NULL frees it. */
 void leases_assign(struct leases *leases, uint32_t qpn, void *qp);
-/* The next QP at or behind *at, which starts at 0; NULL at the end. */
+/* The next QP at or behind *at, which starts at 0; NULL at the end. First those with leased
+ * numbers. */
 void *leases_next(const struct leases *leases, uint32_t *at);
+
+/* NULL: no QP has the number. */
+void *leases_find(const struct leases *leases, uint32_t qpn);
 
 static inline bool leases_full(const struct leases *leases)
 {

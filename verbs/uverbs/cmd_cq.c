@@ -53,9 +53,11 @@ static int make_cq(const struct command *c, const struct ib_uverbs_ex_create_cq 
 		   struct cq **out)
 {
 	struct comp_channel *channel;
+	struct hca_limits max;
 	struct cq *cq;
 	int rc;
 
+	device_max(&max);
 	if (request->comp_mask || request->reserved || request->comp_vector >= MAX_COMP_VECTORS)
 		return -EINVAL;
 	rc = find_channel(request->comp_channel, &channel);
@@ -63,7 +65,7 @@ static int make_cq(const struct command *c, const struct ib_uverbs_ex_create_cq 
 		return rc;
 	if (request->flags)
 		return -EOPNOTSUPP;
-	if (!request->cqe || request->cqe > MAX_CQE)
+	if (!request->cqe || request->cqe > max.max_cqe)
 		return -EINVAL;
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)

@@ -57,33 +57,36 @@ int cmd_get_context(const struct command *c)
  */
 static void fill_device(struct ib_uverbs_query_device_resp *reply)
 {
+	const uint32_t windows = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	struct hca_limits max;
+
+	device_max(&max);
 	*reply = (struct ib_uverbs_query_device_resp){
 		.fw_ver = FW_VER,
-		.max_mr_size = UINT64_MAX,
+		.max_mr_size = max.max_mr_size,
 		.page_size_cap = ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1),
 		.vendor_id = 0xffffff, /* IBTA: not an OUI; as in the kernel's rxe */
 		.max_qp = LEASES_QPS,
-		.max_qp_wr = MAX_WR,
+		.max_qp_wr = max.max_qp_wr,
 		.device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
 				    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
 				    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ |
-				    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
-				    IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS,
-		.max_sge = URXE_MAX_SGE,
-		.max_sge_rd = URXE_MAX_SGE,
+				    IBV_DEVICE_SRQ_RESIZE | windows | IBV_DEVICE_MEM_MGT_EXTENSIONS,
+		.max_sge = max.max_sge,
+		.max_sge_rd = max.max_sge,
 		.max_cq = MAX_OBJECTS,
-		.max_cqe = MAX_CQE,
+		.max_cqe = max.max_cqe,
 		.max_mr = MAX_OBJECTS,
 		.max_mw = MAX_OBJECTS,
 		.max_pd = MAX_OBJECTS,
-		.max_qp_rd_atom = URXE_MAX_RD_ATOMIC,
-		.max_res_rd_atom = LEASES_QPS * URXE_MAX_RD_ATOMIC,
-		.max_qp_init_rd_atom = URXE_MAX_RD_ATOMIC,
-		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_qp_rd_atom = max.max_rd_atomic,
+		.max_res_rd_atom = LEASES_QPS * max.max_rd_atomic,
+		.max_qp_init_rd_atom = max.max_init_rd_atomic,
+		.atomic_cap = max.atomics ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE,
 		.max_ah = MAX_OBJECTS,
 		.max_srq = MAX_OBJECTS,
-		.max_srq_wr = MAX_WR,
-		.max_srq_sge = URXE_MAX_SGE,
+		.max_srq_wr = max.max_srq_wr,
+		.max_srq_sge = max.max_srq_sge,
 		.max_mcast_grp = URXE_MAX_MCAST_GROUPS,
 		.max_mcast_qp_attach = URXE_MAX_MCAST_QPS,
 		.max_total_mcast_qp_attach = URXE_MAX_MCAST_GROUPS * URXE_MAX_MCAST_QPS,
@@ -91,6 +94,11 @@ static void fill_device(struct ib_uverbs_query_device_resp *reply)
 		.local_ca_ack_delay = LOCAL_ACK_DELAY,
 		.phys_port_cnt = 1,
 	};
+	/* Windows, FLUSH and ATOMIC WRITE are the engine's only. */
+	if (port.hca.hca) {
+		reply->device_cap_flags &= ~windows;
+		reply->max_mw = 0;
+	}
 	port_guid((uint8_t *)&reply->node_guid);
 	reply->sys_image_guid = reply->node_guid;
 }
@@ -114,8 +122,9 @@ int cmd_query_device_ex(const struct command *c)
 	if (request.comp_mask || request.reserved)
 		return -EINVAL;
 	fill_device(&reply.base);
-	reply.device_cap_flags_ex =
-		reply.base.device_cap_flags | CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE;
+	reply.device_cap_flags_ex = reply.base.device_cap_flags;
+	if (!port.hca.hca)
+		reply.device_cap_flags_ex |= CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE;
 	reply.response_length = c->out_size < sizeof(reply) ? c->out_size : sizeof(reply);
 	return command_reply(c, &reply, sizeof(reply));
 }
@@ -131,6 +140,7 @@ int cmd_query_port(const struct command *c)
 	struct ib_uverbs_query_port request;
 	struct ib_uverbs_query_port_resp reply;
 	const struct urxe_counters *counters;
+	struct hca_limits max;
 	int rc = command_read(c, &request, sizeof(request));
 
 	if (rc)
@@ -138,6 +148,7 @@ int cmd_query_port(const struct command *c)
 	if (request.port_num != 1)
 		return -EINVAL;
 	counters = urxe_dev_counters(port.dev);
+	device_max(&max);
 	reply = (struct ib_uverbs_query_port_resp){
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = URXE_MAX_MSG,
@@ -147,7 +158,7 @@ int cmd_query_port(const struct command *c)
 		.qkey_viol_cntr = clamp_violations(counters->drop[URXE_DROP_BAD_QKEY]),
 		.state = port.welcome.port.up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = (uint8_t)port_mtu(),
+		.active_mtu = (uint8_t)(port_mtu() < max.mtu ? port_mtu() : max.mtu),
 		.max_vl_num = 1,
 		.active_width = 2,  /* 4X of */
 		.active_speed = 32, /* 25 Gb/s (IBA 14.2.5.6): as in sysfs */

@@ -7,10 +7,12 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_rxe.h>
 
+#include "daemon/local_qp.h"
 #include "daemon/remote_qp.h"
 #include "engine/clock.h"
 #include "engine/engine_run.h"
 #include "poll/poll_hook.h"
+#include "poll/recv_hook.h"
 #include "port/port.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
@@ -39,6 +41,9 @@ static bool is_known_type(uint8_t type)
 /* Checks in the order of the kernel's create_qp and rxe_create_qp, so the error is the same. */
 static int check_create(const struct ib_uverbs_ex_create_qp *request)
 {
+	struct hca_limits max;
+
+	device_max(&max);
 	if (request->comp_mask || request->reserved || request->create_flags & ~KNOWN_FLAGS)
 		return -EINVAL;
 	if ((request->qp_type == IBV_QPT_RAW_PACKET ||
@@ -50,11 +55,11 @@ static int check_create(const struct ib_uverbs_ex_create_qp *request)
 		return is_known_type(request->qp_type) ? -EOPNOTSUPP : -EINVAL;
 	if (request->create_flags & ~CREATE_FLAGS)
 		return -EOPNOTSUPP;
-	if (request->max_send_wr > MAX_WR || request->max_send_sge > URXE_MAX_SGE ||
+	if (request->max_send_wr > max.max_qp_wr || request->max_send_sge > max.max_sge ||
 	    request->max_inline_data > URXE_MAX_INLINE)
 		return -EINVAL;
 	if (!request->is_srq &&
-	    (request->max_recv_wr > MAX_WR || request->max_recv_sge > URXE_MAX_SGE))
+	    (request->max_recv_wr > max.max_qp_wr || request->max_recv_sge > max.max_sge))
 		return -EINVAL;
 	return 0;
 }
@@ -82,6 +87,7 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 		      struct qp *qp)
 {
 	uint32_t payload = request->max_send_sge * (uint32_t)sizeof(struct rxe_sge);
+	struct hca_limits max;
 	int rc;
 
 	if (payload < request->max_inline_data)
@@ -91,6 +97,9 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 	qp->limits = (struct wqe_limits){.qp_type = request->qp_type,
 					 .max_sge = payload / (uint32_t)sizeof(struct rxe_sge),
 					 .max_inline = payload};
+	device_max(&max);
+	if (qp->limits.max_sge > max.max_sge)
+		qp->limits.max_sge = max.max_sge;
 	if (!qp->srq) {
 		qp->recv.max_sge = request->max_recv_sge;
 		rc = queue_create(&qp->recv.wq.ring, &c->file->queues, c->fd, request->max_recv_wr,
@@ -106,15 +115,25 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 /* All leased QPNs are in use; differs from all errno values. */
 #define NO_FREE_QPN 1
 
+/* The HCA chooses the number, if it takes the queue pair. */
+static int create_numbered(struct urxe_qp_init *init, struct urxe_qp **qp)
+{
+	int rc = port.hca.hca ? urxe_qp_create(port.dev, init, qp) : -ENOSPC;
+
+	if (rc != -ENOSPC)
+		return rc;
+	init->qpn = leases_find_free(&port.leases);
+	return init->qpn ? urxe_qp_create(port.dev, init, qp) : NO_FREE_QPN;
+}
+
 static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct qp *qp)
 {
-	const struct urxe_qp_init init = {
+	struct urxe_qp_init init = {
 		.ctx = qp,
 		.type = request->qp_type,
 		.sq_sig_all = request->sq_sig_all,
 		.block_self_mcast = request->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
 		.pd = qp->pd->number,
-		.qpn = leases_find_free(&port.leases),
 		.send_cq = qp->send_cq->cq,
 		.recv_cq = qp->recv_cq->cq,
 		.srq = qp->srq ? qp->srq->recv.rq : NULL,
@@ -128,10 +147,15 @@ static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct q
 			.max_recv_sge = qp->recv.max_sge ? qp->recv.max_sge : 1,
 			.max_inline = qp->limits.max_inline},
 	};
-	int rc = init.qpn ? urxe_qp_create(port.dev, &init, &qp->qp) : NO_FREE_QPN;
+	int rc = create_numbered(&init, &qp->qp);
 
 	if (rc)
 		return rc;
+	rc = leases_reserve(&port.leases, urxe_qp_qpn(qp->qp));
+	if (rc) {
+		urxe_qp_destroy(qp->qp);
+		return rc;
+	}
 	qp->recv.rq = urxe_qp_rq(qp->qp);
 	qp->qpn = urxe_qp_qpn(qp->qp);
 	return 0;
@@ -184,7 +208,8 @@ static int reply_qp(const struct command *c, const struct qp *qp)
 }
 
 /* Or NO_FREE_QPN. */
-static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
+static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+			    uint32_t *qpn)
 {
 	struct qp *qp;
 	int rc = check_create(request);
@@ -204,23 +229,73 @@ static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_c
 	}
 	poll_hook_install_ex(qp->send_cq);
 	poll_hook_install_ex(qp->recv_cq);
+	if (port.hca.hca)
+		recv_hook_install(c->file, c->fd, qp->recv_cq->object.user_handle);
 	rc = reply_qp(c, qp);
 	if (rc)
 		qp_destroy(&qp->object);
+	else
+		*qpn = qp->qpn;
 	return rc;
+}
+
+/* Whether peers on this host may reach the queue pair without the HCA. */
+static bool is_reachable(const struct qp *qp)
+{
+	bool goes_with_device = qp->limits.qp_type == URXE_QPT_UD || qp->srq;
+
+	return !goes_with_device && port_hca_way() != HCA_WAY_HCA;
+}
+
+/* With the lock. NULL: the program has destroyed the queue pair, or another thread was first. */
+static struct qp *find_unknown(uint32_t qpn)
+{
+	struct qp *qp = leases_find(&port.leases, qpn);
+
+	return qp && !qp->local && !qp->number_taken ? qp : NULL;
+}
+
+/* Tells the daemon the number that the HCA has chosen. */
+static void announce_number(uint32_t qpn)
+{
+	struct local_qp *local = NULL;
+	bool reachable = false;
+	struct qp *qp;
+	int rc;
+
+	port_lock();
+	qp = port.hca.hca ? find_unknown(qpn) : NULL;
+	if (qp)
+		reachable = is_reachable(qp);
+	port_unlock();
+	if (!qp)
+		return;
+	rc = local_qp_add(qpn, reachable, &local);
+	port_lock();
+	qp = find_unknown(qpn);
+	if (qp) {
+		qp->local = local;
+		qp->number_taken = rc != 0;
+	} else {
+		local_qp_release(local);
+	}
+	port_unlock();
 }
 
 /* The daemon is asked for QPNs without the lock. */
 static int create_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
 {
+	uint32_t qpn;
 	int rc;
 
 	do {
 		rc = command_lock(c);
 		if (rc)
 			return rc;
-		rc = create_qp_locked(c, request);
+		rc = create_qp_locked(c, request, &qpn);
 		port_unlock();
+		if (!rc)
+			announce_number(qpn);
 		if (rc != NO_FREE_QPN)
 			return rc;
 		rc = port_lease_qpns();
@@ -264,7 +339,7 @@ static void fill_query(struct ib_uverbs_query_qp_resp *reply, const struct qp *q
 	struct urxe_qp_attr attr;
 	struct urxe_qp_init init;
 
-	urxe_qp_query(qp->qp, &attr, &init);
+	urxe_offload_query(qp->qp, &attr, &init);
 	*reply = (struct ib_uverbs_query_qp_resp){
 		.max_send_wr = queue_capacity(&qp->sq.ring),
 		.max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
@@ -417,11 +492,52 @@ static void replace_remote_qp(struct qp *qp, struct remote_qp *remote)
 	}
 }
 
+/* Which of HCA and engine executes a connection. */
+struct way {
+	bool known; /* the command connects the queue pair */
+	bool by_hca;
+	enum way_reason reason;
+};
+
+static bool is_connection(const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	return (mask & URXE_QP_STATE) && (mask & URXE_QP_AV) && (mask & URXE_QP_DEST_QPN) &&
+	       attr->state == URXE_QPS_RTR;
+}
+
+/* The daemon is asked without the lock. */
+static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp *request,
+		      const struct urxe_qp_attr *attr, struct way *way)
+{
+	bool number_taken = false, with_device = false, has_hca;
+	const struct qp *qp;
+	int rc;
+
+	*way = (struct way){0};
+	if (!is_connection(attr, request->attr_mask))
+		return 0;
+	rc = command_lock(c);
+	if (rc)
+		return rc;
+	has_hca = port.hca.hca;
+	qp = (const struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
+	if (qp) {
+		number_taken = qp->number_taken;
+		with_device = qp->srq;
+	}
+	port_unlock();
+	way->known = has_hca;
+	way->by_hca = with_device;
+	way->reason = WAY_OF_DEVICE;
+	if (has_hca && !with_device)
+		way->by_hca = port_hca_chooses(attr, number_taken, &way->reason);
+	return 0;
+}
+
 /* Before a connection within the host: gets the peer's inbox. */
 static void request_peer_inbox(const struct urxe_qp_attr *attr, uint32_t mask)
 {
-	if ((mask & URXE_QP_STATE) && (mask & URXE_QP_AV) && (mask & URXE_QP_DEST_QPN) &&
-	    attr->state == URXE_QPS_RTR)
+	if (is_connection(attr, mask))
 		port_request_inbox(attr->path.dmac, attr->dest_qpn);
 }
 
@@ -446,21 +562,41 @@ static void log_migration(const struct qp *qp, uint32_t mask)
 		 mask & IBV_QP_ALT_PATH ? "IBV_QP_ALT_PATH" : "IBV_QP_PATH_MIG_STATE");
 }
 
+/*
+ * Hands the HCA the receives in the ring: before the transition to RTR, because the peer may send
+ * at once, and later for programs that posted them before the hook was installed.
+ */
+static void refill_hca(struct qp *qp)
+{
+	if (urxe_qp_offloaded(qp->qp))
+		urxe_offload_refill(qp->srq ? qp->srq->recv.rq : qp->recv.rq);
+	else if (qp->by_hca && !qp->srq)
+		recv_queue_refill(&qp->recv);
+}
+
 /* With the port's lock. */
 static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modify_qp *request,
-			    const struct urxe_qp_attr *attr, struct remote_qp *remote)
+			    const struct urxe_qp_attr *attr, struct remote_qp *remote,
+			    const struct way *way)
 {
 	uint64_t now = clock_now();
 	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
-	int rc = qp ? modify_engine(qp, now, attr, request->attr_mask)
-		    : command_object_error(c, request->qp_handle);
+	int rc;
 
+	if (qp && way->known) {
+		qp->by_hca = way->by_hca;
+		qp->way_reason = (uint8_t)way->reason;
+		refill_hca(qp);
+	}
+	rc = qp ? modify_engine(qp, now, attr, request->attr_mask)
+		: command_object_error(c, request->qp_handle);
 	if (rc == -EOPNOTSUPP)
 		log_migration(qp, request->attr_mask);
 	if (rc) {
 		remote_qp_release(remote);
 		return rc;
 	}
+	refill_hca(qp);
 	qp_modified(qp);
 	engine_transmit(now);
 	port_publish();
@@ -474,7 +610,8 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 {
 	struct ib_uverbs_ah_attr address;
 	struct urxe_qp_attr attr;
-	struct remote_qp *remote;
+	struct remote_qp *remote = NULL;
+	struct way way = {0};
 	int rc = check_modify(request);
 
 	if (rc)
@@ -486,8 +623,13 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 		rc = address_path(&address, &attr.path);
 	}
 	if (!rc)
-		rc = register_remote_qp(c, request, &attr, &remote);
+		rc = choose_way(c, request, &attr, &way);
 	if (!rc)
+		rc = register_remote_qp(c, request, &attr, &remote);
+	/* The HCA needs no daemon. */
+	if (rc && way.by_hca)
+		rc = 0;
+	if (!rc && !way.by_hca)
 		request_peer_inbox(&attr, request->attr_mask);
 	if (rc)
 		return rc;
@@ -496,7 +638,7 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 		release_remote_qp(remote);
 		return rc;
 	}
-	rc = modify_qp_locked(c, request, &attr, remote);
+	rc = modify_qp_locked(c, request, &attr, remote, &way);
 	port_unlock_settled();
 	remote_qp_flush();
 	return rc;
@@ -558,6 +700,7 @@ int cmd_destroy_qp(const struct command *c)
 	rc = destroy_qp(c, request.qp_handle, &reply.events_reported);
 	port_unlock_settled();
 	remote_qp_flush();
+	local_qp_flush();
 	return rc ? rc : command_reply(c, &reply, sizeof(reply));
 }
 

@@ -81,6 +81,7 @@ static int reply_srq(const struct command *c, const struct srq *srq)
 int cmd_create_srq(const struct command *c)
 {
 	struct ib_uverbs_create_srq request;
+	struct hca_limits max;
 	struct pd *pd;
 	struct srq *srq;
 	int rc = command_read(c, &request, sizeof(request));
@@ -90,7 +91,8 @@ int cmd_create_srq(const struct command *c)
 	pd = (struct pd *)command_object(c, OBJECT_PD, request.pd_handle);
 	if (!pd)
 		return command_object_error(c, request.pd_handle);
-	if (!request.max_wr || request.max_wr > MAX_WR || request.max_sge > URXE_MAX_SGE)
+	device_max(&max);
+	if (!request.max_wr || request.max_wr > max.max_srq_wr || request.max_sge > max.max_srq_sge)
 		return -EINVAL;
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)

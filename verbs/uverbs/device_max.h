@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include <hca/hca.h>
 #include <rxe/types.h>
 
 #define MAX_WR           (URXE_MAX_WR - 1) /* rings have 2^n slots, one of them empty */
@@ -12,6 +13,9 @@
 #define MAX_OBJECTS      (1 << 20) /* of each kind; memory is the real limit */
 #define MAX_COMP_VECTORS 1
 #define LOCAL_ACK_DELAY  15 /* 4.096 us << 15 = 134 ms: a thread may wait that long for a core */
+
+/* Limits of the device, which are those of its HCA and of the engine. With the lock. */
+void device_max(struct hca_limits *max);
 
 /* Bits of device_cap_flags_ex in Linux 6.2's ib_user_verbs.h. */
 #define CAP_FLUSH_GLOBAL (UINT64_C(1) << 38)

@@ -75,6 +75,7 @@ static void release_file(struct fd_object *object)
 	port_unlock_settled();
 	if (was_live) {
 		remote_qp_flush();
+		local_qp_flush();
 		port_close();
 	}
 }
@@ -97,6 +98,8 @@ static struct uverbs_file *alloc_file(void)
 	file->handles = (struct handle_table){0};
 	file->async = NULL;
 	file->poll_cq = NULL;
+	file->post_recv = NULL;
+	file->post_srq_recv = NULL;
 	file->start_poll = NULL;
 	file->next_poll = NULL;
 	file->end_poll = NULL;

@@ -20,6 +20,9 @@ struct ibv_cq;
 struct ibv_cq_ex;
 struct ibv_wc;
 struct ibv_poll_cq_attr;
+struct ibv_qp;
+struct ibv_recv_wr;
+struct ibv_srq;
 
 struct uverbs_file {
 	struct fd_object fd;
@@ -31,6 +34,8 @@ struct uverbs_file {
 	LIST_ENTRY(uverbs_file) link;
 	/* librxe's functions, which poll_hook.c has replaced. */
 	int (*poll_cq)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+	int (*post_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 	int (*start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
 	int (*next_poll)(struct ibv_cq_ex *cq);
 	void (*end_poll)(struct ibv_cq_ex *cq);

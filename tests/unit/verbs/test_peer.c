@@ -149,7 +149,7 @@ static void open_way(uint32_t from, uint32_t to)
 	vnic_inbox_fds(w.inbox[to == CHILD], fds);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
-	assert_int_equal(tx_add_inbox(&port.tx, mac, qpn_of(to), fds), 0);
+	assert_int_equal(tx_add_inbox(&port.tx, mac, qpn_of(to), false, fds), 0);
 }
 
 /*

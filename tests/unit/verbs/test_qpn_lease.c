@@ -53,6 +53,30 @@ static void take(struct leases *l, uint32_t first, uint32_t n)
 	}
 }
 
+static void numbers_of_an_hca_need_no_lease(void **state)
+{
+	struct leases *l = *state;
+	uint32_t at = 0;
+
+	add(l, N(7));
+	take(l, 0, 1);
+	assert_int_equal(leases_reserve(l, 0xfffffe), 0);
+	assert_int_equal(leases_reserve(l, 17), 0);
+	leases_assign(l, 0xfffffe, thing(1));
+	leases_assign(l, 17, thing(2));
+	assert_int_equal(l->used, 1);
+	assert_ptr_equal(leases_next(l, &at), thing(0));
+	assert_ptr_equal(leases_next(l, &at), thing(2));
+	assert_ptr_equal(leases_next(l, &at), thing(1));
+	assert_null(leases_next(l, &at));
+	/* The daemon leases a block in which the HCA has chosen a number. */
+	add(l, 0);
+	assert_int_equal(l->used, 2);
+	leases_assign(l, 17, NULL);
+	leases_assign(l, 0xfffffe, NULL);
+	assert_int_equal(l->used, 1);
+}
+
 static void nothing_is_leased(void **state)
 {
 	struct leases *l = *state;
@@ -123,6 +147,7 @@ int main(void)
 		TEST(every_number_is_taken_once),
 		TEST(a_number_rests_as_long_as_may_be),
 		TEST(one_more_block_has_room),
+		TEST(numbers_of_an_hca_need_no_lease),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,7 +67,7 @@ static void meet(struct fixture *f)
 	int fds[VNIC_INBOX_FDS];
 
 	dup_fds(f->inbox, fds);
-	assert_int_equal(tx_add_inbox(&f->tx, our_mac, PEER + 7, fds), 0);
+	assert_int_equal(tx_add_inbox(&f->tx, our_mac, PEER + 7, false, fds), 0);
 }
 
 static int setup(void **state)
@@ -603,7 +603,7 @@ static void test_stream_received_at_once(void **state)
 	assert_int_equal(fcntl(wake[0], F_SETFL, O_ASYNC), 0);
 	dup_fds(f->inbox, fds);
 	assert_int_equal(dup3(wake[1], fds[VNIC_INBOX_WAKE], O_CLOEXEC), fds[VNIC_INBOX_WAKE]);
-	assert_int_equal(tx_add_inbox(&f->tx, our_mac, PEER, fds), 0);
+	assert_int_equal(tx_add_inbox(&f->tx, our_mac, PEER, false, fds), 0);
 	begin_stream(f);
 	receiver = f;
 	signal(SIGIO, receive_at_once);
@@ -806,7 +806,7 @@ static void meet_machine(struct fixture *f)
 	int fds[VNIC_INBOX_FDS];
 
 	dup_fds(f->inbox, fds);
-	assert_int_equal(tx_add_inbox(&f->tx, other_mac, PEER, fds), 0);
+	assert_int_equal(tx_add_inbox(&f->tx, other_mac, PEER, false, fds), 0);
 }
 
 static void expect_crafted_by_inbox(struct fixture *f)
@@ -953,12 +953,12 @@ static void test_any_destination_qpn_is_accepted(void **state)
 
 	assert_false(tx_has_inbox(&f->tx, our_mac, UINT32_MAX));
 	dup_fds(f->inbox, fds);
-	assert_int_equal(tx_add_inbox(&f->tx, our_mac, UINT32_MAX, fds), 0);
+	assert_int_equal(tx_add_inbox(&f->tx, our_mac, UINT32_MAX, false, fds), 0);
 	assert_true(tx_has_inbox(&f->tx, our_mac, UINT32_MAX));
 	/* A descriptor that is not an inbox's is refused. */
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
-	assert_int_equal(tx_add_inbox(&f->tx, our_mac, FAR, fds), -EPERM);
+	assert_int_equal(tx_add_inbox(&f->tx, our_mac, FAR, false, fds), -EPERM);
 	assert_false(tx_has_inbox(&f->tx, our_mac, FAR));
 }
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "poll/recv_hook.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include <infiniband/verbs.h>
+
+#include "memory/uaccess.h"
+#include "port/port.h"
+#include "queues/qp.h"
+#include "queues/srq.h"
+#include "uverbs/ucontext.h"
+
+/* The queue is that of an object of that type and handle. */
+static void refill(struct uverbs_file *file, enum object_type type, uint32_t handle)
+{
+	struct object *object;
+	struct urxe_rq *rq;
+
+	if (!port.hca.hca)
+		return;
+	port_lock();
+	object = file->live && port.hca.hca ? handle_find(&file->handles, type, handle) : NULL;
+	if (object) {
+		rq = type == OBJECT_SRQ ? ((struct srq *)object)->recv.rq
+					: ((struct qp *)object)->recv.rq;
+		if (rq)
+			/* NULL: the queue pair has a shared receive queue, so nothing was posted.
+			 */
+			if (rq)
+				urxe_offload_refill(rq);
+		port_publish();
+	}
+	port_unlock();
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct uverbs_file *file = uverbs_file_lookup(qp->context->cmd_fd);
+	int rc;
+
+	if (!file || !file->post_recv)
+		return EIO;
+	rc = file->post_recv(qp, wr, bad);
+	refill(file, OBJECT_QP, qp->handle);
+	return rc;
+}
+
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct uverbs_file *file = uverbs_file_lookup(srq->context->cmd_fd);
+	int rc;
+
+	if (!file || !file->post_srq_recv)
+		return EIO;
+	rc = file->post_srq_recv(srq, wr, bad);
+	refill(file, OBJECT_SRQ, srq->handle);
+	return rc;
+}
+
+/* False: the handle is no ibv_cq of this descriptor's context. */
+static bool read_context(int fd, uint64_t user_handle, struct ibv_context *context, uint64_t *at)
+{
+	struct ibv_cq cq;
+
+	if (uaccess_read(&cq, user_handle, sizeof(cq)))
+		return false;
+	*at = (uint64_t)(uintptr_t)cq.context;
+	return !uaccess_read(context, *at, sizeof(*context)) && context->cmd_fd == fd &&
+	       context->ops.post_recv && context->ops.post_srq_recv;
+}
+
+void recv_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
+{
+	struct ibv_context context;
+	uint64_t at;
+
+	if (file->post_recv)
+		return;
+	if (!read_context(fd, user_handle, &context, &at)) {
+		port.hca.unhooked = true;
+		return;
+	}
+	file->post_recv = context.ops.post_recv;
+	file->post_srq_recv = context.ops.post_srq_recv;
+	context.ops.post_recv = post_recv;
+	context.ops.post_srq_recv = post_srq_recv;
+	uaccess_write(at + offsetof(struct ibv_context, ops.post_recv), &context.ops.post_recv,
+		      sizeof(context.ops.post_recv));
+	uaccess_write(at + offsetof(struct ibv_context, ops.post_srq_recv),
+		      &context.ops.post_srq_recv, sizeof(context.ops.post_srq_recv));
+}
+
+void recv_hook_refill_all(void)
+{
+	struct qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = leases_next(&port.leases, &at)))
+		if (!qp->object.file->post_recv && urxe_qp_offloaded(qp->qp))
+			urxe_offload_refill(qp->srq ? qp->srq->recv.rq : qp->recv.rq);
+}

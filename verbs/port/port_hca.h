@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The HCA that backs the port's device: it comes and goes as the daemon says. Which of HCA and
+ * engine executes a connection. Functions need the lock of the port, unless their comment says
+ * otherwise.
+ */
+#ifndef URXE_VERBS_PORT_PORT_HCA_H
+#define URXE_VERBS_PORT_PORT_HCA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hca/hca.h>
+#include <vnic/attach.h>
+
+struct urxe_qp_attr;
+
+struct port_hca {
+	struct hca *hca;     /* NULL: none */
+	uint32_t generation; /* of the daemon's HCA that was tried last (struct vnic_attach_hca) */
+	bool unhooked;       /* a program posts receives without the hooks of poll_hook.c */
+};
+
+/* URXE_WAY */
+enum hca_way { HCA_WAY_AUTO, HCA_WAY_HCA, HCA_WAY_ENGINE };
+
+/* Why a queue pair has its way, for `urxe show qp`. */
+enum way_reason {
+	WAY_NO_HCA,
+	WAY_OF_DEVICE,   /* UD, or with a shared receive queue */
+	WAY_REMOTE,      /* the peer is on another host, or not known to the daemon */
+	WAY_LOCAL,       /* the peer is on this host */
+	WAY_FORCED,      /* URXE_WAY */
+	WAY_ADDRESS,     /* the HCA does not have the source GID, or the path MTU */
+	WAY_NUMBER_TAKEN /* another process has the QPN */
+};
+
+enum hca_way port_hca_way(void);
+
+/* The daemon's HCA is another one than the port's, or the port's HCA is dead. */
+bool port_hca_stale(void);
+/* Another daemon says `now`: the HCA that it names is the one that the last daemon has named,
+ * unless name or port differ. */
+void port_hca_adopt(const struct vnic_attach_hca *before, const struct vnic_attach_hca *now);
+/* Follows the daemon. Releases the lock meanwhile. In the engine thread, or before it starts. */
+void port_hca_renew(void);
+/* The port is being detached: returns the HCA for hca_close(), without the lock; NULL: none. */
+struct hca *port_hca_release(void);
+
+/* Passes completions to the engine. True: more may wait. */
+bool port_hca_poll(void);
+/* The GID table of the port has changed. */
+void port_hca_set_gids(void);
+
+/*
+ * Without the lock, may block: which way a queue pair goes with these attributes, and why. True:
+ * the HCA's.
+ */
+bool port_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken, enum way_reason *reason);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "uverbs/device_max.h"
+
+#include "port/port.h"
+
+static const struct hca_limits of_engine = {
+	.max_mr_size = UINT64_MAX,
+	.max_qp_wr = MAX_WR,
+	.max_sge = URXE_MAX_SGE,
+	.max_cqe = MAX_CQE,
+	.max_srq_wr = MAX_WR,
+	.max_srq_sge = URXE_MAX_SGE,
+	.max_rd_atomic = URXE_MAX_RD_ATOMIC,
+	.max_init_rd_atomic = URXE_MAX_RD_ATOMIC,
+	.mtu = URXE_MTU_4096,
+	.atomics = true,
+};
+
+void device_max(struct hca_limits *max)
+{
+	if (!port.hca.hca) {
+		*max = of_engine;
+		return;
+	}
+	hca_limits(port.hca.hca, max);
+	if (max->max_cqe > MAX_CQE)
+		max->max_cqe = MAX_CQE;
+}
