@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "fake_hca.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fake_hca fake_hca;
+const struct urxe_gid fake_gid = {
+	.raw = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 1}};
+
+#define GID_INDEX 3
+
+struct fake_cq {
+	struct ibv_cq ibv;
+	struct ibv_wc wcs[FAKE_WRS];
+	uint32_t head, tail;
+};
+
+/* --- Fast path. */
+
+static int post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct fake_qp *qp = (struct fake_qp *)ibv;
+
+	for (; wr; wr = wr->next) {
+		if (qp->n_sends >= qp->refuse_from) {
+			*bad = wr;
+			return qp->refuse_error;
+		}
+		qp->sends[qp->n_sends++] = *wr;
+	}
+	return 0;
+}
+
+static int post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct fake_qp *qp = (struct fake_qp *)ibv;
+
+	(void)bad;
+	for (; wr; wr = wr->next)
+		qp->recvs[qp->n_recvs++] = *wr;
+	return 0;
+}
+
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)srq;
+	(void)bad;
+	for (; wr; wr = wr->next)
+		fake_hca.srq_recvs[fake_hca.n_srq_recvs++] = *wr;
+	return 0;
+}
+
+static int poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
+{
+	struct fake_cq *cq = (struct fake_cq *)ibv;
+	int found = 0;
+
+	while (found < n && cq->tail != cq->head)
+		wc[found++] = cq->wcs[cq->tail++ % FAKE_WRS];
+	return found;
+}
+
+static int req_notify_cq(struct ibv_cq *cq, int solicited)
+{
+	(void)cq;
+	fake_hca.armed++;
+	fake_hca.arm_solicited = solicited;
+	return 0;
+}
+
+void fake_hca_complete(struct ibv_cq *ibv, const struct ibv_wc *wc)
+{
+	struct fake_cq *cq = (struct fake_cq *)ibv;
+
+	cq->wcs[cq->head++ % FAKE_WRS] = *wc;
+}
+
+void fake_hca_complete_send(struct fake_qp *qp, enum ibv_wc_status status)
+{
+	/* After an error, the opcode is undefined. */
+	const struct ibv_wc wc = {
+		.wr_id = qp->sends[qp->sent++].wr_id,
+		.status = status,
+		.qp_num = qp->ibv.qp_num,
+		.opcode = status ? IBV_WC_RECV : IBV_WC_SEND,
+	};
+
+	fake_hca_complete(qp->init.send_cq, &wc);
+}
+
+void fake_hca_complete_recv(struct fake_qp *qp, enum ibv_wc_status status, uint32_t bytes)
+{
+	const struct ibv_wc wc = {
+		.wr_id = qp->recvs[qp->received++].wr_id,
+		.status = status,
+		.qp_num = qp->ibv.qp_num,
+		.opcode = status ? IBV_WC_SEND : IBV_WC_RECV,
+		.byte_len = bytes,
+	};
+
+	fake_hca_complete(qp->init.recv_cq, &wc);
+}
+
+/* --- The device. */
+
+static struct ibv_device *device_list[] = {(struct ibv_device *)&fake_hca, NULL};
+
+static struct ibv_device **get_device_list(int *n)
+{
+	(void)n;
+	return device_list;
+}
+
+static void free_device_list(struct ibv_device **list)
+{
+	(void)list;
+}
+
+static const char *get_device_name(struct ibv_device *device)
+{
+	(void)device;
+	return "fake0";
+}
+
+static struct ibv_context *open_device(struct ibv_device *device)
+{
+	(void)device;
+	fake_hca.context.async_fd = open("/dev/null", O_RDONLY);
+	return &fake_hca.context;
+}
+
+static int close_device(struct ibv_context *context)
+{
+	(void)context;
+	return 0;
+}
+
+static int query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	(void)context;
+	*attr = (struct ibv_device_attr){
+		.max_mr_size = 1 << 30,
+		.max_qp_wr = 100,
+		.max_sge = 4,
+		.max_cqe = 1000,
+		.max_srq_wr = 50,
+		.max_srq_sge = 2,
+		.max_qp_rd_atom = 8,
+		.max_qp_init_rd_atom = 4,
+	};
+	return 0;
+}
+
+static int query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+	(void)context;
+	(void)port;
+	((struct ibv_port_attr *)attr)->active_mtu = IBV_MTU_1024;
+	return 0;
+}
+
+static ssize_t query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t n,
+			       uint32_t flags, size_t entry_size)
+{
+	(void)context;
+	(void)n;
+	(void)flags;
+	(void)entry_size;
+	entries[0] = (struct ibv_gid_entry){
+		.gid_index = GID_INDEX, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V2};
+	memcpy(entries[0].gid.raw, fake_gid.raw, sizeof(fake_gid.raw));
+	return 1;
+}
+
+static int get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	(void)context;
+	if (!fake_hca.has_event)
+		return -1;
+	fake_hca.has_event = false;
+	*event = fake_hca.event;
+	return 0;
+}
+
+static void ack_async_event(struct ibv_async_event *event)
+{
+	(void)event;
+}
+
+static struct ibv_comp_channel *create_comp_channel(struct ibv_context *context)
+{
+	struct ibv_comp_channel *channel = calloc(1, sizeof(*channel));
+
+	channel->context = context;
+	channel->fd = open("/dev/null", O_RDONLY);
+	return channel;
+}
+
+static int destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	free(channel);
+	return 0;
+}
+
+static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+{
+	(void)channel;
+	if (!fake_hca.comp_event)
+		return -1;
+	*cq = fake_hca.comp_event;
+	*cq_context = (*cq)->cq_context;
+	fake_hca.comp_event = NULL;
+	return 0;
+}
+
+static void ack_cq_events(struct ibv_cq *cq, unsigned int n)
+{
+	(void)cq;
+	(void)n;
+}
+
+/* --- Objects. */
+
+static struct ibv_pd *alloc_pd(struct ibv_context *context)
+{
+	struct ibv_pd *pd = calloc(1, sizeof(*pd));
+
+	pd->context = context;
+	fake_hca.pds++;
+	return pd;
+}
+
+static int dealloc_pd(struct ibv_pd *pd)
+{
+	fake_hca.pds--;
+	free(pd);
+	return 0;
+}
+
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			     unsigned int access)
+{
+	struct ibv_mr *mr;
+
+	(void)iova;
+	(void)access;
+	errno = ENOMEM;
+	if (fake_hca.no_mrs)
+		return NULL;
+	mr = calloc(1, sizeof(*mr));
+	mr->pd = pd;
+	mr->addr = addr;
+	mr->length = length;
+	mr->lkey = fake_hca.next_key++;
+	mr->rkey = mr->lkey + fake_hca.rkey_differs;
+	fake_hca.mrs++;
+	return mr;
+}
+
+static int dereg_mr(struct ibv_mr *mr)
+{
+	fake_hca.mrs--;
+	free(mr);
+	return 0;
+}
+
+static struct ibv_cq *create_cq(struct ibv_context *context, int cqe, void *cq_context,
+				struct ibv_comp_channel *channel, int vector)
+{
+	struct fake_cq *cq = calloc(1, sizeof(*cq));
+
+	(void)vector;
+	cq->ibv.context = context;
+	cq->ibv.cq_context = cq_context;
+	cq->ibv.channel = channel;
+	cq->ibv.cqe = cqe;
+	fake_hca.cqs++;
+	return &cq->ibv;
+}
+
+static int resize_cq(struct ibv_cq *cq, int cqe)
+{
+	if (fake_hca.no_resize)
+		return ENOSYS;
+	cq->cqe = cqe;
+	fake_hca.resized_to = (uint32_t)cqe;
+	return 0;
+}
+
+static int destroy_cq(struct ibv_cq *cq)
+{
+	fake_hca.cqs--;
+	free(cq);
+	return 0;
+}
+
+static struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+	errno = EINVAL;
+	if (fake_hca.no_srqs)
+		return NULL;
+	fake_hca.srq = (struct ibv_srq){
+		.context = &fake_hca.context, .srq_context = init->srq_context, .pd = pd};
+	fake_hca.srqs++;
+	return &fake_hca.srq;
+}
+
+static int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+	(void)srq;
+	(void)attr;
+	(void)mask;
+	return 0;
+}
+
+static int destroy_srq(struct ibv_srq *srq)
+{
+	(void)srq;
+	fake_hca.srqs--;
+	return 0;
+}
+
+static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct fake_qp *qp;
+
+	errno = EINVAL;
+	if (fake_hca.no_qps || init->cap.max_inline_data > fake_hca.max_inline)
+		return NULL;
+	qp = calloc(1, sizeof(*qp));
+	qp->ibv.context = &fake_hca.context;
+	qp->ibv.qp_context = init->qp_context;
+	qp->ibv.pd = pd;
+	qp->ibv.qp_num = fake_hca.next_qpn++;
+	qp->init = *init;
+	qp->refuse_from = FAKE_WRS;
+	fake_hca.qps++;
+	fake_hca.last_qp = qp;
+	return &qp->ibv;
+}
+
+static int modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+{
+	struct fake_qp *qp = (struct fake_qp *)ibv;
+
+	if (mask & IBV_QP_STATE)
+		qp->attr.qp_state = attr->qp_state;
+	if (mask & IBV_QP_AV)
+		qp->attr.ah_attr = attr->ah_attr;
+	return 0;
+}
+
+static int query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
+		    struct ibv_qp_init_attr *init)
+{
+	(void)mask;
+	(void)init;
+	*attr = ((struct fake_qp *)ibv)->attr;
+	return 0;
+}
+
+static int destroy_qp(struct ibv_qp *qp)
+{
+	fake_hca.qps--;
+	free(qp);
+	return 0;
+}
+
+static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct ibv_ah *ah;
+
+	errno = EHOSTUNREACH;
+	if (fake_hca.no_ahs)
+		return NULL;
+	ah = calloc(1, sizeof(*ah));
+	ah->pd = pd;
+	fake_hca.last_ah = *attr;
+	fake_hca.ahs++;
+	return ah;
+}
+
+static int destroy_ah(struct ibv_ah *ah)
+{
+	fake_hca.ahs--;
+	free(ah);
+	return 0;
+}
+
+static int change_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)qp;
+	(void)gid;
+	(void)lid;
+	return 0;
+}
+
+void fake_hca_init(void)
+{
+	fake_hca = (struct fake_hca){
+		.context = {.cmd_fd = -1,
+			    .ops = {.post_send = post_send,
+				    .post_recv = post_recv,
+				    .post_srq_recv = post_srq_recv,
+				    .poll_cq = poll_cq,
+				    .req_notify_cq = req_notify_cq}},
+		.verbs = {get_device_list,
+			  free_device_list,
+			  get_device_name,
+			  open_device,
+			  close_device,
+			  query_device,
+			  query_port,
+			  query_gid_table,
+			  get_async_event,
+			  ack_async_event,
+			  alloc_pd,
+			  dealloc_pd,
+			  reg_mr,
+			  dereg_mr,
+			  create_comp_channel,
+			  destroy_comp_channel,
+			  create_cq,
+			  resize_cq,
+			  destroy_cq,
+			  get_cq_event,
+			  ack_cq_events,
+			  create_srq,
+			  modify_srq,
+			  destroy_srq,
+			  create_qp,
+			  modify_qp,
+			  query_qp,
+			  destroy_qp,
+			  create_ah,
+			  destroy_ah,
+			  change_mcast,
+			  change_mcast},
+		.next_qpn = 0x17,
+		.next_key = 0x1000,
+		.max_inline = 64,
+	};
+}

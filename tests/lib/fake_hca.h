@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A provider double: an HCA whose queue pairs do nothing until the test completes their requests,
+ * and whose functions fail as the test says. One at a time.
+ */
+#ifndef URXE_TESTS_LIB_FAKE_HCA_H
+#define URXE_TESTS_LIB_FAKE_HCA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hca/hca.h>
+#include <hca/hca_verbs.h>
+
+#define FAKE_WRS 1024
+
+struct fake_qp {
+	struct ibv_qp ibv;
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+	struct ibv_send_wr sends[FAKE_WRS]; /* all requests so far; lists are not kept */
+	uint32_t n_sends, sent;             /* posted, completed */
+	struct ibv_recv_wr recvs[FAKE_WRS];
+	uint32_t n_recvs, received;
+	uint32_t refuse_from; /* the next sends after so many fail */
+	int refuse_error;
+	bool in_use;
+};
+
+struct fake_hca {
+	struct ibv_context context;
+	struct hca_verbs verbs;
+	uint32_t next_qpn, next_key;
+	uint32_t rkey_differs; /* added to rkeys */
+	uint32_t max_inline;
+	bool no_qps, no_srqs, no_mrs, no_ahs, no_resize;
+	uint32_t pds, mrs, cqs, srqs, qps, ahs; /* objects that exist */
+	uint32_t resized_to;
+	uint32_t armed; /* calls of req_notify_cq */
+	int arm_solicited;
+	struct fake_qp *last_qp;
+	struct ibv_ah_attr last_ah;
+	struct ibv_async_event event; /* that get_async_event returns once */
+	bool has_event;
+	struct ibv_cq *comp_event; /* that get_cq_event returns once */
+	struct ibv_srq srq;
+	struct ibv_recv_wr srq_recvs[FAKE_WRS];
+	uint32_t n_srq_recvs;
+};
+extern struct fake_hca fake_hca;
+
+/* Resets the double, whose only device is "fake0" with one GID, fake_gid. */
+void fake_hca_init(void);
+extern const struct urxe_gid fake_gid;
+
+/* Adds a completion to the CQ. */
+void fake_hca_complete(struct ibv_cq *cq, const struct ibv_wc *wc);
+/* Completes the oldest outstanding request of the queue pair. */
+void fake_hca_complete_send(struct fake_qp *qp, enum ibv_wc_status status);
+void fake_hca_complete_recv(struct fake_qp *qp, enum ibv_wc_status status, uint32_t bytes);
+
+#endif
