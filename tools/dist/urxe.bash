@@ -28,6 +28,15 @@ _urxe_uplink() {
 	return 0
 }
 
+# Completes --hca: a mode, or an RDMA device.
+_urxe_hca() {
+	local path words='auto off'
+	for path in /sys/class/infiniband/*; do
+		[[ -e $path ]] && words+=" ${path##*/}"
+	done
+	_urxe_words "$words" "$1"
+}
+
 # Prints the word at the cursor, joined with the parts before its colons.
 _urxe_current() {
 	local word=${COMP_WORDS[COMP_CWORD]} i=$COMP_CWORD
@@ -73,6 +82,10 @@ _urxe() {
 		_urxe_words 'hca engine auto' "$word"
 		return
 	fi
+	if [[ $command == run && $previous == --hca ]]; then
+		_urxe_hca "$word"
+		return
+	fi
 	case $command in
 	run)
 		for ((i = 2; i < COMP_CWORD; i++)); do
@@ -85,7 +98,7 @@ _urxe() {
 				return
 			fi
 		done
-		_urxe_words '--run-dir --transport --congestion --way --help --' "$word"
+		_urxe_words '--run-dir --transport --congestion --way --hca --device --help --' "$word"
 		;;
 	vm)
 		case $previous in
@@ -95,7 +108,7 @@ _urxe() {
 		*) _urxe_words '--socket --mac --mtu --roce --name --run-dir --help' "$word" ;;
 		esac
 		;;
-	show) _urxe_words 'host port qp mr counter lease id transport --json --long --run-dir --help' "$word" ;;
+	show) _urxe_words 'host device port qp mr counter lease id transport --json --long --run-dir --help' "$word" ;;
 	capture)
 		case $previous in
 		-i) _urxe_words "$(urxe show port 2>/dev/null | awk 'NR > 1 { print $3 }')" "$word" ;;
@@ -132,9 +145,10 @@ _urxed() {
 	--direct-uplink | --vm-user) mapfile -t COMPREPLY < <(compgen -u -- "$word") ;;
 	--group) mapfile -t COMPREPLY < <(compgen -g -- "$word") ;;
 	--bond) _urxe_words 'active-backup balance' "$word" ;;
-	--address | --pkey | --fdb | --fault | --mtu) ;;
+	--hca) _urxe_hca "$word" ;;
+	--address | --pkey | --fdb | --fault | --mtu | --device) ;;
 	*)
-		_urxe_words '--uplink --bond --address --pkey --fdb --direct-uplink --vm-user --fault --config --run-dir --mtu --group
+		_urxe_words '--uplink --bond --address --pkey --fdb --direct-uplink --vm-user --fault --hca --device --config --run-dir --mtu --group
 			--private --foreground --help --version' "$word"
 		;;
 	esac

@@ -20,7 +20,8 @@
 
 static const char usage[] =
 	"usage: urxe run [--run-dir DIR] [--transport packet|auto] [--congestion dcqcn|none]\n"
-	"                [--way hca|engine|auto] [--] CMD [ARG]...\n"
+	"                [--way hca|engine|auto] [--hca auto|off|NAME[:PORT]] [--device NAME]\n"
+	"                [--] CMD [ARG]...\n"
 	"Runs CMD with the RDMA device urxe0, by preloading liburxe.so. If no urxed answers\n"
 	"in the run directory, urxe starts one that ends after its last program.\n"
 	"\n"
@@ -36,6 +37,8 @@ static const char usage[] =
 	"  --way hca|engine|auto\n"
 	"                 which of the two executes queue pairs where an HCA backs the device;\n"
 	"                 auto, the default: the HCA, and the engine to peers on this host\n"
+	"  --hca auto|off|NAME[:PORT]\n"
+	"  --device NAME  as for urxed, for a daemon that urxe starts\n"
 	"\n"
 	"Exit status: that of CMD; 2 if the device cannot be provided, 126 if CMD cannot be\n"
 	"run, 127 if CMD is not found.\n";
@@ -44,6 +47,8 @@ static const struct option options[] = {{"run-dir", required_argument, NULL, 'd'
 					{"transport", required_argument, NULL, 't'},
 					{"congestion", required_argument, NULL, 'c'},
 					{"way", required_argument, NULL, 'w'},
+					{"hca", required_argument, NULL, 'H'},
+					{"device", required_argument, NULL, 'D'},
 					{"help", no_argument, NULL, 'h'},
 					{0}};
 
@@ -76,7 +81,8 @@ static int set_choice(const struct choice *choice, const char *value)
 }
 
 /* Returns the index of CMD in argv, or 0. */
-static int parse_run_arguments(int argc, char **argv, const char **run_dir)
+static int parse_run_arguments(int argc, char **argv, const char **run_dir,
+			       struct daemon_start_options *daemon)
 {
 	int opt, at = optind;
 
@@ -96,6 +102,8 @@ static int parse_run_arguments(int argc, char **argv, const char **run_dir)
 			if (set_choice(&way, optarg))
 				return 0;
 			break;
+		case 'H': daemon->hca = optarg; break;
+		case 'D': daemon->device = optarg; break;
 		case 'h': fputs(usage, stdout); exit(0);
 		case ':':
 			log_line("option %s needs a value; see urxe run --help",
@@ -115,18 +123,20 @@ static int parse_run_arguments(int argc, char **argv, const char **run_dir)
 int cmd_run(int argc, char **argv)
 {
 	char run_dir[RUNDIR_MAX], error[RUNDIR_ERROR];
+	struct daemon_start_options daemon = {0};
 	const char *given = NULL;
 	int cmd, err;
 
 	preload_remember();
-	cmd = parse_run_arguments(argc, argv, &given);
+	cmd = parse_run_arguments(argc, argv, &given, &daemon);
 	if (!cmd)
 		return STATUS_USAGE;
 	if (daemon_choose_run_dir(given, run_dir, error)) {
 		log_line("%s", error);
 		return STATUS_USAGE;
 	}
-	if (preload_set(run_dir) || daemon_connect(run_dir) < 0)
+	/* The daemon has the environment of this program: an outer device may be its HCA. */
+	if (daemon_connect(run_dir, &daemon) < 0 || preload_set(run_dir))
 		return STATUS_USAGE;
 	execvp(argv[cmd], argv + cmd);
 	err = errno;

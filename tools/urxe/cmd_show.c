@@ -20,6 +20,7 @@ static const char usage[] =
 	"Shows the state of the run directory's urxed; without a topic, an overview.\n"
 	"\n"
 	"  host           name, MAC, MTU, GID and P_Key tables, and the daemon itself\n"
+	"  device         what backs the device: an HCA or software, and why other HCAs do not\n"
 	"  port           the ports of the switch, with their frames in and out\n"
 	"  qp             the queue pairs of all processes; with --long all values of each\n"
 	"  mr             the memory regions of all processes\n"

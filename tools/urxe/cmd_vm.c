@@ -178,7 +178,7 @@ static bool parse_vm_arguments(int argc, char **argv, struct arguments *a)
 static int start(const struct vm_attr *attr, struct vm **vm)
 {
 	char error[VM_ERROR];
-	int daemon = daemon_connect(attr->run_dir), rc;
+	int daemon = daemon_connect(attr->run_dir, &(struct daemon_start_options){0}), rc;
 
 	if (daemon < 0)
 		return -1;

@@ -40,12 +40,31 @@ static int keep_connection(int fd)
 	return held;
 }
 
-static void exec_daemon(const char *urxed, const char *run_dir, int errors)
+/* The device of an outer `urxe run` may be the HCA, and only liburxe.so shows it to the daemon. */
+static bool may_use_outer_device(const struct daemon_start_options *o)
 {
+	return o->hca && strcmp(o->hca, "auto") && strcmp(o->hca, "off");
+}
+
+static void exec_daemon(const char *urxed, const char *run_dir,
+			const struct daemon_start_options *o, int errors)
+{
+	const char *args[10] = {urxed, "--private", "--run-dir", run_dir};
+	int n = 4;
+
+	if (o->hca) {
+		args[n++] = "--hca";
+		args[n++] = o->hca;
+	}
+	if (o->device) {
+		args[n++] = "--device";
+		args[n++] = o->device;
+	}
 	dup2(errors, STDERR_FILENO);
 	/* The daemon is no RDMA program, even if it is started by one. */
-	unsetenv("LD_PRELOAD");
-	execl(urxed, urxed, "--private", "--run-dir", run_dir, (char *)NULL);
+	if (!may_use_outer_device(o))
+		unsetenv("LD_PRELOAD");
+	execv(urxed, (char **)args);
 	log_line("cannot run %s: %s", urxed, strerror(errno));
 	_exit(STATUS_FAILED);
 }
@@ -64,7 +83,7 @@ static void copy_errors(int errors)
  * Starts a daemon and waits until it serves or has failed. Returns its exit status. The daemon
  * writes its messages to `errors`.
  */
-static int run_daemon(const char *run_dir, int errors)
+static int run_daemon(const char *run_dir, const struct daemon_start_options *o, int errors)
 {
 	char urxed[PATH_MAX];
 	int rc = install_path_urxed(urxed), status;
@@ -77,7 +96,7 @@ static int run_daemon(const char *run_dir, int errors)
 	}
 	pid = fork();
 	if (pid == 0)
-		exec_daemon(urxed, run_dir, errors);
+		exec_daemon(urxed, run_dir, o, errors);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (pid < 0) {
@@ -88,7 +107,7 @@ static int run_daemon(const char *run_dir, int errors)
 }
 
 /* Returns the daemon's exit status. STATUS_BUSY, another daemon exists, is not logged. */
-static int start_daemon(const char *run_dir)
+static int start_daemon(const char *run_dir, const struct daemon_start_options *o)
 {
 	int errors[2], status;
 
@@ -97,7 +116,7 @@ static int start_daemon(const char *run_dir)
 		log_line("cannot start urxed: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
-	status = run_daemon(run_dir, errors[1]);
+	status = run_daemon(run_dir, o, errors[1]);
 	close(errors[1]);
 	if (status != STATUS_BUSY)
 		copy_errors(errors[0]);
@@ -132,7 +151,7 @@ static bool check_version(int fd, const char *run_dir)
  * directory, the others end with STATUS_BUSY, and all programs connect to the first. A daemon that
  * is about to end holds the lock too; then a later attempt starts another daemon.
  */
-int daemon_connect(const char *run_dir)
+int daemon_connect(const char *run_dir, const struct daemon_start_options *options)
 {
 	struct timespec pause = {0, POLL_NS};
 	time_t end = time(NULL) + START_SECONDS;
@@ -145,7 +164,7 @@ int daemon_connect(const char *run_dir)
 			return check_version(fd, run_dir) ? keep_connection(fd) : -1;
 		if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -ENOTDIR)
 			return log_connect_error(run_dir, -fd);
-		status = attempts % START_INTERVAL ? STATUS_BUSY : start_daemon(run_dir);
+		status = attempts % START_INTERVAL ? STATUS_BUSY : start_daemon(run_dir, options);
 		if (status && status != STATUS_BUSY)
 			return -1;
 		if (time(NULL) > end)

@@ -4,12 +4,18 @@
 
 #include "common/rundir.h"
 
+/* Options of a private daemon, as on its command line; NULL: not given. */
+struct daemon_start_options {
+	const char *hca;
+	const char *device;
+};
+
 /*
  * Connects to the daemon of run_dir, and starts a private one if none answers. Returns the
  * connection, which stays open over exec and keeps a private daemon alive; -1 after an error, which
  * is logged. cmd_run.c and cmd_vm.c call this.
  */
-int daemon_connect(const char *run_dir);
+int daemon_connect(const char *run_dir, const struct daemon_start_options *options);
 /*
  * The run directory for `given`, the value of --run-dir or NULL. If the user has no daemon, it is
  * that of root's daemon, if that one admits the user. Errors as of rundir_path.

@@ -101,6 +101,65 @@ static void print_leases(FILE *out, const json_t *report, bool all)
 	text_table_print(out, json_object_get(report, "leases"), lease_columns, N(lease_columns));
 }
 
+/* --- The device */
+
+static const struct text_table_column hca_columns[] = {
+	{"HCA", "device", TABLE_TEXT},
+	{"PORT", "port", TABLE_COUNT},
+	{"TYPE", "kind", TABLE_TEXT},
+	{"DRIVER", "driver", TABLE_TEXT},
+	{"FIRMWARE", "firmware", TABLE_TEXT},
+	{"STATE", "state", TABLE_TEXT},
+	{"MTU", "mtu", TABLE_COUNT},
+	{"SPEED", "speed", TABLE_TEXT},
+	{"INTERFACE", "interface", TABLE_TEXT},
+	{"UPLINK", "uplink", TABLE_TEXT},
+	{"ROCE", "roce", TABLE_TEXT},
+	{"USE", "use", TABLE_TEXT},
+};
+
+/* The same port with texts for the columns of speed and use. */
+static json_t *make_hca_row(const json_t *hca, const char *device)
+{
+	const json_t *speed = json_object_get(hca, "speed_gbps");
+	const char *reason = json_string_value(json_object_get(hca, "reason"));
+	json_t *row = json_copy((json_t *)hca);
+
+	if (json_is_number(speed))
+		json_object_set_new(row, "speed",
+				    json_sprintf("%g Gb/s", json_number_value(speed)));
+	json_object_set_new(row, "use",
+			    reason ? json_sprintf("not used: %s", reason)
+				   : json_sprintf("backs %s", device));
+	return row;
+}
+
+/* One line says which HCA backs the device; then come all HCAs. */
+static void print_device(FILE *out, const json_t *report, bool all)
+{
+	const json_t *host = json_object_get(report, "host");
+	const char *device = json_string_value(json_object_get(host, "device"));
+	json_t *rows = json_array(), *hca;
+	const char *name = NULL;
+	char text[TABLE_CELL];
+	size_t i;
+
+	(void)all;
+	json_array_foreach(json_object_get(report, "hca"), i, hca)
+	{
+		json_array_append_new(rows, make_hca_row(hca, device ? device : "-"));
+		if (json_is_true(json_object_get(hca, "used")))
+			name = json_string_value(json_object_get(hca, "device"));
+	}
+	print_field(out, host, &host_fields[0]);
+	printable_copy(text, sizeof(text), name ? name : "software");
+	fprintf(out, "%-12s %s\n", "backed by", text);
+	if (json_array_size(rows))
+		putc('\n', out);
+	text_table_print(out, rows, hca_columns, N(hca_columns));
+	json_decref(rows);
+}
+
 /* --- Queue pairs, memory regions and rdma_cm IDs */
 
 static const struct text_table_column qp_columns[] = {
@@ -252,6 +311,7 @@ static const struct topic {
 	void (*print)(FILE *out, const json_t *report, bool all);
 } topics[] = {
 	{"host", "host", false, print_host},
+	{"device", "hca", false, print_device},
 	{"port", "ports", false, print_ports},
 	{"qp", "qps", true, print_qps},
 	{"mr", "mrs", true, print_mrs},

@@ -15,6 +15,8 @@
 #include "urxed/bond/bond_host.h"
 #include "urxed/cm/rdmacm.h"
 #include "urxed/epoll_watch.h"
+#include "urxed/hca/hca.h"
+#include "urxed/hca/hca_identity.h"
 #include "urxed/hostnet/address_conflict.h"
 #include "urxed/hostnet/nd.h"
 #include "urxed/kernel/host_ibdevs.h"
@@ -66,6 +68,7 @@ struct daemon {
 	struct host host;
 	struct kernel_sync kernel;
 	struct host_ibdevs ibdevs;
+	struct hca hca;
 	struct neigh neigh;
 	struct vswitch sw;
 	struct lease_store lease_store;
@@ -146,12 +149,36 @@ void daemon_signals(sigset_t *set)
 	sigaddset(set, SIGUSR1);
 }
 
+static void take_hca_addresses(struct daemon *d, const struct hca_port *p)
+{
+	uint32_t left_out = hca_identity_set_addresses(p, &d->host);
+
+	if (left_out)
+		log_line("%u addresses of %s have no GID: the table has room for %d", left_out,
+			 p->device, HOST_ADDRESSES);
+}
+
+static const char *device_name(const struct daemon *d)
+{
+	return d->options.device ? d->options.device : HOST_DEVICE;
+}
+
+/* Before the uplinks: rdma_rxe may have the RoCE port of their interfaces. */
+static int find_hcas(struct daemon *d, char error[DAEMON_ERROR])
+{
+	(void)error;
+	hca_open(&d->hca, &d->options.hca, "/sys", device_name(d));
+	return 0;
+}
+
 static int open_uplinks(struct daemon *d, char error[DAEMON_ERROR])
 {
 	const struct daemon_options *o = &d->options;
 	int rc = o->bond == BOND_NONE ? 0 : uplink_set_check_bond(o->uplinks, o->n_uplinks, error);
 
-	return rc ?: uplink_set_open(&d->uplinks, o->uplinks, o->n_uplinks, &o->impair, error);
+	return rc
+		       ?: uplink_set_open(&d->uplinks, o->uplinks, o->n_uplinks, &o->impair,
+					  &d->hca, error);
 }
 
 /* The host's MAC address and interface name are those of the first uplink. */
@@ -166,7 +193,27 @@ static int set_up_uplink_addresses(struct daemon *d, char error[DAEMON_ERROR])
 		snprintf(h->ndev, sizeof(h->ndev), "%s", d->uplinks.at[0].ifname);
 	if (!d->uplinks.at[0].kernel)
 		host_add_link_local(h, 0);
-	return kernel_sync_start(&d->kernel, h, d->uplinks.at, d->uplinks.n, error);
+	return kernel_sync_start(&d->kernel, h, d->uplinks.at, d->uplinks.n, &d->hca, error);
+}
+
+static void choose_hca(struct daemon *d)
+{
+	for (uint32_t i = 0; i < d->uplinks.n; i++)
+		hca_add_uplink(&d->hca, d->uplinks.at[i].kernel ? d->uplinks.at[i].ifname : "");
+	hca_start(&d->hca);
+	hca_fill(&d->hca, &d->host.hca);
+}
+
+/* The addresses of a host without an uplink: those of its HCA, if it has one. */
+static int set_up_own_addresses(struct daemon *d)
+{
+	const struct hca_port *p = hca_chosen(&d->hca);
+
+	if (!p)
+		return host_add_generated(&d->host);
+	hca_identity_set_mac(p, &d->host);
+	take_hca_addresses(d, p);
+	return 0;
 }
 
 /* Never fails: options.c has checked each P_Key, and the table has room for DAEMON_PKEYS. */
@@ -186,11 +233,13 @@ static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 	uint32_t i;
 
 	host_init(&d->host);
+	snprintf(d->host.device, sizeof(d->host.device), "%s", device_name(d));
+	choose_hca(d);
 	lease_store_reserve_addresses(&d->lease_store, &d->host);
 	if (d->options.mtu)
 		d->host.mtu = d->host.mtu_limit = d->options.mtu;
 	set_up_pkeys(d);
-	rc = d->uplinks.n ? set_up_uplink_addresses(d, error) : host_add_generated(&d->host);
+	rc = d->uplinks.n ? set_up_uplink_addresses(d, error) : set_up_own_addresses(d);
 	if (!rc)
 		rc = uplink_set_check_mtu(&d->uplinks, d->options.mtu, error);
 	for (i = 0; i < d->options.n_addresses && !rc; i++) {
@@ -243,6 +292,8 @@ static int watch_descriptors(struct daemon *d, char error[DAEMON_ERROR])
 		rc = epoll_watch_add(d->epoll_fd, kernel_sync_fd(&d->kernel), &d->kernel, error);
 	if (!rc)
 		rc = watch_ibdevs(d, error);
+	if (!rc)
+		hca_watch(&d->hca, d->epoll_fd, now_ns());
 	return rc;
 }
 
@@ -431,8 +482,8 @@ static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 
 static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 {
-	d->direct_uplink =
-		(struct direct_uplink){d->options.direct_uplink, &d->uplinks, &d->neigh.pins};
+	d->direct_uplink = (struct direct_uplink){d->options.direct_uplink, &d->uplinks,
+						  &d->neigh.pins, &d->hca};
 	d->host.uplink_generation = direct_uplink_generation(&d->direct_uplink);
 	d->sw.introduce = session_introduce;
 	d->sessions = (struct sessions){.epoll_fd = d->epoll_fd,
@@ -449,9 +500,9 @@ static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 
 /* In this order. After a failed step, daemon_stop can undo the steps before it. */
 static int (*const start_steps[])(struct daemon *d, char error[DAEMON_ERROR]) = {
-	start_helpers,   claim_run_dir,     open_lease_store, open_uplinks,   set_up_host,
-	check_addresses, watch_descriptors, set_up_switch,    set_up_clients, open_stations,
-	open_rdmacm,     publish_device,    drop_privileges,
+	start_helpers, claim_run_dir,   open_lease_store,  find_hcas,       open_uplinks,
+	set_up_host,   check_addresses, watch_descriptors, set_up_switch,   set_up_clients,
+	open_stations, open_rdmacm,     publish_device,    drop_privileges,
 };
 
 int daemon_start(const struct daemon_options *options, struct daemon **daemon,
@@ -468,7 +519,7 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 	d->lock_fd = d->epoll_fd = d->signal_fd = d->listener.fd = -1;
 	d->lease_store.fd = -1;
 	monitor_init(&d->monitor, d->options.run_dir, d->options.private, &d->sessions, &d->uplinks,
-		     &d->rdmacm);
+		     &d->rdmacm, &d->hca);
 	station_set_init(&d->stations, &d->sw, &d->options.vm_users, handle_station_change, d);
 	for (size_t i = 0; i < sizeof(start_steps) / sizeof(start_steps[0]) && !rc; i++)
 		rc = start_steps[i](d, error);
@@ -493,6 +544,7 @@ void daemon_stop(struct daemon *d)
 	switch_fini(&d->sw);
 	neigh_fini(&d->neigh);
 	host_ibdevs_close(&d->ibdevs);
+	hca_close(&d->hca);
 	kernel_sync_stop(&d->kernel);
 	uplink_set_close(&d->uplinks);
 	fd_guard_stop();
@@ -533,17 +585,16 @@ static void handle_signal(struct daemon *d)
 	}
 }
 
-/* Writes the sysfs files before it tells programs of the change, which then read the files. */
-static void handle_kernel_change(struct daemon *d)
+/*
+ * The host is not as it was before. Writes the sysfs files before it tells programs of the change,
+ * which then read the files.
+ */
+static void publish_change(struct daemon *d, const struct host *before)
 {
-	const struct host before = d->host;
 	struct vnic_attach_port was, is;
 	char error[UPLINK_ERROR];
-	int rc;
+	int rc = sysfs_tree_update(d->options.run_dir, &d->host, before);
 
-	if (!kernel_sync_update(&d->kernel))
-		return;
-	rc = sysfs_tree_update(d->options.run_dir, &d->host, &before);
 	if (rc)
 		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
 	lease_store_put_addresses(&d->lease_store, &d->host);
@@ -554,16 +605,45 @@ static void handle_kernel_change(struct daemon *d)
 	if (uplink_set_watch(&d->uplinks, d->epoll_fd, error))
 		log_line("%s", error);
 	bond_host_tick(&d->sw, now_ns());
-	host_fill_port(&before, &was);
+	host_fill_port(before, &was);
 	host_fill_port(&d->host, &is);
 	if (memcmp(&was, &is, sizeof(is)))
 		sessions_send_port(&d->sessions);
 }
 
-static void handle_ibdevs_change(struct daemon *d)
+static void handle_kernel_change(struct daemon *d)
 {
-	if (host_ibdevs_changed(&d->ibdevs))
+	const struct host before = d->host;
+
+	if (kernel_sync_update(&d->kernel))
+		publish_change(d, &before);
+}
+
+static void handle_ibdevs_change(struct daemon *d, uint64_t now)
+{
+	if (!host_ibdevs_changed(&d->ibdevs))
+		return;
+	link_ibdevs(d);
+	hca_report(&d->hca, now);
+}
+
+/* The device of another urxed has no uevents: its link appears here, too. */
+static void follow_hca(struct daemon *d, uint64_t now)
+{
+	const struct host before = d->host;
+	const struct hca_port *p;
+
+	if (!hca_update(&d->hca, now))
+		return;
+	if (d->hca.polled)
 		link_ibdevs(d);
+	hca_fill(&d->hca, &d->host.hca);
+	p = hca_chosen(&d->hca);
+	if (p)
+		lease_avoid_hca(&d->sw.leases);
+	if (p && !d->uplinks.n)
+		take_hca_addresses(d, p);
+	publish_change(d, &before);
 }
 
 static void handle_session(struct daemon *d, uint64_t now, struct session *s)
@@ -582,7 +662,9 @@ static void dispatch_event(struct daemon *d, uint64_t now, void *what)
 	else if (what == &d->kernel)
 		handle_kernel_change(d);
 	else if (what == &d->ibdevs)
-		handle_ibdevs_change(d);
+		handle_ibdevs_change(d, now);
+	else if (what == &d->hca)
+		hca_report(&d->hca, now);
 	else if (what == &d->uplinks)
 		uplink_set_event(&d->uplinks, now);
 	else if (what == &d->stations)
@@ -637,6 +719,7 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 {
 	uint64_t next, due;
 
+	follow_hca(d, now);
 	neigh_tick(&d->neigh, now);
 	next = sessions_tick(&d->sessions, now);
 	due = listener_tick(&d->listener, now);
@@ -650,6 +733,9 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	if (due < next)
 		next = due;
 	due = bond_host_tick(&d->sw, now);
+	if (due < next)
+		next = due;
+	due = hca_deadline(&d->hca);
 	if (due < next)
 		next = due;
 	/* What rdma_cm sent may have asked for addresses. */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "urxed/hca/hca_select.h"
 #include "urxed/switch/switch.h"
 #include "urxed/uplink/direct_uplink_trust.h"
 #include "urxed/uplink/impair.h"
@@ -35,6 +36,8 @@ struct daemon_options {
 	uint32_t n_fdb;
 	gid_t group;                 /* its members may attach; 0 = only the daemon's own user */
 	struct uplink_impair impair; /* of every uplink */
+	struct hca_choice hca;
+	const char *device; /* name of the RDMA device; NULL = HOST_DEVICE */
 	struct direct_uplink_trust direct_uplink;
 	struct user_list vm_users; /* may have stations, as root and the daemon's user */
 	bool own_dir; /* remove the run directory at the end, even if it existed before */

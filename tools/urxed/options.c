@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/quantity.h"
+#include "urxed/hca/hca_select.h"
 #include "urxed/hostnet/address_pin.h"
 #include "urxed/hostnet/host.h"
 #include "urxed/switch/fdb.h"
@@ -130,6 +131,24 @@ static int set_mtu(struct options *o, const char *value, char error[OPTIONS_ERRO
 	return 0;
 }
 
+static int set_hca(struct options *o, const char *value, char error[OPTIONS_ERROR])
+{
+	return hca_choice_parse(value, &o->daemon.hca, error);
+}
+
+static int set_device(struct options *o, const char *value, char error[OPTIONS_ERROR])
+{
+	if (!hca_is_device_name(value)) {
+		snprintf(error, OPTIONS_ERROR,
+			 "device %s is no name of a device: letters, digits, '_', '-' and '.', at "
+			 "most %d",
+			 value, VNIC_HCA_NAME - 1);
+		return -EINVAL;
+	}
+	o->daemon.device = value;
+	return 0;
+}
+
 static int set_run_dir(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
 	(void)error;
@@ -209,6 +228,11 @@ const struct options_row options_rows[OPTIONS] = {
 	 "machines to the switch, as those of root and of the daemon's user\n"
 	 "do; may be given more than once",
 	 set_vm_user},
+	{"hca", "auto|off|NAME[:PORT]", false,
+	 "the HCA that backs the device: auto, the default: a RoCE port of an\n"
+	 "uplink's interface; off: none; or a port whatever the uplinks",
+	 set_hca},
+	{"device", "NAME", false, "the device's name; default: " HOST_DEVICE, set_device},
 	{"mtu", "BYTES", false,
 	 "limit the Ethernet payload of sent frames; default: the uplinks' MTU", set_mtu},
 	{"run-dir", "DIR", false,

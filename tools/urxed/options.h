@@ -12,7 +12,7 @@
 #include "urxed/daemon.h"
 
 #define OPTIONS_ERROR 512
-#define OPTIONS       13 /* rows */
+#define OPTIONS       15 /* rows */
 
 /* Values are not copied: the texts must stay valid. */
 struct options {

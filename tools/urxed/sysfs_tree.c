@@ -10,15 +10,16 @@
 
 #include "common/rundir.h"
 
-#define CLASS   VNIC_SYSFS_NAME "/class/infiniband/urxe0"
-#define PORT    CLASS "/ports/1"
+#define CLASS   VNIC_SYSFS_NAME "/class/infiniband"
+#define PORT    "ports/1"
 #define UVERBS  VNIC_SYSFS_NAME "/class/infiniband_verbs"
 #define DEV     "dev"
 #define RDMA_CM VNIC_SYSFS_NAME "/class/misc/rdma_cm"
 /* Each file is written under this name and then renamed. */
 #define UNFINISHED VNIC_SYSFS_NAME "/.unfinished"
 
-#define NAME_MAX_LEN 128
+#define NAME_MAX_LEN 128  /* of a path below the device directory */
+#define PATH_ROOM    256  /* of a path below the run directory */
 #define TEXT_MAX_LEN 4096 /* the kernel's limit: a page */
 
 /* librxe matches devices by the beginning of this modalias, not by the device name. */
@@ -28,12 +29,30 @@
 struct tree {
 	int dir;
 	int err;
+	const char *device; /* the name of the device */
+	const char *node;   /* the name of its character device */
 };
+
+static struct tree open_tree(const char *run_dir, const struct host *host)
+{
+	struct tree t = {.device = host->device, .node = host_uverbs_name(host)};
+
+	t.dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t.dir < 0)
+		t.err = -errno;
+	return t;
+}
+
+static void close_tree(const struct tree *t)
+{
+	if (t->dir >= 0)
+		close(t->dir);
+}
 
 /* Makes the parent directories of a file. */
 static void make_dirs(struct tree *t, const char *file)
 {
-	char dir[NAME_MAX_LEN];
+	char dir[PATH_ROOM];
 	const char *slash;
 
 	for (slash = strchr(file, '/'); slash && !t->err; slash = strchr(slash + 1, '/')) {
@@ -85,11 +104,45 @@ __attribute__((format(printf, 3, 4))) static void write_attr(struct tree *t, con
 	write_file(t, file, 0444, text, (size_t)n + 1);
 }
 
-/* The GUID of a port is the modified EUI-64 of its MAC, as in Linux rxe. */
-static void write_guid(struct tree *t, const char *file, const uint8_t m[ETHER_MAC_LEN])
+/* The same for a file below the device's directory. */
+__attribute__((format(printf, 3, 4))) static void write_ibdev(struct tree *t, const char *file,
+							      const char *fmt, ...)
 {
-	write_attr(t, file, "%02x%02x:%02xff:fe%02x:%02x%02x", m[0] ^ 0x02, m[1], m[2], m[3], m[4],
-		   m[5]);
+	char text[TEXT_MAX_LEN], path[PATH_ROOM];
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vsnprintf(text, sizeof(text), fmt, ap) >= (int)sizeof(text))
+		t->err = t->err ? t->err : -EOVERFLOW;
+	va_end(ap);
+	snprintf(path, sizeof(path), CLASS "/%s/%s", t->device, file);
+	write_attr(t, path, "%s", text);
+}
+
+/* The same for a file below the directory of its character device. */
+static void write_uverbs_attr(struct tree *t, const char *file, const char *text)
+{
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), UVERBS "/%s/%s", t->node, file);
+	write_attr(t, path, "%s", text);
+}
+
+static void remove_ibdev(struct tree *t, const char *file)
+{
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), CLASS "/%s/%s", t->device, file);
+	unlinkat(t->dir, path, 0);
+}
+
+static void write_guid(struct tree *t, const char *file, const struct host *host)
+{
+	uint8_t g[8];
+
+	host_node_guid(host, g);
+	write_ibdev(t, file, "%02x%02x:%02x%02x:%02x%02x:%02x%02x", g[0], g[1], g[2], g[3], g[4],
+		    g[5], g[6], g[7]);
 }
 
 /*
@@ -99,7 +152,7 @@ static void write_guid(struct tree *t, const char *file, const uint8_t m[ETHER_M
 static void write_ndev(struct tree *t, const char *file, const struct host *host,
 		       const struct host_address *a)
 {
-	write_attr(t, file, "%s", a->ndev[0] ? a->ndev : host->ndev);
+	write_ibdev(t, file, "%s", a->ndev[0] ? a->ndev : host->ndev);
 }
 
 /* In the kernel, reading the attributes of an empty entry fails; here the files are missing. */
@@ -108,9 +161,9 @@ static void remove_gid_attrs(struct tree *t, uint32_t i)
 	char file[NAME_MAX_LEN];
 
 	snprintf(file, sizeof(file), PORT "/gid_attrs/types/%u", i);
-	unlinkat(t->dir, file, 0);
+	remove_ibdev(t, file);
 	snprintf(file, sizeof(file), PORT "/gid_attrs/ndevs/%u", i);
-	unlinkat(t->dir, file, 0);
+	remove_ibdev(t, file);
 }
 
 static void write_gid(struct tree *t, uint32_t i, const struct host *host)
@@ -121,36 +174,47 @@ static void write_gid(struct tree *t, uint32_t i, const struct host *host)
 	char file[NAME_MAX_LEN];
 
 	snprintf(file, sizeof(file), PORT "/gids/%u", i);
-	write_attr(t, file,
-		   "%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x", g[0],
-		   g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11], g[12], g[13],
-		   g[14], g[15]);
+	write_ibdev(t, file,
+		    "%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x", g[0],
+		    g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11], g[12],
+		    g[13], g[14], g[15]);
 	if (!a) {
 		remove_gid_attrs(t, i);
 		return;
 	}
 	snprintf(file, sizeof(file), PORT "/gid_attrs/types/%u", i);
-	write_attr(t, file, "%s", i < HOST_ADDRESSES ? "RoCE v2" : "IB/RoCE v1");
+	write_ibdev(t, file, "%s", i < HOST_ADDRESSES ? "RoCE v2" : "IB/RoCE v1");
 	snprintf(file, sizeof(file), PORT "/gid_attrs/ndevs/%u", i);
 	write_ndev(t, file, host, a);
 }
 
 static void write_link_state(struct tree *t, const struct host *host)
 {
-	write_attr(t, PORT "/state", host->up ? "4: ACTIVE" : "1: DOWN");
-	write_attr(t, PORT "/phys_state", host->up ? "5: LinkUp" : "3: Disabled");
+	write_ibdev(t, PORT "/state", host->up ? "4: ACTIVE" : "1: DOWN");
+	write_ibdev(t, PORT "/phys_state", host->up ? "5: LinkUp" : "3: Disabled");
+}
+
+/* Linux has no such file: programs ask the device. Another urxed reads it (hca_scan.h). */
+static void write_active_mtu(struct tree *t, const struct host *host)
+{
+	uint32_t mtu = 4096;
+
+	while (mtu > 256 && mtu + URXE_MAX_OVERHEAD - ETHER_HDR_LEN - ETHER_VLAN_LEN > host->mtu)
+		mtu /= 2;
+	write_ibdev(t, PORT "/active_mtu", "%u", mtu);
 }
 
 static void write_port(struct tree *t, const struct host *host)
 {
 	write_link_state(t, host);
-	write_attr(t, PORT "/link_layer", "Ethernet");
-	write_attr(t, PORT "/rate", "100 Gb/sec (4X EDR)");
-	write_attr(t, PORT "/lid", "0x0");
-	write_attr(t, PORT "/lid_mask_count", "0");
-	write_attr(t, PORT "/sm_lid", "0x0");
-	write_attr(t, PORT "/sm_sl", "0");
-	write_attr(t, PORT "/cap_mask", "0x00010000"); /* IsCommunicationManagementSupported */
+	write_active_mtu(t, host);
+	write_ibdev(t, PORT "/link_layer", "Ethernet");
+	write_ibdev(t, PORT "/rate", "100 Gb/sec (4X EDR)");
+	write_ibdev(t, PORT "/lid", "0x0");
+	write_ibdev(t, PORT "/lid_mask_count", "0");
+	write_ibdev(t, PORT "/sm_lid", "0x0");
+	write_ibdev(t, PORT "/sm_sl", "0");
+	write_ibdev(t, PORT "/cap_mask", "0x00010000"); /* IsCommunicationManagementSupported */
 }
 
 static void write_pkeys(struct tree *t, const struct host *host)
@@ -160,7 +224,7 @@ static void write_pkeys(struct tree *t, const struct host *host)
 
 	for (i = 0; i < VNIC_ATTACH_PKEYS; i++) {
 		snprintf(file, sizeof(file), PORT "/pkeys/%u", i);
-		write_attr(t, file, "0x%04x", host->pkeys[i]);
+		write_ibdev(t, file, "0x%04x", host->pkeys[i]);
 	}
 }
 
@@ -177,23 +241,23 @@ static void write_cpus(struct tree *t)
 		at += snprintf(text + at, sizeof(text) - (size_t)at, "%08x%s", bits,
 			       word ? "," : "");
 	}
-	write_attr(t, CLASS "/device/local_cpus", "%s", text);
-	write_attr(t, CLASS "/device/local_cpulist", n > 1 ? "0-%ld" : "%ld", n - 1);
+	write_ibdev(t, "device/local_cpus", "%s", text);
+	write_ibdev(t, "device/local_cpulist", n > 1 ? "0-%ld" : "%ld", n - 1);
 }
 
 static void write_device(struct tree *t, const struct host *host)
 {
-	char file[NAME_MAX_LEN];
+	char file[PATH_ROOM];
 
-	write_attr(t, CLASS "/node_type", "1: CA");
-	write_guid(t, CLASS "/node_guid", host->mac);
-	write_guid(t, CLASS "/sys_image_guid", host->mac);
-	write_attr(t, CLASS "/node_desc", "urxe");
-	write_attr(t, CLASS "/fw_ver", "%s", URXE_VERSION);
-	write_attr(t, CLASS "/device/modalias", MODALIAS);
-	write_attr(t, CLASS "/device/numa_node", "-1");
+	write_ibdev(t, "node_type", "1: CA");
+	write_guid(t, "node_guid", host);
+	write_guid(t, "sys_image_guid", host);
+	write_ibdev(t, "node_desc", "urxe");
+	write_ibdev(t, "fw_ver", "%s", URXE_VERSION);
+	write_ibdev(t, "device/modalias", MODALIAS);
+	write_ibdev(t, "device/numa_node", "-1");
 	write_cpus(t);
-	snprintf(file, sizeof(file), CLASS "/device/net/%s/", host->ndev);
+	snprintf(file, sizeof(file), CLASS "/%s/device/net/%s/", t->device, host->ndev);
 	make_dirs(t, file);
 }
 
@@ -203,13 +267,16 @@ static void write_device(struct tree *t, const struct host *host)
  */
 static void write_uverbs(struct tree *t)
 {
+	char file[NAME_MAX_LEN];
+
 	write_attr(t, UVERBS "/abi_version", "6");
-	write_attr(t, UVERBS "/" VNIC_UVERBS_NAME "/ibdev", "urxe0");
-	write_attr(t, UVERBS "/" VNIC_UVERBS_NAME "/abi_version", "2");
-	write_attr(t, UVERBS "/" VNIC_UVERBS_NAME "/dev", "231:1216");
-	write_attr(t, UVERBS "/" VNIC_UVERBS_NAME "/device/modalias", MODALIAS);
+	write_uverbs_attr(t, "ibdev", t->device);
+	write_uverbs_attr(t, "abi_version", "2");
+	write_uverbs_attr(t, "dev", strcmp(t->node, VNIC_UVERBS_NAME) ? "231:1217" : "231:1216");
+	write_uverbs_attr(t, "device/modalias", MODALIAS);
 	/* liburxe.so answers open(); this file is for access(2), with the kernel's mode. */
-	write_file(t, DEV "/infiniband/" VNIC_UVERBS_NAME, 0666, "", 0);
+	snprintf(file, sizeof(file), DEV "/infiniband/%s", t->node);
+	write_file(t, file, 0666, "", 0);
 }
 
 /* ABI version of rdma/rdma_user_cm.h; the minor number is arbitrary, as in the kernel. */
@@ -222,13 +289,13 @@ static void write_rdma_cm(struct tree *t)
 
 int sysfs_tree_create(const char *run_dir, const struct host *host)
 {
-	struct tree t = {.err = 0};
+	struct tree t;
 	uint32_t i;
 
 	sysfs_tree_remove(run_dir);
-	t.dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (t.dir < 0)
-		return -errno;
+	t = open_tree(run_dir, host);
+	if (t.err)
+		return t.err;
 	write_device(&t, host);
 	write_port(&t, host);
 	write_pkeys(&t, host);
@@ -236,7 +303,7 @@ int sysfs_tree_create(const char *run_dir, const struct host *host)
 		write_gid(&t, i, host);
 	write_uverbs(&t);
 	write_rdma_cm(&t);
-	close(t.dir);
+	close_tree(&t);
 	if (t.err)
 		sysfs_tree_remove(run_dir);
 	return t.err;
@@ -255,18 +322,19 @@ static bool is_same_entry(const struct host *a, const struct host *b, uint32_t i
 
 int sysfs_tree_update(const char *run_dir, const struct host *host, const struct host *before)
 {
-	struct tree t = {.err = 0};
+	struct tree t = open_tree(run_dir, host);
 	uint32_t i;
 
-	t.dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (t.dir < 0)
-		return -errno;
+	if (t.err)
+		return t.err;
 	if (host->up != before->up)
 		write_link_state(&t, host);
+	if (host->mtu != before->mtu)
+		write_active_mtu(&t, host);
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
 		if (!is_same_entry(host, before, i))
 			write_gid(&t, i, host);
-	close(t.dir);
+	close_tree(&t);
 	return t.err;
 }
 

@@ -4,6 +4,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "interpose/path_redirect.h"
 #include "port/port_private.h"
 #include "report/log.h"
 
@@ -19,10 +20,7 @@ bool port_gid_valid(uint32_t index)
 
 void port_guid(uint8_t guid[8])
 {
-	const uint8_t *mac = port.welcome.mac;
-	const uint8_t eui[8] = {mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
-
-	memcpy(guid, eui, sizeof(eui));
+	vnic_node_guid(port.welcome.mac, strcmp(path_uverbs_name(), VNIC_UVERBS_NAME) != 0, guid);
 }
 
 enum urxe_mtu port_mtu(void)

@@ -19,12 +19,12 @@ void cma_emit_event(struct cma_id *id, enum cma_event_type type, int status)
 
 uint64_t cma_node_guid(const struct host *host)
 {
-	const uint8_t *m = host->mac;
-	const uint8_t eui[8] = {m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]};
 	uint64_t guid = 0;
+	uint8_t bytes[8];
 
+	host_node_guid(host, bytes);
 	for (int i = 0; i < 8; i++)
-		guid = guid << 8 | eui[i];
+		guid = guid << 8 | bytes[i];
 	return guid;
 }
 

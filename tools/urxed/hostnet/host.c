@@ -55,11 +55,22 @@ void host_make_mac(uint8_t mac[ETHER_MAC_LEN], uint32_t index)
 void host_init(struct host *h)
 {
 	memset(h, 0, sizeof(*h));
+	strcpy(h->device, HOST_DEVICE);
 	host_make_mac(h->mac, 0);
 	h->mtu = h->mtu_limit = HOST_MTU;
 	h->up = true;
 	/* libibverbs reads the index of this interface; lo exists in each network namespace. */
 	snprintf(h->ndev, sizeof(h->ndev), "lo");
+}
+
+const char *host_uverbs_name(const struct host *h)
+{
+	return strcmp(h->device, HOST_DEVICE) ? VNIC_UVERBS_OTHER : VNIC_UVERBS_NAME;
+}
+
+void host_node_guid(const struct host *h, uint8_t guid[8])
+{
+	vnic_node_guid(h->mac, strcmp(h->device, HOST_DEVICE) != 0, guid);
 }
 
 static bool is_same_address(const struct host_address *a, const struct host_address *b)

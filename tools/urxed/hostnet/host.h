@@ -20,6 +20,7 @@
  */
 #define HOST_ADDRESSES (VNIC_ATTACH_GIDS / 2)
 #define HOST_NDEV_LEN  16
+#define HOST_DEVICE    "urxe0" /* the RDMA device, unless --device names another */
 
 /*
  * Ethernet payload of a packet with path MTU 4096, its headers and a reserve, as Linux rxe wants
@@ -46,6 +47,7 @@ struct host_address {
 };
 
 struct host {
+	char device[VNIC_HCA_NAME]; /* --device: the name of the RDMA device */
 	uint8_t mac[ETHER_MAC_LEN];
 	uint16_t mtu;               /* least MTU of the uplinks, at most mtu_limit */
 	uint16_t mtu_limit;         /* --mtu, else HOST_MTU */
@@ -61,8 +63,13 @@ struct host {
 	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* the P_Key table */
 };
 
-/* Sets the MAC and the MTU; the host has no addresses and no P_Keys yet. */
+/* Sets device, MAC and MTU; the host has no addresses and no P_Keys yet. */
 void host_init(struct host *h);
+
+/* The name of the device's node in /dev/infiniband. */
+const char *host_uverbs_name(const struct host *h);
+/* The GUID of its node (vnic_node_guid). */
+void host_node_guid(const struct host *h, uint8_t guid[8]);
 
 /* Makes a locally administered MAC, which depends on boot, network namespace, user and index. */
 void host_make_mac(uint8_t mac[ETHER_MAC_LEN], uint32_t index);

@@ -89,6 +89,23 @@ static int open_dir(const char *top, const char *name, char path[PATH_MAX])
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * The path that the kernel knows a directory by: under the liburxe.so of an outer run directory,
+ * the name by which this process opened it means another directory to the kernel.
+ */
+static int real_path(int dir, char path[PATH_MAX])
+{
+	char link[32];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+	n = readlink(link, path, PATH_MAX - 1);
+	if (n < 0)
+		return -errno;
+	path[n] = '\0';
+	return 0;
+}
+
 static int link_class(const char *tree, const char *sys, const char *name)
 {
 	char own_path[PATH_MAX], path[PATH_MAX];
@@ -98,7 +115,9 @@ static int link_class(const char *tree, const char *sys, const char *name)
 	if (class.own < 0)
 		return class.own;
 	class.kernel = open_dir(sys, name, path);
-	rc = for_each_name(class.own, remove_stale_link, &class);
+	rc = class.kernel >= 0 ? real_path(class.kernel, path) : 0;
+	if (!rc)
+		rc = for_each_name(class.own, remove_stale_link, &class);
 	if (!rc && class.kernel >= 0)
 		rc = for_each_name(class.kernel, add_link, &class);
 	close(class.own);

@@ -41,13 +41,16 @@ static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 {
 	struct kernel_vlan *v = find_vlan(k, iface->ifindex);
 	char error[ROCE_PORT_GUARD_ERROR];
+	int rc;
 
 	if (v)
 		return;
 	/* Never NULL: vlans[] has as many entries as the table has interfaces. */
 	v = find_vlan(k, 0);
 	v->ifindex = iface->ifindex;
-	v->refused = roce_port_guard_open(&v->port_guard, iface->name, error) != 0;
+	rc = roce_port_guard_open(&v->port_guard, iface->name, error);
+	/* The program that has the port is the HCA: rdma_rxe. */
+	v->refused = rc && !(rc == -EADDRINUSE && hca_has_interface(k->hca, iface->name));
 	if (v->refused)
 		log_line("the addresses of %s get no GIDs: %s", iface->name, error);
 }
@@ -257,13 +260,14 @@ static int read_kernel_state(struct kernel_sync *k)
 }
 
 int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *uplinks,
-		      uint32_t n_uplinks, char error[KERNEL_SYNC_ERROR])
+		      uint32_t n_uplinks, const struct hca *hca, char error[KERNEL_SYNC_ERROR])
 {
 	bool any = false;
 	uint32_t i;
 	int rc;
 
-	*k = (struct kernel_sync){.host = host, .uplinks = uplinks, .n_uplinks = n_uplinks};
+	*k = (struct kernel_sync){
+		.host = host, .uplinks = uplinks, .n_uplinks = n_uplinks, .hca = hca};
 	k->table.n_uplinks = n_uplinks;
 	for (i = 0; i < n_uplinks; i++) {
 		if (!uplinks[i].kernel)

@@ -12,13 +12,15 @@
 #include "urxed/report/telemetry.h"
 
 void monitor_init(struct monitor *m, const char *run_dir, bool private, struct sessions *sessions,
-		  const struct uplink_set *uplinks, const struct rdmacm *rdmacm)
+		  const struct uplink_set *uplinks, const struct rdmacm *rdmacm,
+		  const struct hca *hca)
 {
 	*m = (struct monitor){.run_dir = run_dir,
 			      .private = private,
 			      .sessions = sessions,
 			      .uplinks = uplinks,
 			      .rdmacm = rdmacm,
+			      .hca = hca,
 			      .started = now_ns(),
 			      .control.epoll_fd = -1};
 	capture_taps_init(&m->captures, sessions);
@@ -32,7 +34,8 @@ static int make_report(void *ctx, struct control_sockets *sockets)
 				      .uptime_ns = now_ns() - m->started,
 				      .captures = m->captures.n,
 				      .sessions = m->sessions,
-				      .rdmacm = m->rdmacm};
+				      .rdmacm = m->rdmacm,
+				      .hca = m->hca};
 
 	if (sockets)
 		state_query_send(m->sessions, sockets);

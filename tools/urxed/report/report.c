@@ -14,6 +14,7 @@
 #include "common/rundir.h"
 #include "common/sealed_text.h"
 #include "urxed/privilege/fd_guard.h"
+#include "urxed/report/report_hca.h"
 #include "urxed/report/report_rdmacm.h"
 
 #define COUNTER_TEXT(id, name, text) text,
@@ -78,7 +79,7 @@ static json_t *make_host(const struct report *r)
 
 	return json_pack(
 		"{s:s, s:s, s:i, s:I, s:o, s:I, s:b, s:o, s:i, s:b, s:o, s:o, s:o, s:i, s:i}",
-		"device", "urxe0", "version", URXE_VERSION, "pid", (int)getpid(), "uptime_s",
+		"device", h->device, "version", URXE_VERSION, "pid", (int)getpid(), "uptime_s",
 		(json_int_t)(r->uptime_ns / 1000000000), "run_dir", make_text(r->run_dir), "netns",
 		(json_int_t)rundir_netns(), "private", (int)r->private, "mac", make_mac(h->mac),
 		"mtu", (int)h->mtu, "up", (int)h->up, "interface", make_text(h->ndev), "gids",
@@ -286,9 +287,10 @@ static json_t *make_counters(const struct report *r)
 
 int report_make(const struct report *r)
 {
-	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o}", "host", make_host(r), "ports",
-				make_ports(r), "leases", make_leases(r), "ids",
-				report_ids(r->rdmacm), "counters", make_counters(r));
+	json_t *all =
+		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "host", make_host(r), "hca",
+			  report_hcas(r->hca), "ports", make_ports(r), "leases", make_leases(r),
+			  "ids", report_ids(r->rdmacm), "counters", make_counters(r));
 	char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
 	int fd = text ? sealed_text_make(text, strlen(text)) : -ENOMEM;
 

@@ -17,6 +17,16 @@
  *           - failovers: how often other uplinks of the bond took over from this one; null: no bond
  *           - counters, drops: the switch's counters (switch/port.h)
  *           - device: {name: n}, the counters of vnic/device.h or netdev/netdev.h; null for urxed
+ * hca       [{device, port, kind, driver, firmware, state, mtu, speed_gbps, interface, uplink,
+ * roce, used, reason}], the ports of the host's RDMA devices
+ *           - kind: "RoCE", "InfiniBand", "iWARP" or "other"
+ *           - state: "active", "down" or "unknown"
+ *           - mtu: largest path MTU, bytes
+ *           - interface: that of the port's first GID
+ *           - uplink: interface of the uplink whose frames leave by the port's interface
+ *           - roce: "v1", "v2" or "v1, v2"
+ *           - used: it backs the device; reason: why it does not
+ *           - null: unknown, or there is none
  * leases    [{qpn_first, qpn_count, port, process, pid, uid, mac, asked}], one row a block of QPNs
  *           - port: number of the process' port, the same for all of its blocks
  *           - process: name of that port
@@ -43,6 +53,7 @@
 #include <stdint.h>
 
 #include "urxed/cm/rdmacm.h"
+#include "urxed/hca/hca.h"
 #include "urxed/session/session.h"
 
 struct report {
@@ -52,6 +63,7 @@ struct report {
 	uint32_t captures;               /* how many are running */
 	const struct sessions *sessions; /* with pointers to host and switch */
 	const struct rdmacm *rdmacm;
+	const struct hca *hca;
 };
 
 /* Returns a memfd with the document (sealed_text.h), or a negative errno value. */

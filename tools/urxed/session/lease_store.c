@@ -15,9 +15,11 @@
 #include "common/rundir.h"
 #include "urxed/session/process_info.h"
 
-#define MAGIC            "urxed leases 3\n"
+#define MAGIC            "urxed leases 4\n"
 #define ADDRESSES_OFFSET (sizeof(struct header) + sizeof(((struct lease_store *)0)->entries))
-#define REMOTES_OFFSET   (ADDRESSES_OFFSET + sizeof(((struct lease_store *)0)->addresses))
+#define QPNS_OFFSET      (ADDRESSES_OFFSET + sizeof(((struct lease_store *)0)->addresses))
+/* Of fixed size, and most often a hole: what follows ends where the file ends. */
+#define REMOTES_OFFSET (QPNS_OFFSET + QPN_TABLE_MAX * sizeof(struct qpn_record))
 
 struct header {
 	char magic[16];
@@ -249,6 +251,37 @@ int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_
 		return -ENOENT;
 	}
 	return 0;
+}
+
+static size_t qpn_offset(uint32_t place)
+{
+	return QPNS_OFFSET + place * sizeof(struct qpn_record);
+}
+
+void lease_store_put_qpn(struct lease_store *r, uint32_t place, const struct qpn_record *record)
+{
+	if (r->fd >= 0 && !write_at(r, record, sizeof(*record), qpn_offset(place)))
+		log_line("cannot write to " LEASE_STORE_NAME ": %s", strerror(errno));
+}
+
+uint32_t lease_store_get_qpns(struct lease_store *r, uint32_t place, struct qpn_record *records,
+			      uint32_t n)
+{
+	ssize_t got = pread(r->fd, records, n * sizeof(*records), (off_t)qpn_offset(place));
+
+	n = got < 0 ? 0 : (uint32_t)((size_t)got / sizeof(*records));
+	if (place + n > QPN_TABLE_MAX)
+		n = place < QPN_TABLE_MAX ? QPN_TABLE_MAX - place : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct qpn_record *record = &records[i];
+
+		if (record->process < LEASE_BLOCKS && r->claimable[record->process])
+			continue;
+		if (record->process)
+			lease_store_put_qpn(r, place + i, &(struct qpn_record){0});
+		*record = (struct qpn_record){0};
+	}
+	return n;
 }
 
 void lease_store_put_addresses(struct lease_store *r, const struct host *host)

@@ -6,7 +6,7 @@
  * its blocks from a later daemon. That daemon leases nothing to new processes before surviving
  * processes have claimed their blocks: their peers still send to these QPNs. The file also stores
  * the GID index of each address, because survivors' QPs name their source by index, and the remote
- * QPs of each process.
+ * QPs and added QPNs (qpn_table.h) of each process.
  *
  * The file is valid for one boot and one format, else it counts as empty. Each change is a single
  * write, so a killed daemon leaves the old state or the new one.
@@ -86,6 +86,15 @@ void lease_store_put_remote(struct lease_store *r, uint32_t place,
  * the record is cleared. -ENODATA: the file ends before this place.
  */
 int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_qp_record *record);
+
+/* Stores an added QPN, at its place in the table; process 0 = none. */
+void lease_store_put_qpn(struct lease_store *r, uint32_t place, const struct qpn_record *record);
+/*
+ * Reads up to n of the QPNs stored from a place on, and returns their number; 0: there are no more.
+ * Those without a process that can still claim get process 0, and are cleared in the file.
+ */
+uint32_t lease_store_get_qpns(struct lease_store *r, uint32_t place, struct qpn_record *records,
+			      uint32_t n);
 
 /* Stores the GID index of each of the host's addresses. */
 void lease_store_put_addresses(struct lease_store *r, const struct host *host);

@@ -20,7 +20,8 @@ int lease_take(struct lease_table *t, void *owner, uint32_t *qpn)
 
 	for (tries = 0; tries < LEASE_BLOCKS; tries++) {
 		block = (block + 1) % LEASE_BLOCKS;
-		if (is_taken(t, block) || (t->claimable && t->claimable[block]))
+		if (is_taken(t, block) || (t->claimable && t->claimable[block]) ||
+		    (t->added && t->added->in_block[block]))
 			continue;
 		t->owner[block] = owner;
 		t->last = block;
@@ -38,6 +39,19 @@ int lease_claim(struct lease_table *t, void *owner, uint32_t qpn)
 		return -EBUSY;
 	t->owner[block] = owner;
 	return 0;
+}
+
+bool lease_may_add(const struct lease_table *t, const void *owner, uint32_t qpn)
+{
+	const void *holder = t->owner[lease_block(qpn)];
+
+	return holder ? holder == owner : !t->claimable || !t->claimable[lease_block(qpn)];
+}
+
+void lease_avoid_hca(struct lease_table *t)
+{
+	if (t->last < LEASE_BLOCKS / 2 - 1)
+		t->last = LEASE_BLOCKS / 2 - 1;
 }
 
 void lease_drop(struct lease_table *t, const void *owner)

@@ -5,6 +5,9 @@
  * Blocks let the switch find the process of a destination QPN by one table access. The daemon keeps
  * the first block, which has QP0 and QP1, and the last one, which has the multicast QPN 0xffffff
  * (IBA 3.5.10, 10.5.1). A process gets one block when it attaches and more when it needs them.
+ *
+ * QPNs that an HCA has chosen belong to no lease (qpn_table.h). No QPN has two owners: a block is
+ * not leased while it contains an added QPN.
  */
 #ifndef URXE_URXED_SESSION_QPN_LEASE_H
 #define URXE_URXED_SESSION_QPN_LEASE_H
@@ -14,14 +17,17 @@
 
 #include <vnic/attach.h>
 
+#include "urxed/session/qpn_table.h"
+
 #define LEASE_SHIFT  VNIC_LEASE_SHIFT
 #define LEASE_QPNS   VNIC_LEASE_QPNS
 #define LEASE_BLOCKS (1u << (24 - LEASE_SHIFT))
 
 struct lease_table {
 	void *owner[LEASE_BLOCKS];
-	const bool *claimable; /* blocks that only lease_claim may lease; NULL = none */
-	uint32_t last;         /* block leased most recently */
+	const bool *claimable;   /* blocks that only lease_claim may lease; NULL = none */
+	uint32_t last;           /* block leased most recently */
+	struct qpn_table *added; /* QPNs that processes have added; NULL = none */
 };
 
 /* Leases any block to owner; *qpn is its first QPN. -ENOSPC: all blocks are leased. */
@@ -37,10 +43,24 @@ static inline uint32_t lease_block(uint32_t qpn)
 	return qpn >> LEASE_SHIFT & (LEASE_BLOCKS - 1);
 }
 
-/* Owner of qpn (24 bits); NULL = not leased. */
+/* Owner of qpn (24 bits); NULL = neither leased nor added. */
 static inline void *lease_owner(const struct lease_table *t, uint32_t qpn)
 {
-	return t->owner[lease_block(qpn)];
+	void *owner = t->owner[lease_block(qpn)];
+
+	return owner || !t->added ? owner : qpn_table_owner(t->added, qpn);
 }
+
+/*
+ * Whether `owner` may add qpn: it is neither in a block that another owner has leased, nor in one
+ * that an owner of an earlier daemon may claim.
+ */
+bool lease_may_add(const struct lease_table *t, const void *owner, uint32_t qpn);
+
+/*
+ * Where an HCA chooses QPNs: lets lease_take begin in the upper half of the QPNs, because HCAs
+ * begin in the lower one.
+ */
+void lease_avoid_hca(struct lease_table *t);
 
 #endif

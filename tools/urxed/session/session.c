@@ -169,6 +169,67 @@ static int set_remote(void *ctx, struct vnic_server_client *conn,
 	return rc;
 }
 
+/* --- QPNs that an HCA has chosen */
+
+/* Counts the added QPNs of all processes of a user, and of all users in *total. */
+static uint32_t count_added(const struct sessions *sessions, uid_t user, uint32_t *total)
+{
+	uint32_t own = 0;
+
+	*total = 0;
+	for (const struct session *s = sessions->list; s; s = s->next) {
+		*total += s->port.added.n;
+		if (vnic_server_uid(s->conn) == user)
+			own += s->port.added.n;
+	}
+	return own;
+}
+
+static int add_qpn(struct sessions *sessions, struct session *s, const struct vnic_attach_qpn *r)
+{
+	uid_t user = vnic_server_uid(s->conn);
+	uint32_t total, own = count_added(sessions, user, &total);
+	int rc;
+
+	if (r->flags & ~VNIC_QPN_LOCAL)
+		return -EINVAL;
+	rc = quota_allows(user, own, total, QPN_TABLE_MAX)
+		     ? switch_add_qpn(sessions->sw, &s->port, r->qpn, r->flags & VNIC_QPN_LOCAL)
+		     : -ENOSPC;
+	if (rc)
+		log_ratelimited(&sessions->log, sessions->now, "%s may not have QPN %#x: %s",
+				s->port.name, r->qpn, strerror(-rc));
+	return rc;
+}
+
+/*
+ * Only processes of one user: those of another user could name QPNs that they do not have, and so
+ * get the messages that are meant for the HCA.
+ */
+static int query_qpn(struct sessions *sessions, const struct session *s,
+		     const struct vnic_attach_qpn *r)
+{
+	const struct qpn_entry *e = qpn_table_find(&sessions->sw->added, r->qpn);
+	const struct vnic_server_client *owner = e ? conn_of(e->holder->owner) : NULL;
+
+	if (!e || !e->local || !host_find_address(sessions->host, r->dgid) ||
+	    !ether_same(vnic_server_qp_mac(owner), sessions->host->mac))
+		return -ENOENT;
+	return vnic_server_same_user(s->conn, owner, &ops, sessions) ? 0 : -ENOENT;
+}
+
+static int handle_qpn(void *ctx, struct vnic_server_client *conn, const struct vnic_attach_qpn *r)
+{
+	struct sessions *sessions = ctx;
+	struct session *s = sessions_find_conn(sessions, conn);
+
+	switch (r->type) {
+	case VNIC_ATTACH_QPN_ADD: return add_qpn(sessions, s, r);
+	case VNIC_ATTACH_QPN_REMOVE: return switch_remove_qpn(sessions->sw, &s->port, r->qpn);
+	default: return query_qpn(sessions, s, r);
+	}
+}
+
 static int check_inbox(void *ctx, struct vnic_server_client *conn)
 {
 	struct sessions *sessions = ctx;
@@ -182,6 +243,7 @@ static const struct vnic_server_ops ops = {.welcome = session_welcome,
 					   .resolve = resolve_address,
 					   .owner = qpn_owner,
 					   .remote = set_remote,
+					   .qpn = handle_qpn,
 					   .lease = session_lease_more,
 					   .uplink = session_give_uplink,
 					   .check_inbox = check_inbox,
@@ -232,14 +294,41 @@ static void restore_remotes(struct sessions *sessions)
 	remotes->store_ctx = sessions;
 }
 
+static void store_qpn(void *ctx, uint32_t place, const struct qpn_record *record)
+{
+	lease_store_put_qpn(((struct sessions *)ctx)->lease_store, place, record);
+}
+
+/* QPNs read from the file at a time. */
+#define RESTORE_QPNS 512
+
+static void restore_qpns(struct sessions *sessions)
+{
+	struct qpn_table *added = &sessions->sw->added;
+	struct qpn_record records[RESTORE_QPNS];
+	uint32_t place = 0, n = RESTORE_QPNS;
+
+	for (; sessions->lease_store->n_claimable && n == RESTORE_QPNS; place += n) {
+		n = lease_store_get_qpns(sessions->lease_store, place, records, RESTORE_QPNS);
+		for (uint32_t i = 0; i < n; i++)
+			if (records[i].process)
+				(void)qpn_table_restore(added, place + i, &records[i]);
+	}
+	added->store = store_qpn;
+	added->store_ctx = sessions;
+}
+
 void sessions_start(struct sessions *sessions, uint64_t now)
 {
 	sessions->claims_until = now + SESSION_CLAIM_NS;
 	sessions->limit = quota_connections(LEASE_BLOCKS);
 	restore_remotes(sessions);
+	restore_qpns(sessions);
 	/* Surviving peers may still send to processes that ended while no daemon ran. */
 	sessions->sw->leases.last = sessions->lease_store->last;
 	sessions->sw->leases.claimable = sessions->lease_store->claimable;
+	if (sessions->host->hca.name[0])
+		lease_avoid_hca(&sessions->sw->leases);
 	sessions_update_uplink(sessions);
 }
 
@@ -440,7 +529,8 @@ static bool must_close(struct sessions *sessions, struct session *s)
 static bool is_reaped(struct sessions *sessions, struct session *s, uint32_t *room)
 {
 	*room -= remote_qp_acl_remove_some(&sessions->sw->remotes, &s->port.remotes, *room);
-	if (s->port.remotes.n)
+	*room -= qpn_table_remove_some(&sessions->sw->added, &s->port.added, *room);
+	if (s->port.remotes.n || s->port.added.n)
 		return false;
 	*room -= *room < SESSION_COST ? *room : SESSION_COST;
 	release_inboxes(sessions, s);

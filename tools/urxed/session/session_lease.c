@@ -195,6 +195,7 @@ uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
 		sessions->claims_ended = true;
 		lease_store_end_claims(sessions->lease_store);
 		remote_qp_acl_end_restore(&sessions->sw->remotes);
+		qpn_table_end_restore(&sessions->sw->added);
 		free_dead_locks(sessions);
 		sessions_update_uplink(sessions);
 	}

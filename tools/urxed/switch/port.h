@@ -107,6 +107,7 @@ struct switch_port {
 	struct uplink *uplink;
 	uint64_t moved_at;              /* time of the last frame from or to an uplink */
 	struct remote_qp_owner remotes; /* remote QPs to which a process may send */
+	struct qpn_holder added;        /* QPNs of an HCA that a process has added */
 	struct vnic_device *dev;        /* a process's NIC; NULL before it exists */
 	uint64_t full_since; /* time when the NIC ran out of receive buffers; 0 = it has some */
 	bool dirty;          /* the driver has to be notified of received frames */

@@ -34,6 +34,7 @@ int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh
 	sw->uplinks = uplinks;
 	sw->n_uplinks = n_uplinks;
 	sw->retry_at = UINT64_MAX;
+	sw->leases.added = &sw->added;
 	sw->self = (struct switch_port){.kind = SWITCH_URXED, .name = "urxed"};
 	for (i = 0; i < n_uplinks; i++)
 		init_uplink_port(sw, i);
@@ -48,6 +49,7 @@ int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh
 void switch_fini(struct vswitch *sw)
 {
 	remote_qp_acl_close(&sw->remotes);
+	qpn_table_close(&sw->added);
 	fdb_close(&sw->fdb);
 }
 
@@ -131,6 +133,7 @@ int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
 		return rc;
 	port->kind = SWITCH_PROCESS;
 	port->remotes.process = lease_block(*qpn);
+	port->added = (struct qpn_holder){.owner = port, .process = port->remotes.process};
 	port->number = FIRST_PROCESS + (*qpn >> LEASE_SHIFT);
 	port->next = sw->ports;
 	sw->ports = port;
@@ -144,6 +147,9 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 	uint64_t *word = &from->introduced[block / 64], bit = UINT64_C(1) << block % 64;
 
 	if (!sw->introduce || from->kind != SWITCH_PROCESS || *word & bit)
+		return;
+	/* Many processes may have added QPNs of one block. Their connections ask for inboxes. */
+	if (!sw->leases.owner[block])
 		return;
 	if (sw->introduce(from, to, qpn))
 		*word |= bit;
@@ -166,6 +172,7 @@ void switch_leave(struct vswitch *sw, struct switch_port *port)
 	for (block = 0; block < LEASE_BLOCKS; block++)
 		if (sw->leases.owner[block] == port)
 			forget_introductions(sw, block);
+	qpn_table_remove_some(&sw->added, &port->added, UINT32_MAX);
 	lease_drop(&sw->leases, port);
 	if (sw->turn == port)
 		sw->turn = port->next;
@@ -177,6 +184,20 @@ void switch_leave(struct vswitch *sw, struct switch_port *port)
 			return;
 		}
 	}
+}
+
+int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, bool local)
+{
+	if (qpn >= 1u << 24)
+		return -EINVAL;
+	return lease_may_add(&sw->leases, port, qpn)
+		       ? qpn_table_add(&sw->added, &port->added, qpn, local)
+		       : -EEXIST;
+}
+
+int switch_remove_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn)
+{
+	return qpn_table_remove(&sw->added, &port->added, qpn);
 }
 
 static struct remote_qp_key remote_qp_key(const uint8_t gid[16], uint32_t qpn)

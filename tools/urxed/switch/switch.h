@@ -45,6 +45,7 @@ struct vswitch {
 	uint32_t room;             /* frames that processes may still send in the current run */
 	struct switch_stats left;  /* counters of ports that have left */
 	struct lease_table leases;
+	struct qpn_table added; /* what leases.added points to */
 	struct remote_qp_acl remotes;
 	struct fdb fdb;
 	uint32_t wire_mask, vm_mask;    /* bit masks of ports; a bond counts as its first member */
@@ -93,8 +94,14 @@ int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 int switch_lease(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 void switch_leave(struct vswitch *sw, struct switch_port *port);
 /*
+ * Adds a QPN that an HCA has chosen for a queue pair of the process, or removes it; see
+ * qpn_table.h. -EEXIST also if another process has leased it.
+ */
+int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, bool local);
+int switch_remove_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn);
+/*
  * Adds or removes the remote QP of the process's QP `local`; see remote_qp_acl.h. -ENOSPC: too
- * many; -EINVAL: not a QPN of a connection; -EACCES: `local` is not leased to the process;
+ * many; -EINVAL: not a QPN of a connection; -EACCES: `local` is not the process's;
  * -ENOENT: not added before.
  */
 int switch_add_remote(struct vswitch *sw, struct switch_port *port, uint32_t local,

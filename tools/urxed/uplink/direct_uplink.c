@@ -5,6 +5,8 @@
 #include <net/if.h>
 #include <string.h>
 
+#include "urxed/hca/hca.h"
+
 /* The kernel can give the interface's packets to other sockets than the port's. */
 static bool shares_interface(const struct uplink *u)
 {
@@ -17,7 +19,7 @@ static struct uplink *find_uplink(const struct direct_uplink *direct)
 	struct uplink *u = direct ? &direct->uplinks->at[0] : NULL;
 
 	if (!u || direct->uplinks->n != 1 || direct->pins->n || u->impaired || !u->port ||
-	    u->hears_all || !shares_interface(u))
+	    u->hears_all || (direct->hca && hca_chosen(direct->hca)) || !shares_interface(u))
 		return NULL;
 	return u;
 }

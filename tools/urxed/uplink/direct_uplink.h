@@ -22,10 +22,13 @@
  */
 #define DIRECT_UPLINK_SOCKETS 64
 
+struct hca;
+
 struct direct_uplink {
 	struct direct_uplink_trust trust;
 	struct uplink_set *uplinks;
 	const struct address_pins *pins;
+	const struct hca *hca; /* NULL = there can be none */
 };
 
 /*
@@ -35,7 +38,8 @@ struct direct_uplink {
  * last virtual machine leaves. 0: no process may have a packet socket now, because
  * - the uplink is neither af_packet: nor af_xdp: with urxe's XDP program,
  * - the daemon has several uplinks, of which each virtual machine is one,
- * - the uplink is impaired or closed, or
+ * - the uplink is impaired or closed,
+ * - an HCA backs the device: frames of the wire go to the HCA anyway, or
  * - an address is pinned to a station: only the switch checks pins.
  */
 uint8_t direct_uplink_generation(const struct direct_uplink *direct);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "urxed/hca/hca.h"
 
 /* Distinguishes the MAC of a bond's probes from that of the port. */
 #define PROBE_MAC 0x80000000u
@@ -95,12 +96,22 @@ bool uplink_is_xdp(const struct uplink *u)
 	return port_is_xdp(u->spec);
 }
 
+/* rdma_rxe has the port of all interfaces: its HCA answers there, as the kernel without it would.
+ */
+static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
+{
+	int rc = roce_port_guard_open(&u->port_guard, u->ifname, error);
+
+	return rc == -EADDRINUSE && u->hca && hca_has_interface(u->hca, u->ifname) ? 0 : rc;
+}
+
 int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *impair,
-		char error[UPLINK_ERROR])
+		const struct hca *hca, char error[UPLINK_ERROR])
 {
 	int rc;
 
-	*u = (struct uplink){.spec = spec, .kind = uplink_kind_of(spec), .impair = impair};
+	*u = (struct uplink){
+		.spec = spec, .kind = uplink_kind_of(spec), .impair = impair, .hca = hca};
 	roce_port_guard_init(&u->port_guard);
 	set_ifname(u);
 	rc = open_port(u, error);
@@ -115,7 +126,7 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 	if (rc)
 		snprintf(error, UPLINK_ERROR, "no memory for the queue of %s", spec);
 	if (!rc && u->kernel)
-		rc = roce_port_guard_open(&u->port_guard, u->ifname, error);
+		rc = guard_port(u, error);
 	if (!rc)
 		rc = add_impairments(u, impair, error);
 	if (rc)
@@ -221,7 +232,7 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 	int rc;
 
 	uplink_close(u);
-	rc = uplink_open(u, u->spec, u->impair, error);
+	rc = uplink_open(u, u->spec, u->impair, u->hca, error);
 	restore_settings(u, &before);
 	if (rc) {
 		u->mtu = before.mtu;

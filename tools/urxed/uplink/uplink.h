@@ -22,6 +22,8 @@
 /* MACs beside its own for which an uplink receives frames. */
 #define UPLINK_MACS 2
 
+struct hca;
+
 enum uplink_kind {
 	UPLINK_WIRE, /* an Ethernet */
 	UPLINK_VM,   /* a virtual machine, a station of its own */
@@ -31,6 +33,7 @@ struct uplink {
 	const char *spec;
 	enum uplink_kind kind;
 	const struct uplink_impair *impair;
+	const struct hca *hca;      /* may have the RoCE port of the interface */
 	struct netdev *port;        /* NULL = closed, to be opened again */
 	struct vhost_process vhost; /* valid if is_vhost: the process that serves the port */
 	bool is_vhost;
@@ -59,10 +62,10 @@ struct uplink {
 enum uplink_kind uplink_kind_of(const char *spec);
 /*
  * Opens the port that `spec` names (port_open), with impairments if wanted. A vhost: port gets a
- * process of its own. On error `error` holds a sentence. The caller keeps spec and impair.
+ * process of its own. On error `error` holds a sentence. The caller keeps spec, impair and hca.
  */
 int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *impair,
-		char error[UPLINK_ERROR]);
+		const struct hca *hca, char error[UPLINK_ERROR]);
 /*
  * Opens the port again after the kernel's interface was replaced or changed. Frames in the transmit
  * queue and in the port's rings are lost. On error the port is closed.

@@ -9,7 +9,8 @@
 #include "urxed/epoll_watch.h"
 
 int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n,
-		    const struct uplink_impair *impair, char error[UPLINK_ERROR])
+		    const struct uplink_impair *impair, const struct hca *hca,
+		    char error[UPLINK_ERROR])
 {
 	int rc;
 
@@ -19,7 +20,7 @@ int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n
 		return -EINVAL;
 	}
 	for (; all->n < n; all->n++) {
-		rc = uplink_open(&all->at[all->n], specs[all->n], impair, error);
+		rc = uplink_open(&all->at[all->n], specs[all->n], impair, hca, error);
 		if (rc)
 			return rc;
 	}

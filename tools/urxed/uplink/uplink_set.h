@@ -15,11 +15,12 @@ struct uplink_set {
 };
 
 /*
- * Opens a port for each of n specs, at most SWITCH_UPLINKS. The caller keeps specs and impair. On
- * error `error` holds a sentence, and the caller still calls uplink_set_close.
+ * Opens a port for each of n specs, at most SWITCH_UPLINKS. The caller keeps specs, impair and hca.
+ * On error `error` holds a sentence, and the caller still calls uplink_set_close.
  */
 int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n,
-		    const struct uplink_impair *impair, char error[UPLINK_ERROR]);
+		    const struct uplink_impair *impair, const struct hca *hca,
+		    char error[UPLINK_ERROR]);
 /*
  * Makes all uplinks of the set that are no virtual machines members of a bond. They receive frames
  * for the host, whose MAC is `mac`. On error `error` holds a sentence.

@@ -75,7 +75,7 @@
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
 #define VNIC_SYSFS_NAME     "sys" /* also in the run directory: the tree that stands for /sys */
 /* In class/infiniband_verbs: beyond the 1024 devices that Linux numbers. */
-#define VNIC_UVERBS_NAME "uverbs1024"
+#define VNIC_UVERBS_NAME  "uverbs1024"
 #define VNIC_UVERBS_OTHER "uverbs1025" /* of a device with another name than urxe0 */
 
 enum vnic_attach_type {
@@ -325,6 +325,20 @@ struct vnic_attach_state {
 	int32_t status; /* 0 or a negative errno value */
 	uint32_t reserved;
 };
+
+/*
+ * The GUID of the device's node, in network byte order. It resembles the EUI-64 of the MAC, which
+ * is the GUID of an HCA of the same host: librdmacm finds devices by their GUID, so they must
+ * differ. `other`: of a device with the node VNIC_UVERBS_OTHER.
+ */
+static inline void vnic_node_guid(const uint8_t mac[6], bool other, uint8_t guid[8])
+{
+	const uint8_t bytes[8] = {mac[0] ^ 2,          mac[1], mac[2], 0xff,
+				  other ? 0xfc : 0xfd, mac[3], mac[4], mac[5]};
+
+	for (int i = 0; i < 8; i++)
+		guid[i] = bytes[i];
+}
 
 /*
  * Connects to the daemon that listens in run_dir. Each later call waits at most 5 s for an answer.

@@ -142,6 +142,8 @@ static void every_option_can_be_set(void **state)
 						    "drop=1%",
 						    "@root",
 						    "@root",
+						    "mlx5_0:2",
+						    "urxe7",
 						    "1500",
 						    "/x",
 						    "root",

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hca/hca.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "urxed/hca/hca_netdev.h"
+
+/* --- Scans */
+
+/* Whether the kernel's sysfs has the devices; true also if there are none at all. */
+static bool is_kernel_tree(const char *sys)
+{
+	char path[PATH_MAX];
+	struct statfs fs;
+	bool is = true;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/class/infiniband", sys) >= PATH_MAX)
+		return true;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	if (!fstatfs(fd, &fs))
+		is = fs.f_type == SYSFS_MAGIC;
+	close(fd);
+	return is;
+}
+
+/*
+ * A device that is named and missing may be one of another urxed that is to start: its tree does
+ * not exist yet.
+ */
+static void scan(struct hca *h)
+{
+	const struct hca_choice *c = &h->wish.choice;
+
+	hca_scan(h->wish.sys, &h->list);
+	h->polled = h->list.n && c->mode != HCA_OFF && !is_kernel_tree(h->wish.sys);
+	if (c->mode == HCA_NAMED)
+		h->polled |= !hca_find_port(&h->list, c->device, c->port);
+}
+
+void hca_open(struct hca *h, const struct hca_choice *choice, const char *sys, const char *device)
+{
+	*h = (struct hca){.wish = {.choice = *choice, .sys = sys, .device = device},
+			  .chosen = -1,
+			  .epoll_fd = -1,
+			  .scan_at = UINT64_MAX};
+	scan(h);
+}
+
+void hca_close(struct hca *h)
+{
+	netlink_close(&h->netlink);
+}
+
+bool hca_has_interface(const struct hca *h, const char *ifname)
+{
+	for (uint32_t i = 0; i < h->list.n && h->wish.choice.mode != HCA_OFF; i++) {
+		const struct hca_port *p = &h->list.ports[i];
+
+		for (uint32_t j = 0; p->kind == HCA_ROCE && j < p->n_gids; j++)
+			if (hca_netdev_is_above(h->wish.sys, ifname, p->gids[j].ndev))
+				return true;
+	}
+	return false;
+}
+
+void hca_add_uplink(struct hca *h, const char *ifname)
+{
+	if (h->wish.n_uplinks < HCA_UPLINKS)
+		snprintf(h->wish.uplinks[h->wish.n_uplinks++], HOST_NDEV_LEN, "%s", ifname);
+}
+
+/* --- The choice */
+
+const struct hca_port *hca_chosen(const struct hca *h)
+{
+	return h->chosen < 0 ? NULL : &h->list.ports[h->chosen];
+}
+
+void hca_fill(const struct hca *h, struct vnic_attach_hca *out)
+{
+	const struct hca_port *p = hca_chosen(h);
+
+	*out = (struct vnic_attach_hca){.generation = h->generation};
+	if (!p)
+		return;
+	memcpy(out->name, p->device, sizeof(out->name));
+	out->port = p->number;
+}
+
+static void log_port(const struct hca *h, int i)
+{
+	const struct hca_port *p = &h->list.ports[i];
+
+	if (i == h->chosen)
+		log_line("HCA %s port %u backs %s", p->device, p->number, h->wish.device);
+	else
+		log_line("HCA %s port %u is not used: %s", p->device, p->number,
+			 h->verdicts[i].reason);
+}
+
+/* What the last scan said of a port; NULL: the port is new. */
+static const struct hca_verdict *find_verdict(const struct hca *h, const struct hca_port *p)
+{
+	const struct hca_port *q = hca_find_port(&h->list, p->device, p->number);
+
+	return q && h->started ? &h->verdicts[q - h->list.ports] : NULL;
+}
+
+static void log_changes(const struct hca *h, const struct hca *before)
+{
+	const struct hca_port *lost = before->started ? hca_chosen(before) : NULL;
+
+	if (lost && !hca_find_port(&h->list, lost->device, lost->number))
+		log_line("HCA %s port %u has gone", lost->device, lost->number);
+	for (int i = 0; i < (int)h->list.n; i++) {
+		const struct hca_verdict *was = find_verdict(before, &h->list.ports[i]);
+
+		if (!was || strcmp(was->reason, h->verdicts[i].reason) != 0)
+			log_port(h, i);
+	}
+}
+
+/* Another device may have the same name; inodes of another urxed's tree say nothing. */
+static bool is_same_device(const struct hca_port *a, const struct hca_port *b, bool polled)
+{
+	if (!a || !b)
+		return a == b;
+	return !strcmp(a->device, b->device) && a->number == b->number &&
+	       (polled || a->inode == b->inode);
+}
+
+static void choose(struct hca *h, const struct hca *before)
+{
+	struct vnic_attach_hca current;
+
+	hca_fill(before, &current);
+	h->chosen =
+		hca_select(&h->list, &h->wish, before->chosen < 0 ? NULL : &current, h->verdicts);
+	if (!is_same_device(hca_chosen(h), hca_chosen(before), h->polled))
+		h->generation++;
+	log_changes(h, before);
+	h->started = true;
+}
+
+static void open_netlink(struct hca *h)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = h};
+	int rc;
+
+	if (h->netlink.events || h->epoll_fd < 0 || !h->list.n || h->wish.choice.mode == HCA_OFF)
+		return;
+	rc = netlink_open(&h->netlink, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
+	if (!rc && epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, netlink_fd(&h->netlink), &ev)) {
+		rc = -errno;
+		netlink_close(&h->netlink);
+	}
+	if (rc)
+		log_line("cannot follow the state of HCA ports: %s", strerror(-rc));
+}
+
+void hca_start(struct hca *h)
+{
+	const struct hca none = {.chosen = -1};
+	const struct hca_choice *c = &h->wish.choice;
+
+	choose(h, &none);
+	if (c->mode == HCA_NAMED && !hca_find_port(&h->list, c->device, c->port))
+		log_line("HCA %s does not exist yet", c->device);
+}
+
+/* --- Changes */
+
+void hca_watch(struct hca *h, int epoll_fd, uint64_t now)
+{
+	h->epoll_fd = epoll_fd;
+	open_netlink(h);
+	if (h->polled)
+		h->scan_at = now + HCA_POLL_NS;
+}
+
+void hca_report(struct hca *h, uint64_t now)
+{
+	if (h->netlink.events)
+		(void)netlink_events(&h->netlink, NULL, NULL);
+	if (h->settling || h->scan_at > now + HCA_SCAN_NS)
+		h->scan_at = now + HCA_SCAN_NS;
+	h->settling = false;
+}
+
+static void plan_next_scan(struct hca *h, uint64_t now)
+{
+	if (h->polled) {
+		h->settling = true;
+		h->scan_at = now + HCA_POLL_NS;
+	} else {
+		h->scan_at = h->settling ? UINT64_MAX : now + HCA_SETTLE_NS;
+		h->settling = !h->settling;
+	}
+}
+
+static bool has_changed(const struct hca *h, const struct hca *before)
+{
+	const struct hca_port *now = hca_chosen(h), *was = hca_chosen(before);
+
+	return h->generation != before->generation ||
+	       (now && was && memcmp(now, was, sizeof(*now)) != 0);
+}
+
+bool hca_update(struct hca *h, uint64_t now)
+{
+	struct hca *before;
+	bool changed;
+
+	if (now < h->scan_at)
+		return false;
+	before = malloc(sizeof(*before));
+	if (!before) {
+		h->scan_at = now + HCA_SETTLE_NS;
+		return false;
+	}
+	*before = *h;
+	scan(h);
+	open_netlink(h);
+	choose(h, before);
+	changed = has_changed(h, before);
+	free(before);
+	plan_next_scan(h, now);
+	return changed;
+}

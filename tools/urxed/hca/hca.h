@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The HCA that backs the device: follows the RDMA devices of sysfs, and chooses one (hca_select.h).
+ * daemon.c calls this.
+ *
+ * An RDMA device that comes or goes sends a uevent (host_ibdevs.h), and the state of a RoCE port
+ * and its GIDs follow those of its network interface, of which rtnetlink tells. Such a report only
+ * causes a scan, a moment later and once more after a second, because drivers update sysfs after
+ * the report. Without an RDMA device, nothing is watched here. The tree of another urxed, under its
+ * liburxe.so, sends no reports; it is scanned twice a second.
+ */
+#ifndef URXE_URXED_HCA_HCA_H
+#define URXE_URXED_HCA_HCA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "urxed/hca/hca_select.h"
+#include "urxed/hostnet/host.h"
+#include "urxed/kernel/netlink.h"
+
+/* From a report to the first scan: reports come in bursts. */
+#define HCA_SCAN_NS 50000000ull
+/* From the first scan after a report to the second one. */
+#define HCA_SETTLE_NS 1000000000ull
+/* Between scans of another urxed's tree. */
+#define HCA_POLL_NS 500000000ull
+
+struct hca {
+	struct hca_wish wish;
+	struct hca_list list;                   /* of the last scan */
+	struct hca_verdict verdicts[HCA_PORTS]; /* of the last choice */
+	int chosen;                             /* index in list; -1 = no HCA */
+	uint32_t generation;                    /* as in struct vnic_attach_hca */
+	bool started;
+	bool polled;            /* nothing reports changes of the tree */
+	int epoll_fd;           /* watches the netlink socket, with this structure as data */
+	struct netlink netlink; /* open since an RDMA device existed */
+	uint64_t scan_at;       /* ns; UINT64_MAX = no scan is due */
+	bool settling;          /* the scan at scan_at is the second one after a report */
+};
+
+/*
+ * Reads the list, for hca_has_interface; nothing is chosen yet. `sys` and `device` stay the
+ * caller's. With HCA_OFF it reads no file.
+ */
+void hca_open(struct hca *h, const struct hca_choice *choice, const char *sys, const char *device);
+/* Accepts a zeroed structure. */
+void hca_close(struct hca *h);
+
+/* Whether an interface, or one below it, is a RoCE port's that may be chosen. */
+bool hca_has_interface(const struct hca *h, const char *ifname);
+
+/* The interface of one more uplink; "" = it has none. */
+void hca_add_uplink(struct hca *h, const char *ifname);
+/* Chooses for the first time, and logs the choice. */
+void hca_start(struct hca *h);
+/* From now on epoll_fd reports changes with `h` as data: then call hca_report. */
+void hca_watch(struct hca *h, int epoll_fd, uint64_t now);
+
+/* Something may have changed. Reads the reports that are pending on the netlink socket. */
+void hca_report(struct hca *h, uint64_t now);
+/*
+ * Scans and chooses again if that is due, and logs changes. True: the chosen port is another one,
+ * or its properties have changed.
+ */
+bool hca_update(struct hca *h, uint64_t now);
+/* When hca_update is due, ns; UINT64_MAX: when hca_report has been called. */
+static inline uint64_t hca_deadline(const struct hca *h)
+{
+	return h->scan_at;
+}
+
+/* NULL: no HCA backs the device. */
+const struct hca_port *hca_chosen(const struct hca *h);
+/* For the message to attached processes. */
+void hca_fill(const struct hca *h, struct vnic_attach_hca *out);
+
+#endif

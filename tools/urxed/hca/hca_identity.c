@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hca/hca_identity.h"
+
+#include <string.h>
+
+/* GIDs have no prefix: only that of link-local addresses is known (RFC 4291, 2.5.6; RFC 3927, 2.1).
+ */
+static uint8_t prefix_of(const uint8_t ip[16])
+{
+	if (ip_is_v4(ip))
+		return ip[12] == 169 && ip[13] == 254 ? IP_V4_BITS + 16 : 128;
+	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80 ? 64 : 128;
+}
+
+/* A GID can be any value, but an address is a unicast one. */
+static bool is_address(const uint8_t ip[16])
+{
+	return ip[0] != 0xff && !(ip_is_v4(ip) && (ip[12] >= 224 || !ip[12]));
+}
+
+void hca_identity_set_mac(const struct hca_port *p, struct host *h)
+{
+	static const uint8_t unknown[ETHER_MAC_LEN];
+
+	if (memcmp(p->mac, unknown, sizeof(unknown)) != 0 && !ether_is_group(p->mac))
+		memcpy(h->mac, p->mac, sizeof(h->mac));
+}
+
+/* Bytes of Ethernet payload of packets with a path MTU and all headers that they may have. */
+static uint16_t link_mtu(uint16_t path_mtu)
+{
+	return (uint16_t)(path_mtu + URXE_MAX_OVERHEAD - ETHER_HDR_LEN - ETHER_VLAN_LEN);
+}
+
+uint32_t hca_identity_set_addresses(const struct hca_port *p, struct host *h)
+{
+	struct host_address list[HCA_GIDS];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->n_gids; i++) {
+		const struct hca_gid *gid = &p->gids[i];
+
+		if (!is_address(gid->ip))
+			continue;
+		list[n] = (struct host_address){.prefix_len = prefix_of(gid->ip),
+						.uplink = HOST_NO_UPLINK,
+						.vlan = gid->vlan};
+		memcpy(list[n].ip, gid->ip, sizeof(list[n].ip));
+		memcpy(list[n].ndev, gid->ndev, sizeof(list[n].ndev));
+		n++;
+	}
+	h->mtu = h->mtu_limit;
+	/* HOST_MTU is for the largest path MTU, with a reserve. */
+	if (p->mtu && p->mtu < 4096 && link_mtu(p->mtu) < h->mtu)
+		h->mtu = link_mtu(p->mtu);
+	return host_set_kernel_addresses(h, list, n);
+}

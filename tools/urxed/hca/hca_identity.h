@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Gives a host without an uplink the identity of its HCA: MAC, MTU and addresses. With an uplink,
+ * the kernel's interface has the same ones (kernel_sync.h). daemon.c calls this.
+ */
+#ifndef URXE_URXED_HCA_HCA_IDENTITY_H
+#define URXE_URXED_HCA_HCA_IDENTITY_H
+
+#include "urxed/hca/hca_scan.h"
+#include "urxed/hostnet/host.h"
+
+/*
+ * Sets the host's MAC to the port's, unless that is unknown. Only before the first process
+ * attaches: processes keep the MAC that they got.
+ */
+void hca_identity_set_mac(const struct hca_port *p, struct host *h);
+/*
+ * Makes the GIDs of the port the host's addresses, beside those of --address, and limits the MTU by
+ * the port's. Known addresses keep their index. Returns the number of addresses for which the table
+ * had no room.
+ */
+uint32_t hca_identity_set_addresses(const struct hca_port *p, struct host *h);
+
+#endif

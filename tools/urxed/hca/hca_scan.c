@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hca/hca_scan.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "urxed/hca/hca_gids.h"
+#include "urxed/hca/hca_netdev.h"
+#include "urxed/hca/sysfs_file.h"
+
+/* Names of devices, or of ports, in one directory. */
+struct names {
+	uint32_t n;
+	char at[HCA_PORTS][VNIC_HCA_NAME];
+};
+
+/* By length first, so that "10" follows "9", and mlx5_10 follows mlx5_9. */
+static int compare_names(const void *a, const void *b)
+{
+	size_t x = strlen(a), y = strlen(b);
+
+	return x != y ? (x > y) - (x < y) : strcmp(a, b);
+}
+
+static bool is_printable(const char *name)
+{
+	for (; *name; name++)
+		if (*name <= ' ' || *name > '~')
+			return false;
+	return true;
+}
+
+static void list_names(const char *path, struct names *names)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+
+	names->n = 0;
+	while (dir && names->n < HCA_PORTS && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && strlen(entry->d_name) < VNIC_HCA_NAME &&
+		    is_printable(entry->d_name))
+			strcpy(names->at[names->n++], entry->d_name);
+	if (dir)
+		closedir(dir);
+	qsort(names->at, names->n, sizeof(names->at[0]), compare_names);
+}
+
+/* --- Devices */
+
+/* node_type: "1: CA", and so on (enum rdma_node_type of Linux). */
+static enum hca_kind read_kind(const char *dir)
+{
+	switch (sysfs_read_number(0, "%s/node_type", dir)) {
+	case 1: return HCA_INFINIBAND; /* or RoCE, as the port says */
+	case 4: return HCA_IWARP;
+	default: return HCA_OTHER;
+	}
+}
+
+/* Software devices have no driver in sysfs: rdma_rxe has a parent interface, urxe its description.
+ */
+static void read_driver(const char *dir, char driver[HCA_TEXT])
+{
+	char text[HCA_TEXT];
+
+	if (!sysfs_read_link(driver, HCA_TEXT, "%s/device/driver", dir))
+		return;
+	if (!sysfs_read_text(text, sizeof(text), "%s/parent", dir))
+		strcpy(driver, "rdma_rxe");
+	else if (!sysfs_read_text(text, sizeof(text), "%s/node_desc", dir) && !strcmp(text, "urxe"))
+		strcpy(driver, "urxe");
+}
+
+/* The MAC of a GUID or an interface ID that was made from it (RFC 4291, appendix A). */
+static bool mac_of_eui64(const uint8_t id[8], uint8_t mac[ETHER_MAC_LEN])
+{
+	if (id[3] != 0xff || id[4] != 0xfe)
+		return false;
+	memcpy(mac, id, 3);
+	memcpy(mac + 3, id + 5, 3);
+	mac[0] ^= 0x02;
+	return true;
+}
+
+/* "5054:00ff:fe12:3456" */
+static bool read_guid(const char *dir, uint8_t guid[8])
+{
+	char text[HCA_TEXT];
+	unsigned int word[4];
+
+	if (sysfs_read_text(text, sizeof(text), "%s/node_guid", dir) ||
+	    sscanf(text, "%4x:%4x:%4x:%4x", &word[0], &word[1], &word[2], &word[3]) != 4)
+		return false;
+	for (int i = 0; i < 4; i++) {
+		guid[2 * i] = (uint8_t)(word[i] >> 8);
+		guid[2 * i + 1] = (uint8_t)word[i];
+	}
+	return true;
+}
+
+/* Without an Ethernet interface: from the link-local GID, else from the GUID. */
+static void find_mac(const char *sys, const char *dir, struct hca_port *p)
+{
+	static const uint8_t link_local[8] = {0xfe, 0x80};
+	uint8_t guid[8];
+
+	if (hca_netdev_mac(sys, p->ndev, p->mac))
+		return;
+	for (uint32_t i = 0; i < p->n_gids; i++)
+		if (!memcmp(p->gids[i].ip, link_local, sizeof(link_local)) &&
+		    mac_of_eui64(p->gids[i].ip + 8, p->mac))
+			return;
+	if (!read_guid(dir, guid) || !mac_of_eui64(guid, p->mac))
+		memset(p->mac, 0, sizeof(p->mac));
+}
+
+/* --- Ports */
+
+/* "4: ACTIVE" (IBA volume 1, 14.2.5.6: PortState) */
+static enum hca_state read_state(const char *port_dir)
+{
+	switch (sysfs_read_number(0, "%s/state", port_dir)) {
+	case 1:
+	case 2:
+	case 3: return HCA_DOWN;
+	case 4:
+	case 5: return HCA_ACTIVE;
+	default: return HCA_UNKNOWN;
+	}
+}
+
+/* "100 Gb/sec (4X EDR)", "2.5 Gb/sec (1X SDR)" */
+static uint32_t read_speed(const char *port_dir)
+{
+	char text[HCA_TEXT];
+	unsigned int whole, tenth = 0;
+
+	if (sysfs_read_text(text, sizeof(text), "%s/rate", port_dir) || !strstr(text, "Gb/sec") ||
+	    sscanf(text, "%7u.%1u", &whole, &tenth) < 1 || whole > 1000000)
+		return 0;
+	return whole * 1000 + tenth * 100;
+}
+
+static enum hca_kind kind_of_port(enum hca_kind device, const char *port_dir)
+{
+	char layer[HCA_TEXT];
+
+	if (device != HCA_INFINIBAND)
+		return device;
+	sysfs_read_text(layer, sizeof(layer), "%s/link_layer", port_dir);
+	if (!strcmp(layer, "Ethernet"))
+		return HCA_ROCE;
+	return strcmp(layer, "InfiniBand") ? HCA_OTHER : HCA_INFINIBAND;
+}
+
+/* urxe's tree has the MTU of its device; Linux derives it from the interface, and so does this. */
+static uint16_t read_mtu(const char *sys, const char *port_dir, const char *ndev)
+{
+	uint32_t mtu = sysfs_read_number(0, "%s/active_mtu", port_dir);
+
+	if (mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096)
+		return (uint16_t)mtu;
+	return ndev[0] ? hca_netdev_path_mtu(sys, ndev) : 0;
+}
+
+static void read_port(const char *sys, const char *dir, struct hca_port *p)
+{
+	char port_dir[PATH_MAX];
+
+	if (snprintf(port_dir, sizeof(port_dir), "%s/ports/%u", dir, p->number) >= PATH_MAX)
+		return;
+	p->kind = kind_of_port(p->kind, port_dir);
+	p->state = read_state(port_dir);
+	p->speed_mbps = read_speed(port_dir);
+	if (p->kind != HCA_ROCE)
+		return;
+	hca_gids_read(sys, port_dir, p);
+	p->mtu = read_mtu(sys, port_dir, p->ndev);
+	find_mac(sys, dir, p);
+}
+
+static void scan_device(const char *sys, const char *device, struct hca_list *list)
+{
+	char dir[PATH_MAX], path[PATH_MAX];
+	struct hca_port base = {0};
+	struct names ports;
+	struct stat st;
+
+	if (snprintf(dir, sizeof(dir), "%s/class/infiniband/%s", sys, device) >= PATH_MAX ||
+	    snprintf(path, sizeof(path), "%s/ports", dir) >= PATH_MAX)
+		return;
+	strcpy(base.device, device);
+	base.inode = stat(dir, &st) ? 0 : st.st_ino;
+	base.kind = read_kind(dir);
+	read_driver(dir, base.driver);
+	sysfs_read_text(base.firmware, sizeof(base.firmware), "%s/fw_ver", dir);
+	list_names(path, &ports);
+	for (uint32_t i = 0; i < ports.n && list->n < HCA_PORTS; i++) {
+		unsigned long number = strtoul(ports.at[i], NULL, 10);
+
+		if (!number || number > UINT8_MAX)
+			continue;
+		list->ports[list->n] = base;
+		list->ports[list->n].number = (uint8_t)number;
+		read_port(sys, dir, &list->ports[list->n++]);
+	}
+}
+
+void hca_scan(const char *sys, struct hca_list *list)
+{
+	char path[PATH_MAX];
+	struct names devices;
+
+	list->n = 0;
+	if (snprintf(path, sizeof(path), "%s/class/infiniband", sys) >= PATH_MAX)
+		return;
+	list_names(path, &devices);
+	for (uint32_t i = 0; i < devices.n; i++)
+		scan_device(sys, devices.at[i], list);
+}
+
+const char *hca_kind_name(enum hca_kind kind)
+{
+	static const char *const names[] = {[HCA_ROCE] = "RoCE",
+					    [HCA_INFINIBAND] = "InfiniBand",
+					    [HCA_IWARP] = "iWARP",
+					    [HCA_OTHER] = "other"};
+
+	return names[kind];
+}
+
+const char *hca_state_name(enum hca_state state)
+{
+	static const char *const names[] = {
+		[HCA_UNKNOWN] = "unknown", [HCA_DOWN] = "down", [HCA_ACTIVE] = "active"};
+
+	return names[state];
+}
+
+const struct hca_port *hca_find_port(const struct hca_list *list, const char *device,
+				     uint8_t number)
+{
+	for (uint32_t i = 0; i < list->n; i++)
+		if (!strcmp(list->ports[i].device, device) &&
+		    (!number || list->ports[i].number == number))
+			return &list->ports[i];
+	return NULL;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Lists the ports of all RDMA devices in sysfs (Documentation/ABI/stable/sysfs-class-infiniband):
+ * what hca_select needs to choose the HCA that backs the device, and what `urxe show device`
+ * prints.
+ */
+#ifndef URXE_URXED_HCA_HCA_SCAN_H
+#define URXE_URXED_HCA_HCA_SCAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <vnic/attach.h>
+
+#include "common/ether.h"
+#include "urxed/hostnet/host.h"
+
+/* Limits of the list; ports and GIDs beyond them are ignored. */
+#define HCA_PORTS 32
+#define HCA_GIDS  64
+
+#define HCA_TEXT 64
+
+enum hca_kind {
+	HCA_ROCE,
+	HCA_INFINIBAND,
+	HCA_IWARP,
+	HCA_OTHER /* no verbs device of a known kind, such as usNIC */
+};
+
+enum hca_state {
+	HCA_UNKNOWN, /* the file has no value that this daemon knows */
+	HCA_DOWN,    /* also Init and Armed: the port carries no data */
+	HCA_ACTIVE,
+};
+
+struct hca_gid {
+	uint8_t ip[16]; /* IPv4 as ::ffff:a.b.c.d */
+	bool v2;        /* RoCE v2; else RoCE v1 */
+	char ndev[HOST_NDEV_LEN];
+	uint16_t vlan; /* ID of the interface, 0 = none */
+};
+
+struct hca_port {
+	char device[VNIC_HCA_NAME];
+	uint8_t number; /* from 1 */
+	/* Of the device's directory: another device of the same name has another one. */
+	uint64_t inode;
+	enum hca_kind kind;
+	enum hca_state state;
+	char driver[HCA_TEXT];   /* "" = unknown */
+	char firmware[HCA_TEXT]; /* "" = unknown */
+	uint32_t speed_mbps;     /* 0 = unknown */
+	/* The largest path MTU in bytes that the interface permits; 0 = unknown. */
+	uint16_t mtu;
+	char ndev[HOST_NDEV_LEN];   /* the interface of the first GID; "" = none */
+	uint8_t mac[ETHER_MAC_LEN]; /* all zero = unknown */
+	bool v1, v2;                /* some GID is of RoCE v1, v2 */
+	uint32_t n_gids;
+	struct hca_gid gids[HCA_GIDS];
+};
+
+struct hca_list {
+	uint32_t n;
+	struct hca_port ports[HCA_PORTS]; /* by device name, then by number */
+};
+
+/*
+ * Reads all ports below `sys`, where sysfs is mounted. Files that are missing or have no expected
+ * value leave their members unknown. Without RDMA devices it costs one open(2).
+ */
+void hca_scan(const char *sys, struct hca_list *list);
+
+const char *hca_kind_name(enum hca_kind kind);
+const char *hca_state_name(enum hca_state state);
+
+/* The port of a device; number 0 = its first port. NULL: there is none. */
+const struct hca_port *hca_find_port(const struct hca_list *list, const char *device,
+				     uint8_t number);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Chooses the HCA port that backs the device, and says of each other port why it is not used. hca.c
+ * calls this after each scan.
+ */
+#ifndef URXE_URXED_HCA_HCA_SELECT_H
+#define URXE_URXED_HCA_HCA_SELECT_H
+
+#include "urxed/hca/hca_scan.h"
+
+#define HCA_CHOICE_ERROR 256
+#define HCA_REASON       192
+
+/* Interfaces of uplinks that are searched for an HCA; more are ignored. */
+#define HCA_UPLINKS 8
+
+/* --hca */
+enum hca_mode {
+	HCA_AUTO, /* a RoCE port of an uplink's interface */
+	HCA_OFF,
+	HCA_NAMED, /* a given port, whatever the uplinks */
+};
+
+struct hca_choice {
+	enum hca_mode mode;
+	char device[VNIC_HCA_NAME]; /* if HCA_NAMED */
+	uint8_t port;               /* if HCA_NAMED; 0 = the first */
+};
+
+/* Whether the text may name an RDMA device: letters, digits, '_', '-' and '.'. */
+bool hca_is_device_name(const char *name);
+
+/*
+ * Parses "auto", "off", "NAME" or "NAME:PORT". -EINVAL: no name of a device, or no number of a
+ * port; `error` has a sentence.
+ */
+int hca_choice_parse(const char *text, struct hca_choice *choice, char error[HCA_CHOICE_ERROR]);
+
+/* What hca_select chooses by. */
+struct hca_wish {
+	struct hca_choice choice;
+	const char *sys;    /* where sysfs is mounted */
+	const char *device; /* the name of urxe's own device, which no HCA may have */
+	uint32_t n_uplinks;
+	char uplinks[HCA_UPLINKS][HOST_NDEV_LEN]; /* their interfaces; "" = none */
+};
+
+struct hca_verdict {
+	int uplink; /* index in wish->uplinks of the uplink on the port's interface; -1 = none */
+	char reason[HCA_REASON]; /* why the port is not used; "" = it is used */
+};
+
+/*
+ * Returns the index of the chosen port in the list, or -1, and fills verdicts[i] for each port i.
+ * `current` is the port that is in use now, which stays as long as it fits; NULL = none.
+ */
+int hca_select(const struct hca_list *list, const struct hca_wish *wish,
+	       const struct vnic_attach_hca *current, struct hca_verdict verdicts[HCA_PORTS]);
+
+#endif

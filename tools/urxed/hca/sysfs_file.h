@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reads attributes of sysfs, each of which is a small file with one value
+ * (Documentation/filesystems/ sysfs.rst). The tree may be another daemon's (sysfs_tree.h), so no
+ * length is trusted.
+ */
+#ifndef URXE_URXED_HCA_SYSFS_FILE_H
+#define URXE_URXED_HCA_SYSFS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Copies the first line of a file, whose name a format makes, without white space at its ends.
+ * Returns 0; -ENAMETOOLONG: the line has `size` bytes or more; -EINVAL: it contains a byte that is
+ * not printable ASCII; or the negative errno value of open(2) or read(2). On error `text` is "".
+ */
+int sysfs_read_text(char *text, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* A decimal number at the start of the file; `missing` if there is none. */
+uint32_t sysfs_read_number(uint32_t missing, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The last component of a symbolic link's target. The same results as sysfs_read_text. */
+int sysfs_read_link(char *text, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * QPNs that an HCA has chosen for queue pairs of processes: which process has which QPN. An HCA
+ * takes any number of 24 bits, so these QPNs are in no process's lease (qpn_lease.h). Sessions fill
+ * the table, and lease_owner reads it for QPNs that nobody has leased.
+ *
+ * Entries outlive the daemon (lease_store.h): a later daemon reserves each QPN for the surviving
+ * process until that adds it again, or may not claim its leases any more.
+ */
+#ifndef URXE_URXED_SESSION_QPN_TABLE_H
+#define URXE_URXED_SESSION_QPN_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <vnic/attach.h>
+
+#define QPN_TABLE_MAX       (1u << 18)
+#define QPN_TABLE_PER_OWNER (VNIC_LEASES_MAX * VNIC_LEASE_QPNS)
+
+/* An entry that outlives the daemon. process 0 = none. */
+struct qpn_record {
+	uint32_t qpn;
+	uint32_t process; /* the first block of its lease */
+};
+
+/* A process. All members but `owner` and `process` start as zero. */
+struct qpn_holder {
+	void *owner; /* what qpn_table_owner returns */
+	uint32_t process;
+	uint32_t n;
+	uint32_t first; /* 1 + index of its first entry; 0 = none */
+};
+
+struct qpn_entry {
+	struct qpn_holder *holder; /* NULL: reserved for `process`, or unused */
+	uint32_t qpn;
+	uint32_t process; /* 0 = unused */
+	uint32_t next;    /* 1 + index of the holder's next entry, or of the next unused one */
+	uint32_t prev;
+	bool local; /* VNIC_QPN_LOCAL */
+};
+
+/* Stores the entry at index `place`. */
+typedef void qpn_table_store_fn(void *ctx, uint32_t place, const struct qpn_record *record);
+
+struct hash;
+
+struct qpn_table {
+	struct hash *by_qpn; /* NULL: the table has never had an entry, and uses no memory */
+	struct qpn_entry *all;
+	uint32_t n;                        /* entries of `all` that were ever in use */
+	uint32_t unused;                   /* 1 + index of the first unused entry; 0 = none */
+	uint16_t in_block[VNIC_PROCESSES]; /* entries, by block of QPNs */
+	qpn_table_store_fn *store;         /* NULL = changes are not stored */
+	void *store_ctx;
+};
+
+/* Also for a zeroed table. */
+void qpn_table_close(struct qpn_table *t);
+
+/*
+ * Gives the QPN to the holder, or changes `local` of its QPN. -EEXIST: it is another holder's, or
+ * reserved; -ENOSPC: a limit of the holder or the table; -EINVAL: no QPN that an HCA gives;
+ * -ENOMEM.
+ */
+int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, bool local);
+/* -ENOENT: the holder does not have it. */
+int qpn_table_remove(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn);
+/* Removes so many QPNs of a holder at most; returns their number. */
+uint32_t qpn_table_remove_some(struct qpn_table *t, struct qpn_holder *holder, uint32_t most);
+
+/* The entry of a QPN that a holder has; NULL: none. */
+const struct qpn_entry *qpn_table_find(const struct qpn_table *t, uint32_t qpn);
+/* The owner of the QPN's holder; NULL: none. */
+void *qpn_table_owner(const struct qpn_table *t, uint32_t qpn);
+
+/*
+ * Reserves a QPN for a surviving process. Calls come in the order of `place` and before the first
+ * qpn_table_add. -EINVAL: out of order, a duplicate or no QPN.
+ */
+int qpn_table_restore(struct qpn_table *t, uint32_t place, const struct qpn_record *record);
+/* Frees all reserved QPNs. */
+void qpn_table_end_restore(struct qpn_table *t);
+
+#endif
