@@ -67,6 +67,11 @@ int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n)
 	return port->ops->exclude_qpns ? port->ops->exclude_qpns(port, blocks, n) : -ENOTSUP;
 }
 
+int netdev_admit_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n)
+{
+	return port->ops->admit_qpns ? port->ops->admit_qpns(port, blocks, n) : -ENOTSUP;
+}
+
 bool netdev_can_exclude_qpns(struct netdev *port)
 {
 	return port->ops->can_exclude_qpns && port->ops->can_exclude_qpns(port);

@@ -20,6 +20,7 @@ struct netdev_ops {
 	int (*set_allmulticast)(struct netdev *port);
 	int (*add_vlan)(struct netdev *port, uint16_t vlan);
 	int (*exclude_qpns)(struct netdev *port, const uint16_t *blocks, uint32_t n);
+	int (*admit_qpns)(struct netdev *port, const uint16_t *blocks, uint32_t n);
 	bool (*can_exclude_qpns)(struct netdev *port);
 	bool (*is_up)(struct netdev *port);
 	uint64_t (*page_size)(const struct netdev *port);

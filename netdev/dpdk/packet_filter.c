@@ -84,6 +84,18 @@ int packet_filter_roce(int fd, const uint16_t *blocks, uint32_t n)
 		       ?: attach_expression(fd, &filter, ROCE " or " RESOLUTION);
 }
 
+int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n)
+{
+	struct filter filter;
+	int rc = begin_filter(&filter, NULL, 0);
+
+	if (rc)
+		return rc;
+	n = qpn_filter_write_admitted(filter.all + filter.n, BPF_MAXINSNS - filter.n, blocks, n);
+	filter.n += n;
+	return n ? attach_expression(fd, &filter, RESOLUTION) : -E2BIG;
+}
+
 int packet_filter_resolution(int fd)
 {
 	struct filter filter;

@@ -11,6 +11,8 @@
  * QPNs (netdev/packet_port.h).
  */
 int packet_filter_roce(int fd, const uint16_t *blocks, uint32_t n);
+/* Passes received RoCE to queue pairs of the n blocks, ARP and neighbor discovery. */
+int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n);
 /* Passes received ARP and neighbor discovery. */
 int packet_filter_resolution(int fd);
 /* Passes all received frames. */

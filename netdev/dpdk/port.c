@@ -17,6 +17,7 @@
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
+#include <netdev/packet_port.h>
 #include <netdev/vhost.h>
 
 #include "dpdk/arp_nd_socket.h"
@@ -53,6 +54,8 @@
  * makes itself, such as the announcement after a migration.
  */
 #define FALLBACK_POLL_NS 1000000000
+
+#define QPN_BLOCKS (1u << (24 - PACKET_PORT_QPN_SHIFT))
 
 /* An Ethernet header and one 802.1Q tag. */
 #define FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN)
@@ -427,6 +430,33 @@ static int dpdk_exclude_qpns(struct netdev *netdev, const uint16_t *blocks, uint
 	return 0;
 }
 
+/* All other blocks of the 24-bit QPNs; returns their number. */
+static uint32_t complement_blocks(uint16_t all[QPN_BLOCKS], const uint16_t *blocks, uint32_t n)
+{
+	bool admitted[QPN_BLOCKS] = {false};
+	uint32_t others = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		admitted[blocks[i] % QPN_BLOCKS] = true;
+	for (uint32_t i = 0; i < QPN_BLOCKS; i++)
+		if (!admitted[i])
+			all[others++] = (uint16_t)i;
+	return others;
+}
+
+static int dpdk_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t n)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	uint16_t others[QPN_BLOCKS];
+
+	if (!dpdk_can_exclude_qpns(netdev))
+		return -ENOTSUP;
+	if (!port->xdp_blocks)
+		return packet_filter_admitted(port->packet_fd, blocks, n);
+	xdp_program_set_blocks(port->xdp_blocks, others, complement_blocks(others, blocks, n));
+	return 0;
+}
+
 /* The drivers of af_packet and af_xdp have no function for MACs. */
 static int dpdk_add_mac(struct netdev *netdev, const uint8_t mac[6])
 {
@@ -494,6 +524,7 @@ static const struct netdev_ops dpdk_ops = {
 	.set_allmulticast = dpdk_set_allmulticast,
 	.add_vlan = dpdk_add_vlan,
 	.exclude_qpns = dpdk_exclude_qpns,
+	.admit_qpns = dpdk_admit_qpns,
 	.can_exclude_qpns = dpdk_can_exclude_qpns,
 	.is_up = dpdk_is_up,
 	.page_size = dpdk_page_size,

@@ -20,5 +20,11 @@
  */
 uint32_t qpn_filter_write(struct sock_filter *to, uint32_t room, const uint16_t *blocks, uint32_t n,
 			  uint32_t verdict);
+/*
+ * The same, but returns 0 for packets to QPNs of other blocks, and QPN_FILTER_PASS for those of the
+ * n blocks, which may be none.
+ */
+uint32_t qpn_filter_write_admitted(struct sock_filter *to, uint32_t room, const uint16_t *blocks,
+				   uint32_t n);
 
 #endif

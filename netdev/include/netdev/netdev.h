@@ -75,7 +75,13 @@ int netdev_add_vlan(struct netdev *port, uint16_t vlan);
  * of neither af_packet: nor af_xdp: with urxe's XDP program, or the port is promiscuous.
  */
 int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
-/* Whether netdev_exclude_qpns works now. */
+/*
+ * The contrary: from now on the port receives RoCE packets to queue pairs of these blocks only.
+ * Each of the two functions ends what the other one has set. -ENOTSUP as above; -E2BIG: too many
+ * blocks.
+ */
+int netdev_admit_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
+/* Whether netdev_exclude_qpns and netdev_admit_qpns work now. */
 bool netdev_can_exclude_qpns(struct netdev *port);
 /*
  * Receives frames to this unicast MAC, too, beside those to the port's own. A device that cannot

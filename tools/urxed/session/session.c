@@ -166,6 +166,8 @@ static int set_remote(void *ctx, struct vnic_server_client *conn,
 		log_ratelimited(&sessions->log, sessions->now,
 				"%s may not connect QP %#x to remote QP %#x: %s", s->port.name,
 				r->local_qpn, r->qpn, strerror(-rc));
+	else if (sessions->host->hca.name[0])
+		sessions_update_admission(sessions);
 	return rc;
 }
 

@@ -46,6 +46,14 @@ struct session_exclusion {
 	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
 };
 
+/* The blocks of QPNs whose packets alone an uplink receives, because an HCA has the others. */
+struct session_admission {
+	struct uplink *uplink; /* NULL: it receives all packets */
+	uint32_t generation;   /* of the uplink when the filter was set */
+	uint32_t n;
+	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
+};
+
 struct sessions {
 	struct session *list;
 	uint32_t n;
@@ -56,6 +64,7 @@ struct sessions {
 	struct lease_store *lease_store;
 	const struct direct_uplink *direct_uplink;
 	struct session_exclusion exclusion;
+	struct session_admission admission;
 	bool indirect;            /* all frames must pass the switch */
 	uint64_t claims_until;    /* end of surviving processes' right to claim leases */
 	bool claims_ended;        /* claims_until has passed */

@@ -125,10 +125,78 @@ static int exclude_direct_blocks(struct sessions *sessions)
 	return exclude_blocks(sessions, uplink, &blocks);
 }
 
+/* --- Packets to the HCA */
+
+/*
+ * While an HCA backs the device, it receives the packets to its queue pairs, and the switch need
+ * not see them: only those to leased QPNs, and to queue pairs that the engine has connected
+ * (REGISTER).
+ */
+static void find_own_blocks(const struct sessions *sessions, struct blocks *blocks)
+{
+	const struct vswitch *sw = sessions->sw;
+
+	blocks->n = 0;
+	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
+		if (sw->leases.owner[block] || remote_qp_acl_has_local(&sw->remotes, block))
+			add_block(blocks, block);
+}
+
+static bool is_admitted(const struct session_admission *now, const struct uplink *u,
+			const struct blocks *blocks)
+{
+	return now->uplink == u && now->generation == u->generation && now->n == blocks->n &&
+	       !memcmp(now->blocks, blocks->at, blocks->n * sizeof(blocks->at[0]));
+}
+
+/* The HCA has gone: the engine takes its place on the wire. */
+static int admit_all(struct session_admission *now)
+{
+	struct uplink *u = now->uplink;
+
+	now->uplink = NULL;
+	return u && u->port && netdev_can_exclude_qpns(u->port)
+		       ? netdev_exclude_qpns(u->port, NULL, 0)
+		       : 0;
+}
+
+static int admit_own_blocks(struct sessions *sessions)
+{
+	struct uplink *u = direct_uplink_of_hca(sessions->direct_uplink);
+	struct session_admission *now = &sessions->admission;
+	struct blocks blocks;
+	int rc = 0;
+
+	if (!u && !now->uplink)
+		return 0;
+	if (u)
+		find_own_blocks(sessions, &blocks);
+	if (!u || blocks.n > PACKET_PORT_QPN_BLOCKS_MAX)
+		return admit_all(now);
+	if (is_admitted(now, u, &blocks))
+		return 0;
+	rc = netdev_admit_qpns(u->port, blocks.at, blocks.n);
+	*now = (struct session_admission){
+		.uplink = rc ? NULL : u, .generation = u->generation, .n = blocks.n};
+	memcpy(now->blocks, blocks.at, blocks.n * sizeof(blocks.at[0]));
+	return rc;
+}
+
+void sessions_update_admission(struct sessions *sessions)
+{
+	int rc = admit_own_blocks(sessions);
+
+	if (rc)
+		log_line("cannot leave packets to the HCA: %s", strerror(-rc));
+}
+
 void sessions_update_uplink(struct sessions *sessions)
 {
-	int rc = exclude_direct_blocks(sessions);
+	int rc;
 
+	/* First: the filter for direct uplinks is set only after an HCA has gone. */
+	sessions_update_admission(sessions);
+	rc = exclude_direct_blocks(sessions);
 	if (rc)
 		log_line("cannot set the filter of the uplink: %s", strerror(-rc));
 }

@@ -22,6 +22,12 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
  * delivers them, because the sockets receive none.
  */
 void sessions_update_uplink(struct sessions *sessions);
+/*
+ * Call it after a change of the HCA, which sessions_update_uplink does, too, and after the first
+ * remote QP of a local one. While an HCA backs the device, its uplink receives packets to queue
+ * pairs of the engine only, or the switch would see all packets of the HCA.
+ */
+void sessions_update_admission(struct sessions *sessions);
 /* The session has leased the block that begins with qpn. */
 void session_add_uplink_block(struct sessions *sessions, const struct session *s, uint32_t qpn);
 

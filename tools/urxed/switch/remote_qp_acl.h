@@ -183,6 +183,9 @@ bool remote_qp_acl_cnp_to_remote(const struct remote_qp_acl *t, const struct rem
  */
 void remote_qp_acl_hear_always(struct remote_qp_acl *t, struct remote_qp_owner *owner);
 
+/* Whether a local QP of that block of QPNs has a remote QP. */
+bool remote_qp_acl_has_local(const struct remote_qp_acl *t, uint32_t block);
+
 /* A packet of another host has arrived for a local QP. */
 void remote_qp_acl_heard(struct remote_qp_acl *t, uint32_t local, const uint8_t sip[16],
 			 enum remote_qp_service service);

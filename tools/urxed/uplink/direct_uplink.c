@@ -46,6 +46,15 @@ int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *bl
 	return u ? netdev_exclude_qpns(u->port, blocks, n) : -ENODEV;
 }
 
+struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct)
+{
+	const struct hca *hca = direct ? direct->hca : NULL;
+	int i = hca && hca_chosen(hca) ? hca->verdicts[hca->chosen].uplink : -1;
+	struct uplink *u = i < 0 || i >= (int)direct->uplinks->n ? NULL : &direct->uplinks->at[i];
+
+	return u && u->port && netdev_can_exclude_qpns(u->port) ? u : NULL;
+}
+
 bool direct_uplink_redirects(const struct direct_uplink *direct)
 {
 	const struct uplink *u = find_uplink(direct);

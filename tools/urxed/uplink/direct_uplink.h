@@ -52,6 +52,12 @@ int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_
 int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n);
 
 /*
+ * The uplink on the interface of the HCA that backs the device, if it can leave packets to the HCA;
+ * NULL: there is none.
+ */
+struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct);
+
+/*
  * Whether packets that the switch receives never reach sockets: an XDP program gives each packet to
  * one of them. With af_packet: both receive it.
  */

@@ -21,6 +21,7 @@
 
 #include "lan.h"
 #include "server.h"
+#include "urxed/hca/hca.h"
 #include "urxed/session/session_uplink.h"
 
 #define T0 1000000000ull
@@ -34,7 +35,9 @@ struct world {
 	uint32_t excluded; /* blocks that the filter excludes */
 	uint16_t first;    /* the first of them */
 	uint32_t changes;  /* of the filter */
-	int next_socket;   /* that the daemon gives away; 0 = a new one */
+	uint32_t admitted; /* blocks that alone the filter admits; UINT32_MAX = all */
+	struct hca hca;
+	int next_socket; /* that the daemon gives away; 0 = a new one */
 };
 
 static struct world *w;
@@ -69,9 +72,28 @@ int __wrap_netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint
 {
 	(void)port;
 	w->excluded = n;
+	w->admitted = UINT32_MAX;
 	w->first = n ? blocks[0] : 0;
 	w->changes++;
 	return 0;
+}
+
+int __wrap_netdev_admit_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
+bool __wrap_netdev_can_exclude_qpns(struct netdev *port);
+
+int __wrap_netdev_admit_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n)
+{
+	(void)port;
+	w->admitted = n;
+	w->first = n ? blocks[n - 1] : 0; /* the last one */
+	w->changes++;
+	return 0;
+}
+
+bool __wrap_netdev_can_exclude_qpns(struct netdev *port)
+{
+	(void)port;
+	return true;
 }
 
 static void take_events(void)
@@ -350,6 +372,43 @@ static void refused_requests_do_not_set_the_filter(void **state)
 	assert_int_equal(w->changes, before);
 }
 
+/* Of an HCA's packets the uplink receives those to queue pairs of the engine only. */
+static void hca_gets_its_packets_alone(void **state)
+{
+	struct vnic_attach_hca *backs = &w->server.host.hca;
+	struct switch_port *port = lease_owner(&w->server.sw.leases, w->process.who.qpn_first);
+	const uint8_t gid[16] = {0xfe, 0x80, [15] = 9};
+	uint32_t changes;
+
+	(void)state;
+	ask();
+	expect_own_block_excluded();
+	w->hca.list.n = 1;
+	strcpy(w->hca.list.ports[0].device, "rxe0");
+	hca_fill(&w->hca, backs);
+	w->direct.hca = &w->hca;
+	assert_int_equal(direct_uplink_generation(&w->direct), 0);
+	sessions_update_uplink(&w->server.sessions);
+	assert_int_equal(w->admitted, 1);
+	assert_int_equal(w->first, lease_block(w->process.who.qpn_first));
+	changes = w->changes;
+	sessions_update_uplink(&w->server.sessions);
+	assert_int_equal(w->changes, changes);
+	/* The engine executes a connection with a QPN of the HCA. */
+	assert_int_equal(switch_add_qpn(&w->server.sw, port, 0x900123, true), 0);
+	sessions_update_uplink(&w->server.sessions);
+	assert_int_equal(w->admitted, 1);
+	assert_int_equal(switch_add_remote(&w->server.sw, port, 0x900123, gid, 0x77), 0);
+	sessions_update_admission(&w->server.sessions);
+	assert_int_equal(w->admitted, 2);
+	assert_int_equal(w->first, 0x900);
+	/* The HCA goes away. */
+	w->hca.chosen = -1;
+	hca_fill(&w->hca, backs);
+	sessions_update_uplink(&w->server.sessions);
+	assert_int_equal(w->admitted, UINT32_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +432,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sockets_per_user_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused_requests_do_not_set_the_filter, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(hca_gets_its_packets_alone, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);
