@@ -145,6 +145,11 @@ static struct frame_path find_path(const json_t *report, const struct lease_inde
 	const char *gid = get_text(qp, "dgid");
 	struct frame_path p = {.peer = gid};
 
+	if (json_is_true(json_object_get(qp, "hca"))) {
+		p.path = "hca";
+		p.why = get_text(qp, "way_reason");
+		return p;
+	}
 	p.lease = find_lease_by_qpn(index, get_number(qp, "dest_qpn"));
 	if (!is_host_gid(report, gid) && !is_machine_of(p.lease, qp)) {
 		p.lease = NULL;
@@ -154,7 +159,10 @@ static struct frame_path find_path(const json_t *report, const struct lease_inde
 	}
 	p.path = json_is_true(json_object_get(qp, "direct")) ? "direct" : "switch";
 	if (!p.lease) {
-		p.why = "the peer has ended";
+		/* No lease has a number that an HCA has chosen. */
+		p.why = *get_text(qp, "way_reason") && !strcmp(p.path, "direct")
+				? "same host and user"
+				: "the peer has ended";
 		return p;
 	}
 	p.peer = get_text(p.lease, "process");
@@ -198,7 +206,9 @@ static void add_path(const json_t *report, const struct lease_index *index, json
 	struct frame_path p;
 
 	if (!json_is_string(json_object_get(qp, "dgid"))) {
-		json_object_set_new(qp, "path", json_null());
+		bool hca = json_is_true(json_object_get(qp, "hca"));
+
+		json_object_set_new(qp, "path", hca ? json_string("hca") : json_null());
 		return;
 	}
 	p = find_path(report, index, qp);

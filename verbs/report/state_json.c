@@ -18,11 +18,30 @@ static bool is_direct(const struct urxe_qp_attr *attr)
 	return tx_peer(&port.tx, attr->path.dmac, attr->dest_qpn);
 }
 
-static void copy_qp(struct state_qp *entry, const struct urxe_qp *qp)
+static const char *reason_text(const struct qp *qp)
+{
+	static const char *const texts[] = {
+		[WAY_NO_HCA] = "no HCA",
+		[WAY_OF_DEVICE] = "datagrams or a shared receive queue",
+		[WAY_REMOTE] = "another host",
+		[WAY_LOCAL] = "same host and user",
+		[WAY_FORCED] = "forced",
+		[WAY_ADDRESS] = "the HCA lacks the address or MTU",
+		[WAY_NUMBER_TAKEN] = "another process has the number",
+	};
+	bool goes_with_device = qp->limits.qp_type == URXE_QPT_UD || qp->srq;
+
+	return texts[goes_with_device ? WAY_OF_DEVICE : qp->way_reason];
+}
+
+static void copy_qp(struct state_qp *entry, const struct qp *of)
 {
 	const struct urxe_qp_attr *attr = &entry->attr;
+	const struct urxe_qp *qp = of->qp;
 
 	state_document_fill_qp(entry, qp);
+	entry->hca = urxe_qp_offloaded(qp);
+	entry->way_reason = port.hca.hca ? reason_text(of) : NULL;
 	entry->direct = is_direct(attr);
 	entry->uplink = tx_by_uplink(&port.tx, attr->path.dmac);
 	entry->memory = is_direct(attr) && state_document_copies(entry, qp);
@@ -33,11 +52,11 @@ static int copy_qps(struct state_document *state)
 	const struct qp *of;
 	uint32_t at = 0;
 
-	state->qps = calloc(port.leases.used + 1, sizeof(*state->qps));
+	state->qps = calloc(port.leases.used + port.leases.foreign + 1, sizeof(*state->qps));
 	if (!state->qps)
 		return -ENOMEM;
 	while ((of = leases_next(&port.leases, &at)))
-		copy_qp(&state->qps[state->n_qps++], of->qp);
+		copy_qp(&state->qps[state->n_qps++], of);
 	return 0;
 }
 

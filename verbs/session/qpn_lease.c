@@ -22,8 +22,10 @@ static void replace_foreign(struct leases *leases, struct lease_block *block)
 	if (!foreign || !foreign->foreign)
 		return;
 	memcpy(block->qps, foreign->qps, sizeof(block->qps));
-	for (uint32_t i = 0; i < VNIC_LEASE_QPNS; i++)
+	for (uint32_t i = 0; i < VNIC_LEASE_QPNS; i++) {
 		leases->used += block->qps[i] != NULL;
+		leases->foreign -= block->qps[i] != NULL;
+	}
 	free(foreign);
 }
 
@@ -78,8 +80,7 @@ void leases_assign(struct leases *leases, uint32_t qpn, void *qp)
 	struct lease_block *block = leases->by_qpn[block_of(qpn)];
 	void **entry = &block->qps[qpn % VNIC_LEASE_QPNS];
 
-	if (!block->foreign)
-		leases->used += (qp != NULL) - (*entry != NULL);
+	*(block->foreign ? &leases->foreign : &leases->used) += (qp != NULL) - (*entry != NULL);
 	*entry = qp;
 }
 

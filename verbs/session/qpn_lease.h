@@ -24,9 +24,10 @@ struct lease_block {
 struct leases {
 	struct lease_block *blocks[VNIC_LEASES_MAX]; /* in the order in which they came */
 	struct lease_block *by_qpn[1u << (24 - VNIC_LEASE_SHIFT)];
-	uint32_t n;    /* blocks */
-	uint32_t used; /* numbers */
-	uint32_t next; /* where the search for a free number continues */
+	uint32_t n;       /* blocks */
+	uint32_t used;    /* leased numbers */
+	uint32_t foreign; /* QPs with other numbers */
+	uint32_t next;    /* where the search for a free number continues */
 };
 
 /* Takes ownership of the block, one of at most VNIC_LEASES_MAX. */

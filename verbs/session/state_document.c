@@ -95,6 +95,11 @@ static void write_qp(struct json_text *j, const struct state_qp *qp)
 	json_put_bool(j, "direct", qp->direct);
 	json_put_bool(j, "memory", qp->memory);
 	json_put_bool(j, "uplink", qp->uplink);
+	json_put_bool(j, "hca", qp->hca);
+	if (qp->way_reason)
+		json_put_string(j, "way_reason", qp->way_reason);
+	else
+		json_put_null(j, "way_reason");
 	json_put_open(j, "counters", '{');
 	write_engine_counters(j, &qp->counters);
 	json_put_close(j, '}');

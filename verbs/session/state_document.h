@@ -7,7 +7,7 @@
  *   pid, program
  *   qps       [{qpn, type, state, path_mtu, sgid_index, dgid, dmac, dest_qpn, rq_psn, sq_psn,
  *              sends, packets, receives, retries, rnr_retries, timeout, rate_limit, direct,
- *              memory, uplink, counters}]
+ *              memory, uplink, hca, way_reason, counters}]
  *     type, state    as in "RC" and "RTS"
  *     path_mtu       bytes
  *     dgid, dmac, dest_qpn
@@ -21,6 +21,8 @@
  *                    payloads of this queue pair's SENDs, and the process will try to have the
  *                    next one copied, too
  *     uplink         whether frames go to another host by the process's own packet socket
+ *     hca            whether the HCA executes the queue pair
+ *     way_reason     why it does or does not; null: the device has no HCA
  *   mrs       [{key, pd, iova, length, access}]
  *     iova           text, as "0x7f0000001000"
  *     access         bits of enum urxe_access
@@ -45,7 +47,9 @@ struct state_qp {
 	struct urxe_counters counters;
 	bool direct;
 	bool memory;
-	bool uplink; /* frames to other hosts go by the direct uplink */
+	bool uplink;            /* frames to other hosts go by the direct uplink */
+	bool hca;               /* the HCA executes it */
+	const char *way_reason; /* NULL: the device has no HCA */
 };
 
 struct state_counter {
@@ -75,7 +79,7 @@ void state_document_begin(int socket);
  */
 void state_document_send(const struct state_document *state, bool complete);
 
-/* Fills in all members but direct, memory and uplink. */
+/* Fills in all members but direct, memory, uplink, hca and way_reason. */
 void state_document_fill_qp(struct state_qp *entry, const struct urxe_qp *qp);
 /* Whether requests of the queue pair, of which `entry` is filled in, were copied, and the engine
  * would have the next one copied, if the peer's memory can be reached. */

@@ -191,6 +191,12 @@ static void each_qp_shows_its_path(void **state)
 		   "direct", "b", "same host and user", 2);
 	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 20000}", "switch", "fe80::1",
 		   "the peer has ended", 0);
+	assert_way("{\"pid\": 1, \"dgid\": \"fe80::2\", \"dest_qpn\": 8192, \"hca\": true,"
+		   "\"way_reason\": \"another host\"}",
+		   "hca", "fe80::2", "another host", 0);
+	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 17, \"direct\": true,"
+		   "\"way_reason\": \"same host and user\"}",
+		   "direct", "fe80::1", "same host and user", 0);
 	json_object_set_new(json_object_get(report, "host"), "captures", json_integer(1));
 	json_object_set_new(
 		report, "qps",
