@@ -70,7 +70,7 @@ static void find_memory(struct state_device *d, struct urxe_mr_attr *attr,
 			const struct urxe_extent *saved, uint32_t n)
 {
 	const struct urxe_state_restore *how = d->restore;
-	const struct urxe_state_region region = {
+	struct urxe_state_region region = {
 		.key = attr->key,
 		.pd = attr->pd,
 		.access = attr->access,
@@ -84,8 +84,9 @@ static void find_memory(struct state_device *d, struct urxe_mr_attr *attr,
 	state_require(&d->stream, have_length(saved, n, attr->length));
 	if (!state_ok(&d->stream))
 		return;
-	rc = how->memory ? how->memory(how->arg, &region, &attr->extents, &attr->n_extents)
-			 : -EINVAL;
+	rc = how->memory ? how->memory(how->arg, &region) : -EINVAL;
+	attr->extents = region.extents;
+	attr->n_extents = region.n_extents;
 	if (!rc && !have_length(attr->extents, attr->n_extents, attr->length))
 		rc = -EINVAL;
 	if (rc)

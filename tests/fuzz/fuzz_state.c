@@ -104,15 +104,14 @@ static void *on_context(void *arg, const struct urxe_state_object *object)
 }
 
 /* Long regions have no memory. */
-static int on_memory(void *arg, const struct urxe_state_region *region,
-		     const struct urxe_extent **extents, uint32_t *n_extents)
+static int on_memory(void *arg, struct urxe_state_region *region)
 {
 	struct host *host = arg;
 
 	host->extent.addr = region->length <= MEM_SIZE ? memory : NULL;
 	host->extent.length = region->length;
-	*extents = &host->extent;
-	*n_extents = 1;
+	region->extents = &host->extent;
+	region->n_extents = 1;
 	return 0;
 }
 

@@ -74,8 +74,7 @@ static void *on_context(void *arg, const struct urxe_state_object *object)
 }
 
 /* The same offsets in the new memory. */
-static int on_memory(void *arg, const struct urxe_state_region *region,
-		     const struct urxe_extent **extents, uint32_t *n_extents)
+static int on_memory(void *arg, struct urxe_state_region *region)
 {
 	struct restoration *r = arg;
 
@@ -88,8 +87,7 @@ static int on_memory(void *arg, const struct urxe_state_region *region,
 			r->extents[i].addr =
 				r->node->mem + ((uintptr_t)r->extents[i].addr - r->node->old_mem);
 	}
-	*extents = r->extents;
-	*n_extents = region->n_extents;
+	region->extents = r->extents;
 	return 0;
 }
 

@@ -74,8 +74,9 @@ struct urxe_state_region {
 	uint32_t access; /* enum urxe_access */
 	uint64_t iova;
 	uint64_t length;
-	/* The extents where the device was saved, with addresses of that process; addr NULL: a
-	 * hole, or unmapped. They are numbers from the stream, not valid pointers. */
+	/* Before the callback: the extents where the device was saved, with addresses of that
+	 * process; addr NULL: a hole, or unmapped. They are numbers from the stream, not valid
+	 * pointers. The callback sets the extents in this process, of the same total length. */
 	const struct urxe_extent *extents;
 	uint32_t n_extents;
 };
@@ -87,11 +88,10 @@ struct urxe_state_restore {
 	/* The context of a CQ, SRQ or QP that is going to be created; the object's pointer is NULL.
 	 * NULL: all contexts are NULL. */
 	void *(*context)(void *arg, const struct urxe_state_object *object);
-	/* Sets the extents of a region in this process, of the same total length; they have to stay
-	 * valid until the callback is called again, or urxe_state_restore returns. A negative errno
-	 * value ends the restoration. urxe_state_same_memory keeps the addresses. */
-	int (*memory)(void *arg, const struct urxe_state_region *region,
-		      const struct urxe_extent **extents, uint32_t *n_extents);
+	/* Sets the extents of a region. They have to stay valid until the callback is called again,
+	 * or urxe_state_restore returns. A negative errno value ends the restoration.
+	 * urxe_state_same_memory keeps the addresses. */
+	int (*memory)(void *arg, struct urxe_state_region *region);
 	/* A completion that the program had not taken from the CQ; called in their order. A
 	 * negative errno value ends the restoration. NULL: completions are dropped. */
 	int (*completion)(void *arg, void *cq_ctx, const struct urxe_wc *wc);
@@ -104,8 +104,7 @@ struct urxe_state_restore {
 
 /* For `memory`: the process has mapped the same memory at the same addresses. Only for a stream
  * that nobody could change. */
-int urxe_state_same_memory(void *arg, const struct urxe_state_region *region,
-			   const struct urxe_extent **extents, uint32_t *n_extents);
+int urxe_state_same_memory(void *arg, struct urxe_state_region *region);
 
 /* The attributes of a saved device. attr.dcqcn points to the other member, or is NULL. */
 struct urxe_state_attr {

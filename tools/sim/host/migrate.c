@@ -133,16 +133,14 @@ static void *on_context(void *arg, const struct urxe_state_object *object)
 	return host->recv_queue[object->tag];
 }
 
-static int on_memory(void *arg, const struct urxe_state_region *region,
-		     const struct urxe_extent **extents, uint32_t *n_extents)
+static int on_memory(void *arg, struct urxe_state_region *region)
 {
 	struct simhost *host = arg;
 
 	sim_require(region->length == host->mem_size && region->key == host->key &&
 		    region->n_extents == SIMHOST_EXTENTS);
 	simhost_extents(host, host->extents);
-	*extents = host->extents;
-	*n_extents = SIMHOST_EXTENTS;
+	region->extents = host->extents;
 	return 0;
 }
 

@@ -17,15 +17,14 @@
 
 static const struct urxe_ops *node_ops;
 
-static int on_memory(void *arg, const struct urxe_state_region *region,
-		     const struct urxe_extent **extents, uint32_t *n_extents)
+static int on_memory(void *arg, struct urxe_state_region *region)
 {
 	static struct urxe_extent hole;
 
 	(void)arg;
 	hole.length = region->length;
-	*extents = &hole;
-	*n_extents = 1;
+	region->extents = &hole;
+	region->n_extents = 1;
 	return 0;
 }
 
@@ -238,22 +237,20 @@ static void test_attributes(void **state)
 	}
 }
 
-static int no_memory(void *arg, const struct urxe_state_region *region,
-		     const struct urxe_extent **extents, uint32_t *n_extents)
+static int no_memory(void *arg, struct urxe_state_region *region)
 {
-	(void)arg, (void)region, (void)extents, (void)n_extents;
+	(void)arg, (void)region;
 	return -ENXIO;
 }
 
-static int short_memory(void *arg, const struct urxe_state_region *region,
-			const struct urxe_extent **extents, uint32_t *n_extents)
+static int short_memory(void *arg, struct urxe_state_region *region)
 {
 	static struct urxe_extent hole;
 
 	(void)arg;
 	hole.length = region->length - 1;
-	*extents = &hole;
-	*n_extents = 1;
+	region->extents = &hole;
+	region->n_extents = 1;
 	return 0;
 }
 

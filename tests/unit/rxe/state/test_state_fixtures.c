@@ -114,8 +114,7 @@ static void *on_context(void *arg, const struct urxe_state_object *object)
 }
 
 /* The first region is that of all of the memory. */
-static int on_memory(void *arg, const struct urxe_state_region *region,
-		     const struct urxe_extent **extents, uint32_t *n_extents)
+static int on_memory(void *arg, struct urxe_state_region *region)
 {
 	struct side *side = arg;
 
@@ -128,8 +127,7 @@ static int on_memory(void *arg, const struct urxe_state_region *region,
 			side->extents[i].addr =
 				side->node->mem + ((uintptr_t)side->extents[i].addr - side->base);
 	}
-	*extents = side->extents;
-	*n_extents = region->n_extents;
+	region->extents = side->extents;
 	return 0;
 }
 
