@@ -108,11 +108,6 @@ static void retry_fields(struct state_stream *s, struct requester *req)
 
 /* --- Answered READs and atomics: a bit for each outstanding PSN. */
 
-static bool is_answered(const struct requester *req, uint32_t psn)
-{
-	return req->answered && answered(req, psn);
-}
-
 static void set_answered(struct requester *req, uint32_t psn)
 {
 	const uint32_t bit = psn & req->answered_mask;
@@ -120,38 +115,42 @@ static void set_answered(struct requester *req, uint32_t psn)
 	req->answered[bit / 64] |= UINT64_C(1) << bit % 64;
 }
 
-/* Whether the PSN is outstanding, and belongs to a request that has responses. */
-static bool has_responses(const struct urxe_qp *qp, uint32_t psn)
+/*
+ * Restoring: whether the outstanding PSN belongs to a request that has responses. *at: the request
+ * of the PSN before; PSNs come in their order.
+ */
+static bool has_responses(const struct urxe_qp *qp, uint32_t psn, uint32_t *at)
 {
-	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
-		const struct send_wqe *wqe = sq_wqe(&qp->sq, i);
+	for (;; ++*at) {
+		const struct send_wqe *wqe = sq_wqe(&qp->sq, *at);
 
 		if (((psn - wqe->first_psn) & URXE_PSN_MASK) < wqe->n_packets)
 			return wqe_is_rd_atomic(wqe);
-		if (i == qp->sq.cur)
-			break;
+		if (*at == qp->sq.cur)
+			return false;
 	}
-	return false;
 }
 
-/* The bits of 8 PSNs from psn on. */
-static void answered_byte(struct state_stream *s, struct urxe_qp *qp, uint32_t psn)
+/* Saving: the bits of 8 PSNs from psn on. */
+static uint8_t answered_bits(const struct requester *req, uint32_t psn)
 {
-	struct requester *req = &qp->req;
 	uint8_t bits = 0;
 
-	for (uint32_t i = 0; !s->restoring && i < 8; i++)
-		if (urxe_psn_diff(urxe_psn_add(psn, i), req->psn) < 0)
-			bits |= (uint8_t)(is_answered(req, urxe_psn_add(psn, i)) << i);
-	state_u8(s, &bits);
-	for (uint32_t i = 0; s->restoring && i < 8 && state_ok(s); i++) {
-		const uint32_t at = urxe_psn_add(psn, i);
+	for (uint32_t i = 0; i < 8; i++, psn = urxe_psn_add(psn, 1))
+		if (urxe_psn_diff(psn, req->psn) < 0 && answered(req, psn))
+			bits |= (uint8_t)(1 << i);
+	return bits;
+}
 
-		if (!(bits & 1 << i))
+static void set_answered_bits(struct state_stream *s, struct urxe_qp *qp, uint32_t psn,
+			      uint8_t bits, uint32_t *at)
+{
+	for (; bits && state_ok(s); bits >>= 1, psn = urxe_psn_add(psn, 1)) {
+		if (!(bits & 1))
 			continue;
-		state_require(s, urxe_psn_diff(at, req->psn) < 0 && has_responses(qp, at));
+		state_require(s, urxe_psn_diff(psn, qp->req.psn) < 0 && has_responses(qp, psn, at));
 		if (state_ok(s))
-			set_answered(req, at);
+			set_answered(&qp->req, psn);
 	}
 }
 
@@ -159,9 +158,16 @@ static void answered_fields(struct state_stream *s, struct urxe_qp *qp)
 {
 	const struct requester *req = &qp->req;
 	const uint32_t n = qp->type == URXE_QPT_RC ? requester_outstanding(req) : 0;
+	uint32_t at = qp->sq.tail;
 
-	for (uint32_t i = 0; i < n && state_ok(s); i += 8)
-		answered_byte(s, qp, urxe_psn_add(req->una, i));
+	for (uint32_t i = 0; i < n && state_ok(s); i += 8) {
+		const uint32_t psn = urxe_psn_add(req->una, i);
+		uint8_t bits = s->restoring ? 0 : answered_bits(req, psn);
+
+		state_u8(s, &bits);
+		if (s->restoring)
+			set_answered_bits(s, qp, psn, bits, &at);
+	}
 }
 
 /* READ requests and atomics of one send request that are sent and not answered. */

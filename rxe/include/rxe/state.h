@@ -61,7 +61,8 @@ struct urxe_state_save {
  *
  * -EBUSY: a peer still copies by the direct transport (try again until
  * urxe_direct_ops.settled), or a call of urxe_mr_unmap waits for its urxe_mr_unmapped. -EOPNOTSUPP:
- * an HCA executes queue pairs (rxe/offload.h). -ENOMEM.
+ * an HCA executes queue pairs (rxe/offload.h). -EBADMSG: the mtu is more than 65535, or the device
+ * contradicts itself, which is a fault of the engine. -ENOMEM.
  */
 int urxe_state_save(struct urxe_dev *dev, uint64_t now, const struct urxe_state_save *how,
 		    uint8_t **stream, size_t *length);
