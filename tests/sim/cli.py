@@ -164,7 +164,7 @@ def slow():
 
 
 def tables():
-    for name, rows, columns in ('loss', 14, 5), ('incast', 4, 9), ('blackout', 7, 5):
+    for name, rows, columns in ('loss', 14, 5), ('incast', 4, 9), ('blackout', 6, 5):
         options = ['--table', name, '--time', '5ms', '--messages', '10']
         result = sim(*options)
         expect(result.returncode == 0, result.stdout)
