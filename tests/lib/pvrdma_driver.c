@@ -213,7 +213,11 @@ void guest_write(struct guest *g, uint32_t reg, uint32_t value)
 
 void guest_doorbell(struct guest *g, uint32_t page, uint32_t offset, uint32_t value)
 {
-	require(!pvrdma_reg_write(g->dev, g->now, PV_BAR_UAR, page * PV_PAGE + offset, value));
+	if (g->attr.uar)
+		memcpy((uint8_t *)g->attr.uar + page * PV_PAGE + offset, &value, sizeof(value));
+	else
+		require(!pvrdma_reg_write(g->dev, g->now, PV_BAR_UAR, page * PV_PAGE + offset,
+					  value));
 }
 
 void guest_prepare(struct guest *g)

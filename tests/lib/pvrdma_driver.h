@@ -90,6 +90,7 @@ void guest_unplug(struct guest *g, uint64_t addr, uint64_t size);
 
 uint32_t guest_read(struct guest *g, uint32_t reg);
 void guest_write(struct guest *g, uint32_t reg, uint32_t value);
+/* A write to BAR2, or a store if the device has that as memory (pvrdma_attr.uar). */
 void guest_doorbell(struct guest *g, uint32_t page, uint32_t offset, uint32_t value);
 
 /* Sets up slots and rings, loads the shared region, unmasks and activates; creates a PD. */

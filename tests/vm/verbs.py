@@ -108,6 +108,21 @@ def check_pair(build, stack):
     return lab
 
 
+def check_mapped(build, stack):
+    """Doorbells in memory that QEMU maps: programs that poll, and programs that wait for events."""
+    lab = Lab(build, stack)
+    host = add_host(build, stack)
+    one, two = (lab.boot(host, arguments=['--doorbells', 'mapped']) for _ in range(2))
+    for vm in one, two:
+        with open(f'/proc/{vm.qemu.process.pid}/maps', encoding='ascii') as maps:
+            if 'urxe-doorbells' not in maps.read():
+                raise Failure(f'{vm.name}: QEMU has not mapped the doorbells')
+    for first, second in ((one, two), (one, one), (one, host)):
+        run_both_ways(first, second, CHECKED + PERFTEST)
+        run_connected_both_ways(first, second, CONNECTED)
+    return lab
+
+
 def check_core(build, stack):
     """One program of each kind, for the default run."""
     lab = Lab(build, stack)
@@ -199,7 +214,7 @@ def check_roce_v1(build, stack):
     return lab
 
 
-PLACES = {'core': check_core, 'loopback': check_loopback, 'pair': check_pair, 'host': check_host, 'cable': check_cable,
+PLACES = {'core': check_core, 'mapped': check_mapped, 'loopback': check_loopback, 'pair': check_pair, 'host': check_host, 'cable': check_cable,
           'rxe': check_rxe, 'roce_v1': check_roce_v1}
 
 

@@ -25,7 +25,7 @@
 
 static const char usage[] =
 	"usage: urxe vm --socket PATH[,PATH2] [--mac MAC] [--mtu BYTES] [--roce v1|v2]\n"
-	"               [--name NAME] [--run-dir DIR]\n"
+	"               [--doorbells trapped|mapped] [--name NAME] [--run-dir DIR]\n"
 	"Serves a virtual machine of QEMU 10.1 or later as a PCI device with two functions, by\n"
 	"vfio-user at two UNIX sockets: a vmxnet3, and the RDMA device PVRDMA. Linux has drivers\n"
 	"for both, so the machine needs no software of urxe. The machine is a station of its own\n"
@@ -40,6 +40,10 @@ static const char usage[] =
 	"  --mtu BYTES    the largest MTU that the machine may set, 576 to 9000; default 9000.\n"
 	"                 PVRDMA sends no longer packets than the host's uplinks carry, too\n"
 	"  --roce v1|v2   version of RoCE that PVRDMA speaks; default v2\n"
+	"  --doorbells trapped|mapped\n"
+	"                 how PVRDMA learns of requests: trapped (default), by messages of QEMU;\n"
+	"                 mapped, from memory that it looks at: many messages are faster, and one\n"
+	"                 after a pause may be late by 1/64 of the pause, 50 ms at most\n"
 	"  --name NAME    of the switch's port, vm:NAME; default: the number of the process\n"
 	"  --run-dir DIR  the daemon's directory; default as for urxed, or root's if only\n"
 	"                 that one has a daemon\n"
@@ -48,11 +52,15 @@ static const char usage[] =
 	"start;\n"
 	"2 for a wrong command line.\n";
 
-static const struct option options[] = {
-	{"socket", required_argument, NULL, 's'}, {"mac", required_argument, NULL, 'm'},
-	{"mtu", required_argument, NULL, 'u'},    {"roce", required_argument, NULL, 'r'},
-	{"name", required_argument, NULL, 'n'},   {"run-dir", required_argument, NULL, 'd'},
-	{"help", no_argument, NULL, 'h'},         {0}};
+static const struct option options[] = {{"socket", required_argument, NULL, 's'},
+					{"mac", required_argument, NULL, 'm'},
+					{"mtu", required_argument, NULL, 'u'},
+					{"roce", required_argument, NULL, 'r'},
+					{"name", required_argument, NULL, 'n'},
+					{"doorbells", required_argument, NULL, 'b'},
+					{"run-dir", required_argument, NULL, 'd'},
+					{"help", no_argument, NULL, 'h'},
+					{0}};
 
 #define MTU_MIN 576
 /* Longer paths do not fit sockaddr_un. */
@@ -134,6 +142,15 @@ static bool set_name(struct arguments *a, const char *value)
 	return true;
 }
 
+static bool set_doorbells(struct arguments *a, const char *value)
+{
+	a->attr.map_doorbells = !strcmp(value, "mapped");
+	if (a->attr.map_doorbells || !strcmp(value, "trapped"))
+		return true;
+	log_line("--doorbells is trapped or mapped, and not %s", value);
+	return false;
+}
+
 static bool set_option(struct arguments *a, int opt, const char *value)
 {
 	switch (opt) {
@@ -142,6 +159,7 @@ static bool set_option(struct arguments *a, int opt, const char *value)
 	case 'm': return set_mac(a, value);
 	case 'u': return set_mtu(a, value);
 	case 'n': return set_name(a, value);
+	case 'b': return set_doorbells(a, value);
 	default: a->run_dir = value; return true;
 	}
 }

@@ -114,6 +114,7 @@ static int create_device(struct pvrdma_function *f, const struct pvrdma_function
 		.roce_v1 = attr->roce_v1,
 		.copy_crc = crc_fastest_copy(),
 		.host = attr->host,
+		.uar = f->uar.bytes,
 		.interrupt = raise_interrupt,
 		.ctx = f,
 	};
@@ -122,6 +123,18 @@ static int create_device(struct pvrdma_function *f, const struct pvrdma_function
 	if (getrandom(&a.seed, sizeof(a.seed), 0) != sizeof(a.seed))
 		return -EIO;
 	return pvrdma_create(&a, &f->dev);
+}
+
+static int open_uar(struct pvrdma_function *f, const struct pvrdma_function_attr *attr,
+		    struct vnic_vfio_function *function)
+{
+	int rc = attr->map_doorbells ? uar_memory_open(&f->uar) : 0;
+
+	if (rc || !attr->map_doorbells)
+		return rc;
+	function->mapped_bar = PVRDMA_BAR_UAR;
+	function->mapped_fd = f->uar.fd;
+	return 0;
 }
 
 int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function_attr *attr,
@@ -146,7 +159,8 @@ int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function
 	int rc;
 
 	*f = (struct pvrdma_function){.host = attr->host};
-	rc = function_init(&f->function, "pvrdma") ?: create_device(f, attr);
+	rc = function_init(&f->function, "pvrdma") ?: open_uar(f, attr, &a.function)
+						    ?: create_device(f, attr);
 	if (!rc)
 		return function_serve(&f->function, attr->path, &a, error);
 	snprintf(error, FUNCTION_ERROR, "cannot create the PVRDMA device: %s", strerror(-rc));
@@ -159,5 +173,6 @@ void pvrdma_function_close(struct pvrdma_function *f)
 	if (f->dev)
 		pvrdma_destroy(f->dev);
 	f->dev = NULL;
+	uar_memory_close(&f->uar);
 	function_close(&f->function);
 }

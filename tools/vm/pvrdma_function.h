@@ -7,12 +7,14 @@
 
 #include "vm/function.h"
 #include "vm/poll_hold.h"
+#include "vm/uar_memory.h"
 
 struct pvrdma_function {
 	struct function function;
 	struct pvrdma *dev;
 	const struct pvrdma_host *host;
 	struct poll_hold hold;
+	struct uar_memory uar; /* none: doorbells are messages of the hypervisor */
 };
 
 struct pvrdma_function_attr {
@@ -20,6 +22,7 @@ struct pvrdma_function_attr {
 	uint8_t mac[6];
 	uint32_t mtu; /* longest Ethernet payload of the link, bytes */
 	bool roce_v1; /* this and host: as in struct pvrdma_attr */
+	bool map_doorbells;
 	const struct pvrdma_host *host;
 };
 

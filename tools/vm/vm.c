@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "urxed/uplink/station_protocol.h"
 #include "vm/frames.h"
+#include "vm/look_schedule.h"
 #include "vm/machine_peers.h"
 #include "vm/poll_state.h"
 #include "vm/session.h"
@@ -38,7 +39,8 @@ struct vm {
 	struct vmxnet3_function nic;
 	struct pvrdma_function rdma;
 	struct frames frames;
-	struct poll_machine poll;
+	struct poll_machine poll;   /* without doorbells in memory */
+	struct look_schedule looks; /* with them */
 };
 
 /* --- Events */
@@ -95,7 +97,8 @@ static void dispatch(struct vm *vm, int fd)
 	}
 }
 
-static void wait_events(struct vm *vm, uint64_t timeout_ns)
+/* Returns how many there were. */
+static int wait_events(struct vm *vm, uint64_t timeout_ns)
 {
 	const struct timespec ts = {(time_t)(timeout_ns / NS_PER_SEC),
 				    (long)(timeout_ns % NS_PER_SEC)};
@@ -105,12 +108,15 @@ static void wait_events(struct vm *vm, uint64_t timeout_ns)
 
 	for (int i = 0; i < n; i++)
 		dispatch(vm, events[i].data.fd);
+	return n;
 }
 
 /* --- The loop */
 
 /* How long to wait before the next look at a peer's copy. */
 #define HELD_NS 50000
+/* Before a shorter pause between looks, nobody is asked for a wake-up. */
+#define ARMED_PAUSE_NS 200000
 
 /* Looks at the functions whose replies wait for copies. True: some still wait. */
 static bool look_at_held(struct vm *vm)
@@ -123,7 +129,13 @@ static bool look_at_held(struct vm *vm)
 	return vnic_vfio_server_is_held(f->server);
 }
 
-static void sleep_until_event(struct vm *vm, uint64_t now)
+static uint64_t until(uint64_t time, uint64_t now)
+{
+	return time == UINT64_MAX ? time : time > now ? time - now : 0;
+}
+
+/* The end of a sleep without events; before it, the rings of all others are armed. */
+static uint64_t prepare_sleep(struct vm *vm, uint64_t now)
 {
 	uint64_t next = tick(vm, now), due = frames_deadline(&vm->frames, now);
 
@@ -131,9 +143,12 @@ static void sleep_until_event(struct vm *vm, uint64_t now)
 		next = due;
 	if (vm->held && next > now + HELD_NS)
 		next = now + HELD_NS;
-	if (frames_arm(&vm->frames, now))
-		next = now;
-	wait_events(vm, next == UINT64_MAX ? next : next > now ? next - now : 0);
+	return frames_arm(&vm->frames, now) ? now : next;
+}
+
+static void sleep_until_event(struct vm *vm, uint64_t now)
+{
+	wait_events(vm, until(prepare_sleep(vm, now), now));
 	poll_machine_woke(&vm->poll, now, now_ns());
 }
 
@@ -161,6 +176,53 @@ static bool check_memory(struct vm *vm)
 	return lost;
 }
 
+/* Looks at the doorbells in memory only, until one of them or something else needs the loop. */
+static void sleep_until_doorbell(struct vm *vm, uint64_t now)
+{
+	const uint64_t next = prepare_sleep(vm, now);
+	uint64_t look = now;
+	bool found = false;
+
+	while (!found && look < next && !vm->stop) {
+		uint64_t pause = look_schedule_looked(&vm->looks, look, false);
+
+		if (next - look < pause)
+			pause = next - look;
+		if (wait_events(vm, pause))
+			return;
+		look = now_ns();
+		found = pvrdma_poll(vm->rdma.dev, look);
+	}
+	if (found)
+		look_schedule_looked(&vm->looks, look, true);
+	else if (look >= next)
+		wait_events(vm, 0);
+}
+
+/* A guest whose doorbells are stores in memory works beside the device, which does not spin. */
+static void rest_between_looks(struct vm *vm, uint64_t now, bool moved)
+{
+	const uint64_t pause = look_schedule_looked(&vm->looks, now, moved);
+
+	if (pause >= ARMED_PAUSE_NS) {
+		sleep_until_doorbell(vm, now);
+	} else {
+		const uint64_t due = until(frames_deadline(&vm->frames, now), now);
+
+		wait_events(vm, due < pause ? due : pause);
+	}
+}
+
+static void rest(struct vm *vm, uint64_t now, bool moved)
+{
+	if (vm->rdma.uar.bytes)
+		rest_between_looks(vm, now, moved);
+	else if (poll_machine_looked(&vm->poll, now, moved))
+		wait_events(vm, 0);
+	else
+		sleep_until_event(vm, now);
+}
+
 void vm_run(struct vm *vm)
 {
 	/* By default the kernel makes each wait up to 50 us longer. */
@@ -174,10 +236,7 @@ void vm_run(struct vm *vm)
 		moved = frames_run(&vm->frames, now);
 		moved |= check_memory(vm);
 		vm->held = look_at_held(vm);
-		if (poll_machine_looked(&vm->poll, now, moved))
-			wait_events(vm, 0);
-		else
-			sleep_until_event(vm, now);
+		rest(vm, now, moved);
 	}
 }
 
@@ -330,6 +389,7 @@ static int open_functions(struct vm *vm, const struct vm_attr *attr, char error[
 					    .mtu = attr->mtu < vm->link.mtu ? attr->mtu
 									    : vm->link.mtu,
 					    .roce_v1 = attr->roce_v1,
+					    .map_doorbells = attr->map_doorbells,
 					    .host = &vm->host};
 
 	memcpy(rdma.mac, attr->mac, sizeof(rdma.mac));

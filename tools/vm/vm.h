@@ -22,6 +22,8 @@ struct vm_attr {
 	/* Largest MTU of the vmxnet3. PVRDMA's is the smaller one of this and station_reply.mtu. */
 	uint16_t mtu;
 	bool roce_v1;
+	/* The guest's doorbells are stores in memory, at which the process looks. */
+	bool map_doorbells;
 };
 
 /* The texts must stay valid. On error `error` has a sentence. */

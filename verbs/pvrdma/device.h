@@ -150,6 +150,9 @@ struct pvrdma {
 	uint32_t icr;
 	uint32_t imr;
 	uint32_t masked_causes; /* vectors that were due while masked */
+	/* Doorbells in memory (doorbell_page.h). */
+	uint32_t uar_pages; /* pages that contexts use or have used are below it */
+	uint64_t cqs_rung_at[PVRDMA_UAR_PAGES]; /* by page; 0: all its CQs were armed since */
 	struct pv_slots slots;
 	struct pv_event_ring async;
 	struct pv_event_ring cq_notify;

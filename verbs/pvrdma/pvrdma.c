@@ -6,6 +6,7 @@
 
 #include "activate.h"
 #include "device.h"
+#include "doorbell_page.h"
 #include "frames.h"
 #include "memory/mr.h"
 #include "object.h"
@@ -125,6 +126,7 @@ int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **out)
 	dev->attr = *attr;
 	set_ops(dev);
 	dev->link_up = true;
+	dev->uar_pages = 1;
 	dev->imr = UINT32_MAX;
 	TAILQ_INIT(&dev->notify_cqs);
 	TAILQ_INIT(&dev->waiting_qps);
@@ -142,6 +144,7 @@ void pvrdma_reset(struct pvrdma *dev)
 		urxe_dev_destroy(dev->engine);
 	}
 	pv_shared_region_unload(dev);
+	pv_doorbell_pages_reset(dev);
 	dev->engine = NULL;
 	dev->active = false;
 	dev->dsr_low = dev->err = dev->icr = dev->masked_causes = 0;
@@ -209,6 +212,7 @@ bool pvrdma_poll(struct pvrdma *dev, uint64_t now)
 	if (dev->no_master)
 		return false;
 	some = pv_port_poll(dev);
+	some |= pv_doorbell_pages_look(dev);
 	return pv_qp_poll(dev) || some;
 }
 

@@ -73,7 +73,12 @@ struct pvrdma_host {
 struct pvrdma_attr {
 	struct vnic_guest_memory *memory; /* the caller's; outlives the device */
 	uint8_t mac[6];
-	uint32_t mtu;  /* longest Ethernet payload of the link, bytes */
+	uint32_t mtu; /* longest Ethernet payload of the link, bytes */
+	/*
+	 * BAR2 as memory that the guest may write to, PVRDMA_UAR_SIZE bytes, 0 at first: doorbells
+	 * are stores there, and pvrdma_poll finds them. NULL: each is a call of pvrdma_reg_write.
+	 */
+	void *uar;
 	bool roce_v1;  /* all GIDs are RoCEv1; false: all are RoCEv2 */
 	uint64_t seed; /* for the random bits of keys */
 	/* urxe_ops.copy_crc; may be NULL. */
@@ -121,8 +126,9 @@ uint64_t pvrdma_next_deadline(const struct pvrdma *dev);
 /* Tells the driver what has happened since the last call: fills the ring of CQ notifications for
  * CQs that were armed, and raises vectors 1 and 2, once each, where they are not masked. */
 void pvrdma_flush(struct pvrdma *dev);
-/* Looks for requests that were posted without a doorbell, in the rings of some queue pairs at each
- * call, and reports a link that has returned. True: call pvrdma_output and pvrdma_flush. */
+/* Looks for doorbells in pvrdma_attr.uar, and for requests that were posted without one in the
+ * rings of some queue pairs at each call, and reports a link that has returned. True: call
+ * pvrdma_output and pvrdma_flush. */
 bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
 
 /*

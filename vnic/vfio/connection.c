@@ -11,7 +11,7 @@
 
 void connection_init(struct connection *c)
 {
-	c->socket = -1;
+	c->socket = c->out_fd = -1;
 	c->have = c->n_fds = c->out_len = c->out_sent = 0;
 }
 
@@ -116,17 +116,36 @@ int connection_receive(struct connection *c)
 	}
 }
 
+static ssize_t send_rest(struct connection *c)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(c->out_fd))];
+	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(c->out_fd)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS}};
+	struct iovec part = {c->out.bytes + c->out_sent, c->out_len - c->out_sent};
+	struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (c->out_fd >= 0 && !c->out_sent) {
+		memcpy(CMSG_DATA(&control.header), &c->out_fd, sizeof(c->out_fd));
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control.bytes);
+	}
+	return sendmsg(c->socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 int connection_flush(struct connection *c)
 {
 	while (connection_is_writing(c)) {
-		ssize_t n = send(c->socket, c->out.bytes + c->out_sent, c->out_len - c->out_sent,
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = send_rest(c);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN ? 0 : -ECONNRESET;
 		c->out_sent += (uint32_t)n;
+		c->out_fd = -1;
 	}
 	return 0;
 }
@@ -135,6 +154,8 @@ int connection_reply(struct connection *c, uint32_t body, uint32_t error)
 {
 	const struct vfio_user_header *command = &c->in.header;
 
+	if (error || command->flags & VFIO_USER_NO_REPLY)
+		c->out_fd = -1;
 	if (command->flags & VFIO_USER_NO_REPLY)
 		return 0;
 	if (error)

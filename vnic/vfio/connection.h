@@ -13,6 +13,7 @@ struct connection {
 	uint32_t have; /* bytes of the message that is being received */
 	uint32_t n_fds;
 	int fds[VFIO_USER_FDS];     /* descriptors of this message */
+	int out_fd;                 /* goes with the first byte of the reply; -1: none */
 	uint32_t out_len, out_sent; /* bytes of the reply, and those of them that were sent */
 	union {
 		struct vfio_user_header header;
@@ -35,7 +36,10 @@ int connection_receive(struct connection *c);
  * c->fds to -1.
  */
 void connection_next(struct connection *c);
-/* Replies with the body that lies in c->out behind the header. error: errno value, 0 = none. */
+/*
+ * Replies with the body that lies in c->out behind the header, and with the descriptor c->out_fd,
+ * which stays open. error: errno value, 0 = none.
+ */
 int connection_reply(struct connection *c, uint32_t body, uint32_t error);
 /* Sends the rest of the reply. 0, also if the socket is full. */
 int connection_flush(struct connection *c);

@@ -69,6 +69,7 @@ static int handle_device_info(struct vnic_vfio_server *server, const struct requ
 
 static int handle_region_info(struct vnic_vfio_server *server, const struct request *r)
 {
+	const struct vnic_vfio_function *function = &server->attr.function;
 	struct vfio_user_region_info info;
 
 	memcpy(&info, r->body, sizeof(info));
@@ -81,6 +82,10 @@ static int handle_region_info(struct vnic_vfio_server *server, const struct requ
 	};
 	if (info.size)
 		info.flags = VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE;
+	if (info.index && info.index == function->mapped_bar) {
+		info.flags |= VFIO_REGION_INFO_FLAG_MMAP;
+		server->connection.out_fd = function->mapped_fd;
+	}
 	memcpy(r->reply, &info, sizeof(info));
 	return (int)sizeof(info);
 }

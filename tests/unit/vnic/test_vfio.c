@@ -60,6 +60,7 @@ struct fixture {
 	struct vnic_vfio_server *server;
 	int client; /* the client's end */
 	int file;   /* of PAGES pages */
+	int bar;    /* the file that BAR1 is mapped from */
 	struct access last;
 	bool master;
 	uint32_t master_changes;
@@ -70,8 +71,9 @@ struct fixture {
 	int refusal;
 	bool unsettled;
 	uint16_t id;
-	/* The last reply, and the bytes of its body. */
+	/* The last reply, its descriptor, -1 for none, and the bytes of its body. */
 	struct header reply;
+	int reply_fd;
 	uint8_t body[8192];
 };
 
@@ -183,10 +185,10 @@ static void connect_client(struct fixture *f)
 	f->client = ends[1];
 }
 
-static int setup_unversioned(void **state)
+static int setup_function(void **state, const struct vnic_vfio_function *served)
 {
 	static struct fixture f;
-	struct vnic_vfio_attr attr = {.function = function,
+	struct vnic_vfio_attr attr = {.function = *served,
 				      .ops = {model_read, model_write, model_reset, model_added,
 					      model_removed, model_disconnected, model_settled,
 					      model_refused, model_lost, model_bus_master},
@@ -200,6 +202,11 @@ static int setup_unversioned(void **state)
 	connect_client(&f);
 	*state = &f;
 	return 0;
+}
+
+static int setup_unversioned(void **state)
+{
+	return setup_function(state, &function);
 }
 
 static int teardown(void **state)
@@ -246,10 +253,31 @@ static size_t build(struct fixture *f, uint8_t *to, uint16_t command, uint32_t f
 	return header.size;
 }
 
+/* Reads the header and the descriptor of a reply; false: there is none. */
+static bool read_header(struct fixture *f)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = {&f->reply, sizeof(f->reply)};
+	struct msghdr msg = {.msg_iov = &part,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control.bytes)};
+
+	f->reply_fd = -1;
+	if (recvmsg(f->client, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != sizeof(f->reply))
+		return false;
+	if (CMSG_FIRSTHDR(&msg))
+		memcpy(&f->reply_fd, CMSG_DATA(&control.header), sizeof(f->reply_fd));
+	return true;
+}
+
 /* Reads a reply into f->reply and f->body; false: there is none. */
 static bool read_reply(struct fixture *f)
 {
-	if (recv(f->client, &f->reply, sizeof(f->reply), MSG_DONTWAIT) != sizeof(f->reply))
+	if (!read_header(f))
 		return false;
 	assert_int_equal(f->reply.flags & 0xf, IS_REPLY);
 	assert_int_equal(!!(f->reply.flags & ERROR), !!f->reply.error);
@@ -395,6 +423,58 @@ static void device_and_regions(void **state)
 	info[0] = 15;
 	assert_int_equal(ask(f, GET_INFO, info, 16), EINVAL);
 	assert_int_equal(ask(f, GET_REGION_IO_FDS, info, 16), ENOTSUP);
+}
+
+/* BAR1 is the beginning of a file. */
+static int setup_mapped(void **state)
+{
+	struct vnic_vfio_function mapped = function;
+	int rc;
+
+	mapped.mapped_bar = 1;
+	mapped.mapped_fd = memfd_create("bar", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(mapped.mapped_fd, 4096), 0);
+	rc = setup_function(state, &mapped);
+	((struct fixture *)*state)->bar = mapped.mapped_fd;
+	return rc ?: ask(*state, VERSION, offer, sizeof(offer));
+}
+
+static int teardown_mapped(void **state)
+{
+	close(((struct fixture *)*state)->bar);
+	return teardown(state);
+}
+
+/* The reply about the BAR has the file: stores there cause no message. */
+static void mapped_region(void **state)
+{
+	struct fixture *f = *state;
+	/* Offset 8 of BAR1, 4 bytes, value 7. */
+	static const uint32_t message[5] = {8, 0, 1, 4, 7};
+	uint32_t info[8] = {32}, flags;
+	char byte = 'x';
+
+	for (info[2] = 0; info[2] < 9; info[2]++) {
+		assert_int_equal(ask(f, GET_REGION_INFO, info, 32), 0);
+		memcpy(&flags, f->body + 4, sizeof(flags));
+		assert_int_equal(flags & VFIO_REGION_INFO_FLAG_MMAP ? 1 : 0, info[2] == 1);
+		assert_int_equal(f->reply_fd >= 0, info[2] == 1);
+		if (f->reply_fd < 0)
+			continue;
+		assert_int_equal(pwrite(f->reply_fd, &byte, 1, 8), 1);
+		close(f->reply_fd);
+	}
+	byte = 0;
+	assert_int_equal(pread(f->bar, &byte, 1, 8), 1);
+	assert_int_equal(byte, 'x');
+	/* An error has no descriptor. */
+	info[0] = 31;
+	info[2] = 1;
+	assert_int_equal(ask(f, GET_REGION_INFO, info, 32), EINVAL);
+	assert_int_equal(f->reply_fd, -1);
+	/* The hypervisor may send messages for it all the same. */
+	assert_int_equal(ask(f, REGION_WRITE, message, sizeof(message)), 0);
+	assert_int_equal(f->last.value, 7);
 }
 
 static void interrupt_indices(void **state)
@@ -1190,6 +1270,7 @@ int main(void)
 		UNVERSIONED(version_is_checked),
 		UNVERSIONED(version_without_capabilities),
 		TEST(device_and_regions),
+		cmocka_unit_test_setup_teardown(mapped_region, setup_mapped, teardown_mapped),
 		TEST(interrupt_indices),
 		TEST(config_space_after_power_on),
 		TEST(config_space_writes),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "commands/command.h"
+#include "doorbell_page.h"
 #include "object.h"
 
 int pv_cmd_create_uc(struct pvrdma *dev, const union pv_request *request,
@@ -20,11 +21,13 @@ int pv_cmd_create_uc(struct pvrdma *dev, const union pv_request *request,
 	if (!uc)
 		return -ENOMEM;
 	rc = pv_object_add(dev, &uc->object, PV_UC, (uint32_t)page, sizeof(*uc));
-	if (rc)
+	if (rc) {
 		free(uc);
-	else
-		response->handle.handle = uc->object.handle;
-	return rc;
+		return rc;
+	}
+	pv_doorbell_page_use(dev, (uint32_t)page);
+	response->handle.handle = uc->object.handle;
+	return 0;
 }
 
 /* Destroys an object that is nothing but itself. */

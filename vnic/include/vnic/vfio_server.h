@@ -38,6 +38,13 @@ struct vnic_vfio_function {
 	 */
 	uint32_t vectors;
 	uint32_t msix_bar, table_offset, pba_offset;
+	/*
+	 * A BAR other than MSI-X' whose bytes are the first ones of this file, which the caller
+	 * keeps: the hypervisor maps them, and then sends no message for an access. It may still
+	 * send one. 0: none.
+	 */
+	uint32_t mapped_bar;
+	int mapped_fd;
 };
 
 struct vnic_vfio_ops {

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Doorbells that the guest stores in memory, where a later one replaces an earlier one. */
+#include "pair.h"
+
+#include <stdlib.h>
+
+#define US    UINT64_C(1000)
+#define QUIET (50 * US)
+
+struct fixture {
+	struct guest g;
+	void *uar;
+	struct cq cq;
+	struct qp qp[2]; /* connected to each other */
+	struct buffer buffer;
+};
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	f = (struct fixture){.uar = calloc(1, PVRDMA_UAR_SIZE)};
+	assert_non_null(f.uar);
+	guest_open(&f.g, &(struct guest_attr){.id = 1});
+	f.g.attr.uar = f.uar;
+	guest_reopen(&f.g);
+	f.g.now = 1000 * US; /* 0 is no time */
+	guest_start(&f.g);
+	cq_open(&f.g, &f.cq, 64);
+	for (int i = 0; i < 2; i++)
+		qp_open(&f.g, &f.qp[i],
+			&(struct qp_attr){.type = PV_QPT_RC, .send_cq = &f.cq, .recv_cq = &f.cq});
+	for (int i = 0; i < 2; i++)
+		qp_connect(&f.g, &f.qp[i], &f.g, &f.qp[!i]);
+	buffer_open(&f.g, &f.buffer, VA, BUFFER, ALL_ACCESS);
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	guest_pages_free(&f->cq.pages);
+	guest_pages_free(&f->buffer.pages);
+	for (int i = 0; i < 2; i++)
+		guest_pages_free(&f->qp[i].pages);
+	guest_close(&f->g);
+	free(f->uar);
+	return 0;
+}
+
+static uint32_t word(const struct fixture *f, uint32_t page, uint32_t offset)
+{
+	return *(uint32_t *)((uint8_t *)f->uar + page * PV_PAGE + offset);
+}
+
+static uint64_t counter(const struct fixture *f, enum pvrdma_counter counter)
+{
+	return pvrdma_counters(f->g.dev)[counter];
+}
+
+/* The device's looks, one each 10 us, for that time. Whether one found something to do. */
+static bool look_for(struct fixture *f, uint64_t time)
+{
+	bool found = false;
+
+	for (uint64_t end = f->g.now + time; f->g.now < end; f->g.now += 10 * US) {
+		found |= pvrdma_poll(f->g.dev, f->g.now);
+		pvrdma_flush(f->g.dev);
+	}
+	return found;
+}
+
+static void send_message(struct fixture *f)
+{
+	const struct pvrdma_sge from = buffer_sge(&f->buffer, 0, 100);
+	const struct pvrdma_sge to = buffer_sge(&f->buffer, 1000, 100);
+	struct pvrdma_sq_wqe_hdr header = {
+		.num_sge = 1, .opcode = PVRDMA_WR_SEND, .send_flags = URXE_SEND_SIGNALED};
+	struct net net = {.guest = {&f->g}};
+
+	qp_post_recv(&f->g, &f->qp[1], 2, &to, 1);
+	qp_post_send(&f->g, &f->qp[0], &header, &from);
+	assert_true(pvrdma_poll(f->g.dev, f->g.now));
+	net_run(&net);
+}
+
+static void consume_completions(struct fixture *f)
+{
+	struct pvrdma_cqe cqe;
+
+	while (cq_poll(&f->g, &f->cq, &cqe))
+		assert_int_equal(cqe.status, PVRDMA_WC_SUCCESS);
+}
+
+/* How many notifications of the CQ the driver has got. */
+static unsigned notifications(struct fixture *f)
+{
+	uint32_t handle;
+	unsigned n = 0;
+
+	pvrdma_flush(f->g.dev);
+	for (; guest_notification(&f->g, &handle); n++)
+		assert_int_equal(handle, f->cq.handle);
+	return n;
+}
+
+static void ring_poll(struct fixture *f)
+{
+	guest_doorbell(&f->g, 0, PVRDMA_UAR_CQ_OFFSET, f->cq.handle | PV_UAR_CQ_POLL);
+}
+
+static void test_message(void **state)
+{
+	struct fixture *f = *state;
+
+	buffer_fill(&f->g, &f->buffer, 0, 100, 7);
+	send_message(f);
+	assert_true(buffer_has(&f->g, &f->buffer, 1000, 100, 7));
+	consume_completions(f);
+	assert_int_equal(word(f, 0, PVRDMA_UAR_QP_OFFSET), 0);
+	assert_false(pvrdma_poll(f->g.dev, f->g.now));
+}
+
+static void test_arm_is_seen(void **state)
+{
+	struct fixture *f = *state;
+
+	cq_arm(&f->g, &f->cq, false);
+	assert_true(pvrdma_poll(f->g.dev, f->g.now));
+	assert_int_equal(word(f, 0, PVRDMA_UAR_CQ_OFFSET), 0);
+	send_message(f);
+	assert_int_equal(notifications(f), 1);
+}
+
+/* The program arms the CQ, polls once more, and sleeps: the message comes before or after that. */
+static void test_poll_replaces_an_arm(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int before = 0; before < 2; before++) {
+		cq_arm(&f->g, &f->cq, false);
+		ring_poll(f);
+		assert_false(look_for(f, QUIET - 10 * US));
+		if (before)
+			send_message(f);
+		assert_int_equal(notifications(f), 0);
+		assert_int_equal(look_for(f, 2 * QUIET), before);
+		if (!before)
+			send_message(f);
+		assert_int_equal(notifications(f), 1);
+		consume_completions(f);
+	}
+}
+
+/* Another CQ of the page is polled after the ARM. */
+static void test_other_cq_replaces_an_arm(void **state)
+{
+	struct fixture *f = *state;
+	struct cq other;
+
+	cq_open(&f->g, &other, 16);
+	cq_arm(&f->g, &f->cq, false);
+	cq_arm(&f->g, &other, false);
+	look_for(f, 2 * QUIET);
+	send_message(f);
+	assert_int_equal(notifications(f), 1);
+	cq_close(&f->g, &other);
+}
+
+static void test_program_that_polls_is_not_interrupted(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 100; i++) {
+		ring_poll(f);
+		assert_false(look_for(f, QUIET - 10 * US));
+		if (i % 10 == 0) {
+			send_message(f);
+			consume_completions(f);
+		}
+	}
+	assert_int_equal(notifications(f), 0);
+}
+
+/* The doorbell of the first SRQ is replaced by that of the second. */
+static void test_srqs(void **state)
+{
+	struct fixture *f = *state;
+	const struct pvrdma_sge sge = buffer_sge(&f->buffer, 0, 8);
+	struct srq srq[2];
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(srq_try_open(&f->g, &srq[i], 8, 1, 0), 0);
+	for (int i = 0; i < 2; i++)
+		srq_post(&f->g, &srq[i], 1, &sge, 1);
+	assert_true(pvrdma_poll(f->g.dev, f->g.now));
+	assert_int_equal(counter(f, PVRDMA_RECVS), 2);
+	for (int i = 0; i < 2; i++)
+		srq_close(&f->g, &srq[i]);
+}
+
+/* Pages of contexts are looked at, and others are not. */
+static void test_pages(void **state)
+{
+	struct fixture *f = *state;
+	union pv_request request = {.create_uc = {.pfn64 = GUEST_UAR_PFN + 5}};
+	union pv_response response;
+
+	guest_doorbell(&f->g, 5, PVRDMA_UAR_QP_OFFSET, UINT32_MAX);
+	guest_doorbell(&f->g, 6, PVRDMA_UAR_QP_OFFSET, UINT32_MAX);
+	assert_false(pvrdma_poll(f->g.dev, f->g.now));
+	assert_int_equal(guest_command(&f->g, PV_CMD_CREATE_UC, &request, &response), 0);
+	pvrdma_poll(f->g.dev, f->g.now);
+	assert_int_equal(word(f, 5, PVRDMA_UAR_QP_OFFSET), 0);
+	assert_int_equal(word(f, 6, PVRDMA_UAR_QP_OFFSET), UINT32_MAX);
+	assert_int_equal(counter(f, PVRDMA_DOORBELL_BAD), 1);
+	/* The queue pairs of the driver's page are none of this context's. */
+	guest_doorbell(&f->g, 5, PVRDMA_UAR_QP_OFFSET, f->qp[0].handle | PV_UAR_QP_SEND);
+	pvrdma_poll(f->g.dev, f->g.now);
+	assert_int_equal(counter(f, PVRDMA_DOORBELL_BAD), 2);
+	assert_int_equal(guest_handle_command(&f->g, PV_CMD_DESTROY_UC, response.handle.handle), 0);
+}
+
+/* Without the right to access memory, doorbells wait; a reset removes them. */
+static void test_reset_and_bus_master(void **state)
+{
+	struct fixture *f = *state;
+
+	cq_arm(&f->g, &f->cq, false);
+	pvrdma_set_bus_master(f->g.dev, false);
+	assert_false(pvrdma_poll(f->g.dev, f->g.now));
+	assert_int_not_equal(word(f, 0, PVRDMA_UAR_CQ_OFFSET), 0);
+	pvrdma_set_bus_master(f->g.dev, true);
+	assert_true(pvrdma_poll(f->g.dev, f->g.now));
+	cq_arm(&f->g, &f->cq, false);
+	guest_write(&f->g, PV_REG_CTL, PV_CTL_RESET);
+	assert_int_equal(word(f, 0, PVRDMA_UAR_CQ_OFFSET), 0);
+	assert_false(pvrdma_poll(f->g.dev, f->g.now));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_message),
+		TEST(test_arm_is_seen),
+		TEST(test_poll_replaces_an_arm),
+		TEST(test_other_cq_replaces_an_arm),
+		TEST(test_program_that_polls_is_not_interrupted),
+		TEST(test_srqs),
+		TEST(test_pages),
+		TEST(test_reset_and_bus_master),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

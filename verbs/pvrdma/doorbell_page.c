@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "doorbell_page.h"
+
+#include "device.h"
+#include "doorbell.h"
+#include "object.h"
+#include "queues/cq.h"
+#include "queues/recv_queue.h"
+
+static uint32_t *word_at(const struct pvrdma *dev, uint32_t page, uint32_t offset)
+{
+	return (uint32_t *)((uint8_t *)dev->attr.uar + (size_t)page * PV_PAGE + offset);
+}
+
+/* Takes the doorbell, and handles it as a write. 0: there is none. */
+static uint32_t take(struct pvrdma *dev, uint32_t page, uint32_t offset)
+{
+	uint32_t *word = word_at(dev, page, offset), value;
+
+	/* Only the store of 0 costs a processor the cache line. */
+	if (!__atomic_load_n(word, __ATOMIC_RELAXED))
+		return 0;
+	value = __atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL);
+	pv_doorbell(dev, page * PV_PAGE + offset, value);
+	return value;
+}
+
+static void refill_srqs(struct pvrdma *dev, uint32_t page)
+{
+	struct pv_srq *srq;
+	uint32_t at = 0;
+
+	while ((srq = pv_object_next(dev, PV_SRQ, &at)))
+		if (srq->object.uar_page == page)
+			pv_recv_queue_refill(dev, &srq->recv);
+}
+
+static void arm_cqs(struct pvrdma *dev, uint32_t page)
+{
+	struct pv_cq *cq;
+	uint32_t at = 0;
+
+	while ((cq = pv_object_next(dev, PV_CQ, &at)))
+		if (cq->object.uar_page == page)
+			pv_cq_arm(cq, false);
+}
+
+/* True: a CQ was armed by its doorbell, or the driver has to be notified. */
+static bool look_at_cqs(struct pvrdma *dev, uint32_t page)
+{
+	uint64_t *rung_at = &dev->cqs_rung_at[page];
+	const uint32_t value = take(dev, page, PVRDMA_UAR_CQ_OFFSET);
+
+	if (value) {
+		*rung_at = dev->now;
+		return value & (PV_UAR_CQ_ARM | PV_UAR_CQ_ARM_SOL);
+	}
+	if (!*rung_at || dev->now - *rung_at < PV_QUIET_NS)
+		return false;
+	*rung_at = 0;
+	arm_cqs(dev, page);
+	return !TAILQ_EMPTY(&dev->notify_cqs);
+}
+
+static bool look_at_page(struct pvrdma *dev, uint32_t page)
+{
+	bool found = take(dev, page, PVRDMA_UAR_QP_OFFSET);
+
+	if (take(dev, page, PVRDMA_UAR_SRQ_OFFSET)) {
+		refill_srqs(dev, page);
+		found = true;
+	}
+	return look_at_cqs(dev, page) || found;
+}
+
+void pv_doorbell_page_use(struct pvrdma *dev, uint32_t page)
+{
+	if (page >= dev->uar_pages)
+		dev->uar_pages = page + 1;
+}
+
+bool pv_doorbell_pages_look(struct pvrdma *dev)
+{
+	bool found = false;
+
+	if (!dev->attr.uar || !dev->active)
+		return false;
+	for (uint32_t page = 0; page < dev->uar_pages; page++)
+		found |= look_at_page(dev, page);
+	return found;
+}
+
+void pv_doorbell_pages_reset(struct pvrdma *dev)
+{
+	static const uint32_t words[] = {PVRDMA_UAR_QP_OFFSET, PVRDMA_UAR_CQ_OFFSET,
+					 PVRDMA_UAR_SRQ_OFFSET};
+
+	for (uint32_t page = 0; page < dev->uar_pages; page++) {
+		dev->cqs_rung_at[page] = 0;
+		for (unsigned i = 0; dev->attr.uar && i < 3; i++)
+			__atomic_store_n(word_at(dev, page, words[i]), 0, __ATOMIC_RELAXED);
+	}
+	dev->uar_pages = 1; /* the driver's */
+}
