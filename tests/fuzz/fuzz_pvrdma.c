@@ -2,8 +2,9 @@
 /*
  * A hostile guest against the PVRDMA device. Two devices with a cable between them have queues and
  * regions that an honest driver made. The input is what the guests do then: registers, doorbells,
- * commands and work requests, honest ones with some members overwritten; bytes anywhere in rings,
- * page directories and slots; memory that comes and goes, also without a word; time and frames.
+ * which the second guest stores in memory, commands and work requests, honest ones with some
+ * members overwritten; bytes anywhere in rings, page directories and slots; memory that comes and
+ * goes, also without a word; time and frames.
  *
  * Sanitizers watch the accesses. In the end an honest driver starts the devices again, and a WRITE
  * between them must arrive.
@@ -22,6 +23,9 @@ static struct script in;
 
 static void open_sides(void)
 {
+	static uint32_t uar[PVRDMA_UAR_SIZE / sizeof(uint32_t)];
+
+	sides[1].uar = uar;
 	for (uint8_t i = 0; i < 2; i++) {
 		sides[i].peer = &sides[!i];
 		sides[i].in = &in;

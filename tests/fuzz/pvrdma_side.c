@@ -63,7 +63,7 @@ void side_open(struct side *s, uint8_t id)
 	if (s->guest.bytes)
 		guest_reopen(&s->guest);
 	else
-		guest_open(&s->guest, &(struct guest_attr){.id = id, .small = true});
+		guest_open(&s->guest, &(struct guest_attr){.id = id, .small = true, .uar = s->uar});
 	open_objects(s);
 }
 
@@ -131,6 +131,7 @@ void side_check_write(struct side *s)
 	header.wr.rdma.remote_addr = SIDE_VA + half;
 	header.wr.rdma.rkey = peer->buffer.key;
 	qp_post_send(&s->guest, &s->qps[0], &header, &sge);
+	pvrdma_poll(s->guest.dev, s->guest.now);
 	net_run(&net);
 	require(cq_poll(&s->guest, &s->cq, &cqe) && cqe.status == PVRDMA_WC_SUCCESS);
 	require(buffer_has(&peer->guest, &peer->buffer, half, half, 77));
@@ -203,9 +204,15 @@ void side_ring_doorbell(struct side *s)
 	const uint32_t page = choice % 16 ? 0 : script_get16(s->in);
 	const uint32_t bits = (uint32_t)script_get8(s->in) >> 5 << 29;
 
-	pvrdma_reg_write(s->guest.dev, s->guest.now, PV_BAR_UAR,
-			 page * PV_PAGE + (choice / 16) % 4 * 4,
-			 bits | script_get8(s->in) % OBJECTS);
+	const uint32_t offset = (choice / 16) % 4 * 4;
+	const uint32_t value = bits | script_get8(s->in) % OBJECTS;
+
+	/* The hypervisor may send messages, too. */
+	if (s->uar && page < PVRDMA_UAR_PAGES && offset < 12)
+		guest_doorbell(&s->guest, page, offset, value);
+	else
+		pvrdma_reg_write(s->guest.dev, s->guest.now, PV_BAR_UAR, page * PV_PAGE + offset,
+				 value);
 }
 
 static void fill_create_qp(struct side *s, struct pv_cmd_create_qp *c)

@@ -20,6 +20,7 @@
 struct side {
 	struct side *peer; /* that the RC queue pairs are connected to; may be the side itself */
 	struct script *in;
+	void *uar; /* doorbells are stores there, PVRDMA_UAR_SIZE bytes; NULL: writes to BAR2 */
 	struct guest guest;
 	struct cq cq;
 	struct srq srq;

@@ -64,6 +64,7 @@ void guest_open(struct guest *g, const struct guest_attr *attr)
 		.interrupt = on_interrupt,
 		.ctx = g,
 		.host = attr->host,
+		.uar = attr->uar,
 	};
 	require(!pvrdma_create(&g->attr, &g->dev));
 }

@@ -42,6 +42,7 @@ struct guest_attr {
 	uint32_t (*copy_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
 	bool small; /* only GUEST_SMALL bytes of each region */
 	const struct pvrdma_host *host;
+	void *uar; /* of pvrdma_attr */
 };
 
 struct guest {

@@ -21,9 +21,7 @@ static int setup(void **state)
 
 	f = (struct fixture){.uar = calloc(1, PVRDMA_UAR_SIZE)};
 	assert_non_null(f.uar);
-	guest_open(&f.g, &(struct guest_attr){.id = 1});
-	f.g.attr.uar = f.uar;
-	guest_reopen(&f.g);
+	guest_open(&f.g, &(struct guest_attr){.id = 1, .uar = f.uar});
 	f.g.now = 1000 * US; /* 0 is no time */
 	guest_start(&f.g);
 	cq_open(&f.g, &f.cq, 64);
