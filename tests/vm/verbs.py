@@ -117,9 +117,12 @@ def check_mapped(build, stack):
         with open(f'/proc/{vm.qemu.process.pid}/maps', encoding='ascii') as maps:
             if 'urxe-doorbells' not in maps.read():
                 raise Failure(f'{vm.name}: QEMU has not mapped the doorbells')
-    for first, second in ((one, two), (one, one), (one, host)):
-        run_both_ways(first, second, CHECKED + PERFTEST)
-        run_connected_both_ways(first, second, CONNECTED)
+    for program in CHECKED + PERFTEST:
+        run_pair(one, two, program)
+    for programs in CONNECTED:
+        run_connected_both_ways(one, two, [programs])
+    run_both_ways(one, one, FEW)
+    run_both_ways(one, host, FEW)
     return lab
 
 
