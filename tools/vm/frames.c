@@ -148,7 +148,7 @@ static bool send_frames(struct frames *f, uint64_t now)
 		moved |= send_queue(f, i);
 	if (moved && ++f->tx_rounds == POLLING_ROUNDS)
 		set_polling(f, true);
-	moved |= send_rdma(f, now);
+	f->rdma_moved |= send_rdma(f, now);
 	station_link_flush(f->link);
 	return moved;
 }
@@ -191,6 +191,7 @@ static bool receive_frames(struct frames *f, uint64_t now)
 	}
 	if (n_wanted)
 		pvrdma_input(f->rdma->dev, now, wanted, n_wanted);
+	f->rdma_moved |= n_wanted;
 	station_link_release(f->link, done);
 	return done;
 }
@@ -229,18 +230,19 @@ static bool receive_from_peers(struct frames *f, uint64_t now)
 
 bool frames_run(struct frames *f, uint64_t now)
 {
-	bool moved = pvrdma_poll(f->rdma->dev, now);
+	bool moved;
 
+	f->rdma_moved = pvrdma_poll(f->rdma->dev, now);
 	machine_peers_disarm(f->peers);
 
 	if (now >= f->look_again_at)
 		f->look_again_at = 0;
-	moved |= send_frames(f, now);
+	moved = send_frames(f, now);
 	moved |= receive_frames(f, now);
-	moved |= receive_from_peers(f, now);
+	f->rdma_moved |= receive_from_peers(f, now);
 	vnic_device_flush(f->nic->dev);
 	pvrdma_flush(f->rdma->dev);
-	return moved;
+	return moved || f->rdma_moved;
 }
 
 uint64_t frames_deadline(const struct frames *f, uint64_t now)

@@ -33,6 +33,7 @@ struct frames {
 	uint64_t look_again_at;
 	bool link_full;         /* the ring to urxed had no room for a frame */
 	uint64_t blocked_since; /* when the driver ran out of receive buffers; 0 = it has some */
+	bool rdma_moved;        /* the last frames_run had frames or requests of PVRDMA */
 	uint64_t dropped;       /* received frames for which the driver had no buffer in time */
 };
 

@@ -39,8 +39,8 @@ struct vm {
 	struct vmxnet3_function nic;
 	struct pvrdma_function rdma;
 	struct frames frames;
-	struct poll_machine poll;   /* without doorbells in memory */
-	struct look_schedule looks; /* with them */
+	struct poll_machine poll;
+	struct look_schedule looks; /* at doorbells in memory */
 };
 
 /* --- Events */
@@ -200,9 +200,9 @@ static void sleep_until_doorbell(struct vm *vm, uint64_t now)
 }
 
 /* A guest whose doorbells are stores in memory works beside the device, which does not spin. */
-static void rest_between_looks(struct vm *vm, uint64_t now, bool moved)
+static void rest_between_looks(struct vm *vm, uint64_t now)
 {
-	const uint64_t pause = look_schedule_looked(&vm->looks, now, moved);
+	const uint64_t pause = look_schedule_looked(&vm->looks, now, vm->frames.rdma_moved);
 
 	if (pause >= ARMED_PAUSE_NS) {
 		sleep_until_doorbell(vm, now);
@@ -211,14 +211,17 @@ static void rest_between_looks(struct vm *vm, uint64_t now, bool moved)
 
 		wait_events(vm, due < pause ? due : pause);
 	}
+	poll_machine_woke(&vm->poll, now, now_ns());
 }
 
 static void rest(struct vm *vm, uint64_t now, bool moved)
 {
-	if (vm->rdma.uar.bytes)
-		rest_between_looks(vm, now, moved);
-	else if (poll_machine_looked(&vm->poll, now, moved))
+	const bool looks = vm->rdma.uar.bytes;
+
+	if (poll_machine_looked(&vm->poll, now, moved && !(looks && vm->frames.rdma_moved)))
 		wait_events(vm, 0);
+	else if (looks)
+		rest_between_looks(vm, now);
 	else
 		sleep_until_event(vm, now);
 }

@@ -491,7 +491,10 @@ static void test_inbox_wakes(void **state)
 	assert_false(machine_peers_arm(&f->peers));
 	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
 	assert_int_equal(read(machine_peers_fd(&f->peers), &count, sizeof(count)), sizeof(count));
-	frames_run(&f->frames, now);
+	assert_true(frames_run(&f->frames, now));
+	assert_true(f->frames.rdma_moved);
+	assert_false(frames_run(&f->frames, now));
+	assert_false(f->frames.rdma_moved);
 	assert_int_equal(f->peers.counters[VNIC_DIRECT_RECEIVED], 1);
 	/* Awake: no interrupt, and the look before the next sleep finds the frame. */
 	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
