@@ -104,8 +104,9 @@ _urxe() {
 		case $previous in
 		--socket) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
 		--roce) _urxe_words 'v1 v2' "$word" ;;
+		--doorbells) _urxe_words 'trapped mapped' "$word" ;;
 		--mac | --mtu | --name) ;;
-		*) _urxe_words '--socket --mac --mtu --roce --name --run-dir --help' "$word" ;;
+		*) _urxe_words '--socket --mac --mtu --roce --doorbells --name --run-dir --help' "$word" ;;
 		esac
 		;;
 	show) _urxe_words 'host device port qp mr counter lease id transport --json --long --run-dir --help' "$word" ;;
