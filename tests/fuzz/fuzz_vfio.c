@@ -278,6 +278,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	close(probe);
 	require(!vnic_guest_memory_create(&lab.memory));
 	attr.memory = lab.memory;
+	attr.function.mapped_bar = 1;
+	attr.function.mapped_fd = file;
 	require(!vnic_vfio_server_create(&attr, &lab.server));
 	connect_client(&lab);
 	greet(&lab);
