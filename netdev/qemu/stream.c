@@ -25,6 +25,12 @@
 /* Bytes per recv. */
 #define IN_SIZE (256u << 10)
 
+/*
+ * Bytes that a peer's socket keeps while QEMU does not run, like the transmit ring of a NIC: some
+ * hundred frames. Linux keeps twice as much, and limits the number to net.core.wmem_max.
+ */
+#define OUT_SIZE (1 << 20)
+
 /* Interval between attempts to connect. */
 #define CONNECT_NS 1000000000ull
 /* Pause after accept failed, for example without free descriptors. */
@@ -67,6 +73,13 @@ static void drop_peer(struct stream_port *port, uint64_t now)
 		port->retry_at = now + CONNECT_NS;
 }
 
+static void lengthen_queue(int fd)
+{
+	const int size = OUT_SIZE;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+}
+
 static bool add_peer(struct stream_port *port, int fd)
 {
 	if (watch_socket(port, EPOLL_CTL_ADD, fd, EPOLLIN)) {
@@ -87,6 +100,7 @@ static void accept_peer(struct stream_port *port, uint64_t now)
 		close(fd);
 		port->qemu.counters[NETDEV_PEERS_REFUSED]++;
 	} else if (fd >= 0) {
+		lengthen_queue(fd);
 		add_peer(port, fd);
 	} else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
 		watch_socket(port, EPOLL_CTL_MOD, port->qemu.socket, 0);
@@ -100,6 +114,7 @@ static int connect_peer(struct stream_port *port)
 
 	if (fd < 0)
 		return fd;
+	lengthen_queue(fd);
 	return add_peer(port, fd) ? 0 : -ENOMEM;
 }
 

@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <netdev/netdev.h>
 #include <poll.h>
 #include <stdio.h>
@@ -332,6 +333,40 @@ static void test_partial_write_is_continued(void **state)
 	assert_in_range(counter(port, NETDEV_TX_REFUSED), 1, UINT32_MAX);
 	expect_nothing(port);
 	close_both(port, fds[1]);
+}
+
+/*
+ * A process that loses its core takes no frame for some milliseconds. Linux' default size of a
+ * socket's buffer holds at most 240,000 bytes of frames.
+ */
+#define LEAST_BURST 300000
+
+static void expect_room_for_burst(struct netdev *port)
+{
+	for (uint32_t sent = 0, n; counter(port, NETDEV_TX_BYTES) < LEAST_BURST; sent += n) {
+		n = send_row(port, sent % (MANY - 40));
+		if (!n)
+			fail_msg("%" PRIu64 " bytes", counter(port, NETDEV_TX_BYTES));
+	}
+}
+
+static void test_burst_to_a_peer_that_does_not_run(void **state)
+{
+	struct netdev *listening = open_port("qemu:%s/burst", directory), *connecting;
+	int peer = call("burst"), server = serve("burst-qemu", SOCK_STREAM);
+
+	(void)state;
+	expect_awake(listening);
+	expect_nothing(listening);
+	expect_room_for_burst(listening);
+	close_both(listening, peer);
+
+	connecting = open_port("qemu:%s/burst-qemu,connect", directory);
+	peer = accept(server, NULL, NULL);
+	expect_nothing(connecting);
+	expect_room_for_burst(connecting);
+	close(server);
+	close_both(connecting, peer);
 }
 
 /* The port's descriptor wakes its user when the rest of the last frame can be sent. */
@@ -721,6 +756,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_lengths_are_dropped),
 		cmocka_unit_test(test_flood_of_nothing),
 		cmocka_unit_test(test_partial_write_is_continued),
+		cmocka_unit_test(test_burst_to_a_peer_that_does_not_run),
 		cmocka_unit_test(test_rest_of_the_last),
 		cmocka_unit_test(test_gone_while_sending),
 		cmocka_unit_test(test_too_long_to_send),
