@@ -40,12 +40,6 @@ static int keep_connection(int fd)
 	return held;
 }
 
-/* The device of an outer `urxe run` may be the HCA, and only liburxe.so shows it to the daemon. */
-static bool may_use_outer_device(const struct daemon_start_options *o)
-{
-	return o->hca && strcmp(o->hca, "auto") && strcmp(o->hca, "off");
-}
-
 static void exec_daemon(const char *urxed, const char *run_dir,
 			const struct daemon_start_options *o, int errors)
 {
@@ -62,8 +56,7 @@ static void exec_daemon(const char *urxed, const char *run_dir,
 	}
 	dup2(errors, STDERR_FILENO);
 	/* The daemon is no RDMA program, even if it is started by one. */
-	if (!may_use_outer_device(o))
-		unsetenv("LD_PRELOAD");
+	unsetenv("LD_PRELOAD");
 	execv(urxed, (char **)args);
 	log_line("cannot run %s: %s", urxed, strerror(errno));
 	_exit(STATUS_FAILED);

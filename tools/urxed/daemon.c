@@ -2,6 +2,7 @@
 #include "urxed/daemon.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,11 +164,25 @@ static const char *device_name(const struct daemon *d)
 	return d->options.device ? d->options.device : HOST_DEVICE;
 }
 
+/*
+ * Where the kernel's RDMA devices are: /sys, or for the daemon of a nested `urxe run` the tree of
+ * the outer one, whose device may be the HCA.
+ */
+static const char *kernel_sys(void)
+{
+	static char path[PATH_MAX];
+	const char *outer = getenv("URXE_OUTER_DIR");
+
+	if (!outer || snprintf(path, sizeof(path), "%s/" VNIC_SYSFS_NAME, outer) >= PATH_MAX)
+		return "/sys";
+	return path;
+}
+
 /* Before the uplinks: rdma_rxe may have the RoCE port of their interfaces. */
 static int find_hcas(struct daemon *d, char error[DAEMON_ERROR])
 {
 	(void)error;
-	hca_open(&d->hca, &d->options.hca, "/sys", device_name(d));
+	hca_open(&d->hca, &d->options.hca, kernel_sys(), device_name(d));
 	return 0;
 }
 
@@ -372,7 +387,7 @@ static int open_rdmacm(struct daemon *d, char error[DAEMON_ERROR])
 /* A failure is only logged: urxe0 works without the kernel's devices. */
 static void link_ibdevs(struct daemon *d)
 {
-	int rc = host_ibdevs_link(d->options.run_dir, "/sys");
+	int rc = host_ibdevs_link(d->options.run_dir, kernel_sys());
 
 	if (rc)
 		log_line("cannot link the kernel's RDMA devices: %s", strerror(-rc));

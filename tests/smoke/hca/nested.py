@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+One urxe is the HCA of another: programs under two nested `urxe run`. Forced, the HCA executes all queue pairs; otherwise
+those whose peers are on another host, so that both sides here exchange messages by the engine, under the HCA's
+numbers and keys.
+"""
+import os
+import re
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+import report  # noqa: E402
+from host import Failure, Host, Pair, main  # noqa: E402
+
+ADDRESS = ['--address', '192.0.2.20/24']
+SECONDS = 180
+CONNECTED = [
+    ['ibv_rc_pingpong', '-c', '-e'],
+    ['ibv_uc_pingpong', '-c'],
+    ['ib_write_bw', '-F', '-n', '200'],
+    ['ib_send_lat', '-F', '-s', '2', '-n', '200'],
+    ['ib_write_lat', '-F', '-s', '2', '-n', '200'],
+    ['ib_read_lat', '-F', '-n', '200'],
+    ['ib_atomic_lat', '-F', '-n', '200'],
+    ['verbs_check', '-W'],
+    ['verbs_check', '-W', '-e'],
+    ['verbs_check', '-W', '-c', 'UC'],
+]
+# These go where the device goes, also with a peer on this host.
+BY_DEVICE = [
+    ['ibv_ud_pingpong'],
+    ['ibv_srq_pingpong', '-c'],
+    ['verbs_check', '-W', '-c', 'UD'],
+    ['verbs_check', '-W', '-S'],
+]
+
+
+class Nested(Host):
+    """A host whose device is backed by the device hca0 of another one."""
+
+    def __init__(self, build, outer):
+        super().__init__(build, daemon=False)
+        self.outer = outer
+        self.way = 'auto'
+        self.environment.update(URXE_OUTER_DIR=outer.run_dir)
+        self.start_daemon(['--hca', 'hca0', *ADDRESS])
+        del self.environment['URXE_OUTER_DIR']
+        # One library for both, which the inner `urxe run` finds preloaded.
+        self.urxe = outer.urxe
+
+    def command(self, argv):
+        return [self.urxe, 'run', '--run-dir', self.outer.run_dir, '--',
+                self.urxe, 'run', '--run-dir', self.run_dir, '--way', self.way, '--',
+                'env', 'URXE_LOG=info', *argv]
+
+
+def counter(program, name):
+    """A counter that the inner library has logged at the end; it leaves out zeros."""
+    found = re.findall(rf'{name}: (\d+)', program.errors())
+    return int(found[-1]) if found else 0
+
+
+def check(nested, argv, by_hca):
+    argv = [nested.verbs_check if word == 'verbs_check' else word for word in argv]
+    pair = Pair(nested, nested, argv)
+    outputs = pair.finish(SECONDS)
+    report.check(argv, *outputs)
+    requests = counter(pair.client, 'hca_requests')
+    frames = counter(pair.client, 'tx_packets')
+    print(f'{" ".join(argv)} ({nested.way}): {requests} requests by the HCA, {frames} frames by the engine')
+    if by_hca != bool(requests) or by_hca != (not frames):
+        raise Failure(f'{argv}, {nested.way}: the wrong way\n{pair.client.describe()}')
+
+
+def run():
+    build = sys.argv[1]
+    with Host(build, arguments=['--device', 'hca0', *ADDRESS]) as outer:
+        shutil.copy2(os.path.join(build, 'verbs/liburxe-outer.so'),
+                     os.path.join(outer.top, 'verbs/liburxe-outer.so'))
+        with Nested(build, outer) as nested:
+            devices = nested.run('ibv_devices')
+            for name in ('urxe0', 'hca0'):
+                if name not in devices:
+                    raise Failure(f'the program does not see {name}:\n{devices}')
+            nested.way = 'hca'
+            for argv in CONNECTED + BY_DEVICE:
+                check(nested, argv, by_hca=True)
+            nested.way = 'auto'
+            for argv in BY_DEVICE:
+                check(nested, argv, by_hca=True)
+            for argv in CONNECTED:
+                check(nested, argv, by_hca=False)
+            nested.way = 'engine'
+            for argv in CONNECTED[:1] + BY_DEVICE:
+                check(nested, argv, by_hca=False)
+
+
+if __name__ == '__main__':
+    main(run)
