@@ -87,8 +87,8 @@ class Host:
         self.run_dir = os.path.join(self.top, 'run')
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(('URXE_', 'LD_', 'XDG_'))}
-        for path in ('tools/urxe', 'tools/urxed', 'verbs/liburxe.so', 'tests/smoke/verbs_check',
-                     'netdev/xdp/roce.bpf.o'):
+        for path in ('tools/urxe', 'tools/urxed', 'verbs/liburxe.so', 'verbs/liburxe-outer.so',
+                     'tests/smoke/verbs_check', 'netdev/xdp/roce.bpf.o'):
             copy = os.path.join(self.top, path)
             os.makedirs(os.path.dirname(copy), exist_ok=True)
             if os.path.exists(os.path.join(build, path)):  # the last one is optional

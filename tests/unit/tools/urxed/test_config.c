@@ -134,21 +134,10 @@ static void nul_byte_is_refused(void **state)
 
 static void every_option_can_be_set(void **state)
 {
-	static const char *const values[OPTIONS] = {"tap:x",
-						    "balance",
-						    "192.0.2.1/24",
-						    "0x8001",
-						    "52:54:00:12:34:56@7=tap:x",
-						    "drop=1%",
-						    "@root",
-						    "@root",
-						    "mlx5_0:2",
-						    "urxe7",
-						    "1500",
-						    "/x",
-						    "root",
-						    "yes",
-						    "no"};
+	static const char *const values[OPTIONS] = {
+		"tap:x",   "balance", "192.0.2.1/24", "0x8001",   "52:54:00:12:34:56@7=tap:x",
+		"drop=1%", "@root",   "@root",        "mlx5_0:2", "urxe7",
+		"1500",    "/x",      "root",         "yes",      "no"};
 
 	(void)state;
 	for (uint32_t i = 0; i < OPTIONS; i++) {

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The device of one run directory as the HCA of another one: detection, identity, and changes."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+from host import BUSY, Failure, Host, main, until  # noqa: E402
+
+
+def expect(what, found, wanted):
+    if found != wanted:
+        raise Failure(f'{what}: {found!r}, not {wanted!r}')
+
+
+def run(host, *command):
+    """Output of a program within `urxe run` of that host."""
+    result = subprocess.run([host.urxe, 'run', '--run-dir', host.run_dir, '--', *command],
+                            capture_output=True, text=True, timeout=30 * BUSY,
+                            env=host.environment, check=False)
+    if result.returncode:
+        raise Failure(f'{command} ended with {result.returncode}: {result.stderr}')
+    return result.stdout
+
+
+def show(host, topic):
+    return json.loads(subprocess.run([host.urxe, 'show', topic, '--json', '--run-dir', host.run_dir],
+                                     capture_output=True, text=True, timeout=20 * BUSY,
+                                     env=host.environment, check=True).stdout)
+
+
+def hca_of(host):
+    """The only RDMA device in the host's report."""
+    found = show(host, 'device')['hca']
+    if len(found) != 1:
+        raise Failure(f'not one HCA: {found}')
+    return found[0]
+
+
+def check_software(build):
+    """A host without an RDMA device."""
+    with Host(build) as host:
+        text = subprocess.run([host.urxe, 'show', 'device', '--run-dir', host.run_dir],
+                              capture_output=True, text=True, timeout=20 * BUSY,
+                              env=host.environment, check=True).stdout
+        if not os.path.exists('/sys/class/infiniband'):
+            expect('device', text, 'device       urxe0\nbacked by    software\n')
+
+
+def set_state(outer, state):
+    """Changes the state of the outer host's port, as its daemon does."""
+    path = os.path.join(outer.run_dir, 'sys/class/infiniband/hca0/ports/1/state')
+    with open(path + '.new', 'w', encoding='ascii') as file:
+        file.write(state + '\n')
+    os.rename(path + '.new', path)
+
+
+def check_nested(build):
+    """A daemon within `urxe run` uses the device of the outer one, and follows its state."""
+    with Host(build, arguments=('--device', 'hca0')) as outer, Host(build, daemon=False) as inner:
+        inner.programs.append(outer.spawn([
+            outer.urxe, 'run', '--run-dir', outer.run_dir, '--',
+            outer.urxe, 'run', '--run-dir', inner.run_dir, '--hca', 'hca0', '--',
+            'sh', '-c', 'ibv_devices && exec sleep 1000']))
+        until(20, inner.answers, lambda: f'no inner daemon: {inner.programs[0].describe()}')
+        found = hca_of(inner)
+        expect('HCA', {key: found[key] for key in found if key != 'firmware'}, {
+            'device': 'hca0', 'port': 1, 'kind': 'RoCE', 'driver': 'urxe', 'state': 'active',
+            'mtu': 4096, 'speed_gbps': 100.0, 'interface': 'lo', 'uplink': None,
+            'roce': 'v1, v2', 'used': True, 'reason': None})
+        for key in ('mac', 'mtu', 'gids'):
+            expect(key, show(inner, 'host')['host'][key], show(outer, 'host')['host'][key])
+        check_programs(outer, inner)
+        set_state(outer, '1: DOWN')
+        until(10, lambda: hca_of(inner)['reason'] == 'its port is down',
+              lambda: f'still used: {hca_of(inner)}')
+        set_state(outer, '4: ACTIVE')
+        until(10, lambda: hca_of(inner)['used'], lambda: f'not used again: {hca_of(inner)}')
+
+
+def check_programs(outer, inner):
+    """A program under both run directories has both devices."""
+    devices = run(outer, outer.urxe, 'run', '--run-dir', inner.run_dir, '--', 'ibv_devinfo')
+    expect('devices', [line.split()[1] for line in devices.splitlines()
+                       if line.startswith('hca_id')], ['hca0', 'urxe0'])
+    guids = {line.split()[1] for line in devices.splitlines() if 'node_guid' in line}
+    expect('different GUIDs', len(guids), 2)
+
+
+def check_mistakes(build):
+    """Wrong values of the options."""
+    with Host(build, daemon=False) as host:
+        for arguments, error in (
+                (('--hca', 'a/b'), 'urxed: hca a/b is neither auto, off, nor a device with an '
+                                   'optional port; examples: mlx5_0, mlx5_0:2'),
+                (('--device', '..'), "urxed: device .. is no name of a device: letters, digits, "
+                                     "'_', '-' and '.', at most 63")):
+            result = subprocess.run([host.urxe, 'run', '--run-dir', host.run_dir, *arguments, '--',
+                                     'true'], capture_output=True, text=True, timeout=20 * BUSY,
+                                    env=host.environment, check=False)
+            expect('status', result.returncode, 2)
+            expect('error', result.stderr.strip(), error)
+
+
+CHECKS = {'software': check_software, 'nested': check_nested, 'mistakes': check_mistakes}
+
+if __name__ == '__main__':
+    main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))
