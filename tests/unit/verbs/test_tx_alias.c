@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Processes of queue pairs whose numbers an HCA has chosen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/tx_alias.h"
+
+#define N 5000u
+
+static void each_number_names_its_process(void **state)
+{
+	struct tx_aliases aliases = {0};
+	uint32_t process;
+
+	(void)state;
+	assert_false(tx_alias_find(&aliases, 17, &process));
+	for (uint32_t i = 0; i < N; i++)
+		assert_int_equal(tx_alias_set(&aliases, 0xfffffe - i, i % 4096), 0);
+	for (uint32_t i = 0; i < N; i++) {
+		assert_true(tx_alias_find(&aliases, 0xfffffe - i, &process));
+		assert_int_equal(process, i % 4096);
+	}
+	assert_false(tx_alias_find(&aliases, 17, &process));
+	assert_false(tx_alias_find(&aliases, 0xfffffe - N, &process));
+	tx_aliases_free(&aliases);
+}
+
+static void a_number_may_pass_to_another_process(void **state)
+{
+	struct tx_aliases aliases = {0};
+	uint32_t process;
+
+	(void)state;
+	assert_int_equal(tx_alias_set(&aliases, 17, 1), 0);
+	assert_int_equal(tx_alias_set(&aliases, 17, 2), 0);
+	assert_int_equal(aliases.n, 1);
+	assert_true(tx_alias_find(&aliases, 17, &process));
+	assert_int_equal(process, 2);
+	tx_aliases_free(&aliases);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_number_names_its_process),
+		cmocka_unit_test(a_number_may_pass_to_another_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
