@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-One urxe is the HCA of another: programs under two nested `urxe run`. Forced, the HCA executes all queue pairs; otherwise
-those whose peers are on another host, so that both sides here exchange messages by the engine, under the HCA's
+One urxe is the HCA of another: programs under two nested `urxe run`. Forced, the HCA executes all queue pairs. Otherwise
+it executes those with a native peer; two programs of the inner device exchange messages by the engine, under the HCA's
 numbers and keys.
 """
 import os
@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 import report  # noqa: E402
-from host import Failure, Host, Pair, main  # noqa: E402
+from host import Failure, Host, Pair, free_port, main, succeed, wait_listening  # noqa: E402
 
 ADDRESS = ['--address', '192.0.2.20/24']
 SECONDS = 180
@@ -74,6 +74,21 @@ def check(nested, argv, by_hca):
         raise Failure(f'{argv}, {nested.way}: the wrong way\n{pair.client.describe()}')
 
 
+def check_native(outer, nested, argv):
+    """The server uses the HCA without urxe in front of it; the daemon of the client does not know it."""
+    argv = [nested.verbs_check if word == 'verbs_check' else word for word in argv]
+    port = free_port()
+    argv += ['-p', str(port), '-x' if argv[0].startswith('ib_') else '-g', '1', '-d']
+    server = outer.start(*argv, 'hca0')
+    wait_listening(server, port)
+    client = nested.start(*argv, 'urxe0', '127.0.0.1')
+    succeed(client, SECONDS)
+    succeed(server, SECONDS)
+    print(f'{" ".join(argv)}: {counter(client, "hca_requests")} requests to a native peer')
+    if not counter(client, 'hca_requests'):
+        raise Failure(f'{argv}: not by the HCA\n{client.describe()}')
+
+
 def run():
     build = sys.argv[1]
     with Host(build, arguments=['--device', 'hca0', *ADDRESS]) as outer:
@@ -92,6 +107,8 @@ def run():
                 check(nested, argv, by_hca=True)
             for argv in CONNECTED:
                 check(nested, argv, by_hca=False)
+            for argv in CONNECTED[:1] + CONNECTED[6:8] + BY_DEVICE:
+                check_native(outer, nested, argv)
             nested.way = 'engine'
             for argv in CONNECTED[:1] + BY_DEVICE:
                 check(nested, argv, by_hca=False)
