@@ -135,8 +135,8 @@ int cmd_run(int argc, char **argv)
 		log_line("%s", error);
 		return STATUS_USAGE;
 	}
-	/* The daemon has the environment of this program: an outer device may be its HCA. */
-	if (daemon_connect(run_dir, &daemon) < 0 || preload_set(run_dir))
+	/* The daemon looks for its HCA below the outer run directory, which preload_set() names. */
+	if (preload_set(run_dir) || daemon_connect(run_dir, &daemon) < 0)
 		return STATUS_USAGE;
 	execvp(argv[cmd], argv + cmd);
 	err = errno;
