@@ -303,6 +303,7 @@ int sysfs_tree_create(const char *run_dir, const struct host *host)
 		write_gid(&t, i, host);
 	write_uverbs(&t);
 	write_rdma_cm(&t);
+	write_attr(&t, VNIC_HCA_FILE, "%s", host->hca.name);
 	close_tree(&t);
 	if (t.err)
 		sysfs_tree_remove(run_dir);
@@ -329,6 +330,8 @@ int sysfs_tree_update(const char *run_dir, const struct host *host, const struct
 		return t.err;
 	if (host->up != before->up)
 		write_link_state(&t, host);
+	if (strcmp(host->hca.name, before->hca.name) != 0)
+		write_attr(&t, VNIC_HCA_FILE, "%s", host->hca.name);
 	if (host->mtu != before->mtu)
 		write_active_mtu(&t, host);
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++)

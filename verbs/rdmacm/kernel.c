@@ -3,14 +3,36 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <vnic/attach.h>
+
 #include "interpose/libc_real.h"
+#include "interpose/path_redirect.h"
 
 int rdmacm_kernel_open(void)
 {
 	return REAL(open)("/dev/infiniband/rdma_cm", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+}
+
+bool rdmacm_kernel_has_addresses(void)
+{
+	const char *dir = path_run_dir();
+	char path[PATH_MAX], first = '\n';
+	int fd;
+
+	if (!dir || snprintf(path, sizeof(path), "%s/" VNIC_HCA_FILE, dir) >= PATH_MAX)
+		return false;
+	fd = REAL(open)(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, &first, 1) != 1)
+		first = '\n';
+	REAL(close)(fd);
+	return first != '\n';
 }
 
 /* --- Commands */

@@ -8,10 +8,17 @@
 #ifndef URXE_VERBS_RDMACM_KERNEL_H
 #define URXE_VERBS_RDMACM_KERNEL_H
 
+#include <stdbool.h>
+
 #include "rdmacm/ids.h"
 
 /* A nonblocking descriptor; -1: the kernel has no such device for this process. */
 int rdmacm_kernel_open(void);
+/*
+ * Whether an HCA backs the device now. QP1 of its addresses is the kernel's, so the kernel's
+ * rdma_cm must make connections from and to them.
+ */
+bool rdmacm_kernel_has_addresses(void);
 /* Runs the command with kernel_id for its ID or group. 0, or a negative errno value. */
 int rdmacm_kernel_run(struct rdmacm_file *file, const struct rdmacm_request *request,
 		      uint32_t kernel_id, struct rdmacm_response *response);

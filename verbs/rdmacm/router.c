@@ -175,11 +175,46 @@ static int follow_daemon(struct rdmacm_file *file, struct rdmacm_id *id, uint32_
 	return 0;
 }
 
+/* Whether a command binds an ID to the wildcard address, or has another address family than IP. */
+static bool binds_wildcard(const struct rdmacm_request *request)
+{
+	struct rdma_ucm_query_addr_resp addr = {.src_size = 0};
+	struct rdma_ucm_bind_ip bind_ip;
+	struct rdma_ucm_bind bind;
+
+	switch (request->command.command) {
+	case RDMA_USER_CM_CMD_BIND_IP:
+		memcpy(&bind_ip, request->in, sizeof(bind_ip));
+		memcpy(&addr.src_addr, &bind_ip.addr, sizeof(bind_ip.addr));
+		return is_wildcard(&addr);
+	case RDMA_USER_CM_CMD_BIND:
+		memcpy(&bind, request->in, sizeof(bind));
+		addr.src_addr = bind.addr;
+		return is_wildcard(&addr);
+	default: return false;
+	}
+}
+
+/*
+ * Where an HCA backs the device, the kernel knows the device's addresses, and answers for QP1 of
+ * each on the wire. Its error, for example because it has no RDMA device at that address, gives the
+ * ID to the daemon. False also for a wildcard address: such an ID is bound at both.
+ */
+static bool give_to_hca(struct rdmacm_file *file, struct rdmacm_request *request,
+			struct rdmacm_response *response, struct rdmacm_id *id)
+{
+	return rdmacm_kernel_has_addresses() && !binds_wildcard(request) &&
+	       !give_to_kernel(file, request, response, id);
+}
+
 static int bind_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		   struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
 {
-	int rc = rdmacm_daemon_run(file, request, response);
+	int rc;
 
+	if (give_to_hca(file, request, response, id))
+		return 0;
+	rc = rdmacm_daemon_run(file, request, response);
 	if (is_unknown_address(rc))
 		return give_to_kernel(file, request, response, id);
 	return rc ? rc : follow_daemon(file, id, number);
@@ -188,8 +223,11 @@ static int bind_id(struct rdmacm_file *file, struct rdmacm_request *request,
 static int resolve_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response, struct rdmacm_id *id)
 {
-	int rc = rdmacm_daemon_run(file, request, response);
+	int rc;
 
+	if (give_to_hca(file, request, response, id))
+		return 0;
+	rc = rdmacm_daemon_run(file, request, response);
 	if (is_unknown_address(rc))
 		return give_to_kernel(file, request, response, id);
 	if (!rc)

@@ -89,6 +89,26 @@ def check_programs(outer, inner):
     expect('different GUIDs', len(guids), 2)
 
 
+# A server that listens at the address of the argument, and a client, which end with their exchange.
+RPING = 'rping -s -a $1 -C 3 -V & server=$!; sleep 1; rping -c -a $1 -C 3 -V && wait $server'
+
+
+def check_rdma_cm(build):
+    """Connections by address are those of the HCA, and those by a wildcard listener, too."""
+    with Host(build, arguments=('--device', 'hca0')) as outer, Host(build, daemon=False) as inner:
+        nested = [outer.urxe, 'run', '--run-dir', inner.run_dir, '--hca', 'hca0', '--']
+        run(outer, *nested, 'true')
+        address = next(gid['gid'][len('::ffff:'):] for gid in show(outer, 'host')['host']['gids']
+                       if gid['gid'].startswith('::ffff:'))
+        run(outer, *nested, 'sh', '-c', RPING, '-', address)
+        run(outer, *nested, 'sh', '-c', RPING.replace('-s -a $1', '-s'), '-', address)
+        server = outer.spawn([outer.urxe, 'run', '--run-dir', outer.run_dir, '--', *nested,
+                              'rping', '-s', '-a', address, '-C', '1'])
+        inner.programs.append(server)
+        until(10, lambda: [row['state'] for row in show(outer, 'id')['ids']] == ['listen'],
+              lambda: f'not at the HCA: {show(outer, "id")}, {show(inner, "id")}')
+
+
 def check_mistakes(build):
     """Wrong values of the options."""
     with Host(build, daemon=False) as host:
@@ -104,7 +124,8 @@ def check_mistakes(build):
             expect('error', result.stderr.strip(), error)
 
 
-CHECKS = {'software': check_software, 'nested': check_nested, 'mistakes': check_mistakes}
+CHECKS = {'software': check_software, 'nested': check_nested, 'rdma_cm': check_rdma_cm,
+          'mistakes': check_mistakes}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

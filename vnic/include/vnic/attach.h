@@ -74,6 +74,8 @@
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
 #define VNIC_SYSFS_NAME     "sys" /* also in the run directory: the tree that stands for /sys */
+/* In the tree: the name of the HCA that backs the device, or an empty line. */
+#define VNIC_HCA_FILE VNIC_SYSFS_NAME "/hca"
 /* In class/infiniband_verbs: beyond the 1024 devices that Linux numbers. */
 #define VNIC_UVERBS_NAME  "uverbs1024"
 #define VNIC_UVERBS_OTHER "uverbs1025" /* of a device with another name than urxe0 */
