@@ -10,6 +10,8 @@
 
 #define LENGTH 20000u
 #define TO     500000u
+/* The word that atomics find. */
+#define ORIGINAL 40u
 /* Packets arrive each microsecond. */
 #define STEP  250u
 #define STEPS 60u
@@ -48,6 +50,8 @@ static void open_world(struct engine *e, const struct operation *op, double loss
 		e->a->mem[i] = op->opcode == URXE_WR_RDMA_READ ? 0 : pattern(i);
 		e->b->mem[TO + i] = op->opcode == URXE_WR_RDMA_READ ? pattern(i) : 0;
 	}
+	if (op->length == 8)
+		memcpy(e->b->mem + TO, &(uint64_t){ORIGINAL}, 8);
 	if (op->receive)
 		post_recv(&e->end[1], 77, TO, LENGTH);
 }
@@ -110,11 +114,11 @@ static void expect_result(struct engine *e, const struct operation *op)
 		expect_wc(&e->b->recv_cq, 77, URXE_WC_SUCCESS);
 	expect_none(&e->b->recv_cq);
 	if (op->opcode == URXE_WR_FETCH_ADD) /* executed once */
-		assert_int_equal(word_at(e->b, TO), 3);
+		assert_int_equal(word_at(e->b, TO), ORIGINAL + 3);
 	else if (op->opcode == URXE_WR_COMPARE_SWAP)
-		assert_int_equal(word_at(e->b, TO), 0);
+		assert_int_equal(word_at(e->b, TO), ORIGINAL);
 	if (op->opcode == URXE_WR_FETCH_ADD || op->opcode == URXE_WR_COMPARE_SWAP)
-		assert_int_equal(word_at(e->a, 0), 0);
+		assert_int_equal(word_at(e->a, 0), ORIGINAL);
 	else
 		for (uint32_t i = 0; i < op->length; i++)
 			assert_int_equal(at[i], pattern(i));
@@ -175,13 +179,39 @@ static void test_atomic_is_not_repeated(void **state)
 	e.pair->link[1].filter = lose_all;
 	post_operation(&e, op);
 	pair_run(e.pair, e.pair->now + 2000);
-	assert_int_equal(word_at(e.b, TO), 3);
+	assert_int_equal(word_at(e.b, TO), ORIGINAL + 3);
 	move_side(&e, 1);
 	e.pair->link[1].filter = NULL;
 	pair_settle(e.pair);
 	expect_result(&e, op);
 	assert_int_equal(events(e.b, URXE_EVENT_DUP_REQUEST), 1);
 	engine_close(&e);
+}
+
+/* A rate limit keeps responses of a READ due, at each moment of it. */
+static void test_paced_read(void **state)
+{
+	const struct operation *op = &operations[4];
+	const struct urxe_qp_attr limit = {.rate_limit = 1000000};
+	uint32_t busy = 0;
+
+	(void)state;
+	for (uint32_t step = 1; step < 200; step += 7) {
+		struct engine e;
+
+		open_world(&e, op, 0);
+		assert_int_equal(
+			urxe_qp_modify(e.end[1].qp, e.pair->now, &limit, URXE_QP_RATE_LIMIT), 0);
+		post_operation(&e, op);
+		pair_run(e.pair, e.pair->now + step * 1000);
+		busy += e.a->send_cq.head == e.a->send_cq.tail;
+		move_side(&e, 1);
+		pair_settle(e.pair);
+		expect_result(&e, op);
+		assert_int_equal(events(e.a, URXE_EVENT_RETRANSMIT), 0);
+		engine_close(&e);
+	}
+	assert_true(busy > 5);
 }
 
 /* Frames that arrive while nobody is there are lost, and the peer goes on by its timers. */
@@ -211,6 +241,7 @@ int main(void)
 		cmocka_unit_test(test_each_moment),
 		cmocka_unit_test(test_each_moment_with_losses),
 		cmocka_unit_test(test_atomic_is_not_repeated),
+		cmocka_unit_test(test_paced_read),
 		cmocka_unit_test(test_blackout),
 	};
 
