@@ -7,12 +7,11 @@ numbers and keys.
 """
 import os
 import re
-import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 import report  # noqa: E402
-from host import Failure, Host, Pair, free_port, main, succeed, wait_listening  # noqa: E402
+from host import Failure, Host, Pair, free_port, main, succeed, until, wait_listening  # noqa: E402
 
 ADDRESS = ['--address', '192.0.2.20/24']
 SECONDS = 180
@@ -89,11 +88,32 @@ def check_native(outer, nested, argv):
         raise Failure(f'{argv}: not by the HCA\n{client.describe()}')
 
 
+def set_port(outer, nested, state, used):
+    """Changes the state of the HCA's port, as its daemon does, and waits until the other daemon has seen it."""
+    path = os.path.join(outer.run_dir, 'sys/class/infiniband/hca0/ports/1/state')
+    with open(path + '.new', 'w', encoding='ascii') as file:
+        file.write(state + '\n')
+    os.rename(path + '.new', path)
+    until(10, lambda: nested.show('device')['hca'][0]['used'] == used, lambda: f'the daemon does not see {state}')
+
+
+def check_changes(outer, nested):
+    """Connections by an HCA that goes fail; later ones are the engine's, until it comes back."""
+    pair = Pair(nested, nested, ['stdbuf', '-oL', 'ib_send_bw', '-F', '--run_infinitely', '-D', '1'])
+    until(30, lambda: report.rows(pair.client.output()), lambda: f'does not begin: {pair.client.describe()}')
+    set_port(outer, nested, '1: DOWN', False)
+    until(30, lambda: not pair.client.running(), lambda: f'goes on: {pair.client.describe()}')
+    if 'the HCA has gone' not in pair.client.errors():
+        raise Failure(f'the HCA is still there: {pair.client.describe()}')
+    pair.kill()
+    check(nested, CONNECTED[2], by_hca=False)
+    set_port(outer, nested, '4: ACTIVE', True)
+    check(nested, CONNECTED[2], by_hca=True)
+
+
 def run():
     build = sys.argv[1]
     with Host(build, arguments=['--device', 'hca0', *ADDRESS]) as outer:
-        shutil.copy2(os.path.join(build, 'verbs/liburxe-outer.so'),
-                     os.path.join(outer.top, 'verbs/liburxe-outer.so'))
         with Nested(build, outer) as nested:
             devices = nested.run('ibv_devices')
             for name in ('urxe0', 'hca0'):
@@ -102,6 +122,7 @@ def run():
             nested.way = 'hca'
             for argv in CONNECTED + BY_DEVICE:
                 check(nested, argv, by_hca=True)
+            check_changes(outer, nested)
             nested.way = 'auto'
             for argv in BY_DEVICE:
                 check(nested, argv, by_hca=True)
