@@ -33,6 +33,8 @@
 #define CONNECTIONS 256
 #define REMOTE_QPNS 4
 #define REMOTE_QPN  0x777000
+#define HCA_QPNS    4 /* that an HCA has chosen, for either user */
+#define HCA_QPN     0x123000
 #define OURS        1 /* last bytes of IPv4 addresses */
 #define THEIRS      2
 #define SECOND      UINT64_C(1000000000)
@@ -102,6 +104,10 @@ struct connection {
 
 static struct connection connections[CONNECTIONS];
 static uint32_t n_connections;
+static struct {
+	uint32_t owner; /* 1 + user; 0 = none */
+	bool local;
+} hca_qpns[HCA_QPNS];
 static uint64_t last_order;
 
 static bool same_remote(const struct connection *c, const struct urxe_gid *gid, uint32_t qpn)
@@ -388,6 +394,65 @@ static void unregister_remotes(struct script *s, uint32_t user)
 			unregister_remote(i - 1);
 		if (!all && !before--)
 			return;
+	}
+}
+
+/* --- QPNs of an HCA */
+
+static int ask_qpn(uint32_t user, uint32_t type, uint32_t qpn, uint32_t flags, uint8_t host)
+{
+	const struct urxe_gid gid = craft_gid(URXE_NET_IPV4, host);
+	struct vnic_attach_qpn r = {.type = type, .qpn = qpn, .flags = flags};
+
+	memcpy(r.dgid, gid.raw, sizeof(r.dgid));
+	send_request(&users[user], &r, sizeof(r));
+	require(receive_reply(&users[user], &r, sizeof(r)));
+	return r.status;
+}
+
+static void add_hca_qpn(uint32_t user, uint32_t i, bool local)
+{
+	const int rc =
+		ask_qpn(user, VNIC_ATTACH_QPN_ADD, HCA_QPN + i, local ? VNIC_QPN_LOCAL : 0, OURS);
+
+	require(rc == (hca_qpns[i].owner && hca_qpns[i].owner != user + 1 ? -EEXIST : 0));
+	if (rc)
+		return;
+	hca_qpns[i].owner = user + 1;
+	hca_qpns[i].local = local;
+}
+
+static void remove_hca_qpn(uint32_t user, uint32_t i)
+{
+	const bool own = hca_qpns[i].owner == user + 1;
+
+	require(ask_qpn(user, VNIC_ATTACH_QPN_REMOVE, HCA_QPN + i, 0, OURS) == (own ? 0 : -ENOENT));
+	if (own)
+		hca_qpns[i].owner = 0;
+}
+
+/* A user finds QPNs of its own processes only. */
+static void query_hca_qpn(uint32_t user, uint32_t i, uint8_t host)
+{
+	const bool found = hca_qpns[i].owner == user + 1 && hca_qpns[i].local && host == OURS;
+
+	require(ask_qpn(user, VNIC_ATTACH_QPN_QUERY, HCA_QPN + i, 0, host) ==
+		(found ? 0 : -ENOENT));
+}
+
+static void use_hca_qpn(struct script *s, uint32_t user)
+{
+	const uint8_t what = script_get8(s);
+	const uint32_t i = what / 4 % HCA_QPNS;
+
+	switch (what % 4) {
+	case 0: add_hca_qpn(user, i, what & 0x80); break;
+	case 1: remove_hca_qpn(user, i); break;
+	case 2: query_hca_qpn(user, i, what & 0x80 ? OURS : THEIRS); break;
+	default:
+		/* Of the other process's lease, and no QPN of a process. */
+		require(ask_qpn(user, VNIC_ATTACH_QPN_ADD, own_qpn(!user, i), 0, OURS) == -EEXIST);
+		require(ask_qpn(user, VNIC_ATTACH_QPN_ADD, i & 1, 0, OURS) == -EINVAL);
 	}
 }
 
@@ -759,7 +824,12 @@ static void step(struct script *s)
 	case 2:
 	case 3: register_remote(s, user); break;
 	case 4: register_for_other(s, user); break;
-	case 5: unregister_remotes(s, user); break;
+	case 5:
+		if (what & 0x20)
+			use_hca_qpn(s, user);
+		else
+			unregister_remotes(s, user);
+		break;
 	case 6: resolve(s, user); break;
 	case 7: pass_time((uint64_t)1 << script_get8(s) % 36); break;
 	case 8:
@@ -800,6 +870,7 @@ static void close_world(void)
 		pass_time(SECOND);
 	while (n_connections)
 		unregister_remote(n_connections - 1);
+	memset(hca_qpns, 0, sizeof(hca_qpns)); /* they end with their processes */
 	for (user = 0; user < USERS; user++) {
 		for (port = 0; port < PORTS; port++) {
 			if (users[user].listening[port])
