@@ -46,6 +46,8 @@ struct lease_index {
 		const json_t *lease;
 	} * by_pid;
 	size_t n;
+	json_t *by_hca_qpn; /* leases, by the QPNs in no lease that queue pairs of their process
+			       have */
 };
 
 static int compare_pids(const void *a, const void *b)
@@ -88,15 +90,28 @@ static struct lease_index *make_lease_index(const json_t *report)
 
 static void free_lease_index(struct lease_index *index)
 {
-	if (index)
+	if (index) {
+		json_decref(index->by_hca_qpn);
 		free(index->by_pid);
+	}
 	free(index);
 }
 
-/* NULL: no process holds the QPN. */
+#define QPN_KEY 32
+
+static const char *make_qpn_key(char key[QPN_KEY], json_int_t qpn)
+{
+	snprintf(key, QPN_KEY, "%lld", (long long)qpn);
+	return key;
+}
+
+/* NULL: no process has the QPN. */
 static const json_t *find_lease_by_qpn(const struct lease_index *index, json_int_t qpn)
 {
-	return is_qpn(qpn) ? index->by_block[VNIC_PROCESS(qpn)] : NULL;
+	const json_t *lease = is_qpn(qpn) ? index->by_block[VNIC_PROCESS(qpn)] : NULL;
+	char key[QPN_KEY];
+
+	return lease ? lease : json_object_get(index->by_hca_qpn, make_qpn_key(key, qpn));
 }
 
 static const json_t *find_lease_by_pid(const struct lease_index *index, json_int_t pid)
@@ -105,6 +120,24 @@ static const json_t *find_lease_by_pid(const struct lease_index *index, json_int
 
 	found = bsearch(&key, index->by_pid, index->n, sizeof(key), compare_pids);
 	return found ? found->lease : NULL;
+}
+
+/* No lease has a number that an HCA has chosen: its process says that it has it. */
+static void index_hca_qpns(struct lease_index *index, const json_t *report)
+{
+	char key[QPN_KEY];
+	json_t *qp;
+	size_t i;
+
+	index->by_hca_qpn = json_object();
+	json_array_foreach(json_object_get(report, "qps"), i, qp)
+	{
+		json_int_t qpn = get_number(qp, "qpn");
+		const json_t *lease = find_lease_by_pid(index, get_number(qp, "pid"));
+
+		if (lease && is_qpn(qpn) && !index->by_block[VNIC_PROCESS(qpn)])
+			json_object_set(index->by_hca_qpn, make_qpn_key(key, qpn), (json_t *)lease);
+	}
 }
 
 /* The path of frames from a queue pair. */
@@ -222,6 +255,8 @@ void report_paths_add(json_t *report)
 	struct lease_index *index = make_lease_index(report);
 	size_t i;
 
+	if (index)
+		index_hca_qpns(index, report);
 	json_array_foreach(index ? json_object_get(report, "qps") : NULL, i, qp)
 	{
 		add_path(report, index, qp, rows, by_path);
