@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* clang-format off */
 /*
  * The attach protocol between a process and urxed: messages on a SOCK_SEQPACKET UNIX socket.
  *
@@ -7,55 +8,62 @@
  * for the reply of the same type; requests on a socket never overlap. The daemon closes the socket
  * after a malformed message.
  *
- *   HELLO    client: its version, and the lease and token that an earlier daemon gave it, if any;
- * the device process of a virtual machine: the machine's MAC. A daemon that expects claims delays
- * the answer to other clients by up to 3 s. daemon: identity, lease and addresses; memfd of the
- * register pages, eventfd that wakes the device, read ends of the sockets of interrupts and
- * notices. In all versions, HELLO begins with type and version, and its answer with type and
- *            status; the status is -EPROTO if the client speaks another version.
- *   MEMORY   client: the size of the driver's memory, which follows from the MTU in HELLO's answer.
- *            Once, before REG.
- *            daemon: a memfd of that size, sealed against a change of its size.
- *   REG      access to a register that has an effect or returns an answer (CMD, VRRS, ...).
- *   RESOLVE  the next hop to a destination address, by routes, ARP and ND.
+ *   HELLO      client: its version, and the lease and token that an earlier daemon gave it, if any.
+ *              The device process of a virtual machine also sends the machine's MAC.
+ *              daemon: identity, lease and addresses; descriptors: enum vnic_attach_fd. While the
+ *              daemon waits for claims of leases, it delays its answer to other clients by up to
+ *              3 s.
+ *              In all versions, HELLO begins with type and version, and its answer with type and
+ *              status; the status is -EPROTO if the client speaks another version.
+ *   MEMORY     client: the size of the driver's memory, which follows from the MTU in HELLO's
+ *              answer. Once, before REG.
+ *              daemon: a memfd of that size, sealed against a change of its size.
+ *   REG        access to a register that has an effect or returns an answer (CMD, VRRS, ...).
+ *   RESOLVE    client: a destination address. daemon: the next hop, by routes, ARP and ND.
  *   REGISTER, UNREGISTER
- *            a queue pair of the client is connected to a remote one, or the connection has ended.
- *            The daemon forwards RC and UC packets to registered remote queue pairs only. Each
- *            REGISTER needs an UNREGISTER; the end of the client's connection unregisters the
- *            rest.
- *   INBOX    client: it wants an inbox (inbox.h), or has one from an earlier daemon. Once.
- *            daemon: the descriptors of a new inbox; or a socket to a checking process, to which
- *            the client sends the same message with the descriptors of its inbox, and which sends
- *            the status.
- *   LEASE    the client requests another block of QPNs. A claim of the first block in HELLO claims
- *            all blocks.
+ *              client: its queue pair is connected to a remote one, or the connection has ended.
+ *              The daemon forwards RC and UC packets to registered remote queue pairs only. Each
+ *              REGISTER needs an UNREGISTER; the end of the client's connection unregisters the
+ *              rest.
+ *   INBOX      client: it wants an inbox (inbox.h), or has one from an earlier daemon. Once.
+ *              daemon: the descriptors of a new inbox; or a socket to a checking process. The
+ *              client sends that process the same message with the descriptors of its inbox, and
+ *              the process answers with the status.
+ *   LEASE      client: it wants another block of QPNs. daemon: the block. A claim of the first
+ *              block in HELLO claims all blocks.
  *   INTRODUCE  client: a QPN of this host, and the MAC of the device that has the queue pair.
- *            daemon: the descriptors of the inbox of the QPN's owner, if that has the MAC, and both
- *            processes belong to one user in one user namespace.
- *   QPN_ADD, QPN_REMOVE
- *            client: one of its queue pairs has this QPN, or has it no more. While the device has
- * an HCA, the client adds each of its queue pairs: those with a QPN of the HCA and those with one
- * of its lease. The daemon delivers frames to that QPN to the client, and lets it send from the
- * QPN, as for QPNs of its lease. The end of the client's connection removes the rest. A client of a
- * later daemon adds its QPNs again: the daemon reserves them for it as long as it may claim its
- * lease. QPN_QUERY  client: the GID and the QPN of a peer. daemon: whether a process of this host
- * and of the client's user has added the QPN; then both sides exchange frames by the switch or by
- * inboxes, and not by the HCA. UPLINK   client: it wants a packet socket of its own on the uplink,
- * or a new one after the uplink_generation in NOTICE has changed. daemon: the socket, whose filter
- * passes nothing yet (netdev/packet_port.h). From now on packets from the uplink to the client's
- * QPNs come by that socket only. client: a negative status: it cannot use the socket of the last
- * answer. daemon: -ECANCELED. Packets from the uplink come by the switch again.
+ *              daemon: the descriptors of the inbox of the process that has the QPN, if its device
+ *              has the MAC, and both processes belong to one user in one user namespace.
+ *   QPN_ADD    client: one of its queue pairs has this QPN. While the device has an HCA, the client
+ *              adds each of its queue pairs: those with a QPN of the HCA, and those with a QPN of
+ *              its lease. The daemon delivers frames to that QPN to the client, and lets the client
+ *              send from the QPN, as for QPNs of its lease. The end of the client's connection
+ *              removes all. A client of a later daemon adds its QPNs again: the daemon reserves
+ *              them for the client as long as the client may claim its lease.
+ *   QPN_REMOVE client: the queue pair with this QPN is gone.
+ *   QPN_QUERY  client: GID and QPN of a peer. daemon: 0 if a process of this host and of the
+ *              client's user has added the QPN with VNIC_QPN_LOCAL, else -ENOENT. After 0 both
+ *              sides exchange frames by the switch or by inboxes, and not by the HCA.
+ *   UPLINK     client, status 0: it wants a packet socket of its own on the uplink, or a new one
+ *              after the uplink_generation in NOTICE_PORT has changed. daemon: the socket, whose
+ *              filter passes nothing yet (netdev/packet_port.h). From now on packets from the
+ *              uplink to the client's QPNs come by that socket only.
+ *              client, status < 0: it cannot use the socket of the last answer. daemon: -ECANCELED.
+ *              Packets from the uplink come by the switch again.
  *
  * Messages that the daemon sends without a request have a socket of their own, so that the client
- * cannot mistake them for answers. They have no reply:
+ * cannot mistake them for answers. They have no reply (enum vnic_notice_type):
  *
- *   NOTICE   the complete new state of the port; the newest one counts.
- *   INBOX    the answer to INTRODUCE, without a request.
- *   QUESTION a program asks for the state of the process; carries a socket for the answer, struct
- *            vnic_attach_state.
+ *   NOTICE_PORT        struct vnic_attach_notice: the complete new state of the port; the newest
+ *                      one counts.
+ *   NOTICE_INBOX       struct vnic_attach_introduction, with the descriptors of an inbox: the
+ *                      daemon has seen frames of this process to the process that has the inbox.
+ *   NOTICE_STATE_QUERY struct vnic_attach_state_query, with a socket for the answer (struct
+ *                      vnic_attach_state): a program asks for the state of the process.
  *
- * All descriptors come from the daemon, which accepts none. A message with descriptors ends the
- * connection, or the kernel refuses it (peer_socket.h).
+ * All descriptors come from the daemon, which accepts none: the client sends those of its inbox to
+ * the checking process only. A message with descriptors to the daemon ends the connection, or the
+ * kernel refuses it (peer_socket.h).
  *
  * The interrupt is a stream socket with one 64-bit word for each interrupt. It is not an eventfd:
  * both sides share an eventfd's open file and its flag O_NONBLOCK, so a client could fill it, clear
@@ -63,6 +71,7 @@
  * FUSE file keeps the pipe locked, and the daemon's write(2) would wait. A hang-up shows the
  * daemon's end.
  */
+/* clang-format on */
 #ifndef URXE_VNIC_ATTACH_H
 #define URXE_VNIC_ATTACH_H
 
@@ -97,12 +106,13 @@ enum vnic_attach_type {
 };
 
 /*
- * QPNs are leased in blocks, which begin at a multiple of their length. A process gets the first
- * block with its welcome, and further ones when it needs them.
+ * QPNs are leased in blocks, which begin at a multiple of their length. A process gets its first
+ * block with the answer to HELLO (struct vnic_attach_welcome), and further blocks by LEASE. All
+ * blocks of a process are its lease.
  */
 #define VNIC_LEASE_SHIFT 12
 #define VNIC_LEASE_QPNS  (1u << VNIC_LEASE_SHIFT)
-#define VNIC_LEASES_MAX  16 /* of a process */
+#define VNIC_LEASES_MAX  16 /* blocks of a process */
 /*
  * In HELLO as the claimed lease: no block begins at 1, so the answer is -EPERM and no lease is
  * given.
@@ -110,8 +120,10 @@ enum vnic_attach_type {
 #define VNIC_LEASE_NONE 1
 
 /*
- * The number by which processes of a host know each other: that of the first block that the process
- * has leased. So no two processes have the same number, and it is never 0.
+ * The number of the block that contains a QPN. The number of the first block that a process has
+ * leased is also the number of the process (VNIC_PROCESS(welcome.qpn_first)): no two processes of a
+ * host have the same one, and it is never 0. The result is below VNIC_PROCESSES for a QPN of 24
+ * bits.
  */
 #define VNIC_PROCESS(qpn) ((qpn) >> VNIC_LEASE_SHIFT)
 #define VNIC_PROCESSES    (1u << (24 - VNIC_LEASE_SHIFT))
@@ -140,7 +152,9 @@ struct vnic_attach_hca {
 	char name[VNIC_HCA_NAME]; /* in class/infiniband; ends with a NUL; "" = no HCA */
 	/*
 	 * Changes each time that an HCA comes, goes, or is replaced by another, also by one of the
-	 * same name; 0 = there was none since the daemon's start.
+	 * same name. A port that leaves the state ACTIVE counts as gone. 0 = there was none since
+	 * the daemon's start. Each daemon counts anew: after a restart of the daemon a client
+	 * compares name and port.
 	 */
 	uint32_t generation;
 	uint8_t port; /* number of the port, from 1; 0 = no HCA */
@@ -154,7 +168,7 @@ struct vnic_attach_port {
 			      MTU */
 	uint8_t up;        /* 1 = the link is up */
 	uint8_t uplink_generation; /* of the uplink for UPLINK: changes each time that the daemon
-				      opens it; 0 = no such uplink */
+				      opens it, from 255 to 1; 0 = no such uplink */
 	/* 1 = virtual machines of this host have ports: a peer with a MAC of its own may be one. */
 	uint8_t machines;
 	uint8_t reserved[3];
@@ -164,8 +178,8 @@ struct vnic_attach_port {
 struct vnic_attach_hello {
 	uint32_t type;
 	uint32_t version;
-	uint64_t token;     /* the token of the welcome that gave the claimed lease */
-	uint32_t qpn_first; /* the claimed lease; 0 = the client wants a new one */
+	uint64_t token;     /* of the vnic_attach_welcome that gave the claimed lease */
+	uint32_t qpn_first; /* first QPN of the first block of the claimed lease; 0 = a new lease */
 	/* Of the virtual machine whose queue pairs the client has; 0 = they have the host's MAC. */
 	uint8_t mac[6];
 	uint8_t reserved[6];
@@ -188,7 +202,7 @@ struct vnic_attach_welcome {
 	uint16_t mtu; /* the NIC's MTU: bytes of Ethernet payload, whatever the link's MTU */
 	uint32_t qpn_first;
 	uint32_t qpn_count; /* VNIC_LEASE_QPNS */
-	uint64_t token;     /* the client presents it to the next daemon to claim all its leases */
+	uint64_t token;     /* the client presents it to the next daemon to claim all its blocks */
 	uint32_t leases; /* number of the client's blocks: those that it has claimed, or this one */
 	uint32_t reserved;
 	struct vnic_attach_port port;
@@ -244,8 +258,8 @@ struct vnic_attach_inbox {
 struct vnic_attach_introduce {
 	uint32_t type;
 	/*
-	 * 0; -ENOENT: no process has that QPN and MAC, or its owner has no inbox; -EPERM: the owner
-	 * is another user. On errors no descriptors come.
+	 * 0; -ENOENT: no process has that QPN and MAC, or the process has no inbox; -EPERM: the
+	 * process belongs to another user. On errors no descriptors come.
 	 */
 	int32_t status;
 	uint32_t qpn;
@@ -274,7 +288,7 @@ struct vnic_attach_lease {
 struct vnic_attach_qpn {
 	uint32_t type;
 	/*
-	 * 0 and:
+	 * 0, or:
 	 * QPN_ADD: -EEXIST: another process has added or leased the QPN; -EINVAL: no QPN of a
 	 * process (0, 1, 0xffffff or beyond), or unknown flags; -ENOSPC: too many. A second QPN_ADD
 	 * of the same client changes the flags.
@@ -313,7 +327,7 @@ struct vnic_attach_state_query {
 	uint32_t reserved;
 };
 
-/* Carries the descriptors of the inbox of the process that owns a QPN. */
+/* Carries the descriptors of the inbox of the process that has the QPN. */
 struct vnic_attach_introduction {
 	uint32_t type;
 	uint32_t qpn;
@@ -343,16 +357,16 @@ static inline void vnic_node_guid(const uint8_t mac[6], bool other, uint8_t guid
 }
 
 /*
- * Connects to the daemon that listens in run_dir. Each later call waits at most 5 s for an answer.
- * Returns the descriptor, close-on-exec, or a negative errno value. -ENOENT or -ECONNREFUSED: no
- * daemon; -EPERM: the listener's user is neither root nor this user.
+ * Connects to the daemon that listens in run_dir. Each later call that uses the socket waits at
+ * most 5 s for an answer. Returns the descriptor, close-on-exec, or a negative errno value. -ENOENT
+ * or -ECONNREFUSED: no daemon; -EPERM: the listener's user is neither root nor this user.
  */
 int vnic_attach_connect(const char *run_dir);
 
 /*
- * Asks the daemon whether it speaks this version. The connection is new, and may be used for HELLO
- * afterwards. 0; -EPROTO: another version; -EAGAIN: no answer for 5 s; another negative errno
- * value: the connection has ended.
+ * Asks the daemon whether it speaks this version, by a HELLO with VNIC_LEASE_NONE; -EPERM is the
+ * expected answer. The connection is new, and may be used for HELLO afterwards. 0; -EPROTO: another
+ * version; -EAGAIN: no answer for 5 s; another negative errno value: the connection has ended.
  */
 int vnic_attach_check_version(int fd);
 

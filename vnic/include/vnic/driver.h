@@ -2,8 +2,14 @@
 /*
  * Driver side of the vNIC: does what a guest's vmxnet3 driver does.
  *
- * One thread at a time may use a driver, but any thread may wait on the descriptor of
- * vnic_driver_irq_fd. Functions that return int give 0 or a negative errno value.
+ * Threads: the functions below "Requests to the daemon" may be called by any thread, also while
+ * another thread uses the driver; the driver executes them one after the other. Any thread may wait
+ * on the descriptor of vnic_driver_irq_fd and read it. Of all other functions one thread at a time
+ * may call one. While a driver is detached or abandoned no thread may use it.
+ *
+ * Functions that return int give 0 or a negative errno value. Pointers to a driver are not NULL,
+ * except where a comment allows it. A MAC is 6 bytes and a GID 16 bytes in network byte order; QPNs
+ * are 24 bits in host byte order.
  */
 #ifndef URXE_VNIC_DRIVER_H
 #define URXE_VNIC_DRIVER_H
@@ -100,16 +106,21 @@ int vnic_driver_ctl_fd(const struct vnic_driver *drv);
 /* Readable when the port has changed or a question is pending; -1: the transport has no notices. */
 int vnic_driver_notice_fd(const struct vnic_driver *drv);
 /*
- * The state of the port; false: the daemon has sent nothing new since the last call. *question is a
- * socket for the answer, which the caller closes, or -1 (struct vnic_attach_state). Never blocks.
+ * Sets *port to the newest state of the port; false: the daemon has sent none since the last call,
+ * and *port is unchanged. In both cases *question is set: a socket for the answer to a question
+ * (struct vnic_attach_state), which the caller closes, or -1. Never blocks.
  */
 bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port, int *question);
 
-/* --- Requests to the daemon. They block for its answer. Any thread may call them; calls wait for
- * each other. */
+/*
+ * --- Requests to the daemon. They block for its answer. Any thread may call them; calls wait for
+ * each other. Besides the errors below: -ETIMEDOUT: no answer for 5 s; -ECONNRESET, -EPIPE: the
+ * daemon has ended; -EPROTO: a malformed answer. Each of these ends the connection to the daemon.
+ */
 
 /*
- * Asks for the next hop from source address sgid_index to dgid. ARP or ND may take 3 s.
+ * Asks for the next hop from the source address at sgid_index of vnic_attach_port.gids to dgid. ARP
+ * or ND may take 3 s. Errors: struct vnic_attach_resolve.
  */
 int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
 			struct vnic_next_hop *hop);
@@ -126,12 +137,13 @@ int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const ui
 			   uint32_t qpn);
 
 /*
- * An HCA has chosen the QPN of a queue pair of this process. From now on the daemon treats it as a
- * QPN of the process's lease: frames to it come here, and the process may send from it. `local`:
- * the queue pair reaches processes of this host and user without the HCA, so that they find it by
- * vnic_driver_query_qpn. A second call for the QPN changes `local`. -EEXIST: another process has
- * the QPN, so this one can use the queue pair by the HCA only; -ENOSPC: too many; -EINVAL: no valid
- * QPN.
+ * Tells the daemon the QPN of a queue pair of this process. While the device has an HCA, the owner
+ * calls this for each of its queue pairs, whether the HCA has chosen the QPN or it is one of the
+ * lease. From now on the daemon treats the QPN as one of the process's lease: it delivers frames to
+ * the QPN to this process, and lets the process send from the QPN. `local`: processes of this host
+ * and user may reach the queue pair without the HCA, so vnic_driver_query_qpn finds it. A second
+ * call for the QPN changes `local`. -EEXIST: another process has added or leased the QPN, so only
+ * the HCA can execute the queue pair; -ENOSPC: too many; -EINVAL: no valid QPN.
  */
 int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, bool local);
 /* -ENOENT: the process has not added it. */
@@ -142,7 +154,10 @@ int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn);
  */
 int vnic_driver_query_qpn(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn);
 
-/* Leases another block of QPNs for this process. -ENOSPC: the limit is reached. */
+/*
+ * Leases another block of VNIC_LEASE_QPNS QPNs for this process; *qpn_first is its first QPN.
+ * -ENOSPC: struct vnic_attach_lease.
+ */
 int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first);
 
 /*
@@ -157,7 +172,8 @@ int vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *answe
 void vnic_driver_decline_uplink(struct vnic_driver *drv, int reason);
 
 /*
- * Gets a new inbox from the daemon, once. The daemon passes it to senders after vnic_inbox_publish.
+ * Gets a new inbox from the daemon, once. `mtu`: vnic_attach_welcome.mtu. The daemon passes the
+ * inbox to senders after vnic_inbox_publish.
  */
 int vnic_driver_make_inbox(struct vnic_driver *drv, uint16_t mtu, struct vnic_inbox **inbox);
 /*
@@ -166,7 +182,7 @@ int vnic_driver_make_inbox(struct vnic_driver *drv, uint16_t mtu, struct vnic_in
  */
 int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox);
 /*
- * The inbox of the process that owns a QPN of the device with that MAC (the host's, or a virtual
+ * The inbox of the process that has a QPN of the device with that MAC (the host's, or a virtual
  * machine's), for vnic_outbox_open. -ENOENT: no such process or inbox; -EPERM: it belongs to
  * another user.
  */
@@ -177,7 +193,8 @@ int vnic_driver_introduce(struct vnic_driver *drv, const uint8_t mac[6], uint32_
 
 /*
  * An introduction without a request: the daemon has seen frames of this process to another process
- * at the switch. Call it once after each vnic_driver_notice. The caller owns the descriptors.
+ * at the switch. True: *qpn is a QPN of the other process, and fds are the descriptors of its
+ * inbox, which the caller owns; false: there is none. Call it once after each vnic_driver_notice.
  */
 bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);
 /* Whether the daemon permits frames to bypass it; read it for each burst. */
