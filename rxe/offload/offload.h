@@ -3,9 +3,9 @@
  * Offload: the engine's side of an HCA that executes queue pairs (rxe/offload.h). Objects, requests
  * and the device call these functions; on a device without an HCA they do nothing.
  *
- * The send queue of an offloaded QP: the HCA has the requests [tail, cur), and [cur, head) wait for
- * room. Its own receive queue: the HCA has [retired, tail), and [tail, head) wait. A SRQ's requests
- * leave the engine's queue when the HCA gets them.
+ * `tail` means different things in the two queues of an offloaded QP. Send queue: the HCA has the
+ * requests [tail, cur), and [cur, head) wait for room. Its own receive queue: the HCA has [retired,
+ * tail), and [tail, head) wait. A SRQ's requests leave the engine's queue when the HCA gets them.
  */
 #ifndef URXE_OFFLOAD_H
 #define URXE_OFFLOAD_H
@@ -20,15 +20,17 @@
 
 /* --- Queue pairs. */
 
-/* Creates the HCA's QP, which chooses qp->qpn. Errors: the QP is the engine's alone. */
+/* Creates the HCA's QP, which chooses qp->qpn. After an error the caller continues without the
+ * HCA's QP: the QP is the engine's alone. */
 int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init);
 void offload_destroy_qp(struct urxe_qp *qp);
 /*
- * Before the engine applies attributes that it has checked, `attr` with the state after them: the
- * same change of the HCA's QP. Error: nothing has changed.
+ * Applies a call of urxe_qp_modify to the HCA's QP, as far as the HCA needs it. The engine calls
+ * this after it has checked the attributes and before it applies them; attr->state is the new
+ * state. After an error neither QP has changed, and urxe_qp_modify returns the error.
  */
 int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
-/* After RESET. */
+/* The engine executes the QP from now on: the QP is in RESET, or the HCA has no QP for it. */
 void offload_end(struct urxe_qp *qp);
 /* The HCA's QP joins a multicast group, or leaves it. */
 int offload_join_group(struct urxe_qp *qp, const struct urxe_gid *gid);
@@ -80,7 +82,7 @@ void offload_arm_cq(struct urxe_cq *cq, bool solicited_only);
 /* Registers the region with the HCA, which chooses its key; *hca NULL: it is the engine's alone. */
 int offload_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void **hca,
 		     uint32_t *key);
-/* The HCA forgets its region; the engine's has no more of the HCA. */
+/* Deregisters the HCA's region, if there is one. The engine's region stays, without the HCA's. */
 void offload_deregister(struct urxe_mr *mr);
 /* Whether the PD has regions that are the engine's alone. */
 bool offload_has_alone(const struct urxe_dev *dev, uint32_t pd);

@@ -16,7 +16,7 @@ struct hca_pd;
 struct ibv_ah;
 struct ibv_ah_attr;
 
-/* Address handles that are kept without a request. */
+/* Address handles without a request are destroyed from this number of handles on. */
 #define HCA_AHS_MAX     512
 #define HCA_AHS_BUCKETS 256
 
@@ -34,7 +34,7 @@ TAILQ_HEAD(hca_ah_age, hca_ah);
 struct hca_ah_cache {
 	struct hca_ah_bucket buckets[HCA_AHS_BUCKETS];
 	struct hca_ah_age by_age; /* the least recently used first */
-	uint32_t n;
+	uint32_t n;               /* handles, with and without requests */
 };
 
 void hca_ahs_init(struct hca *hca);

@@ -19,9 +19,11 @@ struct hca_cq {
 	struct urxe_cq *cq;
 	struct ibv_cq *ibv;
 	uint32_t capacity;
-	uint32_t needed;      /* requests that its queues may have */
-	uint32_t outstanding; /* requests that the HCA has, and queues that always count */
-	bool busy;            /* in the list of the device */
+	uint32_t needed; /* requests that its queues may have */
+	/* Requests that the HCA has and that complete here, and 1 for each queue pair with a shared
+	 * receive queue. The CQ is polled while this is not 0. */
+	uint32_t outstanding;
+	bool busy; /* in hca.busy_cqs */
 	LIST_ENTRY(hca_cq) busy_link;
 };
 

@@ -2,8 +2,10 @@
 /*
  * The HCA that backs the device: rxe/offload.h on libibverbs. For port/ of verbs/.
  *
- * The lock of the engine's owner protects an HCA, but hca_open() and hca_close() run without it:
- * libibverbs enumerates devices then, and calls back into the interposed functions.
+ * The caller holds port.lock in all functions but hca_open(), hca_close(), and hca_abandon() in a
+ * forked child. While a device is opened or closed, libibverbs calls back into the interposed
+ * functions. Functions that return int return 0 or a negative errno value, except those of
+ * descriptors.
  */
 #ifndef URXE_VERBS_HCA_HCA_H
 #define URXE_VERBS_HCA_HCA_H
@@ -23,7 +25,7 @@ struct hca_owner {
 	bool (*takes)(void *qp_ctx, const struct urxe_qp_attr *attr);
 };
 
-/* The smaller limits of HCA and engine count. */
+/* Each is the smaller one of the limits of HCA and engine; mtu is the HCA's. */
 struct hca_limits {
 	uint64_t max_mr_size;
 	uint32_t max_qp_wr;
@@ -38,8 +40,9 @@ struct hca_limits {
 };
 
 /*
- * Opens the device of that name. Without the lock. -ENODEV: no such device; -ENOSYS: `verbs` is
- * NULL, because the program's libibverbs lacks a function; or libibverbs' error.
+ * Opens the device of that name. Without the lock. `port`: its port, from 1 on. -ENODEV: no such
+ * device; -ENOSYS: `verbs` is NULL, because the program's libibverbs lacks a function; -ENOMEM; or
+ * the negative errno value of a function of libibverbs.
  */
 int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	     const struct hca_owner *owner, struct hca **hca);
@@ -70,7 +73,8 @@ int hca_comp_fd(const struct hca *hca);
 int hca_async_fd(const struct hca *hca);
 /* Handles completion events and asynchronous events. */
 void hca_handle_events(struct hca *hca);
-/* The HCA has reported its end: the owner detaches it. */
+/* The HCA has reported its end: hca_poll() passes no completion any more, and the owner detaches
+ * the HCA. */
 bool hca_is_dead(const struct hca *hca);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The HCA's protection domains: the engine's are numbers, and each number in use has one. */
+/* The HCA's protection domains. The engine knows a PD by its number only; each number that
+ * offloaded objects use has one protection domain of the HCA. */
 #ifndef URXE_VERBS_HCA_PD_H
 #define URXE_VERBS_HCA_PD_H
 
@@ -12,15 +13,15 @@ struct ibv_pd;
 struct hca_pd {
 	struct hca *hca;
 	struct ibv_pd *pd;
-	uint32_t number;
-	uint32_t users; /* objects in it, without address handles */
+	uint32_t number; /* of the engine's PD */
+	uint32_t users;  /* objects in it, without address handles */
 	LIST_ENTRY(hca_pd) link;
 };
 LIST_HEAD(hca_pd_list, hca_pd);
 
 /* Gets the domain for one more object. 0 or a negative errno value. */
 int hca_pd_get(struct hca *hca, uint32_t number, struct hca_pd **pd);
-/* An object is gone; the last one takes the domain with it. */
+/* An object is gone. After the last one the domain is destroyed. */
 void hca_pd_put(struct hca_pd *pd);
 
 #endif

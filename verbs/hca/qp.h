@@ -34,11 +34,12 @@ struct hca_qp {
 	uint32_t sends;      /* send requests that the HCA has */
 	uint32_t posted;     /* send requests that the HCA has had, modulo 2^32 */
 	uint32_t max_sends;
-	uint32_t ring_mask; /* of the two rings below, which have max_sends entries or more */
+	uint32_t ring_mask; /* number of entries of ahs and of inline_data, minus 1 */
 	struct work_slots receives;
 	/* UD: the address handles of outstanding requests, by number of the request. */
 	struct hca_ah **ahs;
-	/* Inline data, if the HCA takes less than the program may post. */
+	/* A ring of slots of max_inline bytes for inline data, if the HCA takes less than the
+	 * program may post; else NULL. */
 	uint8_t *inline_data;
 	struct ibv_mr *inline_mr;
 	uint32_t max_inline;

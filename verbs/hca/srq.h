@@ -22,7 +22,9 @@ struct hca_srq {
 	struct hca_pd *pd;
 	struct urxe_rq *srq;
 	struct ibv_srq *ibv;
-	struct hca_cq *counted; /* the CQ that has room for all requests; the last one of several */
+	/* The CQ that hca_srq_use has reserved room in last. Other receive CQs of the SRQ's queue
+	 * pairs have room as well, but not for what hca_srq_resize adds. */
+	struct hca_cq *counted;
 	struct work_slots slots;
 	uint32_t id; /* of work_id.h */
 	LIST_ENTRY(hca_srq) link;

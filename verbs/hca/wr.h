@@ -27,10 +27,11 @@ void hca_wr_unused(const struct ibv_recv_wr *list, uint32_t n, struct work_slots
 
 /*
  * The number of requests of a list of n that the provider has taken: its function has returned rc,
- * and *bad_wr is that with the index `bad`, negative if there is none.
+ * and *bad_wr is the request with the index `bad`, negative if there is none.
  */
 uint32_t hca_wr_taken(int rc, ptrdiff_t bad, uint32_t n);
-/* 0; -ENOMEM: the provider's queue is full; -EINVAL: it does not take the request. */
+/* `rc`: what the provider's function has returned, an errno value or -1 with errno set. 0; -ENOMEM:
+ * the provider's queue is full; -EINVAL: the provider refuses the request. */
 int hca_wr_error(int rc);
 
 /* All but wr_id and qpn. */

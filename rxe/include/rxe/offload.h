@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The seam between the engine and an HCA that executes queue pairs in the engine's place.
+ * The interface between the engine and an HCA that executes queue pairs in the engine's place.
  *
  * The owner of the device (a front end) calls the functions of rxe.h and does not know which of the
  * two executes a queue pair. The engine keeps the objects, checks each call, and holds posted
@@ -8,13 +8,15 @@
  * for requests of queue pairs that the HCA executes ("offloaded" queue pairs). A queue pair that is
  * not offloaded sends and receives frames under the same QPN and with the same keys.
  *
- * The QPN of each queue pair and the key of each region are those of the HCA, while the device has
- * one. Queue pairs with a shared receive queue and UD queue pairs are offloaded when they leave
- * RESET for INIT; the others at the transition to RTR, if `takes` agrees. RESET ends it.
+ * A queue pair or region that is created while the device has an HCA gets the HCA's QPN or key,
+ * unless the HCA refuses the object or the owner chooses the number. Queue pairs with a shared
+ * receive queue and UD queue pairs are offloaded when they leave RESET for INIT; the others at the
+ * transition to RTR, if `takes` agrees. A transition to RESET ends the offload.
  *
- * All calls run within an engine call of the owner's thread, so the implementation needs no lock of
- * its own. They must not call the engine. Functions that return int return 0 or a negative errno
- * value. Keys, QPNs and lengths are in host byte order.
+ * The engine calls the operations only within calls of its owner, which executes one at a time, so
+ * the implementation needs no lock of its own. The operations must not call the engine. Functions
+ * that return int return 0 or a negative errno value. Keys, QPNs and lengths are in host byte
+ * order.
  */
 #ifndef URXE_RXE_OFFLOAD_H
 #define URXE_RXE_OFFLOAD_H
@@ -54,19 +56,21 @@ struct urxe_offload_ops {
 	/* Requests one urxe_offload_cq_event, as ibv_req_notify_cq(3) does. */
 	void (*cq_arm)(void *hca_cq, bool solicited_only);
 
-	/* `srq` is for urxe_offload_srq_event. */
+	/* `srq` is for urxe_offload_srq_event. After an error the shared receive queue is the
+	 * engine's alone. */
 	int (*srq_create)(void *ctx, const struct urxe_rq_attr *attr, struct urxe_rq *srq,
 			  void **hca_srq);
 	void (*srq_destroy)(void *hca_srq);
 	int (*srq_set_limit)(void *hca_srq, uint32_t limit);
 	int (*srq_resize)(void *hca_srq, uint32_t max_wr);
 
-	/* Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice. */
+	/* Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice. After an
+	 * error the queue pair is the engine's alone. */
 	int (*qp_create)(void *ctx, struct urxe_qp *qp, const struct urxe_qp_init *init,
 			 const struct urxe_offload_queues *queues, void **hca_qp, uint32_t *qpn);
 	void (*qp_destroy)(void *hca_qp);
-	/* Whether the HCA, and not the engine, executes a connection with these attributes (path
-	 * and dest_qpn count). */
+	/* Whether the HCA, and not the engine, executes a connection with these attributes. Reads
+	 * only attr->path, path_mtu and dest_qpn. */
 	bool (*takes)(void *hca_qp, const struct urxe_qp_attr *attr);
 	/* Attributes as of urxe_qp_modify, which has checked them. After a transition to RESET, and
 	 * after qp_destroy, no earlier request of the queue pair is completed any more. */
@@ -78,8 +82,13 @@ struct urxe_offload_ops {
 
 	/*
 	 * Hands n requests to the HCA, in order. Each is to be completed by urxe_offload_complete,
-	 * whether or not URXE_SEND_SIGNALED is set. Returns the number that the HCA has taken.
-	 * *rc: why the next one was not taken; -ENOMEM: the HCA's queue is full at the moment.
+	 * whether or not URXE_SEND_SIGNALED is set. Returns the number that the HCA has taken. If
+	 * this is less than n, *rc tells why the next request was not taken. -ENOMEM: the HCA's
+	 * queue is full at the moment, and the engine tries again after a completion; if the HCA
+	 * has no send request of the queue pair, this is as another error. Other errors:
+	 * the HCA refuses the request. Then a send request fails with URXE_WC_LOC_QP_OP_ERR, the
+	 * queue pair of a receive request with URXE_ASYNC_QP_FATAL, and a receive request of a
+	 * shared receive queue is dropped.
 	 */
 	uint32_t (*post_send)(void *hca_qp, const struct urxe_send_wr *wrs, uint32_t n, int *rc);
 	uint32_t (*post_recv)(void *hca_qp, const struct urxe_recv_wr *wrs, uint32_t n, int *rc);
@@ -88,7 +97,8 @@ struct urxe_offload_ops {
 };
 
 /*
- * Sets the HCA of a device that has none. Queue pairs, regions and shared receive queues that are
+ * Sets the HCA of a device that has none; after urxe_offload_unset it may be called again. Queue
+ * pairs, regions and shared receive queues that are
  * created from now on are the HCA's too, unless the owner chooses their QPN or key. Memory windows
  * and fast registrations cannot be created then (-EOPNOTSUPP). While a PD has regions that are the
  * engine's alone, its connected queue pairs are not offloaded, and its new shared receive queues
@@ -123,7 +133,8 @@ void urxe_offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc, bool 
 /* The HCA's completion queue has had the event that cq_arm requested, and its completions have been
  * passed. */
 void urxe_offload_cq_event(struct urxe_cq *cq);
-/* An asynchronous event of the HCA's queue pair or shared receive queue; not of a device. */
+/* An asynchronous event of the HCA's queue pair or shared receive queue. Events of the whole device
+ * are not passed here. */
 void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async event);
 void urxe_offload_srq_event(struct urxe_rq *srq, enum urxe_async event);
 
