@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The records of a stream, one function each, for both directions. save.c calls them with the
- * device's objects. restore.c calls them with NULL, and they create the object. After an error the
- * device, with the objects that it has so far, is to be destroyed.
+ * The records of a stream, one function each, for both directions. The functions of whole objects
+ * (CQ, MR, fast MR, MW, SRQ, QP, group) get the object from save.c. From restore.c they get NULL,
+ * and create the object. The functions of parts get the object in both directions. After an error
+ * of a restoration the caller destroys the device with the objects that it has so far.
  */
 #ifndef URXE_STATE_RECORDS_H
 #define URXE_STATE_RECORDS_H
@@ -49,9 +50,10 @@ void device_record(struct state_device *d);
 void counters_record(struct state_stream *s, struct urxe_counters *counters);
 
 void cq_record(struct state_device *d, struct urxe_cq *cq);
-/* The completions of a CQ that the program has not taken. */
+/* The completions of a CQ that the program has not taken. Saving: i is the index of the CQ in
+ * d->cqs; restoring: the index comes from the stream, and i has no effect. */
 void completions_record(struct state_device *d, uint32_t i);
-/* The number of a CQ in the stream. */
+/* The index of a CQ in the stream. */
 void cq_field(struct state_device *d, struct urxe_cq **cq);
 
 void mr_record(struct state_device *d, struct urxe_mr *mr);
@@ -80,7 +82,7 @@ void timer_field(struct state_stream *s, struct urxe_qp *qp, struct timer *timer
 /* The members of a multicast group; `group` NULL: restores. */
 struct mcast_group;
 void group_record(struct state_device *d, const struct mcast_group *group);
-/* The QPs that may have something to send, in their order. */
+/* The QPs with output: those that may have something to send, in their order. */
 void ready_record(struct state_device *d);
 
 /* The context of a restored object, and the tag of a saved one. */

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The kinds of records, in the order in which a stream has them. */
+/* The kinds of records, in the order in which a stream has them; not enum urxe_state_kind. */
 enum state_record {
 	STATE_DEVICE = 1,
 	STATE_CQ,
@@ -24,7 +24,7 @@ enum state_record {
 	STATE_QP,
 	STATE_MW,
 	STATE_GROUP,
-	STATE_READY,
+	STATE_READY, /* QPs with output */
 	STATE_COMPLETIONS,
 	STATE_END,
 	/* Parts of STATE_QP, in their order. */
@@ -34,7 +34,7 @@ enum state_record {
 	STATE_QP_REQUESTER,
 	STATE_QP_RESPONDER,
 	STATE_QP_RESOURCES,
-	STATE_QP_GAP,
+	STATE_QP_GAP, /* gap, and kept packets */
 	STATE_QP_CONGESTION,
 };
 
@@ -57,7 +57,7 @@ struct state_stream {
 	uint32_t depth;
 };
 
-/* Writes the stream's header; stream_finish completes it. */
+/* Writes the stream's header; stream_finish_save completes it. */
 void stream_begin_save(struct state_stream *s, uint64_t now);
 void stream_finish_save(struct state_stream *s);
 /* Checks the header and the checksum. */
@@ -79,7 +79,8 @@ static inline void state_require(struct state_stream *s, bool ok)
 		state_fail(s, -EBADMSG);
 }
 
-/* Restoring: false if an object is not to be touched. */
+/* False after an error. When restoring, an object may be NULL or incomplete then: the caller does
+ * not use it. */
 static inline bool state_ok(const struct state_stream *s)
 {
 	return !s->error;
@@ -101,8 +102,9 @@ void state_u32_max(struct state_stream *s, uint32_t *value, uint32_t max);
 /* A PSN, QPN or MSN. */
 void state_u24(struct state_stream *s, uint32_t *value);
 /*
- * A time of the device, ns, as the duration from now, which may be negative. 0 and URXE_NEVER stay
- * what they are. A time before the clock's beginning becomes 1.
+ * A time of the device, ns. The stream has an int64: the duration from `now`, negative for the
+ * past, at most 2^60 each way. INT64_MAX means URXE_NEVER. INT64_MIN means that the time is 0,
+ * which is not set. A restored time before the clock's beginning becomes 1.
  */
 void state_time(struct state_stream *s, uint64_t *time);
 /* A duration; longer ones than 2^42 ns, more than an hour, are restored as that. */

@@ -2,10 +2,11 @@
 /*
  * The state of a device as a byte stream: live migration, snapshots and suspend.
  *
- * urxe_state_save writes everything that a device and its objects have, at any moment, also in the
- * middle of messages. urxe_state_restore makes the same device on another engine, with the same
- * QPNs, keys and PSNs, so peers notice only a pause. docs/state.md describes the format and what an
- * owner has to do. Both functions call no function of urxe_ops.
+ * urxe_state_save writes everything that a device and its objects have, also in the middle of
+ * messages. urxe_state_restore makes the same device on another engine, with the same QPNs, keys
+ * and PSNs, so peers notice only a pause. docs/state.md describes the format and what an owner has
+ * to do. Both functions call no function of urxe_ops. While one runs, no thread may call another
+ * function of the engine for the device.
  */
 #ifndef URXE_RXE_STATE_H
 #define URXE_RXE_STATE_H
@@ -18,6 +19,7 @@
 /* The version that urxe_state_save writes. urxe_state_restore reads it and all earlier ones. */
 #define URXE_STATE_VERSION 1
 
+/* Kinds of objects in callbacks; not the kinds of records in a stream. */
 enum urxe_state_kind {
 	URXE_STATE_CQ = 1,
 	URXE_STATE_SRQ,
@@ -30,7 +32,7 @@ enum urxe_state_kind {
 /* An object of a stream, and the restored one. */
 struct urxe_state_object {
 	uint8_t kind; /* enum urxe_state_kind */
-	/* QP: its QPN. MR, MW, fast MR: the key. CQ, SRQ: its number in the stream, from 0 on. */
+	/* QP: its QPN. MR, MW, fast MR: the key. CQ, SRQ: its index in the stream, from 0 on. */
 	uint32_t id;
 	uint64_t tag; /* CQ, SRQ, QP: as urxe_state_save.tag returned it; else 0 */
 	union {
@@ -54,10 +56,11 @@ struct urxe_state_save {
 };
 
 /*
- * Saves the device, as it is at the time `now`. The owner frees the stream with urxe_state_free.
- * The device stays usable: after a snapshot, or if a migration is abandoned, it continues. Its
- * rights for the direct transport are withdrawn (urxe_direct_withdraw); urxe_direct_publish
- * publishes them again.
+ * Saves the device, as it is at the time `now` (ns of the device's clock). `how` is not NULL. The
+ * owner frees the stream with urxe_state_free. The device stays usable: after a snapshot, after an
+ * error, or if a migration is abandoned, it continues. Its rights for the direct transport are
+ * withdrawn (urxe_direct_withdraw), also before most errors; urxe_direct_publish publishes them
+ * again.
  *
  * -EBUSY: a peer still copies by the direct transport (try again until
  * urxe_direct_ops.settled), or a call of urxe_mr_unmap waits for its urxe_mr_unmapped. -EOPNOTSUPP:
@@ -89,17 +92,18 @@ struct urxe_state_restore {
 	/* The context of a CQ, SRQ or QP that is going to be created; the object's pointer is NULL.
 	 * NULL: all contexts are NULL. */
 	void *(*context)(void *arg, const struct urxe_state_object *object);
-	/* Sets the extents of a region. They have to stay valid until the callback is called again,
-	 * or urxe_state_restore returns. A negative errno value ends the restoration.
-	 * urxe_state_same_memory keeps the addresses. */
+	/* Sets the extents of a region; NULL: a stream with regions gives -EINVAL. They have to
+	 * stay valid until the callback is called again, or urxe_state_restore returns. A negative
+	 * errno value ends the restoration. urxe_state_same_memory keeps the addresses. */
 	int (*memory)(void *arg, struct urxe_state_region *region);
 	/* A completion that the program had not taken from the CQ; called in their order. A
 	 * negative errno value ends the restoration. NULL: completions are dropped. */
 	int (*completion)(void *arg, void *cq_ctx, const struct urxe_wc *wc);
-	/* An object was restored; called for each one when nothing can fail any more. */
+	/* An object was restored; called for each one when nothing can fail any more. NULL: not
+	 * called. */
 	void (*restored)(void *arg, const struct urxe_state_object *object);
-	/* Most bytes that the queues and lists of a stream may take; 0 = no limit. A stream of a
-	 * few bytes can ask for queues of megabytes. */
+	/* Upper limit of the bytes that the queues and lists of a stream take; 0 = no limit. A
+	 * stream of a few bytes can ask for queues of megabytes. */
 	uint64_t max_bytes;
 };
 
@@ -122,13 +126,15 @@ int urxe_state_read_attr(const uint8_t *stream, size_t length, struct urxe_state
 /*
  * Makes the device of a stream, with these attributes: those of urxe_state_read_attr, in which the
  * owner has set `ctx`, `ops` and the direct transport, and changed what differs on this host, such
- * as link_bps or the QPNs. Timers go on with the time that was left when the device was saved.
+ * as link_bps or the QPNs. `seed` has no effect. `how` is not NULL. `now`: ns of the new device's
+ * clock. Timers go on with the time that was left when the device was saved.
  *
  * -EBADMSG: the stream is truncated or damaged, or its values contradict each other.
  * -EPROTONOSUPPORT: a later version of urxe has written it. -EINVAL: the attributes do not fit:
  * another MAC address or max_packets, a shorter mtu than a path MTU needs, or operations that the
  * stream needs are missing. -EFBIG: it needs more than max_bytes. -ENOMEM; errors of callbacks.
- * After an error nothing is left of the device.
+ * After an error the engine has freed the device and its objects, and has called `restored` for
+ * none of them. It may have called `context`, `memory` and `completion`.
  */
 int urxe_state_restore(const struct urxe_dev_attr *attr, uint64_t now,
 		       const struct urxe_state_restore *how, const uint8_t *stream, size_t length,
