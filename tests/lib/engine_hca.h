@@ -15,7 +15,7 @@
 struct engine_hca_cq {
 	struct node_cq cq;
 	struct engine_hca *hca;
-	struct urxe_cq *owner; /* of the device above; NULL: not in use */
+	struct urxe_cq *owner; /* of the device that has this HCA; NULL: not in use */
 	bool receives;
 	uint32_t events; /* that were passed on */
 };

@@ -22,8 +22,8 @@ struct fake_qp {
 	uint32_t n_sends, sent;             /* posted, completed */
 	struct ibv_recv_wr recvs[FAKE_WRS];
 	uint32_t n_recvs, received;
-	uint32_t refuse_from; /* the next sends after so many fail */
-	int refuse_error;
+	uint32_t refuse_from; /* ibv_post_send fails once it has taken so many requests */
+	int refuse_error;     /* what it returns then */
 	bool in_use;
 };
 

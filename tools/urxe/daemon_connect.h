@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Finds the daemon of a run directory, or starts a private one, which ends after its last program.
+ * For cmd_run.c and cmd_vm.c.
+ */
 #ifndef URXE_URXE_DAEMON_CONNECT_H
 #define URXE_URXE_DAEMON_CONNECT_H
 
@@ -13,12 +17,12 @@ struct daemon_start_options {
 /*
  * Connects to the daemon of run_dir, and starts a private one if none answers. Returns the
  * connection, which stays open over exec and keeps a private daemon alive; -1 after an error, which
- * is logged. cmd_run.c and cmd_vm.c call this.
+ * is logged.
  */
 int daemon_connect(const char *run_dir, const struct daemon_start_options *options);
 /*
  * The run directory for `given`, the value of --run-dir or NULL. If the user has no daemon, it is
- * that of root's daemon, if that one admits the user. Errors as of rundir_path.
+ * that of root's daemon, if that one admits the user. Returns as rundir_path.
  */
 int daemon_choose_run_dir(const char *given, char run_dir[RUNDIR_MAX], char error[RUNDIR_ERROR]);
 

@@ -11,9 +11,10 @@
 
 /* Before the environment is changed: remembers the variables of an outer `urxe run`. */
 void preload_remember(void);
-/* Logs an error and returns -1. */
+/* Sets one variable of the environment. 0; -1 after an error, which is logged. */
 int preload_set_env(const char *name, const char *value);
-/* Sets the environment for a program with the device of run_dir. The same. */
+/* Sets LD_PRELOAD and URXE_DIR for a program with the device of run_dir. 0; -1 after an error,
+ * which is logged. */
 int preload_set(const char *run_dir);
 
 #endif

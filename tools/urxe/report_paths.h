@@ -9,9 +9,10 @@
  * Adds a `path` to each of the report's qps, null if the queue pair is not connected, and adds
  *
  *   transports  [{process, pid, peer, peer_pid, path, why, qps, memory}]
- *     path      "direct": from the sender's thread into the receiver's ring; "switch": through
+ *     path      "direct": from the sender's thread into the receiver's inbox; "switch": through
  *               urxed; "uplink": to another host, through urxed; "direct-uplink": to another
- *               host, by the process's own packet socket
+ *               host, by the process's own packet socket; "hca": by the HCA, which executes the
+ *               queue pair
  *     peer      "PROGRAM-PID", or the address of another host, for which peer_pid is null
  *     qps       number of queue pairs of the process with that peer and path
  *     memory    number of these queue pairs whose WRITEs and READs are copied between memories

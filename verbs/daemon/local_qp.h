@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Queue pairs that the daemon knows by their number: while an HCA backs the device, it chooses the
- * numbers, so the daemon does not know them by the process's leases.
+ * Queue pairs whose QPN the process has told the daemon (vnic_driver_add_qpn). While an HCA backs
+ * the device, the HCA chooses QPNs, so they are in no lease of the process.
  */
 #ifndef URXE_VERBS_DAEMON_LOCAL_QP_H
 #define URXE_VERBS_DAEMON_LOCAL_QP_H
@@ -21,8 +21,8 @@ struct local_qp {
 LIST_HEAD(local_qp_list, local_qp);
 
 /*
- * Tells the daemon. Blocks, without the lock. -EEXIST: another process has the number, so that only
- * the HCA can execute the queue pair.
+ * Tells the daemon. Blocks, without the lock. -EEXIST: another process has added or leased the QPN,
+ * so only the HCA can execute the queue pair.
  */
 int local_qp_add(uint32_t qpn, bool reachable, struct local_qp **local);
 /* The same with the lock, for a queue pair that the engine executes. NULL: no memory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Numbers of queue pairs that an HCA has chosen, and the processes of this host that have them:
- * such a number does not name its process by the block that it is in. For tx.c.
+ * QPNs that an HCA has chosen, and the processes of this host that have them. Such a QPN is in no
+ * leased block, so VNIC_PROCESS() does not tell its process. For tx.c.
  */
 #ifndef URXE_VERBS_ENGINE_TX_ALIAS_H
 #define URXE_VERBS_ENGINE_TX_ALIAS_H
@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 struct tx_alias {
-	uint32_t qpn; /* 0: free */
-	uint32_t process;
+	uint32_t qpn;     /* 0: free */
+	uint32_t process; /* number of the process: VNIC_PROCESS() of its first leased QPN */
 };
 
 struct tx_aliases {
@@ -20,11 +20,11 @@ struct tx_aliases {
 	uint32_t n;
 };
 
-/* Replaces what the number meant before. 0 or -ENOMEM. */
+/* Replaces an earlier entry of the QPN. 0 or -ENOMEM. */
 int tx_alias_set(struct tx_aliases *aliases, uint32_t qpn, uint32_t process);
 void tx_aliases_free(struct tx_aliases *aliases);
 
-/* The entry of the number, or the free entry where it would be; needs a table. */
+/* The entry of the QPN, or the free entry where it would be; `entries` is not NULL. */
 static inline struct tx_alias *tx_alias_entry(const struct tx_aliases *aliases, uint32_t qpn)
 {
 	uint32_t at = qpn * 0x9e3779b1u >> 8 & aliases->mask;
@@ -34,7 +34,7 @@ static inline struct tx_alias *tx_alias_entry(const struct tx_aliases *aliases, 
 	return &aliases->entries[at];
 }
 
-/* False: the number names its process by its block. */
+/* Sets *process. False: no entry; the block of the QPN tells the process. */
 static inline bool tx_alias_find(const struct tx_aliases *aliases, uint32_t qpn, uint32_t *process)
 {
 	const struct tx_alias *entry;

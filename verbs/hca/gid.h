@@ -13,7 +13,7 @@ struct hca;
 struct hca_gid {
 	struct urxe_gid gid;
 	bool valid;
-	bool v1;
+	bool v1;       /* RoCEv1; else RoCEv2 */
 	int16_t index; /* in the HCA's table; -1: it has no such entry */
 };
 

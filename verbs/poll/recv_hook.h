@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hooks of librxe's functions that post receives: they only write to the ring, and an HCA that
- * executes the queue pair must get the requests. As in poll_hook.h; only while the device has an
- * HCA.
+ * Replaces post_recv and post_srq_recv in the ibv_context of rdma-core's provider librxe, as
+ * poll_hook.h does with the functions that poll. The provider's functions only write to the ring;
+ * an HCA that executes the queue pair must get the requests at once. Only while the device has an
+ * HCA. Callers hold port.lock.
  */
 #ifndef URXE_VERBS_POLL_RECV_HOOK_H
 #define URXE_VERBS_POLL_RECV_HOOK_H
@@ -11,12 +12,13 @@
 
 struct uverbs_file;
 
-/* With the lock: a command on descriptor fd names a CQ, whose ibv_cq is at user_handle. */
-void recv_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle);
 /*
- * With the lock: hands the HCA receives of programs that call no hook, as far as they are in the
- * rings.
+ * A command on descriptor fd has passed the user_handle of a CQ, which is the address of its
+ * ibv_cq. That has the address of the ibv_context, where the hooks are installed. If there is no
+ * such context, recv_hook_refill_all() has to be called.
  */
+void recv_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle);
+/* Hands the HCA the receives that programs without the hooks have written to the rings. */
 void recv_hook_refill_all(void);
 
 #endif

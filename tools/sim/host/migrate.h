@@ -16,14 +16,15 @@ struct world;
 
 struct migrate {
 	struct rand rand;
-	uint64_t left;      /* migrations to come, of one or more hosts at a time */
-	uint64_t timeout;   /* ns; the shortest of a reliable connection */
-	uint64_t pause;     /* ns that a host is frozen in this migration, at most */
+	uint64_t left;    /* migrations to come, of one or more hosts at a time */
+	uint64_t timeout; /* ns; the shortest of a reliable connection */
+	uint64_t pause;   /* ns; a host is frozen for a random time up to this, if scenario.pause is
+			     BY_SEED */
 	uint64_t next_gap;  /* ns between this migration and the next one */
 	uint32_t in_motion; /* hosts that are about to be frozen, or are frozen */
 	uint64_t n_moves;   /* hosts that have moved */
 	uint64_t missed;    /* frames that arrived while their host was frozen */
-	uint64_t bytes;     /* of all streams */
+	uint64_t bytes;     /* of all saved states */
 };
 
 /* Plans the first migration. */

@@ -50,7 +50,7 @@ struct simhost {
 	uint32_t open;        /* streams from and to this host that are not done */
 	uint64_t wake;        /* time of the queued EVENT_WAKE; URXE_NEVER = none */
 	uint64_t turn;        /* next turn of the application; URXE_NEVER = none */
-	uint64_t pause;       /* ns until then, at most */
+	uint64_t pause;       /* ns until `turn`, at most */
 	uint64_t waiting;     /* the engine's deadline, as far as the world has counted it */
 	/* While the host is frozen (migrate.h): the state of its engine, which does not exist. */
 	uint8_t *saved;
@@ -63,7 +63,7 @@ extern const struct urxe_ops simhost_ops;
 
 /* Takes a piece of the memory, before simhost_start; returns its offset. */
 uint64_t simhost_alloc(struct simhost *host, uint64_t length);
-/* Makes memory, engine and completion queues. */
+/* Makes memory, engine and completion queues. `window`: unacknowledged packets of a QP. */
 void simhost_start(struct simhost *host, uint64_t seed, uint32_t window);
 void simhost_free(struct simhost *host);
 

@@ -12,7 +12,7 @@ struct simconn;
 struct endpoint;
 
 /*
- * A type 2 window over the target area. The responder binds it, the requester
+ * A type 2 memory window over the target area. The responder binds it, the requester
  * uses its key, and either of them invalidates it.
  */
 enum window_state { WINDOW_FREE, WINDOW_BINDING, WINDOW_BOUND, WINDOW_GOING };
@@ -37,7 +37,7 @@ struct request {
 
 /* Further state of a request while it is outstanding. */
 struct outstanding {
-	bool window; /* uses the window's key */
+	bool window; /* uses the key of the memory window */
 	bool shared; /* atomic on the host's shared word, to which other streams add too */
 	struct layout layout;
 	uint64_t original; /* expected result of an atomic on the stream's own word */
@@ -60,7 +60,7 @@ struct stream {
 	uint64_t bytes;     /* of completed requests */
 	uint64_t warm;      /* value of bytes when the measurement of goodput began */
 	uint64_t counted;   /* bytes during that measurement */
-	uint32_t window;
+	uint32_t window;    /* outstanding requests, at most */
 	uint64_t slots;  /* offset of one slot per outstanding request, on the requester's host */
 	uint64_t target; /* offset of the target area on the responder's host */
 	uint64_t words;  /* offset of the words, on the responder's host */

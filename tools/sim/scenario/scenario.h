@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The value of a parameter that the seed determines. */
+/* The value of a parameter that the seed determines; scenario_default tells which may have it. */
 #define BY_SEED UINT64_MAX
 
 #define SCENARIO_MAX_NODES 10000
@@ -81,19 +81,19 @@ struct scenario {
 	uint64_t warmup;     /* ns; start of the measurement of goodput */
 	uint64_t migrate;    /* moments at which hosts are saved and restored elsewhere */
 	uint64_t movers;     /* enum movers */
-	uint64_t pause;      /* ns that a host is frozen meanwhile */
+	uint64_t pause;      /* ns that a host is frozen meanwhile, exactly; BY_SEED = random */
 	/* The network. It impairs a frame once, between its host and the switch. */
-	double loss;
-	uint64_t burst;      /* mean length of a burst of lost frames; 1 = independent losses */
-	uint64_t drop_mask;  /* bit n loses the n-th of the first 64 frames */
-	uint64_t max_losses; /* of the same packet, by loss or corruption; 0 = no limit */
-	double duplicate;
-	double reorder;
+	double loss;           /* share of frames that are lost, 0 to 1 */
+	uint64_t burst;        /* mean length of a burst of lost frames; 1 = independent losses */
+	uint64_t drop_mask;    /* bit n loses the n-th of the first 64 frames */
+	uint64_t max_losses;   /* of the same packet, by loss or corruption; 0 = no limit */
+	double duplicate;      /* share of frames, 0 to 1 */
+	double reorder;        /* share of frames, 0 to 1 */
 	uint64_t reorder_time; /* ns; maximum delay of a reordered frame */
-	double corrupt;
-	uint64_t delay;            /* ns of propagation from host to host */
-	uint64_t rate;             /* bit/s of every cable; 0 = no limit */
-	uint64_t queue;            /* bytes of the queue of a switch port; 0 = no limit */
+	double corrupt;        /* share of frames with a flipped bit, 0 to 1 */
+	uint64_t delay;        /* ns of propagation from host to host */
+	uint64_t rate;         /* bit/s of every cable; 0 = no limit */
+	uint64_t queue;        /* bytes of the queue of a switch port; 0 = no limit */
 	uint64_t ecn_min, ecn_max; /* queue lengths in bytes between which marking rises... */
 	double ecn_share; /* ...from 0 to this share; above, all are marked. 0 = no marks */
 };

@@ -3,11 +3,12 @@
  * The HCA that backs the device: follows the RDMA devices of sysfs, and chooses one (hca_select.h).
  * daemon.c calls this.
  *
- * An RDMA device that comes or goes sends a uevent (host_ibdevs.h), and the state of a RoCE port
- * and its GIDs follow those of its network interface, of which rtnetlink tells. Such a report only
- * causes a scan, a moment later and once more after a second, because drivers update sysfs after
- * the report. Without an RDMA device, nothing is watched here. The tree of another urxed, under its
- * liburxe.so, sends no reports; it is scanned twice a second.
+ * The kernel sends a uevent for each RDMA device that comes or goes: host_ibdevs.c receives it, and
+ * daemon.c calls hca_report. The state of a RoCE port and its GIDs follow its network interface, of
+ * which rtnetlink reports changes. A report only causes a scan, 50 ms later and once more after a
+ * second, because drivers update sysfs after the report. Without an RDMA device, hca.c has neither
+ * socket nor timer. The tree of another urxed, under its liburxe.so, sends no reports: hca.c scans
+ * it twice a second, and also while a device that --hca names does not exist.
  */
 #ifndef URXE_URXED_HCA_HCA_H
 #define URXE_URXED_HCA_HCA_H
@@ -33,7 +34,7 @@ struct hca {
 	int chosen;                             /* index in list; -1 = no HCA */
 	uint32_t generation;                    /* as in struct vnic_attach_hca */
 	bool started;
-	bool polled;            /* nothing reports changes of the tree */
+	bool polled;            /* nothing reports changes of the tree: scans every HCA_POLL_NS */
 	int epoll_fd;           /* watches the netlink socket, with this structure as data */
 	struct netlink netlink; /* open since an RDMA device existed */
 	uint64_t scan_at;       /* ns; UINT64_MAX = no scan is due */
@@ -65,7 +66,7 @@ void hca_report(struct hca *h, uint64_t now);
  * or its properties have changed.
  */
 bool hca_update(struct hca *h, uint64_t now);
-/* When hca_update is due, ns; UINT64_MAX: when hca_report has been called. */
+/* When hca_update is due, ns; UINT64_MAX: not before a call of hca_report. */
 static inline uint64_t hca_deadline(const struct hca *h)
 {
 	return h->scan_at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reads attributes of sysfs, each of which is a small file with one value
- * (Documentation/filesystems/ sysfs.rst). The tree may be another daemon's (sysfs_tree.h), so no
+ * (Documentation/filesystems/sysfs.rst). The tree may be another daemon's (sysfs_tree.h), so no
  * length is trusted.
  */
 #ifndef URXE_URXED_HCA_SYSFS_FILE_H
@@ -18,7 +18,10 @@
  */
 int sysfs_read_text(char *text, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* A decimal number at the start of the file; `missing` if there is none. */
+/*
+ * A decimal number at the start of the file; `missing` if there is none, if it is above UINT32_MAX,
+ * or if the first line has 16 bytes or more.
+ */
 uint32_t sysfs_read_number(uint32_t missing, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The last component of a symbolic link's target. The same results as sysfs_read_text. */

@@ -254,7 +254,8 @@ static const struct urxe_offload_ops hca_ops = {
 	.post_srq_recv = hca_post_srq_recv,
 };
 
-/* Gives the node an HCA, which also has the node's memory, unless that is `alone`. */
+/* Gives the node an HCA. The node's region is registered anew, with the HCA; if `alone`, the region
+ * stays the engine's. */
 static inline void hca_open(struct hca *hca, struct node *node, bool alone)
 {
 	*hca = (struct hca){
