@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The HCA that backs the port's device: it comes and goes as the daemon says. Which of HCA and
- * engine executes a connection. Functions need the lock of the port, unless their comment says
+ * The HCA that backs the device: opens and closes it as the daemon reports it, and decides which of
+ * HCA and engine executes a connection. Functions need port.lock, unless their comment says
  * otherwise.
  */
 #ifndef URXE_VERBS_PORT_PORT_HCA_H
@@ -39,10 +39,11 @@ enum hca_way port_hca_way(void);
 
 /* The daemon's HCA is another one than the port's, or the port's HCA is dead. */
 bool port_hca_stale(void);
-/* Another daemon says `now`: the HCA that it names is the one that the last daemon has named,
- * unless name or port differ. */
+/* Another daemon, which counts generations anew, has sent `now`; the last one had sent `before`. If
+ * name and port are equal, the open HCA stays. */
 void port_hca_adopt(const struct vnic_attach_hca *before, const struct vnic_attach_hca *now);
-/* Follows the daemon. Releases the lock meanwhile. In the engine thread, or before it starts. */
+/* Closes the HCA that has gone, and opens the daemon's. Releases the lock meanwhile. In the engine
+ * thread, or before it starts. */
 void port_hca_renew(void);
 /* The port is being detached: returns the HCA for hca_close(), without the lock; NULL: none. */
 struct hca *port_hca_release(void);
@@ -53,8 +54,9 @@ bool port_hca_poll(void);
 void port_hca_set_gids(void);
 
 /*
- * Without the lock, may block: which way a queue pair goes with these attributes, and why. True:
- * the HCA's.
+ * Without the lock; may block for an answer of the daemon. Decides whether the HCA (true) or the
+ * engine executes a connection with these attributes, and sets *reason. `number_taken`: another
+ * process has the QPN of the queue pair.
  */
 bool port_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken, enum way_reason *reason);
 

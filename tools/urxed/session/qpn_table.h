@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * QPNs that an HCA has chosen for queue pairs of processes: which process has which QPN. An HCA
- * takes any number of 24 bits, so these QPNs are in no process's lease (qpn_lease.h). Sessions fill
- * the table, and lease_owner reads it for QPNs that nobody has leased.
+ * QPNs that processes have added (QPN_ADD) while an HCA backs the device: which process has which
+ * QPN. An HCA chooses any number of 24 bits, so these QPNs may be in no process's lease
+ * (qpn_lease.h). Processes also add leased QPNs, for QPN_QUERY. Sessions fill the table, and
+ * lease_owner reads it for QPNs that are in no lease.
  *
  * Entries outlive the daemon (lease_store.h): a later daemon reserves each QPN for the surviving
- * process until that adds it again, or may not claim its leases any more.
+ * process, until the process adds it again, or may not claim its lease any more.
  */
 #ifndef URXE_URXED_SESSION_QPN_TABLE_H
 #define URXE_URXED_SESSION_QPN_TABLE_H
@@ -62,13 +63,13 @@ void qpn_table_close(struct qpn_table *t);
 
 /*
  * Gives the QPN to the holder, or changes `local` of its QPN. -EEXIST: it is another holder's, or
- * reserved; -ENOSPC: a limit of the holder or the table; -EINVAL: no QPN that an HCA gives;
- * -ENOMEM.
+ * reserved; -ENOSPC: a limit of the holder or the table; -EINVAL: QP0, QP1, the multicast QPN or
+ * beyond; -ENOMEM.
  */
 int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, bool local);
 /* -ENOENT: the holder does not have it. */
 int qpn_table_remove(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn);
-/* Removes so many QPNs of a holder at most; returns their number. */
+/* Removes at most `most` QPNs of a holder; returns the number of removed ones. */
 uint32_t qpn_table_remove_some(struct qpn_table *t, struct qpn_holder *holder, uint32_t most);
 
 /* The entry of a QPN that a holder has; NULL: none. */
