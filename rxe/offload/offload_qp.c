@@ -162,6 +162,11 @@ void offload_fail(struct urxe_qp *qp)
 	offload_destroy_qp(qp);
 }
 
+bool urxe_offload_has_qp(const struct urxe_qp *qp)
+{
+	return qp->hca;
+}
+
 bool urxe_qp_offloaded(const struct urxe_qp *qp)
 {
 	return qp->offloaded;

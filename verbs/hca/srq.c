@@ -6,6 +6,7 @@
 
 #include "cq.h"
 #include "device.h"
+#include "qp.h"
 #include "wr.h"
 
 static int make_ibv_srq(struct hca_srq *srq, const struct urxe_rq_attr *attr)
@@ -81,6 +82,35 @@ int hca_srq_set_limit(void *hca_srq, uint32_t limit)
 	return hca_verbs_error(srq->hca->verbs->modify_srq(srq->ibv, &attr, IBV_SRQ_LIMIT));
 }
 
+/* Whether the queue pair is the first of its SRQ in the list that has its receive CQ. */
+static bool is_first_with_cq(const struct hca_qp *qp)
+{
+	const struct hca_qp *other;
+
+	LIST_FOREACH(other, &qp->hca->qps, link)
+	if (other->srq == qp->srq && other->recv_cq == qp->recv_cq)
+		return other == qp;
+	return true;
+}
+
+/* Room for n more completions in each CQ that has room for those of the queue. */
+static int reserve_growth(struct hca_srq *srq, uint32_t n)
+{
+	struct hca_qp *qp;
+	int rc = 0;
+
+	/* Without a queue pair the CQ gets all the room with the next one. */
+	srq->counted = NULL;
+	LIST_FOREACH(qp, &srq->hca->qps, link)
+	{
+		if (rc || qp->srq != srq || !is_first_with_cq(qp))
+			continue;
+		rc = hca_cq_reserve(qp->recv_cq, n);
+		srq->counted = qp->recv_cq;
+	}
+	return rc;
+}
+
 int hca_srq_resize(void *hca_srq, uint32_t max_wr)
 {
 	struct ibv_srq_attr attr = {.max_wr = max_wr};
@@ -88,8 +118,8 @@ int hca_srq_resize(void *hca_srq, uint32_t max_wr)
 	uint32_t before = srq->slots.n;
 	int rc = work_slots_grow(&srq->slots, max_wr);
 
-	if (!rc && srq->counted)
-		rc = hca_cq_reserve(srq->counted, srq->slots.n - before);
+	if (!rc)
+		rc = reserve_growth(srq, srq->slots.n - before);
 	if (!rc)
 		rc = hca_verbs_error(srq->hca->verbs->modify_srq(srq->ibv, &attr, IBV_SRQ_MAX_WR));
 	return rc;

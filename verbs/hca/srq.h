@@ -22,8 +22,9 @@ struct hca_srq {
 	struct hca_pd *pd;
 	struct urxe_rq *srq;
 	struct ibv_srq *ibv;
-	/* The CQ that hca_srq_use has reserved room in last. Other receive CQs of the SRQ's queue
-	 * pairs have room as well, but not for what hca_srq_resize adds. */
+	/* A CQ that has room for the completions of all requests of the queue; NULL: none is known.
+	 * Other receive CQs of the queue's QPs have room, too, but the next QP of such a CQ
+	 * reserves it again. */
 	struct hca_cq *counted;
 	struct work_slots slots;
 	uint32_t id; /* of work_id.h */

@@ -3,6 +3,7 @@
 #ifndef URXE_VERBS_HCA_WR_H
 #define URXE_VERBS_HCA_WR_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <infiniband/verbs.h>

@@ -25,11 +25,9 @@ static void refill(struct uverbs_file *file, enum object_type type, uint32_t han
 	if (object) {
 		rq = type == OBJECT_SRQ ? ((struct srq *)object)->recv.rq
 					: ((struct qp *)object)->recv.rq;
+		/* NULL: the queue pair has a shared receive queue, so nothing was posted. */
 		if (rq)
-			/* NULL: the queue pair has a shared receive queue, so nothing was posted.
-			 */
-			if (rq)
-				urxe_offload_refill(rq);
+			urxe_offload_refill(rq);
 		port_publish();
 	}
 	port_unlock();

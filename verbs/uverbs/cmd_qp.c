@@ -509,7 +509,7 @@ static bool is_connection(const struct urxe_qp_attr *attr, uint32_t mask)
 static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp *request,
 		      const struct urxe_qp_attr *attr, struct way *way)
 {
-	bool number_taken = false, with_device = false, has_hca;
+	bool number_taken = false, with_device = false, has_hca, is_on_hca = false;
 	const struct qp *qp;
 	int rc;
 
@@ -524,12 +524,14 @@ static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp 
 	if (qp) {
 		number_taken = qp->number_taken;
 		with_device = qp->srq;
+		/* A queue pair that is older than the HCA is the engine's. */
+		is_on_hca = has_hca && urxe_offload_has_qp(qp->qp);
 	}
 	port_unlock();
 	way->known = has_hca;
-	way->by_hca = with_device;
-	way->reason = WAY_OF_DEVICE;
-	if (has_hca && !with_device)
+	way->by_hca = is_on_hca && with_device;
+	way->reason = is_on_hca ? WAY_OF_DEVICE : WAY_NO_HCA;
+	if (is_on_hca && !with_device)
 		way->by_hca = port_hca_chooses(attr, number_taken, &way->reason);
 	return 0;
 }

@@ -113,6 +113,8 @@ void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, 
 void urxe_offload_unset(struct urxe_dev *dev);
 /* Whether the device has an HCA now. */
 bool urxe_offload_present(const struct urxe_dev *dev);
+/* Whether the HCA has the queue pair, too: it may execute its requests from RTR on. */
+bool urxe_offload_has_qp(const struct urxe_qp *qp);
 /* Whether the HCA executes the requests of the queue pair. */
 bool urxe_qp_offloaded(const struct urxe_qp *qp);
 /* Calls urxe_ops.refill, and hands the receive requests to the HCA, if the HCA executes the queue's

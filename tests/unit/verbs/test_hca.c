@@ -473,6 +473,27 @@ static void a_shared_queue_gives_its_own_numbers_back(void **state)
 	assert_int_equal(urxe_srq_destroy(srq), 0);
 }
 
+/* Queue pairs with two receive CQs share the queue: each CQ may get all its completions. */
+static void a_larger_shared_queue_fits_each_cq(void **state)
+{
+	const struct urxe_rq_attr attr = {.ctx = &f, .pd = PD, .max_wr = 8, .max_sge = 1};
+	struct urxe_cq *first = f.cq;
+	struct ibv_cq *ibv[2];
+	struct urxe_rq *srq;
+
+	(void)state;
+	assert_int_equal(urxe_srq_create(f.dev, &attr, &srq), 0);
+	make_qp(URXE_QPT_RC, 0, srq);
+	ibv[0] = fake_hca.last_qp->init.recv_cq;
+	assert_int_equal(urxe_cq_create(f.dev, &f, &f.cq), 0);
+	make_qp(URXE_QPT_RC, 0, srq);
+	ibv[1] = fake_hca.last_qp->init.recv_cq;
+	assert_int_equal(urxe_srq_resize(srq, 600), 0);
+	for (int i = 0; i < 2; i++)
+		assert_true(ibv[i]->cqe >= 600);
+	f.cq = first;
+}
+
 static void events_reach_the_engine(void **state)
 {
 	(void)state;
@@ -551,6 +572,7 @@ int main(void)
 		TEST(a_datagram_without_address_handle_fails),
 		TEST(inline_data_goes_by_memory_if_the_hca_takes_none),
 		TEST(a_shared_queue_gives_its_own_numbers_back),
+		TEST(a_larger_shared_queue_fits_each_cq),
 		TEST(events_reach_the_engine),
 		TEST(the_end_of_the_hca_fails_its_queue_pairs),
 		TEST(limits_are_the_smaller_ones),

@@ -86,6 +86,8 @@ static void test_numbers_are_the_hca_s(void **state)
 	assert_int_equal(f.hca.n_qps, 1);
 	conn_bring_up(f.e.pair, &conn, 0, &own, &f.e.end[1]);
 	assert_false(urxe_qp_offloaded(own.qp));
+	assert_false(urxe_offload_has_qp(own.qp));
+	assert_true(urxe_offload_has_qp(f.e.end[0].qp));
 	close_fixture(&f);
 }
 
