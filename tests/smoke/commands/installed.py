@@ -16,8 +16,8 @@ from host import Failure, main  # noqa: E402
 # Relative to the prefix.
 FILES = ['bin/urxe', 'bin/urxe-bench', 'sbin/urxed', 'lib/*/urxe/liburxe.so', 'lib/*/urxe/liburxe-outer.so',
          'lib/systemd/system/urxed.service', 'lib/systemd/user/urxed.service', 'lib/tmpfiles.d/urxe.conf',
-         'share/man/man1/urxe.1', 'share/man/man5/urxe.conf.5', 'share/man/man7/urxe-counters.7', 'share/man/man8/urxed.8',
-         'share/bash-completion/completions/urxe', 'share/bash-completion/completions/urxed',
+         'share/man/man1/urxe.1', 'share/man/man5/urxe.conf.5', 'share/man/man7/urxe-counters.7',
+         'share/man/man8/urxed.8', 'share/bash-completion/completions/urxe', 'share/bash-completion/completions/urxed',
          'share/doc/urxe/urxe.conf', 'share/doc/urxe/README.md', 'share/doc/urxe/urxe.md']
 # Installed only if the build found a BPF compiler.
 OPTIONAL = ['lib/*/urxe/roce.bpf.o']
