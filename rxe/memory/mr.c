@@ -121,8 +121,7 @@ void mr_free(struct urxe_mr *mr)
 	free(mr);
 }
 
-/* A system call that unmaps a piece, and may still fail, is in progress. */
-static bool is_held(const struct urxe_mr *mr)
+bool mr_is_held(const struct urxe_mr *mr)
 {
 	for (uint32_t i = 0; mr->held && i < mr->n_pieces; i++)
 		if (mr->held[i].addr)
@@ -133,7 +132,7 @@ static bool is_held(const struct urxe_mr *mr)
 /* Whether a part of the region is mapped, and its list of pieces is short enough for a grant. */
 static bool is_grantable(const struct urxe_mr *mr)
 {
-	if (!mr->length || mr->n_pieces > URXE_DIRECT_GRANT_PIECES || is_held(mr))
+	if (!mr->length || mr->n_pieces > URXE_DIRECT_GRANT_PIECES || mr_is_held(mr))
 		return false;
 	for (uint32_t i = 0; i < mr->n_pieces; i++)
 		if (mr->pieces[i].addr)

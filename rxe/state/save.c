@@ -132,14 +132,6 @@ static void list_objects(struct state_device *d)
 
 /* --- The device. */
 
-static bool is_unmapping(const struct urxe_mr *mr)
-{
-	for (uint32_t i = 0; mr->held && i < mr->n_pieces; i++)
-		if (mr->held[i].addr)
-			return true;
-	return false;
-}
-
 /* The HCA has the state of its queue pairs. */
 static bool has_offloaded(const struct urxe_dev *dev)
 {
@@ -162,11 +154,11 @@ static int quiesce(struct urxe_dev *dev)
 	if (has_offloaded(dev))
 		return -EOPNOTSUPP;
 	while ((mr = idmap_next(&dev->mrs, &at)))
-		if (is_unmapping(mr))
+		if (mr_is_held(mr))
 			return -EBUSY;
 	at = 0;
 	while ((fast = idmap_next(&dev->fast_mrs, &at)))
-		if (fast->registered && is_unmapping(fast->mr))
+		if (fast->registered && mr_is_held(fast->mr))
 			return -EBUSY;
 	urxe_direct_withdraw(dev);
 	return direct_copies_ended(dev) ? 0 : -EBUSY;

@@ -227,28 +227,31 @@ static void unreliable(struct bed *bed)
 	observe(bed);
 }
 
-static void no_right(struct bed *bed)
+/* The second of eight WRITEs has another key; 0 = the right one. */
+static void post_writes(struct bed *bed, uint32_t rkey, uint32_t lkey)
 {
 	connect_type(bed, URXE_QPT_RC);
 	post(bed, 1, URXE_WR_RDMA_WRITE, 100);
 	post_send(&bed->e, 0,
-		  &(struct post){
-			  .wr_id = 2, .opcode = URXE_WR_RDMA_WRITE, .length = 100, .rkey = 0xdead});
+		  &(struct post){.wr_id = 2,
+				 .opcode = URXE_WR_RDMA_WRITE,
+				 .length = 100,
+				 .rkey = rkey,
+				 .lkey = lkey});
 	for (uint32_t i = 3; i < 9; i++)
 		post(bed, i, URXE_WR_RDMA_WRITE, 100);
+}
+
+static void no_right(struct bed *bed)
+{
+	post_writes(bed, 0xdead, 0);
 	post_receives(bed, 3, 100);
 	observe(bed);
 }
 
 static void no_local_right(struct bed *bed)
 {
-	connect_type(bed, URXE_QPT_RC);
-	post(bed, 1, URXE_WR_RDMA_WRITE, 100);
-	post_send(&bed->e, 0,
-		  &(struct post){
-			  .wr_id = 2, .opcode = URXE_WR_RDMA_WRITE, .length = 100, .lkey = 0xdead});
-	for (uint32_t i = 3; i < 9; i++)
-		post(bed, i, URXE_WR_RDMA_WRITE, 100);
+	post_writes(bed, 0, 0xdead);
 	observe(bed);
 }
 
