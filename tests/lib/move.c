@@ -15,7 +15,7 @@ static uint64_t on_tag(void *arg, enum urxe_state_kind kind, void *ctx)
 	return (uintptr_t)ctx;
 }
 
-static bool on_saved_completion(void *arg, void *cq_ctx, uint32_t i, struct urxe_wc *wc)
+bool move_completion(void *arg, void *cq_ctx, uint32_t i, struct urxe_wc *wc)
 {
 	const struct node_cq *cq = cq_ctx;
 
@@ -29,7 +29,7 @@ static bool on_saved_completion(void *arg, void *cq_ctx, uint32_t i, struct urxe
 void move_save(struct node *node, uint64_t now, uint8_t **stream, size_t *length)
 {
 	const struct urxe_state_save how = {
-		.arg = node, .tag = on_tag, .completion = on_saved_completion};
+		.arg = node, .tag = on_tag, .completion = move_completion};
 
 	require(urxe_state_save(node->dev, now, &how, stream, length) == 0);
 }

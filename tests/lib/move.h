@@ -20,4 +20,7 @@ int move_restore(struct node *node, uint64_t now, const uint8_t *stream, size_t 
 /* All of that for a side of a pair whose endpoints are those of these n connections. */
 void move_node(struct pair *pair, unsigned side, struct endpoint *const end[], uint32_t n);
 
+/* urxe_state_save.completion for the CQs of a node. */
+bool move_completion(void *arg, void *cq_ctx, uint32_t i, struct urxe_wc *wc);
+
 #endif

@@ -44,21 +44,10 @@ static uint64_t on_tag(void *arg, enum urxe_state_kind kind, void *ctx)
 	return ctx == &node->send_cq ? TAG_SEND_CQ : TAG_RECV_CQ;
 }
 
-static bool on_saved_completion(void *arg, void *cq_ctx, uint32_t i, struct urxe_wc *wc)
-{
-	const struct node_cq *cq = cq_ctx;
-
-	(void)arg;
-	if (i >= cq->tail - cq->head)
-		return false;
-	*wc = cq->ring[cq->head + i];
-	return true;
-}
-
 static void write_file(const char *directory, struct scene *s, unsigned side)
 {
 	const struct urxe_state_save how = {
-		.arg = s->pair->node[side], .tag = on_tag, .completion = on_saved_completion};
+		.arg = s->pair->node[side], .tag = on_tag, .completion = move_completion};
 	char path[PATH_LEN];
 	uint8_t *stream;
 	size_t length;
