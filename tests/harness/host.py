@@ -176,10 +176,10 @@ class Host:
         """The JSON output of `urxe show` for a topic or for all. Repeats the command if a process was too busy to answer."""
         for _ in range(BUSY):
             result = subprocess.run([*self.prefix, self.urxe, 'show', '--json', '--run-dir',
-                                     self.run_dir, *topic],
+                                     self.run_dir, '--wait', '1s', *topic],
                                     capture_output=True, text=True, timeout=20 * BUSY,
                                     env=self.environment, check=False)
-            if not re.fullmatch(r'(urxe: .* does not answer\n)+', result.stderr):
+            if not re.fullmatch(r'(urxe: .* does not answer\n)+urxe: these processes .*\n', result.stderr):
                 break
         if result.returncode or result.stderr:
             raise Failure(f'urxe show --json {topic}: status {result.returncode}, {result.stderr}')

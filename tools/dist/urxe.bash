@@ -109,7 +109,7 @@ _urxe() {
 		*) _urxe_words '--socket --mac --mtu --roce --doorbells --name --run-dir --help' "$word" ;;
 		esac
 		;;
-	show) _urxe_words 'host device port qp mr counter lease id transport --json --long --run-dir --help' "$word" ;;
+	show) _urxe_words 'host device port qp mr counter lease id transport --json --long --wait --run-dir --help' "$word" ;;
 	capture)
 		case $previous in
 		-i) _urxe_words "$(urxe show port 2>/dev/null | awk 'NR > 1 { print $3 }')" "$word" ;;

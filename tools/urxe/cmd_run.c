@@ -17,6 +17,8 @@
 #include "common/rundir.h"
 #include "urxe/daemon_connect.h"
 #include "urxe/preload.h"
+#include "urxe/program_check.h"
+#include "urxe/report_jobs.h"
 
 static const char usage[] =
 	"usage: urxe run [--run-dir DIR] [--transport packet|auto] [--congestion dcqcn|none]\n"
@@ -80,6 +82,19 @@ static int set_choice(const struct choice *choice, const char *value)
 	return -1;
 }
 
+/* Names the job after its first program, unless the caller has named it. Logs an error, returns -1.
+ */
+static int name_job(const char *cmd)
+{
+	const char *slash = strrchr(cmd, '/');
+	char job[JOB_NAME];
+
+	if (getenv(JOB_VARIABLE))
+		return 0;
+	snprintf(job, sizeof(job), "%.40s-%d", slash ? slash + 1 : cmd, (int)getpid());
+	return preload_set_env(JOB_VARIABLE, job);
+}
+
 /* Returns the index of CMD in argv, or 0. */
 static int parse_run_arguments(int argc, char **argv, const char **run_dir,
 			       struct daemon_start_options *daemon)
@@ -135,8 +150,10 @@ int cmd_run(int argc, char **argv)
 		log_line("%s", error);
 		return STATUS_USAGE;
 	}
+	if (program_check(argv[cmd]))
+		return STATUS_CANNOT_EXEC;
 	/* The daemon looks for its HCA below the outer run directory, which preload_set() names. */
-	if (preload_set(run_dir) || daemon_connect(run_dir, &daemon) < 0)
+	if (name_job(argv[cmd]) || preload_set(run_dir) || daemon_connect(run_dir, &daemon) < 0)
 		return STATUS_USAGE;
 	execvp(argv[cmd], argv + cmd);
 	err = errno;

@@ -8,15 +8,18 @@
 #include <string.h>
 
 #include "common/bad_option.h"
+#include "common/clock.h"
 #include "common/exit_status.h"
 #include "common/log.h"
+#include "common/quantity.h"
 #include "common/rundir.h"
+#include "urxe/report_jobs.h"
 #include "urxe/report_paths.h"
 #include "urxe/report_view.h"
 #include "urxed/report/control_client.h"
 
 static const char usage[] =
-	"usage: urxe show [TOPIC] [--json] [--long] [--run-dir DIR]\n"
+	"usage: urxe show [TOPIC] [--json] [--long] [--wait TIME] [--run-dir DIR]\n"
 	"Shows the state of the run directory's urxed; without a topic, an overview.\n"
 	"\n"
 	"  host           name, MAC, MTU, GID and P_Key tables, and the daemon itself\n"
@@ -25,28 +28,44 @@ static const char usage[] =
 	"  qp             the queue pairs of all processes; with --long all values of each\n"
 	"  mr             the memory regions of all processes\n"
 	"  counter        every counter that is not 0, of the daemon and of processes\n"
-	"  lease          which process holds which queue pair numbers\n"
+	"  lease          which process of which job holds which queue pair numbers\n"
 	"  id             the rdma_cm IDs of all processes: listeners and connections\n"
 	"  transport      the path of frames between connected processes, and why\n"
 	"\n"
 	"  --json         one JSON document, with all counters\n"
 	"  --long         also counters that are 0, and the meaning of each\n"
+	"  --wait TIME    how long processes have to begin their answers, such as 2s; default\n"
+	"                 100ms\n"
 	"  --run-dir DIR  the daemon's directory; default as for urxed\n"
 	"\n"
 	"Exit status: 0; 1 if no daemon answers; 2 for a wrong command line.\n";
 
-static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-					{"long", no_argument, NULL, 'l'},
-					{"run-dir", required_argument, NULL, 'd'},
-					{"help", no_argument, NULL, 'h'},
-					{0}};
+static const struct option options[] = {
+	{"json", no_argument, NULL, 'j'},       {"long", no_argument, NULL, 'l'},
+	{"wait", required_argument, NULL, 'w'}, {"run-dir", required_argument, NULL, 'd'},
+	{"help", no_argument, NULL, 'h'},       {0}};
 
 struct arguments {
 	const char *topic; /* NULL = the overview */
 	const char *run_dir;
+	uint32_t wait_ms;
 	bool json;
 	bool long_form;
 };
+
+/* Logs an error and returns false. */
+static bool read_wait(const char *text, uint32_t *ms)
+{
+	uint64_t ns;
+
+	if (quantity_read(text, quantity_time, &ns) && ns >= NS_PER_MS &&
+	    ns <= CONTROL_CLIENT_LONGEST_S * NS_PER_SEC) {
+		*ms = (uint32_t)(ns / NS_PER_MS);
+		return true;
+	}
+	log_line("--wait is a time from 1ms to %ds, not '%s'", CONTROL_CLIENT_LONGEST_S, text);
+	return false;
+}
 
 static int parse_show_arguments(int argc, char **argv, struct arguments *a)
 {
@@ -57,6 +76,10 @@ static int parse_show_arguments(int argc, char **argv, struct arguments *a)
 		case 'j': a->json = true; break;
 		case 'l': a->long_form = true; break;
 		case 'd': a->run_dir = optarg; break;
+		case 'w':
+			if (!read_wait(optarg, &a->wait_ms))
+				return STATUS_USAGE;
+			break;
 		case 'h': fputs(usage, stdout); exit(0);
 		case ':':
 			log_line("option %s needs a value; see urxe show --help",
@@ -95,13 +118,14 @@ static bool is_first_lease(const json_t *leases, size_t index)
 }
 
 /*
- * Logs the processes that did not answer within 1 s, for example because they are stopped, and
- * those with a refused answer.
+ * Logs the processes that did not answer, for example because they are stopped, and those with a
+ * refused answer.
  */
-static void log_silent_processes(const json_t *report)
+static void log_silent_processes(const json_t *report, const char *run_dir)
 {
 	const json_t *leases = json_object_get(report, "leases");
-	const char *process, *refused;
+	const char *process, *job, *refused;
+	bool silent = false;
 	json_t *lease;
 	size_t i;
 
@@ -114,16 +138,23 @@ static void log_silent_processes(const json_t *report)
 		refused = json_string_value(json_object_get(lease, "refused"));
 		if (refused)
 			log_line("the answer of %s is not shown: %s", process, refused);
-		else
-			log_line("%s does not answer", process);
+		else {
+			job = json_string_value(json_object_get(lease, "job"));
+			log_line("%s of job %s does not answer", process, job ? job : "-");
+			silent = true;
+		}
 	}
+	if (silent)
+		log_line("these processes use the daemon of %s; --run-dir names another one, and "
+			 "--wait gives processes more time",
+			 run_dir);
 }
 
 int cmd_show(int argc, char **argv)
 {
 	char run_dir[RUNDIR_MAX],
 		error[CONTROL_CLIENT_ERROR > RUNDIR_ERROR ? CONTROL_CLIENT_ERROR : RUNDIR_ERROR];
-	struct arguments a = {0};
+	struct arguments a = {.wait_ms = CONTROL_CLIENT_WAIT_MS};
 	bool processes;
 	json_t *report;
 	int rc = parse_show_arguments(argc, argv, &a);
@@ -135,14 +166,15 @@ int cmd_show(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	processes = a.topic ? report_view_asks_processes(a.topic) : a.json;
-	report = control_client_report(run_dir, processes, error);
+	report = control_client_report(run_dir, processes ? a.wait_ms : 0, error);
 	if (!report) {
 		log_line("%s", error);
 		return STATUS_FAILED;
 	}
+	report_jobs_add(report);
 	if (processes) {
 		report_paths_add(report);
-		log_silent_processes(report);
+		log_silent_processes(report, run_dir);
 	}
 	if (a.json)
 		report_view_json(stdout, report, a.topic);

@@ -108,6 +108,28 @@ static int nest(const char *lib, const char *rest)
 	return set_outer_variables() ? -1 : set_preload(both, rest);
 }
 
+/*
+ * AddressSanitizer's shared runtime ends a program before which another library is loaded, unless
+ * this option is set. liburxe.so finds the runtime's functions behind its own, as libc's otherwise.
+ */
+static int set_sanitizer_options(void)
+{
+	static const char option[] = "verify_asan_link_order";
+	const char *old = getenv("ASAN_OPTIONS");
+	char *value;
+	int rc;
+
+	if (old && strstr(old, option))
+		return 0;
+	if (asprintf(&value, "%s%s%s=0", old ? old : "", old && *old ? ":" : "", option) < 0) {
+		log_line("cannot set ASAN_OPTIONS: no memory");
+		return -1;
+	}
+	rc = preload_set_env("ASAN_OPTIONS", value);
+	free(value);
+	return rc;
+}
+
 int preload_set(const char *run_dir)
 {
 	const char *old = getenv("LD_PRELOAD"), *rest;
@@ -122,5 +144,5 @@ int preload_set(const char *run_dir)
 		rc = set_preload(lib, old);
 	else
 		rc = same || !outer[0] ? 0 : nest(lib, rest);
-	return rc ? rc : preload_set_env("URXE_DIR", run_dir);
+	return rc || set_sanitizer_options() ? -1 : preload_set_env("URXE_DIR", run_dir);
 }

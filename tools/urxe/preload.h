@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The environment of a program with the device: LD_PRELOAD and URXE_DIR. For `urxe run`.
+ * The environment of a program with the device: LD_PRELOAD, URXE_DIR, and ASAN_OPTIONS, so that
+ * programs of AddressSanitizer start with a preloaded library. For `urxe run`.
  *
  * A `urxe run` within another one with another run directory is nested: the program has both
  * devices, by liburxe.so and liburxe-outer.so, and the outer one may be the HCA of the inner one.
@@ -13,7 +14,7 @@
 void preload_remember(void);
 /* Sets one variable of the environment. 0; -1 after an error, which is logged. */
 int preload_set_env(const char *name, const char *value);
-/* Sets LD_PRELOAD and URXE_DIR for a program with the device of run_dir. 0; -1 after an error,
+/* Sets these variables for a program with the device of run_dir. 0; -1 after an error,
  * which is logged. */
 int preload_set(const char *run_dir);
 

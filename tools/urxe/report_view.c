@@ -90,9 +90,13 @@ static void print_ports(FILE *out, const json_t *report, bool all)
 }
 
 static const struct text_table_column lease_columns[] = {
-	{"FIRST QPN", "qpn_first", TABLE_QPN}, {"QPNS", "qpn_count", TABLE_COUNT},
-	{"UID", "uid", TABLE_COUNT},           {"QPS", "qps", TABLE_COUNT},
-	{"REGIONS", "mrs", TABLE_COUNT},       {"PROCESS", "process", TABLE_TEXT},
+	{"FIRST QPN", "qpn_first", TABLE_QPN},
+	{"QPNS", "qpn_count", TABLE_COUNT},
+	{"UID", "uid", TABLE_COUNT},
+	{"QPS", "qps", TABLE_COUNT},
+	{"REGIONS", "mrs", TABLE_COUNT},
+	{"PROCESS", "process", TABLE_TEXT},
+	{"JOB", "job", TABLE_TEXT},
 };
 
 static void print_leases(FILE *out, const json_t *report, bool all)

@@ -105,6 +105,9 @@ FCNTL(fcntl64)
 HOOKED(int, socket)(int domain, int type, int protocol)
 {
 	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && path_run_dir()) {
+		if (!strcmp(program_invocation_short_name, "rdma"))
+			log_write("rdma(8) asks the kernel, which does not know this device: use "
+				  "'urxe show'");
 		errno = EPROTONOSUPPORT;
 		return -1;
 	}

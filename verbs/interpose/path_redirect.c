@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <vnic/attach.h>
 
 #include "interpose/libc_real.h"
+#include "report/log.h"
 
 #define UVERBS_DIR "dev/infiniband/"
 
@@ -32,6 +34,26 @@ static atomic_int state;
 static char run_dir[PATH_MAX];
 static const char *uverbs_name = VNIC_UVERBS_NAME;
 
+/*
+ * libibverbs only says that the host has no device if the daemon has ended, or if URXE_DIR names no
+ * run directory. The first look at the directory tells the user the reason.
+ */
+static void check_run_dir(void)
+{
+	static atomic_bool checked;
+	char path[PATH_MAX];
+	int saved = errno;
+
+	if (atomic_exchange(&checked, true))
+		return;
+	if (snprintf(path, sizeof(path), "%s/" VNIC_SYSFS_NAME, run_dir) < PATH_MAX &&
+	    REAL(access)(path, F_OK))
+		log_write("%s, named by URXE_DIR, is not the run directory of a running urxed: "
+			  "start programs by 'urxe run'",
+			  run_dir);
+	errno = saved;
+}
+
 /* The run directory has the node of its own device only. */
 static void find_uverbs_name(void)
 {
@@ -50,7 +72,9 @@ static int read_run_dir(void)
 	const char *dir = env_get("DIR");
 	int found = INERT;
 
-	if (dir && dir[0] == '/' && strlen(dir) < sizeof(run_dir)) {
+	if (dir && (dir[0] != '/' || strlen(dir) >= sizeof(run_dir))) {
+		log_write("URXE_DIR is not the absolute path of a run directory: '%s'", dir);
+	} else if (dir) {
 		memcpy(run_dir, dir, strlen(dir) + 1);
 		find_uverbs_name();
 		found = ACTIVE;
@@ -103,6 +127,7 @@ const char *path_redirect(const char *path, char buf[PATH_MAX])
 		if (snprintf(buf, PATH_MAX, "%s/%s%s", dir, redirected[i].dir, path + len) >=
 		    PATH_MAX)
 			return path;
+		check_run_dir();
 		return buf;
 	}
 	return path;

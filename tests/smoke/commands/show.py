@@ -15,8 +15,8 @@ QUESTIONS = 20
 
 
 def show(host, *arguments):
-    """Exit status, output and errors of `urxe show`."""
-    result = subprocess.run([host.urxe, 'show', '--run-dir', host.run_dir, *arguments],
+    """Exit status, output and errors of `urxe show`. Other work on the machine may delay answers."""
+    result = subprocess.run([host.urxe, 'show', '--run-dir', host.run_dir, '--wait', '1s', *arguments],
                             capture_output=True, text=True, timeout=20 * BUSY,
                             env=host.environment, check=False)
     return result.returncode, result.stdout, result.stderr
@@ -56,7 +56,8 @@ def check_topics(build):
 # The headers in the source tree that document the keys.
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../..')
 HEADERS = ['tools/urxed/report/report.h', 'tools/urxed/report/control_client.h',
-           'tools/urxe/report_paths.h', 'verbs/session/state_document.h']
+           'tools/urxe/report_jobs.h', 'tools/urxe/report_paths.h',
+           'verbs/session/state_document.h']
 # Objects whose keys are names of counters, which other lists document.
 COUNTED = ['counters', 'drops', 'device']
 
@@ -88,7 +89,8 @@ def check_parts(found, processes):
         expect(part, names(found[part]), processes)
     for lease in found['leases']:
         expect('lease', (lease['uid'], lease['answered'], lease['qps'], lease['mrs'],
-                         lease['qpn_first'] % lease['qpn_count']), (os.getuid(), True, 2, 1, 0))
+                         lease['qpn_first'] % lease['qpn_count'], lease['job']),
+               (os.getuid(), True, 2, 1, 0, f'env-{lease["pid"]}'))
     for qp in found['qps']:
         expect('queue pair', (qp['type'], qp['path_mtu'], qp['path']), ('RC', 4096, 'direct'))
         if qp['state'] not in ('RTR', 'RTS'):
@@ -119,9 +121,10 @@ def check_captured(host):
 def check_stopped(host, pair, processes):
     """`urxe show` names a stopped process after some time, and shows the other one."""
     pair.client.kill(signal.SIGSTOP)
+    job = f'env-{pair.client.process.pid}'
     for _ in range(3):
         status, text, errors = show(host, 'qp')
-        if status or len(errors.splitlines()) != 1 or 'does not answer' not in errors:
+        if status or len(errors.splitlines()) != 2 or f'of job {job} does not answer' not in errors:
             raise Failure(f'with a process stopped: {status}, {errors}')
         if sum(process in text for process in processes) != 1:
             raise Failure(f'the output does not show exactly the other process:\n{text}')

@@ -156,7 +156,8 @@ static json_t *parse_report(int fd, int *rc)
 }
 
 /* The report with the states of processes, which answer on sockets that follow on fd. */
-static json_t *complete_report(int fd, int memory, const struct control_reply *reply, int *rc)
+static json_t *complete_report(int fd, int memory, const struct control_reply *reply,
+			       uint32_t wait_ms, int *rc)
 {
 	struct control_sockets sockets;
 	json_t *report = NULL;
@@ -166,16 +167,17 @@ static json_t *complete_report(int fd, int memory, const struct control_reply *r
 	if (!*rc)
 		report = parse_report(memory, rc);
 	if (report && sockets.n)
-		process_states_collect(report, sockets.fds, sockets.n);
+		process_states_collect(report, sockets.fds, sockets.n, wait_ms);
 	for (i = 0; i < sockets.n; i++)
 		close(sockets.fds[i]);
 	return report;
 }
 
-json_t *control_client_report(const char *run_dir, bool processes, char error[CONTROL_CLIENT_ERROR])
+json_t *control_client_report(const char *run_dir, uint32_t wait_ms,
+			      char error[CONTROL_CLIENT_ERROR])
 {
 	const struct control_request request = {
-		.version = CONTROL_VERSION, .type = CONTROL_SHOW, .ask = processes};
+		.version = CONTROL_VERSION, .type = CONTROL_SHOW, .ask = wait_ms > 0};
 	struct unix_packet_extras came;
 	struct control_reply reply;
 	json_t *report;
@@ -183,11 +185,11 @@ json_t *control_client_report(const char *run_dir, bool processes, char error[CO
 
 	if (fd < 0)
 		return NULL;
-	report = complete_report(fd, came.fds[0], &reply, &rc);
+	report = complete_report(fd, came.fds[0], &reply, wait_ms, &rc);
 	if (!report)
 		describe_error(error, run_dir, -rc);
-	else if (processes && !reply.users)
-		process_states_collect(report, NULL, 0);
+	else if (wait_ms && !reply.users)
+		process_states_collect(report, NULL, 0, wait_ms);
 	unix_packet_close_fds(&came);
 	close(fd);
 	return report;

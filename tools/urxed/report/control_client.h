@@ -6,15 +6,17 @@
 #ifndef URXE_URXED_REPORT_CONTROL_CLIENT_H
 #define URXE_URXED_REPORT_CONTROL_CLIENT_H
 
-#include <stdbool.h>
+#include <stdint.h>
 
 #include <jansson.h>
 
 #define CONTROL_CLIENT_ERROR 256
 /* Timeout for the daemon's reply: a daemon that takes longer hangs or was stopped. */
 #define CONTROL_CLIENT_SECONDS 5
-/* A process that sends neither its state nor -EINPROGRESS for this time is left out. */
-#define CONTROL_CLIENT_ANSWER_MS 1000
+/* How long processes have to begin their answers, if the user names no other time. */
+#define CONTROL_CLIENT_WAIT_MS 100
+/* A process that has begun its answer, and sends nothing for this time, is left out. */
+#define CONTROL_CLIENT_PROGRESS_MS 1000
 /* Longest wait for the states of all processes. */
 #define CONTROL_CLIENT_LONGEST_S 60
 
@@ -28,8 +30,8 @@ int control_client_capture(const char *run_dir, const char *port, int *ring,
 
 /*
  * The report of the daemon of run_dir (report.h); the caller calls json_decref. NULL on error, with
- * one sentence in `error`. With `processes`, the report also contains the state of each process
- * (verbs/session/state_document.h):
+ * one sentence in `error`. With wait_ms > 0, the report also contains the state of each process
+ * that begins its answer within that time (verbs/session/state_document.h):
  *
  *   qps, mrs  rows as in state_document.h, each with the process' name and pid
  *   counters  rows of each process, with pid; `of` is the process' name
@@ -37,7 +39,7 @@ int control_client_capture(const char *run_dir, const char *port, int *ring,
  *             that block of QPNs, and `mrs` the number of its MRs. `refused`: in the first lease of
  *             a process whose answer was not accepted, the reason.
  */
-json_t *control_client_report(const char *run_dir, bool processes,
+json_t *control_client_report(const char *run_dir, uint32_t wait_ms,
 			      char error[CONTROL_CLIENT_ERROR]);
 
 #endif

@@ -33,6 +33,7 @@ struct process {
 	json_int_t port, pid;
 	uint32_t qpns;     /* leased */
 	uint32_t progress; /* how often it may still say -EINPROGRESS */
+	bool started;      /* it has said -EINPROGRESS */
 	struct user *user;
 	bool done; /* its answer was added or refused */
 };
@@ -44,7 +45,15 @@ struct collection {
 	struct user *users;
 	size_t n_users;
 	uint32_t units; /* of all users */
+	/* ns that documents took to read. Meanwhile answers wait in the sockets, so deadlines do
+	 * not count this time. Each process has one document: the sum has a limit. */
+	uint64_t reading;
 };
+
+static uint64_t waited_until_now(const struct collection *c)
+{
+	return now_ns() - c->reading;
+}
 
 /* --- Processes that are asked */
 
@@ -258,11 +267,28 @@ static void take_state(struct collection *c, struct process *p, int memory)
 
 /* A socket on which the processes of one user answer. */
 struct answers {
-	struct pollfd fd; /* fd -1 = its processes have no more time */
-	uint64_t end;     /* when they have no more time */
+	struct pollfd fd;  /* fd -1 = its processes have no more time */
+	uint64_t wait_end; /* when processes have no more time to begin an answer */
+	uint64_t end;      /* when processes with begun answers have no more time, if `begun` */
+	uint32_t begun;    /* processes that have begun an answer, and not ended it */
 };
 
-/* Receives a packet; a live process that makes progress gives its user's processes more time. */
+/* A process in the middle of its answer gets more time after each packet. */
+static void note_progress(const struct collection *c, struct answers *a, struct process *p)
+{
+	if (p->done)
+		a->begun -= p->started;
+	else if (!p->progress)
+		return;
+	else {
+		p->progress--;
+		a->begun += !p->started;
+		p->started = true;
+	}
+	a->end = waited_until_now(c) + CONTROL_CLIENT_PROGRESS_MS * NS_PER_MS;
+}
+
+/* Receives a packet of a process. */
 static void receive_answer(struct collection *c, struct answers *a)
 {
 	struct vnic_attach_state answer;
@@ -276,12 +302,15 @@ static void receive_answer(struct collection *c, struct answers *a)
 	close_alarm_end();
 	if (len == sizeof(answer) && (!answer.status || answer.status == -EINPROGRESS))
 		p = find_unanswered(c, came.pid);
-	if (p && !answer.status)
+	if (p && !answer.status) {
+		uint64_t begin = now_ns();
+
 		take_state(c, p, came.fds[0]);
-	if (p && (p->done || p->progress)) {
-		p->progress -= !p->done;
-		a->end = now_ns() + CONTROL_CLIENT_ANSWER_MS * NS_PER_MS;
+		if (p->done)
+			c->reading += now_ns() - begin;
 	}
+	if (p)
+		note_progress(c, a, p);
 	close_alarm_begin();
 	unix_packet_close_fds(&came);
 	close_alarm_end();
@@ -292,14 +321,17 @@ static void receive_answer(struct collection *c, struct answers *a)
 /* Returns how long some process still has time; 0 = none has. */
 static uint64_t time_left(struct answers *answers, uint32_t n, uint64_t now)
 {
-	uint64_t left = 0;
+	uint64_t left = 0, end;
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		if (answers[i].end <= now)
+		end = answers[i].wait_end;
+		if (answers[i].begun && answers[i].end > end)
+			end = answers[i].end;
+		if (end <= now)
 			answers[i].fd.fd = -1;
-		else if (answers[i].fd.fd >= 0 && answers[i].end - now > left)
-			left = answers[i].end - now;
+		else if (answers[i].fd.fd >= 0 && end - now > left)
+			left = end - now;
 	}
 	return left;
 }
@@ -321,12 +353,12 @@ static int wait_for_answers(struct answers *answers, uint32_t n, uint64_t left)
 /* Of each socket in turn, so that a user who sends without end keeps out no other user. */
 static void collect(struct collection *c, struct answers *answers, uint32_t n)
 {
-	uint64_t now = now_ns(), left;
-	const uint64_t last = now + CONTROL_CLIENT_LONGEST_S * NS_PER_SEC;
+	const uint64_t last = now_ns() + CONTROL_CLIENT_LONGEST_S * NS_PER_SEC;
+	uint64_t left;
 	uint32_t i;
 
-	for (; c->unanswered && now < last; now = now_ns()) {
-		left = time_left(answers, n, now);
+	while (c->unanswered && now_ns() < last) {
+		left = time_left(answers, n, waited_until_now(c));
 		if (!left || wait_for_answers(answers, n, left) < 0)
 			break;
 		for (i = 0; i < n; i++)
@@ -335,17 +367,17 @@ static void collect(struct collection *c, struct answers *answers, uint32_t n)
 	}
 }
 
-void process_states_collect(json_t *report, const int *sockets, uint32_t n)
+void process_states_collect(json_t *report, const int *sockets, uint32_t n, uint32_t wait_ms)
 {
 	struct collection c = {.report = report, .units = PROCESS_STATES_UNITS};
 	struct answers answers[CONTROL_USERS];
-	uint64_t end = now_ns() + CONTROL_CLIENT_ANSWER_MS * NS_PER_MS;
+	uint64_t end = now_ns() + wait_ms * NS_PER_MS;
 	uint32_t i;
 
 	json_object_set_new(report, "qps", json_array());
 	json_object_set_new(report, "mrs", json_array());
 	for (i = 0; i < n; i++)
-		answers[i] = (struct answers){{sockets[i], POLLIN, 0}, end};
+		answers[i] = (struct answers){{sockets[i], POLLIN, 0}, end, end, 0};
 	if (list_processes(&c))
 		collect(&c, answers, n);
 	free(c.processes);

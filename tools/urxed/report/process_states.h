@@ -24,11 +24,11 @@
 
 /*
  * Adds the states that processes send on the sockets, one socket a user, as control_client.h says.
- * Ends when all have answered, or CONTROL_CLIENT_ANSWER_MS after the last packet that shows
- * progress. Processes are not trusted: their packets may contain anything, and each process counts
- * once.
+ * Ends when all have answered. A process that has not begun its answer after wait_ms is left out;
+ * so is a process in the middle of its answer CONTROL_CLIENT_PROGRESS_MS after its last packet.
+ * Processes are not trusted: their packets may contain anything, and each process counts once.
  */
-void process_states_collect(json_t *report, const int *sockets, uint32_t n);
+void process_states_collect(json_t *report, const int *sockets, uint32_t n, uint32_t wait_ms);
 
 /* Adds one document, as that of the first process that the daemon has asked. For tests. */
 void process_states_add(json_t *report, const char *text, size_t len);

@@ -84,7 +84,7 @@ static json_t *get_report(void)
 {
 	char error[CONTROL_CLIENT_ERROR];
 
-	return control_client_report(run_dir, false, error);
+	return control_client_report(run_dir, 0, error);
 }
 
 static int answer_host(const char *parameter, struct netdev_telemetry *answer)

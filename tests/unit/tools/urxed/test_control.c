@@ -28,6 +28,7 @@
 #include "urxed/report/control_client.h"
 
 #define ROUND_MS 10
+#define WAIT_MS  1000
 
 static char top[] = "/tmp/test-control-XXXXXX";
 static struct control control;
@@ -199,7 +200,7 @@ static void assert_answers(const char *expected)
 	json_t *report;
 
 	text = expected;
-	report = control_client_report(top, false, error);
+	report = control_client_report(top, 0, error);
 	assert_non_null(report);
 	assert_int_equal(json_integer_value(json_object_get(report, "a")), 1);
 	json_decref(report);
@@ -224,13 +225,13 @@ static void failed_report_has_an_error_text(void **state)
 
 	(void)state;
 	text = "{\"a\": ";
-	assert_null(control_client_report(top, false, error));
+	assert_null(control_client_report(top, 0, error));
 	assert_non_null(strstr(error, "another version"));
 	refusal = -ENOMEM;
-	assert_null(control_client_report(top, false, error));
+	assert_null(control_client_report(top, 0, error));
 	assert_non_null(strstr(error, strerror(ENOMEM)));
 	refusal = 0;
-	assert_null(control_client_report("/nonexistent", false, error));
+	assert_null(control_client_report("/nonexistent", 0, error));
 	assert_string_equal(error, "no urxed serves /nonexistent");
 }
 
@@ -292,7 +293,7 @@ static void states_of_processes_are_added_to_the_report(void **state)
 	text = leases;
 	process_state = "{\"qps\": [{\"qpn\": 17}, {\"qpn\": 18}], \"mrs\": [],"
 			" \"counters\": {\"timeout\": 3, \"odd\": 1}}";
-	report = control_client_report(top, true, error);
+	report = control_client_report(top, WAIT_MS, error);
 	process_state = NULL;
 	assert_non_null(report);
 	assert_int_equal(json_array_size(json_object_get(report, "qps")), 2);
@@ -324,7 +325,7 @@ static void malformed_state_is_refused(void **state)
 		 getpid());
 	text = leases;
 	process_state = "{\"qps\": [{\"qpn\": \"\033[2J\"}]}";
-	report = control_client_report(top, true, error);
+	report = control_client_report(top, WAIT_MS, error);
 	process_state = NULL;
 	assert_non_null(report);
 	lease = json_array_get(json_object_get(report, "leases"), 0);

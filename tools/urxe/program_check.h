@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Can the dynamic linker preload liburxe.so into a program? For cmd_run.c. */
+#ifndef URXE_URXE_PROGRAM_CHECK_H
+#define URXE_URXE_PROGRAM_CHECK_H
+
+/*
+ * Looks at the file that execvp(3) would execute for `cmd`. Returns 0, or -1 if neither the program
+ * nor its children can have the device, because the program changes its privileges (AT_SECURE in
+ * ld.so(8)). The reason is logged. So is, without an error, that a program is statically linked:
+ * only its children have the device. A file that cannot be read is left to execvp.
+ */
+int program_check(const char *cmd);
+
+#endif
