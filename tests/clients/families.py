@@ -7,12 +7,14 @@ TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
 sys.path += [os.path.join(TESTS, 'harness'), os.path.join(TESTS, 'hosts')]
 import fio  # noqa: E402
 import ibverbs_utils  # noqa: E402
+import iser  # noqa: E402
 import libfabric  # noqa: E402
 import openmpi  # noqa: E402
 import perftest  # noqa: E402
 import pyverbs  # noqa: E402
 import qperf  # noqa: E402
 import rdmacm_utils  # noqa: E402
+import rsockets  # noqa: E402
 import ucx  # noqa: E402
 
 FAMILIES = {module.__name__: module for module in (
@@ -25,4 +27,6 @@ FAMILIES = {module.__name__: module for module in (
     openmpi,
     pyverbs,
     fio,
+    iser,
+    rsockets,
 )}

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 Four ranks of the tests' own program, which `mpicc` compiles: messages between all ranks, and collectives, every byte
-compared. The ranks may use the transport `rc_verbs` only, and UCX's log confirms it. Between two hosts each host has
-two ranks, by `--host SERVER:2,CLIENT:2`. A script instead of ssh enters the client's namespace and runs `urxe run --`.
+compared. The ranks may use the transport `rc_verbs` only, and UCX's log confirms it.
+
+Between two hosts each host has two ranks. `mpirun` itself runs under `urxe run --`, and these options run Open MPI's
+daemon under `urxe run` on the other host: `--host SERVER:2,CLIENT:2 --mca orte_launch_agent "urxe run -- orted"`.
+In the tests a script instead of ssh enters the client's namespace.
 """
 import os
 import re
@@ -11,7 +14,7 @@ import subprocess
 import tempfile
 
 from host import Failure
-from row import PROGRAMS, Row, words
+from row import PROGRAMS, Refusal, Row, words
 from ucx import LANES
 
 PACKAGES = ['openmpi-bin', 'libopenmpi-dev']
@@ -19,8 +22,8 @@ RANKS = 4
 # Open MPI takes two hosts with one name for one host, so the second one gets its own UTS namespace and name.
 AGENT = '''#!/bin/sh
 shift
-unset URXE_DIR LD_PRELOAD
-exec {prefix} unshare --uts sh -c 'hostname other && exec {urxe} run --run-dir {run_dir} -- sh -c "$*"' sh "$@"
+unset URXE_DIR URXE_JOB LD_PRELOAD
+exec {prefix} unshare --uts sh -c 'hostname other && exec sh -c "$*"' sh "$@"
 '''
 
 
@@ -37,7 +40,7 @@ def write_agent(top, host):
     """Writes the script that mpirun starts instead of ssh to run ranks on a host."""
     path = os.path.join(top, 'agent')
     with open(path, 'w', encoding='utf-8') as file:
-        file.write(AGENT.format(prefix=shlex.join(host.prefix), urxe=host.urxe, run_dir=host.run_dir))
+        file.write(AGENT.format(prefix=shlex.join(host.prefix)))
     os.chmod(path, 0o755)
     return path
 
@@ -52,6 +55,18 @@ def check(ranks, elsewhere):
         raise Failure(f'not {elsewhere} ranks on the other host')
 
 
+class RefusedRanks(Row):
+    def run(self, at):
+        with tempfile.TemporaryDirectory() as top:
+            program = at.client.start(*words(self.client, at, at.client)[:-1], compile_ranks(top))
+            try:
+                self.judge(program)
+            except Failure as failure:
+                raise Failure(f'{failure}\nmpirun: {program.describe()}') from None
+            finally:
+                program.kill()
+
+
 class Ranks(Row):
     def run(self, at):
         with tempfile.TemporaryDirectory() as top:
@@ -59,7 +74,9 @@ class Ranks(Row):
             one = at.server is at.client
             if not one:
                 hosts = ','.join(f'{address}:{RANKS // 2}' for address in at.addresses)
-                argv[1:1] = ['--host', hosts, '--mca', 'plm_rsh_agent', write_agent(top, at.client)]
+                agent = f'{at.client.urxe} run --run-dir {at.client.run_dir} -- orted'
+                argv[1:1] = ['--host', hosts, '--mca', 'orte_launch_agent', agent,
+                             '--mca', 'plm_rsh_agent', write_agent(top, at.client)]
             program = at.server.start(*argv)
             try:
                 self.judge(program)
@@ -72,4 +89,8 @@ class Ranks(Row):
 
 ROWS = [Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} --mca pml ucx --mca pml_ucx_tls any '
               '--mca pml_ucx_devices any --mca mpi_yield_when_idle 1 -x UCX_TLS=rc_v,self '
-              '-x UCX_NET_DEVICES=urxe0:1 -x UCX_LOG_LEVEL=info {programs}/mpi_payload')]
+              '-x UCX_NET_DEVICES=urxe0:1 -x UCX_LOG_LEVEL=info {programs}/mpi_payload'),
+        RefusedRanks('mpirun --allow-run-as-root --oversubscribe -np 2 --mca pml ob1 --mca btl openib,self '
+                     '--mca btl_openib_allow_ib 1 {programs}/mpi_payload', refusal=Refusal(
+                         'Debian builds openib with the connection manager udcm only, which refuses RoCE',
+                         'CPCs attempted: +udcm'))]
