@@ -63,7 +63,7 @@ _urxe() {
 	previous=$(_urxe_previous)
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		_urxe_words 'run vm show capture replay bench sim help --help --version' "$word"
+		_urxe_words 'run vm show doctor capture replay bench sim help --help --version' "$word"
 		return
 	fi
 	if [[ $previous == --run-dir ]]; then
@@ -109,6 +109,7 @@ _urxe() {
 		*) _urxe_words '--socket --mac --mtu --roce --doorbells --name --run-dir --help' "$word" ;;
 		esac
 		;;
+	doctor) _urxe_words '--json --run-dir --help' "$word" ;;
 	show) _urxe_words 'host device port qp mr counter lease id transport --json --long --wait --run-dir --help' "$word" ;;
 	capture)
 		case $previous in

@@ -10,5 +10,6 @@ int cmd_show(int argc, char **argv);
 int cmd_capture(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_vm(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 
 #endif

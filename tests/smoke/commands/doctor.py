@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""`urxe doctor` tells what works, what is in the way, and the command that mends it."""
+import json
+import os
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+from host import BUSY, Failure, Host, main  # noqa: E402
+
+SUBJECTS = {'daemon', 'device', 'copies', 'limits', 'kernel', 'UDP 4791', 'uplinks', 'MTU', 'firewall'}
+ROCE_PORT = 4791
+
+
+def call(host, *arguments, prefix=()):
+    return subprocess.run([*prefix, host.urxe, 'doctor', *arguments], capture_output=True, text=True,
+                          timeout=20 * BUSY, env=host.environment, check=False)
+
+
+def ask(host, *arguments, status=0, prefix=()):
+    """The findings by subject; MTU may have several, of which one is kept."""
+    result = call(host, '--json', *arguments, prefix=prefix)
+    if result.returncode != status or result.stderr:
+        raise Failure(f'urxe doctor: status {result.returncode}, {result.stdout}{result.stderr}')
+    findings = json.loads(result.stdout)['findings']
+    if {finding['subject'] for finding in findings} != SUBJECTS:
+        raise Failure(f'other subjects: {findings}')
+    if any(set(finding) != {'subject', 'status', 'text', 'remedy'} for finding in findings):
+        raise Failure(f'other keys: {findings}')
+    return {finding['subject']: finding for finding in findings}
+
+
+def expect(finding, status, text, remedy=None):
+    if finding['status'] != status or text not in finding['text'] or finding['remedy'] != remedy:
+        raise Failure(f'not {status}, {text}, {remedy}: {finding}')
+
+
+def check_healthy(host):
+    found = ask(host, '--run-dir', host.run_dir)
+    expect(found['daemon'], 'ok', f'urxed serves {host.run_dir}, without an uplink')
+    expect(found['device'], 'ok', 'programs have the device urxe0')
+    text = call(host, '--run-dir', host.run_dir).stdout
+    if 'ok     device     programs have the device urxe0\n' not in text:
+        raise Failure(f'the text lacks the device: {text}')
+
+
+def check_private(host):
+    """Without a daemon the check starts a private one, as urxe run does."""
+    found = ask(host, '--run-dir', os.path.join(host.top, 'none'))
+    expect(found['daemon'], 'ok', 'no urxed serves')
+    expect(found['device'], 'ok', 'programs have the device urxe0')
+
+
+def check_faults(host):
+    found = ask(host, '--run-dir', '/proc/nowhere', status=1)
+    expect(found['device'], 'fault', 'cannot make run directory /proc/nowhere')
+    library = os.path.join(host.top, 'verbs/liburxe.so')
+    os.rename(library, library + '.gone')
+    found = ask(host, '--run-dir', host.run_dir, status=1)
+    os.rename(library + '.gone', library)
+    expect(found['device'], 'fault', 'liburxe.so cannot be read')
+
+
+def check_limits(host):
+    found = ask(host, '--run-dir', host.run_dir, prefix=['prlimit', '--nofile=300'])
+    expect(found['limits'], 'note', '300 descriptors only', 'ulimit -n 1024')
+    found = ask(host, '--run-dir', host.run_dir, prefix=['prlimit', '--fsize=100000'])
+    expect(found['limits'], 'note', '100000 bytes only', 'ulimit -f unlimited')
+
+
+def check_port(host):
+    """A socket that has RoCE's port is found, at any address."""
+    for family, address in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')):
+        with socket.socket(family, socket.SOCK_DGRAM) as taken:
+            try:
+                taken.bind((address, ROCE_PORT))
+            except OSError:
+                continue  # another program has it, or the host has no IPv6
+            found = ask(host, '--run-dir', host.run_dir)
+        if 'no socket has' in found['UDP 4791']['text']:
+            raise Failure(f'{address}: {found["UDP 4791"]}')
+
+
+def check_mistakes(host):
+    for arguments, word in ((['surplus'], 'no argument'), (['--frobnicate'], '--frobnicate'),
+                            (['--run-dir'], 'needs a value')):
+        result = call(host, *arguments)
+        if result.returncode != 2 or word not in result.stderr or len(result.stderr.splitlines()) != 1:
+            raise Failure(f'{arguments}: status {result.returncode}, {result.stderr}')
+    with open('/dev/full', 'w', encoding='ascii') as full:
+        result = subprocess.run([host.urxe, 'doctor', '--run-dir', host.run_dir], stdout=full,
+                                stderr=subprocess.PIPE, text=True, env=host.environment, check=False)
+    if result.returncode != 1 or 'cannot write' not in result.stderr:
+        raise Failure(f'/dev/full: status {result.returncode}, {result.stderr}')
+
+
+def run():
+    with Host(sys.argv[1]) as host:
+        check_healthy(host)
+        check_private(host)
+        check_faults(host)
+        check_limits(host)
+        check_port(host)
+        check_mistakes(host)
+
+
+main(run)

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxe doctor: tells what works on this host, what does not, and the command that mends it. */
+#include "urxe/cmd.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/bad_option.h"
+#include "common/exit_status.h"
+#include "common/log.h"
+#include "common/rundir.h"
+#include "urxe/daemon_connect.h"
+#include "urxe/doctor/check.h"
+
+static const char usage[] =
+	"usage: urxe doctor [--json] [--run-dir DIR]\n"
+	"Checks whether programs on this host can have the device, and what makes it slower. Each\n"
+	"line is 'ok', 'note' (works, but slower or with less) or 'fault'; a line behind '$' is\n"
+	"the command that mends it. Nothing on the host is changed.\n"
+	"\n"
+	"  --json         one JSON document: findings, each with subject, status, text, remedy\n"
+	"  --run-dir DIR  the daemon's directory; default as for urxe run\n"
+	"\n"
+	"Exit status: 0; 1 if programs cannot have the device; 2 for a wrong command line.\n";
+
+/* --probe is not for users: device_check.c passes it. */
+static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+					{"run-dir", required_argument, NULL, 'd'},
+					{"probe", no_argument, NULL, 'p'},
+					{"help", no_argument, NULL, 'h'},
+					{0}};
+
+struct arguments {
+	const char *run_dir;
+	bool json;
+	bool probe;
+};
+
+static int parse_doctor_arguments(int argc, char **argv, struct arguments *a)
+{
+	int opt, at = optind;
+
+	for (; (opt = getopt_long(argc, argv, ":", options, NULL)) != -1; at = optind) {
+		switch (opt) {
+		case 'j': a->json = true; break;
+		case 'd': a->run_dir = optarg; break;
+		case 'p': a->probe = true; break;
+		case 'h': fputs(usage, stdout); exit(0);
+		case ':':
+			log_line("option %s needs a value; see urxe doctor --help",
+				 bad_option(argv, at));
+			return STATUS_USAGE;
+		default:
+			log_line("unknown option %s; see urxe doctor --help", bad_option(argv, at));
+			return STATUS_USAGE;
+		}
+	}
+	if (optind == argc)
+		return 0;
+	log_line("doctor takes no argument; see urxe doctor --help");
+	return STATUS_USAGE;
+}
+
+static int print_findings(const struct findings *f, bool json)
+{
+	json_t *document;
+
+	if (!json) {
+		findings_print(stdout, f);
+	} else {
+		document = json_pack("{s:O}", "findings", f->list);
+		json_dumpf(document, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+		puts("");
+		json_decref(document);
+	}
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	log_line("cannot write to standard output");
+	return -1;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	char run_dir[RUNDIR_MAX], error[RUNDIR_ERROR];
+	struct findings f = {json_array(), FINDING_OK};
+	struct arguments a = {0};
+	int rc = parse_doctor_arguments(argc, argv, &a);
+
+	if (rc)
+		return rc;
+	if (a.probe)
+		return device_probe();
+	if (daemon_choose_run_dir(a.run_dir, run_dir, error)) {
+		log_line("%s", error);
+		return STATUS_USAGE;
+	}
+	check_daemon(&f, run_dir);
+	check_device(&f, run_dir);
+	check_copies(&f);
+	check_limits(&f);
+	check_kernel(&f);
+	check_uplinks(&f);
+	check_interfaces(&f);
+	check_firewall(&f);
+	rc = print_findings(&f, a.json);
+	json_decref(f.list);
+	return rc || f.worst == FINDING_FAULT ? STATUS_FAILED : 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The checks of urxe doctor. Each adds one finding or several, and changes nothing on the host;
+ * only check_device may start a private daemon, as `urxe run` does.
+ */
+#ifndef URXE_URXE_DOCTOR_CHECK_H
+#define URXE_URXE_DOCTOR_CHECK_H
+
+#include "urxe/doctor/finding.h"
+
+/* Which daemon serves the run directory, and with which uplinks. */
+void check_daemon(struct findings *f, const char *run_dir);
+/* Can a program that `urxe run` starts open urxe0 by libibverbs? */
+void check_device(struct findings *f, const char *run_dir);
+/*
+ * The program that check_device starts under `urxe run`: opens the device. Prints "ok", or a
+ * sentence and, behind a tab, the command that mends it.
+ */
+int device_probe(void);
+/* Does the kernel let one process copy from the memory of another one? */
+void check_copies(struct findings *f);
+/* Limits of descriptors and file sizes (getrlimit(2)). */
+void check_limits(struct findings *f);
+/* RDMA devices of the kernel, and who has UDP port 4791. */
+void check_kernel(struct findings *f);
+/* The MTU of each Ethernet interface that is up. */
+void check_interfaces(struct findings *f);
+/* May this user start a urxed with uplinks? */
+void check_uplinks(struct findings *f);
+/* Chains of the firewall that take frames before a packet socket does. */
+void check_firewall(struct findings *f);
+
+#endif

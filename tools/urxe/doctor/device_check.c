@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxe/doctor/check.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <glob.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ANSWER 1024 /* maximum length of what the probe prints, with the NUL */
+
+/* --- In the program that `urxe run` starts */
+
+/* Functions of <infiniband/verbs.h>, with opaque types: the command does not depend on libibverbs.
+ */
+struct functions {
+	void **(*get_device_list)(int *count);
+	const char *(*get_device_name)(void *device);
+	void *(*open_device)(void *device);
+	int (*close_device)(void *context);
+};
+
+static int answer(const char *text, const char *remedy)
+{
+	printf("%s\t%s\n", text, remedy);
+	return 1;
+}
+
+static bool load(struct functions *to)
+{
+	void *library = dlopen("libibverbs.so.1", RTLD_NOW);
+
+	if (!library)
+		return false;
+	*(void **)&to->get_device_list = dlsym(library, "ibv_get_device_list");
+	*(void **)&to->get_device_name = dlsym(library, "ibv_get_device_name");
+	*(void **)&to->open_device = dlsym(library, "ibv_open_device");
+	*(void **)&to->close_device = dlsym(library, "ibv_close_device");
+	return to->get_device_list && to->get_device_name && to->open_device && to->close_device;
+}
+
+static bool has_provider(void)
+{
+	glob_t found;
+	bool has = !glob("/etc/libibverbs.d/rxe.driver", 0, NULL, &found) && found.gl_pathc;
+
+	globfree(&found);
+	return has;
+}
+
+int device_probe(void)
+{
+	struct functions verbs;
+	int count = 0;
+	void **devices, *context;
+
+	if (!load(&verbs))
+		return answer("libibverbs is not installed", "apt-get install ibverbs-providers");
+	devices = verbs.get_device_list(&count);
+	for (int i = 0; i < count; i++) {
+		if (strncmp(verbs.get_device_name(devices[i]), "urxe", 4))
+			continue;
+		context = verbs.open_device(devices[i]);
+		if (!context)
+			return answer("the device is listed, but libibverbs cannot open it",
+				      "URXE_LOG=debug urxe run -- ibv_devinfo");
+		verbs.close_device(context);
+		puts("ok");
+		return 0;
+	}
+	if (!has_provider())
+		return answer("libibverbs has no provider rxe",
+			      "apt-get install ibverbs-providers");
+	return answer("libibverbs lists no such device", "URXE_LOG=debug urxe run -- ibv_devices");
+}
+
+/* --- In urxe doctor */
+
+/* Executes `urxe run -- urxe doctor --probe`; what it and urxe write goes to fd. */
+static void run_probe(int fd, const char *run_dir)
+{
+	static const char self[] = "/proc/self/exe";
+	char path[4096];
+	ssize_t n = readlink(self, path, sizeof(path) - 1);
+
+	if (n < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+		_exit(1);
+	path[n] = '\0';
+	execl(path, "urxe", "run", "--run-dir", run_dir, "--", path, "doctor", "--probe",
+	      (char *)NULL);
+	dprintf(fd, "%s cannot be executed: %s\t\n", path, strerror(errno));
+	_exit(1);
+}
+
+static void read_answer(int fd, char text[ANSWER])
+{
+	size_t length = 0;
+	ssize_t n;
+
+	while (length < ANSWER - 1 && (n = read(fd, text + length, ANSWER - 1 - length)) > 0)
+		length += (size_t)n;
+	text[length] = '\0';
+}
+
+/* Only the last line counts: libraries may have written others. */
+static char *last_line(char *text)
+{
+	char *end = text + strlen(text), *line;
+
+	while (end > text && end[-1] == '\n')
+		*--end = '\0';
+	line = strrchr(text, '\n');
+	return line ? line + 1 : text;
+}
+
+void check_device(struct findings *f, const char *run_dir)
+{
+	char text[ANSWER] = "", *line, *remedy;
+	int pipes[2], status = 1;
+	pid_t child = -1;
+
+	if (!pipe(pipes)) {
+		fflush(NULL);
+		child = fork();
+		if (!child)
+			run_probe(pipes[1], run_dir);
+		close(pipes[1]);
+		if (child > 0)
+			read_answer(pipes[0], text);
+		close(pipes[0]);
+	}
+	if (child < 0 || waitpid(child, &status, 0) < 0) {
+		finding_add(f, "device", FINDING_FAULT, NULL, "no process can be started: %s",
+			    strerror(errno));
+		return;
+	}
+	line = last_line(text);
+	remedy = strchr(line, '\t');
+	if (remedy)
+		*remedy++ = '\0';
+	if (!status && !strcmp(line, "ok"))
+		finding_add(f, "device", FINDING_OK, NULL, "programs have the device urxe0");
+	else
+		finding_add(f, "device", FINDING_FAULT, remedy && *remedy ? remedy : NULL, "%s",
+			    *line ? line : "the program that opens the device has died");
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxe/doctor/check.h"
+
+#include <stdbool.h>
+#include <sys/resource.h>
+
+/* liburxe.so takes numbers from 200 on (own_fd.h), and the program has its own descriptors. */
+#define DESCRIPTORS 1024
+/* The shared memory of a process: its vNIC and its inbox. */
+#define FILE_BYTES (4u << 20)
+
+void check_limits(struct findings *f)
+{
+	struct rlimit descriptors, bytes;
+	bool fine = true;
+
+	if (!getrlimit(RLIMIT_NOFILE, &descriptors) && descriptors.rlim_cur < DESCRIPTORS) {
+		finding_add(f, "limits", FINDING_NOTE, "ulimit -n 1024",
+			    "a program may open %lu descriptors only, and each device, completion "
+			    "channel and event channel is one",
+			    (unsigned long)descriptors.rlim_cur);
+		fine = false;
+	}
+	if (!getrlimit(RLIMIT_FSIZE, &bytes) && bytes.rlim_cur < FILE_BYTES) {
+		finding_add(f, "limits", FINDING_NOTE, "ulimit -f unlimited",
+			    "files may have %lu bytes only: processes exchange all frames through "
+			    "urxed",
+			    (unsigned long)bytes.rlim_cur);
+		fine = false;
+	}
+	if (fine)
+		finding_add(
+			f, "limits", FINDING_OK, NULL,
+			"enough descriptors; registered memory is not locked and needs no limit");
+}
