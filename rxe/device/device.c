@@ -19,6 +19,7 @@
 #include "objects/qp.h"
 #include "objects/rq.h"
 #include "offload/offload.h"
+#include "record/recorder.h"
 #include "requester/requester.h"
 #include "responder/psn_gap.h"
 #include "responder/resp_output.h"
@@ -103,6 +104,7 @@ void urxe_dev_destroy(struct urxe_dev *dev)
 {
 	void *object;
 
+	urxe_record_stop(dev);
 	urxe_offload_unset(dev);
 	while ((object = idmap_any(&dev->qps)))
 		urxe_qp_destroy(object);
@@ -131,6 +133,7 @@ int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu)
 	uint32_t path_mtu = urxe_max_path_mtu(mtu), at = 0;
 	struct urxe_qp *qp;
 
+	RECORD_ENTRY(dev, LINK_MTU, .number = mtu);
 	if (mtu > dev->attr.mtu)
 		return -EINVAL;
 	if (!path_mtu)
@@ -152,6 +155,10 @@ static void addresses_changed(struct urxe_dev *dev)
 
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1)
 {
+	static const struct urxe_gid none;
+
+	RECORD_ENTRY(dev, GID_SET, .number = index, .flag = v1, .gid.gid = gid ? *gid : none,
+		     .gid.valid = gid);
 	if (index >= URXE_MAX_GIDS)
 		return -EINVAL;
 	dev->gids[index] = (struct gid_entry){.valid = gid, .v1 = v1};
@@ -163,6 +170,7 @@ int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gi
 
 int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan)
 {
+	RECORD_ENTRY(dev, GID_VLAN, .number = index, .u16 = vlan);
 	if (index >= URXE_MAX_GIDS || !dev->gids[index].valid || vlan > VLAN_ID_MAX)
 		return -EINVAL;
 	dev->gids[index].vlan = vlan;
@@ -208,6 +216,8 @@ static void fetch_large(const struct urxe_frame *frame)
 
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
+	if (IS_RECORDED(dev))
+		record_input(dev, now, frames, n);
 	dev_pass_time(dev, now);
 	for (uint32_t i = 0; i < n; i++) {
 		if (i + 1 < n)
@@ -268,6 +278,7 @@ static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_
 
 void urxe_qp_execute(struct urxe_qp *qp, uint64_t now)
 {
+	RECORD_ENTRY(qp->dev, QP_EXECUTE, .now = now, .qpn = qp->qpn);
 	dev_pass_time(qp->dev, now);
 	if (qp->offloaded) {
 		qp_unschedule(qp);
@@ -278,6 +289,8 @@ void urxe_qp_execute(struct urxe_qp *qp, uint64_t now)
 
 void urxe_dev_set_gso(struct urxe_dev *dev, bool on)
 {
+	if (on != dev->gso)
+		RECORD_ENTRY(dev, SET_GSO, .flag = on);
 	dev->gso = on;
 }
 
@@ -287,6 +300,7 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 	struct urxe_qp *qp;
 	uint32_t n = 0, turn, sent;
 
+	RECORD_ENTRY(dev, OUTPUT, .now = now, .output = {.n = max, .frames = frames});
 	dev_pass_time(dev, now);
 	dev->gso_run.last = NULL;
 	while ((timer = timers_pop(&dev->timers, now)))
@@ -299,6 +313,8 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 		if (sent == turn && has_more_output(qp))
 			qp_schedule(qp);
 	}
+	if (IS_RECORDED(dev))
+		record_sent(dev, frames, n);
 	return n;
 }
 

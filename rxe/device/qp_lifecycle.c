@@ -157,6 +157,8 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	struct urxe_qp *qp;
 	int rc;
 
+	if (IS_RECORDED(dev))
+		record_qp_create(dev, init);
 	if (!is_valid_init(init))
 		return -EINVAL;
 	qp = aligned_alloc(_Alignof(struct urxe_qp), sizeof(*qp));
@@ -196,6 +198,7 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 
 void urxe_qp_destroy(struct urxe_qp *qp)
 {
+	RECORD_ENTRY(qp->dev, QP_DESTROY, .qpn = qp->qpn);
 	mcast_leave_all(qp);
 	offload_destroy_qp(qp);
 	qp_unschedule(qp);
@@ -215,6 +218,7 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 
 bool urxe_qp_flush_acks(struct urxe_qp *qp)
 {
+	RECORD_ENTRY(qp->dev, QP_FLUSH_ACKS, .qpn = qp->qpn);
 	if (timer_armed(&qp->ack_timer)) {
 		timer_clear(&qp->ack_timer);
 		resp_ack_again(qp);
@@ -269,11 +273,19 @@ const struct urxe_counters *urxe_qp_counters(const struct urxe_qp *qp)
 	return &qp->counters;
 }
 
+struct urxe_qp *qp_of_timer(const struct timer *timer)
+{
+	return (struct urxe_qp *)((uintptr_t)timer - qp_timers[timer->kind].at);
+}
+
+struct timer *qp_find_timer(struct urxe_qp *qp, uint8_t kind)
+{
+	return kind < QP_TIMERS ? (struct timer *)((uintptr_t)qp + qp_timers[kind].at) : NULL;
+}
+
 void qp_timer_fired(struct timer *timer)
 {
-	const uintptr_t at = (uintptr_t)timer - qp_timers[timer->kind].at;
-
-	qp_timers[timer->kind].fired((struct urxe_qp *)at);
+	qp_timers[timer->kind].fired(qp_of_timer(timer));
 }
 
 void qp_reset(struct urxe_qp *qp)

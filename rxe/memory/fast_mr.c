@@ -50,6 +50,7 @@ int fast_mr_create(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents, uint
 int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
 		       struct urxe_fast_mr **fast)
 {
+	RECORD_ENTRY(dev, FAST_ALLOC, .number = max_extents, .mw = {.pd = pd});
 	return fast_mr_create(dev, pd, max_extents, mr_new_key(dev, true), fast);
 }
 
@@ -68,6 +69,7 @@ static bool deregister_region(struct urxe_fast_mr *fast)
 
 int urxe_fast_mr_free(struct urxe_fast_mr *fast)
 {
+	RECORD_ENTRY(fast->dev, FAST_FREE, .key = fast->key);
 	if (!deregister_region(fast))
 		return -EBUSY;
 	idmap_remove(&fast->dev->fast_mrs, fast->key >> 8);
@@ -97,9 +99,17 @@ static void fill_region(struct urxe_fast_mr *fast, const struct urxe_mr_attr *at
 	mr_publish(fast->mr);
 }
 
+static bool call_page_list(struct urxe_dev *dev, const struct urxe_fast_reg *request,
+			   struct urxe_mr_attr *attr)
+{
+	bool resolved =
+		dev->attr.ops->page_list(dev->attr.ctx, request, &attr->extents, &attr->n_extents);
+
+	return IS_RECORDED(dev) ? record_answer(dev, QUESTION_PAGE_LIST, resolved) : resolved;
+}
+
 bool fast_mr_register(struct urxe_qp *qp, const struct urxe_fast_reg *request)
 {
-	const struct urxe_ops *ops = qp->dev->attr.ops;
 	struct urxe_fast_mr *fast = fast_mr_find(qp->dev, request->key);
 	struct urxe_mr_attr attr = {
 		.pd = qp->pd,
@@ -110,7 +120,7 @@ bool fast_mr_register(struct urxe_qp *qp, const struct urxe_fast_reg *request)
 	};
 
 	if (!fast || fast->registered || fast->pd != qp->pd || !request->length ||
-	    !ops->page_list(qp->dev->attr.ctx, request, &attr.extents, &attr.n_extents))
+	    !call_page_list(qp->dev, request, &attr))
 		return false;
 	if (attr.n_extents > fast->max_extents || mr_check_attr(qp->dev, &attr))
 		return false;

@@ -192,6 +192,7 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
 	struct urxe_mr *mr;
 	int rc = mr_check_attr(dev, attr);
 
+	RECORD_ENTRY(dev, MR_REG, .mr = *attr);
 	if (rc)
 		return rc;
 	if (attr->key && is_reserved(dev, attr->key))
@@ -219,6 +220,7 @@ int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
 	struct urxe_mr *changed;
 	int rc = mr_check_attr(dev, attr);
 
+	RECORD_ENTRY(dev, MR_REREG, .key = (*mr)->key, .mr = *attr);
 	if (rc)
 		return rc;
 	if ((*mr)->windows)
@@ -240,6 +242,7 @@ int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
 
 int urxe_mr_dereg(struct urxe_mr *mr)
 {
+	RECORD_ENTRY(mr->dev, MR_DEREG, .key = mr->key);
 	if (mr->windows)
 		return -EBUSY;
 	idmap_remove(&mr->dev->mrs, mr->key);
@@ -383,13 +386,18 @@ bool mr_list_extents(const struct urxe_dev *dev, const struct mr_range *range,
 static bool touch_bytes(struct urxe_dev *dev, const struct urxe_extent *bytes, void (*fn)(void *),
 			void *arg)
 {
+	bool mapped;
+
 	if (!bytes->addr)
 		return report_memory_gone(dev);
 	if (!dev->attr.ops->guard) {
 		fn(arg);
 		return true;
 	}
-	return dev->attr.ops->guard(dev->attr.ctx, bytes, fn, arg) || report_memory_gone(dev);
+	mapped = dev->attr.ops->guard(dev->attr.ctx, bytes, fn, arg);
+	if (IS_RECORDED(dev))
+		mapped = record_answer(dev, QUESTION_GUARD, mapped);
+	return mapped || report_memory_gone(dev);
 }
 
 struct copy {
@@ -484,6 +492,13 @@ bool mr_whole(const struct urxe_dev *dev, struct mr_range *range)
 	return true;
 }
 
+static bool call_persist(struct urxe_dev *dev, const struct urxe_extent *bytes)
+{
+	bool done = dev->attr.ops->persist(dev->attr.ctx, bytes);
+
+	return IS_RECORDED(dev) ? record_answer(dev, QUESTION_PERSIST, done) : done;
+}
+
 /* A fence makes the stores visible to all; the device's owner makes them persistent. */
 bool mr_flush(struct urxe_dev *dev, const struct mr_range *range)
 {
@@ -502,7 +517,7 @@ bool mr_flush(struct urxe_dev *dev, const struct mr_range *range)
 		bytes = next_bytes(&place, left);
 		if (!bytes.addr)
 			return report_memory_gone(dev);
-		if (!dev->attr.ops->persist(dev->attr.ctx, &bytes))
+		if (!call_persist(dev, &bytes))
 			return false;
 	}
 	return true;

@@ -115,6 +115,7 @@ int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes)
 {
 	struct cut cut = {0};
 
+	RECORD_ENTRY(mr->dev, MR_UNMAP, .key = mr->key, .bytes = *bytes);
 	if (!bytes->length || !cut_pieces(&cut, mr, bytes))
 		return 0;
 	/* One block: the pieces, their end mark, and one mr_held per piece. */
@@ -185,6 +186,7 @@ static void drop_held(struct urxe_mr *mr)
 
 void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool done)
 {
+	RECORD_ENTRY(mr->dev, MR_UNMAPPED, .key = mr->key, .flag = done, .bytes = *bytes);
 	if (!mr->held)
 		return;
 	for (uint32_t i = 0; i < mr->n_pieces; i++)
@@ -196,6 +198,7 @@ void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool 
 
 void urxe_mr_unmap_all(struct urxe_mr *mr)
 {
+	RECORD_ENTRY(mr->dev, MR_UNMAP_ALL, .key = mr->key);
 	if (!mr->length)
 		return;
 	mr->at_first[0] = (struct mr_piece){0, NULL};

@@ -25,6 +25,7 @@ int urxe_mw_alloc(struct urxe_dev *dev, const struct urxe_mw_attr *attr, struct 
 	struct urxe_mw *mw;
 	int rc;
 
+	RECORD_ENTRY(dev, MW_ALLOC, .key = attr->key, .mw = {attr->pd, attr->type});
 	if (!is_valid_type(attr->type))
 		return -EINVAL;
 	if (dev->offload)
@@ -59,6 +60,7 @@ static void unbind_mw(struct urxe_mw *mw)
 
 void urxe_mw_dealloc(struct urxe_mw *mw)
 {
+	RECORD_ENTRY(mw->dev, MW_DEALLOC, .key = mw->key);
 	unbind_mw(mw);
 	idmap_remove(&mw->dev->mws, mw->key >> 8);
 	free(mw);

@@ -9,6 +9,7 @@
 #include "objects/references.h"
 #include "objects/rq.h"
 #include "offload/offload.h"
+#include "record/recorder.h"
 
 /* --- Completion queues. */
 
@@ -27,6 +28,8 @@ static void overflow_cq(struct urxe_cq *cq)
 {
 	cq->overflow = true;
 	dev_count(cq->dev, URXE_EVENT_CQ_OVERFLOW);
+	if (IS_RECORDED(cq->dev))
+		record_async(cq->dev, URXE_ASYNC_CQ_ERR, cq->ctx);
 	cq->dev->attr.ops->async_event(cq->dev->attr.ctx, URXE_ASYNC_CQ_ERR, cq->ctx);
 	fail_users(cq);
 }
@@ -51,14 +54,29 @@ static void count_error(struct urxe_qp *qp, const struct urxe_wc *wc)
 	qp_count(qp, events[wc->status]);
 }
 
+static bool call_complete(struct urxe_cq *cq, const struct urxe_wc *wc)
+{
+	bool taken;
+
+	if (IS_RECORDED(cq->dev))
+		record_completion(cq->dev, cq->ctx, wc);
+	taken = cq->dev->attr.ops->complete(cq->ctx, wc);
+	return IS_RECORDED(cq->dev) ? record_answer(cq->dev, QUESTION_COMPLETE, taken) : taken;
+}
+
+static void call_comp_event(struct urxe_cq *cq)
+{
+	if (IS_RECORDED(cq->dev))
+		record_comp_event(cq->dev, cq->ctx);
+	cq->dev->attr.ops->comp_event(cq->ctx);
+}
+
 /* False: the completion is lost. */
 static bool add_to_cq(struct urxe_cq *cq, struct urxe_qp *qp, const struct urxe_wc *wc)
 {
-	const struct urxe_ops *ops = cq->dev->attr.ops;
-
 	if (cq->overflow)
 		return false;
-	if (!ops->complete(cq->ctx, wc)) {
+	if (!call_complete(cq, wc)) {
 		overflow_cq(cq);
 		return false;
 	}
@@ -66,7 +84,7 @@ static bool add_to_cq(struct urxe_cq *cq, struct urxe_qp *qp, const struct urxe_
 		count_error(qp, wc);
 	if (cq->armed == CQ_ARMED_NEXT || (cq->armed == CQ_ARMED_SOLICITED && wc->solicited)) {
 		cq->armed = CQ_DISARMED;
-		ops->comp_event(cq->ctx);
+		call_comp_event(cq);
 	}
 	return true;
 }

@@ -11,6 +11,7 @@ int urxe_cq_create(struct urxe_dev *dev, void *ctx, struct urxe_cq **out)
 {
 	struct urxe_cq *cq = calloc(1, sizeof(*cq));
 
+	RECORD_ENTRY(dev, CQ_CREATE, .context = (uintptr_t)ctx);
 	if (!cq)
 		return -ENOMEM;
 	cq->dev = dev;
@@ -22,6 +23,7 @@ int urxe_cq_create(struct urxe_dev *dev, void *ctx, struct urxe_cq **out)
 
 int urxe_cq_destroy(struct urxe_cq *cq)
 {
+	RECORD_ENTRY(cq->dev, CQ_DESTROY, .context = (uintptr_t)cq->ctx);
 	if (cq->users)
 		return -EBUSY;
 	LIST_REMOVE(cq, link);
@@ -33,6 +35,7 @@ int urxe_cq_destroy(struct urxe_cq *cq)
 /* IBA 11.4.2.2: a request for the next completion outweighs one for a solicited one. */
 void urxe_cq_arm(struct urxe_cq *cq, bool solicited_only)
 {
+	RECORD_ENTRY(cq->dev, CQ_ARM, .context = (uintptr_t)cq->ctx, .flag = solicited_only);
 	if (!solicited_only)
 		cq->armed = CQ_ARMED_NEXT;
 	else if (!cq->armed)

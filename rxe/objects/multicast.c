@@ -111,6 +111,7 @@ int urxe_mcast_attach(struct urxe_qp *qp, const struct urxe_gid *gid)
 	struct mcast_group *group;
 	int rc;
 
+	RECORD_ENTRY(qp->dev, MCAST_ATTACH, .qpn = qp->qpn, .gid = {.gid = *gid});
 	if (qp->type != URXE_QPT_UD || !gid_is_multicast(gid))
 		return -EINVAL;
 	if (find_member(qp, gid))
@@ -129,6 +130,7 @@ int urxe_mcast_detach(struct urxe_qp *qp, const struct urxe_gid *gid)
 {
 	struct mcast_member *member = find_member(qp, gid);
 
+	RECORD_ENTRY(qp->dev, MCAST_DETACH, .qpn = qp->qpn, .gid = {.gid = *gid});
 	if (!member)
 		return -EINVAL;
 	leave_group(member);

@@ -54,7 +54,11 @@ uint32_t urxe_rq_retired(const struct urxe_rq *rq)
 void rq_refill(struct urxe_rq *rq)
 {
 	rq->refilling = true;
+	if (IS_RECORDED(rq->dev))
+		record_refill(rq->dev, true);
 	rq->dev->attr.ops->refill(rq->attr.ctx);
+	if (IS_RECORDED(rq->dev))
+		record_refill(rq->dev, false);
 	rq->refilling = false;
 }
 
@@ -66,6 +70,8 @@ static void check_limit(struct urxe_rq *rq)
 	if (!rq->limit || rq->head - rq->tail >= rq->limit)
 		return;
 	rq->limit = 0;
+	if (IS_RECORDED(rq->dev))
+		record_async(rq->dev, URXE_ASYNC_SRQ_LIMIT_REACHED, rq->attr.ctx);
 	rq->dev->attr.ops->async_event(rq->dev->attr.ctx, URXE_ASYNC_SRQ_LIMIT_REACHED,
 				       rq->attr.ctx);
 }
@@ -108,8 +114,10 @@ void rq_reset(struct urxe_rq *rq)
 
 int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_rq **srq)
 {
-	int rc = rq_create(dev, attr, NULL, srq);
+	int rc;
 
+	RECORD_ENTRY(dev, SRQ_CREATE, .context = (uintptr_t)attr->ctx, .srq = *attr);
+	rc = rq_create(dev, attr, NULL, srq);
 	if (rc)
 		return rc;
 	LIST_INSERT_HEAD(&dev->srqs, *srq, link);
@@ -119,6 +127,7 @@ int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struc
 
 int urxe_srq_destroy(struct urxe_rq *srq)
 {
+	RECORD_ENTRY(srq->dev, SRQ_DESTROY, .context = (uintptr_t)srq->attr.ctx);
 	if (srq->users)
 		return -EBUSY;
 	LIST_REMOVE(srq, link);
@@ -131,6 +140,7 @@ int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit)
 {
 	int rc = 0;
 
+	RECORD_ENTRY(srq->dev, SRQ_LIMIT, .context = (uintptr_t)srq->attr.ctx, .number = limit);
 	if (limit > srq->attr.max_wr)
 		return -EINVAL;
 	if (srq->hca)
@@ -158,6 +168,7 @@ int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)
 	struct urxe_rq resized = *srq;
 	int rc = 0;
 
+	RECORD_ENTRY(srq->dev, SRQ_RESIZE, .context = (uintptr_t)srq->attr.ctx, .number = max_wr);
 	if (!max_wr || max_wr > URXE_MAX_WR || max_wr < srq->head - srq->tail ||
 	    max_wr < srq->limit)
 		return -EINVAL;

@@ -171,6 +171,7 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 	struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.head);
 	int rc = is_posting_state(qp) ? check_wr(qp, wr) : -EINVAL;
 
+	RECORD_ENTRY(qp->dev, POST_SEND, .qpn = qp->qpn, .send = *wr);
 	if (rc)
 		return rc;
 	if (is_full(&qp->sq))
@@ -186,6 +187,7 @@ int urxe_post_malformed(struct urxe_qp *qp, uint64_t wr_id, enum urxe_wc_status 
 {
 	struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.head);
 
+	RECORD_ENTRY(qp->dev, POST_MALFORMED, .qpn = qp->qpn, .context = wr_id, .number = status);
 	if (!is_posting_state(qp))
 		return -EINVAL;
 	if (is_full(&qp->sq))

@@ -112,17 +112,24 @@ static uint32_t receive_room(const struct responder *resp)
 	return resp->wqe->length < URXE_MAX_MSG ? resp->wqe->length : URXE_MAX_MSG;
 }
 
+static bool call_pull(struct urxe_dev *dev, const struct urxe_reference *reference,
+		      const struct urxe_extent *to, uint32_t n)
+{
+	bool pulled = dev->attr.ops->pull && dev->attr.ops->pull(dev->attr.ctx, reference, to, n);
+
+	return IS_RECORDED(dev) ? record_answer(dev, QUESTION_PULL, pulled) : pulled;
+}
+
 /*
  * The receive buffer belongs to the engine until its completion, so a partial copy does no harm.
  * The sender then repeats the message in packets, which also report errors of the receive request.
  */
 static uint8_t pull_send(struct urxe_qp *qp, const struct urxe_packet *p)
 {
-	const struct urxe_dev *dev = qp->dev;
 	struct urxe_extent to[URXE_REFERENCE_PIECES];
 	uint32_t n = resp_extents(qp, qp->resp.offset, p->payload_len, to);
 
-	if (n && dev->attr.ops->pull && dev->attr.ops->pull(dev->attr.ctx, p->reference, to, n)) {
+	if (n && call_pull(qp->dev, p->reference, to, n)) {
 		qp_count_bytes(qp, URXE_EVENT_PULLED_BYTES, p->payload_len);
 		return 0;
 	}

@@ -5,6 +5,7 @@
 
 #include "memory/sg_list.h"
 #include "objects/completion.h"
+#include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/rq.h"
 #include "offload/offload.h"
@@ -26,6 +27,8 @@ int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
 	struct recv_wqe *wqe = rq_slot(rq, rq->head);
 	uint64_t length;
 
+	if (IS_RECORDED(rq->dev))
+		record_post_recv(rq, wr);
 	if (wr->n_segs > rq->attr.max_sge)
 		return -EINVAL;
 	if (rq->qp && rq->qp->attr.state == URXE_QPS_RESET)

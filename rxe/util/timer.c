@@ -229,6 +229,62 @@ struct timer *timers_pop(struct timers *timers, uint64_t now)
 	return timers->next <= now ? pop_due(timers, now) : NULL;
 }
 
+/* --- Layout. */
+
+bool timers_place(const struct timers *timers, struct timers_place *place, struct timer **timer)
+{
+	for (; place->number <= TIMER_RUNS; place->number++, place->index = 0) {
+		const struct timer_run *run = &timers->runs[place->number - 1];
+
+		if (!place->number && place->index < timers->n) {
+			*timer = timers->heap[place->index++].timer;
+			return true;
+		}
+		if (place->number && place->index < run->tail - run->head) {
+			*timer = run_at(timers, run, run->head + place->index++)->timer;
+			return true;
+		}
+	}
+	return false;
+}
+
+void timers_clear(struct timers *timers)
+{
+	struct timers_place place = {0};
+	struct timer *timer;
+
+	while (timers_place(timers, &place, &timer))
+		if (timer)
+			timer->place = NOWHERE;
+	timers->n = 0;
+	timers->next = URXE_NEVER;
+	for (uint32_t i = 0; i < TIMER_RUNS; i++)
+		timers->runs[i].head = timers->runs[i].tail = 0;
+}
+
+bool timers_put(struct timers *timers, uint32_t number, struct timer *timer, uint64_t queued)
+{
+	const struct timers_entry entry = {.queued = queued < timer->due ? queued : timer->due,
+					   .timer = timer};
+
+	if (timer->place != NOWHERE || number > TIMER_RUNS)
+		return false;
+	if (entry.queued < timers->next)
+		timers->next = entry.queued;
+	if (number)
+		return run_add(timers, number - 1, entry);
+	if (timers->n == timers->room)
+		return false;
+	sift_up(timers, timers->n++, entry);
+	return true;
+}
+
+void timers_put_armed(struct timers *timers, struct timer *timer)
+{
+	if (timer_armed(timer) && timer->place == NOWHERE)
+		queue_timer(timers, timer);
+}
+
 /* --- Memory. */
 
 static void set_memory(struct timers *timers, struct timers_entry *memory, uint32_t room)

@@ -55,6 +55,23 @@ void timer_remove(struct timers *timers, struct timer *timer);
 /* Removes and disarms a timer that is due at now; NULL if there is none. */
 struct timer *timers_pop(struct timers *timers, uint64_t now);
 
+/*
+ * The layout decides in which order timers fire that are due at once, so a replay restores it. The
+ * places of the queue in order: of the heap, then of each run. timers_place returns false behind
+ * the last one; *timer NULL: the timer has left the run.
+ */
+struct timers_place {
+	uint32_t number; /* of the heap (0), or of a run (1 on) */
+	uint32_t index;
+};
+bool timers_place(const struct timers *timers, struct timers_place *place, struct timer **timer);
+/* Empties the queue; armed timers have to be put back. */
+void timers_clear(struct timers *timers);
+/* Appends to the heap or a run. False: no room, no such run, or the timer is queued already. */
+bool timers_put(struct timers *timers, uint32_t number, struct timer *timer, uint64_t queued);
+/* Queues a timer that is armed and was not put back. */
+void timers_put_armed(struct timers *timers, struct timer *timer);
+
 /* No later than the earliest deadline. */
 static inline uint64_t timers_next(const struct timers *timers)
 {

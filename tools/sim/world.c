@@ -278,6 +278,7 @@ static void run_host(struct simhost *host)
 {
 	if (!host->dev)
 		return; /* frozen */
+	record_turn(host);
 	if (host->world->live && host->turn <= host->world->now)
 		run_application(host);
 	simhost_send(host);
@@ -396,6 +397,13 @@ static void run_until(struct world *world, uint64_t until)
 		world->now = until;
 }
 
+static void end_recordings(struct world *world)
+{
+	world->record.left = 0;
+	for (uint32_t i = 0; i < world->n_hosts && !world->failure[0]; i++)
+		record_end(&world->host[i]);
+}
+
 static void run_traffic(struct world *world)
 {
 	world->live = true;
@@ -404,6 +412,7 @@ static void run_traffic(struct world *world)
 		simhost_schedule(&world->host[i]);
 	}
 	migrate_start(world);
+	record_begin(world);
 	run_until(world, world->scenario.warmup);
 	start_goodput(world);
 	if (world->open && !world->failure[0])
@@ -413,6 +422,8 @@ static void run_traffic(struct world *world)
 		stop_posting(world);
 		run_until(world, LIMIT);
 	}
+	if (!world->failure[0])
+		end_recordings(world);
 	if (world->open && !world->failure[0])
 		fail_unfinished_stream(world, world->events.n ? "the time is up"
 							      : "no request makes progress");

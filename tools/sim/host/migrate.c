@@ -101,8 +101,10 @@ static void move_memory(struct simhost *host)
 static void freeze(struct simhost *host)
 {
 	struct world *world = host->world;
-	int rc = save_host(host, &host->saved, &host->saved_length);
+	int rc;
 
+	record_end(host);
+	rc = save_host(host, &host->saved, &host->saved_length);
 	if (rc) {
 		world_fail(world, "host %u: its state could not be saved: %d", host->id, rc);
 		return;

@@ -82,6 +82,11 @@ static void print_traffic(const struct world *world, FILE *to)
 			"migrate   %" PRIu64 " times a host moved, with %" PRIu64
 			" bytes of state; %" PRIu64 " frames missed their host\n",
 			world->migrate.n_moves, world->migrate.bytes, world->migrate.missed);
+	if (world->scenario.record)
+		fprintf(to,
+			"record    %" PRIu64 " recordings were replayed: %" PRIu64
+			" calls, %" PRIu64 " bytes\n",
+			world->record.replayed, world->record.n_calls, world->record.n_bytes);
 	if (scenario_is_bulk(&world->scenario))
 		fprintf(to, "goodput   %.4f Gb/s, fairness %.4f\n", report_goodput(world) / 1e9,
 			report_fairness(world));

@@ -105,6 +105,8 @@ static const struct parameter {
 	{"movers", KIND_CHOICE, offsetof(struct scenario, movers), 0, 0, movers,
 	 "hosts that --migrate moves:"},
 	P("pause", KIND_TIME, pause, 1, NS_HOUR, "time that a host is frozen meanwhile"),
+	P("record", KIND_COUNT, record, 0, 1000000,
+	  "times that a host is recorded, and its recording replayed"),
 	P("loss", KIND_SHARE, loss, 0, 1, "share of frames that are lost"),
 	P("burst", KIND_COUNT, burst, 1, 10000, "mean length of a burst of lost frames"),
 	P("drop-mask", KIND_MASK, drop_mask, 0, UINT64_MAX, "bit n loses the n-th frame"),

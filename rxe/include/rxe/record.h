@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A recording of a device: its saved state, then each call that the owner made, and what the engine
+ * answered. urxe_replay makes the same device, repeats the calls in virtual time, and compares.
+ * docs/replay.md describes the format.
+ *
+ * A recording has no contents of memory: neither of registered memory nor of inline data. It has
+ * the headers of sent frames. Of received frames it has a digest, because a capture has the frame,
+ * or the whole frame if no switch saw it.
+ */
+#ifndef URXE_RXE_RECORD_H
+#define URXE_RXE_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rxe/rxe.h>
+#include <rxe/state.h>
+
+#define URXE_RECORD_VERSION 1
+/* Longest headers of a sent frame in a recording, bytes. */
+#define URXE_RECORD_HEADERS 128
+
+/* Bytes of the mark at the end of a recording. */
+#define URXE_RECORD_END 8
+
+/* Where a recording goes. */
+struct urxe_recorder {
+	void *arg;
+	/* Takes the next bytes of the recording. False: there is no room, and the recording ends.
+	 * The owner keeps room for the last URXE_RECORD_END bytes, which come in one call. Must not
+	 * call the engine. Called within calls of the engine. */
+	bool (*write)(void *arg, const uint8_t *bytes, size_t n);
+	/* Records received frames as a whole, because no capture runs. */
+	bool whole_frames;
+};
+
+/*
+ * Starts to record the device at the time `now`, in place of an earlier recording. Saves the state,
+ * as urxe_state_save does, with its errors and its effect on the direct transport. The tag of each
+ * object is its context. -EFBIG: `write` had no room for the state.
+ */
+int urxe_record_start(struct urxe_dev *dev, uint64_t now, const struct urxe_recorder *recorder);
+/* Ends the recording, if there is one. urxe_dev_destroy does so, too. */
+void urxe_record_stop(struct urxe_dev *dev);
+bool urxe_recording(const struct urxe_dev *dev);
+
+/* The digest of a frame by which a recording refers to it. */
+uint32_t urxe_record_digest(const uint8_t *data, uint32_t len);
+
+/* What a device did: an event of the recording, or of the device that repeats it. */
+enum urxe_replay_kind {
+	URXE_REPLAY_RECEIVED,   /* data: the whole frame */
+	URXE_REPLAY_SENT,       /* data: its headers */
+	URXE_REPLAY_DROPPED,    /* drop */
+	URXE_REPLAY_COMPLETION, /* wc */
+	URXE_REPLAY_COMP_EVENT, /* context: of the CQ */
+	URXE_REPLAY_ASYNC,      /* async; context: of the QP, CQ or SRQ */
+	URXE_REPLAY_CALL,       /* call: any other call of the owner */
+};
+
+struct urxe_replay_event {
+	uint8_t kind;  /* enum urxe_replay_kind */
+	uint64_t time; /* the device's, ns */
+	uint64_t context;
+	const uint8_t *data;
+	uint32_t data_len;  /* bytes at data */
+	uint32_t frame_len; /* bytes of the frame */
+	enum urxe_drop drop;
+	enum urxe_async async;
+	struct urxe_wc wc; /* qp_ctx is NULL */
+	const char *call;  /* name of the call */
+	uint32_t qpn;      /* of the call; 0: none */
+};
+
+/* What urxe_replay needs, and reports. Each callback gets `arg`. */
+struct urxe_replay {
+	void *arg;
+	/*
+	 * Finds the next captured frame to the device with that length and digest. It stays valid
+	 * until the next call. NULL: the capture does not have it.
+	 */
+	const uint8_t *(*frame)(void *arg, uint32_t len, uint32_t digest);
+	/* The device repeats what was recorded. NULL: not called. */
+	void (*event)(void *arg, const struct urxe_replay_event *event);
+	/* Upper limit of the bytes of a restored device; 0 = no limit. */
+	uint64_t max_bytes;
+
+	/* Results. */
+	uint64_t time;  /* of the last call that was repeated */
+	uint64_t calls; /* repeated */
+	bool stopped;   /* the recording has its end; else the process died, or the file is cut */
+	bool lost;      /* the recorder had no room from here on */
+	/* If the device did something else than the recording says: what, of each, and whether it
+	 * did anything more. */
+	bool has_expected, has_actual;
+	struct urxe_replay_event expected, actual;
+	uint8_t expected_data[URXE_RECORD_HEADERS], actual_data[URXE_RECORD_HEADERS];
+	uint32_t missing_len; /* of the frame that `frame` did not find, bytes */
+};
+
+/*
+ * Repeats a recording, which may be cut at any byte. 0: the device did the same, up to the end or
+ * the cut. -ENOENT: `frame` did not find a frame. -EILSEQ: the device did something else. -EBADMSG:
+ * the recording is damaged. Other errors as of urxe_state_restore. No memory that a region of the
+ * recording names is accessed.
+ */
+int urxe_replay(struct urxe_replay *replay, const uint8_t *recording, size_t length);
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "record/call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rxe/opcode.h>
+#include <rxe/packet.h>
+
+#include "state/records.h"
+
+/* --- Requests. */
+
+static void segs_fields(struct state_stream *s, struct call *call, const struct urxe_seg **segs,
+			uint32_t *n)
+{
+	if (!s->restoring && *n > CALL_SEGS)
+		*n = CALL_SEGS;
+	state_u32_max(s, n, CALL_SEGS);
+	for (uint32_t i = 0; i < *n; i++) {
+		struct urxe_seg seg = s->restoring ? (struct urxe_seg){0} : (*segs)[i];
+
+		state_u64(s, &seg.addr);
+		state_u32(s, &seg.length);
+		state_u32(s, &seg.lkey);
+		call->segs[i] = seg;
+	}
+	*segs = call->segs;
+}
+
+static void bind_fields(struct state_stream *s, struct urxe_mw_bind *bind)
+{
+	state_u32(s, &bind->mw_key);
+	state_u8(s, &bind->tag);
+	state_u32(s, &bind->mr_key);
+	state_u32(s, &bind->access);
+	state_u64(s, &bind->addr);
+	state_u64(s, &bind->length);
+}
+
+static void fast_reg_fields(struct state_stream *s, struct urxe_fast_reg *reg)
+{
+	state_u32(s, &reg->key);
+	state_u32(s, &reg->access);
+	state_u64(s, &reg->iova);
+	state_u64(s, &reg->length);
+	state_u64(s, &reg->page_list);
+	state_u32(s, &reg->n_pages);
+	state_u32(s, &reg->page_shift);
+}
+
+static void datagram_fields(struct state_stream *s, struct call *call)
+{
+	struct urxe_send_wr *wr = &call->send;
+	bool has_path = wr->path;
+
+	state_bool(s, &has_path);
+	if (!has_path)
+		return;
+	if (!s->restoring)
+		call->path = *wr->path;
+	path_fields(s, &call->path);
+	state_u32(s, &wr->remote_qpn);
+	state_u32(s, &wr->remote_qkey);
+	state_u16(s, &wr->pkey_index);
+	state_require(s, call->path.sgid_index < URXE_MAX_GIDS);
+	if (s->restoring)
+		wr->path = &call->path;
+}
+
+/* The members that the opcode uses; the compare-and-swap operands count as contents of memory. */
+static void opcode_fields(struct state_stream *s, struct urxe_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case URXE_WR_BIND_MW: bind_fields(s, &wr->bind); break;
+	case URXE_WR_REG_MR: fast_reg_fields(s, &wr->fast_reg); break;
+	case URXE_WR_FLUSH:
+		state_u8(s, &wr->flush.placement);
+		state_u8(s, &wr->flush.selectivity);
+		state_u32(s, &wr->flush.length);
+		break;
+	case URXE_WR_COMPARE_SWAP:
+	case URXE_WR_FETCH_ADD:
+		state_u64(s, &wr->compare_add);
+		state_u64(s, &wr->swap);
+		break;
+	default: break;
+	}
+}
+
+static void send_fields(struct state_stream *s, struct call *call)
+{
+	static const uint8_t no_data[URXE_MAX_INLINE];
+	struct urxe_send_wr *wr = &call->send;
+
+	state_u64(s, &wr->wr_id);
+	state_u32(s, &wr->opcode);
+	state_u32(s, &wr->flags);
+	state_bool(s, &wr->unseen);
+	state_u32(s, &wr->imm);
+	state_u32(s, &wr->inline_len);
+	segs_fields(s, call, &wr->segs, &wr->n_segs);
+	state_u32(s, &wr->invalidate_key);
+	state_u64(s, &wr->remote_addr);
+	state_u32(s, &wr->rkey);
+	opcode_fields(s, wr);
+	datagram_fields(s, call);
+	if (!s->restoring)
+		return;
+	/* A request with more inline data is refused. */
+	if (wr->inline_len > URXE_MAX_INLINE)
+		wr->inline_len = UINT32_MAX;
+	wr->inline_data = no_data;
+}
+
+static void recv_fields(struct state_stream *s, struct call *call)
+{
+	state_u64(s, &call->recv.wr_id);
+	segs_fields(s, call, &call->recv.segs, &call->recv.n_segs);
+}
+
+/* --- Other calls. */
+
+static void output_fields(struct state_stream *s, struct call *call)
+{
+	const uint32_t most = sizeof(call->output.room) / sizeof(call->output.room[0]);
+
+	state_u32_max(s, &call->output.n, most);
+	for (uint32_t i = 0; i < call->output.n && i < most; i++) {
+		uint32_t room = s->restoring ? 0 : call->output.frames[i].room;
+
+		state_u32_max(s, &room, UINT16_MAX);
+		if (s->restoring)
+			call->output.room[i] = room;
+	}
+}
+
+static void modify_fields(struct state_stream *s, struct call *call)
+{
+	struct urxe_qp_attr *attr = &call->attr;
+
+	path_fields(s, &attr->path);
+	state_u32(s, &attr->rq_psn);
+	state_u32(s, &attr->sq_psn);
+	state_u32(s, &attr->rate_limit);
+	state_u8(s, &attr->cur_state);
+	state_u8(s, &attr->path_mtu);
+	state_u8(s, &attr->max_dest_rd_atomic);
+	state_u8(s, &attr->port);
+	state_u8(s, &attr->path_mig_state);
+	state_bool(s, &attr->en_sqd_async_notify);
+	state_u8(s, &attr->state);
+	state_u32(s, &attr->qkey);
+	state_u32(s, &attr->access);
+	state_u8(s, &attr->timeout);
+	state_u8(s, &attr->retry_cnt);
+	state_u8(s, &attr->rnr_retry);
+	state_u8(s, &attr->min_rnr_timer);
+	state_u8(s, &attr->max_rd_atomic);
+	state_u16(s, &attr->pkey_index);
+	state_u32(s, &attr->dest_qpn);
+}
+
+static void qp_fields(struct state_stream *s, struct call *call)
+{
+	struct urxe_qp_init *init = &call->qp.init;
+
+	state_u8(s, &init->type);
+	state_bool(s, &init->sq_sig_all);
+	state_bool(s, &init->block_self_mcast);
+	state_u32(s, &init->pd);
+	state_u32(s, &init->cap.max_send_wr);
+	state_u32(s, &init->cap.max_recv_wr);
+	state_u32(s, &init->cap.max_send_sge);
+	state_u32(s, &init->cap.max_recv_sge);
+	state_u32(s, &init->cap.max_inline);
+	state_u64(s, &call->qp.send_cq);
+	state_u64(s, &call->qp.recv_cq);
+	state_u64(s, &call->qp.srq);
+}
+
+static void srq_fields(struct state_stream *s, struct call *call)
+{
+	state_u32(s, &call->srq.pd);
+	state_u32(s, &call->srq.max_wr);
+	state_u32(s, &call->srq.max_sge);
+}
+
+static void extent_fields(struct state_stream *s, struct urxe_extent *extent)
+{
+	uint64_t addr = (uintptr_t)extent->addr;
+
+	state_u64(s, &addr);
+	state_u64(s, &extent->length);
+	if (s->restoring)
+		extent->addr = (void *)(uintptr_t)addr;
+}
+
+static void bytes_fields(struct state_stream *s, struct call *call)
+{
+	extent_fields(s, &call->bytes);
+}
+
+static void mr_fields(struct state_stream *s, struct call *call)
+{
+	struct urxe_mr_attr *mr = &call->mr;
+
+	state_u32(s, &mr->pd);
+	state_u32(s, &mr->access);
+	state_u64(s, &mr->iova);
+	state_u64(s, &mr->length);
+	state_u32(s, &mr->key);
+	mr->n_extents = state_count(s, mr->n_extents, 16);
+	if (s->restoring) {
+		call->extents = calloc(mr->n_extents + (size_t)1, sizeof(*call->extents));
+		if (!call->extents)
+			state_fail(s, -ENOMEM);
+		mr->extents = call->extents;
+	}
+	for (uint32_t i = 0; i < mr->n_extents && state_ok(s); i++) {
+		struct urxe_extent extent = mr->extents[i];
+
+		extent_fields(s, &extent);
+		if (s->restoring)
+			call->extents[i] = extent;
+	}
+}
+
+static void pd_field(struct state_stream *s, struct call *call)
+{
+	state_u32(s, &call->mw.pd);
+}
+
+static void mw_fields(struct state_stream *s, struct call *call)
+{
+	pd_field(s, call);
+	state_u8(s, &call->mw.type);
+}
+
+static void gid_fields(struct state_stream *s, struct call *call)
+{
+	state_bytes(s, call->gid.gid.raw, sizeof(call->gid.gid.raw));
+}
+
+static void gid_set_fields(struct state_stream *s, struct call *call)
+{
+	gid_fields(s, call);
+	state_bool(s, &call->gid.valid);
+}
+
+static void u16_field(struct state_stream *s, struct call *call)
+{
+	state_u16(s, &call->u16);
+}
+
+static const struct form {
+	const char *name;
+	uint8_t members;
+	void (*fields)(struct state_stream *s, struct call *call);
+} forms[] = {
+#define CALL_FORM(id, name, members, fields) [CALL_##id] = {name, members, fields},
+	CALL_LIST(CALL_FORM)
+#undef CALL_FORM
+};
+
+const char *call_name(enum call_kind kind)
+{
+	return forms[kind].name;
+}
+
+void call_fields(struct state_stream *s, struct call *call)
+{
+	const struct form *form = &forms[call->kind];
+
+	if (form->members & NOW)
+		state_u64(s, &call->now);
+	if (form->members & QPN)
+		state_u24(s, &call->qpn);
+	if (form->members & KEY)
+		state_u32(s, &call->key);
+	if (form->members & NUMBER)
+		state_u32(s, &call->number);
+	if (form->members & CONTEXT)
+		state_u64(s, &call->context);
+	if (form->members & FLAG)
+		state_bool(s, &call->flag);
+	if (form->fields)
+		form->fields(s, call);
+}
+
+/* --- Received frames, and answers of callbacks. */
+
+void frame_fields(struct state_stream *s, struct record_frame *frame)
+{
+	state_bool(s, &frame->without_icrc);
+	state_bool(s, &frame->from_wire);
+	state_bool(s, &frame->whole);
+	state_u32_max(s, &frame->len, UINT16_MAX);
+	state_u32(s, &frame->reference);
+	state_u32(s, &frame->packets);
+	if (!frame->whole) {
+		state_u32(s, &frame->digest);
+	} else if (!s->restoring) {
+		state_bytes(s, (uint8_t *)(uintptr_t)frame->data, frame->len);
+	} else {
+		state_require(s, frame->len <= s->end - s->at);
+		frame->data = s->in + s->at;
+		if (state_ok(s))
+			s->at += frame->len;
+	}
+}
+
+void timer_fields(struct state_stream *s, struct record_timer *timer)
+{
+	state_u24(s, &timer->qpn);
+	state_u8(s, &timer->kind);
+	state_u8(s, &timer->number);
+	state_u64(s, &timer->queued);
+}
+
+void answer_fields(struct state_stream *s, struct record_answer *answer)
+{
+	state_u8_max(s, &answer->question, QUESTION_COUNT - 1);
+	state_u32(s, &answer->ordinal);
+}
+
+/* --- What the engine did. */
+
+enum record_kind event_record(enum urxe_replay_kind kind)
+{
+	return RECORD_SENT + (kind - URXE_REPLAY_SENT);
+}
+
+static void sent_fields(struct state_stream *s, struct urxe_replay_event *event)
+{
+	state_u32_max(s, &event->frame_len, UINT16_MAX);
+	state_u32_max(s, &event->data_len, URXE_RECORD_HEADERS);
+	if (!s->restoring) {
+		state_bytes(s, (uint8_t *)(uintptr_t)event->data, event->data_len);
+		return;
+	}
+	state_require(s, event->data_len <= s->end - s->at);
+	event->data = s->in + s->at;
+	if (state_ok(s))
+		s->at += event->data_len;
+}
+
+/* By its name, which outlives the numbers of one version. */
+static void drop_field(struct state_stream *s, enum urxe_drop *drop)
+{
+	char name[32] = "";
+
+	if (!s->restoring)
+		memccpy(name, urxe_drop_name(*drop), 0, sizeof(name));
+	state_bytes(s, name, sizeof(name));
+	if (!s->restoring)
+		return;
+	name[sizeof(name) - 1] = '\0';
+	*drop = URXE_DROP_NONE;
+	for (uint32_t i = 1; i < URXE_DROP_COUNT; i++)
+		if (!strcmp(name, urxe_drop_name((enum urxe_drop)i)))
+			*drop = (enum urxe_drop)i;
+}
+
+static void completion_fields(struct state_stream *s, struct urxe_wc *wc)
+{
+	state_u64(s, &wc->wr_id);
+	state_u32(s, &wc->qpn);
+	state_u32(s, &wc->status);
+	if (wc->status != URXE_WC_SUCCESS)
+		return;
+	state_u32(s, &wc->opcode);
+	state_u32(s, &wc->byte_len);
+	state_u32(s, &wc->imm);
+	state_u32(s, &wc->invalidated_key);
+	state_u32(s, &wc->src_qpn);
+	state_u32(s, &wc->flags);
+	state_u16(s, &wc->pkey_index);
+	state_u8(s, &wc->sl);
+	state_u8(s, &wc->net);
+	state_bool(s, &wc->solicited);
+}
+
+void event_fields(struct state_stream *s, struct urxe_replay_event *event)
+{
+	uint32_t number = event->async;
+
+	switch (event->kind) {
+	case URXE_REPLAY_SENT: sent_fields(s, event); break;
+	case URXE_REPLAY_DROPPED: drop_field(s, &event->drop); break;
+	case URXE_REPLAY_COMPLETION:
+		state_u64(s, &event->context);
+		completion_fields(s, &event->wc);
+		break;
+	case URXE_REPLAY_COMP_EVENT: state_u64(s, &event->context); break;
+	case URXE_REPLAY_ASYNC:
+		state_u64(s, &event->context);
+		state_u32_max(s, &number, UINT8_MAX);
+		event->async = (enum urxe_async)number;
+		break;
+	default: break;
+	}
+}
+
+/* The original value of an atomic is contents of memory: its header ends before it. */
+#define ATOMIC_ACK_LEN 8
+
+void event_set_headers(struct urxe_replay_event *event, const struct urxe_frame *frame)
+{
+	struct urxe_packet packet;
+	uint32_t n = frame->len;
+
+	if (!urxe_packet_parse(&packet, frame->data, frame->len)) {
+		n = (uint32_t)(packet.payload - frame->data);
+		if (urxe_opcodes[packet.opcode].flags & URXE_OPF_ATOMIC_ACK_ETH)
+			n -= ATOMIC_ACK_LEN;
+	}
+	event->data = frame->data;
+	event->data_len = n < URXE_RECORD_HEADERS ? n : URXE_RECORD_HEADERS;
+	event->frame_len = frame->len;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The records of a recording, in both directions, by the fields of state/stream.h: calls of the
+ * engine's owner, and behind each one what the engine did within the call.
+ */
+#ifndef URXE_RECORD_CALL_H
+#define URXE_RECORD_CALL_H
+
+#include <rxe/record.h>
+
+#include "state/stream.h"
+
+/* A queue has at most URXE_MAX_SGE segments; a request with more of them is refused. */
+#define CALL_SEGS (URXE_MAX_SGE + 1)
+
+/* Members of a call besides those of its own function. */
+enum call_member { NOW = 1, QPN = 2, KEY = 4, NUMBER = 8, CONTEXT = 16, FLAG = 32 };
+
+/*
+ * X(identifier, name, members, function of the other fields or NULL). The number of a call is its
+ * place, so new calls are added at the end.
+ */
+#define CALL_LIST(X)                                                      \
+	X(INPUT, "input", NOW | NUMBER, NULL)                             \
+	X(OUTPUT, "output", NOW, output_fields)                           \
+	X(POST_SEND, "post_send", QPN, send_fields)                       \
+	X(POST_MALFORMED, "post_malformed", QPN | CONTEXT | NUMBER, NULL) \
+	X(POST_RECV, "post_recv", QPN, recv_fields)                       \
+	X(POST_SRQ, "post_srq_recv", CONTEXT, recv_fields)                \
+	X(CQ_ARM, "req_notify_cq", CONTEXT | FLAG, NULL)                  \
+	X(QP_EXECUTE, "execute", NOW | QPN, NULL)                         \
+	X(QP_MODIFY, "modify_qp", NOW | QPN | NUMBER, modify_fields)      \
+	X(QP_CREATE, "create_qp", CONTEXT | QPN, qp_fields)               \
+	X(QP_DESTROY, "destroy_qp", QPN, NULL)                            \
+	X(QP_FLUSH_ACKS, "flush_acks", QPN, NULL)                         \
+	X(CQ_CREATE, "create_cq", CONTEXT, NULL)                          \
+	X(CQ_DESTROY, "destroy_cq", CONTEXT, NULL)                        \
+	X(SRQ_CREATE, "create_srq", CONTEXT, srq_fields)                  \
+	X(SRQ_DESTROY, "destroy_srq", CONTEXT, NULL)                      \
+	X(SRQ_LIMIT, "limit_srq", CONTEXT | NUMBER, NULL)                 \
+	X(SRQ_RESIZE, "resize_srq", CONTEXT | NUMBER, NULL)               \
+	X(MR_REG, "reg_mr", 0, mr_fields)                                 \
+	X(MR_REREG, "rereg_mr", KEY, mr_fields)                           \
+	X(MR_DEREG, "dereg_mr", KEY, NULL)                                \
+	X(MR_UNMAP, "unmap", KEY, bytes_fields)                           \
+	X(MR_UNMAP_ALL, "unmap_all", KEY, NULL)                           \
+	X(MR_UNMAPPED, "unmapped", KEY | FLAG, bytes_fields)              \
+	X(MW_ALLOC, "alloc_mw", KEY, mw_fields)                           \
+	X(MW_DEALLOC, "dealloc_mw", KEY, NULL)                            \
+	X(FAST_ALLOC, "alloc_mr", NUMBER, pd_field)                       \
+	X(FAST_FREE, "free_mr", KEY, NULL)                                \
+	X(MCAST_ATTACH, "attach_mcast", QPN, gid_fields)                  \
+	X(MCAST_DETACH, "detach_mcast", QPN, gid_fields)                  \
+	X(GID_SET, "set_gid", NUMBER | FLAG, gid_set_fields)              \
+	X(GID_VLAN, "set_vlan", NUMBER, u16_field)                        \
+	X(PKEY_SET, "set_pkey", NUMBER, u16_field)                        \
+	X(LINK_MTU, "set_mtu", NUMBER, NULL)                              \
+	X(SET_GSO, "set_gso", FLAG, NULL)
+
+#define CALL_ENUM(id, name, members, fields) CALL_##id,
+enum call_kind { CALL_LIST(CALL_ENUM) CALL_COUNT };
+
+/* The arguments of a call. */
+struct call {
+	enum call_kind kind;
+	uint64_t now;
+	uint32_t qpn;
+	uint32_t key;
+	uint32_t number;
+	uint64_t context; /* of a CQ or SRQ, or a wr_id */
+	bool flag;
+	union {
+		struct urxe_send_wr send;
+		struct urxe_recv_wr recv;
+		struct urxe_qp_attr attr;
+		struct {
+			struct urxe_qp_init init;
+			uint64_t send_cq, recv_cq, srq; /* contexts; srq 0: none */
+		} qp;
+		struct urxe_rq_attr srq;
+		struct urxe_mr_attr mr;
+		struct urxe_extent bytes;
+		struct {
+			uint32_t pd;
+			uint8_t type;
+		} mw;
+		struct {
+			struct urxe_gid gid;
+			bool valid;
+		} gid;
+		uint16_t u16;
+		struct {
+			uint32_t n;
+			const struct urxe_frame *frames; /* recording: their rooms */
+			uint32_t room[256];              /* replay */
+		} output;
+	};
+	/* Replay: what pointers of the members above lead to. */
+	struct urxe_seg segs[CALL_SEGS];
+	struct urxe_path path;
+	struct urxe_extent *extents; /* the caller frees them */
+};
+
+/* The kinds of records; a call has RECORD_CALL + enum call_kind. */
+enum record_kind {
+	RECORD_STATE = 1,
+	RECORD_TIMERS, /* in which order timers fire that are due at once */
+	RECORD_FRAME,  /* of the call INPUT: a received frame */
+	RECORD_SENT,   /* the engine did, as enum urxe_replay_kind says: */
+	RECORD_DROPPED,
+	RECORD_COMPLETION,
+	RECORD_COMP_EVENT,
+	RECORD_ASYNC,
+	RECORD_REFILL, /* the engine asked for receive requests; calls follow */
+	RECORD_REFILLED,
+	RECORD_ANSWER, /* a callback gave another answer than the usual one */
+	RECORD_STOPPED,
+	RECORD_LOST,
+	RECORD_CALL = 64,
+};
+
+/* Callbacks whose usual answer is not recorded. */
+enum record_question {
+	QUESTION_GUARD,     /* usually true */
+	QUESTION_PULL,      /* true */
+	QUESTION_PAGE_LIST, /* true */
+	QUESTION_COMPLETE,  /* true */
+	QUESTION_PERSIST,   /* true */
+	QUESTION_PATH_CUT,  /* false */
+	QUESTION_COUNT
+};
+
+struct record_answer {
+	uint8_t question;
+	uint32_t ordinal; /* how often the engine had asked before, within the call */
+};
+
+/* A queued timer of a QP. */
+struct record_timer {
+	uint32_t qpn;
+	uint8_t kind;    /* timer.kind */
+	uint8_t number;  /* timers_place.number */
+	uint64_t queued; /* ns */
+};
+
+/* A received frame. */
+struct record_frame {
+	bool without_icrc, from_wire, whole;
+	uint32_t len;
+	uint32_t reference, packets; /* urxe_reference.length and packets */
+	uint32_t digest;             /* unless `whole` */
+	const uint8_t *data;         /* if `whole` */
+};
+
+const char *call_name(enum call_kind kind);
+/* The fields of a record, without its kind and length. */
+void call_fields(struct state_stream *s, struct call *call);
+void frame_fields(struct state_stream *s, struct record_frame *frame);
+void timer_fields(struct state_stream *s, struct record_timer *timer);
+void answer_fields(struct state_stream *s, struct record_answer *answer);
+/*
+ * Of an event that the engine caused; event->kind is set. A sent frame's data is at most
+ * URXE_RECORD_HEADERS bytes; replay: it points into the stream.
+ */
+void event_fields(struct state_stream *s, struct urxe_replay_event *event);
+/* The record that has such an event. */
+enum record_kind event_record(enum urxe_replay_kind kind);
+
+/* Sets data and data_len to the headers of a frame that urxe_output wrote. */
+void event_set_headers(struct urxe_replay_event *event, const struct urxe_frame *frame);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "record/recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <isa-l/crc.h>
+
+#include "device/qp_lifecycle.h"
+#include "objects/cq.h"
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "objects/rq.h"
+
+/* Bytes at both ends of a frame that its digest covers: the headers, and the ICRC. */
+#define DIGEST_HEAD 128
+#define DIGEST_TAIL 16
+
+uint32_t urxe_record_digest(const uint8_t *data, uint32_t len)
+{
+	const uint32_t head = len < DIGEST_HEAD ? len : DIGEST_HEAD;
+	const uint32_t tail = len - head < DIGEST_TAIL ? len - head : DIGEST_TAIL;
+
+	return crc32_gzip_refl(crc32_gzip_refl(len, data, head), data + len - tail, tail);
+}
+
+/* --- Records. */
+
+static struct state_stream *begin_record(struct urxe_dev *dev, uint32_t kind)
+{
+	struct state_stream *s = &dev->recording->stream;
+
+	s->at = 0;
+	s->depth = 0;
+	state_begin(s, (enum state_record)kind);
+	return s;
+}
+
+static void end_recording(struct urxe_dev *dev, enum record_kind reason)
+{
+	struct recording *r = dev->recording;
+	const uint8_t last[URXE_RECORD_END] = {(uint8_t)reason};
+
+	r->to.write(r->to.arg, last, sizeof(last));
+	dev->recording = NULL;
+	free(r->stream.out);
+	free(r);
+}
+
+/* Without memory or room the recording has a gap, so it ends. */
+static void end_record(struct urxe_dev *dev)
+{
+	struct recording *r = dev->recording;
+	struct state_stream *s = &r->stream;
+
+	state_end(s);
+	if (!state_ok(s) || !r->to.write(r->to.arg, s->out, s->at))
+		end_recording(dev, RECORD_LOST);
+}
+
+static void record_empty(struct urxe_dev *dev, uint32_t kind)
+{
+	begin_record(dev, kind);
+	end_record(dev);
+}
+
+static void record_event(struct urxe_dev *dev, struct urxe_replay_event *event)
+{
+	struct state_stream *s;
+
+	if (dev->recording->player) {
+		player_event(dev->recording->player, event);
+		return;
+	}
+	s = begin_record(dev, event_record(event->kind));
+
+	event_fields(s, event);
+	end_record(dev);
+}
+
+/* --- Calls. */
+
+void record_call(struct urxe_dev *dev, struct call *call)
+{
+	struct recording *r = dev->recording;
+	struct state_stream *s;
+
+	if (r->player)
+		return;
+	s = begin_record(dev, RECORD_CALL + call->kind);
+	memset(r->asked, 0, sizeof(r->asked));
+	call_fields(s, call);
+	end_record(dev);
+}
+
+static void record_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
+{
+	struct record_frame fields = {
+		.without_icrc = frame->without_icrc,
+		.from_wire = frame->from_wire,
+		.len = frame->len,
+		.reference = frame->reference.length,
+		.packets = frame->reference.packets,
+		.data = frame->data,
+	};
+	struct state_stream *s = begin_record(dev, RECORD_FRAME);
+
+	/* Frames of an inbox or of a process's own packet socket did not cross the switch. */
+	fields.whole = dev->recording->to.whole_frames || frame->without_icrc || frame->from_wire;
+	/* The bytes of such an ICRC may be beyond the owner's buffer. */
+	if (frame->without_icrc && fields.len >= URXE_ICRC_LEN)
+		fields.len -= URXE_ICRC_LEN;
+	if (!fields.whole)
+		fields.digest = urxe_record_digest(frame->data, frame->len);
+	frame_fields(s, &fields);
+	end_record(dev);
+}
+
+void record_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
+{
+	if (dev->recording->player)
+		return;
+	record_call(dev, &(struct call){.kind = CALL_INPUT, .now = now, .number = n});
+	for (uint32_t i = 0; i < n && dev->recording; i++)
+		record_frame(dev, &frames[i]);
+}
+
+void record_post_recv(const struct urxe_rq *rq, const struct urxe_recv_wr *wr)
+{
+	struct call call = {.kind = rq->qp ? CALL_POST_RECV : CALL_POST_SRQ, .recv = *wr};
+
+	if (rq->qp)
+		call.qpn = rq->qp->qpn;
+	else
+		call.context = (uintptr_t)rq->attr.ctx;
+	record_call(rq->dev, &call);
+}
+
+void record_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init)
+{
+	struct call call = {
+		.kind = CALL_QP_CREATE, .context = (uintptr_t)init->ctx, .qpn = init->qpn};
+
+	call.qp.init = *init;
+	call.qp.send_cq = (uintptr_t)init->send_cq->ctx;
+	call.qp.recv_cq = (uintptr_t)init->recv_cq->ctx;
+	call.qp.srq = init->srq ? (uintptr_t)init->srq->attr.ctx : 0;
+	record_call(dev, &call);
+}
+
+/* --- What the engine does. */
+
+void record_sent(struct urxe_dev *dev, const struct urxe_frame *frames, uint32_t n)
+{
+	struct urxe_replay_event event = {.kind = URXE_REPLAY_SENT};
+
+	for (uint32_t i = 0; i < n && dev->recording; i++) {
+		event_set_headers(&event, &frames[i]);
+		record_event(dev, &event);
+	}
+}
+
+void record_drop(struct urxe_dev *dev, enum urxe_drop drop)
+{
+	record_event(dev, &(struct urxe_replay_event){.kind = URXE_REPLAY_DROPPED, .drop = drop});
+}
+
+void record_completion(struct urxe_dev *dev, void *cq_ctx, const struct urxe_wc *wc)
+{
+	record_event(dev, &(struct urxe_replay_event){.kind = URXE_REPLAY_COMPLETION,
+						      .context = (uintptr_t)cq_ctx,
+						      .wc = *wc});
+}
+
+void record_comp_event(struct urxe_dev *dev, void *cq_ctx)
+{
+	record_event(dev, &(struct urxe_replay_event){.kind = URXE_REPLAY_COMP_EVENT,
+						      .context = (uintptr_t)cq_ctx});
+}
+
+void record_async(struct urxe_dev *dev, enum urxe_async event, void *ctx)
+{
+	record_event(dev, &(struct urxe_replay_event){.kind = URXE_REPLAY_ASYNC,
+						      .async = event,
+						      .context = (uintptr_t)ctx});
+}
+
+void record_refill(struct urxe_dev *dev, bool begins)
+{
+	if (!dev->recording->player)
+		record_empty(dev, begins ? RECORD_REFILL : RECORD_REFILLED);
+	else if (begins)
+		player_refill(dev->recording->player);
+}
+
+bool record_answer(struct urxe_dev *dev, enum record_question question, bool answer)
+{
+	struct record_answer fields = {.question = question};
+	bool usual = question < QUESTION_PATH_CUT;
+
+	if (dev->recording->player)
+		return player_answer(dev->recording->player, question);
+	fields.ordinal = dev->recording->asked[question]++;
+	if (answer != usual) {
+		answer_fields(begin_record(dev, RECORD_ANSWER), &fields);
+		end_record(dev);
+	}
+	return answer;
+}
+
+/* --- Start and end. */
+
+static uint64_t context_tag(void *arg, enum urxe_state_kind kind, void *ctx)
+{
+	(void)arg;
+	(void)kind;
+	return (uintptr_t)ctx;
+}
+
+static void record_state(struct urxe_dev *dev, uint8_t *state, size_t length)
+{
+	struct state_stream *s = begin_record(dev, RECORD_STATE);
+	uint32_t version = URXE_RECORD_VERSION;
+	uint64_t now = dev->now;
+
+	state_u32(s, &version);
+	state_u64(s, &now);
+	state_bytes(s, state, length);
+	end_record(dev);
+}
+
+static void record_timers(struct urxe_dev *dev)
+{
+	struct state_stream *s = begin_record(dev, RECORD_TIMERS);
+	struct timers_place place = {0};
+	uint32_t room = dev->timers.room;
+	struct timer *timer;
+
+	state_u32(s, &room);
+	while (timers_place(&dev->timers, &place, &timer)) {
+		struct record_timer fields;
+
+		if (!timer)
+			continue;
+		fields = (struct record_timer){.qpn = qp_of_timer(timer)->qpn,
+					       .kind = timer->kind,
+					       .number = (uint8_t)place.number,
+					       .queued = timer->queued};
+		timer_fields(s, &fields);
+	}
+	end_record(dev);
+}
+
+int urxe_record_start(struct urxe_dev *dev, uint64_t now, const struct urxe_recorder *recorder)
+{
+	const struct urxe_state_save how = {.tag = context_tag};
+	uint8_t *state;
+	size_t length;
+	int rc;
+
+	urxe_record_stop(dev);
+	rc = urxe_state_save(dev, now, &how, &state, &length);
+	if (rc)
+		return rc;
+	dev->recording = calloc(1, sizeof(*dev->recording));
+	if (dev->recording) {
+		dev->recording->to = *recorder;
+		dev->recording->stream.version = URXE_STATE_VERSION;
+		record_state(dev, state, length);
+		if (dev->recording)
+			record_timers(dev);
+		rc = dev->recording ? 0 : -EFBIG;
+	} else {
+		rc = -ENOMEM;
+	}
+	urxe_state_free(state);
+	return rc;
+}
+
+void urxe_record_stop(struct urxe_dev *dev)
+{
+	if (dev->recording)
+		end_recording(dev, RECORD_STOPPED);
+}
+
+bool urxe_recording(const struct urxe_dev *dev)
+{
+	return dev->recording;
+}

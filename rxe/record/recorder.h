@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Recording of a device: each entry point of the engine has RECORD_ENTRY, and each place that calls
+ * the owner has one of the functions. A device that is not recorded pays one branch for each.
+ */
+#ifndef URXE_RECORD_RECORDER_H
+#define URXE_RECORD_RECORDER_H
+
+#include "record/call.h"
+
+struct urxe_dev;
+
+#define IS_RECORDED(dev) __builtin_expect((dev)->recording != NULL, 0)
+
+/* Records a call of this kind, with these members of struct call. */
+#define RECORD_ENTRY(dev, call_kind, ...)                                                        \
+	do {                                                                                     \
+		if (IS_RECORDED(dev))                                                            \
+			record_call(dev, &(struct call){.kind = CALL_##call_kind, __VA_ARGS__}); \
+	} while (0)
+
+void record_call(struct urxe_dev *dev, struct call *call);
+void record_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);
+void record_post_recv(const struct urxe_rq *rq, const struct urxe_recv_wr *wr);
+void record_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init);
+void record_sent(struct urxe_dev *dev, const struct urxe_frame *frames, uint32_t n);
+void record_drop(struct urxe_dev *dev, enum urxe_drop drop);
+void record_completion(struct urxe_dev *dev, void *cq_ctx, const struct urxe_wc *wc);
+void record_comp_event(struct urxe_dev *dev, void *cq_ctx);
+void record_async(struct urxe_dev *dev, enum urxe_async event, void *ctx);
+/* The callback `refill` begins or has ended. */
+void record_refill(struct urxe_dev *dev, bool begins);
+
+/* A callback answers: records an answer that is not the usual one. Returns the answer. */
+bool record_answer(struct urxe_dev *dev, enum record_question question, bool answer);
+
+#endif
