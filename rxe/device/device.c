@@ -216,12 +216,13 @@ static void fetch_large(const struct urxe_frame *frame)
 
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
-	if (IS_RECORDED(dev))
-		record_input(dev, now, frames, n);
+	RECORD_ENTRY(dev, INPUT, .now = now, .number = n);
 	dev_pass_time(dev, now);
 	for (uint32_t i = 0; i < n; i++) {
 		if (i + 1 < n)
 			fetch_large(&frames[i + 1]);
+		if (IS_RECORDED(dev))
+			record_received(dev, &frames[i]);
 		recv_frame(dev, &frames[i]);
 	}
 }

@@ -94,7 +94,7 @@ void record_call(struct urxe_dev *dev, struct call *call)
 	end_record(dev);
 }
 
-static void record_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
+void record_received(struct urxe_dev *dev, const struct urxe_frame *frame)
 {
 	struct record_frame fields = {
 		.without_icrc = frame->without_icrc,
@@ -104,8 +104,11 @@ static void record_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 		.packets = frame->reference.packets,
 		.data = frame->data,
 	};
-	struct state_stream *s = begin_record(dev, RECORD_FRAME);
+	struct state_stream *s;
 
+	if (dev->recording->player)
+		return;
+	s = begin_record(dev, RECORD_FRAME);
 	/* Frames of an inbox or of a process's own packet socket did not cross the switch. */
 	fields.whole = dev->recording->to.whole_frames || frame->without_icrc || frame->from_wire;
 	/* The bytes of such an ICRC may be beyond the owner's buffer. */
@@ -115,15 +118,6 @@ static void record_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 		fields.digest = urxe_record_digest(frame->data, frame->len);
 	frame_fields(s, &fields);
 	end_record(dev);
-}
-
-void record_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
-{
-	if (dev->recording->player)
-		return;
-	record_call(dev, &(struct call){.kind = CALL_INPUT, .now = now, .number = n});
-	for (uint32_t i = 0; i < n && dev->recording; i++)
-		record_frame(dev, &frames[i]);
 }
 
 void record_post_recv(const struct urxe_rq *rq, const struct urxe_recv_wr *wr)
@@ -260,6 +254,8 @@ int urxe_record_start(struct urxe_dev *dev, uint64_t now, const struct urxe_reco
 	int rc;
 
 	urxe_record_stop(dev);
+	if (dev->offload)
+		return -EOPNOTSUPP;
 	rc = urxe_state_save(dev, now, &how, &state, &length);
 	if (rc)
 		return rc;

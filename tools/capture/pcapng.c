@@ -143,6 +143,18 @@ int pcapng_put(struct pcapng *w, const struct pcapng_packet *p)
 	return write_block(&b, w->out);
 }
 
+int pcapng_put_local(struct pcapng *w, uint32_t type, const void *bytes, uint32_t len)
+{
+	const uint32_t total = len + 3 * (uint32_t)sizeof(uint32_t);
+	const uint32_t head[2] = {type, total};
+
+	return fwrite(head, sizeof(head), 1, w->out) == 1 &&
+			       (!len || fwrite(bytes, len, 1, w->out) == 1) &&
+			       fwrite(&total, sizeof(total), 1, w->out) == 1
+		       ? 0
+		       : -EIO;
+}
+
 void pcapng_end(struct pcapng *w)
 {
 	uint32_t i;

@@ -23,16 +23,21 @@
 #include "common/log.h"
 #include "common/printable.h"
 #include "common/rundir.h"
+#include "urxe/capture_recordings.h"
 #include "urxed/report/control_client.h"
 
 #define NS 1000000000u
+/* Time between two looks at the recordings: a process fills its ring no faster, ms. */
+#define RECORDINGS_MS 10
 
 static const char usage[] =
-	"usage: urxe capture [-i PORT] [-w FILE] [-c COUNT] [--run-dir DIR]\n"
+	"usage: urxe capture [-i PORT] [-w FILE [--state]] [-c COUNT] [--run-dir DIR]\n"
 	"Captures the frames at the ports of urxed's switch, until SIGINT.\n"
 	"\n"
 	"  -i PORT        capture one port only, by its name or number in urxe show port\n"
 	"  -w FILE        write pcapng to FILE (- is standard output) instead of lines\n"
+	"  --state        write the state of the programs' engines, and their calls, too, for\n"
+	"                 urxe replay --engine\n"
 	"  -c COUNT       end after COUNT frames\n"
 	"  --run-dir DIR  the daemon's directory; default as for urxed\n"
 	"\n"
@@ -42,13 +47,16 @@ static const char usage[] =
 	"Exit status: 0; 1 if no daemon answers, the port does not exist or the file cannot be\n"
 	"written; 2 for a wrong command line.\n";
 
-static const struct option options[] = {
-	{"run-dir", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'}, {0}};
+static const struct option options[] = {{"run-dir", required_argument, NULL, 'd'},
+					{"state", no_argument, NULL, 's'},
+					{"help", no_argument, NULL, 'h'},
+					{0}};
 
 struct arguments {
 	const char *port;
 	const char *file; /* NULL = lines */
 	const char *run_dir;
+	bool state;
 	uint64_t count; /* UINT64_MAX = no limit */
 };
 
@@ -76,6 +84,7 @@ static int parse_capture_arguments(int argc, char **argv, struct arguments *a)
 		case 'w': a->file = optarg; break;
 		case 'c': rc = parse_count(optarg, &a->count); break;
 		case 'd': a->run_dir = optarg; break;
+		case 's': a->state = true; break;
 		case 'h': fputs(usage, stdout); exit(0);
 		case ':':
 			log_line("option %s needs a value; see urxe capture --help",
@@ -91,6 +100,10 @@ static int parse_capture_arguments(int argc, char **argv, struct arguments *a)
 		log_line("unexpected argument %s; see urxe capture --help", argv[optind]);
 		rc = STATUS_USAGE;
 	}
+	if (!rc && a->state && !a->file) {
+		log_line("--state needs -w; see urxe capture --help");
+		rc = STATUS_USAGE;
+	}
 	return rc;
 }
 
@@ -100,6 +113,7 @@ struct sink {
 	FILE *out;
 	bool lines;
 	struct pcapng pcapng;
+	struct capture_recordings recordings;
 };
 
 /* A frame and its descriptions. */
@@ -213,20 +227,31 @@ struct wake_fds {
 	int signals;
 };
 
+/* Takes the daemon's packets. False: the daemon has ended. */
+static bool take_packets(const struct wake_fds *w, struct capture_recordings *recordings)
+{
+	char port[CONTROL_PORT];
+	bool ended;
+	int ring;
+
+	while (control_client_next(w->socket, &ring, port, &ended))
+		if (ring >= 0)
+			capture_recordings_add(recordings, ring, port);
+	if (ended)
+		log_line("urxed has ended");
+	return !ended;
+}
+
 /* False: a signal has arrived, or the daemon has ended. */
-static bool wait_for_more(const struct wake_fds *w)
+static bool wait_for_more(const struct wake_fds *w, struct capture_recordings *recordings)
 {
 	struct pollfd fds[2] = {{w->socket, POLLIN, 0}, {w->signals, POLLIN, 0}};
-	char byte;
 
-	if (poll(fds, 2, -1) < 0)
+	if (poll(fds, 2, recordings->on ? RECORDINGS_MS : -1) < 0)
 		return errno == EINTR;
 	if (fds[1].revents)
 		return false;
-	if (!fds[0].revents || recv(w->socket, &byte, 1, MSG_DONTWAIT) > 0)
-		return true;
-	log_line("urxed has ended");
-	return false;
+	return !fds[0].revents || take_packets(w, recordings);
 }
 
 static bool got_signal(const struct wake_fds *w)
@@ -258,11 +283,16 @@ static int output_pending(struct capture_reader *ring, struct sink *sink, uint64
 static int forward_frames(struct capture_reader *ring, struct sink *sink, const struct wake_fds *w,
 			  uint64_t count, uint64_t *n_output)
 {
+	struct capture_recordings *recordings = &sink->recordings;
 	bool more = true;
 	int rc = 0;
 
 	while (!rc && more && *n_output < count) {
-		more = !capture_reader_wait(ring) || wait_for_more(w);
+		more = !capture_reader_wait(ring) || wait_for_more(w, recordings);
+		/* First, so that the file has each frame that a recording refers to. */
+		rc = capture_recordings_write(recordings, &sink->pcapng);
+		if (rc)
+			break;
 		/*
 		 * Also after the last wait; but frames that arrive meanwhile must not prolong it.
 		 */
@@ -288,7 +318,7 @@ static int open_signal_fd(void)
 static int run_capture(const struct arguments *a, const struct wake_fds *w, int memory)
 {
 	struct capture_reader ring;
-	struct sink sink = {0};
+	struct sink sink = {.recordings = {.on = a->state}};
 	uint64_t n_output = 0;
 	int rc = capture_reader_open(&ring, memory);
 
@@ -305,6 +335,7 @@ static int run_capture(const struct arguments *a, const struct wake_fds *w, int 
 		log_line("the capture ends: %s", strerror(-rc));
 	log_line("%" PRIu64 " frames captured, %" PRIu64 " lost", n_output,
 		 capture_reader_lost(&ring));
+	capture_recordings_end(&sink.recordings);
 	pcapng_end(&sink.pcapng);
 	capture_reader_close(&ring);
 	return rc ? STATUS_FAILED : 0;
@@ -329,7 +360,7 @@ int cmd_capture(int argc, char **argv)
 		log_line("cannot receive signals: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
-	w.socket = control_client_capture(run_dir, a.port, &memory, error);
+	w.socket = control_client_capture(run_dir, a.port, a.state, &memory, error);
 	if (w.socket < 0) {
 		log_line("%s", error);
 		return STATUS_FAILED;

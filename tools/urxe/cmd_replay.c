@@ -14,38 +14,67 @@
 #include "common/bad_option.h"
 #include "common/exit_status.h"
 #include "common/log.h"
+#include "urxe/replay_engine.h"
 
 #define BURST     32
 #define ERROR_LEN 256
 
 static const char usage[] =
 	"usage: urxe replay FILE [--json]\n"
+	"       urxe replay --engine STATE [CAPTURE] [--process NAME] [--all] [--json]\n"
 	"Checks the ICRC of every RoCE packet of a capture (pcap or pcapng, Ethernet),\n"
 	"follows the PSNs of each connection, and prints a summary.\n"
 	"\n"
-	"Exit status: 0 if the capture has RoCE packets and every ICRC is right; 1 if not, or\n"
-	"if the file is not a whole capture; 2 for a wrong command line.\n";
+	"  --engine STATE  instead, repeat what the engines of programs did: STATE is a file of\n"
+	"                  urxe capture --state, and CAPTURE the file with the frames (STATE)\n"
+	"  --process NAME  only the process with this name, number or port\n"
+	"  --all           print each frame, call and completion, not only NAKs, drops and errors\n"
+	"\n"
+	"Exit status: 0 if the capture has RoCE packets and every ICRC is right, or if each\n"
+	"engine did the same as in the capture; 1 if not, or if the file is not a whole\n"
+	"capture; 2 for a wrong command line.\n";
 
 static const struct option options[] = {
-	{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+	{"json", no_argument, NULL, 'j'},          {"engine", required_argument, NULL, 'e'},
+	{"process", required_argument, NULL, 'p'}, {"all", no_argument, NULL, 'a'},
+	{"help", no_argument, NULL, 'h'},          {0}};
 
-static const char *parse_replay_arguments(int argc, char **argv, bool *json)
+/* Options of --engine, and its file with frames; a->capture is the only file otherwise. */
+static int check_replay_arguments(struct replay_engine_arguments *a, char **files, int n)
+{
+	if (!a->state && (a->process || a->all)) {
+		log_line("--process and --all need --engine; see urxe replay --help");
+		return STATUS_USAGE;
+	}
+	if (n > 1 || (!n && !a->state)) {
+		log_line("replay needs one capture file; see urxe replay --help");
+		return STATUS_USAGE;
+	}
+	a->capture = n ? files[0] : a->state;
+	return 0;
+}
+
+static int parse_replay_arguments(int argc, char **argv, struct replay_engine_arguments *a)
 {
 	int opt, at = optind;
 
 	for (; (opt = getopt_long(argc, argv, ":", options, NULL)) != -1; at = optind) {
 		switch (opt) {
-		case 'j': *json = true; break;
+		case 'j': a->json = true; break;
+		case 'e': a->state = optarg; break;
+		case 'p': a->process = optarg; break;
+		case 'a': a->all = true; break;
 		case 'h': fputs(usage, stdout); exit(0);
+		case ':':
+			log_line("option %s needs a value; see urxe replay --help",
+				 bad_option(argv, at));
+			return STATUS_USAGE;
 		default:
 			log_line("unknown option %s; see urxe replay --help", bad_option(argv, at));
-			return NULL;
+			return STATUS_USAGE;
 		}
 	}
-	if (optind == argc - 1)
-		return argv[optind];
-	log_line("replay needs one capture file; see urxe replay --help");
-	return NULL;
+	return check_replay_arguments(a, argv + optind, argc - optind);
 }
 
 /* Such a packet never counts as right. */
@@ -122,17 +151,13 @@ static int log_fault(const struct replay_summary *s, const struct netdev *port)
 	return STATUS_FAILED;
 }
 
-int cmd_replay(int argc, char **argv)
+static int replay_capture(const char *file, bool json)
 {
-	struct replay_summary s = {0};
+	struct replay_summary s = {.file = file};
 	struct netdev *port;
 	char error[ERROR_LEN];
-	bool json = false;
 	int rc;
 
-	s.file = parse_replay_arguments(argc, argv, &json);
-	if (!s.file)
-		return STATUS_USAGE;
 	if (netdev_pcap_open(s.file, &port, error, sizeof(error))) {
 		log_line("%s", error);
 		return STATUS_FAILED;
@@ -147,4 +172,14 @@ int cmd_replay(int argc, char **argv)
 	flow_table_destroy(s.flows);
 	netdev_close(port);
 	return rc;
+}
+
+int cmd_replay(int argc, char **argv)
+{
+	struct replay_engine_arguments a = {0};
+	int rc = parse_replay_arguments(argc, argv, &a);
+
+	if (rc)
+		return rc;
+	return a.state ? replay_engine(&a) : replay_capture(a.capture, a.json);
 }

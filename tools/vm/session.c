@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <vnic/record_ring.h>
+
 #include "common/clock.h"
 #include "common/log.h"
 
@@ -153,6 +155,22 @@ static void refuse_introduction(struct vm_session *s)
 		close(fds[i]);
 }
 
+/* The memory of a machine is not the device process's own, and its guest's driver knows no capture.
+ */
+static void refuse_recording(struct vm_session *s)
+{
+	struct vnic_record_process process = {.pid = getpid(), .error = -EOPNOTSUPP};
+	struct vnic_record_end end;
+	int ring;
+
+	if (!vnic_driver_record(s->nic, &ring) || ring < 0)
+		return;
+	if (!vnic_record_open(&end, ring))
+		vnic_record_begin(&end, &process);
+	vnic_record_close(&end);
+	close(ring);
+}
+
 static bool has_ended(const struct vm_session *s)
 {
 	char byte;
@@ -174,6 +192,7 @@ void vm_session_event(struct vm_session *s)
 	if (question >= 0)
 		s->queries.state(s->queries.ctx, question);
 	refuse_introduction(s);
+	refuse_recording(s);
 	if (has_ended(s))
 		detach(s);
 }

@@ -17,6 +17,7 @@
 #include "poll/busy_poll.h"
 #include "port/port.h"
 #include "report/log.h"
+#include "report/recording.h"
 #include "report/state_json.h"
 #include <samehost/peer.h>
 
@@ -162,7 +163,7 @@ static void flush_channels(void)
 static void handle_notice(void)
 {
 	struct vnic_attach_port now;
-	int question, fds[VNIC_INBOX_FDS];
+	int question, ring, fds[VNIC_INBOX_FDS];
 	uint32_t qpn;
 
 	if (vnic_driver_notice(port.nic, &now, &question))
@@ -171,6 +172,12 @@ static void handle_notice(void)
 		state_json_send(question);
 	if (vnic_driver_introduction(port.nic, &qpn, fds))
 		port_add_inbox(qpn, fds);
+	if (!vnic_driver_record(port.nic, &ring))
+		return;
+	if (ring >= 0)
+		recording_start(ring);
+	else
+		recording_stop();
 }
 
 static void handle_hca(void)

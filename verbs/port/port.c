@@ -14,6 +14,7 @@
 #include "memory/sigbus_guard.h"
 #include "port/port_private.h"
 #include "report/log.h"
+#include "report/recording.h"
 
 struct port port;
 
@@ -122,6 +123,7 @@ static void detach_port(void)
 	port_lock();
 	hca = port_hca_release();
 	port.hca = (struct port_hca){0};
+	recording_stop();
 	if (port.dev) {
 		log_counters();
 		urxe_dev_destroy(port.dev);
@@ -332,6 +334,7 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 {
 	const struct vnic_attach_port before = port.welcome.port;
 
+	recording_stop();
 	tx_set_nic(&port.tx, nic);
 	vnic_driver_abandon(port.nic);
 	port.nic = nic;

@@ -14,6 +14,7 @@
 #include "memory/mr_index.h"
 #include "memory/sigbus_guard.h"
 #include "port/port_private.h"
+#include "report/recording.h"
 #include <samehost/peer.h>
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
@@ -52,6 +53,7 @@ static void forget_port(void)
 		hca_abandon(port.hca.hca);
 	packet_port_close(port.uplink);
 	tx_destroy(&port.tx);
+	recording_abandon();
 	engine_thread_abandon();
 	sigbus_guard_fork_child();
 	mr_index_forget();
@@ -74,6 +76,7 @@ static void in_child(void)
 	vnic_inbox_isolate(port.inbox);
 	packet_port_isolate(port.uplink);
 	tx_isolate(&port.tx);
+	recording_isolate();
 	lock_orphan(&port.lock);
 }
 

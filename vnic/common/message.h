@@ -30,6 +30,7 @@ union vnic_message {
 	struct vnic_attach_notice notice;
 	struct vnic_attach_introduction introduction;
 	struct vnic_attach_state_query question;
+	struct vnic_attach_record record;
 };
 
 /* Both return a negative errno value on failure, and never raise SIGPIPE. */

@@ -53,6 +53,8 @@ struct vnic_transport_ops {
 	/* As vnic_driver_introduction. */
 	bool (*introduction)(struct vnic_transport *transport, uint32_t *qpn,
 			     int fds[VNIC_INBOX_FDS]);
+	/* As vnic_driver_record; NULL: the device asks for none. */
+	bool (*record)(struct vnic_transport *transport, int *ring);
 	/*
 	 * In a forked child: replaces BAR0 by zeroed private memory, so that the driver reaches the
 	 * device no more.

@@ -601,6 +601,15 @@ int vnic_server_query_state(struct vnic_server_client *client, int socket)
 	return vnic_message_send(client->notice, &question, sizeof(question), &socket, 1);
 }
 
+int vnic_server_record(struct vnic_server_client *client, int ring)
+{
+	const struct vnic_attach_record record = {.type = VNIC_NOTICE_RECORD, .on = ring >= 0};
+
+	if (client->notice < 0)
+		return -ENOTCONN;
+	return vnic_message_send(client->notice, &record, sizeof(record), &ring, ring >= 0);
+}
+
 static const struct {
 	uint32_t size;
 	int (*handle)(struct vnic_server_client *client, struct request *request);

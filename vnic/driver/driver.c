@@ -237,6 +237,13 @@ bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VN
 	return drv->transport->ops->introduction(drv->transport, qpn, fds);
 }
 
+bool vnic_driver_record(struct vnic_driver *drv, int *ring)
+{
+	const struct vnic_transport_ops *ops = drv->transport->ops;
+
+	return ops->record && ops->record(drv->transport, ring);
+}
+
 bool vnic_driver_direct_allowed(const struct vnic_driver *drv)
 {
 	return vnic_load(vnic_reg(drv->transport->bar0, VNIC_REG_DIRECT));

@@ -36,6 +36,8 @@ struct shm {
 	/* The last introduction that came as a notice; fds[0] is -1 if there is none. */
 	uint32_t introduced_qpn;
 	int introduced_fds[VNIC_INBOX_FDS];
+	bool record_asked; /* record_fd is that of the newest notice */
+	int record_fd;     /* -1: the recording ends */
 };
 
 static struct shm *to_shm(struct vnic_transport *transport)
@@ -285,6 +287,32 @@ static bool is_introduction(const union vnic_message *message, int len, uint32_t
 	       fd_count == VNIC_INBOX_FDS;
 }
 
+static bool is_record(const union vnic_message *message, int len, uint32_t fd_count)
+{
+	return len == (int)sizeof(message->record) && message->type == VNIC_NOTICE_RECORD &&
+	       fd_count == !!message->record.on;
+}
+
+static void store_record(struct shm *shm, int fd)
+{
+	if (shm->record_fd >= 0)
+		close(shm->record_fd);
+	shm->record_fd = fd;
+	shm->record_asked = true;
+}
+
+static bool shm_record(struct vnic_transport *transport, int *ring)
+{
+	struct shm *shm = to_shm(transport);
+
+	if (!shm->record_asked)
+		return false;
+	*ring = shm->record_fd;
+	shm->record_fd = -1;
+	shm->record_asked = false;
+	return true;
+}
+
 static void store_introduction(struct shm *shm, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 {
 	close_fds(shm->introduced_fds, VNIC_INBOX_FDS);
@@ -329,6 +357,10 @@ static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port
 		}
 		if (is_introduction(&message, len, fd_count)) {
 			store_introduction(shm, message.introduction.qpn, fds);
+			return found;
+		}
+		if (is_record(&message, len, fd_count)) {
+			store_record(shm, fd_count ? fds[0] : -1);
 			return found;
 		}
 		close_fds(fds, fd_count);
@@ -435,6 +467,7 @@ static void shm_close(struct vnic_transport *transport)
 	if (shm->bars)
 		munmap(shm->bars, VNIC_BAR_SIZE);
 	close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt, shm->notice}, 4);
+	close_fds(&shm->record_fd, 1);
 	close_fds(shm->introduced_fds, VNIC_INBOX_FDS);
 	/*
 	 * The lock is not destroyed: in a forked child another thread of the parent may have held
@@ -458,6 +491,7 @@ static const struct vnic_transport_ops shm_ops = {
 	.uplink = shm_uplink,
 	.notice = shm_notice,
 	.introduction = shm_introduction,
+	.record = shm_record,
 	.isolate = shm_isolate,
 	.close = shm_close,
 };
@@ -524,6 +558,7 @@ static int attach(const char *run_dir, const uint8_t mac[6], const struct vnic_a
 	shm->doorbell = -1;
 	shm->interrupt = -1;
 	shm->notice = -1;
+	shm->record_fd = -1;
 	memset(shm->introduced_fds, -1, sizeof(shm->introduced_fds));
 	pthread_mutex_init(&shm->lock, NULL);
 	pthread_cond_init(&shm->next, NULL);

@@ -38,7 +38,8 @@ struct urxe_recorder {
 /*
  * Starts to record the device at the time `now`, in place of an earlier recording. Saves the state,
  * as urxe_state_save does, with its errors and its effect on the direct transport. The tag of each
- * object is its context. -EFBIG: `write` had no room for the state.
+ * object is its context. -EFBIG: `write` had no room for the state. -EOPNOTSUPP: the device has an
+ * HCA.
  */
 int urxe_record_start(struct urxe_dev *dev, uint64_t now, const struct urxe_recorder *recorder);
 /* Ends the recording, if there is one. urxe_dev_destroy does so, too. */

@@ -109,7 +109,7 @@ static int handle_request(struct control *c, int fd, struct control_request *req
 		return c->ops->show(c->ctx, request->ask ? sockets : NULL);
 	if (request->type != CONTROL_CAPTURE || request->port[CONTROL_PORT - 1])
 		return -EPROTO;
-	memory = c->ops->capture(c->ctx, fd, request->port);
+	memory = c->ops->capture(c->ctx, fd, request->port, request->record);
 	*keep = memory >= 0;
 	return memory;
 }
@@ -145,6 +145,8 @@ static bool answer_peer(struct control *c, int fd)
 	if (n <= 0 && n != -EPROTO)
 		return false;
 	send_reply(fd, handle_request(c, fd, &request, n, &sockets, &keep), &sockets);
+	if (keep && request.record)
+		c->ops->record(c->ctx, fd);
 	return keep;
 }
 

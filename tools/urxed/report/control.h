@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define CONTROL_SOCKET_NAME "urxed.ctl"
-#define CONTROL_VERSION     3
+#define CONTROL_VERSION     4
 #define CONTROL_PORT        64 /* bytes of a port's name, with its NUL */
 /* Most connections that are open at a time; one more closes the oldest. */
 #define CONTROL_PEERS 16
@@ -30,12 +30,15 @@ struct control_request {
 	uint32_t version;
 	uint32_t type;           /* enum control_type */
 	uint32_t ask;            /* SHOW: 1 = the daemon also asks all processes for their state */
+	uint32_t record;         /* CAPTURE: 1 = the processes of the ports record their engines */
 	char port[CONTROL_PORT]; /* CAPTURE: name or number of one port; "" = all ports */
 };
 
 /*
  * After CAPTURE the connection stays open for as long as the capture runs. With status 0, the reply
  * carries the memory of the capture ring (capture_ring.h); packets of one byte wake the reader.
+ * With `record`, further packets (struct control_recording) have the rings (vnic/record_ring.h) of
+ * processes, also of processes that attach later.
  *
  * After SHOW with status 0, the reply carries the memfd with the report (report.h). With `ask`,
  * `users` more packets follow, each with a socket on which the processes of one user answer (struct
@@ -46,6 +49,13 @@ struct control_reply {
 	int32_t status; /* 0, or a negative errno value; -EPROTO: not a request of this version */
 	uint32_t users;
 	uint32_t reserved;
+};
+
+/* Carries the descriptor of a process's ring. */
+struct control_recording {
+	uint32_t version;
+	uint32_t reserved;
+	char port[CONTROL_PORT]; /* name of the process's port */
 };
 
 /* --- The daemon's end. No call blocks. */
@@ -64,9 +74,12 @@ struct control_ops {
 	int (*show)(void *ctx, struct control_sockets *sockets);
 	/*
 	 * Starts a capture that runs until the peer closes `socket`. Returns the memory of the
-	 * capture ring, or a negative errno value.
+	 * capture ring, or a negative errno value; -EALREADY: another capture has asked for
+	 * `record`.
 	 */
-	int (*capture)(void *ctx, int socket, const char *port);
+	int (*capture)(void *ctx, int socket, const char *port, bool record);
+	/* The answer to such a request was sent: sends the rings of processes. */
+	void (*record)(void *ctx, int socket);
 	/*
 	 * The socket is readable or closed: ends its capture; the caller closes the socket. False:
 	 * no capture has this socket.

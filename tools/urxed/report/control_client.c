@@ -2,6 +2,7 @@
 #include "urxed/report/control_client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,10 @@ static void describe_error(char error[CONTROL_CLIENT_ERROR], const char *run_dir
 		snprintf(error, CONTROL_CLIENT_ERROR,
 			 "the urxed of %s has no such port: urxe show port lists them", run_dir);
 		break;
+	case EALREADY:
+		snprintf(error, CONTROL_CLIENT_ERROR,
+			 "another capture of the urxed of %s has --state", run_dir);
+		break;
 	case EBUSY:
 		snprintf(error, CONTROL_CLIENT_ERROR,
 			 "the urxed of %s has as many captures as it can", run_dir);
@@ -122,10 +127,11 @@ static int connect_and_request(const char *run_dir, const struct control_request
 	return -1;
 }
 
-int control_client_capture(const char *run_dir, const char *port, int *ring,
+int control_client_capture(const char *run_dir, const char *port, bool record, int *ring,
 			   char error[CONTROL_CLIENT_ERROR])
 {
-	struct control_request request = {.version = CONTROL_VERSION, .type = CONTROL_CAPTURE};
+	struct control_request request = {
+		.version = CONTROL_VERSION, .type = CONTROL_CAPTURE, .record = record};
 	struct unix_packet_extras came;
 	struct control_reply reply;
 	int fd;
@@ -138,6 +144,29 @@ int control_client_capture(const char *run_dir, const char *port, int *ring,
 	fd = connect_and_request(run_dir, &request, &reply, &came, error);
 	*ring = came.fds[0];
 	return fd;
+}
+
+bool control_client_next(int fd, int *ring, char port[CONTROL_PORT], bool *ended)
+{
+	struct control_recording recording;
+	struct unix_packet_extras came;
+	struct pollfd pfd = {fd, POLLIN, 0};
+	int len;
+
+	*ring = -1;
+	*ended = false;
+	if (poll(&pfd, 1, 0) <= 0)
+		return false;
+	len = unix_packet_recv(fd, &recording, sizeof(recording), &came);
+	if (len == sizeof(recording) && recording.version == CONTROL_VERSION) {
+		*ring = came.fds[0];
+		came.fds[0] = -1;
+		memcpy(port, recording.port, CONTROL_PORT);
+		port[CONTROL_PORT - 1] = '\0';
+	}
+	unix_packet_close_fds(&came);
+	*ended = len <= 0 && len != -EPROTO && len != -EAGAIN;
+	return !*ended;
 }
 
 static json_t *parse_report(int fd, int *rc)

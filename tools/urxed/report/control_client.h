@@ -10,6 +10,8 @@
 
 #include <jansson.h>
 
+#include "urxed/report/control.h"
+
 #define CONTROL_CLIENT_ERROR 256
 /* Timeout for the daemon's reply: a daemon that takes longer hangs or was stopped. */
 #define CONTROL_CLIENT_SECONDS 5
@@ -23,10 +25,17 @@
 /*
  * Asks the daemon of run_dir for a capture of a port by its name or number, or of all ports if port
  * is "". Returns the connection, and the memory of the capture ring (capture_ring.h) in *ring. The
- * capture ends when the connection is closed. Returns -1 on error, with one sentence in `error`.
+ * capture ends when the connection is closed. `record`: processes record their engines, see
+ * control_client_next. Returns -1 on error, with one sentence in `error`.
  */
-int control_client_capture(const char *run_dir, const char *port, int *ring,
+int control_client_capture(const char *run_dir, const char *port, bool record, int *ring,
 			   char error[CONTROL_CLIENT_ERROR]);
+/*
+ * Takes the next packet of such a connection, without waiting. True: *ring is the descriptor of the
+ * recording (vnic/record_ring.h) of a process, and `port` the name of its port; or -1: frames have
+ * come. False: there is no packet. *ended: the daemon has ended.
+ */
+bool control_client_next(int fd, int *ring, char port[CONTROL_PORT], bool *ended);
 
 /*
  * The report of the daemon of run_dir (report.h); the caller calls json_decref. NULL on error, with

@@ -42,11 +42,18 @@ static int make_report(void *ctx, struct control_sockets *sockets)
 	return report_make(&report);
 }
 
-static int start_capture(void *ctx, int socket, const char *port)
+static int start_capture(void *ctx, int socket, const char *port, bool record)
 {
 	struct monitor *m = ctx;
 
-	return capture_taps_start(&m->captures, socket, port);
+	return capture_taps_start(&m->captures, socket, port, record);
+}
+
+static void record_processes(void *ctx, int socket)
+{
+	struct monitor *m = ctx;
+
+	capture_taps_record(&m->captures, socket);
 }
 
 static bool end_capture_of_socket(void *ctx, int socket)
@@ -56,7 +63,8 @@ static bool end_capture_of_socket(void *ctx, int socket)
 	return capture_taps_end(&m->captures, socket);
 }
 
-static const struct control_ops control_ops = {make_report, start_capture, end_capture_of_socket};
+static const struct control_ops control_ops = {make_report, start_capture, record_processes,
+					       end_capture_of_socket};
 
 int monitor_open(struct monitor *m, char error[MONITOR_ERROR])
 {

@@ -402,6 +402,8 @@ static int attach_nic(struct sessions *sessions, struct session *s)
 		return -errno;
 	log_ratelimited(&sessions->log, sessions->now, "process %d attached",
 			vnic_server_pid(s->conn));
+	if (sessions->attached)
+		sessions->attached(sessions->attached_ctx, s);
 	return 0;
 }
 

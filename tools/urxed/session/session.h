@@ -73,6 +73,9 @@ struct sessions {
 	uint32_t limit;           /* maximum number of connections */
 	uint64_t inbox_checks;    /* started so far */
 	struct log_ratelimit log; /* rate limit of lines about sessions */
+	/* Called for each process that has attached; NULL: not called. */
+	void (*attached)(void *ctx, struct session *s);
+	void *attached_ctx;
 	uint64_t counters[VNIC_COUNTER_COUNT]; /* of the NICs of closed sessions */
 };
 

@@ -8,7 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <vnic/record_ring.h>
+#include <vnic/server.h>
+
+#include "common/unix_packet.h"
 #include "urxed/privilege/fd_guard.h"
+#include "urxed/report/control.h"
 
 void capture_taps_init(struct capture_taps *all, struct sessions *sessions)
 {
@@ -104,7 +109,64 @@ static struct capture_tap *find_unused(struct capture_taps *all, uid_t user)
 	return geteuid() && own >= CAPTURE_TAPS_PER_USER ? NULL : unused;
 }
 
-int capture_taps_start(struct capture_taps *all, int socket, const char *port)
+/* --- Recordings of processes. */
+
+static void send_ring(const struct capture_tap *c, const struct session *s, int ring)
+{
+	struct control_recording recording = {.version = CONTROL_VERSION};
+
+	memcpy(recording.port, s->port.name, sizeof(recording.port));
+	/* A capture whose socket is full has no more recordings; the process records in vain. */
+	unix_packet_send(c->socket, &recording, sizeof(recording), &ring, 1);
+}
+
+static void record_session(const struct capture_tap *c, struct session *s)
+{
+	int ring;
+
+	if (s->gone || !s->port.dev || !matches_port(&s->port, c->port))
+		return;
+	ring = vnic_record_create();
+	if (ring < 0)
+		return;
+	if (!vnic_server_record(s->conn, ring))
+		send_ring(c, s, ring);
+	close(ring);
+}
+
+static void record_attached(void *ctx, struct session *s)
+{
+	const struct capture_taps *all = ctx;
+
+	record_session(all->recorder, s);
+}
+
+void capture_taps_record(struct capture_taps *all, int socket)
+{
+	struct session *s;
+
+	if (!all->recorder || all->recorder->socket != socket)
+		return;
+	all->sessions->attached = record_attached;
+	all->sessions->attached_ctx = all;
+	for (s = all->sessions->list; s; s = s->next)
+		record_session(all->recorder, s);
+}
+
+static void end_recordings(struct capture_taps *all)
+{
+	struct session *s;
+
+	all->recorder = NULL;
+	all->sessions->attached = NULL;
+	for (s = all->sessions->list; s; s = s->next)
+		if (!s->gone && s->port.dev)
+			vnic_server_record(s->conn, -1);
+}
+
+/* --- Start and end. */
+
+int capture_taps_start(struct capture_taps *all, int socket, const char *port, bool record)
 {
 	uid_t user = user_of(socket);
 	struct capture_tap *c = find_unused(all, user);
@@ -112,6 +174,8 @@ int capture_taps_start(struct capture_taps *all, int socket, const char *port)
 
 	if (!c)
 		return -EBUSY;
+	if (record && all->recorder)
+		return -EALREADY;
 	if (!port_exists(all->sessions->sw, port))
 		return -ENODEV;
 	fd = capture_writer_open(&c->writer);
@@ -120,6 +184,8 @@ int capture_taps_start(struct capture_taps *all, int socket, const char *port)
 	snprintf(c->port, sizeof(c->port), "%s", port);
 	c->socket = socket;
 	c->user = user;
+	if (record)
+		all->recorder = c;
 	if (!all->n++)
 		set_tap(all, true);
 	return fd;
@@ -128,6 +194,8 @@ int capture_taps_start(struct capture_taps *all, int socket, const char *port)
 static void end_capture(struct capture_taps *all, struct capture_tap *c)
 {
 	c->socket = -1;
+	if (all->recorder == c)
+		end_recordings(all);
 	capture_writer_close(&c->writer);
 	if (!--all->n)
 		set_tap(all, false);

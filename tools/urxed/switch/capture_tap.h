@@ -28,15 +28,23 @@ struct capture_taps {
 	struct sessions *sessions;
 	uint32_t n;
 	struct capture_tap list[CAPTURE_TAPS];
+	struct capture_tap *recorder; /* the capture that also records processes; NULL: none */
 };
 
 void capture_taps_init(struct capture_taps *all, struct sessions *sessions);
 /*
  * Starts a capture of the port of that name or number, or of all ports for "", until `socket` hangs
  * up. Returns the ring's descriptor, -EBUSY: too many captures of all users or of this one,
- * -ENODEV: no such port, or another negative errno value.
+ * -ENODEV: no such port, or another negative errno value. `record`: the processes of these ports
+ * will record their engines, which only one capture can ask for: -EALREADY.
  */
-int capture_taps_start(struct capture_taps *all, int socket, const char *port);
+int capture_taps_start(struct capture_taps *all, int socket, const char *port, bool record);
+/*
+ * After the answer to such a capture: asks each process, and each one that attaches later, to
+ * record its engine into a ring, whose descriptor is sent to the capture (struct
+ * control_recording).
+ */
+void capture_taps_record(struct capture_taps *all, int socket);
 /*
  * Ends the capture whose socket has hung up; the caller closes the socket. False: no capture has
  * that socket.

@@ -60,6 +60,8 @@
  *                      daemon has seen frames of this process to the process that has the inbox.
  *   NOTICE_STATE_QUERY struct vnic_attach_state_query, with a socket for the answer (struct
  *                      vnic_attach_state): a program asks for the state of the process.
+ *   NOTICE_RECORD      struct vnic_attach_record: the process shall record its engine into the ring
+ *                      of the descriptor (record_ring.h), or end that.
  *
  * All descriptors come from the daemon, which accepts none: the client sends those of its inbox to
  * the checking process only. A message with descriptors to the daemon ends the connection, or the
@@ -78,7 +80,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 30
+#define VNIC_ATTACH_VERSION 31
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -129,7 +131,12 @@ enum vnic_attach_type {
 #define VNIC_PROCESSES    (1u << (24 - VNIC_LEASE_SHIFT))
 
 /* The first word of each message on the socket of notices. */
-enum vnic_notice_type { VNIC_NOTICE_PORT = 1, VNIC_NOTICE_STATE_QUERY, VNIC_NOTICE_INBOX };
+enum vnic_notice_type {
+	VNIC_NOTICE_PORT = 1,
+	VNIC_NOTICE_STATE_QUERY,
+	VNIC_NOTICE_INBOX,
+	VNIC_NOTICE_RECORD,
+};
 
 /* The descriptors in the answer to HELLO, in this order. */
 enum vnic_attach_fd { VNIC_FD_BARS, VNIC_FD_DOORBELL, VNIC_FD_INTERRUPT, VNIC_FD_NOTICE, VNIC_FDS };
@@ -325,6 +332,12 @@ struct vnic_attach_notice {
 struct vnic_attach_state_query {
 	uint32_t type;
 	uint32_t reserved;
+};
+
+/* With one descriptor, that of a ring, if `on` is 1; with none if it is 0. */
+struct vnic_attach_record {
+	uint32_t type;
+	uint32_t on;
 };
 
 /* Carries the descriptors of the inbox of the process that has the QPN. */

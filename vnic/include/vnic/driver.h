@@ -197,6 +197,12 @@ int vnic_driver_introduce(struct vnic_driver *drv, const uint8_t mac[6], uint32_
  * inbox, which the caller owns; false: there is none. Call it once after each vnic_driver_notice.
  */
 bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);
+/*
+ * Whether the daemon asks for a recording of the engine since the last call. *ring is the
+ * descriptor of a ring (record_ring.h), which the caller owns; -1: the recording ends. Call it once
+ * after each vnic_driver_notice.
+ */
+bool vnic_driver_record(struct vnic_driver *drv, int *ring);
 /* Whether the daemon permits frames to bypass it; read it for each burst. */
 bool vnic_driver_direct_allowed(const struct vnic_driver *drv);
 

@@ -172,6 +172,11 @@ uint32_t vnic_server_process(const struct vnic_server_client *client);
  * its frames go to its NIC, from its next burst on.
  */
 void vnic_server_set_direct(struct vnic_server_client *client, bool on);
+/*
+ * Asks the client to record its engine into a ring (record_ring.h); ring -1: to end that. 0,
+ * -EAGAIN: the client does not read its notices, or another negative errno value.
+ */
+int vnic_server_record(struct vnic_server_client *client, int ring);
 /* The number of the process that holds the lock of the client's inbox; 0 = none. */
 uint32_t vnic_server_inbox_holder(const struct vnic_server_client *client);
 /* A process has died: releases the lock of the client's inbox if that process held it. */

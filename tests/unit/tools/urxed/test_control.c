@@ -134,8 +134,9 @@ static int show(void *ctx, struct control_sockets *sockets)
 	return refusal ? refusal : sealed_text_make(text, strlen(text));
 }
 
-static int capture(void *ctx, int socket, const char *port)
+static int capture(void *ctx, int socket, const char *port, bool record)
 {
+	(void)record;
 	assert_ptr_equal(ctx, &control);
 	if (strcmp(port, "good"))
 		return -EBUSY;
@@ -153,7 +154,13 @@ static bool capture_end(void *ctx, int socket)
 	return true;
 }
 
-static const struct control_ops ops = {show, capture, capture_end};
+static void record(void *ctx, int socket)
+{
+	(void)ctx;
+	(void)socket;
+}
+
+static const struct control_ops ops = {show, capture, record, capture_end};
 
 static void *serve(void *unused)
 {
@@ -342,9 +349,9 @@ static void capture_ends_with_its_connection(void **state)
 	int fd, ring, i;
 
 	(void)state;
-	assert_int_equal(control_client_capture(top, "bad", &ring, error), -1);
+	assert_int_equal(control_client_capture(top, "bad", false, &ring, error), -1);
 	assert_non_null(strstr(error, "as many captures"));
-	fd = control_client_capture(top, "good", &ring, error);
+	fd = control_client_capture(top, "good", false, &ring, error);
 	assert_true(fd >= 0 && ring >= 0);
 	for (i = 0; i < 2 * CONTROL_PEERS; i++)
 		assert_answers("{\"a\": 1}");

@@ -44,7 +44,7 @@ static int start(void)
 	int ends[2], fd;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
-	fd = capture_taps_start(&taps, ends[0], "");
+	fd = capture_taps_start(&taps, ends[0], "", false);
 	close(ends[1]);
 	if (fd >= 0) {
 		close(fd);
@@ -62,7 +62,7 @@ static int start_as(uid_t user, uid_t daemon)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	assert_int_equal(seteuid(0), 0);
 	assert_int_equal(seteuid(daemon), 0);
-	fd = capture_taps_start(&taps, ends[0], "");
+	fd = capture_taps_start(&taps, ends[0], "", false);
 	assert_int_equal(seteuid(0), 0);
 	close(fd >= 0 ? fd : ends[0]);
 	close(ends[1]);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Replays the recording of a process with the captured frames, for urxe replay --engine. */
+#ifndef URXE_CAPTURE_ENGINE_REPLAY_H
+#define URXE_CAPTURE_ENGINE_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/record.h>
+
+#include "capture/recording_file.h"
+
+/* X(identifier, name in JSON, meaning): how a replay ends */
+#define ENGINE_REPLAY_LIST(X)                                                                    \
+	X(SAME, "same", "the engine did the same")                                               \
+	X(CAPTURE_ENDS, "capture_ends", "the engine did the same, up to the end of the capture") \
+	X(FRAME_MISSING, "frame_missing", "the capture lacks a frame that the engine received")  \
+	X(DIFFERENT, "different", "the engine did something else")                               \
+	X(DAMAGED, "damaged", "the recording is damaged")                                        \
+	X(NO_STATE, "no_state", "the process could not be recorded")                             \
+	X(NO_MEMORY, "no_memory", "the recorded device needs too much memory")                   \
+	X(LATER_VERSION, "later_version", "a later version of urxe has made the recording")
+
+#define ENGINE_REPLAY_ENUM(id, name, text) ENGINE_REPLAY_##id,
+enum engine_replay_end { ENGINE_REPLAY_LIST(ENGINE_REPLAY_ENUM) ENGINE_REPLAY_COUNT };
+
+#define ENGINE_REPLAY_TEXT 320
+
+struct engine_replay {
+	const struct recording *recording;
+	const struct recording_file *capture;
+	bool any_port; /* the capture has no port of the process's name: all its frames count */
+	uint32_t next; /* index of the next captured frame to look at */
+	uint32_t next_sent;
+	/* Called with a line for each event. `all`: also for those that are no fault. */
+	void (*line)(void *arg, const char *text);
+	void *arg;
+	bool all;
+
+	/* Results. */
+	enum engine_replay_end end;
+	struct urxe_replay replay;
+	uint64_t received;
+	uint64_t sent, sent_captured; /* and those that are in the capture, too */
+	uint64_t naks_received, naks_sent;
+	uint64_t drops[URXE_DROP_COUNT];
+	uint64_t completions;
+	uint64_t errors[URXE_WC_RNR_RETRY_EXC_ERR + 1]; /* completions by status; [0] stays 0 */
+	uint64_t async;
+	char expected[ENGINE_REPLAY_TEXT]; /* DIFFERENT: what the recording has, and what the */
+	char actual[ENGINE_REPLAY_TEXT];   /* replay did; "" = nothing */
+};
+
+/* Runs a replay; the members before the results are set. */
+void engine_replay_run(struct engine_replay *r);
+/* Whether the engine did the same. */
+bool engine_replay_is_same(const struct engine_replay *r);
+/* Time from the start of the recording to the end of the replay, ns. */
+uint64_t engine_replay_duration(const struct engine_replay *r);
+
+void engine_replay_print(const struct engine_replay *r);
+/*
+ * One JSON object:
+ *   process, pid, port, result (a name above), duration_ns, calls, whole: the recording has its end
+ *   received, sent, sent_captured, naks_received, naks_sent
+ *   drops        {name: frames}, names of rxe/counters.h, without zeros
+ *   completions, errors {name: completions}, async_events
+ *   expected, actual: null, or text
+ */
+void engine_replay_print_json(const struct engine_replay *r);
+
+#endif

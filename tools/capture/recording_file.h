@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Recordings of processes (rxe/record.h) in a pcapng file, in blocks of a local type beside the
+ * frames. urxe capture writes them, urxe replay --engine reads them. docs/replay.md has the format.
+ */
+#ifndef URXE_CAPTURE_RECORDING_FILE_H
+#define URXE_CAPTURE_RECORDING_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/pcapng.h"
+
+#define RECORDING_BLOCK   (PCAPNG_LOCAL | 0x757278u) /* "urx" */
+#define RECORDING_VERSION 1
+#define RECORDING_PORT    64 /* of a port's name, with its NUL */
+#define RECORDING_PROGRAM 32
+#define RECORDING_CHUNK   32768 /* most bytes of a recording in a block */
+/* More processes than a capture has. */
+#define RECORDING_PROCESSES 8192
+
+/* A process, and when its recording began. */
+struct recording_process {
+	int32_t pid;
+	int32_t error; /* a negative errno value: it could not be recorded; else 0 */
+	uint64_t engine_ns;
+	uint64_t wall_ns;
+	uint8_t mac[6];
+	uint8_t reserved[2];
+	char program[RECORDING_PROGRAM];
+	char port[RECORDING_PORT]; /* name of its port, which is an interface of the file */
+};
+
+/* Both return 0 or -EIO. `number` names the process in the file. */
+int recording_put_process(struct pcapng *w, uint32_t number, const struct recording_process *p);
+/* At most RECORDING_CHUNK bytes. */
+int recording_put_bytes(struct pcapng *w, uint32_t number, const void *bytes, uint32_t n);
+
+/* --- Reading. */
+
+struct recording {
+	struct recording_process process;
+	uint8_t *bytes;
+	size_t n, room;
+};
+
+struct recorded_frame {
+	const uint8_t *data;
+	uint32_t len;
+	uint8_t direction; /* enum pcapng_direction; 0 = unknown */
+	uint64_t time;     /* ns since 1970 */
+	char port[RECORDING_PORT];
+};
+
+/* A file, or a part of it. */
+struct recording_file {
+	uint8_t *bytes; /* frames point into it */
+	size_t n;
+	struct recording *recordings;
+	uint32_t n_recordings;
+	struct recorded_frame *frames;
+	uint32_t n_frames, frames_room;
+	bool cut; /* the file ends within a block */
+};
+
+#define RECORDING_ERROR 256
+
+/*
+ * Reads a whole file; recording_file_close in each case. False: `error` has one sentence. A file
+ * that ends within a block is read up to there.
+ */
+bool recording_file_open(struct recording_file *f, const char *path, char error[RECORDING_ERROR]);
+/* As recording_file_open, for bytes from malloc, which the file takes over. */
+int recording_file_parse(struct recording_file *f, uint8_t *bytes, size_t n);
+void recording_file_close(struct recording_file *f);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxe/capture_recordings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <vnic/record_ring.h>
+
+#include "capture/recording_file.h"
+#include "common/log.h"
+#include "common/printable.h"
+
+struct capture_recording {
+	struct vnic_record_end ring;
+	char port[RECORDING_PORT]; /* printable */
+	bool written;              /* its process is in the file */
+	uint32_t number;           /* in the file */
+};
+
+void capture_recordings_add(struct capture_recordings *all, int ring, const char *port)
+{
+	struct capture_recording *grown = realloc(all->list, (all->n + 1) * sizeof(*grown));
+	struct capture_recording *r;
+
+	if (!grown || all->n == RECORDING_PROCESSES) {
+		log_line("no room for the state of %s", port);
+		all->list = grown ? grown : all->list;
+		close(ring);
+		return;
+	}
+	all->list = grown;
+	r = &grown[all->n];
+	*r = (struct capture_recording){.written = false};
+	printable_copy(r->port, sizeof(r->port), port);
+	if (vnic_record_open(&r->ring, ring))
+		log_line("cannot map the recording of %s", r->port);
+	else
+		all->n++;
+	close(ring);
+}
+
+/* 0 also if the process has not answered yet. */
+static int write_process(struct capture_recordings *all, struct capture_recording *r,
+			 struct pcapng *to)
+{
+	struct vnic_record_process process;
+	struct recording_process p;
+
+	if (r->written || !vnic_record_process(&r->ring, &process))
+		return 0;
+	memset(&p, 0, sizeof(p));
+	p.pid = process.pid;
+	p.error = process.error > 0 ? 0 : process.error;
+	p.engine_ns = process.engine_ns;
+	p.wall_ns = process.wall_ns;
+	memcpy(p.mac, process.mac, sizeof(p.mac));
+	printable_copy(p.program, sizeof(p.program), process.program);
+	memcpy(p.port, r->port, sizeof(p.port));
+	if (p.error)
+		log_line("no state of %s: %s", r->port, strerror(-p.error));
+	r->written = true;
+	r->number = all->n_written++;
+	return recording_put_process(to, r->number, &p);
+}
+
+static int write_bytes(struct capture_recording *r, struct pcapng *to)
+{
+	uint8_t bytes[RECORDING_CHUNK];
+	uint64_t most = VNIC_RECORD_BYTES;
+	size_t n;
+	int rc = 0;
+
+	/* At most one ring: a process that records on and on must not keep others out. */
+	while (!rc && most && (n = vnic_record_read(&r->ring, bytes, sizeof(bytes)))) {
+		rc = recording_put_bytes(to, r->number, bytes, (uint32_t)n);
+		most -= n < most ? n : most;
+	}
+	return rc;
+}
+
+int capture_recordings_write(struct capture_recordings *all, struct pcapng *to)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < all->n && !rc; i++) {
+		rc = write_process(all, &all->list[i], to);
+		if (!rc && all->list[i].written)
+			rc = write_bytes(&all->list[i], to);
+	}
+	return rc;
+}
+
+void capture_recordings_end(struct capture_recordings *all)
+{
+	for (uint32_t i = 0; i < all->n; i++) {
+		if (!all->list[i].written)
+			log_line("no state of %s: it does not answer", all->list[i].port);
+		vnic_record_close(&all->list[i].ring);
+	}
+	free(all->list);
+}

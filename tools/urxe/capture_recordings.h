@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The recordings of processes during urxe capture --state: from their rings to the file. */
+#ifndef URXE_URXE_CAPTURE_RECORDINGS_H
+#define URXE_URXE_CAPTURE_RECORDINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/pcapng.h"
+
+struct capture_recording;
+
+struct capture_recordings {
+	bool on; /* the capture has --state */
+	struct capture_recording *list;
+	uint32_t n;
+	uint32_t n_written; /* processes in the file */
+};
+
+/* Takes the descriptor of the ring of the process with that port. */
+void capture_recordings_add(struct capture_recordings *all, int ring, const char *port);
+/* Writes what the processes have recorded since. 0 or -EIO. */
+int capture_recordings_write(struct capture_recordings *all, struct pcapng *to);
+/* Logs which processes have not answered, and frees everything. */
+void capture_recordings_end(struct capture_recordings *all);
+
+#endif

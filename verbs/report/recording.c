@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "report/recording.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rxe/record.h>
+#include <vnic/record_ring.h>
+
+#include "engine/clock.h"
+#include "engine/engine_run.h"
+#include "port/port.h"
+#include "report/log.h"
+
+/* Time between two attempts while a peer copies or a munmap is in progress, and their number. */
+#define RETRY_NS 1000000
+#define RETRIES  1000
+
+/* Under port.lock. */
+static struct vnic_record_end ring;
+
+static bool write_recording(void *arg, const uint8_t *bytes, size_t n)
+{
+	(void)arg;
+	return vnic_record_write(&ring, bytes, n, n == URXE_RECORD_END ? 0 : URXE_RECORD_END);
+}
+
+static uint64_t wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * The daemon captured before it asked, and frames of the rings may be older than that: the engine
+ * takes them first. So each frame that it takes from the switch after its state was saved is in
+ * the capture. The daemon also forbids the direct paths before it asks, so each frame that the
+ * engine sends from now on crosses the switch.
+ */
+static int save_and_record(void)
+{
+	const struct urxe_recorder recorder = {.write = write_recording};
+	int rc;
+
+	if (!port_connected() || vnic_driver_direct_allowed(port.nic))
+		return -ECANCELED;
+	engine_receive_last(clock_now());
+	rc = urxe_record_start(port.dev, clock_now(), &recorder);
+	/* Copies go on after the capture. */
+	urxe_direct_publish(port.dev);
+	return rc;
+}
+
+static int start_patiently(void)
+{
+	const struct timespec pause = {.tv_nsec = RETRY_NS};
+	int rc = save_and_record();
+
+	for (uint32_t i = 0; rc == -EBUSY && i < RETRIES && ring.ring; i++) {
+		port_unlock();
+		nanosleep(&pause, NULL);
+		port_claim();
+		rc = ring.ring ? save_and_record() : -ECANCELED;
+	}
+	return rc;
+}
+
+static void describe_process(struct vnic_record_process *process)
+{
+	*process = (struct vnic_record_process){
+		.engine_ns = clock_now(), .wall_ns = wall_ns(), .pid = getpid()};
+	snprintf(process->program, sizeof(process->program), "%s", program_invocation_short_name);
+	for (int i = 0; i < 6; i++)
+		process->mac[i] = port.welcome.mac[i];
+}
+
+void recording_start(int fd)
+{
+	struct vnic_record_process process;
+	int rc;
+
+	recording_stop();
+	rc = vnic_record_open(&ring, fd);
+	close(fd);
+	if (rc) {
+		log_warning("cannot map the recording of the engine: %d", rc);
+		return;
+	}
+	describe_process(&process);
+	rc = start_patiently();
+	process.error = rc;
+	if (ring.ring)
+		vnic_record_begin(&ring, &process);
+	if (rc)
+		recording_stop();
+}
+
+void recording_stop(void)
+{
+	if (!ring.ring)
+		return;
+	urxe_record_stop(port.dev);
+	vnic_record_close(&ring);
+}
+
+void recording_isolate(void)
+{
+	vnic_record_isolate(&ring);
+}
+
+void recording_abandon(void)
+{
+	vnic_record_close(&ring);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <vnic/record_ring.h>
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "message.h"
+
+int vnic_record_create(void)
+{
+	return vnic_memory_create("urxe-record", VNIC_RECORD_SIZE);
+}
+
+int vnic_record_open(struct vnic_record_end *end, int fd)
+{
+	void *memory;
+	int ret = vnic_memory_map(fd, VNIC_RECORD_SIZE, &memory);
+
+	*end = (struct vnic_record_end){.ring = ret ? NULL : memory};
+	return ret;
+}
+
+void vnic_record_close(struct vnic_record_end *end)
+{
+	if (end->ring)
+		munmap(end->ring, VNIC_RECORD_SIZE);
+	end->ring = NULL;
+}
+
+void vnic_record_isolate(const struct vnic_record_end *end)
+{
+	if (end->ring)
+		vnic_memory_isolate(end->ring, VNIC_RECORD_SIZE);
+}
+
+/* Copies bytes between a buffer and a position of the ring. */
+static void copy_bytes(struct vnic_record_ring *ring, uint64_t at, uint8_t *bytes, size_t n,
+		       bool write)
+{
+	uint8_t *memory = (uint8_t *)ring + VNIC_RECORD_START;
+	const uint64_t first = at % VNIC_RECORD_BYTES;
+	const size_t to_end = (size_t)(VNIC_RECORD_BYTES - first);
+	const size_t part = n < to_end ? n : to_end;
+
+	if (write) {
+		memcpy(memory + first, bytes, part);
+		memcpy(memory, bytes + part, n - part);
+	} else {
+		memcpy(bytes, memory + first, part);
+		memcpy(bytes + part, memory, n - part);
+	}
+}
+
+/* --- The process. */
+
+void vnic_record_begin(struct vnic_record_end *end, const struct vnic_record_process *process)
+{
+	end->ring->process = *process;
+	atomic_store_explicit(&end->ring->ready, 1, memory_order_release);
+}
+
+bool vnic_record_write(struct vnic_record_end *end, const void *bytes, size_t n, size_t reserve)
+{
+	const uint64_t used =
+		end->at - atomic_load_explicit(&end->ring->tail, memory_order_acquire);
+
+	/* A reader that was behind the writer has broken the ring: it gets no more. */
+	if (used > VNIC_RECORD_BYTES || VNIC_RECORD_BYTES - used < n + reserve)
+		return false;
+	copy_bytes(end->ring, end->at, (uint8_t *)(uintptr_t)bytes, n, true);
+	end->at += n;
+	atomic_store_explicit(&end->ring->head, end->at, memory_order_release);
+	return true;
+}
+
+/* --- The reader. */
+
+bool vnic_record_process(const struct vnic_record_end *end, struct vnic_record_process *process)
+{
+	if (!atomic_load_explicit(&end->ring->ready, memory_order_acquire))
+		return false;
+	*process = end->ring->process;
+	process->program[sizeof(process->program) - 1] = '\0';
+	return true;
+}
+
+size_t vnic_record_read(struct vnic_record_end *end, void *bytes, size_t n)
+{
+	const uint64_t pending =
+		atomic_load_explicit(&end->ring->head, memory_order_acquire) - end->at;
+
+	if (pending > VNIC_RECORD_BYTES)
+		return 0;
+	if (n > pending)
+		n = (size_t)pending;
+	copy_bytes(end->ring, end->at, bytes, n, false);
+	end->at += n;
+	atomic_store_explicit(&end->ring->tail, end->at, memory_order_release);
+	return n;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A ring of bytes in shared memory, by which a process gives the recording of its engine
+ * (rxe/record.h) to urxe capture. The daemon creates it. Integers are in host byte order.
+ *
+ * The writer never waits. Each side can write to all of the memory, so each keeps its own position,
+ * reads the other's once for each call, and checks it.
+ */
+#ifndef URXE_VNIC_RECORD_RING_H
+#define URXE_VNIC_RECORD_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VNIC_RECORD_BYTES (UINT64_C(32) << 20) /* a power of 2 */
+#define VNIC_RECORD_START 4096                 /* offset of the bytes */
+#define VNIC_RECORD_SIZE  (VNIC_RECORD_START + VNIC_RECORD_BYTES)
+
+/* What the process says about itself, before the first byte. */
+struct vnic_record_process {
+	uint64_t engine_ns; /* the engine's time at the start... */
+	uint64_t wall_ns;   /* ...and ns since 1970 at that moment */
+	int32_t pid;
+	int32_t error;    /* a negative errno value: the process cannot be recorded; else 0 */
+	char program[32]; /* with its NUL */
+	uint8_t mac[6];
+	uint8_t reserved[2];
+};
+
+/* At the start of the memory; positions are free-running. */
+struct vnic_record_ring {
+	_Atomic uint64_t head;  /* bytes written */
+	_Atomic uint32_t ready; /* 1 = `process` is set */
+	uint32_t reserved[13];
+	_Atomic uint64_t tail; /* bytes read; written by the reader */
+	uint64_t padding[7];
+	struct vnic_record_process process;
+};
+
+/* The daemon: returns a descriptor of a new ring, or a negative errno value. */
+int vnic_record_create(void);
+
+/* One end. */
+struct vnic_record_end {
+	struct vnic_record_ring *ring; /* NULL: none */
+	uint64_t at;                   /* own position */
+};
+
+/* Maps the ring; the caller closes the descriptor. 0, -EPERM or -EINVAL: no such ring; -ENOMEM. */
+int vnic_record_open(struct vnic_record_end *end, int fd);
+void vnic_record_close(struct vnic_record_end *end);
+/* In a forked child, in place of vnic_record_close: replaces the ring by private memory. */
+void vnic_record_isolate(const struct vnic_record_end *end);
+
+/* The process: what it is. */
+void vnic_record_begin(struct vnic_record_end *end, const struct vnic_record_process *process);
+/* False: less than n + reserve bytes are free, and nothing was written. */
+bool vnic_record_write(struct vnic_record_end *end, const void *bytes, size_t n, size_t reserve);
+
+/* The reader: false: the process has not answered. */
+bool vnic_record_process(const struct vnic_record_end *end, struct vnic_record_process *process);
+/* Takes up to n bytes; returns their number. */
+size_t vnic_record_read(struct vnic_record_end *end, void *bytes, size_t n);
+
+#endif
