@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""`urxe capture --state` and `urxe replay --engine`: engines do in the replay what they did in the capture."""
+import json
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+from host import Failure, Host, Pair, main, open_files, succeed, until  # noqa: E402
+
+SCENES = {
+    'success': {'errors': {}, 'naks_sent': 0},
+    'access': {'errors': {'REM_ACCESS_ERR': 1}, 'naks_sent': 1},
+    'rnr': {'errors': {'RNR_RETRY_EXC_ERR': 1}, 'naks_sent': 4},
+    'drop': {'errors': {}, 'drops': 'bad_qkey'},
+}
+
+
+def start(host, path, *arguments):
+    program = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, '--state', '-w', path, *arguments])
+    until(10, lambda: not program.running()
+          or any('urxe-capture' in file for file in open_files(program.process.pid)),
+          lambda: f'does not begin: {program.describe()}')
+    return program
+
+
+def finish(program):
+    program.kill(signal.SIGINT)
+    succeed(program, 10)
+    if 'no state' in program.errors():
+        raise Failure(program.describe())
+
+
+def replay(host, *arguments):
+    """The results of `urxe replay --engine`, and its exit status."""
+    result = subprocess.run([host.urxe, 'replay', '--json', '--engine', *arguments], capture_output=True, text=True,
+                            check=False, timeout=60)
+    if result.returncode not in (0, 1) or not result.stdout:
+        raise Failure(f'urxe replay: status {result.returncode}, {result.stderr}')
+    return json.loads(result.stdout), result.returncode
+
+
+def check_same(host, path, *arguments):
+    """Each engine did the same, in frames that the capture has, and its recording has an end. Returns the results."""
+    results, status = replay(host, path, *arguments)
+    for result in results:
+        if result['result'] != 'same' or result['sent'] != result['sent_captured'] or not result['whole']:
+            raise Failure(f'{json.dumps(results, indent=1)}')
+    if status or not results:
+        raise Failure(f'status {status}, {results}')
+    return results
+
+
+def check_scene(host, path, wanted):
+    """The results of the only process are those of the scene, and the text has them, too."""
+    result, = check_same(host, path)
+    if result['errors'] != wanted['errors'] or result['naks_sent'] < wanted.get('naks_sent', 0):
+        raise Failure(f'{result}')
+    if 'drops' in wanted and not result['drops'].get(wanted['drops']):
+        raise Failure(f'no frame dropped: {result}')
+    if not result['received'] or not result['calls'] or not result['completions']:
+        raise Failure(f'nothing happened: {result}')
+    text = subprocess.run([host.urxe, 'replay', '--engine', path], capture_output=True, text=True, check=True).stdout
+    for name in (*wanted['errors'], 'the engine did the same'):
+        if name not in text:
+            raise Failure(f'no {name}: {text}')
+    # Tools that do not know the recordings read the frames.
+    summary = subprocess.run([host.urxe, 'replay', path], capture_output=True, text=True, check=False)
+    if summary.returncode or 'RoCE packets' not in summary.stdout:
+        raise Failure(f'urxe replay: {summary}')
+
+
+def check(build, scene):
+    """The capture begins when the QPs are connected; and once more, before the program begins."""
+    program = os.path.join(build, 'tests/smoke/verbs_replay')
+    with Host(build) as host:
+        for early in (False, True):
+            path = os.path.join(host.top, f'{scene}-{early}.pcapng')
+            capture = start(host, path) if early else None
+            scenery = host.start(program, scene, stdin=subprocess.PIPE)
+            until(10, lambda one=scenery: 'connected' in one.output() or not one.running(), scenery.describe)
+            if not early:
+                capture = start(host, path)
+                until(10, lambda where=path: os.path.getsize(where) > 1000, lambda: 'no state')
+            scenery.process.stdin.write(b'\n')
+            scenery.process.stdin.close()
+            succeed(scenery, 30)
+            finish(capture)
+            check_scene(host, path, SCENES[scene])
+
+
+def check_middle(build):
+    """A capture begins and ends in the middle of transfers: by packets, by copies before it, READs and SENDs."""
+    for argv in (['ib_write_bw', '-s', '4096'], ['ib_send_bw', '-s', '20000'], ['ib_read_bw', '-s', '65536']):
+        with Host(build) as host:
+            path = os.path.join(host.top, 'middle.pcapng')
+            pair = Pair(host, host, [*argv, '-F', '-D', '8', '-t', '8'])
+            until(10, lambda one=host: sum(lease['qps'] for lease in one.show()['leases']) == 2, pair.client.describe)
+            capture = start(host, path, '-c', '3000')
+            succeed(capture, 20)
+            results, status = replay(host, path)
+            for result in results:
+                if result['result'] not in ('same', 'capture_ends'):
+                    raise Failure(f'{argv}: {json.dumps(results, indent=1)}')
+            if status or len(results) != 2 or not sum(result['received'] for result in results):
+                raise Failure(f'{argv}: status {status}, {results}')
+            pair.kill()
+
+
+def check_files(build):
+    """Two files in place of one; a process that is selected; killed programs; damaged and foreign files."""
+    program = os.path.join(build, 'tests/smoke/verbs_replay')
+    with Host(build) as host:
+        path, plain = (os.path.join(host.top, name) for name in ('state.pcapng', 'plain.pcapng'))
+        capture = start(host, path)
+        frames = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, '-w', plain])
+        second = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, '--state', '-w', '/dev/null'])
+        if second.wait(10) != 1 or '--state' not in second.errors():
+            raise Failure(f'a second capture with --state: {second.describe()}')
+        until(10, lambda: any('urxe-capture' in file for file in open_files(frames.process.pid)), frames.describe)
+        for scene in ('success', 'rnr'):
+            scenery = host.start(program, scene, stdin=subprocess.PIPE)
+            scenery.process.stdin.write(b'\n')
+            scenery.process.stdin.close()
+            succeed(scenery, 30)
+        killed = host.start(program, 'success', stdin=subprocess.PIPE)
+        until(10, lambda: 'connected' in killed.output(), killed.describe)
+        killed.kill()
+        finish(capture)
+        finish(frames)
+        results, status = replay(host, path, plain)
+        if status or [result['result'] for result in results] != ['same'] * 3:
+            raise Failure(f'two files: {results}')
+        if [result['whole'] for result in results] != [True, True, False]:
+            raise Failure(f'the last program was killed: {results}')
+        pid = str(results[1]['pid'])
+        selected, status = replay(host, path, '--process', pid)
+        if status or [str(result['pid']) for result in selected] != [pid]:
+            raise Failure(f'process {pid}: {selected}')
+        check_differences(host, path, plain)
+
+
+def check_differences(host, path, plain):
+    changed = os.path.join(host.top, 'changed.pcapng')
+    # The status of the last completion in error: 13, RNR_RETRY_EXC_ERR, of the wr_id 3 (IBV_WR_SEND + 1).
+    wr_id = (3).to_bytes(8, 'little')
+    with open(path, 'rb') as file:
+        data = file.read()
+    status = (13).to_bytes(4, 'little')
+    at = next(at for at in range(len(data)) if data.startswith(wr_id, at) and data[at + 12:at + 16] == status)
+    with open(changed, 'wb') as file:
+        file.write(data[:at + 12] + b'\x0a' + data[at + 13:])
+    results, code = replay(host, changed)
+    found = [result for result in results if result['result'] == 'different']
+    if code != 1 or len(found) != 1 or 'REM_ACCESS_ERR' not in found[0]['expected'] \
+            or 'RNR_RETRY_EXC_ERR' not in found[0]['actual']:
+        raise Failure(f'a changed completion: {results}')
+    # Cut within a block: the rest is replayed.
+    with open(changed, 'wb') as file:
+        file.write(data[:len(data) * 2 // 3])
+    replay(host, changed)
+    for wrong in (['--engine', plain], ['--engine', '/nonexistent'], ['--engine', '/dev/null'],
+                  ['--engine', path, '--process', 'nobody']):
+        result = subprocess.run([host.urxe, 'replay', *wrong], capture_output=True, text=True, check=False)
+        if result.returncode != 1 or len(result.stderr.splitlines()) != 1:
+            raise Failure(f'{wrong}: {result}')
+    for wrong in (['--all', path], ['--engine'], ['--engine', path, path, path]):
+        result = subprocess.run([host.urxe, 'replay', *wrong], capture_output=True, text=True, check=False)
+        if result.returncode != 2:
+            raise Failure(f'{wrong}: {result}')
+
+
+CHECKS = {'middle': check_middle, 'files': check_files}
+
+if __name__ == '__main__':
+    main(lambda: CHECKS[sys.argv[2]](sys.argv[1]) if sys.argv[2] in CHECKS else check(sys.argv[1], sys.argv[2]))
