@@ -186,8 +186,8 @@ static struct ibv_qp *create_datagram_qp(void)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY};
 	struct ibv_qp *qp = ibv_create_qp(pd, &init);
 
-	if (!qp || ibv_modify_qp(qp, &attr,
-				 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY))
+	if (!qp ||
+	    ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY))
 		err(1, "cannot create a QP for datagrams");
 	attr.qp_state = IBV_QPS_RTR;
 	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE))
@@ -214,9 +214,8 @@ static void send_datagram(struct ibv_qp *from, struct ibv_ah *ah, uint32_t qpn, 
 
 static void send_wrong_qkey(void)
 {
-	struct ibv_ah_attr attr = {.is_global = 1,
-				   .port_num = 1,
-				   .grh = {.sgid_index = GID_INDEX, .hop_limit = 64}};
+	struct ibv_ah_attr attr = {
+		.is_global = 1, .port_num = 1, .grh = {.sgid_index = GID_INDEX, .hop_limit = 64}};
 	struct ibv_qp *from = create_datagram_qp(), *to = create_datagram_qp();
 	struct ibv_sge sge = {(uintptr_t)memory + SIZE, SIZE, mr->lkey};
 	struct ibv_recv_wr *bad, wr = {.wr_id = 78, .sg_list = &sge, .num_sge = 1};

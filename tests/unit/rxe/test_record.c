@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Recordings of a device: a replay does what the device did, in every scene and after every kind of
+ * call; it finds each difference, and reads any part of a recording.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rxe/record.h>
+
+#include "engine.h"
+#include "require.h"
+#include "scene.h"
+
+#define TAPE_ROOM (64u << 20)
+#define MS        1000000ull
+
+struct tape {
+	uint8_t *bytes;
+	size_t n, room;
+};
+
+static bool write_tape(void *arg, const uint8_t *bytes, size_t n)
+{
+	struct tape *tape = arg;
+
+	if (tape->n + n + (n == URXE_RECORD_END ? 0 : URXE_RECORD_END) > tape->room)
+		return false;
+	memcpy(tape->bytes + tape->n, bytes, n);
+	tape->n += n;
+	return true;
+}
+
+static void open_tape(struct tape *tape, size_t room)
+{
+	*tape = (struct tape){.bytes = malloc(room), .room = room};
+	assert_non_null(tape->bytes);
+}
+
+static void start(struct pair *pair, unsigned side, struct tape *tape, bool whole)
+{
+	const struct urxe_recorder recorder = {
+		.arg = tape, .write = write_tape, .whole_frames = whole};
+
+	assert_int_equal(urxe_record_start(pair->node[side]->dev, pair->now, &recorder), 0);
+	assert_true(urxe_recording(pair->node[side]->dev));
+}
+
+static void replay_same(const struct tape *tape)
+{
+	struct urxe_replay replay = {0};
+
+	assert_int_equal(urxe_replay(&replay, tape->bytes, tape->n), 0);
+	assert_true(replay.stopped && !replay.lost);
+	assert_true(replay.calls > 0);
+}
+
+/* --- Calls of every kind. */
+
+static void change_regions(struct node *node)
+{
+	struct urxe_mr *mr = node_reg(node, NODE_PD, NODE_ACCESS, 4096, 8192);
+	const struct urxe_extent bytes = {node->mem + 4096, 4096};
+	struct urxe_extent all = {node->mem, 4096};
+	const struct urxe_mr_attr attr = {.pd = NODE_PD,
+					  .access = NODE_ACCESS,
+					  .length = 4096,
+					  .extents = &all,
+					  .n_extents = 1};
+	const struct urxe_mw_attr window = {.pd = NODE_PD, .type = URXE_MW_TYPE_1};
+	struct urxe_fast_mr *fast;
+	struct urxe_mw *mw;
+
+	assert_int_equal(urxe_mr_unmap(mr, &bytes), 0);
+	urxe_mr_unmapped(mr, &bytes, false);
+	assert_int_equal(urxe_mr_unmap(mr, &bytes), 0);
+	urxe_mr_unmapped(mr, &bytes, true);
+	assert_int_equal(urxe_mr_rereg(&mr, &attr), 0);
+	urxe_mr_unmap_all(mr);
+	assert_int_equal(urxe_mw_alloc(node->dev, &window, &mw), 0);
+	urxe_mw_dealloc(mw);
+	assert_int_equal(urxe_fast_mr_alloc(node->dev, NODE_PD, 4, &fast), 0);
+	assert_int_equal(urxe_fast_mr_free(fast), 0);
+	assert_int_equal(urxe_mr_dereg(mr), 0);
+}
+
+static void change_device(struct node *node)
+{
+	const struct urxe_gid gid = {{0xfe, 0x80, 9}};
+
+	assert_int_equal(urxe_gid_set(node->dev, 9, &gid, false), 0);
+	assert_int_equal(urxe_gid_set_vlan(node->dev, 9, 5), 0);
+	assert_int_equal(urxe_gid_set(node->dev, 9, NULL, false), 0);
+	assert_int_equal(urxe_pkey_set(node->dev, 3, 0x8123), 0);
+	urxe_dev_set_gso(node->dev, true);
+	urxe_dev_set_gso(node->dev, false);
+	assert_int_equal(urxe_link_mtu_set(node->dev, 4200), 0);
+}
+
+static void change_queues(struct node *node, struct node_queue *queue)
+{
+	const struct urxe_rq_attr attr = {.ctx = queue, .pd = NODE_PD, .max_wr = 8, .max_sge = 1};
+	const struct urxe_seg seg = node_seg(node, 0, 100);
+	const struct urxe_recv_wr wr = {.wr_id = 5, .n_segs = 1, .segs = &seg};
+	struct urxe_cq *cq;
+	struct urxe_rq *srq;
+
+	assert_int_equal(urxe_cq_create(node->dev, &cq, &cq), 0);
+	urxe_cq_arm(cq, false);
+	assert_int_equal(urxe_srq_create(node->dev, &attr, &srq), 0);
+	assert_int_equal(urxe_post_recv(srq, &wr), 0);
+	assert_int_equal(urxe_srq_set_limit(srq, 1), 0);
+	assert_int_equal(urxe_srq_resize(srq, 16), 0);
+	assert_int_equal(urxe_srq_destroy(srq), 0);
+	assert_int_equal(urxe_cq_destroy(cq), 0);
+}
+
+/* A new connection, whose QPs are made, used, changed and destroyed while the device is recorded.
+ */
+static void use_new_connection(struct pair *pair)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct endpoint end[2];
+	const struct urxe_seg seg = node_seg(pair->node[0], 0, 5000);
+	const struct urxe_send_wr send = {.wr_id = 1,
+					  .opcode = URXE_WR_SEND,
+					  .flags = URXE_SEND_SIGNALED,
+					  .n_segs = 1,
+					  .segs = &seg};
+	const struct urxe_seg to = node_seg(pair->node[1], 0, 8000);
+	const struct urxe_recv_wr recv = {.wr_id = 2, .n_segs = 1, .segs = &to};
+	const struct urxe_qp_attr failed = {.state = URXE_QPS_ERR};
+
+	conn_open(pair, &conn, end);
+	urxe_cq_arm(pair->node[0]->send_cq.cq, false);
+	assert_int_equal(urxe_post_recv(end[1].rq, &recv), 0);
+	assert_int_equal(urxe_post_send(end[0].qp, &send), 0);
+	pair_run(pair, pair->now + MS);
+	assert_int_equal(urxe_post_malformed(end[0].qp, 3, URXE_WC_LOC_QP_OP_ERR), 0);
+	pair_run(pair, pair->now + MS);
+	assert_int_equal(urxe_qp_modify(end[1].qp, pair->now, &failed, URXE_QP_STATE), 0);
+	urxe_qp_flush_acks(end[1].qp);
+	urxe_qp_execute(end[0].qp, pair->now);
+	for (unsigned side = 0; side < 2; side++)
+		urxe_qp_destroy(end[side].qp);
+}
+
+static void use_datagrams(struct pair *pair)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_UD);
+	const struct urxe_gid group = {{0xff, 0x0e, 1}};
+	struct endpoint end[2];
+
+	conn_open(pair, &conn, end);
+	for (unsigned side = 0; side < 2; side++) {
+		assert_int_equal(urxe_mcast_attach(end[side].qp, &group), 0);
+		assert_int_equal(urxe_mcast_detach(end[side].qp, &group), 0);
+		urxe_qp_destroy(end[side].qp);
+	}
+}
+
+static void test_replay_of_each_scene_is_the_same(void **state)
+{
+	struct scene *s;
+
+	(void)state;
+	for (unsigned i = 0; (s = scene_open(i)); i++) {
+		struct tape tape[2];
+		struct node_queue queue = {.node = s->pair->node[0]};
+
+		for (unsigned side = 0; side < 2; side++) {
+			open_tape(&tape[side], TAPE_ROOM);
+			start(s->pair, side, &tape[side], true);
+		}
+		pair_run(s->pair, s->pair->now + 20 * MS);
+		change_regions(s->pair->node[0]);
+		change_device(s->pair->node[0]);
+		change_queues(s->pair->node[0], &queue);
+		use_new_connection(s->pair);
+		use_datagrams(s->pair);
+		for (unsigned side = 0; side < 2; side++) {
+			urxe_record_stop(s->pair->node[side]->dev);
+			assert_false(urxe_recording(s->pair->node[side]->dev));
+			replay_same(&tape[side]);
+			free(tape[side].bytes);
+		}
+		scene_close(s);
+	}
+}
+
+/* --- Answers of callbacks. */
+
+static struct pair *open_connection(struct endpoint end[2])
+{
+	struct pair *pair = pair_create(&(struct pair_attr){.seed = 5});
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	conn.retry_cnt = 1;
+	conn.timeout = 8;
+	conn_open(pair, &conn, end);
+	return pair;
+}
+
+static void post_write(struct pair *pair, struct endpoint *end, uint32_t length)
+{
+	const struct urxe_seg seg = node_seg(pair->node[0], 0, length);
+	const struct urxe_send_wr wr = {.wr_id = 9,
+					.opcode = URXE_WR_RDMA_WRITE,
+					.flags = URXE_SEND_SIGNALED,
+					.n_segs = 1,
+					.segs = &seg,
+					.remote_addr = pair->node[1]->iova,
+					.rkey = pair->node[1]->key};
+
+	assert_int_equal(urxe_post_send(end->qp, &wr), 0);
+}
+
+/* Memory that is gone, a CQ that is full, a path that is cut. */
+static void test_replay_gives_the_recorded_answers(void **state)
+{
+	(void)state;
+	for (unsigned what = 0; what < 3; what++) {
+		struct endpoint end[2];
+		struct pair *pair = open_connection(end);
+		struct tape tape[2];
+
+		for (unsigned side = 0; side < 2; side++) {
+			open_tape(&tape[side], 1 << 20);
+			start(pair, side, &tape[side], true);
+		}
+		pair->node[1]->byte_gone = what == 0 ? pair->node[1]->mem + 6000 : NULL;
+		if (what == 1)
+			pair->node[0]->send_cq.depth = 0;
+		if (what == 2) {
+			pair->node[0]->path_cut = true;
+			pair->link[0].faults.drop = 1;
+		}
+		post_write(pair, &end[0], 9000);
+		pair_run(pair, pair->now + 50 * MS);
+		for (unsigned side = 0; side < 2; side++) {
+			urxe_record_stop(pair->node[side]->dev);
+			replay_same(&tape[side]);
+			free(tape[side].bytes);
+		}
+		pair_destroy(pair);
+	}
+}
+
+/* --- Captured frames. */
+
+static const uint8_t *never_found(void *arg, uint32_t len, uint32_t digest)
+{
+	uint32_t *asked = arg;
+
+	++*asked;
+	assert_true(len && digest);
+	return NULL;
+}
+
+static void test_a_frame_that_the_capture_lacks_ends_the_replay(void **state)
+{
+	struct endpoint end[2];
+	struct pair *pair = open_connection(end);
+	uint32_t asked = 0;
+	struct urxe_replay replay = {.arg = &asked, .frame = never_found};
+	struct tape tape;
+
+	(void)state;
+	open_tape(&tape, 1 << 20);
+	start(pair, 1, &tape, false);
+	post_write(pair, &end[0], 100);
+	pair_settle(pair);
+	urxe_record_stop(pair->node[1]->dev);
+	assert_int_equal(urxe_replay(&replay, tape.bytes, tape.n), -ENOENT);
+	assert_int_equal(asked, 1);
+	assert_true(replay.missing_len > 100);
+	free(tape.bytes);
+	pair_destroy(pair);
+}
+
+/* --- Damage. */
+
+static void record_write(struct tape *tape, size_t room)
+{
+	struct endpoint end[2];
+	struct pair *pair = open_connection(end);
+
+	open_tape(tape, room);
+	start(pair, 0, tape, true);
+	post_write(pair, &end[0], 3000);
+	pair_settle(pair);
+	urxe_record_stop(pair->node[0]->dev);
+	pair_destroy(pair);
+}
+
+static void test_each_part_of_a_recording_is_replayed(void **state)
+{
+	struct tape tape;
+	uint64_t calls = 0;
+	size_t begun = 0;
+
+	(void)state;
+	record_write(&tape, 1 << 20);
+	for (size_t n = 0; n <= tape.n; n++) {
+		struct urxe_replay replay = {0};
+		/* Bytes behind the part must not be read. */
+		uint8_t *part = malloc(n ? n : 1);
+		int rc;
+
+		memcpy(part, tape.bytes, n);
+		rc = urxe_replay(&replay, part, n);
+		free(part);
+		if (rc == -EBADMSG && !begun)
+			continue; /* the state is not complete */
+		assert_int_equal(rc, 0);
+		begun = begun ? begun : n;
+		assert_true(replay.calls >= calls);
+		calls = replay.calls;
+		assert_int_equal(replay.stopped, n == tape.n);
+	}
+	assert_true(begun && begun < tape.n && calls > 2);
+	free(tape.bytes);
+}
+
+/* Each changed byte behind the state is noticed, or has no meaning for what the device does. */
+static void test_changes_are_found(void **state)
+{
+	struct tape tape;
+	uint32_t different = 0, damaged = 0;
+	size_t state_end;
+
+	(void)state;
+	record_write(&tape, 1 << 20);
+	memcpy(&state_end, tape.bytes + 4, 4);
+	state_end = (state_end & UINT32_MAX) + 8;
+	for (size_t at = 0; at < tape.n; at++) {
+		struct urxe_replay replay = {0};
+		int rc;
+
+		tape.bytes[at] ^= 0x01;
+		rc = urxe_replay(&replay, tape.bytes, tape.n);
+		tape.bytes[at] ^= 0x01;
+		different += rc == -EILSEQ;
+		damaged += rc == -EBADMSG;
+		if (rc == -EILSEQ)
+			assert_true(replay.has_expected || replay.has_actual || !replay.stopped);
+		/* The state has a checksum. */
+		if (at >= 8 + 12 && at < state_end)
+			assert_int_equal(rc, rc == -EPROTONOSUPPORT ? rc : -EBADMSG);
+	}
+	assert_true(different > 20 && damaged > 100);
+	replay_same(&tape);
+	free(tape.bytes);
+}
+
+static void test_a_recording_without_room_has_a_mark(void **state)
+{
+	struct tape whole, part;
+	struct urxe_replay replay = {0};
+
+	(void)state;
+	record_write(&whole, 1 << 20);
+	record_write(&part, whole.n - 100);
+	assert_int_equal(urxe_replay(&replay, part.bytes, part.n), 0);
+	assert_true(replay.lost && !replay.stopped && replay.calls > 0);
+	free(part.bytes);
+	free(whole.bytes);
+}
+
+static void test_a_state_without_room_is_an_error(void **state)
+{
+	struct endpoint end[2];
+	struct pair *pair = open_connection(end);
+	struct tape tape;
+	const struct urxe_recorder recorder = {.arg = &tape, .write = write_tape};
+
+	(void)state;
+	open_tape(&tape, 100);
+	assert_int_equal(urxe_record_start(pair->node[0]->dev, pair->now, &recorder), -EFBIG);
+	assert_false(urxe_recording(pair->node[0]->dev));
+	free(tape.bytes);
+	pair_destroy(pair);
+}
+
+static void test_a_hostile_recording_gets_no_memory(void **state)
+{
+	struct urxe_replay replay = {.max_bytes = 1000};
+	struct tape tape;
+
+	(void)state;
+	record_write(&tape, 1 << 20);
+	assert_int_equal(urxe_replay(&replay, tape.bytes, tape.n), -EFBIG);
+	free(tape.bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_replay_of_each_scene_is_the_same),
+		cmocka_unit_test(test_replay_gives_the_recorded_answers),
+		cmocka_unit_test(test_a_frame_that_the_capture_lacks_ends_the_replay),
+		cmocka_unit_test(test_each_part_of_a_recording_is_replayed),
+		cmocka_unit_test(test_changes_are_found),
+		cmocka_unit_test(test_a_recording_without_room_has_a_mark),
+		cmocka_unit_test(test_a_state_without_room_is_an_error),
+		cmocka_unit_test(test_a_hostile_recording_gets_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
