@@ -351,7 +351,8 @@ static void drop_field(struct state_stream *s, enum urxe_drop *drop)
 	char name[32] = "";
 
 	if (!s->restoring)
-		memccpy(name, urxe_drop_name(*drop), 0, sizeof(name));
+		for (size_t i = 0; i < sizeof(name) - 1 && urxe_drop_name(*drop)[i]; i++)
+			name[i] = urxe_drop_name(*drop)[i];
 	state_bytes(s, name, sizeof(name));
 	if (!s->restoring)
 		return;

@@ -300,8 +300,7 @@ static void print_end(const struct engine_replay *r)
 	if (engine_replay_is_same(r) && r->replay.lost)
 		puts("  the recording ends early: urxe capture was too slow");
 	else if (engine_replay_is_same(r) && !r->replay.stopped)
-		puts("  the recording has no end: the process ended without closing the device, or the file "
-		     "is cut");
+		puts("  the recording has no end: the process ended without closing the device");
 }
 
 void engine_replay_print(const struct engine_replay *r)

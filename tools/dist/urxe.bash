@@ -116,12 +116,12 @@ _urxe() {
 		-i) _urxe_words "$(urxe show port 2>/dev/null | awk 'NR > 1 { print $3 }')" "$word" ;;
 		-w) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
 		-c) ;;
-		*) _urxe_words '-i -w -c --run-dir --help' "$word" ;;
+		*) _urxe_words '-i -w -c --state --run-dir --help' "$word" ;;
 		esac
 		;;
 	replay)
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
-		[[ $word == -* ]] && _urxe_words '--json --help' "$word"
+		[[ $word == -* ]] && _urxe_words '--engine --process --all --json --help' "$word"
 		;;
 	bench)
 		case $previous in
