@@ -201,7 +201,7 @@ void vm_session_event(struct vm_session *s)
 
 static int lease_more(struct vm_session *s)
 {
-	uint32_t qpn_first;
+	uint32_t qpn_first = 0;
 	int rc = s->nic ? 0 : -ENOTCONN;
 
 	if (!rc)

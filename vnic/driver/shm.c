@@ -240,12 +240,15 @@ static bool is_lease(uint32_t qpn_first)
 
 static int shm_lease(struct vnic_transport *transport, uint32_t *qpn_first)
 {
-	union vnic_message message = {.lease = {.type = VNIC_ATTACH_LEASE}};
+	const uint32_t demanded = *qpn_first;
+	union vnic_message message = {
+		.lease = {.type = VNIC_ATTACH_LEASE, .qpn_first = demanded}};
 	int ret = send_request(to_shm(transport), &message, sizeof(message.lease));
 
 	if (!ret)
 		ret = message.lease.status;
-	if (!ret && !is_lease(message.lease.qpn_first))
+	if (!ret && (!is_lease(message.lease.qpn_first) ||
+		     (demanded && message.lease.qpn_first != demanded)))
 		ret = -EPROTO;
 	if (!ret)
 		*qpn_first = message.lease.qpn_first;
@@ -520,18 +523,16 @@ static int adopt_fds(struct shm *shm, const int fds[VNIC_FDS])
 	return ret;
 }
 
-static int send_hello(struct shm *shm, const uint8_t mac[6], const struct vnic_attach_welcome *was,
+static int send_hello(struct shm *shm, const struct vnic_attach_hello *hello,
 		      struct vnic_attach_welcome *welcome)
 {
-	union vnic_message message = {.hello = {.type = VNIC_ATTACH_HELLO,
-						.version = VNIC_ATTACH_VERSION,
-						.token = was->token,
-						.qpn_first = was->qpn_first}};
+	union vnic_message message = {.hello = *hello};
 	uint32_t fd_count = VNIC_FDS;
 	int fds[VNIC_FDS];
 	int ret, len;
 
-	memcpy(message.hello.mac, mac, sizeof(message.hello.mac));
+	message.hello.type = VNIC_ATTACH_HELLO;
+	message.hello.version = VNIC_ATTACH_VERSION;
 	ret = vnic_message_send(shm->socket, &message, sizeof(message.hello), NULL, 0);
 	if (ret)
 		return ret;
@@ -546,7 +547,8 @@ static int send_hello(struct shm *shm, const uint8_t mac[6], const struct vnic_a
 	return ret ? ret : -EPROTO;
 }
 
-static int attach(const char *run_dir, const uint8_t mac[6], const struct vnic_attach_welcome *was,
+/* `hello` has what the client wants; its type and version are set here. */
+static int attach(const char *run_dir, const struct vnic_attach_hello *hello,
 		  struct vnic_attach_welcome *welcome, struct vnic_driver **drv)
 {
 	struct shm *shm = calloc(1, sizeof(*shm));
@@ -563,7 +565,7 @@ static int attach(const char *run_dir, const uint8_t mac[6], const struct vnic_a
 	pthread_mutex_init(&shm->lock, NULL);
 	pthread_cond_init(&shm->next, NULL);
 	shm->socket = vnic_attach_connect(run_dir);
-	ret = shm->socket < 0 ? shm->socket : send_hello(shm, mac, was, welcome);
+	ret = shm->socket < 0 ? shm->socket : send_hello(shm, hello, welcome);
 	if (ret) {
 		shm_close(&shm->base);
 		return ret;
@@ -571,24 +573,35 @@ static int attach(const char *run_dir, const uint8_t mac[6], const struct vnic_a
 	return vnic_driver_open(&shm->base, welcome->mtu, drv);
 }
 
-static const struct vnic_attach_welcome no_claim;
-static const uint8_t no_mac[6];
-
 int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv)
 {
-	return attach(run_dir, no_mac, &no_claim, welcome, drv);
+	return attach(run_dir, &(struct vnic_attach_hello){0}, welcome, drv);
 }
 
 int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,
 		      struct vnic_attach_welcome *welcome, struct vnic_driver **drv)
 {
-	return attach(run_dir, no_mac, was, welcome, drv);
+	const struct vnic_attach_hello hello = {.token = was->token, .qpn_first = was->qpn_first};
+
+	return attach(run_dir, &hello, welcome, drv);
+}
+
+int vnic_driver_demand(const char *run_dir, uint32_t qpn_first, struct vnic_attach_welcome *welcome,
+		       struct vnic_driver **drv)
+{
+	const struct vnic_attach_hello hello = {.qpn_first = qpn_first, .demands = 1};
+
+	return attach(run_dir, &hello, welcome, drv);
 }
 
 int vnic_driver_attach_machine(const char *run_dir, const uint8_t mac[6],
 			       const struct vnic_attach_welcome *was,
 			       struct vnic_attach_welcome *welcome, struct vnic_driver **drv)
 {
-	return attach(run_dir, mac, was ? was : &no_claim, welcome, drv);
+	struct vnic_attach_hello hello = {.token = was ? was->token : 0,
+					  .qpn_first = was ? was->qpn_first : 0};
+
+	memcpy(hello.mac, mac, sizeof(hello.mac));
+	return attach(run_dir, &hello, welcome, drv);
 }

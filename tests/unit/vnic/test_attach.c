@@ -555,7 +555,7 @@ static void resolve_client(const char *run_dir)
 	const uint8_t here[16] = {[15] = 7}, nowhere[16] = {1};
 	const uint8_t want[6] = {2, 0, 0, 0, 3, 7};
 	struct vnic_attach_welcome w;
-	uint32_t lease;
+	uint32_t lease = 0;
 	struct vnic_driver *drv;
 	struct vnic_next_hop hop;
 
@@ -564,6 +564,7 @@ static void resolve_client(const char *run_dir)
 	CHECK(lease == 8192);
 	CHECK(vnic_driver_resolve(drv, 3, here, &hop) == 0);
 	/* The driver refuses an answer that is no block of QPNs. */
+	lease = 0;
 	CHECK(vnic_driver_lease(drv, &lease) == -EPROTO);
 	CHECK(vnic_driver_add_qpn(drv, 0x456, true) == 0);
 	CHECK(vnic_driver_add_qpn(drv, 0x456, false) == -EEXIST);

@@ -10,6 +10,13 @@ static bool is_taken(const struct lease_table *t, uint32_t block)
 	return block == 0 || block == LEASE_BLOCKS - 1 || t->owner[block];
 }
 
+/* Whether a process that has not claimed it may lease the block. */
+static bool is_free(const struct lease_table *t, uint32_t block)
+{
+	return !is_taken(t, block) && !(t->claimable && t->claimable[block]) &&
+	       !(t->added && t->added->in_block[block]);
+}
+
 /*
  * Leases blocks in rotation: a released block is reused as late as possible, when packets from its
  * former owner's peers have died out.
@@ -20,8 +27,7 @@ int lease_take(struct lease_table *t, void *owner, uint32_t *qpn)
 
 	for (tries = 0; tries < LEASE_BLOCKS; tries++) {
 		block = (block + 1) % LEASE_BLOCKS;
-		if (is_taken(t, block) || (t->claimable && t->claimable[block]) ||
-		    (t->added && t->added->in_block[block]))
+		if (!is_free(t, block))
 			continue;
 		t->owner[block] = owner;
 		t->last = block;
@@ -39,6 +45,15 @@ int lease_claim(struct lease_table *t, void *owner, uint32_t qpn)
 		return -EBUSY;
 	t->owner[block] = owner;
 	return 0;
+}
+
+int lease_check_demand(const struct lease_table *t, uint32_t qpn)
+{
+	uint32_t block = lease_block(qpn);
+
+	if (qpn != block << LEASE_SHIFT || block == 0 || block == LEASE_BLOCKS - 1)
+		return -EINVAL;
+	return is_free(t, block) ? 0 : -EEXIST;
 }
 
 bool lease_may_add(const struct lease_table *t, const void *owner, uint32_t qpn)

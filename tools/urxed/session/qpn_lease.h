@@ -34,6 +34,12 @@ struct lease_table {
 int lease_take(struct lease_table *t, void *owner, uint32_t *qpn);
 /* Leases the block that begins with qpn. -EBUSY: the block is leased, or the daemon's own. */
 int lease_claim(struct lease_table *t, void *owner, uint32_t qpn);
+/*
+ * Whether lease_claim may lease the block that begins with qpn to a process that has no claim: 0;
+ * -EEXIST if the block is leased, may be claimed, or contains an added QPN; -EINVAL if no block of
+ * processes begins there.
+ */
+int lease_check_demand(const struct lease_table *t, uint32_t qpn);
 /* Ends all leases of owner. */
 void lease_drop(struct lease_table *t, const void *owner);
 

@@ -30,6 +30,7 @@ struct session {
 	bool port_unsent;  /* its socket had no room for the newest port notice */
 	uint32_t blocks;   /* leased blocks of QPNs */
 	uint64_t token;    /* with which the process claims the blocks from a later daemon */
+	bool demands;      /* its hello demands a block; it claims none */
 	bool uplink;       /* the process has a packet socket on the direct uplink */
 	bool uplink_asked; /* the process has requested such a socket from this daemon */
 	uint8_t uplink_generation;         /* direct_uplink_generation of the socket */
@@ -68,6 +69,8 @@ struct sessions {
 	bool indirect;            /* all frames must pass the switch */
 	uint64_t claims_until;    /* end of surviving processes' right to claim leases */
 	bool claims_ended;        /* claims_until has passed */
+	/* 1 + the user whose process had the block last, since the daemon's start; 0: none */
+	uint64_t block_users[LEASE_BLOCKS];
 	uint64_t now;             /* time of the event being handled */
 	struct session *speaking; /* whose message is being handled */
 	uint32_t limit;           /* maximum number of connections */

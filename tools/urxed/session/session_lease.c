@@ -71,14 +71,58 @@ static int check_quota(const struct sessions *sessions, const struct session *s)
 
 typedef int lease_fn(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 
-/* Leases a block to the session: the block that its process claims by its token, or any block. */
+/*
+ * Whether the process may have the block that it demands, to restore queue pairs with their QPNs.
+ * Peers may still send to the queue pairs of the process that had the block before, so that process
+ * must have been of the same user.
+ */
+static int check_demand(const struct sessions *sessions, const struct session *s, uint32_t qpn)
+{
+	int rc = lease_check_demand(&sessions->sw->leases, qpn);
+	uint64_t user = rc ? 0 : sessions->block_users[lease_block(qpn)];
+
+	if (rc)
+		return rc;
+	return !user || user == 1ull + vnic_server_uid(s->conn) ? 0 : -EACCES;
+}
+
+static const char *refusal_text(int rc)
+{
+	switch (rc) {
+	case -EPERM: return "the QPNs that it claims: their lease has ended";
+	case -EEXIST: return "the QPNs that it demands: another process has them";
+	case -EACCES: return "the QPNs that it demands: another user's process had them";
+	case -EINVAL: return "the QPNs that it demands: they are no block";
+	default: return "more QPNs";
+	}
+}
+
+/* How a process gets a block of QPNs. */
+enum lease_way {
+	LEASE_ANY,
+	LEASE_CLAIM, /* the block that its token proves to be its own */
+	LEASE_DEMAND /* a block that it names */
+};
+
+static int check_lease(struct sessions *sessions, const struct session *s, uint32_t qpn,
+		       enum lease_way way)
+{
+	int rc;
+
+	if (way == LEASE_CLAIM)
+		return lease_store_claim(sessions->lease_store, qpn, s->token,
+					 vnic_server_pid(s->conn));
+	rc = check_quota(sessions, s);
+	return !rc && way == LEASE_DEMAND ? check_demand(sessions, s, qpn) : rc;
+}
+
+/* Leases a block to the session. */
 static int lease_block_to_session(struct sessions *sessions, struct session *s, uint32_t *qpn,
-				  lease_fn *lease)
+				  enum lease_way way, lease_fn *lease)
 {
 	pid_t pid = vnic_server_pid(s->conn);
-	bool claims = *qpn;
-	int rc = claims ? lease_store_claim(sessions->lease_store, *qpn, s->token, pid)
-			: check_quota(sessions, s);
+	bool claims = way == LEASE_CLAIM;
+	int rc = check_lease(sessions, s, *qpn, way);
 
 	/* Before another process leases the QPNs: they may have remote QPs of a lost process. */
 	if (!rc && !claims)
@@ -87,11 +131,11 @@ static int lease_block_to_session(struct sessions *sessions, struct session *s, 
 		rc = lease(sessions->sw, &s->port, qpn);
 	if (rc) {
 		log_ratelimited(&sessions->log, sessions->now, "process %d is refused %s", pid,
-				rc == -EPERM ? "the QPNs that it claims: their lease has ended"
-					     : "more QPNs");
+				refusal_text(rc));
 		return rc;
 	}
 	s->blocks++;
+	sessions->block_users[lease_block(*qpn)] = 1ull + vnic_server_uid(s->conn);
 	if (!claims)
 		s->token = lease_store_add(sessions->lease_store, *qpn, pid, s->token);
 	session_add_uplink_block(sessions, s, *qpn);
@@ -108,24 +152,32 @@ static int reclaim_other_blocks(struct sessions *sessions, struct session *s)
 	int rc = 0;
 
 	while (!rc && (qpn = lease_store_claimable_qpn(sessions->lease_store, s->token, pid)))
-		rc = lease_block_to_session(sessions, s, &qpn, switch_lease);
+		rc = lease_block_to_session(sessions, s, &qpn, LEASE_CLAIM, switch_lease);
 	return rc;
+}
+
+/* *qpn is 0 for any block. */
+static enum lease_way first_way(const struct session *s, uint32_t qpn)
+{
+	if (s->demands)
+		return LEASE_DEMAND;
+	return qpn ? LEASE_CLAIM : LEASE_ANY;
 }
 
 static int lease_and_join(struct sessions *sessions, struct session *s, uint32_t *qpn)
 {
-	bool claims = *qpn;
+	enum lease_way way = first_way(s, *qpn);
 	int rc;
 
 	/* Must precede the lease of a number that a dead process may have left in a lock. */
 	free_dead_locks(sessions);
 	process_name(vnic_server_pid(s->conn), s->port.name);
 	s->port.remotes.user = vnic_server_uid(s->conn);
-	rc = lease_block_to_session(sessions, s, qpn, switch_join);
+	rc = lease_block_to_session(sessions, s, qpn, way, switch_join);
 	if (rc)
 		return rc;
 	s->joined = true;
-	if (claims) {
+	if (way == LEASE_CLAIM) {
 		remote_qp_acl_reclaim(&sessions->sw->remotes, &s->port.remotes);
 		rc = reclaim_other_blocks(sessions, s);
 	}
@@ -136,9 +188,8 @@ int session_lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn
 {
 	struct sessions *sessions = ctx;
 
-	*qpn = 0;
 	return lease_block_to_session(sessions, sessions_find_conn(sessions, conn), qpn,
-				      switch_lease);
+				      *qpn ? LEASE_DEMAND : LEASE_ANY, switch_lease);
 }
 
 static void fill_welcome(const struct sessions *sessions, const struct session *s, uint32_t qpn,
@@ -162,10 +213,13 @@ int session_welcome(void *ctx, struct vnic_server_client *conn,
 	uint32_t qpn = hello->qpn_first;
 	int rc;
 
-	s->awaits_welcome = !hello->qpn_first && lease_store_count_claimable(sessions->lease_store);
+	s->demands = hello->demands;
+	/* A demanded block may be one that a survivor claims: it is refused at once. */
+	s->awaits_welcome = !qpn && !s->demands &&
+			    lease_store_count_claimable(sessions->lease_store);
 	if (s->awaits_welcome)
 		return -EINPROGRESS;
-	s->token = qpn ? hello->token : 0;
+	s->token = qpn && !s->demands ? hello->token : 0;
 	rc = lease_and_join(sessions, s, &qpn);
 	if (!rc)
 		fill_welcome(sessions, s, qpn, w);

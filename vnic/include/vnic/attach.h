@@ -9,7 +9,8 @@
  * after a malformed message.
  *
  *   HELLO      client: its version, and the lease and token that an earlier daemon gave it, if any.
- *              The device process of a virtual machine also sends the machine's MAC.
+ *              The device process of a virtual machine also sends the machine's MAC. A process that
+ *              restores saved queue pairs demands the block that had their QPNs.
  *              daemon: identity, lease and addresses; descriptors: enum vnic_attach_fd. While the
  *              daemon waits for claims of leases, it delays its answer to other clients by up to
  *              3 s.
@@ -29,8 +30,8 @@
  *              daemon: the descriptors of a new inbox; or a socket to a checking process. The
  *              client sends that process the same message with the descriptors of its inbox, and
  *              the process answers with the status.
- *   LEASE      client: it wants another block of QPNs. daemon: the block. A claim of the first
- *              block in HELLO claims all blocks.
+ *   LEASE      client: it wants another block of QPNs, or demands one by its first QPN. daemon:
+ *              the block. A claim of the first block in HELLO claims all blocks.
  *   INTRODUCE  client: a QPN of this host, and the MAC of the device that has the queue pair.
  *              daemon: the descriptors of the inbox of the process that has the QPN, if its device
  *              has the MAC, and both processes belong to one user in one user namespace.
@@ -185,11 +186,15 @@ struct vnic_attach_port {
 struct vnic_attach_hello {
 	uint32_t type;
 	uint32_t version;
-	uint64_t token;     /* of the vnic_attach_welcome that gave the claimed lease */
-	uint32_t qpn_first; /* first QPN of the first block of the claimed lease; 0 = a new lease */
+	uint64_t token; /* of the vnic_attach_welcome that gave the claimed lease */
+	/* First QPN of the first block of the claimed lease, or of the demanded block; 0 = any new
+	 * lease. */
+	uint32_t qpn_first;
 	/* Of the virtual machine whose queue pairs the client has; 0 = they have the host's MAC. */
 	uint8_t mac[6];
-	uint8_t reserved[6];
+	/* 1: a new lease that begins with the block at qpn_first, which is not 0; 0: a claim */
+	uint8_t demands;
+	uint8_t reserved[5];
 };
 
 struct vnic_attach_memory {
@@ -202,7 +207,8 @@ struct vnic_attach_welcome {
 	uint32_t type;
 	/*
 	 * 0, or a negative errno value; then the rest is 0 and no descriptors come. -EPERM: the
-	 * lease does not belong to the client any more.
+	 * lease does not belong to the client any more. Of a demand: the errors of struct
+	 * vnic_attach_lease.
 	 */
 	int32_t status;
 	uint8_t mac[6];
@@ -278,10 +284,12 @@ struct vnic_attach_lease {
 	uint32_t type;
 	/*
 	 * 0; -ENOSPC: the process has VNIC_LEASES_MAX, the user's share is used up, or all blocks
-	 * are leased.
+	 * are leased. Of a demand: -EEXIST: another process has the block or a QPN of it; -EACCES:
+	 * a process of another user had the block last, so its peers may still send; -EINVAL: no
+	 * block of processes begins there.
 	 */
 	int32_t status;
-	uint32_t qpn_first;
+	uint32_t qpn_first; /* from the client: the first QPN of the demanded block; 0 = any */
 };
 
 /*

@@ -37,6 +37,12 @@ int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,
 		      struct vnic_attach_welcome *welcome, struct vnic_driver **drv);
 /*
+ * The same for a process that restores queue pairs, whose numbers begin in the block at qpn_first:
+ * its first block is that one. Errors: struct vnic_attach_lease.
+ */
+int vnic_driver_demand(const char *run_dir, uint32_t qpn_first, struct vnic_attach_welcome *welcome,
+		       struct vnic_driver **drv);
+/*
  * The same for the device process of a virtual machine that has the MAC. `was` is NULL for the
  * first attachment. The NIC has the host's MAC nevertheless; the machine's frames go another way.
  */
@@ -155,8 +161,9 @@ int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn);
 int vnic_driver_query_qpn(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn);
 
 /*
- * Leases another block of VNIC_LEASE_QPNS QPNs for this process; *qpn_first is its first QPN.
- * -ENOSPC: struct vnic_attach_lease.
+ * Leases another block of VNIC_LEASE_QPNS QPNs for this process: the one that begins with
+ * *qpn_first, or any block if *qpn_first is 0. After success *qpn_first is its first QPN. Errors:
+ * struct vnic_attach_lease.
  */
 int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first);
 

@@ -42,8 +42,9 @@ struct vnic_server_ops {
 	int (*remote)(void *ctx, struct vnic_server_client *client,
 		      const struct vnic_attach_remote *request);
 	/*
-	 * A client wants another block of QPNs: returns the status of struct vnic_attach_lease. The
-	 * block belongs to the client until vnic_server_close.
+	 * A client wants another block of QPNs: the one that begins with *qpn_first, or any block
+	 * if *qpn_first is 0. Returns the status of struct vnic_attach_lease. The block belongs to
+	 * the client until vnic_server_close.
 	 */
 	int (*lease)(void *ctx, struct vnic_server_client *client, uint32_t *qpn_first);
 	/*

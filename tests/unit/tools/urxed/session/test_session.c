@@ -56,6 +56,17 @@ static void *claim_thread(void *arg)
 	return NULL;
 }
 
+static uint32_t demanded;
+
+static void *demand_thread(void *arg)
+{
+	struct server_process *p = arg;
+
+	p->status = vnic_driver_demand(w->server.run_dir, demanded, &p->who, &p->driver);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
 static void *detach_thread(void *arg)
 {
 	struct server_process *p = arg;
@@ -317,6 +328,7 @@ static void *lease_thread(void *arg)
 /* Asks for another block; returns the status. */
 static int lease(struct server_process *p)
 {
+	leased = 0;
 	serve(lease_thread, p);
 	return p->status;
 }
@@ -324,6 +336,69 @@ static int lease(struct server_process *p)
 static void *owner_of(uint32_t qpn)
 {
 	return lease_owner(&w->server.sw.leases, qpn);
+}
+
+/* --- Demanded blocks, for restored queue pairs */
+
+/* Another process demands the block that begins with qpn; returns the status. */
+static int demand(uint32_t qpn, struct server_process *p)
+{
+	*p = (struct server_process){0};
+	demanded = qpn;
+	serve(demand_thread, p);
+	return p->status;
+}
+
+static void a_demanded_block_is_leased(void **state)
+{
+	const uint32_t block = 77 * VNIC_LEASE_QPNS, other = 99 * VNIC_LEASE_QPNS;
+	struct server_process p;
+
+	(void)state;
+	assert_int_equal(demand(block, &p), 0);
+	assert_int_equal(p.who.qpn_first, block);
+	assert_int_equal(p.who.leases, 1);
+	assert_non_null(owner_of(block));
+	leased = other;
+	serve(lease_thread, &p);
+	assert_int_equal(p.status, 0);
+	assert_int_equal(leased, other);
+	assert_ptr_equal(owner_of(other), owner_of(block));
+	vnic_driver_abandon(p.driver);
+}
+
+static void a_block_of_another_process_is_refused(void **state)
+{
+	struct server_process p;
+
+	(void)state;
+	assert_int_equal(demand(w->leaver.who.qpn_first, &p), -EEXIST);
+	assert_int_equal(demand(0, &p), -EINVAL);
+	assert_int_equal(demand(77 * VNIC_LEASE_QPNS + 1, &p), -EINVAL);
+	assert_int_equal(demand(0xfff000, &p), -EINVAL);
+	leased = w->leaver.who.qpn_first;
+	serve(lease_thread, &w->stayer);
+	assert_int_equal(w->stayer.status, -EEXIST);
+}
+
+static void a_block_is_leased_again_after_the_end_of_its_process(void **state)
+{
+	const uint32_t block = w->leaver.who.qpn_first;
+	struct server_process p;
+
+	(void)state;
+	vnic_driver_abandon(w->leaver.driver);
+	take_events();
+	while (sessions_reap(&w->server.sessions))
+		;
+	assert_null(owner_of(block));
+	/* The peers of another user's process may still send. */
+	w->server.sessions.block_users[lease_block(block)]++;
+	assert_int_equal(demand(block, &p), -EACCES);
+	w->server.sessions.block_users[lease_block(block)]--;
+	assert_int_equal(demand(block, &p), 0);
+	assert_int_equal(p.who.qpn_first, block);
+	vnic_driver_abandon(p.driver);
 }
 
 static void blocks_per_process_are_limited(void **state)
@@ -450,6 +525,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(newcomer_waits_at_most_the_claim_time, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(wrong_token_claims_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_demanded_block_is_leased, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_block_of_another_process_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_block_is_leased_again_after_the_end_of_its_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(blocks_per_process_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(later_leases_can_be_claimed_too, setup, teardown),
 		cmocka_unit_test_setup_teardown(survivor_keeps_its_remote_qps, setup, teardown),
