@@ -21,16 +21,25 @@ static bool add_if_known(struct remote_qp *remote)
 	return known;
 }
 
+static struct remote_qp *make_remote_qp(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn)
+{
+	struct remote_qp *r = malloc(sizeof(*r));
+
+	if (!r)
+		return NULL;
+	*r = (struct remote_qp){.local_qpn = local_qpn, .qpn = qpn};
+	memcpy(r->dgid, dgid, sizeof(r->dgid));
+	return r;
+}
+
 int remote_qp_register(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn,
 		       struct remote_qp **remote)
 {
-	struct remote_qp *r = malloc(sizeof(*r));
+	struct remote_qp *r = make_remote_qp(local_qpn, dgid, qpn);
 	int rc;
 
 	if (!r)
 		return -ENOMEM;
-	*r = (struct remote_qp){.local_qpn = local_qpn, .qpn = qpn};
-	memcpy(r->dgid, dgid, sizeof(r->dgid));
 	do {
 		rc = port_register_remote_qp(r, true);
 	} while (!rc && !add_if_known(r));
@@ -88,23 +97,46 @@ void remote_qp_forget_released(void)
 	}
 }
 
+struct remote_qp *remote_qp_add(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn)
+{
+	struct remote_qp *r = make_remote_qp(local_qpn, dgid, qpn);
+
+	if (r)
+		LIST_INSERT_HEAD(&port.remote_qps, r, link);
+	return r;
+}
+
+/* Returns the first error, but tries all. */
+static int register_with(struct vnic_driver *nic)
+{
+	struct remote_qp *remote;
+	int error = 0;
+
+	LIST_FOREACH(remote, &port.remote_qps, link)
+	{
+		int rc = vnic_driver_register(nic, remote->local_qpn, remote->dgid, remote->qpn);
+
+		if (rc)
+			log_error("cannot connect to remote QP %#x again: %s", remote->qpn,
+				  strerror(-rc));
+		error = error ? error : rc;
+		remote->daemon = port.daemons;
+	}
+	return error;
+}
+
+int remote_qp_restore_all(struct vnic_driver *nic)
+{
+	return register_with(nic);
+}
+
 /*
  * Each request takes some 20 us with the lock held. They must precede the first packet: the daemon
  * drops packets to remote QPs that it does not know.
  */
 void remote_qp_register_all(struct vnic_driver *nic)
 {
-	struct remote_qp *remote;
-
 	remote_qp_forget_released();
-	LIST_FOREACH(remote, &port.remote_qps, link)
-	{
-		int rc = vnic_driver_register(nic, remote->local_qpn, remote->dgid, remote->qpn);
-
-		/* The QPs that are connected to it fail by their own timeouts. */
-		if (rc)
-			log_error("cannot connect to remote QP %#x again: %s", remote->qpn,
-				  strerror(-rc));
-		remote->daemon = port.daemons;
-	}
+	/* The QPs that are connected to an unknown one fail by their own timeouts. */
+	register_with(nic);
 }

@@ -33,6 +33,16 @@ struct fd_object *fd_find(int fd)
 	return slot ? atomic_load_explicit(slot, memory_order_acquire) : NULL;
 }
 
+int fd_next(int fd)
+{
+	while ((unsigned int)fd < CHUNKS * CHUNK_SIZE && !fd_find(fd)) {
+		bool empty = !atomic_load(&chunks[(unsigned int)fd >> CHUNK_BITS]);
+
+		fd = empty ? (fd | (int)(CHUNK_SIZE - 1)) + 1 : fd + 1;
+	}
+	return (unsigned int)fd < CHUNKS * CHUNK_SIZE ? fd : -1;
+}
+
 static slot_t *make_slot(int fd)
 {
 	slot_t *none = NULL;

@@ -34,6 +34,9 @@ static inline struct fd_object *fd_lookup(int fd)
 	return fd_any() ? fd_find(fd) : 0;
 }
 
+/* The first descriptor of the table at or after fd, or -1. */
+int fd_next(int fd);
+
 /* 0, or -EMFILE or -ENOMEM. */
 int fd_install(int fd, struct fd_object *object);
 /* fd is about to be closed or replaced. */

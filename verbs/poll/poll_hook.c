@@ -130,6 +130,17 @@ static int same_library(const void *a, const void *b)
 	return dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
 }
 
+bool poll_hook_is_installed(const struct uverbs_file *file, uint64_t user_handle)
+{
+	struct ibv_context context;
+	struct ibv_cq cq;
+
+	return !uaccess_read(&cq, user_handle, sizeof(cq)) &&
+	       !uaccess_read(&context, (uint64_t)(uintptr_t)cq.context, sizeof(context)) &&
+	       context.ops.poll_cq == poll_cq &&
+	       same_library((void *)context.ops.post_send, (void *)file->poll_cq);
+}
+
 void poll_hook_install_ex(struct cq *cq)
 {
 	const uint64_t at = cq->object.user_handle;

@@ -10,6 +10,7 @@
 #ifndef URXE_VERBS_POLL_POLL_HOOK_H
 #define URXE_VERBS_POLL_POLL_HOOK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct uverbs_file;
@@ -17,6 +18,11 @@ struct cq;
 
 /* CREATE_CQ on descriptor fd has named the ibv_cq at user_handle, whose context is set. */
 void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle);
+/*
+ * A restored context has the hooks already: whether the context of the ibv_cq at user_handle calls
+ * this library, and file->poll_cq is librxe's function.
+ */
+bool poll_hook_is_installed(const struct uverbs_file *file, uint64_t user_handle);
 /* A later command names the CQ: if it is an ibv_cq_ex, its functions are set now. */
 void poll_hook_install_ex(struct cq *cq);
 

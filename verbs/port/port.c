@@ -192,14 +192,14 @@ void port_inbox_broken(void)
 	port.inbox_broken = true;
 }
 
-/* The block of QPNs that the welcome contained. */
-static int add_first_lease(void)
+/* A block of QPNs that the daemon has leased. */
+static int add_lease(uint32_t qpn_first)
 {
 	struct lease_block *block = calloc(1, sizeof(*block));
 
 	if (!block)
 		return -ENOMEM;
-	block->qpn_first = port.welcome.qpn_first;
+	block->qpn_first = qpn_first;
 	leases_add(&port.leases, block);
 	return 0;
 }
@@ -221,14 +221,8 @@ static void log_attach_error(int rc)
 		  rc == -EPROTO ? "it is of another version than this liburxe" : strerror(-rc));
 }
 
-static int attach_port(void)
+static void init_lists(void)
 {
-	const char *dir = path_run_dir();
-	int rc;
-
-	port_install_fork_handlers();
-	if (!dir)
-		return -ENODEV;
 	TAILQ_INIT(&port.dirty_cqs);
 	TAILQ_INIT(&port.dirty_qps);
 	LIST_INIT(&port.flushing_qps);
@@ -240,10 +234,64 @@ static int attach_port(void)
 	port.dead = false;
 	port.inbox_broken = false;
 	port.inbox_populated = false;
+}
+
+/*
+ * After the end of a process the daemon needs a moment until its QPNs are free, and the process
+ * that replaces it comes at once.
+ */
+#define DEMAND_PATIENCE_NS UINT64_C(1000000000)
+#define DEMAND_PAUSE_NS    50000000
+
+static int demand_port(const char *dir, uint32_t qpn_first)
+{
+	const struct timespec pause = {.tv_nsec = DEMAND_PAUSE_NS};
+	uint64_t until = clock_monotonic() + DEMAND_PATIENCE_NS;
+	int rc;
+
+	while ((rc = vnic_driver_demand(dir, qpn_first, &port.welcome, &port.nic)) == -EEXIST &&
+	       clock_monotonic() < until)
+		nanosleep(&pause, NULL);
+	return rc;
+}
+
+/* All blocks of QPNs; the first one came with the welcome. */
+static int add_leases(const struct port_saved *saved)
+{
+	int rc = add_lease(port.welcome.qpn_first);
+
+	for (uint32_t i = 1; saved && !rc && i < saved->n_blocks; i++) {
+		uint32_t qpn_first = saved->blocks[i];
+
+		rc = vnic_driver_lease(port.nic, &qpn_first);
+		if (!rc)
+			rc = add_lease(qpn_first);
+	}
+	return rc;
+}
+
+static int make_engine(const struct port_saved *saved)
+{
+	struct urxe_direct_table *table = make_inbox();
+
+	return saved ? port_restore_engine(saved, table) : port_make_engine(table);
+}
+
+/* Attaches to the daemon, and makes the engine; no thread runs it yet. */
+static int begin_attachment(const struct port_saved *saved)
+{
+	const char *dir = path_run_dir();
+	int rc;
+
+	port_install_fork_handlers();
+	if (!dir)
+		return -ENODEV;
+	init_lists();
 	rc = crc_load();
 	if (rc)
 		return rc;
-	rc = vnic_driver_attach(dir, &port.welcome, &port.nic);
+	rc = saved ? demand_port(dir, saved->blocks[0])
+		   : vnic_driver_attach(dir, &port.welcome, &port.nic);
 	if (rc) {
 		if (!is_no_daemon(rc))
 			log_attach_error(rc);
@@ -252,25 +300,41 @@ static int attach_port(void)
 	port_init_peers();
 	rc = tx_init(&port.tx, port.nic, &port.uplink, &port_peers, &port.welcome);
 	if (!rc)
-		rc = add_first_lease();
+		rc = add_leases(saved);
 	if (!rc)
-		rc = port_make_engine(make_inbox());
+		rc = make_engine(saved);
 	if (!rc)
 		rc = sigbus_guard_install();
-	if (!rc) {
-		give_inbox();
-		request_uplink();
-		open_hca();
-		rc = engine_thread_start();
-	}
 	if (rc) {
 		log_error("cannot start the engine: %s", strerror(-rc));
 		detach_port();
+	}
+	return rc;
+}
+
+static int end_attachment(void)
+{
+	int rc;
+
+	give_inbox();
+	request_uplink();
+	open_hca();
+	rc = engine_thread_start();
+	if (rc) {
+		log_error("cannot start the engine thread: %s", strerror(-rc));
+		detach_port();
 		return rc;
 	}
-	log_info("attached to %s: QPNs %#x to %#x", dir, port.welcome.qpn_first,
+	log_info("attached to %s: QPNs %#x to %#x", path_run_dir(), port.welcome.qpn_first,
 		 port.welcome.qpn_first + port.welcome.qpn_count - 1);
 	return 0;
+}
+
+static int attach_port(void)
+{
+	int rc = begin_attachment(NULL);
+
+	return rc ? rc : end_attachment();
 }
 
 static int open_once(void)
@@ -315,6 +379,57 @@ void port_close(void)
 		detach_port();
 	}
 	pthread_mutex_unlock(&port_open_lock);
+}
+
+/* --- A restored process. */
+
+int port_restore_begin(const struct port_saved *saved)
+{
+	int rc;
+
+	pthread_mutex_lock(&port_open_lock);
+	rc = opens ? -EBUSY : begin_attachment(saved);
+	if (rc)
+		pthread_mutex_unlock(&port_open_lock);
+	return rc;
+}
+
+void port_restore_abort(void)
+{
+	detach_port();
+	pthread_mutex_unlock(&port_open_lock);
+}
+
+/* Gives contexts the events of what has changed since the process was saved. */
+static int follow_changes(const struct port_saved *saved)
+{
+	const struct vnic_attach_port now = port.welcome.port;
+	int rc;
+
+	port_lock();
+	memcpy(port.welcome.port.gids, saved->gids, sizeof(saved->gids));
+	port.welcome.port.up = saved->up;
+	rc = port_set_pkeys();
+	port_changed(&now);
+	port_update_multicast();
+	if (!rc)
+		rc = remote_qp_restore_all(port.nic);
+	port_unlock();
+	return rc;
+}
+
+int port_restore_end(const struct port_saved *saved, uint32_t users)
+{
+	int rc = follow_changes(saved);
+
+	if (rc)
+		detach_port();
+	else
+		rc = end_attachment();
+	if (!rc)
+		opens = users;
+	pthread_mutex_unlock(&port_open_lock);
+	return rc;
 }
 
 /* --- Another daemon. */

@@ -13,6 +13,7 @@
 
 #include <netdev/packet_port.h>
 #include <rxe/rxe.h>
+#include <rxe/state.h>
 #include <samehost/peer.h>
 #include <vnic/driver.h>
 
@@ -127,6 +128,32 @@ void port_unlock_settled(void);
 /* The first call attaches the process to its daemon; each call needs a port_close. */
 int port_open(void);
 void port_close(void);
+
+/* What a process had when it was saved (checkpoint/). */
+struct port_saved {
+	const uint32_t *blocks; /* first QPNs of its blocks, in their order */
+	uint32_t n_blocks;      /* 1 to VNIC_LEASES_MAX */
+	/* Of the port: */
+	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
+	bool up;
+	const uint8_t *engine; /* stream of urxe_state_save */
+	size_t engine_length;
+	const struct urxe_state_restore *how;
+};
+
+/*
+ * Attaches a process that has no open device to its daemon, with the blocks of QPNs and the engine
+ * of a saved process; no thread runs the engine yet. After success one of the other two functions
+ * follows, in the same thread. Without the lock. -EBUSY: the process has an open device; errors of
+ * vnic_driver_demand and urxe_state_restore.
+ */
+int port_restore_begin(const struct port_saved *saved);
+void port_restore_abort(void);
+/*
+ * The port has the contexts and their objects: starts the engine. `users` is the number of
+ * contexts. After an error the port is detached.
+ */
+int port_restore_end(const struct port_saved *saved, uint32_t users);
 
 /* The next hop to dgid. Blocks for seconds at most, without the lock. For an open context. */
 int port_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Creates the engine, and answers its calls (struct urxe_ops). */
+#include <errno.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -76,10 +77,17 @@ static enum urxe_congestion chosen_congestion(void)
 	return name && !strcmp(name, "none") ? URXE_CONGESTION_NONE : URXE_CONGESTION_DCQCN;
 }
 
+static void set_direct(struct urxe_dev_attr *attr, struct urxe_direct_table *table)
+{
+	attr->ops = &ops;
+	attr->direct = table ? &peers_direct_ops : NULL;
+	attr->direct_ctx = &port_peers;
+	attr->direct_table = table;
+}
+
 int port_make_engine(struct urxe_direct_table *table)
 {
-	const struct urxe_dev_attr attr = {
-		.ops = &ops,
+	struct urxe_dev_attr attr = {
 		.mac = {port.welcome.mac[0], port.welcome.mac[1], port.welcome.mac[2],
 			port.welcome.mac[3], port.welcome.mac[4], port.welcome.mac[5]},
 		.mtu = port.welcome.mtu,
@@ -87,12 +95,25 @@ int port_make_engine(struct urxe_direct_table *table)
 		.congestion = chosen_congestion(),
 		/* The engine thread wakes for each such deadline while no application polls. */
 		.probe_ns = 10000000,
-		.direct = table ? &peers_direct_ops : NULL,
-		.direct_ctx = &port_peers,
-		.direct_table = table,
 		.omit_local_icrc = true,
 	};
-	int rc = urxe_dev_create(&attr, &port.dev);
+	int rc;
 
+	set_direct(&attr, table);
+	rc = urxe_dev_create(&attr, &port.dev);
 	return rc ? rc : port_set_attributes();
+}
+
+int port_restore_engine(const struct port_saved *saved, struct urxe_direct_table *table)
+{
+	struct urxe_state_attr state;
+	int rc = urxe_state_read_attr(saved->engine, saved->engine_length, &state);
+
+	if (rc)
+		return rc;
+	if (memcmp(state.attr.mac, port.welcome.mac, sizeof(state.attr.mac)))
+		return -EADDRNOTAVAIL;
+	set_direct(&state.attr, table);
+	return urxe_state_restore(&state.attr, clock_now(), saved->how, saved->engine,
+				  saved->engine_length, &port.dev);
 }

@@ -30,6 +30,9 @@ void port_forget_users(void);
 
 /* Creates port.dev with the attributes of the port; `table` as in struct urxe_dev_attr. */
 int port_make_engine(struct urxe_direct_table *table);
+/* The same from the stream of a saved process. -EADDRNOTAVAIL: the device has another
+ * MAC address. */
+int port_restore_engine(const struct port_saved *saved, struct urxe_direct_table *table);
 /* Before the first peer. */
 void port_init_peers(void);
 /* Passes the GIDs, P_Keys and MTU in port.welcome to the engine. */

@@ -200,3 +200,21 @@ uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element, u
 		sent -= withdraw_sent(channel, element, sent);
 	return sent;
 }
+
+static void set_peek_offset(const struct comp_channel *channel, int offset)
+{
+	(void)setsockopt(channel->reader, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof(offset));
+}
+
+void comp_channel_peek(const struct comp_channel *channel, comp_channel_event_fn *event, void *arg)
+{
+	struct comp_channel_event sent = {0};
+
+	/* From 0 on, each MSG_PEEK moves to the next packet. */
+	set_peek_offset(channel, 0);
+	while (recv(channel->reader, &sent, channel->event_size, MSG_PEEK | MSG_DONTWAIT) > 0)
+		event(arg, &sent);
+	set_peek_offset(channel, -1);
+	for (uint32_t i = 0; i < channel->n_waiting; i++)
+		event(arg, &channel->waiting[i]);
+}

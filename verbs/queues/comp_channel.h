@@ -61,6 +61,9 @@ void comp_channel_send(struct comp_channel *channel, const struct comp_channel_e
  * read.
  */
 uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element, uint32_t sent);
+/* Calls `event` for each event that the application has not read, in their order; they stay. */
+typedef void comp_channel_event_fn(void *arg, const struct comp_channel_event *event);
+void comp_channel_peek(const struct comp_channel *channel, comp_channel_event_fn *event, void *arg);
 /* Sends waiting events, as many as fit the socket. */
 void comp_channel_flush(struct comp_channel *channel);
 

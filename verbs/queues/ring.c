@@ -78,6 +78,11 @@ int queue_create(struct queue *queue, struct queue_space *space, int memfd, uint
 	return 0;
 }
 
+uint64_t queue_bytes(const struct queue *queue)
+{
+	return ring_size(queue->mask, queue->shift);
+}
+
 /* The offset is not used again, so the pages are freed. */
 void queue_destroy(struct queue *queue)
 {

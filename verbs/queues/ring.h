@@ -40,6 +40,8 @@ void queue_space_unmap_rest(struct queue_space *space);
 /* Creates a ring for at least `elements` of `element_size` bytes. */
 int queue_create(struct queue *queue, struct queue_space *space, int memfd, uint32_t elements,
 		 uint32_t element_size);
+/* Bytes of a ring in the memfd: whole pages. */
+uint64_t queue_bytes(const struct queue *queue);
 void queue_destroy(struct queue *queue);
 /* Entries that fit; one slot stays empty, to tell a full ring from an empty one. */
 static inline uint32_t queue_capacity(const struct queue *queue)

@@ -81,6 +81,17 @@ bool rdmacm_ids_removal(struct rdmacm_file *file, struct rdmacm_response *respon
 	return true;
 }
 
+bool rdmacm_ids_next(const struct rdmacm_file *file, uint32_t *number)
+{
+	for (; file->ids && *number < IDS; ++*number) {
+		const struct rdmacm_id *chunk = file->ids->chunks[*number / CHUNK];
+
+		if (chunk && chunk[*number % CHUNK].exists)
+			return true;
+	}
+	return false;
+}
+
 void rdmacm_ids_free(struct rdmacm_file *file)
 {
 	for (uint32_t i = 0; file->ids && i < IDS / CHUNK; i++)

@@ -41,6 +41,8 @@ struct rdmacm_id *rdmacm_id_add(struct rdmacm_file *file, uint32_t number);
 int rdmacm_id_unused(struct rdmacm_file *file, uint32_t *number);
 /* The next event DEVICE_REMOVAL, without a daemon. False: all IDs have reported it. */
 bool rdmacm_ids_removal(struct rdmacm_file *file, struct rdmacm_response *response);
+/* The first ID at or after *number. False: none. Also without file->lock while no thread runs. */
+bool rdmacm_ids_next(const struct rdmacm_file *file, uint32_t *number);
 void rdmacm_ids_free(struct rdmacm_file *file);
 
 #endif

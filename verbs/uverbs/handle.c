@@ -49,6 +49,35 @@ int handle_add(struct handle_table *table, struct object *object)
 	return 0;
 }
 
+int handle_place(struct handle_table *table, struct object *object)
+{
+	uint32_t handle = object->handle;
+
+	if (!handle || handle > HANDLES_MAX)
+		return -EEXIST;
+	while (handle > table->size) {
+		int rc = grow_table(table);
+
+		if (rc)
+			return rc;
+	}
+	if (table->slots[handle - 1].object)
+		return -EEXIST;
+	table->slots[handle - 1].object = object;
+	return 0;
+}
+
+void handle_find_free(struct handle_table *table)
+{
+	table->first_free = 0;
+	for (uint32_t i = table->size; i-- > 0;) {
+		if (table->slots[i].object)
+			continue;
+		table->slots[i].next_free = table->first_free;
+		table->first_free = i + 1;
+	}
+}
+
 void handle_remove(struct handle_table *table, struct object *object)
 {
 	struct handle_slot *slot = &table->slots[object->handle - 1];

@@ -34,6 +34,12 @@ struct handle_table {
 
 /* Gives the object a handle, never 0. 0 or -ENOMEM. */
 int handle_add(struct handle_table *table, struct object *object);
+/*
+ * Gives the object the handle object->handle. 0; -EEXIST: another object has it, or it is no
+ * handle; -ENOMEM. After the last call, and before handle_add, handle_find_free.
+ */
+int handle_place(struct handle_table *table, struct object *object);
+void handle_find_free(struct handle_table *table);
 void handle_remove(struct handle_table *table, struct object *object);
 /* NULL if the handle names no object, or an object of another type. */
 struct object *handle_find(const struct handle_table *table, enum object_type type,

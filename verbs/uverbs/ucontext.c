@@ -80,7 +80,7 @@ static void release_file(struct fd_object *object)
 	}
 }
 
-static struct uverbs_file *alloc_file(void)
+struct uverbs_file *uverbs_file_alloc(void)
 {
 	struct uverbs_file *file;
 
@@ -107,6 +107,13 @@ static struct uverbs_file *alloc_file(void)
 	return file;
 }
 
+void uverbs_file_free(struct uverbs_file *file)
+{
+	port_lock();
+	LIST_INSERT_HEAD(&unused, file, link);
+	port_unlock();
+}
+
 /* RLIMIT_FSIZE limits memfds, too: a larger size raises SIGXFSZ. */
 static uint64_t memfd_size(void)
 {
@@ -118,7 +125,7 @@ static uint64_t memfd_size(void)
 	return limit.rlim_cur & ~(page - 1);
 }
 
-static int make_memfd(int flags, uint64_t size)
+int uverbs_file_memfd(int flags, uint64_t size)
 {
 	int fd = memfd_create(VNIC_UVERBS_NAME, flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
 
@@ -141,12 +148,12 @@ int uverbs_file_open(int flags)
 
 	if (rc)
 		return rc;
-	fd = make_memfd(flags, size);
+	fd = uverbs_file_memfd(flags, size);
 	if (fd < 0) {
 		port_close();
 		return fd;
 	}
-	file = alloc_file();
+	file = uverbs_file_alloc();
 	if (!file) {
 		close(fd);
 		port_close();

@@ -46,6 +46,16 @@ LIST_HEAD(uverbs_file_list, uverbs_file);
 /* Opens the device: a descriptor, or a negative errno value. */
 int uverbs_file_open(int flags);
 
+/*
+ * A context that is not live, without objects and descriptors; NULL: no memory. Without the lock of
+ * the port. uverbs_file_free is for one that never got a descriptor; release by fd_remove frees the
+ * others.
+ */
+struct uverbs_file *uverbs_file_alloc(void);
+void uverbs_file_free(struct uverbs_file *file);
+/* A memfd for the rings of a context, with O_CLOEXEC or not; a negative errno value. */
+int uverbs_file_memfd(int flags, uint64_t size);
+
 static inline struct uverbs_file *uverbs_file_lookup(int fd)
 {
 	struct fd_object *object = fd_lookup(fd);

@@ -241,8 +241,7 @@ static bool is_lease(uint32_t qpn_first)
 static int shm_lease(struct vnic_transport *transport, uint32_t *qpn_first)
 {
 	const uint32_t demanded = *qpn_first;
-	union vnic_message message = {
-		.lease = {.type = VNIC_ATTACH_LEASE, .qpn_first = demanded}};
+	union vnic_message message = {.lease = {.type = VNIC_ATTACH_LEASE, .qpn_first = demanded}};
 	int ret = send_request(to_shm(transport), &message, sizeof(message.lease));
 
 	if (!ret)

@@ -66,9 +66,9 @@ struct sessions {
 	const struct direct_uplink *direct_uplink;
 	struct session_exclusion exclusion;
 	struct session_admission admission;
-	bool indirect;            /* all frames must pass the switch */
-	uint64_t claims_until;    /* end of surviving processes' right to claim leases */
-	bool claims_ended;        /* claims_until has passed */
+	bool indirect;         /* all frames must pass the switch */
+	uint64_t claims_until; /* end of surviving processes' right to claim leases */
+	bool claims_ended;     /* claims_until has passed */
 	/* 1 + the user whose process had the block last, since the daemon's start; 0: none */
 	uint64_t block_users[LEASE_BLOCKS];
 	uint64_t now;             /* time of the event being handled */

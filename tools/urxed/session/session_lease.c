@@ -215,8 +215,8 @@ int session_welcome(void *ctx, struct vnic_server_client *conn,
 
 	s->demands = hello->demands;
 	/* A demanded block may be one that a survivor claims: it is refused at once. */
-	s->awaits_welcome = !qpn && !s->demands &&
-			    lease_store_count_claimable(sessions->lease_store);
+	s->awaits_welcome =
+		!qpn && !s->demands && lease_store_count_claimable(sessions->lease_store);
 	if (s->awaits_welcome)
 		return -EINPROGRESS;
 	s->token = qpn && !s->demands ? hello->token : 0;

@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "checkpoint/capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <rxe/state.h>
+
+#include "checkpoint/error_text.h"
+#include "checkpoint/ring_mapping.h"
+#include "memory/mr.h"
+#include "port/port.h"
+#include "queues/cq.h"
+#include "queues/qp.h"
+#include "queues/srq.h"
+#include "rdmacm/file.h"
+#include "rdmacm/ids.h"
+#include "uverbs/ah.h"
+#include "uverbs/mw.h"
+#include "uverbs/pd.h"
+#include "uverbs/ucontext.h"
+
+/* Room for descriptors that the program duplicates, and events, between the two calls. */
+#define SPARE_ROOM 65536u
+
+/* --- Objects by their index in the stream. */
+
+static uint32_t context_index(const struct capture *c, const struct uverbs_file *file)
+{
+	uint32_t i = 0;
+
+	while (i < c->n_files && c->files[i] != file)
+		i++;
+	return i;
+}
+
+static uint32_t channel_index(const struct capture *c, const struct comp_channel *channel)
+{
+	uint32_t i = 0;
+
+	while (i < c->n_channels && c->channels[i] != channel)
+		i++;
+	return channel ? i : NO_CHANNEL;
+}
+
+static int add_file(struct capture *c, struct uverbs_file *file)
+{
+	struct uverbs_file **files =
+		realloc(c->files, (c->n_files + 1) * sizeof(struct uverbs_file *));
+
+	if (!files)
+		return -ENOMEM;
+	c->files = files;
+	c->files[c->n_files++] = file;
+	return 0;
+}
+
+static int add_channel(struct capture *c, struct comp_channel *channel)
+{
+	struct comp_channel **channels;
+
+	if (!channel || channel_index(c, channel) < c->n_channels)
+		return 0;
+	channels = realloc(c->channels, (c->n_channels + 1) * sizeof(struct comp_channel *));
+	if (!channels)
+		return -ENOMEM;
+	c->channels = channels;
+	c->channels[c->n_channels++] = channel;
+	return 0;
+}
+
+/* Channels of contexts and CQs: all descriptors of a channel may be closed. */
+static int add_channels_of(struct capture *c, const struct uverbs_file *file)
+{
+	struct object *object;
+	uint32_t at = 0;
+	int rc = add_channel(c, file->async);
+
+	while (!rc && (object = handle_next(&file->handles, OBJECT_CQ, &at)))
+		rc = add_channel(c, ((struct cq *)object)->channel);
+	return rc;
+}
+
+static int check_rdmacm(int fd, const struct fd_object *object)
+{
+	uint32_t number = 0;
+
+	if (!rdmacm_ids_next((const struct rdmacm_file *)object, &number))
+		return 0;
+	return checkpoint_fail(-EOPNOTSUPP,
+			       "rdma_cm ID %u of descriptor %d: its port and connection belong to "
+			       "urxed, which does not hand them over",
+			       number, fd);
+}
+
+static int add_descriptor(struct capture *c, int fd)
+{
+	struct fd_object *object = fd_find(fd);
+
+	if (!object)
+		return 0;
+	if (object->kind == FD_RDMACM)
+		return check_rdmacm(fd, object);
+	if (object->kind == FD_CHANNEL)
+		return add_channel(c, (struct comp_channel *)object);
+	if (((struct uverbs_file *)object)->live)
+		return 0;
+	return checkpoint_fail(-EOPNOTSUPP,
+			       "descriptor %d: a device that the parent process had opened", fd);
+}
+
+static int find_objects(struct capture *c)
+{
+	struct uverbs_file *file;
+	int rc = 0;
+
+	LIST_FOREACH(file, &port.files, link)
+	{
+		rc = rc ? rc : add_file(c, file);
+		rc = rc ? rc : add_channels_of(c, file);
+	}
+	for (int fd = fd_next(0); !rc && fd >= 0; fd = fd_next(fd + 1))
+		rc = add_descriptor(c, fd);
+	return rc;
+}
+
+/* --- Records of objects. */
+
+static struct object_record object_record(const struct capture *c, const struct object *object)
+{
+	return (struct object_record){
+		.context = context_index(c, object->file),
+		.handle = object->handle,
+		.user_handle = object->user_handle,
+	};
+}
+
+static struct ring_record ring_record(const struct queue *ring)
+{
+	return (struct ring_record){
+		.address = (uintptr_t)ring->buf,
+		.offset = ring->offset,
+		.mask = ring->mask,
+		.shift = ring->shift,
+	};
+}
+
+static struct work_queue_record work_queue_record(const struct work_queue *wq)
+{
+	return (struct work_queue_record){
+		.ring = ring_record(&wq->ring),
+		.cursor = wq->cursor,
+		.base = wq->base,
+		.released = wq->released,
+	};
+}
+
+static void write_pd(const struct capture *c, struct byte_stream *s, const struct object *object)
+{
+	struct pd_record r = {.object = object_record(c, object),
+			      .number = ((const struct pd *)object)->number};
+
+	pd_fields(s, &r);
+}
+
+static void write_mr(const struct capture *c, struct byte_stream *s, const struct object *object)
+{
+	const struct mr *mr = (const struct mr *)object;
+	struct mr_record r = {
+		.object = object_record(c, object),
+		.pd = mr->pd->object.handle,
+		.key = urxe_mr_key(mr->mr),
+		.start = mr->start,
+		.length = mr->length,
+	};
+
+	mr_fields(s, &r);
+}
+
+static void write_mw(const struct capture *c, struct byte_stream *s, const struct object *object)
+{
+	const struct mw *mw = (const struct mw *)object;
+	struct mw_record r = {
+		.object = object_record(c, object),
+		.pd = mw->pd->object.handle,
+		.key = urxe_mw_key(mw->mw),
+	};
+
+	mw_fields(s, &r);
+}
+
+static void write_ah(const struct capture *c, struct byte_stream *s, const struct object *object)
+{
+	const struct ah *ah = (const struct ah *)object;
+	struct ah_record r = {
+		.object = object_record(c, object),
+		.pd = ah->pd->object.handle,
+		.path = ah->path,
+	};
+
+	ah_fields(s, &r);
+}
+
+static void write_cq(const struct capture *c, struct byte_stream *s, const struct object *object)
+{
+	const struct cq *cq = (const struct cq *)object;
+	struct cq_record r = {
+		.object = object_record(c, object),
+		.channel = channel_index(c, cq->channel),
+		.producer = cq->producer,
+		.comp_events = cq->comp_events,
+		.async_events = cq->async_events,
+		.armed = cq->armed,
+		.ex_known = cq->ex_known,
+		.ring = ring_record(&cq->ring),
+	};
+
+	cq_fields(s, &r);
+}
+
+static void write_srq(const struct capture *c, struct byte_stream *s, const struct object *object)
+{
+	const struct srq *srq = (const struct srq *)object;
+	struct srq_record r = {
+		.object = object_record(c, object),
+		.pd = srq->pd->object.handle,
+		.max_sge = srq->recv.max_sge,
+		.async_events = srq->async_events,
+		.queue = work_queue_record(&srq->recv.wq),
+	};
+
+	srq_fields(s, &r);
+}
+
+static void write_qp(const struct capture *c, struct byte_stream *s, const struct object *object)
+{
+	const struct qp *qp = (const struct qp *)object;
+	struct qp_record r = {
+		.object = object_record(c, object),
+		.qpn = qp->qpn,
+		.pd = qp->pd->object.handle,
+		.send_cq = qp->send_cq->object.handle,
+		.recv_cq = qp->recv_cq->object.handle,
+		.srq = qp->srq ? qp->srq->object.handle : 0,
+		.async_events = qp->async_events,
+		.qp_type = qp->limits.qp_type,
+		.send_sge = qp->limits.max_sge,
+		.inline_bytes = qp->limits.max_inline,
+		.recv_sge = qp->recv.max_sge,
+		.send = work_queue_record(&qp->sq),
+		.receive = work_queue_record(&qp->recv.wq),
+		.connected = qp->remote,
+	};
+
+	if (qp->remote) {
+		memcpy(r.dgid, qp->remote->dgid, sizeof(r.dgid));
+		r.remote_qpn = qp->remote->qpn;
+	}
+	qp_fields(s, &r);
+}
+
+/* In the order of their records. */
+static const struct {
+	enum object_type type;
+	enum checkpoint_record kind;
+	void (*write)(const struct capture *c, struct byte_stream *s, const struct object *object);
+} kinds[] = {
+	{OBJECT_PD, RECORD_PD, write_pd}, {OBJECT_MR, RECORD_MR, write_mr},
+	{OBJECT_MW, RECORD_MW, write_mw}, {OBJECT_AH, RECORD_AH, write_ah},
+	{OBJECT_CQ, RECORD_CQ, write_cq}, {OBJECT_SRQ, RECORD_SRQ, write_srq},
+	{OBJECT_QP, RECORD_QP, write_qp},
+};
+
+static void write_objects(const struct capture *c, struct byte_stream *s)
+{
+	for (unsigned int k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		for (uint32_t i = 0; i < c->n_files; i++) {
+			struct object *object;
+			uint32_t at = 0;
+
+			while ((object = handle_next(&c->files[i]->handles, kinds[k].type, &at))) {
+				record_begin(s, kinds[k].kind);
+				kinds[k].write(c, s, object);
+				record_end(s);
+			}
+		}
+}
+
+/* --- Records of the process, its contexts and channels. */
+
+static int descriptor_of(const struct uverbs_file *file)
+{
+	int fd = fd_next(0);
+
+	while (fd >= 0 && fd_find(fd) != &file->fd)
+		fd = fd_next(fd + 1);
+	return fd;
+}
+
+static uint64_t memfd_size(const struct uverbs_file *file)
+{
+	struct stat st;
+
+	return fstat(descriptor_of(file), &st) ? 0 : (uint64_t)st.st_size;
+}
+
+static void write_process(struct byte_stream *s)
+{
+	struct process_record r = {
+		.mtu = port.welcome.mtu,
+		.page_size = (uint32_t)sysconf(_SC_PAGESIZE),
+		.last_pd = port.last_pd,
+		.n_blocks = port.leases.n,
+		.link_mtu = port.welcome.port.link_mtu,
+		.up = port.welcome.port.up,
+	};
+
+	memcpy(r.mac, port.welcome.mac, sizeof(r.mac));
+	memcpy(r.gids, port.welcome.port.gids, sizeof(r.gids));
+	for (uint32_t i = 0; i < port.leases.n; i++)
+		r.blocks[i] = port.leases.blocks[i]->qpn_first;
+	record_begin(s, RECORD_PROCESS);
+	process_fields(s, &r);
+	record_end(s);
+}
+
+static void write_channels(const struct capture *c, struct byte_stream *s)
+{
+	for (uint32_t i = 0; i < c->n_channels; i++) {
+		struct channel_record r = {.event_size = c->channels[i]->event_size};
+
+		record_begin(s, RECORD_CHANNEL);
+		channel_fields(s, &r);
+		record_end(s);
+	}
+}
+
+static void write_contexts(const struct capture *c, struct byte_stream *s)
+{
+	for (uint32_t i = 0; i < c->n_files; i++) {
+		const struct uverbs_file *file = c->files[i];
+		struct context_record r = {
+			.memfd_size = memfd_size(file),
+			.ring_offset = file->queues.offset,
+			.mapped_offset = file->queues.mapped,
+			.mapped_address = (uintptr_t)file->queues.base,
+			.async_channel = channel_index(c, file->async),
+			.poll_ends = (uint32_t)file->poll_ends,
+			.hooks = {.poll_cq = (uintptr_t)file->poll_cq,
+				  .post_recv = (uintptr_t)file->post_recv,
+				  .post_srq_recv = (uintptr_t)file->post_srq_recv,
+				  .start_poll = (uintptr_t)file->start_poll,
+				  .next_poll = (uintptr_t)file->next_poll,
+				  .end_poll = (uintptr_t)file->end_poll},
+		};
+
+		record_begin(s, RECORD_CONTEXT);
+		context_fields(s, &r);
+		record_end(s);
+	}
+}
+
+static void write_engine(const struct capture *c, struct byte_stream *s)
+{
+	record_begin(s, RECORD_ENGINE);
+	field_bytes(s, c->engine, c->engine_length);
+	record_end(s);
+}
+
+/* --- What the program may change until its threads are stopped. */
+
+static bool descriptor_record(const struct capture *c, int fd, struct descriptor_record *r)
+{
+	const struct fd_object *object = fd_find(fd);
+	int flags = fcntl(fd, F_GETFD), status = fcntl(fd, F_GETFL);
+
+	*r = (struct descriptor_record){
+		.number = (uint32_t)fd,
+		.cloexec = flags & FD_CLOEXEC,
+		.nonblock = status & O_NONBLOCK,
+	};
+	/* A raw system call has closed the descriptor. */
+	if (!object || flags < 0 || status < 0)
+		return false;
+	if (object->kind == FD_UVERBS) {
+		r->kind = DESCRIPTOR_CONTEXT;
+		r->index = context_index(c, (const struct uverbs_file *)object);
+	} else if (object->kind == FD_CHANNEL) {
+		r->kind = DESCRIPTOR_CHANNEL;
+		r->index = channel_index(c, (const struct comp_channel *)object);
+	} else {
+		r->kind = DESCRIPTOR_RDMACM;
+	}
+	return true;
+}
+
+static void write_descriptors(const struct capture *c, struct byte_stream *s)
+{
+	struct descriptor_record r;
+
+	for (int fd = fd_next(0); fd >= 0; fd = fd_next(fd + 1)) {
+		if (!descriptor_record(c, fd, &r))
+			continue;
+		if (r.kind == DESCRIPTOR_RDMACM && check_rdmacm(fd, fd_find(fd)))
+			byte_stream_fail(s, -EBUSY);
+		record_begin(s, RECORD_DESCRIPTOR);
+		descriptor_fields(s, &r);
+		record_end(s);
+	}
+}
+
+static void write_mappings(const struct capture *c, struct byte_stream *s)
+{
+	for (uint32_t i = 0; i < c->n_files; i++) {
+		int fd = descriptor_of(c->files[i]);
+
+		if (fd < 0)
+			byte_stream_fail(s, checkpoint_fail(-EBUSY, "the device is being closed"));
+		else
+			ring_mappings_write(s, i, fd);
+	}
+}
+
+static void count_event(void *n, const struct comp_channel_event *event)
+{
+	(void)event;
+	++*(uint32_t *)n;
+}
+
+static void write_event(void *s, const struct comp_channel_event *event)
+{
+	struct event_record r = {event->element, event->type};
+
+	event_fields(s, &r);
+}
+
+static void write_events(const struct capture *c, struct byte_stream *s)
+{
+	for (uint32_t i = 0; i < c->n_channels; i++) {
+		uint32_t n = 0, index = i;
+
+		comp_channel_peek(c->channels[i], count_event, &n);
+		if (!n)
+			continue;
+		record_begin(s, RECORD_EVENTS);
+		field_u32(s, &index);
+		field_u32(s, &n);
+		comp_channel_peek(c->channels[i], write_event, s);
+		record_end(s);
+	}
+}
+
+static bool is_empty_page(const uint8_t *page)
+{
+	return !page[0] && !memcmp(page, page + 1, RING_PAGE - 1);
+}
+
+static void write_pages(struct byte_stream *s, const uint8_t *ring, uint64_t size)
+{
+	uint32_t n = 0;
+
+	/* To find the room that a stream needs, each page counts. */
+	for (uint64_t at = 0; at < size; at += RING_PAGE)
+		n += !s->out || !is_empty_page(ring + at);
+	field_u32(s, &n);
+	for (uint64_t at = 0; at < size; at += RING_PAGE) {
+		uint32_t index = (uint32_t)(at / RING_PAGE);
+
+		if (s->out && is_empty_page(ring + at))
+			continue;
+		field_u32(s, &index);
+		field_bytes(s, (void *)(ring + at), RING_PAGE);
+	}
+}
+
+static void write_ring(struct byte_stream *s, uint32_t context, const struct queue *ring)
+{
+	struct ring_bytes_record r = {.context = context,
+				      .offset = ring->offset,
+				      .size = ring->buf ? queue_bytes(ring) : 0};
+
+	if (!ring->buf)
+		return;
+	record_begin(s, RECORD_RING);
+	ring_bytes_fields(s, &r);
+	write_pages(s, (const uint8_t *)ring->buf, r.size);
+	record_end(s);
+}
+
+static void write_rings(const struct capture *c, struct byte_stream *s)
+{
+	for (uint32_t i = 0; i < c->n_files; i++) {
+		const struct handle_table *handles = &c->files[i]->handles;
+		struct object *object;
+		uint32_t at = 0;
+
+		while ((object = handle_next(handles, OBJECT_CQ, &at)))
+			write_ring(s, i, &((struct cq *)object)->ring);
+		at = 0;
+		while ((object = handle_next(handles, OBJECT_SRQ, &at)))
+			write_ring(s, i, &((struct srq *)object)->recv.wq.ring);
+		at = 0;
+		while ((object = handle_next(handles, OBJECT_QP, &at))) {
+			write_ring(s, i, &((struct qp *)object)->sq.ring);
+			write_ring(s, i, &((struct qp *)object)->recv.wq.ring);
+		}
+	}
+}
+
+/* --- The stream. */
+
+static int write_stream(const struct capture *c, uint8_t *out, size_t room, size_t *length)
+{
+	struct byte_stream s;
+	int rc;
+
+	byte_stream_write(&s, out, room);
+	write_process(&s);
+	write_channels(c, &s);
+	write_contexts(c, &s);
+	write_objects(c, &s);
+	write_engine(c, &s);
+	write_descriptors(c, &s);
+	write_mappings(c, &s);
+	write_events(c, &s);
+	write_rings(c, &s);
+	record_begin(&s, RECORD_END);
+	record_end(&s);
+	rc = byte_stream_finish(&s);
+	*length = s.at;
+	return rc;
+}
+
+/* Context and handle of a CQ, SRQ or QP. */
+static uint64_t engine_tag(void *arg, enum urxe_state_kind kind, void *ctx)
+{
+	const struct object *object = ctx;
+
+	(void)kind;
+	return (uint64_t)context_index(arg, object->file) << 32 | object->handle;
+}
+
+static int save_engine(struct capture *c, uint64_t now)
+{
+	/* Completions are in the rings. */
+	const struct urxe_state_save how = {.arg = c, .tag = engine_tag};
+	int rc = urxe_state_save(port.dev, now, &how, &c->engine, &c->engine_length);
+
+	if (rc == -EOPNOTSUPP)
+		return checkpoint_fail(rc, "an HCA executes queue pairs of this process");
+	return rc;
+}
+
+/* A QPN that an HCA has chosen is in no block of the process. */
+static int check_numbers(void)
+{
+	const struct qp *qp;
+	uint32_t at = 0;
+
+	while (port.leases.foreign && (qp = leases_next(&port.leases, &at)))
+		if (port.leases.by_qpn[qp->qpn >> VNIC_LEASE_SHIFT]->foreign)
+			return checkpoint_fail(-EOPNOTSUPP,
+					       "queue pair %#x: an HCA has chosen its "
+					       "number",
+					       qp->qpn);
+	return 0;
+}
+
+int capture_prepare(struct capture *c, uint64_t now)
+{
+	size_t length;
+	int rc = check_numbers();
+
+	if (!rc)
+		rc = find_objects(c);
+	if (!rc)
+		rc = save_engine(c, now);
+	if (!rc)
+		rc = write_stream(c, NULL, 0, &length);
+	if (rc)
+		return rc;
+	c->room = length + SPARE_ROOM;
+	c->buffer = malloc(c->room);
+	return c->buffer ? 0 : -ENOMEM;
+}
+
+static int write_all(int fd, const uint8_t *bytes, size_t n)
+{
+	while (n) {
+		ssize_t written = write(fd, bytes, n);
+
+		if (written < 0 && errno != EINTR)
+			return checkpoint_fail(-errno, "cannot write the stream");
+		if (written < 0)
+			continue;
+		bytes += written;
+		n -= (size_t)written;
+	}
+	return 0;
+}
+
+int capture_save(const struct capture *c, int fd)
+{
+	size_t length;
+	int rc = write_stream(c, c->buffer, c->room, &length);
+
+	return rc ? rc : write_all(fd, c->buffer, length);
+}
+
+void capture_free(struct capture *c)
+{
+	urxe_state_free(c->engine);
+	free(c->files);
+	free(c->channels);
+	free(c->buffer);
+	*c = (struct capture){0};
+}

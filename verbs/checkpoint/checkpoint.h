@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Saves and restores urxe's part of a process, for programs that checkpoint processes.
+ *
+ * liburxe.so exports these functions. It is preloaded, so a checkpointer finds them by dlsym: a
+ * program that links this header's functions does not start without liburxe.so.
+ *
+ *   save:    urxe_checkpoint_quiesce, stop the other threads, urxe_checkpoint_save, save the
+ *            memory, end the process
+ *   restore: start a process with the same libraries at the same addresses, put the memory back,
+ *            urxe_checkpoint_restore, start the threads
+ *   abandon: urxe_checkpoint_resume instead of the end of the process
+ *
+ * Functions return 0 or a negative errno value, and do not change errno; after an error,
+ * urxe_checkpoint_error has a sentence that names the object. One thread of the process calls all
+ * of them. docs/checkpoint.md has the duties of the checkpointer, and the format of the stream.
+ */
+#ifndef URXE_CHECKPOINT_H
+#define URXE_CHECKPOINT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version that urxe_checkpoint_save writes. */
+#define URXE_CHECKPOINT_VERSION 1
+
+/*
+ * Stops the engine between two packets. Verbs calls of other threads wait until
+ * urxe_checkpoint_resume, or find nothing; the engine thread runs no more. Meanwhile the calling
+ * thread makes no verbs call, and unmaps no registered memory: it would wait for itself.
+ *
+ * -ETIMEDOUT: not within timeout_ms: another process still copies registered memory, a thread
+ * unmaps it, a thread waits for the daemon, or no daemon runs. -EOPNOTSUPP: an HCA executes queue
+ * pairs, or the process has an rdma_cm ID. -ENODEV: the process has no open device. -EIO: the
+ * device is dead. -EALREADY: it is stopped already. -ENOMEM. After an error the device runs as
+ * before.
+ */
+int urxe_checkpoint_quiesce(uint32_t timeout_ms);
+
+/*
+ * Writes urxe's state to a descriptor: a file, a pipe or a socket. Allocates no memory and takes no
+ * lock, so other threads may be stopped anywhere. They have to be stopped: they could change rings,
+ * descriptors and mappings. May be called again, also after an error.
+ *
+ * -EINVAL: urxe_checkpoint_quiesce has not succeeded. -EBUSY: a thread has duplicated many
+ * descriptors, or created an rdma_cm ID, since then. Errors of write(2).
+ */
+int urxe_checkpoint_save(int fd);
+
+/*
+ * Continues after urxe_checkpoint_quiesce, in the same thread: the checkpoint was abandoned, or was
+ * a copy that nobody restores. -EINVAL: the device is not stopped; -EPERM: another thread has
+ * stopped it.
+ */
+int urxe_checkpoint_resume(void);
+
+/*
+ * Reads a stream to its end, and restores what it describes: open devices with the same
+ * descriptors, and rings at the same addresses; the same handles, keys and QPNs. The registered
+ * memory, and the objects of libibverbs and librxe, are in their places already. When the function
+ * returns 0, the engine runs.
+ *
+ * A stream has to come from a place that nobody else can write: it names addresses of the process.
+ * After an error nothing has changed. -EBUSY: the process has an open device. -EBADMSG: the stream
+ * is truncated or damaged, or its values contradict each other. -EPROTONOSUPPORT: a later version
+ * of urxe has written it. -EEXIST: another process of this host has the QPNs, or a descriptor or
+ * an address is in use. -EACCES: a process of another user had the QPNs. -EADDRNOTAVAIL: the device
+ * has another MAC address than the saved one, or lacks an address that a queue pair uses. -EFAULT:
+ * registered memory is missing. -ENOMEM; errors of read(2) and of the attachment to urxed.
+ */
+int urxe_checkpoint_restore(int fd);
+
+/* Why the last of these functions failed: a sentence; "" if it succeeded. */
+const char *urxe_checkpoint_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

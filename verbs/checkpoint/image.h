@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A saved process, as it was read from a stream: checked, but not yet part of this process. The
+ * order of the records and all numbers that need no other object are checked here; references
+ * between objects in rebuild.c, and what concerns the engine in restore.c.
+ */
+#ifndef URXE_VERBS_CHECKPOINT_IMAGE_H
+#define URXE_VERBS_CHECKPOINT_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checkpoint/records.h"
+
+/* Bytes in the stream that is read. */
+struct image_bytes {
+	const uint8_t *at;
+	size_t length;
+};
+
+/* Unread events of a channel; each has event_size bytes of the uverbs ABI when it is sent. */
+struct image_events {
+	uint32_t channel;
+	uint32_t n;
+	struct event_record *events;
+};
+
+struct image_ring {
+	struct ring_bytes_record record;
+	uint32_t n_pages;
+	struct image_bytes pages; /* for each page its index (4 bytes), and RING_PAGE bytes */
+};
+
+struct image {
+	struct process_record process;
+	uint32_t n[RECORD_KINDS]; /* records of each kind */
+	struct channel_record *channels;
+	struct context_record *contexts;
+	struct pd_record *pds;
+	struct mr_record *mrs;
+	struct mw_record *mws;
+	struct ah_record *ahs;
+	struct cq_record *cqs;
+	struct srq_record *srqs;
+	struct qp_record *qps;
+	struct image_bytes engine; /* stream of urxe_state_save */
+	struct descriptor_record *descriptors;
+	struct mapping_record *mappings;
+	struct image_events *events;
+	struct image_ring *rings;
+};
+
+/* Bytes of a page and their place in the ring. */
+struct image_page {
+	uint32_t index;
+	const uint8_t *bytes;
+};
+
+/* 0, -EBADMSG, -EPROTONOSUPPORT or -ENOMEM; then the image is empty. `stream` has to stay as long
+ * as the image. */
+int image_read(struct image *image, const uint8_t *stream, size_t length);
+void image_free(struct image *image);
+struct image_page image_page(const struct image_ring *ring, uint32_t i);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "checkpoint/placement.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "checkpoint/error_text.h"
+#include "checkpoint/rebuild.h"
+#include "checkpoint/ring_mapping.h"
+#include "interpose/own_fd.h"
+#include "rdmacm/rdmacm.h"
+#include "uverbs/ucontext.h"
+
+static void close_number(int fd)
+{
+	fd_remove(fd);
+	close(fd);
+}
+
+static int reserve_number(struct placement *p, int any)
+{
+	const int number = (int)p->image->descriptors[p->n_reserved].number;
+	int fd = fcntl(any, F_DUPFD_CLOEXEC, number);
+
+	if (fd < 0)
+		return checkpoint_fail(-errno, "descriptor %d: %s", number, strerror(errno));
+	if (fd != number) {
+		close(fd);
+		return checkpoint_fail(-EEXIST, "descriptor %d is in use", number);
+	}
+	p->n_reserved++;
+	return 0;
+}
+
+int placement_reserve(struct placement *p, const struct image *image)
+{
+	/* A number that nobody wants, unless all are in use. */
+	int any = eventfd(0, EFD_CLOEXEC), moved, rc = 0;
+
+	*p = (struct placement){.image = image};
+	if (any < 0)
+		return -errno;
+	/* This descriptor itself may have a number that is wanted. */
+	for (uint32_t i = 0; i < image->n[RECORD_DESCRIPTOR]; i++) {
+		if (image->descriptors[i].number != (uint32_t)any)
+			continue;
+		moved = fcntl(any, F_DUPFD_CLOEXEC, any + 1);
+		close(any);
+		any = moved;
+		i = UINT32_MAX; /* begins anew */
+		if (any < 0)
+			return -EMFILE;
+	}
+	while (!rc && p->n_reserved < image->n[RECORD_DESCRIPTOR])
+		rc = reserve_number(p, any);
+	close(any);
+	return rc;
+}
+
+int placement_map(struct placement *p, const struct rebuilt *r)
+{
+	int rc = 0;
+
+	p->was_reserved = calloc(p->image->n[RECORD_MAPPING] + 1, sizeof(*p->was_reserved));
+	if (!p->was_reserved)
+		return -ENOMEM;
+	while (!rc && p->n_mapped < p->image->n[RECORD_MAPPING]) {
+		const struct mapping_record *m = &p->image->mappings[p->n_mapped];
+
+		rc = ring_mapping_place(m, r->contexts[m->context].memfd,
+					&p->was_reserved[p->n_mapped]);
+		if (rc)
+			return checkpoint_fail(
+				rc, "rings at address %#llx: %s", (unsigned long long)m->start,
+				rc == -EEXIST ? "the address is in use" : strerror(-rc));
+		p->n_mapped++;
+	}
+	return 0;
+}
+
+/* --- Descriptors. */
+
+/* Replaces the reserved descriptor by a duplicate of `fd`, which is in the table. */
+static int place_duplicate(int fd, const struct descriptor_record *d)
+{
+	int number = (int)d->number, flags = fcntl(fd, F_GETFL);
+
+	if (dup3(fd, number, d->cloexec ? O_CLOEXEC : 0) < 0)
+		return -errno;
+	fd_duplicated(fd, number);
+	if (fcntl(number, F_SETFL, d->nonblock ? flags | O_NONBLOCK : flags & ~O_NONBLOCK))
+		return -errno;
+	return 0;
+}
+
+static int place_rdmacm(const struct descriptor_record *d)
+{
+	int fd = rdmacm_open(O_CLOEXEC), rc;
+
+	if (fd < 0)
+		return checkpoint_fail(fd, "descriptor %u: cannot open rdma_cm: %s", d->number,
+				       strerror(-fd));
+	rc = place_duplicate(fd, d);
+	close_number(fd);
+	return rc;
+}
+
+static int place_descriptor(const struct rebuilt *r, const struct descriptor_record *d)
+{
+	switch (d->kind) {
+	case DESCRIPTOR_CONTEXT: return place_duplicate(r->contexts[d->index].memfd, d);
+	case DESCRIPTOR_CHANNEL: return place_duplicate(r->channels[d->index].fd, d);
+	default: return place_rdmacm(d);
+	}
+}
+
+static void close_temporary(int *fd)
+{
+	close_number(*fd);
+	*fd = -1;
+}
+
+int placement_install(const struct placement *p, struct rebuilt *r)
+{
+	const uint32_t *n = p->image->n;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < n[RECORD_DESCRIPTOR]; i++)
+		rc = place_descriptor(r, &p->image->descriptors[i]);
+	if (rc)
+		return rc;
+	/* The objects of others would end with them. */
+	for (uint32_t i = 0; i < n[RECORD_CONTEXT]; i++)
+		if (atomic_load(&r->contexts[i].file->fd.fds) == 1)
+			return checkpoint_fail(-EBADMSG, "a device without a descriptor");
+	for (uint32_t i = 0; i < n[RECORD_CONTEXT]; i++)
+		close_temporary(&r->contexts[i].memfd);
+	for (uint32_t i = 0; i < n[RECORD_CHANNEL]; i++)
+		close_temporary(&r->channels[i].fd);
+	return 0;
+}
+
+void placement_done(struct placement *p)
+{
+	free(p->was_reserved);
+	*p = (struct placement){0};
+}
+
+void placement_undo(struct placement *p)
+{
+	for (; p->n_mapped; p->n_mapped--)
+		ring_mapping_remove(&p->image->mappings[p->n_mapped - 1],
+				    p->was_reserved[p->n_mapped - 1]);
+	while (p->n_reserved)
+		close_number((int)p->image->descriptors[--p->n_reserved].number);
+	placement_done(p);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The checkpointer's thread holds port_open_lock and port.lock from quiesce_begin to quiesce_end: a
+ * process whose lock is held is at a consistent point, and every other thread that would change
+ * something waits for it.
+ */
+#include "checkpoint/quiesce.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "checkpoint/capture.h"
+#include "checkpoint/error_text.h"
+#include "engine/clock.h"
+#include "engine/engine_run.h"
+#include "port/port_private.h"
+#include <samehost/peer.h>
+
+/* Between two attempts. */
+#define PAUSE_NS 20000
+
+static struct capture capture;
+static atomic_bool quiesced;
+static pthread_t holder; /* of the locks, while `quiesced` */
+static bool withdrawn;   /* rights of peers to copy; under port_open_lock */
+
+static uint64_t deadline_after(uint32_t ms)
+{
+	return clock_monotonic() + ms * UINT64_C(1000000);
+}
+
+static void pause_until_next_attempt(void)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	nanosleep(&pause, NULL);
+}
+
+/* Takes port_open_lock. */
+static int lock_opens(uint64_t deadline)
+{
+	int rc;
+
+	while ((rc = pthread_mutex_trylock(&port_open_lock)) == EBUSY &&
+	       clock_monotonic() < deadline)
+		pause_until_next_attempt();
+	if (rc == EBUSY)
+		return checkpoint_fail(-ETIMEDOUT, "a thread opens or closes the device");
+	return 0;
+}
+
+/* A waiter of the lock could not give up, so this thread is none. */
+static bool lock_port(uint64_t deadline)
+{
+	while (!port_trylock()) {
+		if (clock_monotonic() >= deadline)
+			return false;
+		pause_until_next_attempt();
+	}
+	return true;
+}
+
+/*
+ * With the lock. What has arrived is handled, so that fewer packets are lost. -EBUSY: another
+ * attempt may succeed.
+ */
+static int freeze(void)
+{
+	uint64_t now = clock_now();
+	int rc;
+
+	if (port.dead)
+		return checkpoint_fail(-EIO, "the device is dead");
+	if (port.reconnect.active)
+		return checkpoint_fail(-EBUSY, "no urxed runs");
+	if (port.nic_users)
+		return checkpoint_fail(-EBUSY, "a thread waits for an answer of urxed");
+	engine_run(now);
+	tx_send_ack(&port.tx);
+	if (!peers_settled(&port_peers))
+		return checkpoint_fail(-EBUSY, "another process copies registered memory");
+	mr_free_released();
+	withdrawn = true;
+	rc = capture_prepare(&capture, now);
+	if (rc == -EBUSY)
+		checkpoint_fail(rc,
+				"another process copies registered memory, or a thread unmaps it");
+	if (rc)
+		capture_free(&capture);
+	return rc;
+}
+
+/* Peers may copy again. */
+static void thaw(void)
+{
+	capture_free(&capture);
+	urxe_direct_publish(port.dev);
+	engine_run(clock_now());
+	engine_thread_wake();
+}
+
+/* With the lock. Returns -EBUSY after the deadline as -ETIMEDOUT. */
+static int give_up(int rc)
+{
+	if (withdrawn)
+		thaw();
+	port_unlock();
+	return rc == -EBUSY ? -ETIMEDOUT : rc;
+}
+
+static int freeze_until(uint64_t deadline)
+{
+	int rc = -EBUSY;
+
+	if (!lock_port(deadline))
+		return checkpoint_fail(-ETIMEDOUT, "a thread runs the engine all the time");
+	while ((rc = freeze()) == -EBUSY && clock_monotonic() < deadline) {
+		port_unlock();
+		pause_until_next_attempt();
+		port_lock();
+	}
+	return rc ? give_up(rc) : 0;
+}
+
+int quiesce_begin(uint32_t timeout_ms)
+{
+	uint64_t deadline = deadline_after(timeout_ms);
+	int rc;
+
+	if (quiesced)
+		return checkpoint_fail(-EALREADY, "the device is stopped already");
+	rc = lock_opens(deadline);
+	if (rc)
+		return rc;
+	withdrawn = false;
+	if (!port.dev)
+		rc = checkpoint_fail(-ENODEV, "the process has no open device");
+	if (!rc)
+		rc = freeze_until(deadline);
+	if (rc) {
+		pthread_mutex_unlock(&port_open_lock);
+		return rc;
+	}
+	holder = pthread_self();
+	quiesced = true;
+	return 0;
+}
+
+int quiesce_save(int fd)
+{
+	if (!quiesced)
+		return checkpoint_fail(-EINVAL, "the device is not stopped");
+	return capture_save(&capture, fd);
+}
+
+int quiesce_end(void)
+{
+	if (!quiesced)
+		return checkpoint_fail(-EINVAL, "the device is not stopped");
+	if (!pthread_equal(holder, pthread_self()))
+		return checkpoint_fail(-EPERM, "another thread has stopped the device");
+	quiesced = false;
+	thaw();
+	port_unlock();
+	pthread_mutex_unlock(&port_open_lock);
+	return 0;
+}

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "checkpoint/rebuild.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <linux/types.h>
+#include <rdma/ib_user_verbs.h>
+
+#include "memory/mr.h"
+#include "port/port.h"
+#include "queues/cq.h"
+#include "queues/qp.h"
+#include "queues/srq.h"
+#include "uverbs/ah.h"
+#include "uverbs/mw.h"
+#include "uverbs/pd.h"
+#include "uverbs/ucontext.h"
+
+/* --- Objects by their names in the stream. */
+
+struct object *rebuilt_object(const struct rebuilt *r, enum object_type type, uint32_t context,
+			      uint32_t handle)
+{
+	if (context >= r->image->n[RECORD_CONTEXT])
+		return NULL;
+	return handle_find(&r->contexts[context].file->handles, type, handle);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	uint32_t of_a = ((const struct rebuilt_key *)a)->key;
+	uint32_t of_b = ((const struct rebuilt_key *)b)->key;
+
+	return (of_a > of_b) - (of_a < of_b);
+}
+
+static struct object *find_key(const struct rebuilt_key *keys, uint32_t n, uint32_t key)
+{
+	const struct rebuilt_key wanted = {.key = key};
+	const struct rebuilt_key *found =
+		n ? bsearch(&wanted, keys, n, sizeof(*keys), compare_keys) : NULL;
+
+	return found ? found->object : NULL;
+}
+
+struct object *rebuilt_mr(const struct rebuilt *r, uint32_t key)
+{
+	return find_key(r->mrs, r->image->n[RECORD_MR], key);
+}
+
+struct object *rebuilt_mw(const struct rebuilt *r, uint32_t key)
+{
+	return find_key(r->mws, r->image->n[RECORD_MW], key);
+}
+
+/* -EBADMSG: two objects have one key. */
+static int sort_keys(struct rebuilt_key *keys, uint32_t n)
+{
+	if (n)
+		qsort(keys, n, sizeof(*keys), compare_keys);
+	for (uint32_t i = 1; i < n; i++)
+		if (keys[i].key == keys[i - 1].key)
+			return -EBADMSG;
+	return 0;
+}
+
+/* --- Single objects. */
+
+/* Takes the object, or frees it. */
+static int place_object(const struct rebuilt *r, struct object *object, enum object_type type,
+			const struct object_record *record)
+{
+	int rc;
+
+	object->type = type;
+	object->handle = record->handle;
+	object->user_handle = record->user_handle;
+	object->file = r->contexts[record->context].file;
+	rc = handle_place(&object->file->handles, object);
+	if (!rc)
+		return 0;
+	free(object);
+	return rc == -EEXIST ? -EBADMSG : rc;
+}
+
+static struct pd *use_pd(const struct rebuilt *r, const struct object_record *record,
+			 uint32_t handle)
+{
+	struct pd *pd = (struct pd *)rebuilt_object(r, OBJECT_PD, record->context, handle);
+
+	if (pd)
+		pd->object.users++;
+	return pd;
+}
+
+static int make_pd(struct rebuilt *r, uint32_t i)
+{
+	const struct pd_record *record = &r->image->pds[i];
+	struct pd *pd = calloc(1, sizeof(*pd));
+
+	if (!pd)
+		return -ENOMEM;
+	pd->number = record->number;
+	return place_object(r, &pd->object, OBJECT_PD, &record->object);
+}
+
+static int make_mr(struct rebuilt *r, uint32_t i)
+{
+	const struct mr_record *record = &r->image->mrs[i];
+	struct mr *mr = calloc(1, sizeof(*mr));
+	int rc;
+
+	if (!mr)
+		return -ENOMEM;
+	mr->start = record->start;
+	mr->length = record->length;
+	rc = place_object(r, &mr->object, OBJECT_MR, &record->object);
+	if (rc)
+		return rc;
+	r->mrs[i] = (struct rebuilt_key){record->key, &mr->object};
+	mr->pd = use_pd(r, &record->object, record->pd);
+	return mr->pd ? 0 : -EBADMSG;
+}
+
+static int make_mw(struct rebuilt *r, uint32_t i)
+{
+	const struct mw_record *record = &r->image->mws[i];
+	struct mw *mw = calloc(1, sizeof(*mw));
+	int rc;
+
+	if (!mw)
+		return -ENOMEM;
+	rc = place_object(r, &mw->object, OBJECT_MW, &record->object);
+	if (rc)
+		return rc;
+	r->mws[i] = (struct rebuilt_key){record->key, &mw->object};
+	mw->pd = use_pd(r, &record->object, record->pd);
+	return mw->pd ? 0 : -EBADMSG;
+}
+
+static int make_ah(struct rebuilt *r, uint32_t i)
+{
+	const struct ah_record *record = &r->image->ahs[i];
+	struct ah *ah = calloc(1, sizeof(*ah));
+	int rc;
+
+	if (!ah)
+		return -ENOMEM;
+	ah->path = record->path;
+	rc = place_object(r, &ah->object, OBJECT_AH, &record->object);
+	if (rc)
+		return rc;
+	ah->pd = use_pd(r, &record->object, record->pd);
+	return ah->pd ? 0 : -EBADMSG;
+}
+
+/* The mapping that has the address; NULL: none. */
+static const struct mapping_record *mapping_of(const struct image *image, uint32_t context,
+					       uint64_t address)
+{
+	uint32_t low = 0, high = image->n[RECORD_MAPPING];
+
+	/* They are sorted by context and address. */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct mapping_record *m = &image->mappings[middle];
+
+		if (m->context < context ||
+		    (m->context == context && m->start + m->length <= address))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == image->n[RECORD_MAPPING] || image->mappings[low].context != context ||
+	    image->mappings[low].start > address)
+		return NULL;
+	return &image->mappings[low];
+}
+
+/* Whether `size` bytes at the address are that part of the memfd, and can be written. */
+static bool is_mapped(const struct image *image, uint32_t context, uint64_t address,
+		      uint64_t offset, uint64_t size)
+{
+	const struct mapping_record *m = mapping_of(image, context, address);
+
+	return m && m->writable && size <= m->start + m->length - address &&
+	       m->offset + (address - m->start) == offset;
+}
+
+/* The ring was mapped with the others. */
+static int find_ring(const struct rebuilt *r, uint32_t context, const struct ring_record *record,
+		     struct queue *ring)
+{
+	*ring = (struct queue){
+		.offset = record->offset, .mask = record->mask, .shift = record->shift};
+	if (!record->address)
+		return 0;
+	if (!is_mapped(r->image, context, record->address, record->offset, queue_bytes(ring)))
+		return -EBADMSG;
+	ring->buf = (struct rxe_queue_buf *)(uintptr_t)record->address;
+	return 0;
+}
+
+static int find_work_queue(const struct rebuilt *r, uint32_t context,
+			   const struct work_queue_record *record, struct work_queue *wq)
+{
+	*wq = (struct work_queue){
+		.cursor = record->cursor, .base = record->base, .released = record->released};
+	return find_ring(r, context, &record->ring, &wq->ring);
+}
+
+static int make_cq(struct rebuilt *r, uint32_t i)
+{
+	const struct cq_record *record = &r->image->cqs[i];
+	struct cq *cq = calloc(1, sizeof(*cq));
+	int rc;
+
+	if (!cq)
+		return -ENOMEM;
+	cq->producer = record->producer;
+	cq->comp_events = record->comp_events;
+	cq->async_events = record->async_events;
+	cq->armed = record->armed;
+	cq->ex_known = record->ex_known;
+	rc = place_object(r, &cq->object, OBJECT_CQ, &record->object);
+	if (rc)
+		return rc;
+	if (record->channel != NO_CHANNEL) {
+		cq->channel = r->channels[record->channel].channel;
+		comp_channel_use(cq->channel);
+	}
+	return find_ring(r, record->object.context, &record->ring, &cq->ring);
+}
+
+static int make_srq(struct rebuilt *r, uint32_t i)
+{
+	const struct srq_record *record = &r->image->srqs[i];
+	struct srq *srq = calloc(1, sizeof(*srq));
+	int rc;
+
+	if (!srq)
+		return -ENOMEM;
+	srq->recv.max_sge = record->max_sge;
+	srq->async_events = record->async_events;
+	rc = place_object(r, &srq->object, OBJECT_SRQ, &record->object);
+	if (rc)
+		return rc;
+	srq->pd = use_pd(r, &record->object, record->pd);
+	return srq->pd ? find_work_queue(r, record->object.context, &record->queue, &srq->recv.wq)
+		       : -EBADMSG;
+}
+
+static int join_qp(const struct rebuilt *r, const struct qp_record *record, struct qp *qp)
+{
+	uint32_t context = record->object.context;
+
+	qp->pd = use_pd(r, &record->object, record->pd);
+	qp->send_cq = (struct cq *)rebuilt_object(r, OBJECT_CQ, context, record->send_cq);
+	qp->recv_cq = (struct cq *)rebuilt_object(r, OBJECT_CQ, context, record->recv_cq);
+	qp->srq = (struct srq *)rebuilt_object(r, OBJECT_SRQ, context, record->srq);
+	if (!qp->pd || !qp->send_cq || !qp->recv_cq || (record->srq && !qp->srq))
+		return -EBADMSG;
+	qp->send_cq->object.users++;
+	qp->recv_cq->object.users++;
+	if (qp->srq)
+		qp->srq->object.users++;
+	return 0;
+}
+
+static int make_qp(struct rebuilt *r, uint32_t i)
+{
+	const struct qp_record *record = &r->image->qps[i];
+	struct qp *qp = aligned_alloc(_Alignof(struct qp), sizeof(*qp));
+	int rc;
+
+	if (!qp)
+		return -ENOMEM;
+	*qp = (struct qp){
+		.qpn = record->qpn,
+		.sends_posted = true,
+		.limits = {.qp_type = record->qp_type,
+			   .max_sge = record->send_sge,
+			   .max_inline = record->inline_bytes},
+		.async_events = record->async_events,
+	};
+	rc = place_object(r, &qp->object, OBJECT_QP, &record->object);
+	if (rc)
+		return rc;
+	rc = find_work_queue(r, record->object.context, &record->send, &qp->sq);
+	if (!rc)
+		rc = find_work_queue(r, record->object.context, &record->receive, &qp->recv.wq);
+	qp->recv.max_sge = record->recv_sge;
+	return rc ? rc : join_qp(r, record, qp);
+}
+
+/* --- Channels and contexts. */
+
+/* Puts unread events into the channel. The socket keeps their order, and the list behind it. */
+static void send_events(const struct rebuilt *r, const struct image_events *events)
+{
+	for (uint32_t i = 0; i < events->n; i++) {
+		const struct comp_channel_event event = {.element = events->events[i].element,
+							 .type = events->events[i].type};
+
+		comp_channel_send(r->channels[events->channel].channel, &event);
+	}
+}
+
+static int make_channel(struct rebuilt *r, uint32_t i)
+{
+	const uint32_t event_size = r->image->channels[i].event_size;
+	struct rebuilt_channel *channel = &r->channels[i];
+
+	return comp_channel_create(event_size,
+				   event_size == sizeof(struct ib_uverbs_async_event_desc),
+				   &channel->channel, &channel->fd);
+}
+
+/* A larger memfd than RLIMIT_FSIZE would raise SIGXFSZ. */
+static bool is_size_allowed(uint64_t size)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || size <= limit.rlim_cur;
+}
+
+static int make_context(struct rebuilt *r, uint32_t i)
+{
+	const struct context_record *record = &r->image->contexts[i];
+	struct rebuilt_context *context = &r->contexts[i];
+	struct uverbs_file *file = uverbs_file_alloc();
+	int rc;
+
+	if (!file)
+		return -ENOMEM;
+	file->live = false;
+	file->queues = (struct queue_space){
+		.offset = record->ring_offset,
+		.mapped = record->mapped_offset,
+		.base = (uint8_t *)(uintptr_t)record->mapped_address,
+	};
+	file->poll_ends = (int)record->poll_ends;
+	context->memfd = is_size_allowed(record->memfd_size)
+				 ? uverbs_file_memfd(O_CLOEXEC, record->memfd_size)
+				 : -EFBIG;
+	rc = context->memfd < 0 ? context->memfd : fd_install(context->memfd, &file->fd);
+	if (rc) {
+		if (context->memfd >= 0)
+			close(context->memfd);
+		context->memfd = -1;
+		uverbs_file_free(file);
+		return rc;
+	}
+	context->file = file;
+	if (record->async_channel != NO_CHANNEL) {
+		file->async = r->channels[record->async_channel].channel;
+		comp_channel_use(file->async);
+	}
+	return 0;
+}
+
+static int write_page(int memfd, uint64_t offset, const uint8_t *bytes)
+{
+	ssize_t written = pwrite(memfd, bytes, RING_PAGE, (off_t)offset);
+
+	if (written < 0)
+		return -errno;
+	return written == (ssize_t)RING_PAGE ? 0 : -ENOSPC;
+}
+
+static int write_ring(const struct rebuilt *r, const struct image_ring *ring)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < ring->n_pages; i++) {
+		const struct image_page page = image_page(ring, i);
+
+		rc = write_page(r->contexts[ring->record.context].memfd,
+				ring->record.offset + (uint64_t)page.index * RING_PAGE, page.bytes);
+	}
+	return rc;
+}
+
+/* --- All. */
+
+static int make_all(struct rebuilt *r, enum checkpoint_record kind,
+		    int (*make)(struct rebuilt *r, uint32_t i))
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < r->image->n[kind]; i++)
+		rc = make(r, i);
+	return rc;
+}
+
+static bool allocate_lists(struct rebuilt *r)
+{
+	const uint32_t *n = r->image->n;
+
+	r->channels = calloc(n[RECORD_CHANNEL] + 1, sizeof(*r->channels));
+	r->contexts = calloc(n[RECORD_CONTEXT] + 1, sizeof(*r->contexts));
+	r->mrs = calloc(n[RECORD_MR] + 1, sizeof(*r->mrs));
+	r->mws = calloc(n[RECORD_MW] + 1, sizeof(*r->mws));
+	if (!r->channels || !r->contexts || !r->mrs || !r->mws)
+		return false;
+	for (uint32_t i = 0; i < n[RECORD_CHANNEL]; i++)
+		r->channels[i].fd = -1;
+	for (uint32_t i = 0; i < n[RECORD_CONTEXT]; i++)
+		r->contexts[i].memfd = -1;
+	return true;
+}
+
+int rebuild_contexts(struct rebuilt *r, const struct image *image)
+{
+	int rc;
+
+	*r = (struct rebuilt){.image = image};
+	if (!allocate_lists(r))
+		return -ENOMEM;
+	rc = make_all(r, RECORD_CHANNEL, make_channel);
+	return rc ? rc : make_all(r, RECORD_CONTEXT, make_context);
+}
+
+/* Of the mapping for further rings. */
+static int check_space(const struct rebuilt *r, uint32_t context)
+{
+	const struct context_record *c = &r->image->contexts[context];
+	uint64_t length = c->ring_offset - c->mapped_offset;
+
+	return !length || is_mapped(r->image, context, c->mapped_address, c->mapped_offset, length)
+		       ? 0
+		       : -EBADMSG;
+}
+
+/* Objects after those that they refer to. */
+static const struct {
+	enum checkpoint_record kind;
+	int (*make)(struct rebuilt *r, uint32_t i);
+} order[] = {
+	{RECORD_PD, make_pd}, {RECORD_MR, make_mr},   {RECORD_MW, make_mw}, {RECORD_AH, make_ah},
+	{RECORD_CQ, make_cq}, {RECORD_SRQ, make_srq}, {RECORD_QP, make_qp},
+};
+
+static void finish_contexts(const struct rebuilt *r)
+{
+	const struct image *image = r->image;
+
+	for (uint32_t i = 0; i < image->n[RECORD_CONTEXT]; i++)
+		handle_find_free(&r->contexts[i].file->handles);
+	port_lock();
+	for (uint32_t i = 0; i < image->n[RECORD_EVENTS]; i++)
+		send_events(r, &image->events[i]);
+	port_unlock();
+}
+
+int rebuild_objects(struct rebuilt *r)
+{
+	const struct image *image = r->image;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < image->n[RECORD_CONTEXT]; i++)
+		rc = check_space(r, i);
+	for (unsigned int i = 0; !rc && i < sizeof(order) / sizeof(order[0]); i++)
+		rc = make_all(r, order[i].kind, order[i].make);
+	if (!rc)
+		rc = sort_keys(r->mrs, image->n[RECORD_MR]);
+	if (!rc)
+		rc = sort_keys(r->mws, image->n[RECORD_MW]);
+	for (uint32_t i = 0; !rc && i < image->n[RECORD_RING]; i++)
+		rc = write_ring(r, &image->rings[i]);
+	if (!rc)
+		finish_contexts(r);
+	return rc;
+}
+
+/* --- The way back. */
+
+static void free_object(struct object *object)
+{
+	if (object->type == OBJECT_CQ && ((struct cq *)object)->channel)
+		comp_channel_put(((struct cq *)object)->channel);
+	free(object);
+}
+
+static void free_objects(struct uverbs_file *file)
+{
+	for (enum object_type type = OBJECT_PD; type <= OBJECT_AH; type++) {
+		struct object *object;
+		uint32_t at = 0;
+
+		while ((object = handle_next(&file->handles, type, &at)))
+			free_object(object);
+	}
+	handle_table_free(&file->handles);
+	file->queues = (struct queue_space){0};
+	if (file->async)
+		comp_channel_put(file->async);
+	file->async = NULL;
+}
+
+/* Its last descriptor frees the object. */
+static void close_fd(int *fd)
+{
+	if (*fd < 0)
+		return;
+	fd_remove(*fd);
+	close(*fd);
+	*fd = -1;
+}
+
+void rebuild_free(struct rebuilt *r)
+{
+	for (uint32_t i = 0; r->contexts && i < r->image->n[RECORD_CONTEXT]; i++) {
+		if (!r->contexts[i].file)
+			continue;
+		port_lock();
+		free_objects(r->contexts[i].file);
+		port_unlock();
+		close_fd(&r->contexts[i].memfd);
+	}
+	for (uint32_t i = 0; r->channels && i < r->image->n[RECORD_CHANNEL]; i++)
+		close_fd(&r->channels[i].fd);
+	rebuild_done(r);
+}
+
+void rebuild_done(struct rebuilt *r)
+{
+	free(r->channels);
+	free(r->contexts);
+	free(r->mrs);
+	free(r->mws);
+	*r = (struct rebuilt){0};
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The records of a saved process, without pointers, and the functions that write and read their
+ * fields. Objects refer to each other by the handles of their context; contexts and channels are
+ * named by their index in the stream. docs/checkpoint.md has the list.
+ */
+#ifndef URXE_VERBS_CHECKPOINT_RECORDS_H
+#define URXE_VERBS_CHECKPOINT_RECORDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/types.h>
+#include <vnic/attach.h>
+
+#include "checkpoint/byte_stream.h"
+
+/* Bytes of a ring that are stored together; pages of zeros are left out. */
+#define RING_PAGE 4096u
+/* No index: the context has no channel yet, or the CQ has none. */
+#define NO_CHANNEL UINT32_MAX
+
+struct process_record {
+	uint8_t mac[6];
+	uint16_t mtu;
+	uint32_t page_size;
+	uint32_t last_pd;
+	uint32_t n_blocks;
+	uint32_t blocks[VNIC_LEASES_MAX]; /* first QPNs, in the order in which they were leased */
+	/* Of the port: */
+	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
+	uint16_t link_mtu;
+	bool up;
+};
+
+/* An event, as the program reads it: of a completion channel without its type. */
+struct event_record {
+	uint64_t element;
+	uint32_t type;
+};
+
+struct channel_record {
+	uint32_t event_size;
+};
+
+/* librxe's functions that poll_hook.c has replaced; addresses, 0 = none. */
+struct hooks_record {
+	uint64_t poll_cq, post_recv, post_srq_recv, start_poll, next_poll, end_poll;
+};
+
+struct context_record {
+	uint64_t memfd_size;
+	uint64_t ring_offset; /* of the last ring */
+	/* Of this library's mapping for further rings, which ends at ring_offset (struct
+	 * queue_space) */
+	uint64_t mapped_offset, mapped_address;
+	uint32_t async_channel;
+	uint32_t poll_ends;
+	struct hooks_record hooks;
+};
+
+/* What all objects have. */
+struct object_record {
+	uint32_t context;
+	uint32_t handle;
+	uint64_t user_handle;
+};
+
+struct pd_record {
+	struct object_record object;
+	uint32_t number;
+};
+
+struct mr_record {
+	struct object_record object;
+	uint32_t pd, key;
+	uint64_t start, length;
+};
+
+struct mw_record {
+	struct object_record object;
+	uint32_t pd, key;
+};
+
+struct ah_record {
+	struct object_record object;
+	uint32_t pd;
+	struct urxe_path path;
+};
+
+struct ring_record {
+	/* Of this library; 0: a queue pair with a shared receive queue has no ring for receives */
+	uint64_t address;
+	uint64_t offset;
+	uint32_t mask, shift;
+};
+
+struct work_queue_record {
+	struct ring_record ring;
+	uint32_t cursor, base, released;
+};
+
+struct cq_record {
+	struct object_record object;
+	uint32_t channel;
+	uint32_t producer, comp_events, async_events;
+	bool armed, ex_known;
+	struct ring_record ring;
+};
+
+struct srq_record {
+	struct object_record object;
+	uint32_t pd, max_sge, async_events;
+	struct work_queue_record queue;
+};
+
+struct qp_record {
+	struct object_record object;
+	uint32_t qpn, pd, send_cq, recv_cq;
+	uint32_t srq; /* 0 = none */
+	uint32_t async_events;
+	uint8_t qp_type;
+	uint32_t send_sge, inline_bytes, recv_sge; /* limits of a request */
+	struct work_queue_record send, receive;
+	/* The remote QP that the daemon knows. */
+	bool connected;
+	uint8_t dgid[16];
+	uint32_t remote_qpn;
+};
+
+/* What a descriptor refers to. */
+enum descriptor_kind { DESCRIPTOR_CONTEXT, DESCRIPTOR_CHANNEL, DESCRIPTOR_RDMACM };
+
+struct descriptor_record {
+	uint32_t number;
+	uint8_t kind;   /* enum descriptor_kind */
+	uint32_t index; /* of the context or channel; 0 for rdma_cm */
+	bool cloexec, nonblock;
+};
+
+/* A part of a context's memfd that librxe or this library has mapped. */
+struct mapping_record {
+	uint32_t context;
+	uint64_t start, length, offset;
+	bool writable;
+};
+
+/* A ring's contents follow: the number of pages (4 bytes), and each with its index (4 bytes). */
+struct ring_bytes_record {
+	uint32_t context;
+	uint64_t offset, size;
+};
+
+void process_fields(struct byte_stream *s, struct process_record *r);
+void channel_fields(struct byte_stream *s, struct channel_record *r);
+void event_fields(struct byte_stream *s, struct event_record *r);
+void context_fields(struct byte_stream *s, struct context_record *r);
+void pd_fields(struct byte_stream *s, struct pd_record *r);
+void mr_fields(struct byte_stream *s, struct mr_record *r);
+void mw_fields(struct byte_stream *s, struct mw_record *r);
+void ah_fields(struct byte_stream *s, struct ah_record *r);
+void cq_fields(struct byte_stream *s, struct cq_record *r);
+void srq_fields(struct byte_stream *s, struct srq_record *r);
+void qp_fields(struct byte_stream *s, struct qp_record *r);
+void descriptor_fields(struct byte_stream *s, struct descriptor_record *r);
+void mapping_fields(struct byte_stream *s, struct mapping_record *r);
+void ring_bytes_fields(struct byte_stream *s, struct ring_bytes_record *r);
+
+#endif

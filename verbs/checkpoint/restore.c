@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "checkpoint/restore.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "checkpoint/error_text.h"
+#include "checkpoint/image.h"
+#include "checkpoint/join.h"
+#include "checkpoint/placement.h"
+#include "checkpoint/rebuild.h"
+#include "engine/crc.h"
+#include "port/port_private.h"
+
+/* --- The stream. */
+
+static int read_all(int fd, uint8_t **stream, size_t *length)
+{
+	size_t room = 1 << 20, at = 0;
+	uint8_t *bytes = malloc(room), *grown;
+	ssize_t n;
+
+	while (bytes && (n = read(fd, bytes + at, room - at)) != 0) {
+		if (n < 0 && errno != EINTR) {
+			free(bytes);
+			return checkpoint_fail(-errno, "cannot read the stream");
+		}
+		at += n > 0 ? (size_t)n : 0;
+		if (at < room)
+			continue;
+		room *= 2;
+		grown = realloc(bytes, room);
+		if (!grown)
+			free(bytes);
+		bytes = grown;
+	}
+	*stream = bytes;
+	*length = at;
+	return bytes ? 0 : -ENOMEM;
+}
+
+/* --- The daemon. */
+
+static int explain_busy(void)
+{
+	return checkpoint_fail(-EBUSY, "the process has an open device");
+}
+
+static int explain(const struct process_record *process, int rc)
+{
+	const uint8_t *was = process->mac, *is = port.welcome.mac;
+
+	switch (rc) {
+	case -EBUSY: return explain_busy();
+	case -EEXIST:
+		return checkpoint_fail(rc,
+				       "another process of this host has the queue pair "
+				       "numbers from %#x on",
+				       process->blocks[0]);
+	case -EACCES:
+		return checkpoint_fail(rc,
+				       "a process of another user had the queue pair numbers "
+				       "from %#x on",
+				       process->blocks[0]);
+	case -EADDRNOTAVAIL:
+		return checkpoint_fail(
+			rc,
+			"the device has the MAC address %02x:%02x:%02x:%02x:%02x:%02x, "
+			"the saved one had %02x:%02x:%02x:%02x:%02x:%02x",
+			is[0], is[1], is[2], is[3], is[4], is[5], was[0], was[1], was[2], was[3],
+			was[4], was[5]);
+	default: return checkpoint_failed(rc, "cannot attach to urxed, or restore the engine");
+	}
+}
+
+static void undo(struct joining *j)
+{
+	port_lock();
+	join_undo(j);
+	port_unlock();
+}
+
+static int attach(struct rebuilt *r)
+{
+	const struct image *image = r->image;
+	struct joining joining = {.rebuilt = r};
+	const struct urxe_state_restore how = join_callbacks(&joining);
+	struct port_saved saved = {
+		.blocks = image->process.blocks,
+		.n_blocks = image->process.n_blocks,
+		.up = image->process.up,
+		.engine = image->engine.at,
+		.engine_length = image->engine.length,
+		.how = &how,
+	};
+	int rc;
+
+	memcpy(saved.gids, image->process.gids, sizeof(saved.gids));
+	rc = port_restore_begin(&saved);
+	if (rc)
+		return explain(&image->process, rc);
+	port_lock();
+	rc = join_port(&joining);
+	port_unlock();
+	if (rc) {
+		port_restore_abort();
+		undo(&joining);
+		return checkpoint_failed(rc, "the stream contradicts itself");
+	}
+	rc = port_restore_end(&saved, image->n[RECORD_CONTEXT]);
+	if (rc)
+		undo(&joining);
+	return checkpoint_failed(rc, "cannot start the engine");
+}
+
+/* --- Peers of this host. */
+
+/*
+ * Frames and copies to processes of this host need their inboxes, which a program else gets at the
+ * transition to RTR. Without them frames go by the switch.
+ */
+static void request_inboxes(const struct image *image)
+{
+	for (uint32_t i = 0; i < image->n[RECORD_QP]; i++) {
+		struct urxe_qp_attr attr;
+		struct urxe_qp_init init;
+		const struct qp *qp;
+
+		if (!image->qps[i].connected)
+			continue;
+		port_lock();
+		qp = leases_find(&port.leases, image->qps[i].qpn);
+		if (qp)
+			urxe_qp_query(qp->qp, &attr, &init);
+		port_unlock();
+		if (qp)
+			port_request_inbox(attr.path.dmac, image->qps[i].remote_qpn);
+	}
+}
+
+/* --- The whole. */
+
+static int restore_objects(struct rebuilt *r, struct placement *p, const struct image *image)
+{
+	int rc = rebuild_contexts(r, image);
+
+	if (!rc)
+		rc = placement_map(p, r);
+	if (!rc)
+		rc = rebuild_objects(r);
+	if (rc)
+		return checkpoint_failed(rc, "cannot make the objects of the stream");
+	rc = checkpoint_failed(placement_install(p, r), "cannot place the descriptors");
+	return rc ? rc : attach(r);
+}
+
+static int restore_image(const struct image *image)
+{
+	struct rebuilt rebuilt = {0};
+	struct placement placement;
+	int rc;
+
+	if (image->process.page_size != (uint32_t)sysconf(_SC_PAGESIZE))
+		return checkpoint_fail(-EBADMSG, "the process had pages of %u bytes",
+				       image->process.page_size);
+	rc = checkpoint_failed(placement_reserve(&placement, image), "cannot reserve descriptors");
+	if (!rc)
+		rc = restore_objects(&rebuilt, &placement, image);
+	if (rc) {
+		if (rebuilt.image)
+			rebuild_free(&rebuilt);
+		placement_undo(&placement);
+		return rc;
+	}
+	rebuild_done(&rebuilt);
+	placement_done(&placement);
+	request_inboxes(image);
+	return 0;
+}
+
+int restore_process(int fd)
+{
+	struct image image;
+	uint8_t *stream = NULL;
+	size_t length = 0;
+	int rc;
+
+	if (port.dev)
+		return explain_busy();
+	/* From now on the process has descriptors in the table. */
+	port_install_fork_handlers();
+	rc = crc_load();
+	if (!rc)
+		rc = read_all(fd, &stream, &length);
+	if (rc)
+		return checkpoint_failed(rc, "cannot read the stream");
+	rc = image_read(&image, stream, length);
+	if (rc)
+		checkpoint_fail(rc, rc == -EPROTONOSUPPORT
+					    ? "a later version of urxe has written the stream"
+					    : "the stream is truncated or damaged");
+	else
+		rc = restore_image(&image);
+	image_free(&image);
+	free(stream);
+	return rc;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "checkpoint/ring_mapping.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "memory/proc_maps.h"
+
+/* Linux 4.17; not in every libc's headers. */
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+static void write_mapping(struct byte_stream *s, uint32_t context, const struct mapping *m)
+{
+	struct mapping_record r = {
+		.context = context,
+		.start = m->start,
+		.length = m->end - m->start,
+		.offset = m->offset,
+		.writable = m->writable,
+	};
+
+	record_begin(s, RECORD_MAPPING);
+	mapping_fields(s, &r);
+	record_end(s);
+}
+
+void ring_mappings_write(struct byte_stream *s, uint32_t context, int memfd)
+{
+	struct proc_lines maps;
+	struct mapping m;
+	struct stat st;
+
+	if (fstat(memfd, &st) || !proc_maps_open(&maps)) {
+		byte_stream_fail(s, -errno);
+		return;
+	}
+	while (proc_maps_next(&maps, &m))
+		if (m.inode == st.st_ino && m.major == major(st.st_dev) &&
+		    m.minor == minor(st.st_dev))
+			write_mapping(s, context, &m);
+	proc_lines_close(&maps);
+}
+
+/* Whether the whole range is mapped, without permissions and without a file. */
+static bool is_reserved(uint64_t start, uint64_t end)
+{
+	struct proc_lines maps;
+	struct mapping m;
+	uint64_t at = start;
+
+	if (!proc_maps_open(&maps))
+		return false;
+	while (at < end && proc_maps_next(&maps, &m)) {
+		if (m.end <= at)
+			continue;
+		if (m.start > at || m.readable || m.writable || m.inode)
+			break;
+		at = m.end;
+	}
+	proc_lines_close(&maps);
+	return at >= end;
+}
+
+int ring_mapping_place(const struct mapping_record *r, int memfd, bool *reserved)
+{
+	void *wanted = (void *)(uintptr_t)r->start;
+	int protection = r->writable ? PROT_READ | PROT_WRITE : PROT_READ, fixed;
+	void *mapped;
+
+	*reserved = is_reserved(r->start, r->start + r->length);
+	fixed = *reserved ? MAP_FIXED : MAP_FIXED_NOREPLACE;
+	mapped = mmap(wanted, r->length, protection, MAP_SHARED | fixed, memfd, (off_t)r->offset);
+	if (mapped == MAP_FAILED)
+		return -errno;
+	if (mapped == wanted)
+		return 0;
+	/* A kernel before 4.17 takes the address as a hint. */
+	munmap(mapped, r->length);
+	return -EEXIST;
+}
+
+void ring_mapping_remove(const struct mapping_record *r, bool reserved)
+{
+	void *start = (void *)(uintptr_t)r->start;
+
+	if (reserved)
+		(void)mmap(start, r->length, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	else
+		munmap(start, r->length);
+}
