@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A program that does to itself what a checkpointer does to a program. Its memory, with the objects
+ * of libibverbs and librxe, lies in an arena, which is written to a file and put back into another
+ * process. Its peer is the same program, and neither knows nor notices.
+ *
+ *   verbs_checkpoint run DEVICE GID_INDEX SIDE [events]
+ *   verbs_checkpoint restore STREAM MEMORY MAPS
+ *
+ * One thread exchanges messages (workload.h); the other one takes commands from standard input, and
+ * answers each by a line:
+ *
+ *   connect ADDRESS  the peer's line
+ *   pause, go        posts no more requests, or posts again
+ *   report           for each connection: posted, completed, received, counter
+ *   sleep            waits until the thread sleeps in ibv_get_cq_event
+ *   hold, free       the thread stops between two calls, or goes on
+ *   save STREAM MEMORY MAPS   then "resume", or the process is killed
+ *   storm N          N times: stops the device while the thread runs, saves, and goes on
+ *   misuse           calls the functions in wrong states
+ *   close            destroys all objects
+ */
+#include <dlfcn.h>
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "asleep.h"
+#include "checkpoint/checkpoint.h"
+#include "workload.h"
+
+/* The root of the arena. */
+struct program {
+	struct workload *work;
+	int gid_index;
+	bool events;
+	bool connected;
+	bool armed;         /* the CQs were armed once */
+	_Atomic bool waits; /* the thread calls ibv_get_cq_event */
+	_Atomic bool hold;  /* it shall stop between two calls, */
+	_Atomic bool held;  /* and has done so */
+	_Atomic bool ends;
+	pthread_mutex_t lock;   /* around workload_step */
+	void *librxe, *liburxe; /* addresses of one function of each */
+};
+
+static struct program *program;
+static pid_t worker_tid;
+static pthread_t worker;
+
+/* --- Functions of liburxe.so. */
+
+static void *function(const char *name)
+{
+	void *f = dlsym(RTLD_DEFAULT, name);
+
+	if (!f)
+		errx(1, "liburxe.so is not loaded");
+	return f;
+}
+
+#define CALL(name) ((__typeof__(&urxe_checkpoint_##name))function("urxe_checkpoint_" #name))
+
+static const char *result(const char *done, int rc)
+{
+	static char line[512];
+
+	if (!rc)
+		return done;
+	snprintf(line, sizeof(line), "error %s: %s", strerrorname_np(-rc), CALL(error)());
+	return line;
+}
+
+/* --- The thread that exchanges messages. */
+
+static void step(void)
+{
+	pthread_mutex_lock(&program->lock);
+	while (workload_step(program->work) && !program->hold)
+		;
+	pthread_mutex_unlock(&program->lock);
+}
+
+static void await_event(void)
+{
+	program->waits = true;
+	workload_wait(program->work);
+	program->waits = false;
+	workload_arm(program->work);
+}
+
+static void *run_work(void *unused)
+{
+	(void)unused;
+	worker_tid = gettid();
+	/* A restored thread was in this call. */
+	if (program->waits)
+		await_event();
+	if (program->events && !program->armed) {
+		workload_arm(program->work);
+		program->armed = true;
+	}
+	while (!program->ends) {
+		while (program->hold && !program->ends) {
+			program->held = true;
+			usleep(100);
+		}
+		program->held = false;
+		step();
+		if (program->events && !program->hold && !program->ends)
+			await_event();
+	}
+	return NULL;
+}
+
+static void start_work(void)
+{
+	program->held = false;
+	program->ends = false;
+	if (pthread_create(&worker, NULL, run_work, NULL))
+		errx(1, "pthread_create");
+	while (!*(volatile pid_t *)&worker_tid)
+		usleep(100);
+}
+
+/* Returns when the thread is between two calls, or sleeps for an event. */
+static void hold_work(void)
+{
+	program->hold = true;
+	while (!program->held) {
+		if (program->waits) {
+			asleep_await(worker_tid);
+			if (program->waits)
+				return;
+		}
+		usleep(100);
+	}
+}
+
+/* --- Commands. */
+
+static void print_address(const struct address *a)
+{
+	const uint8_t *bytes = (const uint8_t *)a;
+
+	for (size_t i = 0; i < sizeof(*a); i++)
+		dprintf(1, "%02x", bytes[i]);
+	dprintf(1, "\n");
+}
+
+static void connect_to(const char *text)
+{
+	struct address peer;
+	uint8_t *bytes = (uint8_t *)&peer;
+
+	for (size_t i = 0; i < sizeof(peer); i++)
+		if (sscanf(text + 2 * i, "%2hhx", &bytes[i]) != 1)
+			errx(1, "not an address");
+	workload_connect(program->work, &peer, program->gid_index);
+	program->connected = true;
+	start_work();
+}
+
+static void report(void)
+{
+	const struct workload *w = program->work;
+
+	for (int i = 0; i < CONNECTIONS; i++) {
+		const struct connection *c = &w->connections[i];
+
+		dprintf(1, "%s%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, i ? ", " : "",
+			c->posted, c->completed, c->received, workload_counter(w, i));
+	}
+	dprintf(1, "%s\n", w->broken ? " broken" : "");
+}
+
+/* The mappings of rings, as the kernel lists them. */
+static void copy_maps(const char *path)
+{
+	FILE *maps = fopen("/proc/self/maps", "re"), *copy = fopen(path, "we");
+	char line[512];
+
+	while (maps && copy && fgets(line, sizeof(line), maps))
+		if (strstr(line, "memfd:uverbs"))
+			fputs(line, copy);
+	if (!maps || !copy || fclose(maps) || fclose(copy))
+		err(1, "%s", path);
+}
+
+static const char *save(const char *stream, const char *memory, const char *maps)
+{
+	int fd, rc;
+
+	hold_work();
+	rc = CALL(quiesce)(5000);
+	if (rc) {
+		program->hold = false;
+		return result("", rc);
+	}
+	fd = open(stream, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		err(1, "%s", stream);
+	rc = CALL(save)(fd);
+	close(fd);
+	copy_maps(maps);
+	arena_save(memory, program);
+	return result("saved", rc);
+}
+
+static const char *storm(int n)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), rc = 0;
+
+	for (int i = 0; !rc && i < n; i++) {
+		rc = CALL(quiesce)(5000);
+		if (!rc)
+			rc = CALL(save)(null);
+		if (!rc)
+			rc = CALL(resume)();
+		usleep(1000);
+	}
+	close(null);
+	return result("stormed", rc);
+}
+
+static void *resume_elsewhere(void *unused)
+{
+	(void)unused;
+	return (void *)(intptr_t)CALL(resume)();
+}
+
+static const char *misuse(void)
+{
+	pthread_t thread;
+	void *rc;
+
+	if (CALL(save)(1) != -EINVAL || CALL(resume)() != -EINVAL)
+		return "save or resume without quiesce";
+	if (CALL(restore)(-1) != -EBUSY)
+		return "restore beside an open device";
+	if (CALL(quiesce)(5000))
+		return result("", -1);
+	if (CALL(quiesce)(10) != -EALREADY)
+		return "quiesce twice";
+	if (CALL(save)(-1) != -EBADF)
+		return "save to no descriptor";
+	pthread_create(&thread, NULL, resume_elsewhere, NULL);
+	pthread_join(thread, &rc);
+	if ((intptr_t)rc != -EPERM)
+		return "resume in another thread";
+	return CALL(resume)() ? "resume" : "refused";
+}
+
+static void close_all(void)
+{
+	program->ends = true;
+	program->hold = true;
+	if (program->events)
+		pthread_cancel(worker);
+	pthread_join(worker, NULL);
+	workload_close(program->work);
+}
+
+static const char *obey(char *line)
+{
+	char *word[4] = {0};
+	int n = 0;
+
+	for (char *at = strtok(line, " \n"); at && n < 4; at = strtok(NULL, " \n"))
+		word[n++] = at;
+	if (!n)
+		return "?";
+	if (!strcmp(word[0], "connect")) {
+		connect_to(word[1]);
+	} else if (!strcmp(word[0], "pause") || !strcmp(word[0], "go")) {
+		pthread_mutex_lock(&program->lock);
+		program->work->paused = word[0][0] == 'p';
+		workload_step(program->work);
+		pthread_mutex_unlock(&program->lock);
+	} else if (!strcmp(word[0], "sleep")) {
+		while (!program->waits)
+			usleep(100);
+		asleep_await(worker_tid);
+	} else if (!strcmp(word[0], "hold")) {
+		hold_work();
+	} else if (!strcmp(word[0], "free")) {
+		program->hold = false;
+	} else if (!strcmp(word[0], "save") && n == 4) {
+		return save(word[1], word[2], word[3]);
+	} else if (!strcmp(word[0], "resume")) {
+		int rc = CALL(resume)();
+
+		program->hold = false;
+		return result("resumed", rc);
+	} else if (!strcmp(word[0], "storm")) {
+		return storm(atoi(word[1]));
+	} else if (!strcmp(word[0], "misuse")) {
+		return misuse();
+	} else if (!strcmp(word[0], "close")) {
+		close_all();
+	} else if (!strcmp(word[0], "report")) {
+		report();
+		return NULL;
+	} else {
+		return "?";
+	}
+	return "done";
+}
+
+static void take_commands(void)
+{
+	static char line[2048];
+	const char *answer;
+	size_t at = 0;
+
+	while (read(0, line + at, 1) == 1) {
+		if (line[at] != '\n' && at < sizeof(line) - 2) {
+			at++;
+			continue;
+		}
+		line[at] = 0;
+		at = 0;
+		answer = obey(line);
+		if (answer)
+			dprintf(1, "%s\n", answer);
+	}
+}
+
+/* --- Start. */
+
+/* Libraries and liburxe.so are at the same addresses in each process. */
+static void fix_addresses(char **argv)
+{
+	if (personality(0xffffffff) & ADDR_NO_RANDOMIZE)
+		return;
+	if (personality(ADDR_NO_RANDOMIZE) < 0)
+		err(1, "personality");
+	execv("/proc/self/exe", argv);
+	err(1, "exec");
+}
+
+/* librxe is loaded here, and stays. */
+static struct ibv_device **list_devices(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	if (!list || !list[0])
+		errx(1, "no device");
+	return list;
+}
+
+static void run(const char *device, int gid_index, uint8_t side, bool events)
+{
+	list_devices();
+	arena_enter();
+	program = calloc(1, sizeof(*program));
+	pthread_mutex_init(&program->lock, NULL);
+	program->gid_index = gid_index;
+	program->events = events;
+	program->work = workload_open(device, gid_index, side, events);
+	program->librxe = (void *)program->work->context->ops.post_send;
+	program->liburxe = function("urxe_checkpoint_save");
+	print_address(&program->work->self);
+	take_commands();
+}
+
+static bool is_at(const void *address, const char *library)
+{
+	Dl_info info;
+
+	return dladdr(address, &info) && strstr(info.dli_fname, library);
+}
+
+/* Keeps the addresses of the rings free, until they are restored. */
+static void reserve_addresses(const char *path)
+{
+	FILE *maps = fopen(path, "re");
+	uintptr_t start, end;
+
+	while (maps && fscanf(maps, "%" SCNxPTR "-%" SCNxPTR " %*[^\n]", &start, &end) == 2)
+		if (mmap((void *)start, end - start, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			 0) != (void *)start)
+			err(1, "the address %" PRIxPTR, start);
+	if (!maps)
+		err(1, "%s", path);
+	fclose(maps);
+}
+
+static void restore(const char *stream, const char *memory, const char *maps)
+{
+	struct ibv_device **list = list_devices();
+	int fd, rc;
+
+	reserve_addresses(maps);
+	program = arena_load(memory);
+	if (program->liburxe != function("urxe_checkpoint_save") ||
+	    !is_at(program->librxe, "librxe"))
+		errx(1, "the libraries have other addresses than in the saved process");
+	/* Of the memory before arena_enter, which is not restored. */
+	program->work->context->device = list[0];
+	fd = open(stream, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		err(1, "%s", stream);
+	rc = CALL(restore)(fd);
+	close(fd);
+	dprintf(1, "%s\n", result("restored", rc));
+	if (rc)
+		exit(2);
+	program->hold = false;
+	start_work();
+	take_commands();
+}
+
+int main(int argc, char **argv)
+{
+	fix_addresses(argv);
+	if (argc >= 5 && !strcmp(argv[1], "run"))
+		run(argv[2], atoi(argv[3]), (uint8_t)atoi(argv[4]), argc > 5);
+	else if (argc == 5 && !strcmp(argv[1], "restore"))
+		restore(argv[2], argv[3], argv[4]);
+	else
+		errx(1, "usage");
+	return 0;
+}

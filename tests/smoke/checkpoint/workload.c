@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "workload.h"
+
+#include <err.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a connection registers. */
+struct region {
+	uint64_t counter; /* of the peer's fetch-and-adds */
+	uint64_t results[DEPTH];
+	uint8_t send[DEPTH][SEND_MAX];
+	uint8_t source[DEPTH][WRITE_MAX];
+	uint8_t back[DEPTH][WRITE_MAX];       /* what was read back */
+	uint8_t target[2 * DEPTH][WRITE_MAX]; /* the peer writes here */
+	uint8_t receive[RECEIVES][SEND_MAX];
+};
+
+enum kind { SEND, WRITE, READ, ADD, KINDS };
+
+#define TIMEOUT 16 /* 805 ms until a retry: docs/state.md */
+
+/* --- Contents. */
+
+static uint32_t send_length(uint64_t n)
+{
+	return (uint32_t)(1 + n * 7919 % SEND_MAX);
+}
+
+static uint32_t write_length(uint64_t n)
+{
+	return (uint32_t)(1 + n * 104729 % WRITE_MAX);
+}
+
+static uint8_t byte_at(uint8_t side, int connection, uint64_t n, uint32_t i)
+{
+	return (uint8_t)(i * 131 + (i >> 8) * 7 + n * 29 + (uint32_t)connection * 3 + side * 101u);
+}
+
+static void fill(uint8_t *bytes, uint32_t length, uint8_t side, int connection, uint64_t n)
+{
+	for (uint32_t i = 0; i < length; i++)
+		bytes[i] = byte_at(side, connection, n, i);
+}
+
+static bool matches(const uint8_t *bytes, uint32_t length, uint8_t side, int connection, uint64_t n)
+{
+	uint32_t wrong = 0;
+
+	for (uint32_t i = 0; i < length; i++)
+		wrong += bytes[i] != byte_at(side, connection, n, i);
+	return !wrong;
+}
+
+#define REQUIRE(w, condition, ...)          \
+	do {                                \
+		if (!(condition)) {         \
+			warnx(__VA_ARGS__); \
+			(w)->broken = true; \
+		}                           \
+	} while (0)
+
+/* --- Requests. */
+
+static void post_receive(struct workload *w, int connection, uint32_t slot)
+{
+	struct connection *c = &w->connections[connection];
+	uint8_t *buffer = c->shared ? w->srq_buffers[slot] : c->region->receive[slot];
+	struct ibv_sge sge = {(uintptr_t)buffer, SEND_MAX,
+			      c->shared ? w->srq_mr->lkey : c->mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	if (c->shared ? ibv_post_srq_recv(w->srq, &wr, &bad) : ibv_post_recv(c->qp, &wr, &bad))
+		errx(1, "cannot post a receive");
+}
+
+static uint64_t remote_address(const struct workload *w, int connection, size_t offset)
+{
+	return w->peer.base[connection] + offset;
+}
+
+static void post(struct workload *w, int connection)
+{
+	struct connection *c = &w->connections[connection];
+	const uint64_t n = c->posted;
+	const uint32_t slot = n % DEPTH;
+	struct region *r = c->region;
+	struct ibv_sge sge = {.lkey = c->mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = (uint64_t)connection << 56 | n,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+
+	switch ((enum kind)(n % KINDS)) {
+	case SEND:
+		fill(r->send[slot], send_length(n), w->side, connection, n);
+		sge.addr = (uintptr_t)r->send[slot];
+		sge.length = send_length(n);
+		wr.opcode = IBV_WR_SEND;
+		break;
+	case WRITE:
+		fill(r->source[slot], write_length(n), w->side, connection, n);
+		sge.addr = (uintptr_t)r->source[slot];
+		sge.length = write_length(n);
+		wr.opcode = IBV_WR_RDMA_WRITE;
+		wr.wr.rdma.remote_addr = remote_address(
+			w, connection, offsetof(struct region, target[n % (2 * DEPTH)]));
+		wr.wr.rdma.rkey = w->peer.rkey[connection];
+		break;
+	case READ:
+		memset(r->back[slot], 0, write_length(n - 1));
+		sge.addr = (uintptr_t)r->back[slot];
+		sge.length = write_length(n - 1);
+		wr.opcode = IBV_WR_RDMA_READ;
+		wr.wr.rdma.remote_addr = remote_address(
+			w, connection, offsetof(struct region, target[(n - 1) % (2 * DEPTH)]));
+		wr.wr.rdma.rkey = w->peer.rkey[connection];
+		break;
+	default:
+		sge.addr = (uintptr_t)&r->results[slot];
+		sge.length = 8;
+		wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+		wr.wr.atomic.remote_addr = remote_address(w, connection, 0);
+		wr.wr.atomic.rkey = w->peer.rkey[connection];
+		wr.wr.atomic.compare_add = 1;
+	}
+	if (ibv_post_send(c->qp, &wr, &bad))
+		errx(1, "cannot post request %llu", (unsigned long long)n);
+	c->posted++;
+}
+
+static void post_all(struct workload *w)
+{
+	for (int i = 0; i < CONNECTIONS; i++)
+		while (!w->paused && w->connections[i].posted < w->connections[i].completed + DEPTH)
+			post(w, i);
+}
+
+/* --- Completions. */
+
+static void check_sent(struct workload *w, const struct ibv_wc *wc)
+{
+	int connection = (int)(wc->wr_id >> 56);
+	uint64_t n = wc->wr_id & ((UINT64_C(1) << 56) - 1);
+	struct connection *c = &w->connections[connection];
+	const struct region *r = c->region;
+
+	REQUIRE(w, wc->status == IBV_WC_SUCCESS, "connection %d, request %llu: %s", connection,
+		(unsigned long long)n, ibv_wc_status_str(wc->status));
+	REQUIRE(w, n == c->completed, "connection %d: request %llu completes instead of %llu",
+		connection, (unsigned long long)n, (unsigned long long)c->completed);
+	if (n % KINDS == READ)
+		REQUIRE(w,
+			matches(r->back[n % DEPTH], write_length(n - 1), w->side, connection,
+				n - 1),
+			"connection %d: WRITE %llu is read back with other contents", connection,
+			(unsigned long long)n - 1);
+	if (n % KINDS == ADD)
+		REQUIRE(w, r->results[n % DEPTH] == n / KINDS,
+			"connection %d: the counter was %llu instead of %llu", connection,
+			(unsigned long long)r->results[n % DEPTH], (unsigned long long)n / KINDS);
+	c->completed++;
+}
+
+static int connection_of(const struct workload *w, uint32_t qpn)
+{
+	int i = 0;
+
+	while (w->connections[i].qp->qp_num != qpn)
+		i++;
+	return i;
+}
+
+static void check_received(struct workload *w, const struct ibv_wc *wc)
+{
+	int connection = connection_of(w, wc->qp_num);
+	struct connection *c = &w->connections[connection];
+	uint64_t n = c->received * KINDS;
+	uint32_t slot = (uint32_t)wc->wr_id;
+	const uint8_t *bytes = c->shared ? w->srq_buffers[slot] : c->region->receive[slot];
+
+	REQUIRE(w, wc->status == IBV_WC_SUCCESS, "connection %d, receive: %s", connection,
+		ibv_wc_status_str(wc->status));
+	REQUIRE(w, wc->byte_len == send_length(n), "connection %d: a message of %u bytes, not %u",
+		connection, wc->byte_len, send_length(n));
+	REQUIRE(w, matches(bytes, send_length(n), !w->side, connection, n),
+		"connection %d: message %llu has other contents", connection,
+		(unsigned long long)n);
+	c->received++;
+	post_receive(w, connection, slot);
+}
+
+unsigned int workload_step(struct workload *w)
+{
+	struct ibv_wc wc[8];
+	unsigned int handled = 0;
+	int n;
+
+	while (!w->broken && (n = ibv_poll_cq(w->cq[1], 8, wc)) > 0)
+		for (int i = 0; i < n; i++, handled++)
+			check_received(w, &wc[i]);
+	while (!w->broken && (n = ibv_poll_cq(w->cq[0], 8, wc)) > 0)
+		for (int i = 0; i < n; i++, handled++)
+			check_sent(w, &wc[i]);
+	if (!w->broken)
+		post_all(w);
+	return handled;
+}
+
+void workload_arm(struct workload *w)
+{
+	if (ibv_req_notify_cq(w->cq[0], 0) || ibv_req_notify_cq(w->cq[1], 0))
+		errx(1, "ibv_req_notify_cq");
+}
+
+void workload_wait(struct workload *w)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (ibv_get_cq_event(w->channel, &cq, &context))
+		err(1, "ibv_get_cq_event");
+	ibv_ack_cq_events(cq, 1);
+	if (cq != w->cq[0] && cq != w->cq[1])
+		errx(1, "an event of an unknown CQ");
+}
+
+uint64_t workload_counter(const struct workload *w, int connection)
+{
+	return *(volatile uint64_t *)&w->connections[connection].region->counter;
+}
+
+/* --- Objects. */
+
+static void *must(void *object, const char *what)
+{
+	if (!object)
+		err(1, "%s", what);
+	return object;
+}
+
+static void make_qp(struct workload *w, struct ibv_qp **qp, struct ibv_srq *srq)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = w->cq[0],
+		.recv_cq = w->cq[1],
+		.srq = srq,
+		.cap = {.max_send_wr = DEPTH,
+			.max_recv_wr = srq ? 0 : RECEIVES,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags =
+			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+	};
+
+	*qp = must(ibv_create_qp(w->pd, &init), "ibv_create_qp");
+	if (ibv_modify_qp(*qp, &attr,
+			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+		errx(1, "cannot modify a queue pair to INIT");
+}
+
+static struct ibv_mr *register_bytes(struct workload *w, void *bytes, size_t size)
+{
+	return must(ibv_reg_mr(w->pd, bytes, size,
+			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+				       IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC),
+		    "ibv_reg_mr");
+}
+
+static void *pages(size_t size)
+{
+	void *bytes = must(aligned_alloc(4096, (size + 4095) & ~(size_t)4095), "aligned_alloc");
+
+	return memset(bytes, 0, size);
+}
+
+static void open_connection(struct workload *w, int i)
+{
+	struct connection *c = &w->connections[i];
+
+	c->shared = i % 2;
+	c->region = pages(sizeof(*c->region));
+	c->mr = register_bytes(w, c->region, sizeof(*c->region));
+	make_qp(w, &c->qp, c->shared ? w->srq : NULL);
+	w->self.qpn[i] = c->qp->qp_num;
+	w->self.base[i] = (uintptr_t)c->region;
+	w->self.rkey[i] = c->mr->rkey;
+	for (uint32_t slot = 0; slot < RECEIVES && !c->shared; slot++)
+		post_receive(w, i, slot);
+}
+
+static struct ibv_context *open_device(const char *name)
+{
+	struct ibv_device **list = must(ibv_get_device_list(NULL), "ibv_get_device_list");
+
+	for (int i = 0; list[i]; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), name))
+			return must(ibv_open_device(list[i]), "ibv_open_device");
+	errx(1, "no device %s", name);
+}
+
+/* Objects that are saved and restored without being used. */
+static void make_idle_objects(struct workload *w, int gid_index)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1, .port_num = 1, .grh = {.sgid_index = (uint8_t)gid_index}};
+
+	attr.grh.dgid = w->self.gid;
+	w->mw = must(ibv_alloc_mw(w->pd, IBV_MW_TYPE_2), "ibv_alloc_mw");
+	w->ah = must(ibv_create_ah(w->pd, &attr), "ibv_create_ah");
+	w->idle_cq = must(ibv_create_cq(w->context, 3, NULL, w->channel, 0), "ibv_create_cq");
+	make_qp(w, &w->idle_qp, NULL);
+}
+
+struct workload *workload_open(const char *device, int gid_index, uint8_t side, bool events)
+{
+	struct workload *w = must(calloc(1, sizeof(*w)), "calloc");
+	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 2 * RECEIVES, .max_sge = 1}};
+
+	w->side = side;
+	w->context = open_device(device);
+	if (ibv_query_gid(w->context, 1, gid_index, &w->self.gid))
+		errx(1, "no GID %d", gid_index);
+	w->pd = must(ibv_alloc_pd(w->context), "ibv_alloc_pd");
+	if (events)
+		w->channel = must(ibv_create_comp_channel(w->context), "ibv_create_comp_channel");
+	for (int i = 0; i < 2; i++)
+		w->cq[i] =
+			must(ibv_create_cq(w->context, 512, NULL, w->channel, 0), "ibv_create_cq");
+	w->srq = must(ibv_create_srq(w->pd, &srq), "ibv_create_srq");
+	w->srq_buffers = pages((size_t)2 * RECEIVES * SEND_MAX);
+	w->srq_mr = register_bytes(w, w->srq_buffers, (size_t)2 * RECEIVES * SEND_MAX);
+	for (int i = 0; i < CONNECTIONS; i++)
+		open_connection(w, i);
+	for (uint32_t slot = 0; slot < 2 * RECEIVES; slot++)
+		post_receive(w, 1, slot);
+	make_idle_objects(w, gid_index);
+	return w;
+}
+
+void workload_connect(struct workload *w, const struct address *peer, int gid_index)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.max_dest_rd_atomic = DEPTH,
+		.min_rnr_timer = 1,
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.sgid_index = (uint8_t)gid_index, .hop_limit = 64}},
+		.timeout = TIMEOUT,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.max_rd_atomic = DEPTH,
+	};
+
+	w->peer = *peer;
+	attr.ah_attr.grh.dgid = peer->gid;
+	for (int i = 0; i < CONNECTIONS; i++) {
+		struct ibv_qp *qp = w->connections[i].qp;
+
+		attr.qp_state = IBV_QPS_RTR;
+		attr.dest_qp_num = peer->qpn[i];
+		if (ibv_modify_qp(qp, &attr,
+				  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					  IBV_QP_MIN_RNR_TIMER))
+			err(1, "RTR");
+		attr.qp_state = IBV_QPS_RTS;
+		if (ibv_modify_qp(qp, &attr,
+				  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					  IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					  IBV_QP_MAX_QP_RD_ATOMIC))
+			err(1, "RTS");
+	}
+}
+
+static void close_object(int rc, const char *what)
+{
+	if (rc)
+		errx(1, "%s: %s", what, strerror(rc));
+}
+
+void workload_close(struct workload *w)
+{
+	close_object(ibv_destroy_qp(w->idle_qp), "idle queue pair");
+	close_object(ibv_destroy_cq(w->idle_cq), "idle CQ");
+	close_object(ibv_destroy_ah(w->ah), "address handle");
+	close_object(ibv_dealloc_mw(w->mw), "memory window");
+	for (int i = 0; i < CONNECTIONS; i++) {
+		close_object(ibv_destroy_qp(w->connections[i].qp), "queue pair");
+		close_object(ibv_dereg_mr(w->connections[i].mr), "memory region");
+	}
+	close_object(ibv_destroy_srq(w->srq), "SRQ");
+	close_object(ibv_dereg_mr(w->srq_mr), "memory region of the SRQ");
+	for (int i = 0; i < 2; i++)
+		close_object(ibv_destroy_cq(w->cq[i]), "CQ");
+	if (w->channel)
+		close_object(ibv_destroy_comp_channel(w->channel), "completion channel");
+	close_object(ibv_dealloc_pd(w->pd), "PD");
+	close_object(ibv_close_device(w->context), "device");
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Two programs that exchange messages without end, and check each byte of them: SENDs, WRITEs that
+ * are read back, and fetch-and-adds. Half of the connections share a receive queue. Each request
+ * completes once and in order, each message arrives once and in order.
+ */
+#ifndef URXE_TEST_WORKLOAD_H
+#define URXE_TEST_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#define CONNECTIONS 4
+#define DEPTH       4  /* requests of a connection that are outstanding */
+#define RECEIVES    32 /* receive requests of a queue */
+#define SEND_MAX    65536
+#define WRITE_MAX   (512u << 10)
+
+/* What a program tells its peer. */
+struct address {
+	union ibv_gid gid;
+	uint32_t qpn[CONNECTIONS];
+	uint64_t base[CONNECTIONS]; /* of the regions, */
+	uint32_t rkey[CONNECTIONS]; /* and their keys */
+};
+
+struct connection {
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	struct region *region;
+	bool shared; /* receives come from the shared queue */
+	uint64_t posted, completed, received;
+};
+
+struct workload {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel; /* NULL: polls */
+	struct ibv_cq *cq[2];             /* of sends and receives */
+	struct ibv_srq *srq;
+	struct ibv_mr *srq_mr;
+	uint8_t (*srq_buffers)[SEND_MAX];
+	struct connection connections[CONNECTIONS];
+	/* Objects that nobody uses. */
+	struct ibv_mw *mw;
+	struct ibv_ah *ah;
+	struct ibv_qp *idle_qp;
+	struct ibv_cq *idle_cq;
+	struct address self, peer;
+	uint8_t side; /* 0 or 1 */
+	bool paused;  /* posts no sends */
+	bool broken;  /* something went wrong, and was reported */
+};
+
+/* Functions end the program if a verb fails. */
+struct workload *workload_open(const char *device, int gid_index, uint8_t side, bool events);
+void workload_connect(struct workload *w, const struct address *peer, int gid_index);
+/* Posts what may be posted, and handles completions. Returns the number of completions. */
+unsigned int workload_step(struct workload *w);
+void workload_arm(struct workload *w);
+/* Waits for an event of the channel. */
+void workload_wait(struct workload *w);
+/* Destroys all objects. */
+void workload_close(struct workload *w);
+/* What the peer has added to the counter of the connection. */
+uint64_t workload_counter(const struct workload *w, int connection);
+
+#endif
