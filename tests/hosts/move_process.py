@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+A process moves from one host to another and back, with its addresses, as a container does. Its peer on a third host
+exchanges messages with it, and knows nothing.
+"""
+import argparse
+import os
+
+from ethernet import Ethernet, INTERFACE, IPV4, Namespace
+from checkpoint_pair import CheckpointPair, Commanded
+from host import Failure, Host, main, skip, until
+
+MTU = 1500
+BRIDGE = 'br0'
+PORT = 'port{}'  # of the switch, to the host of that number
+MOVING_MAC = '02:00:5e:00:00:01'
+HOSTS = 3  # two that have the process in turn, and its peer
+PEER = 2   # index of its host
+
+
+class Site(Ethernet):
+    """
+    Three hosts around a switch. The first two have the same addresses, as two places of one container; one of them is
+    connected at a time.
+    """
+
+    def __init__(self, build, arguments):
+        self.switch = Namespace()
+        self.arguments = ['--uplink', 'af_packet:' + INTERFACE, *arguments]
+        self.hosts = []
+        self.build = build
+        self.namespaces = [Namespace() for _ in range(HOSTS)]
+        self.switch.ip('link', 'add', BRIDGE, 'mtu', str(MTU), 'type', 'bridge', 'mcast_snooping', '0')
+        self.switch.ip('link', 'set', BRIDGE, 'up')
+        for number, namespace in enumerate(self.namespaces):
+            self.plug_in(number, namespace)
+        self.hosts = [Host(build, prefix=namespace.prefix(), daemon=False) for namespace in self.namespaces]
+        self.connect(0)
+        self.connect(PEER)
+
+    def plug_in(self, number, namespace):
+        mac = ['address', MOVING_MAC] if number != PEER else []
+        self.switch.ip('link', 'add', PORT.format(number), 'mtu', str(MTU), 'type', 'veth', 'peer', 'name', INTERFACE,
+                       *mac, 'mtu', str(MTU), 'netns', str(namespace.pid))
+        self.switch.ip('link', 'set', PORT.format(number), 'master', BRIDGE, 'up')
+        namespace.ip('link', 'set', 'lo', 'up')
+        namespace.ip('link', 'set', INTERFACE, 'addrgenmode', 'none')
+
+    def connect(self, number):
+        """Sets a host's interface up, and starts its daemon."""
+        namespace = self.namespaces[number]
+        namespace.ip('addr', 'add', IPV4.format(2 if number == PEER else 1) + '/24', 'dev', INTERFACE)
+        namespace.ip('link', 'set', INTERFACE, 'up')
+        until(10, lambda: 'state UP' in namespace.ip('link', 'show', INTERFACE), lambda: 'no link')
+        self.hosts[number].start_daemon(self.arguments)
+
+    def disconnect(self, number):
+        """Ends a host's daemon, and sets its interface down, which removes its addresses."""
+        self.hosts[number].daemon.kill()
+        self.namespaces[number].ip('link', 'set', INTERFACE, 'down')
+        self.namespaces[number].ip('addr', 'flush', 'dev', INTERFACE)
+
+    def gid(self, number):
+        return str(self.hosts[number].gid(IPV4.format(2 if number == PEER else 1)))
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self.switch.close()
+
+
+def move(pair, site, start, end):
+    pair.save()
+    pair.traveller.kill()
+    site.disconnect(start)
+    site.connect(end)
+    pair.restore(site.hosts[end])
+
+
+def check_moves(site):
+    pair = CheckpointPair(site.build, [site.hosts[0], site.hosts[PEER]], gids=[site.gid(0), site.gid(PEER)])
+    for start, end in ((0, 1), (1, 0), (0, 1)):
+        pair.progress()
+        move(pair, site, start, end)
+    pair.progress()
+    pair.end()
+
+
+def check_refused(site):
+    """A host with other addresses refuses the process, and keeps nothing of it; the right host takes it afterwards."""
+    pair = CheckpointPair(site.build, [site.hosts[0], site.hosts[PEER]], gids=[site.gid(0), site.gid(PEER)])
+    pair.progress()
+    pair.save()
+    pair.traveller.kill()
+    stranger = Commanded(site.hosts[PEER], site.build, 'restore', *pair.files)
+    answer = stranger.answer()
+    # The peer has the first block of numbers of its own host.
+    if not answer.startswith(('error EADDRNOTAVAIL: the device has the MAC address', 'error EEXIST')):
+        raise Failure(answer)
+    if stranger.program.wait(10) != 2:
+        raise Failure(stranger.program.describe())
+    pair.restore()
+    pair.progress()
+    pair.end()
+
+
+def run():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--build', required=True)
+    parser.add_argument('--way', choices=['direct', 'switch'], default='direct')
+    parser.add_argument('--check', choices=['moves', 'refused'], default='moves')
+    options = parser.parse_args()
+    if os.getuid():
+        skip('namespaces and packet sockets need root')
+    with Site(options.build, [] if options.way == 'direct' else ['--direct-uplink', 'none']) as site:
+        {'moves': check_moves, 'refused': check_refused}[options.check](site)
+
+
+if __name__ == '__main__':
+    main(run)
