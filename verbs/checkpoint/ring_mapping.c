@@ -45,7 +45,10 @@ void ring_mappings_write(struct byte_stream *s, uint32_t context, int memfd)
 	proc_lines_close(&maps);
 }
 
-/* Whether the whole range is mapped, without permissions and without a file. */
+/*
+ * Whether the whole range is mapped, shared and without permissions. Private mappings without
+ * permissions are guard pages, or malloc's.
+ */
 static bool is_reserved(uint64_t start, uint64_t end)
 {
 	struct proc_lines maps;
@@ -57,7 +60,7 @@ static bool is_reserved(uint64_t start, uint64_t end)
 	while (at < end && proc_maps_next(&maps, &m)) {
 		if (m.end <= at)
 			continue;
-		if (m.start > at || m.readable || m.writable || m.inode)
+		if (m.start > at || m.readable || m.writable || !m.shared)
 			break;
 		at = m.end;
 	}
@@ -89,7 +92,7 @@ void ring_mapping_remove(const struct mapping_record *r, bool reserved)
 
 	if (reserved)
 		(void)mmap(start, r->length, PROT_NONE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+			   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	else
 		munmap(start, r->length);
 }

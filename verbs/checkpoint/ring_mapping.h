@@ -14,9 +14,9 @@
 /* Writes a record for each mapping of the memfd. Without malloc. */
 void ring_mappings_write(struct byte_stream *s, uint32_t context, int memfd);
 /*
- * Maps such a part of a memfd where it was. The addresses are unused, or reserved by mappings that
- * nobody can access (PROT_NONE), which are replaced; *reserved says which. -EEXIST: they are in
- * use.
+ * Maps such a part of a memfd where it was. The addresses are unused, or reserved by shared
+ * mappings that nobody can access (PROT_NONE), which are replaced; *reserved says which. -EEXIST:
+ * they are in use.
  */
 int ring_mapping_place(const struct mapping_record *r, int memfd, bool *reserved);
 /* Unmaps it; the addresses are reserved again if they were. */

@@ -20,6 +20,7 @@ bool proc_maps_next(struct proc_lines *maps, struct mapping *m)
 		return false;
 	m->readable = r == 'r';
 	m->writable = w == 'w';
+	m->shared = s == 's';
 	return true;
 }
 

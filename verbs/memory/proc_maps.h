@@ -10,7 +10,7 @@
 
 struct mapping {
 	uint64_t start, end;
-	bool readable, writable;
+	bool readable, writable, shared;
 	uint64_t
 		offset; /* in the file, whose device and inode follow; all 0 for anonymous memory */
 	unsigned int major, minor;

@@ -389,7 +389,7 @@ static void reserve_addresses(const char *path)
 
 	while (maps && fscanf(maps, "%" SCNxPTR "-%" SCNxPTR " %*[^\n]", &start, &end) == 2)
 		if (mmap((void *)start, end - start, PROT_NONE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
 			 0) != (void *)start)
 			err(1, "the address %" PRIxPTR, start);
 	if (!maps)
