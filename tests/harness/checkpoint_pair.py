@@ -79,8 +79,8 @@ class CheckpointPair:
     def save(self):
         self.traveller.obey('save ' + ' '.join(self.files), 'saved')
 
-    def restore(self, host=None):
-        self.traveller = Commanded(host or self.hosts[0], self.build, 'restore', *self.files)
+    def restore(self, host=None, *options):
+        self.traveller = Commanded(host or self.hosts[0], self.build, 'restore', *self.files, *options)
         answer = self.traveller.answer()
         if answer != 'restored':
             raise Failure(f'{answer}: {self.traveller.program.describe()}')

@@ -80,6 +80,18 @@ def check_abandoned(build):
         pair.end()
 
 
+def check_damaged(build):
+    """Restorations fail for a damaged stream, missing memory or a used descriptor; the next one in the same process works."""
+    with Host(build) as host:
+        pair = CheckpointPair(build, [host, host])
+        pair.progress()
+        pair.save()
+        pair.traveller.kill()
+        pair.restore(host, 'damaged')
+        pair.progress()
+        pair.end()
+
+
 CHECKS = {name[len('check_'):]: check for name, check in list(globals().items()) if name.startswith('check_')}
 
 if __name__ == '__main__':

@@ -5,7 +5,7 @@
  * process. Its peer is the same program, and neither knows nor notices.
  *
  *   verbs_checkpoint run DEVICE GID_INDEX SIDE [events]
- *   verbs_checkpoint restore STREAM MEMORY MAPS
+ *   verbs_checkpoint restore STREAM MEMORY MAPS [damaged]
  *
  * One thread exchanges messages (workload.h); the other one takes commands from standard input, and
  * answers each by a line:
@@ -397,7 +397,75 @@ static void reserve_addresses(const char *path)
 	fclose(maps);
 }
 
-static void restore(const char *stream, const char *memory, const char *maps)
+/* --- Restorations that fail. */
+
+static unsigned int count_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	while (folder && readdir(folder))
+		n++;
+	if (folder)
+		closedir(folder);
+	return n;
+}
+
+/* The stream has these bytes; the restoration fails, and leaves no descriptor. */
+static void must_fail(const uint8_t *bytes, size_t length, int error, const char *what)
+{
+	unsigned int before = count_descriptors(), after;
+	int fd = memfd_create("stream", MFD_CLOEXEC), rc;
+
+	if (fd < 0 || write(fd, bytes, length) != (ssize_t)length || lseek(fd, 0, SEEK_SET))
+		err(1, "memfd");
+	rc = CALL(restore)(fd);
+	close(fd);
+	after = count_descriptors();
+	if (rc != -error || !CALL(error)()[0])
+		errx(1, "%s: %d, '%s'", what, rc, CALL(error)());
+	if (before != after)
+		errx(1, "%s: %u descriptors, %u before", what, after, before);
+}
+
+static uint8_t *read_file(const char *path, size_t *length)
+{
+	static uint8_t bytes[4 << 20];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, bytes, sizeof(bytes));
+
+	if (n <= 0 || n == sizeof(bytes))
+		err(1, "%s", path);
+	close(fd);
+	*length = (size_t)n;
+	return bytes;
+}
+
+static void fail_to_restore(const char *path)
+{
+	const struct workload *w = program->work;
+	size_t length;
+	uint8_t *stream = read_file(path, &length);
+
+	for (size_t n = 0; n < length; n += length / 16 + 1)
+		must_fail(stream, n, EBADMSG, "truncated stream");
+	for (size_t at = 0; at < length; at += length / 32 + 1) {
+		stream[at] ^= 0x10;
+		must_fail(stream, length, EBADMSG, "damaged stream");
+		stream[at] ^= 0x10;
+	}
+	stream[8]++;
+	must_fail(stream, length, EPROTONOSUPPORT, "later version");
+	stream[8]--;
+	dup2(1, w->context->cmd_fd);
+	must_fail(stream, length, EEXIST, "descriptor in use");
+	close(w->context->cmd_fd);
+	mprotect(w->connections[0].region, 4096, PROT_NONE);
+	must_fail(stream, length, EFAULT, "missing memory");
+	mprotect(w->connections[0].region, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void restore(const char *stream, const char *memory, const char *maps, bool damaged)
 {
 	struct ibv_device **list = list_devices();
 	int fd, rc;
@@ -409,6 +477,8 @@ static void restore(const char *stream, const char *memory, const char *maps)
 		errx(1, "the libraries have other addresses than in the saved process");
 	/* Of the memory before arena_enter, which is not restored. */
 	program->work->context->device = list[0];
+	if (damaged)
+		fail_to_restore(stream);
 	fd = open(stream, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		err(1, "%s", stream);
@@ -427,8 +497,8 @@ int main(int argc, char **argv)
 	fix_addresses(argv);
 	if (argc >= 5 && !strcmp(argv[1], "run"))
 		run(argv[2], atoi(argv[3]), (uint8_t)atoi(argv[4]), argc > 5);
-	else if (argc == 5 && !strcmp(argv[1], "restore"))
-		restore(argv[2], argv[3], argv[4]);
+	else if (argc >= 5 && !strcmp(argv[1], "restore"))
+		restore(argv[2], argv[3], argv[4], argc > 5);
 	else
 		errx(1, "usage");
 	return 0;

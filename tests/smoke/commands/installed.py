@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../
 from host import Failure, main  # noqa: E402
 
 # Relative to the prefix.
-FILES = ['bin/urxe', 'bin/urxe-bench', 'sbin/urxed', 'lib/*/urxe/liburxe.so', 'lib/*/urxe/liburxe-outer.so',
+FILES = ['bin/urxe', 'bin/urxe-bench', 'sbin/urxed', 'include/urxe/checkpoint.h', 'lib/*/urxe/liburxe.so', 'lib/*/urxe/liburxe-outer.so',
          'lib/systemd/system/urxed.service', 'lib/systemd/user/urxed.service', 'lib/tmpfiles.d/urxe.conf',
          'share/man/man1/urxe.1', 'share/man/man5/urxe.conf.5', 'share/man/man7/urxe-counters.7',
          'share/man/man8/urxed.8', 'share/bash-completion/completions/urxe', 'share/bash-completion/completions/urxed',
