@@ -248,6 +248,10 @@ static const char *misuse(void)
 		return "save or resume without quiesce";
 	if (CALL(restore)(-1) != -EBUSY)
 		return "restore beside an open device";
+	workload_make_id(program->work);
+	if (CALL(quiesce)(5000) != -EOPNOTSUPP || !strstr(CALL(error)(), "rdma_cm ID"))
+		return "quiesce with an ID of rdma_cm";
+	workload_destroy_id(program->work);
 	if (CALL(quiesce)(5000))
 		return result("", -1);
 	if (CALL(quiesce)(10) != -EALREADY)
@@ -477,6 +481,7 @@ static void restore(const char *stream, const char *memory, const char *maps, bo
 		errx(1, "the libraries have other addresses than in the saved process");
 	/* Of the memory before arena_enter, which is not restored. */
 	program->work->context->device = list[0];
+	program->work->second->device = list[0];
 	if (damaged)
 		fail_to_restore(stream);
 	fd = open(stream, O_RDONLY | O_CLOEXEC);

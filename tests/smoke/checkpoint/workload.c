@@ -2,8 +2,12 @@
 #include "workload.h"
 
 #include <err.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <rdma/rdma_user_cm.h>
 
 /* What a connection registers. */
 struct region {
@@ -314,6 +318,12 @@ static void make_idle_objects(struct workload *w, int gid_index)
 	attr.grh.dgid = w->self.gid;
 	w->mw = must(ibv_alloc_mw(w->pd, IBV_MW_TYPE_2), "ibv_alloc_mw");
 	w->ah = must(ibv_create_ah(w->pd, &attr), "ibv_create_ah");
+	w->second = open_device(ibv_get_device_name(w->context->device));
+	w->second_cq = must(ibv_create_cq(w->second, 5, NULL, NULL, 0), "ibv_create_cq");
+	w->duplicate = dup(w->context->cmd_fd);
+	w->rdma_cm = open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC);
+	if (w->duplicate < 0 || w->rdma_cm < 0)
+		err(1, "descriptors");
 	w->idle_cq = must(ibv_create_cq(w->context, 3, NULL, w->channel, 0), "ibv_create_cq");
 	make_qp(w, &w->idle_qp, NULL);
 }
@@ -381,6 +391,44 @@ void workload_connect(struct workload *w, const struct address *peer, int gid_in
 	}
 }
 
+/* --- rdma_cm: the commands of rdma/rdma_user_cm.h. */
+
+static uint32_t id_number;
+
+void workload_make_id(struct workload *w)
+{
+	struct rdma_ucm_create_id_resp response = {0};
+	struct {
+		struct rdma_ucm_cmd_hdr header;
+		struct rdma_ucm_create_id create;
+	} command = {
+		.header = {RDMA_USER_CM_CMD_CREATE_ID, sizeof(command.create), sizeof(response)},
+		.create = {.uid = 1,
+			   .response = (uintptr_t)&response,
+			   .ps = RDMA_PS_TCP,
+			   .qp_type = IBV_QPT_RC},
+	};
+
+	if (write(w->rdma_cm, &command, sizeof(command)) != sizeof(command))
+		err(1, "CREATE_ID");
+	id_number = response.id;
+}
+
+void workload_destroy_id(struct workload *w)
+{
+	struct rdma_ucm_destroy_id_resp response = {0};
+	struct {
+		struct rdma_ucm_cmd_hdr header;
+		struct rdma_ucm_destroy_id destroy;
+	} command = {
+		.header = {RDMA_USER_CM_CMD_DESTROY_ID, sizeof(command.destroy), sizeof(response)},
+		.destroy = {.response = (uintptr_t)&response, .id = id_number},
+	};
+
+	if (write(w->rdma_cm, &command, sizeof(command)) != sizeof(command))
+		err(1, "DESTROY_ID");
+}
+
 static void close_object(int rc, const char *what)
 {
 	if (rc)
@@ -389,6 +437,12 @@ static void close_object(int rc, const char *what)
 
 void workload_close(struct workload *w)
 {
+	workload_make_id(w);
+	workload_destroy_id(w);
+	if (close(w->rdma_cm) || close(w->duplicate))
+		err(1, "close");
+	close_object(ibv_destroy_cq(w->second_cq), "CQ of the second context");
+	close_object(ibv_close_device(w->second), "second context");
 	close_object(ibv_destroy_qp(w->idle_qp), "idle queue pair");
 	close_object(ibv_destroy_cq(w->idle_cq), "idle CQ");
 	close_object(ibv_destroy_ah(w->ah), "address handle");

@@ -43,7 +43,11 @@ struct workload {
 	struct ibv_mr *srq_mr;
 	uint8_t (*srq_buffers)[SEND_MAX];
 	struct connection connections[CONNECTIONS];
-	/* Objects that nobody uses. */
+	/* Objects that nobody uses: */
+	struct ibv_context *second; /* the same device, opened once more, with a CQ */
+	struct ibv_cq *second_cq;
+	int duplicate; /* of the device's descriptor */
+	int rdma_cm;   /* the open device rdma_cm, without an ID */
 	struct ibv_mw *mw;
 	struct ibv_ah *ah;
 	struct ibv_qp *idle_qp;
@@ -62,6 +66,9 @@ unsigned int workload_step(struct workload *w);
 void workload_arm(struct workload *w);
 /* Waits for an event of the channel. */
 void workload_wait(struct workload *w);
+/* Creates an ID of rdma_cm, which the program cannot be saved with, or destroys it. */
+void workload_make_id(struct workload *w);
+void workload_destroy_id(struct workload *w);
 /* Destroys all objects. */
 void workload_close(struct workload *w);
 /* What the peer has added to the counter of the connection. */
