@@ -127,6 +127,54 @@ void guest_give_nic(struct guest *g, struct pvrdma_host *host, struct pvrdma_nic
 	guest_reopen(g);
 }
 
+/* Another file with memory of the same layout, still empty, and a device. */
+static void open_copy(const struct guest *g, struct guest *copy)
+{
+	*copy = *g;
+	copy->fd = memfd_create("guest", MFD_CLOEXEC);
+	require(copy->fd >= 0 && !ftruncate(copy->fd, GUEST_MEMORY));
+	copy->bytes = mmap(NULL, GUEST_MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED, copy->fd, 0);
+	require(copy->bytes != MAP_FAILED);
+	require(!vnic_guest_memory_create(&copy->memory));
+	map_regions(copy);
+	if (is_mapped(g, GUEST_EXTRA, g->extra_size))
+		map_region(copy, GUEST_EXTRA, g->extra_size, GUEST_LOW_SIZE + GUEST_HIGH_SIZE);
+	copy->attr.memory = copy->memory;
+	require(!pvrdma_create(&copy->attr, &copy->dev));
+}
+
+static void close_half(struct guest *g)
+{
+	pvrdma_destroy(g->dev);
+	vnic_guest_memory_destroy(g->memory);
+	munmap(g->bytes, GUEST_MEMORY);
+	close(g->fd);
+}
+
+int guest_migrate(struct guest *g)
+{
+	struct guest copy;
+	uint8_t *stream;
+	size_t length;
+	int rc;
+
+	pvrdma_pause(g->dev, g->now);
+	require(!pvrdma_save(g->dev, g->now, &stream, &length));
+	open_copy(g, &copy);
+	rc = pvrdma_restore(copy.dev, copy.now, stream, length);
+	free(stream);
+	if (rc) {
+		close_half(&copy);
+		pvrdma_resume(g->dev, g->now);
+		return rc;
+	}
+	memcpy(copy.bytes, g->bytes, GUEST_MEMORY);
+	close_half(g);
+	*g = copy;
+	pvrdma_resume(g->dev, g->now);
+	return 0;
+}
+
 void guest_close(struct guest *g)
 {
 	pvrdma_destroy(g->dev);

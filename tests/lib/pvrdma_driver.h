@@ -77,6 +77,12 @@ void guest_close(struct guest *g);
 void guest_clear(struct guest *g);
 /* As if closed and opened: clears the memory, and makes a new device. */
 void guest_reopen(struct guest *g);
+/*
+ * Moves the guest to another host: saves the device, and restores it over new memory, whose
+ * contents arrive after that. Frames on the way are lost. Returns the error of the restoration;
+ * then the guest is as before, and goes on.
+ */
+int guest_migrate(struct guest *g);
 /* Reopens the guest with a device that asks for the state of *nic; *host stays where it is. */
 void guest_give_nic(struct guest *g, struct pvrdma_host *host, struct pvrdma_nic *nic);
 

@@ -90,6 +90,18 @@ bool pv_doorbell_pages_look(struct pvrdma *dev)
 	return found;
 }
 
+void pv_doorbell_pages_finish(struct pvrdma *dev)
+{
+	if (!dev->attr.uar)
+		return;
+	pv_doorbell_pages_look(dev);
+	for (uint32_t page = 0; page < dev->uar_pages; page++) {
+		if (dev->cqs_rung_at[page])
+			arm_cqs(dev, page);
+		dev->cqs_rung_at[page] = 0;
+	}
+}
+
 void pv_doorbell_pages_reset(struct pvrdma *dev)
 {
 	static const uint32_t words[] = {PVRDMA_UAR_QP_OFFSET, PVRDMA_UAR_CQ_OFFSET,

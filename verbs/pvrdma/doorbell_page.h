@@ -24,6 +24,9 @@ struct pvrdma;
 void pv_doorbell_page_use(struct pvrdma *dev, uint32_t page);
 /* Takes doorbells out of all pages that contexts use or have used. True: some was no mere poll. */
 bool pv_doorbell_pages_look(struct pvrdma *dev);
+/* The guest stores nothing more: takes all doorbells, and arms CQs whose doorbell may have stood
+ * where another one stands now. */
+void pv_doorbell_pages_finish(struct pvrdma *dev);
 /* No page is used any more, and none has a doorbell. */
 void pv_doorbell_pages_reset(struct pvrdma *dev);
 

@@ -94,3 +94,42 @@ void *pv_handles_next(const struct pv_handle_table *table, uint32_t *at)
 	}
 	return NULL;
 }
+
+/* --- Restoring */
+
+#define UNPLACED (UINT32_MAX - 1) /* next_free of a handle that is neither used nor free yet */
+
+int pv_handles_restore(struct pv_handle_table *table, uint32_t fresh)
+{
+	while (table->room < fresh)
+		if (grow(table))
+			return -ENOMEM;
+	for (uint32_t i = table->first; i < fresh; i++)
+		table->slots[i].next_free = UNPLACED;
+	table->fresh = fresh;
+	return 0;
+}
+
+static bool is_unplaced(const struct pv_handle_table *table, uint32_t handle)
+{
+	return handle >= table->first && handle < table->fresh &&
+	       table->slots[handle].next_free == UNPLACED;
+}
+
+int pv_handles_place(struct pv_handle_table *table, void *object, uint32_t handle)
+{
+	if (!is_unplaced(table, handle))
+		return -EBADMSG;
+	table->slots[handle] = (struct pv_handle_slot){.object = object};
+	table->used++;
+	return 0;
+}
+
+bool pv_handles_place_free(struct pv_handle_table *table, uint32_t handle)
+{
+	if (!is_unplaced(table, handle))
+		return false;
+	table->used++;
+	pv_handles_remove(table, handle);
+	return true;
+}

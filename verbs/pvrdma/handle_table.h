@@ -3,6 +3,7 @@
 #ifndef URXE_PVRDMA_HANDLE_TABLE_H
 #define URXE_PVRDMA_HANDLE_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct pv_handle_slot {
@@ -31,5 +32,13 @@ void pv_handles_remove(struct pv_handle_table *table, uint32_t handle);
 void *pv_handles_find(const struct pv_handle_table *table, uint32_t handle);
 /* Iterates over the objects: *at starts at 0; NULL at the end. */
 void *pv_handles_next(const struct pv_handle_table *table, uint32_t *at);
+
+/* For an empty table that is restored: handles from `fresh` on were never used. -ENOMEM. */
+int pv_handles_restore(struct pv_handle_table *table, uint32_t fresh);
+/* Gives an object this handle. -EBADMSG: the handle is not below `fresh`, or has an object. */
+int pv_handles_place(struct pv_handle_table *table, void *object, uint32_t handle);
+/* Marks the handle as freed after all others. False: it is not below `fresh`, has an object, or is
+ * marked already. */
+bool pv_handles_place_free(struct pv_handle_table *table, uint32_t handle);
 
 #endif

@@ -35,7 +35,7 @@ uint32_t pv_port_path_mtu(const struct pvrdma *dev)
 }
 
 /* False: the driver learns from the NIC's driver, and not from the device, that the NIC is down. */
-static bool tell_link(struct pvrdma *dev)
+bool pv_port_tell(struct pvrdma *dev)
 {
 	if (!dev->active || !nic_of(dev).active)
 		return false;
@@ -49,10 +49,10 @@ void pvrdma_set_link(struct pvrdma *dev, bool up)
 	if (dev->link_up == up)
 		return;
 	dev->link_up = up;
-	tell_link(dev);
+	pv_port_tell(dev);
 }
 
 bool pv_port_poll(struct pvrdma *dev)
 {
-	return dev->told_down && dev->link_up && tell_link(dev);
+	return dev->told_down && dev->link_up && pv_port_tell(dev);
 }

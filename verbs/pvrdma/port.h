@@ -19,4 +19,7 @@ bool pv_port_poll(struct pvrdma *dev);
 /* The longest path MTU whose packets fit the MTU of the device and that of the NIC, bytes. */
 uint32_t pv_port_path_mtu(const struct pvrdma *dev);
 
+/* Tells the driver the state of the link now, if the NIC is active. False: it is not. */
+bool pv_port_tell(struct pvrdma *dev);
+
 #endif

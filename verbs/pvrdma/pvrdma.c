@@ -83,22 +83,27 @@ static void set_ops(struct pvrdma *dev)
 	}
 }
 
-int pv_activate(struct pvrdma *dev)
+void pv_set_engine_owner(struct pvrdma *dev, struct urxe_dev_attr *attr)
 {
 	static const struct pvrdma_host nothing;
 	const struct pvrdma_host *host = dev->attr.host ? dev->attr.host : &nothing;
-	const struct urxe_dev_attr attr = {
-		.ctx = dev,
-		.ops = &dev->ops,
+
+	attr->ctx = dev;
+	attr->ops = &dev->ops;
+	attr->mtu = dev->attr.mtu;
+	attr->direct = host->table ? host->direct : NULL;
+	attr->direct_ctx = host->direct_ctx;
+	attr->direct_table = host->table;
+}
+
+int pv_activate(struct pvrdma *dev)
+{
+	struct urxe_dev_attr attr = {
 		.mac = {dev->attr.mac[0], dev->attr.mac[1], dev->attr.mac[2], dev->attr.mac[3],
 			dev->attr.mac[4], dev->attr.mac[5]},
-		.mtu = dev->attr.mtu,
 		.seed = dev->attr.seed + dev->activations,
 		.omit_local_icrc = true,
 		.probe_ns = PROBE_NS,
-		.direct = host->table ? host->direct : NULL,
-		.direct_ctx = host->direct_ctx,
-		.direct_table = host->table,
 	};
 	int rc;
 
@@ -106,6 +111,7 @@ int pv_activate(struct pvrdma *dev)
 		return 0;
 	if (!dev->slots.loaded)
 		return -EINVAL;
+	pv_set_engine_owner(dev, &attr);
 	rc = urxe_dev_create(&attr, &dev->engine);
 	if (rc)
 		return rc;

@@ -18,6 +18,7 @@
 #define URXE_PVRDMA_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <rxe/counters.h>
@@ -47,6 +48,12 @@ struct pvrdma_host {
 	uint32_t (*take_qpn)(void *ctx);
 	/* Takes back a number that take_qpn gave. */
 	void (*free_qpn)(void *ctx, uint32_t qpn);
+	/*
+	 * pvrdma_restore: takes the number for a restored queue pair, as take_qpn. A negative errno
+	 * value ends the restoration; -EADDRINUSE: another process of this host has the number.
+	 * NULL: the host does not choose numbers.
+	 */
+	int (*claim_qpn)(void *ctx, uint32_t qpn);
 	/*
 	 * Before the driver's queue pair goes to RTR: it will be connected to the queue pair `qpn`
 	 * of the device with that MAC. RC only.
@@ -153,6 +160,34 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 /* The link has gone up or down; it is up after creation. The driver gets an event while the NIC is
  * active. */
 void pvrdma_set_link(struct pvrdma *dev, bool up);
+
+/* --- Live migration. The device's counters stay those of its process. */
+
+/*
+ * The guest's processors have stopped, and the caller will call pvrdma_save or pvrdma_resume next.
+ * Takes what the guest has left in pvrdma_attr.uar, and writes the notifications that are due.
+ * Before and after this call the caller calls pvrdma_output until it gives no frame.
+ */
+void pvrdma_pause(struct pvrdma *dev, uint64_t now);
+/* The device goes on: after pvrdma_pause, also if pvrdma_save followed, and after pvrdma_restore.
+ */
+void pvrdma_resume(struct pvrdma *dev, uint64_t now);
+/*
+ * Writes the state of a paused device, without the contents of guest memory, which hold the rings,
+ * the completions that the driver has not read, and the event rings. The caller frees *stream with
+ * free(3). -EBUSY: a peer still copies from or to the guest's memory; call it again later. -ENOMEM.
+ */
+int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *length);
+/*
+ * Makes the device that of the stream. Memory of the guest is mapped at the same guest addresses as
+ * where the device was saved, but its contents may come later: the device accesses none before
+ * pvrdma_resume. On error the device is as after pvrdma_reset. -EBADMSG: the stream is truncated or
+ * damaged, or its values contradict each other; -EPROTONOSUPPORT: a later version of urxe has
+ * written it; -EINVAL: it is of a device with another MAC or RoCE version, or with a longer path
+ * MTU than the link has here; -EFAULT: the guest has no memory where a queue or region has some;
+ * -EADDRINUSE: claim_qpn; -EFBIG, -ENOMEM.
+ */
+int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size_t length);
 
 /* X(identifier, printed name, meaning) */
 #define PVRDMA_COUNTER_LIST(X)                                                                \

@@ -18,6 +18,13 @@ static uint32_t usable_slots(uint32_t slots)
 	return slots & -slots;
 }
 
+void pv_event_ring_lay_out(struct pvrdma *dev, struct pv_event_ring *events, uint32_t element)
+{
+	pv_ring_init(&events->ring, dev->attr.memory,
+		     &((struct pv_ring_state *)events->pages[0])->rx, events->pages + 1,
+		     usable_slots((events->n_pages - 1) * (PV_PAGE / element)), element);
+}
+
 int pv_event_ring_open(struct pvrdma *dev, struct pv_event_ring *events,
 		       const struct pv_ring_page_info *info, uint32_t element)
 {
@@ -36,8 +43,7 @@ int pv_event_ring_open(struct pvrdma *dev, struct pv_event_ring *events,
 	if (rc)
 		return rc;
 	*events = (struct pv_event_ring){.pages = pages, .n_pages = dir.n_pages};
-	pv_ring_init(&events->ring, dev->attr.memory, &((struct pv_ring_state *)pages[0])->rx,
-		     pages + 1, usable_slots((dir.n_pages - 1) * (PV_PAGE / element)), element);
+	pv_event_ring_lay_out(dev, events, element);
 	return 0;
 }
 

@@ -25,6 +25,8 @@ struct pv_event_ring {
 /* `element`: bytes of an element. -EINVAL: too few or too many pages; or as pv_page_dir_pages. */
 int pv_event_ring_open(struct pvrdma *dev, struct pv_event_ring *events,
 		       const struct pv_ring_page_info *info, uint32_t element);
+/* Sets events->ring to the pages, as after pv_event_ring_open. */
+void pv_event_ring_lay_out(struct pvrdma *dev, struct pv_event_ring *events, uint32_t element);
 void pv_event_ring_close(struct pv_event_ring *events);
 
 /* Reports an asynchronous event (values of enum ibv_event_type) of an object or port. False: lost.

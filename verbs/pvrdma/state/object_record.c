@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <stdlib.h>
+
+#include "memory/mr.h"
+#include "object.h"
+#include "queues/recv_queue.h"
+#include "queues/send_wqe.h"
+#include "queues/wqe_size.h"
+#include "state/records.h"
+
+/* --- References to other objects */
+
+/* NULL is allowed if `none`. */
+static void *reference_record(struct pv_state *st, enum pv_kind kind, struct pv_object *object,
+			      bool none)
+{
+	struct vnic_state_stream *s = &st->stream;
+	uint32_t handle = object ? object->handle : UINT32_MAX;
+
+	vnic_state_u32(s, &handle);
+	if (!s->restoring)
+		return object;
+	object = s->error ? NULL : pv_object_find(st->dev, kind, handle);
+	vnic_state_require(s, object || (none && handle == UINT32_MAX));
+	if (object)
+		object->users++;
+	return object;
+}
+
+/* --- Kinds */
+
+static void pd_record(struct pv_state *st, struct pv_object *object)
+{
+	struct pv_pd *pd = (struct pv_pd *)object;
+
+	pd->uc = reference_record(st, PV_UC, pd->uc, true);
+}
+
+/* A ring of slots behind the header page of a list. Pages of 0: the memory of the ring is gone. */
+static void ring_record(struct pv_state *st, struct pv_ring *ring, uint32_t n_pages)
+{
+	struct vnic_state_stream *s = &st->stream;
+
+	vnic_state_u32(s, &ring->slots);
+	vnic_state_require(s, ring->slots <= PV_MAX_CQE && !(ring->slots & (ring->slots - 1)));
+	if (s->error)
+		return;
+	if (n_pages)
+		pv_ring_index_record(st, ring);
+}
+
+/* Where a restored ring begins in its list of pages. */
+static void lay_out(struct pv_state *st, struct pv_ring *ring, struct pv_ring_indices *indices,
+		    uint8_t **pages, uint32_t n_pages, uint32_t at, uint32_t slot_size)
+{
+	struct vnic_state_stream *s = &st->stream;
+	const uint32_t index = ring->index;
+
+	if (!s->restoring || s->error)
+		return;
+	if (!n_pages) {
+		ring->slot_size = slot_size;
+		return;
+	}
+	vnic_state_require(s, ring->slots && at >= 1 && at <= n_pages &&
+				      pv_ring_pages(ring->slots, slot_size) <= n_pages - at);
+	if (s->error)
+		return;
+	pv_ring_init(ring, st->dev->attr.memory, indices, pages + at, ring->slots, slot_size);
+	ring->index = index;
+}
+
+static void cq_record(struct pv_state *st, struct pv_object *object)
+{
+	struct vnic_state_stream *s = &st->stream;
+	struct pv_cq *cq = (struct pv_cq *)object;
+	uint32_t n = cq->ring.indices ? cq->n_pages : 0;
+
+	cq->uc = reference_record(st, PV_UC, cq->uc, true);
+	vnic_state_u64(s, &cq->added);
+	vnic_state_u64(s, &cq->solicited);
+	vnic_state_u64(s, &cq->notified);
+	vnic_state_bool(s, &cq->failed);
+	pv_pages_record(st, &cq->pages, &n);
+	ring_record(st, &cq->ring, n);
+	if (!s->restoring)
+		return;
+	cq->n_pages = n;
+	lay_out(st, &cq->ring, n && !s->error ? &((struct pv_ring_state *)cq->pages[0])->rx : NULL,
+		cq->pages, n, 1, sizeof(struct pvrdma_cqe));
+}
+
+static void srq_record(struct pv_state *st, struct pv_object *object)
+{
+	struct vnic_state_stream *s = &st->stream;
+	struct pv_srq *srq = (struct pv_srq *)object;
+	uint32_t n = srq->recv.ring.indices ? srq->n_pages : 0;
+
+	srq->pd = reference_record(st, PV_PD, (struct pv_object *)srq->pd, false);
+	vnic_state_u32_max(s, &srq->recv.max_sge, URXE_MAX_SGE);
+	pv_pages_record(st, &srq->pages, &n);
+	ring_record(st, &srq->recv.ring, n);
+	if (!s->restoring)
+		return;
+	srq->n_pages = n;
+	lay_out(st, &srq->recv.ring,
+		n && !s->error ? &((struct pv_ring_state *)srq->pages[0])->rx : NULL, srq->pages, n,
+		1, pv_recv_wqe_size(srq->recv.max_sge));
+}
+
+static void qp_rings_record(struct pv_state *st, struct pv_qp *qp)
+{
+	struct vnic_state_stream *s = &st->stream;
+	uint32_t n = qp->send.indices ? qp->n_pages : 0;
+	uint32_t recv_at = n && !qp->srq ? (uint32_t)(qp->recv.ring.pages - qp->pages) : 0;
+	struct pv_ring_state *header;
+
+	vnic_state_u32_max(s, &qp->max_send_sge, URXE_MAX_SGE);
+	vnic_state_u32_max(s, &qp->recv.max_sge, URXE_MAX_SGE);
+	pv_pages_record(st, &qp->pages, &n);
+	vnic_state_u32(s, &recv_at);
+	ring_record(st, &qp->send, n);
+	if (!qp->srq)
+		ring_record(st, &qp->recv.ring, n);
+	if (!s->restoring || s->error)
+		return;
+	qp->n_pages = n;
+	header = n ? (struct pv_ring_state *)qp->pages[0] : NULL;
+	lay_out(st, &qp->send, n ? &header->tx : NULL, qp->pages, n, 1,
+		pv_send_wqe_size(qp->max_send_sge));
+	if (!qp->srq)
+		lay_out(st, &qp->recv.ring, n ? &header->rx : NULL, qp->pages, n, recv_at,
+			pv_recv_wqe_size(qp->recv.max_sge));
+}
+
+/* The number was the host's choice: the new host must give the same. */
+static void claim_qpn(struct pv_state *st, struct pv_qp *qp)
+{
+	const struct pvrdma_host *host = st->dev->attr.host;
+	int rc;
+
+	if (st->stream.error || !host || !host->claim_qpn)
+		return;
+	rc = host->claim_qpn(host->ctx, qp->qpn);
+	qp->qpn_taken = !rc;
+	vnic_state_fail(&st->stream, rc);
+}
+
+static void qp_record(struct pv_state *st, struct pv_object *object)
+{
+	struct vnic_state_stream *s = &st->stream;
+	struct pv_qp *qp = (struct pv_qp *)object;
+	bool taken = qp->qpn_taken;
+
+	qp->pd = reference_record(st, PV_PD, (struct pv_object *)qp->pd, false);
+	qp->send_cq = reference_record(st, PV_CQ, (struct pv_object *)qp->send_cq, false);
+	qp->recv_cq = reference_record(st, PV_CQ, (struct pv_object *)qp->recv_cq, false);
+	qp->srq = reference_record(st, PV_SRQ, (struct pv_object *)qp->srq, true);
+	vnic_state_u8(s, &qp->type);
+	vnic_state_require(s, qp->type == PV_QPT_RC || qp->type == PV_QPT_UD ||
+				      qp->type == PV_QPT_GSI);
+	vnic_state_u32_max(s, &qp->qpn, 0xffffff);
+	vnic_state_bool(s, &taken);
+	vnic_state_u32(s, &qp->events);
+	vnic_state_bool(s, &qp->waiting);
+	qp_rings_record(st, qp);
+	if (s->restoring) {
+		if (taken)
+			claim_qpn(st, qp);
+		TAILQ_INSERT_TAIL(&st->dev->polled_qps, qp, poll_link);
+		if (qp->waiting)
+			TAILQ_INSERT_TAIL(&st->dev->waiting_qps, qp, waiting_link);
+	}
+}
+
+static void mr_record(struct pv_state *st, struct pv_object *object)
+{
+	struct vnic_state_stream *s = &st->stream;
+	struct pv_mr *mr = (struct pv_mr *)object;
+	uint32_t key = s->restoring ? 0 : pv_mr_key(mr);
+	struct pv_key *grown;
+
+	mr->pd = reference_record(st, PV_PD, (struct pv_object *)mr->pd, false);
+	vnic_state_u32(s, &mr->access);
+	vnic_state_bool(s, &mr->is_dma);
+	vnic_state_u32(s, &key);
+	if (!s->restoring || s->error)
+		return;
+	/* Doubled whenever it is full: 1, 2, 4 and so on. */
+	if (!(st->n_keys & (st->n_keys - 1))) {
+		grown = realloc(st->keys, (st->n_keys ? 2 * st->n_keys : 1) * sizeof(*grown));
+		if (!grown) {
+			vnic_state_fail(s, -ENOMEM);
+			return;
+		}
+		st->keys = grown;
+	}
+	st->keys[st->n_keys++] = (struct pv_key){key, mr};
+}
+
+static void plain_record(struct pv_state *st, struct pv_object *object)
+{
+	(void)st, (void)object;
+}
+
+/* In an order in which an object comes after those that it uses. */
+static const struct {
+	enum pv_kind kind;
+	size_t size;
+	void (*record)(struct pv_state *st, struct pv_object *object);
+} kinds[PV_KINDS] = {
+	{PV_UC, sizeof(struct pv_uc), plain_record}, {PV_PD, sizeof(struct pv_pd), pd_record},
+	{PV_CQ, sizeof(struct pv_cq), cq_record},    {PV_MR, sizeof(struct pv_mr), mr_record},
+	{PV_SRQ, sizeof(struct pv_srq), srq_record}, {PV_QP, sizeof(struct pv_qp), qp_record},
+};
+
+/* --- Handles */
+
+static void place_object(struct pv_state *st, struct pv_object *object)
+{
+	struct pvrdma *dev = st->dev;
+	int rc = pv_handles_place(&dev->objects[object->kind], object, object->handle);
+
+	if (rc) {
+		vnic_state_fail(&st->stream, rc);
+		free(object);
+		return;
+	}
+	if (object->bytes > PV_MEMORY_MAX - dev->bytes) {
+		vnic_state_fail(&st->stream, -EBADMSG);
+		object->bytes = 0;
+	}
+	dev->bytes += object->bytes;
+}
+
+/* Restoring: `object` is NULL, and the function makes it. NULL after an error. */
+static struct pv_object *common_record(struct pv_state *st, struct pv_object *object,
+				       enum pv_kind kind, size_t size)
+{
+	struct vnic_state_stream *s = &st->stream;
+	struct pv_object common = object ? *object : (struct pv_object){0};
+
+	vnic_state_u32(s, &common.handle);
+	vnic_state_u32_max(s, &common.uar_page, PVRDMA_UAR_PAGES - 1);
+	vnic_state_u64(s, &common.bytes);
+	if (!s->restoring || s->error)
+		return object;
+	object = calloc(1, size);
+	if (!object) {
+		vnic_state_fail(s, -ENOMEM);
+		return NULL;
+	}
+	common.dev = st->dev;
+	common.kind = kind;
+	*object = common;
+	place_object(st, object);
+	return s->error ? NULL : object;
+}
+
+static void free_handles_record(struct pv_state *st, struct pv_handle_table *table, uint32_t n)
+{
+	struct vnic_state_stream *s = &st->stream;
+	uint32_t handle = table->oldest;
+
+	for (uint32_t i = 0; i < n && !s->error; i++) {
+		vnic_state_u32(s, &handle);
+		if (s->restoring)
+			vnic_state_require(s, s->error || pv_handles_place_free(table, handle));
+		else
+			handle = table->slots[handle].next_free;
+	}
+}
+
+static void kind_record(struct pv_state *st, unsigned i)
+{
+	struct vnic_state_stream *s = &st->stream;
+	struct pv_handle_table *table = &st->dev->objects[kinds[i].kind];
+	uint32_t fresh = table->fresh, n = table->used, at = 0;
+
+	vnic_state_u32_max(s, &fresh, table->limit);
+	n = vnic_state_count(s, n, 16);
+	vnic_state_require(s, fresh >= table->first && n <= fresh - table->first);
+	if (s->restoring && !s->error)
+		vnic_state_fail(s, pv_handles_restore(table, fresh));
+	for (uint32_t j = 0; j < n && !s->error; j++) {
+		struct pv_object *object =
+			s->restoring ? NULL : pv_object_next(st->dev, kinds[i].kind, &at);
+
+		object = common_record(st, object, kinds[i].kind, kinds[i].size);
+		if (object)
+			kinds[i].record(st, object);
+	}
+	if (!s->error)
+		free_handles_record(st, table, fresh - table->first - n);
+}
+
+/* CQs whose notification waits for room, the oldest first. */
+static void notifications_record(struct pv_state *st)
+{
+	struct vnic_state_stream *s = &st->stream;
+	struct pvrdma *dev = st->dev;
+	struct pv_cq *cq = NULL;
+	uint32_t n = 0, handle;
+
+	if (!s->restoring)
+		TAILQ_FOREACH(cq, &dev->notify_cqs, notify_link)
+	n++;
+	n = vnic_state_count(s, n, sizeof(handle));
+	cq = TAILQ_FIRST(&dev->notify_cqs);
+	for (uint32_t i = 0; i < n && !s->error; i++) {
+		handle = s->restoring ? 0 : cq->object.handle;
+		vnic_state_u32(s, &handle);
+		if (!s->restoring) {
+			cq = TAILQ_NEXT(cq, notify_link);
+			continue;
+		}
+		cq = s->error ? NULL : pv_object_find(dev, PV_CQ, handle);
+		vnic_state_require(s, cq && !cq->notify_due);
+		if (s->error)
+			return;
+		cq->notify_due = true;
+		TAILQ_INSERT_TAIL(&dev->notify_cqs, cq, notify_link);
+	}
+}
+
+void pv_objects_record(struct pv_state *st)
+{
+	for (unsigned i = 0; i < PV_KINDS && !st->stream.error; i++)
+		kind_record(st, i);
+	notifications_record(st);
+}
