@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <vnic/device.h>
 #include <vnic/regs.h>
@@ -58,6 +59,7 @@ struct guest {
 	struct guest_rxq rx[VMXNET3_MAX_RX_QUEUES];
 	struct vnic_device *dev;
 	uint32_t interrupts[VMXNET3_MAX_INTRS];
+	void *moved[3]; /* after guest_move: where the device has the pieces */
 };
 
 enum guest_place { GUEST_IN_LOW, GUEST_IN_HIGH, GUEST_IN_HIGHER };
@@ -183,7 +185,8 @@ static inline struct guest *guest_create(uint8_t tx_queues, uint8_t rx_queues)
 		g->regions[i] = (struct vnic_region){
 			.addr = places[i],
 			.size = GUEST_REGION,
-			.memory = calloc(1, GUEST_REGION),
+			.memory = mmap(NULL, GUEST_REGION, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0),
 		};
 	attr.bars = g->bars = aligned_alloc(4096, VNIC_BAR_SIZE);
 	memset(g->bars, 0, VNIC_BAR_SIZE);
@@ -217,9 +220,58 @@ static inline void guest_destroy(struct guest *g)
 {
 	vnic_device_destroy(g->dev);
 	for (size_t i = 0; i < 3; i++)
-		free(g->regions[i].memory);
+		munmap(g->regions[i].memory, GUEST_REGION);
+	for (size_t i = 0; i < 3; i++)
+		if (g->moved[i])
+			munmap(g->moved[i], GUEST_REGION);
 	free(g->bars);
 	free(g);
+}
+
+/*
+ * Replaces the device by another one, which gets its state, and has the guest's memory at other
+ * addresses of this process. That memory is not accessible during the restoration.
+ */
+static inline void guest_move(struct guest *g)
+{
+	struct vnic_region regions[3];
+	struct vnic_device_attr attr = {
+		.regions = regions,
+		.region_count = 3,
+		.mac = {0x02, 0x11, 0x22, 0x33, 0x44, 0x55},
+		.mtu = GUEST_MTU,
+		.interrupt = guest_interrupt,
+		.ctx = g,
+	};
+	struct vnic_device *dev;
+	uint8_t *stream;
+	size_t length;
+
+	attr.bars = aligned_alloc(4096, VNIC_BAR_SIZE);
+	memset(attr.bars, 0, VNIC_BAR_SIZE);
+	memcpy(regions, g->regions, sizeof(regions));
+	for (size_t i = 0; i < 3; i++) {
+		regions[i].memory = mremap(g->regions[i].memory, 0, GUEST_REGION, MREMAP_MAYMOVE);
+		assert_ptr_not_equal(regions[i].memory, MAP_FAILED);
+	}
+	assert_int_equal(vnic_device_create(&attr, &dev), 0);
+	vnic_device_pause(g->dev);
+	assert_int_equal(vnic_device_save(g->dev, &stream, &length), 0);
+	for (size_t i = 0; i < 3; i++)
+		mprotect(regions[i].memory, GUEST_REGION, PROT_NONE);
+	assert_int_equal(vnic_device_restore(dev, stream, length), 0);
+	free(stream);
+	vnic_device_destroy(g->dev);
+	free(g->bars);
+	for (size_t i = 0; i < 3; i++) {
+		mprotect(regions[i].memory, GUEST_REGION, PROT_READ | PROT_WRITE);
+		if (g->moved[i])
+			munmap(g->moved[i], GUEST_REGION);
+		g->moved[i] = regions[i].memory;
+	}
+	g->dev = dev;
+	g->bars = attr.bars;
+	vnic_device_resume(dev);
 }
 
 static inline void guest_mask(struct guest *g, uint32_t vector, uint32_t masked)

@@ -98,7 +98,8 @@ struct vnic_device {
 	enum vnic_device_state state;
 	uint32_t features; /* UPT1_F_*; with UPT1_F_RSS `rss` is valid */
 	uint32_t frame_max;
-	uint16_t link; /* Mb/s, 0 = link down */
+	uint16_t link;      /* Mb/s, 0 = link down */
+	uint16_t link_told; /* `link` when the device was paused: the driver knows that state */
 	bool auto_mask;
 	uint32_t tx_queues, rx_queues;
 	uint32_t interrupts; /* bit n: vector n has an interrupt to raise */

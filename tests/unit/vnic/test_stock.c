@@ -41,6 +41,7 @@ struct nic {
 	uint32_t txdata_size, rxdata_size, mtu;
 	struct linux_queue q[PAIRS];
 	uint64_t coalesce_addr, groups_addr, rss_addr;
+	bool moves; /* the device is replaced before each step of the driver */
 	uint8_t got[GUEST_MTU + 18];
 };
 
@@ -340,6 +341,12 @@ static void reset(struct nic *nic)
 	activate(nic);
 }
 
+static void move_device(struct nic *nic)
+{
+	if (nic->moves)
+		guest_move(nic->g);
+}
+
 /* --- Transmit */
 
 struct skb {
@@ -397,6 +404,7 @@ static uint32_t tx_complete(struct nic *nic, uint32_t queue)
 	const struct vmxnet3_tx_comp *comp = q->tx_comp.base;
 	uint32_t n = 0;
 
+	move_device(nic);
 	for (; comp[q->tx_comp.next].gen >> 31 == q->tx_comp.gen; n++) {
 		uint32_t eop = comp[q->tx_comp.next].index & 0xfff;
 
@@ -456,6 +464,7 @@ static uint32_t rx_complete(struct nic *nic, uint32_t queue, struct vmxnet3_rx_c
 	const struct vmxnet3_rx_comp *comps = q->rx_comp.base;
 	uint32_t len = 0;
 
+	move_device(nic);
 	while (comps[q->rx_comp.next].gen >> 31 == q->rx_comp.gen) {
 		uint32_t ring, part;
 		const uint8_t *data;
@@ -507,6 +516,14 @@ static int open_old(void **state)
 static int open_new(void **state)
 {
 	return open_nic(state, 9);
+}
+
+static int open_moving(void **state)
+{
+	const int rc = open_nic(state, 9);
+
+	((struct nic *)*state)->moves = true;
+	return rc;
 }
 
 static int close_nic(void **state)
@@ -769,6 +786,80 @@ static void test_udp_hash(void **state)
 		assert_int_equal(receive_datagram(nic, port, &comp), 1);
 }
 
+/* The frames that the device was sending are completed, and lost. */
+static void test_move_while_sending(void **state)
+{
+	static uint8_t packet[54 + 60000];
+	struct nic *nic = *state;
+	struct vnic_tx_frame frames[8];
+
+	make_frame(packet, sizeof(packet), 1);
+	put16(packet + 12, 0x0800);
+	packet[14] = 0x45;
+	packet[20] = packet[21] = 0; /* no fragment */
+	packet[23] = 6;
+	packet[46] = 0x50;
+	xmit(nic, 1,
+	     &(struct skb){.data = packet,
+			   .len = sizeof(packet),
+			   .head = 54,
+			   .frags = 17,
+			   .msscof = 1446,
+			   .flags = VMXNET3_OM_TSO | 54});
+	assert_int_equal(vnic_device_tx(nic->g->dev, 1, frames, 8), 8);
+	guest_move(nic->g);
+	assert_int_equal(tx_complete(nic, 1), 1);
+	assert_int_equal(vnic_device_tx(nic->g->dev, 1, frames, 8), 0);
+	xmit(nic, 1, &(struct skb){.data = packet, .len = 60});
+	assert_int_equal(vnic_device_tx(nic->g->dev, 1, frames, 8), 1);
+	assert_memory_equal(frames[0].data, packet, 60);
+	vnic_device_tx_done(nic->g->dev, 1, 1);
+	assert_int_equal(tx_complete(nic, 1), 1);
+}
+
+/* A vector that is masked at the move raises its interrupt when the driver unmasks it. */
+static void test_move_of_interrupts(void **state)
+{
+	struct nic *nic = *state;
+	struct vmxnet3_rx_comp last;
+	uint8_t frame[60];
+
+	make_frame(frame, sizeof(frame), 1);
+	guest_mask(nic->g, 0, 1);
+	assert_int_equal(vnic_device_rx(nic->g->dev, 0, frame, sizeof(frame)), 0);
+	vnic_device_flush(nic->g->dev);
+	memset(nic->g->interrupts, 0, sizeof(nic->g->interrupts));
+	guest_move(nic->g);
+	assert_int_equal(nic->g->interrupts[0], 0);
+	/* A driver with queues whose interrupts are not masked has each raised once. */
+	assert_int_equal(nic->g->interrupts[1], 1);
+	guest_mask(nic->g, 0, 0);
+	assert_int_equal(nic->g->interrupts[0], 1);
+	assert_int_equal(rx_complete(nic, 0, &last), sizeof(frame));
+	assert_memory_equal(nic->got, frame, sizeof(frame));
+}
+
+static void test_damaged_state(void **state)
+{
+	struct nic *nic = *state;
+	uint8_t *stream;
+	size_t length;
+
+	vnic_device_pause(nic->g->dev);
+	assert_int_equal(vnic_device_save(nic->g->dev, &stream, &length), 0);
+	for (size_t n = 0; n < length; n += 7)
+		assert_int_equal(vnic_device_restore(nic->g->dev, stream, n), -EBADMSG);
+	for (size_t i = 0; i < length; i += 3) {
+		stream[i] ^= 1;
+		assert_int_not_equal(vnic_device_restore(nic->g->dev, stream, length), 0);
+		stream[i] ^= 1;
+	}
+	assert_int_equal(vnic_device_state(nic->g->dev), VNIC_DEVICE_DOWN);
+	assert_int_equal(vnic_device_restore(nic->g->dev, stream, length), 0);
+	assert_int_equal(vnic_device_state(nic->g->dev), VNIC_DEVICE_ACTIVE);
+	free(stream);
+}
+
 #define NIC_TEST(f)                                              \
 	cmocka_unit_test_setup_teardown(f, open_old, close_nic), \
 		cmocka_unit_test_setup_teardown(f, open_new, close_nic)
@@ -785,6 +876,13 @@ int main(void)
 		NIC_TEST(test_link),
 		NIC_TEST(test_jumbo),
 		cmocka_unit_test_setup_teardown(test_udp_hash, open_new, close_nic),
+		cmocka_unit_test_setup_teardown(test_receive_until_full, open_moving, close_nic),
+		cmocka_unit_test_setup_teardown(test_filters, open_moving, close_nic),
+		cmocka_unit_test_setup_teardown(test_jumbo, open_moving, close_nic),
+		cmocka_unit_test_setup_teardown(test_udp_hash, open_moving, close_nic),
+		NIC_TEST(test_move_while_sending),
+		NIC_TEST(test_move_of_interrupts),
+		NIC_TEST(test_damaged_state),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #define URXE_VNIC_DEVICE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
@@ -157,5 +158,30 @@ void vnic_device_set_asleep(struct vnic_device *dev, bool asleep);
  * `polling`.
  */
 void vnic_device_set_polling(struct vnic_device *dev, bool polling);
+
+/* --- Live migration of a virtual machine. Counters stay those of the process. */
+
+/*
+ * The guest's processors have stopped, and vnic_device_save or vnic_device_resume follows. Frames
+ * that vnic_device_tx has returned, and the rest of a packet that is being segmented, are completed
+ * without being sent: the caller sends what it can before.
+ */
+void vnic_device_pause(struct vnic_device *dev);
+/* The device goes on, after vnic_device_pause or vnic_device_restore: raises all interrupts that
+ * are not masked, and tells the driver if the link has changed meanwhile. */
+void vnic_device_resume(struct vnic_device *dev);
+/*
+ * Writes the state of a paused device, without the driver's memory. The caller frees *stream with
+ * free(3). -ENOMEM.
+ */
+int vnic_device_save(struct vnic_device *dev, uint8_t **stream, size_t *length);
+/*
+ * Makes the device that of the stream. The driver's memory has the same addresses as where the
+ * device was saved; the device does not access it before vnic_device_resume. On error the device is
+ * as after a reset. -EBADMSG: the stream is truncated or damaged, or its values contradict each
+ * other; -EPROTONOSUPPORT: a later version of urxe has written it; -EINVAL: another permanent MAC,
+ * or a longer MTU than this device's; -EFAULT: no memory where a ring lies; -ENOMEM.
+ */
+int vnic_device_restore(struct vnic_device *dev, const uint8_t *stream, size_t length);
 
 #endif

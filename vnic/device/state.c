@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The device as a byte stream, for the live migration of a virtual machine. */
+#include <string.h>
+
+#include <vnic/state_stream.h>
+
+#include "nic.h"
+#include "shared.h"
+
+#define NAME    "urxevmx3"
+#define VERSION 1u
+
+static void send_nowhere(struct vnic_device *dev, uint32_t queue)
+{
+	const struct vnic_device_txq *tx = &dev->tx[queue];
+	struct vnic_tx_frame frame;
+
+	/* Malformed descriptors stop all queues. */
+	while (queue < dev->tx_queues && (tx->count || tx->segmenting)) {
+		vnic_device_tx(dev, queue, &frame, 1);
+		vnic_device_tx_done(dev, queue, 1);
+	}
+}
+
+void vnic_device_pause(struct vnic_device *dev)
+{
+	for (uint32_t i = 0; i < dev->tx_queues; i++)
+		send_nowhere(dev, i);
+	vnic_device_set_polling(dev, false);
+	vnic_device_flush(dev);
+	dev->link_told = dev->link;
+}
+
+void vnic_device_resume(struct vnic_device *dev)
+{
+	if (dev->state == VNIC_DEVICE_DOWN)
+		return;
+	if (dev->state == VNIC_DEVICE_ACTIVE && dev->link != dev->link_told)
+		vnic_device_raise_event(dev, VMXNET3_ECR_LINK);
+	/* An interrupt of the old device may not have reached the guest. Drivers look for work at
+	 * each one. */
+	for (uint32_t i = 0; i < dev->vectors; i++)
+		vnic_device_mark_interrupt(dev, (uint8_t)i);
+	vnic_device_flush(dev);
+}
+
+/* --- Memory of the driver */
+
+/* The driver's address of bytes in this process; 0: they are not in the table. */
+static uint64_t address_of(const struct vnic_device *dev, const void *memory)
+{
+	for (uint32_t i = 0; i < dev->region_count; i++) {
+		const struct vnic_region *region = &dev->regions[i];
+		const uint64_t offset = (uintptr_t)memory - (uintptr_t)region->memory;
+
+		if (offset < region->size)
+			return region->addr + offset;
+	}
+	return 0;
+}
+
+/* A pointer to `size` bytes of the driver's memory. Returns the new one. */
+static void *memory_record(struct vnic_state_stream *s, const struct vnic_device *dev, void *memory,
+			   uint64_t size, uint64_t align)
+{
+	uint64_t addr = s->restoring ? 0 : address_of(dev, memory);
+
+	vnic_state_require(s, s->restoring || addr);
+	vnic_state_u64(s, &addr);
+	if (!s->restoring || s->error)
+		return memory;
+	vnic_state_require(s, addr && addr % align == 0);
+	memory = vnic_region_memory(dev, addr, size);
+	if (!memory)
+		vnic_state_fail(s, -EFAULT);
+	return s->error ? NULL : memory;
+}
+
+static void cursor_record(struct vnic_state_stream *s, struct vnic_cursor *cursor, uint32_t max)
+{
+	vnic_state_u32_max(s, &cursor->size, max);
+	vnic_state_u32(s, &cursor->index);
+	vnic_state_bool(s, &cursor->gen);
+	vnic_state_require(s, cursor->size ? cursor->index < cursor->size : !cursor->index);
+}
+
+static void *ring_record(struct vnic_state_stream *s, const struct vnic_device *dev, void *ring,
+			 struct vnic_cursor *cursor, uint32_t max)
+{
+	cursor_record(s, cursor, max);
+	vnic_state_require(s, cursor->size && cursor->size % VMXNET3_RING_SIZE_ALIGN == 0);
+	return memory_record(s, dev, ring, cursor->size * UINT64_C(16), VMXNET3_RING_BA_ALIGN);
+}
+
+static void stats_record(struct vnic_state_stream *s, uint64_t *stats, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		vnic_state_u64(s, &stats[i]);
+}
+
+/* --- Queues */
+
+static void tx_record(struct vnic_state_stream *s, struct vnic_device *dev, uint32_t number)
+{
+	uint8_t *buffers = dev->buffers + number * vnic_device_buffers_size(dev);
+	struct vnic_device_txq *tx = &dev->tx[number];
+
+	if (s->restoring)
+		*tx = (struct vnic_device_txq){.slots = buffers,
+					       .packet = buffers + vnic_device_slots_size(dev)};
+	tx->shared = memory_record(s, dev, tx->shared, sizeof(*tx->shared), 8);
+	tx->ring = ring_record(s, dev, tx->ring, &tx->next, VMXNET3_RING_MAX_SIZE);
+	tx->comp = ring_record(s, dev, tx->comp, &tx->comp_next, VMXNET3_RING_MAX_SIZE);
+	vnic_state_u8(s, &tx->vector);
+	vnic_state_require(s, tx->comp_next.size >= tx->next.size && tx->vector < dev->vectors);
+	stats_record(s, tx->stats, UPT1_TX_STATS);
+}
+
+static void data_ring_record(struct vnic_state_stream *s, struct vnic_device *dev,
+			     struct vnic_device_rxq *rx)
+{
+	bool exists = rx->data_ring;
+
+	vnic_state_bool(s, &exists);
+	if (!exists)
+		return;
+	vnic_state_u32_max(s, &rx->data_size, VMXNET3_RXDATA_DESC_MAX_SIZE);
+	vnic_state_require(s, rx->data_size && rx->data_size % VMXNET3_RXDATA_DESC_SIZE_ALIGN == 0);
+	rx->data_ring =
+		memory_record(s, dev, rx->data_ring, (uint64_t)rx->next[0].size * rx->data_size, 1);
+}
+
+static void rx_record(struct vnic_state_stream *s, struct vnic_device *dev, uint32_t number)
+{
+	struct vnic_device_rxq *rx = &dev->rx[number];
+	bool second = rx->ring[1];
+
+	if (s->restoring)
+		*rx = (struct vnic_device_rxq){.number = number};
+	rx->shared = memory_record(s, dev, rx->shared, sizeof(*rx->shared), 8);
+	rx->ring[0] = ring_record(s, dev, rx->ring[0], &rx->next[0], VMXNET3_RING_MAX_SIZE);
+	vnic_state_bool(s, &second);
+	if (second)
+		rx->ring[1] = ring_record(s, dev, rx->ring[1], &rx->next[1], VMXNET3_RING_MAX_SIZE);
+	else if (s->restoring)
+		rx->next[1] = vnic_cursor_start(0);
+	rx->comp = ring_record(s, dev, rx->comp, &rx->comp_next, VMXNET3_RC_RING_MAX);
+	vnic_state_require(s, rx->comp_next.size >= (uint64_t)rx->next[0].size + rx->next[1].size);
+	data_ring_record(s, dev, rx);
+	vnic_state_bool(s, &rx->starved);
+	vnic_state_u8(s, &rx->vector);
+	vnic_state_require(s, rx->vector < dev->vectors);
+	stats_record(s, rx->stats, UPT1_RX_STATS);
+}
+
+/* --- The device */
+
+static void rss_record(struct vnic_state_stream *s, struct vnic_device *dev)
+{
+	struct vnic_rss *rss = &dev->rss;
+	uint32_t *partial = &rss->partial[0][0];
+
+	vnic_state_u16(s, &rss->types);
+	vnic_state_u16(s, &rss->table_size);
+	vnic_state_require(s, rss->table_size && rss->table_size <= UPT1_RSS_TABLE_SIZE);
+	vnic_state_bytes(s, rss->table, sizeof(rss->table));
+	for (uint32_t i = 0; i < UPT1_RSS_TABLE_SIZE && i < rss->table_size; i++)
+		vnic_state_require(s, rss->table[i] < dev->rx_queues);
+	for (uint32_t i = 0; i < sizeof(rss->partial) / sizeof(*partial); i++)
+		vnic_state_u32(s, &partial[i]);
+}
+
+static void filter_record(struct vnic_state_stream *s, struct vnic_device_filter *filter)
+{
+	vnic_state_u32(s, &filter->mode);
+	vnic_state_u32_max(s, &filter->group_count, VNIC_FILTER_GROUPS);
+	vnic_state_bytes(s, filter->groups, filter->group_count * sizeof(filter->groups[0]));
+	for (uint32_t i = 0; i < VMXNET3_VFT_SIZE; i++)
+		vnic_state_u32(s, &filter->vlan[i]);
+}
+
+static void registers_record(struct vnic_state_stream *s, struct vnic_device *dev)
+{
+	uint8_t permanent[6];
+
+	memcpy(permanent, dev->attr.mac, sizeof(permanent));
+	vnic_state_bytes(s, permanent, sizeof(permanent));
+	if (memcmp(permanent, dev->attr.mac, sizeof(permanent)))
+		vnic_state_fail(s, -EINVAL);
+	vnic_state_bytes(s, dev->mac, sizeof(dev->mac));
+	vnic_state_u32(s, &dev->revision);
+	vnic_state_require(s, dev->revision & VMXNET3_REVISIONS &&
+				      !(dev->revision & (dev->revision - 1)));
+	vnic_state_u32(s, &dev->shared_low);
+	vnic_state_u32(s, &dev->shared_high);
+	vnic_state_u32(s, &dev->result);
+	vnic_state_u32(s, &dev->mac_low);
+	vnic_state_u32(s, &dev->capabilities);
+	vnic_state_u32(s, &dev->rss_fields);
+	vnic_state_bytes(s, &dev->coalesce, sizeof(dev->coalesce));
+	vnic_state_u16(s, &dev->link_told);
+	for (uint32_t i = 0; i < VMXNET3_MAX_INTRS; i++) {
+		uint32_t *imr = vnic_reg(dev->attr.bars, VMXNET3_REG_IMR + i * VMXNET3_REG_STRIDE);
+		uint32_t mask = vnic_load(imr);
+
+		vnic_state_u32_max(s, &mask, 1);
+		if (s->restoring)
+			vnic_store(imr, mask);
+	}
+}
+
+static void interrupts_record(struct vnic_state_stream *s, struct vnic_device *dev)
+{
+	const uint32_t all = (UINT32_C(1) << VMXNET3_MAX_INTRS) - 1;
+
+	vnic_state_bool(s, &dev->auto_mask);
+	vnic_state_u8(s, &dev->vectors);
+	vnic_state_u8(s, &dev->event_vector);
+	vnic_state_require(s,
+			   dev->vectors <= VMXNET3_MAX_INTRS && dev->event_vector < dev->vectors);
+	vnic_state_u32_max(s, &dev->interrupts, all);
+	vnic_state_u32_max(s, &dev->missed, all);
+}
+
+/* What exists from the activation by the driver on. */
+static void activation_record(struct vnic_state_stream *s, struct vnic_device *dev, bool active)
+{
+	dev->shared = memory_record(s, dev, dev->shared, sizeof(*dev->shared), 8);
+	interrupts_record(s, dev);
+	if (!active)
+		return;
+	vnic_state_u32(s, &dev->frame_max);
+	if (dev->frame_max > VNIC_FRAME_MAX(dev->attr.mtu))
+		vnic_state_fail(s, -EINVAL);
+	vnic_state_require(s, dev->frame_max >= VNIC_FRAME_MAX(VMXNET3_MIN_MTU));
+	vnic_state_u32(s, &dev->features);
+	filter_record(s, &dev->filter);
+	vnic_state_u32_max(s, &dev->tx_queues, VMXNET3_MAX_TX_QUEUES);
+	vnic_state_u32_max(s, &dev->rx_queues, VMXNET3_MAX_RX_QUEUES);
+	vnic_state_require(s, dev->tx_queues && dev->rx_queues);
+	if (dev->features & UPT1_F_RSS)
+		rss_record(s, dev);
+	for (uint32_t i = 0; i < dev->tx_queues && !s->error; i++)
+		tx_record(s, dev, i);
+	for (uint32_t i = 0; i < dev->rx_queues && !s->error; i++)
+		rx_record(s, dev, i);
+}
+
+static void device_record(struct vnic_state_stream *s, struct vnic_device *dev)
+{
+	uint32_t state = dev->state;
+
+	vnic_state_u32_max(s, &state, VNIC_DEVICE_BROKEN);
+	registers_record(s, dev);
+	if (state != VNIC_DEVICE_DOWN && !s->error)
+		activation_record(s, dev, state == VNIC_DEVICE_ACTIVE);
+	if (s->restoring && !s->error)
+		dev->state = (enum vnic_device_state)state;
+}
+
+int vnic_device_save(struct vnic_device *dev, uint8_t **stream, size_t *length)
+{
+	struct vnic_state_stream s;
+
+	vnic_state_begin_save(&s, NAME, VERSION);
+	device_record(&s, dev);
+	return vnic_state_finish_save(&s, stream, length);
+}
+
+int vnic_device_restore(struct vnic_device *dev, const uint8_t *stream, size_t length)
+{
+	struct vnic_state_stream s;
+	int rc;
+
+	vnic_device_reset(dev);
+	if (vnic_state_begin_restore(&s, NAME, VERSION, stream, length))
+		return s.error;
+	device_record(&s, dev);
+	rc = vnic_state_finish_restore(&s);
+	if (rc) {
+		dev->revision = VMXNET3_REV_1;
+		vnic_device_reset(dev);
+	}
+	return rc;
+}
