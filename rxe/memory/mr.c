@@ -400,6 +400,17 @@ static bool touch_bytes(struct urxe_dev *dev, const struct urxe_extent *bytes, v
 	return mapped || report_memory_gone(dev);
 }
 
+/* As touch_bytes, for a function that writes. */
+static bool write_bytes(struct urxe_dev *dev, const struct urxe_extent *bytes, void (*fn)(void *),
+			void *arg)
+{
+	const bool done = touch_bytes(dev, bytes, fn, arg);
+
+	if (dev->attr.ops->written && bytes->addr)
+		dev->attr.ops->written(dev->attr.ctx, bytes);
+	return done;
+}
+
 struct copy {
 	uint8_t *dst;
 	const uint8_t *src;
@@ -451,7 +462,7 @@ bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t 
 		bytes = next_bytes(&place, left);
 		c.dst = bytes.addr;
 		c.n = bytes.length;
-		if (!touch_bytes(dev, &bytes, copy_ordered, &c))
+		if (!write_bytes(dev, &bytes, copy_ordered, &c))
 			return false;
 	}
 	return true;
@@ -560,5 +571,5 @@ bool mr_atomic(struct urxe_dev *dev, const struct mr_range *range, struct mr_ato
 	access.at = bytes.addr;
 	if (bytes.length != sizeof(uint64_t) || (uintptr_t)access.at & 7)
 		return false;
-	return touch_bytes(dev, &bytes, apply_atomic, &access);
+	return write_bytes(dev, &bytes, apply_atomic, &access);
 }

@@ -135,7 +135,8 @@ struct pv_staged {
 
 struct pvrdma {
 	struct pvrdma_attr attr;
-	struct urxe_ops ops; /* callbacks of the engine */
+	struct urxe_ops ops;        /* callbacks of the engine */
+	struct vnic_dirty_log *log; /* of attr.memory */
 	struct urxe_dev *engine;
 	uint64_t counters[PVRDMA_COUNTERS];
 	uint64_t now;

@@ -49,6 +49,11 @@ static bool guard_access(void *dev_ctx, const struct urxe_extent *bytes, void (*
 	return vnic_guest_memory_is_intact(dev->attr.memory, bytes->addr, bytes->length);
 }
 
+static void note_written(void *ctx, const struct urxe_extent *bytes)
+{
+	vnic_dirty_mark(((struct pvrdma *)ctx)->log, bytes->addr, bytes->length);
+}
+
 static bool may_reference(void *ctx, const struct urxe_path *path, uint32_t qpn)
 {
 	const struct pvrdma_host *host = ((struct pvrdma *)ctx)->attr.host;
@@ -61,6 +66,9 @@ static bool pull_payload(void *ctx, const struct urxe_reference *reference,
 {
 	const struct pvrdma_host *host = ((struct pvrdma *)ctx)->attr.host;
 
+	/* A part may be written without the rest. */
+	for (uint32_t i = 0; i < n; i++)
+		note_written(ctx, &to[i]);
 	return host->pull(host->ctx, reference, to, n);
 }
 
@@ -75,6 +83,7 @@ static void set_ops(struct pvrdma *dev)
 		.async_event = on_async_event,
 		.page_list = pv_mr_page_list,
 		.guard = guard_access,
+		.written = note_written,
 		.copy_crc = dev->attr.copy_crc,
 	};
 	if (host && host->table && host->pull) {
@@ -130,6 +139,7 @@ int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **out)
 	if (!dev)
 		return -ENOMEM;
 	dev->attr = *attr;
+	dev->log = vnic_guest_memory_log(attr->memory);
 	set_ops(dev);
 	dev->link_up = true;
 	dev->uar_pages = 1;

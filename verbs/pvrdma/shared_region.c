@@ -110,6 +110,8 @@ int pv_shared_region_load(struct pvrdma *dev, uint64_t addr)
 	};
 	fill_caps(dev, &caps);
 	memcpy(bytes + offsetof(struct pv_shared_region, caps), &caps, sizeof(caps));
+	vnic_dirty_mark(vnic_guest_memory_log(dev->attr.memory),
+			bytes + offsetof(struct pv_shared_region, caps), sizeof(caps));
 	return 0;
 }
 

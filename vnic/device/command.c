@@ -134,6 +134,7 @@ static uint32_t get_coalesce(struct vnic_device *dev)
 	vnic_store(&shared->mode, dev->coalesce.mode);
 	for (uint32_t i = 0; i < 3; i++)
 		vnic_store(&shared->para[i], dev->coalesce.para[i]);
+	vnic_dirty_mark(dev->attr.log, shared, sizeof(*shared));
 	return 0;
 }
 

@@ -29,6 +29,8 @@ static bool make_buffers(struct vnic_device *dev)
 	return true;
 }
 
+static struct vnic_dirty_log no_log; /* never on */
+
 int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device **dev)
 {
 	struct vnic_device *d;
@@ -43,6 +45,8 @@ int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device *
 		return -ENOMEM;
 	d->attr = *attr;
 	d->attr.regions = NULL;
+	if (!attr->log)
+		d->attr.log = &no_log;
 	rc = vnic_device_set_regions(d, attr->regions, attr->region_count);
 	if (!rc && !make_buffers(d))
 		rc = -ENOMEM;
@@ -83,6 +87,7 @@ const uint64_t *vnic_device_counters(const struct vnic_device *dev)
 
 void vnic_device_stop(struct vnic_device *dev)
 {
+	vnic_device_mark_rings(dev);
 	dev->state = VNIC_DEVICE_DOWN;
 	dev->tx_queues = 0;
 	dev->rx_queues = 0;
@@ -106,6 +111,7 @@ void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_q
 	dev->state = VNIC_DEVICE_BROKEN;
 	vnic_store(&status->error, error);
 	vnic_store(&status->stopped, 1);
+	vnic_dirty_mark(dev->attr.log, status, sizeof(*status));
 	/* The interrupt is raised at once: the caller does not flush an inactive device. */
 	vnic_device_raise_event(dev, event);
 }

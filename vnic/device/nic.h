@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <vnic/device.h>
+#include <vnic/dirty_log.h>
 #include <vnic/frame.h>
 #include <vnic/regs.h>
 

@@ -53,5 +53,6 @@ void vnic_region_write(const struct vnic_device *dev, uint64_t addr, const uint8
 
 		/* A driver may send from a receive buffer: the overlap harms only its own data. */
 		memmove(to, from, part);
+		vnic_dirty_mark(dev->attr.log, to, part);
 	}
 }

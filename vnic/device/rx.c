@@ -184,10 +184,12 @@ static void copy_to_buffer(const struct vnic_device *dev, struct source *from,
 		uint32_t n = left < len - at ? (uint32_t)left : len - at;
 
 		/* A driver may send from a receive buffer: the overlap harms only its own data. */
-		if (to->data)
+		if (to->data) {
 			memmove(to->data + at, data, n);
-		else
+			vnic_dirty_mark(dev->attr.log, to->data + at, n);
+		} else {
 			vnic_region_write(dev, to->addr + at, data, n);
+		}
 		at += n;
 		from->done += n;
 		if (n == left) {

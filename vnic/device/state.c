@@ -44,6 +44,27 @@ void vnic_device_resume(struct vnic_device *dev)
 	vnic_device_flush(dev);
 }
 
+void vnic_device_mark_rings(const struct vnic_device *dev)
+{
+	struct vnic_dirty_log *log = dev->attr.log;
+
+	if (dev->state == VNIC_DEVICE_DOWN)
+		return;
+	vnic_dirty_mark(log, dev->shared, sizeof(*dev->shared));
+	for (uint32_t i = 0; i < dev->tx_queues; i++) {
+		const struct vnic_device_txq *tx = &dev->tx[i];
+
+		vnic_dirty_mark(log, tx->shared, sizeof(*tx->shared));
+		vnic_dirty_mark(log, tx->comp, tx->comp_next.size * sizeof(*tx->comp));
+	}
+	for (uint32_t i = 0; i < dev->rx_queues; i++) {
+		const struct vnic_device_rxq *rx = &dev->rx[i];
+
+		vnic_dirty_mark(log, rx->shared, sizeof(*rx->shared));
+		vnic_dirty_mark(log, rx->comp, rx->comp_next.size * sizeof(*rx->comp));
+	}
+}
+
 /* --- Memory of the driver */
 
 /* The driver's address of bytes in this process; 0: they are not in the table. */

@@ -3,10 +3,14 @@
 #include <vnic/guest_memory.h>
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <vnic/dirty_log.h>
+
+#include "dirty_pages.h"
 #include "guest_mapping.h"
 
 struct vnic_guest_memory {
@@ -14,7 +18,32 @@ struct vnic_guest_memory {
 	bool lost;     /* some pages are lost, and perhaps still in the table */
 	uint32_t count;
 	struct vnic_guest_region regions[VNIC_GUEST_REGIONS];
+	struct vnic_dirty_log log;
+	struct dirty_pages written; /* while log.on */
 };
+
+/* Bytes of a device that lie side by side in this process are in one region. */
+static void add_written(struct vnic_dirty_log *log, const void *bytes, uint64_t size)
+{
+	struct vnic_guest_memory *memory =
+		(struct vnic_guest_memory *)((uint8_t *)log -
+					     offsetof(struct vnic_guest_memory, log));
+
+	for (uint32_t i = 0; size && i < memory->count; i++) {
+		const struct vnic_guest_region *region = &memory->regions[i];
+		const uint64_t offset = (uintptr_t)bytes - (uintptr_t)region->memory;
+		uint64_t part;
+
+		if (offset >= region->size)
+			continue;
+		part = size < region->size - offset ? size : region->size - offset;
+		dirty_pages_add(&memory->written, region->addr + offset, part);
+		/* The rest may lie in a region that is mapped behind this one. */
+		bytes = (const uint8_t *)bytes + part;
+		size -= part;
+		i = UINT32_MAX;
+	}
+}
 
 int vnic_guest_memory_create(struct vnic_guest_memory **memory)
 {
@@ -23,6 +52,7 @@ int vnic_guest_memory_create(struct vnic_guest_memory **memory)
 	if (!m)
 		return -ENOMEM;
 	m->page = (uint64_t)sysconf(_SC_PAGESIZE);
+	m->log.add = add_written;
 	*memory = m;
 	return 0;
 }
@@ -32,6 +62,7 @@ void vnic_guest_memory_destroy(struct vnic_guest_memory *memory)
 	if (!memory)
 		return;
 	vnic_guest_memory_unmap_all(memory);
+	dirty_pages_clear(&memory->written);
 	free(memory);
 }
 
@@ -251,4 +282,29 @@ const struct vnic_guest_region *vnic_guest_memory_regions(const struct vnic_gues
 {
 	*count = memory->count;
 	return memory->regions;
+}
+
+/* --- The log of written pages */
+
+struct vnic_dirty_log *vnic_guest_memory_log(struct vnic_guest_memory *memory)
+{
+	return &memory->log;
+}
+
+void vnic_guest_memory_start_log(struct vnic_guest_memory *memory)
+{
+	dirty_pages_clear(&memory->written);
+	memory->log.on = true;
+}
+
+void vnic_guest_memory_stop_log(struct vnic_guest_memory *memory)
+{
+	memory->log.on = false;
+	dirty_pages_clear(&memory->written);
+}
+
+void vnic_guest_memory_take_log(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size,
+				uint64_t page_size, uint64_t *bitmap)
+{
+	dirty_pages_take(&memory->written, addr, size, page_size, bitmap);
 }

@@ -86,6 +86,10 @@ struct urxe_ops {
 	 * as long as it is registered. */
 	bool (*guard)(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		      void *arg);
+	/* The engine has written to these bytes of a region, or to a part of them. Bytes for
+	 * `pull`, and those of copies of the direct transport, are not reported. NULL: nobody is
+	 * told. */
+	void (*written)(void *dev_ctx, const struct urxe_extent *bytes);
 	/* Resolves the page list of a fast registration, when all earlier requests of its send
 	 * queue have begun. The extents stay valid until the next call of this function. False: the
 	 * list is malformed, and the request fails. NULL: the device refuses URXE_WR_REG_MR. */

@@ -52,9 +52,11 @@ static bool store_response(const struct pvrdma *dev, const union pv_response *re
 {
 	void *slot = vnic_guest_memory_range(dev->attr.memory, dev->slots.response, size, true);
 
-	if (slot)
-		memcpy(slot, response, size);
-	return slot;
+	if (!slot)
+		return false;
+	memcpy(slot, response, size);
+	vnic_dirty_mark(vnic_guest_memory_log(dev->attr.memory), slot, size);
+	return true;
 }
 
 /*

@@ -6,11 +6,12 @@ uint32_t pv_ring_pages(uint32_t slots, uint32_t slot_size)
 	return (uint32_t)(((uint64_t)slots * slot_size + PV_PAGE - 1) >> PV_PAGE_SHIFT);
 }
 
-void pv_ring_init(struct pv_ring *ring, const struct vnic_guest_memory *memory,
+void pv_ring_init(struct pv_ring *ring, struct vnic_guest_memory *memory,
 		  struct pv_ring_indices *indices, uint8_t *const *pages, uint32_t slots,
 		  uint32_t slot_size)
 {
 	*ring = (struct pv_ring){.memory = memory,
+				 .log = vnic_guest_memory_log(memory),
 				 .indices = indices,
 				 .pages = pages,
 				 .slots = slots,
@@ -46,10 +47,16 @@ bool pv_ring_filled(const struct pv_ring *ring, uint32_t *n)
 	       distance(ring, ring->index, tail, n);
 }
 
+static void mark_indices(const struct pv_ring *ring)
+{
+	vnic_dirty_mark(ring->log, ring->indices, sizeof(*ring->indices));
+}
+
 void pv_ring_consume(struct pv_ring *ring)
 {
 	ring->index = next_index(ring);
 	__atomic_store_n(&ring->indices->cons_head, ring->index, __ATOMIC_RELEASE);
+	mark_indices(ring);
 }
 
 bool pv_ring_unread(const struct pv_ring *ring, uint32_t *n)
@@ -62,8 +69,10 @@ bool pv_ring_unread(const struct pv_ring *ring, uint32_t *n)
 
 void pv_ring_produce(struct pv_ring *ring)
 {
+	vnic_dirty_mark(ring->log, pv_ring_slot(ring, ring->index), ring->slot_size);
 	ring->index = next_index(ring);
 	__atomic_store_n(&ring->indices->prod_tail, ring->index, __ATOMIC_RELEASE);
+	mark_indices(ring);
 }
 
 void pv_ring_reset(struct pv_ring *ring)
@@ -71,4 +80,5 @@ void pv_ring_reset(struct pv_ring *ring)
 	ring->index = 0;
 	__atomic_store_n(&ring->indices->prod_tail, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&ring->indices->cons_head, 0, __ATOMIC_RELEASE);
+	mark_indices(ring);
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <vnic/dirty_log.h>
 #include <vnic/guest_memory.h>
 
 #include "abi.h"
@@ -25,7 +26,8 @@ static inline void pv_copy_once(void *to, const void *from, size_t n)
 }
 
 struct pv_ring {
-	const struct vnic_guest_memory *memory; /* which has the ring */
+	struct vnic_guest_memory *memory; /* which has the ring */
+	struct vnic_dirty_log *log;       /* of that memory */
 	struct pv_ring_indices
 		*indices; /* in the header page; NULL: no ring, or its memory is gone */
 	uint8_t *const *pages;
@@ -37,7 +39,7 @@ struct pv_ring {
 /* Pages that the slots need. */
 uint32_t pv_ring_pages(uint32_t slots, uint32_t slot_size);
 /* The device begins at index 0, as the driver does. */
-void pv_ring_init(struct pv_ring *ring, const struct vnic_guest_memory *memory,
+void pv_ring_init(struct pv_ring *ring, struct vnic_guest_memory *memory,
 		  struct pv_ring_indices *indices, uint8_t *const *pages, uint32_t slots,
 		  uint32_t slot_size);
 

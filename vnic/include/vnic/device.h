@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 
 struct vnic_device;
+struct vnic_dirty_log;
 
 /* A region of the driver's memory. A guest has several, with holes between them. */
 struct vnic_region {
@@ -45,6 +46,9 @@ struct vnic_device_attr {
 	 */
 	bool shared_mac;
 	uint16_t mtu;
+	/* Where the device marks the driver's memory that it writes; NULL: nowhere. The caller adds
+	 * the memory of vnic_device_mark_rings before it reads the log. */
+	struct vnic_dirty_log *log;
 	/* Delivers the interrupt of a vector to the driver. */
 	void (*interrupt)(void *ctx, uint32_t vector);
 	void *ctx;
@@ -158,6 +162,10 @@ void vnic_device_set_asleep(struct vnic_device *dev, bool asleep);
  * `polling`.
  */
 void vnic_device_set_polling(struct vnic_device *dev, bool polling);
+
+/* Marks, in attr.log, the shared area, the queues' descriptors and completion rings: the device
+ * writes to them all the time. Receive buffers are marked when they are written. */
+void vnic_device_mark_rings(const struct vnic_device *dev);
 
 /* --- Live migration of a virtual machine. Counters stay those of the process. */
 

@@ -91,4 +91,17 @@ void *vnic_guest_memory_range(const struct vnic_guest_memory *memory, uint64_t a
 const struct vnic_guest_region *vnic_guest_memory_regions(const struct vnic_guest_memory *memory,
 							  uint32_t *count);
 
+/*
+ * The log of the pages that devices write (vnic/dirty_log.h); it is off at first. Starting it
+ * empties it. take_log sets bit n of the bitmap if a byte of the `page_size` bytes from
+ * addr + n * page_size on was written since it was taken last; page_size is a power of two, size is
+ * not 0, and addr + size does not exceed 2^64. The bitmap's words are in host byte order.
+ */
+struct vnic_dirty_log;
+struct vnic_dirty_log *vnic_guest_memory_log(struct vnic_guest_memory *memory);
+void vnic_guest_memory_start_log(struct vnic_guest_memory *memory);
+void vnic_guest_memory_stop_log(struct vnic_guest_memory *memory);
+void vnic_guest_memory_take_log(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size,
+				uint64_t page_size, uint64_t *bitmap);
+
 #endif
