@@ -50,6 +50,12 @@ static void raise_pending(struct irq_vectors *irq, uint32_t vector)
 		irq_raise(irq, vector);
 }
 
+void irq_raise_pending(struct irq_vectors *irq)
+{
+	for (uint32_t i = 0; i < irq->count; i++)
+		raise_pending(irq, i);
+}
+
 uint32_t irq_count(const struct irq_vectors *irq, uint32_t index)
 {
 	return index == VFIO_PCI_MSIX_IRQ_INDEX ? irq->count : 0;

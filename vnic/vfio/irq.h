@@ -19,6 +19,8 @@ void irq_init(struct irq_vectors *irq, uint32_t count);
 void irq_close(struct irq_vectors *irq);
 /* Writes to the eventfd, or sets the pending bit if the vector is masked or has no eventfd. */
 void irq_raise(struct irq_vectors *irq, uint32_t vector);
+/* Delivers the pending interrupts of vectors that are not masked. */
+void irq_raise_pending(struct irq_vectors *irq);
 /* The number of vectors of an interrupt index of linux/vfio.h; only that of MSI-X has some. */
 uint32_t irq_count(const struct irq_vectors *irq, uint32_t index);
 /*

@@ -24,6 +24,9 @@ enum vfio_user_command {
 	VFIO_USER_DMA_WRITE, /* likewise */
 	VFIO_USER_DEVICE_RESET,
 	VFIO_USER_REGION_WRITE_MULTI = 15,
+	VFIO_USER_DEVICE_FEATURE,
+	VFIO_USER_MIG_DATA_READ,
+	VFIO_USER_MIG_DATA_WRITE,
 	VFIO_USER_COMMANDS,
 };
 
@@ -95,6 +98,48 @@ struct vfio_user_small_write {
 
 #define VFIO_USER_SMALL_WRITES 200u /* of one message */
 
+/* DEVICE_FEATURE; the feature's data follow. */
+struct vfio_user_feature {
+	uint32_t
+		argsz; /* longest body that the client takes as a reply; in the reply: its length */
+	uint32_t flags;
+};
+
+#define VFIO_USER_FEATURE_NUMBER 0xffffu /* in flags */
+#define VFIO_USER_FEATURE_GET    (1u << 16)
+#define VFIO_USER_FEATURE_SET    (1u << 17)
+#define VFIO_USER_FEATURE_PROBE  (1u << 18)
+
+struct vfio_user_device_state {
+	uint32_t state;
+	uint32_t data_fd; /* unused */
+};
+
+struct vfio_user_log_control {
+	uint64_t page_size;
+	uint32_t n_ranges, reserved;
+	/* Then so many struct vfio_user_log_range. */
+};
+
+struct vfio_user_log_range {
+	uint64_t iova, length;
+};
+
+struct vfio_user_log_report {
+	uint64_t iova, length, page_size;
+	/* In the reply: a bitmap of 64-bit words. */
+};
+
+/* MIG_DATA_READ, MIG_DATA_WRITE. */
+struct vfio_user_migration_data {
+	uint32_t argsz, size;
+	/* Then `size` bytes: in the command of a write, in the reply of a read. */
+};
+
+static_assert(sizeof(struct vfio_user_feature) == 8, "");
+static_assert(sizeof(struct vfio_user_device_state) == 8, "");
+static_assert(sizeof(struct vfio_user_log_control) == 16, "");
+static_assert(sizeof(struct vfio_user_log_report) == 24, "");
 static_assert(sizeof(struct vfio_user_header) == 16, "");
 static_assert(sizeof(struct vfio_user_dma_map) == 32, "");
 static_assert(sizeof(struct vfio_user_dma_unmap) == 24, "");
@@ -107,6 +152,8 @@ static_assert(sizeof(struct vfio_user_small_write) == 24, "");
 
 /* Bytes of the longest message: a command of VFIO_USER_SMALL_WRITES writes. */
 #define VFIO_USER_MESSAGE_MAX 8192u
+/* Bytes of data, as of a region, of a bitmap or of a migration, in one message. */
+#define VFIO_USER_DATA_MAX (VFIO_USER_MESSAGE_MAX / 2)
 /* Descriptors of one message: QEMU sends up to 16. */
 #define VFIO_USER_FDS 16u
 

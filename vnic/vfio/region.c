@@ -102,6 +102,9 @@ int region_write(struct vnic_vfio_server *server, const struct vfio_user_access 
 	}
 	if (is_msix(server, access))
 		return 0;
+	/* The machine's processors have stopped. */
+	if (!migration_is_running(server))
+		return -EBUSY;
 	memcpy(&value, data, access->count);
 	attr->ops.write(attr->ctx, access->region, (uint32_t)access->offset, access->count, value);
 	return 0;

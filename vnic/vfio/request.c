@@ -177,7 +177,23 @@ static int handle_reset(struct vnic_vfio_server *server, const struct request *r
 	server->attr.ops.reset(server->attr.ctx);
 	config_space_reset(&server->config, &server->attr.function);
 	server->irq.pending = 0;
+	migration_reset(server);
 	return 0;
+}
+
+static int handle_feature(struct vnic_vfio_server *server, const struct request *r)
+{
+	return migration_feature(server, r->body, r->size, r->reply, r->room);
+}
+
+static int handle_migration_read(struct vnic_vfio_server *server, const struct request *r)
+{
+	return migration_read(server, r->body, r->size, r->reply, r->room);
+}
+
+static int handle_migration_write(struct vnic_vfio_server *server, const struct request *r)
+{
+	return migration_write(server, r->body, r->size);
 }
 
 static const struct command {
@@ -209,6 +225,13 @@ static const struct command {
 	[VFIO_USER_DEVICE_RESET] = {handle_reset, 0, 0},
 	[VFIO_USER_REGION_WRITE_MULTI] = {handle_write_multi, sizeof(uint64_t),
 					  VFIO_USER_MESSAGE_MAX},
+	[VFIO_USER_DEVICE_FEATURE] = {handle_feature, sizeof(struct vfio_user_feature),
+				      VFIO_USER_MESSAGE_MAX},
+	[VFIO_USER_MIG_DATA_READ] = {handle_migration_read, sizeof(struct vfio_user_migration_data),
+				     VFIO_USER_MESSAGE_MAX},
+	[VFIO_USER_MIG_DATA_WRITE] = {handle_migration_write,
+				      sizeof(struct vfio_user_migration_data),
+				      VFIO_USER_MESSAGE_MAX},
 };
 
 static int execute(struct vnic_vfio_server *server, uint16_t number, const struct request *r)
@@ -250,7 +273,7 @@ int request_finish(struct vnic_vfio_server *server)
 	if (!server_settle(server))
 		return 0;
 	server->reply_held = false;
-	rc = dma_finish_unmap(server);
+	rc = dma_finish_unmap(server) ?: migration_save(server);
 	if (rc)
 		n = rc;
 	rc = connection_reply(c, n > 0 ? (uint32_t)n : 0, n < 0 ? (uint32_t)-n : 0);

@@ -20,6 +20,7 @@ int vnic_vfio_server_create(const struct vnic_vfio_attr *attr, struct vnic_vfio_
 	new->attr = *attr;
 	irq_init(&new->irq, attr->function.vectors);
 	connection_init(&new->connection);
+	new->migration.state = MIGRATION_RUNNING;
 	*server = new;
 	return 0;
 }
@@ -38,6 +39,7 @@ int vnic_vfio_server_connect(struct vnic_vfio_server *server, int socket)
 		return -EBUSY;
 	connection_open(&server->connection, socket);
 	config_space_reset(&server->config, &server->attr.function);
+	migration_reset(server);
 	server->version_known = false;
 	return 0;
 }
@@ -97,6 +99,7 @@ void vnic_vfio_server_disconnect(struct vnic_vfio_server *server)
 	connection_close(&server->connection);
 	server->reply_held = false;
 	attr->ops.reset(attr->ctx);
+	migration_reset(server);
 	dma_remove_all(server);
 	irq_close(&server->irq);
 	server->closing = true;

@@ -6,6 +6,7 @@
 #include "config_space.h"
 #include "connection.h"
 #include "irq.h"
+#include "migration.h"
 
 /* Memory that the model no longer uses, and that is unmapped when the function has settled. */
 struct dma_removal {
@@ -21,6 +22,7 @@ struct vnic_vfio_server {
 	bool version_known; /* the client has sent VERSION */
 	struct connection connection;
 	struct dma_removal removal;
+	struct migration migration;
 	bool closing;    /* the rest of a disconnection waits for the function to settle */
 	bool reply_held; /* a message was handled, whose reply waits for the function to settle */
 	int outcome; /* of that message: length of the reply's body, or a negative errno value */

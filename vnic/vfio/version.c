@@ -48,7 +48,7 @@ int version_answer(const uint8_t *body, uint32_t size, uint8_t *reply, uint32_t 
 	n = snprintf((char *)reply + sizeof(version), room - sizeof(version),
 		     "{\"capabilities\":{\"max_msg_fds\":%u,\"max_data_xfer_size\":%u,"
 		     "\"max_dma_maps\":%u,\"pgsizes\":4096%s}}",
-		     VFIO_USER_FDS, VFIO_USER_MESSAGE_MAX / 2, VNIC_GUEST_REGIONS,
+		     VFIO_USER_FDS, VFIO_USER_DATA_MAX, VNIC_GUEST_REGIONS,
 		     size && offers_write_multiple(text) ? ",\"write_multiple\":true" : "");
 	return (int)sizeof(version) + n + 1;
 }

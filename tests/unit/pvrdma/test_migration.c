@@ -248,6 +248,88 @@ static void test_lost_memory_moves(void **state)
 	pair_close(&p);
 }
 
+/* --- The log of written pages */
+
+#define SPAN_PAGES ((GUEST_HIGH + GUEST_HIGH_SIZE) / PV_PAGE)
+
+static bool lists_page(const struct pages *pages, uint64_t addr)
+{
+	for (uint32_t i = 0; i < pages->n; i++)
+		if (pages->addr[i] == addr)
+			return true;
+	return false;
+}
+
+/* Whether the driver writes to the page itself, which a hypervisor notices without the device. */
+static bool is_drivers(const struct pair *p, int side, uint64_t addr)
+{
+	return lists_page(&p->qp[side].pages, addr) || addr == p->cq[side].pages.addr[0] ||
+	       addr == p->guest[side].request || addr == p->guest[side].async.addr[0] ||
+	       addr == p->guest[side].cq_notify.addr[0];
+}
+
+/* Each page that has changed since the copy of the memory is in the log, or is the driver's. */
+static void expect_logged(const struct pair *p, int side, const uint8_t *before)
+{
+	static uint64_t bitmap[SPAN_PAGES / 64];
+	const struct guest *g = &p->guest[side];
+	uint32_t changed = 0, logged = 0;
+
+	memset(bitmap, 0, sizeof(bitmap));
+	vnic_guest_memory_take_log(g->memory, 0, SPAN_PAGES * PV_PAGE, PV_PAGE, bitmap);
+	for (uint64_t at = 0; at < GUEST_LOW_SIZE + GUEST_HIGH_SIZE; at += PV_PAGE) {
+		const uint64_t addr = at < GUEST_LOW_SIZE ? at : at - GUEST_LOW_SIZE + GUEST_HIGH;
+		const uint64_t page = addr / PV_PAGE;
+		const bool marked = bitmap[page / 64] >> page % 64 & 1;
+
+		logged += marked;
+		if (!memcmp(before + at, g->bytes + at, PV_PAGE))
+			continue;
+		changed++;
+		assert_true(marked || is_drivers(p, side, addr));
+	}
+	assert_true(changed > 20);
+	/* The log has little more than what was written. */
+	assert_true(logged <= changed + 8);
+}
+
+static void test_log(void **state)
+{
+	struct pair p;
+	struct pvrdma_sq_wqe_hdr header;
+	struct pvrdma_sge sge;
+	uint8_t *before[2];
+
+	(void)state;
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
+	buffer_fill(&p.guest[0], &p.buffer[0], 0, 60000, 9);
+	for (int i = 0; i < 2; i++) {
+		before[i] = malloc(GUEST_MEMORY);
+		memcpy(before[i], p.guest[i].bytes, GUEST_MEMORY);
+		vnic_guest_memory_start_log(p.guest[i].memory);
+	}
+	sge = buffer_sge(&p.buffer[1], 150000, 50000);
+	qp_post_recv(&p.guest[1], &p.qp[1], 70, &sge, 1);
+	cq_arm(&p.guest[0], &p.cq[0], false);
+	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 4000);
+	execute(&p, &header, 0, 60000);
+	header.opcode = PVRDMA_WR_SEND;
+	execute(&p, &header, 0, 50000);
+	header.opcode = PVRDMA_WR_RDMA_READ;
+	execute(&p, &header, 100000, 60000);
+	header = rdma_header(&p, PVRDMA_WR_ATOMIC_FETCH_AND_ADD, 0);
+	header.wr.atomic.remote_addr = (p.buffer[1].va + 220007) & ~UINT64_C(7);
+	header.wr.atomic.rkey = p.buffer[1].key;
+	header.wr.atomic.compare_add = 5;
+	execute(&p, &header, 200000, 8);
+	for (int i = 0; i < 2; i++) {
+		expect_logged(&p, i, before[i]);
+		free(before[i]);
+		vnic_guest_memory_stop_log(p.guest[i].memory);
+	}
+	pair_close(&p);
+}
+
 /* --- Refusals */
 
 static uint8_t *save(struct guest *g, size_t *length)
@@ -443,6 +525,7 @@ int main(void)
 		cmocka_unit_test(test_handles_move),
 		cmocka_unit_test(test_dma_region_moves),
 		cmocka_unit_test(test_lost_memory_moves),
+		cmocka_unit_test(test_log),
 		cmocka_unit_test(test_damaged_streams),
 		cmocka_unit_test(test_stream_of_restored_device),
 		cmocka_unit_test(test_other_machine),

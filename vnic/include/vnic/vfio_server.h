@@ -15,6 +15,7 @@
 #define URXE_VNIC_VFIO_SERVER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <vnic/guest_memory.h>
 
@@ -82,10 +83,39 @@ struct vnic_vfio_ops {
 	void (*bus_master)(void *ctx, bool on);
 };
 
+/*
+ * Live migration (vfio-user's DEVICE_FEATURE and MIG_DATA messages). While a function is stopped
+ * its model accesses no guest memory, sends and receives nothing, and raises no interrupt. All
+ * members are set, but `refused`, which may be NULL.
+ */
+struct vnic_vfio_migration_ops {
+	/* The function stops; the server replies when `settled` returns true. */
+	void (*stop)(void *ctx);
+	/* The function goes on, after `stop` or `restore`, or in its state after `reset`. */
+	void (*start)(void *ctx);
+	/* Writes the model's state; the server frees the stream with free(3). */
+	int (*save)(void *ctx, uint8_t **stream, size_t *length);
+	/*
+	 * Makes the stopped model that of the stream. The guest's memory is mapped; its contents
+	 * may arrive later, but before `start`. After an error the model is as after `reset`.
+	 */
+	int (*restore)(void *ctx, const uint8_t *stream, size_t length);
+	/* A stream was refused with this negative errno value. */
+	void (*refused)(void *ctx, int error);
+	/*
+	 * From now on the log of the guest's memory is on, or off. Other processes must not write
+	 * to the memory while it is on; the server replies when `settled` returns true.
+	 */
+	void (*logging)(void *ctx, bool on);
+	/* Marks memory that the model writes to all the time, before the log is read. */
+	void (*mark)(void *ctx);
+};
+
 struct vnic_vfio_attr {
 	struct vnic_vfio_function function;
 	struct vnic_guest_memory *memory; /* the server alone maps and unmaps it */
 	struct vnic_vfio_ops ops;         /* all are set, but those that may be NULL */
+	const struct vnic_vfio_migration_ops *migration; /* NULL: no migration */
 	void *ctx;
 };
 

@@ -1,0 +1,704 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The migration of a function by the vfio-user protocol, with a model that only counts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <linux/pci_regs.h>
+#include <linux/vfio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <vnic/dirty_log.h>
+#include <vnic/vfio_server.h>
+
+#include "vfio_client.h"
+
+#define PAGE    UINT64_C(4096)
+#define PAGES   UINT64_C(64)
+#define HIGH    UINT64_C(0x100000000)
+#define BAR0    0
+#define GET     (1u << 16)
+#define SET     (1u << 17)
+#define PROBE   (1u << 18)
+#define MAPPING 200000 /* bytes of a state that needs several messages */
+
+struct side {
+	struct vnic_guest_memory *memory;
+	struct vnic_vfio_server *server;
+	struct vfio_client client;
+	int file;
+	uint8_t state[MAPPING]; /* of the model */
+	uint32_t stops, starts, resets, marks, writes;
+	bool stopped, logging, busy;
+	int save_error, restore_error, refused;
+};
+
+struct fixture {
+	struct side source, target;
+};
+
+/* --- The model */
+
+static uint64_t model_read(void *ctx, uint32_t bar, uint32_t offset, uint32_t size)
+{
+	(void)bar, (void)size;
+	return ((struct side *)ctx)->state[offset];
+}
+
+static void model_write(void *ctx, uint32_t bar, uint32_t offset, uint32_t size, uint64_t value)
+{
+	struct side *side = ctx;
+
+	(void)bar, (void)size;
+	assert_false(side->stopped);
+	side->state[offset] = (uint8_t)value;
+	side->writes++;
+}
+
+static void model_reset(void *ctx)
+{
+	struct side *side = ctx;
+
+	memset(side->state, 0, sizeof(side->state));
+	side->resets++;
+}
+
+static void model_memory(void *ctx, uint64_t addr, uint64_t size)
+{
+	(void)ctx, (void)addr, (void)size;
+}
+
+static void model_disconnected(void *ctx)
+{
+	(void)ctx;
+}
+
+static bool model_settled(void *ctx)
+{
+	return !((struct side *)ctx)->busy;
+}
+
+static void model_stop(void *ctx)
+{
+	struct side *side = ctx;
+
+	assert_false(side->stopped);
+	side->stopped = true;
+	side->stops++;
+}
+
+static void model_start(void *ctx)
+{
+	struct side *side = ctx;
+
+	assert_true(side->stopped);
+	side->stopped = false;
+	side->starts++;
+}
+
+static int model_save(void *ctx, uint8_t **stream, size_t *length)
+{
+	struct side *side = ctx;
+
+	assert_true(side->stopped && !side->busy);
+	if (side->save_error)
+		return side->save_error;
+	*length = sizeof(side->state);
+	*stream = malloc(*length);
+	memcpy(*stream, side->state, *length);
+	return 0;
+}
+
+static int model_restore(void *ctx, const uint8_t *stream, size_t length)
+{
+	struct side *side = ctx;
+
+	assert_true(side->stopped);
+	if (side->restore_error)
+		return side->restore_error;
+	assert_int_equal(length, sizeof(side->state));
+	memcpy(side->state, stream, length);
+	return 0;
+}
+
+static void model_refused(void *ctx, int error)
+{
+	((struct side *)ctx)->refused = error;
+}
+
+static void model_logging(void *ctx, bool on)
+{
+	((struct side *)ctx)->logging = on;
+}
+
+static void model_mark(void *ctx)
+{
+	((struct side *)ctx)->marks++;
+}
+
+static const struct vnic_vfio_migration_ops migration = {
+	.stop = model_stop,
+	.start = model_start,
+	.save = model_save,
+	.restore = model_restore,
+	.refused = model_refused,
+	.logging = model_logging,
+	.mark = model_mark,
+};
+
+/* --- Two servers and their clients */
+
+static void pump(void *ctx)
+{
+	vnic_vfio_server_event(((struct side *)ctx)->server);
+}
+
+static void open_side(struct side *side, uint16_t device, bool migrates)
+{
+	struct vnic_vfio_attr attr = {
+		.function = {.vendor = 0x15ad,
+			     .device = device,
+			     .class_code = 0x020000,
+			     .bar_size = {4096, 4096, 8192},
+			     .vectors = 3,
+			     .msix_bar = 2,
+			     .pba_offset = 4096},
+		.ops = {.read = model_read,
+			.write = model_write,
+			.reset = model_reset,
+			.memory_added = model_memory,
+			.memory_removed = model_memory,
+			.disconnected = model_disconnected,
+			.settled = model_settled},
+		.migration = migrates ? &migration : NULL,
+		.ctx = side,
+	};
+	int ends[2];
+
+	memset(side, 0, sizeof(*side));
+	side->file = memfd_create("guest", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(side->file, 2 * PAGES * PAGE), 0);
+	assert_int_equal(vnic_guest_memory_create(&side->memory), 0);
+	attr.memory = side->memory;
+	assert_int_equal(vnic_vfio_server_create(&attr, &side->server), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(vnic_vfio_server_connect(side->server, ends[0]), 0);
+	vfio_client_open(&side->client, ends[1], pump, side);
+	assert_int_equal(vfio_map(&side->client, 0, PAGES * PAGE, side->file, 0), 0);
+	assert_int_equal(vfio_map(&side->client, HIGH, PAGES * PAGE, side->file, PAGES * PAGE), 0);
+}
+
+static void close_side(struct side *side)
+{
+	close(side->client.socket);
+	vnic_vfio_server_destroy(side->server);
+	vnic_guest_memory_destroy(side->memory);
+	close(side->file);
+}
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	open_side(&f.source, 0x07b0, true);
+	open_side(&f.target, 0x07b0, true);
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	close_side(&f->source);
+	close_side(&f->target);
+	return 0;
+}
+
+/* --- States */
+
+static void go(struct side *side, enum vfio_state state)
+{
+	assert_int_equal(vfio_set_state(&side->client, state), 0);
+	assert_int_equal(vfio_get_state(&side->client), state);
+}
+
+/* The number of arcs of linux/vfio.h from one state to another; 0: the way is forbidden. */
+static const uint8_t arcs[VFIO_STATES][VFIO_STATES] = {
+	[VFIO_STATE_STOP] = {[VFIO_STATE_RUNNING] = 1,
+			     [VFIO_STATE_STOP_COPY] = 1,
+			     [VFIO_STATE_RESUMING] = 1,
+			     [VFIO_STATE_PRE_COPY] = 2},
+	[VFIO_STATE_RUNNING] = {[VFIO_STATE_STOP] = 1,
+				[VFIO_STATE_STOP_COPY] = 2,
+				[VFIO_STATE_RESUMING] = 2,
+				[VFIO_STATE_PRE_COPY] = 1},
+	[VFIO_STATE_STOP_COPY] =
+		{[VFIO_STATE_STOP] = 1, [VFIO_STATE_RUNNING] = 2, [VFIO_STATE_RESUMING] = 2},
+	[VFIO_STATE_PRE_COPY] = {[VFIO_STATE_STOP] = 2,
+				 [VFIO_STATE_RUNNING] = 1,
+				 [VFIO_STATE_STOP_COPY] = 1,
+				 [VFIO_STATE_RESUMING] = 3},
+};
+
+static bool is_stopped(enum vfio_state state)
+{
+	return state != VFIO_STATE_RUNNING && state != VFIO_STATE_PRE_COPY;
+}
+
+/* From RESUMING all ways need a stream: test_migration has them. */
+static void test_all_ways(void **state)
+{
+	static const enum vfio_state all[] = {VFIO_STATE_STOP, VFIO_STATE_RUNNING,
+					      VFIO_STATE_STOP_COPY, VFIO_STATE_PRE_COPY,
+					      VFIO_STATE_RESUMING};
+	struct side *side = &((struct fixture *)*state)->source;
+
+	for (int i = 0; i < 4; i++)
+		for (int j = 0; j < 5; j++) {
+			vfio_reset(&side->client);
+			go(side, all[i]);
+			if (all[i] == all[j] || arcs[all[i]][all[j]]) {
+				go(side, all[j]);
+				assert_int_equal(side->stopped, is_stopped(all[j]));
+			} else {
+				assert_int_equal(vfio_set_state(&side->client, all[j]), EINVAL);
+				assert_int_equal(vfio_get_state(&side->client), all[i]);
+			}
+		}
+	vfio_reset(&side->client);
+	assert_false(side->stopped);
+}
+
+static void test_states_that_do_not_exist(void **state)
+{
+	static const uint32_t wrong[] = {VFIO_STATE_ERROR, 5, 7, 8, 1000, UINT32_MAX};
+	struct side *side = &((struct fixture *)*state)->source;
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(vfio_set_state(&side->client, (enum vfio_state)wrong[i]), EINVAL);
+	assert_int_equal(vfio_get_state(&side->client), VFIO_STATE_RUNNING);
+}
+
+static void test_features(void **state)
+{
+	struct fixture *f = *state;
+	struct vfio_client *c = &f->source.client;
+	const uint64_t control[2] = {PAGE, 0};
+	struct side plain;
+	uint64_t flags;
+
+	assert_int_equal(vfio_feature(c, GET | 1, NULL, 0, 0), 0);
+	memcpy(&flags, c->body + 8, sizeof(flags));
+	assert_int_equal(c->size, 16);
+	assert_int_equal(flags, 1 | 4); /* STOP_COPY, PRE_COPY */
+	for (uint32_t feature = 0; feature < 12; feature++) {
+		const bool get = feature == 1 || feature == 2 || feature == 8;
+		const bool set = feature == 2 || feature == 6 || feature == 7;
+
+		assert_int_equal(vfio_feature(c, PROBE | GET | feature, NULL, 0, 0),
+				 get ? 0 : ENOTTY);
+		assert_int_equal(vfio_feature(c, PROBE | SET | feature, NULL, 0, 0),
+				 set ? 0 : ENOTTY);
+		assert_int_equal(vfio_feature(c, PROBE | GET | SET | feature, NULL, 0, 0),
+				 get && set ? 0 : ENOTTY);
+		assert_int_equal(vfio_feature(c, PROBE | feature, NULL, 0, 0),
+				 get || set ? 0 : ENOTTY);
+	}
+	/* Both methods, none, one that does not exist, unknown flags, a reply that is too long. */
+	assert_int_equal(vfio_feature(c, GET | SET | 2, NULL, 0, 0), EINVAL);
+	assert_int_equal(vfio_feature(c, 2, NULL, 0, 0), EINVAL);
+	assert_int_equal(vfio_feature(c, SET | 1, NULL, 0, 0), ENOTTY);
+	assert_int_equal(vfio_feature(c, GET | 6, control, sizeof(control), 0), ENOTTY);
+	assert_int_equal(vfio_feature(c, GET | 1u << 20 | 1, NULL, 0, 0), EINVAL);
+	assert_int_equal(vfio_feature(c, GET | 1, NULL, 0, 15), EINVAL);
+	assert_int_equal(vfio_feature(c, GET | 1, NULL, 0, 7), EINVAL);
+	assert_int_equal(vfio_feature(c, SET | 2, control, 4, 0), EINVAL);
+	/* A function without a migration. */
+	open_side(&plain, 0x07b0, false);
+	assert_int_equal(vfio_feature(&plain.client, GET | 1, NULL, 0, 0), ENOTTY);
+	assert_int_equal(vfio_feature(&plain.client, PROBE | GET | 1, NULL, 0, 0), ENOTTY);
+	assert_int_equal(vfio_set_state(&plain.client, VFIO_STATE_STOP), ENOTTY);
+	vfio_reset(&plain.client);
+	close_side(&plain);
+}
+
+/* --- The stream */
+
+static void fill(struct side *side)
+{
+	for (uint32_t i = 0; i < sizeof(side->state); i++)
+		side->state[i] = (uint8_t)(i * 7 + i / 251);
+}
+
+static void read_stream(struct side *side, uint8_t **stream, size_t *length)
+{
+	*stream = NULL;
+	*length = 0;
+	vfio_read_stream(&side->client, stream, length);
+}
+
+static void test_migration(void **state)
+{
+	struct fixture *f = *state;
+	struct side *from = &f->source, *to = &f->target;
+	uint8_t *stream = NULL;
+	size_t length = 0;
+
+	fill(from);
+	/* Memory and bus mastering: a part of the configuration space that the client changes. */
+	assert_int_equal(vfio_write(&from->client, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND, 6),
+			 0);
+	go(from, VFIO_STATE_PRE_COPY);
+	vfio_read_stream(&from->client, &stream, &length);
+	assert_int_equal(length, 0);
+	assert_int_equal(vfio_write(&from->client, BAR0, 8, 99), 0);
+	go(from, VFIO_STATE_STOP_COPY);
+	vfio_read_stream(&from->client, &stream, &length);
+	assert_true(length > sizeof(from->state));
+	go(to, VFIO_STATE_RESUMING);
+	assert_int_equal(vfio_write_stream(&to->client, stream, length), 0);
+	go(to, VFIO_STATE_STOP);
+	assert_memory_equal(to->state, from->state, sizeof(to->state));
+	assert_int_equal(to->state[8], 99);
+	assert_int_equal(to->starts, 0);
+	go(to, VFIO_STATE_RUNNING);
+	assert_int_equal(to->starts, 1);
+	assert_int_equal(vfio_read(&to->client, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND) & 0xffff,
+			 6);
+	go(from, VFIO_STATE_STOP);
+	assert_int_equal(from->starts, 0);
+	free(stream);
+}
+
+/* The client gives up in each state, and the source goes on. */
+static void test_abort(void **state)
+{
+	static const enum vfio_state last[] = {VFIO_STATE_PRE_COPY, VFIO_STATE_STOP_COPY,
+					       VFIO_STATE_STOP};
+	struct side *side = &((struct fixture *)*state)->source;
+	uint8_t *stream;
+	size_t length, whole = 0;
+
+	fill(side);
+	for (int i = 0; i < 3; i++) {
+		go(side, last[i]);
+		if (last[i] == VFIO_STATE_STOP_COPY)
+			read_stream(side, &stream, &whole);
+		else
+			stream = NULL;
+		go(side, VFIO_STATE_RUNNING);
+		free(stream);
+		assert_int_equal(vfio_write(&side->client, BAR0, 8, (uint32_t)i), 0);
+		assert_int_equal(side->state[8], i);
+	}
+	/* A second migration has a stream from the beginning. */
+	go(side, VFIO_STATE_STOP_COPY);
+	read_stream(side, &stream, &length);
+	assert_int_equal(length, whole);
+	free(stream);
+	go(side, VFIO_STATE_RUNNING);
+	assert_int_equal(side->resets, 0);
+}
+
+static void test_registers_of_a_stopped_function(void **state)
+{
+	struct side *side = &((struct fixture *)*state)->source;
+
+	side->state[12] = 5;
+	go(side, VFIO_STATE_STOP);
+	assert_int_equal(vfio_write(&side->client, BAR0, 8, 1), EBUSY);
+	assert_int_equal(vfio_read(&side->client, BAR0, 12), 5);
+	assert_int_equal(side->writes, 0);
+	go(side, VFIO_STATE_RUNNING);
+	assert_int_equal(vfio_write(&side->client, BAR0, 8, 1), 0);
+}
+
+static void test_data_in_wrong_states(void **state)
+{
+	static const enum vfio_state all[] = {VFIO_STATE_RUNNING, VFIO_STATE_STOP,
+					      VFIO_STATE_STOP_COPY, VFIO_STATE_PRE_COPY,
+					      VFIO_STATE_RESUMING};
+	struct side *side = &((struct fixture *)*state)->source;
+	struct vfio_client *c = &side->client;
+	const uint32_t read[2] = {8 + 100, 100}, long_read[2] = {8 + 5000, 5000};
+	const uint32_t write[3] = {8, 4, 7}, wrong_write[3] = {8, 5, 7};
+
+	for (int i = 0; i < 5; i++) {
+		const bool reads = all[i] == VFIO_STATE_STOP_COPY || all[i] == VFIO_STATE_PRE_COPY;
+
+		vfio_reset(c);
+		go(side, all[i]);
+		assert_int_equal(vfio_ask(c, 17, read, sizeof(read), -1), reads ? 0 : EINVAL);
+		assert_int_equal(vfio_ask(c, 17, long_read, sizeof(read), -1), EINVAL);
+		assert_int_equal(vfio_ask(c, 18, write, sizeof(write), -1),
+				 all[i] == VFIO_STATE_RESUMING ? 0 : EINVAL);
+		assert_int_equal(vfio_ask(c, 18, wrong_write, sizeof(write), -1), EINVAL);
+	}
+}
+
+/* Each error ends in the state ERROR, from which only a reset leads. */
+static void refuse(struct side *side, const uint8_t *stream, size_t length, int error)
+{
+	side->refused = 0;
+	go(side, VFIO_STATE_RESUMING);
+	assert_int_equal(vfio_write_stream(&side->client, stream, length), 0);
+	assert_int_equal(vfio_set_state(&side->client, VFIO_STATE_RUNNING), error);
+	assert_int_equal(side->refused, -error);
+	assert_int_equal(vfio_get_state(&side->client), VFIO_STATE_ERROR);
+	for (uint32_t to = 0; to < VFIO_STATES; to++)
+		assert_int_equal(vfio_set_state(&side->client, (enum vfio_state)to), EINVAL);
+	vfio_reset(&side->client);
+	assert_int_equal(vfio_get_state(&side->client), VFIO_STATE_RUNNING);
+	assert_false(side->stopped);
+}
+
+static void test_refused_streams(void **state)
+{
+	struct fixture *f = *state;
+	struct side *from = &f->source, *to = &f->target;
+	struct side other;
+	uint8_t *stream;
+	size_t length;
+
+	fill(from);
+	go(from, VFIO_STATE_STOP_COPY);
+	read_stream(from, &stream, &length);
+	refuse(to, stream, 0, EBADMSG);
+	refuse(to, stream, 10, EBADMSG);
+	refuse(to, stream, length - 1, EBADMSG);
+	stream[length / 2] ^= 1;
+	refuse(to, stream, length, EBADMSG);
+	stream[length / 2] ^= 1;
+	to->restore_error = -EADDRINUSE;
+	refuse(to, stream, length, EADDRINUSE);
+	to->restore_error = 0;
+	/* A function of another kind. */
+	open_side(&other, 0x0820, true);
+	refuse(&other, stream, length, EINVAL);
+	close_side(&other);
+	go(to, VFIO_STATE_RESUMING);
+	assert_int_equal(vfio_write_stream(&to->client, stream, length), 0);
+	go(to, VFIO_STATE_RUNNING);
+	free(stream);
+}
+
+/* A function that cannot be saved stays stopped, and goes on. */
+static void test_save_error(void **state)
+{
+	struct side *side = &((struct fixture *)*state)->source;
+
+	side->save_error = -ENOMEM;
+	assert_int_equal(vfio_set_state(&side->client, VFIO_STATE_STOP_COPY), ENOMEM);
+	assert_int_equal(vfio_get_state(&side->client), VFIO_STATE_STOP);
+	go(side, VFIO_STATE_RUNNING);
+	assert_int_equal(side->starts, 1);
+}
+
+/* While a peer copies, neither the reply comes nor is the state saved; model_save checks that. */
+static void test_wait_for_copies(void **state)
+{
+	struct side *side = &((struct fixture *)*state)->source;
+	const uint32_t data[4] = {16, SET | 2, VFIO_STATE_STOP_COPY, 0};
+	const uint32_t header[4] = {16u << 16 | 100, 16 + sizeof(data), 0, 0};
+	char byte;
+
+	side->busy = true;
+	assert_int_equal(send(side->client.socket, header, sizeof(header), 0), sizeof(header));
+	assert_int_equal(send(side->client.socket, data, sizeof(data), 0), sizeof(data));
+	pump(side);
+	assert_true(vnic_vfio_server_is_held(side->server));
+	assert_int_equal(side->stops, 1);
+	assert_int_equal(recv(side->client.socket, &byte, 1, MSG_DONTWAIT), -1);
+	side->busy = false;
+	pump(side);
+	assert_int_equal(recv(side->client.socket, side->client.body, 100, MSG_DONTWAIT), 16 + 16);
+	assert_int_equal(vfio_get_state(&side->client), VFIO_STATE_STOP_COPY);
+}
+
+/* An interrupt that nobody could get before the migration is raised at the target. */
+static void test_pending_interrupt(void **state)
+{
+	struct fixture *f = *state;
+	struct side *from = &f->source, *to = &f->target;
+	int fd = eventfd(0, EFD_NONBLOCK);
+	eventfd_t count;
+	uint8_t *stream;
+	size_t length;
+
+	vnic_vfio_server_interrupt(from->server, 2);
+	go(from, VFIO_STATE_STOP_COPY);
+	read_stream(from, &stream, &length);
+	vfio_set_eventfd(&to->client, 2, fd);
+	go(to, VFIO_STATE_RESUMING);
+	assert_int_equal(vfio_write_stream(&to->client, stream, length), 0);
+	go(to, VFIO_STATE_STOP);
+	assert_int_equal(eventfd_read(fd, &count), -1);
+	go(to, VFIO_STATE_RUNNING);
+	assert_int_equal(eventfd_read(fd, &count), 0);
+	assert_int_equal(count, 1);
+	close(fd);
+	free(stream);
+}
+
+/* A client that ends in the middle leaves a function that works for the next one. */
+static void test_disconnection(void **state)
+{
+	struct side *side = &((struct fixture *)*state)->source;
+	int ends[2];
+
+	go(side, VFIO_STATE_STOP_COPY);
+	assert_int_equal(vfio_start_log(&side->client), 0);
+	vfio_client_close(&side->client);
+	assert_false(side->stopped || side->logging);
+	assert_false(vnic_guest_memory_log(side->memory)->on);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(vnic_vfio_server_connect(side->server, ends[0]), 0);
+	vfio_client_open(&side->client, ends[1], pump, side);
+	assert_int_equal(vfio_get_state(&side->client), VFIO_STATE_RUNNING);
+	assert_int_equal(vfio_write(&side->client, BAR0, 0, 1), 0);
+}
+
+/* --- The log */
+
+static void write_guest(struct side *side, uint64_t addr, uint64_t size)
+{
+	void *bytes = vnic_guest_memory_range(side->memory, addr, size, true);
+
+	assert_non_null(bytes);
+	memset(bytes, 1, size);
+	vnic_dirty_mark(vnic_guest_memory_log(side->memory), bytes, size);
+}
+
+static uint64_t take_word(struct side *side, uint64_t addr)
+{
+	uint64_t word = 0;
+
+	vfio_take_log(&side->client, addr, PAGES * PAGE, &word);
+	return word;
+}
+
+static void test_log(void **state)
+{
+	struct side *side = &((struct fixture *)*state)->source;
+
+	write_guest(side, 5 * PAGE, 1);
+	assert_int_equal(vfio_start_log(&side->client), 0);
+	assert_true(side->logging);
+	assert_int_equal(take_word(side, 0), 0);
+	write_guest(side, 3 * PAGE + 4095, 2);
+	write_guest(side, HIGH + 63 * PAGE, PAGE);
+	assert_int_equal(take_word(side, 0), 3u << 3);
+	assert_int_equal(take_word(side, 0), 0);
+	assert_int_equal(take_word(side, HIGH), UINT64_C(1) << 63);
+	assert_int_equal(take_word(side, HIGH), 0);
+	assert_int_equal(side->marks, 5);
+	write_guest(side, HIGH, PAGES * PAGE);
+	assert_int_equal(take_word(side, HIGH), UINT64_MAX);
+	/* A second start is refused, a stop forgets, and a report needs a log. */
+	assert_int_equal(vfio_start_log(&side->client), EINVAL);
+	write_guest(side, 0, 1);
+	assert_int_equal(vfio_stop_log(&side->client), 0);
+	assert_false(side->logging);
+	assert_int_equal(vfio_stop_log(&side->client), EINVAL);
+	assert_int_equal(
+		vfio_feature(&side->client, GET | 8, (uint64_t[]){0, PAGES * PAGE, PAGE}, 24, 0),
+		EINVAL);
+	assert_int_equal(vfio_start_log(&side->client), 0);
+	assert_int_equal(take_word(side, 0), 0);
+	vfio_reset(&side->client);
+	assert_false(side->logging);
+}
+
+static void test_page_sizes_of_the_log(void **state)
+{
+	struct side *side = &((struct fixture *)*state)->source;
+	struct vfio_client *c = &side->client;
+	const uint64_t one_range[4] = {65536, 1, 0, PAGES * PAGE};
+	uint64_t value;
+
+	assert_int_equal(vfio_feature(c, SET | 6, one_range, sizeof(one_range), 0), 0);
+	memcpy(&value, c->body + 8, sizeof(value));
+	assert_int_equal(value, PAGE); /* the size that the server has chosen */
+	write_guest(side, 5 * PAGE, 1);
+	assert_int_equal(vfio_feature(c, GET | 8, (uint64_t[]){0, PAGES * PAGE, 4 * PAGE}, 24, 0),
+			 0);
+	memcpy(&value, c->body + 8 + 24, sizeof(value));
+	assert_int_equal(value, 2);
+	write_guest(side, 5 * PAGE, 1);
+	assert_int_equal(vfio_feature(c, GET | 8, (uint64_t[]){4 * PAGE, 2 * PAGE, 1024}, 24, 0),
+			 0);
+	memcpy(&value, c->body + 8 + 24, sizeof(value));
+	assert_int_equal(value, 0xf0);
+}
+
+static void test_wrong_log_commands(void **state)
+{
+	struct vfio_client *c = &((struct fixture *)*state)->source.client;
+	const struct {
+		uint64_t control[4];
+		uint32_t size;
+	} starts[] = {
+		{{0, 0}, 16},
+		{{4097, 0}, 16},
+		{{PAGE, 1}, 16},
+		{{PAGE, 0, 0, PAGE}, 32},
+		{{PAGE, 2, 0, PAGE}, 32},
+		{{PAGE, 1, 0, 0}, 32},
+		{{PAGE, 1, UINT64_MAX, 2}, 32},
+		{{PAGE, 0}, 15},
+	};
+	const uint64_t reports[][3] = {
+		{0, 0, PAGE},
+		{0, PAGE, 0},
+		{0, PAGE, 3},
+		{UINT64_MAX - 5, PAGE, PAGE},
+		{0, UINT64_MAX, PAGE},
+		{0, 40000 * PAGE, PAGE}, /* more than a message has room for */
+	};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		assert_int_equal(vfio_feature(c, SET | 6, starts[i].control, starts[i].size, 0),
+				 EINVAL);
+	assert_int_equal(vfio_start_log(c), 0);
+	for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++)
+		assert_int_equal(vfio_feature(c, GET | 8, reports[i], 24, 0), EINVAL);
+	assert_int_equal(vfio_feature(c, GET | 8, reports[0], 20, 0), EINVAL);
+	assert_int_equal(vfio_feature(c, GET | 8, (uint64_t[]){0, PAGE, PAGE}, 24, 8 + 24 + 7),
+			 EINVAL);
+	assert_int_equal(vfio_feature(c, GET | 8, (uint64_t[]){0, PAGE, PAGE}, 24, 8 + 24 + 8), 0);
+	assert_int_equal(vfio_feature(c, SET | 7, reports[0], 8, 0), EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(test_all_ways),
+		TEST(test_states_that_do_not_exist),
+		TEST(test_features),
+		TEST(test_migration),
+		TEST(test_abort),
+		TEST(test_registers_of_a_stopped_function),
+		TEST(test_data_in_wrong_states),
+		TEST(test_refused_streams),
+		TEST(test_save_error),
+		TEST(test_wait_for_copies),
+		TEST(test_pending_interrupt),
+		TEST(test_disconnection),
+		TEST(test_log),
+		TEST(test_page_sizes_of_the_log),
+		TEST(test_wrong_log_commands),
+#undef TEST
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "function_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <vnic/state_stream.h>
+
+#include "server.h"
+
+#define NAME    "urxevfio"
+#define VERSION 1u
+
+/* The bytes that the client cannot change say what kind of function it is. */
+static void config_record(struct vnic_state_stream *s, struct config_space *config)
+{
+	uint8_t bytes[CONFIG_SPACE_SIZE];
+
+	memcpy(bytes, config->bytes, sizeof(bytes));
+	vnic_state_bytes(s, bytes, sizeof(bytes));
+	for (uint32_t i = 0; i < sizeof(bytes); i++)
+		if ((bytes[i] ^ config->bytes[i]) & ~config->writable[i])
+			vnic_state_fail(s, -EINVAL);
+	if (s->restoring && !s->error)
+		memcpy(config->bytes, bytes, sizeof(bytes));
+}
+
+static void pending_record(struct vnic_state_stream *s, struct irq_vectors *irq)
+{
+	uint64_t pending = irq->pending;
+
+	vnic_state_u64(s, &pending);
+	vnic_state_require(s, irq->count == 64 || !(pending >> irq->count));
+	if (s->restoring && !s->error)
+		irq->pending |= pending;
+}
+
+int function_state_save(struct vnic_vfio_server *server, uint8_t **stream, size_t *length)
+{
+	struct vnic_state_stream s;
+	uint8_t *model = NULL;
+	size_t size = 0;
+	uint32_t n;
+	int rc = server->attr.migration->save(server->attr.ctx, &model, &size);
+
+	if (rc)
+		return rc;
+	vnic_state_begin_save(&s, NAME, VERSION);
+	config_record(&s, &server->config);
+	pending_record(&s, &server->irq);
+	vnic_state_require(&s, size <= UINT32_MAX);
+	n = vnic_state_count(&s, (uint32_t)size, 1);
+	vnic_state_bytes(&s, model, n);
+	free(model);
+	return vnic_state_finish_save(&s, stream, length);
+}
+
+int function_state_restore(struct vnic_vfio_server *server, const uint8_t *stream, size_t length)
+{
+	struct config_space config = server->config;
+	struct irq_vectors irq = server->irq;
+	struct vnic_state_stream s;
+	const uint8_t *model;
+	uint32_t n;
+
+	vnic_state_begin_restore(&s, NAME, VERSION, stream, length);
+	config_record(&s, &config);
+	pending_record(&s, &irq);
+	n = vnic_state_count(&s, 0, 1);
+	model = vnic_state_take(&s, n);
+	if (!vnic_state_finish_restore(&s))
+		s.error = server->attr.migration->restore(server->attr.ctx, model, n);
+	if (s.error)
+		return s.error;
+	server->config = config;
+	server->irq.pending = irq.pending;
+	return 0;
+}
