@@ -25,7 +25,8 @@
 
 static const char usage[] =
 	"usage: urxe vm --socket PATH[,PATH2] [--mac MAC] [--mtu BYTES] [--roce v1|v2]\n"
-	"               [--doorbells trapped|mapped] [--name NAME] [--run-dir DIR]\n"
+	"               [--doorbells trapped|mapped] [--name NAME] [--incoming]\n"
+	"               [--run-dir DIR]\n"
 	"Serves a virtual machine of QEMU 10.1 or later as a PCI device with two functions, by\n"
 	"vfio-user at two UNIX sockets: a vmxnet3, and the RDMA device PVRDMA. Linux has drivers\n"
 	"for both, so the machine needs no software of urxe. The machine is a station of its own\n"
@@ -45,6 +46,9 @@ static const char usage[] =
 	"                 mapped, from memory that it looks at: many messages are faster, and one\n"
 	"                 after a pause may be late by 1/64 of the pause, 50 ms at most\n"
 	"  --name NAME    of the switch's port, vm:NAME; default: the number of the process\n"
+	"  --incoming     for a machine that migrates to this process: it joins the switch when "
+	"its\n"
+	"                 state has arrived. --mac and --roce are those of its old process\n"
 	"  --run-dir DIR  the daemon's directory; default as for urxed, or root's if only\n"
 	"                 that one has a daemon\n"
 	"\n"
@@ -52,15 +56,12 @@ static const char usage[] =
 	"start;\n"
 	"2 for a wrong command line.\n";
 
-static const struct option options[] = {{"socket", required_argument, NULL, 's'},
-					{"mac", required_argument, NULL, 'm'},
-					{"mtu", required_argument, NULL, 'u'},
-					{"roce", required_argument, NULL, 'r'},
-					{"name", required_argument, NULL, 'n'},
-					{"doorbells", required_argument, NULL, 'b'},
-					{"run-dir", required_argument, NULL, 'd'},
-					{"help", no_argument, NULL, 'h'},
-					{0}};
+static const struct option options[] = {
+	{"socket", required_argument, NULL, 's'}, {"mac", required_argument, NULL, 'm'},
+	{"mtu", required_argument, NULL, 'u'},    {"roce", required_argument, NULL, 'r'},
+	{"name", required_argument, NULL, 'n'},   {"doorbells", required_argument, NULL, 'b'},
+	{"incoming", no_argument, NULL, 'i'},     {"run-dir", required_argument, NULL, 'd'},
+	{"help", no_argument, NULL, 'h'},         {0}};
 
 #define MTU_MIN 576
 /* Longer paths do not fit sockaddr_un. */
@@ -160,6 +161,7 @@ static bool set_option(struct arguments *a, int opt, const char *value)
 	case 'u': return set_mtu(a, value);
 	case 'n': return set_name(a, value);
 	case 'b': return set_doorbells(a, value);
+	case 'i': a->attr.incoming = true; return true;
 	default: a->run_dir = value; return true;
 	}
 }

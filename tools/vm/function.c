@@ -89,6 +89,57 @@ void function_event(struct function *f, int epoll_fd)
 		 rc == -ECONNRESET ? "" : ": it broke the vfio-user protocol");
 }
 
+/* --- Migration */
+
+void function_pausing(struct function *f)
+{
+	if (f->owner)
+		f->owner->pausing(f->owner->ctx);
+}
+
+static void tell_change(const struct function *f)
+{
+	if (f->owner)
+		f->owner->changed(f->owner->ctx);
+}
+
+void function_set_paused(struct function *f, bool paused)
+{
+	f->paused = paused;
+	tell_change(f);
+}
+
+void function_set_logging(struct function *f, bool on)
+{
+	f->logging = on;
+	tell_change(f);
+}
+
+void function_saving(struct function *f)
+{
+	if (f->owner)
+		f->owner->saving(f->owner->ctx);
+}
+
+static const char *explain_state_refusal(int error)
+{
+	switch (error) {
+	case -EBADMSG: return "it is truncated or damaged";
+	case -EPROTONOSUPPORT: return "a later version of urxe has written it";
+	case -EINVAL:
+		return "it is of a device with another --mac, --roce or kind, or with a longer MTU "
+		       "than this host has";
+	case -EFAULT: return "the machine has no memory here where the device used some";
+	default: return strerror(-error);
+	}
+}
+
+void function_state_refused(const struct function *f, int error)
+{
+	log_line("%s: refused the state of the machine's device: %s", f->name,
+		 explain_state_refusal(error));
+}
+
 /* --- Memory that the function cannot use */
 
 static const char *explain_refusal(int error)

@@ -16,14 +16,28 @@
 
 #define FUNCTION_ERROR 256
 
+/* The virtual machine of a function: what it does when a migration pauses the function. */
+struct function_owner {
+	/* The function is going to pause: frames that wait are sent. */
+	void (*pausing)(void *ctx);
+	/* `paused` or `logging` of a function has changed. */
+	void (*changed)(void *ctx);
+	/* The function's state is going to be saved: the machine may go on at another host. */
+	void (*saving)(void *ctx);
+	void *ctx;
+};
+
 struct function {
 	const char *name; /* for log lines */
 	struct listen_socket listener;
 	struct vnic_guest_memory *memory;
 	struct vnic_vfio_server *server;
-	int watched;     /* the client's socket in the epoll set; -1 = none */
-	uint32_t events; /* epoll events for which that socket is watched */
-	uint32_t lost;   /* pieces of memory of this client that were lost */
+	int watched;                        /* the client's socket in the epoll set; -1 = none */
+	uint32_t events;                    /* epoll events for which that socket is watched */
+	uint32_t lost;                      /* pieces of memory of this client that were lost */
+	const struct function_owner *owner; /* NULL: the function is alone */
+	bool paused;                        /* by the client; the model must not work */
+	bool logging;                       /* peers must not write to the machine's memory */
 };
 
 /* Makes f->memory. The caller then creates the model, which needs it, and calls function_serve. */
@@ -54,6 +68,13 @@ void function_event(struct function *f, int epoll_fd);
  * True: there were some, and the model may have something to do.
  */
 bool function_check_memory(struct function *f);
+
+/* For the callbacks of struct vnic_vfio_migration_ops. */
+void function_pausing(struct function *f);
+void function_set_paused(struct function *f, bool paused);
+void function_set_logging(struct function *f, bool on);
+void function_saving(struct function *f);
+void function_state_refused(const struct function *f, int error);
 
 /* Logs what the callbacks of these names in struct vnic_vfio_ops get. */
 void function_memory_refused(const struct function *f, uint64_t addr, uint64_t size, int error);

@@ -78,6 +78,15 @@ void machine_peers_open(struct machine_peers *p, struct vm_session *session)
 		log_line("peers cannot copy to the machine's memory: %s", strerror(-rc));
 }
 
+void machine_peers_end_service(struct machine_peers *p)
+{
+	if (!p->inbox || p->ended)
+		return;
+	p->ended = true;
+	p->session->inbox = NULL;
+	vnic_inbox_close(p->inbox);
+}
+
 static void close_route(struct machine_peers *p, uint32_t process)
 {
 	struct peer_route *route = p->routes[process];
@@ -127,7 +136,7 @@ static bool may_be_here(const struct machine_peers *p, const uint8_t mac[6])
 {
 	const struct vm_session *s = p->session;
 
-	if (!p->table || !s->nic || mac[0] & 1 || !memcmp(mac, s->mac, sizeof(s->mac)))
+	if (!p->table || p->ended || !s->nic || mac[0] & 1 || !memcmp(mac, s->mac, sizeof(s->mac)))
 		return false;
 	return s->welcome.port.machines || !memcmp(mac, s->welcome.mac, sizeof(s->welcome.mac));
 }
@@ -267,7 +276,8 @@ void machine_peers_release(struct machine_peers *p, uint32_t taken)
 {
 	if (taken)
 		vnic_inbox_rx_release(p->inbox, taken);
-	if (p->inbox && vnic_inbox_broken(p->inbox) && !p->counters[VNIC_DIRECT_BROKEN]) {
+	if (p->inbox && !p->ended && vnic_inbox_broken(p->inbox) &&
+	    !p->counters[VNIC_DIRECT_BROKEN]) {
 		count(p, VNIC_DIRECT_BROKEN, 1);
 		log_line("a process has spoilt the machine's inbox: packets go by the switch");
 	}

@@ -21,6 +21,7 @@ struct machine_peers {
 	struct vm_session *session;
 	struct vnic_inbox *inbox; /* NULL = none */
 	bool armed;               /* the inbox's interrupt is not masked */
+	bool ended;               /* machine_peers_end_service was called */
 	struct peers peers;
 	struct urxe_direct_ops direct;             /* of the engine, with &peers as their context */
 	struct urxe_direct_table *table;           /* of the engine; NULL = no copies */
@@ -34,6 +35,11 @@ struct machine_peers {
  * not possible, all messages of the machine go in packets until the process ends.
  */
 void machine_peers_open(struct machine_peers *p, struct vm_session *session);
+/*
+ * The machine may go on in another process: peers send their frames to the switch from now on, and
+ * copy nothing, until the process ends.
+ */
+void machine_peers_end_service(struct machine_peers *p);
 /* Call it when the engine no longer exists. */
 void machine_peers_close(struct machine_peers *p);
 

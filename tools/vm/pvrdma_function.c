@@ -106,6 +106,66 @@ static void raise_interrupt(void *ctx, uint32_t vector)
 	vnic_vfio_server_interrupt(f->function.server, vector);
 }
 
+/* --- Migration */
+
+static void pause_device(void *ctx)
+{
+	struct pvrdma_function *f = ctx;
+
+	function_pausing(&f->function);
+	pvrdma_pause(f->dev, now_ns());
+	function_set_paused(&f->function, true);
+}
+
+static void resume_device(void *ctx)
+{
+	struct pvrdma_function *f = ctx;
+
+	function_set_paused(&f->function, false);
+	pvrdma_resume(f->dev, now_ns());
+}
+
+static int save_device(void *ctx, uint8_t **stream, size_t *length)
+{
+	struct pvrdma_function *f = ctx;
+
+	function_saving(&f->function);
+	return pvrdma_save(f->dev, now_ns(), stream, length);
+}
+
+static int restore_device(void *ctx, const uint8_t *stream, size_t length)
+{
+	return pvrdma_restore(((struct pvrdma_function *)ctx)->dev, now_ns(), stream, length);
+}
+
+static void note_refused_state(void *ctx, int error)
+{
+	function_state_refused(&((struct pvrdma_function *)ctx)->function, error);
+}
+
+static void set_logging(void *ctx, bool on)
+{
+	function_set_logging(&((struct pvrdma_function *)ctx)->function, on);
+}
+
+/* PVRDMA marks all memory when it writes it. */
+static void mark_nothing(void *ctx)
+{
+	(void)ctx;
+}
+
+static const struct vnic_vfio_migration_ops migration = {
+	.stop = pause_device,
+	.start = resume_device,
+	.save = save_device,
+	.restore = restore_device,
+	.refused = note_refused_state,
+	.logging = set_logging,
+	.mark = mark_nothing,
+};
+
+/* --- Opening */
+
 static int create_device(struct pvrdma_function *f, const struct pvrdma_function_attr *attr)
 {
 	struct pvrdma_attr a = {
@@ -154,6 +214,7 @@ int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function
 			     .pba_offset = PBA_OFFSET},
 		.ops = {read_register, write_register, reset, add_memory, remove_memory,
 			note_disconnect, has_settled, note_refused, note_lost, set_bus_master},
+		.migration = &migration,
 		.ctx = f,
 	};
 	int rc;
@@ -161,6 +222,7 @@ int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function
 	*f = (struct pvrdma_function){.host = attr->host};
 	rc = function_init(&f->function, "pvrdma") ?: open_uar(f, attr, &a.function)
 						    ?: create_device(f, attr);
+	f->function.owner = attr->owner;
 	if (!rc)
 		return function_serve(&f->function, attr->path, &a, error);
 	snprintf(error, FUNCTION_ERROR, "cannot create the PVRDMA device: %s", strerror(-rc));

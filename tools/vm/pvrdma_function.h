@@ -24,6 +24,7 @@ struct pvrdma_function_attr {
 	bool roce_v1; /* this and host: as in struct pvrdma_attr */
 	bool map_doorbells;
 	const struct pvrdma_host *host;
+	const struct function_owner *owner; /* as of vmxnet3_function_open */
 };
 
 /* On error `error` has a sentence, and the caller still calls pvrdma_function_close. */

@@ -13,7 +13,45 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-#define RETRY_NS (100 * NS_PER_MS)
+#define RETRY_NS      (100 * NS_PER_MS)
+#define REFUSED_LINES 8 /* of numbers; the first ones tell enough */
+
+/* --- Numbers that this daemon has not leased */
+
+static bool is_foreign(const struct vm_session *s, uint32_t qpn)
+{
+	return s->leases.by_qpn[VNIC_PROCESS(qpn)]->foreign;
+}
+
+/*
+ * The machine has its own MAC, so its packets find it in any case. Without the daemon's consent
+ * peers of this host get no introduction to the queue pair.
+ */
+static void add_foreign(struct vm_session *s, uint32_t qpn)
+{
+	const int rc = s->nic ? vnic_driver_add_qpn(s->nic, qpn, false) : -ENOTCONN;
+
+	if (!rc || ++s->refused > REFUSED_LINES)
+		return;
+	if (rc == -EEXIST)
+		log_line("another process of this host has QP %#x of the machine, too: its "
+			 "messages go in packets",
+			 qpn);
+	else
+		log_line("messages of the machine's QP %#x go in packets: %s", qpn, strerror(-rc));
+}
+
+/* A daemon that was started since knows only the numbers that it has leased. */
+static void add_all_foreign(struct vm_session *s)
+{
+	for (uint32_t block = 0; s->leases.foreign && block < VNIC_PROCESSES; block++) {
+		const struct lease_block *b = s->leases.by_qpn[block];
+
+		for (uint32_t i = 0; b && b->foreign && i < VNIC_LEASE_QPNS; i++)
+			if (b->qps[i])
+				add_foreign(s, b->qpn_first + i);
+	}
+}
 
 /* --- Attachment */
 
@@ -77,6 +115,7 @@ static int attach(struct vm_session *s)
 		return rc;
 	}
 	s->welcome = now;
+	add_all_foreign(s);
 	/* Peers have the inbox already; this daemon introduces further ones. */
 	if (s->inbox && vnic_driver_set_inbox(s->nic, s->inbox))
 		log_line("the new urxed introduces no further peers to the machine");
@@ -223,5 +262,19 @@ uint32_t vm_session_take_qpn(struct vm_session *s)
 
 void vm_session_free_qpn(struct vm_session *s, uint32_t qpn)
 {
+	if (s->nic && is_foreign(s, qpn))
+		vnic_driver_remove_qpn(s->nic, qpn);
 	leases_assign(&s->leases, qpn, NULL);
+}
+
+int vm_session_claim_qpn(struct vm_session *s, uint32_t qpn)
+{
+	int rc = leases_find(&s->leases, qpn) ? -EADDRINUSE : leases_reserve(&s->leases, qpn);
+
+	if (rc)
+		return rc;
+	leases_assign(&s->leases, qpn, s);
+	if (is_foreign(s, qpn))
+		add_foreign(s, qpn);
+	return 0;
 }

@@ -32,6 +32,7 @@ struct vm_session {
 	struct vnic_driver *nic;            /* NULL = no daemon */
 	struct vnic_attach_welcome welcome; /* of the last attachment; qpn_first is 0 before any */
 	struct leases leases;
+	uint32_t refused;         /* numbers that the daemon did not admit */
 	struct vnic_inbox *inbox; /* made by vm_session_make_inbox, whose caller owns it */
 	uint64_t retry_at;        /* next look for a daemon, ns */
 	/* No further attempts: urxed has refused, or another process has the numbers now. */
@@ -61,5 +62,11 @@ int vm_session_make_inbox(struct vm_session *s, struct vnic_inbox **inbox);
 /* A free number, leasing more if necessary; 0: there is none. */
 uint32_t vm_session_take_qpn(struct vm_session *s);
 void vm_session_free_qpn(struct vm_session *s, uint32_t qpn);
+/*
+ * Takes this number, of a queue pair that comes from another host. If another process of this host
+ * has it, too, or urxed does not admit it, the session logs that, and only peers of this host
+ * notice: messages to them go in packets. -EADDRINUSE: a queue pair of the machine has it; -ENOMEM.
+ */
+int vm_session_claim_qpn(struct vm_session *s, uint32_t qpn);
 
 #endif

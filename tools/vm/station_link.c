@@ -136,14 +136,38 @@ static int join(struct station_link *link)
 	return rc;
 }
 
-int station_link_open(struct station_link *link, const char *run_dir, const char *name,
-		      const uint8_t mac[6])
+static int init(struct station_link *link, const char *run_dir, const char *name,
+		const uint8_t mac[6])
 {
 	*link = (struct station_link){.run_dir = run_dir, .name = name};
 	memcpy(link->mac, mac, sizeof(link->mac));
 	forget(link);
 	link->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	return link->epoll_fd < 0 ? -errno : join(link);
+	return link->epoll_fd < 0 ? -errno : 0;
+}
+
+int station_link_open(struct station_link *link, const char *run_dir, const char *name,
+		      const uint8_t mac[6])
+{
+	return init(link, run_dir, name, mac) ?: join(link);
+}
+
+int station_link_open_away(struct station_link *link, const char *run_dir, const char *name,
+			   const uint8_t mac[6], uint32_t mtu)
+{
+	const int rc = init(link, run_dir, name, mac);
+
+	link->away = true;
+	link->mtu = mtu;
+	return rc;
+}
+
+void station_link_leave(struct station_link *link)
+{
+	link->away = true;
+	if (link->peer)
+		station_link_flush(link);
+	disconnect(link);
 }
 
 void station_link_close(struct station_link *link)
@@ -166,7 +190,7 @@ static void note_error(struct station_link *link, int error)
 uint64_t station_link_tick(struct station_link *link, uint64_t now, bool *joined)
 {
 	*joined = false;
-	if (link->peer)
+	if (link->peer || link->away)
 		return UINT64_MAX;
 	if (now < link->retry_at)
 		return link->retry_at;
@@ -174,6 +198,17 @@ uint64_t station_link_tick(struct station_link *link, uint64_t now, bool *joined
 	link->retry_at = now + RETRY_NS;
 	*joined = link->peer;
 	return link->peer ? UINT64_MAX : link->retry_at;
+}
+
+int station_link_return(struct station_link *link)
+{
+	int rc;
+
+	link->away = false;
+	link->retry_at = 0;
+	rc = link->peer ? 0 : join(link);
+	note_error(link, rc);
+	return rc;
 }
 
 bool station_link_event(struct station_link *link)

@@ -29,6 +29,7 @@ struct station_link {
 	uint32_t staged; /* frames that station_link_flush will publish */
 	struct netdev_frame frames[STATION_LINK_BURST];
 	uint64_t retry_at; /* next look for a daemon, ns */
+	bool away;         /* station_link_leave was called */
 	int error;         /* of the last look, which was logged; 0 = none */
 	uint64_t dropped;  /* frames without a daemon, or longer than a station's MTU */
 };
@@ -50,6 +51,15 @@ static inline bool station_link_is_up(const struct station_link *link)
  * *joined: the link has a daemon again.
  */
 uint64_t station_link_tick(struct station_link *link, uint64_t now, bool *joined);
+/* Makes a link that is away, and looks for no daemon. mtu: as struct station_reply's, until then.
+ */
+int station_link_open_away(struct station_link *link, const char *run_dir, const char *name,
+			   const uint8_t mac[6], uint32_t mtu);
+/* Gives the port back, so that the machine's MAC may have a port on another host, or of another
+ * process. Until station_link_return frames are dropped. */
+void station_link_leave(struct station_link *link);
+/* Asks for a port again. An error: the link looks for a daemon later. */
+int station_link_return(struct station_link *link);
 /* When epoll_fd is readable. False: the daemon has ended; the link is down. */
 bool station_link_event(struct station_link *link);
 

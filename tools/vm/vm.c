@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "urxed/uplink/station_protocol.h"
+#include "vm/announce.h"
 #include "vm/frames.h"
 #include "vm/look_schedule.h"
 #include "vm/machine_peers.h"
@@ -30,8 +31,11 @@
 struct vm {
 	int epoll_fd, signal_fd;
 	bool stop;
-	bool held;          /* a function waits for the end of copies */
-	char name[VM_NAME]; /* of the process, for urxe show */
+	bool held;   /* a function waits for the end of copies */
+	bool paused; /* a migration has paused a function: the machine stands still */
+	struct announcement announcement;
+	struct function_owner owner; /* of both functions */
+	char name[VM_NAME];          /* of the process, for urxe show */
 	struct station_link link;
 	struct vm_session session;
 	struct machine_peers peers;
@@ -70,6 +74,9 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 		set_link(vm, true);
 	}
 	due = vm_session_tick(&vm->session, now);
+	if (due < next)
+		next = due;
+	due = announcement_tick(&vm->announcement, &vm->link, now);
 	return due < next ? due : next;
 }
 
@@ -137,13 +144,14 @@ static uint64_t until(uint64_t time, uint64_t now)
 /* The end of a sleep without events; before it, the rings of all others are armed. */
 static uint64_t prepare_sleep(struct vm *vm, uint64_t now)
 {
-	uint64_t next = tick(vm, now), due = frames_deadline(&vm->frames, now);
+	uint64_t next = tick(vm, now);
+	uint64_t due = vm->paused ? UINT64_MAX : frames_deadline(&vm->frames, now);
 
 	if (due < next)
 		next = due;
 	if (vm->held && next > now + HELD_NS)
 		next = now + HELD_NS;
-	return frames_arm(&vm->frames, now) ? now : next;
+	return !vm->paused && frames_arm(&vm->frames, now) ? now : next;
 }
 
 static void sleep_until_event(struct vm *vm, uint64_t now)
@@ -158,10 +166,15 @@ static void begin_loss(void *ctx)
 	peers_shut(&((struct vm *)ctx)->peers.peers);
 }
 
-/* While the NIC is down, no packet passes, so no copy may. All lost pages are withdrawn. */
+/*
+ * While the NIC is down, no packet passes, so no copy may. All lost pages are withdrawn. Copies of
+ * peers are in no log of written pages.
+ */
 static void update_copies(struct vm *vm)
 {
-	if (vnic_device_state(vm->nic.dev) == VNIC_DEVICE_ACTIVE)
+	const bool logging = vm->nic.function.logging || vm->rdma.function.logging;
+
+	if (vnic_device_state(vm->nic.dev) == VNIC_DEVICE_ACTIVE && !logging && !vm->paused)
 		peers_reopen(&vm->peers.peers);
 	else
 		peers_shut(&vm->peers.peers);
@@ -216,7 +229,7 @@ static void rest_between_looks(struct vm *vm, uint64_t now)
 
 static void rest(struct vm *vm, uint64_t now, bool moved)
 {
-	const bool looks = vm->rdma.uar.bytes;
+	const bool looks = vm->rdma.uar.bytes && !vm->paused;
 
 	if (poll_machine_looked(&vm->poll, now, moved && !(looks && vm->frames.rdma_moved)))
 		wait_events(vm, 0);
@@ -224,6 +237,78 @@ static void rest(struct vm *vm, uint64_t now, bool moved)
 		rest_between_looks(vm, now);
 	else
 		sleep_until_event(vm, now);
+}
+
+/* --- Migration */
+
+/* Rounds in which frames that wait may leave, before the machine stands still. */
+#define LAST_ROUNDS 64
+
+static void finish_frames(void *ctx)
+{
+	struct vm *vm = ctx;
+
+	for (int i = 0; i < LAST_ROUNDS && !vm->paused && frames_run(&vm->frames, now_ns()); i++)
+		;
+}
+
+/* Restored queue pairs may be connected to peers of this host. */
+static void meet_peers(struct vm *vm)
+{
+	const struct urxe_qp *qp;
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+	uint32_t at = 0;
+
+	while ((qp = pvrdma_next_qp(vm->rdma.dev, &at))) {
+		urxe_qp_query(qp, &attr, &init);
+		if (init.type == URXE_QPT_RC && attr.state >= URXE_QPS_RTR &&
+		    attr.state <= URXE_QPS_SQD)
+			machine_peers_meet(&vm->peers, attr.path.dmac, attr.dest_qpn);
+	}
+}
+
+static void return_to_switch(struct vm *vm)
+{
+	const int rc = station_link_return(&vm->link);
+
+	set_link(vm, !rc);
+	if (rc)
+		log_line("the machine goes on without a port of urxed: %s", strerror(-rc));
+	meet_peers(vm);
+	announcement_begin(&vm->announcement, now_ns());
+}
+
+static bool is_used(const struct vm *vm)
+{
+	return vnic_device_state(vm->nic.dev) != VNIC_DEVICE_DOWN || pvrdma_active(vm->rdma.dev);
+}
+
+/* A machine that has gone to another host leaves unused functions, which need no port. */
+static void update_port(struct vm *vm)
+{
+	if (vm->link.away && !vm->paused && is_used(vm))
+		return_to_switch(vm);
+}
+
+/* While the machine stands still, its MAC may have a port on another host. */
+static void follow_functions(void *ctx)
+{
+	struct vm *vm = ctx;
+	const bool paused = vm->nic.function.paused || vm->rdma.function.paused;
+
+	if (paused != vm->paused) {
+		vm->paused = paused;
+		if (paused)
+			station_link_leave(&vm->link);
+	}
+	update_port(vm);
+	update_copies(vm);
+}
+
+static void end_service(void *ctx)
+{
+	machine_peers_end_service(&((struct vm *)ctx)->peers);
 }
 
 void vm_run(struct vm *vm)
@@ -236,9 +321,10 @@ void vm_run(struct vm *vm)
 
 		/* Events before, and frames, use the guest's memory. */
 		check_memory(vm);
-		moved = frames_run(&vm->frames, now);
+		moved = !vm->paused && frames_run(&vm->frames, now);
 		moved |= check_memory(vm);
 		vm->held = look_at_held(vm);
+		update_port(vm);
 		rest(vm, now, moved);
 	}
 }
@@ -299,8 +385,12 @@ static const char *explain_refusal(int rc)
 
 static int open_link(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
 {
-	int rc = station_link_open(&vm->link, attr->run_dir, attr->name, attr->mac);
+	int rc;
 
+	if (attr->incoming)
+		return station_link_open_away(&vm->link, attr->run_dir, attr->name, attr->mac,
+					      STATION_MTU);
+	rc = station_link_open(&vm->link, attr->run_dir, attr->name, attr->mac);
 	if (rc)
 		snprintf(error, VM_ERROR, "the urxed in %s gives no port: %s", attr->run_dir,
 			 explain_refusal(rc));
@@ -319,6 +409,11 @@ static void send_state(void *ctx, int socket)
 static uint32_t take_qpn(void *ctx)
 {
 	return vm_session_take_qpn(&((struct vm *)ctx)->session);
+}
+
+static int claim_qpn(void *ctx, uint32_t qpn)
+{
+	return vm_session_claim_qpn(&((struct vm *)ctx)->session, qpn);
 }
 
 static void free_qpn(void *ctx, uint32_t qpn)
@@ -370,10 +465,14 @@ static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM
 		snprintf(error, VM_ERROR, "cannot watch urxed: %s", strerror(-rc));
 		return rc;
 	}
+	/* A port tells the MTU of all uplinks, but a machine that arrives has none yet. */
+	if (attr->incoming && vm->session.welcome.port.link_mtu)
+		vm->link.mtu = vm->session.welcome.port.link_mtu;
 	machine_peers_open(&vm->peers, &vm->session);
 	vm->host = (struct pvrdma_host){
 		.take_qpn = take_qpn,
 		.free_qpn = free_qpn,
+		.claim_qpn = claim_qpn,
 		.connecting = meet_peer,
 		.nic = get_nic,
 		.may_reference = may_reference,
@@ -393,10 +492,12 @@ static int open_functions(struct vm *vm, const struct vm_attr *attr, char error[
 									    : vm->link.mtu,
 					    .roce_v1 = attr->roce_v1,
 					    .map_doorbells = attr->map_doorbells,
-					    .host = &vm->host};
+					    .host = &vm->host,
+					    .owner = &vm->owner};
 
 	memcpy(rdma.mac, attr->mac, sizeof(rdma.mac));
-	return vmxnet3_function_open(&vm->nic, attr->path, attr->mac, attr->mtu, error)
+	vm->owner = (struct function_owner){finish_frames, follow_functions, end_service, vm};
+	return vmxnet3_function_open(&vm->nic, attr->path, attr->mac, attr->mtu, &vm->owner, error)
 		       ?: pvrdma_function_open(&vm->rdma, &rdma, error);
 }
 

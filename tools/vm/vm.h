@@ -24,6 +24,8 @@ struct vm_attr {
 	bool roce_v1;
 	/* The guest's doorbells are stores in memory, at which the process looks. */
 	bool map_doorbells;
+	/* The machine comes from another process: it gets no port before its state has arrived. */
+	bool incoming;
 };
 
 /* The texts must stay valid. On error `error` has a sentence. */

@@ -115,11 +115,71 @@ static void raise_interrupt(void *ctx, uint32_t vector)
 	vnic_vfio_server_interrupt(f->function.server, vector);
 }
 
+/* --- Migration */
+
+static void pause_device(void *ctx)
+{
+	struct vmxnet3_function *f = ctx;
+
+	function_pausing(&f->function);
+	vnic_device_pause(f->dev);
+	function_set_paused(&f->function, true);
+}
+
+static void resume_device(void *ctx)
+{
+	struct vmxnet3_function *f = ctx;
+
+	function_set_paused(&f->function, false);
+	vnic_device_resume(f->dev);
+}
+
+static int save_device(void *ctx, uint8_t **stream, size_t *length)
+{
+	struct vmxnet3_function *f = ctx;
+
+	function_saving(&f->function);
+	return vnic_device_save(f->dev, stream, length);
+}
+
+static int restore_device(void *ctx, const uint8_t *stream, size_t length)
+{
+	return vnic_device_restore(((struct vmxnet3_function *)ctx)->dev, stream, length);
+}
+
+static void note_refused_state(void *ctx, int error)
+{
+	function_state_refused(&((struct vmxnet3_function *)ctx)->function, error);
+}
+
+static void set_logging(void *ctx, bool on)
+{
+	function_set_logging(&((struct vmxnet3_function *)ctx)->function, on);
+}
+
+static void mark_memory(void *ctx)
+{
+	vnic_device_mark_rings(((struct vmxnet3_function *)ctx)->dev);
+}
+
+static const struct vnic_vfio_migration_ops migration = {
+	.stop = pause_device,
+	.start = resume_device,
+	.save = save_device,
+	.restore = restore_device,
+	.refused = note_refused_state,
+	.logging = set_logging,
+	.mark = mark_memory,
+};
+
 /* --- Opening */
 
 static int create_device(struct vmxnet3_function *f, const uint8_t mac[6], uint16_t mtu)
 {
-	struct vnic_device_attr attr = {.mtu = mtu, .interrupt = raise_interrupt, .ctx = f};
+	struct vnic_device_attr attr = {.mtu = mtu,
+					.log = vnic_guest_memory_log(f->function.memory),
+					.interrupt = raise_interrupt,
+					.ctx = f};
 
 	f->bars = aligned_alloc(4096, VNIC_BAR_SIZE);
 	if (!f->bars)
@@ -131,7 +191,8 @@ static int create_device(struct vmxnet3_function *f, const uint8_t mac[6], uint1
 }
 
 int vmxnet3_function_open(struct vmxnet3_function *f, const char *path, const uint8_t mac[6],
-			  uint16_t mtu, char error[FUNCTION_ERROR])
+			  uint16_t mtu, const struct function_owner *owner,
+			  char error[FUNCTION_ERROR])
 {
 	struct vnic_vfio_attr attr = {
 		.function = {.vendor = PCI_VENDOR_VMWARE,
@@ -147,12 +208,14 @@ int vmxnet3_function_open(struct vmxnet3_function *f, const char *path, const ui
 			     .pba_offset = PBA_OFFSET},
 		.ops = {read_register, write_register, reset, add_memory, remove_memory,
 			note_disconnect, NULL, note_refused, note_lost},
+		.migration = &migration,
 		.ctx = f,
 	};
 	int rc;
 
 	*f = (struct vmxnet3_function){0};
 	rc = function_init(&f->function, "vmxnet3") ?: create_device(f, mac, mtu);
+	f->function.owner = owner;
 	if (!rc)
 		return function_serve(&f->function, path, &attr, error);
 	snprintf(error, FUNCTION_ERROR, "cannot create the vmxnet3 device: %s", strerror(-rc));

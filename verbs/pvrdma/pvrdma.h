@@ -166,7 +166,8 @@ void pvrdma_set_link(struct pvrdma *dev, bool up);
 /*
  * The guest's processors have stopped, and the caller will call pvrdma_save or pvrdma_resume next.
  * Takes what the guest has left in pvrdma_attr.uar, and writes the notifications that are due.
- * Before and after this call the caller calls pvrdma_output until it gives no frame.
+ * Before this call the caller calls pvrdma_output until it gives no frame. The rights of peers to
+ * copy are withdrawn, as by pvrdma_memory_removed: pvrdma_save needs direct->settled.
  */
 void pvrdma_pause(struct pvrdma *dev, uint64_t now);
 /* The device goes on: after pvrdma_pause, also if pvrdma_save followed, and after pvrdma_restore.

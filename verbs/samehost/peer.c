@@ -639,7 +639,8 @@ const struct urxe_direct_ops peers_direct_ops = {
 
 bool peer_pulls(const struct peer *peer)
 {
-	return peer->of->published && !atomic_load(&peer->of->refuses) && is_reached_by(peer);
+	return peer->of->published && !atomic_load(&peer->of->refuses) && is_reached_by(peer) &&
+	       !is_shut(shuts_of(peer->of->published)) && !is_shut(shuts_of(peer->published));
 }
 
 /* Whether the reference is still valid: the sender's engine has not given the memory back. */

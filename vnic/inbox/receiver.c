@@ -134,7 +134,7 @@ void vnic_inbox_isolate(const struct vnic_inbox *inbox)
 	vnic_memory_isolate(inbox->published, VNIC_INBOX_PUBLISHED_SIZE);
 }
 
-static void close_to_senders(struct vnic_inbox *inbox)
+void vnic_inbox_close(struct vnic_inbox *inbox)
 {
 	vnic_store(&inbox->memory->lock, INBOX_CLOSED);
 }
@@ -142,7 +142,7 @@ static void close_to_senders(struct vnic_inbox *inbox)
 void vnic_inbox_destroy(struct vnic_inbox *inbox)
 {
 	if (inbox)
-		close_to_senders(inbox);
+		vnic_inbox_close(inbox);
 	vnic_inbox_abandon(inbox);
 }
 
@@ -230,7 +230,7 @@ static bool take_frame(struct vnic_inbox *inbox, struct vnic_frame *frame)
 	if (inbox->taken + inbox->released == VNIC_INBOX_FRAMES ||
 	    !read_frame(inbox, slot, completion, frame)) {
 		inbox->broken = true;
-		close_to_senders(inbox);
+		vnic_inbox_close(inbox);
 		return false;
 	}
 	inbox->next++;

@@ -15,6 +15,7 @@ void pvrdma_pause(struct pvrdma *dev, uint64_t now)
 		return;
 	pv_doorbell_pages_finish(dev);
 	pvrdma_flush(dev);
+	urxe_direct_withdraw(dev->engine);
 }
 
 void pvrdma_resume(struct pvrdma *dev, uint64_t now)

@@ -48,7 +48,7 @@ static int setup(void **state)
 	strcpy(f.dir, "/tmp/urxe-test-XXXXXX");
 	assert_non_null(mkdtemp(f.dir));
 	snprintf(f.path, sizeof(f.path), "%s/vm", f.dir);
-	assert_int_equal(vmxnet3_function_open(&f.f, f.path, mac, 9000, error), 0);
+	assert_int_equal(vmxnet3_function_open(&f.f, f.path, mac, 9000, NULL, error), 0);
 	f.epoll_fd = epoll_create1(0);
 	f.client = socket(AF_UNIX, SOCK_STREAM, 0);
 	strcpy(address.sun_path, f.path);
