@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -35,7 +36,7 @@ static void map_regions(struct guest *g)
 	map_region(g, GUEST_HIGH, g->high_size, GUEST_LOW_SIZE);
 }
 
-void guest_open(struct guest *g, const struct guest_attr *attr)
+static void open_memory(struct guest *g, const struct guest_attr *attr)
 {
 	*g = (struct guest){
 		.id = attr->id,
@@ -54,6 +55,11 @@ void guest_open(struct guest *g, const struct guest_attr *attr)
 	require(g->bytes != MAP_FAILED);
 	require(!vnic_guest_memory_create(&g->memory));
 	map_regions(g);
+}
+
+void guest_open(struct guest *g, const struct guest_attr *attr)
+{
+	open_memory(g, attr);
 	g->attr = (struct pvrdma_attr){
 		.memory = g->memory,
 		.mac = {2, 0, 0, 0, 1, attr->id},
@@ -67,6 +73,24 @@ void guest_open(struct guest *g, const struct guest_attr *attr)
 		.uar = attr->uar,
 	};
 	require(!pvrdma_create(&g->attr, &g->dev));
+}
+
+void guest_open_remote(struct guest *g, const struct guest_attr *attr)
+{
+	open_memory(g, attr);
+	for (int i = 0; i < PV_VECTORS; i++)
+		g->eventfds[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+}
+
+void guest_attach(struct guest *g, struct vfio_client *client, bool rdma)
+{
+	require(!vfio_map(client, 0, g->low_size, g->fd, 0));
+	require(!vfio_map(client, GUEST_HIGH, g->high_size, g->fd, GUEST_LOW_SIZE));
+	if (!rdma)
+		return;
+	g->client = client;
+	for (uint32_t i = 0; i < PV_VECTORS; i++)
+		vfio_set_eventfd(client, i, g->eventfds[i]);
 }
 
 static bool is_mapped(const struct guest *g, uint64_t addr, uint64_t size)
@@ -127,8 +151,7 @@ void guest_give_nic(struct guest *g, struct pvrdma_host *host, struct pvrdma_nic
 	guest_reopen(g);
 }
 
-/* Another file with memory of the same layout, still empty, and a device. */
-static void open_copy(const struct guest *g, struct guest *copy)
+void guest_open_copy(const struct guest *g, struct guest *copy)
 {
 	*copy = *g;
 	copy->fd = memfd_create("guest", MFD_CLOEXEC);
@@ -140,7 +163,7 @@ static void open_copy(const struct guest *g, struct guest *copy)
 	if (is_mapped(g, GUEST_EXTRA, g->extra_size))
 		map_region(copy, GUEST_EXTRA, g->extra_size, GUEST_LOW_SIZE + GUEST_HIGH_SIZE);
 	copy->attr.memory = copy->memory;
-	require(!pvrdma_create(&copy->attr, &copy->dev));
+	copy->dev = NULL;
 }
 
 static void close_half(struct guest *g)
@@ -160,7 +183,8 @@ int guest_migrate(struct guest *g)
 
 	pvrdma_pause(g->dev, g->now);
 	require(!pvrdma_save(g->dev, g->now, &stream, &length));
-	open_copy(g, &copy);
+	guest_open_copy(g, &copy);
+	require(!pvrdma_create(&copy.attr, &copy.dev));
 	rc = pvrdma_restore(copy.dev, copy.now, stream, length);
 	free(stream);
 	if (rc) {
@@ -247,22 +271,42 @@ void guest_unplug(struct guest *g, uint64_t addr, uint64_t size)
 
 /* --- Registers */
 
+/* Interrupts since the last call, of a device behind a client. */
+static void count_interrupts(struct guest *g)
+{
+	eventfd_t n;
+
+	for (int i = 0; i < PV_VECTORS; i++)
+		if (!eventfd_read(g->eventfds[i], &n))
+			g->interrupts[i] += (uint32_t)n;
+}
+
 uint32_t guest_read(struct guest *g, uint32_t reg)
 {
 	uint32_t value;
 
+	if (g->client)
+		return vfio_read(g->client, PV_BAR_REG, reg);
 	require(!pvrdma_reg_read(g->dev, PV_BAR_REG, reg, &value));
 	return value;
 }
 
 void guest_write(struct guest *g, uint32_t reg, uint32_t value)
 {
+	if (g->client) {
+		require(!vfio_write(g->client, PV_BAR_REG, reg, value));
+		count_interrupts(g);
+		return;
+	}
 	require(!pvrdma_reg_write(g->dev, g->now, PV_BAR_REG, reg, value));
 }
 
 void guest_doorbell(struct guest *g, uint32_t page, uint32_t offset, uint32_t value)
 {
-	if (g->attr.uar)
+	if (g->client)
+		require(!vfio_write(g->client, PV_BAR_UAR, (uint64_t)page * PV_PAGE + offset,
+				    value));
+	else if (g->attr.uar)
 		memcpy((uint8_t *)g->attr.uar + page * PV_PAGE + offset, &value, sizeof(value));
 	else
 		require(!pvrdma_reg_write(g->dev, g->now, PV_BAR_UAR, page * PV_PAGE + offset,

@@ -13,6 +13,7 @@
 
 #include "pvrdma/abi.h"
 #include "pvrdma/pvrdma.h"
+#include "vfio_client.h"
 
 #define GUEST_LOW_SIZE   0x1000000u
 #define GUEST_HIGH       UINT64_C(0x100000000)
@@ -54,7 +55,9 @@ struct guest {
 	uint8_t *bytes; /* the file of the guest's memory */
 	struct vnic_guest_memory *memory;
 	struct pvrdma_attr attr;
-	struct pvrdma *dev;
+	struct pvrdma *dev; /* NULL: the device is behind `client` */
+	struct vfio_client *client;
+	int eventfds[PV_VECTORS]; /* of the client */
 	uint64_t low_size, high_size, extra_size;
 	bool keep_extra; /* the extra region is mapped, and stays so when the memory is cleared */
 	uint64_t now;
@@ -73,6 +76,14 @@ struct guest {
 
 void guest_open(struct guest *g, const struct guest_attr *attr);
 void guest_close(struct guest *g);
+/*
+ * A guest whose device is a function of the vfio-user protocol, as that of a device process.
+ * guest_attach gives a connected client the guest's memory, and eventfds if it is the PVRDMA's.
+ */
+void guest_open_remote(struct guest *g, const struct guest_attr *attr);
+void guest_attach(struct guest *g, struct vfio_client *client, bool rdma);
+/* Memory of the same layout in another file, still empty. */
+void guest_open_copy(const struct guest *g, struct guest *copy);
 /* Clears the memory, of which the device uses nothing. */
 void guest_clear(struct guest *g);
 /* As if closed and opened: clears the memory, and makes a new device. */

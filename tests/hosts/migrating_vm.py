@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+A virtual machine by hand (migrating_vm.c) migrates between the device processes of two hosts while it exchanges
+messages with ibv_rc_pingpong on one of them: the peer is on another host and on the same host in turn.
+"""
+import json
+import os
+import subprocess
+import sys
+
+from host import START_SECONDS, Failure, Host, succeed, until
+from network import inside, must, run
+
+NAMES = [f'migrate{os.getpid()}{side}' for side in 'ab']
+ADDRESSES = ['10.0.0.1', '10.0.0.2']
+MAC = '02:00:00:00:01:09'
+PORT = 18515
+MOVES, SIZE, ITERATIONS = 10, 50000, 200
+
+
+def prepare(name, address):
+    must('-n', name, 'addr', 'add', f'{address}/24', 'dev', 'eth0')
+
+
+def mac_of(name):
+    result = subprocess.run(['ip', '-n', name, '-j', 'link', 'show', 'eth0'], capture_output=True, check=True)
+    return json.loads(result.stdout)[0]['address']
+
+
+def start_device(host, *arguments):
+    path = os.path.join(host.top, 'vm')
+    device = host.spawn([host.urxe, 'vm', '--run-dir', host.run_dir, '--socket', path, '--mac', MAC, *arguments])
+    until(START_SECONDS, lambda: os.path.exists(f'{path}.1') or not device.running(), device.describe)
+    if not device.running():
+        raise Failure(device.describe())
+    return device, path
+
+
+def check():
+    for name, address in zip(NAMES, ADDRESSES):
+        prepare(name, address)
+    hosts = []
+    try:
+        for name in NAMES:
+            hosts.append(Host(BUILD, prefix=inside(name), arguments=['--uplink', 'af_packet:eth0']))
+        devices = [start_device(hosts[0]), start_device(hosts[1], '--incoming')]
+        gid = hosts[1].gid(ADDRESSES[1])
+        peer = hosts[1].start('ibv_rc_pingpong', '-g', str(gid), '-s', str(SIZE), '-n', str(ITERATIONS), '-c',
+                              '-p', str(PORT))
+        machine = hosts[1].spawn([os.path.join(BUILD, 'tests/hosts/migrating_vm'), devices[0][1], devices[1][1],
+                                  str(MOVES), mac_of(NAMES[1]), str(PORT), str(SIZE), str(ITERATIONS)])
+        try:
+            succeed(machine, 120)
+            succeed(peer, 30)
+        except Failure:
+            for device, _ in devices:
+                print(device.describe())
+            print(peer.describe())
+            raise
+        for device, _ in devices:
+            if not device.running():
+                raise Failure(f'ended: {device.describe()}')
+        print(machine.output())
+    finally:
+        for host in hosts:
+            host.__exit__(None)
+
+
+BUILD = sys.argv[1]
+if __name__ == '__main__':
+    run(check, NAMES)
