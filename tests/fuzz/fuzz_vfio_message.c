@@ -7,6 +7,9 @@
  * The model must see only accesses that its BARs have, each mapped byte must be readable until its
  * removal, and no descriptor and no memory may be left after the connection.
  */
+#include <errno.h>
+#include <stdlib.h>
+
 #include <vnic/vfio_server.h>
 
 #include "fake_client.h"
@@ -37,6 +40,7 @@ static struct vnic_guest_memory *memory;
 static struct vnic_vfio_server *server;
 static uint32_t unsettled; /* calls of model_settled that still return false */
 static uint32_t sum;
+static bool stopped, logging; /* by the client's migration */
 
 /* --- The model */
 
@@ -58,6 +62,7 @@ static uint64_t model_read(void *ctx, uint32_t bar, uint32_t offset, uint32_t si
 static void model_write(void *ctx, uint32_t bar, uint32_t offset, uint32_t size, uint64_t value)
 {
 	(void)ctx;
+	require(!stopped);
 	check_access(bar, offset, size);
 	/* A model may raise an interrupt in a write, and withdraw memory that a peer copies. */
 	if (value & 1)
@@ -113,6 +118,63 @@ static bool model_settled(void *ctx)
 	unsettled--;
 	return false;
 }
+
+/* --- The model's migration */
+
+static void model_stop(void *ctx)
+{
+	(void)ctx;
+	require(!stopped);
+	stopped = true;
+}
+
+static void model_start(void *ctx)
+{
+	(void)ctx;
+	require(stopped);
+	stopped = false;
+}
+
+static int model_save(void *ctx, uint8_t **stream, size_t *length)
+{
+	(void)ctx;
+	require(stopped && !unsettled);
+	*length = 100;
+	*stream = calloc(1, *length);
+	require(*stream);
+	return 0;
+}
+
+static int model_restore(void *ctx, const uint8_t *stream, size_t length)
+{
+	(void)ctx;
+	require(stopped);
+	for (size_t i = 0; i < length; i++)
+		sum += stream[i];
+	return length == 100 ? 0 : -EBADMSG;
+}
+
+static void model_logging(void *ctx, bool on)
+{
+	(void)ctx;
+	require(logging != on);
+	logging = on;
+}
+
+static void model_mark(void *ctx)
+{
+	(void)ctx;
+	require(logging);
+}
+
+static const struct vnic_vfio_migration_ops migration = {
+	.stop = model_stop,
+	.start = model_start,
+	.save = model_save,
+	.restore = model_restore,
+	.logging = model_logging,
+	.mark = model_mark,
+};
 
 /* --- The client */
 
@@ -222,6 +284,7 @@ static void open_world(void)
 		.function = function,
 		.ops = {model_read, model_write, model_reset, model_memory, model_memory,
 			model_disconnected, model_settled},
+		.migration = &migration,
 	};
 	struct vnic_vfio_attr own = attr;
 

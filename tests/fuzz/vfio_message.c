@@ -118,6 +118,40 @@ static uint32_t fill_multi(struct script *in, uint8_t *body)
 	return at;
 }
 
+/* States of a migration, and commands of the log. */
+static uint32_t fill_feature(struct script *in, uint8_t *body)
+{
+	static const uint32_t flags[] = {0x20002, 0x20002, 0x20002, 0x20002, 0x10001, 0x10002,
+					 0x20006, 0x20007, 0x10008, 0x10008, 0x50008, 0x70002};
+	const uint32_t flag = flags[script_get8(in) % 12];
+
+	put(body, 1024, 4);
+	put(body + 4, flag, 4);
+	switch (flag & 0xf) {
+	case 2: put(body + 8, script_get8(in) % 8, 8); return 16;
+	case 6:
+		put(body + 8, PAGE, 8);
+		put(body + 16, 0, 8);
+		return 24;
+	case 8:
+		put(body + 8, (uint64_t)script_get8(in) * PAGE, 8);
+		put(body + 16, (uint64_t)script_get8(in) * PAGE + 1, 8);
+		put(body + 24, 1u << script_get8(in) % 20, 8);
+		return 32;
+	default: return 8;
+	}
+}
+
+/* A read or write of a migration's data. */
+static uint32_t fill_data(struct script *in, uint8_t *body, bool write)
+{
+	const uint32_t n = script_get8(in);
+
+	put(body, 8, 4);
+	put(body + 4, write ? n : n * 16, 4);
+	return write ? 8 + vfio_message_bytes(in, body + 8, n) : 8;
+}
+
 static uint32_t fill_version(struct script *in, uint8_t *body)
 {
 	static const char text[] = "{\"capabilities\":{\"write_multiple\" : true}}";
@@ -143,6 +177,9 @@ static uint32_t fill_body(struct script *in, uint16_t command, uint8_t *body)
 	case 10: return fill_access(in, body, true);
 	case 15: return fill_multi(in, body);
 	case 13: return 0;
+	case 16: return fill_feature(in, body);
+	case 17:
+	case 18: return fill_data(in, body, command == 18);
 	default:
 		put(body, 32, 4);
 		put(body + 8, script_get8(in) % 10, 4);
@@ -152,7 +189,7 @@ static uint32_t fill_body(struct script *in, uint16_t command, uint8_t *body)
 
 void vfio_message_fill(struct script *in, struct vfio_message *m)
 {
-	const uint16_t command = script_get8(in) % 18;
+	const uint16_t command = script_get8(in) % 20;
 	const uint8_t shape = script_get8(in);
 	uint8_t *bytes = m->bytes;
 

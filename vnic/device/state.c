@@ -193,9 +193,13 @@ static void rss_record(struct vnic_state_stream *s, struct vnic_device *dev)
 
 static void filter_record(struct vnic_state_stream *s, struct vnic_device_filter *filter)
 {
+	uint32_t kept;
+
 	vnic_state_u32(s, &filter->mode);
-	vnic_state_u32_max(s, &filter->group_count, VNIC_FILTER_GROUPS);
-	vnic_state_bytes(s, filter->groups, filter->group_count * sizeof(filter->groups[0]));
+	vnic_state_u32(s, &filter->group_count);
+	/* Of more groups the device keeps none, and delivers all multicast frames. */
+	kept = filter->group_count <= VNIC_FILTER_GROUPS ? filter->group_count : 0;
+	vnic_state_bytes(s, filter->groups, kept * sizeof(filter->groups[0]));
 	for (uint32_t i = 0; i < VMXNET3_VFT_SIZE; i++)
 		vnic_state_u32(s, &filter->vlan[i]);
 }
@@ -222,7 +226,7 @@ static void registers_record(struct vnic_state_stream *s, struct vnic_device *de
 	vnic_state_u16(s, &dev->link_told);
 	for (uint32_t i = 0; i < VMXNET3_MAX_INTRS; i++) {
 		uint32_t *imr = vnic_reg(dev->attr.bars, VMXNET3_REG_IMR + i * VMXNET3_REG_STRIDE);
-		uint32_t mask = vnic_load(imr);
+		uint32_t mask = vnic_load(imr) != 0;
 
 		vnic_state_u32_max(s, &mask, 1);
 		if (s->restoring)
