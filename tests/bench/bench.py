@@ -53,8 +53,8 @@ class Veth(Ethernet):
 
     @staticmethod
     def set_features(namespace, features, state):
-        run([*namespace.prefix(), 'ethtool', '-K', INTERFACE,
-             *[word for feature in features for word in (feature, state)]])
+        for feature in features:
+            run([*namespace.prefix(), 'ethtool', '-K', INTERFACE, feature, state])
 
     def send_segments(self, most):
         """Limits the segments of a GSO packet. Since Linux 4.17 TCP's GSO ignores ethtool, but not this limit."""
@@ -74,6 +74,15 @@ class Veth(Ethernet):
             yield
         finally:
             self.set_gso('off', 1)
+
+
+class Offloads(Veth):
+    """The same with the offloads that the kernel's veth has, and with the kernel's limits of GSO packets."""
+
+    LACKS = ()
+
+    def send_segments(self, most):
+        """Leaves the limit as it is."""
 
 
 class Cable(Veth):
@@ -155,6 +164,8 @@ class Bench:
         kind, _, mtu = uplink.rpartition(' ')
         if kind in CABLES:
             return self.stack.enter_context(CABLES[kind](int(mtu)))
+        if kind == host_rows.OFFLOADS:
+            return self.stack.enter_context(Offloads(self.build, 'af_packet', int(mtu)))
         kind, _, way = uplink.partition(' ')
         arguments = ['--direct-uplink', 'none'] if way == host_rows.THROUGH_URXED else []
         return self.stack.enter_context(Veth(self.build, kind, host_rows.VETH_MTU[kind], arguments))

@@ -2,6 +2,7 @@
 """The rows of the table: measures of urxe, and the limits and peers beside them."""
 from crowded import ConnectMany, Incast, Incasts
 from failover import Balanced, Failover
+from migration import Migration, Migrations
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
                      JoinedAnew, Limit, Never, Peer, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
@@ -12,6 +13,7 @@ SHARED = 'posix,sysv,cma'
 # Interface MTUs for a RoCE path MTU of 4096 and 2048; a TCP segment then has 4,148 and 2,148 bytes.
 # The maximum MTU of af_xdp on veth is 3000.
 VETH_MTU = {'af_packet': 4200, 'af_xdp': 2200}
+OFFLOADS = 'offloads'  # a veth cable of af_packet with the kernel's segmentation offloads, with the MTU behind the word
 THROUGH_URXED = 'through urxed'  # without the direct uplink of af_packet
 NETWORKS = ['af_packet', f'af_packet {THROUGH_URXED}', 'af_xdp']
 TAP_MTU = 1500  # urxe uses two taps and a bridge here, and TCP a veth cable
@@ -454,6 +456,19 @@ def hook_rows():
         yield Row('hooks', f'{call}, under urxe run', 's', Hook(hooks, 'hooked'), [plain, again])
 
 
+def migration_rows():
+    """QEMU's migration of a paused guest with 1 GiB, by RDMA beside TCP. QEMU registers all memory in advance, or not."""
+    for where, uplink in [('one host', None), ('veth, MTU 1500', f'{OFFLOADS} 1500'),
+                          ('veth, MTU 9000', f'{OFFLOADS} 9000')]:
+        migrations = Migrations(uplink)
+        for way, pin_all in ('rdma-pin-all', True), ('no rdma-pin-all', False):
+            for name, unit, key in ('pages', '/s', 'pages'), ('CPU seconds for 1 GiB', 's', 'seconds'):
+                tcp = f'migrate tcp:, {name}, {where}'
+                PEERS[tcp] = Migration(migrations, 'tcp', False, key)
+                yield Row('migration', f'migrate rdma:, {name}, {where}, {way}', unit,
+                          Migration(migrations, 'rdma', pin_all, key), [tcp])
+
+
 ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *shared_core_rows(), *network_rows(), *bond_rows(), *connection_rows(), *incast_rows(), *cable_rows(), *scale_rows(),
-        *cost_rows(), *idle_rows(), *wake_rows(), *pace_rows(), *hook_rows()]
+        *cost_rows(), *idle_rows(), *wake_rows(), *pace_rows(), *hook_rows(), *migration_rows()]
 GROUPS = list(dict.fromkeys(row.group for row in ROWS))
