@@ -13,6 +13,8 @@
 #define CODE_SEGMENT 8
 #define DATA_SEGMENT 16
 
+#define CR4_PGE 0x80 /* a change flushes the TLB */
+
 /* CMOS registers: memory above 16 MiB in units of 64 KiB. */
 #define CMOS_INDEX  0x70
 #define CMOS_DATA   0x71
@@ -58,6 +60,9 @@ fill:
 	movl	$0, ROUNDS
 round:
 	pause	/* QEMU's thread of the processor leaves its RCU read side; QEMU ends a connection only then */
+	movl	%cr4, %eax
+	xorl	$CR4_PGE, %eax
+	movl	%eax, %cr4	/* QEMU looks anew whether a page's changes are to be noted */
 	incl	ROUNDS
 	movl	$DIRTIED, %edi
 dirty:

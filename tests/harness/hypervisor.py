@@ -61,18 +61,20 @@ class Qmp:
 class Machine:
     """
     A virtual machine with an emulated processor. incoming: the URI of the migration that it waits for, or None: it fills
-    its memory at once. With running=False the machine stays paused after the migration. cpu: the only CPU of QEMU.
+    its memory at once. With running=False the machine stays paused after the migration. With populated=True QEMU touches
+    all memory at its start. cpu: the only CPU of QEMU.
     """
 
-    def __init__(self, host, build, mib, incoming=None, running=True, cpu=None):
+    def __init__(self, host, build, mib, incoming=None, running=True, populated=False, cpu=None):
         self.host = host
         self.mib = mib
         socket_path = os.path.join(host.top, f'qmp-{time.monotonic_ns()}')
         self.program = host.start(
             # The kernel kills QEMU when this process ends in any way.
             'setpriv', '--pdeathsig', 'KILL', *([] if cpu is None else ['taskset', '-c', str(cpu)]),
-            QEMU, '-accel', 'tcg', '-nodefaults', '-no-user-config', '-display', 'none', '-machine', 'pc',
-            '-m', str(mib), '-bios', os.path.join(build, 'tests/harness/dirty_memory.bin'),
+            QEMU, '-accel', 'tcg', '-nodefaults', '-no-user-config', '-display', 'none', '-m', str(mib),
+            '-object', f'memory-backend-ram,id=pc.ram,size={mib}M,prealloc={"on" if populated else "off"}',
+            '-machine', 'pc,memory-backend=pc.ram', '-bios', os.path.join(build, 'tests/harness/dirty_memory.bin'),
             '-qmp', f'unix:{socket_path},server=on,wait=off', *([] if running else ['-S']),
             *(['-incoming', incoming] if incoming else []))
         try:
