@@ -76,6 +76,7 @@ struct urxe_dev {
 	struct direct *direct; /* NULL = no table */
 	const struct urxe_offload_ops *offload; /* of the HCA; NULL: none */
 	void *offload_ctx;                      /* of offload's functions */
+	bool taking_over;       /* the HCA gets no more requests: urxe_offload_take_over */
 	uint32_t regions_alone; /* regions that the HCA does not have; counted without a HCA, too */
 	uint64_t key_seed;
 	uint32_t key_count;

@@ -102,7 +102,9 @@ struct requester {
 	uint8_t probe_span;   /* packets of the last probe */
 };
 
-enum resp_message { RESP_NONE, RESP_SEND, RESP_WRITE };
+/* RESP_UNKNOWN: the HCA that executed the QP before may have begun a message (responder/resume.h).
+ */
+enum resp_message { RESP_NONE, RESP_SEND, RESP_WRITE, RESP_UNKNOWN };
 
 /* Not an MSN: the PSN of the last ACK is so old that it would count as a future one. */
 #define RESP_ACK_PAST UINT32_MAX
@@ -142,6 +144,13 @@ struct resp_resource {
 	uint8_t n_repeats;
 };
 
+/* After an HCA has executed the QP (responder/resume.h). */
+struct resume {
+	uint32_t psn;  /* the HCA's expected one: no resource is kept for READs before it */
+	uint32_t next; /* RESP_UNKNOWN, sending: PSN of the SEND's next packet */
+	bool sending; /* RESP_UNKNOWN: a SEND is being placed that may be the message in progress */
+};
+
 /* Each packet needs the first 40 bytes, up to `wqe`. */
 struct responder {
 	uint32_t psn; /* expected */
@@ -157,8 +166,9 @@ struct responder {
 	bool in_gap;          /* `gap` is in use: a request is missing before received ones */
 	bool silent;          /* a duplicate has waited for its ACK since silent_since */
 	bool starved;         /* the last ACK, or an RNR NAK, told of no receive request */
-	uint32_t res_pending; /* number of `resources` that are pending */
-	uint32_t offset;      /* bytes of the message received */
+	uint16_t res_pending; /* number of `resources` that are pending */
+	bool resumed;    /* an HCA has executed messages that the engine did not count: `resume` */
+	uint32_t offset; /* bytes of the message received */
 	const struct recv_wqe *wqe;
 
 	struct recv_wqe *copy; /* buffer for a SRQ's request; NULL: the QP has its own queue */
@@ -174,6 +184,7 @@ struct responder {
 	uint32_t res_oldest;             /* slot of the oldest one, which the next one replaces */
 	uint32_t res_next;               /* a slot; no older one is pending */
 	struct psn_gap gap;
+	struct resume resume;
 };
 
 /* Ethernet, network and UDP headers of a connected QP's packets, lengths left out. */
@@ -202,6 +213,9 @@ struct urxe_qp {
 	uint8_t type; /* enum urxe_qp_type */
 	bool sq_sig_all : 1;
 	bool offloaded : 1; /* the HCA executes the requests (offload/offload.h) */
+	bool stopping : 1;  /* offloaded: the HCA has stopped, and gives back receive requests */
+	bool uncounted : 1; /* offloaded: the peer may WRITE, READ or use atomics
+			       (offload/take_over.c) */
 	bool queued;        /* in dev->ready */
 	bool paced;         /* a rate limit may apply */
 	bool cnp_due;
@@ -238,6 +252,7 @@ struct urxe_qp {
 	struct cnp cnp;
 	LIST_ENTRY(urxe_qp) reference_link; /* in dev->referencing */
 	void *hca;                          /* the HCA's QP with the same QPN; NULL: none */
+	uint32_t returned;                  /* stopping: receive requests that the HCA gave back */
 };
 
 #define QP_LINE(member) (offsetof(struct urxe_qp, member) / URXE_CACHE_LINE)

@@ -78,6 +78,7 @@ void urxe_offload_unset(struct urxe_dev *dev)
 	LIST_FOREACH(cq, &dev->cqs, link)
 	offload_destroy_cq(cq);
 	dev->offload = NULL;
+	dev->taking_over = false;
 }
 
 static bool is_fatal(enum urxe_async event)
@@ -90,7 +91,7 @@ void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async e
 {
 	struct urxe_qp *qp = idmap_find(&dev->qps, qpn);
 
-	if (!qp || !qp->offloaded)
+	if (!qp || !qp->offloaded || qp->stopping)
 		return;
 	/* A flush error may have come before the event. */
 	if (is_fatal(event))

@@ -13,7 +13,7 @@ int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init)
 	struct urxe_offload_queues queues;
 	int rc;
 
-	if (!dev->offload || (init->srq && !init->srq->hca))
+	if (!dev->offload || dev->taking_over || (init->srq && !init->srq->hca))
 		return -EOPNOTSUPP;
 	rc = offload_create_cq(qp->send_cq);
 	if (!rc)
@@ -47,8 +47,18 @@ static void use_cq(struct urxe_cq *cq)
 		offload_arm_cq(cq, cq->armed == CQ_ARMED_SOLICITED);
 }
 
+/* The engine does not count messages that use up no receive request. */
+static void note_rights(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	const uint32_t remote =
+		URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | URXE_ACCESS_REMOTE_ATOMIC;
+
+	qp->uncounted |= mask & URXE_QP_ACCESS_FLAGS && attr->access & remote;
+}
+
 static void begin(struct urxe_qp *qp)
 {
+	note_rights(qp, &qp->attr, URXE_QP_ACCESS_FLAGS);
 	qp->offloaded = true;
 	use_cq(qp->send_cq);
 	use_cq(qp->recv_cq);
@@ -58,7 +68,8 @@ void offload_end(struct urxe_qp *qp)
 {
 	if (!qp->offloaded)
 		return;
-	qp->offloaded = false;
+	qp->offloaded = qp->stopping = qp->uncounted = false;
+	qp->returned = 0;
 	qp->send_cq->offloaded--;
 	qp->recv_cq->offloaded--;
 }
@@ -71,7 +82,8 @@ static bool goes_with_device(const struct urxe_qp *qp)
 
 static bool takes_connection(const struct urxe_qp *qp, const struct urxe_qp_attr *attr)
 {
-	return !offload_has_alone(qp->dev, qp->pd) && qp->dev->offload->takes(qp->hca, attr);
+	return !qp->dev->taking_over && !offload_has_alone(qp->dev, qp->pd) &&
+	       qp->dev->offload->takes(qp->hca, attr);
 }
 
 static int change_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
@@ -134,6 +146,10 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 		return from == URXE_QPS_RESET ? 0 : change_hca(qp, attr, mask);
 	if (from == URXE_QPS_RESET)
 		return leave_reset(qp, attr, mask);
+	/* The engine's QP gets the attributes, and goes on with them. */
+	if (qp->stopping)
+		return 0;
+	note_rights(qp, attr, mask);
 	if (qp->offloaded || to == URXE_QPS_INIT)
 		return change_hca(qp, attr, mask);
 	if (to == URXE_QPS_RTR && from == URXE_QPS_INIT && takes_connection(qp, attr))
@@ -156,7 +172,8 @@ void offload_fail(struct urxe_qp *qp)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
 
-	if (!qp->offloaded || !change_hca(qp, &attr, URXE_QP_STATE))
+	/* A QP that is stopping accesses no memory any more. */
+	if (!qp->offloaded || (!qp->stopping && !change_hca(qp, &attr, URXE_QP_STATE)))
 		return;
 	/* A QP that does not stop must not access memory after its requests are flushed. */
 	offload_destroy_qp(qp);

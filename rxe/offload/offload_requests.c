@@ -121,7 +121,7 @@ static void fail_refused(struct urxe_qp *qp)
 
 void offload_send(struct urxe_qp *qp)
 {
-	if (qp->attr.state != URXE_QPS_RTS)
+	if (qp->attr.state != URXE_QPS_RTS || qp->dev->taking_over)
 		return;
 	while (send_batch(qp))
 		;
@@ -183,7 +183,9 @@ static bool receive_batch(struct urxe_rq *rq)
 
 void offload_receive(struct urxe_rq *rq)
 {
-	if (!offload_has_queue(rq) || (rq->qp && rq->qp->attr.state == URXE_QPS_ERR))
+	if (!offload_has_queue(rq))
+		return;
+	if (rq->qp && (rq->qp->stopping || rq->qp->attr.state == URXE_QPS_ERR))
 		return;
 	while (receive_batch(rq))
 		;
@@ -231,10 +233,27 @@ static bool is_flushing(const struct urxe_qp *qp)
 	return qp->attr.state == URXE_QPS_ERR || qp->attr.state == URXE_QPS_SQE;
 }
 
+/* What the engine needs to take the QP over (take_over.c). */
+static void count_receive(struct urxe_qp *qp, uint32_t length)
+{
+	qp->resp.psn = urxe_psn_add(qp->resp.psn, qp_packets(qp, length));
+	qp->resp.msn = urxe_psn_add(qp->resp.msn, 1);
+}
+
+static void count_send(struct urxe_qp *qp)
+{
+	const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.tail);
+
+	qp->req.psn = urxe_psn_add(qp->req.psn, wqe->n_packets);
+	qp->req.credit.done = wqe->recv_seq;
+}
+
 static void complete_offloaded_send(struct urxe_qp *qp, const struct urxe_wc *wc)
 {
 	if (!offload_has_sends(qp))
 		return;
+	if (wc->status == URXE_WC_SUCCESS)
+		count_send(qp);
 	complete_send(qp, wc->status);
 	if (wc->status != URXE_WC_SUCCESS)
 		follow_error(qp, false);
@@ -250,10 +269,15 @@ static void complete_offloaded_recv(struct urxe_qp *qp, const struct urxe_wc *wc
 
 	if (qp->rq->qp && !offload_has_receives(qp))
 		return;
+	if (qp->stopping && wc->status == URXE_WC_WR_FLUSH_ERR) {
+		qp->returned++;
+		return;
+	}
 	own.qp_ctx = qp->ctx;
 	own.solicited |= own.status != URXE_WC_SUCCESS;
 	rq_retire(qp->rq);
 	if (own.status == URXE_WC_SUCCESS) {
+		count_receive(qp, own.byte_len);
 		qp_count(qp, URXE_EVENT_HCA_RECEIVES);
 		qp_count_bytes(qp, URXE_EVENT_HCA_BYTES, own.byte_len);
 	}

@@ -246,6 +246,12 @@ static uint8_t execute_write(struct urxe_qp *qp, const struct urxe_packet *p, ui
 	return 0;
 }
 
+bool resp_may_read(const struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	return qp->attr.access & URXE_ACCESS_REMOTE_READ && p->reth.length <= URXE_MAX_MSG &&
+	       is_granted(qp, p, URXE_ACCESS_REMOTE_READ);
+}
+
 static uint8_t execute_read(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	struct resp_resource *res;

@@ -3,6 +3,7 @@
 #ifndef URXE_RESP_EXEC_H
 #define URXE_RESP_EXEC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rxe/packet.h>
@@ -13,5 +14,7 @@
 
 /* Returns 0, RESP_DROPPED, or the AETH syndrome of the NAK that a reliable service sends. */
 uint8_t resp_execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags);
+/* Whether queue pair and region permit the READ. */
+bool resp_may_read(const struct urxe_qp *qp, const struct urxe_packet *p);
 
 #endif

@@ -25,12 +25,13 @@ static void start_response(struct build *b, struct urxe_qp *qp, struct urxe_fram
 }
 
 /*
- * The syndrome of an ACK. A SRQ gives no credits (IBA 9.7.7.2.5). The receive request of a message
- * in progress counts until the MSN covers the message.
+ * The syndrome of an ACK. A SRQ gives no credits (IBA 9.7.7.2.5), and neither does a responder
+ * whose MSN is a guess, because credits count from the MSN. The receive request of a message in
+ * progress counts until the MSN covers the message.
  */
 static uint8_t ack_syndrome(const struct urxe_qp *qp)
 {
-	if (!qp->rq->qp)
+	if (!qp->rq->qp || qp->resp.resumed)
 		return AETH_ACK | AETH_CREDITS_INVALID;
 	return AETH_ACK | aeth_credit_code(rq_available(qp->rq) + qp->resp.has_wqe);
 }

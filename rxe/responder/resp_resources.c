@@ -111,6 +111,17 @@ static void mark_ack_past(struct responder *resp)
 	resp->ack_due = false;
 }
 
+void resource_keep_slot(struct urxe_qp *qp, struct resp_resource *res)
+{
+	struct responder *resp = &qp->resp;
+
+	res->kept = true;
+	/* The slot is the youngest now, and not pending yet. */
+	if (resp->res_next == resp->res_oldest)
+		resp->res_next = slot_behind(qp, resp->res_next, 1);
+	resp->res_oldest = slot_behind(qp, resp->res_oldest, 1);
+}
+
 void resource_keep(struct urxe_qp *qp, struct resp_resource *res, uint32_t n_packets)
 {
 	struct responder *resp = &qp->resp;
@@ -122,11 +133,7 @@ void resource_keep(struct urxe_qp *qp, struct resp_resource *res, uint32_t n_pac
 	resp->psn = urxe_psn_add(resp->psn, n_packets);
 	if (urxe_psn_diff(resp->psn, resp->ack_psn) < 0)
 		mark_ack_past(resp);
-	res->kept = true;
-	/* The slot is the youngest now, and not pending yet. */
-	if (resp->res_next == resp->res_oldest)
-		resp->res_next = slot_behind(qp, resp->res_next, 1);
-	resp->res_oldest = slot_behind(qp, resp->res_oldest, 1);
+	resource_keep_slot(qp, res);
 }
 
 struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn)

@@ -16,6 +16,8 @@
 struct resp_resource *resource_new(struct urxe_qp *qp);
 /* Accepts the request in the slot: it takes n_packets PSNs and counts as a message. */
 void resource_keep(struct urxe_qp *qp, struct resp_resource *res, uint32_t n_packets);
+/* Makes the slot the youngest; the caller has set first_psn and last_psn. */
+void resource_keep_slot(struct urxe_qp *qp, struct resp_resource *res);
 /* Makes a READ response due: `length` bytes of the original request, from psn on. */
 void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
 			  uint32_t length);

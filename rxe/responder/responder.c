@@ -14,6 +14,7 @@
 #include "responder/psn_gap.h"
 #include "responder/receive_request.h"
 #include "responder/resp_resources.h"
+#include "responder/resume.h"
 #include "wire/aeth.h"
 #include "wire/header_fields.h"
 
@@ -84,7 +85,7 @@ static void handle_duplicate(struct urxe_qp *qp, const struct urxe_packet *p, ui
 	if (flags & URXE_OPF_RESOURCE) {
 		res = resource_find(qp, p->psn);
 		if (!res)
-			answered = false;
+			answered = flags & URXE_OPF_READ && resume_read(qp, p);
 		else if (flags & URXE_OPF_READ)
 			answered = repeat_read(qp, res, p);
 		else
@@ -139,8 +140,11 @@ static void deliver_kept(struct urxe_qp *qp)
 
 static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
-	int32_t ahead = urxe_psn_diff(p->psn, qp->resp.psn);
+	int32_t ahead;
 
+	if (qp->resp.message == RESP_UNKNOWN && !resume_request(qp, p, flags))
+		return;
+	ahead = urxe_psn_diff(p->psn, qp->resp.psn);
 	if (ahead > 0)
 		psn_gap_early_packet(qp, p, (uint32_t)ahead);
 	else if (ahead < 0)

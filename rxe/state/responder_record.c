@@ -43,21 +43,36 @@ static bool has_valid_offset(const struct urxe_qp *qp)
 
 	if (!is_executing_state(qp))
 		return true;
-	if (resp->message == RESP_SEND)
+	if (resp->message == RESP_SEND || (resp->message == RESP_UNKNOWN && resp->resume.sending))
 		return resp->has_wqe && resp->offset <= resp->wqe->length;
-	return resp->message == RESP_NONE || resp->offset <= resp->write.length;
+	return resp->message != RESP_WRITE || resp->offset <= resp->write.length;
+}
+
+/* What an HCA has left to the engine. */
+static void resume_fields(struct state_stream *s, struct responder *resp)
+{
+	state_bool(s, &resp->resumed);
+	if (!resp->resumed)
+		return;
+	state_u24(s, &resp->resume.psn);
+	state_u24(s, &resp->resume.next);
+	state_bool(s, &resp->resume.sending);
 }
 
 static void message_fields(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct responder *resp = &qp->resp;
 
-	state_u8_max(s, &resp->message, RESP_WRITE);
+	state_u8_max(s, &resp->message, s->version < 2 ? RESP_WRITE : RESP_UNKNOWN);
 	state_u32_max(s, &resp->offset, URXE_MAX_MSG);
 	state_u64(s, &resp->write.va);
 	state_u32(s, &resp->write.rkey);
 	state_u32_max(s, &resp->write.length, URXE_MAX_MSG);
+	if (s->version >= 2)
+		resume_fields(s, resp);
 	state_require(s, has_valid_offset(qp));
+	state_require(s,
+		      resp->message != RESP_UNKNOWN || (qp->type == URXE_QPT_RC && qp->header.len));
 }
 
 void responder_record(struct state_stream *s, struct urxe_qp *qp)

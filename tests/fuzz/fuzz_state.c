@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A stream of a saved device. The input is a script, with its length in front, and a stream's
- * records; the target adds a header with a right checksum, unless the script says otherwise. A
+ * records; bit 15 of the length selects version 2 of the format. The target adds a header with a
+ * right checksum, unless the script says otherwise. A
  * stream that is refused leaves nothing behind. A device that is restored is saved and restored
  * once more, which must not change it. Then the script drives it: with packets, time, requests,
  * and changes of its QPs.
@@ -20,6 +21,8 @@
 
 #define MAX_INPUT  65536
 #define HEADER_LEN 24
+#define VERSION_AT 8
+#define VERSION_2  0x8000 /* of the script's length */
 #define MEM_SIZE   65536
 #define MAX_QPS    64
 #define MAX_STEPS  64
@@ -338,12 +341,13 @@ static void drive(struct host *host, struct script *in)
 /* --- */
 
 /* A stream with these records, and a header. */
-static size_t seal(uint8_t *stream, const uint8_t *records, size_t n)
+static size_t seal(uint8_t *stream, uint8_t version, const uint8_t *records, size_t n)
 {
 	uint8_t *tail;
 	size_t length = HEADER_LEN + n;
 
-	memcpy(stream, "urxestat\1\0\0\0\0\0\0\0", 16);
+	memcpy(stream, "urxestat\0\0\0\0\0\0\0\0", 16);
+	stream[VERSION_AT] = version;
 	for (unsigned i = 0; i < 8; i++)
 		stream[16 + i] = (uint8_t)((uint64_t)length >> 8 * i);
 	memcpy(stream + HEADER_LEN, records, n);
@@ -364,8 +368,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct script in = {data, size};
 	uint8_t *stream;
 	uint16_t n = script_get16(&in);
+	const uint8_t version = n & VERSION_2 ? 2 : 1;
 	size_t length;
 
+	n &= (uint16_t)~VERSION_2;
 	if (size > MAX_INPUT || n > in.left)
 		return 0;
 	length = in.left - n;
@@ -374,7 +380,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (n % 64 == 63)
 		memcpy(stream, in.at + n, length);
 	else
-		length = seal(stream, in.at + n, length);
+		length = seal(stream, version, in.at + n, length);
 	in.left = n;
 	if (restore(&host, stream, length)) {
 		restore_again(&host);

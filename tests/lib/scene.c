@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "scene.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "craft.h"
+#include "engine_hca.h"
 #include "move.h"
 #include "require.h"
 
@@ -254,6 +256,63 @@ static void build_completions(struct scene *s)
 	modify(s, 0, URXE_QPS_ERR);
 }
 
+/* --- The HCA of node 1 has got three packets of a WRITE, and the engine has taken over. */
+
+static bool pass_some(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	uint32_t *room = arg;
+
+	(void)now, (void)data, (void)len;
+	return *room && (*room)--;
+}
+
+static void connect_above(struct scene *s, struct engine_hca *hca, struct node *above)
+{
+	struct conn_attr *conn = &s->conn[0];
+
+	require(urxe_mr_dereg(above->mr) == 0);
+	urxe_offload_set(above->dev, &engine_hca_ops, hca);
+	above->mr = node_reg(above, NODE_PD, NODE_ACCESS, 0, above->mem_size);
+	above->key = urxe_mr_key(above->mr);
+	*conn = conn_default(URXE_QPT_RC);
+	s->pair->node[1] = above;
+	conn_open(s->pair, conn, s->end[s->n++]);
+	post_recv(s, 0, 1, MESSAGE);
+	post_recv(s, 0, 1, MESSAGE);
+	post_send(s, 0, URXE_WR_SEND, 100);
+	post_send(s, 0, URXE_WR_RDMA_WRITE, MESSAGE);
+	s->pair->node[1] = hca->node;
+}
+
+static void leave_hca(struct scene *s, struct engine_hca *hca, struct node *above)
+{
+	struct urxe_offload_refusal refusal;
+
+	while (urxe_offload_take_over(above->dev, s->pair->now, true, &refusal) == -EAGAIN)
+		engine_hca_deliver(hca);
+	require(!refusal.reason);
+	require(!urxe_qp_offloaded(s->end[0][1].qp));
+	urxe_offload_unset(above->dev);
+	node_destroy(hca->node);
+	s->pair->node[1] = above;
+}
+
+static void build_resumed(struct scene *s)
+{
+	const struct node_attr attr = {.id = 2, .seed = 3, .max_packets = 8};
+	struct node *above = node_create(&attr);
+	struct engine_hca hca = {.wire = s->pair, .node = s->pair->node[1], .above = above->dev};
+	uint32_t room = 1 + 3;
+
+	s->pair->link[0].filter = pass_some;
+	s->pair->link[0].filter_arg = &room;
+	connect_above(s, &hca, above);
+	run_for(s, 20 * US);
+	engine_hca_deliver(&hca);
+	leave_hca(s, &hca, above);
+	s->pair->link[0].filter = NULL;
+}
+
 static const struct scene scenes[] = {
 	{.name = "states", .build = build_states},
 	{.name = "objects", .build = build_objects},
@@ -263,6 +322,7 @@ static const struct scene scenes[] = {
 	{.name = "gap", .build = build_gap, .side = 1},
 	{.name = "rnr", .build = build_rnr},
 	{.name = "completions", .build = build_completions},
+	{.name = "resumed", .build = build_resumed, .side = 1, .since = 2},
 };
 
 /* --- */

@@ -14,7 +14,8 @@ struct scene {
 	const char *name;
 	/* Builds the state. */
 	void (*build)(struct scene *scene);
-	unsigned side; /* the node that is in an interesting state */
+	unsigned side;  /* the node that is in an interesting state */
+	unsigned since; /* the first version of streams that have the state; 0 = the first of all */
 	struct pair *pair;
 	/* Connection i is between end[i][0] and end[i][1]. */
 	struct endpoint end[SCENE_QPS][2];

@@ -124,6 +124,43 @@ void urxe_offload_refill(struct urxe_rq *rq);
 void urxe_offload_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr,
 			struct urxe_qp_init *init);
 
+/* --- The engine takes over. */
+
+/* Why urxe_offload_take_over refuses. */
+enum urxe_offload_reason {
+	URXE_OFFLOAD_SHARED_QUEUE = 1, /* the HCA has the requests of a shared receive queue */
+	/* The driver returns PSNs that are not those of now. */
+	URXE_OFFLOAD_STALE_PSN,
+	/* No PSN has moved yet, so it is not known whether the driver returns those of now. */
+	URXE_OFFLOAD_UNPROVEN_PSN,
+};
+
+struct urxe_offload_refusal {
+	enum urxe_offload_reason reason;
+	uint32_t qpn; /* 0: no particular queue pair */
+};
+
+/*
+ * The engine goes on with all queue pairs that the HCA executes, under the same QPNs and keys.
+ * Afterwards the device can be saved (rxe/state.h), or lose its HCA. From the first call on the HCA
+ * gets no new send requests, and new queue pairs are the engine's.
+ *
+ * -EAGAIN: the HCA still has requests, or, without `force`, a peer has sent requests since the last
+ * call. The owner passes completions on, and calls again after a while. How long that takes depends
+ * on the peers; the owner may call urxe_offload_keep() instead. -EOPNOTSUPP: see *refusal; the HCA
+ * goes on. 0: the engine executes all queue pairs. Those that stopped with an error have had
+ * URXE_ASYNC_QP_FATAL.
+ *
+ * A message that the peer was sending goes on, except for some that the HCA has acknowledged in
+ * part, and atomics whose answer was lost: then the peer's retries end. docs/state.md has the
+ * conditions.
+ */
+int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
+			   struct urxe_offload_refusal *refusal);
+/* The HCA gets send requests again. Queue pairs that it has stopped already go on in the engine,
+ * when urxe_offload_take_over() is called again; until then they rest. */
+void urxe_offload_keep(struct urxe_dev *dev);
+
 /* --- Calls of the HCA's side, in the owner's thread, outside all functions above. */
 
 /*

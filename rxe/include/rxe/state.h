@@ -17,7 +17,7 @@
 #include <rxe/rxe.h>
 
 /* The version that urxe_state_save writes. urxe_state_restore reads it and all earlier ones. */
-#define URXE_STATE_VERSION 1
+#define URXE_STATE_VERSION 2
 
 /* Kinds of objects in callbacks; not the kinds of records in a stream. */
 enum urxe_state_kind {

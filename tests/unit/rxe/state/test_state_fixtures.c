@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Streams of earlier versions of the format, kept as files: v1/SCENE-SIDE. Each scene is built, its
- * devices are replaced by those of the files, and it goes on to the same end.
+ * Streams of earlier versions of the format, kept as files: vVERSION/SCENE-SIDE. Each scene is
+ * built, its devices are replaced by those of the files, and it goes on to the same end.
  *
  * `test_rxe_state_fixtures --write DIRECTORY` writes the files of the current version.
  */
@@ -181,11 +181,15 @@ static void expect_same_completions(struct node_cq *cq, struct node_cq *other)
 	}
 }
 
-static void check_version(const char *directory)
+static void check_version(unsigned version, const char *directory)
 {
 	struct scene *s, *fresh;
 
 	for (unsigned i = 0; (s = scene_open(i)); i++) {
+		if (s->since > version) {
+			scene_close(s);
+			continue;
+		}
 		fresh = scene_open(i);
 		for (unsigned side = 0; side < 2; side++)
 			restore_file(s, side, directory);
@@ -206,13 +210,20 @@ static void check_version(const char *directory)
 static void test_version_1(void **state)
 {
 	(void)state;
-	check_version(STATE_FIXTURES "/v1");
+	check_version(1, STATE_FIXTURES "/v1");
+}
+
+static void test_version_2(void **state)
+{
+	(void)state;
+	check_version(2, STATE_FIXTURES "/v2");
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_version_1),
+		cmocka_unit_test(test_version_2),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--write"))

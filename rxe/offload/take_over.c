@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The engine takes over the queue pairs that the HCA executes. First the HCA's send requests
+ * complete, and nothing has changed so far. Then the HCA's queue pairs enter the error state, in
+ * which they send and receive nothing, and tell their PSNs. When the HCA has given back the receive
+ * requests, the engine goes on.
+ */
+#include <errno.h>
+
+#include "congestion/retry.h"
+#include "device/qp_lifecycle.h"
+#include "objects/completion.h"
+#include "objects/device.h"
+#include "objects/rq.h"
+#include "offload/offload.h"
+#include "responder/resume.h"
+
+#define NO_PSN UINT32_MAX
+
+/* --- What the HCA tells. */
+
+/* Whether the queue pair has PSNs in the direction. */
+static bool has_rq_psn(const struct urxe_qp *qp)
+{
+	return qp->type != URXE_QPT_UD && qp->attr.state >= URXE_QPS_RTR &&
+	       qp->attr.state <= URXE_QPS_SQE;
+}
+
+static bool has_sq_psn(const struct urxe_qp *qp)
+{
+	return has_rq_psn(qp) && qp->attr.state >= URXE_QPS_RTS && qp->attr.state <= URXE_QPS_SQD;
+}
+
+static void query_psns(const struct urxe_qp *qp, struct urxe_qp_attr *attr)
+{
+	*attr = (struct urxe_qp_attr){.sq_psn = NO_PSN, .rq_psn = NO_PSN};
+	qp->dev->offload->qp_query(qp->hca, attr);
+}
+
+/*
+ * Drivers may return the PSNs of the last modification. The engine counts the packets that the HCA
+ * has sent, and those of messages that had a receive request.
+ */
+static bool has_true_psns(const struct urxe_qp *qp, const struct urxe_qp_attr *told)
+{
+	const bool received = qp->resp.psn != qp->attr.rq_psn;
+
+	if (has_sq_psn(qp) && told->sq_psn != qp->req.psn)
+		return false;
+	if (!has_rq_psn(qp))
+		return true;
+	if (told->rq_psn > URXE_PSN_MASK)
+		return false;
+	if (qp->uncounted || qp->type != URXE_QPT_RC)
+		return told->rq_psn != qp->attr.rq_psn || !received;
+	return urxe_psn_diff(told->rq_psn, qp->resp.psn) >= 0;
+}
+
+/* Whether a PSN differs from that of the modification, so the driver returns PSNs of now. */
+static bool has_moved(const struct urxe_qp *qp, const struct urxe_qp_attr *told)
+{
+	return (has_sq_psn(qp) && told->sq_psn != qp->attr.sq_psn) ||
+	       (has_rq_psn(qp) && told->rq_psn != qp->attr.rq_psn);
+}
+
+/* --- Preconditions. */
+
+static int refuse(struct urxe_dev *dev, struct urxe_offload_refusal *refusal, uint32_t qpn,
+		  enum urxe_offload_reason reason)
+{
+	*refusal = (struct urxe_offload_refusal){.reason = reason, .qpn = qpn};
+	urxe_offload_keep(dev);
+	return -EOPNOTSUPP;
+}
+
+/* The HCA does not give back the requests of a shared receive queue. */
+static bool has_shared_queue(const struct urxe_dev *dev)
+{
+	const struct urxe_rq *srq;
+
+	LIST_FOREACH(srq, &dev->srqs, link)
+	{
+		if (srq->hca)
+			return true;
+	}
+	return false;
+}
+
+static struct urxe_qp *next_offloaded(const struct urxe_dev *dev, uint32_t *at)
+{
+	struct urxe_qp *qp;
+
+	while ((qp = idmap_next(&dev->qps, at)))
+		if (qp->offloaded)
+			return qp;
+	return NULL;
+}
+
+static bool has_outstanding_sends(const struct urxe_dev *dev)
+{
+	const struct urxe_qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = next_offloaded(dev, &at)))
+		if (offload_has_sends(qp))
+			return true;
+	return false;
+}
+
+/* Whether the peer has sent requests since the last query. */
+static bool note_psn(struct urxe_qp *qp, const struct urxe_qp_attr *told)
+{
+	const uint32_t before = qp->resp.resume.psn;
+
+	qp->resp.resume.psn = told->rq_psn;
+	return told->rq_psn != before;
+}
+
+/* Sets *busy if a peer has sent requests since the last call. */
+static int check_psns(struct urxe_dev *dev, struct urxe_offload_refusal *refusal, bool *busy)
+{
+	const struct urxe_qp *unknown = NULL;
+	struct urxe_qp *qp;
+	struct urxe_qp_attr told;
+	bool moved = false;
+	uint32_t at = 0;
+
+	while ((qp = next_offloaded(dev, &at))) {
+		if (qp->stopping || !has_rq_psn(qp))
+			continue;
+		query_psns(qp, &told);
+		if (!has_true_psns(qp, &told))
+			return refuse(dev, refusal, qp->qpn, URXE_OFFLOAD_STALE_PSN);
+		moved |= has_moved(qp, &told);
+		*busy |= note_psn(qp, &told);
+		if (qp->uncounted)
+			unknown = qp;
+	}
+	if (unknown && !moved)
+		return refuse(dev, refusal, unknown->qpn, URXE_OFFLOAD_UNPROVEN_PSN);
+	return 0;
+}
+
+/* --- The end of the HCA's queue pairs. */
+
+/* Neither the HCA nor the engine can go on. */
+static void give_up(struct urxe_qp *qp)
+{
+	offload_destroy_qp(qp);
+	qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+}
+
+static void stop_hca(struct urxe_qp *qp)
+{
+	const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
+	struct urxe_qp_attr told;
+
+	if (qp->dev->offload->qp_modify(qp->hca, &error, URXE_QP_STATE)) {
+		give_up(qp);
+		return;
+	}
+	query_psns(qp, &told);
+	if (!has_true_psns(qp, &told)) {
+		give_up(qp);
+		return;
+	}
+	qp->stopping = true;
+	/* Completions before this PSN may wait in the HCA's CQ. */
+	qp->resp.resume.psn = told.rq_psn;
+}
+
+static void stop_all(struct urxe_dev *dev)
+{
+	struct urxe_qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = next_offloaded(dev, &at)))
+		if (!qp->stopping && qp->attr.state != URXE_QPS_ERR)
+			stop_hca(qp);
+}
+
+static bool has_receives_back(const struct urxe_qp *qp)
+{
+	return qp->rq->tail - qp->rq->retired == qp->returned;
+}
+
+static void go_on(struct urxe_qp *qp)
+{
+	const bool counted = !qp->uncounted;
+	struct sq *sq = &qp->sq;
+
+	offload_destroy_qp(qp);
+	if (has_rq_psn(qp))
+		resume_start(qp, qp->resp.resume.psn, counted);
+	qp->req.una = qp->req.psn;
+	retry_init(qp);
+	if (sq->cur != sq->head)
+		sq_wqe(sq, sq->cur)->first_psn = qp->req.psn;
+	qp->predict.era = 0;
+	qp_publish_rights(qp);
+	qp_schedule(qp);
+}
+
+/* False: the HCA still has receive requests. */
+static bool go_on_all(struct urxe_dev *dev)
+{
+	struct urxe_qp *qp;
+	uint32_t at = 0;
+	bool all = true;
+
+	while ((qp = next_offloaded(dev, &at)))
+		if (has_receives_back(qp))
+			go_on(qp);
+		else
+			all = false;
+	return all;
+}
+
+int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
+			   struct urxe_offload_refusal *refusal)
+{
+	bool busy = false;
+	int rc;
+
+	dev_pass_time(dev, now);
+	*refusal = (struct urxe_offload_refusal){0};
+	if (!dev->offload)
+		return 0;
+	dev->taking_over = true;
+	if (has_shared_queue(dev))
+		return refuse(dev, refusal, 0, URXE_OFFLOAD_SHARED_QUEUE);
+	if (has_outstanding_sends(dev))
+		return -EAGAIN;
+	rc = check_psns(dev, refusal, &busy);
+	if (rc)
+		return rc;
+	if (busy && !force)
+		return -EAGAIN;
+	stop_all(dev);
+	if (!go_on_all(dev))
+		return -EAGAIN;
+	dev->taking_over = false;
+	return 0;
+}
+
+void urxe_offload_keep(struct urxe_dev *dev)
+{
+	struct urxe_qp *qp;
+	uint32_t at = 0;
+
+	dev->taking_over = false;
+	while ((qp = next_offloaded(dev, &at)))
+		if (!qp->stopping)
+			offload_send(qp);
+}

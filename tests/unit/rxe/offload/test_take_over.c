@@ -1,0 +1,738 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The engine takes over queue pairs from an HCA, in the middle of messages, and its peer, which
+ * runs an engine without changes, notices only a pause. The HCA is the engine of another device.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "hca_bed.h"
+#include "move.h"
+
+#define TO     500000u /* of operations, offset in the peer's memory */
+#define BEFORE 900000u /* of the messages that come first */
+#define LENGTH 20000u
+/* The word that atomics find. */
+#define ORIGINAL 40u
+/* Packets arrive each microsecond. */
+#define STEP  250u
+#define STEPS 100u
+
+/* --- One side of a bed leaves its HCA. */
+
+static struct urxe_dev *device(const struct bed *bed, unsigned side)
+{
+	return bed->above.node[side]->dev;
+}
+
+/* Runs the wire, and passes completions of HCAs on meanwhile. */
+static void run_for(struct bed *bed, uint64_t ns)
+{
+	const uint64_t until = bed->wire->now + ns;
+
+	while (bed->wire->now < until) {
+		const uint64_t next = bed->wire->now + STEP;
+
+		for (unsigned side = 0; side < 2; side++)
+			if (bed->offloaded[side])
+				hand_over(bed, side);
+		if (pair_run(bed->wire, next) == PAIR_IDLE)
+			bed->wire->now = next;
+		for (unsigned side = 0; side < 2; side++)
+			if (bed->offloaded[side])
+				engine_hca_deliver(&bed->hca[side]);
+	}
+	bed->above.now = bed->wire->now;
+}
+
+static int try_take_over(struct bed *bed, unsigned side, struct urxe_offload_refusal *refusal)
+{
+	int rc = -EAGAIN;
+
+	for (unsigned tries = 0; rc == -EAGAIN && tries < 100000; tries++) {
+		rc = urxe_offload_take_over(device(bed, side), bed->wire->now, true, refusal);
+		if (rc == -EAGAIN)
+			run_for(bed, STEP);
+	}
+	return rc;
+}
+
+/* The HCA is removed, and the device that had it is on the wire. */
+static void leave_hca(struct bed *bed, unsigned side)
+{
+	urxe_offload_unset(device(bed, side));
+	node_destroy(bed->wire->node[side]);
+	bed->wire->node[side] = bed->above.node[side];
+	bed->offloaded[side] = false;
+}
+
+static void take_over(struct bed *bed, unsigned side)
+{
+	struct urxe_offload_refusal refusal;
+
+	assert_int_equal(try_take_over(bed, side, &refusal), 0);
+	assert_false(urxe_qp_offloaded(bed->e.end[side].qp));
+	assert_int_equal(bed->above.node[side]->async[URXE_ASYNC_QP_FATAL], 0);
+	leave_hca(bed, side);
+}
+
+/* Saves the device, and restores it on another engine. */
+static void move(struct bed *bed, unsigned side)
+{
+	struct endpoint *end = &bed->e.end[side];
+
+	move_node(bed->wire, side, &end, 1);
+}
+
+/* --- Operations. */
+
+struct operation {
+	uint32_t opcode;
+	uint32_t length;
+	bool receive;
+};
+
+static const struct operation operations[] = {
+	{URXE_WR_SEND, LENGTH, true},        {URXE_WR_SEND_IMM, LENGTH, true},
+	{URXE_WR_RDMA_WRITE, LENGTH, false}, {URXE_WR_RDMA_WRITE_IMM, LENGTH, true},
+	{URXE_WR_RDMA_READ, LENGTH, false},  {URXE_WR_SEND, 10, true},
+	{URXE_WR_RDMA_WRITE, 10, false},     {URXE_WR_RDMA_READ, 10, false},
+	{URXE_WR_FETCH_ADD, 8, false},       {URXE_WR_COMPARE_SWAP, 8, false},
+};
+
+#define SEND      (&operations[0])
+#define WRITE     (&operations[2])
+#define FETCH_ADD (&operations[8])
+
+#define REMOTE (NODE_ACCESS & ~(uint32_t)URXE_ACCESS_LOCAL_WRITE)
+
+static uint8_t pattern(uint32_t i)
+{
+	return (uint8_t)(i * 7 + i / 256);
+}
+
+/* A requester asks for an ACK when a PSN is the last one of 32: in none, or in each message of
+ * several packets. */
+#define FIRST_PSN   0x123400
+#define PSN_OF_ACKS 0x123415
+
+struct bed_attr {
+	unsigned hca_side;
+	uint32_t access; /* of both queue pairs */
+	uint32_t psn;    /* of side 0; 0 = FIRST_PSN */
+	bool go_back_n;  /* the peer's */
+};
+
+/* A bed whose connection has carried a SEND in each direction. */
+static void open_bed(struct bed *bed, const struct bed_attr *attr)
+{
+	const bool second = attr->hca_side;
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	conn.access = attr->access;
+	conn.psn[0] = attr->psn ? attr->psn : FIRST_PSN;
+	bed_open_sides(bed, !second, second,
+		       &(struct pair_attr){.seed = 1,
+					   .go_back_n = {attr->go_back_n && second,
+							 attr->go_back_n && !second}});
+	conn_open(&bed->above, &conn, bed->e.end);
+	/* More than a message needs: without credits its first packet would ask for an ACK. */
+	for (unsigned side = 0; side < 2; side++) {
+		post_recv(&bed->e.end[side], 1, BEFORE, 100);
+		for (uint32_t id = 5; id < 8; id++)
+			post_recv(&bed->e.end[side], 70 + id, TO, LENGTH);
+	}
+	for (unsigned from = 0; from < 2; from++) {
+		post_send(&bed->e, from, &(struct post){.wr_id = 2, .opcode = URXE_WR_SEND});
+	}
+	run_for(bed, 100000);
+	for (unsigned i = 0; i < 2; i++) {
+		expect_wc(&bed->above.node[i]->recv_cq, 1, URXE_WC_SUCCESS);
+		expect_wc(&bed->above.node[i]->send_cq, 2, URXE_WC_SUCCESS);
+	}
+}
+
+static void prepare_memory(struct bed *bed, const struct operation *op)
+{
+	const bool read = op->opcode == URXE_WR_RDMA_READ;
+
+	for (uint32_t i = 0; i < LENGTH; i++) {
+		bed->e.a->mem[i] = read ? 0 : pattern(i);
+		bed->e.b->mem[TO + i] = read ? pattern(i) : 0;
+	}
+	if (op->opcode == URXE_WR_FETCH_ADD || op->opcode == URXE_WR_COMPARE_SWAP)
+		memcpy(bed->e.b->mem + TO, &(uint64_t){ORIGINAL}, 8);
+}
+
+static void post_operation(struct bed *bed, const struct operation *op, uint64_t id)
+{
+	post_send(&bed->e, 0,
+		  &(struct post){.wr_id = id,
+				 .opcode = op->opcode,
+				 .length = op->length,
+				 .remote = TO,
+				 .compare_add = 3,
+				 .swap = 4});
+}
+
+static uint64_t word_at(const struct node *node, uint32_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, node->mem + offset, sizeof(word));
+	return word;
+}
+
+static void expect_contents(struct bed *bed, const struct operation *op)
+{
+	const uint8_t *at = op->opcode == URXE_WR_RDMA_READ ? bed->e.a->mem : bed->e.b->mem + TO;
+
+	if (op->opcode == URXE_WR_FETCH_ADD)
+		assert_int_equal(word_at(bed->e.b, TO), ORIGINAL + 3);
+	else if (op->opcode == URXE_WR_COMPARE_SWAP)
+		assert_int_equal(word_at(bed->e.b, TO), ORIGINAL);
+	else
+		for (uint32_t i = 0; i < op->length; i++)
+			assert_int_equal(at[i], pattern(i));
+}
+
+static void expect_result(struct bed *bed, const struct operation *op, uint64_t id)
+{
+	expect_wc(&bed->e.a->send_cq, id, URXE_WC_SUCCESS);
+	expect_none(&bed->e.a->send_cq);
+	if (op->receive)
+		expect_wc(&bed->e.b->recv_cq, 70 + id, URXE_WC_SUCCESS);
+	expect_none(&bed->e.b->recv_cq);
+	expect_contents(bed, op);
+}
+
+/* --- Each moment of each operation. */
+
+/* `how`: bit 0 = the peer is one that goes back N, bit 1 = the device moves to another engine. */
+static void run_operation(const struct operation *op, unsigned side, uint32_t step, unsigned how)
+{
+	static struct bed bed;
+
+	open_bed(&bed, &(struct bed_attr){side, REMOTE, 0, how & 1});
+	prepare_memory(&bed, op);
+	post_operation(&bed, op, 5);
+	run_for(&bed, step * STEP);
+	take_over(&bed, side);
+	if (how & 2)
+		move(&bed, side);
+	settle(&bed);
+	expect_result(&bed, op, 5);
+	/* The connection goes on in both directions. */
+	prepare_memory(&bed, op);
+	post_operation(&bed, op, 6);
+	post_send(&bed.e, 1, &(struct post){.wr_id = 9, .opcode = URXE_WR_SEND, .length = 100});
+	settle(&bed);
+	expect_result(&bed, op, 6);
+	expect_wc(&bed.e.a->recv_cq, 75, URXE_WC_SUCCESS);
+	expect_wc(&bed.e.b->send_cq, 9, URXE_WC_SUCCESS);
+	bed_close(&bed);
+}
+
+static void test_each_moment(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		for (unsigned side = 0; side < 2; side++)
+			for (uint32_t step = 0; step < STEPS; step += 1 + i)
+				run_operation(&operations[i], side, step, step % 4);
+}
+
+/* --- Messages in progress: the HCA gets only the first packets of them. */
+
+static uint32_t room; /* frames that still pass */
+
+static bool pass_first(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	(void)arg, (void)now, (void)data, (void)len;
+	return room && room--;
+}
+
+static bool lose(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	(void)arg, (void)now, (void)data, (void)len;
+	return false;
+}
+
+/* The first `n` packets arrive before the engine takes over. */
+static void cut_operation(struct bed *bed, const struct operation *op, uint32_t n,
+			  bool lose_answers)
+{
+	prepare_memory(bed, op);
+	room = n;
+	bed->wire->link[0].filter = pass_first;
+	bed->wire->link[1].filter = lose_answers ? lose : NULL;
+	post_operation(bed, op, 5);
+	run_for(bed, 5000);
+	take_over(bed, 1);
+	bed->wire->link[0].filter = bed->wire->link[1].filter = NULL;
+}
+
+static void run_cut(const struct operation *op, uint32_t n, bool lose_answers, unsigned how)
+{
+	static struct bed bed;
+
+	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, how & 1});
+	cut_operation(&bed, op, n, lose_answers);
+	if (how & 2)
+		move(&bed, 1);
+	settle(&bed);
+	expect_result(&bed, op, 5);
+	prepare_memory(&bed, op);
+	post_operation(&bed, op, 6);
+	settle(&bed);
+	expect_result(&bed, op, 6);
+	bed_close(&bed);
+}
+
+static void test_each_packet(void **state)
+{
+	(void)state;
+	for (const struct operation *op = operations; op < FETCH_ADD; op++)
+		for (uint32_t n = 0; n <= LENGTH / 1024 + 1; n++)
+			for (unsigned how = 0; how < 8; how++)
+				run_cut(op, n, how & 4, how);
+}
+
+/* --- What does not go on. */
+
+/* The peer has an ACK of a part of the message. If it may only SEND, the engine knows the rest. */
+static void test_acknowledged_part(void **state)
+{
+	static struct bed bed;
+
+	(void)state;
+	for (uint32_t n = 11; n < 16; n++) {
+		open_bed(&bed, &(struct bed_attr){1, 0, PSN_OF_ACKS, false});
+		cut_operation(&bed, SEND, n, false);
+		move(&bed, 1);
+		settle(&bed);
+		expect_result(&bed, SEND, 5);
+		bed_close(&bed);
+
+		open_bed(&bed, &(struct bed_attr){1, REMOTE, PSN_OF_ACKS, false});
+		cut_operation(&bed, WRITE, n, false);
+		settle(&bed);
+		expect_wc(&bed.e.a->send_cq, 5, URXE_WC_RETRY_EXC_ERR);
+		assert_int_equal(qp_state(&bed.e.end[1]), URXE_QPS_RTS);
+		bed_close(&bed);
+	}
+}
+
+/* The HCA has the answer, which the peer has not received. */
+static void test_atomic_is_not_repeated(void **state)
+{
+	static struct bed bed;
+
+	(void)state;
+	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false});
+	cut_operation(&bed, FETCH_ADD, 1, true);
+	settle(&bed);
+	expect_wc(&bed.e.a->send_cq, 5, URXE_WC_RETRY_EXC_ERR);
+	expect_contents(&bed, FETCH_ADD);
+	assert_true(drops(bed.e.b, URXE_DROP_DUPLICATE) > 0);
+	bed_close(&bed);
+}
+
+/* --- Requests that the HCA does not have yet, and the end of the attempt. */
+
+static void post_writes(struct bed *bed, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		post_send(&bed->e, 0,
+			  &(struct post){.wr_id = i,
+					 .opcode = URXE_WR_RDMA_WRITE,
+					 .offset = i * 2000,
+					 .length = 2000,
+					 .remote = TO + i * 2000});
+}
+
+static void expect_writes(struct bed *bed, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		expect_wc(&bed->e.a->send_cq, i, URXE_WC_SUCCESS);
+	expect_none(&bed->e.a->send_cq);
+	assert_memory_equal(bed->e.b->mem + TO, bed->e.a->mem, n * 2000);
+}
+
+static void test_waiting_requests(void **state)
+{
+	const uint32_t n = 2 * HCA_ROOM + 1;
+	struct urxe_offload_refusal refusal;
+	static struct bed bed;
+
+	(void)state;
+	open_bed(&bed, &(struct bed_attr){0, REMOTE, 0, false});
+	prepare_memory(&bed, WRITE);
+	post_writes(&bed, n);
+	hand_over(&bed, 0);
+	assert_int_equal(urxe_offload_take_over(device(&bed, 0), 1, true, &refusal), -EAGAIN);
+	run_for(&bed, 100000);
+	/* The HCA has got no request since. */
+	assert_int_equal(events(bed.e.a, URXE_EVENT_HCA_REQUESTS), 1 + HCA_ROOM);
+	take_over(&bed, 0);
+	settle(&bed);
+	assert_int_equal(events(bed.e.a, URXE_EVENT_HCA_REQUESTS), 1 + HCA_ROOM);
+	expect_writes(&bed, n);
+	bed_close(&bed);
+}
+
+static void test_kept(void **state)
+{
+	const uint32_t n = 2 * HCA_ROOM + 1;
+	struct urxe_offload_refusal refusal;
+	static struct bed bed;
+
+	(void)state;
+	open_bed(&bed, &(struct bed_attr){0, REMOTE, 0, false});
+	prepare_memory(&bed, WRITE);
+	post_writes(&bed, n);
+	hand_over(&bed, 0);
+	assert_int_equal(urxe_offload_take_over(device(&bed, 0), 1, true, &refusal), -EAGAIN);
+	run_for(&bed, 100000);
+	urxe_offload_keep(device(&bed, 0));
+	settle(&bed);
+	assert_true(urxe_qp_offloaded(bed.e.end[0].qp));
+	assert_int_equal(events(bed.e.a, URXE_EVENT_HCA_REQUESTS), 1 + n);
+	expect_writes(&bed, n);
+	bed_close(&bed);
+}
+
+/* Without `force` the engine waits for a moment at which the peer sends nothing. */
+static void test_busy_peer(void **state)
+{
+	struct urxe_offload_refusal refusal;
+	static struct bed bed;
+
+	(void)state;
+	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false});
+	prepare_memory(&bed, WRITE);
+	for (unsigned i = 0; i < 3; i++) {
+		post_writes(&bed, 1);
+		run_for(&bed, 10000);
+		expect_writes(&bed, 1);
+		assert_int_equal(
+			urxe_offload_take_over(device(&bed, 1), bed.wire->now, false, &refusal),
+			-EAGAIN);
+		assert_true(urxe_qp_offloaded(bed.e.end[1].qp));
+	}
+	assert_int_equal(urxe_offload_take_over(device(&bed, 1), bed.wire->now, false, &refusal),
+			 -EAGAIN); /* of the receive requests */
+	run_for(&bed, STEP);
+	assert_int_equal(urxe_offload_take_over(device(&bed, 1), bed.wire->now, false, &refusal),
+			 0);
+	leave_hca(&bed, 1);
+	post_writes(&bed, 3);
+	settle(&bed);
+	expect_writes(&bed, 3);
+	bed_close(&bed);
+}
+
+/* The program changes the queue pair while the HCA gives back its receive requests. */
+static void test_changed_meanwhile(void **state)
+{
+	static const uint8_t states[] = {URXE_QPS_ERR, URXE_QPS_RESET};
+	struct urxe_offload_refusal refusal;
+	static struct bed bed;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct urxe_qp_attr attr = {.state = states[i]};
+		struct node_cq *cq;
+
+		open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false});
+		cq = &bed.e.b->recv_cq;
+		assert_int_equal(
+			urxe_offload_take_over(device(&bed, 1), bed.wire->now, true, &refusal),
+			-EAGAIN);
+		assert_int_equal(
+			urxe_qp_modify(bed.e.end[1].qp, bed.wire->now, &attr, URXE_QP_STATE), 0);
+		run_for(&bed, STEP);
+		for (uint32_t id = 75; states[i] == URXE_QPS_ERR && id < 78; id++)
+			expect_wc(cq, id, URXE_WC_WR_FLUSH_ERR);
+		expect_none(cq);
+		take_over(&bed, 1);
+		expect_none(cq);
+		bed_close(&bed);
+	}
+}
+
+/* --- Traffic in both directions on a cable that loses packets. */
+
+#define MESSAGES 40u
+#define SLOT     6000u /* bytes of the longest message */
+
+/* If the peer may WRITE, messages of one packet, because an ACK of a part would be the end. */
+static uint32_t message_length(uint32_t i, bool writes)
+{
+	return 1 + i * 1237 % (writes ? 1024 : SLOT);
+}
+
+static bool is_send(uint32_t i, bool writes)
+{
+	return !writes || i % 3 == 0;
+}
+
+/* Message i of a direction has a part of the memory of its own. */
+static void post_message(struct bed *bed, unsigned from, uint32_t i, bool writes)
+{
+	post_send(&bed->e, from,
+		  &(struct post){.wr_id = i,
+				 .opcode = is_send(i, writes) ? URXE_WR_SEND : URXE_WR_RDMA_WRITE,
+				 .offset = i * SLOT,
+				 .length = message_length(i, writes),
+				 .remote = TO + i * SLOT});
+}
+
+static void open_traffic(struct bed *bed, unsigned hca_side, bool go_back_n, bool writes)
+{
+	open_bed(bed, &(struct bed_attr){hca_side, writes ? REMOTE : 0, 0, go_back_n});
+	for (unsigned side = 0; side < 2; side++) {
+		struct node *node = bed->above.node[side];
+
+		/* The receives that open_bed has left. */
+		for (uint32_t i = 0; i < 3; i++)
+			post_send(&bed->e, side,
+				  &(struct post){.wr_id = 1, .opcode = URXE_WR_SEND});
+		run_for(bed, 100000);
+		node->send_cq.head = node->send_cq.tail;
+		for (uint32_t i = 0; i < TO; i++)
+			node->mem[i] = (uint8_t)(pattern(i) + side);
+	}
+	for (unsigned side = 0; side < 2; side++) {
+		struct node *node = bed->above.node[side];
+
+		node->recv_cq.head = node->recv_cq.tail;
+		for (uint32_t i = 0; i < MESSAGES; i++)
+			if (is_send(i, writes))
+				post_recv(&bed->e.end[side], i, TO + i * SLOT, SLOT);
+		bed->wire->link[side].faults = (struct link_faults){
+			.drop = 0.05, .duplicate = 0.05, .reorder = 0.05, .max_losses = 3};
+	}
+}
+
+/* The messages of each direction complete once, in order, and their contents are right. */
+static void expect_traffic(struct bed *bed, bool writes)
+{
+	for (unsigned from = 0; from < 2; from++) {
+		struct node *node = bed->above.node[from], *to = bed->above.node[!from];
+
+		for (uint32_t i = 0; i < MESSAGES; i++) {
+			expect_wc(&node->send_cq, i, URXE_WC_SUCCESS);
+			if (is_send(i, writes))
+				expect_wc(&to->recv_cq, i, URXE_WC_SUCCESS);
+			assert_memory_equal(to->mem + TO + i * SLOT, node->mem + i * SLOT,
+					    message_length(i, writes));
+		}
+		expect_none(&node->send_cq);
+		expect_none(&to->recv_cq);
+	}
+}
+
+/* `how`: as of run_operation; bit 2 = the peer may WRITE. */
+static void run_traffic(unsigned hca_side, uint32_t after, unsigned how)
+{
+	const bool writes = how & 4;
+	static struct bed bed;
+
+	open_traffic(&bed, hca_side, how & 1, writes);
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		post_message(&bed, 0, i, writes);
+		post_message(&bed, 1, i, writes);
+		run_for(&bed, 1000);
+		if (i != after)
+			continue;
+		take_over(&bed, hca_side);
+		if (how & 2)
+			move(&bed, hca_side);
+	}
+	settle(&bed);
+	expect_traffic(&bed, writes);
+	bed_close(&bed);
+}
+
+static void test_traffic(void **state)
+{
+	(void)state;
+	for (uint32_t after = 2; after < MESSAGES; after++)
+		for (unsigned how = 0; how < 8; how++)
+			run_traffic(after % 2, after, how);
+}
+
+/* --- Refusals. The HCA goes on. */
+
+static void test_shared_queue(void **state)
+{
+	const struct urxe_rq_attr attr = {.pd = NODE_PD, .max_wr = 8, .max_sge = 2};
+	struct urxe_offload_refusal refusal;
+	static struct bed bed;
+	struct urxe_rq *srq;
+
+	(void)state;
+	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false});
+	assert_int_equal(urxe_srq_create(device(&bed, 1), &attr, &srq), 0);
+	assert_int_equal(try_take_over(&bed, 1, &refusal), -EOPNOTSUPP);
+	assert_int_equal(refusal.reason, URXE_OFFLOAD_SHARED_QUEUE);
+	assert_int_equal(urxe_srq_destroy(srq), 0);
+	take_over(&bed, 1);
+	bed_close(&bed);
+}
+
+/* The PSNs that a driver returns, instead of those of the HCA. */
+static uint32_t told_rq, told_sq;
+
+static void tell(void *qp, struct urxe_qp_attr *attr)
+{
+	(void)qp;
+	attr->rq_psn = told_rq;
+	attr->sq_psn = told_sq;
+}
+
+static void test_stale_psn(void **state)
+{
+	struct urxe_offload_ops ops = engine_hca_ops;
+	struct urxe_offload_refusal refusal;
+	static struct bed bed;
+
+	(void)state;
+	for (unsigned side = 0; side < 2; side++) {
+		const struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+		open_bed(&bed, &(struct bed_attr){1, side ? REMOTE : 0, 0, false});
+		ops.qp_query = tell;
+		told_rq = side ? FIRST_PSN + 1 : FIRST_PSN;
+		told_sq = side ? conn.psn[1] : conn.psn[1] + 1;
+		urxe_offload_set(device(&bed, 1), &ops, &bed.hca[1]);
+		assert_int_equal(try_take_over(&bed, 1, &refusal), -EOPNOTSUPP);
+		assert_int_equal(refusal.reason, URXE_OFFLOAD_STALE_PSN);
+		assert_int_equal(refusal.qpn, bed.e.end[1].qpn);
+		prepare_memory(&bed, SEND);
+		post_operation(&bed, SEND, 5);
+		settle(&bed);
+		expect_result(&bed, SEND, 5);
+		bed_close(&bed);
+	}
+}
+
+/* Nothing has moved: drivers that return PSNs of the modification look alike. */
+static void test_unproven_psn(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_offload_refusal refusal;
+	static struct bed bed;
+
+	(void)state;
+	for (unsigned rights = 0; rights < 2; rights++) {
+		conn.access = rights ? REMOTE : 0;
+		bed_open_sides(&bed, false, true, &(struct pair_attr){.seed = 1});
+		conn_open(&bed.above, &conn, bed.e.end);
+		if (!rights) {
+			take_over(&bed, 1);
+		} else {
+			assert_int_equal(try_take_over(&bed, 1, &refusal), -EOPNOTSUPP);
+			assert_int_equal(refusal.reason, URXE_OFFLOAD_UNPROVEN_PSN);
+			post_recv(&bed.e.end[1], 1, 0, 100);
+			post_send(&bed.e, 0, &(struct post){.opcode = URXE_WR_SEND});
+			settle(&bed);
+			take_over(&bed, 1);
+		}
+		bed_close(&bed);
+	}
+}
+
+/* --- Other types, and the way back. */
+
+static void test_other_types(void **state)
+{
+	static const uint8_t types[] = {URXE_QPT_UC, URXE_QPT_UD};
+	static struct bed bed;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct conn_attr conn = conn_default((enum urxe_qp_type)types[i]);
+		struct urxe_path path;
+
+		bed_open_sides(&bed, false, true, &(struct pair_attr){.seed = 1});
+		conn_open(&bed.above, &conn, bed.e.end);
+		path = conn_path(URXE_NET_IPV4, bed.e.b);
+		for (uint64_t id = 0; id < 4; id++) {
+			const struct urxe_seg seg = node_seg(bed.e.a, 0, 100);
+			const struct urxe_send_wr wr = {.opcode = URXE_WR_SEND,
+							.segs = &seg,
+							.n_segs = 1,
+							.path = &path,
+							.remote_qpn = bed.e.end[1].qpn,
+							.remote_qkey = conn.qkey};
+
+			post_recv(&bed.e.end[1], id, TO, 1000);
+			post_recv(&bed.e.end[1], id + 10, TO, 1000);
+			assert_int_equal(urxe_post_send(bed.e.end[0].qp, &wr), 0);
+			settle(&bed);
+			expect_wc(&bed.e.b->recv_cq, id % 2 * 10 + id / 2, URXE_WC_SUCCESS);
+			if (id == 1)
+				take_over(&bed, 1);
+			if (id == 2)
+				move(&bed, 1);
+		}
+		bed_close(&bed);
+	}
+}
+
+/* On a host with an HCA a restored queue pair stays in software; a new one is the HCA's. */
+static void test_way_back(void **state)
+{
+	static struct bed bed, other;
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct endpoint more[2];
+
+	(void)state;
+	open_bed(&bed, &(struct bed_attr){1, REMOTE, 0, false});
+	take_over(&bed, 1);
+	move(&bed, 1);
+	bed_open_sides(&other, false, true, &(struct pair_attr){.seed = 2});
+	bed.hca[1] = (struct engine_hca){.wire = other.wire,
+					 .node = other.wire->node[1],
+					 .above = bed.e.b->dev,
+					 .room = HCA_ROOM};
+	urxe_offload_set(bed.e.b->dev, &engine_hca_ops, &bed.hca[1]);
+	assert_false(urxe_qp_offloaded(bed.e.end[1].qp));
+	post_writes(&bed, 3);
+	settle(&bed);
+	expect_writes(&bed, 3);
+	/* The HCA's first QPN is the one that the restored queue pair has. */
+	conn_create(&bed.above, &conn, 1, &more[0]);
+	assert_false(urxe_offload_has_qp(more[0].qp));
+	urxe_qp_destroy(more[0].qp);
+	conn_create(&bed.above, &conn, 1, &more[1]);
+	assert_true(urxe_offload_has_qp(more[1].qp));
+	assert_false(urxe_offload_has_qp(bed.e.end[1].qp));
+	urxe_offload_unset(bed.e.b->dev);
+	bed_close(&other);
+	bed_close(&bed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_moment),
+		cmocka_unit_test(test_each_packet),
+		cmocka_unit_test(test_acknowledged_part),
+		cmocka_unit_test(test_atomic_is_not_repeated),
+		cmocka_unit_test(test_waiting_requests),
+		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_busy_peer),
+		cmocka_unit_test(test_changed_meanwhile),
+		cmocka_unit_test(test_traffic),
+		cmocka_unit_test(test_shared_queue),
+		cmocka_unit_test(test_stale_psn),
+		cmocka_unit_test(test_unproven_psn),
+		cmocka_unit_test(test_other_types),
+		cmocka_unit_test(test_way_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
