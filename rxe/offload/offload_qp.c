@@ -128,6 +128,11 @@ static int leave_reset(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint
 {
 	int rc = change_hca(qp, attr, mask);
 
+	/* A SRQ's requests are with the HCA. */
+	if (rc == -EOPNOTSUPP && qp->rq->qp) {
+		offload_destroy_qp(qp);
+		return 0;
+	}
 	if (!rc && goes_with_device(qp))
 		begin(qp);
 	return rc;

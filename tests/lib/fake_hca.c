@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "fake_hca.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -159,6 +160,16 @@ static int query_port(struct ibv_context *context, uint8_t port, struct _compat_
 	(void)context;
 	(void)port;
 	((struct ibv_port_attr *)attr)->active_mtu = IBV_MTU_1024;
+	return 0;
+}
+
+static int query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
+{
+	(void)context;
+	(void)port;
+	if (index >= (int)(sizeof(fake_hca.pkeys) / sizeof(fake_hca.pkeys[0])))
+		return -1;
+	*pkey = htons(fake_hca.pkeys[index]);
 	return 0;
 }
 
@@ -346,6 +357,12 @@ static int modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
 	struct fake_qp *qp = (struct fake_qp *)ibv;
 
+	if (mask & IBV_QP_RATE_LIMIT && !fake_hca.has_rates)
+		return EOPNOTSUPP;
+	if (mask & IBV_QP_RATE_LIMIT)
+		qp->attr.rate_limit = attr->rate_limit;
+	if (mask & IBV_QP_PKEY_INDEX)
+		qp->attr.pkey_index = attr->pkey_index;
 	if (mask & IBV_QP_STATE)
 		qp->attr.qp_state = attr->qp_state;
 	if (mask & IBV_QP_AV)
@@ -414,6 +431,7 @@ void fake_hca_init(void)
 			  close_device,
 			  query_device,
 			  query_port,
+			  query_pkey,
 			  query_gid_table,
 			  get_async_event,
 			  ack_async_event,
@@ -442,5 +460,6 @@ void fake_hca_init(void)
 		.next_qpn = 0x17,
 		.next_key = 0x1000,
 		.max_inline = 64,
+		.pkeys = {0xffff},
 	};
 }

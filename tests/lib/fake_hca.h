@@ -33,6 +33,8 @@ struct fake_hca {
 	uint32_t next_qpn, next_key;
 	uint32_t rkey_differs; /* added to rkeys */
 	uint32_t max_inline;
+	uint16_t pkeys[4]; /* of the port; 0 = none */
+	bool has_rates;    /* queue pairs may have a rate limit */
 	bool no_qps, no_srqs, no_mrs, no_ahs, no_resize;
 	uint32_t pds, mrs, cqs, srqs, qps, ahs; /* objects that exist */
 	uint32_t resized_to;

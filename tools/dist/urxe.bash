@@ -82,6 +82,10 @@ _urxe() {
 		_urxe_words 'hca engine auto' "$word"
 		return
 	fi
+	if [[ $command == run && $previous == --hca-gone ]]; then
+		_urxe_words 'error engine' "$word"
+		return
+	fi
 	if [[ $command == run && $previous == --hca ]]; then
 		_urxe_hca "$word"
 		return
@@ -98,7 +102,7 @@ _urxe() {
 				return
 			fi
 		done
-		_urxe_words '--run-dir --transport --congestion --way --hca --device --help --' "$word"
+		_urxe_words '--run-dir --transport --congestion --way --hca-gone --hca --device --help --' "$word"
 		;;
 	vm)
 		case $previous in

@@ -22,8 +22,8 @@
 
 static const char usage[] =
 	"usage: urxe run [--run-dir DIR] [--transport packet|auto] [--congestion dcqcn|none]\n"
-	"                [--way hca|engine|auto] [--hca auto|off|NAME[:PORT]] [--device NAME]\n"
-	"                [--] CMD [ARG]...\n"
+	"                [--way hca|engine|auto] [--hca-gone error|engine]\n"
+	"                [--hca auto|off|NAME[:PORT]] [--device NAME] [--] CMD [ARG]...\n"
 	"Runs CMD with the RDMA device urxe0, by preloading liburxe.so. If no urxed answers\n"
 	"in the run directory, urxe starts one that ends after its last program.\n"
 	"\n"
@@ -39,6 +39,9 @@ static const char usage[] =
 	"  --way hca|engine|auto\n"
 	"                 which of the two executes queue pairs where an HCA backs the device;\n"
 	"                 auto, the default: the HCA, and the engine to peers on this host\n"
+	"  --hca-gone error|engine\n"
+	"                 what happens to queue pairs of an HCA that urxed stops using: error,\n"
+	"                 the default: they fail; engine: they go on in software\n"
 	"  --hca auto|off|NAME[:PORT]\n"
 	"  --device NAME  as for urxed, for a daemon that urxe starts\n"
 	"\n"
@@ -49,6 +52,7 @@ static const struct option options[] = {{"run-dir", required_argument, NULL, 'd'
 					{"transport", required_argument, NULL, 't'},
 					{"congestion", required_argument, NULL, 'c'},
 					{"way", required_argument, NULL, 'w'},
+					{"hca-gone", required_argument, NULL, 'g'},
 					{"hca", required_argument, NULL, 'H'},
 					{"device", required_argument, NULL, 'D'},
 					{"help", no_argument, NULL, 'h'},
@@ -63,6 +67,7 @@ struct choice {
 static const struct choice transport = {"transport", "URXE_TRANSPORT", {"packet", "auto"}};
 static const struct choice congestion = {"congestion", "URXE_CONGESTION", {"dcqcn", "none"}};
 static const struct choice way = {"way", "URXE_WAY", {"hca", "engine", "auto"}};
+static const struct choice hca_gone = {"hca-gone", "URXE_HCA_GONE", {"error", "engine"}};
 
 /* Logs an error and returns -1. */
 static int set_choice(const struct choice *choice, const char *value)
@@ -115,6 +120,10 @@ static int parse_run_arguments(int argc, char **argv, const char **run_dir,
 			break;
 		case 'w':
 			if (set_choice(&way, optarg))
+				return 0;
+			break;
+		case 'g':
+			if (set_choice(&hca_gone, optarg))
 				return 0;
 			break;
 		case 'H': daemon->hca = optarg; break;

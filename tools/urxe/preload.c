@@ -12,8 +12,8 @@
 #include "common/log.h"
 
 /* The variables of the library, whose names begin with URXE_, or URXE_OUTER_. */
-static const char *const variables[] = {"DIR", "TRANSPORT",   "CONGESTION",
-					"LOG", "RECONNECT_S", "WAY"};
+static const char *const variables[] = {"DIR",         "TRANSPORT", "CONGESTION", "LOG",
+					"RECONNECT_S", "WAY",       "HCA_GONE"};
 #define VARIABLES (sizeof(variables) / sizeof(variables[0]))
 
 static char *outer[VARIABLES]; /* values of the outer `urxe run`; NULL: not set */

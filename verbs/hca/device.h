@@ -12,6 +12,7 @@
 #include "hca.h"
 #include "hca_verbs.h"
 #include "pd.h"
+#include "pkey.h"
 #include "work_id.h"
 
 struct hca_cq;
@@ -38,6 +39,7 @@ struct hca {
 	struct hca_pd_list pds;
 	struct hca_ah_cache ahs;
 	struct hca_gids gids;
+	struct hca_pkeys pkeys;
 	struct work_ids work_ids;
 };
 

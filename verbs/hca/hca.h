@@ -62,6 +62,9 @@ void hca_limits(const struct hca *hca, struct hca_limits *limits);
 void hca_set_gid(struct hca *hca, uint32_t index, const struct urxe_gid *gid, bool v1);
 /* Looks for the entries in the HCA's table. */
 void hca_read_gids(struct hca *hca);
+/* The engine's P_Key table, of n entries; looks for them in the HCA's table. Queue pairs with
+ * another P_Key are the engine's. */
+void hca_set_pkeys(struct hca *hca, const uint16_t *pkeys, uint32_t n);
 /* Whether the HCA has the GID of that entry. */
 bool hca_has_gid(const struct hca *hca, uint32_t index);
 

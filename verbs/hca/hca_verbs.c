@@ -27,6 +27,7 @@ static const struct {
 	FUNCTION(close_device, "ibv_close_device"),
 	FUNCTION(query_device, "ibv_query_device"),
 	FUNCTION(query_port, "ibv_query_port"),
+	FUNCTION(query_pkey, "ibv_query_pkey"),
 	FUNCTION(query_gid_table, "_ibv_query_gid_table"),
 	FUNCTION(get_async_event, "ibv_get_async_event"),
 	FUNCTION(ack_async_event, "ibv_ack_async_event"),

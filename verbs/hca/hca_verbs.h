@@ -18,6 +18,7 @@ struct hca_verbs {
 	/* Fills the members of rdma-core's first release. */
 	int (*query_port)(struct ibv_context *context, uint8_t port,
 			  struct _compat_ibv_port_attr *attr);
+	int (*query_pkey)(struct ibv_context *context, uint8_t port, int index, __be16 *pkey);
 	ssize_t (*query_gid_table)(struct ibv_context *context, struct ibv_gid_entry *entries,
 				   size_t n, uint32_t flags, size_t entry_size);
 	int (*get_async_event)(struct ibv_context *context, struct ibv_async_event *event);

@@ -227,13 +227,20 @@ int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *from, uint32_t mask)
 {
 	struct hca_qp *qp = hca_qp;
 	struct ibv_qp_attr attr;
-	int rc = hca_qp_attr(qp->hca, &attr, from, &mask);
+	int rc;
 
+	/* Drivers without rate limits refuse the attribute; they need not know that there is none.
+	 */
+	if (!from->rate_limit && !qp->limited)
+		mask &= ~(uint32_t)URXE_QP_RATE_LIMIT;
+	rc = hca_qp_attr(qp->hca, &attr, from, &mask);
 	if (rc || !mask)
 		return rc;
 	rc = qp->hca->verbs->modify_qp(qp->ibv, &attr, (int)mask);
 	if (rc)
 		return hca_verbs_error(rc);
+	if (mask & URXE_QP_RATE_LIMIT)
+		qp->limited = from->rate_limit;
 	return mask & URXE_QP_STATE && from->state == URXE_QPS_RESET ? renumber(qp) : 0;
 }
 

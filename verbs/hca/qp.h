@@ -43,6 +43,7 @@ struct hca_qp {
 	uint8_t *inline_data;
 	struct ibv_mr *inline_mr;
 	uint32_t max_inline;
+	bool limited; /* has a rate limit */
 	LIST_ENTRY(hca_qp) link;
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "qp_attr.h"
 
+#include <errno.h>
+
 #include "ah.h"
 #include "device.h"
 
@@ -15,13 +17,17 @@ _Static_assert((int)URXE_ACCESS_LOCAL_WRITE == IBV_ACCESS_LOCAL_WRITE &&
 		       (int)URXE_ACCESS_REMOTE_ATOMIC == IBV_ACCESS_REMOTE_ATOMIC,
 	       "rights are passed on");
 
-/* What the engine has and most HCAs refuse: a path migration state, and a rate for each QP. */
-#define NOT_FOR_HCA (URXE_QP_PATH_MIG_STATE | URXE_QP_ALT_PATH | URXE_QP_RATE_LIMIT | URXE_QP_CAP)
+/* What the engine has and most HCAs refuse: a path migration state. */
+#define NOT_FOR_HCA (URXE_QP_PATH_MIG_STATE | URXE_QP_ALT_PATH | URXE_QP_CAP)
 
 int hca_qp_attr(const struct hca *hca, struct ibv_qp_attr *to, const struct urxe_qp_attr *from,
 		uint32_t *mask)
 {
+	const int pkey_index = hca_pkey_index(hca, from->pkey_index);
+
 	*mask &= ~(uint32_t)NOT_FOR_HCA;
+	if (*mask & URXE_QP_PKEY_INDEX && pkey_index < 0)
+		return -EOPNOTSUPP;
 	*to = (struct ibv_qp_attr){
 		.qp_state = (enum ibv_qp_state)from->state,
 		.cur_qp_state = (enum ibv_qp_state)from->cur_state,
@@ -33,7 +39,7 @@ int hca_qp_attr(const struct hca *hca, struct ibv_qp_attr *to, const struct urxe
 		.qp_access_flags =
 			from->access & (URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE |
 					URXE_ACCESS_REMOTE_READ | URXE_ACCESS_REMOTE_ATOMIC),
-		.pkey_index = from->pkey_index,
+		.pkey_index = *mask & URXE_QP_PKEY_INDEX ? (uint16_t)pkey_index : 0,
 		.en_sqd_async_notify = from->en_sqd_async_notify,
 		.max_rd_atomic = from->max_rd_atomic,
 		.max_dest_rd_atomic = from->max_dest_rd_atomic,
@@ -42,6 +48,7 @@ int hca_qp_attr(const struct hca *hca, struct ibv_qp_attr *to, const struct urxe
 		.timeout = from->timeout,
 		.retry_cnt = from->retry_cnt,
 		.rnr_retry = from->rnr_retry,
+		.rate_limit = from->rate_limit,
 	};
 	return *mask & URXE_QP_AV ? hca_ah_attr(hca, &from->path, &to->ah_attr) : 0;
 }

@@ -12,7 +12,7 @@ struct hca;
 
 /*
  * *mask becomes that of the attributes that the HCA gets; it may be 0. -EINVAL: the HCA does not
- * have the path's source GID.
+ * have the path's source GID. -EOPNOTSUPP: it does not have the P_Key.
  */
 int hca_qp_attr(const struct hca *hca, struct ibv_qp_attr *to, const struct urxe_qp_attr *from,
 		uint32_t *mask);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "port/port_hca.h"
 
+#include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include <hca/hca_verbs.h>
 #include <session/env.h>
@@ -9,10 +11,17 @@
 #include "daemon/local_qp.h"
 #include "engine/clock.h"
 #include "engine/engine_run.h"
+#include "engine/engine_thread.h"
 #include "poll/recv_hook.h"
 #include "port/port_private.h"
 #include "queues/qp.h"
 #include "report/log.h"
+
+/* The engine asks the HCA so many times, at these intervals. The PSNs of a peer that pauses do not
+ * change in between; the last attempts do not wait for that. */
+#define TAKE_OVER_PAUSE_MS 20
+#define TAKE_OVER_PATIENT  15
+#define TAKE_OVER_TRIES    30
 
 enum hca_way port_hca_way(void)
 {
@@ -71,6 +80,8 @@ struct hca *port_hca_release(void)
 		return NULL;
 	port.hca.hca = NULL;
 	hca_detach(hca);
+	/* The engine may have frames to send for queue pairs that it has taken over. */
+	engine_thread_schedule();
 	port_publish();
 	return hca;
 }
@@ -91,6 +102,7 @@ static void attach_hca(struct hca *hca, const struct vnic_attach_hca *is)
 	hca_attach(hca, port.dev);
 	port.hca.hca = hca;
 	port_hca_set_gids();
+	hca_set_pkeys(hca, port.welcome.pkeys, VNIC_ATTACH_PKEYS);
 	tell_numbers();
 	log_info("port %u of %s executes queue pairs", is->port, is->name);
 }
@@ -118,10 +130,71 @@ static void open_hca(const struct vnic_attach_hca *wanted)
 	port_claim();
 }
 
+/* --- The engine goes on with queue pairs of an HCA that goes (URXE_HCA_GONE). */
+
+static bool goes_on(void)
+{
+	const char *gone = env_get("HCA_GONE");
+
+	return gone && !strcmp(gone, "engine");
+}
+
+static void log_refusal(const struct urxe_offload_refusal *refusal)
+{
+	static const char *const texts[] = {
+		[URXE_OFFLOAD_SHARED_QUEUE] = "it has a shared receive queue",
+		[URXE_OFFLOAD_STALE_PSN] = "its driver does not tell the PSNs of now",
+		[URXE_OFFLOAD_UNPROVEN_PSN] = "no message shows that its driver tells PSNs of now",
+	};
+
+	log_warning("queue pairs of the HCA end with it: %s (qp %#x)", texts[refusal->reason],
+		    refusal->qpn);
+}
+
+/* Other threads may use the port meanwhile. False: the HCA has gone. */
+static bool wait_for_hca(void)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	for (unsigned ms = 0; ms < TAKE_OVER_PAUSE_MS; ms++) {
+		port_unlock();
+		nanosleep(&pause, NULL);
+		port_claim();
+		if (!port.hca.hca || hca_is_dead(port.hca.hca))
+			return false;
+		hca_poll(port.hca.hca);
+	}
+	return true;
+}
+
+/* Peers that never answer must not delay the end of the HCA. */
+static void take_over_queue_pairs(void)
+{
+	struct urxe_offload_refusal refusal;
+	int rc = -EAGAIN;
+
+	for (unsigned i = 0; rc == -EAGAIN && i < TAKE_OVER_TRIES; i++) {
+		rc = urxe_offload_take_over(port.dev, clock_now(), i >= TAKE_OVER_PATIENT,
+					    &refusal);
+		if (rc == -EAGAIN && !wait_for_hca())
+			return;
+	}
+	if (rc == -EOPNOTSUPP)
+		log_refusal(&refusal);
+	else if (rc)
+		log_warning("the HCA has requests that do not end");
+	else
+		log_info("the engine goes on with the HCA's queue pairs");
+}
+
 void port_hca_renew(void)
 {
 	const struct vnic_attach_hca wanted = port.welcome.port.hca;
-	struct hca *old = port_hca_release();
+	struct hca *old;
+
+	if (port.hca.hca && !hca_is_dead(port.hca.hca) && goes_on())
+		take_over_queue_pairs();
+	old = port_hca_release();
 
 	if (old) {
 		log_info("the HCA has gone");

@@ -73,7 +73,9 @@ struct urxe_offload_ops {
 	 * only attr->path, path_mtu and dest_qpn. */
 	bool (*takes)(void *hca_qp, const struct urxe_qp_attr *attr);
 	/* Attributes as of urxe_qp_modify, which has checked them. After a transition to RESET, and
-	 * after qp_destroy, no earlier request of the queue pair is completed any more. */
+	 * after qp_destroy, no earlier request of the queue pair is completed any more.
+	 * -EOPNOTSUPP at the transition to INIT: the HCA cannot execute the queue pair; it is the
+	 * engine's alone then, unless it has a shared receive queue. */
 	int (*qp_modify)(void *hca_qp, const struct urxe_qp_attr *attr, uint32_t mask);
 	/* Sets state, rq_psn, sq_psn and sq_draining; changes nothing if the HCA does not tell. */
 	void (*qp_query)(void *hca_qp, struct urxe_qp_attr *attr);

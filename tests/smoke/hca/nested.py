@@ -43,6 +43,8 @@ class Nested(Host):
         super().__init__(build, daemon=False)
         self.outer = outer
         self.way = 'auto'
+        self.gone = 'error'
+        self.transport = 'auto'  # of the HCA
         self.environment.update(URXE_OUTER_DIR=outer.run_dir)
         self.start_daemon(['--hca', 'hca0', *ADDRESS])
         del self.environment['URXE_OUTER_DIR']
@@ -50,8 +52,9 @@ class Nested(Host):
         self.urxe = outer.urxe
 
     def command(self, argv):
-        return [self.urxe, 'run', '--run-dir', self.outer.run_dir, '--',
-                self.urxe, 'run', '--run-dir', self.run_dir, '--way', self.way, '--',
+        return [self.urxe, 'run', '--run-dir', self.outer.run_dir, '--transport', self.transport, '--',
+                self.urxe, 'run', '--run-dir', self.run_dir, '--way', self.way,
+                '--hca-gone', self.gone, '--',
                 'env', 'URXE_LOG=info', *argv]
 
 
@@ -97,6 +100,10 @@ def set_port(outer, nested, state, used):
     until(10, lambda: nested.show('device')['hca'][0]['used'] == used, lambda: f'the daemon does not see {state}')
 
 
+def qps_by_hca(nested):
+    return sum(qp.get('path') == 'hca' for qp in nested.show('qp').get('qps', []))
+
+
 def check_changes(outer, nested):
     """Connections by an HCA that goes fail; later ones are the engine's, until it comes back."""
     pair = Pair(nested, nested, ['stdbuf', '-oL', 'ib_send_bw', '-F', '--run_infinitely', '-D', '1'])
@@ -111,6 +118,25 @@ def check_changes(outer, nested):
     check(nested, CONNECTED[2], by_hca=True)
 
 
+def check_continues(outer, nested):
+    """With --hca-gone engine connections by an HCA that goes continue in software, and stay there."""
+    nested.gone = 'engine'
+    nested.transport = 'packet'  # copied requests take no PSN, so the HCA would tell too few
+    for argv in (['ib_send_bw'], ['ib_write_bw', '-b'], ['ib_read_bw'], ['ib_send_bw', '-c', 'UC'],
+                 ['ib_send_bw', '-c', 'UD', '-s', '1024']):
+        pair = Pair(nested, nested, ['stdbuf', '-oL', *argv, '-F', '-D', '3'])
+        until(30, lambda: qps_by_hca(nested) == 2, lambda: f'does not begin: {pair.client.describe()}')
+        set_port(outer, nested, '1: DOWN', False)
+        until(10, lambda: not qps_by_hca(nested), lambda: f'still the HCA: {nested.show("qp")}')
+        set_port(outer, nested, '4: ACTIVE', True)
+        pair.finish(SECONDS)
+        requests, frames = (counter(pair.client, name) for name in ('hca_requests', 'tx_packets'))
+        print(f'{" ".join(argv)}: {requests} requests by the HCA, then {frames} frames by the engine')
+        if 'the engine goes on' not in pair.client.errors() or not requests or not frames:
+            raise Failure(f'{argv}: not by both ways\n{pair.client.describe()}')
+    nested.gone, nested.transport = 'error', 'auto'
+
+
 def run():
     build = sys.argv[1]
     with Host(build, arguments=['--device', 'hca0', *ADDRESS]) as outer:
@@ -123,6 +149,7 @@ def run():
             for argv in CONNECTED + BY_DEVICE:
                 check(nested, argv, by_hca=True)
             check_changes(outer, nested)
+            check_continues(outer, nested)
             nested.way = 'auto'
             for argv in BY_DEVICE:
                 check(nested, argv, by_hca=True)

@@ -88,6 +88,7 @@ static int setup(void **state)
 	assert_int_equal(hca_open(&fake_hca.verbs, "fake0", 1, &owner, &f.hca), 0);
 	hca_set_gid(f.hca, 0, &fake_gid, false);
 	hca_read_gids(f.hca);
+	hca_set_pkeys(f.hca, (const uint16_t[]){0xffff}, 1);
 	hca_attach(f.hca, f.dev);
 	assert_int_equal(urxe_cq_create(f.dev, &f, &f.cq), 0);
 	return 0;
@@ -554,6 +555,97 @@ static void another_device_is_not_opened(void **state)
 	assert_int_equal(hca_open(NULL, "fake0", 1, &owner, &hca), -ENOSYS);
 }
 
+static int init_with_pkey(uint16_t index)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_INIT, .port = 1, .pkey_index = index};
+
+	return urxe_qp_modify(f.qp, 1, &attr,
+			      URXE_QP_STATE | URXE_QP_PORT | URXE_QP_PKEY_INDEX |
+				      URXE_QP_ACCESS_FLAGS);
+}
+
+/* The tables of engine and HCA differ: the index at the HCA is that of the same P_Key. */
+static void a_pkey_has_the_index_of_the_hca(void **state)
+{
+	static const uint16_t pkeys[] = {0xffff, 0x8002};
+
+	(void)state;
+	fake_hca.pkeys[0] = 0x8001;
+	fake_hca.pkeys[3] = 0xffff;
+	assert_int_equal(urxe_pkey_set(f.dev, 1, pkeys[1]), 0);
+	hca_set_pkeys(f.hca, pkeys, 2);
+	make_qp(URXE_QPT_RC, 0, NULL);
+	assert_int_equal(init_with_pkey(0), 0);
+	assert_int_equal(fake_hca.last_qp->attr.pkey_index, 3);
+	assert_true(urxe_offload_has_qp(f.qp));
+	urxe_qp_destroy(f.qp);
+	/* The HCA does not have the other one. */
+	make_qp(URXE_QPT_RC, 0, NULL);
+	assert_int_equal(init_with_pkey(1), 0);
+	assert_false(urxe_offload_has_qp(f.qp));
+	assert_int_equal(fake_hca.qps, 0);
+	urxe_qp_destroy(f.qp);
+}
+
+static int set_rate(uint32_t rate)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_RTS, .rate_limit = rate};
+
+	return urxe_qp_modify(f.qp, 1, &attr, URXE_QP_STATE | URXE_QP_RATE_LIMIT);
+}
+
+static void rate_limits_are_the_drivers(void **state)
+{
+	(void)state;
+	make_qp(URXE_QPT_RC, 0, NULL);
+	connect_rc();
+	/* A driver without rate limits. */
+	assert_int_equal(set_rate(1000), -EOPNOTSUPP);
+	assert_int_equal(set_rate(0), 0);
+	fake_hca.has_rates = true;
+	assert_int_equal(set_rate(2000), 0);
+	assert_int_equal(fake_hca.last_qp->attr.rate_limit, 2000);
+	assert_int_equal(set_rate(0), 0);
+	assert_int_equal(fake_hca.last_qp->attr.rate_limit, 0);
+	urxe_qp_destroy(f.qp);
+}
+
+/* What the HCA does not have, and what a program that asks for it gets. */
+static void operations_of_the_engine_are_not_offered(void **state)
+{
+	static uint8_t memory[4096];
+	const struct urxe_mw_attr window = {.pd = PD, .type = URXE_MW_TYPE_1};
+	const struct urxe_extent extent = {memory, sizeof(memory)};
+	const struct urxe_mr_attr region = {
+		.pd = PD,
+		.access = URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_FLUSH_GLOBAL,
+		.iova = (uintptr_t)memory,
+		.length = sizeof(memory),
+		.extents = &extent,
+		.n_extents = 1,
+	};
+	const struct urxe_send_wr flush = {.wr_id = 1,
+					   .opcode = URXE_WR_FLUSH,
+					   .flags = URXE_SEND_SIGNALED,
+					   .flush = {.placement = URXE_FLUSH_GLOBAL, .length = 8}};
+	struct urxe_mw *mw;
+	struct urxe_mr *mr;
+
+	(void)state;
+	assert_int_equal(urxe_mw_alloc(f.dev, &window, &mw), -EOPNOTSUPP);
+	assert_int_equal(urxe_mr_reg(f.dev, &region, &mr), 0);
+	assert_int_equal(fake_hca.mrs, 0); /* the engine's alone */
+	assert_int_equal(urxe_mr_dereg(mr), 0);
+	make_qp(URXE_QPT_RC, 0, NULL);
+	connect_rc();
+	assert_int_equal(urxe_post_send(f.qp, &flush), 0);
+	urxe_qp_execute(f.qp, 1);
+	assert_int_equal(fake_hca.last_qp->n_sends, 0);
+	assert_int_equal(seen.n, 1);
+	assert_int_equal(seen.wcs[0].status, URXE_WC_LOC_QP_OP_ERR);
+	urxe_qp_destroy(f.qp);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -577,6 +669,9 @@ int main(void)
 		TEST(the_end_of_the_hca_fails_its_queue_pairs),
 		TEST(limits_are_the_smaller_ones),
 		TEST(another_device_is_not_opened),
+		TEST(a_pkey_has_the_index_of_the_hca),
+		TEST(rate_limits_are_the_drivers),
+		TEST(operations_of_the_engine_are_not_offered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
