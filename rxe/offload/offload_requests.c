@@ -202,7 +202,10 @@ void urxe_offload_refill(struct urxe_rq *rq)
 	if (!offload_has_queue(rq))
 		return;
 	rq_refill(rq);
-	offload_receive(rq);
+	if (rq->qp && rq->qp->attr.state == URXE_QPS_ERR)
+		flush_recvs(rq->qp);
+	else
+		offload_receive(rq);
 }
 
 /* --- Completions. */

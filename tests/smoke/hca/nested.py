@@ -12,8 +12,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 import report  # noqa: E402
 from host import Failure, Host, Pair, free_port, main, succeed, until, wait_listening  # noqa: E402
+from nested import OUTER, Nested  # noqa: E402
 
-ADDRESS = ['--address', '192.0.2.20/24']
 SECONDS = 180
 CONNECTED = [
     ['ibv_rc_pingpong', '-c', '-e'],
@@ -34,28 +34,6 @@ BY_DEVICE = [
     ['verbs_check', '-W', '-c', 'UD'],
     ['verbs_check', '-W', '-S'],
 ]
-
-
-class Nested(Host):
-    """A host whose device is backed by the device hca0 of another one."""
-
-    def __init__(self, build, outer):
-        super().__init__(build, daemon=False)
-        self.outer = outer
-        self.way = 'auto'
-        self.gone = 'error'
-        self.transport = 'auto'  # of the HCA
-        self.environment.update(URXE_OUTER_DIR=outer.run_dir)
-        self.start_daemon(['--hca', 'hca0', *ADDRESS])
-        del self.environment['URXE_OUTER_DIR']
-        # One library for both, which the inner `urxe run` finds preloaded.
-        self.urxe = outer.urxe
-
-    def command(self, argv):
-        return [self.urxe, 'run', '--run-dir', self.outer.run_dir, '--transport', self.transport, '--',
-                self.urxe, 'run', '--run-dir', self.run_dir, '--way', self.way,
-                '--hca-gone', self.gone, '--',
-                'env', 'URXE_LOG=info', *argv]
 
 
 def counter(program, name):
@@ -139,7 +117,7 @@ def check_continues(outer, nested):
 
 def run():
     build = sys.argv[1]
-    with Host(build, arguments=['--device', 'hca0', *ADDRESS]) as outer:
+    with Host(build, arguments=OUTER) as outer:
         with Nested(build, outer) as nested:
             devices = nested.run('ibv_devices')
             for name in ('urxe0', 'hca0'):

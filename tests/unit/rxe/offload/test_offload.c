@@ -362,6 +362,12 @@ static void test_completions_precede_flushes(void **state)
 	post_recv(&f.e.end[0], 21, 0, 64);
 	expect_wc(&f.e.a->send_cq, 20, URXE_WC_WR_FLUSH_ERR);
 	expect_wc(&f.e.a->recv_cq, 21, URXE_WC_WR_FLUSH_ERR);
+	/* Receives in the owner's ring, too. */
+	f.e.end[0].queue.refill = refill_one;
+	f.e.end[0].queue.arg = &f;
+	urxe_offload_refill(f.e.end[0].rq);
+	assert_false(f.e.end[0].queue.refill);
+	assert_int_equal(f.e.a->recv_cq.tail - f.e.a->recv_cq.head, 1);
 	close_fixture(&f);
 }
 
