@@ -48,7 +48,7 @@ static struct fdb_entry *find_fdb_entry(const struct fdb *f, const struct fdb_ke
 
 static bool is_aged(const struct fdb_entry *e, uint64_t now)
 {
-	return !e->pinned && now - e->seen >= FDB_AGE_NS;
+	return !e->pins && now - e->seen >= FDB_AGE_NS;
 }
 
 static void remove_fdb_entry(struct fdb *f, struct fdb_entry *e)
@@ -81,7 +81,7 @@ static struct fdb_entry *add_fdb_entry(struct fdb *f, const struct fdb_key *key,
 	f->n[port]++;
 	e->key = *key;
 	e->port = port;
-	e->pinned = false;
+	e->pins = 0;
 	return e;
 }
 
@@ -91,13 +91,16 @@ int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port)
 
 	if (ether_is_group(key->mac))
 		return -EINVAL;
-	if (find_fdb_entry_in_vlan(f, key))
+	e = find_fdb_entry_in_vlan(f, key);
+	if (e && (!e->pins || e->pins & 1u << port))
 		return -EEXIST;
-	e = add_fdb_entry(f, key, port);
-	if (!e)
-		return -ENOSPC;
-	e->pinned = true;
-	f->pinned[port]++;
+	if (!e) {
+		e = add_fdb_entry(f, key, port);
+		if (!e)
+			return -ENOSPC;
+		f->pinned[port]++;
+	}
+	e->pins |= 1u << port;
 	f->any_vlan |= key->vlan == FDB_ANY_VLAN;
 	return 0;
 }
@@ -128,14 +131,15 @@ bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
 
 	if (ether_is_group(key->mac))
 		return false;
-	if (e && e->pinned)
-		return e->port == port;
+	if (e && e->pins)
+		return e->pins & 1u << port;
 	return !f->pinned[port];
 }
 
 static void move_entry_to_port(struct fdb *f, struct fdb_entry *e, uint32_t port)
 {
-	if (e->port == port || f->n[port] == FDB_PER_PORT)
+	/* A port's share limits what stations can add, and no station adds pinned MACs. */
+	if (e->port == port || (!e->pins && f->n[port] >= FDB_PER_PORT))
 		return;
 	f->n[e->port]--;
 	LIST_REMOVE(e, link);
@@ -148,9 +152,7 @@ int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t p
 {
 	struct fdb_entry *e = find_fdb_entry(f, key);
 
-	if (e && e->pinned)
-		return 0;
-	if (!e && f->n[port] == FDB_PER_PORT && now - f->swept >= FDB_SWEEP_NS) {
+	if (!e && f->n[port] >= FDB_PER_PORT && now - f->swept >= FDB_SWEEP_NS) {
 		f->swept = now;
 		remove_aged_entries(f, now, port);
 	}

@@ -3,8 +3,9 @@
  * The forwarding database: which port of the switch leads to a MAC in a VLAN.
  *
  * Entries are learned from source MACs per VLAN and age out after 300 s without a frame from the
- * MAC (IEEE 802.1Q, 8.8.3). A pinned MAC never moves, and only its port may send from it. Each port
- * has an equal share of the table, so no port can fill the table for others.
+ * MAC (IEEE 802.1Q, 8.8.3). Only the ports to which a MAC is pinned may send from it; with several,
+ * such as for a virtual machine that migrates, the one that sent last leads to it. Each port has an
+ * equal share of the table, so no port can fill the table for others.
  */
 #ifndef URXE_URXED_SWITCH_FDB_H
 #define URXE_URXED_SWITCH_FDB_H
@@ -31,8 +32,8 @@ struct fdb_key {
 
 struct fdb_entry {
 	struct fdb_key key;
-	uint32_t port;
-	bool pinned;
+	uint32_t port; /* leads to the MAC */
+	uint32_t pins; /* bit mask of the ports to which the MAC is pinned; 0 = learned */
 	uint64_t seen; /* time of the last frame from the MAC */
 	LIST_ENTRY(fdb_entry) link;
 };
@@ -46,7 +47,7 @@ struct fdb {
 	struct fdb_list unused;
 	struct fdb_list ports[FDB_PORTS];
 	uint32_t n[FDB_PORTS];      /* entries of each port */
-	uint32_t pinned[FDB_PORTS]; /* pinned entries of each port */
+	uint32_t pinned[FDB_PORTS]; /* MACs that were pinned to each port first */
 	bool any_vlan;              /* some MAC is pinned in all VLANs */
 	uint64_t swept;
 };
@@ -56,20 +57,23 @@ int fdb_open(struct fdb *f);
 /* Also for a zeroed fdb. */
 void fdb_close(struct fdb *f);
 
-/* -EEXIST: already pinned; -ENOSPC: the port's share is full; -EINVAL: a group MAC. */
+/*
+ * A second call for a MAC pins it to a further port, which may have other stations, too. -EEXIST:
+ * already pinned to that port; -ENOSPC: the port's share is full; -EINVAL: a group MAC.
+ */
 int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port);
 /* Pins a MAC in all VLANs. -EEXIST: the MAC is pinned, or was learned at some port; else as above.
  */
 int fdb_pin_unknown(struct fdb *f, const uint8_t mac[ETHER_MAC_LEN], uint32_t port);
 
 /*
- * May a port send from a MAC? Not if the MAC is pinned to another port, nor if the port has pinned
- * MACs and this is none of them.
+ * May a port send from a MAC? Not if the MAC is pinned to other ports only, nor if the port is the
+ * first one of pinned MACs and this is none of them.
  */
 bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port);
 /*
- * Learns the source MAC of an allowed frame. -ENOSPC: the port's share is full, so the MAC was not
- * learned.
+ * Learns the port of the source MAC of an allowed frame. -ENOSPC: the port's share is full, so the
+ * MAC was not learned.
  */
 int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port);
 /* Removes what was learned or pinned at a port. */

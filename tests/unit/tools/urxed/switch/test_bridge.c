@@ -278,7 +278,52 @@ static void invalid_pins_are_refused(void **state)
 		assert_true(strlen(reason) > 10);
 	}
 	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0A=qemu:/vm,mtu=9", reason), 0);
-	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=4", reason), -EEXIST);
+	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=3", reason), -EEXIST);
+}
+
+/* A machine that migrates is at one of the ports to which its MAC is pinned, and at no other. */
+static void mac_of_two_ports_is_where_it_sent_last(void **state)
+{
+	static const uint8_t stranger[6] = {4, 1, 1, 1, 1, 1};
+	char reason[SWITCH_ERROR];
+
+	(void)state;
+	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=qemu:/vm", reason), 0);
+	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=mem:wire", reason), 0);
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(VM));
+	/* Its announcement on the wire, after a migration to another host. */
+	assert_int_equal(send_plain(WIRE, broadcast, a_mac, 0), BIT(VM) | BIT(OTHER_VM));
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(WIRE));
+	/* The entry never ages. */
+	w->now += 2 * FDB_AGE_NS;
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 7), BIT(WIRE));
+	/* And back. */
+	assert_int_not_equal(send_plain(VM, broadcast, a_mac, 0), 0);
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(VM));
+	/* No other port may send from it; the wire has further stations, the machine's port none. */
+	assert_int_equal(send_plain(OTHER_VM, broadcast, a_mac, 0), 0);
+	assert_int_equal(send_plain(OTHER_WIRE, broadcast, a_mac, 0), 0);
+	assert_int_equal(send_plain(VM, broadcast, stranger, 0), 0);
+	assert_int_equal(send_plain(WIRE, b_mac, stranger, 0), BIT(OTHER_VM));
+	assert_int_equal(send_plain(OTHER_VM, stranger, b_mac, 0), BIT(WIRE));
+}
+
+/* The port's share of learned MACs is full, and the pinned machine comes nevertheless. */
+static void pinned_mac_moves_to_a_full_port(void **state)
+{
+	uint8_t mac[6] = {4, 8, 0, 0, 0, 0};
+	char reason[SWITCH_ERROR];
+
+	(void)state;
+	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=qemu:/vm", reason), 0);
+	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=mem:wire", reason), 0);
+	for (uint32_t i = 0; i < FDB_PER_PORT; i++) {
+		mac[4] = (uint8_t)(i >> 8);
+		mac[5] = (uint8_t)i;
+		send_plain(WIRE, broadcast, mac, 0);
+	}
+	send_plain(WIRE, broadcast, a_mac, 0);
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(WIRE));
 }
 
 static void vm_cannot_use_mac_or_ip_of_the_host(void **state)
@@ -491,6 +536,8 @@ int main(void)
 		TEST(pinned_mac_belongs_to_its_port),
 		TEST(mac_can_be_pinned_in_one_vlan),
 		TEST(invalid_pins_are_refused),
+		TEST(mac_of_two_ports_is_where_it_sent_last),
+		TEST(pinned_mac_moves_to_a_full_port),
 		TEST(vm_cannot_use_mac_or_ip_of_the_host),
 		TEST(process_frame_reaches_a_vm),
 		TEST(multicast_goes_to_all_ports_once),
