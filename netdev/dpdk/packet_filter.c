@@ -13,11 +13,12 @@
 #include "packet/qpn_filter.h"
 
 /*
- * RoCEv1 (IBA vol 1, Annex A16), RoCEv2 (Annex A17), ARP and neighbor discovery (RFC 4861). The
- * kernel takes a VLAN tag out of the frame before the filter runs.
+ * RoCEv1 (IBA vol 1, Annex A16), RoCEv2 (Annex A17), ARP, neighbor discovery (RFC 4861), and RARP,
+ * by which hypervisors announce a migrated virtual machine. The kernel takes a VLAN tag out of the
+ * frame before the filter runs.
  */
 #define ROCE       "ether proto 0x8915 or udp dst port 4791"
-#define RESOLUTION "arp or (icmp6 and ip6[40] >= 133 and ip6[40] <= 137)"
+#define RESOLUTION "arp or rarp or (icmp6 and ip6[40] >= 133 and ip6[40] <= 137)"
 
 /* Sockets in a fanout group, as DPDK's are, do not support PACKET_IGNORE_OUTGOING. */
 static const struct sock_filter drop_outgoing[] = {

@@ -7,13 +7,13 @@
 
 /* All functions: 0, or a negative errno value. */
 /*
- * Passes received RoCE, ARP and neighbor discovery, except RoCE to queue pairs of the n blocks of
- * QPNs (netdev/packet_port.h).
+ * Passes received RoCE, ARP, RARP and neighbor discovery, except RoCE to queue pairs of the n
+ * blocks of QPNs (netdev/packet_port.h).
  */
 int packet_filter_roce(int fd, const uint16_t *blocks, uint32_t n);
-/* Passes received RoCE to queue pairs of the n blocks, ARP and neighbor discovery. */
+/* Passes received RoCE to queue pairs of the n blocks, ARP, RARP and neighbor discovery. */
 int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n);
-/* Passes received ARP and neighbor discovery. */
+/* Passes received ARP, RARP and neighbor discovery. */
 int packet_filter_resolution(int fd);
 /* Passes all received frames. */
 int packet_filter_incoming(int fd);

@@ -486,24 +486,48 @@ static uint8_t probe_span(const struct requester *req)
 	return last < PROBE_SPAN_MAX / 2 ? 2 * last : PROBE_SPAN_MAX;
 }
 
+/* Sends the packets from the oldest one to `end` again. */
+static void probe_until(struct urxe_qp *qp, uint32_t end)
+{
+	struct requester *req = &qp->req;
+
+	qp_count(qp, URXE_EVENT_PROBE);
+	req->probes++;
+	doubt_copies(qp);
+	avoid_references(req);
+	start_repair(qp, end, false);
+	req->probe_due = probe_due(qp);
+	arm_timer(qp);
+}
+
+static bool is_resending(const struct requester *req)
+{
+	return req->resend.psn != req->resend.end;
+}
+
 /* Sends the oldest packets again. */
 static void send_probe(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	if (req->resend.psn != req->resend.end) { /* the last retransmission is not sent yet */
+	if (is_resending(req)) { /* the last retransmission is not sent yet */
 		req->probe_due = probe_due(qp);
 		arm_timer(qp);
 		return;
 	}
-	qp_count(qp, URXE_EVENT_PROBE);
 	req->probe_span = probe_span(req);
-	req->probes++;
-	doubt_copies(qp);
-	avoid_references(req);
-	start_repair(qp, earlier_psn(urxe_psn_add(req->una, req->probe_span), req->psn), false);
-	req->probe_due = probe_due(qp);
-	arm_timer(qp);
+	probe_until(qp, earlier_psn(urxe_psn_add(req->una, req->probe_span), req->psn));
+}
+
+void retry_peer_announced(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	/* A peer that answers in time has no probes, and its announcement means nothing here. */
+	if (!req->probes || req->una == req->psn || req->rnr_wait || req->held || is_resending(req))
+		return;
+	req->probes = 0;
+	probe_until(qp, req->psn);
 }
 
 bool retry_timer(struct urxe_qp *qp)

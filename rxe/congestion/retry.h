@@ -48,6 +48,12 @@ void retry_acked(struct urxe_qp *qp);
 /* A response moved req.una. */
 void retry_progress(struct urxe_qp *qp);
 
+/*
+ * The peer announces itself after an absence: if it is silent, sends all outstanding packets again,
+ * and begins the series of probes anew. The retry count stays.
+ */
+void retry_peer_announced(struct urxe_qp *qp);
+
 /* The retry timer has fallen due. */
 bool retry_timer(struct urxe_qp *qp);
 /* Restarts the retry timer, or stops it if no PSN is outstanding. */

@@ -7,6 +7,7 @@
 
 #include "congestion/cnp.h"
 #include "congestion/pacing.h"
+#include "device/announcement.h"
 #include "device/header_prediction.h"
 #include "objects/device.h"
 #include "objects/multicast.h"
@@ -247,6 +248,8 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 	predicted = predict_parse(dev, frame, &p);
 	if (!predicted)
 		drop = urxe_packet_parse(&p, frame->data, frame->len);
+	if (drop == URXE_DROP_NOT_ROCE && announcement_input(dev, frame))
+		return;
 	if (!drop && !frame->without_icrc && !urxe_packet_icrc_ok(&p))
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop)

@@ -92,3 +92,9 @@ bool vnic_device_wants_multicast(const struct vnic_device *dev)
 	return dev->state == VNIC_DEVICE_ACTIVE &&
 	       dev->filter.mode & (VMXNET3_RXM_MCAST | VMXNET3_RXM_ALL_MULTI | VMXNET3_RXM_PROMISC);
 }
+
+bool vnic_device_wants_broadcast(const struct vnic_device *dev)
+{
+	return dev->state == VNIC_DEVICE_ACTIVE &&
+	       dev->filter.mode & (VMXNET3_RXM_BCAST | VMXNET3_RXM_PROMISC);
+}

@@ -576,6 +576,7 @@ static const struct xdp_case {
 	{"RoCEv2, IPv6, in a VLAN", 0x86dd, 7, 64, V6(17, 4791), URXED},
 	{"ARP", 0x0806, 0, 64, {0}, BOTH},
 	{"ARP in a VLAN", 0x0806, 7, 64, {0}, BOTH},
+	{"RARP", 0x8035, 0, 64, {0}, BOTH},
 	{"UDP to another port", IPV4, 0, 64, V4(5, 0, 17, 4790), KERNEL},
 	{"TCP to port 4791", IPV4, 0, 64, V4(5, 0, 6, 4791), KERNEL},
 	{"IPv4 options", IPV4, 0, 64, V4(6, 0, 17, 4791), KERNEL},

@@ -322,6 +322,66 @@ static void test_silent_peer_gets_probes_then_timeouts(void **state)
 	engine_close(&l.e);
 }
 
+/* The frame by which a hypervisor announces a migrated machine. */
+static void announce(struct engine *e, const uint8_t mac[6], uint32_t len)
+{
+	uint8_t data[60] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+	const struct urxe_frame frame = {.data = data, .len = len};
+
+	memcpy(data + 6, mac, 6);
+	data[12] = 0x80;
+	data[13] = 0x35;
+	urxe_input(e->a->dev, e->pair->now, &frame, 1);
+}
+
+/* Packets to a machine that migrates are lost. After its announcement they come again at once. */
+static void test_announced_peer_gets_a_probe(void **state)
+{
+	uint64_t returned;
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	measure(&l);
+	l.losses[0].all = true;
+	post_send(&l.e, 0,
+		  &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 40 << 10});
+	while (events(l.e.a, URXE_EVENT_PROBE) < 4)
+		pair_run(l.e.pair, pair_next(l.e.pair));
+	l.losses[0] = (struct losses){0};
+	returned = l.e.pair->now;
+	announce(&l.e, l.e.a->mac, 60); /* another station's */
+	announce(&l.e, l.e.b->mac, 13); /* truncated */
+	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 4);
+	announce(&l.e, l.e.b->mac, 60);
+	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 5);
+	/* All 40 packets come again, without a further probe. */
+	pair_run(l.e.pair, returned + 1000000);
+	expect_wc(&l.e.a->send_cq, 7, URXE_WC_SUCCESS);
+	/* Nothing is outstanding. */
+	announce(&l.e, l.e.b->mac, 60);
+	pair_settle(l.e.pair);
+	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 5);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+	engine_close(&l.e);
+}
+
+/* Announcements of a station that stays silent prolong nothing: the retries run out. */
+static void test_announcements_save_no_silent_peer(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	measure(&l);
+	l.losses[0].all = true;
+	post_send(&l.e, 0, &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 64});
+	while (pair_run(l.e.pair, l.e.pair->now + 1000000) != PAIR_IDLE)
+		announce(&l.e, l.e.b->mac, 60);
+	expect_wc(&l.e.a->send_cq, 7, URXE_WC_RETRY_EXC_ERR);
+	engine_close(&l.e);
+}
+
 /* By the clocks of two threads, a round trip may end before it began: that causes no probe. */
 static void test_answer_at_an_earlier_time(void **state)
 {
@@ -455,6 +515,8 @@ int main(void)
 		cmocka_unit_test(test_read_request_lost),
 		cmocka_unit_test(test_lost_tail_is_noticed_early),
 		cmocka_unit_test(test_silent_peer_gets_probes_then_timeouts),
+		cmocka_unit_test(test_announced_peer_gets_a_probe),
+		cmocka_unit_test(test_announcements_save_no_silent_peer),
 		cmocka_unit_test(test_loss_shrinks_the_window),
 		cmocka_unit_test(test_rnr_repeats_the_refused_message_only),
 	};

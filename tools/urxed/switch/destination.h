@@ -18,6 +18,7 @@ struct switch_dest {
 	bool listeners;              /* all processes that receive multicast */
 	bool daemon;                 /* its ARP and ND */
 	bool gsi;                    /* its QP1 */
+	bool announced;              /* all processes: the station announces itself */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include <vnic/regs.h>
 
 #include "urxed/bond/bond_filter.h"
+#include "urxed/switch/announcement.h"
 #include "urxed/switch/antispoof.h"
 #include "urxed/switch/classify.h"
 #include "urxed/switch/deliver.h"
@@ -18,6 +19,11 @@ static bool receives_multicast(const struct switch_port *port, const struct swit
 	return port != from && port->dev && vnic_device_wants_multicast(port->dev);
 }
 
+static bool receives_announcements(const struct switch_port *port)
+{
+	return port->dev && vnic_device_wants_broadcast(port->dev);
+}
+
 static uint32_t count_copies(const struct vswitch *sw, const struct switch_port *from,
 			     const struct switch_dest *dest)
 {
@@ -27,6 +33,8 @@ static uint32_t count_copies(const struct vswitch *sw, const struct switch_port 
 
 	for (port = dest->listeners ? sw->ports : NULL; port; port = port->next)
 		n += receives_multicast(port, from);
+	for (port = dest->announced ? sw->ports : NULL; port; port = port->next)
+		n += receives_announcements(port);
 	return n;
 }
 
@@ -56,6 +64,19 @@ static void deliver_to_listeners(struct vswitch *sw, const struct switch_port *f
 	for (port = sw->ports; port; port = port->next)
 		if (receives_multicast(port, from))
 			switch_deliver(sw, port, f, false);
+}
+
+/* Processes get one form of all announcements, because their engines know no ARP. */
+static void deliver_announcement(struct vswitch *sw, const struct switch_frame *f)
+{
+	uint8_t frame[ANNOUNCEMENT_LEN];
+	const struct switch_frame announcement = switch_frame_whole(frame, sizeof(frame));
+	struct switch_port *port;
+
+	announcement_build(frame, (const uint8_t *)f->parts[0].iov_base + ETHER_MAC_LEN);
+	for (port = sw->ports; port; port = port->next)
+		if (receives_announcements(port))
+			switch_deliver(sw, port, &announcement, false);
 }
 
 /* A frame without destination takes time, too. */
@@ -103,6 +124,8 @@ static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 	}
 	if (dest->listeners)
 		deliver_to_listeners(sw, from, f);
+	if (dest->announced)
+		deliver_announcement(sw, f);
 	if (dest->daemon)
 		deliver_to_daemon(sw, from, f);
 	if (dest->gsi)
@@ -320,6 +343,16 @@ static void learn_source(struct vswitch *sw, struct switch_port *from, const str
 		from->stats.counters[SWITCH_UNLEARNED]++;
 }
 
+/* Announcements to a thousand processes must not keep the daemon from other work. */
+static bool is_announced(struct vswitch *sw, const struct frame_class *s)
+{
+	if (!is_announcement(s) ||
+	    (sw->announced_at && sw->now - sw->announced_at < ANNOUNCEMENT_NS))
+		return false;
+	sw->announced_at = sw->now;
+	return true;
+}
+
 /* Sets the destinations of a station's frame; returns the reason to drop it if there are none. */
 static enum switch_drop set_station_dest(struct vswitch *sw, struct switch_port *from,
 					 const struct frame_class *s, const struct netdev_frame *rx,
@@ -331,6 +364,7 @@ static enum switch_drop set_station_dest(struct vswitch *sw, struct switch_port 
 		return reason;
 	learn_source(sw, from, s);
 	reason = switch_dest_from_station(sw, from, s, dest);
+	dest->announced = is_announced(sw, s);
 	note_connection(sw, s, dest);
 	if (!dest->process || !dest->process->has_socket || from->kind != SWITCH_UPLINK)
 		return reason;

@@ -52,8 +52,9 @@ struct vswitch {
 	struct bond bond;               /* with mode BOND_NONE if the uplinks are independent */
 	struct bond_target bond_target; /* receiver of a frame sent through the bond lately */
 	uint64_t bond_target_at;        /* time of that frame; 0 = none yet */
-	uint64_t now;                   /* time of the current run */
-	uint64_t retry_at;              /* when to retry a frame that had to wait */
+	uint64_t announced_at; /* last announcement of a station to processes; 0 = none yet */
+	uint64_t now;          /* time of the current run */
+	uint64_t retry_at;     /* when to retry a frame that had to wait */
 	switch_introduce_fn *introduce; /* NULL = processes are not introduced */
 	switch_gsi_fn *gsi;             /* takes frames for the host's QP1; NULL = none */
 	void *gsi_ctx;

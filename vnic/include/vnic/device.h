@@ -143,6 +143,8 @@ int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *
 
 /* Whether the driver wants any multicast frames, by its receive mode. */
 bool vnic_device_wants_multicast(const struct vnic_device *dev);
+/* The same for broadcast frames. */
+bool vnic_device_wants_broadcast(const struct vnic_device *dev);
 
 /* Raises the interrupts for frames received and completed since the last call, unless masked. */
 void vnic_device_flush(struct vnic_device *dev);

@@ -300,7 +300,8 @@ static void mac_of_two_ports_is_where_it_sent_last(void **state)
 	/* And back. */
 	assert_int_not_equal(send_plain(VM, broadcast, a_mac, 0), 0);
 	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(VM));
-	/* No other port may send from it; the wire has further stations, the machine's port none. */
+	/* No other port may send from it; the wire has further stations, the machine's port none.
+	 */
 	assert_int_equal(send_plain(OTHER_VM, broadcast, a_mac, 0), 0);
 	assert_int_equal(send_plain(OTHER_WIRE, broadcast, a_mac, 0), 0);
 	assert_int_equal(send_plain(VM, broadcast, stranger, 0), 0);
@@ -399,6 +400,71 @@ static uint32_t arp(uint8_t *f, const uint8_t *smac, uint8_t from, uint8_t to)
 	ip_from_v4(a.tip, (const uint8_t[]){10, 0, 0, to});
 	arp_build(f, &a, broadcast);
 	return ARP_FRAME_LEN;
+}
+
+/* Whether the process got the announcement of a MAC. */
+static bool process_heard_of(const uint8_t *mac)
+{
+	struct vnic_frame got;
+	bool heard;
+
+	if (!vnic_driver_rx(w->loops[0]->driver, &got, 1))
+		return false;
+	heard = got.len == 60 && !memcmp(got.data, broadcast, 6) && !memcmp(got.data + 6, mac, 6) &&
+		ether_get16(got.data + 12) == ETHERTYPE_ID_RARP;
+	vnic_driver_rx_release(w->loops[0]->driver, 1);
+	return heard;
+}
+
+static uint32_t rarp(uint8_t *f, const uint8_t *smac, uint16_t vlan)
+{
+	uint32_t len = plain(f, broadcast, smac, vlan);
+
+	ether_put16(f + (vlan ? 16 : 12), ETHERTYPE_ID_RARP);
+	return len;
+}
+
+static uint32_t advertisement(uint8_t *f, const uint8_t *dmac, const uint8_t *smac)
+{
+	memset(f, 0, LAN_LEN);
+	memcpy(f, dmac, 6);
+	memcpy(f + 6, smac, 6);
+	ether_put16(f + 12, ETHERTYPE_ID_IPV6);
+	f[14] = 0x60;
+	f[20] = PROTO_ICMPV6;
+	f[54] = 136;
+	return LAN_LEN;
+}
+
+/* After a migration a machine announces itself by RARP, gratuitous ARP or an advertisement. */
+static void processes_hear_announcements(void **state)
+{
+	uint8_t f[LAN_LEN];
+
+	(void)state;
+	send_from(WIRE, f, rarp(f, a_mac, 0));
+	assert_true(process_heard_of(a_mac));
+	assert_int_equal(who_got(f, LAN_LEN, false), BIT(VM) | BIT(OTHER_VM));
+	/* A second one within 10 ms reaches stations only. */
+	send_from(VM, f, rarp(f, a_mac, 5));
+	assert_false(process_heard_of(a_mac));
+	assert_int_equal(who_got(f, LAN_LEN, false), BIT(WIRE) | BIT(OTHER_WIRE) | BIT(OTHER_VM));
+	w->now += 10000000;
+	send_from(VM, f, rarp(f, a_mac, 5));
+	assert_true(process_heard_of(a_mac));
+	w->now += 10000000;
+	send_from(WIRE, f, arp(f, b_mac, 3, 3));
+	assert_true(process_heard_of(b_mac));
+	w->now += 10000000;
+	send_from(VM, f, advertisement(f, group_mac, a_mac));
+	assert_true(process_heard_of(a_mac));
+	/* Requests, answers and frames that the switch drops announce nobody. */
+	w->now += 10000000;
+	send_from(WIRE, f, arp(f, b_mac, 3, 4));
+	send_from(WIRE, f, advertisement(f, lan_macs[WIRE], b_mac));
+	send_from(VM, f, rarp(f, lan_macs[WIRE], 0));
+	assert_false(process_heard_of(b_mac));
+	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_MAC), 1);
 }
 
 /* The kernel answers ARP for its addresses on the uplink, but does not see frames of VMs. */
@@ -537,6 +603,7 @@ int main(void)
 		TEST(mac_can_be_pinned_in_one_vlan),
 		TEST(invalid_pins_are_refused),
 		TEST(mac_of_two_ports_is_where_it_sent_last),
+		TEST(processes_hear_announcements),
 		TEST(pinned_mac_moves_to_a_full_port),
 		TEST(vm_cannot_use_mac_or_ip_of_the_host),
 		TEST(process_frame_reaches_a_vm),

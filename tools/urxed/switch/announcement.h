@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Announcements of stations: RARP, gratuitous ARP and unsolicited neighbour advertisements. A
+ * hypervisor or a guest sends them after a migration. forward.c passes them to the processes, whose
+ * engines then repeat what a silent station has missed.
+ */
+#ifndef URXE_URXED_SWITCH_ANNOUNCEMENT_H
+#define URXE_URXED_SWITCH_ANNOUNCEMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "urxed/switch/classify.h"
+
+/* Shortest frame of Ethernet, without FCS, bytes. */
+#define ANNOUNCEMENT_LEN 60
+/* Between two announcements that processes get; QEMU sends its next one after 50 ms. */
+#define ANNOUNCEMENT_NS 10000000u
+
+/* Does the station of the source MAC announce itself? `s` is of a frame with an Ethernet header. */
+bool is_announcement(const struct frame_class *s);
+/* Builds the RARP frame that announces a MAC. */
+void announcement_build(uint8_t frame[ANNOUNCEMENT_LEN], const uint8_t mac[ETHER_MAC_LEN]);
+
+#endif
