@@ -127,9 +127,12 @@ void dpdk_interrupt_reset(struct dpdk_interrupt *interrupt)
 	struct epoll_event events[2];
 	int n = epoll_wait(interrupt->fd, events, RTE_DIM(events), 0);
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
 		if (events[i].data.fd == interrupt->driver_fd && interrupt->received)
 			interrupt->proven = true;
+		if (events[i].data.fd == interrupt->change_fd)
+			interrupt->changed = true;
+	}
 	/* Some devices disable the interrupt when it comes; net_vhost does for a new guest. */
 	if (n > 0)
 		interrupt->masked = true;
@@ -153,6 +156,14 @@ void dpdk_interrupt_disarm(struct dpdk_interrupt *interrupt)
 	if (interrupt->armed)
 		enable_interrupt(interrupt, false);
 	interrupt->armed = false;
+}
+
+bool dpdk_interrupt_take_change(struct dpdk_interrupt *interrupt)
+{
+	const bool changed = interrupt->changed;
+
+	interrupt->changed = false;
+	return changed;
 }
 
 bool dpdk_interrupt_is_reliable(const struct dpdk_interrupt *interrupt)

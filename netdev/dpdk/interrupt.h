@@ -19,6 +19,8 @@ struct dpdk_interrupt {
 	bool masked;   /* the device may have disabled it since it was armed */
 	bool received; /* a frame came since it was armed */
 	bool proven;   /* it came for a frame once, so it works */
+	bool changed;  /* a vhost guest connected or left, or its queues did, since
+			  dpdk_interrupt_take_change */
 	/*
 	 * Protects the guest's flags, in rx_intr_enable and rx_intr_disable, from an unmap by
 	 * DPDK's vhost thread. Innermost.
@@ -48,6 +50,9 @@ void dpdk_interrupt_reset(struct dpdk_interrupt *interrupt);
 bool dpdk_interrupt_arm(struct dpdk_interrupt *interrupt);
 /* Disables the interrupt after a frame. Costs nothing if it is not armed. */
 void dpdk_interrupt_disarm(struct dpdk_interrupt *interrupt);
+
+/* Whether a vhost guest has changed; the next call returns false until it changes again. */
+bool dpdk_interrupt_take_change(struct dpdk_interrupt *interrupt);
 
 /* Whether the interrupt will come for the next frame. */
 bool dpdk_interrupt_is_reliable(const struct dpdk_interrupt *interrupt);

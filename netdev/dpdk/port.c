@@ -50,10 +50,16 @@
 #define ARM_NS 4000000
 /*
  * Poll interval in spite of an enabled interrupt. net_vhost returns no frame while DPDK's own
- * thread has the queue, even one from before the enable, and raises no interrupt for frames that it
- * makes itself, such as the announcement after a migration.
+ * thread has the queue, even one from before the enable.
  */
 #define FALLBACK_POLL_NS 1000000000
+/*
+ * The same for a time after a guest has come. net_vhost raises no interrupt for the announcements
+ * that it makes for a migrated guest (VHOST_USER_SEND_RARP); QEMU orders the last one 1.05 s after
+ * the guest's start.
+ */
+#define GUEST_POLL_NS 5000000
+#define GUEST_NS      1500000000
 
 #define QPN_BLOCKS (1u << (24 - PACKET_PORT_QPN_SHIFT))
 
@@ -85,6 +91,7 @@ struct dpdk_port {
 	struct dpdk_interrupt interrupt;
 	uint64_t active_at;          /* time of the last received or sent frame */
 	uint64_t poll_at;            /* when to poll without an interrupt */
+	uint64_t guest_until;        /* end of the time after a vhost guest's arrival */
 	struct arp_nd_socket arp_nd; /* af_xdp; else closed */
 	uint64_t *xdp_blocks;        /* af_xdp: xdp_program_map_blocks; else NULL */
 	uint32_t mtu;
@@ -186,9 +193,13 @@ static uint16_t prepare_sleep(struct dpdk_port *port, uint64_t now, struct rte_m
 		dpdk_interrupt_reset(&port->interrupt);
 	else if (dpdk_interrupt_arm(&port->interrupt))
 		count = rte_eth_rx_burst(port->id, 0, mbufs, n);
+	if (dpdk_interrupt_take_change(&port->interrupt))
+		port->guest_until = now + GUEST_NS;
 	port->poll_at = now + (dpdk_interrupt_is_reliable(&port->interrupt)
 				       ? FALLBACK_POLL_NS
 				       : netdev_poll_interval_ns(quiet));
+	if (now < port->guest_until && port->poll_at > now + GUEST_POLL_NS)
+		port->poll_at = now + GUEST_POLL_NS;
 	return count;
 }
 

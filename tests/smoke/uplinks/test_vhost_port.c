@@ -258,6 +258,24 @@ static void test_sleeping_port_is_polled_within_1_s(void **state)
 	assert_in_range(netdev_next_deadline(lab.port), now, now + SECOND);
 }
 
+/* net_vhost makes the announcement of a migrated guest without an interrupt. */
+static void test_new_guest_is_polled_for_announcements(void **state)
+{
+	struct netdev_frame got;
+	uint64_t now;
+
+	(void)state;
+	kill_guest();
+	wait_until_asleep();
+	start_guest();
+	now = expect_frame("hello") + SECOND / 20;
+	assert_int_equal(netdev_rx(lab.port, now, &got, 1), 0);
+	assert_in_range(netdev_next_deadline(lab.port), now, now + SECOND / 100);
+	now += 3 * SECOND;
+	assert_int_equal(netdev_rx(lab.port, now, &got, 1), 0);
+	assert_false(has_near_deadline(lab.port, now));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +285,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_guests_reconnect),
 		cmocka_unit_test(test_busy_port_is_polled_within_1_ms),
 		cmocka_unit_test(test_sleeping_port_is_polled_within_1_s),
+		cmocka_unit_test(test_new_guest_is_polled_for_announcements),
 	};
 
 	if (argc == 2 && !strcmp(argv[0], "guest"))
