@@ -22,6 +22,23 @@ OWN_MAC = '52:54:00:00:00:01'  # of the NIC that connects the guest to this mach
 APPEND = 'console=ttyS0 panic=-1 mitigations=off no_timer_check quiet loglevel=5'
 
 
+def command(image, folder, memory_mb, cpu='max', qemu=QEMU):
+    """
+    QEMU's command line for an image, without NICs. The folder has the console (a log and a socket), and the socket
+    `agent` of the guest's agent.
+    """
+    return [
+        # The kernel kills QEMU when this process ends in any way.
+        'setpriv', '--pdeathsig', 'KILL',
+        qemu, '-accel', 'tcg,thread=multi', '-cpu', cpu, '-smp', '2',
+        '-m', str(memory_mb), '-nodefaults', '-no-user-config', '-display', 'none',
+        '-kernel', image.kernel, '-initrd', image.initramfs, '-append', APPEND,
+        '-chardev', f'socket,id=console,path={folder}/terminal,server=on,wait=off,logfile={folder}/console',
+        '-serial', 'chardev:console',
+        '-chardev', f'socket,id=agent,path={folder}/agent,server=on,wait=off',
+        '-serial', 'chardev:agent']
+
+
 class Job:
     """A command that runs in a guest, with the methods of Program in host.py."""
 
@@ -74,26 +91,28 @@ class Machine:
         self.heard = b''
         self.socket = socket.socket(socket.AF_UNIX)
         agent = os.path.join(self.top.name, 'agent')
-        self.qemu = Program([
-            *prefix,
-            # The kernel kills QEMU when this process ends in any way.
-            'setpriv', '--pdeathsig', 'KILL',
-            qemu, '-accel', 'tcg,thread=multi', '-cpu', cpu, '-smp', '2',
-            '-m', str(memory_mb), '-nodefaults', '-no-user-config', '-display', 'none',
-            '-kernel', image.kernel, '-initrd', image.initramfs, '-append', APPEND,
-            '-chardev', f'socket,id=console,path={self.terminal},server=on,wait=off,logfile={self.console}',
-            '-serial', 'chardev:console',
-            '-chardev', f'socket,id=agent,path={agent},server=on,wait=off',
-            '-serial', 'chardev:agent',
-            '-netdev', f'user,id=n1,hostfwd=tcp:127.0.0.1:{self.port}-:{self.port}',
-            '-device', f'virtio-net-pci,netdev=n1,mac={OWN_MAC}',
-            *arguments], os.environ)
-        prefer(self.qemu)
+        self.qemu = self.start_qemu([
+            *prefix, *command(image, self.top.name, memory_mb, cpu, qemu), *self.control_nic(), *arguments])
         try:
             self.call(agent)
         except BaseException:
             self.close()
             raise
+
+    @staticmethod
+    def start_qemu(argv):
+        program = Program(argv, os.environ)
+        prefer(program)
+        return program
+
+    def control_nic(self):
+        """QEMU's arguments for the NIC that connects the guest to this machine."""
+        return ['-netdev', f'user,id=n1,hostfwd=tcp:127.0.0.1:{self.port}-:{self.port}',
+                '-device', f'virtio-net-pci,netdev=n1,mac={OWN_MAC}']
+
+    def raise_control_nic(self):
+        name = self.interface(OWN_MAC)
+        self.run(f'ip addr add 10.0.2.15/24 dev {name} && ip link set {name} up')
 
     def connects(self, agent):
         """Connects to QEMU; False if it does not listen yet."""
@@ -112,8 +131,7 @@ class Machine:
         """Waits for the first message of a kernel that boots, and configures the NIC to this machine."""
         ready = self.jobs[0] = Job(self, 0, 'boot')
         until(BOOT_SECONDS, lambda: not ready.running(), self.describe)
-        name = self.interface(OWN_MAC)
-        self.run(f'ip addr add 10.0.2.15/24 dev {name} && ip link set {name} up')
+        self.raise_control_nic()
 
     def interface(self, mac):
         """The name of the NIC with a MAC, which interfaces of its VLANs have too."""

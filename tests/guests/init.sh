@@ -13,6 +13,8 @@ mount -t devtmpfs dev /dev
 for module in /modules/*.ko; do
 	insmod "$module" || echo "no $module"
 done
+# Goes back to the state that the guest has saved on its disk, if any.
+[ ! -b /dev/vda ] || cat /sys/class/block/vda/dev >/sys/power/resume
 ip link set lo up
 # For pinned completion queues and buffers.
 ulimit -l unlimited

@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+A virtual machine with urxe inside moves by stock QEMU's live migration from one host's urxed to another's, is stopped,
+saved and restored, while programs that compare every byte run between the machine and a peer that knows nothing of it.
+"""
+import argparse
+import contextlib
+import os
+import re
+import statistics
+import tempfile
+import time
+
+from ends import FLOW, Check, Flow, InMachine, OnHost, Rping, longest_pause
+from moving import Moving, MovingImage
+from ports import KINDS, Lan, Tap
+from host import Failure, Program, main, until
+from mpi import MpiMovingImage, Ranks, compile_ranks
+from rdma import VERBS_CHECK
+
+MOVING_MAC, STAYING_MAC = '52:54:00:00:00:10', '52:54:00:00:00:11'
+MOVING, STAYING = '192.0.2.10', '192.0.2.11'
+PEERS = ['urxe', 'source', 'machine', 'rxe']  # 'source': processes of the host that the machine leaves
+PATIENT = ['-t', '18']  # 1.1 s: for events that last longer than a live migration
+# The end of verbs_flow whose connection breaks.
+BROKEN = r'verbs_flow: completion: [\w ]*(retry counter exceeded|remote invalid request error|Flushed Error)[\w ]*\n'
+SETTLE = 1.5  # seconds of traffic between two events
+
+
+class World:
+    """The hosts, the machine that moves, and its peer."""
+
+    def __init__(self, stack, options, image):
+        self.lan = stack.enter_context(Lan(options.build, options.kind, pins if options.pins else no_pins))
+        self.vm = stack.enter_context(Moving(image, self.lan.ports[0], MOVING_MAC, MOVING, 'moving', options.memory,
+                                             disk(stack, options)))
+        self.vm.use_urxe()
+        self.moving = InMachine(self.vm)
+        self.peer = self.make_peer(stack, options, image)
+        self.host = OnHost(options.build, self.lan.hosts[2])
+        self.pinger = stack.enter_context(running(
+            [*self.host.host.prefix, 'python3', os.path.join(os.path.dirname(__file__), 'ping.py'), MOVING]))
+        self.gaps = []  # of the flow that runs
+        self.measured = []  # (title, gap, pause of the flow, of the machine's kernel), in ms
+
+    def make_peer(self, stack, options, image):
+        if options.peer in ('urxe', 'source'):
+            return OnHost(options.build, self.lan.hosts[0 if options.peer == 'source' else 2])
+        port = self.lan.neighbour if options.peer == 'machine' else Tap(self.lan.wire)
+        other = stack.enter_context(Moving(image, port, STAYING_MAC, STAYING, options.peer, options.memory))
+        if options.peer == 'machine':
+            other.use_urxe()
+        else:
+            other.use_rxe()
+        return InMachine(other)
+
+    def other_port(self):
+        return self.lan.ports[1 - self.lan.ports.index(self.vm.at)]
+
+    def move(self):
+        move = self.vm.migrate(self.other_port())
+        time.sleep(SETTLE)
+        return move
+
+    def measure(self, flow):
+        """Moves the machine under a flow; `report` prints the pauses."""
+        self.gaps.append(self.move())
+        flow.check_running()
+
+    def report(self, flow, title):
+        """Prints the pauses beside QEMU's downtime, when the flow has ended and a machine shows its output."""
+        output = flow.programs[flow.ends.index(self.peer)].output()
+        booted_at = self.peer.booted_at()
+        ends = [gap.stopped_at for gap in self.gaps[1:]] + [time.time()]
+        for gap, end in zip(self.gaps, ends):
+            pauses = (longest_pause(output, gap.stopped_at, end, booted_at),
+                      longest_pause(self.pinger.output(), gap.stopped_at, end))
+            self.measured.append((title, gap, *pauses))
+            print(f'  {title}: downtime {gap.downtime_ms:.0f} ms (stop to resume {gap.gap_ms:.1f}), pause of the flow '
+                  f'{pauses[0]:.1f}, of the machine\'s kernel {pauses[1]:.1f}', flush=True)
+        self.gaps = []
+
+    def summarize(self):
+        """Prints medians."""
+        for title in dict.fromkeys(row[0] for row in self.measured):
+            rows = [row for row in self.measured if row[0] == title]
+            beyond = [statistics.median(row[which] - row[1].gap_ms for row in rows) for which in (2, 3)]
+            print(f'{title}, {len(rows)} times: downtime {statistics.median(row[1].downtime_ms for row in rows):.0f} ms; '
+                  f'beyond it the flow pauses for {beyond[0]:.1f} ms and the machine\'s kernel for {beyond[1]:.1f} ms '
+                  '(medians)', flush=True)
+
+
+def disk(stack, options):
+    """QEMU's arguments for a disk to which the guest can save its memory."""
+    if 'hibernate' not in options.scenes:
+        return []
+    path = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), 'disk')
+    with open(path, 'wb') as file:
+        file.truncate(options.memory << 20)
+    return ['-drive', f'if=virtio,format=raw,file={path}']
+
+
+def no_pins(_uplinks):
+    return []
+
+
+def pins(uplinks):
+    """Options of a urxed: the machine's MAC is at its port, the second one, or behind the cable."""
+    ports = ('2', '1') if uplinks > 1 else ()
+    return [word for pin in (*(f'{MOVING_MAC}={port}' for port in ports), f'{MOVING}={MOVING_MAC}')
+            for word in ('--fdb', pin)]
+
+
+@contextlib.contextmanager
+def running(argv):
+    program = Program(argv, os.environ)
+    try:
+        yield program
+    finally:
+        program.kill()
+
+
+# --- What happens to the machine
+
+def migrate_flow(world):
+    """Two moves, with the client at either end."""
+    for server, client in ((world.moving, world.peer), (world.peer, world.moving)):
+        flow = Flow(server, client)
+        for _ in range(2):
+            world.measure(flow)
+        flow.finish()
+        world.report(flow, 'migration')
+
+
+def migrate_ten(world):
+    """Ten moves back and forth during one conversation."""
+    flow = Flow(world.moving, world.peer)
+    for _ in range(10):
+        world.measure(flow)
+    flow.finish()
+    world.report(flow, 'migration')
+
+
+def move_while_running(world, program):
+    """Moves the machine again and again until the program ends."""
+    moves = 0
+    while program.running():
+        world.move()
+        moves += program.running()
+    program.finish()
+    if not moves:
+        raise Failure(f'{program.title} ended before the end of a move')
+    print(f'  {program.title}: all bytes right, {moves} moves', flush=True)
+
+
+def migrate_rping(world):
+    for server, client in ((world.moving, world.peer), (world.peer, world.moving)):
+        move_while_running(world, Rping(server, client))
+
+
+def migrate_check(world):
+    for server, client in ((world.moving, world.peer), (world.peer, world.moving)):
+        move_while_running(world, Check(server, client))
+
+
+def announced_stops(world):
+    """
+    Stops as long as a migration's downtime, announced as a migration is. Unlike a migration they leave QEMU the code
+    that it has translated of the machine's.
+    """
+    flow = Flow(world.moving, world.peer)
+    for _ in range(10):
+        world.gaps.append(world.vm.stop_and_cont(0.1, announces=True))
+        time.sleep(SETTLE)
+        flow.check_running()
+    flow.finish()
+    world.report(flow, 'announced stop')
+
+
+def stop_and_cont(world):
+    flow = Flow(world.moving, world.peer, PATIENT)
+    for seconds in (0.1, 1, 2):
+        world.vm.stop_and_cont(seconds)
+        time.sleep(SETTLE)
+        flow.check_running()
+    flow.finish()
+
+
+def cancel(world):
+    """A migration is cancelled; the next one succeeds."""
+    flow = Flow(world.moving, world.peer)
+    world.vm.cancel_migration(world.other_port())
+    time.sleep(SETTLE)
+    world.measure(flow)
+    flow.finish()
+    world.report(flow, 'migration')
+
+
+def suspend_to_file(world):
+    """The machine is saved to a file, its QEMU ends, and another host starts it from the file."""
+    flow = Flow(world.moving, world.peer, PATIENT)
+    for _ in range(2):
+        world.vm.suspend(world.other_port())
+        time.sleep(SETTLE)
+        flow.check_running()
+    flow.finish()
+
+
+def hibernate(world):
+    """The guest itself suspends to disk, and resumes at the other host."""
+    flow = Flow(world.moving, world.peer, ['-t', '21'])
+    for _ in range(2):
+        world.vm.hibernate(world.other_port())
+        time.sleep(SETTLE)
+        flow.check_running()
+    flow.finish()
+
+
+def snapshots(world):
+    """
+    savevm and loadvm. A connection to a peer outside goes on if the machine goes back to where it stands. One within the
+    machine goes on from any earlier state.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        vm = world.vm
+        vm.add_disk(os.path.join(folder, 'snapshots'))
+        flow = Flow(world.moving, world.peer, PATIENT)
+        time.sleep(SETTLE)
+        vm.place.qmp.ask('stop')
+        vm.snapshot('still')
+        vm.restore('still')
+        vm.place.qmp.ask('cont')
+        time.sleep(SETTLE)
+        flow.finish()
+        flow = Flow(world.moving, world.moving, PATIENT)
+        vm.snapshot('running')
+        time.sleep(SETTLE)
+        for _ in range(2):
+            vm.restore('running')
+            time.sleep(SETTLE)
+        flow.finish()
+        expect_error(Flow(world.moving, world.peer), vm)
+
+
+def expect_error(flow, vm):
+    """The machine goes back, and its peer outside does not: both ends must report that, and no wrong data."""
+    vm.snapshot('past')
+    time.sleep(SETTLE)
+    vm.restore('past')
+    until(60, lambda: not any([one.running() for one in flow.programs]), lambda: f'no error: {flow.describe()}')
+    errors = [one.errors() for one in flow.programs]
+    if not all(re.fullmatch(BROKEN, text) for text in errors):
+        raise Failure(f'other errors: {errors}')
+    print(f'  after loadvm: {errors}', flush=True)
+
+
+def run_mpi(world):
+    move_while_running(world, Ranks(world.host, world.vm))
+
+
+SCENES = {'flow': migrate_flow, 'ten': migrate_ten, 'rping': migrate_rping, 'check': migrate_check, 'stop': stop_and_cont, 'announced': announced_stops,
+          'cancel': cancel, 'file': suspend_to_file, 'hibernate': hibernate, 'snapshots': snapshots,
+          'mpi': run_mpi}
+
+
+def run():
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument('build')
+    options.add_argument('--kind', choices=KINDS, required=True)
+    options.add_argument('--peer', choices=PEERS, required=True)
+    options.add_argument('--scenes', nargs='+', choices=SCENES, required=True)
+    options.add_argument('--memory', type=int, default=400, help='MB of each machine')
+    options.add_argument('--pins', action='store_true', help='the MAC and the address of the machine are pinned')
+    options = options.parse_args()
+    programs = [os.path.join(options.build, path) for path in (FLOW, VERBS_CHECK)]
+    with contextlib.ExitStack() as stack:
+        if 'mpi' in options.scenes:
+            image = MpiMovingImage(options.build, [*programs, compile_ranks(stack)])
+        else:
+            image = MovingImage(options.build, programs)
+        world = World(stack, options, image)
+        for name in options.scenes:
+            print(f'{name}: {options.kind}, {options.peer}', flush=True)
+            start = time.monotonic()
+            SCENES[name](world)
+            print(f'  {time.monotonic() - start:.1f} s', flush=True)
+        world.summarize()
+
+
+if __name__ == '__main__':
+    main(run)
