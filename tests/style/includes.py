@@ -27,7 +27,7 @@ RULES = {
     'verbs': (r'rxe/|cm/attach\.h$|netdev/packet_port\.h$|'
               r'vnic/(driver|attach|inbox|record_ring)\.h$|(?!{})'.format(OURS),
               rf'{DPDK}|pcap|infiniband/(?!verbs\.h|verbs_api\.h)'),
-    'verbs/pvrdma': (rf'rxe/|vnic/guest_memory\.h$|rdma/vmw_pvrdma-abi\.h$|({PURE_LIBC})\.h$', None),
+    'verbs/pvrdma': (rf'rxe/|vnic/(guest_memory|dirty_log|state_stream)\.h$|rdma/vmw_pvrdma-abi\.h$|({PURE_LIBC})\.h$', None),
     'verbs/session': (rf'rxe/|vnic/attach\.h$|(?!{OURS})', f'{DPDK}|{RDMA_CORE}|pcap'),
     'verbs/samehost': (rf'rxe/|vnic/(attach|inbox)\.h$|(?!{OURS})', f'{DPDK}|{RDMA_CORE}|pcap'),
     'verbs/hca': (rf'rxe/|infiniband/verbs\.h$|(?!{OURS}|{RDMA_CORE})', f'{DPDK}|pcap'),

@@ -7,9 +7,10 @@
 #include "vm/station_link.h"
 
 /* As QEMU: some frames may be lost while switches and ports change. */
-#define FRAMES   5
-#define PAUSE_NS (50 * NS_PER_MS) /* before the second frame; each further pause is longer by it \
-				   */
+#define FRAMES 5
+#define PAUSE_NS                                                                        \
+	(50 * NS_PER_MS) /* before the second frame; each further pause is longer by it \
+			  */
 
 #define RARP_FRAME 60u /* the shortest frame of Ethernet, without its checksum */
 
