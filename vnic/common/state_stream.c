@@ -62,14 +62,12 @@ static bool make_room(struct vnic_state_stream *s, size_t n)
 
 const uint8_t *vnic_state_take(struct vnic_state_stream *s, size_t n)
 {
-	const uint8_t *bytes = s->in + s->at;
-
 	if (!s->error && n > s->room - s->at)
 		s->error = -EBADMSG;
 	if (s->error)
 		return NULL;
 	s->at += n;
-	return bytes;
+	return s->in + (s->at - n);
 }
 
 void vnic_state_bytes(struct vnic_state_stream *s, void *bytes, size_t n)
