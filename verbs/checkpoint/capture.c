@@ -435,7 +435,7 @@ static void write_event(void *s, const struct comp_channel_event *event)
 {
 	struct event_record r = {event->element, event->type};
 
-	event_fields(s, &r);
+	unread_event_fields(s, &r);
 }
 
 static void write_events(const struct capture *c, struct byte_stream *s)

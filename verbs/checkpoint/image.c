@@ -206,7 +206,7 @@ static void read_events(struct byte_stream *s, const struct image *image, struct
 	if (!e->events)
 		byte_stream_fail(s, -ENOMEM);
 	for (uint32_t i = 0; !s->error && i < e->n; i++)
-		event_fields(s, &e->events[i]);
+		unread_event_fields(s, &e->events[i]);
 }
 
 #define PAGE_BYTES (4u + RING_PAGE)

@@ -30,7 +30,7 @@ void channel_fields(struct byte_stream *s, struct channel_record *r)
 	field_u32(s, &r->event_size);
 }
 
-void event_fields(struct byte_stream *s, struct event_record *r)
+void unread_event_fields(struct byte_stream *s, struct event_record *r)
 {
 	field_u64(s, &r->element);
 	field_u32(s, &r->type);

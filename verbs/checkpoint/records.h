@@ -153,7 +153,7 @@ struct ring_bytes_record {
 
 void process_fields(struct byte_stream *s, struct process_record *r);
 void channel_fields(struct byte_stream *s, struct channel_record *r);
-void event_fields(struct byte_stream *s, struct event_record *r);
+void unread_event_fields(struct byte_stream *s, struct event_record *r);
 void context_fields(struct byte_stream *s, struct context_record *r);
 void pd_fields(struct byte_stream *s, struct pd_record *r);
 void mr_fields(struct byte_stream *s, struct mr_record *r);
