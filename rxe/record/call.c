@@ -23,9 +23,11 @@ static void segs_fields(struct state_stream *s, struct call *call, const struct 
 		state_u64(s, &seg.addr);
 		state_u32(s, &seg.length);
 		state_u32(s, &seg.lkey);
-		call->segs[i] = seg;
+		if (s->restoring)
+			call->space->segs[i] = seg;
 	}
-	*segs = call->segs;
+	if (s->restoring)
+		*segs = call->space->segs;
 }
 
 static void bind_fields(struct state_stream *s, struct urxe_mw_bind *bind)
@@ -53,19 +55,21 @@ static void datagram_fields(struct state_stream *s, struct call *call)
 {
 	struct urxe_send_wr *wr = &call->send;
 	bool has_path = wr->path;
+	struct urxe_path path;
 
 	state_bool(s, &has_path);
 	if (!has_path)
 		return;
-	if (!s->restoring)
-		call->path = *wr->path;
-	path_fields(s, &call->path);
+	path = s->restoring ? (struct urxe_path){0} : *wr->path;
+	path_fields(s, &path);
 	state_u32(s, &wr->remote_qpn);
 	state_u32(s, &wr->remote_qkey);
 	state_u16(s, &wr->pkey_index);
-	state_require(s, call->path.sgid_index < URXE_MAX_GIDS);
-	if (s->restoring)
-		wr->path = &call->path;
+	state_require(s, path.sgid_index < URXE_MAX_GIDS);
+	if (!s->restoring)
+		return;
+	call->space->path = path;
+	wr->path = &call->space->path;
 }
 
 /* The members that the opcode uses; the compare-and-swap operands count as contents of memory. */
@@ -123,15 +127,13 @@ static void recv_fields(struct state_stream *s, struct call *call)
 
 static void output_fields(struct state_stream *s, struct call *call)
 {
-	const uint32_t most = sizeof(call->output.room) / sizeof(call->output.room[0]);
-
-	state_u32_max(s, &call->output.n, most);
-	for (uint32_t i = 0; i < call->output.n && i < most; i++) {
+	state_u32_max(s, &call->output.n, CALL_FRAMES);
+	for (uint32_t i = 0; i < call->output.n && i < CALL_FRAMES; i++) {
 		uint32_t room = s->restoring ? 0 : call->output.frames[i].room;
 
 		state_u32_max(s, &room, UINT16_MAX);
 		if (s->restoring)
-			call->output.room[i] = room;
+			call->space->room[i] = room;
 	}
 }
 
@@ -212,17 +214,18 @@ static void mr_fields(struct state_stream *s, struct call *call)
 	state_u32(s, &mr->key);
 	mr->n_extents = state_count(s, mr->n_extents, 16);
 	if (s->restoring) {
-		call->extents = calloc(mr->n_extents + (size_t)1, sizeof(*call->extents));
-		if (!call->extents)
+		call->space->extents =
+			calloc(mr->n_extents + (size_t)1, sizeof(*call->space->extents));
+		if (!call->space->extents)
 			state_fail(s, -ENOMEM);
-		mr->extents = call->extents;
+		mr->extents = call->space->extents;
 	}
 	for (uint32_t i = 0; i < mr->n_extents && state_ok(s); i++) {
 		struct urxe_extent extent = mr->extents[i];
 
 		extent_fields(s, &extent);
 		if (s->restoring)
-			call->extents[i] = extent;
+			call->space->extents[i] = extent;
 	}
 }
 

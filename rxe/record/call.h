@@ -60,6 +60,17 @@ enum call_member { NOW = 1, QPN = 2, KEY = 4, NUMBER = 8, CONTEXT = 16, FLAG = 3
 #define CALL_ENUM(id, name, members, fields) CALL_##id,
 enum call_kind { CALL_LIST(CALL_ENUM) CALL_COUNT };
 
+/* Frames of a call of urxe_output, at most. */
+#define CALL_FRAMES 256
+
+/* Replay: what pointers in a call lead to. */
+struct call_space {
+	struct urxe_seg segs[CALL_SEGS];
+	struct urxe_path path;
+	uint32_t room[CALL_FRAMES];
+	struct urxe_extent *extents; /* the caller frees them */
+};
+
 /* The arguments of a call. */
 struct call {
 	enum call_kind kind;
@@ -92,13 +103,9 @@ struct call {
 		struct {
 			uint32_t n;
 			const struct urxe_frame *frames; /* recording: their rooms */
-			uint32_t room[256];              /* replay */
 		} output;
 	};
-	/* Replay: what pointers of the members above lead to. */
-	struct urxe_seg segs[CALL_SEGS];
-	struct urxe_path path;
-	struct urxe_extent *extents; /* the caller frees them */
+	struct call_space *space; /* replay; NULL: recording */
 };
 
 /* The kinds of records; a call has RECORD_CALL + enum call_kind. */

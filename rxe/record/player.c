@@ -527,13 +527,13 @@ static void input(struct player *p, const struct call *call)
 
 static void output(struct player *p, const struct call *call)
 {
-	struct urxe_frame frames[sizeof(call->output.room) / sizeof(call->output.room[0])];
+	struct urxe_frame frames[CALL_FRAMES];
 	const uint32_t least = p->dev->attr.mtu + 18;
 
 	for (uint32_t i = 0; i < call->output.n; i++) {
-		state_require(&p->stream, call->output.room[i] >= least);
+		state_require(&p->stream, call->space->room[i] >= least);
 		frames[i] = (struct urxe_frame){.data = p->out + (size_t)i * FRAME_ROOM,
-						.room = call->output.room[i]};
+						.room = call->space->room[i]};
 	}
 	if (state_ok(&p->stream))
 		urxe_output(p->dev, call->now, frames, call->output.n);
@@ -594,7 +594,8 @@ static void report_call(struct player *p, const struct call *call)
 
 static void play_call(struct player *p, uint32_t kind)
 {
-	struct call call = {.kind = (enum call_kind)(kind - RECORD_CALL)};
+	struct call_space space = {.extents = NULL};
+	struct call call = {.kind = (enum call_kind)(kind - RECORD_CALL), .space = &space};
 
 	begin(p, kind);
 	call_fields(&p->stream, &call);
@@ -606,7 +607,7 @@ static void play_call(struct player *p, uint32_t kind)
 		make_call(p, &call);
 		p->replay->calls++;
 	}
-	free(call.extents);
+	free(space.extents);
 }
 
 static bool is_call(uint32_t kind)
@@ -757,7 +758,7 @@ int urxe_replay(struct urxe_replay *replay, const uint8_t *recording, size_t len
 
 	if (rc)
 		return rc;
-	p.out = calloc(sizeof(((struct call *)0)->output.room) / sizeof(uint32_t), FRAME_ROOM);
+	p.out = calloc(CALL_FRAMES, FRAME_ROOM);
 	place_timers(&p);
 	if (p.out)
 		play_calls(&p);
