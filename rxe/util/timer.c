@@ -231,19 +231,27 @@ struct timer *timers_pop(struct timers *timers, uint64_t now)
 
 /* --- Layout. */
 
+/* NULL: behind the last place of the heap or run. */
+static const struct timers_entry *entry_at(const struct timers *timers, struct timers_place at)
+{
+	const struct timer_run *run;
+
+	if (!at.number)
+		return at.index < timers->n ? &timers->heap[at.index] : NULL;
+	run = &timers->runs[at.number - 1];
+	return at.index < run->tail - run->head ? run_at(timers, run, run->head + at.index) : NULL;
+}
+
 bool timers_place(const struct timers *timers, struct timers_place *place, struct timer **timer)
 {
 	for (; place->number <= TIMER_RUNS; place->number++, place->index = 0) {
-		const struct timer_run *run = &timers->runs[place->number - 1];
+		const struct timers_entry *entry = entry_at(timers, *place);
 
-		if (!place->number && place->index < timers->n) {
-			*timer = timers->heap[place->index++].timer;
-			return true;
-		}
-		if (place->number && place->index < run->tail - run->head) {
-			*timer = run_at(timers, run, run->head + place->index++)->timer;
-			return true;
-		}
+		if (!entry)
+			continue;
+		place->index++;
+		*timer = entry->timer;
+		return true;
 	}
 	return false;
 }
