@@ -62,7 +62,8 @@ static bool is_valid_data(const struct urxe_qp *qp, const struct urxe_send_wr *w
 static int check_length(const struct urxe_qp *qp, uint64_t length, enum wr_kind kind)
 {
 	switch (kind) {
-	case WR_ATOMIC:
+	/* The original value takes the first 8 bytes of the segments, as in Linux. */
+	case WR_ATOMIC: return length >= sizeof(uint64_t) ? 0 : -EINVAL;
 	case WR_ATOMIC_WRITE: return length == sizeof(uint64_t) ? 0 : -EINVAL;
 	case WR_LOCAL:
 	case WR_FLUSH: return length ? -EINVAL : 0;
@@ -123,7 +124,7 @@ static void fill_wqe(struct send_wqe *wqe, const struct urxe_qp *qp, const struc
 	wqe->kind = sq_wr_infos[wr->opcode].kind;
 	wqe->again = wqe->executed = false;
 	wqe->n_segs = wr->n_segs;
-	wqe->length = (uint32_t)wr_length(wr);
+	wqe->length = wqe->kind == WR_ATOMIC ? sizeof(uint64_t) : (uint32_t)wr_length(wr);
 	wqe->n_packets = wqe->kind == WR_LOCAL ? 0 : qp_packets(qp, wqe->length);
 	wqe->first_psn = 0;
 	wqe->recv_seq = qp->req.recv_seq + wr_takes_receive(wr->opcode);

@@ -88,6 +88,12 @@ static void segment_fields(struct state_stream *s, const struct urxe_qp *qp, str
 	if (s->restoring) {
 		const uint64_t length = sge_length(segs, wqe->n_segs);
 
+		/* An atomic uses the first 8 bytes of its segments. */
+		if (wqe->kind == WR_ATOMIC) {
+			state_require(s, length >= sizeof(uint64_t));
+			wqe->length = sizeof(uint64_t);
+			return;
+		}
 		state_require(s, length <= URXE_MAX_MSG);
 		wqe->length = state_ok(s) ? (uint32_t)length : 0;
 	}

@@ -61,6 +61,8 @@ static const struct deviation deviations[] = {
 	 "rdma_rxe does not store the current state"},
 	{"rxe", "qp_state/query", "a query returns the path",
 	 "rdma_rxe does not store the service level"},
+	{"rxe", "mr/zero_based", "a peer accesses a zero based region*",
+	 "rdma_rxe ignores IBV_ACCESS_ZERO_BASED"},
 	{"rxe", "mr/last_address", "a region beyond the last address*",
 	 "rdma_rxe does not check the end of a region"},
 	{"rxe", "mcast/delivery", "a member receives its group*",

@@ -103,7 +103,8 @@ static struct urxe_mr_attr engine_attr(const struct ib_uverbs_reg_mr *request, c
 	return (struct urxe_mr_attr){
 		.pd = pd->number,
 		.access = request->access_flags & ENGINE_ACCESS,
-		.iova = request->hca_va,
+		/* ibv_reg_mr(3): then offsets take the place of addresses. */
+		.iova = request->access_flags & URXE_ACCESS_ZERO_BASED ? 0 : request->hca_va,
 		.length = request->length,
 		.extents = extent,
 		.n_extents = 1,

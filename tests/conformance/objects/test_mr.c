@@ -97,6 +97,30 @@ static void test_bad_ranges_are_refused(void)
 	rule_errno(EFAULT, try_reg(NULL, page, write), "a region at address 0 is refused");
 }
 
+static void test_zero_based(void)
+{
+	struct side pair[2] = {0};
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct ibv_mr *mr;
+
+	mr = ibv_reg_mr(hca.pd, pair[1].room, SIDE_ROOM,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED | REMOTE);
+	if (!mr)
+		skip("no regions whose addresses begin at 0");
+	pair_open(pair, IBV_QPT_RC, 0);
+	sge = side_sge(&pair[0], 0, 512);
+	wr = side_wr(&pair[0], IBV_WR_RDMA_WRITE, &sge, &pair[1]);
+	wr.wr.rdma.rkey = mr->rkey;
+	wr.wr.rdma.remote_addr = 1000;
+	MUST(!post_send(&pair[0], &wr));
+	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS &&
+		     !memcmp(pair[1].room + 1000, pair[0].room, 512),
+	     "a peer accesses a zero based region by offsets");
+	pair_close(pair);
+	MUST(!ibv_dereg_mr(mr));
+}
+
 static void test_chosen_iova(void)
 {
 	struct side pair[2] = {0};
@@ -299,6 +323,7 @@ const struct test mr_tests[] = {
 	{"registration", test_registration},
 	{"access_rights", test_access_rights},
 	{"bad_ranges", test_bad_ranges_are_refused},
+	{"zero_based", test_zero_based},
 	{"chosen_address", test_chosen_iova},
 	{"large", test_region_of_more_than_4_gib},
 	{"address_space", test_region_of_the_whole_address_space},

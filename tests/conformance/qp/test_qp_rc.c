@@ -137,6 +137,12 @@ static void test_atomics(void)
 	     "compare-and-swap swaps an equal value");
 	rule(post_and_complete(&wr).status == IBV_WC_SUCCESS && mine[0] == 99 && theirs[0] == 99,
 	     "compare-and-swap keeps a different value and returns it");
+	memset(pair[0].room, 0x5a, 64);
+	sge.length = 64;
+	wc = post_and_complete(&wr);
+	rule(wc.status == IBV_WC_SUCCESS && mine[0] == 99 && mine[1] == 0x5a5a5a5a5a5a5a5a,
+	     "an atomic takes the first 8 bytes of a longer segment");
+	sge.length = 8;
 	wr.wr.atomic.remote_addr += 4;
 	errno = abs(post_send(&pair[0], &wr));
 	rule(errno == EINVAL || next_wc(pair[0].cq).status == IBV_WC_REM_INV_REQ_ERR,
