@@ -65,6 +65,9 @@ void srq_field(struct state_device *d, struct urxe_rq **srq);
 /* The requests of a QP's own receive queue, or the one that it has taken from a SRQ. */
 void receives_record(struct state_stream *s, struct urxe_qp *qp);
 void sends_record(struct state_stream *s, struct urxe_qp *qp);
+/* The arguments of URXE_WR_BIND_MW and URXE_WR_REG_MR, also for a recording. */
+void bind_fields(struct state_stream *s, struct urxe_mw_bind *bind);
+void fast_reg_fields(struct state_stream *s, struct urxe_fast_reg *reg);
 
 void qp_record(struct state_device *d, struct urxe_qp *qp);
 void path_fields(struct state_stream *s, struct urxe_path *path);

@@ -28,7 +28,7 @@ static void datagram_fields(struct state_stream *s, struct send_wqe *wqe)
 	state_u16(s, &wqe->pkey_index);
 }
 
-static void bind_fields(struct state_stream *s, struct urxe_mw_bind *bind)
+void bind_fields(struct state_stream *s, struct urxe_mw_bind *bind)
 {
 	state_u32(s, &bind->mw_key);
 	state_u8(s, &bind->tag);
@@ -38,7 +38,7 @@ static void bind_fields(struct state_stream *s, struct urxe_mw_bind *bind)
 	state_u64(s, &bind->length);
 }
 
-static void fast_reg_fields(struct state_stream *s, struct urxe_fast_reg *reg)
+void fast_reg_fields(struct state_stream *s, struct urxe_fast_reg *reg)
 {
 	state_u32(s, &reg->key);
 	state_u32(s, &reg->access);
