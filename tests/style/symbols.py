@@ -5,7 +5,8 @@ Checks the undefined and exported symbols of a library with nm.
 
 symbols.py pure LIBRARY.a     the engine: no clock, socket, thread, file or stdio
 symbols.py preload LIBRARY.so the preload: exports only names of libc and libibverbs
-                              that it interposes, needs no library but libc
+                              that it interposes, and the functions for checkpointers;
+                              needs no library but libc
 """
 import re
 import subprocess
@@ -19,6 +20,10 @@ PURE = {
     # Functions that compilers insert.
     '_GLOBAL_OFFSET_TABLE_', '__stack_chk_fail',
 }
+
+
+# The public functions of liburxe.so.
+CHECKPOINT = {f'urxe_checkpoint_{name}' for name in ('quiesce', 'save', 'resume', 'restore', 'error')}
 
 
 def output(*argv):
@@ -48,7 +53,7 @@ def check_preload(path):
     shown = symbols(path, '--dynamic', '--defined-only')
     libc = symbols('/lib/x86_64-linux-gnu/libc.so.6', '--dynamic', '--defined-only')
     complaints = [f'exports {name}, which it cannot mean to interpose'
-                  for name in sorted(shown - libc - {'ibv_resolve_eth_l2_from_gid'})]
+                  for name in sorted(shown - libc - CHECKPOINT - {'ibv_resolve_eth_l2_from_gid'})]
     needed = re.findall(r'NEEDED\s+(\S+)', output('objdump', '-p', path))
     complaints += [f'drags {name} into every program' for name in needed
                    if not re.match(r'(libc|libm|ld-linux-x86-64)\.', name)]
