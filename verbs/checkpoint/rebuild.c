@@ -70,8 +70,27 @@ static int sort_keys(struct rebuilt_key *keys, uint32_t n)
 
 /* --- Single objects. */
 
+/* Handles of all contexts: a record of some bytes can ask for a table of 256 MiB. */
+#define SLOTS_MAX (1u << 25)
+
+static int place_handle(struct rebuilt *r, struct object *object)
+{
+	struct handle_table *table = &object->file->handles;
+	uint32_t before = table->size;
+	int rc = handle_place(table, object);
+
+	r->slots += table->size - before;
+	if (rc == -EEXIST)
+		return -EBADMSG;
+	if (!rc && r->slots > SLOTS_MAX) {
+		handle_remove(table, object);
+		return -EFBIG;
+	}
+	return rc;
+}
+
 /* Takes the object, or frees it. */
-static int place_object(const struct rebuilt *r, struct object *object, enum object_type type,
+static int place_object(struct rebuilt *r, struct object *object, enum object_type type,
 			const struct object_record *record)
 {
 	int rc;
@@ -80,11 +99,10 @@ static int place_object(const struct rebuilt *r, struct object *object, enum obj
 	object->handle = record->handle;
 	object->user_handle = record->user_handle;
 	object->file = r->contexts[record->context].file;
-	rc = handle_place(&object->file->handles, object);
-	if (!rc)
-		return 0;
-	free(object);
-	return rc == -EEXIST ? -EBADMSG : rc;
+	rc = place_handle(r, object);
+	if (rc)
+		free(object);
+	return rc;
 }
 
 static struct pd *use_pd(const struct rebuilt *r, const struct object_record *record,
@@ -483,6 +501,7 @@ static void free_object(struct object *object)
 {
 	if (object->type == OBJECT_CQ && ((struct cq *)object)->channel)
 		comp_channel_put(((struct cq *)object)->channel);
+	handle_remove(&object->file->handles, object);
 	free(object);
 }
 

@@ -35,6 +35,7 @@ struct rebuilt {
 	struct rebuilt_context *contexts;
 	/* Of all contexts, sorted by their keys. */
 	struct rebuilt_key *mrs, *mws;
+	uint64_t slots; /* of all handle tables */
 };
 
 /* Both: 0, -EBADMSG or another error; then the caller calls rebuild_free. */

@@ -106,16 +106,21 @@ struct remote_qp *remote_qp_add(uint32_t local_qpn, const uint8_t dgid[16], uint
 	return r;
 }
 
-/* Returns the first error, but tries all. */
-static int register_with(struct vnic_driver *nic)
+/*
+ * Each request takes some 20 us with the lock held. They must precede the first packet: the daemon
+ * drops packets to remote QPs that it does not know.
+ */
+int remote_qp_register_all(struct vnic_driver *nic)
 {
 	struct remote_qp *remote;
 	int error = 0;
 
+	remote_qp_forget_released();
 	LIST_FOREACH(remote, &port.remote_qps, link)
 	{
 		int rc = vnic_driver_register(nic, remote->local_qpn, remote->dgid, remote->qpn);
 
+		/* The QPs that are connected to it fail by their own timeouts. */
 		if (rc)
 			log_error("cannot connect to remote QP %#x again: %s", remote->qpn,
 				  strerror(-rc));
@@ -123,20 +128,4 @@ static int register_with(struct vnic_driver *nic)
 		remote->daemon = port.daemons;
 	}
 	return error;
-}
-
-int remote_qp_restore_all(struct vnic_driver *nic)
-{
-	return register_with(nic);
-}
-
-/*
- * Each request takes some 20 us with the lock held. They must precede the first packet: the daemon
- * drops packets to remote QPs that it does not know.
- */
-void remote_qp_register_all(struct vnic_driver *nic)
-{
-	remote_qp_forget_released();
-	/* The QPs that are connected to an unknown one fail by their own timeouts. */
-	register_with(nic);
 }

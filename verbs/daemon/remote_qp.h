@@ -34,13 +34,11 @@ void remote_qp_flush(void);
 /* With the lock: the daemon has ended before it was told. */
 void remote_qp_forget_released(void);
 /*
- * With the lock: adds the remote QP of a restored QP, which remote_qp_restore_all registers. NULL:
+ * With the lock: adds the remote QP of a restored QP, which remote_qp_register_all registers. NULL:
  * no memory.
  */
 struct remote_qp *remote_qp_add(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn);
-/* With the lock: registers them. Returns the error of the first that the daemon does not take. */
-int remote_qp_restore_all(struct vnic_driver *nic);
-/* With the lock: registers all remote QPs with a new daemon. */
-void remote_qp_register_all(struct vnic_driver *nic);
+/* With the lock: registers all remote QPs with a new daemon. Returns the first error. */
+int remote_qp_register_all(struct vnic_driver *nic);
 
 #endif

@@ -413,7 +413,7 @@ static int follow_changes(const struct port_saved *saved)
 	port_changed(&now);
 	port_update_multicast();
 	if (!rc)
-		rc = remote_qp_restore_all(port.nic);
+		rc = remote_qp_register_all(port.nic);
 	port_unlock();
 	return rc;
 }
