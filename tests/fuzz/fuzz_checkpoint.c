@@ -187,16 +187,18 @@ static uint32_t count_descriptors(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uint8_t stream[STREAM_MAX];
-	static uint32_t descriptors;
+	static bool started;
 	struct image image;
+	uint32_t descriptors;
 
 	if (!size || size > sizeof(stream))
 		return 0;
-	if (!descriptors) {
+	if (!started) {
 		fd_set_owner();
 		require(!crc_load());
-		descriptors = count_descriptors();
+		started = true;
 	}
+	descriptors = count_descriptors();
 	memcpy(stream, data, size);
 	if (stream[size - 1] % 2 == 0) {
 		correct_engine(stream, size);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A process is saved, killed and restored, while its peer exchanges messages with it and knows nothing."""
 import os
+import signal
 import sys
 import time
 
@@ -76,6 +77,23 @@ def check_abandoned(build):
         pair.progress()
         pair.traveller.obey('storm 200', 'stormed')
         pair.traveller.obey('misuse', 'refused')
+        pair.progress()
+        pair.end()
+
+
+def check_restart(build):
+    """A restored process claims its QPNs from the next daemon, and is saved and restored with that daemon."""
+    with Host(build) as host:
+        host.environment.update(URXE_RECONNECT_S='60')
+        pair = CheckpointPair(build, [host, host])
+        pair.progress()
+        move(pair)
+        pair.progress()
+        host.daemon.kill(signal.SIGKILL)
+        host.daemon.wait(10)
+        host.start_daemon()
+        pair.progress()
+        move(pair)
         pair.progress()
         pair.end()
 

@@ -45,7 +45,7 @@ struct program {
 	int gid_index;
 	bool events;
 	bool connected;
-	bool armed;         /* the CQs were armed once */
+	bool empty;         /* the armed CQs were empty: the thread waits for an event next */
 	_Atomic bool waits; /* the thread calls ibv_get_cq_event */
 	_Atomic bool hold;  /* it shall stop between two calls, */
 	_Atomic bool held;  /* and has done so */
@@ -86,8 +86,9 @@ static const char *result(const char *done, int rc)
 static void step(void)
 {
 	pthread_mutex_lock(&program->lock);
-	while (workload_step(program->work) && !program->hold)
+	while (workload_step(program->work) && (program->events || !program->hold))
 		;
+	program->empty = program->events;
 	pthread_mutex_unlock(&program->lock);
 }
 
@@ -96,6 +97,7 @@ static void await_event(void)
 	program->waits = true;
 	workload_wait(program->work);
 	program->waits = false;
+	program->empty = false;
 	workload_arm(program->work);
 }
 
@@ -106,19 +108,17 @@ static void *run_work(void *unused)
 	/* A restored thread was in this call. */
 	if (program->waits)
 		await_event();
-	if (program->events && !program->armed) {
+	else if (program->events && !program->empty)
 		workload_arm(program->work);
-		program->armed = true;
-	}
 	while (!program->ends) {
 		while (program->hold && !program->ends) {
 			program->held = true;
 			usleep(100);
 		}
 		program->held = false;
-		step();
-		if (program->events && !program->hold && !program->ends)
+		if (program->empty && !program->ends)
 			await_event();
+		step();
 	}
 	return NULL;
 }

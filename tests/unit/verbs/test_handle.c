@@ -79,12 +79,42 @@ static void walks_by_type_while_removing(void **state)
 	handle_table_free(&table);
 }
 
+/* As a restored process does: in any order, with gaps. */
+static void places_at_given_handles(void **state)
+{
+	static const uint32_t handles[] = {300, 2, 65};
+	struct handle_table table = {0};
+	struct object other = {.type = OBJECT_PD, .handle = 65}, added = {.type = OBJECT_AH};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		objects[i] = (struct object){.type = OBJECT_CQ, .handle = handles[i]};
+		assert_int_equal(handle_place(&table, &objects[i]), 0);
+	}
+	assert_int_equal(handle_place(&table, &other), -EEXIST);
+	other.handle = 0;
+	assert_int_equal(handle_place(&table, &other), -EEXIST);
+	handle_find_free(&table);
+	for (int i = 0; i < 3; i++)
+		assert_ptr_equal(handle_find(&table, OBJECT_CQ, handles[i]), &objects[i]);
+	/* Each other handle is free, and is used once. */
+	for (uint32_t i = 3; i < OBJECTS; i++) {
+		objects[i] = added;
+		assert_int_equal(handle_add(&table, &objects[i]), 0);
+		assert_ptr_equal(handle_find(&table, OBJECT_AH, objects[i].handle), &objects[i]);
+	}
+	for (int i = 0; i < 3; i++)
+		assert_ptr_equal(handle_find(&table, OBJECT_CQ, handles[i]), &objects[i]);
+	handle_table_free(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_and_finds),
 		cmocka_unit_test(refuses_what_names_nothing),
 		cmocka_unit_test(walks_by_type_while_removing),
+		cmocka_unit_test(places_at_given_handles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

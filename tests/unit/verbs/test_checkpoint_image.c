@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Streams of saved processes: those of version 1 that are kept in the folder of the argument can be
+ * read, truncated and damaged ones cannot.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "checkpoint/image.h"
+#include "engine/crc.h"
+
+#define STREAM_MAX 65536
+
+static const char *folder;
+static uint8_t stream[STREAM_MAX];
+
+static size_t read_stream(const char *name)
+{
+	char path[4096];
+	size_t length;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "rb");
+	assert_non_null(file);
+	length = fread(stream, 1, sizeof(stream), file);
+	fclose(file);
+	return length;
+}
+
+/* The objects of verbs_checkpoint.c when the streams were saved. */
+static void check_stream(const char *name, uint32_t channels)
+{
+	struct image image;
+	uint32_t pages = 0;
+
+	assert_int_equal(image_read(&image, stream, read_stream(name)), 0);
+	assert_int_equal(image.n[RECORD_CONTEXT], 1);
+	assert_int_equal(image.n[RECORD_CHANNEL], channels);
+	assert_int_equal(image.n[RECORD_PD], 1);
+	assert_int_equal(image.n[RECORD_MR], 5);
+	assert_int_equal(image.n[RECORD_MW], 1);
+	assert_int_equal(image.n[RECORD_AH], 1);
+	assert_int_equal(image.n[RECORD_CQ], 3);
+	assert_int_equal(image.n[RECORD_SRQ], 1);
+	assert_int_equal(image.n[RECORD_QP], 5);
+	/* Each queue pair has two rings, but those with the shared receive queue. */
+	assert_int_equal(image.n[RECORD_RING], 3 + 1 + 2 * 5 - 2);
+	assert_int_equal(image.process.n_blocks, 1);
+	for (uint32_t i = 0; i < image.n[RECORD_QP]; i++)
+		assert_int_equal(image.qps[i].qpn - image.process.blocks[0], i);
+	for (uint32_t i = 0; i < image.n[RECORD_RING]; i++)
+		for (uint32_t j = 0; j < image.rings[i].n_pages; j++, pages++)
+			assert_int_equal(image_page(&image.rings[i], j).index, 0);
+	assert_int_not_equal(pages, 0);
+	image_free(&image);
+}
+
+static void reads_version_1(void **state)
+{
+	(void)state;
+	check_stream("polling", 1);
+	check_stream("events", 2);
+}
+
+static void refuses_each_truncation(void **state)
+{
+	struct image image;
+	size_t length = read_stream("events");
+
+	(void)state;
+	for (size_t n = 0; n < length; n += 61)
+		assert_int_equal(image_read(&image, stream, n), -EBADMSG);
+}
+
+static void refuses_damage(void **state)
+{
+	struct image image;
+	size_t length = read_stream("events");
+
+	(void)state;
+	for (size_t at = 0; at < length; at += 211) {
+		int rc;
+
+		stream[at] ^= 1;
+		rc = image_read(&image, stream, length);
+		assert_true(rc == -EBADMSG || (at == 8 && rc == -EPROTONOSUPPORT));
+		stream[at] ^= 1;
+	}
+	stream[8] = 2;
+	assert_int_equal(image_read(&image, stream, length), -EPROTONOSUPPORT);
+	stream[8] = 0;
+	assert_int_equal(image_read(&image, stream, length), -EBADMSG);
+}
+
+/* --- Writing. */
+
+static struct cq_record example = {
+	.object = {.context = 0, .handle = 7, .user_handle = 0x123456789abcdef0},
+	.channel = NO_CHANNEL,
+	.producer = 3,
+	.comp_events = 4,
+	.armed = true,
+	.ring = {.address = 0x5000, .offset = 0x1000, .mask = 63, .shift = 6},
+};
+
+static int write_example(uint8_t *out, size_t room, size_t *length)
+{
+	struct byte_stream s;
+
+	byte_stream_write(&s, out, room);
+	record_begin(&s, RECORD_CQ);
+	cq_fields(&s, &example);
+	record_end(&s);
+	*length = s.at;
+	return byte_stream_finish(&s);
+}
+
+static void reads_what_it_has_written(void **state)
+{
+	struct cq_record read = {0};
+	struct byte_stream s;
+	size_t length, counted;
+
+	(void)state;
+	assert_int_equal(write_example(NULL, 0, &counted), 0);
+	assert_int_equal(write_example(stream, counted, &length), 0);
+	assert_int_equal(length, counted);
+	byte_stream_read(&s, stream, length);
+	record_begin(&s, RECORD_CQ);
+	cq_fields(&s, &read);
+	record_end(&s);
+	assert_int_equal(s.error, 0);
+	assert_int_equal(byte_stream_next(&s), 0);
+	assert_memory_equal(&read, &example, sizeof(read));
+}
+
+static void writes_nothing_behind_its_room(void **state)
+{
+	size_t length, counted;
+
+	(void)state;
+	assert_int_equal(write_example(NULL, 0, &counted), 0);
+	for (size_t room = 24; room < counted; room++) {
+		memset(stream, 0xee, sizeof(stream));
+		assert_int_equal(write_example(stream, room, &length), -EBUSY);
+		assert_int_equal(stream[room], 0xee);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_version_1),
+		cmocka_unit_test(refuses_each_truncation),
+		cmocka_unit_test(refuses_damage),
+		cmocka_unit_test(reads_what_it_has_written),
+		cmocka_unit_test(writes_nothing_behind_its_room),
+	};
+
+	if (argc != 2 || crc_load())
+		return 1;
+	folder = argv[1];
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
