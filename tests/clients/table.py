@@ -38,6 +38,35 @@ This page is generated: `./dev test --suite clients` runs the commands and leave
 `python3 tests/clients/table.py build` writes the page from them.
 '''
 
+# What the families' rows cannot show. tests/hosts/migrate_rdma.py does the same by QEMU's machine protocol.
+MIGRATION = '''
+## qemu
+
+QEMU migrates a virtual machine by RDMA, with `qemu-system-x86` 7.2 on both sides. First start the destination, with the
+options of the source and the destination's own IPv4 address (QEMU refuses IPv6 for RoCE):
+
+    urxe run -- qemu-system-x86_64 OPTIONS -incoming rdma:192.0.2.2:4444
+
+Then start the source, or use a machine that runs under `urxe run` already, and type in its monitor:
+
+    urxe run -- qemu-system-x86_64 OPTIONS -monitor stdio
+    (qemu) migrate_set_parameter max-bandwidth 100G
+    (qemu) migrate_set_capability rdma-pin-all on
+    (qemu) migrate -d rdma:192.0.2.2:4444
+    (qemu) info migrate
+
+- Without the first command of the monitor QEMU transfers at most 128 MiB/s.
+- With `rdma-pin-all` both sides register all memory first, and the guest's memory need not fit in `ulimit -l`: urxe pins
+  nothing. Without it, QEMU exchanges three messages for each MiB, which is slower
+  ([performance.md](performance.md#qemus-migration)).
+- On one host both sides use 127.0.0.1.
+- `info migrate` shows the progress. `migrate_cancel` ends the migration: the guest goes on, and the destination's QEMU
+  ends with an error.
+- If the destination's QEMU dies, the source prints `cm event is 10` (disconnected), `info migrate` says `failed`, and the
+  guest goes on. If the source's QEMU dies, the destination's QEMU ends with an error. The next migration succeeds.
+- The source prints `connecting to destination` if nobody listens at the address.
+'''
+
 
 def key(row):
     return [getattr(row, 'server', ''), row.client]
@@ -71,7 +100,7 @@ def page(versions):
     parts = [HEAD]
     for name, family in FAMILIES.items():
         parts += section(name, family, versions)
-    return ''.join(parts)
+    return ''.join([*parts, MIGRATION])
 
 
 def read(path):
