@@ -1,61 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Debian's QEMU under `urxe run`, with a guest that writes to its memory without end, and QEMU's own migration."""
-import contextlib
 import hashlib
-import json
 import os
 import shutil
-import socket
 import time
 
 from host import Failure, until
+from qmp import Qmp
 
 QEMU = 'qemu-system-x86_64'
 FILL_SECONDS = 60
 MIGRATE_SECONDS = 60
 FILLING = 1 << 24  # the firmware's word is at least this while it fills the memory
 ROUNDS = 0x100000  # the address of that word
-
-
-class Qmp:
-    """Commands to one QEMU by its machine protocol."""
-
-    def __init__(self, path, running):
-        self.socket = socket.socket(socket.AF_UNIX)
-        until(20, lambda: self.connects(path) or not running(), lambda: f'QEMU does not listen at {path}')
-        self.lines = self.socket.makefile('r', encoding='utf-8')
-        self.read()  # the greeting
-        self.ask('qmp_capabilities')
-
-    def connects(self, path):
-        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
-            self.socket.connect(path)
-            return True
-        return False
-
-    def read(self):
-        try:
-            line = self.lines.readline()
-        except OSError:
-            line = ''
-        if not line:
-            raise Failure('QEMU has closed its QMP connection')
-        return json.loads(line)
-
-    def ask(self, name, **arguments):
-        """Executes a command; returns its result."""
-        words = {key.replace('_', '-'): value for key, value in arguments.items()}
-        self.socket.sendall(json.dumps({'execute': name, 'arguments': words}).encode())
-        while True:
-            answer = self.read()
-            if 'return' in answer:
-                return answer['return']
-            if 'error' in answer:
-                raise Failure(f'{name}: {answer["error"]["desc"]}')
-
-    def close(self):
-        self.lines.close()
-        self.socket.close()
 
 
 class Machine:
@@ -78,7 +35,7 @@ class Machine:
             '-qmp', f'unix:{socket_path},server=on,wait=off', *([] if running else ['-S']),
             *(['-incoming', incoming] if incoming else []))
         try:
-            self.qmp = Qmp(socket_path, self.program.running)
+            self.qmp = Qmp(socket_path)
         except Failure as failure:
             raise Failure(f'{failure}\n{self.program.describe()}') from None
 

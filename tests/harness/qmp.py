@@ -2,12 +2,9 @@
 """A client of QEMU's machine protocol (QMP)."""
 import contextlib
 import json
-import os
 import socket
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
-from host import Failure, until  # noqa: E402
+from host import Failure, until
 
 
 class Qmp:
