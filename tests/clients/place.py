@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The two places where clients run: two processes on one host, or one process on each of two hosts."""
+"""Where clients run: two processes on one host, without or with an HCA, or one process on each of two hosts."""
 from contextlib import contextmanager
 
 from ethernet import Ethernet, INTERFACE, IPV4, Namespace
 from host import Host, until
+from nested import OUTER, Nested
 
 
 class OneHost:
@@ -78,4 +79,47 @@ class TwoHosts:
         self.wait_active()
 
 
+class OverHca:
+    """As OneHost, but an HCA executes all queue pairs of urxe0: the device of another urxe."""
+
+    title = 'over an HCA'
+    address = '127.0.0.1'
+
+    def __init__(self, build):
+        self.namespace = Namespace()
+        try:
+            self.namespace.ip('link', 'set', 'lo', 'up')
+            prefix = self.namespace.prefix()
+            self.outer = Host(build, prefix=prefix, arguments=OUTER)
+            self.server = self.client = Nested(build, self.outer, prefix=prefix)
+        except BaseException:
+            self.namespace.close()
+            raise
+        self.server.way = 'hca'
+        self.server.log = 'error'
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.server.__exit__(*error)
+        self.outer.__exit__(*error)
+        self.namespace.close()
+
+    def gid(self, _host):
+        """The index of the GID of the IPv4 address."""
+        return 1
+
+    @contextmanager
+    def event(self):
+        """Causes an asynchronous event of the client's device, and yields the event's name."""
+        self.client.daemon.kill()
+        yield 'IBV_EVENT_DEVICE_FATAL'
+        self.client.environment.update(URXE_OUTER_DIR=self.outer.run_dir)
+        self.client.start_daemon()
+        del self.client.environment['URXE_OUTER_DIR']
+
+
+# docs/clients.md has the results of these.
 PLACES = {'one': OneHost, 'two': TwoHosts}
+ALL_PLACES = {**PLACES, 'hca': OverHca}

@@ -13,7 +13,7 @@ import time
 
 from build import digest
 from families import FAMILIES
-from place import PLACES
+from place import ALL_PLACES
 from host import Failure, main
 from row import outcome, typed
 
@@ -77,14 +77,14 @@ def run():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--build', required=True)
     parser.add_argument('--family', required=True, choices=FAMILIES)
-    parser.add_argument('--place', required=True, choices=PLACES)
+    parser.add_argument('--place', required=True, choices=ALL_PLACES)
     parser.add_argument('--only', default='', help='a regular expression that selects rows by their client command')
     options = parser.parse_args()
     family = FAMILIES[options.family]
     record = Record(options, family.PACKAGES)
     rows = [row for row in family.ROWS if re.search(options.only, row.client)]
     failed = []
-    with PLACES[options.place](options.build) as at:
+    with ALL_PLACES[options.place](options.build) as at:
         for row in rows:
             failure = run_row(row, at)
             record.add(row, failure)

@@ -96,8 +96,30 @@ def check_changes(outer, nested):
     check(nested, CONNECTED[2], by_hca=True)
 
 
+def check_older(outer, nested):
+    """A queue pair that is older than the HCA is the engine's, also if the HCA is forced."""
+    set_port(outer, nested, '1: DOWN', False)
+    port = free_port()
+    argv = ['ibv_rc_pingpong', '-n', '1000000', '-p', str(port), '-g', '1', '-d', 'urxe0']
+    nested.way = 'hca'
+    server = nested.start(*argv)
+    wait_listening(server, port)
+    set_port(outer, nested, '4: ACTIVE', True)
+    until(10, lambda: 'executes queue pairs' in server.errors(), lambda: f'no HCA: {server.describe()}')
+    nested.way = 'engine'
+    client = nested.start(*argv, '127.0.0.1')
+    until(30, lambda: [qp['way_reason'] for qp in nested.show('qp')['qps'] if qp['state'] == 'RTS' and qp['way_reason']],
+          lambda: f'not connected: {nested.show("qp")}')
+    reasons = [qp['way_reason'] for qp in nested.show('qp')['qps'] if qp['way_reason']]
+    if reasons != ['no HCA']:
+        raise Failure(f'the way of an older queue pair: {reasons}')
+    for program in (client, server):
+        program.kill()
+
+
 def check_continues(outer, nested):
     """With --hca-gone engine connections by an HCA that goes continue in software, and stay there."""
+    nested.way = 'hca'
     nested.gone = 'engine'
     nested.transport = 'packet'  # copied requests take no PSN, so the HCA would tell too few
     for argv in (['ib_send_bw'], ['ib_write_bw', '-b'], ['ib_read_bw'], ['ib_send_bw', '-c', 'UC'],
@@ -127,6 +149,7 @@ def run():
             for argv in CONNECTED + BY_DEVICE:
                 check(nested, argv, by_hca=True)
             check_changes(outer, nested)
+            check_older(outer, nested)
             check_continues(outer, nested)
             nested.way = 'auto'
             for argv in BY_DEVICE:
