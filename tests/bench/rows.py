@@ -2,6 +2,7 @@
 """The rows of the table: measures of urxe, and the limits and peers beside them."""
 from crowded import ConnectMany, Incast, Incasts
 from failover import Balanced, Failover
+from hca import OverUrxe, StartOfDaemon, StartOfProgram
 from migration import Migration, Migrations
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
@@ -445,6 +446,19 @@ def idle_rows():
         yield Row('idle', name, 'CPU', measure, ['0.1 %'])
 
 
+def hca_rows():
+    """What the look for an HCA costs where there is none, and what urxe costs over an HCA: another urxe, in packets."""
+    for what, kind in ('ibv_devinfo', StartOfProgram), ('start of urxed', StartOfDaemon):
+        without = f'{what}, --hca off'
+        PEERS[without] = kind('off')
+        yield Row('hca', f'{what}, --hca auto without an HCA', 's', kind('auto'), [without])
+    for name, argv in [('send latency, 2 B', 'ib_send_lat -s 2 -n 50000'), ('write latency, 2 B', 'ib_write_lat -s 2 -n 50000'),
+                       ('read latency, 2 B', 'ib_read_lat -s 2 -n 50000')]:
+        own = f'the HCA itself, {name}'
+        PEERS[own] = OverUrxe(argv, nested=False)
+        yield Row('hca', f'{name}, over an HCA', 's', OverUrxe(argv, nested=True), [own])
+
+
 def hook_rows():
     """Rows of libc calls; the two figures without urxe show the measurement's noise."""
     for call in ('close', 'dup', 'dup2', 'stat', 'fstat', 'open', 'read', 'write', 'poll',
@@ -470,5 +484,5 @@ def migration_rows():
 
 
 ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *shared_core_rows(), *network_rows(), *bond_rows(), *connection_rows(), *incast_rows(), *cable_rows(), *scale_rows(),
-        *cost_rows(), *idle_rows(), *wake_rows(), *pace_rows(), *hook_rows(), *migration_rows()]
+        *cost_rows(), *idle_rows(), *wake_rows(), *pace_rows(), *hca_rows(), *hook_rows(), *migration_rows()]
 GROUPS = list(dict.fromkeys(row.group for row in ROWS))

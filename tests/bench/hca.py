@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Measures of what an HCA, or the look for one, costs."""
+import statistics
+import subprocess
+import time
+
+import report
+from host import Host, Pair
+from measure import SECONDS, Pinned
+from nested import OUTER, Nested
+
+
+class StartOfProgram:
+    """The median time of `urxe run -- ibv_devinfo` under a urxed with this --hca."""
+
+    RUNS = 40
+
+    def __init__(self, hca):
+        self.hca = hca
+
+    def measure(self, bench):
+        times = []
+        with Host(bench.build, arguments=('--hca', self.hca)) as host:
+            for _ in range(self.RUNS):
+                start = time.perf_counter()
+                subprocess.run(host.command(['ibv_devinfo']), env=host.environment, check=True,
+                               stdout=subprocess.DEVNULL, timeout=SECONDS)
+                times.append(time.perf_counter() - start)
+        return statistics.median(times)
+
+
+class StartOfDaemon:
+    """The median time until a urxed with this --hca answers."""
+
+    RUNS = 10
+
+    def __init__(self, hca):
+        self.hca = hca
+
+    def measure(self, bench):
+        times = []
+        for _ in range(self.RUNS):
+            with Host(bench.build, daemon=False) as host:
+                start = time.perf_counter()
+                host.start_daemon(['--hca', self.hca])
+                times.append(time.perf_counter() - start)
+        return statistics.median(times)
+
+
+class OverUrxe:
+    """Latency of a perftest program in packets, over the device of another urxe as the HCA, or over that device itself."""
+
+    def __init__(self, argv, nested):
+        self.argv = argv.split()
+        self.nested = nested
+
+    def measure(self, bench):
+        with Host(bench.build, arguments=OUTER) as outer:
+            if not self.nested:
+                return self.latency(bench, outer, 'hca0')
+            with Nested(bench.build, outer) as host:
+                host.way, host.transport, host.log = 'hca', 'packet', 'error'
+                return self.latency(bench, host, 'urxe0')
+
+    def latency(self, bench, host, device):
+        ends = [Pinned(host, cpu, 'packet') for cpu in bench.cpus]
+        argv = [self.argv[0], '-F', *self.argv[1:]]
+        return report.measured(lambda: Pair(*ends, argv, device=device).finish(SECONDS)[1], report.latency)
