@@ -8,14 +8,12 @@ below a urxe of its own, and a urxe without an HCA.
 import argparse
 import json
 import os
-import re
-import time
 
 from inside import Machine, addresses, machines
 from host import Failure, main
 from image import Image
 from rdma import PATH_MTU, VERBS_CHECK
-from stations import InMachine, Inside, exchange
+from stations import InMachine, exchange
 import operations
 
 
@@ -84,58 +82,7 @@ def meet_engine(guests, programs):
     over_hca(OverHca(one, 2), Machine(two, 1).on_interface(), programs)
 
 
-# --- The HCA goes, and its connections continue in software
-
-LEAVING = [['ib_send_bw', '-s', '4096'], ['ib_write_bw', '-s', '4096'], ['ib_read_bw', '-s', '4096']]
-SECONDS = 12  # of a program
-
-
-class Outliving(Inside):
-    """Processes whose connections outlive the HCA."""
-
-    prefix = '/urxe/tools/urxe run --way hca --hca-gone engine -- env URXE_LOG=info '
-
-
-def restart_daemon(machine, hca):
-    machine.guest.run('killall urxed; while pidof urxed; do usleep 20000; done')
-    machine.guest.run(f'/urxe/tools/urxed --uplink af_packet:{machine.nic} --hca {hca}')
-
-
-def check_both_ways(job):
-    """The process has used the HCA, and then the engine."""
-    for wanted in (r'the engine goes on with the HCA', r'tx_packets: [1-9]'):
-        if not re.search(wanted, job.errors()):
-            raise Failure(f'no "{wanted}": {job.describe()}')
-
-
-def leave(machine, server, client, argv, ours):
-    """The daemon of `machine` stops using the HCA while a program runs; `ours`: 0 = its server, 1 = its client."""
-    port = server.port()
-    words = [*argv, '-F', '-D', str(SECONDS), '-p', str(port)]
-    jobs = [server.start([*words, '-d', server.device, '-x', str(server.gids[4])])]
-    server.wait_listening(jobs[0], port)
-    jobs.append(client.start([*words, '-d', client.device, '-x', str(client.gids[4]), client.here]))
-    time.sleep(SECONDS / 4)
-    restart_daemon(machine, 'none0')
-    for job in jobs:
-        if job.wait(120):
-            raise Failure(f'exit status {job.result[0]}: {jobs[0].describe()}\n{jobs[1].describe()}')
-    check_both_ways(jobs[ours])
-    restart_daemon(machine, 'auto')
-
-
-def meet_leaving(guests, _programs):
-    one, two = guests
-    two.run(f'rdma link add rxe0 type rxe netdev {two.interface(two.mac)}')
-    machine = OverHca(one, 2)
-    ours, native = Outliving(one, addresses(2)), InMachine(two, addresses(1))
-    for argv in LEAVING:
-        for server, client in ((native, ours), (ours, native)):
-            print(f'{" ".join(argv)}: {server.name} serves', flush=True)
-            leave(machine, server, client, argv, int(client is ours))
-
-
-PEERS = {'rxe': meet_rxe, 'hca': meet_hca, 'engine': meet_engine, 'leaving': meet_leaving}
+PEERS = {'rxe': meet_rxe, 'hca': meet_hca, 'engine': meet_engine}
 
 
 def run():
