@@ -42,7 +42,7 @@ class Ranks:
         with open(agent, 'w', encoding='utf-8') as file:
             file.write(f'#!/bin/sh\nhost=$1\nshift\necho "$*" | busybox nc $host {PORT}\n')
         os.chmod(agent, 0o755)
-        self.prepare(vm, program)
+        self.prepare(vm, program, agent)
         self.program = end.host.start(
             'mpirun', '--allow-run-as-root', '-np', str(RANKS), '--host', f'{end.address}:1,{vm.address}:1',
             '--mca', 'plm_rsh_agent', agent, '--mca', 'oob_tcp_if_include', '192.0.2.0/24', '--mca', 'pml', 'ucx',
@@ -50,10 +50,13 @@ class Ranks:
             '-x', 'UCX_TLS=rc_v,self', '-x', 'UCX_NET_DEVICES=urxe0:1', '-x', 'UCX_LOG_LEVEL=info', program)
 
     @staticmethod
-    def prepare(vm, program):
-        """An agent in place of ssh, a file system for shared memory, and the program under the path of the host."""
+    def prepare(vm, program, agent):
+        """
+        The server of the agent, a file system for shared memory, and the program under the path of the host. orted
+        looks for the agent, too.
+        """
         vm.run(f'mkdir -p /dev/shm {os.path.dirname(program)} && mount -t tmpfs none /dev/shm && '
-               f'ln -s /bin/mpi_payload {program} && '
+               f'ln -s /bin/mpi_payload {program} && ln -s /bin/true {agent} && '
                "printf '%s\\n' '#!/bin/sh' 'read -r command' "
                "'HOME=/tmp exec /urxe/tools/urxe run -- sh -c \"$command\" </dev/null >/tmp/orted 2>&1' >/tmp/serve && "
                'chmod +x /tmp/serve')
