@@ -299,7 +299,7 @@ static void test_malformed_send_requests(void **state)
 			break;
 		case ATOMIC_LENGTH:
 			bad.opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD;
-			sges[0].length = 9;
+			sges[0].length = 7;
 			break;
 		case TOO_LONG:
 			bad.num_sge = 2;
