@@ -9,8 +9,9 @@ import os
 import subprocess
 import sys
 
-from host import START_SECONDS, Failure, Host, succeed, until
-from network import inside, must, run
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+from host import START_SECONDS, Failure, Host, succeed, until  # noqa: E402
+from network import inside, must, run  # noqa: E402
 
 NAMES = [f'migrate{os.getpid()}{side}' for side in 'ab']
 ADDRESSES = ['10.0.0.1', '10.0.0.2']
