@@ -38,8 +38,11 @@ class Row:
     check: Callable = accept_output
     refusal: Refusal | None = None
 
+    def argv(self, at):
+        return words(self.client, at, at.client)
+
     def run(self, at):
-        client = at.client.start(*words(self.client, at, at.client))
+        client = at.client.start(*self.argv(at))
         try:
             self.judge(client)
         except Failure as failure:
