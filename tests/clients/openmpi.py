@@ -86,4 +86,4 @@ ROWS = [Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} --mca pml
         RefusedRanks('mpirun --allow-run-as-root --oversubscribe -np 2 --mca pml ob1 --mca btl openib,self '
                      '--mca btl_openib_allow_ib 1 {programs}/mpi_payload', refusal=Refusal(
                          'Debian builds openib with the connection manager udcm only, which refuses RoCE',
-                         'CPCs attempted: +udcm'))]
+                         'BTLs attempted: +self'))]
