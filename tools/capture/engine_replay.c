@@ -229,17 +229,22 @@ static void on_event(void *arg, const struct urxe_replay_event *event)
 
 /* --- The replay. */
 
-/* Whether the capture has no frame to the process after the time of the last repeated call. */
+/*
+ * Whether the capture has no more frames to the process: behind the last one that was found, or
+ * after the time of the last repeated call. That time may be before the frames of the call.
+ */
 static bool has_capture_ended(const struct engine_replay *r)
 {
 	const struct recording_process *process = &r->recording->process;
 	const uint64_t now = process->wall_ns + since_start(r, r->replay.time);
-	uint64_t last = 0;
 
-	for (uint32_t i = 0; i < r->capture->n_frames; i++)
-		if (is_of_port(r, &r->capture->frames[i], PCAPNG_OUTBOUND))
-			last = r->capture->frames[i].time;
-	return last <= now;
+	for (uint32_t i = r->next; i < r->capture->n_frames; i++) {
+		const struct recorded_frame *frame = &r->capture->frames[i];
+
+		if (is_of_port(r, frame, PCAPNG_OUTBOUND) && frame->time > now)
+			return false;
+	}
+	return true;
 }
 
 static enum engine_replay_end end_of(const struct engine_replay *r, int rc)
@@ -250,7 +255,7 @@ static enum engine_replay_end end_of(const struct engine_replay *r, int rc)
 		return has_capture_ended(r) ? ENGINE_REPLAY_CAPTURE_ENDS
 					    : ENGINE_REPLAY_FRAME_MISSING;
 	case -EILSEQ: return ENGINE_REPLAY_DIFFERENT;
-	case -EPROTONOSUPPORT: return ENGINE_REPLAY_LATER_VERSION;
+	case -EPROTONOSUPPORT: return ENGINE_REPLAY_OTHER_VERSION;
 	case -EFBIG:
 	case -ENOMEM: return ENGINE_REPLAY_NO_MEMORY;
 	default: return ENGINE_REPLAY_DAMAGED;
@@ -297,6 +302,9 @@ static void print_end(const struct engine_replay *r)
 		printf("    in the capture: %s\n    in the replay:  %s\n",
 		       r->expected[0] ? r->expected : "nothing more",
 		       r->actual[0] ? r->actual : "nothing more");
+	if (r->end == ENGINE_REPLAY_FRAME_MISSING && r->capture->lost)
+		printf("    urxe capture was too slow: it lost %" PRIu64 " frames of the switch\n",
+		       r->capture->lost);
 	if (engine_replay_is_same(r) && r->replay.lost)
 		puts("  the recording ends early: urxe capture was too slow");
 	else if (engine_replay_is_same(r) && !r->replay.stopped)
@@ -350,7 +358,7 @@ void engine_replay_print_json(const struct engine_replay *r)
 	const struct recording_process *process = &r->recording->process;
 	json_t *object = json_pack(
 		"{s:s, s:i, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:I, "
-		"s:o, s:o}",
+		"s:o, s:o, s:I}",
 		"process", process->program, "pid", process->pid, "port", process->port, "result",
 		ends[r->end].name, "duration_ns", INT(engine_replay_duration(r)), "calls",
 		INT(r->replay.calls), "whole", r->replay.stopped, "received", INT(r->received),
@@ -358,7 +366,8 @@ void engine_replay_print_json(const struct engine_replay *r)
 		INT(r->naks_received), "naks_sent", INT(r->naks_sent), "drops",
 		make_counts(r, true), "completions", INT(r->completions), "errors",
 		make_counts(r, false), "async_events", INT(r->async), "expected",
-		text_or_null(r->expected), "actual", text_or_null(r->actual));
+		text_or_null(r->expected), "actual", text_or_null(r->actual), "capture_lost",
+		INT(r->capture->lost));
 
 	if (object)
 		json_dumpf(object, stdout, JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER);

@@ -19,7 +19,7 @@
 	X(DAMAGED, "damaged", "the recording is damaged")                                        \
 	X(NO_STATE, "no_state", "the process could not be recorded")                             \
 	X(NO_MEMORY, "no_memory", "the recorded device needs too much memory")                   \
-	X(LATER_VERSION, "later_version", "a later version of urxe has made the recording")
+	X(OTHER_VERSION, "other_version", "another version of urxe has made the recording")
 
 #define ENGINE_REPLAY_ENUM(id, name, text) ENGINE_REPLAY_##id,
 enum engine_replay_end { ENGINE_REPLAY_LIST(ENGINE_REPLAY_ENUM) ENGINE_REPLAY_COUNT };
@@ -66,6 +66,7 @@ void engine_replay_print(const struct engine_replay *r);
  *   drops        {name: frames}, names of rxe/counters.h, without zeros
  *   completions, errors {name: completions}, async_events
  *   expected, actual: null, or text
+ *   capture_lost: frames of the switch that urxe capture lost, whichever their port
  */
 void engine_replay_print_json(const struct engine_replay *r);
 

@@ -9,13 +9,13 @@
 #include "capture/pcapng_reader.h"
 #include "common/printable.h"
 
-enum subtype { SUBTYPE_PROCESS = 1, SUBTYPE_BYTES = 2 };
+enum subtype { SUBTYPE_PROCESS = 1, SUBTYPE_BYTES = 2, SUBTYPE_LOST = 3 };
 
 /* At the start of each block, in the byte order of the file. */
 struct block_head {
 	uint32_t version;
 	uint32_t subtype;
-	uint32_t number; /* of the process */
+	uint32_t number; /* of the process; 0 for SUBTYPE_LOST */
 	uint32_t n;      /* bytes behind this header, without padding */
 };
 
@@ -41,6 +41,11 @@ int recording_put_process(struct pcapng *w, uint32_t number, const struct record
 int recording_put_bytes(struct pcapng *w, uint32_t number, const void *bytes, uint32_t n)
 {
 	return put_block(w, SUBTYPE_BYTES, number, bytes, n);
+}
+
+int recording_put_lost(struct pcapng *w, uint64_t lost)
+{
+	return put_block(w, SUBTYPE_LOST, 0, &lost, sizeof(lost));
 }
 
 /* --- Reading. */
@@ -99,6 +104,14 @@ static int read_bytes(struct recording_file *f, const struct block_head *head, c
 	return 0;
 }
 
+static int read_lost(struct recording_file *f, const struct block_head *head, const uint8_t *bytes)
+{
+	if (head->n != sizeof(f->lost))
+		return -EBADMSG;
+	memcpy(&f->lost, bytes, sizeof(f->lost));
+	return 0;
+}
+
 static int read_recording(struct recording_file *f, const struct pcapng_block *block)
 {
 	struct block_head head;
@@ -108,7 +121,7 @@ static int read_recording(struct recording_file *f, const struct pcapng_block *b
 	if (block->len < sizeof(head))
 		return -EBADMSG;
 	memcpy(&head, block->data, sizeof(head));
-	if (head.version != RECORDING_VERSION)
+	if (!head.version || head.version > RECORDING_VERSION)
 		return -EPROTONOSUPPORT;
 	if (head.n > block->len - sizeof(head))
 		return -EBADMSG;
@@ -116,6 +129,8 @@ static int read_recording(struct recording_file *f, const struct pcapng_block *b
 		return read_process(f, &head, block->data + sizeof(head));
 	if (head.subtype == SUBTYPE_BYTES)
 		return read_bytes(f, &head, block->data + sizeof(head));
+	if (head.subtype == SUBTYPE_LOST)
+		return read_lost(f, &head, block->data + sizeof(head));
 	return -EBADMSG;
 }
 

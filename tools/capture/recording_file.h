@@ -13,8 +13,8 @@
 #include "capture/pcapng.h"
 
 #define RECORDING_BLOCK   (PCAPNG_LOCAL | 0x757278u) /* "urx" */
-#define RECORDING_VERSION 1
-#define RECORDING_PORT    64 /* of a port's name, with its NUL */
+#define RECORDING_VERSION 2                          /* 1 has no number of lost frames */
+#define RECORDING_PORT    64                         /* of a port's name, with its NUL */
 #define RECORDING_PROGRAM 32
 #define RECORDING_CHUNK   32768 /* most bytes of a recording in a block */
 /* More processes than a capture has. */
@@ -36,6 +36,8 @@ struct recording_process {
 int recording_put_process(struct pcapng *w, uint32_t number, const struct recording_process *p);
 /* At most RECORDING_CHUNK bytes. */
 int recording_put_bytes(struct pcapng *w, uint32_t number, const void *bytes, uint32_t n);
+/* The number of frames that the capture lost, at its end. 0 or -EIO. */
+int recording_put_lost(struct pcapng *w, uint64_t lost);
 
 /* --- Reading. */
 
@@ -61,7 +63,8 @@ struct recording_file {
 	uint32_t n_recordings;
 	struct recorded_frame *frames;
 	uint32_t n_frames, frames_room;
-	bool cut; /* the file ends within a block */
+	uint64_t lost; /* frames that the capture lost; 0 also if the file does not say it */
+	bool cut;      /* the file ends within a block */
 };
 
 #define RECORDING_ERROR 256

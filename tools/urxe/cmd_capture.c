@@ -18,6 +18,7 @@
 #include "capture/capture_ring.h"
 #include "capture/frame_text.h"
 #include "capture/pcapng.h"
+#include "capture/recording_file.h"
 #include "common/bad_option.h"
 #include "common/exit_status.h"
 #include "common/log.h"
@@ -329,6 +330,8 @@ static int run_capture(const struct arguments *a, const struct wake_fds *w, int 
 	if (open_sink(&sink, a->file))
 		return STATUS_FAILED;
 	rc = forward_frames(&ring, &sink, w, a->count, &n_output);
+	if (!rc && a->state)
+		rc = recording_put_lost(&sink.pcapng, capture_reader_lost(&ring));
 	if (!rc && fflush(sink.out))
 		rc = -EIO;
 	if (rc)

@@ -17,7 +17,8 @@
 #include <rxe/rxe.h>
 #include <rxe/state.h>
 
-#define URXE_RECORD_VERSION 1
+/* Version 1 had digests that small frames of the same kind shared. */
+#define URXE_RECORD_VERSION 2
 /* Longest headers of a sent frame in a recording, bytes. */
 #define URXE_RECORD_HEADERS 128
 
@@ -103,8 +104,8 @@ struct urxe_replay {
 /*
  * Repeats a recording, which may be cut at any byte. 0: the device did the same, up to the end or
  * the cut. -ENOENT: `frame` did not find a frame. -EILSEQ: the device did something else. -EBADMSG:
- * the recording is damaged. Other errors as of urxe_state_restore. No memory that a region of the
- * recording names is accessed.
+ * the recording is damaged. -EPROTONOSUPPORT: another version of urxe has made it. Other errors as
+ * of urxe_state_restore. No memory that a region of the recording names is accessed.
  */
 int urxe_replay(struct urxe_replay *replay, const uint8_t *recording, size_t length);
 

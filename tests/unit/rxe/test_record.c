@@ -279,6 +279,40 @@ static void test_a_frame_that_the_capture_lacks_ends_the_replay(void **state)
 	pair_destroy(pair);
 }
 
+/* An ACK with an ICRC. */
+static void make_ack(uint8_t frame[62], uint32_t psn)
+{
+	static const uint8_t ack[62] = {
+		[1] = 1,     [7] = 2,     [12] = 0x08,            /* MACs, IPv4 */
+		[14] = 0x45, [17] = 48,   [22] = 64,   [23] = 17, /* length, TTL, UDP */
+		[26] = 10,   [29] = 1,    [30] = 10,   [33] = 2,  /* addresses */
+		[34] = 0xc0, [36] = 0x12, [37] = 0xb7, [39] = 28, /* ports, length */
+		[42] = 0x11, [44] = 0xff, [45] = 0xff, [48] = 16, /* opcode, P_Key, QPN */
+		[54] = 0x1f,                                      /* AETH */
+	};
+
+	memcpy(frame, ack, sizeof(ack));
+	frame[51] = (uint8_t)(psn >> 16);
+	frame[52] = (uint8_t)(psn >> 8);
+	frame[53] = (uint8_t)psn;
+	urxe_frame_add_icrc(frame, sizeof(ack));
+}
+
+/* The ICRC is a CRC of the same bytes: a digest of the same polynomial would be a constant. */
+static void test_small_frames_have_different_digests(void **state)
+{
+	uint8_t frame[62], other[62];
+
+	(void)state;
+	make_ack(frame, 7);
+	for (uint32_t bit = 0; bit < 24; bit++) {
+		make_ack(other, 7u ^ 1u << bit);
+		assert_memory_not_equal(frame + 58, other + 58, 4);
+		assert_int_not_equal(urxe_record_digest(frame, sizeof(frame)),
+				     urxe_record_digest(other, sizeof(other)));
+	}
+}
+
 /* --- Damage. */
 
 static void record_write(struct tape *tape, size_t room)
@@ -400,6 +434,7 @@ int main(void)
 		cmocka_unit_test(test_replay_of_each_scene_is_the_same),
 		cmocka_unit_test(test_replay_gives_the_recorded_answers),
 		cmocka_unit_test(test_a_frame_that_the_capture_lacks_ends_the_replay),
+		cmocka_unit_test(test_small_frames_have_different_digests),
 		cmocka_unit_test(test_each_part_of_a_recording_is_replayed),
 		cmocka_unit_test(test_changes_are_found),
 		cmocka_unit_test(test_a_recording_without_room_has_a_mark),

@@ -63,6 +63,7 @@ static void write_file(struct file *f)
 	assert_int_equal(recording_put_bytes(&w, 0, "", 0), 0);
 	assert_int_equal(recording_put_bytes(&w, 0, " second", 7), 0);
 	put_frame(&w, 1);
+	assert_int_equal(recording_put_lost(&w, UINT64_C(5) << 32), 0);
 	pcapng_end(&w);
 	fclose(out);
 }
@@ -97,6 +98,7 @@ static void recordings_and_frames_come_back(void **state)
 	assert_int_equal(r.frames[1].len, 58);
 	assert_int_equal(r.frames[1].direction, PCAPNG_OUTBOUND);
 	assert_int_equal(r.frames[1].time, T0 + 1);
+	assert_int_equal(r.lost, UINT64_C(5) << 32);
 	recording_file_close(&r);
 	free(f.bytes);
 }
@@ -172,8 +174,10 @@ static void wrong_blocks_are_refused(void **state)
 		uint32_t head[4]; /* version, subtype, number, n */
 		int rc;
 	} rows[] = {
-		{{2, 1, 0, 0}, -EPROTONOSUPPORT}, /* a later version */
-		{{1, 3, 0, 0}, -EBADMSG},         /* an unknown subtype */
+		{{3, 1, 0, 0}, -EPROTONOSUPPORT}, /* a later version */
+		{{0, 1, 0, 0}, -EPROTONOSUPPORT}, /* no version */
+		{{2, 4, 0, 0}, -EBADMSG},         /* an unknown subtype */
+		{{2, 3, 0, 0}, -EBADMSG},         /* no number of lost frames */
 		{{1, 1, 0, 4}, -EBADMSG},         /* a short process */
 		{{1, 2, 0, 0}, -EBADMSG},         /* bytes of no process */
 		{{1, 2, 0, 4}, -EBADMSG},         /* more bytes than the block has */
