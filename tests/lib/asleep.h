@@ -32,20 +32,23 @@ static inline bool asleep(pid_t tid, unsigned long *times)
 }
 
 /*
- * Returns when two looks have found the thread in the same sleep: a sleep for a lock ends before
- * the second look.
+ * Whether two looks find the thread in the same sleep: a sleep for a lock ends before the second
+ * look.
  */
-static inline void asleep_await(pid_t tid)
+static inline bool asleep_stays(pid_t tid)
 {
 	unsigned long before, now;
+	bool slept = asleep(tid, &before);
 
-	for (;;) {
-		bool slept = asleep(tid, &before);
+	usleep(2000);
+	return asleep(tid, &now) && slept && now == before;
+}
 
-		usleep(2000);
-		if (asleep(tid, &now) && slept && now == before)
-			return;
-	}
+/* Returns when the thread stays asleep. It may not, if it sleeps for short times only. */
+static inline void asleep_await(pid_t tid)
+{
+	while (!asleep_stays(tid))
+		;
 }
 
 /* The same for every thread of the process except the caller. */

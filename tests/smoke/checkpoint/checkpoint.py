@@ -4,7 +4,6 @@
 import os
 import signal
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from checkpoint_pair import CheckpointPair, Commanded, move  # noqa: E402
@@ -56,8 +55,10 @@ def check_unread_event(build):
     with Host(build) as host:
         pair = CheckpointPair(build, [host, host], traveller_events=True)
         pair.progress()
+        for _ in range(30):  # an event may wake the thread while the program waits for its stop
+            pair.traveller.obey('hold')
+            pair.traveller.obey('free')
         pair.traveller.obey('hold')
-        time.sleep(0.2)  # requests of both sides complete, and the channel has an event
         move(pair)
         pair.progress()
         pair.end()

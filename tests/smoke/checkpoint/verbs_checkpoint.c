@@ -14,7 +14,7 @@
  *   pause, go        posts no more requests, or posts again
  *   report           for each connection: posted, completed, received, counter
  *   sleep            waits until the thread sleeps in ibv_get_cq_event
- *   hold, free       the thread stops between two calls, or goes on
+ *   hold, free       the thread stops before it reads an event that has come, or goes on
  *   save STREAM MEMORY MAPS   then "resume", or the process is killed
  *   storm N          N times: stops the device while the thread runs, saves, and goes on
  *   misuse           calls the functions in wrong states
@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -45,8 +46,8 @@ struct program {
 	int gid_index;
 	bool events;
 	bool connected;
-	bool empty;         /* the armed CQs were empty: the thread waits for an event next */
-	_Atomic bool waits; /* the thread calls ibv_get_cq_event */
+	bool empty;         /* the armed CQs were empty: the thread waits for an event next, */
+	_Atomic bool waits; /* and calls ibv_get_cq_event */
 	_Atomic bool hold;  /* it shall stop between two calls, */
 	_Atomic bool held;  /* and has done so */
 	_Atomic bool ends;
@@ -96,28 +97,30 @@ static void await_event(void)
 {
 	program->waits = true;
 	workload_wait(program->work);
-	program->waits = false;
 	program->empty = false;
-	workload_arm(program->work);
+	program->waits = false;
 }
 
 static void *run_work(void *unused)
 {
 	(void)unused;
 	worker_tid = gettid();
-	/* A restored thread was in this call. */
-	if (program->waits)
-		await_event();
-	else if (program->events && !program->empty)
-		workload_arm(program->work);
 	while (!program->ends) {
 		while (program->hold && !program->ends) {
 			program->held = true;
 			usleep(100);
 		}
 		program->held = false;
-		if (program->empty && !program->ends)
+		/* The main thread may have seen `held` of the previous stop. */
+		if (program->hold)
+			continue;
+		/* The thread of a saved program may have been in this call. */
+		if (program->empty && !program->ends) {
 			await_event();
+			continue;
+		}
+		if (program->events)
+			workload_arm(program->work);
 		step();
 	}
 	return NULL;
@@ -133,18 +136,34 @@ static void start_work(void)
 		usleep(100);
 }
 
-/* Returns when the thread is between two calls, or sleeps for an event. */
+static bool sleeps_for_event(void)
+{
+	return program->waits && asleep_stays(worker_tid) && program->waits;
+}
+
+/*
+ * Returns when the thread is between two calls, or sleeps for an event. An event may wake it at any
+ * time; then it stops before its next verbs call.
+ */
 static void hold_work(void)
 {
 	program->hold = true;
-	while (!program->held) {
-		if (program->waits) {
-			asleep_await(worker_tid);
-			if (program->waits)
-				return;
-		}
+	while (!program->held && !sleeps_for_event())
 		usleep(100);
+}
+
+/* Holds the thread after it has found its armed CQs empty, and waits for the event of the next
+ * completion. */
+static const char *hold_before_event(void)
+{
+	struct pollfd event = {.fd = program->work->channel->fd, .events = POLLIN};
+
+	hold_work();
+	while (!program->held || !program->empty) {
+		program->hold = false;
+		hold_work();
 	}
+	return poll(&event, 1, 10000) == 1 ? "done" : "no event";
 }
 
 /* --- Commands. */
@@ -207,6 +226,8 @@ static const char *save(const char *stream, const char *memory, const char *maps
 		program->hold = false;
 		return result("", rc);
 	}
+	/* An event before may have woken the thread. From now on no event comes. */
+	hold_work();
 	fd = open(stream, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		err(1, "%s", stream);
@@ -296,7 +317,7 @@ static const char *obey(char *line)
 			usleep(100);
 		asleep_await(worker_tid);
 	} else if (!strcmp(word[0], "hold")) {
-		hold_work();
+		return hold_before_event();
 	} else if (!strcmp(word[0], "free")) {
 		program->hold = false;
 	} else if (!strcmp(word[0], "save") && n == 4) {
