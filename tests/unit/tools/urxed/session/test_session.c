@@ -365,6 +365,7 @@ static void a_demanded_block_is_leased(void **state)
 	assert_int_equal(leased, other);
 	assert_ptr_equal(owner_of(other), owner_of(block));
 	vnic_driver_abandon(p.driver);
+	vnic_driver_abandon(w->leaver.driver);
 }
 
 static void a_block_of_another_process_is_refused(void **state)
@@ -379,6 +380,7 @@ static void a_block_of_another_process_is_refused(void **state)
 	leased = w->leaver.who.qpn_first;
 	serve(lease_thread, &w->stayer);
 	assert_int_equal(w->stayer.status, -EEXIST);
+	vnic_driver_abandon(w->leaver.driver);
 }
 
 static void a_block_is_leased_again_after_the_end_of_its_process(void **state)
