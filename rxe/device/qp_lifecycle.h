@@ -7,10 +7,11 @@
 
 #include "util/timer.h"
 
-/* Calls the function of a QP's timer that has fallen due. */
-/* The QP that has the timer, and its timer of a kind; NULL: no such kind. */
+/* Returns the QP that contains the timer. */
 struct urxe_qp *qp_of_timer(const struct timer *timer);
+/* Returns the QP's timer of this kind, such as TIMER_RETRY; NULL: no timer has the kind. */
 struct timer *qp_find_timer(struct urxe_qp *qp, uint8_t kind);
+/* Calls the function for the kind of a timer that has fallen due. */
 void qp_timer_fired(struct timer *timer);
 /* Publishes the QP for the direct transport as long as it executes requests. */
 void qp_publish_rights(const struct urxe_qp *qp);

@@ -10,7 +10,8 @@
 
 #include "state/stream.h"
 
-/* A queue has at most URXE_MAX_SGE segments; a request with more of them is refused. */
+/* Segments of a recorded request. The engine refuses a request with more than URXE_MAX_SGE. The
+ * recording keeps one more, so the replayed engine refuses the request, too. */
 #define CALL_SEGS (URXE_MAX_SGE + 1)
 
 /* Members of a call besides those of its own function. */
@@ -110,19 +111,19 @@ struct call {
 
 /* The kinds of records; a call has RECORD_CALL + enum call_kind. */
 enum record_kind {
-	RECORD_STATE = 1,
-	RECORD_TIMERS, /* in which order timers fire that are due at once */
-	RECORD_FRAME,  /* of the call INPUT: a received frame */
-	RECORD_SENT,   /* the engine did, as enum urxe_replay_kind says: */
+	RECORD_STATE = 1, /* the stream of urxe_state_save; the first record */
+	RECORD_TIMERS,    /* in which order timers fire that are due at once */
+	RECORD_FRAME,     /* of the call INPUT: a received frame */
+	RECORD_SENT,      /* this and the next four: events of enum urxe_replay_kind */
 	RECORD_DROPPED,
 	RECORD_COMPLETION,
 	RECORD_COMP_EVENT,
 	RECORD_ASYNC,
 	RECORD_REFILL, /* the engine asked for receive requests; calls follow */
 	RECORD_REFILLED,
-	RECORD_ANSWER, /* a callback gave another answer than the usual one */
-	RECORD_STOPPED,
-	RECORD_LOST,
+	RECORD_ANSWER,  /* a callback gave another answer than the usual one */
+	RECORD_STOPPED, /* the end mark: urxe_record_stop was called */
+	RECORD_LOST,    /* the end mark: urxe_recorder.write had no room */
 	RECORD_CALL = 64,
 };
 

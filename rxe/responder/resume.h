@@ -6,16 +6,17 @@
  * message in progress. Else the engine knows neither the address of a message in progress nor the
  * bytes that have arrived. Then resp.message is RESP_UNKNOWN.
  *
- * An unaware peer repeats the message after its ACK timeout. It begins with the oldest request that
- * is not acknowledged, so the message's first packet comes again, with the address. A WRITE has its
+ * The peer does not know of the change, and repeats its requests after its ACK timeout, from the
+ * oldest request on that is not acknowledged. So the message's first packet comes again, with the
+ * address. A WRITE has its
  * length there: if the WRITE ends at the expected PSN or later, it is the one in progress, and its
  * execution starts anew. A SEND is placed again into the oldest receive request. It is the one in
  * progress if it goes on at the expected PSN.
  *
- * Until then the responder sends no NAK, and acknowledges only messages that end before the
- * expected PSN: after an acknowledgement in the middle of a message the peer would never repeat its
- * first packet. If the HCA has sent such an acknowledgement, the connection cannot go on: the
- * peer's retries end in IBV_WC_RETRY_EXC_ERR.
+ * Until the responder has found the message in progress, it sends no NAK, and acknowledges only
+ * messages that end before the expected PSN: after an acknowledgement in the middle of a message
+ * the peer would never repeat its first packet. If the HCA has sent such an acknowledgement, the
+ * connection cannot go on: the peer's retries end in IBV_WC_RETRY_EXC_ERR.
  */
 #ifndef URXE_RESUME_H
 #define URXE_RESUME_H
@@ -29,9 +30,11 @@
 /* The engine becomes the responder of a connection. resp.psn: that of the next message, by the
  * completions; psn: the HCA's expected one; `counted`: the peer may only SEND. */
 void resume_start(struct urxe_qp *qp, uint32_t psn, bool counted);
-/* A request arrives while resp.message is RESP_UNKNOWN. True: the caller handles it as usual. */
+/* A request arrives while resp.message is RESP_UNKNOWN. True: the caller executes the request as
+ * usual. False: this function has answered or dropped it. */
 bool resume_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags);
-/* Answers a repeated READ that the HCA has executed. False: it is none, or not permitted. */
+/* Answers a READ that the HCA has executed before. False: the request is no such READ, or the peer
+ * may not read there. */
 bool resume_read(struct urxe_qp *qp, const struct urxe_packet *p);
 
 #endif

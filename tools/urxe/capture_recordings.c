@@ -13,7 +13,7 @@
 #include "common/printable.h"
 
 struct capture_recording {
-	struct vnic_record_end ring;
+	struct vnic_record_side ring;
 	char port[RECORDING_PORT]; /* printable */
 	bool written;              /* its process is in the file */
 	uint32_t number;           /* in the file */
@@ -48,7 +48,7 @@ static int write_process(struct capture_recordings *all, struct capture_recordin
 	struct vnic_record_process process;
 	struct recording_process p;
 
-	if (r->written || !vnic_record_process(&r->ring, &process))
+	if (r->written || !vnic_record_get_process(&r->ring, &process))
 		return 0;
 	memset(&p, 0, sizeof(p));
 	p.pid = process.pid;

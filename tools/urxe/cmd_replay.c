@@ -14,7 +14,7 @@
 #include "common/bad_option.h"
 #include "common/exit_status.h"
 #include "common/log.h"
-#include "urxe/replay_engine.h"
+#include "urxe/cmd_replay_engine.h"
 
 #define BURST     32
 #define ERROR_LEN 256
@@ -40,7 +40,7 @@ static const struct option options[] = {
 	{"help", no_argument, NULL, 'h'},          {0}};
 
 /* Options of --engine, and its file with frames; a->capture is the only file otherwise. */
-static int check_replay_arguments(struct replay_engine_arguments *a, char **files, int n)
+static int check_replay_arguments(struct replay_engine_options *a, char **files, int n)
 {
 	if (!a->state && (a->process || a->all)) {
 		log_line("--process and --all need --engine; see urxe replay --help");
@@ -54,7 +54,7 @@ static int check_replay_arguments(struct replay_engine_arguments *a, char **file
 	return 0;
 }
 
-static int parse_replay_arguments(int argc, char **argv, struct replay_engine_arguments *a)
+static int parse_replay_arguments(int argc, char **argv, struct replay_engine_options *a)
 {
 	int opt, at = optind;
 
@@ -176,10 +176,10 @@ static int replay_capture(const char *file, bool json)
 
 int cmd_replay(int argc, char **argv)
 {
-	struct replay_engine_arguments a = {0};
+	struct replay_engine_options a = {0};
 	int rc = parse_replay_arguments(argc, argv, &a);
 
 	if (rc)
 		return rc;
-	return a.state ? replay_engine(&a) : replay_capture(a.capture, a.json);
+	return a.state ? cmd_replay_engine(&a) : replay_capture(a.capture, a.json);
 }

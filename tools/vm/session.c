@@ -199,13 +199,13 @@ static void refuse_introduction(struct vm_session *s)
 static void refuse_recording(struct vm_session *s)
 {
 	struct vnic_record_process process = {.pid = getpid(), .error = -EOPNOTSUPP};
-	struct vnic_record_end end;
+	struct vnic_record_side end;
 	int ring;
 
 	if (!vnic_driver_record(s->nic, &ring) || ring < 0)
 		return;
 	if (!vnic_record_open(&end, ring))
-		vnic_record_begin(&end, &process);
+		vnic_record_set_process(&end, &process);
 	vnic_record_close(&end);
 	close(ring);
 }

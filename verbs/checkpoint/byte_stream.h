@@ -68,7 +68,7 @@ static inline size_t record_left(const struct byte_stream *s)
 
 /* Sets the error, if there is none yet. */
 void byte_stream_fail(struct byte_stream *s, int error);
-/* The values of the stream contradict each other unless `ok`. */
+/* Sets the error -EBADMSG if `ok` is false: values of the stream contradict each other. */
 void byte_stream_require(struct byte_stream *s, bool ok);
 
 void field_bytes(struct byte_stream *s, void *bytes, size_t n);

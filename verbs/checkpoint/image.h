@@ -56,8 +56,10 @@ struct image_page {
 	const uint8_t *bytes;
 };
 
-/* 0, -EBADMSG, -EPROTONOSUPPORT or -ENOMEM; then the image is empty. `stream` has to stay as long
- * as the image. */
+/*
+ * Returns 0 and fills the image, which points into `stream`: the caller keeps `stream` as long as
+ * the image. After -EBADMSG, -EPROTONOSUPPORT or -ENOMEM the image is empty.
+ */
 int image_read(struct image *image, const uint8_t *stream, size_t length);
 void image_free(struct image *image);
 struct image_page image_page(const struct image_ring *ring, uint32_t i);

@@ -49,9 +49,10 @@ struct pvrdma_host {
 	/* Takes back a number that take_qpn gave. */
 	void (*free_qpn)(void *ctx, uint32_t qpn);
 	/*
-	 * pvrdma_restore: takes the number for a restored queue pair, as take_qpn. A negative errno
-	 * value ends the restoration; -EADDRINUSE: another process of this host has the number.
-	 * NULL: the host does not choose numbers.
+	 * pvrdma_restore calls this to take `qpn` for a restored queue pair, in place of take_qpn.
+	 * A negative errno value ends the restoration. -EADDRINUSE: another queue pair of this
+	 * machine has the number. If a process of the host has it, the function logs that and
+	 * returns 0. NULL: the host does not choose numbers.
 	 */
 	int (*claim_qpn)(void *ctx, uint32_t qpn);
 	/*
@@ -186,7 +187,7 @@ int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *leng
  * damaged, or its values contradict each other; -EPROTONOSUPPORT: a later version of urxe has
  * written it; -EINVAL: it is of a device with another MAC or RoCE version, or with a longer path
  * MTU than the link has here; -EFAULT: the guest has no memory where a queue or region has some;
- * -EADDRINUSE: claim_qpn; -EFBIG, -ENOMEM.
+ * -EADDRINUSE: two queue pairs have one QPN; -EFBIG, -ENOMEM.
  */
 int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size_t length);
 

@@ -19,7 +19,7 @@
 #define RETRIES  1000
 
 /* Under port.lock. */
-static struct vnic_record_end ring;
+static struct vnic_record_side ring;
 
 static bool write_recording(void *arg, const uint8_t *bytes, size_t n)
 {
@@ -94,7 +94,7 @@ void recording_start(int fd)
 	rc = start_patiently();
 	process.error = rc;
 	if (ring.ring)
-		vnic_record_begin(&ring, &process);
+		vnic_record_set_process(&ring, &process);
 	if (rc)
 		recording_stop();
 }

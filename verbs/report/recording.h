@@ -7,14 +7,16 @@
 #define URXE_VERBS_REPORT_RECORDING_H
 
 /*
- * Starts a recording into the ring of the descriptor, which the function closes. The lock is free
- * meanwhile, if a peer still copies to or from this process's memory.
+ * Starts a recording into the ring of the descriptor, and closes the descriptor. The reader of the
+ * ring gets an error in struct vnic_record_process. While a peer still copies to or from this
+ * process's memory, the function releases the lock and waits, for at most 1 s.
  */
 void recording_start(int ring);
-/* Ends the recording, if there is one. Before the engine is destroyed, or has another daemon. */
+/* Ends the recording, if one runs. Callers: before they destroy the engine or change its daemon. */
 void recording_stop(void);
-/* In a forked child. */
+/* In a forked child: from now on the child does not write to the parent's ring. */
 void recording_isolate(void);
+/* In the child, after recording_isolate: forgets the recording, without an end mark. */
 void recording_abandon(void);
 
 #endif

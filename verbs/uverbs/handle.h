@@ -35,8 +35,9 @@ struct handle_table {
 /* Gives the object a handle, never 0. 0 or -ENOMEM. */
 int handle_add(struct handle_table *table, struct object *object);
 /*
- * Gives the object the handle object->handle. 0; -EEXIST: another object has it, or it is no
- * handle; -ENOMEM. After the last call, and before handle_add, handle_find_free.
+ * Gives the object the handle object->handle. Returns 0. -EEXIST: another object has the handle, or
+ * the number is no handle. -ENOMEM. After its last call of this function, and before its first one
+ * of handle_add, the caller calls handle_find_free once.
  */
 int handle_place(struct handle_table *table, struct object *object);
 void handle_find_free(struct handle_table *table);

@@ -11,23 +11,23 @@ int vnic_record_create(void)
 	return vnic_memory_create("urxe-record", VNIC_RECORD_SIZE);
 }
 
-int vnic_record_open(struct vnic_record_end *end, int fd)
+int vnic_record_open(struct vnic_record_side *end, int fd)
 {
 	void *memory;
 	int ret = vnic_memory_map(fd, VNIC_RECORD_SIZE, &memory);
 
-	*end = (struct vnic_record_end){.ring = ret ? NULL : memory};
+	*end = (struct vnic_record_side){.ring = ret ? NULL : memory};
 	return ret;
 }
 
-void vnic_record_close(struct vnic_record_end *end)
+void vnic_record_close(struct vnic_record_side *end)
 {
 	if (end->ring)
 		munmap(end->ring, VNIC_RECORD_SIZE);
 	end->ring = NULL;
 }
 
-void vnic_record_isolate(const struct vnic_record_end *end)
+void vnic_record_isolate(const struct vnic_record_side *end)
 {
 	if (end->ring)
 		vnic_memory_isolate(end->ring, VNIC_RECORD_SIZE);
@@ -53,13 +53,14 @@ static void copy_bytes(struct vnic_record_ring *ring, uint64_t at, uint8_t *byte
 
 /* --- The process. */
 
-void vnic_record_begin(struct vnic_record_end *end, const struct vnic_record_process *process)
+void vnic_record_set_process(struct vnic_record_side *end,
+			     const struct vnic_record_process *process)
 {
 	end->ring->process = *process;
 	atomic_store_explicit(&end->ring->ready, 1, memory_order_release);
 }
 
-bool vnic_record_write(struct vnic_record_end *end, const void *bytes, size_t n, size_t reserve)
+bool vnic_record_write(struct vnic_record_side *end, const void *bytes, size_t n, size_t reserve)
 {
 	const uint64_t used =
 		end->at - atomic_load_explicit(&end->ring->tail, memory_order_acquire);
@@ -75,7 +76,8 @@ bool vnic_record_write(struct vnic_record_end *end, const void *bytes, size_t n,
 
 /* --- The reader. */
 
-bool vnic_record_process(const struct vnic_record_end *end, struct vnic_record_process *process)
+bool vnic_record_get_process(const struct vnic_record_side *end,
+			     struct vnic_record_process *process)
 {
 	if (!atomic_load_explicit(&end->ring->ready, memory_order_acquire))
 		return false;
@@ -84,7 +86,7 @@ bool vnic_record_process(const struct vnic_record_end *end, struct vnic_record_p
 	return true;
 }
 
-size_t vnic_record_read(struct vnic_record_end *end, void *bytes, size_t n)
+size_t vnic_record_read(struct vnic_record_side *end, void *bytes, size_t n)
 {
 	const uint64_t pending =
 		atomic_load_explicit(&end->ring->head, memory_order_acquire) - end->at;

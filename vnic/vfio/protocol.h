@@ -150,7 +150,10 @@ static_assert(sizeof(struct vfio_user_irq_set) == 20, "");
 static_assert(sizeof(struct vfio_user_access) == 16, "");
 static_assert(sizeof(struct vfio_user_small_write) == 24, "");
 
-/* Bytes of the longest message: a command of VFIO_USER_SMALL_WRITES writes. */
+/*
+ * The server refuses longer messages; bytes, with the header. A command of VFIO_USER_SMALL_WRITES
+ * writes has 4824 bytes, one with VFIO_USER_DATA_MAX bytes of data a little more than 4096.
+ */
 #define VFIO_USER_MESSAGE_MAX 8192u
 /* Bytes of data, as of a region, of a bitmap or of a migration, in one message. */
 #define VFIO_USER_DATA_MAX (VFIO_USER_MESSAGE_MAX / 2)

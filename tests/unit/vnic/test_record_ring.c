@@ -16,7 +16,7 @@
 #include <vnic/record_ring.h>
 
 struct ends {
-	struct vnic_record_end writer, reader;
+	struct vnic_record_side writer, reader;
 };
 
 static void open_ends(struct ends *ends)
@@ -42,10 +42,10 @@ static void the_process_is_read_when_it_has_answered(void **state)
 
 	(void)state;
 	open_ends(&ends);
-	assert_false(vnic_record_process(&ends.reader, &found));
+	assert_false(vnic_record_get_process(&ends.reader, &found));
 	memset(process.program, 'x', sizeof(process.program));
-	vnic_record_begin(&ends.writer, &process);
-	assert_true(vnic_record_process(&ends.reader, &found));
+	vnic_record_set_process(&ends.writer, &process);
+	assert_true(vnic_record_get_process(&ends.reader, &found));
 	assert_int_equal(found.pid, 7);
 	assert_int_equal(strlen(found.program), sizeof(found.program) - 1);
 	close_ends(&ends);
@@ -108,7 +108,7 @@ static void impossible_positions_move_nothing(void **state)
 
 static void other_memory_is_refused(void **state)
 {
-	struct vnic_record_end end;
+	struct vnic_record_side end;
 	int fd = memfd_create("test", MFD_CLOEXEC);
 
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What urxe doctor has found out about this host: one finding for each check. */
+/* What urxe doctor has found out about this host. Each check adds one finding or several. */
 #ifndef URXE_URXE_DOCTOR_FINDING_H
 #define URXE_URXE_DOCTOR_FINDING_H
 

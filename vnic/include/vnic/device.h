@@ -46,8 +46,8 @@ struct vnic_device_attr {
 	 */
 	bool shared_mac;
 	uint16_t mtu;
-	/* Where the device marks the driver's memory that it writes; NULL: nowhere. The caller adds
-	 * the memory of vnic_device_mark_rings before it reads the log. */
+	/* The device marks here each part of the driver's memory that it writes, except rings. The
+	 * caller calls vnic_device_mark_rings before it reads the log. NULL: it marks nothing. */
 	struct vnic_dirty_log *log;
 	/* Delivers the interrupt of a vector to the driver. */
 	void (*interrupt)(void *ctx, uint32_t vector);

@@ -109,7 +109,7 @@ bool vnic_driver_broken(const struct vnic_driver *drv);
 /* Readable (POLLHUP) when the daemon has ended. */
 int vnic_driver_ctl_fd(const struct vnic_driver *drv);
 
-/* Readable when the port has changed or a question is pending; -1: the transport has no notices. */
+/* Readable when a message of enum vnic_notice_type is pending; -1: the transport has no notices. */
 int vnic_driver_notice_fd(const struct vnic_driver *drv);
 /*
  * Sets *port to the newest state of the port; false: the daemon has sent none since the last call,
@@ -205,9 +205,9 @@ int vnic_driver_introduce(struct vnic_driver *drv, const uint8_t mac[6], uint32_
  */
 bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);
 /*
- * Whether the daemon asks for a recording of the engine since the last call. *ring is the
- * descriptor of a ring (record_ring.h), which the caller owns; -1: the recording ends. Call it once
- * after each vnic_driver_notice.
+ * Takes the daemon's newest request to begin or end a recording of the engine. True: *ring is the
+ * descriptor of a ring (record_ring.h), which the caller owns, or -1: the recording ends. False: no
+ * request came since the last call. Call it once after each vnic_driver_notice.
  */
 bool vnic_driver_record(struct vnic_driver *drv, int *ring);
 /* Whether the daemon permits frames to bypass it; read it for each burst. */

@@ -42,26 +42,34 @@ struct vnic_record_ring {
 /* The daemon: returns a descriptor of a new ring, or a negative errno value. */
 int vnic_record_create(void);
 
-/* One end. */
-struct vnic_record_end {
+/* The state of one side of a mapped ring, the writer or the reader. */
+struct vnic_record_side {
 	struct vnic_record_ring *ring; /* NULL: none */
 	uint64_t at;                   /* own position */
 };
 
-/* Maps the ring; the caller closes the descriptor. 0, -EPERM or -EINVAL: no such ring; -ENOMEM. */
-int vnic_record_open(struct vnic_record_end *end, int fd);
-void vnic_record_close(struct vnic_record_end *end);
+/*
+ * Maps the ring of the descriptor, which the caller still owns. Returns 0. -EPERM or -EINVAL: the
+ * descriptor is not that of a ring. -ENOMEM.
+ */
+int vnic_record_open(struct vnic_record_side *end, int fd);
+void vnic_record_close(struct vnic_record_side *end);
 /* In a forked child, in place of vnic_record_close: replaces the ring by private memory. */
-void vnic_record_isolate(const struct vnic_record_end *end);
+void vnic_record_isolate(const struct vnic_record_side *end);
 
-/* The process: what it is. */
-void vnic_record_begin(struct vnic_record_end *end, const struct vnic_record_process *process);
-/* False: less than n + reserve bytes are free, and nothing was written. */
-bool vnic_record_write(struct vnic_record_end *end, const void *bytes, size_t n, size_t reserve);
+/* The writer calls this once, before its first byte: stores *process, and then sets `ready`. */
+void vnic_record_set_process(struct vnic_record_side *end,
+			     const struct vnic_record_process *process);
+/*
+ * Copies n bytes into the ring if n + reserve bytes are free. False: fewer are free, or the
+ * reader's position is invalid, and nothing was written. One thread at a time.
+ */
+bool vnic_record_write(struct vnic_record_side *end, const void *bytes, size_t n, size_t reserve);
 
-/* The reader: false: the process has not answered. */
-bool vnic_record_process(const struct vnic_record_end *end, struct vnic_record_process *process);
-/* Takes up to n bytes; returns their number. */
-size_t vnic_record_read(struct vnic_record_end *end, void *bytes, size_t n);
+/* The reader copies *process, and ends `program` with a NUL. False: `ready` is not set yet. */
+bool vnic_record_get_process(const struct vnic_record_side *end,
+			     struct vnic_record_process *process);
+/* Copies up to n bytes, and frees them. Returns their number; 0: none, or an invalid position. */
+size_t vnic_record_read(struct vnic_record_side *end, void *bytes, size_t n);
 
 #endif

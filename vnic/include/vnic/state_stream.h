@@ -50,7 +50,7 @@ static inline void vnic_state_fail(struct vnic_state_stream *s, int error)
 		s->error = error;
 }
 
-/* The values of the stream contradict each other unless `ok`. */
+/* Sets the error -EBADMSG if `ok` is false: values of the stream contradict each other. */
 static inline void vnic_state_require(struct vnic_state_stream *s, bool ok)
 {
 	if (!ok)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxe/replay_engine.h"
+#include "urxe/cmd_replay_engine.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ static void print_line(void *arg, const char *text)
 }
 
 /* True: the engine did the same. */
-static bool replay_process(const struct replay_engine_arguments *a,
-			   const struct recording *recording, const struct recording_file *capture)
+static bool replay_process(const struct replay_engine_options *a, const struct recording *recording,
+			   const struct recording_file *capture)
 {
 	const struct recording_process *process = &recording->process;
 	struct engine_replay replay = {.recording = recording,
@@ -42,7 +42,7 @@ static bool replay_process(const struct replay_engine_arguments *a,
 	return engine_replay_is_same(&replay);
 }
 
-static int replay_processes(const struct replay_engine_arguments *a,
+static int replay_processes(const struct replay_engine_options *a,
 			    const struct recording_file *state,
 			    const struct recording_file *capture)
 {
@@ -68,7 +68,7 @@ static int replay_processes(const struct replay_engine_arguments *a,
 	return n && same == n ? 0 : STATUS_FAILED;
 }
 
-int replay_engine(const struct replay_engine_arguments *a)
+int cmd_replay_engine(const struct replay_engine_options *a)
 {
 	struct recording_file state = {0}, capture = {0};
 	const bool one_file = !strcmp(a->state, a->capture);
