@@ -11,7 +11,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 import report  # noqa: E402
 from obedient import Obedient  # noqa: E402
-from host import Failure, Host, Pair, main, succeed, until  # noqa: E402
+from host import Failure, Host, Pair, main, open_files, succeed, until  # noqa: E402
 
 PATIENCE = '60'  # seconds for which programs wait for a daemon, for busy machines
 PAUSES = (0, 0.5, 1)  # seconds without a daemon; RC's retries alone would end earlier
@@ -96,8 +96,8 @@ def is_attaching(program):
     pid = program.process.pid
     with open(f'/proc/{pid}/stat', encoding='utf-8') as stat:
         name, _, rest = stat.read().partition(' (')[2].rpartition(') ')
-    links = [os.readlink(entry.path) for entry in os.scandir(f'/proc/{pid}/fd')]
-    return name == 'ibv_devinfo' and rest[0] == 'S' and any(link.startswith('socket:') for link in links)
+    sockets = [link for link in open_files(pid) if link.startswith('socket:')]
+    return name == 'ibv_devinfo' and rest[0] == 'S' and sockets
 
 
 def check_while_attaching(build):
