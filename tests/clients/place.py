@@ -20,10 +20,13 @@ class OneHost:
         self.namespace = Namespace()
         try:
             self.namespace.ip('link', 'set', 'lo', 'up')
-            self.server = self.client = Host(build, prefix=self.namespace.prefix())
+            self.start(build, self.namespace.prefix())
         except BaseException:
             self.namespace.close()
             raise
+
+    def start(self, build, prefix):
+        self.server = self.client = Host(build, prefix=prefix)
 
     def __enter__(self):
         return self
@@ -41,6 +44,9 @@ class OneHost:
         """Causes an asynchronous event of the client's device, and yields the event's name."""
         self.client.daemon.kill()
         yield 'IBV_EVENT_DEVICE_FATAL'
+        self.start_daemon()
+
+    def start_daemon(self):
         self.client.start_daemon()
 
 
@@ -79,42 +85,23 @@ class TwoHosts:
         self.wait_active()
 
 
-class OverHca:
+class OverHca(OneHost):
     """As OneHost, but an HCA executes all queue pairs of urxe0: the device of another urxe."""
 
     title = 'over an HCA'
-    address = '127.0.0.1'
 
-    def __init__(self, build):
-        self.namespace = Namespace()
-        try:
-            self.namespace.ip('link', 'set', 'lo', 'up')
-            prefix = self.namespace.prefix()
-            self.outer = Host(build, prefix=prefix, arguments=OUTER)
-            self.server = self.client = Nested(build, self.outer, prefix=prefix)
-        except BaseException:
-            self.namespace.close()
-            raise
+    def start(self, build, prefix):
+        self.outer = Host(build, prefix=prefix, arguments=OUTER)
+        self.server = self.client = Nested(build, self.outer, prefix=prefix)
         self.server.way = 'hca'
         self.server.log = 'error'
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *error):
         self.server.__exit__(*error)
         self.outer.__exit__(*error)
         self.namespace.close()
 
-    def gid(self, _host):
-        """The index of the GID of the IPv4 address."""
-        return 1
-
-    @contextmanager
-    def event(self):
-        """Causes an asynchronous event of the client's device, and yields the event's name."""
-        self.client.daemon.kill()
-        yield 'IBV_EVENT_DEVICE_FATAL'
+    def start_daemon(self):
         self.client.environment.update(URXE_OUTER_DIR=self.outer.run_dir)
         self.client.start_daemon()
         del self.client.environment['URXE_OUTER_DIR']

@@ -72,8 +72,8 @@ class CheckpointPair:
     def progress(self, requests=8):
         """Both programs complete so many more requests on each connection."""
         before = self.completed()
-        until(60, lambda: all(now >= then + requests for of_now, of_then in zip(self.completed(), before)
-                              for now, then in zip(of_now, of_then)),
+        until(60, lambda: all(count >= first + requests for program, old in zip(self.completed(), before)
+                              for count, first in zip(program, old)),
               lambda: f'no progress: {before}, {self.completed()}')
 
     def save(self):
