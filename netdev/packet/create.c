@@ -6,6 +6,7 @@
 #include <linux/if_packet.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -66,11 +67,22 @@ static int bind_socket(int fd, unsigned int ifindex)
 	return bind(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
 }
 
+static int hear_mac(int fd, unsigned int ifindex, const uint8_t mac[ETH_ALEN])
+{
+	struct packet_mreq request = {
+		.mr_ifindex = (int)ifindex, .mr_type = PACKET_MR_UNICAST, .mr_alen = ETH_ALEN};
+
+	memcpy(request.mr_address, mac, ETH_ALEN);
+	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof(request)) ? -errno
+											    : 0;
+}
+
 /*
  * TPACKET_V2, because it shows each frame at once; V3 shows blocks of frames after a timeout.
  * With protocol 0 the socket receives nothing before bind.
  */
-int packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ring *ring)
+int packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t *mac,
+		       struct packet_port_ring *ring)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int rc;
@@ -82,7 +94,8 @@ int packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ri
 		     ?: set_option(fd, PACKET_IGNORE_OUTGOING, 1)
 		     ?: allow_gso(fd)
 		     ?: packet_port_accept(fd, NULL, 0)
-		     ?: bind_socket(fd, ifindex);
+		     ?: bind_socket(fd, ifindex)
+		     ?: (mac ? hear_mac(fd, ifindex, mac) : 0);
 	if (!rc)
 		return fd;
 	close(fd);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 Two hosts, each with two uplinks as a bond. While processes exchange messages and check all contents (member.c), one cable
-of the first host fails and returns. No program may notice.
+of the first host fails and returns. No program may notice. With active-backup the frames pass the switch, or the
+programs' own sockets on the active member.
 """
 import sys
 
@@ -107,6 +108,15 @@ def frames(host, direction):
             if port['kind'] == 'uplink']
 
 
+def frames_of_programs(host):
+    """Frames that programs have received by sockets of their own."""
+    return sum(row['value'] for row in host.show('counter')['counters'] if row['name'] == 'uplink_received')
+
+
+def received(host):
+    return sum(frames(host, 'in')) + frames_of_programs(host)
+
+
 class Load:
     """Members that exchange messages until finish()."""
 
@@ -117,8 +127,8 @@ class Load:
 
     def wait_for_progress(self):
         """Waits until both hosts have received many more frames."""
-        before = [sum(frames(host, 'in')) for host in self.net.hosts]
-        until(20, lambda: all(sum(frames(host, 'in')) > count + 2000
+        before = [received(host) for host in self.net.hosts]
+        until(20, lambda: all(received(host) > count + 2000
                               for host, count in zip(self.net.hosts, before)),
               lambda: f'no more frames: {[host.daemon.errors() for host in self.net.hosts]}')
 
@@ -131,24 +141,36 @@ def check_states(host, wanted):
           lambda: f'the members are {states(host)}, not {wanted}: {host.daemon.errors()}')
 
 
-def check_failover(load, host, name, fail, repair):
+def expect_way(net, way):
+    """All frames of programs to other hosts go that way."""
+    for host in net.hosts:
+        ways = lambda h=host: {qp['path'] for qp in h.show('qp')['qps'] if qp['path']}  # noqa: E731
+        until(20, lambda w=ways: w() == {way}, lambda w=ways: f'queue pairs go by {w()}, not by {way}')
+
+
+def check_failover(load, host, name, fail, repair, way):
     before = failovers(host)
     load.wait_for_progress()
     fail()
     check_states(host, ['silent' if name == 'silent' else 'down', 'active'])
     load.wait_for_progress()
+    expect_way(load.net, way)
     repair()
     check_states(host, ['active', 'backup'])
     load.wait_for_progress()
+    expect_way(load.net, way)
     if failovers(host) != [before[0] + 1, before[1]]:
         raise Failure(f'failovers {failovers(host)}, before {before}: {host.daemon.errors()}')
 
 
-def check_active_backup(build, separate=False):
-    with Bonded(build, 'active-backup', separate) as net:
+def check_active_backup(build, separate=False, direct=False):
+    arguments = [] if direct else ['--direct-uplink', 'none']
+    with Bonded(build, 'active-backup', separate, arguments=arguments) as net:
         load = Load(build, net)
+        way = 'direct-uplink' if direct else 'uplink'
+        expect_way(net, way)
         for name, (fail, repair) in net.failures().items():
-            check_failover(load, net.hosts[0], name, fail, repair)
+            check_failover(load, net.hosts[0], name, fail, repair, way)
         load.finish()
 
 
@@ -214,7 +236,9 @@ def check_congestion(build):
 
 CHECKS = {
     'active_backup': check_active_backup,
+    'active_backup_direct': lambda build: check_active_backup(build, direct=True),
     'two_networks': lambda build: check_active_backup(build, separate=True),
+    'two_networks_direct': lambda build: check_active_backup(build, separate=True, direct=True),
     'kernel_addresses': check_kernel_addresses,
     'balance': check_balance,
     'congestion': check_congestion,

@@ -498,7 +498,7 @@ static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 {
 	d->direct_uplink = (struct direct_uplink){d->options.direct_uplink, &d->uplinks,
-						  &d->neigh.pins, &d->hca};
+						  &d->neigh.pins, &d->hca, &d->sw.bond};
 	d->host.uplink_generation = direct_uplink_generation(&d->direct_uplink);
 	d->sw.introduce = session_introduce;
 	d->sessions = (struct sessions){.epoll_fd = d->epoll_fd,
@@ -613,13 +613,13 @@ static void publish_change(struct daemon *d, const struct host *before)
 	if (rc)
 		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
 	lease_store_put_addresses(&d->lease_store, &d->host);
+	bond_host_tick(&d->sw, now_ns());
 	d->host.uplink_generation = direct_uplink_generation(&d->direct_uplink);
 	sessions_update_uplink(&d->sessions);
 	neigh_host_changed(&d->neigh);
 	rdmacm_host_changed(&d->rdmacm);
 	if (uplink_set_watch(&d->uplinks, d->epoll_fd, error))
 		log_line("%s", error);
-	bond_host_tick(&d->sw, now_ns());
 	host_fill_port(before, &was);
 	host_fill_port(&d->host, &is);
 	if (memcmp(&was, &is, sizeof(is)))
@@ -727,6 +727,24 @@ static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 	return d->idle_since + PRIVATE_IDLE_NS;
 }
 
+/* Processes get new packet sockets after another member of the bond has become the active one. */
+static uint64_t tick_bond(struct daemon *d, uint64_t now)
+{
+	uint64_t next;
+	uint8_t generation;
+
+	if (sessions_have_sockets(&d->sessions))
+		bond_host_count_frames(&d->sw, now);
+	next = bond_host_tick(&d->sw, now);
+	generation = direct_uplink_generation(&d->direct_uplink);
+	if (generation == d->host.uplink_generation)
+		return next;
+	d->host.uplink_generation = generation;
+	sessions_update_uplink(&d->sessions);
+	sessions_send_port(&d->sessions);
+	return next;
+}
+
 /* --- The loop */
 
 /* Handles expired timers; returns the time of the next one in ns. */
@@ -747,7 +765,7 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	due = uplink_set_tick(&d->uplinks, now);
 	if (due < next)
 		next = due;
-	due = bond_host_tick(&d->sw, now);
+	due = tick_bond(d, now);
 	if (due < next)
 		next = due;
 	due = hca_deadline(&d->hca);

@@ -223,7 +223,7 @@ static void the_process_makes_the_ring(void **state)
 
 	(void)state;
 	rings = 0;
-	fd = packet_port_create(1, 1500, &ring);
+	fd = packet_port_create(1, 1500, NULL, &ring);
 	assert_true(fd >= 0);
 	close(fd);
 	assert_int_equal(rings, 0);

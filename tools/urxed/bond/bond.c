@@ -144,6 +144,7 @@ static void use_carriers(struct bond *b, uint64_t now, const uint32_t *list, uin
 	}
 	memcpy(b->carriers, list, n * sizeof(*list));
 	b->n_carriers = n;
+	b->moves++;
 	b->announcements = BOND_ANNOUNCEMENTS;
 	announce(b, now);
 }

@@ -73,6 +73,7 @@ struct bond {
 	uint32_t n;
 	uint32_t carriers[BOND_MEMBERS]; /* indices in `members` of those that carry frames */
 	uint32_t n_carriers;             /* at least 1 */
+	uint32_t moves;                  /* how often the carriers have changed */
 	uint64_t busy_at;                /* ns; of the last RoCE frame */
 	uint64_t round_at;               /* ns; when the current round of probes began; 0 = none */
 	bool urgent;                     /* the next round begins at once */
@@ -108,7 +109,7 @@ uint32_t bond_choose(const struct bond *b, uint32_t flow);
 /* Returns the uplink for frames to groups, and by which such frames count. */
 uint32_t bond_lead(const struct bond *b);
 bool bond_carries(const struct bond *b, uint32_t uplink);
-/* A RoCE frame was sent. */
+/* The host has sent a RoCE frame, or its processes have, by sockets of their own. */
 static inline void bond_note_sent(struct bond *b, uint64_t now)
 {
 	b->busy_at = now;

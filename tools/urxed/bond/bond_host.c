@@ -4,7 +4,11 @@
 #include <string.h>
 
 #include "urxed/bond/bond_probe.h"
+#include "urxed/kernel/frame_count.h"
 #include "urxed/switch/forward.h"
+
+/* More frames than the bond's own probes, their answers and those to neighbours are in a second. */
+#define BUSY_FRAMES 64
 
 /* The station whose answer is awaited first, then the neighbours used last. */
 static uint32_t list_targets(const struct vswitch *sw, struct bond_target *list)
@@ -73,6 +77,21 @@ uint64_t bond_host_tick(struct vswitch *sw, uint64_t now)
 		if (bond_has(&sw->bond, i))
 			bond_set_link(&sw->bond, now, i, has_link(&sw->uplinks[i]));
 	return bond_tick(&sw->bond, now);
+}
+
+void bond_host_count_frames(struct vswitch *sw, uint64_t now)
+{
+	uint64_t frames;
+
+	if (sw->bond.mode != BOND_ACTIVE_BACKUP || now - sw->bond_counted_at < BOND_FRESH_NS)
+		return;
+	sw->bond_counted_at = now;
+	frames = frame_count_read(sw->uplinks[bond_lead(&sw->bond)].ifname);
+	/* Another active member has another count, which may be lower. */
+	if (frames - sw->bond_frames < BUSY_FRAMES)
+		return;
+	sw->bond_frames = frames;
+	bond_note_sent(&sw->bond, now);
 }
 
 void bond_host_answer(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, uint32_t len)

@@ -15,6 +15,12 @@ void bond_host_start(struct vswitch *sw, uint64_t now, enum bond_mode mode);
 /* Reads the links and runs the bond's timers; returns the next deadline. */
 uint64_t bond_host_tick(struct vswitch *sw, uint64_t now);
 /*
+ * Call it before bond_host_tick while processes have packet sockets on the active member. It
+ * compares the kernel's counters of the interface with those of the last call: many frames make the
+ * bond busy, as frames of the switch do (bond_note_sent). In mode balance it does nothing.
+ */
+void bond_host_count_frames(struct vswitch *sw, uint64_t now);
+/*
  * Sends an answer of ARP or ND through the member by which the question came. A member that carries
  * no other frames sends from the MAC of its probes, so that bridges do not learn the host's MAC
  * there.

@@ -42,7 +42,8 @@ struct session {
 
 /* The blocks of QPNs whose packets the filter of an uplink excludes. */
 struct session_exclusion {
-	uint8_t uplink; /* direct_uplink_generation; 0: unknown */
+	struct uplink *uplink; /* NULL: unknown */
+	uint8_t generation;    /* direct_uplink_generation when the filter was set */
 	uint32_t n;
 	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
 };

@@ -83,46 +83,61 @@ static void mark_ports(struct sessions *sessions, const struct blocks *blocks)
 	}
 }
 
-/* An uplink that was opened again has another number, and excludes nothing. */
-static bool is_excluded(const struct session_exclusion *now, uint8_t uplink,
-			const struct blocks *blocks)
+/* An uplink that was opened again has another generation, and excludes nothing. */
+static bool is_excluded(const struct session_exclusion *now, const struct uplink *u,
+			uint8_t generation, const struct blocks *blocks)
 {
-	return now->uplink == uplink && now->n == blocks->n &&
+	return now->uplink == u && now->generation == generation && now->n == blocks->n &&
 	       !memcmp(now->blocks, blocks->at, blocks->n * sizeof(blocks->at[0]));
 }
 
+/* Another member of the bond carries the frames: the switch receives all frames of the old one. */
+static void stop_excluding(struct session_exclusion *now)
+{
+	struct uplink *u = now->uplink;
+
+	now->uplink = NULL;
+	if (u && u->port && netdev_can_exclude_qpns(u->port))
+		netdev_exclude_qpns(u->port, NULL, 0);
+}
+
 /* To set the filter takes much longer than to find out that it need not change. */
-static int exclude_blocks(struct sessions *sessions, uint8_t uplink, const struct blocks *blocks)
+static int exclude_blocks(struct sessions *sessions, struct uplink *u, uint8_t generation,
+			  const struct blocks *blocks)
 {
 	struct session_exclusion *now = &sessions->exclusion;
 	int rc;
 
 	if (blocks->n > PACKET_PORT_QPN_BLOCKS_MAX)
 		return -ENOSPC;
-	if (is_excluded(now, uplink, blocks))
+	if (is_excluded(now, u, generation, blocks))
 		return 0;
+	if (now->uplink != u)
+		stop_excluding(now);
 	rc = direct_uplink_exclude(sessions->direct_uplink, blocks->at, blocks->n);
-	*now = (struct session_exclusion){.uplink = rc ? 0 : uplink, .n = blocks->n};
+	*now = (struct session_exclusion){
+		.uplink = rc ? NULL : u, .generation = generation, .n = blocks->n};
 	memcpy(now->blocks, blocks->at, blocks->n * sizeof(blocks->at[0]));
 	return rc;
 }
 
 static int exclude_direct_blocks(struct sessions *sessions)
 {
-	const uint8_t uplink = direct_uplink_generation(sessions->direct_uplink);
+	struct uplink *u = direct_uplink_find(sessions->direct_uplink);
 	struct blocks blocks = {.n = 0};
 
-	if (uplink)
+	if (u)
 		find_direct_blocks(sessions, &blocks);
 	mark_ports(sessions, &blocks);
 	/* The daemon opens the uplink again before the next sockets, or sets another filter. */
-	if (!uplink) {
-		sessions->exclusion.uplink = 0;
+	if (!u) {
+		sessions->exclusion.uplink = NULL;
 		return 0;
 	}
 	if (sessions->indirect)
 		blocks.n = 0;
-	return exclude_blocks(sessions, uplink, &blocks);
+	return exclude_blocks(sessions, u, direct_uplink_generation(sessions->direct_uplink),
+			      &blocks);
 }
 
 /* --- Packets to the HCA */
@@ -199,6 +214,15 @@ void sessions_update_uplink(struct sessions *sessions)
 	rc = exclude_direct_blocks(sessions);
 	if (rc)
 		log_line("cannot set the filter of the uplink: %s", strerror(-rc));
+}
+
+bool sessions_have_sockets(const struct sessions *sessions)
+{
+	const struct session *s = sessions->list;
+
+	while (s && !s->uplink)
+		s = s->next;
+	return s;
 }
 
 void session_add_uplink_block(struct sessions *sessions, const struct session *s, uint32_t qpn)

@@ -22,6 +22,9 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
  * delivers them, because the sockets receive none.
  */
 void sessions_update_uplink(struct sessions *sessions);
+/* Whether a process has a packet socket, so that frames may pass the uplink unseen by the switch.
+ */
+bool sessions_have_sockets(const struct sessions *sessions);
 /*
  * Call it after a change of the HCA, which sessions_update_uplink does, too, and after the first
  * remote QP of a local one. While an HCA backs the device, its uplink receives packets to queue

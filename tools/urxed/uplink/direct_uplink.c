@@ -14,34 +14,69 @@ static bool shares_interface(const struct uplink *u)
 	       (!strncmp(u->spec, "af_xdp:", 7) && netdev_can_exclude_qpns(u->port));
 }
 
-static struct uplink *find_uplink(const struct direct_uplink *direct)
+static bool has_active_backup(const struct direct_uplink *direct)
 {
-	struct uplink *u = direct ? &direct->uplinks->at[0] : NULL;
+	return direct->bond && direct->bond->mode == BOND_ACTIVE_BACKUP;
+}
 
-	if (!u || direct->uplinks->n != 1 || direct->pins->n || u->impaired || !u->port ||
-	    u->hears_all || (direct->hca && hca_chosen(direct->hca)) || !shares_interface(u))
+/* The uplink by which all frames to other hosts leave; NULL: there are several. */
+static struct uplink *find_single(const struct direct_uplink *direct)
+{
+	struct uplink_set *set = direct->uplinks;
+
+	if (set->n == 1)
+		return &set->at[0];
+	return has_active_backup(direct) && direct->bond->n == set->n
+		       ? &set->at[bond_lead(direct->bond)]
+		       : NULL;
+}
+
+struct uplink *direct_uplink_find(const struct direct_uplink *direct)
+{
+	struct uplink *u = direct ? find_single(direct) : NULL;
+
+	if (!u || direct->pins->n || u->impaired || !u->port || u->hears_all ||
+	    (direct->hca && hca_chosen(direct->hca)) || !shares_interface(u))
 		return NULL;
 	return u;
 }
 
+/* How often the uplink was opened again or replaced by another member of the bond. */
+static uint32_t count_changes(const struct direct_uplink *direct)
+{
+	const struct uplink_set *set = direct->uplinks;
+	uint32_t count = has_active_backup(direct) ? direct->bond->moves : 0;
+
+	for (uint32_t i = 0; i < set->n; i++)
+		count += set->at[i].generation;
+	return count;
+}
+
 uint8_t direct_uplink_generation(const struct direct_uplink *direct)
 {
-	const struct uplink *u = find_uplink(direct);
+	return direct_uplink_find(direct) ? 1 + count_changes(direct) % UINT8_MAX : 0;
+}
 
-	return u ? 1 + u->generation % UINT8_MAX : 0;
+/* The MAC of the bond, if it is not that of its member's interface. */
+static const uint8_t *bond_mac(const struct direct_uplink *direct, const struct uplink *u)
+{
+	const uint8_t *mac =
+		has_active_backup(direct) ? direct->uplinks->at[direct->bond->port].mac : u->mac;
+
+	return memcmp(mac, u->mac, ETHER_MAC_LEN) ? mac : NULL;
 }
 
 int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring)
 {
-	const struct uplink *u = find_uplink(direct);
+	const struct uplink *u = direct_uplink_find(direct);
 	unsigned int ifindex = u ? if_nametoindex(u->ifname) : 0;
 
-	return ifindex ? packet_port_create(ifindex, HOST_MTU, ring) : -ENODEV;
+	return ifindex ? packet_port_create(ifindex, HOST_MTU, bond_mac(direct, u), ring) : -ENODEV;
 }
 
 int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n)
 {
-	const struct uplink *u = find_uplink(direct);
+	const struct uplink *u = direct_uplink_find(direct);
 
 	return u ? netdev_exclude_qpns(u->port, blocks, n) : -ENODEV;
 }
@@ -57,7 +92,7 @@ struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct)
 
 bool direct_uplink_redirects(const struct direct_uplink *direct)
 {
-	const struct uplink *u = find_uplink(direct);
+	const struct uplink *u = direct_uplink_find(direct);
 
 	return u && !strncmp(u->spec, "af_xdp:", 7);
 }

@@ -12,6 +12,7 @@
 
 #include <netdev/packet_port.h>
 
+#include "urxed/bond/bond.h"
 #include "urxed/hostnet/address_pin.h"
 #include "urxed/uplink/direct_uplink_trust.h"
 #include "urxed/uplink/uplink_set.h"
@@ -28,21 +29,26 @@ struct direct_uplink {
 	struct direct_uplink_trust trust;
 	struct uplink_set *uplinks;
 	const struct address_pins *pins;
-	const struct hca *hca; /* NULL = there can be none */
+	const struct hca *hca;   /* NULL = there can be none */
+	const struct bond *bond; /* of these uplinks; NULL = they are none */
 };
 
 /*
  * `direct` may be NULL in all functions: no uplink.
  *
- * A number from 1 to 255 that changes each time that the daemon opens the uplink again, or that the
- * last virtual machine leaves. 0: no process may have a packet socket now, because
+ * A number from 1 to 255 that changes each time that the daemon opens the uplink again, that
+ * another member of a bond becomes the active one, or that the last virtual machine leaves. 0: no
+ * process may have a packet socket now, because
  * - the uplink is neither af_packet: nor af_xdp: with urxe's XDP program,
- * - the daemon has several uplinks, of which each virtual machine is one,
+ * - the daemon has several uplinks, of which each virtual machine is one; the members of a bond in
+ *   mode active-backup count as one uplink, which is the active member,
  * - the uplink is impaired or closed,
  * - an HCA backs the device: frames of the wire go to the HCA anyway, or
  * - an address is pinned to a station: only the switch checks pins.
  */
 uint8_t direct_uplink_generation(const struct direct_uplink *direct);
+/* The uplink of that number, on which processes may have packet sockets; NULL: the number is 0. */
+struct uplink *direct_uplink_find(const struct direct_uplink *direct);
 /* As packet_port_create, on the uplink; -ENODEV: direct_uplink_generation is 0. */
 int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring);
 /*

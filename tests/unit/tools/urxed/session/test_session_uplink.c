@@ -30,13 +30,17 @@ struct world {
 	struct server server;
 	struct direct_uplink direct;
 	struct uplink_set uplinks;
+	struct bond bond;
 	struct address_pins pins;
 	struct server_process process;
-	uint32_t excluded; /* blocks that the filter excludes */
-	uint16_t first;    /* the first of them */
-	uint32_t changes;  /* of the filter */
-	uint32_t admitted; /* blocks that alone the filter admits; UINT32_MAX = all */
+	uint32_t excluded;               /* blocks that the filter excludes */
+	uint16_t first;                  /* the first of them */
+	uint32_t changes;                /* of the filter */
+	const struct netdev *filtered;   /* the port whose filter changed last */
+	const struct netdev *unfiltered; /* the port whose filter was emptied last */
+	uint32_t admitted;               /* blocks that alone the filter admits; UINT32_MAX = all */
 	struct hca hca;
+	bool other_mac;  /* the last socket also receives frames to another MAC */
 	int next_socket; /* that the daemon gives away; 0 = a new one */
 };
 
@@ -46,7 +50,8 @@ static _Thread_local uid_t accepted_uid; /* 0 = the real one */
 int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 
-int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ring *ring);
+int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t *mac,
+			      struct packet_port_ring *ring);
 int __wrap_netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 
 /* The daemon takes each process for one of this user. */
@@ -59,9 +64,11 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 	return rc;
 }
 
-int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_port_ring *ring)
+int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t *mac,
+			      struct packet_port_ring *ring)
 {
 	(void)ifindex;
+	w->other_mac = mac;
 	*ring = (struct packet_port_ring){mtu, 1};
 	if (!w->next_socket)
 		return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -70,7 +77,7 @@ int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, struct packet_
 
 int __wrap_netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n)
 {
-	(void)port;
+	*(n ? &w->filtered : &w->unfiltered) = port;
 	w->excluded = n;
 	w->admitted = UINT32_MAX;
 	w->first = n ? blocks[0] : 0;
@@ -297,6 +304,59 @@ static void sockets_come_back_when_the_last_machine_leaves(void **state)
 	assert_true(port_of_process()->has_socket);
 }
 
+/* Two uplinks as a bond whose first member carries the frames. */
+static void make_bond(enum bond_mode mode)
+{
+	struct uplink *second = &w->uplinks.at[1];
+
+	w->uplinks.n = 2;
+	*second = w->uplinks.at[0];
+	second->port = (struct netdev *)second;
+	second->mac[5] = 1;
+	w->bond = (struct bond){.mode = mode, .n = 2, .n_carriers = 1, .mask = 3};
+	w->bond.members[1].uplink = 1;
+	w->direct.bond = &w->bond;
+}
+
+static void sockets_follow_the_active_member_of_a_bond(void **state)
+{
+	uint8_t before;
+
+	(void)state;
+	make_bond(BOND_ACTIVE_BACKUP);
+	ask();
+	expect_own_block_excluded();
+	assert_ptr_equal(w->filtered, w->uplinks.at[0].port);
+	assert_false(w->other_mac);
+	before = direct_uplink_generation(&w->direct);
+	w->bond.carriers[0] = 1;
+	w->bond.moves++;
+	assert_int_not_equal(direct_uplink_generation(&w->direct), before);
+	sessions_update_uplink(&w->server.sessions);
+	expect_own_block_excluded();
+	assert_ptr_equal(w->filtered, w->uplinks.at[1].port);
+	assert_ptr_equal(w->unfiltered, w->uplinks.at[0].port);
+	/* The interface of this member has another MAC than the bond. */
+	ask();
+	assert_true(w->other_mac);
+}
+
+static void members_that_share_the_load_have_no_sockets(void **state)
+{
+	(void)state;
+	make_bond(BOND_BALANCE);
+	assert_int_equal(ask_status(), -ENODEV);
+}
+
+/* A machine beside the members: the switch must see the frames between it and the programs. */
+static void a_bond_with_a_machine_has_no_sockets(void **state)
+{
+	(void)state;
+	make_bond(BOND_ACTIVE_BACKUP);
+	w->uplinks.n = 3;
+	assert_int_equal(ask_status(), -ENODEV);
+}
+
 /* A program can keep the kernel's lock of its socket, and the daemon would wait for it. */
 static void the_daemon_keeps_no_copy_of_a_socket(void **state)
 {
@@ -414,6 +474,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(sockets_come_back_when_the_last_machine_leaves,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(sockets_follow_the_active_member_of_a_bond, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(members_that_share_the_load_have_no_sockets, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_bond_with_a_machine_has_no_sockets, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(packets_come_by_the_socket_until_the_process_ends,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
