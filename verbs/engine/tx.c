@@ -447,7 +447,7 @@ bool tx_has_gso(const struct tx *tx)
 
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6])
 {
-	return *tx->uplink && !(mac[0] & 1) && !is_local(tx, mac) &&
+	return *tx->uplink && !tx->uplink_paused && !(mac[0] & 1) && !is_local(tx, mac) &&
 	       vnic_driver_direct_allowed(tx->nic);
 }
 
@@ -519,6 +519,12 @@ void tx_send_ack(struct tx *tx)
 	}
 	count_uplink(tx, done - lost, 1 - (done - lost));
 	forget_ack(tx);
+}
+
+void tx_pause_uplink(struct tx *tx, bool pause)
+{
+	tx_send_ack(tx);
+	tx->uplink_paused = pause;
 }
 
 /*

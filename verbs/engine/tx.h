@@ -90,6 +90,8 @@ struct tx {
 	uint32_t free, placed, posted;
 	/* When tx_flush has to try again to send the waiting frames. */
 	uint64_t retry_at;
+	bool uplink_paused; /* frames to other hosts go by the switch, although there is an uplink
+			     */
 	uint64_t uplink_full_since; /* since when the direct uplink refuses frames; 0: it takes them
 				     */
 	uint8_t ack[VNIC_LAST_FRAME_MAX]; /* an ACK that is kept for the next system call */
@@ -116,6 +118,8 @@ void tx_lose_switch(struct tx *tx);
 /* Replaces the NIC: frames that wait for the old one are lost, the inboxes of peers stay. */
 void tx_set_nic(struct tx *tx, struct vnic_driver *nic);
 
+/* From now on frames to other hosts go by the switch, or by the direct uplink again. */
+void tx_pause_uplink(struct tx *tx, bool pause);
 /* Whether frames to that MAC address go by the direct uplink now. */
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6]);
 /* Whether the port receives UDP GSO packets now: not while the daemon wants to see all frames. */

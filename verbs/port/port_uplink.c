@@ -65,20 +65,32 @@ static bool is_lost_daemon(int rc)
 	return rc == -ECONNRESET || rc == -EPIPE || rc == -ETIMEDOUT;
 }
 
+/*
+ * The kernel takes up to 100 ms for a ring. Meanwhile frames leave by the switch: the old socket
+ * may be on an interface that carries nothing any more, as a former member of a bond.
+ */
+static int open_uplink_unlocked(struct packet_port **uplink)
+{
+	struct vnic_driver *nic = port.nic;
+	int rc;
+
+	tx_pause_uplink(&port.tx, true);
+	port_unlock();
+	rc = open_uplink(nic, uplink);
+	port_claim();
+	tx_pause_uplink(&port.tx, false);
+	return rc;
+}
+
 void port_renew_uplink(void)
 {
 	struct packet_port *uplink = NULL;
 	const uint8_t generation = port.welcome.port.uplink_generation;
-	struct vnic_driver *nic = port.nic;
-	int rc = 0;
+	int rc;
 
 	port.uplink_generation = generation;
 	port.uplink_inherited = false;
-	if (generation) {
-		port_unlock();
-		rc = open_uplink(nic, &uplink);
-		port_claim();
-	}
+	rc = generation ? open_uplink_unlocked(&uplink) : 0;
 	/* The next daemon is asked again; until then the old socket goes on. */
 	if (is_lost_daemon(rc))
 		return;

@@ -33,9 +33,10 @@ struct session {
 	bool demands;      /* its hello demands a block; it claims none */
 	bool uplink;       /* the process has a packet socket on the direct uplink */
 	bool uplink_asked; /* the process has requested such a socket from this daemon */
-	uint8_t uplink_generation;         /* direct_uplink_generation of the socket */
-	uint32_t drained;                  /* frames that were forwarded since its last message */
-	struct token_bucket introductions; /* to processes that it has asked for */
+	uint8_t uplink_generation;          /* direct_uplink_generation of the socket */
+	const struct uplink *uplink_member; /* the uplink of the socket */
+	uint32_t drained;                   /* frames that were forwarded since its last message */
+	struct token_bucket introductions;  /* to processes that it has asked for */
 	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
 	bool gone; /* sessions_reap frees it: the current batch of events may still name it */
 };

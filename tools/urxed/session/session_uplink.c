@@ -37,6 +37,12 @@ static struct session *session_of(struct switch_port *port)
 	return (struct session *)((char *)port - offsetof(struct session, port));
 }
 
+/* The socket is on the interface that carries the frames now, and not on a bond's former member. */
+static bool hears_uplink(const struct sessions *sessions, const struct session *s)
+{
+	return s->uplink && s->uplink_member == direct_uplink_find(sessions->direct_uplink);
+}
+
 /*
  * Whether a process receives packets to a block by a socket of its own. A process that has one of
  * an earlier daemon, or of the uplink as it was opened before, uses that one until it has asked.
@@ -47,7 +53,7 @@ static bool is_direct_block(const struct sessions *sessions, uint32_t block)
 	const struct session *s = owner ? session_of(owner) : NULL;
 
 	if (s && s->uplink)
-		return true;
+		return hears_uplink(sessions, s);
 	return sessions->lease_store->entries[block].direct &&
 	       (s ? !s->uplink_asked : sessions->lease_store->claimable[block]);
 }
@@ -75,7 +81,7 @@ static void mark_ports(struct sessions *sessions, const struct blocks *blocks)
 	struct session *s;
 
 	for (s = sessions->list; s; s = s->next)
-		s->port.has_socket = s->uplink && receive;
+		s->port.has_socket = receive && hears_uplink(sessions, s);
 	for (uint32_t i = 0; i < blocks->n && i < PACKET_PORT_QPN_BLOCKS_MAX; i++) {
 		owner = sessions->sw->leases.owner[blocks->at[i]];
 		if (owner)
@@ -301,6 +307,7 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 	answer->blocks = ring.blocks;
 	s->uplink = true;
 	s->uplink_generation = direct_uplink_generation(sessions->direct_uplink);
+	s->uplink_member = direct_uplink_find(sessions->direct_uplink);
 	store_direct_blocks(sessions, s, true);
 	remote_qp_acl_hear_always(&sessions->sw->remotes, &s->port.remotes);
 	rc = exclude_direct_blocks(sessions);
