@@ -67,6 +67,7 @@ struct qp1_net {
 	uint32_t to_others, roce_to_others;
 	uint8_t last_to_others[512];
 	uint32_t last_len;
+	bool stalled;   /* the host's switch takes no frames of QP1 */
 	bool answers;   /* the third party answers for every address that the host solicits */
 	bool many_macs; /* the third party has a MAC for each address, not third_mac for all */
 	uint8_t third_mac[6];
@@ -143,6 +144,13 @@ static inline void qp1_answer(struct qp1_net *net, const uint8_t *frame, uint32_
 		if (m.solicitation && !host_find_address(&net->peer.host, m.target))
 			qp1_answer_nd(net, &m);
 	}
+}
+
+static inline bool qp1_has_room(void *ctx)
+{
+	const struct qp1_host *h = ctx;
+
+	return h != &h->net->host || !h->net->stalled;
 }
 
 static inline void qp1_send(void *ctx, const uint8_t *frame, uint32_t len)
@@ -326,7 +334,7 @@ static inline void qp1_open_host(struct qp1_net *net, struct qp1_host *h, const 
 				 const char *v4, const char *v6)
 {
 	static const struct neigh_ops neigh_ops = {qp1_neigh_send, qp1_neigh_mac, qp1_neigh_answer};
-	static const struct gsi_ops gsi_ops = {qp1_send, qp1_gsi_input};
+	static const struct gsi_ops gsi_ops = {qp1_has_room, qp1_send, qp1_gsi_input};
 	static const struct cma_ops cma_ops = {qp1_cma_send, qp1_cma_event, qp1_cma_request};
 
 	h->net = net;

@@ -11,6 +11,13 @@
 
 /* --- Callbacks between switch, gsi.h, ucma.h and sessions */
 
+static bool has_room(void *ctx)
+{
+	struct rdmacm *r = ctx;
+
+	return switch_has_room(r->sessions->sw, GSI_BURST);
+}
+
 static void send_frame(void *ctx, const uint8_t *frame, uint32_t len)
 {
 	struct rdmacm *r = ctx;
@@ -54,7 +61,7 @@ static bool has_claimable_leases(void *ctx, pid_t pid)
 	return lease_store_has_claimable(r->sessions->lease_store, pid);
 }
 
-static const struct gsi_ops gsi_ops = {send_frame, receive_mad};
+static const struct gsi_ops gsi_ops = {has_room, send_frame, receive_mad};
 static const struct ucma_ops ucma_ops = {send_mad, owns_qpn, has_claimable_leases};
 
 /* --- Opening and closing */

@@ -289,7 +289,7 @@ static bool send_frames(struct gsi *g, uint64_t now)
 
 static void send_outgoing(struct gsi *g, uint64_t now)
 {
-	while (gsi_post_outgoing(g))
+	while (g->outgoing.n && g->ops->has_room(g->ctx) && gsi_post_outgoing(g))
 		while (send_frames(g, now))
 			;
 }

@@ -15,6 +15,7 @@
 #ifndef URXE_URXED_QP1_GSI_H
 #define URXE_URXED_QP1_GSI_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <cm/cm.h>
@@ -25,6 +26,7 @@
 #include "urxed/qp1/fair_queue.h"
 
 #define GSI_RECVS 64
+#define GSI_BURST 16 /* MADs that are sent together */
 #define GSI_HOPS  64 /* next hops that are being resolved; the oldest is given up for a new one */
 
 /* X(identifier, printed name, meaning) */
@@ -40,6 +42,11 @@ enum gsi_drop { GSI_DROP_LIST(GSI_DROP_ENUM) GSI_DROP_COUNT };
 const char *gsi_drop_name(enum gsi_drop drop);
 
 struct gsi_ops {
+	/*
+	 * Whether the switch takes GSI_BURST frames now. If not, MADs stay queued, and the caller
+	 * calls gsi_run again when it does.
+	 */
+	bool (*has_room)(void *ctx);
 	/* Gives an Ethernet frame to the switch. */
 	void (*send)(void *ctx, const uint8_t *frame, uint32_t len);
 	/* A MAD has arrived; `path` leads back to its sender. */
@@ -103,7 +110,5 @@ void gsi_neigh_answer(struct gsi *g, struct neigh_waiter *w, int status,
 bool gsi_post_outgoing(struct gsi *g);
 /* Forgets queued MADs and waiters. */
 void gsi_send_close(struct gsi *g);
-/* Frames that gsi_post_outgoing posts at most. */
-#define GSI_BURST 16
 
 #endif

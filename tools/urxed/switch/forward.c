@@ -163,6 +163,22 @@ void switch_send_by(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, u
 	switch_enqueue(sw, &sw->uplink_ports[uplink], &f, false);
 }
 
+/* The machines' ports do not count: a machine that takes no frames must not stop the daemon. */
+bool switch_has_room(struct vswitch *sw, uint32_t n)
+{
+	for (uint32_t i = 0; i < sw->n_uplinks; i++) {
+		struct switch_port *port = &sw->uplink_ports[i];
+
+		if (port->kind != SWITCH_UPLINK || !port->uplink ||
+		    uplink_has_room(port->uplink, n))
+			continue;
+		switch_flush(sw, port);
+		if (!uplink_has_room(port->uplink, n))
+			return false;
+	}
+	return true;
+}
+
 void switch_send_gsi(struct vswitch *sw, const uint8_t *frame, uint32_t len)
 {
 	struct switch_frame f = switch_frame_whole(frame, len);

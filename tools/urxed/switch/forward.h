@@ -46,6 +46,11 @@ void switch_send_last(struct vswitch *sw, uint64_t now, struct switch_port *port
 void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len);
 /* Sends a frame of the daemon's own through one member of the bond. */
 void switch_send_by(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, uint32_t len);
+/*
+ * Whether all uplinks to the wire have room for n frames of the daemon's own. If not,
+ * switch_deadline is soon, and the caller asks again.
+ */
+bool switch_has_room(struct vswitch *sw, uint32_t n);
 /* Sends a frame of the host's QP1, from the host's MAC, to another host or to the host itself. */
 void switch_send_gsi(struct vswitch *sw, const uint8_t *frame, uint32_t len);
 

@@ -93,6 +93,8 @@ void uplink_log_impairments(const struct uplink *u);
 /* Allocates the transmit queue for u->mtu. 0 or -ENOMEM. */
 int uplink_make_queue(struct uplink *u);
 void uplink_free_queue(struct uplink *u);
+/* Whether the queue has room for n frames; a closed port drops them, and needs none. */
+bool uplink_has_room(const struct uplink *u, uint32_t n);
 /* Buffer of u->stride bytes for the next frame; NULL = the queue is full. */
 uint8_t *uplink_reserve(struct uplink *u);
 /* Queues the frame of len bytes in the buffer reserved last. */

@@ -20,6 +20,11 @@ void uplink_free_queue(struct uplink *u)
 	u->queued = 0;
 }
 
+bool uplink_has_room(const struct uplink *u, uint32_t n)
+{
+	return !u->port || u->queued + n <= UPLINK_QUEUE;
+}
+
 uint8_t *uplink_reserve(struct uplink *u)
 {
 	return u->port && u->queued < UPLINK_QUEUE ? u->buffers + u->queued * u->stride : NULL;

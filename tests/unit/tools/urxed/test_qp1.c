@@ -312,6 +312,24 @@ static void mads_wait_for_their_next_hop(void **state)
 	assert_int_equal(net.host.gsi.n_hops, 0);
 }
 
+/* No refusal is lost while the uplink's queue is full. */
+static void mads_wait_for_room_in_the_switch(void **state)
+{
+	uint8_t ip[16];
+
+	(void)state;
+	net.to_others = 0;
+	net.stalled = true;
+	qp1_on_link(ip, 66);
+	for (uint32_t i = 0; i < 2 * GSI_BURST; i++)
+		qp1_attack_req(&net, ip, qp1_macs[2], QP1_UNHEARD, i);
+	qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	assert_int_equal(net.to_others, 0);
+	net.stalled = false;
+	qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	assert_int_equal(net.to_others, 2 * GSI_BURST);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -328,6 +346,7 @@ int main(void)
 		TEST(local_user_resolves_many),
 		TEST(reply_of_a_program_needs_address_resolution),
 		TEST(mads_wait_for_their_next_hop),
+		TEST(mads_wait_for_room_in_the_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -482,6 +482,26 @@ static void stalled_uplink_drops_its_queue(void **state)
 	drops(SWITCH_DROP_UPLINK_FULL, UPLINK_QUEUE);
 }
 
+/* MADs of the daemon: as many as the uplink takes, without a run of the switch between them. */
+static void frames_of_urxed_wait_for_room(void **state)
+{
+	uint8_t frame[LAN_LEN] = {0};
+	struct netdev_frame out[8];
+	uint32_t sent = 0;
+
+	(void)state;
+	memcpy(frame, peer_mac, ETHER_MAC_LEN);
+	for (; switch_has_room(&w->sw, 16); sent += 16)
+		for (uint32_t i = 0; i < 16; i++)
+			switch_send(&w->sw, 0, frame, sizeof(frame));
+	assert_in_range(sent, DEPTH + UPLINK_QUEUE - 16, DEPTH + UPLINK_QUEUE);
+	assert_true(switch_deadline(&w->sw, LAN_T0) <= LAN_T0 + SWITCH_RETRY_NS);
+	drops(SWITCH_NO_DROP, 0);
+	while (netdev_rx(w->far[0], LAN_T0, out, 8))
+		;
+	assert_true(switch_has_room(&w->sw, 16));
+}
+
 /* A full process loses its copy; no process gets two, and the sender does not wait. */
 static void multicast_to_a_full_process_is_dropped(void **state)
 {
@@ -689,6 +709,7 @@ int main(void)
 		TEST(uplink_frame_is_dropped_at_a_full_process),
 		TEST(full_uplink_keeps_frames_in_order),
 		TEST(stalled_uplink_drops_its_queue),
+		TEST(frames_of_urxed_wait_for_room),
 		TEST(tap_sees_frames_in_and_out),
 		TEST(each_port_has_its_own_counters),
 		CROWD(run_of_a_crowd_ends_soon),
