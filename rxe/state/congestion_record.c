@@ -44,7 +44,7 @@ void congestion_record(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct pace *pace = &qp->pace;
 
-	state_begin(s, STATE_QP_CONGESTION);
+	state_begin(s, STATE_RECORD_QP_CONGESTION);
 	state_bool(s, &qp->paced);
 	state_time(s, &pace->next);
 	if (s->restoring)

@@ -21,7 +21,7 @@ void cq_record(struct state_device *d, struct urxe_cq *cq)
 	uint64_t tag = cq ? object_tag(d, URXE_STATE_CQ, cq->ctx) : 0;
 	int rc;
 
-	state_begin(s, STATE_CQ);
+	state_begin(s, STATE_RECORD_CQ);
 	state_u64(s, &tag);
 	if (!cq && state_ok(s)) {
 		rc = urxe_cq_create(d->dev, object_context(d, URXE_STATE_CQ, d->cqs.n, tag), &cq);
@@ -111,7 +111,7 @@ void completions_record(struct state_device *d, uint32_t i)
 	struct state_stream *s = &d->stream;
 	struct urxe_cq *cq = s->restoring ? NULL : d->cqs.object[i];
 
-	state_begin(s, STATE_COMPLETIONS);
+	state_begin(s, STATE_RECORD_COMPLETIONS);
 	cq_field(d, &cq);
 	if (cq && s->restoring)
 		restore_completions(d, cq->ctx);

@@ -104,7 +104,7 @@ void device_record(struct state_device *d)
 	struct urxe_dev_attr attr = given_attr(dev);
 	struct urxe_dcqcn dcqcn = dev->cong.dcqcn;
 
-	state_begin(s, STATE_DEVICE);
+	state_begin(s, STATE_RECORD_DEVICE);
 	device_attr_record(s, &attr, &dcqcn);
 	if (s->restoring && state_ok(s))
 		check_attr(d, &attr);

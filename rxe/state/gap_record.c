@@ -126,7 +126,7 @@ void gap_record(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct psn_gap *gap = &qp->resp.gap;
 
-	state_begin(s, STATE_QP_GAP);
+	state_begin(s, STATE_RECORD_QP_GAP);
 	state_bool(s, &qp->resp.in_gap);
 	state_bool(s, &gap->asked);
 	state_u8_max(s, &gap->repeats, REPEATS);

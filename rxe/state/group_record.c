@@ -59,7 +59,7 @@ void group_record(struct state_device *d, const struct mcast_group *group)
 	struct state_stream *s = &d->stream;
 	struct urxe_gid gid = group ? group->gid : (struct urxe_gid){0};
 
-	state_begin(s, STATE_GROUP);
+	state_begin(s, STATE_RECORD_GROUP);
 	state_bytes(s, gid.raw, sizeof(gid.raw));
 	if (group)
 		save_members(s, group);
@@ -80,7 +80,7 @@ void ready_record(struct state_device *d)
 	{
 		n++;
 	}
-	state_begin(s, STATE_READY);
+	state_begin(s, STATE_RECORD_READY);
 	n = state_count(s, s->restoring ? 0 : n, QPN_LEN);
 	if (!s->restoring)
 		TAILQ_FOREACH(qp, &d->dev->ready, ready_link)

@@ -118,7 +118,7 @@ static bool is_valid_state(const struct urxe_qp *qp)
 
 void qp_attr_record(struct state_stream *s, struct urxe_qp *qp)
 {
-	state_begin(s, STATE_QP_ATTR);
+	state_begin(s, STATE_RECORD_QP_ATTR);
 	attr_fields(s, &qp->attr);
 	mtu_field(s, qp);
 	header_fields(s, qp);

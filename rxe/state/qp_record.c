@@ -83,7 +83,7 @@ void qp_record(struct state_device *d, struct urxe_qp *qp)
 		urxe_qp_query(qp, &attr, &init);
 		tag = object_tag(d, URXE_STATE_QP, init.ctx);
 	}
-	state_begin(s, STATE_QP);
+	state_begin(s, STATE_RECORD_QP);
 	state_u64(s, &tag);
 	init_fields(d, &init);
 	if (s->restoring)

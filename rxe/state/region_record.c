@@ -109,7 +109,7 @@ void mr_record(struct state_device *d, struct urxe_mr *mr)
 
 	if (mr)
 		urxe_mr_query(mr, &attr);
-	state_begin(s, STATE_MR);
+	state_begin(s, STATE_RECORD_MR);
 	region_fields(s, &attr);
 	if (mr) {
 		save_extents(s, mr);
@@ -175,7 +175,7 @@ void fast_mr_record(struct state_device *d, struct urxe_fast_mr *fast)
 		attr.pd = fast->pd;
 		attr.key = fast->key;
 	}
-	state_begin(s, STATE_FAST_MR);
+	state_begin(s, STATE_RECORD_FAST_MR);
 	region_fields(s, &attr);
 	state_u32(s, &max_extents);
 	state_bool(s, &registered);

@@ -216,7 +216,7 @@ void requester_record(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	state_begin(s, STATE_QP_REQUESTER);
+	state_begin(s, STATE_RECORD_QP_REQUESTER);
 	state_u24(s, &req->psn);
 	state_u24(s, &req->una);
 	state_u24(s, &req->acked);

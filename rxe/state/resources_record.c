@@ -122,7 +122,7 @@ void resources_record(struct state_stream *s, struct urxe_qp *qp)
 	struct responder *resp = &qp->resp;
 	uint32_t n = qp->attr.max_dest_rd_atomic;
 
-	state_begin(s, STATE_QP_RESOURCES);
+	state_begin(s, STATE_RECORD_QP_RESOURCES);
 	n = state_count(s, n, SLOT_MIN);
 	state_u32(s, &resp->res_oldest);
 	state_require(s, n == qp->attr.max_dest_rd_atomic);

@@ -79,7 +79,7 @@ void responder_record(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct responder *resp = &qp->resp;
 
-	state_begin(s, STATE_QP_RESPONDER);
+	state_begin(s, STATE_RECORD_QP_RESPONDER);
 	state_u24(s, &resp->psn);
 	state_u24(s, &resp->msn);
 	message_fields(s, qp);

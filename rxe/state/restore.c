@@ -41,15 +41,15 @@ void object_restored(struct state_device *d, const struct urxe_state_object *obj
 static void restore_record(struct state_device *d, uint32_t kind)
 {
 	switch (kind) {
-	case STATE_CQ: cq_record(d, NULL); break;
-	case STATE_MR: mr_record(d, NULL); break;
-	case STATE_FAST_MR: fast_mr_record(d, NULL); break;
-	case STATE_SRQ: srq_record(d, NULL); break;
-	case STATE_QP: qp_record(d, NULL); break;
-	case STATE_MW: mw_record(d, NULL); break;
-	case STATE_GROUP: group_record(d, NULL); break;
-	case STATE_READY: ready_record(d); break;
-	case STATE_COMPLETIONS: completions_record(d, 0); break;
+	case STATE_RECORD_CQ: cq_record(d, NULL); break;
+	case STATE_RECORD_MR: mr_record(d, NULL); break;
+	case STATE_RECORD_FAST_MR: fast_mr_record(d, NULL); break;
+	case STATE_RECORD_SRQ: srq_record(d, NULL); break;
+	case STATE_RECORD_QP: qp_record(d, NULL); break;
+	case STATE_RECORD_MW: mw_record(d, NULL); break;
+	case STATE_RECORD_GROUP: group_record(d, NULL); break;
+	case STATE_RECORD_READY: ready_record(d); break;
+	case STATE_RECORD_COMPLETIONS: completions_record(d, 0); break;
 	default: state_fail(&d->stream, -EBADMSG); break;
 	}
 }
@@ -57,16 +57,16 @@ static void restore_record(struct state_device *d, uint32_t kind)
 static void restore_records(struct state_device *d)
 {
 	struct state_stream *s = &d->stream;
-	uint32_t last = STATE_DEVICE, kind;
+	uint32_t last = STATE_RECORD_DEVICE, kind;
 
 	device_record(d);
-	while ((kind = state_next_record(s)) && kind != STATE_END) {
+	while ((kind = state_next_record(s)) && kind != STATE_RECORD_END) {
 		state_require(s, kind >= last);
 		last = kind;
 		if (state_ok(s))
 			restore_record(d, kind);
 	}
-	state_begin(s, STATE_END);
+	state_begin(s, STATE_RECORD_END);
 	state_end(s);
 	state_require(s, s->at == s->end);
 }
@@ -124,7 +124,7 @@ int urxe_state_read_attr(const uint8_t *stream, size_t length, struct urxe_state
 
 	*attr = (struct urxe_state_attr){0};
 	stream_begin_restore(&s, stream, length, 0);
-	state_begin(&s, STATE_DEVICE);
+	state_begin(&s, STATE_RECORD_DEVICE);
 	device_attr_record(&s, &attr->attr, &attr->dcqcn);
 	return s.error;
 }

@@ -85,7 +85,7 @@ void srq_record(struct state_device *d, struct urxe_rq *srq)
 		attr = srq->attr;
 		tag = object_tag(d, URXE_STATE_SRQ, attr.ctx);
 	}
-	state_begin(s, STATE_SRQ);
+	state_begin(s, STATE_RECORD_SRQ);
 	state_u64(s, &tag);
 	state_u32(s, &attr.pd);
 	state_u32(s, &attr.max_wr);
@@ -122,7 +122,7 @@ void receives_record(struct state_stream *s, struct urxe_qp *qp)
 	struct responder *resp = &qp->resp;
 	struct urxe_rq *rq = qp->rq;
 
-	state_begin(s, STATE_QP_RECEIVES);
+	state_begin(s, STATE_RECORD_QP_RECEIVES);
 	state_bool(s, &resp->has_wqe);
 	if (rq->qp) {
 		queue_fields(s, rq);

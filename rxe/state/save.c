@@ -230,7 +230,7 @@ int urxe_state_save(struct urxe_dev *dev, uint64_t now, const struct urxe_state_
 	device_record(&d);
 	if (state_ok(s))
 		save_objects(&d);
-	state_begin(s, STATE_END);
+	state_begin(s, STATE_RECORD_END);
 	state_end(s);
 	stream_finish_save(s);
 	free_lists(&d);

@@ -192,7 +192,7 @@ void sends_record(struct state_stream *s, struct urxe_qp *qp)
 	struct sq *sq = &qp->sq;
 	uint32_t n = sq->head - sq->tail, unsent = sq->head - sq->cur;
 
-	state_begin(s, STATE_QP_SENDS);
+	state_begin(s, STATE_RECORD_QP_SENDS);
 	state_u32(s, &sq->head);
 	n = state_count(s, n, REQUEST_MIN);
 	state_require(s, n <= sq->max_wr);

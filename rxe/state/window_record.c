@@ -61,7 +61,7 @@ void mw_record(struct state_device *d, struct urxe_mw *mw)
 
 	if (mw)
 		attr = (struct urxe_mw_attr){.pd = mw->pd, .type = mw->type, .key = mw->key};
-	state_begin(s, STATE_MW);
+	state_begin(s, STATE_RECORD_MW);
 	state_u32(s, &attr.pd);
 	state_u8(s, &attr.type);
 	state_u32(s, &attr.key);
