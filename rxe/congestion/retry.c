@@ -457,7 +457,7 @@ static bool is_cut(const struct urxe_qp *qp)
 	const struct urxe_dev_attr *attr = &qp->dev->attr;
 	bool cut = attr->ops->path_cut && attr->ops->path_cut(attr->ctx, &qp->attr.path);
 
-	return IS_RECORDED(qp->dev) ? record_answer(qp->dev, QUESTION_PATH_CUT, cut) : cut;
+	return HAS_RECORDING(qp->dev) ? record_answer(qp->dev, QUESTION_PATH_CUT, cut) : cut;
 }
 
 static bool time_out(struct urxe_qp *qp)

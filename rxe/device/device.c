@@ -133,7 +133,7 @@ int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu)
 	uint32_t path_mtu = urxe_max_path_mtu(mtu), at = 0;
 	struct urxe_qp *qp;
 
-	RECORD_ENTRY(dev, LINK_MTU, .number = mtu);
+	RECORD_ENTRY(dev, LINK_MTU, .value = mtu);
 	if (mtu > dev->attr.mtu)
 		return -EINVAL;
 	if (!path_mtu)
@@ -157,7 +157,7 @@ int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gi
 {
 	static const struct urxe_gid none;
 
-	RECORD_ENTRY(dev, GID_SET, .number = index, .flag = v1, .gid.gid = gid ? *gid : none,
+	RECORD_ENTRY(dev, GID_SET, .value = index, .flag = v1, .gid.gid = gid ? *gid : none,
 		     .gid.valid = gid);
 	if (index >= URXE_MAX_GIDS)
 		return -EINVAL;
@@ -170,7 +170,7 @@ int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gi
 
 int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan)
 {
-	RECORD_ENTRY(dev, GID_VLAN, .number = index, .u16 = vlan);
+	RECORD_ENTRY(dev, GID_VLAN, .value = index, .u16 = vlan);
 	if (index >= URXE_MAX_GIDS || !dev->gids[index].valid || vlan > VLAN_ID_MAX)
 		return -EINVAL;
 	dev->gids[index].vlan = vlan;
@@ -216,12 +216,12 @@ static void fetch_large(const struct urxe_frame *frame)
 
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
-	RECORD_ENTRY(dev, INPUT, .now = now, .number = n);
+	RECORD_ENTRY(dev, INPUT, .now = now, .value = n);
 	dev_pass_time(dev, now);
 	for (uint32_t i = 0; i < n; i++) {
 		if (i + 1 < n)
 			fetch_large(&frames[i + 1]);
-		if (IS_RECORDED(dev))
+		if (HAS_RECORDING(dev))
 			record_received(dev, &frames[i]);
 		recv_frame(dev, &frames[i]);
 	}
@@ -314,7 +314,7 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 		if (sent == turn && has_more_output(qp))
 			qp_schedule(qp);
 	}
-	if (IS_RECORDED(dev))
+	if (HAS_RECORDING(dev))
 		record_sent(dev, frames, n);
 	return n;
 }

@@ -157,7 +157,7 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	struct urxe_qp *qp;
 	int rc;
 
-	if (IS_RECORDED(dev))
+	if (HAS_RECORDING(dev))
 		record_qp_create(dev, init);
 	if (!is_valid_init(init))
 		return -EINVAL;

@@ -286,7 +286,7 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	struct urxe_qp_attr wanted = *attr;
 	int rc;
 
-	RECORD_ENTRY(qp->dev, QP_MODIFY, .now = now, .qpn = qp->qpn, .number = mask, .attr = *attr);
+	RECORD_ENTRY(qp->dev, QP_MODIFY, .now = now, .qpn = qp->qpn, .value = mask, .attr = *attr);
 	dev_pass_time(qp->dev, now);
 	if (!is_valid_transition(qp, to, mask) || !has_valid_values(qp, attr, mask))
 		return -EINVAL;

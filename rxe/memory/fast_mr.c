@@ -50,7 +50,7 @@ int fast_mr_create(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents, uint
 int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
 		       struct urxe_fast_mr **fast)
 {
-	RECORD_ENTRY(dev, FAST_ALLOC, .number = max_extents, .mw = {.pd = pd});
+	RECORD_ENTRY(dev, FAST_ALLOC, .value = max_extents, .mw = {.pd = pd});
 	return fast_mr_create(dev, pd, max_extents, mr_new_key(dev, true), fast);
 }
 
@@ -105,7 +105,7 @@ static bool call_page_list(struct urxe_dev *dev, const struct urxe_fast_reg *req
 	bool resolved =
 		dev->attr.ops->page_list(dev->attr.ctx, request, &attr->extents, &attr->n_extents);
 
-	return IS_RECORDED(dev) ? record_answer(dev, QUESTION_PAGE_LIST, resolved) : resolved;
+	return HAS_RECORDING(dev) ? record_answer(dev, QUESTION_PAGE_LIST, resolved) : resolved;
 }
 
 bool fast_mr_register(struct urxe_qp *qp, const struct urxe_fast_reg *request)

@@ -395,7 +395,7 @@ static bool touch_bytes(struct urxe_dev *dev, const struct urxe_extent *bytes, v
 		return true;
 	}
 	mapped = dev->attr.ops->guard(dev->attr.ctx, bytes, fn, arg);
-	if (IS_RECORDED(dev))
+	if (HAS_RECORDING(dev))
 		mapped = record_answer(dev, QUESTION_GUARD, mapped);
 	return mapped || report_memory_gone(dev);
 }
@@ -507,7 +507,7 @@ static bool call_persist(struct urxe_dev *dev, const struct urxe_extent *bytes)
 {
 	bool done = dev->attr.ops->persist(dev->attr.ctx, bytes);
 
-	return IS_RECORDED(dev) ? record_answer(dev, QUESTION_PERSIST, done) : done;
+	return HAS_RECORDING(dev) ? record_answer(dev, QUESTION_PERSIST, done) : done;
 }
 
 /* A fence makes the stores visible to all; the device's owner makes them persistent. */

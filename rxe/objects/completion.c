@@ -28,7 +28,7 @@ static void overflow_cq(struct urxe_cq *cq)
 {
 	cq->overflow = true;
 	dev_count(cq->dev, URXE_EVENT_CQ_OVERFLOW);
-	if (IS_RECORDED(cq->dev))
+	if (HAS_RECORDING(cq->dev))
 		record_async(cq->dev, URXE_ASYNC_CQ_ERR, cq->ctx);
 	cq->dev->attr.ops->async_event(cq->dev->attr.ctx, URXE_ASYNC_CQ_ERR, cq->ctx);
 	fail_users(cq);
@@ -58,15 +58,15 @@ static bool call_complete(struct urxe_cq *cq, const struct urxe_wc *wc)
 {
 	bool taken;
 
-	if (IS_RECORDED(cq->dev))
+	if (HAS_RECORDING(cq->dev))
 		record_completion(cq->dev, cq->ctx, wc);
 	taken = cq->dev->attr.ops->complete(cq->ctx, wc);
-	return IS_RECORDED(cq->dev) ? record_answer(cq->dev, QUESTION_COMPLETE, taken) : taken;
+	return HAS_RECORDING(cq->dev) ? record_answer(cq->dev, QUESTION_COMPLETE, taken) : taken;
 }
 
 static void call_comp_event(struct urxe_cq *cq)
 {
-	if (IS_RECORDED(cq->dev))
+	if (HAS_RECORDING(cq->dev))
 		record_comp_event(cq->dev, cq->ctx);
 	cq->dev->attr.ops->comp_event(cq->ctx);
 }

@@ -47,11 +47,11 @@ struct cnp_budget {
 
 struct urxe_dev {
 	struct urxe_dev_attr attr;
-	uint32_t path_mtu;           /* longest path MTU of the link, bytes */
-	uint32_t window_packets;     /* window of a QP whose peer is on another host, */
-	uint32_t window_bytes;       /* in packets and bytes; attr.max_packets limits all QPs */
-	uint64_t now;                /* latest time that a call has passed, ns */
-	struct recording *recording; /* NULL: the device is not recorded (rxe/record.h) */
+	uint32_t path_mtu;       /* longest path MTU of the link, bytes */
+	uint32_t window_packets; /* window of a QP whose peer is on another host, */
+	uint32_t window_bytes;   /* in packets and bytes; attr.max_packets limits all QPs */
+	uint64_t now;            /* latest time that a call has passed, ns */
+	struct device_recording *recording; /* NULL: the device neither records nor replays */
 	struct gid_entry gids[URXE_MAX_GIDS];
 	uint32_t address_era; /* changes when gids change; never 0 */
 	uint16_t pkeys[URXE_MAX_PKEYS];
@@ -102,7 +102,7 @@ static inline void dev_count(struct urxe_dev *dev, enum urxe_event event)
 static inline void dev_drop(struct urxe_dev *dev, enum urxe_drop drop)
 {
 	dev->counters.drop[drop]++;
-	if (IS_RECORDED(dev))
+	if (HAS_RECORDING(dev))
 		record_drop(dev, drop);
 }
 

@@ -43,7 +43,7 @@ static bool is_in_use(const struct urxe_dev *dev, uint32_t index)
 
 int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey)
 {
-	RECORD_ENTRY(dev, PKEY_SET, .number = index, .u16 = pkey);
+	RECORD_ENTRY(dev, PKEY_SET, .value = index, .u16 = pkey);
 	if (index >= URXE_MAX_PKEYS)
 		return -EINVAL;
 	if (!pkey_valid(pkey) && is_in_use(dev, index))

@@ -22,7 +22,7 @@ void qp_unschedule(struct urxe_qp *qp)
 
 void qp_event(struct urxe_qp *qp, enum urxe_async event)
 {
-	if (IS_RECORDED(qp->dev))
+	if (HAS_RECORDING(qp->dev))
 		record_async(qp->dev, event, qp->ctx);
 	qp->dev->attr.ops->async_event(qp->dev->attr.ctx, event, qp->ctx);
 }

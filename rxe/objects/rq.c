@@ -54,10 +54,10 @@ uint32_t urxe_rq_retired(const struct urxe_rq *rq)
 void rq_refill(struct urxe_rq *rq)
 {
 	rq->refilling = true;
-	if (IS_RECORDED(rq->dev))
+	if (HAS_RECORDING(rq->dev))
 		record_refill(rq->dev, true);
 	rq->dev->attr.ops->refill(rq->attr.ctx);
-	if (IS_RECORDED(rq->dev))
+	if (HAS_RECORDING(rq->dev))
 		record_refill(rq->dev, false);
 	rq->refilling = false;
 }
@@ -70,7 +70,7 @@ static void check_limit(struct urxe_rq *rq)
 	if (!rq->limit || rq->head - rq->tail >= rq->limit)
 		return;
 	rq->limit = 0;
-	if (IS_RECORDED(rq->dev))
+	if (HAS_RECORDING(rq->dev))
 		record_async(rq->dev, URXE_ASYNC_SRQ_LIMIT_REACHED, rq->attr.ctx);
 	rq->dev->attr.ops->async_event(rq->dev->attr.ctx, URXE_ASYNC_SRQ_LIMIT_REACHED,
 				       rq->attr.ctx);
@@ -140,7 +140,7 @@ int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit)
 {
 	int rc = 0;
 
-	RECORD_ENTRY(srq->dev, SRQ_LIMIT, .context = (uintptr_t)srq->attr.ctx, .number = limit);
+	RECORD_ENTRY(srq->dev, SRQ_LIMIT, .context = (uintptr_t)srq->attr.ctx, .value = limit);
 	if (limit > srq->attr.max_wr)
 		return -EINVAL;
 	if (srq->hca)
@@ -168,7 +168,7 @@ int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)
 	struct urxe_rq resized = *srq;
 	int rc = 0;
 
-	RECORD_ENTRY(srq->dev, SRQ_RESIZE, .context = (uintptr_t)srq->attr.ctx, .number = max_wr);
+	RECORD_ENTRY(srq->dev, SRQ_RESIZE, .context = (uintptr_t)srq->attr.ctx, .value = max_wr);
 	if (!max_wr || max_wr > URXE_MAX_WR || max_wr < srq->head - srq->tail ||
 	    max_wr < srq->limit)
 		return -EINVAL;

@@ -260,8 +260,8 @@ void call_fields(struct state_stream *s, struct call *call)
 		state_u24(s, &call->qpn);
 	if (form->members & KEY)
 		state_u32(s, &call->key);
-	if (form->members & NUMBER)
-		state_u32(s, &call->number);
+	if (form->members & VALUE)
+		state_u32(s, &call->value);
 	if (form->members & CONTEXT)
 		state_u64(s, &call->context);
 	if (form->members & FLAG)

@@ -14,48 +14,48 @@
  * recording keeps one more, so the replayed engine refuses the request, too. */
 #define CALL_SEGS (URXE_MAX_SGE + 1)
 
-/* Members of a call besides those of its own function. */
-enum call_member { NOW = 1, QPN = 2, KEY = 4, NUMBER = 8, CONTEXT = 16, FLAG = 32 };
+/* Members of struct call that a call has, besides those that its own function passes. */
+enum call_member { NOW = 1, QPN = 2, KEY = 4, VALUE = 8, CONTEXT = 16, FLAG = 32 };
 
 /*
- * X(identifier, name, members, function of the other fields or NULL). The number of a call is its
- * place, so new calls are added at the end.
+ * X(identifier, name, members, function of the other fields or NULL). The kind of a call is its
+ * position in this list, so new calls are added at the end.
  */
-#define CALL_LIST(X)                                                      \
-	X(INPUT, "input", NOW | NUMBER, NULL)                             \
-	X(OUTPUT, "output", NOW, output_fields)                           \
-	X(POST_SEND, "post_send", QPN, send_fields)                       \
-	X(POST_MALFORMED, "post_malformed", QPN | CONTEXT | NUMBER, NULL) \
-	X(POST_RECV, "post_recv", QPN, recv_fields)                       \
-	X(POST_SRQ, "post_srq_recv", CONTEXT, recv_fields)                \
-	X(CQ_ARM, "req_notify_cq", CONTEXT | FLAG, NULL)                  \
-	X(QP_EXECUTE, "execute", NOW | QPN, NULL)                         \
-	X(QP_MODIFY, "modify_qp", NOW | QPN | NUMBER, modify_fields)      \
-	X(QP_CREATE, "create_qp", CONTEXT | QPN, qp_fields)               \
-	X(QP_DESTROY, "destroy_qp", QPN, NULL)                            \
-	X(QP_FLUSH_ACKS, "flush_acks", QPN, NULL)                         \
-	X(CQ_CREATE, "create_cq", CONTEXT, NULL)                          \
-	X(CQ_DESTROY, "destroy_cq", CONTEXT, NULL)                        \
-	X(SRQ_CREATE, "create_srq", CONTEXT, srq_fields)                  \
-	X(SRQ_DESTROY, "destroy_srq", CONTEXT, NULL)                      \
-	X(SRQ_LIMIT, "limit_srq", CONTEXT | NUMBER, NULL)                 \
-	X(SRQ_RESIZE, "resize_srq", CONTEXT | NUMBER, NULL)               \
-	X(MR_REG, "reg_mr", 0, mr_fields)                                 \
-	X(MR_REREG, "rereg_mr", KEY, mr_fields)                           \
-	X(MR_DEREG, "dereg_mr", KEY, NULL)                                \
-	X(MR_UNMAP, "unmap", KEY, bytes_fields)                           \
-	X(MR_UNMAP_ALL, "unmap_all", KEY, NULL)                           \
-	X(MR_UNMAPPED, "unmapped", KEY | FLAG, bytes_fields)              \
-	X(MW_ALLOC, "alloc_mw", KEY, mw_fields)                           \
-	X(MW_DEALLOC, "dealloc_mw", KEY, NULL)                            \
-	X(FAST_ALLOC, "alloc_mr", NUMBER, pd_field)                       \
-	X(FAST_FREE, "free_mr", KEY, NULL)                                \
-	X(MCAST_ATTACH, "attach_mcast", QPN, gid_fields)                  \
-	X(MCAST_DETACH, "detach_mcast", QPN, gid_fields)                  \
-	X(GID_SET, "set_gid", NUMBER | FLAG, gid_set_fields)              \
-	X(GID_VLAN, "set_vlan", NUMBER, u16_field)                        \
-	X(PKEY_SET, "set_pkey", NUMBER, u16_field)                        \
-	X(LINK_MTU, "set_mtu", NUMBER, NULL)                              \
+#define CALL_LIST(X)                                                     \
+	X(INPUT, "input", NOW | VALUE, NULL)                             \
+	X(OUTPUT, "output", NOW, output_fields)                          \
+	X(POST_SEND, "post_send", QPN, send_fields)                      \
+	X(POST_MALFORMED, "post_malformed", QPN | CONTEXT | VALUE, NULL) \
+	X(POST_RECV, "post_recv", QPN, recv_fields)                      \
+	X(POST_SRQ, "post_srq_recv", CONTEXT, recv_fields)               \
+	X(CQ_ARM, "req_notify_cq", CONTEXT | FLAG, NULL)                 \
+	X(QP_EXECUTE, "execute", NOW | QPN, NULL)                        \
+	X(QP_MODIFY, "modify_qp", NOW | QPN | VALUE, modify_fields)      \
+	X(QP_CREATE, "create_qp", CONTEXT | QPN, qp_fields)              \
+	X(QP_DESTROY, "destroy_qp", QPN, NULL)                           \
+	X(QP_FLUSH_ACKS, "flush_acks", QPN, NULL)                        \
+	X(CQ_CREATE, "create_cq", CONTEXT, NULL)                         \
+	X(CQ_DESTROY, "destroy_cq", CONTEXT, NULL)                       \
+	X(SRQ_CREATE, "create_srq", CONTEXT, srq_fields)                 \
+	X(SRQ_DESTROY, "destroy_srq", CONTEXT, NULL)                     \
+	X(SRQ_LIMIT, "limit_srq", CONTEXT | VALUE, NULL)                 \
+	X(SRQ_RESIZE, "resize_srq", CONTEXT | VALUE, NULL)               \
+	X(MR_REG, "reg_mr", 0, mr_fields)                                \
+	X(MR_REREG, "rereg_mr", KEY, mr_fields)                          \
+	X(MR_DEREG, "dereg_mr", KEY, NULL)                               \
+	X(MR_UNMAP, "unmap", KEY, bytes_fields)                          \
+	X(MR_UNMAP_ALL, "unmap_all", KEY, NULL)                          \
+	X(MR_UNMAPPED, "unmapped", KEY | FLAG, bytes_fields)             \
+	X(MW_ALLOC, "alloc_mw", KEY, mw_fields)                          \
+	X(MW_DEALLOC, "dealloc_mw", KEY, NULL)                           \
+	X(FAST_ALLOC, "alloc_mr", VALUE, pd_field)                       \
+	X(FAST_FREE, "free_mr", KEY, NULL)                               \
+	X(MCAST_ATTACH, "attach_mcast", QPN, gid_fields)                 \
+	X(MCAST_DETACH, "detach_mcast", QPN, gid_fields)                 \
+	X(GID_SET, "set_gid", VALUE | FLAG, gid_set_fields)              \
+	X(GID_VLAN, "set_vlan", VALUE, u16_field)                        \
+	X(PKEY_SET, "set_pkey", VALUE, u16_field)                        \
+	X(LINK_MTU, "set_mtu", VALUE, NULL)                              \
 	X(SET_GSO, "set_gso", FLAG, NULL)
 
 #define CALL_ENUM(id, name, members, fields) CALL_##id,
@@ -77,9 +77,15 @@ struct call {
 	enum call_kind kind;
 	uint64_t now;
 	uint32_t qpn;
-	uint32_t key;
-	uint32_t number;
-	uint64_t context; /* of a CQ or SRQ, or a wr_id */
+	uint32_t key; /* of a region, fast registration or memory window */
+	/*
+	 * input: frames. post_malformed: enum urxe_wc_status. modify_qp: attribute mask. limit_srq:
+	 * limit. resize_srq: max_wr. alloc_mr: max_extents. set_gid, set_vlan, set_pkey: index in
+	 * the table. set_mtu: bytes.
+	 */
+	uint32_t value;
+	uint64_t context; /* of a CQ or SRQ; post_malformed: wr_id */
+	/* req_notify_cq: solicited only. unmapped: done. set_gid: RoCEv1. set_gso: on. */
 	bool flag;
 	union {
 		struct urxe_send_wr send;
@@ -112,8 +118,8 @@ struct call {
 /* The kinds of records; a call has RECORD_CALL + enum call_kind. */
 enum record_kind {
 	RECORD_STATE = 1, /* the stream of urxe_state_save; the first record */
-	RECORD_TIMERS,    /* in which order timers fire that are due at once */
-	RECORD_FRAME,     /* of the call INPUT: a received frame */
+	RECORD_TIMERS,    /* the order in which timers fire that are due at the same time */
+	RECORD_FRAME,     /* a received frame; follows the call INPUT */
 	RECORD_SENT,      /* this and the next four: events of enum urxe_replay_kind */
 	RECORD_DROPPED,
 	RECORD_COMPLETION,

@@ -14,7 +14,7 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/rq.h"
-#include "record/recording.h"
+#include "record/device_recording.h"
 
 /* Header of a record: its kind and the length of its fields (state/stream.h). */
 #define RECORD_LEN 8
@@ -27,9 +27,9 @@ struct player {
 	struct urxe_dev *dev;
 	int result; /* 0, -ENOENT, -EILSEQ: the replay ends */
 	uint32_t asked[QUESTION_COUNT];
-	uint8_t *out;               /* frames of urxe_output */
-	struct recording recording; /* of the device: this player */
-	struct urxe_extent pages;   /* answer of page_list */
+	uint8_t *out;                      /* frames of urxe_output */
+	struct device_recording recording; /* of the device: this player */
+	struct urxe_extent pages;          /* answer of page_list */
 };
 
 static bool goes_on(const struct player *p)
@@ -350,11 +350,11 @@ static void call_srq(struct player *p, const struct call *call)
 	switch (call->kind) {
 	case CALL_POST_SRQ: urxe_post_recv(srq, &call->recv); break;
 	case CALL_SRQ_DESTROY: urxe_srq_destroy(srq); break;
-	case CALL_SRQ_LIMIT: urxe_srq_set_limit(srq, call->number); break;
+	case CALL_SRQ_LIMIT: urxe_srq_set_limit(srq, call->value); break;
 	case CALL_SRQ_RESIZE:
-		spend(p, call->number, REQUEST_ROOM);
+		spend(p, call->value, REQUEST_ROOM);
 		if (state_ok(&p->stream))
-			urxe_srq_resize(srq, call->number);
+			urxe_srq_resize(srq, call->value);
 		break;
 	default: break;
 	}
@@ -395,13 +395,13 @@ static void call_qp(struct player *p, struct call *call)
 	switch (call->kind) {
 	case CALL_POST_SEND: urxe_post_send(qp, &call->send); break;
 	case CALL_POST_MALFORMED:
-		state_require(&p->stream, call->number <= URXE_WC_RNR_RETRY_EXC_ERR);
+		state_require(&p->stream, call->value <= URXE_WC_RNR_RETRY_EXC_ERR);
 		if (state_ok(&p->stream))
-			urxe_post_malformed(qp, call->context, (enum urxe_wc_status)call->number);
+			urxe_post_malformed(qp, call->context, (enum urxe_wc_status)call->value);
 		break;
 	case CALL_POST_RECV: post_recv(p, qp, call); break;
 	case CALL_QP_EXECUTE: urxe_qp_execute(qp, call->now); break;
-	case CALL_QP_MODIFY: urxe_qp_modify(qp, call->now, &call->attr, call->number); break;
+	case CALL_QP_MODIFY: urxe_qp_modify(qp, call->now, &call->attr, call->value); break;
 	case CALL_QP_DESTROY: urxe_qp_destroy(qp); break;
 	case CALL_QP_FLUSH_ACKS: urxe_qp_flush_acks(qp); break;
 	case CALL_MCAST_ATTACH: urxe_mcast_attach(qp, &call->gid.gid); break;
@@ -454,9 +454,9 @@ static void call_window(struct player *p, const struct call *call)
 			urxe_mw_dealloc(mw);
 		break;
 	case CALL_FAST_ALLOC:
-		spend(p, (uint64_t)call->number + 8, sizeof(struct mr_piece));
+		spend(p, (uint64_t)call->value + 8, sizeof(struct mr_piece));
 		if (state_ok(&p->stream))
-			urxe_fast_mr_alloc(p->dev, call->mw.pd, call->number, &fast);
+			urxe_fast_mr_alloc(p->dev, call->mw.pd, call->value, &fast);
 		break;
 	default:
 		fast = find_in(p, &p->dev->fast_mrs, call->key >> 8);
@@ -469,12 +469,12 @@ static void call_device(struct player *p, const struct call *call)
 {
 	switch (call->kind) {
 	case CALL_GID_SET:
-		urxe_gid_set(p->dev, call->number, call->gid.valid ? &call->gid.gid : NULL,
+		urxe_gid_set(p->dev, call->value, call->gid.valid ? &call->gid.gid : NULL,
 			     call->flag);
 		break;
-	case CALL_GID_VLAN: urxe_gid_set_vlan(p->dev, call->number, call->u16); break;
-	case CALL_PKEY_SET: urxe_pkey_set(p->dev, call->number, call->u16); break;
-	case CALL_LINK_MTU: urxe_link_mtu_set(p->dev, call->number); break;
+	case CALL_GID_VLAN: urxe_gid_set_vlan(p->dev, call->value, call->u16); break;
+	case CALL_PKEY_SET: urxe_pkey_set(p->dev, call->value, call->u16); break;
+	case CALL_LINK_MTU: urxe_link_mtu_set(p->dev, call->value); break;
 	case CALL_SET_GSO: urxe_dev_set_gso(p->dev, call->flag); break;
 	default: break;
 	}
@@ -514,7 +514,7 @@ static void find_frame(struct player *p, struct urxe_frame *frame)
 /* One after the other, because a captured frame is valid until the next one. */
 static void input(struct player *p, const struct call *call)
 {
-	for (uint32_t i = 0; i < call->number && goes_on(p); i++) {
+	for (uint32_t i = 0; i < call->value && goes_on(p); i++) {
 		struct urxe_frame frame;
 
 		if (next_kind(p) != RECORD_FRAME)

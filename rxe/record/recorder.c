@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "record/recording.h"
+#include "record/device_recording.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static struct state_stream *begin_record(struct urxe_dev *dev, uint32_t kind)
 
 static void end_recording(struct urxe_dev *dev, enum record_kind reason)
 {
-	struct recording *r = dev->recording;
+	struct device_recording *r = dev->recording;
 	const uint8_t last[URXE_RECORD_END] = {(uint8_t)reason};
 
 	r->to.write(r->to.arg, last, sizeof(last));
@@ -64,7 +64,7 @@ static void end_recording(struct urxe_dev *dev, enum record_kind reason)
 /* Without memory or room the recording has a gap, so it ends. */
 static void end_record(struct urxe_dev *dev)
 {
-	struct recording *r = dev->recording;
+	struct device_recording *r = dev->recording;
 	struct state_stream *s = &r->stream;
 
 	state_end(s);
@@ -96,7 +96,7 @@ static void record_event(struct urxe_dev *dev, struct urxe_replay_event *event)
 
 void record_call(struct urxe_dev *dev, struct call *call)
 {
-	struct recording *r = dev->recording;
+	struct device_recording *r = dev->recording;
 	struct state_stream *s;
 
 	if (r->player)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Recording of a device: each entry point of the engine has RECORD_ENTRY, and each place that calls
- * the owner has one of the functions. A device that is not recorded pays one branch for each.
+ * Hooks of recordings: each entry point of the engine has RECORD_ENTRY, and each place that calls
+ * the owner has one of the functions. A device that records writes a record; a device that replays
+ * a recording compares the event with its record. Any other device pays one branch for each.
  */
 #ifndef URXE_RECORD_RECORDER_H
 #define URXE_RECORD_RECORDER_H
@@ -10,12 +11,13 @@
 
 struct urxe_dev;
 
-#define IS_RECORDED(dev) __builtin_expect((dev)->recording != NULL, 0)
+/* True for a device that records, and for a device that replays a recording. */
+#define HAS_RECORDING(dev) __builtin_expect((dev)->recording != NULL, 0)
 
 /* Records a call of this kind, with these members of struct call. */
 #define RECORD_ENTRY(dev, call_kind, ...)                                                        \
 	do {                                                                                     \
-		if (IS_RECORDED(dev))                                                            \
+		if (HAS_RECORDING(dev))                                                          \
 			record_call(dev, &(struct call){.kind = CALL_##call_kind, __VA_ARGS__}); \
 	} while (0)
 
@@ -32,7 +34,10 @@ void record_async(struct urxe_dev *dev, enum urxe_async event, void *ctx);
 /* The callback `refill` begins or has ended. */
 void record_refill(struct urxe_dev *dev, bool begins);
 
-/* A callback answers: records an answer that is not the usual one. Returns the answer. */
+/*
+ * `answer` is what the owner's callback returned. A device that records writes a record if the
+ * answer is not the usual one, and gets `answer`. A device that replays gets the recorded answer.
+ */
 bool record_answer(struct urxe_dev *dev, enum record_question question, bool answer);
 
 #endif

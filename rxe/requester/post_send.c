@@ -188,7 +188,7 @@ int urxe_post_malformed(struct urxe_qp *qp, uint64_t wr_id, enum urxe_wc_status 
 {
 	struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.head);
 
-	RECORD_ENTRY(qp->dev, POST_MALFORMED, .qpn = qp->qpn, .context = wr_id, .number = status);
+	RECORD_ENTRY(qp->dev, POST_MALFORMED, .qpn = qp->qpn, .context = wr_id, .value = status);
 	if (!is_posting_state(qp))
 		return -EINVAL;
 	if (is_full(&qp->sq))

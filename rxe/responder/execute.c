@@ -117,7 +117,7 @@ static bool call_pull(struct urxe_dev *dev, const struct urxe_reference *referen
 {
 	bool pulled = dev->attr.ops->pull && dev->attr.ops->pull(dev->attr.ctx, reference, to, n);
 
-	return IS_RECORDED(dev) ? record_answer(dev, QUESTION_PULL, pulled) : pulled;
+	return HAS_RECORDING(dev) ? record_answer(dev, QUESTION_PULL, pulled) : pulled;
 }
 
 /*

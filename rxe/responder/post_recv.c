@@ -27,7 +27,7 @@ int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
 	struct recv_wqe *wqe = rq_slot(rq, rq->head);
 	uint64_t length;
 
-	if (IS_RECORDED(rq->dev))
+	if (HAS_RECORDING(rq->dev))
 		record_post_recv(rq, wr);
 	if (wr->n_segs > rq->attr.max_sge)
 		return -EINVAL;

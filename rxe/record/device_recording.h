@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What recorder.c and player.c share: a device records its calls, or repeats those of a recording.
- */
-#ifndef URXE_RECORD_RECORDING_H
-#define URXE_RECORD_RECORDING_H
+/* The recording of a device, while the device records (recorder.c) or replays (player.c). */
+#ifndef URXE_RECORD_DEVICE_RECORDING_H
+#define URXE_RECORD_DEVICE_RECORDING_H
 
 #include "record/recorder.h"
 
 struct player;
 
-struct recording {
-	struct player *player; /* NULL: the device records */
-	struct urxe_recorder to;
+struct device_recording {
+	struct player *player;          /* NULL: the device records; else it replays */
+	struct urxe_recorder to;        /* if the device records */
 	struct state_stream stream;     /* of one record; its buffer is kept */
 	uint32_t asked[QUESTION_COUNT]; /* within the call */
 };
