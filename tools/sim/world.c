@@ -278,7 +278,7 @@ static void run_host(struct simhost *host)
 {
 	if (!host->dev)
 		return; /* frozen */
-	record_turn(host);
+	host_recording_turn(host);
 	if (host->world->live && host->turn <= host->world->now)
 		run_application(host);
 	simhost_send(host);
@@ -399,9 +399,9 @@ static void run_until(struct world *world, uint64_t until)
 
 static void end_recordings(struct world *world)
 {
-	world->record.left = 0;
+	world->recordings.left = 0;
 	for (uint32_t i = 0; i < world->n_hosts && !world->failure[0]; i++)
-		record_end(&world->host[i]);
+		host_recording_finish(&world->host[i]);
 }
 
 static void run_traffic(struct world *world)
@@ -412,7 +412,7 @@ static void run_traffic(struct world *world)
 		simhost_schedule(&world->host[i]);
 	}
 	migrate_start(world);
-	record_begin(world);
+	sim_recordings_init(world);
 	run_until(world, world->scenario.warmup);
 	start_goodput(world);
 	if (world->open && !world->failure[0])

@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "sim/events.h"
+#include "sim/host/host_recording.h"
 #include "sim/host/migrate.h"
-#include "sim/host/record.h"
 #include "sim/host/simconn.h"
 #include "sim/host/simhost.h"
 #include "sim/network/fabric.h"
@@ -40,7 +40,7 @@ struct world {
 	bool calm;          /* the network delivers all frames, without delays */
 	bool live;          /* applications run */
 	struct migrate migrate;
-	struct record record;
+	struct sim_recordings recordings;
 	uint32_t open;                  /* streams that are not done */
 	uint32_t n_waiting;             /* hosts whose engine has a deadline */
 	uint64_t received;              /* frames delivered to hosts */

@@ -103,7 +103,7 @@ static void freeze(struct simhost *host)
 	struct world *world = host->world;
 	int rc;
 
-	record_end(host);
+	host_recording_finish(host);
 	rc = save_host(host, &host->saved, &host->saved_length);
 	if (rc) {
 		world_fail(world, "host %u: its state could not be saved: %d", host->id, rc);

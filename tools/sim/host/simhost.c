@@ -168,7 +168,7 @@ void simhost_free(struct simhost *host)
 	if (host->dev)
 		urxe_dev_destroy(host->dev);
 	migrate_free(host);
-	free(host->tape.bytes);
+	free(host->recording.bytes);
 	free(host->send_cq.ring);
 	free(host->recv_cq.ring);
 	for (uint32_t i = 0; i < host->n_recv_queues; i++)

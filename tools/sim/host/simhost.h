@@ -8,7 +8,7 @@
 
 #include <rxe/rxe.h>
 
-#include "sim/host/record.h"
+#include "sim/host/host_recording.h"
 
 #define SIMHOST_EXTENTS   3 /* of the memory region */
 #define SIMHOST_PD        7
@@ -54,7 +54,7 @@ struct simhost {
 	uint64_t turn;        /* next turn of the application; URXE_NEVER = none */
 	uint64_t pause;       /* ns until `turn`, at most */
 	uint64_t waiting;     /* the engine's deadline, as far as the world has counted it */
-	struct tape tape;     /* the recording of the engine (record.h) */
+	struct host_recording recording; /* of the engine */
 	/* While the host is frozen (migrate.h): the state of its engine, which does not exist. */
 	uint8_t *saved;
 	size_t saved_length;

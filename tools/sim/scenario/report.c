@@ -86,7 +86,8 @@ static void print_traffic(const struct world *world, FILE *to)
 		fprintf(to,
 			"record    %" PRIu64 " recordings were replayed: %" PRIu64
 			" calls, %" PRIu64 " bytes\n",
-			world->record.replayed, world->record.n_calls, world->record.n_bytes);
+			world->recordings.replayed, world->recordings.n_calls,
+			world->recordings.n_bytes);
 	if (scenario_is_bulk(&world->scenario))
 		fprintf(to, "goodput   %.4f Gb/s, fairness %.4f\n", report_goodput(world) / 1e9,
 			report_fairness(world));

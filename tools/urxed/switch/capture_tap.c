@@ -138,26 +138,26 @@ static void record_attached(void *ctx, struct session *s)
 {
 	const struct capture_taps *all = ctx;
 
-	record_session(all->recorder, s);
+	record_session(all->recording_tap, s);
 }
 
 void capture_taps_record(struct capture_taps *all, int socket)
 {
 	struct session *s;
 
-	if (!all->recorder || all->recorder->socket != socket)
+	if (!all->recording_tap || all->recording_tap->socket != socket)
 		return;
 	all->sessions->attached = record_attached;
 	all->sessions->attached_ctx = all;
 	for (s = all->sessions->list; s; s = s->next)
-		record_session(all->recorder, s);
+		record_session(all->recording_tap, s);
 }
 
 static void end_recordings(struct capture_taps *all)
 {
 	struct session *s;
 
-	all->recorder = NULL;
+	all->recording_tap = NULL;
 	all->sessions->attached = NULL;
 	for (s = all->sessions->list; s; s = s->next)
 		if (!s->gone && s->port.dev)
@@ -174,7 +174,7 @@ int capture_taps_start(struct capture_taps *all, int socket, const char *port, b
 
 	if (!c)
 		return -EBUSY;
-	if (record && all->recorder)
+	if (record && all->recording_tap)
 		return -EALREADY;
 	if (!port_exists(all->sessions->sw, port))
 		return -ENODEV;
@@ -185,7 +185,7 @@ int capture_taps_start(struct capture_taps *all, int socket, const char *port, b
 	c->socket = socket;
 	c->user = user;
 	if (record)
-		all->recorder = c;
+		all->recording_tap = c;
 	if (!all->n++)
 		set_tap(all, true);
 	return fd;
@@ -194,7 +194,7 @@ int capture_taps_start(struct capture_taps *all, int socket, const char *port, b
 static void end_capture(struct capture_taps *all, struct capture_tap *c)
 {
 	c->socket = -1;
-	if (all->recorder == c)
+	if (all->recording_tap == c)
 		end_recordings(all);
 	capture_writer_close(&c->writer);
 	if (!--all->n)

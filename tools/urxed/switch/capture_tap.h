@@ -28,7 +28,7 @@ struct capture_taps {
 	struct sessions *sessions;
 	uint32_t n;
 	struct capture_tap list[CAPTURE_TAPS];
-	struct capture_tap *recorder; /* the capture that also records processes; NULL: none */
+	struct capture_tap *recording_tap; /* the capture that also records processes; NULL: none */
 };
 
 void capture_taps_init(struct capture_taps *all, struct sessions *sessions);

@@ -3,8 +3,8 @@
  * Recordings of simulated hosts (--record): from a random moment on, a host records its device
  * (rxe/record.h). When the recording ends, it is replayed: the replay has to do the same.
  */
-#ifndef URXE_SIM_HOST_RECORD_H
-#define URXE_SIM_HOST_RECORD_H
+#ifndef URXE_SIM_HOST_HOST_RECORDING_H
+#define URXE_SIM_HOST_HOST_RECORDING_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +14,8 @@
 struct simhost;
 struct world;
 
-struct record {
+/* The recordings of a run, of all its hosts. */
+struct sim_recordings {
 	struct rand rand;
 	uint64_t left;     /* recordings to come */
 	uint64_t next;     /* time from which the next one may begin, ns */
@@ -23,16 +24,18 @@ struct record {
 	uint64_t n_bytes;  /* of all recordings */
 };
 
-/* A recording in progress. */
-struct tape {
+/* A recording in progress, of one host. */
+struct host_recording {
 	uint8_t *bytes;
 	size_t n, room;
 };
 
-void record_begin(struct world *world);
-/* Whenever a host is about to run: may begin a recording. */
-void record_turn(struct simhost *host);
-/* Before the host's engine is destroyed, and at the end: replays the recording. */
-void record_end(struct simhost *host);
+/* Takes the number of recordings from the scenario, and chooses the time of the first one. */
+void sim_recordings_init(struct world *world);
+/* The world calls this before a host runs: may begin a recording. */
+void host_recording_turn(struct simhost *host);
+/* Ends and replays the host's recording, if there is one. Callers: before they destroy the host's
+ * engine, and at the end of the run. */
+void host_recording_finish(struct simhost *host);
 
 #endif
