@@ -205,7 +205,7 @@ static int check_object(const struct joining *j, const struct object *object)
 static int add_qp(const struct joining *j, struct qp *qp, const struct qp_record *record)
 {
 	const struct lease_block *block =
-		port.leases.by_qpn[qp->qpn >> VNIC_LEASE_SHIFT & (VNIC_PROCESSES - 1)];
+		port.leases.by_qpn[qp->qpn >> VNIC_LEASE_SHIFT & (VNIC_BLOCKS - 1)];
 
 	(void)j;
 	if (!block || block->foreign || leases_find(&port.leases, qp->qpn))

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "checkpoint/capture.h"
 #include "checkpoint/error_text.h"
+#include "checkpoint/save.h"
 #include "engine/clock.h"
 #include "engine/engine_run.h"
 #include "port/port_private.h"
@@ -22,7 +22,7 @@
 /* Between two attempts. */
 #define PAUSE_NS 20000
 
-static struct capture capture;
+static struct process_save saved;
 static atomic_bool quiesced;
 static pthread_t holder; /* of the locks, while `quiesced` */
 static bool withdrawn;   /* rights of peers to copy; under port_open_lock */
@@ -84,19 +84,19 @@ static int freeze(void)
 		return checkpoint_fail(-EBUSY, "another process copies registered memory");
 	mr_free_released();
 	withdrawn = true;
-	rc = capture_prepare(&capture, now);
+	rc = save_prepare(&saved, now);
 	if (rc == -EBUSY)
 		checkpoint_fail(rc,
 				"another process copies registered memory, or a thread unmaps it");
 	if (rc)
-		capture_free(&capture);
+		save_free(&saved);
 	return rc;
 }
 
 /* Peers may copy again. */
 static void thaw(void)
 {
-	capture_free(&capture);
+	save_free(&saved);
 	urxe_direct_publish(port.dev);
 	engine_run(clock_now());
 	engine_thread_wake();
@@ -153,7 +153,7 @@ int quiesce_save(int fd)
 {
 	if (!quiesced)
 		return checkpoint_fail(-EINVAL, "the device is not stopped");
-	return capture_save(&capture, fd);
+	return save_write(&saved, fd);
 }
 
 int quiesce_end(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "checkpoint/capture.h"
+#include "checkpoint/save.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,59 +29,59 @@
 
 /* --- Objects by their index in the stream. */
 
-static uint32_t context_index(const struct capture *c, const struct uverbs_file *file)
+static uint32_t context_index(const struct process_save *save, const struct uverbs_file *file)
 {
 	uint32_t i = 0;
 
-	while (i < c->n_files && c->files[i] != file)
+	while (i < save->n_files && save->files[i] != file)
 		i++;
 	return i;
 }
 
-static uint32_t channel_index(const struct capture *c, const struct comp_channel *channel)
+static uint32_t channel_index(const struct process_save *save, const struct comp_channel *channel)
 {
 	uint32_t i = 0;
 
-	while (i < c->n_channels && c->channels[i] != channel)
+	while (i < save->n_channels && save->channels[i] != channel)
 		i++;
 	return channel ? i : NO_CHANNEL;
 }
 
-static int add_file(struct capture *c, struct uverbs_file *file)
+static int add_file(struct process_save *save, struct uverbs_file *file)
 {
 	struct uverbs_file **files =
-		realloc(c->files, (c->n_files + 1) * sizeof(struct uverbs_file *));
+		realloc(save->files, (save->n_files + 1) * sizeof(struct uverbs_file *));
 
 	if (!files)
 		return -ENOMEM;
-	c->files = files;
-	c->files[c->n_files++] = file;
+	save->files = files;
+	save->files[save->n_files++] = file;
 	return 0;
 }
 
-static int add_channel(struct capture *c, struct comp_channel *channel)
+static int add_channel(struct process_save *save, struct comp_channel *channel)
 {
 	struct comp_channel **channels;
 
-	if (!channel || channel_index(c, channel) < c->n_channels)
+	if (!channel || channel_index(save, channel) < save->n_channels)
 		return 0;
-	channels = realloc(c->channels, (c->n_channels + 1) * sizeof(struct comp_channel *));
+	channels = realloc(save->channels, (save->n_channels + 1) * sizeof(struct comp_channel *));
 	if (!channels)
 		return -ENOMEM;
-	c->channels = channels;
-	c->channels[c->n_channels++] = channel;
+	save->channels = channels;
+	save->channels[save->n_channels++] = channel;
 	return 0;
 }
 
 /* Channels of contexts and CQs: all descriptors of a channel may be closed. */
-static int add_channels_of(struct capture *c, const struct uverbs_file *file)
+static int add_channels_of(struct process_save *save, const struct uverbs_file *file)
 {
 	struct object *object;
 	uint32_t at = 0;
-	int rc = add_channel(c, file->async);
+	int rc = add_channel(save, file->async);
 
 	while (!rc && (object = handle_next(&file->handles, OBJECT_CQ, &at)))
-		rc = add_channel(c, ((struct cq *)object)->channel);
+		rc = add_channel(save, ((struct cq *)object)->channel);
 	return rc;
 }
 
@@ -97,7 +97,7 @@ static int check_rdmacm(int fd, const struct fd_object *object)
 			       number, fd);
 }
 
-static int add_descriptor(struct capture *c, int fd)
+static int add_descriptor(struct process_save *save, int fd)
 {
 	struct fd_object *object = fd_find(fd);
 
@@ -106,34 +106,35 @@ static int add_descriptor(struct capture *c, int fd)
 	if (object->kind == FD_RDMACM)
 		return check_rdmacm(fd, object);
 	if (object->kind == FD_CHANNEL)
-		return add_channel(c, (struct comp_channel *)object);
+		return add_channel(save, (struct comp_channel *)object);
 	if (((struct uverbs_file *)object)->live)
 		return 0;
 	return checkpoint_fail(-EOPNOTSUPP,
 			       "descriptor %d: a device that the parent process had opened", fd);
 }
 
-static int find_objects(struct capture *c)
+static int find_objects(struct process_save *save)
 {
 	struct uverbs_file *file;
 	int rc = 0;
 
 	LIST_FOREACH(file, &port.files, link)
 	{
-		rc = rc ? rc : add_file(c, file);
-		rc = rc ? rc : add_channels_of(c, file);
+		rc = rc ? rc : add_file(save, file);
+		rc = rc ? rc : add_channels_of(save, file);
 	}
 	for (int fd = fd_next(0); !rc && fd >= 0; fd = fd_next(fd + 1))
-		rc = add_descriptor(c, fd);
+		rc = add_descriptor(save, fd);
 	return rc;
 }
 
 /* --- Records of objects. */
 
-static struct object_record object_record(const struct capture *c, const struct object *object)
+static struct object_record object_record(const struct process_save *save,
+					  const struct object *object)
 {
 	return (struct object_record){
-		.context = context_index(c, object->file),
+		.context = context_index(save, object->file),
 		.handle = object->handle,
 		.user_handle = object->user_handle,
 	};
@@ -159,19 +160,21 @@ static struct work_queue_record work_queue_record(const struct work_queue *wq)
 	};
 }
 
-static void write_pd(const struct capture *c, struct byte_stream *s, const struct object *object)
+static void write_pd(const struct process_save *save, struct byte_stream *s,
+		     const struct object *object)
 {
-	struct pd_record r = {.object = object_record(c, object),
+	struct pd_record r = {.object = object_record(save, object),
 			      .number = ((const struct pd *)object)->number};
 
 	pd_fields(s, &r);
 }
 
-static void write_mr(const struct capture *c, struct byte_stream *s, const struct object *object)
+static void write_mr(const struct process_save *save, struct byte_stream *s,
+		     const struct object *object)
 {
 	const struct mr *mr = (const struct mr *)object;
 	struct mr_record r = {
-		.object = object_record(c, object),
+		.object = object_record(save, object),
 		.pd = mr->pd->object.handle,
 		.key = urxe_mr_key(mr->mr),
 		.start = mr->start,
@@ -181,11 +184,12 @@ static void write_mr(const struct capture *c, struct byte_stream *s, const struc
 	mr_fields(s, &r);
 }
 
-static void write_mw(const struct capture *c, struct byte_stream *s, const struct object *object)
+static void write_mw(const struct process_save *save, struct byte_stream *s,
+		     const struct object *object)
 {
 	const struct mw *mw = (const struct mw *)object;
 	struct mw_record r = {
-		.object = object_record(c, object),
+		.object = object_record(save, object),
 		.pd = mw->pd->object.handle,
 		.key = urxe_mw_key(mw->mw),
 	};
@@ -193,11 +197,12 @@ static void write_mw(const struct capture *c, struct byte_stream *s, const struc
 	mw_fields(s, &r);
 }
 
-static void write_ah(const struct capture *c, struct byte_stream *s, const struct object *object)
+static void write_ah(const struct process_save *save, struct byte_stream *s,
+		     const struct object *object)
 {
 	const struct ah *ah = (const struct ah *)object;
 	struct ah_record r = {
-		.object = object_record(c, object),
+		.object = object_record(save, object),
 		.pd = ah->pd->object.handle,
 		.path = ah->path,
 	};
@@ -205,12 +210,13 @@ static void write_ah(const struct capture *c, struct byte_stream *s, const struc
 	ah_fields(s, &r);
 }
 
-static void write_cq(const struct capture *c, struct byte_stream *s, const struct object *object)
+static void write_cq(const struct process_save *save, struct byte_stream *s,
+		     const struct object *object)
 {
 	const struct cq *cq = (const struct cq *)object;
 	struct cq_record r = {
-		.object = object_record(c, object),
-		.channel = channel_index(c, cq->channel),
+		.object = object_record(save, object),
+		.channel = channel_index(save, cq->channel),
 		.producer = cq->producer,
 		.comp_events = cq->comp_events,
 		.async_events = cq->async_events,
@@ -222,11 +228,12 @@ static void write_cq(const struct capture *c, struct byte_stream *s, const struc
 	cq_fields(s, &r);
 }
 
-static void write_srq(const struct capture *c, struct byte_stream *s, const struct object *object)
+static void write_srq(const struct process_save *save, struct byte_stream *s,
+		      const struct object *object)
 {
 	const struct srq *srq = (const struct srq *)object;
 	struct srq_record r = {
-		.object = object_record(c, object),
+		.object = object_record(save, object),
 		.pd = srq->pd->object.handle,
 		.max_sge = srq->recv.max_sge,
 		.async_events = srq->async_events,
@@ -236,11 +243,12 @@ static void write_srq(const struct capture *c, struct byte_stream *s, const stru
 	srq_fields(s, &r);
 }
 
-static void write_qp(const struct capture *c, struct byte_stream *s, const struct object *object)
+static void write_qp(const struct process_save *save, struct byte_stream *s,
+		     const struct object *object)
 {
 	const struct qp *qp = (const struct qp *)object;
 	struct qp_record r = {
-		.object = object_record(c, object),
+		.object = object_record(save, object),
 		.qpn = qp->qpn,
 		.pd = qp->pd->object.handle,
 		.send_cq = qp->send_cq->object.handle,
@@ -267,7 +275,8 @@ static void write_qp(const struct capture *c, struct byte_stream *s, const struc
 static const struct {
 	enum object_type type;
 	enum checkpoint_record kind;
-	void (*write)(const struct capture *c, struct byte_stream *s, const struct object *object);
+	void (*write)(const struct process_save *save, struct byte_stream *s,
+		      const struct object *object);
 } kinds[] = {
 	{OBJECT_PD, RECORD_PD, write_pd}, {OBJECT_MR, RECORD_MR, write_mr},
 	{OBJECT_MW, RECORD_MW, write_mw}, {OBJECT_AH, RECORD_AH, write_ah},
@@ -275,16 +284,17 @@ static const struct {
 	{OBJECT_QP, RECORD_QP, write_qp},
 };
 
-static void write_objects(const struct capture *c, struct byte_stream *s)
+static void write_objects(const struct process_save *save, struct byte_stream *s)
 {
 	for (unsigned int k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-		for (uint32_t i = 0; i < c->n_files; i++) {
+		for (uint32_t i = 0; i < save->n_files; i++) {
 			struct object *object;
 			uint32_t at = 0;
 
-			while ((object = handle_next(&c->files[i]->handles, kinds[k].type, &at))) {
+			while ((object = handle_next(&save->files[i]->handles, kinds[k].type,
+						     &at))) {
 				record_begin(s, kinds[k].kind);
-				kinds[k].write(c, s, object);
+				kinds[k].write(save, s, object);
 				record_end(s);
 			}
 		}
@@ -328,10 +338,10 @@ static void write_process(struct byte_stream *s)
 	record_end(s);
 }
 
-static void write_channels(const struct capture *c, struct byte_stream *s)
+static void write_channels(const struct process_save *save, struct byte_stream *s)
 {
-	for (uint32_t i = 0; i < c->n_channels; i++) {
-		struct channel_record r = {.event_size = c->channels[i]->event_size};
+	for (uint32_t i = 0; i < save->n_channels; i++) {
+		struct channel_record r = {.event_size = save->channels[i]->event_size};
 
 		record_begin(s, RECORD_CHANNEL);
 		channel_fields(s, &r);
@@ -339,16 +349,16 @@ static void write_channels(const struct capture *c, struct byte_stream *s)
 	}
 }
 
-static void write_contexts(const struct capture *c, struct byte_stream *s)
+static void write_contexts(const struct process_save *save, struct byte_stream *s)
 {
-	for (uint32_t i = 0; i < c->n_files; i++) {
-		const struct uverbs_file *file = c->files[i];
+	for (uint32_t i = 0; i < save->n_files; i++) {
+		const struct uverbs_file *file = save->files[i];
 		struct context_record r = {
 			.memfd_size = memfd_size(file),
 			.ring_offset = file->queues.offset,
 			.mapped_offset = file->queues.mapped,
 			.mapped_address = (uintptr_t)file->queues.base,
-			.async_channel = channel_index(c, file->async),
+			.async_channel = channel_index(save, file->async),
 			.poll_ends = (uint32_t)file->poll_ends,
 			.hooks = {.poll_cq = (uintptr_t)file->poll_cq,
 				  .post_recv = (uintptr_t)file->post_recv,
@@ -364,16 +374,16 @@ static void write_contexts(const struct capture *c, struct byte_stream *s)
 	}
 }
 
-static void write_engine(const struct capture *c, struct byte_stream *s)
+static void write_engine(const struct process_save *save, struct byte_stream *s)
 {
 	record_begin(s, RECORD_ENGINE);
-	field_bytes(s, c->engine, c->engine_length);
+	field_bytes(s, save->engine, save->engine_length);
 	record_end(s);
 }
 
 /* --- What the program may change until its threads are stopped. */
 
-static bool descriptor_record(const struct capture *c, int fd, struct descriptor_record *r)
+static bool descriptor_record(const struct process_save *save, int fd, struct descriptor_record *r)
 {
 	const struct fd_object *object = fd_find(fd);
 	int flags = fcntl(fd, F_GETFD), status = fcntl(fd, F_GETFL);
@@ -388,22 +398,22 @@ static bool descriptor_record(const struct capture *c, int fd, struct descriptor
 		return false;
 	if (object->kind == FD_UVERBS) {
 		r->kind = DESCRIPTOR_CONTEXT;
-		r->index = context_index(c, (const struct uverbs_file *)object);
+		r->index = context_index(save, (const struct uverbs_file *)object);
 	} else if (object->kind == FD_CHANNEL) {
 		r->kind = DESCRIPTOR_CHANNEL;
-		r->index = channel_index(c, (const struct comp_channel *)object);
+		r->index = channel_index(save, (const struct comp_channel *)object);
 	} else {
 		r->kind = DESCRIPTOR_RDMACM;
 	}
 	return true;
 }
 
-static void write_descriptors(const struct capture *c, struct byte_stream *s)
+static void write_descriptors(const struct process_save *save, struct byte_stream *s)
 {
 	struct descriptor_record r;
 
 	for (int fd = fd_next(0); fd >= 0; fd = fd_next(fd + 1)) {
-		if (!descriptor_record(c, fd, &r))
+		if (!descriptor_record(save, fd, &r))
 			continue;
 		if (r.kind == DESCRIPTOR_RDMACM && check_rdmacm(fd, fd_find(fd)))
 			byte_stream_fail(s, -EBUSY);
@@ -413,10 +423,10 @@ static void write_descriptors(const struct capture *c, struct byte_stream *s)
 	}
 }
 
-static void write_mappings(const struct capture *c, struct byte_stream *s)
+static void write_mappings(const struct process_save *save, struct byte_stream *s)
 {
-	for (uint32_t i = 0; i < c->n_files; i++) {
-		int fd = descriptor_of(c->files[i]);
+	for (uint32_t i = 0; i < save->n_files; i++) {
+		int fd = descriptor_of(save->files[i]);
 
 		if (fd < 0)
 			byte_stream_fail(s, checkpoint_fail(-EBUSY, "the device is being closed"));
@@ -438,18 +448,18 @@ static void write_event(void *s, const struct comp_channel_event *event)
 	unread_event_fields(s, &r);
 }
 
-static void write_events(const struct capture *c, struct byte_stream *s)
+static void write_events(const struct process_save *save, struct byte_stream *s)
 {
-	for (uint32_t i = 0; i < c->n_channels; i++) {
+	for (uint32_t i = 0; i < save->n_channels; i++) {
 		uint32_t n = 0, index = i;
 
-		comp_channel_peek(c->channels[i], count_event, &n);
+		comp_channel_peek(save->channels[i], count_event, &n);
 		if (!n)
 			continue;
 		record_begin(s, RECORD_EVENTS);
 		field_u32(s, &index);
 		field_u32(s, &n);
-		comp_channel_peek(c->channels[i], write_event, s);
+		comp_channel_peek(save->channels[i], write_event, s);
 		record_end(s);
 	}
 }
@@ -491,10 +501,10 @@ static void write_ring(struct byte_stream *s, uint32_t context, const struct que
 	record_end(s);
 }
 
-static void write_rings(const struct capture *c, struct byte_stream *s)
+static void write_rings(const struct process_save *save, struct byte_stream *s)
 {
-	for (uint32_t i = 0; i < c->n_files; i++) {
-		const struct handle_table *handles = &c->files[i]->handles;
+	for (uint32_t i = 0; i < save->n_files; i++) {
+		const struct handle_table *handles = &save->files[i]->handles;
 		struct object *object;
 		uint32_t at = 0;
 
@@ -513,21 +523,21 @@ static void write_rings(const struct capture *c, struct byte_stream *s)
 
 /* --- The stream. */
 
-static int write_stream(const struct capture *c, uint8_t *out, size_t room, size_t *length)
+static int write_stream(const struct process_save *save, uint8_t *out, size_t room, size_t *length)
 {
 	struct byte_stream s;
 	int rc;
 
 	byte_stream_write(&s, out, room);
 	write_process(&s);
-	write_channels(c, &s);
-	write_contexts(c, &s);
-	write_objects(c, &s);
-	write_engine(c, &s);
-	write_descriptors(c, &s);
-	write_mappings(c, &s);
-	write_events(c, &s);
-	write_rings(c, &s);
+	write_channels(save, &s);
+	write_contexts(save, &s);
+	write_objects(save, &s);
+	write_engine(save, &s);
+	write_descriptors(save, &s);
+	write_mappings(save, &s);
+	write_events(save, &s);
+	write_rings(save, &s);
 	record_begin(&s, RECORD_END);
 	record_end(&s);
 	rc = byte_stream_finish(&s);
@@ -544,11 +554,11 @@ static uint64_t engine_tag(void *arg, enum urxe_state_kind kind, void *ctx)
 	return (uint64_t)context_index(arg, object->file) << 32 | object->handle;
 }
 
-static int save_engine(struct capture *c, uint64_t now)
+static int save_engine(struct process_save *save, uint64_t now)
 {
 	/* Completions are in the rings. */
-	const struct urxe_state_save how = {.arg = c, .tag = engine_tag};
-	int rc = urxe_state_save(port.dev, now, &how, &c->engine, &c->engine_length);
+	const struct urxe_state_save how = {.arg = save, .tag = engine_tag};
+	int rc = urxe_state_save(port.dev, now, &how, &save->engine, &save->engine_length);
 
 	if (rc == -EOPNOTSUPP)
 		return checkpoint_fail(rc, "an HCA executes queue pairs of this process");
@@ -570,22 +580,22 @@ static int check_numbers(void)
 	return 0;
 }
 
-int capture_prepare(struct capture *c, uint64_t now)
+int save_prepare(struct process_save *save, uint64_t now)
 {
 	size_t length;
 	int rc = check_numbers();
 
 	if (!rc)
-		rc = find_objects(c);
+		rc = find_objects(save);
 	if (!rc)
-		rc = save_engine(c, now);
+		rc = save_engine(save, now);
 	if (!rc)
-		rc = write_stream(c, NULL, 0, &length);
+		rc = write_stream(save, NULL, 0, &length);
 	if (rc)
 		return rc;
-	c->room = length + SPARE_ROOM;
-	c->buffer = malloc(c->room);
-	return c->buffer ? 0 : -ENOMEM;
+	save->room = length + SPARE_ROOM;
+	save->buffer = malloc(save->room);
+	return save->buffer ? 0 : -ENOMEM;
 }
 
 static int write_all(int fd, const uint8_t *bytes, size_t n)
@@ -603,19 +613,19 @@ static int write_all(int fd, const uint8_t *bytes, size_t n)
 	return 0;
 }
 
-int capture_save(const struct capture *c, int fd)
+int save_write(const struct process_save *save, int fd)
 {
 	size_t length;
-	int rc = write_stream(c, c->buffer, c->room, &length);
+	int rc = write_stream(save, save->buffer, save->room, &length);
 
-	return rc ? rc : write_all(fd, c->buffer, length);
+	return rc ? rc : write_all(fd, save->buffer, length);
 }
 
-void capture_free(struct capture *c)
+void save_free(struct process_save *save)
 {
-	urxe_state_free(c->engine);
-	free(c->files);
-	free(c->channels);
-	free(c->buffer);
-	*c = (struct capture){0};
+	urxe_state_free(save->engine);
+	free(save->files);
+	free(save->channels);
+	free(save->buffer);
+	*save = (struct process_save){0};
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Writes the objects of this process to a stream. capture_prepare allocates everything;
- * capture_save allocates nothing and takes no lock. The lock of the port is held from before
- * capture_prepare until after capture_free.
+ * Saves this process: writes its verbs objects and its engine to a stream. save_prepare allocates
+ * everything; save_write allocates nothing and takes no lock. The lock of the port is held from
+ * before save_prepare until after save_free. For quiesce.c.
  */
-#ifndef URXE_VERBS_CHECKPOINT_CAPTURE_H
-#define URXE_VERBS_CHECKPOINT_CAPTURE_H
+#ifndef URXE_VERBS_CHECKPOINT_SAVE_H
+#define URXE_VERBS_CHECKPOINT_SAVE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,8 +13,8 @@
 struct comp_channel;
 struct uverbs_file;
 
-/* All 0 before capture_prepare. */
-struct capture {
+/* All 0 before save_prepare. */
+struct process_save {
 	struct uverbs_file **files;
 	uint32_t n_files;
 	struct comp_channel **channels;
@@ -28,11 +28,11 @@ struct capture {
 /*
  * Saves the engine as it is at `now`, and makes room for the stream. -EBUSY: not now, see
  * urxe_state_save; -EOPNOTSUPP: an object cannot be saved; -ENOMEM. After an error the caller calls
- * capture_free, and urxe_direct_publish.
+ * save_free, and urxe_direct_publish.
  */
-int capture_prepare(struct capture *c, uint64_t now);
+int save_prepare(struct process_save *save, uint64_t now);
 /* Writes the stream to the descriptor. -EBUSY: the room is too small. */
-int capture_save(const struct capture *c, int fd);
-void capture_free(struct capture *c);
+int save_write(const struct process_save *save, int fd);
+void save_free(struct process_save *save);
 
 #endif
