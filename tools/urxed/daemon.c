@@ -16,8 +16,8 @@
 #include "urxed/bond/bond_host.h"
 #include "urxed/cm/rdmacm.h"
 #include "urxed/epoll_watch.h"
-#include "urxed/hca/hca.h"
 #include "urxed/hca/hca_identity.h"
+#include "urxed/hca/hca_monitor.h"
 #include "urxed/hostnet/address_conflict.h"
 #include "urxed/hostnet/nd.h"
 #include "urxed/kernel/host_ibdevs.h"
@@ -69,7 +69,7 @@ struct daemon {
 	struct host host;
 	struct kernel_sync kernel;
 	struct host_ibdevs ibdevs;
-	struct hca hca;
+	struct hca_monitor hca;
 	struct neigh neigh;
 	struct vswitch sw;
 	struct lease_store lease_store;
@@ -182,7 +182,7 @@ static const char *kernel_sys(void)
 static int find_hcas(struct daemon *d, char error[DAEMON_ERROR])
 {
 	(void)error;
-	hca_open(&d->hca, &d->options.hca, kernel_sys(), device_name(d));
+	hca_monitor_open(&d->hca, &d->options.hca, kernel_sys(), device_name(d));
 	return 0;
 }
 
@@ -214,15 +214,16 @@ static int set_up_uplink_addresses(struct daemon *d, char error[DAEMON_ERROR])
 static void choose_hca(struct daemon *d)
 {
 	for (uint32_t i = 0; i < d->uplinks.n; i++)
-		hca_add_uplink(&d->hca, d->uplinks.at[i].kernel ? d->uplinks.at[i].ifname : "");
-	hca_start(&d->hca);
-	hca_fill(&d->hca, &d->host.hca);
+		hca_monitor_add_uplink(&d->hca,
+				       d->uplinks.at[i].kernel ? d->uplinks.at[i].ifname : "");
+	hca_monitor_start(&d->hca);
+	hca_monitor_fill(&d->hca, &d->host.hca);
 }
 
 /* The addresses of a host without an uplink: those of its HCA, if it has one. */
 static int set_up_own_addresses(struct daemon *d)
 {
-	const struct hca_port *p = hca_chosen(&d->hca);
+	const struct hca_port *p = hca_monitor_chosen(&d->hca);
 
 	if (!p)
 		return host_add_generated(&d->host);
@@ -308,7 +309,7 @@ static int watch_descriptors(struct daemon *d, char error[DAEMON_ERROR])
 	if (!rc)
 		rc = watch_ibdevs(d, error);
 	if (!rc)
-		hca_watch(&d->hca, d->epoll_fd, now_ns());
+		hca_monitor_watch(&d->hca, d->epoll_fd, now_ns());
 	return rc;
 }
 
@@ -559,7 +560,7 @@ void daemon_stop(struct daemon *d)
 	switch_fini(&d->sw);
 	neigh_fini(&d->neigh);
 	host_ibdevs_close(&d->ibdevs);
-	hca_close(&d->hca);
+	hca_monitor_close(&d->hca);
 	kernel_sync_stop(&d->kernel);
 	uplink_set_close(&d->uplinks);
 	fd_guard_stop();
@@ -639,7 +640,7 @@ static void handle_ibdevs_change(struct daemon *d, uint64_t now)
 	if (!host_ibdevs_changed(&d->ibdevs))
 		return;
 	link_ibdevs(d);
-	hca_report(&d->hca, now);
+	hca_monitor_report(&d->hca, now);
 }
 
 /* The device of another urxed has no uevents: its link appears here, too. */
@@ -648,12 +649,12 @@ static void follow_hca(struct daemon *d, uint64_t now)
 	const struct host before = d->host;
 	const struct hca_port *p;
 
-	if (!hca_update(&d->hca, now))
+	if (!hca_monitor_update(&d->hca, now))
 		return;
 	if (d->hca.polled)
 		link_ibdevs(d);
-	hca_fill(&d->hca, &d->host.hca);
-	p = hca_chosen(&d->hca);
+	hca_monitor_fill(&d->hca, &d->host.hca);
+	p = hca_monitor_chosen(&d->hca);
 	if (p)
 		lease_avoid_hca(&d->sw.leases);
 	if (p && !d->uplinks.n)
@@ -679,7 +680,7 @@ static void dispatch_event(struct daemon *d, uint64_t now, void *what)
 	else if (what == &d->ibdevs)
 		handle_ibdevs_change(d, now);
 	else if (what == &d->hca)
-		hca_report(&d->hca, now);
+		hca_monitor_report(&d->hca, now);
 	else if (what == &d->uplinks)
 		uplink_set_event(&d->uplinks, now);
 	else if (what == &d->stations)
@@ -768,7 +769,7 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	due = tick_bond(d, now);
 	if (due < next)
 		next = due;
-	due = hca_deadline(&d->hca);
+	due = hca_monitor_deadline(&d->hca);
 	if (due < next)
 		next = due;
 	/* What rdma_cm sent may have asked for addresses. */

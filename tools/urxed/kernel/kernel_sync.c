@@ -50,7 +50,7 @@ static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 	v->ifindex = iface->ifindex;
 	rc = roce_port_guard_open(&v->port_guard, iface->name, error);
 	/* The program that has the port is the HCA: rdma_rxe. */
-	v->refused = rc && !(rc == -EADDRINUSE && hca_has_interface(k->hca, iface->name));
+	v->refused = rc && !(rc == -EADDRINUSE && hca_monitor_has_interface(k->hca, iface->name));
 	if (v->refused)
 		log_line("the addresses of %s get no GIDs: %s", iface->name, error);
 }
@@ -260,7 +260,8 @@ static int read_kernel_state(struct kernel_sync *k)
 }
 
 int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *uplinks,
-		      uint32_t n_uplinks, const struct hca *hca, char error[KERNEL_SYNC_ERROR])
+		      uint32_t n_uplinks, const struct hca_monitor *hca,
+		      char error[KERNEL_SYNC_ERROR])
 {
 	bool any = false;
 	uint32_t i;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "urxed/hca/hca.h"
+#include "urxed/hca/hca_monitor.h"
 #include "urxed/hostnet/host.h"
 #include "urxed/hostnet/route.h"
 #include "urxed/kernel/iface.h"
@@ -36,10 +36,10 @@ struct kernel_sync {
 	struct host *host;
 	struct uplink *uplinks;
 	uint32_t n_uplinks;
-	const struct hca *hca; /* may have the RoCE port of VLAN interfaces */
-	bool missing;          /* an uplink's interface does not exist */
-	uint32_t left_out;     /* addresses without a GID because the table is full */
-	bool stale;            /* table must be read again */
+	const struct hca_monitor *hca; /* may have the RoCE port of VLAN interfaces */
+	bool missing;                  /* an uplink's interface does not exist */
+	uint32_t left_out;             /* addresses without a GID because the table is full */
+	bool stale;                    /* table must be read again */
 };
 
 /*
@@ -47,7 +47,8 @@ struct kernel_sync {
  * sentence. Opens nothing if no uplink is a kernel interface.
  */
 int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *uplinks,
-		      uint32_t n_uplinks, const struct hca *hca, char error[KERNEL_SYNC_ERROR]);
+		      uint32_t n_uplinks, const struct hca_monitor *hca,
+		      char error[KERNEL_SYNC_ERROR]);
 /* Lets neigh use the kernel's routes and neighbours, if some uplink is a kernel interface. */
 void kernel_sync_serve_neigh(struct kernel_sync *k, struct neigh *neigh);
 /* Accepts a zeroed object. */

@@ -13,7 +13,7 @@
 
 void monitor_init(struct monitor *m, const char *run_dir, bool private, struct sessions *sessions,
 		  const struct uplink_set *uplinks, const struct rdmacm *rdmacm,
-		  const struct hca *hca)
+		  const struct hca_monitor *hca)
 {
 	*m = (struct monitor){.run_dir = run_dir,
 			      .private = private,

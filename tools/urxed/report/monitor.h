@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "urxed/cm/rdmacm.h"
-#include "urxed/hca/hca.h"
+#include "urxed/hca/hca_monitor.h"
 #include "urxed/report/control.h"
 #include "urxed/session/session.h"
 #include "urxed/switch/capture_tap.h"
@@ -24,7 +24,7 @@ struct monitor {
 	struct sessions *sessions;
 	const struct uplink_set *uplinks;
 	const struct rdmacm *rdmacm;
-	const struct hca *hca;
+	const struct hca_monitor *hca;
 	uint64_t started; /* ns, by now_ns */
 	struct control control;
 	struct capture_taps captures;
@@ -33,7 +33,7 @@ struct monitor {
 /* m is closed, and monitor_close does nothing. The pointers must stay valid. */
 void monitor_init(struct monitor *m, const char *run_dir, bool private, struct sessions *sessions,
 		  const struct uplink_set *uplinks, const struct rdmacm *rdmacm,
-		  const struct hca *hca);
+		  const struct hca_monitor *hca);
 /*
  * Opens the control socket and registers the telemetry commands. The epoll set of `sessions`
  * watches the control socket, with m as data. On error `error` has one sentence.

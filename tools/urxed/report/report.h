@@ -53,7 +53,7 @@
 #include <stdint.h>
 
 #include "urxed/cm/rdmacm.h"
-#include "urxed/hca/hca.h"
+#include "urxed/hca/hca_monitor.h"
 #include "urxed/session/session.h"
 
 struct report {
@@ -63,7 +63,7 @@ struct report {
 	uint32_t captures;               /* how many are running */
 	const struct sessions *sessions; /* with pointers to host and switch */
 	const struct rdmacm *rdmacm;
-	const struct hca *hca;
+	const struct hca_monitor *hca;
 };
 
 /* Returns a memfd with the document (sealed_text.h), or a negative errno value. */

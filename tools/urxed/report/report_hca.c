@@ -20,12 +20,12 @@ static const char *name_roce(const struct hca_port *p)
 	return p->v2 ? "v2" : p->v1 ? "v1" : "";
 }
 
-static json_t *make_uplink(const struct hca *h, const struct hca_verdict *v)
+static json_t *make_uplink(const struct hca_monitor *h, const struct hca_verdict *v)
 {
 	return v->uplink < 0 ? json_null() : make_text(h->wish.uplinks[v->uplink]);
 }
 
-static json_t *make_port(const struct hca *h, int i)
+static json_t *make_port(const struct hca_monitor *h, int i)
 {
 	const struct hca_port *p = &h->list.ports[i];
 	const struct hca_verdict *v = &h->verdicts[i];
@@ -40,7 +40,7 @@ static json_t *make_port(const struct hca *h, int i)
 		"used", i == h->chosen, "reason", make_text(v->reason));
 }
 
-json_t *report_hcas(const struct hca *h)
+json_t *report_hcas(const struct hca_monitor *h)
 {
 	json_t *list = json_array();
 

@@ -5,9 +5,9 @@
 
 #include <jansson.h>
 
-#include "urxed/hca/hca.h"
+#include "urxed/hca/hca_monitor.h"
 
 /* The value of the key "hca": one object a port, which hca_select has judged. NULL: no memory. */
-json_t *report_hcas(const struct hca *h);
+json_t *report_hcas(const struct hca_monitor *h);
 
 #endif

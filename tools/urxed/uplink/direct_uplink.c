@@ -5,7 +5,7 @@
 #include <net/if.h>
 #include <string.h>
 
-#include "urxed/hca/hca.h"
+#include "urxed/hca/hca_monitor.h"
 
 /* The kernel can give the interface's packets to other sockets than the port's. */
 static bool shares_interface(const struct uplink *u)
@@ -36,7 +36,7 @@ struct uplink *direct_uplink_find(const struct direct_uplink *direct)
 	struct uplink *u = direct ? find_single(direct) : NULL;
 
 	if (!u || direct->pins->n || u->impaired || !u->port || u->hears_all ||
-	    (direct->hca && hca_chosen(direct->hca)) || !shares_interface(u))
+	    (direct->hca && hca_monitor_chosen(direct->hca)) || !shares_interface(u))
 		return NULL;
 	return u;
 }
@@ -83,8 +83,8 @@ int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *bl
 
 struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct)
 {
-	const struct hca *hca = direct ? direct->hca : NULL;
-	int i = hca && hca_chosen(hca) ? hca->verdicts[hca->chosen].uplink : -1;
+	const struct hca_monitor *hca = direct ? direct->hca : NULL;
+	int i = hca && hca_monitor_chosen(hca) ? hca->verdicts[hca->chosen].uplink : -1;
 	struct uplink *u = i < 0 || i >= (int)direct->uplinks->n ? NULL : &direct->uplinks->at[i];
 
 	return u && u->port && netdev_can_exclude_qpns(u->port) ? u : NULL;

@@ -23,14 +23,14 @@
  */
 #define DIRECT_UPLINK_SOCKETS 64
 
-struct hca;
+struct hca_monitor;
 
 struct direct_uplink {
 	struct direct_uplink_trust trust;
 	struct uplink_set *uplinks;
 	const struct address_pins *pins;
-	const struct hca *hca;   /* NULL = there can be none */
-	const struct bond *bond; /* of these uplinks; NULL = they are none */
+	const struct hca_monitor *hca; /* NULL = there can be none */
+	const struct bond *bond;       /* of these uplinks; NULL = they are none */
 };
 
 /*

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "urxed/hca/hca.h"
+#include "urxed/hca/hca_monitor.h"
 
 /* Distinguishes the MAC of a bond's probes from that of the port. */
 #define PROBE_MAC 0x80000000u
@@ -102,11 +102,11 @@ static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
 {
 	int rc = roce_port_guard_open(&u->port_guard, u->ifname, error);
 
-	return rc == -EADDRINUSE && u->hca && hca_has_interface(u->hca, u->ifname) ? 0 : rc;
+	return rc == -EADDRINUSE && u->hca && hca_monitor_has_interface(u->hca, u->ifname) ? 0 : rc;
 }
 
 int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *impair,
-		const struct hca *hca, char error[UPLINK_ERROR])
+		const struct hca_monitor *hca, char error[UPLINK_ERROR])
 {
 	int rc;
 

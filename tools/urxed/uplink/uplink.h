@@ -22,7 +22,7 @@
 /* MACs beside its own for which an uplink receives frames. */
 #define UPLINK_MACS 2
 
-struct hca;
+struct hca_monitor;
 
 enum uplink_kind {
 	UPLINK_WIRE, /* an Ethernet */
@@ -33,9 +33,9 @@ struct uplink {
 	const char *spec;
 	enum uplink_kind kind;
 	const struct uplink_impair *impair;
-	const struct hca *hca;      /* may have the RoCE port of the interface */
-	struct netdev *port;        /* NULL = closed, to be opened again */
-	struct vhost_process vhost; /* valid if is_vhost: the process that serves the port */
+	const struct hca_monitor *hca; /* may have the RoCE port of the interface */
+	struct netdev *port;           /* NULL = closed, to be opened again */
+	struct vhost_process vhost;    /* valid if is_vhost: the process that serves the port */
 	bool is_vhost;
 	bool impaired;              /* `port` is an impairment layer on the device's port */
 	char ifname[HOST_NDEV_LEN]; /* the kernel's interface; "" = none */
@@ -65,7 +65,7 @@ enum uplink_kind uplink_kind_of(const char *spec);
  * process of its own. On error `error` holds a sentence. The caller keeps spec, impair and hca.
  */
 int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *impair,
-		const struct hca *hca, char error[UPLINK_ERROR]);
+		const struct hca_monitor *hca, char error[UPLINK_ERROR]);
 /*
  * Opens the port again after the kernel's interface was replaced or changed. Frames in the transmit
  * queue and in the port's rings are lost. On error the port is closed.

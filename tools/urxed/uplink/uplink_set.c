@@ -9,7 +9,7 @@
 #include "urxed/epoll_watch.h"
 
 int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n,
-		    const struct uplink_impair *impair, const struct hca *hca,
+		    const struct uplink_impair *impair, const struct hca_monitor *hca,
 		    char error[UPLINK_ERROR])
 {
 	int rc;

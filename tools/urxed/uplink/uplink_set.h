@@ -19,7 +19,7 @@ struct uplink_set {
  * On error `error` holds a sentence, and the caller still calls uplink_set_close.
  */
 int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n,
-		    const struct uplink_impair *impair, const struct hca *hca,
+		    const struct uplink_impair *impair, const struct hca_monitor *hca,
 		    char error[UPLINK_ERROR]);
 /*
  * Makes all uplinks of the set that are no virtual machines members of a bond. They receive frames

@@ -21,7 +21,7 @@
 
 #include "lan.h"
 #include "server.h"
-#include "urxed/hca/hca.h"
+#include "urxed/hca/hca_monitor.h"
 #include "urxed/session/session_uplink.h"
 
 #define T0 1000000000ull
@@ -39,7 +39,7 @@ struct world {
 	const struct netdev *filtered;   /* the port whose filter changed last */
 	const struct netdev *unfiltered; /* the port whose filter was emptied last */
 	uint32_t admitted;               /* blocks that alone the filter admits; UINT32_MAX = all */
-	struct hca hca;
+	struct hca_monitor hca;
 	bool other_mac;  /* the last socket also receives frames to another MAC */
 	int next_socket; /* that the daemon gives away; 0 = a new one */
 };
@@ -449,7 +449,7 @@ static void hca_gets_its_packets_alone(void **state)
 	expect_own_block_excluded();
 	w->hca.list.n = 1;
 	strcpy(w->hca.list.ports[0].device, "rxe0");
-	hca_fill(&w->hca, backs);
+	hca_monitor_fill(&w->hca, backs);
 	w->direct.hca = &w->hca;
 	assert_int_equal(direct_uplink_generation(&w->direct), 0);
 	sessions_update_uplink(&w->server.sessions);
@@ -468,7 +468,7 @@ static void hca_gets_its_packets_alone(void **state)
 	assert_int_equal(w->first, 0x900);
 	/* The HCA goes away. */
 	w->hca.chosen = -1;
-	hca_fill(&w->hca, backs);
+	hca_monitor_fill(&w->hca, backs);
 	sessions_update_uplink(&w->server.sessions);
 	assert_int_equal(w->admitted, UINT32_MAX);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/hca/hca.h"
+#include "urxed/hca/hca_monitor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static bool is_kernel_tree(const char *sys)
  * A device that is named and missing may be one of another urxed that is to start: its tree does
  * not exist yet.
  */
-static void scan(struct hca *h)
+static void scan(struct hca_monitor *h)
 {
 	const struct hca_choice *c = &h->wish.choice;
 
@@ -50,21 +50,22 @@ static void scan(struct hca *h)
 		h->polled |= !hca_find_port(&h->list, c->device, c->port);
 }
 
-void hca_open(struct hca *h, const struct hca_choice *choice, const char *sys, const char *device)
+void hca_monitor_open(struct hca_monitor *h, const struct hca_choice *choice, const char *sys,
+		      const char *device)
 {
-	*h = (struct hca){.wish = {.choice = *choice, .sys = sys, .device = device},
-			  .chosen = -1,
-			  .epoll_fd = -1,
-			  .scan_at = UINT64_MAX};
+	*h = (struct hca_monitor){.wish = {.choice = *choice, .sys = sys, .device = device},
+				  .chosen = -1,
+				  .epoll_fd = -1,
+				  .scan_at = UINT64_MAX};
 	scan(h);
 }
 
-void hca_close(struct hca *h)
+void hca_monitor_close(struct hca_monitor *h)
 {
 	netlink_close(&h->netlink);
 }
 
-bool hca_has_interface(const struct hca *h, const char *ifname)
+bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname)
 {
 	for (uint32_t i = 0; i < h->list.n && h->wish.choice.mode != HCA_OFF; i++) {
 		const struct hca_port *p = &h->list.ports[i];
@@ -76,7 +77,7 @@ bool hca_has_interface(const struct hca *h, const char *ifname)
 	return false;
 }
 
-void hca_add_uplink(struct hca *h, const char *ifname)
+void hca_monitor_add_uplink(struct hca_monitor *h, const char *ifname)
 {
 	if (h->wish.n_uplinks < HCA_UPLINKS)
 		snprintf(h->wish.uplinks[h->wish.n_uplinks++], HOST_NDEV_LEN, "%s", ifname);
@@ -84,14 +85,14 @@ void hca_add_uplink(struct hca *h, const char *ifname)
 
 /* --- The choice */
 
-const struct hca_port *hca_chosen(const struct hca *h)
+const struct hca_port *hca_monitor_chosen(const struct hca_monitor *h)
 {
 	return h->chosen < 0 ? NULL : &h->list.ports[h->chosen];
 }
 
-void hca_fill(const struct hca *h, struct vnic_attach_hca *out)
+void hca_monitor_fill(const struct hca_monitor *h, struct vnic_attach_hca *out)
 {
-	const struct hca_port *p = hca_chosen(h);
+	const struct hca_port *p = hca_monitor_chosen(h);
 
 	*out = (struct vnic_attach_hca){.generation = h->generation};
 	if (!p)
@@ -100,7 +101,7 @@ void hca_fill(const struct hca *h, struct vnic_attach_hca *out)
 	out->port = p->number;
 }
 
-static void log_port(const struct hca *h, int i)
+static void log_port(const struct hca_monitor *h, int i)
 {
 	const struct hca_port *p = &h->list.ports[i];
 
@@ -112,16 +113,16 @@ static void log_port(const struct hca *h, int i)
 }
 
 /* What the last scan said of a port; NULL: the port is new. */
-static const struct hca_verdict *find_verdict(const struct hca *h, const struct hca_port *p)
+static const struct hca_verdict *find_verdict(const struct hca_monitor *h, const struct hca_port *p)
 {
 	const struct hca_port *q = hca_find_port(&h->list, p->device, p->number);
 
 	return q && h->started ? &h->verdicts[q - h->list.ports] : NULL;
 }
 
-static void log_changes(const struct hca *h, const struct hca *before)
+static void log_changes(const struct hca_monitor *h, const struct hca_monitor *before)
 {
-	const struct hca_port *lost = before->started ? hca_chosen(before) : NULL;
+	const struct hca_port *lost = before->started ? hca_monitor_chosen(before) : NULL;
 
 	if (lost && !hca_find_port(&h->list, lost->device, lost->number))
 		log_line("HCA %s port %u has gone", lost->device, lost->number);
@@ -142,20 +143,20 @@ static bool is_same_device(const struct hca_port *a, const struct hca_port *b, b
 	       (polled || a->inode == b->inode);
 }
 
-static void choose(struct hca *h, const struct hca *before)
+static void choose(struct hca_monitor *h, const struct hca_monitor *before)
 {
 	struct vnic_attach_hca current;
 
-	hca_fill(before, &current);
+	hca_monitor_fill(before, &current);
 	h->chosen =
 		hca_select(&h->list, &h->wish, before->chosen < 0 ? NULL : &current, h->verdicts);
-	if (!is_same_device(hca_chosen(h), hca_chosen(before), h->polled))
+	if (!is_same_device(hca_monitor_chosen(h), hca_monitor_chosen(before), h->polled))
 		h->generation++;
 	log_changes(h, before);
 	h->started = true;
 }
 
-static void open_netlink(struct hca *h)
+static void open_netlink(struct hca_monitor *h)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = h};
 	int rc;
@@ -171,9 +172,9 @@ static void open_netlink(struct hca *h)
 		log_line("cannot follow the state of HCA ports: %s", strerror(-rc));
 }
 
-void hca_start(struct hca *h)
+void hca_monitor_start(struct hca_monitor *h)
 {
-	const struct hca none = {.chosen = -1};
+	const struct hca_monitor none = {.chosen = -1};
 	const struct hca_choice *c = &h->wish.choice;
 
 	choose(h, &none);
@@ -183,7 +184,7 @@ void hca_start(struct hca *h)
 
 /* --- Changes */
 
-void hca_watch(struct hca *h, int epoll_fd, uint64_t now)
+void hca_monitor_watch(struct hca_monitor *h, int epoll_fd, uint64_t now)
 {
 	h->epoll_fd = epoll_fd;
 	open_netlink(h);
@@ -191,7 +192,7 @@ void hca_watch(struct hca *h, int epoll_fd, uint64_t now)
 		h->scan_at = now + HCA_POLL_NS;
 }
 
-void hca_report(struct hca *h, uint64_t now)
+void hca_monitor_report(struct hca_monitor *h, uint64_t now)
 {
 	if (h->netlink.events)
 		(void)netlink_events(&h->netlink, NULL, NULL);
@@ -200,7 +201,7 @@ void hca_report(struct hca *h, uint64_t now)
 	h->settling = false;
 }
 
-static void plan_next_scan(struct hca *h, uint64_t now)
+static void plan_next_scan(struct hca_monitor *h, uint64_t now)
 {
 	if (h->polled) {
 		h->settling = true;
@@ -211,17 +212,17 @@ static void plan_next_scan(struct hca *h, uint64_t now)
 	}
 }
 
-static bool has_changed(const struct hca *h, const struct hca *before)
+static bool has_changed(const struct hca_monitor *h, const struct hca_monitor *before)
 {
-	const struct hca_port *now = hca_chosen(h), *was = hca_chosen(before);
+	const struct hca_port *now = hca_monitor_chosen(h), *was = hca_monitor_chosen(before);
 
 	return h->generation != before->generation ||
 	       (now && was && memcmp(now, was, sizeof(*now)) != 0);
 }
 
-bool hca_update(struct hca *h, uint64_t now)
+bool hca_monitor_update(struct hca_monitor *h, uint64_t now)
 {
-	struct hca *before;
+	struct hca_monitor *before;
 	bool changed;
 
 	if (now < h->scan_at)

@@ -4,11 +4,11 @@
 
 #include <sys/epoll.h>
 
-#include "urxed/hca/hca.h"
+#include "urxed/hca/hca_monitor.h"
 
 #define T0 1000000000ull
 
-static struct hca hca;
+static struct hca_monitor hca;
 static int epoll_fd;
 
 static void open_hca(const char *choice)
@@ -17,7 +17,7 @@ static void open_hca(const char *choice)
 	struct hca_choice c;
 
 	assert_int_equal(hca_choice_parse(choice, &c, error), 0);
-	hca_open(&hca, &c, sys, "urxe0");
+	hca_monitor_open(&hca, &c, sys, "urxe0");
 }
 
 static int setup(void **state)
@@ -28,7 +28,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	hca_close(&hca);
+	hca_monitor_close(&hca);
 	close(epoll_fd);
 	return remove_sysfs(state);
 }
@@ -37,7 +37,7 @@ static struct vnic_attach_hca now_used(void)
 {
 	struct vnic_attach_hca used;
 
-	hca_fill(&hca, &used);
+	hca_monitor_fill(&hca, &used);
 	return used;
 }
 
@@ -45,14 +45,14 @@ static void nothing_is_done_without_devices(void **state)
 {
 	(void)state;
 	open_hca("auto");
-	hca_add_uplink(&hca, "eth0");
-	hca_start(&hca);
-	hca_watch(&hca, epoll_fd, T0);
-	assert_int_equal(hca_deadline(&hca), UINT64_MAX);
+	hca_monitor_add_uplink(&hca, "eth0");
+	hca_monitor_start(&hca);
+	hca_monitor_watch(&hca, epoll_fd, T0);
+	assert_int_equal(hca_monitor_deadline(&hca), UINT64_MAX);
 	assert_null(hca.netlink.events);
 	assert_string_equal(now_used().name, "");
 	assert_int_equal(now_used().generation + now_used().port, 0);
-	assert_false(hca_update(&hca, T0));
+	assert_false(hca_monitor_update(&hca, T0));
 }
 
 /* Not the kernel's sysfs: nothing tells of changes. */
@@ -63,35 +63,35 @@ static void changes_of_another_tree_are_polled(void **state)
 	(void)state;
 	make_roce("hca0", "eth0");
 	open_hca("hca0");
-	assert_true(hca_has_interface(&hca, "eth0"));
-	assert_false(hca_has_interface(&hca, "eth1"));
-	hca_start(&hca);
+	assert_true(hca_monitor_has_interface(&hca, "eth0"));
+	assert_false(hca_monitor_has_interface(&hca, "eth1"));
+	hca_monitor_start(&hca);
 	assert_string_equal(now_used().name, "hca0");
 	assert_int_equal(now_used().port, 1);
 	assert_int_equal(now_used().generation, 1);
-	hca_watch(&hca, epoll_fd, now);
-	now = hca_deadline(&hca);
+	hca_monitor_watch(&hca, epoll_fd, now);
+	now = hca_monitor_deadline(&hca);
 	assert_int_equal(now, T0 + HCA_POLL_NS);
-	assert_false(hca_update(&hca, now - 1));
-	assert_false(hca_update(&hca, now));
+	assert_false(hca_monitor_update(&hca, now - 1));
+	assert_false(hca_monitor_update(&hca, now));
 	put("infiniband/hca0/ports/1/state", "1: DOWN");
-	now = hca_deadline(&hca);
-	assert_true(hca_update(&hca, now));
+	now = hca_monitor_deadline(&hca);
+	assert_true(hca_monitor_update(&hca, now));
 	assert_string_equal(now_used().name, "");
 	assert_int_equal(now_used().generation, 2);
 	put("infiniband/hca0/ports/1/state", "4: ACTIVE");
-	assert_true(hca_update(&hca, hca_deadline(&hca)));
+	assert_true(hca_monitor_update(&hca, hca_monitor_deadline(&hca)));
 	assert_int_equal(now_used().generation, 3);
 	/* A change of addresses is no new HCA. */
 	make_gid("hca0", 1, 4, GID_V4, "IB/RoCE v1", "eth0");
-	assert_true(hca_update(&hca, hca_deadline(&hca)));
+	assert_true(hca_monitor_update(&hca, hca_monitor_deadline(&hca)));
 	assert_int_equal(now_used().generation, 3);
 	drop("infiniband");
-	assert_true(hca_update(&hca, hca_deadline(&hca)));
+	assert_true(hca_monitor_update(&hca, hca_monitor_deadline(&hca)));
 	assert_string_equal(now_used().name, "");
-	assert_null(hca_chosen(&hca));
+	assert_null(hca_monitor_chosen(&hca));
 	/* A device that is named may come back. */
-	assert_int_not_equal(hca_deadline(&hca), UINT64_MAX);
+	assert_int_not_equal(hca_monitor_deadline(&hca), UINT64_MAX);
 }
 
 static void report_causes_two_scans(void **state)
@@ -102,21 +102,21 @@ static void report_causes_two_scans(void **state)
 	make_device("dev0", "4: RNIC");
 	make_port("dev0", 1, "Ethernet", "4: ACTIVE");
 	open_hca("auto");
-	hca_start(&hca);
-	hca_watch(&hca, epoll_fd, now);
+	hca_monitor_start(&hca);
+	hca_monitor_watch(&hca, epoll_fd, now);
 	hca.polled = false;
 	drop("infiniband"); /* from now on the tree counts as the kernel's */
-	hca_report(&hca, now);
-	assert_int_equal(hca_deadline(&hca), now + HCA_SCAN_NS);
+	hca_monitor_report(&hca, now);
+	assert_int_equal(hca_monitor_deadline(&hca), now + HCA_SCAN_NS);
 	/* A burst of reports does not postpone the scan. */
-	hca_report(&hca, now + 5);
-	assert_true(hca_deadline(&hca) <= now + 5 + HCA_SCAN_NS);
-	now = hca_deadline(&hca);
-	hca_update(&hca, now);
-	assert_int_equal(hca_deadline(&hca), now + HCA_SETTLE_NS);
-	now = hca_deadline(&hca);
-	hca_update(&hca, now);
-	assert_int_equal(hca_deadline(&hca), UINT64_MAX);
+	hca_monitor_report(&hca, now + 5);
+	assert_true(hca_monitor_deadline(&hca) <= now + 5 + HCA_SCAN_NS);
+	now = hca_monitor_deadline(&hca);
+	hca_monitor_update(&hca, now);
+	assert_int_equal(hca_monitor_deadline(&hca), now + HCA_SETTLE_NS);
+	now = hca_monitor_deadline(&hca);
+	hca_monitor_update(&hca, now);
+	assert_int_equal(hca_monitor_deadline(&hca), UINT64_MAX);
 }
 
 static void off_uses_nothing(void **state)
@@ -124,12 +124,12 @@ static void off_uses_nothing(void **state)
 	(void)state;
 	make_roce("hca0", "eth0");
 	open_hca("off");
-	assert_false(hca_has_interface(&hca, "eth0"));
-	hca_add_uplink(&hca, "eth0");
-	hca_start(&hca);
-	hca_watch(&hca, epoll_fd, T0);
+	assert_false(hca_monitor_has_interface(&hca, "eth0"));
+	hca_monitor_add_uplink(&hca, "eth0");
+	hca_monitor_start(&hca);
+	hca_monitor_watch(&hca, epoll_fd, T0);
 	assert_null(hca.netlink.events);
-	assert_int_equal(hca_deadline(&hca), UINT64_MAX);
+	assert_int_equal(hca_monitor_deadline(&hca), UINT64_MAX);
 	assert_string_equal(now_used().name, "");
 	assert_string_equal(hca.verdicts[0].reason, "--hca off");
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The HCA that backs the device: follows the RDMA devices of sysfs, and chooses one (hca_select.h).
+ * Monitors the RDMA devices of sysfs, and chooses the HCA that backs the device (hca_select.h).
  * daemon.c calls this.
  *
  * The kernel sends a uevent for each RDMA device that comes or goes: host_ibdevs.c receives it, and
- * daemon.c calls hca_report. The state of a RoCE port and its GIDs follow its network interface, of
- * which rtnetlink reports changes. A report only causes a scan, 50 ms later and once more after a
- * second, because drivers update sysfs after the report. Without an RDMA device, hca.c has neither
- * socket nor timer. The tree of another urxed, under its liburxe.so, sends no reports: hca.c scans
- * it twice a second, and also while a device that --hca names does not exist.
+ * daemon.c calls hca_monitor_report. The state of a RoCE port and its GIDs follow its network
+ * interface, of which rtnetlink reports changes. A report only causes a scan, 50 ms later and once
+ * more after a second, because drivers update sysfs after the report. Without an RDMA device,
+ * hca_monitor.c has neither socket nor timer. The tree of another urxed, under its liburxe.so,
+ * sends no reports: hca_monitor.c scans it twice a second, and also while a device that --hca names
+ * does not exist.
  */
-#ifndef URXE_URXED_HCA_HCA_H
-#define URXE_URXED_HCA_HCA_H
+#ifndef URXE_URXED_HCA_HCA_MONITOR_H
+#define URXE_URXED_HCA_HCA_MONITOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +28,7 @@
 /* Between scans of another urxed's tree. */
 #define HCA_POLL_NS 500000000ull
 
-struct hca {
+struct hca_monitor {
 	struct hca_wish wish;
 	struct hca_list list;                   /* of the last scan */
 	struct hca_verdict verdicts[HCA_PORTS]; /* of the last choice */
@@ -42,39 +43,40 @@ struct hca {
 };
 
 /*
- * Reads the list, for hca_has_interface; nothing is chosen yet. `sys` and `device` stay the
+ * Reads the list, for hca_monitor_has_interface; nothing is chosen yet. `sys` and `device` stay the
  * caller's. With HCA_OFF it reads no file.
  */
-void hca_open(struct hca *h, const struct hca_choice *choice, const char *sys, const char *device);
+void hca_monitor_open(struct hca_monitor *h, const struct hca_choice *choice, const char *sys,
+		      const char *device);
 /* Accepts a zeroed structure. */
-void hca_close(struct hca *h);
+void hca_monitor_close(struct hca_monitor *h);
 
 /* Whether an interface, or one below it, is a RoCE port's that may be chosen. */
-bool hca_has_interface(const struct hca *h, const char *ifname);
+bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname);
 
 /* The interface of one more uplink; "" = it has none. */
-void hca_add_uplink(struct hca *h, const char *ifname);
+void hca_monitor_add_uplink(struct hca_monitor *h, const char *ifname);
 /* Chooses for the first time, and logs the choice. */
-void hca_start(struct hca *h);
-/* From now on epoll_fd reports changes with `h` as data: then call hca_report. */
-void hca_watch(struct hca *h, int epoll_fd, uint64_t now);
+void hca_monitor_start(struct hca_monitor *h);
+/* From now on epoll_fd reports changes with `h` as data: then call hca_monitor_report. */
+void hca_monitor_watch(struct hca_monitor *h, int epoll_fd, uint64_t now);
 
 /* Something may have changed. Reads the reports that are pending on the netlink socket. */
-void hca_report(struct hca *h, uint64_t now);
+void hca_monitor_report(struct hca_monitor *h, uint64_t now);
 /*
  * Scans and chooses again if that is due, and logs changes. True: the chosen port is another one,
  * or its properties have changed.
  */
-bool hca_update(struct hca *h, uint64_t now);
-/* When hca_update is due, ns; UINT64_MAX: not before a call of hca_report. */
-static inline uint64_t hca_deadline(const struct hca *h)
+bool hca_monitor_update(struct hca_monitor *h, uint64_t now);
+/* When hca_monitor_update is due, ns; UINT64_MAX: not before a call of hca_monitor_report. */
+static inline uint64_t hca_monitor_deadline(const struct hca_monitor *h)
 {
 	return h->scan_at;
 }
 
 /* NULL: no HCA backs the device. */
-const struct hca_port *hca_chosen(const struct hca *h);
+const struct hca_port *hca_monitor_chosen(const struct hca_monitor *h);
 /* For the message to attached processes. */
-void hca_fill(const struct hca *h, struct vnic_attach_hca *out);
+void hca_monitor_fill(const struct hca_monitor *h, struct vnic_attach_hca *out);
 
 #endif
