@@ -316,7 +316,7 @@ static void meet(void)
 
 	tx_destroy(&port.tx);
 	memset(w.published, 0, VNIC_INBOX_PUBLISHED_SIZE);
-	require(peers_publish(&port_peers, w.published, VNIC_PROCESS(QPN)));
+	require(peers_publish(&port_peers, w.published, VNIC_BLOCK(QPN)));
 	publish();
 	memcpy(who.mac, w.pair->node[1]->mac, sizeof(who.mac));
 	port_init_peers();

@@ -40,7 +40,7 @@ static bool is_host_gid(const json_t *report, const char *gid)
 
 /* Finds leases by QPN and by process: a report has up to as many QPs as all leases have QPNs. */
 struct lease_index {
-	const json_t *by_block[VNIC_PROCESSES];
+	const json_t *by_block[VNIC_BLOCKS];
 	struct by_pid {
 		json_int_t pid;
 		const json_t *lease;
@@ -59,7 +59,7 @@ static int compare_pids(const void *a, const void *b)
 
 static bool is_qpn(json_int_t qpn)
 {
-	return qpn >= 0 && qpn < (json_int_t)VNIC_PROCESSES * VNIC_LEASE_QPNS;
+	return qpn >= 0 && qpn < (json_int_t)VNIC_BLOCKS * VNIC_LEASE_QPNS;
 }
 
 /* The first of several leases with one QPN counts. NULL: no memory. */
@@ -81,8 +81,8 @@ static struct lease_index *make_lease_index(const json_t *report)
 		json_int_t first = get_number(lease, "qpn_first");
 
 		index->by_pid[index->n++] = (struct by_pid){get_number(lease, "pid"), lease};
-		if (is_qpn(first) && !index->by_block[VNIC_PROCESS(first)])
-			index->by_block[VNIC_PROCESS(first)] = lease;
+		if (is_qpn(first) && !index->by_block[VNIC_BLOCK(first)])
+			index->by_block[VNIC_BLOCK(first)] = lease;
 	}
 	qsort(index->by_pid, index->n, sizeof(*index->by_pid), compare_pids);
 	return index;
@@ -108,7 +108,7 @@ static const char *make_qpn_key(char key[QPN_KEY], json_int_t qpn)
 /* NULL: no process has the QPN. */
 static const json_t *find_lease_by_qpn(const struct lease_index *index, json_int_t qpn)
 {
-	const json_t *lease = is_qpn(qpn) ? index->by_block[VNIC_PROCESS(qpn)] : NULL;
+	const json_t *lease = is_qpn(qpn) ? index->by_block[VNIC_BLOCK(qpn)] : NULL;
 	char key[QPN_KEY];
 
 	return lease ? lease : json_object_get(index->by_hca_qpn, make_qpn_key(key, qpn));
@@ -135,7 +135,7 @@ static void index_hca_qpns(struct lease_index *index, const json_t *report)
 		json_int_t qpn = get_number(qp, "qpn");
 		const json_t *lease = find_lease_by_pid(index, get_number(qp, "pid"));
 
-		if (lease && is_qpn(qpn) && !index->by_block[VNIC_PROCESS(qpn)])
+		if (lease && is_qpn(qpn) && !index->by_block[VNIC_BLOCK(qpn)])
 			json_object_set(index->by_hca_qpn, make_qpn_key(key, qpn), (json_t *)lease);
 	}
 }

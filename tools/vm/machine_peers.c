@@ -13,12 +13,12 @@
 /* A number from a guest may have more than 24 bits. */
 static uint32_t process_of(uint32_t qpn)
 {
-	return VNIC_PROCESS(qpn) % VNIC_PROCESSES;
+	return VNIC_BLOCK(qpn) % VNIC_BLOCKS;
 }
 
 static uint32_t own_number(const struct machine_peers *p)
 {
-	return VNIC_PROCESS(p->session->welcome.qpn_first);
+	return VNIC_BLOCK(p->session->welcome.qpn_first);
 }
 
 static bool is_known(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
@@ -98,7 +98,7 @@ static void close_route(struct machine_peers *p, uint32_t process)
 
 void machine_peers_close(struct machine_peers *p)
 {
-	for (uint32_t i = 0; i < VNIC_PROCESSES; i++)
+	for (uint32_t i = 0; i < VNIC_BLOCKS; i++)
 		close_route(p, i);
 	if (p->inbox)
 		peers_done(&p->peers);
@@ -111,7 +111,7 @@ void machine_peers_close(struct machine_peers *p)
 /* Frees the memory of processes that have ended. */
 static void close_ended(struct machine_peers *p)
 {
-	for (uint32_t i = 0; i < VNIC_PROCESSES; i++)
+	for (uint32_t i = 0; i < VNIC_BLOCKS; i++)
 		if (p->routes[i] && vnic_outbox_closed(p->routes[i]->outbox))
 			close_route(p, i);
 }
@@ -248,7 +248,7 @@ static bool convert_frame(const struct machine_peers *p, const struct vnic_frame
 		.data = from->data, .len = from->len + URXE_ICRC_LEN, .without_icrc = true};
 	if (!reference->process)
 		return true;
-	sender = reference->process < VNIC_PROCESSES ? p->routes[reference->process] : NULL;
+	sender = reference->process < VNIC_BLOCKS ? p->routes[reference->process] : NULL;
 	if (!sender)
 		return false;
 	to->reference = reference_of(from, sender->peer);

@@ -52,7 +52,7 @@ static struct vnic_frame inbox_frame(const struct urxe_frame *frame)
 			.length = frame->reference.length,
 			.packets = frame->reference.packets,
 			.generation = frame->reference.generation,
-			.process = VNIC_PROCESS(frame->reference.src_qpn),
+			.process = VNIC_BLOCK(frame->reference.src_qpn),
 			.n_pieces = frame->reference.n_pieces,
 		};
 	return to;

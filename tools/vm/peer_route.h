@@ -31,7 +31,7 @@ struct peer_route {
 };
 
 /* The outbox to the process takes over the descriptors, also on failure; `own` is this process's
- * number (VNIC_PROCESS), `other` the process's. 0 or a negative errno value. */
+ * number (VNIC_BLOCK), `other` the process's. 0 or a negative errno value. */
 int peer_route_open(struct peers *peers, const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t own,
 		    uint32_t other, struct peer_route **route);
 void peer_route_close(struct peer_route *route);

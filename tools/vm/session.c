@@ -20,7 +20,7 @@
 
 static bool is_foreign(const struct vm_session *s, uint32_t qpn)
 {
-	return s->leases.by_qpn[VNIC_PROCESS(qpn)]->foreign;
+	return s->leases.by_qpn[VNIC_BLOCK(qpn)]->foreign;
 }
 
 /*
@@ -44,7 +44,7 @@ static void add_foreign(struct vm_session *s, uint32_t qpn)
 /* A daemon that was started since knows only the numbers that it has leased. */
 static void add_all_foreign(struct vm_session *s)
 {
-	for (uint32_t block = 0; s->leases.foreign && block < VNIC_PROCESSES; block++) {
+	for (uint32_t block = 0; s->leases.foreign && block < VNIC_BLOCKS; block++) {
 		const struct lease_block *b = s->leases.by_qpn[block];
 
 		for (uint32_t i = 0; b && b->foreign && i < VNIC_LEASE_QPNS; i++)

@@ -31,8 +31,8 @@ int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_port *const *u
 		.uplink = uplink,
 		.peers = peers,
 		.mtu = welcome->mtu,
-		.process = VNIC_PROCESS(welcome->qpn_first),
-		.routes = calloc(VNIC_PROCESSES, sizeof(struct tx_route *)),
+		.process = VNIC_BLOCK(welcome->qpn_first),
+		.routes = calloc(VNIC_BLOCKS, sizeof(struct tx_route *)),
 		.spares = malloc((size_t)TX_BURST * FRAME_ROOM(welcome->mtu)),
 	};
 	memcpy(tx->mac, welcome->mac, sizeof(tx->mac));
@@ -58,7 +58,7 @@ static void close_route(struct tx *tx, uint32_t process)
 
 void tx_destroy(struct tx *tx)
 {
-	for (uint32_t i = 0; tx->routes && i < VNIC_PROCESSES; i++)
+	for (uint32_t i = 0; tx->routes && i < VNIC_BLOCKS; i++)
 		if (tx->routes[i])
 			close_route(tx, i);
 	tx_aliases_free(&tx->aliases);
@@ -69,7 +69,7 @@ void tx_destroy(struct tx *tx)
 
 void tx_isolate(const struct tx *tx)
 {
-	for (uint32_t i = 0; tx->routes && i < VNIC_PROCESSES; i++)
+	for (uint32_t i = 0; tx->routes && i < VNIC_BLOCKS; i++)
 		if (tx->routes[i])
 			vnic_outbox_isolate(tx->routes[i]->outbox);
 }
@@ -98,7 +98,7 @@ static uint32_t process_of(const struct tx *tx, uint32_t qpn)
 
 	if (tx_alias_find(&tx->aliases, qpn & 0xffffff, &process))
 		return process;
-	return VNIC_PROCESS(qpn) % VNIC_PROCESSES;
+	return VNIC_BLOCK(qpn) % VNIC_BLOCKS;
 }
 
 static struct tx_route **route_entry(const struct tx *tx, uint32_t qpn)
@@ -131,7 +131,7 @@ struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 /* Frees the memory of inboxes whose processes have ended. */
 static void close_ended(struct tx *tx)
 {
-	for (uint32_t i = 0; i < VNIC_PROCESSES; i++)
+	for (uint32_t i = 0; i < VNIC_BLOCKS; i++)
 		if (tx->routes[i] && vnic_outbox_closed(tx->routes[i]->outbox))
 			close_route(tx, i);
 }
@@ -298,7 +298,7 @@ static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct 
 		.packets = frame->reference.packets,
 		.generation = frame->reference.generation,
 		.n_pieces = frame->reference.n_pieces,
-		.process = VNIC_PROCESS(frame->reference.src_qpn),
+		.process = VNIC_BLOCK(frame->reference.src_qpn),
 	};
 	tx_count(tx, VNIC_DIRECT_REFERRED, 1);
 }
@@ -638,7 +638,7 @@ bool tx_convert_received(const struct tx *tx, const struct vnic_frame *buffer, b
 	};
 	if (!reference->process)
 		return true;
-	sender = reference->process < VNIC_PROCESSES ? tx->routes[reference->process] : NULL;
+	sender = reference->process < VNIC_BLOCKS ? tx->routes[reference->process] : NULL;
 	if (!sender || !sender->peer)
 		return false;
 	frame->reference = reference_of(buffer, sender->peer);

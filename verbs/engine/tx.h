@@ -69,7 +69,7 @@ struct tx {
 	struct peers *peers;               /* those of the inboxes */
 	uint8_t mac[6];
 	uint16_t mtu;
-	uint32_t process; /* number of this process (VNIC_PROCESS) */
+	uint32_t process; /* number of this process (VNIC_BLOCK) */
 	uint64_t now;     /* of the last tx_reserve */
 	uint64_t counters[VNIC_DIRECT_COUNT];
 	/* Buffers that were reserved together; from `first` to `count` frames wait in them. */
@@ -100,7 +100,7 @@ struct tx {
 	bool switch_lost;         /* the daemon has ended: the NIC gets no frame */
 	bool switch_stalled;      /* the slots are `spares`: the switch is stalled */
 	uint8_t *spares;          /* TX_BURST frames */
-	struct tx_route **routes; /* by VNIC_PROCESS */
+	struct tx_route **routes; /* by VNIC_BLOCK */
 	struct tx_aliases aliases;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * QPNs that an HCA has chosen, and the processes of this host that have them. Such a QPN is in no
- * leased block, so VNIC_PROCESS() does not tell its process. For tx.c.
+ * leased block, so VNIC_BLOCK() does not tell its process. For tx.c.
  */
 #ifndef URXE_VERBS_ENGINE_TX_ALIAS_H
 #define URXE_VERBS_ENGINE_TX_ALIAS_H
@@ -11,7 +11,7 @@
 
 struct tx_alias {
 	uint32_t qpn;     /* 0: free */
-	uint32_t process; /* number of the process: VNIC_PROCESS() of its first leased QPN */
+	uint32_t process; /* number of the process: VNIC_BLOCK() of its first leased QPN */
 };
 
 struct tx_aliases {

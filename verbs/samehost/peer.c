@@ -131,7 +131,7 @@ struct urxe_direct_table *peers_publish(struct peers *peers, void *published, ui
 
 uint32_t peer_published_process(const void *published)
 {
-	return ((const struct published *)published)->process % VNIC_PROCESSES;
+	return ((const struct published *)published)->process % VNIC_BLOCKS;
 }
 
 /*
@@ -245,7 +245,7 @@ static bool verify_identity(struct peer *peer)
 	uint64_t token = __atomic_load_n(&p->token, __ATOMIC_ACQUIRE);
 
 	peer->pid = p->pid;
-	peer->process = p->process % VNIC_PROCESSES;
+	peer->process = p->process % VNIC_BLOCKS;
 	if (!token || p->pid_namespace != peer->of->pid_namespace ||
 	    peer->own != (token == peer->of->token) || peer->own != is_own_thread(peer->thread))
 		return false;

@@ -34,7 +34,7 @@ struct peers_ops {
 	void (*before_call)(void *ctx);
 	/* The process marked a copy in this process's memory, and made none. NULL is allowed. */
 	void (*excluded)(void *ctx, int32_t pid);
-	/* Whether this process has the block of QPNs (VNIC_PROCESS). NULL: only its first. */
+	/* Whether this process has the block of QPNs (VNIC_BLOCK). NULL: only its first. */
 	bool (*has_block)(void *ctx, uint32_t block);
 };
 
@@ -79,7 +79,7 @@ extern const struct urxe_direct_ops peers_direct_ops;
 void peers_init(struct peers *peers, const struct peers_ops *ops, void *ctx);
 /*
  * Fills the published memory, VNIC_INBOX_PUBLISHED_SIZE bytes of zeros; `process` is this process's
- * number (VNIC_PROCESS). Returns the table for the engine. NULL if this process takes part in no
+ * number (VNIC_BLOCK). Returns the table for the engine. NULL if this process takes part in no
  * copies: URXE_TRANSPORT is "packet", or /proc does not show what peers must know.
  */
 struct urxe_direct_table *peers_publish(struct peers *peers, void *published, uint32_t process);
@@ -112,7 +112,7 @@ void peers_reopen(struct peers *peers);
 void peers_fork_child(struct peers *peers);
 
 /*
- * Creates the peer that owns the outbox's inbox, reached by a QPN of `block` (VNIC_PROCESS); the
+ * Creates the peer that owns the outbox's inbox, reached by a QPN of `block` (VNIC_BLOCK); the
  * peer closes the outbox. NULL: no memory, and the outbox stays open.
  */
 struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t block);

@@ -21,7 +21,7 @@ struct published {
 	uint64_t remote_pieces; /* address of the struct iovec[URXE_DIRECT_EXTENTS] of its copies */
 	uint64_t pid_namespace; /* the namespace of pid */
 	int32_t pid;
-	uint32_t process; /* its number (VNIC_PROCESS of its first block of QPNs) */
+	uint32_t process; /* its number (VNIC_BLOCK of its first block of QPNs) */
 	/*
 	 * Polls of its engine thread for packets: a changing count shows peers that the thread
 	 * polls.
@@ -37,10 +37,10 @@ struct published {
 	_Alignas(64) uint32_t shuts;
 	/*
 	 * Tokens of the processes whose memory this process has read and written, by their numbers
-	 * (VNIC_PROCESS). Only they may copy to and from this process: it has to be able to
+	 * (VNIC_BLOCK). Only they may copy to and from this process: it has to be able to
 	 * interrupt their copies.
 	 */
-	_Atomic uint64_t reached[VNIC_PROCESSES];
+	_Atomic uint64_t reached[VNIC_BLOCKS];
 	/*
 	 * state.owner is the engine thread, by a word of its robust futex list: the kernel sets
 	 * FUTEX_OWNER_DIED there when the thread ends, also because the process is killed or
@@ -58,7 +58,7 @@ static_assert(VNIC_LEASE_QPNS == URXE_DIRECT_CHUNK && VNIC_LEASES_MAX <= URXE_DI
 #define COPYING_THREAD_BITS  30 /* FUTEX_TID_MASK */
 #define COPYING_PROCESS_BITS 12
 
-static_assert(VNIC_PROCESSES <= 1u << COPYING_PROCESS_BITS, "process numbers fit");
+static_assert(VNIC_BLOCKS <= 1u << COPYING_PROCESS_BITS, "process numbers fit");
 
 static inline uint64_t copying_word(int32_t thread, uint32_t process, uint32_t number)
 {

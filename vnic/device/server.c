@@ -47,7 +47,7 @@ struct vnic_server_client {
 	uint8_t mac[6];    /* of the NIC */
 	uint8_t qp_mac[6]; /* of the client's queue pairs; 0 before HELLO: that of the NIC */
 	uint16_t mtu;
-	uint32_t process; /* VNIC_PROCESS of its lease */
+	uint32_t process; /* VNIC_BLOCK of its lease */
 	bool greeting;    /* HELLO is not answered yet */
 	bool resolving;
 	struct vnic_credentials peer;
@@ -237,7 +237,7 @@ static int send_welcome(struct vnic_server_client *client,
 		if (!memcmp(client->qp_mac, no_mac, sizeof(no_mac)))
 			memcpy(client->qp_mac, welcome->mac, sizeof(client->qp_mac));
 		client->mtu = welcome->mtu;
-		client->process = VNIC_PROCESS(welcome->qpn_first);
+		client->process = VNIC_BLOCK(welcome->qpn_first);
 		vnic_server_set_direct(client, true);
 		fds[VNIC_FD_DOORBELL] = client->doorbell;
 		ret = send_answer(client, welcome, sizeof(*welcome), fds, VNIC_FDS);

@@ -503,10 +503,10 @@ static void test_qps_of_two_blocks_are_copied(void **state)
 	publish(PARENT);
 	w.later_block = true;
 	block.qpn_first = QPN(PARENT) + LATER_BLOCK;
-	port.leases.by_qpn[VNIC_PROCESS(block.qpn_first)] = &block;
+	port.leases.by_qpn[VNIC_BLOCK(block.qpn_first)] = &block;
 	open_way(PARENT, PARENT);
 	assert_true(copies_to_itself());
-	port.leases.by_qpn[VNIC_PROCESS(block.qpn_first)] = NULL;
+	port.leases.by_qpn[VNIC_BLOCK(block.qpn_first)] = NULL;
 }
 
 /* A process copies only to a peer that has proven that it can interrupt the copy. */

@@ -106,14 +106,14 @@ static int fill_entry(struct qpn_table *t, struct qpn_entry *e, uint32_t qpn, ui
 	if (rc)
 		return rc;
 	*e = (struct qpn_entry){.qpn = qpn, .process = process};
-	t->in_block[VNIC_PROCESS(qpn)]++;
+	t->in_block[VNIC_BLOCK(qpn)]++;
 	return 0;
 }
 
 static void free_entry(struct qpn_table *t, struct qpn_entry *e)
 {
 	hash_remove(t->by_qpn, &e->qpn);
-	t->in_block[VNIC_PROCESS(e->qpn)]--;
+	t->in_block[VNIC_BLOCK(e->qpn)]--;
 	if (e->holder)
 		unlink_entry(t, e);
 	put_unused(t, e);
@@ -197,7 +197,7 @@ int qpn_table_restore(struct qpn_table *t, uint32_t place, const struct qpn_reco
 	int rc;
 
 	if (place < t->n || place >= QPN_TABLE_MAX || !is_qpn(record->qpn) || !record->process ||
-	    record->process >= VNIC_PROCESSES)
+	    record->process >= VNIC_BLOCKS)
 		return -EINVAL;
 	rc = open_table(t);
 	if (!rc && find_entry(t, record->qpn))

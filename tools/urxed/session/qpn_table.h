@@ -51,10 +51,10 @@ struct hash;
 struct qpn_table {
 	struct hash *by_qpn; /* NULL: the table has never had an entry, and uses no memory */
 	struct qpn_entry *all;
-	uint32_t n;                        /* entries of `all` that were ever in use */
-	uint32_t unused;                   /* 1 + index of the first unused entry; 0 = none */
-	uint16_t in_block[VNIC_PROCESSES]; /* entries, by block of QPNs */
-	qpn_table_store_fn *store;         /* NULL = changes are not stored */
+	uint32_t n;                     /* entries of `all` that were ever in use */
+	uint32_t unused;                /* 1 + index of the first unused entry; 0 = none */
+	uint16_t in_block[VNIC_BLOCKS]; /* entries, by block of QPNs */
+	qpn_table_store_fn *store;      /* NULL = changes are not stored */
 	void *store_ctx;
 };
 

@@ -89,7 +89,7 @@ struct sessions {
  * a second. Each costs the daemon looks into /proc, and a question to another process. Beyond that
  * the daemon knows no peer, and packets take the switch.
  */
-#define SESSION_INTRODUCTIONS   VNIC_PROCESSES
+#define SESSION_INTRODUCTIONS   VNIC_BLOCKS
 #define SESSION_INTRODUCTION_NS 10000000ull
 
 /* How long a new daemon waits for survivors of an earlier one to claim their leases. */

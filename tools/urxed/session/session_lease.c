@@ -16,7 +16,7 @@
 /* Interval of checks whether the processes that may claim leases still live. */
 #define CLAIM_CHECK_NS 50000000u
 
-static_assert(VNIC_PROCESSES == LEASE_BLOCKS, "processes name each other by block number");
+static_assert(VNIC_BLOCKS == LEASE_BLOCKS, "processes name each other by block number");
 
 static bool is_leased_process(const struct sessions *sessions, uint32_t number)
 {

@@ -124,12 +124,12 @@ enum vnic_attach_type {
 
 /*
  * The number of the block that contains a QPN. The number of the first block that a process has
- * leased is also the number of the process (VNIC_PROCESS(welcome.qpn_first)): no two processes of a
- * host have the same one, and it is never 0. The result is below VNIC_PROCESSES for a QPN of 24
+ * leased is also the number of the process (VNIC_BLOCK(welcome.qpn_first)): no two processes of a
+ * host have the same one, and it is never 0. The result is below VNIC_BLOCKS for a QPN of 24
  * bits.
  */
-#define VNIC_PROCESS(qpn) ((qpn) >> VNIC_LEASE_SHIFT)
-#define VNIC_PROCESSES    (1u << (24 - VNIC_LEASE_SHIFT))
+#define VNIC_BLOCK(qpn) ((qpn) >> VNIC_LEASE_SHIFT)
+#define VNIC_BLOCKS     (1u << (24 - VNIC_LEASE_SHIFT))
 
 /* The first word of each message on the socket of notices. */
 enum vnic_notice_type {

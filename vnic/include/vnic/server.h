@@ -166,7 +166,7 @@ const uint8_t *vnic_server_qp_mac(const struct vnic_server_client *client);
  */
 bool vnic_server_same_user(const struct vnic_server_client *a, const struct vnic_server_client *b,
 			   const struct vnic_server_ops *ops, void *ctx);
-/* VNIC_PROCESS of the client's lease; 0 before HELLO. */
+/* VNIC_BLOCK of the client's lease; 0 before HELLO. */
 uint32_t vnic_server_process(const struct vnic_server_client *client);
 /*
  * Whether the client may put frames into other processes' inboxes; initially true. If false, all

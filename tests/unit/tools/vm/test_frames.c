@@ -257,7 +257,7 @@ static void dup_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
 static void meet(struct fixture *f)
 {
 	static const struct peers_ops ops;
-	const uint32_t process = VNIC_PROCESS(f->away[1].qpn);
+	const uint32_t process = VNIC_BLOCK(f->away[1].qpn);
 	int fds[VNIC_INBOX_FDS];
 
 	peers_init(&f->peers.peers, &ops, NULL);

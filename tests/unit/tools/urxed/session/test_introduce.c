@@ -160,7 +160,7 @@ static struct vnic_outbox *introduced(struct process *from, const struct process
 	serve(ask_thread, from);
 	assert_int_equal(from->base.status, 0);
 	assert_int_equal(vnic_outbox_open(from->fds, from->base.who.mtu,
-					  VNIC_PROCESS(from->base.who.qpn_first), &outbox),
+					  VNIC_BLOCK(from->base.who.qpn_first), &outbox),
 			 0);
 	return outbox;
 }
@@ -298,7 +298,7 @@ static void lock_inbox(const struct process *of, const struct process *process)
 	vnic_inbox_fds(of->inbox, fds);
 	lock = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
 	assert_ptr_not_equal(lock, MAP_FAILED);
-	*lock = VNIC_PROCESS(process->base.who.qpn_first);
+	*lock = VNIC_BLOCK(process->base.who.qpn_first);
 	munmap(lock, 4096);
 }
 
@@ -488,7 +488,7 @@ static struct vnic_server_client *conn_of(const struct process *p)
 	struct session *c;
 
 	for (c = w.server.sessions.list;
-	     vnic_server_process(c->conn) != VNIC_PROCESS(p->base.who.qpn_first);)
+	     vnic_server_process(c->conn) != VNIC_BLOCK(p->base.who.qpn_first);)
 		c = c->next;
 	return c->conn;
 }
