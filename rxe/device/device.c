@@ -18,7 +18,7 @@
 #include "objects/out_of_order.h"
 #include "objects/qp.h"
 #include "objects/rq.h"
-#include "offload/offload.h"
+#include "offload/hooks.h"
 #include "record/recorder.h"
 #include "requester/requester.h"
 #include "responder/psn_gap.h"

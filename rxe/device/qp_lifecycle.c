@@ -16,7 +16,7 @@
 #include "objects/qp.h"
 #include "objects/references.h"
 #include "objects/rq.h"
-#include "offload/offload.h"
+#include "offload/hooks.h"
 #include "requester/completer.h"
 #include "requester/requester.h"
 #include "responder/acknowledge.h"

@@ -10,7 +10,7 @@
 #include "objects/device.h"
 #include "objects/pkey.h"
 #include "objects/qp.h"
-#include "offload/offload.h"
+#include "offload/hooks.h"
 #include "requester/requester.h"
 #include "responder/resp_resources.h"
 #include "wire/packet_build.h"

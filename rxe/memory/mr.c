@@ -9,7 +9,7 @@
 #include "direct/direct_table.h"
 #include "objects/device.h"
 #include "objects/references.h"
-#include "offload/offload.h"
+#include "offload/hooks.h"
 #include "util/ordered_copy.h"
 
 #define REGION_ACCESS                                                                   \

@@ -8,7 +8,7 @@
 #include "objects/qp_counters.h"
 #include "objects/references.h"
 #include "objects/rq.h"
-#include "offload/offload.h"
+#include "offload/hooks.h"
 #include "record/recorder.h"
 
 /* --- Completion queues. */

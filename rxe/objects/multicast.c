@@ -6,7 +6,7 @@
 
 #include "objects/device.h"
 #include "objects/qp.h"
-#include "offload/offload.h"
+#include "offload/hooks.h"
 #include "wire/gid.h"
 #include "wire/header_fields.h"
 

@@ -212,7 +212,7 @@ struct urxe_qp {
 	uint16_t mtu; /* path MTU in bytes */
 	uint8_t type; /* enum urxe_qp_type */
 	bool sq_sig_all : 1;
-	bool offloaded : 1; /* the HCA executes the requests (offload/offload.h) */
+	bool offloaded : 1; /* the HCA executes the requests (offload/hooks.h) */
 	bool stopping : 1;  /* offloaded: the HCA has stopped, and gives back receive requests */
 	bool uncounted : 1; /* offloaded: the peer may WRITE, READ or use atomics
 			       (offload/take_over.c) */

@@ -6,7 +6,7 @@
 #include "objects/completion.h"
 #include "objects/cq.h"
 #include "objects/device.h"
-#include "offload/offload.h"
+#include "offload/hooks.h"
 
 void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, void *ctx)
 {

@@ -6,7 +6,7 @@
 #include "memory/mr.h"
 #include "objects/cq.h"
 #include "objects/device.h"
-#include "offload/offload.h"
+#include "offload/hooks.h"
 
 /* --- Completion queues. */
 

@@ -5,7 +5,7 @@
 
 #include "objects/cq.h"
 #include "objects/device.h"
-#include "offload/offload.h"
+#include "offload/hooks.h"
 
 int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init)
 {

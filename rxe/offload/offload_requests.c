@@ -7,7 +7,7 @@
 #include "objects/cq.h"
 #include "objects/device.h"
 #include "objects/qp_counters.h"
-#include "offload/offload.h"
+#include "offload/hooks.h"
 
 /* Requests that the HCA gets by one call. */
 #define BATCH 16

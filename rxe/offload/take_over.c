@@ -12,7 +12,7 @@
 #include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/rq.h"
-#include "offload/offload.h"
+#include "offload/hooks.h"
 #include "responder/resume.h"
 
 #define NO_PSN UINT32_MAX

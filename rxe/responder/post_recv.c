@@ -8,7 +8,7 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/rq.h"
-#include "offload/offload.h"
+#include "offload/hooks.h"
 #include "responder/acknowledge.h"
 
 /* urxe_offload_refill hands over a whole refill. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Offload: the engine's side of an HCA that executes queue pairs (rxe/offload.h). Objects, requests
- * and the device call these functions; on a device without an HCA they do nothing.
+ * Hooks of the offload: objects, requests and the device call these functions, which pass each
+ * operation on to the HCA (rxe/offload.h). On a device without an HCA they do nothing.
  *
  * `tail` means different things in the two queues of an offloaded QP. Send queue: the HCA has the
  * requests [tail, cur), and [cur, head) wait for room. Its own receive queue: the HCA has [retired,
  * tail), and [tail, head) wait. A SRQ's requests leave the engine's queue when the HCA gets them.
  */
-#ifndef URXE_OFFLOAD_H
-#define URXE_OFFLOAD_H
+#ifndef URXE_OFFLOAD_HOOKS_H
+#define URXE_OFFLOAD_HOOKS_H
 
 #include <stdbool.h>
 
