@@ -37,7 +37,7 @@ int lease_take(struct lease_table *t, void *owner, uint32_t *qpn)
 	return -ENOSPC;
 }
 
-int lease_claim(struct lease_table *t, void *owner, uint32_t qpn)
+int lease_take_block(struct lease_table *t, void *owner, uint32_t qpn)
 {
 	uint32_t block = lease_block(qpn);
 

@@ -25,17 +25,20 @@
 
 struct lease_table {
 	void *owner[LEASE_BLOCKS];
-	const bool *claimable;   /* blocks that only lease_claim may lease; NULL = none */
+	const bool *claimable;   /* blocks that only a claim may get; NULL = none */
 	uint32_t last;           /* block leased most recently */
 	struct qpn_table *added; /* QPNs that processes have added; NULL = none */
 };
 
 /* Leases any block to owner; *qpn is its first QPN. -ENOSPC: all blocks are leased. */
 int lease_take(struct lease_table *t, void *owner, uint32_t *qpn);
-/* Leases the block that begins with qpn. -EBUSY: the block is leased, or the daemon's own. */
-int lease_claim(struct lease_table *t, void *owner, uint32_t qpn);
 /*
- * Whether lease_claim may lease the block that begins with qpn to a process that has no claim: 0;
+ * Leases the block that begins with qpn: for a claim, or for a demand that lease_check_demand
+ * permits. -EBUSY: the block is leased, or the daemon's own.
+ */
+int lease_take_block(struct lease_table *t, void *owner, uint32_t qpn);
+/*
+ * Whether a process without a claim may get the block that begins with qpn: 0;
  * -EEXIST if the block is leased, may be claimed, or contains an added QPN; -EINVAL if no block of
  * processes begins there.
  */

@@ -122,7 +122,8 @@ int switch_pin(struct vswitch *sw, const char *text, char error[SWITCH_ERROR])
 
 int switch_lease(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
 {
-	return *qpn ? lease_claim(&sw->leases, port, *qpn) : lease_take(&sw->leases, port, qpn);
+	return *qpn ? lease_take_block(&sw->leases, port, *qpn)
+		    : lease_take(&sw->leases, port, qpn);
 }
 
 int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)

@@ -98,11 +98,11 @@ static void free_block_can_be_claimed(void **state)
 	int me, other;
 
 	t->last = 5;
-	assert_int_equal(lease_claim(t, &me, 5 * LEASE_QPNS), 0);
+	assert_int_equal(lease_take_block(t, &me, 5 * LEASE_QPNS), 0);
 	assert_ptr_equal(lease_owner(t, 5 * LEASE_QPNS), &me);
-	assert_int_equal(lease_claim(t, &other, 5 * LEASE_QPNS), -EBUSY);
-	assert_int_equal(lease_claim(t, &other, 0), -EBUSY);
-	assert_int_equal(lease_claim(t, &other, 0xfff000), -EBUSY);
+	assert_int_equal(lease_take_block(t, &other, 5 * LEASE_QPNS), -EBUSY);
+	assert_int_equal(lease_take_block(t, &other, 0), -EBUSY);
+	assert_int_equal(lease_take_block(t, &other, 0xfff000), -EBUSY);
 	assert_int_equal(lease_take(t, &other, &qpn), 0);
 	assert_int_equal(qpn, 6 * LEASE_QPNS);
 }
@@ -119,7 +119,7 @@ static void claimable_block_is_not_leased(void **state)
 	t->claimable = claimable;
 	assert_int_equal(lease_take(t, &me, &qpn), 0);
 	assert_int_equal(qpn, 8 * LEASE_QPNS);
-	assert_int_equal(lease_claim(t, &other, 6 * LEASE_QPNS), 0);
+	assert_int_equal(lease_take_block(t, &other, 6 * LEASE_QPNS), 0);
 	assert_ptr_equal(lease_owner(t, 6 * LEASE_QPNS), &other);
 }
 
