@@ -69,7 +69,7 @@ void guest_open(struct guest *g, const struct guest_attr *attr)
 		.copy_crc = attr->copy_crc,
 		.interrupt = on_interrupt,
 		.ctx = g,
-		.host = attr->host,
+		.owner = attr->owner,
 		.uar = attr->uar,
 	};
 	require(!pvrdma_create(&g->attr, &g->dev));
@@ -143,11 +143,11 @@ static void connect_to_any(void *ctx, const uint8_t mac[6], uint32_t qpn)
 	(void)ctx, (void)mac, (void)qpn;
 }
 
-void guest_give_nic(struct guest *g, struct pvrdma_host *host, struct pvrdma_nic *nic)
+void guest_give_nic(struct guest *g, struct pvrdma_owner *owner, struct pvrdma_nic *nic)
 {
-	*host = (struct pvrdma_host){
+	*owner = (struct pvrdma_owner){
 		.take_qpn = take_no_qpn, .connecting = connect_to_any, .nic = get_nic, .ctx = nic};
-	g->attr.host = host;
+	g->attr.owner = owner;
 	guest_reopen(g);
 }
 

@@ -42,7 +42,7 @@ struct guest_attr {
 	uint32_t mtu; /* 0: GUEST_MTU */
 	uint32_t (*copy_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
 	bool small; /* only GUEST_SMALL bytes of each region */
-	const struct pvrdma_host *host;
+	const struct pvrdma_owner *owner;
 	void *uar; /* of pvrdma_attr */
 };
 
@@ -94,8 +94,8 @@ void guest_reopen(struct guest *g);
  * then the guest is as before, and goes on.
  */
 int guest_migrate(struct guest *g);
-/* Reopens the guest with a device that asks for the state of *nic; *host stays where it is. */
-void guest_give_nic(struct guest *g, struct pvrdma_host *host, struct pvrdma_nic *nic);
+/* Reopens the guest with a device that asks for the state of *nic; *owner stays where it is. */
+void guest_give_nic(struct guest *g, struct pvrdma_owner *owner, struct pvrdma_nic *nic);
 
 /* The byte of a guest physical address in this process. */
 void *guest_at(const struct guest *g, uint64_t addr);

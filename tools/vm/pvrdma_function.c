@@ -77,11 +77,11 @@ static void note_disconnect(void *ctx)
 static bool has_settled(void *ctx)
 {
 	struct pvrdma_function *f = ctx;
-	const struct pvrdma_host *host = f->host;
+	const struct pvrdma_owner *owner = f->device_owner;
 
 	if (poll_hold_waits(&f->hold, now_ns(), counter(f, PVRDMA_COMPLETIONS)))
 		return false;
-	return !host->table || host->direct->settled(host->direct_ctx);
+	return !owner->table || owner->direct->settled(owner->direct_ctx);
 }
 
 static void note_refused(void *ctx, uint64_t addr, uint64_t size, int error)
@@ -173,7 +173,7 @@ static int create_device(struct pvrdma_function *f, const struct pvrdma_function
 		.mtu = attr->mtu,
 		.roce_v1 = attr->roce_v1,
 		.copy_crc = crc_fastest_copy(),
-		.host = attr->host,
+		.owner = attr->device_owner,
 		.uar = f->uar.bytes,
 		.interrupt = raise_interrupt,
 		.ctx = f,
@@ -219,7 +219,7 @@ int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function
 	};
 	int rc;
 
-	*f = (struct pvrdma_function){.host = attr->host};
+	*f = (struct pvrdma_function){.device_owner = attr->device_owner};
 	rc = function_init(&f->function, "pvrdma") ?: open_uar(f, attr, &a.function)
 						    ?: create_device(f, attr);
 	f->function.owner = attr->owner;

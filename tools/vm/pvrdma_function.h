@@ -12,7 +12,7 @@
 struct pvrdma_function {
 	struct function function;
 	struct pvrdma *dev;
-	const struct pvrdma_host *host;
+	const struct pvrdma_owner *device_owner;
 	struct poll_hold hold;
 	struct uar_memory uar; /* none: doorbells are messages of the hypervisor */
 };
@@ -21,9 +21,9 @@ struct pvrdma_function_attr {
 	const char *path;
 	uint8_t mac[6];
 	uint32_t mtu; /* longest Ethernet payload of the link, bytes */
-	bool roce_v1; /* this and host: as in struct pvrdma_attr */
+	bool roce_v1; /* this and device_owner: as roce_v1 and owner of struct pvrdma_attr */
 	bool map_doorbells;
-	const struct pvrdma_host *host;
+	const struct pvrdma_owner *device_owner;
 	const struct function_owner *owner; /* as of vmxnet3_function_open */
 };
 

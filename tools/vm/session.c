@@ -267,7 +267,7 @@ void vm_session_free_qpn(struct vm_session *s, uint32_t qpn)
 	leases_assign(&s->leases, qpn, NULL);
 }
 
-int vm_session_claim_qpn(struct vm_session *s, uint32_t qpn)
+int vm_session_demand_qpn(struct vm_session *s, uint32_t qpn)
 {
 	int rc = leases_find(&s->leases, qpn) ? -EADDRINUSE : leases_reserve(&s->leases, qpn);
 

@@ -67,6 +67,6 @@ void vm_session_free_qpn(struct vm_session *s, uint32_t qpn);
  * has it, too, or urxed does not admit it, the session logs that, and only peers of this host
  * notice: messages to them go in packets. -EADDRINUSE: a queue pair of the machine has it; -ENOMEM.
  */
-int vm_session_claim_qpn(struct vm_session *s, uint32_t qpn);
+int vm_session_demand_qpn(struct vm_session *s, uint32_t qpn);
 
 #endif

@@ -39,7 +39,7 @@ struct vm {
 	struct station_link link;
 	struct vm_session session;
 	struct machine_peers peers;
-	struct pvrdma_host host;
+	struct pvrdma_owner pvrdma_owner;
 	struct vmxnet3_function nic;
 	struct pvrdma_function rdma;
 	struct frames frames;
@@ -411,9 +411,9 @@ static uint32_t take_qpn(void *ctx)
 	return vm_session_take_qpn(&((struct vm *)ctx)->session);
 }
 
-static int claim_qpn(void *ctx, uint32_t qpn)
+static int demand_qpn(void *ctx, uint32_t qpn)
 {
-	return vm_session_claim_qpn(&((struct vm *)ctx)->session, qpn);
+	return vm_session_demand_qpn(&((struct vm *)ctx)->session, qpn);
 }
 
 static void free_qpn(void *ctx, uint32_t qpn)
@@ -469,10 +469,10 @@ static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM
 	if (attr->incoming && vm->session.welcome.port.link_mtu)
 		vm->link.mtu = vm->session.welcome.port.link_mtu;
 	machine_peers_open(&vm->peers, &vm->session);
-	vm->host = (struct pvrdma_host){
+	vm->pvrdma_owner = (struct pvrdma_owner){
 		.take_qpn = take_qpn,
 		.free_qpn = free_qpn,
-		.claim_qpn = claim_qpn,
+		.demand_qpn = demand_qpn,
 		.connecting = meet_peer,
 		.nic = get_nic,
 		.may_reference = may_reference,
@@ -492,7 +492,7 @@ static int open_functions(struct vm *vm, const struct vm_attr *attr, char error[
 									    : vm->link.mtu,
 					    .roce_v1 = attr->roce_v1,
 					    .map_doorbells = attr->map_doorbells,
-					    .host = &vm->host,
+					    .device_owner = &vm->pvrdma_owner,
 					    .owner = &vm->owner};
 
 	memcpy(rdma.mac, attr->mac, sizeof(rdma.mac));

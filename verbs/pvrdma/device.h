@@ -107,7 +107,7 @@ struct pv_qp {
 	uint8_t **pages;
 	uint32_t n_pages;
 	uint32_t qpn;
-	bool qpn_taken; /* pvrdma_host.take_qpn gave qpn */
+	bool qpn_taken; /* pvrdma_owner.take_qpn gave qpn */
 	uint32_t max_send_sge;
 	uint32_t events; /* asynchronous events of the QP so far */
 	uint8_t type;    /* enum pv_qp_type */

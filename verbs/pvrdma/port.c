@@ -7,11 +7,11 @@
 
 static struct pvrdma_nic nic_of(const struct pvrdma *dev)
 {
-	const struct pvrdma_host *host = dev->attr.host;
+	const struct pvrdma_owner *owner = dev->attr.owner;
 	struct pvrdma_nic nic = {.active = true, .mtu = dev->attr.mtu};
 
-	if (host && host->nic)
-		host->nic(host->ctx, &nic);
+	if (owner && owner->nic)
+		owner->nic(owner->ctx, &nic);
 	return nic;
 }
 

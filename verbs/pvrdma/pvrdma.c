@@ -56,25 +56,25 @@ static void note_written(void *ctx, const struct urxe_extent *bytes)
 
 static bool may_reference(void *ctx, const struct urxe_path *path, uint32_t qpn)
 {
-	const struct pvrdma_host *host = ((struct pvrdma *)ctx)->attr.host;
+	const struct pvrdma_owner *owner = ((struct pvrdma *)ctx)->attr.owner;
 
-	return host->may_reference(host->ctx, path->dmac, qpn);
+	return owner->may_reference(owner->ctx, path->dmac, qpn);
 }
 
 static bool pull_payload(void *ctx, const struct urxe_reference *reference,
 			 const struct urxe_extent *to, uint32_t n)
 {
-	const struct pvrdma_host *host = ((struct pvrdma *)ctx)->attr.host;
+	const struct pvrdma_owner *owner = ((struct pvrdma *)ctx)->attr.owner;
 
 	/* A part may be written without the rest. */
 	for (uint32_t i = 0; i < n; i++)
 		note_written(ctx, &to[i]);
-	return host->pull(host->ctx, reference, to, n);
+	return owner->pull(owner->ctx, reference, to, n);
 }
 
 static void set_ops(struct pvrdma *dev)
 {
-	const struct pvrdma_host *host = dev->attr.host;
+	const struct pvrdma_owner *owner = dev->attr.owner;
 
 	dev->ops = (struct urxe_ops){
 		.complete = pv_cq_complete,
@@ -86,7 +86,7 @@ static void set_ops(struct pvrdma *dev)
 		.written = note_written,
 		.copy_crc = dev->attr.copy_crc,
 	};
-	if (host && host->table && host->pull) {
+	if (owner && owner->table && owner->pull) {
 		dev->ops.may_reference = may_reference;
 		dev->ops.pull = pull_payload;
 	}
@@ -94,15 +94,15 @@ static void set_ops(struct pvrdma *dev)
 
 void pv_set_engine_owner(struct pvrdma *dev, struct urxe_dev_attr *attr)
 {
-	static const struct pvrdma_host nothing;
-	const struct pvrdma_host *host = dev->attr.host ? dev->attr.host : &nothing;
+	static const struct pvrdma_owner nothing;
+	const struct pvrdma_owner *owner = dev->attr.owner ? dev->attr.owner : &nothing;
 
 	attr->ctx = dev;
 	attr->ops = &dev->ops;
 	attr->mtu = dev->attr.mtu;
-	attr->direct = host->table ? host->direct : NULL;
-	attr->direct_ctx = host->direct_ctx;
-	attr->direct_table = host->table;
+	attr->direct = owner->table ? owner->direct : NULL;
+	attr->direct_ctx = owner->direct_ctx;
+	attr->direct_table = owner->table;
 }
 
 int pv_activate(struct pvrdma *dev)

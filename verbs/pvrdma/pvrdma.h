@@ -42,8 +42,8 @@ struct pvrdma_nic {
 	uint32_t mtu; /* bytes; only if it is active */
 };
 
-/* What the process that has the device does for it. None of the functions calls the device. */
-struct pvrdma_host {
+/* Callbacks of the process that owns the device. None of them calls the device. */
+struct pvrdma_owner {
 	/* A number for a new queue pair, unique on the host; 0: the device chooses one itself. */
 	uint32_t (*take_qpn)(void *ctx);
 	/* Takes back a number that take_qpn gave. */
@@ -52,9 +52,9 @@ struct pvrdma_host {
 	 * pvrdma_restore calls this to take `qpn` for a restored queue pair, in place of take_qpn.
 	 * A negative errno value ends the restoration. -EADDRINUSE: another queue pair of this
 	 * machine has the number. If a process of the host has it, the function logs that and
-	 * returns 0. NULL: the host does not choose numbers.
+	 * returns 0. NULL: the owner does not choose numbers.
 	 */
-	int (*claim_qpn)(void *ctx, uint32_t qpn);
+	int (*demand_qpn)(void *ctx, uint32_t qpn);
 	/*
 	 * Before the driver's queue pair goes to RTR: it will be connected to the queue pair `qpn`
 	 * of the device with that MAC. RC only.
@@ -94,7 +94,7 @@ struct pvrdma_attr {
 	/* Delivers the interrupt of a vector, 0 to PVRDMA_VECTORS - 1. Must not call the device. */
 	void (*interrupt)(void *ctx, uint32_t vector);
 	void *ctx;
-	const struct pvrdma_host *host; /* NULL: none; else valid as long as the device */
+	const struct pvrdma_owner *owner; /* NULL: none; else valid as long as the device */
 };
 
 /* -EINVAL: no path MTU fits the MTU; -ENOMEM. */
@@ -143,7 +143,7 @@ bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
  * Call pvrdma_memory_added after vnic_guest_memory_map, and pvrdma_memory_removed before
  * vnic_guest_memory_unmap. The device never touches removed memory again: queues in it fail, and
  * requests of peers to it end in remote access errors. A peer's copy may go on until
- * direct->settled (struct pvrdma_host).
+ * direct->settled (struct pvrdma_owner).
  */
 void pvrdma_memory_added(struct pvrdma *dev, uint64_t addr, uint64_t size);
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);

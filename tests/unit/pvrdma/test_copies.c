@@ -17,7 +17,7 @@
 
 /* What a guest's device process does for it; both guests are in this process. */
 struct side {
-	struct pvrdma_host host;
+	struct pvrdma_owner owner;
 	struct side *peer;
 	struct urxe_direct_table *table;
 	uint32_t copies; /* WRITEs and READs by this side */
@@ -139,7 +139,7 @@ static void open_sides(struct world *w)
 		side->table = aligned_alloc(64, sizeof(*side->table));
 		assert_non_null(side->table);
 		memset(side->table, 0, sizeof(*side->table));
-		side->host = (struct pvrdma_host){
+		side->owner = (struct pvrdma_owner){
 			.take_qpn = take_qpn,
 			.connecting = connecting,
 			.may_reference = may_reference,
@@ -161,7 +161,7 @@ static int open_world(void **state)
 	open_sides(&w);
 	for (uint8_t i = 0; i < 2; i++) {
 		guest_open(&w.p.guest[i],
-			   &(struct guest_attr){.id = (uint8_t)(i + 1), .host = &w.side[i].host});
+			   &(struct guest_attr){.id = (uint8_t)(i + 1), .owner = &w.side[i].owner});
 		guest_start(&w.p.guest[i]);
 		w.p.net.guest[i] = &w.p.guest[i];
 	}

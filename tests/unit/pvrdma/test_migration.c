@@ -438,7 +438,7 @@ static void free_number(void *ctx, uint32_t qpn)
 	((struct numbers *)ctx)->freed++;
 }
 
-static int claim_number(void *ctx, uint32_t qpn)
+static int demand_number(void *ctx, uint32_t qpn)
 {
 	struct numbers *numbers = ctx;
 
@@ -457,17 +457,17 @@ static void connect_to_any(void *ctx, const uint8_t mac[6], uint32_t qpn)
 static void test_numbers_of_host(void **state)
 {
 	struct numbers numbers = {.next = 0x1000};
-	const struct pvrdma_host host = {.take_qpn = take_number,
-					 .free_qpn = free_number,
-					 .claim_qpn = claim_number,
-					 .connecting = connect_to_any,
-					 .ctx = &numbers};
+	const struct pvrdma_owner owner = {.take_qpn = take_number,
+					   .free_qpn = free_number,
+					   .demand_qpn = demand_number,
+					   .connecting = connect_to_any,
+					   .ctx = &numbers};
 	struct pair p = {0};
 	uint32_t freed;
 
 	(void)state;
 	pair_open_guests(&p, URXE_NET_IPV4);
-	p.guest[1].attr.host = &host;
+	p.guest[1].attr.owner = &owner;
 	guest_reopen(&p.guest[1]);
 	guest_start(&p.guest[1]);
 	pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});

@@ -274,10 +274,10 @@ static void test_port_events(void **state)
 /* --- The port follows the machine's NIC */
 
 /* A guest whose device asks for the state of `nic`, with an MTU of 4200. */
-static void open_with_nic(struct guest *g, struct pvrdma_host *host, struct pvrdma_nic *nic)
+static void open_with_nic(struct guest *g, struct pvrdma_owner *owner, struct pvrdma_nic *nic)
 {
 	guest_open(g, &(struct guest_attr){.id = 1, .mtu = 4200});
-	guest_give_nic(g, host, nic);
+	guest_give_nic(g, owner, nic);
 	guest_start(g);
 }
 
@@ -300,12 +300,12 @@ static uint32_t unquiesce(struct guest *g)
 static void test_port_follows_the_nic(void **state)
 {
 	struct pvrdma_nic nic = {.active = true, .mtu = 1500};
-	struct pvrdma_host host;
+	struct pvrdma_owner owner;
 	struct guest g;
 	struct pv_eqe eqe;
 
 	(void)state;
-	open_with_nic(&g, &host, &nic);
+	open_with_nic(&g, &owner, &nic);
 	assert_int_equal(query_port(&g).state, 4);
 	assert_int_equal(query_port(&g).phys_state, 5);
 	nic.active = false;
@@ -334,12 +334,12 @@ static void test_port_follows_the_nic(void **state)
 static void test_link_returns_while_the_nic_is_down(void **state)
 {
 	struct pvrdma_nic nic = {.active = true, .mtu = 1500};
-	struct pvrdma_host host;
+	struct pvrdma_owner owner;
 	struct guest g;
 	struct pv_eqe eqe;
 
 	(void)state;
-	open_with_nic(&g, &host, &nic);
+	open_with_nic(&g, &owner, &nic);
 	pvrdma_set_link(g.dev, false);
 	assert_true(guest_event(&g, &eqe));
 	assert_int_equal(eqe.type, 10);
@@ -363,11 +363,11 @@ static void test_active_mtu_follows_the_nic(void **state)
 	} rows[] = {{1500, URXE_MTU_1024}, {4200, URXE_MTU_4096}, {9000, URXE_MTU_4096},
 		    {2500, URXE_MTU_2048}, {576, URXE_MTU_256},   {68, URXE_MTU_256}};
 	struct pvrdma_nic nic = {.active = true};
-	struct pvrdma_host host;
+	struct pvrdma_owner owner;
 	struct guest g;
 
 	(void)state;
-	open_with_nic(&g, &host, &nic);
+	open_with_nic(&g, &owner, &nic);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		nic.mtu = rows[i].mtu;
 		assert_int_equal(query_port(&g).active_mtu, rows[i].active);
@@ -384,13 +384,13 @@ static void test_path_mtu_above_the_active_one_is_refused(void **state)
 			      URXE_QP_RQ_PSN | URXE_QP_MAX_DEST_RD_ATOMIC | URXE_QP_MIN_RNR_TIMER;
 	struct pv_qp_attr attrs = {.qp_state = URXE_QPS_INIT, .port_num = 1};
 	struct pvrdma_nic nic = {.active = true, .mtu = 1500};
-	struct pvrdma_host host;
+	struct pvrdma_owner owner;
 	struct guest g;
 	struct cq cq;
 	struct qp qp;
 
 	(void)state;
-	open_with_nic(&g, &host, &nic);
+	open_with_nic(&g, &owner, &nic);
 	cq_open(&g, &cq, 16);
 	qp_open(&g, &qp, &(struct qp_attr){.type = PV_QPT_RC, .send_cq = &cq, .recv_cq = &cq});
 	assert_int_equal(

@@ -363,12 +363,12 @@ static void test_nic_that_is_down(void **state)
 	(void)state;
 	for (int which = 0; which < 2; which++) {
 		struct pvrdma_sq_wqe_hdr header;
-		struct pvrdma_host host;
+		struct pvrdma_owner owner;
 		struct pvrdma_nic nic = {.mtu = GUEST_MTU};
 		struct pair p = {0};
 
 		pair_open_guests(&p, URXE_NET_IPV4);
-		guest_give_nic(&p.guest[which], &host, &nic);
+		guest_give_nic(&p.guest[which], &owner, &nic);
 		guest_start(&p.guest[which]);
 		pair_open_queues(&p, &(struct pair_attr){.type = PV_QPT_RC});
 		buffer_fill(&p.guest[0], &p.buffer[0], 0, 100, 3);

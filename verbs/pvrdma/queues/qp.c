@@ -50,17 +50,17 @@ static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request
 }
 
 /*
- * The host's, or a number whose lower bits are the handle: then providers of before rdma-core 34,
- * which know only numbers, work, too.
+ * The owner's choice, or a number whose lower bits are the handle: then providers of before
+ * rdma-core 34, which know only numbers, work, too.
  */
 static uint32_t take_qpn(struct pvrdma *dev, struct pv_qp *qp)
 {
-	const struct pvrdma_host *host = dev->attr.host;
+	const struct pvrdma_owner *owner = dev->attr.owner;
 	uint32_t qpn;
 
 	if (qp->type == PV_QPT_GSI)
 		return URXE_QPN_GSI;
-	qpn = host ? host->take_qpn(host->ctx) : 0;
+	qpn = owner ? owner->take_qpn(owner->ctx) : 0;
 	qp->qpn_taken = qpn;
 	if (qpn)
 		return qpn;
@@ -70,10 +70,10 @@ static uint32_t take_qpn(struct pvrdma *dev, struct pv_qp *qp)
 
 static void free_qpn(const struct pv_qp *qp, uint32_t qpn)
 {
-	const struct pvrdma_host *host = qp->object.dev->attr.host;
+	const struct pvrdma_owner *owner = qp->object.dev->attr.owner;
 
 	if (qp->qpn_taken)
-		host->free_qpn(host->ctx, qpn);
+		owner->free_qpn(owner->ctx, qpn);
 }
 
 static int open_engine_qp(struct pvrdma *dev, const struct pv_cmd_create_qp *request,
@@ -228,16 +228,16 @@ static void reset_rings(struct pv_qp *qp)
 		pv_ring_reset(&qp->recv.ring);
 }
 
-/* Before the connection: the host may know a shorter way to the peer. */
+/* Before the connection: the owner may know a shorter way to the peer. */
 static void announce_connection(const struct pv_qp *qp, const struct urxe_qp_attr *attr,
 				uint32_t mask)
 {
 	const uint32_t needed = URXE_QP_STATE | URXE_QP_AV | URXE_QP_DEST_QPN;
-	const struct pvrdma_host *host = qp->object.dev->attr.host;
+	const struct pvrdma_owner *owner = qp->object.dev->attr.owner;
 
-	if (host && qp->type == PV_QPT_RC && (mask & needed) == needed &&
+	if (owner && qp->type == PV_QPT_RC && (mask & needed) == needed &&
 	    attr->state == URXE_QPS_RTR)
-		host->connecting(host->ctx, attr->path.dmac, attr->dest_qpn);
+		owner->connecting(owner->ctx, attr->path.dmac, attr->dest_qpn);
 }
 
 int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)

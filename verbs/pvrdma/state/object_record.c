@@ -133,15 +133,15 @@ static void qp_rings_record(struct pv_state *st, struct pv_qp *qp)
 			pv_recv_wqe_size(qp->recv.max_sge));
 }
 
-/* The number was the host's choice: the new host must give the same. */
-static void claim_qpn(struct pv_state *st, struct pv_qp *qp)
+/* The old host chose the number: the new host must give the same one. */
+static void demand_qpn(struct pv_state *st, struct pv_qp *qp)
 {
-	const struct pvrdma_host *host = st->dev->attr.host;
+	const struct pvrdma_owner *owner = st->dev->attr.owner;
 	int rc;
 
-	if (st->stream.error || !host || !host->claim_qpn)
+	if (st->stream.error || !owner || !owner->demand_qpn)
 		return;
-	rc = host->claim_qpn(host->ctx, qp->qpn);
+	rc = owner->demand_qpn(owner->ctx, qp->qpn);
 	qp->qpn_taken = !rc;
 	vnic_state_fail(&st->stream, rc);
 }
@@ -166,7 +166,7 @@ static void qp_record(struct pv_state *st, struct pv_object *object)
 	qp_rings_record(st, qp);
 	if (s->restoring) {
 		if (taken)
-			claim_qpn(st, qp);
+			demand_qpn(st, qp);
 		TAILQ_INSERT_TAIL(&st->dev->polled_qps, qp, poll_link);
 		if (qp->waiting)
 			TAILQ_INSERT_TAIL(&st->dev->waiting_qps, qp, waiting_link);

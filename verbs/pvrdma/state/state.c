@@ -61,7 +61,7 @@ static uint8_t **pages_of(const struct pv_object *object)
 /* Frees objects that no engine has. */
 static void drop_objects(struct pvrdma *dev)
 {
-	const struct pvrdma_host *host = dev->attr.host;
+	const struct pvrdma_owner *owner = dev->attr.owner;
 	struct pv_object *object;
 
 	for (unsigned kind = 0; kind < PV_KINDS; kind++) {
@@ -69,7 +69,7 @@ static void drop_objects(struct pvrdma *dev)
 			const struct pv_qp *qp = (const struct pv_qp *)object;
 
 			if (kind == PV_QP && qp->qpn_taken)
-				host->free_qpn(host->ctx, qp->qpn);
+				owner->free_qpn(owner->ctx, qp->qpn);
 			free(pages_of(object));
 			free(object);
 		}

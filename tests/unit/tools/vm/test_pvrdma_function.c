@@ -30,7 +30,7 @@
 
 struct fixture {
 	char dir[32], path[64];
-	struct pvrdma_host host;
+	struct pvrdma_owner owner;
 	struct pvrdma_function f;
 	int epoll_fd, client;
 	struct guest guest;
@@ -146,8 +146,10 @@ static void open_objects(struct fixture *f)
 static int setup(void **state)
 {
 	static struct fixture f;
-	const struct pvrdma_function_attr attr = {
-		.path = f.path, .mac = {2, 0, 0, 0, 1, 1}, .mtu = GUEST_MTU, .host = &f.host};
+	const struct pvrdma_function_attr attr = {.path = f.path,
+						  .mac = {2, 0, 0, 0, 1, 1},
+						  .mtu = GUEST_MTU,
+						  .device_owner = &f.owner};
 	char error[FUNCTION_ERROR];
 
 	f = (struct fixture){0};
