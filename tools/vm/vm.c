@@ -16,11 +16,11 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "urxed/uplink/station_protocol.h"
-#include "vm/announce.h"
-#include "vm/frames.h"
+#include "vm/announcer.h"
+#include "vm/datapath.h"
 #include "vm/look_schedule.h"
+#include "vm/loop_poll.h"
 #include "vm/machine_peers.h"
-#include "vm/poll_state.h"
 #include "vm/session.h"
 #include "vm/state.h"
 
@@ -33,7 +33,7 @@ struct vm {
 	bool stop;
 	bool held;   /* a function waits for the end of copies */
 	bool paused; /* a migration has paused a function: the machine stands still */
-	struct announcement announcement;
+	struct announcer announcer;
 	struct function_owner owner; /* of both functions */
 	char name[VM_NAME];          /* of the process, for urxe show */
 	struct station_link link;
@@ -42,8 +42,8 @@ struct vm {
 	struct pvrdma_owner pvrdma_owner;
 	struct vmxnet3_function nic;
 	struct pvrdma_function rdma;
-	struct frames frames;
-	struct poll_machine poll;
+	struct datapath datapath;
+	struct loop_poll poll;
 	struct look_schedule looks; /* at doorbells in memory */
 };
 
@@ -76,7 +76,7 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 	due = vm_session_tick(&vm->session, now);
 	if (due < next)
 		next = due;
-	due = announcement_tick(&vm->announcement, &vm->link, now);
+	due = announcer_tick(&vm->announcer, &vm->link, now);
 	return due < next ? due : next;
 }
 
@@ -145,19 +145,19 @@ static uint64_t until(uint64_t time, uint64_t now)
 static uint64_t prepare_sleep(struct vm *vm, uint64_t now)
 {
 	uint64_t next = tick(vm, now);
-	uint64_t due = vm->paused ? UINT64_MAX : frames_deadline(&vm->frames, now);
+	uint64_t due = vm->paused ? UINT64_MAX : datapath_deadline(&vm->datapath, now);
 
 	if (due < next)
 		next = due;
 	if (vm->held && next > now + HELD_NS)
 		next = now + HELD_NS;
-	return !vm->paused && frames_arm(&vm->frames, now) ? now : next;
+	return !vm->paused && datapath_arm(&vm->datapath, now) ? now : next;
 }
 
 static void sleep_until_event(struct vm *vm, uint64_t now)
 {
 	wait_events(vm, until(prepare_sleep(vm, now), now));
-	poll_machine_woke(&vm->poll, now, now_ns());
+	loop_poll_woke(&vm->poll, now, now_ns());
 }
 
 /* In the handler of SIGBUS: peers copy from the pages of the machine's memory, lost or not. */
@@ -215,23 +215,23 @@ static void sleep_until_doorbell(struct vm *vm, uint64_t now)
 /* A guest whose doorbells are stores in memory works beside the device, which does not spin. */
 static void rest_between_looks(struct vm *vm, uint64_t now)
 {
-	const uint64_t pause = look_schedule_looked(&vm->looks, now, vm->frames.rdma_moved);
+	const uint64_t pause = look_schedule_looked(&vm->looks, now, vm->datapath.rdma_moved);
 
 	if (pause >= ARMED_PAUSE_NS) {
 		sleep_until_doorbell(vm, now);
 	} else {
-		const uint64_t due = until(frames_deadline(&vm->frames, now), now);
+		const uint64_t due = until(datapath_deadline(&vm->datapath, now), now);
 
 		wait_events(vm, due < pause ? due : pause);
 	}
-	poll_machine_woke(&vm->poll, now, now_ns());
+	loop_poll_woke(&vm->poll, now, now_ns());
 }
 
 static void rest(struct vm *vm, uint64_t now, bool moved)
 {
 	const bool looks = vm->rdma.uar.bytes && !vm->paused;
 
-	if (poll_machine_looked(&vm->poll, now, moved && !(looks && vm->frames.rdma_moved)))
+	if (loop_poll_looked(&vm->poll, now, moved && !(looks && vm->datapath.rdma_moved)))
 		wait_events(vm, 0);
 	else if (looks)
 		rest_between_looks(vm, now);
@@ -248,7 +248,8 @@ static void finish_frames(void *ctx)
 {
 	struct vm *vm = ctx;
 
-	for (int i = 0; i < LAST_ROUNDS && !vm->paused && frames_run(&vm->frames, now_ns()); i++)
+	for (int i = 0; i < LAST_ROUNDS && !vm->paused && datapath_run(&vm->datapath, now_ns());
+	     i++)
 		;
 }
 
@@ -276,7 +277,7 @@ static void return_to_switch(struct vm *vm)
 	if (rc)
 		log_line("the machine goes on without a port of urxed: %s", strerror(-rc));
 	meet_peers(vm);
-	announcement_begin(&vm->announcement, now_ns());
+	announcer_begin(&vm->announcer, now_ns());
 }
 
 static bool is_used(const struct vm *vm)
@@ -321,7 +322,7 @@ void vm_run(struct vm *vm)
 
 		/* Events before, and frames, use the guest's memory. */
 		check_memory(vm);
-		moved = !vm->paused && frames_run(&vm->frames, now);
+		moved = !vm->paused && datapath_run(&vm->datapath, now);
 		moved |= check_memory(vm);
 		vm->held = look_at_held(vm);
 		update_port(vm);
@@ -501,9 +502,9 @@ static int open_functions(struct vm *vm, const struct vm_attr *attr, char error[
 		       ?: pvrdma_function_open(&vm->rdma, &rdma, error);
 }
 
-static int open_frames(struct vm *vm, char error[VM_ERROR])
+static int open_datapath(struct vm *vm, char error[VM_ERROR])
 {
-	int rc = frames_init(&vm->frames, &vm->link, &vm->nic, &vm->rdma, &vm->peers);
+	int rc = datapath_init(&vm->datapath, &vm->link, &vm->nic, &vm->rdma, &vm->peers);
 
 	if (rc)
 		snprintf(error, VM_ERROR, "no memory");
@@ -527,7 +528,7 @@ int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 	if (!rc)
 		rc = open_link(new, attr, error);
 	if (!rc)
-		rc = open_session(new, attr, error) ?: open_functions(new, attr, error) ?: open_frames(new, error) ?: open_loop(new, error);
+		rc = open_session(new, attr, error) ?: open_functions(new, attr, error) ?: open_datapath(new, error) ?: open_loop(new, error);
 	if (rc)
 		vm_destroy(new);
 	else
@@ -537,7 +538,7 @@ int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 
 void vm_destroy(struct vm *vm)
 {
-	frames_free(&vm->frames);
+	datapath_free(&vm->datapath);
 	pvrdma_function_close(&vm->rdma);
 	vmxnet3_function_close(&vm->nic);
 	machine_peers_close(&vm->peers);

@@ -7,43 +7,43 @@
 
 #include <cmocka.h>
 
-#include "vm/poll_state.h"
+#include "vm/loop_poll.h"
 
 #define US UINT64_C(1000)
 #define T0 UINT64_C(1000000000)
 
 /* A sleep of that length, then work at once. Returns the time. */
-static uint64_t wake_to_work(struct poll_machine *m, uint64_t now, uint64_t slept)
+static uint64_t wake_to_work(struct loop_poll *m, uint64_t now, uint64_t slept)
 {
-	poll_machine_woke(m, now, now + slept);
-	assert_true(poll_machine_looked(m, now + slept, true));
+	loop_poll_woke(m, now, now + slept);
+	assert_true(loop_poll_looked(m, now + slept, true));
 	return now + slept;
 }
 
 /* How long the loop looks for work before it sleeps, with a look each microsecond. */
-static uint64_t look_in_vain(struct poll_machine *m, uint64_t *now)
+static uint64_t look_in_vain(struct loop_poll *m, uint64_t *now)
 {
 	const uint64_t start = *now;
 
-	while (poll_machine_looked(m, *now, false))
+	while (loop_poll_looked(m, *now, false))
 		*now += US;
-	assert_int_equal(m->state, POLL_ASLEEP);
+	assert_int_equal(m->state, LOOP_ASLEEP);
 	return *now - start;
 }
 
 static void nothing_happens(void **state)
 {
-	struct poll_machine m = {0};
+	struct loop_poll m = {0};
 
 	(void)state;
-	assert_false(poll_machine_looked(&m, T0, false));
-	poll_machine_woke(&m, T0, T0 + 1);
-	assert_false(poll_machine_looked(&m, T0 + 1, false));
+	assert_false(loop_poll_looked(&m, T0, false));
+	loop_poll_woke(&m, T0, T0 + 1);
+	assert_false(loop_poll_looked(&m, T0 + 1, false));
 }
 
 static void rare_work_is_followed_by_sleep(void **state)
 {
-	struct poll_machine m = {0};
+	struct loop_poll m = {0};
 	uint64_t now = wake_to_work(&m, T0, 101 * US);
 
 	(void)state;
@@ -52,7 +52,7 @@ static void rare_work_is_followed_by_sleep(void **state)
 
 static void quick_work_is_followed_by_a_busy_poll(void **state)
 {
-	struct poll_machine m = {0};
+	struct loop_poll m = {0};
 	uint64_t now = wake_to_work(&m, T0, 50 * US);
 
 	(void)state;
@@ -62,7 +62,7 @@ static void quick_work_is_followed_by_a_busy_poll(void **state)
 /* 250 us after the first, then twice as long each time. */
 static void busy_polls_in_vain_become_rare(void **state)
 {
-	struct poll_machine m = {0};
+	struct loop_poll m = {0};
 	uint64_t now = T0, pause = 250 * US;
 
 	(void)state;
@@ -83,16 +83,16 @@ static void busy_polls_in_vain_become_rare(void **state)
 
 static void a_busy_poll_that_finds_work_resets_the_pause(void **state)
 {
-	struct poll_machine m = {0};
+	struct loop_poll m = {0};
 	uint64_t now = wake_to_work(&m, T0, 50 * US);
 
 	(void)state;
 	assert_int_equal(look_in_vain(&m, &now), 50 * US);
 	now = wake_to_work(&m, now + 1000 * US, 50 * US);
-	assert_true(poll_machine_looked(&m, now, false));
-	assert_true(poll_machine_looked(&m, now + 49 * US, true));
+	assert_true(loop_poll_looked(&m, now, false));
+	assert_true(loop_poll_looked(&m, now + 49 * US, true));
 	now += 49 * US;
-	assert_int_equal(m.state, POLL_RUNNING);
+	assert_int_equal(m.state, LOOP_RUNNING);
 	assert_int_equal(look_in_vain(&m, &now), 50 * US);
 	now = wake_to_work(&m, now + 250 * US, 50 * US);
 	assert_int_equal(look_in_vain(&m, &now), 50 * US);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "vm/announce.h"
+#include "vm/announcer.h"
 
 #include <string.h>
 
@@ -27,12 +27,12 @@ static void build_rarp(const uint8_t mac[6], uint8_t frame[RARP_FRAME])
 	memcpy(frame + 32, mac, 6);
 }
 
-void announcement_begin(struct announcement *a, uint64_t now)
+void announcer_begin(struct announcer *a, uint64_t now)
 {
-	*a = (struct announcement){FRAMES, now};
+	*a = (struct announcer){FRAMES, now};
 }
 
-uint64_t announcement_tick(struct announcement *a, struct station_link *link, uint64_t now)
+uint64_t announcer_tick(struct announcer *a, struct station_link *link, uint64_t now)
 {
 	uint8_t frame[RARP_FRAME];
 

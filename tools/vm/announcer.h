@@ -4,21 +4,21 @@
  * from its frames where its MAC is now. The machine keeps MAC and addresses, so caches of its
  * neighbours stay valid. The frames are RARP requests, which no host answers, as QEMU sends them.
  */
-#ifndef URXE_VM_ANNOUNCE_H
-#define URXE_VM_ANNOUNCE_H
+#ifndef URXE_VM_ANNOUNCER_H
+#define URXE_VM_ANNOUNCER_H
 
 #include <stdint.h>
 
 struct station_link;
 
-struct announcement {
-	uint32_t left; /* frames to be sent; 0 = none */
-	uint64_t next_at;
+struct announcer {
+	uint32_t left;    /* frames to be sent; 0 = none */
+	uint64_t next_at; /* ns of CLOCK_MONOTONIC, as all times here */
 };
 
-/* The first frame is sent by the next announcement_tick. */
-void announcement_begin(struct announcement *a, uint64_t now);
+/* The first frame is sent by the next announcer_tick. */
+void announcer_begin(struct announcer *a, uint64_t now);
 /* Sends a frame if one is due. Returns the time of the next call, UINT64_MAX = none. */
-uint64_t announcement_tick(struct announcement *a, struct station_link *link, uint64_t now);
+uint64_t announcer_tick(struct announcer *a, struct station_link *link, uint64_t now);
 
 #endif

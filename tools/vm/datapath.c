@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "vm/frames.h"
+#include "vm/datapath.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,15 +19,15 @@
 #define LOOK_AGAIN_NS 200000
 #define ROOM          (STATION_MTU + 14u + 4u) /* of a frame's buffer */
 
-int frames_init(struct frames *f, struct station_link *link, struct vmxnet3_function *nic,
-		struct pvrdma_function *rdma, struct machine_peers *peers)
+int datapath_init(struct datapath *f, struct station_link *link, struct vmxnet3_function *nic,
+		  struct pvrdma_function *rdma, struct machine_peers *peers)
 {
-	*f = (struct frames){.link = link, .nic = nic, .rdma = rdma, .peers = peers};
+	*f = (struct datapath){.link = link, .nic = nic, .rdma = rdma, .peers = peers};
 	f->buffers = malloc((size_t)BURST * ROOM);
 	return f->buffers ? 0 : -ENOMEM;
 }
 
-void frames_free(struct frames *f)
+void datapath_free(struct datapath *f)
 {
 	free(f->buffers);
 	f->buffers = NULL;
@@ -36,7 +36,7 @@ void frames_free(struct frames *f)
 /* --- From the guest */
 
 /* How many frames may be sent now, a burst at most. */
-static uint32_t burst_room(struct frames *f)
+static uint32_t burst_room(struct datapath *f)
 {
 	const uint32_t room = station_link_room(f->link);
 
@@ -44,7 +44,7 @@ static uint32_t burst_room(struct frames *f)
 	return room < BURST ? room : BURST;
 }
 
-static bool send_queue(struct frames *f, uint32_t queue)
+static bool send_queue(struct datapath *f, uint32_t queue)
 {
 	struct vnic_tx_frame frames[BURST];
 	uint32_t n = vnic_device_tx(f->nic->dev, queue, frames, burst_room(f));
@@ -55,14 +55,14 @@ static bool send_queue(struct frames *f, uint32_t queue)
 	return n;
 }
 
-static uint8_t *own_buffer(const struct frames *f, uint32_t i)
+static uint8_t *own_buffer(const struct datapath *f, uint32_t i)
 {
 	return f->buffers + (size_t)i * ROOM;
 }
 
 /* pvrdma_output permutes buffers if it sends to itself: moves frames out of the ring's buffers of
  * other frames. */
-static void move_permuted(const struct frames *f, struct urxe_frame *frames, uint32_t n)
+static void move_permuted(const struct datapath *f, struct urxe_frame *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (frames[i].data == station_link_buffer(f->link, i))
@@ -73,7 +73,7 @@ static void move_permuted(const struct frames *f, struct urxe_frame *frames, uin
 }
 
 /* False: the ring has no room. The switch carries no references: PVRDMA repeats the payload. */
-static bool send_by_switch(struct frames *f, const struct urxe_frame *frame)
+static bool send_by_switch(struct datapath *f, const struct urxe_frame *frame)
 {
 	if (!station_link_room(f->link))
 		return false;
@@ -85,7 +85,7 @@ static bool send_by_switch(struct frames *f, const struct urxe_frame *frame)
 }
 
 /* Frames go in their order: those for the switch wait behind one for an inbox, too. */
-static void send_kept(struct frames *f, uint64_t now)
+static void send_kept(struct datapath *f, uint64_t now)
 {
 	bool waits = false;
 
@@ -103,7 +103,7 @@ static void send_kept(struct frames *f, uint64_t now)
 }
 
 /* Moves waiting frames out of the ring's buffers, which the next frames get. */
-static void keep_rest(struct frames *f)
+static void keep_rest(struct datapath *f)
 {
 	for (uint32_t i = f->first; i < f->count; i++) {
 		if (f->kept[i].data != own_buffer(f, i))
@@ -112,7 +112,7 @@ static void keep_rest(struct frames *f)
 	}
 }
 
-static bool send_rdma(struct frames *f, uint64_t now)
+static bool send_rdma(struct datapath *f, uint64_t now)
 {
 	const uint32_t limit = machine_peers_frame_max(f->peers);
 	uint32_t room;
@@ -133,13 +133,13 @@ static bool send_rdma(struct frames *f, uint64_t now)
 	return f->first;
 }
 
-static void set_polling(struct frames *f, bool polling)
+static void set_polling(struct datapath *f, bool polling)
 {
 	f->polling = polling;
 	vnic_device_set_polling(f->nic->dev, polling);
 }
 
-static bool send_frames(struct frames *f, uint64_t now)
+static bool send_frames(struct datapath *f, uint64_t now)
 {
 	bool moved = false;
 
@@ -156,7 +156,7 @@ static bool send_frames(struct frames *f, uint64_t now)
 /* --- To the guest */
 
 /* Returns whether the frame is done with: false, it waits for a receive buffer. */
-static bool deliver(struct frames *f, uint64_t now, const struct netdev_frame *frame)
+static bool deliver(struct datapath *f, uint64_t now, const struct netdev_frame *frame)
 {
 	if (vnic_device_rx(f->nic->dev, 0, frame->data, frame->len) != -ENOBUFS) {
 		f->blocked_since = 0;
@@ -171,7 +171,7 @@ static bool deliver(struct frames *f, uint64_t now, const struct netdev_frame *f
 	return true;
 }
 
-static bool receive_frames(struct frames *f, uint64_t now)
+static bool receive_frames(struct datapath *f, uint64_t now)
 {
 	struct netdev_frame frames[BURST];
 	struct urxe_frame wanted[BURST];
@@ -197,7 +197,7 @@ static bool receive_frames(struct frames *f, uint64_t now)
 }
 
 /* To a software RoCE in the machine. Nobody sends it references: urxed knows no process of it. */
-static void deliver_from_peer(struct frames *f, uint64_t now, const struct urxe_frame *from)
+static void deliver_from_peer(struct datapath *f, uint64_t now, const struct urxe_frame *from)
 {
 	uint8_t copy[ROOM];
 	const struct netdev_frame frame = {.data = copy, .len = from->len};
@@ -213,7 +213,7 @@ static void deliver_from_peer(struct frames *f, uint64_t now, const struct urxe_
 		f->dropped++;
 }
 
-static bool receive_from_peers(struct frames *f, uint64_t now)
+static bool receive_from_peers(struct datapath *f, uint64_t now)
 {
 	struct urxe_frame frames[MACHINE_PEERS_BURST];
 	uint32_t taken, n = machine_peers_receive(f->peers, frames, MACHINE_PEERS_BURST, &taken);
@@ -228,7 +228,7 @@ static bool receive_from_peers(struct frames *f, uint64_t now)
 	return taken;
 }
 
-bool frames_run(struct frames *f, uint64_t now)
+bool datapath_run(struct datapath *f, uint64_t now)
 {
 	bool moved;
 
@@ -245,7 +245,7 @@ bool frames_run(struct frames *f, uint64_t now)
 	return moved || f->rdma_moved;
 }
 
-uint64_t frames_deadline(const struct frames *f, uint64_t now)
+uint64_t datapath_deadline(const struct datapath *f, uint64_t now)
 {
 	uint64_t next = pvrdma_next_deadline(f->rdma->dev);
 
@@ -259,7 +259,7 @@ uint64_t frames_deadline(const struct frames *f, uint64_t now)
 	return next;
 }
 
-bool frames_arm(struct frames *f, uint64_t now)
+bool datapath_arm(struct datapath *f, uint64_t now)
 {
 	bool more;
 

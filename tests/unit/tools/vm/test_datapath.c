@@ -19,7 +19,7 @@
 #include <vnic/regs.h>
 
 #include "pvrdma_driver.h"
-#include "vm/frames.h"
+#include "vm/datapath.h"
 
 #define STRIDE   9088u
 #define MESSAGES 120u /* so many that own frames are first in a burst of others */
@@ -48,7 +48,7 @@ struct fixture {
 	struct vnic_inbox *inbox;
 	struct vnic_outbox *back; /* to guest 0's process */
 	uint32_t by_inbox;        /* frames of guest 0 */
-	struct frames frames;
+	struct datapath datapath;
 };
 
 /* The linker puts this function in the place of vnic_device_rx. */
@@ -125,7 +125,7 @@ static int setup(void **state)
 	assert_int_equal(vnic_device_create(&attr, &f.nic.dev), 0);
 	f.rdma.dev = f.guest[0].dev;
 	f.peers.session = &f.session;
-	assert_int_equal(frames_init(&f.frames, &f.link, &f.nic, &f.rdma, &f.peers), 0);
+	assert_int_equal(datapath_init(&f.datapath, &f.link, &f.nic, &f.rdma, &f.peers), 0);
 	*state = &f;
 	return 0;
 }
@@ -134,7 +134,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	frames_free(&f->frames);
+	datapath_free(&f->datapath);
 	machine_peers_close(&f->peers);
 	if (f->loop) {
 		vnic_outbox_close(f->back);
@@ -195,7 +195,7 @@ static void answer(struct fixture *f)
 static void run(struct fixture *f)
 {
 	for (unsigned i = 0; i < 4 * MESSAGES; i++) {
-		frames_run(&f->frames, f->guest[0].now);
+		datapath_run(&f->datapath, f->guest[0].now);
 		answer(f);
 	}
 }
@@ -340,7 +340,7 @@ static void test_frames_to_a_peer_go_to_its_inbox(void **state)
 	meet(f);
 	write_all(f);
 	for (unsigned i = 0; i < MESSAGES; i++) {
-		frames_run(&f->frames, f->guest[0].now);
+		datapath_run(&f->datapath, f->guest[0].now);
 		answer_by_inbox(f);
 	}
 	expect_all(f);
@@ -357,11 +357,11 @@ static void test_frames_from_inboxes_reach_the_nic(void **state)
 
 	meet(f);
 	write_all(f);
-	frames_run(&f->frames, f->guest[0].now);
+	datapath_run(&f->datapath, f->guest[0].now);
 	answer_by_inbox(f); /* an ACK waits in guest 0's inbox */
 	pvrdma_reset(f->guest[0].dev);
 	nic_frames = nic_good_frames = 0;
-	frames_run(&f->frames, f->guest[0].now);
+	datapath_run(&f->datapath, f->guest[0].now);
 	assert_true(nic_frames > 0);
 	assert_int_equal(nic_good_frames, nic_frames);
 	assert_int_equal(pvrdma_counters(f->guest[0].dev)[PVRDMA_RX_UNWANTED], 0);
@@ -405,14 +405,14 @@ static void test_frames_wait_for_a_full_inbox(void **state)
 	write_all(f);
 	now = f->guest[0].now;
 	for (int i = 0; i < 4; i++)
-		frames_run(&f->frames, now);
+		datapath_run(&f->datapath, now);
 	send_others(f);
 	assert_int_equal(f->peers.counters[VNIC_DIRECT_SENT], 5);
-	assert_true(frames_deadline(&f->frames, now) > now);
-	assert_true(frames_deadline(&f->frames, now) <= now + 100000);
+	assert_true(datapath_deadline(&f->datapath, now) > now);
+	assert_true(datapath_deadline(&f->datapath, now) <= now + 100000);
 	for (unsigned i = 0; i < MESSAGES; i++) {
 		answer_by_inbox(f);
-		frames_run(&f->frames, now);
+		datapath_run(&f->datapath, now);
 	}
 	expect_all(f);
 	expect_none_by_switch(f);
@@ -427,7 +427,7 @@ static void test_stalled_peer_gets_frames_by_the_switch(void **state)
 	fill_inbox(f, 0);
 	f->guest[0].now += 1000;
 	write_all(f);
-	frames_run(&f->frames, f->guest[0].now);
+	datapath_run(&f->datapath, f->guest[0].now);
 	assert_int_equal(f->peers.counters[VNIC_DIRECT_SENT], 0);
 	f->guest[0].now += PEER_ROUTE_FULL_NS;
 	f->guest[1].now = f->guest[0].now;
@@ -491,10 +491,10 @@ static void test_inbox_wakes(void **state)
 	assert_false(machine_peers_arm(&f->peers));
 	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
 	assert_int_equal(read(machine_peers_fd(&f->peers), &count, sizeof(count)), sizeof(count));
-	assert_true(frames_run(&f->frames, now));
-	assert_true(f->frames.rdma_moved);
-	assert_false(frames_run(&f->frames, now));
-	assert_false(f->frames.rdma_moved);
+	assert_true(datapath_run(&f->datapath, now));
+	assert_true(f->datapath.rdma_moved);
+	assert_false(datapath_run(&f->datapath, now));
+	assert_false(f->datapath.rdma_moved);
 	assert_int_equal(f->peers.counters[VNIC_DIRECT_RECEIVED], 1);
 	/* Awake: no interrupt, and the look before the next sleep finds the frame. */
 	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
@@ -505,7 +505,7 @@ static void test_inbox_wakes(void **state)
 	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
 	frame.reference.process = UINT32_MAX;
 	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
-	frames_run(&f->frames, now);
+	datapath_run(&f->datapath, now);
 	assert_int_equal(f->peers.counters[VNIC_DIRECT_UNREACHED], 2);
 }
 

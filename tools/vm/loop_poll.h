@@ -12,16 +12,16 @@
  * by 250 us at first and then by twice as much each time, up to 128 ms: the virtual machine wants
  * the processor, too.
  */
-#ifndef URXE_VM_POLL_STATE_H
-#define URXE_VM_POLL_STATE_H
+#ifndef URXE_VM_LOOP_POLL_H
+#define URXE_VM_LOOP_POLL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum poll_state { POLL_ASLEEP, POLL_RUNNING, POLL_BUSY };
+enum loop_poll_state { LOOP_ASLEEP, LOOP_RUNNING, LOOP_BUSY };
 
-struct poll_machine {
-	enum poll_state state;
+struct loop_poll {
+	enum loop_poll_state state;
 	uint64_t slept_at, woke_at; /* begin and end of the last sleep, ns */
 	uint64_t busy_since;        /* begin of the busy poll, ns */
 	uint64_t pause;      /* without busy polls after the last one, ns; 0 = that found work */
@@ -29,8 +29,8 @@ struct poll_machine {
 };
 
 /* After a look for work at `now`. True: look again; false: sleep. */
-bool poll_machine_looked(struct poll_machine *m, uint64_t now, bool work);
+bool loop_poll_looked(struct loop_poll *m, uint64_t now, bool work);
 /* After a sleep that began at `slept_at`. */
-void poll_machine_woke(struct poll_machine *m, uint64_t slept_at, uint64_t now);
+void loop_poll_woke(struct loop_poll *m, uint64_t slept_at, uint64_t now);
 
 #endif

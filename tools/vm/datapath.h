@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Moves frames between the two PCI functions and the station on urxed's switch, and between PVRDMA
- * and the inboxes of peers. A frame from the switch goes to PVRDMA if pvrdma_wants it, else to the
- * vmxnet3. "The driver" is that of the vmxnet3.
+ * The datapath of the device process: moves frames between the two PCI functions and the station on
+ * urxed's switch, and between PVRDMA and the inboxes of peers. A frame from the switch goes to
+ * PVRDMA if pvrdma_wants it, else to the vmxnet3. "The driver" is that of the vmxnet3.
  */
-#ifndef URXE_VM_FRAMES_H
-#define URXE_VM_FRAMES_H
+#ifndef URXE_VM_DATAPATH_H
+#define URXE_VM_DATAPATH_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #include "vm/station_link.h"
 #include "vm/vmxnet3_function.h"
 
-struct frames {
+struct datapath {
 	struct station_link *link;
 	struct vmxnet3_function *nic;
 	struct pvrdma_function *rdma;
@@ -24,31 +24,31 @@ struct frames {
 	/* PVRDMA's frames that an inbox, or the ring to urxed, had no room for: [first, count). */
 	struct urxe_frame kept[STATION_LINK_BURST];
 	uint32_t first, count;
-	uint32_t tx_rounds; /* of frames_run since the last sleep, with frames of the driver */
+	uint32_t tx_rounds; /* of datapath_run since the last sleep, with frames of the driver */
 	bool polling;       /* this process has told the driver to ring no doorbells */
 	/*
-	 * When frames_run has to look at the rings once more after `polling`: the driver may have
+	 * When datapath_run has to look at the rings once more after `polling`: the driver may have
 	 * added a frame, without a doorbell, before it saw the end of `polling`. 0 = no need.
 	 */
 	uint64_t look_again_at;
 	bool link_full;         /* the ring to urxed had no room for a frame */
 	uint64_t blocked_since; /* when the driver ran out of receive buffers; 0 = it has some */
-	bool rdma_moved;        /* the last frames_run had frames or requests of PVRDMA */
+	bool rdma_moved;        /* the last datapath_run had frames or requests of PVRDMA */
 	uint64_t dropped;       /* received frames for which the driver had no buffer in time */
 };
 
-int frames_init(struct frames *f, struct station_link *link, struct vmxnet3_function *nic,
-		struct pvrdma_function *rdma, struct machine_peers *peers);
-void frames_free(struct frames *f);
+int datapath_init(struct datapath *f, struct station_link *link, struct vmxnet3_function *nic,
+		  struct pvrdma_function *rdma, struct machine_peers *peers);
+void datapath_free(struct datapath *f);
 
 /* Moves a burst of frames each way, also those of PVRDMA. True: something has moved. */
-bool frames_run(struct frames *f, uint64_t now);
-/* When frames_run has to be called without an event; UINT64_MAX = never. */
-uint64_t frames_deadline(const struct frames *f, uint64_t now);
+bool datapath_run(struct datapath *f, uint64_t now);
+/* When datapath_run has to be called without an event; UINT64_MAX = never. */
+uint64_t datapath_deadline(const struct datapath *f, uint64_t now);
 /*
  * Before a sleep: asks the driver for doorbells, and urxed and peers for a notice of the next
- * frame. True: call frames_run again, and do not sleep.
+ * frame. True: call datapath_run again, and do not sleep.
  */
-bool frames_arm(struct frames *f, uint64_t now);
+bool datapath_arm(struct datapath *f, uint64_t now);
 
 #endif
