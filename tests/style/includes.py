@@ -25,7 +25,7 @@ RULES = {
     'netdev': (r'netdev/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}'),
     'vnic': (r'vnic/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}|pcap'),
     'verbs': (r'rxe/|cm/attach\.h$|netdev/packet_port\.h$|'
-              r'vnic/(driver|attach|inbox|record_ring)\.h$|(?!{})'.format(OURS),
+              r'vnic/(driver|attach|inbox|record_ring|state_stream)\.h$|(?!{})'.format(OURS),
               rf'{DPDK}|pcap|infiniband/(?!verbs\.h|verbs_api\.h)'),
     'verbs/pvrdma': (rf'rxe/|vnic/(guest_memory|dirty_log|state_stream)\.h$|rdma/vmw_pvrdma-abi\.h$|({PURE_LIBC})\.h$', None),
     'verbs/session': (rf'rxe/|vnic/attach\.h$|(?!{OURS})', f'{DPDK}|{RDMA_CORE}|pcap'),

@@ -23,68 +23,69 @@ static bool is_page_aligned(const struct image *image, uint64_t n)
 	return n % image->process.page_size == 0;
 }
 
-static void check_process(struct byte_stream *s, const struct process_record *r)
+static void check_process(struct vnic_state_stream *s, const struct process_record *r)
 {
-	byte_stream_require(s, r->page_size >= 4096 && !(r->page_size & (r->page_size - 1)));
+	vnic_state_require(s, r->page_size >= 4096 && !(r->page_size & (r->page_size - 1)));
 	for (uint32_t i = 0; i < r->n_blocks && !s->error; i++)
-		byte_stream_require(s, r->blocks[i] % VNIC_LEASE_QPNS == 0 && r->blocks[i] &&
-					       r->blocks[i] < 0xfff000);
+		vnic_state_require(s, r->blocks[i] % VNIC_LEASE_QPNS == 0 && r->blocks[i] &&
+					      r->blocks[i] < 0xfff000);
 	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS; i++)
-		byte_stream_require(s, r->gids[i].valid <= 1 && r->gids[i].v1 <= 1 &&
-					       r->gids[i].vlan < 4096);
+		vnic_state_require(s, r->gids[i].valid <= 1 && r->gids[i].v1 <= 1 &&
+					      r->gids[i].vlan < 4096);
 }
 
-static void check_channel(struct byte_stream *s, const struct image *image,
+static void check_channel(struct vnic_state_stream *s, const struct image *image,
 			  const struct channel_record *r)
 {
 	(void)image;
-	byte_stream_require(s, r->event_size == sizeof(struct ib_uverbs_comp_event_desc) ||
-				       r->event_size == sizeof(struct ib_uverbs_async_event_desc));
+	vnic_state_require(s, r->event_size == sizeof(struct ib_uverbs_comp_event_desc) ||
+				      r->event_size == sizeof(struct ib_uverbs_async_event_desc));
 }
 
 static bool is_channel(const struct image *image, uint32_t index, uint32_t event_size)
 {
-	return index < image->n[RECORD_CHANNEL] && image->channels[index].event_size == event_size;
+	return index < image->n[CHECKPOINT_CHANNEL] &&
+	       image->channels[index].event_size == event_size;
 }
 
-static void check_context(struct byte_stream *s, const struct image *image,
+static void check_context(struct vnic_state_stream *s, const struct image *image,
 			  const struct context_record *r)
 {
-	byte_stream_require(s, r->memfd_size <= MEMFD_MAX && r->ring_offset <= r->memfd_size);
-	byte_stream_require(s, is_page_aligned(image, r->memfd_size) &&
-				       is_page_aligned(image, r->ring_offset) &&
-				       is_page_aligned(image, r->mapped_offset) &&
-				       r->mapped_offset <= r->ring_offset);
-	byte_stream_require(s, r->async_channel == NO_CHANNEL ||
-				       is_channel(image, r->async_channel,
-						  sizeof(struct ib_uverbs_async_event_desc)));
-	byte_stream_require(s, r->poll_ends <= 2);
+	vnic_state_require(s, r->memfd_size <= MEMFD_MAX && r->ring_offset <= r->memfd_size);
+	vnic_state_require(s, is_page_aligned(image, r->memfd_size) &&
+				      is_page_aligned(image, r->ring_offset) &&
+				      is_page_aligned(image, r->mapped_offset) &&
+				      r->mapped_offset <= r->ring_offset);
+	vnic_state_require(s, r->async_channel == NO_CHANNEL ||
+				      is_channel(image, r->async_channel,
+						 sizeof(struct ib_uverbs_async_event_desc)));
+	vnic_state_require(s, r->poll_ends <= 2);
 }
 
-static void check_object(struct byte_stream *s, const struct image *image,
+static void check_object(struct vnic_state_stream *s, const struct image *image,
 			 const struct object_record *r)
 {
-	byte_stream_require(s, r->context < image->n[RECORD_CONTEXT] && r->handle &&
-				       r->handle <= HANDLES_MAX);
+	vnic_state_require(s, r->context < image->n[CHECKPOINT_CONTEXT] && r->handle &&
+				      r->handle <= HANDLES_MAX);
 }
 
-static void check_ring(struct byte_stream *s, const struct image *image, uint32_t context,
+static void check_ring(struct vnic_state_stream *s, const struct image *image, uint32_t context,
 		       const struct ring_record *r, uint32_t element)
 {
 	const struct context_record *c;
 	uint64_t bytes;
 
-	byte_stream_require(s, r->address && context < image->n[RECORD_CONTEXT]);
-	byte_stream_require(s, r->shift >= 6 && r->shift <= SHIFT_MAX && r->mask < 1u << 31 &&
-				       !(r->mask & (r->mask + 1)));
+	vnic_state_require(s, r->address && context < image->n[CHECKPOINT_CONTEXT]);
+	vnic_state_require(s, r->shift >= 6 && r->shift <= SHIFT_MAX && r->mask < 1u << 31 &&
+				      !(r->mask & (r->mask + 1)));
 	if (s->error)
 		return;
 	c = &image->contexts[context];
 	bytes = (((uint64_t)r->mask + 1) << r->shift) + sizeof(struct rxe_queue_buf);
-	byte_stream_require(s, element <= 1u << r->shift && bytes <= UINT32_MAX);
-	byte_stream_require(s, is_page_aligned(image, r->offset) && r->offset >= c->ring_offset &&
-				       r->offset <= c->memfd_size &&
-				       bytes <= c->memfd_size - r->offset);
+	vnic_state_require(s, element <= 1u << r->shift && bytes <= UINT32_MAX);
+	vnic_state_require(s, is_page_aligned(image, r->offset) && r->offset >= c->ring_offset &&
+				      r->offset <= c->memfd_size &&
+				      bytes <= c->memfd_size - r->offset);
 }
 
 static uint32_t receive_bytes(uint32_t max_sge)
@@ -92,119 +93,127 @@ static uint32_t receive_bytes(uint32_t max_sge)
 	return (uint32_t)sizeof(struct rxe_recv_wqe) + max_sge * (uint32_t)sizeof(struct rxe_sge);
 }
 
-static void check_pd(struct byte_stream *s, const struct image *image, const struct pd_record *r)
+static void check_pd(struct vnic_state_stream *s, const struct image *image,
+		     const struct pd_record *r)
 {
 	check_object(s, image, &r->object);
-	byte_stream_require(s, r->number <= image->process.last_pd);
+	vnic_state_require(s, r->number <= image->process.last_pd);
 }
 
-static void check_mr(struct byte_stream *s, const struct image *image, const struct mr_record *r)
+static void check_mr(struct vnic_state_stream *s, const struct image *image,
+		     const struct mr_record *r)
 {
 	uint64_t end;
 
 	check_object(s, image, &r->object);
-	byte_stream_require(s, r->length && !__builtin_add_overflow(r->start, r->length, &end) &&
-				       end <= ADDRESS_MAX);
+	vnic_state_require(s, r->length && !__builtin_add_overflow(r->start, r->length, &end) &&
+				      end <= ADDRESS_MAX);
 }
 
-static void check_mw(struct byte_stream *s, const struct image *image, const struct mw_record *r)
+static void check_mw(struct vnic_state_stream *s, const struct image *image,
+		     const struct mw_record *r)
 {
 	check_object(s, image, &r->object);
 }
 
-static void check_ah(struct byte_stream *s, const struct image *image, const struct ah_record *r)
+static void check_ah(struct vnic_state_stream *s, const struct image *image,
+		     const struct ah_record *r)
 {
 	check_object(s, image, &r->object);
-	byte_stream_require(s, r->path.sgid_index < VNIC_ATTACH_GIDS && r->path.sl < 8 &&
-				       r->path.flow_label <= 0xfffff);
+	vnic_state_require(s, r->path.sgid_index < VNIC_ATTACH_GIDS && r->path.sl < 8 &&
+				      r->path.flow_label <= 0xfffff);
 }
 
-static void check_cq(struct byte_stream *s, const struct image *image, const struct cq_record *r)
+static void check_cq(struct vnic_state_stream *s, const struct image *image,
+		     const struct cq_record *r)
 {
 	check_object(s, image, &r->object);
 	check_ring(s, image, r->object.context, &r->ring, sizeof(struct ib_uverbs_wc));
-	byte_stream_require(
+	vnic_state_require(
 		s, r->channel == NO_CHANNEL ||
 			   is_channel(image, r->channel, sizeof(struct ib_uverbs_comp_event_desc)));
 }
 
-static void check_srq(struct byte_stream *s, const struct image *image, const struct srq_record *r)
+static void check_srq(struct vnic_state_stream *s, const struct image *image,
+		      const struct srq_record *r)
 {
 	check_object(s, image, &r->object);
-	byte_stream_require(s, r->max_sge && r->max_sge <= URXE_MAX_SGE);
+	vnic_state_require(s, r->max_sge && r->max_sge <= URXE_MAX_SGE);
 	check_ring(s, image, r->object.context, &r->queue.ring, receive_bytes(r->max_sge));
 }
 
-static void check_qp(struct byte_stream *s, const struct image *image, const struct qp_record *r)
+static void check_qp(struct vnic_state_stream *s, const struct image *image,
+		     const struct qp_record *r)
 {
 	uint32_t payload = r->send_sge * (uint32_t)sizeof(struct rxe_sge);
 
 	check_object(s, image, &r->object);
-	byte_stream_require(s, r->qpn <= 0xffffff && r->remote_qpn <= 0xffffff &&
-				       r->send_sge <= URXE_MAX_SGE && r->recv_sge <= URXE_MAX_SGE &&
-				       r->inline_bytes <= URXE_MAX_INLINE);
-	byte_stream_require(s, r->qp_type == URXE_QPT_RC || r->qp_type == URXE_QPT_UC ||
-				       r->qp_type == URXE_QPT_UD);
+	vnic_state_require(s, r->qpn <= 0xffffff && r->remote_qpn <= 0xffffff &&
+				      r->send_sge <= URXE_MAX_SGE && r->recv_sge <= URXE_MAX_SGE &&
+				      r->inline_bytes <= URXE_MAX_INLINE);
+	vnic_state_require(s, r->qp_type == URXE_QPT_RC || r->qp_type == URXE_QPT_UC ||
+				      r->qp_type == URXE_QPT_UD);
 	if (payload < r->inline_bytes)
 		payload = r->inline_bytes;
 	check_ring(s, image, r->object.context, &r->send.ring,
 		   (uint32_t)sizeof(struct rxe_send_wqe) + payload);
-	byte_stream_require(s, !r->receive.ring.address == !!r->srq);
+	vnic_state_require(s, !r->receive.ring.address == !!r->srq);
 	if (!r->srq)
 		check_ring(s, image, r->object.context, &r->receive.ring,
 			   receive_bytes(r->recv_sge));
 }
 
-static void check_descriptor(struct byte_stream *s, const struct image *image,
+static void check_descriptor(struct vnic_state_stream *s, const struct image *image,
 			     const struct descriptor_record *r)
 {
 	uint32_t n = 1;
 
-	byte_stream_require(s, r->kind <= DESCRIPTOR_RDMACM && r->number < DESCRIPTORS_MAX);
+	vnic_state_require(s, r->kind <= DESCRIPTOR_RDMACM && r->number < DESCRIPTORS_MAX);
 	if (r->kind == DESCRIPTOR_CONTEXT)
-		n = image->n[RECORD_CONTEXT];
+		n = image->n[CHECKPOINT_CONTEXT];
 	else if (r->kind == DESCRIPTOR_CHANNEL)
-		n = image->n[RECORD_CHANNEL];
-	byte_stream_require(s, r->index < n);
+		n = image->n[CHECKPOINT_CHANNEL];
+	vnic_state_require(s, r->index < n);
 }
 
-static void check_mapping(struct byte_stream *s, const struct image *image,
+static void check_mapping(struct vnic_state_stream *s, const struct image *image,
 			  const struct mapping_record *r)
 {
 	uint64_t end;
 
-	byte_stream_require(s, r->context < image->n[RECORD_CONTEXT] && r->length);
+	vnic_state_require(s, r->context < image->n[CHECKPOINT_CONTEXT] && r->length);
 	if (s->error)
 		return;
-	byte_stream_require(s, is_page_aligned(image, r->start) && r->start &&
-				       is_page_aligned(image, r->length) &&
-				       is_page_aligned(image, r->offset));
-	byte_stream_require(s, !__builtin_add_overflow(r->start, r->length, &end) &&
-				       end <= ADDRESS_MAX);
-	byte_stream_require(s, r->offset <= image->contexts[r->context].memfd_size &&
-				       r->length <=
-					       image->contexts[r->context].memfd_size - r->offset);
+	vnic_state_require(s, is_page_aligned(image, r->start) && r->start &&
+				      is_page_aligned(image, r->length) &&
+				      is_page_aligned(image, r->offset));
+	vnic_state_require(s, !__builtin_add_overflow(r->start, r->length, &end) &&
+				      end <= ADDRESS_MAX);
+	vnic_state_require(s,
+			   r->offset <= image->contexts[r->context].memfd_size &&
+				   r->length <= image->contexts[r->context].memfd_size - r->offset);
 	/* They are sorted, and do not overlap. */
 	if (r == image->mappings)
 		return;
-	byte_stream_require(
+	vnic_state_require(
 		s, r->context > r[-1].context ||
 			   (r->context == r[-1].context && r->start >= r[-1].start + r[-1].length));
 }
 
 /* --- Records with lists. */
 
-static void read_events(struct byte_stream *s, const struct image *image, struct image_events *e)
+static void read_events(struct vnic_state_stream *s, const struct image *image,
+			struct image_events *e)
 {
-	field_u32(s, &e->channel);
-	field_u32(s, &e->n);
-	byte_stream_require(s,
-			    e->channel < image->n[RECORD_CHANNEL] && e->n <= record_left(s) / 12);
+	vnic_state_u32(s, &e->channel);
+	vnic_state_u32(s, &e->n);
+	vnic_state_require(s, e->channel < image->n[CHECKPOINT_CHANNEL] &&
+				      e->n <= vnic_state_record_left(s) / 12);
 	if (s->error || !e->n)
 		return;
 	e->events = calloc(e->n, sizeof(*e->events));
 	if (!e->events)
-		byte_stream_fail(s, -ENOMEM);
+		vnic_state_fail(s, -ENOMEM);
 	for (uint32_t i = 0; !s->error && i < e->n; i++)
 		unread_event_fields(s, &e->events[i]);
 }
@@ -222,47 +231,48 @@ struct image_page image_page(const struct image_ring *ring, uint32_t i)
 	};
 }
 
-static void read_ring(struct byte_stream *s, const struct image *image, struct image_ring *ring)
+static void read_ring(struct vnic_state_stream *s, const struct image *image,
+		      struct image_ring *ring)
 {
 	const struct ring_bytes_record *r = &ring->record;
 
 	ring_bytes_fields(s, &ring->record);
-	field_u32(s, &ring->n_pages);
-	byte_stream_require(s, r->context < image->n[RECORD_CONTEXT] && r->size <= UINT32_MAX &&
-				       r->size % RING_PAGE == 0 &&
-				       is_page_aligned(image, r->offset));
-	byte_stream_require(s, (uint64_t)ring->n_pages * PAGE_BYTES == record_left(s));
+	vnic_state_u32(s, &ring->n_pages);
+	vnic_state_require(s, r->context < image->n[CHECKPOINT_CONTEXT] && r->size <= UINT32_MAX &&
+				      r->size % RING_PAGE == 0 &&
+				      is_page_aligned(image, r->offset));
+	vnic_state_require(s, (uint64_t)ring->n_pages * PAGE_BYTES == vnic_state_record_left(s));
 	if (s->error)
 		return;
-	byte_stream_require(s,
-			    r->offset <= image->contexts[r->context].memfd_size &&
-				    r->size <= image->contexts[r->context].memfd_size - r->offset);
-	ring->pages.length = record_left(s);
-	ring->pages.at = field_take(s, ring->pages.length);
+	vnic_state_require(s,
+			   r->offset <= image->contexts[r->context].memfd_size &&
+				   r->size <= image->contexts[r->context].memfd_size - r->offset);
+	ring->pages.length = vnic_state_record_left(s);
+	ring->pages.at = vnic_state_take(s, ring->pages.length);
 	for (uint32_t i = 0; !s->error && i < ring->n_pages; i++)
-		byte_stream_require(s, image_page(ring, i).index < r->size / RING_PAGE);
+		vnic_state_require(s, image_page(ring, i).index < r->size / RING_PAGE);
 }
 
 /* --- The stream. */
 
 /* Counts the records, which are in the order of their kinds. */
-static void count_records(struct byte_stream *s, uint32_t n[RECORD_KINDS])
+static void count_records(struct vnic_state_stream *s, uint32_t n[CHECKPOINT_KINDS])
 {
 	uint32_t last = 0, kind;
 
-	while ((kind = byte_stream_next(s))) {
-		byte_stream_require(s, kind >= last && kind < RECORD_KINDS);
+	while ((kind = vnic_state_record_next(s))) {
+		vnic_state_require(s, kind >= last && kind < CHECKPOINT_KINDS);
 		if (s->error)
 			return;
-		record_begin(s, kind);
-		record_skip(s);
-		record_end(s);
+		vnic_state_record_begin(s, kind);
+		vnic_state_record_skip(s);
+		vnic_state_record_end(s);
 		n[kind]++;
 		last = kind;
 	}
-	byte_stream_require(s, s->at == s->length && n[RECORD_PROCESS] == 1 &&
-				       n[RECORD_ENGINE] == 1 && n[RECORD_END] == 1 &&
-				       n[RECORD_CONTEXT]);
+	vnic_state_require(s, s->at == s->room && n[CHECKPOINT_PROCESS] == 1 &&
+				      n[CHECKPOINT_ENGINE] == 1 && n[CHECKPOINT_END] == 1 &&
+				      n[CHECKPOINT_CONTEXT]);
 }
 
 #define ALLOCATE(image, list, kind) \
@@ -270,74 +280,76 @@ static void count_records(struct byte_stream *s, uint32_t n[RECORD_KINDS])
 
 static bool allocate_lists(struct image *image)
 {
-	return ALLOCATE(image, channels, RECORD_CHANNEL) &&
-	       ALLOCATE(image, contexts, RECORD_CONTEXT) && ALLOCATE(image, pds, RECORD_PD) &&
-	       ALLOCATE(image, mrs, RECORD_MR) && ALLOCATE(image, mws, RECORD_MW) &&
-	       ALLOCATE(image, ahs, RECORD_AH) && ALLOCATE(image, cqs, RECORD_CQ) &&
-	       ALLOCATE(image, srqs, RECORD_SRQ) && ALLOCATE(image, qps, RECORD_QP) &&
-	       ALLOCATE(image, descriptors, RECORD_DESCRIPTOR) &&
-	       ALLOCATE(image, mappings, RECORD_MAPPING) &&
-	       ALLOCATE(image, events, RECORD_EVENTS) && ALLOCATE(image, rings, RECORD_RING);
+	return ALLOCATE(image, channels, CHECKPOINT_CHANNEL) &&
+	       ALLOCATE(image, contexts, CHECKPOINT_CONTEXT) &&
+	       ALLOCATE(image, pds, CHECKPOINT_PD) && ALLOCATE(image, mrs, CHECKPOINT_MR) &&
+	       ALLOCATE(image, mws, CHECKPOINT_MW) && ALLOCATE(image, ahs, CHECKPOINT_AH) &&
+	       ALLOCATE(image, cqs, CHECKPOINT_CQ) && ALLOCATE(image, srqs, CHECKPOINT_SRQ) &&
+	       ALLOCATE(image, qps, CHECKPOINT_QP) &&
+	       ALLOCATE(image, descriptors, CHECKPOINT_DESCRIPTOR) &&
+	       ALLOCATE(image, mappings, CHECKPOINT_MAPPING) &&
+	       ALLOCATE(image, events, CHECKPOINT_EVENTS) &&
+	       ALLOCATE(image, rings, CHECKPOINT_RING);
 }
 
 #define READ_ALL(s, image, list, kind, name)                             \
 	for (uint32_t i = 0; !(s)->error && i < (image)->n[kind]; i++) { \
-		record_begin(s, kind);                                   \
+		vnic_state_record_begin(s, kind);                        \
 		name##_fields(s, &(image)->list[i]);                     \
 		check_##name(s, image, &(image)->list[i]);               \
-		record_end(s);                                           \
+		vnic_state_record_end(s);                                \
 	}
 
 #define READ_LISTS(s, image, list, kind, name)                           \
 	for (uint32_t i = 0; !(s)->error && i < (image)->n[kind]; i++) { \
-		record_begin(s, kind);                                   \
+		vnic_state_record_begin(s, kind);                        \
 		read_##name(s, image, &(image)->list[i]);                \
-		record_end(s);                                           \
+		vnic_state_record_end(s);                                \
 	}
 
-static void read_engine(struct byte_stream *s, struct image *image)
+static void read_engine(struct vnic_state_stream *s, struct image *image)
 {
-	record_begin(s, RECORD_ENGINE);
-	image->engine.length = record_left(s);
-	image->engine.at = field_take(s, image->engine.length);
-	record_end(s);
+	vnic_state_record_begin(s, CHECKPOINT_ENGINE);
+	image->engine.length = vnic_state_record_left(s);
+	image->engine.at = vnic_state_take(s, image->engine.length);
+	vnic_state_record_end(s);
 }
 
-static void read_records(struct byte_stream *s, struct image *image)
+static void read_records(struct vnic_state_stream *s, struct image *image)
 {
-	record_begin(s, RECORD_PROCESS);
+	vnic_state_record_begin(s, CHECKPOINT_PROCESS);
 	process_fields(s, &image->process);
 	check_process(s, &image->process);
-	record_end(s);
-	READ_ALL(s, image, channels, RECORD_CHANNEL, channel)
-	READ_ALL(s, image, contexts, RECORD_CONTEXT, context)
-	READ_ALL(s, image, pds, RECORD_PD, pd)
-	READ_ALL(s, image, mrs, RECORD_MR, mr)
-	READ_ALL(s, image, mws, RECORD_MW, mw)
-	READ_ALL(s, image, ahs, RECORD_AH, ah)
-	READ_ALL(s, image, cqs, RECORD_CQ, cq)
-	READ_ALL(s, image, srqs, RECORD_SRQ, srq)
-	READ_ALL(s, image, qps, RECORD_QP, qp)
+	vnic_state_record_end(s);
+	READ_ALL(s, image, channels, CHECKPOINT_CHANNEL, channel)
+	READ_ALL(s, image, contexts, CHECKPOINT_CONTEXT, context)
+	READ_ALL(s, image, pds, CHECKPOINT_PD, pd)
+	READ_ALL(s, image, mrs, CHECKPOINT_MR, mr)
+	READ_ALL(s, image, mws, CHECKPOINT_MW, mw)
+	READ_ALL(s, image, ahs, CHECKPOINT_AH, ah)
+	READ_ALL(s, image, cqs, CHECKPOINT_CQ, cq)
+	READ_ALL(s, image, srqs, CHECKPOINT_SRQ, srq)
+	READ_ALL(s, image, qps, CHECKPOINT_QP, qp)
 	read_engine(s, image);
-	READ_ALL(s, image, descriptors, RECORD_DESCRIPTOR, descriptor)
-	READ_ALL(s, image, mappings, RECORD_MAPPING, mapping)
-	READ_LISTS(s, image, events, RECORD_EVENTS, events)
-	READ_LISTS(s, image, rings, RECORD_RING, ring)
-	record_begin(s, RECORD_END);
-	record_end(s);
+	READ_ALL(s, image, descriptors, CHECKPOINT_DESCRIPTOR, descriptor)
+	READ_ALL(s, image, mappings, CHECKPOINT_MAPPING, mapping)
+	READ_LISTS(s, image, events, CHECKPOINT_EVENTS, events)
+	READ_LISTS(s, image, rings, CHECKPOINT_RING, ring)
+	vnic_state_record_begin(s, CHECKPOINT_END);
+	vnic_state_record_end(s);
 }
 
 int image_read(struct image *image, const uint8_t *stream, size_t length)
 {
-	struct byte_stream s;
+	struct vnic_state_stream s;
 
 	memset(image, 0, sizeof(*image));
-	byte_stream_read(&s, stream, length);
+	vnic_state_begin_restore(&s, &checkpoint_format, stream, length);
 	count_records(&s, image->n);
 	if (!s.error && !allocate_lists(image))
-		byte_stream_fail(&s, -ENOMEM);
+		vnic_state_fail(&s, -ENOMEM);
 	if (!s.error) {
-		byte_stream_read(&s, stream, length);
+		vnic_state_begin_restore(&s, &checkpoint_format, stream, length);
 		read_records(&s, image);
 	}
 	if (s.error)
@@ -347,7 +359,7 @@ int image_read(struct image *image, const uint8_t *stream, size_t length)
 
 void image_free(struct image *image)
 {
-	for (uint32_t i = 0; image->events && i < image->n[RECORD_EVENTS]; i++)
+	for (uint32_t i = 0; image->events && i < image->n[CHECKPOINT_EVENTS]; i++)
 		free(image->events[i].events);
 	free(image->channels);
 	free(image->contexts);

@@ -33,7 +33,7 @@ struct image_ring {
 
 struct image {
 	struct process_record process;
-	uint32_t n[RECORD_KINDS]; /* records of each kind */
+	uint32_t n[CHECKPOINT_KINDS]; /* records of each kind */
 	struct channel_record *channels;
 	struct context_record *contexts;
 	struct pd_record *pds;

@@ -247,7 +247,7 @@ static int for_each_object(const struct joining *j, object_fn *fn, enum object_t
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < j->rebuilt->image->n[RECORD_CONTEXT]; i++) {
+	for (uint32_t i = 0; i < j->rebuilt->image->n[CHECKPOINT_CONTEXT]; i++) {
 		struct object *object;
 		uint32_t at = 0;
 
@@ -282,7 +282,7 @@ static int add_qps(const struct joining *j)
 	const struct image *image = j->rebuilt->image;
 	int rc = 0;
 
-	for (uint32_t i = 0; !rc && i < image->n[RECORD_QP]; i++) {
+	for (uint32_t i = 0; !rc && i < image->n[CHECKPOINT_QP]; i++) {
 		const struct qp_record *record = &image->qps[i];
 
 		rc = add_qp(j,
@@ -330,7 +330,7 @@ static int add_contexts(const struct joining *j)
 {
 	int rc = 0;
 
-	for (uint32_t i = j->rebuilt->image->n[RECORD_CONTEXT]; !rc && i-- > 0;) {
+	for (uint32_t i = j->rebuilt->image->n[CHECKPOINT_CONTEXT]; !rc && i-- > 0;) {
 		rc = set_hooks(j, i);
 		file_at(j, i)->live = true;
 		LIST_INSERT_HEAD(&port.files, file_at(j, i), link);
@@ -373,7 +373,7 @@ void join_undo(struct joining *j)
 {
 	struct remote_qp *remote;
 
-	for (uint32_t i = 0; i < j->rebuilt->image->n[RECORD_CONTEXT]; i++) {
+	for (uint32_t i = 0; i < j->rebuilt->image->n[CHECKPOINT_CONTEXT]; i++) {
 		struct uverbs_file *file = file_at(j, i);
 
 		if (file->live)

@@ -45,7 +45,7 @@ int placement_reserve(struct placement *p, const struct image *image)
 	if (any < 0)
 		return -errno;
 	/* This descriptor itself may have a number that is wanted. */
-	for (uint32_t i = 0; i < image->n[RECORD_DESCRIPTOR]; i++) {
+	for (uint32_t i = 0; i < image->n[CHECKPOINT_DESCRIPTOR]; i++) {
 		if (image->descriptors[i].number != (uint32_t)any)
 			continue;
 		moved = fcntl(any, F_DUPFD_CLOEXEC, any + 1);
@@ -55,7 +55,7 @@ int placement_reserve(struct placement *p, const struct image *image)
 		if (any < 0)
 			return -EMFILE;
 	}
-	while (!rc && p->n_reserved < image->n[RECORD_DESCRIPTOR])
+	while (!rc && p->n_reserved < image->n[CHECKPOINT_DESCRIPTOR])
 		rc = reserve_number(p, any);
 	close(any);
 	return rc;
@@ -65,10 +65,10 @@ int placement_map(struct placement *p, const struct rebuilt *r)
 {
 	int rc = 0;
 
-	p->was_reserved = calloc(p->image->n[RECORD_MAPPING] + 1, sizeof(*p->was_reserved));
+	p->was_reserved = calloc(p->image->n[CHECKPOINT_MAPPING] + 1, sizeof(*p->was_reserved));
 	if (!p->was_reserved)
 		return -ENOMEM;
-	while (!rc && p->n_mapped < p->image->n[RECORD_MAPPING]) {
+	while (!rc && p->n_mapped < p->image->n[CHECKPOINT_MAPPING]) {
 		const struct mapping_record *m = &p->image->mappings[p->n_mapped];
 
 		rc = ring_mapping_place(m, r->contexts[m->context].memfd,
@@ -129,17 +129,17 @@ int placement_install(const struct placement *p, struct rebuilt *r)
 	const uint32_t *n = p->image->n;
 	int rc = 0;
 
-	for (uint32_t i = 0; !rc && i < n[RECORD_DESCRIPTOR]; i++)
+	for (uint32_t i = 0; !rc && i < n[CHECKPOINT_DESCRIPTOR]; i++)
 		rc = place_descriptor(r, &p->image->descriptors[i]);
 	if (rc)
 		return rc;
 	/* The objects of others would end with them. */
-	for (uint32_t i = 0; i < n[RECORD_CONTEXT]; i++)
+	for (uint32_t i = 0; i < n[CHECKPOINT_CONTEXT]; i++)
 		if (atomic_load(&r->contexts[i].file->fd.fds) == 1)
 			return checkpoint_fail(-EBADMSG, "a device without a descriptor");
-	for (uint32_t i = 0; i < n[RECORD_CONTEXT]; i++)
+	for (uint32_t i = 0; i < n[CHECKPOINT_CONTEXT]; i++)
 		close_temporary(&r->contexts[i].memfd);
-	for (uint32_t i = 0; i < n[RECORD_CHANNEL]; i++)
+	for (uint32_t i = 0; i < n[CHECKPOINT_CHANNEL]; i++)
 		close_temporary(&r->channels[i].fd);
 	return 0;
 }

@@ -25,7 +25,7 @@
 struct object *rebuilt_object(const struct rebuilt *r, enum object_type type, uint32_t context,
 			      uint32_t handle)
 {
-	if (context >= r->image->n[RECORD_CONTEXT])
+	if (context >= r->image->n[CHECKPOINT_CONTEXT])
 		return NULL;
 	return handle_find(&r->contexts[context].file->handles, type, handle);
 }
@@ -49,12 +49,12 @@ static struct object *find_key(const struct rebuilt_key *keys, uint32_t n, uint3
 
 struct object *rebuilt_mr(const struct rebuilt *r, uint32_t key)
 {
-	return find_key(r->mrs, r->image->n[RECORD_MR], key);
+	return find_key(r->mrs, r->image->n[CHECKPOINT_MR], key);
 }
 
 struct object *rebuilt_mw(const struct rebuilt *r, uint32_t key)
 {
-	return find_key(r->mws, r->image->n[RECORD_MW], key);
+	return find_key(r->mws, r->image->n[CHECKPOINT_MW], key);
 }
 
 /* -EBADMSG: two objects have one key. */
@@ -180,7 +180,7 @@ static int make_ah(struct rebuilt *r, uint32_t i)
 static const struct mapping_record *mapping_of(const struct image *image, uint32_t context,
 					       uint64_t address)
 {
-	uint32_t low = 0, high = image->n[RECORD_MAPPING];
+	uint32_t low = 0, high = image->n[CHECKPOINT_MAPPING];
 
 	/* They are sorted by context and address. */
 	while (low < high) {
@@ -193,7 +193,7 @@ static const struct mapping_record *mapping_of(const struct image *image, uint32
 		else
 			high = middle;
 	}
-	if (low == image->n[RECORD_MAPPING] || image->mappings[low].context != context ||
+	if (low == image->n[CHECKPOINT_MAPPING] || image->mappings[low].context != context ||
 	    image->mappings[low].start > address)
 		return NULL;
 	return &image->mappings[low];
@@ -419,15 +419,15 @@ static bool allocate_lists(struct rebuilt *r)
 {
 	const uint32_t *n = r->image->n;
 
-	r->channels = calloc(n[RECORD_CHANNEL] + 1, sizeof(*r->channels));
-	r->contexts = calloc(n[RECORD_CONTEXT] + 1, sizeof(*r->contexts));
-	r->mrs = calloc(n[RECORD_MR] + 1, sizeof(*r->mrs));
-	r->mws = calloc(n[RECORD_MW] + 1, sizeof(*r->mws));
+	r->channels = calloc(n[CHECKPOINT_CHANNEL] + 1, sizeof(*r->channels));
+	r->contexts = calloc(n[CHECKPOINT_CONTEXT] + 1, sizeof(*r->contexts));
+	r->mrs = calloc(n[CHECKPOINT_MR] + 1, sizeof(*r->mrs));
+	r->mws = calloc(n[CHECKPOINT_MW] + 1, sizeof(*r->mws));
 	if (!r->channels || !r->contexts || !r->mrs || !r->mws)
 		return false;
-	for (uint32_t i = 0; i < n[RECORD_CHANNEL]; i++)
+	for (uint32_t i = 0; i < n[CHECKPOINT_CHANNEL]; i++)
 		r->channels[i].fd = -1;
-	for (uint32_t i = 0; i < n[RECORD_CONTEXT]; i++)
+	for (uint32_t i = 0; i < n[CHECKPOINT_CONTEXT]; i++)
 		r->contexts[i].memfd = -1;
 	return true;
 }
@@ -439,8 +439,8 @@ int rebuild_contexts(struct rebuilt *r, const struct image *image)
 	*r = (struct rebuilt){.image = image};
 	if (!allocate_lists(r))
 		return -ENOMEM;
-	rc = make_all(r, RECORD_CHANNEL, make_channel);
-	return rc ? rc : make_all(r, RECORD_CONTEXT, make_context);
+	rc = make_all(r, CHECKPOINT_CHANNEL, make_channel);
+	return rc ? rc : make_all(r, CHECKPOINT_CONTEXT, make_context);
 }
 
 /* Of the mapping for further rings. */
@@ -459,18 +459,19 @@ static const struct {
 	enum checkpoint_record kind;
 	int (*make)(struct rebuilt *r, uint32_t i);
 } order[] = {
-	{RECORD_PD, make_pd}, {RECORD_MR, make_mr},   {RECORD_MW, make_mw}, {RECORD_AH, make_ah},
-	{RECORD_CQ, make_cq}, {RECORD_SRQ, make_srq}, {RECORD_QP, make_qp},
+	{CHECKPOINT_PD, make_pd}, {CHECKPOINT_MR, make_mr}, {CHECKPOINT_MW, make_mw},
+	{CHECKPOINT_AH, make_ah}, {CHECKPOINT_CQ, make_cq}, {CHECKPOINT_SRQ, make_srq},
+	{CHECKPOINT_QP, make_qp},
 };
 
 static void finish_contexts(const struct rebuilt *r)
 {
 	const struct image *image = r->image;
 
-	for (uint32_t i = 0; i < image->n[RECORD_CONTEXT]; i++)
+	for (uint32_t i = 0; i < image->n[CHECKPOINT_CONTEXT]; i++)
 		handle_find_free(&r->contexts[i].file->handles);
 	port_lock();
-	for (uint32_t i = 0; i < image->n[RECORD_EVENTS]; i++)
+	for (uint32_t i = 0; i < image->n[CHECKPOINT_EVENTS]; i++)
 		send_events(r, &image->events[i]);
 	port_unlock();
 }
@@ -480,15 +481,15 @@ int rebuild_objects(struct rebuilt *r)
 	const struct image *image = r->image;
 	int rc = 0;
 
-	for (uint32_t i = 0; !rc && i < image->n[RECORD_CONTEXT]; i++)
+	for (uint32_t i = 0; !rc && i < image->n[CHECKPOINT_CONTEXT]; i++)
 		rc = check_space(r, i);
 	for (unsigned int i = 0; !rc && i < sizeof(order) / sizeof(order[0]); i++)
 		rc = make_all(r, order[i].kind, order[i].make);
 	if (!rc)
-		rc = sort_keys(r->mrs, image->n[RECORD_MR]);
+		rc = sort_keys(r->mrs, image->n[CHECKPOINT_MR]);
 	if (!rc)
-		rc = sort_keys(r->mws, image->n[RECORD_MW]);
-	for (uint32_t i = 0; !rc && i < image->n[RECORD_RING]; i++)
+		rc = sort_keys(r->mws, image->n[CHECKPOINT_MW]);
+	for (uint32_t i = 0; !rc && i < image->n[CHECKPOINT_RING]; i++)
 		rc = write_ring(r, &image->rings[i]);
 	if (!rc)
 		finish_contexts(r);
@@ -533,7 +534,7 @@ static void close_fd(int *fd)
 
 void rebuild_free(struct rebuilt *r)
 {
-	for (uint32_t i = 0; r->contexts && i < r->image->n[RECORD_CONTEXT]; i++) {
+	for (uint32_t i = 0; r->contexts && i < r->image->n[CHECKPOINT_CONTEXT]; i++) {
 		if (!r->contexts[i].file)
 			continue;
 		port_lock();
@@ -541,7 +542,7 @@ void rebuild_free(struct rebuilt *r)
 		port_unlock();
 		close_fd(&r->contexts[i].memfd);
 	}
-	for (uint32_t i = 0; r->channels && i < r->image->n[RECORD_CHANNEL]; i++)
+	for (uint32_t i = 0; r->channels && i < r->image->n[CHECKPOINT_CHANNEL]; i++)
 		close_fd(&r->channels[i].fd);
 	rebuild_done(r);
 }

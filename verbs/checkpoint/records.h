@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The records of a saved process, without pointers, and the functions that write and read their
- * fields. Objects refer to each other by the handles of their context; contexts and channels are
- * named by their index in the stream. docs/checkpoint.md has the list.
+ * fields. docs/checkpoint.md describes the format. Objects refer to each other by the handles of
+ * their context; contexts and channels are named by their index in the stream.
  */
 #ifndef URXE_VERBS_CHECKPOINT_RECORDS_H
 #define URXE_VERBS_CHECKPOINT_RECORDS_H
@@ -12,8 +12,28 @@
 
 #include <rxe/types.h>
 #include <vnic/attach.h>
+#include <vnic/state_stream.h>
 
-#include "checkpoint/byte_stream.h"
+/* Kinds of records, in the order in which a stream has them. */
+enum checkpoint_record {
+	CHECKPOINT_PROCESS = 1,
+	CHECKPOINT_CHANNEL,
+	CHECKPOINT_CONTEXT,
+	CHECKPOINT_PD,
+	CHECKPOINT_MR,
+	CHECKPOINT_MW,
+	CHECKPOINT_AH,
+	CHECKPOINT_CQ,
+	CHECKPOINT_SRQ,
+	CHECKPOINT_QP,
+	CHECKPOINT_ENGINE,
+	CHECKPOINT_DESCRIPTOR,
+	CHECKPOINT_MAPPING,
+	CHECKPOINT_EVENTS,
+	CHECKPOINT_RING,
+	CHECKPOINT_END,
+};
+#define CHECKPOINT_KINDS (CHECKPOINT_END + 1)
 
 /* Bytes of a ring that are stored together; pages of zeros are left out. */
 #define RING_PAGE 4096u
@@ -151,19 +171,21 @@ struct ring_bytes_record {
 	uint64_t offset, size;
 };
 
-void process_fields(struct byte_stream *s, struct process_record *r);
-void channel_fields(struct byte_stream *s, struct channel_record *r);
-void unread_event_fields(struct byte_stream *s, struct event_record *r);
-void context_fields(struct byte_stream *s, struct context_record *r);
-void pd_fields(struct byte_stream *s, struct pd_record *r);
-void mr_fields(struct byte_stream *s, struct mr_record *r);
-void mw_fields(struct byte_stream *s, struct mw_record *r);
-void ah_fields(struct byte_stream *s, struct ah_record *r);
-void cq_fields(struct byte_stream *s, struct cq_record *r);
-void srq_fields(struct byte_stream *s, struct srq_record *r);
-void qp_fields(struct byte_stream *s, struct qp_record *r);
-void descriptor_fields(struct byte_stream *s, struct descriptor_record *r);
-void mapping_fields(struct byte_stream *s, struct mapping_record *r);
-void ring_bytes_fields(struct byte_stream *s, struct ring_bytes_record *r);
+extern const struct vnic_state_format checkpoint_format;
+
+void process_fields(struct vnic_state_stream *s, struct process_record *r);
+void channel_fields(struct vnic_state_stream *s, struct channel_record *r);
+void unread_event_fields(struct vnic_state_stream *s, struct event_record *r);
+void context_fields(struct vnic_state_stream *s, struct context_record *r);
+void pd_fields(struct vnic_state_stream *s, struct pd_record *r);
+void mr_fields(struct vnic_state_stream *s, struct mr_record *r);
+void mw_fields(struct vnic_state_stream *s, struct mw_record *r);
+void ah_fields(struct vnic_state_stream *s, struct ah_record *r);
+void cq_fields(struct vnic_state_stream *s, struct cq_record *r);
+void srq_fields(struct vnic_state_stream *s, struct srq_record *r);
+void qp_fields(struct vnic_state_stream *s, struct qp_record *r);
+void descriptor_fields(struct vnic_state_stream *s, struct descriptor_record *r);
+void mapping_fields(struct vnic_state_stream *s, struct mapping_record *r);
+void ring_bytes_fields(struct vnic_state_stream *s, struct ring_bytes_record *r);
 
 #endif

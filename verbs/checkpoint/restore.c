@@ -109,7 +109,7 @@ static int attach(struct rebuilt *r)
 		undo(&joining);
 		return checkpoint_failed(rc, "the stream contradicts itself");
 	}
-	rc = port_restore_end(&saved, image->n[RECORD_CONTEXT]);
+	rc = port_restore_end(&saved, image->n[CHECKPOINT_CONTEXT]);
 	if (rc)
 		undo(&joining);
 	return checkpoint_failed(rc, "cannot start the engine");
@@ -123,7 +123,7 @@ static int attach(struct rebuilt *r)
  */
 static void request_inboxes(const struct image *image)
 {
-	for (uint32_t i = 0; i < image->n[RECORD_QP]; i++) {
+	for (uint32_t i = 0; i < image->n[CHECKPOINT_QP]; i++) {
 		struct urxe_qp_attr attr;
 		struct urxe_qp_init init;
 		const struct qp *qp;

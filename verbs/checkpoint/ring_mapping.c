@@ -13,7 +13,7 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-static void write_mapping(struct byte_stream *s, uint32_t context, const struct mapping *m)
+static void write_mapping(struct vnic_state_stream *s, uint32_t context, const struct mapping *m)
 {
 	struct mapping_record r = {
 		.context = context,
@@ -23,19 +23,19 @@ static void write_mapping(struct byte_stream *s, uint32_t context, const struct 
 		.writable = m->writable,
 	};
 
-	record_begin(s, RECORD_MAPPING);
+	vnic_state_record_begin(s, CHECKPOINT_MAPPING);
 	mapping_fields(s, &r);
-	record_end(s);
+	vnic_state_record_end(s);
 }
 
-void ring_mappings_write(struct byte_stream *s, uint32_t context, int memfd)
+void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memfd)
 {
 	struct proc_lines maps;
 	struct mapping m;
 	struct stat st;
 
 	if (fstat(memfd, &st) || !proc_maps_open(&maps)) {
-		byte_stream_fail(s, -errno);
+		vnic_state_fail(s, -errno);
 		return;
 	}
 	while (proc_maps_next(&maps, &m))

@@ -12,7 +12,7 @@
 #include "checkpoint/records.h"
 
 /* Writes a record for each mapping of the memfd. Without malloc. */
-void ring_mappings_write(struct byte_stream *s, uint32_t context, int memfd);
+void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memfd);
 /*
  * Maps such a part of a memfd where it was. The addresses are unused, or reserved by shared
  * mappings that nobody can access (PROT_NONE), which are replaced; *reserved says which. -EEXIST:

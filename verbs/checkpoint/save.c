@@ -160,7 +160,7 @@ static struct work_queue_record work_queue_record(const struct work_queue *wq)
 	};
 }
 
-static void write_pd(const struct process_save *save, struct byte_stream *s,
+static void write_pd(const struct process_save *save, struct vnic_state_stream *s,
 		     const struct object *object)
 {
 	struct pd_record r = {.object = object_record(save, object),
@@ -169,7 +169,7 @@ static void write_pd(const struct process_save *save, struct byte_stream *s,
 	pd_fields(s, &r);
 }
 
-static void write_mr(const struct process_save *save, struct byte_stream *s,
+static void write_mr(const struct process_save *save, struct vnic_state_stream *s,
 		     const struct object *object)
 {
 	const struct mr *mr = (const struct mr *)object;
@@ -184,7 +184,7 @@ static void write_mr(const struct process_save *save, struct byte_stream *s,
 	mr_fields(s, &r);
 }
 
-static void write_mw(const struct process_save *save, struct byte_stream *s,
+static void write_mw(const struct process_save *save, struct vnic_state_stream *s,
 		     const struct object *object)
 {
 	const struct mw *mw = (const struct mw *)object;
@@ -197,7 +197,7 @@ static void write_mw(const struct process_save *save, struct byte_stream *s,
 	mw_fields(s, &r);
 }
 
-static void write_ah(const struct process_save *save, struct byte_stream *s,
+static void write_ah(const struct process_save *save, struct vnic_state_stream *s,
 		     const struct object *object)
 {
 	const struct ah *ah = (const struct ah *)object;
@@ -210,7 +210,7 @@ static void write_ah(const struct process_save *save, struct byte_stream *s,
 	ah_fields(s, &r);
 }
 
-static void write_cq(const struct process_save *save, struct byte_stream *s,
+static void write_cq(const struct process_save *save, struct vnic_state_stream *s,
 		     const struct object *object)
 {
 	const struct cq *cq = (const struct cq *)object;
@@ -228,7 +228,7 @@ static void write_cq(const struct process_save *save, struct byte_stream *s,
 	cq_fields(s, &r);
 }
 
-static void write_srq(const struct process_save *save, struct byte_stream *s,
+static void write_srq(const struct process_save *save, struct vnic_state_stream *s,
 		      const struct object *object)
 {
 	const struct srq *srq = (const struct srq *)object;
@@ -243,7 +243,7 @@ static void write_srq(const struct process_save *save, struct byte_stream *s,
 	srq_fields(s, &r);
 }
 
-static void write_qp(const struct process_save *save, struct byte_stream *s,
+static void write_qp(const struct process_save *save, struct vnic_state_stream *s,
 		     const struct object *object)
 {
 	const struct qp *qp = (const struct qp *)object;
@@ -275,16 +275,16 @@ static void write_qp(const struct process_save *save, struct byte_stream *s,
 static const struct {
 	enum object_type type;
 	enum checkpoint_record kind;
-	void (*write)(const struct process_save *save, struct byte_stream *s,
+	void (*write)(const struct process_save *save, struct vnic_state_stream *s,
 		      const struct object *object);
 } kinds[] = {
-	{OBJECT_PD, RECORD_PD, write_pd}, {OBJECT_MR, RECORD_MR, write_mr},
-	{OBJECT_MW, RECORD_MW, write_mw}, {OBJECT_AH, RECORD_AH, write_ah},
-	{OBJECT_CQ, RECORD_CQ, write_cq}, {OBJECT_SRQ, RECORD_SRQ, write_srq},
-	{OBJECT_QP, RECORD_QP, write_qp},
+	{OBJECT_PD, CHECKPOINT_PD, write_pd}, {OBJECT_MR, CHECKPOINT_MR, write_mr},
+	{OBJECT_MW, CHECKPOINT_MW, write_mw}, {OBJECT_AH, CHECKPOINT_AH, write_ah},
+	{OBJECT_CQ, CHECKPOINT_CQ, write_cq}, {OBJECT_SRQ, CHECKPOINT_SRQ, write_srq},
+	{OBJECT_QP, CHECKPOINT_QP, write_qp},
 };
 
-static void write_objects(const struct process_save *save, struct byte_stream *s)
+static void write_objects(const struct process_save *save, struct vnic_state_stream *s)
 {
 	for (unsigned int k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
 		for (uint32_t i = 0; i < save->n_files; i++) {
@@ -293,9 +293,9 @@ static void write_objects(const struct process_save *save, struct byte_stream *s
 
 			while ((object = handle_next(&save->files[i]->handles, kinds[k].type,
 						     &at))) {
-				record_begin(s, kinds[k].kind);
+				vnic_state_record_begin(s, kinds[k].kind);
 				kinds[k].write(save, s, object);
-				record_end(s);
+				vnic_state_record_end(s);
 			}
 		}
 }
@@ -318,7 +318,7 @@ static uint64_t memfd_size(const struct uverbs_file *file)
 	return fstat(descriptor_of(file), &st) ? 0 : (uint64_t)st.st_size;
 }
 
-static void write_process(struct byte_stream *s)
+static void write_process(struct vnic_state_stream *s)
 {
 	struct process_record r = {
 		.mtu = port.welcome.mtu,
@@ -333,23 +333,23 @@ static void write_process(struct byte_stream *s)
 	memcpy(r.gids, port.welcome.port.gids, sizeof(r.gids));
 	for (uint32_t i = 0; i < port.leases.n; i++)
 		r.blocks[i] = port.leases.blocks[i]->qpn_first;
-	record_begin(s, RECORD_PROCESS);
+	vnic_state_record_begin(s, CHECKPOINT_PROCESS);
 	process_fields(s, &r);
-	record_end(s);
+	vnic_state_record_end(s);
 }
 
-static void write_channels(const struct process_save *save, struct byte_stream *s)
+static void write_channels(const struct process_save *save, struct vnic_state_stream *s)
 {
 	for (uint32_t i = 0; i < save->n_channels; i++) {
 		struct channel_record r = {.event_size = save->channels[i]->event_size};
 
-		record_begin(s, RECORD_CHANNEL);
+		vnic_state_record_begin(s, CHECKPOINT_CHANNEL);
 		channel_fields(s, &r);
-		record_end(s);
+		vnic_state_record_end(s);
 	}
 }
 
-static void write_contexts(const struct process_save *save, struct byte_stream *s)
+static void write_contexts(const struct process_save *save, struct vnic_state_stream *s)
 {
 	for (uint32_t i = 0; i < save->n_files; i++) {
 		const struct uverbs_file *file = save->files[i];
@@ -368,17 +368,17 @@ static void write_contexts(const struct process_save *save, struct byte_stream *
 				  .end_poll = (uintptr_t)file->end_poll},
 		};
 
-		record_begin(s, RECORD_CONTEXT);
+		vnic_state_record_begin(s, CHECKPOINT_CONTEXT);
 		context_fields(s, &r);
-		record_end(s);
+		vnic_state_record_end(s);
 	}
 }
 
-static void write_engine(const struct process_save *save, struct byte_stream *s)
+static void write_engine(const struct process_save *save, struct vnic_state_stream *s)
 {
-	record_begin(s, RECORD_ENGINE);
-	field_bytes(s, save->engine, save->engine_length);
-	record_end(s);
+	vnic_state_record_begin(s, CHECKPOINT_ENGINE);
+	vnic_state_bytes(s, save->engine, save->engine_length);
+	vnic_state_record_end(s);
 }
 
 /* --- What the program may change until its threads are stopped. */
@@ -408,7 +408,7 @@ static bool descriptor_record(const struct process_save *save, int fd, struct de
 	return true;
 }
 
-static void write_descriptors(const struct process_save *save, struct byte_stream *s)
+static void write_descriptors(const struct process_save *save, struct vnic_state_stream *s)
 {
 	struct descriptor_record r;
 
@@ -416,20 +416,20 @@ static void write_descriptors(const struct process_save *save, struct byte_strea
 		if (!descriptor_record(save, fd, &r))
 			continue;
 		if (r.kind == DESCRIPTOR_RDMACM && check_rdmacm(fd, fd_find(fd)))
-			byte_stream_fail(s, -EBUSY);
-		record_begin(s, RECORD_DESCRIPTOR);
+			vnic_state_fail(s, -EBUSY);
+		vnic_state_record_begin(s, CHECKPOINT_DESCRIPTOR);
 		descriptor_fields(s, &r);
-		record_end(s);
+		vnic_state_record_end(s);
 	}
 }
 
-static void write_mappings(const struct process_save *save, struct byte_stream *s)
+static void write_mappings(const struct process_save *save, struct vnic_state_stream *s)
 {
 	for (uint32_t i = 0; i < save->n_files; i++) {
 		int fd = descriptor_of(save->files[i]);
 
 		if (fd < 0)
-			byte_stream_fail(s, checkpoint_fail(-EBUSY, "the device is being closed"));
+			vnic_state_fail(s, checkpoint_fail(-EBUSY, "the device is being closed"));
 		else
 			ring_mappings_write(s, i, fd);
 	}
@@ -448,7 +448,7 @@ static void write_event(void *s, const struct comp_channel_event *event)
 	unread_event_fields(s, &r);
 }
 
-static void write_events(const struct process_save *save, struct byte_stream *s)
+static void write_events(const struct process_save *save, struct vnic_state_stream *s)
 {
 	for (uint32_t i = 0; i < save->n_channels; i++) {
 		uint32_t n = 0, index = i;
@@ -456,11 +456,11 @@ static void write_events(const struct process_save *save, struct byte_stream *s)
 		comp_channel_peek(save->channels[i], count_event, &n);
 		if (!n)
 			continue;
-		record_begin(s, RECORD_EVENTS);
-		field_u32(s, &index);
-		field_u32(s, &n);
+		vnic_state_record_begin(s, CHECKPOINT_EVENTS);
+		vnic_state_u32(s, &index);
+		vnic_state_u32(s, &n);
 		comp_channel_peek(save->channels[i], write_event, s);
-		record_end(s);
+		vnic_state_record_end(s);
 	}
 }
 
@@ -469,25 +469,25 @@ static bool is_empty_page(const uint8_t *page)
 	return !page[0] && !memcmp(page, page + 1, RING_PAGE - 1);
 }
 
-static void write_pages(struct byte_stream *s, const uint8_t *ring, uint64_t size)
+static void write_pages(struct vnic_state_stream *s, const uint8_t *ring, uint64_t size)
 {
 	uint32_t n = 0;
 
 	/* To find the room that a stream needs, each page counts. */
 	for (uint64_t at = 0; at < size; at += RING_PAGE)
 		n += !s->out || !is_empty_page(ring + at);
-	field_u32(s, &n);
+	vnic_state_u32(s, &n);
 	for (uint64_t at = 0; at < size; at += RING_PAGE) {
 		uint32_t index = (uint32_t)(at / RING_PAGE);
 
 		if (s->out && is_empty_page(ring + at))
 			continue;
-		field_u32(s, &index);
-		field_bytes(s, (void *)(ring + at), RING_PAGE);
+		vnic_state_u32(s, &index);
+		vnic_state_bytes(s, (void *)(ring + at), RING_PAGE);
 	}
 }
 
-static void write_ring(struct byte_stream *s, uint32_t context, const struct queue *ring)
+static void write_ring(struct vnic_state_stream *s, uint32_t context, const struct queue *ring)
 {
 	struct ring_bytes_record r = {.context = context,
 				      .offset = ring->offset,
@@ -495,13 +495,13 @@ static void write_ring(struct byte_stream *s, uint32_t context, const struct que
 
 	if (!ring->buf)
 		return;
-	record_begin(s, RECORD_RING);
+	vnic_state_record_begin(s, CHECKPOINT_RING);
 	ring_bytes_fields(s, &r);
 	write_pages(s, (const uint8_t *)ring->buf, r.size);
-	record_end(s);
+	vnic_state_record_end(s);
 }
 
-static void write_rings(const struct process_save *save, struct byte_stream *s)
+static void write_rings(const struct process_save *save, struct vnic_state_stream *s)
 {
 	for (uint32_t i = 0; i < save->n_files; i++) {
 		const struct handle_table *handles = &save->files[i]->handles;
@@ -525,10 +525,10 @@ static void write_rings(const struct process_save *save, struct byte_stream *s)
 
 static int write_stream(const struct process_save *save, uint8_t *out, size_t room, size_t *length)
 {
-	struct byte_stream s;
+	struct vnic_state_stream s;
 	int rc;
 
-	byte_stream_write(&s, out, room);
+	vnic_state_begin_save_to(&s, &checkpoint_format, out, room);
 	write_process(&s);
 	write_channels(save, &s);
 	write_contexts(save, &s);
@@ -538,9 +538,9 @@ static int write_stream(const struct process_save *save, uint8_t *out, size_t ro
 	write_mappings(save, &s);
 	write_events(save, &s);
 	write_rings(save, &s);
-	record_begin(&s, RECORD_END);
-	record_end(&s);
-	rc = byte_stream_finish(&s);
+	vnic_state_record_begin(&s, CHECKPOINT_END);
+	vnic_state_record_end(&s);
+	rc = vnic_state_finish_save_to(&s);
 	*length = s.at;
 	return rc;
 }

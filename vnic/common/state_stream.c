@@ -8,12 +8,14 @@
 #define CRC_AT     12u
 #define LENGTH_AT  16u
 #define FIRST_ROOM 4096u
+/* Header of a record: its kind, and the number of bytes that follow. */
+#define RECORD_HEADER 12u
 
-/* A stream is short, and saved or restored once for each migration: no table is worth it. */
-static uint32_t crc_of(uint32_t crc, const uint8_t *bytes, size_t n)
+/* The stream of a device is short, and saved once for each migration: no table is worth it. */
+static uint32_t crc_of(uint32_t crc, const uint8_t *bytes, uint64_t n)
 {
 	crc = ~crc;
-	for (size_t i = 0; i < n; i++) {
+	for (uint64_t i = 0; i < n; i++) {
 		crc ^= bytes[i];
 		for (int bit = 0; bit < 8; bit++)
 			crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0xedb88320) : 0);
@@ -21,9 +23,12 @@ static uint32_t crc_of(uint32_t crc, const uint8_t *bytes, size_t n)
 	return ~crc;
 }
 
-static uint32_t stream_crc(const uint8_t *stream, size_t length)
+static uint32_t stream_crc(const struct vnic_state_format *format, const uint8_t *stream,
+			   size_t length)
 {
-	return crc_of(crc_of(0, stream, CRC_AT), stream + LENGTH_AT, length - LENGTH_AT);
+	uint32_t (*crc)(uint32_t, const uint8_t *, uint64_t) = format->crc ? format->crc : crc_of;
+
+	return crc(crc(0, stream, CRC_AT), stream + LENGTH_AT, length - LENGTH_AT);
 }
 
 static void put(uint8_t *to, uint64_t value, size_t n)
@@ -41,7 +46,7 @@ static uint64_t get(const uint8_t *from, size_t n)
 	return value;
 }
 
-static bool make_room(struct vnic_state_stream *s, size_t n)
+static void grow(struct vnic_state_stream *s, size_t n)
 {
 	size_t room = s->room ? s->room : FIRST_ROOM;
 	uint8_t *out;
@@ -49,21 +54,34 @@ static bool make_room(struct vnic_state_stream *s, size_t n)
 	while (room - s->at < n)
 		room *= 2;
 	if (room == s->room)
-		return true;
+		return;
 	out = realloc(s->out, room);
 	if (!out) {
 		vnic_state_fail(s, -ENOMEM);
-		return false;
+		return;
 	}
 	s->out = out;
 	s->room = room;
-	return true;
+}
+
+/* Saving: where the next n bytes go; NULL: the stream only counts, or has an error. */
+static uint8_t *take_room(struct vnic_state_stream *s, size_t n)
+{
+	if (s->error)
+		return NULL;
+	if (!s->fixed)
+		grow(s, n);
+	else if (s->out && n > s->room - s->at)
+		vnic_state_fail(s, -EBUSY);
+	if (s->error)
+		return NULL;
+	s->at += n;
+	return s->out ? s->out + (s->at - n) : NULL;
 }
 
 const uint8_t *vnic_state_take(struct vnic_state_stream *s, size_t n)
 {
-	if (!s->error && n > s->room - s->at)
-		s->error = -EBADMSG;
+	vnic_state_require(s, n <= s->end - s->at);
 	if (s->error)
 		return NULL;
 	s->at += n;
@@ -72,18 +90,15 @@ const uint8_t *vnic_state_take(struct vnic_state_stream *s, size_t n)
 
 void vnic_state_bytes(struct vnic_state_stream *s, void *bytes, size_t n)
 {
-	const uint8_t *from;
+	const uint8_t *from = s->restoring ? vnic_state_take(s, n) : bytes;
+	uint8_t *to = s->restoring ? bytes : take_room(s, n);
 
-	if (s->restoring) {
-		from = vnic_state_take(s, n);
-		if (from)
-			memcpy(bytes, from, n);
-		else
-			memset(bytes, 0, n);
-	} else if (!s->error && make_room(s, n)) {
-		memcpy(s->out + s->at, bytes, n);
-		s->at += n;
-	}
+	if (!n || !to)
+		return;
+	if (from)
+		memcpy(to, from, n);
+	else
+		memset(to, 0, n);
 }
 
 static uint64_t pass_number(struct vnic_state_stream *s, uint64_t value, size_t n)
@@ -136,50 +151,120 @@ void vnic_state_u32_max(struct vnic_state_stream *s, uint32_t *value, uint32_t m
 uint32_t vnic_state_count(struct vnic_state_stream *s, uint32_t n, size_t bytes)
 {
 	vnic_state_u32(s, &n);
-	if (s->restoring && !s->error && n > (s->room - s->at) / bytes)
-		s->error = -EBADMSG;
+	if (s->restoring)
+		vnic_state_require(s, n <= (s->end - s->at) / bytes);
 	return s->error ? 0 : n;
+}
+
+/* --- Records */
+
+uint32_t vnic_state_record_next(const struct vnic_state_stream *s)
+{
+	return s->error || s->end - s->at < RECORD_HEADER ? 0 : (uint32_t)get(s->in + s->at, 4);
+}
+
+void vnic_state_record_begin(struct vnic_state_stream *s, uint32_t kind)
+{
+	uint32_t number = kind;
+	uint64_t length = 0;
+
+	vnic_state_u32(s, &number);
+	vnic_state_u64(s, &length);
+	s->record = s->at;
+	if (!s->restoring)
+		return;
+	vnic_state_require(s, number == kind && length <= s->end - s->at);
+	if (!s->error)
+		s->end = s->at + (size_t)length;
+}
+
+void vnic_state_record_end(struct vnic_state_stream *s)
+{
+	if (s->restoring)
+		vnic_state_require(s, s->at == s->end);
+	if (s->error)
+		return;
+	if (s->restoring)
+		s->end = s->room;
+	else if (s->out)
+		put(s->out + s->record - 8, s->at - s->record, 8);
+}
+
+void vnic_state_record_skip(struct vnic_state_stream *s)
+{
+	if (!s->error)
+		s->at = s->end;
 }
 
 /* --- The header */
 
-void vnic_state_begin_save(struct vnic_state_stream *s, const char name[VNIC_STATE_NAME],
-			   uint32_t version)
+static void write_header(struct vnic_state_stream *s)
 {
 	uint8_t header[VNIC_STATE_HEADER] = {0};
 
-	*s = (struct vnic_state_stream){.version = version};
-	memcpy(header, name, VNIC_STATE_NAME);
-	put(header + VERSION_AT, version, 4);
+	memcpy(header, s->format->name, VNIC_STATE_NAME);
+	put(header + VERSION_AT, s->format->version, 4);
 	vnic_state_bytes(s, header, sizeof(header));
+}
+
+void vnic_state_begin_save(struct vnic_state_stream *s, const struct vnic_state_format *format)
+{
+	*s = (struct vnic_state_stream){.format = format, .version = format->version};
+	write_header(s);
+}
+
+void vnic_state_begin_save_to(struct vnic_state_stream *s, const struct vnic_state_format *format,
+			      uint8_t *out, size_t room)
+{
+	*s = (struct vnic_state_stream){.format = format,
+					.fixed = true,
+					.version = format->version,
+					.out = out,
+					.room = room};
+	write_header(s);
+}
+
+int vnic_state_finish_save_to(struct vnic_state_stream *s)
+{
+	if (!s->error && s->out) {
+		put(s->out + LENGTH_AT, s->at, 8);
+		put(s->out + CRC_AT, stream_crc(s->format, s->out, s->at), 4);
+	}
+	return s->error;
 }
 
 int vnic_state_finish_save(struct vnic_state_stream *s, uint8_t **stream, size_t *length)
 {
-	if (s->error) {
+	if (vnic_state_finish_save_to(s)) {
 		free(s->out);
 		return s->error;
 	}
-	put(s->out + LENGTH_AT, s->at, 8);
-	put(s->out + CRC_AT, stream_crc(s->out, s->at), 4);
 	*stream = s->out;
 	*length = s->at;
 	return 0;
 }
 
-int vnic_state_begin_restore(struct vnic_state_stream *s, const char name[VNIC_STATE_NAME],
-			     uint32_t version, const uint8_t *stream, size_t length)
+int vnic_state_begin_restore(struct vnic_state_stream *s, const struct vnic_state_format *format,
+			     const uint8_t *stream, size_t length)
 {
-	*s = (struct vnic_state_stream){
-		.restoring = true, .in = stream, .at = VNIC_STATE_HEADER, .room = length};
-	if (length < VNIC_STATE_HEADER || memcmp(stream, name, VNIC_STATE_NAME) ||
-	    get(stream + LENGTH_AT, 8) != length ||
-	    get(stream + CRC_AT, 4) != stream_crc(stream, length))
+	*s = (struct vnic_state_stream){.format = format,
+					.restoring = true,
+					.in = stream,
+					.at = VNIC_STATE_HEADER,
+					.room = length,
+					.end = length};
+	if (length < VNIC_STATE_HEADER || memcmp(stream, format->name, VNIC_STATE_NAME)) {
+		s->at = length;
 		s->error = -EBADMSG;
-	else
-		s->version = (uint32_t)get(stream + VERSION_AT, 4);
-	if (!s->error && (!s->version || s->version > version))
+		return s->error;
+	}
+	s->version = (uint32_t)get(stream + VERSION_AT, 4);
+	if (s->version > format->version)
 		s->error = -EPROTONOSUPPORT;
+	vnic_state_require(s, s->version && get(stream + LENGTH_AT, 8) == length);
+	if (!s->error)
+		vnic_state_require(s,
+				   get(stream + CRC_AT, 4) == stream_crc(format, stream, length));
 	return s->error;
 }
 

@@ -7,8 +7,7 @@
 #include "nic.h"
 #include "shared.h"
 
-#define NAME    "urxevmx3"
-#define VERSION 1u
+static const struct vnic_state_format format = {.name = "urxevmx3", .version = 1};
 
 static void send_nowhere(struct vnic_device *dev, uint32_t queue)
 {
@@ -287,7 +286,7 @@ int vnic_device_save(struct vnic_device *dev, uint8_t **stream, size_t *length)
 {
 	struct vnic_state_stream s;
 
-	vnic_state_begin_save(&s, NAME, VERSION);
+	vnic_state_begin_save(&s, &format);
 	device_record(&s, dev);
 	return vnic_state_finish_save(&s, stream, length);
 }
@@ -298,7 +297,7 @@ int vnic_device_restore(struct vnic_device *dev, const uint8_t *stream, size_t l
 	int rc;
 
 	vnic_device_reset(dev);
-	if (vnic_state_begin_restore(&s, NAME, VERSION, stream, length))
+	if (vnic_state_begin_restore(&s, &format, stream, length))
 		return s.error;
 	device_record(&s, dev);
 	rc = vnic_state_finish_restore(&s);

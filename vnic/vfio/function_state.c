@@ -8,8 +8,7 @@
 
 #include "server.h"
 
-#define NAME    "urxevfio"
-#define VERSION 1u
+static const struct vnic_state_format format = {.name = "urxevfio", .version = 1};
 
 /* The bytes that the client cannot change say what kind of function it is. */
 static void config_record(struct vnic_state_stream *s, struct config_space *config)
@@ -45,7 +44,7 @@ int function_state_save(struct vnic_vfio_server *server, uint8_t **stream, size_
 
 	if (rc)
 		return rc;
-	vnic_state_begin_save(&s, NAME, VERSION);
+	vnic_state_begin_save(&s, &format);
 	config_record(&s, &server->config);
 	pending_record(&s, &server->irq);
 	vnic_state_require(&s, size <= UINT32_MAX);
@@ -63,7 +62,7 @@ int function_state_restore(struct vnic_vfio_server *server, const uint8_t *strea
 	const uint8_t *model;
 	uint32_t n;
 
-	vnic_state_begin_restore(&s, NAME, VERSION, stream, length);
+	vnic_state_begin_restore(&s, &format, stream, length);
 	config_record(&s, &config);
 	pending_record(&s, &irq);
 	n = vnic_state_count(&s, 0, 1);

@@ -43,21 +43,21 @@ static void check_stream(const char *name, uint32_t channels)
 	uint32_t pages = 0;
 
 	assert_int_equal(image_read(&image, stream, read_stream(name)), 0);
-	assert_int_equal(image.n[RECORD_CONTEXT], 1);
-	assert_int_equal(image.n[RECORD_CHANNEL], channels);
-	assert_int_equal(image.n[RECORD_PD], 1);
-	assert_int_equal(image.n[RECORD_MR], 5);
-	assert_int_equal(image.n[RECORD_MW], 1);
-	assert_int_equal(image.n[RECORD_AH], 1);
-	assert_int_equal(image.n[RECORD_CQ], 3);
-	assert_int_equal(image.n[RECORD_SRQ], 1);
-	assert_int_equal(image.n[RECORD_QP], 5);
+	assert_int_equal(image.n[CHECKPOINT_CONTEXT], 1);
+	assert_int_equal(image.n[CHECKPOINT_CHANNEL], channels);
+	assert_int_equal(image.n[CHECKPOINT_PD], 1);
+	assert_int_equal(image.n[CHECKPOINT_MR], 5);
+	assert_int_equal(image.n[CHECKPOINT_MW], 1);
+	assert_int_equal(image.n[CHECKPOINT_AH], 1);
+	assert_int_equal(image.n[CHECKPOINT_CQ], 3);
+	assert_int_equal(image.n[CHECKPOINT_SRQ], 1);
+	assert_int_equal(image.n[CHECKPOINT_QP], 5);
 	/* Each queue pair has two rings, but those with the shared receive queue. */
-	assert_int_equal(image.n[RECORD_RING], 3 + 1 + 2 * 5 - 2);
+	assert_int_equal(image.n[CHECKPOINT_RING], 3 + 1 + 2 * 5 - 2);
 	assert_int_equal(image.process.n_blocks, 1);
-	for (uint32_t i = 0; i < image.n[RECORD_QP]; i++)
+	for (uint32_t i = 0; i < image.n[CHECKPOINT_QP]; i++)
 		assert_int_equal(image.qps[i].qpn - image.process.blocks[0], i);
-	for (uint32_t i = 0; i < image.n[RECORD_RING]; i++)
+	for (uint32_t i = 0; i < image.n[CHECKPOINT_RING]; i++)
 		for (uint32_t j = 0; j < image.rings[i].n_pages; j++, pages++)
 			assert_int_equal(image_page(&image.rings[i], j).index, 0);
 	assert_int_not_equal(pages, 0);
@@ -114,32 +114,32 @@ static struct cq_record example = {
 
 static int write_example(uint8_t *out, size_t room, size_t *length)
 {
-	struct byte_stream s;
+	struct vnic_state_stream s;
 
-	byte_stream_write(&s, out, room);
-	record_begin(&s, RECORD_CQ);
+	vnic_state_begin_save_to(&s, &checkpoint_format, out, room);
+	vnic_state_record_begin(&s, CHECKPOINT_CQ);
 	cq_fields(&s, &example);
-	record_end(&s);
+	vnic_state_record_end(&s);
 	*length = s.at;
-	return byte_stream_finish(&s);
+	return vnic_state_finish_save_to(&s);
 }
 
 static void reads_what_it_has_written(void **state)
 {
 	struct cq_record read = {0};
-	struct byte_stream s;
+	struct vnic_state_stream s;
 	size_t length, counted;
 
 	(void)state;
 	assert_int_equal(write_example(NULL, 0, &counted), 0);
 	assert_int_equal(write_example(stream, counted, &length), 0);
 	assert_int_equal(length, counted);
-	byte_stream_read(&s, stream, length);
-	record_begin(&s, RECORD_CQ);
+	vnic_state_begin_restore(&s, &checkpoint_format, stream, length);
+	vnic_state_record_begin(&s, CHECKPOINT_CQ);
 	cq_fields(&s, &read);
-	record_end(&s);
+	vnic_state_record_end(&s);
 	assert_int_equal(s.error, 0);
-	assert_int_equal(byte_stream_next(&s), 0);
+	assert_int_equal(vnic_state_record_next(&s), 0);
 	assert_memory_equal(&read, &example, sizeof(read));
 }
 

@@ -11,9 +11,6 @@
 
 #include "device.h"
 
-#define PV_STATE_NAME    "urxepvrd"
-#define PV_STATE_VERSION 1u
-
 struct pv_key {
 	uint32_t key;
 	struct pv_mr *mr;

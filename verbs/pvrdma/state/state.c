@@ -8,6 +8,8 @@
 #include "shared_region.h"
 #include "state/records.h"
 
+static const struct vnic_state_format format = {.name = "urxepvrd", .version = 1};
+
 void pvrdma_pause(struct pvrdma *dev, uint64_t now)
 {
 	pv_pass_time(dev, now);
@@ -37,7 +39,7 @@ int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *leng
 		return -ENOMEM;
 	pv_pass_time(dev, now);
 	st->dev = dev;
-	vnic_state_begin_save(&st->stream, PV_STATE_NAME, PV_STATE_VERSION);
+	vnic_state_begin_save(&st->stream, &format);
 	pv_device_record(st);
 	pv_objects_record(st);
 	pv_engine_record(st, dev->now);
@@ -83,7 +85,7 @@ static void drop_objects(struct pvrdma *dev)
 
 static void read_stream(struct pv_state *st, const uint8_t *stream, size_t length)
 {
-	if (vnic_state_begin_restore(&st->stream, PV_STATE_NAME, PV_STATE_VERSION, stream, length))
+	if (vnic_state_begin_restore(&st->stream, &format, stream, length))
 		return;
 	pv_device_record(st);
 	pv_objects_record(st);
