@@ -24,15 +24,15 @@ struct session {
 	struct switch_port port;
 	struct neigh_waiter waiter;
 	bool resolving;
-	bool awaits_welcome; /* its hello waits for survivors' claims */
+	bool awaits_welcome; /* HELLO came; the answer waits until claims_until */
 	bool joined;
-	bool asked;        /* received the last request for its QPs and MRs (state_query.c) */
-	bool port_unsent;  /* its socket had no room for the newest port notice */
-	uint32_t blocks;   /* leased blocks of QPNs */
-	uint64_t token;    /* with which the process claims the blocks from a later daemon */
-	bool demands;      /* its hello demands a block; it claims none */
-	bool uplink;       /* the process has a packet socket on the direct uplink */
-	bool uplink_asked; /* the process has requested such a socket from this daemon */
+	bool asked;             /* received the last request for its QPs and MRs (state_query.c) */
+	bool port_unsent;       /* its socket had no room for the newest port notice */
+	uint32_t blocks;        /* leased blocks of QPNs */
+	uint64_t token;         /* with which the process claims the blocks from a later daemon */
+	bool demands;           /* its hello demands a block; it claims none */
+	bool has_uplink_socket; /* the process has a packet socket on the direct uplink */
+	bool uplink_asked;      /* the process has requested such a socket from this daemon */
 	uint8_t uplink_generation;          /* direct_uplink_generation of the socket */
 	const struct uplink *uplink_member; /* the uplink of the socket */
 	uint32_t drained;                   /* frames that were forwarded since its last message */
@@ -69,11 +69,11 @@ struct sessions {
 	struct session_exclusion exclusion;
 	struct session_admission admission;
 	bool indirect;         /* all frames must pass the switch */
-	uint64_t claims_until; /* end of surviving processes' right to claim leases */
+	uint64_t claims_until; /* ns; clients of an earlier daemon may claim leases until then */
 	bool claims_ended;     /* claims_until has passed */
 	/* 1 + the user whose process had the block last, since the daemon's start; 0: none */
 	uint64_t block_users[LEASE_BLOCKS];
-	uint64_t now;             /* time of the event being handled */
+	uint64_t now;             /* time of the event being handled, ns */
 	struct session *speaking; /* whose message is being handled */
 	uint32_t limit;           /* maximum number of connections */
 	uint64_t inbox_checks;    /* started so far */
@@ -92,7 +92,7 @@ struct sessions {
 #define SESSION_INTRODUCTIONS   VNIC_BLOCKS
 #define SESSION_INTRODUCTION_NS 10000000ull
 
-/* How long a new daemon waits for survivors of an earlier one to claim their leases. */
+/* How long a new daemon waits until the clients of an earlier one have claimed their leases, ns. */
 #define SESSION_CLAIM_NS 3000000000ull
 
 /* Initializes the table from the lease store of an earlier daemon. */

@@ -28,7 +28,7 @@ static void add_block(struct blocks *blocks, uint32_t block)
 /* Whether the process has a socket on the uplink as it was opened last. */
 static bool has_uplink(const struct sessions *sessions, const struct session *s)
 {
-	return s->uplink &&
+	return s->has_uplink_socket &&
 	       s->uplink_generation == direct_uplink_generation(sessions->direct_uplink);
 }
 
@@ -40,7 +40,8 @@ static struct session *session_of(struct switch_port *port)
 /* The socket is on the interface that carries the frames now, and not on a bond's former member. */
 static bool hears_uplink(const struct sessions *sessions, const struct session *s)
 {
-	return s->uplink && s->uplink_member == direct_uplink_find(sessions->direct_uplink);
+	return s->has_uplink_socket &&
+	       s->uplink_member == direct_uplink_find(sessions->direct_uplink);
 }
 
 /*
@@ -52,7 +53,7 @@ static bool is_direct_block(const struct sessions *sessions, uint32_t block)
 	struct switch_port *owner = sessions->sw->leases.owner[block];
 	const struct session *s = owner ? session_of(owner) : NULL;
 
-	if (s && s->uplink)
+	if (s && s->has_uplink_socket)
 		return hears_uplink(sessions, s);
 	return sessions->lease_store->entries[block].direct &&
 	       (s ? !s->uplink_asked : sessions->lease_store->claimable[block]);
@@ -226,7 +227,7 @@ bool sessions_have_sockets(const struct sessions *sessions)
 {
 	const struct session *s = sessions->list;
 
-	while (s && !s->uplink)
+	while (s && !s->has_uplink_socket)
 		s = s->next;
 	return s;
 }
@@ -248,7 +249,7 @@ static bool has_room(const struct sessions *sessions, const struct session *aske
 	const struct session *s;
 
 	for (s = sessions->list; s; s = s->next) {
-		if (s == asker || !s->uplink)
+		if (s == asker || !s->has_uplink_socket)
 			continue;
 		total++;
 		own += vnic_server_uid(s->conn) == user;
@@ -280,7 +281,7 @@ static void store_direct_blocks(struct sessions *sessions, const struct session 
 /* The process has no socket, or cannot use it: the switch receives its packets. */
 static int refuse_socket(struct sessions *sessions, struct session *s, int rc)
 {
-	s->uplink = false;
+	s->has_uplink_socket = false;
 	store_direct_blocks(sessions, s, false);
 	sessions_update_uplink(sessions);
 	return rc;
@@ -305,7 +306,7 @@ int session_give_uplink(void *ctx, struct vnic_server_client *conn,
 		return refuse_socket(sessions, s, fd);
 	answer->frame_size = ring.frame_size;
 	answer->blocks = ring.blocks;
-	s->uplink = true;
+	s->has_uplink_socket = true;
 	s->uplink_generation = direct_uplink_generation(sessions->direct_uplink);
 	s->uplink_member = direct_uplink_find(sessions->direct_uplink);
 	store_direct_blocks(sessions, s, true);

@@ -412,12 +412,12 @@ static void sockets_per_user_are_limited(void **state)
 	/* These stand for other processes of the user. */
 	for (uint32_t i = 0; i < DIRECT_UPLINK_SOCKETS / 2; i++) {
 		copies[i] = (struct session){
-			.next = s->next, .conn = s->conn, .uplink = true, .gone = true};
+			.next = s->next, .conn = s->conn, .has_uplink_socket = true, .gone = true};
 		s->next = &copies[i];
 	}
 	serve(ask_thread);
 	assert_int_equal(w->process.status, -ENOSPC);
-	copies[0].uplink = false;
+	copies[0].has_uplink_socket = false;
 	ask();
 	s->next = NULL;
 	accepted_uid = 0;
