@@ -648,9 +648,9 @@ static void play_calls(struct player *p)
 		p->replay->time = p->dev->now;
 		expect_no_more(p);
 	}
-	p->replay->stopped = kind == RECORD_STOPPED;
+	p->replay->has_end = kind == RECORD_STOPPED;
 	p->replay->lost = kind == RECORD_LOST;
-	state_require(&p->stream, !kind || p->replay->stopped || p->replay->lost);
+	state_require(&p->stream, !kind || p->replay->has_end || p->replay->lost);
 }
 
 static int restore_device(struct player *p, const uint8_t *state, size_t length, uint64_t now)

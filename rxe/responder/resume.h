@@ -8,10 +8,9 @@
  *
  * The peer does not know of the change, and repeats its requests after its ACK timeout, from the
  * oldest request on that is not acknowledged. So the message's first packet comes again, with the
- * address. A WRITE has its
- * length there: if the WRITE ends at the expected PSN or later, it is the one in progress, and its
- * execution starts anew. A SEND is placed again into the oldest receive request. It is the one in
- * progress if it goes on at the expected PSN.
+ * address. A WRITE has its length there: if the WRITE ends at the expected PSN or later, it is the
+ * one in progress, and its execution starts anew. A SEND is placed again into the oldest receive
+ * request. It is the one in progress if it goes on at the expected PSN.
  *
  * Until the responder has found the message in progress, it sends no NAK, and acknowledges only
  * messages that end before the expected PSN: after an acknowledgement in the middle of a message

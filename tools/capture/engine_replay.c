@@ -307,7 +307,7 @@ static void print_end(const struct engine_replay *r)
 		       r->capture->lost);
 	if (engine_replay_is_same(r) && r->replay.lost)
 		puts("  the recording ends early: urxe capture was too slow");
-	else if (engine_replay_is_same(r) && !r->replay.stopped)
+	else if (engine_replay_is_same(r) && !r->replay.has_end)
 		puts("  the recording has no end: the device was not closed, or the file is cut");
 }
 
@@ -361,7 +361,7 @@ void engine_replay_print_json(const struct engine_replay *r)
 		"s:o, s:o, s:I}",
 		"process", process->program, "pid", process->pid, "port", process->port, "result",
 		ends[r->end].name, "duration_ns", INT(engine_replay_duration(r)), "calls",
-		INT(r->replay.calls), "whole", r->replay.stopped, "received", INT(r->received),
+		INT(r->replay.calls), "whole", r->replay.has_end, "received", INT(r->received),
 		"sent", INT(r->sent), "sent_captured", INT(r->sent_captured), "naks_received",
 		INT(r->naks_received), "naks_sent", INT(r->naks_sent), "drops",
 		make_counts(r, true), "completions", INT(r->completions), "errors",

@@ -31,7 +31,7 @@ struct engine_replay {
 	const struct recording_file *capture;
 	bool any_port; /* the capture has no port of the process's name: all its frames count */
 	uint32_t next; /* index of the next captured frame to look at */
-	uint32_t next_sent;
+	uint32_t next_sent; /* the same for the frames that the engine sent */
 	/* Called with a line for each event. `all`: also for those that are no fault. */
 	void (*line)(void *arg, const char *text);
 	void *arg;
@@ -53,7 +53,7 @@ struct engine_replay {
 
 /* Runs a replay; the members before the results are set. */
 void engine_replay_run(struct engine_replay *r);
-/* Whether the engine did the same. */
+/* Whether r->end is ENGINE_REPLAY_SAME or ENGINE_REPLAY_CAPTURE_ENDS. */
 bool engine_replay_is_same(const struct engine_replay *r);
 /* Time from the start of the recording to the end of the replay, ns. */
 uint64_t engine_replay_duration(const struct engine_replay *r);
@@ -61,7 +61,7 @@ uint64_t engine_replay_duration(const struct engine_replay *r);
 void engine_replay_print(const struct engine_replay *r);
 /*
  * One JSON object:
- *   process, pid, port, result (a name above), duration_ns, calls, whole: the recording has its end
+ *   process, pid, port, result (a name above), duration_ns, calls, whole (replay.has_end)
  *   received, sent, sent_captured, naks_received, naks_sent
  *   drops        {name: frames}, names of rxe/counters.h, without zeros
  *   completions, errors {name: completions}, async_events

@@ -42,15 +42,15 @@ static const struct option options[] = {
 /* Options of --engine, and its file with frames; a->capture is the only file otherwise. */
 static int check_replay_arguments(struct replay_engine_options *a, char **files, int n)
 {
-	if (!a->state && (a->process || a->all)) {
+	if (!a->recordings && (a->process || a->all)) {
 		log_line("--process and --all need --engine; see urxe replay --help");
 		return STATUS_USAGE;
 	}
-	if (n > 1 || (!n && !a->state)) {
+	if (n > 1 || (!n && !a->recordings)) {
 		log_line("replay needs one capture file; see urxe replay --help");
 		return STATUS_USAGE;
 	}
-	a->capture = n ? files[0] : a->state;
+	a->capture = n ? files[0] : a->recordings;
 	return 0;
 }
 
@@ -61,7 +61,7 @@ static int parse_replay_arguments(int argc, char **argv, struct replay_engine_op
 	for (; (opt = getopt_long(argc, argv, ":", options, NULL)) != -1; at = optind) {
 		switch (opt) {
 		case 'j': a->json = true; break;
-		case 'e': a->state = optarg; break;
+		case 'e': a->recordings = optarg; break;
 		case 'p': a->process = optarg; break;
 		case 'a': a->all = true; break;
 		case 'h': fputs(usage, stdout); exit(0);
@@ -181,5 +181,5 @@ int cmd_replay(int argc, char **argv)
 
 	if (rc)
 		return rc;
-	return a.state ? cmd_replay_engine(&a) : replay_capture(a.capture, a.json);
+	return a.recordings ? cmd_replay_engine(&a) : replay_capture(a.capture, a.json);
 }

@@ -62,20 +62,21 @@ static int replay_processes(const struct replay_engine_options *a,
 		puts("]");
 	fflush(stdout);
 	if (!state->n_recordings)
-		log_line("%s has no state of a process: urxe capture --state writes it", a->state);
+		log_line("%s has no state of a process: urxe capture --state writes it",
+			 a->recordings);
 	else if (!n)
-		log_line("%s has no state of a process %s", a->state, a->process);
+		log_line("%s has no state of a process %s", a->recordings, a->process);
 	return n && same == n ? 0 : STATUS_FAILED;
 }
 
 int cmd_replay_engine(const struct replay_engine_options *a)
 {
 	struct recording_file state = {0}, capture = {0};
-	const bool one_file = !strcmp(a->state, a->capture);
+	const bool one_file = !strcmp(a->recordings, a->capture);
 	char error[RECORDING_ERROR];
 	int rc = STATUS_FAILED;
 
-	if (!recording_file_open(&state, a->state, error) ||
+	if (!recording_file_open(&state, a->recordings, error) ||
 	    (!one_file && !recording_file_open(&capture, a->capture, error)))
 		log_line("%s", error);
 	else

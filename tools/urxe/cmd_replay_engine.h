@@ -9,10 +9,10 @@
 #include <stdbool.h>
 
 struct replay_engine_options {
-	const char *state;   /* file of urxe capture --state: the recordings */
-	const char *capture; /* file with the frames; may be the same */
-	const char *process; /* PID, program or port; NULL = all processes */
-	bool all;            /* print all events */
+	const char *recordings; /* file of urxe capture --state */
+	const char *capture;    /* file with the frames; may be the same */
+	const char *process;    /* PID, program or port; NULL = all processes */
+	bool all;               /* print all events */
 	bool json;
 };
 

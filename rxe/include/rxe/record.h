@@ -5,8 +5,8 @@
  * docs/replay.md describes the format.
  *
  * A recording has no contents of memory: neither of registered memory nor of inline data. It has
- * the headers of sent frames. Of received frames it has a digest, because a capture has the frame,
- * or the whole frame if no switch saw it.
+ * the headers of sent frames. Of a received frame it has a digest if the frame passed the switch,
+ * because a capture has the frame then; else it has the whole frame.
  */
 #ifndef URXE_RXE_RECORD_H
 #define URXE_RXE_RECORD_H
@@ -17,30 +17,38 @@
 #include <rxe/rxe.h>
 #include <rxe/state.h>
 
-/* Version 1 had digests that small frames of the same kind shared. */
+/* urxe_replay reads only this version. In version 1 different small frames could have the same
+ * digest. */
 #define URXE_RECORD_VERSION 2
 /* Longest headers of a sent frame in a recording, bytes. */
 #define URXE_RECORD_HEADERS 128
 
-/* Bytes of the mark at the end of a recording. */
+/* Bytes of the end mark of a recording. */
 #define URXE_RECORD_END 8
 
 /* Where a recording goes. */
 struct urxe_recorder {
 	void *arg;
-	/* Takes the next bytes of the recording. False: there is no room, and the recording ends.
-	 * The owner keeps room for the last URXE_RECORD_END bytes, which come in one call. Must not
-	 * call the engine. Called within calls of the engine. */
+	/*
+	 * Takes the next n bytes of the recording. The engine calls it within calls of the owner;
+	 * it must not call the engine. False: the owner takes none of these bytes, because fewer
+	 * than n + URXE_RECORD_END are free. Then the engine calls it once more, with the end mark
+	 * of URXE_RECORD_END bytes, and records no more. The end mark may use the last bytes.
+	 */
 	bool (*write)(void *arg, const uint8_t *bytes, size_t n);
-	/* Records received frames as a whole, because no capture runs. */
+	/*
+	 * True: the recording has each received frame as a whole, because no capture runs. False:
+	 * it has whole frames only of an inbox and of the process's own packet socket.
+	 */
 	bool whole_frames;
 };
 
 /*
- * Starts to record the device at the time `now`, in place of an earlier recording. Saves the state,
- * as urxe_state_save does, with its errors and its effect on the direct transport. The tag of each
+ * Starts to record the device at `now`, ns of the device's clock. An earlier recording gets its end
+ * mark first. The engine saves the state as urxe_state_save does, with its errors: it withdraws the
+ * rights of peers to copy, so the owner calls urxe_direct_publish afterwards. The tag of each
  * object is its context. -EFBIG: `write` had no room for the state. -EOPNOTSUPP: the device has an
- * HCA.
+ * HCA, also if the HCA executes no queue pair.
  */
 int urxe_record_start(struct urxe_dev *dev, uint64_t now, const struct urxe_recorder *recorder);
 /* Ends the recording, if there is one. urxe_dev_destroy does so, too. */
@@ -53,7 +61,7 @@ bool urxe_recording(const struct urxe_dev *dev);
  */
 uint32_t urxe_record_digest(const uint8_t *data, uint32_t len);
 
-/* What a device did: an event of the recording, or of the device that repeats it. */
+/* An event of a device: a frame or call that it got from its owner, or an action of the engine. */
 enum urxe_replay_kind {
 	URXE_REPLAY_RECEIVED,   /* data: the whole frame */
 	URXE_REPLAY_SENT,       /* data: its headers */
@@ -61,7 +69,7 @@ enum urxe_replay_kind {
 	URXE_REPLAY_COMPLETION, /* wc */
 	URXE_REPLAY_COMP_EVENT, /* context: of the CQ */
 	URXE_REPLAY_ASYNC,      /* async; context: of the QP, CQ or SRQ */
-	URXE_REPLAY_CALL,       /* call: any other call of the owner */
+	URXE_REPLAY_CALL,       /* call: of the owner, besides the one that passes frames */
 };
 
 struct urxe_replay_event {
@@ -82,11 +90,12 @@ struct urxe_replay_event {
 struct urxe_replay {
 	void *arg;
 	/*
-	 * Finds the next captured frame to the device with that length and digest. It stays valid
-	 * until the next call. NULL: the capture does not have it.
+	 * Returns a captured frame to the device with that length and digest: the first one after
+	 * the frame that the previous call returned. It stays valid until the next call. NULL: the
+	 * capture has no such frame.
 	 */
 	const uint8_t *(*frame)(void *arg, uint32_t len, uint32_t digest);
-	/* The device repeats what was recorded. NULL: not called. */
+	/* Called for each event in which device and recording agree. NULL: not called. */
 	void (*event)(void *arg, const struct urxe_replay_event *event);
 	/* Upper limit of the bytes of a restored device; 0 = no limit. */
 	uint64_t max_bytes;
@@ -94,10 +103,12 @@ struct urxe_replay {
 	/* Results. */
 	uint64_t time;  /* of the last call that was repeated */
 	uint64_t calls; /* repeated */
-	bool stopped;   /* the recording has its end; else the process died, or the file is cut */
+	bool has_end;   /* the recording has its end; else the process died, or the file is cut */
 	bool lost;      /* the recorder had no room from here on */
-	/* If the device did something else than the recording says: what, of each, and whether it
-	 * did anything more. */
+	/*
+	 * After -EILSEQ: the recorded event and the device's event that differ. has_expected is
+	 * false if the recording has no event there, has_actual if the device did nothing more.
+	 */
 	bool has_expected, has_actual;
 	struct urxe_replay_event expected, actual;
 	uint8_t expected_data[URXE_RECORD_HEADERS], actual_data[URXE_RECORD_HEADERS];
@@ -107,7 +118,7 @@ struct urxe_replay {
 /*
  * Repeats a recording, which may be cut at any byte. 0: the device did the same, up to the end or
  * the cut. -ENOENT: `frame` did not find a frame. -EILSEQ: the device did something else. -EBADMSG:
- * the recording is damaged. -EPROTONOSUPPORT: another version of urxe has made it. Other errors as
+ * the recording is damaged. -EPROTONOSUPPORT: it has another URXE_RECORD_VERSION. Other errors as
  * of urxe_state_restore. No memory that a region of the recording names is accessed.
  */
 int urxe_replay(struct urxe_replay *replay, const uint8_t *recording, size_t length);

@@ -52,7 +52,7 @@ static void replay_same(const struct tape *tape)
 	struct urxe_replay replay = {0};
 
 	assert_int_equal(urxe_replay(&replay, tape->bytes, tape->n), 0);
-	assert_true(replay.stopped && !replay.lost);
+	assert_true(replay.has_end && !replay.lost);
 	assert_true(replay.calls > 0);
 }
 
@@ -351,7 +351,7 @@ static void test_each_part_of_a_recording_is_replayed(void **state)
 		begun = begun ? begun : n;
 		assert_true(replay.calls >= calls);
 		calls = replay.calls;
-		assert_int_equal(replay.stopped, n == tape.n);
+		assert_int_equal(replay.has_end, n == tape.n);
 	}
 	assert_true(begun && begun < tape.n && calls > 2);
 	free(tape.bytes);
@@ -378,7 +378,7 @@ static void test_changes_are_found(void **state)
 		different += rc == -EILSEQ;
 		damaged += rc == -EBADMSG;
 		if (rc == -EILSEQ)
-			assert_true(replay.has_expected || replay.has_actual || !replay.stopped);
+			assert_true(replay.has_expected || replay.has_actual || !replay.has_end);
 		/* The state has a checksum. */
 		if (at >= 8 + 12 && at < state_end)
 			assert_int_equal(rc, rc == -EPROTONOSUPPORT ? rc : -EBADMSG);
@@ -397,7 +397,7 @@ static void test_a_recording_without_room_has_a_mark(void **state)
 	record_write(&whole, 1 << 20);
 	record_write(&part, whole.n - 100);
 	assert_int_equal(urxe_replay(&replay, part.bytes, part.n), 0);
-	assert_true(replay.lost && !replay.stopped && replay.calls > 0);
+	assert_true(replay.lost && !replay.has_end && replay.calls > 0);
 	free(part.bytes);
 	free(whole.bytes);
 }

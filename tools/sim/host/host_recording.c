@@ -83,7 +83,7 @@ static void check_replay(struct simhost *host)
 			   host->id, rc, replay.time, replay.calls,
 			   replay.has_expected ? replay.expected.kind : -1,
 			   replay.has_actual ? replay.actual.kind : -1);
-	else if (!replay.stopped && !replay.lost)
+	else if (!replay.has_end && !replay.lost)
 		world_fail(host->world, "host %u: the recording has no end", host->id);
 	recordings->replayed++;
 	recordings->n_calls += replay.calls;
