@@ -2,6 +2,7 @@
 /*
  * Recordings of processes (rxe/record.h) in a pcapng file, in blocks of a local type beside the
  * frames. urxe capture writes them, urxe replay --engine reads them. docs/replay.md has the format.
+ * Integers are in the byte order of the machine that wrote the file.
  */
 #ifndef URXE_CAPTURE_RECORDING_FILE_H
 #define URXE_CAPTURE_RECORDING_FILE_H
@@ -17,7 +18,7 @@
 #define RECORDING_PORT    64                         /* of a port's name, with its NUL */
 #define RECORDING_PROGRAM 32
 #define RECORDING_CHUNK   32768 /* most bytes of a recording in a block */
-/* More processes than a capture has. */
+/* The reader refuses a file with more processes; a capture never has so many. */
 #define RECORDING_PROCESSES 8192
 
 /* A process, and when its recording began. */
@@ -74,7 +75,10 @@ struct recording_file {
  * that ends within a block is read up to there.
  */
 bool recording_file_open(struct recording_file *f, const char *path, char error[RECORDING_ERROR]);
-/* As recording_file_open, for bytes from malloc, which the file takes over. */
+/*
+ * As recording_file_open, for bytes from malloc(3). The file owns the bytes, also after an error.
+ * Returns 0 or a negative errno value.
+ */
 int recording_file_parse(struct recording_file *f, uint8_t *bytes, size_t n);
 void recording_file_close(struct recording_file *f);
 

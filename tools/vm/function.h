@@ -36,7 +36,7 @@ struct function {
 	uint32_t events;                    /* epoll events for which that socket is watched */
 	uint32_t lost;                      /* pieces of memory of this client that were lost */
 	const struct function_owner *owner; /* NULL: the function is alone */
-	bool paused;                        /* by the client; the model must not work */
+	bool paused;                        /* between the callbacks `stop` and `start` */
 	bool logging;                       /* peers must not write to the machine's memory */
 };
 
@@ -69,7 +69,11 @@ void function_event(struct function *f, int epoll_fd);
  */
 bool function_check_memory(struct function *f);
 
-/* For the callbacks of struct vnic_vfio_migration_ops. */
+/*
+ * The models call these in their callbacks of struct vnic_vfio_migration_ops: `stop` calls
+ * function_pausing and then function_set_paused(true), `start` function_set_paused(false), `save`
+ * function_saving, `logging` function_set_logging, `refused` function_state_refused.
+ */
 void function_pausing(struct function *f);
 void function_set_paused(struct function *f, bool paused);
 void function_set_logging(struct function *f, bool on);

@@ -19,7 +19,8 @@
 #include <vnic/driver.h>
 
 struct session_queries {
-	/* Sends the state, for which urxed has asked, on `socket`, and closes that. */
+	/* Sends the JSON document for `urxe show` (state_document.h) on `socket`, and closes that.
+	 */
 	void (*state)(void *ctx, int socket);
 	void *ctx;
 };

@@ -2,7 +2,7 @@
 /*
  * The device process's end of a station on urxed's switch (urxed/uplink/station_protocol.h). The
  * process trusts its daemon. If the daemon ends, the link looks for the next one, and frames are
- * dropped meanwhile, as with a cable that is pulled out.
+ * dropped meanwhile, as with a cable that is pulled out. Times are in ns of CLOCK_MONOTONIC.
  */
 #ifndef URXE_VM_STATION_LINK_H
 #define URXE_VM_STATION_LINK_H
@@ -29,7 +29,7 @@ struct station_link {
 	uint32_t staged; /* frames that station_link_flush will publish */
 	struct netdev_frame frames[STATION_LINK_BURST];
 	uint64_t retry_at; /* next look for a daemon, ns */
-	bool away;         /* station_link_leave was called */
+	bool away;         /* as after station_link_leave, until station_link_return */
 	int error;         /* of the last look, which was logged; 0 = none */
 	uint64_t dropped;  /* frames without a daemon, or longer than a station's MTU */
 };
@@ -51,7 +51,9 @@ static inline bool station_link_is_up(const struct station_link *link)
  * *joined: the link has a daemon again.
  */
 uint64_t station_link_tick(struct station_link *link, uint64_t now, bool *joined);
-/* Makes a link that is away, and looks for no daemon. mtu: as struct station_reply's, until then.
+/*
+ * Makes a link that has no port, looks for no daemon, and drops frames, until station_link_return.
+ * Until a daemon tells the MTU of its uplinks, link->mtu is `mtu`, bytes.
  */
 int station_link_open_away(struct station_link *link, const char *run_dir, const char *name,
 			   const uint8_t mac[6], uint32_t mtu);

@@ -29,8 +29,8 @@ extern "C" {
 
 /*
  * Stops the engine between two packets. Verbs calls of other threads wait until
- * urxe_checkpoint_resume, or find nothing; the engine thread runs no more. Meanwhile the calling
- * thread makes no verbs call, and unmaps no registered memory: it would wait for itself.
+ * urxe_checkpoint_resume, or return no completions; the engine thread runs no more. Until then the
+ * calling thread must not call a verb or unmap registered memory: it would wait for ever.
  *
  * -ETIMEDOUT: not within timeout_ms: another process still copies registered memory, a thread
  * unmaps it, a thread waits for the daemon, or no daemon runs. -EOPNOTSUPP: an HCA executes queue

@@ -18,7 +18,7 @@ struct image_bytes {
 	size_t length;
 };
 
-/* Unread events of a channel; each has event_size bytes of the uverbs ABI when it is sent. */
+/* Unread events of a channel. The program reads each as event_size bytes of the uverbs ABI. */
 struct image_events {
 	uint32_t channel;
 	uint32_t n;

@@ -19,9 +19,9 @@ struct joining {
 struct urxe_state_restore join_callbacks(struct joining *joining);
 
 /*
- * The engine has its objects, and no thread runs it yet; with the lock of the port. Checks that the
- * objects of both sides fit each other and the addresses of the device, and adds them to the port.
- * After an error the caller calls join_undo.
+ * The caller has restored the engine's objects, lets no thread run the engine yet, and holds the
+ * lock of the port. Checks that the objects of both sides fit each other and the addresses of the
+ * device, and adds them to the port. After an error the caller calls join_undo.
  */
 int join_port(struct joining *joining);
 /* With the lock. Also after a part of join_port. */

@@ -27,7 +27,7 @@ int placement_map(struct placement *p, const struct rebuilt *r);
 int placement_install(const struct placement *p, struct rebuilt *r);
 /* Undoes all three. */
 void placement_undo(struct placement *p);
-/* Everything stays. */
+/* Frees the lists of *p; the placed descriptors and rings stay. */
 void placement_done(struct placement *p);
 
 #endif

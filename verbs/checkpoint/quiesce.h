@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* As the functions of checkpoint.h. */
+/* urxe_checkpoint_quiesce, urxe_checkpoint_save and urxe_checkpoint_resume call these. */
 int quiesce_begin(uint32_t timeout_ms);
 int quiesce_save(int fd);
 int quiesce_end(void);

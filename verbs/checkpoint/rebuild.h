@@ -35,15 +35,15 @@ struct rebuilt {
 	struct rebuilt_context *contexts;
 	/* Of all contexts, sorted by their keys. */
 	struct rebuilt_key *mrs, *mws;
-	uint64_t slots; /* of all handle tables */
+	uint64_t slots; /* sum of the sizes of all handle tables; rebuild.c limits it */
 };
 
 /* Both: 0, -EBADMSG or another error; then the caller calls rebuild_free. */
 int rebuild_contexts(struct rebuilt *r, const struct image *image);
 /* The objects of the contexts, whose rings are mapped already. Does not access the rings. */
 int rebuild_objects(struct rebuilt *r);
-/* Frees what no context of the port has. The engine's objects are gone already, and the caller
- * unmaps the rings. */
+/* Frees the contexts, channels and objects that join_port has not added to the port. The caller has
+ * freed the engine's objects, and unmaps the rings. */
 void rebuild_free(struct rebuilt *r);
 /* Frees the lists; the objects belong to the port. */
 void rebuild_done(struct rebuilt *r);

@@ -53,10 +53,10 @@ struct process_record {
 	bool up;
 };
 
-/* An event, as the program reads it: of a completion channel without its type. */
+/* An unread event. */
 struct event_record {
 	uint64_t element;
-	uint32_t type;
+	uint32_t type; /* asynchronous events only */
 };
 
 struct channel_record {
@@ -70,12 +70,12 @@ struct hooks_record {
 
 struct context_record {
 	uint64_t memfd_size;
-	uint64_t ring_offset; /* of the last ring */
+	uint64_t ring_offset; /* of the newest ring, the lowest one; bytes */
 	/* Of this library's mapping for further rings, which ends at ring_offset (struct
 	 * queue_space) */
 	uint64_t mapped_offset, mapped_address;
 	uint32_t async_channel;
-	uint32_t poll_ends;
+	uint32_t poll_ends; /* enum poll_ends of poll_hook.c */
 	struct hooks_record hooks;
 };
 
@@ -117,14 +117,16 @@ struct ring_record {
 
 struct work_queue_record {
 	struct ring_record ring;
-	uint32_t cursor, base, released;
+	uint32_t cursor, base, released; /* as in struct work_queue */
 };
 
 struct cq_record {
 	struct object_record object;
 	uint32_t channel;
-	uint32_t producer, comp_events, async_events;
-	bool armed, ex_known;
+	uint32_t producer;
+	uint32_t comp_events, async_events; /* sent for this CQ since its creation, modulo 2^32 */
+	bool armed;
+	bool ex_known; /* as in struct cq */
 	struct ring_record ring;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Recording of the engine for urxe capture --state: the daemon asks for it while a capture runs.
- * All functions need the lock of the port.
+ * The caller holds the lock of the port, except in a forked child.
  */
 #ifndef URXE_VERBS_REPORT_RECORDING_H
 #define URXE_VERBS_REPORT_RECORDING_H
@@ -14,9 +14,11 @@
 void recording_start(int ring);
 /* Ends the recording, if one runs. Callers: before they destroy the engine or change its daemon. */
 void recording_stop(void);
-/* In a forked child: from now on the child does not write to the parent's ring. */
+/* In a forked child, whose only thread needs no lock: from now on the child does not write to the
+ * parent's ring. */
 void recording_isolate(void);
-/* In the child, after recording_isolate: forgets the recording, without an end mark. */
+/* In a forked child, at once or after recording_isolate: frees the recording, without an end mark.
+ */
 void recording_abandon(void);
 
 #endif

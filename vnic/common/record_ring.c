@@ -11,26 +11,26 @@ int vnic_record_create(void)
 	return vnic_memory_create("urxe-record", VNIC_RECORD_SIZE);
 }
 
-int vnic_record_open(struct vnic_record_side *end, int fd)
+int vnic_record_open(struct vnic_record_side *side, int fd)
 {
 	void *memory;
 	int ret = vnic_memory_map(fd, VNIC_RECORD_SIZE, &memory);
 
-	*end = (struct vnic_record_side){.ring = ret ? NULL : memory};
+	*side = (struct vnic_record_side){.ring = ret ? NULL : memory};
 	return ret;
 }
 
-void vnic_record_close(struct vnic_record_side *end)
+void vnic_record_close(struct vnic_record_side *side)
 {
-	if (end->ring)
-		munmap(end->ring, VNIC_RECORD_SIZE);
-	end->ring = NULL;
+	if (side->ring)
+		munmap(side->ring, VNIC_RECORD_SIZE);
+	side->ring = NULL;
 }
 
-void vnic_record_isolate(const struct vnic_record_side *end)
+void vnic_record_isolate(const struct vnic_record_side *side)
 {
-	if (end->ring)
-		vnic_memory_isolate(end->ring, VNIC_RECORD_SIZE);
+	if (side->ring)
+		vnic_memory_isolate(side->ring, VNIC_RECORD_SIZE);
 }
 
 /* Copies bytes between a buffer and a position of the ring. */
@@ -53,50 +53,50 @@ static void copy_bytes(struct vnic_record_ring *ring, uint64_t at, uint8_t *byte
 
 /* --- The process. */
 
-void vnic_record_set_process(struct vnic_record_side *end,
+void vnic_record_set_process(struct vnic_record_side *side,
 			     const struct vnic_record_process *process)
 {
-	end->ring->process = *process;
-	atomic_store_explicit(&end->ring->ready, 1, memory_order_release);
+	side->ring->process = *process;
+	atomic_store_explicit(&side->ring->ready, 1, memory_order_release);
 }
 
-bool vnic_record_write(struct vnic_record_side *end, const void *bytes, size_t n, size_t reserve)
+bool vnic_record_write(struct vnic_record_side *side, const void *bytes, size_t n, size_t reserve)
 {
 	const uint64_t used =
-		end->at - atomic_load_explicit(&end->ring->tail, memory_order_acquire);
+		side->at - atomic_load_explicit(&side->ring->tail, memory_order_acquire);
 
 	/* A reader that was behind the writer has broken the ring: it gets no more. */
 	if (used > VNIC_RECORD_BYTES || VNIC_RECORD_BYTES - used < n + reserve)
 		return false;
-	copy_bytes(end->ring, end->at, (uint8_t *)(uintptr_t)bytes, n, true);
-	end->at += n;
-	atomic_store_explicit(&end->ring->head, end->at, memory_order_release);
+	copy_bytes(side->ring, side->at, (uint8_t *)(uintptr_t)bytes, n, true);
+	side->at += n;
+	atomic_store_explicit(&side->ring->head, side->at, memory_order_release);
 	return true;
 }
 
 /* --- The reader. */
 
-bool vnic_record_get_process(const struct vnic_record_side *end,
+bool vnic_record_get_process(const struct vnic_record_side *side,
 			     struct vnic_record_process *process)
 {
-	if (!atomic_load_explicit(&end->ring->ready, memory_order_acquire))
+	if (!atomic_load_explicit(&side->ring->ready, memory_order_acquire))
 		return false;
-	*process = end->ring->process;
+	*process = side->ring->process;
 	process->program[sizeof(process->program) - 1] = '\0';
 	return true;
 }
 
-size_t vnic_record_read(struct vnic_record_side *end, void *bytes, size_t n)
+size_t vnic_record_read(struct vnic_record_side *side, void *bytes, size_t n)
 {
 	const uint64_t pending =
-		atomic_load_explicit(&end->ring->head, memory_order_acquire) - end->at;
+		atomic_load_explicit(&side->ring->head, memory_order_acquire) - side->at;
 
 	if (pending > VNIC_RECORD_BYTES)
 		return 0;
 	if (n > pending)
 		n = (size_t)pending;
-	copy_bytes(end->ring, end->at, bytes, n, false);
-	end->at += n;
-	atomic_store_explicit(&end->ring->tail, end->at, memory_order_release);
+	copy_bytes(side->ring, side->at, bytes, n, false);
+	side->at += n;
+	atomic_store_explicit(&side->ring->tail, side->at, memory_order_release);
 	return n;
 }

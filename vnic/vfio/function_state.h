@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The state of a function as a stream: its configuration space, the interrupts that are pending,
- * and the model's own stream. The client has the rest: the MSI-X table, and which vectors have
- * eventfds.
+ * The state of a PCI function as a stream: its configuration space, the interrupts that are
+ * pending, and the model's own stream. The client has the rest: the MSI-X table, and which vectors
+ * have eventfds.
  */
 #ifndef URXE_VNIC_VFIO_FUNCTION_STATE_H
 #define URXE_VNIC_VFIO_FUNCTION_STATE_H
@@ -12,11 +12,11 @@
 
 struct vnic_vfio_server;
 
-/* The model is stopped. The caller frees *stream with free(3). */
+/* The caller has stopped the model. Sets *stream, which the caller frees with free(3). */
 int function_state_save(struct vnic_vfio_server *server, uint8_t **stream, size_t *length);
 /*
  * -EBADMSG: truncated, damaged or contradictory; -EPROTONOSUPPORT: of a later version; -EINVAL: of
- * another kind of function; or the model's error. Then the model is as after its reset.
+ * another kind of PCI function; or the model's error. Then the model is as after its reset.
  */
 int function_state_restore(struct vnic_vfio_server *server, const uint8_t *stream, size_t length);
 

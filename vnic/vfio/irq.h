@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The MSI-X vectors of a function: their eventfds, masks and pending bits. */
+/* The MSI-X vectors of a PCI function: their eventfds, masks and pending bits. */
 #ifndef URXE_VNIC_VFIO_IRQ_H
 #define URXE_VNIC_VFIO_IRQ_H
 
@@ -24,9 +24,9 @@ void irq_raise_pending(struct irq_vectors *irq);
 /* The number of vectors of an interrupt index of linux/vfio.h; only that of MSI-X has some. */
 uint32_t irq_count(const struct irq_vectors *irq, uint32_t index);
 /*
- * SET_IRQS: `data` has data_size bytes behind *set. Descriptors that the function keeps are
- * replaced by -1 in fds. -EINVAL: a number is out of range, or flags, data and descriptors
- * disagree.
+ * SET_IRQS: `data` has data_size bytes, which follow *set in the message. irq_set takes over the
+ * eventfds that it needs, and sets their entries of fds to -1; the caller closes the others.
+ * -EINVAL: a number is out of range, or flags, data and descriptors disagree.
  */
 int irq_set(struct irq_vectors *irq, const struct vfio_user_irq_set *set, const uint8_t *data,
 	    uint32_t data_size, int *fds, uint32_t n_fds);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Live migration of a function: the states of linux/vfio.h (enum vfio_device_mig_state) without
+ * Live migration of a PCI function: the states of linux/vfio.h (enum vfio_device_mig_state) without
  * those of P2P, the stream of the function's state, and the log of written pages.
  */
 #ifndef URXE_VNIC_VFIO_MIGRATION_H
@@ -26,7 +26,7 @@ enum migration_state {
 
 struct migration {
 	enum migration_state state;
-	bool save_due; /* when the function has settled */
+	bool save_due; /* migration_save will save it */
 	bool logging;
 	/* STOP_COPY: the stream, of which `at` bytes were read. RESUMING: the stream so far. */
 	uint8_t *stream;
@@ -38,9 +38,10 @@ struct vnic_vfio_server;
 /* A new connection, or a reset of the function: RUNNING, without a stream. The caller has reset the
  * function's model. */
 void migration_reset(struct vnic_vfio_server *server);
-/* Whether the function works: RUNNING or PRE_COPY. */
+/* Whether the PCI function works: RUNNING or PRE_COPY. */
 bool migration_is_running(const struct vnic_vfio_server *server);
-/* Saves the function if that is due; the function has settled. */
+/* Saves the PCI function if that is due. The caller has waited until its model is settled
+ * (vnic_vfio_ops.settled). */
 int migration_save(struct vnic_vfio_server *server);
 
 /*

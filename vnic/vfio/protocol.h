@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Messages of the vfio-user protocol, version 0.0 (QEMU's docs/interop/vfio-user.rst). Flags and
- * indices that the protocol shares with the kernel's VFIO are those of linux/vfio.h.
+ * indices that the protocol shares with the kernel's VFIO are those of linux/vfio.h. Integers are
+ * in host byte order.
  */
 #ifndef URXE_VNIC_VFIO_PROTOCOL_H
 #define URXE_VNIC_VFIO_PROTOCOL_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Announcements of stations: RARP, gratuitous ARP and unsolicited neighbour advertisements. A
- * hypervisor or a guest sends them after a migration. forward.c passes them to the processes, whose
- * engines then repeat what a silent station has missed.
+ * hypervisor or a guest sends them after a migration. forward.c then sends the processes the RARP
+ * frame of announcement_build, because their engines know no ARP. The engines repeat at once what
+ * the station has missed.
  */
 #ifndef URXE_URXED_SWITCH_ANNOUNCEMENT_H
 #define URXE_URXED_SWITCH_ANNOUNCEMENT_H

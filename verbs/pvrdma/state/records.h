@@ -25,7 +25,7 @@ struct pv_state {
 	 */
 	struct vnic_guest_region source[VNIC_GUEST_REGIONS];
 	uint32_t n_source;
-	uint32_t last; /* index of the region that had the last address */
+	uint32_t last; /* index of the region in which the previous address was found */
 	/* Restoring: */
 	struct pv_key *keys; /* of memory regions, sorted */
 	uint32_t n_keys;

@@ -172,9 +172,9 @@ void vnic_device_mark_rings(const struct vnic_device *dev);
 /* --- Live migration of a virtual machine. Counters stay those of the process. */
 
 /*
- * The guest's processors have stopped, and vnic_device_save or vnic_device_resume follows. Frames
- * that vnic_device_tx has returned, and the rest of a packet that is being segmented, are completed
- * without being sent: the caller sends what it can before.
+ * The caller has stopped the guest's processors, and calls vnic_device_save or vnic_device_resume
+ * next. Frames that vnic_device_tx has returned, and the rest of a packet that is being segmented,
+ * are completed without being sent: the caller sends what it can before.
  */
 void vnic_device_pause(struct vnic_device *dev);
 /* The device goes on, after vnic_device_pause or vnic_device_restore: raises all interrupts that

@@ -16,7 +16,7 @@ struct vnic_dirty_log {
 	void (*add)(struct vnic_dirty_log *log, const void *bytes, uint64_t size);
 };
 
-/* Call it with bytes that the device has written. */
+/* The device has written these bytes: at least 1, in one region of the guest's memory. */
 static inline void vnic_dirty_mark(struct vnic_dirty_log *log, const void *bytes, uint64_t size)
 {
 	if (__builtin_expect(log->on, 0))

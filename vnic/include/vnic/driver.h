@@ -2,10 +2,11 @@
 /*
  * Driver side of the vNIC: does what a guest's vmxnet3 driver does.
  *
- * Threads: the functions below "Requests to the daemon" may be called by any thread, also while
- * another thread uses the driver; the driver executes them one after the other. Any thread may wait
- * on the descriptor of vnic_driver_irq_fd and read it. Of all other functions one thread at a time
- * may call one. While a driver is detached or abandoned no thread may use it.
+ * Threads: any thread may call the functions from "Requests to the daemon" to "Without a request",
+ * also while another thread uses the driver; the driver executes them one after the other. Any
+ * thread may wait on the descriptor of vnic_driver_irq_fd and read it. All other functions, also
+ * those after "Without a request", are for one thread at a time. While a driver is detached or
+ * abandoned no thread may use it.
  *
  * Functions that return int give 0 or a negative errno value. Pointers to a driver are not NULL,
  * except where a comment allows it. A MAC is 6 bytes and a GID 16 bytes in network byte order; QPNs

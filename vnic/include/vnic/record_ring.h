@@ -52,24 +52,24 @@ struct vnic_record_side {
  * Maps the ring of the descriptor, which the caller still owns. Returns 0. -EPERM or -EINVAL: the
  * descriptor is not that of a ring. -ENOMEM.
  */
-int vnic_record_open(struct vnic_record_side *end, int fd);
-void vnic_record_close(struct vnic_record_side *end);
+int vnic_record_open(struct vnic_record_side *side, int fd);
+void vnic_record_close(struct vnic_record_side *side);
 /* In a forked child, in place of vnic_record_close: replaces the ring by private memory. */
-void vnic_record_isolate(const struct vnic_record_side *end);
+void vnic_record_isolate(const struct vnic_record_side *side);
 
 /* The writer calls this once, before its first byte: stores *process, and then sets `ready`. */
-void vnic_record_set_process(struct vnic_record_side *end,
+void vnic_record_set_process(struct vnic_record_side *side,
 			     const struct vnic_record_process *process);
 /*
  * Copies n bytes into the ring if n + reserve bytes are free. False: fewer are free, or the
  * reader's position is invalid, and nothing was written. One thread at a time.
  */
-bool vnic_record_write(struct vnic_record_side *end, const void *bytes, size_t n, size_t reserve);
+bool vnic_record_write(struct vnic_record_side *side, const void *bytes, size_t n, size_t reserve);
 
 /* The reader copies *process, and ends `program` with a NUL. False: `ready` is not set yet. */
-bool vnic_record_get_process(const struct vnic_record_side *end,
+bool vnic_record_get_process(const struct vnic_record_side *side,
 			     struct vnic_record_process *process);
 /* Copies up to n bytes, and frees them. Returns their number; 0: none, or an invalid position. */
-size_t vnic_record_read(struct vnic_record_side *end, void *bytes, size_t n);
+size_t vnic_record_read(struct vnic_record_side *side, void *bytes, size_t n);
 
 #endif
