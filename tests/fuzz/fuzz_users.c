@@ -19,6 +19,7 @@
 
 #include <rxe/opcode.h>
 
+#include "accepted_user.h"
 #include "craft.h"
 #include "lan.h"
 #include "script.h"
@@ -74,22 +75,6 @@ static struct loop loop;
 static struct uplink uplink;
 static struct netdev *far;
 static uint64_t now;
-
-/* --- Credentials: the main thread accepts on behalf of one user after the other. */
-
-static _Thread_local int accepting = -1; /* index of the user; -1 = the real credentials */
-
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
-{
-	int rc = __real_getsockopt(fd, level, name, value, len);
-
-	if (!rc && level == SOL_SOCKET && name == SO_PEERCRED && accepting >= 0)
-		((struct ucred *)value)->uid = FIRST_UID + (uid_t)accepting;
-	return rc;
-}
 
 /* --- The model: what processes have registered, in its order */
 
@@ -225,15 +210,6 @@ static void serve(void)
 	server_take_events(server, now);
 }
 
-static void *attach_thread(void *arg)
-{
-	struct server_process *p = arg;
-
-	p->status = vnic_driver_attach(server->run_dir, &p->who, &p->driver);
-	atomic_store(&p->done, true);
-	return NULL;
-}
-
 static void open_server(void)
 {
 	server_open(server);
@@ -259,15 +235,19 @@ static void open_world(void)
 	require(server);
 	open_server();
 	memset(users, 0, sizeof(users));
-	for (accepting = 0; accepting < USERS; accepting++) {
-		server_call(attach_thread, &users[accepting].process, serve);
-		require(!users[accepting].process.status);
-		users[accepting].session = server->sessions.list;
+	/* The main thread accepts on behalf of one user after the other. */
+	for (uint32_t i = 0; i < USERS; i++) {
+		accepted_uid = FIRST_UID + i;
+		server_call(server_attach_thread, &users[i].process, serve);
+		require(!users[i].process.status);
+		users[i].session = server->sessions.list;
 	}
 	loop_open(&loop);
-	for (accepting = 0; accepting < USERS; accepting++)
-		users[accepting].program = loop_start(&loop);
-	accepting = -1;
+	for (uint32_t i = 0; i < USERS; i++) {
+		accepted_uid = FIRST_UID + i;
+		users[i].program = loop_start(&loop);
+	}
+	accepted_uid = 0;
 }
 
 /* --- Requests to the daemon, which is this thread */

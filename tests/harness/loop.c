@@ -18,6 +18,18 @@ struct ibv_context *loop_open(void)
 
 void loop_connect(struct ibv_qp *qp, uint32_t dest_qpn)
 {
+	static const struct loop_retries patient = {
+		.min_rnr_timer = 12, /* 0.64 ms */
+		.timeout = 18,       /* 1 s, for machines with many runnable threads */
+		.retry_cnt = 7,
+		.rnr_retry = 7, /* for ever */
+	};
+
+	loop_connect_retrying(qp, dest_qpn, &patient);
+}
+
+void loop_connect_retrying(struct ibv_qp *qp, uint32_t dest_qpn, const struct loop_retries *retries)
+{
 	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
 				   .port_num = 1,
 				   .qp_access_flags = LOOP_ACCESS & ~IBV_ACCESS_LOCAL_WRITE};
@@ -26,15 +38,15 @@ void loop_connect(struct ibv_qp *qp, uint32_t dest_qpn)
 		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = dest_qpn,
 		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 12, /* 0.64 ms */
+		.min_rnr_timer = retries->min_rnr_timer,
 		.ah_attr = {.is_global = 1,
 			    .port_num = 1,
 			    .grh = {.sgid_index = GID_INDEX, .hop_limit = 64}},
 	};
 	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
-				  .timeout = 18, /* 1 s, for machines with many runnable threads */
-				  .retry_cnt = 7,
-				  .rnr_retry = 7, /* for ever */
+				  .timeout = retries->timeout,
+				  .retry_cnt = retries->retry_cnt,
+				  .rnr_retry = retries->rnr_retry,
 				  .max_rd_atomic = 4};
 
 	if (ibv_query_gid(qp->context, 1, GID_INDEX, &rtr.ah_attr.grh.dgid) ||

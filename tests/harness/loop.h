@@ -14,7 +14,17 @@
 
 /* Opens the first device. */
 struct ibv_context *loop_open(void);
-/* Brings a QP from RESET to RTS, with a QP of this host as the peer, in any state. */
+/* Brings a QP from RESET to RTS, with a QP of this host as the peer, in any state. The QP retries
+ * RNR NAKs for ever. */
 void loop_connect(struct ibv_qp *qp, uint32_t dest_qpn);
+
+/* As in struct ibv_qp_attr. */
+struct loop_retries {
+	uint8_t min_rnr_timer, timeout, retry_cnt, rnr_retry;
+};
+
+/* As loop_connect, with other retries. */
+void loop_connect_retrying(struct ibv_qp *qp, uint32_t dest_qpn,
+			   const struct loop_retries *retries);
 
 #endif

@@ -67,15 +67,30 @@ def prefer(daemon):
         pass  # without permission the test is slower
 
 
-class Ethernet:
+class Network:
+    """Hosts in namespaces of their own; a subclass adds them. Leaving it ends them all."""
+
+    def __init__(self):
+        self.namespaces, self.hosts = [], []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for host in self.hosts:
+            host.__exit__(*error)
+        for namespace in self.namespaces:
+            namespace.close()
+
+
+class Ethernet(Network):
     """Hosts a and b, each in a namespace of its own with an interface eth0."""
 
     kernel_ipv4 = IPV4  # the addresses of the programs' TCP connections
 
     def __init__(self, build, mtus, arguments=(), uplink='af_packet:' + INTERFACE):
+        super().__init__()
         self.build = build
-        self.namespaces = []
-        self.hosts = []
         try:
             self.namespaces = [Namespace() for _ in mtus]
             self.plug(mtus)
@@ -116,15 +131,6 @@ class Ethernet:
         for namespace in self.namespaces:
             until(10, lambda n=namespace: 'state UP' in n.ip('link', 'show', INTERFACE),
                   lambda: f'{INTERFACE} does not come up')
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        for host in self.hosts:
-            host.__exit__(*error)
-        for namespace in self.namespaces:
-            namespace.close()
 
 
 class Bridged(Ethernet):

@@ -11,6 +11,7 @@
 #include "require.h"
 
 static const struct neigh_ops no_ops;
+static const char *opened; /* run directory of the server that was opened last */
 
 void server_open(struct server *s)
 {
@@ -19,6 +20,7 @@ void server_open(struct server *s)
 	require(mkdtemp(s->run_dir));
 	s->listen_fd = vnic_server_listen(s->run_dir);
 	require(s->listen_fd >= 0);
+	opened = s->run_dir;
 	host_init(&s->host);
 	require(!host_add_text(&s->host, "10.0.0.1/24", HOST_NO_UPLINK));
 }
@@ -71,6 +73,25 @@ void server_take_events(struct server *s, uint64_t now)
 	for (c = s->sessions.list; c; c = c->next)
 		session_event(&s->sessions, now, c);
 	sessions_take_inboxes(&s->sessions);
+}
+
+void *server_attach_thread(void *p)
+{
+	struct server_process *process = p;
+
+	process->status = vnic_driver_attach(opened, &process->who, &process->driver);
+	atomic_store(&process->done, true);
+	return NULL;
+}
+
+void *server_claim_thread(void *p)
+{
+	struct server_process *process = p;
+	const struct vnic_attach_welcome was = process->who;
+
+	process->status = vnic_driver_claim(opened, &was, &process->who, &process->driver);
+	atomic_store(&process->done, true);
+	return NULL;
 }
 
 void server_call(void *(*call)(void *), struct server_process *p, void (*serve)(void))

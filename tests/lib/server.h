@@ -44,6 +44,11 @@ struct server_process {
 	atomic_bool done;
 };
 
+/* Threads in which a process attaches to the server that was opened last, or claims the leases of
+ * p->who again; the result is p->status. */
+void *server_attach_thread(void *p);
+void *server_claim_thread(void *p);
+
 /* Makes a driver's call in a thread, and serves the call until it has set `done`. */
 void server_call(void *(*call)(void *), struct server_process *p, void (*serve)(void));
 

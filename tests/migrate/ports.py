@@ -9,7 +9,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '../harness'), os.path.join(HERE, '../hosts')]
-from ethernet import DAEMON_NICE, INTERFACE, IPV4, Namespace, prefer  # noqa: E402
+from ethernet import DAEMON_NICE, INTERFACE, IPV4, Namespace, Network, prefer  # noqa: E402
 from host import Host, until  # noqa: E402
 from vhost_port import port_process  # noqa: E402
 
@@ -79,7 +79,7 @@ def prefer_port(host):
         os.setpriority(os.PRIO_PROCESS, port_process(host), DAEMON_NICE)
 
 
-class Lan:
+class Lan(Network):
     """
     hosts[0..2] run a urxed on their eth0. `ports` has two ports of hosts 1 and 2 of one kind: (port of host 1, port of
     host 2) for the machine that moves, and `neighbour` is one of host 1 for another machine. more(number of uplinks):
@@ -87,7 +87,7 @@ class Lan:
     """
 
     def __init__(self, build, kind, more):
-        self.namespaces, self.hosts = [], []
+        super().__init__()
         make, device = KINDS[kind]
         try:
             self.wire = self.add_namespace()
@@ -128,12 +128,3 @@ class Lan:
         host = Host(build, daemon=False, prefix=namespace.prefix())
         host.address = IPV4.format(number)
         self.hosts.append(host)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        for host in self.hosts:
-            host.__exit__(*error)
-        for namespace in self.namespaces:
-            namespace.close()

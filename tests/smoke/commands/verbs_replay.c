@@ -46,40 +46,12 @@ static struct ibv_qp *create_qp(void)
 	return qp;
 }
 
-/* As loop_connect, with few and short retries. */
-static void connect_qp(struct ibv_qp *qp, uint32_t dest_qpn)
-{
-	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-				   .port_num = 1,
-				   .qp_access_flags = LOOP_ACCESS & ~IBV_ACCESS_LOCAL_WRITE};
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = dest_qpn,
-		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 1, /* 0.01 ms */
-		.ah_attr = {.is_global = 1,
-			    .port_num = 1,
-			    .grh = {.sgid_index = GID_INDEX, .hop_limit = 64}},
-	};
-	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
-				  .timeout = 12, /* 16.8 ms */
-				  .retry_cnt = 2,
-				  .rnr_retry = 3,
-				  .max_rd_atomic = 4};
-
-	if (ibv_query_gid(context, 1, GID_INDEX, &rtr.ah_attr.grh.dgid) ||
-	    ibv_modify_qp(qp, &init,
-			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ||
-	    ibv_modify_qp(qp, &rtr,
-			  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				  IBV_QP_MIN_RNR_TIMER) ||
-	    ibv_modify_qp(qp, &rts,
-			  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
-		err(1, "cannot connect a queue pair");
-}
+static const struct loop_retries few = {
+	.min_rnr_timer = 1, /* 0.01 ms */
+	.timeout = 12,      /* 16.8 ms */
+	.retry_cnt = 2,
+	.rnr_retry = 3,
+};
 
 static void set_up(void)
 {
@@ -91,8 +63,8 @@ static void set_up(void)
 		err(1, "cannot set the device up");
 	sender = create_qp();
 	receiver = create_qp();
-	connect_qp(receiver, sender->qp_num);
-	connect_qp(sender, receiver->qp_num);
+	loop_connect_retrying(receiver, sender->qp_num, &few);
+	loop_connect_retrying(sender, receiver->qp_num, &few);
 }
 
 static void tear_down(void)

@@ -38,12 +38,8 @@ static void become_other_user(const struct server_process *p)
 
 static void *attach_thread(void *arg)
 {
-	struct server_process *p = arg;
-
-	become_other_user(p);
-	p->status = vnic_driver_attach(server.run_dir, &p->who, &p->driver);
-	atomic_store(&p->done, true);
-	return NULL;
+	become_other_user(arg);
+	return server_attach_thread(arg);
 }
 
 static void take_events(void)

@@ -37,25 +37,6 @@ struct world {
 
 static struct world *w;
 
-static void *attach_thread(void *arg)
-{
-	struct server_process *p = arg;
-
-	p->status = vnic_driver_attach(w->server.run_dir, &p->who, &p->driver);
-	atomic_store(&p->done, true);
-	return NULL;
-}
-
-static void *claim_thread(void *arg)
-{
-	struct server_process *p = arg;
-	const struct vnic_attach_welcome was = p->who;
-
-	p->status = vnic_driver_claim(w->server.run_dir, &was, &p->who, &p->driver);
-	atomic_store(&p->done, true);
-	return NULL;
-}
-
 static uint32_t demanded;
 
 static void *demand_thread(void *arg)
@@ -95,9 +76,9 @@ static int setup(void **state)
 	server_open(&w->server);
 	w->server.host.mtu = MTU;
 	server_begin(&w->server, T0);
-	serve(attach_thread, &w->leaver);
+	serve(server_attach_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
-	serve(attach_thread, &w->stayer);
+	serve(server_attach_thread, &w->stayer);
 	assert_int_equal(w->stayer.status, 0);
 	return 0;
 }
@@ -235,14 +216,14 @@ static void newcomer_waits_for_claims_of_survivors(void **state)
 
 	(void)state;
 	restart();
-	assert_int_equal(pthread_create(&thread, NULL, attach_thread, &newcomer), 0);
+	assert_int_equal(pthread_create(&thread, NULL, server_attach_thread, &newcomer), 0);
 	while (!w->server.sessions.n || !w->server.sessions.list->awaits_welcome)
 		take_events();
-	serve(claim_thread, &w->leaver);
+	serve(server_claim_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
 	assert_int_equal(w->leaver.who.qpn_first, leavers);
 	assert_false(atomic_load(&newcomer.done));
-	serve(claim_thread, &w->stayer);
+	serve(server_claim_thread, &w->stayer);
 	assert_int_equal(w->stayer.status, 0);
 	assert_int_equal(w->stayer.who.qpn_first, stayers);
 	while (!atomic_load(&newcomer.done)) {
@@ -264,7 +245,7 @@ static void newcomer_waits_at_most_the_claim_time(void **state)
 
 	(void)state;
 	restart();
-	assert_int_equal(pthread_create(&thread, NULL, attach_thread, &newcomer), 0);
+	assert_int_equal(pthread_create(&thread, NULL, server_attach_thread, &newcomer), 0);
 	while (!w->server.sessions.n || !w->server.sessions.list->awaits_welcome)
 		take_events();
 	assert_in_range(sessions_tick(&w->server.sessions, T0), T0 + 1, T0 + SESSION_CLAIM_NS);
@@ -283,7 +264,7 @@ static void newcomer_waits_at_most_the_claim_time(void **state)
 	assert_true(newcomer.who.qpn_first > w->stayer.who.qpn_first);
 	vnic_driver_abandon(newcomer.driver);
 
-	serve(claim_thread, &w->leaver);
+	serve(server_claim_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, -EPERM);
 	w->stayer.driver = NULL;
 }
@@ -296,17 +277,17 @@ static void wrong_token_claims_nothing(void **state)
 	restart();
 	thief = w->leaver;
 	thief.who.token ^= 1;
-	serve(claim_thread, &thief);
+	serve(server_claim_thread, &thief);
 	assert_int_equal(thief.status, -EPERM);
 	thief = w->leaver;
 	thief.who.qpn_first = w->stayer.who.qpn_first;
-	serve(claim_thread, &thief);
+	serve(server_claim_thread, &thief);
 	assert_int_equal(thief.status, -EPERM);
-	serve(claim_thread, &w->leaver);
+	serve(server_claim_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
 	/* A block that is leased cannot be claimed. */
 	thief = w->leaver;
-	serve(claim_thread, &thief);
+	serve(server_claim_thread, &thief);
 	assert_int_equal(thief.status, -EPERM);
 	vnic_driver_abandon(w->leaver.driver);
 	w->stayer.driver = NULL;
@@ -440,14 +421,14 @@ static void later_leases_can_be_claimed_too(void **state)
 		blocks[i] = leased;
 	}
 	restart();
-	serve(claim_thread, &w->stayer);
+	serve(server_claim_thread, &w->stayer);
 	assert_int_equal(w->stayer.who.leases, 1);
 	/* No other process gets a claimable block, not even another survivor. */
 	w->server.sw.leases.last = lease_block(blocks[1]) - 1;
 	assert_int_equal(lease(&w->stayer), 0);
 	assert_null(owner_of(blocks[1]));
 	/* One claim gets all blocks of the process. */
-	serve(claim_thread, &w->leaver);
+	serve(server_claim_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
 	assert_int_equal(w->leaver.who.leases, VNIC_LEASES_MAX);
 	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
@@ -489,11 +470,11 @@ static void survivor_keeps_its_remote_qps(void **state)
 	(void)state;
 	connect_process(&w->leaver);
 	restart();
-	serve(claim_thread, &w->stayer);
+	serve(server_claim_thread, &w->stayer);
 	assert_int_equal(w->stayer.status, 0);
 	connect_process(&w->stayer);
 	assert_false(is_first(&w->stayer));
-	serve(claim_thread, &w->leaver);
+	serve(server_claim_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
 	assert_false(is_first(&w->stayer));
 	assert_true(is_first(&w->leaver));
@@ -509,7 +490,7 @@ static void unclaimed_remote_qps_are_free_after_the_claim_time(void **state)
 	(void)state;
 	connect_process(&w->leaver);
 	restart();
-	serve(claim_thread, &w->stayer);
+	serve(server_claim_thread, &w->stayer);
 	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
 	connect_process(&w->stayer);
 	assert_true(is_first(&w->stayer));

@@ -19,6 +19,7 @@
 #include <rxe/packet.h>
 #include <vnic/driver.h>
 
+#include "accepted_user.h"
 #include "craft.h"
 #include "lan.h"
 #include "server.h"
@@ -34,20 +35,6 @@ static struct {
 	struct server server;
 	struct server_process processes[PROCESSES];
 } * w;
-
-static _Thread_local uid_t accepted_uid; /* 0 = the real one */
-
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
-{
-	int rc = __real_getsockopt(fd, level, name, value, len);
-
-	if (!rc && level == SOL_SOCKET && name == SO_PEERCRED && accepted_uid)
-		((struct ucred *)value)->uid = accepted_uid;
-	return rc;
-}
 
 static void serve(void)
 {
@@ -118,25 +105,6 @@ static int connect_qpn(uint32_t process, uint32_t qpn)
 	return make_call(process);
 }
 
-static void *attach_thread(void *arg)
-{
-	struct server_process *p = arg;
-
-	p->status = vnic_driver_attach(w->server.run_dir, &p->who, &p->driver);
-	atomic_store(&p->done, true);
-	return NULL;
-}
-
-static void *claim_thread(void *arg)
-{
-	struct server_process *p = arg;
-	const struct vnic_attach_welcome was = p->who;
-
-	p->status = vnic_driver_claim(w->server.run_dir, &was, &p->who, &p->driver);
-	atomic_store(&p->done, true);
-	return NULL;
-}
-
 static int attach(uint32_t process, void *(*how)(void *))
 {
 	accepted_uid = geteuid() + 1000 + (process == OTHER_USER);
@@ -172,7 +140,7 @@ static int setup(void **state)
 	server_open(&w->server);
 	server_begin(&w->server, T0);
 	for (uint32_t i = 0; i < PROCESSES; i++)
-		assert_int_equal(attach(i, attach_thread), 0);
+		assert_int_equal(attach(i, server_attach_thread), 0);
 	return 0;
 }
 
@@ -334,11 +302,11 @@ static void survivor_keeps_its_qpns(void **state)
 	assert_int_equal(add(ONE, QPN + 2, true), 0);
 	assert_int_equal(drop_qpn(ONE, QPN + 1), 0);
 	restart();
-	assert_int_equal(attach(TWO, claim_thread), 0);
+	assert_int_equal(attach(TWO, server_claim_thread), 0);
 	assert_int_equal(add(TWO, QPN, true), -EEXIST);
 	assert_int_equal(add(TWO, QPN + 1, true), 0);
 	/* Before it adds its QPNs again, no frame reaches it by them. */
-	assert_int_equal(attach(ONE, claim_thread), 0);
+	assert_int_equal(attach(ONE, server_claim_thread), 0);
 	assert_null(owner_of(QPN));
 	assert_int_equal(add(ONE, QPN, true), 0);
 	assert_ptr_equal(owner_of(QPN), port_of(ONE));
@@ -352,7 +320,7 @@ static void qpns_of_ended_processes_are_free(void **state)
 	(void)state;
 	assert_int_equal(add(ONE, QPN, true), 0);
 	restart();
-	assert_int_equal(attach(TWO, claim_thread), 0);
+	assert_int_equal(attach(TWO, server_claim_thread), 0);
 	assert_int_equal(add(TWO, QPN, true), -EEXIST);
 	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
 	assert_int_equal(add(TWO, QPN, true), 0);

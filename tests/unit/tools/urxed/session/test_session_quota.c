@@ -18,6 +18,7 @@
 
 #include <vnic/driver.h>
 
+#include "accepted_user.h"
 #include "lan.h"
 #include "server.h"
 #include "urxed/session/quota.h"
@@ -41,22 +42,6 @@ static struct {
 	uint32_t last_qpn;                          /* of the remote QPs */
 } * w;
 
-/* --- Credentials */
-
-static _Thread_local uid_t accepted_uid; /* 0 = the real one */
-
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
-{
-	int rc = __real_getsockopt(fd, level, name, value, len);
-
-	if (!rc && level == SOL_SOCKET && name == SO_PEERCRED && accepted_uid)
-		((struct ucred *)value)->uid = accepted_uid;
-	return rc;
-}
-
 /* Neither root nor the user who runs the test: both have no quota. */
 static uid_t user_of(uint32_t process)
 {
@@ -70,15 +55,6 @@ static void serve(void)
 	server_take_events(&w->server, T0);
 }
 
-static void *attach_thread(void *arg)
-{
-	struct server_process *p = arg;
-
-	p->status = vnic_driver_attach(w->server.run_dir, &p->who, &p->driver);
-	atomic_store(&p->done, true);
-	return NULL;
-}
-
 static int setup(void **state)
 {
 	(void)state;
@@ -89,7 +65,7 @@ static int setup(void **state)
 	server_begin(&w->server, T0);
 	for (uint32_t i = 0; i < PROCESSES; i++) {
 		accepted_uid = user_of(i);
-		server_call(attach_thread, &w->processes[i], serve);
+		server_call(server_attach_thread, &w->processes[i], serve);
 		assert_int_equal(w->processes[i].status, 0);
 	}
 	accepted_uid = 0;
@@ -227,7 +203,7 @@ static void blocks_per_user_are_limited(void **state)
 static int attach(struct server_process *p, uint32_t as)
 {
 	accepted_uid = user_of(as);
-	server_call(attach_thread, p, serve);
+	server_call(server_attach_thread, p, serve);
 	accepted_uid = 0;
 	if (!p->status)
 		vnic_driver_abandon(p->driver);

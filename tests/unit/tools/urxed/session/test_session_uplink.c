@@ -19,6 +19,7 @@
 
 #include <vnic/driver.h>
 
+#include "accepted_user.h"
 #include "lan.h"
 #include "server.h"
 #include "urxed/hca/hca_monitor.h"
@@ -45,24 +46,10 @@ struct world {
 };
 
 static struct world *w;
-static _Thread_local uid_t accepted_uid; /* 0 = the real one */
-
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 
 int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t *mac,
 			      struct packet_port_ring *ring);
 int __wrap_netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
-
-/* The daemon takes each process for one of this user. */
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
-{
-	int rc = __real_getsockopt(fd, level, name, value, len);
-
-	if (!rc && level == SOL_SOCKET && name == SO_PEERCRED && accepted_uid)
-		((struct ucred *)value)->uid = accepted_uid;
-	return rc;
-}
 
 int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t *mac,
 			      struct packet_port_ring *ring)
@@ -107,25 +94,6 @@ static void take_events(void)
 {
 	server_take_events(&w->server, T0);
 	sessions_tick(&w->server.sessions, T0);
-}
-
-static void *attach_thread(void *arg)
-{
-	struct server_process *p = arg;
-
-	p->status = vnic_driver_attach(w->server.run_dir, &p->who, &p->driver);
-	atomic_store(&p->done, true);
-	return NULL;
-}
-
-static void *claim_thread(void *arg)
-{
-	struct server_process *p = arg;
-	const struct vnic_attach_welcome was = p->who;
-
-	p->status = vnic_driver_claim(w->server.run_dir, &was, &p->who, &p->driver);
-	atomic_store(&p->done, true);
-	return NULL;
 }
 
 static void *ask_thread(void *arg)
@@ -194,7 +162,7 @@ static int setup(void **state)
 	server_open(&w->server);
 	w->server.host.mtu = 1500;
 	begin();
-	serve(attach_thread);
+	serve(server_attach_thread);
 	assert_int_equal(w->process.status, 0);
 	return 0;
 }
@@ -247,7 +215,7 @@ static void a_survivor_that_ends_before_it_asks_excludes_nothing(void **state)
 	begin();
 	expect_own_block_excluded();
 	vnic_driver_abandon(w->process.driver);
-	serve(claim_thread);
+	serve(server_claim_thread);
 	assert_int_equal(w->process.status, 0);
 	expect_own_block_excluded();
 	end_process();
@@ -407,7 +375,7 @@ static void sockets_per_user_are_limited(void **state)
 	accepted_uid = geteuid() + 1000;
 	w->direct.trust =
 		(struct direct_uplink_trust){.named = {.n_users = 1, .users = {accepted_uid}}};
-	serve(attach_thread);
+	serve(server_attach_thread);
 	s = w->server.sessions.list;
 	/* These stand for other processes of the user. */
 	for (uint32_t i = 0; i < DIRECT_UPLINK_SOCKETS / 2; i++) {
