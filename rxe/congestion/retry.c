@@ -151,7 +151,8 @@ static uint64_t probe_due(const struct urxe_qp *qp)
 	return qp->dev->now + (probe_silence(qp) << qp->req.probes);
 }
 
-void retry_restart_timer(struct urxe_qp *qp)
+/* Restarts the retry timer, or stops it if no PSN is outstanding. */
+static void retry_restart_timer(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 

@@ -56,7 +56,5 @@ void retry_peer_announced(struct urxe_qp *qp);
 
 /* The retry timer has fallen due. */
 bool retry_timer(struct urxe_qp *qp);
-/* Restarts the retry timer, or stops it if no PSN is outstanding. */
-void retry_restart_timer(struct urxe_qp *qp);
 
 #endif

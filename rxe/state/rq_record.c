@@ -6,9 +6,8 @@
 #include "state/records.h"
 #include "util/ring.h"
 
-/* A receive request has at least, and a segment has: */
+/* Shortest receive request, bytes. */
 #define REQUEST_LEN 12
-#define SEGMENT_LEN 16
 
 static void segment_fields(struct state_stream *s, struct urxe_seg *seg)
 {

@@ -60,7 +60,9 @@ static uint32_t masked_crc(enum urxe_net net, const uint8_t *l3, const uint8_t *
 	return urxe_icrc_start(net, masked, (uint32_t)(bth - l3), n);
 }
 
-uint32_t urxe_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *bth, const uint8_t *end)
+/* The ICRC of the packet whose L3 header starts at l3, BTH at bth, and ICRC at end. */
+static uint32_t urxe_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *bth,
+			  const uint8_t *end)
 {
 	uint64_t len = (uint64_t)(end - l3), first = len < ICRC_FIRST ? len : ICRC_FIRST;
 	uint32_t crc = masked_crc(net, l3, bth, first);

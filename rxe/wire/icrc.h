@@ -19,9 +19,6 @@
  * fields that routers may change with ones. */
 uint32_t urxe_icrc_start(enum urxe_net net, uint8_t *l3, uint32_t l3_len, uint64_t n);
 
-/* The ICRC of the packet whose L3 header starts at l3, BTH at bth, and ICRC at end. */
-uint32_t urxe_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *bth, const uint8_t *end);
-
 /* The ICRC is little-endian, unlike all other fields of a packet. */
 void urxe_icrc_put(uint8_t *at, uint32_t icrc);
 

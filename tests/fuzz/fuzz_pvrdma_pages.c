@@ -14,14 +14,13 @@
 #include "require.h"
 #include "world.h"
 
-#define INPUTS     4096
-#define BYTES      96
-#define POOL       16u /* pages that directories name, and nothing else uses */
-#define TABLES     2u
-#define ENTRIES    512u
-#define PATCHED    12u /* entries that an input sets in the first table */
-#define MAX_PIECE  512u
-#define WRITE_BITS (URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
+#define INPUTS    4096
+#define BYTES     96
+#define POOL      16u /* pages that directories name, and nothing else uses */
+#define TABLES    2u
+#define ENTRIES   512u
+#define PATCHED   12u /* entries that an input sets in the first table */
+#define MAX_PIECE 512u
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 

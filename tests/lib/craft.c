@@ -18,7 +18,7 @@ void craft_put32(uint8_t *at, uint32_t value)
 	craft_put16(at + 2, (uint16_t)value);
 }
 
-void craft_put64(uint8_t *at, uint64_t value)
+static void craft_put64(uint8_t *at, uint64_t value)
 {
 	craft_put32(at, value >> 32);
 	craft_put32(at + 4, (uint32_t)value);

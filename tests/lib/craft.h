@@ -35,7 +35,6 @@ uint32_t craft_crc32(const uint8_t *data, size_t length);
 
 void craft_put16(uint8_t *at, uint16_t value);
 void craft_put32(uint8_t *at, uint32_t value);
-void craft_put64(uint8_t *at, uint64_t value);
 uint16_t craft_get16(const uint8_t *at);
 
 /* The addresses of nodes: 10.0.0.id, 2001:db8::id, fe80::id. */

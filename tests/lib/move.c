@@ -34,7 +34,8 @@ void move_save(struct node *node, uint64_t now, uint8_t **stream, size_t *length
 	require(urxe_state_save(node->dev, now, &how, stream, length) == 0);
 }
 
-void move_leave(struct node *node)
+/* Destroys the device, and moves the memory to another address. */
+static void move_leave(struct node *node)
 {
 	uint8_t *mem = malloc(node->mem_size);
 

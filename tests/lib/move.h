@@ -9,8 +9,6 @@
 
 /* Saves the device; completions that are not polled go with it. The caller frees the stream. */
 void move_save(struct node *node, uint64_t now, uint8_t **stream, size_t *length);
-/* Destroys the device, and moves the memory to another address. */
-void move_leave(struct node *node);
 /*
  * Restores the device; `restored` learns of each object, and may be NULL. An error: the node has no
  * device.

@@ -446,7 +446,8 @@ int guest_bind(struct guest *g, uint32_t index, const struct urxe_gid *gid, uint
 
 /* --- Queues */
 
-uint32_t ring_next(uint32_t index, uint32_t slots)
+/* Driver's side of rings: its index, modulo twice the number of slots, in the header page. */
+static uint32_t ring_next(uint32_t index, uint32_t slots)
 {
 	return (index + 1) & (2 * slots - 1);
 }

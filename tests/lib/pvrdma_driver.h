@@ -131,9 +131,6 @@ uint32_t guest_pd(struct guest *g, uint32_t context);
 void guest_gid(const struct guest *g, struct urxe_gid *gid);
 int guest_bind(struct guest *g, uint32_t index, const struct urxe_gid *gid, uint32_t vlan);
 
-/* Driver's side of rings: its index, modulo twice the number of slots, in the header page. */
-uint32_t ring_next(uint32_t index, uint32_t slots);
-
 struct cq {
 	uint32_t handle;
 	uint32_t slots;

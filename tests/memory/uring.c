@@ -59,7 +59,9 @@ int uring_register_buffer(struct uring *ring, void *bytes, size_t size)
 	return (int)syscall(SYS_io_uring_register, ring->fd, IORING_REGISTER_BUFFERS, &buffer, 1);
 }
 
-int uring_close_descriptor(struct uring *ring)
+/* Registers the ring descriptor and closes it, as io_uring_register_ring_fd and
+ * io_uring_close_ring_fd. */
+static int uring_close_descriptor(struct uring *ring)
 {
 	/* struct io_uring_rsrc_update */
 	struct {
@@ -86,7 +88,8 @@ static int enter(const struct uring *ring)
 			    1, flags, NULL, 0);
 }
 
-int uring_run_fixed(struct uring *ring, int opcode, int fd, void *bytes, size_t size)
+/* Runs IORING_OP_READ_FIXED or _WRITE_FIXED on buffer 0; returns the completion's result. */
+static int uring_run_fixed(struct uring *ring, int opcode, int fd, void *bytes, size_t size)
 {
 	unsigned int tail = *ring->sq_tail, slot = tail & *ring->sq_mask, head = *ring->cq_head;
 	int result;

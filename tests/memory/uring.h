@@ -22,10 +22,5 @@ struct uring {
 
 int uring_open(struct uring *ring);
 int uring_register_buffer(struct uring *ring, void *bytes, size_t size);
-/* Registers the ring descriptor and closes it, as io_uring_register_ring_fd and
- * io_uring_close_ring_fd. */
-int uring_close_descriptor(struct uring *ring);
-/* Runs IORING_OP_READ_FIXED or _WRITE_FIXED on buffer 0; returns the completion's result. */
-int uring_run_fixed(struct uring *ring, int opcode, int fd, void *bytes, size_t size);
 
 #endif

@@ -285,7 +285,8 @@ bool engine_replay_is_same(const struct engine_replay *r)
 	return r->end <= ENGINE_REPLAY_CAPTURE_ENDS;
 }
 
-uint64_t engine_replay_duration(const struct engine_replay *r)
+/* Time from the start of the recording to the end of the replay, ns. */
+static uint64_t engine_replay_duration(const struct engine_replay *r)
 {
 	return since_start(r, r->replay.time);
 }

@@ -55,8 +55,6 @@ struct engine_replay {
 void engine_replay_run(struct engine_replay *r);
 /* Whether r->end is ENGINE_REPLAY_SAME or ENGINE_REPLAY_CAPTURE_ENDS. */
 bool engine_replay_is_same(const struct engine_replay *r);
-/* Time from the start of the recording to the end of the replay, ns. */
-uint64_t engine_replay_duration(const struct engine_replay *r);
 
 void engine_replay_print(const struct engine_replay *r);
 /*

@@ -28,7 +28,11 @@ static size_t tail_of(unsigned char first, uint32_t *code, uint32_t *least)
 	return 0;
 }
 
-size_t printable_decode(const char *text, uint32_t *code)
+/*
+ * Reads a UTF-8 character (RFC 3629). Returns its length, 1 to 4 bytes. For bytes that are no
+ * character *code is UINT32_MAX and the length 1.
+ */
+static size_t printable_decode(const char *text, uint32_t *code)
 {
 	const unsigned char *p = (const unsigned char *)text;
 	uint32_t least = 0;

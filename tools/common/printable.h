@@ -11,12 +11,6 @@
 #include <stdio.h>
 
 /*
- * Reads a UTF-8 character (RFC 3629). Returns its length, 1 to 4 bytes. For bytes that are no
- * character *code is UINT32_MAX and the length 1.
- */
-size_t printable_decode(const char *text, uint32_t *code);
-
-/*
  * Copies text, at most size - 1 bytes and whole characters, and ends it with a NUL. Characters that
  * control a terminal or hide what it shows, and bytes that are no UTF-8, become '?': C0, DEL, C1,
  * bidirectional controls, line separators and invisible characters.

@@ -105,7 +105,8 @@ void qp_failed(struct qp *qp)
 	mark_dirty(qp);
 }
 
-bool wc_is_receive(const struct urxe_wc *wc)
+/* Whether a successful completion belongs to a receive request. */
+static bool wc_is_receive(const struct urxe_wc *wc)
 {
 	return wc->opcode == URXE_WC_RECV || wc->opcode == URXE_WC_RECV_RDMA_WITH_IMM;
 }

@@ -68,8 +68,6 @@ int qp_doorbell(struct qp *qp);
  * increments *at. False: no request is left.
  */
 bool qp_read_posted(const struct qp *qp, uint32_t *at, struct send_request *request);
-/* Whether a successful completion belongs to a receive request. */
-bool wc_is_receive(const struct urxe_wc *wc);
 /* Records a completion. */
 void qp_completed(const struct urxe_wc *wc);
 /* Records that the QP may have gone to the error state. */

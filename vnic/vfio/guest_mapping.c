@@ -86,7 +86,7 @@ int guest_mapping_open(const struct guest_file *file, bool *lost_flag, struct gu
 	return 0;
 }
 
-void guest_mapping_close(struct guest_mapping *mapping)
+static void guest_mapping_close(struct guest_mapping *mapping)
 {
 	struct guest_mapping **link = &mappings;
 

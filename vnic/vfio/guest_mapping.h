@@ -43,7 +43,6 @@ struct guest_file {
  */
 int guest_mapping_open(const struct guest_file *file, bool *lost_flag,
 		       struct guest_mapping **mapping, void **bytes);
-void guest_mapping_close(struct guest_mapping *mapping);
 /* Closes all mappings with this flag and without regions; `all`: those with regions, too. */
 void guest_mapping_close_unused(const bool *lost_flag, bool all);
 

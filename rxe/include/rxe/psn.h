@@ -10,7 +10,6 @@
 
 #include <stdint.h>
 
-#define URXE_PSN_BITS 24
 #define URXE_PSN_MASK 0xffffffu
 
 static inline uint32_t urxe_psn_add(uint32_t psn, uint32_t n)

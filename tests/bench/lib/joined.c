@@ -60,7 +60,7 @@ void joined_meet(const struct joined *p)
 }
 
 /* Not for receives: the other process may have started to send again. */
-void joined_attend(struct joined *p)
+static void joined_attend(struct joined *p)
 {
 	tell(p);
 	do

@@ -57,8 +57,6 @@ void joined_prepare(struct joined *joined);
 
 /* Waits until the other process has called joined_meet as often. */
 void joined_meet(const struct joined *joined);
-/* joined_meet that polls while it waits, so that the engine runs. */
-void joined_attend(struct joined *joined);
 
 /* Posts a request of 8 bytes on the connection whose turn it is. */
 void joined_post(struct joined *joined, enum ibv_wr_opcode opcode);

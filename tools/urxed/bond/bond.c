@@ -20,11 +20,6 @@ enum bond_mode bond_mode_parse(const char *text)
 	return BOND_NONE;
 }
 
-const char *bond_mode_name(enum bond_mode mode)
-{
-	return mode_names[mode];
-}
-
 static struct bond_member *find_member(struct bond *b, uint32_t uplink)
 {
 	uint32_t i = 0;

@@ -42,7 +42,6 @@ enum bond_mode { BOND_NONE, BOND_ACTIVE_BACKUP, BOND_BALANCE };
 
 /* BOND_NONE: not a mode. */
 enum bond_mode bond_mode_parse(const char *text);
-const char *bond_mode_name(enum bond_mode mode);
 
 struct bond_ops {
 	/* Sends probes through a member; false: no station is known that could answer. */

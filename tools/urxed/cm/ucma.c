@@ -108,7 +108,8 @@ static bool destroy_some(struct ucma_file *file)
 	return true;
 }
 
-void ucma_file_close(struct ucma_file *file)
+/* Ends the connection; ucma_tick destroys what the program has, if it is much. */
+static void ucma_file_close(struct ucma_file *file)
 {
 	disconnect_file(file);
 	file->ended = true;

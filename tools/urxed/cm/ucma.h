@@ -173,8 +173,6 @@ void ucma_input(struct ucma *u, uint64_t now);
 /* Handles expired timers; returns the time of the next call in ns, UINT64_MAX = never. */
 uint64_t ucma_tick(struct ucma *u, uint64_t now);
 struct ucma_file *ucma_file_new(struct ucma *u);
-/* Ends the connection; ucma_tick destroys what the program has, if it is much. */
-void ucma_file_close(struct ucma_file *file);
 /* The file that has said hello and has that token; NULL: none. */
 struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
 

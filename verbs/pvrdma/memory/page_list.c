@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "memory/page_list.h"
 
-bool pv_removed_has(const struct pv_removed *removed, const uint8_t *page)
+/* Whether a page is among the removed ones. */
+static bool pv_removed_has(const struct pv_removed *removed, const uint8_t *page)
 {
 	const struct urxe_extent *from = removed->bytes;
 	uint32_t n = removed->n;

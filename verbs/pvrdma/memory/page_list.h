@@ -16,9 +16,7 @@ struct pv_removed {
 	struct urxe_extent bytes[VNIC_GUEST_REGIONS];
 };
 
-/* Whether a page is among the removed ones. */
-bool pv_removed_has(const struct pv_removed *removed, const uint8_t *page);
-/* Whether a page of the list is among them. */
+/* Whether a page of the list is among the removed ones. */
 bool pv_removed_uses(const struct pv_removed *removed, uint8_t *const *pages, uint32_t n_pages);
 
 #endif

@@ -24,7 +24,8 @@ void pv_ring_index_record(struct pv_state *st, struct pv_ring *ring)
 	vnic_state_u32_max(&st->stream, &ring->index, ring->slots ? 2 * ring->slots - 1 : 0);
 }
 
-void pv_event_ring_record(struct pv_state *st, struct pv_event_ring *events, uint32_t element)
+static void pv_event_ring_record(struct pv_state *st, struct pv_event_ring *events,
+				 uint32_t element)
 {
 	struct vnic_state_stream *s = &st->stream;
 	/* A ring whose memory is gone is saved without pages: nothing is reported to it. */

@@ -43,7 +43,6 @@ int pv_translate_region(void *arg, struct urxe_state_region *region);
 
 /* device_record.c */
 void pv_device_record(struct pv_state *st);
-void pv_event_ring_record(struct pv_state *st, struct pv_event_ring *events, uint32_t element);
 void pv_pages_record(struct pv_state *st, uint8_t ***pages, uint32_t *n_pages);
 /* The device's index in the ring. */
 void pv_ring_index_record(struct pv_state *st, struct pv_ring *ring);
