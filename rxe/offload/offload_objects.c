@@ -24,6 +24,11 @@ void offload_destroy_cq(struct urxe_cq *cq)
 	cq->hca = NULL;
 }
 
+void *urxe_offload_hca_cq(const struct urxe_cq *cq)
+{
+	return cq->hca;
+}
+
 void offload_arm_cq(struct urxe_cq *cq, bool solicited_only)
 {
 	if (cq->offloaded)

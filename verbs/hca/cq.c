@@ -15,6 +15,9 @@
 #define BATCH  16
 #define ROUNDS 8
 
+/* Every so many calls for one CQ, all CQs are polled. */
+#define SINGLE_POLLS 16
+
 int hca_cq_create(void *ctx, struct urxe_cq *engine_cq, void **out)
 {
 	struct hca *hca = ctx;
@@ -150,20 +153,37 @@ static bool poll_cq(struct hca_cq *cq)
  * The functions of the engine that complete requests may post, which adds CQs at the head of the
  * list, but only this function and the destruction of a CQ take CQs from the list.
  */
+static bool poll_busy(struct hca_cq *cq)
+{
+	bool more = poll_cq(cq);
+
+	if (!cq->outstanding) {
+		LIST_REMOVE(cq, busy_link);
+		cq->busy = false;
+	}
+	return more;
+}
+
 bool hca_poll(struct hca *hca)
 {
 	struct hca_cq *cq = LIST_FIRST(&hca->busy_cqs);
 	bool more = false;
 
+	hca->single_polls = 0;
 	while (cq && !hca->dead) {
 		struct hca_cq *next = LIST_NEXT(cq, busy_link);
 
-		more |= poll_cq(cq);
-		if (!cq->outstanding) {
-			LIST_REMOVE(cq, busy_link);
-			cq->busy = false;
-		}
+		more |= poll_busy(cq);
 		cq = next;
 	}
 	return more;
+}
+
+bool hca_poll_cq(struct hca *hca, void *hca_cq)
+{
+	struct hca_cq *cq = hca_cq;
+
+	if (!cq || ++hca->single_polls >= SINGLE_POLLS)
+		return hca_poll(hca);
+	return cq->busy && !hca->dead && poll_busy(cq);
 }

@@ -34,6 +34,7 @@ struct hca {
 	uint8_t port;
 	bool dead;
 	struct hca_cq_list busy_cqs; /* CQs that may have completions */
+	uint32_t single_polls;       /* calls of hca_poll_cq since all CQs were polled */
 	struct hca_qp_list qps;
 	struct hca_srq_list srqs;
 	struct hca_pd_list pds;

@@ -70,6 +70,11 @@ bool hca_has_gid(const struct hca *hca, uint32_t index);
 
 /* Passes completions to the engine. True: more may wait. */
 bool hca_poll(struct hca *hca);
+/*
+ * The same for one CQ, which the program polls: `hca_cq` of urxe_offload_hca_cq(). Some calls poll
+ * all CQs, because completions of other CQs make room for requests. NULL: as hca_poll().
+ */
+bool hca_poll_cq(struct hca *hca, void *hca_cq);
 
 /* Readable when hca_handle_events() has something to do. */
 int hca_comp_fd(const struct hca *hca);

@@ -140,7 +140,9 @@ bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now
 	cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, handle);
 	if (!is_last_poll(cq))
 		take_grant(now);
+	port.hca.polled = cq ? cq->cq : NULL;
 	run_engine(now);
+	port.hca.polled = NULL;
 	if (polling->state == POLL_PROGRAM && is_last_poll(cq))
 		return_grant();
 	engine_thread_schedule();

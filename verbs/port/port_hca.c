@@ -216,7 +216,8 @@ bool port_hca_poll(void)
 		return false;
 	if (port.hca.unhooked)
 		recv_hook_refill_all();
-	return hca_poll(port.hca.hca);
+	return hca_poll_cq(port.hca.hca,
+			   port.hca.polled ? urxe_offload_hca_cq(port.hca.polled) : NULL);
 }
 
 /* With the lock. False: the HCA cannot have the connection. */

@@ -19,6 +19,7 @@ struct port_hca {
 	struct hca *hca;     /* NULL: none */
 	uint32_t generation; /* of the daemon's HCA that was tried last (struct vnic_attach_hca) */
 	bool unhooked;       /* a program posts receives without the hooks of poll_hook.c */
+	const struct urxe_cq *polled; /* CQ that a program polls now; NULL: none, or all */
 };
 
 /* URXE_WAY */

@@ -174,6 +174,8 @@ void urxe_offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc, bool 
 /* The HCA's completion queue has had the event that cq_arm requested, and its completions have been
  * passed. */
 void urxe_offload_cq_event(struct urxe_cq *cq);
+/* What cq_create() has returned for the CQ; NULL: nothing, no queue pair of the HCA uses the CQ. */
+void *urxe_offload_hca_cq(const struct urxe_cq *cq);
 /* An asynchronous event of the HCA's queue pair or shared receive queue. Events of the whole device
  * are not passed here. */
 void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async event);

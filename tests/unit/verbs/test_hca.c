@@ -299,6 +299,33 @@ static void a_full_queue_takes_the_rest_later(void **state)
 	assert_int_equal(seen.n, 1);
 }
 
+/* Another program's thread that polls another CQ depends on the calls that poll all CQs. */
+static void polling_one_cq_leaves_the_others_for_later(void **state)
+{
+	struct urxe_cq *first = f.cq;
+	struct fake_qp *qps[2];
+	uint32_t calls = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			assert_int_equal(urxe_cq_create(f.dev, &f, &f.cq), 0);
+		make_qp(URXE_QPT_RC, 0, NULL);
+		qps[i] = fake_hca.last_qp;
+		connect_rc();
+		send_some(1, 0);
+		fake_hca_complete_send(qps[i], IBV_WC_SUCCESS);
+	}
+	hca_poll_cq(f.hca, urxe_offload_hca_cq(first));
+	assert_int_equal(seen.n, 1);
+	for (; seen.n < 2 && calls < 100; calls++)
+		hca_poll_cq(f.hca, urxe_offload_hca_cq(first));
+	assert_in_range(calls, 1, 20);
+	/* No queue pair of the HCA uses the CQ: it has none there. */
+	assert_int_equal(urxe_cq_create(f.dev, &f, &f.cq), 0);
+	assert_null(urxe_offload_hca_cq(f.cq));
+}
+
 static void a_refused_request_fails_in_its_turn(void **state)
 {
 	struct fake_qp *qp;
@@ -655,6 +682,7 @@ int main(void)
 		TEST(late_completions_name_no_queue),
 		TEST(invented_completions_are_ignored),
 		TEST(a_full_queue_takes_the_rest_later),
+		TEST(polling_one_cq_leaves_the_others_for_later),
 		TEST(a_refused_request_fails_in_its_turn),
 		TEST(odd_numbers_are_kept_or_refused),
 		TEST(refused_objects_are_the_engines),
