@@ -575,10 +575,7 @@ static void run_input(const uint8_t *data, size_t size)
 static void close_world(void)
 {
 	in.left = 0;
-	side_restart(&side);
-	side_connect(&side);
-	side_check_write(&side);
-	side_close(&side);
+	side_finish(&side);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

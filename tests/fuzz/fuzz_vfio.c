@@ -16,22 +16,13 @@
 #include <unistd.h>
 #include <vnic/vfio_server.h>
 
+#include "require.h"
 #include "vfio_message.h"
 
 #define PAGE      4096u
 #define MAX_STEPS 200
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static const struct vnic_vfio_function function = {
-	.vendor = 0x15ad,
-	.device = 0x07b0,
-	.class_code = 0x020000,
-	.bar_size = {4096, 4096, 8192},
-	.vectors = VFIO_MESSAGE_VECTORS,
-	.msix_bar = 2,
-	.pba_offset = 4096,
-};
 
 struct lab {
 	struct script in;
@@ -41,26 +32,12 @@ struct lab {
 	uint32_t sum;
 };
 
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
-
 /* --- The model */
-
-static void check_access(uint32_t bar, uint32_t offset, uint32_t size)
-{
-	require(bar < VNIC_VFIO_BARS && size <= 8 && size && !(size & (size - 1)));
-	require(offset % size == 0 && offset + size <= function.bar_size[bar]);
-	require(bar != 2 ||
-		(offset >= VFIO_MESSAGE_VECTORS * 16 && (offset < 4096 || offset >= 4104)));
-}
 
 static uint64_t model_read(void *ctx, uint32_t bar, uint32_t offset, uint32_t size)
 {
 	(void)ctx;
-	check_access(bar, offset, size);
+	vfio_message_check_access(bar, offset, size);
 	return UINT64_MAX;
 }
 
@@ -68,7 +45,7 @@ static void model_write(void *ctx, uint32_t bar, uint32_t offset, uint32_t size,
 {
 	struct lab *lab = ctx;
 
-	check_access(bar, offset, size);
+	vfio_message_check_access(bar, offset, size);
 	/* A model may raise an interrupt in a write. */
 	if (value & 1)
 		vnic_vfio_server_interrupt(lab->server, offset % 64);
@@ -250,7 +227,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int file = -1, event;
 	struct lab lab = {.in = {data, size}};
-	struct vnic_vfio_attr attr = {.function = function,
+	struct vnic_vfio_attr attr = {.function = vfio_message_function,
 				      .ops =
 					      {
 						      .read = model_read,

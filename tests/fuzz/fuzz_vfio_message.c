@@ -25,16 +25,6 @@
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
-static const struct vnic_vfio_function function = {
-	.vendor = 0x15ad,
-	.device = 0x07b0,
-	.class_code = 0x020000,
-	.bar_size = {4096, 4096, 8192},
-	.vectors = VFIO_MESSAGE_VECTORS,
-	.msix_bar = 2,
-	.pba_offset = 4096,
-};
-
 static struct script in;
 static struct vnic_guest_memory *memory;
 static struct vnic_vfio_server *server;
@@ -44,18 +34,10 @@ static bool stopped, logging; /* by the client's migration */
 
 /* --- The model */
 
-static void check_access(uint32_t bar, uint32_t offset, uint32_t size)
-{
-	require(bar < VNIC_VFIO_BARS && size <= 8 && size && !(size & (size - 1)));
-	require(offset % size == 0 && offset + size <= function.bar_size[bar]);
-	require(bar != 2 ||
-		(offset >= VFIO_MESSAGE_VECTORS * 16 && (offset < 4096 || offset >= 4104)));
-}
-
 static uint64_t model_read(void *ctx, uint32_t bar, uint32_t offset, uint32_t size)
 {
 	(void)ctx;
-	check_access(bar, offset, size);
+	vfio_message_check_access(bar, offset, size);
 	return UINT64_MAX;
 }
 
@@ -63,7 +45,7 @@ static void model_write(void *ctx, uint32_t bar, uint32_t offset, uint32_t size,
 {
 	(void)ctx;
 	require(!stopped);
-	check_access(bar, offset, size);
+	vfio_message_check_access(bar, offset, size);
 	/* A model may raise an interrupt in a write, and withdraw memory that a peer copies. */
 	if (value & 1)
 		vnic_vfio_server_interrupt(server, offset % 64);
@@ -281,7 +263,7 @@ static void step(void)
 static void open_world(void)
 {
 	const struct vnic_vfio_attr attr = {
-		.function = function,
+		.function = vfio_message_function,
 		.ops = {model_read, model_write, model_reset, model_memory, model_memory,
 			model_disconnected, model_settled},
 		.migration = &migration,

@@ -628,3 +628,11 @@ void side_pass_time(struct side *s)
 	s->guest.now = s->peer->guest.now = next;
 	side_run(s);
 }
+
+void side_finish(struct side *s)
+{
+	side_restart(s);
+	side_connect(s);
+	side_check_write(s);
+	side_close(s);
+}

@@ -45,6 +45,8 @@ void side_connect(struct side *s);
 void side_add_read_only_memory(struct side *s);
 /* An honest WRITE must reach the peer. */
 void side_check_write(struct side *s);
+/* Restarts the side, checks that a WRITE works, and closes the side. */
+void side_finish(struct side *s);
 
 /* A value that matters: a key, an address, a limit. */
 uint64_t side_value(struct side *s);

@@ -5,8 +5,28 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "require.h"
+
 #define PAGE   4096u
 #define HEADER 16u
+
+const struct vnic_vfio_function vfio_message_function = {
+	.vendor = 0x15ad,
+	.device = 0x07b0,
+	.class_code = 0x020000,
+	.bar_size = {4096, 4096, 8192},
+	.vectors = VFIO_MESSAGE_VECTORS,
+	.msix_bar = 2,
+	.pba_offset = 4096,
+};
+
+void vfio_message_check_access(uint32_t bar, uint32_t offset, uint32_t size)
+{
+	require(bar < VNIC_VFIO_BARS && size <= 8 && size && !(size & (size - 1)));
+	require(offset % size == 0 && offset + size <= vfio_message_function.bar_size[bar]);
+	require(bar != 2 ||
+		(offset >= VFIO_MESSAGE_VECTORS * 16 && (offset < 4096 || offset >= 4104)));
+}
 
 static void put(uint8_t *to, uint64_t value, uint32_t size)
 {

@@ -6,11 +6,18 @@
 
 #include <stdint.h>
 
+#include <vnic/vfio_server.h>
+
 #include "script.h"
 
 #define VFIO_MESSAGE_PAGES   64u /* of the file that messages map */
 #define VFIO_MESSAGE_VECTORS 25u /* of the function */
 #define VFIO_MESSAGE_FDS     20u /* descriptors at most: more than a message may have */
+
+/* The function whose server gets the messages. */
+extern const struct vnic_vfio_function vfio_message_function;
+/* For its model: an access must be aligned, within a BAR, and not to the MSI-X table. */
+void vfio_message_check_access(uint32_t bar, uint32_t offset, uint32_t size);
 
 struct vfio_message {
 	uint8_t bytes[1024];

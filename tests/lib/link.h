@@ -50,6 +50,13 @@ struct link {
 	uint32_t n, room;
 };
 
+/* A filter that loses one frame; its argument is a struct link_loss. */
+struct link_loss {
+	unsigned first; /* number of the frame to lose, from 0 */
+	unsigned seen;
+};
+bool link_lose_one(void *loss, uint64_t now, uint8_t *data, uint32_t len);
+
 void link_init(struct link *link, uint64_t seed);
 void link_free(struct link *link);
 void link_send(struct link *link, uint64_t now, const uint8_t *data, uint32_t len);

@@ -126,45 +126,55 @@ static void private_file(uintptr_t size)
 
 /* --- Pipes */
 
-static void vmsplice_shows_later_stores(uintptr_t unused)
-{
-	struct region region = region_map(16 * PAGE);
-	struct iovec pages = {region.bytes, 4 * PAGE};
-	static uint8_t copy[4 * PAGE];
+/* A pipe that has the first 4 pages of a region by reference. */
+struct spliced {
+	struct region region;
 	int fds[2];
 	ssize_t n;
+};
+
+static void splice_pages(struct spliced *s)
+{
+	struct iovec pages;
+
+	s->region = region_map(16 * PAGE);
+	pages = (struct iovec){s->region.bytes, 4 * PAGE};
+	region_fill(&s->region, 3);
+	if (pipe(s->fds))
+		err(1, "pipe");
+	s->n = vmsplice(s->fds[1], &pages, 1, 0);
+	skip_unless(s->n >= 0, "vmsplice");
+}
+
+static void read_pipe(const struct spliced *s)
+{
+	static uint8_t copy[4 * PAGE];
+
+	say("vmsplice returns %zd, read returns %zd", s->n, read(s->fds[0], copy, sizeof(copy)));
+	say("the pipe holds %#x to %#x", copy[0], copy[sizeof(copy) - 1]);
+}
+
+static void vmsplice_shows_later_stores(uintptr_t unused)
+{
+	struct spliced s;
 
 	(void)unused;
-	region_fill(&region, 3);
-	if (pipe(fds))
-		err(1, "pipe");
-	n = vmsplice(fds[1], &pages, 1, 0);
-	skip_unless(n >= 0, "vmsplice");
-	memset(region.bytes, 0x77, 4 * PAGE);
-	say("vmsplice returns %zd, read returns %zd", n, read(fds[0], copy, sizeof(copy)));
-	say("the pipe holds %#x to %#x", copy[0], copy[sizeof(copy) - 1]);
-	region_unmap(&region);
+	splice_pages(&s);
+	memset(s.region.bytes, 0x77, 4 * PAGE);
+	read_pipe(&s);
+	region_unmap(&s.region);
 }
 
 static void vmsplice_shows_later_writes(uintptr_t unused)
 {
-	struct region region = region_map(16 * PAGE);
-	struct iovec pages = {region.bytes, 4 * PAGE};
-	static uint8_t copy[4 * PAGE];
-	int fds[2];
-	ssize_t n;
+	struct spliced s;
 
 	(void)unused;
-	region_fill(&region, 3);
-	if (pipe(fds))
-		err(1, "pipe");
-	n = vmsplice(fds[1], &pages, 1, 0);
-	skip_unless(n >= 0, "vmsplice");
-	region_fill(&region, 9);
-	say("vmsplice returns %zd, read returns %zd", n, read(fds[0], copy, sizeof(copy)));
-	say("the pipe holds %#x to %#x", copy[0], copy[sizeof(copy) - 1]);
-	snapshot_check(&region, snapshot_fork);
-	region_unmap(&region);
+	splice_pages(&s);
+	region_fill(&s.region, 9);
+	read_pipe(&s);
+	snapshot_check(&s.region, snapshot_fork);
+	region_unmap(&s.region);
 }
 
 const struct row file_rows[] = {

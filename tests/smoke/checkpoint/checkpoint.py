@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A process is saved, killed and restored, while its peer exchanges messages with it and knows nothing."""
+import contextlib
 import os
 import signal
 import sys
@@ -10,34 +11,37 @@ from checkpoint_pair import CheckpointPair, Commanded, move  # noqa: E402
 from host import Failure, Host, main  # noqa: E402
 
 
+@contextlib.contextmanager
+def one_host(build, traveller_events=False, **environment):
+    """Two programs of one host, which exchange messages before and after the block."""
+    with Host(build) as host:
+        host.environment.update(environment)
+        pair = CheckpointPair(build, [host, host], traveller_events)
+        pair.progress()
+        yield pair
+        pair.progress()
+        pair.end()
+
+
 def check_same_host(build):
     """Restored on the same host, several times, in the middle of messages."""
-    with Host(build) as host:
-        pair = CheckpointPair(build, [host, host])
+    with one_host(build) as pair:
         for _ in range(3):
             pair.progress()
             move(pair)
-        pair.progress()
-        pair.end()
 
 
 def check_packets(build):
     """The same without copies between the processes."""
-    with Host(build) as host:
-        host.environment.update(URXE_TRANSPORT='packet')
-        pair = CheckpointPair(build, [host, host])
+    with one_host(build, URXE_TRANSPORT='packet') as pair:
         for _ in range(2):
             pair.progress()
             move(pair, 0.5)
-        pair.progress()
-        pair.end()
 
 
 def check_events(build):
     """A thread sleeps in ibv_get_cq_event while it is saved, and wakes up in the restored process."""
-    with Host(build) as host:
-        pair = CheckpointPair(build, [host, host], traveller_events=True)
-        pair.progress()
+    with one_host(build, traveller_events=True) as pair:
         pair.drain()
         pair.traveller.obey('sleep')
         move(pair)
@@ -46,31 +50,23 @@ def check_events(build):
             program.obey('go')
         pair.progress()
         move(pair)
-        pair.progress()
-        pair.end()
 
 
 def check_unread_event(build):
     """An event that the program has not read is there after the restoration."""
-    with Host(build) as host:
-        pair = CheckpointPair(build, [host, host], traveller_events=True)
-        pair.progress()
+    with one_host(build, traveller_events=True) as pair:
         for _ in range(30):  # an event may wake the thread while the program waits for its stop
             pair.traveller.obey('hold')
             pair.traveller.obey('free')
         pair.traveller.obey('hold')
         move(pair)
-        pair.progress()
-        pair.end()
 
 
 def check_abandoned(build):
     """The saved process goes on, and its peer too; its snapshot cannot be restored beside it."""
-    with Host(build) as host:
-        pair = CheckpointPair(build, [host, host])
-        pair.progress()
+    with one_host(build) as pair:
         pair.save()
-        copy = Commanded(host, build, 'restore', *pair.files)
+        copy = Commanded(pair.hosts[0], build, 'restore', *pair.files)
         answer = copy.answer()
         if not answer.startswith('error EEXIST: another process of this host has the queue pair numbers'):
             raise Failure(answer)
@@ -78,37 +74,26 @@ def check_abandoned(build):
         pair.progress()
         pair.traveller.obey('storm 200', 'stormed')
         pair.traveller.obey('misuse', 'refused')
-        pair.progress()
-        pair.end()
 
 
 def check_restart(build):
     """A restored process claims its QPNs from the next daemon, and is saved and restored with that daemon."""
-    with Host(build) as host:
-        host.environment.update(URXE_RECONNECT_S='60')
-        pair = CheckpointPair(build, [host, host])
-        pair.progress()
+    with one_host(build, URXE_RECONNECT_S='60') as pair:
         move(pair)
         pair.progress()
-        host.daemon.kill(signal.SIGKILL)
-        host.daemon.wait(10)
-        host.start_daemon()
+        pair.hosts[0].daemon.kill(signal.SIGKILL)
+        pair.hosts[0].daemon.wait(10)
+        pair.hosts[0].start_daemon()
         pair.progress()
         move(pair)
-        pair.progress()
-        pair.end()
 
 
 def check_damaged(build):
     """Restorations fail for a damaged stream, missing memory or a used descriptor; the next one in the same process works."""
-    with Host(build) as host:
-        pair = CheckpointPair(build, [host, host])
-        pair.progress()
+    with one_host(build) as pair:
         pair.save()
         pair.traveller.kill()
-        pair.restore(host, 'damaged')
-        pair.progress()
-        pair.end()
+        pair.restore(pair.hosts[0], 'damaged')
 
 
 CHECKS = {name[len('check_'):]: check for name, check in list(globals().items()) if name.startswith('check_')}

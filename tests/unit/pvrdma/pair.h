@@ -91,6 +91,24 @@ static inline void pair_close(struct pair *p)
 	}
 }
 
+/* A test of cmocka whose state is a pair with RC queue pairs. */
+#define PAIR_TEST(test) cmocka_unit_test_setup_teardown(test, pair_setup, pair_teardown)
+
+static inline int pair_setup(void **state)
+{
+	static struct pair p;
+
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
+	*state = &p;
+	return 0;
+}
+
+static inline int pair_teardown(void **state)
+{
+	pair_close(*state);
+	return 0;
+}
+
 /* RC queue pairs, one of which has failed. */
 static inline void reconnect(struct pair *p)
 {

@@ -7,21 +7,6 @@
 
 #include <unistd.h>
 
-static int pair_setup(void **state)
-{
-	static struct pair p;
-
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
-	*state = &p;
-	return 0;
-}
-
-static int pair_teardown(void **state)
-{
-	pair_close(*state);
-	return 0;
-}
-
 /* cmocka installs its own handlers of signals before each test. */
 static void shorten_file(struct guest *g)
 {
@@ -248,8 +233,6 @@ static void test_indices_of_a_ring(void **state)
 	assert_true(check_memory(&p->guest[0]) > 0);
 	guest_pages_free(&qp.pages);
 }
-
-#define PAIR_TEST(test) cmocka_unit_test_setup_teardown(test, pair_setup, pair_teardown)
 
 int main(void)
 {

@@ -8,21 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int pair_setup(void **state)
-{
-	static struct pair p;
-
-	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
-	*state = &p;
-	return 0;
-}
-
-static int pair_teardown(void **state)
-{
-	pair_close(*state);
-	return 0;
-}
-
 static struct pv_cmd_create_mr create_of(const struct pair *p, const struct pages *pages,
 					 uint64_t length)
 {
@@ -519,8 +504,6 @@ static void test_slots_lose_memory(void **state)
 	assert_int_equal(pvrdma_counters(g->dev)[PVRDMA_EVENTS_LOST] > 0, 1);
 	net_run(&p->net);
 }
-
-#define PAIR_TEST(test) cmocka_unit_test_setup_teardown(test, pair_setup, pair_teardown)
 
 int main(void)
 {

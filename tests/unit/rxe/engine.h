@@ -37,6 +37,20 @@ static inline void engine_close(struct engine *e)
 	pair_destroy(e->pair);
 }
 
+/* Brings the QP of one end through RESET to RTR again. */
+static inline void engine_start_anew(struct engine *e, const struct conn_attr *conn, unsigned end)
+{
+	struct urxe_qp_attr attr = {0};
+
+	assert_int_equal(urxe_qp_modify(e->end[end].qp, 0, &attr, URXE_QP_STATE), 0);
+	for (uint8_t to = URXE_QPS_INIT; to <= URXE_QPS_RTR; to++) {
+		attr = conn_qp_attr(conn, end, e->end[!end].node, e->end[!end].qpn);
+		attr.state = to;
+		assert_int_equal(
+			urxe_qp_modify(e->end[end].qp, 0, &attr, conn_mask(conn->type, to)), 0);
+	}
+}
+
 static inline void post_recv(struct endpoint *end, uint64_t wr_id, uint32_t offset, uint32_t length)
 {
 	struct urxe_seg seg = node_seg(end->node, offset, length);

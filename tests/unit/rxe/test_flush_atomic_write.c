@@ -488,22 +488,6 @@ static void test_requests_need_resources(void **state)
 	}
 }
 
-/* Loses one frame. */
-struct loss {
-	unsigned first; /* number of the frame to lose */
-	unsigned seen;
-};
-
-static bool lose(void *arg, uint64_t now, uint8_t *data, uint32_t len)
-{
-	struct loss *loss = arg;
-
-	(void)now;
-	(void)data;
-	(void)len;
-	return loss->seen++ != loss->first;
-}
-
 static void post_among_others(struct engine *e, uint32_t key)
 {
 	post_send(e, 0, &(struct post){.wr_id = 1, .opcode = URXE_WR_RDMA_WRITE, .length = 3000});
@@ -524,11 +508,11 @@ static void test_losses_do_not_repeat_execution(void **state)
 	(void)state;
 	for (int side = 0; side < 2; side++) {
 		for (unsigned first = 0; first < 8; first++) {
-			struct loss loss = {.first = first};
+			struct link_loss loss = {.first = first};
 			struct engine e;
 
 			open_durable(&e, W | G | P | URXE_ACCESS_REMOTE_READ);
-			e.pair->link[side].filter = lose;
+			e.pair->link[side].filter = link_lose_one;
 			e.pair->link[side].filter_arg = &loss;
 			rand_fill(&(struct rand){first}, e.a->mem, 3000);
 			post_among_others(&e, urxe_mr_key(node_reg(e.b, NODE_PD, LW | W | G | P,

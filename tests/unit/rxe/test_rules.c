@@ -233,19 +233,12 @@ static void test_filled_gap_cancels_the_nak(void **state)
 static void test_established_event_comes_once(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
-	struct urxe_qp_attr attr = {0};
 	struct urxe_packet p;
 	struct engine e;
 
 	(void)state;
 	engine_open(&e, &conn);
-	assert_int_equal(urxe_qp_modify(e.end[1].qp, 0, &attr, URXE_QP_STATE), 0);
-	for (uint8_t to = URXE_QPS_INIT; to <= URXE_QPS_RTR; to++) {
-		attr = conn_qp_attr(&conn, 1, e.a, e.end[0].qpn);
-		attr.state = to;
-		assert_int_equal(urxe_qp_modify(e.end[1].qp, 0, &attr, conn_mask(URXE_QPT_RC, to)),
-				 0);
-	}
+	engine_start_anew(&e, &conn, 1);
 	p = from_peer(&e, &conn, 0x0a);
 	for (unsigned i = 0; i < 3; i++) {
 		inject(&e, &p);

@@ -138,33 +138,17 @@ static void test_send_invalidate_refused(void **state)
 	}
 }
 
-/* Loses one frame. */
-struct loss {
-	unsigned first; /* number of the frame to lose */
-	unsigned seen;
-};
-
-static bool lose(void *arg, uint64_t now, uint8_t *data, uint32_t len)
-{
-	struct loss *loss = arg;
-
-	(void)now;
-	(void)data;
-	(void)len;
-	return loss->seen++ != loss->first;
-}
-
 /* The acknowledgement is lost: the repetition invalidates nothing, and causes no error. */
 static void test_send_invalidate_repeated(void **state)
 {
-	struct loss loss = {.first = 0};
+	struct link_loss loss = {.first = 0};
 	struct bench b;
 
 	(void)state;
 	open_bench(&b, URXE_QPT_RC, TYPE_2);
 	bind_well(&b, W);
 	post_recv(&b.e.end[1], 8, 20000, 6000);
-	b.e.pair->link[1].filter = lose;
+	b.e.pair->link[1].filter = link_lose_one;
 	b.e.pair->link[1].filter_arg = &loss;
 	assert_int_equal(try_key_wr(b.e.end[0].qp, 4, URXE_WR_SEND_INV, urxe_mw_key(b.mw)), 0);
 	pair_settle(b.e.pair);
@@ -283,7 +267,7 @@ static void test_unsignaled_requests_before_a_local_one_are_acknowledged(void **
 static void test_not_executed_again(void **state)
 {
 	struct urxe_mw_bind bind;
-	struct loss loss;
+	struct link_loss loss;
 	struct bench b;
 
 	(void)state;
@@ -291,7 +275,7 @@ static void test_not_executed_again(void **state)
 		loss.seen = 0;
 		open_bench(&b, URXE_QPT_RC, TYPE_2);
 		bind = bind_to(&b, W);
-		b.e.pair->link[1].filter = lose;
+		b.e.pair->link[1].filter = link_lose_one;
 		b.e.pair->link[1].filter_arg = &loss;
 		post_write(&b, 1, 0);
 		post_bind(b.e.end[1].qp, 2, &bind);

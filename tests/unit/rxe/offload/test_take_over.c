@@ -359,19 +359,26 @@ static void expect_writes(struct bed *bed, uint32_t n)
 	assert_memory_equal(bed->e.b->mem + TO, bed->e.a->mem, n * 2000);
 }
 
+/* The HCA has a part of n requests when the engine begins to take over. */
+static void begin_take_over(struct bed *bed, uint32_t n)
+{
+	struct urxe_offload_refusal refusal;
+
+	open_bed(bed, &(struct bed_attr){0, REMOTE, 0, false});
+	prepare_memory(bed, WRITE);
+	post_writes(bed, n);
+	hand_over(bed, 0);
+	assert_int_equal(urxe_offload_take_over(device(bed, 0), 1, true, &refusal), -EAGAIN);
+	run_for(bed, 100000);
+}
+
 static void test_waiting_requests(void **state)
 {
 	const uint32_t n = 2 * HCA_ROOM + 1;
-	struct urxe_offload_refusal refusal;
 	static struct bed bed;
 
 	(void)state;
-	open_bed(&bed, &(struct bed_attr){0, REMOTE, 0, false});
-	prepare_memory(&bed, WRITE);
-	post_writes(&bed, n);
-	hand_over(&bed, 0);
-	assert_int_equal(urxe_offload_take_over(device(&bed, 0), 1, true, &refusal), -EAGAIN);
-	run_for(&bed, 100000);
+	begin_take_over(&bed, n);
 	/* The HCA has got no request since. */
 	assert_int_equal(events(bed.e.a, URXE_EVENT_HCA_REQUESTS), 1 + HCA_ROOM);
 	take_over(&bed, 0);
@@ -384,16 +391,10 @@ static void test_waiting_requests(void **state)
 static void test_kept(void **state)
 {
 	const uint32_t n = 2 * HCA_ROOM + 1;
-	struct urxe_offload_refusal refusal;
 	static struct bed bed;
 
 	(void)state;
-	open_bed(&bed, &(struct bed_attr){0, REMOTE, 0, false});
-	prepare_memory(&bed, WRITE);
-	post_writes(&bed, n);
-	hand_over(&bed, 0);
-	assert_int_equal(urxe_offload_take_over(device(&bed, 0), 1, true, &refusal), -EAGAIN);
-	run_for(&bed, 100000);
+	begin_take_over(&bed, n);
 	urxe_offload_keep(device(&bed, 0));
 	settle(&bed);
 	assert_true(urxe_qp_offloaded(bed.e.end[0].qp));

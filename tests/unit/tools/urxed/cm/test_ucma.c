@@ -527,14 +527,21 @@ static void listener_accepts_its_address_family(void **state)
 	get_event(&b, CMA_CONNECT_REQUEST);
 }
 
+/* The file of a program, in a command that names another one as the source. */
+static struct loop_program with_token(const struct loop_program *p,
+				      const struct loop_program *source)
+{
+	struct loop_program named = *p;
+
+	named.token = source->token;
+	return named;
+}
+
 static void migrated_id_belongs_to_the_other_file(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = 0};
 	struct loop_program c = loop_start(&loop);
-	struct loop_program from_a = {.fd = c.fd,
-				      .event_fd = c.event_fd,
-				      .event_writer = c.event_writer,
-				      .token = a.token};
+	struct loop_program from_a = with_token(&c, &a);
 	uint32_t id;
 
 	(void)state;
@@ -556,10 +563,7 @@ static void migrated_listener_takes_its_requests_along(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = listener(5)};
 	struct loop_program c = loop_start(&loop);
-	struct loop_program from_b = {.fd = c.fd,
-				      .event_fd = c.event_fd,
-				      .event_writer = c.event_writer,
-				      .token = b.token};
+	struct loop_program from_b = with_token(&c, &b);
 	uint32_t id = client(RDMA_PS_TCP), child;
 
 	(void)state;
@@ -581,10 +585,7 @@ static void migrated_listener_takes_events_of_accepted_ids_along(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = listener(5)};
 	struct loop_program c = loop_start(&loop);
-	struct loop_program from_b = {.fd = c.fd,
-				      .event_fd = c.event_fd,
-				      .event_writer = c.event_writer,
-				      .token = b.token};
+	struct loop_program from_b = with_token(&c, &b);
 	uint32_t id = client(RDMA_PS_TCP), child;
 
 	(void)state;
