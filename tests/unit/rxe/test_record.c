@@ -13,45 +13,45 @@
 #include "require.h"
 #include "scene.h"
 
-#define TAPE_ROOM (64u << 20)
-#define MS        1000000ull
+#define RECORDING_ROOM (64u << 20)
+#define MS             1000000ull
 
-struct tape {
+struct recorded_bytes {
 	uint8_t *bytes;
 	size_t n, room;
 };
 
-static bool write_tape(void *arg, const uint8_t *bytes, size_t n)
+static bool write_recording(void *arg, const uint8_t *bytes, size_t n)
 {
-	struct tape *tape = arg;
+	struct recorded_bytes *recording = arg;
 
-	if (tape->n + n + (n == URXE_RECORD_END ? 0 : URXE_RECORD_END) > tape->room)
+	if (recording->n + n + (n == URXE_RECORD_END ? 0 : URXE_RECORD_END) > recording->room)
 		return false;
-	memcpy(tape->bytes + tape->n, bytes, n);
-	tape->n += n;
+	memcpy(recording->bytes + recording->n, bytes, n);
+	recording->n += n;
 	return true;
 }
 
-static void open_tape(struct tape *tape, size_t room)
+static void open_recording(struct recorded_bytes *recording, size_t room)
 {
-	*tape = (struct tape){.bytes = malloc(room), .room = room};
-	assert_non_null(tape->bytes);
+	*recording = (struct recorded_bytes){.bytes = malloc(room), .room = room};
+	assert_non_null(recording->bytes);
 }
 
-static void start(struct pair *pair, unsigned side, struct tape *tape, bool whole)
+static void start(struct pair *pair, unsigned side, struct recorded_bytes *recording, bool whole)
 {
 	const struct urxe_recorder recorder = {
-		.arg = tape, .write = write_tape, .whole_frames = whole};
+		.arg = recording, .write = write_recording, .whole_frames = whole};
 
 	assert_int_equal(urxe_record_start(pair->node[side]->dev, pair->now, &recorder), 0);
 	assert_true(urxe_recording(pair->node[side]->dev));
 }
 
-static void replay_same(const struct tape *tape)
+static void replay_same(const struct recorded_bytes *recording)
 {
 	struct urxe_replay replay = {0};
 
-	assert_int_equal(urxe_replay(&replay, tape->bytes, tape->n), 0);
+	assert_int_equal(urxe_replay(&replay, recording->bytes, recording->n), 0);
 	assert_true(replay.has_end && !replay.lost);
 	assert_true(replay.calls > 0);
 }
@@ -166,12 +166,12 @@ static void test_replay_of_each_scene_is_the_same(void **state)
 
 	(void)state;
 	for (unsigned i = 0; (s = scene_open(i)); i++) {
-		struct tape tape[2];
+		struct recorded_bytes recording[2];
 		struct node_queue queue = {.node = s->pair->node[0]};
 
 		for (unsigned side = 0; side < 2; side++) {
-			open_tape(&tape[side], TAPE_ROOM);
-			start(s->pair, side, &tape[side], true);
+			open_recording(&recording[side], RECORDING_ROOM);
+			start(s->pair, side, &recording[side], true);
 		}
 		pair_run(s->pair, s->pair->now + 20 * MS);
 		change_regions(s->pair->node[0]);
@@ -182,8 +182,8 @@ static void test_replay_of_each_scene_is_the_same(void **state)
 		for (unsigned side = 0; side < 2; side++) {
 			urxe_record_stop(s->pair->node[side]->dev);
 			assert_false(urxe_recording(s->pair->node[side]->dev));
-			replay_same(&tape[side]);
-			free(tape[side].bytes);
+			replay_same(&recording[side]);
+			free(recording[side].bytes);
 		}
 		scene_close(s);
 	}
@@ -223,11 +223,11 @@ static void test_replay_gives_the_recorded_answers(void **state)
 	for (unsigned what = 0; what < 3; what++) {
 		struct endpoint end[2];
 		struct pair *pair = open_connection(end);
-		struct tape tape[2];
+		struct recorded_bytes recording[2];
 
 		for (unsigned side = 0; side < 2; side++) {
-			open_tape(&tape[side], 1 << 20);
-			start(pair, side, &tape[side], true);
+			open_recording(&recording[side], 1 << 20);
+			start(pair, side, &recording[side], true);
 		}
 		pair->node[1]->byte_gone = what == 0 ? pair->node[1]->mem + 6000 : NULL;
 		if (what == 1)
@@ -240,8 +240,8 @@ static void test_replay_gives_the_recorded_answers(void **state)
 		pair_run(pair, pair->now + 50 * MS);
 		for (unsigned side = 0; side < 2; side++) {
 			urxe_record_stop(pair->node[side]->dev);
-			replay_same(&tape[side]);
-			free(tape[side].bytes);
+			replay_same(&recording[side]);
+			free(recording[side].bytes);
 		}
 		pair_destroy(pair);
 	}
@@ -264,18 +264,18 @@ static void test_a_frame_that_the_capture_lacks_ends_the_replay(void **state)
 	struct pair *pair = open_connection(end);
 	uint32_t asked = 0;
 	struct urxe_replay replay = {.arg = &asked, .frame = never_found};
-	struct tape tape;
+	struct recorded_bytes recording;
 
 	(void)state;
-	open_tape(&tape, 1 << 20);
-	start(pair, 1, &tape, false);
+	open_recording(&recording, 1 << 20);
+	start(pair, 1, &recording, false);
 	post_write(pair, &end[0], 100);
 	pair_settle(pair);
 	urxe_record_stop(pair->node[1]->dev);
-	assert_int_equal(urxe_replay(&replay, tape.bytes, tape.n), -ENOENT);
+	assert_int_equal(urxe_replay(&replay, recording.bytes, recording.n), -ENOENT);
 	assert_int_equal(asked, 1);
 	assert_true(replay.missing_len > 100);
-	free(tape.bytes);
+	free(recording.bytes);
 	pair_destroy(pair);
 }
 
@@ -315,13 +315,13 @@ static void test_small_frames_have_different_digests(void **state)
 
 /* --- Damage. */
 
-static void record_write(struct tape *tape, size_t room)
+static void record_write(struct recorded_bytes *recording, size_t room)
 {
 	struct endpoint end[2];
 	struct pair *pair = open_connection(end);
 
-	open_tape(tape, room);
-	start(pair, 0, tape, true);
+	open_recording(recording, room);
+	start(pair, 0, recording, true);
 	post_write(pair, &end[0], 3000);
 	pair_settle(pair);
 	urxe_record_stop(pair->node[0]->dev);
@@ -330,19 +330,19 @@ static void record_write(struct tape *tape, size_t room)
 
 static void test_each_part_of_a_recording_is_replayed(void **state)
 {
-	struct tape tape;
+	struct recorded_bytes recording;
 	uint64_t calls = 0;
 	size_t begun = 0;
 
 	(void)state;
-	record_write(&tape, 1 << 20);
-	for (size_t n = 0; n <= tape.n; n++) {
+	record_write(&recording, 1 << 20);
+	for (size_t n = 0; n <= recording.n; n++) {
 		struct urxe_replay replay = {0};
 		/* Bytes behind the part must not be read. */
 		uint8_t *part = malloc(n ? n : 1);
 		int rc;
 
-		memcpy(part, tape.bytes, n);
+		memcpy(part, recording.bytes, n);
 		rc = urxe_replay(&replay, part, n);
 		free(part);
 		if (rc == -EBADMSG && !begun)
@@ -351,30 +351,30 @@ static void test_each_part_of_a_recording_is_replayed(void **state)
 		begun = begun ? begun : n;
 		assert_true(replay.calls >= calls);
 		calls = replay.calls;
-		assert_int_equal(replay.has_end, n == tape.n);
+		assert_int_equal(replay.has_end, n == recording.n);
 	}
-	assert_true(begun && begun < tape.n && calls > 2);
-	free(tape.bytes);
+	assert_true(begun && begun < recording.n && calls > 2);
+	free(recording.bytes);
 }
 
 /* Each changed byte behind the state is noticed, or has no meaning for what the device does. */
 static void test_changes_are_found(void **state)
 {
-	struct tape tape;
+	struct recorded_bytes recording;
 	uint32_t different = 0, damaged = 0;
 	size_t state_end;
 
 	(void)state;
-	record_write(&tape, 1 << 20);
-	memcpy(&state_end, tape.bytes + 4, 4);
+	record_write(&recording, 1 << 20);
+	memcpy(&state_end, recording.bytes + 4, 4);
 	state_end = (state_end & UINT32_MAX) + 8;
-	for (size_t at = 0; at < tape.n; at++) {
+	for (size_t at = 0; at < recording.n; at++) {
 		struct urxe_replay replay = {0};
 		int rc;
 
-		tape.bytes[at] ^= 0x01;
-		rc = urxe_replay(&replay, tape.bytes, tape.n);
-		tape.bytes[at] ^= 0x01;
+		recording.bytes[at] ^= 0x01;
+		rc = urxe_replay(&replay, recording.bytes, recording.n);
+		recording.bytes[at] ^= 0x01;
 		different += rc == -EILSEQ;
 		damaged += rc == -EBADMSG;
 		if (rc == -EILSEQ)
@@ -384,13 +384,13 @@ static void test_changes_are_found(void **state)
 			assert_int_equal(rc, rc == -EPROTONOSUPPORT ? rc : -EBADMSG);
 	}
 	assert_true(different > 20 && damaged > 100);
-	replay_same(&tape);
-	free(tape.bytes);
+	replay_same(&recording);
+	free(recording.bytes);
 }
 
 static void test_a_recording_without_room_has_a_mark(void **state)
 {
-	struct tape whole, part;
+	struct recorded_bytes whole, part;
 	struct urxe_replay replay = {0};
 
 	(void)state;
@@ -406,26 +406,26 @@ static void test_a_state_without_room_is_an_error(void **state)
 {
 	struct endpoint end[2];
 	struct pair *pair = open_connection(end);
-	struct tape tape;
-	const struct urxe_recorder recorder = {.arg = &tape, .write = write_tape};
+	struct recorded_bytes recording;
+	const struct urxe_recorder recorder = {.arg = &recording, .write = write_recording};
 
 	(void)state;
-	open_tape(&tape, 100);
+	open_recording(&recording, 100);
 	assert_int_equal(urxe_record_start(pair->node[0]->dev, pair->now, &recorder), -EFBIG);
 	assert_false(urxe_recording(pair->node[0]->dev));
-	free(tape.bytes);
+	free(recording.bytes);
 	pair_destroy(pair);
 }
 
 static void test_a_hostile_recording_gets_no_memory(void **state)
 {
 	struct urxe_replay replay = {.max_bytes = 1000};
-	struct tape tape;
+	struct recorded_bytes recording;
 
 	(void)state;
-	record_write(&tape, 1 << 20);
-	assert_int_equal(urxe_replay(&replay, tape.bytes, tape.n), -EFBIG);
-	free(tape.bytes);
+	record_write(&recording, 1 << 20);
+	assert_int_equal(urxe_replay(&replay, recording.bytes, recording.n), -EFBIG);
+	free(recording.bytes);
 }
 
 int main(void)
