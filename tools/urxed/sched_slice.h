@@ -5,7 +5,7 @@
 /*
  * Asks the scheduler (EEVDF, Linux 6.12) for short time slices for the calling thread: a thread
  * with short slices gets the CPU sooner, even beside an application that spins. Older kernels
- * ignore the request. daemon.c calls this.
+ * ignore the request. daemon_run.c calls this.
  */
 void sched_request_short_slice(void);
 

@@ -2,7 +2,7 @@
 /*
  * Writes the sys/ and dev/ trees of the run directory, which liburxe.so shows to programs in place
  * of /sys and /dev: the files of an RDMA device (Documentation/ABI/stable/sysfs-class-infiniband).
- * daemon.c calls this.
+ * daemon_start.c and daemon_run.c call this.
  */
 #ifndef URXE_URXED_SYSFS_TREE_H
 #define URXE_URXED_SYSFS_TREE_H

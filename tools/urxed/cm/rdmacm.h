@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * rdma_cm of the host in urxed: connects QP1 (gsi.h) and the switch below with the programs above
- * (ucma.h). daemon.c calls this.
+ * (ucma.h). daemon_start.c and daemon_run.c call this.
  */
 #ifndef URXE_URXED_CM_RDMACM_H
 #define URXE_URXED_CM_RDMACM_H

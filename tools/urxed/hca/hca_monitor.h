@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Monitors the RDMA devices of sysfs, and chooses the HCA that backs the device (hca_select.h).
- * daemon.c calls this.
+ * daemon_start.c and daemon_run.c call this.
  *
  * The kernel sends a uevent for each RDMA device that comes or goes: host_ibdevs.c receives it, and
- * daemon.c calls hca_monitor_report. The state of a RoCE port and its GIDs follow its network
+ * daemon_run.c calls hca_monitor_report. The state of a RoCE port and its GIDs follow its network
  * interface, of which rtnetlink reports changes. A report only causes a scan, 50 ms later and once
  * more after a second, because drivers update sysfs after the report. Without an RDMA device,
  * hca_monitor.c has neither socket nor timer. The tree of another urxed, under its liburxe.so,

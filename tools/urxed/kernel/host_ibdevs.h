@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Shows the kernel's own RDMA devices to programs beside urxe0: links each device into the sys/
- * tree of the run directory (sysfs_tree.h), because libibverbs reads that tree only. daemon.c calls
- * this.
+ * tree of the run directory (sysfs_tree.h), because libibverbs reads that tree only.
+ * daemon_start.c and daemon_run.c call this.
  *
  * Uevents of the kernel (netlink(7), NETLINK_KOBJECT_UEVENT) only tell when to read sysfs again.
  */

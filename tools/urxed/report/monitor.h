@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Observing a running daemon: reports and captures for the control socket, counters for the log.
- * daemon.c calls this, in the daemon's thread.
+ * daemon_start.c and daemon_run.c call this, in the daemon's thread.
  */
 #ifndef URXE_URXED_REPORT_MONITOR_H
 #define URXE_URXED_REPORT_MONITOR_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The uplinks and virtual machines of a daemon. daemon.c opens, watches and closes them. */
+/* The uplinks and virtual machines of a daemon. daemon_start.c opens and closes them, daemon_run.c
+ * serves them. */
 #ifndef URXE_URXED_UPLINK_UPLINK_SET_H
 #define URXE_URXED_UPLINK_UPLINK_SET_H
 

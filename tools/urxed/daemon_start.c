@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/daemon.h"
+#include "urxed/daemon_state.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -14,71 +15,21 @@
 #include "common/log.h"
 #include "common/rundir.h"
 #include "urxed/bond/bond_host.h"
-#include "urxed/cm/rdmacm.h"
 #include "urxed/epoll_watch.h"
 #include "urxed/hca/hca_identity.h"
-#include "urxed/hca/hca_monitor.h"
 #include "urxed/hostnet/address_conflict.h"
 #include "urxed/hostnet/nd.h"
-#include "urxed/kernel/host_ibdevs.h"
-#include "urxed/kernel/kernel_sync.h"
 #include "urxed/privilege/fd_guard.h"
 #include "urxed/privilege/namespace_query.h"
 #include "urxed/privilege/privilege.h"
 #include "urxed/privilege/vm_socket.h"
-#include "urxed/report/monitor.h"
 #include "urxed/report/telemetry.h"
-#include "urxed/sched_slice.h"
-#include "urxed/session/listener.h"
-#include "urxed/session/session.h"
 #include "urxed/session/session_uplink.h"
 #include "urxed/switch/forward.h"
 #include "urxed/sysfs_tree.h"
-#include "urxed/uplink/station_set.h"
-#include "urxed/uplink/uplink_set.h"
 #include "urxed/vhost/vhost_spawner.h"
 
-/* Few: before each message of a process the switch may forward a ring of its frames. */
-#define EVENTS 16
-/*
- * While frames flow, the daemon looks at sockets, signals and QP1 once in so many switch rounds, or
- * sooner if that time has passed: a round takes long if a thousand processes send.
- */
-#define ROUNDS    32
-#define ROUNDS_NS 1000000u
-/* A private daemon ends when it has had no client for so long. */
-#define PRIVATE_IDLE_NS (5 * NS_PER_SEC)
-
 #define DEFAULT_PKEY "0xffff" /* IBA 10.9.1.2 */
-
-struct daemon {
-	struct daemon_options options;
-	int lock_fd;
-	bool own_dir; /* daemon_stop removes the run directory */
-	bool made_sysfs;
-	int epoll_fd;
-	int signal_fd;
-	struct listener listener;
-	struct monitor monitor;
-	bool checks_inboxes; /* tag of fd_guard_fd() in the epoll set */
-	bool stop;
-	bool hears_multicast; /* a program has joined a multicast group */
-	uint64_t looked_at;   /* when it last looked for events, ns */
-	bool idle;            /* no client is connected */
-	uint64_t idle_since;  /* ns; valid if idle */
-	struct host host;
-	struct kernel_sync kernel;
-	struct host_ibdevs ibdevs;
-	struct hca_monitor hca;
-	struct neigh neigh;
-	struct vswitch sw;
-	struct lease_store lease_store;
-	struct sessions sessions;
-	struct rdmacm rdmacm;
-	struct uplink_set uplinks;
-	struct direct_uplink direct_uplink;
-	struct station_set stations;
-};
 
 /* --- Callbacks of neigh.h */
 
@@ -150,7 +101,7 @@ void daemon_signals(sigset_t *set)
 	sigaddset(set, SIGUSR1);
 }
 
-static void take_hca_addresses(struct daemon *d, const struct hca_port *p)
+void daemon_take_hca_addresses(struct daemon *d, const struct hca_port *p)
 {
 	uint32_t left_out = hca_identity_set_addresses(p, &d->host);
 
@@ -228,7 +179,7 @@ static int set_up_own_addresses(struct daemon *d)
 	if (!p)
 		return host_add_generated(&d->host);
 	hca_identity_set_mac(p, &d->host);
-	take_hca_addresses(d, p);
+	daemon_take_hca_addresses(d, p);
 	return 0;
 }
 
@@ -386,7 +337,7 @@ static int open_rdmacm(struct daemon *d, char error[DAEMON_ERROR])
 }
 
 /* A failure is only logged: urxe0 works without the kernel's devices. */
-static void link_ibdevs(struct daemon *d)
+void daemon_link_ibdevs(struct daemon *d)
 {
 	int rc = host_ibdevs_link(d->options.run_dir, kernel_sys());
 
@@ -405,7 +356,7 @@ static int publish_device(struct daemon *d, char error[DAEMON_ERROR])
 		return rc;
 	}
 	d->made_sysfs = true;
-	link_ibdevs(d);
+	daemon_link_ibdevs(d);
 	/* Only here: a daemon that fails to start prints its error alone. */
 	uplink_set_log_pages(&d->uplinks);
 	uplink_set_log_bond_mtu(&d->uplinks);
@@ -576,250 +527,4 @@ void daemon_stop(struct daemon *d)
 		rundir_release(d->options.run_dir, d->lock_fd, d->own_dir);
 	}
 	free(d);
-}
-
-/* --- Events */
-
-static void log_counters(const struct daemon *d)
-{
-	monitor_log_counters(&d->monitor);
-	rdmacm_log_counters(&d->rdmacm);
-	if (fd_guard_count())
-		log_line("connections closed because of descriptors: %llu",
-			 (unsigned long long)fd_guard_count());
-}
-
-static void handle_signal(struct daemon *d)
-{
-	struct signalfd_siginfo info;
-
-	while (read(d->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGUSR1)
-			log_counters(d);
-		else
-			d->stop = true;
-	}
-}
-
-/*
- * The host is not as it was before. Writes the sysfs files before it tells programs of the change,
- * which then read the files.
- */
-static void publish_change(struct daemon *d, const struct host *before)
-{
-	struct vnic_attach_port was, is;
-	char error[UPLINK_ERROR];
-	int rc = sysfs_tree_update(d->options.run_dir, &d->host, before);
-
-	if (rc)
-		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
-	lease_store_put_addresses(&d->lease_store, &d->host);
-	bond_host_tick(&d->sw, now_ns());
-	d->host.uplink_generation = direct_uplink_generation(&d->direct_uplink);
-	sessions_update_uplink(&d->sessions);
-	neigh_host_changed(&d->neigh);
-	rdmacm_host_changed(&d->rdmacm);
-	if (uplink_set_watch(&d->uplinks, d->epoll_fd, error))
-		log_line("%s", error);
-	host_fill_port(before, &was);
-	host_fill_port(&d->host, &is);
-	if (memcmp(&was, &is, sizeof(is)))
-		sessions_send_port(&d->sessions);
-}
-
-static void handle_kernel_change(struct daemon *d)
-{
-	const struct host before = d->host;
-
-	if (kernel_sync_update(&d->kernel))
-		publish_change(d, &before);
-}
-
-static void handle_ibdevs_change(struct daemon *d, uint64_t now)
-{
-	if (!host_ibdevs_changed(&d->ibdevs))
-		return;
-	link_ibdevs(d);
-	hca_monitor_report(&d->hca, now);
-}
-
-/* The device of another urxed has no uevents: its link appears here, too. */
-static void follow_hca(struct daemon *d, uint64_t now)
-{
-	const struct host before = d->host;
-	const struct hca_port *p;
-
-	if (!hca_monitor_update(&d->hca, now))
-		return;
-	if (d->hca.polled)
-		link_ibdevs(d);
-	hca_monitor_fill(&d->hca, &d->host.hca);
-	p = hca_monitor_chosen(&d->hca);
-	if (p)
-		lease_avoid_hca(&d->sw.leases);
-	if (p && !d->uplinks.n)
-		take_hca_addresses(d, p);
-	publish_change(d, &before);
-}
-
-static void handle_session(struct daemon *d, uint64_t now, struct session *s)
-{
-	session_event(&d->sessions, now, s);
-	if (!d->hears_multicast && session_wants_multicast(s)) {
-		d->hears_multicast = true;
-		uplink_set_hear_multicast(&d->uplinks);
-	}
-}
-
-static void dispatch_event(struct daemon *d, uint64_t now, void *what)
-{
-	if (what == &d->signal_fd)
-		handle_signal(d);
-	else if (what == &d->kernel)
-		handle_kernel_change(d);
-	else if (what == &d->ibdevs)
-		handle_ibdevs_change(d, now);
-	else if (what == &d->hca)
-		hca_monitor_report(&d->hca, now);
-	else if (what == &d->uplinks)
-		uplink_set_event(&d->uplinks, now);
-	else if (what == &d->stations)
-		station_set_event(&d->stations, now);
-	else if (what == &d->checks_inboxes)
-		sessions_take_inboxes(&d->sessions);
-	else if (what == &d->listener)
-		listener_event(&d->listener, now);
-	else if (what == &d->monitor)
-		monitor_event(&d->monitor);
-	else if (what == &d->rdmacm)
-		rdmacm_event(&d->rdmacm, now);
-	else if (what)
-		handle_session(d, now, what);
-}
-
-static void wait_events(struct daemon *d, uint64_t timeout_ns)
-{
-	struct timespec ts = {(time_t)(timeout_ns / NS_PER_SEC), (long)(timeout_ns % NS_PER_SEC)};
-	struct epoll_event events[EVENTS];
-	int i, n;
-	uint64_t now;
-
-	n = epoll_pwait2(d->epoll_fd, events, EVENTS, timeout_ns == UINT64_MAX ? NULL : &ts, NULL);
-	now = d->looked_at = now_ns();
-	for (i = 0; i < n; i++)
-		dispatch_event(d, now, events[i].data.ptr);
-	/* Programs of rdma_cm need not wait for the turn of a thousand sessions. */
-	if (n == EVENTS)
-		rdmacm_event(&d->rdmacm, now);
-	sessions_reap(&d->sessions);
-}
-
-/* --- Idle private daemons */
-
-static uint64_t idle_deadline(struct daemon *d, uint64_t now)
-{
-	if (!d->options.private || d->sessions.n || d->stations.n || rdmacm_users(&d->rdmacm)) {
-		d->idle = false;
-		return UINT64_MAX;
-	}
-	if (!d->idle)
-		d->idle_since = now;
-	d->idle = true;
-	return d->idle_since + PRIVATE_IDLE_NS;
-}
-
-/* Processes get new packet sockets after another member of the bond has become the active one. */
-static uint64_t tick_bond(struct daemon *d, uint64_t now)
-{
-	uint64_t next;
-	uint8_t generation;
-
-	if (sessions_have_sockets(&d->sessions))
-		bond_host_count_frames(&d->sw, now);
-	next = bond_host_tick(&d->sw, now);
-	generation = direct_uplink_generation(&d->direct_uplink);
-	if (generation == d->host.uplink_generation)
-		return next;
-	d->host.uplink_generation = generation;
-	sessions_update_uplink(&d->sessions);
-	sessions_send_port(&d->sessions);
-	return next;
-}
-
-/* --- The loop */
-
-/* Handles expired timers; returns the time of the next one in ns. */
-static uint64_t tick_all(struct daemon *d, uint64_t now)
-{
-	uint64_t next, due;
-
-	follow_hca(d, now);
-	neigh_tick(&d->neigh, now);
-	next = sessions_tick(&d->sessions, now);
-	due = listener_tick(&d->listener, now);
-	if (due < next)
-		next = due;
-	due = rdmacm_tick(&d->rdmacm, now);
-	if (due < next)
-		next = due;
-	station_set_tick(&d->stations, now);
-	due = uplink_set_tick(&d->uplinks, now);
-	if (due < next)
-		next = due;
-	due = tick_bond(d, now);
-	if (due < next)
-		next = due;
-	due = hca_monitor_deadline(&d->hca);
-	if (due < next)
-		next = due;
-	/* What rdma_cm sent may have asked for addresses. */
-	due = neigh_deadline(&d->neigh);
-	if (due < next)
-		next = due;
-	due = idle_deadline(d, now);
-	if (due <= now)
-		d->stop = listener_retire(&d->listener, now);
-	else if (due < next)
-		next = due;
-	return next;
-}
-
-/* Sleeps until a doorbell, a socket, an uplink or a timer wakes the thread. */
-static void sleep_until_event(struct daemon *d)
-{
-	uint64_t now, next, due;
-
-	switch_set_sleeping(&d->sw, true);
-	now = now_ns();
-	next = tick_all(d, now);
-	/* A process that posted before it saw the sleeping flag did not ring: poll once more. */
-	if (!switch_run(&d->sw, now) && !d->stop) {
-		due = switch_deadline(&d->sw, now);
-		/* It may have more to do, but not before other events. */
-		if (sessions_reap(&d->sessions))
-			due = now;
-		if (due < next)
-			next = due;
-		wait_events(d, next == UINT64_MAX ? next : next > now ? next - now : 0);
-	}
-	switch_set_sleeping(&d->sw, false);
-}
-
-int daemon_run(struct daemon *d)
-{
-	uint32_t round = 0;
-	uint64_t now;
-
-	sched_request_short_slice();
-	while (!d->stop) {
-		now = now_ns();
-		if (!switch_run(&d->sw, now)) {
-			sleep_until_event(d);
-		} else if (++round % ROUNDS == 0 || now - d->looked_at >= ROUNDS_NS) {
-			wait_events(d, 0);
-			tick_all(d, now_ns());
-		}
-	}
-	log_counters(d);
-	return 0;
 }
