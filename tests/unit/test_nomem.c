@@ -178,7 +178,9 @@ static int loop(void)
 static int handles(void)
 {
 	static struct object objects[OBJECTS];
-	struct handle_table table = {0};
+	const uint32_t max[OBJECT_TYPES] = {[OBJECT_PD] = OBJECTS};
+	uint32_t counts[OBJECT_TYPES] = {0};
+	struct handle_table table = {.counts = counts, .max = max};
 	int rc = 0;
 
 	for (uint32_t i = 0; i < OBJECTS; i++) {

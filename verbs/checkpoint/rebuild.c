@@ -80,7 +80,7 @@ static int place_handle(struct rebuilt *r, struct object *object)
 	int rc = handle_place(table, object);
 
 	r->slots += table->size - before;
-	if (rc == -EEXIST)
+	if (rc == -EEXIST || rc == -EINVAL)
 		return -EBADMSG;
 	if (!rc && r->slots > SLOTS_MAX) {
 		handle_remove(table, object);

@@ -29,6 +29,7 @@
 #include "queues/comp_channel.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
+#include "uverbs/handle.h"
 #include "uverbs/ucontext.h"
 #include <session/qpn_lease.h>
 
@@ -67,8 +68,9 @@ struct port {
 	struct local_qp_list local_qps;
 	struct local_qp_list released_local_qps; /* the daemon has not been told yet */
 	struct uverbs_file_list files;
-	struct mr_list released_mrs; /* whose memory peers may still copy to or from */
-	uint64_t registrations;      /* memory registrations so far */
+	uint32_t objects[OBJECT_TYPES]; /* of all files */
+	struct mr_list released_mrs;    /* whose memory peers may still copy to or from */
+	uint64_t registrations;         /* memory registrations so far */
 	struct polling polling;
 	struct engine_thread thread;
 };

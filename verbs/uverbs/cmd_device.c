@@ -58,6 +58,7 @@ int cmd_get_context(const struct command *c)
 static void fill_device(struct ib_uverbs_query_device_resp *reply)
 {
 	const uint32_t windows = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	const uint32_t *objects = device_max_objects;
 	struct hca_limits max;
 
 	device_max(&max);
@@ -66,7 +67,7 @@ static void fill_device(struct ib_uverbs_query_device_resp *reply)
 		.max_mr_size = max.max_mr_size,
 		.page_size_cap = ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1),
 		.vendor_id = 0xffffff, /* IBTA: not an OUI; as in the kernel's rxe */
-		.max_qp = LEASES_QPS,
+		.max_qp = objects[OBJECT_QP],
 		.max_qp_wr = max.max_qp_wr,
 		.device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
 				    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
@@ -74,17 +75,17 @@ static void fill_device(struct ib_uverbs_query_device_resp *reply)
 				    IBV_DEVICE_SRQ_RESIZE | windows | IBV_DEVICE_MEM_MGT_EXTENSIONS,
 		.max_sge = max.max_sge,
 		.max_sge_rd = max.max_sge,
-		.max_cq = MAX_OBJECTS,
+		.max_cq = objects[OBJECT_CQ],
 		.max_cqe = max.max_cqe,
-		.max_mr = MAX_OBJECTS,
-		.max_mw = MAX_OBJECTS,
-		.max_pd = MAX_OBJECTS,
+		.max_mr = objects[OBJECT_MR],
+		.max_mw = objects[OBJECT_MW],
+		.max_pd = objects[OBJECT_PD],
 		.max_qp_rd_atom = max.max_rd_atomic,
-		.max_res_rd_atom = LEASES_QPS * max.max_rd_atomic,
+		.max_res_rd_atom = objects[OBJECT_QP] * max.max_rd_atomic,
 		.max_qp_init_rd_atom = max.max_init_rd_atomic,
 		.atomic_cap = max.atomics ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE,
-		.max_ah = MAX_OBJECTS,
-		.max_srq = MAX_OBJECTS,
+		.max_ah = objects[OBJECT_AH],
+		.max_srq = objects[OBJECT_SRQ],
 		.max_srq_wr = max.max_srq_wr,
 		.max_srq_sge = max.max_srq_sge,
 		.max_mcast_grp = URXE_MAX_MCAST_GROUPS,

@@ -3,6 +3,14 @@
 
 #include "port/port.h"
 
+#define MAX_OBJECTS (1 << 20)
+
+const uint32_t device_max_objects[OBJECT_TYPES] = {
+	[OBJECT_PD] = MAX_OBJECTS, [OBJECT_MR] = MAX_OBJECTS,  [OBJECT_MW] = MAX_OBJECTS,
+	[OBJECT_CQ] = MAX_OBJECTS, [OBJECT_SRQ] = MAX_OBJECTS, [OBJECT_QP] = LEASES_QPS,
+	[OBJECT_AH] = MAX_OBJECTS,
+};
+
 static const struct hca_limits of_engine = {
 	.max_mr_size = UINT64_MAX,
 	.max_qp_wr = MAX_WR,

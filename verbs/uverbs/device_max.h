@@ -8,11 +8,15 @@
 #include <hca/hca.h>
 #include <rxe/types.h>
 
+#include "uverbs/handle.h"
+
 #define MAX_WR           (URXE_MAX_WR - 1) /* rings have 2^n slots, one of them empty */
 #define MAX_CQE          ((1 << 20) - 1)
-#define MAX_OBJECTS      (1 << 20) /* of each kind; memory is the real limit */
 #define MAX_COMP_VECTORS 1
 #define LOCAL_ACK_DELAY  15 /* 4.096 us << 15 = 134 ms: a thread may wait that long for a core */
+
+/* Objects of each type; memory is the real limit of all but queue pairs. */
+extern const uint32_t device_max_objects[OBJECT_TYPES];
 
 /* Limits of the device, which are those of its HCA and of the engine. With the lock. */
 void device_max(struct hca_limits *max);

@@ -31,39 +31,50 @@ static int grow_table(struct handle_table *table)
 	return 0;
 }
 
+/* The kernel's rdma_rxe (__rxe_add_to_pool) refuses the object after the last with EINVAL, too. */
+static int check_count(const struct handle_table *table, enum object_type type)
+{
+	return table->counts[type] < table->max[type] ? 0 : -EINVAL;
+}
+
+static void put_object(struct handle_table *table, struct object *object)
+{
+	table->slots[object->handle - 1].object = object;
+	table->counts[object->type]++;
+}
+
 /* Handle 0 names no object, because structures of zeros contain it. */
 int handle_add(struct handle_table *table, struct object *object)
 {
-	struct handle_slot *slot;
+	int rc = check_count(table, object->type);
 
+	if (rc)
+		return rc;
 	if (!table->first_free) {
-		int rc = grow_table(table);
-
+		rc = grow_table(table);
 		if (rc)
 			return rc;
 	}
 	object->handle = table->first_free;
-	slot = &table->slots[object->handle - 1];
-	table->first_free = slot->next_free;
-	slot->object = object;
+	table->first_free = table->slots[object->handle - 1].next_free;
+	put_object(table, object);
 	return 0;
 }
 
 int handle_place(struct handle_table *table, struct object *object)
 {
 	uint32_t handle = object->handle;
+	int rc = check_count(table, object->type);
 
 	if (!handle || handle > HANDLES_MAX)
 		return -EEXIST;
-	while (handle > table->size) {
-		int rc = grow_table(table);
-
-		if (rc)
-			return rc;
-	}
+	while (!rc && handle > table->size)
+		rc = grow_table(table);
+	if (rc)
+		return rc;
 	if (table->slots[handle - 1].object)
 		return -EEXIST;
-	table->slots[handle - 1].object = object;
+	put_object(table, object);
 	return 0;
 }
 
@@ -85,6 +96,7 @@ void handle_remove(struct handle_table *table, struct object *object)
 	slot->object = NULL;
 	slot->next_free = table->first_free;
 	table->first_free = object->handle;
+	table->counts[object->type]--;
 }
 
 static struct object *object_at(const struct handle_table *table, uint32_t handle)
@@ -119,5 +131,6 @@ struct object *handle_next(const struct handle_table *table, enum object_type ty
 void handle_table_free(struct handle_table *table)
 {
 	free(table->slots);
-	*table = (struct handle_table){0};
+	table->slots = NULL;
+	table->size = table->first_free = 0;
 }

@@ -12,7 +12,8 @@ enum object_type {
 	OBJECT_CQ,
 	OBJECT_SRQ,
 	OBJECT_QP,
-	OBJECT_AH
+	OBJECT_AH,
+	OBJECT_TYPES
 };
 
 struct uverbs_file;
@@ -30,14 +31,20 @@ struct handle_table {
 	struct handle_slot *slots;
 	uint32_t size;
 	uint32_t first_free; /* slot + 1; 0 = none */
+	/* By enum object_type: */
+	uint32_t *counts;    /* objects in all contexts of the device */
+	const uint32_t *max; /* how many objects the device may have */
 };
 
-/* Gives the object a handle, never 0. 0 or -ENOMEM. */
+/*
+ * Gives the object a handle, never 0. Returns 0. -EINVAL: the device has the maximum of objects of
+ * the type. -ENOMEM.
+ */
 int handle_add(struct handle_table *table, struct object *object);
 /*
  * Gives the object the handle object->handle. Returns 0. -EEXIST: another object has the handle, or
- * the number is no handle. -ENOMEM. After its last call of this function, and before its first one
- * of handle_add, the caller calls handle_find_free once.
+ * the number is no handle. -EINVAL and -ENOMEM as above. After its last call of this function, and
+ * before its first one of handle_add, the caller calls handle_find_free once.
  */
 int handle_place(struct handle_table *table, struct object *object);
 void handle_find_free(struct handle_table *table);

@@ -16,6 +16,7 @@
 #include "queues/srq.h"
 #include "report/log.h"
 #include "uverbs/ah.h"
+#include "uverbs/device_max.h"
 #include "uverbs/mw.h"
 #include "uverbs/pd.h"
 
@@ -95,7 +96,7 @@ struct uverbs_file *uverbs_file_alloc(void)
 		return NULL;
 	file->fd.kind = FD_UVERBS;
 	file->fd.release = release_file;
-	file->handles = (struct handle_table){0};
+	file->handles = (struct handle_table){.counts = port.objects, .max = device_max_objects};
 	file->async = NULL;
 	file->poll_cq = NULL;
 	file->post_recv = NULL;

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -14,9 +15,19 @@
 
 static struct object objects[OBJECTS];
 
+static const uint32_t no_max[OBJECT_TYPES] = {[0 ... OBJECT_TYPES - 1] = UINT32_MAX};
+static uint32_t counts[OBJECT_TYPES];
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(counts, 0, sizeof(counts));
+	return 0;
+}
+
 static void names_and_finds(void **state)
 {
-	struct handle_table table = {0};
+	struct handle_table table = {.counts = counts, .max = no_max};
 
 	(void)state;
 	for (uint32_t i = 0; i < OBJECTS; i++) {
@@ -35,7 +46,7 @@ static void names_and_finds(void **state)
 
 static void refuses_what_names_nothing(void **state)
 {
-	struct handle_table table = {0};
+	struct handle_table table = {.counts = counts, .max = no_max};
 	struct object pd = {.type = OBJECT_PD};
 
 	(void)state;
@@ -57,7 +68,7 @@ static void refuses_what_names_nothing(void **state)
 
 static void walks_by_type_while_removing(void **state)
 {
-	struct handle_table table = {0};
+	struct handle_table table = {.counts = counts, .max = no_max};
 	uint32_t at = 0, found = 0;
 	struct object *object;
 
@@ -83,7 +94,7 @@ static void walks_by_type_while_removing(void **state)
 static void places_at_given_handles(void **state)
 {
 	static const uint32_t handles[] = {300, 2, 65};
-	struct handle_table table = {0};
+	struct handle_table table = {.counts = counts, .max = no_max};
 	struct object other = {.type = OBJECT_PD, .handle = 65}, added = {.type = OBJECT_AH};
 
 	(void)state;
@@ -108,13 +119,59 @@ static void places_at_given_handles(void **state)
 	handle_table_free(&table);
 }
 
+/* Two contexts of a device share its maxima. */
+static void refuses_one_more_than_the_maximum(void **state)
+{
+	const uint32_t max[OBJECT_TYPES] = {[OBJECT_PD] = 3, [OBJECT_CQ] = 1};
+	struct handle_table table[2] = {{.counts = counts, .max = max},
+					{.counts = counts, .max = max}};
+	struct object pd[4], cq = {.type = OBJECT_CQ}, mr = {.type = OBJECT_MR};
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		pd[i] = (struct object){.type = OBJECT_PD};
+		assert_int_equal(handle_add(&table[i % 2], &pd[i]), i < 3 ? 0 : -EINVAL);
+	}
+	assert_int_equal(handle_add(&table[0], &cq), 0);
+	assert_int_equal(handle_add(&table[1], &mr), -EINVAL);
+	/* A removed object makes room for one, in either context. */
+	handle_remove(&table[0], &pd[0]);
+	assert_int_equal(handle_add(&table[1], &pd[3]), 0);
+	assert_int_equal(handle_add(&table[0], &pd[0]), -EINVAL);
+	handle_remove(&table[1], &pd[3]);
+	handle_table_free(&table[0]);
+	handle_table_free(&table[1]);
+}
+
+static void refuses_to_place_one_more_than_the_maximum(void **state)
+{
+	const uint32_t max[OBJECT_TYPES] = {[OBJECT_QP] = 2};
+	struct handle_table table = {.counts = counts, .max = max};
+	struct object qp[3];
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		qp[i] = (struct object){.type = OBJECT_QP, .handle = 10 * (i + 1)};
+		assert_int_equal(handle_place(&table, &qp[i]), i < 2 ? 0 : -EINVAL);
+	}
+	/* An object that gets no handle does not count. */
+	handle_remove(&table, &qp[0]);
+	qp[2].handle = qp[1].handle;
+	assert_int_equal(handle_place(&table, &qp[2]), -EEXIST);
+	qp[2].handle = 30;
+	assert_int_equal(handle_place(&table, &qp[2]), 0);
+	handle_table_free(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_and_finds),
-		cmocka_unit_test(refuses_what_names_nothing),
-		cmocka_unit_test(walks_by_type_while_removing),
-		cmocka_unit_test(places_at_given_handles),
+		cmocka_unit_test_setup(names_and_finds, set_up),
+		cmocka_unit_test_setup(refuses_what_names_nothing, set_up),
+		cmocka_unit_test_setup(walks_by_type_while_removing, set_up),
+		cmocka_unit_test_setup(places_at_given_handles, set_up),
+		cmocka_unit_test_setup(refuses_one_more_than_the_maximum, set_up),
+		cmocka_unit_test_setup(refuses_to_place_one_more_than_the_maximum, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
