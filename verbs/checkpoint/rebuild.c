@@ -356,7 +356,7 @@ static int make_context(struct rebuilt *r, uint32_t i)
 	if (!file)
 		return -ENOMEM;
 	file->live = false;
-	file->queues = (struct queue_space){
+	file->queues = (struct ring_space){
 		.offset = record->ring_offset,
 		.mapped = record->mapped_offset,
 		.base = (uint8_t *)(uintptr_t)record->mapped_address,
@@ -516,7 +516,7 @@ static void free_objects(struct uverbs_file *file)
 			free_object(object);
 	}
 	handle_table_free(&file->handles);
-	file->queues = (struct queue_space){0};
+	file->queues = (struct ring_space){0};
 	if (file->async)
 		comp_channel_put(file->async);
 	file->async = NULL;

@@ -72,7 +72,7 @@ struct context_record {
 	uint64_t memfd_size;
 	uint64_t ring_offset; /* of the newest ring, the lowest one; bytes */
 	/* Of this library's mapping for further rings, which ends at ring_offset (struct
-	 * queue_space) */
+	 * ring_space) */
 	uint64_t mapped_offset, mapped_address;
 	uint32_t async_channel;
 	uint32_t poll_ends; /* enum poll_ends of poll_hook.c */

@@ -1,31 +1,66 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Interposed libc functions that unmap memory (memory/mmu_notifier.h). */
+/*
+ * Interposed libc functions that map and unmap memory: registered memory (memory/mmu_notifier.h)
+ * and rings (queues/ring_slab.h).
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 
 #include "interpose/interpose.h"
+#include "interpose/own_fd.h"
 #include "memory/mmu_notifier.h"
 #include "memory/mr_index.h"
 #include "memory/proc_maps.h"
+#include "port/port.h"
+#include "queues/ring_slab.h"
+#include "uverbs/ucontext.h"
 
 /* Linux 5.7; not in every libc's headers. */
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
 
+/* The memory is no ring if the call comes from this library itself, which holds the lock. */
+static bool keep_ring(const void *start, size_t length)
+{
+	struct destroyed_ring ring;
+	bool kept;
+
+	if (port_inside || !ring_destroyed(start, length, &ring))
+		return false;
+	port_lock();
+	kept = ring_space_keep(&ring);
+	port_unlock();
+	return kept;
+}
+
+static void note_ring(int fd, off_t offset, const void *start, size_t length)
+{
+	struct uverbs_file *file = port_inside ? NULL : uverbs_file_lookup(fd);
+
+	if (!file)
+		return;
+	port_lock();
+	if (file->live)
+		ring_space_mapped(&file->queues, (uint64_t)offset, start, length);
+	port_unlock();
+}
+
 HOOKED(int, munmap)(void *start, size_t length)
 {
 	struct unmapping u;
 	int rc;
 
+	if (keep_ring(start, length))
+		return 0;
 	unmap_begin(&u, start, length);
 	rc = REAL(munmap)(start, length);
 	unmap_end(&u, rc == 0);
 	return rc;
 }
-HOOK(int, munmap, (void *start, size_t length), mr_index_any(), (start, length))
+HOOK(int, munmap, (void *start, size_t length), mr_index_any() || fd_any(), (start, length))
 
 static bool replaces(int flags)
 {
@@ -42,11 +77,14 @@ static bool replaces(int flags)
 		unmap_begin(&u, start, replaces(flags) ? length : 0);                 \
 		mapped = REAL(name)(start, length, prot, flags, fd, offset);          \
 		unmap_end(&u, mapped != MAP_FAILED);                                  \
+		if (mapped != MAP_FAILED)                                             \
+			note_ring(fd, offset, mapped, length);                        \
 		return mapped;                                                        \
 	}                                                                             \
 	HOOK(void *, name,                                                            \
 	     (void *start, size_t length, int prot, int flags, int fd, off_t offset), \
-	     flags &MAP_FIXED &&mr_index_any(), (start, length, prot, flags, fd, offset))
+	     (flags & MAP_FIXED && mr_index_any()) || (fd >= 0 && fd_any()),          \
+	     (start, length, prot, flags, fd, offset))
 
 MMAP(mmap)
 MMAP(mmap64)

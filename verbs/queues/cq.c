@@ -91,7 +91,7 @@ void cq_move(struct cq *cq, const struct queue *ring)
 	for (uint32_t i = 0; i < n; i++)
 		memcpy(queue_element(ring, i), queue_element(&cq->ring, first + i),
 		       sizeof(struct ib_uverbs_wc));
-	queue_destroy(&cq->ring);
+	queue_destroy(&cq->ring, &cq->object.file->queues);
 	cq->ring = *ring;
 	cq->producer = n;
 	queue_set_producer(&cq->ring, n);
@@ -104,7 +104,7 @@ void cq_destroy(struct object *object)
 	if (cq->dirty)
 		TAILQ_REMOVE(&port.dirty_cqs, cq, dirty_link);
 	urxe_cq_destroy(cq->cq);
-	queue_destroy(&cq->ring);
+	queue_destroy(&cq->ring, &object->file->queues);
 	if (cq->channel)
 		comp_channel_put(cq->channel);
 	handle_remove(&object->file->handles, object);

@@ -217,8 +217,8 @@ void qp_destroy(struct object *object)
 	local_qp_release(qp->local);
 	urxe_qp_destroy(qp->qp);
 	port_update_multicast();
-	queue_destroy(&qp->sq.ring);
-	queue_destroy(&qp->recv.wq.ring);
+	queue_destroy(&qp->sq.ring, &object->file->queues);
+	queue_destroy(&qp->recv.wq.ring, &object->file->queues);
 	qp->pd->object.users--;
 	qp->send_cq->object.users--;
 	qp->recv_cq->object.users--;

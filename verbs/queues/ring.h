@@ -14,6 +14,8 @@
 #include <linux/types.h>
 #include <rdma/rdma_user_rxe.h>
 
+#include "queues/ring_slab.h"
+
 struct queue {
 	struct rxe_queue_buf *buf;
 	uint64_t offset;
@@ -21,28 +23,13 @@ struct queue {
 	uint32_t shift; /* log2 of an element's bytes */
 };
 
-/*
- * Allocates a context's rings in its memfd, from the end downwards. The number of mappings of a
- * process is limited (vm.max_map_count), and a process may have as many rings. librxe maps each
- * ring by itself; mappings at descending offsets merge into one where the kernel places mappings
- * top-down. This library maps several rings at a time, so that its own mappings do not come in
- * between.
- */
-struct queue_space {
-	uint64_t offset; /* start of the last ring */
-	uint64_t mapped; /* start of this library's mapping, at or below offset */
-	uint8_t *base;   /* its address */
-};
-
-/* Unmaps the part of the mapping that no ring uses. */
-void queue_space_unmap_rest(struct queue_space *space);
-
 /* Creates a ring for at least `elements` of `element_size` bytes. */
-int queue_create(struct queue *queue, struct queue_space *space, int memfd, uint32_t elements,
+int queue_create(struct queue *queue, struct ring_space *space, int memfd, uint32_t elements,
 		 uint32_t element_size);
 /* Bytes of a ring in the memfd: whole pages. */
 uint64_t queue_bytes(const struct queue *queue);
-void queue_destroy(struct queue *queue);
+/* In the space that it was created in; without effect if the queue has no ring. */
+void queue_destroy(struct queue *queue, struct ring_space *space);
 /* Entries that fit; one slot stays empty, to tell a full ring from an empty one. */
 static inline uint32_t queue_capacity(const struct queue *queue)
 {
@@ -108,7 +95,8 @@ static inline void work_queue_release(struct work_queue *wq, uint32_t retired)
  * Replaces the ring, once all entries were posted. Requests that the engine has not retired keep
  * their slots.
  */
-void work_queue_move(struct work_queue *wq, const struct queue *ring, uint32_t retired);
+void work_queue_move(struct work_queue *wq, const struct queue *ring, uint32_t retired,
+		     struct ring_space *space);
 
 /* Drops all entries; `retired` is the engine's count, and the engine has no request outstanding. */
 void work_queue_drop(struct work_queue *wq, uint32_t retired);

@@ -88,7 +88,7 @@ static int make_cq(const struct command *c, const struct ib_uverbs_ex_create_cq 
 fail_name:
 	urxe_cq_destroy(cq->cq);
 fail_cq:
-	queue_destroy(&cq->ring);
+	queue_destroy(&cq->ring, &c->file->queues);
 fail_ring:
 	free(cq);
 	return rc;
@@ -167,7 +167,7 @@ int cmd_resize_cq(const struct command *c)
 	if (!rc)
 		rc = command_reply_driver(c, &driver, sizeof(driver));
 	if (rc)
-		queue_destroy(&ring);
+		queue_destroy(&ring, &c->file->queues);
 	else
 		cq_move(cq, &ring);
 	return rc;

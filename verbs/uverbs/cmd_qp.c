@@ -222,8 +222,8 @@ static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_c
 	*qp = (struct qp){0};
 	rc = make_qp(c, request, qp);
 	if (rc) {
-		queue_destroy(&qp->recv.wq.ring);
-		queue_destroy(&qp->sq.ring);
+		queue_destroy(&qp->recv.wq.ring, &c->file->queues);
+		queue_destroy(&qp->sq.ring, &c->file->queues);
 		free(qp);
 		return rc;
 	}

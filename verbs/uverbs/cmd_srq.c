@@ -19,7 +19,7 @@ void srq_destroy(struct object *object)
 	struct srq *srq = (struct srq *)object;
 
 	urxe_srq_destroy(srq->recv.rq);
-	queue_destroy(&srq->recv.wq.ring);
+	queue_destroy(&srq->recv.wq.ring, &object->file->queues);
 	srq->pd->object.users--;
 	handle_remove(&object->file->handles, object);
 	free(srq);
@@ -47,7 +47,7 @@ static int make_srq_queue(const struct command *c, struct srq *srq,
 	attr.max_wr = queue_capacity(&srq->recv.wq.ring);
 	rc = urxe_srq_create(port.dev, &attr, &srq->recv.rq);
 	if (rc) {
-		queue_destroy(&srq->recv.wq.ring);
+		queue_destroy(&srq->recv.wq.ring, &c->file->queues);
 		return rc;
 	}
 	if (request->srq_limit)
@@ -56,7 +56,7 @@ static int make_srq_queue(const struct command *c, struct srq *srq,
 		rc = command_add_object(c, &srq->object, OBJECT_SRQ, request->user_handle);
 	if (rc) {
 		urxe_srq_destroy(srq->recv.rq);
-		queue_destroy(&srq->recv.wq.ring);
+		queue_destroy(&srq->recv.wq.ring, &c->file->queues);
 	}
 	return rc;
 }
@@ -162,9 +162,10 @@ static int resize_srq(const struct command *c, struct srq *srq,
 	if (!rc)
 		rc = resize_engine_srq(srq, queue_capacity(&ring), request->srq_limit);
 	if (rc)
-		queue_destroy(&ring);
+		queue_destroy(&ring, &c->file->queues);
 	else
-		work_queue_move(&srq->recv.wq, &ring, urxe_rq_retired(srq->recv.rq));
+		work_queue_move(&srq->recv.wq, &ring, urxe_rq_retired(srq->recv.rq),
+				&c->file->queues);
 	return rc;
 }
 

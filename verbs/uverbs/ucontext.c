@@ -67,7 +67,7 @@ static void release_file(struct fd_object *object)
 		file->live = false;
 		flush_acks(file);
 		destroy_objects(file);
-		queue_space_unmap_rest(&file->queues);
+		ring_space_close(&file->queues);
 		LIST_REMOVE(file, link);
 		if (file->async)
 			comp_channel_put(file->async);
@@ -160,7 +160,7 @@ int uverbs_file_open(int flags)
 		port_close();
 		return -ENOMEM;
 	}
-	file->queues = (struct queue_space){.offset = size, .mapped = size};
+	file->queues = (struct ring_space){.offset = size, .mapped = size};
 	port_lock();
 	file->live = true;
 	LIST_INSERT_HEAD(&port.files, file, link);

@@ -29,7 +29,7 @@ struct uverbs_file {
 	/* Under the port's lock. */
 	bool live; /* neither closed nor inherited through fork */
 	struct handle_table handles;
-	struct queue_space queues;
+	struct ring_space queues;
 	struct comp_channel *async; /* NULL before GET_CONTEXT */
 	LIST_ENTRY(uverbs_file) link;
 	/* librxe's functions, which poll_hook.c has replaced. */

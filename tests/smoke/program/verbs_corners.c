@@ -6,6 +6,7 @@
  *   channels      all events arrive on more channels than the library watches at a time
  *   cq_users      an overflowed CQ reports an error to each of its QPs, also to a QP created later
  *   rate_limit    QPs accept a rate limit by the one command that can carry it
+ *   mappings      CQs, SRQs and QPs destroyed in random order leave no mappings of their rings
  *   pkey          the P_Key table equals urxed's; QPs of two partitions; the port's counters
  */
 #include <err.h>
@@ -380,12 +381,96 @@ static void inline_data(void)
 	}
 }
 
+static unsigned int count_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned int n = 0;
+	int c;
+
+	if (!maps)
+		err(1, "/proc/self/maps");
+	while ((c = getc(maps)) != EOF)
+		n += c == '\n';
+	fclose(maps);
+	return n;
+}
+
+#define SETS 4000
+
+/* Objects with a ring each, and a QP with two. */
+struct ring_set {
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;
+};
+
+static void create_rings(struct ring_set *set, struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_qp_init_attr qp = {
+		.qp_type = IBV_QPT_UC,
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
+
+	set->cq = ibv_create_cq(context, 1, NULL, NULL, 0);
+	set->srq = ibv_create_srq(pd, &srq);
+	qp.send_cq = qp.recv_cq = set->cq;
+	set->qp = set->cq ? ibv_create_qp(pd, &qp) : NULL;
+	if (!set->qp || !set->srq)
+		err(1, "cannot create a QP");
+}
+
+static void destroy_rings(struct ring_set *set)
+{
+	if (ibv_destroy_qp(set->qp) || ibv_destroy_cq(set->cq) || ibv_destroy_srq(set->srq))
+		errx(1, "cannot destroy a QP");
+}
+
+static void expect_mappings(unsigned int most, const char *when)
+{
+	unsigned int n = count_mappings();
+
+	if (n > most)
+		errx(1, "%u mappings %s, at most %u expected", n, when, most);
+}
+
+static void mappings(void)
+{
+	struct ibv_context *context = open_device();
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ring_set *sets = calloc(SETS, sizeof(*sets));
+	struct ibv_srq_attr larger = {.max_wr = 100};
+	unsigned int before;
+
+	if (!pd || !sets)
+		err(1, "cannot allocate");
+	before = count_mappings();
+	for (int i = 0; i < SETS; i++)
+		create_rings(&sets[i], context, pd);
+	expect_mappings(before + 100, "with all objects");
+	for (int i = 0; i < SETS; i++) {
+		/* A permutation: 1,999 and SETS have no common divisor. */
+		struct ring_set *set = &sets[i * 1999 % SETS];
+
+		if (i % 2 && (ibv_resize_cq(set->cq, 100) ||
+			      ibv_modify_srq(set->srq, &larger, IBV_SRQ_MAX_WR)))
+			errx(1, "cannot resize");
+		if (i % 500 == 0)
+			expect_mappings(before + 150, "while objects are destroyed");
+		destroy_rings(set);
+	}
+	expect_mappings(before + 30, "without objects");
+	create_rings(sets, context, pd);
+	destroy_rings(sets);
+	free(sets);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } corners[] = {{"late_receive", late_receive}, {"channels", channels},
 	       {"cq_users", cq_users},         {"pkey", pkey},
-	       {"rate_limit", rate_limit},     {"inline_data", inline_data}};
+	       {"rate_limit", rate_limit},     {"inline_data", inline_data},
+	       {"mappings", mappings}};
 
 int main(int argc, char **argv)
 {

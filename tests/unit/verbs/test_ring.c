@@ -2,25 +2,27 @@
 /* librxe's rings: a work queue moves to a larger or smaller ring. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "queues/ring.h"
 
-#define OFFSET (1u << 24)
+#define OFFSET (1u << 26)
 
 static int memfd;
-static struct queue_space space;
+static struct ring_space space;
 
 static int setup(void **state)
 {
 	(void)state;
-	space = (struct queue_space){.offset = OFFSET, .mapped = OFFSET};
+	space = (struct ring_space){.offset = OFFSET, .mapped = OFFSET};
 	memfd = memfd_create("rings", MFD_CLOEXEC);
 	return memfd < 0 || ftruncate(memfd, OFFSET);
 }
@@ -28,7 +30,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	queue_space_unmap_rest(&space);
+	ring_space_close(&space);
 	return close(memfd);
 }
 
@@ -76,7 +78,7 @@ static void a_work_queue_moves(void **state)
 			post(&wq, outstanding);
 			copy_out(&wq);
 			larger = make(31);
-			work_queue_move(&wq, &larger, count);
+			work_queue_move(&wq, &larger, count, &space);
 			assert_int_equal(occupied(&wq), outstanding);
 			assert_int_equal(work_queue_posted(&wq), 0);
 			post(&wq, 5);
@@ -85,11 +87,11 @@ static void a_work_queue_moves(void **state)
 			work_queue_release(&wq, count += outstanding);
 			assert_int_equal(occupied(&wq), 5);
 			smaller = make(5);
-			work_queue_move(&wq, &smaller, count);
+			work_queue_move(&wq, &smaller, count, &space);
 			assert_int_equal(occupied(&wq), 5);
 			work_queue_release(&wq, count += 5);
 			assert_int_equal(occupied(&wq), 0);
-			queue_destroy(&wq.ring);
+			queue_destroy(&wq.ring, &space);
 		}
 }
 
@@ -97,16 +99,17 @@ static void a_work_queue_moves(void **state)
 static void there_is_no_room(void **state)
 {
 	struct queue first = make(7), second = make(7), third;
+	uint64_t room = queue_mminfo(&second).size - 1;
+	struct ring_space small = {.offset = room, .mapped = room};
 
 	(void)state;
 	assert_int_equal(second.offset + queue_mminfo(&second).size, first.offset);
-	queue_space_unmap_rest(&space);
-	space.offset = space.mapped = queue_mminfo(&second).size - 1;
-	assert_int_not_equal(queue_create(&third, &space, memfd, 7, 64), 0);
-	assert_int_equal(space.offset, queue_mminfo(&second).size - 1);
-	queue_destroy(&first);
-	queue_destroy(&second);
-	queue_destroy(&second); /* a second call has no effect */
+	assert_int_not_equal(queue_create(&third, &small, memfd, 7, 64), 0);
+	assert_int_equal(small.offset, room);
+	ring_space_close(&small);
+	queue_destroy(&first, &space);
+	queue_destroy(&second, &space);
+	queue_destroy(&second, &space); /* a second call has no effect */
 }
 
 static int count_mappings(void)
@@ -121,22 +124,114 @@ static int count_mappings(void)
 	return n;
 }
 
-/* Linux allows a process 65,530 mappings, and the test creates as many rings. */
+#define RINGS 4000
+
+static struct queue rings[RINGS];
+static void *program[RINGS];
+
+/* A fixed permutation: 1,999 and RINGS have no common divisor. */
+static int shuffled(int i)
+{
+	return i * 1999 % RINGS;
+}
+
+/* Maps the ring as librxe does. */
+static void *map_ring(const struct queue *ring)
+{
+	void *start = mmap(NULL, queue_bytes(ring), PROT_READ | PROT_WRITE, MAP_SHARED, memfd,
+			   (off_t)ring->offset);
+
+	assert_true(start != MAP_FAILED);
+	ring_space_mapped(&space, ring->offset, start, queue_bytes(ring));
+	return start;
+}
+
+/* As the interposed munmap. Returns whether the slab keeps the mapping. */
+static bool unmap_ring(void *start, size_t length)
+{
+	struct destroyed_ring ring;
+
+	if (ring_destroyed(start, length, &ring) && ring_space_keep(&ring))
+		return true;
+	assert_int_equal(munmap(start, length), 0);
+	return false;
+}
+
+/* Linux allows a process 65,530 mappings; 300,000 rings were destroyed in random order. */
 static void rings_share_mappings(void **state)
 {
-	static struct queue rings[1000];
 	int before = count_mappings();
 
 	(void)state;
-	for (int i = 0; i < 1000; i++)
+	for (int i = 0; i < RINGS; i++) {
 		rings[i] = make(7);
-	assert_in_range(count_mappings(), 0, before + 20);
-	for (int i = 0; i < 1000; i++) {
-		rings[i].buf->producer_index = (uint32_t)i;
-		queue_destroy(&rings[i]);
+		program[i] = map_ring(&rings[i]);
 	}
-	queue_space_unmap_rest(&space);
+	assert_in_range(count_mappings(), 0, before + 20);
+	for (int i = 0; i < RINGS; i++) {
+		struct queue *ring = &rings[shuffled(i)];
+		size_t length = queue_bytes(ring);
+
+		ring->buf->producer_index = (uint32_t)i;
+		queue_destroy(ring, &space);
+		unmap_ring(program[shuffled(i)], length);
+		if (i % 500 == 0)
+			assert_in_range(count_mappings(), 0, before + 30);
+	}
+	ring_space_close(&space);
 	assert_in_range(count_mappings(), 0, before + 1);
+}
+
+/* The memory of a destroyed ring is free at once, also if its mappings stay. */
+static void destroyed_rings_take_no_memory(void **state)
+{
+	struct queue stays, ring;
+	struct stat st;
+	void *start;
+
+	(void)state;
+	stays = make(7);
+	for (int i = 0; i < 100; i++) {
+		ring = make(7);
+		start = map_ring(&ring);
+		*(uint64_t *)start = 1;
+		queue_destroy(&ring, &space);
+		assert_true(unmap_ring(start, queue_bytes(&stays)));
+	}
+	assert_int_equal(fstat(memfd, &st), 0);
+	assert_int_equal(st.st_blocks, (blkcnt_t)(queue_bytes(&stays) / 512));
+	queue_destroy(&stays, &space);
+}
+
+/* The thread maps other memory where a ring was mapped: that memory is its own. */
+static void other_memory_is_unmapped(void **state)
+{
+	struct queue stays, ring;
+	struct destroyed_ring destroyed;
+	size_t length;
+	void *start;
+
+	(void)state;
+	stays = make(7);
+	ring = make(7);
+	start = map_ring(&ring);
+	length = queue_bytes(&ring);
+	queue_destroy(&ring, &space);
+	/* Past the interposed munmap. */
+	assert_int_equal(munmap(start, length), 0);
+	assert_ptr_equal(mmap(start, length, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 start);
+	assert_false(unmap_ring(start, length));
+	/* Each destruction stands for one call, of the ring's address and length. */
+	ring = make(7);
+	start = map_ring(&ring);
+	queue_destroy(&ring, &space);
+	assert_false(ring_destroyed((uint8_t *)start + 1, length, &destroyed));
+	assert_false(ring_destroyed(start, length - 1, &destroyed));
+	assert_true(unmap_ring(start, length));
+	assert_false(ring_destroyed(start, length, &destroyed));
+	queue_destroy(&stays, &space);
 }
 
 int main(void)
@@ -145,6 +240,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_work_queue_moves, setup, teardown),
 		cmocka_unit_test_setup_teardown(there_is_no_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(rings_share_mappings, setup, teardown),
+		cmocka_unit_test_setup_teardown(destroyed_rings_take_no_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(other_memory_is_unmapped, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

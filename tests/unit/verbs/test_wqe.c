@@ -292,7 +292,7 @@ static void reads_receives(void **state)
 
 static void rings_stack_downwards(void **state)
 {
-	struct queue_space space = {.offset = 1 << 20, .mapped = 1 << 20};
+	struct ring_space space = {.offset = 1 << 20, .mapped = 1 << 20};
 	struct queue queue;
 	int fd = memfd_create("rings", 0);
 
@@ -304,15 +304,15 @@ static void rings_stack_downwards(void **state)
 	assert_int_equal(queue.buf->log2_elem_size, 8);
 	assert_int_equal(queue_mminfo(&queue).offset, space.offset);
 	assert_int_equal(space.offset + queue_mminfo(&queue).size, 1 << 20);
-	queue_destroy(&queue);
+	queue_destroy(&queue, &space);
 	assert_int_equal(queue_create(&queue, &space, fd, 1 << 20, 200), -12);
-	queue_space_unmap_rest(&space);
+	ring_space_close(&space);
 	close(fd);
 }
 
 static void indices_are_masked(void **state)
 {
-	struct queue_space space = {.offset = 1 << 20, .mapped = 1 << 20};
+	struct ring_space space = {.offset = 1 << 20, .mapped = 1 << 20};
 	struct work_queue wq = {0};
 	int fd = memfd_create("rings", 0);
 
@@ -335,7 +335,7 @@ static void indices_are_masked(void **state)
 	assert_int_equal(wq.ring.buf->consumer_index, 3);
 	work_queue_release(&wq, 21);
 	assert_int_equal(wq.ring.buf->consumer_index, 4);
-	queue_destroy(&wq.ring);
+	queue_destroy(&wq.ring, &space);
 	close(fd);
 }
 

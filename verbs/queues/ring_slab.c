@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "queues/ring_slab.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "memory/uaccess.h"
+
+#define SLAB_SIZE_MIN ((uint64_t)4 << 20)
+
+struct slab_ring {
+	uint64_t offset, size;
+	const uint8_t *start; /* where the program has mapped it; NULL: not seen */
+	bool live;
+	bool kept; /* destroyed and unmapped by the program, but still mapped */
+};
+
+struct ring_slab {
+	uint64_t end;         /* offset */
+	uint8_t *end_address; /* in this library's mapping */
+	uint32_t live;
+	uint32_t n, room;
+	struct slab_ring *rings; /* by descending offset */
+};
+
+/* --- Slabs and rings by offset. */
+
+/* The slab that has the offset; NULL: none. */
+static struct ring_slab *find_slab(const struct ring_space *space, uint64_t offset, uint32_t *index)
+{
+	uint32_t low = 0, high = space->n;
+
+	/* The last slab whose end lies behind the offset. */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (space->slabs[middle]->end > offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NULL;
+	*index = low - 1;
+	return space->slabs[low - 1];
+}
+
+static struct slab_ring *find_ring(const struct ring_slab *slab, uint64_t offset)
+{
+	uint32_t low = 0, high = slab->n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (slab->rings[middle].offset > offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < slab->n && slab->rings[low].offset == offset ? &slab->rings[low] : NULL;
+}
+
+static uint8_t *address_of(const struct ring_slab *slab, uint64_t offset)
+{
+	return slab->end_address - (slab->end - offset);
+}
+
+/* --- The end of a slab. */
+
+/* Neighbours are unmapped by one call, so that no piece remains for a time. */
+static void unmap_kept(const struct ring_slab *slab)
+{
+	const uint8_t *start = NULL, *end = NULL;
+
+	for (uint32_t i = 0; i < slab->n; i++) {
+		const struct slab_ring *ring = &slab->rings[i];
+
+		if (!ring->kept)
+			continue;
+		if (start && ring->start + ring->size == start) {
+			start = ring->start;
+		} else if (start && ring->start == end) {
+			end = ring->start + ring->size;
+		} else {
+			if (start)
+				munmap((void *)(uintptr_t)start, (size_t)(end - start));
+			start = ring->start;
+			end = start + ring->size;
+		}
+	}
+	if (start)
+		munmap((void *)(uintptr_t)start, (size_t)(end - start));
+}
+
+static void remove_slab(struct ring_space *space, uint32_t index)
+{
+	struct ring_slab *slab = space->slabs[index];
+
+	unmap_kept(slab);
+	if (slab->n) {
+		uint64_t lowest = slab->rings[slab->n - 1].offset;
+
+		munmap(address_of(slab, lowest), slab->end - lowest);
+	}
+	memmove(&space->slabs[index], &space->slabs[index + 1],
+		(--space->n - index) * sizeof(struct ring_slab *));
+	free(slab->rings);
+	free(slab);
+}
+
+/* Unmaps the room for further rings. */
+static void unmap_room(struct ring_space *space)
+{
+	if (space->mapped < space->offset)
+		munmap(space->base, space->offset - space->mapped);
+	space->mapped = space->offset;
+	if (space->n && !space->slabs[space->n - 1]->live)
+		remove_slab(space, space->n - 1);
+}
+
+void ring_space_close(struct ring_space *space)
+{
+	unmap_room(space);
+	free(space->slabs);
+	space->slabs = NULL;
+	space->room = 0;
+}
+
+/* --- Creation. */
+
+static bool reserve_slab(struct ring_space *space)
+{
+	uint32_t room = space->room ? 2 * space->room : 16;
+	struct ring_slab **slabs;
+
+	if (space->n < space->room)
+		return true;
+	slabs = realloc(space->slabs, room * sizeof(struct ring_slab *));
+	if (!slabs)
+		return false;
+	space->slabs = slabs;
+	space->room = room;
+	return true;
+}
+
+/* Maps at least `size` bytes below the last ring. */
+static bool add_slab(struct ring_space *space, int memfd, uint64_t size)
+{
+	uint64_t length = size > SLAB_SIZE_MIN ? size : SLAB_SIZE_MIN;
+	struct ring_slab *slab;
+	void *base;
+
+	if (length > space->offset)
+		length = space->offset;
+	slab = reserve_slab(space) ? calloc(1, sizeof(*slab)) : NULL;
+	if (!slab)
+		return false;
+	base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, memfd,
+		    (off_t)(space->offset - length));
+	if (base == MAP_FAILED) {
+		free(slab);
+		return false;
+	}
+	unmap_room(space);
+	slab->end = space->offset;
+	slab->end_address = (uint8_t *)base + length;
+	space->slabs[space->n++] = slab;
+	space->base = base;
+	space->mapped = space->offset - length;
+	return true;
+}
+
+static bool add_ring(struct ring_slab *slab, uint64_t offset, uint64_t size)
+{
+	if (slab->n == slab->room) {
+		uint32_t room = slab->room ? 2 * slab->room : 4;
+		struct slab_ring *rings = realloc(slab->rings, room * sizeof(*rings));
+
+		if (!rings)
+			return false;
+		slab->rings = rings;
+		slab->room = room;
+	}
+	slab->rings[slab->n++] = (struct slab_ring){.offset = offset, .size = size, .live = true};
+	slab->live++;
+	return true;
+}
+
+void *ring_space_take(struct ring_space *space, int memfd, uint64_t size)
+{
+	bool restored = !space->n;
+
+	if (size > space->offset)
+		return NULL;
+	/* A restored process has room, but no slab. */
+	if ((restored || size > space->offset - space->mapped) && !add_slab(space, memfd, size))
+		return NULL;
+	if (!add_ring(space->slabs[space->n - 1], space->offset - size, size))
+		return NULL;
+	space->offset -= size;
+	return space->base + (space->offset - space->mapped);
+}
+
+/* --- Destruction. A QP has two rings. */
+
+static __thread __attribute__((tls_model("initial-exec"))) struct destroyed_ring destroyed[2];
+
+static void remember(struct ring_space *space, const struct slab_ring *ring)
+{
+	destroyed[1] = destroyed[0];
+	destroyed[0] =
+		(struct destroyed_ring){space, ring->offset, ring->start, (size_t)ring->size};
+}
+
+void ring_space_release(struct ring_space *space, uint64_t offset, void *address, uint64_t size)
+{
+	uint32_t index;
+	struct ring_slab *slab = find_slab(space, offset, &index);
+	struct slab_ring *ring = slab ? find_ring(slab, offset) : NULL;
+
+	madvise(address, size, MADV_REMOVE);
+	if (!ring) {
+		munmap(address, size);
+		return;
+	}
+	ring->live = false;
+	slab->live--;
+	if (ring->start)
+		remember(space, ring);
+	if (!slab->live && (index + 1 < space->n || space->mapped == space->offset))
+		remove_slab(space, index);
+}
+
+void ring_space_mapped(struct ring_space *space, uint64_t offset, const void *start, size_t length)
+{
+	uint32_t index;
+	struct ring_slab *slab = find_slab(space, offset, &index);
+	struct slab_ring *ring = slab ? find_ring(slab, offset) : NULL;
+
+	if (ring && ring->live && ring->size == length)
+		ring->start = start;
+}
+
+bool ring_destroyed(const void *start, size_t length, struct destroyed_ring *ring)
+{
+	for (int i = 0; i < 2; i++) {
+		if (!start || destroyed[i].start != start || destroyed[i].length != length)
+			continue;
+		*ring = destroyed[i];
+		destroyed[i].start = NULL;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the ring is still mapped there: the program may have unmapped it in another way, and may
+ * have other memory there now.
+ */
+static bool is_mapped(const struct ring_slab *slab, const struct slab_ring *ring)
+{
+	uint64_t *ours = (uint64_t *)(void *)address_of(slab, ring->offset), theirs = 0;
+	static uint64_t mark = 0x7572786572696e67;
+	bool same;
+
+	*ours = ++mark;
+	same = !uaccess_read(&theirs, (uintptr_t)ring->start, sizeof(theirs)) && theirs == mark;
+	madvise(ours, ring->size, MADV_REMOVE);
+	return same;
+}
+
+bool ring_space_keep(const struct destroyed_ring *destroyed_one)
+{
+	uint32_t index;
+	struct ring_slab *slab = find_slab(destroyed_one->space, destroyed_one->offset, &index);
+	struct slab_ring *ring = slab ? find_ring(slab, destroyed_one->offset) : NULL;
+
+	if (!ring || ring->live || ring->kept || ring->start != destroyed_one->start ||
+	    !is_mapped(slab, ring))
+		return false;
+	ring->kept = true;
+	return true;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Memory for a context's rings, in its memfd, from the end downwards. For queues/ring.c.
+ *
+ * A process may have more rings than mappings (vm.max_map_count). So this library maps rings by
+ * slabs of at least 4 MiB, and librxe's own mappings of single rings, at descending offsets, merge
+ * into one where the kernel places mappings top-down. If each destroyed ring were unmapped, a slab
+ * would break into pieces. So both kinds of mappings stay until the last ring of the slab is
+ * destroyed; the memory is freed at once.
+ *
+ * With the lock of the port. A restored process has rings without a slab (checkpoint/rebuild.c),
+ * which are unmapped one by one.
+ */
+#ifndef URXE_VERBS_QUEUES_RING_SLAB_H
+#define URXE_VERBS_QUEUES_RING_SLAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ring_slab;
+
+struct ring_space {
+	uint64_t offset;          /* start of the last ring */
+	uint64_t mapped;          /* start of this library's mapping, at or below offset */
+	uint8_t *base;            /* its address */
+	struct ring_slab **slabs; /* by descending offset; the last one gets the next ring */
+	uint32_t n, room;         /* slabs, and elements of the array */
+};
+
+/* Memory for a ring of `size` bytes, whole pages, at the new space->offset. NULL: no memory. */
+void *ring_space_take(struct ring_space *space, int memfd, uint64_t size);
+/*
+ * The ring is destroyed: frees its memory. Remembers for the calling thread that librxe will unmap
+ * the ring now.
+ */
+void ring_space_release(struct ring_space *space, uint64_t offset, void *ring, uint64_t size);
+/* The context is closed, and its rings are destroyed: unmaps all that is left. */
+void ring_space_close(struct ring_space *space);
+
+/* The program has mapped the ring that begins at the offset, if there is one. */
+void ring_space_mapped(struct ring_space *space, uint64_t offset, const void *start, size_t length);
+
+/* A ring that a thread has destroyed. */
+struct destroyed_ring {
+	struct ring_space *space;
+	uint64_t offset;
+	const void *start; /* where the program has mapped it */
+	size_t length;
+};
+
+/*
+ * Whether this thread has destroyed a ring that the program has mapped exactly there. At most once
+ * for each ring. Any thread, without the lock.
+ */
+bool ring_destroyed(const void *start, size_t length, struct destroyed_ring *ring);
+/*
+ * The program unmaps that ring. Returns true if its slab keeps the mapping and unmaps it later;
+ * false: the program's call has to do it.
+ */
+bool ring_space_keep(const struct destroyed_ring *ring);
+
+#endif
