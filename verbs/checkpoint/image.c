@@ -106,7 +106,8 @@ static void check_mr(struct vnic_state_stream *s, const struct image *image,
 	uint64_t end;
 
 	check_object(s, image, &r->object);
-	vnic_state_require(s, r->length && !__builtin_add_overflow(r->start, r->length, &end) &&
+	vnic_state_require(s, (r->length || !is_page_aligned(image, r->start)) &&
+				      !__builtin_add_overflow(r->start, r->length, &end) &&
 				      end <= ADDRESS_MAX);
 }
 

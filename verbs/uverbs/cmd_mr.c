@@ -84,16 +84,22 @@ static int check_mr_access(const struct ib_uverbs_reg_mr *request)
 	return request->access_flags & IBV_ACCESS_ON_DEMAND ? -EOPNOTSUPP : 0;
 }
 
-/* Checks that ib_umem_get and the kernel's driver make after the look-up of the PD. */
+/*
+ * Checks that ib_umem_get and the kernel's driver make after the look-up of the PD. The kernel
+ * counts pages: a region of length 0 has one, or none if it begins with a page, and then is
+ * refused.
+ */
 static int check_mr_range(const struct ib_uverbs_reg_mr *request)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t end;
 
-	if (!request->length || __builtin_add_overflow(request->start, request->length, &end) ||
-	    end > UINT64_MAX - page || request->hca_va + (request->length - 1) < request->hca_va)
+	if (__builtin_add_overflow(request->start, request->length, &end) ||
+	    end > UINT64_MAX - page)
 		return -EINVAL;
-	return 0;
+	if (!request->length)
+		return request->start & (page - 1) ? 0 : -EINVAL;
+	return request->hca_va + (request->length - 1) < request->hca_va ? -EINVAL : 0;
 }
 
 static struct urxe_mr_attr engine_attr(const struct ib_uverbs_reg_mr *request, const struct pd *pd,

@@ -82,7 +82,12 @@ static void test_bad_ranges_are_refused(void)
 	int write = IBV_ACCESS_LOCAL_WRITE;
 
 	MUST(!munmap(hole + 2 * page, page));
-	rule_errno(EINVAL, try_reg(room, 0, write), "a region of length 0 is refused");
+	rule_errno(EINVAL, try_reg(room, 0, write),
+		   "a region of length 0 at the start of a page is refused");
+	rule_errno(0, try_reg(room + 1, 0, write),
+		   "a region of length 0 within a page is accepted (ib_umem_get)");
+	rule_errno(EFAULT, try_reg(hole + 2 * page + 1, 0, write),
+		   "a region of length 0 in a hole is refused");
 	rule_errno(EFAULT, try_reg(hole, 4 * page, write), "a region with a hole is refused");
 	rule_errno(0, try_reg(hole, 2 * page, write), "a region before a hole is accepted");
 	rule_errno(EFAULT, try_reg(none, page, 0), "a region without access permission is refused");
@@ -95,6 +100,34 @@ static void test_bad_ranges_are_refused(void)
 	rule_errno(EINVAL, try_reg((void *)(UINTPTR_MAX - 4095), 8192, write),
 		   "a region at the end of the address space does not wrap");
 	rule_errno(EFAULT, try_reg(NULL, page, write), "a region at address 0 is refused");
+}
+
+/* Such a region grants nothing. A message of 0 bytes needs no key (C9-88). */
+static void test_length_0(void)
+{
+	struct side pair[2] = {0};
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct ibv_mr *mr;
+
+	pair_open(pair, IBV_QPT_RC, 0);
+	mr = ibv_reg_mr(hca.pd, pair[1].room + 1, 0, IBV_ACCESS_LOCAL_WRITE | REMOTE);
+	MUST(mr);
+	rule(mr->length == 0, "a region may have length 0");
+	sge = side_sge(&pair[0], 0, 1);
+	wr = side_wr(&pair[0], IBV_WR_RDMA_WRITE, &sge, &pair[1]);
+	wr.wr.rdma.rkey = mr->rkey;
+	wr.wr.rdma.remote_addr = (uintptr_t)pair[1].room + 1;
+	wr.num_sge = 0;
+	MUST(!post_send(&pair[0], &wr));
+	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS,
+	     "a WRITE of 0 bytes by its key succeeds");
+	wr.num_sge = 1;
+	MUST(!post_send(&pair[0], &wr));
+	rule(next_wc(pair[0].cq).status == IBV_WC_REM_ACCESS_ERR,
+	     "a WRITE of one byte by its key is refused");
+	pair_close(pair);
+	rule_errno(0, ibv_dereg_mr(mr), "a region of length 0 can be deregistered");
 }
 
 static void test_zero_based(void)
@@ -323,6 +356,7 @@ const struct test mr_tests[] = {
 	{"registration", test_registration},
 	{"access_rights", test_access_rights},
 	{"bad_ranges", test_bad_ranges_are_refused},
+	{"length_0", test_length_0},
 	{"zero_based", test_zero_based},
 	{"chosen_address", test_chosen_iova},
 	{"large", test_region_of_more_than_4_gib},

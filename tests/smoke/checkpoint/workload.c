@@ -316,6 +316,7 @@ static void make_idle_objects(struct workload *w, int gid_index)
 		.is_global = 1, .port_num = 1, .grh = {.sgid_index = (uint8_t)gid_index}};
 
 	attr.grh.dgid = w->self.gid;
+	w->empty_mr = register_bytes(w, (uint8_t *)w->srq_buffers + 1, 0);
 	w->mw = must(ibv_alloc_mw(w->pd, IBV_MW_TYPE_2), "ibv_alloc_mw");
 	w->ah = must(ibv_create_ah(w->pd, &attr), "ibv_create_ah");
 	w->second = open_device(ibv_get_device_name(w->context->device));
@@ -446,6 +447,7 @@ void workload_close(struct workload *w)
 	close_object(ibv_destroy_qp(w->idle_qp), "idle queue pair");
 	close_object(ibv_destroy_cq(w->idle_cq), "idle CQ");
 	close_object(ibv_destroy_ah(w->ah), "address handle");
+	close_object(ibv_dereg_mr(w->empty_mr), "memory region of length 0");
 	close_object(ibv_dealloc_mw(w->mw), "memory window");
 	for (int i = 0; i < CONNECTIONS; i++) {
 		close_object(ibv_destroy_qp(w->connections[i].qp), "queue pair");
