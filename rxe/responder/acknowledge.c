@@ -5,6 +5,7 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
+#include "responder/resp_resources.h"
 #include "wire/aeth.h"
 
 /*
@@ -64,6 +65,19 @@ void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
 		return;
 	qp_error_event(qp, syndrome == AETH_NAK_REMOTE_ACCESS ? URXE_ASYNC_QP_ACCESS_ERR
 							      : URXE_ASYNC_QP_REQ_ERR);
+}
+
+/* An ACK that is due takes the place of the NAK, because both follow the responses. */
+void resp_fail_without_nak(struct urxe_qp *qp)
+{
+	bool due = qp->resp.ack_due || resource_next_pending(qp);
+
+	qp->resp.nak = 0;
+	if (due && qp->resp.ack_msn != RESP_ACK_PAST) {
+		send_nak(qp, AETH_ACK | AETH_CREDITS_INVALID);
+		qp->resp.nak_psn = qp->resp.ack_psn;
+	}
+	qp_error_event(qp, URXE_ASYNC_QP_ACCESS_ERR);
 }
 
 /*

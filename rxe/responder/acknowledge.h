@@ -16,6 +16,11 @@ void resp_ack_again(struct urxe_qp *qp);
 void resp_recv_posted(struct urxe_qp *qp);
 /* Makes a NAK due. A NAK that is neither a sequence error nor RNR ends the connection. */
 void resp_refuse(struct urxe_qp *qp, uint8_t syndrome);
+/*
+ * Ends the connection without a NAK (IBA 9.9.6.3, class J). Requests before the one that failed get
+ * their answers.
+ */
+void resp_fail_without_nak(struct urxe_qp *qp);
 /* The requester repeats requests: starts the timer of the ACK that follows the last repetition. */
 void resp_came_again(struct urxe_qp *qp);
 

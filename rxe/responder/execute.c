@@ -10,6 +10,7 @@
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "objects/rq.h"
+#include "responder/acknowledge.h"
 #include "responder/flush_atomic_write.h"
 #include "responder/receive_request.h"
 #include "responder/resp_resources.h"
@@ -170,8 +171,10 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	if (syndrome)
 		return syndrome;
 	if (flags & URXE_OPF_IETH && !key_invalidate(qp, p->ieth_rkey)) {
+		qp_drop(qp, URXE_DROP_BAD_INVALIDATE);
 		fail_recv(qp, URXE_WC_LOC_ACCESS_ERR);
-		return AETH_NAK_REMOTE_ACCESS;
+		resp_fail_without_nak(qp);
+		return RESP_DROPPED;
 	}
 	resp->offset += p->payload_len;
 	if (flags & URXE_OPF_END && !complete_message(qp, p, flags))

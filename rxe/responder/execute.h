@@ -9,7 +9,7 @@
 #include <rxe/packet.h>
 #include <rxe/rxe.h>
 
-/* Not a syndrome: the packet was dropped and counted, as if it were lost. */
+/* Not a syndrome: the packet was dropped and counted, and gets no answer. */
 #define RESP_DROPPED 0xff
 
 /* Returns 0, RESP_DROPPED, or the AETH syndrome of the NAK that a reliable service sends. */

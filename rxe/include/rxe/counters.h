@@ -37,6 +37,8 @@
 	X(OUT_OF_SEQUENCE, "out_of_sequence", "request PSN is ahead of the expected one")        \
 	X(UNREADABLE, "unreadable", "referenced payload that could not be read from its sender") \
 	X(KEY_IN_USE, "key_in_use", "SEND with invalidate of a key while a peer copies by it")   \
+	X(BAD_INVALIDATE, "bad_invalidate",                                                      \
+	  "SEND with invalidate of a key that its queue pair may not invalidate")                \
 	X(DUPLICATE, "duplicate", "duplicate request whose answer is no longer kept")            \
 	X(UC_SEQUENCE, "uc_sequence", "UC packet outside an intact message")                     \
 	X(NO_RECV, "no_recv", "no receive work request for a UC or UD message")                  \

@@ -108,13 +108,14 @@ static void test_send_with_invalidate_ends_access(void **state)
 }
 
 /*
- * The peer must not invalidate these keys: it gets a remote access error, and the receiver's QP
- * fails, too.
+ * The peer must not invalidate these keys: the receiver's QP fails, and sends no NAK (IBA 9.9.6.3,
+ * class J).
  */
 static void test_send_invalidate_refused(void **state)
 {
 	struct endpoint second[2];
 	struct bench b;
+	uint64_t sent;
 	bool bound;
 
 	(void)state;
@@ -126,14 +127,45 @@ static void test_send_invalidate_refused(void **state)
 		key = victim_key(&b, victim, second);
 		bound = victim == TYPE_1_KEY || victim == OLD_TAG || victim == OTHERS_KEY;
 		post_recv(&b.e.end[1], 8, 20000, 6000);
+		sent = events(b.e.b, URXE_EVENT_TX_PACKETS);
 		assert_int_equal(try_key_wr(b.e.end[0].qp, 4, URXE_WR_SEND_INV, key), 0);
 		pair_settle(b.e.pair);
-		expect_wc(&b.e.a->send_cq, 4, URXE_WC_REM_ACCESS_ERR);
+		expect_wc(&b.e.a->send_cq, 4, URXE_WC_RETRY_EXC_ERR);
+		assert_int_equal(events(b.e.b, URXE_EVENT_TX_PACKETS), sent);
+		assert_int_equal(drops(b.e.b, URXE_DROP_BAD_INVALIDATE), 1);
 		expect_wc(&b.e.b->recv_cq, 8, URXE_WC_LOC_ACCESS_ERR);
 		expect_none(&b.e.b->recv_cq);
 		assert_int_equal(qp_state(&b.e.end[1]), URXE_QPS_ERR);
 		assert_int_equal(b.e.b->async[URXE_ASYNC_QP_ACCESS_ERR], 1);
 		assert_int_equal(region_is_bound(&b), bound);
+		engine_close(&b.e);
+	}
+}
+
+/* Requests before it arrive in the same burst, and get their answers. */
+static void test_send_invalidate_refused_behind_others(void **state)
+{
+	static const uint32_t before[] = {URXE_WR_SEND, URXE_WR_RDMA_READ, URXE_WR_FETCH_ADD,
+					  URXE_WR_RDMA_WRITE};
+	struct bench b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+		open_bench(&b, URXE_QPT_RC, TYPE_2);
+		post_recv(&b.e.end[1], 7, 20000, 64);
+		post_recv(&b.e.end[1], 8, 20064, 64);
+		post_send(&b.e, 0,
+			  &(struct post){.wr_id = 3,
+					 .opcode = before[i],
+					 .flags = URXE_SEND_SIGNALED,
+					 .length = 8,
+					 .rkey = b.e.b->key});
+		assert_int_equal(try_key_wr(b.e.end[0].qp, 4, URXE_WR_SEND_INV, urxe_mr_key(b.mr)),
+				 0);
+		pair_settle(b.e.pair);
+		expect_wc(&b.e.a->send_cq, 3, URXE_WC_SUCCESS);
+		expect_wc(&b.e.a->send_cq, 4, URXE_WC_RETRY_EXC_ERR);
+		assert_int_equal(qp_state(&b.e.end[1]), URXE_QPS_ERR);
 		engine_close(&b.e);
 	}
 }
@@ -485,6 +517,7 @@ int main(void)
 		cmocka_unit_test(test_local_invalidate_refused),
 		cmocka_unit_test(test_send_with_invalidate_ends_access),
 		cmocka_unit_test(test_send_invalidate_refused),
+		cmocka_unit_test(test_send_invalidate_refused_behind_others),
 		cmocka_unit_test(test_send_invalidate_repeated),
 		cmocka_unit_test(test_read_repeated_after_its_key),
 		cmocka_unit_test(test_completions_keep_the_order),
