@@ -63,14 +63,13 @@ ROWS += [pingpong(command) for command in (
     'ibv_ud_pingpong -g {gid} -s 1024 -e',
     'ibv_srq_pingpong -g {gid} -c',
     'ibv_srq_pingpong -g {gid} -e',
+    'ibv_rc_pingpong -g {gid} -o -c',
+    'ibv_rc_pingpong -g {gid} -O -c',
 )]
 ROWS += [
     refused('ibv_rc_pingpong -g {gid} -t',
             'librxe has no completion time stamps',
             "The device isn't completion timestamp capable"),
-    refused('ibv_rc_pingpong -g {gid} -o',
-            'urxe0 has no on-demand paging',
-            "The device isn't ODP capable"),
     refused('ibv_rc_pingpong -g {gid} -j',
             'urxe0 has no device memory', "Device doesn't support dm allocation"),
     refused('ibv_xsrq_pingpong -g {gid}', 'librxe has no XRC',

@@ -84,6 +84,12 @@ OVER_TCP = [
     'ib_send_bw -F -q 64 -c UC -D 2',
     'ib_send_bw -F -q 64 -c UD -D 2',
     'ib_write_bw -F -q 64 -c UC -n 200',
+    # On-demand paging.
+    'ib_send_bw -F --odp',
+    'ib_write_bw -F --odp',
+    'ib_read_bw -F --odp',
+    'ib_send_bw -F --odp --use-srq',
+    'ib_send_bw -F --odp -c UD -D 2',
 ]
 
 BY_RDMA_CM = [
@@ -124,6 +130,8 @@ ROWS += [Row(f'{program} -F -e',
 ROWS += [row(Connected, f'{program} -F -R -c UC',
              refusal=Refusal('perftest does not connect UC by rdma_cm', 'UC is not supported in librdmacm'))
          for program in ('ib_send_bw', 'ib_send_lat', 'ib_write_bw', 'ib_write_lat')]
+ROWS += [Row('ib_atomic_bw -F --odp',
+             refusal=Refusal('perftest has no on-demand paging for atomics', 'ODP does not support ATOMICS for now'))]
 ROWS += [row(Pair, f'{program} -F -c XRC', port=PORT,
              refusal=Refusal('librxe has no XRC', 'Error opening XRC domain'))
          for program in ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_send_lat')]

@@ -25,6 +25,7 @@ static const struct suite suites[] = {
 	{"device", device_tests},
 	{"pd", pd_tests},
 	{"mr", mr_tests},
+	{"odp", odp_tests},
 	{"mw", mw_tests},
 	{"ah", ah_tests},
 	{"cq", cq_tests},

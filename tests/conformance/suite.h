@@ -17,6 +17,7 @@ extern const struct test command_tests[];
 extern const struct test device_tests[];
 extern const struct test pd_tests[];
 extern const struct test mr_tests[];
+extern const struct test odp_tests[];
 extern const struct test mw_tests[];
 extern const struct test ah_tests[];
 extern const struct test cq_tests[];

@@ -50,6 +50,7 @@ static void format_access(char text[TABLE_CELL], json_int_t access)
 		{URXE_ACCESS_REMOTE_ATOMIC, "atomic"},
 		{URXE_ACCESS_MW_BIND, "window"},
 		{URXE_ACCESS_ZERO_BASED, "zero-based"},
+		{URXE_ACCESS_ON_DEMAND, "on-demand"},
 		{URXE_ACCESS_FLUSH_GLOBAL, "flush"},
 		{URXE_ACCESS_FLUSH_PERSISTENT, "flush-persistent"},
 	};

@@ -42,7 +42,7 @@ static void *find_context(void *arg, const struct urxe_state_object *object)
 	return found;
 }
 
-static int check_extent(const struct mr *mr, const struct urxe_extent *extent, bool writable)
+static int check_extent(const struct mr *mr, const struct urxe_extent *extent, uint32_t access)
 {
 	uint64_t start = (uintptr_t)extent->addr;
 
@@ -52,7 +52,9 @@ static int check_extent(const struct mr *mr, const struct urxe_extent *extent, b
 	if (start < mr->start || start - mr->start > mr->length ||
 	    extent->length > mr->length - (start - mr->start))
 		return -EBADMSG;
-	return uaccess_populate(start, extent->length, writable);
+	if (access & URXE_ACCESS_ON_DEMAND)
+		return 0;
+	return uaccess_populate(start, extent->length, access & URXE_ACCESS_LOCAL_WRITE);
 }
 
 /* The memory stays at its addresses. */
@@ -63,8 +65,7 @@ static int find_memory(void *arg, struct urxe_state_region *region)
 	int rc = mr ? 0 : -EBADMSG;
 
 	for (uint32_t i = 0; !rc && i < region->n_extents; i++)
-		rc = check_extent(mr, &region->extents[i],
-				  region->access & URXE_ACCESS_LOCAL_WRITE);
+		rc = check_extent(mr, &region->extents[i], region->access);
 	if (rc == -EFAULT)
 		checkpoint_fail(rc, "memory region %#x: its memory at %#llx is missing",
 				region->key, (unsigned long long)mr->start);
@@ -221,8 +222,12 @@ static int add_qp(const struct joining *j, struct qp *qp, const struct qp_record
 
 static int add_mr(struct mr *mr)
 {
-	int rc = mr_index_add(mr->start, mr->length);
+	struct urxe_mr_attr attr;
+	int rc;
 
+	urxe_mr_query(mr->mr, &attr);
+	mr->on_demand = attr.access & URXE_ACCESS_ON_DEMAND;
+	rc = mr_count(mr);
 	if (!rc)
 		mr->registration = ++port.registrations;
 	return rc;
@@ -364,7 +369,7 @@ static int remove_region(const struct joining *j, struct object *object)
 
 	(void)j;
 	if (mr->registration)
-		mr_index_remove(mr->start, mr->length);
+		mr_uncount(mr);
 	mr->registration = 0;
 	return 0;
 }

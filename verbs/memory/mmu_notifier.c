@@ -32,7 +32,8 @@ static void for_each_mr(void (*fn)(struct mr *mr, const struct urxe_extent *byte
 		uint32_t at = 0;
 
 		while ((object = handle_next(&file->handles, OBJECT_MR, &at)))
-			fn((struct mr *)object, bytes);
+			if (!((struct mr *)object)->on_demand)
+				fn((struct mr *)object, bytes);
 	}
 }
 
@@ -65,7 +66,7 @@ static void end_unmapping(const struct unmapping *u, bool done)
 		while ((object = handle_next(&file->handles, OBJECT_MR, &at))) {
 			struct mr *mr = (struct mr *)object;
 
-			if (mr->registration <= u->registrations)
+			if (!mr->on_demand && mr->registration <= u->registrations)
 				urxe_mr_unmapped(mr->mr, &u->bytes, done);
 		}
 	}

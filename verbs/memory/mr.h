@@ -3,6 +3,7 @@
 #ifndef URXE_VERBS_MEMORY_MR_H
 #define URXE_VERBS_MEMORY_MR_H
 
+#include <stdbool.h>
 #include <sys/queue.h>
 
 #include "uverbs/handle.h"
@@ -17,11 +18,18 @@ struct mr {
 	struct object object;
 	struct pd *pd;
 	uint64_t start, length; /* the program's addresses */
+	bool on_demand; /* accesses find what is mapped then: not in the index of mr_index.h */
 	struct urxe_mr *mr;
 	uint64_t registration; /* number of the registration, counted by the port */
 	LIST_ENTRY(mr) released_link;
 };
 
+/*
+ * Counts a region, and its pages unless it is on-demand. 0 or -ENOMEM. With the lock of the port,
+ * as mr_uncount.
+ */
+int mr_count(const struct mr *mr);
+void mr_uncount(const struct mr *mr);
 void mr_destroy(struct object *object);
 /* Frees released regions: no peer copies to or from their memory any more. */
 void mr_free_released(void);

@@ -19,9 +19,6 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* End of the addresses of a process on x86-64, and by default on arm64. */
-#define ADDRESSES (UINT64_C(1) << 47)
-
 typedef ssize_t transfer_fn(pid_t, const struct iovec *, unsigned long, const struct iovec *,
 			    unsigned long, unsigned long);
 
@@ -62,8 +59,8 @@ static void copy_bytes(void *arg)
  */
 static bool is_guarded(uint64_t address, size_t size)
 {
-	return sigbus_guard_installed() && address && address < ADDRESSES &&
-	       size < ADDRESSES - address;
+	return sigbus_guard_installed() && address && address < UACCESS_END &&
+	       size < UACCESS_END - address;
 }
 
 static int copy_guarded(struct copy_args m, uint64_t address)

@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* End of the addresses of a process on x86-64, and by default on arm64. */
+#define UACCESS_END (UINT64_C(1) << 47)
+
 int uaccess_read(void *to, uint64_t from, size_t size);
 int uaccess_write(uint64_t to, const void *from, size_t size);
 

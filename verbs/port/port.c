@@ -95,6 +95,7 @@ uint64_t port_counter(enum vnic_direct_counter counter)
 	switch (counter) {
 	case VNIC_DIRECT_LOCK_WAITS: return port.lock.waits;
 	case VNIC_DIRECT_LOCK_WAIT_US: return port.lock.waited_ns / 1000;
+	case VNIC_DIRECT_PAGE_FAULTS: return port.page_faults;
 	default: return port.tx.counters[counter];
 	}
 }

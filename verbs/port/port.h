@@ -71,6 +71,8 @@ struct port {
 	uint32_t objects[OBJECT_TYPES]; /* of all files */
 	struct mr_list released_mrs;    /* whose memory peers may still copy to or from */
 	uint64_t registrations;         /* memory registrations so far */
+	uint32_t on_demand_mrs;         /* regions with URXE_ACCESS_ON_DEMAND */
+	uint64_t page_faults;           /* VNIC_DIRECT_PAGE_FAULTS */
 	struct polling polling;
 	struct engine_thread thread;
 };

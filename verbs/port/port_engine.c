@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 
 #include "engine/clock.h"
 #include "engine/crc.h"
@@ -48,15 +49,64 @@ static bool path_cut(void *dev_ctx, const struct urxe_path *path)
 	return port.reconnect.active && !tx_by_uplink(&port.tx, path->dmac);
 }
 
+/* --- Page faults. */
+
+/* Of this thread. */
+static uint64_t count_faults(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) ? 0 : (uint64_t)(usage.ru_minflt + usage.ru_majflt);
+}
+
+/*
+ * Other memory was populated at its registration, so without on-demand regions nothing is counted.
+ */
+static bool guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
+		  void *arg)
+{
+	uint64_t before;
+	bool done;
+
+	if (__builtin_expect(!port.on_demand_mrs, 1))
+		return sigbus_guard_run(dev_ctx, bytes, touch, arg);
+	before = count_faults();
+	done = sigbus_guard_run(dev_ctx, bytes, touch, arg);
+	port.page_faults += count_faults() - before;
+	return done;
+}
+
+/* The kernel counts the faults of a copy at its caller, those in the peer's memory too. */
+static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
+{
+	uint64_t before = port.on_demand_mrs ? count_faults() : 0;
+	uint32_t n = peers_direct_ops.copy(ctx, job);
+
+	if (port.on_demand_mrs)
+		port.page_faults += count_faults() - before;
+	return n;
+}
+
+static bool pull(void *dev_ctx, const struct urxe_reference *reference,
+		 const struct urxe_extent *to, uint32_t n)
+{
+	uint64_t before = port.on_demand_mrs ? count_faults() : 0;
+	bool pulled = peer_pull(dev_ctx, reference, to, n);
+
+	if (port.on_demand_mrs)
+		port.page_faults += count_faults() - before;
+	return pulled;
+}
+
 static const struct urxe_ops ops = {
 	.complete = cq_add,
 	.comp_event = cq_comp_event,
 	.refill = refill_receives,
 	.async_event = async_event,
-	.guard = sigbus_guard_run,
+	.guard = guard,
 	.copy_crc = crc_copy,
 	.may_reference = may_reference,
-	.pull = peer_pull,
+	.pull = pull,
 	.path_cut = path_cut,
 };
 
@@ -77,10 +127,14 @@ static enum urxe_congestion chosen_congestion(void)
 	return name && !strcmp(name, "none") ? URXE_CONGESTION_NONE : URXE_CONGESTION_DCQCN;
 }
 
+static struct urxe_direct_ops direct_ops;
+
 static void set_direct(struct urxe_dev_attr *attr, struct urxe_direct_table *table)
 {
 	attr->ops = &ops;
-	attr->direct = table ? &peers_direct_ops : NULL;
+	direct_ops = peers_direct_ops;
+	direct_ops.copy = copy;
+	attr->direct = table ? &direct_ops : NULL;
 	attr->direct_ctx = &port_peers;
 	attr->direct_table = table;
 }

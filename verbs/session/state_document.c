@@ -115,7 +115,8 @@ static void write_mr(struct json_text *j, const struct urxe_mr_attr *mr)
 	json_put_number(j, "pd", mr->pd);
 	snprintf(iova, sizeof(iova), "0x%" PRIx64, mr->iova);
 	json_put_string(j, "iova", iova);
-	json_put_number(j, "length", mr->length);
+	/* An implicit on-demand region has 2^64 - 1 bytes. */
+	json_put_number(j, "length", mr->length < INT64_MAX ? mr->length : INT64_MAX);
 	json_put_number(j, "access", mr->access);
 	json_put_close(j, '}');
 }

@@ -112,6 +112,19 @@ int cmd_query_device(const struct command *c)
 	return command_reply(c, &reply, sizeof(reply));
 }
 
+#define ODP_DATAGRAM (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
+#define ODP_WRITE    (ODP_DATAGRAM | IBV_ODP_SUPPORT_WRITE)
+
+static const struct ib_uverbs_odp_caps odp_caps = {
+	.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+	.per_transport_caps =
+		{
+			.rc_odp_caps = ODP_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC,
+			.uc_odp_caps = ODP_WRITE,
+			.ud_odp_caps = ODP_DATAGRAM,
+		},
+};
+
 int cmd_query_device_ex(const struct command *c)
 {
 	struct ib_uverbs_ex_query_device request;
@@ -124,8 +137,10 @@ int cmd_query_device_ex(const struct command *c)
 		return -EINVAL;
 	fill_device(&reply.base);
 	reply.device_cap_flags_ex = reply.base.device_cap_flags;
-	if (!port.hca.hca)
+	if (!port.hca.hca) {
 		reply.device_cap_flags_ex |= CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE;
+		reply.odp_caps = odp_caps;
+	}
 	reply.response_length = c->out_size < sizeof(reply) ? c->out_size : sizeof(reply);
 	return command_reply(c, &reply, sizeof(reply));
 }

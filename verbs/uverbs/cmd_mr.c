@@ -20,10 +20,27 @@
 #define FLUSHES        (URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
 #define ENGINE_ACCESS                                                         \
 	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_READ | REMOTE_CHANGES | \
-	 URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED | FLUSHES)
+	 URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED | URXE_ACCESS_ON_DEMAND | FLUSHES)
 /* Flags that have no effect. */
 #define HARMLESS_ACCESS (IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
-#define KNOWN_ACCESS    (ENGINE_ACCESS | HARMLESS_ACCESS | IBV_ACCESS_ON_DEMAND)
+#define KNOWN_ACCESS    (ENGINE_ACCESS | HARMLESS_ACCESS)
+
+int mr_count(const struct mr *mr)
+{
+	int rc = mr->on_demand ? 0 : mr_index_add(mr->start, mr->length);
+
+	if (!rc)
+		port.on_demand_mrs += mr->on_demand;
+	return rc;
+}
+
+void mr_uncount(const struct mr *mr)
+{
+	if (mr->on_demand)
+		port.on_demand_mrs--;
+	else
+		mr_index_remove(mr->start, mr->length);
+}
 
 /* Peers may still copy to or from the region: its memory counts as registered meanwhile. */
 static void release_mr(struct mr *mr)
@@ -39,7 +56,7 @@ void mr_free_released(void)
 
 	while ((mr = LIST_FIRST(&port.released_mrs))) {
 		LIST_REMOVE(mr, released_link);
-		mr_index_remove(mr->start, mr->length);
+		mr_uncount(mr);
 		free(mr);
 	}
 }
@@ -81,7 +98,14 @@ static int check_mr_access(const struct ib_uverbs_reg_mr *request)
 		return -EINVAL;
 	if (request->access_flags & ~(uint32_t)KNOWN_ACCESS)
 		return -EINVAL;
-	return request->access_flags & IBV_ACCESS_ON_DEMAND ? -EOPNOTSUPP : 0;
+	return 0;
+}
+
+/* An implicit region: all memory of the process (ibv_reg_mr(3)). */
+static bool is_implicit(const struct ib_uverbs_reg_mr *request)
+{
+	return request->access_flags & URXE_ACCESS_ON_DEMAND && !request->start &&
+	       !request->hca_va && request->length == UINT64_MAX;
 }
 
 /*
@@ -94,53 +118,94 @@ static int check_mr_range(const struct ib_uverbs_reg_mr *request)
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t end;
 
+	if (is_implicit(request))
+		return 0;
 	if (__builtin_add_overflow(request->start, request->length, &end) ||
 	    end > UINT64_MAX - page)
+		return -EINVAL;
+	/* An access past these addresses would raise a fault without an address. */
+	if (request->access_flags & URXE_ACCESS_ON_DEMAND && end > UACCESS_END)
 		return -EINVAL;
 	if (!request->length)
 		return request->start & (page - 1) ? 0 : -EINVAL;
 	return request->hca_va + (request->length - 1) < request->hca_va ? -EINVAL : 0;
 }
 
-static struct urxe_mr_attr engine_attr(const struct ib_uverbs_reg_mr *request, const struct pd *pd,
-				       struct urxe_extent *extent)
+#define EXTENTS 3
+
+/*
+ * The page at address 0 is a hole: a piece of memory there would look like one. So are the
+ * addresses of an implicit region that no process has.
+ */
+static uint32_t list_extents(const struct ib_uverbs_reg_mr *request,
+			     struct urxe_extent extents[EXTENTS])
 {
-	*extent = (struct urxe_extent){(void *)(uintptr_t)request->start, request->length};
+	uint64_t length = is_implicit(request) ? UACCESS_END : request->length;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), start = request->start;
+	uint32_t n = 0;
+
+	if (!start && length > page) {
+		extents[n++] = (struct urxe_extent){NULL, page};
+		start = page;
+		length -= page;
+	}
+	extents[n++] = (struct urxe_extent){(void *)(uintptr_t)start, length};
+	if (is_implicit(request))
+		extents[n++] = (struct urxe_extent){NULL, UINT64_MAX - UACCESS_END};
+	return n;
+}
+
+static struct urxe_mr_attr engine_attr(const struct ib_uverbs_reg_mr *request, const struct pd *pd,
+				       struct urxe_extent extents[EXTENTS])
+{
 	return (struct urxe_mr_attr){
 		.pd = pd->number,
 		.access = request->access_flags & ENGINE_ACCESS,
 		/* ibv_reg_mr(3): then offsets take the place of addresses. */
 		.iova = request->access_flags & URXE_ACCESS_ZERO_BASED ? 0 : request->hca_va,
 		.length = request->length,
-		.extents = extent,
-		.n_extents = 1,
+		.extents = extents,
+		.n_extents = list_extents(request, extents),
 	};
 }
 
+/* With the lock. An HCA has pinned the pages that it accesses. */
+static int check_on_demand(const struct ib_uverbs_reg_mr *request)
+{
+	return request->access_flags & URXE_ACCESS_ON_DEMAND && port.hca.hca ? -EOPNOTSUPP : 0;
+}
+
 /* For the order of errors only: the PD may be deallocated before the region exists. */
-static int check_mr_pd(const struct command *c, uint32_t handle)
+static int check_mr_pd(const struct command *c, const struct ib_uverbs_reg_mr *request)
 {
 	int rc = command_lock(c);
 
 	if (rc)
 		return rc;
-	if (!command_object(c, OBJECT_PD, handle))
-		rc = command_object_error(c, handle);
+	rc = check_on_demand(request);
+	if (!rc && !command_object(c, OBJECT_PD, request->pd_handle))
+		rc = command_object_error(c, request->pd_handle);
 	port_unlock();
 	return rc;
+}
+
+static void set_range(struct mr *mr, const struct ib_uverbs_reg_mr *request)
+{
+	mr->start = request->start;
+	mr->length = is_implicit(request) ? UACCESS_END : request->length;
+	mr->on_demand = request->access_flags & URXE_ACCESS_ON_DEMAND;
 }
 
 static int make_mr(const struct command *c, const struct ib_uverbs_reg_mr *request, struct pd *pd,
 		   struct mr *mr)
 {
-	struct urxe_extent extent;
-	struct urxe_mr_attr attr = engine_attr(request, pd, &extent);
+	struct urxe_extent extents[EXTENTS];
+	struct urxe_mr_attr attr = engine_attr(request, pd, extents);
 	int rc;
 
 	mr->pd = pd;
-	mr->start = request->start;
-	mr->length = request->length;
-	rc = mr_index_add(mr->start, mr->length);
+	set_range(mr, request);
+	rc = mr_count(mr);
 	if (rc)
 		return rc;
 	rc = urxe_mr_reg(port.dev, &attr, &mr->mr);
@@ -150,7 +215,7 @@ static int make_mr(const struct command *c, const struct ib_uverbs_reg_mr *reque
 			urxe_mr_dereg(mr->mr);
 	}
 	if (rc) {
-		mr_index_remove(mr->start, mr->length);
+		mr_uncount(mr);
 		return rc;
 	}
 	mr->registration = ++port.registrations;
@@ -183,6 +248,15 @@ static int reg_mr_locked(const struct command *c, const struct ib_uverbs_reg_mr 
 	return rc;
 }
 
+/* On-demand memory may be missing. */
+static int populate(const struct ib_uverbs_reg_mr *request)
+{
+	if (request->access_flags & URXE_ACCESS_ON_DEMAND)
+		return 0;
+	return uaccess_populate(request->start, request->length,
+				request->access_flags & URXE_ACCESS_LOCAL_WRITE);
+}
+
 /* Populating the pages takes long, so it happens without the lock. */
 int cmd_reg_mr(const struct command *c)
 {
@@ -192,12 +266,11 @@ int cmd_reg_mr(const struct command *c)
 	if (!rc)
 		rc = check_mr_access(&request);
 	if (!rc)
-		rc = check_mr_pd(c, request.pd_handle);
+		rc = check_mr_pd(c, &request);
 	if (!rc)
 		rc = check_mr_range(&request);
 	if (!rc)
-		rc = uaccess_populate(request.start, request.length,
-				      request.access_flags & URXE_ACCESS_LOCAL_WRITE);
+		rc = populate(&request);
 	if (!rc)
 		rc = command_lock(c);
 	if (rc)
@@ -235,28 +308,29 @@ static int rereg_mr_locked(const struct command *c, uint32_t handle,
 	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, to->pd_handle);
 	struct mr *mr = (struct mr *)command_object(c, OBJECT_MR, handle);
 	struct ib_uverbs_rereg_mr_resp reply = {0};
-	struct urxe_extent extent;
+	struct urxe_extent extents[EXTENTS];
 	struct urxe_mr_attr attr;
-	struct mr *before;
+	struct mr *before, after;
 	int rc;
 
 	if (!mr)
 		return command_object_error(c, handle);
 	if (!pd)
 		return command_object_error(c, to->pd_handle);
-	attr = engine_attr(to, pd, &extent);
+	attr = engine_attr(to, pd, extents);
 	before = malloc(sizeof(*before));
 	if (!before)
 		return -ENOMEM;
-	*before = *mr;
-	rc = mr_index_add(to->start, to->length);
+	*before = after = *mr;
+	set_range(&after, to);
+	rc = mr_count(&after);
 	if (rc) {
 		free(before);
 		return rc;
 	}
 	rc = urxe_mr_rereg(&mr->mr, &attr);
 	if (rc) {
-		mr_index_remove(to->start, to->length);
+		mr_uncount(&after);
 		free(before);
 		return rc;
 	}
@@ -264,8 +338,7 @@ static int rereg_mr_locked(const struct command *c, uint32_t handle,
 	mr->pd->object.users--;
 	mr->pd = pd;
 	mr->pd->object.users++;
-	mr->start = to->start;
-	mr->length = to->length;
+	set_range(mr, to);
 	mr->registration = ++port.registrations;
 	reply.lkey = reply.rkey = urxe_mr_key(mr->mr);
 	return command_reply(c, &reply, sizeof(reply));
@@ -298,18 +371,19 @@ int cmd_rereg_mr(const struct command *c)
 	if (rc)
 		return rc;
 	mr = (struct mr *)command_object(c, OBJECT_MR, request.mr_handle);
-	if (mr)
+	if (mr) {
 		fill_rereg(&to, &request, mr);
-	else
+		rc = check_on_demand(&to);
+	} else {
 		rc = command_object_error(c, request.mr_handle);
+	}
 	port_unlock();
 	if (!rc)
 		rc = check_mr_access(&to);
 	if (!rc)
 		rc = check_mr_range(&to);
 	if (!rc)
-		rc = uaccess_populate(to.start, to.length,
-				      to.access_flags & URXE_ACCESS_LOCAL_WRITE);
+		rc = populate(&to);
 	if (!rc)
 		rc = command_lock(c);
 	if (rc)

@@ -266,10 +266,11 @@ static struct qp *find_live_qp(const struct uverbs_file *file, uint32_t handle)
 	return (struct qp *)handle_find(&file->handles, OBJECT_QP, handle);
 }
 
-static void touch_memory(const struct urxe_seg *segs, uint32_t n)
+/* Memory of on-demand regions is not in the index. */
+static void touch_memory(const struct urxe_seg *segs, uint32_t n, bool on_demand)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (mr_index_overlaps(segs[i].addr, segs[i].length))
+		if (on_demand || mr_index_overlaps(segs[i].addr, segs[i].length))
 			uaccess_touch(segs[i].addr, segs[i].length);
 }
 
@@ -285,8 +286,10 @@ static void touch_posted(const struct uverbs_file *file, uint32_t handle)
 	struct send_request request;
 
 	while (qp && qp_read_posted(qp, &at, &request)) {
+		bool on_demand = port.on_demand_mrs;
+
 		port_unlock();
-		touch_memory(request.segs, request.wr.n_segs);
+		touch_memory(request.segs, request.wr.n_segs, on_demand);
 		port_lock();
 		qp = find_live_qp(file, handle);
 	}

@@ -51,6 +51,7 @@ enum urxe_access {
 	URXE_ACCESS_REMOTE_ATOMIC = 8,
 	URXE_ACCESS_MW_BIND = 16,    /* of a region: windows may be bound to it */
 	URXE_ACCESS_ZERO_BASED = 32, /* of a type 2 window: its first byte has address 0 */
+	URXE_ACCESS_ON_DEMAND = 64, /* of a region: the engine keeps this flag for its owner only */
 	URXE_ACCESS_FLUSH_GLOBAL = 256,
 	URXE_ACCESS_FLUSH_PERSISTENT = 512, /* needs urxe_ops.persist */
 };

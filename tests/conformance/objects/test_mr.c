@@ -58,6 +58,7 @@ static void test_registration(void)
 static void test_access_rights(void)
 {
 	char *room = map(4096, PROT_READ | PROT_WRITE);
+	struct ibv_device_attr_ex attr;
 	int n;
 
 	rule_errno(EINVAL, try_reg(room, 64, IBV_ACCESS_REMOTE_WRITE),
@@ -70,7 +71,8 @@ static void test_access_rights(void)
 		   "optional access flags are accepted");
 	rule_errno(EINVAL, try_reg(room, 64, 1 << 19), "unknown access rights are refused");
 	n = try_reg(room, 64, IBV_ACCESS_ON_DEMAND);
-	if (!(hca.attr.device_cap_flags & (1 << 31)))
+	MUST(!ibv_query_device_ex(hca.context, NULL, &attr));
+	if (!(attr.odp_caps.general_caps & IBV_ODP_SUPPORT))
 		rule(n == EINVAL || n == EOPNOTSUPP,
 		     "on-demand paging is refused on a device without it");
 }

@@ -7,7 +7,8 @@
  *   cq_users      an overflowed CQ reports an error to each of its QPs, also to a QP created later
  *   rate_limit    QPs accept a rate limit by the one command that can carry it
  *   mappings      CQs, SRQs and QPs destroyed in random order leave no mappings of their rings
- *   pkey          the P_Key table equals urxed's; QPs of two partitions; the port's counters
+ *   on_demand     datagrams fill missing pages of an on-demand region; waits for the end of its
+ * input pkey          the P_Key table equals urxed's; QPs of two partitions; the port's counters
  */
 #include <err.h>
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
@@ -381,6 +383,41 @@ static void inline_data(void)
 	}
 }
 
+#define PAGES 8
+
+static void on_demand(void)
+{
+	struct ibv_context *context = open_device();
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *room = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ud u = {0};
+	struct ibv_mr *mr;
+
+	ud_open(&u, context, 0);
+	mr = ibv_reg_mr(u.pd, room, PAGES * page, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+	if (!mr)
+		err(1, "cannot register missing memory");
+	/* `urxe show` shows a region of all memory, too. */
+	if (!ibv_reg_mr(u.pd, NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND))
+		err(1, "cannot register all memory");
+	for (size_t i = 0; i < PAGES; i++) {
+		struct ibv_sge sge = {(uintptr_t)room + i * page, (uint32_t)page, mr->lkey};
+		struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+		struct ibv_wc wc;
+		int received = 0;
+
+		if (ibv_post_recv(u.qp, &wr, &bad))
+			err(1, "cannot post a receive");
+		ud_send(&u, u.ah, u.qp->qp_num);
+		while (received < 2)
+			if (ibv_poll_cq(u.cq, 1, &wc) == 1 && received++ >= 0 && wc.status)
+				errx(1, "completion status %d", wc.status);
+	}
+	while (getchar() != EOF)
+		;
+}
+
 static unsigned int count_mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -470,7 +507,7 @@ static const struct {
 } corners[] = {{"late_receive", late_receive}, {"channels", channels},
 	       {"cq_users", cq_users},         {"pkey", pkey},
 	       {"rate_limit", rate_limit},     {"inline_data", inline_data},
-	       {"mappings", mappings}};
+	       {"mappings", mappings},         {"on_demand", on_demand}};
 
 int main(int argc, char **argv)
 {

@@ -187,7 +187,7 @@ static void test_device_without_persistence_refuses_registration(void **state)
 	assert_int_equal(urxe_mr_reg(node->dev, &attr, &mr), -EOPNOTSUPP);
 	attr.access = G;
 	assert_int_equal(urxe_mr_reg(node->dev, &attr, &mr), 0);
-	attr.access = G | 64; /* an unknown right */
+	attr.access = G | 128; /* an unknown right */
 	assert_int_equal(urxe_mr_reg(node->dev, &attr, &mr), -EINVAL);
 	pair_destroy(pair);
 }

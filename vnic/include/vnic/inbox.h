@@ -58,7 +58,8 @@ enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, V
 	X(UPLINK_MISSED, "uplink_missed",                                                      \
 	  "frames that the kernel dropped because the ring of the direct uplink was full")     \
 	X(LOCK_WAITS, "lock_waits", "times that a thread slept for the lock of the engine")    \
-	X(LOCK_WAIT_US, "lock_wait_us", "microseconds of these waits")
+	X(LOCK_WAIT_US, "lock_wait_us", "microseconds of these waits")                         \
+	X(PAGE_FAULTS, "page_faults", "page faults of the engine, while on-demand regions exist")
 
 #define VNIC_DIRECT_ENUM(id, name, text) VNIC_DIRECT_##id,
 enum vnic_direct_counter { VNIC_DIRECT_LIST(VNIC_DIRECT_ENUM) VNIC_DIRECT_COUNT };
