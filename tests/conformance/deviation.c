@@ -26,7 +26,7 @@ static const struct deviation deviations[] = {
 	{"*rxe", "qp_rc/posting_api", "inline data are written in one piece",
 	 "librxe's ibv_wr_set_inline_data_list sets length 0, up to rdma-core 44"},
 	{"*rxe-65", "device/not_of_this_provider", "ibv_advise_mr is refused",
-	 "librxe uses an ioctl command that urxe0 and Linux 6.1 do not have"},
+	 "this librxe has it; Linux 6.1 does not know its ioctl command"},
 
 	/* Linux' ib_core and ib_uverbs. */
 	{"!(urxe*)", "srq/limit", "an unknown attribute is refused",

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 Runs the conformance tests of some objects on urxe0, which must have every tested feature. With --nested an HCA executes
-its queue pairs: the device of another urxe. Then urxe0 has no features that an HCA may lack.
+its queue pairs: the device of another urxe. Then urxe0 has no features that an HCA may lack. With --packets no request is
+executed by a copy from memory to memory.
 """
 import argparse
 import os
@@ -34,12 +35,14 @@ def run():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('build')
     parser.add_argument('--nested', action='store_true')
+    parser.add_argument('--packets', action='store_true')
     parser.add_argument('objects', nargs='+')
     options = parser.parse_args()
     tests = [os.path.join(options.build, 'tests/conformance/conformance'), '-d', 'urxe0']
     if not options.nested:
         with Host(options.build) as host:
-            print(host.run(*tests, '-w', *options.objects, seconds=800))
+            transport = ['env', 'URXE_TRANSPORT=packet'] if options.packets else []
+            print(host.run(*transport, *tests, '-w', *options.objects, seconds=800))
         return
     with Host(options.build, arguments=OUTER) as outer, Nested(options.build, outer) as host:
         host.way = 'hca'

@@ -39,13 +39,12 @@ HOOKED(ssize_t, write)(int fd, const void *buf, size_t count)
 }
 HOOK(ssize_t, write, (int fd, const void *buf, size_t count), fd_any(), (fd, buf, count))
 
-/* ENOTTY makes rdma-core use write() instead of the ioctl interface. */
 HOOKED(int, ioctl)(int fd, unsigned long request, void *arg)
 {
-	if (uverbs_file_lookup(fd)) {
-		errno = ENOTTY;
-		return -1;
-	}
+	struct uverbs_file *file = uverbs_file_lookup(fd);
+
+	if (file)
+		return uverbs_ioctl(file, request, arg);
 	if (request == UFFDIO_REGISTER)
 		port_refuse_copies();
 	return REAL(ioctl)(fd, request, arg);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * write(2) on an open uverbs device, as the kernel's ib_uverbs module handles it. For
+ * write(2) and ioctl(2) on an open uverbs device, as the kernel's ib_uverbs module handles it. For
  * interpose/fd_calls.c.
  */
 #ifndef URXE_VERBS_UVERBS_UVERBS_H
@@ -13,5 +13,7 @@ struct uverbs_file;
 
 /* As write(2). */
 ssize_t uverbs_write(struct uverbs_file *file, int fd, const void *buf, size_t count);
+/* As ioctl(2). ENOTTY makes rdma-core use write(). */
+int uverbs_ioctl(struct uverbs_file *file, unsigned long request, const void *arg);
 
 #endif

@@ -317,6 +317,9 @@ static void make_idle_objects(struct workload *w, int gid_index)
 
 	attr.grh.dgid = w->self.gid;
 	w->empty_mr = register_bytes(w, (uint8_t *)w->srq_buffers + 1, 0);
+	w->implicit_mr = must(
+		ibv_reg_mr(w->pd, NULL, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND),
+		"implicit region");
 	w->mw = must(ibv_alloc_mw(w->pd, IBV_MW_TYPE_2), "ibv_alloc_mw");
 	w->ah = must(ibv_create_ah(w->pd, &attr), "ibv_create_ah");
 	w->second = open_device(ibv_get_device_name(w->context->device));
@@ -448,6 +451,7 @@ void workload_close(struct workload *w)
 	close_object(ibv_destroy_cq(w->idle_cq), "idle CQ");
 	close_object(ibv_destroy_ah(w->ah), "address handle");
 	close_object(ibv_dereg_mr(w->empty_mr), "memory region of length 0");
+	close_object(ibv_dereg_mr(w->implicit_mr), "implicit region");
 	close_object(ibv_dealloc_mw(w->mw), "memory window");
 	for (int i = 0; i < CONNECTIONS; i++) {
 		close_object(ibv_destroy_qp(w->connections[i].qp), "queue pair");

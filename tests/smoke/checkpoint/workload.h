@@ -46,9 +46,10 @@ struct workload {
 	/* Objects that nobody uses: */
 	struct ibv_context *second; /* the same device, opened once more, with a CQ */
 	struct ibv_cq *second_cq;
-	int duplicate;           /* of the device's descriptor */
-	int rdma_cm;             /* the open device rdma_cm, without an ID */
-	struct ibv_mr *empty_mr; /* of length 0 */
+	int duplicate;              /* of the device's descriptor */
+	int rdma_cm;                /* the open device rdma_cm, without an ID */
+	struct ibv_mr *empty_mr;    /* of length 0 */
+	struct ibv_mr *implicit_mr; /* of all memory, on demand */
 	struct ibv_mw *mw;
 	struct ibv_ah *ah;
 	struct ibv_qp *idle_qp;

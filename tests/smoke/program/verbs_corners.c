@@ -17,13 +17,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
 
 #include "asleep.h"
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 
 #define CHANNELS 24
 #define EVENTS   1000 /* of each channel: more than a socket buffer holds */
@@ -418,6 +422,101 @@ static void on_demand(void)
 		;
 }
 
+/* The errno value of ADVISE_MR with one segment. */
+static int advise(const struct ibv_pd *pd, uint64_t advice, struct ibv_sge sge)
+{
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[4];
+	} command = {
+		.hdr = {.length = sizeof(command),
+			.object_id = UVERBS_OBJECT_MR,
+			.method_id = UVERBS_METHOD_ADVISE_MR,
+			.num_attrs = 4},
+		.attrs = {{.attr_id = UVERBS_ATTR_ADVISE_MR_PD_HANDLE, .data = pd->handle},
+			  {.attr_id = UVERBS_ATTR_ADVISE_MR_ADVICE, .len = 8, .data = advice},
+			  {.attr_id = UVERBS_ATTR_ADVISE_MR_FLAGS, .len = 4},
+			  {.attr_id = UVERBS_ATTR_ADVISE_MR_SGE_LIST,
+			   .len = sizeof(sge),
+			   .data = (uintptr_t)&sge}},
+	};
+
+	errno = 0;
+	return ioctl(pd->context->cmd_fd, RDMA_VERBS_IOCTL, &command) ? errno : 0;
+}
+
+static void expect_errno(int wanted, int found, const char *what)
+{
+	if (found != wanted)
+		errx(1, "%s: errno %d, not %d", what, found, wanted);
+}
+
+static size_t count_present(void *room, size_t pages)
+{
+	unsigned char present[PAGES];
+	size_t n = 0;
+
+	if (mincore(room, pages * (size_t)sysconf(_SC_PAGESIZE), present))
+		err(1, "mincore");
+	for (size_t i = 0; i < pages; i++)
+		n += present[i] & 1;
+	return n;
+}
+
+static void prefetch(void)
+{
+	const uint64_t by_write = IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	struct ibv_context *context = open_device();
+	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
+	struct ibv_pd *pd = ibv_alloc_pd(context), *other = ibv_alloc_pd(context);
+	uint8_t *room = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr =
+		ibv_reg_mr(pd, room, PAGES * page, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+	struct ibv_mr *all = ibv_reg_mr(pd, NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND);
+	struct ibv_mr *pinned = ibv_reg_mr(pd, &page, sizeof(page), IBV_ACCESS_LOCAL_WRITE);
+
+	if (!mr || !all || !pinned || !other)
+		err(1, "cannot register memory");
+	expect_errno(0,
+		     advise(pd, IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+			    (struct ibv_sge){(uintptr_t)room, page, mr->lkey}),
+		     "prefetch without faults");
+	if (count_present(room, PAGES))
+		errx(1, "pages are present before the prefetch");
+	expect_errno(0, advise(pd, by_write, (struct ibv_sge){(uintptr_t)room, 2 * page, mr->lkey}),
+		     "prefetch");
+	if (count_present(room, PAGES) != 2)
+		errx(1, "the prefetch did not populate two pages");
+	expect_errno(0,
+		     advise(pd, IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH,
+			    (struct ibv_sge){(uintptr_t)room, 3 * page, all->lkey}),
+		     "prefetch in the implicit region");
+	expect_errno(EFAULT,
+		     advise(pd, IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH,
+			    (struct ibv_sge){0, page, all->lkey}),
+		     "prefetch of missing memory");
+	expect_errno(EPERM,
+		     advise(pd, by_write, (struct ibv_sge){(uintptr_t)room, page, all->lkey}),
+		     "prefetch for writing without the right");
+	expect_errno(
+		EINVAL,
+		advise(pd, by_write, (struct ibv_sge){(uintptr_t)room + 1, PAGES * page, mr->lkey}),
+		"prefetch behind the region");
+	expect_errno(
+		EINVAL,
+		advise(pd, by_write, (struct ibv_sge){(uintptr_t)room, page, mr->lkey ^ 0x100}),
+		"prefetch by an unknown key");
+	expect_errno(EINVAL,
+		     advise(other, by_write, (struct ibv_sge){(uintptr_t)room, page, mr->lkey}),
+		     "prefetch by another PD");
+	expect_errno(EINVAL,
+		     advise(pd, by_write, (struct ibv_sge){(uintptr_t)&page, 1, pinned->lkey}),
+		     "prefetch in a region that is not on-demand");
+	expect_errno(EOPNOTSUPP, advise(pd, 77, (struct ibv_sge){(uintptr_t)room, page, mr->lkey}),
+		     "unknown advice");
+}
+
 static unsigned int count_mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -507,7 +606,8 @@ static const struct {
 } corners[] = {{"late_receive", late_receive}, {"channels", channels},
 	       {"cq_users", cq_users},         {"pkey", pkey},
 	       {"rate_limit", rate_limit},     {"inline_data", inline_data},
-	       {"mappings", mappings},         {"on_demand", on_demand}};
+	       {"mappings", mappings},         {"on_demand", on_demand},
+	       {"prefetch", prefetch}};
 
 int main(int argc, char **argv)
 {

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * ADVISE_MR, for ibv_advise_mr: the only command of the kernel's ioctl interface. All others make
+ * rdma-core return to write().
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <rxe/rxe.h>
+
+#include "memory/mr.h"
+#include "memory/uaccess.h"
+#include "port/port.h"
+#include "uverbs/pd.h"
+#include "uverbs/uverbs.h"
+
+#define ATTRS 4
+
+struct advice {
+	struct ib_uverbs_ioctl_hdr hdr;
+	struct ib_uverbs_attr by_id[ATTRS]; /* len 0 and data 0: missing */
+};
+
+/* Linux' rxe and mlx5 take these three. */
+static bool is_known(uint64_t advice)
+{
+	return advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH ||
+	       advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE ||
+	       advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
+}
+
+static int read_attrs(struct advice *advice, uint64_t address)
+{
+	struct ib_uverbs_attr attrs[ATTRS];
+	uint32_t n = advice->hdr.num_attrs;
+	int rc;
+
+	if (n > ATTRS || advice->hdr.length != sizeof(advice->hdr) + n * sizeof(attrs[0]))
+		return -EINVAL;
+	rc = uaccess_read(attrs, address + sizeof(advice->hdr), n * sizeof(attrs[0]));
+	for (uint32_t i = 0; !rc && i < n; i++) {
+		if (attrs[i].attr_id >= ATTRS)
+			return -EINVAL;
+		advice->by_id[attrs[i].attr_id] = attrs[i];
+	}
+	return rc;
+}
+
+static struct mr *find_mr(const struct uverbs_file *file, const struct object *pd, uint32_t key)
+{
+	struct object *object;
+	uint32_t at = 0;
+
+	while ((object = handle_next(&file->handles, OBJECT_MR, &at))) {
+		struct mr *mr = (struct mr *)object;
+
+		if (urxe_mr_key(mr->mr) == key && &mr->pd->object == pd)
+			return mr;
+	}
+	return NULL;
+}
+
+/* The program's memory of a segment in an on-demand region. With the lock of the port. */
+static int locate_memory(const struct uverbs_file *file, uint32_t pd, bool writes,
+			 const struct ibv_sge *sge, uint64_t *start)
+{
+	const struct object *owner = handle_find(&file->handles, OBJECT_PD, pd);
+	const struct mr *mr = owner ? find_mr(file, owner, sge->lkey) : NULL;
+	struct urxe_mr_attr attr;
+
+	if (!owner)
+		return handle_error(&file->handles, pd);
+	if (!mr || !mr->on_demand)
+		return -EINVAL;
+	urxe_mr_query(mr->mr, &attr);
+	if (writes && !(attr.access & URXE_ACCESS_LOCAL_WRITE))
+		return -EPERM;
+	if (sge->addr < attr.iova || sge->addr - attr.iova > mr->length ||
+	    sge->length > mr->length - (sge->addr - attr.iova))
+		return -EINVAL;
+	*start = mr->start + (sge->addr - attr.iova);
+	return 0;
+}
+
+/* The pages are populated without the lock. */
+static int prefetch(struct uverbs_file *file, const struct advice *advice,
+		    const struct ibv_sge *sge)
+{
+	const uint64_t kind = advice->by_id[UVERBS_ATTR_ADVISE_MR_ADVICE].data;
+	bool writes = kind == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	uint64_t start = 0;
+	int rc = -EIO;
+
+	port_lock();
+	if (file->live && !port.dead)
+		rc = locate_memory(file,
+				   (uint32_t)advice->by_id[UVERBS_ATTR_ADVISE_MR_PD_HANDLE].data,
+				   writes, sge, &start);
+	port_unlock();
+	/* Without page faults, nothing is to be done: the engine has no translations of its own. */
+	if (rc || kind == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT || !sge->length)
+		return rc;
+	return uaccess_populate(start, sge->length, writes);
+}
+
+static int advise(struct uverbs_file *file, const struct advice *advice)
+{
+	const struct ib_uverbs_attr *list = &advice->by_id[UVERBS_ATTR_ADVISE_MR_SGE_LIST];
+	const uint64_t flags = advice->by_id[UVERBS_ATTR_ADVISE_MR_FLAGS].data;
+	struct ibv_sge sge;
+	int rc = 0;
+
+	if (!list->len || list->len % sizeof(sge) ||
+	    flags & ~(uint64_t)IB_UVERBS_ADVISE_MR_FLAG_FLUSH)
+		return -EINVAL;
+	if (!is_known(advice->by_id[UVERBS_ATTR_ADVISE_MR_ADVICE].data))
+		return -EOPNOTSUPP;
+	for (uint32_t at = 0; !rc && at < list->len; at += sizeof(sge)) {
+		rc = uaccess_read(&sge, list->data + at, sizeof(sge));
+		if (!rc)
+			rc = prefetch(file, advice, &sge);
+	}
+	return rc;
+}
+
+int uverbs_ioctl(struct uverbs_file *file, unsigned long request, const void *arg)
+{
+	struct advice advice = {0};
+	int rc = -ENOTTY;
+
+	if (request == RDMA_VERBS_IOCTL) {
+		rc = uaccess_read(&advice.hdr, (uintptr_t)arg, sizeof(advice.hdr));
+		if (!rc && (advice.hdr.object_id != UVERBS_OBJECT_MR ||
+			    advice.hdr.method_id != UVERBS_METHOD_ADVISE_MR))
+			rc = -ENOTTY;
+		if (!rc)
+			rc = read_attrs(&advice, (uintptr_t)arg);
+		if (!rc)
+			rc = advise(file, &advice);
+	}
+	if (!rc)
+		return 0;
+	errno = -rc;
+	return -1;
+}
