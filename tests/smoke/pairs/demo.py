@@ -50,8 +50,8 @@ def show_contents(host):
 
 
 def main():
-    print(f'urxe0 between two processes on this machine: perftest {version("perftest")}, '
-          f'rdma-core {version("libibverbs1")}, both unmodified')
+    print(f'urxe0 between two processes on this machine\n'
+          f'perftest {version("perftest")}, rdma-core {version("libibverbs1")}, both unmodified', flush=True)
     try:
         with Host(sys.argv[1], daemon=False) as host:
             show_measures(host)
