@@ -304,16 +304,8 @@ static uint8_t execute_atomic(struct urxe_qp *qp, const struct urxe_packet *p)
 	return 0;
 }
 
-uint8_t resp_execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+static uint8_t execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
-	uint8_t syndrome = check_sequence(qp, flags);
-
-	if (!syndrome)
-		syndrome = check_allowed(qp, p, flags);
-	if (!syndrome)
-		syndrome = check_length(qp, p, flags);
-	if (syndrome)
-		return syndrome;
 	if (flags & URXE_OPF_SEND)
 		return execute_send(qp, p, flags);
 	if (flags & URXE_OPF_WRITE)
@@ -323,4 +315,25 @@ uint8_t resp_execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 	if (flags & URXE_OPF_FLUSH)
 		return place_flush(qp, p);
 	return flags & URXE_OPF_ATOMIC_WRITE ? place_atomic_write(qp, p) : execute_atomic(qp, p);
+}
+
+/* The last packet of a request that completes no receive request. */
+static bool is_one_sided(uint32_t flags)
+{
+	return flags & URXE_OPF_END && !(flags & (URXE_OPF_SEND | URXE_OPF_IMM));
+}
+
+uint8_t resp_execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	uint8_t syndrome = check_sequence(qp, flags);
+
+	if (!syndrome)
+		syndrome = check_allowed(qp, p, flags);
+	if (!syndrome)
+		syndrome = check_length(qp, p, flags);
+	if (!syndrome)
+		syndrome = execute(qp, p, flags);
+	if (!syndrome && is_one_sided(flags))
+		qp_count(qp, URXE_EVENT_ONE_SIDED);
+	return syndrome;
 }

@@ -58,6 +58,17 @@ static void delay_ack(uint64_t now)
 		engine_transmit(now);
 }
 
+/* Tells the detector of programs that spin on memory what a peer may have changed there. */
+static void run_input(uint64_t now, const struct urxe_frame *frames, uint32_t n)
+{
+	const uint64_t *one_sided = &urxe_dev_counters(port.dev)->event[URXE_EVENT_ONE_SIDED];
+	uint64_t before = *one_sided;
+
+	urxe_input(port.dev, now, frames, n);
+	if (*one_sided != before)
+		poll_detect_served(&port.polling.detect);
+}
+
 static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bool inbox)
 {
 	struct urxe_frame frames[BURST];
@@ -75,7 +86,7 @@ static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_
 			tx_count(&port.tx, VNIC_DIRECT_PULLED, 1);
 		count++;
 	}
-	urxe_input(port.dev, now, frames, count);
+	run_input(now, frames, count);
 }
 
 static uint32_t receive_from_switch(uint64_t now)
@@ -117,7 +128,7 @@ static uint32_t receive_from_uplink(uint64_t now)
 	for (uint32_t i = 0; i < n; i++)
 		frames[i] = (struct urxe_frame){
 			.data = received[i].data, .len = received[i].len, .from_wire = true};
-	urxe_input(port.dev, now, frames, n);
+	run_input(now, frames, n);
 	packet_port_release(port.uplink);
 	tx_count(&port.tx, VNIC_DIRECT_UPLINK_RECEIVED, n);
 	return n;

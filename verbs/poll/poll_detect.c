@@ -3,16 +3,15 @@
 
 void poll_detect_begin(struct poll_detect *detect, uint64_t now)
 {
+	atomic_store_explicit(&detect->served, false, memory_order_relaxed);
 	atomic_store_explicit(&detect->since, now, memory_order_relaxed);
 }
 
-/* After a time away of `away`; `present`: the time between the last long one and this one. */
+/* After a long time away of `away`; `present`: the time between the last long one and this one. */
 static uint32_t new_score(uint32_t score, uint64_t present, uint64_t away)
 {
 	uint32_t least = POLL_DETECT_DOUBT;
 
-	if (away <= POLL_DETECT_SHORT_NS)
-		return score ? score - 1 : 0;
 	if (score && present < away)
 		least = away > POLL_DETECT_LOST_NS ? POLL_DETECT_FORGET_LOST
 						   : POLL_DETECT_FORGET_LONG;
@@ -25,10 +24,14 @@ static void update_score(struct poll_detect *detect, uint64_t since, uint64_t no
 	uint64_t back_at = atomic_load_explicit(&detect->back_at, memory_order_relaxed);
 	uint64_t present = since > back_at ? since - back_at : 0;
 
-	score = new_score(score, present, now - since);
-	atomic_store_explicit(&detect->score, score, memory_order_relaxed);
-	if (now - since > POLL_DETECT_SHORT_NS)
+	if (now - since > POLL_DETECT_SHORT_NS &&
+	    atomic_load_explicit(&detect->served, memory_order_relaxed)) {
+		score = new_score(score, present, now - since);
 		atomic_store_explicit(&detect->back_at, now, memory_order_relaxed);
+	} else if (score) {
+		score--;
+	}
+	atomic_store_explicit(&detect->score, score, memory_order_relaxed);
 }
 
 uint64_t poll_detect_end(struct poll_detect *detect, uint64_t now)

@@ -12,6 +12,11 @@
  * longer than the time between the two. To give back the grant of a program that polls costs one or
  * two system calls a message.
  *
+ * A program that computes between its polls, as a solver does, is away for as long. But it comes
+ * back by itself; a program that spins on memory comes back when a peer has changed that memory. So
+ * a time away counts only if the engine executed a one-sided request meanwhile: a WRITE without
+ * immediate data, a READ or an atomic. READs change nothing here, but their requester waits.
+ *
  * Times are nanoseconds of one clock, and not 0. Any thread may call any function without a lock:
  * the members are atomic hints. For polling.c.
  */
@@ -39,10 +44,16 @@ struct poll_detect {
 	_Atomic uint64_t since;   /* when the program went away; 0: it is not away */
 	_Atomic uint64_t back_at; /* when the last long time away ended */
 	_Atomic uint32_t score;   /* short times away until the long ones are forgotten */
+	_Atomic bool served;      /* a one-sided request was executed since the program went away */
 };
 
 /* The program has taken completions. */
 void poll_detect_begin(struct poll_detect *detect, uint64_t now);
+/* The engine has executed a one-sided request of a peer. */
+static inline void poll_detect_served(struct poll_detect *detect)
+{
+	atomic_store_explicit(&detect->served, true, memory_order_relaxed);
+}
 /* The program makes a verbs call. Returns the time that it was away; 0: it was not away. */
 uint64_t poll_detect_end(struct poll_detect *detect, uint64_t now);
 

@@ -53,6 +53,7 @@
 	X(TX_BYTES, "tx_bytes", "bytes of sent frames")                                           \
 	X(DIRECT_REQUESTS, "direct_requests", "requests executed by a copy, without packets")     \
 	X(DIRECT_BYTES, "direct_bytes", "bytes copied by direct requests")                        \
+	X(ONE_SIDED, "one_sided", "packet requests of peers without a completion here")           \
 	X(HCA_REQUESTS, "hca_requests", "send requests handed to the HCA")                        \
 	X(HCA_RECEIVES, "hca_receives", "receive requests completed by the HCA")                  \
 	X(HCA_BYTES, "hca_bytes", "bytes of these requests' messages")                            \

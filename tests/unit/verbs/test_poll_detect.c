@@ -5,6 +5,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,14 +18,39 @@
 
 static uint64_t now = 1;
 
-/* `n` times the program finds completions, then makes no call for `away`. */
-static void be_away(struct poll_detect *detect, uint64_t away, unsigned int times)
+/*
+ * Some times the program finds completions, then makes no call for `away`. `served`: peers change
+ * its memory meanwhile.
+ */
+static void go_away(struct poll_detect *detect, uint64_t away, unsigned int times, bool served)
 {
 	while (times--) {
 		poll_detect_begin(detect, now);
 		now += away;
+		if (served)
+			poll_detect_served(detect);
 		assert_int_equal(poll_detect_end(detect, now), away);
 	}
+}
+
+static void be_away(struct poll_detect *detect, uint64_t away, unsigned int times)
+{
+	go_away(detect, away, times, true);
+}
+
+/* A program that computes between its polls comes back without a change of its memory. */
+static void test_times_away_without_one_sided_requests_do_not_count(void **state)
+{
+	struct poll_detect detect = {0};
+
+	(void)state;
+	poll_detect_served(&detect);
+	go_away(&detect, LOST, 1000, false);
+	assert_false(poll_detect_doubted(&detect));
+	be_away(&detect, LOST, 2);
+	assert_true(poll_detect_expected(&detect));
+	go_away(&detect, LOST, POLL_DETECT_FORGET_LOST, false);
+	assert_false(poll_detect_doubted(&detect));
 }
 
 static void test_short_times_away_do_not_count(void **state)
@@ -99,6 +125,7 @@ static void test_back_before_it_left(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		poll_detect_begin(&detect, 1000);
+		poll_detect_served(&detect);
 		assert_int_equal(poll_detect_end(&detect, 999), 0);
 	}
 	assert_false(poll_detect_doubted(&detect));
@@ -171,6 +198,7 @@ static void test_calls_without_completions_do_not_count(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_times_away_without_one_sided_requests_do_not_count),
 		cmocka_unit_test(test_short_times_away_do_not_count),
 		cmocka_unit_test(test_away_now_and_then),
 		cmocka_unit_test(test_there_for_longer),
