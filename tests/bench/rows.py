@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The rows of the table: measures of urxe, and the limits and peers beside them."""
+from applications import Solved, Solver
 from crowded import ConnectMany, Incast, Incasts
 from failover import Balanced, Failover
 from hca import OverUrxe, StartOfDaemon, StartOfProgram
@@ -483,6 +484,22 @@ def migration_rows():
                           Migration(migrations, 'rdma', pin_all, key), [tcp])
 
 
+def application_rows():
+    """icoFoam on two ranks by urxe, beside TCP and, on one host, shared memory; and without options of mpirun."""
+    for where, solver in [('one host', Solver()), ('one host, --bind-to none', Solver(bind='none')),
+                          ('veth, MTU 1500', Solver(f'{OFFLOADS} 1500'))]:
+        others = {'tcp': 'btl tcp', 'vader': 'btl vader'} if 'veth' not in where else {'tcp': 'btl tcp'}
+        for key in 'wall clock', 'CPU seconds':
+            beside = {f'icoFoam, {other}, {key}, {where}': kind for kind, other in others.items()}
+            PEERS.update({name: Solved(solver, kind, key) for name, kind in beside.items()})
+            yield Row('applications', f'icoFoam, {key}, {where}', 's', Solved(solver, 'urxe', key), list(beside))
+    plain = Solver()
+    for key in 'wall clock', 'CPU seconds':
+        without = f'icoFoam, mpirun without options, {key}'
+        PEERS[without] = Solved(plain, 'no options', key)
+        yield Row('applications', f'{without}, under urxe run', 's', Solved(plain, 'no options, urxe run', key), [without])
+
+
 ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *shared_core_rows(), *network_rows(), *bond_rows(), *connection_rows(), *incast_rows(), *cable_rows(), *scale_rows(),
-        *cost_rows(), *idle_rows(), *wake_rows(), *pace_rows(), *hca_rows(), *hook_rows(), *migration_rows()]
+        *cost_rows(), *idle_rows(), *wake_rows(), *pace_rows(), *hca_rows(), *hook_rows(), *migration_rows(), *application_rows()]
 GROUPS = list(dict.fromkeys(row.group for row in ROWS))

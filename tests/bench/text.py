@@ -7,7 +7,7 @@ REMARK = 50  # width of a ratio with its near and far values
 
 def shown(unit, value):
     if unit == 's':
-        return f'{value * 1e6:.3f} us'
+        return f'{value * 1e6:.3f} us' if value < 1 else f'{value:.3f} s'
     if unit == 'B/s':
         return f'{value / 1e9:.3f} GB/s'
     if unit == '/s' and value < 1e6:

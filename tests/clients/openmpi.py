@@ -9,22 +9,16 @@ In the tests a script instead of ssh enters the client's namespace.
 """
 import os
 import re
-import shlex
 import subprocess
 import tempfile
 
 from host import Failure
+from mpi import write_agent
 from row import PROGRAMS, Refusal, Row, words
 from ucx import LANES
 
 PACKAGES = ['openmpi-bin', 'libopenmpi-dev']
 RANKS = 4
-# Open MPI takes two hosts with one name for one host, so the second one gets its own UTS namespace and name.
-AGENT = '''#!/bin/sh
-shift
-unset URXE_DIR URXE_JOB LD_PRELOAD
-exec {prefix} unshare --uts sh -c 'hostname other && exec sh -c "$*"' sh "$@"
-'''
 
 
 def compile_ranks(top):
@@ -34,15 +28,6 @@ def compile_ranks(top):
     if made.returncode:
         raise Failure(f'mpicc: {made.stderr}')
     return program
-
-
-def write_agent(top, host):
-    """Writes the script that mpirun starts instead of ssh to run ranks on a host."""
-    path = os.path.join(top, 'agent')
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write(AGENT.format(prefix=shlex.join(host.prefix)))
-    os.chmod(path, 0o755)
-    return path
 
 
 def check(ranks, elsewhere):
@@ -69,7 +54,7 @@ class Ranks(Row):
                 hosts = ','.join(f'{address}:{RANKS // 2}' for address in at.addresses)
                 agent = f'{at.client.urxe} run --run-dir {at.client.run_dir} -- orted'
                 argv[1:1] = ['--host', hosts, '--mca', 'orte_launch_agent', agent,
-                             '--mca', 'plm_rsh_agent', write_agent(top, at.client)]
+                             '--mca', 'plm_rsh_agent', write_agent(top, at.client.prefix)]
             program = at.server.start(*argv)
             try:
                 self.judge(program)
