@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Queue pairs of Linux' rdma_rxe, which is the HCA of urxed in a virtual machine, go on in urxe's engine when urxed stops
+using the HCA (`urxe run --hca-gone engine`). The peer is rdma_rxe in another machine, which is not told.
+"""
+import argparse
+import os
+import re
+
+from inside import addresses, machines
+from over_hca import OverHca
+from host import Failure, main, until
+from image import Image
+from stations import InMachine
+
+FLOW = 'tests/migrate/verbs_flow'
+LOG = '/tmp/flow.log'
+SECONDS = 120
+
+
+class Continuing(OverHca):
+    """A machine whose programs outlive their HCA, and daemons."""
+
+    def restart(self, hca):
+        """Ends urxed, and starts one with that option --hca."""
+        self.guest.run('kill $(cat /run/urxe/*/urxed.pid); while pidof urxed >/dev/null; do usleep 20000; done')
+        self.guest.run(f'/urxe/tools/urxed --uplink af_packet:{self.nic} --hca {hca}')
+
+    def attached(self):
+        """How often the program has found another daemon."""
+        return self.log().count('attached again')
+
+    def path(self):
+        return [qp['path'] for qp in self.show('qp')['qps'] if qp['state'] == 'RTS']
+
+    def wait(self, condition, what):
+        until(60, condition, lambda: f'{what}: {self.show("qp")}\n{self.log()}')
+
+    def log(self):
+        return self.guest.run(f'cat {LOG}; true')
+
+
+def check_flow(machine, peer, port):
+    """
+    Messages in both directions, of which every byte is compared: by the HCA, then by the HCA with another daemon, then
+    by the engine, because the next daemon does not use the HCA.
+    """
+    words = f'verbs_flow -p {port} -t 18'
+    server = peer.guest.start(f'{words} -d {peer.device} -g {peer.gids[4]}')
+    peer.guest.wait_listening(port)
+    # A restart takes longer in a machine whose processors are emulated than programs wait by default.
+    client = machine.guest.start(f'URXE_RECONNECT_S=60 URXE_LOG=info /urxe/tools/urxe run --hca-gone engine -- {words} '
+                                 f'-d urxe0 -g {machine.here().gids[4]} {peer.addresses[4]} 2>{LOG}')
+    machine.wait(lambda: machine.path() == ['hca'], 'not by the HCA')
+    for number, (hca, by_hca) in enumerate((('auto', True), ('none', False), ('auto', False)), 1):
+        machine.restart(hca)
+        machine.wait(lambda: machine.attached() == number or not client.running(), 'not attached')  # pylint: disable=cell-var-from-loop
+        machine.wait(lambda: (machine.path() == ['hca']) == by_hca, f'by the wrong path with --hca {hca}')  # pylint: disable=cell-var-from-loop
+        machine.guest.run('sleep 2')
+        if not client.running() or not machine.path():
+            raise Failure(f'ended with --hca {hca}: {client.describe()}\n{machine.log()}')
+    machine.guest.run('killall -TERM verbs_flow')
+    counts = [count_messages(program, machine) for program in (client, server)]
+    if counts[0] != counts[1]:
+        raise Failure(f'not the same messages: {counts}')
+    print(f'{counts[0]} messages')
+
+
+def count_messages(program, machine):
+    if program.wait(SECONDS) or not (found := re.search(r'^(\d+) messages each way, all bytes right', program.output(),
+                                                       re.MULTILINE)):
+        raise Failure(f'{program.describe()}\n{machine.log()}')
+    return int(found[1])
+
+
+def run():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--build', required=True)
+    options = parser.parse_args()
+    image = Image(options.build, [os.path.join(options.build, FLOW)], urxe=True)
+    with machines(image, 'virtio') as (one, two):
+        two.run(f'rdma link add rxe0 type rxe netdev {two.interface(two.mac)}')
+        check_flow(Continuing(one, 2), InMachine(two, addresses(1)), 18600)
+
+
+if __name__ == '__main__':
+    main(run)
