@@ -9,12 +9,14 @@
 #include <vnic/record_ring.h>
 
 #include "capture/recording_file.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/printable.h"
 
 struct capture_recording {
 	struct vnic_record_side ring;
 	char port[RECORDING_PORT]; /* printable */
+	uint64_t added_at;         /* ns */
 	bool written;              /* its process is in the file */
 	uint32_t number;           /* in the file */
 };
@@ -32,13 +34,23 @@ void capture_recordings_add(struct capture_recordings *all, int ring, const char
 	}
 	all->list = grown;
 	r = &grown[all->n];
-	*r = (struct capture_recording){.written = false};
+	*r = (struct capture_recording){.added_at = now_ns()};
 	printable_copy(r->port, sizeof(r->port), port);
 	if (vnic_record_open(&r->ring, ring))
 		log_line("cannot map the recording of %s", r->port);
 	else
 		all->n++;
 	close(ring);
+}
+
+bool capture_recordings_wait(const struct capture_recordings *all)
+{
+	const uint64_t now = now_ns();
+	bool waits = false;
+
+	for (uint32_t i = 0; i < all->n; i++)
+		waits |= !all->list[i].written && now - all->list[i].added_at < CAPTURE_ANSWER_NS;
+	return waits;
 }
 
 /* 0 also if the process has not answered yet. */

@@ -8,6 +8,9 @@
 
 #include "capture/pcapng.h"
 
+/* A process tries for 1 s to record its engine. */
+#define CAPTURE_ANSWER_NS UINT64_C(5000000000)
+
 struct capture_recording;
 
 struct capture_recordings {
@@ -19,6 +22,8 @@ struct capture_recordings {
 
 /* Takes the descriptor of the ring of the process with that port. */
 void capture_recordings_add(struct capture_recordings *all, int ring, const char *port);
+/* Whether a process may still answer: it was added CAPTURE_ANSWER_NS ago at most. */
+bool capture_recordings_wait(const struct capture_recordings *all);
 /* Writes what the processes have recorded since. 0 or -EIO. */
 int capture_recordings_write(struct capture_recordings *all, struct pcapng *to);
 /* Logs which processes have not answered, and frees everything. */

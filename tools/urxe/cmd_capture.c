@@ -39,7 +39,9 @@ static const char usage[] =
 	"  -w FILE        write pcapng to FILE (- is standard output) instead of lines\n"
 	"  --state        write the state of the programs' engines, and their calls, too, so that\n"
 	"                 urxe replay can repeat what they do\n"
-	"  -c COUNT       end after COUNT frames\n"
+	"  -c COUNT       end after COUNT frames; with --state, COUNT frames after the programs "
+	"of\n"
+	"                 the capture's start have given their state\n"
 	"  --run-dir DIR  the daemon's directory; default as for urxed\n"
 	"\n"
 	"While a capture runs, frames between processes cross the switch. At the end the\n"
@@ -281,15 +283,45 @@ static int output_pending(struct capture_reader *ring, struct sink *sink, uint64
 	return !rc && fflush(sink->out) ? -EIO : rc;
 }
 
+/* Counts frames from the moment on when the processes have answered. */
+struct limit {
+	uint64_t count; /* of -c */
+	uint64_t before;
+	bool counting;
+};
+
+/* The number of frames at which the capture ends. */
+static uint64_t update_limit(struct limit *l, const struct capture_recordings *recordings,
+			     uint64_t n_output)
+{
+	if (!l->counting && !capture_recordings_wait(recordings)) {
+		l->counting = true;
+		l->before = n_output;
+	}
+	return l->counting && l->count < UINT64_MAX - l->before ? l->before + l->count : UINT64_MAX;
+}
+
+/* Waits if nothing is there. False: the capture ends. */
+static bool take_recordings(const struct wake_fds *w, struct capture_recordings *recordings,
+			    bool idle)
+{
+	if (idle)
+		return wait_for_more(w, recordings);
+	/* Processes that were attached before the first frame are known before it is counted. */
+	return !recordings->on || take_packets(w, recordings);
+}
+
 static int forward_frames(struct capture_reader *ring, struct sink *sink, const struct wake_fds *w,
 			  uint64_t count, uint64_t *n_output)
 {
 	struct capture_recordings *recordings = &sink->recordings;
-	bool more = true;
+	struct limit limit = {.count = count};
+	bool more = true, full = false;
 	int rc = 0;
 
-	while (!rc && more && *n_output < count) {
-		more = !capture_reader_wait(ring) || wait_for_more(w, recordings);
+	/* Processes that attach late may answer when all frames are there. */
+	while (!rc && more && (!full || capture_recordings_wait(recordings))) {
+		more = take_recordings(w, recordings, full || capture_reader_wait(ring));
 		/* First, so that the file has each frame that a recording refers to. */
 		rc = capture_recordings_write(recordings, &sink->pcapng);
 		if (rc)
@@ -297,7 +329,9 @@ static int forward_frames(struct capture_reader *ring, struct sink *sink, const 
 		/*
 		 * Also after the last wait; but frames that arrive meanwhile must not prolong it.
 		 */
-		rc = output_pending(ring, sink, count, n_output, capture_reader_head(ring));
+		rc = output_pending(ring, sink, update_limit(&limit, recordings, *n_output),
+				    n_output, capture_reader_head(ring));
+		full = *n_output == update_limit(&limit, recordings, *n_output);
 		if (more)
 			more = !got_signal(w);
 	}

@@ -11,6 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from host import Failure, Host, Pair, main, open_files, succeed, until  # noqa: E402
 
+RATE = ['--rate_limit', '20', '--rate_units', 'M', '--rate_limit_type', 'SW']
 SCENES = {
     'success': {'errors': {}, 'naks_sent': 0},
     'access': {'errors': {'REM_ACCESS_ERR': 1}, 'naks_sent': 1},
@@ -97,11 +98,10 @@ def check_middle(build):
     A capture begins and ends in the middle of transfers: by packets, by copies before it, READs and SENDs. Their rate,
     20 MiB/s, leaves the capture's ring of 4 MiB room for 100 ms.
     """
-    rate = ['--rate_limit', '20', '--rate_units', 'M', '--rate_limit_type', 'SW']
     for argv in (['ib_write_bw', '-s', '4096'], ['ib_send_bw', '-s', '20000'], ['ib_read_bw', '-s', '65536']):
         with Host(build) as host:
             path = os.path.join(host.top, 'middle.pcapng')
-            pair = Pair(host, host, [*argv, '-F', '-D', '8', '-t', '8', *rate])
+            pair = Pair(host, host, [*argv, '-F', '-D', '8', '-t', '8', *RATE])
             until(10, lambda one=host: sum(lease['qps'] for lease in one.show()['leases']) == 2, pair.client.describe)
             capture = start(host, path, '-c', '3000')
             succeed(capture, 20)
@@ -112,6 +112,29 @@ def check_middle(build):
             if status or len(results) != 2 or not sum(result['received'] for result in results):
                 raise Failure(f'{argv}: status {status}, {results}')
             pair.kill()
+
+
+def check_late_answer(build):
+    """A process that is stopped answers later than COUNT frames after the capture's start, and is in the file."""
+    with Host(build) as host:
+        path = os.path.join(host.top, 'late.pcapng')
+        traffic = Pair(host, host, ['ib_write_bw', '-F', '-s', '4096', '-D', '60', *RATE])
+        late = host.start(os.path.join(build, 'tests/smoke/verbs_replay'), 'success', stdin=subprocess.PIPE)
+        until(10, lambda: 'connected' in late.output(), late.describe)
+        until(10, lambda: any(qp['state'] == 'RTS' and qp['process'].startswith('ib_write_bw')
+                              for qp in host.show('qp')['qps']), traffic.client.describe)
+        late.kill(signal.SIGSTOP)
+        capture = start(host, path, '-c', '20')
+        until(10, lambda: os.path.getsize(path) > 100000 or not capture.running(), capture.describe)
+        late.kill(signal.SIGCONT)
+        succeed(capture, 20)
+        results, status = replay(host, path)
+        if status or len(results) != 3 or 'no state' in capture.errors():
+            raise Failure(f'status {status}, {results}\n{capture.describe()}')
+        if not sum(result['received'] for result in results):
+            raise Failure(f'no frame after the answers: {results}')
+        late.kill()
+        traffic.kill()
 
 
 def check_files(build):
@@ -204,7 +227,7 @@ def check_lost_frames(host, path, plain):
         raise Failure(f'{len(frames)} frames, one of them lost: {found}')
 
 
-CHECKS = {'middle': check_middle, 'files': check_files}
+CHECKS = {'middle': check_middle, 'late_answer': check_late_answer, 'files': check_files}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]) if sys.argv[2] in CHECKS else check(sys.argv[1], sys.argv[2]))
