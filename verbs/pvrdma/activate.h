@@ -13,4 +13,8 @@ int pv_activate(struct pvrdma *dev);
  * transport. */
 void pv_set_engine_owner(struct pvrdma *dev, struct urxe_dev_attr *attr);
 
+/* As pvrdma_reset, but doorbells of the guest stay in pvrdma_attr.uar: another process may have
+ * that memory. */
+void pv_reset_quietly(struct pvrdma *dev);
+
 #endif

@@ -102,15 +102,19 @@ void pv_doorbell_pages_finish(struct pvrdma *dev)
 	}
 }
 
-void pv_doorbell_pages_reset(struct pvrdma *dev)
+void pv_doorbell_pages_clear(struct pvrdma *dev)
 {
 	static const uint32_t words[] = {PVRDMA_UAR_QP_OFFSET, PVRDMA_UAR_CQ_OFFSET,
 					 PVRDMA_UAR_SRQ_OFFSET};
 
-	for (uint32_t page = 0; page < dev->uar_pages; page++) {
-		dev->cqs_rung_at[page] = 0;
-		for (unsigned i = 0; dev->attr.uar && i < 3; i++)
+	for (uint32_t page = 0; dev->attr.uar && page < dev->uar_pages; page++)
+		for (unsigned i = 0; i < 3; i++)
 			__atomic_store_n(word_at(dev, page, words[i]), 0, __ATOMIC_RELAXED);
-	}
+}
+
+void pv_doorbell_pages_forget(struct pvrdma *dev)
+{
+	for (uint32_t page = 0; page < dev->uar_pages; page++)
+		dev->cqs_rung_at[page] = 0;
 	dev->uar_pages = 1; /* the driver's */
 }

@@ -27,7 +27,9 @@ bool pv_doorbell_pages_look(struct pvrdma *dev);
 /* The guest stores nothing more: takes all doorbells, and arms CQs whose doorbell may have stood
  * where another one stands now. */
 void pv_doorbell_pages_finish(struct pvrdma *dev);
-/* No page is used any more, and none has a doorbell. */
-void pv_doorbell_pages_reset(struct pvrdma *dev);
+/* Removes all doorbells. */
+void pv_doorbell_pages_clear(struct pvrdma *dev);
+/* No page is used any more. */
+void pv_doorbell_pages_forget(struct pvrdma *dev);
 
 #endif

@@ -155,12 +155,18 @@ int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **out)
 
 void pvrdma_reset(struct pvrdma *dev)
 {
+	pv_doorbell_pages_clear(dev);
+	pv_reset_quietly(dev);
+}
+
+void pv_reset_quietly(struct pvrdma *dev)
+{
 	if (dev->active) {
 		pv_objects_close(dev);
 		urxe_dev_destroy(dev->engine);
 	}
 	pv_shared_region_unload(dev);
-	pv_doorbell_pages_reset(dev);
+	pv_doorbell_pages_forget(dev);
 	dev->engine = NULL;
 	dev->active = false;
 	dev->dsr_low = dev->err = dev->icr = dev->masked_causes = 0;
@@ -173,7 +179,7 @@ void pvrdma_destroy(struct pvrdma *dev)
 {
 	if (!dev)
 		return;
-	pvrdma_reset(dev);
+	pv_reset_quietly(dev);
 	pv_frames_drop(dev);
 	free(dev);
 }

@@ -83,8 +83,9 @@ struct pvrdma_attr {
 	uint8_t mac[6];
 	uint32_t mtu; /* longest Ethernet payload of the link, bytes */
 	/*
-	 * BAR2 as memory that the guest may write to, PVRDMA_UAR_SIZE bytes, 0 at first: doorbells
-	 * are stores there, and pvrdma_poll finds them. NULL: each is a call of pvrdma_reg_write.
+	 * BAR2 as memory that the guest may write to, PVRDMA_UAR_SIZE bytes: doorbells are stores
+	 * there, and pvrdma_poll finds them. It is 0 at first, or that of the device whose state
+	 * pvrdma_restore gets. NULL: each is a call of pvrdma_reg_write.
 	 */
 	void *uar;
 	bool roce_v1;  /* all GIDs are RoCEv1; false: all are RoCEv2 */
@@ -165,7 +166,8 @@ void pvrdma_set_link(struct pvrdma *dev, bool up);
 /* --- Live migration. The device's counters stay those of its process. */
 
 /*
- * The guest's processors have stopped, and the caller will call pvrdma_save or pvrdma_resume next.
+ * The caller will call pvrdma_save or pvrdma_resume next. The guest's processors have stopped, or
+ * its memory stays, as when another process takes the device over.
  * Takes what the guest has left in pvrdma_attr.uar, and writes the notifications that are due.
  * Before this call the caller calls pvrdma_output until it gives no frame. The rights of peers to
  * copy are withdrawn, as by pvrdma_memory_removed: pvrdma_save needs direct->settled.
@@ -183,7 +185,8 @@ int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *leng
 /*
  * Makes the device that of the stream. Memory of the guest is mapped at the same guest addresses as
  * where the device was saved, but its contents may come later: the device accesses none before
- * pvrdma_resume. On error the device is as after pvrdma_reset. -EBADMSG: the stream is truncated or
+ * pvrdma_resume. Doorbells stay in the memory of a device that was not active. On error the device
+ * is as after pvrdma_reset. -EBADMSG: the stream is truncated or
  * damaged, or its values contradict each other; -EPROTONOSUPPORT: a later version of urxe has
  * written it; -EINVAL: it is of a device with another MAC or RoCE version, or with a longer path
  * MTU than the link has here; -EFAULT: the guest has no memory where a queue or region has some;

@@ -2,6 +2,7 @@
 /* Doorbells that the guest stores in memory, where a later one replaces an earlier one. */
 #include "pair.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define US    UINT64_C(1000)
@@ -240,6 +241,34 @@ static void test_reset_and_bus_master(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* A device of another process takes the memory over while the guest rings doorbells. */
+static void test_doorbell_between_two_devices(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t arm = f->cq.handle | PV_UAR_CQ_ARM;
+	struct pvrdma *other;
+	uint8_t *stream;
+	size_t length;
+
+	pvrdma_pause(f->g.dev, f->g.now);
+	assert_int_equal(pvrdma_save(f->g.dev, f->g.now, &stream, &length), 0);
+	guest_doorbell(&f->g, 0, PVRDMA_UAR_CQ_OFFSET, arm);
+	/* A process that fails leaves the doorbell. */
+	assert_int_equal(pvrdma_create(&f->g.attr, &other), 0);
+	assert_int_equal(pvrdma_restore(other, f->g.now, stream, length - 1), -EBADMSG);
+	pvrdma_destroy(other);
+	assert_int_equal(word(f, 0, PVRDMA_UAR_CQ_OFFSET), arm);
+	assert_int_equal(pvrdma_create(&f->g.attr, &other), 0);
+	assert_int_equal(pvrdma_restore(other, f->g.now, stream, length), 0);
+	pvrdma_destroy(f->g.dev);
+	assert_int_equal(word(f, 0, PVRDMA_UAR_CQ_OFFSET), arm);
+	f->g.dev = other;
+	pvrdma_resume(f->g.dev, f->g.now);
+	assert_true(look_for(f, 20 * US));
+	assert_int_equal(word(f, 0, PVRDMA_UAR_CQ_OFFSET), 0);
+	free(stream);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +280,7 @@ int main(void)
 		TEST(test_srqs),
 		TEST(test_pages),
 		TEST(test_reset_and_bus_master),
+		TEST(test_doorbell_between_two_devices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

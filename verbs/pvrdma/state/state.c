@@ -2,6 +2,7 @@
 /* pvrdma_save and pvrdma_restore. */
 #include <stdlib.h>
 
+#include "activate.h"
 #include "doorbell_page.h"
 #include "object.h"
 #include "port.h"
@@ -102,7 +103,11 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 
 	if (!st)
 		return -ENOMEM;
-	pvrdma_reset(dev);
+	/* A new device has the doorbells of the guest that it gets. */
+	if (dev->active)
+		pvrdma_reset(dev);
+	else
+		pv_reset_quietly(dev);
 	pv_pass_time(dev, now);
 	st->dev = dev;
 	read_stream(st, stream, length);
@@ -115,7 +120,7 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 			urxe_dev_destroy(dev->engine);
 		drop_objects(dev);
 		dev->active = false;
-		pvrdma_reset(dev);
+		pv_reset_quietly(dev);
 	}
 	return rc;
 }
