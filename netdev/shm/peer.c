@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The peer's side of a shared-memory port: a process that urxed has started for one port. */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,32 +17,58 @@ struct netdev_shm_peer {
 	size_t size;
 };
 
+/* A port's file, which nobody can make shorter: so no access to it is a fault. */
+static bool is_port_file(int fd, const struct stat *file)
+{
+	const int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && seals & F_SEAL_SHRINK && file->st_size <= UINT32_MAX &&
+	       (size_t)file->st_size >= sizeof(struct shm_memory);
+}
+
+static bool layout_valid(const struct shm_memory *memory, size_t size)
+{
+	return memory->size == size && memory->slots >= sizeof(*memory) &&
+	       memory->stride <= memory->buffers / NETDEV_SHM_DEPTH &&
+	       memory->slots <= memory->buffers - memory->stride * NETDEV_SHM_DEPTH &&
+	       memory->buffers <= size;
+}
+
+static int map_memory(struct netdev_shm_peer *peer)
+{
+	const int fd = peer->fds.memory;
+	struct stat file;
+	void *memory;
+
+	if (fstat(fd, &file))
+		return -errno;
+	if (!is_port_file(fd, &file))
+		return -EPROTO;
+	peer->size = (size_t)file.st_size;
+	memory = mmap(NULL, peer->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	peer->memory = memory;
+	if (layout_valid(memory, peer->size))
+		return 0;
+	munmap(memory, peer->size);
+	return -EPROTO;
+}
+
 int netdev_shm_attach(const struct netdev_shm_fds *fds, struct netdev_shm_peer **peer)
 {
 	struct netdev_shm_peer *new = calloc(1, sizeof(*new));
-	struct stat file;
-	void *memory;
-	int err;
+	int rc;
 
 	if (!new)
 		return -ENOMEM;
-	if (fstat(fds->memory, &file)) {
-		err = -errno;
-		free(new);
-		return err;
-	}
-	memory = mmap(NULL, (size_t)file.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fds->memory,
-		      0);
-	if (memory == MAP_FAILED) {
-		err = -errno;
-		free(new);
-		return err;
-	}
 	new->fds = *fds;
-	new->memory = memory;
-	new->size = (size_t)file.st_size;
-	*peer = new;
-	return 0;
+	rc = map_memory(new);
+	if (rc)
+		free(new);
+	else
+		*peer = new;
+	return rc;
 }
 
 void netdev_shm_detach(struct netdev_shm_peer *peer)

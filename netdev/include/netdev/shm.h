@@ -60,7 +60,7 @@ uint32_t netdev_shm_progress(struct netdev *port, uint32_t *waiting);
 
 struct netdev_shm_peer;
 
-/* Maps the memory; keeps the descriptors. */
+/* Maps the memory; the descriptors are used until netdev_shm_detach. -EPROTO: it is no port's. */
 int netdev_shm_attach(const struct netdev_shm_fds *fds, struct netdev_shm_peer **peer);
 void netdev_shm_detach(struct netdev_shm_peer *peer);
 uint32_t netdev_shm_mtu(const struct netdev_shm_peer *peer);
