@@ -54,6 +54,21 @@ static int check_file(const struct guest_file *file, uint64_t *page)
 
 /* --- Mappings */
 
+static int map_file(struct guest_mapping *m, int fd)
+{
+	int rc;
+
+	m->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (m->fd < 0)
+		return -errno;
+	m->start = mmap(NULL, m->length, m->protection, MAP_SHARED, m->fd, (off_t)m->offset);
+	if (m->start != MAP_FAILED)
+		return 0;
+	rc = -errno;
+	close(m->fd);
+	return rc;
+}
+
 int guest_mapping_open(const struct guest_file *file, bool *lost_flag, struct guest_mapping **out,
 		       void **bytes)
 {
@@ -71,10 +86,9 @@ int guest_mapping_open(const struct guest_file *file, bool *lost_flag, struct gu
 	m->length = (before + file->size + page - 1) / page * page;
 	m->protection = PROT_READ | (file->writable ? PROT_WRITE : 0);
 	m->lost_flag = lost_flag;
-	m->start = mmap(NULL, m->length, m->protection, MAP_SHARED, file->fd,
-			(off_t)(file->offset - before));
-	if (m->start == MAP_FAILED) {
-		rc = -errno;
+	m->offset = file->offset - before;
+	rc = map_file(m, file->fd);
+	if (rc) {
 		free(m);
 		return rc;
 	}
@@ -94,6 +108,7 @@ static void guest_mapping_close(struct guest_mapping *mapping)
 		link = &(*link)->next;
 	*link = mapping->next;
 	munmap(mapping->start, mapping->length);
+	close(mapping->fd);
 	free(mapping);
 }
 

@@ -20,6 +20,8 @@ struct guest_mapping {
 	uint64_t length; /* bytes, whole pages of the file */
 	uint64_t page;   /* bytes of a page of the file; more than the kernel's for huge pages */
 	int protection;
+	int fd;           /* of the file, for a process that takes the memory over */
+	uint64_t offset;  /* of `start` in the file */
 	uint32_t regions; /* of the guest's memory, which lie in the mapping */
 	/* The handler of SIGBUS writes the rest. */
 	bool *lost_flag; /* of the guest memory */
@@ -39,7 +41,8 @@ struct guest_file {
 /*
  * Maps the pages of these bytes. *bytes: the first of them. -EOPNOTSUPP: the file is neither memory
  * (memfd, tmpfs, hugetlbfs) nor on a file system of a local disk, so an access might wait for
- * ever; -EFBIG: the file is shorter; -ENOMEM, or an error of fstat or mmap.
+ * ever; -EFBIG: the file is shorter; -ENOMEM, or an error of fstat, fcntl or mmap. The mapping has
+ * a descriptor of its own; the caller keeps file->fd.
  */
 int guest_mapping_open(const struct guest_file *file, bool *lost_flag,
 		       struct guest_mapping **mapping, void **bytes);

@@ -284,6 +284,14 @@ const struct vnic_guest_region *vnic_guest_memory_regions(const struct vnic_gues
 	return memory->regions;
 }
 
+int vnic_guest_memory_file(const struct vnic_guest_region *region, uint64_t *offset)
+{
+	const struct guest_mapping *mapping = guest_mapping_find(region->memory);
+
+	*offset = mapping->offset + (uint64_t)((uint8_t *)region->memory - mapping->start);
+	return mapping->fd;
+}
+
 /* --- The log of written pages */
 
 struct vnic_dirty_log *vnic_guest_memory_log(struct vnic_guest_memory *memory)

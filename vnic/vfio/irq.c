@@ -62,7 +62,7 @@ uint32_t irq_count(const struct irq_vectors *irq, uint32_t index)
 }
 
 /* O_NONBLOCK: the client could fill the eventfd's counter, and the write would wait. */
-static int set_eventfds(struct irq_vectors *irq, uint32_t start, int *fds, uint32_t n)
+int irq_set_eventfds(struct irq_vectors *irq, uint32_t start, int *fds, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		int flags = fcntl(fds[i], F_GETFL);
@@ -85,7 +85,7 @@ static int assign_eventfds(struct irq_vectors *irq, const struct vfio_user_irq_s
 	if (n_fds && n_fds != set->count)
 		return -EINVAL;
 	if (n_fds)
-		return set_eventfds(irq, set->start, fds, n_fds);
+		return irq_set_eventfds(irq, set->start, fds, n_fds);
 	for (uint32_t i = 0; i < set->count; i++)
 		drop_eventfd(irq, set->start + i);
 	return 0;

@@ -19,6 +19,12 @@ void irq_init(struct irq_vectors *irq, uint32_t count);
 void irq_close(struct irq_vectors *irq);
 /* Writes to the eventfd, or sets the pending bit if the vector is masked or has no eventfd. */
 void irq_raise(struct irq_vectors *irq, uint32_t vector);
+/*
+ * Gives n vectors from `start` on their eventfds, and delivers their pending interrupts; start + n
+ * is at most the count. Descriptors that the function keeps are replaced by -1. An error of fcntl:
+ * it keeps none.
+ */
+int irq_set_eventfds(struct irq_vectors *irq, uint32_t start, int *fds, uint32_t n);
 /* Delivers the pending interrupts of vectors that are not masked. */
 void irq_raise_pending(struct irq_vectors *irq);
 /* The number of vectors of an interrupt index of linux/vfio.h; only that of MSI-X has some. */

@@ -25,11 +25,21 @@ int vnic_vfio_server_create(const struct vnic_vfio_attr *attr, struct vnic_vfio_
 	return 0;
 }
 
+/* Another process has the function: the model and the guest's memory are left as they are. */
+static void leave(struct vnic_vfio_server *server)
+{
+	connection_close(&server->connection);
+	irq_close(&server->irq);
+}
+
 void vnic_vfio_server_destroy(struct vnic_vfio_server *server)
 {
 	if (!server)
 		return;
-	vnic_vfio_server_disconnect(server);
+	if (server->handing_over)
+		leave(server);
+	else
+		vnic_vfio_server_disconnect(server);
 	free(server);
 }
 

@@ -23,8 +23,9 @@ struct vnic_vfio_server {
 	struct connection connection;
 	struct dma_removal removal;
 	struct migration migration;
-	bool closing;    /* the rest of a disconnection waits for the function to settle */
-	bool reply_held; /* a message was handled, whose reply waits for the function to settle */
+	bool handing_over; /* stopped between two messages, for another process */
+	bool closing;      /* the rest of a disconnection waits for the function to settle */
+	bool reply_held;   /* a message was handled, whose reply waits for the function to settle */
 	int outcome; /* of that message: length of the reply's body, or a negative errno value */
 };
 

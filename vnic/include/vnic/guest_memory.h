@@ -92,6 +92,12 @@ const struct vnic_guest_region *vnic_guest_memory_regions(const struct vnic_gues
 							  uint32_t *count);
 
 /*
+ * Where a region of that table comes from: its first byte is the byte *offset of the file whose
+ * descriptor is returned, which stays the memory's.
+ */
+int vnic_guest_memory_file(const struct vnic_guest_region *region, uint64_t *offset);
+
+/*
  * The log of the pages that devices write (vnic/dirty_log.h); it is off at first. Starting it
  * empties it. take_log sets bit n of the bitmap if a byte of the `page_size` bytes from
  * addr + n * page_size on was written since it was taken last; page_size is a power of two, size is

@@ -121,7 +121,10 @@ struct vnic_vfio_attr {
 
 /* -EINVAL: the description of the function is not valid. */
 int vnic_vfio_server_create(const struct vnic_vfio_attr *attr, struct vnic_vfio_server **server);
-/* Ends the connection first, and waits for nothing. NULL is ignored. */
+/*
+ * Ends the connection first, and waits for nothing. NULL is ignored. The function of a server that
+ * is stopped for another process is not reset.
+ */
 void vnic_vfio_server_destroy(struct vnic_vfio_server *server);
 
 /*
@@ -157,6 +160,43 @@ void vnic_vfio_server_check_memory(struct vnic_vfio_server *server);
  * then.
  */
 void vnic_vfio_server_disconnect(struct vnic_vfio_server *server);
+
+/* --- Replacement of the process: the server of another process goes on with the connection. */
+
+/* Descriptors of a server at most: the connection, eventfds, and files of the guest's memory. */
+#define VNIC_VFIO_FDS (1u + VNIC_VFIO_VECTORS + VNIC_GUEST_REGIONS)
+
+/* A server and its function as a stream, and the descriptors to which the stream refers. */
+struct vnic_vfio_handover {
+	uint8_t *stream; /* freed with free(3) */
+	size_t length;
+	uint32_t n_fds;
+	int fds[VNIC_VFIO_FDS];
+};
+
+/*
+ * Stops the function between two messages, also without a client; needs attr.migration.
+ * vnic_vfio_server_event must not be called until vnic_vfio_server_go_on. -EAGAIN: a message has
+ * arrived in part, or a reply is not sent yet; call it again after vnic_vfio_server_event. -EBUSY:
+ * the client migrates the function.
+ */
+int vnic_vfio_server_stop(struct vnic_vfio_server *server);
+/* The stopped function goes on in this process. */
+void vnic_vfio_server_go_on(struct vnic_vfio_server *server);
+/*
+ * Saves the stopped function. The descriptors in *h stay the server's. -EAGAIN: the function has
+ * not settled; call it again. -ENOMEM, or an error of the model.
+ */
+int vnic_vfio_server_hand_over(struct vnic_vfio_server *server, struct vnic_vfio_handover *h);
+/*
+ * Makes a new server, to which no client was connected, and its function those of *h, stopped. The
+ * guest's memory is mapped, but not accessed, because the other process may still go on. The stream
+ * and the descriptors may come from a hostile process. Descriptors that the server keeps are
+ * replaced by -1 in h->fds. After an error the server can only be destroyed. -EBADMSG: the stream
+ * is damaged, or contradicts the descriptors; -EPROTONOSUPPORT: of a later version; -EINVAL: of
+ * another kind of function; an error of vnic_guest_memory_map, or the model's.
+ */
+int vnic_vfio_server_take_over(struct vnic_vfio_server *server, struct vnic_vfio_handover *h);
 
 /*
  * Delivers the interrupt of a vector. An interrupt of a masked vector, or of one without an

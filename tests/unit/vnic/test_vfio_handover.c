@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A vfio-user server whose connection the server of another process takes over. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <linux/pci_regs.h>
+#include <linux/vfio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <vnic/vfio_server.h>
+
+#include "vfio_client.h"
+
+#define PAGE    UINT64_C(4096)
+#define PAGES   UINT64_C(64)
+#define HIGH    UINT64_C(0x100000000)
+#define VECTORS 3
+#define STATE   4096
+
+/* A process: its server, and a model that only counts. */
+struct side {
+	struct vnic_guest_memory *memory;
+	struct vnic_vfio_server *server;
+	uint8_t state[STATE];
+	uint32_t stops, starts, resets, added, removed;
+	bool stopped, busy;
+	int save_error, restore_error;
+};
+
+struct fixture {
+	struct side sides[2];
+	struct side *now; /* has the client */
+	struct vfio_client client;
+	int file, eventfd;
+	uint8_t *bytes;
+};
+
+/* --- The model */
+
+static uint64_t model_read(void *ctx, uint32_t bar, uint32_t offset, uint32_t size)
+{
+	(void)bar, (void)size;
+	return ((struct side *)ctx)->state[offset];
+}
+
+static void model_write(void *ctx, uint32_t bar, uint32_t offset, uint32_t size, uint64_t value)
+{
+	struct side *side = ctx;
+
+	(void)bar, (void)size;
+	assert_false(side->stopped);
+	side->state[offset] = (uint8_t)value;
+}
+
+static void model_reset(void *ctx)
+{
+	((struct side *)ctx)->resets++;
+}
+
+static void model_added(void *ctx, uint64_t addr, uint64_t size)
+{
+	struct side *side = ctx;
+
+	assert_non_null(vnic_guest_memory_range(side->memory, addr, size, false));
+	side->added++;
+}
+
+static void model_removed(void *ctx, uint64_t addr, uint64_t size)
+{
+	(void)addr, (void)size;
+	((struct side *)ctx)->removed++;
+}
+
+static void model_disconnected(void *ctx)
+{
+	(void)ctx;
+}
+
+static bool model_settled(void *ctx)
+{
+	return !((struct side *)ctx)->busy;
+}
+
+static void model_stop(void *ctx)
+{
+	struct side *side = ctx;
+
+	assert_false(side->stopped);
+	side->stopped = true;
+	side->stops++;
+}
+
+static void model_start(void *ctx)
+{
+	struct side *side = ctx;
+
+	assert_true(side->stopped);
+	side->stopped = false;
+	side->starts++;
+}
+
+static int model_save(void *ctx, uint8_t **stream, size_t *length)
+{
+	struct side *side = ctx;
+
+	assert_true(side->stopped && !side->busy);
+	if (side->save_error)
+		return side->save_error;
+	*length = STATE;
+	*stream = malloc(STATE);
+	memcpy(*stream, side->state, STATE);
+	return 0;
+}
+
+static int model_restore(void *ctx, const uint8_t *stream, size_t length)
+{
+	struct side *side = ctx;
+
+	assert_true(side->stopped);
+	if (side->restore_error)
+		return side->restore_error;
+	assert_int_equal(length, STATE);
+	memcpy(side->state, stream, STATE);
+	return 0;
+}
+
+static void model_logging(void *ctx, bool on)
+{
+	(void)ctx, (void)on;
+}
+
+static void model_mark(void *ctx)
+{
+	(void)ctx;
+}
+
+static const struct vnic_vfio_migration_ops migration = {
+	.stop = model_stop,
+	.start = model_start,
+	.save = model_save,
+	.restore = model_restore,
+	.logging = model_logging,
+	.mark = model_mark,
+};
+
+/* --- Two processes, and the client of one */
+
+static void pump(void *ctx)
+{
+	assert_true(vnic_vfio_server_event(((struct fixture *)ctx)->now->server) >= 0);
+}
+
+static void open_side(struct side *side, uint16_t device)
+{
+	struct vnic_vfio_attr attr = {
+		.function = {.vendor = 0x15ad,
+			     .device = device,
+			     .class_code = 0x020000,
+			     .bar_size = {4096, 4096, 8192},
+			     .vectors = VECTORS,
+			     .msix_bar = 2,
+			     .pba_offset = 4096},
+		.ops = {.read = model_read,
+			.write = model_write,
+			.reset = model_reset,
+			.memory_added = model_added,
+			.memory_removed = model_removed,
+			.disconnected = model_disconnected,
+			.settled = model_settled},
+		.migration = &migration,
+		.ctx = side,
+	};
+
+	memset(side, 0, sizeof(*side));
+	assert_int_equal(vnic_guest_memory_create(&side->memory), 0);
+	attr.memory = side->memory;
+	assert_int_equal(vnic_vfio_server_create(&attr, &side->server), 0);
+}
+
+static void close_side(struct side *side)
+{
+	vnic_vfio_server_destroy(side->server);
+	vnic_guest_memory_destroy(side->memory);
+}
+
+static int setup(void **state)
+{
+	static struct fixture f;
+	int ends[2];
+
+	open_side(&f.sides[0], 0x07b0);
+	open_side(&f.sides[1], 0x07b0);
+	f.now = &f.sides[0];
+	f.file = memfd_create("guest", MFD_CLOEXEC);
+	f.eventfd = eventfd(0, EFD_NONBLOCK);
+	assert_int_equal(ftruncate(f.file, 2 * PAGES * PAGE), 0);
+	f.bytes = mmap(NULL, 2 * PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, f.file, 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(vnic_vfio_server_connect(f.now->server, ends[0]), 0);
+	vfio_client_open(&f.client, ends[1], pump, &f);
+	/* The upper region begins in the middle of the file, and loses its second quarter. */
+	assert_int_equal(vfio_map(&f.client, 0, PAGES * PAGE, f.file, 0), 0);
+	assert_int_equal(vfio_map(&f.client, HIGH, PAGES * PAGE, f.file, PAGES * PAGE), 0);
+	assert_int_equal(vnic_guest_memory_unmap(f.now->memory, HIGH + 16 * PAGE, 16 * PAGE), 0);
+	vfio_set_eventfd(&f.client, 1, f.eventfd);
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	close(f->client.socket);
+	close_side(&f->sides[0]);
+	close_side(&f->sides[1]);
+	close(f->file);
+	close(f->eventfd);
+	munmap(f->bytes, 2 * PAGES * PAGE);
+	return 0;
+}
+
+static void hand_over(struct side *side, struct vnic_vfio_handover *h)
+{
+	assert_int_equal(vnic_vfio_server_stop(side->server), 0);
+	assert_int_equal(vnic_vfio_server_hand_over(side->server, h), 0);
+	/* What another process receives are descriptors of its own. */
+	for (uint32_t i = 0; i < h->n_fds; i++)
+		h->fds[i] = dup(h->fds[i]);
+}
+
+static void drop(struct vnic_vfio_handover *h)
+{
+	for (uint32_t i = 0; i < h->n_fds; i++)
+		if (h->fds[i] >= 0)
+			close(h->fds[i]);
+	free(h->stream);
+}
+
+/* The other side takes over, and the old one ends, without a reset of its model. */
+static void replace(struct fixture *f)
+{
+	struct side *old = f->now, *new = &f->sides[old == f->sides];
+	struct vnic_vfio_handover h;
+
+	hand_over(old, &h);
+	assert_int_equal(vnic_vfio_server_take_over(new->server, &h), 0);
+	drop(&h);
+	close_side(old);
+	assert_int_equal(old->resets, 0);
+	assert_int_equal(new->starts, 0);
+	vnic_vfio_server_go_on(new->server);
+	assert_int_equal(new->starts, 1);
+	open_side(old, 0x07b0);
+	f->now = new;
+}
+
+static uint32_t config_command(struct fixture *f)
+{
+	return vfio_read(&f->client, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND) & 0xffff;
+}
+
+/* --- Tests */
+
+static void test_ten_replacements(void **state)
+{
+	struct fixture *f = *state;
+	eventfd_t count;
+
+	assert_int_equal(vfio_write(&f->client, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND, 6), 0);
+	for (uint32_t i = 0; i < 10; i++) {
+		assert_int_equal(vfio_write(&f->client, 0, 4 * i, 50 + i), 0);
+		replace(f);
+		for (uint32_t j = 0; j <= i; j++)
+			assert_int_equal(vfio_read(&f->client, 0, 4 * j), 50 + j);
+		assert_int_equal(config_command(f), 6);
+		assert_int_equal(f->now->added, 3);
+		vnic_vfio_server_interrupt(f->now->server, 1);
+		assert_int_equal(eventfd_read(f->eventfd, &count), 0);
+	}
+	/* The client's memory, and the hole in it. */
+	f->bytes[5 * PAGE] = 1;
+	f->bytes[(PAGES + 40) * PAGE] = 2;
+	assert_int_equal(*(uint8_t *)vnic_guest_memory_range(f->now->memory, 5 * PAGE, 1, true), 1);
+	assert_int_equal(
+		*(uint8_t *)vnic_guest_memory_range(f->now->memory, HIGH + 40 * PAGE, 1, true), 2);
+	assert_null(vnic_guest_memory_range(f->now->memory, HIGH + 20 * PAGE, 1, false));
+	/* The client goes on to change its memory. */
+	assert_int_equal(vfio_map(&f->client, HIGH + 16 * PAGE, PAGE, f->file, 0), 0);
+}
+
+/* A message that waits in the socket is for the next process. */
+static void test_waiting_message(void **state)
+{
+	struct fixture *f = *state;
+	const struct {
+		uint16_t id, command;
+		uint32_t size, flags, error;
+		uint64_t offset;
+		uint32_t region, count, value;
+	} __attribute__((packed)) message = {100, 10, sizeof(message), 0, 0, 8, 0, 4, 77};
+
+	assert_int_equal(send(f->client.socket, &message, sizeof(message), 0), sizeof(message));
+	replace(f);
+	pump(f);
+	assert_int_equal(recv(f->client.socket, f->client.body, 100, MSG_DONTWAIT), 16 + 16);
+	assert_int_equal(vfio_read(&f->client, 0, 8), 77);
+}
+
+static void test_pending_and_masked_interrupts(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t mask[5] = {20, 1 | 8, 2, 1, 1}, unmask[5] = {20, 1 | 16, 2, 1, 1};
+	eventfd_t count;
+
+	assert_int_equal(vfio_ask(&f->client, 8, mask, sizeof(mask), -1), 0);
+	vnic_vfio_server_interrupt(f->now->server, 1);
+	replace(f);
+	vnic_vfio_server_interrupt(f->now->server, 1);
+	assert_int_equal(eventfd_read(f->eventfd, &count), -1);
+	assert_int_equal(vfio_ask(&f->client, 8, unmask, sizeof(unmask), -1), 0);
+	assert_int_equal(eventfd_read(f->eventfd, &count), 0);
+}
+
+static void test_without_client(void **state)
+{
+	struct fixture *f = *state;
+	int ends[2];
+
+	close(f->client.socket);
+	assert_int_equal(vnic_vfio_server_event(f->now->server), -ECONNRESET);
+	f->now->resets = 0;
+	replace(f);
+	assert_int_equal(vnic_vfio_server_fd(f->now->server), -1);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(vnic_vfio_server_connect(f->now->server, ends[0]), 0);
+	vfio_client_open(&f->client, ends[1], pump, f);
+	assert_int_equal(vfio_write(&f->client, 0, 8, 5), 0);
+}
+
+static void test_no_boundary(void **state)
+{
+	struct fixture *f = *state;
+	struct vnic_vfio_handover h;
+	const uint32_t part = 0;
+
+	/* Half a header. */
+	assert_int_equal(send(f->client.socket, &part, sizeof(part), 0), sizeof(part));
+	pump(f);
+	assert_int_equal(vnic_vfio_server_stop(f->now->server), -EAGAIN);
+	assert_int_equal(f->now->stops, 0);
+	vnic_vfio_server_disconnect(f->now->server);
+	/* Peers still copy. */
+	assert_int_equal(vnic_vfio_server_stop(f->now->server), 0);
+	f->now->busy = true;
+	assert_int_equal(vnic_vfio_server_hand_over(f->now->server, &h), -EAGAIN);
+	f->now->busy = false;
+	f->now->save_error = -ENOMEM;
+	assert_int_equal(vnic_vfio_server_hand_over(f->now->server, &h), -ENOMEM);
+	vnic_vfio_server_go_on(f->now->server);
+	assert_int_equal(f->now->starts, 1);
+}
+
+static void test_migration_at_the_same_time(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(vfio_start_log(&f->client), 0);
+	assert_int_equal(vnic_vfio_server_stop(f->now->server), -EBUSY);
+	assert_int_equal(vfio_stop_log(&f->client), 0);
+	assert_int_equal(vfio_set_state(&f->client, VFIO_STATE_PRE_COPY), 0);
+	assert_int_equal(vnic_vfio_server_stop(f->now->server), -EBUSY);
+	assert_int_equal(vfio_set_state(&f->client, VFIO_STATE_RUNNING), 0);
+	replace(f);
+}
+
+/* Another process that gives up leaves the client to the first one. */
+static void test_abandoned(void **state)
+{
+	struct fixture *f = *state;
+	struct side *other = &f->sides[1];
+	struct vnic_vfio_handover h;
+
+	assert_int_equal(vfio_write(&f->client, 0, 8, 3), 0);
+	hand_over(f->now, &h);
+	other->restore_error = -EFAULT;
+	assert_int_equal(vnic_vfio_server_take_over(other->server, &h), -EFAULT);
+	drop(&h);
+	close_side(other);
+	assert_int_equal(other->resets + other->removed, 0);
+	open_side(other, 0x07b0);
+	vnic_vfio_server_go_on(f->now->server);
+	assert_int_equal(vfio_read(&f->client, 0, 8), 3);
+	replace(f);
+	assert_int_equal(vfio_read(&f->client, 0, 8), 3);
+}
+
+static void refuse(struct fixture *f, struct vnic_vfio_handover *h, int error)
+{
+	struct side *other = &f->sides[1];
+	struct vnic_vfio_handover copy = *h;
+
+	for (uint32_t i = 0; i < h->n_fds; i++)
+		copy.fds[i] = dup(h->fds[i]);
+	assert_int_equal(vnic_vfio_server_take_over(other->server, &copy), error);
+	copy.stream = NULL;
+	drop(&copy);
+	close_side(other);
+	open_side(other, 0x07b0);
+}
+
+static void test_refused_streams(void **state)
+{
+	struct fixture *f = *state;
+	struct vnic_vfio_handover h;
+	int fd;
+
+	hand_over(f->now, &h);
+	/* The connection, an eventfd, three regions. */
+	assert_int_equal(h.n_fds, 5);
+	h.n_fds--;
+	refuse(f, &h, -EBADMSG);
+	h.fds[h.n_fds + 1] = h.fds[0];
+	h.n_fds += 2;
+	refuse(f, &h, -EBADMSG);
+	h.n_fds--;
+	/* An eventfd in the place of the socket, and a socket in that of a file. */
+	fd = h.fds[0];
+	h.fds[0] = h.fds[1];
+	refuse(f, &h, -EBADMSG);
+	h.fds[0] = fd;
+	fd = h.fds[2];
+	h.fds[2] = h.fds[0];
+	refuse(f, &h, -EOPNOTSUPP);
+	h.fds[2] = fd;
+	h.stream[h.length / 2] ^= 1;
+	refuse(f, &h, -EBADMSG);
+	h.stream[h.length / 2] ^= 1;
+	h.length--;
+	refuse(f, &h, -EBADMSG);
+	h.length++;
+	close_side(&f->sides[1]);
+	open_side(&f->sides[1], 0x0820);
+	refuse(f, &h, -EINVAL);
+	drop(&h);
+	vnic_vfio_server_go_on(f->now->server);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(test_ten_replacements),
+		TEST(test_waiting_message),
+		TEST(test_pending_and_masked_interrupts),
+		TEST(test_without_client),
+		TEST(test_no_boundary),
+		TEST(test_migration_at_the_same_time),
+		TEST(test_abandoned),
+		TEST(test_refused_streams),
+#undef TEST
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
