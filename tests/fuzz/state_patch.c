@@ -26,16 +26,21 @@ static void complete(uint8_t *stream, size_t length)
 	memcpy(stream + CRC_AT, &crc, sizeof(crc));
 }
 
-static void complete_engine(uint8_t *stream, size_t length)
+/* Streams with this name inside of the stream. */
+static void complete_inner(uint8_t *stream, size_t length, const char *name)
 {
-	uint8_t *engine = memmem(stream + 1, length - 1, "urxestat", 8);
-	uint64_t own;
+	uint8_t *inner = stream + 1;
+	uint64_t own, left;
 
-	if (!engine || length - (size_t)(engine - stream) < HEADER)
-		return;
-	memcpy(&own, engine + LENGTH_AT, sizeof(own));
-	if (own >= HEADER && own <= length - (size_t)(engine - stream))
-		complete(engine, own);
+	while ((inner = memmem(inner, length - (size_t)(inner - stream), name, 8))) {
+		left = length - (size_t)(inner - stream);
+		if (left < HEADER)
+			return;
+		memcpy(&own, inner + LENGTH_AT, sizeof(own));
+		if (own >= HEADER && own <= left)
+			complete(inner, own);
+		inner++;
+	}
 }
 
 void state_patch(struct script *in, uint8_t *stream, size_t length)
@@ -55,6 +60,9 @@ void state_patch(struct script *in, uint8_t *stream, size_t length)
 			value = script_get8(in);
 		memcpy(stream + at, &value, width < length - at ? width : length - at);
 	}
-	complete_engine(stream, length);
+	/* The innermost one first. */
+	complete_inner(stream, length, "urxestat");
+	complete_inner(stream, length, "urxevfio");
+	complete_inner(stream, length, "urxeserv");
 	complete(stream, length);
 }

@@ -303,11 +303,11 @@ void guest_write(struct guest *g, uint32_t reg, uint32_t value)
 
 void guest_doorbell(struct guest *g, uint32_t page, uint32_t offset, uint32_t value)
 {
-	if (g->client)
+	if (g->attr.uar)
+		memcpy((uint8_t *)g->attr.uar + page * PV_PAGE + offset, &value, sizeof(value));
+	else if (g->client)
 		require(!vfio_write(g->client, PV_BAR_UAR, (uint64_t)page * PV_PAGE + offset,
 				    value));
-	else if (g->attr.uar)
-		memcpy((uint8_t *)g->attr.uar + page * PV_PAGE + offset, &value, sizeof(value));
 	else
 		require(!pvrdma_reg_write(g->dev, g->now, PV_BAR_UAR, page * PV_PAGE + offset,
 					  value));

@@ -110,7 +110,7 @@ _urxe() {
 		--roce) _urxe_words 'v1 v2' "$word" ;;
 		--doorbells) _urxe_words 'trapped mapped' "$word" ;;
 		--mac | --mtu | --name) ;;
-		*) _urxe_words '--socket --mac --mtu --roce --doorbells --name --incoming --run-dir --help' "$word" ;;
+		*) _urxe_words '--socket --mac --mtu --roce --doorbells --name --incoming --take-over --run-dir --help' "$word" ;;
 		esac
 		;;
 	doctor) _urxe_words '--json --run-dir --help' "$word" ;;

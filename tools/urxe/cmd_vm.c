@@ -25,7 +25,7 @@
 
 static const char usage[] =
 	"usage: urxe vm --socket PATH[,PATH2] [--mac MAC] [--mtu BYTES] [--roce v1|v2]\n"
-	"               [--doorbells trapped|mapped] [--name NAME] [--incoming]\n"
+	"               [--doorbells trapped|mapped] [--name NAME] [--incoming | --take-over]\n"
 	"               [--run-dir DIR]\n"
 	"Serves a virtual machine of QEMU 10.1 or later as a PCI device with two functions, by\n"
 	"vfio-user at two UNIX sockets: a vmxnet3, and the RDMA device PVRDMA. Linux has drivers\n"
@@ -49,30 +49,38 @@ static const char usage[] =
 	"  --incoming     for a machine that migrates to this process: it joins the switch when "
 	"its\n"
 	"                 state has arrived. --mac and --roce are those of its old process\n"
+	"  --take-over    for a machine that another urxe vm serves at PATH: this process goes on\n"
+	"                 with it, and the other one ends. The other options are the same\n"
 	"  --run-dir DIR  the daemon's directory; default as for urxed, or root's if only\n"
 	"                 that one has a daemon\n"
 	"\n"
-	"Runs until SIGTERM or SIGINT, then removes the sockets. Exit status: 0; 1 if it cannot "
-	"start;\n"
-	"2 for a wrong command line.\n";
+	"Runs until SIGTERM or SIGINT, then removes the sockets, or until another process takes\n"
+	"over. Exit status: 0; 1 if it cannot start; 2 for a wrong command line.\n";
 
-static const struct option options[] = {
-	{"socket", required_argument, NULL, 's'}, {"mac", required_argument, NULL, 'm'},
-	{"mtu", required_argument, NULL, 'u'},    {"roce", required_argument, NULL, 'r'},
-	{"name", required_argument, NULL, 'n'},   {"doorbells", required_argument, NULL, 'b'},
-	{"incoming", no_argument, NULL, 'i'},     {"run-dir", required_argument, NULL, 'd'},
-	{"help", no_argument, NULL, 'h'},         {0}};
+static const struct option options[] = {{"socket", required_argument, NULL, 's'},
+					{"mac", required_argument, NULL, 'm'},
+					{"mtu", required_argument, NULL, 'u'},
+					{"roce", required_argument, NULL, 'r'},
+					{"name", required_argument, NULL, 'n'},
+					{"doorbells", required_argument, NULL, 'b'},
+					{"incoming", no_argument, NULL, 'i'},
+					{"take-over", no_argument, NULL, 't'},
+					{"run-dir", required_argument, NULL, 'd'},
+					{"help", no_argument, NULL, 'h'},
+					{0}};
 
 #define MTU_MIN 576
 /* Longer paths do not fit sockaddr_un. */
 #define SOCKET_PATH 108
 #define RDMA_SUFFIX ".1"
+/* Of the socket at which the process can be replaced. */
+#define REPLACE_SUFFIX ".replace"
 
 struct arguments {
 	const char *run_dir;
 	bool mac_given;
 	struct vm_attr attr;
-	char path[SOCKET_PATH], rdma_path[SOCKET_PATH];
+	char path[SOCKET_PATH], rdma_path[SOCKET_PATH], replace_path[SOCKET_PATH];
 };
 
 /* Like the other set functions, logs an error and returns false. */
@@ -95,7 +103,7 @@ static bool copy_path(char to[SOCKET_PATH], const char *path, size_t len, const 
 		snprintf(to, SOCKET_PATH, "%.*s%s", (int)len, path, suffix);
 		return true;
 	}
-	log_line("the path of a socket has 1 to %d characters", SOCKET_PATH - 1);
+	log_line("the path of a socket has 1 to %zu characters", SOCKET_PATH - 1 - strlen(suffix));
 	return false;
 }
 
@@ -106,7 +114,9 @@ static bool set_sockets(struct arguments *a, const char *value)
 
 	a->attr.path = a->path;
 	a->attr.rdma_path = a->rdma_path;
+	a->attr.replace_path = a->replace_path;
 	return copy_path(a->path, value, len, "") &&
+	       copy_path(a->replace_path, value, len, REPLACE_SUFFIX) &&
 	       (second ? copy_path(a->rdma_path, second, strlen(second), "")
 		       : copy_path(a->rdma_path, value, len, RDMA_SUFFIX));
 }
@@ -162,6 +172,7 @@ static bool set_option(struct arguments *a, int opt, const char *value)
 	case 'n': return set_name(a, value);
 	case 'b': return set_doorbells(a, value);
 	case 'i': a->attr.incoming = true; return true;
+	case 't': a->attr.take_over = true; return true;
 	default: a->run_dir = value; return true;
 	}
 }
@@ -189,6 +200,8 @@ static bool parse_vm_arguments(int argc, char **argv, struct arguments *a)
 		log_line("unexpected argument %s; see urxe vm --help", argv[optind]);
 	else if (!a->attr.path)
 		log_line("vm needs --socket PATH; see urxe vm --help");
+	else if (a->attr.incoming && a->attr.take_over)
+		log_line("--incoming and --take-over exclude each other; see urxe vm --help");
 	else
 		return true;
 	return false;
@@ -225,7 +238,7 @@ int cmd_vm(int argc, char **argv)
 		default_mac(a.attr.path, a.attr.mac);
 	if (start(&a.attr, &vm))
 		return STATUS_FAILED;
-	vm_run(vm);
-	vm_destroy(vm);
+	if (vm_run(vm))
+		vm_destroy(vm);
 	return 0;
 }

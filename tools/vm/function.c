@@ -24,8 +24,8 @@ int function_serve(struct function *f, const char *path, struct vnic_vfio_attr *
 
 	attr->memory = f->memory;
 	rc = vnic_vfio_server_create(attr, &f->server);
-	if (!rc)
-		rc = listen_socket_open(&f->listener, path);
+	if (!rc && path)
+		rc = listen_socket_open(&f->listener, path, SOCK_STREAM);
 	if (rc == -EADDRINUSE)
 		snprintf(error, FUNCTION_ERROR, "another process listens at %s", path);
 	else if (rc)
@@ -57,6 +57,13 @@ static int watch_client(struct function *f, int epoll_fd, int fd)
 	f->events = EPOLLIN;
 	f->lost = 0;
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+int function_adopt_client(struct function *f, int epoll_fd)
+{
+	const int fd = vnic_vfio_server_fd(f->server);
+
+	return fd < 0 ? 0 : watch_client(f, epoll_fd, fd);
 }
 
 /*

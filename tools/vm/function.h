@@ -43,8 +43,9 @@ struct function {
 /* Makes f->memory. The caller then creates the model, which needs it, and calls function_serve. */
 int function_init(struct function *f, const char *name);
 /*
- * Makes the server and listens at `path`. Sets attr->memory; the caller sets the rest. On error
- * `error` has a sentence, and the caller still calls function_close.
+ * Makes the server and listens at `path`; NULL: the caller sets f->listener later. Sets
+ * attr->memory; the caller sets the rest. On error `error` has a sentence, and the caller still
+ * calls function_close.
  */
 int function_serve(struct function *f, const char *path, struct vnic_vfio_attr *attr,
 		   char error[FUNCTION_ERROR]);
@@ -58,6 +59,8 @@ void function_close(struct function *f);
 
 /* When the listening socket is readable: accepts a client, or refuses a second one. */
 void function_accept(struct function *f, int epoll_fd);
+/* Watches the client that the server has taken over, if there is one. */
+int function_adopt_client(struct function *f, int epoll_fd);
 /*
  * When the client's socket is readable or writable: handles its messages. While the server is held
  * (vnic_vfio_server_is_held), call it again every 50 us.

@@ -188,9 +188,13 @@ static int create_device(struct pvrdma_function *f, const struct pvrdma_function
 static int open_uar(struct pvrdma_function *f, const struct pvrdma_function_attr *attr,
 		    struct vnic_vfio_function *function)
 {
-	int rc = attr->map_doorbells ? uar_memory_open(&f->uar) : 0;
+	int rc;
 
-	if (rc || !attr->map_doorbells)
+	if (!attr->map_doorbells)
+		return 0;
+	rc = attr->doorbells ? uar_memory_adopt(&f->uar, attr->doorbells)
+			     : uar_memory_open(&f->uar);
+	if (rc)
 		return rc;
 	function->mapped_bar = PVRDMA_BAR_UAR;
 	function->mapped_fd = f->uar.fd;

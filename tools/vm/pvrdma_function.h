@@ -18,11 +18,14 @@ struct pvrdma_function {
 };
 
 struct pvrdma_function_attr {
-	const char *path;
+	const char *path; /* as of function_serve */
 	uint8_t mac[6];
 	uint32_t mtu; /* longest Ethernet payload of the link, bytes */
 	bool roce_v1; /* this and device_owner: as roce_v1 and owner of struct pvrdma_attr */
 	bool map_doorbells;
+	/* With map_doorbells: the memory of another process, which the machine has; the function
+	 * takes the descriptor over, and sets it to -1. NULL: new memory. */
+	int *doorbells;
 	const struct pvrdma_owner *device_owner;
 	const struct function_owner *owner; /* as of vmxnet3_function_open */
 };

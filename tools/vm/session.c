@@ -27,11 +27,9 @@ static bool is_foreign(const struct vm_session *s, uint32_t qpn)
  * The machine has its own MAC, so its packets find it in any case. Without the daemon's consent
  * peers of this host get no introduction to the queue pair.
  */
-static void add_foreign(struct vm_session *s, uint32_t qpn)
+static void log_refused(struct vm_session *s, uint32_t qpn, int rc)
 {
-	const int rc = s->nic ? vnic_driver_add_qpn(s->nic, qpn, false) : -ENOTCONN;
-
-	if (!rc || ++s->refused > REFUSED_LINES)
+	if (++s->refused > REFUSED_LINES)
 		return;
 	if (rc == -EEXIST)
 		log_line("another process of this host has QP %#x of the machine, too: its "
@@ -41,16 +39,28 @@ static void add_foreign(struct vm_session *s, uint32_t qpn)
 		log_line("messages of the machine's QP %#x go in packets: %s", qpn, strerror(-rc));
 }
 
-/* A daemon that was started since knows only the numbers that it has leased. */
-static void add_all_foreign(struct vm_session *s)
+static int add_foreign(struct vm_session *s, uint32_t qpn)
 {
+	return s->nic ? vnic_driver_add_qpn(s->nic, qpn, false) : -ENOTCONN;
+}
+
+/* The number of refused ones; `log`: each has a line in the log. */
+static uint32_t add_all_foreign(struct vm_session *s, bool log)
+{
+	uint32_t refused = 0;
+
 	for (uint32_t block = 0; s->leases.foreign && block < VNIC_BLOCKS; block++) {
 		const struct lease_block *b = s->leases.by_qpn[block];
 
-		for (uint32_t i = 0; b && b->foreign && i < VNIC_LEASE_QPNS; i++)
-			if (b->qps[i])
-				add_foreign(s, b->qpn_first + i);
+		for (uint32_t i = 0; b && b->foreign && i < VNIC_LEASE_QPNS; i++) {
+			const int rc = b->qps[i] ? add_foreign(s, b->qpn_first + i) : 0;
+
+			refused += rc != 0;
+			if (rc && log)
+				log_refused(s, b->qpn_first + i, rc);
+		}
 	}
+	return refused;
 }
 
 /* --- Attachment */
@@ -79,7 +89,7 @@ static void unwatch(const struct vm_session *s, int fd)
 		epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-static void detach(struct vm_session *s)
+void vm_session_detach(struct vm_session *s)
 {
 	if (!s->nic)
 		return;
@@ -111,11 +121,12 @@ static int attach(struct vm_session *s)
 		rc = watch(s, vnic_driver_ctl_fd(s->nic))
 			     ?: watch(s, vnic_driver_notice_fd(s->nic));
 	if (rc) {
-		detach(s);
+		vm_session_detach(s);
 		return rc;
 	}
 	s->welcome = now;
-	add_all_foreign(s);
+	/* A daemon that was started since knows only the numbers that it has leased. */
+	add_all_foreign(s, !s->demands_later);
 	/* Peers have the inbox already; this daemon introduces further ones. */
 	if (s->inbox && vnic_driver_set_inbox(s->nic, s->inbox))
 		log_line("the new urxed introduces no further peers to the machine");
@@ -154,13 +165,51 @@ int vm_session_open(struct vm_session *s, const char *run_dir, const uint8_t mac
 
 void vm_session_close(struct vm_session *s)
 {
-	detach(s);
+	vm_session_detach(s);
 	leases_clear(&s->leases);
 	if (s->epoll_fd > 0)
 		close(s->epoll_fd);
 }
 
-uint64_t vm_session_tick(struct vm_session *s, uint64_t now)
+/* --- Numbers of a process that this one replaces */
+
+#define DEMAND_NS       (2000 * NS_PER_MS)
+#define DEMAND_PAUSE_NS (10 * NS_PER_MS)
+
+void vm_session_demand_later(struct vm_session *s)
+{
+	s->demands_later = true;
+}
+
+void vm_session_demand_now(struct vm_session *s, uint64_t now)
+{
+	s->demands_later = false;
+	s->demand_at = now;
+	s->demand_until = now + DEMAND_NS;
+}
+
+/* urxed may learn later than this process that the other one has ended. */
+static void demand(struct vm_session *s, uint64_t now)
+{
+	const bool last = now >= s->demand_until;
+
+	if (add_all_foreign(s, last) && !last && s->nic) {
+		s->demand_at = now + DEMAND_PAUSE_NS;
+		return;
+	}
+	s->demand_at = 0;
+	s->demanded = true;
+}
+
+bool vm_session_has_demanded(struct vm_session *s)
+{
+	const bool demanded = s->demanded;
+
+	s->demanded = false;
+	return demanded;
+}
+
+static uint64_t look_for_daemon(struct vm_session *s, uint64_t now)
 {
 	if (s->nic || s->over)
 		return UINT64_MAX;
@@ -169,6 +218,15 @@ uint64_t vm_session_tick(struct vm_session *s, uint64_t now)
 		s->retry_at = now + RETRY_NS;
 	}
 	return s->nic || s->over ? UINT64_MAX : s->retry_at;
+}
+
+uint64_t vm_session_tick(struct vm_session *s, uint64_t now)
+{
+	const uint64_t next = look_for_daemon(s, now);
+
+	if (s->demand_at && now >= s->demand_at)
+		demand(s, now);
+	return s->demand_at && s->demand_at < next ? s->demand_at : next;
 }
 
 int vm_session_make_inbox(struct vm_session *s, struct vnic_inbox **inbox)
@@ -233,7 +291,7 @@ void vm_session_event(struct vm_session *s)
 	refuse_introduction(s);
 	refuse_recording(s);
 	if (has_ended(s))
-		detach(s);
+		vm_session_detach(s);
 }
 
 /* --- Numbers of queue pairs */
@@ -274,7 +332,10 @@ int vm_session_demand_qpn(struct vm_session *s, uint32_t qpn)
 	if (rc)
 		return rc;
 	leases_assign(&s->leases, qpn, s);
-	if (is_foreign(s, qpn))
-		add_foreign(s, qpn);
+	if (!is_foreign(s, qpn) || s->demands_later)
+		return 0;
+	rc = add_foreign(s, qpn);
+	if (rc)
+		log_refused(s, qpn, rc);
 	return 0;
 }

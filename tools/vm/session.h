@@ -36,6 +36,11 @@ struct vm_session {
 	uint32_t refused;         /* numbers that the daemon did not admit */
 	struct vnic_inbox *inbox; /* made by vm_session_make_inbox, whose caller owns it */
 	uint64_t retry_at;        /* next look for a daemon, ns */
+	bool demands_later;       /* vm_session_demand_later was called */
+	bool demanded;            /* vm_session_has_demanded has not told it yet */
+	/* When the session asks the daemon next for numbers of a replaced process, 0 = not; and
+	 * when it gives up, ns. */
+	uint64_t demand_at, demand_until;
 	/* No further attempts: urxed has refused, or another process has the numbers now. */
 	bool over;
 };
@@ -49,9 +54,21 @@ int vm_session_open(struct vm_session *s, const char *run_dir, const uint8_t mac
 /* Accepts a zeroed structure. */
 void vm_session_close(struct vm_session *s);
 
+/* Ends the session: its numbers are free for another process. */
+void vm_session_detach(struct vm_session *s);
+/*
+ * vm_session_demand_qpn asks the daemon only after vm_session_demand_now: until then the numbers
+ * are those of a process that this one replaces. `now` in ns.
+ */
+void vm_session_demand_later(struct vm_session *s);
+void vm_session_demand_now(struct vm_session *s, uint64_t now);
+/* Once after vm_session_demand_now: true, when the daemon has answered for all numbers. */
+bool vm_session_has_demanded(struct vm_session *s);
+
 /* When epoll_fd is readable: handles the daemon's messages and its end. */
 void vm_session_event(struct vm_session *s);
-/* Looks for a daemon if there is none; returns the time of the next look, UINT64_MAX = none. */
+/* Looks for a daemon if there is none, and demands numbers that are due; returns the time of the
+ * next call, UINT64_MAX = none. */
 uint64_t vm_session_tick(struct vm_session *s, uint64_t now);
 
 /*

@@ -136,12 +136,19 @@ static int join(struct station_link *link)
 	return rc;
 }
 
+void station_link_clear(struct station_link *link)
+{
+	*link = (struct station_link){.epoll_fd = -1};
+	forget(link);
+}
+
 static int init(struct station_link *link, const char *run_dir, const char *name,
 		const uint8_t mac[6])
 {
-	*link = (struct station_link){.run_dir = run_dir, .name = name};
+	station_link_clear(link);
+	link->run_dir = run_dir;
+	link->name = name;
 	memcpy(link->mac, mac, sizeof(link->mac));
-	forget(link);
 	link->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return link->epoll_fd < 0 ? -errno : 0;
 }
@@ -160,6 +167,38 @@ int station_link_open_away(struct station_link *link, const char *run_dir, const
 	link->away = true;
 	link->mtu = mtu;
 	return rc;
+}
+
+int station_link_adopt(struct station_link *link, const char *run_dir, const char *name,
+		       const uint8_t mac[6], struct station_handover *h)
+{
+	int rc = init(link, run_dir, name, mac);
+
+	link->mtu = h->mtu;
+	link->sent = h->sent;
+	if (rc || !h->joined)
+		return rc;
+	link->socket = h->socket;
+	link->fds = h->fds;
+	h->socket = -1;
+	h->fds = (struct netdev_shm_fds){-1, -1, -1};
+	rc = netdev_shm_attach(&link->fds, &link->peer) ?: lay_out_buffers(link)
+							?: watch(link, link->socket)
+							?: watch(link, link->fds.kick);
+	if (rc)
+		disconnect(link);
+	return rc;
+}
+
+struct station_handover station_link_hand_over(struct station_link *link)
+{
+	if (link->peer)
+		station_link_flush(link);
+	return (struct station_handover){.joined = link->peer,
+					 .mtu = link->mtu,
+					 .sent = link->sent,
+					 .socket = link->socket,
+					 .fds = link->fds};
 }
 
 void station_link_leave(struct station_link *link)

@@ -34,6 +34,16 @@ struct station_link {
 	uint64_t dropped;  /* frames without a daemon, or longer than a station's MTU */
 };
 
+/* A port, of which another process has the link (station_link_adopt). */
+struct station_handover {
+	bool joined; /* false: there is no port, and no descriptor */
+	uint32_t mtu, sent;
+	int socket;
+	struct netdev_shm_fds fds;
+};
+
+/* A closed link, which station_link_close accepts. */
+void station_link_clear(struct station_link *link);
 /*
  * Connects to the daemon, and gets a port. Errors: a status of struct station_reply; -ENOENT or
  * -ECONNREFUSED: no daemon; or another negative errno value.
@@ -62,6 +72,15 @@ int station_link_open_away(struct station_link *link, const char *run_dir, const
 void station_link_leave(struct station_link *link);
 /* Asks for a port again. An error: the link looks for a daemon later. */
 int station_link_return(struct station_link *link);
+/*
+ * Makes a link that goes on with the port of another process's link. The descriptors become the
+ * link's, and -1 in *h. -EPROTO: they are not those of a port.
+ */
+int station_link_adopt(struct station_link *link, const char *run_dir, const char *name,
+		       const uint8_t mac[6], struct station_handover *h);
+/* What another process needs for that; the descriptors stay the link's. Frames that were sent are
+ * published. */
+struct station_handover station_link_hand_over(struct station_link *link);
 /* When epoll_fd is readable. False: the daemon has ended; the link is down. */
 bool station_link_event(struct station_link *link);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <pvrdma/pvrdma.h>
@@ -12,11 +13,8 @@
 
 static int map_file(struct uar_memory *memory)
 {
-	void *bytes;
-
-	if (ftruncate(memory->fd, PVRDMA_UAR_SIZE) || fcntl(memory->fd, F_ADD_SEALS, SEALS))
-		return -errno;
-	bytes = mmap(NULL, PVRDMA_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd, 0);
+	void *bytes =
+		mmap(NULL, PVRDMA_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd, 0);
 	if (bytes == MAP_FAILED)
 		return -errno;
 	memory->bytes = bytes;
@@ -31,9 +29,27 @@ int uar_memory_open(struct uar_memory *memory)
 		.fd = memfd_create("urxe-doorbells", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
 	if (memory->fd < 0)
 		return -errno;
-	rc = map_file(memory);
+	if (ftruncate(memory->fd, PVRDMA_UAR_SIZE) || fcntl(memory->fd, F_ADD_SEALS, SEALS))
+		rc = -errno;
+	else
+		rc = map_file(memory);
 	if (rc)
 		close(memory->fd);
+	return rc;
+}
+
+int uar_memory_adopt(struct uar_memory *memory, int *fd)
+{
+	struct stat file;
+	int rc;
+
+	*memory = (struct uar_memory){.fd = *fd};
+	if (fcntl(*fd, F_GET_SEALS) != SEALS || fstat(*fd, &file) ||
+	    file.st_size != (off_t)PVRDMA_UAR_SIZE)
+		return -EBADMSG;
+	rc = map_file(memory);
+	if (!rc)
+		*fd = -1;
 	return rc;
 }
 

@@ -10,46 +10,23 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "urxed/uplink/station_protocol.h"
-#include "vm/announcer.h"
-#include "vm/datapath.h"
-#include "vm/look_schedule.h"
-#include "vm/loop_poll.h"
-#include "vm/machine_peers.h"
-#include "vm/session.h"
+#include "vm/replace/hand_over.h"
+#include "vm/replace/take_over.h"
 #include "vm/state.h"
+#include "vm/vm_private.h"
 
 #define EVENTS    8
 #define LINK_MBPS 10000
-#define VM_NAME   (3 + STATION_NAME)
-
-struct vm {
-	int epoll_fd, signal_fd;
-	bool stop;
-	bool held;   /* a function waits for the end of copies */
-	bool paused; /* a migration has paused a function: the machine stands still */
-	struct announcer announcer;
-	struct function_owner owner; /* of both functions */
-	char name[VM_NAME];          /* of the process, for urxe show */
-	struct station_link link;
-	struct vm_session session;
-	struct machine_peers peers;
-	struct pvrdma_owner pvrdma_owner;
-	struct vmxnet3_function nic;
-	struct pvrdma_function rdma;
-	struct datapath datapath;
-	struct loop_poll poll;
-	struct look_schedule looks; /* at doorbells in memory */
-};
 
 /* --- Events */
 
-static void set_link(struct vm *vm, bool up)
+void vm_set_link(struct vm *vm, bool up)
 {
 	vnic_device_set_link(vm->nic.dev, up ? LINK_MBPS : 0);
 	pvrdma_set_link(vm->rdma.dev, up);
@@ -60,7 +37,7 @@ static void handle_link_event(struct vm *vm)
 	if (station_link_event(&vm->link))
 		return;
 	log_line("urxed in %s is gone; waiting for the next one", vm->link.run_dir);
-	set_link(vm, false);
+	vm_set_link(vm, false);
 }
 
 /* Returns the time of the next call. */
@@ -71,11 +48,13 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 
 	if (joined) {
 		log_line("joined the urxed in %s again", vm->link.run_dir);
-		set_link(vm, true);
+		vm_set_link(vm, true);
 	}
 	due = vm_session_tick(&vm->session, now);
 	if (due < next)
 		next = due;
+	if (vm_session_has_demanded(&vm->session))
+		vm_meet_peers(vm);
 	due = announcer_tick(&vm->announcer, &vm->link, now);
 	return due < next ? due : next;
 }
@@ -88,6 +67,21 @@ static void dispatch_to_function(struct vm *vm, struct function *f, int fd)
 		function_event(f, vm->epoll_fd);
 }
 
+static bool dispatch_replacement(struct vm *vm, int fd)
+{
+	const struct vm_replacement *r = &vm->replacement;
+
+	if (fd == r->listener.fd)
+		hand_over_accept(vm);
+	else if (fd == r->requester)
+		hand_over(vm);
+	else if (fd == r->predecessor)
+		take_over_settle(vm);
+	else
+		return false;
+	return true;
+}
+
 static void dispatch(struct vm *vm, int fd)
 {
 	if (fd == vm->signal_fd) {
@@ -98,7 +92,7 @@ static void dispatch(struct vm *vm, int fd)
 		vm_session_event(&vm->session);
 	} else if (fd == machine_peers_fd(&vm->peers)) {
 		machine_peers_event(&vm->peers);
-	} else {
+	} else if (!dispatch_replacement(vm, fd)) {
 		dispatch_to_function(vm, &vm->nic.function, fd);
 		dispatch_to_function(vm, &vm->rdma.function, fd);
 	}
@@ -113,7 +107,7 @@ static int wait_events(struct vm *vm, uint64_t timeout_ns)
 	int n = epoll_pwait2(vm->epoll_fd, events, EVENTS, timeout_ns == UINT64_MAX ? NULL : &ts,
 			     NULL);
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n && !vm->replacement.replaced; i++)
 		dispatch(vm, events[i].data.fd);
 	return n;
 }
@@ -248,13 +242,16 @@ static void finish_frames(void *ctx)
 {
 	struct vm *vm = ctx;
 
+	/* Frames of the station may still be the old process's. */
+	if (vm->replacement.taking_over)
+		return;
 	for (int i = 0; i < LAST_ROUNDS && !vm->paused && datapath_run(&vm->datapath, now_ns());
 	     i++)
 		;
 }
 
 /* Restored queue pairs may be connected to peers of this host. */
-static void meet_peers(struct vm *vm)
+void vm_meet_peers(struct vm *vm)
 {
 	const struct urxe_qp *qp;
 	struct urxe_qp_attr attr;
@@ -273,10 +270,10 @@ static void return_to_switch(struct vm *vm)
 {
 	const int rc = station_link_return(&vm->link);
 
-	set_link(vm, !rc);
+	vm_set_link(vm, !rc);
 	if (rc)
 		log_line("the machine goes on without a port of urxed: %s", strerror(-rc));
-	meet_peers(vm);
+	vm_meet_peers(vm);
 	announcer_begin(&vm->announcer, now_ns());
 }
 
@@ -300,7 +297,7 @@ static void follow_functions(void *ctx)
 
 	if (paused != vm->paused) {
 		vm->paused = paused;
-		if (paused)
+		if (paused && !vm->replacement.handing_over && !vm->replacement.taking_over)
 			station_link_leave(&vm->link);
 	}
 	update_port(vm);
@@ -312,7 +309,7 @@ static void end_service(void *ctx)
 	machine_peers_end_service(&((struct vm *)ctx)->peers);
 }
 
-void vm_run(struct vm *vm)
+bool vm_run(struct vm *vm)
 {
 	/* By default the kernel makes each wait up to 50 us longer. */
 	prctl(PR_SET_TIMERSLACK, 1);
@@ -328,11 +325,12 @@ void vm_run(struct vm *vm)
 		update_port(vm);
 		rest(vm, now, moved);
 	}
+	return !vm->replacement.replaced;
 }
 
 /* --- Creation */
 
-static int watch(struct vm *vm, int fd)
+int vm_watch(const struct vm *vm, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
@@ -360,12 +358,13 @@ static int open_loop(struct vm *vm, char error[VM_ERROR])
 	vm->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	rc = vm->epoll_fd < 0 ? -errno : open_signals(vm);
 	if (!rc)
-		rc = watch(vm, vm->signal_fd) ?: watch(vm, vm->link.epoll_fd)
-						?: watch(vm, vm->session.epoll_fd)
-						?: watch(vm, vm->nic.function.listener.fd)
-						?: watch(vm, vm->rdma.function.listener.fd);
+		rc = vm_watch(vm, vm->signal_fd) ?: vm_watch(vm, vm->link.epoll_fd)
+						?: vm_watch(vm, vm->session.epoll_fd)
+						?: vm_watch(vm, vm->nic.function.listener.fd)
+						?: vm_watch(vm, vm->rdma.function.listener.fd)
+						?: vm_watch(vm, vm->replacement.listener.fd);
 	if (!rc && machine_peers_fd(&vm->peers) >= 0)
-		rc = watch(vm, machine_peers_fd(&vm->peers));
+		rc = vm_watch(vm, machine_peers_fd(&vm->peers));
 	if (rc)
 		snprintf(error, VM_ERROR, "cannot watch descriptors: %s", strerror(-rc));
 	return rc;
@@ -384,10 +383,25 @@ static const char *explain_refusal(int rc)
 	}
 }
 
-static int open_link(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
+static int adopt_link(struct vm *vm, const struct vm_attr *attr, struct station_handover *station,
+		      char error[VM_ERROR])
+{
+	const int rc = station_link_adopt(&vm->link, attr->run_dir, attr->name, attr->mac, station);
+
+	if (rc)
+		snprintf(error, VM_ERROR, "cannot use the machine's port of urxed: %s",
+			 strerror(-rc));
+	return rc;
+}
+
+/* b: of the process that this one replaces; NULL: none. */
+static int open_link(struct vm *vm, const struct vm_attr *attr, struct bundle *b,
+		     char error[VM_ERROR])
 {
 	int rc;
 
+	if (b)
+		return adopt_link(vm, attr, &b->station, error);
 	if (attr->incoming)
 		return station_link_open_away(&vm->link, attr->run_dir, attr->name, attr->mac,
 					      STATION_MTU);
@@ -486,20 +500,55 @@ static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM
 	return 0;
 }
 
-static int open_functions(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
+/* The sockets of a process that this one replaces become those of the functions. */
+static int adopt_sockets(struct vm *vm, const struct vm_attr *attr, struct bundle *b)
 {
-	struct pvrdma_function_attr rdma = {.path = attr->rdma_path,
+	struct listen_socket *sockets[] = {&vm->nic.function.listener, &vm->rdma.function.listener,
+					   &vm->replacement.listener};
+	int *fds[] = {&b->listeners[0], &b->listeners[1], &b->replace_listener};
+	const char *paths[] = {attr->path, attr->rdma_path, attr->replace_path};
+	int rc = 0;
+
+	for (int i = 0; i < 3 && !rc; i++) {
+		rc = listen_socket_adopt(sockets[i], *fds[i], paths[i],
+					 i == 2 ? SOCK_SEQPACKET : SOCK_STREAM);
+		if (!rc)
+			*fds[i] = -1;
+	}
+	return rc;
+}
+
+static int open_sockets(struct vm *vm, const struct vm_attr *attr, struct bundle *b,
+			char error[VM_ERROR])
+{
+	const int rc = b ? adopt_sockets(vm, attr, b)
+			 : listen_socket_open(&vm->replacement.listener, attr->replace_path,
+					      SOCK_SEQPACKET);
+
+	if (rc)
+		snprintf(error, VM_ERROR, "cannot listen at %s: %s", attr->replace_path,
+			 strerror(-rc));
+	return rc;
+}
+
+static int open_functions(struct vm *vm, const struct vm_attr *attr, struct bundle *b,
+			  char error[VM_ERROR])
+{
+	struct pvrdma_function_attr rdma = {.path = b ? NULL : attr->rdma_path,
 					    .mtu = attr->mtu < vm->link.mtu ? attr->mtu
 									    : vm->link.mtu,
 					    .roce_v1 = attr->roce_v1,
 					    .map_doorbells = attr->map_doorbells,
+					    .doorbells = b ? &b->doorbells : NULL,
 					    .device_owner = &vm->pvrdma_owner,
 					    .owner = &vm->owner};
 
 	memcpy(rdma.mac, attr->mac, sizeof(rdma.mac));
 	vm->owner = (struct function_owner){finish_frames, follow_functions, end_service, vm};
-	return vmxnet3_function_open(&vm->nic, attr->path, attr->mac, attr->mtu, &vm->owner, error)
-		       ?: pvrdma_function_open(&vm->rdma, &rdma, error);
+	return vmxnet3_function_open(&vm->nic, b ? NULL : attr->path, attr->mac, attr->mtu,
+				     &vm->owner, error)
+		       ?: pvrdma_function_open(&vm->rdma, &rdma, error)
+		       ?: open_sockets(vm, attr, b, error);
 }
 
 static int open_datapath(struct vm *vm, char error[VM_ERROR])
@@ -511,6 +560,43 @@ static int open_datapath(struct vm *vm, char error[VM_ERROR])
 	return rc;
 }
 
+static int open_all(struct vm *vm, const struct vm_attr *attr, struct bundle *b,
+		    char error[VM_ERROR])
+{
+	return open_functions(vm, attr, b, error) ?: open_datapath(vm, error) ?: open_loop(vm, error);
+}
+
+/* The session comes first: the machine's device stands still only for the rest. */
+static int replace_process(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
+{
+	struct bundle b;
+	int rc = open_session(vm, attr, error) ?: take_over_begin(vm, attr, &b, error);
+
+	if (rc)
+		return rc;
+	rc = open_link(vm, attr, &b, error) ?: open_all(vm, attr, &b, error)
+					    ?: take_over_finish(vm, &b, error);
+	bundle_close(&b);
+	return rc;
+}
+
+static int open_alone(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
+{
+	return open_link(vm, attr, NULL, error) ?: open_session(vm, attr, error)
+						?: open_all(vm, attr, NULL, error);
+}
+
+static void init(struct vm *vm, const struct vm_attr *attr)
+{
+	vm->epoll_fd = vm->signal_fd = -1;
+	vm->replacement = (struct vm_replacement){.requester = -1, .predecessor = -1};
+	vm->replacement.listener.fd = -1;
+	vm->options = (struct bundle_options){
+		.mtu = attr->mtu, .roce_v1 = attr->roce_v1, .map_doorbells = attr->map_doorbells};
+	memcpy(vm->options.mac, attr->mac, sizeof(vm->options.mac));
+	station_link_clear(&vm->link);
+}
+
 int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 {
 	struct vm *new = calloc(1, sizeof(*new));
@@ -520,15 +606,14 @@ int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 		snprintf(error, VM_ERROR, "no memory");
 		return -ENOMEM;
 	}
-	new->epoll_fd = new->signal_fd = -1;
+	init(new, attr);
 	/* This process serves one machine, so all its faults are of that machine's memory. */
 	rc = vnic_guest_memory_catch_faults(begin_loss, new);
 	if (rc)
 		snprintf(error, VM_ERROR, "cannot handle SIGBUS: %s", strerror(-rc));
-	if (!rc)
-		rc = open_link(new, attr, error);
-	if (!rc)
-		rc = open_session(new, attr, error) ?: open_functions(new, attr, error) ?: open_datapath(new, error) ?: open_loop(new, error);
+	else
+		rc = attr->take_over ? replace_process(new, attr, error)
+				     : open_alone(new, attr, error);
 	if (rc)
 		vm_destroy(new);
 	else
@@ -538,12 +623,16 @@ int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
 
 void vm_destroy(struct vm *vm)
 {
+	hand_over_close(vm);
+	listen_socket_close(&vm->replacement.listener);
 	datapath_free(&vm->datapath);
 	pvrdma_function_close(&vm->rdma);
 	vmxnet3_function_close(&vm->nic);
 	machine_peers_close(&vm->peers);
 	vm_session_close(&vm->session);
 	station_link_close(&vm->link);
+	if (vm->replacement.predecessor >= 0)
+		close(vm->replacement.predecessor);
 	if (vm->signal_fd >= 0)
 		close(vm->signal_fd);
 	if (vm->epoll_fd >= 0)

@@ -26,12 +26,18 @@ struct vm_attr {
 	bool map_doorbells;
 	/* The machine comes from another process: it gets no port before its state has arrived. */
 	bool incoming;
+	/* Another process serves the machine, which this one replaces. */
+	bool take_over;
+	const char *replace_path; /* socket at which this process can be replaced */
 };
 
 /* The texts must stay valid. On error `error` has a sentence. */
 int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR]);
-/* Serves the machine until SIGTERM or SIGINT. */
-void vm_run(struct vm *vm);
+/*
+ * Serves the machine until SIGTERM or SIGINT. False: another process has replaced this one, which
+ * has to end without vm_destroy, because that would reset the machine's device.
+ */
+bool vm_run(struct vm *vm);
 void vm_destroy(struct vm *vm);
 
 #endif

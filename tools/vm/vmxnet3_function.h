@@ -13,8 +13,9 @@ struct vmxnet3_function {
 	void *bars;
 };
 
-/* mtu: the largest that the driver may set. owner: NULL, or valid as long as the function. On error
- * `error` has a sentence, and the caller still calls vmxnet3_function_close. */
+/* path: as of function_serve. mtu: the largest that the driver may set. owner: NULL, or valid as
+ * long as the function. On error `error` has a sentence, and the caller still calls
+ * vmxnet3_function_close. */
 int vmxnet3_function_open(struct vmxnet3_function *f, const char *path, const uint8_t mac[6],
 			  uint16_t mtu, const struct function_owner *owner,
 			  char error[FUNCTION_ERROR]);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The connection between a device process and the process that replaces it: packets on a
+ * SOCK_SEQPACKET socket beside the sockets of the functions. Both processes belong to one user.
+ *
+ *   new process   request
+ *   old process   offer with a memfd, which holds the stream of a struct bundle, then the bundle's
+ *                 descriptors, two in a packet
+ *   new process   answer, when it has made the machine's device
+ *   old process   go: from now on the new process serves the machine, and the old one ends
+ *
+ * The old process goes on with the machine if a packet has another status than 0, the connection
+ * ends or a packet does not come in time. All calls wait. Functions return 0 or a negative errno
+ * value.
+ */
+#ifndef URXE_VM_REPLACE_CHANNEL_H
+#define URXE_VM_REPLACE_CHANNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vm/replace/bundle.h"
+
+/*
+ * How long the old process waits for a packet. The machine's device stands still meanwhile; with
+ * the local ACK timeout 14 and 7 retries, as perftest has them, peers wait for 1.4 s.
+ */
+#define CHANNEL_OLD_MS 800
+/* How long the new process waits: the old one may wait for peers and the hypervisor. */
+#define CHANNEL_NEW_MS 5000
+
+/* Connects to the process that serves at `path`. -EPERM: it is another user's. */
+int channel_connect(const char *path);
+/* Accepts a connection. -EPERM: another user's. */
+int channel_accept(int listener);
+
+/* Sends request, answer or go. */
+int channel_send(int fd, int status);
+/*
+ * Receives a packet of channel_send. The status that was sent; -EPROTO: no such packet, or of
+ * another version; -ECONNRESET: the other process has ended; -EAGAIN: none came in time.
+ */
+int channel_receive(int fd);
+
+int channel_send_bundle(int fd, const struct bundle *b);
+/* Errors are those of bundle_decode and channel_receive. After 0 the caller calls bundle_close. */
+int channel_receive_bundle(int fd, struct bundle *b);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "vm/replace/hand_over.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "vm/replace/channel.h"
+#include "vm/vm_private.h"
+
+/* How long the functions may take to come to the end of a message, or peers to that of a copy. */
+#define STOP_NS  (200 * NS_PER_MS)
+#define PAUSE_NS 50000
+
+void hand_over_close(struct vm *vm)
+{
+	/* The end of the descriptor ends its watch. */
+	if (vm->replacement.requester >= 0)
+		close(vm->replacement.requester);
+	vm->replacement.requester = -1;
+}
+
+void hand_over_accept(struct vm *vm)
+{
+	struct vm_replacement *r = &vm->replacement;
+	const int fd = channel_accept(r->listener.fd);
+
+	if (fd < 0)
+		return;
+	if (r->requester >= 0 || vm_watch(vm, fd)) {
+		log_line("refused a second process that asks for the machine's device");
+		close(fd);
+		return;
+	}
+	r->requester = fd;
+}
+
+static void pause_a_little(void)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	nanosleep(&pause, NULL);
+}
+
+/* Handles messages until the function can stop between two of them. */
+static int stop_function(struct vm *vm, struct function *f, uint64_t end)
+{
+	int rc;
+
+	while ((rc = vnic_vfio_server_stop(f->server)) == -EAGAIN && now_ns() < end) {
+		function_event(f, vm->epoll_fd);
+		pause_a_little();
+	}
+	return rc;
+}
+
+/* Also after an error: as many functions as it returns in *stopped have stopped. */
+static int stop_functions(struct vm *vm, uint32_t *stopped)
+{
+	const uint64_t end = now_ns() + STOP_NS;
+	int rc = 0;
+
+	for (*stopped = 0; *stopped < BUNDLE_FUNCTIONS && !rc; *stopped += !rc)
+		rc = stop_function(vm, vm_function(vm, *stopped), end);
+	return rc;
+}
+
+/* Saves the function when peers have ended their copies. */
+static int save_function(struct function *f, struct vnic_vfio_handover *h)
+{
+	const uint64_t end = now_ns() + STOP_NS;
+	int rc;
+
+	while ((rc = vnic_vfio_server_hand_over(f->server, h)) == -EAGAIN && now_ns() < end)
+		pause_a_little();
+	return rc;
+}
+
+static int send_bundle(struct vm *vm, struct bundle *b)
+{
+	int rc = 0;
+
+	*b = (struct bundle){.options = vm->options,
+			     .replace_listener = vm->replacement.listener.fd,
+			     .doorbells = vm->rdma.uar.bytes ? vm->rdma.uar.fd : -1,
+			     .station = station_link_hand_over(&vm->link)};
+	for (uint32_t i = 0; i < BUNDLE_FUNCTIONS && !rc; i++) {
+		b->listeners[i] = vm_function(vm, i)->listener.fd;
+		rc = save_function(vm_function(vm, i), &b->functions[i]);
+	}
+	if (!rc)
+		rc = channel_send_bundle(vm->replacement.requester, b);
+	for (uint32_t i = 0; i < BUNDLE_FUNCTIONS; i++)
+		free(b->functions[i].stream);
+	return rc;
+}
+
+/* The functions have stopped. 0: the device is the other process's. */
+static int hand_over_stopped(struct vm *vm)
+{
+	const int fd = vm->replacement.requester;
+	struct bundle b;
+
+	return send_bundle(vm, &b) ?: channel_receive(fd) ?: channel_send(fd, 0);
+}
+
+static const char *explain_failure(int rc)
+{
+	switch (rc) {
+	case -EBUSY: return "its hypervisor migrates it";
+	case -EAGAIN: return "the other process, the hypervisor or a peer took too long";
+	case -ECONNRESET:
+	case -EPIPE: return "the other process has ended";
+	case -EPROTO:
+	case -EPROTONOSUPPORT: return "the other process is of another version of urxe";
+	case -EINVAL: return "the other process has other options";
+	default: return strerror(-rc);
+	}
+}
+
+/* Peers and urxed learn that the queue pairs have left this process. */
+static void leave(struct vm *vm)
+{
+	vm->replacement.replaced = vm->stop = true;
+	machine_peers_end_service(&vm->peers);
+	vm_session_detach(&vm->session);
+	log_line("another process has taken the machine's device over");
+}
+
+void hand_over(struct vm *vm)
+{
+	struct vm_replacement *r = &vm->replacement;
+	uint32_t stopped = 0;
+	int rc = channel_receive(r->requester);
+
+	if (!rc) {
+		r->handing_over = true;
+		rc = stop_functions(vm, &stopped) ?: hand_over_stopped(vm);
+	}
+	if (!rc) {
+		leave(vm);
+		hand_over_close(vm);
+		return;
+	}
+	channel_send(r->requester, rc);
+	hand_over_close(vm);
+	while (stopped)
+		vnic_vfio_server_go_on(vm_function(vm, --stopped)->server);
+	r->handing_over = false;
+	log_line("no other process takes the machine's device over: %s", explain_failure(rc));
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The parts of a device process, for vm.c and replace/. */
+#ifndef URXE_VM_VM_PRIVATE_H
+#define URXE_VM_VM_PRIVATE_H
+
+#include "urxed/uplink/station_protocol.h"
+#include "vm/announcer.h"
+#include "vm/datapath.h"
+#include "vm/look_schedule.h"
+#include "vm/loop_poll.h"
+#include "vm/machine_peers.h"
+#include "vm/replace/bundle.h"
+#include "vm/session.h"
+#include "vm/vm.h"
+
+#define VM_NAME (3 + STATION_NAME)
+
+/* The replacement of the process by another one. */
+struct vm_replacement {
+	struct listen_socket listener; /* for a process that replaces this one */
+	int requester;     /* connection of that process, which has sent nothing yet; -1 */
+	int predecessor;   /* connection to the process that this one replaces; -1 */
+	bool handing_over; /* the machine stands still and keeps its port */
+	bool taking_over;  /* the same, in the other process */
+	bool replaced;     /* the machine is another process's */
+};
+
+struct vm {
+	int epoll_fd, signal_fd;
+	bool stop;
+	bool held;   /* a function waits for the end of copies */
+	bool paused; /* a function is paused: the machine's device stands still */
+	struct vm_replacement replacement;
+	struct bundle_options options;
+	struct announcer announcer;
+	struct function_owner owner; /* of both functions */
+	char name[VM_NAME];          /* of the process, for urxe show */
+	struct station_link link;
+	struct vm_session session;
+	struct machine_peers peers;
+	struct pvrdma_owner pvrdma_owner;
+	struct vmxnet3_function nic;
+	struct pvrdma_function rdma;
+	struct datapath datapath;
+	struct loop_poll poll;
+	struct look_schedule looks; /* at doorbells in memory */
+};
+
+static inline struct function *vm_function(struct vm *vm, uint32_t number)
+{
+	return number ? &vm->rdma.function : &vm->nic.function;
+}
+
+/* Adds a descriptor to the epoll set. 0 or a negative errno value. */
+int vm_watch(const struct vm *vm, int fd);
+void vm_set_link(struct vm *vm, bool up);
+/* Asks urxed for the processes of peers to which restored queue pairs are connected. */
+void vm_meet_peers(struct vm *vm);
+
+#endif
