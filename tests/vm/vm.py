@@ -62,16 +62,27 @@ class Device:
         self.process = None
         self.start()
 
-    def start(self):
-        self.process = self.host.spawn([self.host.urxe, 'vm', '--run-dir', self.host.run_dir, *self.arguments])
+    def spawn(self, *arguments):
+        process = self.host.spawn([self.host.urxe, 'vm', '--run-dir', self.host.run_dir, *self.arguments, *arguments])
         # QEMU gives a device up that does not answer for 5 s.
-        prefer(self.process)
+        prefer(process)
+        return process
+
+    def start(self):
+        self.process = self.spawn()
         until(START_SECONDS, self.listens, lambda: f'no socket: {self.process.describe()}')
 
     def listens(self):
         if not self.process.running():
             raise Failure(f'ended: {self.process.describe()}')
         return all(map(os.path.exists, self.sockets))
+
+    def replace(self):
+        """Another process takes the machine's device over, and this one ends by itself."""
+        new = self.spawn('--take-over')
+        if self.process.wait(START_SECONDS):
+            raise Failure(f'not replaced: {self.process.describe()}\n{new.describe()}')
+        self.process = new
 
     def kill(self):
         """Kills the process; its sockets remain as files."""
