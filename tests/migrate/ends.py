@@ -186,14 +186,17 @@ class Rping(Pair):
 
 
 class Check(Pair):
-    """verbs_check compares every byte of each operation, in all sizes, again and again."""
+    """
+    verbs_check compares every byte of each operation, in all sizes, again and again. Its local ACK timeout is 1.1 s: on
+    a host with much other work a move may last longer than the retries with the usual one, which Flow measures.
+    """
 
     title = 'verbs_check'
     port = 18700
 
     def __init__(self, server, client):
         super().__init__(server, client)
-        words = ['verbs_check', '-L', '-W', '-p', str(self.port)]
+        words = ['verbs_check', '-L', '-W', '-t', '18', '-p', str(self.port)]
         self.programs = [server.start(*words, *server.gid())]
         server.wait_port(self.port)
         self.programs.append(client.start(*words, *client.gid(), server.address))

@@ -553,9 +553,10 @@ static void run_kind(enum case_kind kind)
 static void usage(void)
 {
 	fputs("usage: verbs_check [-d DEVICE] [-g GID_INDEX] [-p PORT] [-m MTU] "
-	      "[-c UD|UC|RC] [-s SIZE] [-x SIZE] [-S] [-e] [-l] [-L] [-W] [HOST]\n"
+	      "[-c UD|UC|RC] [-s SIZE] [-x SIZE] [-t TIMEOUT] [-S] [-e] [-l] [-L] [-W] [HOST]\n"
 	      "-s: messages of this size alone\n"
 	      "-x: messages of up to this size\n"
+	      "-t: local ACK timeout of the queue pair\n"
 	      "-S: receives are those of a shared receive queue\n"
 	      "-l: the client goes on until its standard input ends\n"
 	      "-L: the network loses packets\n"
@@ -605,7 +606,7 @@ int main(int argc, char **argv)
 	const char *port = "18600";
 	bool loop = false;
 
-	for (int c; (c = getopt(argc, argv, "d:g:p:m:c:s:x:SelLW")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "d:g:p:m:c:s:x:t:SelLW")) != -1;) {
 		switch (c) {
 		case 'd': attr.device = optarg; break;
 		case 'g': attr.gid_index = atoi(optarg); break;
@@ -614,6 +615,7 @@ int main(int argc, char **argv)
 		case 'c': service = service_of(optarg); break;
 		case 's': only_size = (uint32_t)strtoul(optarg, NULL, 0); break;
 		case 'x': most = (uint32_t)strtoul(optarg, NULL, 0); break;
+		case 't': attr.timeout = (uint8_t)atoi(optarg); break;
 		case 'S': attr.srq = true; break;
 		case 'e': attr.events = true; break;
 		case 'l': loop = true; break;
