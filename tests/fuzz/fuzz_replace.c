@@ -17,9 +17,9 @@
 
 #include "require.h"
 #include "state_patch.h"
-#include "vm/listen_socket.h"
+#include "vm/device/listen_socket.h"
+#include "vm/device/uar_memory.h"
 #include "vm/replace/bundle.h"
-#include "vm/uar_memory.h"
 
 #define PAGE  UINT64_C(4096)
 #define PAGES 16u

@@ -20,7 +20,7 @@
 #include "common/rundir.h"
 #include "urxe/daemon_connect.h"
 #include "urxed/uplink/station_protocol.h"
-#include "vm/default_mac.h"
+#include "vm/device/default_mac.h"
 #include "vm/vm.h"
 
 static const char usage[] =

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "vm/machine_peers.h"
-#include "vm/pvrdma_function.h"
-#include "vm/station_link.h"
-#include "vm/vmxnet3_function.h"
+#include "vm/device/pvrdma_function.h"
+#include "vm/device/vmxnet3_function.h"
+#include "vm/host/machine_peers.h"
+#include "vm/host/station_link.h"
 
 struct datapath {
 	struct station_link *link;

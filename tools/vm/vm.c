@@ -16,9 +16,9 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "vm/host/state.h"
 #include "vm/replace/hand_over.h"
 #include "vm/replace/take_over.h"
-#include "vm/state.h"
 #include "vm/vm_private.h"
 
 #define EVENTS    8

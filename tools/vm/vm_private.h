@@ -4,13 +4,13 @@
 #define URXE_VM_VM_PRIVATE_H
 
 #include "urxed/uplink/station_protocol.h"
-#include "vm/announcer.h"
 #include "vm/datapath.h"
+#include "vm/host/announcer.h"
+#include "vm/host/machine_peers.h"
+#include "vm/host/session.h"
 #include "vm/look_schedule.h"
 #include "vm/loop_poll.h"
-#include "vm/machine_peers.h"
 #include "vm/replace/bundle.h"
-#include "vm/session.h"
 #include "vm/vm.h"
 
 #define VM_NAME (3 + STATION_NAME)

@@ -7,13 +7,13 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "ah.h"
 #include "gid.h"
 #include "hca.h"
 #include "hca_verbs.h"
-#include "pd.h"
+#include "objects/ah.h"
+#include "objects/pd.h"
+#include "objects/work_id.h"
 #include "pkey.h"
-#include "work_id.h"
 
 struct hca_cq;
 struct hca_qp;

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cq.h"
 #include "device.h"
 #include "event.h"
-#include "mr.h"
-#include "qp.h"
-#include "srq.h"
+#include "objects/cq.h"
+#include "objects/mr.h"
+#include "objects/qp.h"
+#include "objects/srq.h"
 
 const struct urxe_offload_ops hca_offload_ops = {
 	.mr_reg = hca_mr_reg,

@@ -13,7 +13,7 @@
 
 #include <vnic/vfio_server.h>
 
-#include "vm/station_link.h"
+#include "vm/host/station_link.h"
 
 #define BUNDLE_FUNCTIONS 2u
 /* Listening sockets of the functions and of bundle_channel.h, doorbells, a station's, and those of

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "pvrdma_driver.h"
-#include "vm/pvrdma_function.h"
+#include "vm/device/pvrdma_function.h"
 
 #define VERSION     1
 #define DMA_MAP     2

@@ -18,7 +18,7 @@
 
 #include <vnic/regs.h>
 
-#include "vm/vmxnet3_function.h"
+#include "vm/device/vmxnet3_function.h"
 
 #define PAGE  UINT64_C(4096)
 #define BASE  UINT64_C(0x100000)

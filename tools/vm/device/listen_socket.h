@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The UNIX sockets at which a hypervisor finds the functions of the device, and a process that
+ * replaces this one finds it. */
+#ifndef URXE_VM_DEVICE_LISTEN_SOCKET_H
+#define URXE_VM_DEVICE_LISTEN_SOCKET_H
+
+#include <sys/stat.h>
+#include <sys/un.h>
+
+struct listen_socket {
+	int fd; /* non-blocking; -1 = closed */
+	struct sockaddr_un address;
+	struct stat file; /* of the socket, to recognize it */
+};
+
+/*
+ * Listens at `path`, type: SOCK_STREAM or SOCK_SEQPACKET; replaces the socket of a process that has
+ * ended. Only processes of this user can connect. -EADDRINUSE: another process listens there;
+ * -EEXIST: the file is no socket; -ENAMETOOLONG: the path does not fit a socket's address.
+ */
+int listen_socket_open(struct listen_socket *s, const char *path, int type);
+/*
+ * Takes `fd` over, which another process has made by listen_socket_open at this path. -ENOTSOCK: it
+ * is no listening UNIX socket; -ENAMETOOLONG. After an error it stays the caller's. The file stays
+ * the other process's, and listen_socket_close leaves it, until listen_socket_own_file.
+ */
+int listen_socket_adopt(struct listen_socket *s, int fd, const char *path, int type);
+void listen_socket_own_file(struct listen_socket *s);
+/* Removes the file if it is still that socket. */
+void listen_socket_close(struct listen_socket *s);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Function 1: the PVRDMA device of verbs/pvrdma behind a vfio-user server. */
+#ifndef URXE_VM_DEVICE_PVRDMA_FUNCTION_H
+#define URXE_VM_DEVICE_PVRDMA_FUNCTION_H
+
+#include <pvrdma/pvrdma.h>
+
+#include "vm/device/function.h"
+#include "vm/device/uar_memory.h"
+#include "vm/poll_hold.h"
+
+struct pvrdma_function {
+	struct function function;
+	struct pvrdma *dev;
+	const struct pvrdma_owner *device_owner;
+	struct poll_hold hold;
+	struct uar_memory uar; /* none: doorbells are messages of the hypervisor */
+};
+
+struct pvrdma_function_attr {
+	const char *path; /* as of function_serve */
+	uint8_t mac[6];
+	uint32_t mtu; /* longest Ethernet payload of the link, bytes */
+	bool roce_v1; /* this and device_owner: as roce_v1 and owner of struct pvrdma_attr */
+	bool map_doorbells;
+	/* With map_doorbells: the memory of another process, which the machine has; the function
+	 * takes the descriptor over, and sets it to -1. NULL: new memory. */
+	int *doorbells;
+	const struct pvrdma_owner *device_owner;
+	const struct function_owner *owner; /* as of vmxnet3_function_open */
+};
+
+/* On error `error` has a sentence, and the caller still calls pvrdma_function_close. */
+int pvrdma_function_open(struct pvrdma_function *f, const struct pvrdma_function_attr *attr,
+			 char error[FUNCTION_ERROR]);
+void pvrdma_function_close(struct pvrdma_function *f);
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "vm/host/machine_peers.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include <samehost/reference.h>
+#include <vnic/regs.h>
+
+#include "common/log.h"
+
+/* A number from a guest may have more than 24 bits. */
+static uint32_t process_of(uint32_t qpn)
+{
+	return VNIC_BLOCK(qpn) % VNIC_BLOCKS;
+}
+
+static uint32_t own_number(const struct machine_peers *p)
+{
+	return VNIC_BLOCK(p->session->welcome.qpn_first);
+}
+
+static bool is_known(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
+{
+	const struct peer_route *route = p->routes[process_of(qpn)];
+
+	return route && peer_route_leads_to(route, mac) && !vnic_outbox_closed(route->outbox);
+}
+
+/* While urxed captures frames, it allows no copies. */
+bool machine_peers_has(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
+{
+	const struct vnic_driver *nic = p->session->nic;
+
+	return nic && vnic_driver_direct_allowed(nic) && is_known(p, mac, qpn);
+}
+
+static struct peer *find_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
+{
+	const struct machine_peers *p = ctx;
+
+	return machine_peers_has(p, mac, qpn) ? p->routes[process_of(qpn)]->peer : NULL;
+}
+
+static void log_exclusion(void *ctx, int32_t pid)
+{
+	(void)ctx;
+	log_line("process %d marks a copy in the machine's memory and makes none: it gets packets",
+		 pid);
+}
+
+/* A copy costs the machine no look of its peer at an inbox, so it is faster even if that polls. */
+static bool is_awake(void *ctx, uint64_t now)
+{
+	(void)ctx, (void)now;
+	return false;
+}
+
+void machine_peers_open(struct machine_peers *p, struct vm_session *session)
+{
+	static const struct peers_ops ops = {.find = find_peer, .excluded = log_exclusion};
+	int rc;
+
+	p->session = session;
+	p->direct = peers_direct_ops;
+	p->direct.awake = is_awake;
+	peers_init(&p->peers, &ops, p);
+	rc = vm_session_make_inbox(session, &p->inbox);
+	if (rc) {
+		log_line("no copies of the machine's memory: %s", strerror(-rc));
+		return;
+	}
+	p->table = peers_publish(&p->peers, vnic_inbox_published(p->inbox), own_number(p));
+	peers_publish_thread(&p->peers);
+	rc = vnic_inbox_publish(p->inbox);
+	if (rc)
+		log_line("peers cannot copy to the machine's memory: %s", strerror(-rc));
+}
+
+void machine_peers_end_service(struct machine_peers *p)
+{
+	if (!p->inbox || p->ended)
+		return;
+	p->ended = true;
+	p->session->inbox = NULL;
+	vnic_inbox_close(p->inbox);
+}
+
+static void close_route(struct machine_peers *p, uint32_t process)
+{
+	struct peer_route *route = p->routes[process];
+
+	p->routes[process] = NULL;
+	if (route)
+		peer_route_close(route);
+}
+
+void machine_peers_close(struct machine_peers *p)
+{
+	for (uint32_t i = 0; i < VNIC_BLOCKS; i++)
+		close_route(p, i);
+	if (p->inbox)
+		peers_done(&p->peers);
+	vnic_inbox_destroy(p->inbox);
+	p->inbox = NULL;
+}
+
+/* --- Introductions */
+
+/* Frees the memory of processes that have ended. */
+static void close_ended(struct machine_peers *p)
+{
+	for (uint32_t i = 0; i < VNIC_BLOCKS; i++)
+		if (p->routes[i] && vnic_outbox_closed(p->routes[i]->outbox))
+			close_route(p, i);
+}
+
+static int add_route(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn,
+		     const int fds[VNIC_INBOX_FDS])
+{
+	struct peer_route *route;
+	int rc = peer_route_open(&p->peers, fds, p->session->welcome.mtu, own_number(p),
+				 process_of(qpn), &route);
+
+	if (rc)
+		return rc;
+	memcpy(route->mac, mac, sizeof(route->mac));
+	close_route(p, process_of(qpn));
+	p->routes[process_of(qpn)] = route;
+	return 0;
+}
+
+/* Queue pairs of one machine reach each other within the device. */
+static bool may_be_here(const struct machine_peers *p, const uint8_t mac[6])
+{
+	const struct vm_session *s = p->session;
+
+	if (!p->table || p->ended || !s->nic || mac[0] & 1 || !memcmp(mac, s->mac, sizeof(s->mac)))
+		return false;
+	return s->welcome.port.machines || !memcmp(mac, s->welcome.mac, sizeof(s->welcome.mac));
+}
+
+void machine_peers_meet(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
+{
+	int fds[VNIC_INBOX_FDS], rc;
+
+	if (!may_be_here(p, mac) || is_known(p, mac, qpn))
+		return;
+	close_ended(p);
+	rc = vnic_driver_introduce(p->session->nic, mac, qpn, fds);
+	if (!rc)
+		rc = add_route(p, mac, qpn, fds);
+	/* Another host's, another user's, or a process without memory to share. */
+	if (rc && rc != -ENOENT && rc != -EPERM)
+		log_line("messages to QP %#x go in packets: %s", qpn, strerror(-rc));
+}
+
+/* --- References */
+
+static struct peer_route *route_to(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
+{
+	return machine_peers_has(p, mac, qpn) ? p->routes[process_of(qpn)] : NULL;
+}
+
+bool machine_peers_may_reference(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
+{
+	const struct peer_route *route = route_to(p, mac, qpn);
+
+	/* The switch carries no references. */
+	return route && !route->detour_until && peer_pulls(route->peer);
+}
+
+/* --- Frames to inboxes */
+
+static void count(struct machine_peers *p, enum vnic_direct_counter counter, uint32_t n)
+{
+	p->counters[counter] += n;
+}
+
+uint32_t machine_peers_frame_max(const struct machine_peers *p)
+{
+	return p->inbox ? VNIC_FRAME_MAX(p->session->welcome.mtu) : UINT32_MAX;
+}
+
+/* NULL: the frame goes by the switch. */
+static struct peer_route *route_of(struct machine_peers *p, uint64_t now,
+				   const struct urxe_frame *frame)
+{
+	struct peer_route *route = route_to(p, frame->data, frame->dest_qpn);
+
+	if (!route || frame->len - URXE_ICRC_LEN > machine_peers_frame_max(p) ||
+	    !peer_route_is_open(route, now))
+		return NULL;
+	route->detour_until = 0;
+	return route;
+}
+
+static void count_by_switch(struct machine_peers *p, const struct urxe_frame *frame)
+{
+	if (!is_known(p, frame->data, frame->dest_qpn))
+		return;
+	count(p,
+	      machine_peers_has(p, frame->data, frame->dest_qpn) ? VNIC_DIRECT_FULL
+								 : VNIC_DIRECT_OFF,
+	      1);
+}
+
+static uint32_t count_references(const struct urxe_frame *frames, uint32_t n)
+{
+	uint32_t references = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		references += frames[i].reference.length != 0;
+	return references;
+}
+
+uint32_t machine_peers_send(struct machine_peers *p, uint64_t now, const struct urxe_frame *frames,
+			    uint32_t n, bool *waits)
+{
+	struct peer_route *route = route_of(p, now, &frames[0]);
+	uint32_t row = 1, sent;
+
+	*waits = false;
+	if (!route) {
+		count_by_switch(p, &frames[0]);
+		return 0;
+	}
+	while (row < n && route_of(p, now, &frames[row]) == route)
+		row++;
+	sent = peer_route_send(route, now, frames, row);
+	count(p, VNIC_DIRECT_SENT, sent);
+	count(p, VNIC_DIRECT_REFERRED, count_references(frames, sent));
+	*waits = sent < row && peer_route_is_open(route, now);
+	return sent;
+}
+
+/* --- Frames from the inbox */
+
+/* False: the process of the frame's reference is not known. */
+static bool convert_frame(const struct machine_peers *p, const struct vnic_frame *from,
+			  struct urxe_frame *to)
+{
+	const struct vnic_reference *reference = &from->reference;
+	const struct peer_route *sender;
+
+	*to = (struct urxe_frame){
+		.data = from->data, .len = from->len + URXE_ICRC_LEN, .without_icrc = true};
+	if (!reference->process)
+		return true;
+	sender = reference->process < VNIC_BLOCKS ? p->routes[reference->process] : NULL;
+	if (!sender)
+		return false;
+	to->reference = reference_of(from, sender->peer);
+	return true;
+}
+
+uint32_t machine_peers_receive(struct machine_peers *p, struct urxe_frame *frames, uint32_t max,
+			       uint32_t *taken)
+{
+	struct vnic_frame buffers[MACHINE_PEERS_BURST];
+	uint32_t n = 0;
+
+	*taken = p->inbox ? vnic_inbox_rx(p->inbox, buffers,
+					  max < MACHINE_PEERS_BURST ? max : MACHINE_PEERS_BURST)
+			  : 0;
+	for (uint32_t i = 0; i < *taken; i++)
+		n += convert_frame(p, &buffers[i], &frames[n]);
+	count(p, VNIC_DIRECT_RECEIVED, *taken);
+	count(p, VNIC_DIRECT_PULLED, count_references(frames, n));
+	count(p, VNIC_DIRECT_UNREACHED, *taken - n);
+	return n;
+}
+
+void machine_peers_release(struct machine_peers *p, uint32_t taken)
+{
+	if (taken)
+		vnic_inbox_rx_release(p->inbox, taken);
+	if (p->inbox && !p->ended && vnic_inbox_broken(p->inbox) &&
+	    !p->counters[VNIC_DIRECT_BROKEN]) {
+		count(p, VNIC_DIRECT_BROKEN, 1);
+		log_line("a process has spoilt the machine's inbox: packets go by the switch");
+	}
+}
+
+/* --- The inbox's interrupt */
+
+int machine_peers_fd(const struct machine_peers *p)
+{
+	return p->inbox ? vnic_inbox_irq_fd(p->inbox) : -1;
+}
+
+void machine_peers_event(const struct machine_peers *p)
+{
+	eventfd_t count;
+
+	/* The descriptor does not block. */
+	(void)!eventfd_read(machine_peers_fd(p), &count);
+}
+
+bool machine_peers_arm(struct machine_peers *p)
+{
+	p->armed = p->inbox;
+	return p->inbox && vnic_inbox_irq_unmask(p->inbox);
+}
+
+void machine_peers_disarm(struct machine_peers *p)
+{
+	if (p->armed)
+		vnic_inbox_irq_mask(p->inbox);
+	p->armed = false;
+}

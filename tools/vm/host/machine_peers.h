@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The peers of the virtual machine on this host: programs, and device processes of other machines,
+ * of the same user, to whose queue pairs those of the machine are connected. The kernel copies
+ * WRITEs, READs and large SENDs between a peer's memory and the machine's; other packets go through
+ * inboxes (docs/same-host.md).
+ */
+#ifndef URXE_VM_HOST_MACHINE_PEERS_H
+#define URXE_VM_HOST_MACHINE_PEERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <samehost/peer.h>
+#include <vnic/inbox.h>
+
+#include "vm/host/peer_route.h"
+#include "vm/host/session.h"
+
+struct machine_peers {
+	struct vm_session *session;
+	struct vnic_inbox *inbox; /* NULL = none */
+	bool armed;               /* the inbox's interrupt is not masked */
+	bool ended;               /* machine_peers_end_service was called */
+	struct peers peers;
+	struct urxe_direct_ops direct;          /* of the engine, with &peers as their context */
+	struct urxe_direct_table *table;        /* of the engine; NULL = no copies */
+	struct peer_route *routes[VNIC_BLOCKS]; /* by VNIC_BLOCK of the peer's QPN */
+	uint64_t counters[VNIC_DIRECT_COUNT];
+};
+
+/*
+ * Publishes the memory of the machine to its peers. Call it in the thread that runs the engine,
+ * after vm_session_open; *p must stay where it is. If the session has no daemon now, or copies are
+ * not possible, all messages of the machine go in packets until the process ends.
+ */
+void machine_peers_open(struct machine_peers *p, struct vm_session *session);
+/*
+ * The machine may go on in another process: peers send their frames to the switch from now on, and
+ * copy nothing, until the process ends.
+ */
+void machine_peers_end_service(struct machine_peers *p);
+/* Call it when the engine no longer exists. */
+void machine_peers_close(struct machine_peers *p);
+
+/*
+ * Call it before a queue pair of the machine is connected to the queue pair `qpn` of the device
+ * with that MAC: asks urxed for the process of that queue pair, if the process may be on this host
+ * and is not known.
+ */
+void machine_peers_meet(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
+/* Whether the process of that queue pair is known, and urxed permits copies now. */
+bool machine_peers_has(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
+
+/* Whether the process of that queue pair copies referenced payloads (struct urxe_reference) from
+ * the machine's memory. */
+bool machine_peers_may_reference(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
+
+/* --- Frames */
+
+/* Longest frame that an inbox takes, with its ICRC, bytes. */
+uint32_t machine_peers_frame_max(const struct machine_peers *p);
+/*
+ * Sends the leading frames that all go to the same inbox, and returns how many the inbox took.
+ * *waits: the caller keeps the next frame, and tries again later. 0, and *waits false: the caller
+ * sends the first frame by the switch.
+ */
+uint32_t machine_peers_send(struct machine_peers *p, uint64_t now, const struct urxe_frame *frames,
+			    uint32_t n, bool *waits);
+/*
+ * Takes up to `max` frames, at most MACHINE_PEERS_BURST, from the inbox; *taken is how many of its
+ * slots they use, until machine_peers_release of as many.
+ */
+#define MACHINE_PEERS_BURST 32
+uint32_t machine_peers_receive(struct machine_peers *p, struct urxe_frame *frames, uint32_t max,
+			       uint32_t *taken);
+void machine_peers_release(struct machine_peers *p, uint32_t taken);
+
+/* The inbox's interrupt, for the epoll set; -1: none. */
+int machine_peers_fd(const struct machine_peers *p);
+/* When machine_peers_fd is readable. */
+void machine_peers_event(const struct machine_peers *p);
+/* Before a sleep: the next frame makes machine_peers_fd readable. True: the inbox has frames now.
+ */
+bool machine_peers_arm(struct machine_peers *p);
+/* After a sleep: frames raise no interrupt. */
+void machine_peers_disarm(struct machine_peers *p);
+
+#endif

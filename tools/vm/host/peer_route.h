@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The way from the virtual machine to a process of this host that urxed has introduced: a program,
+ * or the device process of another machine. Frames go to that process's inbox; the kernel copies
+ * payloads (samehost/peer.h).
+ */
+#ifndef URXE_VM_HOST_PEER_ROUTE_H
+#define URXE_VM_HOST_PEER_ROUTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/rxe.h>
+#include <samehost/peer.h>
+#include <vnic/inbox.h>
+
+/*
+ * After these times frames go by the switch for PEER_ROUTE_DETOUR_NS: the process has given back no
+ * slot of its inbox, or a stopped process holds the inbox's lock word.
+ */
+#define PEER_ROUTE_FULL_NS   100000000u
+#define PEER_ROUTE_LOCKED_NS 1000000u
+#define PEER_ROUTE_DETOUR_NS 10000000u
+
+struct peer_route {
+	uint8_t mac[6]; /* of the process's queue pairs */
+	struct vnic_outbox *outbox;
+	struct peer *peer;
+	uint64_t stuck_since;  /* since when the inbox takes no frame; 0: it takes frames */
+	uint64_t detour_until; /* frames go by the switch until then */
+};
+
+/* The outbox to the process takes over the descriptors, also on failure; `own` is this process's
+ * number (VNIC_BLOCK), `other` the process's. 0 or a negative errno value. */
+int peer_route_open(struct peers *peers, const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t own,
+		    uint32_t other, struct peer_route **route);
+void peer_route_close(struct peer_route *route);
+
+/* Whether the route, which the caller has found by a QPN, is one to that MAC and can be used. */
+bool peer_route_leads_to(const struct peer_route *route, const uint8_t mac[6]);
+static inline bool peer_route_is_open(const struct peer_route *route, uint64_t now)
+{
+	return now >= route->detour_until && !vnic_outbox_closed(route->outbox);
+}
+
+/*
+ * Sends up to n frames, at least 1 and at most PEER_ROUTE_BURST, and returns how many the inbox
+ * took. Fewer: the next frame has to wait, or peer_route_is_open is false now.
+ */
+#define PEER_ROUTE_BURST 32
+uint32_t peer_route_send(struct peer_route *route, uint64_t now, const struct urxe_frame *frames,
+			 uint32_t n);
+
+#endif

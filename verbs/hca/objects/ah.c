@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "ah.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca/device.h"
+
+/* As in struct urxe_path. */
+#define DEFAULT_HOP_LIMIT 64
+
+int hca_ah_attr(const struct hca *hca, const struct urxe_path *path, struct ibv_ah_attr *attr)
+{
+	int sgid_index = hca_gid_index(hca, path->sgid_index);
+
+	if (sgid_index < 0)
+		return -EINVAL;
+	*attr = (struct ibv_ah_attr){
+		.grh = {.flow_label = path->flow_label,
+			.sgid_index = (uint8_t)sgid_index,
+			.hop_limit = path->hop_limit ? path->hop_limit : DEFAULT_HOP_LIMIT,
+			.traffic_class = path->traffic_class},
+		.sl = path->sl,
+		.is_global = 1,
+		.port_num = hca->port,
+	};
+	memcpy(attr->grh.dgid.raw, path->dgid.raw, sizeof(attr->grh.dgid.raw));
+	return sgid_index <= UINT8_MAX ? 0 : -EINVAL;
+}
+
+void hca_ahs_init(struct hca *hca)
+{
+	TAILQ_INIT(&hca->ahs.by_age);
+}
+
+static bool is_same_path(const struct urxe_path *a, const struct urxe_path *b)
+{
+	return !memcmp(&a->dgid, &b->dgid, sizeof(a->dgid)) &&
+	       !memcmp(a->dmac, b->dmac, sizeof(a->dmac)) && a->sgid_index == b->sgid_index &&
+	       a->traffic_class == b->traffic_class && a->hop_limit == b->hop_limit &&
+	       a->sl == b->sl && a->flow_label == b->flow_label;
+}
+
+static struct hca_ah_bucket *bucket_of(struct hca *hca, const struct urxe_path *path)
+{
+	uint64_t low, high;
+
+	memcpy(&low, path->dgid.raw, sizeof(low));
+	memcpy(&high, path->dgid.raw + sizeof(low), sizeof(high));
+	low = (low ^ high ^ path->sgid_index) * UINT64_C(0x9e3779b97f4a7c15);
+	return &hca->ahs.buckets[low >> 56];
+}
+
+static void destroy_ah(struct hca *hca, struct hca_ah *ah)
+{
+	hca->verbs->destroy_ah(ah->ah);
+	LIST_REMOVE(ah, bucket_link);
+	TAILQ_REMOVE(&hca->ahs.by_age, ah, age_link);
+	hca->ahs.n--;
+	free(ah);
+}
+
+/* Handles of outstanding requests stay, so there may be more than the maximum. */
+static void make_room(struct hca *hca)
+{
+	struct hca_ah *ah = TAILQ_FIRST(&hca->ahs.by_age);
+
+	while (ah && hca->ahs.n >= HCA_AHS_MAX) {
+		struct hca_ah *next = TAILQ_NEXT(ah, age_link);
+
+		if (!ah->users)
+			destroy_ah(hca, ah);
+		ah = next;
+	}
+}
+
+static int make_ah(struct hca *hca, struct hca_pd *pd, const struct urxe_path *path,
+		   struct hca_ah **out)
+{
+	struct ibv_ah_attr attr;
+	struct hca_ah *ah;
+	int rc = hca_ah_attr(hca, path, &attr);
+
+	if (rc)
+		return rc;
+	make_room(hca);
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return -ENOMEM;
+	ah->ah = hca->verbs->create_ah(pd->pd, &attr);
+	if (!ah->ah) {
+		free(ah);
+		return -EINVAL;
+	}
+	ah->pd = pd;
+	ah->path = *path;
+	LIST_INSERT_HEAD(bucket_of(hca, path), ah, bucket_link);
+	TAILQ_INSERT_TAIL(&hca->ahs.by_age, ah, age_link);
+	hca->ahs.n++;
+	*out = ah;
+	return 0;
+}
+
+int hca_ah_get(struct hca *hca, struct hca_pd *pd, const struct urxe_path *path, struct hca_ah **ah)
+{
+	int rc = 0;
+
+	LIST_FOREACH(*ah, bucket_of(hca, path), bucket_link)
+	if ((*ah)->pd == pd && is_same_path(&(*ah)->path, path))
+		break;
+	if (!*ah)
+		rc = make_ah(hca, pd, path, ah);
+	if (!rc)
+		(*ah)->users++;
+	return rc;
+}
+
+void hca_ah_put(struct hca *hca, struct hca_ah *ah)
+{
+	ah->users--;
+	TAILQ_REMOVE(&hca->ahs.by_age, ah, age_link);
+	TAILQ_INSERT_TAIL(&hca->ahs.by_age, ah, age_link);
+}
+
+void hca_ahs_forget_pd(struct hca *hca, const struct hca_pd *pd)
+{
+	struct hca_ah *ah = TAILQ_FIRST(&hca->ahs.by_age);
+
+	while (ah) {
+		struct hca_ah *next = TAILQ_NEXT(ah, age_link);
+
+		if (ah->pd == pd)
+			destroy_ah(hca, ah);
+		ah = next;
+	}
+}

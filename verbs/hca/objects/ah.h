@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Address handles of the HCA, and address vectors of connections. The engine's requests carry their
+ * path; each path in use has an address handle, which stays for the next request to it.
+ */
+#ifndef URXE_VERBS_HCA_OBJECTS_AH_H
+#define URXE_VERBS_HCA_OBJECTS_AH_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rxe/types.h>
+
+struct hca;
+struct hca_pd;
+struct ibv_ah;
+struct ibv_ah_attr;
+
+/* Address handles without a request are destroyed from this number of handles on. */
+#define HCA_AHS_MAX     512
+#define HCA_AHS_BUCKETS 256
+
+struct hca_ah {
+	struct ibv_ah *ah;
+	struct hca_pd *pd;
+	struct urxe_path path;
+	uint32_t users; /* outstanding requests */
+	LIST_ENTRY(hca_ah) bucket_link;
+	TAILQ_ENTRY(hca_ah) age_link;
+};
+LIST_HEAD(hca_ah_bucket, hca_ah);
+TAILQ_HEAD(hca_ah_age, hca_ah);
+
+struct hca_ah_cache {
+	struct hca_ah_bucket buckets[HCA_AHS_BUCKETS];
+	struct hca_ah_age by_age; /* the least recently used first */
+	uint32_t n;               /* handles, with and without requests */
+};
+
+void hca_ahs_init(struct hca *hca);
+/* Gets the handle of the path for one request. 0 or a negative errno value. */
+int hca_ah_get(struct hca *hca, struct hca_pd *pd, const struct urxe_path *path,
+	       struct hca_ah **ah);
+void hca_ah_put(struct hca *hca, struct hca_ah *ah);
+/* Destroys the handles of the domain, which has no queue pair any more. */
+void hca_ahs_forget_pd(struct hca *hca, const struct hca_pd *pd);
+
+/* -EINVAL: the HCA does not have the path's source GID. */
+int hca_ah_attr(const struct hca *hca, const struct urxe_path *path, struct ibv_ah_attr *attr);
+
+#endif

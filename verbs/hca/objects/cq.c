@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "hca/device.h"
+#include "qp.h"
+#include "srq.h"
+#include "wr.h"
+
+#define CAPACITY_MIN 255u
+
+/* Completions that one call takes, and calls for one CQ before the next CQ has its turn. */
+#define BATCH  16
+#define ROUNDS 8
+
+/* Every so many calls for one CQ, all CQs are polled. */
+#define SINGLE_POLLS 16
+
+int hca_cq_create(void *ctx, struct urxe_cq *engine_cq, void **out)
+{
+	struct hca *hca = ctx;
+	struct hca_cq *cq = calloc(1, sizeof(*cq));
+
+	if (!cq)
+		return -ENOMEM;
+	cq->ibv = hca->verbs->create_cq(hca->context, CAPACITY_MIN, cq, hca->channel, 0);
+	if (!cq->ibv) {
+		free(cq);
+		return hca_verbs_null_error();
+	}
+	cq->hca = hca;
+	cq->cq = engine_cq;
+	cq->capacity = CAPACITY_MIN;
+	*out = cq;
+	return 0;
+}
+
+void hca_cq_destroy(void *hca_cq)
+{
+	struct hca_cq *cq = hca_cq;
+
+	if (cq->busy)
+		LIST_REMOVE(cq, busy_link);
+	hca_srqs_forget_cq(cq->hca, cq);
+	cq->hca->verbs->destroy_cq(cq->ibv);
+	free(cq);
+}
+
+void hca_cq_arm(void *hca_cq, bool solicited_only)
+{
+	struct hca_cq *cq = hca_cq;
+
+	ibv_req_notify_cq(cq->ibv, solicited_only);
+}
+
+/* Doubles the capacity, so that many queue pairs need few calls. */
+static uint32_t next_capacity(const struct hca_cq *cq, uint32_t needed)
+{
+	uint32_t most = (uint32_t)cq->hca->attr.max_cqe, capacity = cq->capacity;
+
+	while (capacity < needed)
+		capacity = 2 * capacity + 1;
+	return capacity < most ? capacity : most;
+}
+
+int hca_cq_reserve(struct hca_cq *cq, uint32_t n)
+{
+	uint32_t needed = cq->needed + n, capacity;
+	int rc;
+
+	if (needed < n || needed > (uint32_t)cq->hca->attr.max_cqe)
+		return -ENOMEM;
+	if (needed > cq->capacity) {
+		capacity = next_capacity(cq, needed);
+		rc = cq->hca->verbs->resize_cq(cq->ibv, (int)capacity);
+		if (rc)
+			return hca_verbs_error(rc);
+		cq->capacity = capacity;
+	}
+	cq->needed = needed;
+	return 0;
+}
+
+void hca_cq_release(struct hca_cq *cq, uint32_t n)
+{
+	cq->needed -= n;
+}
+
+void hca_cq_expect(struct hca_cq *cq, uint32_t n)
+{
+	cq->outstanding += n;
+	if (cq->busy || !n)
+		return;
+	cq->busy = true;
+	LIST_INSERT_HEAD(&cq->hca->busy_cqs, cq, busy_link);
+}
+
+void hca_cq_event(struct hca_cq *cq)
+{
+	urxe_offload_cq_event(cq->cq);
+}
+
+/* --- Completions. */
+
+/* Completions of queues that were destroyed or reset, or with a wrong number, are ignored. */
+static bool find_request(struct hca *hca, const struct ibv_wc *wc, struct urxe_wc *out)
+{
+	bool recv = wc->wr_id & WORK_ID_RECV, shared;
+	void *queue = work_ids_find(&hca->work_ids, work_id_queue(wc->wr_id), &shared);
+	uint32_t slot = (uint32_t)wc->wr_id;
+
+	if (!queue)
+		return false;
+	if (shared) {
+		out->qpn = wc->qp_num;
+		return recv && hca_srq_received(queue, slot, &out->wr_id);
+	}
+	out->qpn = hca_qp_number(queue);
+	return recv ? hca_qp_received(queue, slot, &out->wr_id) : hca_qp_sent(queue);
+}
+
+static void complete(struct hca *hca, const struct ibv_wc *wc)
+{
+	struct urxe_wc out = {0};
+
+	if (!find_request(hca, wc, &out))
+		return;
+	hca_wr_completion(&out, wc);
+	urxe_offload_complete(hca->dev, &out, wc->wr_id & WORK_ID_RECV);
+}
+
+/* True: more completions may wait. */
+static bool poll_cq(struct hca_cq *cq)
+{
+	struct ibv_wc wcs[BATCH];
+	struct hca *hca = cq->hca;
+	unsigned int rounds = 0;
+	int n;
+
+	do {
+		n = ibv_poll_cq(cq->ibv, BATCH, wcs);
+		for (int i = 0; i < n && i < BATCH; i++)
+			complete(hca, &wcs[i]);
+	} while (n == BATCH && ++rounds < ROUNDS);
+	if (n < 0)
+		hca->dead = true;
+	return n == BATCH;
+}
+
+/*
+ * The functions of the engine that complete requests may post, which adds CQs at the head of the
+ * list, but only this function and the destruction of a CQ take CQs from the list.
+ */
+static bool poll_busy(struct hca_cq *cq)
+{
+	bool more = poll_cq(cq);
+
+	if (!cq->outstanding) {
+		LIST_REMOVE(cq, busy_link);
+		cq->busy = false;
+	}
+	return more;
+}
+
+bool hca_poll(struct hca *hca)
+{
+	struct hca_cq *cq = LIST_FIRST(&hca->busy_cqs);
+	bool more = false;
+
+	hca->single_polls = 0;
+	while (cq && !hca->dead) {
+		struct hca_cq *next = LIST_NEXT(cq, busy_link);
+
+		more |= poll_busy(cq);
+		cq = next;
+	}
+	return more;
+}
+
+bool hca_poll_cq(struct hca *hca, void *hca_cq)
+{
+	struct hca_cq *cq = hca_cq;
+
+	if (!cq || ++hca->single_polls >= SINGLE_POLLS)
+		return hca_poll(hca);
+	return cq->busy && !hca->dead && poll_busy(cq);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The HCA's protection domains. The engine knows a PD by its number only; each number that
+ * offloaded objects use has one protection domain of the HCA. */
+#ifndef URXE_VERBS_HCA_OBJECTS_PD_H
+#define URXE_VERBS_HCA_OBJECTS_PD_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+struct hca;
+struct ibv_pd;
+
+struct hca_pd {
+	struct hca *hca;
+	struct ibv_pd *pd;
+	uint32_t number; /* of the engine's PD */
+	uint32_t users;  /* objects in it, without address handles */
+	LIST_ENTRY(hca_pd) link;
+};
+LIST_HEAD(hca_pd_list, hca_pd);
+
+/* Gets the domain for one more object. 0 or a negative errno value. */
+int hca_pd_get(struct hca *hca, uint32_t number, struct hca_pd **pd);
+/* An object is gone. After the last one the domain is destroyed. */
+void hca_pd_put(struct hca_pd *pd);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cq.h"
+#include "hca/device.h"
+#include "qp_attr.h"
+#include "srq.h"
+
+#define QPN_MIN 2u        /* 0 and 1 are the SMI's and the GSI's */
+#define QPN_MAX 0xfffffeu /* the next one is that of multicast packets */
+
+static struct ibv_qp *try_create(const struct hca_qp *qp, const struct urxe_qp_init *init,
+				 uint32_t max_inline)
+{
+	uint32_t max_sge = (uint32_t)qp->hca->attr.max_sge;
+	struct ibv_qp_init_attr attr = {
+		.qp_context = (void *)(uintptr_t)qp,
+		.send_cq = qp->send_cq->ibv,
+		.recv_cq = qp->recv_cq->ibv,
+		.srq = qp->srq ? qp->srq->ibv : NULL,
+		.cap = {.max_send_wr = init->cap.max_send_wr ? init->cap.max_send_wr : 1,
+			.max_recv_wr = qp->srq ? 0 : init->cap.max_recv_wr,
+			.max_send_sge = init->cap.max_send_sge,
+			.max_recv_sge = qp->srq ? 0 : init->cap.max_recv_sge,
+			.max_inline_data = max_inline},
+		.qp_type = (enum ibv_qp_type)init->type,
+		/* Each request has a completion, because the engine counts on it. */
+		.sq_sig_all = 1,
+	};
+
+	/* The engine's queues have at least one segment, and those of rings whole slots. */
+	if (attr.cap.max_send_sge > max_sge)
+		attr.cap.max_send_sge = max_sge;
+	if (attr.cap.max_recv_sge > max_sge)
+		attr.cap.max_recv_sge = max_sge;
+	return qp->hca->verbs->create_qp(qp->pd->pd, &attr);
+}
+
+/* Registered memory for inline data, because the HCA takes none. */
+static int make_inline(struct hca_qp *qp, uint32_t max_inline)
+{
+	size_t size = (size_t)(qp->ring_mask + 1) * max_inline;
+
+	qp->inline_data = malloc(size);
+	if (!qp->inline_data)
+		return -ENOMEM;
+	qp->max_inline = max_inline;
+	qp->inline_mr = qp->hca->verbs->reg_mr(qp->pd->pd, qp->inline_data, size,
+					       (uintptr_t)qp->inline_data, 0);
+	return qp->inline_mr ? 0 : hca_verbs_null_error();
+}
+
+static void free_inline(struct hca_qp *qp)
+{
+	if (qp->inline_mr)
+		qp->hca->verbs->dereg_mr(qp->inline_mr);
+	free(qp->inline_data);
+}
+
+static int make_ibv_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
+{
+	int rc = 0;
+
+	qp->ibv = try_create(qp, init, init->cap.max_inline);
+	if (!qp->ibv && init->cap.max_inline) {
+		qp->ibv = try_create(qp, init, 0);
+		if (qp->ibv)
+			rc = make_inline(qp, init->cap.max_inline);
+	}
+	if (!qp->ibv)
+		return hca_verbs_null_error();
+	if (!rc && (qp->ibv->qp_num < QPN_MIN || qp->ibv->qp_num > QPN_MAX))
+		rc = -EOPNOTSUPP;
+	if (rc) {
+		qp->hca->verbs->destroy_qp(qp->ibv);
+		free_inline(qp);
+	}
+	return rc;
+}
+
+static int reserve_completions(struct hca_qp *qp, const struct urxe_qp_init *init)
+{
+	uint32_t receives = qp->srq ? 0 : init->cap.max_recv_wr;
+	int rc = hca_cq_reserve(qp->send_cq, init->cap.max_send_wr);
+
+	if (rc)
+		return rc;
+	rc = qp->srq ? hca_srq_use(qp->srq, qp->recv_cq) : hca_cq_reserve(qp->recv_cq, receives);
+	if (rc)
+		hca_cq_release(qp->send_cq, init->cap.max_send_wr);
+	return rc;
+}
+
+static void release_completions(struct hca_qp *qp)
+{
+	hca_cq_release(qp->send_cq, qp->max_sends);
+	hca_cq_release(qp->recv_cq, qp->receives.n);
+}
+
+/* Memory of the queue pair's requests. */
+static int make_requests(struct hca_qp *qp, const struct urxe_qp_init *init)
+{
+	qp->max_sends = init->cap.max_send_wr;
+	while (qp->ring_mask + 1 < qp->max_sends)
+		qp->ring_mask = 2 * qp->ring_mask + 1;
+	if (init->type == URXE_QPT_UD) {
+		qp->ahs = calloc(qp->ring_mask + 1, sizeof(struct hca_ah *));
+		if (!qp->ahs)
+			return -ENOMEM;
+	}
+	return work_slots_init(&qp->receives, qp->srq ? 0 : init->cap.max_recv_wr);
+}
+
+static int make_objects(struct hca_qp *qp, const struct urxe_qp_init *init)
+{
+	int rc = hca_pd_get(qp->hca, init->pd, &qp->pd);
+
+	if (rc)
+		return rc;
+	rc = work_ids_add(&qp->hca->work_ids, qp, false, &qp->id);
+	if (rc)
+		goto no_id;
+	rc = reserve_completions(qp, init);
+	if (rc)
+		goto no_room;
+	rc = make_ibv_qp(qp, init);
+	if (!rc)
+		return 0;
+	release_completions(qp);
+no_room:
+	work_ids_remove(&qp->hca->work_ids, qp->id);
+no_id:
+	hca_pd_put(qp->pd);
+	return rc;
+}
+
+static void free_qp(struct hca_qp *qp)
+{
+	work_slots_free(&qp->receives);
+	free(qp->ahs);
+	free(qp);
+}
+
+int hca_qp_create(void *ctx, struct urxe_qp *engine_qp, const struct urxe_qp_init *init,
+		  const struct urxe_offload_queues *queues, void **out, uint32_t *qpn)
+{
+	struct hca *hca = ctx;
+	struct hca_qp *qp;
+	int rc;
+
+	(void)engine_qp;
+	/* libibverbs' plain call has no such flag. */
+	if (init->block_self_mcast)
+		return -EOPNOTSUPP;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	qp->hca = hca;
+	qp->ctx = init->ctx;
+	qp->send_cq = queues->send_cq;
+	qp->recv_cq = queues->recv_cq;
+	qp->srq = queues->srq;
+	rc = make_requests(qp, init);
+	if (!rc)
+		rc = make_objects(qp, init);
+	if (rc) {
+		free_qp(qp);
+		return rc;
+	}
+	/* Completions of a shared receive queue come whenever the peers send. */
+	if (qp->srq)
+		hca_cq_expect(qp->recv_cq, 1);
+	LIST_INSERT_HEAD(&hca->qps, qp, link);
+	*out = qp;
+	*qpn = qp->ibv->qp_num;
+	return 0;
+}
+
+void hca_qp_destroy(void *hca_qp)
+{
+	struct hca_qp *qp = hca_qp;
+
+	qp->hca->verbs->destroy_qp(qp->ibv);
+	free_inline(qp);
+	hca_qp_forget_requests(qp);
+	if (qp->srq)
+		qp->recv_cq->outstanding--;
+	release_completions(qp);
+	work_ids_remove(&qp->hca->work_ids, qp->id);
+	LIST_REMOVE(qp, link);
+	hca_pd_put(qp->pd);
+	free_qp(qp);
+}
+
+uint32_t hca_qp_number(const struct hca_qp *qp)
+{
+	return qp->ibv->qp_num;
+}
+
+bool hca_qp_takes(void *hca_qp, const struct urxe_qp_attr *attr)
+{
+	const struct hca_qp *qp = hca_qp;
+
+	return hca_has_gid(qp->hca, attr->path.sgid_index) && attr->path_mtu <= qp->hca->mtu &&
+	       qp->hca->owner->takes(qp->ctx, attr);
+}
+
+/* Completions of requests before the reset name no queue any more. */
+static int renumber(struct hca_qp *qp)
+{
+	uint32_t id;
+	int rc = work_ids_add(&qp->hca->work_ids, qp, false, &id);
+
+	if (rc)
+		return rc;
+	work_ids_remove(&qp->hca->work_ids, qp->id);
+	qp->id = id;
+	hca_qp_forget_requests(qp);
+	return 0;
+}
+
+int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *from, uint32_t mask)
+{
+	struct hca_qp *qp = hca_qp;
+	struct ibv_qp_attr attr;
+	int rc;
+
+	/* Drivers without rate limits refuse the attribute; they need not know that there is none.
+	 */
+	if (!from->rate_limit && !qp->limited)
+		mask &= ~(uint32_t)URXE_QP_RATE_LIMIT;
+	rc = hca_qp_attr(qp->hca, &attr, from, &mask);
+	if (rc || !mask)
+		return rc;
+	rc = qp->hca->verbs->modify_qp(qp->ibv, &attr, (int)mask);
+	if (rc)
+		return hca_verbs_error(rc);
+	if (mask & URXE_QP_RATE_LIMIT)
+		qp->limited = from->rate_limit;
+	return mask & URXE_QP_STATE && from->state == URXE_QPS_RESET ? renumber(qp) : 0;
+}
+
+void hca_qp_query(void *hca_qp, struct urxe_qp_attr *attr)
+{
+	const int mask = IBV_QP_STATE | IBV_QP_RQ_PSN | IBV_QP_SQ_PSN;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr now = {0};
+	struct hca_qp *qp = hca_qp;
+
+	if (qp->hca->verbs->query_qp(qp->ibv, &now, mask, &init))
+		return;
+	attr->state = (uint8_t)now.qp_state;
+	attr->rq_psn = now.rq_psn;
+	attr->sq_psn = now.sq_psn;
+	attr->sq_draining = now.sq_draining;
+}
+
+static union ibv_gid group(const struct urxe_gid *gid)
+{
+	union ibv_gid to;
+
+	memcpy(to.raw, gid->raw, sizeof(to.raw));
+	return to;
+}
+
+int hca_qp_mcast_attach(void *hca_qp, const struct urxe_gid *gid)
+{
+	const union ibv_gid to = group(gid);
+	struct hca_qp *qp = hca_qp;
+
+	return hca_verbs_error(qp->hca->verbs->attach_mcast(qp->ibv, &to, 0));
+}
+
+void hca_qp_mcast_detach(void *hca_qp, const struct urxe_gid *gid)
+{
+	const union ibv_gid to = group(gid);
+	struct hca_qp *qp = hca_qp;
+
+	qp->hca->verbs->detach_mcast(qp->ibv, &to, 0);
+}

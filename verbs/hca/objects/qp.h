@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Queue pairs of the HCA, and the requests that they have. */
+#ifndef URXE_VERBS_HCA_OBJECTS_QP_H
+#define URXE_VERBS_HCA_OBJECTS_QP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "work_id.h"
+
+struct hca;
+struct hca_ah;
+struct hca_cq;
+struct hca_pd;
+struct hca_srq;
+struct ibv_qp;
+struct urxe_gid;
+struct urxe_offload_queues;
+struct urxe_qp;
+struct urxe_qp_attr;
+struct urxe_qp_init;
+struct urxe_recv_wr;
+struct urxe_send_wr;
+
+struct hca_qp {
+	struct hca *hca;
+	struct ibv_qp *ibv;
+	void *ctx; /* of the engine's queue pair */
+	struct hca_pd *pd;
+	struct hca_cq *send_cq, *recv_cq;
+	struct hca_srq *srq; /* NULL: own receive queue */
+	uint32_t id;         /* of work_id.h */
+	uint32_t sends;      /* send requests that the HCA has */
+	uint32_t posted;     /* send requests that the HCA has had, modulo 2^32 */
+	uint32_t max_sends;
+	uint32_t ring_mask; /* number of entries of ahs and of inline_data, minus 1 */
+	struct work_slots receives;
+	/* UD: the address handles of outstanding requests, by number of the request. */
+	struct hca_ah **ahs;
+	/* A ring of slots of max_inline bytes for inline data, if the HCA takes less than the
+	 * program may post; else NULL. */
+	uint8_t *inline_data;
+	struct ibv_mr *inline_mr;
+	uint32_t max_inline;
+	bool limited; /* has a rate limit */
+	LIST_ENTRY(hca_qp) link;
+};
+
+/* As in struct urxe_offload_ops; ctx is a struct hca. */
+int hca_qp_create(void *ctx, struct urxe_qp *engine_qp, const struct urxe_qp_init *init,
+		  const struct urxe_offload_queues *queues, void **qp, uint32_t *qpn);
+void hca_qp_destroy(void *qp);
+bool hca_qp_takes(void *qp, const struct urxe_qp_attr *attr);
+int hca_qp_modify(void *qp, const struct urxe_qp_attr *attr, uint32_t mask);
+void hca_qp_query(void *qp, struct urxe_qp_attr *attr);
+int hca_qp_mcast_attach(void *qp, const struct urxe_gid *gid);
+void hca_qp_mcast_detach(void *qp, const struct urxe_gid *gid);
+uint32_t hca_qp_post_send(void *qp, const struct urxe_send_wr *wrs, uint32_t n, int *rc);
+uint32_t hca_qp_post_recv(void *qp, const struct urxe_recv_wr *wrs, uint32_t n, int *rc);
+
+uint32_t hca_qp_number(const struct hca_qp *qp);
+/* A request has completed. False: there is no such request. */
+bool hca_qp_sent(struct hca_qp *qp);
+bool hca_qp_received(struct hca_qp *qp, uint32_t slot, uint64_t *wr_id);
+/* Forgets all requests: the HCA's queue pair is in RESET, or gone. */
+void hca_qp_forget_requests(struct hca_qp *qp);
+
+#endif

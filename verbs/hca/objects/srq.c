@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "srq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cq.h"
+#include "hca/device.h"
+#include "qp.h"
+#include "wr.h"
+
+static int make_ibv_srq(struct hca_srq *srq, const struct urxe_rq_attr *attr)
+{
+	struct ibv_srq_init_attr init = {
+		.srq_context = srq,
+		.attr = {.max_wr = attr->max_wr, .max_sge = attr->max_sge},
+	};
+
+	srq->ibv = srq->hca->verbs->create_srq(srq->pd->pd, &init);
+	return srq->ibv ? 0 : hca_verbs_null_error();
+}
+
+static int make_srq(struct hca_srq *srq, const struct urxe_rq_attr *attr)
+{
+	struct hca *hca = srq->hca;
+	int rc = work_slots_init(&srq->slots, attr->max_wr);
+
+	if (rc)
+		return rc;
+	rc = hca_pd_get(hca, attr->pd, &srq->pd);
+	if (rc)
+		return rc;
+	rc = work_ids_add(&hca->work_ids, srq, true, &srq->id);
+	if (!rc) {
+		rc = make_ibv_srq(srq, attr);
+		if (rc)
+			work_ids_remove(&hca->work_ids, srq->id);
+	}
+	if (rc)
+		hca_pd_put(srq->pd);
+	return rc;
+}
+
+int hca_srq_create(void *ctx, const struct urxe_rq_attr *attr, struct urxe_rq *engine_srq,
+		   void **out)
+{
+	struct hca_srq *srq = calloc(1, sizeof(*srq));
+	int rc;
+
+	if (!srq)
+		return -ENOMEM;
+	srq->hca = ctx;
+	srq->srq = engine_srq;
+	rc = make_srq(srq, attr);
+	if (rc) {
+		work_slots_free(&srq->slots);
+		free(srq);
+		return rc;
+	}
+	LIST_INSERT_HEAD(&srq->hca->srqs, srq, link);
+	*out = srq;
+	return 0;
+}
+
+void hca_srq_destroy(void *hca_srq)
+{
+	struct hca_srq *srq = hca_srq;
+
+	srq->hca->verbs->destroy_srq(srq->ibv);
+	work_ids_remove(&srq->hca->work_ids, srq->id);
+	LIST_REMOVE(srq, link);
+	hca_pd_put(srq->pd);
+	work_slots_free(&srq->slots);
+	free(srq);
+}
+
+int hca_srq_set_limit(void *hca_srq, uint32_t limit)
+{
+	struct ibv_srq_attr attr = {.srq_limit = limit};
+	struct hca_srq *srq = hca_srq;
+
+	return hca_verbs_error(srq->hca->verbs->modify_srq(srq->ibv, &attr, IBV_SRQ_LIMIT));
+}
+
+/* Whether the queue pair is the first of its SRQ in the list that has its receive CQ. */
+static bool is_first_with_cq(const struct hca_qp *qp)
+{
+	const struct hca_qp *other;
+
+	LIST_FOREACH(other, &qp->hca->qps, link)
+	if (other->srq == qp->srq && other->recv_cq == qp->recv_cq)
+		return other == qp;
+	return true;
+}
+
+/* Room for n more completions in each CQ that has room for those of the queue. */
+static int reserve_growth(struct hca_srq *srq, uint32_t n)
+{
+	struct hca_qp *qp;
+	int rc = 0;
+
+	/* Without a queue pair the CQ gets all the room with the next one. */
+	srq->counted = NULL;
+	LIST_FOREACH(qp, &srq->hca->qps, link)
+	{
+		if (rc || qp->srq != srq || !is_first_with_cq(qp))
+			continue;
+		rc = hca_cq_reserve(qp->recv_cq, n);
+		srq->counted = qp->recv_cq;
+	}
+	return rc;
+}
+
+int hca_srq_resize(void *hca_srq, uint32_t max_wr)
+{
+	struct ibv_srq_attr attr = {.max_wr = max_wr};
+	struct hca_srq *srq = hca_srq;
+	uint32_t before = srq->slots.n;
+	int rc = work_slots_grow(&srq->slots, max_wr);
+
+	if (!rc)
+		rc = reserve_growth(srq, srq->slots.n - before);
+	if (!rc)
+		rc = hca_verbs_error(srq->hca->verbs->modify_srq(srq->ibv, &attr, IBV_SRQ_MAX_WR));
+	return rc;
+}
+
+uint32_t hca_srq_post(void *hca_srq, const struct urxe_recv_wr *wrs, uint32_t n, int *rc)
+{
+	struct ibv_recv_wr list[HCA_WR_BATCH + 1], *bad = NULL;
+	struct hca_srq *srq = hca_srq;
+	uint32_t done = 0, described, taken;
+
+	do {
+		described = hca_wr_receives(list, wrs + done, n - done, &srq->slots, srq->id);
+		*rc = -ENOMEM;
+		if (!described)
+			break;
+		*rc = ibv_post_srq_recv(srq->ibv, list, &bad);
+		taken = hca_wr_taken(*rc, bad ? bad - list : -1, described);
+		hca_wr_unused(list + taken, described - taken, &srq->slots);
+		*rc = hca_wr_error(*rc);
+		done += taken;
+	} while (taken == described && done < n);
+	return done;
+}
+
+int hca_srq_use(struct hca_srq *srq, struct hca_cq *cq)
+{
+	int rc = 0;
+
+	if (srq->counted != cq)
+		rc = hca_cq_reserve(cq, srq->slots.n);
+	if (!rc)
+		srq->counted = cq;
+	return rc;
+}
+
+void hca_srqs_forget_cq(struct hca *hca, const struct hca_cq *cq)
+{
+	struct hca_srq *srq;
+
+	LIST_FOREACH(srq, &hca->srqs, link)
+	if (srq->counted == cq)
+		srq->counted = NULL;
+}
+
+bool hca_srq_received(struct hca_srq *srq, uint32_t slot, uint64_t *wr_id)
+{
+	return work_slots_return(&srq->slots, slot, wr_id);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Conversion of work requests and completions between the engine and libibverbs. */
+#ifndef URXE_VERBS_HCA_OBJECTS_WR_H
+#define URXE_VERBS_HCA_OBJECTS_WR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+#include <rxe/types.h>
+
+#include "work_id.h"
+
+/* Requests that one call of libibverbs gets. */
+#define HCA_WR_BATCH 16
+
+/* All but wr_id, next and, for a datagram, its address handle. `sge` is for inline data. */
+void hca_wr_send(struct ibv_send_wr *to, struct ibv_sge *sge, const struct urxe_send_wr *from);
+
+/*
+ * Describes up to HCA_WR_BATCH receive requests as a list, and takes a slot for each. Returns their
+ * number: fewer than n if no slot is left.
+ */
+uint32_t hca_wr_receives(struct ibv_recv_wr *list, const struct urxe_recv_wr *wrs, uint32_t n,
+			 struct work_slots *slots, uint32_t id);
+/* Returns the slots of requests that the HCA has not taken. */
+void hca_wr_unused(const struct ibv_recv_wr *list, uint32_t n, struct work_slots *slots);
+
+/*
+ * The number of requests of a list of n that the provider has taken: its function has returned rc,
+ * and *bad_wr is the request with the index `bad`, negative if there is none.
+ */
+uint32_t hca_wr_taken(int rc, ptrdiff_t bad, uint32_t n);
+/* `rc`: what the provider's function has returned, an errno value or -1 with errno set. 0; -ENOMEM:
+ * the provider's queue is full; -EINVAL: the provider refuses the request. */
+int hca_wr_error(int rc);
+
+/* All but wr_id and qpn. */
+void hca_wr_completion(struct urxe_wc *to, const struct ibv_wc *from);
+
+#endif
