@@ -26,7 +26,7 @@ struct daemon {
 	int signal_fd;
 	struct listener listener;
 	struct monitor monitor;
-	bool checks_inboxes; /* tag of fd_guard_fd() in the epoll set */
+	bool checks_inboxes; /* its address is the epoll data of fd_guard_fd() */
 	bool stop;
 	bool hears_multicast; /* a program has joined a multicast group */
 	uint64_t looked_at;   /* when it last looked for events, ns */

@@ -25,13 +25,13 @@ struct mr {
 };
 
 /*
- * Counts a region, and its pages unless it is on-demand. 0 or -ENOMEM. With the lock of the port,
- * as mr_uncount.
+ * Counts a region among those of the process, and adds its pages to the index of mr_index.h unless
+ * it is on-demand. 0 or -ENOMEM. With port.lock, as mr_uncount.
  */
 int mr_count(const struct mr *mr);
 void mr_uncount(const struct mr *mr);
 void mr_destroy(struct object *object);
-/* Frees released regions: no peer copies to or from their memory any more. */
+/* Frees all released regions, once no peer copies to or from their memory any more. */
 void mr_free_released(void);
 /* Withdraws the bytes from the region, until urxe_mr_unmapped() decides for good. */
 void mr_unmap(struct mr *mr, const struct urxe_extent *bytes);

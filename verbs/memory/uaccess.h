@@ -9,8 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* End of the addresses of a process on x86-64, and by default on arm64. */
+/* The kernel gives a process no address from here on, unless the process asks for one by a hint. */
+#if defined(__aarch64__)
+#define UACCESS_END (UINT64_C(1) << 48)
+#else
 #define UACCESS_END (UINT64_C(1) << 47)
+#endif
 
 int uaccess_read(void *to, uint64_t from, size_t size);
 int uaccess_write(uint64_t to, const void *from, size_t size);

@@ -29,7 +29,7 @@ struct cq {
 };
 TAILQ_HEAD(cq_list, cq);
 
-/* The engine's callbacks. */
+/* The engine's callbacks. cq_add returns false if the ring is full. */
 bool cq_add(void *ctx, const struct urxe_wc *wc);
 void cq_comp_event(void *ctx);
 
@@ -40,7 +40,8 @@ void cq_arm(struct cq *cq, bool solicited);
 void cq_publish(struct cq *cq);
 /* Completions that the application has not polled, visible or not. */
 uint32_t cq_count(const struct cq *cq);
-/* Replaces the ring, and moves these completions to the new one. */
+/* Replaces the ring, as ibv_resize_cq does, and moves the completions of cq_count to the new one.
+ */
 void cq_move(struct cq *cq, const struct queue *ring);
 void cq_destroy(struct object *object);
 

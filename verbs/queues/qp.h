@@ -43,10 +43,12 @@ struct qp {
 	struct pd *pd;
 	struct cq *recv_cq;
 	struct remote_qp *remote; /* the connection that the daemon knows; RC and UC */
-	struct local_qp *local;   /* the number that the daemon knows; NULL: leased, without HCA */
+	struct local_qp
+		*local; /* the daemon's record of the QPN; NULL: leased, so none is needed */
 	uint32_t async_events;
 	bool by_hca;        /* a connection goes by the HCA; set before the transition to RTR */
-	bool number_taken;  /* another process has the QPN: only the HCA can execute the QP */
+	bool number_taken;  /* the HCA's QPN is that of another process: only the HCA can execute it
+			     */
 	uint8_t way_reason; /* enum way_reason of port_hca.h */
 	bool flushing;      /* in port.flushing_qps */
 	LIST_ENTRY(qp) flushing_link;

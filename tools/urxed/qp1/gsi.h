@@ -5,12 +5,12 @@
  *
  * gsi_input and gsi_send only queue; gsi_run does the work, so no callback is called recursively.
  * All queues are fair (fair_queue.h): a sender that floods QP1 loses its own frames, and a next hop
- * that is not reached holds up no other MAD. Senders whose address resolution has confirmed come
- * before unknown ones.
+ * that is not reached holds up no other MAD. gsi_run serves senders
+ * whose MAC address resolution has confirmed before unknown ones.
  *
- * A refusal of a request goes to the MAC that the request came from. So a request needs no entry of
- * the neighbour table before a program has accepted it, and a sender with an invented address gets
- * no more than one MAD of the same length for each of its own.
+ * The refusal of a request (REJ) goes to the MAC that the request came from. So a request needs no
+ * entry of the neighbour table before a program has accepted it, and a sender with an invented
+ * address gets no more than one MAD of the same length for each of its own.
  */
 #ifndef URXE_URXED_QP1_GSI_H
 #define URXE_URXED_QP1_GSI_H

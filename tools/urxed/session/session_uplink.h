@@ -26,9 +26,10 @@ void sessions_update_uplink(struct sessions *sessions);
  */
 bool sessions_have_sockets(const struct sessions *sessions);
 /*
- * Call it after a change of the HCA, which sessions_update_uplink does, too, and after the first
- * remote QP of a local one. While an HCA backs the device, its uplink receives packets to queue
- * pairs of the engine only, or the switch would see all packets of the HCA.
+ * The caller calls this after the HCA has changed, or after a local QP got its first remote QP;
+ * sessions_update_uplink calls it as well. While an HCA backs the device, the uplink on the HCA's
+ * interface receives only packets to queue pairs of the engine. Without that filter the switch
+ * would also receive all packets to the HCA's queue pairs.
  */
 void sessions_update_admission(struct sessions *sessions);
 /* The session has leased the block that begins with qpn. */

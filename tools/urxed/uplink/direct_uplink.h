@@ -64,8 +64,8 @@ int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *bl
 struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct);
 
 /*
- * Whether packets that the switch receives never reach sockets: an XDP program gives each packet to
- * one of them. With af_packet: both receive it.
+ * True: each packet reaches either the switch or the processes' sockets, never both, because the
+ * XDP program of an af_xdp: uplink chooses. False: both receive each packet (af_packet:).
  */
 bool direct_uplink_redirects(const struct direct_uplink *direct);
 

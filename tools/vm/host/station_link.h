@@ -28,13 +28,13 @@ struct station_link {
 	uint32_t sent;   /* frames so far; modulo the ring's size, number of the next buffer */
 	uint32_t staged; /* frames that station_link_flush will publish */
 	struct netdev_frame frames[STATION_LINK_BURST];
-	uint64_t retry_at; /* next look for a daemon, ns */
+	uint64_t retry_at; /* next attempt to connect, ns */
 	bool away;         /* as after station_link_leave, until station_link_return */
-	int error;         /* of the last look, which was logged; 0 = none */
+	int error;         /* of the last attempt to connect, which was logged; 0 = none */
 	uint64_t dropped;  /* frames without a daemon, or longer than a station's MTU */
 };
 
-/* A port, of which another process has the link (station_link_adopt). */
+/* What another process needs to go on with a port of the switch (station_link_adopt). */
 struct station_handover {
 	bool joined; /* false: there is no port, and no descriptor */
 	uint32_t mtu, sent;
@@ -42,7 +42,7 @@ struct station_handover {
 	struct netdev_shm_fds fds;
 };
 
-/* A closed link, which station_link_close accepts. */
+/* Makes *link a closed link, which station_link_close accepts. */
 void station_link_clear(struct station_link *link);
 /*
  * Connects to the daemon, and gets a port. Errors: a status of struct station_reply; -ENOENT or

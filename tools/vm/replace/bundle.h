@@ -16,8 +16,8 @@
 #include "vm/host/station_link.h"
 
 #define BUNDLE_FUNCTIONS 2u
-/* Listening sockets of the functions and of bundle_channel.h, doorbells, a station's, and those of
- * the functions. */
+/* Descriptors: three listening sockets (of two functions, and of channel.h), the memory of the
+ * doorbells, four of the station, and those of the functions. */
 #define BUNDLE_FDS (3u + 1u + 4u + BUNDLE_FUNCTIONS * VNIC_VFIO_FDS)
 
 /* Options that the machine's hypervisor and drivers have seen: both processes have the same. */

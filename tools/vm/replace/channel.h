@@ -22,8 +22,9 @@
 #include "vm/replace/bundle.h"
 
 /*
- * How long the old process waits for a packet. The machine's device stands still meanwhile; with
- * the local ACK timeout 14 and 7 retries, as perftest has them, peers wait for 1.4 s.
+ * How long the old process waits for a packet. The machine's device stands still meanwhile. With
+ * the local ACK timeout 14 and 7 retries, as perftest has them, a peer waits for at least 0.54 s
+ * (IBA 9.7.6.1.3), a peer that runs urxe for 1.4 s.
  */
 #define CHANNEL_OLD_MS 800
 /* How long the new process waits: the old one may wait for peers and the hypervisor. */

@@ -15,8 +15,9 @@ struct bundle;
 int take_over_begin(struct vm *vm, const struct vm_attr *attr, struct bundle *b,
 		    char error[VM_ERROR]);
 /*
- * Makes the device that of the running process, which ends, and starts it. All parts of *vm are
- * open. After an error the caller must not reset the device: the running process goes on with it.
+ * Loads the running process's state into the device of *vm, lets that process end, and starts the
+ * device. All parts of *vm are open. After an error the caller must not reset the device: the
+ * running process goes on with it.
  */
 int take_over_finish(struct vm *vm, struct bundle *b, char error[VM_ERROR]);
 /* The connection to the process that was replaced is readable: it has ended. */

@@ -65,10 +65,11 @@ struct vnic_vfio_ops {
 	/* After reset and the removal of all memory. */
 	void (*disconnected)(void *ctx);
 	/*
-	 * A call of write, reset, bus_master or memory_removed may withdraw memory to or from which
-	 * other processes still copy; and a write may be a poll that should wait for a completion.
-	 * Returns whether these copies and waits have ended. While false, the server neither unmaps
-	 * memory nor replies (vnic_vfio_server_is_held), unless it is destroyed. NULL: always true.
+	 * Returns true if no other process copies to or from guest memory that the model has
+	 * withdrawn, and no poll of the guest waits. The server asks after write, reset,
+	 * bus_master, memory_removed, stop and logging. The guest polls a CQ by writing a register;
+	 * the reply may wait for a completion. While false, the server neither unmaps memory nor
+	 * replies (vnic_vfio_server_is_held), unless it is destroyed. NULL: always true.
 	 */
 	bool (*settled)(void *ctx);
 	/* The server has refused memory of the hypervisor's, with this negative errno value. May be
@@ -103,11 +104,12 @@ struct vnic_vfio_migration_ops {
 	/* A stream was refused with this negative errno value. */
 	void (*refused)(void *ctx, int error);
 	/*
-	 * From now on the log of the guest's memory is on, or off. Other processes must not write
-	 * to the memory while it is on; the server replies when `settled` returns true.
+	 * The server turns the logging of dirty pages on or off. While it is on, other processes
+	 * must not write to the guest's memory; the server replies when `settled` returns true.
 	 */
 	void (*logging)(void *ctx, bool on);
-	/* Marks memory that the model writes to all the time, before the log is read. */
+	/* Marks the pages dirty that the model writes to all the time. The server reads the log
+	 * afterwards. */
 	void (*mark)(void *ctx);
 };
 
@@ -189,12 +191,13 @@ void vnic_vfio_server_go_on(struct vnic_vfio_server *server);
  */
 int vnic_vfio_server_hand_over(struct vnic_vfio_server *server, struct vnic_vfio_handover *h);
 /*
- * Makes a new server, to which no client was connected, and its function those of *h, stopped. The
- * guest's memory is mapped, but not accessed, because the other process may still go on. The stream
- * and the descriptors may come from a hostile process. Descriptors that the server keeps are
- * replaced by -1 in h->fds. After an error the server can only be destroyed. -EBADMSG: the stream
- * is damaged, or contradicts the descriptors; -EPROTONOSUPPORT: of a later version; -EINVAL: of
- * another kind of function; an error of vnic_guest_memory_map, or the model's.
+ * Loads *h into `server`, which the caller has created and which never had a client. The server
+ * gets the client of *h, and the function stays stopped. The guest's memory is mapped, but not
+ * accessed, because the other process may still go on. The stream and the descriptors may come from
+ * a hostile process. Descriptors that the server keeps are replaced by -1 in h->fds. After an error
+ * the server can only be destroyed. -EBADMSG: the stream is damaged, or contradicts the
+ * descriptors; -EPROTONOSUPPORT: of a later version; -EINVAL: of another kind of function; an error
+ * of vnic_guest_memory_map, or the model's.
  */
 int vnic_vfio_server_take_over(struct vnic_vfio_server *server, struct vnic_vfio_handover *h);
 
