@@ -106,6 +106,8 @@ static void write_qp(struct json_text *j, const struct state_qp *qp)
 	json_put_close(j, '}');
 }
 
+#define LENGTH_MAX ((UINT64_C(1) << 59) - 1)
+
 static void write_mr(struct json_text *j, const struct urxe_mr_attr *mr)
 {
 	char iova[19]; /* as text, because JSON readers may have only 63 bits for a number */
@@ -115,8 +117,8 @@ static void write_mr(struct json_text *j, const struct urxe_mr_attr *mr)
 	json_put_number(j, "pd", mr->pd);
 	snprintf(iova, sizeof(iova), "0x%" PRIx64, mr->iova);
 	json_put_string(j, "iova", iova);
-	/* An implicit on-demand region has 2^64 - 1 bytes. */
-	json_put_number(j, "length", mr->length < INT64_MAX ? mr->length : INT64_MAX);
+	/* urxed takes numbers of 18 digits; an implicit on-demand region has 2^64 - 1 bytes. */
+	json_put_number(j, "length", mr->length < LENGTH_MAX ? mr->length : LENGTH_MAX);
 	json_put_number(j, "access", mr->access);
 	json_put_close(j, '}');
 }
