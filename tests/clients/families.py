@@ -9,6 +9,7 @@ import fio  # noqa: E402
 import ibverbs_utils  # noqa: E402
 import iser  # noqa: E402
 import libfabric  # noqa: E402
+import mpich  # noqa: E402
 import openmpi  # noqa: E402
 import perftest  # noqa: E402
 import pyverbs  # noqa: E402
@@ -25,6 +26,7 @@ FAMILIES = {module.__name__: module for module in (
     ucx,
     libfabric,
     openmpi,
+    mpich,
     pyverbs,
     fio,
     iser,

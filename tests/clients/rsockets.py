@@ -2,21 +2,28 @@
 """
 Programs of TCP over rsockets: `LD_PRELOAD=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so urxe run -- COMMAND` at both
 ends. `librspreload.so` of librdmacm 44 has neither `accept4` nor epoll, no sockets with SOCK_CLOEXEC, and few socket options;
-that decides which programs work, with any device. `redis-server` needs epoll, `iperf3` and `qperf` need options of sockets,
-and Python's sockets have SOCK_CLOEXEC. Such a program fails, or uses the kernel's TCP: `urxe show id` lists the
-listeners and connections of rsockets.
+that decides which programs work, with any device. `redis-server` and `nginx` need epoll, `iperf3` and `qperf` need options of
+sockets, `sshd` and Python have sockets with SOCK_CLOEXEC. Such a program fails, transfers nothing, or uses the kernel's TCP:
+`urxe show id` lists the listeners and connections of rsockets.
 `RDMAV_FORK_SAFE=1` makes rsockets connect by the kernel's TCP first, which does not know the addresses of a `urxed` without uplink.
+
+The last table has the rates of a run of the tests, over rsockets and then over the kernel's TCP by the same commands without
+`urxe run`. Between two hosts TCP has the veth cable's segmentation offloads.
 """
 import glob
 import re
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Callable
 
-from host import Failure
-from row import Connected, Refusal, Row
+from host import Failure, succeed, wait_listening
+from row import SECONDS, Connected, Refusal, Row, words
 
-PACKAGES = ['librdmacm1', 'netcat-traditional', 'netcat-openbsd', 'iperf']
+PACKAGES = ['librdmacm1', 'netcat-traditional', 'netcat-openbsd', 'iperf', 'redis-server', 'nginx']
 LIBRARY = '/usr/lib/*/rsocket/librspreload.so'
 TEXT = 'sent by rsockets'
+# Bytes per second by the client's command, for the page.
+FIGURES = {}
 
 
 @contextmanager
@@ -36,6 +43,29 @@ class Pair(Connected):
             super().run(at)
 
 
+@dataclass(frozen=True)
+class Measured(Pair):
+    """A pair whose client prints a rate. It runs once more over the kernel's TCP."""
+    rate: Callable = None  # of the client's output, in bytes per second
+    tcp_port: int = 0  # where the server listens
+
+    def judge(self, client, server=None):
+        super().judge(client, server)
+        FIGURES[self.client] = {'rsockets': self.rate(client.output())}
+
+    def run(self, at):
+        super().run(at)
+        server = at.server.spawn(words(self.server, at, at.server))
+        wait_listening(server, self.tcp_port)
+        client = at.client.spawn(words(self.client, at, at.client))
+        try:
+            succeed(client, SECONDS)
+            FIGURES[self.client]['TCP'] = self.rate(client.output())
+        finally:
+            server.kill()
+            client.kill()
+
+
 class Alone(Row):
     def run(self, at):
         with preloaded(at):
@@ -47,15 +77,21 @@ def check_text(_client, server):
         raise Failure(f'the server has received {server!r}')
 
 
-def check_rate(client, _server):
-    if not re.search(r'\s[1-9][\d.]* [MG]bits/sec', client):
-        raise Failure(f'no rate: {client}')
+def rate_of_iperf(output):
+    found = re.search(r'\s([\d.]+) ([MG])bits/sec', output)
+    if not found or not float(found[1]):
+        raise Failure(f'no rate: {output}')
+    return float(found[1]) * {'M': 1e6, 'G': 1e9}[found[2]] / 8
 
 
 ROWS = [
     Pair(server='nc.traditional -l -p 7001 -q 1', client=f'sh -c "echo {TEXT} | nc.traditional -q 1 {{}} 7001"',
          check=check_text),
-    Pair(server='iperf -s', client='iperf -c {} -t 1', check=check_rate, keeps_serving=True),
+    Measured(server='iperf -s', client='iperf -c {} -t 1', keeps_serving=True, rate=rate_of_iperf, tcp_port=5001),
     Alone('nc.openbsd -l 7001', refusal=Refusal('rsockets has no SO_REUSEPORT',
                                                 "Couldn't set SO_REUSEPORT: Operation not supported")),
+    Alone('nginx -c {programs}/nginx.conf', refusal=Refusal('rsockets has no epoll, and Debian builds nginx without poll',
+                                                            r'epoll_ctl\(1, \d+\) failed', status=2)),
+    Alone("redis-server --port 7101 --save ''", refusal=Refusal(
+        'rsockets has no epoll; redis-server ends with a crash report', 'Unrecoverable error creating TCP socket accept handler', status=-11)),
 ]

@@ -55,6 +55,7 @@ class Record:
         os.makedirs(folder, exist_ok=True)
         self.path = os.path.join(folder, f'{options.family}-{options.place}.json')
         self.rows = {}
+        self.figures = {}
         try:
             with open(self.path, encoding='utf-8') as file:
                 before = json.load(file)
@@ -64,11 +65,12 @@ class Record:
         self.build = digest(options.build)
         if before and (before['packages'], before.get('build')) == (self.packages, self.build):
             self.rows = {(row['server'], row['client']): row['failure'] for row in before['rows']}
+            self.figures = before.get('figures', {})
 
     def add(self, row, failure):
         self.rows[(getattr(row, 'server', ''), row.client)] = failure
         with open(self.path, 'w', encoding='utf-8') as file:
-            json.dump({'packages': self.packages, 'build': self.build,
+            json.dump({'packages': self.packages, 'build': self.build, 'figures': self.figures,
                        'rows': [{'server': server, 'client': client, 'failure': failure}
                                 for (server, client), failure in self.rows.items()]}, file, indent=1)
 
@@ -87,6 +89,7 @@ def run():
     with ALL_PLACES[options.place](options.build) as at:
         for row in rows:
             failure = run_row(row, at)
+            record.figures |= getattr(family, 'FIGURES', {})
             record.add(row, failure)
             if failure:
                 failed.append(row.client)

@@ -68,6 +68,9 @@ Then start the source, or use a machine that runs under `urxe run` already, and 
 '''
 
 
+RATES = '\n| client | place | over rsockets | over TCP |\n|---|---|---:|---:|\n'
+
+
 def key(row):
     return [getattr(row, 'server', ''), row.client]
 
@@ -96,10 +99,24 @@ def section(name, family, versions):
         yield f'| {program(typed(row.client))} | {commands(row)} | {result} | {reason} |\n'
 
 
-def page(versions):
+def shown_rate(rate):
+    return f'{rate / 1e9:.2g} GB/s'
+
+
+def rate_lines(places):
+    """The rows of the table of rates; `places`: figures by the title of a place, and the client's command."""
+    for place, figures in places.items():
+        for command, rates in figures.items():
+            yield f'| `{typed(command)}` | {place} | {shown_rate(rates["rsockets"])} | {shown_rate(rates["TCP"])} |\n'
+
+
+def page(versions, rates):
+    """`rates`: the lines of the table of rates."""
     parts = [HEAD]
     for name, family in FAMILIES.items():
         parts += section(name, family, versions)
+        if hasattr(family, 'FIGURES'):
+            parts += [RATES, *rates]
     return ''.join([*parts, MIGRATION])
 
 
@@ -124,13 +141,14 @@ def checked(name, family, records, built):
 
 
 def write(build):
-    versions = {}
+    versions, rates = {}, []
     for name, family in FAMILIES.items():
         records = {place: json.loads(read(os.path.join(build, 'clients', f'{name}-{place}.json')))
                    for place in PLACES}
         versions |= checked(name, family, records, digest(build))
+        rates += rate_lines({PLACES[place].title: record.get('figures', {}) for place, record in records.items()})
     with open(PAGE, 'w', encoding='utf-8') as file:
-        file.write(page(versions))
+        file.write(page(versions, rates))
 
 
 def check(names):
@@ -138,7 +156,8 @@ def check(names):
         sys.exit(f'meson.build lists the families {names}, families.py {list(FAMILIES)}')
     found = read(PAGE)
     versions = dict(re.findall(r'^- `(\S+)` (\S+)$', found, re.MULTILINE))
-    wanted = page(versions)
+    rates = re.findall(r'^\| .* \| [\d.]+ GB/s \| [\d.]+ GB/s \|\n', found, re.MULTILINE)
+    wanted = page(versions, rates)
     if found != wanted:
         only = set(wanted.splitlines()) ^ set(found.splitlines())
         sys.exit('docs/clients.md does not agree with the rows: run suite clients, then '
