@@ -20,21 +20,16 @@
 #include <vnic/vfio_server.h>
 
 #include "vfio_client.h"
+#include "vfio_model.h"
 
-#define PAGE    UINT64_C(4096)
-#define PAGES   UINT64_C(64)
-#define HIGH    UINT64_C(0x100000000)
-#define VECTORS 3
-#define STATE   4096
+#define PAGE  UINT64_C(4096)
+#define PAGES UINT64_C(64)
+#define HIGH  UINT64_C(0x100000000)
 
-/* A process: its server, and a model that only counts. */
+/* A process. */
 struct side {
-	struct vnic_guest_memory *memory;
+	struct vfio_model model;
 	struct vnic_vfio_server *server;
-	uint8_t state[STATE];
-	uint32_t stops, starts, resets, added, removed;
-	bool stopped, busy;
-	int save_error, restore_error;
 };
 
 struct fixture {
@@ -43,114 +38,6 @@ struct fixture {
 	struct vfio_client client;
 	int file, eventfd;
 	uint8_t *bytes;
-};
-
-/* --- The model */
-
-static uint64_t model_read(void *ctx, uint32_t bar, uint32_t offset, uint32_t size)
-{
-	(void)bar, (void)size;
-	return ((struct side *)ctx)->state[offset];
-}
-
-static void model_write(void *ctx, uint32_t bar, uint32_t offset, uint32_t size, uint64_t value)
-{
-	struct side *side = ctx;
-
-	(void)bar, (void)size;
-	assert_false(side->stopped);
-	side->state[offset] = (uint8_t)value;
-}
-
-static void model_reset(void *ctx)
-{
-	((struct side *)ctx)->resets++;
-}
-
-static void model_added(void *ctx, uint64_t addr, uint64_t size)
-{
-	struct side *side = ctx;
-
-	assert_non_null(vnic_guest_memory_range(side->memory, addr, size, false));
-	side->added++;
-}
-
-static void model_removed(void *ctx, uint64_t addr, uint64_t size)
-{
-	(void)addr, (void)size;
-	((struct side *)ctx)->removed++;
-}
-
-static void model_disconnected(void *ctx)
-{
-	(void)ctx;
-}
-
-static bool model_settled(void *ctx)
-{
-	return !((struct side *)ctx)->busy;
-}
-
-static void model_stop(void *ctx)
-{
-	struct side *side = ctx;
-
-	assert_false(side->stopped);
-	side->stopped = true;
-	side->stops++;
-}
-
-static void model_start(void *ctx)
-{
-	struct side *side = ctx;
-
-	assert_true(side->stopped);
-	side->stopped = false;
-	side->starts++;
-}
-
-static int model_save(void *ctx, uint8_t **stream, size_t *length)
-{
-	struct side *side = ctx;
-
-	assert_true(side->stopped && !side->busy);
-	if (side->save_error)
-		return side->save_error;
-	*length = STATE;
-	*stream = malloc(STATE);
-	memcpy(*stream, side->state, STATE);
-	return 0;
-}
-
-static int model_restore(void *ctx, const uint8_t *stream, size_t length)
-{
-	struct side *side = ctx;
-
-	assert_true(side->stopped);
-	if (side->restore_error)
-		return side->restore_error;
-	assert_int_equal(length, STATE);
-	memcpy(side->state, stream, STATE);
-	return 0;
-}
-
-static void model_logging(void *ctx, bool on)
-{
-	(void)ctx, (void)on;
-}
-
-static void model_mark(void *ctx)
-{
-	(void)ctx;
-}
-
-static const struct vnic_vfio_migration_ops migration = {
-	.stop = model_stop,
-	.start = model_start,
-	.save = model_save,
-	.restore = model_restore,
-	.logging = model_logging,
-	.mark = model_mark,
 };
 
 /* --- Two processes, and the client of one */
@@ -162,35 +49,13 @@ static void pump(void *ctx)
 
 static void open_side(struct side *side, uint16_t device)
 {
-	struct vnic_vfio_attr attr = {
-		.function = {.vendor = 0x15ad,
-			     .device = device,
-			     .class_code = 0x020000,
-			     .bar_size = {4096, 4096, 8192},
-			     .vectors = VECTORS,
-			     .msix_bar = 2,
-			     .pba_offset = 4096},
-		.ops = {.read = model_read,
-			.write = model_write,
-			.reset = model_reset,
-			.memory_added = model_added,
-			.memory_removed = model_removed,
-			.disconnected = model_disconnected,
-			.settled = model_settled},
-		.migration = &migration,
-		.ctx = side,
-	};
-
-	memset(side, 0, sizeof(*side));
-	assert_int_equal(vnic_guest_memory_create(&side->memory), 0);
-	attr.memory = side->memory;
-	assert_int_equal(vnic_vfio_server_create(&attr, &side->server), 0);
+	vfio_model_open(&side->model, device, true, &side->server);
 }
 
 static void close_side(struct side *side)
 {
 	vnic_vfio_server_destroy(side->server);
-	vnic_guest_memory_destroy(side->memory);
+	vnic_guest_memory_destroy(side->model.memory);
 }
 
 static int setup(void **state)
@@ -211,7 +76,7 @@ static int setup(void **state)
 	/* The upper region begins in the middle of the file, and loses its second quarter. */
 	assert_int_equal(vfio_map(&f.client, 0, PAGES * PAGE, f.file, 0), 0);
 	assert_int_equal(vfio_map(&f.client, HIGH, PAGES * PAGE, f.file, PAGES * PAGE), 0);
-	assert_int_equal(vnic_guest_memory_unmap(f.now->memory, HIGH + 16 * PAGE, 16 * PAGE), 0);
+	assert_int_equal(vnic_guest_memory_unmap(f.now->model.memory, HIGH + 16 * PAGE, 16 * PAGE), 0);
 	vfio_set_eventfd(&f.client, 1, f.eventfd);
 	*state = &f;
 	return 0;
@@ -257,10 +122,10 @@ static void replace(struct fixture *f)
 	assert_int_equal(vnic_vfio_server_take_over(new->server, &h), 0);
 	drop(&h);
 	close_side(old);
-	assert_int_equal(old->resets, 0);
-	assert_int_equal(new->starts, 0);
+	assert_int_equal(old->model.resets, 0);
+	assert_int_equal(new->model.starts, 0);
 	vnic_vfio_server_go_on(new->server);
-	assert_int_equal(new->starts, 1);
+	assert_int_equal(new->model.starts, 1);
 	open_side(old, 0x07b0);
 	f->now = new;
 }
@@ -284,17 +149,19 @@ static void test_ten_replacements(void **state)
 		for (uint32_t j = 0; j <= i; j++)
 			assert_int_equal(vfio_read(&f->client, 0, 4 * j), 50 + j);
 		assert_int_equal(config_command(f), 6);
-		assert_int_equal(f->now->added, 3);
+		assert_int_equal(f->now->model.added, 3);
 		vnic_vfio_server_interrupt(f->now->server, 1);
 		assert_int_equal(eventfd_read(f->eventfd, &count), 0);
 	}
 	/* The client's memory, and the hole in it. */
 	f->bytes[5 * PAGE] = 1;
 	f->bytes[(PAGES + 40) * PAGE] = 2;
-	assert_int_equal(*(uint8_t *)vnic_guest_memory_range(f->now->memory, 5 * PAGE, 1, true), 1);
 	assert_int_equal(
-		*(uint8_t *)vnic_guest_memory_range(f->now->memory, HIGH + 40 * PAGE, 1, true), 2);
-	assert_null(vnic_guest_memory_range(f->now->memory, HIGH + 20 * PAGE, 1, false));
+		*(uint8_t *)vnic_guest_memory_range(f->now->model.memory, 5 * PAGE, 1, true), 1);
+	assert_int_equal(*(uint8_t *)vnic_guest_memory_range(f->now->model.memory, HIGH + 40 * PAGE,
+							     1, true),
+			 2);
+	assert_null(vnic_guest_memory_range(f->now->model.memory, HIGH + 20 * PAGE, 1, false));
 	/* The client goes on to change its memory. */
 	assert_int_equal(vfio_map(&f->client, HIGH + 16 * PAGE, PAGE, f->file, 0), 0);
 }
@@ -339,7 +206,7 @@ static void test_without_client(void **state)
 
 	close(f->client.socket);
 	assert_int_equal(vnic_vfio_server_event(f->now->server), -ECONNRESET);
-	f->now->resets = 0;
+	f->now->model.resets = 0;
 	replace(f);
 	assert_int_equal(vnic_vfio_server_fd(f->now->server), -1);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
@@ -358,17 +225,17 @@ static void test_no_boundary(void **state)
 	assert_int_equal(send(f->client.socket, &part, sizeof(part), 0), sizeof(part));
 	pump(f);
 	assert_int_equal(vnic_vfio_server_stop(f->now->server), -EAGAIN);
-	assert_int_equal(f->now->stops, 0);
+	assert_int_equal(f->now->model.stops, 0);
 	vnic_vfio_server_disconnect(f->now->server);
 	/* Peers still copy. */
 	assert_int_equal(vnic_vfio_server_stop(f->now->server), 0);
-	f->now->busy = true;
+	f->now->model.busy = true;
 	assert_int_equal(vnic_vfio_server_hand_over(f->now->server, &h), -EAGAIN);
-	f->now->busy = false;
-	f->now->save_error = -ENOMEM;
+	f->now->model.busy = false;
+	f->now->model.save_error = -ENOMEM;
 	assert_int_equal(vnic_vfio_server_hand_over(f->now->server, &h), -ENOMEM);
 	vnic_vfio_server_go_on(f->now->server);
-	assert_int_equal(f->now->starts, 1);
+	assert_int_equal(f->now->model.starts, 1);
 }
 
 static void test_migration_at_the_same_time(void **state)
@@ -393,11 +260,11 @@ static void test_abandoned(void **state)
 
 	assert_int_equal(vfio_write(&f->client, 0, 8, 3), 0);
 	hand_over(f->now, &h);
-	other->restore_error = -EFAULT;
+	other->model.restore_error = -EFAULT;
 	assert_int_equal(vnic_vfio_server_take_over(other->server, &h), -EFAULT);
 	drop(&h);
 	close_side(other);
-	assert_int_equal(other->resets + other->removed, 0);
+	assert_int_equal(other->model.resets + other->model.removed, 0);
 	open_side(other, 0x07b0);
 	vnic_vfio_server_go_on(f->now->server);
 	assert_int_equal(vfio_read(&f->client, 0, 8), 3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The migration of a function by the vfio-user protocol, with a model that only counts. */
+/* The migration of a function by the vfio-user protocol. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,138 +21,25 @@
 #include <vnic/vfio_server.h>
 
 #include "vfio_client.h"
+#include "vfio_model.h"
 
-#define PAGE    UINT64_C(4096)
-#define PAGES   UINT64_C(64)
-#define HIGH    UINT64_C(0x100000000)
-#define BAR0    0
-#define GET     (1u << 16)
-#define SET     (1u << 17)
-#define PROBE   (1u << 18)
-#define MAPPING 200000 /* bytes of a state that needs several messages */
+#define PAGE  UINT64_C(4096)
+#define PAGES UINT64_C(64)
+#define HIGH  UINT64_C(0x100000000)
+#define BAR0  0
+#define GET   (1u << 16)
+#define SET   (1u << 17)
+#define PROBE (1u << 18)
 
 struct side {
-	struct vnic_guest_memory *memory;
+	struct vfio_model model;
 	struct vnic_vfio_server *server;
 	struct vfio_client client;
 	int file;
-	uint8_t state[MAPPING]; /* of the model */
-	uint32_t stops, starts, resets, marks, writes;
-	bool stopped, logging, busy;
-	int save_error, restore_error, refused;
 };
 
 struct fixture {
 	struct side source, target;
-};
-
-/* --- The model */
-
-static uint64_t model_read(void *ctx, uint32_t bar, uint32_t offset, uint32_t size)
-{
-	(void)bar, (void)size;
-	return ((struct side *)ctx)->state[offset];
-}
-
-static void model_write(void *ctx, uint32_t bar, uint32_t offset, uint32_t size, uint64_t value)
-{
-	struct side *side = ctx;
-
-	(void)bar, (void)size;
-	assert_false(side->stopped);
-	side->state[offset] = (uint8_t)value;
-	side->writes++;
-}
-
-static void model_reset(void *ctx)
-{
-	struct side *side = ctx;
-
-	memset(side->state, 0, sizeof(side->state));
-	side->resets++;
-}
-
-static void model_memory(void *ctx, uint64_t addr, uint64_t size)
-{
-	(void)ctx, (void)addr, (void)size;
-}
-
-static void model_disconnected(void *ctx)
-{
-	(void)ctx;
-}
-
-static bool model_settled(void *ctx)
-{
-	return !((struct side *)ctx)->busy;
-}
-
-static void model_stop(void *ctx)
-{
-	struct side *side = ctx;
-
-	assert_false(side->stopped);
-	side->stopped = true;
-	side->stops++;
-}
-
-static void model_start(void *ctx)
-{
-	struct side *side = ctx;
-
-	assert_true(side->stopped);
-	side->stopped = false;
-	side->starts++;
-}
-
-static int model_save(void *ctx, uint8_t **stream, size_t *length)
-{
-	struct side *side = ctx;
-
-	assert_true(side->stopped && !side->busy);
-	if (side->save_error)
-		return side->save_error;
-	*length = sizeof(side->state);
-	*stream = malloc(*length);
-	memcpy(*stream, side->state, *length);
-	return 0;
-}
-
-static int model_restore(void *ctx, const uint8_t *stream, size_t length)
-{
-	struct side *side = ctx;
-
-	assert_true(side->stopped);
-	if (side->restore_error)
-		return side->restore_error;
-	assert_int_equal(length, sizeof(side->state));
-	memcpy(side->state, stream, length);
-	return 0;
-}
-
-static void model_refused(void *ctx, int error)
-{
-	((struct side *)ctx)->refused = error;
-}
-
-static void model_logging(void *ctx, bool on)
-{
-	((struct side *)ctx)->logging = on;
-}
-
-static void model_mark(void *ctx)
-{
-	((struct side *)ctx)->marks++;
-}
-
-static const struct vnic_vfio_migration_ops migration = {
-	.stop = model_stop,
-	.start = model_start,
-	.save = model_save,
-	.restore = model_restore,
-	.refused = model_refused,
-	.logging = model_logging,
-	.mark = model_mark,
 };
 
 /* --- Two servers and their clients */
@@ -164,32 +51,11 @@ static void pump(void *ctx)
 
 static void open_side(struct side *side, uint16_t device, bool migrates)
 {
-	struct vnic_vfio_attr attr = {
-		.function = {.vendor = 0x15ad,
-			     .device = device,
-			     .class_code = 0x020000,
-			     .bar_size = {4096, 4096, 8192},
-			     .vectors = 3,
-			     .msix_bar = 2,
-			     .pba_offset = 4096},
-		.ops = {.read = model_read,
-			.write = model_write,
-			.reset = model_reset,
-			.memory_added = model_memory,
-			.memory_removed = model_memory,
-			.disconnected = model_disconnected,
-			.settled = model_settled},
-		.migration = migrates ? &migration : NULL,
-		.ctx = side,
-	};
 	int ends[2];
 
-	memset(side, 0, sizeof(*side));
+	vfio_model_open(&side->model, device, migrates, &side->server);
 	side->file = memfd_create("guest", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(side->file, 2 * PAGES * PAGE), 0);
-	assert_int_equal(vnic_guest_memory_create(&side->memory), 0);
-	attr.memory = side->memory;
-	assert_int_equal(vnic_vfio_server_create(&attr, &side->server), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	assert_int_equal(vnic_vfio_server_connect(side->server, ends[0]), 0);
 	vfio_client_open(&side->client, ends[1], pump, side);
@@ -201,7 +67,7 @@ static void close_side(struct side *side)
 {
 	close(side->client.socket);
 	vnic_vfio_server_destroy(side->server);
-	vnic_guest_memory_destroy(side->memory);
+	vnic_guest_memory_destroy(side->model.memory);
 	close(side->file);
 }
 
@@ -269,14 +135,14 @@ static void test_all_ways(void **state)
 			go(side, all[i]);
 			if (all[i] == all[j] || arcs[all[i]][all[j]]) {
 				go(side, all[j]);
-				assert_int_equal(side->stopped, is_stopped(all[j]));
+				assert_int_equal(side->model.stopped, is_stopped(all[j]));
 			} else {
 				assert_int_equal(vfio_set_state(&side->client, all[j]), EINVAL);
 				assert_int_equal(vfio_get_state(&side->client), all[i]);
 			}
 		}
 	vfio_reset(&side->client);
-	assert_false(side->stopped);
+	assert_false(side->model.stopped);
 }
 
 static void test_states_that_do_not_exist(void **state)
@@ -336,8 +202,8 @@ static void test_features(void **state)
 
 static void fill(struct side *side)
 {
-	for (uint32_t i = 0; i < sizeof(side->state); i++)
-		side->state[i] = (uint8_t)(i * 7 + i / 251);
+	for (uint32_t i = 0; i < sizeof(side->model.state); i++)
+		side->model.state[i] = (uint8_t)(i * 7 + i / 251);
 }
 
 static void read_stream(struct side *side, uint8_t **stream, size_t *length)
@@ -364,19 +230,19 @@ static void test_migration(void **state)
 	assert_int_equal(vfio_write(&from->client, BAR0, 8, 99), 0);
 	go(from, VFIO_STATE_STOP_COPY);
 	vfio_read_stream(&from->client, &stream, &length);
-	assert_true(length > sizeof(from->state));
+	assert_true(length > sizeof(from->model.state));
 	go(to, VFIO_STATE_RESUMING);
 	assert_int_equal(vfio_write_stream(&to->client, stream, length), 0);
 	go(to, VFIO_STATE_STOP);
-	assert_memory_equal(to->state, from->state, sizeof(to->state));
-	assert_int_equal(to->state[8], 99);
-	assert_int_equal(to->starts, 0);
+	assert_memory_equal(to->model.state, from->model.state, sizeof(to->model.state));
+	assert_int_equal(to->model.state[8], 99);
+	assert_int_equal(to->model.starts, 0);
 	go(to, VFIO_STATE_RUNNING);
-	assert_int_equal(to->starts, 1);
+	assert_int_equal(to->model.starts, 1);
 	assert_int_equal(vfio_read(&to->client, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND) & 0xffff,
 			 6);
 	go(from, VFIO_STATE_STOP);
-	assert_int_equal(from->starts, 0);
+	assert_int_equal(from->model.starts, 0);
 	free(stream);
 }
 
@@ -399,7 +265,7 @@ static void test_abort(void **state)
 		go(side, VFIO_STATE_RUNNING);
 		free(stream);
 		assert_int_equal(vfio_write(&side->client, BAR0, 8, (uint32_t)i), 0);
-		assert_int_equal(side->state[8], i);
+		assert_int_equal(side->model.state[8], i);
 	}
 	/* A second migration has a stream from the beginning. */
 	go(side, VFIO_STATE_STOP_COPY);
@@ -407,18 +273,18 @@ static void test_abort(void **state)
 	assert_int_equal(length, whole);
 	free(stream);
 	go(side, VFIO_STATE_RUNNING);
-	assert_int_equal(side->resets, 0);
+	assert_int_equal(side->model.resets, 0);
 }
 
 static void test_registers_of_a_stopped_function(void **state)
 {
 	struct side *side = &((struct fixture *)*state)->source;
 
-	side->state[12] = 5;
+	side->model.state[12] = 5;
 	go(side, VFIO_STATE_STOP);
 	assert_int_equal(vfio_write(&side->client, BAR0, 8, 1), EBUSY);
 	assert_int_equal(vfio_read(&side->client, BAR0, 12), 5);
-	assert_int_equal(side->writes, 0);
+	assert_int_equal(side->model.writes, 0);
 	go(side, VFIO_STATE_RUNNING);
 	assert_int_equal(vfio_write(&side->client, BAR0, 8, 1), 0);
 }
@@ -449,17 +315,17 @@ static void test_data_in_wrong_states(void **state)
 /* Each error ends in the state ERROR, from which only a reset leads. */
 static void refuse(struct side *side, const uint8_t *stream, size_t length, int error)
 {
-	side->refused = 0;
+	side->model.refused = 0;
 	go(side, VFIO_STATE_RESUMING);
 	assert_int_equal(vfio_write_stream(&side->client, stream, length), 0);
 	assert_int_equal(vfio_set_state(&side->client, VFIO_STATE_RUNNING), error);
-	assert_int_equal(side->refused, -error);
+	assert_int_equal(side->model.refused, -error);
 	assert_int_equal(vfio_get_state(&side->client), VFIO_STATE_ERROR);
 	for (uint32_t to = 0; to < VFIO_STATES; to++)
 		assert_int_equal(vfio_set_state(&side->client, (enum vfio_state)to), EINVAL);
 	vfio_reset(&side->client);
 	assert_int_equal(vfio_get_state(&side->client), VFIO_STATE_RUNNING);
-	assert_false(side->stopped);
+	assert_false(side->model.stopped);
 }
 
 static void test_refused_streams(void **state)
@@ -479,9 +345,9 @@ static void test_refused_streams(void **state)
 	stream[length / 2] ^= 1;
 	refuse(to, stream, length, EBADMSG);
 	stream[length / 2] ^= 1;
-	to->restore_error = -EADDRINUSE;
+	to->model.restore_error = -EADDRINUSE;
 	refuse(to, stream, length, EADDRINUSE);
-	to->restore_error = 0;
+	to->model.restore_error = 0;
 	/* A function of another kind. */
 	open_side(&other, 0x0820, true);
 	refuse(&other, stream, length, EINVAL);
@@ -497,11 +363,11 @@ static void test_save_error(void **state)
 {
 	struct side *side = &((struct fixture *)*state)->source;
 
-	side->save_error = -ENOMEM;
+	side->model.save_error = -ENOMEM;
 	assert_int_equal(vfio_set_state(&side->client, VFIO_STATE_STOP_COPY), ENOMEM);
 	assert_int_equal(vfio_get_state(&side->client), VFIO_STATE_STOP);
 	go(side, VFIO_STATE_RUNNING);
-	assert_int_equal(side->starts, 1);
+	assert_int_equal(side->model.starts, 1);
 }
 
 /* While a peer copies, neither the reply comes nor is the state saved; model_save checks that. */
@@ -512,14 +378,14 @@ static void test_wait_for_copies(void **state)
 	const uint32_t header[4] = {16u << 16 | 100, 16 + sizeof(data), 0, 0};
 	char byte;
 
-	side->busy = true;
+	side->model.busy = true;
 	assert_int_equal(send(side->client.socket, header, sizeof(header), 0), sizeof(header));
 	assert_int_equal(send(side->client.socket, data, sizeof(data), 0), sizeof(data));
 	pump(side);
 	assert_true(vnic_vfio_server_is_held(side->server));
-	assert_int_equal(side->stops, 1);
+	assert_int_equal(side->model.stops, 1);
 	assert_int_equal(recv(side->client.socket, &byte, 1, MSG_DONTWAIT), -1);
-	side->busy = false;
+	side->model.busy = false;
 	pump(side);
 	assert_int_equal(recv(side->client.socket, side->client.body, 100, MSG_DONTWAIT), 16 + 16);
 	assert_int_equal(vfio_get_state(&side->client), VFIO_STATE_STOP_COPY);
@@ -559,8 +425,8 @@ static void test_disconnection(void **state)
 	go(side, VFIO_STATE_STOP_COPY);
 	assert_int_equal(vfio_start_log(&side->client), 0);
 	vfio_client_close(&side->client);
-	assert_false(side->stopped || side->logging);
-	assert_false(vnic_guest_memory_log(side->memory)->on);
+	assert_false(side->model.stopped || side->model.logging);
+	assert_false(vnic_guest_memory_log(side->model.memory)->on);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	assert_int_equal(vnic_vfio_server_connect(side->server, ends[0]), 0);
 	vfio_client_open(&side->client, ends[1], pump, side);
@@ -572,11 +438,11 @@ static void test_disconnection(void **state)
 
 static void write_guest(struct side *side, uint64_t addr, uint64_t size)
 {
-	void *bytes = vnic_guest_memory_range(side->memory, addr, size, true);
+	void *bytes = vnic_guest_memory_range(side->model.memory, addr, size, true);
 
 	assert_non_null(bytes);
 	memset(bytes, 1, size);
-	vnic_dirty_mark(vnic_guest_memory_log(side->memory), bytes, size);
+	vnic_dirty_mark(vnic_guest_memory_log(side->model.memory), bytes, size);
 }
 
 static uint64_t take_word(struct side *side, uint64_t addr)
@@ -593,7 +459,7 @@ static void test_log(void **state)
 
 	write_guest(side, 5 * PAGE, 1);
 	assert_int_equal(vfio_start_log(&side->client), 0);
-	assert_true(side->logging);
+	assert_true(side->model.logging);
 	assert_int_equal(take_word(side, 0), 0);
 	write_guest(side, 3 * PAGE + 4095, 2);
 	write_guest(side, HIGH + 63 * PAGE, PAGE);
@@ -601,14 +467,14 @@ static void test_log(void **state)
 	assert_int_equal(take_word(side, 0), 0);
 	assert_int_equal(take_word(side, HIGH), UINT64_C(1) << 63);
 	assert_int_equal(take_word(side, HIGH), 0);
-	assert_int_equal(side->marks, 5);
+	assert_int_equal(side->model.marks, 5);
 	write_guest(side, HIGH, PAGES * PAGE);
 	assert_int_equal(take_word(side, HIGH), UINT64_MAX);
 	/* A second start is refused, a stop forgets, and a report needs a log. */
 	assert_int_equal(vfio_start_log(&side->client), EINVAL);
 	write_guest(side, 0, 1);
 	assert_int_equal(vfio_stop_log(&side->client), 0);
-	assert_false(side->logging);
+	assert_false(side->model.logging);
 	assert_int_equal(vfio_stop_log(&side->client), EINVAL);
 	assert_int_equal(
 		vfio_feature(&side->client, GET | 8, (uint64_t[]){0, PAGES * PAGE, PAGE}, 24, 0),
@@ -616,7 +482,7 @@ static void test_log(void **state)
 	assert_int_equal(vfio_start_log(&side->client), 0);
 	assert_int_equal(take_word(side, 0), 0);
 	vfio_reset(&side->client);
-	assert_false(side->logging);
+	assert_false(side->model.logging);
 }
 
 static void test_page_sizes_of_the_log(void **state)
