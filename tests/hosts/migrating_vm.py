@@ -4,6 +4,7 @@
 A virtual machine by hand (migrating_vm.c) migrates between the device processes of two hosts while it exchanges
 messages with ibv_rc_pingpong on one of them: the peer is on another host and on the same host in turn.
 """
+import contextlib
 import json
 import os
 import subprocess
@@ -38,13 +39,23 @@ def start_device(host, *arguments):
     return device, path
 
 
-def check():
-    for name, address in zip(NAMES, ADDRESSES):
+@contextlib.contextmanager
+def two_hosts(names, addresses):
+    """Hosts with these addresses in the namespaces."""
+    for name, address in zip(names, addresses):
         prepare(name, address)
     hosts = []
     try:
-        for name in NAMES:
+        for name in names:
             hosts.append(Host(BUILD, prefix=inside(name), arguments=['--uplink', 'af_packet:eth0']))
+        yield hosts
+    finally:
+        for host in hosts:
+            host.__exit__(None)
+
+
+def check():
+    with two_hosts(NAMES, ADDRESSES) as hosts:
         devices = [start_device(hosts[0]), start_device(hosts[1], '--incoming')]
         gid = hosts[1].gid(ADDRESSES[1])
         peer = hosts[1].start('ibv_rc_pingpong', '-g', str(gid), '-s', str(SIZE), '-n', str(ITERATIONS), '-c',
@@ -63,9 +74,6 @@ def check():
             if not device.running():
                 raise Failure(f'ended: {device.describe()}')
         print(machine.output())
-    finally:
-        for host in hosts:
-            host.__exit__(None)
 
 
 BUILD = sys.argv[1]

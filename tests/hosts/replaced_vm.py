@@ -13,9 +13,9 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
-from host import Failure, Host, until  # noqa: E402
-from migrating_vm import MAC, SIZE, mac_of, prepare, start_device  # noqa: E402
-from network import inside, run  # noqa: E402
+from host import Failure, until  # noqa: E402
+from migrating_vm import MAC, SIZE, mac_of, start_device, two_hosts  # noqa: E402
+from network import run  # noqa: E402
 
 NAMES = [f'replace{os.getpid()}{side}' for side in 'ab']
 ADDRESSES = ['10.0.0.1', '10.0.0.2']
@@ -162,17 +162,9 @@ def check_peer(hosts, number, doorbells):
 
 
 def check():
-    for name, address in zip(NAMES, ADDRESSES):
-        prepare(name, address)
-    hosts = []
-    try:
-        for name in NAMES:
-            hosts.append(Host(BUILD, prefix=inside(name), arguments=['--uplink', 'af_packet:eth0']))
+    with two_hosts(NAMES, ADDRESSES) as hosts:
         for number in (1, 0):
             check_peer(hosts, number, sys.argv[2])
-    finally:
-        for host in hosts:
-            host.__exit__(None)
 
 
 BUILD = sys.argv[1]
