@@ -76,7 +76,8 @@ static int setup(void **state)
 	/* The upper region begins in the middle of the file, and loses its second quarter. */
 	assert_int_equal(vfio_map(&f.client, 0, PAGES * PAGE, f.file, 0), 0);
 	assert_int_equal(vfio_map(&f.client, HIGH, PAGES * PAGE, f.file, PAGES * PAGE), 0);
-	assert_int_equal(vnic_guest_memory_unmap(f.now->model.memory, HIGH + 16 * PAGE, 16 * PAGE), 0);
+	assert_int_equal(vnic_guest_memory_unmap(f.now->model.memory, HIGH + 16 * PAGE, 16 * PAGE),
+			 0);
 	vfio_set_eventfd(&f.client, 1, f.eventfd);
 	*state = &f;
 	return 0;
