@@ -16,7 +16,7 @@ from ends import FLOW, Check, Flow, InMachine, OnHost, Rping, longest_pause
 from moving import Moving, MovingImage
 from ports import KINDS, Lan, Tap
 from host import Failure, Program, main, until
-from mpi import MpiMovingImage, Ranks, compile_ranks
+from ranks import MpiMovingImage, Ranks, compile_ranks
 from rdma import VERBS_CHECK
 
 MOVING_MAC, STAYING_MAC = '52:54:00:00:00:10', '52:54:00:00:00:11'
