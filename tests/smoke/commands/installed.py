@@ -18,6 +18,7 @@ FILES = ['bin/urxe', 'bin/urxe-bench', 'sbin/urxed', 'include/urxe/checkpoint.h'
          'lib/systemd/system/urxed.service', 'lib/systemd/user/urxed.service', 'lib/tmpfiles.d/urxe.conf',
          'share/man/man1/urxe.1', 'share/man/man5/urxe.conf.5', 'share/man/man7/urxe-counters.7',
          'share/man/man8/urxed.8', 'share/bash-completion/completions/urxe', 'share/bash-completion/completions/urxed',
+         'share/zsh/vendor-completions/_urxe',
          'share/doc/urxe/urxe.conf', 'share/doc/urxe/README.md', 'share/doc/urxe/urxe.md']
 # Installed only if the build found a BPF compiler.
 OPTIONAL = ['lib/*/urxe/roce.bpf.o']
