@@ -336,6 +336,7 @@ static void indices_are_masked(void **state)
 	work_queue_release(&wq, 21);
 	assert_int_equal(wq.ring.buf->consumer_index, 4);
 	queue_destroy(&wq.ring, &space);
+	ring_space_close(&space);
 	close(fd);
 }
 
