@@ -3,6 +3,7 @@
 """`urxe capture --state` and `urxe replay --engine`: engines do in the replay what they did in the capture."""
 import json
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -11,6 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from host import Failure, Host, Pair, main, open_files, succeed, until  # noqa: E402
 
+MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../docs/man/urxe.1')
 RATE = ['--rate_limit', '20', '--rate_units', 'M', '--rate_limit_type', 'SW']
 SCENES = {
     'success': {'errors': {}, 'naks_sent': 0},
@@ -55,6 +57,26 @@ def check_same(host, path, *arguments):
     return results
 
 
+def keys(document):
+    """All keys, but not the names of what an object counts."""
+    if isinstance(document, list):
+        return set().union(*map(keys, document))
+    if not isinstance(document, dict):
+        return set()
+    return set(document).union(*(keys(value) for key, value in document.items() if key not in ('drops', 'opcodes', 'errors')))
+
+
+def check_documented(host, path):
+    """urxe(1) names each key of the documents."""
+    with open(MANUAL, encoding='utf-8') as file:
+        words = set(re.findall(r'\w+', file.read()))
+    for arguments in [path], ['--engine', path]:
+        result = subprocess.run([host.urxe, 'replay', '--json', *arguments], capture_output=True, text=True, check=True)
+        missing = keys(json.loads(result.stdout)) - words
+        if missing:
+            raise Failure(f'urxe(1) does not name {sorted(missing)}')
+
+
 def check_scene(host, path, wanted):
     """The results of the only process are those of the scene, and the text has them, too."""
     result, = check_same(host, path)
@@ -68,6 +90,7 @@ def check_scene(host, path, wanted):
     for name in (*wanted['errors'], 'the engine did the same'):
         if name not in text:
             raise Failure(f'no {name}: {text}')
+    check_documented(host, path)
     # Tools that do not know the recordings read the frames.
     summary = subprocess.run([host.urxe, 'replay', path], capture_output=True, text=True, check=False)
     if summary.returncode or 'RoCE packets' not in summary.stdout:
