@@ -115,8 +115,9 @@ static bool set_sockets(struct arguments *a, const char *value)
 	a->attr.path = a->path;
 	a->attr.rdma_path = a->rdma_path;
 	a->attr.replace_path = a->replace_path;
-	return copy_path(a->path, value, len, "") &&
-	       copy_path(a->replace_path, value, len, REPLACE_SUFFIX) &&
+	/* The longest suffix first: its message tells how long the path may be. */
+	return copy_path(a->replace_path, value, len, REPLACE_SUFFIX) &&
+	       copy_path(a->path, value, len, "") &&
 	       (second ? copy_path(a->rdma_path, second, strlen(second), "")
 		       : copy_path(a->rdma_path, value, len, RDMA_SUFFIX));
 }

@@ -159,8 +159,8 @@ def check_mistakes():
         machine = Machine(host, 0)
         for status, text, arguments in [
                 (2, 'vm needs --socket', []),
-                (2, 'has 1 to 107 characters', ['--socket', '']),
-                (2, 'has 1 to 107 characters', ['--socket', 'x' * 106]),
+                (2, 'has 1 to 99 characters', ['--socket', '']),
+                (2, 'has 1 to 99 characters', ['--socket', 'x' * 98]),
                 (2, 'not the MAC', ['--socket', path, '--mac', '01:00:00:00:00:00']),
                 (2, 'not the MAC', ['--socket', path, '--mac', 'x']),
                 (2, '--mtu 575 is not', ['--socket', path, '--mtu', '575']),
