@@ -160,7 +160,7 @@ def check_mistakes():
         for status, text, arguments in [
                 (2, 'vm needs --socket', []),
                 (2, 'has 1 to 99 characters', ['--socket', '']),
-                (2, 'has 1 to 99 characters', ['--socket', 'x' * 98]),
+                (2, 'has 1 to 99 characters', ['--socket', 'x' * 100]),
                 (2, 'not the MAC', ['--socket', path, '--mac', '01:00:00:00:00:00']),
                 (2, 'not the MAC', ['--socket', path, '--mac', 'x']),
                 (2, '--mtu 575 is not', ['--socket', path, '--mtu', '575']),
