@@ -369,6 +369,11 @@ void bond_note_answer(struct bond *b, uint64_t now, uint32_t uplink)
 	report_event(b, now, m, BOND_ANSWER);
 }
 
+void bond_note_heard(struct bond *b, uint64_t now, uint32_t uplink)
+{
+	find_member(b, uplink)->heard_at = now;
+}
+
 void bond_note_roce(struct bond *b, uint64_t now, uint32_t uplink, bool response)
 {
 	b->busy_at = now;

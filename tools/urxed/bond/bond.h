@@ -56,7 +56,7 @@ struct bond_member {
 	struct bond_health health;
 	uint64_t asked_at;    /* ns; of the last probe */
 	uint64_t answered_at; /* ns; of the last answer */
-	uint64_t heard_at;    /* ns; of the last RoCE frame to the host */
+	uint64_t heard_at;    /* ns; of the last RoCE frame to the host, or of bond_note_heard */
 	uint32_t excused;     /* successive rounds without an answer, but with RoCE frames */
 	uint64_t failovers;   /* how often other members took over from this one */
 };
@@ -113,6 +113,8 @@ static inline void bond_note_sent(struct bond *b, uint64_t now)
 {
 	b->busy_at = now;
 }
+/* Frames have arrived by this member at sockets of processes: of which kind is not known. */
+void bond_note_heard(struct bond *b, uint64_t now, uint32_t uplink);
 /* A station has answered a probe through this member. */
 void bond_note_answer(struct bond *b, uint64_t now, uint32_t uplink);
 /*

@@ -10,6 +10,9 @@
 /* More frames than the bond's own probes, their answers and those to neighbours are in a second. */
 #define BUSY_FRAMES 64
 
+/* Between looks at the counts: at least one look falls into each round of probes. */
+#define COUNT_NS (BOND_ROUND_NS / 2)
+
 /* The station whose answer is awaited first, then the neighbours used last. */
 static uint32_t list_targets(const struct vswitch *sw, struct bond_target *list)
 {
@@ -79,18 +82,23 @@ uint64_t bond_host_tick(struct vswitch *sw, uint64_t now)
 	return bond_tick(&sw->bond, now);
 }
 
+/* Another active member has other counts, which may be lower. */
 void bond_host_count_frames(struct vswitch *sw, uint64_t now)
 {
-	uint64_t frames;
+	struct frame_count count;
+	uint32_t lead;
 
-	if (sw->bond.mode != BOND_ACTIVE_BACKUP || now - sw->bond_counted_at < BOND_FRESH_NS)
+	if (sw->bond.mode != BOND_ACTIVE_BACKUP || now - sw->bond_counted_at < COUNT_NS)
 		return;
 	sw->bond_counted_at = now;
-	frames = frame_count_read(sw->uplinks[bond_lead(&sw->bond)].ifname);
-	/* Another active member has another count, which may be lower. */
-	if (frames - sw->bond_frames < BUSY_FRAMES)
+	lead = bond_lead(&sw->bond);
+	count = frame_count_read(sw->uplinks[lead].ifname);
+	if (count.received != sw->bond_received)
+		bond_note_heard(&sw->bond, now, lead);
+	sw->bond_received = count.received;
+	if (count.received + count.sent - sw->bond_frames < BUSY_FRAMES)
 		return;
-	sw->bond_frames = frames;
+	sw->bond_frames = count.received + count.sent;
 	bond_note_sent(&sw->bond, now);
 }
 

@@ -16,8 +16,9 @@ void bond_host_start(struct vswitch *sw, uint64_t now, enum bond_mode mode);
 uint64_t bond_host_tick(struct vswitch *sw, uint64_t now);
 /*
  * Call it before bond_host_tick while processes have packet sockets on the active member. It
- * compares the kernel's counters of the interface with those of the last call: many frames make the
- * bond busy, as frames of the switch do (bond_note_sent). In mode balance it does nothing.
+ * compares the kernel's counters of the interface with those of the last call. Many frames make the
+ * bond busy, as frames of the switch do (bond_note_sent). Received ones excuse a probe without an
+ * answer, which a long queue may delay (bond_note_heard). In mode balance it does nothing.
  */
 void bond_host_count_frames(struct vswitch *sw, uint64_t now);
 /*

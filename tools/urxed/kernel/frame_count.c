@@ -8,34 +8,30 @@
 /* Longer than a line of the kernel's dev_seq_printf_stats. */
 #define LINE_ROOM 512
 
-bool frame_count_parse(const char *line, const char *ifname, uint64_t *frames)
+bool frame_count_parse(const char *line, const char *ifname, struct frame_count *count)
 {
 	const size_t len = strlen(ifname);
-	uint64_t received, sent;
 
 	line += strspn(line, " ");
 	if (strncmp(line, ifname, len) || line[len] != ':')
 		return false;
 	/* Eight columns for received frames, of which the second counts them, then as many for sent
 	 * ones. */
-	if (sscanf(line + len + 1, "%*u %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64,
-		   &received, &sent) != 2)
-		return false;
-	*frames = received + sent;
-	return true;
+	return sscanf(line + len + 1, "%*u %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64,
+		      &count->received, &count->sent) == 2;
 }
 
-uint64_t frame_count_read(const char *ifname)
+struct frame_count frame_count_read(const char *ifname)
 {
 	/* Of the calling thread's network namespace; a mounted sysfs may belong to another one. */
 	FILE *file = fopen("/proc/thread-self/net/dev", "re");
+	struct frame_count count = {0};
+	bool found = false;
 	char line[LINE_ROOM];
-	uint64_t frames = 0;
 
-	if (!file)
-		return 0;
-	while (fgets(line, sizeof(line), file) && !frame_count_parse(line, ifname, &frames))
-		;
-	fclose(file);
-	return frames;
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = frame_count_parse(line, ifname, &count);
+	if (file)
+		fclose(file);
+	return found ? count : (struct frame_count){0};
 }

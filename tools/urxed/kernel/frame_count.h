@@ -6,12 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * The line of an interface: received plus sent frames. False: the line belongs to another
- * interface, or is no such line.
- */
-bool frame_count_parse(const char *line, const char *ifname, uint64_t *frames);
-/* Received plus sent frames of an interface in this network namespace; 0: it does not exist. */
-uint64_t frame_count_read(const char *ifname);
+struct frame_count {
+	uint64_t received, sent;
+};
+
+/* False: the line belongs to another interface, or is no line of an interface. */
+bool frame_count_parse(const char *line, const char *ifname, struct frame_count *count);
+/* The frames of an interface in this network namespace; both 0 if it does not exist. */
+struct frame_count frame_count_read(const char *ifname);
 
 #endif

@@ -11,15 +11,17 @@
 
 static void counts_frames_of_both_directions(void **state)
 {
-	uint64_t frames = 0;
+	struct frame_count count;
 
 	(void)state;
 	assert_true(frame_count_parse("  eth0: 100 7 0 1 0 0 0 2   200 5000000000 0 0 0 0 0 0\n",
-				      "eth0", &frames));
-	assert_true(frames == 5000000007);
+				      "eth0", &count));
+	assert_int_equal(count.received, 7);
+	assert_int_equal(count.sent, 5000000000);
 	assert_true(frame_count_parse("eth0:1234567890123 7 0 0 0 0 0 0 9 8 0 0 0 0 0 0", "eth0",
-				      &frames));
-	assert_int_equal(frames, 15);
+				      &count));
+	assert_int_equal(count.received, 7);
+	assert_int_equal(count.sent, 8);
 }
 
 static void ignores_other_lines(void **state)
@@ -32,17 +34,17 @@ static void ignores_other_lines(void **state)
 		"  eth0: 1 2 3\n",
 		"",
 	};
-	uint64_t frames;
+	struct frame_count count;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		assert_false(frame_count_parse(lines[i], "eth0", &frames));
+		assert_false(frame_count_parse(lines[i], "eth0", &count));
 }
 
 static void reads_the_kernels_file(void **state)
 {
 	(void)state;
-	assert_int_equal(frame_count_read("no such name"), 0);
+	assert_int_equal(frame_count_read("no such name").received, 0);
 	frame_count_read("lo");
 }
 
