@@ -22,8 +22,8 @@
 #define ATTRS 4
 
 struct advice {
-	struct ib_uverbs_ioctl_hdr hdr;
 	struct ib_uverbs_attr by_id[ATTRS]; /* len 0 and data 0: missing */
+	struct ib_uverbs_ioctl_hdr hdr;     /* last, because it ends with an array without size */
 };
 
 /* Linux' rxe and mlx5 take these three. */
