@@ -8,6 +8,7 @@
 #include "memory/uaccess.h"
 
 #define SLAB_SIZE_MIN ((uint64_t)4 << 20)
+#define PAGE_SIZE_MIN 4096u
 
 struct slab_ring {
 	uint64_t offset, size;
@@ -68,6 +69,27 @@ static uint8_t *address_of(const struct ring_slab *slab, uint64_t offset)
 
 /* --- The end of a slab. */
 
+/*
+ * Whether the whole ring is still mapped there: the program may have unmapped it in another way, or
+ * have mapped other memory over it (MAP_FIXED). Each page of the freed ring gets a mark in this
+ * library's mapping, which the program's shows as well.
+ */
+static bool is_mapped(const struct ring_slab *slab, const struct slab_ring *ring)
+{
+	uint8_t *ours = address_of(slab, ring->offset);
+	static uint64_t mark = 0x7572786572696e67;
+	uint64_t theirs = 0;
+	bool same = true;
+
+	for (uint64_t at = 0; same && at < ring->size; at += PAGE_SIZE_MIN) {
+		*(uint64_t *)(void *)(ours + at) = ++mark;
+		same = !uaccess_read(&theirs, (uintptr_t)ring->start + at, sizeof(theirs)) &&
+		       theirs == mark;
+	}
+	madvise(ours, ring->size, MADV_REMOVE);
+	return same;
+}
+
 /* Neighbours are unmapped by one call, so that no piece remains for a time. */
 static void unmap_kept(const struct ring_slab *slab)
 {
@@ -76,7 +98,7 @@ static void unmap_kept(const struct ring_slab *slab)
 	for (uint32_t i = 0; i < slab->n; i++) {
 		const struct slab_ring *ring = &slab->rings[i];
 
-		if (!ring->kept)
+		if (!ring->kept || !is_mapped(slab, ring))
 			continue;
 		if (start && ring->start + ring->size == start) {
 			start = ring->start;
@@ -252,22 +274,6 @@ bool ring_destroyed(const void *start, size_t length, struct destroyed_ring *rin
 		return true;
 	}
 	return false;
-}
-
-/*
- * Whether the ring is still mapped there: the program may have unmapped it in another way, and may
- * have other memory there now.
- */
-static bool is_mapped(const struct ring_slab *slab, const struct slab_ring *ring)
-{
-	uint64_t *ours = (uint64_t *)(void *)address_of(slab, ring->offset), theirs = 0;
-	static uint64_t mark = 0x7572786572696e67;
-	bool same;
-
-	*ours = ++mark;
-	same = !uaccess_read(&theirs, (uintptr_t)ring->start, sizeof(theirs)) && theirs == mark;
-	madvise(ours, ring->size, MADV_REMOVE);
-	return same;
 }
 
 bool ring_space_keep(const struct destroyed_ring *destroyed_one)

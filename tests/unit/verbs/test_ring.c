@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -235,6 +236,27 @@ static void other_memory_is_unmapped(void **state)
 	queue_destroy(&stays, &space);
 }
 
+/* The program maps memory of its own over a mapping that the slab has kept. */
+static void memory_over_a_kept_mapping_stays(void **state)
+{
+	struct queue stays = make(7), ring = make(7);
+	size_t length = queue_bytes(&ring);
+	void *start = map_ring(&ring);
+
+	(void)state;
+	queue_destroy(&ring, &space);
+	assert_true(unmap_ring(start, length));
+	assert_ptr_equal(mmap(start, length, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 start);
+	memset(start, 5, length);
+	queue_destroy(&stays, &space);
+	ring_space_close(&space);
+	for (size_t at = 0; at < length; at += 4096)
+		assert_int_equal(((uint8_t *)start)[at], 5);
+	assert_int_equal(munmap(start, length), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +265,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rings_share_mappings, setup, teardown),
 		cmocka_unit_test_setup_teardown(destroyed_rings_take_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(other_memory_is_unmapped, setup, teardown),
+		cmocka_unit_test_setup_teardown(memory_over_a_kept_mapping_stays, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
