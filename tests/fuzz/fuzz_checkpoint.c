@@ -20,9 +20,9 @@
 #include "checkpoint/placement.h"
 #include "checkpoint/rebuild.h"
 #include "engine/crc.h"
-#include "interpose/own_fd.h"
 #include "memory/mr_index.h"
 #include "port/port_private.h"
+#include "process/own_fd.h"
 #include "require.h"
 
 #define STREAM_MAX 65536

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/log.h"
+#include "process/log.h"
 
 static char text[256];
 

@@ -11,7 +11,7 @@
 #include "checkpoint/error_text.h"
 #include "checkpoint/rebuild.h"
 #include "checkpoint/ring_mapping.h"
-#include "interpose/own_fd.h"
+#include "process/own_fd.h"
 #include "rdmacm/rdmacm.h"
 #include "uverbs/ucontext.h"
 

@@ -7,7 +7,7 @@
 
 #include "engine/clock.h"
 #include "port/port.h"
-#include "report/log.h"
+#include "process/log.h"
 #include <session/env.h>
 
 #define SECOND          UINT64_C(1000000000)

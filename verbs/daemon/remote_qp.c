@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "port/port.h"
-#include "report/log.h"
+#include "process/log.h"
 
 /* False: a new daemon, which does not know the remote QP, has replaced the old one. */
 static bool add_if_known(struct remote_qp *remote)

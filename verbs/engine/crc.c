@@ -8,7 +8,7 @@
 #include <isa-l/crc.h>
 #include <zlib.h>
 
-#include "report/log.h"
+#include "process/log.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>

@@ -16,7 +16,7 @@
 #include "engine/thread_sleep.h"
 #include "poll/busy_poll.h"
 #include "port/port.h"
-#include "report/log.h"
+#include "process/log.h"
 #include "report/recording.h"
 #include "report/state_json.h"
 #include <samehost/peer.h>

@@ -10,7 +10,7 @@
 #include "engine/engine_run.h"
 #include "engine/engine_thread.h"
 #include "port/port.h"
-#include "report/log.h"
+#include "process/log.h"
 
 #define MS 1000000u
 

@@ -9,8 +9,9 @@
 
 #include <vnic/attach.h>
 
-#include "interpose/own_fd.h"
 #include "interpose/path_redirect.h"
+#include "process/own_fd.h"
+#include "process/run_dir.h"
 #include "rdmacm/rdmacm.h"
 #include "uverbs/ucontext.h"
 
@@ -31,7 +32,7 @@ static const struct node *node_of(enum device device)
 {
 	if (device == DEVICE_RDMACM)
 		return &rdma_cm;
-	return strcmp(path_uverbs_name(), VNIC_UVERBS_NAME) ? &uverbs_other : &uverbs;
+	return strcmp(run_dir_uverbs_name(), VNIC_UVERBS_NAME) ? &uverbs_other : &uverbs;
 }
 
 enum device device_by_path(const char *path)

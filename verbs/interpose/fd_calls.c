@@ -14,12 +14,12 @@
 #include <linux/userfaultfd.h>
 
 #include "interpose/interpose.h"
-#include "interpose/own_fd.h"
-#include "interpose/path_redirect.h"
 #include "port/port.h"
 #include "port/port_private.h"
+#include "process/log.h"
+#include "process/own_fd.h"
+#include "process/run_dir.h"
 #include "rdmacm/rdmacm.h"
-#include "report/log.h"
 #include "uverbs/ucontext.h"
 #include "uverbs/uverbs.h"
 #include <samehost/peer.h>
@@ -103,7 +103,7 @@ FCNTL(fcntl64)
 /* libibverbs reads sysfs only if the kernel has no RDMA netlink. */
 HOOKED(int, socket)(int domain, int type, int protocol)
 {
-	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && path_run_dir()) {
+	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && run_dir_path()) {
 		if (!strcmp(program_invocation_short_name, "rdma"))
 			log_write("rdma(8) asks the kernel, which does not know this device: use "
 				  "'urxe show'");
@@ -158,6 +158,6 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 static __attribute__((constructor)) void init_library(void)
 {
 	log_init();
-	if (path_run_dir() && env_is_outer())
+	if (run_dir_path() && env_is_outer())
 		port_install_fork_handlers();
 }

@@ -8,7 +8,7 @@
 #ifndef URXE_VERBS_INTERPOSE_INTERPOSE_H
 #define URXE_VERBS_INTERPOSE_INTERPOSE_H
 
-#include "interpose/libc_real.h"
+#include "process/libc_real.h"
 
 #define HOOKED(type, name) static __attribute__((noinline)) type hooked_##name
 

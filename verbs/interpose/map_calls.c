@@ -9,11 +9,11 @@
 #include <sys/shm.h>
 
 #include "interpose/interpose.h"
-#include "interpose/own_fd.h"
 #include "memory/mmu_notifier.h"
 #include "memory/mr_index.h"
 #include "memory/proc_maps.h"
 #include "port/port.h"
+#include "process/own_fd.h"
 #include "queues/ring_slab.h"
 #include "uverbs/ucontext.h"
 

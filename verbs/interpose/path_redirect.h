@@ -6,12 +6,6 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* The daemon's run directory, from URXE_DIR; NULL: the library is inert. */
-const char *path_run_dir(void);
-
-/* The name of the device's node, VNIC_UVERBS_NAME or VNIC_UVERBS_OTHER. */
-const char *path_uverbs_name(void);
-
 /* Whether the path begins like a redirected path or a device. */
 bool path_watched(const char *path);
 

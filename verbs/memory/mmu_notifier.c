@@ -6,10 +6,10 @@
 
 #include <rxe/rxe.h>
 
-#include "interpose/own_fd.h"
 #include "memory/mr.h"
 #include "memory/mr_index.h"
 #include "port/port.h"
+#include "process/own_fd.h"
 
 /* The length in whole pages, as a mapping call rounds it; 0 if the call will fail. */
 static uint64_t whole_pages(uint64_t start, uint64_t length)

@@ -10,7 +10,7 @@
 
 #include <rxe/rxe.h>
 
-#include "interpose/libc_real.h"
+#include "process/libc_real.h"
 
 /* A guarded access in progress, on its thread's stack. */
 struct guarded_access {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "port/port_private.h"
-#include "report/log.h"
+#include "process/log.h"
 
 /*
  * Returns the NIC, as soon as the port has a daemon, and keeps it from being replaced. NULL: the

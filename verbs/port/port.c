@@ -10,10 +10,10 @@
 
 #include "engine/clock.h"
 #include "engine/crc.h"
-#include "interpose/path_redirect.h"
 #include "memory/sigbus_guard.h"
 #include "port/port_private.h"
-#include "report/log.h"
+#include "process/log.h"
+#include "process/run_dir.h"
 #include "report/recording.h"
 
 struct port port;
@@ -218,7 +218,7 @@ static bool is_no_daemon(int rc)
 
 static void log_attach_error(int rc)
 {
-	log_error("cannot attach to urxed in %s: %s", path_run_dir(),
+	log_error("cannot attach to urxed in %s: %s", run_dir_path(),
 		  rc == -EPROTO ? "it is of another version than this liburxe" : strerror(-rc));
 }
 
@@ -281,7 +281,7 @@ static int make_engine(const struct port_saved *saved)
 /* Attaches to the daemon, and makes the engine; no thread runs it yet. */
 static int begin_attachment(const struct port_saved *saved)
 {
-	const char *dir = path_run_dir();
+	const char *dir = run_dir_path();
 	int rc;
 
 	port_install_fork_handlers();
@@ -326,7 +326,7 @@ static int end_attachment(void)
 		detach_port();
 		return rc;
 	}
-	log_info("attached to %s: QPNs %#x to %#x", path_run_dir(), port.welcome.qpn_first,
+	log_info("attached to %s: QPNs %#x to %#x", run_dir_path(), port.welcome.qpn_first,
 		 port.welcome.qpn_first + port.welcome.qpn_count - 1);
 	return 0;
 }
@@ -481,7 +481,7 @@ int port_reattach(void)
 	if (port.nic_users || pthread_mutex_trylock(&port_open_lock))
 		return -EBUSY;
 	port_unlock();
-	rc = vnic_driver_claim(path_run_dir(), &port.welcome, &now, &nic);
+	rc = vnic_driver_claim(run_dir_path(), &port.welcome, &now, &nic);
 	if (!rc) {
 		rc = is_same_host(&now) ? 0 : -ESTALE;
 		if (rc)

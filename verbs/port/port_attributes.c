@@ -4,9 +4,9 @@
 
 #include <infiniband/verbs.h>
 
-#include "interpose/path_redirect.h"
 #include "port/port_private.h"
-#include "report/log.h"
+#include "process/log.h"
+#include "process/run_dir.h"
 
 bool port_gid_valid(uint32_t index)
 {
@@ -20,7 +20,8 @@ bool port_gid_valid(uint32_t index)
 
 void port_guid(uint8_t guid[8])
 {
-	vnic_node_guid(port.welcome.mac, strcmp(path_uverbs_name(), VNIC_UVERBS_NAME) != 0, guid);
+	vnic_node_guid(port.welcome.mac, strcmp(run_dir_uverbs_name(), VNIC_UVERBS_NAME) != 0,
+		       guid);
 }
 
 enum urxe_mtu port_mtu(void)

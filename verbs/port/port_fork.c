@@ -10,10 +10,10 @@
 #include <errno.h>
 
 #include "engine/clock.h"
-#include "interpose/own_fd.h"
 #include "memory/mr_index.h"
 #include "memory/sigbus_guard.h"
 #include "port/port_private.h"
+#include "process/own_fd.h"
 #include "report/recording.h"
 #include <samehost/peer.h>
 

@@ -14,8 +14,8 @@
 #include "engine/engine_thread.h"
 #include "poll/recv_hook.h"
 #include "port/port_private.h"
+#include "process/log.h"
 #include "queues/qp.h"
-#include "report/log.h"
 
 /* The engine asks the HCA so many times, at these intervals. The PSNs of a peer that pauses do not
  * change in between; the last attempts do not wait for that. */

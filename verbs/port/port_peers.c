@@ -2,9 +2,9 @@
 /* The peers of the process: other processes of this host (samehost/peer.h). */
 #include <samehost/peer.h>
 
-#include "interpose/own_fd.h"
 #include "port/port_private.h"
-#include "report/log.h"
+#include "process/log.h"
+#include "process/own_fd.h"
 
 struct peers port_peers;
 

@@ -6,7 +6,7 @@
 #include "engine/clock.h"
 #include "engine/engine_run.h"
 #include "port/port_private.h"
-#include "report/log.h"
+#include "process/log.h"
 
 static int accept_leased_qpns(struct packet_port *uplink)
 {

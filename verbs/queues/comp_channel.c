@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "port/port.h"
-#include "report/log.h"
+#include "process/log.h"
 
 static struct comp_channel_list unused = LIST_HEAD_INITIALIZER(unused);
 

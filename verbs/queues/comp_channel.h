@@ -16,7 +16,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include "interpose/own_fd.h"
+#include "process/own_fd.h"
 
 /*
  * Common begin of ib_uverbs_comp_event_desc and ib_uverbs_async_event_desc: `element` is the user

@@ -9,10 +9,10 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "memory/uaccess.h"
+#include "process/log.h"
 #include "rdmacm/event.h"
 #include "rdmacm/file.h"
 #include "rdmacm/router.h"
-#include "report/log.h"
 
 static const char *command_name(uint32_t command)
 {

@@ -13,9 +13,9 @@
 
 #include "daemon/reconnect.h"
 #include "engine/clock.h"
-#include "interpose/path_redirect.h"
+#include "process/log.h"
+#include "process/run_dir.h"
 #include "rdmacm/reconnect.h"
-#include "report/log.h"
 
 /* --- Connecting */
 
@@ -36,7 +36,7 @@ static int connect_socket(void)
 	int fd, rc;
 
 	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CM_ATTACH_SOCKET_NAME,
-		     path_run_dir()) >= (int)sizeof(address.sun_path))
+		     run_dir_path()) >= (int)sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)

@@ -10,8 +10,8 @@
 
 #include <vnic/attach.h>
 
-#include "interpose/libc_real.h"
-#include "interpose/path_redirect.h"
+#include "process/libc_real.h"
+#include "process/run_dir.h"
 
 int rdmacm_kernel_open(void)
 {
@@ -20,7 +20,7 @@ int rdmacm_kernel_open(void)
 
 bool rdmacm_kernel_has_addresses(void)
 {
-	const char *dir = path_run_dir();
+	const char *dir = run_dir_path();
 	char path[PATH_MAX], first = '\n';
 	int fd;
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "interpose/own_fd.h"
+#include "process/own_fd.h"
 
 struct rdmacm_file;
 

@@ -12,7 +12,7 @@
 #include "engine/clock.h"
 #include "engine/engine_run.h"
 #include "port/port.h"
-#include "report/log.h"
+#include "process/log.h"
 
 /* Time between two attempts while a peer copies or a munmap is in progress, and their number. */
 #define RETRY_NS 1000000

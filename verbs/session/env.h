@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Defined by session/env_prefix.c, or in liburxe-outer.so by interpose/outer_prefix.c. */
+/* Defined by session/env_prefix.c, or in liburxe-outer.so by session/env_prefix_outer.c. */
 extern const char env_prefix[] __attribute__((visibility("hidden")));
 
 /* As getenv(3), for the variable whose name is the prefix and `name`, such as "DIR". */

@@ -7,7 +7,7 @@
 #include <rxe/service_level.h>
 
 #include "port/port.h"
-#include "report/log.h"
+#include "process/log.h"
 
 int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path)
 {

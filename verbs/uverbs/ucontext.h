@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "interpose/own_fd.h"
+#include "process/own_fd.h"
 #include "queues/comp_channel.h"
 #include "queues/ring.h"
 #include "uverbs/handle.h"

@@ -10,7 +10,7 @@
 #include "memory/mr_index.h"
 #include "memory/uaccess.h"
 #include "port/port.h"
-#include "report/log.h"
+#include "process/log.h"
 #include "uverbs/command.h"
 #include <samehost/peer.h>
 

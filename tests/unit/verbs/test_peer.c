@@ -32,8 +32,8 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
-#include "interpose/own_fd.h"
 #include "port/port_private.h"
+#include "process/own_fd.h"
 #include "samehost/published.h"
 
 #define MTU         1500

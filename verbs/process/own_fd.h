@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The table of file descriptors that belong to this library. For the interposed libc functions. */
-#ifndef URXE_VERBS_INTERPOSE_OWN_FD_H
-#define URXE_VERBS_INTERPOSE_OWN_FD_H
+#ifndef URXE_VERBS_PROCESS_OWN_FD_H
+#define URXE_VERBS_PROCESS_OWN_FD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

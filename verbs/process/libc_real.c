@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "interpose/libc_real.h"
+#include "process/libc_real.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Messages on standard error, if URXE_LOG selects their level. */
-#ifndef URXE_VERBS_REPORT_LOG_H
-#define URXE_VERBS_REPORT_LOG_H
+#ifndef URXE_VERBS_PROCESS_LOG_H
+#define URXE_VERBS_PROCESS_LOG_H
 
 enum log_level { LOG_NONE, LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "report/log.h"
+#include "process/log.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Pointers to libc's own versions of the interposed functions. */
-#ifndef URXE_VERBS_INTERPOSE_LIBC_REAL_H
-#define URXE_VERBS_INTERPOSE_LIBC_REAL_H
+#ifndef URXE_VERBS_PROCESS_LIBC_REAL_H
+#define URXE_VERBS_PROCESS_LIBC_REAL_H
 
 /* Every interposed libc function, listed once. */
 #define REAL_LIST(X)              \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "interpose/own_fd.h"
+#include "process/own_fd.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "process/run_dir.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <session/env.h>
+#include <vnic/attach.h>
+
+#include "process/libc_real.h"
+#include "process/log.h"
+
+enum { UNKNOWN, INERT, ACTIVE };
+static atomic_int state;
+static char run_dir[PATH_MAX];
+static const char *uverbs_name = VNIC_UVERBS_NAME;
+
+/* The run directory has the node of its own device only. */
+static void find_uverbs_name(void)
+{
+	char path[PATH_MAX];
+	int saved = errno;
+
+	if (snprintf(path, sizeof(path), "%s/dev/infiniband/" VNIC_UVERBS_OTHER, run_dir) <
+		    PATH_MAX &&
+	    !REAL(access)(path, F_OK))
+		uverbs_name = VNIC_UVERBS_OTHER;
+	errno = saved;
+}
+
+/* Copied, because a program may change its environment. Two threads copy the same value. */
+static int read_run_dir(void)
+{
+	const char *dir = env_get("DIR");
+	int found = INERT;
+
+	if (dir && (dir[0] != '/' || strlen(dir) >= sizeof(run_dir))) {
+		log_write("URXE_DIR is not the absolute path of a run directory: '%s'", dir);
+	} else if (dir) {
+		memcpy(run_dir, dir, strlen(dir) + 1);
+		find_uverbs_name();
+		found = ACTIVE;
+	}
+	atomic_store_explicit(&state, found, memory_order_release);
+	return found;
+}
+
+const char *run_dir_path(void)
+{
+	int s = atomic_load_explicit(&state, memory_order_acquire);
+
+	if (s == UNKNOWN)
+		s = read_run_dir();
+	return s == ACTIVE ? run_dir : NULL;
+}
+
+const char *run_dir_uverbs_name(void)
+{
+	return run_dir_path() ? uverbs_name : VNIC_UVERBS_NAME;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The daemon's run directory, and the name of its device. Any thread; no lock. */
+#ifndef URXE_VERBS_PROCESS_RUN_DIR_H
+#define URXE_VERBS_PROCESS_RUN_DIR_H
+
+/* The run directory, from URXE_DIR; NULL: the library is inert. */
+const char *run_dir_path(void);
+
+/* The name of the device's node, VNIC_UVERBS_NAME or VNIC_UVERBS_OTHER. */
+const char *run_dir_uverbs_name(void);
+
+#endif
