@@ -20,7 +20,7 @@
 #include <vnic/loop.h>
 
 #include "capture/flow.h"
-#include "uverbs/handle.h"
+#include "objects/handle.h"
 
 static struct {
 	uint32_t left; /* allocations until the failing one; 0 = none fails */

@@ -7,18 +7,18 @@
 
 #include "checkpoint/error_text.h"
 #include "checkpoint/rebuild.h"
-#include "memory/mr.h"
 #include "memory/mr_index.h"
 #include "memory/uaccess.h"
+#include "objects/ah.h"
+#include "objects/mr.h"
+#include "objects/mw.h"
+#include "objects/pd.h"
+#include "objects/uverbs_file.h"
 #include "poll/poll_hook.h"
 #include "port/port.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
 #include "queues/srq.h"
-#include "uverbs/ah.h"
-#include "uverbs/mw.h"
-#include "uverbs/pd.h"
-#include "uverbs/ucontext.h"
 
 /* --- While the engine is restored. */
 

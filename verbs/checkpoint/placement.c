@@ -11,9 +11,9 @@
 #include "checkpoint/error_text.h"
 #include "checkpoint/rebuild.h"
 #include "checkpoint/ring_mapping.h"
+#include "objects/uverbs_file.h"
 #include "process/own_fd.h"
 #include "rdmacm/rdmacm.h"
-#include "uverbs/ucontext.h"
 
 static void close_number(int fd)
 {

@@ -10,14 +10,14 @@
 #include <linux/types.h>
 #include <rdma/ib_user_verbs.h>
 
-#include "memory/mr.h"
+#include "objects/ah.h"
+#include "objects/mr.h"
+#include "objects/mw.h"
+#include "objects/pd.h"
 #include "port/port.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
 #include "queues/srq.h"
-#include "uverbs/ah.h"
-#include "uverbs/mw.h"
-#include "uverbs/pd.h"
 #include "uverbs/ucontext.h"
 
 /* --- Objects by their names in the stream. */

@@ -7,7 +7,7 @@
 #define URXE_VERBS_CHECKPOINT_REBUILD_H
 
 #include "checkpoint/image.h"
-#include "uverbs/handle.h"
+#include "objects/handle.h"
 
 struct comp_channel;
 struct uverbs_file;

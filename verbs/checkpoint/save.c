@@ -12,17 +12,17 @@
 
 #include "checkpoint/error_text.h"
 #include "checkpoint/ring_mapping.h"
-#include "memory/mr.h"
+#include "objects/ah.h"
+#include "objects/mr.h"
+#include "objects/mw.h"
+#include "objects/pd.h"
+#include "objects/uverbs_file.h"
 #include "port/port.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
 #include "queues/srq.h"
 #include "rdmacm/file.h"
 #include "rdmacm/ids.h"
-#include "uverbs/ah.h"
-#include "uverbs/mw.h"
-#include "uverbs/pd.h"
-#include "uverbs/ucontext.h"
 
 /* Room for descriptors that the program duplicates, and events, between the two calls. */
 #define SPARE_ROOM 65536u

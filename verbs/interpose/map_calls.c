@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Interposed libc functions that map and unmap memory: registered memory (memory/mmu_notifier.h)
- * and rings (queues/ring_slab.h).
+ * Interposed libc functions that map and unmap memory: registered memory (objects/mmu_notifier.h)
+ * and rings (memory/ring_slab.h).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,13 +9,13 @@
 #include <sys/shm.h>
 
 #include "interpose/interpose.h"
-#include "memory/mmu_notifier.h"
 #include "memory/mr_index.h"
 #include "memory/proc_maps.h"
+#include "memory/ring_slab.h"
+#include "objects/mmu_notifier.h"
+#include "objects/uverbs_file.h"
 #include "port/port.h"
 #include "process/own_fd.h"
-#include "queues/ring_slab.h"
-#include "uverbs/ucontext.h"
 
 /* Linux 5.7; not in every libc's headers. */
 #ifndef MREMAP_DONTUNMAP

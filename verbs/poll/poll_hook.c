@@ -9,10 +9,10 @@
 
 #include "engine/clock.h"
 #include "memory/uaccess.h"
+#include "objects/uverbs_file.h"
 #include "poll/polling.h"
 #include "port/port.h"
 #include "queues/cq.h"
-#include "uverbs/ucontext.h"
 
 static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {

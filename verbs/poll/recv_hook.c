@@ -7,10 +7,10 @@
 #include <infiniband/verbs.h>
 
 #include "memory/uaccess.h"
+#include "objects/uverbs_file.h"
 #include "port/port.h"
 #include "queues/qp.h"
 #include "queues/srq.h"
-#include "uverbs/ucontext.h"
 
 /* The queue is that of an object of that type and handle. */
 static void refill(struct uverbs_file *file, enum object_type type, uint32_t handle)

@@ -43,26 +43,6 @@ void port_forget_users(void)
 	opens = 0;
 }
 
-/* Time between two looks at the peers' copies, and looks before a warning. */
-#define SETTLE_PAUSE_NS 50000
-#define SETTLE_PATIENCE 20000
-
-void port_unlock_settled(void)
-{
-	const struct timespec pause = {.tv_nsec = SETTLE_PAUSE_NS};
-
-	for (uint32_t looks = 0; !peers_settled(&port_peers); looks++) {
-		port_unlock();
-		if (looks == SETTLE_PATIENCE)
-			log_warning("a peer has copied to or from our memory for long: the "
-				    "memory cannot be given back yet");
-		nanosleep(&pause, NULL);
-		port_lock();
-	}
-	mr_free_released();
-	port_unlock();
-}
-
 /* Rings before completions: a program that sees a completion may post at once. */
 void port_publish(void)
 {

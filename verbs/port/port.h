@@ -23,14 +23,14 @@
 #include "engine/engine_thread.h"
 #include "engine/lock.h"
 #include "engine/tx.h"
-#include "memory/mr.h"
+#include "objects/comp_channel.h"
+#include "objects/handle.h"
+#include "objects/mr.h"
+#include "objects/uverbs_file.h"
 #include "poll/polling.h"
 #include "port/port_hca.h"
-#include "queues/comp_channel.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
-#include "uverbs/handle.h"
-#include "uverbs/ucontext.h"
 #include <session/qpn_lease.h>
 
 struct port {
@@ -68,11 +68,10 @@ struct port {
 	struct local_qp_list local_qps;
 	struct local_qp_list released_local_qps; /* the daemon has not been told yet */
 	struct uverbs_file_list files;
-	uint32_t objects[OBJECT_TYPES]; /* of all files */
-	struct mr_list released_mrs;    /* whose memory peers may still copy to or from */
-	uint64_t registrations;         /* memory registrations so far */
-	uint32_t on_demand_mrs;         /* regions with URXE_ACCESS_ON_DEMAND */
-	uint64_t page_faults;           /* VNIC_DIRECT_PAGE_FAULTS */
+	struct mr_list released_mrs; /* whose memory peers may still copy to or from */
+	uint64_t registrations;      /* memory registrations so far */
+	uint32_t on_demand_mrs;      /* regions with URXE_ACCESS_ON_DEMAND */
+	uint64_t page_faults;        /* VNIC_DIRECT_PAGE_FAULTS */
 	struct polling polling;
 	struct engine_thread thread;
 };
@@ -120,15 +119,6 @@ static inline void port_unlock(void)
 
 /* The other processes of this host that the port knows. */
 extern struct peers port_peers;
-/* As peers_refuse. Any thread, without the lock. */
-void port_refuse_copies(void);
-
-/*
- * Releases the lock and waits until no peer copies any more by rights that were withdrawn. At the
- * end of each call that withdraws rights to memory.
- */
-void port_unlock_settled(void);
-
 /* The first call attaches the process to its daemon; each call needs a port_close. */
 int port_open(void);
 void port_close(void);

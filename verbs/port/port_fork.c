@@ -8,6 +8,7 @@
  * the port when that call releases the lock.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "engine/clock.h"
 #include "memory/mr_index.h"
@@ -58,6 +59,7 @@ static void forget_port(void)
 	sigbus_guard_fork_child();
 	mr_index_forget();
 	port_forget_users();
+	memset(handle_counts, 0, sizeof(handle_counts));
 	port = (struct port){0};
 	clock_resume();
 	fd_set_owner();

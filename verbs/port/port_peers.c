@@ -44,12 +44,3 @@ void port_init_peers(void)
 
 	peers_init(&port_peers, &ops, NULL);
 }
-
-void port_refuse_copies(void)
-{
-	if (!peers_begin_refusal(&port_peers) || !fd_is_owner())
-		return;
-	port_lock();
-	peers_refuse(&port_peers);
-	port_unlock_settled();
-}

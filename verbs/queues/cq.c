@@ -9,9 +9,9 @@
 
 #include <rxe/service_level.h>
 
+#include "objects/uverbs_file.h"
 #include "port/port.h"
 #include "queues/qp.h"
-#include "uverbs/ucontext.h"
 
 static void mark_dirty(struct cq *cq)
 {

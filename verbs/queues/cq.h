@@ -9,9 +9,9 @@
 
 #include <rxe/rxe.h>
 
-#include "queues/comp_channel.h"
+#include "objects/comp_channel.h"
+#include "objects/handle.h"
 #include "queues/ring.h"
-#include "uverbs/handle.h"
 
 struct cq {
 	struct object object;

@@ -6,13 +6,13 @@
 
 #include "engine/clock.h"
 #include "engine/engine_run.h"
+#include "objects/ah.h"
+#include "objects/pd.h"
+#include "objects/uverbs_file.h"
 #include "port/port.h"
 #include "process/log.h"
 #include "queues/cq.h"
 #include "queues/srq.h"
-#include "uverbs/ah.h"
-#include "uverbs/pd.h"
-#include "uverbs/ucontext.h"
 
 enum urxe_qp_state qp_state(const struct qp *qp)
 {

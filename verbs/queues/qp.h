@@ -11,10 +11,10 @@
 #include <rxe/fetch.h>
 #include <rxe/rxe.h>
 
+#include "objects/handle.h"
 #include "queues/recv.h"
 #include "queues/ring.h"
 #include "queues/wqe.h"
-#include "uverbs/handle.h"
 
 struct cq;
 struct local_qp;

@@ -14,7 +14,7 @@
 #include <linux/types.h>
 #include <rdma/rdma_user_rxe.h>
 
-#include "queues/ring_slab.h"
+#include "memory/ring_slab.h"
 
 struct queue {
 	struct rxe_queue_buf *buf;

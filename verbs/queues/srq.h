@@ -3,8 +3,8 @@
 #ifndef URXE_VERBS_QUEUES_SRQ_H
 #define URXE_VERBS_QUEUES_SRQ_H
 
+#include "objects/handle.h"
 #include "queues/recv.h"
-#include "uverbs/handle.h"
 
 struct pd;
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory/mr.h"
+#include "objects/mr.h"
 #include "port/port.h"
 #include <session/state_document.h>
 

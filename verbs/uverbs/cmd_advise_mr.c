@@ -13,10 +13,10 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <rxe/rxe.h>
 
-#include "memory/mr.h"
 #include "memory/uaccess.h"
+#include "objects/mr.h"
+#include "objects/pd.h"
 #include "port/port.h"
-#include "uverbs/pd.h"
 #include "uverbs/uverbs.h"
 
 #define ATTRS 4

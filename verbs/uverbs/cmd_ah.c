@@ -5,20 +5,11 @@
 
 #include <rdma/rdma_user_rxe.h>
 
+#include "objects/ah.h"
+#include "objects/pd.h"
 #include "port/port.h"
 #include "uverbs/address.h"
-#include "uverbs/ah.h"
 #include "uverbs/command.h"
-#include "uverbs/pd.h"
-
-void ah_destroy(struct object *object)
-{
-	struct ah *ah = (struct ah *)object;
-
-	ah->pd->object.users--;
-	handle_remove(&object->file->handles, object);
-	free(ah);
-}
 
 /*
  * If ah_num is not 0, librxe puts it into work requests instead of the whole address, and does not

@@ -8,13 +8,12 @@
 #include <infiniband/verbs.h>
 #include <rxe/rxe.h>
 
-#include "memory/mr.h"
-#include "memory/mr_index.h"
 #include "memory/uaccess.h"
+#include "objects/mr.h"
+#include "objects/pd.h"
+#include "objects/settle.h"
 #include "port/port.h"
 #include "uverbs/command.h"
-#include "uverbs/pd.h"
-#include <samehost/peer.h>
 
 #define REMOTE_CHANGES (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
 #define FLUSHES        (URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
@@ -24,67 +23,6 @@
 /* Flags that have no effect. */
 #define HARMLESS_ACCESS (IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define KNOWN_ACCESS    (ENGINE_ACCESS | HARMLESS_ACCESS)
-
-int mr_count(const struct mr *mr)
-{
-	int rc = mr->on_demand ? 0 : mr_index_add(mr->start, mr->length);
-
-	if (!rc)
-		port.on_demand_mrs += mr->on_demand;
-	return rc;
-}
-
-void mr_uncount(const struct mr *mr)
-{
-	if (mr->on_demand)
-		port.on_demand_mrs--;
-	else
-		mr_index_remove(mr->start, mr->length);
-}
-
-/* Peers may still copy to or from the region: its memory counts as registered meanwhile. */
-static void release_mr(struct mr *mr)
-{
-	LIST_INSERT_HEAD(&port.released_mrs, mr, released_link);
-	if (peers_settled(&port_peers))
-		mr_free_released();
-}
-
-void mr_free_released(void)
-{
-	struct mr *mr;
-
-	while ((mr = LIST_FIRST(&port.released_mrs))) {
-		LIST_REMOVE(mr, released_link);
-		mr_uncount(mr);
-		free(mr);
-	}
-}
-
-static int dereg_mr(struct mr *mr)
-{
-	int rc = urxe_mr_dereg(mr->mr);
-
-	if (rc)
-		return rc;
-	mr->pd->object.users--;
-	handle_remove(&mr->object.file->handles, &mr->object);
-	release_mr(mr);
-	return 0;
-}
-
-/* Cannot fail: all windows of the context have been destroyed. */
-void mr_destroy(struct object *object)
-{
-	dereg_mr((struct mr *)object);
-}
-
-void mr_unmap(struct mr *mr, const struct urxe_extent *bytes)
-{
-	/* Without memory for the list of unmapped ranges, withdraws the whole region. */
-	if (urxe_mr_unmap(mr->mr, bytes))
-		urxe_mr_unmap_all(mr->mr);
-}
 
 /* Checks that ib_uverbs_reg_mr and ib_check_mr_access make before the look-up of the PD. */
 static int check_mr_access(const struct ib_uverbs_reg_mr *request)
@@ -334,7 +272,7 @@ static int rereg_mr_locked(const struct command *c, uint32_t handle,
 		free(before);
 		return rc;
 	}
-	release_mr(before);
+	mr_release(before);
 	mr->pd->object.users--;
 	mr->pd = pd;
 	mr->pd->object.users++;
@@ -402,5 +340,5 @@ int cmd_dereg_mr(const struct command *c)
 	if (rc)
 		return rc;
 	mr = (struct mr *)command_object(c, OBJECT_MR, request.mr_handle);
-	return mr ? dereg_mr(mr) : command_object_error(c, request.mr_handle);
+	return mr ? mr_dereg(mr) : command_object_error(c, request.mr_handle);
 }

@@ -5,20 +5,10 @@
 
 #include <rxe/rxe.h>
 
+#include "objects/mw.h"
+#include "objects/pd.h"
 #include "port/port.h"
 #include "uverbs/command.h"
-#include "uverbs/mw.h"
-#include "uverbs/pd.h"
-
-void mw_destroy(struct object *object)
-{
-	struct mw *mw = (struct mw *)object;
-
-	urxe_mw_dealloc(mw->mw);
-	mw->pd->object.users--;
-	handle_remove(&object->file->handles, object);
-	free(mw);
-}
 
 static int alloc_mw(const struct command *c, struct pd *pd, uint8_t type, struct mw **out)
 {

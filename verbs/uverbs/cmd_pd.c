@@ -3,15 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "objects/pd.h"
 #include "port/port.h"
 #include "uverbs/command.h"
-#include "uverbs/pd.h"
-
-void pd_destroy(struct object *object)
-{
-	handle_remove(&object->file->handles, object);
-	free(object);
-}
 
 int cmd_alloc_pd(const struct command *c)
 {

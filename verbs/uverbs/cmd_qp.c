@@ -11,6 +11,8 @@
 #include "daemon/remote_qp.h"
 #include "engine/clock.h"
 #include "engine/engine_run.h"
+#include "objects/pd.h"
+#include "objects/settle.h"
 #include "poll/poll_hook.h"
 #include "poll/recv_hook.h"
 #include "port/port.h"
@@ -22,7 +24,6 @@
 #include "uverbs/capability.h"
 #include "uverbs/command.h"
 #include "uverbs/device_max.h"
-#include "uverbs/pd.h"
 
 #define CREATE_FLAGS ((uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
 /* Flags that the kernel's create_qp passes to the driver. */

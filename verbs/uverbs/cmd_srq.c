@@ -8,22 +8,11 @@
 #include <rdma/rdma_user_rxe.h>
 
 #include "memory/uaccess.h"
+#include "objects/pd.h"
 #include "port/port.h"
 #include "queues/srq.h"
 #include "uverbs/command.h"
 #include "uverbs/device_max.h"
-#include "uverbs/pd.h"
-
-void srq_destroy(struct object *object)
-{
-	struct srq *srq = (struct srq *)object;
-
-	urxe_srq_destroy(srq->recv.rq);
-	queue_destroy(&srq->recv.wq.ring, &object->file->queues);
-	srq->pd->object.users--;
-	handle_remove(&object->file->handles, object);
-	free(srq);
-}
 
 static uint32_t element_size(uint32_t max_sge)
 {

@@ -14,8 +14,8 @@
 #include <linux/types.h>
 #include <rdma/ib_user_verbs.h>
 
-#include "uverbs/handle.h"
-#include "uverbs/ucontext.h"
+#include "objects/handle.h"
+#include "objects/uverbs_file.h"
 
 struct command {
 	struct uverbs_file *file;

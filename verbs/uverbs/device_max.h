@@ -8,7 +8,7 @@
 #include <hca/hca.h>
 #include <rxe/types.h>
 
-#include "uverbs/handle.h"
+#include "objects/handle.h"
 
 #define MAX_WR           (URXE_MAX_WR - 1) /* rings have 2^n slots, one of them empty */
 #define MAX_CQE          ((1 << 20) - 1)

@@ -9,16 +9,17 @@
 #include <unistd.h>
 
 #include "interpose/path_redirect.h"
-#include "memory/mr.h"
+#include "objects/ah.h"
+#include "objects/mr.h"
+#include "objects/mw.h"
+#include "objects/pd.h"
+#include "objects/settle.h"
 #include "port/port.h"
 #include "process/log.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
 #include "queues/srq.h"
-#include "uverbs/ah.h"
 #include "uverbs/device_max.h"
-#include "uverbs/mw.h"
-#include "uverbs/pd.h"
 
 /* A sparse file, so that each ring gets an offset of its own; whole pages. */
 #define MEMFD_SIZE ((uint64_t)1 << 44)
@@ -96,7 +97,7 @@ struct uverbs_file *uverbs_file_alloc(void)
 		return NULL;
 	file->fd.kind = FD_UVERBS;
 	file->fd.release = release_file;
-	file->handles = (struct handle_table){.counts = port.objects, .max = device_max_objects};
+	file->handles = (struct handle_table){.counts = handle_counts, .max = device_max_objects};
 	file->async = NULL;
 	file->poll_cq = NULL;
 	file->post_recv = NULL;
@@ -172,13 +173,4 @@ int uverbs_file_open(int flags)
 		return rc;
 	}
 	return fd;
-}
-
-void uverbs_file_event(struct uverbs_file *file, uint64_t element, uint32_t type)
-{
-	struct comp_channel_event event = {.element = element, .type = type};
-
-	log_debug("asynchronous event %u", type);
-	if (file->async)
-		comp_channel_send(file->async, &event);
 }

@@ -9,6 +9,7 @@
 #include "engine/engine_run.h"
 #include "memory/mr_index.h"
 #include "memory/uaccess.h"
+#include "objects/settle.h"
 #include "port/port.h"
 #include "process/log.h"
 #include "uverbs/command.h"

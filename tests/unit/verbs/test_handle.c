@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "uverbs/handle.h"
+#include "objects/handle.h"
 
 #define OBJECTS 1000
 

@@ -32,6 +32,7 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
+#include "objects/settle.h"
 #include "port/port_private.h"
 #include "process/own_fd.h"
 #include "samehost/published.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory regions. For cmd_mr.c and mmu_notifier.c. */
-#ifndef URXE_VERBS_MEMORY_MR_H
-#define URXE_VERBS_MEMORY_MR_H
+/* Memory regions. Functions need port.lock. */
+#ifndef URXE_VERBS_OBJECTS_MR_H
+#define URXE_VERBS_OBJECTS_MR_H
 
 #include <stdbool.h>
 #include <sys/queue.h>
 
-#include "uverbs/handle.h"
+#include "objects/handle.h"
 
 struct pd;
 struct urxe_extent;
@@ -26,11 +26,18 @@ struct mr {
 
 /*
  * Counts a region among those of the process, and adds its pages to the index of mr_index.h unless
- * it is on-demand. 0 or -ENOMEM. With port.lock, as mr_uncount.
+ * it is on-demand. 0 or -ENOMEM.
  */
 int mr_count(const struct mr *mr);
 void mr_uncount(const struct mr *mr);
+/* Deregisters the region and frees it. -EBUSY: a memory window is bound to it. */
+int mr_dereg(struct mr *mr);
 void mr_destroy(struct object *object);
+/*
+ * Frees a region that has no handle any more, at once or later: while peers still copy to or from
+ * it, its memory counts as registered.
+ */
+void mr_release(struct mr *mr);
 /* Frees all released regions, once no peer copies to or from their memory any more. */
 void mr_free_released(void);
 /* Withdraws the bytes from the region, until urxe_mr_unmapped() decides for good. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Protection domains. */
-#ifndef URXE_VERBS_UVERBS_PD_H
-#define URXE_VERBS_UVERBS_PD_H
+#ifndef URXE_VERBS_OBJECTS_PD_H
+#define URXE_VERBS_OBJECTS_PD_H
 
-#include "uverbs/handle.h"
+#include "objects/handle.h"
 
 struct pd {
 	struct object object;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The objects of a context by their 32-bit handles of the uverbs ABI. */
-#ifndef URXE_VERBS_UVERBS_HANDLE_H
-#define URXE_VERBS_UVERBS_HANDLE_H
+#ifndef URXE_VERBS_OBJECTS_HANDLE_H
+#define URXE_VERBS_OBJECTS_HANDLE_H
 
 #include <stdint.h>
 
@@ -18,6 +18,9 @@ enum object_type {
 
 struct uverbs_file;
 
+/* Objects of all contexts of the process, by enum object_type. Under port.lock. */
+extern uint32_t handle_counts[OBJECT_TYPES];
+
 /* The first member of every object. */
 struct object {
 	enum object_type type;
@@ -32,7 +35,7 @@ struct handle_table {
 	uint32_t size;
 	uint32_t first_free; /* slot + 1; 0 = none */
 	/* By enum object_type: */
-	uint32_t *counts;    /* objects in all contexts of the device */
+	uint32_t *counts;    /* objects in all contexts of the device: handle_counts */
 	const uint32_t *max; /* how many objects the device may have */
 };
 

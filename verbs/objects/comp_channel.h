@@ -8,8 +8,8 @@
  * library. Events that do not fit the socket wait in a list. All functions but comp_channel_create
  * need the lock of the port.
  */
-#ifndef URXE_VERBS_QUEUES_COMP_CHANNEL_H
-#define URXE_VERBS_QUEUES_COMP_CHANNEL_H
+#ifndef URXE_VERBS_OBJECTS_COMP_CHANNEL_H
+#define URXE_VERBS_OBJECTS_COMP_CHANNEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * pages by the region's keys are refused from then on, until the program registers them anew. For
  * interpose/map_calls.c. Memory that is unmapped past these calls is left to memory/sigbus_guard.h.
  */
-#ifndef URXE_VERBS_MEMORY_MMU_NOTIFIER_H
-#define URXE_VERBS_MEMORY_MMU_NOTIFIER_H
+#ifndef URXE_VERBS_OBJECTS_MMU_NOTIFIER_H
+#define URXE_VERBS_OBJECTS_MMU_NOTIFIER_H
 
 #include <stdbool.h>
 #include <stdint.h>

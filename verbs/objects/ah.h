@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Address handles. */
-#ifndef URXE_VERBS_UVERBS_AH_H
-#define URXE_VERBS_UVERBS_AH_H
+#ifndef URXE_VERBS_OBJECTS_AH_H
+#define URXE_VERBS_OBJECTS_AH_H
 
 #include <rxe/types.h>
 
-#include "uverbs/handle.h"
+#include "objects/handle.h"
 
 struct pd;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory windows. */
-#ifndef URXE_VERBS_UVERBS_MW_H
-#define URXE_VERBS_UVERBS_MW_H
+#ifndef URXE_VERBS_OBJECTS_MW_H
+#define URXE_VERBS_OBJECTS_MW_H
 
-#include "uverbs/handle.h"
+#include "objects/handle.h"
 
 struct pd;
 struct urxe_mw;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "memory/mmu_notifier.h"
+#include "objects/mmu_notifier.h"
 
 #include <errno.h>
 #include <unistd.h>
 
 #include <rxe/rxe.h>
 
-#include "memory/mr.h"
 #include "memory/mr_index.h"
+#include "objects/mr.h"
+#include "objects/settle.h"
 #include "port/port.h"
 #include "process/own_fd.h"
 

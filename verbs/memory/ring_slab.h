@@ -11,8 +11,8 @@
  * With the lock of the port. A restored process has rings without a slab (checkpoint/rebuild.c),
  * which are unmapped one by one.
  */
-#ifndef URXE_VERBS_QUEUES_RING_SLAB_H
-#define URXE_VERBS_QUEUES_RING_SLAB_H
+#ifndef URXE_VERBS_MEMORY_RING_SLAB_H
+#define URXE_VERBS_MEMORY_RING_SLAB_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "uverbs/handle.h"
+#include "objects/handle.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define HANDLES_MAX (1u << 24)
+
+uint32_t handle_counts[OBJECT_TYPES];
 
 struct handle_slot {
 	struct object *object; /* NULL = free */

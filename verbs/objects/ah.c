@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "objects/ah.h"
+
+#include <stdlib.h>
+
+#include "objects/pd.h"
+#include "objects/uverbs_file.h"
+
+void ah_destroy(struct object *object)
+{
+	struct ah *ah = (struct ah *)object;
+
+	ah->pd->object.users--;
+	handle_remove(&object->file->handles, object);
+	free(ah);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "objects/settle.h"
+
+#include <stdint.h>
+#include <time.h>
+
+#include <samehost/peer.h>
+
+#include "objects/mr.h"
+#include "port/port.h"
+#include "process/log.h"
+#include "process/own_fd.h"
+
+/* Time between two looks at the peers' copies, and looks before a warning. */
+#define SETTLE_PAUSE_NS 50000
+#define SETTLE_PATIENCE 20000
+
+void port_unlock_settled(void)
+{
+	const struct timespec pause = {.tv_nsec = SETTLE_PAUSE_NS};
+
+	for (uint32_t looks = 0; !peers_settled(&port_peers); looks++) {
+		port_unlock();
+		if (looks == SETTLE_PATIENCE)
+			log_warning("a peer has copied to or from our memory for long: the "
+				    "memory cannot be given back yet");
+		nanosleep(&pause, NULL);
+		port_lock();
+	}
+	mr_free_released();
+	port_unlock();
+}
+
+void port_refuse_copies(void)
+{
+	if (!peers_begin_refusal(&port_peers) || !fd_is_owner())
+		return;
+	port_lock();
+	peers_refuse(&port_peers);
+	port_unlock_settled();
+}

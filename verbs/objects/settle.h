@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Withdrawal of rights to the process's memory: the wait for peers that still copy by them. */
+#ifndef URXE_VERBS_OBJECTS_SETTLE_H
+#define URXE_VERBS_OBJECTS_SETTLE_H
+
+/*
+ * Releases port.lock and waits until no peer copies any more by rights that were withdrawn. At the
+ * end of each call that withdraws rights to memory.
+ */
+void port_unlock_settled(void);
+/* As peers_refuse. Any thread, without the lock. */
+void port_refuse_copies(void);
+
+#endif

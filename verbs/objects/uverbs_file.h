@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* An open uverbs device: the context of its commands. */
+#ifndef URXE_VERBS_OBJECTS_UVERBS_FILE_H
+#define URXE_VERBS_OBJECTS_UVERBS_FILE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "memory/ring_slab.h"
+#include "objects/comp_channel.h"
+#include "objects/handle.h"
+#include "process/own_fd.h"
+
+struct ibv_cq;
+struct ibv_cq_ex;
+struct ibv_wc;
+struct ibv_poll_cq_attr;
+struct ibv_qp;
+struct ibv_recv_wr;
+struct ibv_srq;
+
+struct uverbs_file {
+	struct fd_object fd;
+	/* Under the port's lock. */
+	bool live; /* neither closed nor inherited through fork */
+	struct handle_table handles;
+	struct ring_space queues;
+	struct comp_channel *async; /* NULL before GET_CONTEXT */
+	LIST_ENTRY(uverbs_file) link;
+	/* librxe's functions, which poll_hook.c has replaced. */
+	int (*poll_cq)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+	int (*post_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+	int (*start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
+	int (*next_poll)(struct ibv_cq_ex *cq);
+	void (*end_poll)(struct ibv_cq_ex *cq);
+	atomic_int poll_ends; /* enum poll_ends of poll_hook.c */
+};
+LIST_HEAD(uverbs_file_list, uverbs_file);
+
+static inline struct uverbs_file *uverbs_file_lookup(int fd)
+{
+	struct fd_object *object = fd_lookup(fd);
+
+	return object && object->kind == FD_UVERBS ? (struct uverbs_file *)object : 0;
+}
+
+/* Sends an asynchronous event about `element`, a user handle or a port. */
+void uverbs_file_event(struct uverbs_file *file, uint64_t element, uint32_t type);
+
+#endif
