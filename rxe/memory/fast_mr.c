@@ -24,8 +24,6 @@ int fast_mr_create(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents, uint
 	struct urxe_mr *mr;
 	int rc = -ENOMEM;
 
-	if (dev->offload)
-		return -EOPNOTSUPP;
 	fast = malloc(sizeof(*fast));
 	mr = mr_allocate(max_extents);
 	if (fast && mr) {

@@ -60,10 +60,7 @@ static void release_regions(struct urxe_dev *dev)
 	uint32_t at = 0;
 
 	while ((mr = idmap_next(&dev->mrs, &at)))
-		if (mr->hca) {
-			offload_deregister(mr);
-			dev->regions_alone++;
-		}
+		urxe_offload_withdraw(mr);
 }
 
 void urxe_offload_unset(struct urxe_dev *dev)

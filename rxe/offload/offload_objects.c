@@ -98,6 +98,37 @@ void offload_deregister(struct urxe_mr *mr)
 	mr->hca = NULL;
 }
 
+void urxe_offload_withdraw(struct urxe_mr *mr)
+{
+	if (!mr->hca)
+		return;
+	offload_deregister(mr);
+	mr->dev->regions_alone++;
+}
+
+static void report_writes(const struct urxe_mr *mr)
+{
+	const struct urxe_dev *dev = mr->dev;
+
+	for (uint32_t i = 0; i < mr->n_pieces; i++) {
+		const struct mr_piece *piece = &mr->pieces[i];
+		const struct urxe_extent bytes = {piece->addr, piece[1].offset - piece->offset};
+
+		if (bytes.addr)
+			dev->attr.ops->written(dev->attr.ctx, &bytes);
+	}
+}
+
+void urxe_offload_report_writes(struct urxe_dev *dev)
+{
+	const struct urxe_mr *mr;
+	uint32_t at = 0;
+
+	while (dev->attr.ops->written && (mr = idmap_next(&dev->mrs, &at)))
+		if (mr->hca && mr->access & URXE_ACCESS_LOCAL_WRITE)
+			report_writes(mr);
+}
+
 bool offload_has_alone(const struct urxe_dev *dev, uint32_t pd)
 {
 	const struct urxe_mr *mr;

@@ -30,6 +30,7 @@ struct urxe_dev;
 struct urxe_cq;
 struct urxe_rq;
 struct urxe_qp;
+struct urxe_mr;
 struct urxe_mr_attr;
 struct urxe_rq_attr;
 struct urxe_qp_init;
@@ -102,9 +103,9 @@ struct urxe_offload_ops {
  * Sets the HCA of a device that has none; after urxe_offload_unset it may be called again. Queue
  * pairs, regions and shared receive queues that are
  * created from now on are the HCA's too, unless the owner chooses their QPN or key. Memory windows
- * and fast registrations cannot be created then (-EOPNOTSUPP). While a PD has regions that are the
- * engine's alone, its connected queue pairs are not offloaded, and its new shared receive queues
- * are the engine's alone.
+ * cannot be created then (-EOPNOTSUPP). Fast registrations are the engine's alone. While a PD has
+ * other regions that are the engine's alone, its connected queue pairs are not offloaded, and its
+ * new shared receive queues are the engine's alone.
  */
 void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, void *ctx);
 /*
@@ -119,6 +120,14 @@ bool urxe_offload_present(const struct urxe_dev *dev);
 bool urxe_offload_has_qp(const struct urxe_qp *qp);
 /* Whether the HCA executes the requests of the queue pair. */
 bool urxe_qp_offloaded(const struct urxe_qp *qp);
+/*
+ * The region becomes the engine's alone: the owner withdraws memory from it. After the call the HCA
+ * accesses none of the memory; requests with the key end at the HCA in errors.
+ */
+void urxe_offload_withdraw(struct urxe_mr *mr);
+/* Calls urxe_ops.written for all memory that the HCA may write to: of its own writes the HCA does
+ * not tell. */
+void urxe_offload_report_writes(struct urxe_dev *dev);
 /* Calls urxe_ops.refill, and hands the receive requests to the HCA, if the HCA executes the queue's
  * messages: the owner calls it after the program has posted receives. */
 void urxe_offload_refill(struct urxe_rq *rq);

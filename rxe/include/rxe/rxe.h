@@ -325,7 +325,7 @@ void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);
  * Allocates the keys of a region that URXE_WR_REG_MR requests of QPs of the same protection domain
  * register, one after the other, and room for its extents. LOCAL_INV, or SEND_INV of the QP's peer,
  * deregisters the region. The object owns all keys with the upper 24 bits of its first key, which
- * the engine chooses. -ENOMEM; -EOPNOTSUPP: the device has an HCA (rxe/offload.h).
+ * the engine chooses. -ENOMEM.
  */
 int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
 		       struct urxe_fast_mr **fast);

@@ -254,7 +254,28 @@ static void test_regions(void **state)
 	assert_int_equal(urxe_mr_reg(e.a->dev, &attr, &mr), -ENOMEM);
 	/* Not of such an HCA. */
 	assert_int_equal(urxe_mw_alloc(e.a->dev, &window, &mw), -EOPNOTSUPP);
-	assert_int_equal(urxe_fast_mr_alloc(e.a->dev, NODE_PD, 1, &fast), -EOPNOTSUPP);
+	assert_int_equal(urxe_fast_mr_alloc(e.a->dev, NODE_PD, 1, &fast), 0);
+	assert_int_equal(urxe_fast_mr_free(fast), 0);
+	assert_int_equal(hca.regions, 1);
+	close_pair(&e, &hca);
+}
+
+/* A region whose owner withdraws memory is deregistered at the HCA, and keeps its key. */
+static void test_withdrawn_region(void **state)
+{
+	struct engine e;
+	struct hca hca;
+	uint32_t key;
+
+	(void)state;
+	open_pair(&e, &hca, false);
+	key = urxe_mr_key(e.a->mr);
+	assert_int_equal(hca.regions, 1);
+	urxe_offload_withdraw(e.a->mr);
+	assert_int_equal(hca.regions, 0);
+	assert_int_equal(urxe_mr_key(e.a->mr), key);
+	urxe_offload_withdraw(e.a->mr);
+	assert_int_equal(hca.regions, 0);
 	close_pair(&e, &hca);
 }
 
@@ -388,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_solicited_event),
 		cmocka_unit_test(test_armed_before),
 		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_withdrawn_region),
 		cmocka_unit_test(test_regions_of_the_engine),
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_gone_while_flushing),
