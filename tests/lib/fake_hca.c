@@ -267,6 +267,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 	mr->length = length;
 	mr->lkey = fake_hca.next_key++;
 	mr->rkey = mr->lkey + fake_hca.rkey_differs;
+	fake_hca.last_mr = *mr;
 	fake_hca.mrs++;
 	return mr;
 }

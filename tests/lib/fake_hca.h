@@ -42,6 +42,7 @@ struct fake_hca {
 	int arm_solicited;
 	struct fake_qp *last_qp;
 	struct ibv_ah_attr last_ah;
+	struct ibv_mr last_mr;
 	struct ibv_async_event event; /* that get_async_event returns once */
 	bool has_event;
 	struct ibv_cq *comp_event; /* that get_cq_event returns once */

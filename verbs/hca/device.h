@@ -42,6 +42,8 @@ struct hca {
 	struct hca_gids gids;
 	struct hca_pkeys pkeys;
 	struct work_ids work_ids;
+	uint32_t flat_pieces; /* mappings of flat_memory.h */
+	uint64_t completions; /* that were passed to the engine */
 };
 
 /* The functions of struct urxe_offload_ops. */

@@ -22,7 +22,8 @@ struct hca_verbs;
 /* What the owner decides. */
 struct hca_owner {
 	/* Whether the HCA executes the connection; qp_ctx is the ctx of the engine's queue pair. */
-	bool (*takes)(void *qp_ctx, const struct urxe_qp_attr *attr);
+	bool (*takes)(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr);
+	void *ctx;
 };
 
 /* Each is the smaller one of the limits of HCA and engine; mtu is the HCA's. */
@@ -75,6 +76,15 @@ bool hca_poll(struct hca *hca);
  * all CQs, because completions of other CQs make room for requests. NULL: as hca_poll().
  */
 bool hca_poll_cq(struct hca *hca, void *hca_cq);
+
+/*
+ * Before a sleep of an owner whose programs do not call it to poll: the next completion of any CQ
+ * makes hca_comp_fd() readable. True: completions came meanwhile, or more may wait, so the owner
+ * does not sleep.
+ */
+bool hca_arm(struct hca *hca);
+/* The number of completions that were passed to the engine so far. */
+uint64_t hca_completions(const struct hca *hca);
 
 /* Readable when hca_handle_events() has something to do. */
 int hca_comp_fd(const struct hca *hca);

@@ -25,15 +25,17 @@
 
 enum hca_way port_hca_way(void)
 {
-	const char *way = env_get("WAY");
+	const char *text = env_get("WAY");
+	enum hca_way way = HCA_WAY_AUTO;
 
-	if (way && !strcmp(way, "hca"))
-		return HCA_WAY_HCA;
-	return way && !strcmp(way, "engine") ? HCA_WAY_ENGINE : HCA_WAY_AUTO;
+	if (text)
+		hca_way_read(text, &way);
+	return way;
 }
 
-static bool takes(void *qp_ctx, const struct urxe_qp_attr *attr)
+static bool takes(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
 {
+	(void)ctx;
 	(void)attr;
 	return ((struct qp *)qp_ctx)->by_hca;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <hca/hca.h>
+#include <hca/way.h>
 #include <vnic/attach.h>
 
 struct urxe_qp_attr;
@@ -23,19 +24,6 @@ struct port_hca {
 };
 
 /* URXE_WAY */
-enum hca_way { HCA_WAY_AUTO, HCA_WAY_HCA, HCA_WAY_ENGINE };
-
-/* Why a queue pair has its way, for `urxe show qp`. */
-enum way_reason {
-	WAY_NO_HCA,
-	WAY_OF_DEVICE,   /* UD, or with a shared receive queue */
-	WAY_REMOTE,      /* the peer is on another host, or not known to the daemon */
-	WAY_LOCAL,       /* the peer is on this host */
-	WAY_FORCED,      /* URXE_WAY */
-	WAY_ADDRESS,     /* the HCA does not have the source GID, or the path MTU */
-	WAY_NUMBER_TAKEN /* another process has the QPN */
-};
-
 enum hca_way port_hca_way(void);
 
 /* The daemon's HCA is another one than the port's, or the port's HCA is dead. */

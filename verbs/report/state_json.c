@@ -20,18 +20,9 @@ static bool is_direct(const struct urxe_qp_attr *attr)
 
 static const char *reason_text(const struct qp *qp)
 {
-	static const char *const texts[] = {
-		[WAY_NO_HCA] = "no HCA",
-		[WAY_OF_DEVICE] = "datagrams or a shared receive queue",
-		[WAY_REMOTE] = "another host",
-		[WAY_LOCAL] = "same host and user",
-		[WAY_FORCED] = "forced",
-		[WAY_ADDRESS] = "the HCA lacks the address or MTU",
-		[WAY_NUMBER_TAKEN] = "another process has the number",
-	};
 	bool goes_with_device = qp->limits.qp_type == URXE_QPT_UD || qp->srq;
 
-	return texts[goes_with_device ? WAY_OF_DEVICE : qp->way_reason];
+	return way_reason_text(goes_with_device ? WAY_OF_DEVICE : qp->way_reason);
 }
 
 static void copy_qp(struct state_qp *entry, const struct qp *of)

@@ -53,8 +53,9 @@ static void async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
 	seen.last_async = event;
 }
 
-static bool takes(void *qp_ctx, const struct urxe_qp_attr *attr)
+static bool takes(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
 {
+	(void)ctx;
 	(void)qp_ctx;
 	(void)attr;
 	return seen.takes;
@@ -541,6 +542,24 @@ static void events_reach_the_engine(void **state)
 	assert_int_equal(seen.comp_events, 1);
 }
 
+/* An owner that sleeps asks for an event of each CQ with requests, and looks once more. */
+static void a_sleeping_owner_misses_no_completion(void **state)
+{
+	(void)state;
+	make_qp(URXE_QPT_RC, 0, NULL);
+	connect_rc();
+	assert_false(hca_arm(f.hca));
+	assert_int_equal(fake_hca.armed, 0);
+	send_some(2, 0);
+	assert_false(hca_arm(f.hca));
+	assert_int_equal(fake_hca.armed, 1);
+	assert_int_equal(fake_hca.arm_solicited, 0);
+	fake_hca_complete_send(fake_hca.last_qp, IBV_WC_SUCCESS);
+	assert_true(hca_arm(f.hca));
+	assert_int_equal(seen.n, 1);
+	assert_false(hca_arm(f.hca));
+}
+
 static void the_end_of_the_hca_fails_its_queue_pairs(void **state)
 {
 	(void)state;
@@ -694,6 +713,7 @@ int main(void)
 		TEST(a_shared_queue_gives_its_own_numbers_back),
 		TEST(a_larger_shared_queue_fits_each_cq),
 		TEST(events_reach_the_engine),
+		TEST(a_sleeping_owner_misses_no_completion),
 		TEST(the_end_of_the_hca_fails_its_queue_pairs),
 		TEST(limits_are_the_smaller_ones),
 		TEST(another_device_is_not_opened),

@@ -128,6 +128,7 @@ static void complete(struct hca *hca, const struct ibv_wc *wc)
 	if (!find_request(hca, wc, &out))
 		return;
 	hca_wr_completion(&out, wc);
+	hca->completions++;
 	urxe_offload_complete(hca->dev, &out, wc->wr_id & WORK_ID_RECV);
 }
 
@@ -186,4 +187,20 @@ bool hca_poll_cq(struct hca *hca, void *hca_cq)
 	if (!cq || ++hca->single_polls >= SINGLE_POLLS)
 		return hca_poll(hca);
 	return cq->busy && !hca->dead && poll_busy(cq);
+}
+
+/* An arm before the last look: a completion that comes after that look causes an event. */
+bool hca_arm(struct hca *hca)
+{
+	const uint64_t before = hca->completions;
+	const struct hca_cq *cq;
+
+	LIST_FOREACH(cq, &hca->busy_cqs, busy_link)
+	ibv_req_notify_cq(cq->ibv, 0);
+	return hca_poll(hca) || hca->completions != before;
+}
+
+uint64_t hca_completions(const struct hca *hca)
+{
+	return hca->completions;
 }

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "flat_memory.h"
 #include "hca/device.h"
 
 struct hca_mr {
 	struct hca *hca;
 	struct hca_pd *pd;
 	struct ibv_mr *mr;
+	struct flat_memory memory;
 };
 
 #define REMOTE_ACCESS \
@@ -18,10 +20,9 @@ struct hca_mr {
 #define IGNORED_ACCESS (URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED)
 #define HCA_ACCESS     (URXE_ACCESS_LOCAL_WRITE | REMOTE_ACCESS)
 
-static bool has_region(const struct urxe_mr_attr *attr)
+static bool has_rights(const struct urxe_mr_attr *attr)
 {
-	return attr->n_extents == 1 && attr->extents[0].addr &&
-	       !(attr->access & ~(uint32_t)(HCA_ACCESS | IGNORED_ACCESS));
+	return !(attr->access & ~(uint32_t)(HCA_ACCESS | IGNORED_ACCESS));
 }
 
 /* Drivers give no rkey to a region without remote rights. */
@@ -34,7 +35,7 @@ static int reg_mr(struct hca_mr *mr, const struct urxe_mr_attr *attr, uint32_t *
 {
 	const struct hca_verbs *verbs = mr->hca->verbs;
 
-	mr->mr = verbs->reg_mr(mr->pd->pd, attr->extents[0].addr, attr->length, attr->iova,
+	mr->mr = verbs->reg_mr(mr->pd->pd, mr->memory.addr, attr->length, attr->iova,
 			       attr->access & HCA_ACCESS);
 	if (!mr->mr)
 		return hca_verbs_null_error();
@@ -46,24 +47,36 @@ static int reg_mr(struct hca_mr *mr, const struct urxe_mr_attr *attr, uint32_t *
 	return 0;
 }
 
-int hca_mr_reg(void *ctx, const struct urxe_mr_attr *attr, void **out, uint32_t *key)
+static int open_mr(struct hca_mr *mr, const struct urxe_mr_attr *attr, uint32_t *key)
 {
-	struct hca *hca = ctx;
-	struct hca_mr *mr;
-	int rc;
+	uint32_t *n_pieces = &mr->hca->flat_pieces;
+	int rc = flat_memory_open(&mr->memory, attr, n_pieces);
 
-	if (!has_region(attr))
-		return -EOPNOTSUPP;
-	mr = calloc(1, sizeof(*mr));
-	if (!mr)
-		return -ENOMEM;
-	mr->hca = hca;
-	rc = hca_pd_get(hca, attr->pd, &mr->pd);
+	if (rc)
+		return rc;
+	rc = hca_pd_get(mr->hca, attr->pd, &mr->pd);
 	if (!rc) {
 		rc = reg_mr(mr, attr, key);
 		if (rc)
 			hca_pd_put(mr->pd);
 	}
+	if (rc)
+		flat_memory_close(&mr->memory, n_pieces);
+	return rc;
+}
+
+int hca_mr_reg(void *ctx, const struct urxe_mr_attr *attr, void **out, uint32_t *key)
+{
+	struct hca_mr *mr;
+	int rc;
+
+	if (!has_rights(attr))
+		return -EOPNOTSUPP;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return -ENOMEM;
+	mr->hca = ctx;
+	rc = open_mr(mr, attr, key);
 	if (rc) {
 		free(mr);
 		return rc;
@@ -77,6 +90,7 @@ void hca_mr_dereg(void *region)
 	struct hca_mr *mr = region;
 
 	mr->hca->verbs->dereg_mr(mr->mr);
+	flat_memory_close(&mr->memory, &mr->hca->flat_pieces);
 	hca_pd_put(mr->pd);
 	free(mr);
 }

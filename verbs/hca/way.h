@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The way of a queue pair: which of HCA and engine executes it, and why. For both front ends. */
+#ifndef URXE_VERBS_HCA_WAY_H
+#define URXE_VERBS_HCA_WAY_H
+
+#include <stdbool.h>
+
+/* The user's choice. */
+enum hca_way { HCA_WAY_AUTO, HCA_WAY_HCA, HCA_WAY_ENGINE };
+
+/* Sets *way. False: "auto", "hca" or "engine" is expected. */
+bool hca_way_read(const char *text, enum hca_way *way);
+
+enum way_reason {
+	WAY_NO_HCA,
+	WAY_OF_DEVICE,    /* UD, or with a shared receive queue */
+	WAY_REMOTE,       /* the peer is on another host, or not known to the daemon */
+	WAY_LOCAL,        /* the peer is on this host */
+	WAY_FORCED,       /* by the user */
+	WAY_ADDRESS,      /* the HCA does not have the source GID, or the path MTU */
+	WAY_NUMBER_TAKEN, /* another process has the QPN */
+	WAY_KERNEL        /* of the kernel of a virtual machine */
+};
+
+/* For `urxe show transport`. */
+const char *way_reason_text(enum way_reason reason);
+
+#endif
