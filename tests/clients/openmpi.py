@@ -29,7 +29,7 @@ UCX = ['UCX_TLS=rc_v,self', 'UCX_NET_DEVICES=urxe0:1', 'UCX_LOG_LEVEL=info']
 OPTIONS = '--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ' + ' '.join(f'-x {name}' for name in UCX)
 
 
-def compile_ranks(top, name, compiler):
+def compile_ranks(top, name='mpi_payload', compiler='mpicc.openmpi'):
     program = os.path.join(top, name)
     made = subprocess.run([compiler, '-O2', '-w', '-o', program, os.path.join(PROGRAMS, f'{name}.c')],
                           capture_output=True, text=True, check=False)
@@ -50,7 +50,7 @@ def check(ranks, count, elsewhere):
 
 class RefusedRanks(Row):
     def argv(self, at):
-        return [*super().argv(at)[:-1], compile_ranks(at.client.top, 'mpi_payload', 'mpicc.openmpi')]
+        return [*super().argv(at)[:-1], compile_ranks(at.client.top)]
 
 
 @dataclass(frozen=True)
