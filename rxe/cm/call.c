@@ -186,6 +186,8 @@ int cm_disconnect(struct cm_conn *conn, uint64_t now)
 {
 	struct cm_mad mad;
 
+	if (conn->frozen)
+		return -EINVAL;
 	switch (conn->state) {
 	case CM_ESTABLISHED:
 		conn->tid = cm_draw(conn->cm);
@@ -220,6 +222,10 @@ void cm_release(struct cm_conn *conn, uint64_t now)
 	const struct cm_sidr_reply refusal = {.status = CM_SIDR_REJECT};
 	struct cm *cm = conn->cm;
 
+	if (conn->frozen) {
+		cm_conn_free(conn);
+		return;
+	}
 	conn->owned = false;
 	cm_enter_released(conn);
 	switch (conn->state) {

@@ -43,6 +43,11 @@ static struct cm_conn *find_id(const struct cm *cm, uint32_t local_id)
 	return NULL;
 }
 
+bool cm_has_id(const struct cm *cm, uint32_t local_id)
+{
+	return find_id(cm, local_id);
+}
+
 static bool is_from(const struct cm_conn *conn, const struct cm_path *path)
 {
 	return !memcmp(conn->channel.path.dgid, path->dgid, sizeof(path->dgid));
@@ -158,7 +163,7 @@ void cm_enter_unproven(struct cm_conn *conn, uint64_t now)
 	cm->n_unproven++;
 }
 
-static void leave_half_open(struct cm_conn *conn)
+void cm_leave_half_open(struct cm_conn *conn)
 {
 	struct cm *cm = conn->cm;
 
@@ -231,18 +236,19 @@ struct cm_conn *cm_conn_new_as(struct cm *cm, const struct cm_path *path, uint32
 void cm_conn_free(struct cm_conn *conn)
 {
 	cm_await_no_more(conn);
-	leave_half_open(conn);
+	cm_leave_half_open(conn);
 	leave_released(conn);
 	forget_peer(conn);
 	LIST_REMOVE(conn, id_link);
 	conn->cm->n--;
+	conn->cm->n_frozen -= conn->frozen;
 	free(conn);
 }
 
 void cm_enter_idle(struct cm_conn *conn)
 {
 	cm_await_no_more(conn);
-	leave_half_open(conn);
+	cm_leave_half_open(conn);
 	forget_peer(conn);
 	conn->state = CM_IDLE;
 	if (!conn->owned)
@@ -253,7 +259,7 @@ void cm_enter_idle(struct cm_conn *conn)
 void cm_enter_timewait(struct cm_conn *conn, uint64_t now)
 {
 	forget_peer(conn);
-	leave_half_open(conn);
+	cm_leave_half_open(conn);
 	conn->state = CM_TIMEWAIT;
 	heap_set(&conn->cm->timers, &conn->timer,
 		 now + cm_time_ns(cm_bounded(conn->channel.ack_timeout)));
@@ -327,7 +333,7 @@ void cm_await_no_more(struct cm_conn *conn)
 void cm_enter_established(struct cm_conn *conn)
 {
 	cm_await_no_more(conn);
-	leave_half_open(conn);
+	cm_leave_half_open(conn);
 	conn->state = CM_ESTABLISHED;
 }
 

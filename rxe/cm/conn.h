@@ -24,6 +24,7 @@ struct cm_conn {
 	struct cm *cm;
 	void *ctx;
 	bool owned;
+	bool frozen; /* cm_freeze */
 	enum cm_state state;
 	uint32_t local_id;
 	uint32_t remote_id;
@@ -76,6 +77,7 @@ struct cm {
 	uint32_t n_unproven;
 	struct cm_conn_queue released; /* oldest first */
 	uint32_t n_released;
+	uint32_t n_frozen;
 	struct cm_conn_list by_id[CM_BUCKETS];
 	struct cm_conn_list by_peer[CM_BUCKETS];
 	struct cm_conn_list by_qpn[CM_BUCKETS];
@@ -112,6 +114,7 @@ struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path);
 /* The same, with this local ID; also NULL if another connection has it. */
 struct cm_conn *cm_conn_new_as(struct cm *cm, const struct cm_path *path, uint32_t local_id);
 void cm_conn_free(struct cm_conn *conn);
+bool cm_has_id(const struct cm *cm, uint32_t local_id);
 /*
  * The connection of a message from a path; NULL: none. GUIDs, QPNs and IDs can be guessed, so the
  * source address of the message must be the peer's.
@@ -132,6 +135,8 @@ struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uin
 bool cm_is_crowded(struct cm *cm, const struct cm_path *path);
 /* The connection is half open from now on, until it is established or ends. */
 void cm_enter_half_open(struct cm_conn *conn);
+/* The connection is no longer counted as half open. */
+void cm_leave_half_open(struct cm_conn *conn);
 /* Its request has been answered; this may give up an older connection. */
 void cm_enter_unproven(struct cm_conn *conn, uint64_t now);
 /* The owner has released the connection. */
@@ -161,6 +166,15 @@ void cm_await_no_more(struct cm_conn *conn);
 
 /* The peer has confirmed the connection. */
 void cm_enter_established(struct cm_conn *conn);
+/* --- freeze.c */
+
+/* Starts the timer that the state needs, and counts the connection where it is half open. */
+void cm_go_on(struct cm_conn *conn, uint64_t now);
+/* True: the message is for a frozen connection. */
+bool cm_is_for_frozen(const struct cm *cm, const struct cm_path *path, const struct cm_mad *mad);
+
+/* --- conn.c */
+
 /* End of a connection. They may free a connection without an owner. */
 void cm_enter_idle(struct cm_conn *conn);
 void cm_enter_timewait(struct cm_conn *conn, uint64_t now);

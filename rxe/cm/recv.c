@@ -103,6 +103,7 @@ static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 	switch (cm->ops->request(cm->ctx, conn, mad, &conn->ctx)) {
 	case CM_TAKE: conn->owned = true; return;
 	case CM_FORGET: cm_count(cm, CM_COUNT_NO_ROOM); break;
+	case CM_FREEZE: cm_count(cm, CM_COUNT_FROZEN); break;
 	case CM_REFUSE: refuse_req(cm, path, mad, CM_REJ_INVALID_SERVICE_ID); break;
 	case CM_DENY: refuse_req(cm, path, mad, CM_REJ_CONSUMER); break;
 	}
@@ -388,6 +389,10 @@ void cm_input(struct cm *cm, uint64_t now, const struct cm_path *path,
 	default: cm_count(cm, CM_COUNT_MALFORMED); return;
 	}
 	cm_count(cm, CM_COUNT_IN);
+	if (cm_is_for_frozen(cm, path, &mad)) {
+		cm_count(cm, CM_COUNT_FROZEN);
+		return;
+	}
 	switch ((enum cm_attr)mad.attr) {
 	case CM_REQ: on_req(cm, now, path, &mad); break;
 	case CM_MRA: on_mra(cm, now, path, &mad); break;

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Saves and restores connections over a restart of the daemon. */
+/* Saves and restores connections, for the next daemon or for another host. */
 #include <errno.h>
 #include <string.h>
 
 #include "conn.h"
-
-#define HALF_OPEN                                                                    \
-	(CM_S(REQ_RCVD) | CM_S(MRA_REQ_SENT) | CM_S(REP_SENT) | CM_S(MRA_REP_RCVD) | \
-	 CM_S(SIDR_REQ_RCVD))
-#define AWAITS                                                                       \
-	(CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD) | CM_S(REP_SENT) | CM_S(MRA_REP_RCVD) | \
-	 CM_S(DREQ_SENT) | CM_S(SIDR_REQ_SENT))
 
 void cm_save(const struct cm_conn *conn, struct cm_saved *saved)
 {
@@ -29,15 +22,6 @@ void cm_save(const struct cm_conn *conn, struct cm_saved *saved)
 	memcpy(saved->sent, conn->sent, sizeof(saved->sent));
 }
 
-/* The remaining time is unknown, so the timeout starts anew. */
-static void set_timer(struct cm_conn *conn, uint64_t now)
-{
-	if (CM_IN(conn, AWAITS))
-		cm_await(conn, now);
-	else if (CM_IN(conn, CM_S(TIMEWAIT)))
-		cm_enter_timewait(conn, now);
-}
-
 int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, void *conn_ctx,
 	       struct cm_conn **out)
 {
@@ -45,6 +29,8 @@ int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, void *
 
 	if (saved->state > CM_SIDR_REQ_RCVD || !saved->local_id)
 		return -EINVAL;
+	if (cm_has_id(cm, saved->local_id))
+		return -EEXIST;
 	conn = cm_conn_new_as(cm, &saved->channel.path, saved->local_id);
 	if (!conn)
 		return -ENOMEM;
@@ -63,11 +49,7 @@ int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, void *
 	conn->channel.path.has_mac = false;
 	if (saved->by_peer)
 		cm_know_peer(conn);
-	if (CM_IN(conn, HALF_OPEN))
-		cm_enter_half_open(conn);
-	if (CM_IN(conn, CM_S(REP_SENT) | CM_S(MRA_REP_RCVD)))
-		cm_enter_unproven(conn, now);
-	set_timer(conn, now);
+	cm_go_on(conn, now);
 	*out = conn;
 	return 0;
 }

@@ -90,6 +90,10 @@ void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_m
 		cm_count(cm, CM_COUNT_NO_ROOM);
 		cm_conn_free(conn);
 		return;
+	case CM_FREEZE:
+		cm_count(cm, CM_COUNT_FROZEN);
+		cm_conn_free(conn);
+		return;
 	case CM_DENY: refusal.status = CM_SIDR_REJECT; break;
 	case CM_REFUSE: break;
 	}

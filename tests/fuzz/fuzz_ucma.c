@@ -1,44 +1,83 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Commands of two programs to /dev/infiniband/rdma_cm, as urxed receives them, with any bytes;
- * messages of peers, time, deaths of programs and restarts of daemons. After all programs have
- * ended, no ID, port or connection may remain.
+ * messages of peers, time, deaths of programs and restarts of daemons. Programs are also frozen,
+ * saved, and restored from records with any bytes. After all programs have ended, no ID, port or
+ * connection may remain.
  */
+#include "state_patch.h"
 #include "ucma_loop.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define NS UINT64_C(1000000000)
 
-struct input {
-	const uint8_t *data;
-	size_t left;
-};
+#define RECORDS 8
 
-static uint8_t next(struct input *in)
+/* The last records that a frozen program was given. */
+static struct {
+	uint8_t bytes[CM_ATTACH_BYTES];
+	uint32_t len;
+} records[RECORDS];
+static uint32_t n_records;
+
+/* Some numbers of the record change, and its checksum is right. */
+static void restore(struct loop *l, const struct loop_program *p, struct script *in)
 {
-	if (!in->left)
-		return 0;
-	in->left--;
-	return *in->data++;
+	uint32_t i = script_get8(in) % RECORDS;
+	struct loop_answer answer;
+	uint8_t bytes[CM_ATTACH_BYTES];
+	int rc;
+
+	memcpy(bytes, records[i].bytes, sizeof(bytes));
+	if (records[i].len)
+		state_patch(in, bytes, records[i].len);
+	rc = loop_command(l, p, CM_ATTACH_RESTORE, bytes, records[i].len, 0, &answer);
+	require(rc <= 0 && rc > -4096);
+}
+
+static void save(struct loop *l, const struct loop_program *p)
+{
+	uint32_t i = n_records % RECORDS;
+	struct loop_answer answer;
+
+	if (loop_command(l, p, CM_ATTACH_SAVE, NULL, 0, CM_ATTACH_BYTES, &answer) ||
+	    !answer.reply.out)
+		return;
+	records[i].len = answer.reply.out;
+	memcpy(records[i].bytes, answer.out, sizeof(records[i].bytes));
+	n_records++;
+}
+
+static void checkpoint(struct loop *l, const struct loop_program *p, struct script *in)
+{
+	struct loop_answer answer;
+
+	switch (script_get8(in) % 4) {
+	case 0: loop_command(l, p, CM_ATTACH_FREEZE, NULL, 0, 0, &answer); return;
+	case 1: save(l, p); return;
+	case 2: restore(l, p, in); return;
+	default: loop_command(l, p, CM_ATTACH_THAW, NULL, 0, 0, &answer); return;
+	}
 }
 
 /* Sends a command of zeros with some bytes of the script. IDs are small, so a byte may name one. */
-static void command(struct loop *l, struct loop_program *p, struct input *in)
+static void command(struct loop *l, struct loop_program *p, struct script *in)
 {
-	uint8_t bytes[512] = {0}, number = next(in) % 32, n = next(in) % 16;
-	uint16_t size = (uint16_t)(next(in) * 2);
+	uint8_t bytes[512] = {0}, number = script_get8(in) % 32, n = script_get8(in) % 16;
+	uint16_t size = (uint16_t)(script_get8(in) * 2);
 	struct loop_answer answer;
 	int rc;
 
 	while (n--) {
-		uint16_t at = (uint16_t)(next(in) | next(in) << 8);
+		uint16_t at = (uint16_t)(script_get8(in) | script_get8(in) << 8);
 
-		bytes[at % sizeof(bytes)] = next(in);
+		bytes[at % sizeof(bytes)] = script_get8(in);
 	}
 	/* A wrong number of read events harms only the program itself. */
-	p->fetched = next(in) ? p->fetched : (uint64_t)next(in) << next(in) % 64;
-	rc = loop_command(l, p, number, bytes, size, next(in) * 4u, &answer);
+	p->fetched =
+		script_get8(in) ? p->fetched : (uint64_t)script_get8(in) << script_get8(in) % 64;
+	rc = loop_command(l, p, number, bytes, size, script_get8(in) * 4u, &answer);
 	require(rc <= 0 && rc > -4096);
 	require(answer.reply.out <= CM_ATTACH_BYTES);
 }
@@ -56,15 +95,20 @@ static void restart(struct loop *l, struct loop_program programs[2])
 	}
 }
 
-static void step(struct loop *l, struct loop_program programs[2], struct input *in)
+static void step(struct loop *l, struct loop_program programs[2], struct script *in)
 {
-	uint8_t what = next(in);
+	uint8_t what = script_get8(in);
 	struct loop_program *p = &programs[what & 1];
 
 	switch (what >> 1 & 7) {
 	case 0: loop_run(l); return;
-	case 1: loop_pass(l, next(in) * NS / 4); return;
-	case 2: l->n = 0; return; /* all messages in flight are lost */
+	case 1: loop_pass(l, script_get8(in) * NS / 4); return;
+	case 2:
+		if (what & 32)
+			checkpoint(l, p, in);
+		else
+			l->n = 0; /* all messages in flight are lost */
+		return;
 	case 3:
 		if (what & 16) {
 			restart(l, programs);
@@ -81,8 +125,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct loop l;
 	struct loop_program programs[2];
-	struct input in = {data, size};
+	struct script in = {data, size};
 	uint64_t rounds = 0;
+
+	memset(records, 0, sizeof(records));
+	n_records = 0;
 
 	loop_open(&l);
 	programs[0] = loop_start(&l);
@@ -92,6 +139,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	loop_end(&l, &programs[0]);
 	loop_end(&l, &programs[1]);
 	require(!l.ucma.n);
+	/* A restarted daemon waits for claims before the time of a departed program begins. */
+	loop_pass(&l, UCMA_CLAIM_TIME_NS);
+	loop_pass(&l, UCMA_DEPARTED_NS);
+	require(LIST_EMPTY(&l.ucma.files));
 	while (cm_next_deadline(l.ucma.cma.cm) != CM_NEVER) {
 		require(++rounds < 100000);
 		loop_run(&l);

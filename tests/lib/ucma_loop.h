@@ -239,7 +239,8 @@ static int loop_command(struct loop *l, const struct loop_program *p, uint32_t c
 
 	if (command == RDMA_USER_CM_CMD_MIGRATE_ID)
 		request.command.token = p->token;
-	memcpy(request.in, in, in_size);
+	if (in_size)
+		memcpy(request.in, in, in_size);
 	require(!unix_packet_send(p->fd, &request, len, NULL, 0));
 	ucma_input(&l->ucma, l->now);
 	require(unix_packet_recv(p->fd, answer, sizeof(*answer), &extras) >=

@@ -97,6 +97,7 @@ struct cma_id {
 	struct cm_conn *conn;       /* NULL: neither connected nor connecting */
 	struct neigh_waiter waiter; /* for the MAC address of the next hop */
 	bool waiting;               /* waiter and wait_link are in use */
+	bool frozen;                /* cma_freeze */
 	uint32_t timeout_ms;        /* of cma_resolve_addr */
 	uint64_t due;               /* ns; when cma_resolve_addr times out */
 	LIST_ENTRY(cma_id) wait_link;
@@ -183,6 +184,18 @@ struct cma_saved {
 void cma_save(const struct cma_id *id, struct cma_saved *saved);
 /* -EBUSY: the number is in use; -EINVAL: a field is out of range; -ENOMEM. */
 int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **id);
+/*
+ * The same for an ID that was saved with a program (ucma_checkpoint.c), which becomes frozen. The
+ * caller has checked all fields. -EEXIST: the number, or the ID of the connection, is in use;
+ * errors of cma_port_bind.
+ */
+int cma_place(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **id);
+/*
+ * A frozen ID is saved and may go on elsewhere, so nothing changes it: a listener drops requests,
+ * as if the network had lost them. cma_destroy_id sends nothing to its peer.
+ */
+void cma_freeze(struct cma_id *id);
+void cma_thaw(struct cma_id *id);
 
 /* --- cma_resolve.c */
 /* Resolves the next hop again, if the ID was restored while it waited for the next hop. */

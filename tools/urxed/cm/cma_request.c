@@ -118,6 +118,8 @@ enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct 
 	listener = find_listener(cma, service_id, &hdr, service);
 	if (!listener)
 		return CM_DENY;
+	if (listener->frozen)
+		return CM_FREEZE;
 	if (cma_create_id(cma, listener->user, listener->ps, service, listener->ctx, &id))
 		return CM_FORGET;
 	init_request_id(id, conn, &hdr, (uint16_t)service_id);

@@ -252,7 +252,8 @@ static int start_resolve(struct cma_id *id)
 
 void cma_restart_resolve(struct cma_id *id)
 {
-	int rc = id->state == CMA_ADDR_QUERY && !id->waiting ? start_resolve(id) : 0;
+	bool resumes = id->state == CMA_ADDR_QUERY && !id->waiting && !id->frozen;
+	int rc = resumes ? start_resolve(id) : 0;
 
 	if (rc)
 		cma_finish_resolve_addr(id, rc);

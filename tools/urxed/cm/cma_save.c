@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Copies an rdma_cm ID into a record for the next daemon, and restores it from one (cma.h). */
+/*
+ * Copies an rdma_cm ID into a record for the next daemon or another host, restores it from one, and
+ * lets it stand still (cma.h).
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,30 +31,110 @@ static bool is_valid(const struct cma_id *id)
 	       id->sgid_index < HOST_ADDRESSES;
 }
 
-int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **out)
+void cma_freeze(struct cma_id *id)
 {
-	struct cma_id *id;
-	int rc = 0;
+	cma_cancel_resolve(id);
+	if (id->conn)
+		cm_freeze(id->conn);
+	id->frozen = true;
+}
 
-	if (!is_valid(&saved->id))
-		return -EINVAL;
-	if (cma->ids[saved->id.number])
-		return -EBUSY;
-	id = calloc(1, sizeof(*id));
+void cma_thaw(struct cma_id *id)
+{
+	id->frozen = false;
+	if (id->conn)
+		cm_thaw(id->conn, id->cma->now);
+	cma_restart_resolve(id);
+}
+
+/* NULL: no memory. */
+static struct cma_id *copy_id(struct cma *cma, const struct cma_saved *saved, void *ctx)
+{
+	struct cma_id *id = calloc(1, sizeof(*id));
+
 	if (!id)
-		return -ENOMEM;
+		return NULL;
 	*id = saved->id;
 	id->cma = cma;
 	id->ctx = ctx;
-	rc = cma_port_restore(&cma->ports, &id->src);
-	if (!rc && saved->connected)
-		rc = cm_restore(cma->cm, cma->now, &saved->conn, id, &id->conn);
+	return id;
+}
+
+/* The ID has its port; it is freed after an error. */
+static int add_id(struct cma_id *id, const struct cma_saved *saved, bool frozen)
+{
+	struct cma *cma = id->cma;
+	int rc = saved->connected ? cm_restore(cma->cm, cma->now, &saved->conn, id, &id->conn) : 0;
+
 	if (rc) {
 		cma_port_release(&cma->ports, &id->src);
 		free(id);
 		return rc;
 	}
 	cma->ids[id->number] = id;
-	*out = id;
+	if (frozen)
+		cma_freeze(id);
 	return 0;
+}
+
+int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **out)
+{
+	struct cma_id *id;
+	int rc;
+
+	if (!is_valid(&saved->id))
+		return -EINVAL;
+	if (cma->ids[saved->id.number])
+		return -EBUSY;
+	id = copy_id(cma, saved, ctx);
+	if (!id)
+		return -ENOMEM;
+	rc = cma_port_restore(&cma->ports, &id->src);
+	if (rc)
+		free(id);
+	else
+		rc = add_id(id, saved, saved->id.frozen);
+	if (!rc)
+		*out = id;
+	return rc;
+}
+
+/* The port must be as free as if a program bound it now. */
+static int bind_again(struct cma_id *id)
+{
+	struct cma_binding *src = &id->src;
+	uint16_t ps = src->ps;
+	bool listening = src->listening;
+	int rc;
+
+	src->ps = 0;
+	src->listening = false;
+	if (!ps)
+		return 0;
+	rc = cma_port_bind(&id->cma->ports, src, ps, id->user);
+	if (!rc && listening)
+		rc = cma_port_listen(&id->cma->ports, src);
+	if (rc)
+		cma_port_release(&id->cma->ports, src);
+	return rc;
+}
+
+int cma_place(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **out)
+{
+	struct cma_id *id;
+	int rc;
+
+	if (cma->ids[saved->id.number])
+		return -EEXIST;
+	id = copy_id(cma, saved, ctx);
+	if (!id)
+		return -ENOMEM;
+	rc = bind_again(id);
+	if (rc)
+		free(id);
+	else
+		rc = add_id(id, saved, true);
+	if (!rc)
+		*out = id;
+	return rc;
 }

@@ -108,13 +108,60 @@ static bool destroy_some(struct ucma_file *file)
 	return true;
 }
 
+static void end_file(struct ucma_file *file)
+{
+	disconnect_file(file);
+	file->ucma->n_departed -= file->forget_at != 0;
+	file->forget_at = 0;
+	file->ended = true;
+	file->ucma->n_ended++;
+}
+
+/*
+ * The program may go on elsewhere, or here. Until then its port stays taken, and a peer gets no
+ * answer instead of a refusal.
+ */
+static void depart(struct ucma_file *file)
+{
+	disconnect_file(file);
+	file->forget_at = file->ucma->cma.now + UCMA_DEPARTED_NS;
+	file->ucma->n_departed++;
+}
+
 /* Ends the connection; ucma_tick destroys what the program has, if it is much. */
 static void ucma_file_close(struct ucma_file *file)
 {
-	disconnect_file(file);
-	file->ended = true;
-	file->ucma->n_ended++;
+	if (file->frozen && !file->restoring) {
+		depart(file);
+		return;
+	}
+	end_file(file);
 	(void)destroy_some(file);
+}
+
+void ucma_file_forget(struct ucma_file *file)
+{
+	end_file(file);
+	while (!destroy_some(file))
+		;
+}
+
+/* Returns when to call it again. */
+static uint64_t tick_departed(struct ucma *u)
+{
+	struct ucma_file *file, *next;
+	uint64_t due = UINT64_MAX;
+
+	for (file = u->n_departed ? LIST_FIRST(&u->files) : NULL; file; file = next) {
+		next = LIST_NEXT(file, link);
+		if (!file->forget_at)
+			continue;
+		if (file->forget_at <= u->cma.now)
+			ucma_file_forget(file);
+		else if (file->forget_at < due)
+			due = file->forget_at;
+	}
+	return due;
 }
 
 /* One step. Returns when to call it again. */
@@ -143,7 +190,7 @@ void ucma_close(struct ucma *u, const char *run_dir)
 		if (file->ended)
 			(void)destroy_some(file);
 		else
-			ucma_file_close(file);
+			end_file(file);
 	if (u->listen_fd >= 0) {
 		rundir_remove(run_dir, CM_ATTACH_SOCKET_NAME);
 		fd_guard_close_listener(u->listen_fd);
@@ -279,8 +326,8 @@ static struct ucma_file *find_unclaimed_file(const struct ucma_file *claimant, u
 	struct ucma_file *file;
 
 	LIST_FOREACH(file, &claimant->ucma->files, link)
-	if (file->fd < 0 && !file->ended && file->token == token && file->pid == claimant->pid &&
-	    !is_claimed(file))
+	if (file->fd < 0 && !file->ended && !file->forget_at && file->token == token &&
+	    file->pid == claimant->pid && !is_claimed(file))
 		break;
 	return file;
 }
@@ -297,6 +344,8 @@ static void transfer_connection(struct ucma_file *file, struct ucma_file *by)
 	ucma_drop_fetched_events(file, by->fetched);
 	LIST_REMOVE(by, link);
 	free(by);
+	/* A library that is frozen does not look for another daemon. */
+	ucma_file_thaw(file);
 	LIST_FOREACH(ctx, &file->ctxs, link)
 	cma_restart_resolve(ctx->id);
 	ucma_events_queue_send(file);
@@ -372,7 +421,9 @@ static int handle_command(struct ucma_file *file, const uint8_t *message, uint32
 									     : CM_ATTACH_BYTES};
 	ucma_drop_fetched_events(file, request->fetched);
 	file->stale = file->n_cancelled = 0;
-	status = ucma_run_command(&c);
+	status = c.number >= CM_ATTACH_FREEZE ? ucma_run_checkpoint(&c)
+		 : file->frozen               ? -EBUSY
+					      : ucma_run_command(&c);
 	/* Before the reply, so that a withdrawn event is there again when the program has it. */
 	ucma_flush(file->ucma);
 	answer.reply = (struct cm_attach_reply){.status = status,
@@ -446,7 +497,7 @@ static bool close_unclaimed_files(struct ucma *u)
 
 	for (file = LIST_FIRST(&u->files); file; file = next) {
 		next = LIST_NEXT(file, link);
-		if (file->fd >= 0 || file->ended)
+		if (file->fd >= 0 || file->ended || file->forget_at)
 			continue;
 		if (is_claimed(file) || (u->cma.now < u->claim_deadline && is_process_alive(file)))
 			any = true;
@@ -471,7 +522,8 @@ static uint64_t tick_claims(struct ucma *u)
 
 uint64_t ucma_tick(struct ucma *u, uint64_t now)
 {
-	uint64_t (*const ticks[])(struct ucma *) = {tick_claims, tick_ended, tick_listener};
+	uint64_t (*const ticks[])(struct ucma *) = {tick_claims, tick_departed, tick_ended,
+						    tick_listener};
 	uint64_t next, due;
 
 	u->cma.now = now;

@@ -45,6 +45,9 @@
 /* How long a new daemon keeps the recorded IDs for programs of an earlier daemon. */
 #define UCMA_CLAIM_TIME_NS 3000000000ull
 
+/* How long a program that ended while it was frozen keeps its IDs. */
+#define UCMA_DEPARTED_NS (CM_ATTACH_DEPARTED_S * UINT64_C(1000000000))
+
 struct ucma_file;
 struct ucma_ctx;
 
@@ -95,6 +98,14 @@ struct ucma_event {
 	TAILQ_ENTRY(ucma_event) ctx_link; /* in the events of the ID */
 };
 
+/* What has been saved of a frozen file. All 0: nothing. */
+struct ucma_save_cursor {
+	uint32_t kind; /* of the last record; 0: none; above all kinds: it was the last one */
+	struct ucma_ctx *ctx; /* of the last record, or the ID of its group */
+	struct ucma_group *group;
+	struct ucma_event *event;
+};
+
 /* One open file of /dev/infiniband/rdma_cm in a program. */
 struct ucma_file {
 	struct ucma *ucma;
@@ -104,8 +115,12 @@ struct ucma_file {
 	uint32_t sent;             /* how many events, from the first, are sent */
 	struct ucma_event *unsent; /* the first event that is not sent; NULL: none */
 	bool ended;                /* its connection; ucma_tick destroys what is left of it */
-	uint32_t stale;            /* sent packets that the current command has outdated */
-	uint32_t n_cancelled;      /* events that the current command has cancelled */
+	bool frozen;               /* is saved, and stands still (ucma_checkpoint.c) */
+	bool restoring;            /* frozen, because records of a saved program come in */
+	uint64_t forget_at;        /* ns; departed: its program ended while frozen; 0: it runs */
+	struct ucma_save_cursor next_save; /* the record for CM_ATTACH_SAVE */
+	uint32_t stale;                    /* sent packets that the current command has outdated */
+	uint32_t n_cancelled;              /* events that the current command has cancelled */
 	uint64_t cancelled[CM_ATTACH_CANCELLED]; /* their orders */
 	uint32_t to_skip;   /* cancelled events that the program has not skipped yet */
 	bool send_queued;   /* in ucma.to_send */
@@ -147,7 +162,8 @@ struct ucma {
 	uint32_t n;     /* files that are connected */
 	uint32_t limit; /* of n (quota.h) */
 	uint32_t n_ended;
-	bool accepting; /* more connections may wait to be accepted */
+	uint32_t n_departed; /* files with forget_at */
+	bool accepting;      /* more connections may wait to be accepted */
 	uint32_t last_group;
 	struct user_counts groups; /* of each user */
 	struct log_ratelimit log;  /* for refused processes */
@@ -175,6 +191,8 @@ uint64_t ucma_tick(struct ucma *u, uint64_t now);
 struct ucma_file *ucma_file_new(struct ucma *u);
 /* The file that has said hello and has that token; NULL: none. */
 struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
+/* Forgets a departed file at once; its peers are told nothing. */
+void ucma_file_forget(struct ucma_file *file);
 
 /* --- ucma_ctx.c: IDs and multicast groups. */
 extern const struct cma_ops ucma_cma_ops;
@@ -196,6 +214,9 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to);
  */
 int ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16],
 		    struct ucma_group **group);
+/* A group that was joined before, without an event. Errors as above. */
+int ucma_group_restore(struct ucma_ctx *ctx, uint32_t number, uint64_t uid,
+		       uint32_t events_reported);
 /* NULL: no ID of this file has joined a group with that number. */
 struct ucma_group *ucma_find_group(const struct ucma_file *file, uint32_t number);
 void ucma_group_leave(struct ucma_group *group);
@@ -238,6 +259,14 @@ void ucma_store_event(struct ucma_event *event);
 /* ucma_store_write_dirty is to record the ID. */
 void ucma_store_mark_dirty(struct ucma_ctx *ctx);
 void ucma_store_write_dirty(struct ucma *u);
+
+/* --- ucma_checkpoint.c: programs that are saved, and go on here or on another host. */
+/* CM_ATTACH_FREEZE to CM_ATTACH_THAW; as ucma_run_command. */
+struct ucma_command;
+int ucma_run_checkpoint(struct ucma_command *c);
+/* All IDs stand still from now on, or go on. */
+void ucma_file_freeze(struct ucma_file *file);
+void ucma_file_thaw(struct ucma_file *file);
 
 /* A command of a program, and the buffer for its response. */
 struct ucma_command {

@@ -151,6 +151,8 @@ static int migrate_id(struct ucma_command *c)
 	from.file = ucma_find_file(c->file->ucma, c->token);
 	if (!from.file || from.file->pid != c->file->pid)
 		return -EINVAL;
+	if (from.file->frozen)
+		return -EBUSY;
 	c->withdrawn_from = from.file;
 	from.file->stale = 0;
 	ctx = find_ctx_to_change(&from, request.id, &rc);

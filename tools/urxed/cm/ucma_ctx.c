@@ -182,6 +182,30 @@ int ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16],
 	return 0;
 }
 
+int ucma_group_restore(struct ucma_ctx *ctx, uint32_t number, uint64_t uid,
+		       uint32_t events_reported)
+{
+	struct ucma_group *group = calloc(1, sizeof(*group));
+	struct ucma *u = ctx->file->ucma;
+	int rc = group ? user_counts_take(&u->groups, ctx->file->user, UCMA_GROUPS) : -ENOMEM;
+
+	if (rc) {
+		free(group);
+		return rc;
+	}
+	*group = (struct ucma_group){.ctx = ctx,
+				     .user = ctx->file->user,
+				     .number = number,
+				     .uid = uid,
+				     .events_reported = events_reported,
+				     .slot = SLOT_FILE_NONE};
+	LIST_INSERT_HEAD(&ctx->groups, group, link);
+	if (u->last_group <= number)
+		u->last_group = number + 1;
+	ucma_store_group(group);
+	return 0;
+}
+
 struct ucma_group *ucma_find_group(const struct ucma_file *file, uint32_t number)
 {
 	struct ucma_group *group;

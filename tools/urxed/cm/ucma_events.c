@@ -239,7 +239,7 @@ static void unwatch_event_fd(struct ucma_file *file)
 
 static void send_unsent_events(struct ucma_file *file)
 {
-	while (file->event_fd >= 0 && file->unsent) {
+	while (file->event_fd >= 0 && file->unsent && !file->frozen) {
 		if (!send_event(file, file->unsent)) {
 			watch_for_room(file);
 			return;

@@ -7,7 +7,7 @@
 
 #include "urxed/cm/ucma.h"
 
-#define FORMAT    "urxed rdma_cm 3"
+#define FORMAT    "urxed rdma_cm 4"
 #define NO_NUMBER UINT32_MAX /* no number */
 
 enum saved_type { SAVED_FILE = 1, SAVED_ID, SAVED_GROUP, SAVED_EVENT };
@@ -23,6 +23,7 @@ struct saved {
 			int32_t pid;
 			uint32_t user;
 			uint8_t low_ports;
+			uint8_t frozen;
 			char name[PROCESS_NAME];
 		} file;
 		struct {
@@ -61,7 +62,8 @@ void ucma_store_file(struct ucma_file *file)
 			      .file = {.start = file->start,
 				       .pid = file->pid,
 				       .user = file->user,
-				       .low_ports = file->low_ports}};
+				       .low_ports = file->low_ports,
+				       .frozen = file->frozen}};
 
 	memcpy(saved.file.name, file->name, sizeof(saved.file.name));
 	write_record(file->ucma, &file->slot, &saved);
@@ -140,6 +142,7 @@ static int restore_file(struct ucma *u, uint32_t slot, const struct saved *saved
 	file->pid = saved->file.pid;
 	file->user = saved->file.user;
 	file->low_ports = saved->file.low_ports;
+	file->frozen = saved->file.frozen;
 	memcpy(file->name, saved->file.name, sizeof(file->name) - 1);
 	return 0;
 }

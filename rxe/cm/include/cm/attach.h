@@ -24,6 +24,11 @@
  * command or event. If a command comes before the event is fetched, the daemon sends the event
  * again with new replies.
  *
+ * For a checkpoint (verbs/checkpoint/) the library gives commands of its own, enum
+ * cm_attach_checkpoint. A frozen device stands still: messages of peers and timers do not change
+ * its IDs. If its command socket closes, peers are told nothing, because the program may go on
+ * elsewhere; for CM_ATTACH_DEPARTED_S the daemon drops messages of peers for its IDs.
+ *
  * The daemon destroys a device's IDs when its command socket closes. IDs that a daemon leaves
  * behind at its end belong to the device that sends their token to the next daemon within 3 s. The
  * next daemon sends all events again that were not fetched, on an event socket of its own.
@@ -41,6 +46,31 @@
 #define CM_ATTACH_CANCELLED   4    /* cancelled events of a reply at most */
 /* Cancelled events at most whose packets a library has to skip; then the daemon withdraws. */
 #define CM_ATTACH_TO_SKIP 64
+
+#define CM_ATTACH_DEPARTED_S 60
+
+/* cm_attach_command.command beside those of rdma/rdma_user_cm.h. */
+enum cm_attach_checkpoint {
+	/* -EINVAL: a daemon that knows none of these. -EALREADY: frozen already. Other commands
+	   return -EBUSY from now on. */
+	CM_ATTACH_FREEZE = 0x1000,
+	/*
+	 * The response is the next record of the frozen device, a stream with the header of
+	 * vnic/state_stream.h; no bytes: that was all. docs/checkpoint.md has the records.
+	 */
+	CM_ATTACH_SAVE,
+	/*
+	 * The command is the next record, for a new device, which is frozen from now on. -EBADMSG:
+	 * it is damaged, or contradicts earlier ones; -EPROTONOSUPPORT: of a later version; -EPERM:
+	 * not a program of the daemon's user; -EEXIST: another program has the ID or its
+	 * connection, or the saved program still runs; -EADDRINUSE, -EADDRNOTAVAIL, -EACCES: the
+	 * port or address is not free; -ENOSPC: a quota is used up; -ENOMEM. The caller closes the
+	 * socket after an error, and nothing is left.
+	 */
+	CM_ATTACH_RESTORE,
+	CM_ATTACH_THAW, /* the device goes on; no error if it is not frozen */
+	CM_ATTACH_CHECKPOINT_END,
+};
 
 /* The descriptors that come with the welcome, in this order. */
 enum cm_attach_fd { CM_ATTACH_EVENTS, CM_ATTACH_EVENT_WRITER, CM_ATTACH_FDS };

@@ -93,6 +93,7 @@ struct cm_path {
 enum cm_verdict {
 	CM_TAKE,
 	CM_FORGET, /* ignore the request, as if it were lost */
+	CM_FREEZE, /* the same, because the listener is frozen */
 	CM_REFUSE, /* no listener for the service */
 	CM_DENY,   /* the listener refuses this peer or type of queue pair */
 };
@@ -229,10 +230,19 @@ struct cm_saved {
 };
 void cm_save(const struct cm_conn *conn, struct cm_saved *saved);
 /*
- * Restores a saved connection with an owner; its timeout and retries start anew. -ENOMEM, also if
- * another connection has its ID; -EINVAL: invalid state.
+ * Restores a saved connection with an owner; its timeout and retries start anew. -EEXIST: another
+ * connection has its ID; -EINVAL: invalid state; -ENOMEM.
  */
 int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, void *conn_ctx,
 	       struct cm_conn **conn);
+
+/*
+ * A frozen connection is saved and may go on elsewhere, so nothing changes it: its timer stands
+ * still, and messages for it are dropped, as if the network had lost them. cm_release frees it
+ * without a message to the peer; cm_disconnect returns -EINVAL.
+ */
+void cm_freeze(struct cm_conn *conn);
+/* Its timeout and retries start anew. */
+void cm_thaw(struct cm_conn *conn, uint64_t now);
 
 #endif

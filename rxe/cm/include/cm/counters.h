@@ -23,7 +23,9 @@
 	X(CROWDED, "cm_crowded",                                                               \
 	  "connections ended early or requests ignored because too many wait for their peer")  \
 	X(STALE, "cm_stale", "requests of a queue pair that is connected already")             \
-	X(NO_ROOM, "cm_no_room", "requests refused for want of memory or of a place in the backlog")
+	X(NO_ROOM, "cm_no_room",                                                               \
+	  "requests refused for want of memory or of a place in the backlog")                  \
+	X(FROZEN, "cm_frozen", "messages for a program that is saved at the moment")
 
 #define CM_COUNTER_ENUM(id, name, text) CM_COUNT_##id,
 enum cm_counter { CM_COUNTER_LIST(CM_COUNTER_ENUM) CM_COUNTER_COUNT };

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A program that is frozen and saved goes on with its IDs, groups and events, here or at another
+ * daemon. Its peer notices nothing. Damaged records and those of others leave nothing behind.
+ */
+#include "ucma_programs.h"
+#include "urxed/cm/ucma_record.h"
+
+#define RECORDS_MAX 32
+
+struct records {
+	uint32_t n;
+	struct {
+		uint32_t len;
+		uint8_t bytes[CM_ATTACH_BYTES];
+	} at[RECORDS_MAX];
+};
+
+static int own(const struct loop_program *p, uint32_t command, const void *in, uint32_t size)
+{
+	return loop_command(&loop, p, command, in, size, CM_ATTACH_BYTES, &answer);
+}
+
+static struct records save(const struct loop_program *p)
+{
+	struct records r = {0};
+
+	assert_int_equal(own(p, CM_ATTACH_FREEZE, NULL, 0), 0);
+	while (own(p, CM_ATTACH_SAVE, NULL, 0) == 0 && answer.reply.out) {
+		assert_true(r.n < RECORDS_MAX);
+		r.at[r.n].len = answer.reply.out;
+		memcpy(r.at[r.n++].bytes, answer.out, answer.reply.out);
+	}
+	assert_int_equal(answer.reply.status, 0);
+	/* It stays the last one. */
+	assert_int_equal(own(p, CM_ATTACH_SAVE, NULL, 0), 0);
+	assert_int_equal(answer.reply.out, 0);
+	return r;
+}
+
+static int restore(const struct loop_program *p, const struct records *r)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < r->n; i++)
+		rc = own(p, CM_ATTACH_RESTORE, r->at[i].bytes, r->at[i].len);
+	return rc;
+}
+
+static void kill_program(const struct loop_program *p)
+{
+	close(p->fd);
+	loop_close_events(p);
+	ucma_input(&loop.ucma, loop.now);
+}
+
+/* The program is saved, killed, and restored after a pause. */
+static void move(struct loop_program *p)
+{
+	const struct records r = save(p);
+
+	kill_program(p);
+	loop_run(&loop);
+	loop_pass(&loop, SECOND);
+	*p = loop_start(&loop);
+	assert_int_equal(restore(p, &r), 0);
+	assert_int_equal(own(p, CM_ATTACH_THAW, NULL, 0), 0);
+}
+
+static void connection_goes_on(void **state)
+{
+	struct ib_uverbs_qp_attr before, after;
+	uint32_t listens = listener(5), id = client(RDMA_PS_TCP), child = establish(id);
+
+	(void)state;
+	before = qp_attr(&a, id, RTR);
+	move(&a);
+	move(&b);
+	after = qp_attr(&a, id, RTR);
+	assert_memory_equal(&before, &after, sizeof(after));
+	assert_int_equal(loop.n, 0);
+	assert_int_equal(disconnect(&a, id), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&b, CMA_DISCONNECTED).uid, 0xc);
+	assert_int_equal(disconnect(&b, child), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_DISCONNECTED).uid, 0xa);
+	/* The sum of the events that were reported before and after. */
+	assert_int_equal(destroy(&a, id), 4);
+	assert_int_equal(destroy(&b, child), 2);
+	establish(client(RDMA_PS_TCP));
+	assert_int_equal(destroy(&b, listens), 2);
+	expect_no_event(&a);
+}
+
+/* Messages to a frozen program are lost, and its peer repeats them. */
+static void peer_repeats_its_messages(void **state)
+{
+	uint32_t id, child;
+	struct records r;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	child = establish(id);
+	r = save(&b);
+	assert_int_equal(disconnect(&a, id), 0);
+	loop_run(&loop);
+	expect_no_event(&b);
+	kill_program(&b);
+	assert_int_equal(loop.n, 0);
+	loop_pass(&loop, 5 * SECOND); /* the DREQ again */
+	loop_run(&loop);
+	expect_no_event(&a);
+	b = loop_start(&loop);
+	assert_int_equal(restore(&b, &r), 0);
+	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
+	loop_pass(&loop, 5 * SECOND);
+	loop_run(&loop);
+	assert_int_equal(get_event(&b, CMA_DISCONNECTED).id, child);
+}
+
+/* A request to a frozen listener is neither refused nor taken. */
+static void request_waits_for_the_listener(void **state)
+{
+	struct records r;
+	uint32_t id;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	r = save(&b);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 56), 0);
+	loop_run(&loop);
+	kill_program(&b);
+	loop_pass(&loop, 5 * SECOND);
+	loop_run(&loop);
+	expect_no_event(&a);
+	b = loop_start(&loop);
+	assert_int_equal(restore(&b, &r), 0);
+	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
+	loop_pass(&loop, 5 * SECOND);
+	loop_run(&loop);
+	assert_int_equal(get_event(&b, CMA_CONNECT_REQUEST).param.conn.private_data_len, 56);
+}
+
+/* In their order, a request with its new ID. */
+static void unfetched_events_come_in_order(void **state)
+{
+	struct rdma_ucm_event_resp event;
+	uint32_t first, second;
+
+	(void)state;
+	listener(5);
+	first = client(RDMA_PS_TCP);
+	second = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, first, LOOP_QPN, 0), 0);
+	assert_int_equal(connect_to(&a, second, LOOP_QPN + 2, 0), 0);
+	loop_run(&loop);
+	move(&b);
+	event = get_event(&b, CMA_CONNECT_REQUEST);
+	assert_int_equal(event.param.conn.qp_num, LOOP_QPN);
+	assert_int_equal(accept_it(&b, event.id, 0xc, LOOP_QPN + 1), 0);
+	loop_run(&loop);
+	move(&a);
+	get_event(&a, CMA_CONNECT_RESPONSE);
+	assert_int_equal(accept_it(&a, first, 0, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&b, CMA_CONNECT_REQUEST).param.conn.qp_num, LOOP_QPN + 2);
+	assert_int_equal(get_event(&b, CMA_ESTABLISHED).uid, 0xc);
+}
+
+static void group_moves(void **state)
+{
+	struct rdma_ucm_join_ip_mcast request = {.uid = 0x10};
+	const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xef010203)};
+	struct rdma_ucm_destroy_id leave;
+	uint32_t id = create(&a, RDMA_PS_UDP, 0xa);
+
+	(void)state;
+	assert_int_equal(resolve(&a, id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	memcpy(&request.addr, &in, sizeof(in));
+	request.id = id;
+	assert_int_equal(COMMAND(&a, JOIN_IP_MCAST, request, 4), 0);
+	move(&a);
+	leave = (struct rdma_ucm_destroy_id){.id = get_event(&a, CMA_MULTICAST_JOIN).id};
+	move(&a);
+	assert_int_equal(COMMAND(&a, LEAVE_MCAST, leave, 4), 0);
+	assert_int_equal(((struct rdma_ucm_destroy_id_resp *)(void *)answer.out)->events_reported,
+			 1);
+}
+
+/* The checkpoint is abandoned: a REQ that was lost comes again. */
+static void abandoned_program_goes_on(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 56), 0);
+	loop.n = 0;
+	save(&a);
+	assert_int_equal(disconnect(&a, id), -EBUSY);
+	assert_int_equal(own(&a, CM_ATTACH_FREEZE, NULL, 0), -EALREADY);
+	loop_pass(&loop, 20 * SECOND);
+	assert_int_equal(loop.n, 0);
+	assert_int_equal(own(&a, CM_ATTACH_THAW, NULL, 0), 0);
+	loop_pass(&loop, 5 * SECOND);
+	loop_run(&loop);
+	get_event(&b, CMA_CONNECT_REQUEST);
+	assert_int_equal(own(&a, CM_ATTACH_THAW, NULL, 0), 0);
+	assert_int_equal(own(&a, CM_ATTACH_SAVE, NULL, 0), -EINVAL);
+}
+
+/* A program that never comes back: its port is free after a while, and its peer hears nothing. */
+static void departed_program_is_forgotten(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	listener(5);
+	establish(client(RDMA_PS_TCP));
+	save(&b);
+	kill_program(&b);
+	loop_run(&loop);
+	expect_no_event(&a);
+	b = loop_start(&loop);
+	id = create(&b, RDMA_PS_TCP, 0xb);
+	assert_int_equal(bind_to(&b, id, INADDR_ANY, PORT), -EADDRNOTAVAIL);
+	loop_pass(&loop, UCMA_DEPARTED_NS - 1);
+	assert_int_equal(bind_to(&b, id, INADDR_ANY, PORT), -EADDRNOTAVAIL);
+	loop_pass(&loop, 1);
+	loop.n = 0; /* not of this program */
+	assert_int_equal(bind_to(&b, id, INADDR_ANY, PORT), 0);
+	assert_int_equal(loop.ucma.n_departed, 0);
+	expect_no_event(&a);
+}
+
+/* A daemon that is restarted meanwhile does not tell the peer that the program has ended. */
+static void departed_program_survives_a_restart(void **state)
+{
+	struct records r;
+	uint32_t id, child;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	child = establish(id);
+	r = save(&b);
+	kill_program(&b);
+	loop_restart(&loop);
+	close(a.fd);
+	loop_close_events(&a);
+	a.fd = loop_connect(&loop);
+	loop_hello(&loop, &a);
+	assert_int_equal(loop_welcome(&a), 0);
+	loop_pass(&loop, 2 * UCMA_CLAIM_TIME_NS);
+	loop_run(&loop);
+	expect_no_event(&a);
+	b = loop_start(&loop);
+	assert_int_equal(restore(&b, &r), 0);
+	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
+	assert_int_equal(disconnect(&b, child), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_DISCONNECTED).id, id);
+}
+
+static void snapshot_is_refused_beside_its_program(void **state)
+{
+	struct loop_program copy;
+	struct records r;
+
+	(void)state;
+	listener(5);
+	r = save(&b);
+	copy = loop_start(&loop);
+	assert_int_equal(restore(&copy, &r), -EEXIST);
+	loop_end(&loop, &copy);
+	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
+	establish(client(RDMA_PS_TCP));
+}
+
+/* --- Wrong records. */
+
+static void expect_refusal(const struct records *r, int error)
+{
+	struct loop_program p = loop_start(&loop);
+	uint32_t ports = loop.ucma.cma.ports.n, conns = cm_conns(loop.ucma.cma.cm);
+
+	assert_int_equal(restore(&p, r), error);
+	loop_end(&loop, &p);
+	assert_int_equal(loop.ucma.cma.ports.n, ports);
+	assert_int_equal(cm_conns(loop.ucma.cma.cm), conns);
+	assert_int_equal(loop.n, 0);
+}
+
+/* The records of a server with a connection, a waiting request and its event. Its IDs are gone. */
+static struct records departed_server(void)
+{
+	struct records r;
+
+	listener(5);
+	establish(client(RDMA_PS_TCP));
+	assert_int_equal(connect_to(&a, client(RDMA_PS_TCP), LOOP_QPN + 2, 56), 0);
+	loop_run(&loop);
+	r = save(&b);
+	assert_int_equal(r.n, 5);
+	kill_program(&b);
+	b = loop_start(&loop);
+	loop_pass(&loop, UCMA_DEPARTED_NS);
+	loop.n = 0;
+	return r;
+}
+
+static void damaged_records_are_refused(void **state)
+{
+	const struct records good = departed_server();
+	struct records bad;
+
+	(void)state;
+	for (uint32_t i = 0; i < good.n; i++)
+		for (uint32_t at = 0; at < good.at[i].len; at += 3) {
+			bad = good;
+			bad.at[i].bytes[at] ^= 0x40;
+			/* Byte 8 is the version. */
+			expect_refusal(&bad, at >= 8 && at < 12 ? -EPROTONOSUPPORT : -EBADMSG);
+			bad = good;
+			bad.at[i].len = at;
+			expect_refusal(&bad, -EBADMSG);
+		}
+	expect_refusal(&(struct records){.n = 1, .at = {good.at[1]}}, -EBADMSG);
+	bad = good;
+	bad.at[1] = bad.at[0];
+	expect_refusal(&bad, -EBADMSG);
+	move(&b); /* nothing is in the way of others */
+	assert_int_equal(restore(&b, &good), 0);
+	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
+}
+
+/* Changes one record, with a right checksum. */
+static struct records with(const struct records *good, uint32_t i,
+			   void (*change)(struct ucma_record *r))
+{
+	struct ucma_record record;
+	struct records bad = *good;
+
+	assert_int_equal(ucma_record_read(&record, bad.at[i].bytes, bad.at[i].len), 0);
+	change(&record);
+	bad.at[i].len = ucma_record_write(&record, bad.at[i].bytes);
+	return bad;
+}
+
+static uint32_t find(const struct records *good, bool (*is)(const struct ucma_record *r))
+{
+	struct ucma_record record;
+
+	for (uint32_t i = 0; i < good->n; i++) {
+		assert_int_equal(ucma_record_read(&record, good->at[i].bytes, good->at[i].len), 0);
+		if (is(&record))
+			return i;
+	}
+	fail();
+	return 0;
+}
+
+static bool is_connection(const struct ucma_record *r)
+{
+	return r->kind == UCMA_RECORD_ID && r->id.saved.connected && r->id.uid;
+}
+
+static bool is_listener(const struct ucma_record *r)
+{
+	return r->kind == UCMA_RECORD_ID && r->id.saved.id.state == CMA_LISTEN;
+}
+
+static bool is_event(const struct ucma_record *r)
+{
+	return r->kind == UCMA_RECORD_EVENT;
+}
+
+static void name_foreign_qpn(struct ucma_record *r)
+{
+	r->id.saved.conn.local_qpn = LOOP_QPN + LOOP_QPNS;
+}
+
+static void forge_message(struct ucma_record *r)
+{
+	r->id.saved.conn.sent[1] ^= 0xff; /* the management class */
+}
+
+static void name_foreign_address(struct ucma_record *r)
+{
+	r->id.saved.conn.channel.path.sgid[15] ^= 1;
+}
+
+static void name_wrong_state(struct ucma_record *r)
+{
+	r->id.saved.id.state = CMA_CONNECT;
+}
+
+static void name_missing_child(struct ucma_record *r)
+{
+	r->event.child = 40000;
+}
+
+static void name_missing_id(struct ucma_record *r)
+{
+	r->event.id = 40000;
+}
+
+static void name_listener_as_child(struct ucma_record *r)
+{
+	r->event.child = r->event.id;
+}
+
+static void contradictions_are_refused(void **state)
+{
+	const struct records good = departed_server();
+	uint32_t connection = find(&good, is_connection), listens = find(&good, is_listener);
+	uint32_t event = find(&good, is_event);
+	struct records bad;
+
+	(void)state;
+	bad = with(&good, connection, name_foreign_qpn);
+	expect_refusal(&bad, -EBADMSG);
+	bad = with(&good, connection, forge_message);
+	expect_refusal(&bad, -EBADMSG);
+	bad = with(&good, connection, name_foreign_address);
+	expect_refusal(&bad, -EADDRNOTAVAIL);
+	bad = with(&good, listens, name_wrong_state);
+	expect_refusal(&bad, -EBADMSG);
+	bad = with(&good, event, name_missing_child);
+	expect_refusal(&bad, -EBADMSG);
+	bad = with(&good, event, name_missing_id);
+	expect_refusal(&bad, -EBADMSG);
+	bad = with(&good, event, name_listener_as_child);
+	expect_refusal(&bad, -EBADMSG);
+	bad = good;
+	bad.at[bad.n++] = bad.at[event]; /* the request's ID has an event already */
+	expect_refusal(&bad, -EBADMSG);
+	bad = good;
+	bad.at[bad.n++] = bad.at[connection];
+	expect_refusal(&bad, -EEXIST);
+}
+
+/* Another program has taken the port. */
+static void taken_port_is_refused(void **state)
+{
+	const struct records good = departed_server();
+	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
+
+	(void)state;
+	assert_int_equal(bind_to(&a, id, INADDR_ANY, PORT), 0);
+	expect_refusal(&good, -EADDRNOTAVAIL);
+	destroy(&a, id);
+	assert_int_equal(restore(&b, &good), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(connection_goes_on, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(peer_repeats_its_messages, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(request_waits_for_the_listener, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(unfetched_events_come_in_order, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(group_moves, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(abandoned_program_goes_on, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(departed_program_is_forgotten, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(departed_program_survives_a_restart, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(snapshot_is_refused_beside_its_program, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(damaged_records_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(contradictions_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(taken_port_is_refused, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

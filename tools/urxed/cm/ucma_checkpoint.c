@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The library's commands for a program that is saved, and goes on here or on another host: freezes
+ * its rdma_cm device, returns its records, and makes a device from records (cm/attach.h).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/unix_packet.h"
+#include "urxed/cm/ucma.h"
+#include "urxed/cm/ucma_record.h"
+
+/* --- Standing still. */
+
+static void store_all(struct ucma_file *file)
+{
+	struct ucma_ctx *ctx;
+
+	ucma_store_file(file);
+	LIST_FOREACH(ctx, &file->ctxs, link)
+	ucma_store_mark_dirty(ctx);
+}
+
+void ucma_file_freeze(struct ucma_file *file)
+{
+	struct ucma_ctx *ctx;
+
+	file->frozen = true;
+	file->next_save = (struct ucma_save_cursor){0};
+	LIST_FOREACH(ctx, &file->ctxs, link)
+	cma_freeze(ctx->id);
+	store_all(file);
+}
+
+void ucma_file_thaw(struct ucma_file *file)
+{
+	struct ucma_ctx *ctx;
+
+	if (!file->frozen)
+		return;
+	file->frozen = file->restoring = false;
+	LIST_FOREACH(ctx, &file->ctxs, link)
+	cma_thaw(ctx->id);
+	store_all(file);
+	ucma_events_queue_send(file);
+}
+
+static int freeze(struct ucma_command *c)
+{
+	if (c->file->frozen)
+		return -EALREADY;
+	ucma_file_freeze(c->file);
+	return 0;
+}
+
+static int thaw(struct ucma_command *c)
+{
+	ucma_file_thaw(c->file);
+	return 0;
+}
+
+/* --- Saving: nothing changes the lists meanwhile. */
+
+static bool next_ctx(const struct ucma_file *file, struct ucma_save_cursor *at)
+{
+	at->ctx = at->kind == UCMA_RECORD_ID ? LIST_NEXT(at->ctx, link) : LIST_FIRST(&file->ctxs);
+	at->kind = UCMA_RECORD_ID;
+	return at->ctx;
+}
+
+static bool next_group(const struct ucma_file *file, struct ucma_save_cursor *at)
+{
+	if (at->kind == UCMA_RECORD_GROUP) {
+		at->group = LIST_NEXT(at->group, link);
+	} else {
+		at->ctx = LIST_FIRST(&file->ctxs);
+		at->group = at->ctx ? LIST_FIRST(&at->ctx->groups) : NULL;
+	}
+	at->kind = UCMA_RECORD_GROUP;
+	while (!at->group && at->ctx) {
+		at->ctx = LIST_NEXT(at->ctx, link);
+		at->group = at->ctx ? LIST_FIRST(&at->ctx->groups) : NULL;
+	}
+	return at->group;
+}
+
+/* Cancelled events have no ID any more. */
+static bool next_event(const struct ucma_file *file, struct ucma_save_cursor *at)
+{
+	at->event = at->kind == UCMA_RECORD_EVENT ? TAILQ_NEXT(at->event, link)
+						  : TAILQ_FIRST(&file->events);
+	at->kind = UCMA_RECORD_EVENT;
+	while (at->event && at->event->cancelled)
+		at->event = TAILQ_NEXT(at->event, link);
+	return at->event;
+}
+
+static void fill_id(struct ucma_record *r, const struct ucma_ctx *ctx)
+{
+	const struct cma_id *id = ctx->id;
+	const struct host_address *own = host_address_by_gid(id->cma->host, id->sgid_index);
+
+	cma_save(id, &r->id.saved);
+	if (id->has_device && own)
+		memcpy(r->id.own, own->ip, sizeof(r->id.own));
+	r->id.uid = ctx->uid;
+	r->id.events_reported = ctx->events_reported;
+	r->id.backlog = ctx->backlog;
+	r->id.reserve = ctx->reserve;
+}
+
+static void fill_group(struct ucma_record *r, const struct ucma_group *group)
+{
+	r->group.number = group->number;
+	r->group.id = group->ctx->id->number;
+	r->group.uid = group->uid;
+	r->group.events_reported = group->events_reported;
+}
+
+static void fill_event(struct ucma_record *r, const struct ucma_event *event)
+{
+	r->event.id = event->ctx->id->number;
+	r->event.child = event->child ? event->child->id->number : UCMA_NO_NUMBER;
+	r->event.group = event->group ? event->group->number : UCMA_NO_NUMBER;
+	r->event.resp = event->resp;
+}
+
+/* False: all records have been saved. */
+static bool fill_next(struct ucma_file *file, struct ucma_record *r)
+{
+	struct ucma_save_cursor *at = &file->next_save;
+
+	if (!at->kind) {
+		at->kind = UCMA_RECORD_FILE;
+		r->file.token = file->token;
+	} else if (at->kind <= UCMA_RECORD_ID && next_ctx(file, at)) {
+		fill_id(r, at->ctx);
+	} else if (at->kind <= UCMA_RECORD_GROUP && next_group(file, at)) {
+		fill_group(r, at->group);
+	} else if (at->kind <= UCMA_RECORD_EVENT && next_event(file, at)) {
+		fill_event(r, at->event);
+	} else {
+		at->kind = UCMA_RECORD_EVENT + 1;
+		return false;
+	}
+	r->kind = at->kind;
+	return true;
+}
+
+static int save(struct ucma_command *c)
+{
+	struct ucma_record record = {0};
+
+	if (!c->file->frozen || c->file->restoring)
+		return -EINVAL;
+	if (c->out_size < CM_ATTACH_BYTES)
+		return -ENOSPC;
+	if (fill_next(c->file, &record))
+		c->out_len = ucma_record_write(&record, c->out);
+	return 0;
+}
+
+/* --- Restoring. */
+
+static struct ucma_ctx *find_ctx(const struct ucma_file *file, uint32_t number)
+{
+	struct cma_id *id = cma_find_id(&file->ucma->cma, number);
+	struct ucma_ctx *ctx = id ? id->ctx : NULL;
+
+	return ctx && ctx->file == file ? ctx : NULL;
+}
+
+/* The saved device may have departed from this host: its IDs become those of this file. */
+static int restore_file(struct ucma_file *file, const struct ucma_record *r)
+{
+	struct ucma_file *other;
+
+	if (file->frozen || file->n_ctxs || file->n_events)
+		return -EBADMSG;
+	/* A connection names peers and repeats messages, which only the manager may write. */
+	if (!unix_packet_peer_is_trusted(file->fd))
+		return -EPERM;
+	LIST_FOREACH(other, &file->ucma->files, link)
+	if (other != file && !other->ended && other->token == r->file.token)
+		break;
+	if (other && !other->forget_at)
+		return -EEXIST;
+	if (other)
+		ucma_file_forget(other);
+	ucma_file_freeze(file);
+	file->restoring = true;
+	return 0;
+}
+
+static bool is_own_address(const struct host *host, uint8_t index, const uint8_t ip[16])
+{
+	const struct host_address *own = host_address_by_gid(host, index);
+
+	return own && !memcmp(own->ip, ip, sizeof(own->ip));
+}
+
+static bool owns_qpn(const struct ucma_file *file, uint32_t qpn)
+{
+	const struct ucma *u = file->ucma;
+
+	return !qpn || u->ops->owns_qpn(u->ctx, file->pid, qpn);
+}
+
+static int check_id(const struct ucma_file *file, const struct ucma_record *r)
+{
+	const struct host *host = file->ucma->cma.host;
+	const struct cma_saved *saved = &r->id.saved;
+	const struct cm_path *path = &saved->conn.channel.path;
+
+	if (saved->id.has_device && !is_own_address(host, saved->id.sgid_index, r->id.own))
+		return -EADDRNOTAVAIL;
+	if (saved->connected && !is_own_address(host, path->sgid_index, path->sgid))
+		return -EADDRNOTAVAIL;
+	if (saved->id.src.ps && saved->id.src.addr.port < CMA_PORT_UNPRIVILEGED && !file->low_ports)
+		return -EACCES;
+	if (!owns_qpn(file, saved->id.qpn) || !owns_qpn(file, saved->conn.local_qpn))
+		return -EBADMSG;
+	return ucma_can_create_id(file) ? 0 : -ENOSPC;
+}
+
+static int restore_id(struct ucma_file *file, const struct ucma_record *r)
+{
+	struct cma_saved saved = r->id.saved;
+	struct ucma_ctx *ctx;
+	int rc = check_id(file, r);
+
+	if (rc)
+		return rc;
+	ctx = ucma_ctx_new(file, r->id.uid);
+	if (!ctx)
+		return -ENOMEM;
+	saved.id.user = file->user;
+	saved.id.low_ports = file->low_ports;
+	rc = cma_place(&file->ucma->cma, &saved, ctx, &ctx->id);
+	if (rc) {
+		ucma_ctx_destroy(ctx);
+		return rc;
+	}
+	ctx->events_reported = r->id.events_reported;
+	ctx->backlog = r->id.backlog;
+	ctx->reserve = r->id.reserve;
+	return 0;
+}
+
+static int restore_group(struct ucma_file *file, const struct ucma_record *r)
+{
+	struct ucma_ctx *ctx = find_ctx(file, r->group.id);
+
+	if (!ctx || ucma_find_group(file, r->group.number))
+		return -EBADMSG;
+	return ucma_group_restore(ctx, r->group.number, r->group.uid, r->group.events_reported);
+}
+
+/* A child is a request that was not accepted, and has one event. */
+static bool is_child(const struct ucma_ctx *child)
+{
+	return child && !child->uid && !child->request;
+}
+
+static int restore_event(struct ucma_file *file, const struct ucma_record *r)
+{
+	struct ucma_ctx *ctx = find_ctx(file, r->event.id), *child = NULL;
+	struct ucma_group *group = NULL;
+	struct ucma_event *event;
+
+	if (r->event.child != UCMA_NO_NUMBER) {
+		child = find_ctx(file, r->event.child);
+		if (!is_child(child) || child == ctx)
+			return -EBADMSG;
+	}
+	if (r->event.group != UCMA_NO_NUMBER)
+		group = ucma_find_group(file, r->event.group);
+	if (!ctx || (r->event.group != UCMA_NO_NUMBER && (!group || group->ctx != ctx)))
+		return -EBADMSG;
+	if (!ucma_can_queue_event(file))
+		return -ENOSPC;
+	event = calloc(1, sizeof(*event));
+	if (!event)
+		return -ENOMEM;
+	event->ctx = ctx;
+	event->group = group;
+	event->child = child;
+	event->resp = r->event.resp;
+	if (child)
+		child->request = event;
+	ucma_event_add(file, event);
+	return 0;
+}
+
+static int restore(struct ucma_command *c)
+{
+	struct ucma_record record;
+	int rc = ucma_record_read(&record, c->in, c->in_size);
+
+	if (rc)
+		return rc;
+	if (record.kind == UCMA_RECORD_FILE)
+		return restore_file(c->file, &record);
+	if (!c->file->restoring)
+		return -EBADMSG;
+	switch (record.kind) {
+	case UCMA_RECORD_ID: return restore_id(c->file, &record);
+	case UCMA_RECORD_GROUP: return restore_group(c->file, &record);
+	default: return restore_event(c->file, &record);
+	}
+}
+
+int ucma_run_checkpoint(struct ucma_command *c)
+{
+	switch (c->number) {
+	case CM_ATTACH_FREEZE: return freeze(c);
+	case CM_ATTACH_SAVE: return save(c);
+	case CM_ATTACH_RESTORE: return restore(c);
+	case CM_ATTACH_THAW: return thaw(c);
+	default: return -EINVAL;
+	}
+}

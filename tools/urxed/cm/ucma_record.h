@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The records of a saved rdma_cm device, portable and without pointers. Each one is a stream of its
+ * own, with the header of vnic/state_stream.h; docs/checkpoint.md has the format. For
+ * ucma_checkpoint.c.
+ */
+#ifndef URXE_URXED_CM_UCMA_RECORD_H
+#define URXE_URXED_CM_UCMA_RECORD_H
+
+#include <stdint.h>
+
+#include <cm/attach.h>
+#include <rdma/rdma_user_cm.h>
+
+#include "urxed/cm/ucma.h"
+
+#define UCMA_RECORD_VERSION 1
+#define UCMA_NO_NUMBER      UINT32_MAX
+
+/* In this order: IDs after the device, groups and events after the IDs that they name. */
+enum ucma_record_kind {
+	UCMA_RECORD_FILE = 1,
+	UCMA_RECORD_ID,
+	UCMA_RECORD_GROUP,
+	UCMA_RECORD_EVENT
+};
+
+struct ucma_record {
+	uint32_t kind;
+	union {
+		struct {
+			uint64_t token; /* of the saved device */
+		} file;
+		struct {
+			struct cma_saved saved;
+			/* The host's address at saved.id.sgid_index, if the ID has a device. */
+			uint8_t own[16];
+			uint64_t uid;
+			uint32_t events_reported, backlog, reserve;
+		} id;
+		struct {
+			uint32_t number, id; /* of the group, and of its ID */
+			uint64_t uid;
+			uint32_t events_reported;
+		} group;
+		struct {
+			uint32_t id, child, group; /* the last two: UCMA_NO_NUMBER = none */
+			struct rdma_ucm_event_resp resp;
+		} event;
+	};
+};
+
+/* Returns the bytes written, at most CM_ATTACH_BYTES. */
+uint32_t ucma_record_write(struct ucma_record *r, uint8_t out[CM_ATTACH_BYTES]);
+/*
+ * Checks all that needs no other object. -EBADMSG: damaged, or a value is out of range;
+ * -EPROTONOSUPPORT: of a later version.
+ */
+int ucma_record_read(struct ucma_record *r, const uint8_t *bytes, uint32_t n);
+
+#endif
