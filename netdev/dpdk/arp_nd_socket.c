@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -37,29 +36,10 @@ int arp_nd_socket_open(struct arp_nd_socket *socket, unsigned int ifindex)
 	return err;
 }
 
-static bool add_descriptor(int set, int fd)
-{
-	struct epoll_event readable = {.events = EPOLLIN};
-
-	return fd < 0 || !epoll_ctl(set, EPOLL_CTL_ADD, fd, &readable);
-}
-
-void arp_nd_socket_watch(struct arp_nd_socket *socket, int driver_fd)
-{
-	int set = epoll_create1(EPOLL_CLOEXEC);
-
-	if (set >= 0 && add_descriptor(set, socket->fd) && add_descriptor(set, driver_fd))
-		socket->wait_fd = set;
-	else if (set >= 0)
-		close(set);
-}
-
 void arp_nd_socket_close(struct arp_nd_socket *socket)
 {
 	if (socket->fd >= 0)
 		close(socket->fd);
-	if (socket->wait_fd >= 0)
-		close(socket->wait_fd);
 	*socket = ARP_ND_SOCKET_CLOSED;
 }
 

@@ -9,19 +9,13 @@
 #include <rte_mbuf.h>
 
 struct arp_nd_socket {
-	int fd;      /* -1 = not open */
-	int wait_fd; /* epoll set of fd and the driver's descriptor; -1 = not open */
+	int fd; /* -1 = not open */
 };
 
-#define ARP_ND_SOCKET_CLOSED ((struct arp_nd_socket){-1, -1})
+#define ARP_ND_SOCKET_CLOSED ((struct arp_nd_socket){-1})
 
 /* 0, or a negative errno value. While open, the interface receives all multicast. */
 int arp_nd_socket_open(struct arp_nd_socket *socket, unsigned int ifindex);
-/*
- * Opens wait_fd, once; driver_fd: the driver's own descriptor, -1 = none. From then on, each frame
- * costs the kernel a check for sleeping threads, over veth on the sender's processor.
- */
-void arp_nd_socket_watch(struct arp_nd_socket *socket, int driver_fd);
 void arp_nd_socket_close(struct arp_nd_socket *socket);
 /* The next frame with its VLAN tag, in a buffer of the pool; NULL = none. */
 struct rte_mbuf *arp_nd_socket_recv(const struct arp_nd_socket *socket, struct rte_mempool *pool);

@@ -15,9 +15,15 @@
 /*
  * RoCEv1 (IBA vol 1, Annex A16), RoCEv2 (Annex A17), ARP, neighbor discovery (RFC 4861), and RARP,
  * by which hypervisors announce a migrated virtual machine. The kernel takes a VLAN tag out of the
- * frame before the filter runs.
+ * frame before the filter runs. QP1: the destination QPN is in bytes 5 to 7 of the BTH, behind the
+ * GRH or the UDP header; IPv6 without extension headers. A load beyond the frame's end would end
+ * the filter, and drop the frame; hence the lengths.
  */
-#define ROCE       "ether proto 0x8915 or udp dst port 4791"
+#define ROCE "ether proto 0x8915 or udp dst port 4791"
+#define QP1                                                                               \
+	"(ether proto 0x8915 and greater 62 and ether[59:2] = 0 and ether[61] = 1) or "   \
+	"(ip and greater 50 and udp dst port 4791 and udp[13:2] = 0 and udp[15] = 1) or " \
+	"(ip6 proto 17 and greater 70 and ip6[42:2] = 4791 and ip6[53:2] = 0 and ip6[55] = 1)"
 #define RESOLUTION "arp or rarp or (icmp6 and ip6[40] >= 133 and ip6[40] <= 137)"
 
 /* Sockets in a fanout group, as DPDK's are, do not support PACKET_IGNORE_OUTGOING. */
@@ -77,12 +83,21 @@ static int attach_expression(int fd, struct filter *filter, const char *expressi
 	return err;
 }
 
-int packet_filter_roce(int fd, const uint16_t *blocks, uint32_t n)
+int packet_filter_roce(int fd, bool qp1, const uint16_t *blocks, uint32_t n)
 {
 	struct filter filter;
 
 	return begin_filter(&filter, blocks, n)
-		       ?: attach_expression(fd, &filter, ROCE " or " RESOLUTION);
+		       ?: attach_expression(fd, &filter,
+					    qp1 ? ROCE " or " RESOLUTION
+						: "((" ROCE ") and not (" QP1 ")) or " RESOLUTION);
+}
+
+int packet_filter_qp1(int fd)
+{
+	struct filter filter;
+
+	return begin_filter(&filter, NULL, 0) ?: attach_expression(fd, &filter, QP1);
 }
 
 int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n)

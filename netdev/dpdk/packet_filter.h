@@ -3,14 +3,17 @@
 #ifndef URXE_NETDEV_DPDK_PACKET_FILTER_H
 #define URXE_NETDEV_DPDK_PACKET_FILTER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* All functions: 0, or a negative errno value. */
 /*
  * Passes received RoCE, ARP, RARP and neighbor discovery, except RoCE to queue pairs of the n
- * blocks of QPNs (netdev/packet_port.h).
+ * blocks of QPNs (netdev/packet_port.h), and to QP1 unless `qp1`.
  */
-int packet_filter_roce(int fd, const uint16_t *blocks, uint32_t n);
+int packet_filter_roce(int fd, bool qp1, const uint16_t *blocks, uint32_t n);
+/* Passes received RoCE to QP1. */
+int packet_filter_qp1(int fd);
 /* Passes received RoCE to queue pairs of the n blocks, ARP, RARP and neighbor discovery. */
 int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n);
 /* Passes received ARP, RARP and neighbor discovery. */

@@ -68,6 +68,14 @@ int packet_socket_open(unsigned int ifindex, int (*filter)(int fd))
 	return err;
 }
 
+uint32_t packet_socket_read_drops(int fd)
+{
+	struct tpacket_stats stats = {0};
+	socklen_t length = sizeof(stats);
+
+	return getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &stats, &length) ? 0 : stats.tp_drops;
+}
+
 void packet_socket_clear_error(int fd)
 {
 	int error;

@@ -18,6 +18,10 @@ int packet_socket_add_allmulti(int fd, unsigned int ifindex);
 /* Makes the interface receive frames to that MAC while the socket is open, likewise. */
 int packet_socket_add_mac(int fd, unsigned int ifindex, const uint8_t mac[6]);
 
+/* The number of frames that the kernel has dropped since the last call, because the ring was full.
+ */
+uint32_t packet_socket_read_drops(int fd);
+
 /* Clears a pending error, which makes poll(2) return at once. */
 void packet_socket_clear_error(int fd);
 

@@ -23,12 +23,14 @@
 #include "dpdk/arp_nd_socket.h"
 #include "dpdk/driver_socket.h"
 #include "dpdk/eal.h"
+#include "dpdk/epoll_pair.h"
 #include "dpdk/interrupt.h"
 #include "dpdk/keep_mac.h"
 #include "dpdk/packet_filter.h"
 #include "dpdk/packet_socket.h"
 #include "dpdk/pci_driver.h"
 #include "dpdk/pool.h"
+#include "dpdk/qp1_ring.h"
 #include "dpdk/spec.h"
 #include "error_text.h"
 #include "port.h"
@@ -94,7 +96,9 @@ struct dpdk_port {
 	uint64_t poll_at;            /* when to poll without an interrupt */
 	uint64_t guest_until;        /* end of the time after a vhost guest's arrival */
 	struct arp_nd_socket arp_nd; /* af_xdp; else closed */
-	uint64_t *xdp_blocks;        /* af_xdp: xdp_program_map_blocks; else NULL */
+	struct qp1_ring qp1;         /* af_packet; else closed */
+	int wait_fd;          /* epoll set of driver_fd and of the other socket; -1 = not open */
+	uint64_t *xdp_blocks; /* af_xdp: xdp_program_map_blocks; else NULL */
 	uint32_t mtu;
 	uint32_t frame_max;
 	struct rte_ether_addr mac;
@@ -107,6 +111,7 @@ struct dpdk_port {
 	uint32_t n_groups;
 	struct rte_mempool *pool;
 	struct rte_mbuf *received[BURST]; /* frames of the last netdev_rx */
+	uint64_t missed;                  /* af_packet: frames lost because the ring was full */
 	uint64_t counters[NETDEV_COUNTER_COUNT];
 };
 
@@ -144,6 +149,7 @@ static void free_received(struct dpdk_port *port)
 	if (port->received_count)
 		rte_pktmbuf_free_bulk(port->received, port->received_count);
 	port->received_count = 0;
+	qp1_ring_release(&port->qp1);
 }
 
 /*
@@ -206,13 +212,20 @@ static uint16_t prepare_sleep(struct dpdk_port *port, uint64_t now, struct rte_m
 
 /* poll(2) also returns for a pending error of a packet socket, such as an interface that is down.
  */
+static void clear_errors(const struct dpdk_port *port)
+{
+	packet_socket_clear_error(port->packet_fd);
+	if (qp1_ring_fd(&port->qp1) >= 0)
+		packet_socket_clear_error(qp1_ring_fd(&port->qp1));
+}
+
 static uint16_t receive_burst(struct dpdk_port *port, uint64_t now, struct rte_mbuf **mbufs,
 			      uint16_t n)
 {
 	uint16_t count = rte_eth_rx_burst(port->id, 0, mbufs, n);
 
 	if (!count && port->wait_taken && port->packet_fd >= 0)
-		packet_socket_clear_error(port->packet_fd);
+		clear_errors(port);
 	/* ARP and ND frames are few: one recvmsg per empty ring. */
 	if (!count && port->arp_nd.fd >= 0) {
 		mbufs[0] = arp_nd_socket_recv(&port->arp_nd, port->pool);
@@ -228,14 +241,11 @@ static uint16_t receive_burst(struct dpdk_port *port, uint64_t now, struct rte_m
 }
 
 /* Receives further bursts while all frames are dropped: no frames must mean an empty ring. */
-static uint32_t dpdk_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames,
-			uint32_t n)
+static void receive_kept(struct dpdk_port *port, uint64_t now, uint32_t n)
 {
-	struct dpdk_port *port = to_dpdk(netdev);
 	struct rte_mbuf *mbufs[BURST];
 	uint16_t count, i;
 
-	free_received(port);
 	while (n && !port->received_count) {
 		count = receive_burst(port, now, mbufs, n < BURST ? n : BURST);
 		if (!count)
@@ -247,15 +257,38 @@ static uint32_t dpdk_rx(struct netdev *netdev, uint64_t now, struct netdev_frame
 				rte_pktmbuf_free(mbufs[i]);
 		}
 	}
+}
+
+static uint32_t receive_qp1(struct dpdk_port *port, struct netdev_frame *frames, uint32_t n)
+{
+	uint32_t count = qp1_ring_rx(&port->qp1, frames, n);
+
+	port->counters[NETDEV_RX_FRAMES] += count;
+	for (uint32_t i = 0; i < count; i++)
+		port->counters[NETDEV_RX_BYTES] += frames[i].len;
+	return count;
+}
+
+/* At most half of the frames are for QP1, so that these keep no data waiting. */
+static uint32_t dpdk_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames,
+			uint32_t n)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	uint32_t first;
+
+	free_received(port);
+	first = receive_qp1(port, frames, (n + 1) / 2);
+	frames += first;
+	receive_kept(port, now, n - first);
 	if (port->unsent.frames && (!port->received_count || now >= port->unsent.at))
 		send_ring(port, now);
-	for (i = 0; i < port->received_count; i++)
+	for (uint16_t i = 0; i < port->received_count; i++)
 		frames[i] = (struct netdev_frame){
 			.data = rte_pktmbuf_mtod(port->received[i], const uint8_t *),
 			.len = port->received[i]->data_len,
 			.wire_len = port->received[i]->data_len,
 		};
-	return port->received_count;
+	return first + port->received_count;
 }
 
 /* --- Sending */
@@ -334,13 +367,22 @@ static uint64_t dpdk_next_deadline(struct netdev *netdev)
 static int dpdk_wait_fd(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
+	int other = port->arp_nd.fd >= 0 ? port->arp_nd.fd : qp1_ring_fd(&port->qp1);
 
-	if (!port->wait_taken && port->arp_nd.fd >= 0)
-		arp_nd_socket_watch(&port->arp_nd, port->driver_fd);
+	if (!port->wait_taken && other >= 0)
+		port->wait_fd = epoll_pair_open(other, port->driver_fd);
 	port->wait_taken = true;
 	if (port->interrupt.fd >= 0)
 		return port->interrupt.fd;
-	return port->arp_nd.fd >= 0 ? port->arp_nd.wait_fd : port->driver_fd;
+	return other >= 0 ? port->wait_fd : port->driver_fd;
+}
+
+static void close_other_sockets(struct dpdk_port *port)
+{
+	if (port->wait_fd >= 0)
+		close(port->wait_fd);
+	arp_nd_socket_close(&port->arp_nd);
+	qp1_ring_close(&port->qp1);
 }
 
 /* Removes a virtual device, too, so that its name is free again. */
@@ -363,7 +405,7 @@ static void dpdk_close(struct netdev *netdev)
 	is_open[port->id] = false;
 	dpdk_interrupt_close(&port->interrupt);
 	close_device(port->id);
-	arp_nd_socket_close(&port->arp_nd);
+	close_other_sockets(port);
 	xdp_program_unmap_blocks(port->xdp_blocks);
 	rte_mempool_free(port->pool);
 	free(port);
@@ -406,6 +448,23 @@ static int dpdk_set_allmulticast(struct netdev *netdev)
 	return port->has_groups ? rte_eth_allmulticast_enable(port->id) : 0;
 }
 
+/*
+ * Sets the filters of the port's ring and of the ring for QP1. Packets to QP1 may come to both
+ * rings in between, which their receiver knows by their transaction IDs.
+ */
+static int receive_roce(const struct dpdk_port *port, const uint16_t *blocks, uint32_t n)
+{
+	bool apart = port->qp1.port && !qp1_ring_enable(&port->qp1, true);
+
+	return packet_filter_roce(port->packet_fd, !apart, blocks, n);
+}
+
+/* The port's ring has a filter that passes packets to QP1, too; rc: the result of setting it. */
+static int receive_all(const struct dpdk_port *port, int rc)
+{
+	return rc ?: qp1_ring_enable(&port->qp1, false);
+}
+
 static int dpdk_set_promiscuous(struct netdev *netdev, bool on)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
@@ -415,8 +474,8 @@ static int dpdk_set_promiscuous(struct netdev *netdev, bool on)
 	if (!err && on)
 		err = dpdk_set_allmulticast(netdev);
 	if (!err && port->packet_fd >= 0)
-		err = on ? packet_filter_incoming(port->packet_fd)
-			 : packet_filter_roce(port->packet_fd, NULL, 0);
+		err = on ? receive_all(port, packet_filter_incoming(port->packet_fd))
+			 : receive_roce(port, NULL, 0);
 	if (!err && port->xdp_blocks)
 		xdp_program_set_blocks(port->xdp_blocks, NULL, 0);
 	/* A device without this mode receives all frames. */
@@ -437,7 +496,7 @@ static int dpdk_exclude_qpns(struct netdev *netdev, const uint16_t *blocks, uint
 	if (!dpdk_can_exclude_qpns(netdev))
 		return -ENOTSUP;
 	if (!port->xdp_blocks)
-		return packet_filter_roce(port->packet_fd, blocks, n);
+		return receive_roce(port, blocks, n);
 	xdp_program_set_blocks(port->xdp_blocks, blocks, n);
 	return 0;
 }
@@ -464,7 +523,7 @@ static int dpdk_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32
 	if (!dpdk_can_exclude_qpns(netdev))
 		return -ENOTSUP;
 	if (!port->xdp_blocks)
-		return packet_filter_admitted(port->packet_fd, blocks, n);
+		return receive_all(port, packet_filter_admitted(port->packet_fd, blocks, n));
 	xdp_program_set_blocks(port->xdp_blocks, others, complement_blocks(others, blocks, n));
 	return 0;
 }
@@ -516,8 +575,11 @@ static void dpdk_counters(struct netdev *netdev, uint64_t counters[NETDEV_COUNTE
 	struct dpdk_port *port = to_dpdk(netdev);
 	struct rte_eth_stats stats;
 
+	if (port->packet_fd >= 0)
+		port->missed += packet_socket_read_drops(port->packet_fd);
+	port->counters[NETDEV_RX_QP1_MISSED] = qp1_ring_missed(&port->qp1);
 	if (!rte_eth_stats_get(port->id, &stats)) {
-		port->counters[NETDEV_RX_MISSED] = stats.imissed + stats.rx_nombuf;
+		port->counters[NETDEV_RX_MISSED] = stats.imissed + stats.rx_nombuf + port->missed;
 		port->counters[NETDEV_TX_ERRORS] = stats.oerrors;
 	}
 	memcpy(counters, port->counters, sizeof(port->counters));
@@ -723,7 +785,7 @@ static int probe_device(const char *text, struct dpdk_port *port, const struct d
 
 /*
  * Without the filter, all of the host's traffic would pass through the ring and wake the port. The
- * port works without it, too, so a refused filter is no error.
+ * port works without it, too, so a refused filter is no error; nor is a missing ring for QP1.
  */
 static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
@@ -732,7 +794,8 @@ static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 	port->unsent.limit = spec->ring / 2;
 	if (fd < 0)
 		return 0;
-	packet_filter_roce(fd, NULL, 0);
+	qp1_ring_open(&port->qp1, spec->ifindex);
+	receive_roce(port, NULL, 0);
 	return packet_socket_add_allmulti(fd, spec->ifindex);
 }
 
@@ -788,7 +851,7 @@ static int open_port(const char *text, const struct dpdk_spec *spec, uint32_t mt
 	if (!new)
 		return error_text_set(error, error_size, -ENOMEM, "out of memory");
 	new->netdev.ops = &dpdk_ops;
-	new->driver_fd = new->packet_fd = -1;
+	new->driver_fd = new->packet_fd = new->wait_fd = -1;
 	new->interrupt = DPDK_INTERRUPT_NONE;
 	new->arp_nd = ARP_ND_SOCKET_CLOSED;
 	dpdk_log_hold();
@@ -798,7 +861,7 @@ static int open_port(const char *text, const struct dpdk_spec *spec, uint32_t mt
 		*port = &new->netdev;
 		return 0;
 	}
-	arp_nd_socket_close(&new->arp_nd);
+	close_other_sockets(new);
 	free(new);
 	return err;
 }

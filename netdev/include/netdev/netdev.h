@@ -113,6 +113,7 @@ uint64_t netdev_page_size(const struct netdev *port);
 	X(RX_TOO_LONG, "rx_too_long", "dropped: received frames longer than the MTU")     \
 	X(RX_STRANGER, "rx_stranger", "dropped: frames of a sender that is not the peer") \
 	X(RX_MISSED, "rx_missed", "frames that the device dropped")                       \
+	X(RX_QP1_MISSED, "rx_qp1_missed", "packets to QP1 that its full ring dropped")    \
 	X(TX_FRAMES, "tx_frames", "sent frames")                                          \
 	X(TX_BYTES, "tx_bytes", "bytes of sent frames")                                   \
 	X(TX_TOO_LONG, "tx_too_long", "dropped: frames to send longer than the MTU")      \

@@ -32,6 +32,7 @@
 
 #define ROCE_V1 0x8915
 #define IPV4    0x0800
+#define IPV6    0x86dd
 #define MTU     9000
 
 /* Other tests on the machine may delay a process for this long. */
@@ -425,6 +426,138 @@ static void test_other_traffic_does_not_fill_the_ring(void **state)
 	assert_false(next_datagram(port, &got));
 	close(far);
 	close(near);
+	netdev_close(port);
+	run_shell("ip link delete pa");
+}
+
+/* --- Packets to QP1 */
+
+#define MADS 4096
+
+/* Writes the headers of a RoCE packet, without the Ethernet header; returns its length. */
+static uint32_t build_headers(uint8_t *to, uint16_t type, uint32_t qpn)
+{
+	const uint32_t bth = type == IPV4 ? 28 : type == IPV6 ? 48 : 40;
+
+	memset(to, 0, bth + 12);
+	to[0] = type == IPV4 ? 0x45 : 0x60;
+	to[9] = IPPROTO_UDP; /* of IPv4 */
+	to[6] = type == IPV6 ? IPPROTO_UDP : 0;
+	memcpy(to + bth - 6, (uint8_t[]){4791 >> 8, 4791 & 0xff}, type == ROCE_V1 ? 0 : 2);
+	memcpy(to + bth + 5, (uint8_t[]){qpn >> 16, qpn >> 8, qpn}, 3);
+	return bth + 12;
+}
+
+static void send_packet(int fd, bool tagged, uint16_t type, uint32_t qpn)
+{
+	uint8_t sent[400] = {0}, *at = sent + 14;
+
+	memcpy(sent, lab.mac, 6);
+	sent[6] = 2;
+	if (tagged) {
+		memcpy(sent + 12, (uint8_t[]){0x81, 0, 0, 100}, 4);
+		at += 4;
+	}
+	memcpy(at - 2, (uint8_t[]){type >> 8, type & 0xff}, 2);
+	build_headers(at, type, qpn);
+	assert_int_equal(send(fd, sent, sizeof(sent), 0), sizeof(sent));
+}
+
+/* Sends MADs of all forms. */
+static void send_mads(int fd, uint32_t n)
+{
+	static const uint16_t types[] = {IPV4, IPV6, ROCE_V1};
+
+	for (uint32_t i = 0; i < n; i++)
+		send_packet(fd, i % 2, types[i % 3], 1);
+}
+
+static bool is_mad(const struct netdev_frame *frame)
+{
+	const uint8_t *at = frame->data + 14 + 4 * (frame->data[12] == 0x81);
+	uint16_t type = at[-2] << 8 | at[-1];
+	const uint8_t *bth = at + (type == IPV4 ? 28 : type == IPV6 ? 48 : 40);
+
+	return frame->len >= 400 && !bth[5] && !bth[6] && bth[7] == 1;
+}
+
+/* Receives all frames; returns how many are MADs, and how many are for other queue pairs. */
+static uint32_t count_mads(struct netdev *port, uint32_t *others)
+{
+	struct netdev_frame frames[32];
+	uint32_t n, mads = 0;
+
+	*others = 0;
+	while ((n = netdev_rx(port, 0, frames, 32)))
+		for (uint32_t i = 0; i < n; i++) {
+			mads += is_mad(&frames[i]);
+			*others += frames[i].len >= 400 && !is_mad(&frames[i]);
+		}
+	return mads;
+}
+
+/* Data that fills the ring displaces no packet to QP1. */
+static void test_management_has_a_ring_of_its_own(void **state)
+{
+	struct pollfd wait = {.events = POLLIN};
+	struct netdev *port;
+	uint32_t others;
+	int far;
+
+	(void)state;
+	skip_without_lab();
+	port = open_on_cable();
+	wait.fd = netdev_wait_fd(port);
+	far = packet_socket("pb");
+	count_mads(port, &others);
+	send_mads(far, 1);
+	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+	assert_int_equal(count_mads(port, &others), 1);
+	assert_int_equal(poll(&wait, 1, 0), 0);
+
+	for (uint32_t i = 0; i < 6000; i++)
+		send_packet(far, false, IPV4, 0x101 + i);
+	send_mads(far, MADS);
+	assert_int_equal(count_mads(port, &others), MADS);
+	assert_in_range(others, 1, 6000 - 1);
+	assert_int_equal(counter(port, NETDEV_RX_MISSED), 6000 - others);
+	assert_int_equal(counter(port, NETDEV_RX_QP1_MISSED), 0);
+
+	send_mads(far, 2 * MADS);
+	assert_int_equal(count_mads(port, &others) + counter(port, NETDEV_RX_QP1_MISSED), 2 * MADS);
+	close(far);
+	netdev_close(port);
+	run_shell("ip link delete pa");
+}
+
+/* With every filter, a packet to QP1 comes once if it comes at all. */
+static void test_no_packet_to_qp1_comes_twice(void **state)
+{
+	const uint16_t own = 0, other = 1;
+	struct netdev *port;
+	uint32_t others;
+	int far;
+
+	(void)state;
+	skip_without_lab();
+	port = open_on_cable();
+	far = packet_socket("pb");
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(netdev_exclude_qpns(port, &other, 1), 0);
+		send_mads(far, 12);
+		assert_int_equal(count_mads(port, &others), 12);
+		assert_int_equal(netdev_admit_qpns(port, &other, 1), 0);
+		send_mads(far, 12);
+		assert_int_equal(count_mads(port, &others), 0);
+		assert_int_equal(netdev_admit_qpns(port, &own, 1), 0);
+		send_mads(far, 12);
+		assert_int_equal(count_mads(port, &others), 12);
+		assert_int_equal(netdev_set_promiscuous(port, true), 0);
+		send_mads(far, 12);
+		assert_int_equal(count_mads(port, &others), 12);
+		assert_int_equal(netdev_set_promiscuous(port, false), 0);
+	}
+	close(far);
 	netdev_close(port);
 	run_shell("ip link delete pa");
 }
@@ -944,6 +1077,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_frames_of_the_own_host_are_ignored),
 		cmocka_unit_test(test_other_traffic_does_not_fill_the_ring),
 		cmocka_unit_test(test_port_sets_allmulti),
+		cmocka_unit_test(test_management_has_a_ring_of_its_own),
+		cmocka_unit_test(test_no_packet_to_qp1_comes_twice),
 		cmocka_unit_test(test_interface_down_wakes_once),
 		cmocka_unit_test(test_second_port_on_an_interface_is_refused),
 		cmocka_unit_test(test_tap_carries_frames),

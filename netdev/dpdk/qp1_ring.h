@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A receive ring of its own for packets to QP1, on the interface of an af_packet port: connection
+ * management. Packets of data that fill the port's ring lose no management datagram, whose sender
+ * would repeat it after seconds only (IBA 12.9.8.4). An HCA has such a queue for QP1, too.
+ */
+#ifndef URXE_NETDEV_DPDK_QP1_RING_H
+#define URXE_NETDEV_DPDK_QP1_RING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <netdev/netdev.h>
+
+/*
+ * Packets of one netdev_rx: the receiver handles them after several calls, and keeps some hundred.
+ * The others wait in the ring.
+ */
+#define QP1_RING_BURST 8
+
+struct packet_port;
+
+struct qp1_ring {
+	struct packet_port *port; /* NULL = closed */
+	uint64_t missed;          /* packets lost because the ring was full */
+};
+
+/*
+ * The ring receives nothing before qp1_ring_enable. -ENOMEM, or -EPERM without CAP_NET_RAW. On
+ * error the ring is closed, which the other functions accept: the port's ring receives all packets.
+ */
+int qp1_ring_open(struct qp1_ring *ring, unsigned int ifindex);
+void qp1_ring_close(struct qp1_ring *ring);
+/* Whether the ring receives packets to QP1 from now on. 0 or a negative errno value. */
+int qp1_ring_enable(const struct qp1_ring *ring, bool on);
+/*
+ * Returns up to n frames, QP1_RING_BURST at most. They stay valid until qp1_ring_release, which
+ * must come before the next call.
+ */
+uint32_t qp1_ring_rx(struct qp1_ring *ring, struct netdev_frame *frames, uint32_t n);
+void qp1_ring_release(struct qp1_ring *ring);
+/* A descriptor for poll(2), readable while frames are in the ring; -1 = the ring is closed. */
+int qp1_ring_fd(const struct qp1_ring *ring);
+uint64_t qp1_ring_missed(struct qp1_ring *ring);
+
+#endif
