@@ -66,6 +66,10 @@ static void handle_timeout(struct cm_conn *conn, uint64_t now)
 	if (conn->state == CM_TIMEWAIT) {
 		cm_tell(conn, CM_EVENT_TIMEWAIT_EXIT, NULL);
 		cm_enter_idle(conn);
+	} else if (conn->unsent) {
+		conn->unsent = false;
+		cm_await(conn, now);
+		cm_post_again(conn);
 	} else if (!conn->retries) {
 		cm_await_no_more(conn);
 		cm_report_no_answer(conn, now);

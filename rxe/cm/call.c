@@ -193,8 +193,7 @@ int cm_disconnect(struct cm_conn *conn, uint64_t now)
 		conn->tid = cm_draw(conn->cm);
 		mad = cm_make_pair(conn, CM_DREQ);
 		conn->state = CM_DREQ_SENT;
-		cm_post(conn, &mad);
-		cm_await(conn, now);
+		cm_post_by_tick(conn, now, &mad);
 		return 0;
 	case CM_DREQ_RCVD:
 		mad = cm_make_pair(conn, CM_DREP);

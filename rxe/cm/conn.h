@@ -42,6 +42,7 @@ struct cm_conn {
 	uint16_t source;          /* bucket of the sender's address and MAC */
 	uint8_t sent[CM_MAD_LEN]; /* the last message, for repetitions */
 	uint16_t sent_attr;
+	bool unsent;   /* `sent` has not been sent: cm_tick sends it */
 	bool released; /* in the list of that name */
 	TAILQ_ENTRY(cm_conn) unproven_link;
 	TAILQ_ENTRY(cm_conn) released_link;
@@ -158,6 +159,11 @@ void cm_tell(struct cm_conn *conn, enum cm_event event, const struct cm_mad *mad
 /* Sends a message and keeps it for repetitions; the caller sets mad->tid. */
 void cm_post(struct cm_conn *conn, const struct cm_mad *mad);
 void cm_post_again(struct cm_conn *conn);
+/*
+ * Keeps a message that cm_tick sends, and starts the timer for its answer then. So a process with
+ * thousands of connections that ends does not send as many messages at once.
+ */
+void cm_post_by_tick(struct cm_conn *conn, uint64_t now, const struct cm_mad *mad);
 /* Sends a message; repetitions stay those of the last posted one. */
 void cm_post_aside(struct cm_conn *conn, const struct cm_mad *mad);
 /* Starts the timer for an answer to the last posted message, with conn->retries repetitions. */

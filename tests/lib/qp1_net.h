@@ -146,6 +146,13 @@ static inline void qp1_answer(struct qp1_net *net, const uint8_t *frame, uint32_
 	}
 }
 
+static inline bool qp1_cma_has_room(void *ctx)
+{
+	const struct qp1_host *h = ctx;
+
+	return gsi_has_room(&h->gsi, CM_TICK_MAX);
+}
+
 static inline bool qp1_has_room(void *ctx)
 {
 	const struct qp1_host *h = ctx;
@@ -335,7 +342,8 @@ static inline void qp1_open_host(struct qp1_net *net, struct qp1_host *h, const 
 {
 	static const struct neigh_ops neigh_ops = {qp1_neigh_send, qp1_neigh_mac, qp1_neigh_answer};
 	static const struct gsi_ops gsi_ops = {qp1_has_room, qp1_send, qp1_gsi_input};
-	static const struct cma_ops cma_ops = {qp1_cma_send, qp1_cma_event, qp1_cma_request};
+	static const struct cma_ops cma_ops = {qp1_cma_send, qp1_cma_has_room, qp1_cma_event,
+					       qp1_cma_request};
 
 	h->net = net;
 	host_init(&h->host);

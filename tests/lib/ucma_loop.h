@@ -72,6 +72,12 @@ static void loop_send(void *ctx, const struct cm_path *path, const uint8_t mad[C
 	memcpy(l->flying[l->n++].mad, mad, CM_MAD_LEN);
 }
 
+static bool loop_has_room(void *ctx)
+{
+	(void)ctx;
+	return true;
+}
+
 static bool loop_owns_qpn(void *ctx, pid_t pid, uint32_t qpn)
 {
 	(void)ctx;
@@ -105,7 +111,8 @@ static const uint8_t *loop_mac(void *ctx, int uplink)
 /* Starts the rdma_cm of a daemon, which reads the records of the daemon before it. */
 static void loop_begin(struct loop *l)
 {
-	static const struct ucma_ops ops = {loop_send, loop_owns_qpn, loop_has_claimable_leases};
+	static const struct ucma_ops ops = {loop_send, loop_has_room, loop_owns_qpn,
+					    loop_has_claimable_leases};
 	static const struct neigh_ops neigh_ops = {.send = loop_arp, .mac = loop_mac};
 
 	neigh_init(&l->neigh, &l->host, &neigh_ops, l);
@@ -141,9 +148,11 @@ static inline void loop_close(struct loop *l)
 	require(!rmdir(l->dir));
 }
 
-/* Delivers the messages in flight, then the replies and events that they cause. */
+/* Runs the timers, and delivers the messages in flight, then the replies and events that they
+ * cause. */
 static void loop_run(struct loop *l)
 {
+	ucma_tick(&l->ucma, l->now);
 	for (uint32_t i = 0; i < l->n; i++)
 		cma_input(&l->ucma.cma, l->now, &l->flying[i].path, l->flying[i].mad);
 	l->n = 0;

@@ -651,6 +651,22 @@ static void test_release_disconnects(void **state)
 	assert_int_equal(a_end()->events[CM_EVENT_DREP], 0);
 }
 
+/* The owner says by its calls of cm_tick when a DREQ is sent. */
+static void test_dreq_waits_for_the_tick(void **state)
+{
+	(void)state;
+	establish();
+	let_go(a_end());
+	assert_int_equal(net.sent[CM_DREQ], 0);
+	assert_int_equal(cm_next_deadline(net.cm[A]), net.now);
+	cm_tick(net.cm[A], net.now);
+	assert_int_equal(net.sent[CM_DREQ], 1);
+	run_for(NS);
+	assert_int_equal(net.sent[CM_DREQ], 1);
+	assert_int_equal(b_end()->events[CM_EVENT_DREQ], 1);
+	assert_int_equal(cm_counters(net.cm[A])[CM_COUNT_REPEATED], 0);
+}
+
 /* --- Datagrams */
 
 static void resolve(void)
@@ -1240,6 +1256,7 @@ int main(void)
 		TEST(test_lost_drep_is_sent_again),
 		TEST(test_peer_is_dead),
 		TEST(test_release_disconnects),
+		TEST(test_dreq_waits_for_the_tick),
 		TEST(test_sidr),
 		TEST(test_sidr_refused),
 		TEST(test_sidr_unanswered),

@@ -194,14 +194,22 @@ static uint64_t tick_waiting(struct cma *cma)
 	return cma->waiting_due;
 }
 
+/* Without room the owner calls again when it has some, whatever the timers say. */
+static uint64_t tick_connections(struct cma *cma)
+{
+	if (!cma->ops->has_room(cma->ctx))
+		return UINT64_MAX;
+	cm_tick(cma->cm, cma->now);
+	return cm_next_deadline(cma->cm);
+}
+
 uint64_t cma_tick(struct cma *cma, uint64_t now)
 {
 	uint64_t next, due;
 
 	cma->now = now;
 	input_early_requests(cma);
-	cm_tick(cma->cm, now);
-	next = cm_next_deadline(cma->cm);
+	next = tick_connections(cma);
 	if (cma_early_req_deadline(&cma->early) < next)
 		next = cma_early_req_deadline(&cma->early);
 	due = tick_waiting(cma);

@@ -107,6 +107,9 @@ LIST_HEAD(cma_id_list, cma_id);
 struct cma_ops {
 	/* Sends a MAD to the peer's QP1; ctx is that of cma_open. */
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
+	/* Whether CM_TICK_MAX MADs find room to be sent now. If not, the caller calls cma_tick
+	 * later. */
+	bool (*has_room)(void *ctx);
 	void (*event)(struct cma_id *id, const struct cma_event *event);
 	/*
 	 * A REQ or SIDR_REQ has arrived for a listener; `id` is the new ID for the connection.

@@ -47,6 +47,13 @@ static void send_mad(void *ctx, const struct cm_path *path, const uint8_t mad[CM
 	gsi_send(&r->gsi, r->ucma.cma.now, path, mad);
 }
 
+static bool has_room_for_mads(void *ctx)
+{
+	const struct rdmacm *r = ctx;
+
+	return gsi_has_room(&r->gsi, CM_TICK_MAX);
+}
+
 static bool owns_qpn(void *ctx, pid_t pid, uint32_t qpn)
 {
 	const struct rdmacm *r = ctx;
@@ -62,7 +69,8 @@ static bool has_claimable_leases(void *ctx, pid_t pid)
 }
 
 static const struct gsi_ops gsi_ops = {has_room, send_frame, receive_mad};
-static const struct ucma_ops ucma_ops = {send_mad, owns_qpn, has_claimable_leases};
+static const struct ucma_ops ucma_ops = {send_mad, has_room_for_mads, owns_qpn,
+					 has_claimable_leases};
 
 /* --- Opening and closing */
 

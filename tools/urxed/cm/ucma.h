@@ -147,6 +147,8 @@ LIST_HEAD(ucma_file_list, ucma_file);
 struct ucma_ops {
 	/* Sends a MAD to the peer's QP1. */
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
+	/* As cma_ops.has_room. */
+	bool (*has_room)(void *ctx);
 	/* True: the QPN is in a lease of the process, which may therefore connect it. */
 	bool (*owns_qpn)(void *ctx, pid_t pid, uint32_t qpn);
 	/* True: the process has leases of an earlier daemon that it has not claimed yet. */

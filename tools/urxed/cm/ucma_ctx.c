@@ -297,4 +297,11 @@ static void send_cma_mad(void *ctx, const struct cm_path *path, const uint8_t ma
 	u->ops->send(u->ctx, path, mad);
 }
 
-const struct cma_ops ucma_cma_ops = {send_cma_mad, on_cma_event, on_cma_request};
+static bool has_room_for_mads(void *ctx)
+{
+	const struct ucma *u = ctx;
+
+	return u->ops->has_room(u->ctx);
+}
+
+const struct cma_ops ucma_cma_ops = {send_cma_mad, has_room_for_mads, on_cma_event, on_cma_request};

@@ -99,6 +99,8 @@ void gsi_input(struct gsi *g, uint64_t now, const uint8_t *frame, uint32_t len);
  */
 void gsi_send(struct gsi *g, uint64_t now, const struct cm_path *path,
 	      const uint8_t mad[CM_MAD_LEN]);
+/* Whether n MADs to resolved next hops find room to wait until they are sent. */
+bool gsi_has_room(const struct gsi *g, uint32_t n);
 /* Calls ops->input for received MADs, and ops->send for frames to send. */
 void gsi_run(struct gsi *g, uint64_t now);
 /* neigh.h has resolved a waiter of gsi_send, or has failed to. */

@@ -78,6 +78,11 @@ static void queue_outgoing(struct gsi *g, const struct queued_mad *m)
 		g->drops[GSI_DROP_NO_ROOM]++;
 }
 
+bool gsi_has_room(const struct gsi *g, uint32_t n)
+{
+	return g->outgoing.n + n <= FAIR_QUEUE_ITEMS;
+}
+
 static void set_next_hop(struct queued_mad *m, const struct vnic_next_hop *hop)
 {
 	memcpy(m->path.mac, hop->mac, sizeof(m->path.mac));

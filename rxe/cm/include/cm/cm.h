@@ -120,7 +120,10 @@ void cm_destroy(struct cm *cm);
 /* Processes a MAD; the path is that of an answer. */
 void cm_input(struct cm *cm, uint64_t now, const struct cm_path *path,
 	      const uint8_t bytes[CM_MAD_LEN]);
-/* Runs timers that are due, CM_TICK_MAX at most: each one may send a message. */
+/*
+ * Runs timers that are due, CM_TICK_MAX at most: each one may send a message. An owner whose send
+ * queue has no room for so many calls it later.
+ */
 #define CM_TICK_MAX 64
 void cm_tick(struct cm *cm, uint64_t now);
 /* When cm_tick has to be called next; CM_NEVER = after the next other call. */
@@ -164,7 +167,7 @@ int cm_reject(struct cm_conn *conn, uint64_t now, uint16_t reason, const void *p
 /* Data arrived before the RTU (IBA 12.9.7.2): establishes the connection. Also -EISCONN: it was
  * established. */
 int cm_established(struct cm_conn *conn);
-/* Sends a DREQ, or answers one with a DREP. */
+/* The next cm_tick sends a DREQ; or this answers one with a DREP. */
 int cm_disconnect(struct cm_conn *conn, uint64_t now);
 
 struct cm_sidr_request {
@@ -191,7 +194,7 @@ int cm_sidr_answer(struct cm_conn *conn, const struct cm_sidr_reply *reply);
 
 /*
  * The owner releases the connection and gets no more events. The manager sends a REJ to a peer that
- * waits for an answer, and repeats a DREQ to a connected peer; then it frees the connection.
+ * waits for an answer, and a DREQ by cm_tick to a connected peer; then it frees the connection.
  */
 void cm_release(struct cm_conn *conn, uint64_t now);
 

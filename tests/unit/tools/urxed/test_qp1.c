@@ -330,6 +330,79 @@ static void mads_wait_for_room_in_the_switch(void **state)
 	assert_int_equal(net.to_others, 2 * GSI_BURST);
 }
 
+/* --- The end of a process with many connections */
+
+#define CROWD 1024 /* twice as many as QP1 keeps MADs */
+
+/* Connects the peer's next ID to the host. */
+static struct cma_id *connect_peer(uint32_t i)
+{
+	const struct cma_addr to = qp1_addr(net.host.host.addresses[0].ip, QP1_HEARD);
+	const struct cma_param param = {.qpn = QP1_QPN + 1 + i};
+	struct cma_id *id = qp1_create(&net.peer, 0);
+	uint32_t n = net.host.n_requests;
+
+	assert_int_equal(cma_resolve_addr(id, NULL, &to, 1000), 0);
+	assert_int_equal(cma_resolve_route(id), 0);
+	assert_int_equal(cma_connect(id, &param), 0);
+	qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	assert_int_equal(net.host.n_requests, n + 1);
+	net.host.cma.now = net.now;
+	assert_int_equal(cma_accept(net.host.requests[n], &param), 0);
+	qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	net.peer.cma.now = net.now;
+	assert_int_equal(cma_accept(id, NULL), 0);
+	qp1_run(&net, net.now + QP1_MS, ONE_BY_ONE);
+	return id;
+}
+
+/* All its peers get a disconnection request at once, and none has to be repeated. */
+static void a_process_with_many_connections_ends(void **state)
+{
+	struct cma_id *ids[CROWD];
+	uint32_t before;
+
+	(void)state;
+	net.host.accepts = false;
+	for (uint32_t i = 0; i < CROWD; i++)
+		ids[i] = connect_peer(i);
+	before = net.peer.events[CMA_DISCONNECTED];
+	net.host.cma.now = net.now;
+	qp1_end_requests(&net.host);
+	qp1_run(&net, net.now + QP1_SECOND, ONE_BY_ONE);
+	assert_int_equal(net.peer.events[CMA_DISCONNECTED] - before, CROWD);
+	assert_int_equal(net.host.gsi.drops[GSI_DROP_NO_ROOM], 0);
+	assert_int_equal(cm_counters(net.host.cma.cm)[CM_COUNT_REPEATED], 0);
+	net.peer.cma.now = net.now;
+	for (uint32_t i = 0; i < CROWD; i++)
+		cma_destroy_id(ids[i]);
+}
+
+/* The same while the switch takes no frames: its MADs wait. */
+static void disconnections_wait_for_room_in_the_switch(void **state)
+{
+	struct cma_id *ids[CROWD];
+	uint32_t before;
+
+	(void)state;
+	net.host.accepts = false;
+	for (uint32_t i = 0; i < CROWD; i++)
+		ids[i] = connect_peer(i);
+	before = net.peer.events[CMA_DISCONNECTED];
+	net.stalled = true;
+	net.host.cma.now = net.now;
+	qp1_end_requests(&net.host);
+	qp1_run(&net, net.now + QP1_SECOND, ONE_BY_ONE);
+	assert_int_equal(net.peer.events[CMA_DISCONNECTED], before);
+	net.stalled = false;
+	qp1_run(&net, net.now + QP1_SECOND, ONE_BY_ONE);
+	assert_int_equal(net.peer.events[CMA_DISCONNECTED] - before, CROWD);
+	assert_int_equal(net.host.gsi.drops[GSI_DROP_NO_ROOM], 0);
+	net.peer.cma.now = net.now;
+	for (uint32_t i = 0; i < CROWD; i++)
+		cma_destroy_id(ids[i]);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -347,6 +420,8 @@ int main(void)
 		TEST(reply_of_a_program_needs_address_resolution),
 		TEST(mads_wait_for_their_next_hop),
 		TEST(mads_wait_for_room_in_the_switch),
+		TEST(a_process_with_many_connections_ends),
+		TEST(disconnections_wait_for_room_in_the_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
