@@ -18,6 +18,15 @@ def start_server(program, host, *arguments):
     return server
 
 
+def check_management(host):
+    """Neither QP1's ring nor its queues have lost a management datagram, which would be repeated after 4 s."""
+    device = next(port['device'] for port in host.show('port')['ports'] if port['kind'] == 'uplink')
+    lost = {name: host.counter('gsi', name) for name in ('gsi_no_room', 'gsi_flood')}
+    lost['rx_qp1_missed'] = device['rx_qp1_missed']
+    if any(lost.values()):
+        raise AssertionError(f'lost management datagrams: {lost}')
+
+
 def check(program, hosts, processes, connections):
     here, there = hosts
     servers = [start_server(program, here, str(connections)) for _ in range(processes)]
@@ -28,6 +37,7 @@ def check(program, hosts, processes, connections):
     print(f'{processes} processes with {connections} connections each; the first: {clients[0].output().split()}')
     for host in hosts:
         until(SECONDS, lambda h=host: not leases(h), lambda: 'a lease is left')
+        check_management(host)
 
 
 def run():
