@@ -108,25 +108,46 @@ static int nest(const char *lib, const char *rest)
 	return set_outer_variables() ? -1 : set_preload(both, rest);
 }
 
-/*
- * AddressSanitizer's shared runtime ends a program before which another library is loaded, unless
- * this option is set. liburxe.so finds the runtime's functions behind its own, as libc's otherwise.
- */
-static int set_sanitizer_options(void)
+struct sanitizer_option {
+	const char *variable, *name, *value;
+};
+
+static const struct sanitizer_option sanitizer_options[] = {
+	/* AddressSanitizer's shared runtime ends a program before which another library is loaded,
+	   unless this option is set. liburxe.so finds the runtime's functions behind its own, as
+	   libc's otherwise. */
+	{"ASAN_OPTIONS", "verify_asan_link_order", "0"},
+	/* ThreadSanitizer sees the memory functions that a library calls, and not the library's
+	   atomics: all that the engine thread copies would be a race. */
+	{"TSAN_OPTIONS", "ignore_noninstrumented_modules", "1"},
+};
+#define SANITIZER_OPTIONS (sizeof(sanitizer_options) / sizeof(sanitizer_options[0]))
+
+/* The user's own decision stays. */
+static int set_sanitizer_option(const struct sanitizer_option *option)
 {
-	static const char option[] = "verify_asan_link_order";
-	const char *old = getenv("ASAN_OPTIONS");
+	const char *old = getenv(option->variable);
 	char *value;
 	int rc;
 
-	if (old && strstr(old, option))
+	if (old && strstr(old, option->name))
 		return 0;
-	if (asprintf(&value, "%s%s%s=0", old ? old : "", old && *old ? ":" : "", option) < 0) {
-		log_line("cannot set ASAN_OPTIONS: no memory");
+	if (asprintf(&value, "%s%s%s=%s", old ? old : "", old && *old ? ":" : "", option->name,
+		     option->value) < 0) {
+		log_line("cannot set %s: no memory", option->variable);
 		return -1;
 	}
-	rc = preload_set_env("ASAN_OPTIONS", value);
+	rc = preload_set_env(option->variable, value);
 	free(value);
+	return rc;
+}
+
+static int set_sanitizer_options(void)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; i < SANITIZER_OPTIONS && !rc; i++)
+		rc = set_sanitizer_option(&sanitizer_options[i]);
 	return rc;
 }
 
