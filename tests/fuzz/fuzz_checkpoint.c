@@ -21,8 +21,9 @@
 #include "checkpoint/rebuild.h"
 #include "engine/crc.h"
 #include "memory/mr_index.h"
-#include "port/port_private.h"
+#include "port/port.h"
 #include "process/own_fd.h"
+#include "queues/cq.h"
 #include "require.h"
 
 #define STREAM_MAX 65536

@@ -19,7 +19,7 @@
 
 #include "engine/crc.h"
 #include "pair.h"
-#include "port/port_private.h"
+#include "port/port.h"
 #include "require.h"
 #include "samehost/peer.h"
 #include "samehost/published.h"

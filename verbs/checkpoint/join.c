@@ -17,6 +17,7 @@
 #include "poll/poll_hook.h"
 #include "port/port.h"
 #include "queues/cq.h"
+#include "queues/publish.h"
 #include "queues/qp.h"
 #include "queues/srq.h"
 

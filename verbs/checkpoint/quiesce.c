@@ -15,8 +15,10 @@
 #include "checkpoint/error_text.h"
 #include "checkpoint/save.h"
 #include "engine/clock.h"
-#include "engine/engine_run.h"
-#include "port/port_private.h"
+#include "objects/mr.h"
+#include "poll/engine_run.h"
+#include "poll/engine_thread.h"
+#include "port/port.h"
 #include <samehost/peer.h>
 
 /* Between two attempts. */
@@ -74,7 +76,7 @@ static int freeze(void)
 
 	if (port.dead)
 		return checkpoint_fail(-EIO, "the device is dead");
-	if (port.reconnect.active)
+	if (port.reconnecting)
 		return checkpoint_fail(-EBUSY, "no urxed runs");
 	if (port.nic_users)
 		return checkpoint_fail(-EBUSY, "a thread waits for an answer of urxed");

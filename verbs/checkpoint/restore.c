@@ -6,13 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attach/attach.h"
+#include "attach/fork.h"
 #include "checkpoint/error_text.h"
 #include "checkpoint/image.h"
 #include "checkpoint/join.h"
 #include "checkpoint/placement.h"
 #include "checkpoint/rebuild.h"
 #include "engine/crc.h"
-#include "port/port_private.h"
+#include "port/port.h"
+#include "queues/qp.h"
+#include "requests/daemon_requests.h"
 
 /* --- The stream. */
 

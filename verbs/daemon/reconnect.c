@@ -5,16 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <infiniband/verbs.h>
+#include <session/env.h>
+
+#include "daemon/port_attributes.h"
+#include "daemon/port_hca.h"
+#include "daemon/recording.h"
 #include "engine/clock.h"
+#include "objects/uverbs_file.h"
+#include "poll/engine_run.h"
+#include "poll/engine_thread.h"
+#include "poll/polling.h"
+#include "poll/thread_sleep.h"
 #include "port/port.h"
 #include "process/log.h"
-#include <session/env.h>
+#include "process/run_dir.h"
+#include "queues/publish.h"
+#include "queues/qp.h"
 
 #define SECOND          UINT64_C(1000000000)
 #define DEFAULT_SECONDS 5
 #define MAX_SECONDS     3600
 
-static struct reconnect *const reconnect = &port.reconnect;
+/* Under port.lock; times of clock_monotonic. */
+static struct {
+	uint64_t since;
+	uint64_t until;
+	uint64_t next; /* the next attempt, not before */
+} reconnect;
 
 uint64_t reconnect_timeout(void)
 {
@@ -32,16 +50,116 @@ uint64_t reconnect_timeout(void)
 	return DEFAULT_SECONDS * SECOND;
 }
 
-void reconnect_begin(void)
+static void reconnect_begin(void)
 {
 	uint64_t now = clock_monotonic();
 
-	*reconnect = (struct reconnect){
-		.active = true, .since = now, .until = now + reconnect_timeout()};
+	port.reconnecting = true;
+	reconnect.since = now;
+	reconnect.until = now + reconnect_timeout();
+	reconnect.next = 0;
 	log_warning("urxed has gone: looking for another one");
 	tx_lose_switch(&port.tx);
 	if (!port.uplink)
 		clock_stop();
+}
+
+void port_fail(const char *reason)
+{
+	struct uverbs_file *file;
+	uint32_t at = 0;
+	struct qp *qp;
+
+	log_warning("%s: the device is dead", reason);
+	port.dead = true;
+	while ((qp = leases_next(&port.leases, &at)))
+		qp_abort(qp);
+	port_publish();
+	LIST_FOREACH(file, &port.files, link)
+	uverbs_file_event(file, 0, IBV_EVENT_DEVICE_FATAL);
+}
+
+void port_disconnected(void)
+{
+	uint64_t now = clock_now();
+	bool goes_on = port.uplink && !vnic_driver_broken(port.nic);
+
+	if (!goes_on) {
+		polling_event(POLL_LOST);
+		port_polling.irq_on = false;
+	}
+	if (vnic_driver_broken(port.nic)) {
+		port_fail("the NIC completes what it was not given");
+		return;
+	}
+	engine_receive_last(now);
+	reconnect_begin();
+	engine_thread_wake();
+}
+
+/* --- The next daemon. */
+
+/*
+ * Addresses and QPNs of this process, which peers have in their packets, must not change. The
+ * daemon may have leased one more block than this process has received.
+ */
+static bool is_same_host(const struct vnic_attach_welcome *now)
+{
+	return now->qpn_first == port.welcome.qpn_first && now->leases >= port.leases.n &&
+	       now->qpn_count == port.welcome.qpn_count && now->mtu == port.welcome.mtu &&
+	       !memcmp(now->mac, port.welcome.mac, sizeof(now->mac));
+}
+
+static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcome *now)
+{
+	const struct vnic_attach_port before = port.welcome.port;
+
+	recording_stop();
+	tx_set_nic(&port.tx, nic);
+	vnic_driver_abandon(port.nic);
+	port.nic = nic;
+	port.welcome = *now;
+	port.welcome.port = before;
+	if (port_set_pkeys())
+		log_error("cannot follow the P_Key table");
+	port_hca_adopt(&before.hca, &now->port.hca);
+	port_changed(&now->port);
+	port_update_multicast();
+	port.daemons++;
+	/* The socket is another daemon's, which may lack what this daemon counts on. */
+	port.uplink_inherited = true;
+	local_qp_add_all(nic);
+	remote_qp_register_all(nic);
+	/* Peers have the inbox already; the new daemon introduces further peers. */
+	if (port.inbox && vnic_driver_set_inbox(nic, port.inbox))
+		log_info("the new daemon does not take the inbox");
+}
+
+/*
+ * Replaces the NIC by a NIC of the next daemon, with the same leases. The lock is free meanwhile.
+ * -ESTALE: that daemon serves another host; -EBUSY: not now.
+ */
+static int reattach(void)
+{
+	struct vnic_attach_welcome now;
+	struct vnic_driver *nic;
+	int rc;
+
+	/* A thread still waits for the old daemon's answer, or the port is being closed. */
+	if (port.nic_users || pthread_mutex_trylock(&port_open_lock))
+		return -EBUSY;
+	port_unlock();
+	rc = vnic_driver_claim(run_dir_path(), &port.welcome, &now, &nic);
+	if (!rc) {
+		rc = is_same_host(&now) ? 0 : -ESTALE;
+		if (rc)
+			vnic_driver_detach(nic);
+	}
+	port_claim();
+	pthread_mutex_unlock(&port_open_lock);
+	if (!rc)
+		replace_nic(nic, &now);
+	return rc;
 }
 
 /* Errors that a further attempt would not change. */
@@ -66,18 +184,18 @@ void reconnect_try(void)
 	int rc;
 
 	/* With a direct uplink the engine thread also wakes for other reasons. */
-	if (now < reconnect->next)
+	if (now < reconnect.next)
 		return;
-	reconnect->next = now + RECONNECT_INTERVAL_NS / 2;
-	rc = now < reconnect->until ? port_reattach() : -ETIME;
+	reconnect.next = now + RECONNECT_INTERVAL_NS / 2;
+	rc = now < reconnect.until ? reattach() : -ETIME;
 	if (!rc)
 		log_warning("attached again after %llu ms",
-			    (unsigned long long)((clock_monotonic() - reconnect->since) / 1000000));
+			    (unsigned long long)((clock_monotonic() - reconnect.since) / 1000000));
 	else if (!is_final(rc) && rc != -ETIME)
 		return;
-	reconnect->active = false;
+	port.reconnecting = false;
 	clock_resume();
 	if (rc)
 		port_fail(failure_text(rc));
-	port_wake_waiters();
+	lock_notify(&port.reconnects_ended);
 }

@@ -5,7 +5,7 @@
  * The process looks for another daemon in the same run directory for URXE_RECONNECT_S seconds
  * (default 5), and claims its lease from it. Meanwhile its queue pairs stay as they are, and the
  * program can post requests. Frames in flight at the daemon are lost, as on a cable. Requests to
- * the daemon wait (port/daemon_requests.c).
+ * the daemon wait (requests/daemon_requests.h).
  *
  * Without a direct uplink, the engine's time stands still, and no frame is sent or received. With
  * one, the engine goes on: frames pass to other hosts and to inboxes, and frames for the switch are
@@ -18,24 +18,18 @@
 #ifndef URXE_VERBS_DAEMON_RECONNECT_H
 #define URXE_VERBS_DAEMON_RECONNECT_H
 
-#include <stdbool.h>
 #include <stdint.h>
-
-struct reconnect {
-	bool active;
-	uint64_t since; /* these three: clock_monotonic */
-	uint64_t until;
-	uint64_t next; /* the next attempt, not before */
-};
-
-/* Nanoseconds between two attempts. */
-#define RECONNECT_INTERVAL_NS 20000000u
 
 /* Nanoseconds until the process gives up. Also without the lock. */
 uint64_t reconnect_timeout(void);
-/* The daemon has ended. */
-void reconnect_begin(void);
+/* The daemon has ended, or the NIC cannot be trusted. Any thread. */
+void port_disconnected(void);
 /* Tries once to attach to another daemon; the lock is free meanwhile. In the engine thread. */
 void reconnect_try(void);
+/*
+ * Declares the device dead: each context gets the event, and outstanding requests complete in
+ * error. `reason` is for the log.
+ */
+void port_fail(const char *reason);
 
 #endif

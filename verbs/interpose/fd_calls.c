@@ -13,15 +13,16 @@
 #include <linux/netlink.h>
 #include <linux/userfaultfd.h>
 
+#include "attach/fork.h"
 #include "interpose/interpose.h"
 #include "objects/settle.h"
 #include "objects/uverbs_file.h"
 #include "port/port.h"
-#include "port/port_private.h"
 #include "process/log.h"
 #include "process/own_fd.h"
 #include "process/run_dir.h"
 #include "rdmacm/rdmacm.h"
+#include "requests/daemon_requests.h"
 #include "uverbs/uverbs.h"
 #include <samehost/peer.h>
 #include <session/env.h>

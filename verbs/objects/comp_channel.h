@@ -41,7 +41,6 @@ struct comp_channel {
 	LIST_ENTRY(comp_channel) waiting_link;
 	LIST_ENTRY(comp_channel) free_link;
 };
-LIST_HEAD(comp_channel_list, comp_channel);
 
 /*
  * Creates a channel for events of event_size bytes; *fd is the application's end, in the fd table.

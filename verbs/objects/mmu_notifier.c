@@ -9,6 +9,7 @@
 #include "memory/mr_index.h"
 #include "objects/mr.h"
 #include "objects/settle.h"
+#include "objects/uverbs_file.h"
 #include "port/port.h"
 #include "process/own_fd.h"
 

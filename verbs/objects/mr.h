@@ -12,8 +12,6 @@ struct pd;
 struct urxe_extent;
 struct urxe_mr;
 
-LIST_HEAD(mr_list, mr);
-
 struct mr {
 	struct object object;
 	struct pd *pd;

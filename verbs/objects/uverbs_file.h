@@ -38,7 +38,6 @@ struct uverbs_file {
 	void (*end_poll)(struct ibv_cq_ex *cq);
 	atomic_int poll_ends; /* enum poll_ends of poll_hook.c */
 };
-LIST_HEAD(uverbs_file_list, uverbs_file);
 
 static inline struct uverbs_file *uverbs_file_lookup(int fd)
 {

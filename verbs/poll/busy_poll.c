@@ -4,7 +4,9 @@
 #include <stdbool.h>
 
 #include "engine/clock.h"
-#include "engine/engine_run.h"
+#include "poll/engine_run.h"
+#include "poll/engine_thread.h"
+#include "poll/polling.h"
 #include "port/port.h"
 
 #define US 1000u
@@ -23,11 +25,11 @@
 #define PAUSE_MIN_NS (250 * US)
 #define PAUSE_MAX_NS (128 * MS)
 
-static struct polling *const polling = &port.polling;
+static struct polling *const polling = &port_polling;
 
 static bool is_ours(void)
 {
-	return polling->state == POLL_BUSY && !port.thread.stop;
+	return polling->state == POLL_BUSY && !port_thread.stop;
 }
 
 static void gather_frames(uint64_t since)

@@ -2,9 +2,12 @@
 #include "poll/polling.h"
 
 #include "engine/clock.h"
-#include "engine/engine_run.h"
-#include "engine/engine_thread.h"
+#include "objects/uverbs_file.h"
+#include "poll/engine_run.h"
+#include "poll/engine_thread.h"
 #include "port/port.h"
+#include "queues/cq.h"
+#include <hca/hca.h>
 
 /*
  * Runs of the engine in the program's thread while frames keep coming, before the engine thread
@@ -14,7 +17,9 @@
 
 _Static_assert(POLL_DETECT_LOST_NS == POLL_GRANT_NS / 2, "see poll_detect.h");
 
-static struct polling *const polling = &port.polling;
+struct polling port_polling;
+
+static struct polling *const polling = &port_polling;
 
 static void mask_interrupts(void)
 {

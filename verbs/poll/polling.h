@@ -38,6 +38,9 @@ struct polling {
 	struct reply_detect reply; /* does it reply to each message at once? */
 };
 
+/* The polls of the port. Under port.lock, except where the members say otherwise. */
+extern struct polling port_polling;
+
 /*
  * Moves the state machine by an event. True: the move unmasks the interrupts, but frames had
  * arrived or transmit buffers had become free before, for which no interrupt comes. The state is

@@ -5,10 +5,12 @@
 #include <stddef.h>
 
 #include <infiniband/verbs.h>
+#include <rxe/offload.h>
 
 #include "memory/uaccess.h"
 #include "objects/uverbs_file.h"
 #include "port/port.h"
+#include "queues/publish.h"
 #include "queues/qp.h"
 #include "queues/srq.h"
 
@@ -88,14 +90,4 @@ void recv_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 		      sizeof(context.ops.post_recv));
 	uaccess_write(at + offsetof(struct ibv_context, ops.post_srq_recv),
 		      &context.ops.post_srq_recv, sizeof(context.ops.post_srq_recv));
-}
-
-void recv_hook_refill_all(void)
-{
-	struct qp *qp;
-	uint32_t at = 0;
-
-	while ((qp = leases_next(&port.leases, &at)))
-		if (!qp->object.file->post_recv && urxe_qp_offloaded(qp->qp))
-			urxe_offload_refill(qp->srq ? qp->srq->recv.rq : qp->recv.rq);
 }

@@ -15,10 +15,8 @@ struct uverbs_file;
 /*
  * A command on descriptor fd has passed the user_handle of a CQ, which is the address of its
  * ibv_cq. That has the address of the ibv_context, where the hooks are installed. If there is no
- * such context, recv_hook_refill_all() has to be called.
+ * such context, each run of the engine looks at the rings.
  */
 void recv_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle);
-/* Hands the HCA the receives that programs without the hooks have written to the rings. */
-void recv_hook_refill_all(void);
 
 #endif

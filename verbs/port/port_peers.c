@@ -2,7 +2,7 @@
 /* The peers of the process: other processes of this host (samehost/peer.h). */
 #include <samehost/peer.h>
 
-#include "port/port_private.h"
+#include "port/port.h"
 #include "process/log.h"
 #include "process/own_fd.h"
 

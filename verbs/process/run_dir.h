@@ -3,6 +3,9 @@
 #ifndef URXE_VERBS_PROCESS_RUN_DIR_H
 #define URXE_VERBS_PROCESS_RUN_DIR_H
 
+/* Nanoseconds between two attempts to reach a daemon there. */
+#define RECONNECT_INTERVAL_NS 20000000u
+
 /* The run directory, from URXE_DIR; NULL: the library is inert. */
 const char *run_dir_path(void);
 

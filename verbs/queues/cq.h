@@ -27,7 +27,6 @@ struct cq {
 	bool ex_known; /* poll_hook.c has examined start_poll of the ibv_cq_ex */
 	TAILQ_ENTRY(cq) dirty_link;
 };
-TAILQ_HEAD(cq_list, cq);
 
 /* The engine's callbacks. cq_add returns false if the ring is full. */
 bool cq_add(void *ctx, const struct urxe_wc *wc);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "engine/clock.h"
-#include "engine/engine_run.h"
 #include "objects/ah.h"
 #include "objects/pd.h"
 #include "objects/uverbs_file.h"
@@ -194,14 +193,6 @@ void qp_abort(struct qp *qp)
 
 	if (!urxe_qp_modify(qp->qp, clock_now(), &attr, URXE_QP_STATE))
 		qp_modified(qp);
-}
-
-void qp_flush_acks(struct qp *qp)
-{
-	if (!urxe_qp_flush_acks(qp->qp) && !tx_delays_ack(&port.tx))
-		return;
-	engine_transmit(clock_now());
-	port_publish();
 }
 
 void qp_destroy(struct object *object)

@@ -49,7 +49,7 @@ struct qp {
 	bool by_hca;        /* a connection goes by the HCA; set before the transition to RTR */
 	bool number_taken;  /* the HCA's QPN is that of another process: only the HCA can execute it
 			     */
-	uint8_t way_reason; /* enum way_reason of port_hca.h */
+	uint8_t way_reason; /* enum way_reason of hca/way.h */
 	bool flushing;      /* in port.flushing_qps */
 	LIST_ENTRY(qp) flushing_link;
 };
@@ -57,8 +57,6 @@ _Static_assert(offsetof(struct qp, sq) == URXE_CACHE_LINE &&
 		       offsetof(struct qp, recv) == 2 * URXE_CACHE_LINE &&
 		       offsetof(struct qp, pd) == 3 * URXE_CACHE_LINE,
 	       "a line for each");
-TAILQ_HEAD(qp_list, qp);
-LIST_HEAD(qp_flush_list, qp);
 
 /*
  * Posts the new requests of the send queue to the engine. -EINVAL in a state in which nothing may
@@ -80,12 +78,6 @@ void qp_publish(struct qp *qp);
 void qp_flush(struct qp *qp);
 /* The application has changed the state. */
 void qp_modified(struct qp *qp);
-/*
- * Sends delayed acknowledgements before the QP is destroyed, reset or failed: without them, the
- * peer would not learn that its last message arrived. The engine may find the QP failed meanwhile,
- * with an event.
- */
-void qp_flush_acks(struct qp *qp);
 /* Moves the QP to the error state: the device is dead. */
 void qp_abort(struct qp *qp);
 enum urxe_qp_state qp_state(const struct qp *qp);

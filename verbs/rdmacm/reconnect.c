@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/reconnect.h"
+#include "process/run_dir.h"
 #include "rdmacm/daemon_socket.h"
 
 /* Under rdmacm_files_lock; constant while any file is watched. */

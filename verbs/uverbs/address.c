@@ -8,6 +8,7 @@
 
 #include "port/port.h"
 #include "process/log.h"
+#include "requests/daemon_requests.h"
 
 int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path)
 {

@@ -16,7 +16,9 @@
 #include "memory/uaccess.h"
 #include "objects/mr.h"
 #include "objects/pd.h"
+#include "objects/uverbs_file.h"
 #include "port/port.h"
+#include "uverbs/command.h"
 #include "uverbs/uverbs.h"
 
 #define ATTRS 4

@@ -7,7 +7,8 @@
 #include <rdma/rdma_user_rxe.h>
 
 #include "engine/clock.h"
-#include "engine/engine_run.h"
+#include "poll/engine_run.h"
+#include "poll/engine_thread.h"
 #include "poll/poll_hook.h"
 #include "port/port.h"
 #include "queues/cq.h"

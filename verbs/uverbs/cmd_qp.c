@@ -7,19 +7,26 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_rxe.h>
 
-#include "daemon/local_qp.h"
-#include "daemon/remote_qp.h"
+#include "daemon/port_hca.h"
 #include "engine/clock.h"
-#include "engine/engine_run.h"
 #include "objects/pd.h"
 #include "objects/settle.h"
+#include "poll/engine_run.h"
+#include "poll/engine_thread.h"
 #include "poll/poll_hook.h"
 #include "poll/recv_hook.h"
+#include "port/local_qp.h"
 #include "port/port.h"
+#include "port/remote_qp.h"
 #include "process/log.h"
 #include "queues/cq.h"
+#include "queues/publish.h"
 #include "queues/qp.h"
 #include "queues/srq.h"
+#include "requests/daemon_requests.h"
+#include "requests/hca_choice.h"
+#include "requests/local_qp_requests.h"
+#include "requests/remote_qp_requests.h"
 #include "uverbs/address.h"
 #include "uverbs/capability.h"
 #include "uverbs/command.h"
@@ -286,7 +293,7 @@ static void announce_number(uint32_t qpn)
 /* The daemon is asked for QPNs without the lock. */
 static int create_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
 {
-	uint32_t qpn;
+	uint32_t qpn = 0;
 	int rc;
 
 	do {
@@ -555,7 +562,7 @@ static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr 
 	if (mask & URXE_QP_STATE && attr->state == URXE_QPS_ERR && qp_state(qp) == URXE_QPS_RESET)
 		return -EINVAL;
 	if (mask & URXE_QP_STATE && (attr->state == URXE_QPS_ERR || attr->state == URXE_QPS_RESET))
-		qp_flush_acks(qp);
+		engine_flush_acks(qp);
 	return urxe_qp_modify(qp->qp, now, attr, mask);
 }
 
@@ -683,7 +690,7 @@ static int destroy_qp(const struct command *c, uint32_t handle, uint32_t *events
 	/* As the kernel, which requires that each attachment is detached first. */
 	if (urxe_mcast_attached(qp->qp))
 		return -EBUSY;
-	qp_flush_acks(qp);
+	engine_flush_acks(qp);
 	*events = comp_channel_withdraw(c->file->async, qp->object.user_handle, qp->async_events);
 	qp_destroy(&qp->object);
 	return 0;

@@ -8,17 +8,21 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "attach/attach.h"
 #include "interpose/path_redirect.h"
 #include "objects/ah.h"
 #include "objects/mr.h"
 #include "objects/mw.h"
 #include "objects/pd.h"
 #include "objects/settle.h"
+#include "poll/engine_run.h"
 #include "port/port.h"
 #include "process/log.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
 #include "queues/srq.h"
+#include "requests/local_qp_requests.h"
+#include "requests/remote_qp_requests.h"
 #include "uverbs/device_max.h"
 
 /* A sparse file, so that each ring gets an offset of its own; whole pages. */
@@ -32,7 +36,7 @@ static void flush_acks(struct uverbs_file *file)
 	uint32_t at = 0;
 
 	while ((object = handle_next(&file->handles, OBJECT_QP, &at)))
-		qp_flush_acks((struct qp *)object);
+		engine_flush_acks((struct qp *)object);
 }
 
 /* Destroys objects before the objects that they refer to. */

@@ -6,12 +6,16 @@
 #include <string.h>
 
 #include "engine/clock.h"
-#include "engine/engine_run.h"
 #include "memory/mr_index.h"
 #include "memory/uaccess.h"
 #include "objects/settle.h"
+#include "poll/engine_run.h"
+#include "poll/engine_thread.h"
+#include "poll/polling.h"
 #include "port/port.h"
 #include "process/log.h"
+#include "queues/publish.h"
+#include "queues/qp.h"
 #include "uverbs/command.h"
 #include <samehost/peer.h>
 

@@ -33,7 +33,7 @@
 #include <vnic/regs.h>
 
 #include "objects/settle.h"
-#include "port/port_private.h"
+#include "port/port.h"
 #include "process/own_fd.h"
 #include "samehost/published.h"
 

@@ -23,7 +23,7 @@
 #include "craft.h"
 #include "engine/crc.h"
 #include "engine/tx.h"
-#include "port/port_private.h"
+#include "port/port.h"
 
 #define MTU  1500
 #define LEN  100

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The port in a forked child. The child has the parent's rings mapped, but must not use them.
- *
- * A signal handler may fork while its thread holds port.lock or waits for it. Then the handlers of
- * fork take no lock, because the thread would wait for itself. The child gets private memory in
- * place of the parent's rings, so that the interrupted call reaches no other process, and forgets
- * the port when that call releases the lock.
- */
+#include "attach/fork.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include <hca/hca.h>
+
+#include "attach/attach_private.h"
+#include "attach/engine_loop.h"
+#include "daemon/recording.h"
 #include "engine/clock.h"
 #include "memory/mr_index.h"
 #include "memory/sigbus_guard.h"
-#include "port/port_private.h"
+#include "objects/handle.h"
+#include "objects/uverbs_file.h"
+#include "poll/engine_thread.h"
+#include "poll/polling.h"
+#include "port/port.h"
 #include "process/own_fd.h"
-#include "report/recording.h"
 #include <samehost/peer.h>
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
-
-OF_THREAD bool port_inside;
 
 static OF_THREAD bool forks_inside;
 
@@ -61,6 +61,8 @@ static void forget_port(void)
 	port_forget_users();
 	memset(handle_counts, 0, sizeof(handle_counts));
 	port = (struct port){0};
+	port_polling = (struct polling){0};
+	port_thread = (struct engine_thread){0};
 	clock_resume();
 	fd_set_owner();
 }
@@ -73,18 +75,14 @@ static void in_child(void)
 		return;
 	}
 	port.dead = true;
-	port.reconnect.active = false;
+	port.reconnecting = false;
 	vnic_driver_isolate(port.nic);
 	vnic_inbox_isolate(port.inbox);
 	packet_port_isolate(port.uplink);
 	tx_isolate(&port.tx);
 	recording_isolate();
+	port_unlock_orphaned = forget_port;
 	lock_orphan(&port.lock);
-}
-
-void port_unlock_orphaned(void)
-{
-	forget_port();
 }
 
 static void install_once(void)

@@ -4,8 +4,8 @@
  * UC packets only to remote QPs that the sending process has registered, because such packets do
  * not name their source queue pair. For cmd_qp.c and the port.
  */
-#ifndef URXE_VERBS_DAEMON_REMOTE_QP_H
-#define URXE_VERBS_DAEMON_REMOTE_QP_H
+#ifndef URXE_VERBS_PORT_REMOTE_QP_H
+#define URXE_VERBS_PORT_REMOTE_QP_H
 
 #include <stdint.h>
 #include <sys/queue.h>
@@ -21,16 +21,14 @@ struct remote_qp {
 };
 LIST_HEAD(remote_qp_list, remote_qp);
 
+/* A record in no list. NULL: no memory. */
+struct remote_qp *remote_qp_make(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn);
+
 /*
- * Registers the remote QP of a QP of this process with the daemon. Blocks, without the lock of the
- * port. -ENOSPC: the user has too many.
+ * With the lock: the connection has ended. `remote` may be NULL.
+ * requests/remote_qp_requests.h tells the daemon later.
  */
-int remote_qp_register(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn,
-		       struct remote_qp **remote);
-/* With the lock: the connection has ended. `remote` may be NULL. */
 void remote_qp_release(struct remote_qp *remote);
-/* Without the lock: tells the daemon about released remote QPs. For an open context. */
-void remote_qp_flush(void);
 /* With the lock: the daemon has ended before it was told. */
 void remote_qp_forget_released(void);
 /*

@@ -3,8 +3,8 @@
  * Queue pairs whose QPN the process has told the daemon (vnic_driver_add_qpn). While an HCA backs
  * the device, the HCA chooses QPNs, so they are in no lease of the process.
  */
-#ifndef URXE_VERBS_DAEMON_LOCAL_QP_H
-#define URXE_VERBS_DAEMON_LOCAL_QP_H
+#ifndef URXE_VERBS_PORT_LOCAL_QP_H
+#define URXE_VERBS_PORT_LOCAL_QP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,17 +20,10 @@ struct local_qp {
 };
 LIST_HEAD(local_qp_list, local_qp);
 
-/*
- * Tells the daemon. Blocks, without the lock. -EEXIST: another process has added or leased the QPN,
- * so only the HCA can execute the queue pair.
- */
-int local_qp_add(uint32_t qpn, bool reachable, struct local_qp **local);
-/* The same with the lock, for a queue pair that the engine executes. NULL: no memory. */
+/* Tells the daemon a queue pair that the engine executes; with the lock. NULL: no memory. */
 struct local_qp *local_qp_add_locked(struct vnic_driver *nic, uint32_t qpn);
-/* With the lock; NULL is ignored. */
+/* With the lock; NULL is ignored. requests/local_qp_requests.h tells the daemon later. */
 void local_qp_release(struct local_qp *local);
-/* Tells the daemon about the released ones. Blocks, without the lock. */
-void local_qp_flush(void);
 /* With the lock, when the port has another daemon. */
 void local_qp_add_all(struct vnic_driver *nic);
 /* With the lock, when the port is detached. */

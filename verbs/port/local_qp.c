@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "daemon/local_qp.h"
+#include "port/local_qp.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,39 +7,6 @@
 
 #include "port/port.h"
 #include "process/log.h"
-
-/* False: a new daemon, which does not know the queue pair, has replaced the old one. */
-static bool add_if_known(struct local_qp *local)
-{
-	bool known;
-
-	port_lock();
-	known = local->daemon == port.daemons;
-	if (known)
-		LIST_INSERT_HEAD(&port.local_qps, local, link);
-	port_unlock();
-	return known;
-}
-
-int local_qp_add(uint32_t qpn, bool reachable, struct local_qp **local)
-{
-	struct local_qp *l = malloc(sizeof(*l));
-	int rc;
-
-	if (!l)
-		return -ENOMEM;
-	*l = (struct local_qp){.qpn = qpn, .reachable = reachable};
-	do {
-		rc = port_add_qpn(l, true);
-	} while (!rc && !add_if_known(l));
-	if (rc) {
-		log_info("QP %#x is the HCA's alone: %s", qpn, strerror(-rc));
-		free(l);
-		return rc;
-	}
-	*local = l;
-	return 0;
-}
 
 struct local_qp *local_qp_add_locked(struct vnic_driver *nic, uint32_t qpn)
 {
@@ -62,34 +29,6 @@ void local_qp_release(struct local_qp *local)
 		return;
 	LIST_REMOVE(local, link);
 	LIST_INSERT_HEAD(&port.released_local_qps, local, link);
-}
-
-static struct local_qp *next_released(void)
-{
-	struct local_qp *local;
-
-	port_lock();
-	/* The next daemon does not know them. */
-	if (!port_connected())
-		local_qp_forget_released();
-	local = LIST_FIRST(&port.released_local_qps);
-	if (local)
-		LIST_REMOVE(local, link);
-	port_unlock();
-	return local;
-}
-
-void local_qp_flush(void)
-{
-	struct local_qp *local;
-
-	if (LIST_EMPTY(&port.released_local_qps))
-		return;
-	while ((local = next_released())) {
-		/* A failure means that the daemon has ended, and with it what it knew. */
-		port_add_qpn(local, false);
-		free(local);
-	}
 }
 
 void local_qp_forget_released(void)

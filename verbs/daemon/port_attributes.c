@@ -1,38 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Addresses, P_Keys and MTU of the port. */
+#include "daemon/port_attributes.h"
+
 #include <string.h>
 
 #include <infiniband/verbs.h>
 
-#include "port/port_private.h"
+#include "daemon/port_hca.h"
+#include "objects/uverbs_file.h"
+#include "port/port.h"
 #include "process/log.h"
-#include "process/run_dir.h"
-
-bool port_gid_valid(uint32_t index)
-{
-	bool valid;
-
-	port_lock();
-	valid = index < VNIC_ATTACH_GIDS && port.welcome.port.gids[index].valid;
-	port_unlock();
-	return valid;
-}
-
-void port_guid(uint8_t guid[8])
-{
-	vnic_node_guid(port.welcome.mac, strcmp(run_dir_uverbs_name(), VNIC_UVERBS_NAME) != 0,
-		       guid);
-}
-
-enum urxe_mtu port_mtu(void)
-{
-	const uint32_t overhead = URXE_MAX_OVERHEAD - 14 - 4; /* of the Ethernet payload */
-	enum urxe_mtu mtu = URXE_MTU_4096;
-
-	while (mtu > URXE_MTU_256 && (128u << mtu) + overhead > port.welcome.port.link_mtu)
-		mtu--;
-	return mtu;
-}
 
 static int set_gid(uint32_t index, const struct vnic_attach_gid *entry)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "report/recording.h"
+#include "daemon/recording.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <vnic/record_ring.h>
 
 #include "engine/clock.h"
-#include "engine/engine_run.h"
+#include "poll/engine_run.h"
 #include "port/port.h"
 #include "process/log.h"
 

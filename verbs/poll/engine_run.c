@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "engine/engine_run.h"
+#include "poll/engine_run.h"
 
 #include <stdbool.h>
 
-#include "port/port.h"
+#include <hca/hca.h>
+#include <rxe/offload.h>
 #include <samehost/peer.h>
+
+#include "engine/clock.h"
+#include "objects/uverbs_file.h"
+#include "poll/polling.h"
+#include "port/port.h"
+#include "process/log.h"
+#include "queues/publish.h"
+#include "queues/qp.h"
+#include "queues/srq.h"
 
 #define BURST  TX_BURST /* frames that the engine takes together */
 #define ROUNDS 8        /* bursts of one run, after which other threads get the lock */
@@ -66,7 +76,7 @@ static void run_input(uint64_t now, const struct urxe_frame *frames, uint32_t n)
 
 	urxe_input(port.dev, now, frames, n);
 	if (*one_sided != before)
-		poll_detect_served(&port.polling.detect);
+		poll_detect_served(&port_polling.detect);
 }
 
 static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bool inbox)
@@ -76,7 +86,7 @@ static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_
 
 	if (!n)
 		return;
-	port.polling.heard_at = now;
+	port_polling.heard_at = now;
 	for (uint32_t i = 0; i < n; i++) {
 		if (!tx_convert_received(&port.tx, &buffers[i], inbox, &frames[count])) {
 			tx_count(&port.tx, VNIC_DIRECT_UNREACHED, 1);
@@ -99,6 +109,15 @@ static uint32_t receive_from_switch(uint64_t now)
 	return n;
 }
 
+/* All frames come by the NIC from now on. */
+static void abandon_inbox(void)
+{
+	log_warning("a peer has written to the inbox of this process against its protocol: all "
+		    "frames come by the switch now");
+	tx_count(&port.tx, VNIC_DIRECT_BROKEN, 1);
+	port.inbox_broken = true;
+}
+
 static uint32_t receive_from_inbox(uint64_t now)
 {
 	struct vnic_frame buffers[BURST];
@@ -111,7 +130,7 @@ static uint32_t receive_from_inbox(uint64_t now)
 	vnic_inbox_rx_release(port.inbox, n);
 	tx_count(&port.tx, VNIC_DIRECT_RECEIVED, n);
 	if (vnic_inbox_broken(port.inbox) && !port.inbox_broken)
-		port_inbox_broken();
+		abandon_inbox();
 	return n;
 }
 
@@ -124,7 +143,7 @@ static uint32_t receive_from_uplink(uint64_t now)
 
 	if (!n)
 		return 0;
-	port.polling.heard_at = now;
+	port_polling.heard_at = now;
 	for (uint32_t i = 0; i < n; i++)
 		frames[i] = (struct urxe_frame){
 			.data = received[i].data, .len = received[i].len, .from_wire = true};
@@ -140,9 +159,31 @@ static bool receive_bursts(uint64_t now)
 	uint32_t of_switch = receive_from_switch(now), of_inbox = receive_from_inbox(now);
 	uint32_t of_uplink = receive_from_uplink(now);
 
-	if (port.polling.state == POLL_BUSY)
+	if (port_polling.state == POLL_BUSY)
 		peers_count_poll(&port_peers);
 	return of_inbox == BURST || of_switch == BURST || of_uplink == BURST;
+}
+
+/* Hands the HCA the receives that programs without the hooks have written to the rings. */
+static void refill_all(void)
+{
+	struct qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = leases_next(&port.leases, &at)))
+		if (!qp->object.file->post_recv && urxe_qp_offloaded(qp->qp))
+			urxe_offload_refill(qp->srq ? qp->srq->recv.rq : qp->recv.rq);
+}
+
+/* Passes completions of the HCA to the engine. True: more may wait. */
+static bool poll_hca(void)
+{
+	if (!port.hca.hca)
+		return false;
+	if (port.hca.unhooked)
+		refill_all();
+	return hca_poll_cq(port.hca.hca,
+			   port.hca.polled ? urxe_offload_hca_cq(port.hca.polled) : NULL);
 }
 
 /* Receives that were posted to a QP in error have no doorbell: they are flushed here. */
@@ -156,13 +197,13 @@ static void flush_qps(void)
 
 void engine_run(uint64_t now)
 {
-	bool more = port_hca_poll();
+	bool more = poll_hca();
 	uint32_t rounds = 0;
 
 	more |= port_running() && receive_bursts(now);
 	engine_transmit(now);
 	while (more && ++rounds < ROUNDS) {
-		more = port_hca_poll();
+		more = poll_hca();
 		more |= port_running() && receive_bursts(now);
 		engine_transmit(now);
 	}
@@ -172,13 +213,21 @@ void engine_run(uint64_t now)
 
 void engine_poll(uint64_t now)
 {
-	if (!port_hca_poll() && port_running() && !receive_bursts(now)) {
+	if (!poll_hca() && port_running() && !receive_bursts(now)) {
 		delay_ack(now);
 		flush_qps();
 		port_publish();
 	} else {
 		engine_run(now);
 	}
+}
+
+void engine_flush_acks(struct qp *qp)
+{
+	if (!urxe_qp_flush_acks(qp->qp) && !tx_delays_ack(&port.tx))
+		return;
+	engine_transmit(clock_now());
+	port_publish();
 }
 
 void engine_receive_uplink(uint64_t now)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The port's packet socket on the direct uplink: from the daemon's answer to its end. */
+#include "daemon/port_uplink.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "engine/clock.h"
-#include "engine/engine_run.h"
-#include "port/port_private.h"
+#include "poll/engine_run.h"
+#include "poll/engine_thread.h"
+#include "poll/polling.h"
+#include "port/port.h"
 #include "process/log.h"
 
 static int accept_leased_qpns(struct packet_port *uplink)
@@ -41,7 +44,7 @@ static void replace_uplink(struct packet_port *uplink)
 	port.uplink = uplink;
 	port_accept_uplink();
 	packet_port_close(old);
-	if (uplink && port.polling.irq_on && packet_port_irq_unmask(uplink))
+	if (uplink && port_polling.irq_on && packet_port_irq_unmask(uplink))
 		engine_thread_wake();
 }
 

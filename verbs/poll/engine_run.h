@@ -3,10 +3,12 @@
  * Runs the engine of the port: takes received frames to it, and sends its frames. All functions
  * need the lock of the port.
  */
-#ifndef URXE_VERBS_ENGINE_ENGINE_RUN_H
-#define URXE_VERBS_ENGINE_ENGINE_RUN_H
+#ifndef URXE_VERBS_POLL_ENGINE_RUN_H
+#define URXE_VERBS_POLL_ENGINE_RUN_H
 
 #include <stdint.h>
+
+struct qp;
 
 /* Sends the engine's frames until it has no more, or until a receiver has no free buffer. */
 void engine_transmit(uint64_t now);
@@ -19,6 +21,12 @@ void engine_run(uint64_t now);
  * one wake-up of the daemon.
  */
 void engine_poll(uint64_t now);
+/*
+ * Sends delayed acknowledgements before the QP is destroyed, reset or failed: without them, the
+ * peer would not learn that its last message arrived. The engine may find the QP failed meanwhile,
+ * with an event.
+ */
+void engine_flush_acks(struct qp *qp);
 /* Receives all frames that are in the ring of the direct uplink now. */
 void engine_receive_uplink(uint64_t now);
 /* Receives the frames that the daemon delivered before it ended. */

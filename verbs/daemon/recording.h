@@ -3,8 +3,8 @@
  * Recording of the engine for urxe capture --state: the daemon asks for it while a capture runs.
  * The caller holds the lock of the port, except in a forked child.
  */
-#ifndef URXE_VERBS_REPORT_RECORDING_H
-#define URXE_VERBS_REPORT_RECORDING_H
+#ifndef URXE_VERBS_DAEMON_RECORDING_H
+#define URXE_VERBS_DAEMON_RECORDING_H
 
 /*
  * Starts a recording into the ring of the descriptor, and closes the descriptor. The reader of the

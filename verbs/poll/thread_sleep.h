@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The sleep of the engine thread: how long, and which descriptors end it. For engine_thread.c. */
-#ifndef URXE_VERBS_ENGINE_THREAD_SLEEP_H
-#define URXE_VERBS_ENGINE_THREAD_SLEEP_H
+#ifndef URXE_VERBS_POLL_THREAD_SLEEP_H
+#define URXE_VERBS_POLL_THREAD_SLEEP_H
 
 #include <poll.h>
 #include <stdbool.h>

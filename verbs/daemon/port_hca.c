@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "port/port_hca.h"
+#include "daemon/port_hca.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
+#include <hca/hca.h>
 #include <hca/hca_verbs.h>
 #include <session/env.h>
 
-#include "daemon/local_qp.h"
 #include "engine/clock.h"
-#include "engine/engine_run.h"
-#include "engine/engine_thread.h"
-#include "poll/recv_hook.h"
-#include "port/port_private.h"
+#include "poll/engine_run.h"
+#include "poll/engine_thread.h"
+#include "port/local_qp.h"
+#include "port/port.h"
 #include "process/log.h"
+#include "queues/publish.h"
 #include "queues/qp.h"
 
 /* The engine asks the HCA so many times, at these intervals. The PSNs of a peer that pauses do not
@@ -210,45 +211,4 @@ void port_hca_renew(void)
 	port.hca.generation = wanted.generation;
 	if (wanted.name[0] && port_hca_way() != HCA_WAY_ENGINE)
 		open_hca(&wanted);
-}
-
-bool port_hca_poll(void)
-{
-	if (!port.hca.hca)
-		return false;
-	if (port.hca.unhooked)
-		recv_hook_refill_all();
-	return hca_poll_cq(port.hca.hca,
-			   port.hca.polled ? urxe_offload_hca_cq(port.hca.polled) : NULL);
-}
-
-/* With the lock. False: the HCA cannot have the connection. */
-static bool is_possible(const struct urxe_qp_attr *attr, enum way_reason *reason)
-{
-	struct hca_limits limits;
-	bool possible;
-
-	*reason = WAY_NO_HCA;
-	if (!port.hca.hca)
-		return false;
-	hca_limits(port.hca.hca, &limits);
-	possible = hca_has_gid(port.hca.hca, attr->path.sgid_index) && attr->path_mtu <= limits.mtu;
-	*reason = WAY_ADDRESS;
-	return possible;
-}
-
-bool port_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken, enum way_reason *reason)
-{
-	bool possible;
-
-	port_lock();
-	possible = is_possible(attr, reason);
-	port_unlock();
-	if (!possible)
-		return false;
-	*reason = number_taken ? WAY_NUMBER_TAKEN : WAY_FORCED;
-	if (number_taken || port_hca_way() == HCA_WAY_HCA)
-		return true;
-	*reason = port_query_qpn(attr->path.dgid.raw, attr->dest_qpn) ? WAY_REMOTE : WAY_LOCAL;
-	return *reason == WAY_REMOTE;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The engine thread of liburxe.so: it runs the engine while no thread of the program does, waits
- * for the daemon's notices, and looks for the next daemon. docs/locking.md says when it runs.
- * Functions need the lock of the port, unless their comment says otherwise.
+ * The engine thread of liburxe.so, for other threads: what wakes it. attach/engine_loop.h has the
+ * thread itself. Functions need the lock of the port.
  */
-#ifndef URXE_VERBS_ENGINE_ENGINE_THREAD_H
-#define URXE_VERBS_ENGINE_ENGINE_THREAD_H
+#ifndef URXE_VERBS_POLL_ENGINE_THREAD_H
+#define URXE_VERBS_POLL_ENGINE_THREAD_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,12 +22,8 @@ struct engine_thread {
 	_Atomic uint64_t look;
 };
 
-/* Without the lock. 0 or a negative errno value. */
-int engine_thread_start(void);
-/* Without the lock. */
-void engine_thread_stop(void);
-/* In a forked child: closes the parent's descriptor. */
-void engine_thread_abandon(void);
+/* Under port.lock, except where the members say otherwise. */
+extern struct engine_thread port_thread;
 
 /* Wakes the thread if the engine has work before the thread wakes by itself. */
 void engine_thread_schedule(void);
@@ -36,8 +31,5 @@ void engine_thread_schedule(void);
  */
 void engine_thread_granted(uint64_t now);
 void engine_thread_wake(void);
-
-/* The daemon has ended, or the NIC cannot be trusted. Any thread. */
-void engine_thread_disconnected(void);
 
 #endif

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "engine/thread_sleep.h"
+#include "poll/thread_sleep.h"
 
 #include <errno.h>
+#include <hca/hca.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "engine/clock.h"
-#include "engine/engine_run.h"
-#include "engine/engine_thread.h"
+#include "objects/comp_channel.h"
+#include "poll/engine_run.h"
+#include "poll/engine_thread.h"
+#include "poll/polling.h"
 #include "port/port.h"
 #include "process/log.h"
+#include "process/run_dir.h"
 
 #define MS 1000000u
 
@@ -51,7 +55,7 @@ static void watch_descriptors(struct thread_sleep *sleep)
 	bool connected = port_connected();
 	struct comp_channel *channel;
 
-	sleep->fds[WATCH_WAKE] = (struct pollfd){port.thread.wake_fd, POLLIN, 0};
+	sleep->fds[WATCH_WAKE] = (struct pollfd){port_thread.wake_fd, POLLIN, 0};
 	sleep->fds[WATCH_IRQ] =
 		(struct pollfd){connected ? vnic_driver_irq_fd(port.nic) : -1, POLLIN, 0};
 	sleep->fds[WATCH_CTL] =
@@ -86,15 +90,15 @@ static uint64_t next_run(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t at = engine_deadline();
 
-	if (port.polling.state == POLL_PROGRAM)
-		return port.polling.grant_until;
+	if (port_polling.state == POLL_PROGRAM)
+		return port_polling.grant_until;
 	/* The engine's work of this moment waits for transmit buffers. */
 	if (at <= now && tx_deadline(&port.tx) == URXE_NEVER)
 		at = now + STUCK;
 	/* A program that polled lately polls again: its grant must not cost a wake-up each time. */
-	if (sleep->grants != port.polling.grants)
+	if (sleep->grants != port_polling.grants)
 		at = sooner(at, now + POLL_GRANT_NS);
-	sleep->grants = port.polling.grants;
+	sleep->grants = port_polling.grants;
 	/* More channels may wait than are watched. */
 	if (is_full(sleep))
 		at = sooner(at, now + STUCK);
@@ -107,7 +111,7 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t attempt = now + RECONNECT_INTERVAL_NS;
 
-	if (!port.reconnect.active)
+	if (!port.reconnecting)
 		return next_run(sleep, now);
 	return port.uplink ? sooner(next_run(sleep, now), attempt) : attempt;
 }
@@ -116,7 +120,7 @@ void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle)
 {
 	watch_descriptors(sleep);
 	sleep->until = idle ? next_wake(sleep, now) : now;
-	port.thread.wake_at = sleep->until;
+	port_thread.wake_at = sleep->until;
 }
 
 static void drain_eventfd(const struct pollfd *pfd)
@@ -165,20 +169,20 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t at = sleep->until;
 
-	port.thread.look = POLL_GRANT_NS;
+	port_thread.look = POLL_GRANT_NS;
 	while (!sleep_until(sleep, at, now)) {
 		uint64_t due = at, look;
 
 		now = clock_now();
-		at = port.polling.grant_until;
+		at = port_polling.grant_until;
 		/* Full channels that are not watched raise no event. */
-		if (at <= now || is_full(sleep) || port.reconnect.active)
+		if (at <= now || is_full(sleep) || port.reconnecting)
 			break;
-		look = next_look(port.thread.look, now > due ? now - due : 0);
+		look = next_look(port_thread.look, now > due ? now - due : 0);
 		at += look - POLL_GRANT_NS;
-		port.thread.look = look;
-		port.thread.wake_at = at;
-		if (!port.polling.grant_until)
+		port_thread.look = look;
+		port_thread.wake_at = at;
+		if (!port_polling.grant_until)
 			break;
 	}
 	sleep->inbox = sleep->fds[WATCH_INBOX].revents;
@@ -194,8 +198,8 @@ void thread_sleep_shorten(void)
 	uint64_t at = engine_deadline();
 
 	/* The engine's work of this moment waits for transmit buffers, hence for the interrupt. */
-	if (at && at < port.thread.wake_at)
+	if (at && at < port_thread.wake_at)
 		engine_thread_wake();
-	else if (!LIST_EMPTY(&port.flushing_qps) && port.thread.wake_at > clock_now() + FLUSH)
+	else if (!LIST_EMPTY(&port.flushing_qps) && port_thread.wake_at > clock_now() + FLUSH)
 		engine_thread_wake();
 }

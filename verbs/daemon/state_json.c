@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "report/state_json.h"
+#include "daemon/state_json.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,11 @@
 #include <string.h>
 
 #include "objects/mr.h"
+#include "objects/uverbs_file.h"
 #include "port/port.h"
+#include "queues/qp.h"
+#include <hca/way.h>
+#include <rxe/offload.h>
 #include <session/state_document.h>
 
 /* --- With the lock of the port */

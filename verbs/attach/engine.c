@@ -5,10 +5,16 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 
+#include "attach/attach.h"
+#include "attach/attach_private.h"
+#include "daemon/port_attributes.h"
 #include "engine/clock.h"
 #include "engine/crc.h"
 #include "memory/sigbus_guard.h"
-#include "port/port_private.h"
+#include "objects/uverbs_file.h"
+#include "port/port.h"
+#include "queues/cq.h"
+#include "queues/qp.h"
 #include "queues/srq.h"
 #include <samehost/peer.h>
 #include <session/env.h>
@@ -46,7 +52,7 @@ static bool may_reference(void *dev_ctx, const struct urxe_path *path, uint32_t 
 static bool path_cut(void *dev_ctx, const struct urxe_path *path)
 {
 	(void)dev_ctx;
-	return port.reconnect.active && !tx_by_uplink(&port.tx, path->dmac);
+	return port.reconnecting && !tx_by_uplink(&port.tx, path->dmac);
 }
 
 /* --- Page faults. */

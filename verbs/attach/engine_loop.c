@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "engine/engine_thread.h"
+#include "attach/engine_loop.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -11,14 +11,24 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/introduction.h"
+#include "daemon/port_attributes.h"
+#include "daemon/port_hca.h"
+#include "daemon/port_uplink.h"
+#include "daemon/reconnect.h"
+#include "daemon/recording.h"
+#include "daemon/state_json.h"
 #include "engine/clock.h"
-#include "engine/engine_run.h"
-#include "engine/thread_sleep.h"
+#include "objects/comp_channel.h"
 #include "poll/busy_poll.h"
+#include "poll/engine_run.h"
+#include "poll/engine_thread.h"
+#include "poll/polling.h"
+#include "poll/thread_sleep.h"
 #include "port/port.h"
 #include "process/log.h"
-#include "report/recording.h"
-#include "report/state_json.h"
+#include "queues/publish.h"
+#include <hca/hca.h>
 #include <samehost/peer.h>
 
 #define US 1000u
@@ -28,58 +38,8 @@
 /* After a shorter sleep, the thread expects the next frames as soon. */
 #define SOON (100 * US)
 
-static struct engine_thread *const self = &port.thread;
-static struct polling *const polling = &port.polling;
-
-/* --- For other threads. */
-
-void engine_thread_wake(void)
-{
-	const uint64_t one = 1;
-
-	if (write(self->wake_fd, &one, sizeof(one)) < 0)
-		log_error("cannot wake the engine thread");
-	self->wake_at = 0;
-}
-
-void engine_thread_granted(uint64_t now)
-{
-	if (self->wake_at > now + self->look)
-		engine_thread_wake();
-}
-
-void engine_thread_schedule(void)
-{
-	/* So that the thread watches the channel. */
-	bool at_once = port.channel_waits || vnic_driver_broken(port.nic);
-
-	/* Without a daemon and a direct uplink the engine's time stands still. */
-	if (!port_running() || !self->wake_at)
-		return;
-	if (at_once)
-		engine_thread_wake();
-	/* A program that polls meets the deadlines itself, or loses the grant. */
-	else if (polling->state != POLL_PROGRAM)
-		thread_sleep_shorten();
-}
-
-void engine_thread_disconnected(void)
-{
-	uint64_t now = clock_now();
-	bool goes_on = port.uplink && !vnic_driver_broken(port.nic);
-
-	if (!goes_on) {
-		polling_event(POLL_LOST);
-		polling->irq_on = false;
-	}
-	if (vnic_driver_broken(port.nic)) {
-		port_fail("the NIC completes what it was not given");
-		return;
-	}
-	engine_receive_last(now);
-	reconnect_begin();
-	engine_thread_wake();
-}
+static struct engine_thread *const self = &port_thread;
+static struct polling *const polling = &port_polling;
 
 /* --- The thread's work; with the lock. */
 
@@ -204,11 +164,11 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 	if (self->stop)
 		return idle;
 	if (port_connected() && (woken->hangup || vnic_driver_broken(port.nic))) {
-		engine_thread_disconnected();
+		port_disconnected();
 		/* The next round sends answers to the last frames of the switch. */
 		idle = !port_running();
 	}
-	if (port.reconnect.active)
+	if (port.reconnecting)
 		idle = look_for_daemon(idle);
 	if (port_connected() && port_uplink_stale()) {
 		port_renew_uplink();

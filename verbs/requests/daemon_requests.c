@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Requests of the process to the daemon: next hops, QPNs, remote QPs, inboxes of peers. */
+#include "requests/daemon_requests.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "port/port_private.h"
+#include "attach/attach.h"
+#include "daemon/introduction.h"
+#include "daemon/port_uplink.h"
+#include "daemon/reconnect.h"
+#include "port/port.h"
 #include "process/log.h"
 
 /*
@@ -19,7 +23,7 @@ static struct vnic_driver *borrow_nic(void)
 	if (!port_ref())
 		return NULL;
 	port_lock();
-	while (port.reconnect.active)
+	while (port.reconnecting)
 		lock_wait(&port.lock, &port.reconnects_ended);
 	if (!port.dead) {
 		nic = port.nic;
@@ -40,7 +44,7 @@ static bool return_nic(int rc)
 	port.nic_users--;
 	/* The engine thread may not have noticed. */
 	if (again && port_connected())
-		engine_thread_disconnected();
+		port_disconnected();
 	again = again && !port.dead;
 	port_unlock();
 	port_close();
@@ -223,16 +227,6 @@ int port_query_qpn(const uint8_t dgid[16], uint32_t qpn)
 	return ask_daemon(ask_query_qpn, &question);
 }
 
-/*
- * Without the lock: populates this process's inbox, because a peer whose inbox this process has may
- * send, too.
- */
-static void populate_inbox(void)
-{
-	if (port.inbox && !atomic_exchange(&port.inbox_populated, true))
-		vnic_inbox_populate(port.inbox);
-}
-
 /* A queue pair of this host, and the MAC of its device. */
 struct peer_question {
 	const uint8_t *mac;
@@ -251,7 +245,7 @@ static int ask_introduction(struct vnic_driver *nic, void *question)
 	port_lock();
 	rc = tx_add_inbox(&port.tx, q->mac, q->qpn, port.welcome.port.hca.name[0], fds);
 	port_unlock();
-	populate_inbox();
+	port_populate_inbox();
 	return rc;
 }
 
@@ -276,22 +270,4 @@ void port_request_inbox(const uint8_t mac[6], uint32_t qpn)
 	/* A peer with a MAC of its own is most often on another host. */
 	if (rc && rc != -EIO && (rc != -ENOENT || !memcmp(mac, port.welcome.mac, 6)))
 		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
-}
-
-void port_add_inbox(uint32_t qpn, const int fds[VNIC_INBOX_FDS])
-{
-	int rc;
-
-	/* The process is known: its frames went by the switch while the inbox was full. */
-	if (tx_has_inbox(&port.tx, port.welcome.mac, qpn)) {
-		for (int i = 0; i < VNIC_INBOX_FDS; i++)
-			close(fds[i]);
-		return;
-	}
-	rc = tx_add_inbox(&port.tx, port.welcome.mac, qpn, port.welcome.port.hca.name[0], fds);
-	if (rc)
-		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
-	port_unlock();
-	populate_inbox();
-	port_claim();
 }

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "attach/attach.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <hca/hca.h>
+#include <samehost/peer.h>
+
+#include "attach/attach_private.h"
+#include "attach/engine_loop.h"
+#include "attach/fork.h"
+#include "daemon/port_attributes.h"
+#include "daemon/port_hca.h"
+#include "daemon/port_uplink.h"
+#include "daemon/reconnect.h"
+#include "daemon/recording.h"
+#include "engine/clock.h"
+#include "engine/crc.h"
+#include "memory/sigbus_guard.h"
+#include "poll/thread_sleep.h"
+#include "port/port.h"
+#include "process/log.h"
+#include "process/run_dir.h"
+
+static unsigned int opens;   /* users of the port; under port_open_lock */
+static bool parent_attached; /* this process is a fork of a process that was attached */
+
+bool port_ref(void)
+{
+	bool open;
+
+	pthread_mutex_lock(&port_open_lock);
+	open = opens > 0;
+	opens += open;
+	pthread_mutex_unlock(&port_open_lock);
+	return open;
+}
+
+void port_forget_users(void)
+{
+	parent_attached |= port.nic != NULL;
+	port_open_lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+	port_lease_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	opens = 0;
+}
+
+static void log_counters(void)
+{
+	const struct urxe_counters *counters = urxe_dev_counters(port.dev);
+
+	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
+		if (port_counter(i))
+			log_info("%s: %" PRIu64, vnic_direct_counter_name(i), port_counter(i));
+	for (int i = 1; i < URXE_DROP_COUNT; i++)
+		if (counters->drop[i])
+			log_info("dropped for %s: %" PRIu64, urxe_drop_name((enum urxe_drop)i),
+				 counters->drop[i]);
+	for (int i = 0; i < URXE_EVENT_COUNT; i++)
+		if (counters->event[i])
+			log_info("%s: %" PRIu64, urxe_event_name((enum urxe_event)i),
+				 counters->event[i]);
+}
+
+static void detach_port(void)
+{
+	struct hca *hca;
+
+	port_lock();
+	hca = port_hca_release();
+	port.hca = (struct port_hca){0};
+	recording_stop();
+	if (port.dev) {
+		log_counters();
+		urxe_dev_destroy(port.dev);
+	}
+	port.dev = NULL;
+	port.reconnecting = false;
+	clock_resume();
+	leases_clear(&port.leases);
+	remote_qp_forget_released();
+	local_qp_forget_released();
+	tx_destroy(&port.tx);
+	port_close_uplink();
+	peers_done(&port_peers);
+	vnic_inbox_destroy(port.inbox);
+	port.inbox = NULL;
+	vnic_driver_detach(port.nic);
+	port.nic = NULL;
+	port_unlock();
+	if (hca)
+		hca_close(hca);
+}
+
+/* NULL: without an inbox, all frames come by the switch, which is slower. */
+static struct urxe_direct_table *make_inbox(void)
+{
+	int rc = vnic_driver_make_inbox(port.nic, port.welcome.mtu, &port.inbox);
+
+	if (!rc)
+		return peers_publish(&port_peers, vnic_inbox_published(port.inbox),
+				     port.tx.process);
+	log_info("no inbox: %s", strerror(-rc));
+	return NULL;
+}
+
+static void request_uplink(void)
+{
+	port_lock();
+	if (port_uplink_stale())
+		port_renew_uplink();
+	port_unlock();
+}
+
+/* Before the program has objects, which are the HCA's then. */
+static void open_hca(void)
+{
+	port_lock();
+	if (port_hca_stale())
+		port_hca_renew();
+	port_unlock();
+}
+
+/* From now on the daemon introduces the process to its peers. */
+static void give_inbox(void)
+{
+	int rc = port.inbox ? vnic_inbox_publish(port.inbox) : 0;
+
+	if (rc)
+		log_info("peers do not get this process's inbox: %s", strerror(-rc));
+}
+
+/* A block of QPNs that the daemon has leased. */
+static int add_lease(uint32_t qpn_first)
+{
+	struct lease_block *block = calloc(1, sizeof(*block));
+
+	if (!block)
+		return -ENOMEM;
+	block->qpn_first = qpn_first;
+	leases_add(&port.leases, block);
+	return 0;
+}
+
+/* The daemon has ended during the attachment. */
+static bool is_lost_daemon(int rc)
+{
+	return rc == -ECONNRESET || rc == -EPIPE;
+}
+
+static bool is_no_daemon(int rc)
+{
+	return rc == -ECONNREFUSED || rc == -ENOENT || is_lost_daemon(rc);
+}
+
+static void log_attach_error(int rc)
+{
+	log_error("cannot attach to urxed in %s: %s", run_dir_path(),
+		  rc == -EPROTO ? "it is of another version than this liburxe" : strerror(-rc));
+}
+
+static void init_lists(void)
+{
+	TAILQ_INIT(&port.dirty_cqs);
+	TAILQ_INIT(&port.dirty_qps);
+	LIST_INIT(&port.flushing_qps);
+	LIST_INIT(&port.remote_qps);
+	LIST_INIT(&port.released_remote_qps);
+	LIST_INIT(&port.local_qps);
+	LIST_INIT(&port.released_local_qps);
+	LIST_INIT(&port.released_mrs);
+	port.dead = false;
+	port.inbox_broken = false;
+	port.inbox_populated = false;
+}
+
+/*
+ * After the end of a process the daemon needs a moment until its QPNs are free, and the process
+ * that replaces it comes at once.
+ */
+#define DEMAND_PATIENCE_NS UINT64_C(1000000000)
+#define DEMAND_PAUSE_NS    50000000
+
+static int demand_port(const char *dir, uint32_t qpn_first)
+{
+	const struct timespec pause = {.tv_nsec = DEMAND_PAUSE_NS};
+	uint64_t until = clock_monotonic() + DEMAND_PATIENCE_NS;
+	int rc;
+
+	while ((rc = vnic_driver_demand(dir, qpn_first, &port.welcome, &port.nic)) == -EEXIST &&
+	       clock_monotonic() < until)
+		nanosleep(&pause, NULL);
+	return rc;
+}
+
+/* All blocks of QPNs; the first one came with the welcome. */
+static int add_leases(const struct port_saved *saved)
+{
+	int rc = add_lease(port.welcome.qpn_first);
+
+	for (uint32_t i = 1; saved && !rc && i < saved->n_blocks; i++) {
+		uint32_t qpn_first = saved->blocks[i];
+
+		rc = vnic_driver_lease(port.nic, &qpn_first);
+		if (!rc)
+			rc = add_lease(qpn_first);
+	}
+	return rc;
+}
+
+static int make_engine(const struct port_saved *saved)
+{
+	struct urxe_direct_table *table = make_inbox();
+
+	return saved ? port_restore_engine(saved, table) : port_make_engine(table);
+}
+
+/* Attaches to the daemon, and makes the engine; no thread runs it yet. */
+static int begin_attachment(const struct port_saved *saved)
+{
+	const char *dir = run_dir_path();
+	int rc;
+
+	port_install_fork_handlers();
+	if (!dir)
+		return -ENODEV;
+	init_lists();
+	rc = crc_load();
+	if (rc)
+		return rc;
+	rc = saved ? demand_port(dir, saved->blocks[0])
+		   : vnic_driver_attach(dir, &port.welcome, &port.nic);
+	if (rc) {
+		if (!is_no_daemon(rc))
+			log_attach_error(rc);
+		return rc;
+	}
+	port_init_peers();
+	rc = tx_init(&port.tx, port.nic, &port.uplink, &port_peers, &port.welcome);
+	if (!rc)
+		rc = add_leases(saved);
+	if (!rc)
+		rc = make_engine(saved);
+	if (!rc)
+		rc = sigbus_guard_install();
+	if (rc) {
+		log_error("cannot start the engine: %s", strerror(-rc));
+		detach_port();
+	}
+	return rc;
+}
+
+static int end_attachment(void)
+{
+	int rc;
+
+	give_inbox();
+	request_uplink();
+	open_hca();
+	rc = engine_thread_start();
+	if (rc) {
+		log_error("cannot start the engine thread: %s", strerror(-rc));
+		detach_port();
+		return rc;
+	}
+	log_info("attached to %s: QPNs %#x to %#x", run_dir_path(), port.welcome.qpn_first,
+		 port.welcome.qpn_first + port.welcome.qpn_count - 1);
+	return 0;
+}
+
+static int attach_port(void)
+{
+	int rc = begin_attachment(NULL);
+
+	return rc ? rc : end_attachment();
+}
+
+static int open_once(void)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&port_open_lock);
+	if (!opens)
+		rc = attach_port();
+	if (!rc)
+		opens++;
+	pthread_mutex_unlock(&port_open_lock);
+	return rc;
+}
+
+/*
+ * A process waits for the next daemon, as long as an attached process does, if the daemon ends
+ * while it attaches, or if it is a forked child of a process that was attached. The child takes no
+ * lock while it waits.
+ */
+int port_open(void)
+{
+	const struct timespec pause = {.tv_nsec = RECONNECT_INTERVAL_NS};
+	uint64_t now = clock_monotonic(), until;
+	int rc = open_once();
+
+	until = parent_attached || is_lost_daemon(rc) ? now + reconnect_timeout() : 0;
+	while (is_no_daemon(rc) && clock_monotonic() < until) {
+		nanosleep(&pause, NULL);
+		rc = open_once();
+	}
+	if (is_no_daemon(rc))
+		log_attach_error(rc);
+	return rc;
+}
+
+void port_close(void)
+{
+	pthread_mutex_lock(&port_open_lock);
+	if (--opens == 0) {
+		engine_thread_stop();
+		detach_port();
+	}
+	pthread_mutex_unlock(&port_open_lock);
+}
+
+/* --- A restored process. */
+
+int port_restore_begin(const struct port_saved *saved)
+{
+	int rc;
+
+	pthread_mutex_lock(&port_open_lock);
+	rc = opens ? -EBUSY : begin_attachment(saved);
+	if (rc)
+		pthread_mutex_unlock(&port_open_lock);
+	return rc;
+}
+
+void port_restore_abort(void)
+{
+	detach_port();
+	pthread_mutex_unlock(&port_open_lock);
+}
+
+/* Gives contexts the events of what has changed since the process was saved. */
+static int follow_changes(const struct port_saved *saved)
+{
+	const struct vnic_attach_port now = port.welcome.port;
+	int rc;
+
+	port_lock();
+	memcpy(port.welcome.port.gids, saved->gids, sizeof(saved->gids));
+	port.welcome.port.up = saved->up;
+	rc = port_set_pkeys();
+	port_changed(&now);
+	port_update_multicast();
+	if (!rc)
+		rc = remote_qp_register_all(port.nic);
+	port_unlock();
+	return rc;
+}
+
+int port_restore_end(const struct port_saved *saved, uint32_t users)
+{
+	int rc = follow_changes(saved);
+
+	if (rc)
+		detach_port();
+	else
+		rc = end_attachment();
+	if (!rc)
+		opens = users;
+	pthread_mutex_unlock(&port_open_lock);
+	return rc;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The engine thread of liburxe.so: it runs the engine while no thread of the program does, waits
+ * for the daemon's notices, and looks for the next daemon. docs/locking.md says when it runs.
+ */
+#ifndef URXE_VERBS_ATTACH_ENGINE_LOOP_H
+#define URXE_VERBS_ATTACH_ENGINE_LOOP_H
+
+/* Without the lock. 0 or a negative errno value. */
+int engine_thread_start(void);
+/* Without the lock. */
+void engine_thread_stop(void);
+/* In a forked child: closes the parent's descriptor. */
+void engine_thread_abandon(void);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "poll/engine_thread.h"
+
+#include <unistd.h>
+
+#include "poll/polling.h"
+#include "poll/thread_sleep.h"
+#include "port/port.h"
+#include "process/log.h"
+
+struct engine_thread port_thread;
+
+static struct engine_thread *const self = &port_thread;
+
+void engine_thread_wake(void)
+{
+	const uint64_t one = 1;
+
+	if (write(self->wake_fd, &one, sizeof(one)) < 0)
+		log_error("cannot wake the engine thread");
+	self->wake_at = 0;
+}
+
+void engine_thread_granted(uint64_t now)
+{
+	if (self->wake_at > now + self->look)
+		engine_thread_wake();
+}
+
+void engine_thread_schedule(void)
+{
+	/* So that the thread watches the channel. */
+	bool at_once = port.channel_waits || vnic_driver_broken(port.nic);
+
+	/* Without a daemon and a direct uplink the engine's time stands still. */
+	if (!port_running() || !self->wake_at)
+		return;
+	if (at_once)
+		engine_thread_wake();
+	/* A program that polls meets the deadlines itself, or loses the grant. */
+	else if (port_polling.state != POLL_PROGRAM)
+		thread_sleep_shorten();
+}

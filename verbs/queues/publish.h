@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Shows the program what the engine has completed. */
+#ifndef URXE_VERBS_QUEUES_PUBLISH_H
+#define URXE_VERBS_QUEUES_PUBLISH_H
+
+/* Shows the program all completions of the engine. With port.lock. */
+void port_publish(void);
+
+#endif

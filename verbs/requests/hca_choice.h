@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which of HCA and engine executes a connection. For cmd_qp.c. */
+#ifndef URXE_VERBS_REQUESTS_HCA_CHOICE_H
+#define URXE_VERBS_REQUESTS_HCA_CHOICE_H
+
+#include <stdbool.h>
+
+#include <hca/way.h>
+#include <rxe/rxe.h>
+
+/*
+ * Without the lock; may block for an answer of the daemon. Decides whether the HCA (true) or the
+ * engine executes a connection with these attributes, and sets *reason. `number_taken`: another
+ * process has the QPN of the queue pair.
+ */
+bool port_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken, enum way_reason *reason);
+
+#endif
