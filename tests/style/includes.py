@@ -9,6 +9,8 @@ import pathlib
 import re
 import sys
 
+from rooms import room, room_above
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 # Headers of libc without clocks, files, sockets, threads and stdio.
@@ -81,11 +83,16 @@ def check_system(folder, path, name):
     return None
 
 
-def check_private(top, folder, path, name):
-    """An include in quotes: a private header of the same folder, searched beside the file and above it first."""
+def find_private(top, folder, path, name):
+    """The places of a header in quotes: beside the file and above it first."""
     places = [os.path.join(parent, name) for parent in list(pathlib.PurePath(path).parents)[:-1]]
     places += [os.path.join(folder, sub, name) for sub in sorted(next(os.walk(os.path.join(top, folder)))[1])]
-    found = [place for place in places if os.path.isfile(os.path.join(top, place))]
+    return [place for place in places if os.path.isfile(os.path.join(top, place))]
+
+
+def check_private(top, folder, path, name):
+    """An include in quotes: a private header of the same folder."""
+    found = find_private(top, folder, path, name)
     if found and owner(found[0]) == folder:
         if wrong_side(path, found[0]):
             return f'the vNIC\'s driver and device side may not share "{name}"'
@@ -95,6 +102,14 @@ def check_private(top, folder, path, name):
                                  for place in ('tools', 'verbs')):
         return None
     return f'"{name}" is no header of {folder}/'
+
+
+def check_room(top, folder, path, kind, name):
+    """An include between rooms of verbs/."""
+    found = find_private(top, folder, path, name) if kind == '"' else [os.path.join('verbs', name)]
+    if found and room_above(room(path), room(found[0])):
+        return f'{room(path)}/ may not include "{name}": {room(found[0])}/ is above it'
+    return None
 
 
 def check(top):
@@ -108,6 +123,7 @@ def check(top):
             count += 1
             wrong = (check_system(folder, path, name) if kind == '<'
                      else check_private(top, folder, path, name))
+            wrong = wrong or check_room(top, folder, path, kind, name)
             if wrong:
                 line = text.count('\n', 0, match.start()) + 1
                 complaints.append(f'{path}:{line}: {wrong}')

@@ -7,10 +7,13 @@ symbols.py pure LIBRARY.a     the engine: no clock, socket, thread, file or stdi
 symbols.py preload LIBRARY.so the preload: exports only names of libc and libibverbs
                               that it interposes, and the functions for checkpointers;
                               needs no library but libc
+symbols.py rooms LIBRARY.a... the rooms of verbs/: each uses functions and data of lower rooms only
 """
 import re
 import subprocess
 import sys
+
+from rooms import ROOMS, room_above
 
 # The functions that the engine may call: memory functions of libc, and ISA-L's CRC.
 PURE = {
@@ -62,11 +65,44 @@ def check_preload(path):
     return complaints
 
 
+def room_symbols(paths):
+    """Pairs of the object file and a symbol: those that files define, and those that they use."""
+    defined, used = {}, set()
+    for line in output('nm', '--format=posix', '-A', *paths).splitlines():
+        # meson names the object of room/file.c room_file.c.o.
+        match = re.match(r'\S*\[(?:\S*/)?([a-z]+)_(\S+)\.o\]: (\S+) (\w)', line)
+        if not match:
+            continue
+        room, file, name, kind = match.groups()
+        if kind == 'U':
+            used.add((room, file, name))
+        elif kind in 'TDBR':
+            defined[name] = room, file
+    return defined, used
+
+
+def check_rooms(*paths):
+    """
+    Calls of libc by name do not count, although interpose/ defines some of these functions: its files that do so
+    are in none of the libraries.
+    """
+    defined, used = room_symbols(paths)
+    complaints = []
+    between = set()
+    for room, file, name in sorted(used):
+        to, to_file = defined.get(name, (room, file))
+        between |= {to, room} if to != room else set()
+        if room_above(room, to):
+            complaints.append(f'{room}/{file} uses {name} of {to}/{to_file}, which is above it')
+    missing = set(ROOMS) - between
+    return complaints + [f'no symbol of {room}/ was found' for room in sorted(missing)]
+
+
 def main():
-    kind, path = sys.argv[1:]
-    complaints = {'pure': check_pure, 'preload': check_preload}[kind](path)
+    kind, *paths = sys.argv[1:]
+    complaints = {'pure': check_pure, 'preload': check_preload, 'rooms': check_rooms}[kind](*paths)
     for complaint in complaints:
-        print(f'{path} {complaint}')
+        print(f'{paths[0]} {complaint}')
     sys.exit(bool(complaints))
 
 

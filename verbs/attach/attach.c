@@ -21,7 +21,6 @@
 #include "engine/clock.h"
 #include "engine/crc.h"
 #include "memory/sigbus_guard.h"
-#include "poll/thread_sleep.h"
 #include "port/port.h"
 #include "process/log.h"
 #include "process/run_dir.h"

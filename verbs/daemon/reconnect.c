@@ -16,7 +16,6 @@
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
 #include "poll/polling.h"
-#include "poll/thread_sleep.h"
 #include "port/port.h"
 #include "process/log.h"
 #include "process/run_dir.h"

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "attach/attach.h"
-#include "interpose/path_redirect.h"
 #include "objects/ah.h"
 #include "objects/mr.h"
 #include "objects/mw.h"

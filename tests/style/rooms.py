@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The rooms of verbs/ and their order, as docs/architecture.md shows it."""
+import re
+
+# From the lowest to the highest. A room calls and includes those before it.
+ROOMS = ['hca', 'session', 'process', 'memory', 'samehost', 'engine', 'port', 'objects', 'queues', 'poll', 'daemon',
+         'attach', 'requests', 'uverbs', 'rdmacm', 'checkpoint', 'interpose']
+
+
+def room(path):
+    """The room of a source file; None: it is in none."""
+    match = re.match(r'verbs/([a-z]+)/', path)
+    return match.group(1) if match and match.group(1) in ROOMS else None
+
+
+def room_above(low, high):
+    """Whether the room `high` is above the room `low`."""
+    return low is not None and high is not None and ROOMS.index(high) > ROOMS.index(low)
