@@ -116,6 +116,8 @@ static int wait_events(struct vm *vm, uint64_t timeout_ns)
 
 /* How long to wait before the next look at a peer's copy. */
 #define HELD_NS 50000
+/* Looks without a pause between two looks for events. */
+#define SPINS 8
 /* Before a shorter pause between looks, nobody is asked for a wake-up. */
 #define ARMED_PAUSE_NS 200000
 
@@ -191,7 +193,7 @@ static void sleep_until_doorbell(struct vm *vm, uint64_t now)
 	bool found = false;
 
 	while (!found && look < next && !vm->stop) {
-		uint64_t pause = look_schedule_looked(&vm->looks, look, false);
+		uint64_t pause = look_schedule_looked(&vm->looks, look, false, false);
 
 		if (next - look < pause)
 			pause = next - look;
@@ -201,17 +203,24 @@ static void sleep_until_doorbell(struct vm *vm, uint64_t now)
 		found = pvrdma_poll(vm->rdma.dev, look);
 	}
 	if (found)
-		look_schedule_looked(&vm->looks, look, true);
+		look_schedule_looked(&vm->looks, look, true, false);
 	else if (look >= next)
 		wait_events(vm, 0);
 }
 
-/* A guest whose doorbells are stores in memory works beside the device, which does not spin. */
+/*
+ * A guest whose doorbells are stores in memory works beside the device, which spins only with a
+ * processor to spare. Events are rarer than looks, and cost a system call.
+ */
 static void rest_between_looks(struct vm *vm, uint64_t now)
 {
-	const uint64_t pause = look_schedule_looked(&vm->looks, now, vm->datapath.rdma_moved);
+	const bool spare = spare_processor_exists(&vm->spare, now);
+	const uint64_t pause =
+		look_schedule_looked(&vm->looks, now, vm->datapath.rdma_moved, spare);
 
-	if (pause >= ARMED_PAUSE_NS) {
+	if (!pause && ++vm->spins % SPINS) {
+		return;
+	} else if (pause >= ARMED_PAUSE_NS) {
 		sleep_until_doorbell(vm, now);
 	} else {
 		const uint64_t due = until(datapath_deadline(&vm->datapath, now), now);
@@ -589,6 +598,7 @@ static int open_alone(struct vm *vm, const struct vm_attr *attr, char error[VM_E
 static void init(struct vm *vm, const struct vm_attr *attr)
 {
 	vm->epoll_fd = vm->signal_fd = -1;
+	spare_processor_open(&vm->spare);
 	vm->replacement = (struct vm_replacement){.requester = -1, .predecessor = -1};
 	vm->replacement.listener.fd = -1;
 	vm->options = (struct bundle_options){
@@ -631,6 +641,7 @@ void vm_destroy(struct vm *vm)
 	machine_peers_close(&vm->peers);
 	vm_session_close(&vm->session);
 	station_link_close(&vm->link);
+	spare_processor_close(&vm->spare);
 	if (vm->replacement.predecessor >= 0)
 		close(vm->replacement.predecessor);
 	if (vm->signal_fd >= 0)

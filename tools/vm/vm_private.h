@@ -8,6 +8,7 @@
 #include "vm/host/announcer.h"
 #include "vm/host/machine_peers.h"
 #include "vm/host/session.h"
+#include "vm/host/spare_processor.h"
 #include "vm/look_schedule.h"
 #include "vm/loop_poll.h"
 #include "vm/replace/bundle.h"
@@ -44,6 +45,8 @@ struct vm {
 	struct datapath datapath;
 	struct loop_poll poll;
 	struct look_schedule looks; /* at doorbells in memory */
+	struct spare_processor spare;
+	uint32_t spins; /* looks without a pause */
 };
 
 static inline struct function *vm_function(struct vm *vm, uint32_t number)
