@@ -57,6 +57,7 @@ class Machines:
             guest.run(f'mkdir -p {RUN_DIR} /var/run && chmod 700 {RUN_DIR}; {UNLOAD}')
         self.daemons = []
         self.stack = None
+        self.addresses = ADDRESSES
         self.gids = []
         self.known = {}  # figures that stay valid until the stack changes
 
@@ -146,6 +147,7 @@ class Perftest:
     subtracted, because programs need time to start and to connect.
     """
 
+    SHARED = True
     port = 18515
 
     def __init__(self, stack, argv, messages, figure, apart, weighed=False, transport='auto'):
@@ -190,7 +192,7 @@ class Perftest:
         server = server_guest.start(f'taskset 1 {command} -x {bench.gids[0]}')
         server_guest.wait_listening(Perftest.port)
         output = client_guest.run(f'taskset 2 {command} -x {bench.gids[self.apart]} '
-                                  f'{ADDRESSES[0]}', SECONDS)
+                                  f'{bench.addresses[0]}', SECONDS)
         if server.wait(SECONDS):
             raise Failure(server.describe())
         return output

@@ -221,6 +221,8 @@ class Alone:
 class Ucx:
     """A column of ucx_perftest's output, over one of UCX's own transports."""
 
+    SHARED = True
+
     def __init__(self, transports, argv, column):
         self.transports = transports
         self.argv = argv.split()
@@ -251,6 +253,7 @@ class Iperf:
     GSO. Uses Reno, which is not paced: BBR is half as fast over loopback.
     """
 
+    SHARED = True
     MOST = 1 << 20  # maximum bytes of a write of iperf3
 
     def __init__(self, size, uplink=None, per_second=False, gso=False):
@@ -316,6 +319,7 @@ class PerSecond:
     messages. The cost of the programs' start is subtracted, measured by a run with few messages.
     """
 
+    SHARED = True
     FEW = 5
 
     def __init__(self, size, messages, make, uplink=None):
@@ -403,8 +407,9 @@ class BytesForInstruction:
         return self.size / self.instructions.measure(bench)
 
 
-# Measures that take seconds: consecutive rows of a round share one figure.
-SHARED = Ucx, Iperf, PerSecond
+def is_shared(measure):
+    """Whether consecutive rows of a round share one figure of a peer, because it takes seconds."""
+    return getattr(measure, 'SHARED', False)
 
 
 class Idle:

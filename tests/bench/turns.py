@@ -9,7 +9,7 @@ import os
 import statistics
 
 import conditions
-from measure import Limit, Never, Others, SHARED, Unavailable
+from measure import Limit, Never, Others, Unavailable, is_shared
 
 FORMAT = 4  # of a file of samples
 LINE = 'cache line, one way'  # measured with every row, as the machine's state
@@ -115,7 +115,7 @@ class Rounds:
                 turn['beside'][name] = value
         self.samples.keep()
         return {name: turn['beside'][name] for name in row.beside
-                if name in turn['beside'] and isinstance(self.measures[name], SHARED)}
+                if name in turn['beside'] and is_shared(self.measures[name])}
 
     def take_round(self, rows):
         """Measures peers after each row, or after all rows if switching to peers takes long."""

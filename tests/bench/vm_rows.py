@@ -7,12 +7,14 @@ import report
 from machines import Perftest
 from measure import Given
 from rows import Row
-from vms import Alone, IdleDevice, Path, TcpBandwidth, TcpLatency
+from vms import Alone, IdleDevice, Path, TcpBandwidth, TcpLatency, WithHost
 
 GIB = 1 << 30
 SIZE = 65536
 MANY = 1024  # queue pairs
-PLACES = {'one vm': False, 'two vms': True}
+APART = 1  # the client's machine
+PLACES = {'one vm': 0, 'two vms': APART, 'vm and host': 'host'}
+STACKS = {'pvrdma': '', 'mapped': ', mapped doorbells'}
 DEVICE = 'device process'
 TCP_LATENCY, TCP_BANDWIDTH = 'TCP latency, two vms', 'TCP bandwidth, two vms'
 PATIENCE = '-u 18'  # the default timeout is too short for emulated processors
@@ -20,26 +22,37 @@ PATIENCE = '-u 18'  # the default timeout is too short for emulated processors
 PEERS = {TCP_LATENCY: TcpLatency(), TCP_BANDWIDTH: TcpBandwidth(), '0.1 %': Given(0.001), '50 ms': Given(0.05)}
 
 
-def row(group, name, unit, make, beside=()):
-    """A row; make(stack) returns its measure."""
+def rows_of(group, name, unit, make, beside=()):
+    """A row for trapped doorbells, and one for mapped ones; make(stack) returns their measure."""
     peer = f'rdma_rxe, {name}, {group}'
     PEERS[peer] = make('rxe')
-    return Row(group, f'{name}, {group}', unit, make('pvrdma'), [peer, *beside])
+    for stack, title in STACKS.items():
+        yield Row(group, f'{name}{title}, {group}', unit, make(stack), [peer, *beside])
 
 
-def transfer(argv, messages, figure, apart):
-    return lambda stack: Perftest(stack, f'{argv} {PATIENCE}', messages, figure, apart)
+def transfer(place, argv, messages, figure):
+    argv = f'{argv} {PATIENCE}'
+    if place == 'host':
+        return lambda stack: WithHost(stack, argv, messages, figure)
+    return lambda stack: Perftest(stack, argv, messages, figure, place)
 
 
 def message_rows():
-    for group, apart in PLACES.items():
+    for group, place in PLACES.items():
+        latency, bandwidth = ([TCP_LATENCY], [TCP_BANDWIDTH]) if place == APART else ([], [])
         for operation in ('write', 'send'):
-            yield row(group, f'{operation} latency, 2 B', 's',
-                      transfer(f'ib_{operation}_lat -s 2', 1000, report.latency, apart), [TCP_LATENCY] * apart)
+            yield from rows_of(group, f'{operation} latency, 2 B', 's',
+                               transfer(place, f'ib_{operation}_lat -s 2', 1000, report.latency), latency)
         for operation in ('write', 'send', 'read'):
-            yield row(group, f'{operation} bandwidth, 64 KiB', 'B/s',
-                      transfer(f'ib_{operation}_bw -s {SIZE}', 1000, report.bandwidth, apart),
-                      [TCP_BANDWIDTH] * apart)
+            yield from rows_of(group, f'{operation} bandwidth, 64 KiB', 'B/s',
+                               transfer(place, f'ib_{operation}_bw -s {SIZE}', 1000, report.bandwidth), bandwidth)
+
+
+def one_thread_rows():
+    """Latency without a second program that wants a processor."""
+    for operation in ('write', 'send'):
+        yield from rows_of('one vm', f'{operation} latency, 2 B, one thread', 's',
+                           lambda stack, argv=f'one_thread {operation} {{gid}}': Alone(stack, argv))
 
 
 def many_row():
@@ -48,17 +61,19 @@ def many_row():
 
     def measure(count, depth, messages):
         argv = f'ib_write_bw -s 4096 -q {count} -t {depth} {PATIENCE}'
-        return Perftest('pvrdma', argv, messages, report.message_rate, 1)
+        return Perftest('pvrdma', argv, messages, report.message_rate, APART)
 
     PEERS[one] = measure(1, 128, 16 * MANY)
     return Row('two vms', many, '/s', measure(MANY, 16, 16), [one])
 
 
 def machine_rows():
-    yield row('one vm', 'registration, 1 GiB', 's', lambda stack: Alone(stack, f'register_large {GIB}'),
-              ['50 ms'])
-    yield row('one vm', 'poll of an empty CQ', 's', lambda stack: Alone(stack, 'empty_poll'))
-    yield Row('one vm', 'device process of an idle machine', 'CPU', IdleDevice(), ['0.1 %'])
+    registration = 'rdma_rxe, registration, 1 GiB'
+    PEERS[registration] = Alone('rxe', f'register_large {GIB}')
+    yield Row('one vm', 'registration, 1 GiB', 's', Alone('pvrdma', f'register_large {GIB}'), [registration, '50 ms'])
+    yield from rows_of('one vm', 'poll of an empty CQ', 's', lambda stack: Alone(stack, 'empty_poll'))
+    for stack, title in STACKS.items():
+        yield Row('one vm', f'device process of an idle machine{title}', 'CPU', IdleDevice(stack), ['0.1 %'])
 
 
 def device_rows():
@@ -74,5 +89,5 @@ def device_rows():
         yield Row(DEVICE, f'look at the rings of {count} QPs', 's', Path('poll', count))
 
 
-ROWS = [*message_rows(), many_row(), *machine_rows(), *device_rows()]
+ROWS = [*message_rows(), many_row(), *one_thread_rows(), *machine_rows(), *device_rows()]
 GROUPS = list(dict.fromkeys(row.group for row in ROWS))
