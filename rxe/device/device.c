@@ -168,6 +168,15 @@ int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gi
 	return 0;
 }
 
+bool urxe_gid_get(const struct urxe_dev *dev, uint32_t index, struct urxe_gid *gid, bool *v1)
+{
+	if (index >= URXE_MAX_GIDS || !dev->gids[index].valid)
+		return false;
+	*gid = dev->gids[index].gid;
+	*v1 = dev->gids[index].v1;
+	return true;
+}
+
 int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan)
 {
 	RECORD_ENTRY(dev, GID_VLAN, .value = index, .u16 = vlan);

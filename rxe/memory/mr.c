@@ -254,6 +254,22 @@ int urxe_mr_dereg(struct urxe_mr *mr)
 	return 0;
 }
 
+bool urxe_mr_has_bytes(const struct urxe_mr *mr, const struct urxe_extent *bytes)
+{
+	const uintptr_t first = (uintptr_t)bytes->addr;
+
+	for (uint32_t i = 0; i < mr->n_pieces; i++) {
+		const struct mr_piece *piece = &mr->pieces[i];
+		const uintptr_t at = (uintptr_t)piece->addr;
+
+		if (at && at - first < bytes->length)
+			return true;
+		if (at && first - at < piece[1].offset - piece->offset)
+			return true;
+	}
+	return false;
+}
+
 uint32_t urxe_mr_key(const struct urxe_mr *mr)
 {
 	return mr->key;

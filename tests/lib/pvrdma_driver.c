@@ -444,6 +444,17 @@ int guest_bind(struct guest *g, uint32_t index, const struct urxe_gid *gid, uint
 	return guest_command(g, PV_CMD_CREATE_BIND, &request, &response);
 }
 
+void guest_enter_context(struct guest *g, uint32_t page)
+{
+	union pv_request request = {.create_uc = {.pfn64 = GUEST_UAR_PFN + page}};
+	union pv_response response;
+
+	require(!guest_command(g, PV_CMD_CREATE_UC, &request, &response));
+	g->context = response.handle.handle;
+	g->uar_page = page;
+	g->pd = guest_pd(g, g->context);
+}
+
 /* --- Queues */
 
 /* Driver's side of rings: its index, modulo twice the number of slots, in the header page. */
@@ -497,7 +508,7 @@ int cq_try_open(struct guest *g, struct cq *cq, uint32_t cqe, uint32_t context)
 
 void cq_open(struct guest *g, struct cq *cq, uint32_t cqe)
 {
-	require(!cq_try_open(g, cq, cqe, 0));
+	require(!cq_try_open(g, cq, cqe, g->context));
 }
 
 void cq_close(struct guest *g, struct cq *cq)
@@ -525,7 +536,7 @@ bool cq_poll(struct guest *g, struct cq *cq, struct pvrdma_cqe *cqe)
 
 void cq_arm(struct guest *g, const struct cq *cq, bool solicited)
 {
-	guest_doorbell(g, 0, PVRDMA_UAR_CQ_OFFSET,
+	guest_doorbell(g, g->uar_page, PVRDMA_UAR_CQ_OFFSET,
 		       cq->handle | (solicited ? PV_UAR_CQ_ARM_SOL : PV_UAR_CQ_ARM));
 }
 
@@ -743,7 +754,7 @@ void qp_post_send(struct guest *g, struct qp *qp, const struct pvrdma_sq_wqe_hdr
 		  const struct pvrdma_sge *sges)
 {
 	require(qp_write_send(g, qp, header, sges));
-	guest_doorbell(g, 0, PVRDMA_UAR_QP_OFFSET, qp->handle | PV_UAR_QP_SEND);
+	guest_doorbell(g, g->uar_page, PVRDMA_UAR_QP_OFFSET, qp->handle | PV_UAR_QP_SEND);
 }
 
 static void write_recv(void *slot, uint64_t wr_id, const struct pvrdma_sge *sges, uint32_t n)
@@ -765,7 +776,7 @@ void qp_post_recv(struct guest *g, struct qp *qp, uint64_t wr_id, const struct p
 			   qp->recv_size),
 		   wr_id, sges, n);
 	ring->prod_tail = ring_next(ring->prod_tail, qp->recv_slots);
-	guest_doorbell(g, 0, PVRDMA_UAR_QP_OFFSET, qp->handle | PV_UAR_QP_RECV);
+	guest_doorbell(g, g->uar_page, PVRDMA_UAR_QP_OFFSET, qp->handle | PV_UAR_QP_RECV);
 }
 
 void srq_post(struct guest *g, struct srq *srq, uint64_t wr_id, const struct pvrdma_sge *sges,
@@ -778,7 +789,7 @@ void srq_post(struct guest *g, struct srq *srq, uint64_t wr_id, const struct pvr
 	write_recv(slot_at(g, &srq->pages, 1, ring->prod_tail, srq->slots, srq->wqe_size), wr_id,
 		   sges, n);
 	ring->prod_tail = ring_next(ring->prod_tail, srq->slots);
-	guest_doorbell(g, 0, PVRDMA_UAR_SRQ_OFFSET, srq->handle | PV_UAR_SRQ_RECV);
+	guest_doorbell(g, g->uar_page, PVRDMA_UAR_SRQ_OFFSET, srq->handle | PV_UAR_SRQ_RECV);
 }
 
 /* --- Registered memory */

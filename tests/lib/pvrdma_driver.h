@@ -72,6 +72,8 @@ struct guest {
 	struct pages cq_notify;
 	uint64_t token; /* of the newest command */
 	uint32_t pd;
+	uint32_t context;  /* of pd and of CQs that cq_open makes; 0: the machine's kernel */
+	uint32_t uar_page; /* of the context's doorbells */
 };
 
 void guest_open(struct guest *g, const struct guest_attr *attr);
@@ -128,6 +130,9 @@ int guest_command(struct guest *g, uint32_t cmd, union pv_request *request,
 int guest_handle_command(struct guest *g, uint32_t cmd, uint32_t handle);
 
 uint32_t guest_pd(struct guest *g, uint32_t context);
+/* Opens a program's context with this page of doorbells, 1 or above, and a PD of it: further
+ * objects are the program's. */
+void guest_enter_context(struct guest *g, uint32_t page);
 void guest_gid(const struct guest *g, struct urxe_gid *gid);
 int guest_bind(struct guest *g, uint32_t index, const struct urxe_gid *gid, uint32_t vlan);
 

@@ -142,9 +142,13 @@ struct pvrdma {
 	uint64_t now;
 	bool active; /* the driver has activated the device: the engine exists */
 	bool link_up;
-	bool told_down;       /* the driver's last event of the link is that it is down */
-	bool no_master;       /* the driver permits no access to memory */
-	uint64_t activations; /* so far; each has another seed */
+	bool told_down;    /* the driver's last event of the link is that it is down */
+	bool no_master;    /* the driver permits no access to memory */
+	bool paused;       /* between pvrdma_pause, or pvrdma_restore, and pvrdma_resume */
+	bool hca_attached; /* the engine has `hca` */
+	bool recvs_behind; /* receive requests wait for room in the engine's queue */
+	const struct pvrdma_hca *hca; /* NULL: none */
+	uint64_t activations;         /* so far; each has another seed */
 	/* Registers. */
 	uint32_t dsr_low;
 	uint32_t err;

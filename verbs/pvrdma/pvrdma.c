@@ -8,6 +8,7 @@
 #include "device.h"
 #include "doorbell_page.h"
 #include "frames.h"
+#include "hca.h"
 #include "memory/mr.h"
 #include "object.h"
 #include "port.h"
@@ -126,6 +127,7 @@ int pv_activate(struct pvrdma *dev)
 		return rc;
 	dev->active = true;
 	dev->activations++;
+	pv_hca_begin(dev);
 	return 0;
 }
 
@@ -163,6 +165,7 @@ void pv_reset_quietly(struct pvrdma *dev)
 {
 	if (dev->active) {
 		pv_objects_close(dev);
+		pv_hca_end(dev);
 		urxe_dev_destroy(dev->engine);
 	}
 	pv_shared_region_unload(dev);
@@ -172,7 +175,7 @@ void pv_reset_quietly(struct pvrdma *dev)
 	dev->dsr_low = dev->err = dev->icr = dev->masked_causes = 0;
 	dev->imr = UINT32_MAX;
 	dev->gids = 0;
-	dev->no_master = dev->told_down = false;
+	dev->no_master = dev->told_down = dev->paused = dev->recvs_behind = false;
 }
 
 void pvrdma_destroy(struct pvrdma *dev)

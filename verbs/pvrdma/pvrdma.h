@@ -78,6 +78,27 @@ struct pvrdma_owner {
 	struct urxe_direct_table *table;
 };
 
+/*
+ * The HCA of the host, which the device's owner opens (docs/hca.md). The functions do not call the
+ * device.
+ */
+struct pvrdma_hca {
+	/* Entry `index` of the machine's GID table; gid NULL: it has none. Returns whether the HCA
+	 * has that GID with that RoCE version. */
+	bool (*set_gid)(void *ctx, uint32_t index, const struct urxe_gid *gid, bool v1);
+	/* urxe_offload_set of the engine, and urxe_offload_unset of the same engine. */
+	void (*attach)(void *ctx, struct urxe_dev *engine);
+	void (*detach)(void *ctx);
+	void *ctx;
+	/* Limits of the HCA, each at least 1. */
+	uint32_t max_qp_wr;
+	uint32_t max_sge;
+	uint32_t max_srq_wr;
+	uint32_t max_srq_sge;
+	uint32_t max_rd_atomic;      /* as responder */
+	uint32_t max_init_rd_atomic; /* as requester */
+};
+
 struct pvrdma_attr {
 	struct vnic_guest_memory *memory; /* the caller's; outlives the device */
 	uint8_t mac[6];
@@ -155,9 +176,29 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
  * requests, completions and interrupts wait, received packets are dropped, and registers that need
  * memory report EIO. The rights of peers to copy are withdrawn, as by pvrdma_memory_removed. Queue
  * pairs and regions that exist now exchange packets only, also after the right returns, until a
- * queue pair is modified or a region registered again.
+ * queue pair is modified or a region registered again. Queue pairs that the HCA executes fail.
  */
 void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
+
+/*
+ * The host has this HCA from now on; NULL: none any more. The structure stays valid until the next
+ * call. The HCA gets new queue pairs of the machine's programs, and their regions, while one of the
+ * machine's GIDs is the HCA's. Queue pairs of an HCA that goes are as after urxe_offload_unset. The
+ * driver sees the limits of the HCA that the device has when the driver loads the shared region.
+ */
+void pvrdma_set_hca(struct pvrdma *dev, const struct pvrdma_hca *hca);
+/* The HCA's table of GIDs has changed. */
+void pvrdma_hca_gids_changed(struct pvrdma *dev);
+/* The owner has passed completions of the HCA to the engine: posts requests that waited for room.
+ * Call pvrdma_output and pvrdma_flush then. */
+void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now);
+/* Whether the engine has the HCA now. */
+bool pvrdma_has_hca(const struct pvrdma *dev);
+/* Whether a context of the machine has created the queue pair (`of` is its ctx in the engine), and
+ * not the machine's kernel. */
+bool pvrdma_qp_is_of_program(const void *of);
+/* Marks all memory as written that the HCA may write to. */
+void pvrdma_report_hca_writes(struct pvrdma *dev);
 
 /* The link has gone up or down; it is up after creation. The driver gets an event while the NIC is
  * active. */
@@ -170,7 +211,8 @@ void pvrdma_set_link(struct pvrdma *dev, bool up);
  * its memory stays, as when another process takes the device over.
  * Takes what the guest has left in pvrdma_attr.uar, and writes the notifications that are due.
  * Before this call the caller calls pvrdma_output until it gives no frame. The rights of peers to
- * copy are withdrawn, as by pvrdma_memory_removed: pvrdma_save needs direct->settled.
+ * copy are withdrawn, as by pvrdma_memory_removed: pvrdma_save needs direct->settled. The engine
+ * loses its HCA until pvrdma_resume: queue pairs fail if the HCA still executes them.
  */
 void pvrdma_pause(struct pvrdma *dev, uint64_t now);
 /* The device goes on: after pvrdma_pause, also if pvrdma_save followed, and after pvrdma_restore.

@@ -6,6 +6,7 @@
 #include "commands/command.h"
 #include "device.h"
 #include "doorbell.h"
+#include "hca.h"
 #include "port.h"
 #include "shared_region.h"
 
@@ -37,11 +38,16 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 {
 	if (dev->no_master == !on)
 		return;
+	/* While the device still may write: flushed requests complete. */
+	if (!on)
+		pv_hca_end(dev);
 	dev->no_master = !on;
-	if (on)
+	if (on) {
 		set_mask(dev, dev->imr);
-	else if (dev->active)
+		pv_hca_begin(dev);
+	} else if (dev->active) {
 		urxe_direct_withdraw(dev->engine);
+	}
 }
 
 /* The driver may load a region again, without a reset: after kexec, for example. */

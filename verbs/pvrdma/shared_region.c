@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "device.h"
+#include "hca.h"
 #include "queues/event_ring.h"
 
 #define VENDOR_ID 0x15ad
@@ -109,6 +110,7 @@ int pv_shared_region_load(struct pvrdma *dev, uint64_t addr)
 		.uar_pfn = region.uar_pfn64,
 	};
 	fill_caps(dev, &caps);
+	pv_hca_limit(dev, &caps);
 	memcpy(bytes + offsetof(struct pv_shared_region, caps), &caps, sizeof(caps));
 	vnic_dirty_mark(vnic_guest_memory_log(dev->attr.memory),
 			bytes + offsetof(struct pv_shared_region, caps), sizeof(caps));

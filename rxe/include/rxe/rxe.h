@@ -150,6 +150,8 @@ void urxe_dev_destroy(struct urxe_dev *dev);
  * A NULL gid clears the entry.
  */
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1);
+/* False: the table has no such entry, and *gid and *v1 stay. */
+bool urxe_gid_get(const struct urxe_dev *dev, uint32_t index, struct urxe_gid *gid, bool *v1);
 
 /*
  * Sets the VLAN ID of an entry, 1 to 4094; 0 = no VLAN. Packets from the GID get an 802.1Q tag with
@@ -315,6 +317,8 @@ void urxe_mr_unmap_all(struct urxe_mr *mr);
  * a further such call is unmapping them.
  */
 void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool done);
+/* Whether the region has one of the bytes. */
+bool urxe_mr_has_bytes(const struct urxe_mr *mr, const struct urxe_extent *bytes);
 uint32_t urxe_mr_key(const struct urxe_mr *mr);
 /* The attributes of the registration and the current key, without extents. */
 void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "commands/command.h"
+#include "hca.h"
 
 #define VLAN_MAX 4094
 
@@ -29,6 +30,7 @@ int pv_cmd_create_bind(struct pvrdma *dev, const union pv_request *request,
 	if (rc)
 		return rc;
 	dev->gids |= 1u << bind->index;
+	pv_hca_set_gid(dev, bind->index);
 	return urxe_gid_set_vlan(dev->engine, bind->index, vlan_of(bind->vlan));
 }
 
@@ -36,10 +38,13 @@ int pv_cmd_destroy_bind(struct pvrdma *dev, const union pv_request *request,
 			union pv_response *response)
 {
 	const uint32_t index = request->destroy_bind.index;
+	int rc;
 
 	(void)response;
 	if (index >= URXE_MAX_GIDS || !(dev->gids & 1u << index))
 		return -EINVAL;
 	dev->gids &= ~(1u << index);
-	return urxe_gid_set(dev->engine, index, NULL, false);
+	rc = urxe_gid_set(dev->engine, index, NULL, false);
+	pv_hca_set_gid(dev, index);
+	return rc;
 }

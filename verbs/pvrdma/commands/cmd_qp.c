@@ -2,6 +2,8 @@
 /* CREATE_QP, MODIFY_QP, QUERY_QP, DESTROY_QP. */
 #include <errno.h>
 
+#include <rxe/offload.h>
+
 #include "commands/command.h"
 #include "object.h"
 #include "port.h"
@@ -119,7 +121,7 @@ static void write_attr(const struct pv_qp *qp, struct pv_qp_attr *to)
 	struct urxe_qp_attr attr;
 	struct urxe_qp_init init;
 
-	urxe_qp_query(qp->qp, &attr, &init);
+	urxe_offload_query(qp->qp, &attr, &init);
 	*to = (struct pv_qp_attr){
 		.qp_state = attr.state,
 		.cur_qp_state = attr.state,

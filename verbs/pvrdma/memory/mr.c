@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca.h"
 #include "memory/page_dir.h"
 #include "object.h"
 
@@ -175,10 +176,12 @@ void pv_mr_memory_removed(struct pv_mr *mr, const struct pv_removed *removed)
 	if (!region)
 		return;
 	if (removed->all) {
+		pv_hca_withdraw(region, NULL);
 		urxe_mr_unmap_all(region);
 		return;
 	}
 	for (uint32_t i = 0; i < removed->n; i++) {
+		pv_hca_withdraw(region, &removed->bytes[i]);
 		if (urxe_mr_unmap(region, &removed->bytes[i])) {
 			urxe_mr_unmap_all(region);
 			return;

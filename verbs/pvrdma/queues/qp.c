@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "frames.h"
+#include "hca.h"
 #include "memory/page_dir.h"
 #include "memory/page_list.h"
 #include "object.h"
@@ -76,15 +77,30 @@ static void free_qpn(const struct pv_qp *qp, uint32_t qpn)
 		owner->free_qpn(owner->ctx, qpn);
 }
 
+/* The HCA chooses the number, if it takes the queue pair. */
+static int create_numbered(struct pvrdma *dev, struct urxe_qp_init *init, struct pv_qp *qp)
+{
+	int rc = pv_hca_serves(qp->pd) && qp->type != PV_QPT_GSI
+			 ? urxe_qp_create(dev->engine, init, &qp->qp)
+			 : -ENOSPC;
+
+	if (rc != -ENOSPC)
+		return rc;
+	init->qpn = take_qpn(dev, qp);
+	rc = urxe_qp_create(dev->engine, init, &qp->qp);
+	if (rc)
+		free_qpn(qp, init->qpn);
+	return rc;
+}
+
 static int open_engine_qp(struct pvrdma *dev, const struct pv_cmd_create_qp *request,
 			  struct pv_qp *qp)
 {
-	const struct urxe_qp_init init = {
+	struct urxe_qp_init init = {
 		.ctx = qp,
 		.type = qp->type == PV_QPT_RC ? URXE_QPT_RC : URXE_QPT_UD,
 		.sq_sig_all = request->sq_sig_all,
 		.pd = qp->pd->object.handle,
-		.qpn = take_qpn(dev, qp),
 		.send_cq = qp->send_cq->cq,
 		.recv_cq = qp->recv_cq->cq,
 		.srq = qp->srq ? qp->srq->recv.rq : NULL,
@@ -94,13 +110,11 @@ static int open_engine_qp(struct pvrdma *dev, const struct pv_cmd_create_qp *req
 			/* A malformed request is replaced by one with a segment. */
 			.max_recv_sge = request->max_recv_sge ? request->max_recv_sge : 1},
 	};
-	int rc = urxe_qp_create(dev->engine, &init, &qp->qp);
+	int rc = create_numbered(dev, &init, qp);
 
-	if (rc) {
-		free_qpn(qp, init.qpn);
+	if (rc)
 		return rc;
-	}
-	qp->qpn = init.qpn;
+	qp->qpn = urxe_qp_qpn(qp->qp);
 	qp->recv.rq = urxe_qp_rq(qp->qp);
 	return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <errno.h>
 
+#include <rxe/offload.h>
+
 #include "queues/event_ring.h"
 #include "queues/qp.h"
 #include "queues/recv_queue.h"
@@ -73,6 +75,9 @@ bool pv_qp_post_sends(struct pv_qp *qp)
 		}
 		pv_ring_consume(&qp->send);
 	}
+	/* The HCA gets requests at once, also while the switch has no room for frames. */
+	if (posted && urxe_qp_offloaded(qp->qp))
+		urxe_qp_execute(qp->qp, qp->object.dev->now);
 	pv_count_n(qp->object.dev, PVRDMA_SENDS, posted);
 	return posted > 0;
 }

@@ -46,8 +46,10 @@ bool pv_recv_queue_refill(struct pvrdma *dev, struct pv_recv_queue *queue)
 	queue->refilling = true;
 	for (; posted < n; posted++) {
 		read_wqe(queue, dev, &wr, segs);
-		if (urxe_post_recv(queue->rq, &wr))
+		if (urxe_post_recv(queue->rq, &wr)) {
+			dev->recvs_behind = true;
 			break;
+		}
 		pv_ring_consume(&queue->ring);
 	}
 	queue->refilling = false;

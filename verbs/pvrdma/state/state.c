@@ -4,6 +4,7 @@
 
 #include "activate.h"
 #include "doorbell_page.h"
+#include "hca.h"
 #include "object.h"
 #include "port.h"
 #include "shared_region.h"
@@ -14,9 +15,11 @@ static const struct vnic_state_format format = {.name = "urxepvrd", .version = 1
 void pvrdma_pause(struct pvrdma *dev, uint64_t now)
 {
 	pv_pass_time(dev, now);
+	dev->paused = true;
 	if (!dev->active || dev->no_master)
 		return;
 	pv_doorbell_pages_finish(dev);
+	pv_hca_end(dev);
 	pvrdma_flush(dev);
 	urxe_direct_withdraw(dev->engine);
 }
@@ -24,9 +27,11 @@ void pvrdma_pause(struct pvrdma *dev, uint64_t now)
 void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 {
 	pv_pass_time(dev, now);
+	dev->paused = false;
 	if (!dev->active || dev->no_master)
 		return;
 	urxe_direct_publish(dev->engine);
+	pv_hca_begin(dev);
 	if (!dev->link_up && !dev->told_down)
 		pv_port_tell(dev);
 }
@@ -109,6 +114,7 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 	else
 		pv_reset_quietly(dev);
 	pv_pass_time(dev, now);
+	dev->paused = true;
 	st->dev = dev;
 	read_stream(st, stream, length);
 	rc = st->stream.error;

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The PVRDMA device with an HCA that a provider double plays: which objects the HCA has, and when
+ * it loses them. */
+#include "pair.h"
+
+#include <errno.h>
+
+#include <vnic/dirty_log.h>
+
+#include "fake_hca.h"
+
+#define PAGE_OF_CONTEXT 3
+#define LEASED          0x900000u /* the first number of the owner */
+
+static struct {
+	struct guest g;
+	struct hca *hca;
+	struct pvrdma_hca of_device;
+	struct pvrdma_owner owner;
+	struct cq cq;
+	struct qp qp;
+	struct buffer buffer;
+	uint32_t next_qpn, attached;
+} f;
+
+/* --- The owner of the device */
+
+static uint32_t take_qpn(void *ctx)
+{
+	(void)ctx;
+	return f.next_qpn++;
+}
+
+static void free_qpn(void *ctx, uint32_t qpn)
+{
+	(void)ctx;
+	assert_true(qpn >= LEASED);
+}
+
+static void connecting(void *ctx, const uint8_t mac[6], uint32_t qpn)
+{
+	(void)ctx;
+	(void)mac;
+	(void)qpn;
+}
+
+static bool takes(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
+{
+	(void)ctx;
+	(void)qp_ctx;
+	(void)attr;
+	return true;
+}
+
+static const struct hca_owner hca_owner = {.takes = takes};
+
+static bool set_gid(void *ctx, uint32_t index, const struct urxe_gid *gid, bool v1)
+{
+	(void)ctx;
+	hca_set_gid(f.hca, index, gid, v1);
+	hca_read_gids(f.hca);
+	return hca_has_gid(f.hca, index);
+}
+
+static void attach(void *ctx, struct urxe_dev *engine)
+{
+	(void)ctx;
+	f.attached++;
+	hca_attach(f.hca, engine);
+}
+
+static void detach(void *ctx)
+{
+	(void)ctx;
+	hca_detach(f.hca);
+}
+
+/* --- The machine */
+
+static void give_hca(void)
+{
+	f.of_device = (struct pvrdma_hca){
+		.set_gid = set_gid,
+		.attach = attach,
+		.detach = detach,
+		.max_qp_wr = 1000,
+		.max_sge = 3,
+		.max_srq_wr = 64,
+		.max_srq_sge = 2,
+		.max_rd_atomic = 5,
+		.max_init_rd_atomic = 6,
+	};
+	pvrdma_set_hca(f.g.dev, &f.of_device);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&f, 0, sizeof(f));
+	f.next_qpn = LEASED;
+	f.owner = (struct pvrdma_owner){
+		.take_qpn = take_qpn, .free_qpn = free_qpn, .connecting = connecting};
+	fake_hca_init();
+	assert_int_equal(hca_open(&fake_hca.verbs, "fake0", 1, &hca_owner, &f.hca), 0);
+	hca_set_pkeys(f.hca, (const uint16_t[]){0xffff}, 1);
+	guest_open(&f.g, &(struct guest_attr){.id = 1, .owner = &f.owner});
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	guest_close(&f.g);
+	assert_int_equal(fake_hca.pds + fake_hca.mrs + fake_hca.cqs + fake_hca.srqs + fake_hca.qps,
+			 0);
+	hca_close(f.hca);
+	return 0;
+}
+
+static void open_objects(void)
+{
+	const struct qp_attr attr = {
+		.type = PV_QPT_RC, .send_cq = &f.cq, .recv_cq = &f.cq, .sge = 2};
+
+	cq_open(&f.g, &f.cq, 64);
+	buffer_open(&f.g, &f.buffer, VA, 3 * PV_PAGE, ALL_ACCESS);
+	qp_open(&f.g, &f.qp, &attr);
+}
+
+/* A program of a machine that has the HCA's address. */
+static void start(void)
+{
+	give_hca();
+	guest_start(&f.g);
+	assert_int_equal(guest_bind(&f.g, 1, &fake_gid, PV_NO_VLAN), 0);
+	guest_enter_context(&f.g, PAGE_OF_CONTEXT);
+	open_objects();
+}
+
+static void connect_qp(void)
+{
+	struct pv_qp_attr attr = {
+		.qp_state = URXE_QPS_INIT,
+		.port_num = 1,
+		.path_mtu = URXE_MTU_1024,
+		.dest_qp_num = 0x99,
+		.max_dest_rd_atomic = 1,
+		.max_rd_atomic = 1,
+		.ah_attr = {.ah_flags = 1, .port_num = 1, .sgid_index = 1, .dmac = {2, 3}},
+	};
+
+	assert_int_equal(
+		qp_modify(&f.g, &f.qp, &attr,
+			  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS),
+		0);
+	attr.qp_state = URXE_QPS_RTR;
+	assert_int_equal(qp_modify(&f.g, &f.qp, &attr,
+				   URXE_QP_STATE | URXE_QP_AV | URXE_QP_PATH_MTU |
+					   URXE_QP_DEST_QPN | URXE_QP_RQ_PSN |
+					   URXE_QP_MAX_DEST_RD_ATOMIC | URXE_QP_MIN_RNR_TIMER),
+			 0);
+	attr.qp_state = URXE_QPS_RTS;
+	assert_int_equal(qp_modify(&f.g, &f.qp, &attr,
+				   URXE_QP_STATE | URXE_QP_TIMEOUT | URXE_QP_RETRY_CNT |
+					   URXE_QP_RNR_RETRY | URXE_QP_SQ_PSN |
+					   URXE_QP_MAX_QP_RD_ATOMIC),
+			 0);
+}
+
+static void post_send(void)
+{
+	const struct pvrdma_sge sge = buffer_sge(&f.buffer, 10, 100);
+	const struct pvrdma_sq_wqe_hdr header = {.wr_id = 7,
+						 .num_sge = 1,
+						 .opcode = PVRDMA_WR_SEND,
+						 .send_flags = URXE_SEND_SIGNALED};
+
+	qp_post_send(&f.g, &f.qp, &header, &sge);
+}
+
+static void expect_failed_qp(void)
+{
+	struct pv_eqe event;
+
+	assert_true(guest_event(&f.g, &event));
+	assert_int_equal(event.type, URXE_ASYNC_QP_FATAL);
+	assert_int_equal(event.info, f.qp.handle);
+	assert_int_equal(qp_query(&f.g, &f.qp, NULL), URXE_QPS_ERR);
+}
+
+/* --- Tests */
+
+static void objects_of_programs_are_the_hcas(void **state)
+{
+	struct fake_qp *qp;
+
+	(void)state;
+	start();
+	qp = fake_hca.last_qp;
+	assert_int_equal(f.attached, 1);
+	assert_int_equal(fake_hca.qps, 1);
+	assert_int_equal(fake_hca.mrs, 1);
+	assert_int_equal(f.qp.qpn, qp->ibv.qp_num);
+	assert_int_equal(f.buffer.key, fake_hca.last_mr.lkey);
+	/* Scattered pages of the machine are one range, with the same offset in a page. */
+	assert_int_equal(fake_hca.last_mr.length, 3 * PV_PAGE);
+	assert_int_equal((uintptr_t)fake_hca.last_mr.addr % PV_PAGE, VA % PV_PAGE);
+	buffer_fill(&f.g, &f.buffer, 0, 3 * PV_PAGE, 5);
+	for (uint32_t i = 0; i < 3 * PV_PAGE; i++)
+		assert_int_equal(((uint8_t *)fake_hca.last_mr.addr)[i],
+				 *buffer_at(&f.g, &f.buffer, i));
+	connect_qp();
+	post_send();
+	assert_int_equal(qp->n_sends, 1);
+	fake_hca_complete_send(qp, IBV_WC_SUCCESS);
+	hca_poll(f.hca);
+	pvrdma_hca_polled(f.g.dev, 1);
+	{
+		struct pvrdma_cqe cqe;
+
+		assert_true(cq_poll(&f.g, &f.cq, &cqe));
+		assert_int_equal(cqe.wr_id, 7);
+		assert_int_equal(cqe.status, PVRDMA_WC_SUCCESS);
+	}
+	qp_close(&f.g, &f.qp);
+	buffer_close(&f.g, &f.buffer);
+	assert_int_equal(fake_hca.qps + fake_hca.mrs, 0);
+}
+
+static void a_machine_without_the_hcas_address_is_the_engines(void **state)
+{
+	struct urxe_gid other = fake_gid;
+
+	(void)state;
+	other.raw[15]++;
+	give_hca();
+	guest_start(&f.g);
+	assert_int_equal(guest_bind(&f.g, 1, &other, PV_NO_VLAN), 0);
+	guest_enter_context(&f.g, PAGE_OF_CONTEXT);
+	open_objects();
+	assert_int_equal(f.attached, 0);
+	assert_int_equal(f.qp.qpn, LEASED);
+	assert_int_equal(fake_hca.mrs, 0);
+}
+
+/* Queue pairs of the kernel use regions that the HCA cannot have: all memory, fast registrations.
+ */
+static void the_kernels_queue_pairs_are_the_engines(void **state)
+{
+	struct pv_cmd_create_mr all = {.flags = PV_MR_FLAG_DMA, .access_flags = ALL_ACCESS};
+	struct pv_cmd_create_mr fast = {.flags = PV_MR_FLAG_FRMR, .nchunks = 4};
+	uint32_t handle, key;
+
+	(void)state;
+	give_hca();
+	guest_start(&f.g);
+	assert_int_equal(guest_bind(&f.g, 1, &fake_gid, PV_NO_VLAN), 0);
+	assert_int_equal(f.attached, 1);
+	open_objects();
+	assert_int_equal(f.qp.qpn, LEASED);
+	assert_int_equal(fake_hca.qps, 0);
+	fake_hca.mrs = 0;
+	all.pd_handle = fast.pd_handle = f.g.pd;
+	assert_int_equal(mr_create(&f.g, &all, &handle, &key), 0);
+	assert_int_equal(mr_create(&f.g, &fast, &handle, &key), 0);
+	assert_int_equal(fake_hca.mrs, 0);
+	fake_hca.mrs = 1;
+}
+
+static void a_refused_queue_pair_is_the_engines(void **state)
+{
+	(void)state;
+	fake_hca.no_qps = true;
+	start();
+	assert_int_equal(f.qp.qpn, LEASED);
+	assert_int_equal(fake_hca.qps, 0);
+	qp_close(&f.g, &f.qp);
+}
+
+static void the_driver_sees_the_limits_of_both(void **state)
+{
+	const struct pv_device_caps *caps;
+
+	(void)state;
+	start();
+	caps = guest_caps(&f.g);
+	/* Queues have sizes of powers of two. */
+	assert_int_equal(caps->max_qp_wr, 512);
+	assert_int_equal(caps->max_srq_wr, 64);
+	assert_int_equal(caps->max_sge, 3);
+	assert_int_equal(caps->max_srq_sge, 2);
+	assert_int_equal(caps->max_qp_rd_atom, 5);
+	assert_int_equal(caps->max_qp_init_rd_atom, 6);
+}
+
+static void an_hca_that_goes_fails_its_queue_pairs(void **state)
+{
+	struct pvrdma_cqe cqe;
+	uint32_t key;
+
+	(void)state;
+	start();
+	key = f.buffer.key;
+	connect_qp();
+	post_send();
+	pvrdma_set_hca(f.g.dev, NULL);
+	assert_int_equal(fake_hca.qps + fake_hca.mrs + fake_hca.cqs, 0);
+	assert_true(cq_poll(&f.g, &f.cq, &cqe));
+	assert_int_equal(cqe.status, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_failed_qp();
+	qp_close(&f.g, &f.qp);
+	/* The next one has a region that is the engine's alone. */
+	open_objects();
+	assert_int_equal(f.qp.qpn, LEASED);
+	assert_int_not_equal(f.buffer.key, key);
+	qp_close(&f.g, &f.qp);
+	give_hca();
+	assert_int_equal(f.attached, 2);
+	open_objects();
+	assert_int_equal(f.qp.qpn, fake_hca.last_qp->ibv.qp_num);
+}
+
+/* The machine's memory goes: the HCA accesses none of a region that had some. */
+static void removed_memory_leaves_the_hca(void **state)
+{
+	struct buffer other;
+
+	(void)state;
+	start();
+	guest_plug(&f.g);
+	buffer_open(&f.g, &other, VA + 0x1000000, PV_PAGE, ALL_ACCESS);
+	assert_int_equal(fake_hca.mrs, 2);
+	guest_unplug(&f.g, GUEST_EXTRA, GUEST_EXTRA_SIZE);
+	assert_int_equal(fake_hca.mrs, 2);
+	/* One page of the first region. */
+	guest_unplug(&f.g, f.buffer.pages.addr[1], PV_PAGE);
+	assert_int_equal(fake_hca.mrs, 1);
+	guest_unplug(&f.g, 0, GUEST_EXTRA);
+	assert_int_equal(fake_hca.mrs, 0);
+}
+
+static void no_right_to_access_memory_ends_the_hca(void **state)
+{
+	(void)state;
+	start();
+	connect_qp();
+	pvrdma_set_bus_master(f.g.dev, false);
+	assert_int_equal(fake_hca.qps + fake_hca.mrs, 0);
+	pvrdma_set_bus_master(f.g.dev, true);
+	pvrdma_flush(f.g.dev);
+	expect_failed_qp();
+	assert_int_equal(f.attached, 2);
+}
+
+static void a_pause_ends_the_queue_pairs_of_the_hca(void **state)
+{
+	(void)state;
+	start();
+	connect_qp();
+	pvrdma_pause(f.g.dev, 1);
+	assert_int_equal(fake_hca.qps + fake_hca.mrs, 0);
+	pvrdma_set_hca(f.g.dev, NULL);
+	give_hca();
+	assert_int_equal(f.attached, 1);
+	pvrdma_resume(f.g.dev, 2);
+	assert_int_equal(f.attached, 2);
+	expect_failed_qp();
+}
+
+static void a_machine_with_failed_queue_pairs_migrates(void **state)
+{
+	(void)state;
+	start();
+	connect_qp();
+	f.owner.demand_qpn = NULL;
+	assert_int_equal(guest_migrate(&f.g), 0);
+	assert_int_equal(fake_hca.qps + fake_hca.mrs, 0);
+	expect_failed_qp();
+	give_hca();
+	assert_int_equal(f.attached, 2);
+}
+
+static struct {
+	uint64_t bytes;
+	const uint8_t *first;
+} logged;
+
+static void add_to_log(struct vnic_dirty_log *log, const void *bytes, uint64_t size)
+{
+	(void)log;
+	if (!logged.bytes)
+		logged.first = bytes;
+	logged.bytes += size;
+}
+
+/* A log of changed pages has all memory that the HCA may write to. */
+static void writes_of_the_hca_are_logged(void **state)
+{
+	struct vnic_dirty_log *log, before;
+	struct buffer read_only;
+
+	(void)state;
+	start();
+	buffer_open(&f.g, &read_only, VA + 0x1000000, PV_PAGE, 0);
+	assert_int_equal(fake_hca.mrs, 2);
+	log = vnic_guest_memory_log(f.g.memory);
+	before = *log;
+	*log = (struct vnic_dirty_log){.on = true, .add = add_to_log};
+	logged.bytes = 0;
+	buffer_fill(&f.g, &f.buffer, 0, 64, 9);
+	pvrdma_report_hca_writes(f.g.dev);
+	assert_int_equal(logged.bytes, 3 * PV_PAGE);
+	/* The device has a mapping of its own. */
+	assert_memory_equal(logged.first, buffer_at(&f.g, &f.buffer, 0), 64);
+	/* Also the writes since the last report, when the HCA ends. */
+	logged.bytes = 0;
+	pvrdma_set_hca(f.g.dev, NULL);
+	assert_true(logged.bytes >= 3 * PV_PAGE);
+	assert_int_equal(fake_hca.mrs, 0);
+	*log = before;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(objects_of_programs_are_the_hcas),
+		TEST(a_machine_without_the_hcas_address_is_the_engines),
+		TEST(the_kernels_queue_pairs_are_the_engines),
+		TEST(a_refused_queue_pair_is_the_engines),
+		TEST(the_driver_sees_the_limits_of_both),
+		TEST(an_hca_that_goes_fails_its_queue_pairs),
+		TEST(removed_memory_leaves_the_hca),
+		TEST(no_right_to_access_memory_ends_the_hca),
+		TEST(a_pause_ends_the_queue_pairs_of_the_hca),
+		TEST(a_machine_with_failed_queue_pairs_migrates),
+		TEST(writes_of_the_hca_are_logged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
