@@ -101,11 +101,6 @@ class OverHca(OneHost):
         self.outer.__exit__(*error)
         self.namespace.close()
 
-    def start_daemon(self):
-        self.client.environment.update(URXE_OUTER_DIR=self.outer.run_dir)
-        self.client.start_daemon()
-        del self.client.environment['URXE_OUTER_DIR']
-
 
 # docs/clients.md has the results of these.
 PLACES = {'one': OneHost, 'two': TwoHosts}

@@ -16,11 +16,14 @@ class Nested(Host):
         self.gone = 'error'
         self.transport = 'auto'  # of the HCA
         self.log = 'info'
-        self.environment.update(URXE_OUTER_DIR=outer.run_dir)
         self.start_daemon(['--hca', 'hca0', *ADDRESS])
-        del self.environment['URXE_OUTER_DIR']
         # One library for both, which the inner `urxe run` finds preloaded.
         self.urxe = outer.urxe
+
+    def start_daemon(self, arguments=None):
+        self.environment.update(URXE_OUTER_DIR=self.outer.run_dir)
+        super().start_daemon(arguments)
+        del self.environment['URXE_OUTER_DIR']
 
     def command(self, argv):
         return [self.urxe, 'run', '--run-dir', self.outer.run_dir, '--transport', self.transport, '--',

@@ -109,8 +109,9 @@ _urxe() {
 		--socket) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
 		--roce) _urxe_words 'v1 v2' "$word" ;;
 		--doorbells) _urxe_words 'trapped mapped' "$word" ;;
+		--way) _urxe_words 'hca engine auto' "$word" ;;
 		--mac | --mtu | --name) ;;
-		*) _urxe_words '--socket --mac --mtu --roce --doorbells --name --incoming --take-over --run-dir --help' "$word" ;;
+		*) _urxe_words '--socket --mac --mtu --roce --doorbells --name --way --incoming --take-over --run-dir --help' "$word" ;;
 		esac
 		;;
 	doctor) _urxe_words '--json --run-dir --help' "$word" ;;

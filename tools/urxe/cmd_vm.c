@@ -25,8 +25,8 @@
 
 static const char usage[] =
 	"usage: urxe vm --socket PATH[,PATH2] [--mac MAC] [--mtu BYTES] [--roce v1|v2]\n"
-	"               [--doorbells trapped|mapped] [--name NAME] [--incoming | --take-over]\n"
-	"               [--run-dir DIR]\n"
+	"               [--doorbells trapped|mapped] [--name NAME] [--way hca|engine|auto]\n"
+	"               [--incoming | --take-over] [--run-dir DIR]\n"
 	"Serves a virtual machine of QEMU 10.1 or later as a PCI device with two functions, by\n"
 	"vfio-user at two UNIX sockets: a vmxnet3, and the RDMA device PVRDMA. Linux has drivers\n"
 	"for both, so the machine needs no software of urxe. The machine is a station of its own\n"
@@ -46,6 +46,11 @@ static const char usage[] =
 	"                 mapped, from memory that it looks at: many messages are faster, and one\n"
 	"                 after a pause may be late by 1/64 of the pause, 50 ms at most\n"
 	"  --name NAME    of the switch's port, vm:NAME; default: the number of the process\n"
+	"  --way hca|engine|auto\n"
+	"                 what executes the queue pairs of the machine's programs, where an HCA\n"
+	"                 backs the device and has an address of the machine: with auto, the\n"
+	"                 default, the HCA for peers on other hosts, and the engine for machines\n"
+	"                 of this host\n"
 	"  --incoming     for a machine that migrates to this process: it joins the switch when "
 	"its\n"
 	"                 state has arrived. --mac and --roce are those of its old process\n"
@@ -57,17 +62,13 @@ static const char usage[] =
 	"Runs until SIGTERM or SIGINT, then removes the sockets, or until another process takes\n"
 	"over. Exit status: 0; 1 if it cannot start; 2 for a wrong command line.\n";
 
-static const struct option options[] = {{"socket", required_argument, NULL, 's'},
-					{"mac", required_argument, NULL, 'm'},
-					{"mtu", required_argument, NULL, 'u'},
-					{"roce", required_argument, NULL, 'r'},
-					{"name", required_argument, NULL, 'n'},
-					{"doorbells", required_argument, NULL, 'b'},
-					{"incoming", no_argument, NULL, 'i'},
-					{"take-over", no_argument, NULL, 't'},
-					{"run-dir", required_argument, NULL, 'd'},
-					{"help", no_argument, NULL, 'h'},
-					{0}};
+static const struct option options[] = {
+	{"socket", required_argument, NULL, 's'}, {"mac", required_argument, NULL, 'm'},
+	{"mtu", required_argument, NULL, 'u'},    {"roce", required_argument, NULL, 'r'},
+	{"name", required_argument, NULL, 'n'},   {"doorbells", required_argument, NULL, 'b'},
+	{"way", required_argument, NULL, 'w'},    {"incoming", no_argument, NULL, 'i'},
+	{"take-over", no_argument, NULL, 't'},    {"run-dir", required_argument, NULL, 'd'},
+	{"help", no_argument, NULL, 'h'},         {0}};
 
 #define MTU_MIN 576
 /* Longer paths do not fit sockaddr_un. */
@@ -163,6 +164,14 @@ static bool set_doorbells(struct arguments *a, const char *value)
 	return false;
 }
 
+static bool set_way(struct arguments *a, const char *value)
+{
+	if (hca_way_read(value, &a->attr.way))
+		return true;
+	log_line("--way is hca, engine or auto, and not %s", value);
+	return false;
+}
+
 static bool set_option(struct arguments *a, int opt, const char *value)
 {
 	switch (opt) {
@@ -172,6 +181,7 @@ static bool set_option(struct arguments *a, int opt, const char *value)
 	case 'u': return set_mtu(a, value);
 	case 'n': return set_name(a, value);
 	case 'b': return set_doorbells(a, value);
+	case 'w': return set_way(a, value);
 	case 'i': a->attr.incoming = true; return true;
 	case 't': a->attr.take_over = true; return true;
 	default: a->run_dir = value; return true;

@@ -92,6 +92,8 @@ static void dispatch(struct vm *vm, int fd)
 		vm_session_event(&vm->session);
 	} else if (fd == machine_peers_fd(&vm->peers)) {
 		machine_peers_event(&vm->peers);
+	} else if (fd == vm->hca.epoll_fd) {
+		machine_hca_event(&vm->hca);
 	} else if (!dispatch_replacement(vm, fd)) {
 		dispatch_to_function(vm, &vm->nic.function, fd);
 		dispatch_to_function(vm, &vm->rdma.function, fd);
@@ -147,7 +149,10 @@ static uint64_t prepare_sleep(struct vm *vm, uint64_t now)
 		next = due;
 	if (vm->held && next > now + HELD_NS)
 		next = now + HELD_NS;
-	return !vm->paused && datapath_arm(&vm->datapath, now) ? now : next;
+	if (vm->paused)
+		return next;
+	due = machine_hca_arm(&vm->hca, now) ? now : next;
+	return datapath_arm(&vm->datapath, now) ? now : due;
 }
 
 static void sleep_until_event(struct vm *vm, uint64_t now)
@@ -242,6 +247,16 @@ static void rest(struct vm *vm, uint64_t now, bool moved)
 		sleep_until_event(vm, now);
 }
 
+/* True: something has moved. */
+static bool run_devices(struct vm *vm, uint64_t now)
+{
+	const bool polled = machine_hca_poll(&vm->hca, now);
+	const bool moved = datapath_run(&vm->datapath, now);
+
+	vm->datapath.rdma_moved |= polled;
+	return moved || polled;
+}
+
 /* --- Migration */
 
 /* Rounds in which frames that wait may leave, before the machine stands still. */
@@ -254,8 +269,7 @@ static void finish_frames(void *ctx)
 	/* Frames of the station may still be the old process's. */
 	if (vm->replacement.taking_over)
 		return;
-	for (int i = 0; i < LAST_ROUNDS && !vm->paused && datapath_run(&vm->datapath, now_ns());
-	     i++)
+	for (int i = 0; i < LAST_ROUNDS && !vm->paused && run_devices(vm, now_ns()); i++)
 		;
 }
 
@@ -328,7 +342,8 @@ bool vm_run(struct vm *vm)
 
 		/* Events before, and frames, use the guest's memory. */
 		check_memory(vm);
-		moved = !vm->paused && datapath_run(&vm->datapath, now);
+		machine_hca_follow(&vm->hca);
+		moved = !vm->paused && run_devices(vm, now);
 		moved |= check_memory(vm);
 		vm->held = look_at_held(vm);
 		update_port(vm);
@@ -371,7 +386,8 @@ static int open_loop(struct vm *vm, char error[VM_ERROR])
 						?: vm_watch(vm, vm->session.epoll_fd)
 						?: vm_watch(vm, vm->nic.function.listener.fd)
 						?: vm_watch(vm, vm->rdma.function.listener.fd)
-						?: vm_watch(vm, vm->replacement.listener.fd);
+						?: vm_watch(vm, vm->replacement.listener.fd)
+						?: vm_watch(vm, vm->hca.epoll_fd);
 	if (!rc && machine_peers_fd(&vm->peers) >= 0)
 		rc = vm_watch(vm, machine_peers_fd(&vm->peers));
 	if (rc)
@@ -427,7 +443,7 @@ static void send_state(void *ctx, int socket)
 {
 	const struct vm *vm = ctx;
 
-	vm_state_send(vm->rdma.dev, &vm->peers, vm->name, socket);
+	vm_state_send(vm->rdma.dev, &vm->peers, &vm->hca, vm->name, socket);
 }
 
 static uint32_t take_qpn(void *ctx)
@@ -560,6 +576,16 @@ static int open_functions(struct vm *vm, const struct vm_attr *attr, struct bund
 		       ?: open_sockets(vm, attr, b, error);
 }
 
+static int open_hca(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
+{
+	const int rc =
+		machine_hca_open(&vm->hca, vm->rdma.dev, &vm->session, &vm->peers, attr->way);
+
+	if (rc)
+		snprintf(error, VM_ERROR, "cannot watch an HCA: %s", strerror(-rc));
+	return rc;
+}
+
 static int open_datapath(struct vm *vm, char error[VM_ERROR])
 {
 	int rc = datapath_init(&vm->datapath, &vm->link, &vm->nic, &vm->rdma, &vm->peers);
@@ -572,7 +598,9 @@ static int open_datapath(struct vm *vm, char error[VM_ERROR])
 static int open_all(struct vm *vm, const struct vm_attr *attr, struct bundle *b,
 		    char error[VM_ERROR])
 {
-	return open_functions(vm, attr, b, error) ?: open_datapath(vm, error) ?: open_loop(vm, error);
+	return open_functions(vm, attr, b, error) ?: open_hca(vm, attr, error)
+						  ?: open_datapath(vm, error)
+						  ?: open_loop(vm, error);
 }
 
 /* The session comes first: the machine's device stands still only for the rest. */
@@ -636,6 +664,7 @@ void vm_destroy(struct vm *vm)
 	hand_over_close(vm);
 	listen_socket_close(&vm->replacement.listener);
 	datapath_free(&vm->datapath);
+	machine_hca_close(&vm->hca);
 	pvrdma_function_close(&vm->rdma);
 	vmxnet3_function_close(&vm->nic);
 	machine_peers_close(&vm->peers);

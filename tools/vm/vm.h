@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <hca/way.h>
+
 #define VM_ERROR 256
 
 struct vm;
@@ -22,6 +24,8 @@ struct vm_attr {
 	/* Largest MTU of the vmxnet3. PVRDMA's is the smaller one of this and station_reply.mtu. */
 	uint16_t mtu;
 	bool roce_v1;
+	/* Which of HCA and engine executes queue pairs of the machine's programs. */
+	enum hca_way way;
 	/* The guest's doorbells are stores in memory, at which the process looks. */
 	bool map_doorbells;
 	/* The machine comes from another process: it gets no port before its state has arrived. */

@@ -6,6 +6,7 @@
 #include "urxed/uplink/station_protocol.h"
 #include "vm/datapath.h"
 #include "vm/host/announcer.h"
+#include "vm/host/machine_hca.h"
 #include "vm/host/machine_peers.h"
 #include "vm/host/session.h"
 #include "vm/host/spare_processor.h"
@@ -42,6 +43,7 @@ struct vm {
 	struct pvrdma_owner pvrdma_owner;
 	struct vmxnet3_function nic;
 	struct pvrdma_function rdma;
+	struct machine_hca hca;
 	struct datapath datapath;
 	struct loop_poll poll;
 	struct look_schedule looks; /* at doorbells in memory */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "hca.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -114,6 +115,15 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	}
 	*out = hca;
 	return 0;
+}
+
+/* The handle stays open, as that of hca_verbs_load(). */
+int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *owner,
+		      struct hca **hca)
+{
+	if (!dlopen("libibverbs.so.1", RTLD_NOW))
+		return -ENOSYS;
+	return hca_open(hca_verbs_load(), name, port, owner, hca);
 }
 
 /* Where the HCA is gone, these calls may fail, and free libibverbs' part all the same. */

@@ -47,6 +47,10 @@ struct hca_limits {
  */
 int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	     const struct hca_owner *owner, struct hca **hca);
+/* For a process that has not loaded libibverbs: loads it, and opens the device. -ENOSYS: the host
+ * has no libibverbs, or an old one. */
+int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *owner,
+		      struct hca **hca);
 /* Destroys the objects that are left. Without the lock, after hca_detach(). */
 void hca_close(struct hca *hca);
 /* In a forked child: closes the parent's descriptors. */

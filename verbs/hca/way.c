@@ -27,6 +27,7 @@ const char *way_reason_text(enum way_reason reason)
 		[WAY_ADDRESS] = "the HCA lacks the address or MTU",
 		[WAY_NUMBER_TAKEN] = "another process has the number",
 		[WAY_KERNEL] = "of the machine's kernel",
+		[WAY_REGION] = "the HCA lacks a region",
 	};
 
 	return texts[reason];

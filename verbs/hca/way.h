@@ -19,7 +19,8 @@ enum way_reason {
 	WAY_FORCED,       /* by the user */
 	WAY_ADDRESS,      /* the HCA does not have the source GID, or the path MTU */
 	WAY_NUMBER_TAKEN, /* another process has the QPN */
-	WAY_KERNEL        /* of the kernel of a virtual machine */
+	WAY_KERNEL,       /* of the kernel of a virtual machine */
+	WAY_REGION        /* its PD has a region of the engine alone */
 };
 
 /* For `urxe show transport`. */

@@ -148,10 +148,10 @@ static void set_logging(void *ctx, bool on)
 	function_set_logging(&((struct pvrdma_function *)ctx)->function, on);
 }
 
-/* PVRDMA marks all memory when it writes it. */
-static void mark_nothing(void *ctx)
+/* PVRDMA marks all memory when it writes it, but an HCA does not tell what it writes. */
+static void mark_hca_writes(void *ctx)
 {
-	(void)ctx;
+	pvrdma_report_hca_writes(((struct pvrdma_function *)ctx)->dev);
 }
 
 static const struct vnic_vfio_migration_ops migration = {
@@ -161,7 +161,7 @@ static const struct vnic_vfio_migration_ops migration = {
 	.restore = restore_device,
 	.refused = note_refused_state,
 	.logging = set_logging,
-	.mark = mark_nothing,
+	.mark = mark_hca_writes,
 };
 
 /* --- Opening */

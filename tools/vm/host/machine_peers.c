@@ -21,7 +21,7 @@ static uint32_t own_number(const struct machine_peers *p)
 	return VNIC_BLOCK(p->session->welcome.qpn_first);
 }
 
-static bool is_known(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
+bool machine_peers_knows(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct peer_route *route = p->routes[process_of(qpn)];
 
@@ -33,7 +33,7 @@ bool machine_peers_has(const struct machine_peers *p, const uint8_t mac[6], uint
 {
 	const struct vnic_driver *nic = p->session->nic;
 
-	return nic && vnic_driver_direct_allowed(nic) && is_known(p, mac, qpn);
+	return nic && vnic_driver_direct_allowed(nic) && machine_peers_knows(p, mac, qpn);
 }
 
 static struct peer *find_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
@@ -145,7 +145,7 @@ void machine_peers_meet(struct machine_peers *p, const uint8_t mac[6], uint32_t 
 {
 	int fds[VNIC_INBOX_FDS], rc;
 
-	if (!may_be_here(p, mac) || is_known(p, mac, qpn))
+	if (!may_be_here(p, mac) || machine_peers_knows(p, mac, qpn))
 		return;
 	close_ended(p);
 	rc = vnic_driver_introduce(p->session->nic, mac, qpn, fds);
@@ -198,7 +198,7 @@ static struct peer_route *route_of(struct machine_peers *p, uint64_t now,
 
 static void count_by_switch(struct machine_peers *p, const struct urxe_frame *frame)
 {
-	if (!is_known(p, frame->data, frame->dest_qpn))
+	if (!machine_peers_knows(p, frame->data, frame->dest_qpn))
 		return;
 	count(p,
 	      machine_peers_has(p, frame->data, frame->dest_qpn) ? VNIC_DIRECT_FULL

@@ -52,6 +52,9 @@ void machine_peers_meet(struct machine_peers *p, const uint8_t mac[6], uint32_t 
 /* Whether the process of that queue pair is known, and urxed permits copies now. */
 bool machine_peers_has(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
 
+/* Whether the process of that queue pair is known. */
+bool machine_peers_knows(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
+
 /* Whether the process of that queue pair copies referenced payloads (struct urxe_reference) from
  * the machine's memory. */
 bool machine_peers_may_reference(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);

@@ -125,6 +125,7 @@ static int attach(struct vm_session *s)
 		return rc;
 	}
 	s->welcome = now;
+	s->attachments++;
 	/* A daemon that was started since knows only the numbers that it has leased. */
 	add_all_foreign(s, !s->demands_later);
 	/* Peers have the inbox already; this daemon introduces further ones. */

@@ -32,6 +32,7 @@ struct vm_session {
 	int epoll_fd;                       /* readable when vm_session_event has something to do */
 	struct vnic_driver *nic;            /* NULL = no daemon */
 	struct vnic_attach_welcome welcome; /* of the last attachment; qpn_first is 0 before any */
+	uint32_t attachments;               /* so far */
 	struct leases leases;
 	uint32_t refused;         /* numbers that the daemon did not admit */
 	struct vnic_inbox *inbox; /* made by vm_session_make_inbox, whose caller owns it */

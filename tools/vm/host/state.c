@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rxe/offload.h>
 #include <session/state_document.h>
 
 static uint32_t count_qps(const struct pvrdma *dev)
@@ -33,17 +34,19 @@ static bool is_direct(const struct machine_peers *peers, const struct urxe_qp_at
 	       machine_peers_has(peers, attr->path.dmac, attr->dest_qpn);
 }
 
-static void copy_qp(const struct machine_peers *peers, const struct urxe_qp *qp,
-		    struct state_qp *entry)
+static void copy_qp(const struct machine_peers *peers, const struct machine_hca *hca,
+		    const struct urxe_qp *qp, struct state_qp *entry)
 {
 	state_document_fill_qp(entry, qp);
+	entry->hca = urxe_qp_offloaded(qp);
+	entry->way_reason = machine_hca_reason(hca, qp);
 	entry->direct = is_direct(peers, &entry->attr);
 	entry->memory = state_document_copies(entry, qp) &&
 			machine_peers_has(peers, entry->attr.path.dmac, entry->attr.dest_qpn);
 }
 
 static bool copy_objects(const struct pvrdma *dev, const struct machine_peers *peers,
-			 struct state_document *state)
+			 const struct machine_hca *hca, struct state_document *state)
 {
 	const struct urxe_qp *qp;
 	const struct urxe_mr *mr;
@@ -54,14 +57,14 @@ static bool copy_objects(const struct pvrdma *dev, const struct machine_peers *p
 	if (!state->qps || !state->mrs)
 		return false;
 	for (at = 0; (qp = pvrdma_next_qp(dev, &at));)
-		copy_qp(peers, qp, &state->qps[state->n_qps++]);
+		copy_qp(peers, hca, qp, &state->qps[state->n_qps++]);
 	for (at = 0; (mr = pvrdma_next_mr(dev, &at));)
 		urxe_mr_query(mr, &state->mrs[state->n_mrs++]);
 	return true;
 }
 
-void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers, const char *name,
-		   int socket)
+void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers,
+		   const struct machine_hca *hca, const char *name, int socket)
 {
 	struct state_counter counters[PVRDMA_COUNTERS + VNIC_DIRECT_COUNT];
 	struct state_document state = {.socket = socket,
@@ -78,7 +81,7 @@ void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers, 
 	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
 		counters[PVRDMA_COUNTERS + i] = (struct state_counter){
 			vnic_direct_counter_name((enum vnic_direct_counter)i), peers->counters[i]};
-	complete = copy_objects(dev, peers, &state);
+	complete = copy_objects(dev, peers, hca, &state);
 	state_document_send(&state, complete);
 	free(state.qps);
 	free(state.mrs);

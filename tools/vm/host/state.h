@@ -5,13 +5,14 @@
 
 #include <pvrdma/pvrdma.h>
 
+#include "vm/host/machine_hca.h"
 #include "vm/host/machine_peers.h"
 
 /*
  * Sends the state on `socket`, and closes that. Never blocks. name: of the process, "vm:NAME" or
  * "vm".
  */
-void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers, const char *name,
-		   int socket);
+void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers,
+		   const struct machine_hca *hca, const char *name, int socket);
 
 #endif

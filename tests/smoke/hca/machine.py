@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+The device process of a virtual machine uses the device of another urxe as its HCA. The machine is made by hand
+(machine_on_hca.c), and has an address of the HCA. Its peer is a native program on the HCA's device.
+"""
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+from host import START_SECONDS, Failure, Host, main, until  # noqa: E402
+from nested import OUTER, Nested  # noqa: E402
+
+SECONDS = 60
+LEASED = 0x800000  # leases begin here while an HCA backs the device
+
+
+class Machine:
+    """The device process, and the program that plays the machine."""
+
+    def __init__(self, build, outer, nested, *options):
+        path = os.path.join(nested.top, 'machine')
+        self.nested = nested
+        self.device = outer.start(nested.urxe, 'vm', '--run-dir', nested.run_dir, '--socket', path,
+                                  '--name', 'guest', *options)
+        until(START_SECONDS, lambda: os.path.exists(f'{path}.1') or not self.device.running(), self.device.describe)
+        self.program = outer.start(os.path.join(build, 'tests/smoke/machine_on_hca'), path, 'hca0',
+                                   stdin=subprocess.PIPE)
+        self.lines = 0
+        self.answer('open')
+
+    def answer(self, command):
+        """The number behind the command's name in the next line of output."""
+        self.lines += 1
+        until(SECONDS, lambda: self.program.output().count('\n') >= self.lines or not self.program.running(),
+              self.describe)
+        lines = self.program.output().splitlines()
+        if len(lines) < self.lines or lines[self.lines - 1].split()[0] != command:
+            raise Failure(f'{command}: {self.describe()}')
+        return int((lines[self.lines - 1].split() + ['0'])[1])
+
+    def run(self, command):
+        self.program.process.stdin.write(f'{command}\n'.encode())
+        self.program.process.stdin.flush()
+        return self.answer(command)
+
+    def describe(self):
+        return f'{self.device.describe()}\n{self.program.describe()}'
+
+    def qp(self, number):
+        return next(qp for qp in self.nested.show('qp')['qps'] if qp['qpn'] == number)
+
+    def counter(self, name):
+        rows = [row['value'] for row in self.nested.show('counter')['counters'] if row['name'] == name]
+        return sum(rows)
+
+    def check(self, command, by_hca, reason):
+        before = self.counter('hca_requests')
+        number = self.run(command)
+        qp = self.qp(number)
+        requests = self.counter('hca_requests') - before
+        print(f'{command}: QP {number:#x}, path {qp["path"]}, {qp["way_reason"]}, {requests} requests by the HCA')
+        if by_hca != (qp['path'] == 'hca') or by_hca != bool(requests) or by_hca != (number < LEASED):
+            raise Failure(f'{command}: the wrong way: {qp}\n{self.describe()}')
+        if qp['way_reason'] != reason:
+            raise Failure(f'{command}: the wrong reason: {qp}')
+
+    def end(self):
+        self.program.kill()
+        self.device.kill()
+
+
+def set_port(outer, nested, state, used):
+    """Changes the state of the HCA's port, as its daemon does, and waits until the other daemon has seen it."""
+    path = os.path.join(outer.run_dir, 'sys/class/infiniband/hca0/ports/1/state')
+    with open(path + '.new', 'w', encoding='ascii') as file:
+        file.write(state + '\n')
+    os.rename(path + '.new', path)
+    until(10, lambda: nested.show('device')['hca'][0]['used'] == used, lambda: f'the daemon does not see {state}')
+
+
+def check_ways(build, outer, nested):
+    machine = Machine(build, outer, nested)
+    for _ in range(2):
+        machine.check('rc', True, 'another host')
+        machine.run('close')
+        machine.check('srq', True, 'datagrams or a shared receive queue')
+        machine.run('close')
+        machine.check('ud', True, 'datagrams or a shared receive queue')
+        machine.run('close')
+    return machine
+
+
+def check_restart(nested, machine):
+    """Connections by the HCA outlive the daemon."""
+    machine.check('rc', True, 'another host')
+    nested.daemon.kill()
+    machine.run('again')
+    nested.start_daemon()
+    until(10, lambda: 'joined the urxed' in machine.device.errors(), machine.describe)
+    number = machine.run('again')
+    until(10, lambda: 'qps' in nested.show('qp'), machine.describe)
+    if machine.qp(number)['path'] != 'hca':
+        raise Failure(f'not by the HCA after the restart: {machine.describe()}')
+    machine.run('close')
+
+
+def check_change(outer, nested, machine):
+    """Queue pairs of an HCA that goes fail, and later ones are the engine's until it returns."""
+    machine.check('rc', True, 'another host')
+    set_port(outer, nested, '1: DOWN', False)
+    machine.run('fails')
+    machine.run('close')
+    if 'has gone' not in machine.device.errors():
+        raise Failure(f'the HCA is still there: {machine.describe()}')
+    number = machine.run('create')
+    if number < LEASED or machine.qp(number)['way_reason'] is not None:
+        raise Failure(f'a queue pair without an HCA: {machine.qp(number)}')
+    machine.run('close')
+    set_port(outer, nested, '4: ACTIVE', True)
+    until(10, lambda: len(re.findall('executes queue pairs', machine.device.errors())) == 2, machine.describe)
+    number = machine.run('create')
+    if number >= LEASED:
+        raise Failure(f'the HCA has returned, and the QPN is {number:#x}: {machine.describe()}')
+    machine.end()
+
+
+def check_engine(build, outer, nested):
+    """--way engine: no HCA."""
+    machine = Machine(build, outer, nested, '--way', 'engine')
+    number = machine.run('create')
+    if number < LEASED or 'executes queue pairs' in machine.device.errors():
+        raise Failure(f'QPN {number:#x} in spite of --way engine: {machine.describe()}')
+    machine.end()
+
+
+def run():
+    build = sys.argv[1]
+    with Host(build, arguments=OUTER) as outer:
+        with Nested(build, outer) as nested:
+            machine = check_ways(build, outer, nested)
+            check_restart(nested, machine)
+            check_change(outer, nested, machine)
+            check_engine(build, outer, nested)
+
+
+if __name__ == '__main__':
+    main(run)

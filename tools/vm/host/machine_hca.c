@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "vm/host/machine_hca.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <rxe/offload.h>
+
+#include "common/log.h"
+
+/* --- The way of a connection */
+
+/*
+ * The peer decides alike: two queue pairs of the machine, or the peer is a machine whose queue pair
+ * has a number of urxed, because no HCA has it. Programs of this host reach the machine's address
+ * by the HCA only.
+ */
+static bool is_local(const struct machine_hca *h, const struct urxe_qp_attr *attr)
+{
+	const uint8_t *mac = attr->path.dmac;
+	const struct vm_session *s = h->session;
+
+	if (!memcmp(mac, s->mac, sizeof(s->mac)))
+		return true;
+	return memcmp(mac, s->welcome.mac, sizeof(s->welcome.mac)) &&
+	       machine_peers_knows(h->peers, mac, attr->dest_qpn);
+}
+
+static bool takes_connection(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
+{
+	const struct machine_hca *h = ctx;
+
+	(void)qp_ctx;
+	return h->way == HCA_WAY_HCA || !is_local(h, attr);
+}
+
+static enum way_reason connection_reason(const struct machine_hca *h,
+					 const struct urxe_qp_attr *attr)
+{
+	struct hca_limits limits;
+
+	hca_limits(h->hca, &limits);
+	if (!hca_has_gid(h->hca, attr->path.sgid_index) || attr->path_mtu > limits.mtu)
+		return WAY_ADDRESS;
+	return h->way != HCA_WAY_HCA && is_local(h, attr) ? WAY_LOCAL : WAY_REGION;
+}
+
+static enum way_reason find_reason(const struct machine_hca *h, const struct urxe_qp *qp)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+
+	urxe_qp_query(qp, &attr, &init);
+	if (!pvrdma_qp_is_of_program(init.ctx))
+		return WAY_KERNEL;
+	if (!pvrdma_has_hca(h->dev))
+		return WAY_ADDRESS;
+	if (!urxe_offload_has_qp(qp))
+		return WAY_NO_HCA;
+	if (init.type == URXE_QPT_UD || init.srq)
+		return WAY_OF_DEVICE;
+	if (!urxe_qp_offloaded(qp))
+		return connection_reason(h, &attr);
+	return h->way == HCA_WAY_HCA ? WAY_FORCED : WAY_REMOTE;
+}
+
+const char *machine_hca_reason(const struct machine_hca *h, const struct urxe_qp *qp)
+{
+	return h->hca ? way_reason_text(find_reason(h, qp)) : NULL;
+}
+
+/* --- The HCA of the device */
+
+static bool set_gid(void *ctx, uint32_t index, const struct urxe_gid *gid, bool v1)
+{
+	const struct machine_hca *h = ctx;
+
+	hca_set_gid(h->hca, index, gid, v1);
+	if (gid)
+		hca_read_gids(h->hca);
+	return gid && hca_has_gid(h->hca, index);
+}
+
+static void attach(void *ctx, struct urxe_dev *engine)
+{
+	const struct machine_hca *h = ctx;
+
+	hca_attach(h->hca, engine);
+	log_line("%s executes queue pairs of the machine's programs", h->wanted.name);
+}
+
+static void detach(void *ctx)
+{
+	hca_detach(((struct machine_hca *)ctx)->hca);
+}
+
+static uint32_t at_least_one(uint32_t n)
+{
+	return n ? n : 1;
+}
+
+static void give_to_device(struct machine_hca *h)
+{
+	struct hca_limits limits;
+
+	hca_limits(h->hca, &limits);
+	h->of_device = (struct pvrdma_hca){
+		.set_gid = set_gid,
+		.attach = attach,
+		.detach = detach,
+		.ctx = h,
+		.max_qp_wr = at_least_one(limits.max_qp_wr),
+		.max_sge = at_least_one(limits.max_sge),
+		.max_srq_wr = at_least_one(limits.max_srq_wr),
+		.max_srq_sge = at_least_one(limits.max_srq_sge),
+		.max_rd_atomic = at_least_one(limits.max_rd_atomic),
+		.max_init_rd_atomic = at_least_one(limits.max_init_rd_atomic),
+	};
+	pvrdma_set_hca(h->dev, &h->of_device);
+}
+
+/* --- It comes and goes */
+
+static int watch(const struct machine_hca *h, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static void close_hca(struct machine_hca *h)
+{
+	if (!h->hca)
+		return;
+	epoll_ctl(h->epoll_fd, EPOLL_CTL_DEL, hca_comp_fd(h->hca), NULL);
+	epoll_ctl(h->epoll_fd, EPOLL_CTL_DEL, hca_async_fd(h->hca), NULL);
+	hca_close(h->hca);
+	h->hca = NULL;
+}
+
+static void open_hca(struct machine_hca *h)
+{
+	/* All partitions of the device: PVRDMA has the default one. */
+	static const uint16_t pkeys[] = {URXE_DEFAULT_PKEY};
+	int rc = hca_load_and_open(h->wanted.name, h->wanted.port, &h->owner, &h->hca);
+
+	if (!rc)
+		rc = watch(h, hca_comp_fd(h->hca)) ?: watch(h, hca_async_fd(h->hca));
+	if (rc) {
+		close_hca(h);
+		log_line("cannot open %s: %s", h->wanted.name, strerror(-rc));
+		return;
+	}
+	hca_set_pkeys(h->hca, pkeys, 1);
+	give_to_device(h);
+}
+
+static void lose_hca(struct machine_hca *h)
+{
+	if (!h->hca)
+		return;
+	if (pvrdma_has_hca(h->dev))
+		log_line("%s has gone; queue pairs that it executed fail", h->wanted.name);
+	pvrdma_set_hca(h->dev, NULL);
+	close_hca(h);
+}
+
+static bool is_same_port(const struct vnic_attach_hca *a, const struct vnic_attach_hca *b)
+{
+	return a->port == b->port && !strcmp(a->name, b->name);
+}
+
+/* A later urxed counts generations anew: the HCA stays if it has the same name and port. */
+static bool has_changed(struct machine_hca *h)
+{
+	const struct vm_session *s = h->session;
+	const struct vnic_attach_hca *now = &s->welcome.port.hca;
+	const bool later_daemon = s->attachments != h->attachment;
+
+	if (!s->attachments)
+		return false;
+	h->attachment = s->attachments;
+	if (later_daemon && is_same_port(now, &h->wanted)) {
+		h->wanted = *now;
+		return false;
+	}
+	return later_daemon || now->generation != h->wanted.generation;
+}
+
+void machine_hca_follow(struct machine_hca *h)
+{
+	const bool changed = has_changed(h);
+
+	if (!changed && !(h->hca && hca_is_dead(h->hca)))
+		return;
+	lose_hca(h);
+	/* A dead one is opened again when urxed names it anew. */
+	if (!changed)
+		return;
+	h->wanted = h->session->welcome.port.hca;
+	if (h->wanted.name[0] && h->way != HCA_WAY_ENGINE)
+		open_hca(h);
+}
+
+int machine_hca_open(struct machine_hca *h, struct pvrdma *dev, const struct vm_session *session,
+		     const struct machine_peers *peers, enum hca_way way)
+{
+	*h = (struct machine_hca){
+		.dev = dev,
+		.session = session,
+		.peers = peers,
+		.way = way,
+		.owner = {.takes = takes_connection, .ctx = h},
+	};
+	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (h->epoll_fd < 0)
+		return -errno;
+	machine_hca_follow(h);
+	return 0;
+}
+
+void machine_hca_close(struct machine_hca *h)
+{
+	if (!h->dev)
+		return;
+	pvrdma_set_hca(h->dev, NULL);
+	close_hca(h);
+	if (h->epoll_fd >= 0)
+		close(h->epoll_fd);
+	h->dev = NULL;
+}
+
+/* --- Completions */
+
+bool machine_hca_poll(struct machine_hca *h, uint64_t now)
+{
+	uint64_t before;
+	bool more;
+
+	if (!h->hca || !pvrdma_has_hca(h->dev))
+		return false;
+	before = hca_completions(h->hca);
+	more = hca_poll(h->hca) || hca_completions(h->hca) != before;
+	if (more)
+		pvrdma_hca_polled(h->dev, now);
+	return more;
+}
+
+bool machine_hca_arm(struct machine_hca *h, uint64_t now)
+{
+	if (!h->hca || !pvrdma_has_hca(h->dev) || !hca_arm(h->hca))
+		return false;
+	pvrdma_hca_polled(h->dev, now);
+	return true;
+}
+
+void machine_hca_event(struct machine_hca *h)
+{
+	if (!h->hca)
+		return;
+	hca_handle_events(h->hca);
+	pvrdma_hca_gids_changed(h->dev);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The HCA of the host in the device process of a virtual machine (docs/hca.md): opens the one that
+ * urxed names, gives it to PVRDMA, and passes its completions on. vm.c calls it, in the thread that
+ * runs the engine.
+ */
+#ifndef URXE_VM_HOST_MACHINE_HCA_H
+#define URXE_VM_HOST_MACHINE_HCA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hca/hca.h>
+#include <hca/way.h>
+#include <pvrdma/pvrdma.h>
+
+#include "vm/host/machine_peers.h"
+#include "vm/host/session.h"
+
+struct machine_hca {
+	struct pvrdma *dev;
+	const struct vm_session *session;
+	const struct machine_peers *peers;
+	enum hca_way way;
+	int epoll_fd;    /* readable when machine_hca_event has something to do */
+	struct hca *hca; /* NULL: none */
+	/* What urxed has named last, and the attachment of the session that it came by. */
+	struct vnic_attach_hca wanted;
+	uint32_t attachment;
+	struct hca_owner owner;
+	struct pvrdma_hca of_device; /* for pvrdma_set_hca */
+};
+
+/* *h must stay where it is. 0, or a negative errno value of epoll_create1(2); without an HCA the
+ * function succeeds. */
+int machine_hca_open(struct machine_hca *h, struct pvrdma *dev, const struct vm_session *session,
+		     const struct machine_peers *peers, enum hca_way way);
+/* While the device still exists. Accepts a zeroed structure. */
+void machine_hca_close(struct machine_hca *h);
+
+/* Opens and closes the HCA as urxed has named it by now. May block while libibverbs opens it. */
+void machine_hca_follow(struct machine_hca *h);
+/* Passes completions to the engine. True: there were some, so PVRDMA has to be run. */
+bool machine_hca_poll(struct machine_hca *h, uint64_t now);
+/* Before a sleep: the next completion makes epoll_fd readable. True: do not sleep. */
+bool machine_hca_arm(struct machine_hca *h, uint64_t now);
+/* When epoll_fd is readable. */
+void machine_hca_event(struct machine_hca *h);
+
+/* Why the HCA executes the queue pair of the device, or does not; NULL: the host has no HCA. */
+const char *machine_hca_reason(const struct machine_hca *h, const struct urxe_qp *qp);
+
+#endif
