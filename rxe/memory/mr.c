@@ -187,6 +187,19 @@ static int replace_offloaded(struct urxe_mr **mr, const struct urxe_mr_attr *att
 	return 0;
 }
 
+static int add_region(struct urxe_mr *mr, struct urxe_mr **out)
+{
+	struct urxe_dev *dev = mr->dev;
+	int rc = idmap_add(&dev->mrs, mr->key, mr);
+
+	if (rc)
+		return rc;
+	dev->regions_alone += !mr->hca;
+	mr_publish(mr);
+	*out = mr;
+	return 0;
+}
+
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **out)
 {
 	struct urxe_mr *mr;
@@ -202,16 +215,34 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
 		return -ENOMEM;
 	rc = choose_key(mr, attr);
 	if (!rc)
-		rc = idmap_add(&dev->mrs, mr->key, mr);
+		rc = add_region(mr, out);
 	if (rc) {
 		offload_deregister(mr);
 		mr_free(mr);
-		return rc;
 	}
-	dev->regions_alone += !mr->hca;
-	mr_publish(mr);
-	*out = mr;
-	return 0;
+	return rc;
+}
+
+int urxe_offload_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void *hca,
+			uint32_t key, struct urxe_mr **out)
+{
+	struct urxe_mr *mr;
+	int rc = mr_check_attr(dev, attr);
+
+	RECORD_ENTRY(dev, MR_REG, .mr = *attr);
+	if (rc)
+		return rc;
+	if (hca && (!key || is_reserved(dev, key) || mr_find(dev, key)))
+		return -EEXIST;
+	mr = make_mr(dev, attr);
+	if (!mr)
+		return -ENOMEM;
+	mr->hca = hca;
+	mr->key = hca ? key : mr_new_key(dev, false);
+	rc = add_region(mr, out);
+	if (rc)
+		mr_free(mr);
+	return rc;
 }
 
 int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)

@@ -251,6 +251,14 @@ static int dealloc_pd(struct ibv_pd *pd)
 	return 0;
 }
 
+static void delay(void)
+{
+	if (!fake_hca.delays)
+		return;
+	sem_post(&fake_hca.delayed);
+	sem_wait(&fake_hca.go_on);
+}
+
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 			     unsigned int access)
 {
@@ -258,6 +266,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 
 	(void)iova;
 	(void)access;
+	delay();
 	errno = ENOMEM;
 	if (fake_hca.no_mrs)
 		return NULL;
@@ -391,6 +400,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct ibv_ah *ah;
 
+	delay();
 	errno = EHOSTUNREACH;
 	if (fake_hca.no_ahs)
 		return NULL;

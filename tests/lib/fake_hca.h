@@ -6,6 +6,7 @@
 #ifndef URXE_TESTS_LIB_FAKE_HCA_H
 #define URXE_TESTS_LIB_FAKE_HCA_H
 
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,6 +38,10 @@ struct fake_hca {
 	bool has_rates;    /* queue pairs may have a rate limit */
 	bool no_qps, no_srqs, no_mrs, no_ahs, no_resize;
 	uint32_t pds, mrs, cqs, srqs, qps, ahs; /* objects that exist */
+	/* The double delays: ibv_reg_mr and ibv_create_ah wait for `go_on`, after they have posted
+	 * `delayed`. */
+	bool delays;
+	sem_t delayed, go_on;
 	uint32_t resized_to;
 	uint32_t armed; /* calls of req_notify_cq */
 	int arm_solicited;

@@ -44,6 +44,7 @@ struct hca {
 	struct work_ids work_ids;
 	uint32_t flat_pieces; /* mappings of flat_memory.h */
 	uint64_t completions; /* that were passed to the engine */
+	uint32_t calls;       /* of other threads, outside the engine's lock; hca_close waits */
 };
 
 /* The functions of struct urxe_offload_ops. */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "device.h"
@@ -126,9 +127,19 @@ int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *ow
 	return hca_open(hca_verbs_load(), name, port, owner, hca);
 }
 
+/* A call of another thread takes as long as the HCA does, so this thread looks now and then. */
+static void wait_for_calls(const struct hca *hca)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	while (__atomic_load_n(&hca->calls, __ATOMIC_ACQUIRE))
+		nanosleep(&pause, NULL);
+}
+
 /* Where the HCA is gone, these calls may fail, and free libibverbs' part all the same. */
 void hca_close(struct hca *hca)
 {
+	wait_for_calls(hca);
 	if (hca->channel)
 		hca->verbs->destroy_comp_channel(hca->channel);
 	hca->verbs->close_device(hca->context);

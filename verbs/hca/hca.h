@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The HCA that backs the device: rxe/offload.h on libibverbs. For port/ of verbs/.
+ * The HCA that backs the device: rxe/offload.h on libibverbs. For the front ends: verbs/ and
+ * tools/vm/.
  *
- * The caller holds port.lock in all functions but hca_open(), hca_close(), and hca_abandon() in a
- * forked child. While a device is opened or closed, libibverbs calls back into the interposed
- * functions. Functions that return int return 0 or a negative errno value, except those of
- * descriptors.
+ * "The lock" is that of the engine, port.lock in a program; a device process needs none, because it
+ * has one thread. The caller holds it in all functions, unless their comment says otherwise, and
+ * but for hca_abandon() in a forked child. While a device is opened or closed, libibverbs calls
+ * back into the interposed functions. Functions that return int return 0 or a negative errno value,
+ * except those of descriptors.
  */
 #ifndef URXE_VERBS_HCA_HCA_H
 #define URXE_VERBS_HCA_HCA_H
@@ -51,7 +53,8 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
  * has no libibverbs, or an old one. */
 int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *owner,
 		      struct hca **hca);
-/* Destroys the objects that are left. Without the lock, after hca_detach(). */
+/* Destroys the objects that are left. Without the lock, after hca_detach(). Waits for calls of
+ * other threads. */
 void hca_close(struct hca *hca);
 /* In a forked child: closes the parent's descriptors. */
 void hca_abandon(struct hca *hca);
@@ -72,6 +75,31 @@ void hca_read_gids(struct hca *hca);
 void hca_set_pkeys(struct hca *hca, const uint16_t *pkeys, uint32_t n);
 /* Whether the HCA has the GID of that entry. */
 bool hca_has_gid(const struct hca *hca, uint32_t index);
+
+/* --- Calls that take long, outside the lock. hca_close() waits until they have ended. */
+
+struct hca_mr;
+struct hca_ah_call;
+
+/*
+ * A region of the engine, in three steps. hca_mr_begin(): with the lock; -EOPNOTSUPP: the HCA
+ * cannot have the region; -ENOMEM, or an error of the HCA. hca_mr_run(): without the lock; sets
+ * *key; errors as of urxe_offload_ops.mr_reg. hca_mr_end(): with the lock, if hca_mr_begin() has
+ * succeeded. `kept`: urxe_offload_mr_reg() has given the region to the engine; else it ends here.
+ * The HCA may have gone meanwhile; then the engine cannot have the region.
+ */
+int hca_mr_begin(struct hca *hca, const struct urxe_mr_attr *attr, struct hca_mr **mr);
+int hca_mr_run(struct hca_mr *mr, const struct urxe_mr_attr *attr, uint32_t *key);
+void hca_mr_end(struct hca_mr *mr, bool kept);
+
+/*
+ * The address handle for datagrams from queue pairs of the PD to the path: afterwards the first
+ * datagram needs none. The locks are those of the three steps above. NULL: the HCA has one, has no
+ * queue pair of the PD, or lacks the path's source GID.
+ */
+struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t pd, const struct urxe_path *path);
+void hca_ah_run(struct hca_ah_call *call);
+void hca_ah_end(struct hca_ah_call *call);
 
 /* Passes completions to the engine. True: more may wait. */
 bool hca_poll(struct hca *hca);

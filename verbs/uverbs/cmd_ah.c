@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <hca/hca.h>
 #include <rdma/rdma_user_rxe.h>
 
 #include "objects/ah.h"
@@ -22,6 +23,22 @@ static int reply_ah(const struct command *c, const struct ah *ah)
 	int rc = command_reply(c, &reply, sizeof(reply));
 
 	return rc ? rc : command_reply_driver(c, &driver, sizeof(driver));
+}
+
+/*
+ * With the lock, which it releases meanwhile: the HCA looks for the next hop. Without this the
+ * first datagram would wait for that, with the lock.
+ */
+static void make_hca_ah(uint32_t pd, const struct urxe_path *path)
+{
+	struct hca_ah_call *call = port.hca.hca ? hca_ah_begin(port.hca.hca, pd, path) : NULL;
+
+	if (!call)
+		return;
+	port_unlock();
+	hca_ah_run(call);
+	port_lock();
+	hca_ah_end(call);
 }
 
 static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *request,
@@ -47,6 +64,8 @@ static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *
 	rc = reply_ah(c, ah);
 	if (rc)
 		ah_destroy(&ah->object);
+	else
+		make_hca_ah(pd->number, path);
 	return rc;
 }
 

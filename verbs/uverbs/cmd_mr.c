@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
+#include <rxe/offload.h>
 #include <rxe/rxe.h>
 
 #include "memory/uaccess.h"
@@ -134,8 +135,73 @@ static void set_range(struct mr *mr, const struct ib_uverbs_reg_mr *request)
 	mr->on_demand = request->access_flags & URXE_ACCESS_ON_DEMAND;
 }
 
+/* --- The HCA's part of a region, without the lock: the HCA pins the memory, which takes long. */
+
+struct hca_part {
+	struct hca *hca;
+	struct hca_mr *mr; /* NULL: none */
+	struct urxe_mr_attr attr;
+	struct urxe_extent extents[EXTENTS];
+	uint32_t key;
+	int rc; /* of hca_mr_run() */
+};
+
+/* With the lock. A region that the HCA cannot have, or without memory, has no part. */
+static void begin_hca_part(const struct command *c, const struct ib_uverbs_reg_mr *request,
+			   struct hca_part *part)
+{
+	const struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
+
+	if (!pd || !port.hca.hca || check_on_demand(request))
+		return;
+	part->hca = port.hca.hca;
+	part->attr = engine_attr(request, pd, part->extents);
+	if (hca_mr_begin(part->hca, &part->attr, &part->mr))
+		part->mr = NULL;
+}
+
+/* Other errors than those of the part show later, in their order. */
+static void register_hca_part(const struct command *c, const struct ib_uverbs_reg_mr *request,
+			      struct hca_part *part)
+{
+	*part = (struct hca_part){0};
+	if (command_lock(c))
+		return;
+	begin_hca_part(c, request, part);
+	port_unlock();
+	if (part->mr)
+		part->rc = hca_mr_run(part->mr, &part->attr, &part->key);
+}
+
+/* With the lock. The HCA, or the PD, may have gone meanwhile. */
+static bool is_current(const struct hca_part *part, const struct pd *pd)
+{
+	return part->mr && part->hca == port.hca.hca && part->attr.pd == pd->number;
+}
+
+static void end_hca_part(struct hca_part *part, bool kept)
+{
+	if (part->mr)
+		hca_mr_end(part->mr, kept);
+	part->mr = NULL;
+}
+
+static int reg_with_part(struct hca_part *part, const struct urxe_mr_attr *attr,
+			 struct urxe_mr **mr)
+{
+	int rc = part->rc;
+
+	if (!rc)
+		rc = urxe_offload_mr_reg(port.dev, attr, part->mr, part->key, mr);
+	end_hca_part(part, !rc);
+	/* The HCA cannot have the region, or its key is the engine's already. */
+	if (rc == -EOPNOTSUPP || rc == -EEXIST)
+		rc = urxe_offload_mr_reg(port.dev, attr, NULL, 0, mr);
+	return rc;
+}
+
 static int make_mr(const struct command *c, const struct ib_uverbs_reg_mr *request, struct pd *pd,
-		   struct mr *mr)
+		   struct hca_part *part, struct mr *mr)
 {
 	struct urxe_extent extents[EXTENTS];
 	struct urxe_mr_attr attr = engine_attr(request, pd, extents);
@@ -146,7 +212,8 @@ static int make_mr(const struct command *c, const struct ib_uverbs_reg_mr *reque
 	rc = mr_count(mr);
 	if (rc)
 		return rc;
-	rc = urxe_mr_reg(port.dev, &attr, &mr->mr);
+	rc = is_current(part, pd) ? reg_with_part(part, &attr, &mr->mr)
+				  : urxe_mr_reg(port.dev, &attr, &mr->mr);
 	if (!rc) {
 		rc = command_add_object(c, &mr->object, OBJECT_MR, 0);
 		if (rc)
@@ -160,7 +227,8 @@ static int make_mr(const struct command *c, const struct ib_uverbs_reg_mr *reque
 	return 0;
 }
 
-static int reg_mr_locked(const struct command *c, const struct ib_uverbs_reg_mr *request)
+static int reg_mr_locked(const struct command *c, const struct ib_uverbs_reg_mr *request,
+			 struct hca_part *part)
 {
 	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
 	struct ib_uverbs_reg_mr_resp reply = {0};
@@ -172,7 +240,7 @@ static int reg_mr_locked(const struct command *c, const struct ib_uverbs_reg_mr 
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
-	rc = make_mr(c, request, pd, mr);
+	rc = make_mr(c, request, pd, part, mr);
 	if (rc) {
 		free(mr);
 		return rc;
@@ -195,10 +263,24 @@ static int populate(const struct ib_uverbs_reg_mr *request)
 				request->access_flags & URXE_ACCESS_LOCAL_WRITE);
 }
 
+/* Not command_lock(): the part ends also if the device is dead. */
+static int finish_mr(const struct command *c, const struct ib_uverbs_reg_mr *request,
+		     struct hca_part *part)
+{
+	int rc;
+
+	port_lock();
+	rc = c->file->live && !port.dead ? reg_mr_locked(c, request, part) : -EIO;
+	end_hca_part(part, false);
+	port_unlock();
+	return rc;
+}
+
 /* Populating the pages takes long, so it happens without the lock. */
 int cmd_reg_mr(const struct command *c)
 {
 	struct ib_uverbs_reg_mr request;
+	struct hca_part part;
 	int rc = command_read(c, &request, sizeof(request));
 
 	if (!rc)
@@ -209,13 +291,10 @@ int cmd_reg_mr(const struct command *c)
 		rc = check_mr_range(&request);
 	if (!rc)
 		rc = populate(&request);
-	if (!rc)
-		rc = command_lock(c);
 	if (rc)
 		return rc;
-	rc = reg_mr_locked(c, &request);
-	port_unlock();
-	return rc;
+	register_hca_part(c, &request, &part);
+	return finish_mr(c, &request, &part);
 }
 
 #define REREG_ALL \

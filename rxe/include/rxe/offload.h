@@ -121,6 +121,13 @@ bool urxe_offload_has_qp(const struct urxe_qp *qp);
 /* Whether the HCA executes the requests of the queue pair. */
 bool urxe_qp_offloaded(const struct urxe_qp *qp);
 /*
+ * As urxe_mr_reg, for a region that the owner has registered with the HCA itself, because that
+ * takes long. mr: what mr_reg would have set, or NULL: the region is the engine's alone. key: of
+ * the HCA. -EEXIST: the device has that key already. After an error the owner deregisters `mr`.
+ */
+int urxe_offload_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void *mr,
+			uint32_t key, struct urxe_mr **region);
+/*
  * The region becomes the engine's alone: the owner withdraws memory from it. After the call the HCA
  * accesses none of the memory; requests with the key end at the HCA in errors.
  */

@@ -75,6 +75,24 @@ static void make_room(struct hca *hca)
 	}
 }
 
+static void add_ah(struct hca *hca, struct hca_ah *ah)
+{
+	LIST_INSERT_HEAD(bucket_of(hca, &ah->path), ah, bucket_link);
+	TAILQ_INSERT_TAIL(&hca->ahs.by_age, ah, age_link);
+	hca->ahs.n++;
+}
+
+static struct hca_ah *alloc_ah(struct hca_pd *pd, const struct urxe_path *path)
+{
+	struct hca_ah *ah = calloc(1, sizeof(*ah));
+
+	if (!ah)
+		return NULL;
+	ah->pd = pd;
+	ah->path = *path;
+	return ah;
+}
+
 static int make_ah(struct hca *hca, struct hca_pd *pd, const struct urxe_path *path,
 		   struct hca_ah **out)
 {
@@ -85,7 +103,7 @@ static int make_ah(struct hca *hca, struct hca_pd *pd, const struct urxe_path *p
 	if (rc)
 		return rc;
 	make_room(hca);
-	ah = calloc(1, sizeof(*ah));
+	ah = alloc_ah(pd, path);
 	if (!ah)
 		return -ENOMEM;
 	ah->ah = hca->verbs->create_ah(pd->pd, &attr);
@@ -93,22 +111,27 @@ static int make_ah(struct hca *hca, struct hca_pd *pd, const struct urxe_path *p
 		free(ah);
 		return -EINVAL;
 	}
-	ah->pd = pd;
-	ah->path = *path;
-	LIST_INSERT_HEAD(bucket_of(hca, path), ah, bucket_link);
-	TAILQ_INSERT_TAIL(&hca->ahs.by_age, ah, age_link);
-	hca->ahs.n++;
+	add_ah(hca, ah);
 	*out = ah;
 	return 0;
+}
+
+static struct hca_ah *find_ah(struct hca *hca, const struct hca_pd *pd,
+			      const struct urxe_path *path)
+{
+	struct hca_ah *ah;
+
+	LIST_FOREACH(ah, bucket_of(hca, path), bucket_link)
+	if (ah->pd == pd && is_same_path(&ah->path, path))
+		break;
+	return ah;
 }
 
 int hca_ah_get(struct hca *hca, struct hca_pd *pd, const struct urxe_path *path, struct hca_ah **ah)
 {
 	int rc = 0;
 
-	LIST_FOREACH(*ah, bucket_of(hca, path), bucket_link)
-	if ((*ah)->pd == pd && is_same_path(&(*ah)->path, path))
-		break;
+	*ah = find_ah(hca, pd, path);
 	if (!*ah)
 		rc = make_ah(hca, pd, path, ah);
 	if (!rc)
@@ -134,4 +157,69 @@ void hca_ahs_forget_pd(struct hca *hca, const struct hca_pd *pd)
 			destroy_ah(hca, ah);
 		ah = next;
 	}
+}
+
+/* --- Outside the lock. */
+
+struct hca_ah_call {
+	struct hca *hca;
+	struct hca_ah *ah;
+	struct ibv_ah_attr attr;
+};
+
+static struct hca_ah_call *make_call(struct hca *hca, struct hca_pd *pd,
+				     const struct urxe_path *path, const struct ibv_ah_attr *attr)
+{
+	struct hca_ah_call *call = malloc(sizeof(*call));
+	struct hca_ah *ah = alloc_ah(pd, path);
+
+	if (!call || !ah) {
+		free(call);
+		free(ah);
+		return NULL;
+	}
+	*call = (struct hca_ah_call){hca, ah, *attr};
+	pd->users++;
+	__atomic_fetch_add(&hca->calls, 1, __ATOMIC_RELAXED);
+	return call;
+}
+
+struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t number, const struct urxe_path *path)
+{
+	struct hca_pd *pd = hca_pd_find(hca, number);
+	struct ibv_ah_attr attr;
+
+	if (!pd || find_ah(hca, pd, path) || hca_ah_attr(hca, path, &attr))
+		return NULL;
+	return make_call(hca, pd, path, &attr);
+}
+
+void hca_ah_run(struct hca_ah_call *call)
+{
+	call->ah->ah = call->hca->verbs->create_ah(call->ah->pd->pd, &call->attr);
+}
+
+/* A datagram, or another thread, may have made a handle of the path meanwhile. */
+static bool keeps_ah(struct hca *hca, const struct hca_ah *ah)
+{
+	return ah->ah && hca->dev && !find_ah(hca, ah->pd, &ah->path);
+}
+
+void hca_ah_end(struct hca_ah_call *call)
+{
+	struct hca *hca = call->hca;
+	struct hca_ah *ah = call->ah;
+	struct hca_pd *pd = ah->pd;
+
+	if (keeps_ah(hca, ah)) {
+		make_room(hca);
+		add_ah(hca, ah);
+	} else {
+		if (ah->ah)
+			hca->verbs->destroy_ah(ah->ah);
+		free(ah);
+	}
+	hca_pd_put(pd);
+	free(call);
+	__atomic_fetch_sub(&hca->calls, 1, __ATOMIC_RELEASE);
 }

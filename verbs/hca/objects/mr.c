@@ -41,31 +41,15 @@ static int reg_mr(struct hca_mr *mr, const struct urxe_mr_attr *attr, uint32_t *
 		return hca_verbs_null_error();
 	if (!has_one_key(mr->mr, attr->access)) {
 		verbs->dereg_mr(mr->mr);
+		mr->mr = NULL;
 		return -EOPNOTSUPP;
 	}
 	*key = mr->mr->lkey;
 	return 0;
 }
 
-static int open_mr(struct hca_mr *mr, const struct urxe_mr_attr *attr, uint32_t *key)
-{
-	uint32_t *n_pieces = &mr->hca->flat_pieces;
-	int rc = flat_memory_open(&mr->memory, attr, n_pieces);
-
-	if (rc)
-		return rc;
-	rc = hca_pd_get(mr->hca, attr->pd, &mr->pd);
-	if (!rc) {
-		rc = reg_mr(mr, attr, key);
-		if (rc)
-			hca_pd_put(mr->pd);
-	}
-	if (rc)
-		flat_memory_close(&mr->memory, n_pieces);
-	return rc;
-}
-
-int hca_mr_reg(void *ctx, const struct urxe_mr_attr *attr, void **out, uint32_t *key)
+/* All but the HCA's call. */
+static int prepare_mr(struct hca *hca, const struct urxe_mr_attr *attr, struct hca_mr **out)
 {
 	struct hca_mr *mr;
 	int rc;
@@ -75,22 +59,71 @@ int hca_mr_reg(void *ctx, const struct urxe_mr_attr *attr, void **out, uint32_t 
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
-	mr->hca = ctx;
-	rc = open_mr(mr, attr, key);
-	if (rc) {
-		free(mr);
-		return rc;
+	mr->hca = hca;
+	rc = flat_memory_open(&mr->memory, attr, &hca->flat_pieces);
+	if (!rc) {
+		rc = hca_pd_get(hca, attr->pd, &mr->pd);
+		if (rc)
+			flat_memory_close(&mr->memory, &hca->flat_pieces);
 	}
-	*out = mr;
-	return 0;
+	if (rc)
+		free(mr);
+	else
+		*out = mr;
+	return rc;
+}
+
+/* With the HCA's call or without. */
+static void free_mr(struct hca_mr *mr)
+{
+	if (mr->mr)
+		mr->hca->verbs->dereg_mr(mr->mr);
+	flat_memory_close(&mr->memory, &mr->hca->flat_pieces);
+	hca_pd_put(mr->pd);
+	free(mr);
+}
+
+int hca_mr_reg(void *ctx, const struct urxe_mr_attr *attr, void **out, uint32_t *key)
+{
+	struct hca_mr *mr;
+	int rc = prepare_mr(ctx, attr, &mr);
+
+	if (rc)
+		return rc;
+	rc = reg_mr(mr, attr, key);
+	if (rc)
+		free_mr(mr);
+	else
+		*out = mr;
+	return rc;
 }
 
 void hca_mr_dereg(void *region)
 {
-	struct hca_mr *mr = region;
+	free_mr(region);
+}
 
-	mr->hca->verbs->dereg_mr(mr->mr);
-	flat_memory_close(&mr->memory, &mr->hca->flat_pieces);
-	hca_pd_put(mr->pd);
-	free(mr);
+/* --- Outside the lock. */
+
+int hca_mr_begin(struct hca *hca, const struct urxe_mr_attr *attr, struct hca_mr **mr)
+{
+	const int rc = prepare_mr(hca, attr, mr);
+
+	if (!rc)
+		__atomic_fetch_add(&hca->calls, 1, __ATOMIC_RELAXED);
+	return rc;
+}
+
+int hca_mr_run(struct hca_mr *mr, const struct urxe_mr_attr *attr, uint32_t *key)
+{
+	return reg_mr(mr, attr, key);
+}
+
+void hca_mr_end(struct hca_mr *mr, bool kept)
+{
+	struct hca *hca = mr->hca;
+
+	if (!kept)
+		free_mr(mr);
+	__atomic_fetch_sub(&hca->calls, 1, __ATOMIC_RELEASE);
 }

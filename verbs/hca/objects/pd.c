@@ -24,13 +24,21 @@ static int make_pd(struct hca *hca, uint32_t number, struct hca_pd **out)
 	return 0;
 }
 
+struct hca_pd *hca_pd_find(const struct hca *hca, uint32_t number)
+{
+	struct hca_pd *pd;
+
+	LIST_FOREACH(pd, &hca->pds, link)
+	if (pd->number == number)
+		break;
+	return pd;
+}
+
 int hca_pd_get(struct hca *hca, uint32_t number, struct hca_pd **pd)
 {
 	int rc = 0;
 
-	LIST_FOREACH(*pd, &hca->pds, link)
-	if ((*pd)->number == number)
-		break;
+	*pd = hca_pd_find(hca, number);
 	if (!*pd)
 		rc = make_pd(hca, number, pd);
 	if (!rc)

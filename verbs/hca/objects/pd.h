@@ -19,6 +19,8 @@ struct hca_pd {
 };
 LIST_HEAD(hca_pd_list, hca_pd);
 
+/* NULL: no offloaded object uses the PD. */
+struct hca_pd *hca_pd_find(const struct hca *hca, uint32_t number);
 /* Gets the domain for one more object. 0 or a negative errno value. */
 int hca_pd_get(struct hca *hca, uint32_t number, struct hca_pd **pd);
 /* An object is gone. After the last one the domain is destroyed. */
