@@ -120,4 +120,55 @@ uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame
  */
 uint32_t packet_port_read_drops(struct packet_port *port);
 
+/*
+ * --- The packet ports of one process on several interfaces, the members of a bond. The functions
+ * are those of one port, for all of them, unless a comment says otherwise.
+ */
+
+struct packet_group;
+
+#define PACKET_GROUP_MAX 8
+
+/* n: 1 to PACKET_GROUP_MAX sockets, one for each member. The group owns them, also on failure. */
+int packet_group_open(const int *fds, uint32_t n, const struct packet_port_ring *ring,
+		      struct packet_group **group);
+void packet_group_close(struct packet_group *group);
+void packet_group_isolate(struct packet_group *group);
+/* The number of members. */
+uint32_t packet_group_size(const struct packet_group *group);
+int packet_group_accept(const struct packet_group *group, const uint16_t *blocks, uint32_t n);
+/* Whether all members send and receive UDP GSO packets. */
+bool packet_group_gso(const struct packet_group *group);
+int packet_group_irq_fd(const struct packet_group *group);
+void packet_group_irq_read(struct packet_group *group);
+void packet_group_irq_mask(struct packet_group *group);
+bool packet_group_irq_unmask(struct packet_group *group);
+/* Each call returns frames of one member; members take turns. */
+uint32_t packet_group_rx(struct packet_group *group, struct packet_port_frame *frames, uint32_t n);
+void packet_group_release(struct packet_group *group);
+/* Sends by one member. */
+uint32_t packet_group_tx(struct packet_group *group, uint32_t member,
+			 const struct packet_port_frame *frames, uint32_t n, uint32_t *lost);
+uint32_t packet_group_read_drops(struct packet_group *group);
+
+/* --- Flows: urxed's switch and processes choose the same member for a connection */
+
+/*
+ * The flow of a RoCE packet: its destination QPN, and the last 4 bytes of both addresses in host
+ * byte order. Connections between two addresses differ in the QPN, often by 1. A multiple of each
+ * number of members keeps such connections in turn.
+ */
+static inline uint32_t packet_group_flow(uint32_t qpn, uint32_t source, uint32_t destination)
+{
+	return qpn + 840 * (source + destination);
+}
+/*
+ * The member of n that carries a flow. `carriers` has a bit for each member that carries frames
+ * now; a flow leaves its member only if that one carries none. 0 stands for all members.
+ *
+ * Consecutive numbers take turns. Multiples of the golden ratio spread numbers in other arithmetic
+ * progressions, such as the first QPNs of several processes.
+ */
+uint32_t packet_group_choose(uint32_t flow, uint32_t n, uint32_t carriers);
+
 #endif

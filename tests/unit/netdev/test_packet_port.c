@@ -4,6 +4,7 @@
  * descriptor that is no socket.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <setjmp.h>
@@ -254,6 +255,107 @@ static void refused_frames_keep_errno(void **state)
 	packet_port_close(port);
 }
 
+/* --- Groups */
+
+#define GROUP_FRAMES 3 /* in the ring of each member */
+
+/* A ring with frames, whose first byte is the member's number. */
+static int make_filled_ring(const struct packet_port_ring *ring, uint8_t member)
+{
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+	uint8_t *memory;
+
+	assert_int_equal(ftruncate(fd, PACKET_PORT_RING_BLOCK_SIZE), 0);
+	memory = mmap(NULL, PACKET_PORT_RING_BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(memory != MAP_FAILED);
+	for (uint32_t i = 0; i < GROUP_FRAMES; i++) {
+		uint8_t *place = memory + (size_t)i * ring->frame_size;
+
+		*(struct tpacket2_hdr *)(void *)place = (struct tpacket2_hdr){
+			.tp_status = TP_STATUS_USER, .tp_mac = 128, .tp_snaplen = 64, .tp_len = 64};
+		place[128] = member;
+	}
+	munmap(memory, PACKET_PORT_RING_BLOCK_SIZE);
+	return fd;
+}
+
+static void members_take_turns(void **state)
+{
+	const struct packet_port_ring ring = {.frame_size = 2048, .blocks = 1};
+	const int fds[] = {make_filled_ring(&ring, 0), make_filled_ring(&ring, 1)};
+	struct packet_port_frame frames[2];
+	struct packet_group *group;
+
+	(void)state;
+	assert_int_equal(packet_group_open(fds, 2, &ring, &group), 0);
+	assert_int_equal(packet_group_size(group), 2);
+	for (uint8_t i = 0; i < 4; i++) {
+		assert_int_equal(packet_group_rx(group, frames, 2), i < 2 ? 2 : 1);
+		assert_int_equal(frames[0].data[0], i % 2);
+		packet_group_release(group);
+	}
+	assert_int_equal(packet_group_rx(group, frames, 2), 0);
+	packet_group_close(group);
+}
+
+/* One bad ring: the group closes all descriptors. */
+static void a_group_opens_all_members_or_none(void **state)
+{
+	const struct packet_port_ring ring = {.frame_size = 2048, .blocks = 1}, bad = {.blocks = 1};
+	const int fds[] = {make_filled_ring(&ring, 0), make_filled_ring(&ring, 1)};
+	struct packet_group *group;
+
+	(void)state;
+	assert_int_equal(packet_group_open(fds, 2, &bad, &group), -EPROTO);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fcntl(fds[i], F_GETFD), -1);
+}
+
+static void count_flows(uint32_t n, uint32_t carriers, uint32_t counts[PACKET_GROUP_MAX])
+{
+	memset(counts, 0, PACKET_GROUP_MAX * sizeof(*counts));
+	for (uint32_t flow = 0; flow < 840; flow++)
+		counts[packet_group_choose(flow, n, carriers)]++;
+}
+
+static void flows_use_all_members_alike(void **state)
+{
+	uint32_t counts[PACKET_GROUP_MAX];
+
+	(void)state;
+	for (uint32_t n = 1; n <= PACKET_GROUP_MAX; n++) {
+		count_flows(n, (1u << n) - 1, counts);
+		for (uint32_t i = 0; i < n; i++)
+			assert_int_equal(counts[i], 840 / n);
+		count_flows(n, 0, counts); /* unknown carriers */
+		for (uint32_t i = 0; i < n; i++)
+			assert_int_equal(counts[i], 840 / n);
+	}
+}
+
+static void flows_leave_only_a_member_that_fails(void **state)
+{
+	uint32_t counts[PACKET_GROUP_MAX];
+
+	(void)state;
+	for (uint32_t n = 2; n <= PACKET_GROUP_MAX; n++)
+		for (uint32_t lost = 0; lost < n; lost++) {
+			const uint32_t all = (1u << n) - 1, carriers = all & ~(1u << lost);
+
+			for (uint32_t flow = 0; flow < 840; flow++) {
+				uint32_t before = packet_group_choose(flow, n, all);
+
+				if (before != lost)
+					assert_int_equal(packet_group_choose(flow, n, carriers),
+							 before);
+			}
+			count_flows(n, carriers, counts);
+			assert_int_equal(counts[lost], 0);
+			for (uint32_t i = 0; i < n; i++)
+				assert_true(i == lost || counts[i] > 840 / n);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +365,10 @@ int main(void)
 		cmocka_unit_test(the_kernel_s_limit_is_kept),
 		cmocka_unit_test(the_process_makes_the_ring),
 		cmocka_unit_test(refused_frames_keep_errno),
+		cmocka_unit_test(members_take_turns),
+		cmocka_unit_test(a_group_opens_all_members_or_none),
+		cmocka_unit_test(flows_use_all_members_alike),
+		cmocka_unit_test(flows_leave_only_a_member_that_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
