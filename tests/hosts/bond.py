@@ -3,8 +3,9 @@
 """
 Two hosts, each with two uplinks as a bond. While processes exchange messages and check all contents (member.c), one cable
 of the first host fails and returns. No program may notice. With active-backup the frames pass the switch, or the
-programs' own sockets on the active member.
+programs' own sockets on the active member; with balance on all members.
 """
+import json
 import sys
 
 from cell import run_program
@@ -192,28 +193,42 @@ def check_kernel_addresses(build):
             check_new_connections(net)
 
 
-def check_share(host, before):
+def sent_by_interfaces(namespace):
+    """Frames that the kernel has sent by each of the members' interfaces, those of programs too."""
+    links = [json.loads(namespace.ip('-s', '-j', 'link', 'show', name))[0] for name in (INTERFACE, SECOND)]
+    return [link['stats64']['tx']['packets'] for link in links]
+
+
+def check_share(namespace, before):
     """The host has sent about as many frames by one uplink as by the other."""
-    sent = [after - earlier for after, earlier in zip(frames(host, 'out'), before)]
+    sent = [after - earlier for after, earlier in zip(sent_by_interfaces(namespace), before)]
     if min(sent) < sum(sent) / 4:
         raise Failure(f'the uplinks have sent {sent} frames')
 
 
-def check_balance(build):
-    with Bonded(build, 'balance', separate=True) as net:
+def check_balance(build, direct=False):
+    arguments = [] if direct else ['--direct-uplink', 'none']
+    way = 'direct-uplink' if direct else 'uplink'
+    with Bonded(build, 'balance', separate=True, arguments=arguments) as net:
         load = Load(build, net)
-        before = [frames(host, 'out') for host in net.hosts]
-        load.wait_for_progress()
-        for host, count in zip(net.hosts, before):
+        expect_way(net, way)
+        for host in net.hosts:
             check_states(host, ['active', 'active'])
-            check_share(host, count)
+        before = [sent_by_interfaces(namespace) for namespace in net.namespaces]
+        load.wait_for_progress()
+        for namespace, count in zip(net.namespaces, before):
+            check_share(namespace, count)
         for name, (fail, repair) in net.failures().items():
             load.wait_for_progress()
             fail()
             check_states(net.hosts[0], ['silent' if name == 'silent' else 'down', 'active'])
             load.wait_for_progress()
+            expect_way(net, way)
             repair()
             check_states(net.hosts[0], ['active', 'active'])
+        before = sent_by_interfaces(net.namespaces[0])
+        load.wait_for_progress()
+        check_share(net.namespaces[0], before)
         load.finish()
 
 
@@ -241,6 +256,7 @@ CHECKS = {
     'two_networks_direct': lambda build: check_active_backup(build, separate=True, direct=True),
     'kernel_addresses': check_kernel_addresses,
     'balance': check_balance,
+    'balance_direct': lambda build: check_balance(build, direct=True),
     'congestion': check_congestion,
 }
 

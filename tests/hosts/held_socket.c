@@ -28,6 +28,7 @@ static void *set_filter(void *unused)
 int main(int argc, char **argv)
 {
 	struct vnic_attach_uplink answer;
+	int uplinks[VNIC_UPLINK_SOCKETS];
 	struct raw raw;
 	pthread_t thread;
 	int file;
@@ -38,8 +39,8 @@ int main(int argc, char **argv)
 	program.filter = mmap(NULL, BLOCKING_FILE_SIZE, PROT_READ, MAP_PRIVATE, file, 0);
 	require(program.filter != MAP_FAILED);
 	raw_open(&raw, argv[1]);
-	uplink = vnic_driver_uplink(raw.drv, &answer);
-	require(uplink >= 0);
+	require(vnic_driver_uplink(raw.drv, &answer, uplinks) == 1);
+	uplink = uplinks[0];
 	require(!pthread_create(&thread, NULL, set_filter, NULL));
 	usleep(100000);
 	puts("holds");

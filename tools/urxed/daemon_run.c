@@ -65,7 +65,7 @@ static void publish_change(struct daemon *d, const struct host *before)
 		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
 	lease_store_put_addresses(&d->lease_store, &d->host);
 	bond_host_tick(&d->sw, now_ns());
-	d->host.uplink_generation = direct_uplink_generation(&d->direct_uplink);
+	direct_uplink_fill(&d->direct_uplink, &d->host);
 	sessions_update_uplink(&d->sessions);
 	neigh_host_changed(&d->neigh);
 	rdmacm_host_changed(&d->rdmacm);
@@ -178,19 +178,19 @@ static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 	return d->idle_since + PRIVATE_IDLE_NS;
 }
 
-/* Processes get new packet sockets after another member of the bond has become the active one. */
+/*
+ * Processes get new packet sockets after another member of the bond has become the active one; with
+ * balance they are told which members carry frames.
+ */
 static uint64_t tick_bond(struct daemon *d, uint64_t now)
 {
 	uint64_t next;
-	uint8_t generation;
 
 	if (sessions_have_sockets(&d->sessions))
 		bond_host_count_frames(&d->sw, now);
 	next = bond_host_tick(&d->sw, now);
-	generation = direct_uplink_generation(&d->direct_uplink);
-	if (generation == d->host.uplink_generation)
+	if (!direct_uplink_fill(&d->direct_uplink, &d->host))
 		return next;
-	d->host.uplink_generation = generation;
 	sessions_update_uplink(&d->sessions);
 	sessions_send_port(&d->sessions);
 	return next;

@@ -319,7 +319,7 @@ static void handle_station_change(void *ctx)
 	hear_for_machines(d);
 	if (uplink_set_watch(&d->uplinks, d->epoll_fd, error))
 		log_line("%s", error);
-	d->host.uplink_generation = direct_uplink_generation(&d->direct_uplink);
+	direct_uplink_fill(&d->direct_uplink, &d->host);
 	sessions_update_uplink(&d->sessions);
 	sessions_send_port(&d->sessions);
 }
@@ -451,7 +451,7 @@ static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 {
 	d->direct_uplink = (struct direct_uplink){d->options.direct_uplink, &d->uplinks,
 						  &d->neigh.pins, &d->hca, &d->sw.bond};
-	d->host.uplink_generation = direct_uplink_generation(&d->direct_uplink);
+	direct_uplink_fill(&d->direct_uplink, &d->host);
 	d->sw.introduce = session_introduce;
 	d->sessions = (struct sessions){.epoll_fd = d->epoll_fd,
 					.host = &d->host,

@@ -52,7 +52,7 @@ static void forget_port(void)
 	vnic_inbox_abandon(port.inbox);
 	if (port.hca.hca)
 		hca_abandon(port.hca.hca);
-	packet_port_close(port.uplink);
+	packet_group_close(port.uplink);
 	tx_destroy(&port.tx);
 	recording_abandon();
 	engine_thread_abandon();
@@ -78,7 +78,7 @@ static void in_child(void)
 	port.reconnecting = false;
 	vnic_driver_isolate(port.nic);
 	vnic_inbox_isolate(port.inbox);
-	packet_port_isolate(port.uplink);
+	packet_group_isolate(port.uplink);
 	tx_isolate(&port.tx);
 	recording_isolate();
 	port_unlock_orphaned = forget_port;

@@ -11,13 +11,13 @@
 #include "port/port.h"
 #include "process/log.h"
 
-static int accept_leased_qpns(struct packet_port *uplink)
+static int accept_leased_qpns(const struct packet_group *uplink)
 {
 	uint16_t blocks[VNIC_LEASES_MAX];
 
 	for (uint32_t i = 0; i < port.leases.n; i++)
 		blocks[i] = (uint16_t)(port.leases.blocks[i]->qpn_first >> PACKET_PORT_QPN_SHIFT);
-	return packet_port_accept(packet_port_fd(uplink), blocks, port.leases.n);
+	return packet_group_accept(uplink, blocks, port.leases.n);
 }
 
 void port_accept_uplink(void)
@@ -32,31 +32,31 @@ void port_accept_uplink(void)
  * The old socket stops before the new one starts, so that no frame comes twice; frames in between
  * are lost. Frames in the old ring are received first.
  */
-static void replace_uplink(struct packet_port *uplink)
+static void replace_uplink(struct packet_group *uplink)
 {
-	struct packet_port *old = port.uplink;
+	struct packet_group *old = port.uplink;
 
 	if (old) {
 		tx_send_ack(&port.tx);
-		packet_port_accept(packet_port_fd(old), NULL, 0);
+		packet_group_accept(old, NULL, 0);
 		engine_receive_uplink(clock_now());
 	}
 	port.uplink = uplink;
 	port_accept_uplink();
-	packet_port_close(old);
-	if (uplink && port_polling.irq_on && packet_port_irq_unmask(uplink))
+	packet_group_close(old);
+	if (uplink && port_polling.irq_on && packet_group_irq_unmask(uplink))
 		engine_thread_wake();
 }
 
-static int open_uplink(struct vnic_driver *nic, struct packet_port **uplink)
+static int open_uplink(struct vnic_driver *nic, struct packet_group **uplink)
 {
 	struct vnic_attach_uplink answer;
-	int fd = vnic_driver_uplink(nic, &answer), rc;
+	int fds[VNIC_UPLINK_SOCKETS], n = vnic_driver_uplink(nic, &answer, fds), rc;
 	const struct packet_port_ring ring = {answer.frame_size, answer.blocks};
 
-	if (fd < 0)
-		return fd;
-	rc = packet_port_open(fd, &ring, uplink);
+	if (n < 0)
+		return n;
+	rc = packet_group_open(fds, (uint32_t)n, &ring, uplink);
 	if (rc)
 		vnic_driver_decline_uplink(nic, rc);
 	return rc;
@@ -72,7 +72,7 @@ static bool is_lost_daemon(int rc)
  * The kernel takes up to 100 ms for a ring. Meanwhile frames leave by the switch: the old socket
  * may be on an interface that carries nothing any more, as a former member of a bond.
  */
-static int open_uplink_unlocked(struct packet_port **uplink)
+static int open_uplink_unlocked(struct packet_group **uplink)
 {
 	struct vnic_driver *nic = port.nic;
 	int rc;
@@ -87,7 +87,7 @@ static int open_uplink_unlocked(struct packet_port **uplink)
 
 void port_renew_uplink(void)
 {
-	struct packet_port *uplink = NULL;
+	struct packet_group *uplink = NULL;
 	const uint8_t generation = port.welcome.port.uplink_generation;
 	int rc;
 
@@ -110,7 +110,7 @@ bool port_uplink_stale(void)
 
 void port_close_uplink(void)
 {
-	packet_port_close(port.uplink);
+	packet_group_close(port.uplink);
 	port.uplink = NULL;
 	port.uplink_generation = 0;
 	port.uplink_inherited = false;

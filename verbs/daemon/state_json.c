@@ -88,7 +88,7 @@ static void copy_counters(struct state_document *state,
 			  struct state_counter counters[VNIC_DIRECT_COUNT])
 {
 	if (port.uplink)
-		tx_count(&port.tx, VNIC_DIRECT_UPLINK_MISSED, packet_port_read_drops(port.uplink));
+		tx_count(&port.tx, VNIC_DIRECT_UPLINK_MISSED, packet_group_read_drops(port.uplink));
 	state->engine_counters = *urxe_dev_counters(port.dev);
 	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
 		counters[i] = (struct state_counter){

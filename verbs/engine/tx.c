@@ -23,12 +23,13 @@ struct tx_route {
 	enum vnic_direct_counter detour_reason; /* counter of these frames */
 };
 
-int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_port *const *uplink,
+int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_group *const *uplink,
 	    struct peers *peers, const struct vnic_attach_welcome *welcome)
 {
 	*tx = (struct tx){
 		.nic = nic,
 		.uplink = uplink,
+		.uplink_carriers = &welcome->port.uplink_carriers,
 		.peers = peers,
 		.mtu = welcome->mtu,
 		.process = VNIC_BLOCK(welcome->qpn_first),
@@ -442,7 +443,7 @@ static bool send_to_inbox(struct tx *tx, struct tx_route *route, uint64_t now)
 
 bool tx_has_gso(const struct tx *tx)
 {
-	return *tx->uplink && packet_port_gso(*tx->uplink) && vnic_driver_direct_allowed(tx->nic);
+	return *tx->uplink && packet_group_gso(*tx->uplink) && vnic_driver_direct_allowed(tx->nic);
 }
 
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6])
@@ -457,12 +458,50 @@ static bool is_for_uplink(const struct tx *tx, uint32_t slot)
 	return !tx->cut[slot] && tx_by_uplink(tx, tx->slots[slot].data);
 }
 
-/* Copies the waiting frames in a row that go by the direct uplink; returns their number. */
-static uint32_t find_uplink_frames(const struct tx *tx, struct packet_port_frame frames[TX_BURST])
+static uint32_t read_be32(const uint8_t *at)
+{
+	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* Offsets in the network header of the last 4 bytes of the addresses. */
+#define IPV4_SOURCE      12
+#define IPV4_DESTINATION 16
+#define IPV6_SOURCE      20 /* also of a GRH */
+#define IPV6_DESTINATION 36
+
+/* The member of the direct uplink by which a frame of the engine leaves, as the switch chooses. */
+static uint32_t choose_member(const struct tx *tx, const uint8_t *frame, uint32_t qpn)
+{
+	const uint32_t n = packet_group_size(*tx->uplink);
+	const bool tagged = frame[12] == 0x81 && frame[13] == 0;
+	const uint8_t *network = frame + (tagged ? 18 : 14);
+	const bool v4 = network[-2] == 0x08;
+
+	if (n == 1)
+		return 0;
+	return packet_group_choose(
+		packet_group_flow(qpn & 0xffffff,
+				  read_be32(network + (v4 ? IPV4_SOURCE : IPV6_SOURCE)),
+				  read_be32(network + (v4 ? IPV4_DESTINATION : IPV6_DESTINATION))),
+		n, *tx->uplink_carriers & ((1u << n) - 1));
+}
+
+static uint32_t member_of_slot(const struct tx *tx, uint32_t slot)
+{
+	return choose_member(tx, tx->slots[slot].data, tx->qpns[slot]);
+}
+
+/*
+ * Copies the waiting frames in a row that go by that member of the direct uplink; returns their
+ * number.
+ */
+static uint32_t find_uplink_frames(const struct tx *tx, uint32_t member,
+				   struct packet_port_frame frames[TX_BURST])
 {
 	uint32_t n = 0;
 
-	while (tx->first + n < tx->count && is_for_uplink(tx, tx->first + n)) {
+	while (tx->first + n < tx->count && is_for_uplink(tx, tx->first + n) &&
+	       member_of_slot(tx, tx->first + n) == member) {
 		const struct vnic_frame *slot = &tx->slots[tx->first + n];
 
 		frames[n] = (struct packet_port_frame){slot->data, slot->len,
@@ -499,6 +538,7 @@ bool tx_keep_ack(struct tx *tx, const struct urxe_frame *frame)
 	    goes_to(tx, frame, process_of(tx, frame->dest_qpn)))
 		return false;
 	tx->ack_len = frame->len;
+	tx->ack_qpn = frame->dest_qpn;
 	memcpy(tx->ack, frame->data, frame->len);
 	vnic_driver_set_last_frame(tx->nic, tx->ack, tx->ack_len);
 	return true;
@@ -513,7 +553,8 @@ void tx_send_ack(struct tx *tx)
 	if (!kept_ack(tx, &frame))
 		return;
 	if (*tx->uplink) {
-		done = packet_port_tx(*tx->uplink, &frame, 1, &lost);
+		done = packet_group_tx(*tx->uplink, choose_member(tx, tx->ack, tx->ack_qpn), &frame,
+				       1, &lost);
 		if (!done)
 			return; /* the socket is full: the next call tries again */
 	}
@@ -528,14 +569,21 @@ void tx_pause_uplink(struct tx *tx, bool pause)
 }
 
 /*
- * Sends the next frames by the direct uplink, and behind them the ACK that is kept: the peer
- * handles the first frame while the kernel sends the next. False: the next frame has to wait.
+ * Sends the next frames by the direct uplink, and behind them the ACK that is kept for the same
+ * member: the peer handles the first frame while the kernel sends the next. False: the next frame
+ * has to wait.
  */
 static bool send_to_uplink(struct tx *tx, uint64_t now)
 {
 	struct packet_port_frame frames[TX_BURST + 1];
-	uint32_t n = find_uplink_frames(tx, frames), acks = kept_ack(tx, &frames[n]), lost;
-	uint32_t done = packet_port_tx(*tx->uplink, frames, n + acks, &lost);
+	uint32_t member = member_of_slot(tx, tx->first);
+	uint32_t n = find_uplink_frames(tx, member, frames), lost;
+	uint32_t acks = kept_ack(tx, &frames[n]);
+	uint32_t done;
+
+	if (acks && choose_member(tx, tx->ack, tx->ack_qpn) != member)
+		acks = 0;
+	done = packet_group_tx(*tx->uplink, member, frames, n + acks, &lost);
 
 	if (done)
 		tx->uplink_full_since = 0;

@@ -65,8 +65,9 @@ struct peers;
 
 struct tx {
 	struct vnic_driver *nic;
-	struct packet_port *const *uplink; /* of the port; *uplink is NULL: none */
-	struct peers *peers;               /* those of the inboxes */
+	struct packet_group *const *uplink; /* of the port; *uplink is NULL: none */
+	const uint8_t *uplink_carriers;     /* vnic_attach_port.uplink_carriers */
+	struct peers *peers;                /* those of the inboxes */
 	uint8_t mac[6];
 	uint16_t mtu;
 	uint32_t process; /* number of this process (VNIC_BLOCK) */
@@ -96,6 +97,7 @@ struct tx {
 				     */
 	uint8_t ack[VNIC_LAST_FRAME_MAX]; /* an ACK that is kept for the next system call */
 	uint32_t ack_len;                 /* 0: none */
+	uint32_t ack_qpn;                 /* of its destination */
 	uint64_t full_since;      /* when the NIC ran out of free buffers; 0: it has free ones */
 	bool switch_lost;         /* the daemon has ended: the NIC gets no frame */
 	bool switch_stalled;      /* the slots are `spares`: the switch is stalled */
@@ -104,9 +106,9 @@ struct tx {
 	struct tx_aliases aliases;
 };
 
-/* For the NIC, the direct uplink and the peers of a port. 0 or -ENOMEM; then tx_destroy is not
- * needed. */
-int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_port *const *uplink,
+/* For the NIC, the direct uplink and the peers of a port, which keeps `welcome`. 0 or -ENOMEM; then
+ * tx_destroy is not needed. */
+int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_group *const *uplink,
 	    struct peers *peers, const struct vnic_attach_welcome *welcome);
 /* Closes all inboxes and forgets waiting frames. Also in a forked child, and if all members are 0.
  */

@@ -139,7 +139,7 @@ static uint32_t receive_from_uplink(uint64_t now)
 {
 	struct packet_port_frame received[BURST];
 	struct urxe_frame frames[BURST];
-	uint32_t n = port.uplink ? packet_port_rx(port.uplink, received, BURST) : 0;
+	uint32_t n = port.uplink ? packet_group_rx(port.uplink, received, BURST) : 0;
 
 	if (!n)
 		return 0;
@@ -148,7 +148,7 @@ static uint32_t receive_from_uplink(uint64_t now)
 		frames[i] = (struct urxe_frame){
 			.data = received[i].data, .len = received[i].len, .from_wire = true};
 	run_input(now, frames, n);
-	packet_port_release(port.uplink);
+	packet_group_release(port.uplink);
 	tx_count(&port.tx, VNIC_DIRECT_UPLINK_RECEIVED, n);
 	return n;
 }

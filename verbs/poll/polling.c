@@ -29,7 +29,7 @@ static void mask_interrupts(void)
 	if (port.inbox)
 		vnic_inbox_irq_mask(port.inbox);
 	if (port.uplink)
-		packet_port_irq_mask(port.uplink);
+		packet_group_irq_mask(port.uplink);
 	polling->irq_on = false;
 }
 
@@ -46,7 +46,7 @@ static bool unmask_interrupts(void)
 	if (port.inbox)
 		waiting |= vnic_inbox_irq_unmask(port.inbox);
 	if (port.uplink)
-		waiting |= packet_port_irq_unmask(port.uplink);
+		waiting |= packet_group_irq_unmask(port.uplink);
 	polling->irq_on = true;
 	return waiting;
 }

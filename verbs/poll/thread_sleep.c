@@ -65,7 +65,7 @@ static void watch_descriptors(struct thread_sleep *sleep)
 	sleep->fds[WATCH_INBOX] =
 		(struct pollfd){port.inbox ? vnic_inbox_irq_fd(port.inbox) : -1, POLLIN, 0};
 	sleep->fds[WATCH_UPLINK] =
-		(struct pollfd){port.uplink ? packet_port_irq_fd(port.uplink) : -1, POLLIN, 0};
+		(struct pollfd){port.uplink ? packet_group_irq_fd(port.uplink) : -1, POLLIN, 0};
 	sleep->fds[WATCH_HCA] =
 		(struct pollfd){port.hca.hca ? hca_comp_fd(port.hca.hca) : -1, POLLIN, 0};
 	sleep->fds[WATCH_HCA_ASYNC] =
@@ -143,7 +143,7 @@ static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 	drain_eventfd(&sleep->fds[WATCH_INBOX]);
 	/* Only the engine thread replaces the port's uplink. */
 	if (sleep->fds[WATCH_UPLINK].revents)
-		packet_port_irq_read(port.uplink);
+		packet_group_irq_read(port.uplink);
 	return n != 0;
 }
 

@@ -57,7 +57,7 @@ struct port {
 	struct vnic_driver *nic;
 	struct vnic_inbox *inbox; /* NULL: none */
 	struct port_hca hca;
-	struct packet_port *uplink;   /* the direct uplink; NULL: none */
+	struct packet_group *uplink;  /* the direct uplink; NULL: none */
 	uint8_t uplink_generation;    /* vnic_attach_port.uplink when it was requested */
 	bool uplink_inherited;        /* it is an earlier daemon's: this one has not been asked */
 	bool inbox_broken;            /* a peer has written to it against the protocol */

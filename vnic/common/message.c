@@ -8,7 +8,7 @@
 
 union control {
 	struct cmsghdr header;
-	uint8_t room[CMSG_SPACE(VNIC_FDS * sizeof(int))];
+	uint8_t room[CMSG_SPACE(VNIC_UPLINK_SOCKETS * sizeof(int)) /* the most of all messages */];
 };
 
 int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t fd_count)

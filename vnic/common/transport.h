@@ -36,7 +36,8 @@ struct vnic_transport_ops {
 	 * As vnic_driver_uplink; NULL: -ENODEV. With a negative answer->status, as
 	 * vnic_driver_decline_uplink.
 	 */
-	int (*uplink)(struct vnic_transport *transport, struct vnic_attach_uplink *answer);
+	int (*uplink)(struct vnic_transport *transport, struct vnic_attach_uplink *answer,
+		      int fds[VNIC_UPLINK_SOCKETS]);
 	/* Returns the descriptors of a new inbox, which the caller then owns. */
 	int (*make_inbox)(struct vnic_transport *transport, int fds[VNIC_INBOX_FDS]);
 	/*

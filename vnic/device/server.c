@@ -414,16 +414,17 @@ static bool has_unread(int socket, int most)
 static int on_uplink(struct vnic_server_client *client, struct request *request)
 {
 	struct vnic_attach_uplink *uplink = &request->message->uplink;
-	int fd, ret;
+	int fds[VNIC_UPLINK_SOCKETS], n, ret;
 
 	/* Requests never overlap, so the client has read the answer before this one. */
 	if (!client->device || has_unread(client->socket, 0))
 		return -EPROTO;
-	fd = request->ops->uplink ? request->ops->uplink(request->ctx, client, uplink) : -ENODEV;
-	uplink->status = fd < 0 ? fd : 0;
-	ret = send_answer(client, uplink, sizeof(*uplink), &fd, fd >= 0);
-	if (fd >= 0)
-		close(fd);
+	n = request->ops->uplink ? request->ops->uplink(request->ctx, client, uplink, fds)
+				 : -ENODEV;
+	uplink->status = n < 0 ? n : 0;
+	uplink->sockets = n < 0 ? 0 : (uint32_t)n;
+	ret = send_answer(client, uplink, sizeof(*uplink), fds, uplink->sockets);
+	close_fds(fds, uplink->sockets);
 	return ret;
 }
 

@@ -299,19 +299,21 @@ int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first)
 	return drv->transport->ops->lease(drv->transport, qpn_first);
 }
 
-int vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *answer)
+int vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *answer,
+		       int fds[VNIC_UPLINK_SOCKETS])
 {
 	const struct vnic_transport_ops *ops = drv->transport->ops;
 
 	*answer = (struct vnic_attach_uplink){0};
-	return ops->uplink ? ops->uplink(drv->transport, answer) : -ENODEV;
+	return ops->uplink ? ops->uplink(drv->transport, answer, fds) : -ENODEV;
 }
 
 void vnic_driver_decline_uplink(struct vnic_driver *drv, int reason)
 {
 	struct vnic_attach_uplink decline = {.status = reason};
+	int none[VNIC_UPLINK_SOCKETS];
 
-	(void)drv->transport->ops->uplink(drv->transport, &decline);
+	(void)drv->transport->ops->uplink(drv->transport, &decline, none);
 }
 
 int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],

@@ -54,8 +54,8 @@ static void close_fds(const int *fds, uint32_t n)
 
 /* Descriptors that come with an answer. */
 struct passed {
-	uint32_t wanted; /* number to receive; afterwards the number received */
-	int fds[VNIC_INBOX_FDS];
+	uint32_t wanted;              /* number to receive; afterwards the number received */
+	int fds[VNIC_UPLINK_SOCKETS]; /* more than VNIC_INBOX_FDS */
 };
 
 /*
@@ -254,19 +254,22 @@ static int shm_lease(struct vnic_transport *transport, uint32_t *qpn_first)
 	return ret;
 }
 
-static int shm_uplink(struct vnic_transport *transport, struct vnic_attach_uplink *answer)
+static int shm_uplink(struct vnic_transport *transport, struct vnic_attach_uplink *answer,
+		      int fds[VNIC_UPLINK_SOCKETS])
 {
 	union vnic_message message = {
 		.uplink = {.type = VNIC_ATTACH_UPLINK, .status = answer->status}};
-	struct passed passed = {.wanted = 1};
+	struct passed passed = {.wanted = VNIC_UPLINK_SOCKETS};
 	int ret =
 		send_request_with_fds(to_shm(transport), &message, sizeof(message.uplink), &passed);
 
 	if (!ret)
 		ret = message.uplink.status;
 	*answer = message.uplink;
-	if (!ret && passed.wanted == 1)
-		return passed.fds[0];
+	if (!ret && passed.wanted && passed.wanted == answer->sockets) {
+		memcpy(fds, passed.fds, passed.wanted * sizeof(fds[0]));
+		return (int)passed.wanted;
+	}
 	close_fds(passed.fds, passed.wanted);
 	return ret < 0 ? ret : -EPROTO;
 }
@@ -443,7 +446,7 @@ static int shm_introduce(struct vnic_transport *transport, const uint8_t mac[6],
 	if (!ret)
 		ret = message.introduce.status;
 	if (!ret && passed.wanted == VNIC_INBOX_FDS) {
-		memcpy(fds, passed.fds, sizeof(passed.fds));
+		memcpy(fds, passed.fds, VNIC_INBOX_FDS * sizeof(fds[0]));
 		return 0;
 	}
 	close_fds(passed.fds, passed.wanted);

@@ -35,7 +35,7 @@
 #define FAR  0x7000u   /* QPN of a process without */
 #define MANY 0xffffffu /* the multicast QPN */
 
-static struct packet_port *no_uplink;
+static struct packet_group *no_uplink;
 
 static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1};
 static const uint8_t other_mac[6] = {2, 0, 0, 0, 0, 2};

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <netdev/packet_port.h>
+
 #include "common/log.h"
 
 #define LINE 256 /* longest list of members in the log */
@@ -334,17 +336,16 @@ uint64_t bond_tick(struct bond *b, uint64_t now)
 
 uint32_t bond_choose(const struct bond *b, uint32_t flow)
 {
-	/*
-	 * Consecutive numbers take turns. Multiples of the golden ratio spread numbers in other
-	 * arithmetic progressions, such as the first QPNs of several processes.
-	 */
-	const uint32_t hash = flow / b->n * 0x9e3779b9u;
-	const uint32_t i = (flow % b->n + (uint32_t)(((uint64_t)hash * b->n) >> 32)) % b->n;
+	return b->members[packet_group_choose(flow, b->n, bond_carrier_mask(b))].uplink;
+}
 
-	/* A flow leaves its member only if that member carries nothing. */
-	if (contains(b->carriers, b->n_carriers, i))
-		return b->members[i].uplink;
-	return b->members[b->carriers[(hash & 0xffff) % b->n_carriers]].uplink;
+uint32_t bond_carrier_mask(const struct bond *b)
+{
+	uint32_t mask = 0;
+
+	for (uint32_t i = 0; i < b->n_carriers; i++)
+		mask |= 1u << b->carriers[i];
+	return mask;
 }
 
 uint32_t bond_lead(const struct bond *b)

@@ -105,6 +105,8 @@ static inline uint32_t bond_port_of(const struct bond *b, uint32_t uplink)
 
 /* Returns the uplink that carries a flow. Any number identifies a flow. */
 uint32_t bond_choose(const struct bond *b, uint32_t flow);
+/* A bit for each member that carries frames, by its index in `members`. */
+uint32_t bond_carrier_mask(const struct bond *b);
 /* Returns the uplink for frames to groups, and by which such frames count. */
 uint32_t bond_lead(const struct bond *b);
 bool bond_carries(const struct bond *b, uint32_t uplink);

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <netdev/packet_port.h>
+
 /* How often the receiver of sent frames is noted: rarely, because it costs a copy. */
 #define NOTE_SENT_NS 10000000ull
 
@@ -84,14 +86,11 @@ static uint32_t read_tail(const uint8_t *end)
 	return (uint32_t)end[-4] << 24 | (uint32_t)end[-3] << 16 | (uint32_t)end[-2] << 8 | end[-1];
 }
 
-/*
- * Connections between two addresses differ in the QPN to which their packets go, often by 1. A
- * multiple of each number of members keeps such connections in turn.
- */
 uint32_t bond_filter_flow(const struct frame_class *s)
 {
 	if (s->kind == FRAME_ROCE)
-		return s->dest_qpn + 840 * (read_tail(s->sip + 16) + read_tail(s->dip + 16));
+		return packet_group_flow(s->dest_qpn, read_tail(s->sip + 16),
+					 read_tail(s->dip + 16));
 	if (s->kind == FRAME_RUNT)
 		return 0;
 	return read_tail(s->smac + ETHER_MAC_LEN) + read_tail(s->dmac + ETHER_MAC_LEN);

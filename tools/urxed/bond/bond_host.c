@@ -82,23 +82,31 @@ uint64_t bond_host_tick(struct vswitch *sw, uint64_t now)
 	return bond_tick(&sw->bond, now);
 }
 
-/* Another active member has other counts, which may be lower. */
+/* Notes whether a member has received frames; returns its frames of both directions. */
+static uint64_t count_member_frames(struct vswitch *sw, uint64_t now, uint32_t uplink)
+{
+	const struct frame_count count = frame_count_read(sw->uplinks[uplink].ifname);
+
+	if (count.received != sw->bond_received[uplink])
+		bond_note_heard(&sw->bond, now, uplink);
+	sw->bond_received[uplink] = count.received;
+	return count.received + count.sent;
+}
+
+/* Other members have other counts, which may be lower. */
 void bond_host_count_frames(struct vswitch *sw, uint64_t now)
 {
-	struct frame_count count;
-	uint32_t lead;
+	uint64_t frames = 0;
 
-	if (sw->bond.mode != BOND_ACTIVE_BACKUP || now - sw->bond_counted_at < COUNT_NS)
+	if (sw->bond.mode == BOND_NONE || now - sw->bond_counted_at < COUNT_NS)
 		return;
 	sw->bond_counted_at = now;
-	lead = bond_lead(&sw->bond);
-	count = frame_count_read(sw->uplinks[lead].ifname);
-	if (count.received != sw->bond_received)
-		bond_note_heard(&sw->bond, now, lead);
-	sw->bond_received = count.received;
-	if (count.received + count.sent - sw->bond_frames < BUSY_FRAMES)
+	for (uint32_t i = 0; i < sw->n_uplinks; i++)
+		if (bond_has(&sw->bond, i) && bond_carries(&sw->bond, i))
+			frames += count_member_frames(sw, now, i);
+	if (frames - sw->bond_frames < BUSY_FRAMES)
 		return;
-	sw->bond_frames = count.received + count.sent;
+	sw->bond_frames = frames;
 	bond_note_sent(&sw->bond, now);
 }
 

@@ -15,10 +15,10 @@ void bond_host_start(struct vswitch *sw, uint64_t now, enum bond_mode mode);
 /* Reads the links and runs the bond's timers; returns the next deadline. */
 uint64_t bond_host_tick(struct vswitch *sw, uint64_t now);
 /*
- * Call it before bond_host_tick while processes have packet sockets on the active member. It
- * compares the kernel's counters of the interface with those of the last call. Many frames make the
- * bond busy, as frames of the switch do (bond_note_sent). Received ones excuse a probe without an
- * answer, which a long queue may delay (bond_note_heard). In mode balance it does nothing.
+ * Call it before bond_host_tick while processes have packet sockets on members. It compares the
+ * kernel's counters of the interfaces that carry frames with those of the last call. Many frames
+ * make the bond busy, as frames of the switch do (bond_note_sent). Received ones excuse a probe
+ * without an answer, which a long queue may delay (bond_note_heard).
  */
 void bond_host_count_frames(struct vswitch *sw, uint64_t now);
 /*

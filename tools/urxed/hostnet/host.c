@@ -335,6 +335,7 @@ void host_fill_port(const struct host *h, struct vnic_attach_port *port)
 	*port = (struct vnic_attach_port){.link_mtu = h->mtu,
 					  .up = h->up,
 					  .uplink_generation = h->uplink_generation,
+					  .uplink_carriers = h->uplink_carriers,
 					  .machines = h->machines,
 					  .hca = h->hca};
 	fill_gids(h, port->gids);

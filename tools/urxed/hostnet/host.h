@@ -53,6 +53,7 @@ struct host {
 	uint16_t mtu_limit;         /* --mtu, else HOST_MTU */
 	bool up;                    /* some uplink has a link, or the host has no uplink */
 	uint8_t uplink_generation;  /* direct_uplink_generation */
+	uint8_t uplink_carriers;    /* direct_uplink_carriers */
 	bool machines;              /* stations of virtual machines have joined (station_set.h) */
 	struct vnic_attach_hca hca; /* backs the device; name "" = none */
 	char ndev[HOST_NDEV_LEN];   /* network interface of the GIDs whose address has none */

@@ -31,20 +31,20 @@ struct session {
 	uint32_t blocks;        /* leased blocks of QPNs */
 	uint64_t token;         /* with which the process claims the blocks from a later daemon */
 	bool demands;           /* its hello demands a block; it claims none */
-	bool has_uplink_socket; /* the process has a packet socket on the direct uplink */
+	bool has_uplink_socket; /* the process has packet sockets on the direct uplink */
 	bool uplink_asked;      /* the process has requested such a socket from this daemon */
-	uint8_t uplink_generation;          /* direct_uplink_generation of the socket */
-	const struct uplink *uplink_member; /* the uplink of the socket */
-	uint32_t drained;                   /* frames that were forwarded since its last message */
-	struct token_bucket introductions;  /* to processes that it has asked for */
+	uint8_t uplink_generation;         /* direct_uplink_generation of the socket */
+	uint32_t uplink_members;           /* direct_uplink_find when it got the sockets */
+	uint32_t drained;                  /* frames that were forwarded since its last message */
+	struct token_bucket introductions; /* to processes that it has asked for */
 	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
 	bool gone; /* sessions_reap frees it: the current batch of events may still name it */
 };
 
 /* The blocks of QPNs whose packets the filter of an uplink excludes. */
 struct session_exclusion {
-	struct uplink *uplink; /* NULL: unknown */
-	uint8_t generation;    /* direct_uplink_generation when the filter was set */
+	uint32_t members;   /* direct_uplink_find when the filter was set; 0: unknown */
+	uint8_t generation; /* direct_uplink_generation when the filter was set */
 	uint32_t n;
 	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
 };

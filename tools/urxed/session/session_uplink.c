@@ -10,6 +10,8 @@
 #include "common/log.h"
 #include "urxed/session/quota.h"
 
+static_assert(PACKET_GROUP_MAX == VNIC_UPLINK_SOCKETS, "all sockets fit the message");
+static_assert(BOND_MEMBERS <= PACKET_GROUP_MAX, "a socket for each member");
 static_assert(PACKET_PORT_QPN_SHIFT == LEASE_SHIFT, "a lease is a block of a packet port's filter");
 
 /* Blocks of QPNs, in the form of netdev/packet_port.h. */
@@ -41,7 +43,7 @@ static struct session *session_of(struct switch_port *port)
 static bool hears_uplink(const struct sessions *sessions, const struct session *s)
 {
 	return s->has_uplink_socket &&
-	       s->uplink_member == direct_uplink_find(sessions->direct_uplink);
+	       s->uplink_members == direct_uplink_find(sessions->direct_uplink);
 }
 
 /*
@@ -91,60 +93,59 @@ static void mark_ports(struct sessions *sessions, const struct blocks *blocks)
 }
 
 /* An uplink that was opened again has another generation, and excludes nothing. */
-static bool is_excluded(const struct session_exclusion *now, const struct uplink *u,
-			uint8_t generation, const struct blocks *blocks)
+static bool is_excluded(const struct session_exclusion *now, uint32_t members, uint8_t generation,
+			const struct blocks *blocks)
 {
-	return now->uplink == u && now->generation == generation && now->n == blocks->n &&
+	return now->members == members && now->generation == generation && now->n == blocks->n &&
 	       !memcmp(now->blocks, blocks->at, blocks->n * sizeof(blocks->at[0]));
 }
 
 /* Another member of the bond carries the frames: the switch receives all frames of the old one. */
-static void stop_excluding(struct session_exclusion *now)
+static void stop_excluding(const struct uplink_set *set, uint32_t members)
 {
-	struct uplink *u = now->uplink;
+	for (uint32_t i = 0; i < set->n; i++) {
+		struct netdev *port = members >> i & 1 ? set->at[i].port : NULL;
 
-	now->uplink = NULL;
-	if (u && u->port && netdev_can_exclude_qpns(u->port))
-		netdev_exclude_qpns(u->port, NULL, 0);
+		if (port && netdev_can_exclude_qpns(port))
+			netdev_exclude_qpns(port, NULL, 0);
+	}
 }
 
 /* To set the filter takes much longer than to find out that it need not change. */
-static int exclude_blocks(struct sessions *sessions, struct uplink *u, uint8_t generation,
-			  const struct blocks *blocks)
+static int exclude_blocks(struct sessions *sessions, uint32_t members, const struct blocks *blocks)
 {
+	const uint8_t generation = direct_uplink_generation(sessions->direct_uplink);
 	struct session_exclusion *now = &sessions->exclusion;
 	int rc;
 
 	if (blocks->n > PACKET_PORT_QPN_BLOCKS_MAX)
 		return -ENOSPC;
-	if (is_excluded(now, u, generation, blocks))
+	if (is_excluded(now, members, generation, blocks))
 		return 0;
-	if (now->uplink != u)
-		stop_excluding(now);
+	stop_excluding(sessions->direct_uplink->uplinks, now->members & ~members);
 	rc = direct_uplink_exclude(sessions->direct_uplink, blocks->at, blocks->n);
 	*now = (struct session_exclusion){
-		.uplink = rc ? NULL : u, .generation = generation, .n = blocks->n};
+		.members = rc ? 0 : members, .generation = generation, .n = blocks->n};
 	memcpy(now->blocks, blocks->at, blocks->n * sizeof(blocks->at[0]));
 	return rc;
 }
 
 static int exclude_direct_blocks(struct sessions *sessions)
 {
-	struct uplink *u = direct_uplink_find(sessions->direct_uplink);
+	const uint32_t members = direct_uplink_find(sessions->direct_uplink);
 	struct blocks blocks = {.n = 0};
 
-	if (u)
+	if (members)
 		find_direct_blocks(sessions, &blocks);
 	mark_ports(sessions, &blocks);
 	/* The daemon opens the uplink again before the next sockets, or sets another filter. */
-	if (!u) {
-		sessions->exclusion.uplink = NULL;
+	if (!members) {
+		sessions->exclusion.members = 0;
 		return 0;
 	}
 	if (sessions->indirect)
 		blocks.n = 0;
-	return exclude_blocks(sessions, u, direct_uplink_generation(sessions->direct_uplink),
-			      &blocks);
+	return exclude_blocks(sessions, members, &blocks);
 }
 
 /* --- Packets to the HCA */
@@ -287,33 +288,39 @@ static int refuse_socket(struct sessions *sessions, struct session *s, int rc)
 	return rc;
 }
 
+static void close_sockets(const int *fds, int n)
+{
+	for (int i = 0; i < n; i++)
+		close(fds[i]);
+}
+
 int session_give_uplink(void *ctx, struct vnic_server_client *conn,
-			struct vnic_attach_uplink *answer)
+			struct vnic_attach_uplink *answer, int fds[VNIC_UPLINK_SOCKETS])
 {
 	struct sessions *sessions = ctx;
 	struct session *s = sessions_find_conn(sessions, conn);
 	struct packet_port_ring ring;
-	int rc, fd;
+	int rc, n;
 
 	if (answer->status)
 		return refuse_socket(sessions, s, -ECANCELED);
 	rc = check_request(sessions, s);
-	fd = rc ? rc : direct_uplink_create(sessions->direct_uplink, &ring);
+	n = rc ? rc : direct_uplink_create(sessions->direct_uplink, &ring, fds);
 	if (rc == -EEXIST)
 		return rc;
 	s->uplink_asked = true;
-	if (fd < 0)
-		return refuse_socket(sessions, s, fd);
+	if (n < 0)
+		return refuse_socket(sessions, s, n);
 	answer->frame_size = ring.frame_size;
 	answer->blocks = ring.blocks;
 	s->has_uplink_socket = true;
 	s->uplink_generation = direct_uplink_generation(sessions->direct_uplink);
-	s->uplink_member = direct_uplink_find(sessions->direct_uplink);
+	s->uplink_members = direct_uplink_find(sessions->direct_uplink);
 	store_direct_blocks(sessions, s, true);
 	remote_qp_acl_hear_always(&sessions->sw->remotes, &s->port.remotes);
 	rc = exclude_direct_blocks(sessions);
 	if (!rc)
-		return fd;
-	close(fd);
+		return n;
+	close_sockets(fds, n);
 	return refuse_socket(sessions, s, rc);
 }

@@ -13,7 +13,7 @@
  * process can hold the kernel's lock of its socket for ever, and setsockopt(2) would wait for it.
  */
 int session_give_uplink(void *ctx, struct vnic_server_client *conn,
-			struct vnic_attach_uplink *answer);
+			struct vnic_attach_uplink *answer, int fds[VNIC_UPLINK_SOCKETS]);
 /*
  * Call it after a change of leases, sockets, the uplink or sessions.indirect. It excludes from the
  * switch the packets that the uplink receives for processes with a packet socket. While

@@ -51,8 +51,8 @@ struct vswitch {
 	uint32_t wire_mask, vm_mask; /* bit masks of ports; a bond counts as its first member */
 	struct bond bond;            /* with mode BOND_NONE if the uplinks are independent */
 	uint64_t bond_counted_at;    /* time of the last bond_host_count_frames */
-	uint64_t bond_received;      /* frames that the active member had received then */
-	uint64_t bond_frames; /* frames of both directions when the active member was busy last */
+	uint64_t bond_received[SWITCH_UPLINKS]; /* frames that each member had received then */
+	uint64_t bond_frames; /* frames of both directions of members when the bond was busy last */
 	struct bond_target bond_target; /* receiver of a frame sent through the bond lately */
 	uint64_t bond_target_at;        /* time of that frame; 0 = none yet */
 	uint64_t announced_at; /* last announcement of a station to processes; 0 = none yet */

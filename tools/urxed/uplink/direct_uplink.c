@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "urxed/hca/hca_monitor.h"
 
@@ -19,26 +20,59 @@ static bool has_active_backup(const struct direct_uplink *direct)
 	return direct->bond && direct->bond->mode == BOND_ACTIVE_BACKUP;
 }
 
-/* The uplink by which all frames to other hosts leave; NULL: there are several. */
-static struct uplink *find_single(const struct direct_uplink *direct)
+static bool is_bonded(const struct direct_uplink *direct)
 {
-	struct uplink_set *set = direct->uplinks;
-
-	if (set->n == 1)
-		return &set->at[0];
-	return has_active_backup(direct) && direct->bond->n == set->n
-		       ? &set->at[bond_lead(direct->bond)]
-		       : NULL;
+	return direct->bond && direct->bond->mode != BOND_NONE;
 }
 
-struct uplink *direct_uplink_find(const struct direct_uplink *direct)
+static bool has_balance(const struct direct_uplink *direct)
 {
-	struct uplink *u = direct ? find_single(direct) : NULL;
+	return direct->bond && direct->bond->mode == BOND_BALANCE;
+}
 
-	if (!u || direct->pins->n || u->impaired || !u->port || u->hears_all ||
-	    (direct->hca && hca_monitor_chosen(direct->hca)) || !shares_interface(u))
-		return NULL;
-	return u;
+/* The uplinks by which frames to other hosts may leave; 0: they are no members of one bond. */
+static uint32_t find_candidates(const struct direct_uplink *direct)
+{
+	const struct uplink_set *set = direct->uplinks;
+
+	if (set->n == 1)
+		return 1;
+	if (!is_bonded(direct) || direct->bond->n != set->n)
+		return 0;
+	return has_balance(direct) ? direct->bond->mask : 1u << bond_lead(direct->bond);
+}
+
+static bool redirects(const struct uplink *u)
+{
+	return !strncmp(u->spec, "af_xdp:", 7);
+}
+
+static bool may_have_sockets(const struct uplink *u)
+{
+	return u->port && !u->impaired && !u->hears_all && shares_interface(u);
+}
+
+uint32_t direct_uplink_find(const struct direct_uplink *direct)
+{
+	uint32_t mask = direct ? find_candidates(direct) : 0;
+	const struct uplink *first = mask ? &direct->uplinks->at[__builtin_ctz(mask)] : NULL;
+
+	if (!mask || direct->pins->n || (direct->hca && hca_monitor_chosen(direct->hca)))
+		return 0;
+	for (uint32_t i = 0; i < direct->uplinks->n; i++) {
+		const struct uplink *u = &direct->uplinks->at[i];
+
+		if (mask >> i & 1 && (!may_have_sockets(u) || redirects(u) != redirects(first)))
+			return 0;
+	}
+	return mask;
+}
+
+uint8_t direct_uplink_carriers(const struct direct_uplink *direct)
+{
+	if (!direct_uplink_find(direct))
+		return 0;
+	return has_balance(direct) ? (uint8_t)bond_carrier_mask(direct->bond) : 1;
 }
 
 /* How often the uplink was opened again or replaced by another member of the bond. */
@@ -57,28 +91,64 @@ uint8_t direct_uplink_generation(const struct direct_uplink *direct)
 	return direct_uplink_find(direct) ? 1 + count_changes(direct) % UINT8_MAX : 0;
 }
 
+bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host)
+{
+	const uint8_t generation = direct_uplink_generation(direct);
+	const uint8_t carriers = direct_uplink_carriers(direct);
+	const bool changed =
+		generation != host->uplink_generation || carriers != host->uplink_carriers;
+
+	host->uplink_generation = generation;
+	host->uplink_carriers = carriers;
+	return changed;
+}
+
 /* The MAC of the bond, if it is not that of its member's interface. */
 static const uint8_t *bond_mac(const struct direct_uplink *direct, const struct uplink *u)
 {
 	const uint8_t *mac =
-		has_active_backup(direct) ? direct->uplinks->at[direct->bond->port].mac : u->mac;
+		is_bonded(direct) ? direct->uplinks->at[direct->bond->port].mac : u->mac;
 
 	return memcmp(mac, u->mac, ETHER_MAC_LEN) ? mac : NULL;
 }
 
-int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring)
+static int create_socket(const struct direct_uplink *direct, const struct uplink *u,
+			 struct packet_port_ring *ring)
 {
-	const struct uplink *u = direct_uplink_find(direct);
-	unsigned int ifindex = u ? if_nametoindex(u->ifname) : 0;
+	unsigned int ifindex = if_nametoindex(u->ifname);
 
 	return ifindex ? packet_port_create(ifindex, HOST_MTU, bond_mac(direct, u), ring) : -ENODEV;
 }
 
+int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring,
+			 int fds[PACKET_GROUP_MAX])
+{
+	const uint32_t mask = direct_uplink_find(direct);
+	int n = 0, fd = mask ? 0 : -ENODEV;
+
+	for (uint32_t i = 0; mask >> i && fd >= 0; i++) {
+		if (!(mask >> i & 1))
+			continue;
+		fd = create_socket(direct, &direct->uplinks->at[i], ring);
+		if (fd >= 0)
+			fds[n++] = fd;
+	}
+	if (fd >= 0)
+		return n;
+	while (n)
+		close(fds[--n]);
+	return fd;
+}
+
 int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n)
 {
-	const struct uplink *u = direct_uplink_find(direct);
+	const uint32_t mask = direct_uplink_find(direct);
+	int rc = mask ? 0 : -ENODEV;
 
-	return u ? netdev_exclude_qpns(u->port, blocks, n) : -ENODEV;
+	for (uint32_t i = 0; mask >> i && !rc; i++)
+		if (mask >> i & 1)
+			rc = netdev_exclude_qpns(direct->uplinks->at[i].port, blocks, n);
+	return rc;
 }
 
 struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct)
@@ -92,7 +162,7 @@ struct uplink *direct_uplink_of_hca(const struct direct_uplink *direct)
 
 bool direct_uplink_redirects(const struct direct_uplink *direct)
 {
-	const struct uplink *u = direct_uplink_find(direct);
+	const uint32_t mask = direct_uplink_find(direct);
 
-	return u && !strncmp(u->spec, "af_xdp:", 7);
+	return mask && redirects(&direct->uplinks->at[__builtin_ctz(mask)]);
 }

@@ -14,6 +14,7 @@
 
 #include "urxed/bond/bond.h"
 #include "urxed/hostnet/address_pin.h"
+#include "urxed/hostnet/host.h"
 #include "urxed/uplink/direct_uplink_trust.h"
 #include "urxed/uplink/uplink_set.h"
 
@@ -40,17 +41,28 @@ struct direct_uplink {
  * another member of a bond becomes the active one, or that the last virtual machine leaves. 0: no
  * process may have a packet socket now, because
  * - the uplink is neither af_packet: nor af_xdp: with urxe's XDP program,
- * - the daemon has several uplinks, of which each virtual machine is one; the members of a bond in
- *   mode active-backup count as one uplink, which is the active member,
+ * - the daemon has several uplinks, of which each virtual machine is one. The members of a bond
+ *   count as one uplink: in mode active-backup that is the active member, in mode balance all of
+ *   them, which then are all of af_packet: or all of af_xdp:,
  * - the uplink is impaired or closed,
  * - an HCA backs the device: frames of the wire go to the HCA anyway, or
  * - an address is pinned to a station: only the switch checks pins.
  */
 uint8_t direct_uplink_generation(const struct direct_uplink *direct);
-/* The uplink of that number, on which processes may have packet sockets; NULL: the number is 0. */
-struct uplink *direct_uplink_find(const struct direct_uplink *direct);
-/* As packet_port_create, on the uplink; -ENODEV: direct_uplink_generation is 0. */
-int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring);
+/* A bit for each uplink on which processes may have packet sockets; 0: the number is 0. */
+uint32_t direct_uplink_find(const struct direct_uplink *direct);
+/*
+ * A bit for each socket of a process, in the order of direct_uplink_create: frames leave by it now.
+ */
+uint8_t direct_uplink_carriers(const struct direct_uplink *direct);
+/* Sets what the host says about both to processes; true: something has changed. */
+bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host);
+/*
+ * As packet_port_create, one socket on each of these uplinks. Returns the number of sockets;
+ * -ENODEV: direct_uplink_generation is 0.
+ */
+int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring,
+			 int fds[PACKET_GROUP_MAX]);
 /*
  * Replaces the set of excluded blocks: from now on the switch receives no packets from the uplink
  * to queue pairs of these n blocks of QPNs. 0 or a negative errno value.

@@ -45,7 +45,7 @@
  *   QPN_QUERY  client: GID and QPN of a peer. daemon: 0 if a process of this host and of the
  *              client's user has added the QPN with VNIC_QPN_LOCAL, else -ENOENT. After 0 both
  *              sides exchange frames by the switch or by inboxes, and not by the HCA.
- *   UPLINK     client, status 0: it wants a packet socket of its own on the uplink, or a new one
+ *   UPLINK     client, status 0: it wants packet sockets of its own on the uplink, or new ones
  *              after the uplink_generation in NOTICE_PORT has changed. daemon: the socket, whose
  *              filter passes nothing yet (netdev/packet_port.h). From now on packets from the
  *              uplink to the client's QPNs come by that socket only.
@@ -81,7 +81,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 31
+#define VNIC_ATTACH_VERSION 32
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -179,7 +179,9 @@ struct vnic_attach_port {
 				      opens it, from 255 to 1; 0 = no such uplink */
 	/* 1 = virtual machines of this host have ports: a peer with a MAC of its own may be one. */
 	uint8_t machines;
-	uint8_t reserved[3];
+	/* A bit for each socket of UPLINK, in their order: its interface carries frames now. */
+	uint8_t uplink_carriers;
+	uint8_t reserved[2];
 	struct vnic_attach_hca hca;
 };
 
@@ -329,7 +331,12 @@ struct vnic_attach_uplink {
 	/* As struct packet_port_ring. */
 	uint32_t frame_size;
 	uint32_t blocks;
+	/* From the daemon: the number of sockets, 1 to VNIC_UPLINK_SOCKETS, one for each interface
+	 * that may carry the client's frames: the members of a bond in mode balance. */
+	uint32_t sockets;
 };
+
+#define VNIC_UPLINK_SOCKETS 8
 
 struct vnic_attach_notice {
 	uint32_t type;

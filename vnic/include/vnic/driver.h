@@ -169,12 +169,13 @@ int vnic_driver_query_qpn(struct vnic_driver *drv, const uint8_t dgid[16], uint3
 int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first);
 
 /*
- * Asks for a packet socket on the uplink. Returns the descriptor, which the caller owns, with the
- * size of its ring in *answer; or the status of struct vnic_attach_uplink.
+ * Asks for packet sockets on the uplink. Returns their number and the descriptors, which the caller
+ * owns, with the size of their rings in *answer; or the status of struct vnic_attach_uplink.
  */
-int vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *answer);
+int vnic_driver_uplink(struct vnic_driver *drv, struct vnic_attach_uplink *answer,
+		       int fds[VNIC_UPLINK_SOCKETS]);
 /*
- * Tells the daemon that this process cannot use the socket, for a reason (a negative errno value):
+ * Tells the daemon that this process cannot use the sockets, for a reason (a negative errno value):
  * its packets from the uplink come by the NIC again.
  */
 void vnic_driver_decline_uplink(struct vnic_driver *drv, int reason);

@@ -60,13 +60,13 @@ struct vnic_server_ops {
 	 */
 	int (*check_inbox)(void *ctx, struct vnic_server_client *client);
 	/*
-	 * A client wants a packet socket on the uplink: returns the descriptor, and the size of the
-	 * ring in *answer; or the status of struct vnic_attach_uplink. answer->status is the
-	 * client's: if it is not 0, the client cannot use the last socket, and the function returns
-	 * a negative value. NULL: -ENODEV.
+	 * A client wants packet sockets on the uplink: returns their number, the descriptors, and
+	 * the size of the rings in *answer; or the status of struct vnic_attach_uplink.
+	 * answer->status is the client's: if it is not 0, the client cannot use the last sockets,
+	 * and the function returns a negative value. NULL: -ENODEV.
 	 */
 	int (*uplink)(void *ctx, struct vnic_server_client *client,
-		      struct vnic_attach_uplink *answer);
+		      struct vnic_attach_uplink *answer, int fds[VNIC_UPLINK_SOCKETS]);
 	/* As vnic_server_share_user_namespace, which is called if this is NULL. */
 	bool (*share_user_namespace)(void *ctx, pid_t a, pid_t b);
 };

@@ -100,8 +100,11 @@ static void *ask_thread(void *arg)
 {
 	struct server_process *p = arg;
 	struct vnic_attach_uplink answer;
+	int fds[VNIC_UPLINK_SOCKETS];
 
-	p->status = vnic_driver_uplink(p->driver, &answer);
+	p->status = vnic_driver_uplink(p->driver, &answer, fds);
+	for (int i = 0; i < p->status; i++)
+		close(fds[i]);
 	atomic_store(&p->done, true);
 	return NULL;
 }
@@ -136,8 +139,7 @@ static void begin(void)
 static void ask(void)
 {
 	serve(ask_thread);
-	assert_true(w->process.status >= 0);
-	close(w->process.status);
+	assert_true(w->process.status > 0);
 }
 
 static void expect_own_block_excluded(void)
@@ -242,8 +244,6 @@ static void an_uplink_that_is_opened_again_leaves_packets_to_old_sockets(void **
 static int ask_status(void)
 {
 	serve(ask_thread);
-	if (w->process.status >= 0)
-		close(w->process.status);
 	return w->process.status;
 }
 
@@ -313,11 +313,52 @@ static void sockets_follow_the_active_member_of_a_bond(void **state)
 	assert_ptr_equal(w->filtered, w->uplinks.at[1].port);
 }
 
-static void members_that_share_the_load_have_no_sockets(void **state)
+/* A process gets a socket on each member, and hears which of them carry frames. */
+static void members_that_share_the_load_have_a_socket_each(void **state)
+{
+	uint8_t generation;
+	uint32_t changes;
+
+	(void)state;
+	make_bond(BOND_BALANCE);
+	w->bond.n_carriers = 2;
+	w->bond.carriers[1] = 1;
+	changes = w->changes;
+	assert_int_equal(ask_status(), 2);
+	assert_true(w->other_mac); /* that of the bond, at the second member */
+	expect_own_block_excluded();
+	assert_int_equal(w->changes, changes + 2);
+	assert_true(port_of_process()->has_socket);
+	generation = direct_uplink_generation(&w->direct);
+	assert_true(direct_uplink_fill(&w->direct, &w->server.host));
+	assert_int_equal(w->server.host.uplink_carriers, 3);
+
+	/* The first member fails: the sockets stay, and so do the filters. */
+	w->bond.n_carriers = 1;
+	w->bond.carriers[0] = 1;
+	w->bond.moves++;
+	assert_true(direct_uplink_fill(&w->direct, &w->server.host));
+	assert_int_equal(w->server.host.uplink_carriers, 2);
+	assert_int_equal(w->server.host.uplink_generation, generation);
+	changes = w->changes;
+	sessions_update_uplink(&w->server.sessions);
+	assert_int_equal(w->changes, changes);
+	assert_true(port_of_process()->has_socket);
+	assert_false(direct_uplink_fill(&w->direct, &w->server.host));
+}
+
+/* Without a port on one member, the switch carries all frames. */
+static void members_that_share_the_load_need_all_ports(void **state)
 {
 	(void)state;
 	make_bond(BOND_BALANCE);
+	w->uplinks.at[1].port = NULL;
 	assert_int_equal(ask_status(), -ENODEV);
+	w->uplinks.at[1].port = (struct netdev *)&w->uplinks.at[1];
+	w->uplinks.at[1].spec = "af_xdp:eth1";
+	assert_int_equal(ask_status(), -ENODEV);
+	w->uplinks.at[0].spec = "af_xdp:eth0";
+	assert_int_equal(ask_status(), 2);
 }
 
 /* A machine beside the members: the switch must see the frames between it and the programs. */
@@ -448,7 +489,9 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(sockets_follow_the_active_member_of_a_bond, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(members_that_share_the_load_have_no_sockets, setup,
+		cmocka_unit_test_setup_teardown(members_that_share_the_load_have_a_socket_each,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(members_that_share_the_load_need_all_ports, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_bond_with_a_machine_has_no_sockets, setup,
 						teardown),
