@@ -9,6 +9,7 @@
 #include <rxe/offload.h>
 #include <rxe/rxe.h>
 
+#include "memory/memcheck.h"
 #include "memory/uaccess.h"
 #include "objects/mr.h"
 #include "objects/pd.h"
@@ -257,10 +258,14 @@ static int reg_mr_locked(const struct command *c, const struct ib_uverbs_reg_mr 
 /* On-demand memory may be missing. */
 static int populate(const struct ib_uverbs_reg_mr *request)
 {
-	if (request->access_flags & URXE_ACCESS_ON_DEMAND)
-		return 0;
-	return uaccess_populate(request->start, request->length,
-				request->access_flags & URXE_ACCESS_LOCAL_WRITE);
+	int rc = 0;
+
+	if (!(request->access_flags & URXE_ACCESS_ON_DEMAND))
+		rc = uaccess_populate(request->start, request->length,
+				      request->access_flags & URXE_ACCESS_LOCAL_WRITE);
+	if (!rc && !is_implicit(request))
+		memcheck_define(request->start, request->length);
+	return rc;
 }
 
 /* Not command_lock(): the part ends also if the device is dead. */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What valgrind's memcheck should know of registered memory. For cmd_mr.c. */
+#ifndef URXE_VERBS_MEMORY_MEMCHECK_H
+#define URXE_VERBS_MEMORY_MEMCHECK_H
+
+#include <stdint.h>
+
+#ifdef URXE_MEMCHECK
+#include <valgrind/memcheck.h>
+#endif
+
+/*
+ * Tells memcheck that the program has initialised this memory: it does not see what a peer writes
+ * there by process_vm_writev(2). Without valgrind this costs a few instructions. Any thread.
+ */
+static inline void memcheck_define(uint64_t start, uint64_t length)
+{
+#ifdef URXE_MEMCHECK
+	/* Memory that the program may not access, such as malloc's red zones, stays forbidden. */
+	VALGRIND_MAKE_MEM_DEFINED_IF_ADDRESSABLE(start, length);
+#else
+	(void)start;
+	(void)length;
+#endif
+}
+
+#endif
