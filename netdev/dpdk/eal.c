@@ -145,6 +145,9 @@ static int eal_init(const struct dpdk_spec *spec, const cpu_set_t *cpus)
 	return rte_eal_init(argc, argv);
 }
 
+/* The EAL looks each processor up there. Otherwise it prints a page of usage, and no reason. */
+#define SYS_CPUS "/sys/devices/system/cpu"
+
 /* `vhost`: for the process of one vhost-user port. */
 static int eal_first_start(const struct dpdk_spec *spec, bool vhost, char *error,
 			   uint32_t error_size)
@@ -154,6 +157,9 @@ static int eal_first_start(const struct dpdk_spec *spec, bool vhost, char *error
 
 	if (!restore)
 		CPU_ZERO(&cpus);
+	if (access(SYS_CPUS, F_OK))
+		return error_text_set(error, error_size, -errno,
+				      "DPDK cannot start without " SYS_CPUS ": mount /sys");
 	eal_state = EAL_FAILED;
 	eal_has_pci = spec && spec->pci;
 	if ((vhost ? eal_init_vhost(&cpus) : eal_init(spec, &cpus)) < 0)

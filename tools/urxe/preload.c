@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/install_paths.h"
 #include "common/log.h"
@@ -45,6 +46,10 @@ static int find_library(int (*find)(char path[PATH_MAX]), char lib[PATH_MAX])
 {
 	int rc = find(lib);
 
+	if (rc && access("/proc/self/exe", F_OK)) {
+		log_line("cannot find the library, because /proc is not mounted");
+		return -1;
+	}
 	if (rc) {
 		log_line("the library %s cannot be read (%s): build or install urxe anew", lib,
 			 strerror(-rc));

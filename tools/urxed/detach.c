@@ -3,8 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "common/log.h"
+
+/* A process that is killed before it serves cannot give the reason. */
+static void log_killed(int number)
+{
+	log_line("killed by signal %d (%s)%s", number, strsignal(number),
+		 number == SIGSYS ? ": the filter of a service or container forbids a system call"
+				  : "");
+}
 
 /* In the parent: exits with 0 after one byte from the child, else with the child's status. */
 static void wait_until_ready(int fd, pid_t child)
@@ -20,7 +32,10 @@ static void wait_until_ready(int fd, pid_t child)
 		_exit(0);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+	if (WIFEXITED(status))
+		_exit(WEXITSTATUS(status));
+	log_killed(WTERMSIG(status));
+	_exit(1);
 }
 
 int detach_begin(void)

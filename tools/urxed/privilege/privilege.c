@@ -75,9 +75,14 @@ int privilege_drop(uint64_t needed, char error[PRIVILEGE_ERROR])
 #endif
 	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		rc = -errno;
-	if (!rc)
-		rc = syscall_filter_install();
-	if (rc)
+	if (rc) {
 		snprintf(error, PRIVILEGE_ERROR, "cannot drop privileges: %s", strerror(-rc));
+		return rc;
+	}
+	rc = syscall_filter_install();
+	if (rc)
+		snprintf(error, PRIVILEGE_ERROR,
+			 "cannot restrict its own system calls, which needs seccomp(2): %s",
+			 strerror(-rc));
 	return rc;
 }
