@@ -5,6 +5,7 @@ import sys
 
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
 sys.path += [os.path.join(TESTS, 'harness'), os.path.join(TESTS, 'hosts')]
+import debuggers  # noqa: E402
 import fio  # noqa: E402
 import ibverbs_utils  # noqa: E402
 import iser  # noqa: E402
@@ -16,6 +17,7 @@ import pyverbs  # noqa: E402
 import qperf  # noqa: E402
 import rdmacm_utils  # noqa: E402
 import rsockets  # noqa: E402
+import sandboxes  # noqa: E402
 import ucx  # noqa: E402
 
 FAMILIES = {module.__name__: module for module in (
@@ -31,4 +33,6 @@ FAMILIES = {module.__name__: module for module in (
     fio,
     iser,
     rsockets,
+    debuggers,
+    sandboxes,
 )}

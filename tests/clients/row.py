@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A row of docs/clients.md: the commands that a user types, and the check of their output."""
+import itertools
 import os
 import re
 import shlex
@@ -12,6 +13,8 @@ from rdmacm import start_server
 SECONDS = 120
 # A client that comes before its server listens is refused at once, so the test starts both again.
 ATTEMPTS = 20
+# Placeholders that stand for `urxe run --`.
+RUNS = ['run', 'own', 'default']
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'programs')
 
 
@@ -32,17 +35,23 @@ class Row:
     """
     A command without a server. Placeholders: {} is the server's address, {gid} the index of the host's own
     GID, {copy} and {memory} are files on the server, {programs} is the folder of the tests' own programs.
+    {run}, {own} and {default} are `urxe run --` with the run directory of the place, with one of the row's own, and with
+    the user's; then `bare` is set, and no other `urxe run` starts the command. {installed} is where urxe is installed.
     The check gets the output of client and server, and raises Failure.
     """
     client: str
     check: Callable = accept_output
     refusal: Refusal | None = None
+    bare: bool = False
+
+    def start(self, host, argv):
+        return host.spawn(argv) if self.bare else host.start(*argv)
 
     def argv(self, at):
         return words(self.client, at, at.client)
 
     def run(self, at):
-        client = at.client.start(*self.argv(at))
+        client = self.start(at.client, self.argv(at))
         try:
             self.judge(client)
         except Failure as failure:
@@ -76,14 +85,14 @@ class Pair(Row):
             succeed(server, SECONDS)
 
     def start_server(self, at):
-        server = at.server.start(*words(self.server, at, at.server))
+        server = self.start(at.server, words(self.server, at, at.server))
         wait_listening(server, self.port)
         return server
 
     def run(self, at):
         for _ in range(ATTEMPTS):
             server = self.start_server(at)
-            client = at.client.start(*words(self.client, at, at.client))
+            client = self.start(at.client, words(self.client, at, at.client))
             try:
                 if self.came_too_early(client):
                     continue
@@ -119,8 +128,18 @@ def said(*programs):
 
 def words(command, at, host):
     gid = at.gid(host) if '{gid}' in command else None
-    return shlex.split(command.format(at.address, gid=gid, copy=copy(at.server), memory=memory(at.server),
-                                      programs=PROGRAMS))
+    run = f'{host.urxe} run'
+    return shlex.split(command.format(
+        at.address, gid=gid, copy=copy(at.server), memory=memory(at.server), programs=PROGRAMS, installed=host.top,
+        run=f'{run} --run-dir {host.run_dir} --', own=f'{run} --run-dir {own_run_dir(host)} --', default=f'{run} --'))
+
+
+numbers = itertools.count()
+
+
+def own_run_dir(host):
+    """The path of a run directory that no other row has used."""
+    return os.path.join(host.top, f'own-{next(numbers)}')
 
 
 def copy(host):
@@ -136,7 +155,7 @@ def memory(host):
 def typed(command):
     """A command as docs/clients.md shows it."""
     return command.format('SERVER', gid='GID', copy='COPY', memory='MEMORY',
-                          programs='tests/clients/programs')
+                          programs='tests/clients/programs', installed='/opt/urxe', **dict.fromkeys(RUNS, 'urxe run --'))
 
 
 def outcome(row):
