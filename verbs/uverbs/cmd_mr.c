@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <hca/hca.h>
 #include <infiniband/verbs.h>
 #include <rxe/offload.h>
 #include <rxe/rxe.h>
