@@ -45,6 +45,7 @@ struct vm {
 	struct pvrdma_function rdma;
 	struct machine_hca hca;
 	struct datapath datapath;
+	uint64_t ticked_at; /* time of the last tick of link, session and announcer, ns */
 	struct loop_poll poll;
 	struct look_schedule looks; /* at doorbells in memory */
 	struct spare_processor spare;
