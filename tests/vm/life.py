@@ -8,6 +8,7 @@ import contextlib
 import functools
 import http.server
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -15,10 +16,13 @@ import threading
 from ends import CHECKED, CONNECTED, run_both_ways, run_connected_both_ways, run_pair, wait_gid
 from verbs import Lab, add_host
 from vm import VERBS_CHECK, Vm, VmImage
-from host import main, succeed, until
+from host import Failure, main, succeed, until
+from qmp import Qmp
 
 PORT = 18700
 MEMORY_MB = 1024  # for a second kernel with its initramfs
+SMALL_MB = 640    # of a machine whose balloon is large
+LOST = re.compile(r'vmw_pvrdma .*request error reg: -1')  # a read of a register whose device is gone
 PROGRAMS = [CHECKED[0], CHECKED[3]]
 WAIT_EVENT = 'until [ $(grep -c "{}" /tmp/events) -ge {} ]; do usleep 20000; done'
 DRIVERS = ['vmw_pvrdma', 'vmxnet3']
@@ -150,11 +154,19 @@ def check_power(lab, one, two):
 
 # --- Processes of the host
 
+def check_lost(vm):
+    """The machine goes on without its device: programs get an error, and the kernel logs one."""
+    lost = vm.start('ibv_rc_pingpong')
+    status, log = lost.wait(120), vm.run('dmesg')
+    if not status or not LOST.search(log):
+        raise Failure(f'no error of a device that is gone: {lost.describe()}\n{log}')
+
+
 def check_device(lab, one, two):
     """`urxe vm` is killed. Its machine loses the device, the other machine works, and a new machine takes its place."""
     with load(two, one):
         one.device.kill()
-    one.start('ibv_devinfo')
+    check_lost(one)
     run_pair(two, two, PROGRAMS[0])
     one.kill()
     one.device.start()
@@ -163,14 +175,33 @@ def check_device(lab, one, two):
 
 
 def check_daemon(lab, one, two):
-    """urxed is killed and started again; the machines go on."""
+    """urxed is killed and started again; the machines go on, and join the new one while a machine writes to itself."""
     host = one.device.host
-    for _ in range(2):
-        with load(two, one):
+    for server in two, one:
+        with load(server, one):
             host.daemon.kill()
             host.start_daemon()
-        until(60, lambda: one.start(f'ping -c 1 -W 1 {two.address}').wait(60) == 0, one.describe)
+            until(60, lambda: one.start(f'ping -c 1 -W 1 {two.address}').wait(60) == 0, one.describe)
         check_all(one, two)
+
+
+# --- The hypervisor
+
+def resize(monitor, megabytes):
+    """The balloon leaves the guest that much memory."""
+    monitor.ask('balloon', value=megabytes << 20)
+    until(60, lambda: monitor.ask('query-balloon')['actual'] == megabytes << 20,
+          lambda: f'the balloon has not arrived: {monitor.ask("query-balloon")}')
+
+
+def check_balloon(lab, one, two):
+    """A balloon takes memory of a machine that sends, and gives it back; programs run before, between and after."""
+    monitor = Qmp(lab.monitor)
+    for megabytes in SMALL_MB, MEMORY_MB, SMALL_MB:
+        with load(two, one):
+            resize(monitor, megabytes)
+        check_all(one, two)
+    monitor.close()
 
 
 PARTS = {
@@ -180,11 +211,14 @@ PARTS = {
     'machine': [check_power],
     'device': [check_device],
     'daemon': [check_daemon],
+    'daemon_mapped': [check_daemon],
+    'balloon': [check_balloon],
 }
 
 
 class LifeImage(VmImage):
     PROGRAMS = [*VmImage.PROGRAMS, 'kexec']
+    BOOT = [*VmImage.BOOT, 'virtio_balloon']
 
 
 def run():
@@ -192,7 +226,10 @@ def run():
     with contextlib.ExitStack() as stack:
         image = LifeImage(build, [os.path.join(build, VERBS_CHECK)])
         lab, host = Lab(build, stack, image), add_host(build, stack)
-        one, two = (lab.boot(host, memory_mb=MEMORY_MB) for _ in range(2))
+        lab.monitor = os.path.join(host.top, 'monitor')
+        balloon = ['-device', 'virtio-balloon-pci', '-qmp', f'unix:{lab.monitor},server=on,wait=off']
+        doorbells = ['--doorbells', 'mapped' if part == 'daemon_mapped' else 'trapped']
+        one, two = (lab.boot(host, arguments=doorbells, memory_mb=MEMORY_MB, extra=extra) for extra in (balloon, ()))
         for check in PARTS[part]:
             print(check.__name__, flush=True)
             check(lab, one, two)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """UCX, Open MPI and pyverbs of Debian on the PVRDMA devices of two virtual machines."""
 import contextlib
+import functools
 import os
 import re
 import sys
@@ -37,9 +38,9 @@ def run_commands(server, client, commands, port):
     return asking.output(), serving.output()
 
 
-def boot_two(lab, host):
+def boot_two(lab, host, doorbells):
     """Two machines with names, and a file system for shared memory, in which UCX and Open MPI place files."""
-    machines = [lab.boot(host, memory_mb=MEMORY_MB) for _ in range(2)]
+    machines = [lab.boot(host, memory_mb=MEMORY_MB, arguments=['--doorbells', doorbells]) for _ in range(2)]
     for vm in machines:
         vm.run(f'hostname {vm.name}; mkdir /dev/shm && mount -t tmpfs none /dev/shm')
     return machines
@@ -54,10 +55,10 @@ def check_devices(vm):
         raise Failure(f'UCX has the transports {found}')
 
 
-def check_ucx(build, stack):
+def check_ucx(build, stack, doorbells='trapped'):
     lab = Lab(build, stack, UcxImage(build))
     host = add_host(build, stack)
-    one, two = boot_two(lab, host)
+    one, two = boot_two(lab, host, doorbells)
     check_devices(one)
     for short, transport in ucx.TRANSPORTS.items():
         # The datagrams of ud_verbs carry all tests alike.
@@ -114,11 +115,11 @@ def mpirun(vm, hosts):
                   '-x UCX_LOG_LEVEL=info mpi_payload', SECONDS)
 
 
-def check_mpi(build, stack):
+def check_mpi(build, stack, doorbells='trapped'):
     top = stack.enter_context(tempfile.TemporaryDirectory())
     lab = Lab(build, stack, MpiImage(build, [compile_ranks(top)]))
     host = add_host(build, stack)
-    one, two = boot_two(lab, host)
+    one, two = boot_two(lab, host, doorbells)
     for vm in one, two:
         write_agent(vm)  # orted on the other machine looks for it, too
     serve_agent(two)
@@ -161,7 +162,9 @@ def check_pyverbs(build, stack):
     return lab
 
 
-PARTS = {'ucx': check_ucx, 'mpi': check_mpi, 'pyverbs': check_pyverbs}
+MAPPED = {'doorbells': 'mapped'}
+PARTS = {'ucx': check_ucx, 'ucx_mapped': functools.partial(check_ucx, **MAPPED), 'mpi': check_mpi,
+         'mpi_mapped': functools.partial(check_mpi, **MAPPED), 'pyverbs': check_pyverbs}
 
 
 def run():

@@ -31,6 +31,7 @@ class VmImage(Image):
 
     PROGRAMS = [*PROGRAMS, 'ibv_asyncwatch', 'ethtool', 'iperf3', 'qperf']
     PROVIDERS = ['vmw_pvrdma', 'rxe']
+    BOOT = BOOT
 
     def __init__(self, build, programs=()):
         release = os.path.basename(only(f'{build}-guests/kernel/lib/modules/*'))
@@ -39,7 +40,7 @@ class VmImage(Image):
         super().__init__(build, programs)
 
     def add_modules(self, archive):
-        boot = modules(self.package, BOOT, [self.driver])
+        boot = modules(self.package, self.BOOT, [self.driver])
         archive.add_modules('/modules', boot)
         archive.add_modules('/modules/late', modules(self.package, LATE, before=boot))
 
