@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rxe/offload.h>
 #include <rxe/rxe.h>
 #include <rxe/state.h>
 
@@ -169,6 +170,10 @@ static bool again(const char *call, int rc)
 WRAP(urxe_dev_create, (const struct urxe_dev_attr *attr, struct urxe_dev **dev), (attr, dev))
 WRAP(urxe_mr_reg, (struct urxe_dev * dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr),
      (dev, attr, mr))
+WRAP(urxe_offload_mr_reg,
+     (struct urxe_dev * dev, const struct urxe_mr_attr *attr, void *hca, uint32_t key,
+      struct urxe_mr **mr),
+     (dev, attr, hca, key, mr))
 WRAP(urxe_mr_rereg, (struct urxe_mr * *mr, const struct urxe_mr_attr *attr), (mr, attr))
 WRAP(urxe_mr_unmap, (struct urxe_mr * mr, const struct urxe_extent *bytes), (mr, bytes))
 WRAP(urxe_mw_alloc, (struct urxe_dev * dev, const struct urxe_mw_attr *attr, struct urxe_mw **mw),

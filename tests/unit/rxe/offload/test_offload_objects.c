@@ -260,6 +260,35 @@ static void test_regions(void **state)
 	close_pair(&e, &hca);
 }
 
+/* The owner has registered a region with the HCA itself. */
+static void test_region_of_the_owner(void **state)
+{
+	struct urxe_extent extent;
+	struct urxe_mr_attr attr;
+	struct urxe_mr *mr, *alone;
+	struct engine e;
+	struct hca hca;
+
+	(void)state;
+	open_pair(&e, &hca, false);
+	extent = (struct urxe_extent){e.a->mem, 64};
+	attr = (struct urxe_mr_attr){
+		.pd = NODE_PD, .length = 64, .extents = &extent, .n_extents = 1};
+	hca.regions++;
+	assert_int_equal(urxe_offload_mr_reg(e.a->dev, &attr, &hca, 0x4321, &mr), 0);
+	assert_int_equal(urxe_mr_key(mr), 0x4321);
+	assert_int_equal(urxe_offload_mr_reg(e.a->dev, &attr, &hca, 0x4321, &alone), -EEXIST);
+	assert_int_equal(urxe_offload_mr_reg(e.a->dev, &attr, NULL, 0, &alone), 0);
+	assert_int_not_equal(urxe_mr_key(alone), 0x4321);
+	assert_int_equal(urxe_mr_dereg(alone), 0);
+	assert_int_equal(hca.regions, 2);
+	assert_int_equal(urxe_mr_dereg(mr), 0);
+	assert_int_equal(hca.regions, 1);
+	attr.length = 65;
+	assert_int_equal(urxe_offload_mr_reg(e.a->dev, &attr, NULL, 0, &alone), -EINVAL);
+	close_pair(&e, &hca);
+}
+
 /* A region whose owner withdraws memory is deregistered at the HCA, and keeps its key. */
 static void test_withdrawn_region(void **state)
 {
@@ -409,6 +438,7 @@ int main(void)
 		cmocka_unit_test(test_solicited_event),
 		cmocka_unit_test(test_armed_before),
 		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_region_of_the_owner),
 		cmocka_unit_test(test_withdrawn_region),
 		cmocka_unit_test(test_regions_of_the_engine),
 		cmocka_unit_test(test_gone),
