@@ -79,7 +79,7 @@ static void correct_header(uint8_t *stream, size_t length, const char *magic)
 	if (length < HEADER_LEN)
 		return;
 	memcpy(stream, magic, 8);
-	put(stream + 8, 1, 4);
+	put(stream + 8, 1 + (stream[8] + 1) % 2, 4); /* the version: 1 or 2, as it was */
 	put(stream + 16, length, 8);
 	crc = crc32_gzip_refl(0, stream, 12);
 	put(stream + 12, crc32_gzip_refl(crc, stream + 16, length - 16), 4);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Two programs that exchange messages (tests/smoke/checkpoint/); one of them is saved, killed and restored."""
+"""Two programs (tests/smoke/checkpoint/) that are connected; one of them is saved, killed and restored."""
 import os
 import subprocess
 import time
@@ -7,14 +7,15 @@ import time
 from host import Failure, until
 
 PROGRAM = 'tests/smoke/verbs_checkpoint'
+CM_PROGRAM = 'tests/smoke/cm_checkpoint'
 
 
 class Commanded:
-    """A running verbs_checkpoint."""
+    """A running verbs_checkpoint, or another program of that kind."""
 
-    def __init__(self, host, build, *arguments):
+    def __init__(self, host, build, *arguments, program=PROGRAM):
         self.host = host
-        self.program = host.start(os.path.join(build, PROGRAM), *arguments, stdin=subprocess.PIPE)
+        self.program = host.start(os.path.join(build, program), *arguments, stdin=subprocess.PIPE)
         self.lines = 0
 
     def answer(self, seconds=30):
@@ -31,9 +32,12 @@ class Commanded:
         self.program.process.stdin.write(f'{text}\n'.encode())
         self.program.process.stdin.flush()
 
-    def obey(self, text, expected='done'):
+    def ask(self, text):
         self.order(text)
-        answer = self.answer()
+        return self.answer()
+
+    def obey(self, text, expected='done'):
+        answer = self.ask(text)
         if answer != expected:
             raise Failure(f'{text}: {answer}\n{self.program.describe()}')
 
@@ -49,22 +53,48 @@ class Commanded:
         self.program.kill()
 
 
-class CheckpointPair:
-    """Two connected programs; the first one is saved and restored."""
+class Pair:
+    """Two programs; the first one is saved and restored."""
+    program = PROGRAM
 
-    def __init__(self, build, hosts, traveller_events=False, gids=('1', '1')):
+    def __init__(self, build, hosts):
         self.build = build
         self.hosts = hosts
         self.files = [os.path.join(hosts[0].top, name) for name in ('stream', 'memory', 'maps')]
+        self.traveller = self.peer = None
+
+    def both(self):
+        return self.traveller, self.peer
+
+    def save(self):
+        self.traveller.obey('save ' + ' '.join(self.files), 'saved')
+
+    def restore(self, host=None, *options):
+        self.traveller = Commanded(host or self.hosts[0], self.build, 'restore', *self.files, *options,
+                                   program=self.program)
+        answer = self.traveller.answer()
+        if answer != 'restored':
+            raise Failure(f'{answer}: {self.traveller.program.describe()}')
+
+    def end(self):
+        for program in self.both():
+            program.obey('close')
+            program.program.process.stdin.close()
+            if program.program.wait(10):
+                raise Failure(program.program.describe())
+
+
+class CheckpointPair(Pair):
+    """The programs exchange messages all the time."""
+
+    def __init__(self, build, hosts, traveller_events=False, gids=('1', '1')):
+        super().__init__(build, hosts)
         events = ['events'] if traveller_events else []
         self.traveller = Commanded(hosts[0], build, 'run', 'urxe0', gids[0], '0', *events)
         self.peer = Commanded(hosts[1], build, 'run', 'urxe0', gids[1], '1')
         addresses = [program.answer() for program in (self.traveller, self.peer)]
         self.traveller.obey(f'connect {addresses[1]}')
         self.peer.obey(f'connect {addresses[0]}')
-
-    def both(self):
-        return self.traveller, self.peer
 
     def completed(self):
         return [[connection[1] for connection in program.report()] for program in self.both()]
@@ -75,15 +105,6 @@ class CheckpointPair:
         until(60, lambda: all(count >= first + requests for program, old in zip(self.completed(), before)
                               for count, first in zip(program, old)),
               lambda: f'no progress: {before}, {self.completed()}')
-
-    def save(self):
-        self.traveller.obey('save ' + ' '.join(self.files), 'saved')
-
-    def restore(self, host=None, *options):
-        self.traveller = Commanded(host or self.hosts[0], self.build, 'restore', *self.files, *options)
-        answer = self.traveller.answer()
-        if answer != 'restored':
-            raise Failure(f'{answer}: {self.traveller.program.describe()}')
 
     def drain(self):
         """No request is outstanding, and each message has arrived once."""
@@ -99,11 +120,60 @@ class CheckpointPair:
 
     def end(self):
         self.drain()
+        super().end()
+
+
+class ConnectedPair(Pair):
+    """The programs are connected by rdma_cm; each has a listener. A connection has one number in both."""
+    program = CM_PROGRAM
+
+    def __init__(self, build, hosts, addresses):
+        super().__init__(build, hosts)
+        self.addresses = addresses
+        self.traveller, self.peer = [Commanded(host, build, 'run', address, program=CM_PROGRAM)
+                                     for host, address in zip(hosts, addresses)]
         for program in self.both():
-            program.obey('close')
-            program.program.process.stdin.close()
-            if program.program.wait(10):
+            if program.answer() != 'ready':
                 raise Failure(program.program.describe())
+        self.ports = [program.ask('listen') for program in self.both()]
+
+    def begin(self, number, client):
+        """The client requests a connection."""
+        server = 1 - client
+        self.both()[client].obey(f'begin {number} {self.addresses[server]} {self.ports[server]}')
+
+    def finish(self, number, client):
+        self.both()[1 - client].order(f'accept {number}')
+        self.both()[client].obey(f'await {number}')
+        answer = self.both()[1 - client].answer()
+        if answer != 'done':
+            raise Failure(answer)
+
+    def connect(self, number, client):
+        self.begin(number, client)
+        self.finish(number, client)
+
+    def exchange(self, numbers):
+        """A message each way on each connection."""
+        for number in numbers:
+            for a, b in (self.both(), self.both()[::-1]):
+                a.obey(f'send {number}')
+                b.obey(f'receive {number}')
+
+    def quiet(self):
+        """Neither program has an event that it did not fetch."""
+        for program in self.both():
+            program.obey('events', '0')
+
+    def disconnect(self, number, side):
+        """One program disconnects; both fetch the event, and destroy the connection."""
+        first, second = self.both() if side == 0 else self.both()[::-1]
+        first.obey(f'disconnect {number}')
+        second.obey(f'disconnected {number}')
+        second.obey(f'disconnect {number}')
+        first.obey(f'disconnected {number}')
+        for program in (first, second):
+            program.obey(f'destroy {number}')
 
 
 def move(pair, pause=0, host=None):

@@ -8,7 +8,7 @@ import argparse
 import os
 
 from ethernet import Ethernet, INTERFACE, IPV4, Namespace
-from checkpoint_pair import CheckpointPair, Commanded
+from checkpoint_pair import CheckpointPair, Commanded, ConnectedPair
 from host import Failure, Host, main, skip, until
 
 MTU = 1500
@@ -86,6 +86,24 @@ def check_moves(site):
     pair.end()
 
 
+def check_connections(site):
+    """Connections and listeners of rdma_cm move: the peer has no event of it, and both listeners take new connections."""
+    pair = ConnectedPair(site.build, [site.hosts[0], site.hosts[PEER]], [IPV4.format(1), IPV4.format(2)])
+    pair.connect(0, client=0)
+    pair.connect(1, client=1)
+    pair.exchange((0, 1))
+    for start, end in ((0, 1), (1, 0)):
+        move(pair, site, start, end)
+        pair.exchange((0, 1))
+        pair.quiet()
+    pair.connect(2, client=0)
+    pair.connect(3, client=1)
+    pair.exchange((2, 3))
+    for number in range(4):
+        pair.disconnect(number, number % 2)
+    pair.end()
+
+
 def check_refused(site):
     """A host with other addresses refuses the process, and keeps nothing of it; the right host takes it afterwards."""
     pair = CheckpointPair(site.build, [site.hosts[0], site.hosts[PEER]], gids=[site.gid(0), site.gid(PEER)])
@@ -108,12 +126,12 @@ def run():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--build', required=True)
     parser.add_argument('--way', choices=['direct', 'switch'], default='direct')
-    parser.add_argument('--check', choices=['moves', 'refused'], default='moves')
+    parser.add_argument('--check', choices=['moves', 'connections', 'refused'], default='moves')
     options = parser.parse_args()
     if os.getuid():
         skip('namespaces and packet sockets need root')
     with Site(options.build, [] if options.way == 'direct' else ['--direct-uplink', 'none']) as site:
-        {'moves': check_moves, 'refused': check_refused}[options.check](site)
+        {'moves': check_moves, 'connections': check_connections, 'refused': check_refused}[options.check](site)
 
 
 if __name__ == '__main__':

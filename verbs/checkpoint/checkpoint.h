@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 /* The version that urxe_checkpoint_save writes. */
-#define URXE_CHECKPOINT_VERSION 1
+#define URXE_CHECKPOINT_VERSION 2
 
 /*
  * Stops the engine between two packets. Verbs calls of other threads wait until
@@ -34,7 +34,7 @@ extern "C" {
  *
  * -ETIMEDOUT: not within timeout_ms: another process still copies registered memory, a thread
  * unmaps it, a thread waits for the daemon, or no daemon runs. -EOPNOTSUPP: an HCA executes queue
- * pairs, or the process has an rdma_cm ID. -ENODEV: the process has no open device. -EIO: the
+ * pairs, or an rdma_cm ID belongs to the kernel. -ENODEV: the process has no open device. -EIO: the
  * device is dead. -EALREADY: it is stopped already. -ENOMEM. After an error the device runs as
  * before.
  */
@@ -46,7 +46,7 @@ int urxe_checkpoint_quiesce(uint32_t timeout_ms);
  * descriptors and mappings. May be called again, also after an error.
  *
  * -EINVAL: urxe_checkpoint_quiesce has not succeeded. -EBUSY: a thread has duplicated many
- * descriptors, or created an rdma_cm ID, since then. Errors of write(2).
+ * descriptors, or opened or closed rdma_cm, since then. Errors of write(2).
  */
 int urxe_checkpoint_save(int fd);
 
@@ -67,9 +67,11 @@ int urxe_checkpoint_resume(void);
  * After an error nothing has changed. -EBUSY: the process has an open device. -EBADMSG: the stream
  * is truncated or damaged, or its values contradict each other. -EPROTONOSUPPORT: a later version
  * of urxe has written it. -EEXIST: another process of this host has the QPNs, or a descriptor or
- * an address is in use. -EACCES: a process of another user had the QPNs. -EADDRNOTAVAIL: the device
- * has another MAC address than the saved one, or lacks an address that a queue pair uses. -EFAULT:
- * registered memory is missing. -ENOMEM; errors of read(2) and of the attachment to urxed.
+ * an address is in use, or an rdma_cm ID. -EACCES: a process of another user had the QPNs.
+ * -EADDRNOTAVAIL, -EADDRINUSE: the device has another MAC address than the saved one, lacks an
+ * address that a queue pair or rdma_cm ID uses, or another process has the port of an ID. -EPERM:
+ * the process has rdma_cm IDs, and its user is neither root nor that of urxed. -EFAULT: registered
+ * memory is missing. -ENOMEM; errors of read(2) and of the attachment to urxed.
  */
 int urxe_checkpoint_restore(int fd);
 

@@ -9,6 +9,8 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_rxe.h>
 
+#include <cm/attach.h>
+
 /* As many descriptors as the table of process/own_fd.c has, and handles as objects/handle.c. */
 #define DESCRIPTORS_MAX (1u << 22)
 #define HANDLES_MAX     (1u << 24)
@@ -174,6 +176,8 @@ static void check_descriptor(struct vnic_state_stream *s, const struct image *im
 		n = image->n[CHECKPOINT_CONTEXT];
 	else if (r->kind == DESCRIPTOR_CHANNEL)
 		n = image->n[CHECKPOINT_CHANNEL];
+	else if (image->n[CHECKPOINT_RDMACM])
+		n = image->n[CHECKPOINT_RDMACM];
 	vnic_state_require(s, r->index < n);
 }
 
@@ -199,6 +203,19 @@ static void check_mapping(struct vnic_state_stream *s, const struct image *image
 	vnic_state_require(
 		s, r->context > r[-1].context ||
 			   (r->context == r[-1].context && r->start >= r[-1].start + r[-1].length));
+}
+
+static void check_rdmacm(struct vnic_state_stream *s, const struct image *image,
+			 const struct rdmacm_record *r)
+{
+	vnic_state_require(s, r->n_ids <= image->n[CHECKPOINT_RDMACM_ID] &&
+				      r->n_states <= image->n[CHECKPOINT_RDMACM_STATE]);
+}
+
+static void check_rdmacm_id(struct vnic_state_stream *s, const struct image *image,
+			    const struct rdmacm_id_record *r)
+{
+	vnic_state_require(s, r->device < image->n[CHECKPOINT_RDMACM] && r->number <= UINT16_MAX);
 }
 
 /* --- Records with lists. */
@@ -254,7 +271,22 @@ static void read_ring(struct vnic_state_stream *s, const struct image *image,
 		vnic_state_require(s, image_page(ring, i).index < r->size / RING_PAGE);
 }
 
+static void read_rdmacm_state(struct vnic_state_stream *s, const struct image *image,
+			      struct image_rdmacm_state *state)
+{
+	vnic_state_u32(s, &state->device);
+	vnic_state_require(s, state->device < image->n[CHECKPOINT_RDMACM]);
+	state->bytes.length = vnic_state_record_left(s);
+	state->bytes.at = vnic_state_take(s, state->bytes.length);
+	vnic_state_require(s, state->bytes.length && state->bytes.length <= CM_ATTACH_BYTES);
+}
+
 /* --- The stream. */
+
+static uint32_t end_kind(const struct vnic_state_stream *s)
+{
+	return s->version == 1 ? CHECKPOINT_END_1 : CHECKPOINT_END;
+}
 
 /* Counts the records, which are in the order of their kinds. */
 static void count_records(struct vnic_state_stream *s, uint32_t n[CHECKPOINT_KINDS])
@@ -262,13 +294,13 @@ static void count_records(struct vnic_state_stream *s, uint32_t n[CHECKPOINT_KIN
 	uint32_t last = 0, kind;
 
 	while ((kind = vnic_state_record_next(s))) {
-		vnic_state_require(s, kind >= last && kind < CHECKPOINT_KINDS);
+		vnic_state_require(s, kind >= last && kind <= end_kind(s));
 		if (s->error)
 			return;
 		vnic_state_record_begin(s, kind);
 		vnic_state_record_skip(s);
 		vnic_state_record_end(s);
-		n[kind]++;
+		n[kind == end_kind(s) ? CHECKPOINT_END : kind]++;
 		last = kind;
 	}
 	vnic_state_require(s, s->at == s->room && n[CHECKPOINT_PROCESS] == 1 &&
@@ -290,7 +322,10 @@ static bool allocate_lists(struct image *image)
 	       ALLOCATE(image, descriptors, CHECKPOINT_DESCRIPTOR) &&
 	       ALLOCATE(image, mappings, CHECKPOINT_MAPPING) &&
 	       ALLOCATE(image, events, CHECKPOINT_EVENTS) &&
-	       ALLOCATE(image, rings, CHECKPOINT_RING);
+	       ALLOCATE(image, rings, CHECKPOINT_RING) &&
+	       ALLOCATE(image, rdmacms, CHECKPOINT_RDMACM) &&
+	       ALLOCATE(image, rdmacm_ids, CHECKPOINT_RDMACM_ID) &&
+	       ALLOCATE(image, rdmacm_states, CHECKPOINT_RDMACM_STATE);
 }
 
 #define READ_ALL(s, image, list, kind, name)                             \
@@ -316,6 +351,19 @@ static void read_engine(struct vnic_state_stream *s, struct image *image)
 	vnic_state_record_end(s);
 }
 
+/* Each device has as many records as it says. */
+static void count_rdmacm(struct vnic_state_stream *s, const struct image *image)
+{
+	uint64_t ids = 0, states = 0;
+
+	for (uint32_t i = 0; i < image->n[CHECKPOINT_RDMACM]; i++) {
+		ids += image->rdmacms[i].n_ids;
+		states += image->rdmacms[i].n_states;
+	}
+	vnic_state_require(s, ids == image->n[CHECKPOINT_RDMACM_ID] &&
+				      states == image->n[CHECKPOINT_RDMACM_STATE]);
+}
+
 static void read_records(struct vnic_state_stream *s, struct image *image)
 {
 	vnic_state_record_begin(s, CHECKPOINT_PROCESS);
@@ -336,7 +384,11 @@ static void read_records(struct vnic_state_stream *s, struct image *image)
 	READ_ALL(s, image, mappings, CHECKPOINT_MAPPING, mapping)
 	READ_LISTS(s, image, events, CHECKPOINT_EVENTS, events)
 	READ_LISTS(s, image, rings, CHECKPOINT_RING, ring)
-	vnic_state_record_begin(s, CHECKPOINT_END);
+	READ_ALL(s, image, rdmacms, CHECKPOINT_RDMACM, rdmacm)
+	READ_ALL(s, image, rdmacm_ids, CHECKPOINT_RDMACM_ID, rdmacm_id)
+	READ_LISTS(s, image, rdmacm_states, CHECKPOINT_RDMACM_STATE, rdmacm_state)
+	count_rdmacm(s, image);
+	vnic_state_record_begin(s, end_kind(s));
 	vnic_state_record_end(s);
 }
 
@@ -375,5 +427,8 @@ void image_free(struct image *image)
 	free(image->mappings);
 	free(image->events);
 	free(image->rings);
+	free(image->rdmacms);
+	free(image->rdmacm_ids);
+	free(image->rdmacm_states);
 	memset(image, 0, sizeof(*image));
 }

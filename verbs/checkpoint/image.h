@@ -31,6 +31,12 @@ struct image_ring {
 	struct image_bytes pages; /* for each page its index (4 bytes), and RING_PAGE bytes */
 };
 
+/* A record of urxed, for this device. */
+struct image_rdmacm_state {
+	uint32_t device;
+	struct image_bytes bytes;
+};
+
 struct image {
 	struct process_record process;
 	uint32_t n[CHECKPOINT_KINDS]; /* records of each kind */
@@ -48,6 +54,9 @@ struct image {
 	struct mapping_record *mappings;
 	struct image_events *events;
 	struct image_ring *rings;
+	struct rdmacm_record *rdmacms;
+	struct rdmacm_id_record *rdmacm_ids;
+	struct image_rdmacm_state *rdmacm_states;
 };
 
 /* Bytes of a page and their place in the ring. */

@@ -97,24 +97,45 @@ static int place_duplicate(int fd, const struct descriptor_record *d)
 	return 0;
 }
 
-static int place_rdmacm(const struct descriptor_record *d)
+static int open_rdmacm(const struct descriptor_record *d)
 {
-	int fd = rdmacm_open(O_CLOEXEC), rc;
+	int fd = rdmacm_open(O_CLOEXEC);
+
+	return fd < 0 ? checkpoint_fail(fd, "descriptor %u: cannot open rdma_cm: %s", d->number,
+					strerror(-fd))
+		      : fd;
+}
+
+/* Of version 1: each descriptor opened a device without IDs. */
+static int place_new_rdmacm(const struct descriptor_record *d)
+{
+	int fd = open_rdmacm(d), rc;
 
 	if (fd < 0)
-		return checkpoint_fail(fd, "descriptor %u: cannot open rdma_cm: %s", d->number,
-				       strerror(-fd));
+		return fd;
 	rc = place_duplicate(fd, d);
 	close_number(fd);
 	return rc;
 }
 
-static int place_descriptor(const struct rebuilt *r, const struct descriptor_record *d)
+static int place_rdmacm(struct rebuilt_device *device, const struct descriptor_record *d)
+{
+	if (device->fd < 0)
+		device->fd = open_rdmacm(d);
+	if (device->fd < 0)
+		return device->fd;
+	device->file = rdmacm_lookup(device->fd);
+	return place_duplicate(device->fd, d);
+}
+
+static int place_descriptor(struct rebuilt *r, const struct descriptor_record *d)
 {
 	switch (d->kind) {
 	case DESCRIPTOR_CONTEXT: return place_duplicate(r->contexts[d->index].memfd, d);
 	case DESCRIPTOR_CHANNEL: return place_duplicate(r->channels[d->index].fd, d);
-	default: return place_rdmacm(d);
+	default:
+		return r->image->n[CHECKPOINT_RDMACM] ? place_rdmacm(&r->devices[d->index], d)
+						      : place_new_rdmacm(d);
 	}
 }
 
@@ -137,10 +158,15 @@ int placement_install(const struct placement *p, struct rebuilt *r)
 	for (uint32_t i = 0; i < n[CHECKPOINT_CONTEXT]; i++)
 		if (atomic_load(&r->contexts[i].file->fd.fds) == 1)
 			return checkpoint_fail(-EBADMSG, "a device without a descriptor");
+	for (uint32_t i = 0; i < n[CHECKPOINT_RDMACM]; i++)
+		if (r->devices[i].fd < 0)
+			return checkpoint_fail(-EBADMSG, "an rdma_cm device without a descriptor");
 	for (uint32_t i = 0; i < n[CHECKPOINT_CONTEXT]; i++)
 		close_temporary(&r->contexts[i].memfd);
 	for (uint32_t i = 0; i < n[CHECKPOINT_CHANNEL]; i++)
 		close_temporary(&r->channels[i].fd);
+	for (uint32_t i = 0; i < n[CHECKPOINT_RDMACM]; i++)
+		close_temporary(&r->devices[i].fd);
 	return 0;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The checkpointer's thread holds port_open_lock and port.lock from quiesce_begin to quiesce_end: a
- * process whose lock is held is at a consistent point, and every other thread that would change
- * something waits for it.
+ * The checkpointer's thread holds port_open_lock, port.lock, and the locks of all open rdma_cm
+ * devices from quiesce_begin to quiesce_end: a process whose locks are held is at a consistent
+ * point, and every other thread that would change something waits for them. All are taken by
+ * attempts, so their order cannot lead to a deadlock.
  */
 #include "checkpoint/quiesce.h"
 
@@ -13,6 +14,7 @@
 #include <time.h>
 
 #include "checkpoint/error_text.h"
+#include "checkpoint/rdmacm_freeze.h"
 #include "checkpoint/save.h"
 #include "engine/clock.h"
 #include "objects/mr.h"
@@ -25,6 +27,7 @@
 #define PAUSE_NS 20000
 
 static struct process_save saved;
+static struct frozen_devices rdmacm;
 static atomic_bool quiesced;
 static pthread_t holder; /* of the locks, while `quiesced` */
 static bool withdrawn;   /* rights of peers to copy; under port_open_lock */
@@ -86,7 +89,7 @@ static int freeze(void)
 		return checkpoint_fail(-EBUSY, "another process copies registered memory");
 	mr_free_released();
 	withdrawn = true;
-	rc = save_prepare(&saved, now);
+	rc = save_prepare(&saved, &rdmacm, now);
 	if (rc == -EBUSY)
 		checkpoint_fail(rc,
 				"another process copies registered memory, or a thread unmaps it");
@@ -141,8 +144,11 @@ int quiesce_begin(uint32_t timeout_ms)
 	if (!port.dev)
 		rc = checkpoint_fail(-ENODEV, "the process has no open device");
 	if (!rc)
+		rc = rdmacm_freeze(&rdmacm, deadline);
+	if (!rc)
 		rc = freeze_until(deadline);
 	if (rc) {
+		rdmacm_thaw(&rdmacm);
 		pthread_mutex_unlock(&port_open_lock);
 		return rc;
 	}
@@ -167,6 +173,7 @@ int quiesce_end(void)
 	quiesced = false;
 	thaw();
 	port_unlock();
+	rdmacm_thaw(&rdmacm);
 	pthread_mutex_unlock(&port_open_lock);
 	return 0;
 }

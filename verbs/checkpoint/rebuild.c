@@ -421,10 +421,13 @@ static bool allocate_lists(struct rebuilt *r)
 
 	r->channels = calloc(n[CHECKPOINT_CHANNEL] + 1, sizeof(*r->channels));
 	r->contexts = calloc(n[CHECKPOINT_CONTEXT] + 1, sizeof(*r->contexts));
+	r->devices = calloc(n[CHECKPOINT_RDMACM] + 1, sizeof(*r->devices));
 	r->mrs = calloc(n[CHECKPOINT_MR] + 1, sizeof(*r->mrs));
 	r->mws = calloc(n[CHECKPOINT_MW] + 1, sizeof(*r->mws));
-	if (!r->channels || !r->contexts || !r->mrs || !r->mws)
+	if (!r->channels || !r->contexts || !r->devices || !r->mrs || !r->mws)
 		return false;
+	for (uint32_t i = 0; i < n[CHECKPOINT_RDMACM]; i++)
+		r->devices[i].fd = -1;
 	for (uint32_t i = 0; i < n[CHECKPOINT_CHANNEL]; i++)
 		r->channels[i].fd = -1;
 	for (uint32_t i = 0; i < n[CHECKPOINT_CONTEXT]; i++)
@@ -544,6 +547,8 @@ void rebuild_free(struct rebuilt *r)
 	}
 	for (uint32_t i = 0; r->channels && i < r->image->n[CHECKPOINT_CHANNEL]; i++)
 		close_fd(&r->channels[i].fd);
+	for (uint32_t i = 0; r->devices && i < r->image->n[CHECKPOINT_RDMACM]; i++)
+		close_fd(&r->devices[i].fd);
 	rebuild_done(r);
 }
 
@@ -551,6 +556,7 @@ void rebuild_done(struct rebuilt *r)
 {
 	free(r->channels);
 	free(r->contexts);
+	free(r->devices);
 	free(r->mrs);
 	free(r->mws);
 	*r = (struct rebuilt){0};

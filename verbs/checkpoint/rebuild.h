@@ -10,6 +10,7 @@
 #include "objects/handle.h"
 
 struct comp_channel;
+struct rdmacm_file;
 struct uverbs_file;
 
 struct rebuilt_channel {
@@ -20,6 +21,12 @@ struct rebuilt_channel {
 struct rebuilt_context {
 	struct uverbs_file *file;
 	int memfd; /* until the descriptors are placed; -1: none */
+};
+
+/* An open rdma_cm device. placement.c opens it. */
+struct rebuilt_device {
+	struct rdmacm_file *file;
+	int fd; /* until the descriptors are placed; -1: none */
 };
 
 /* A memory region or window, and its key when it was saved. */
@@ -33,6 +40,7 @@ struct rebuilt {
 	const struct image *image;
 	struct rebuilt_channel *channels;
 	struct rebuilt_context *contexts;
+	struct rebuilt_device *devices;
 	/* Of all contexts, sorted by their keys. */
 	struct rebuilt_key *mrs, *mws;
 	uint64_t slots; /* sum of the sizes of all handle tables; rebuild.c limits it */

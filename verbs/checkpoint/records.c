@@ -182,3 +182,20 @@ void ring_bytes_fields(struct vnic_state_stream *s, struct ring_bytes_record *r)
 	vnic_state_u64(s, &r->offset);
 	vnic_state_u64(s, &r->size);
 }
+
+void rdmacm_fields(struct vnic_state_stream *s, struct rdmacm_record *r)
+{
+	vnic_state_u32(s, &r->n_ids);
+	vnic_state_u32(s, &r->n_states);
+}
+
+void rdmacm_id_fields(struct vnic_state_stream *s, struct rdmacm_id_record *r)
+{
+	vnic_state_u32(s, &r->device);
+	vnic_state_u32(s, &r->number);
+	vnic_state_u64(s, &r->uid);
+	vnic_state_u16(s, &r->ps);
+	vnic_state_u8(s, &r->qp_type);
+	vnic_state_bool(s, &r->owner);
+	vnic_state_bool(s, &r->removal_reported);
+}

@@ -31,8 +31,13 @@ enum checkpoint_record {
 	CHECKPOINT_MAPPING,
 	CHECKPOINT_EVENTS,
 	CHECKPOINT_RING,
+	CHECKPOINT_RDMACM,
+	CHECKPOINT_RDMACM_ID,
+	CHECKPOINT_RDMACM_STATE,
 	CHECKPOINT_END,
 };
+/* In streams of version 1, which have no records of rdma_cm. */
+#define CHECKPOINT_END_1 16
 #define CHECKPOINT_KINDS (CHECKPOINT_END + 1)
 
 /* Bytes of a ring that are stored together; pages of zeros are left out. */
@@ -156,7 +161,7 @@ enum descriptor_kind { DESCRIPTOR_CONTEXT, DESCRIPTOR_CHANNEL, DESCRIPTOR_RDMACM
 struct descriptor_record {
 	uint32_t number;
 	uint8_t kind;   /* enum descriptor_kind */
-	uint32_t index; /* of the context or channel; 0 for rdma_cm */
+	uint32_t index; /* of the context, channel or rdma_cm device; version 1: 0 for rdma_cm */
 	bool cloexec, nonblock;
 };
 
@@ -165,6 +170,22 @@ struct mapping_record {
 	uint32_t context;
 	uint64_t start, length, offset;
 	bool writable;
+};
+
+/* An open rdma_cm device. So many records of the next two kinds follow. */
+struct rdmacm_record {
+	uint32_t n_ids, n_states;
+};
+
+/* What this library knows of an rdma_cm ID. */
+struct rdmacm_id_record {
+	uint32_t device; /* index of the rdma_cm device */
+	uint32_t number;
+	uint64_t uid; /* the program's; 0: a connection request, not yet accepted */
+	uint16_t ps;  /* enum rdma_ucm_port_space */
+	uint8_t qp_type;
+	bool owner; /* urxed alone; false: the kernel may become the owner */
+	bool removal_reported;
 };
 
 /* A ring's contents follow: the number of pages (4 bytes), and each with its index (4 bytes). */
@@ -188,6 +209,8 @@ void srq_fields(struct vnic_state_stream *s, struct srq_record *r);
 void qp_fields(struct vnic_state_stream *s, struct qp_record *r);
 void descriptor_fields(struct vnic_state_stream *s, struct descriptor_record *r);
 void mapping_fields(struct vnic_state_stream *s, struct mapping_record *r);
+void rdmacm_fields(struct vnic_state_stream *s, struct rdmacm_record *r);
+void rdmacm_id_fields(struct vnic_state_stream *s, struct rdmacm_id_record *r);
 void ring_bytes_fields(struct vnic_state_stream *s, struct ring_bytes_record *r);
 
 #endif

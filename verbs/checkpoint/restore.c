@@ -12,6 +12,7 @@
 #include "checkpoint/image.h"
 #include "checkpoint/join.h"
 #include "checkpoint/placement.h"
+#include "checkpoint/rdmacm_restore.h"
 #include "checkpoint/rebuild.h"
 #include "engine/crc.h"
 #include "port/port.h"
@@ -108,6 +109,8 @@ static int attach(struct rebuilt *r)
 	port_lock();
 	rc = join_port(&joining);
 	port_unlock();
+	if (!rc)
+		rc = rdmacm_restore(r);
 	if (rc) {
 		port_restore_abort();
 		undo(&joining);
@@ -116,6 +119,8 @@ static int attach(struct rebuilt *r)
 	rc = port_restore_end(&saved, image->n[CHECKPOINT_CONTEXT]);
 	if (rc)
 		undo(&joining);
+	else
+		rdmacm_restored(r);
 	return checkpoint_failed(rc, "cannot start the engine");
 }
 

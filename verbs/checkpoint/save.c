@@ -11,6 +11,7 @@
 #include <rxe/state.h>
 
 #include "checkpoint/error_text.h"
+#include "checkpoint/rdmacm_freeze.h"
 #include "checkpoint/ring_mapping.h"
 #include "objects/ah.h"
 #include "objects/mr.h"
@@ -85,18 +86,6 @@ static int add_channels_of(struct process_save *save, const struct uverbs_file *
 	return rc;
 }
 
-static int check_rdmacm(int fd, const struct fd_object *object)
-{
-	uint32_t number = 0;
-
-	if (!rdmacm_ids_next((const struct rdmacm_file *)object, &number))
-		return 0;
-	return checkpoint_fail(-EOPNOTSUPP,
-			       "rdma_cm ID %u of descriptor %d: its port and connection belong to "
-			       "urxed, which does not hand them over",
-			       number, fd);
-}
-
 static int add_descriptor(struct process_save *save, int fd)
 {
 	struct fd_object *object = fd_find(fd);
@@ -104,7 +93,7 @@ static int add_descriptor(struct process_save *save, int fd)
 	if (!object)
 		return 0;
 	if (object->kind == FD_RDMACM)
-		return check_rdmacm(fd, object);
+		return 0;
 	if (object->kind == FD_CHANNEL)
 		return add_channel(save, (struct comp_channel *)object);
 	if (((struct uverbs_file *)object)->live)
@@ -404,6 +393,7 @@ static bool descriptor_record(const struct process_save *save, int fd, struct de
 		r->index = channel_index(save, (const struct comp_channel *)object);
 	} else {
 		r->kind = DESCRIPTOR_RDMACM;
+		r->index = frozen_index(save->rdmacm, (const struct rdmacm_file *)object);
 	}
 	return true;
 }
@@ -415,12 +405,29 @@ static void write_descriptors(const struct process_save *save, struct vnic_state
 	for (int fd = fd_next(0); fd >= 0; fd = fd_next(fd + 1)) {
 		if (!descriptor_record(save, fd, &r))
 			continue;
-		if (r.kind == DESCRIPTOR_RDMACM && check_rdmacm(fd, fd_find(fd)))
-			vnic_state_fail(s, -EBUSY);
+		if (r.kind == DESCRIPTOR_RDMACM && r.index == save->rdmacm->n)
+			vnic_state_fail(s, checkpoint_fail(-EBUSY, "a thread has opened rdma_cm"));
 		vnic_state_record_begin(s, CHECKPOINT_DESCRIPTOR);
 		descriptor_fields(s, &r);
 		vnic_state_record_end(s);
 	}
+}
+
+/* Whether the program has a descriptor of the device. */
+static bool has_descriptor(const struct rdmacm_file *file)
+{
+	int fd = fd_next(0);
+
+	while (fd >= 0 && (fd_find(fd) != &file->fd || fcntl(fd, F_GETFD) < 0))
+		fd = fd_next(fd + 1);
+	return fd >= 0;
+}
+
+static void check_rdmacm(const struct process_save *save, struct vnic_state_stream *s)
+{
+	for (uint32_t i = 0; i < save->rdmacm->n; i++)
+		if (!has_descriptor(save->rdmacm->devices[i].file))
+			vnic_state_fail(s, checkpoint_fail(-EBUSY, "rdma_cm is being closed"));
 }
 
 static void write_mappings(const struct process_save *save, struct vnic_state_stream *s)
@@ -521,6 +528,57 @@ static void write_rings(const struct process_save *save, struct vnic_state_strea
 	}
 }
 
+/* --- rdma_cm. */
+
+static void write_rdmacm_ids(struct vnic_state_stream *s, uint32_t device, struct rdmacm_file *file)
+{
+	for (uint32_t number = 0; rdmacm_ids_next(file, &number); number++) {
+		const struct rdmacm_id *id = rdmacm_id_find(file, number);
+		struct rdmacm_id_record r = {
+			.device = device,
+			.number = number,
+			.uid = id->create.uid,
+			.ps = id->create.ps,
+			.qp_type = id->create.qp_type,
+			.owner = id->owner == RDMACM_OWNER_DAEMON,
+			.removal_reported = id->removal_reported,
+		};
+
+		vnic_state_record_begin(s, CHECKPOINT_RDMACM_ID);
+		rdmacm_id_fields(s, &r);
+		vnic_state_record_end(s);
+	}
+}
+
+static void write_rdmacm_states(struct vnic_state_stream *s, uint32_t device,
+				const struct frozen_device *d)
+{
+	for (uint32_t i = 0; i < d->n_states; i++) {
+		vnic_state_record_begin(s, CHECKPOINT_RDMACM_STATE);
+		vnic_state_u32(s, &device);
+		vnic_state_bytes(s, d->states[i].bytes, d->states[i].length);
+		vnic_state_record_end(s);
+	}
+}
+
+static void write_rdmacm(const struct process_save *save, struct vnic_state_stream *s)
+{
+	const struct frozen_devices *all = save->rdmacm;
+
+	for (uint32_t i = 0; i < all->n; i++) {
+		struct rdmacm_record r = {.n_ids = all->devices[i].n_ids,
+					  .n_states = all->devices[i].n_states};
+
+		vnic_state_record_begin(s, CHECKPOINT_RDMACM);
+		rdmacm_fields(s, &r);
+		vnic_state_record_end(s);
+	}
+	for (uint32_t i = 0; i < all->n; i++)
+		write_rdmacm_ids(s, i, all->devices[i].file);
+	for (uint32_t i = 0; i < all->n; i++)
+		write_rdmacm_states(s, i, &all->devices[i]);
+}
+
 /* --- The stream. */
 
 static int write_stream(const struct process_save *save, uint8_t *out, size_t room, size_t *length)
@@ -535,9 +593,11 @@ static int write_stream(const struct process_save *save, uint8_t *out, size_t ro
 	write_objects(save, &s);
 	write_engine(save, &s);
 	write_descriptors(save, &s);
+	check_rdmacm(save, &s);
 	write_mappings(save, &s);
 	write_events(save, &s);
 	write_rings(save, &s);
+	write_rdmacm(save, &s);
 	vnic_state_record_begin(&s, CHECKPOINT_END);
 	vnic_state_record_end(&s);
 	rc = vnic_state_finish_save_to(&s);
@@ -580,11 +640,12 @@ static int check_numbers(void)
 	return 0;
 }
 
-int save_prepare(struct process_save *save, uint64_t now)
+int save_prepare(struct process_save *save, const struct frozen_devices *rdmacm, uint64_t now)
 {
 	size_t length;
 	int rc = check_numbers();
 
+	save->rdmacm = rdmacm;
 	if (!rc)
 		rc = find_objects(save);
 	if (!rc)

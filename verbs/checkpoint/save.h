@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct comp_channel;
+struct frozen_devices;
 struct uverbs_file;
 
 /* All 0 before save_prepare. */
@@ -19,6 +20,7 @@ struct process_save {
 	uint32_t n_files;
 	struct comp_channel **channels;
 	uint32_t n_channels;
+	const struct frozen_devices *rdmacm;
 	uint8_t *engine; /* stream of urxe_state_save */
 	size_t engine_length;
 	uint8_t *buffer;
@@ -26,11 +28,11 @@ struct process_save {
 };
 
 /*
- * Saves the engine as it is at `now`, and makes room for the stream. -EBUSY: not now, see
- * urxe_state_save; -EOPNOTSUPP: an object cannot be saved; -ENOMEM. After an error the caller calls
- * save_free, and urxe_direct_publish.
+ * Saves the engine as it is at `now`, and makes room for the stream. `rdmacm` lives until
+ * save_free. -EBUSY: not now, see urxe_state_save; -EOPNOTSUPP: an object cannot be saved; -ENOMEM.
+ * After an error the caller calls save_free, and urxe_direct_publish.
  */
-int save_prepare(struct process_save *save, uint64_t now);
+int save_prepare(struct process_save *save, const struct frozen_devices *rdmacm, uint64_t now);
 /* Writes the stream to the descriptor. -EBUSY: the room is too small. */
 int save_write(const struct process_save *save, int fd);
 void save_free(struct process_save *save);

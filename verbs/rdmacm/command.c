@@ -89,6 +89,9 @@ static int read_command(struct rdmacm_request *request, uint64_t buf, size_t cou
 		return rc;
 	if (written.hdr.in + sizeof(written.hdr) > count || written.hdr.in > CM_ATTACH_BYTES)
 		return -EINVAL;
+	/* These are the library's own. */
+	if (written.hdr.cmd >= CM_ATTACH_FREEZE)
+		return -EINVAL;
 	request->command = (struct cm_attach_command){
 		.command = written.hdr.cmd, .in = written.hdr.in, .out = written.hdr.out};
 	memcpy(request->in, written.in, written.hdr.in);

@@ -301,3 +301,14 @@ int rdmacm_daemon_ask(struct rdmacm_file *file, const struct rdmacm_request *req
 		rdmacm_daemon_lost(file);
 	return rc;
 }
+
+int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *request,
+		      struct rdmacm_response *response)
+{
+	if (file->socket < 0)
+		return -EAGAIN;
+	if (exchange_packets(file, request, response))
+		return 0;
+	rdmacm_daemon_lost(file);
+	return -EAGAIN;
+}

@@ -22,6 +22,10 @@ void rdmacm_daemon_disconnect(struct rdmacm_file *file);
 int rdmacm_daemon_ask(struct rdmacm_file *file, const struct rdmacm_request *request,
 		      struct rdmacm_response *response);
 
+/* The same, but -EAGAIN instead of a wait for another daemon. */
+int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *request,
+		      struct rdmacm_response *response);
+
 /* --- For the reconnecting thread */
 
 /* Whether the daemon closed the connection. */

@@ -5,10 +5,11 @@ import contextlib
 import os
 import signal
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
-from checkpoint_pair import CheckpointPair, Commanded, move  # noqa: E402
-from host import Failure, Host, main  # noqa: E402
+from checkpoint_pair import CheckpointPair, Commanded, ConnectedPair, move  # noqa: E402
+from host import Failure, Host, main, until  # noqa: E402
 
 
 @contextlib.contextmanager
@@ -94,6 +95,106 @@ def check_damaged(build):
         pair.save()
         pair.traveller.kill()
         pair.restore(pair.hosts[0], 'damaged')
+
+
+# --- Connections of rdma_cm.
+
+@contextlib.contextmanager
+def connected(build, **environment):
+    """Two connections, one made by each program."""
+    with Host(build) as host:
+        host.environment.update(environment)
+        pair = ConnectedPair(build, [host, host], ['127.0.0.1', '127.0.0.1'])
+        pair.connect(0, client=0)
+        pair.connect(1, client=1)
+        pair.exchange((0, 1))
+        yield pair
+        pair.end()
+
+
+def end_connections(pair):
+    """Both programs end a connection, and each listener takes a new one."""
+    pair.exchange((0, 1))
+    pair.connect(2, client=0)
+    pair.connect(3, client=1)
+    pair.exchange((2, 3))
+    pair.quiet()
+    for number in range(4):
+        pair.disconnect(number, number % 2)
+
+
+def check_connections(build):
+    """IDs, connections, listeners and a group move with the process, twice; the peer has no event of it."""
+    with connected(build) as pair:
+        pair.traveller.obey('group')
+        for _ in range(2):
+            move(pair)
+            pair.peer.obey('events', '0')
+            pair.exchange((0, 1))
+        pair.traveller.obey('joined')
+        end_connections(pair)
+
+
+def check_request(build):
+    """A connection request that was not fetched is there after the restoration; others come while the process is away."""
+    with connected(build) as pair:
+        pair.begin(4, client=1)
+        until(10, lambda: pair.traveller.ask('events') == '1', lambda: 'no request')
+        pair.save()
+        pair.traveller.kill()
+        pair.begin(5, client=1)
+        time.sleep(0.5)
+        pair.peer.obey('events', '0')
+        pair.restore()
+        pair.finish(4, client=1)
+        pair.finish(5, client=1)
+        pair.exchange((4, 5))
+        pair.disconnect(4, 0)
+        pair.disconnect(5, 1)
+        end_connections(pair)
+
+
+def check_connections_abandoned(build):
+    """The saved process goes on; its snapshot cannot be restored beside it."""
+    with connected(build) as pair:
+        pair.save()
+        copy = Commanded(pair.hosts[0], build, 'restore', *pair.files, program=pair.program)
+        answer = copy.answer()
+        if not answer.startswith('error EEXIST'):
+            raise Failure(answer)
+        pair.traveller.obey('resume', 'resumed')
+        end_connections(pair)
+
+
+def check_connections_restart(build):
+    """A restored process claims its IDs from the next daemon, and is saved and restored with that daemon."""
+    with connected(build, URXE_RECONNECT_S='60') as pair:
+        move(pair)
+        pair.hosts[0].daemon.kill(signal.SIGKILL)
+        pair.hosts[0].daemon.wait(10)
+        pair.hosts[0].start_daemon()
+        pair.exchange((0, 1))
+        move(pair)
+        end_connections(pair)
+
+
+def check_connections_damaged(build):
+    """A truncated stream is refused; then the whole one is restored."""
+    with connected(build) as pair:
+        pair.save()
+        pair.traveller.kill()
+        with open(pair.files[0], 'rb') as file:
+            stream = file.read()
+        with open(pair.files[0], 'wb') as file:
+            file.write(stream[:-100])
+        copy = Commanded(pair.hosts[0], build, 'restore', *pair.files, program=pair.program)
+        answer = copy.answer()
+        if not answer.startswith('error EBADMSG: the stream is truncated or damaged'):
+            raise Failure(answer)
+        with open(pair.files[0], 'wb') as file:
+            file.write(stream)
+        pair.restore()
+        end_connections(pair)
 
 
 CHECKS = {name[len('check_'):]: check for name, check in list(globals().items()) if name.startswith('check_')}

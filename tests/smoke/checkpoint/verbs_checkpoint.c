@@ -20,7 +20,6 @@
  *   misuse           calls the functions in wrong states
  *   close            destroys all objects
  */
-#include <dlfcn.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,12 +31,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/personality.h>
 #include <unistd.h>
 
 #include "arena.h"
 #include "asleep.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpointer.h"
 #include "workload.h"
 
 /* The root of the arena. */
@@ -58,29 +56,6 @@ struct program {
 static struct program *program;
 static pid_t worker_tid;
 static pthread_t worker;
-
-/* --- Functions of liburxe.so. */
-
-static void *function(const char *name)
-{
-	void *f = dlsym(RTLD_DEFAULT, name);
-
-	if (!f)
-		errx(1, "liburxe.so is not loaded");
-	return f;
-}
-
-#define CALL(name) ((__typeof__(&urxe_checkpoint_##name))function("urxe_checkpoint_" #name))
-
-static const char *result(const char *done, int rc)
-{
-	static char line[512];
-
-	if (!rc)
-		return done;
-	snprintf(line, sizeof(line), "error %s: %s", strerrorname_np(-rc), CALL(error)());
-	return line;
-}
 
 /* --- The thread that exchanges messages. */
 
@@ -203,22 +178,9 @@ static void report(void)
 	dprintf(1, "%s\n", w->broken ? " broken" : "");
 }
 
-/* The mappings of rings, as the kernel lists them. */
-static void copy_maps(const char *path)
-{
-	FILE *maps = fopen("/proc/self/maps", "re"), *copy = fopen(path, "we");
-	char line[512];
-
-	while (maps && copy && fgets(line, sizeof(line), maps))
-		if (strstr(line, "memfd:uverbs"))
-			fputs(line, copy);
-	if (!maps || !copy || fclose(maps) || fclose(copy))
-		err(1, "%s", path);
-}
-
 static const char *save(const char *stream, const char *memory, const char *maps)
 {
-	int fd, rc;
+	int rc;
 
 	hold_work();
 	rc = CALL(quiesce)(5000);
@@ -228,12 +190,7 @@ static const char *save(const char *stream, const char *memory, const char *maps
 	}
 	/* An event before may have woken the thread. From now on no event comes. */
 	hold_work();
-	fd = open(stream, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0)
-		err(1, "%s", stream);
-	rc = CALL(save)(fd);
-	close(fd);
-	copy_maps(maps);
+	rc = checkpointer_save(stream, maps);
 	arena_save(memory, program);
 	return result("saved", rc);
 }
@@ -269,10 +226,6 @@ static const char *misuse(void)
 		return "save or resume without quiesce";
 	if (CALL(restore)(-1) != -EBUSY)
 		return "restore beside an open device";
-	workload_make_id(program->work);
-	if (CALL(quiesce)(5000) != -EOPNOTSUPP || !strstr(CALL(error)(), "rdma_cm ID"))
-		return "quiesce with an ID of rdma_cm";
-	workload_destroy_id(program->work);
 	if (CALL(quiesce)(5000))
 		return result("", -1);
 	if (CALL(quiesce)(10) != -EALREADY)
@@ -342,47 +295,7 @@ static const char *obey(char *line)
 	return "done";
 }
 
-static void take_commands(void)
-{
-	static char line[2048];
-	const char *answer;
-	size_t at = 0;
-
-	while (read(0, line + at, 1) == 1) {
-		if (line[at] != '\n' && at < sizeof(line) - 2) {
-			at++;
-			continue;
-		}
-		line[at] = 0;
-		at = 0;
-		answer = obey(line);
-		if (answer)
-			dprintf(1, "%s\n", answer);
-	}
-}
-
 /* --- Start. */
-
-/* Libraries and liburxe.so are at the same addresses in each process. */
-static void fix_addresses(char **argv)
-{
-	if (personality(0xffffffff) & ADDR_NO_RANDOMIZE)
-		return;
-	if (personality(ADDR_NO_RANDOMIZE) < 0)
-		err(1, "personality");
-	execv("/proc/self/exe", argv);
-	err(1, "exec");
-}
-
-/* librxe is loaded here, and stays. */
-static struct ibv_device **list_devices(void)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	if (!list || !list[0])
-		errx(1, "no device");
-	return list;
-}
 
 static void run(const char *device, int gid_index, uint8_t side, bool events)
 {
@@ -394,32 +307,9 @@ static void run(const char *device, int gid_index, uint8_t side, bool events)
 	program->events = events;
 	program->work = workload_open(device, gid_index, side, events);
 	program->librxe = (void *)program->work->context->ops.post_send;
-	program->liburxe = function("urxe_checkpoint_save");
+	program->liburxe = checkpointer_function("urxe_checkpoint_save");
 	print_address(&program->work->self);
-	take_commands();
-}
-
-static bool is_at(const void *address, const char *library)
-{
-	Dl_info info;
-
-	return dladdr(address, &info) && strstr(info.dli_fname, library);
-}
-
-/* Keeps the addresses of the rings free, until they are restored. */
-static void reserve_addresses(const char *path)
-{
-	FILE *maps = fopen(path, "re");
-	uintptr_t start, end;
-
-	while (maps && fscanf(maps, "%" SCNxPTR "-%" SCNxPTR " %*[^\n]", &start, &end) == 2)
-		if (mmap((void *)start, end - start, PROT_NONE,
-			 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-			 0) != (void *)start)
-			err(1, "the address %" PRIxPTR, start);
-	if (!maps)
-		err(1, "%s", path);
-	fclose(maps);
+	take_commands(obey);
 }
 
 /* --- Restorations that fail. */
@@ -493,29 +383,19 @@ static void fail_to_restore(const char *path)
 static void restore(const char *stream, const char *memory, const char *maps, bool damaged)
 {
 	struct ibv_device **list = list_devices();
-	int fd, rc;
 
 	reserve_addresses(maps);
 	program = arena_load(memory);
-	if (program->liburxe != function("urxe_checkpoint_save") ||
-	    !is_at(program->librxe, "librxe"))
-		errx(1, "the libraries have other addresses than in the saved process");
+	check_addresses(program->liburxe, program->librxe);
 	/* Of the memory before arena_enter, which is not restored. */
 	program->work->context->device = list[0];
 	program->work->second->device = list[0];
 	if (damaged)
 		fail_to_restore(stream);
-	fd = open(stream, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		err(1, "%s", stream);
-	rc = CALL(restore)(fd);
-	close(fd);
-	dprintf(1, "%s\n", result("restored", rc));
-	if (rc)
-		exit(2);
+	checkpointer_restore(stream);
 	program->hold = false;
 	start_work();
-	take_commands();
+	take_commands(obey);
 }
 
 int main(int argc, char **argv)

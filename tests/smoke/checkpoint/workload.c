@@ -309,6 +309,42 @@ static struct ibv_context *open_device(const char *name)
 	errx(1, "no device %s", name);
 }
 
+/* --- rdma_cm: the commands of rdma/rdma_user_cm.h. */
+
+static void make_id(struct workload *w)
+{
+	struct rdma_ucm_create_id_resp response = {0};
+	struct {
+		struct rdma_ucm_cmd_hdr header;
+		struct rdma_ucm_create_id create;
+	} command = {
+		.header = {RDMA_USER_CM_CMD_CREATE_ID, sizeof(command.create), sizeof(response)},
+		.create = {.uid = 1,
+			   .response = (uintptr_t)&response,
+			   .ps = RDMA_PS_TCP,
+			   .qp_type = IBV_QPT_RC},
+	};
+
+	if (write(w->rdma_cm, &command, sizeof(command)) != sizeof(command))
+		err(1, "CREATE_ID");
+	w->rdma_cm_id = response.id;
+}
+
+static void destroy_id(const struct workload *w)
+{
+	struct rdma_ucm_destroy_id_resp response = {0};
+	struct {
+		struct rdma_ucm_cmd_hdr header;
+		struct rdma_ucm_destroy_id destroy;
+	} command = {
+		.header = {RDMA_USER_CM_CMD_DESTROY_ID, sizeof(command.destroy), sizeof(response)},
+		.destroy = {.response = (uintptr_t)&response, .id = w->rdma_cm_id},
+	};
+
+	if (write(w->rdma_cm, &command, sizeof(command)) != sizeof(command))
+		err(1, "DESTROY_ID");
+}
+
 /* Objects that are saved and restored without being used. */
 static void make_idle_objects(struct workload *w, int gid_index)
 {
@@ -328,6 +364,7 @@ static void make_idle_objects(struct workload *w, int gid_index)
 	w->rdma_cm = open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC);
 	if (w->duplicate < 0 || w->rdma_cm < 0)
 		err(1, "descriptors");
+	make_id(w);
 	w->idle_cq = must(ibv_create_cq(w->context, 3, NULL, w->channel, 0), "ibv_create_cq");
 	make_qp(w, &w->idle_qp, NULL);
 }
@@ -395,44 +432,6 @@ void workload_connect(struct workload *w, const struct address *peer, int gid_in
 	}
 }
 
-/* --- rdma_cm: the commands of rdma/rdma_user_cm.h. */
-
-static uint32_t id_number;
-
-void workload_make_id(struct workload *w)
-{
-	struct rdma_ucm_create_id_resp response = {0};
-	struct {
-		struct rdma_ucm_cmd_hdr header;
-		struct rdma_ucm_create_id create;
-	} command = {
-		.header = {RDMA_USER_CM_CMD_CREATE_ID, sizeof(command.create), sizeof(response)},
-		.create = {.uid = 1,
-			   .response = (uintptr_t)&response,
-			   .ps = RDMA_PS_TCP,
-			   .qp_type = IBV_QPT_RC},
-	};
-
-	if (write(w->rdma_cm, &command, sizeof(command)) != sizeof(command))
-		err(1, "CREATE_ID");
-	id_number = response.id;
-}
-
-void workload_destroy_id(struct workload *w)
-{
-	struct rdma_ucm_destroy_id_resp response = {0};
-	struct {
-		struct rdma_ucm_cmd_hdr header;
-		struct rdma_ucm_destroy_id destroy;
-	} command = {
-		.header = {RDMA_USER_CM_CMD_DESTROY_ID, sizeof(command.destroy), sizeof(response)},
-		.destroy = {.response = (uintptr_t)&response, .id = id_number},
-	};
-
-	if (write(w->rdma_cm, &command, sizeof(command)) != sizeof(command))
-		err(1, "DESTROY_ID");
-}
-
 static void close_object(int rc, const char *what)
 {
 	if (rc)
@@ -441,8 +440,7 @@ static void close_object(int rc, const char *what)
 
 void workload_close(struct workload *w)
 {
-	workload_make_id(w);
-	workload_destroy_id(w);
+	destroy_id(w);
 	if (close(w->rdma_cm) || close(w->duplicate))
 		err(1, "close");
 	close_object(ibv_destroy_cq(w->second_cq), "CQ of the second context");

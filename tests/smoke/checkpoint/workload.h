@@ -47,7 +47,8 @@ struct workload {
 	struct ibv_context *second; /* the same device, opened once more, with a CQ */
 	struct ibv_cq *second_cq;
 	int duplicate;              /* of the device's descriptor */
-	int rdma_cm;                /* the open device rdma_cm, without an ID */
+	int rdma_cm;                /* the open device rdma_cm, */
+	uint32_t rdma_cm_id;        /* and an ID of it */
 	struct ibv_mr *empty_mr;    /* of length 0 */
 	struct ibv_mr *implicit_mr; /* of all memory, on demand */
 	struct ibv_mw *mw;
@@ -68,9 +69,6 @@ unsigned int workload_step(struct workload *w);
 void workload_arm(struct workload *w);
 /* Waits for an event of the channel. */
 void workload_wait(struct workload *w);
-/* Creates an ID of rdma_cm, which the program cannot be saved with, or destroys it. */
-void workload_make_id(struct workload *w);
-void workload_destroy_id(struct workload *w);
 /* Destroys all objects. */
 void workload_close(struct workload *w);
 /* What the peer has added to the counter of the connection. */

@@ -171,12 +171,15 @@ static struct ucma_ctx *find_ctx(const struct ucma_file *file, uint32_t number)
 	return ctx && ctx->file == file ? ctx : NULL;
 }
 
-/* The saved device may have departed from this host: its IDs become those of this file. */
+/*
+ * The file gets the token of the saved device, which may have departed from this host, also some
+ * moves ago: its IDs become those of this file.
+ */
 static int restore_file(struct ucma_file *file, const struct ucma_record *r)
 {
 	struct ucma_file *other;
 
-	if (file->frozen || file->n_ctxs || file->n_events)
+	if (file->frozen || file->n_ctxs || file->n_events || !r->file.token)
 		return -EBADMSG;
 	/* A connection names peers and repeats messages, which only the manager may write. */
 	if (!unix_packet_peer_is_trusted(file->fd))
@@ -188,6 +191,7 @@ static int restore_file(struct ucma_file *file, const struct ucma_record *r)
 		return -EEXIST;
 	if (other)
 		ucma_file_forget(other);
+	file->token = r->file.token;
 	ucma_file_freeze(file);
 	file->restoring = true;
 	return 0;
@@ -300,8 +304,12 @@ static int restore(struct ucma_command *c)
 
 	if (rc)
 		return rc;
-	if (record.kind == UCMA_RECORD_FILE)
-		return restore_file(c->file, &record);
+	if (record.kind == UCMA_RECORD_FILE) {
+		rc = restore_file(c->file, &record);
+		c->out_len = !rc && c->out_size >= sizeof(uint64_t) ? sizeof(uint64_t) : 0;
+		memcpy(c->out, &c->file->token, c->out_len);
+		return rc;
+	}
 	if (!c->file->restoring)
 		return -EBADMSG;
 	switch (record.kind) {

@@ -60,12 +60,13 @@ enum cm_attach_checkpoint {
 	 */
 	CM_ATTACH_SAVE,
 	/*
-	 * The command is the next record, for a new device, which is frozen from now on. -EBADMSG:
-	 * it is damaged, or contradicts earlier ones; -EPROTONOSUPPORT: of a later version; -EPERM:
-	 * not a program of the daemon's user; -EEXIST: another program has the ID or its
-	 * connection, or the saved program still runs; -EADDRINUSE, -EADDRNOTAVAIL, -EACCES: the
-	 * port or address is not free; -ENOSPC: a quota is used up; -ENOMEM. The caller closes the
-	 * socket after an error, and nothing is left.
+	 * The command is the next record, for a new device, which is frozen from now on. The
+	 * response to the first record is the token (8 bytes) of the saved device, which this one
+	 * gets. -EBADMSG: it is damaged, or contradicts earlier ones; -EPROTONOSUPPORT: of a later
+	 * version; -EPERM: not a program of the daemon's user; -EEXIST: another program has the ID
+	 * or its connection, or the saved program still runs; -EADDRINUSE, -EADDRNOTAVAIL, -EACCES:
+	 * the port or address is not free; -ENOSPC: a quota is used up; -ENOMEM. The caller closes
+	 * the socket after an error, and nothing is left.
 	 */
 	CM_ATTACH_RESTORE,
 	CM_ATTACH_THAW, /* the device goes on; no error if it is not frozen */

@@ -93,6 +93,23 @@ static void connection_goes_on(void **state)
 	expect_no_event(&a);
 }
 
+/* A device keeps its name, by which a host knows it again that it has left some moves ago. */
+static void device_keeps_its_token(void **state)
+{
+	struct records before, after;
+
+	(void)state;
+	listener(5);
+	before = save(&b);
+	kill_program(&b);
+	b = loop_start(&loop);
+	assert_int_equal(restore(&b, &before), 0);
+	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
+	after = save(&b);
+	assert_int_equal(before.at[0].len, after.at[0].len);
+	assert_memory_equal(before.at[0].bytes, after.at[0].bytes, after.at[0].len);
+}
+
 /* Messages to a frozen program are lost, and its peer repeats them. */
 static void peer_repeats_its_messages(void **state)
 {
@@ -462,6 +479,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(connection_goes_on, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(device_keeps_its_token, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(peer_repeats_its_messages, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(request_waits_for_the_listener, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unfetched_events_come_in_order, set_up, tear_down),

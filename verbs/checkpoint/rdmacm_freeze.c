@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "checkpoint/rdmacm_freeze.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "checkpoint/error_text.h"
+#include "engine/clock.h"
+#include "rdmacm/daemon_socket.h"
+#include "rdmacm/file.h"
+#include "rdmacm/ids.h"
+
+/* Between two attempts. */
+#define PAUSE_NS 20000
+
+uint32_t frozen_index(const struct frozen_devices *all, const struct rdmacm_file *file)
+{
+	uint32_t i = 0;
+
+	while (i < all->n && all->devices[i].file != file)
+		i++;
+	return i;
+}
+
+/* --- Commands. */
+
+/* Returns the daemon's status; *response has its record. */
+static int ask(struct rdmacm_file *file, uint32_t command, struct rdmacm_response *response)
+{
+	const struct rdmacm_request request = {
+		.command = {.command = command, .out = CM_ATTACH_BYTES},
+		.opening = file->opening,
+		.from = file};
+	int rc = rdmacm_daemon_try(file, &request, response);
+
+	return rc ? rc : response->reply.status;
+}
+
+static int explain(int rc)
+{
+	if (rc == -EINVAL)
+		return checkpoint_fail(-EOPNOTSUPP, "the urxed that runs is an earlier version, "
+						    "which does not hand over rdma_cm IDs");
+	if (rc == -EAGAIN)
+		return checkpoint_fail(-EBUSY, "no urxed runs");
+	return checkpoint_failed(rc, "urxed does not hand over the rdma_cm IDs");
+}
+
+static int add_state(struct frozen_device *d, const struct rdmacm_response *response)
+{
+	struct frozen_state *states;
+
+	/* The room doubles. */
+	if (!(d->n_states & (d->n_states - 1))) {
+		states = realloc(d->states, (d->n_states ? 2 * d->n_states : 1) * sizeof(*states));
+		if (!states)
+			return -ENOMEM;
+		d->states = states;
+	}
+	d->states[d->n_states].length = response->reply.out;
+	memcpy(d->states[d->n_states++].bytes, response->out, response->reply.out);
+	return 0;
+}
+
+static int get_states(struct frozen_device *d)
+{
+	struct rdmacm_response response = {.reply = {.out = 0}};
+	int rc = ask(d->file, CM_ATTACH_FREEZE, &response);
+
+	d->frozen = !rc;
+	while (!rc && !(rc = ask(d->file, CM_ATTACH_SAVE, &response)) && response.reply.out)
+		rc = add_state(d, &response);
+	return rc ? explain(rc) : 0;
+}
+
+/* --- Devices. */
+
+static int check_id(const struct rdmacm_id *id, uint32_t number)
+{
+	if (!id->in_kernel && id->owner != RDMACM_OWNER_KERNEL)
+		return 0;
+	return checkpoint_fail(-EOPNOTSUPP,
+			       "rdma_cm ID %u: its port or connection belongs to the kernel's "
+			       "rdma_cm",
+			       number);
+}
+
+/* With the lock of the device. */
+static int freeze_device(struct frozen_device *d)
+{
+	struct rdmacm_file *file = d->file;
+	uint32_t number = 0;
+	int rc = 0;
+
+	for (; !rc && rdmacm_ids_next(file, &number); number++, d->n_ids++)
+		rc = check_id(rdmacm_id_find(file, number), number);
+	if (rc || !d->n_ids)
+		return rc;
+	if (file->pid != getpid())
+		return checkpoint_fail(-EOPNOTSUPP,
+				       "an rdma_cm device that the parent process had opened");
+	return get_states(d);
+}
+
+static int lock_file(struct rdmacm_file *file, uint64_t deadline)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	while (pthread_mutex_trylock(&file->lock)) {
+		if (clock_monotonic() >= deadline)
+			return checkpoint_fail(
+				-ETIMEDOUT, "a thread waits for an answer to an rdma_cm command");
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+static int add_device(struct frozen_devices *all, struct rdmacm_file *file, uint64_t deadline)
+{
+	struct frozen_device *devices =
+		realloc(all->devices, (all->n + 1) * sizeof(struct frozen_device));
+	int rc;
+
+	if (!devices)
+		return -ENOMEM;
+	all->devices = devices;
+	rc = lock_file(file, deadline);
+	if (rc)
+		return rc;
+	if (file->opening % 2 == 0) {
+		pthread_mutex_unlock(&file->lock);
+		return 0;
+	}
+	devices[all->n] = (struct frozen_device){.file = file};
+	return freeze_device(&devices[all->n++]);
+}
+
+int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline)
+{
+	struct rdmacm_file *file;
+	int rc = 0;
+
+	*all = (struct frozen_devices){0};
+	for (file = rdmacm_files_first(); !rc && file; file = LIST_NEXT(file, link))
+		rc = add_device(all, file, deadline);
+	if (rc)
+		rdmacm_thaw(all);
+	return rc;
+}
+
+/* Without an answer the daemon has ended: the next one does not know that the device was frozen. */
+static void thaw_device(struct frozen_device *d)
+{
+	struct rdmacm_response response;
+
+	if (d->frozen)
+		(void)ask(d->file, CM_ATTACH_THAW, &response);
+	pthread_mutex_unlock(&d->file->lock);
+	free(d->states);
+}
+
+void rdmacm_thaw(struct frozen_devices *all)
+{
+	for (uint32_t i = 0; i < all->n; i++)
+		thaw_device(&all->devices[i]);
+	free(all->devices);
+	*all = (struct frozen_devices){0};
+}

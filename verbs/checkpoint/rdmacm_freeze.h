@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The open rdma_cm devices of this process, whose IDs stand still while a checkpointer saves them:
+ * commands of other threads wait, and urxed changes nothing. For quiesce.c and save.c, in the
+ * checkpointer's thread.
+ */
+#ifndef URXE_VERBS_CHECKPOINT_RDMACM_FREEZE_H
+#define URXE_VERBS_CHECKPOINT_RDMACM_FREEZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cm/attach.h>
+
+struct rdmacm_file;
+
+/* A record of urxed (cm/attach.h). */
+struct frozen_state {
+	uint32_t length;
+	uint8_t bytes[CM_ATTACH_BYTES];
+};
+
+/* A device, whose lock is held. */
+struct frozen_device {
+	struct rdmacm_file *file;
+	bool frozen; /* by urxed; a device without IDs needs no command */
+	uint32_t n_ids, n_states;
+	struct frozen_state *states;
+};
+
+/* All 0 before rdmacm_freeze. */
+struct frozen_devices {
+	uint32_t n;
+	struct frozen_device *devices;
+};
+
+/*
+ * Takes the locks of all devices by attempts until `deadline` (clock_monotonic()), and gets their
+ * records. -ETIMEDOUT; -EOPNOTSUPP: an ID belongs to the kernel's rdma_cm or to the parent process,
+ * or urxed is an earlier version; -EBUSY: no urxed runs; -ENOMEM. After an error nothing is frozen.
+ */
+int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline);
+/* All devices go on; frees the list. */
+void rdmacm_thaw(struct frozen_devices *all);
+/* all->n: the device is not in the list. */
+uint32_t frozen_index(const struct frozen_devices *all, const struct rdmacm_file *file);
+
+#endif

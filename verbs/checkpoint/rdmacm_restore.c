@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "checkpoint/rdmacm_restore.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "checkpoint/error_text.h"
+#include "checkpoint/rebuild.h"
+#include "rdmacm/daemon_socket.h"
+#include "rdmacm/file.h"
+#include "rdmacm/ids.h"
+
+static int explain(int rc)
+{
+	switch (rc) {
+	case -EBADMSG: return checkpoint_fail(rc, "an rdma_cm record is damaged");
+	case -EPROTONOSUPPORT:
+		return checkpoint_fail(rc, "a later version of urxed has written the rdma_cm "
+					   "records");
+	case -EEXIST:
+		return checkpoint_fail(rc, "another process of this host has an rdma_cm ID of the "
+					   "saved one, or its connection");
+	case -EPERM:
+		return checkpoint_fail(rc, "urxed runs as another user, and takes rdma_cm IDs only "
+					   "from its own user and root");
+	case -EADDRINUSE:
+	case -EADDRNOTAVAIL:
+		return checkpoint_fail(rc, "the host lacks an address of an rdma_cm ID, or another "
+					   "process has its port");
+	case -EINVAL:
+		return checkpoint_fail(-EOPNOTSUPP, "the urxed that runs is an earlier version, "
+						    "which takes no rdma_cm IDs");
+	default: return checkpoint_failed(rc, "urxed does not take the rdma_cm IDs");
+	}
+}
+
+/* With the lock of the device. */
+static int give_record(struct rdmacm_file *file, const struct image_rdmacm_state *state)
+{
+	struct rdmacm_response response;
+	struct rdmacm_request request =
+		rdmacm_request_make(file, CM_ATTACH_RESTORE, state->bytes.at,
+				    (uint32_t)state->bytes.length, sizeof(file->token));
+	int rc = rdmacm_daemon_try(file, &request, &response);
+
+	if (!rc)
+		rc = response.reply.status;
+	if (rc)
+		return explain(rc);
+	if (response.reply.out == sizeof(file->token))
+		memcpy(&file->token, response.out, sizeof(file->token));
+	return 0;
+}
+
+/* The library's own part of an ID. */
+static int add_id(struct rdmacm_file *file, const struct rdmacm_id_record *record)
+{
+	struct rdmacm_id *id = rdmacm_id_add(file, record->number);
+
+	if (!id)
+		return -ENOMEM;
+	id->removal_reported = record->removal_reported;
+	id->owner = record->owner ? RDMACM_OWNER_DAEMON : RDMACM_OWNER_OPEN;
+	id->create.uid = record->uid;
+	id->create.ps = record->ps;
+	id->create.qp_type = record->qp_type;
+	return 0;
+}
+
+static int restore_device(const struct image *image, uint32_t device, struct rdmacm_file *file)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < image->n[CHECKPOINT_RDMACM_ID]; i++)
+		if (image->rdmacm_ids[i].device == device)
+			rc = add_id(file, &image->rdmacm_ids[i]);
+	for (uint32_t i = 0; !rc && i < image->n[CHECKPOINT_RDMACM_STATE]; i++)
+		if (image->rdmacm_states[i].device == device)
+			rc = give_record(file, &image->rdmacm_states[i]);
+	return rc;
+}
+
+int rdmacm_restore(const struct rebuilt *r)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < r->image->n[CHECKPOINT_RDMACM]; i++) {
+		struct rdmacm_file *file = r->devices[i].file;
+
+		pthread_mutex_lock(&file->lock);
+		rc = restore_device(r->image, i, file);
+		pthread_mutex_unlock(&file->lock);
+	}
+	return rc;
+}
+
+/* If the daemon has ended, the next one gets the IDs as those of any other process. */
+void rdmacm_restored(const struct rebuilt *r)
+{
+	struct rdmacm_response response;
+
+	for (uint32_t i = 0; i < r->image->n[CHECKPOINT_RDMACM]; i++) {
+		struct rdmacm_file *file = r->devices[i].file;
+		const struct rdmacm_request request = {.command = {.command = CM_ATTACH_THAW},
+						       .opening = file->opening,
+						       .from = file};
+
+		if (!r->image->rdmacms[i].n_states)
+			continue;
+		pthread_mutex_lock(&file->lock);
+		(void)rdmacm_daemon_try(file, &request, &response);
+		pthread_mutex_unlock(&file->lock);
+	}
+}
