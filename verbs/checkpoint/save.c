@@ -621,7 +621,8 @@ static int save_engine(struct process_save *save, uint64_t now)
 	int rc = urxe_state_save(port.dev, now, &how, &save->engine, &save->engine_length);
 
 	if (rc == -EOPNOTSUPP)
-		return checkpoint_fail(rc, "an HCA executes queue pairs of this process");
+		return checkpoint_fail(rc, "an HCA executes queue pairs of this process; with "
+					   "--way engine none does");
 	return rc;
 }
 
@@ -634,8 +635,8 @@ static int check_numbers(void)
 	while (port.leases.foreign && (qp = leases_next(&port.leases, &at)))
 		if (port.leases.by_qpn[qp->qpn >> VNIC_LEASE_SHIFT]->foreign)
 			return checkpoint_fail(-EOPNOTSUPP,
-					       "queue pair %#x: an HCA has chosen its "
-					       "number",
+					       "queue pair %#x: an HCA has chosen its number; "
+					       "with --way engine none does",
 					       qp->qpn);
 	return 0;
 }

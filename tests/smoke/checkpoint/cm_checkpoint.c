@@ -16,6 +16,7 @@
  * established events               the number of unfetched events: 0, or 1 for one or more send N,
  * receive N    a message with known contents disconnect N disconnected N       fetches the event
  *   destroy N
+ *   queue                a queue pair of urxe0 without a connection
  *   group, joined        joins a multicast group, or fetches the event of it and leaves the group
  *   save STREAM MEMORY MAPS   then "resume", or the process is killed
  *   close                destroys the listener and the event channel
@@ -247,6 +248,28 @@ static const char *destroy(struct connection *c)
 	return "done";
 }
 
+/* --- A queue pair that nobody uses. */
+
+static struct ibv_context *open_urxe0(void)
+{
+	for (struct ibv_device **list = list_devices(); *list; list++)
+		if (!strcmp(ibv_get_device_name(*list), "urxe0"))
+			return ibv_open_device(*list);
+	return NULL;
+}
+
+static const char *make_queue(void)
+{
+	struct ibv_qp_init_attr attr = {
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC};
+	struct ibv_context *context = open_urxe0();
+	struct ibv_pd *pd = context ? ibv_alloc_pd(context) : NULL;
+
+	attr.send_cq = attr.recv_cq = pd ? ibv_create_cq(context, 2, NULL, NULL, 0) : NULL;
+	return attr.send_cq && ibv_create_qp(pd, &attr) ? "done" : strerror(errno);
+}
+
 /* --- A multicast group. */
 
 static const char *join_group(void)
@@ -332,6 +355,8 @@ static const char *obey(char *line)
 		return listen_any();
 	if (!strcmp(word[0], "events"))
 		return has_event(0) ? "1" : "0";
+	if (!strcmp(word[0], "queue"))
+		return make_queue();
 	if (!strcmp(word[0], "group"))
 		return join_group();
 	if (!strcmp(word[0], "joined"))
