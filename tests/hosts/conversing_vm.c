@@ -6,20 +6,16 @@
  * --doorbells; the peer's host has that MAC and the address 10.0.0.PEER; the arguments of
  * ibv_rc_pingpong. Prints the number of messages so far.
  */
-#include <linux/vfio.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "hand_made_vm.h"
 #include "require.h"
 
-#define REGION_INFO 5 /* a command of vfio-user */
-#define STEP        20u
+#define STEP 20u
 
 static volatile sig_atomic_t stopping;
 
@@ -27,36 +23,6 @@ static void stop(int number)
 {
 	(void)number;
 	stopping = 1;
-}
-
-/* As QEMU: maps the region whose descriptor comes with the answer. */
-static void map_doorbells(struct hand_made_vm *m)
-{
-	const struct {
-		uint16_t id, command;
-		uint32_t size, flags, error;
-		struct vfio_region_info info;
-	} request = {1, REGION_INFO, sizeof(request),
-		     0, 0,           {.argsz = sizeof(request.info), .index = PV_BAR_UAR}};
-	uint8_t answer[sizeof(request)];
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec part = {answer, sizeof(answer)};
-	struct msghdr msg = {.msg_iov = &part,
-			     .msg_iovlen = 1,
-			     .msg_control = control.bytes,
-			     .msg_controllen = sizeof(control)};
-	int fd;
-
-	require(send(m->clients[1].socket, &request, sizeof(request), 0) == sizeof(request));
-	require(recvmsg(m->clients[1].socket, &msg, 0) == sizeof(answer));
-	require(CMSG_FIRSTHDR(&msg) && CMSG_FIRSTHDR(&msg)->cmsg_type == SCM_RIGHTS);
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
-	m->guest.attr.uar = mmap(NULL, PVRDMA_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	require(m->guest.attr.uar != MAP_FAILED);
-	close(fd);
 }
 
 int main(int argc, char **argv)
@@ -70,8 +36,8 @@ int main(int argc, char **argv)
 	signal(SIGTERM, stop);
 	setlinebuf(stdout);
 	vm_start(&m, argv[1]);
-	if (!strcmp(argv[2], "mapped"))
-		map_doorbells(&m);
+	vm_map_doorbells(&m);
+	require(!m.guest.attr.uar == !!strcmp(argv[2], "mapped"));
 	vm_connect_qp(&m, (uint16_t)atoi(argv[5]), argv[3]);
 	qpn = m.qp.qpn;
 	while (!stopping) {

@@ -2,10 +2,12 @@
 #include "hand_made_vm.h"
 
 #include <arpa/inet.h>
+#include <linux/vfio.h>
 #include <net/ethernet.h>
 #include <netinet/ether.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +15,8 @@
 #include <vnic/regs.h>
 
 #include "require.h"
+
+#define REGION_INFO 5 /* a command of vfio-user */
 
 #define GUEST_ID  9
 #define SEND_VA   UINT64_C(0x7f0000000040)
@@ -218,6 +222,51 @@ static void receive_line(struct hand_made_vm *m, int fd, char line[DIALOG])
 		usleep(10000);
 	}
 	require(recv(fd, line, DIALOG, 0) == (ssize_t)DIALOG);
+}
+
+/* The descriptor that comes with the description of the region; -1: none. */
+static int ask_doorbells(const struct vfio_client *client)
+{
+	const struct {
+		uint16_t id, command;
+		uint32_t size, flags, error;
+		struct vfio_region_info info;
+	} request = {1, REGION_INFO, sizeof(request),
+		     0, 0,           {.argsz = sizeof(request.info), .index = PV_BAR_UAR}};
+	uint8_t answer[sizeof(request)];
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = {answer, sizeof(answer)};
+	struct msghdr msg = {.msg_iov = &part,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control)};
+	int fd;
+
+	require(send(client->socket, &request, sizeof(request), 0) == sizeof(request));
+	require(recvmsg(client->socket, &msg, 0) == sizeof(answer));
+	if (!CMSG_FIRSTHDR(&msg))
+		return -1;
+	require(CMSG_FIRSTHDR(&msg)->cmsg_type == SCM_RIGHTS);
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	return fd;
+}
+
+void vm_map_doorbells(struct hand_made_vm *m)
+{
+	void **uar = &m->guest.attr.uar;
+	int fd = ask_doorbells(&m->clients[1]);
+
+	if (*uar)
+		munmap(*uar, PVRDMA_UAR_SIZE);
+	*uar = NULL;
+	if (fd < 0)
+		return;
+	*uar = mmap(NULL, PVRDMA_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	require(*uar != MAP_FAILED);
+	close(fd);
 }
 
 void vm_connect_qp(struct hand_made_vm *m, uint16_t port, const char *mac)

@@ -36,6 +36,9 @@ struct hand_made_vm {
 void vm_connect_clients(struct guest *g, struct vfio_client clients[2], const char *path);
 /* Starts both drivers on the device process at `path`; m->size and m->peer are set. */
 void vm_start(struct hand_made_vm *m, const char *path);
+/* As QEMU: maps the page of doorbells if the device process offers it (m->guest.attr.uar); else
+ * doorbells are messages. Forgets the page of an earlier process. */
+void vm_map_doorbells(struct hand_made_vm *m);
 /* Connects the queue pair to ibv_rc_pingpong, which listens on this host at `port`. mac: of the
  * peer's host. */
 void vm_connect_qp(struct hand_made_vm *m, uint16_t port, const char *mac);

@@ -2,8 +2,9 @@
 /*
  * A virtual machine by hand migrates between two device processes while it exchanges messages.
  *
- * migrating_vm PATH1 PATH2 MOVES MAC PORT SIZE ITERATIONS: the sockets of both processes, the MAC
- * of the peer's host, and the arguments of ibv_rc_pingpong, which listens on this host.
+ * migrating_vm PATH1 PATH2 MOVES MAC PORT SIZE ITERATIONS DOORBELLS1 DOORBELLS2: the sockets of
+ * both processes, the MAC of the peer's host, the arguments of ibv_rc_pingpong, which listens on
+ * this host, and the options --doorbells of both processes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -111,7 +112,13 @@ static void offer_truncated(struct vfio_client *client, const uint8_t *stream, s
 	vfio_reset(client);
 }
 
-static void migrate(struct hand_made_vm *m, const char *path)
+static void map_doorbells(struct hand_made_vm *m, bool mapped)
+{
+	vm_map_doorbells(m);
+	require(!m->guest.attr.uar == !mapped);
+}
+
+static void migrate(struct hand_made_vm *m, const char *path, bool mapped)
 {
 	struct vfio_client clients[2];
 	uint64_t log[VM_PAGES / 64] = {0};
@@ -153,6 +160,7 @@ static void migrate(struct hand_made_vm *m, const char *path)
 	close(m->guest.fd);
 	m->guest = copy;
 	m->guest.client = &m->clients[1];
+	map_doorbells(m, mapped);
 	vm_finish(m);
 	vm_check_nic(m);
 }
@@ -161,15 +169,19 @@ int main(int argc, char **argv)
 {
 	static struct hand_made_vm m;
 	uint32_t moves, iterations, qpn;
+	bool mapped[2];
 
-	require(argc == 8);
+	require(argc == 10);
 	paths[0] = argv[1];
 	paths[1] = argv[2];
 	moves = (uint32_t)atoi(argv[3]);
 	m.size = (uint32_t)atoi(argv[6]);
 	m.peer = PEER;
 	iterations = (uint32_t)atoi(argv[7]);
+	for (int i = 0; i < 2; i++)
+		mapped[i] = !strcmp(argv[8 + i], "mapped");
 	vm_start(&m, paths[0]);
+	map_doorbells(&m, mapped[0]);
 	vm_connect_qp(&m, (uint16_t)atoi(argv[5]), argv[4]);
 	qpn = m.qp.qpn;
 	vm_exchange(&m, 5);
@@ -180,7 +192,7 @@ int main(int argc, char **argv)
 			vm_finish(&m);
 			vm_exchange(&m, 2);
 		}
-		migrate(&m, paths[i % 2]);
+		migrate(&m, paths[i % 2], mapped[i % 2]);
 		vm_exchange(&m, 2);
 	}
 	require(qp_query(&m.guest, &m.qp, NULL) == URXE_QPS_RTS && m.qp.qpn == qpn);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 A virtual machine by hand (migrating_vm.c) migrates between the device processes of two hosts while it exchanges
-messages with ibv_rc_pingpong on one of them: the peer is on another host and on the same host in turn.
+messages with ibv_rc_pingpong on one of them: the peer is on another host and on the same host in turn. The second
+and third arguments are the options --doorbells of both processes.
 """
 import contextlib
 import json
@@ -56,12 +57,13 @@ def two_hosts(names, addresses):
 
 def check():
     with two_hosts(NAMES, ADDRESSES) as hosts:
-        devices = [start_device(hosts[0]), start_device(hosts[1], '--incoming')]
+        devices = [start_device(hosts[0], '--doorbells', DOORBELLS[0]),
+                   start_device(hosts[1], '--doorbells', DOORBELLS[1], '--incoming')]
         gid = hosts[1].gid(ADDRESSES[1])
         peer = hosts[1].start('ibv_rc_pingpong', '-g', str(gid), '-s', str(SIZE), '-n', str(ITERATIONS), '-c',
                               '-p', str(PORT))
         machine = hosts[1].spawn([os.path.join(BUILD, 'tests/hosts/migrating_vm'), devices[0][1], devices[1][1],
-                                  str(MOVES), mac_of(NAMES[1]), str(PORT), str(SIZE), str(ITERATIONS)])
+                                  str(MOVES), mac_of(NAMES[1]), str(PORT), str(SIZE), str(ITERATIONS), *DOORBELLS])
         try:
             succeed(machine, 120)
             succeed(peer, 30)
@@ -77,5 +79,6 @@ def check():
 
 
 BUILD = sys.argv[1]
+DOORBELLS = sys.argv[2:4] or ['trapped', 'trapped']
 if __name__ == '__main__':
     run(check, NAMES)
