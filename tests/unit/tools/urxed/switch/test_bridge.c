@@ -467,6 +467,58 @@ static void processes_hear_announcements(void **state)
 	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_MAC), 1);
 }
 
+/* The frame of QEMU's qemu_announce_create(), in 60 bytes. */
+static void qemu_rarp(uint8_t f[60], const uint8_t *mac)
+{
+	static const uint8_t request[] = {0x80, 0x35, 0, 1, 8, 0, 6, 4, 0, 3};
+
+	memset(f, 0, 60);
+	memcpy(f, broadcast, 6);
+	memcpy(f + 6, mac, 6);
+	memcpy(f + 12, request, sizeof(request));
+	memcpy(f + 22, mac, 6);
+	memcpy(f + 32, mac, 6);
+}
+
+/* Where frames to a machine go, which has moved to that station and announced itself there. */
+static void expect_at(uint32_t station)
+{
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(station));
+}
+
+/* QEMU announces a machine at its new place, before the machine sends anything itself. */
+static void announcement_moves_a_machine(void **state)
+{
+	uint8_t f[LAN_LEN];
+
+	(void)state;
+	send_plain(OTHER_VM, broadcast, b_mac, 0);
+	send_plain(WIRE, broadcast, a_mac, 0);
+	expect_at(WIRE);
+	/* From another host to this one, by the RARP of the hypervisor here. */
+	qemu_rarp(f, a_mac);
+	send_from(VM, f, 60);
+	assert_int_equal(who_got(f, 60, false), BIT(WIRE) | BIT(OTHER_WIRE) | BIT(OTHER_VM));
+	expect_at(VM);
+	/* A repeated one, which QEMU sends four times more, changes nothing. */
+	send_from(VM, f, 60);
+	assert_int_not_equal(who_got(f, 60, false), 0);
+	expect_at(VM);
+	/* To another host, by the gratuitous ARP of the guest there, */
+	send_from(OTHER_WIRE, f, arp(f, a_mac, 3, 3));
+	assert_int_not_equal(who_got(f, ARP_FRAME_LEN, false), 0);
+	expect_at(OTHER_WIRE);
+	/* and by the RARP on the other cable. */
+	qemu_rarp(f, a_mac);
+	send_from(WIRE, f, 60);
+	assert_int_not_equal(who_got(f, 60, false), 0);
+	expect_at(WIRE);
+	/* Back, by an advertisement of IPv6. */
+	send_from(VM, f, advertisement(f, group_mac, a_mac));
+	assert_int_not_equal(who_got(f, LAN_LEN, false), 0);
+	expect_at(VM);
+}
+
 /* The kernel answers ARP for its addresses on the uplink, but does not see frames of VMs. */
 static void daemon_answers_arp_of_a_vm(void **state)
 {
@@ -604,6 +656,7 @@ int main(void)
 		TEST(invalid_pins_are_refused),
 		TEST(mac_of_two_ports_is_where_it_sent_last),
 		TEST(processes_hear_announcements),
+		TEST(announcement_moves_a_machine),
 		TEST(pinned_mac_moves_to_a_full_port),
 		TEST(vm_cannot_use_mac_or_ip_of_the_host),
 		TEST(process_frame_reaches_a_vm),
