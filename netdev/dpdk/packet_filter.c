@@ -26,7 +26,7 @@
 	"(ip6 proto 17 and greater 70 and ip6[42:2] = 4791 and ip6[53:2] = 0 and ip6[55] = 1)"
 #define RESOLUTION "arp or rarp or (icmp6 and ip6[40] >= 133 and ip6[40] <= 137)"
 
-/* Sockets in a fanout group, as DPDK's are, do not support PACKET_IGNORE_OUTGOING. */
+/* For a kernel without PACKET_IGNORE_OUTGOING. */
 static const struct sock_filter drop_outgoing[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1),

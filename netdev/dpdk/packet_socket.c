@@ -68,6 +68,13 @@ int packet_socket_open(unsigned int ifindex, int (*filter)(int fd))
 	return err;
 }
 
+void packet_socket_ignore_outgoing(int fd)
+{
+	const int on = 1;
+
+	setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
+}
+
 uint32_t packet_socket_read_drops(int fd)
 {
 	struct tpacket_stats stats = {0};

@@ -22,6 +22,12 @@ int packet_socket_add_mac(int fd, unsigned int ifindex, const uint8_t mac[6]);
  */
 uint32_t packet_socket_read_drops(int fd);
 
+/*
+ * The socket no longer receives frames that the interface sends. Without this (Linux before 4.20)
+ * the filters of packet_filter.h drop them.
+ */
+void packet_socket_ignore_outgoing(int fd);
+
 /* Clears a pending error, which makes poll(2) return at once. */
 void packet_socket_clear_error(int fd);
 

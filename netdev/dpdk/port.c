@@ -21,11 +21,11 @@
 #include <netdev/vhost.h>
 
 #include "dpdk/arp_nd_socket.h"
+#include "dpdk/driver_call.h"
 #include "dpdk/driver_socket.h"
 #include "dpdk/eal.h"
 #include "dpdk/epoll_pair.h"
 #include "dpdk/interrupt.h"
-#include "dpdk/keep_mac.h"
 #include "dpdk/packet_filter.h"
 #include "dpdk/packet_socket.h"
 #include "dpdk/pci_driver.h"
@@ -767,7 +767,8 @@ static int probe_device(const char *text, struct dpdk_port *port, const struct d
 					: 0;
 	if (err)
 		return err;
-	err = rte_dev_probe(spec->devargs);
+	err = spec->kind == DPDK_AF_PACKET ? dpdk_probe_without_fanout(spec->devargs)
+					   : rte_dev_probe(spec->devargs);
 	if (err && spec->pci) {
 		pci_driver_hint(spec->devargs, rte_eal_has_hugepages(), hint, sizeof(hint));
 		return error_text_set(error, error_size, err,
@@ -795,6 +796,7 @@ static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 	if (fd < 0)
 		return 0;
 	qp1_ring_open(&port->qp1, spec->ifindex);
+	packet_socket_ignore_outgoing(fd);
 	receive_roce(port, NULL, 0);
 	return packet_socket_add_allmulti(fd, spec->ifindex);
 }

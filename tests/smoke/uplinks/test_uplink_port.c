@@ -430,6 +430,32 @@ static void test_other_traffic_does_not_fill_the_ring(void **state)
 	run_shell("ip link delete pa");
 }
 
+/*
+ * The kernel would copy each frame that the interface sends for a socket in a fanout group, and
+ * compute a flow hash of each.
+ */
+static void test_no_socket_is_in_a_fanout_group(void **state)
+{
+	uint32_t sockets = 0;
+
+	(void)state;
+	skip_without_lab();
+	for (int fd = 0; fd < 1024; fd++) {
+		int domain = 0, group = 0, ignores = 0;
+		socklen_t length = sizeof(int);
+
+		getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length);
+		if (domain != AF_PACKET)
+			continue;
+		sockets++;
+		assert_int_equal(getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &group, &length), 0);
+		assert_int_equal(group, 0);
+		getsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &ignores, &length);
+		assert_int_equal(ignores, 1);
+	}
+	assert_int_equal(sockets, 2); /* the port's ring, and that of QP1 */
+}
+
 /* --- Packets to QP1 */
 
 #define MADS 4096
@@ -1077,6 +1103,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_frames_of_the_own_host_are_ignored),
 		cmocka_unit_test(test_other_traffic_does_not_fill_the_ring),
 		cmocka_unit_test(test_port_sets_allmulti),
+		cmocka_unit_test(test_no_socket_is_in_a_fanout_group),
 		cmocka_unit_test(test_management_has_a_ring_of_its_own),
 		cmocka_unit_test(test_no_packet_to_qp1_comes_twice),
 		cmocka_unit_test(test_interface_down_wakes_once),
