@@ -12,39 +12,19 @@ compare what SEND, WRITE, READ, an atomic and a datagram brought into memory tha
   region afterwards counts as uninitialised again, and so does memory of an implicit on-demand region.
 - `strace -f` shows the calls of the engine thread, too. Doorbells are no system calls of the program: use `urxe capture`.
 """
-import os
 import re
-import subprocess
 from dataclasses import dataclass
 
 from host import Failure
-from row import PROGRAMS, Pair, Row
+from row import Pair, Row
 
 PACKAGES = ['gdb', 'strace', 'linux-perf', 'valgrind', 'gcc']
 PORT = 18515
-HARNESS = os.path.join(PROGRAMS, '../../harness')
-
-
-def compile_verbs(top, path):
-    """Compiles a program of the tests' own over libibverbs, with the sanitizer that its name ends with."""
-    source, _, sanitizer = re.fullmatch(r'(.*?)(_(address|thread))?', path).groups()
-    program = os.path.join(top, os.path.basename(path))
-    argv = ['gcc', '-g', '-O1', '-o', program, f'-I{HARNESS}', f'{source}.c',
-            *(os.path.join(HARNESS, f'{name}.c') for name in ('endpoint', 'exchange')), '-libverbs']
-    made = subprocess.run(argv + ([f'-fsanitize={sanitizer}'] if sanitizer else []), capture_output=True, text=True,
-                          check=False)
-    if made.returncode:
-        raise Failure(f'gcc: {made.stderr}')
-    return program
 
 
 @dataclass(frozen=True)
-class Compiled(Row):
-    """A command with a program of the tests' own at its end, which may write nothing to standard error."""
-
-    def argv(self, at):
-        *words, path, gid = super().argv(at)
-        return [*words, compile_verbs(at.client.top, path), gid]
+class Silent(Row):
+    """A command that may write nothing to standard error."""
 
     def judge(self, client, server=None):
         super().judge(client, server)
@@ -74,7 +54,7 @@ ROWS = [
     pingpong('perf stat -e task-clock', prints('100 iters in')),
     pingpong('perf record -q -e cpu-clock -o /dev/null', prints('100 iters in')),
     pingpong(MEMCHECK, prints('100 iters in')),
-    Compiled(f'{MEMCHECK} {{programs}}/fresh_memory {{gid}}', check=prints('all is as it was sent')),
-    Compiled('{programs}/fresh_memory_address {gid}', check=prints('all is as it was sent')),
-    Compiled('{programs}/fresh_memory_thread {gid}', check=prints('all is as it was sent')),
+    Silent(f'{MEMCHECK} {{programs}}/fresh_memory {{gid}}', check=prints('all is as it was sent')),
+    Silent('{programs}/fresh_memory_address {gid}', check=prints('all is as it was sent')),
+    Silent('{programs}/fresh_memory_thread {gid}', check=prints('all is as it was sent')),
 ]

@@ -7,10 +7,12 @@ TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
 sys.path += [os.path.join(TESTS, 'harness'), os.path.join(TESTS, 'hosts')]
 import debuggers  # noqa: E402
 import fio  # noqa: E402
+import gloo  # noqa: E402
 import ibverbs_utils  # noqa: E402
 import iser  # noqa: E402
 import libfabric  # noqa: E402
 import mpich  # noqa: E402
+import nccl  # noqa: E402
 import openmpi  # noqa: E402
 import perftest  # noqa: E402
 import pyverbs  # noqa: E402
@@ -29,6 +31,8 @@ FAMILIES = {module.__name__: module for module in (
     libfabric,
     openmpi,
     mpich,
+    gloo,
+    nccl,
     pyverbs,
     fio,
     iser,

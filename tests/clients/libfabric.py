@@ -2,6 +2,7 @@
 """
 Endpoints belong to the domain `urxe0`; datagram endpoints belong to `urxe0-dgram`. With `-c` every byte is compared.
 Without a layer, `-p verbs` lets libfabric choose `ofi_rxm` or `ofi_rxd` for RDM endpoints.
+Debian has no package of fabtests; a row of Open MPI uses RDM endpoints with four ranks.
 """
 import re
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 Ranks of the tests' own program, which `mpicc` compiles: messages between all ranks, and collectives, every byte compared;
-and two PEs of OpenSHMEM (`oshcc`): put, get and an atomic. They may use the transport `rc_verbs` only, and UCX's log confirms
-it. Sixteen ranks share two processors.
+and two PEs of OpenSHMEM (`oshcc`): put, get and an atomic. They may use the transport `rc_verbs` only, or `ud_verbs` only, and
+UCX's log confirms it; or libfabric's RDM endpoints, tagged. Sixteen ranks share two processors.
 
 Between two hosts each host has two of four ranks; the other commands run on one host. `mpirun` itself runs under `urxe run --`,
 and these options run Open MPI's daemon under `urxe run` on the other host:
@@ -27,6 +27,9 @@ PACKAGES = ['openmpi-bin', 'libopenmpi-dev']
 RANKS = 4
 UCX = ['UCX_TLS=rc_v,self', 'UCX_NET_DEVICES=urxe0:1', 'UCX_LOG_LEVEL=info']
 OPTIONS = '--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ' + ' '.join(f'-x {name}' for name in UCX)
+DATAGRAMS = OPTIONS.replace('rc_v', 'ud_v')
+# libfabric's message endpoints of verbs, with its layer for reliable datagram endpoints.
+FABRIC = '--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include "verbs;ofi_rxm" --mca mtl_base_verbose 1'
 
 
 def compile_ranks(top, name='mpi_payload', compiler='mpicc.openmpi'):
@@ -38,14 +41,22 @@ def compile_ranks(top, name='mpi_payload', compiler='mpicc.openmpi'):
     return program
 
 
-def check(ranks, count, elsewhere):
-    if len(re.findall(rf'^(rank|PE) \d+ of {count}: all is as it was (sent|put)$', ranks, re.MULTILINE)) != count:
-        raise Failure('not all ranks')
+def check_lanes(ranks, transport, elsewhere):
     lanes = set(re.findall(LANES, ''.join(re.findall(r'ep_cfg\[.*', ranks))))
-    if lanes != {('self', 'memory0'), ('rc_verbs', 'urxe0:1')}:
+    if lanes != {('self', 'memory0'), (transport, 'urxe0:1')}:
         raise Failure(f'the ranks have {lanes}')
     if len(set(re.findall(r'\[other:(\d+) *:\w+\] +ucp_worker', ranks))) != elsewhere:
         raise Failure(f'not {elsewhere} ranks on the other host')
+
+
+def check(ranks, count, elsewhere, transport):
+    """`ranks`: standard output and standard error of all."""
+    if len(re.findall(rf'^(rank|PE) \d+ of {count}: all is as it was (sent|put)$', ranks, re.MULTILINE)) != count:
+        raise Failure('not all ranks')
+    if transport:
+        check_lanes(ranks, transport, elsewhere)
+    elif len(re.findall('mtl:ofi:provider: urxe0$', ranks, re.MULTILINE)) != count:
+        raise Failure('not all ranks use libfabric')
 
 
 class RefusedRanks(Row):
@@ -57,6 +68,7 @@ class RefusedRanks(Row):
 class Ranks(Row):
     compiler: str = 'mpicc.openmpi'
     spread: bool = True  # over the hosts
+    transport: str | None = 'rc_verbs'  # UCX's; None: libfabric
 
     def run(self, at):
         with tempfile.TemporaryDirectory() as top:
@@ -71,7 +83,7 @@ class Ranks(Row):
             program = at.server.start(*argv)
             try:
                 self.judge(program)
-                check(program.output(), int(argv[argv.index('-np') + 1]), RANKS // 2 if spread else 0)
+                check(program.output() + program.errors(), int(argv[argv.index('-np') + 1]), RANKS // 2 if spread else 0, self.transport)
             except Failure as failure:
                 raise Failure(f'{failure}\nmpirun: {program.describe()}') from None
             finally:
@@ -81,6 +93,10 @@ class Ranks(Row):
 ROWS = [Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} --mca mpi_yield_when_idle 1 {OPTIONS} '
               '{programs}/mpi_payload'),
         Ranks(f'mpirun --allow-run-as-root --oversubscribe -np 16 {OPTIONS} {{programs}}/mpi_payload', spread=False),
+        Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} --mca mpi_yield_when_idle 1 {DATAGRAMS} '
+              '{programs}/mpi_payload', transport='ud_verbs'),
+        Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} --mca mpi_yield_when_idle 1 {FABRIC} '
+              '{programs}/mpi_payload', transport=None),
         Ranks(f'oshrun --allow-run-as-root --oversubscribe -np 2 --mca spml ucx {OPTIONS} {{programs}}/shmem_payload',
               compiler='oshcc', spread=False),
         RefusedRanks('mpirun --allow-run-as-root --oversubscribe -np 2 --mca pml ob1 --mca btl openib,self '

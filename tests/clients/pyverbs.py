@@ -2,6 +2,8 @@
 """
 `pyverbs_suite.py` runs rdma-core's own Python tests, with both ends in one process. It skips tests for devices of
 other vendors, and for features that librxe 44 lacks: XRC, parent domains, ODP, device memory, raw packets, re-registration.
+`pyverbs_workers.py` exchanges messages with workers of `multiprocessing`, forked and spawned.
+Debian has no package of a verbs library for Rust or Go.
 """
 import re
 
@@ -19,8 +21,14 @@ def check(client, _server):
         raise Failure(f'fewer than {MIN_TESTS} tests ran: {client}')
 
 
+def prints_all(client, _server):
+    if re.findall(r'^(\w+): all is as it was sent$', client, re.MULTILINE) != ['fork', 'spawn', 'forkserver']:
+        raise Failure(f'not all workers: {client}')
+
+
 PAIR = '/usr/bin/python3 {programs}/pyverbs_pair.py {gid}'
 ROWS = [
     Row('/usr/bin/python3 {programs}/pyverbs_suite.py', check=check),
+    Row('/usr/bin/python3 {programs}/pyverbs_workers.py {gid}', check=prints_all),
     Pair(server=PAIR, client=f'{PAIR} {{}}', port=PORT),
 ]

@@ -7,6 +7,8 @@ import shlex
 from dataclasses import dataclass
 from typing import Callable
 
+import compiled
+from compiled import PROGRAMS
 from host import Failure, succeed, wait_listening
 from rdmacm import start_server
 
@@ -15,7 +17,6 @@ SECONDS = 120
 ATTEMPTS = 20
 # Placeholders that stand for `urxe run --`.
 RUNS = ['run', 'own', 'default']
-PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'programs')
 
 
 def accept_output(_client, _server):
@@ -35,6 +36,7 @@ class Row:
     """
     A command without a server. Placeholders: {} is the server's address, {gid} the index of the host's own
     GID, {copy} and {memory} are files on the server, {programs} is the folder of the tests' own programs.
+    Those of compiled.py are compiled first.
     {run}, {own} and {default} are `urxe run --` with the run directory of the place, with one of the row's own, and with
     the user's; then `bare` is set, and no other `urxe run` starts the command. {installed} is where urxe is installed.
     The check gets the output of client and server, and raises Failure.
@@ -84,15 +86,18 @@ class Pair(Row):
         if not self.keeps_serving:
             succeed(server, SECONDS)
 
+    def server_argv(self, at):
+        return words(self.server, at, at.server)
+
     def start_server(self, at):
-        server = self.start(at.server, words(self.server, at, at.server))
+        server = self.start(at.server, self.server_argv(at))
         wait_listening(server, self.port)
         return server
 
     def run(self, at):
         for _ in range(ATTEMPTS):
             server = self.start_server(at)
-            client = self.start(at.client, words(self.client, at, at.client))
+            client = self.start(at.client, self.argv(at))
             try:
                 if self.came_too_early(client):
                     continue
@@ -119,7 +124,7 @@ class Connected(Pair):
     sign: str = 'rdma_cm LISTEN: ok'  # output of `urxe run` that shows that the server is ready
 
     def start_server(self, at):
-        return start_server(at.server, words(self.server, at, at.server), self.sign)
+        return start_server(at.server, self.server_argv(at), self.sign)
 
 
 def said(*programs):
@@ -129,9 +134,10 @@ def said(*programs):
 def words(command, at, host):
     gid = at.gid(host) if '{gid}' in command else None
     run = f'{host.urxe} run'
-    return shlex.split(command.format(
+    typed_words = shlex.split(command.format(
         at.address, gid=gid, copy=copy(at.server), memory=memory(at.server), programs=PROGRAMS, installed=host.top,
         run=f'{run} --run-dir {host.run_dir} --', own=f'{run} --run-dir {own_run_dir(host)} --', default=f'{run} --'))
+    return [compiled.place(word, host.top) for word in typed_words]
 
 
 numbers = itertools.count()

@@ -16,7 +16,7 @@ Programs in namespaces, containers and services with fewer rights. Commands that
 - cron starts programs with four variables only: write the full path of `urxe`.
 - `ld.so` preloads nothing into setuid and static programs: `urxe run` refuses the former, and names the latter.
 """
-from debuggers import Compiled, pingpong, prints
+from debuggers import Silent, pingpong, prints
 from row import Refusal, Row
 
 PACKAGES = ['bubblewrap', 'util-linux', 'systemd', 'libseccomp2']
@@ -32,7 +32,7 @@ STRICT = 'bwrap --ro-bind / / --tmpfs /tmp --bind {installed} {installed} --dev 
 
 
 def memory(command, **options):
-    return Compiled(f'{command} {{programs}}/fresh_memory {{gid}}', bare=True, check=prints('all is as it was sent'),
+    return Silent(f'{command} {{programs}}/fresh_memory {{gid}}', bare=True, check=prints('all is as it was sent'),
                     **options)
 
 

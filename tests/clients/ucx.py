@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 UCX's log names the transport and the device of each endpoint, and the test checks them. `rc_v` is `rc_verbs`, which
-connects by `ud_verbs`. Atomics over `ud_verbs` are messages. `ucx_perftest` compares no contents.
+connects by `ud_verbs`. Atomics over `ud_verbs` are messages. `ucx_perftest` compares no contents; the rows of Open MPI do, over both transports.
 """
 import re
 

@@ -160,4 +160,5 @@ def main():
     print('all is as it was sent')
 
 
-main()
+if __name__ == '__main__':
+    main()
