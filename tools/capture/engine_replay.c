@@ -315,7 +315,8 @@ static void print_end(const struct engine_replay *r)
 void engine_replay_print(const struct engine_replay *r)
 {
 	if (r->end == ENGINE_REPLAY_NO_STATE) {
-		printf("  %s\n", ends[r->end].text);
+		printf("  %s: %s\n", ends[r->end].text,
+		       recording_error_text(r->recording->process.error));
 		return;
 	}
 	printf("  %" PRIu64 " frames received, with %" PRIu64 " NAKs; %" PRIu64

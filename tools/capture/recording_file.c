@@ -33,6 +33,14 @@ static int put_block(struct pcapng *w, enum subtype subtype, uint32_t number, co
 				(uint32_t)sizeof(head) + ((n + 3) & ~3u));
 }
 
+const char *recording_error_text(int error)
+{
+	return error == -EOPNOTSUPP
+		       ? "an HCA backs its device, and has the state of its queue pairs; urxe run "
+			 "--way engine leaves them to the engine, which can be recorded"
+		       : strerror(-error);
+}
+
 int recording_put_process(struct pcapng *w, uint32_t number, const struct recording_process *p)
 {
 	return put_block(w, SUBTYPE_PROCESS, number, p, sizeof(*p));

@@ -33,6 +33,9 @@ struct recording_process {
 	char port[RECORDING_PORT]; /* name of its port, which is an interface of the file */
 };
 
+/* A sentence for the error of a process. */
+const char *recording_error_text(int error);
+
 /* Both return 0 or -EIO. `number` names the process in the file. */
 int recording_put_process(struct pcapng *w, uint32_t number, const struct recording_process *p);
 /* At most RECORDING_CHUNK bytes. */

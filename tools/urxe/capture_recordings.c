@@ -71,7 +71,7 @@ static int write_process(struct capture_recordings *all, struct capture_recordin
 	printable_copy(p.program, sizeof(p.program), process.program);
 	memcpy(p.port, r->port, sizeof(p.port));
 	if (p.error)
-		log_line("no state of %s: %s", r->port, strerror(-p.error));
+		log_line("no state of %s: %s", r->port, recording_error_text(p.error));
 	r->written = true;
 	r->number = all->n_written++;
 	return recording_put_process(to, r->number, &p);

@@ -250,7 +250,33 @@ def check_lost_frames(host, path, plain):
         raise Failure(f'{len(frames)} frames, one of them lost: {found}')
 
 
-CHECKS = {'middle': check_middle, 'late_answer': check_late_answer, 'files': check_files}
+def check_hca(build):
+    """A process that an HCA backs, which is the device of another urxe: both commands say why it is not recorded."""
+    with Host(build, arguments=('--device', 'hca0')) as outer:
+        prefix = [outer.urxe, 'run', '--run-dir', outer.run_dir, '--']
+        with Host(build, prefix=prefix, arguments=('--hca', 'hca0')) as host:
+            host.urxe = outer.urxe  # both libraries are of one installation
+            for way in 'hca', 'engine':
+                host.environment['URXE_WAY'] = way
+                path = os.path.join(host.top, f'{way}.pcapng')
+                server = host.start('ibv_rc_pingpong', '-d', 'urxe0', '-g', '1')
+                until(10, lambda: host.show('qp')['qps'], server.describe)
+                capture = start(host, path)
+                until(10, lambda one=capture, where=path: 'no state' in one.errors() or os.path.getsize(where) > 1000,
+                      capture.describe)
+                capture.kill(signal.SIGINT)
+                succeed(capture, 10)
+                text = subprocess.run([host.urxe, 'replay', '--engine', path], capture_output=True, text=True, check=False)
+                server.kill()
+                until(10, lambda: not host.show('qp')['qps'], server.describe)
+                for said in capture.errors(), text.stdout:
+                    if ('an HCA backs its device' in said) != (way == 'hca'):
+                        raise Failure(f'{way}: {capture.errors()}\n{text}')
+                if text.returncode != (way == 'hca'):
+                    raise Failure(f'{way}: {text}')
+
+
+CHECKS = {'middle': check_middle, 'late_answer': check_late_answer, 'files': check_files, 'hca': check_hca}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]) if sys.argv[2] in CHECKS else check(sys.argv[1], sys.argv[2]))
