@@ -58,6 +58,9 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 		next = due;
 	if (vm_session_has_demanded(&vm->session))
 		vm_meet_peers(vm);
+	due = engine_recording_tick(&vm->recording, now, vm->rdma.dev, vm->session.nic);
+	if (due < next)
+		next = due;
 	due = announcer_tick(&vm->announcer, &vm->link, now);
 	return due < next ? due : next;
 }
@@ -493,6 +496,13 @@ static bool pull_payload(void *ctx, const struct urxe_reference *reference,
 	return peer_pull(NULL, reference, to, n);
 }
 
+static void record(void *ctx, int ring)
+{
+	struct vm *vm = ctx;
+
+	engine_recording_request(&vm->recording, vm->link.mac, ring, vm->rdma.dev);
+}
+
 /* urxe show, ps and top name the process as the port of the machine. */
 static void name_process(struct vm *vm, const struct vm_attr *attr)
 {
@@ -502,7 +512,7 @@ static void name_process(struct vm *vm, const struct vm_attr *attr)
 
 static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM_ERROR])
 {
-	const struct session_queries queries = {send_state, vm};
+	const struct session_queries queries = {send_state, record, vm};
 	int rc;
 
 	name_process(vm, attr);
@@ -671,6 +681,7 @@ void vm_destroy(struct vm *vm)
 	listen_socket_close(&vm->replacement.listener);
 	datapath_free(&vm->datapath);
 	machine_hca_close(&vm->hca);
+	engine_recording_close(&vm->recording, vm->rdma.dev);
 	pvrdma_function_close(&vm->rdma);
 	vmxnet3_function_close(&vm->nic);
 	machine_peers_close(&vm->peers);

@@ -6,6 +6,7 @@
 #include "urxed/uplink/station_protocol.h"
 #include "vm/datapath.h"
 #include "vm/host/announcer.h"
+#include "vm/host/engine_recording.h"
 #include "vm/host/machine_hca.h"
 #include "vm/host/machine_peers.h"
 #include "vm/host/session.h"
@@ -39,6 +40,7 @@ struct vm {
 	char name[VM_NAME];          /* of the process, for urxe show */
 	struct station_link link;
 	struct vm_session session;
+	struct engine_recording recording;
 	struct machine_peers peers;
 	struct pvrdma_owner pvrdma_owner;
 	struct vmxnet3_function nic;

@@ -131,6 +131,11 @@ int pv_activate(struct pvrdma *dev)
 	return 0;
 }
 
+struct urxe_dev *pvrdma_engine(struct pvrdma *dev)
+{
+	return dev->engine;
+}
+
 int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **out)
 {
 	struct pvrdma *dev;

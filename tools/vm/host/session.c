@@ -8,8 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <vnic/record_ring.h>
-
 #include "common/clock.h"
 #include "common/log.h"
 
@@ -253,20 +251,12 @@ static void refuse_introduction(struct vm_session *s)
 		close(fds[i]);
 }
 
-/* The memory of a machine is not the device process's own, and its guest's driver knows no capture.
- */
-static void refuse_recording(struct vm_session *s)
+static void pass_recording(struct vm_session *s)
 {
-	struct vnic_record_process process = {.pid = getpid(), .error = -EOPNOTSUPP};
-	struct vnic_record_side end;
 	int ring;
 
-	if (!vnic_driver_record(s->nic, &ring) || ring < 0)
-		return;
-	if (!vnic_record_open(&end, ring))
-		vnic_record_set_process(&end, &process);
-	vnic_record_close(&end);
-	close(ring);
+	if (vnic_driver_record(s->nic, &ring))
+		s->queries.record(s->queries.ctx, ring);
 }
 
 static bool has_ended(const struct vm_session *s)
@@ -290,7 +280,7 @@ void vm_session_event(struct vm_session *s)
 	if (question >= 0)
 		s->queries.state(s->queries.ctx, question);
 	refuse_introduction(s);
-	refuse_recording(s);
+	pass_recording(s);
 	if (has_ended(s))
 		vm_session_detach(s);
 }

@@ -22,6 +22,9 @@ struct session_queries {
 	/* Sends the JSON document for `urxe show` (state_document.h) on `socket`, and closes that.
 	 */
 	void (*state)(void *ctx, int socket);
+	/* Begins a recording of the engine in that ring (vnic/record_ring.h), which the callee
+	 * owns; -1: ends it. */
+	void (*record)(void *ctx, int ring);
 	void *ctx;
 };
 

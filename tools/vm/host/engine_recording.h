@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Recording of the PVRDMA's engine for urxe capture --state (rxe/record.h). It has each received
+ * frame as a whole: the switch gives the machine frames that a capture may have missed. vm.c calls
+ * this, in the process's only thread.
+ */
+#ifndef URXE_VM_HOST_ENGINE_RECORDING_H
+#define URXE_VM_HOST_ENGINE_RECORDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <vnic/record_ring.h>
+
+struct pvrdma;
+struct vnic_driver;
+
+struct engine_recording {
+	struct vnic_record_side ring; /* none: no capture asks for a recording */
+	bool answered;                /* the reader knows the process, or why it is not recorded */
+	uint64_t give_up_at;          /* ns; no further attempts while peers copy; 0: not yet set */
+	uint8_t mac[6];               /* of the machine */
+};
+
+/* The daemon asks for a recording into the ring of the descriptor, which this function closes; -1:
+ * the recording ends. */
+void engine_recording_request(struct engine_recording *r, const uint8_t mac[6], int ring,
+			      struct pvrdma *dev);
+/*
+ * Starts the recording that was asked for, when the driver has activated the device and no peer
+ * copies. `nic`: of the session; NULL: none. Returns the time of the next call, UINT64_MAX = none.
+ */
+uint64_t engine_recording_tick(struct engine_recording *r, uint64_t now, struct pvrdma *dev,
+			       const struct vnic_driver *nic);
+/* Ends the recording, before the end of the device. */
+void engine_recording_close(struct engine_recording *r, struct pvrdma *dev);
+
+#endif
