@@ -3,6 +3,8 @@
  * A program that is frozen and saved goes on with its IDs, groups and events, here or at another
  * daemon. Its peer notices nothing. Damaged records and those of others leave nothing behind.
  */
+#include <stdio.h>
+
 #include "ucma_programs.h"
 #include "urxed/cm/ucma_record.h"
 
@@ -462,6 +464,50 @@ static void contradictions_are_refused(void **state)
 	expect_refusal(&bad, -EEXIST);
 }
 
+static void read_record(const char *name, struct ucma_record *record)
+{
+	uint8_t bytes[CM_ATTACH_BYTES];
+	char path[4096];
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof(path), UCMA_RECORDS "/%s", name);
+	file = fopen(path, "rb");
+	assert_non_null(file);
+	n = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	assert_int_equal(ucma_record_read(record, bytes, (uint32_t)n), 0);
+}
+
+/* Those of cm_checkpoint.c: a connection, a listener, a request, the member of a group, events. */
+static void records_of_version_1_can_be_read(void **state)
+{
+	struct ucma_record record;
+	uint32_t listeners = 0, connections = 0, requests = 0;
+	char name[8];
+
+	(void)state;
+	read_record("device1", &record);
+	assert_true(record.kind == UCMA_RECORD_FILE && record.file.token);
+	for (int i = 1; i <= 4; i++) {
+		snprintf(name, sizeof(name), "id%d", i);
+		read_record(name, &record);
+		assert_int_equal(record.kind, UCMA_RECORD_ID);
+		listeners += is_listener(&record);
+		connections +=
+			is_connection(&record) && record.id.saved.conn.state == CM_ESTABLISHED;
+		requests += record.id.saved.connected && !record.id.uid;
+	}
+	assert_true(listeners == 1 && connections == 1 && requests == 1);
+	read_record("group1", &record);
+	assert_int_equal(record.kind, UCMA_RECORD_GROUP);
+	read_record("event1", &record);
+	assert_int_equal(record.event.resp.event, CMA_MULTICAST_JOIN);
+	read_record("event2", &record);
+	assert_int_equal(record.event.resp.event, CMA_CONNECT_REQUEST);
+	assert_int_not_equal(record.event.child, UCMA_NO_NUMBER);
+}
+
 /* Another program has taken the port. */
 static void taken_port_is_refused(void **state)
 {
@@ -492,6 +538,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(damaged_records_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(contradictions_are_refused, set_up, tear_down),
+		cmocka_unit_test(records_of_version_1_can_be_read),
 		cmocka_unit_test_setup_teardown(taken_port_is_refused, set_up, tear_down),
 	};
 
