@@ -22,7 +22,7 @@ static struct {
 static uint32_t n_records;
 
 /* Some numbers of the record change, and its checksum is right. */
-static void restore(struct loop *l, const struct loop_program *p, struct script *in)
+static void restore(struct loop *l, struct loop_program *p, struct script *in)
 {
 	uint32_t i = script_get8(in) % RECORDS;
 	struct loop_answer answer;
@@ -32,8 +32,11 @@ static void restore(struct loop *l, const struct loop_program *p, struct script 
 	memcpy(bytes, records[i].bytes, sizeof(bytes));
 	if (records[i].len)
 		state_patch(in, bytes, records[i].len);
-	rc = loop_command(l, p, CM_ATTACH_RESTORE, bytes, records[i].len, 0, &answer);
+	rc = loop_command(l, p, CM_ATTACH_RESTORE, bytes, records[i].len, sizeof(p->token),
+			  &answer);
 	require(rc <= 0 && rc > -4096);
+	if (!rc && answer.reply.out == sizeof(p->token))
+		memcpy(&p->token, answer.out, sizeof(p->token));
 }
 
 static void save(struct loop *l, const struct loop_program *p)
@@ -49,7 +52,7 @@ static void save(struct loop *l, const struct loop_program *p)
 	n_records++;
 }
 
-static void checkpoint(struct loop *l, const struct loop_program *p, struct script *in)
+static void checkpoint(struct loop *l, struct loop_program *p, struct script *in)
 {
 	struct loop_answer answer;
 
