@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from contextlib import contextmanager, nullcontext
 
 from measure import SECONDS, Unavailable, processor_seconds
 from host import Failure, Program, succeed  # noqa: E402  by the path that measure has set
@@ -73,15 +74,30 @@ def seconds_of_ranks(output):
     return sum(60 * int(minutes) + float(seconds) for minutes, seconds in times)
 
 
+@contextmanager
+def load(cpus):
+    """
+    A process on each processor that computes until the end of the block. Both are in one session, as the ranks are: the
+    kernel divides a processor among sessions, if it has autogroups.
+    """
+    spin = 'for cpu; do taskset -c $cpu sh -c "while :; do :; done" & done; wait'
+    others = Program(['sh', '-c', spin, 'sh', *map(str, cpus)], os.environ)
+    try:
+        yield
+    finally:
+        others.kill()
+
+
 class Solver:
     """
     Runs of icoFoam on one host, or with a rank on each of two hosts. A run gives one figure of each kind. All runs must
-    print the same residuals.
+    print the same residuals. With `loaded` a process that computes without end shares the processor of each rank.
     """
 
-    def __init__(self, uplink=None, bind='core'):
+    def __init__(self, uplink=None, bind='core', loaded=False):
         self.uplink = uplink
         self.bind = bind
+        self.loaded = loaded
         self.case = None
         self.residuals = None
         self.figures = {}
@@ -133,10 +149,11 @@ class Solver:
         host = bench.ends(self.uplink)[0][0]
         argv = self.command(bench, kind)
         used = self.daemons(bench)
-        start = time.monotonic()
-        program = Program(argv, host.environment | {'WM_PROJECT_DIR': FOAM})
-        succeed(program, SECONDS)
-        seconds = time.monotonic() - start
+        with load(bench.cpus) if self.loaded else nullcontext():
+            start = time.monotonic()
+            program = Program(argv, host.environment | {'WM_PROJECT_DIR': FOAM})
+            succeed(program, SECONDS)
+            seconds = time.monotonic() - start
         self.compare(program.output())
         return {'wall clock': seconds,
                 'CPU seconds': seconds_of_ranks(program.output()) + self.daemons(bench) - used}
