@@ -7,7 +7,7 @@
 #include <rxe/opcode.h>
 #include <rxe/packet.h>
 
-#include "state/records.h"
+#include "record/fields.h"
 
 /* --- Requests. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The records of a recording, in both directions, by the fields of state/stream.h: calls of the
+ * The records of a recording, in both directions, by the fields of record/stream.h: calls of the
  * engine's owner, and behind each one what the engine did within the call.
  */
 #ifndef URXE_RECORD_CALL_H
@@ -8,7 +8,7 @@
 
 #include <rxe/record.h>
 
-#include "state/stream.h"
+#include "record/stream.h"
 
 /* Segments of a recorded request. The engine refuses a request with more than URXE_MAX_SGE. The
  * recording keeps one more, so the replayed engine refuses the request, too. */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/qp_lifecycle.h"
 #include "objects/cq.h"
 #include "objects/device.h"
 #include "objects/qp.h"
@@ -40,7 +39,7 @@ uint32_t urxe_record_digest(const uint8_t *data, uint32_t len)
 
 /* --- Records. */
 
-static struct state_stream *begin_record(struct urxe_dev *dev, uint32_t kind)
+struct state_stream *record_begin(struct urxe_dev *dev, uint32_t kind)
 {
 	struct state_stream *s = &dev->recording->stream;
 
@@ -61,8 +60,7 @@ static void end_recording(struct urxe_dev *dev, enum record_kind reason)
 	free(r);
 }
 
-/* Without memory or room the recording has a gap, so it ends. */
-static void end_record(struct urxe_dev *dev)
+void record_end(struct urxe_dev *dev)
 {
 	struct device_recording *r = dev->recording;
 	struct state_stream *s = &r->stream;
@@ -74,8 +72,8 @@ static void end_record(struct urxe_dev *dev)
 
 static void record_empty(struct urxe_dev *dev, uint32_t kind)
 {
-	begin_record(dev, kind);
-	end_record(dev);
+	record_begin(dev, kind);
+	record_end(dev);
 }
 
 static void record_event(struct urxe_dev *dev, struct urxe_replay_event *event)
@@ -83,13 +81,13 @@ static void record_event(struct urxe_dev *dev, struct urxe_replay_event *event)
 	struct state_stream *s;
 
 	if (dev->recording->player) {
-		player_event(dev->recording->player, event);
+		dev->recording->replay->event(dev->recording->player, event);
 		return;
 	}
-	s = begin_record(dev, event_record(event->kind));
+	s = record_begin(dev, event_record(event->kind));
 
 	event_fields(s, event);
-	end_record(dev);
+	record_end(dev);
 }
 
 /* --- Calls. */
@@ -101,10 +99,10 @@ void record_call(struct urxe_dev *dev, struct call *call)
 
 	if (r->player)
 		return;
-	s = begin_record(dev, RECORD_CALL + call->kind);
+	s = record_begin(dev, RECORD_CALL + call->kind);
 	memset(r->asked, 0, sizeof(r->asked));
 	call_fields(s, call);
-	end_record(dev);
+	record_end(dev);
 }
 
 void record_received(struct urxe_dev *dev, const struct urxe_frame *frame)
@@ -121,7 +119,7 @@ void record_received(struct urxe_dev *dev, const struct urxe_frame *frame)
 
 	if (dev->recording->player)
 		return;
-	s = begin_record(dev, RECORD_FRAME);
+	s = record_begin(dev, RECORD_FRAME);
 	/* Frames of an inbox or of a process's own packet socket did not cross the switch. */
 	fields.whole = dev->recording->to.whole_frames || frame->without_icrc || frame->from_wire;
 	/* The bytes of such an ICRC may be beyond the owner's buffer. */
@@ -130,7 +128,7 @@ void record_received(struct urxe_dev *dev, const struct urxe_frame *frame)
 	if (!fields.whole)
 		fields.digest = urxe_record_digest(frame->data, frame->len);
 	frame_fields(s, &fields);
-	end_record(dev);
+	record_end(dev);
 }
 
 void record_post_recv(const struct urxe_rq *rq, const struct urxe_recv_wr *wr)
@@ -198,7 +196,7 @@ void record_refill(struct urxe_dev *dev, bool begins)
 	if (!dev->recording->player)
 		record_empty(dev, begins ? RECORD_REFILL : RECORD_REFILLED);
 	else if (begins)
-		player_refill(dev->recording->player);
+		dev->recording->replay->refill(dev->recording->player);
 }
 
 bool record_answer(struct urxe_dev *dev, enum record_question question, bool answer)
@@ -207,85 +205,16 @@ bool record_answer(struct urxe_dev *dev, enum record_question question, bool ans
 	bool usual = question < QUESTION_PATH_CUT;
 
 	if (dev->recording->player)
-		return player_answer(dev->recording->player, question);
+		return dev->recording->replay->answer(dev->recording->player, question);
 	fields.ordinal = dev->recording->asked[question]++;
 	if (answer != usual) {
-		answer_fields(begin_record(dev, RECORD_ANSWER), &fields);
-		end_record(dev);
+		answer_fields(record_begin(dev, RECORD_ANSWER), &fields);
+		record_end(dev);
 	}
 	return answer;
 }
 
-/* --- Start and end. */
-
-static uint64_t context_tag(void *arg, enum urxe_state_kind kind, void *ctx)
-{
-	(void)arg;
-	(void)kind;
-	return (uintptr_t)ctx;
-}
-
-static void record_state(struct urxe_dev *dev, uint8_t *state, size_t length)
-{
-	struct state_stream *s = begin_record(dev, RECORD_STATE);
-	uint32_t version = URXE_RECORD_VERSION;
-	uint64_t now = dev->now;
-
-	state_u32(s, &version);
-	state_u64(s, &now);
-	state_bytes(s, state, length);
-	end_record(dev);
-}
-
-static void record_timers(struct urxe_dev *dev)
-{
-	struct state_stream *s = begin_record(dev, RECORD_TIMERS);
-	struct timers_place place = {0};
-	uint32_t room = dev->timers.room;
-	struct timer *timer;
-
-	state_u32(s, &room);
-	while (timers_place(&dev->timers, &place, &timer)) {
-		struct record_timer fields;
-
-		if (!timer)
-			continue;
-		fields = (struct record_timer){.qpn = qp_of_timer(timer)->qpn,
-					       .kind = timer->kind,
-					       .number = (uint8_t)place.number,
-					       .queued = timer->queued};
-		timer_fields(s, &fields);
-	}
-	end_record(dev);
-}
-
-int urxe_record_start(struct urxe_dev *dev, uint64_t now, const struct urxe_recorder *recorder)
-{
-	const struct urxe_state_save how = {.tag = context_tag};
-	uint8_t *state;
-	size_t length;
-	int rc;
-
-	urxe_record_stop(dev);
-	if (dev->offload)
-		return -EOPNOTSUPP;
-	rc = urxe_state_save(dev, now, &how, &state, &length);
-	if (rc)
-		return rc;
-	dev->recording = calloc(1, sizeof(*dev->recording));
-	if (dev->recording) {
-		dev->recording->to = *recorder;
-		dev->recording->stream.version = URXE_STATE_VERSION;
-		record_state(dev, state, length);
-		if (dev->recording)
-			record_timers(dev);
-		rc = dev->recording ? 0 : -EFBIG;
-	} else {
-		rc = -ENOMEM;
-	}
-	urxe_state_free(state);
-	return rc;
-}
+/* --- End. */
 
 void urxe_record_stop(struct urxe_dev *dev)
 {

@@ -11,17 +11,6 @@
 	 URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_MW_BIND | URXE_ACCESS_FLUSH_GLOBAL |   \
 	 URXE_ACCESS_FLUSH_PERSISTENT)
 
-void path_fields(struct state_stream *s, struct urxe_path *path)
-{
-	state_bytes(s, path->dgid.raw, sizeof(path->dgid.raw));
-	state_bytes(s, path->dmac, sizeof(path->dmac));
-	state_u8(s, &path->sgid_index);
-	state_u8(s, &path->traffic_class);
-	state_u8(s, &path->hop_limit);
-	state_u8(s, &path->sl);
-	state_u32(s, &path->flow_label);
-}
-
 static void attr_fields(struct state_stream *s, struct urxe_qp_attr *attr)
 {
 	state_u8_max(s, &attr->state, URXE_QPS_COUNT - 1);

@@ -11,7 +11,8 @@
 #include <rxe/state.h>
 
 #include "objects/qp.h"
-#include "state/stream.h"
+#include "record/fields.h"
+#include "record/stream.h"
 
 struct urxe_cq;
 struct urxe_dev;
@@ -65,12 +66,8 @@ void srq_field(struct state_device *d, struct urxe_rq **srq);
 /* The requests of a QP's own receive queue, or the one that it has taken from a SRQ. */
 void receives_record(struct state_stream *s, struct urxe_qp *qp);
 void sends_record(struct state_stream *s, struct urxe_qp *qp);
-/* The arguments of URXE_WR_BIND_MW and URXE_WR_REG_MR, also for a recording. */
-void bind_fields(struct state_stream *s, struct urxe_mw_bind *bind);
-void fast_reg_fields(struct state_stream *s, struct urxe_fast_reg *reg);
 
 void qp_record(struct state_device *d, struct urxe_qp *qp);
-void path_fields(struct state_stream *s, struct urxe_path *path);
 void qp_attr_record(struct state_stream *s, struct urxe_qp *qp);
 void requester_record(struct state_stream *s, struct urxe_qp *qp);
 /* Whether PSNs, send queue and requester agree; the engine would read outside of the queue

@@ -28,27 +28,6 @@ static void datagram_fields(struct state_stream *s, struct send_wqe *wqe)
 	state_u16(s, &wqe->pkey_index);
 }
 
-void bind_fields(struct state_stream *s, struct urxe_mw_bind *bind)
-{
-	state_u32(s, &bind->mw_key);
-	state_u8(s, &bind->tag);
-	state_u32(s, &bind->mr_key);
-	state_u32(s, &bind->access);
-	state_u64(s, &bind->addr);
-	state_u64(s, &bind->length);
-}
-
-void fast_reg_fields(struct state_stream *s, struct urxe_fast_reg *reg)
-{
-	state_u32(s, &reg->key);
-	state_u32(s, &reg->access);
-	state_u64(s, &reg->iova);
-	state_u64(s, &reg->length);
-	state_u64(s, &reg->page_list);
-	state_u32(s, &reg->n_pages);
-	state_u32(s, &reg->page_shift);
-}
-
 static void flush_fields(struct state_stream *s, struct urxe_flush *flush)
 {
 	state_u8_max(s, &flush->placement, URXE_FLUSH_GLOBAL | URXE_FLUSH_PERSISTENT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "state/stream.h"
+#include "record/stream.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 #include "objects/rq.h"
 #include "record/device_recording.h"
 
-/* Header of a record: its kind and the length of its fields (state/stream.h). */
+/* Header of a record: its kind and the length of its fields (record/stream.h). */
 #define RECORD_LEN 8
 /* Bytes for a frame of urxe_output: the longest MTU of a stream, and the Ethernet header. */
 #define FRAME_ROOM 65600u
@@ -142,7 +142,7 @@ static void report(struct player *p, struct urxe_replay_event *event)
 }
 
 /* The recording has to say the same. */
-void player_event(struct player *p, struct urxe_replay_event *actual)
+static void player_event(struct player *p, struct urxe_replay_event *actual)
 {
 	struct urxe_replay_event expected;
 
@@ -174,7 +174,7 @@ static void expect_no_more(struct player *p)
 		differ(p, NULL, NULL);
 }
 
-bool player_answer(struct player *p, enum record_question question)
+static bool player_answer(struct player *p, enum record_question question)
 {
 	const bool usual = question < QUESTION_PATH_CUT;
 	const uint32_t ordinal = p->asked[question]++;
@@ -615,7 +615,7 @@ static bool is_call(uint32_t kind)
 	return kind >= RECORD_CALL && kind < RECORD_CALL + CALL_COUNT;
 }
 
-void player_refill(struct player *p)
+static void player_refill(struct player *p)
 {
 	uint32_t kind = next_kind(p);
 
@@ -743,6 +743,12 @@ static void end_device(struct player *p)
 	urxe_dev_destroy(p->dev);
 }
 
+static const struct player_ops player_ops = {
+	.event = player_event,
+	.answer = player_answer,
+	.refill = player_refill,
+};
+
 int urxe_replay(struct urxe_replay *replay, const uint8_t *recording, size_t length)
 {
 	struct player p = {
@@ -752,7 +758,7 @@ int urxe_replay(struct urxe_replay *replay, const uint8_t *recording, size_t len
 			   .budget = replay->max_bytes ? replay->max_bytes : UINT64_MAX,
 			   .in = recording,
 			   .end = length},
-		.recording = {.player = &p},
+		.recording = {.player = &p, .replay = &player_ops},
 	};
 	int rc = begin_device(&p);
 
