@@ -7,11 +7,11 @@
 
 #include "congestion/pacing.h"
 #include "congestion/retry.h"
-#include "direct/direct_table.h"
 #include "memory/mw.h"
 #include "objects/completion.h"
 #include "objects/cq.h"
 #include "objects/device.h"
+#include "objects/direct_table.h"
 #include "objects/multicast.h"
 #include "objects/qp.h"
 #include "objects/references.h"
@@ -255,6 +255,16 @@ void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct u
 		.srq = qp->rq->qp ? NULL : qp->rq,
 		.cap = qp->cap,
 	};
+}
+
+void urxe_offload_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr,
+			struct urxe_qp_init *init)
+{
+	urxe_qp_query(qp, attr, init);
+	if (!qp->offloaded)
+		return;
+	qp->dev->offload->qp_query(qp->hca, attr);
+	attr->state = attr->cur_state = qp->attr.state;
 }
 
 void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load)

@@ -13,8 +13,6 @@ struct urxe_qp *qp_of_timer(const struct timer *timer);
 struct timer *qp_find_timer(struct urxe_qp *qp, uint8_t kind);
 /* Calls the function for the kind of a timer that has fallen due. */
 void qp_timer_fired(struct timer *timer);
-/* Publishes the QP for the direct transport as long as it executes requests. */
-void qp_publish_rights(const struct urxe_qp *qp);
 /* Returns the QP to RESET: forgets its transport state and its requests. */
 void qp_reset(struct urxe_qp *qp);
 

@@ -5,9 +5,9 @@
 #include "congestion/pacing.h"
 #include "congestion/retry.h"
 #include "device/qp_lifecycle.h"
-#include "direct/direct_table.h"
 #include "objects/completion.h"
 #include "objects/device.h"
+#include "objects/direct_table.h"
 #include "objects/pkey.h"
 #include "objects/qp.h"
 #include "offload/hooks.h"
@@ -256,28 +256,6 @@ static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32
 		qp->req.drain_event = false;
 		qp_schedule(qp);
 	}
-}
-
-static bool is_executing_requests(const struct urxe_qp *qp)
-{
-	return qp->type == URXE_QPT_RC && !qp->offloaded && qp->attr.state >= URXE_QPS_RTR &&
-	       qp->attr.state <= URXE_QPS_SQD;
-}
-
-void qp_publish_rights(const struct urxe_qp *qp)
-{
-	const struct urxe_direct_qp entry = {
-		.qpn = qp->qpn,
-		.dest_qpn = qp->attr.dest_qpn,
-		.pd = qp->pd,
-		.access = qp->attr.access,
-		.rd_atomic = qp->attr.max_dest_rd_atomic,
-	};
-
-	if (is_executing_requests(qp))
-		direct_publish_qp(qp->dev, &entry);
-	else
-		direct_withdraw_qp(qp->dev, qp->qpn);
 }
 
 int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *attr, uint32_t mask)

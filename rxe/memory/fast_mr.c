@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "direct/direct_table.h"
 #include "memory/mw.h"
+#include "objects/direct_table.h"
 #include "objects/qp.h"
 #include "objects/references.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "direct/direct_table.h"
 #include "objects/device.h"
+#include "objects/direct_table.h"
+#include "objects/offload_objects.h"
 #include "objects/references.h"
-#include "offload/hooks.h"
 #include "util/ordered_copy.h"
 
 #define REGION_ACCESS                                                                   \

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "direct/direct_table.h"
 #include "memory/mr.h"
 #include "memory/mw.h"
+#include "objects/direct_table.h"
 #include "objects/references.h"
 
 /* The pieces after an unmap; with `to` NULL they are only counted. */

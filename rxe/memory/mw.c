@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "direct/direct_table.h"
 #include "memory/mr.h"
+#include "objects/direct_table.h"
 #include "objects/qp.h"
 
 #define TAG_MASK 0xffu

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "objects/completion.h"
 
-#include "direct/direct_table.h"
 #include "objects/cq.h"
 #include "objects/device.h"
+#include "objects/direct_table.h"
+#include "objects/offload_objects.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "objects/references.h"
 #include "objects/rq.h"
-#include "offload/hooks.h"
 #include "record/recorder.h"
 
 /* --- Completion queues. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "objects/device.h"
-#include "offload/hooks.h"
+#include "objects/offload_objects.h"
 
 int urxe_cq_create(struct urxe_dev *dev, void *ctx, struct urxe_cq **out)
 {

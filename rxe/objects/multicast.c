@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "objects/device.h"
+#include "objects/offload_objects.h"
 #include "objects/qp.h"
-#include "offload/hooks.h"
 #include "wire/gid.h"
 #include "wire/header_fields.h"
 

@@ -2,6 +2,7 @@
 #include "objects/qp.h"
 
 #include "objects/device.h"
+#include "objects/direct_table.h"
 #include "objects/out_of_order.h"
 
 void qp_schedule(struct urxe_qp *qp)
@@ -40,4 +41,26 @@ void qp_clear_responses(struct urxe_qp *qp)
 		qp->resp.resources[i].n_repeats = 0;
 	}
 	qp->resp.res_pending = 0;
+}
+
+static bool is_executing_requests(const struct urxe_qp *qp)
+{
+	return qp->type == URXE_QPT_RC && !qp->offloaded && qp->attr.state >= URXE_QPS_RTR &&
+	       qp->attr.state <= URXE_QPS_SQD;
+}
+
+void qp_publish_rights(const struct urxe_qp *qp)
+{
+	const struct urxe_direct_qp entry = {
+		.qpn = qp->qpn,
+		.dest_qpn = qp->attr.dest_qpn,
+		.pd = qp->pd,
+		.access = qp->attr.access,
+		.rd_atomic = qp->attr.max_dest_rd_atomic,
+	};
+
+	if (is_executing_requests(qp))
+		direct_publish_qp(qp->dev, &entry);
+	else
+		direct_withdraw_qp(qp->dev, qp->qpn);
 }

@@ -215,7 +215,7 @@ struct urxe_qp {
 	bool offloaded : 1; /* the HCA executes the requests (offload/hooks.h) */
 	bool stopping : 1;  /* offloaded: the HCA has stopped, and gives back receive requests */
 	bool uncounted : 1; /* offloaded: the peer may WRITE, READ or use atomics
-			       (offload/take_over.c) */
+			       (device/take_over.c) */
 	bool queued;        /* in dev->ready */
 	bool paced;         /* a rate limit may apply */
 	bool cnp_due;
@@ -307,5 +307,7 @@ void qp_event(struct urxe_qp *qp, enum urxe_async event);
 void qp_clear_gap(struct urxe_qp *qp);
 /* Forgets all READ, atomic, FLUSH and ATOMIC WRITE responses that are due. */
 void qp_clear_responses(struct urxe_qp *qp);
+/* Publishes the QP for the direct transport as long as it executes requests. */
+void qp_publish_rights(const struct urxe_qp *qp);
 
 #endif

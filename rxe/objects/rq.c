@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "objects/device.h"
+#include "objects/offload_objects.h"
 #include "objects/qp.h"
-#include "offload/hooks.h"
 #include "util/ring.h"
 
 int rq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_qp *qp,

@@ -28,17 +28,6 @@ int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init)
 	return dev->offload->qp_create(dev->offload_ctx, qp, init, &queues, &qp->hca, &qp->qpn);
 }
 
-void offload_destroy_qp(struct urxe_qp *qp)
-{
-	/* What the HCA has not completed is the engine's again, to be flushed. */
-	if (qp->offloaded)
-		offload_return_receives(qp->rq);
-	offload_end(qp);
-	if (qp->hca)
-		qp->dev->offload->qp_destroy(qp->hca);
-	qp->hca = NULL;
-}
-
 /* Armed CQs have to be armed at the HCA, too. */
 static void use_cq(struct urxe_cq *cq)
 {
@@ -62,16 +51,6 @@ static void begin(struct urxe_qp *qp)
 	qp->offloaded = true;
 	use_cq(qp->send_cq);
 	use_cq(qp->recv_cq);
-}
-
-void offload_end(struct urxe_qp *qp)
-{
-	if (!qp->offloaded)
-		return;
-	qp->offloaded = qp->stopping = qp->uncounted = false;
-	qp->returned = 0;
-	qp->send_cq->offloaded--;
-	qp->recv_cq->offloaded--;
 }
 
 /* UD and SRQ go where the device goes; of connections, the HCA's side chooses. */
@@ -162,28 +141,6 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 	return 0;
 }
 
-int offload_join_group(struct urxe_qp *qp, const struct urxe_gid *gid)
-{
-	return qp->hca ? qp->dev->offload->mcast_attach(qp->hca, gid) : 0;
-}
-
-void offload_leave_group(struct urxe_qp *qp, const struct urxe_gid *gid)
-{
-	if (qp->hca)
-		qp->dev->offload->mcast_detach(qp->hca, gid);
-}
-
-void offload_fail(struct urxe_qp *qp)
-{
-	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
-
-	/* A QP that is stopping accesses no memory any more. */
-	if (!qp->offloaded || (!qp->stopping && !change_hca(qp, &attr, URXE_QP_STATE)))
-		return;
-	/* A QP that does not stop must not access memory after its requests are flushed. */
-	offload_destroy_qp(qp);
-}
-
 bool urxe_offload_has_qp(const struct urxe_qp *qp)
 {
 	return qp->hca;
@@ -192,14 +149,4 @@ bool urxe_offload_has_qp(const struct urxe_qp *qp)
 bool urxe_qp_offloaded(const struct urxe_qp *qp)
 {
 	return qp->offloaded;
-}
-
-void urxe_offload_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr,
-			struct urxe_qp_init *init)
-{
-	urxe_qp_query(qp, attr, init);
-	if (!qp->offloaded)
-		return;
-	qp->dev->offload->qp_query(qp->hca, attr);
-	attr->state = attr->cur_state = qp->attr.state;
 }

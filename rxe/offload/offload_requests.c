@@ -191,12 +191,6 @@ void offload_receive(struct urxe_rq *rq)
 		;
 }
 
-void offload_return_receives(struct urxe_rq *rq)
-{
-	if (rq->qp)
-		rq->tail = rq->retired;
-}
-
 void urxe_offload_refill(struct urxe_rq *rq)
 {
 	if (!offload_has_queue(rq))

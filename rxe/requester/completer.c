@@ -4,11 +4,11 @@
 #include <rxe/opcode.h>
 
 #include "congestion/retry.h"
-#include "direct/direct.h"
 #include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
+#include "requester/direct.h"
 #include "requester/e2e_credits.h"
 #include "requester/requester.h"
 #include "wire/aeth.h"

@@ -6,13 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "direct/direct.h"
 #include "memory/sg_list.h"
 #include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/pkey.h"
 #include "objects/qp.h"
 #include "objects/sq.h"
+#include "requester/direct.h"
 
 static const struct wr_info *find_wr_info(uint32_t opcode)
 {

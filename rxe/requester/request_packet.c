@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "requester/request_packet.h"
 
-#include "direct/direct.h"
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "objects/references.h"
+#include "requester/direct.h"
 #include "requester/e2e_credits.h"
 #include "wire/packet_build.h"
 

@@ -3,7 +3,6 @@
 
 #include "congestion/pacing.h"
 #include "congestion/retry.h"
-#include "direct/direct.h"
 #include "memory/fast_mr.h"
 #include "memory/mw.h"
 #include "objects/completion.h"
@@ -11,6 +10,7 @@
 #include "objects/pkey.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
+#include "requester/direct.h"
 #include "requester/e2e_credits.h"
 #include "requester/request_packet.h"
 #include "wire/packet_build.h"

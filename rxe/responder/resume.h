@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The responder of a connection that an HCA has executed before (offload/take_over.c).
+ * The responder of a connection that an HCA has executed before (device/take_over.c).
  * ibv_query_qp(3) tells the HCA's expected PSN, but not whether a message starts there. If the peer
  * may only SEND, that follows from the completions: the packets since the last one are those of the
  * message in progress. Else the engine knows neither the address of a message in progress nor the

@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "direct/direct_table.h"
 #include "memory/mr.h"
 #include "objects/cq.h"
 #include "objects/device.h"
+#include "objects/direct_table.h"
 #include "objects/multicast.h"
 #include "objects/rq.h"
 #include "state/records.h"

@@ -7,13 +7,15 @@ symbols.py pure LIBRARY.a     the engine: no clock, socket, thread, file or stdi
 symbols.py preload LIBRARY.so the preload: exports only names of libc and libibverbs
                               that it interposes, and the functions for checkpointers;
                               needs no library but libc
-symbols.py rooms LIBRARY.a... the rooms of verbs/: each uses functions and data of lower rooms only
+symbols.py rooms verbs LIBRARY.a...
+symbols.py rooms rxe LIBRARY.a...
+                              each room uses functions and data of lower rooms only
 """
 import re
 import subprocess
 import sys
 
-from rooms import ROOMS, room_above
+from rooms import ROOMS, RXE_ROOMS, room_above
 
 # The functions that the engine may call: memory functions of libc, and ISA-L's CRC.
 PURE = {
@@ -81,20 +83,21 @@ def room_symbols(paths):
     return defined, used
 
 
-def check_rooms(*paths):
+def check_rooms(folder, *paths):
     """
     Calls of libc by name do not count, although interpose/ defines some of these functions: its files that do so
     are in none of the libraries.
     """
+    rooms = {'verbs': ROOMS, 'rxe': RXE_ROOMS}[folder]
     defined, used = room_symbols(paths)
     complaints = []
     between = set()
     for room, file, name in sorted(used):
         to, to_file = defined.get(name, (room, file))
         between |= {to, room} if to != room else set()
-        if room_above(room, to):
+        if room_above(room, to, rooms):
             complaints.append(f'{room}/{file} uses {name} of {to}/{to_file}, which is above it')
-    missing = set(ROOMS) - between
+    missing = set(rooms) - between
     return complaints + [f'no symbol of {room}/ was found' for room in sorted(missing)]
 
 
@@ -102,7 +105,7 @@ def main():
     kind, *paths = sys.argv[1:]
     complaints = {'pure': check_pure, 'preload': check_preload, 'rooms': check_rooms}[kind](*paths)
     for complaint in complaints:
-        print(f'{paths[0]} {complaint}')
+        print(f'{paths[-1]} {complaint}')
     sys.exit(bool(complaints))
 
 

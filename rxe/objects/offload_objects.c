@@ -1,12 +1,64 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The HCA's completion queues, shared receive queues and regions. */
+#include "objects/offload_objects.h"
+
 #include <errno.h>
 #include <stddef.h>
 
 #include "memory/mr.h"
 #include "objects/cq.h"
 #include "objects/device.h"
-#include "offload/hooks.h"
+
+/* --- Queue pairs. */
+
+void offload_return_receives(struct urxe_rq *rq)
+{
+	if (rq->qp)
+		rq->tail = rq->retired;
+}
+
+void offload_end(struct urxe_qp *qp)
+{
+	if (!qp->offloaded)
+		return;
+	qp->offloaded = qp->stopping = qp->uncounted = false;
+	qp->returned = 0;
+	qp->send_cq->offloaded--;
+	qp->recv_cq->offloaded--;
+}
+
+void offload_destroy_qp(struct urxe_qp *qp)
+{
+	/* What the HCA has not completed is the engine's again, to be flushed. */
+	if (qp->offloaded)
+		offload_return_receives(qp->rq);
+	offload_end(qp);
+	if (qp->hca)
+		qp->dev->offload->qp_destroy(qp->hca);
+	qp->hca = NULL;
+}
+
+void offload_fail(struct urxe_qp *qp)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+
+	/* A QP that is stopping accesses no memory any more. */
+	if (!qp->offloaded ||
+	    (!qp->stopping && !qp->dev->offload->qp_modify(qp->hca, &attr, URXE_QP_STATE)))
+		return;
+	/* A QP that does not stop must not access memory after its requests are flushed. */
+	offload_destroy_qp(qp);
+}
+
+int offload_join_group(struct urxe_qp *qp, const struct urxe_gid *gid)
+{
+	return qp->hca ? qp->dev->offload->mcast_attach(qp->hca, gid) : 0;
+}
+
+void offload_leave_group(struct urxe_qp *qp, const struct urxe_gid *gid)
+{
+	if (qp->hca)
+		qp->dev->offload->mcast_detach(qp->hca, gid);
+}
 
 /* --- Completion queues. */
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "direct/direct.h"
+#include "requester/direct.h"
 
 #include <stdatomic.h>
 
 #include <rxe/rxe.h>
 
-#include "direct/direct_table.h"
 #include "memory/mr.h"
 #include "memory/sg_list.h"
 #include "objects/completion.h"
+#include "objects/direct_table.h"
 #include "objects/qp_counters.h"
 
 /* A request of this length takes longer in packets than a round trip to a busy peer, bytes. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "direct/direct_table.h"
+#include "objects/direct_table.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "direct/direct.h"
 #include "memory/mr.h"
 #include "objects/device.h"
 #include "objects/references.h"
+#include "requester/direct.h"
 
 static_assert(sizeof(struct urxe_direct_grant) == 64, "one cache line");
 static_assert(sizeof(struct urxe_direct_qp) == 32, "two to a cache line");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The requester's end of the direct transport (rxe/direct.h): it executes WRITEs and READs by the
- * rights that peers publish. direct/direct_table.h publishes the rights of this device.
+ * rights that peers publish. objects/direct_table.h publishes the rights of this device.
  */
 #ifndef URXE_DIRECT_H
 #define URXE_DIRECT_H
