@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <hca/hca.h>
 #include <rdma/rdma_user_rxe.h>
 
 #include "engine/clock.h"
@@ -141,7 +142,10 @@ int cmd_create_cq_ex(const struct command *c)
 	return rc ? rc : create_cq(c, &request);
 }
 
-/* librxe does not use the old ring during the command, and maps the new one afterwards. */
+/*
+ * librxe does not use the old ring during the command, and maps the new one afterwards. Completions
+ * that the HCA has had need room in the new ring, too.
+ */
 int cmd_resize_cq(const struct command *c)
 {
 	struct ib_uverbs_resize_cq request;
@@ -161,6 +165,8 @@ int cmd_resize_cq(const struct command *c)
 	rc = queue_create(&ring, &c->file->queues, c->fd, request.cqe, sizeof(struct ib_uverbs_wc));
 	if (rc)
 		return rc;
+	if (port.hca.hca)
+		hca_poll(port.hca.hca);
 	reply.cqe = queue_capacity(&ring);
 	driver.mi = queue_mminfo(&ring);
 	rc = cq_count(cq) > queue_capacity(&ring) ? -EINVAL
