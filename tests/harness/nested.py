@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A host whose HCA is the device of another host."""
-from host import Host
+import os
+
+from host import Host, until
 
 ADDRESS = ['--address', '192.0.2.20/24']
 OUTER = ('--device', 'hca0', *ADDRESS)
@@ -30,3 +32,11 @@ class Nested(Host):
                 self.urxe, 'run', '--run-dir', self.run_dir, '--way', self.way,
                 '--hca-gone', self.gone, '--', 'env', f'URXE_LOG={self.log}', *argv]
 
+
+def set_port(outer, nested, state, used):
+    """Changes the state of the HCA's port, as its daemon does, and waits until the other daemon has seen it."""
+    path = os.path.join(outer.run_dir, 'sys/class/infiniband/hca0/ports/1/state')
+    with open(path + '.new', 'w', encoding='ascii') as file:
+        file.write(state + '\n')
+    os.rename(path + '.new', path)
+    until(10, lambda: nested.show('device')['hca'][0]['used'] == used, lambda: f'the daemon does not see {state}')

@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from host import START_SECONDS, Failure, Host, main, until  # noqa: E402
-from nested import OUTER, Nested  # noqa: E402
+from nested import OUTER, Nested, set_port  # noqa: E402
 
 SECONDS = 60
 LEASED = 0x800000  # leases begin here while an HCA backs the device
@@ -70,15 +70,6 @@ class Machine:
     def end(self):
         self.program.kill()
         self.device.kill()
-
-
-def set_port(outer, nested, state, used):
-    """Changes the state of the HCA's port, as its daemon does, and waits until the other daemon has seen it."""
-    path = os.path.join(outer.run_dir, 'sys/class/infiniband/hca0/ports/1/state')
-    with open(path + '.new', 'w', encoding='ascii') as file:
-        file.write(state + '\n')
-    os.rename(path + '.new', path)
-    until(10, lambda: nested.show('device')['hca'][0]['used'] == used, lambda: f'the daemon does not see {state}')
 
 
 def check_ways(build, outer, nested):

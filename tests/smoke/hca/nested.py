@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 import report  # noqa: E402
 from host import Failure, Host, Pair, free_port, main, succeed, until, wait_listening  # noqa: E402
-from nested import OUTER, Nested  # noqa: E402
+from nested import OUTER, Nested, set_port  # noqa: E402
 
 SECONDS = 180
 CONNECTED = [
@@ -67,15 +67,6 @@ def check_native(outer, nested, argv):
     print(f'{" ".join(argv)}: {counter(client, "hca_requests")} requests to a native peer')
     if not counter(client, 'hca_requests'):
         raise Failure(f'{argv}: not by the HCA\n{client.describe()}')
-
-
-def set_port(outer, nested, state, used):
-    """Changes the state of the HCA's port, as its daemon does, and waits until the other daemon has seen it."""
-    path = os.path.join(outer.run_dir, 'sys/class/infiniband/hca0/ports/1/state')
-    with open(path + '.new', 'w', encoding='ascii') as file:
-        file.write(state + '\n')
-    os.rename(path + '.new', path)
-    until(10, lambda: nested.show('device')['hca'][0]['used'] == used, lambda: f'the daemon does not see {state}')
 
 
 def qps_by_hca(nested):
