@@ -107,9 +107,18 @@ static int setup(void **state)
 	return 0;
 }
 
+/* The driver's lists of pages of objects that the test has not closed. */
+static void free_pages(void)
+{
+	guest_pages_free(&f.cq.pages);
+	guest_pages_free(&f.qp.pages);
+	guest_pages_free(&f.buffer.pages);
+}
+
 static int teardown(void **state)
 {
 	(void)state;
+	free_pages();
 	guest_close(&f.g);
 	assert_int_equal(fake_hca.pds + fake_hca.mrs + fake_hca.cqs + fake_hca.srqs + fake_hca.qps,
 			 0);
@@ -122,6 +131,7 @@ static void open_objects(void)
 	const struct qp_attr attr = {
 		.type = PV_QPT_RC, .send_cq = &f.cq, .recv_cq = &f.cq, .sge = 2};
 
+	free_pages();
 	cq_open(&f.g, &f.cq, 64);
 	buffer_open(&f.g, &f.buffer, VA, 3 * PV_PAGE, ALL_ACCESS);
 	qp_open(&f.g, &f.qp, &attr);
@@ -337,6 +347,7 @@ static void removed_memory_leaves_the_hca(void **state)
 	assert_int_equal(fake_hca.mrs, 1);
 	guest_unplug(&f.g, 0, GUEST_EXTRA);
 	assert_int_equal(fake_hca.mrs, 0);
+	guest_pages_free(&other.pages);
 }
 
 static void no_right_to_access_memory_ends_the_hca(void **state)
@@ -417,6 +428,7 @@ static void writes_of_the_hca_are_logged(void **state)
 	pvrdma_set_hca(f.g.dev, NULL);
 	assert_true(logged.bytes >= 3 * PV_PAGE);
 	assert_int_equal(fake_hca.mrs, 0);
+	guest_pages_free(&read_only.pages);
 	*log = before;
 }
 

@@ -102,16 +102,16 @@ static struct urxe_mr *reg(struct urxe_extent *extents, uint32_t n)
 	return mr;
 }
 
-/* Mappings of this process. */
+/* Mappings of the pages in this process. */
 static uint32_t count_mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
 	uint32_t n = 0;
-	int c;
 
 	assert_non_null(maps);
-	while ((c = fgetc(maps)) != EOF)
-		n += c == '\n';
+	while (fgets(line, sizeof(line), maps))
+		n += strstr(line, "/memfd:pages") != NULL;
 	fclose(maps);
 	return n;
 }
