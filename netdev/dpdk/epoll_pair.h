@@ -4,9 +4,9 @@
 #define URXE_NETDEV_DPDK_EPOLL_PAIR_H
 
 /*
- * An epoll set of both descriptors, of which one that is -1 does not count. -1: there is no set.
- * From then on, each frame costs the kernel a check for sleeping threads, over veth on the sender's
- * processor.
+ * Returns an epoll descriptor of both; `a` or `b` may be -1. -1: the kernel refused. While it is
+ * open, the kernel looks for a sleeping thread at each frame; over veth the sender's processor
+ * does.
  */
 int epoll_pair_open(int a, int b);
 

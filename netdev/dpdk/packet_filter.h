@@ -8,8 +8,8 @@
 
 /* All functions: 0, or a negative errno value. */
 /*
- * Passes received RoCE, ARP, RARP and neighbor discovery, except RoCE to queue pairs of the n
- * blocks of QPNs (netdev/packet_port.h), and to QP1 unless `qp1`.
+ * Passes received ARP, RARP, neighbor discovery and RoCE, but not RoCE to queue pairs of the n
+ * blocks of QPNs (netdev/packet_port.h). RoCE to QP1 passes only if `qp1`.
  */
 int packet_filter_roce(int fd, bool qp1, const uint16_t *blocks, uint32_t n);
 /* Passes received RoCE to QP1. */

@@ -13,8 +13,8 @@
 #include <netdev/netdev.h>
 
 /*
- * Packets of one netdev_rx: the receiver handles them after several calls, and keeps some hundred.
- * The others wait in the ring.
+ * Most packets of one qp1_ring_rx. The daemon's QP1 (tools/urxed/qp1/) queues only a few hundred
+ * MADs; small bursts leave the others in the ring.
  */
 #define QP1_RING_BURST 8
 

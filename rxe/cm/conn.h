@@ -148,8 +148,8 @@ void cm_drop_released(struct cm *cm);
 void cm_know_peer(struct cm_conn *conn);
 
 /*
- * Has an answer the transaction ID of the request that is outstanding? If not, counts it: its
- * sender has not seen the request.
+ * True: the answer has the transaction ID of the outstanding request. False: its sender has not
+ * seen the request; counts it.
  */
 bool cm_is_answer(const struct cm_conn *conn, const struct cm_mad *mad);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * When the device process looks at doorbells in memory, of which nothing tells it. Looks are 20 us
- * apart after work. Without work the pauses grow to 1/64 of the time since then, so a request that
- * follows a pause of the guest is at most that much later than the pause was long. 50 ms at most:
- * an idle machine costs up to 0.1 % of a processor. With a processor to spare, looks follow each
- * other without a pause until 200 us after the last work.
+ * When the device process looks at mapped doorbells, whose writes cause no event. After work it
+ * looks each 20 us. After an idle time t it looks each t/64, at most each 50 ms, so it finds a
+ * request after an idle time t at most t/64 late. An idle machine costs up to 0.1 % of a processor.
+ * With a processor to spare, looks follow each other without a pause until 200 us after the last
+ * work.
  */
 #ifndef URXE_VM_LOOK_SCHEDULE_H
 #define URXE_VM_LOOK_SCHEDULE_H

@@ -24,7 +24,8 @@ void port_hca_adopt(const struct vnic_attach_hca *before, const struct vnic_atta
 /* Closes the HCA that has gone, and opens the daemon's. Releases the lock meanwhile. In the engine
  * thread, or before it starts. */
 void port_hca_renew(void);
-/* The port is being detached: returns the HCA for hca_close(), without the lock; NULL: none. */
+/* The port is being detached: returns the HCA. The caller releases the lock before it calls
+ * hca_close(). NULL: none. */
 struct hca *port_hca_release(void);
 
 /* The GID table of the port has changed. */

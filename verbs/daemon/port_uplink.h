@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The port's packet sockets on the direct uplink, one for each interface: from the daemon's answer
- * to their end. With the lock.
+ * Opens, replaces and closes the port's packet sockets on the direct uplink, one for each
+ * interface. Callers hold port.lock.
  */
 #ifndef URXE_VERBS_DAEMON_PORT_UPLINK_H
 #define URXE_VERBS_DAEMON_PORT_UPLINK_H

@@ -8,11 +8,11 @@
  * waits, and so do the frames behind it, until the receiver counts as stalled.
  *
  * If all frames of a burst are large and go to one inbox, the engine writes the next burst straight
- * into that inbox (without this, 64 KiB WRITEs in packets reach 0.74 of the bandwidth). It does so
- * after two single frames to one inbox: the one-way time of a message of 2 B is 2 to 11 % shorter,
- * because the core does not wait for the stores of the headers before it can copy them. A frame for
- * another receiver stands in the inbox until it is moved. Only processes of the same user could
- * read it, and they could trace this process as well.
+ * into that inbox (without this, 64 KiB WRITEs in packets reach 0.74 of the bandwidth). It also
+ * does so after two bursts of one frame each to one inbox: the one-way time of a message of 2 B is
+ * 2 to 11 % shorter, because the core does not wait for the stores of the headers before it can
+ * copy them. A frame for another receiver stands in the inbox until it is moved. Only processes of
+ * the same user could read it, and they could trace this process as well.
  *
  * Frames to other hosts go by the direct uplink if the port has one (netdev/packet_port.h), except
  * multicast, which processes of this host receive, too. To send one takes a system call. So an ACK
@@ -157,8 +157,8 @@ bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 bool tx_flush(struct tx *tx, uint64_t now);
 
 /*
- * Between tx_reserve and tx_send of no frame: keeps the first reserved frame. False: it is no ACK
- * for the direct uplink, or another one is kept.
+ * Keeps the first reserved frame. The caller then calls tx_send with n = 0. False: the frame is no
+ * ACK for the direct uplink, or another one is kept.
  */
 bool tx_keep_ack(struct tx *tx, const struct urxe_frame *frame);
 /*

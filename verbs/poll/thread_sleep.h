@@ -17,10 +17,10 @@ struct thread_sleep {
 	uint64_t until;  /* clock_now() */
 	uint32_t grants; /* polling.grants at the last sleep */
 	/* Of the last sleep: */
-	bool interrupt; /* an interrupt of vNIC or inbox ended it, */
-	bool inbox;     /* that of the inbox, */
-	bool notice;    /* the daemon has sent a notice, */
-	bool hangup;    /* or has ended */
+	bool interrupt; /* an interrupt of the vNIC or of the inbox ended it */
+	bool inbox;     /* the interrupt of the inbox ended it */
+	bool notice;    /* the daemon has sent a notice */
+	bool hangup;    /* the daemon has ended */
 	bool hca;       /* the HCA has events */
 };
 

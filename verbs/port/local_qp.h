@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Queue pairs whose QPN the process has told the daemon (vnic_driver_add_qpn). While an HCA backs
- * the device, the HCA chooses QPNs, so they are in no lease of the process.
+ * Queue pairs whose QPN the process has told the daemon (vnic_driver_add_qpn): while an HCA backs
+ * the device, each queue pair, also one with a QPN of the lease; without an HCA none.
  */
 #ifndef URXE_VERBS_PORT_LOCAL_QP_H
 #define URXE_VERBS_PORT_LOCAL_QP_H
@@ -20,7 +20,8 @@ struct local_qp {
 };
 LIST_HEAD(local_qp_list, local_qp);
 
-/* Tells the daemon a queue pair that the engine executes; with the lock. NULL: no memory. */
+/* Tells the daemon a queue pair that the engine executes. Waits for the answer with the lock held,
+ * so only while the port attaches. NULL: no memory. */
 struct local_qp *local_qp_add_locked(struct vnic_driver *nic, uint32_t qpn);
 /* With the lock; NULL is ignored. requests/local_qp_requests.h tells the daemon later. */
 void local_qp_release(struct local_qp *local);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The port: the engine, the vNIC and the inbox of this process, shared by all contexts. This room
+ * The port: the engine, the vNIC and the inbox of this process, shared by all contexts. This folder
  * has its data and its locks; poll/ runs the engine, attach/ begins and ends the port.
  *
  * It is one static instance: a thread that uses a closed context still finds the lock and the flag
@@ -58,7 +58,7 @@ struct port {
 	struct vnic_inbox *inbox; /* NULL: none */
 	struct port_hca hca;
 	struct packet_group *uplink;  /* the direct uplink; NULL: none */
-	uint8_t uplink_generation;    /* vnic_attach_port.uplink when it was requested */
+	uint8_t uplink_generation;    /* vnic_attach_port.uplink_generation at the request */
 	bool uplink_inherited;        /* it is an earlier daemon's: this one has not been asked */
 	bool inbox_broken;            /* a peer has written to it against the protocol */
 	_Atomic bool inbox_populated; /* peers may send to the inbox, so its memory is populated */
@@ -170,7 +170,7 @@ static inline void port_update_multicast(void)
 
 /* Without the lock: whether an entry of the GID table is in use. */
 bool port_gid_valid(uint32_t index);
-/* EUI-64 of the MAC address, as in IPv6's interface identifier; network byte order. */
+/* The device's node GUID (vnic_node_guid), in network byte order. */
 void port_guid(uint8_t guid[8]);
 /* The largest path MTU whose packets the link carries. */
 enum urxe_mtu port_mtu(void);

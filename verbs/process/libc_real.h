@@ -73,12 +73,13 @@ extern void *real_functions[REAL_COUNT] __attribute__((visibility("hidden")));
 
 void *real_resolve(enum real_function function);
 
-/* Resolved at the first use: constructors of other libraries may run before ours. */
+/* NULL: not resolved yet. */
 static inline void *real_known(enum real_function function)
 {
 	return __atomic_load_n(&real_functions[function], __ATOMIC_RELAXED);
 }
 
+/* Resolves at the first use: constructors of other libraries may run before ours. */
 static inline void *real_get(enum real_function function)
 {
 	void *f = real_known(function);

@@ -44,7 +44,7 @@ struct qp {
 	struct cq *recv_cq;
 	struct remote_qp *remote; /* the connection that the daemon knows; RC and UC */
 	struct local_qp
-		*local; /* the daemon's record of the QPN; NULL: leased, so none is needed */
+		*local; /* the daemon's record of the QPN; NULL: no HCA when the QP was made */
 	uint32_t async_events;
 	bool by_hca;        /* a connection goes by the HCA; set before the transition to RTR */
 	bool number_taken;  /* the HCA's QPN is that of another process: only the HCA can execute it

@@ -41,7 +41,8 @@ int command_read(const struct command *c, void *request, uint32_t size);
 int command_reply(const struct command *c, const void *reply, uint32_t size);
 int command_reply_driver(const struct command *c, const void *reply, uint32_t size);
 
-/* Takes the lock of the port, for handlers that run without it; -EIO if the device is dead. */
+/* Takes port.lock, for handlers that run without it. -EIO: the device is dead, and the lock is not
+ * taken. */
 int command_lock(const struct command *c);
 
 static inline struct object *command_object(const struct command *c, enum object_type type,

@@ -24,8 +24,8 @@ struct stat;
 struct netdev_frame {
 	const uint8_t *data;
 	uint32_t len; /* bytes at data */
-	/* Bytes on the wire: more than len if a capture's snap length cut the frame. Senders may
-	 * set 0 for len. */
+	/* Bytes on the wire: more than len if a capture's snap length cut the frame. In a frame to
+	 * send, 0 stands for len. */
 	uint32_t wire_len;
 	uint64_t time; /* when the frame was captured or is due; 0 = the port has no clock */
 };
@@ -60,13 +60,14 @@ bool netdev_mac(const struct netdev *port, uint8_t mac[6]);
  * device's MTU; UINT32_MAX = any. */
 uint32_t netdev_mtu(const struct netdev *port);
 /*
- * Receives, and wakes up for, frames to all addresses and of all EtherTypes, as a bridge needs; or
- * no longer. Both end what netdev_exclude_qpns has set.
+ * on: the port receives, and wakes up for, frames to all addresses and of all EtherTypes, as a
+ * bridge needs. Off: the port's usual filter again. Either call undoes netdev_exclude_qpns and
+ * netdev_admit_qpns.
  */
 int netdev_set_promiscuous(struct netdev *port, bool on);
 /*
- * Receives frames with 802.1Q tag `vlan` (1 to 4094), too, where the device filters tags. 0 also
- * for ports without such a filter, such as those on an interface of the kernel.
+ * Receives frames with 802.1Q tag `vlan` (1 to 4094), too, where the device filters tags. Returns 0
+ * also for ports without such a filter, such as those on an interface of the kernel.
  */
 int netdev_add_vlan(struct netdev *port, uint16_t vlan);
 /*
@@ -85,7 +86,7 @@ int netdev_admit_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 bool netdev_can_exclude_qpns(struct netdev *port);
 /*
  * Receives frames to this unicast MAC, too, beside those to the port's own. A device that cannot
- * filter by several MACs then receives all frames. 0 also for ports that do not filter.
+ * filter by several MACs then receives all frames. Returns 0 also for ports that do not filter.
  */
 int netdev_add_mac(struct netdev *port, const uint8_t mac[6]);
 /*

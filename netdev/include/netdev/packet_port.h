@@ -33,11 +33,12 @@ struct packet_port_ring {
 /* --- urxed */
 
 /*
- * Creates a socket on an interface. `ring` becomes a ring for frames whose Ethernet payload has up
- * to `mtu` bytes, which the process makes: the kernel takes 10 to 100 ms for it, in which urxed
- * would serve no other process. The socket receives nothing before packet_port_accept. While the
- * socket is open, the interface also receives frames to the unicast MAC `mac`; NULL: to its own
- * only. Returns the descriptor, non-blocking and close-on-exec. -EPERM: without CAP_NET_RAW.
+ * Creates a socket on an interface. *ring gets the sizes of a ring for frames whose Ethernet
+ * payload has up to `mtu` bytes. The process makes the ring, because the kernel takes 10 to 100 ms
+ * for it, in which urxed would serve no other process. The socket receives nothing before
+ * packet_port_accept. While the socket is open, the interface also receives frames to the unicast
+ * MAC `mac`; NULL: to its own only. Returns the descriptor, non-blocking and close-on-exec. -EPERM:
+ * without CAP_NET_RAW.
  */
 int packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t *mac,
 		       struct packet_port_ring *ring);

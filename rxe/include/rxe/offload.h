@@ -75,8 +75,8 @@ struct urxe_offload_ops {
 	bool (*takes)(void *hca_qp, const struct urxe_qp_attr *attr);
 	/* Attributes as of urxe_qp_modify, which has checked them. After a transition to RESET, and
 	 * after qp_destroy, no earlier request of the queue pair is completed any more.
-	 * -EOPNOTSUPP at the transition to INIT: the HCA cannot execute the queue pair; it is the
-	 * engine's alone then, unless it has a shared receive queue. */
+	 * -EOPNOTSUPP at the transition to INIT: the HCA cannot execute the queue pair. Then the
+	 * engine executes it, unless it has a shared receive queue. */
 	int (*qp_modify)(void *hca_qp, const struct urxe_qp_attr *attr, uint32_t mask);
 	/* Sets state, rq_psn, sq_psn and sq_draining; changes nothing if the HCA does not tell. */
 	void (*qp_query)(void *hca_qp, struct urxe_qp_attr *attr);
@@ -87,11 +87,11 @@ struct urxe_offload_ops {
 	 * Hands n requests to the HCA, in order. Each is to be completed by urxe_offload_complete,
 	 * whether or not URXE_SEND_SIGNALED is set. Returns the number that the HCA has taken. If
 	 * this is less than n, *rc tells why the next request was not taken. -ENOMEM: the HCA's
-	 * queue is full at the moment, and the engine tries again after a completion; if the HCA
-	 * has no send request of the queue pair, this is as another error. Other errors:
-	 * the HCA refuses the request. Then a send request fails with URXE_WC_LOC_QP_OP_ERR, the
-	 * queue pair of a receive request with URXE_ASYNC_QP_FATAL, and a receive request of a
-	 * shared receive queue is dropped.
+	 * queue is full at the moment, and the engine tries again after a completion. If the HCA
+	 * has no send request of the queue pair, no completion would follow, and -ENOMEM counts as
+	 * a refusal. Other errors: the HCA refuses the request. Then a send request fails with
+	 * URXE_WC_LOC_QP_OP_ERR, the queue pair of a receive request with URXE_ASYNC_QP_FATAL, and
+	 * a receive request of a shared receive queue is dropped.
 	 */
 	uint32_t (*post_send)(void *hca_qp, const struct urxe_send_wr *wrs, uint32_t n, int *rc);
 	uint32_t (*post_recv)(void *hca_qp, const struct urxe_recv_wr *wrs, uint32_t n, int *rc);
@@ -170,13 +170,13 @@ struct urxe_offload_refusal {
  * URXE_ASYNC_QP_FATAL.
  *
  * A message that the peer was sending goes on, except for some that the HCA has acknowledged in
- * part, and atomics whose answer was lost: then the peer's retries end. docs/state.md has the
- * conditions.
+ * part, and atomics whose answer was lost: the peer's requests then fail after its last retry
+ * (IBV_WC_RETRY_EXC_ERR). docs/state.md has the conditions.
  */
 int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 			   struct urxe_offload_refusal *refusal);
-/* The HCA gets send requests again. Queue pairs that it has stopped already go on in the engine,
- * when urxe_offload_take_over() is called again; until then they rest. */
+/* The HCA gets send requests again. Queue pairs that urxe_offload_take_over() has stopped already
+ * stay stopped until its next call; then the engine executes them. */
 void urxe_offload_keep(struct urxe_dev *dev);
 
 /* --- Calls of the HCA's side, in the owner's thread, outside all functions above. */

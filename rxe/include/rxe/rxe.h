@@ -4,9 +4,9 @@
  * RoCEv1 and RoCEv2, without I/O, clock, threads or globals.
  *
  * The owner passes frames, work requests and the time; the engine returns frames, completions and
- * the next deadline. Time is in nanoseconds from any fixed point; an earlier time than that of a
- * previous call counts as that. Calls on one device must not run in parallel. Functions that return
- * int return 0 or a negative errno value.
+ * the next deadline. Time is in nanoseconds from any fixed point; if a call passes an earlier time
+ * than a previous one, the latest time counts. Calls on one device must not run in parallel.
+ * Functions that return int return 0 or a negative errno value.
  */
 #ifndef URXE_RXE_RXE_H
 #define URXE_RXE_RXE_H
@@ -107,8 +107,8 @@ struct urxe_dev_attr {
 	uint32_t qpn_first; /* QPNs that the engine may choose: */
 	uint32_t qpn_count; /* [qpn_first, qpn_first + qpn_count) */
 	uint64_t seed;      /* for the random bits of keys */
-	/* Most unacknowledged request packets of a QP, up to 2^22. 0 = 256 packets and 512 KiB, but
-	 * 448 packets if the peer has this device's MAC. */
+	/* Most unacknowledged request packets of a QP, up to 2^22. 0 = up to 256 packets and up to
+	 * 512 KiB, but up to 448 packets if the peer has this device's MAC. */
 	uint32_t max_packets;
 	/* Time from the detection of a missing request to its sequence NAK, because the packet may
 	 * only be reordered; ns, 0 = 5,000, 1 = at once. */
@@ -190,10 +190,10 @@ void urxe_dev_set_gso(struct urxe_dev *dev, bool on);
  * program gets the memory back.
  */
 struct urxe_reference {
-	uint64_t address; /* in the sender's process, if n_pieces is 0 */
-	uint32_t length;  /* bytes; 0 = no reference */
-	uint32_t packets; /* of the message; the frame takes as many PSNs */
-	uint32_t generation;
+	uint64_t address;    /* in the sender's process, if n_pieces is 0 */
+	uint32_t length;     /* bytes; 0 = no reference */
+	uint32_t packets;    /* of the message; the frame takes as many PSNs */
+	uint32_t generation; /* urxe_direct_table.references when the frame was made */
 	/* Pieces of the payload in the list that stands in place of the frame's ICRC and behind it;
 	 * 0 = the payload is one piece. */
 	uint32_t n_pieces;
@@ -490,8 +490,9 @@ uint32_t urxe_sq_retired(const struct urxe_qp *qp);
  */
 int urxe_mcast_attach(struct urxe_qp *qp, const struct urxe_gid *gid);
 int urxe_mcast_detach(struct urxe_qp *qp, const struct urxe_gid *gid);
-/* Whether the QP, or any QP of the device, is in a group. */
+/* Whether the QP is in a group. */
 bool urxe_mcast_attached(const struct urxe_qp *qp);
+/* Whether any QP of the device is in a group. */
 bool urxe_mcast_heard(const struct urxe_dev *dev);
 
 #endif

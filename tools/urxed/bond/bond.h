@@ -19,22 +19,24 @@
 
 #define BOND_MEMBERS 8
 
-/* After so long without an answer, a member that carries frames is probed. */
+/* Time without an answer after which a member that carries frames is probed. */
 #define BOND_FRESH_NS 20000000ull
-/* A round of probes waits so long for answers. */
+/* Time that a round of probes waits for answers. */
 #define BOND_ROUND_NS 20000000ull
 /*
  * A round in which RoCE frames arrived by the member does not count against it: answers to probes
- * may wait in a long queue behind these frames, or may be dropped there. But so many rounds in
- * succession do, because frames may arrive although none of the host's own frames gets through.
+ * may wait in a long queue behind these frames, or may be dropped there. But this number of such
+ * rounds in succession counts, because frames may arrive although the host's own do not get
+ * through.
  */
 #define BOND_EXCUSED_ROUNDS 50
-/* How often other members are probed: those that shall be used again, and healthy or idle ones. */
+/* Interval of probes to a member that failed, until it is used again. */
 #define BOND_RETURN_NS 100000000ull
-#define BOND_IDLE_NS   1000000000ull
-/* So long after the last RoCE frame, the members that carry frames count as idle. */
+/* Interval of probes to healthy members that carry no frames, or are idle. */
+#define BOND_IDLE_NS 1000000000ull
+/* Time after the last RoCE frame from which the members that carry frames count as idle. */
 #define BOND_BUSY_NS 5000000000ull
-/* After a move the host announces its addresses so often, at this interval. */
+/* Number and interval of the announcements of the host's addresses after a move. */
 #define BOND_ANNOUNCEMENTS   3
 #define BOND_ANNOUNCEMENT_NS 50000000ull
 
@@ -107,7 +109,8 @@ static inline uint32_t bond_port_of(const struct bond *b, uint32_t uplink)
 uint32_t bond_choose(const struct bond *b, uint32_t flow);
 /* A bit for each member that carries frames, by its index in `members`. */
 uint32_t bond_carrier_mask(const struct bond *b);
-/* Returns the uplink for frames to groups, and by which such frames count. */
+/* Returns the uplink that sends multicast frames. Those that another member receives are dropped.
+ */
 uint32_t bond_lead(const struct bond *b);
 bool bond_carries(const struct bond *b, uint32_t uplink);
 /* The host has sent a RoCE frame, or its processes have, by sockets of their own. */

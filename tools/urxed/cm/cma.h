@@ -145,7 +145,7 @@ void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
 uint64_t cma_tick(struct cma *cma, uint64_t now);
 /* neigh.h has resolved the waiter of an ID, or has failed to. */
 void cma_neigh_answer(struct neigh_waiter *w, int status);
-/* The device's node GUID: the modified EUI-64 of the host's MAC address, in host byte order. */
+/* The device's node GUID (vnic_node_guid), in host byte order. */
 uint64_t cma_node_guid(const struct host *host);
 
 /* The calls below read the time from cma->now, which the caller sets. */
@@ -170,7 +170,7 @@ int cma_connect(struct cma_id *id, const struct cma_param *param);
 int cma_accept(struct cma_id *id, const struct cma_param *param);
 int cma_reject(struct cma_id *id, uint8_t reason, const void *data, uint8_t len);
 int cma_disconnect(struct cma_id *id);
-/* The QP has received data before the RTU arrived (IBA 12.9.6). */
+/* The QP has received data before the RTU arrived (IBA 12.9.7.2). */
 int cma_notify_established(struct cma_id *id);
 int cma_set_reuseaddr(struct cma_id *id, bool on);
 int cma_set_afonly(struct cma_id *id, bool on);

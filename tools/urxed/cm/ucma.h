@@ -24,8 +24,8 @@
 
 #define UCMA_BACKLOG_MAX 1024 /* net.rdma_ucm.max_backlog */
 /*
- * This share of a backlog, 1/8, is left to senders whose address resolution has confirmed: else
- * others with invented addresses could fill it.
+ * 1/8 of a backlog is kept for senders whose MAC was confirmed by ARP or neighbour discovery.
+ * Otherwise senders with invented addresses could fill the whole backlog.
  */
 #define UCMA_RESERVE 8
 #define UCMA_GROUPS  4096 /* joined by all IDs; a user has a quota (quota.h) */

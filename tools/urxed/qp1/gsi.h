@@ -5,8 +5,8 @@
  *
  * gsi_input and gsi_send only queue; gsi_run does the work, so no callback is called recursively.
  * All queues are fair (fair_queue.h): a sender that floods QP1 loses its own frames, and a next hop
- * that is not reached holds up no other MAD. gsi_run serves senders
- * whose MAC address resolution has confirmed before unknown ones.
+ * that is not reached holds up no other MAD. gsi_run serves known senders first: those whose MAC
+ * was confirmed by ARP or neighbour discovery.
  *
  * The refusal of a request (REJ) goes to the MAC that the request came from. So a request needs no
  * entry of the neighbour table before a program has accepted it, and a sender with an invented

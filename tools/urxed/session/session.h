@@ -85,9 +85,9 @@ struct sessions {
 };
 
 /*
- * Introductions that a process may ask for: a burst for each process that a host can have, then 100
- * a second. Each costs the daemon looks into /proc, and a question to another process. Beyond that
- * the daemon knows no peer, and packets take the switch.
+ * Token bucket of a process's INTRODUCE requests: VNIC_BLOCKS at once, one for each possible
+ * process of the host, then 100 a second. Each makes the daemon read /proc and ask another process.
+ * Without a token the daemon answers that it knows no peer, and packets take the switch.
  */
 #define SESSION_INTRODUCTIONS   VNIC_BLOCKS
 #define SESSION_INTRODUCTION_NS 10000000ull
@@ -122,8 +122,8 @@ void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next
 /* Does a process hold the lease of a QPN? */
 bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn);
 /*
- * Frees closed sessions and those whose NIC is broken, in steps: it removes that many remote QPs at
- * most, or fewer and some sessions, because all processes wait meanwhile. Returns true if it did
+ * Frees closed sessions and those whose NIC is broken. One call removes at most SESSIONS_REAP_STEP
+ * remote QPs and sessions together, because all processes wait meanwhile. Returns true if it did
  * something. The main loop calls it between two batches of events.
  */
 #define SESSIONS_REAP_STEP 512

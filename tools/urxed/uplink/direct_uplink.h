@@ -55,7 +55,8 @@ uint32_t direct_uplink_find(const struct direct_uplink *direct);
  * A bit for each socket of a process, in the order of direct_uplink_create: frames leave by it now.
  */
 uint8_t direct_uplink_carriers(const struct direct_uplink *direct);
-/* Sets what the host says about both to processes; true: something has changed. */
+/* Copies generation and carriers to *host, which passes them to processes. True: one has changed.
+ */
 bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host);
 /*
  * As packet_port_create, one socket on each of these uplinks. Returns the number of sockets;

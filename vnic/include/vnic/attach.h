@@ -46,10 +46,10 @@
  *              client's user has added the QPN with VNIC_QPN_LOCAL, else -ENOENT. After 0 both
  *              sides exchange frames by the switch or by inboxes, and not by the HCA.
  *   UPLINK     client, status 0: it wants packet sockets of its own on the uplink, or new ones
- *              after the uplink_generation in NOTICE_PORT has changed. daemon: the socket, whose
- *              filter passes nothing yet (netdev/packet_port.h). From now on packets from the
- *              uplink to the client's QPNs come by that socket only.
- *              client, status < 0: it cannot use the socket of the last answer. daemon: -ECANCELED.
+ *              after the uplink_generation in NOTICE_PORT has changed. daemon: the sockets, whose
+ *              filters pass nothing yet (netdev/packet_port.h). From now on packets from the
+ *              uplink to the client's QPNs come by these sockets only.
+ *              client, status < 0: it cannot use the sockets of the last answer. daemon: -ECANCELED.
  *              Packets from the uplink come by the switch again.
  *
  * Messages that the daemon sends without a request have a socket of their own, so that the client
@@ -175,8 +175,8 @@ struct vnic_attach_port {
 	uint16_t link_mtu; /* bytes of Ethernet payload that the uplink can carry; at most the NIC's
 			      MTU */
 	uint8_t up;        /* 1 = the link is up */
-	uint8_t uplink_generation; /* of the uplink for UPLINK: changes each time that the daemon
-				      opens it, from 255 to 1; 0 = no such uplink */
+	uint8_t uplink_generation; /* changes whenever clients have to request sockets by UPLINK
+				      again; 1 follows 255; 0 = clients get no sockets */
 	/* 1 = virtual machines of this host have ports: a peer with a MAC of its own may be one. */
 	uint8_t machines;
 	/* A bit for each socket of UPLINK, in their order: its interface carries frames now. */
@@ -371,9 +371,9 @@ struct vnic_attach_state {
 };
 
 /*
- * The GUID of the device's node, in network byte order. It resembles the EUI-64 of the MAC, which
- * is the GUID of an HCA of the same host: librdmacm finds devices by their GUID, so they must
- * differ. `other`: of a device with the node VNIC_UVERBS_OTHER.
+ * The GUID of the device's node, in network byte order: the modified EUI-64 of the MAC, but with ff
+ * fd in the middle in place of ff fe. An HCA of the host has the latter GUID, and librdmacm tells
+ * devices apart by their GUIDs. `other`: of a device with the node VNIC_UVERBS_OTHER, with ff fc.
  */
 static inline void vnic_node_guid(const uint8_t mac[6], bool other, uint8_t guid[8])
 {

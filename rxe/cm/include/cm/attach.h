@@ -5,8 +5,8 @@
  * socket and the event socket. Both sides run on one machine, so integers are in host byte order.
  *
  * 1. The library sends struct cm_attach_hello. The daemon replies with struct cm_attach_welcome and
- *    both ends of the event socket (SCM_RIGHTS), and accepts no descriptors itself. The library
- *    keeps both ends, so the end of the daemon does not end the event socket.
+ *    the two descriptors of the event socket (SCM_RIGHTS). The library keeps both, so the event
+ *    socket outlives the daemon. The daemon accepts no descriptors.
  * 2. For each command, the library sends struct cm_attach_command and the command's bytes. The
  *    daemon replies with struct cm_attach_reply and the response's bytes. One command at a time.
  * 3. For each event, the daemon sends a packet on the event socket: struct cm_attach_event, the
@@ -102,14 +102,15 @@ struct cm_attach_command {
 struct cm_attach_reply {
 	int32_t status; /* 0, or a negative errno value */
 	uint32_t out;   /* bytes that follow */
-	/* Packets to discard, first ones first; MIGRATE_ID: of the device that had the ID. */
+	/* Number of unread packets of the event socket to discard, oldest first; MIGRATE_ID: of the
+	 * event socket of the device that had the ID. */
 	uint32_t withdrawn;
 	uint32_t n_cancelled;
-	uint64_t cancelled[CM_ATTACH_CANCELLED]; /* orders of cancelled events */
+	uint64_t cancelled[CM_ATTACH_CANCELLED]; /* `order` of cancelled events */
 };
 
 struct cm_attach_event {
-	/* Increases from event to event. The library skips a packet whose order it has fetched. */
+	/* Sequence number of the event. The library skips a packet whose number it has fetched. */
 	uint64_t order;
 	uint32_t out;     /* bytes of struct rdma_ucm_event_resp that follow */
 	uint32_t cached;  /* bytes of cached replies that follow those */

@@ -55,9 +55,9 @@ enum cm_event {
 	CM_EVENT_REP,         /* mad: the REP */
 	CM_EVENT_ESTABLISHED, /* mad: the RTU; NULL: cm_established was called */
 	CM_EVENT_REJ,         /* mad: the REJ */
-	CM_EVENT_REQ_ERROR,   /* no answer to the REQ, */
-	CM_EVENT_REP_ERROR,   /* to the REP, */
-	CM_EVENT_DREQ_ERROR,  /* to the DREQ */
+	CM_EVENT_REQ_ERROR,   /* no answer to the REQ */
+	CM_EVENT_REP_ERROR,   /* no answer to the REP */
+	CM_EVENT_DREQ_ERROR,  /* no answer to the DREQ */
 	CM_EVENT_DREQ,        /* mad: the DREQ */
 	CM_EVENT_DREP,        /* mad: the DREP */
 	CM_EVENT_TIMEWAIT_EXIT,
@@ -93,7 +93,7 @@ struct cm_path {
 enum cm_verdict {
 	CM_TAKE,
 	CM_FORGET, /* ignore the request, as if it were lost */
-	CM_FREEZE, /* the same, because the listener is frozen */
+	CM_FREEZE, /* ignore the request; the counter says that the listener is frozen */
 	CM_REFUSE, /* no listener for the service */
 	CM_DENY,   /* the listener refuses this peer or type of queue pair */
 };
