@@ -37,7 +37,8 @@ struct dpdk_interrupt {
 /*
  * For a started device that was configured with intr_conf.rxq; `fd` is -1 for a device without the
  * interrupt. `proven`: false for PCI devices, whose interrupt line may not work. DPDK's callbacks
- * keep the structure's address until the close, which precedes the device's.
+ * hold the structure's address: it must not move before dpdk_interrupt_close, which the caller
+ * calls before it closes the device.
  */
 void dpdk_interrupt_open(struct dpdk_interrupt *interrupt, uint16_t port, bool proven);
 void dpdk_interrupt_close(struct dpdk_interrupt *interrupt);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * urxe's XDP program (roce.bpf.c) on an interface: removes one that a killed process left, and sets
- * which RoCE packets pass it to the kernel.
+ * which RoCE packets pass it to the kernel. DPDK's af_xdp driver opens the sockets (dpdk/spec.c,
+ * dpdk/pool.c).
  */
 #ifndef URXE_NETDEV_XDP_XDP_PROGRAM_H
 #define URXE_NETDEV_XDP_XDP_PROGRAM_H

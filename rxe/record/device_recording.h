@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The recording of a device, while the device records (recorder.c) or replays (state/player.c). */
+/* The recording of a device, while the device records (recorder.c) or replays (state/replay.c). */
 #ifndef URXE_RECORD_DEVICE_RECORDING_H
 #define URXE_RECORD_DEVICE_RECORDING_H
 

@@ -2,7 +2,8 @@
 /*
  * Hooks of recordings: each entry point of the engine has RECORD_ENTRY, and each place that calls
  * the owner has one of the functions. A device that records writes a record; a device that replays
- * a recording compares the event with its record. Any other device pays one branch for each.
+ * a recording (state/replay.c) compares the event with its record. Any other device pays one branch
+ * for each.
  */
 #ifndef URXE_RECORD_RECORDER_H
 #define URXE_RECORD_RECORDER_H

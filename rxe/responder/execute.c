@@ -12,7 +12,7 @@
 #include "objects/rq.h"
 #include "responder/acknowledge.h"
 #include "responder/flush_atomic_write.h"
-#include "responder/receive_request.h"
+#include "responder/held_recv.h"
 #include "responder/resp_resources.h"
 #include "wire/aeth.h"
 

@@ -10,7 +10,7 @@
 #include "objects/rq.h"
 #include "responder/acknowledge.h"
 #include "responder/execute.h"
-#include "responder/receive_request.h"
+#include "responder/held_recv.h"
 #include "responder/resp_resources.h"
 
 /* The SEND in progress has arrived up to the PSN. False: it does not fit the receive request. */

@@ -35,7 +35,8 @@ struct rdmacm_id {
 struct rdmacm_id *rdmacm_id_find(struct rdmacm_file *file, uint32_t number);
 /* NULL: the file created no such ID. */
 struct rdmacm_id *rdmacm_id_find_uid(struct rdmacm_file *file, uint64_t uid);
-/* All zero, but that it exists. NULL: no memory, or not a number of librdmacm's 16 bits. */
+/* Adds or overwrites the entry of a number: `exists` is set, all else is zero. NULL: no memory, or
+ * the number has more than the 16 bits of librdmacm's. */
 struct rdmacm_id *rdmacm_id_add(struct rdmacm_file *file, uint32_t number);
 /* -ENOSPC: all numbers are in use. For IDs of the kernel, without a daemon. */
 int rdmacm_id_unused(struct rdmacm_file *file, uint32_t *number);

@@ -2,9 +2,10 @@
 /*
  * Moves frames through the switch; the daemon's main loop calls it.
  *
- * Between processes no frame is lost: if the receiver has no buffer, the frame and those behind it
- * stay in the sender's ring. After 100 ms without a buffer the receiver counts as stalled, and its
- * frames are dropped.
+ * A frame from one process to one other process is not lost: if the receiver has no buffer, the
+ * frame and those behind it stay in the sender's ring. After 100 ms without a buffer the receiver
+ * counts as stalled, and its frames are dropped. A frame to several receivers does not wait: a
+ * receiver without a buffer misses its copy.
  */
 #ifndef URXE_URXED_SWITCH_FORWARD_H
 #define URXE_URXED_SWITCH_FORWARD_H

@@ -11,10 +11,11 @@
 
 #include "work_id.h"
 
-/* Requests that one call of libibverbs gets. */
+/* Most requests that one call of libibverbs gets. */
 #define HCA_WR_BATCH 16
 
-/* All but wr_id, next and, for a datagram, its address handle. `sge` is for inline data. */
+/* Sets all members of *to but wr_id, next and, for a datagram, its address handle. `sge` is for
+ * inline data. */
 void hca_wr_send(struct ibv_send_wr *to, struct ibv_sge *sge, const struct urxe_send_wr *from);
 
 /*
@@ -27,15 +28,15 @@ uint32_t hca_wr_receives(struct ibv_recv_wr *list, const struct urxe_recv_wr *wr
 void hca_wr_unused(const struct ibv_recv_wr *list, uint32_t n, struct work_slots *slots);
 
 /*
- * The number of requests of a list of n that the provider has taken: its function has returned rc,
- * and *bad_wr is the request with the index `bad`, negative if there is none.
+ * Of a list of n requests, the number that the provider has taken: n if its function returned rc 0,
+ * else `bad`, the index of *bad_wr; 0 if the provider set no *bad_wr (`bad` is negative).
  */
 uint32_t hca_wr_taken(int rc, ptrdiff_t bad, uint32_t n);
 /* `rc`: what the provider's function has returned, an errno value or -1 with errno set. 0; -ENOMEM:
  * the provider's queue is full; -EINVAL: the provider refuses the request. */
 int hca_wr_error(int rc);
 
-/* All but wr_id and qpn. */
+/* Sets all members of *to but wr_id and qpn. */
 void hca_wr_completion(struct urxe_wc *to, const struct ibv_wc *from);
 
 #endif

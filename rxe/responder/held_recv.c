@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "responder/receive_request.h"
+#include "responder/held_recv.h"
 
 #include "memory/sg_list.h"
 #include "objects/qp.h"
