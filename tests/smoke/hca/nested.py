@@ -143,9 +143,9 @@ def run():
             check_older(outer, nested)
             check_continues(outer, nested)
             nested.way = 'auto'
-            for argv in BY_DEVICE:
+            for argv in BY_DEVICE[:2]:
                 check(nested, argv, by_hca=True)
-            for argv in CONNECTED:
+            for argv in CONNECTED[::3]:
                 check(nested, argv, by_hca=False)
             for argv in CONNECTED[:1] + CONNECTED[6:8] + BY_DEVICE:
                 check_native(outer, nested, argv)

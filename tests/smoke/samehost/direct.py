@@ -18,7 +18,7 @@ from host import BUSY, Failure, Host, Pair, main, skip, succeed, until, wait_sto
 # In the source tree.
 UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../tools/dist/urxed.service.in')
 
-SECONDS = 4
+SECONDS = 2
 # Bandwidth tests that print figures each second until the test ends them.
 BANDWIDTH = [
     ['ib_send_bw', '-F', '--run_infinitely', '-D', '1'],

@@ -22,7 +22,7 @@ EXCHANGE = [['verbs_check'], ['ib_write_bw', '-F', '-n', '500'],
 # DPDK's own virtio NIC is to a vhost: port what a machine's is. The second one listens.
 MACHINE = 'dpdk:net_virtio_user0,path={},mac=02:00:00:00:00:02'
 MACHINE_LISTENS = MACHINE + ',server=1'
-SOAK_SECONDS = '20'
+SOAK_SECONDS = '10'
 
 
 @contextlib.contextmanager
