@@ -419,7 +419,9 @@ static int handle_command(struct ucma_file *file, const uint8_t *message, uint32
 				  .out = answer.out,
 				  .out_size = request->out < CM_ATTACH_BYTES ? request->out
 									     : CM_ATTACH_BYTES};
-	ucma_drop_fetched_events(file, request->fetched);
+	/* The records of a frozen file include its events. */
+	if (!file->frozen)
+		ucma_drop_fetched_events(file, request->fetched);
 	file->stale = file->n_cancelled = 0;
 	status = c.number >= CM_ATTACH_FREEZE ? ucma_run_checkpoint(&c)
 		 : file->frozen               ? -EBUSY

@@ -98,9 +98,13 @@ struct ucma_event {
 	TAILQ_ENTRY(ucma_event) ctx_link; /* in the events of the ID */
 };
 
+/* Values of ucma_save_cursor.kind beside enum ucma_record_kind. */
+#define UCMA_SAVE_COMPLETE (UINT32_MAX - 1) /* all records were saved */
+#define UCMA_SAVE_BROKEN   UINT32_MAX       /* an ID was destroyed meanwhile */
+
 /* What has been saved of a frozen file. All 0: nothing. */
 struct ucma_save_cursor {
-	uint32_t kind; /* of the last record; 0: none; above all kinds: it was the last one */
+	uint32_t kind;        /* of the last record; 0: none; or one of UCMA_SAVE_* */
 	struct ucma_ctx *ctx; /* of the last record, or the ID of its group */
 	struct ucma_group *group;
 	struct ucma_event *event;
@@ -266,6 +270,8 @@ void ucma_store_write_dirty(struct ucma *u);
 /* CM_ATTACH_FREEZE to CM_ATTACH_THAW; as ucma_run_command. */
 struct ucma_command;
 int ucma_run_checkpoint(struct ucma_command *c);
+/* An ID of the file is destroyed: CM_ATTACH_SAVE must not go on through its lists. */
+void ucma_file_break_save(struct ucma_file *file);
 /* All IDs stand still from now on, or go on. */
 void ucma_file_freeze(struct ucma_file *file);
 void ucma_file_thaw(struct ucma_file *file);

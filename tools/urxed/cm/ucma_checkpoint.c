@@ -60,7 +60,16 @@ static int thaw(struct ucma_command *c)
 	return 0;
 }
 
-/* --- Saving: nothing changes the lists meanwhile. */
+/*
+ * --- Saving. Only the destruction of an ID changes the lists meanwhile: another device of the
+ * process may have the listener whose request the ID is.
+ */
+
+void ucma_file_break_save(struct ucma_file *file)
+{
+	if (file->next_save.kind && file->next_save.kind != UCMA_SAVE_COMPLETE)
+		file->next_save = (struct ucma_save_cursor){.kind = UCMA_SAVE_BROKEN};
+}
 
 static bool next_ctx(const struct ucma_file *file, struct ucma_save_cursor *at)
 {
@@ -141,7 +150,7 @@ static bool fill_next(struct ucma_file *file, struct ucma_record *r)
 	} else if (at->kind <= UCMA_RECORD_EVENT && next_event(file, at)) {
 		fill_event(r, at->event);
 	} else {
-		at->kind = UCMA_RECORD_EVENT + 1;
+		at->kind = UCMA_SAVE_COMPLETE;
 		return false;
 	}
 	r->kind = at->kind;
@@ -156,6 +165,8 @@ static int save(struct ucma_command *c)
 		return -EINVAL;
 	if (c->out_size < CM_ATTACH_BYTES)
 		return -ENOSPC;
+	if (c->file->next_save.kind == UCMA_SAVE_BROKEN)
+		return -EBUSY;
 	if (fill_next(c->file, &record))
 		c->out_len = ucma_record_write(&record, c->out);
 	return 0;

@@ -106,6 +106,7 @@ void ucma_ctx_destroy(struct ucma_ctx *ctx)
 	struct ucma_event *event;
 	struct ucma_group *group;
 
+	ucma_file_break_save(ctx->file);
 	/* A program may guess the number of an ID whose CONNECT_REQUEST it has not fetched yet. */
 	if (ctx->request) {
 		ctx->request->child = NULL;

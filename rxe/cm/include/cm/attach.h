@@ -56,7 +56,8 @@ enum cm_attach_checkpoint {
 	CM_ATTACH_FREEZE = 0x1000,
 	/*
 	 * The response is the next record of the frozen device, a stream with the header of
-	 * vnic/state_stream.h; no bytes: that was all. docs/checkpoint.md has the records.
+	 * vnic/state_stream.h; no bytes: that was all. docs/checkpoint.md has the records. -EBUSY:
+	 * another device of the process has destroyed an ID meanwhile; the program thaws this one.
 	 */
 	CM_ATTACH_SAVE,
 	/*

@@ -301,6 +301,74 @@ static void snapshot_is_refused_beside_its_program(void **state)
 	establish(client(RDMA_PS_TCP));
 }
 
+/* --- Changes while records are saved. */
+
+/* Saves the next n records. */
+static void save_some(const struct loop_program *p, uint32_t n)
+{
+	while (n--) {
+		assert_int_equal(own(p, CM_ATTACH_SAVE, NULL, 0), 0);
+		assert_int_not_equal(answer.reply.out, 0);
+	}
+}
+
+/* A program that claims to have fetched all events ends none of those that are saved. */
+static void frozen_device_keeps_its_events(void **state)
+{
+	struct loop_program liar;
+	struct ucma_file *file;
+
+	(void)state;
+	assert_int_equal(resolve(&a, create(&a, RDMA_PS_TCP, 0xa)), 0);
+	assert_int_equal(resolve(&a, create(&a, RDMA_PS_TCP, 0xa)), 0);
+	file = ucma_find_file(&loop.ucma, a.token);
+	assert_int_equal(own(&a, CM_ATTACH_FREEZE, NULL, 0), 0);
+	save_some(&a, 4); /* the device, both IDs, an event */
+	liar = a;
+	liar.fetched = UINT64_MAX - 1;
+	assert_int_equal(disconnect(&liar, 0), -EBUSY);
+	assert_int_equal(file->n_events, 2);
+	save_some(&liar, 1);
+	assert_int_equal(file->n_events, 2);
+	assert_int_equal(own(&liar, CM_ATTACH_SAVE, NULL, 0), 0);
+	assert_int_equal(answer.reply.out, 0);
+	assert_int_equal(own(&liar, CM_ATTACH_THAW, NULL, 0), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	get_event(&a, CMA_ADDR_RESOLVED);
+}
+
+/* Moves the ID of the first request, which b has not fetched, to another device of the process. */
+static void take_request_of_b(const struct loop_program *p)
+{
+	const struct ucma_file *file = ucma_find_file(&loop.ucma, b.token);
+	const struct rdma_ucm_migrate_id request = {
+		.id = TAILQ_FIRST(&file->events)->child->id->number};
+	struct loop_program from_b = *p;
+
+	from_b.token = b.token;
+	assert_int_equal(COMMAND(&from_b, MIGRATE_ID, request, 4), 0);
+}
+
+/* Another device of the process destroys the listener, and with it the ID of a request. */
+static void save_ends_if_an_id_is_destroyed(void **state)
+{
+	struct loop_program second = loop_start(&loop);
+	uint32_t listens = listener(5);
+
+	(void)state;
+	assert_int_equal(connect_to(&a, client(RDMA_PS_TCP), LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	take_request_of_b(&second);
+	assert_int_equal(own(&second, CM_ATTACH_FREEZE, NULL, 0), 0);
+	save_some(&second, 2); /* the device, the ID */
+	destroy(&b, listens);
+	assert_int_equal(own(&second, CM_ATTACH_SAVE, NULL, 0), -EBUSY);
+	assert_int_equal(own(&second, CM_ATTACH_SAVE, NULL, 0), -EBUSY);
+	assert_int_equal(own(&second, CM_ATTACH_THAW, NULL, 0), 0);
+	assert_int_equal(save(&second).n, 1);
+	loop_end(&loop, &second);
+}
+
 /* --- Wrong records. */
 
 static void expect_refusal(const struct records *r, int error)
@@ -536,6 +604,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(snapshot_is_refused_beside_its_program, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(frozen_device_keeps_its_events, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(save_ends_if_an_id_is_destroyed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damaged_records_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(contradictions_are_refused, set_up, tear_down),
 		cmocka_unit_test(records_of_version_1_can_be_read),
