@@ -260,6 +260,18 @@ static int loop_command(struct loop *l, const struct loop_program *p, uint32_t c
 	return answer->reply.status;
 }
 
+/* Saves all of the program, and kills it. */
+static inline void loop_depart(struct loop *l, const struct loop_program *p)
+{
+	struct loop_answer answer;
+
+	require(!loop_command(l, p, CM_ATTACH_FREEZE, NULL, 0, 0, &answer));
+	do
+		require(!loop_command(l, p, CM_ATTACH_SAVE, NULL, 0, CM_ATTACH_BYTES, &answer));
+	while (answer.reply.out);
+	loop_end(l, p);
+}
+
 static inline bool loop_is_cancelled(const struct loop *l, uint64_t order)
 {
 	for (uint32_t i = 0; i < l->n_cancelled; i++)

@@ -128,10 +128,21 @@ static void depart(struct ucma_file *file)
 	file->ucma->n_departed++;
 }
 
+/*
+ * A device without IDs keeps nothing for its restoration. Of a file of an earlier daemon it is
+ * unknown what was saved.
+ */
+static bool can_be_restored(const struct ucma_file *file)
+{
+	bool is_saved = file->fd < 0 || file->next_save.kind == UCMA_SAVE_COMPLETE;
+
+	return file->frozen && !file->restoring && file->n_ctxs && is_saved;
+}
+
 /* Ends the connection; ucma_tick destroys what the program has, if it is much. */
 static void ucma_file_close(struct ucma_file *file)
 {
-	if (file->frozen && !file->restoring) {
+	if (can_be_restored(file)) {
 		depart(file);
 		return;
 	}
@@ -219,11 +230,12 @@ static bool can_open_device(struct ucma *u, const struct ucred *peer)
 	uint32_t own = 0;
 
 	LIST_FOREACH(file, &u->files, link)
-	own += file->fd >= 0 && file->user == peer->uid;
-	if (quota_allows(peer->uid, own, u->n, u->limit))
+	own += (file->fd >= 0 || file->forget_at) && file->user == peer->uid;
+	if (quota_allows(peer->uid, own, u->n + u->n_departed, u->limit))
 		return true;
 	log_ratelimited(&u->log, u->cma.now,
-			"process %d cannot open rdma_cm: user %u has it open %u times already",
+			"process %d cannot open rdma_cm: user %u has %u devices already, open or "
+			"of ended programs that were saved",
 			peer->pid, peer->uid, own);
 	return false;
 }

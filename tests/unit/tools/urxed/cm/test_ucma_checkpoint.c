@@ -23,6 +23,15 @@ static int own(const struct loop_program *p, uint32_t command, const void *in, u
 	return loop_command(&loop, p, command, in, size, CM_ATTACH_BYTES, &answer);
 }
 
+/* Saves the next n records of a frozen program. */
+static void save_some(const struct loop_program *p, uint32_t n)
+{
+	while (n--) {
+		assert_int_equal(own(p, CM_ATTACH_SAVE, NULL, 0), 0);
+		assert_int_not_equal(answer.reply.out, 0);
+	}
+}
+
 static struct records save(const struct loop_program *p)
 {
 	struct records r = {0};
@@ -257,6 +266,28 @@ static void departed_program_is_forgotten(void **state)
 	expect_no_event(&a);
 }
 
+/* Without all its records a program cannot be restored, so its IDs end with it. */
+static void only_a_saved_program_departs(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	listener(5);
+	establish(client(RDMA_PS_TCP));
+	assert_int_equal(own(&b, CM_ATTACH_FREEZE, NULL, 0), 0);
+	save_some(&b, 3); /* all but the end */
+	kill_program(&b);
+	assert_int_equal(loop.ucma.n_departed, 0);
+	b = loop_start(&loop);
+	id = create(&b, RDMA_PS_TCP, 0xb);
+	assert_int_equal(bind_to(&b, id, INADDR_ANY, PORT), 0);
+	destroy(&b, id);
+	save(&b);
+	kill_program(&b); /* its device has no ID */
+	assert_int_equal(loop.ucma.n_departed, 0);
+	b = loop_start(&loop);
+}
+
 /* A daemon that is restarted meanwhile does not tell the peer that the program has ended. */
 static void departed_program_survives_a_restart(void **state)
 {
@@ -302,15 +333,6 @@ static void snapshot_is_refused_beside_its_program(void **state)
 }
 
 /* --- Changes while records are saved. */
-
-/* Saves the next n records. */
-static void save_some(const struct loop_program *p, uint32_t n)
-{
-	while (n--) {
-		assert_int_equal(own(p, CM_ATTACH_SAVE, NULL, 0), 0);
-		assert_int_not_equal(answer.reply.out, 0);
-	}
-}
 
 /* A program that claims to have fetched all events ends none of those that are saved. */
 static void frozen_device_keeps_its_events(void **state)
@@ -600,6 +622,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(group_moves, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(abandoned_program_goes_on, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(departed_program_is_forgotten, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(only_a_saved_program_departs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(departed_program_survives_a_restart, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(snapshot_is_refused_beside_its_program, set_up,

@@ -265,6 +265,32 @@ static void connections_of_a_user_are_limited(void **state)
 		loop_end(&loop, &c[i]);
 }
 
+/* The next program opens the device before the IDs of the departed one are forgotten. */
+static void departed_devices_of_a_user_are_limited(void **state)
+{
+	struct loop_program c;
+	uint8_t byte;
+	int fd;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	loop.ucma.limit = 8;
+	for (int i = 0; i < 3; i++) {
+		c = loop_start_on(&loop, connect_as_stranger());
+		create(&c, RDMA_PS_TCP, 0xc);
+		loop_depart(&loop, &c);
+	}
+	assert_int_equal(loop.ucma.n_departed, 3);
+	fd = connect_as_stranger();
+	ucma_input(&loop.ucma, loop.now);
+	assert_int_equal(recv(fd, &byte, sizeof(byte), MSG_DONTWAIT), 0);
+	close(fd);
+	loop_pass(&loop, UCMA_DEPARTED_NS);
+	c = loop_start_on(&loop, connect_as_stranger());
+	loop_end(&loop, &c);
+}
+
 static void ids_of_a_user_are_limited(void **state)
 {
 	const struct rdma_ucm_create_id request = {.uid = 0xc, .ps = RDMA_PS_TCP};
@@ -540,6 +566,7 @@ int main(void)
 		TEST(end_of_a_program_drops_its_events),
 		TEST(connection_without_descriptors_waits_for_the_next),
 		TEST(connections_of_a_user_are_limited),
+		TEST(departed_devices_of_a_user_are_limited),
 		TEST(ids_of_a_user_are_limited),
 		TEST(groups_of_a_user_are_limited),
 		TEST(moved_groups_count_for_the_user_of_the_join),
