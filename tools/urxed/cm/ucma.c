@@ -160,15 +160,17 @@ void ucma_file_forget(struct ucma_file *file)
 /* Returns when to call it again. */
 static uint64_t tick_departed(struct ucma *u)
 {
-	struct ucma_file *file, *next;
+	struct ucma_file *file;
 	uint64_t due = UINT64_MAX;
 
-	for (file = u->n_departed ? LIST_FIRST(&u->files) : NULL; file; file = next) {
-		next = LIST_NEXT(file, link);
+	if (!u->n_departed)
+		return UINT64_MAX;
+	LIST_FOREACH(file, &u->files, link)
+	{
 		if (!file->forget_at)
 			continue;
 		if (file->forget_at <= u->cma.now)
-			ucma_file_forget(file);
+			end_file(file);
 		else if (file->forget_at < due)
 			due = file->forget_at;
 	}

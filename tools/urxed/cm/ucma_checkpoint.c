@@ -13,15 +13,6 @@
 
 /* --- Standing still. */
 
-static void store_all(struct ucma_file *file)
-{
-	struct ucma_ctx *ctx;
-
-	ucma_store_file(file);
-	LIST_FOREACH(ctx, &file->ctxs, link)
-	ucma_store_mark_dirty(ctx);
-}
-
 void ucma_file_freeze(struct ucma_file *file)
 {
 	struct ucma_ctx *ctx;
@@ -30,7 +21,7 @@ void ucma_file_freeze(struct ucma_file *file)
 	file->next_save = (struct ucma_save_cursor){0};
 	LIST_FOREACH(ctx, &file->ctxs, link)
 	cma_freeze(ctx->id);
-	store_all(file);
+	ucma_store_file(file);
 }
 
 void ucma_file_thaw(struct ucma_file *file)
@@ -42,7 +33,7 @@ void ucma_file_thaw(struct ucma_file *file)
 	file->frozen = file->restoring = false;
 	LIST_FOREACH(ctx, &file->ctxs, link)
 	cma_thaw(ctx->id);
-	store_all(file);
+	ucma_store_file(file);
 	ucma_events_queue_send(file);
 }
 

@@ -161,11 +161,14 @@ static int restore_ctx(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
 	struct ucma_file *file = find_restored_file(u, saved->token);
 	struct ucma_ctx *ctx = file ? ucma_ctx_new(file, saved->id.uid) : NULL;
+	struct cma_saved id = saved->id.id;
 	int rc;
 
 	if (!ctx)
 		return -ENOENT;
-	rc = cma_restore(&u->cma, &saved->id.id, ctx, &ctx->id);
+	/* Freezing and thawing write the record of the file only. */
+	id.id.frozen = file->frozen;
+	rc = cma_restore(&u->cma, &id, ctx, &ctx->id);
 	if (rc) {
 		ucma_ctx_destroy(ctx);
 		return rc;

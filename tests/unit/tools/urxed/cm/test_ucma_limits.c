@@ -291,6 +291,39 @@ static void departed_devices_of_a_user_are_limited(void **state)
 	loop_end(&loop, &c);
 }
 
+/* After its time, urxed destroys the IDs of a departed program step by step, too. */
+static void departed_program_with_many_ids_is_forgotten_in_steps(void **state)
+{
+	struct loop_program c = loop_start(&loop);
+	const struct ucma_file *file = ucma_find_file(&loop.ucma, c.token);
+
+	(void)state;
+	for (uint32_t i = 0; i < 2 * UCMA_END_STEP; i++)
+		create(&c, RDMA_PS_TCP, 0xc);
+	loop_depart(&loop, &c);
+	loop_pass(&loop, UCMA_DEPARTED_NS);
+	assert_int_equal(loop.ucma.n_departed, 0);
+	assert_int_equal(loop.ucma.n_ended, 1);
+	assert_int_equal(file->n_ctxs, UCMA_END_STEP);
+	loop_pass(&loop, 0);
+	assert_int_equal(loop.ucma.n_ended, 0);
+}
+
+/* To freeze and thaw many IDs writes the record of their device only. */
+static void freezing_many_ids_writes_one_record(void **state)
+{
+	struct ucma_file *file = ucma_find_file(&loop.ucma, a.token);
+
+	(void)state;
+	create(&a, RDMA_PS_TCP, 0xa);
+	create(&a, RDMA_PS_TCP, 0xa);
+	assert_true(LIST_EMPTY(&loop.ucma.dirty));
+	ucma_file_freeze(file);
+	assert_true(LIST_EMPTY(&loop.ucma.dirty));
+	ucma_file_thaw(file);
+	assert_true(LIST_EMPTY(&loop.ucma.dirty));
+}
+
 static void ids_of_a_user_are_limited(void **state)
 {
 	const struct rdma_ucm_create_id request = {.uid = 0xc, .ps = RDMA_PS_TCP};
@@ -567,6 +600,8 @@ int main(void)
 		TEST(connection_without_descriptors_waits_for_the_next),
 		TEST(connections_of_a_user_are_limited),
 		TEST(departed_devices_of_a_user_are_limited),
+		TEST(departed_program_with_many_ids_is_forgotten_in_steps),
+		TEST(freezing_many_ids_writes_one_record),
 		TEST(ids_of_a_user_are_limited),
 		TEST(groups_of_a_user_are_limited),
 		TEST(moved_groups_count_for_the_user_of_the_join),

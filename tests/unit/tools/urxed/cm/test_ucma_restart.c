@@ -205,6 +205,34 @@ static void wrong_token_or_process_claims_nothing(void **state)
 	loop_close_events(&thief);
 }
 
+static int checkpoint(const struct loop_program *p, uint32_t command)
+{
+	return loop_command(&loop, p, command, NULL, 0, CM_ATTACH_BYTES, &answer);
+}
+
+/* The next daemon finds each ID as frozen as its device. */
+static void frozen_ids_survive_a_restart_as_they_are(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(checkpoint(&b, CM_ATTACH_FREEZE), 0);
+	loop_restart(&loop);
+	assert_int_equal(claim(&a), 0);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	expect_no_event(&a);
+	assert_int_equal(claim(&b), 0);
+	assert_int_equal(checkpoint(&b, CM_ATTACH_FREEZE), 0);
+	assert_int_equal(checkpoint(&b, CM_ATTACH_THAW), 0);
+	restart();
+	loop_pass(&loop, 6 * SECOND);
+	loop_run(&loop);
+	get_event(&b, CMA_CONNECT_REQUEST);
+}
+
 /* Before that, the program could not connect its QPs. */
 static void claim_waits_for_the_qpn_leases(void **state)
 {
@@ -314,6 +342,7 @@ int main(void)
 		TEST(unclaimed_ids_are_closed_after_3_seconds),
 		TEST(ids_of_an_ended_process_are_closed_at_once),
 		TEST(wrong_token_or_process_claims_nothing),
+		TEST(frozen_ids_survive_a_restart_as_they_are),
 		TEST(claim_waits_for_the_qpn_leases),
 		TEST(second_claim_is_refused),
 		TEST(daemon_makes_the_event_socket),
