@@ -82,6 +82,10 @@ static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 		refuse_req(cm, path, mad, CM_REJ_INVALID_SERVICE_TYPE);
 		return;
 	}
+	if (mad->req.mtu < CM_MTU_MIN || mad->req.mtu > CM_MTU_MAX) {
+		refuse_req(cm, path, mad, CM_REJ_INVALID_MTU);
+		return;
+	}
 	conn = cm_find_qpn(cm, path, mad->req.ca_guid, mad->req.qpn);
 	if (conn) {
 		/*

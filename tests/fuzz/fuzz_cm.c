@@ -66,6 +66,7 @@ static void receive(struct cm *cm, uint64_t now, struct script *in)
 	uint8_t bytes[CM_MAD_LEN] = {1, 7, 2, 3, [17] = script_get8(in)};
 	uint8_t n = script_get8(in);
 
+	bytes[24 + 50] = CM_MTU_MAX << 4; /* of a REQ, else its path MTU would be invalid */
 	memcpy(bytes + 8, last + 8, 8);
 	memcpy(bytes + 24, last + 28, 4);
 	memcpy(bytes + 28, last + 24, 4);

@@ -110,6 +110,7 @@ static void send_message(struct script *in)
 	uint8_t bytes[CM_MAD_LEN] = {1, 7, 2, 3, [17] = kind < 0xf0 ? CM_REQ + kind % KINDS : kind};
 	uint8_t ip[16];
 
+	bytes[24 + 50] = CM_MTU_MAX << 4; /* of a REQ, else its path MTU would be invalid */
 	choose_source(in, ip);
 	if (net.host.n_requests && net.host.requests[0]->conn)
 		craft_put32(bytes + 28, cm_local_id(net.host.requests[0]->conn));

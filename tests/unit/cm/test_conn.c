@@ -536,6 +536,25 @@ static void test_wrong_service_type(void **state)
 	assert_int_equal(a_end()->reason, CM_REJ_INVALID_SERVICE_TYPE);
 }
 
+static void test_wrong_path_mtu(void **state)
+{
+	static const uint8_t wrong[] = {0, 6, 15};
+	struct cm_request request = {.path = {.dgid = {[15] = B}}, .service_id = SERVICE};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(wrong); i++) {
+		request.mtu = wrong[i];
+		a_end()->reason = 0;
+		assert_int_equal(cm_connect(net.cm[A], net.now, &request, a_end(), &a_end()->conn),
+				 0);
+		run_for(2 * DELAY);
+		assert_int_equal(a_end()->reason, CM_REJ_INVALID_MTU);
+		cm_release(a_end()->conn, net.now);
+	}
+	a_end()->conn = NULL;
+	assert_int_equal(net.requests, 0);
+}
+
 /* A connected client learns that the server has destroyed the connection before the RTU arrived. */
 static void test_server_gone_before_rtu(void **state)
 {
@@ -770,7 +789,7 @@ static void test_impostors(void **state)
 		{.attr = CM_DREP},
 		{.attr = CM_REJ, .rej = {.about = CM_ABOUT_REP, .reason = CM_REJ_CONSUMER}},
 		{.attr = CM_REJ, .rej = {.about = CM_ABOUT_REQ, .reason = CM_REJ_CONSUMER}},
-		{.attr = CM_REQ, .req = {.local_id = 99, .ca_guid = 0xa1, .qpn = 0x2000}},
+		{.attr = CM_REQ, .req = {.local_id = 99, .ca_guid = 0xa1, .qpn = 0x2000, .mtu = 3}},
 	};
 
 	(void)state;
@@ -892,8 +911,7 @@ static void test_sidr_answer_needs_the_transaction_id(void **state)
 /* A REQ that names the QP of a connection ends it only if the sender is known to be the peer. */
 static void test_unknown_sender_ends_no_stale_connection(void **state)
 {
-	struct cm_mad mad = {.attr = CM_REQ,
-			     .req = {.local_id = 99, .ca_guid = 0xa1, .qpn = 0x2000}};
+	struct cm_mad mad = {.attr = CM_REQ, .req = {.local_id = 99, .ca_guid = 0xa1, .mtu = 3}};
 
 	(void)state;
 	establish();
@@ -944,6 +962,7 @@ static void flood_req(uint16_t host, uint32_t i, bool known)
 				     .ca_guid = 0xbad,
 				     .qpn = i & 0xffffff,
 				     .service_id = SERVICE,
+				     .mtu = CM_MTU_MAX,
 				     .local_response = 20,
 				     .max_cm_retries = 15}};
 	uint8_t bytes[CM_MAD_LEN];
@@ -1104,6 +1123,7 @@ static void test_patience(void **state)
 				     .ca_guid = 0xbad,
 				     .qpn = 0x99,
 				     .service_id = SERVICE,
+				     .mtu = 3,
 				     .local_response = 31,
 				     .max_cm_retries = 15,
 				     .ack_timeout = 31}};
@@ -1249,6 +1269,7 @@ int main(void)
 		TEST(test_client_rejects_rep),
 		TEST(test_client_gives_up),
 		TEST(test_wrong_service_type),
+		TEST(test_wrong_path_mtu),
 		TEST(test_server_gone_before_rtu),
 		TEST(test_stale_connection),
 		TEST(test_disconnect),

@@ -67,7 +67,7 @@ static void channel_fields(struct vnic_state_stream *s, struct cm_channel *c)
 	vnic_state_u32_max(s, &c->rq_psn, QPN_MAX);
 	vnic_state_u32_max(s, &c->sq_psn, QPN_MAX);
 	vnic_state_u8(s, &c->service);
-	u8_max(s, &c->mtu, 5);
+	u8_max(s, &c->mtu, CM_MTU_MAX);
 	vnic_state_u8(s, &c->responder_resources);
 	vnic_state_u8(s, &c->initiator_depth);
 	u8_max(s, &c->retry_count, 7);

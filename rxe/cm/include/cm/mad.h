@@ -46,6 +46,10 @@ enum cm_attr {
 /* The message that an MRA or REJ answers (IBA 12.6.6.1, 12.6.7.1). */
 enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP, CM_ABOUT_OTHER };
 
+/* Path MTU: 256 << (n - 1) bytes. The other values of its 4 bits are reserved. */
+#define CM_MTU_MIN 1
+#define CM_MTU_MAX 5
+
 /* Transport service type (IBA 12.7.7). */
 enum cm_service { CM_SERVICE_RC, CM_SERVICE_UC };
 
@@ -56,6 +60,7 @@ enum cm_reason {
 	CM_REJ_INVALID_SERVICE_ID = 8,
 	CM_REJ_INVALID_SERVICE_TYPE = 9,
 	CM_REJ_STALE = 10,
+	CM_REJ_INVALID_MTU = 26,
 	CM_REJ_CONSUMER = 28,
 };
 

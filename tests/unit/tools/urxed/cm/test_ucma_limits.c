@@ -535,6 +535,7 @@ static void request_from_outside(uint32_t number, bool known)
 			     .req = {.local_id = number + 1,
 				     .ca_guid = 7,
 				     .qpn = number,
+				     .mtu = CM_MTU_MAX,
 				     .service_id = cm_service_id(RDMA_PS_TCP, PORT)}};
 	uint8_t bytes[CM_MAD_LEN];
 
