@@ -100,7 +100,7 @@ struct ucma_event {
 
 /* Values of ucma_save_cursor.kind beside enum ucma_record_kind. */
 #define UCMA_SAVE_COMPLETE (UINT32_MAX - 1) /* all records were saved */
-#define UCMA_SAVE_BROKEN   UINT32_MAX       /* an ID was destroyed meanwhile */
+#define UCMA_SAVE_BROKEN   UINT32_MAX /* an ID was destroyed meanwhile, or a record is missing */
 
 /* What has been saved of a frozen file. All 0: nothing. */
 struct ucma_save_cursor {
@@ -270,7 +270,7 @@ void ucma_store_write_dirty(struct ucma *u);
 /* CM_ATTACH_FREEZE to CM_ATTACH_THAW; as ucma_run_command. */
 struct ucma_command;
 int ucma_run_checkpoint(struct ucma_command *c);
-/* An ID of the file is destroyed: CM_ATTACH_SAVE must not go on through its lists. */
+/* CM_ATTACH_SAVE must not go on, because an ID is destroyed or its record cannot be written. */
 void ucma_file_break_save(struct ucma_file *file);
 /* All IDs stand still from now on, or go on. */
 void ucma_file_freeze(struct ucma_file *file);

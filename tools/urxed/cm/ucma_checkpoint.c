@@ -158,9 +158,13 @@ static int save(struct ucma_command *c)
 		return -ENOSPC;
 	if (c->file->next_save.kind == UCMA_SAVE_BROKEN)
 		return -EBUSY;
-	if (fill_next(c->file, &record))
-		c->out_len = ucma_record_write(&record, c->out);
-	return 0;
+	if (!fill_next(c->file, &record))
+		return 0;
+	c->out_len = ucma_record_write(&record, c->out);
+	if (c->out_len)
+		return 0;
+	ucma_file_break_save(c->file);
+	return -EOVERFLOW;
 }
 
 /* --- Restoring. */

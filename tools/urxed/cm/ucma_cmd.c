@@ -381,12 +381,14 @@ static int listen_id(struct ucma_command *c)
 	int rc = READ_REQUEST(c, request);
 
 	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
+	if (!rc)
+		rc = cma_listen(ctx->id);
 	if (rc)
 		return rc;
 	ctx->backlog = request.backlog > 0 && request.backlog < UCMA_BACKLOG_MAX ? request.backlog
 										 : UCMA_BACKLOG_MAX;
 	ctx->reserve = ctx->backlog / UCMA_RESERVE;
-	return cma_listen(ctx->id);
+	return 0;
 }
 
 static int accept_id(struct ucma_command *c)

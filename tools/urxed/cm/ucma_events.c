@@ -172,7 +172,8 @@ static void count_fetched_event(struct ucma_event *event)
 		event->group->events_reported++;
 		ucma_store_group(event->group);
 	}
-	if (event->resp.event == CMA_CONNECT_REQUEST)
+	/* A restored backlog may be full although its requests are not fetched. */
+	if (event->resp.event == CMA_CONNECT_REQUEST && event->ctx->backlog < UCMA_BACKLOG_MAX)
 		event->ctx->backlog++;
 	if (event->child)
 		event->child->request = NULL;

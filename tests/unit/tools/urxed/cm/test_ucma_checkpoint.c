@@ -391,6 +391,37 @@ static void save_ends_if_an_id_is_destroyed(void **state)
 	loop_end(&loop, &second);
 }
 
+/* The end of the records would hide that one is missing. */
+static void record_that_cannot_be_written_is_an_error(void **state)
+{
+	const struct ucma_file *file = ucma_find_file(&loop.ucma, b.token);
+
+	(void)state;
+	listener(5);
+	LIST_FIRST(&file->ctxs)->backlog = UCMA_BACKLOG_MAX + 1;
+	assert_int_equal(own(&b, CM_ATTACH_FREEZE, NULL, 0), 0);
+	save_some(&b, 1);
+	assert_int_equal(own(&b, CM_ATTACH_SAVE, NULL, 0), -EOVERFLOW);
+	assert_int_equal(own(&b, CM_ATTACH_SAVE, NULL, 0), -EBUSY);
+	kill_program(&b);
+	assert_int_equal(loop.ucma.n_departed, 0);
+	b = loop_start(&loop);
+}
+
+/* A listener that fails to listen again keeps its backlog. */
+static void second_listen_changes_nothing(void **state)
+{
+	uint32_t listens = listener(5);
+
+	(void)state;
+	assert_int_equal(connect_to(&a, client(RDMA_PS_TCP), LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(listen_on(&b, listens, UCMA_BACKLOG_MAX), -EINVAL);
+	get_event(&b, CMA_CONNECT_REQUEST);
+	assert_int_equal(save(&b).n, 3);
+	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
+}
+
 /* --- Wrong records. */
 
 static void expect_refusal(const struct records *r, int error)
@@ -598,6 +629,25 @@ static void records_of_version_1_can_be_read(void **state)
 	assert_int_not_equal(record.event.child, UCMA_NO_NUMBER);
 }
 
+static void name_full_backlog(struct ucma_record *r)
+{
+	r->id.backlog = UCMA_BACKLOG_MAX;
+}
+
+/* The program fetches a request, which gives back a place of a backlog that has them all. */
+static void full_backlog_stays_full(void **state)
+{
+	const struct records good = departed_server();
+	const struct records full = with(&good, find(&good, is_listener), name_full_backlog);
+
+	(void)state;
+	assert_int_equal(restore(&b, &full), 0);
+	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
+	get_event(&b, CMA_CONNECT_REQUEST);
+	assert_int_equal(save(&b).n, good.n - 1);
+	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
+}
+
 /* Another program has taken the port. */
 static void taken_port_is_refused(void **state)
 {
@@ -629,6 +679,10 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(frozen_device_keeps_its_events, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(save_ends_if_an_id_is_destroyed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(record_that_cannot_be_written_is_an_error, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(second_listen_changes_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(full_backlog_stays_full, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damaged_records_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(contradictions_are_refused, set_up, tear_down),
 		cmocka_unit_test(records_of_version_1_can_be_read),
