@@ -108,11 +108,16 @@ static bool destroy_some(struct ucma_file *file)
 	return true;
 }
 
+static void cancel_departure(struct ucma_file *file)
+{
+	file->ucma->n_departed -= file->forget_at != 0;
+	file->forget_at = 0;
+}
+
 static void end_file(struct ucma_file *file)
 {
 	disconnect_file(file);
-	file->ucma->n_departed -= file->forget_at != 0;
-	file->forget_at = 0;
+	cancel_departure(file);
 	file->ended = true;
 	file->ucma->n_ended++;
 }
@@ -340,8 +345,8 @@ static struct ucma_file *find_unclaimed_file(const struct ucma_file *claimant, u
 	struct ucma_file *file;
 
 	LIST_FOREACH(file, &claimant->ucma->files, link)
-	if (file->fd < 0 && !file->ended && !file->forget_at && file->token == token &&
-	    file->pid == claimant->pid && !is_claimed(file))
+	if (file->fd < 0 && !file->ended && file->token == token && file->pid == claimant->pid &&
+	    !is_claimed(file))
 		break;
 	return file;
 }
@@ -382,6 +387,19 @@ static int complete_claim(struct ucma_file *by)
 	return rc;
 }
 
+/*
+ * The program was frozen while others made their claims. If this claim has to wait, tick_claims
+ * completes it; if the claimant ends before, the file departs again.
+ */
+static void claim_departed_file(struct ucma_file *file)
+{
+	struct ucma *u = file->ucma;
+
+	cancel_departure(file);
+	if (u->claim_deadline == UINT64_MAX)
+		u->claim_deadline = u->next_claim_check = u->cma.now;
+}
+
 /* A program opens the device anew. Returns as complete_claim. */
 static int register_file(struct ucma_file *file)
 {
@@ -405,6 +423,8 @@ static int handle_hello(struct ucma_file *file, const void *message, int len)
 		return register_file(file);
 	file->fetched = hello.fetched;
 	file->claimed_file = find_unclaimed_file(file, hello.token);
+	if (file->claimed_file && file->claimed_file->forget_at)
+		claim_departed_file(file->claimed_file);
 	if (file->claimed_file)
 		return complete_claim(file);
 	return refuse_hello(file, -EPERM);

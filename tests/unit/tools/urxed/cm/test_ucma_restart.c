@@ -233,6 +233,56 @@ static void frozen_ids_survive_a_restart_as_they_are(void **state)
 	get_event(&b, CMA_CONNECT_REQUEST);
 }
 
+/* Restarts the daemon while the listener b is frozen, until all other claims have been made. */
+static void restart_with_frozen_b(void)
+{
+	listener(5);
+	assert_int_equal(checkpoint(&b, CM_ATTACH_FREEZE), 0);
+	loop_restart(&loop);
+	assert_int_equal(claim(&a), 0);
+	loop_pass(&loop, CLAIM + SECOND);
+	assert_int_equal(loop.ucma.n_departed, 1);
+}
+
+/* A frozen program makes its claim when it goes on. */
+static void frozen_program_claims_its_ids_late(void **state)
+{
+	(void)state;
+	restart_with_frozen_b();
+	assert_int_equal(claim(&b), 0);
+	assert_int_equal(loop.ucma.n_departed, 0);
+	assert_int_equal(connect_to(&a, client(RDMA_PS_TCP), LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	get_event(&b, CMA_CONNECT_REQUEST);
+	loop_pass(&loop, UCMA_DEPARTED_NS);
+	assert_int_equal(loop.ucma.n, 2);
+}
+
+/* Such a claim waits, too, and keeps the IDs as long. */
+static void late_claim_waits_for_the_qpn_leases(void **state)
+{
+	uint8_t byte;
+
+	(void)state;
+	restart_with_frozen_b();
+	loop.has_claimable_leases = true;
+	hang_up(&b);
+	loop_hello(&loop, &b);
+	loop_pass(&loop, UCMA_DEPARTED_NS);
+	assert_int_equal(recv(b.fd, &byte, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(loop.ucma.cma.ports.n, 1);
+	close(b.fd);
+	ucma_input(&loop.ucma, loop.now);
+	loop_pass(&loop, SECOND);
+	assert_int_equal(loop.ucma.n_departed, 1);
+	b.fd = loop_connect(&loop);
+	loop_hello(&loop, &b);
+	loop.has_claimable_leases = false;
+	loop_pass(&loop, SECOND);
+	assert_int_equal(loop_welcome(&b), 0);
+	assert_int_equal(loop.ucma.n_departed, 0);
+}
+
 /* Before that, the program could not connect its QPs. */
 static void claim_waits_for_the_qpn_leases(void **state)
 {
@@ -343,6 +393,8 @@ int main(void)
 		TEST(ids_of_an_ended_process_are_closed_at_once),
 		TEST(wrong_token_or_process_claims_nothing),
 		TEST(frozen_ids_survive_a_restart_as_they_are),
+		TEST(frozen_program_claims_its_ids_late),
+		TEST(late_claim_waits_for_the_qpn_leases),
 		TEST(claim_waits_for_the_qpn_leases),
 		TEST(second_claim_is_refused),
 		TEST(daemon_makes_the_event_socket),
