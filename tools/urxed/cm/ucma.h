@@ -168,9 +168,9 @@ struct ucma {
 	uint32_t n;     /* files that are connected */
 	uint32_t limit; /* of n (quota.h) */
 	uint32_t n_ended;
-	uint32_t n_departed; /* files with forget_at */
-	bool accepting;      /* more connections may wait to be accepted */
-	uint32_t last_group;
+	uint32_t n_departed;       /* files with forget_at */
+	bool accepting;            /* more connections may wait to be accepted */
+	uint32_t last_group;       /* bits 0 to 30: the number to try for the next group */
 	struct user_counts groups; /* of each user */
 	struct log_ratelimit log;  /* for refused processes */
 	struct ucma_file_list files;

@@ -153,6 +153,17 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 
 /* --- Groups */
 
+/* Bit 31 marks the kernel's groups (verbs/rdmacm/router.c), so the numbers begin anew before it. */
+static uint32_t next_group_number(const struct ucma_file *file)
+{
+	uint32_t number;
+
+	do
+		number = file->ucma->last_group++ & INT32_MAX;
+	while (ucma_find_group(file, number));
+	return number;
+}
+
 int ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16],
 		    struct ucma_group **out)
 {
@@ -168,7 +179,7 @@ int ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16],
 	}
 	*group = (struct ucma_group){.ctx = ctx,
 				     .user = ctx->file->user,
-				     .number = u->last_group++,
+				     .number = next_group_number(ctx->file),
 				     .uid = uid,
 				     .slot = SLOT_FILE_NONE};
 	LIST_INSERT_HEAD(&ctx->groups, group, link);

@@ -198,19 +198,26 @@ static void unfetched_events_come_in_order(void **state)
 	assert_int_equal(get_event(&b, CMA_ESTABLISHED).uid, 0xc);
 }
 
+/* Returns the number of the group. */
+static uint32_t join(uint32_t id)
+{
+	struct rdma_ucm_join_ip_mcast request = {.uid = 0x10, .id = id};
+	const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xef010203)};
+
+	memcpy(&request.addr, &in, sizeof(in));
+	assert_int_equal(COMMAND(&a, JOIN_IP_MCAST, request, 4), 0);
+	return ((struct rdma_ucm_create_id_resp *)(void *)answer.out)->id;
+}
+
 static void group_moves(void **state)
 {
-	struct rdma_ucm_join_ip_mcast request = {.uid = 0x10};
-	const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xef010203)};
 	struct rdma_ucm_destroy_id leave;
 	uint32_t id = create(&a, RDMA_PS_UDP, 0xa);
 
 	(void)state;
 	assert_int_equal(resolve(&a, id), 0);
 	get_event(&a, CMA_ADDR_RESOLVED);
-	memcpy(&request.addr, &in, sizeof(in));
-	request.id = id;
-	assert_int_equal(COMMAND(&a, JOIN_IP_MCAST, request, 4), 0);
+	join(id);
 	move(&a);
 	leave = (struct rdma_ucm_destroy_id){.id = get_event(&a, CMA_MULTICAST_JOIN).id};
 	move(&a);
@@ -648,6 +655,62 @@ static void full_backlog_stays_full(void **state)
 	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
 }
 
+static bool is_group(const struct ucma_record *r)
+{
+	return r->kind == UCMA_RECORD_GROUP;
+}
+
+static void name_last_group(struct ucma_record *r)
+{
+	r->group.number = INT32_MAX;
+}
+
+static void claim_again(struct loop_program *p)
+{
+	close(p->fd);
+	loop_close_events(p);
+	p->fd = loop_connect(&loop);
+	loop_hello(&loop, p);
+	assert_int_equal(loop_welcome(p), 0);
+}
+
+static void expect_free_number(uint32_t id, const uint32_t *used, uint32_t n)
+{
+	uint32_t number = join(id);
+
+	get_event(&a, CMA_MULTICAST_JOIN);
+	assert_in_range(number, 0, INT32_MAX - 1);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_not_equal(number, used[i]);
+}
+
+/* Greater numbers are those of the kernel's groups, so the daemon's begin anew with free ones. */
+static void numbers_of_groups_begin_anew(void **state)
+{
+	uint32_t id = create(&a, RDMA_PS_UDP, 0xa), used[2];
+	struct records r;
+
+	(void)state;
+	assert_int_equal(resolve(&a, id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	for (uint32_t i = 0; i < 2; i++) {
+		used[i] = join(id);
+		get_event(&a, CMA_MULTICAST_JOIN);
+	}
+	r = save(&a);
+	/* The newest group comes first. */
+	r = with(&r, find(&r, is_group), name_last_group);
+	kill_program(&a);
+	a = loop_start(&loop);
+	assert_int_equal(restore(&a, &r), 0);
+	assert_int_equal(own(&a, CM_ATTACH_THAW, NULL, 0), 0);
+	expect_free_number(id, used, 1);
+	loop_restart(&loop);
+	claim_again(&a);
+	claim_again(&b);
+	expect_free_number(id, used, 2);
+}
+
 /* Another program has taken the port. */
 static void taken_port_is_refused(void **state)
 {
@@ -686,6 +749,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(damaged_records_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(contradictions_are_refused, set_up, tear_down),
 		cmocka_unit_test(records_of_version_1_can_be_read),
+		cmocka_unit_test_setup_teardown(numbers_of_groups_begin_anew, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(taken_port_is_refused, set_up, tear_down),
 	};
 
