@@ -133,25 +133,25 @@ PROTOCOLS = {
 # --- The machines
 
 class Pair:
-    """A server and a client, of which `rxe` may be one: 'server' or 'client'. It has rdma_rxe in place of PVRDMA."""
+    """A server and a client. If `rxe_serves`, the server has rdma_rxe in place of PVRDMA."""
 
-    def __init__(self, build, stack, protocol, rxe):
+    def __init__(self, build, stack, protocol, rxe_serves):
         self.protocol = protocol
-        self.rxe = rxe
+        self.rxe_serves = rxe_serves
         self.lab = Lab(build, stack, StorageImage(build, protocol))
         host = add_host(build, stack)
         disk = os.path.join(host.top, 'disk')
         with open(disk, 'wb') as file:
             file.truncate(DISK_MB << 20)
         self.drive = ['-drive', f'file={disk},if=virtio,format=raw']
-        self.server = self.lab.boot(host, rxe != 'server', mtu=MTU, arguments=['--mtu', str(MTU)], extra=self.drive)
-        self.client = self.lab.boot(host, rxe != 'client', mtu=MTU, arguments=['--mtu', str(MTU)])
-        self.prepare(self.server, 'server')
-        self.prepare(self.client, 'client')
+        self.server = self.lab.boot(host, not rxe_serves, mtu=MTU, arguments=['--mtu', str(MTU)], extra=self.drive)
+        self.client = self.lab.boot(host, True, mtu=MTU, arguments=['--mtu', str(MTU)])
+        self.prepare(self.server, rxe_serves)
+        self.prepare(self.client, False)
 
-    def prepare(self, vm, role):
+    def prepare(self, vm, rxe):
         vm.run('for module in /modules/storage/*.ko; do insmod $module || exit 1; done')
-        if role == self.rxe:
+        if rxe:
             vm.use_rxe()
         wait_gid(vm, vm.address)
 
@@ -166,7 +166,9 @@ class Pair:
         self.server = self.lab.stack.enter_context(
             Vm(self.lab.image, old.device, old.address, old.name, mtu=MTU, extra=self.drive))
         self.lab.machines[0] = self.server
-        self.prepare(self.server, 'server')
+        self.prepare(self.server, self.rxe_serves)
+
+    def serve(self):
         self.protocol.serve(self.server, self.client)
 
     def compare(self):
@@ -195,19 +197,19 @@ def start_load(client):
     return job
 
 
-def finish_load(job):
-    """fio has waited for the end of the disturbance, and ends without an error."""
+def expect_waiting(job):
+    """fio, which lasts ten seconds without a disturbance, waits for the end of this one."""
     if not job.running():
         raise Failure(f'fio ended too early: {job.describe()}')
-    succeed(job, SECONDS)
 
 
 def check_link(pair):
     """The server's NIC is down for eight seconds."""
     job = start_load(pair.client)
     pair.server.run(f'ip link set {pair.server.nic()} down; sleep 8')
+    expect_waiting(job)
     pair.server.configure()
-    finish_load(job)
+    succeed(job, SECONDS)
     pair.compare()
 
 
@@ -215,7 +217,9 @@ def check_power(pair):
     """The server's QEMU is killed, and another one boots with the same disk: requests wait meanwhile."""
     job = start_load(pair.client)
     pair.boot_server_again()
-    finish_load(job)
+    expect_waiting(job)
+    pair.serve()
+    succeed(job, SECONDS)
     pair.compare()
 
 
@@ -225,10 +229,13 @@ def check_removal(pair):
     pair.client.run(f'echo {PVRDMA} >{DRIVER}/unbind', SECONDS)
     if not pair.protocol.survives_removal and not job.wait(SECONDS):
         raise Failure(f'fio has no error: {job.describe()}')
-    pair.client.run(f'sleep 2; echo {PVRDMA} >{DRIVER}/bind', SECONDS)
+    pair.client.run('sleep 2')
+    if pair.protocol.survives_removal:
+        expect_waiting(job)
+    pair.client.run(f'echo {PVRDMA} >{DRIVER}/bind', SECONDS)
     wait_gid(pair.client, pair.client.address)
     if pair.protocol.survives_removal:
-        finish_load(job)
+        succeed(job, SECONDS)
     else:
         pair.client.run('umount /mnt', SECONDS)
         pair.protocol.attach(pair.server, pair.client)
@@ -248,12 +255,11 @@ def check_refusal(pair):
     pair.compare()
 
 
-# The machine with rdma_rxe, and the checks.
+# Whether the server has rdma_rxe, and the checks.
 PLACES = {
-    'pair': (None, [check_traffic, check_again, check_link, check_power, check_removal]),
-    'refusal': (None, [check_refusal]),
-    'rxe_serves': ('server', [check_traffic, check_again, check_power]),
-    'rxe_asks': ('client', [check_traffic, check_again, check_power]),
+    'pair': (False, [check_traffic, check_again, check_link, check_power, check_removal]),
+    'refusal': (False, [check_refusal]),
+    'rxe_serves': (True, [check_traffic, check_again, check_power]),
 }
 
 
@@ -275,9 +281,9 @@ def expect_healthy(pair):
 
 def run():
     build, name, place = sys.argv[1:4]
-    rxe, checks = PLACES[place]
+    rxe_serves, checks = PLACES[place]
     with contextlib.ExitStack() as stack:
-        pair = Pair(build, stack, PROTOCOLS[name], rxe)
+        pair = Pair(build, stack, PROTOCOLS[name], rxe_serves)
         try:
             pair.begin()
             for check in checks:

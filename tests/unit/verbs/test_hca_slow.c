@@ -231,7 +231,7 @@ static void others_go_on_during_a_registration(void **state)
 	assert_int_equal(fake_hca.mrs, 0);
 }
 
-static void others_go_on_while_an_address_handle_is_made(void **state)
+static void datagrams_use_the_handle_of_a_call(void **state)
 {
 	pthread_t thread;
 
@@ -246,8 +246,8 @@ static void others_go_on_while_an_address_handle_is_made(void **state)
 	assert_null(hca_ah_begin(f.hca, PD + 1, &path));
 }
 
-/* A datagram has made the handle in the meantime. */
-static void a_second_handle_is_dropped(void **state)
+/* Datagrams go on during the call, and one of them makes the handle first. */
+static void others_go_on_and_a_second_handle_is_dropped(void **state)
 {
 	pthread_t thread;
 
@@ -339,8 +339,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(others_go_on_during_a_registration),
-		TEST(others_go_on_while_an_address_handle_is_made),
-		TEST(a_second_handle_is_dropped),
+		TEST(datagrams_use_the_handle_of_a_call),
+		TEST(others_go_on_and_a_second_handle_is_dropped),
 		TEST(a_refused_handle_is_none),
 		TEST(an_hca_may_go_during_a_registration),
 		TEST(an_hca_may_go_while_a_handle_is_made),

@@ -5,7 +5,6 @@
 #   connect ADDRESS       iser makes it a SCSI disk
 #   device                prints the path of that disk
 #   disconnect            removes it
-#   remove                isert stops offering the disk
 set -e
 IQN=iqn.2026-11.org.example:disk
 TARGET=/sys/kernel/config/target
@@ -55,12 +54,6 @@ device() {
 
 disconnect() {
 	iscsiadm -m node -T "$IQN" --logout
-}
-
-remove() {
-	echo 0 >"$GROUP/enable"
-	rm "$GROUP/lun/lun_0/disk"
-	rmdir "$GROUP"/np/* "$GROUP/lun/lun_0" "$GROUP" "${GROUP%/*}" "$DISK"
 }
 
 "$@"

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # NFS over RDMA by the guest's kernel, version 4.1. The script answers what the server would ask mountd.
 #   serve ADDRESS DISK CLIENT   knfsd exports the file system on the disk to the client
-#   mount ADDRESS               mounts it at /mnt
-#   remove                      knfsd ends
+#   mount_export ADDRESS        mounts the export at /mnt
 set -e
 EXPORT=/srv/disk
 NEVER=2147483647
@@ -29,11 +28,6 @@ serve() {
 
 mount_export() {
 	mount -t nfs4 -o "vers=4.1,proto=rdma,port=20049,hard,timeo=50" "$1:/" /mnt
-}
-
-remove() {
-	echo 0 >/proc/fs/nfsd/threads
-	umount $EXPORT
 }
 
 "$@"

@@ -5,7 +5,6 @@
 #   connect ADDRESS       nvme-rdma makes it the device /dev/nvme0n1
 #   device                prints that device
 #   disconnect            removes it
-#   remove                nvmet-rdma stops offering the disk
 set -e
 NQN=nqn.2026-11.org.example:disk
 # Without it each boot of the server would give the disk another identity, and nvme-rdma would refuse it.
@@ -40,13 +39,6 @@ device() {
 disconnect() {
 	echo 1 >/sys/class/nvme/nvme0/delete_controller
 	while [ -e /dev/nvme0n1 ]; do usleep 20000; done
-}
-
-remove() {
-	rm "$PORT/subsystems/$NQN"
-	rmdir "$PORT"
-	echo 0 >"$SUBSYSTEM/namespaces/1/enable"
-	rmdir "$SUBSYSTEM/namespaces/1" "$SUBSYSTEM"
 }
 
 "$@"

@@ -357,7 +357,7 @@ static struct cma_id *connect_peer(uint32_t i)
 }
 
 /* All its peers get a disconnection request at once, and none has to be repeated. */
-static void a_process_with_many_connections_ends(void **state)
+static void many_disconnections_are_sent_once(void **state)
 {
 	struct cma_id *ids[CROWD];
 	uint32_t before;
@@ -420,7 +420,7 @@ int main(void)
 		TEST(reply_of_a_program_needs_address_resolution),
 		TEST(mads_wait_for_their_next_hop),
 		TEST(mads_wait_for_room_in_the_switch),
-		TEST(a_process_with_many_connections_ends),
+		TEST(many_disconnections_are_sent_once),
 		TEST(disconnections_wait_for_room_in_the_switch),
 	};
 

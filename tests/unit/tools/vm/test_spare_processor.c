@@ -16,7 +16,7 @@
 #define MS UINT64_C(1000000)
 #define T0 UINT64_C(1000000000)
 
-static void test_lines(void **state)
+static void test_runnable_threads_are_read_from_the_line(void **state)
 {
 	(void)state;
 	assert_int_equal(spare_processor_runnable("0.16 1.88 2.08 3/203 20215\n"), 3);
@@ -33,7 +33,7 @@ static void write_line(const struct spare_processor *s, const char *line)
 	assert_int_equal(pwrite(s->loadavg, line, strlen(line), 0), strlen(line));
 }
 
-static void test_runnable_threads_and_processors(void **state)
+static void test_spare_if_each_runnable_thread_has_a_processor(void **state)
 {
 	struct spare_processor s = {.loadavg = fileno(tmpfile()), .processors = 2};
 	static const struct {
@@ -70,7 +70,7 @@ static void test_answers_are_a_millisecond_old_at_most(void **state)
 }
 
 /* A host without /proc never has one. */
-static void test_closed(void **state)
+static void test_never_spare_without_proc(void **state)
 {
 	struct spare_processor s = {.loadavg = -1, .processors = 2};
 
@@ -79,7 +79,7 @@ static void test_closed(void **state)
 	spare_processor_close(&s);
 }
 
-static void test_this_host(void **state)
+static void test_processors_of_this_host_are_counted(void **state)
 {
 	struct spare_processor s;
 
@@ -99,11 +99,11 @@ static void test_this_host(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_runnable_threads_and_processors),
+		cmocka_unit_test(test_runnable_threads_are_read_from_the_line),
+		cmocka_unit_test(test_spare_if_each_runnable_thread_has_a_processor),
 		cmocka_unit_test(test_answers_are_a_millisecond_old_at_most),
-		cmocka_unit_test(test_closed),
-		cmocka_unit_test(test_this_host),
+		cmocka_unit_test(test_never_spare_without_proc),
+		cmocka_unit_test(test_processors_of_this_host_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
