@@ -5,9 +5,10 @@ ends. `librspreload.so` of librdmacm 44 has neither `accept4` nor epoll, no sock
 that decides which programs work, with any device. `redis-server` and `nginx` need epoll, `iperf3` and `qperf` need options of
 sockets, `sshd` and Python have sockets with SOCK_CLOEXEC. Such a program fails, transfers nothing, or uses the kernel's TCP:
 `urxe show id` lists the listeners and connections of rsockets.
-nginx with its usual master process only seems to serve: the worker ends ("epoll_ctl(1, 3) failed (1: Operation not permitted)"), and
-the master keeps the listening rsocket, for which a thread of librdmacm accepts connections. So curl connects, sends its request
-and waits for ever. Its main thread stays in librdmacm's `rpoll`, which calls `sched_yield` in a loop, so `curl -m 6` does not end either.
+nginx with its usual master process accepts connections and never answers. Its worker ends ("epoll_ctl(1, 3) failed (1:
+Operation not permitted)"). The master keeps the listening rsocket, and a thread of librdmacm accepts connections there. So
+curl sends its request and waits for ever. curl's main thread stays in `rpoll` of librdmacm, which calls `sched_yield` in a
+loop. So `curl -m 6` does not end either.
 `RDMAV_FORK_SAFE=1` makes rsockets connect by the kernel's TCP first, which does not know the addresses of a `urxed` without uplink.
 
 The last table has the rates of a run of the tests, over rsockets and then over the kernel's TCP by the same commands without

@@ -11,10 +11,11 @@ Programs in namespaces, containers and services with fewer rights. Commands that
   A service whose own `urxe run` starts the daemon needs `SystemCallFilter=@system-service chroot iopl mincore seccomp`;
   with SystemCallErrorNumber=EPERM, `seccomp` is enough. RestrictAddressFamilies must contain AF_UNIX.
 - `hardened.py` is the tests' own: it installs the filters of systemd, because the tests run without systemd.
-- The first line with `setpriv` and bubblewrap stands for a rootless container: nobody's, with new user, PID, IPC and UTS
-  namespaces, and its own root directory.
+- The row with `setpriv` and `bwrap` is a rootless container of the user nobody. It has new user, mount, network, PID, IPC
+  and UTS namespaces, and its own root directory.
 - cron starts programs with four variables only: write the full path of `urxe`.
-- `ld.so` preloads nothing into setuid and static programs: `urxe run` refuses the former, and names the latter.
+- `ld.so` preloads nothing into setuid and static programs. `urxe run` refuses setuid programs. It starts static programs
+  without the device, and says so.
 """
 from debuggers import Silent, pingpong, prints
 from row import Refusal, Row

@@ -77,7 +77,8 @@ def key(row):
 
 def program(command):
     """The program's name, without the environment and the interpreter before it."""
-    words = [word for word in command.split() if word not in ('env', '/usr/bin/python3') and '=' not in word]
+    words = [word for word in command.split()
+             if word not in ('env', '/usr/bin/python3') and '=' not in word and not word.startswith('-')]
     return os.path.basename(words[0])
 
 
