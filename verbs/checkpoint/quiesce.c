@@ -25,6 +25,8 @@
 
 /* Between two attempts. */
 #define PAUSE_NS 20000
+/* At most, for the answers of urxed to the thaw of its rdma_cm devices. */
+#define THAW_MS 1000
 
 static struct process_save saved;
 static struct frozen_devices rdmacm;
@@ -130,6 +132,16 @@ static int freeze_until(uint64_t deadline)
 	return rc ? give_up(rc) : 0;
 }
 
+/* With port_open_lock, which it frees first: a wait for urxed delays no other thread. */
+static void free_opens(uint64_t deadline)
+{
+	struct frozen_devices devices = rdmacm;
+
+	rdmacm = (struct frozen_devices){0};
+	pthread_mutex_unlock(&port_open_lock);
+	rdmacm_thaw(&devices, deadline);
+}
+
 int quiesce_begin(uint32_t timeout_ms)
 {
 	uint64_t deadline = deadline_after(timeout_ms);
@@ -148,8 +160,7 @@ int quiesce_begin(uint32_t timeout_ms)
 	if (!rc)
 		rc = freeze_until(deadline);
 	if (rc) {
-		rdmacm_thaw(&rdmacm);
-		pthread_mutex_unlock(&port_open_lock);
+		free_opens(deadline);
 		return rc;
 	}
 	holder = pthread_self();
@@ -173,7 +184,6 @@ int quiesce_end(void)
 	quiesced = false;
 	thaw();
 	port_unlock();
-	rdmacm_thaw(&rdmacm);
-	pthread_mutex_unlock(&port_open_lock);
+	free_opens(deadline_after(THAW_MS));
 	return 0;
 }

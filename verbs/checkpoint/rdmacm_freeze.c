@@ -28,13 +28,14 @@ uint32_t frozen_index(const struct frozen_devices *all, const struct rdmacm_file
 /* --- Commands. */
 
 /* Returns the daemon's status; *response has its record. */
-static int ask(struct rdmacm_file *file, uint32_t command, struct rdmacm_response *response)
+static int ask(struct rdmacm_file *file, uint32_t command, uint64_t deadline,
+	       struct rdmacm_response *response)
 {
 	const struct rdmacm_request request = {
 		.command = {.command = command, .out = CM_ATTACH_BYTES},
 		.opening = file->opening,
 		.from = file};
-	int rc = rdmacm_daemon_try(file, &request, response);
+	int rc = rdmacm_daemon_try(file, &request, response, deadline);
 
 	return rc ? rc : response->reply.status;
 }
@@ -46,6 +47,8 @@ static int explain(int rc)
 						    "which does not hand over rdma_cm IDs");
 	if (rc == -EAGAIN)
 		return checkpoint_fail(-EBUSY, "no urxed runs");
+	if (rc == -ETIMEDOUT)
+		return checkpoint_fail(rc, "urxed does not answer");
 	return checkpoint_failed(rc, "urxed does not hand over the rdma_cm IDs");
 }
 
@@ -65,13 +68,15 @@ static int add_state(struct frozen_device *d, const struct rdmacm_response *resp
 	return 0;
 }
 
-static int get_states(struct frozen_device *d)
+/* After -ETIMEDOUT urxed freezes the device later. */
+static int get_states(struct frozen_device *d, uint64_t deadline)
 {
 	struct rdmacm_response response = {.reply = {.out = 0}};
-	int rc = ask(d->file, CM_ATTACH_FREEZE, &response);
+	int rc = ask(d->file, CM_ATTACH_FREEZE, deadline, &response);
 
-	d->frozen = !rc;
-	while (!rc && !(rc = ask(d->file, CM_ATTACH_SAVE, &response)) && response.reply.out)
+	d->frozen = !rc || rc == -ETIMEDOUT;
+	while (!rc && !(rc = ask(d->file, CM_ATTACH_SAVE, deadline, &response)) &&
+	       response.reply.out)
 		rc = add_state(d, &response);
 	return rc ? explain(rc) : 0;
 }
@@ -89,7 +94,7 @@ static int check_id(const struct rdmacm_id *id, uint32_t number)
 }
 
 /* With the lock of the device. */
-static int freeze_device(struct frozen_device *d)
+static int freeze_device(struct frozen_device *d, uint64_t deadline)
 {
 	struct rdmacm_file *file = d->file;
 	uint32_t number = 0;
@@ -102,7 +107,7 @@ static int freeze_device(struct frozen_device *d)
 	if (file->pid != getpid())
 		return checkpoint_fail(-EOPNOTSUPP,
 				       "an rdma_cm device that the parent process had opened");
-	return get_states(d);
+	return get_states(d, deadline);
 }
 
 static int lock_file(struct rdmacm_file *file, uint64_t deadline)
@@ -135,7 +140,7 @@ static int add_device(struct frozen_devices *all, struct rdmacm_file *file, uint
 		return 0;
 	}
 	devices[all->n] = (struct frozen_device){.file = file};
-	return freeze_device(&devices[all->n++]);
+	return freeze_device(&devices[all->n++], deadline);
 }
 
 int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline)
@@ -147,25 +152,28 @@ int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline)
 	for (file = rdmacm_files_first(); !rc && file; file = LIST_NEXT(file, link))
 		rc = add_device(all, file, deadline);
 	if (rc)
-		rdmacm_thaw(all);
+		rdmacm_thaw(all, deadline);
 	return rc;
 }
 
-/* Without an answer the daemon has ended: the next one does not know that the device was frozen. */
-static void thaw_device(struct frozen_device *d)
+/*
+ * If the daemon has ended, the next one thaws the device when this process claims it. If it does
+ * not answer in time, it runs the command before all later ones of the device.
+ */
+static void thaw_device(struct frozen_device *d, uint64_t deadline)
 {
 	struct rdmacm_response response;
 
 	if (d->frozen)
-		(void)ask(d->file, CM_ATTACH_THAW, &response);
+		(void)ask(d->file, CM_ATTACH_THAW, deadline, &response);
 	pthread_mutex_unlock(&d->file->lock);
 	free(d->states);
 }
 
-void rdmacm_thaw(struct frozen_devices *all)
+void rdmacm_thaw(struct frozen_devices *all, uint64_t deadline)
 {
 	for (uint32_t i = 0; i < all->n; i++)
-		thaw_device(&all->devices[i]);
+		thaw_device(&all->devices[i], deadline);
 	free(all->devices);
 	*all = (struct frozen_devices){0};
 }

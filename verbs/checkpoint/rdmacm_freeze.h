@@ -40,8 +40,11 @@ struct frozen_devices {
  * or urxed is an earlier version; -EBUSY: no urxed runs; -ENOMEM. After an error nothing is frozen.
  */
 int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline);
-/* All devices go on; frees the list. */
-void rdmacm_thaw(struct frozen_devices *all);
+/*
+ * All devices go on; frees the list. Waits for answers of urxed until `deadline` at most, and needs
+ * none of them.
+ */
+void rdmacm_thaw(struct frozen_devices *all, uint64_t deadline);
 /* all->n: the device is not in the list. */
 uint32_t frozen_index(const struct frozen_devices *all, const struct rdmacm_file *file);
 

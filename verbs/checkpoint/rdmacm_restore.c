@@ -41,7 +41,7 @@ static int give_record(struct rdmacm_file *file, const struct image_rdmacm_state
 	struct rdmacm_request request =
 		rdmacm_request_make(file, CM_ATTACH_RESTORE, state->bytes.at,
 				    (uint32_t)state->bytes.length, sizeof(file->token));
-	int rc = rdmacm_daemon_try(file, &request, &response);
+	int rc = rdmacm_daemon_try(file, &request, &response, UINT64_MAX);
 
 	if (!rc)
 		rc = response.reply.status;
@@ -108,7 +108,7 @@ void rdmacm_restored(const struct rebuilt *r)
 		if (!r->image->rdmacms[i].n_states)
 			continue;
 		pthread_mutex_lock(&file->lock);
-		(void)rdmacm_daemon_try(file, &request, &response);
+		(void)rdmacm_daemon_try(file, &request, &response, UINT64_MAX);
 		pthread_mutex_unlock(&file->lock);
 	}
 }

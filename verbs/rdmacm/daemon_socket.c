@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -16,6 +18,9 @@
 #include "process/log.h"
 #include "process/run_dir.h"
 #include "rdmacm/reconnect.h"
+
+/* Replies that a file does not wait for: to one that freezes or saves it, and to its thaw. */
+#define DUE_MAX 2
 
 /* --- Connecting */
 
@@ -46,17 +51,6 @@ static int connect_socket(void)
 	rc = errno ? -errno : -EPERM;
 	close(fd);
 	return rc == -ENOENT || rc == -ECONNREFUSED ? -ENODEV : rc;
-}
-
-/* Waits without limit, as a command to the kernel does. */
-static ssize_t receive_packet(int socket, void *packet, size_t size)
-{
-	ssize_t n;
-
-	do
-		n = recv(socket, packet, size, 0);
-	while (n < 0 && errno == EINTR);
-	return n;
 }
 
 static int send_hello(int socket, const struct rdmacm_file *file)
@@ -178,6 +172,7 @@ static void close_socket(struct rdmacm_file *file)
 	rdmacm_reconnect_unwatch(file);
 	close(file->socket);
 	file->socket = -1;
+	file->n_due = 0;
 }
 
 int rdmacm_daemon_connect(struct rdmacm_file *file)
@@ -235,18 +230,76 @@ void rdmacm_daemon_lost(struct rdmacm_file *file)
 	rdmacm_daemon_retry(file);
 }
 
-bool rdmacm_daemon_hung_up(const struct rdmacm_file *file)
-{
-	uint8_t byte;
-
-	/* No command is under way, so the daemon sends nothing but the end. */
-	return file->socket >= 0 &&
-	       recv(file->socket, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) != -1;
-}
-
 bool rdmacm_daemon_sought(const struct rdmacm_file *file)
 {
 	return file->opening % 2 && file->lost_at && file->socket < 0 && !file->daemon_gone;
+}
+
+/* --- Replies */
+
+static int poll_timeout(uint64_t deadline)
+{
+	uint64_t now = clock_monotonic(), ms;
+
+	if (deadline <= now)
+		return 0;
+	ms = (deadline - now + 999999) / 1000000;
+	return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+static bool await_packet(int socket, uint64_t deadline)
+{
+	struct pollfd fd = {.fd = socket, .events = POLLIN};
+	int n;
+
+	do
+		n = poll(&fd, 1, poll_timeout(deadline));
+	while (n < 0 ? errno == EINTR : !n && clock_monotonic() < deadline);
+	return n;
+}
+
+static int receive_reply(struct rdmacm_file *file, struct rdmacm_response *response)
+{
+	ssize_t n;
+
+	do
+		n = recv(file->socket, response, sizeof(*response), 0);
+	while (n < 0 && errno == EINTR);
+	if (n < (ssize_t)sizeof(response->reply) ||
+	    response->reply.out != n - (ssize_t)sizeof(response->reply))
+		return -ECONNRESET;
+	file->n_due--;
+	return 0;
+}
+
+/*
+ * The last one is the reply to the last command: a caller that did not wait has left the others.
+ * -ETIMEDOUT; -ECONNRESET: the daemon has ended.
+ */
+static int receive_replies(struct rdmacm_file *file, struct rdmacm_response *response,
+			   uint64_t deadline)
+{
+	int rc = 0;
+
+	while (!rc && file->n_due)
+		rc = await_packet(file->socket, deadline) ? receive_reply(file, response)
+							  : -ETIMEDOUT;
+	return rc;
+}
+
+bool rdmacm_daemon_hung_up(struct rdmacm_file *file)
+{
+	struct rdmacm_response late;
+	uint8_t byte;
+	int rc;
+
+	if (file->socket < 0)
+		return false;
+	rc = receive_replies(file, &late, 0);
+	if (rc)
+		return rc == -ECONNRESET;
+	/* No command is under way, so the daemon sends nothing but the end. */
+	return recv(file->socket, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) != -1;
 }
 
 /* --- Asking */
@@ -276,20 +329,24 @@ static int await_daemon(struct rdmacm_file *file, const struct rdmacm_request *r
 }
 
 /* False: the daemon has ended. */
-static bool exchange_packets(const struct rdmacm_file *file, const struct rdmacm_request *request,
-			     struct rdmacm_response *response)
+static bool send_command(struct rdmacm_file *file, const struct rdmacm_request *request)
 {
 	struct cm_attach_command command = request->command;
 	struct iovec iov[] = {{&command, sizeof(command)}, {(void *)request->in, command.in}};
 	const struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
-	ssize_t n;
 
 	command.fetched = file->fetched;
 	if (sendmsg(file->socket, &msg, MSG_NOSIGNAL) != (ssize_t)(sizeof(command) + command.in))
 		return false;
-	n = receive_packet(file->socket, response, sizeof(*response));
-	return n >= (ssize_t)sizeof(response->reply) &&
-	       response->reply.out == n - (ssize_t)sizeof(response->reply);
+	file->n_due++;
+	return true;
+}
+
+/* Waits without limit, as a command to the kernel does. False: the daemon has ended. */
+static bool exchange_packets(struct rdmacm_file *file, const struct rdmacm_request *request,
+			     struct rdmacm_response *response)
+{
+	return send_command(file, request) && !receive_replies(file, response, UINT64_MAX);
 }
 
 int rdmacm_daemon_ask(struct rdmacm_file *file, const struct rdmacm_request *request,
@@ -303,12 +360,24 @@ int rdmacm_daemon_ask(struct rdmacm_file *file, const struct rdmacm_request *req
 }
 
 int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *request,
-		      struct rdmacm_response *response)
+		      struct rdmacm_response *response, uint64_t deadline)
 {
+	int rc = 0;
+
 	if (file->socket < 0)
 		return -EAGAIN;
-	if (exchange_packets(file, request, response))
-		return 0;
-	rdmacm_daemon_lost(file);
+	/* A daemon that stands still has two commands to answer at most, so its socket has room. */
+	if (file->n_due == DUE_MAX)
+		rc = receive_replies(file, response, deadline);
+	if (!rc)
+		rc = send_command(file, request) ? receive_replies(file, response, deadline)
+						 : -ECONNRESET;
+	if (rc != -ECONNRESET)
+		return rc;
+	/*
+	 * The reconnecting thread looks for another daemon. The caller may hold port_open_lock,
+	 * which the engine thread needs before that daemon welcomes this process.
+	 */
+	shutdown(file->socket, SHUT_RDWR);
 	return -EAGAIN;
 }

@@ -22,14 +22,18 @@ void rdmacm_daemon_disconnect(struct rdmacm_file *file);
 int rdmacm_daemon_ask(struct rdmacm_file *file, const struct rdmacm_request *request,
 		      struct rdmacm_response *response);
 
-/* The same, but -EAGAIN instead of a wait for another daemon. */
+/*
+ * The same, but -EAGAIN instead of a wait for another daemon, and -ETIMEDOUT without a reply until
+ * `deadline` (clock_monotonic()). After -ETIMEDOUT the daemon still runs the command, before later
+ * ones, and the file drops the late reply. With two such commands it sends no third one.
+ */
 int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *request,
-		      struct rdmacm_response *response);
+		      struct rdmacm_response *response, uint64_t deadline);
 
 /* --- For the reconnecting thread */
 
-/* Whether the daemon closed the connection. */
-bool rdmacm_daemon_hung_up(const struct rdmacm_file *file);
+/* Whether the daemon closed the connection. Drops late replies. */
+bool rdmacm_daemon_hung_up(struct rdmacm_file *file);
 /* Whether the file looks for another daemon. */
 bool rdmacm_daemon_sought(const struct rdmacm_file *file);
 /* Closes the socket and starts to look for another daemon. */

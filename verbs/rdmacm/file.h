@@ -29,6 +29,7 @@ struct rdmacm_file {
 	pid_t pid;                  /* of the process that opened it; a child's commands fail */
 
 	int socket;       /* to the daemon; -1: not connected */
+	uint32_t n_due;   /* replies that the daemon owes at `socket` */
 	int event_set;    /* the epoll set that is the program's descriptor; -1: closed */
 	int event_reader; /* socket with a packet for each event, from the daemon; -1: closed */
 	int event_writer; /* its other end, which the daemon has, too; -1: no more events */

@@ -179,6 +179,34 @@ def check_connections_restart(build):
         end_connections(pair)
 
 
+def check_resume_restart(build):
+    """Another daemon starts while a program is stopped; the program goes on, and claims what it has."""
+    with connected(build, URXE_RECONNECT_S='60') as pair:
+        pair.save()
+        pair.hosts[0].daemon.kill(signal.SIGKILL)
+        pair.hosts[0].daemon.wait(10)
+        pair.hosts[0].start_daemon()
+        pair.traveller.obey('resume', 'resumed')
+        pair.exchange((0, 1))
+        move(pair)
+        end_connections(pair)
+
+
+def check_silent_daemon(build):
+    """A daemon that does not answer delays a stop until its timeout only; later the program goes on, and is saved."""
+    with connected(build) as pair:
+        daemon = pair.hosts[0].daemon
+        daemon.kill(signal.SIGSTOP)
+        try:
+            for _ in range(2):
+                refuse_to_save(pair.traveller, pair.files, 'error ETIMEDOUT: urxed does not answer.*')
+        finally:
+            daemon.kill(signal.SIGCONT)
+        pair.exchange((0, 1))
+        move(pair)
+        end_connections(pair)
+
+
 def check_connections_damaged(build):
     """A truncated stream is refused; then the whole one is restored."""
     with connected(build) as pair:
