@@ -194,12 +194,20 @@ static void leave_released(struct cm_conn *conn)
 	conn->cm->n_released--;
 }
 
+/* A DREQ that waits for the tick goes out now, without repetitions: else the peer would get none.
+ */
+static void drop_connection(struct cm_conn *conn)
+{
+	cm_count(conn->cm, CM_COUNT_CROWDED);
+	if (CM_IN(conn, CM_S(DREQ_SENT)) && conn->unsent)
+		cm_post_again(conn);
+	cm_conn_free(conn);
+}
+
 void cm_drop_released(struct cm *cm)
 {
-	while (cm->n_released > CM_RELEASED_MAX) {
-		cm_count(cm, CM_COUNT_CROWDED);
-		cm_conn_free(TAILQ_FIRST(&cm->released));
-	}
+	while (cm->n_released > CM_RELEASED_MAX)
+		drop_connection(TAILQ_FIRST(&cm->released));
 }
 
 /* --- Life of a connection */

@@ -974,6 +974,7 @@ static void flood_req(uint16_t host, uint32_t i, bool known)
 static struct {
 	struct cm_conn *conns[CROWD];
 	uint32_t n, given_up;
+	uint32_t dreqs; /* messages of that kind to the crowd */
 } crowd;
 
 static enum cm_verdict take_crowd(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
@@ -998,7 +999,7 @@ static void drop_message(void *ctx, const struct cm_path *path, const uint8_t ma
 {
 	(void)ctx;
 	(void)path;
-	(void)mad;
+	crowd.dreqs += mad[17] == CM_DREQ;
 }
 
 static int set_up_crowd(void **state)
@@ -1113,6 +1114,8 @@ static void test_released_connections_are_limited(void **state)
 	}
 	assert_in_range(cm_conns(net.cm[B]), CROWD, 2 * CROWD - 1);
 	assert_int_equal(cm_counters(net.cm[B])[CM_COUNT_CROWDED], 2 * CROWD - cm_conns(net.cm[B]));
+	/* No tick has sent a DREQ, but each peer of a dropped connection has one. */
+	assert_int_equal(crowd.dreqs, cm_counters(net.cm[B])[CM_COUNT_CROWDED]);
 }
 
 /* A client asks for hours of patience by an MRA, and then is silent. */
