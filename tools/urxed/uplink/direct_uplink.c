@@ -140,14 +140,26 @@ int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_
 	return fd;
 }
 
-int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n)
+static int exclude_on_all(const struct direct_uplink *direct, uint32_t mask, const uint16_t *blocks,
+			  uint32_t n)
 {
-	const uint32_t mask = direct_uplink_find(direct);
-	int rc = mask ? 0 : -ENODEV;
+	int rc = 0;
 
 	for (uint32_t i = 0; mask >> i && !rc; i++)
 		if (mask >> i & 1)
 			rc = netdev_exclude_qpns(direct->uplinks->at[i].port, blocks, n);
+	return rc;
+}
+
+int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n)
+{
+	const uint32_t mask = direct_uplink_find(direct);
+	int rc = mask ? exclude_on_all(direct, mask, blocks, n) : -ENODEV;
+
+	/* The switch receives all frames of all members, also where another filter was before. */
+	for (uint32_t i = 0; rc && mask >> i; i++)
+		if (mask >> i & 1)
+			(void)netdev_exclude_qpns(direct->uplinks->at[i].port, NULL, 0);
 	return rc;
 }
 

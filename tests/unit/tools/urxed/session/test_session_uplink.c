@@ -41,8 +41,10 @@ struct world {
 	const struct netdev *unfiltered; /* the port whose filter was emptied last */
 	uint32_t admitted;               /* blocks that alone the filter admits; UINT32_MAX = all */
 	struct hca_monitor hca;
-	bool other_mac;  /* the last socket also receives frames to another MAC */
-	int next_socket; /* that the daemon gives away; 0 = a new one */
+	const struct netdev *failing; /* the port that takes no filter; NULL = none */
+	uint32_t excluded_at[2];      /* blocks that each port's filter excludes */
+	bool other_mac;               /* the last socket also receives frames to another MAC */
+	int next_socket;              /* that the daemon gives away; 0 = a new one */
 };
 
 static struct world *w;
@@ -64,11 +66,14 @@ int __wrap_packet_port_create(unsigned int ifindex, uint32_t mtu, const uint8_t 
 
 int __wrap_netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n)
 {
+	w->changes++;
+	if (n && port == w->failing)
+		return -ENOMEM;
+	w->excluded_at[port == w->uplinks.at[1].port] = n;
 	*(n ? &w->filtered : &w->unfiltered) = port;
 	w->excluded = n;
 	w->admitted = UINT32_MAX;
 	w->first = n ? blocks[0] : 0;
-	w->changes++;
 	return 0;
 }
 
@@ -361,6 +366,24 @@ static void members_that_share_the_load_need_all_ports(void **state)
 	assert_int_equal(ask_status(), 2);
 }
 
+/* If one member takes no filter, the switch receives all frames of both. */
+static void members_that_share_the_load_exclude_the_same(void **state)
+{
+	const uint16_t block = 1;
+
+	(void)state;
+	make_bond(BOND_BALANCE);
+	w->failing = w->uplinks.at[1].port;
+	assert_int_equal(direct_uplink_exclude(&w->direct, &block, 1), -ENOMEM);
+	assert_ptr_equal(w->filtered, w->uplinks.at[0].port);
+	assert_int_equal(w->excluded_at[0], 0);
+	assert_int_equal(w->excluded_at[1], 0);
+	w->failing = NULL;
+	assert_int_equal(direct_uplink_exclude(&w->direct, &block, 1), 0);
+	assert_int_equal(w->excluded_at[0], 1);
+	assert_int_equal(w->excluded_at[1], 1);
+}
+
 /* A machine beside the members: the switch must see the frames between it and the programs. */
 static void a_bond_with_a_machine_has_no_sockets(void **state)
 {
@@ -491,6 +514,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(members_that_share_the_load_have_a_socket_each,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(members_that_share_the_load_exclude_the_same, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(members_that_share_the_load_need_all_ports, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_bond_with_a_machine_has_no_sockets, setup,
