@@ -125,22 +125,33 @@ static struct dpdk_port *to_dpdk(struct netdev *port)
 
 /* --- Receiving */
 
+/* Counts a frame that a bridge or the interface has sent back. */
+static bool is_own(struct dpdk_port *port, const uint8_t *frame, uint32_t length)
+{
+	const struct rte_ether_hdr *ether = (const void *)frame;
+
+	if (!port->drop_own || length < sizeof(*ether) ||
+	    !rte_is_same_ether_addr(&ether->src_addr, &port->mac))
+		return false;
+	port->counters[NETDEV_RX_OWN]++;
+	return true;
+}
+
+static void count_received(struct dpdk_port *port, uint32_t length)
+{
+	port->counters[NETDEV_RX_FRAMES]++;
+	port->counters[NETDEV_RX_BYTES] += length;
+}
+
 static bool keep_frame(struct dpdk_port *port, struct rte_mbuf *mbuf)
 {
-	const struct rte_ether_hdr *ether;
-
 	if (mbuf->nb_segs > 1 && rte_pktmbuf_linearize(mbuf)) {
 		port->counters[NETDEV_RX_BAD]++;
 		return false;
 	}
-	ether = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
-	if (port->drop_own && mbuf->data_len >= sizeof(*ether) &&
-	    rte_is_same_ether_addr(&ether->src_addr, &port->mac)) {
-		port->counters[NETDEV_RX_OWN]++;
+	if (is_own(port, rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len))
 		return false;
-	}
-	port->counters[NETDEV_RX_FRAMES]++;
-	port->counters[NETDEV_RX_BYTES] += mbuf->data_len;
+	count_received(port, mbuf->data_len);
 	return true;
 }
 
@@ -259,14 +270,31 @@ static void receive_kept(struct dpdk_port *port, uint64_t now, uint32_t n)
 	}
 }
 
+/* Returns how many of the frames are left, at the start of the array. */
+static uint32_t keep_qp1_frames(struct dpdk_port *port, struct netdev_frame *frames, uint32_t n)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (is_own(port, frames[i].data, frames[i].len))
+			continue;
+		count_received(port, frames[i].len);
+		frames[kept++] = frames[i];
+	}
+	return kept;
+}
+
+/* As receive_kept: no frames must mean an empty ring. */
 static uint32_t receive_qp1(struct dpdk_port *port, struct netdev_frame *frames, uint32_t n)
 {
-	uint32_t count = qp1_ring_rx(&port->qp1, frames, n);
+	uint32_t received, kept = 0;
 
-	port->counters[NETDEV_RX_FRAMES] += count;
-	for (uint32_t i = 0; i < count; i++)
-		port->counters[NETDEV_RX_BYTES] += frames[i].len;
-	return count;
+	while (!kept && (received = qp1_ring_rx(&port->qp1, frames, n))) {
+		kept = keep_qp1_frames(port, frames, received);
+		if (!kept)
+			qp1_ring_release(&port->qp1);
+	}
+	return kept;
 }
 
 /* At most half of the frames are for QP1, so that these keep no data waiting. */

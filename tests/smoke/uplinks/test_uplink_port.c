@@ -474,12 +474,15 @@ static uint32_t build_headers(uint8_t *to, uint16_t type, uint32_t qpn)
 	return bth + 12;
 }
 
-static void send_packet(int fd, bool tagged, uint16_t type, uint32_t qpn)
+/* The source of the packets of other hosts. */
+static const uint8_t other_host[6] = {2};
+
+static void send_packet(int fd, const uint8_t source[6], bool tagged, uint16_t type, uint32_t qpn)
 {
 	uint8_t sent[400] = {0}, *at = sent + 14;
 
 	memcpy(sent, lab.mac, 6);
-	sent[6] = 2;
+	memcpy(sent + 6, source, 6);
 	if (tagged) {
 		memcpy(sent + 12, (uint8_t[]){0x81, 0, 0, 100}, 4);
 		at += 4;
@@ -490,12 +493,12 @@ static void send_packet(int fd, bool tagged, uint16_t type, uint32_t qpn)
 }
 
 /* Sends MADs of all forms. */
-static void send_mads(int fd, uint32_t n)
+static void send_mads(int fd, const uint8_t source[6], uint32_t n)
 {
 	static const uint16_t types[] = {IPV4, IPV6, ROCE_V1};
 
 	for (uint32_t i = 0; i < n; i++)
-		send_packet(fd, i % 2, types[i % 3], 1);
+		send_packet(fd, source, i % 2, types[i % 3], 1);
 }
 
 static bool is_mad(const struct netdev_frame *frame)
@@ -536,21 +539,44 @@ static void test_management_has_a_ring_of_its_own(void **state)
 	wait.fd = netdev_wait_fd(port);
 	far = packet_socket("pb");
 	count_mads(port, &others);
-	send_mads(far, 1);
+	send_mads(far, other_host, 1);
 	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
 	assert_int_equal(count_mads(port, &others), 1);
 	assert_int_equal(poll(&wait, 1, 0), 0);
 
 	for (uint32_t i = 0; i < 6000; i++)
-		send_packet(far, false, IPV4, 0x101 + i);
-	send_mads(far, MADS);
+		send_packet(far, other_host, false, IPV4, 0x101 + i);
+	send_mads(far, other_host, MADS);
 	assert_int_equal(count_mads(port, &others), MADS);
 	assert_in_range(others, 1, 6000 - 1);
 	assert_int_equal(counter(port, NETDEV_RX_MISSED), 6000 - others);
 	assert_int_equal(counter(port, NETDEV_RX_QP1_MISSED), 0);
 
-	send_mads(far, 2 * MADS);
+	send_mads(far, other_host, 2 * MADS);
 	assert_int_equal(count_mads(port, &others) + counter(port, NETDEV_RX_QP1_MISSED), 2 * MADS);
+	close(far);
+	netdev_close(port);
+	run_shell("ip link delete pa");
+}
+
+/* A bridge that sends frames back makes no host the peer of itself. */
+static void test_own_packets_to_qp1_are_ignored(void **state)
+{
+	struct netdev *port;
+	uint32_t others;
+	uint8_t own[6];
+	int far;
+
+	(void)state;
+	skip_without_lab();
+	port = open_on_cable();
+	assert_true(netdev_mac(port, own));
+	far = packet_socket("pb");
+	/* More than a burst, and another host's packets behind them. */
+	send_mads(far, own, 100);
+	send_mads(far, other_host, 3);
+	assert_int_equal(count_mads(port, &others), 3);
+	assert_int_equal(counter(port, NETDEV_RX_OWN), 100);
 	close(far);
 	netdev_close(port);
 	run_shell("ip link delete pa");
@@ -570,16 +596,16 @@ static void test_no_packet_to_qp1_comes_twice(void **state)
 	far = packet_socket("pb");
 	for (int round = 0; round < 2; round++) {
 		assert_int_equal(netdev_exclude_qpns(port, &other, 1), 0);
-		send_mads(far, 12);
+		send_mads(far, other_host, 12);
 		assert_int_equal(count_mads(port, &others), 12);
 		assert_int_equal(netdev_admit_qpns(port, &other, 1), 0);
-		send_mads(far, 12);
+		send_mads(far, other_host, 12);
 		assert_int_equal(count_mads(port, &others), 0);
 		assert_int_equal(netdev_admit_qpns(port, &own, 1), 0);
-		send_mads(far, 12);
+		send_mads(far, other_host, 12);
 		assert_int_equal(count_mads(port, &others), 12);
 		assert_int_equal(netdev_set_promiscuous(port, true), 0);
-		send_mads(far, 12);
+		send_mads(far, other_host, 12);
 		assert_int_equal(count_mads(port, &others), 12);
 		assert_int_equal(netdev_set_promiscuous(port, false), 0);
 	}
@@ -1105,6 +1131,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_port_sets_allmulti),
 		cmocka_unit_test(test_no_socket_is_in_a_fanout_group),
 		cmocka_unit_test(test_management_has_a_ring_of_its_own),
+		cmocka_unit_test(test_own_packets_to_qp1_are_ignored),
 		cmocka_unit_test(test_no_packet_to_qp1_comes_twice),
 		cmocka_unit_test(test_interface_down_wakes_once),
 		cmocka_unit_test(test_second_port_on_an_interface_is_refused),
