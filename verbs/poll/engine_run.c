@@ -153,11 +153,24 @@ static uint32_t receive_from_uplink(uint64_t now)
 	return n;
 }
 
+/*
+ * Receives one burst from each interface, since a call receives from one only. Returns the largest
+ * number of frames of a burst.
+ */
+static uint32_t receive_from_uplinks(uint64_t now)
+{
+	uint32_t members = port.uplink ? packet_group_size(port.uplink) : 0, most = 0, n;
+
+	for (uint32_t i = 0; i < members && (n = receive_from_uplink(now)); i++)
+		most = n > most ? n : most;
+	return most;
+}
+
 /* Receives one burst from each ring. True: a ring may have more frames. */
 static bool receive_bursts(uint64_t now)
 {
 	uint32_t of_switch = receive_from_switch(now), of_inbox = receive_from_inbox(now);
-	uint32_t of_uplink = receive_from_uplink(now);
+	uint32_t of_uplink = receive_from_uplinks(now);
 
 	if (port_polling.state == POLL_BUSY)
 		peers_count_poll(&port_peers);
