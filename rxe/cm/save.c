@@ -22,8 +22,8 @@ void cm_save(const struct cm_conn *conn, struct cm_saved *saved)
 	memcpy(saved->sent, conn->sent, sizeof(saved->sent));
 }
 
-int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, void *conn_ctx,
-	       struct cm_conn **out)
+int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, bool frozen,
+	       void *conn_ctx, struct cm_conn **out)
 {
 	struct cm_conn *conn;
 
@@ -49,7 +49,11 @@ int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, void *
 	conn->channel.path.has_mac = false;
 	if (saved->by_peer)
 		cm_know_peer(conn);
-	cm_go_on(conn, now);
+	/* A connection that goes on may take the place of an older one that is half open. */
+	if (frozen)
+		cm_freeze(conn);
+	else
+		cm_go_on(conn, now);
 	*out = conn;
 	return 0;
 }

@@ -1092,6 +1092,31 @@ static void test_unconfirmed_answers_are_limited(void **state)
 	assert_int_equal(cm_state(crowd.conns[CROWD - 1]), CM_REP_SENT);
 }
 
+/* A frozen connection is not half open, also if it is restored: it takes no other one's place. */
+static void test_frozen_connection_evicts_none(void **state)
+{
+	const struct cm_param param = {.qpn = 7};
+	struct cm_saved saved;
+	struct cm_conn *restored;
+	uint32_t n = 0;
+
+	(void)state;
+	/* The last answer before the limit, and then the first one that displaces another. */
+	for (; n < CROWD && !crowd.given_up; n++) {
+		flood_req((uint16_t)n, n, false);
+		assert_int_equal(cm_accept(crowd.conns[n], net.now, &param), 0);
+	}
+	assert_int_equal(crowd.given_up, 1);
+	cm_save(crowd.conns[n - 1], &saved);
+	saved.local_id ^= 1;
+	saved.by_peer = false;
+	assert_int_equal(cm_restore(net.cm[B], net.now, &saved, true, NULL, &restored), 0);
+	assert_int_equal(crowd.given_up, 1);
+	assert_int_equal(cm_state(restored), CM_REP_SENT);
+	cm_release(restored, net.now);
+	assert_int_equal(cm_state(crowd.conns[1]), CM_REP_SENT);
+}
+
 /* Who connects and releases without end does not use up the connections. */
 static void test_released_connections_are_limited(void **state)
 {
@@ -1299,6 +1324,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_forged_request_makes_none_stale, set_up_crowd,
 						tear_down_crowd),
 		cmocka_unit_test_setup_teardown(test_unconfirmed_answers_are_limited, set_up_crowd,
+						tear_down_crowd),
+		cmocka_unit_test_setup_teardown(test_frozen_connection_evicts_none, set_up_crowd,
 						tear_down_crowd),
 		cmocka_unit_test_setup_teardown(test_released_connections_are_limited, set_up_crowd,
 						tear_down_crowd),

@@ -64,8 +64,10 @@ static struct cma_id *copy_id(struct cma *cma, const struct cma_saved *saved, vo
 static int add_id(struct cma_id *id, const struct cma_saved *saved, bool frozen)
 {
 	struct cma *cma = id->cma;
-	int rc = saved->connected ? cm_restore(cma->cm, cma->now, &saved->conn, id, &id->conn) : 0;
+	int rc = 0;
 
+	if (saved->connected)
+		rc = cm_restore(cma->cm, cma->now, &saved->conn, frozen, id, &id->conn);
 	if (rc) {
 		cma_port_release(&cma->ports, &id->src);
 		free(id);

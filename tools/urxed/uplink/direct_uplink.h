@@ -66,7 +66,8 @@ int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_
 			 int fds[PACKET_GROUP_MAX]);
 /*
  * Replaces the set of excluded blocks: from now on the switch receives no packets from the uplink
- * to queue pairs of these n blocks of QPNs. 0 or a negative errno value.
+ * to queue pairs of these n blocks of QPNs. 0 or a negative errno value; after an error it receives
+ * all packets.
  */
 int direct_uplink_exclude(const struct direct_uplink *direct, const uint16_t *blocks, uint32_t n);
 

@@ -234,11 +234,12 @@ struct cm_saved {
 };
 void cm_save(const struct cm_conn *conn, struct cm_saved *saved);
 /*
- * Restores a saved connection with an owner; its timeout and retries start anew. -EEXIST: another
- * connection has its ID; -EINVAL: invalid state; -ENOMEM.
+ * Restores a saved connection with an owner; its timeout and retries start anew. `frozen`: it is as
+ * after cm_freeze, and the manager gives up no older connection for it. -EEXIST: another connection
+ * has its ID; -EINVAL: invalid state; -ENOMEM.
  */
-int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, void *conn_ctx,
-	       struct cm_conn **conn);
+int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, bool frozen,
+	       void *conn_ctx, struct cm_conn **conn);
 
 /*
  * A frozen connection is saved and may go on elsewhere, so nothing changes it: its timer stands
