@@ -140,14 +140,33 @@ int offload_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void
 	rc = dev->offload->mr_reg(dev->offload_ctx, attr, hca, key);
 	if (rc)
 		*hca = NULL;
-	return rc == -EOPNOTSUPP ? 0 : rc;
+	/* -EFAULT: memory that Linux does not pin, such as a file on a disk. */
+	return rc == -EOPNOTSUPP || rc == -EFAULT ? 0 : rc;
 }
 
+static void report_writes(const struct urxe_mr *mr)
+{
+	const struct urxe_dev *dev = mr->dev;
+
+	if (!dev->attr.ops->written || !(mr->access & URXE_ACCESS_LOCAL_WRITE))
+		return;
+	for (uint32_t i = 0; i < mr->n_pieces; i++) {
+		const struct mr_piece *piece = &mr->pieces[i];
+		const struct urxe_extent bytes = {piece->addr, piece[1].offset - piece->offset};
+
+		if (bytes.addr)
+			dev->attr.ops->written(dev->attr.ctx, &bytes);
+	}
+}
+
+/* Reports what the HCA has written since the last look: later nothing tells of the region. */
 void offload_deregister(struct urxe_mr *mr)
 {
-	if (mr->hca)
-		mr->dev->offload->mr_dereg(mr->hca);
+	if (!mr->hca)
+		return;
+	mr->dev->offload->mr_dereg(mr->hca);
 	mr->hca = NULL;
+	report_writes(mr);
 }
 
 void urxe_offload_withdraw(struct urxe_mr *mr)
@@ -158,26 +177,13 @@ void urxe_offload_withdraw(struct urxe_mr *mr)
 	mr->dev->regions_alone++;
 }
 
-static void report_writes(const struct urxe_mr *mr)
-{
-	const struct urxe_dev *dev = mr->dev;
-
-	for (uint32_t i = 0; i < mr->n_pieces; i++) {
-		const struct mr_piece *piece = &mr->pieces[i];
-		const struct urxe_extent bytes = {piece->addr, piece[1].offset - piece->offset};
-
-		if (bytes.addr)
-			dev->attr.ops->written(dev->attr.ctx, &bytes);
-	}
-}
-
 void urxe_offload_report_writes(struct urxe_dev *dev)
 {
 	const struct urxe_mr *mr;
 	uint32_t at = 0;
 
 	while (dev->attr.ops->written && (mr = idmap_next(&dev->mrs, &at)))
-		if (mr->hca && mr->access & URXE_ACCESS_LOCAL_WRITE)
+		if (mr->hca)
 			report_writes(mr);
 }
 

@@ -267,8 +267,8 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 	(void)iova;
 	(void)access;
 	delay();
-	errno = ENOMEM;
-	if (fake_hca.no_mrs)
+	errno = fake_hca.mr_error ? fake_hca.mr_error : ENOMEM;
+	if (fake_hca.no_mrs || fake_hca.mr_error)
 		return NULL;
 	mr = calloc(1, sizeof(*mr));
 	mr->pd = pd;

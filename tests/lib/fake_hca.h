@@ -37,6 +37,7 @@ struct fake_hca {
 	uint16_t pkeys[4]; /* of the port; 0 = none */
 	bool has_rates;    /* queue pairs may have a rate limit */
 	bool no_qps, no_srqs, no_mrs, no_ahs, no_resize;
+	int mr_error;                           /* errno of ibv_reg_mr, which fails then; 0: none */
 	uint32_t pds, mrs, cqs, srqs, qps, ahs; /* objects that exist */
 	/* The double delays: ibv_reg_mr and ibv_create_ah wait for `go_on`, after they have posted
 	 * `delayed`. */

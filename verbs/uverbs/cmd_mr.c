@@ -196,8 +196,11 @@ static int reg_with_part(struct hca_part *part, const struct urxe_mr_attr *attr,
 	if (!rc)
 		rc = urxe_offload_mr_reg(port.dev, attr, part->mr, part->key, mr);
 	end_hca_part(part, !rc);
-	/* The HCA cannot have the region, or its key is the engine's already. */
-	if (rc == -EOPNOTSUPP || rc == -EEXIST)
+	/*
+	 * The HCA cannot have the region, or its key is the engine's already. -EFAULT: Linux does
+	 * not pin the memory, such as a file on a disk; populate() has found bad addresses before.
+	 */
+	if (rc == -EOPNOTSUPP || rc == -EEXIST || rc == -EFAULT)
 		rc = urxe_offload_mr_reg(port.dev, attr, NULL, 0, mr);
 	return rc;
 }

@@ -45,8 +45,8 @@ struct urxe_offload_queues {
 struct urxe_offload_ops {
 	/*
 	 * Registers a region with the HCA. *key: its lkey, which is also its rkey. -EOPNOTSUPP: the
-	 * HCA cannot have such a region; then the region is the engine's alone. Other errors are
-	 * those of urxe_mr_reg.
+	 * HCA cannot have such a region; -EFAULT: Linux does not pin its memory. Then the region is
+	 * the engine's alone. Other errors are those of urxe_mr_reg.
 	 */
 	int (*mr_reg)(void *ctx, const struct urxe_mr_attr *attr, void **mr, uint32_t *key);
 	void (*mr_dereg)(void *mr);

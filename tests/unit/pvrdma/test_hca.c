@@ -350,6 +350,20 @@ static void removed_memory_leaves_the_hca(void **state)
 	guest_pages_free(&other.pages);
 }
 
+/* Linux does not pin a file on a disk. */
+static void memory_that_cannot_be_pinned_is_the_engines(void **state)
+{
+	(void)state;
+	fake_hca.mr_error = EFAULT;
+	start();
+	assert_int_equal(f.attached, 1);
+	assert_int_equal(fake_hca.mrs, 0);
+	assert_int_not_equal(f.buffer.key, 0);
+	connect_qp();
+	post_send();
+	assert_int_equal(fake_hca.last_qp->n_sends, 0);
+}
+
 static void no_right_to_access_memory_ends_the_hca(void **state)
 {
 	(void)state;
@@ -432,6 +446,29 @@ static void writes_of_the_hca_are_logged(void **state)
 	*log = before;
 }
 
+/* The log has the writes to a region that ends before the next look. */
+static void writes_to_a_region_that_ends_are_logged(void **state)
+{
+	struct vnic_dirty_log *log, before;
+	struct buffer read_only;
+	uint64_t of_command;
+
+	(void)state;
+	start();
+	buffer_open(&f.g, &read_only, VA + 0x1000000, PV_PAGE, 0);
+	log = vnic_guest_memory_log(f.g.memory);
+	before = *log;
+	*log = (struct vnic_dirty_log){.on = true, .add = add_to_log};
+	logged.bytes = 0;
+	buffer_close(&f.g, &read_only);
+	/* The device writes the command's response. */
+	of_command = logged.bytes;
+	assert_true(of_command < PV_PAGE);
+	buffer_close(&f.g, &f.buffer);
+	assert_int_equal(logged.bytes, 2 * of_command + 3 * PV_PAGE);
+	*log = before;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -444,10 +481,12 @@ int main(void)
 		TEST(the_driver_sees_the_limits_of_both),
 		TEST(an_hca_that_goes_fails_its_queue_pairs),
 		TEST(removed_memory_leaves_the_hca),
+		TEST(memory_that_cannot_be_pinned_is_the_engines),
 		TEST(no_right_to_access_memory_ends_the_hca),
 		TEST(a_pause_ends_the_queue_pairs_of_the_hca),
 		TEST(a_machine_with_failed_queue_pairs_migrates),
 		TEST(writes_of_the_hca_are_logged),
+		TEST(writes_to_a_region_that_ends_are_logged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
