@@ -2,6 +2,8 @@
 /* The device's HCA: it comes, reports events of queue pairs, and goes. */
 #include <stddef.h>
 
+#include <rxe/record.h>
+
 #include "memory/mr.h"
 #include "objects/completion.h"
 #include "objects/cq.h"
@@ -10,6 +12,8 @@
 
 void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, void *ctx)
 {
+	/* A recording has none of the HCA's calls and completions. */
+	urxe_record_stop(dev);
 	dev->offload = ops;
 	dev->offload_ctx = ctx;
 }

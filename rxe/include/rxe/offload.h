@@ -105,7 +105,7 @@ struct urxe_offload_ops {
  * created from now on are the HCA's too, unless the owner chooses their QPN or key. Memory windows
  * cannot be created then (-EOPNOTSUPP). Fast registrations are the engine's alone. While a PD has
  * other regions that are the engine's alone, its connected queue pairs are not offloaded, and its
- * new shared receive queues are the engine's alone.
+ * new shared receive queues are the engine's alone. A recording of the device (rxe/record.h) ends.
  */
 void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, void *ctx);
 /*

@@ -51,7 +51,7 @@ struct urxe_recorder {
  * HCA, also if the HCA executes no queue pair.
  */
 int urxe_record_start(struct urxe_dev *dev, uint64_t now, const struct urxe_recorder *recorder);
-/* Ends the recording, if there is one. urxe_dev_destroy does so, too. */
+/* Ends the recording, if there is one. urxe_dev_destroy and urxe_offload_set do so, too. */
 void urxe_record_stop(struct urxe_dev *dev);
 bool urxe_recording(const struct urxe_dev *dev);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rxe/offload.h>
 #include <rxe/record.h>
 
 #include "engine.h"
@@ -417,6 +418,26 @@ static void test_a_state_without_room_is_an_error(void **state)
 	pair_destroy(pair);
 }
 
+/* A replay has no HCA. */
+static void test_an_hca_ends_the_recording(void **state)
+{
+	static const struct urxe_offload_ops hca;
+	struct endpoint end[2];
+	struct pair *pair = open_connection(end);
+	struct recorded_bytes recording;
+
+	(void)state;
+	open_recording(&recording, 1 << 20);
+	start(pair, 0, &recording, true);
+	change_regions(pair->node[0]);
+	urxe_offload_set(pair->node[0]->dev, &hca, NULL);
+	assert_false(urxe_recording(pair->node[0]->dev));
+	urxe_offload_unset(pair->node[0]->dev);
+	replay_same(&recording);
+	free(recording.bytes);
+	pair_destroy(pair);
+}
+
 static void test_a_hostile_recording_gets_no_memory(void **state)
 {
 	struct urxe_replay replay = {.max_bytes = 1000};
@@ -439,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_changes_are_found),
 		cmocka_unit_test(test_a_recording_without_room_has_a_mark),
 		cmocka_unit_test(test_a_state_without_room_is_an_error),
+		cmocka_unit_test(test_an_hca_ends_the_recording),
 		cmocka_unit_test(test_a_hostile_recording_gets_no_memory),
 	};
 
