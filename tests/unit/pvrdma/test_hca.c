@@ -20,7 +20,7 @@ static struct {
 	struct cq cq;
 	struct qp qp;
 	struct buffer buffer;
-	uint32_t next_qpn, attached;
+	uint32_t next_qpn, attached, freed_qpns;
 } f;
 
 /* --- The owner of the device */
@@ -35,6 +35,7 @@ static void free_qpn(void *ctx, uint32_t qpn)
 {
 	(void)ctx;
 	assert_true(qpn >= LEASED);
+	f.freed_qpns++;
 }
 
 static void connecting(void *ctx, const uint8_t mac[6], uint32_t qpn)
@@ -126,15 +127,20 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void open_objects(void)
+static void open_qp(struct qp *qp)
 {
 	const struct qp_attr attr = {
 		.type = PV_QPT_RC, .send_cq = &f.cq, .recv_cq = &f.cq, .sge = 2};
 
+	qp_open(&f.g, qp, &attr);
+}
+
+static void open_objects(void)
+{
 	free_pages();
 	cq_open(&f.g, &f.cq, 64);
 	buffer_open(&f.g, &f.buffer, VA, 3 * PV_PAGE, ALL_ACCESS);
-	qp_open(&f.g, &f.qp, &attr);
+	open_qp(&f.qp);
 }
 
 /* A program of a machine that has the HCA's address. */
@@ -285,6 +291,30 @@ static void a_refused_queue_pair_is_the_engines(void **state)
 	assert_int_equal(f.qp.qpn, LEASED);
 	assert_int_equal(fake_hca.qps, 0);
 	qp_close(&f.g, &f.qp);
+}
+
+/* The HCA may choose numbers that urxed has leased to the machine. */
+static void a_number_that_the_hca_has_is_passed_over(void **state)
+{
+	struct qp other, third;
+
+	(void)state;
+	fake_hca.next_qpn = LEASED;
+	start();
+	assert_int_equal(f.qp.qpn, LEASED);
+	assert_int_equal(fake_hca.qps, 1);
+	fake_hca.no_qps = true;
+	open_qp(&other);
+	assert_int_equal(other.qpn, LEASED + 1);
+	assert_int_equal(f.freed_qpns, 1);
+	/* The engine has the number that the HCA chooses. */
+	fake_hca.no_qps = false;
+	open_qp(&third);
+	assert_int_equal(third.qpn, LEASED + 2);
+	assert_int_equal(fake_hca.qps, 1);
+	qp_close(&f.g, &third);
+	qp_close(&f.g, &other);
+	assert_int_equal(f.freed_qpns, 3);
 }
 
 static void the_driver_sees_the_limits_of_both(void **state)
@@ -478,6 +508,7 @@ int main(void)
 		TEST(a_machine_without_the_hcas_address_is_the_engines),
 		TEST(the_kernels_queue_pairs_are_the_engines),
 		TEST(a_refused_queue_pair_is_the_engines),
+		TEST(a_number_that_the_hca_has_is_passed_over),
 		TEST(the_driver_sees_the_limits_of_both),
 		TEST(an_hca_that_goes_fails_its_queue_pairs),
 		TEST(removed_memory_leaves_the_hca),

@@ -77,6 +77,29 @@ static void free_qpn(const struct pv_qp *qp, uint32_t qpn)
 		owner->free_qpn(owner->ctx, qpn);
 }
 
+/* Numbers of the owner in a row that queue pairs of the HCA have already. */
+#define MAX_HELD 16
+
+/* An HCA's queue pair may have the owner's number: then it is held until another one is found. */
+static int create_with_own_number(struct pvrdma *dev, struct urxe_qp_init *init, struct pv_qp *qp)
+{
+	uint32_t held[MAX_HELD], n = 0;
+	int rc;
+
+	for (;;) {
+		init->qpn = take_qpn(dev, qp);
+		rc = urxe_qp_create(dev->engine, init, &qp->qp);
+		if (rc != -EEXIST || !qp->qpn_taken || n == MAX_HELD)
+			break;
+		held[n++] = init->qpn;
+	}
+	if (rc)
+		free_qpn(qp, init->qpn);
+	while (n)
+		dev->attr.owner->free_qpn(dev->attr.owner->ctx, held[--n]);
+	return rc;
+}
+
 /* The HCA chooses the number, if it takes the queue pair. */
 static int create_numbered(struct pvrdma *dev, struct urxe_qp_init *init, struct pv_qp *qp)
 {
@@ -84,13 +107,7 @@ static int create_numbered(struct pvrdma *dev, struct urxe_qp_init *init, struct
 			 ? urxe_qp_create(dev->engine, init, &qp->qp)
 			 : -ENOSPC;
 
-	if (rc != -ENOSPC)
-		return rc;
-	init->qpn = take_qpn(dev, qp);
-	rc = urxe_qp_create(dev->engine, init, &qp->qp);
-	if (rc)
-		free_qpn(qp, init->qpn);
-	return rc;
+	return rc == -ENOSPC ? create_with_own_number(dev, init, qp) : rc;
 }
 
 static int open_engine_qp(struct pvrdma *dev, const struct pv_cmd_create_qp *request,
