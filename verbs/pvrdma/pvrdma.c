@@ -136,6 +136,11 @@ struct urxe_dev *pvrdma_engine(struct pvrdma *dev)
 	return dev->engine;
 }
 
+bool pvrdma_may_grant(const struct pvrdma *dev)
+{
+	return dev->active && !dev->no_master && !dev->paused;
+}
+
 int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **out)
 {
 	struct pvrdma *dev;

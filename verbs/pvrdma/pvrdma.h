@@ -194,6 +194,9 @@ void pvrdma_hca_gids_changed(struct pvrdma *dev);
 void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now);
 /* The engine, for a recording (rxe/record.h); NULL: the driver has not activated the device. */
 struct urxe_dev *pvrdma_engine(struct pvrdma *dev);
+/* Whether peers may have rights to copy: the device is active and not paused, and the driver
+ * permits access to memory. */
+bool pvrdma_may_grant(const struct pvrdma *dev);
 /* Whether the engine has the HCA now. */
 bool pvrdma_has_hca(const struct pvrdma *dev);
 /* Whether a context of the machine has created the queue pair (`of` is its ctx in the engine), and

@@ -99,8 +99,9 @@ uint64_t engine_recording_tick(struct engine_recording *r, uint64_t now, struct 
 	if (!r->ring.ring || r->answered)
 		return UINT64_MAX;
 	engine = pvrdma_engine(dev);
-	/* The guest's driver may start while the capture runs. */
-	if (!engine)
+	/* The guest's driver may start while the capture runs. A device that grants nothing now
+	 * must not get rights back. */
+	if (!engine || !pvrdma_may_grant(dev))
 		return now + RETRY_NS;
 	if (!r->give_up_at)
 		r->give_up_at = now + PATIENCE_NS;
