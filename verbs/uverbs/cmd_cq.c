@@ -13,6 +13,7 @@
 #include "poll/poll_hook.h"
 #include "port/port.h"
 #include "queues/cq.h"
+#include "queues/publish.h"
 #include "uverbs/command.h"
 #include "uverbs/device_max.h"
 
@@ -142,6 +143,17 @@ int cmd_create_cq_ex(const struct command *c)
 	return rc ? rc : create_cq(c, &request);
 }
 
+/* Of a CQ that hca_poll takes, at least, if it returns true. */
+#define POLLED 128
+
+/* hca_poll leaves the rest of many completions for later; no CQ has more than MAX_CQE. */
+static void take_all_completions(void)
+{
+	for (uint32_t i = 0; port.hca.hca && hca_poll(port.hca.hca) && i < MAX_CQE / POLLED; i++)
+		;
+	port_publish();
+}
+
 /*
  * librxe does not use the old ring during the command, and maps the new one afterwards. Completions
  * that the HCA has had need room in the new ring, too.
@@ -165,8 +177,7 @@ int cmd_resize_cq(const struct command *c)
 	rc = queue_create(&ring, &c->file->queues, c->fd, request.cqe, sizeof(struct ib_uverbs_wc));
 	if (rc)
 		return rc;
-	if (port.hca.hca)
-		hca_poll(port.hca.hca);
+	take_all_completions();
 	reply.cqe = queue_capacity(&ring);
 	driver.mi = queue_mminfo(&ring);
 	rc = cq_count(cq) > queue_capacity(&ring) ? -EINVAL
