@@ -153,6 +153,7 @@ static void open_hca(struct machine_hca *h)
 		log_line("cannot open %s: %s", h->wanted.name, strerror(-rc));
 		return;
 	}
+	h->completions = hca_completions(h->hca);
 	hca_set_pkeys(h->hca, pkeys, 1);
 	give_to_device(h);
 }
@@ -236,13 +237,13 @@ void machine_hca_close(struct machine_hca *h)
 
 bool machine_hca_poll(struct machine_hca *h, uint64_t now)
 {
-	uint64_t before;
 	bool more;
 
 	if (!h->hca || !pvrdma_has_hca(h->dev))
 		return false;
-	before = hca_completions(h->hca);
-	more = hca_poll(h->hca) || hca_completions(h->hca) != before;
+	/* Completions also come with events, in machine_hca_event. */
+	more = hca_poll(h->hca) || hca_completions(h->hca) != h->completions;
+	h->completions = hca_completions(h->hca);
 	if (more)
 		pvrdma_hca_polled(h->dev, now);
 	return more;

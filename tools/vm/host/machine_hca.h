@@ -22,8 +22,9 @@ struct machine_hca {
 	const struct vm_session *session;
 	const struct machine_peers *peers;
 	enum hca_way way;
-	int epoll_fd;    /* readable when machine_hca_event has something to do */
-	struct hca *hca; /* NULL: none */
+	int epoll_fd;         /* readable when machine_hca_event has something to do */
+	struct hca *hca;      /* NULL: none */
+	uint64_t completions; /* of the HCA, when machine_hca_poll looked last */
 	/* What urxed has named last, and the attachment of the session that it came by. */
 	struct vnic_attach_hca wanted;
 	uint32_t attachment;

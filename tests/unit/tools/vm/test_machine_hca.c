@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The HCA of urxe vm, which a provider double plays: completions count as work. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fake_hca.h"
+#include "pvrdma_driver.h"
+#include "vm/host/machine_hca.h"
+
+#define NOW  1000u /* ns */
+#define VA   0x100000u
+#define PAGE 3 /* of the program's doorbells */
+
+/* The linker puts this function in the place of hca_load_and_open. */
+int __wrap_hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *owner,
+			     struct hca **hca);
+
+int __wrap_hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *owner,
+			     struct hca **hca)
+{
+	return hca_open(&fake_hca.verbs, name, port, owner, hca);
+}
+
+/* And these: the double's descriptors are none. */
+int __wrap_hca_comp_fd(const struct hca *hca);
+int __wrap_hca_async_fd(const struct hca *hca);
+static int comp_fd, async_fd;
+
+int __wrap_hca_comp_fd(const struct hca *hca)
+{
+	(void)hca;
+	return comp_fd;
+}
+
+int __wrap_hca_async_fd(const struct hca *hca)
+{
+	(void)hca;
+	return async_fd;
+}
+
+static struct {
+	struct guest g;
+	struct vm_session session; /* without a daemon */
+	struct machine_peers peers;
+	struct machine_hca hca;
+	struct cq cq;
+	struct qp qp;
+	struct buffer buffer;
+} f;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&f, 0, sizeof(f));
+	fake_hca_init();
+	comp_fd = eventfd(0, EFD_CLOEXEC);
+	async_fd = eventfd(0, EFD_CLOEXEC);
+	guest_open(&f.g, &(struct guest_attr){.id = 1});
+	f.session.attachments = 1;
+	f.session.welcome.port.hca =
+		(struct vnic_attach_hca){.name = "fake0", .port = 1, .generation = 1};
+	assert_int_equal(machine_hca_open(&f.hca, f.g.dev, &f.session, &f.peers, HCA_WAY_HCA), 0);
+	assert_non_null(f.hca.hca);
+	guest_start(&f.g);
+	assert_int_equal(guest_bind(&f.g, 1, &fake_gid, PV_NO_VLAN), 0);
+	guest_enter_context(&f.g, PAGE);
+	cq_open(&f.g, &f.cq, 64);
+	buffer_open(&f.g, &f.buffer, VA, PV_PAGE, URXE_ACCESS_LOCAL_WRITE);
+	qp_open(&f.g, &f.qp,
+		&(struct qp_attr){.type = PV_QPT_UD, .send_cq = &f.cq, .recv_cq = &f.cq, .sge = 2});
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	machine_hca_close(&f.hca);
+	guest_pages_free(&f.cq.pages);
+	guest_pages_free(&f.qp.pages);
+	guest_pages_free(&f.buffer.pages);
+	guest_close(&f.g);
+	close(comp_fd);
+	close(async_fd);
+	return 0;
+}
+
+/* The HCA executes a UD queue pair from INIT on. */
+static void post_recv(void)
+{
+	const struct pvrdma_sge sge = buffer_sge(&f.buffer, 0, 128);
+	struct pv_qp_attr attr = {.qp_state = URXE_QPS_INIT, .port_num = 1, .qkey = 1};
+
+	assert_int_equal(
+		qp_modify(&f.g, &f.qp, &attr,
+			  URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_QKEY),
+		0);
+	qp_post_recv(&f.g, &f.qp, 7, &sge, 1);
+	assert_int_equal(fake_hca.last_qp->n_recvs, 1);
+}
+
+/* The next poll finds nothing at the HCA, but PVRDMA has to be run. */
+static void completions_that_come_with_an_event_are_work(void **state)
+{
+	(void)state;
+	post_recv();
+	assert_false(machine_hca_poll(&f.hca, NOW));
+	fake_hca_complete_recv(fake_hca.last_qp, IBV_WC_SUCCESS, 64);
+	fake_hca.comp_event = fake_hca.last_qp->init.recv_cq;
+	machine_hca_event(&f.hca);
+	assert_true(machine_hca_poll(&f.hca, NOW));
+	assert_false(machine_hca_poll(&f.hca, NOW));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(completions_that_come_with_an_event_are_work, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
