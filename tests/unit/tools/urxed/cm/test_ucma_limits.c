@@ -51,7 +51,7 @@ static bool is_heard_as(const char *address, const char *to)
 	assert_int_equal(inet_pton(AF_INET6, "::ffff:169.254.9.9", path.dgid), 1);
 	memcpy(path.sgid, loop.host.addresses[1].ip, sizeof(path.sgid));
 	assert_int_equal(inet_pton(AF_INET6, to, hdr.dst), 1);
-	hdr.v6 = memcmp(address, "::ffff:", 7);
+	hdr.v6 = strncmp(address, "::ffff:", 7) != 0;
 	cm_ip_build(&hdr, mad.private_data);
 	cm_mad_build(&mad, bytes);
 	cma_input(&loop.ucma.cma, loop.now, &path, bytes);
