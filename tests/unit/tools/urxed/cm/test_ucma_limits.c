@@ -132,6 +132,15 @@ static void low_ports_need_a_capability(void **state)
 	loop_end(&loop, &d);
 }
 
+/* Only root can connect as another user. */
+static void skip_without_root(void)
+{
+	if (!geteuid())
+		return;
+	print_message("skipped: only root can connect as another user\n");
+	skip();
+}
+
 /*
  * Connects as another user; the daemon has not accepted the connection yet. Only root can change
  * its user, so tests that need this are skipped for other users.
@@ -157,8 +166,7 @@ static void capabilities_gained_after_connecting_do_not_count(void **state)
 	uint32_t id;
 
 	(void)state;
-	if (geteuid())
-		skip();
+	skip_without_root();
 	c = loop_start_on(&loop, connect_as_stranger());
 	id = create(&c, RDMA_PS_TCP, 0xc);
 	assert_int_equal(bind_to(&c, id, INADDR_ANY, 1023), -EACCES);
@@ -247,8 +255,7 @@ static void connections_of_a_user_are_limited(void **state)
 	int fd;
 
 	(void)state;
-	if (geteuid())
-		skip();
+	skip_without_root();
 	loop.ucma.limit = 8;
 	for (int i = 0; i < 3; i++)
 		c[i] = loop_start_on(&loop, connect_as_stranger());
@@ -273,8 +280,7 @@ static void departed_devices_of_a_user_are_limited(void **state)
 	int fd;
 
 	(void)state;
-	if (geteuid())
-		skip();
+	skip_without_root();
 	loop.ucma.limit = 8;
 	for (int i = 0; i < 3; i++) {
 		c = loop_start_on(&loop, connect_as_stranger());
@@ -332,8 +338,7 @@ static void ids_of_a_user_are_limited(void **state)
 	uint32_t id = 0;
 
 	(void)state;
-	if (geteuid())
-		skip();
+	skip_without_root();
 	c = loop_start_on(&loop, connect_as_stranger());
 	for (int i = 0; i < CMA_IDS / 2; i++)
 		id = create(&c, RDMA_PS_TCP, 0xc);
@@ -355,8 +360,7 @@ static void groups_of_a_user_are_limited(void **state)
 	int rc;
 
 	(void)state;
-	if (geteuid())
-		skip();
+	skip_without_root();
 	c = loop_start_on(&loop, connect_as_stranger());
 	id = create(&c, RDMA_PS_UDP, 0xc);
 	assert_int_equal(bind_to(&c, id, ntohl(*(uint32_t *)(loop.host.addresses[1].ip + 12)), 0),
@@ -388,8 +392,7 @@ static void moved_groups_count_for_the_user_of_the_join(void **state)
 	struct loop_program c, from_a;
 
 	(void)state;
-	if (geteuid())
-		skip();
+	skip_without_root();
 	c = loop_start_on(&loop, connect_as_stranger());
 	from_a = (struct loop_program){.fd = c.fd, .event_fd = c.event_fd, .token = a.token};
 	join.id = move.id = create(&a, RDMA_PS_UDP, 0xa);
@@ -463,8 +466,7 @@ static void unfetched_events_of_a_user_are_limited(void **state)
 	uint64_t begin;
 
 	(void)state;
-	if (geteuid())
-		skip();
+	skip_without_root();
 	assert_int_equal(host_add_text(&loop.host, "203.0.113.1/24", 0), 0);
 	c = loop_start_on(&loop, connect_as_stranger());
 	while (n++ < 2 * UCMA_EVENTS / UCMA_EVENTS_MAX &&
