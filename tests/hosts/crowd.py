@@ -67,9 +67,16 @@ class Crowd:
         until(START_SECONDS, all_connected,
               lambda: f'{len(waiting)} members are not connected: {waiting[0].describe()}')
 
+    def await_handlers(self):
+        """Waits until SIGTERM no longer kills any member, also those that have just started."""
+        for member in self.members[0] + self.members[1]:
+            until(START_SECONDS, lambda: 'SIGTERM ends' in member.output() or check_alive(member),
+                  lambda: f'has no handler of SIGTERM: {member.describe()}')
+
     def finish(self):
         """All members must succeed; returns the number of rounds of the second host's last members."""
         rounds = 0
+        self.await_handlers()
         for side in (1, 0):
             for member in self.members[side]:
                 # Members with a number of rounds end by themselves.

@@ -258,6 +258,8 @@ int main(int argc, char **argv)
 {
 	parse(argc, argv);
 	signal(SIGTERM, on_signal);
+	puts("SIGTERM ends this member"); /* crowd.py waits for this line before it sends one */
+	fflush(stdout);
 	device_open(&dev, options.gid_index, PLACES * sizeof(struct place),
 		    PLACES * CONNECTION_DEPTH);
 	memset(dev.memory, 0, PLACES * sizeof(struct place));
