@@ -5,7 +5,6 @@ A machine with the devices of `urxe vm` migrates to another QEMU and another dev
 the state of vfio-user devices: then the test says so, and is skipped.
 """
 import contextlib
-import json
 import os
 import socket
 import sys
@@ -15,34 +14,9 @@ from ends import CHECKED, run_both_ways
 from verbs import ADDRESSES, Lab, add_host
 from vm import Device, VmImage, functions, make_image, shared_memory
 from host import START_SECONDS, Failure, Program, free_port, main, skip, until
+from qmp import Qmp
 
 PINGPONG = 'ibv_rc_pingpong -c -n 200000 -p {} -d {} -g {}'
-
-
-class Monitor:
-    """QEMU's monitor (QMP) at a socket."""
-
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        until(START_SECONDS, lambda: self.connects(path), lambda: f'QEMU does not listen at {path}')
-        self.lines = self.socket.makefile('rw')
-        self.lines.readline()
-        self.ask('qmp_capabilities')
-
-    def connects(self, path):
-        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
-            self.socket.connect(path)
-            return True
-        return False
-
-    def ask(self, command, **arguments):
-        self.lines.write(json.dumps({'execute': command, 'arguments': arguments}))
-        self.lines.flush()
-        while 'event' in (answer := json.loads(self.lines.readline())):
-            pass
-        if 'error' in answer:
-            raise Failure(f'{command}: {answer["error"]["desc"]}')
-        return answer['return']
 
 
 def has_port(host, device):
@@ -66,7 +40,7 @@ def check_qemu(build, host):
                            *shared_memory(64), *functions(device.sockets), '-qmp', f'unix:{path},server=on,wait=off'],
                           os.environ)
         try:
-            monitor = Monitor(path)
+            monitor = Qmp(path)
             until(START_SECONDS, lambda: has_port(host, device), lambda: 'the device process has no port')
             monitor.ask('stop')
             version = monitor.ask('query-version')['qemu']
@@ -91,9 +65,9 @@ def start_target(vm, first, device, folder):
 
 def migrate(vm, first, device, folder):
     """Moves the machine, with which `vm` then talks at its new place. Its monitor is in the folder `first`."""
-    source = Monitor(os.path.join(first, 'monitor'))
+    source = Qmp(os.path.join(first, 'monitor'))
     program = start_target(vm, first, device, folder)
-    target = Monitor(os.path.join(folder, 'monitor'))
+    target = Qmp(os.path.join(folder, 'monitor'))
     source.ask('migrate', uri=f'unix:{folder}/migration')
     until(120, lambda: source.ask('query-migrate').get('status') in ('completed', 'failed'),
           lambda: f'the migration does not end: {source.ask("query-migrate")}')

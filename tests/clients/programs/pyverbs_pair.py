@@ -146,11 +146,12 @@ def main():
     parser.add_argument('address', nargs='?')
     options = parser.parse_args()
     me = Peer(options.device, options.gid_index)
-    with meet(options.address) as tcp, tcp.makefile('rw') as lines:
+    # Two files: a file for both directions drops what it has read ahead when the program writes.
+    with meet(options.address) as tcp, tcp.makefile('r') as received, tcp.makefile('w') as sent:
         def exchange(what=None):
-            lines.write(json.dumps(what) + '\n')
-            lines.flush()
-            line = lines.readline()
+            sent.write(json.dumps(what) + '\n')
+            sent.flush()
+            line = received.readline()
             if not line:
                 sys.exit('the other side has ended')
             return json.loads(line)
