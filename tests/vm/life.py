@@ -205,7 +205,9 @@ def check_balloon(lab, one, two):
 
 
 PARTS = {
-    'guest': [check_unload, check_unload_while_used, check_port, check_reboot, check_kernel_crash],
+    'drivers': [check_unload, check_unload_while_used],
+    'port': [check_port],
+    'boot': [check_reboot, check_kernel_crash],
     'suspend': [check_suspend],
     'kexec': [check_kexec],
     'machine': [check_power],
