@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "require.h"
-#include "urxe/report_paths.h"
-#include "urxe/report_view.h"
+#include "urxe/show/report_paths.h"
+#include "urxe/show/report_view.h"
 #include "urxed/report/process_states.h"
 #include "urxed/report/state_reader.h"
 

@@ -18,7 +18,7 @@
 #include "urxe/daemon_connect.h"
 #include "urxe/preload.h"
 #include "urxe/program_check.h"
-#include "urxe/report_jobs.h"
+#include "urxe/show/report_jobs.h"
 
 static const char usage[] =
 	"usage: urxe run [--run-dir DIR] [--transport packet|auto] [--congestion dcqcn|none]\n"

@@ -11,7 +11,7 @@
 #include "urxed/hca/hca_select.h"
 #include "urxed/hostnet/address_pin.h"
 #include "urxed/hostnet/host.h"
-#include "urxed/switch/fdb.h"
+#include "urxed/switch/tables/fdb.h"
 
 /* The column of --help in which descriptions begin. */
 #define HELP_COLUMN 23

@@ -56,7 +56,7 @@ def check_topics(build):
 # The headers in the source tree that document the keys.
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../..')
 HEADERS = ['tools/urxed/report/report.h', 'tools/urxed/report/control_client.h',
-           'tools/urxe/report_jobs.h', 'tools/urxe/report_paths.h',
+           'tools/urxe/show/report_jobs.h', 'tools/urxe/show/report_paths.h',
            'verbs/session/state_document.h']
 # Objects whose keys are names of counters, which other lists document.
 COUNTED = ['counters', 'drops', 'device']

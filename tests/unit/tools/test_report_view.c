@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "urxe/report_paths.h"
-#include "urxe/report_view.h"
-#include "urxe/text_table.h"
+#include "urxe/show/report_paths.h"
+#include "urxe/show/report_view.h"
+#include "urxe/show/text_table.h"
 
 static const struct text_table_column columns[] = {
 	{"NAME", "name", TABLE_TEXT},

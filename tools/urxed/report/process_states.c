@@ -9,9 +9,9 @@
 #include <vnic/attach.h>
 
 #include "common/clock.h"
-#include "common/close_alarm.h"
 #include "common/sealed_text.h"
 #include "common/unix_packet.h"
+#include "urxed/report/close_alarm.h"
 #include "urxed/report/control.h"
 #include "urxed/report/control_client.h"
 #include "urxed/report/state_reader.h"

@@ -20,7 +20,7 @@
 
 #include "urxed/hostnet/host.h"
 #include "urxed/session/qpn_lease.h"
-#include "urxed/switch/remote_qp_acl.h"
+#include "urxed/switch/tables/remote_qp_acl.h"
 
 #define LEASE_STORE_NAME "urxed.leases"
 

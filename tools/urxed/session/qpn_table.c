@@ -6,7 +6,7 @@
 
 #include <rxe/packet.h>
 
-#include "urxed/switch/dpdk_hash.h"
+#include "urxed/switch/tables/dpdk_hash.h"
 
 static int open_table(struct qpn_table *t)
 {

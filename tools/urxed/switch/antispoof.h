@@ -11,7 +11,7 @@
 #include "urxed/session/qpn_lease.h"
 #include "urxed/switch/classify.h"
 #include "urxed/switch/port.h"
-#include "urxed/switch/remote_qp_acl.h"
+#include "urxed/switch/tables/remote_qp_acl.h"
 
 /* The tables that antispoof_check reads. */
 struct antispoof_rules {

@@ -17,7 +17,7 @@
 #include <vnic/device.h>
 
 #include "urxed/session/qpn_lease.h"
-#include "urxed/switch/remote_qp_acl.h"
+#include "urxed/switch/tables/remote_qp_acl.h"
 #include "urxed/uplink/uplink.h"
 
 #define SWITCH_PORT_NAME 64

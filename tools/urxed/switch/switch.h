@@ -23,8 +23,8 @@
 #include "urxed/hostnet/host.h"
 #include "urxed/hostnet/neigh.h"
 #include "urxed/session/qpn_lease.h"
-#include "urxed/switch/fdb.h"
 #include "urxed/switch/port.h"
+#include "urxed/switch/tables/fdb.h"
 
 /* Ports that the daemon opens at its start (--uplink). */
 #define SWITCH_UPLINKS 8

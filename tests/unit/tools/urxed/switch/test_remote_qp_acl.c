@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "lan.h"
-#include "urxed/switch/dpdk_hash.h"
-#include "urxed/switch/remote_qp_acl.h"
+#include "urxed/switch/tables/dpdk_hash.h"
+#include "urxed/switch/tables/remote_qp_acl.h"
 
 /* QPNs: the first ones of the leases of processes a and b. */
 #define A LEASE_QPNS

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/switch/dpdk_hash.h"
+#include "urxed/switch/tables/dpdk_hash.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxe/report_paths.h"
+#include "urxe/show/report_paths.h"
 
 #include <stdbool.h>
 #include <stdint.h>

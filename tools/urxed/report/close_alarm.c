@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "common/close_alarm.h"
+#include "urxed/report/close_alarm.h"
 
 #include <signal.h>
 #include <stddef.h>

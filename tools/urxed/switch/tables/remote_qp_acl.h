@@ -22,8 +22,8 @@
  * After a restart of the daemon, the remote QPs of a surviving process keep their places in that
  * order until the process registers them again: otherwise another survivor could be first.
  */
-#ifndef URXE_URXED_SWITCH_REMOTE_QP_ACL_H
-#define URXE_URXED_SWITCH_REMOTE_QP_ACL_H
+#ifndef URXE_URXED_SWITCH_TABLES_REMOTE_QP_ACL_H
+#define URXE_URXED_SWITCH_TABLES_REMOTE_QP_ACL_H
 
 #include <stdbool.h>
 #include <stdint.h>

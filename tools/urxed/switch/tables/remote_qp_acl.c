@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/switch/remote_qp_acl.h"
+#include "urxed/switch/tables/remote_qp_acl.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "urxed/switch/dpdk_hash.h"
+#include "urxed/switch/tables/dpdk_hash.h"
 
 /* Of a process that has not come back yet. */
 #define UNKNOWN_USER ((uid_t)-1)

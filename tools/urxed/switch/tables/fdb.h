@@ -7,8 +7,8 @@
  * such as for a virtual machine that migrates, the one that sent last leads to it. Each port has an
  * equal share of the table, so no port can fill the table for others.
  */
-#ifndef URXE_URXED_SWITCH_FDB_H
-#define URXE_URXED_SWITCH_FDB_H
+#ifndef URXE_URXED_SWITCH_TABLES_FDB_H
+#define URXE_URXED_SWITCH_TABLES_FDB_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "urxed/switch/fdb.h"
+#include "urxed/switch/tables/fdb.h"
 
 static const char *parse_fdb_mac(const char *text, uint8_t mac[ETHER_MAC_LEN])
 {

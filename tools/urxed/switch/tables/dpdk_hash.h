@@ -4,8 +4,8 @@
  * without DPDK's headers. fdb and remote_qp_acl use them. DPDK's EAL must run (netdev_dpdk_start).
  * hash_create allocates all memory, so the promised number of entries always fits.
  */
-#ifndef URXE_URXED_SWITCH_DPDK_HASH_H
-#define URXE_URXED_SWITCH_DPDK_HASH_H
+#ifndef URXE_URXED_SWITCH_TABLES_DPDK_HASH_H
+#define URXE_URXED_SWITCH_TABLES_DPDK_HASH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxe/report_view.h"
+#include "urxe/show/report_view.h"
 
 #include <string.h>
 
 #include "common/printable.h"
-#include "urxe/text_table.h"
+#include "urxe/show/text_table.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -13,9 +13,9 @@
 #include "common/log.h"
 #include "common/quantity.h"
 #include "common/rundir.h"
-#include "urxe/report_jobs.h"
-#include "urxe/report_paths.h"
-#include "urxe/report_view.h"
+#include "urxe/show/report_jobs.h"
+#include "urxe/show/report_paths.h"
+#include "urxe/show/report_view.h"
 #include "urxed/report/control_client.h"
 
 static const char usage[] =

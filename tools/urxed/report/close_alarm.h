@@ -4,8 +4,8 @@
  * may linger for as long as that process has said (SO_LINGER). urxe show receives such descriptors.
  * The process must not use SIGALRM otherwise.
  */
-#ifndef URXE_COMMON_CLOSE_ALARM_H
-#define URXE_COMMON_CLOSE_ALARM_H
+#ifndef URXE_URXED_REPORT_CLOSE_ALARM_H
+#define URXE_URXED_REPORT_CLOSE_ALARM_H
 
 /* Closing takes place between the two calls; other system calls may fail with EINTR. */
 void close_alarm_begin(void);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/switch/fdb.h"
+#include "urxed/switch/tables/fdb.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "urxed/switch/dpdk_hash.h"
+#include "urxed/switch/tables/dpdk_hash.h"
 
 int fdb_open(struct fdb *f)
 {

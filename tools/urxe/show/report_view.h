@@ -4,8 +4,8 @@
  * other processes, so any member may be missing or have another type. The output contains no
  * characters that control a terminal.
  */
-#ifndef URXE_URXE_REPORT_VIEW_H
-#define URXE_URXE_REPORT_VIEW_H
+#ifndef URXE_URXE_SHOW_REPORT_VIEW_H
+#define URXE_URXE_SHOW_REPORT_VIEW_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxe/text_table.h"
+#include "urxe/show/text_table.h"
 
 #include <stdbool.h>
 #include <stdint.h>

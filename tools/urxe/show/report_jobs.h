@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Adds the job of each process to the report, for cmd_show.c. */
-#ifndef URXE_URXE_REPORT_JOBS_H
-#define URXE_URXE_REPORT_JOBS_H
+#ifndef URXE_URXE_SHOW_REPORT_JOBS_H
+#define URXE_URXE_SHOW_REPORT_JOBS_H
 
 #include <jansson.h>
 

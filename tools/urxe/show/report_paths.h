@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Derives the paths of frames between connected queue pairs from the report, for cmd_show.c. */
-#ifndef URXE_URXE_REPORT_PATHS_H
-#define URXE_URXE_REPORT_PATHS_H
+#ifndef URXE_URXE_SHOW_REPORT_PATHS_H
+#define URXE_URXE_SHOW_REPORT_PATHS_H
 
 #include <jansson.h>
 
