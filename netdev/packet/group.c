@@ -160,6 +160,11 @@ uint32_t packet_group_rx(struct packet_group *group, struct packet_port_frame *f
 	return count;
 }
 
+uint32_t packet_group_rx_member(const struct packet_group *group)
+{
+	return (group->turn ? group->turn : group->n) - 1;
+}
+
 void packet_group_release(struct packet_group *group)
 {
 	for (uint32_t i = 0; i < group->n; i++)

@@ -16,6 +16,7 @@ from host import Failure, main, until
 MTU = 1500
 MEMBERS = 4
 SECOND = 'eth1'
+DIRECT = 'direct-uplink'  # the path of programs that have sockets of their own on the members
 CONTROL = 'eth2'  # a cable for the TCP connections of programs, which never fails
 FAR_ENDS = [['a0', 'a1'], ['b0', 'b1']]  # of the cables of both hosts, in the switch's namespace
 BRIDGES = ['br0', 'br1']
@@ -149,6 +150,19 @@ def expect_way(net, way):
         until(20, lambda w=ways: w() == {way}, lambda w=ways: f'queue pairs go by {w()}, not by {way}')
 
 
+def members_by(host, key):
+    """The uplinks by which the connections of a host send or receive."""
+    return {qp[key] for qp in host.show('qp')['qps'] if qp['path'] and qp['state'] == 'RTS'}
+
+
+def expect_members(host, wanted):
+    """The connections with a direct uplink use these uplinks, and no others."""
+    names = {f'af_packet:{name}' for name in wanted}
+    for key in 'sends_by', 'receives_by':
+        until(20, lambda k=key: members_by(host, k) == names,
+              lambda k=key: f'{k} names {members_by(host, k)}, not {names}')
+
+
 def check_failover(load, host, name, fail, repair, way):
     before = failovers(host)
     load.wait_for_progress()
@@ -156,10 +170,14 @@ def check_failover(load, host, name, fail, repair, way):
     check_states(host, ['silent' if name == 'silent' else 'down', 'active'])
     load.wait_for_progress()
     expect_way(load.net, way)
+    if way == DIRECT:
+        expect_members(host, {SECOND})
     repair()
     check_states(host, ['active', 'backup'])
     load.wait_for_progress()
     expect_way(load.net, way)
+    if way == DIRECT:
+        expect_members(host, {INTERFACE})
     if failovers(host) != [before[0] + 1, before[1]]:
         raise Failure(f'failovers {failovers(host)}, before {before}: {host.daemon.errors()}')
 
@@ -168,7 +186,7 @@ def check_active_backup(build, separate=False, direct=False):
     arguments = [] if direct else ['--direct-uplink', 'none']
     with Bonded(build, 'active-backup', separate, arguments=arguments) as net:
         load = Load(build, net)
-        way = 'direct-uplink' if direct else 'uplink'
+        way = DIRECT if direct else 'uplink'
         expect_way(net, way)
         for name, (fail, repair) in net.failures().items():
             check_failover(load, net.hosts[0], name, fail, repair, way)
@@ -208,7 +226,7 @@ def check_share(namespace, before):
 
 def check_balance(build, direct=False):
     arguments = [] if direct else ['--direct-uplink', 'none']
-    way = 'direct-uplink' if direct else 'uplink'
+    way = DIRECT if direct else 'uplink'
     with Bonded(build, 'balance', separate=True, arguments=arguments) as net:
         load = Load(build, net)
         expect_way(net, way)
@@ -224,11 +242,15 @@ def check_balance(build, direct=False):
             check_states(net.hosts[0], ['silent' if name == 'silent' else 'down', 'active'])
             load.wait_for_progress()
             expect_way(net, way)
+            if direct:
+                expect_members(net.hosts[0], {SECOND})
             repair()
             check_states(net.hosts[0], ['active', 'active'])
         before = sent_by_interfaces(net.namespaces[0])
         load.wait_for_progress()
         check_share(net.namespaces[0], before)
+        if direct:
+            expect_members(net.hosts[0], {INTERFACE, SECOND})
         load.finish()
 
 

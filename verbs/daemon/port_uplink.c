@@ -8,6 +8,7 @@
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
 #include "poll/polling.h"
+#include "poll/receiving_member.h"
 #include "port/port.h"
 #include "process/log.h"
 
@@ -42,6 +43,7 @@ static void replace_uplink(struct packet_group *uplink)
 		engine_receive_uplink(clock_now());
 	}
 	port.uplink = uplink;
+	receiving_member_forget();
 	port_accept_uplink();
 	packet_group_close(old);
 	if (uplink && port_polling.irq_on && packet_group_irq_unmask(uplink))

@@ -29,6 +29,22 @@ static const char *reason_text(const struct qp *qp)
 	return way_reason_text(goes_with_device ? WAY_OF_DEVICE : qp->way_reason);
 }
 
+/* Datagrams of a QP have several destinations, and so several members. */
+static void copy_members(struct state_qp *entry, const struct qp *qp)
+{
+	const struct urxe_qp_attr *attr = &entry->attr;
+	const struct urxe_path *path = &attr->path;
+	struct urxe_gid source;
+
+	if (!entry->uplink || entry->init.type == URXE_QPT_UD)
+		return;
+	memcpy(source.raw, port.welcome.port.gids[path->sgid_index % VNIC_ATTACH_GIDS].raw,
+	       sizeof(source.raw));
+	entry->sends_by =
+		(uint8_t)(1 + tx_uplink_member(&port.tx, attr->dest_qpn, &source, &path->dgid));
+	entry->receives_by = packet_group_size(port.uplink) == 1 ? 1 : qp->receives_by;
+}
+
 static void copy_qp(struct state_qp *entry, const struct qp *of)
 {
 	const struct urxe_qp_attr *attr = &entry->attr;
@@ -39,6 +55,7 @@ static void copy_qp(struct state_qp *entry, const struct qp *of)
 	entry->way_reason = port.hca.hca ? reason_text(of) : NULL;
 	entry->direct = is_direct(attr);
 	entry->uplink = tx_by_uplink(&port.tx, attr->path.dmac);
+	copy_members(entry, of);
 	entry->memory = is_direct(attr) && state_document_copies(entry, qp);
 }
 

@@ -469,21 +469,34 @@ static uint32_t read_be32(const uint8_t *at)
 #define IPV6_SOURCE      20 /* also of a GRH */
 #define IPV6_DESTINATION 36
 
-/* The member of the direct uplink by which a frame of the engine leaves, as the switch chooses. */
-static uint32_t choose_member(const struct tx *tx, const uint8_t *frame, uint32_t qpn)
+/* The switch chooses the same. The addresses: their last 4 bytes. */
+static uint32_t choose_by_addresses(const struct tx *tx, uint32_t qpn, const uint8_t source[4],
+				    const uint8_t destination[4])
 {
 	const uint32_t n = packet_group_size(*tx->uplink);
+
+	return packet_group_choose(
+		packet_group_flow(qpn & 0xffffff, read_be32(source), read_be32(destination)), n,
+		*tx->uplink_carriers & ((1u << n) - 1));
+}
+
+/* The member of the direct uplink by which a frame of the engine leaves. */
+static uint32_t choose_member(const struct tx *tx, const uint8_t *frame, uint32_t qpn)
+{
 	const bool tagged = frame[12] == 0x81 && frame[13] == 0;
 	const uint8_t *network = frame + (tagged ? 18 : 14);
 	const bool v4 = network[-2] == 0x08;
 
-	if (n == 1)
+	if (packet_group_size(*tx->uplink) == 1)
 		return 0;
-	return packet_group_choose(
-		packet_group_flow(qpn & 0xffffff,
-				  read_be32(network + (v4 ? IPV4_SOURCE : IPV6_SOURCE)),
-				  read_be32(network + (v4 ? IPV4_DESTINATION : IPV6_DESTINATION))),
-		n, *tx->uplink_carriers & ((1u << n) - 1));
+	return choose_by_addresses(tx, qpn, network + (v4 ? IPV4_SOURCE : IPV6_SOURCE),
+				   network + (v4 ? IPV4_DESTINATION : IPV6_DESTINATION));
+}
+
+uint32_t tx_uplink_member(const struct tx *tx, uint32_t dest_qpn, const struct urxe_gid *source,
+			  const struct urxe_gid *destination)
+{
+	return choose_by_addresses(tx, dest_qpn, source->raw + 12, destination->raw + 12);
 }
 
 static uint32_t member_of_slot(const struct tx *tx, uint32_t slot)

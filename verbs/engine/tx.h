@@ -124,6 +124,12 @@ void tx_set_nic(struct tx *tx, struct vnic_driver *nic);
 void tx_pause_uplink(struct tx *tx, bool pause);
 /* Whether frames to that MAC address go by the direct uplink now. */
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6]);
+/*
+ * The member of the direct uplink by which packets of a connection leave now, without regard to
+ * tx_by_uplink. The port has a direct uplink.
+ */
+uint32_t tx_uplink_member(const struct tx *tx, uint32_t dest_qpn, const struct urxe_gid *source,
+			  const struct urxe_gid *destination);
 /* Whether the port receives UDP GSO packets now: not while the daemon wants to see all frames. */
 bool tx_has_gso(const struct tx *tx);
 /* Whether the port has the inbox of the process with that QPN of the device with that MAC. */

@@ -10,6 +10,7 @@
 #include "engine/clock.h"
 #include "objects/uverbs_file.h"
 #include "poll/polling.h"
+#include "poll/receiving_member.h"
 #include "port/port.h"
 #include "process/log.h"
 #include "queues/publish.h"
@@ -147,6 +148,8 @@ static uint32_t receive_from_uplink(uint64_t now)
 	for (uint32_t i = 0; i < n; i++)
 		frames[i] = (struct urxe_frame){
 			.data = received[i].data, .len = received[i].len, .from_wire = true};
+	if (packet_group_size(port.uplink) > 1)
+		receiving_member_note(frames, n, packet_group_rx_member(port.uplink));
 	run_input(now, frames, n);
 	packet_group_release(port.uplink);
 	tx_count(&port.tx, VNIC_DIRECT_UPLINK_RECEIVED, n);

@@ -50,7 +50,8 @@ struct qp {
 	bool number_taken;  /* the HCA's QPN is that of another process: only the HCA can execute it
 			     */
 	uint8_t way_reason; /* enum way_reason of hca/way.h */
-	bool flushing;      /* in port.flushing_qps */
+	uint8_t receives_by; /* 1 + member of the bond by which the last packet came; 0: unknown */
+	bool flushing;       /* in port.flushing_qps */
 	LIST_ENTRY(qp) flushing_link;
 };
 _Static_assert(offsetof(struct qp, sq) == URXE_CACHE_LINE &&

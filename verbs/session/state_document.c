@@ -95,6 +95,10 @@ static void write_qp(struct json_text *j, const struct state_qp *qp)
 	json_put_bool(j, "direct", qp->direct);
 	json_put_bool(j, "memory", qp->memory);
 	json_put_bool(j, "uplink", qp->uplink);
+	if (qp->sends_by)
+		json_put_number(j, "sends_by_socket", qp->sends_by - 1u);
+	if (qp->receives_by)
+		json_put_number(j, "receives_by_socket", qp->receives_by - 1u);
 	json_put_bool(j, "hca", qp->hca);
 	if (qp->way_reason)
 		json_put_string(j, "way_reason", qp->way_reason);

@@ -7,7 +7,7 @@
  *   pid, program
  *   qps       [{qpn, type, state, path_mtu, sgid_index, dgid, dmac, dest_qpn, rq_psn, sq_psn,
  *              sends, packets, receives, retries, rnr_retries, timeout, rate_limit, direct,
- *              memory, uplink, hca, way_reason, counters}]
+ *              memory, uplink, sends_by_socket, receives_by_socket, hca, way_reason, counters}]
  *     type, state    as in "RC" and "RTS"
  *     path_mtu       bytes
  *     dgid, dmac, dest_qpn
@@ -21,6 +21,9 @@
  *                    payloads of this queue pair's SENDs, and the process will try to have the
  *                    next one copied, too
  *     uplink         whether frames go to another host by the process's own packet socket
+ *     sends_by_socket, receives_by_socket
+ *                    the number, from 0, of the socket by which packets of a connection leave now,
+ *                    and by which the last one came; absent: no `uplink`, or unknown
  *     hca            whether the HCA executes the queue pair
  *     way_reason     why it does or does not; null: the device has no HCA
  *   mrs       [{key, pd, iova, length, access}]
@@ -47,7 +50,9 @@ struct state_qp {
 	struct urxe_counters counters;
 	bool direct;
 	bool memory;
-	bool uplink;            /* frames to other hosts go by the direct uplink */
+	bool uplink; /* frames to other hosts go by the direct uplink */
+	/* 1 + the number of the direct uplink's socket; 0: none, or unknown */
+	uint8_t sends_by, receives_by;
 	bool hca;               /* the HCA executes it */
 	const char *way_reason; /* NULL: the device has no HCA */
 };
@@ -79,7 +84,7 @@ void state_document_begin(int socket);
  */
 void state_document_send(const struct state_document *state, bool complete);
 
-/* Fills in all members but direct, memory, uplink, hca and way_reason. */
+/* Fills in all members but direct, memory, uplink, sends_by, receives_by, hca and way_reason. */
 void state_document_fill_qp(struct state_qp *entry, const struct urxe_qp *qp);
 /* Whether requests of the queue pair, of which `entry` is filled in, were copied, and the engine
  * would have the next one copied, if the peer's memory can be reached. */

@@ -146,6 +146,8 @@ void packet_group_irq_mask(struct packet_group *group);
 bool packet_group_irq_unmask(struct packet_group *group);
 /* Each call returns frames of one member; members take turns. */
 uint32_t packet_group_rx(struct packet_group *group, struct packet_port_frame *frames, uint32_t n);
+/* The member of the frames that the last packet_group_rx returned. */
+uint32_t packet_group_rx_member(const struct packet_group *group);
 void packet_group_release(struct packet_group *group);
 /* Sends by one member. */
 uint32_t packet_group_tx(struct packet_group *group, uint32_t member,

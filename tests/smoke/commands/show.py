@@ -93,6 +93,7 @@ def check_parts(found, processes):
                (os.getuid(), True, 2, 1, 0, f'env-{lease["pid"]}'))
     for qp in found['qps']:
         expect('queue pair', (qp['type'], qp['path_mtu'], qp['path']), ('RC', 4096, 'direct'))
+        expect('uplinks', (qp['sends_by'], qp['receives_by']), (None, None))
         if qp['state'] not in ('RTR', 'RTS'):
             raise Failure(f'a queue pair in use is in {qp["state"]}')
     expect('peers', sorted(qp['dest_qpn'] for qp in found['qps']),

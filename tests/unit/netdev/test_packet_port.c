@@ -291,6 +291,7 @@ static void members_take_turns(void **state)
 	assert_int_equal(packet_group_size(group), 2);
 	for (uint8_t i = 0; i < 4; i++) {
 		assert_int_equal(packet_group_rx(group, frames, 2), i < 2 ? 2 : 1);
+		assert_int_equal(packet_group_rx_member(group), i % 2);
 		assert_int_equal(frames[0].data[0], i % 2);
 		packet_group_release(group);
 	}

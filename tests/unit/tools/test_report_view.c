@@ -213,6 +213,69 @@ static void each_qp_shows_its_path(void **state)
 	json_decref(report);
 }
 
+static void assert_text_or_null(const json_t *qp, const char *name, const char *text)
+{
+	if (text)
+		assert_string_equal(json_string_value(json_object_get(qp, name)), text);
+	else
+		assert_true(json_is_null(json_object_get(qp, name)));
+}
+
+/* A process with sockets on both members of a bond. The numbers are those of a hostile process,
+ * too. */
+static void direct_qps_show_the_members_of_a_bond(void **state)
+{
+	static const struct {
+		const char *qp, *sends_by, *receives_by;
+	} rows[] = {
+		{"\"uplink\": true, \"sends_by_socket\": 1, \"receives_by_socket\": 0", "q", "p"},
+		{"\"uplink\": true, \"sends_by_socket\": 0", "p", NULL},
+		{"\"uplink\": true, \"sends_by_socket\": 2, \"receives_by_socket\": 7", NULL, NULL},
+		{"\"uplink\": false, \"sends_by_socket\": 1, \"receives_by_socket\": 1", NULL,
+		 NULL},
+	};
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *report = parse("{\"leases\": [{\"pid\": 1, \"qpn_first\": 4096, "
+				       "\"direct_uplinks\": [\"p\", \"q\"]}]}");
+		json_t *qp;
+
+		snprintf(text, sizeof(text), "{\"pid\": 1, \"dgid\": \"fe80::2\", %s}", rows[i].qp);
+		qp = parse(text);
+		json_object_set_new(report, "qps", json_pack("[o]", qp));
+		report_paths_add(report);
+		assert_text_or_null(qp, "sends_by", rows[i].sends_by);
+		assert_text_or_null(qp, "receives_by", rows[i].receives_by);
+		assert_null(json_object_get(qp, "sends_by_socket"));
+		json_decref(report);
+	}
+}
+
+/* The table has the columns of the members only if a queue pair has a direct uplink. */
+static void members_of_a_bond_have_columns(void **state)
+{
+	static const char *const qps[] = {"{\"qpn\": 5, \"sends_by\": null}",
+					  "{\"qpn\": 5, \"sends_by\": \"af_packet:eth1\"}"};
+	char *text = NULL;
+	size_t size;
+
+	(void)state;
+	for (int direct = 0; direct < 2; direct++) {
+		json_t *report = json_pack("{s:[o]}", "qps", parse(qps[direct]));
+		FILE *out = open_memstream(&text, &size);
+
+		report_view_print(out, report, "qp", false);
+		fclose(out);
+		assert_int_equal(!!strstr(text, "SENDS BY"), direct);
+		assert_int_equal(!!strstr(text, "RECEIVES BY"), direct);
+		assert_int_equal(!!strstr(text, "af_packet:eth1"), direct);
+		free(text);
+		json_decref(report);
+	}
+}
+
 /* A machine's queue pairs have its MAC, and GIDs that the host does not have. */
 static void machines_are_on_this_host(void **state)
 {
@@ -322,6 +385,8 @@ int main(void)
 		cmocka_unit_test(each_topic_shows_its_part_of_the_report),
 		cmocka_unit_test(machines_are_on_this_host),
 		cmocka_unit_test(each_qp_shows_its_path),
+		cmocka_unit_test(direct_qps_show_the_members_of_a_bond),
+		cmocka_unit_test(members_of_a_bond_have_columns),
 		cmocka_unit_test(zero_counters_show_only_with_all),
 		cmocka_unit_test(no_form_prints_control_characters),
 		cmocka_unit_test(json_escapes_control_characters),

@@ -249,6 +249,28 @@ static void add_path(const json_t *report, const struct lease_index *index, json
 	count_qp(rows, by_path, qp, &p);
 }
 
+/* Replaces the number of one of the process's sockets by the name of the uplink that it is on. */
+static void name_uplink(json_t *qp, const json_t *uplinks, const char *number, const char *name)
+{
+	const json_t *socket = json_object_get(qp, number);
+	json_t *uplink = json_is_integer(socket)
+				 ? json_array_get(uplinks, (size_t)json_integer_value(socket))
+				 : NULL;
+
+	json_object_set_new(qp, name, uplink ? json_incref(uplink) : json_null());
+	json_object_del(qp, number);
+}
+
+static void name_uplinks(const struct lease_index *index, json_t *qp)
+{
+	const json_t *lease = find_lease_by_pid(index, get_number(qp, "pid"));
+	const bool direct = !strcmp(get_text(qp, "path"), "direct-uplink");
+	const json_t *uplinks = direct ? json_object_get(lease, "direct_uplinks") : NULL;
+
+	name_uplink(qp, uplinks, "sends_by_socket", "sends_by");
+	name_uplink(qp, uplinks, "receives_by_socket", "receives_by");
+}
+
 void report_paths_add(json_t *report)
 {
 	json_t *rows = json_array(), *by_path = json_object(), *qp;
@@ -260,6 +282,7 @@ void report_paths_add(json_t *report)
 	json_array_foreach(index ? json_object_get(report, "qps") : NULL, i, qp)
 	{
 		add_path(report, index, qp, rows, by_path);
+		name_uplinks(index, qp);
 	}
 	free_lease_index(index);
 	json_decref(by_path);

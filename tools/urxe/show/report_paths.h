@@ -6,7 +6,15 @@
 #include <jansson.h>
 
 /*
- * Adds a `path` to each of the report's qps, null if the queue pair is not connected, and adds
+ * Adds to each of the report's qps
+ *
+ *   path         null if the queue pair is not connected
+ *   sends_by, receives_by
+ *                names of the uplinks by which a queue pair with the path "direct-uplink" sends
+ *                now, and by which its last packet came; null: another path, or not known. They
+ *                replace the numbers of the process's sockets (verbs/session/state_document.h)
+ *
+ * and adds
  *
  *   transports  [{process, pid, peer, peer_pid, path, why, qps, memory}]
  *     path      "direct": from the sender's thread into the receiver's inbox; "switch": through

@@ -182,7 +182,12 @@ static const struct text_table_column qp_columns[] = {
 	{"RESENT", "counters.retransmit", TABLE_TALLY},
 	{"PEER QPN", "dest_qpn", TABLE_QPN},
 	{"PEER", "dgid", TABLE_TEXT},
+	{"SENDS BY", "sends_by", TABLE_TEXT},
+	{"RECEIVES BY", "receives_by", TABLE_TEXT},
 };
+
+/* The last columns, which the table has only if a queue pair has a direct uplink. */
+#define DIRECT_UPLINK_COLUMNS 2
 
 /* Members that only --long prints, because the table has no room for them. */
 static const struct text_table_column qp_fields[] = {
@@ -211,14 +216,28 @@ static void print_qp(FILE *out, const json_t *qp)
 	putc('\n', out);
 }
 
+static bool has_direct_uplink(const json_t *qps)
+{
+	json_t *qp;
+	size_t i;
+
+	json_array_foreach(qps, i, qp)
+	{
+		if (json_is_string(json_object_get(qp, "sends_by")))
+			return true;
+	}
+	return false;
+}
+
 static void print_qps(FILE *out, const json_t *report, bool all)
 {
 	const json_t *qps = json_object_get(report, "qps");
+	const size_t hidden = has_direct_uplink(qps) ? 0 : DIRECT_UPLINK_COLUMNS;
 	json_t *qp;
 	size_t i;
 
 	if (!all) {
-		text_table_print(out, qps, qp_columns, N(qp_columns));
+		text_table_print(out, qps, qp_columns, N(qp_columns) - hidden);
 		return;
 	}
 	json_array_foreach(qps, i, qp)

@@ -219,15 +219,28 @@ static json_t *make_uid(uid_t uid)
 	return uid == (uid_t)-1 ? json_null() : json_integer(uid);
 }
 
-static json_t *make_lease(uint32_t block, const struct session *c)
+/* The names of the uplinks on which the process has sockets, in the order of its sockets. */
+static json_t *make_direct_uplinks(const struct vswitch *sw, const struct session *s)
+{
+	const uint32_t members = s->has_uplink_socket ? s->uplink_members : 0;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; members >> i; i++)
+		if (members >> i & 1)
+			json_array_append_new(list, make_text(sw->uplink_ports[i].name));
+	return list;
+}
+
+static json_t *make_lease(const struct vswitch *sw, uint32_t block, const struct session *c)
 {
 	pid_t pid = vnic_server_pid(c->conn);
 
-	return json_pack("{s:i, s:i, s:i, s:o, s:i, s:o, s:o, s:b}", "qpn_first",
+	return json_pack("{s:i, s:i, s:i, s:o, s:i, s:o, s:o, s:b, s:o}", "qpn_first",
 			 (int)(block << LEASE_SHIFT), "qpn_count", (int)LEASE_QPNS, "port",
 			 (int)c->port.number, "process", make_text(c->port.name), "pid", (int)pid,
 			 "uid", make_uid(vnic_server_uid(c->conn)), "mac",
-			 make_mac(vnic_server_qp_mac(c->conn)), "asked", (int)c->asked);
+			 make_mac(vnic_server_qp_mac(c->conn)), "asked", (int)c->asked,
+			 "direct_uplinks", make_direct_uplinks(sw, c));
 }
 
 static json_t *make_leases(const struct report *r)
@@ -238,8 +251,8 @@ static json_t *make_leases(const struct report *r)
 
 	for (block = 0; block < LEASE_BLOCKS; block++)
 		if (t->owner[block])
-			json_array_append_new(list,
-					      make_lease(block, get_session(t->owner[block])));
+			json_array_append_new(list, make_lease(r->sessions->sw, block,
+							       get_session(t->owner[block])));
 	return list;
 }
 

@@ -27,11 +27,14 @@
  *           - roce: "v1", "v2" or "v1, v2"
  *           - used: it backs the device; reason: why it does not
  *           - null: unknown, or there is none
- * leases    [{qpn_first, qpn_count, port, process, pid, uid, mac, asked}], one row a block of QPNs
+ * leases    [{qpn_first, qpn_count, port, process, pid, uid, mac, asked, direct_uplinks}], one row a
+ *           block of QPNs
  *           - port: number of the process' port, the same for all of its blocks
  *           - process: name of that port
  *           - mac: of the process' queue pairs, the host's or that of its virtual machine
  *           - asked: the daemon has asked the process for its state
+ *           - direct_uplinks: names of the ports on whose interfaces the process has sockets, in
+ *             their order
  * ids       [{process, pid, id, space, type, state, cm, src, dst, qpn, peer_qpn, events}], rdma_cm
  *           - id: the number by which the program names it
  *           - space: port space, "TCP", "UDP", "IB" or "IPOIB"

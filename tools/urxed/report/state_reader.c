@@ -181,6 +181,8 @@ static const struct member qp_members[] = {
 	{"direct", KIND_BOOL},
 	{"memory", KIND_BOOL},
 	{"uplink", KIND_BOOL},
+	{"sends_by_socket", KIND_NUMBER},
+	{"receives_by_socket", KIND_NUMBER},
 	{"hca", KIND_BOOL},
 	{"way_reason", KIND_TEXT | KIND_NULL},
 	{NULL, 0},
