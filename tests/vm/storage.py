@@ -157,6 +157,8 @@ class Pair:
 
     def begin(self):
         self.client.wait_neighbour(self.server.address)
+        # Requests wait while the server boots, for longer than the 120 s at which the kernel reports a fault by default.
+        self.client.run('echo 1200 >/proc/sys/kernel/hung_task_timeout_secs')
         self.protocol.begin(self.server, self.client)
 
     def boot_server_again(self):
