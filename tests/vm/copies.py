@@ -12,11 +12,11 @@ import sys
 from ends import CHECKED, run_pair
 from guest import Machine
 from host import Failure, free_port, main, until, wait_listening
-from rdma import on_guest, on_host
+from rdma import PATIENT, on_guest, on_host
 from verbs import Lab, add_host
 
 # Without an end, so that the test sees the queue pairs at work.
-ENDLESS = [[f'ib_{kind}_bw', '-F', '-s', '65536', '-D', '600'] for kind in ('write', 'read', 'send')]
+ENDLESS = [[f'ib_{kind}_bw', '-F', '-s', '65536', '-D', '600', *PATIENT] for kind in ('write', 'read', 'send')]
 CHECK_COPIED = CHECKED[0]
 SECONDS = 60
 

@@ -15,12 +15,12 @@ from nic import ping
 from verbs import Lab, add_host
 from vm import VERBS_CHECK, VmImage
 from host import Failure, free_port, main, wait_listening
-from rdma import on_guest, on_host
+from rdma import PATIENT, on_guest, on_host
 
 FLOW = 'tests/migrate/verbs_flow'
 REPLACEMENTS, PORT, SECONDS = 10, 18600, 120
 PAUSE = 0.5  # seconds of traffic between two replacements
-BANDWIDTH = ['ib_write_bw', '-F', '-D', '20', '-t', '18']
+BANDWIDTH = ['ib_write_bw', '-F', '-D', '20', *PATIENT]
 
 
 def replace_all(*devices):
