@@ -71,7 +71,8 @@ int urxe_checkpoint_resume(void);
  * -EADDRNOTAVAIL, -EADDRINUSE: the device has another MAC address than the saved one, lacks an
  * address that a queue pair or rdma_cm ID uses, or another process has the port of an ID. -EPERM:
  * the process has rdma_cm IDs, and its user is neither root nor that of urxed. -EFAULT: registered
- * memory is missing. -ENOMEM; errors of read(2) and of the attachment to urxed.
+ * memory is missing. -ETIMEDOUT: urxed has not answered a question for 5 s. -ENOMEM; errors of
+ * read(2) and of the attachment to urxed.
  */
 int urxe_checkpoint_restore(int fd);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "checkpoint/error_text.h"
+#include "checkpoint/rdmacm_restore.h"
 #include "checkpoint/rebuild.h"
 #include "checkpoint/ring_mapping.h"
 #include "objects/uverbs_file.h"
@@ -99,8 +100,10 @@ static int place_duplicate(int fd, const struct descriptor_record *d)
 
 static int open_rdmacm(const struct descriptor_record *d)
 {
-	int fd = rdmacm_open(O_CLOEXEC);
+	int fd = rdmacm_open_until(O_CLOEXEC, restore_deadline());
 
+	if (fd == -ETIMEDOUT)
+		return checkpoint_fail(fd, "descriptor %u: urxed does not answer", d->number);
 	return fd < 0 ? checkpoint_fail(fd, "descriptor %u: cannot open rdma_cm: %s", d->number,
 					strerror(-fd))
 		      : fd;

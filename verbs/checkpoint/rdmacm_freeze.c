@@ -4,17 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "checkpoint/error_text.h"
-#include "engine/clock.h"
 #include "rdmacm/daemon_socket.h"
 #include "rdmacm/file.h"
 #include "rdmacm/ids.h"
-
-/* Between two attempts. */
-#define PAUSE_NS 20000
 
 uint32_t frozen_index(const struct frozen_devices *all, const struct rdmacm_file *file)
 {
@@ -110,31 +105,17 @@ static int freeze_device(struct frozen_device *d, uint64_t deadline)
 	return get_states(d, deadline);
 }
 
-static int lock_file(struct rdmacm_file *file, uint64_t deadline)
-{
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-
-	while (pthread_mutex_trylock(&file->lock)) {
-		if (clock_monotonic() >= deadline)
-			return checkpoint_fail(
-				-ETIMEDOUT, "a thread waits for an answer to an rdma_cm command");
-		nanosleep(&pause, NULL);
-	}
-	return 0;
-}
-
 static int add_device(struct frozen_devices *all, struct rdmacm_file *file, uint64_t deadline)
 {
 	struct frozen_device *devices =
 		realloc(all->devices, (all->n + 1) * sizeof(struct frozen_device));
-	int rc;
 
 	if (!devices)
 		return -ENOMEM;
 	all->devices = devices;
-	rc = lock_file(file, deadline);
-	if (rc)
-		return rc;
+	if (!rdmacm_lock_until(file, deadline))
+		return checkpoint_fail(-ETIMEDOUT,
+				       "a thread waits for an answer to an rdma_cm command");
 	if (file->opening % 2 == 0) {
 		pthread_mutex_unlock(&file->lock);
 		return 0;

@@ -6,13 +6,23 @@
 
 #include "checkpoint/error_text.h"
 #include "checkpoint/rebuild.h"
+#include "engine/clock.h"
 #include "rdmacm/daemon_socket.h"
 #include "rdmacm/file.h"
 #include "rdmacm/ids.h"
 
+/* For each answer of urxed, as at the sockets of the vNIC (vnic/common/attach_socket.c). */
+#define ANSWER_NS UINT64_C(5000000000)
+
+uint64_t restore_deadline(void)
+{
+	return clock_monotonic() + ANSWER_NS;
+}
+
 static int explain(int rc)
 {
 	switch (rc) {
+	case -ETIMEDOUT: return checkpoint_fail(rc, "urxed does not answer");
 	case -EBADMSG: return checkpoint_fail(rc, "an rdma_cm record is damaged");
 	case -EPROTONOSUPPORT:
 		return checkpoint_fail(rc, "a later version of urxed has written the rdma_cm "
@@ -41,7 +51,7 @@ static int give_record(struct rdmacm_file *file, const struct image_rdmacm_state
 	struct rdmacm_request request =
 		rdmacm_request_make(file, CM_ATTACH_RESTORE, state->bytes.at,
 				    (uint32_t)state->bytes.length, sizeof(file->token));
-	int rc = rdmacm_daemon_try(file, &request, &response, UINT64_MAX);
+	int rc = rdmacm_daemon_try(file, &request, &response, restore_deadline());
 
 	if (!rc)
 		rc = response.reply.status;
@@ -87,14 +97,18 @@ int rdmacm_restore(const struct rebuilt *r)
 	for (uint32_t i = 0; !rc && i < r->image->n[CHECKPOINT_RDMACM]; i++) {
 		struct rdmacm_file *file = r->devices[i].file;
 
-		pthread_mutex_lock(&file->lock);
+		if (!rdmacm_lock_until(file, restore_deadline()))
+			return explain(-ETIMEDOUT);
 		rc = restore_device(r->image, i, file);
 		pthread_mutex_unlock(&file->lock);
 	}
 	return rc;
 }
 
-/* If the daemon has ended, the next one gets the IDs as those of any other process. */
+/*
+ * If the daemon has ended, the next one gets the IDs as those of any other process. If it does not
+ * answer in time, it thaws the device before it runs later commands of the process.
+ */
 void rdmacm_restored(const struct rebuilt *r)
 {
 	struct rdmacm_response response;
@@ -107,8 +121,9 @@ void rdmacm_restored(const struct rebuilt *r)
 
 		if (!r->image->rdmacms[i].n_states)
 			continue;
-		pthread_mutex_lock(&file->lock);
-		(void)rdmacm_daemon_try(file, &request, &response, UINT64_MAX);
+		if (!rdmacm_lock_until(file, restore_deadline()))
+			continue;
+		(void)rdmacm_daemon_try(file, &request, &response, restore_deadline());
 		pthread_mutex_unlock(&file->lock);
 	}
 }

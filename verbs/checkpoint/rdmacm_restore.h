@@ -3,12 +3,17 @@
 #ifndef URXE_VERBS_CHECKPOINT_RDMACM_RESTORE_H
 #define URXE_VERBS_CHECKPOINT_RDMACM_RESTORE_H
 
+#include <stdint.h>
+
 struct rebuilt;
+
+/* Until when a restoration that asks urxed now waits for the answer, as clock_monotonic(). */
+uint64_t restore_deadline(void);
 
 /*
  * The process has its queue pair numbers already, and its devices are open. The IDs stand still.
  * The caller closes the devices after an error, and nothing is left of them. Errors as
- * urxe_checkpoint_restore.
+ * urxe_checkpoint_restore; -ETIMEDOUT: urxed does not answer.
  */
 int rdmacm_restore(const struct rebuilt *r);
 /* The engine runs: the IDs go on. */

@@ -59,6 +59,7 @@ static int explain(const struct process_record *process, int rc)
 
 	switch (rc) {
 	case -EBUSY: return explain_busy();
+	case -ETIMEDOUT: return checkpoint_fail(rc, "urxed does not answer");
 	case -EEXIST:
 		return checkpoint_fail(rc,
 				       "another process of this host has the queue pair "

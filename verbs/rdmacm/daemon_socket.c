@@ -22,6 +22,32 @@
 /* Replies that a file does not wait for: to one that freezes or saves it, and to its thaw. */
 #define DUE_MAX 2
 
+/* --- Waiting */
+
+static int poll_timeout(uint64_t deadline)
+{
+	uint64_t now = clock_monotonic(), ms;
+
+	if (deadline <= now)
+		return 0;
+	ms = (deadline - now + 999999) / 1000000;
+	return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+static bool await_packet(int socket, uint64_t deadline)
+{
+	struct pollfd fd = {.fd = socket, .events = POLLIN};
+	int n;
+
+	/* The receive waits itself. */
+	if (deadline == UINT64_MAX)
+		return true;
+	do
+		n = poll(&fd, 1, poll_timeout(deadline));
+	while (n < 0 ? errno == EINTR : !n && clock_monotonic() < deadline);
+	return n;
+}
+
 /* --- Connecting */
 
 /* Only root's daemon or this user's daemon gets the process's commands. */
@@ -34,8 +60,31 @@ static bool is_trusted(int fd)
 	       (cred.uid == 0 || cred.uid == geteuid());
 }
 
-/* -ENODEV: no daemon, as where the kernel's module is not loaded. */
-static int connect_socket(void)
+/* connect(2) waits while the daemon's queue of connections is full. UINT64_MAX: no limit. */
+static int limit_sending(int fd, uint64_t deadline)
+{
+	int ms = deadline == UINT64_MAX ? 0 : poll_timeout(deadline);
+	struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+
+	/* 0 would be no limit. */
+	if (deadline != UINT64_MAX && !ms)
+		limit.tv_usec = 1;
+	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ? -errno : 0;
+}
+
+static int connect_to(int fd, const struct sockaddr_un *address, uint64_t deadline)
+{
+	int rc = limit_sending(fd, deadline);
+
+	if (rc)
+		return rc;
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)))
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	return limit_sending(fd, UINT64_MAX);
+}
+
+/* -ENODEV: no daemon, as where the kernel's module is not loaded. -ETIMEDOUT. */
+static int connect_socket(uint64_t deadline)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd, rc;
@@ -46,9 +95,11 @@ static int connect_socket(void)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (!connect(fd, (const struct sockaddr *)&address, sizeof(address)) && is_trusted(fd))
+	rc = connect_to(fd, &address, deadline);
+	if (!rc && !is_trusted(fd))
+		rc = -EPERM;
+	if (!rc)
 		return fd;
-	rc = errno ? -errno : -EPERM;
 	close(fd);
 	return rc == -ENOENT || rc == -ECONNREFUSED ? -ENODEV : rc;
 }
@@ -62,7 +113,8 @@ static int send_hello(int socket, const struct rdmacm_file *file)
 }
 
 /* Sets fds to the descriptors of the welcome; a descriptor that did not come is -1. */
-static int receive_welcome(int socket, struct cm_attach_welcome *w, int fds[CM_ATTACH_FDS])
+static int receive_welcome(int socket, struct cm_attach_welcome *w, int fds[CM_ATTACH_FDS],
+			   uint64_t deadline)
 {
 	union {
 		struct cmsghdr header;
@@ -77,6 +129,8 @@ static int receive_welcome(int socket, struct cm_attach_welcome *w, int fds[CM_A
 	ssize_t n;
 
 	memset(fds, -1, CM_ATTACH_FDS * sizeof(int));
+	if (!await_packet(socket, deadline))
+		return -ETIMEDOUT;
 	do
 		n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
@@ -140,16 +194,16 @@ static int open_events(struct rdmacm_file *file, const int fds[CM_ATTACH_FDS])
 }
 
 /* Claims file->token, or gets a token where that is 0. 0, or a negative errno value. */
-static int greet_daemon(struct rdmacm_file *file)
+static int greet_daemon(struct rdmacm_file *file, uint64_t deadline)
 {
-	int fd = connect_socket(), fds[CM_ATTACH_FDS] = {-1, -1}, rc;
+	int fd = connect_socket(deadline), fds[CM_ATTACH_FDS] = {-1, -1}, rc;
 	struct cm_attach_welcome w = {0};
 
 	if (fd < 0)
 		return fd;
 	rc = send_hello(fd, file);
 	if (!rc)
-		rc = receive_welcome(fd, &w, fds);
+		rc = receive_welcome(fd, &w, fds, deadline);
 	if (rc) {
 		for (int i = 0; i < CM_ATTACH_FDS; i++)
 			close_descriptor(&fds[i]);
@@ -175,14 +229,14 @@ static void close_socket(struct rdmacm_file *file)
 	file->n_due = 0;
 }
 
-int rdmacm_daemon_connect(struct rdmacm_file *file)
+int rdmacm_daemon_connect(struct rdmacm_file *file, uint64_t deadline)
 {
 	int rc;
 
 	file->token = file->fetched = 0;
 	file->lost_at = 0;
 	file->daemon_gone = false;
-	rc = greet_daemon(file);
+	rc = greet_daemon(file, deadline);
 	return rc ? rc : rdmacm_reconnect_add(file);
 }
 
@@ -211,7 +265,7 @@ void rdmacm_daemon_retry(struct rdmacm_file *file)
 	int rc = -ETIME;
 
 	if (clock_monotonic() - file->lost_at < reconnect_timeout())
-		rc = greet_daemon(file);
+		rc = greet_daemon(file, UINT64_MAX);
 	if (rc == -EPERM || rc == -EPROTO || rc == -ETIME) {
 		give_up(file, rc);
 		return;
@@ -236,30 +290,6 @@ bool rdmacm_daemon_sought(const struct rdmacm_file *file)
 }
 
 /* --- Replies */
-
-static int poll_timeout(uint64_t deadline)
-{
-	uint64_t now = clock_monotonic(), ms;
-
-	if (deadline <= now)
-		return 0;
-	ms = (deadline - now + 999999) / 1000000;
-	return ms > INT_MAX ? INT_MAX : (int)ms;
-}
-
-static bool await_packet(int socket, uint64_t deadline)
-{
-	struct pollfd fd = {.fd = socket, .events = POLLIN};
-	int n;
-
-	/* The receive waits itself. */
-	if (deadline == UINT64_MAX)
-		return true;
-	do
-		n = poll(&fd, 1, poll_timeout(deadline));
-	while (n < 0 ? errno == EINTR : !n && clock_monotonic() < deadline);
-	return n;
-}
 
 static int receive_reply(struct rdmacm_file *file, struct rdmacm_response *response)
 {

@@ -10,8 +10,11 @@
 
 #include "rdmacm/file.h"
 
-/* Connects a new file; file->event_set is open. 0, or a negative errno value. */
-int rdmacm_daemon_connect(struct rdmacm_file *file);
+/*
+ * Connects a new file; file->event_set is open. 0, or a negative errno value: -ETIMEDOUT if the
+ * daemon does not answer until `deadline` (clock_monotonic(); UINT64_MAX: no limit).
+ */
+int rdmacm_daemon_connect(struct rdmacm_file *file, uint64_t deadline);
 /* For close(2); also for a file that is not connected. */
 void rdmacm_daemon_disconnect(struct rdmacm_file *file);
 

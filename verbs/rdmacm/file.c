@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/clock.h"
 #include "rdmacm/daemon_socket.h"
 #include "rdmacm/ids.h"
 #include "rdmacm/kernel.h"
@@ -122,6 +123,22 @@ static void release_file(struct fd_object *object)
 	pthread_mutex_unlock(&rdmacm_files_lock);
 }
 
+/* --- Locks by attempts */
+
+#define PAUSE_NS 20000 /* between two attempts */
+
+bool rdmacm_lock_until(struct rdmacm_file *file, uint64_t deadline)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	while (pthread_mutex_trylock(&file->lock)) {
+		if (clock_monotonic() >= deadline)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
 /* --- Opening */
 
 /* NULL: no memory. */
@@ -184,7 +201,7 @@ static int set_flags(int fd, int flags)
 }
 
 /* The reconnecting thread sees the file already, hence the lock. */
-static int open_file(struct rdmacm_file *file, int flags, int *fd)
+static int open_file(struct rdmacm_file *file, int flags, uint64_t deadline, int *fd)
 {
 	int rc;
 
@@ -193,12 +210,12 @@ static int open_file(struct rdmacm_file *file, int flags, int *fd)
 	file->pid = getpid();
 	rc = make_descriptors(file, fd);
 	if (!rc)
-		rc = rdmacm_daemon_connect(file);
+		rc = rdmacm_daemon_connect(file, deadline);
 	pthread_mutex_unlock(&file->lock);
 	return rc ? rc : set_flags(*fd, flags);
 }
 
-int rdmacm_open(int flags)
+int rdmacm_open_until(int flags, uint64_t deadline)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct rdmacm_file *file;
@@ -208,7 +225,7 @@ int rdmacm_open(int flags)
 	file = alloc_file();
 	if (!file)
 		return -ENOMEM;
-	rc = open_file(file, flags, &fd);
+	rc = open_file(file, flags, deadline, &fd);
 	if (!rc)
 		rc = fd_install(fd, &file->fd);
 	if (!rc)
@@ -216,4 +233,9 @@ int rdmacm_open(int flags)
 	close_descriptor(&fd);
 	release_file(&file->fd);
 	return rc;
+}
+
+int rdmacm_open(int flags)
+{
+	return rdmacm_open_until(flags, UINT64_MAX);
 }

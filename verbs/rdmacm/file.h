@@ -82,6 +82,12 @@ static inline bool rdmacm_is_open(const struct rdmacm_file *file,
 void rdmacm_lock_both(struct rdmacm_file *a, struct rdmacm_file *b);
 void rdmacm_unlock_both(struct rdmacm_file *a, struct rdmacm_file *b);
 
+/*
+ * Takes file->lock by attempts, so that the thread takes part in no deadlock. False: another thread
+ * had it until `deadline` (clock_monotonic()).
+ */
+bool rdmacm_lock_until(struct rdmacm_file *file, uint64_t deadline);
+
 /* --- layout.c: members that many commands of rdma/rdma_user_cm.h have in common */
 
 #define RDMACM_NOWHERE 0xffff

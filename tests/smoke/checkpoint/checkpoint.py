@@ -207,6 +207,31 @@ def check_silent_daemon(build):
         end_connections(pair)
 
 
+def refuse_to_restore(pair, reason):
+    """Another process is not restored while the daemon stands still."""
+    pair.save()
+    pair.traveller.kill()
+    daemon = pair.hosts[0].daemon
+    daemon.kill(signal.SIGSTOP)
+    try:
+        copy = Commanded(pair.hosts[0], pair.build, 'restore', *pair.files, program=pair.program)
+        answer = copy.answer()
+    finally:
+        daemon.kill(signal.SIGCONT)
+    if not re.fullmatch(reason, answer):
+        raise Failure(answer)
+    copy.kill()
+    pair.hosts[0].show('qp')  # the daemon has seen the end of both processes
+    pair.restore()
+
+
+def check_restore_silent_daemon(build):
+    """A restoration waits for a daemon that does not answer for some seconds only; a later one works."""
+    with connected(build) as pair:
+        refuse_to_restore(pair, r'error ETIMEDOUT: descriptor \d+: urxed does not answer')
+        end_connections(pair)
+
+
 def check_connections_damaged(build):
     """A truncated stream is refused; then the whole one is restored."""
     with connected(build) as pair:

@@ -27,6 +27,7 @@
 
 #include "rdmacm/rdmacm.h"
 
+#define QUEUE  8   /* connections that the daemon has not accepted, and one more */
 #define DEVICE 200 /* descriptor of the device; no other one gets this number */
 #define NUMBER 7   /* of each ID that the daemon creates */
 #define UID    0x1234
@@ -52,7 +53,7 @@ static int setup(void **state)
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CM_ATTACH_SOCKET_NAME, dir);
 	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	return bind(listener, (const struct sockaddr *)&address, sizeof(address)) ||
-	       listen(listener, 8);
+	       listen(listener, QUEUE);
 }
 
 static int teardown(void **state)
@@ -175,6 +176,52 @@ static void open_device(pthread_t *server)
 	fd_duplicated(fd, DEVICE);
 	fd_remove(fd);
 	close(fd);
+}
+
+#define MS UINT64_C(1000000)
+
+static uint64_t in_ms(uint64_t ms)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 * MS + (uint64_t)now.tv_nsec + ms * MS;
+}
+
+/* A daemon that stands still: the kernel connects the program, and the welcome does not come. */
+static void opening_waits_for_a_welcome_until_its_deadline(void **state)
+{
+	int socket;
+
+	(void)state;
+	assert_int_equal(rdmacm_open_until(O_CLOEXEC, in_ms(20)), -ETIMEDOUT);
+	socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(socket >= 0);
+	close(socket);
+}
+
+/* Other programs have filled the queue of that daemon's connections. */
+static void opening_waits_for_a_connection_until_its_deadline(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fds[QUEUE + 1], n;
+
+	(void)state;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CM_ATTACH_SOCKET_NAME, dir);
+	for (n = 0; n <= QUEUE; n++) {
+		fds[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		assert_int_equal(
+			connect(fds[n], (const struct sockaddr *)&address, sizeof(address)), 0);
+	}
+	assert_int_equal(rdmacm_open_until(O_CLOEXEC, in_ms(20)), -ETIMEDOUT);
+	assert_int_equal(rdmacm_open_until(O_CLOEXEC, in_ms(0)), -ETIMEDOUT);
+	while (n--) {
+		int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+		assert_true(socket >= 0);
+		close(socket);
+		close(fds[n]);
+	}
 }
 
 static void close_device(pthread_t server)
@@ -549,6 +596,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(closing_the_last_device_leaves_no_descriptor),
+		cmocka_unit_test(opening_waits_for_a_welcome_until_its_deadline),
+		cmocka_unit_test(opening_waits_for_a_connection_until_its_deadline),
 		cmocka_unit_test(a_waiting_thread_ignores_the_next_device),
 		cmocka_unit_test(replies_of_an_event_are_cached),
 		cmocka_unit_test(a_command_drops_cached_replies),
