@@ -10,7 +10,7 @@
 
 #include <netdev/netdev.h>
 
-#include "port.h"
+#include "netdev_ops.h"
 
 struct frame_buffer {
 	uint8_t *data;

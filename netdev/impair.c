@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "frame_buffer.h"
-#include "port.h"
+#include "netdev_ops.h"
 #include "prng.h"
 
 /* Frames in a queue: windows of 64 packets of 64 connections. */

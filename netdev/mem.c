@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "frame_buffer.h"
-#include "port.h"
+#include "netdev_ops.h"
 
 struct mem_ring {
 	_Atomic uint32_t head; /* frames sent; the sender writes it */

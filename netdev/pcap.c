@@ -7,7 +7,7 @@
 #include <pcap/pcap.h>
 
 #include "error_text.h"
-#include "port.h"
+#include "netdev_ops.h"
 
 /* libpcap's own limit (MAXIMUM_SNAPLEN): libpcap's readers refuse longer packets. */
 #define SNAPLEN 262144

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Instructions of classic BPF that compare the destination QPN of RoCE packets with blocks of
- * QPNs, for the filters of packet ports and of urxed's own packet socket (dpdk/packet_filter.c).
+ * QPNs, for the filters of packet ports and of urxed's own packet socket
+ * (dpdk/sockets/packet_filter.c).
  */
 #ifndef URXE_NETDEV_PACKET_QPN_FILTER_H
 #define URXE_NETDEV_PACKET_QPN_FILTER_H

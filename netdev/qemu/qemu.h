@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "port.h"
+#include "netdev_ops.h"
 
 /* Frames per system call. */
 #define QEMU_BURST 64

@@ -39,7 +39,7 @@ RULES = {
 
 # Files with further permitted headers, which no other file of their folder may include.
 EXCEPTIONS = {
-    r'netdev/dpdk/[a-z_]+\.[ch]$': DPDK,
+    r'netdev/(dpdk/([a-z]+/)?[a-z_0-9]+|xdp/arp_nd_socket)\.[ch]$': DPDK,
     r'tools/urxed/switch/tables/dpdk_[a-z_]+\.[ch]$': DPDK,
     r'tests/bench/limits/dpdk_[a-z_]+\.c$': DPDK,
     r'tools/urxed/cm/ucma[a-z_]*\.[ch]$': r'rdma/rdma_user_cm\.h$',

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "urxed/switch/port.h"
+#include "urxed/switch/switch_port.h"
 
 #define CAPTURE_RING_BYTES (4u << 20) /* of records; a power of 2 */
 #define CAPTURE_REASON     32         /* with its NUL */

@@ -10,7 +10,7 @@
 #include <vnic/inbox.h>
 
 #include "urxed/qp1/gsi.h"
-#include "urxed/switch/port.h"
+#include "urxed/switch/switch_port.h"
 
 struct row {
 	const char *name;

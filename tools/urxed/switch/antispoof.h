@@ -10,7 +10,7 @@
 #include "urxed/hostnet/host.h"
 #include "urxed/session/qpn_lease.h"
 #include "urxed/switch/classify.h"
-#include "urxed/switch/port.h"
+#include "urxed/switch/switch_port.h"
 #include "urxed/switch/tables/remote_qp_acl.h"
 
 /* The tables that antispoof_check reads. */

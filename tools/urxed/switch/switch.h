@@ -23,7 +23,7 @@
 #include "urxed/hostnet/host.h"
 #include "urxed/hostnet/neigh.h"
 #include "urxed/session/qpn_lease.h"
-#include "urxed/switch/port.h"
+#include "urxed/switch/switch_port.h"
 #include "urxed/switch/tables/fdb.h"
 
 /* Ports that the daemon opens at its start (--uplink). */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "dpdk/qp1_ring.h"
+#include "dpdk/sockets/qp1_ring.h"
 
 #include <stddef.h>
 
 #include <netdev/packet_port.h>
 
-#include "dpdk/packet_filter.h"
+#include "dpdk/sockets/packet_filter.h"
 
 /* A MAD of 256 bytes with all headers is shorter than 384 bytes. So the ring has 6,800 places. */
 #define PAYLOAD 512

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Finds the socket that a DPDK driver opened and does not show to its caller. */
-#ifndef URXE_NETDEV_DPDK_DRIVER_SOCKET_H
-#define URXE_NETDEV_DPDK_DRIVER_SOCKET_H
+#ifndef URXE_NETDEV_DPDK_SOCKETS_DRIVER_SOCKET_H
+#define URXE_NETDEV_DPDK_SOCKETS_DRIVER_SOCKET_H
 
 #include <stdint.h>
 

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "shm/layout.h"
+#include "shm/shm_layout.h"
 
 struct netdev_shm_peer {
 	struct netdev_shm_fds fds;

@@ -8,8 +8,8 @@
  *
  *    in_frames + copies = out_frames + drops
  */
-#ifndef URXE_URXED_SWITCH_PORT_H
-#define URXE_URXED_SWITCH_PORT_H
+#ifndef URXE_URXED_SWITCH_SWITCH_PORT_H
+#define URXE_URXED_SWITCH_SWITCH_PORT_H
 
 #include <stdbool.h>
 #include <stdint.h>

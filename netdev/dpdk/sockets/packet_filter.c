@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "dpdk/packet_filter.h"
+#include "dpdk/sockets/packet_filter.h"
 
 #include <errno.h>
 #include <linux/filter.h>

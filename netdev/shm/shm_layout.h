@@ -6,8 +6,8 @@
  * A ring position counts entries and wraps at 2^32. The producer alone writes `head`, the consumer
  * alone `tail`. `waiting` is 1 while the consumer sleeps; the producer that clears it also wakes.
  */
-#ifndef URXE_NETDEV_SHM_LAYOUT_H
-#define URXE_NETDEV_SHM_LAYOUT_H
+#ifndef URXE_NETDEV_SHM_SHM_LAYOUT_H
+#define URXE_NETDEV_SHM_SHM_LAYOUT_H
 
 #include <netdev/shm.h>
 #include <stdalign.h>

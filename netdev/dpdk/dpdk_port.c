@@ -20,20 +20,20 @@
 #include <netdev/packet_port.h>
 #include <netdev/vhost.h>
 
-#include "dpdk/arp_nd_socket.h"
+#include "dpdk/dpdk_interrupt.h"
 #include "dpdk/driver_call.h"
-#include "dpdk/driver_socket.h"
 #include "dpdk/eal.h"
-#include "dpdk/epoll_pair.h"
-#include "dpdk/interrupt.h"
-#include "dpdk/packet_filter.h"
-#include "dpdk/packet_socket.h"
 #include "dpdk/pci_driver.h"
 #include "dpdk/pool.h"
-#include "dpdk/qp1_ring.h"
+#include "dpdk/sockets/driver_socket.h"
+#include "dpdk/sockets/epoll_pair.h"
+#include "dpdk/sockets/packet_filter.h"
+#include "dpdk/sockets/packet_socket.h"
+#include "dpdk/sockets/qp1_ring.h"
 #include "dpdk/spec.h"
 #include "error_text.h"
-#include "port.h"
+#include "netdev_ops.h"
+#include "xdp/arp_nd_socket.h"
 #include "xdp/xdp_program.h"
 
 #define BURST 64

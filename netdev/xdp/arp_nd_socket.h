@@ -3,8 +3,8 @@
  * A packet socket that receives ARP, RARP and neighbor discovery for an af_xdp port, whose XDP
  * program leaves them to the kernel. The kernel does not answer for addresses that only urxed has.
  */
-#ifndef URXE_NETDEV_DPDK_ARP_ND_SOCKET_H
-#define URXE_NETDEV_DPDK_ARP_ND_SOCKET_H
+#ifndef URXE_NETDEV_XDP_ARP_ND_SOCKET_H
+#define URXE_NETDEV_XDP_ARP_ND_SOCKET_H
 
 #include <rte_mbuf.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "dpdk/packet_socket.h"
+#include "dpdk/sockets/packet_socket.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

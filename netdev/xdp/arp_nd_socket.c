@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "dpdk/arp_nd_socket.h"
+#include "xdp/arp_nd_socket.h"
 
 #include <errno.h>
 #include <linux/if_packet.h>
@@ -10,8 +10,8 @@
 #include <rte_common.h>
 #include <rte_ether.h>
 
-#include "dpdk/packet_filter.h"
-#include "dpdk/packet_socket.h"
+#include "dpdk/sockets/packet_filter.h"
+#include "dpdk/sockets/packet_socket.h"
 
 static int open_socket(struct arp_nd_socket *socket, unsigned int ifindex)
 {

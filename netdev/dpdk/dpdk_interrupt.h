@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The receive interrupt of queue 0 of a DPDK device, for a port that sleeps (port.c). The interrupt
- * is disabled except before a sleep, since each one may cost an exit of a virtual machine.
+ * The receive interrupt of queue 0 of a DPDK device, for a port that sleeps (dpdk_rx.c). The
+ * interrupt is disabled except before a sleep, since each one may cost an exit of a virtual
+ * machine.
  */
-#ifndef URXE_NETDEV_DPDK_INTERRUPT_H
-#define URXE_NETDEV_DPDK_INTERRUPT_H
+#ifndef URXE_NETDEV_DPDK_DPDK_INTERRUPT_H
+#define URXE_NETDEV_DPDK_DPDK_INTERRUPT_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Filters for packet sockets on an interface that carries the host's own traffic, too. */
-#ifndef URXE_NETDEV_DPDK_PACKET_FILTER_H
-#define URXE_NETDEV_DPDK_PACKET_FILTER_H
+#ifndef URXE_NETDEV_DPDK_SOCKETS_PACKET_FILTER_H
+#define URXE_NETDEV_DPDK_SOCKETS_PACKET_FILTER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "port.h"
+#include "netdev_ops.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * management. Packets of data that fill the port's ring lose no management datagram, whose sender
  * would repeat it after seconds only (IBA 12.9.8.4). An HCA has such a queue for QP1, too.
  */
-#ifndef URXE_NETDEV_DPDK_QP1_RING_H
-#define URXE_NETDEV_DPDK_QP1_RING_H
+#ifndef URXE_NETDEV_DPDK_SOCKETS_QP1_RING_H
+#define URXE_NETDEV_DPDK_SOCKETS_QP1_RING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "dpdk/driver_socket.h"
+#include "dpdk/sockets/driver_socket.h"
 
 #include <dirent.h>
 #include <stdbool.h>

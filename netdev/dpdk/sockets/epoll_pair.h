@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* One descriptor for poll(2) that stands for two: dpdk_wait_fd of a port with two sockets. */
-#ifndef URXE_NETDEV_DPDK_EPOLL_PAIR_H
-#define URXE_NETDEV_DPDK_EPOLL_PAIR_H
+#ifndef URXE_NETDEV_DPDK_SOCKETS_EPOLL_PAIR_H
+#define URXE_NETDEV_DPDK_SOCKETS_EPOLL_PAIR_H
 
 /*
  * Returns an epoll descriptor of both; `a` or `b` may be -1. -1: the kernel refused. While it is

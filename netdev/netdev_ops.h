@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The operations that each kind of port implements, for port.c, which calls them. */
-#ifndef URXE_NETDEV_PORT_H
-#define URXE_NETDEV_PORT_H
+/* The operations that each kind of port implements, for netdev.c, which calls them. */
+#ifndef URXE_NETDEV_NETDEV_OPS_H
+#define URXE_NETDEV_NETDEV_OPS_H
 
 #include <netdev/netdev.h>
 
-/* All but rx, tx and close may be NULL; port.c then returns the default of netdev.h. */
+/* All but rx, tx and close may be NULL; netdev.c then returns the default of netdev.h. */
 struct netdev_ops {
 	uint32_t (*rx)(struct netdev *port, uint64_t now, struct netdev_frame *frames, uint32_t n);
 	uint32_t (*tx)(struct netdev *port, uint64_t now, const struct netdev_frame *frames,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "dpdk/epoll_pair.h"
+#include "dpdk/sockets/epoll_pair.h"
 
 #include <stdbool.h>
 #include <sys/epoll.h>

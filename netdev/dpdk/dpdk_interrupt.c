@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "dpdk/interrupt.h"
+#include "dpdk/dpdk_interrupt.h"
 
 #include <errno.h>
 #include <string.h>

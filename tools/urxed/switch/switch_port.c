@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/switch/port.h"
+#include "urxed/switch/switch_port.h"
 
 #include <stddef.h>
 

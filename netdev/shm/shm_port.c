@@ -11,8 +11,8 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 
-#include "port.h"
-#include "shm/layout.h"
+#include "netdev_ops.h"
+#include "shm/shm_layout.h"
 
 #define MTU_MIN 576u
 #define MTU_MAX 9000u
