@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which frames a DPDK port receives: modes of the device, MACs, VLANs, and blocks of QPNs. */
+#include "dpdk/dpdk_port.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include <netdev/packet_port.h>
+
+#include "dpdk/sockets/packet_filter.h"
+#include "dpdk/sockets/packet_socket.h"
+#include "xdp/xdp_program.h"
+
+#define QPN_BLOCKS (1u << (24 - PACKET_PORT_QPN_SHIFT))
+
+int dpdk_port_set_allmulticast(struct netdev *netdev)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+
+	/* Other devices do so since they were started, or cannot: see configure_device(). */
+	return port->has_groups ? rte_eth_allmulticast_enable(port->id) : 0;
+}
+
+int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks, uint32_t n)
+{
+	bool apart = port->qp1.port && !qp1_ring_enable(&port->qp1, true);
+
+	return packet_filter_roce(port->packet_fd, !apart, blocks, n);
+}
+
+/* The port's ring has a filter that passes packets to QP1, too; rc: the result of setting it. */
+static int receive_all(const struct dpdk_port *port, int rc)
+{
+	return rc ?: qp1_ring_enable(&port->qp1, false);
+}
+
+int dpdk_port_set_promiscuous(struct netdev *netdev, bool on)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	int err = on ? rte_eth_promiscuous_enable(port->id) : rte_eth_promiscuous_disable(port->id);
+
+	/* Some devices have this mode for unicast frames only. */
+	if (!err && on)
+		err = dpdk_port_set_allmulticast(netdev);
+	if (!err && port->packet_fd >= 0)
+		err = on ? receive_all(port, packet_filter_incoming(port->packet_fd))
+			 : dpdk_port_receive_roce(port, NULL, 0);
+	if (!err && port->xdp_blocks)
+		xdp_program_set_blocks(port->xdp_blocks, NULL, 0);
+	/* A device without this mode receives all frames. */
+	return err == -ENOTSUP ? 0 : err;
+}
+
+bool dpdk_port_can_exclude_qpns(struct netdev *netdev)
+{
+	const struct dpdk_port *port = to_dpdk(netdev);
+
+	return (port->packet_fd >= 0 || port->xdp_blocks) && rte_eth_promiscuous_get(port->id) != 1;
+}
+
+int dpdk_port_exclude_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t n)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+
+	if (!dpdk_port_can_exclude_qpns(netdev))
+		return -ENOTSUP;
+	if (!port->xdp_blocks)
+		return dpdk_port_receive_roce(port, blocks, n);
+	xdp_program_set_blocks(port->xdp_blocks, blocks, n);
+	return 0;
+}
+
+/* All other blocks of the 24-bit QPNs; returns their number. */
+static uint32_t complement_blocks(uint16_t all[QPN_BLOCKS], const uint16_t *blocks, uint32_t n)
+{
+	bool admitted[QPN_BLOCKS] = {false};
+	uint32_t others = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		admitted[blocks[i] % QPN_BLOCKS] = true;
+	for (uint32_t i = 0; i < QPN_BLOCKS; i++)
+		if (!admitted[i])
+			all[others++] = (uint16_t)i;
+	return others;
+}
+
+int dpdk_port_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t n)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	uint16_t others[QPN_BLOCKS];
+
+	if (!dpdk_port_can_exclude_qpns(netdev))
+		return -ENOTSUP;
+	if (!port->xdp_blocks)
+		return receive_all(port, packet_filter_admitted(port->packet_fd, blocks, n));
+	xdp_program_set_blocks(port->xdp_blocks, others, complement_blocks(others, blocks, n));
+	return 0;
+}
+
+/* The drivers of af_packet and af_xdp have no function for MACs. */
+int dpdk_port_add_mac(struct netdev *netdev, const uint8_t mac[6])
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	int fd = port->packet_fd >= 0 ? port->packet_fd : port->arp_nd.fd, err;
+	struct rte_ether_addr address;
+
+	if (fd >= 0)
+		return packet_socket_add_mac(fd, port->ifindex, mac);
+	memcpy(address.addr_bytes, mac, RTE_ETHER_ADDR_LEN);
+	err = rte_eth_dev_mac_addr_add(port->id, &address, 0);
+	if (err)
+		err = rte_eth_promiscuous_enable(port->id);
+	/* A device without this mode receives all frames. */
+	return err == -ENOTSUP ? 0 : err;
+}
+
+/* The driver replaces its list by the one that it is given. */
+int dpdk_port_add_group(struct netdev *netdev, const uint8_t mac[6])
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+
+	if (!port->has_groups)
+		return 0;
+	if (port->n_groups == NETDEV_GROUPS)
+		return -ENOSPC;
+	memcpy(port->groups[port->n_groups++].addr_bytes, mac, RTE_ETHER_ADDR_LEN);
+	return rte_eth_dev_set_mc_addr_list(port->id, port->groups, port->n_groups);
+}
+
+int dpdk_port_add_vlan(struct netdev *netdev, uint16_t vlan)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+
+	return port->filters_vlans ? rte_eth_dev_vlan_filter(port->id, vlan, 1) : 0;
+}

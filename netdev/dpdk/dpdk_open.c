@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Opens DPDK ports: starts the EAL, and finds, probes and configures the device. */
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rte_dev.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+
+#include <netdev/vhost.h>
+
+#include "dpdk/dpdk_port.h"
+#include "dpdk/driver_call.h"
+#include "dpdk/eal.h"
+#include "dpdk/pci_driver.h"
+#include "dpdk/pool.h"
+#include "dpdk/sockets/driver_socket.h"
+#include "dpdk/sockets/packet_socket.h"
+#include "dpdk/spec.h"
+#include "error_text.h"
+#include "xdp/xdp_program.h"
+
+/* Descriptors per ring. The pool has buffers for both rings and for the bursts. */
+#define DESCRIPTORS 1024
+#define BURSTS      (4 * DPDK_BURST)
+
+/* An Ethernet header and one 802.1Q tag. */
+#define FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN)
+
+/* virtio writes a header into the buffer, and some devices the FCS. */
+#define DRIVER_ROOM 64
+
+#define MTU_DEFAULT RTE_ETHER_MTU
+/* A frame and its headroom must fit a packet buffer's 16-bit length. */
+#define MTU_MAX 32000u
+
+/* The kernel creates the tap's interface with the default MTU. */
+static int set_iface_mtu(const char *iface, uint32_t mtu)
+{
+	struct ifreq ifr = {.ifr_mtu = (int)mtu};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	memcpy(ifr.ifr_name, iface, IF_NAMESIZE);
+	if (ioctl(fd, SIOCSIFMTU, &ifr))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/*
+ * The device's largest MTU; 65535 for a driver that reports none. net_tap sends no longer frames
+ * than the default, whatever the interface's MTU is.
+ */
+static uint32_t device_mtu(const struct dpdk_spec *spec, const struct rte_eth_dev_info *info,
+			   uint32_t asked)
+{
+	if (spec->iface_mtu)
+		return spec->iface_mtu;
+	if (spec->kind == DPDK_TAP)
+		return MTU_DEFAULT;
+	if (spec->kind == DPDK_OTHER && !asked)
+		return RTE_MIN(MTU_DEFAULT, info->max_mtu);
+	if (spec->kind == DPDK_OTHER && info->max_rx_pktlen > FRAME_OVERHEAD)
+		return RTE_MIN(info->max_mtu, info->max_rx_pktlen - FRAME_OVERHEAD);
+	return asked ? asked : MTU_DEFAULT;
+}
+
+static enum dpdk_pool_use pool_use(const struct dpdk_spec *spec)
+{
+	switch (spec->kind) {
+	case DPDK_AF_XDP: return DPDK_POOL_XDP;
+	case DPDK_OTHER: return DPDK_POOL_DEVICE;
+	default: return DPDK_POOL_COPIED;
+	}
+}
+
+static int create_pool(struct dpdk_port *port, const struct dpdk_spec *spec)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+	uint32_t room = RTE_MAX(port->frame_max + DRIVER_ROOM, RTE_MAX(spec->buffer, 2048u));
+	uint32_t held = spec->kind == DPDK_AF_PACKET ? 0 : 2 * DESCRIPTORS;
+	int socket = rte_eth_dev_socket_id(port->id);
+
+	snprintf(name, sizeof(name), "urxe_port_%u", port->id);
+	port->pool =
+		spec->memory
+			? dpdk_pool_create_in(name, spec->memory, spec->memory_size, room, socket)
+			: dpdk_pool_create(name, held + BURSTS, room, pool_use(spec), socket);
+	return port->pool ? 0 : -rte_errno;
+}
+
+/* Sets the MTU of devices that DPDK owns; others have the MTU of a kernel's interface. */
+static int start_device(struct dpdk_port *port, const struct dpdk_spec *spec, bool interrupt)
+{
+	struct rte_eth_conf conf = {
+		.rxmode.mtu = spec->kind == DPDK_OTHER ? port->mtu : 0,
+		.rxmode.offloads = port->filters_vlans ? RTE_ETH_RX_OFFLOAD_VLAN_FILTER : 0,
+		.intr_conf.rxq = interrupt,
+	};
+	uint16_t rx = DESCRIPTORS, tx = DESCRIPTORS;
+	int socket = rte_eth_dev_socket_id(port->id);
+
+	return rte_eth_dev_configure(port->id, 1, 1, &conf)
+		      ?: rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx, &tx)
+		      ?: rte_eth_rx_queue_setup(port->id, 0, rx, socket, NULL, port->pool)
+		      ?: rte_eth_tx_queue_setup(port->id, 0, tx, socket, NULL)
+		      ?: (spec->kind == DPDK_AF_PACKET ? dpdk_start_keeping_mac(port->id)
+						       : rte_eth_dev_start(port->id));
+}
+
+/* uio devices have no interrupt per queue, and net_virtio then fails if one is requested. */
+static bool wants_interrupt(const struct dpdk_spec *spec)
+{
+	return spec->kind == DPDK_VHOST ||
+	       (spec->kind == DPDK_OTHER && (!spec->pci || pci_driver_is_vfio(spec->devargs)));
+}
+
+static int configure_device(struct dpdk_port *port, const struct dpdk_spec *spec)
+{
+	const bool wanted = wants_interrupt(spec);
+	int err = start_device(port, spec, wanted || spec->kind == DPDK_TAP);
+
+	if (err && wanted)
+		err = start_device(port, spec, false);
+	else if (!err && wanted)
+		dpdk_interrupt_open(&port->interrupt, port->id, !spec->pci);
+	if (err)
+		return err;
+	port->has_groups = !rte_eth_dev_set_mc_addr_list(port->id, NULL, 0);
+	/* For neighbor discovery; net_af_packet lacks this function: see use_packet_socket(). */
+	if (!port->has_groups)
+		rte_eth_allmulticast_enable(port->id);
+	return rte_eth_macaddr_get(port->id, &port->mac);
+}
+
+/* virtio devices filter VLANs by default; other devices only on request. */
+static bool filters_vlans_by_default(const struct rte_eth_dev_info *info)
+{
+	return !strcmp(info->driver_name, "net_virtio") &&
+	       info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
+}
+
+static int start_port(struct dpdk_port *port, const struct dpdk_spec *spec, uint32_t asked)
+{
+	struct rte_eth_dev_info info;
+	int err;
+
+	err = rte_eth_dev_info_get(port->id, &info);
+	if (err)
+		return err;
+	port->mtu = device_mtu(spec, &info, asked);
+	if (asked && asked < port->mtu)
+		port->mtu = asked;
+	port->mtu = RTE_MIN(port->mtu, MTU_MAX);
+	port->frame_max = port->mtu + FRAME_OVERHEAD;
+	port->filters_vlans = filters_vlans_by_default(&info);
+	err = create_pool(port, spec) ?: configure_device(port, spec);
+	if (!err && spec->kind == DPDK_TAP) {
+		port->driver_fd = rte_eth_dev_rx_intr_ctl_q_get_fd(port->id, 0);
+		err = set_iface_mtu(spec->iface, port->mtu);
+	}
+	return err;
+}
+
+static bool find_device(const char *devargs, uint16_t *id)
+{
+	struct rte_dev_iterator iterator;
+
+	if (rte_eth_iterator_init(&iterator, devargs))
+		return false;
+	*id = rte_eth_iterator_next(&iterator);
+	if (*id == RTE_MAX_ETHPORTS)
+		return false;
+	rte_eth_iterator_cleanup(&iterator);
+	return true;
+}
+
+/* The EAL has probed the PCI device of its start already, as well as devices that are open. */
+static int probe_device(const char *text, struct dpdk_port *port, const struct dpdk_spec *spec,
+			char *error, uint32_t error_size)
+{
+	char hint[128];
+	int err;
+
+	if (find_device(spec->devargs, &port->id))
+		return dpdk_port_is_open(port->id)
+			       ? error_text_set(error, error_size, -EEXIST,
+						"%s: this process has opened it already", text)
+			       : 0;
+	err = spec->kind == DPDK_AF_XDP ? xdp_program_clear(text, spec->ifindex, error, error_size)
+					: 0;
+	if (err)
+		return err;
+	err = spec->kind == DPDK_AF_PACKET ? dpdk_probe_without_fanout(spec->devargs)
+					   : rte_dev_probe(spec->devargs);
+	if (err && spec->pci) {
+		pci_driver_hint(spec->devargs, rte_eal_has_hugepages(), hint, sizeof(hint));
+		return error_text_set(error, error_size, err,
+				      "%s: DPDK cannot open the device: %s (%s)", text, hint,
+				      dpdk_log_reason());
+	}
+	if (err)
+		return error_text_set(error, error_size, err, "%s: DPDK cannot open the device: %s",
+				      text, dpdk_log_reason());
+	if (!find_device(spec->devargs, &port->id))
+		return error_text_set(error, error_size, -ENODEV, "%s: not an Ethernet device",
+				      text);
+	return 0;
+}
+
+/*
+ * Without the filter, all of the host's traffic would pass through the ring and wake the port. The
+ * port works without it, too, so a refused filter is no error; nor is a missing ring for QP1.
+ */
+static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
+{
+	port->driver_fd = port->packet_fd = fd;
+	/* The other half of the ring is for frames that the kernel is sending. */
+	port->unsent.limit = spec->ring / 2;
+	if (fd < 0)
+		return 0;
+	qp1_ring_open(&port->qp1, spec->ifindex);
+	packet_socket_ignore_outgoing(fd);
+	dpdk_port_receive_roce(port, NULL, 0);
+	return packet_socket_add_allmulti(fd, spec->ifindex);
+}
+
+/* `fd`: the driver's own socket, -1 = none. */
+static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
+{
+	if (spec->kind == DPDK_AF_PACKET)
+		return use_packet_socket(port, spec, fd);
+	if (spec->kind != DPDK_AF_XDP)
+		return 0;
+	port->driver_fd = fd;
+	port->xdp_blocks = xdp_program_map_blocks(spec->ifindex);
+	return arp_nd_socket_open(&port->arp_nd, spec->ifindex);
+}
+
+static int open_device(const char *text, const struct dpdk_spec *spec, struct dpdk_port *port,
+		       uint32_t mtu, char *error, uint32_t error_size)
+{
+	struct driver_sockets others; /* open before the driver's own */
+	int err;
+
+	err = dpdk_eal_start(spec, error, error_size);
+	if (err)
+		return err;
+	port->drop_own = spec->kind == DPDK_AF_PACKET;
+	port->is_tap = spec->kind == DPDK_TAP;
+	port->ifindex = spec->ifindex;
+	port->no_mac = spec->kind == DPDK_VHOST;
+	port->reports_link = spec->kind == DPDK_VHOST || spec->kind == DPDK_OTHER;
+	driver_socket_list(&others, spec->kind == DPDK_AF_XDP ? AF_XDP : AF_PACKET);
+	err = probe_device(text, port, spec, error, error_size);
+	if (err)
+		return err;
+	err = start_port(port, spec, mtu)
+		      ?: use_driver_socket(port, spec, driver_socket_find(&others));
+	if (!err) {
+		dpdk_port_set_open(port->id, true);
+		return 0;
+	}
+	dpdk_interrupt_close(&port->interrupt);
+	dpdk_port_close_device(port->id);
+	rte_mempool_free(port->pool);
+	return error_text_set(error, error_size, err, "%s: DPDK cannot start the device: %s (%s)",
+			      text, strerror(-err), dpdk_log_reason());
+}
+
+static int open_port(const char *text, const struct dpdk_spec *spec, uint32_t mtu,
+		     struct netdev **port, char *error, uint32_t error_size)
+{
+	struct dpdk_port *new = calloc(1, sizeof(*new));
+	int err;
+
+	if (!new)
+		return error_text_set(error, error_size, -ENOMEM, "out of memory");
+	new->netdev.ops = &dpdk_port_ops;
+	new->driver_fd = new->packet_fd = new->wait_fd = -1;
+	new->interrupt = DPDK_INTERRUPT_NONE;
+	new->arp_nd = ARP_ND_SOCKET_CLOSED;
+	dpdk_log_hold();
+	err = open_device(text, spec, new, mtu, error, error_size);
+	dpdk_log_release();
+	if (!err) {
+		*port = &new->netdev;
+		return 0;
+	}
+	dpdk_port_close_sockets(new);
+	free(new);
+	return err;
+}
+
+int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char *error,
+		     uint32_t error_size)
+{
+	struct dpdk_spec spec;
+
+	return dpdk_spec_parse(text, &spec, error, error_size)
+		       ?: open_port(text, &spec, mtu, port, error, error_size);
+}
+
+int netdev_vhost_open(const struct netdev_vhost_spec *vhost, uint32_t mtu, void *memory,
+		      size_t size, struct netdev **port, char *error, uint32_t error_size)
+{
+	struct dpdk_spec spec;
+	int err = dpdk_spec_vhost(vhost, &spec, error, error_size);
+
+	spec.memory = memory;
+	spec.memory_size = size;
+	return err ?: open_port(vhost->path, &spec, mtu, port, error, error_size);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A port on a DPDK ethdev device, with one receive and one transmit queue, for the daemon's
+ * uplinks: what its files share. A port belongs to one thread.
+ */
+#ifndef URXE_NETDEV_DPDK_DPDK_PORT_H
+#define URXE_NETDEV_DPDK_DPDK_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+
+#include <netdev/netdev.h>
+
+#include "dpdk/dpdk_interrupt.h"
+#include "dpdk/sockets/qp1_ring.h"
+#include "netdev_ops.h"
+#include "xdp/arp_nd_socket.h"
+
+/* Most frames of one call of the driver. */
+#define DPDK_BURST 64
+
+struct dpdk_port {
+	struct netdev netdev;
+	uint16_t id;
+	uint16_t received_count;
+	bool drop_own;        /* the ring contains the host's own frames, too */
+	bool wait_taken;      /* netdev_wait_fd was called */
+	unsigned int ifindex; /* of the kernel's interface below af_packet and af_xdp */
+	int driver_fd;        /* the driver's own descriptor for poll; -1 = none */
+	int packet_fd;        /* af_packet: driver_fd, the socket of the driver's rings; else -1 */
+	struct {
+		uint32_t frames; /* upper bound */
+		uint32_t limit;
+		uint64_t at;    /* next attempt to send them */
+		uint64_t pause; /* from that one to the next, ns */
+	} unsent;               /* frames in the transmit ring of the packet socket */
+	struct dpdk_interrupt interrupt;
+	uint64_t active_at;          /* time of the last received or sent frame */
+	uint64_t poll_at;            /* when to poll without an interrupt */
+	uint64_t guest_until;        /* end of the time after a vhost guest's arrival */
+	struct arp_nd_socket arp_nd; /* af_xdp; else closed */
+	struct qp1_ring qp1;         /* af_packet; else closed */
+	int wait_fd;          /* epoll set of driver_fd and of the other socket; -1 = not open */
+	uint64_t *xdp_blocks; /* af_xdp: xdp_program_map_blocks; else NULL */
+	uint32_t mtu;
+	uint32_t frame_max;
+	struct rte_ether_addr mac;
+	bool is_tap;
+	bool reports_link; /* a virtual machine's connection, or a cable */
+	bool no_mac;       /* all devices of the driver have one address */
+	bool filters_vlans;
+	bool has_groups;                             /* the driver has a list of multicast MACs */
+	struct rte_ether_addr groups[NETDEV_GROUPS]; /* of netdev_add_group */
+	uint32_t n_groups;
+	struct rte_mempool *pool;
+	struct rte_mbuf *received[DPDK_BURST]; /* frames of the last netdev_rx */
+	uint64_t missed; /* af_packet: frames lost because the ring was full */
+	uint64_t counters[NETDEV_COUNTER_COUNT];
+};
+
+static inline struct dpdk_port *to_dpdk(struct netdev *port)
+{
+	return (struct dpdk_port *)port;
+}
+
+extern const struct netdev_ops dpdk_port_ops;
+
+/* --- Frames: dpdk_rx.c and dpdk_tx.c. */
+
+uint32_t dpdk_port_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames, uint32_t n);
+/* Frees the frames of the last dpdk_port_rx. */
+void dpdk_port_free_received(struct dpdk_port *port);
+
+uint32_t dpdk_port_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
+		      uint32_t n);
+/* Makes the kernel send frames that it left in the transmit ring of the packet socket. */
+void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now);
+
+/* --- Which frames the port receives: dpdk_filter.c. 0, or a negative errno value. */
+
+/*
+ * Sets the filters of the port's ring and of the ring for QP1: RoCE except to queue pairs of the n
+ * blocks of QPNs. Packets to QP1 may come to both rings in between, which their receiver knows by
+ * their transaction IDs.
+ */
+int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks, uint32_t n);
+
+/* The operations of netdev.h. */
+int dpdk_port_set_allmulticast(struct netdev *netdev);
+int dpdk_port_set_promiscuous(struct netdev *netdev, bool on);
+bool dpdk_port_can_exclude_qpns(struct netdev *netdev);
+int dpdk_port_exclude_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t n);
+int dpdk_port_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t n);
+int dpdk_port_add_mac(struct netdev *netdev, const uint8_t mac[6]);
+int dpdk_port_add_group(struct netdev *netdev, const uint8_t mac[6]);
+int dpdk_port_add_vlan(struct netdev *netdev, uint16_t vlan);
+
+/* --- Closing: dpdk_port.c. */
+
+/* Closes the sockets beside the driver's own, and their epoll set. */
+void dpdk_port_close_sockets(struct dpdk_port *port);
+/* Closes the device, and removes it from DPDK, so that the name of a virtual one is free again. */
+void dpdk_port_close_device(uint16_t id);
+/* Whether this process has opened a port with DPDK's number `id`: the EAL would open it twice. */
+bool dpdk_port_is_open(uint16_t id);
+void dpdk_port_set_open(uint16_t id, bool open);
+
+#endif

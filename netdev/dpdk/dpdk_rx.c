@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Receives frames of a DPDK port: from the driver, from the sockets beside it, and before a sleep.
+ */
+#include "dpdk/dpdk_port.h"
+
+#include <rte_ethdev.h>
+
+#include "dpdk/sockets/packet_socket.h"
+
+/*
+ * Silence before the port enables its interrupt, which costs a wake-up and may cost an exit of a
+ * virtual machine.
+ */
+#define ARM_NS 4000000
+/*
+ * Poll interval in spite of an enabled interrupt. net_vhost returns no frame while DPDK's own
+ * thread has the queue, even one from before the enable.
+ */
+#define FALLBACK_POLL_NS 1000000000
+/*
+ * The same for a time after a guest has come. net_vhost raises no interrupt for the announcements
+ * that it makes for a migrated guest (VHOST_USER_SEND_RARP); QEMU orders the last one 1.05 s after
+ * the guest's start.
+ */
+#define GUEST_POLL_NS 5000000
+#define GUEST_NS      1500000000
+
+/* Counts a frame that a bridge or the interface has sent back. */
+static bool is_own(struct dpdk_port *port, const uint8_t *frame, uint32_t length)
+{
+	const struct rte_ether_hdr *ether = (const void *)frame;
+
+	if (!port->drop_own || length < sizeof(*ether) ||
+	    !rte_is_same_ether_addr(&ether->src_addr, &port->mac))
+		return false;
+	port->counters[NETDEV_RX_OWN]++;
+	return true;
+}
+
+static void count_received(struct dpdk_port *port, uint32_t length)
+{
+	port->counters[NETDEV_RX_FRAMES]++;
+	port->counters[NETDEV_RX_BYTES] += length;
+}
+
+static bool keep_frame(struct dpdk_port *port, struct rte_mbuf *mbuf)
+{
+	if (mbuf->nb_segs > 1 && rte_pktmbuf_linearize(mbuf)) {
+		port->counters[NETDEV_RX_BAD]++;
+		return false;
+	}
+	if (is_own(port, rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len))
+		return false;
+	count_received(port, mbuf->data_len);
+	return true;
+}
+
+void dpdk_port_free_received(struct dpdk_port *port)
+{
+	if (port->received_count)
+		rte_pktmbuf_free_bulk(port->received, port->received_count);
+	port->received_count = 0;
+	qp1_ring_release(&port->qp1);
+}
+
+/*
+ * A short silence is polled, as on a port without a descriptor, and so is a device whose interrupt
+ * has not come for a frame yet, since it may not work. Frames from before the enable are received
+ * here.
+ */
+static uint16_t prepare_sleep(struct dpdk_port *port, uint64_t now, struct rte_mbuf **mbufs,
+			      uint16_t n)
+{
+	uint64_t quiet = now - port->active_at;
+	uint16_t count = 0;
+
+	if (quiet < ARM_NS)
+		dpdk_interrupt_reset(&port->interrupt);
+	else if (dpdk_interrupt_arm(&port->interrupt))
+		count = rte_eth_rx_burst(port->id, 0, mbufs, n);
+	if (dpdk_interrupt_take_change(&port->interrupt))
+		port->guest_until = now + GUEST_NS;
+	port->poll_at = now + (dpdk_interrupt_is_reliable(&port->interrupt)
+				       ? FALLBACK_POLL_NS
+				       : netdev_poll_interval_ns(quiet));
+	if (now < port->guest_until && port->poll_at > now + GUEST_POLL_NS)
+		port->poll_at = now + GUEST_POLL_NS;
+	return count;
+}
+
+/* poll(2) also returns for a pending error of a packet socket, such as an interface that is down.
+ */
+static void clear_errors(const struct dpdk_port *port)
+{
+	packet_socket_clear_error(port->packet_fd);
+	if (qp1_ring_fd(&port->qp1) >= 0)
+		packet_socket_clear_error(qp1_ring_fd(&port->qp1));
+}
+
+static uint16_t receive_burst(struct dpdk_port *port, uint64_t now, struct rte_mbuf **mbufs,
+			      uint16_t n)
+{
+	uint16_t count = rte_eth_rx_burst(port->id, 0, mbufs, n);
+
+	if (!count && port->wait_taken && port->packet_fd >= 0)
+		clear_errors(port);
+	/* ARP and ND frames are few: one recvmsg per empty ring. */
+	if (!count && port->arp_nd.fd >= 0) {
+		mbufs[0] = arp_nd_socket_recv(&port->arp_nd, port->pool);
+		count = mbufs[0] != NULL;
+	}
+	if (!count && port->wait_taken && port->interrupt.fd >= 0)
+		count = prepare_sleep(port, now, mbufs, n);
+	if (count) {
+		port->active_at = now;
+		dpdk_interrupt_disarm(&port->interrupt);
+	}
+	return count;
+}
+
+/* Receives further bursts while all frames are dropped: no frames must mean an empty ring. */
+static void receive_kept(struct dpdk_port *port, uint64_t now, uint32_t n)
+{
+	struct rte_mbuf *mbufs[DPDK_BURST];
+	uint16_t count, i;
+
+	while (n && !port->received_count) {
+		count = receive_burst(port, now, mbufs, n < DPDK_BURST ? n : DPDK_BURST);
+		if (!count)
+			break;
+		for (i = 0; i < count; i++) {
+			if (keep_frame(port, mbufs[i]))
+				port->received[port->received_count++] = mbufs[i];
+			else
+				rte_pktmbuf_free(mbufs[i]);
+		}
+	}
+}
+
+/* Returns how many of the frames are left, at the start of the array. */
+static uint32_t keep_qp1_frames(struct dpdk_port *port, struct netdev_frame *frames, uint32_t n)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (is_own(port, frames[i].data, frames[i].len))
+			continue;
+		count_received(port, frames[i].len);
+		frames[kept++] = frames[i];
+	}
+	return kept;
+}
+
+/* As receive_kept: no frames must mean an empty ring. */
+static uint32_t receive_qp1(struct dpdk_port *port, struct netdev_frame *frames, uint32_t n)
+{
+	uint32_t received, kept = 0;
+
+	while (!kept && (received = qp1_ring_rx(&port->qp1, frames, n))) {
+		kept = keep_qp1_frames(port, frames, received);
+		if (!kept)
+			qp1_ring_release(&port->qp1);
+	}
+	return kept;
+}
+
+/* At most half of the frames are for QP1, so that these keep no data waiting. */
+uint32_t dpdk_port_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames, uint32_t n)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	uint32_t first;
+
+	dpdk_port_free_received(port);
+	first = receive_qp1(port, frames, (n + 1) / 2);
+	frames += first;
+	receive_kept(port, now, n - first);
+	if (port->unsent.frames && (!port->received_count || now >= port->unsent.at))
+		dpdk_port_send_ring(port, now);
+	for (uint16_t i = 0; i < port->received_count; i++)
+		frames[i] = (struct netdev_frame){
+			.data = rte_pktmbuf_mtod(port->received[i], const uint8_t *),
+			.len = port->received[i]->data_len,
+			.wire_len = port->received[i]->data_len,
+		};
+	return first + port->received_count;
+}

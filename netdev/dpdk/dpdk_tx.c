@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Sends frames of a DPDK port, and those that the kernel left in a packet socket's ring. */
+#include "dpdk/dpdk_port.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include "dpdk/sockets/packet_socket.h"
+
+/* First and longest pause between attempts to send frames that the kernel left in its ring. */
+#define RESEND_NS     50000
+#define RESEND_MAX_NS 1000000
+
+/*
+ * net_af_packet makes one system call for the frames that it puts into the ring. The kernel stops
+ * if the socket's send buffer is full (by default at 45 frames of 4 KiB) or the queueing discipline
+ * refuses a frame, and the driver counts the rest as sent: without another call they would stay
+ * until the next transmission. Only a system call shows whether frames are left. The port makes it
+ * when it has nothing to receive, so not for each frame under load.
+ */
+void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now)
+{
+	uint64_t bytes;
+	int rc = packet_socket_send_ring(port->packet_fd, &bytes);
+
+	if (rc != -EAGAIN)
+		port->unsent.frames = 0;
+	else
+		port->unsent.frames -= RTE_MIN(bytes / port->frame_max, port->unsent.frames - 1ull);
+	port->unsent.at = now + port->unsent.pause;
+	port->unsent.pause = RTE_MIN(2 * port->unsent.pause, RESEND_MAX_NS);
+}
+
+/*
+ * How many frames the driver may get now. With a full ring it would wait for a free slot, without
+ * end if the interface is down, and block the daemon's loop.
+ */
+static uint32_t ring_room(struct dpdk_port *port, uint64_t now)
+{
+	if (port->packet_fd < 0)
+		return UINT32_MAX;
+	if (port->unsent.frames >= port->unsent.limit)
+		dpdk_port_send_ring(port, now);
+	return port->unsent.limit - port->unsent.frames;
+}
+
+/* Sends up to DPDK_BURST frames; returns how many the device accepted. */
+static uint16_t send_burst(struct dpdk_port *port, const struct netdev_frame *frames, uint16_t n)
+{
+	struct rte_mbuf *mbufs[DPDK_BURST];
+	uint16_t sent, i;
+
+	if (rte_pktmbuf_alloc_bulk(port->pool, mbufs, n))
+		return 0;
+	for (i = 0; i < n; i++)
+		memcpy(rte_pktmbuf_append(mbufs[i], frames[i].len), frames[i].data, frames[i].len);
+	sent = rte_eth_tx_burst(port->id, 0, mbufs, n);
+	if (sent < n)
+		rte_pktmbuf_free_bulk(mbufs + sent, n - sent);
+	for (i = 0; i < sent; i++)
+		port->counters[NETDEV_TX_BYTES] += frames[i].len;
+	port->counters[NETDEV_TX_FRAMES] += sent;
+	return sent;
+}
+
+static uint16_t count_fitting(const struct dpdk_port *port, const struct netdev_frame *frames,
+			      uint32_t n)
+{
+	uint16_t count = 0;
+
+	while (count < n && count < DPDK_BURST && frames[count].len <= port->frame_max)
+		count++;
+	return count;
+}
+
+uint32_t dpdk_port_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
+		      uint32_t n)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	uint32_t room = ring_room(port, now), may = n < room ? n : room, done = 0;
+
+	while (done < may) {
+		uint16_t count = count_fitting(port, frames + done, may - done);
+		uint16_t sent;
+
+		if (!count) {
+			port->counters[NETDEV_TX_TOO_LONG]++;
+			done++;
+			continue;
+		}
+		sent = send_burst(port, frames + done, count);
+		done += sent;
+		if (sent < count)
+			break;
+	}
+	port->counters[NETDEV_TX_REFUSED] += n - done;
+	if (done)
+		port->active_at = now;
+	if (port->packet_fd >= 0 && done) {
+		port->unsent.frames += done;
+		port->unsent.at = now + RESEND_NS;
+		port->unsent.pause = RESEND_NS;
+	}
+	return done;
+}
