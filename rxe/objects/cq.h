@@ -19,7 +19,7 @@ struct urxe_cq {
 	bool overflow;  /* a completion was lost: the CQ takes no more (IBA 11.6.3.1, CQ error) */
 	void *hca;      /* the HCA's queue; NULL: none */
 	uint32_t offloaded; /* offloaded QPs; a QP counts as `users` does */
-	uint32_t number;    /* in a stream, while the device is saved (state/save.c) */
+	uint32_t number;    /* in a stream, while the device is saved (state/state_save.c) */
 	LIST_ENTRY(urxe_cq) link;
 };
 

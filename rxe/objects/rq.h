@@ -32,10 +32,10 @@ struct urxe_rq {
 	uint32_t limit;   /* SRQ: armed while not 0 */
 
 	struct urxe_dev *dev;
-	bool refilling;           /* within the refill callback */
-	uint32_t users;           /* SRQ: QPs */
-	void *hca;                /* SRQ: the HCA's, which has taken its requests; NULL: none */
-	uint32_t number;          /* SRQ: in a stream, while the device is saved (state/save.c) */
+	bool refilling;  /* within the refill callback */
+	uint32_t users;  /* SRQ: QPs */
+	void *hca;       /* SRQ: the HCA's, which has taken its requests; NULL: none */
+	uint32_t number; /* SRQ: in a stream, while the device is saved (state/state_save.c) */
 	LIST_ENTRY(urxe_rq) link; /* SRQ: in the device */
 };
 _Static_assert(offsetof(struct urxe_rq, dev) == URXE_CACHE_LINE, "one line");

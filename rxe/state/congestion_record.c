@@ -3,7 +3,7 @@
 #include "congestion/dcqcn.h"
 #include "objects/device.h"
 #include "objects/qp.h"
-#include "state/records.h"
+#include "state/state_records.h"
 
 /* Longest packet that DCQCN has seen, bytes. */
 #define LONGEST 65536

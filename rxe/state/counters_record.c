@@ -7,7 +7,7 @@
 
 #include <rxe/counters.h>
 
-#include "state/records.h"
+#include "state/state_records.h"
 
 #define NAME_MAX 63
 /* An entry has at least: the length of its name, and its value. */

@@ -3,7 +3,7 @@
 #include "objects/cq.h"
 
 #include "objects/device.h"
-#include "state/records.h"
+#include "state/state_records.h"
 
 /* A completion takes this many bytes. */
 #define COMPLETION_LEN 45

@@ -4,7 +4,7 @@
 
 #include "objects/device.h"
 #include "objects/pkey.h"
-#include "state/records.h"
+#include "state/state_records.h"
 #include "wire/header_fields.h"
 
 /* Of an interval of congestion/cnp.c. */

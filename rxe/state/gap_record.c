@@ -7,7 +7,7 @@
 
 #include "objects/out_of_order.h"
 #include "objects/qp.h"
-#include "state/records.h"
+#include "state/state_records.h"
 
 /* A kept packet has at least this many bytes. */
 #define PACKET_MIN 19

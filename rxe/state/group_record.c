@@ -5,7 +5,7 @@
 #include "objects/device.h"
 #include "objects/multicast.h"
 #include "objects/qp.h"
-#include "state/records.h"
+#include "state/state_records.h"
 
 #define QPN_LEN 4
 

@@ -4,7 +4,7 @@
 
 #include "objects/device.h"
 #include "objects/qp.h"
-#include "state/records.h"
+#include "state/state_records.h"
 
 #define ACCESS_ALL                                                                      \
 	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \

@@ -4,7 +4,7 @@
 
 #include "objects/device.h"
 #include "objects/rq.h"
-#include "state/records.h"
+#include "state/state_records.h"
 #include "util/ring.h"
 
 static void cap_fields(struct state_stream *s, struct urxe_qp_cap *cap)
@@ -61,15 +61,6 @@ static struct urxe_qp *create_qp(struct state_device *d, struct urxe_qp_init *in
 	if (rc)
 		state_fail(s, rc == -ENOMEM ? rc : -EBADMSG);
 	return qp;
-}
-
-void timer_field(struct state_stream *s, struct urxe_qp *qp, struct timer *timer)
-{
-	uint64_t due = timer->due;
-
-	state_time(s, &due);
-	if (s->restoring && state_ok(s) && due != URXE_NEVER)
-		timer_set(&qp->dev->timers, timer, due);
 }
 
 void qp_record(struct state_device *d, struct urxe_qp *qp)

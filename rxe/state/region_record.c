@@ -8,7 +8,7 @@
 
 #include "memory/fast_mr.h"
 #include "memory/mr.h"
-#include "state/records.h"
+#include "state/state_records.h"
 
 /* Of an extent. */
 #define EXTENT_LEN 16

@@ -6,7 +6,7 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "requester/requester.h"
-#include "state/records.h"
+#include "state/state_records.h"
 
 /* a - b in the space of PSNs, as a number that is not negative. */
 static uint32_t psn_distance(uint32_t a, uint32_t b)

@@ -8,7 +8,7 @@
 
 #include "objects/device.h"
 #include "objects/qp.h"
-#include "state/records.h"
+#include "state/state_records.h"
 
 /* As in congestion/retry.c. */
 #define PROBES     6

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "objects/qp.h"
-#include "state/records.h"
+#include "state/state_records.h"
 
 /* A slot takes at least this many bytes. */
 #define SLOT_MIN 1

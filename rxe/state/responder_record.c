@@ -3,7 +3,7 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/rq.h"
-#include "state/records.h"
+#include "state/state_records.h"
 
 /* RESP_ACK_PAST is not an MSN. */
 static void ack_fields(struct state_stream *s, struct responder *resp)

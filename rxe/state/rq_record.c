@@ -3,7 +3,7 @@
 #include "objects/rq.h"
 
 #include "objects/device.h"
-#include "state/records.h"
+#include "state/state_records.h"
 #include "util/ring.h"
 
 /* Shortest receive request, bytes. */

@@ -8,7 +8,7 @@
 #include "objects/device.h"
 #include "objects/pkey.h"
 #include "objects/qp.h"
-#include "state/records.h"
+#include "state/state_records.h"
 
 /* A request takes at least this many bytes. */
 #define REQUEST_MIN 40

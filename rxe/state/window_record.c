@@ -4,7 +4,7 @@
 
 #include "memory/mr.h"
 #include "memory/mw.h"
-#include "state/records.h"
+#include "state/state_records.h"
 
 /* Restoring: whether the binding is one that mw_bind could have made. */
 static bool is_bindable(const struct urxe_mw *mw, const struct urxe_mr *mr,

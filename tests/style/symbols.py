@@ -9,13 +9,14 @@ symbols.py preload LIBRARY.so the preload: exports only names of libc and libibv
                               needs no library but libc
 symbols.py rooms verbs LIBRARY.a...
 symbols.py rooms rxe LIBRARY.a...
-                              each room uses functions and data of lower rooms only
+                              each room uses functions and data of lower rooms only,
+                              and some rooms have no circle of calls between their files
 """
 import re
 import subprocess
 import sys
 
-from rooms import ROOMS, RXE_ROOMS, room_above
+from rooms import ROOMS, RXE_ROOMS, WITHOUT_CIRCLE, room_above
 
 # The functions that the engine may call: memory functions of libc, and ISA-L's CRC.
 PURE = {
@@ -83,6 +84,21 @@ def room_symbols(paths):
     return defined, used
 
 
+def find_circle(room, defined, used):
+    """The files of a room that call each other in a circle; files that do not are removed until none is left."""
+    calls = set()
+    for caller_room, file, name in used:
+        to, to_file = defined.get(name, (None, None))
+        if caller_room == room == to and to_file != file:
+            calls.add((file, to_file))
+    left = None
+    while calls != left:
+        left = calls
+        calls = {(file, to) for file, to in left
+                 if any(to == caller for caller, _ in left) and any(file == called for _, called in left)}
+    return sorted({file for file, _ in calls})
+
+
 def check_rooms(folder, *paths):
     """
     Calls of libc by name do not count, although interpose/ defines some of these functions: its files that do so
@@ -98,6 +114,9 @@ def check_rooms(folder, *paths):
         if room_above(room, to, rooms):
             complaints.append(f'{room}/{file} uses {name} of {to}/{to_file}, which is above it')
     missing = set(rooms) - between
+    for room in WITHOUT_CIRCLE[folder]:
+        complaints += [f'the files {", ".join(circle)} of {room}/ call each other in a circle'
+                       for circle in [find_circle(room, defined, used)] if circle]
     return complaints + [f'no symbol of {room}/ was found' for room in sorted(missing)]
 
 

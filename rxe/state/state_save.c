@@ -12,12 +12,7 @@
 #include "objects/direct_table.h"
 #include "objects/multicast.h"
 #include "objects/rq.h"
-#include "state/records.h"
-
-uint64_t object_tag(struct state_device *d, enum urxe_state_kind kind, void *ctx)
-{
-	return d->save && d->save->tag ? d->save->tag(d->save->arg, kind, ctx) : 0;
-}
+#include "state/state_records.h"
 
 /* --- Lists of objects. */
 

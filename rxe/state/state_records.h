@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The records of a stream, one function each, for both directions. The functions of whole objects
- * (CQ, MR, fast MR, MW, SRQ, QP, group) get the object from save.c. From restore.c they get NULL,
- * and create the object. The functions of parts get the object in both directions. After an error
- * of a restoration the caller destroys the device with the objects that it has so far.
+ * (CQ, MR, fast MR, MW, SRQ, QP, group) get the object from state_save.c. From state_restore.c they
+ * get NULL, and create the object. The functions of parts get the object in both directions. After
+ * an error of a restoration the caller destroys the device with the objects that it has so far.
  */
-#ifndef URXE_STATE_RECORDS_H
-#define URXE_STATE_RECORDS_H
+#ifndef URXE_STATE_STATE_RECORDS_H
+#define URXE_STATE_STATE_RECORDS_H
 
 #include <rxe/state.h>
 

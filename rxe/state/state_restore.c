@@ -4,36 +4,12 @@
 #include <stdlib.h>
 
 #include "objects/device.h"
-#include "state/records.h"
-
-void *object_context(struct state_device *d, enum urxe_state_kind kind, uint32_t id, uint64_t tag)
-{
-	const struct urxe_state_object object = {.kind = (uint8_t)kind, .id = id, .tag = tag};
-
-	return d->restore->context ? d->restore->context(d->restore->arg, &object) : NULL;
-}
+#include "state/state_records.h"
 
 int urxe_state_same_memory(void *arg, struct urxe_state_region *region)
 {
 	(void)arg, (void)region;
 	return 0;
-}
-
-void object_restored(struct state_device *d, const struct urxe_state_object *object)
-{
-	struct urxe_state_object *grown;
-	uint32_t room = d->room ? 2 * d->room : 16;
-
-	if (d->n_restored == d->room) {
-		grown = realloc(d->restored, room * sizeof(*grown));
-		if (!grown) {
-			state_fail(&d->stream, -ENOMEM);
-			return;
-		}
-		d->restored = grown;
-		d->room = room;
-	}
-	d->restored[d->n_restored++] = *object;
 }
 
 /* --- Records. */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "state/records.h"
+#include "state/state_records.h"
 
 void state_list_add(struct state_device *d, struct state_list *list, void *object)
 {

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completions of the HCA: the engine follows the offloaded queue pair and tells the program. */
+#include "objects/completion.h"
+#include "objects/cq.h"
+#include "objects/device.h"
+#include "objects/qp_counters.h"
+#include "offload/hooks.h"
+
+/* IBA 10.3.1: after an error, UC and UD may be in SQE instead of the error state. */
+static bool is_in_sqe(const struct urxe_qp *qp)
+{
+	struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+
+	if (qp->type == URXE_QPT_RC)
+		return false;
+	qp->dev->offload->qp_query(qp->hca, &attr);
+	return attr.state == URXE_QPS_SQE;
+}
+
+static void follow_error(struct urxe_qp *qp, bool recv)
+{
+	if (qp->attr.state == URXE_QPS_ERR)
+		return;
+	if (recv || !is_in_sqe(qp))
+		qp_error(qp);
+	else
+		qp->attr.state = URXE_QPS_SQE;
+}
+
+static bool is_flushing(const struct urxe_qp *qp)
+{
+	return qp->attr.state == URXE_QPS_ERR || qp->attr.state == URXE_QPS_SQE;
+}
+
+/* What the engine needs to take the QP over (take_over.c). */
+static void count_receive(struct urxe_qp *qp, uint32_t length)
+{
+	qp->resp.psn = urxe_psn_add(qp->resp.psn, qp_packets(qp, length));
+	qp->resp.msn = urxe_psn_add(qp->resp.msn, 1);
+}
+
+static void count_send(struct urxe_qp *qp)
+{
+	const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.tail);
+
+	qp->req.psn = urxe_psn_add(qp->req.psn, wqe->n_packets);
+	qp->req.credit.done = wqe->recv_seq;
+}
+
+static void complete_offloaded_send(struct urxe_qp *qp, const struct urxe_wc *wc)
+{
+	if (!offload_has_sends(qp))
+		return;
+	if (wc->status == URXE_WC_SUCCESS)
+		count_send(qp);
+	complete_send(qp, wc->status);
+	if (wc->status != URXE_WC_SUCCESS)
+		follow_error(qp, false);
+	if (!is_flushing(qp))
+		offload_send(qp);
+	else
+		flush_sends(qp);
+}
+
+static void complete_offloaded_recv(struct urxe_qp *qp, const struct urxe_wc *wc)
+{
+	struct urxe_wc own = *wc;
+
+	if (qp->rq->qp && !offload_has_receives(qp))
+		return;
+	if (qp->stopping && wc->status == URXE_WC_WR_FLUSH_ERR) {
+		qp->returned++;
+		return;
+	}
+	own.qp_ctx = qp->ctx;
+	own.solicited |= own.status != URXE_WC_SUCCESS;
+	rq_retire(qp->rq);
+	if (own.status == URXE_WC_SUCCESS) {
+		count_receive(qp, own.byte_len);
+		qp_count(qp, URXE_EVENT_HCA_RECEIVES);
+		qp_count_bytes(qp, URXE_EVENT_HCA_BYTES, own.byte_len);
+	}
+	complete_request(qp, qp->recv_cq, &own);
+	if (own.status != URXE_WC_SUCCESS)
+		follow_error(qp, true);
+	if (qp->attr.state == URXE_QPS_ERR)
+		flush_recvs(qp);
+	else
+		offload_receive(qp->rq);
+}
+
+void urxe_offload_complete(struct urxe_dev *dev, const struct urxe_wc *wc, bool recv)
+{
+	struct urxe_qp *qp = idmap_find(&dev->qps, wc->qpn);
+
+	if (!qp || !qp->offloaded)
+		return;
+	if (recv)
+		complete_offloaded_recv(qp, wc);
+	else
+		complete_offloaded_send(qp, wc);
+}
