@@ -15,7 +15,7 @@
 #include <rxe/state.h>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/image.h"
+#include "checkpoint/image/image.h"
 #include "checkpoint/join.h"
 #include "checkpoint/placement.h"
 #include "checkpoint/rebuild.h"

@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "checkpoint/error_text.h"
+#include "checkpoint/checkpoint_restore.h"
+#include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/quiesce.h"
-#include "checkpoint/restore.h"
 
 int urxe_checkpoint_quiesce(uint32_t timeout_ms)
 {

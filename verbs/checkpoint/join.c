@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint/error_text.h"
+#include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rebuild.h"
 #include "memory/mr_index.h"
 #include "memory/uaccess.h"

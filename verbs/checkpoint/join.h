@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Joins rebuilt objects with the engine's, which urxe_state_restore makes, and with the port. For
- * restore.c.
+ * checkpoint_restore.c.
  */
 #ifndef URXE_VERBS_CHECKPOINT_JOIN_H
 #define URXE_VERBS_CHECKPOINT_JOIN_H

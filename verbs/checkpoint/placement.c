@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "checkpoint/error_text.h"
+#include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rdmacm_restore.h"
 #include "checkpoint/rebuild.h"
 #include "checkpoint/ring_mapping.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Descriptors at the numbers, and rings at the addresses, that the program knows. Numbers are
- * reserved first, so that no descriptor of this library takes them meanwhile. For restore.c.
+ * reserved first, so that no descriptor of this library takes them meanwhile. For
+ * checkpoint_restore.c.
  */
 #ifndef URXE_VERBS_CHECKPOINT_PLACEMENT_H
 #define URXE_VERBS_CHECKPOINT_PLACEMENT_H

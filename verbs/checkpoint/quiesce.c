@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "checkpoint/error_text.h"
+#include "checkpoint/checkpoint_save.h"
+#include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rdmacm_freeze.h"
-#include "checkpoint/save.h"
 #include "engine/clock.h"
 #include "objects/mr.h"
 #include "poll/engine_run.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checkpoint/error_text.h"
+#include "checkpoint/image/checkpoint_error.h"
 #include "rdmacm/daemon_socket.h"
 #include "rdmacm/file.h"
 #include "rdmacm/ids.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "checkpoint/error_text.h"
+#include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rebuild.h"
 #include "engine/clock.h"
 #include "rdmacm/daemon_socket.h"

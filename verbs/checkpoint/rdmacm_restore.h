@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Gives the rdma_cm IDs of a saved process to the new host's urxed. For restore.c. */
+/* Gives the rdma_cm IDs of a saved process to the new host's urxed. For checkpoint_restore.c. */
 #ifndef URXE_VERBS_CHECKPOINT_RDMACM_RESTORE_H
 #define URXE_VERBS_CHECKPOINT_RDMACM_RESTORE_H
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Makes contexts, channels and objects of an image. They are not part of the port yet, and have no
- * objects of the engine: restore.c joins them. Without the lock of the port, unless said otherwise.
+ * objects of the engine: checkpoint_restore.c joins them. port.lock must not be held, unless said
+ * otherwise.
  */
 #ifndef URXE_VERBS_CHECKPOINT_REBUILD_H
 #define URXE_VERBS_CHECKPOINT_REBUILD_H
 
-#include "checkpoint/image.h"
+#include "checkpoint/image/image.h"
 #include "objects/handle.h"
 
 struct comp_channel;

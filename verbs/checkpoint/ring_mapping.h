@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "checkpoint/records.h"
+#include "checkpoint/image/checkpoint_records.h"
 
 /* Writes a record for each mapping of the memfd. Without malloc. */
 void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memfd);

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/image.h"
+#include "checkpoint/image/image.h"
 #include "engine/crc.h"
 
 #define STREAM_MAX 65536

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "checkpoint/restore.h"
+#include "checkpoint/checkpoint_restore.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "attach/attach.h"
 #include "attach/fork.h"
-#include "checkpoint/error_text.h"
-#include "checkpoint/image.h"
+#include "checkpoint/image/checkpoint_error.h"
+#include "checkpoint/image/image.h"
 #include "checkpoint/join.h"
 #include "checkpoint/placement.h"
 #include "checkpoint/rdmacm_restore.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The sentence of urxe_checkpoint_error. For one thread. */
-#ifndef URXE_VERBS_CHECKPOINT_ERROR_TEXT_H
-#define URXE_VERBS_CHECKPOINT_ERROR_TEXT_H
+#ifndef URXE_VERBS_CHECKPOINT_CHECKPOINT_ERROR_H
+#define URXE_VERBS_CHECKPOINT_CHECKPOINT_ERROR_H
 
 /* Sets the sentence, and returns `error`. */
 int checkpoint_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));

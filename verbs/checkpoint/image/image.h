@@ -2,7 +2,7 @@
 /*
  * A saved process, as it was read from a stream: checked, but not yet part of this process. The
  * order of the records and all numbers that need no other object are checked here; references
- * between objects in rebuild.c, and what concerns the engine in restore.c.
+ * between objects in rebuild.c, and what concerns the engine in checkpoint_restore.c.
  */
 #ifndef URXE_VERBS_CHECKPOINT_IMAGE_H
 #define URXE_VERBS_CHECKPOINT_IMAGE_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checkpoint/records.h"
+#include "checkpoint/image/checkpoint_records.h"
 
 /* Bytes in the stream that is read. */
 struct image_bytes {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Restores a saved process. For checkpoint.c. */
-#ifndef URXE_VERBS_CHECKPOINT_RESTORE_H
-#define URXE_VERBS_CHECKPOINT_RESTORE_H
+#ifndef URXE_VERBS_CHECKPOINT_CHECKPOINT_RESTORE_H
+#define URXE_VERBS_CHECKPOINT_CHECKPOINT_RESTORE_H
 
 /* As urxe_checkpoint_restore. */
 int restore_process(int fd);

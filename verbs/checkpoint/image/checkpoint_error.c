@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "checkpoint/error_text.h"
+#include "checkpoint/image/checkpoint_error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * fields. docs/checkpoint.md describes the format. Objects refer to each other by the handles of
  * their context; contexts and channels are named by their index in the stream.
  */
-#ifndef URXE_VERBS_CHECKPOINT_RECORDS_H
-#define URXE_VERBS_CHECKPOINT_RECORDS_H
+#ifndef URXE_VERBS_CHECKPOINT_CHECKPOINT_RECORDS_H
+#define URXE_VERBS_CHECKPOINT_CHECKPOINT_RECORDS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "checkpoint/records.h"
+#include "checkpoint/image/checkpoint_records.h"
 
 #include <isa-l/crc.h>
 

@@ -4,8 +4,8 @@
  * everything; save_write allocates nothing and takes no lock. The lock of the port is held from
  * before save_prepare until after save_free. For quiesce.c.
  */
-#ifndef URXE_VERBS_CHECKPOINT_SAVE_H
-#define URXE_VERBS_CHECKPOINT_SAVE_H
+#ifndef URXE_VERBS_CHECKPOINT_CHECKPOINT_SAVE_H
+#define URXE_VERBS_CHECKPOINT_CHECKPOINT_SAVE_H
 
 #include <stddef.h>
 #include <stdint.h>

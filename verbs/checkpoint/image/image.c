@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "checkpoint/image.h"
+#include "checkpoint/image/image.h"
 
 #include <errno.h>
 #include <stdlib.h>

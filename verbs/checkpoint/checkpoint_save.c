@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "checkpoint/save.h"
+#include "checkpoint/checkpoint_save.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 #include <rxe/state.h>
 
-#include "checkpoint/error_text.h"
+#include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rdmacm_freeze.h"
 #include "checkpoint/ring_mapping.h"
 #include "objects/ah.h"
