@@ -9,23 +9,22 @@ import argparse
 import os
 import signal
 import subprocess
-import time
 
 from ethernet import Ethernet, INTERFACE, IPV4
+from endless import EndlessPair
 from host import SKIP, Failure, Pair, main, skip, until
 import report
 
 # The peer repeats for 8 times 3 s: longer than each interruption.
 ARGV = ['ib_write_bw', '-F', '-u', '18', '-s', '4096']
 WAIT = 20
+FRAMES = 1000  # enough for a ratio of packets to frames
 
 
-def start(net, seconds, servers=None, argv=None):
-    """Server on the first host, client on the second."""
-    server, client = servers or net.hosts
+def start(net, argv=None):
+    """A bandwidth test with its server on the first host, and its client on the second."""
     gids = [host.gid(IPV4.format(number)) for number, host in enumerate(net.hosts, 1)]
-    return Pair(server, client, [*(argv or ARGV), '-D', str(seconds)], gids[0], IPV4.format(1),
-                client_gid=gids[1])
+    return EndlessPair(*net.hosts, argv or ARGV, gids[0], IPV4.format(1), client_gid=gids[1])
 
 
 def paths(host):
@@ -50,16 +49,16 @@ def expect_traffic(net, what):
         until(WAIT, lambda n=namespace, b=before: sent(n) > b + 100, lambda: f'no traffic {what}')
 
 
+def uplink_state(host):
+    return next(port['state'] for port in host.show('port')['ports'] if port['kind'] == 'uplink')
+
+
 def switch_frames(host):
     return host.counter('switch', 'in_frames')
 
 
-def finish(pair):
-    report.check_perftest(pair.finish(60)[1], None)
-
-
 def frames_do_not_pass_the_switch(net):
-    pair = start(net, 4)
+    pair = start(net)
     for host in net.hosts:
         expect_path(host, 'direct-uplink')
     before = [switch_frames(host) for host in net.hosts]
@@ -68,7 +67,7 @@ def frames_do_not_pass_the_switch(net):
     # ARP only.
     if any(b - a > 20 for a, b in zip(before, after)):
         raise Failure(f'frames passed the switch: {before}, then {after}')
-    finish(pair)
+    pair.finish()
 
 
 def uplink_sent(host):
@@ -76,20 +75,28 @@ def uplink_sent(host):
     return sum(row['value'] for row in host.show('counter')['counters'] if row['name'] == 'uplink_sent')
 
 
+def await_frames(namespace):
+    """Waits for some frames of the interface; returns their number."""
+    before = sent(namespace)
+    until(WAIT, lambda: sent(namespace) > before + FRAMES, lambda: 'no frames')
+    return sent(namespace) - before
+
+
 def packets_leave_together(net):
     """Many packets of a message pass the kernel as one (UDP GSO)."""
     if tuple(map(int, os.uname().release.split('.')[:2])) < (6, 2):
         skip('packet sockets have no UDP GSO before Linux 6.2')
-    pair = start(net, 4, argv=[*ARGV[:-1], '65536'])
+    pair = start(net, [*ARGV[:-1], '65536'])
     host, namespace = net.hosts[1], net.namespaces[1]
     expect_path(host, 'direct-uplink')
     expect_traffic(net, 'by the direct uplink')
-    before = uplink_sent(host), sent(namespace)
-    time.sleep(1)
-    packets, frames = uplink_sent(host) - before[0], sent(namespace) - before[1]
+    # The packets are those of a longer time than the frames.
+    packets = uplink_sent(host)
+    frames = await_frames(namespace)
+    packets = uplink_sent(host) - packets
     if packets < 4 * frames:
         raise Failure(f'{packets} packets left in {frames} frames')
-    finish(pair)
+    pair.finish()
 
 
 def retransmissions(host):
@@ -99,15 +106,14 @@ def retransmissions(host):
 def short_messages_leave_together(net):
     """UDP GSO packets of each length arrive: those that fit a place of the receiver's ring, too."""
     for size in (2048, 3072, 4096, 5000, 8208, 20000):
-        pair = start(net, 2, argv=['ib_send_bw', '-F', '-m', '1024', '-s', str(size)])
+        pair = start(net, ['ib_send_bw', '-F', '-m', '1024', '-s', str(size)])
         expect_path(net.hosts[1], 'direct-uplink')
-        expect_traffic(net, f'of {size} bytes')
-        time.sleep(0.5)
+        pair.go_on()
         repeated = retransmissions(net.hosts[1])
         packets = uplink_sent(net.hosts[1])
         if repeated > packets / 100:
             raise Failure(f'{repeated} of {packets} packets of messages of {size} bytes were repeated')
-        finish(pair)
+        pair.finish()
 
 
 def check_contents(net):
@@ -126,38 +132,41 @@ def packets_to_a_switch_leave_alone(net):
     host.daemon.wait(10)
     host.start_daemon([*host.arguments, '--direct-uplink', 'none'])
     check_contents(net)
-    pair = start(net, 3, argv=[*ARGV[:-1], '65536'])
+    pair = start(net, [*ARGV[:-1], '65536'])
     expect_path(host, 'uplink')
     expect_path(net.hosts[1], 'direct-uplink')
     namespace = net.namespaces[1]
-    before = uplink_sent(net.hosts[1]), sent(namespace)
-    time.sleep(1)
-    packets, frames = uplink_sent(net.hosts[1]) - before[0], sent(namespace) - before[1]
-    if not frames or packets > 1.1 * frames:
+    # The frames are those of a longer time than the packets.
+    frames = sent(namespace)
+    packets = uplink_sent(net.hosts[1])
+    await_frames(namespace)
+    packets = uplink_sent(net.hosts[1]) - packets
+    frames = sent(namespace) - frames
+    if packets > 1.1 * frames:
         raise Failure(f'{packets} packets left in {frames} frames')
-    finish(pair)
+    pair.finish()
 
 
 def a_capture_sees_all_frames(net):
     host = net.hosts[0]
-    pair = start(net, 8)
+    pair = start(net)
     expect_path(host, 'direct-uplink')
     file = os.path.join(host.top, 'capture.pcapng')
     capture = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, '-w', file])
     expect_path(host, 'uplink')
     before = switch_frames(host)
     until(WAIT, lambda: switch_frames(host) > before + 100, lambda: 'no frame at the switch')
+    until(WAIT, lambda: os.path.getsize(file) >= 100 * 1024, lambda: 'the capture has no frames')
     capture.kill(signal.SIGINT)
-    capture.wait(20)
-    if os.path.getsize(file) < 100 * 1024:
-        raise Failure('the capture has no frames')
+    if capture.wait(20):
+        raise Failure(capture.describe())
     expect_path(host, 'direct-uplink')
     expect_traffic(net, 'after the capture')
-    finish(pair)
+    pair.finish()
 
 
 def traffic_goes_on_without_the_daemon(net):
-    pair = start(net, 12)
+    pair = start(net)
     for host in net.hosts:
         expect_path(host, 'direct-uplink')
     for host in net.hosts:
@@ -173,22 +182,23 @@ def traffic_goes_on_without_the_daemon(net):
               lambda p=program: f'does not find the new daemon: {p.describe()}')
         expect_path(host, 'direct-uplink')
         expect_traffic(net, 'with the new daemon')
-    finish(pair)
+    pair.finish()
 
 
 def the_interface_goes_down_and_returns(net):
-    pair = start(net, 8)
+    pair = start(net)
     expect_path(net.hosts[0], 'direct-uplink')
     expect_traffic(net, 'before')
     a = net.namespaces[0]
     a.ip('link', 'set', INTERFACE, 'down')
-    time.sleep(0.5)
+    until(WAIT, lambda: uplink_state(net.hosts[0]) == 'down',
+          lambda: f'the uplink is {uplink_state(net.hosts[0])}')
     a.ip('link', 'set', INTERFACE, 'up')
     expect_traffic(net, 'after the interface was down')
     a.ip('link', 'set', INTERFACE, 'mtu', '3000')
     a.ip('link', 'set', INTERFACE, 'mtu', '9000')
     expect_traffic(net, 'after the MTU changed')
-    finish(pair)
+    pair.finish()
 
 
 def mac(namespace):
@@ -196,7 +206,7 @@ def mac(namespace):
 
 
 def the_cable_is_unplugged_and_returns(net):
-    pair = start(net, 12)
+    pair = start(net)
     for host in net.hosts:
         expect_path(host, 'direct-uplink')
     macs = [mac(namespace) for namespace in net.namespaces]
@@ -207,13 +217,13 @@ def the_cable_is_unplugged_and_returns(net):
     for host in net.hosts:
         expect_path(host, 'direct-uplink')
     expect_traffic(net, 'by the new cable')
-    finish(pair)
+    pair.finish()
 
 
 def a_machine_comes_and_goes(net):
     """A virtual machine needs the switch. When the last one has left, programs have sockets again."""
     host = net.hosts[0]
-    pair = start(net, 20)
+    pair = start(net)
     expect_path(host, 'direct-uplink')
     for _ in range(2):
         before = host.counter('switch', 'in_frames')
@@ -228,25 +238,25 @@ def a_machine_comes_and_goes(net):
         expect_path(host, 'direct-uplink')
         expect_traffic(net, 'after the machines')
         before = switch_frames(host)
-        time.sleep(0.5)
+        pair.go_on()
         # ARP and the like.
         if switch_frames(host) > before + 100:
             raise Failure('frames pass the switch after the machines')
-    finish(pair)
+    pair.finish()
 
 
 def a_killed_program_harms_no_other(net):
-    survivor = start(net, 8)
+    survivor = start(net)
     expect_path(net.hosts[0], 'direct-uplink')
     for _ in range(3):
-        victim = start(net, 60)
+        victim = start(net)
         victim.kill()
         until(WAIT, lambda: not (victim.server.running() or victim.client.running()), lambda: 'lives')
-    stopped = start(net, 60)
+    stopped = start(net)
     stopped.server.kill(signal.SIGSTOP)
     expect_traffic(net, 'beside a stopped program')
     stopped.kill()
-    finish(survivor)
+    survivor.finish()
 
 
 def a_locked_socket_stops_no_other(net):
@@ -258,12 +268,12 @@ def a_locked_socket_stops_no_other(net):
     file = os.path.join(host.top, 'capture.pcapng')
     capture = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, '-w', file])
     until(WAIT, lambda: os.path.exists(file), lambda: 'no capture')
-    finish(start(net, 1))
+    start(net).finish()
     capture.kill(signal.SIGINT)
     capture.wait(20)
-    finish(start(net, 1))
+    start(net).finish()
     net.namespaces[0].ip('link', 'set', INTERFACE, 'mtu', '3000')
-    finish(start(net, 1))
+    start(net).finish()
 
 
 def no_other_user_sends_into_a_connection(net):
@@ -271,7 +281,7 @@ def no_other_user_sends_into_a_connection(net):
     host.daemon.kill(signal.SIGTERM)
     host.daemon.wait(10)
     host.start_daemon([*host.arguments, '--group', 'games'])
-    pair = start(net, 5)
+    pair = start(net)
     for each in net.hosts:
         expect_path(each, 'direct-uplink')
     remote = next(qp['qpn'] for qp in peer.show('qp')['qps'] if qp['path'])
@@ -279,7 +289,7 @@ def no_other_user_sends_into_a_connection(net):
              mac(net.namespaces[1]))
     until(WAIT, lambda: host.counter('drop', 'contested') == 2,
           lambda: f"{host.counter('drop', 'contested')} packets are contested, not 2")
-    finish(pair)
+    pair.finish()
 
 
 def only_trusted_users_have_it(net):
@@ -287,15 +297,15 @@ def only_trusted_users_have_it(net):
         host.daemon.kill(signal.SIGTERM)
         host.daemon.wait(10)
         host.start_daemon([*host.arguments, '--direct-uplink', 'none'])
-    pair = start(net, 3)
+    pair = start(net)
     for host in net.hosts:
         expect_path(host, 'uplink')
-    finish(pair)
+    pair.finish()
 
 
 def take_over(net, options):
     """Daemons with these options, which give no program a direct uplink, take over."""
-    pair = start(net, 10)
+    pair = start(net)
     for host in net.hosts:
         expect_path(host, 'direct-uplink')
     for host, program in zip(net.hosts, (pair.server, pair.client)):
@@ -307,7 +317,7 @@ def take_over(net, options):
               lambda p=program: f'does not find the new daemon: {p.describe()}')
         expect_path(host, 'uplink')
         expect_traffic(net, 'by the switch')
-    finish(pair)
+    pair.finish()
     for host in net.hosts:
         host.daemon.kill(signal.SIGTERM)
         host.daemon.wait(10)

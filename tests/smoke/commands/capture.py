@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+from endless import EndlessPair  # noqa: E402
 from host import Failure, Host, Pair, main, open_files, succeed, until  # noqa: E402
 
 SECTION, INTERFACE, PACKET = 0x0a0d0d0a, 1, 6
@@ -98,7 +99,7 @@ def check_file(build):
     """A capture of one port ends after a count of frames, and `urxe replay` reads the pcapng file."""
     with Host(build) as host:
         path = os.path.join(host.top, 'frames.pcapng')
-        pair = Pair(host, host, ['ib_write_bw', '-F', '-D', '5'])
+        pair = EndlessPair(host, host, ['ib_write_bw', '-F'])
         port = f'ib_write_bw-{pair.client.process.pid}'
         until(10, lambda: port in show_ports(host), lambda: 'the client does not attach')
         program = start(host, '-i', port, '-w', path, '-c', '500')
@@ -128,7 +129,7 @@ def check_reasons(build):
     with Host(build) as host:
         path = os.path.join(host.top, 'frames.pcapng')
         lines, file = start(host), start(host, '-w', path)
-        pair = Pair(host, host, ['ib_write_bw', '-F', '-D', '20'])
+        pair = EndlessPair(host, host, ['ib_write_bw', '-F'])
         until(10, lambda: 'RC_WRITE' in lines.output(), lambda: 'nothing moves')
         pair.server.kill()
         until(20, lambda: 'dropped, no_qp: no process holds the destination QPN'

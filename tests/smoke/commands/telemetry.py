@@ -10,7 +10,8 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
-from host import Failure, Host, Pair, main, succeed, until  # noqa: E402
+from endless import EndlessPair  # noqa: E402
+from host import Failure, Host, main, succeed, until  # noqa: E402
 
 
 def connect(host):
@@ -81,7 +82,7 @@ def check_many(host):
 def run():
     with Host(sys.argv[1]) as host:
         connection = connect(host)
-        pair = Pair(host, host, ['ib_write_bw', '-F', '-D', '15'])
+        pair = EndlessPair(host, host, ['ib_write_bw', '-F'])
         until(10, lambda: len(ask(connection, '/urxe/leases')) == 2, lambda: 'no two leases')
         check_numbers(host, connection, pair)
         check_many(host)
