@@ -4,7 +4,8 @@
  *
  * incast listen ADDRESS COUNT              prints its port; ends after COUNT connections
  * incast connect ADDRESS PORT FIRST COUNT  reads a line "START SECONDS" after it has printed
- *                                          "connected"; prints the bytes of each connection
+ *                                          "connected"; prints the bytes of each connection, and
+ *                                          disconnects at the end of its standard input
  *
  * START is a time of CLOCK_MONOTONIC. Between START + SECONDS / 4 and START + SECONDS the sender
  * counts the bytes of completed WRITEs. Sender number i WRITEs contents of its own; at the end the
@@ -353,6 +354,13 @@ static void wait_for_start(void)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
+static void wait_for_end(void)
+{
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+}
+
 static void send_all(struct sockaddr_in *address, uint32_t first, uint32_t count)
 {
 	make_memory(count);
@@ -364,9 +372,11 @@ static void send_all(struct sockaddr_in *address, uint32_t first, uint32_t count
 	for (uint32_t i = 0; i < count; i++)
 		for (int depth = 0; depth < DEPTH; depth++)
 			post(&self.connections[i], IBV_WR_RDMA_WRITE);
-	run_until(&self.closed);
+	run_until(&self.ended);
 	for (uint32_t i = 0; i < count; i++)
 		printf("%" PRIu64 "\n", self.connections[i].bytes);
+	wait_for_end();
+	run_until(&self.closed);
 }
 
 int main(int argc, char **argv)

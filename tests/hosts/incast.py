@@ -133,7 +133,10 @@ def incast(net, congestion, seconds):
     drops = net.queue()[0]
     mean, longest = watch_queue(net, start + seconds * 0.9)
     drops = net.queue()[0] - drops
+    until_all(senders, f'(\\d+\n){{{each}}}')
     marks = Marks(net).found
+    for sender in senders:
+        sender.process.stdin.close()
     for each in [*senders, receiver]:
         if each.wait(SECONDS):
             raise Failure(f'{each.describe()}')
