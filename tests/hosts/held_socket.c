@@ -12,15 +12,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "asleep.h"
 #include "blocking_file.h"
 #include "raw.h"
 #include "require.h"
 
 static struct sock_fprog program = {.len = 1};
 static int uplink;
+static _Atomic pid_t holder; /* the thread that keeps the lock */
 
 static void *set_filter(void *unused)
 {
+	holder = gettid();
 	(void)setsockopt(uplink, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 	return unused;
 }
@@ -42,7 +45,9 @@ int main(int argc, char **argv)
 	require(vnic_driver_uplink(raw.drv, &answer, uplinks) == 1);
 	uplink = uplinks[0];
 	require(!pthread_create(&thread, NULL, set_filter, NULL));
-	usleep(100000);
+	while (!holder)
+		usleep(1000);
+	blocked_await(holder);
 	puts("holds");
 	fflush(stdout);
 	(void)!read(STDIN_FILENO, &byte, 1);

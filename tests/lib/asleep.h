@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 /*
- * Whether the thread sleeps, and how often it has gone to sleep so far. It may belong to another
- * process. A thread that has ended counts as asleep.
+ * The state of a thread, a letter of proc(5), and how often it has gone to sleep so far. It may
+ * belong to another process. 0: it has ended.
  */
-static inline bool asleep(pid_t tid, unsigned long *times)
+static inline char proc_state(pid_t tid, unsigned long *times)
 {
 	char path[64], line[256], state = 0;
 	FILE *status;
@@ -28,7 +28,15 @@ static inline bool asleep(pid_t tid, unsigned long *times)
 			break;
 	if (status)
 		fclose(status);
-	return !status || state == 'S' || state == 'Z';
+	return status ? state : 0;
+}
+
+/* Whether the thread sleeps. A thread that has ended counts as asleep. */
+static inline bool asleep(pid_t tid, unsigned long *times)
+{
+	char state = proc_state(tid, times);
+
+	return !state || state == 'S' || state == 'Z';
 }
 
 /*
@@ -49,6 +57,19 @@ static inline void asleep_await(pid_t tid)
 {
 	while (!asleep_stays(tid))
 		;
+}
+
+/* Returns when the thread waits for a page or a lock of the kernel, or sleeps, for some time. */
+static inline void blocked_await(pid_t tid)
+{
+	unsigned long before = 0, now;
+	char state;
+
+	do {
+		state = proc_state(tid, &before);
+		usleep(20000);
+	} while ((state != 'S' && state != 'D') || proc_state(tid, &now) != state ||
+		 now != before);
 }
 
 /* The same for every thread of the process except the caller. */
