@@ -36,10 +36,11 @@ def check_one_daemon_for_all(build):
 
 def check_private_end(host, pid):
     """A private daemon stays while a program runs, then ends by itself and leaves nothing."""
-    holder = host.start('sleep', str(PRIVATE_LINGER_SECONDS + 3))
-    succeed(holder, PRIVATE_LINGER_SECONDS + 8)
+    seconds = PRIVATE_LINGER_SECONDS + 3
+    earliest = time.monotonic() + seconds + PRIVATE_LINGER_SECONDS  # the earliest end of the daemon
+    succeed(host.start('sleep', str(seconds)), seconds)
     time.sleep(PRIVATE_LINGER_SECONDS / 2)
-    if not os.path.exists(f'/proc/{pid}'):
+    if not os.path.exists(f'/proc/{pid}') and time.monotonic() < earliest:
         raise Failure('the private daemon did not linger behind its last program')
     until(PRIVATE_LINGER_SECONDS + 5, lambda: not os.path.exists(f'/proc/{pid}'),
           lambda: 'the private daemon does not end by itself')
@@ -79,18 +80,21 @@ def check_second_refused(build):
         Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
 
 
+def await_counter(host, line):
+    """Asks the daemon for its counters by SIGUSR1 until the line is among them: it may not have seen all frames at first."""
+    def printed():
+        host.daemon.kill(signal.SIGUSR1)
+        return re.search(f'^urxed: {line}$', host.daemon.errors(), re.MULTILINE)
+    until(5, printed, lambda: f'SIGUSR1 does not show {line}: {host.daemon.errors()}')
+
+
 def check_counters(build):
     """On SIGUSR1 the daemon prints the counters of vNICs, also of ended processes, and the drops."""
     with Host(build) as host:
         # The first datagram to a process goes through the switch, the others through the inbox.
         for _ in range(2):
             Pair(host, host, ['ibv_ud_pingpong', '-n', '10']).finish(20)
-        host.daemon.kill(signal.SIGUSR1)
-        until(5, lambda: ' clients' in host.daemon.errors(),
-              lambda: f'SIGUSR1 shows nothing: {host.daemon.errors()}')
-        found = re.search(r'^urxed: vnic tx_frames: (\d+)$', host.daemon.errors(), re.MULTILINE)
-        if not found or int(found.group(1)) < 2:
-            raise Failure(f'no count of the frames sent: {host.daemon.errors()}')
+        await_counter(host, r'vnic tx_frames: ([2-9]|\d\d+)')
 
 
 def check_clean_end(build):
@@ -248,7 +252,6 @@ import socket, sys
 connections = []
 for _ in range(int(sys.argv[2])):
     one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    one.settimeout(3)
     one.connect(sys.argv[1])
     connections.append(one)
 print('connected', flush=True)
@@ -355,8 +358,8 @@ def check_rogue(build):
         program = host.spawn([os.path.join(build, 'tests/smoke/rogue_nic'), host.run_dir])
         succeed(program, 10)
         pid = program.process.pid
-        if f'process {pid} is disconnected: its NIC' not in host.daemon.errors():
-            raise Failure(f'urxed does not log the reason: {host.daemon.errors()}')
+        until(5, lambda: f'process {pid} is disconnected: its NIC' in host.daemon.errors(),
+              lambda: f'urxed does not log the reason: {host.daemon.errors()}')
         Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
 
 
@@ -369,12 +372,8 @@ def check_forger(build):
     """Forged frames arrive nowhere, and each is counted by its reason."""
     with Host(build) as host:
         succeed(host.spawn([os.path.join(build, 'tests/smoke/forger'), host.run_dir]), 20)
-        host.daemon.kill(signal.SIGUSR1)
-        until(5, lambda: ' clients' in host.daemon.errors(),
-              lambda: f'SIGUSR1 shows nothing: {host.daemon.errors()}')
         for reason, times in FORGED.items():
-            if f'dropped {reason}: {times}\n' not in host.daemon.errors():
-                raise Failure(f'not {times} drops as {reason}: {host.daemon.errors()}')
+            await_counter(host, f'dropped {reason}: {times}')
 
 
 def check_trespass(build):
@@ -384,9 +383,7 @@ def check_trespass(build):
     with Host(build, daemon=False) as host:
         host.start_daemon(['--group', 'games'])
         succeed(host.spawn([os.path.join(build, 'tests/smoke/trespass'), host.run_dir]), 60)
-        host.daemon.kill(signal.SIGUSR1)
-        until(5, lambda: 'dropped one_sided: 4\n' in host.daemon.errors(),
-              lambda: f'not 4 drops as one_sided: {host.daemon.errors()}')
+        await_counter(host, 'dropped one_sided: 4')
 
 
 def check_parting(build):
