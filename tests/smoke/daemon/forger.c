@@ -13,7 +13,7 @@
 #define RC_SEND_ONLY 0x04
 #define RC_ACK       0x11
 #define UC_SEND_ONLY 0x24
-#define PATIENCE_MS  5000
+#define PATIENCE_MS  60000
 #define QUIET_MS     200
 
 static struct raw raw;

@@ -10,7 +10,7 @@
 #include <vnic/regs.h>
 
 #define PAGE        4096
-#define PATIENCE_MS 5000
+#define PATIENCE_MS 60000
 
 /* Finds the memory shared with urxed from a buffer in it: the vmxnet3 shared area is at its second
  * page. */

@@ -16,7 +16,7 @@
 
 #define UC_SEND_ONLY 0x24
 #define NOBODY       65534
-#define PATIENCE_MS  5000
+#define PATIENCE_MS  60000
 #define QUIET_MS     200
 #define PAIRS        VNIC_LEASE_QPNS
 

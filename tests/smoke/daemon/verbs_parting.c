@@ -13,7 +13,7 @@
 
 #define RC_SEND_ONLY 0x04
 #define RC_ACK       0x11
-#define PATIENCE_MS  5000
+#define PATIENCE_MS  60000
 #define SIZE         64
 
 struct side {

@@ -31,7 +31,11 @@
 
 #define CHANNELS 24
 #define EVENTS   1000 /* of each channel: more than a socket buffer holds */
-#define EVENT_MS 2000
+#define EVENT_MS 60000
+
+/* Until an expected datagram arrives; and in which a surplus one would. */
+#define PATIENCE_MS 60000
+#define QUIET_MS    200
 
 static struct ibv_context *open_device(void)
 {
@@ -209,19 +213,39 @@ static void ud_send(struct ud *u, struct ibv_ah *ah, uint32_t qpn)
 		err(1, "cannot post a send");
 }
 
-/* Number of completions within a time that is enough for all of them. */
-static unsigned int completions(struct ud *u, enum ibv_wc_opcode opcode)
+static unsigned int poll_completions(struct ud *u, enum ibv_wc_opcode opcode)
 {
 	unsigned int n = 0;
 	struct ibv_wc wc;
 
-	for (int i = 0; i < 200; i++, usleep(1000))
-		while (ibv_poll_cq(u->cq, 1, &wc) == 1) {
-			if (wc.status)
-				errx(1, "a datagram completes in status %d", wc.status);
-			n += wc.opcode == opcode;
-		}
+	while (ibv_poll_cq(u->cq, 1, &wc) == 1) {
+		if (wc.status)
+			errx(1, "a datagram completes in status %d", wc.status);
+		n += wc.opcode == opcode;
+	}
 	return n;
+}
+
+/* Waits for the expected completions, and then for surplus ones. */
+static bool completes(struct ud *u, enum ibv_wc_opcode opcode, unsigned int expected)
+{
+	unsigned int n = 0;
+
+	for (int ms = 0; n < expected && ms < PATIENCE_MS; ms++, usleep(1000))
+		n += poll_completions(u, opcode);
+	for (int ms = 0; ms < QUIET_MS; ms++, usleep(1000))
+		n += poll_completions(u, opcode);
+	return n == expected;
+}
+
+static bool counts_bad_pkey(struct ibv_context *context)
+{
+	struct ibv_port_attr port;
+
+	for (int ms = 0; ms < PATIENCE_MS; ms++, usleep(1000))
+		if (ibv_query_port(context, 1, &port) || port.bad_pkey_cntr)
+			return port.bad_pkey_cntr == 1;
+	return false;
 }
 
 /* Waits for the next asynchronous event, which must have this type and object. */
@@ -264,7 +288,6 @@ static void cq_users(void)
 static void pkey(void)
 {
 	struct ibv_context *context = open_device();
-	struct ibv_port_attr port;
 	struct ud one = {0}, two = {0};
 	__be16 key;
 
@@ -279,13 +302,13 @@ static void pkey(void)
 	ud_receive(&two);
 	ud_receive(&two);
 	ud_send(&one, one.ah, two.qp->qp_num);
-	if (completions(&two, IBV_WC_RECV) != 1)
+	if (!completes(&two, IBV_WC_RECV, 1))
 		errx(1, "two QPs of a partition do not hear each other");
 	ud_open(&one, context, 0);
 	ud_send(&one, one.ah, two.qp->qp_num);
-	if (completions(&two, IBV_WC_RECV))
+	if (!completes(&two, IBV_WC_RECV, 0))
 		errx(1, "a QP hears another partition");
-	if (ibv_query_port(context, 1, &port) || port.bad_pkey_cntr != 1)
+	if (!counts_bad_pkey(context))
 		errx(1, "the port does not count a bad P_Key");
 	if (ibv_modify_qp(one.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE))
 		err(1, "cannot reset a QP");
@@ -342,7 +365,7 @@ static void rate_limit(void)
 		ud_receive(&two);
 	for (int i = 0; i < 8; i++)
 		ud_send(&one, one.ah, two.qp->qp_num);
-	if (completions(&two, IBV_WC_RECV) != 8)
+	if (!completes(&two, IBV_WC_RECV, 8))
 		errx(1, "a QP with a rate limit loses messages");
 	if (ibv_modify_qp(one.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE))
 		err(1, "cannot reset a QP");

@@ -24,7 +24,7 @@
 #include <vnic/server.h>
 
 #define MTU      1500
-#define PATIENCE 5000 /* ms */
+#define PATIENCE 60000 /* ms */
 
 static const uint8_t daemon_mac[6] = {2, 0xca, 0xfe, 0, 0, 1};
 
