@@ -63,13 +63,13 @@ static int add_state(struct frozen_device *d, const struct rdmacm_response *resp
 	return 0;
 }
 
-/* After -ETIMEDOUT urxed freezes the device later. */
+/* After -ETIMEDOUT urxed may freeze the device later. -EALREADY: an earlier stop has not ended. */
 static int get_states(struct frozen_device *d, uint64_t deadline)
 {
 	struct rdmacm_response response = {.reply = {.out = 0}};
 	int rc = ask(d->file, CM_ATTACH_FREEZE, deadline, &response);
 
-	d->frozen = !rc || rc == -ETIMEDOUT;
+	d->frozen = !rc || rc == -ETIMEDOUT || rc == -EALREADY;
 	while (!rc && !(rc = ask(d->file, CM_ATTACH_SAVE, deadline, &response)) &&
 	       response.reply.out)
 		rc = add_state(d, &response);
@@ -139,7 +139,7 @@ int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline)
 
 /*
  * If the daemon has ended, the next one thaws the device when this process claims it. If it does
- * not answer in time, it runs the command before all later ones of the device.
+ * not answer in time, the last command that waits there is a thaw (rdmacm_daemon_try).
  */
 static void thaw_device(struct frozen_device *d, uint64_t deadline)
 {

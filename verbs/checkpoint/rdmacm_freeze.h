@@ -37,7 +37,8 @@ struct frozen_devices {
 /*
  * Takes the locks of all devices by attempts until `deadline` (clock_monotonic()), and gets their
  * records. -ETIMEDOUT; -EOPNOTSUPP: an ID belongs to the kernel's rdma_cm or to the parent process,
- * or urxed is an earlier version; -EBUSY: no urxed runs; -ENOMEM. After an error nothing is frozen.
+ * or urxed is an earlier version; -EBUSY: no urxed runs; -ENOMEM. After an error nothing is frozen,
+ * or a daemon that does not answer thaws the devices as soon as it goes on.
  */
 int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline);
 /*

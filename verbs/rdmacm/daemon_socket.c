@@ -19,7 +19,10 @@
 #include "process/run_dir.h"
 #include "rdmacm/reconnect.h"
 
-/* Replies that a file does not wait for: to one that freezes or saves it, and to its thaw. */
+/*
+ * Replies that a daemon which does not answer owes a file at most: the last one is to a thaw, the
+ * other one to any command.
+ */
 #define DUE_MAX 2
 
 /* --- Waiting */
@@ -399,8 +402,11 @@ int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *req
 
 	if (file->socket < 0)
 		return -EAGAIN;
-	/* A daemon that stands still has two commands to answer at most, so its socket has room. */
-	if (file->n_due == DUE_MAX)
+	/*
+	 * A thaw follows the freezing that it ends, also if the daemon owes the reply to that. No
+	 * other command joins such a queue, so the last one is a thaw, and the socket has room.
+	 */
+	if (request->command.command != CM_ATTACH_THAW || file->n_due == DUE_MAX)
 		rc = receive_replies(file, response, deadline);
 	if (!rc)
 		rc = send_command(file, request) ? receive_replies(file, response, deadline)

@@ -232,6 +232,25 @@ def check_restore_silent_daemon(build):
         end_connections(pair)
 
 
+def check_silent_resume(build):
+    """A daemon that does not answer the end of a stop, nor the next stop, lets the program's IDs go on later."""
+    with connected(build) as pair:
+        pair.save()
+        daemon = pair.hosts[0].daemon
+        daemon.kill(signal.SIGSTOP)
+        try:
+            pair.traveller.obey('resume', 'resumed')
+            for _ in range(2):
+                refuse_to_save(pair.traveller, pair.files, 'error ETIMEDOUT: urxed does not answer.*')
+        finally:
+            daemon.kill(signal.SIGCONT)
+        pair.connect(2, client=0)
+        pair.exchange((0, 1, 2))
+        pair.disconnect(2, 0)
+        move(pair)
+        end_connections(pair)
+
+
 def check_connections_damaged(build):
     """A truncated stream is refused; then the whole one is restored."""
     with connected(build) as pair:
