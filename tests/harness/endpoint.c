@@ -8,7 +8,8 @@
 
 #include "exchange.h"
 
-#define COMPLETION_SECONDS 20
+/* Longer than the last retry of a request takes with the default timeout. */
+#define COMPLETION_SECONDS 120
 
 /* The addresses and keys that the sides exchange over TCP. */
 struct introduction {
@@ -129,7 +130,8 @@ static void to_ready(struct endpoint *ep, const struct endpoint_attr *attr,
 	};
 	struct ibv_qp_attr rts = {
 		.qp_state = IBV_QPS_RTS,
-		.timeout = attr->timeout ? attr->timeout : 14, /* 67 ms */
+		/* 1 s: on a busy machine the peer may not run for a second. */
+		.timeout = attr->timeout ? attr->timeout : 18,
 		.retry_cnt = 7,
 		.rnr_retry = 7, /* for ever */
 		.sq_psn = self->psn,

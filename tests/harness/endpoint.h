@@ -22,7 +22,7 @@ struct endpoint_attr {
 	uint8_t gid_index;
 	enum ibv_mtu mtu;
 	bool events;     /* wait on a completion channel rather than poll */
-	uint8_t timeout; /* as struct ibv_qp_attr has it; 0 = 14 */
+	uint8_t timeout; /* as struct ibv_qp_attr has it; 0 = 18 */
 	uint64_t size;
 };
 

@@ -41,7 +41,7 @@
 
 #define CONNECTIONS 8
 #define BYTES       5000
-#define TIMEOUT_MS  10000
+#define TIMEOUT_MS  60000
 
 struct connection {
 	struct rdma_cm_id *id;

@@ -38,6 +38,9 @@
 #include "checkpointer.h"
 #include "workload.h"
 
+#define QUIESCE_MS 60000
+#define EVENT_MS   60000
+
 /* The root of the arena. */
 struct program {
 	struct workload *work;
@@ -138,7 +141,7 @@ static const char *hold_before_event(void)
 		program->hold = false;
 		hold_work();
 	}
-	return poll(&event, 1, 10000) == 1 ? "done" : "no event";
+	return poll(&event, 1, EVENT_MS) == 1 ? "done" : "no event";
 }
 
 /* --- Commands. */
@@ -183,7 +186,7 @@ static const char *save(const char *stream, const char *memory, const char *maps
 	int rc;
 
 	hold_work();
-	rc = CALL(quiesce)(5000);
+	rc = CALL(quiesce)(QUIESCE_MS);
 	if (rc) {
 		program->hold = false;
 		return result("", rc);
@@ -200,7 +203,7 @@ static const char *storm(int n)
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), rc = 0;
 
 	for (int i = 0; !rc && i < n; i++) {
-		rc = CALL(quiesce)(5000);
+		rc = CALL(quiesce)(QUIESCE_MS);
 		if (!rc)
 			rc = CALL(save)(null);
 		if (!rc)
@@ -226,7 +229,7 @@ static const char *misuse(void)
 		return "save or resume without quiesce";
 	if (CALL(restore)(-1) != -EBUSY)
 		return "restore beside an open device";
-	if (CALL(quiesce)(5000))
+	if (CALL(quiesce)(QUIESCE_MS))
 		return result("", -1);
 	if (CALL(quiesce)(10) != -EALREADY)
 		return "quiesce twice";

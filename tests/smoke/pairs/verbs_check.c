@@ -600,6 +600,9 @@ static void run_all(bool loop)
 	run_kind(CASE_BAD_RKEY);
 }
 
+/* 67 ms, because a test with losses waits for many timeouts. */
+#define LOSSY_TIMEOUT 14
+
 int main(int argc, char **argv)
 {
 	struct endpoint_attr attr = {.device = "urxe0", .gid_index = 1, .mtu = IBV_MTU_1024};
@@ -626,6 +629,8 @@ int main(int argc, char **argv)
 	}
 	if (argc - optind > 1)
 		usage();
+	if (lossy && !attr.timeout)
+		attr.timeout = LOSSY_TIMEOUT;
 	path_mtu = 128u << attr.mtu;
 	attr.type = services[service].type;
 	if (only_size > LARGEST)
