@@ -127,7 +127,10 @@ class Host:
             self.arguments = arguments
         self.daemon = self.spawn([os.path.join(self.top, 'tools/urxed'), '--foreground',
                                   '--run-dir', self.run_dir, *self.arguments])
-        until(START_SECONDS, self.answers, lambda: f'no answer: {self.daemon.describe()}')
+        until(START_SECONDS, lambda: self.answers() or not self.daemon.running(),
+              lambda: f'no answer: {self.daemon.describe()}')
+        if not self.daemon.running():
+            raise Failure(f'ended at its start: {self.daemon.describe()}')
 
     def answers(self):
         """Whether a daemon listens in the run directory."""
@@ -173,13 +176,16 @@ class Host:
         raise Failure(f'no GID {address}, {kind}:\n{info}')
 
     def show(self, *topic):
-        """The JSON output of `urxe show` for a topic or for all. Repeats the command if a process was too busy to answer."""
+        """
+        The JSON output of `urxe show` for a topic or for all. Repeats the command if urxed or a process was too busy to
+        answer.
+        """
         for _ in range(BUSY):
             result = subprocess.run([*self.prefix, self.urxe, 'show', '--json', '--run-dir',
                                      self.run_dir, '--wait', '1s', *topic],
                                     capture_output=True, text=True, timeout=20 * BUSY,
                                     env=self.environment, check=False)
-            if not re.fullmatch(r'(urxe: .* does not answer\n)+urxe: these processes .*\n', result.stderr):
+            if not re.fullmatch(r'(urxe: .* does not answer\n)+(urxe: these processes .*\n)?', result.stderr):
                 break
         if result.returncode or result.stderr:
             raise Failure(f'urxe show --json {topic}: status {result.returncode}, {result.stderr}')

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
-from host import Failure, main  # noqa: E402
+from host import BUSY, Failure, main  # noqa: E402
 
 # Relative to the prefix.
 FILES = ['bin/urxe', 'bin/urxe-bench', 'sbin/urxed', 'include/urxe/checkpoint.h', 'lib/*/urxe/liburxe.so', 'lib/*/urxe/liburxe-outer.so',
@@ -45,7 +45,7 @@ def check_programs(prefix, top):
     urxe = os.path.join(prefix, 'bin/urxe')
     run_dir = os.path.join(top, 'run')
     run = subprocess.run([urxe, 'run', '--run-dir', run_dir, '--', 'ibv_devinfo'],
-                         capture_output=True, text=True, timeout=60, check=False)
+                         capture_output=True, text=True, timeout=60 * BUSY, check=False)
     if run.returncode or 'urxe0' not in run.stdout:
         raise Failure(f'urxe run -- ibv_devinfo: {run}')
     with open(os.path.join(run_dir, 'urxed.pid'), encoding='utf-8') as file:
@@ -53,7 +53,7 @@ def check_programs(prefix, top):
     if running != os.path.realpath(os.path.join(prefix, 'sbin/urxed')):
         raise Failure(f'the daemon is {running}')
     show = subprocess.run([urxe, 'show', 'host', '--run-dir', run_dir], capture_output=True,
-                          text=True, timeout=60, check=False)
+                          text=True, timeout=60 * BUSY, check=False)
     if show.returncode or run_dir not in show.stdout:
         raise Failure(f'urxe show: {show}')
 
@@ -69,7 +69,7 @@ def check_unit(prefix, top):
     run_dir = os.path.join(top, 'unit')
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(notify)
-        listener.settimeout(30)
+        listener.settimeout(30 * BUSY)
         with subprocess.Popen([os.path.join(prefix, 'sbin/urxed'), *command.split()[1:],
                                '--run-dir', run_dir], env={**os.environ, 'NOTIFY_SOCKET': notify},
                               stderr=subprocess.PIPE, text=True) as daemon:
@@ -82,7 +82,7 @@ def check_unit(prefix, top):
                 raise Failure('the daemon does not send READY') from None
             finally:
                 daemon.terminate()
-                daemon.wait(20)
+                daemon.wait(20 * BUSY)
 
 
 def check_installation():
