@@ -68,8 +68,7 @@ static inline void blocked_await(pid_t tid)
 	do {
 		state = proc_state(tid, &before);
 		usleep(20000);
-	} while ((state != 'S' && state != 'D') || proc_state(tid, &now) != state ||
-		 now != before);
+	} while ((state != 'S' && state != 'D') || proc_state(tid, &now) != state || now != before);
 }
 
 /* The same for every thread of the process except the caller. */
