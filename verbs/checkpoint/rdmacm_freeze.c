@@ -64,15 +64,25 @@ static int add_state(struct frozen_device *d, const struct rdmacm_response *resp
 }
 
 /* After -ETIMEDOUT urxed may freeze the device later. -EALREADY: an earlier stop has not ended. */
-static int get_states(struct frozen_device *d, uint64_t deadline)
+static int freeze_ids(struct frozen_device *d, uint64_t deadline)
 {
-	struct rdmacm_response response = {.reply = {.out = 0}};
+	struct rdmacm_response response;
 	int rc = ask(d->file, CM_ATTACH_FREEZE, deadline, &response);
 
 	d->frozen = !rc || rc == -ETIMEDOUT || rc == -EALREADY;
-	while (!rc && !(rc = ask(d->file, CM_ATTACH_SAVE, deadline, &response)) &&
-	       response.reply.out)
+	return rc ? explain(rc) : 0;
+}
+
+static int get_states(struct frozen_device *d, uint64_t deadline)
+{
+	struct rdmacm_response response;
+	int rc;
+
+	while (!(rc = ask(d->file, CM_ATTACH_SAVE, deadline, &response)) && response.reply.out) {
 		rc = add_state(d, &response);
+		if (rc)
+			break;
+	}
 	return rc ? explain(rc) : 0;
 }
 
@@ -102,7 +112,7 @@ static int freeze_device(struct frozen_device *d, uint64_t deadline)
 	if (file->pid != getpid())
 		return checkpoint_fail(-EOPNOTSUPP,
 				       "an rdma_cm device that the parent process had opened");
-	return get_states(d, deadline);
+	return freeze_ids(d, deadline);
 }
 
 static int add_device(struct frozen_devices *all, struct rdmacm_file *file, uint64_t deadline)
@@ -132,6 +142,11 @@ int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline)
 	*all = (struct frozen_devices){0};
 	for (file = rdmacm_files_first(); !rc && file; file = LIST_NEXT(file, link))
 		rc = add_device(all, file, deadline);
+	/* Events of a device may name IDs of another one, so all stand still before one is saved.
+	 */
+	for (uint32_t i = 0; !rc && i < all->n; i++)
+		if (all->devices[i].frozen)
+			rc = get_states(&all->devices[i], deadline);
 	if (rc)
 		rdmacm_thaw(all, deadline);
 	return rc;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "checkpoint/rdmacm_restore.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
+
+#include <vnic/state_stream.h>
 
 #include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rebuild.h"
@@ -62,6 +65,16 @@ static int give_record(struct rdmacm_file *file, const struct image_rdmacm_state
 	return 0;
 }
 
+/* Its kind follows the header of the record. */
+static bool is_event(const struct image_rdmacm_state *state)
+{
+	uint32_t kind = 0;
+
+	if (state->bytes.length >= VNIC_STATE_HEADER + sizeof(kind))
+		memcpy(&kind, state->bytes.at + VNIC_STATE_HEADER, sizeof(kind));
+	return le32toh(kind) == CM_ATTACH_RECORD_EVENT;
+}
+
 /* The library's own part of an ID. */
 static int add_id(struct rdmacm_file *file, const struct rdmacm_id_record *record)
 {
@@ -77,20 +90,32 @@ static int add_id(struct rdmacm_file *file, const struct rdmacm_id_record *recor
 	return 0;
 }
 
-static int restore_device(const struct image *image, uint32_t device, struct rdmacm_file *file)
+static int add_ids(const struct image *image, uint32_t device, struct rdmacm_file *file)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; !rc && i < image->n[CHECKPOINT_RDMACM_ID]; i++)
 		if (image->rdmacm_ids[i].device == device)
 			rc = add_id(file, &image->rdmacm_ids[i]);
-	for (uint32_t i = 0; !rc && i < image->n[CHECKPOINT_RDMACM_STATE]; i++)
-		if (image->rdmacm_states[i].device == device)
-			rc = give_record(file, &image->rdmacm_states[i]);
 	return rc;
 }
 
-int rdmacm_restore(const struct rebuilt *r)
+/* Those of events, or all others. */
+static int give_records(const struct image *image, uint32_t device, bool events,
+			struct rdmacm_file *file)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < image->n[CHECKPOINT_RDMACM_STATE]; i++) {
+		const struct image_rdmacm_state *state = &image->rdmacm_states[i];
+
+		if (state->device == device && is_event(state) == events)
+			rc = give_record(file, state);
+	}
+	return rc;
+}
+
+static int restore_records(const struct rebuilt *r, bool events)
 {
 	int rc = 0;
 
@@ -99,10 +124,20 @@ int rdmacm_restore(const struct rebuilt *r)
 
 		if (!rdmacm_lock_until(file, restore_deadline()))
 			return explain(-ETIMEDOUT);
-		rc = restore_device(r->image, i, file);
+		rc = events ? 0 : add_ids(r->image, i, file);
+		if (!rc)
+			rc = give_records(r->image, i, events, file);
 		pthread_mutex_unlock(&file->lock);
 	}
 	return rc;
+}
+
+/* The event of a connection request may name an ID of another device, so events come last. */
+int rdmacm_restore(const struct rebuilt *r)
+{
+	int rc = restore_records(r, false);
+
+	return rc ? rc : restore_records(r, true);
 }
 
 /*

@@ -118,10 +118,13 @@ static void fill_group(struct ucma_record *r, const struct ucma_group *group)
 	r->group.events_reported = group->events_reported;
 }
 
+/* A request that was accepted before its event was fetched is no child any more. */
 static void fill_event(struct ucma_record *r, const struct ucma_event *event)
 {
+	const struct ucma_ctx *child = event->child;
+
 	r->event.id = event->ctx->id->number;
-	r->event.child = event->child ? event->child->id->number : UCMA_NO_NUMBER;
+	r->event.child = child && !child->uid ? child->id->number : UCMA_NO_NUMBER;
 	r->event.group = event->group ? event->group->number : UCMA_NO_NUMBER;
 	r->event.resp = event->resp;
 }
@@ -267,6 +270,15 @@ static int restore_group(struct ucma_file *file, const struct ucma_record *r)
 	return ucma_group_restore(ctx, r->group.number, r->group.uid, r->group.events_reported);
 }
 
+/* An ID of this device, or of another one of the same saved process. */
+static struct ucma_ctx *find_process_ctx(const struct ucma_file *file, uint32_t number)
+{
+	struct cma_id *id = cma_find_id(&file->ucma->cma, number);
+	struct ucma_ctx *ctx = id ? id->ctx : NULL;
+
+	return ctx && ctx->file->restoring && ctx->file->pid == file->pid ? ctx : NULL;
+}
+
 /* A child is a request that was not accepted, and has one event. */
 static bool is_child(const struct ucma_ctx *child)
 {
@@ -280,7 +292,7 @@ static int restore_event(struct ucma_file *file, const struct ucma_record *r)
 	struct ucma_event *event;
 
 	if (r->event.child != UCMA_NO_NUMBER) {
-		child = find_ctx(file, r->event.child);
+		child = find_process_ctx(file, r->event.child);
 		if (!is_child(child) || child == ctx)
 			return -EBADMSG;
 	}

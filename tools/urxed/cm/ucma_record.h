@@ -17,12 +17,13 @@
 #define UCMA_RECORD_VERSION 1
 #define UCMA_NO_NUMBER      UINT32_MAX
 
-/* In this order: IDs after the device, groups and events after the IDs that they name. */
+/* In this order: IDs after the device, groups and events after the IDs that they name. An event may
+ * name an ID of another device of the process. */
 enum ucma_record_kind {
 	UCMA_RECORD_FILE = 1,
 	UCMA_RECORD_ID,
 	UCMA_RECORD_GROUP,
-	UCMA_RECORD_EVENT
+	UCMA_RECORD_EVENT = CM_ATTACH_RECORD_EVENT
 };
 
 struct ucma_record {

@@ -75,6 +75,12 @@ enum cm_attach_checkpoint {
 	CM_ATTACH_CHECKPOINT_END,
 };
 
+/*
+ * The kind of a record of an event. A connection request may name a new ID of another device of the
+ * process, so CM_ATTACH_RESTORE gets such records after all others of all devices.
+ */
+#define CM_ATTACH_RECORD_EVENT 4
+
 /* The descriptors that come with the welcome, in this order. */
 enum cm_attach_fd { CM_ATTACH_EVENTS, CM_ATTACH_EVENT_WRITER, CM_ATTACH_FDS };
 

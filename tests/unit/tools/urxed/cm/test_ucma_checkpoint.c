@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "ucma_programs.h"
+#include "ucma_scenes.h"
 #include "urxed/cm/ucma_record.h"
 
 #define RECORDS_MAX 32
@@ -49,6 +49,25 @@ static struct records save(const struct loop_program *p)
 	return r;
 }
 
+static bool is_event_record(const struct records *r, uint32_t i)
+{
+	struct ucma_record record;
+
+	return !ucma_record_read(&record, r->at[i].bytes, r->at[i].len) &&
+	       record.kind == UCMA_RECORD_EVENT;
+}
+
+/* The records of events, or all others. */
+static int restore_only(const struct loop_program *p, const struct records *r, bool events)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < r->n; i++)
+		if (is_event_record(r, i) == events)
+			rc = own(p, CM_ATTACH_RESTORE, r->at[i].bytes, r->at[i].len);
+	return rc;
+}
+
 static int restore(const struct loop_program *p, const struct records *r)
 {
 	int rc = 0;
@@ -78,30 +97,16 @@ static void move(struct loop_program *p)
 	assert_int_equal(own(p, CM_ATTACH_THAW, NULL, 0), 0);
 }
 
-static void connection_goes_on(void **state)
+static void move_both(void)
 {
-	struct ib_uverbs_qp_attr before, after;
-	uint32_t listens = listener(5), id = client(RDMA_PS_TCP), child = establish(id);
-
-	(void)state;
-	before = qp_attr(&a, id, RTR);
 	move(&a);
 	move(&b);
-	after = qp_attr(&a, id, RTR);
-	assert_memory_equal(&before, &after, sizeof(after));
-	assert_int_equal(loop.n, 0);
-	assert_int_equal(disconnect(&a, id), 0);
-	loop_run(&loop);
-	assert_int_equal(get_event(&b, CMA_DISCONNECTED).uid, 0xc);
-	assert_int_equal(disconnect(&b, child), 0);
-	loop_run(&loop);
-	assert_int_equal(get_event(&a, CMA_DISCONNECTED).uid, 0xa);
-	/* The sum of the events that were reported before and after. */
-	assert_int_equal(destroy(&a, id), 4);
-	assert_int_equal(destroy(&b, child), 2);
-	establish(client(RDMA_PS_TCP));
-	assert_int_equal(destroy(&b, listens), 2);
-	expect_no_event(&a);
+}
+
+static void connection_goes_on(void **state)
+{
+	(void)state;
+	connection_outlives(move_both);
 }
 
 /* A device keeps its name, by which a host knows it again that it has left some moves ago. */
@@ -175,20 +180,12 @@ static void request_waits_for_the_listener(void **state)
 /* In their order, a request with its new ID. */
 static void unfetched_events_come_in_order(void **state)
 {
-	struct rdma_ucm_event_resp event;
-	uint32_t first, second;
+	uint32_t first;
 
 	(void)state;
-	listener(5);
-	first = client(RDMA_PS_TCP);
-	second = client(RDMA_PS_TCP);
-	assert_int_equal(connect_to(&a, first, LOOP_QPN, 0), 0);
-	assert_int_equal(connect_to(&a, second, LOOP_QPN + 2, 0), 0);
-	loop_run(&loop);
+	first = request_twice();
 	move(&b);
-	event = get_event(&b, CMA_CONNECT_REQUEST);
-	assert_int_equal(event.param.conn.qp_num, LOOP_QPN);
-	assert_int_equal(accept_it(&b, event.id, 0xc, LOOP_QPN + 1), 0);
+	accept_first();
 	loop_run(&loop);
 	move(&a);
 	get_event(&a, CMA_CONNECT_RESPONSE);
@@ -198,32 +195,10 @@ static void unfetched_events_come_in_order(void **state)
 	assert_int_equal(get_event(&b, CMA_ESTABLISHED).uid, 0xc);
 }
 
-/* Returns the number of the group. */
-static uint32_t join(uint32_t id)
-{
-	struct rdma_ucm_join_ip_mcast request = {.uid = 0x10, .id = id};
-	const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xef010203)};
-
-	memcpy(&request.addr, &in, sizeof(in));
-	assert_int_equal(COMMAND(&a, JOIN_IP_MCAST, request, 4), 0);
-	return ((struct rdma_ucm_create_id_resp *)(void *)answer.out)->id;
-}
-
 static void group_moves(void **state)
 {
-	struct rdma_ucm_destroy_id leave;
-	uint32_t id = create(&a, RDMA_PS_UDP, 0xa);
-
 	(void)state;
-	assert_int_equal(resolve(&a, id), 0);
-	get_event(&a, CMA_ADDR_RESOLVED);
-	join(id);
-	move(&a);
-	leave = (struct rdma_ucm_destroy_id){.id = get_event(&a, CMA_MULTICAST_JOIN).id};
-	move(&a);
-	assert_int_equal(COMMAND(&a, LEAVE_MCAST, leave, 4), 0);
-	assert_int_equal(((struct rdma_ucm_destroy_id_resp *)(void *)answer.out)->events_reported,
-			 1);
+	group_outlives(move_both);
 }
 
 /* The checkpoint is abandoned: a REQ that was lost comes again. */
@@ -376,6 +351,93 @@ static void take_request_of_b(const struct loop_program *p)
 
 	from_b.token = b.token;
 	assert_int_equal(COMMAND(&from_b, MIGRATE_ID, request, 4), 0);
+}
+
+/* The process has two devices: b and a second one. */
+static void move_with(struct loop_program *second)
+{
+	struct records of_b, of_second;
+
+	assert_int_equal(own(second, CM_ATTACH_FREEZE, NULL, 0), 0);
+	of_b = save(&b);
+	assert_int_equal(own(second, CM_ATTACH_THAW, NULL, 0), 0);
+	of_second = save(second);
+	kill_program(&b);
+	kill_program(second);
+	b = loop_start(&loop);
+	*second = loop_start(&loop);
+	assert_int_equal(restore_only(&b, &of_b, false), 0);
+	assert_int_equal(restore_only(second, &of_second, false), 0);
+	assert_int_equal(restore_only(&b, &of_b, true), 0);
+	assert_int_equal(restore_only(second, &of_second, true), 0);
+	assert_int_equal(own(&b, CM_ATTACH_THAW, NULL, 0), 0);
+	assert_int_equal(own(second, CM_ATTACH_THAW, NULL, 0), 0);
+}
+
+/* A request to b, whose new ID is of the second device already. */
+static struct loop_program request_to_second_device(void)
+{
+	struct loop_program second = loop_start(&loop);
+
+	assert_int_equal(connect_to(&a, client(RDMA_PS_TCP), LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	take_request_of_b(&second);
+	return second;
+}
+
+/* The event stays with the listener's device, the new ID with the other one. */
+static void migrated_request_goes_on(void **state)
+{
+	struct loop_program second;
+	uint32_t child;
+
+	(void)state;
+	listener(5);
+	second = request_to_second_device();
+	move_with(&second);
+	child = get_event(&b, CMA_CONNECT_REQUEST).id;
+	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), -EINVAL);
+	assert_int_equal(accept_it(&second, child, 0xc, LOOP_QPN + 1), 0);
+	loop_run(&loop);
+	get_event(&a, CMA_CONNECT_RESPONSE);
+	loop_end(&loop, &second);
+}
+
+/* As before the move, the end of the listener ends the request. */
+static void migrated_request_ends_with_its_listener(void **state)
+{
+	struct loop_program second;
+	const struct ucma_file *file;
+	uint32_t listens = listener(5);
+	uint64_t token;
+
+	(void)state;
+	second = request_to_second_device();
+	token = second.token;
+	move_with(&second);
+	file = ucma_find_file(&loop.ucma, token);
+	assert_int_equal(file->n_ctxs, 1);
+	destroy(&b, listens);
+	assert_int_equal(file->n_ctxs, 0);
+	loop_end(&loop, &second);
+}
+
+/* The program guesses the number of the new ID, and accepts it before it fetches the event. */
+static void accepted_request_is_no_child(void **state)
+{
+	const struct ucma_file *file = ucma_find_file(&loop.ucma, b.token);
+	uint32_t child;
+
+	(void)state;
+	listener(5);
+	assert_int_equal(connect_to(&a, client(RDMA_PS_TCP), LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	child = TAILQ_FIRST(&file->events)->child->id->number;
+	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
+	move(&b);
+	assert_int_equal(get_event(&b, CMA_CONNECT_REQUEST).id, child);
+	loop_run(&loop);
+	get_event(&a, CMA_CONNECT_RESPONSE);
 }
 
 /* Another device of the process destroys the listener, and with it the ID of a request. */
@@ -742,6 +804,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(snapshot_is_refused_beside_its_program, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(frozen_device_keeps_its_events, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(migrated_request_goes_on, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(migrated_request_ends_with_its_listener, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(accepted_request_is_no_child, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(save_ends_if_an_id_is_destroyed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(record_that_cannot_be_written_is_an_error, set_up,
 						tear_down),

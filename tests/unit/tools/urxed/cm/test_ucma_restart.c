@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-#include "ucma_programs.h"
+#include "ucma_scenes.h"
 
 #define CLAIM UCMA_CLAIM_TIME_NS
 
@@ -31,26 +31,8 @@ static void restart(void)
 
 static void connection_survives_a_restart(void **state)
 {
-	struct ib_uverbs_qp_attr before, after;
-	uint32_t listens = listener(5), id = client(RDMA_PS_TCP), child = establish(id);
-
 	(void)state;
-	before = qp_attr(&a, id, RTR);
-	restart();
-	after = qp_attr(&a, id, RTR);
-	assert_memory_equal(&before, &after, sizeof(after));
-	assert_int_equal(disconnect(&a, id), 0);
-	loop_run(&loop);
-	assert_int_equal(get_event(&b, CMA_DISCONNECTED).uid, 0xc);
-	assert_int_equal(disconnect(&b, child), 0);
-	loop_run(&loop);
-	assert_int_equal(get_event(&a, CMA_DISCONNECTED).uid, 0xa);
-	/* The sum of the events that both daemons reported. */
-	assert_int_equal(destroy(&a, id), 4);
-	assert_int_equal(destroy(&b, child), 2);
-	establish(client(RDMA_PS_TCP));
-	assert_int_equal(destroy(&b, listens), 2);
-	expect_no_event(&a);
+	connection_outlives(restart);
 }
 
 /* The REQ is lost with the old daemon; the new one repeats it. */
@@ -71,20 +53,10 @@ static void lost_request_is_repeated_after_a_restart(void **state)
 /* Unfetched events come in their order, a request with its new ID. */
 static void unfetched_events_survive_in_order(void **state)
 {
-	struct rdma_ucm_event_resp event;
-	uint32_t first, second;
-
 	(void)state;
-	listener(5);
-	first = client(RDMA_PS_TCP);
-	second = client(RDMA_PS_TCP);
-	assert_int_equal(connect_to(&a, first, LOOP_QPN, 0), 0);
-	assert_int_equal(connect_to(&a, second, LOOP_QPN + 2, 0), 0);
-	loop_run(&loop);
+	request_twice();
 	restart();
-	event = get_event(&b, CMA_CONNECT_REQUEST);
-	assert_int_equal(event.param.conn.qp_num, LOOP_QPN);
-	assert_int_equal(accept_it(&b, event.id, 0xc, LOOP_QPN + 1), 0);
+	accept_first();
 	restart();
 	assert_int_equal(get_event(&b, CMA_CONNECT_REQUEST).param.conn.qp_num, LOOP_QPN + 2);
 	expect_no_event(&b);
@@ -116,25 +88,8 @@ static void fetched_events_do_not_come_again(void **state)
 
 static void multicast_group_survives_a_restart(void **state)
 {
-	struct rdma_ucm_join_ip_mcast request = {.uid = 0x10};
-	const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xef010203)};
-	struct rdma_ucm_destroy_id leave;
-	uint32_t id = create(&a, RDMA_PS_UDP, 0xa);
-
 	(void)state;
-	assert_int_equal(resolve(&a, id), 0);
-	get_event(&a, CMA_ADDR_RESOLVED);
-	memcpy(&request.addr, &in, sizeof(in));
-	request.id = id;
-	assert_int_equal(COMMAND(&a, JOIN_IP_MCAST, request, 4), 0);
-	restart();
-	leave = (struct rdma_ucm_destroy_id){.id = get_event(&a, CMA_MULTICAST_JOIN).id};
-	restart();
-	assert_int_equal(COMMAND(&a, LEAVE_MCAST, leave, 4), 0);
-	assert_int_equal(((struct rdma_ucm_destroy_id_resp *)(void *)answer.out)->events_reported,
-			 1);
-	restart();
-	assert_int_equal(COMMAND(&a, LEAVE_MCAST, leave, 4), -ENOENT);
+	group_outlives(restart);
 }
 
 /* Until then its port stays bound; afterwards its peer gets a DREQ. */
