@@ -17,6 +17,7 @@ from moving import Moving, MovingImage
 from ports import KINDS, Lan, Tap
 from host import Failure, Program, main, until
 from ranks import MpiMovingImage, Ranks, compile_ranks
+import timeline
 from rdma import VERBS_CHECK
 
 MOVING_MAC, STAYING_MAC = '52:54:00:00:00:10', '52:54:00:00:00:11'
@@ -41,6 +42,9 @@ class World:
         self.host = OnHost(options.build, self.lan.hosts[2])
         self.pinger = stack.enter_context(running(
             [*self.host.host.prefix, 'python3', os.path.join(os.path.dirname(__file__), 'ping.py'), MOVING]))
+        self.frames = stack.enter_context(running(
+            [*self.lan.wire.prefix(), 'python3', timeline.__file__, 'port3', MOVING_MAC])) if options.timeline else None
+        self.timelines = []
         self.gaps = []  # of the flow that runs
         self.measured = []  # (title, gap, pause of the flow, of the machine's kernel), in ms
 
@@ -73,7 +77,10 @@ class World:
         output = flow.programs[flow.ends.index(self.peer)].output()
         booted_at = self.peer.booted_at()
         ends = [gap.stopped_at for gap in self.gaps[1:]] + [time.time()]
+        frames = timeline.parse(self.frames.output()) if self.frames else None
         for gap, end in zip(self.gaps, ends):
+            if frames:
+                self.timelines.append((title, timeline.timeline(frames, gap.stopped_at, gap.resumed_at, end)))
             pauses = (longest_pause(output, gap.stopped_at, end, booted_at),
                       longest_pause(self.pinger.output(), gap.stopped_at, end))
             self.measured.append((title, gap, *pauses))
@@ -89,6 +96,15 @@ class World:
             print(f'{title}, {len(rows)} times: downtime {statistics.median(row[1].downtime_ms for row in rows):.0f} ms; '
                   f'beyond it the flow pauses for {beyond[0]:.1f} ms and the machine\'s kernel for {beyond[1]:.1f} ms '
                   '(medians)', flush=True)
+            self.summarize_timelines(title)
+
+    def summarize_timelines(self, title):
+        rows = [row for found, row in self.timelines if found == title]
+        for event in rows[0] if rows else ():
+            times = sorted(row[event] for row in rows if row[event] is not None)
+            if times:
+                print(f'  {event}: {statistics.median(times):.1f} ms ({times[0]:.1f} to {times[-1]:.1f}, {len(times)} times)',
+                      flush=True)
 
 
 def disk(stack, options):
@@ -271,6 +287,7 @@ def run():
     options.add_argument('--peer', choices=PEERS, required=True)
     options.add_argument('--scenes', nargs='+', choices=SCENES, required=True)
     options.add_argument('--memory', type=int, default=400, help='MB of each machine')
+    options.add_argument('--timeline', action='store_true', help='print the events between the resumption and the next message')
     options.add_argument('--pins', action='store_true', help='the MAC and the address of the machine are pinned')
     options = options.parse_args()
     programs = [os.path.join(options.build, path) for path in (FLOW, VERBS_CHECK)]
