@@ -23,6 +23,14 @@ int dpdk_port_set_allmulticast(struct netdev *netdev)
 	return port->has_groups ? rte_eth_allmulticast_enable(port->id) : 0;
 }
 
+void dpdk_port_receive_qp1_apart(const struct dpdk_port *port, bool apart)
+{
+	if (!apart)
+		xdp_program_pass_qp1(port->xdp, false);
+	if (port->qp1.port && !qp1_ring_enable(&port->qp1, apart))
+		xdp_program_pass_qp1(port->xdp, apart);
+}
+
 int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks, uint32_t n)
 {
 	bool apart = port->qp1.port && !qp1_ring_enable(&port->qp1, true);
@@ -47,8 +55,10 @@ int dpdk_port_set_promiscuous(struct netdev *netdev, bool on)
 	if (!err && port->packet_fd >= 0)
 		err = on ? receive_all(port, packet_filter_incoming(port->packet_fd))
 			 : dpdk_port_receive_roce(port, NULL, 0);
-	if (!err && port->xdp_blocks)
-		xdp_program_set_blocks(port->xdp_blocks, NULL, 0);
+	if (!err && port->xdp) {
+		xdp_program_pass_blocks(port->xdp, NULL, 0);
+		dpdk_port_receive_qp1_apart(port, !on);
+	}
 	/* A device without this mode receives all frames. */
 	return err == -ENOTSUP ? 0 : err;
 }
@@ -57,7 +67,7 @@ bool dpdk_port_can_exclude_qpns(struct netdev *netdev)
 {
 	const struct dpdk_port *port = to_dpdk(netdev);
 
-	return (port->packet_fd >= 0 || port->xdp_blocks) && rte_eth_promiscuous_get(port->id) != 1;
+	return (port->packet_fd >= 0 || port->xdp) && rte_eth_promiscuous_get(port->id) != 1;
 }
 
 int dpdk_port_exclude_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t n)
@@ -66,9 +76,10 @@ int dpdk_port_exclude_qpns(struct netdev *netdev, const uint16_t *blocks, uint32
 
 	if (!dpdk_port_can_exclude_qpns(netdev))
 		return -ENOTSUP;
-	if (!port->xdp_blocks)
+	if (!port->xdp)
 		return dpdk_port_receive_roce(port, blocks, n);
-	xdp_program_set_blocks(port->xdp_blocks, blocks, n);
+	xdp_program_pass_blocks(port->xdp, blocks, n);
+	dpdk_port_receive_qp1_apart(port, true);
 	return 0;
 }
 
@@ -93,9 +104,10 @@ int dpdk_port_admit_qpns(struct netdev *netdev, const uint16_t *blocks, uint32_t
 
 	if (!dpdk_port_can_exclude_qpns(netdev))
 		return -ENOTSUP;
-	if (!port->xdp_blocks)
+	if (!port->xdp)
 		return receive_all(port, packet_filter_admitted(port->packet_fd, blocks, n));
-	xdp_program_set_blocks(port->xdp_blocks, others, complement_blocks(others, blocks, n));
+	dpdk_port_receive_qp1_apart(port, false);
+	xdp_program_pass_blocks(port->xdp, others, complement_blocks(others, blocks, n));
 	return 0;
 }
 

@@ -242,7 +242,10 @@ static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 	if (spec->kind != DPDK_AF_XDP)
 		return 0;
 	port->driver_fd = fd;
-	port->xdp_blocks = xdp_program_map_blocks(spec->ifindex);
+	port->xdp = xdp_program_map_passed(spec->ifindex);
+	/* A missing ring for QP1 is no error. */
+	if (port->xdp && !qp1_ring_open(&port->qp1, spec->ifindex))
+		dpdk_port_receive_qp1_apart(port, true);
 	return arp_nd_socket_open(&port->arp_nd, spec->ifindex);
 }
 

@@ -12,7 +12,7 @@
 #include <netdev/vhost.h>
 
 #include "dpdk/pool.h"
-#include "dpdk/sockets/epoll_pair.h"
+#include "dpdk/sockets/epoll_set.h"
 #include "dpdk/sockets/packet_socket.h"
 #include "xdp/xdp_program.h"
 
@@ -42,14 +42,15 @@ static uint64_t dpdk_next_deadline(struct netdev *netdev)
 static int dpdk_wait_fd(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
-	int other = port->arp_nd.fd >= 0 ? port->arp_nd.fd : qp1_ring_fd(&port->qp1);
+	const int fds[] = {port->arp_nd.fd, qp1_ring_fd(&port->qp1), port->driver_fd};
+	const bool several = fds[0] >= 0 || fds[1] >= 0;
 
-	if (!port->wait_taken && other >= 0)
-		port->wait_fd = epoll_pair_open(other, port->driver_fd);
+	if (!port->wait_taken && several)
+		port->wait_fd = epoll_set_open(fds, 3);
 	port->wait_taken = true;
 	if (port->interrupt.fd >= 0)
 		return port->interrupt.fd;
-	return other >= 0 ? port->wait_fd : port->driver_fd;
+	return several ? port->wait_fd : port->driver_fd;
 }
 
 void dpdk_port_close_sockets(struct dpdk_port *port)
@@ -80,7 +81,7 @@ static void dpdk_close(struct netdev *netdev)
 	dpdk_interrupt_close(&port->interrupt);
 	dpdk_port_close_device(port->id);
 	dpdk_port_close_sockets(port);
-	xdp_program_unmap_blocks(port->xdp_blocks);
+	xdp_program_unmap_passed(port->xdp);
 	rte_mempool_free(port->pool);
 	free(port);
 }

@@ -42,9 +42,9 @@ struct dpdk_port {
 	uint64_t poll_at;            /* when to poll without an interrupt */
 	uint64_t guest_until;        /* end of the time after a vhost guest's arrival */
 	struct arp_nd_socket arp_nd; /* af_xdp; else closed */
-	struct qp1_ring qp1;         /* af_packet; else closed */
-	int wait_fd;          /* epoll set of driver_fd and of the other socket; -1 = not open */
-	uint64_t *xdp_blocks; /* af_xdp: xdp_program_map_blocks; else NULL */
+	struct qp1_ring qp1;         /* af_packet, and af_xdp with urxe's program; else closed */
+	int wait_fd;            /* epoll set of driver_fd and of the other sockets; -1 = not open */
+	struct xdp_passed *xdp; /* af_xdp: xdp_program_map_passed; else NULL */
 	uint32_t mtu;
 	uint32_t frame_max;
 	struct rte_ether_addr mac;
@@ -87,6 +87,12 @@ void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now);
  * their transaction IDs.
  */
 int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks, uint32_t n);
+/*
+ * Whether packets to QP1 come to the ring for QP1, or else to the AF_XDP socket, as all do without
+ * that ring. The ring receives whenever the XDP program passes such packets to the kernel. Only
+ * with urxe's XDP program.
+ */
+void dpdk_port_receive_qp1_apart(const struct dpdk_port *port, bool apart);
 
 /* The operations of netdev.h. */
 int dpdk_port_set_allmulticast(struct netdev *netdev);

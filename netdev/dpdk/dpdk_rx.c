@@ -92,7 +92,8 @@ static uint16_t prepare_sleep(struct dpdk_port *port, uint64_t now, struct rte_m
  */
 static void clear_errors(const struct dpdk_port *port)
 {
-	packet_socket_clear_error(port->packet_fd);
+	if (port->packet_fd >= 0)
+		packet_socket_clear_error(port->packet_fd);
 	if (qp1_ring_fd(&port->qp1) >= 0)
 		packet_socket_clear_error(qp1_ring_fd(&port->qp1));
 }
@@ -102,7 +103,7 @@ static uint16_t receive_burst(struct dpdk_port *port, uint64_t now, struct rte_m
 {
 	uint16_t count = rte_eth_rx_burst(port->id, 0, mbufs, n);
 
-	if (!count && port->wait_taken && port->packet_fd >= 0)
+	if (!count && port->wait_taken)
 		clear_errors(port);
 	/* ARP and ND frames are few: one recvmsg per empty ring. */
 	if (!count && port->arp_nd.fd >= 0) {

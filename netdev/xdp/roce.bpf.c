@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * XDP program for af_xdp uplinks: redirects RoCE to the daemon. The kernel gets all other frames,
- * including ARP and neighbor discovery, and RoCE to queue pairs with a direct uplink, which their
- * packet sockets receive. It does not see other RoCE, so it answers none of that with ICMP.
+ * including ARP and neighbor discovery, and RoCE that packet sockets receive: to queue pairs with a
+ * direct uplink, and to QP1. It does not see other RoCE, so it answers none of that with ICMP.
  *
  * gcc or clang compiles it for the kernel's BPF machine. DPDK's af_xdp driver loads it and puts its
  * socket into the map xsks_map.
@@ -42,12 +42,15 @@ struct xdp_md {
 
 #define QUEUES 64
 
-/* A bit for each block of 2^12 queue pair numbers; xdp_program.c writes it. */
+#define QPN_GSI 1 /* QP1, IBA 13.5 */
+
 #define BLOCK_SHIFT 12
 #define WORDS       64
 
-struct blocks {
-	u64 words[WORDS];
+/* The queue pairs whose packets pass to the kernel; xdp_program.c writes it. */
+struct passed {
+	u64 blocks[WORDS]; /* a bit for each block of 2^12 queue pair numbers */
+	u64 qp1;           /* not 0: also QP1 */
 };
 
 /* libbpf reads a map's parameters from these types. */
@@ -63,8 +66,8 @@ struct {
 	int (*map_flags)[BPF_F_MMAPABLE];
 	int (*max_entries)[1];
 	u32 *key;
-	struct blocks *value;
-} qpn_blocks SECTION(".maps");
+	struct passed *value;
+} passed_qpns SECTION(".maps");
 
 /* In assembly: the kernel refuses gcc 12's type information for a helper called by number. */
 static inline long redirect_map(void *map, u64 key, u64 flags)
@@ -132,19 +135,23 @@ static inline const u8 *find_bth(const u8 *frame, const u8 *end)
 	return type == ROCE_V1 ? frame + GRH : 0;
 }
 
-/* Whether a process has a socket of its own for the destination queue pair. */
-static inline int is_direct(const u8 *bth, const u8 *end)
+/* Whether a packet socket receives the packets to the destination queue pair. */
+static inline int is_passed(const u8 *bth, const u8 *end)
 {
 	const u32 key = 0;
-	const struct blocks *blocks;
-	u32 block;
+	const struct passed *passed;
+	u32 qpn, block;
 
 	if (bth + 8 > end)
 		return 0;
-	/* The upper 16 of 24 bits, of which a block has the upper 12. */
-	block = (u32)be16(bth + 5) >> (BLOCK_SHIFT - 8);
-	blocks = look_up(&qpn_blocks, &key);
-	return blocks && blocks->words[block / 64 % WORDS] >> block % 64 & 1;
+	qpn = (u32)be16(bth + 5) << 8 | bth[7];
+	block = qpn >> BLOCK_SHIFT;
+	passed = look_up(&passed_qpns, &key);
+	if (!passed)
+		return 0;
+	if (qpn == QPN_GSI && passed->qp1)
+		return 1;
+	return passed->blocks[block / 64 % WORDS] >> block % 64 & 1;
 }
 
 /*
@@ -158,7 +165,7 @@ SECTION("xdp") int urxe_roce(struct xdp_md *md)
 
 	const u8 *bth = find_bth(frame, end);
 
-	if (!bth || is_direct(bth, end))
+	if (!bth || is_passed(bth, end))
 		return XDP_PASS;
 	return (int)redirect_map(&xsks_map, md->rx_queue_index, XDP_PASS);
 }

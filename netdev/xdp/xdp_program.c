@@ -195,7 +195,7 @@ int xdp_program_clear(const char *text, unsigned int ifindex, char *error, uint3
 	return err;
 }
 
-/* --- Blocks of QPNs that pass to the kernel */
+/* --- Queue pairs whose packets pass to the kernel */
 
 static int open_program(unsigned int ifindex)
 {
@@ -204,11 +204,11 @@ static int open_program(unsigned int ifindex)
 	return bpf_xdp_query_id((int)ifindex, 0, &id) || !id ? -1 : bpf_prog_get_fd_by_id(id);
 }
 
-uint64_t *xdp_program_map_blocks(unsigned int ifindex)
+struct xdp_passed *xdp_program_map_passed(unsigned int ifindex)
 {
 	int program = open_program(ifindex), map;
 	struct bpf_map_info info;
-	void *words = MAP_FAILED;
+	void *passed = MAP_FAILED;
 
 	if (program < 0)
 		return NULL;
@@ -216,25 +216,30 @@ uint64_t *xdp_program_map_blocks(unsigned int ifindex)
 	close(program);
 	if (map < 0)
 		return NULL;
-	if (info.value_size == XDP_BLOCK_WORDS * sizeof(uint64_t))
-		words = mmap(NULL, info.value_size, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+	if (info.value_size == sizeof(struct xdp_passed))
+		passed = mmap(NULL, info.value_size, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
 	close(map);
-	return words == MAP_FAILED ? NULL : words;
+	return passed == MAP_FAILED ? NULL : passed;
 }
 
 /* The program reads each word at once. */
-void xdp_program_set_blocks(uint64_t *words, const uint16_t *blocks, uint32_t n)
+void xdp_program_pass_blocks(struct xdp_passed *passed, const uint16_t *blocks, uint32_t n)
 {
 	uint64_t new[XDP_BLOCK_WORDS] = {0};
 
 	for (uint32_t i = 0; i < n; i++)
 		new[blocks[i] / 64 % XDP_BLOCK_WORDS] |= UINT64_C(1) << blocks[i] % 64;
 	for (uint32_t i = 0; i < XDP_BLOCK_WORDS; i++)
-		__atomic_store_n(&words[i], new[i], __ATOMIC_RELAXED);
+		__atomic_store_n(&passed->blocks[i], new[i], __ATOMIC_RELAXED);
 }
 
-void xdp_program_unmap_blocks(uint64_t *words)
+void xdp_program_pass_qp1(struct xdp_passed *passed, bool pass)
 {
-	if (words)
-		munmap(words, XDP_BLOCK_WORDS * sizeof(*words));
+	__atomic_store_n(&passed->qp1, pass, __ATOMIC_RELAXED);
+}
+
+void xdp_program_unmap_passed(struct xdp_passed *passed)
+{
+	if (passed)
+		munmap(passed, sizeof(*passed));
 }

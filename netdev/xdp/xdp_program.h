@@ -7,6 +7,7 @@
 #ifndef URXE_NETDEV_XDP_XDP_PROGRAM_H
 #define URXE_NETDEV_XDP_XDP_PROGRAM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -16,20 +17,28 @@
  */
 int xdp_program_clear(const char *text, unsigned int ifindex, char *error, uint32_t error_size);
 
-/* One bit for each block of 2^12 QPNs (netdev/packet_port.h). */
 #define XDP_BLOCK_WORDS 64
 
+/* The QPs whose packets the program passes to the kernel, as in roce.bpf.c. */
+struct xdp_passed {
+	uint64_t blocks[XDP_BLOCK_WORDS]; /* a bit for each block of 2^12 QPNs
+					     (netdev/packet_port.h) */
+	uint64_t qp1;                     /* not 0: also QP1 */
+};
+
 /*
- * Maps the blocks of QPNs whose packets the interface's program passes to the kernel; none at
- * first. NULL: the program is not urxe's, or the kernel refuses (before Linux 5.5).
+ * Maps that set of the interface's program; it is empty at first. NULL: the program is not urxe's,
+ * or the kernel refuses (before Linux 5.5).
  */
-uint64_t *xdp_program_map_blocks(unsigned int ifindex);
+struct xdp_passed *xdp_program_map_passed(unsigned int ifindex);
 /*
- * Replaces the set of blocks: the program passes RoCE packets to QPNs of these n blocks to the
- * kernel (XDP_PASS), and packets to other QPNs to the AF_XDP socket. Makes no system call.
+ * The program passes RoCE packets to QPNs of these n blocks to the kernel (XDP_PASS), and packets
+ * to other QPNs to the AF_XDP socket. Makes no system call.
  */
-void xdp_program_set_blocks(uint64_t *words, const uint16_t *blocks, uint32_t n);
+void xdp_program_pass_blocks(struct xdp_passed *passed, const uint16_t *blocks, uint32_t n);
+/* Whether the program passes packets to QP1 even if the block of QP1 is not passed. */
+void xdp_program_pass_qp1(struct xdp_passed *passed, bool pass);
 /* NULL is ignored. */
-void xdp_program_unmap_blocks(uint64_t *words);
+void xdp_program_unmap_passed(struct xdp_passed *passed);
 
 #endif

@@ -30,13 +30,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cable.h"
+
 #define ROCE_V1 0x8915
 #define IPV4    0x0800
-#define IPV6    0x86dd
 #define MTU     9000
-
-/* Other tests on the machine may delay a process for this long. */
-#define PATIENCE_MS 10000
 
 static struct {
 	const char *skip;
@@ -46,17 +44,6 @@ static struct {
 	pid_t echo;
 	int to_echo, from_echo;
 } lab;
-
-static int run_shell(const char *format, ...)
-{
-	char command[256];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(command, sizeof(command), format, args);
-	va_end(args);
-	return system(command);
-}
 
 /* --- The far end */
 
@@ -97,7 +84,7 @@ static void echo_main(int control, int report)
 
 	if (unshare(CLONE_NEWNET) || write(report, "n", 1) != 1 || read(control, &byte, 1) != 1)
 		_exit(1);
-	if (run_shell("ip link set vb addrgenmode none && ip link set vb up") ||
+	if (cable_shell("ip link set vb addrgenmode none && ip link set vb up") ||
 	    netdev_dpdk_open("af_packet:vb", 0, &port, error, sizeof(error)))
 		_exit(2);
 	netdev_mac(port, mac);
@@ -135,16 +122,16 @@ static int setup(void **state)
 	char error[256];
 
 	(void)state;
-	if (geteuid() || unshare(CLONE_NEWNET) || run_shell("ip link set lo up 2>/dev/null")) {
+	if (geteuid() || unshare(CLONE_NEWNET) || cable_shell("ip link set lo up 2>/dev/null")) {
 		lab.skip = "needs root, network namespaces and ip(8)";
 		return 0;
 	}
 	if (!start_echo())
 		return -1;
 	/* Without IPv6 addresses: neighbour discovery would wake the sleeping processes. */
-	if (run_shell("ip link add va mtu %d type veth peer name vb mtu %d netns %d && "
-		      "ip link set va addrgenmode none && ip link set va up",
-		      MTU, MTU, (int)lab.echo)) {
+	if (cable_shell("ip link add va mtu %d type veth peer name vb mtu %d netns %d && "
+			"ip link set va addrgenmode none && ip link set va up",
+			MTU, MTU, (int)lab.echo)) {
 		lab.skip = "needs veth interfaces";
 		return 0;
 	}
@@ -203,7 +190,7 @@ static bool receive_type(struct netdev *port, uint16_t type, struct netdev_frame
 			if (frame->len >= 14 && frame->data[12] == type >> 8 &&
 			    frame->data[13] == (uint8_t)type)
 				return true;
-		if (poll(&fd, 1, PATIENCE_MS) <= 0)
+		if (poll(&fd, 1, CABLE_PATIENCE_MS) <= 0)
 			return false;
 	}
 }
@@ -228,24 +215,6 @@ static void echo_one(uint32_t payload, uint8_t seed)
 	assert_memory_equal(got.data + 12, sent + 12, length - 12);
 }
 
-static uint64_t counter(struct netdev *port, enum netdev_counter which)
-{
-	uint64_t counters[NETDEV_COUNTER_COUNT];
-
-	netdev_counters(port, counters);
-	return counters[which];
-}
-
-static int packet_socket(const char *iface)
-{
-	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(0x0003)};
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(0x0003));
-
-	address.sll_ifindex = if_nametoindex(iface);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	return fd;
-}
-
 /* --- af_packet */
 
 static void test_frames_of_all_sizes_are_echoed(void **state)
@@ -266,10 +235,10 @@ static void test_each_frame_wakes_both_ends(void **state)
 
 	(void)state;
 	skip_without_lab();
-	frames = counter(lab.port, NETDEV_TX_FRAMES);
+	frames = cable_counter(lab.port, NETDEV_TX_FRAMES);
 	for (uint32_t i = 0; i < 3000; i++)
 		echo_one(64, i);
-	assert_int_equal(counter(lab.port, NETDEV_TX_FRAMES), frames + 3000);
+	assert_int_equal(cable_counter(lab.port, NETDEV_TX_FRAMES), frames + 3000);
 }
 
 static void test_bursts_arrive_in_order(void **state)
@@ -303,9 +272,9 @@ static void test_too_long_frames_are_counted(void **state)
 
 	(void)state;
 	skip_without_lab();
-	before = counter(lab.port, NETDEV_TX_TOO_LONG);
+	before = cable_counter(lab.port, NETDEV_TX_TOO_LONG);
 	send_one(lab.port, sent, build_frame(sent, lab.peer_mac, lab.mac, ROCE_V1, MTU + 5, 0));
-	assert_int_equal(counter(lab.port, NETDEV_TX_TOO_LONG), before + 1);
+	assert_int_equal(cable_counter(lab.port, NETDEV_TX_TOO_LONG), before + 1);
 	echo_one(64, 9);
 }
 
@@ -367,21 +336,6 @@ static bool next_datagram(struct netdev *port, struct netdev_frame *got)
 	return false;
 }
 
-/* Opens a port at end pa of a veth pair without other traffic; the other end is pb. */
-static struct netdev *open_on_cable(void)
-{
-	struct netdev *port;
-	char error[256];
-
-	assert_int_equal(
-		run_shell("ip link add pa type veth peer name pb && "
-			  "ip link set pa addrgenmode none && ip link set pb addrgenmode none && "
-			  "ip link set pa up && ip link set pb up"),
-		0);
-	assert_int_equal(netdev_dpdk_open("af_packet:pa", 0, &port, error, sizeof(error)), 0);
-	return port;
-}
-
 /*
  * Frames that are not RoCE neither wake the port's user nor fill its ring, so a RoCE frame always
  * finds room. A port with virtual machines behind it receives all frames.
@@ -395,10 +349,10 @@ static void test_other_traffic_does_not_fill_the_ring(void **state)
 
 	(void)state;
 	skip_without_lab();
-	port = open_on_cable();
+	port = cable_open("af_packet:pa");
 	wait.fd = netdev_wait_fd(port);
-	far = packet_socket("pb");
-	near = packet_socket("pa");
+	far = cable_socket("pb");
+	near = cable_socket("pa");
 	while (netdev_rx(port, 0, &got, 1))
 		;
 	for (uint32_t i = 0; i < 6000; i++)
@@ -406,28 +360,28 @@ static void test_other_traffic_does_not_fill_the_ring(void **state)
 	send_datagram(near, 4791, 7);
 	assert_int_equal(poll(&wait, 1, 0), 0);
 	send_datagram(far, 4791, 8);
-	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+	assert_int_equal(poll(&wait, 1, CABLE_PATIENCE_MS), 1);
 	assert_true(next_datagram(port, &got));
 	assert_int_equal(got.data[11], 8);
 	assert_false(next_datagram(port, &got));
 
 	assert_int_equal(netdev_set_promiscuous(port, true), 0);
 	send_datagram(far, 9, 9);
-	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+	assert_int_equal(poll(&wait, 1, CABLE_PATIENCE_MS), 1);
 	assert_true(next_datagram(port, &got));
 	assert_int_equal(got.data[11], 9);
 
 	assert_int_equal(netdev_set_promiscuous(port, false), 0);
 	send_datagram(far, 9, 10);
 	send_datagram(far, 4791, 11);
-	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+	assert_int_equal(poll(&wait, 1, CABLE_PATIENCE_MS), 1);
 	assert_true(next_datagram(port, &got));
 	assert_int_equal(got.data[11], 11);
 	assert_false(next_datagram(port, &got));
 	close(far);
 	close(near);
 	netdev_close(port);
-	run_shell("ip link delete pa");
+	cable_remove();
 }
 
 /*
@@ -456,164 +410,6 @@ static void test_no_socket_is_in_a_fanout_group(void **state)
 	assert_int_equal(sockets, 2); /* the port's ring, and that of QP1 */
 }
 
-/* --- Packets to QP1 */
-
-#define MADS 4096
-
-/* Writes the headers of a RoCE packet, without the Ethernet header; returns its length. */
-static uint32_t build_headers(uint8_t *to, uint16_t type, uint32_t qpn)
-{
-	const uint32_t bth = type == IPV4 ? 28 : type == IPV6 ? 48 : 40;
-
-	memset(to, 0, bth + 12);
-	to[0] = type == IPV4 ? 0x45 : 0x60;
-	to[9] = IPPROTO_UDP; /* of IPv4 */
-	to[6] = type == IPV6 ? IPPROTO_UDP : 0;
-	memcpy(to + bth - 6, (uint8_t[]){4791 >> 8, 4791 & 0xff}, type == ROCE_V1 ? 0 : 2);
-	memcpy(to + bth + 5, (uint8_t[]){qpn >> 16, qpn >> 8, qpn}, 3);
-	return bth + 12;
-}
-
-/* The source of the packets of other hosts. */
-static const uint8_t other_host[6] = {2};
-
-static void send_packet(int fd, const uint8_t source[6], bool tagged, uint16_t type, uint32_t qpn)
-{
-	uint8_t sent[400] = {0}, *at = sent + 14;
-
-	memcpy(sent, lab.mac, 6);
-	memcpy(sent + 6, source, 6);
-	if (tagged) {
-		memcpy(sent + 12, (uint8_t[]){0x81, 0, 0, 100}, 4);
-		at += 4;
-	}
-	memcpy(at - 2, (uint8_t[]){type >> 8, type & 0xff}, 2);
-	build_headers(at, type, qpn);
-	assert_int_equal(send(fd, sent, sizeof(sent), 0), sizeof(sent));
-}
-
-/* Sends MADs of all forms. */
-static void send_mads(int fd, const uint8_t source[6], uint32_t n)
-{
-	static const uint16_t types[] = {IPV4, IPV6, ROCE_V1};
-
-	for (uint32_t i = 0; i < n; i++)
-		send_packet(fd, source, i % 2, types[i % 3], 1);
-}
-
-static bool is_mad(const struct netdev_frame *frame)
-{
-	const uint8_t *at = frame->data + 14 + 4 * (frame->data[12] == 0x81);
-	uint16_t type = at[-2] << 8 | at[-1];
-	const uint8_t *bth = at + (type == IPV4 ? 28 : type == IPV6 ? 48 : 40);
-
-	return frame->len >= 400 && !bth[5] && !bth[6] && bth[7] == 1;
-}
-
-/* Receives all frames; returns how many are MADs, and how many are for other queue pairs. */
-static uint32_t count_mads(struct netdev *port, uint32_t *others)
-{
-	struct netdev_frame frames[32];
-	uint32_t n, mads = 0;
-
-	*others = 0;
-	while ((n = netdev_rx(port, 0, frames, 32)))
-		for (uint32_t i = 0; i < n; i++) {
-			mads += is_mad(&frames[i]);
-			*others += frames[i].len >= 400 && !is_mad(&frames[i]);
-		}
-	return mads;
-}
-
-/* Data that fills the ring displaces no packet to QP1. */
-static void test_management_has_a_ring_of_its_own(void **state)
-{
-	struct pollfd wait = {.events = POLLIN};
-	struct netdev *port;
-	uint32_t others;
-	int far;
-
-	(void)state;
-	skip_without_lab();
-	port = open_on_cable();
-	wait.fd = netdev_wait_fd(port);
-	far = packet_socket("pb");
-	count_mads(port, &others);
-	send_mads(far, other_host, 1);
-	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
-	assert_int_equal(count_mads(port, &others), 1);
-	assert_int_equal(poll(&wait, 1, 0), 0);
-
-	for (uint32_t i = 0; i < 6000; i++)
-		send_packet(far, other_host, false, IPV4, 0x101 + i);
-	send_mads(far, other_host, MADS);
-	assert_int_equal(count_mads(port, &others), MADS);
-	assert_in_range(others, 1, 6000 - 1);
-	assert_int_equal(counter(port, NETDEV_RX_MISSED), 6000 - others);
-	assert_int_equal(counter(port, NETDEV_RX_QP1_MISSED), 0);
-
-	send_mads(far, other_host, 2 * MADS);
-	assert_int_equal(count_mads(port, &others) + counter(port, NETDEV_RX_QP1_MISSED), 2 * MADS);
-	close(far);
-	netdev_close(port);
-	run_shell("ip link delete pa");
-}
-
-/* A bridge that sends frames back makes no host the peer of itself. */
-static void test_own_packets_to_qp1_are_ignored(void **state)
-{
-	struct netdev *port;
-	uint32_t others;
-	uint8_t own[6];
-	int far;
-
-	(void)state;
-	skip_without_lab();
-	port = open_on_cable();
-	assert_true(netdev_mac(port, own));
-	far = packet_socket("pb");
-	/* More than a burst, and another host's packets behind them. */
-	send_mads(far, own, 100);
-	send_mads(far, other_host, 3);
-	assert_int_equal(count_mads(port, &others), 3);
-	assert_int_equal(counter(port, NETDEV_RX_OWN), 100);
-	close(far);
-	netdev_close(port);
-	run_shell("ip link delete pa");
-}
-
-/* With every filter, a packet to QP1 comes once if it comes at all. */
-static void test_no_packet_to_qp1_comes_twice(void **state)
-{
-	const uint16_t own = 0, other = 1;
-	struct netdev *port;
-	uint32_t others;
-	int far;
-
-	(void)state;
-	skip_without_lab();
-	port = open_on_cable();
-	far = packet_socket("pb");
-	for (int round = 0; round < 2; round++) {
-		assert_int_equal(netdev_exclude_qpns(port, &other, 1), 0);
-		send_mads(far, other_host, 12);
-		assert_int_equal(count_mads(port, &others), 12);
-		assert_int_equal(netdev_admit_qpns(port, &other, 1), 0);
-		send_mads(far, other_host, 12);
-		assert_int_equal(count_mads(port, &others), 0);
-		assert_int_equal(netdev_admit_qpns(port, &own, 1), 0);
-		send_mads(far, other_host, 12);
-		assert_int_equal(count_mads(port, &others), 12);
-		assert_int_equal(netdev_set_promiscuous(port, true), 0);
-		send_mads(far, other_host, 12);
-		assert_int_equal(count_mads(port, &others), 12);
-		assert_int_equal(netdev_set_promiscuous(port, false), 0);
-	}
-	close(far);
-	netdev_close(port);
-	run_shell("ip link delete pa");
-}
-
 /* A sleeping user is woken once when the interface goes down, and receives frames when it is up
  * again. */
 static void test_interface_down_wakes_once(void **state)
@@ -625,17 +421,17 @@ static void test_interface_down_wakes_once(void **state)
 
 	(void)state;
 	skip_without_lab();
-	port = open_on_cable();
+	port = cable_open("af_packet:pa");
 	wait.fd = netdev_wait_fd(port);
-	assert_int_equal(run_shell("ip link set pa down"), 0);
-	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+	assert_int_equal(cable_shell("ip link set pa down"), 0);
+	assert_int_equal(poll(&wait, 1, CABLE_PATIENCE_MS), 1);
 	assert_int_equal(netdev_rx(port, 0, &got, 1), 0);
 	assert_int_equal(poll(&wait, 1, 0), 0);
 
-	assert_int_equal(run_shell("ip link set pa up"), 0);
-	far = packet_socket("pb");
+	assert_int_equal(cable_shell("ip link set pa up"), 0);
+	far = cable_socket("pb");
 	/* The kernel at the far end sends only after it has noticed that this end is up. */
-	for (int i = 0; i < PATIENCE_MS / 10; i++) {
+	for (int i = 0; i < CABLE_PATIENCE_MS / 10; i++) {
 		send_datagram(far, 4791, 1);
 		if (poll(&wait, 1, 10))
 			break;
@@ -643,7 +439,7 @@ static void test_interface_down_wakes_once(void **state)
 	assert_true(next_datagram(port, &got));
 	close(far);
 	netdev_close(port);
-	run_shell("ip link delete pa");
+	cable_remove();
 }
 
 /* veth has no multicast filter; the test reads the flag that makes hardware pass all multicast. */
@@ -651,7 +447,7 @@ static void test_port_sets_allmulti(void **state)
 {
 	(void)state;
 	skip_without_lab();
-	assert_int_equal(run_shell("ip -d link show va | grep -q 'allmulti 1'"), 0);
+	assert_int_equal(cable_shell("ip -d link show va | grep -q 'allmulti 1'"), 0);
 }
 
 static void test_second_port_on_an_interface_is_refused(void **state)
@@ -690,8 +486,8 @@ static void test_tap_carries_frames(void **state)
 		skip();
 	}
 	assert_int_equal(netdev_mtu(port), 1500);
-	assert_int_equal(run_shell("ip link show utap0 | grep -q 'mtu 1500'"), 0);
-	assert_int_equal(run_shell("ip link set utap0 up"), 0);
+	assert_int_equal(cable_shell("ip link show utap0 | grep -q 'mtu 1500'"), 0);
+	assert_int_equal(cable_shell("ip link set utap0 up"), 0);
 	netdev_mac(port, mac);
 	fd = socket(AF_PACKET, SOCK_RAW, htons(ROCE_V1));
 	to.sll_ifindex = if_nametoindex("utap0");
@@ -835,9 +631,9 @@ static void test_af_xdp_separates_roce_from_other_frames(void **state)
 	(void)state;
 	skip_without_lab();
 	if (!lab.program ||
-	    run_shell("ip link add xa type veth peer name xb && "
-		      "ip link set xa addrgenmode none && ip link set xb addrgenmode none && "
-		      "ip link set xa up && ip link set xb up")) {
+	    cable_shell("ip link add xa type veth peer name xb && "
+			"ip link set xa addrgenmode none && ip link set xb addrgenmode none && "
+			"ip link set xa up && ip link set xb up")) {
 		print_message("skipped: needs a compiler for BPF\n");
 		skip();
 	}
@@ -845,22 +641,22 @@ static void test_af_xdp_separates_roce_from_other_frames(void **state)
 	if (netdev_dpdk_open(spec, 0, &port, error, sizeof(error)))
 		fail_msg("%s", error);
 	assert_int_equal(netdev_mtu(port), 1500);
-	sender = packet_socket("xb");
-	kernel = packet_socket("xa");
+	sender = cable_socket("xb");
+	kernel = cable_socket("xa");
 	for (size_t i = 0; i < sizeof(xdp_cases) / sizeof(xdp_cases[0]); i++)
 		check_xdp_case(port, sender, kernel, &xdp_cases[i]);
 	length = build_tagged(sent, 0, ROCE_V1, xdp_cases[2].rest, 64);
 	send_one(port, sent, length);
 	for (int wait = 0;
 	     recv(sender, back, sizeof(back), 0) != length || memcmp(back, sent, length); wait++) {
-		assert_true(wait < PATIENCE_MS);
+		assert_true(wait < CABLE_PATIENCE_MS);
 		usleep(1000);
 	}
 	close(sender);
 	close(kernel);
 	netdev_close(port);
-	assert_int_equal(run_shell("ip -d link show xa | grep -q xdp"), 256);
-	run_shell("ip link delete xa");
+	assert_int_equal(cable_shell("ip -d link show xa | grep -q xdp"), 256);
+	cable_shell("ip link delete xa");
 }
 
 /* The state after a port's process was killed: the XDP program is attached, its map has no socket.
@@ -924,8 +720,8 @@ static void test_af_xdp_replaces_only_abandoned_programs(void **state)
 
 	(void)state;
 	skip_without_lab();
-	if (!lab.program || run_shell("ip link add xc type veth peer name xd && "
-				      "ip link property add dev xc altname xc-also")) {
+	if (!lab.program || cable_shell("ip link add xc type veth peer name xd && "
+					"ip link property add dev xc altname xc-also")) {
 		print_message(
 			"skipped: needs a compiler for BPF, and names besides of interfaces\n");
 		skip();
@@ -940,7 +736,7 @@ static void test_af_xdp_replaces_only_abandoned_programs(void **state)
 	assert_int_equal(xdp_program("xc"), 0);
 	attach_foreign_program("xc");
 	check_xdp_refused("xc", "ip link set dev xc xdp off");
-	run_shell("ip link delete xc");
+	cable_shell("ip link delete xc");
 }
 
 /* libbpf's reason is part of the error message, not a line of its own. */
@@ -952,7 +748,7 @@ static void test_af_xdp_error_contains_reason_of_libbpf(void **state)
 
 	(void)state;
 	skip_without_lab();
-	if (run_shell("ip link add xe type veth peer name xf")) {
+	if (cable_shell("ip link add xe type veth peer name xf")) {
 		print_message("skipped: needs veth interfaces\n");
 		skip();
 	}
@@ -968,7 +764,7 @@ static void test_af_xdp_error_contains_reason_of_libbpf(void **state)
 	assert_int_equal(read(fds[0], &byte, 1), 0);
 	close(fds[0]);
 	assert_non_null(strstr(error, "libbpf"));
-	run_shell("ip link delete xe");
+	cable_shell("ip link delete xe");
 }
 
 /* The port reads one queue, so an interface with more queues is refused. */
@@ -979,14 +775,14 @@ static void test_af_xdp_refuses_several_queues(void **state)
 
 	(void)state;
 	skip_without_lab();
-	if (run_shell("ip link add xq numrxqueues 2 numtxqueues 2 type veth peer name xr")) {
+	if (cable_shell("ip link add xq numrxqueues 2 numtxqueues 2 type veth peer name xr")) {
 		print_message("skipped: needs veth interfaces with queues\n");
 		skip();
 	}
 	assert_int_equal(netdev_dpdk_open("af_xdp:xq,xdp_prog=/x", 0, &port, error, sizeof(error)),
 			 -EINVAL);
 	assert_non_null(strstr(error, "2 receive queues"));
-	run_shell("ip link delete xq");
+	cable_shell("ip link delete xq");
 }
 
 static void test_ring_carries_frames(void **state)
@@ -1130,9 +926,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_other_traffic_does_not_fill_the_ring),
 		cmocka_unit_test(test_port_sets_allmulti),
 		cmocka_unit_test(test_no_socket_is_in_a_fanout_group),
-		cmocka_unit_test(test_management_has_a_ring_of_its_own),
-		cmocka_unit_test(test_own_packets_to_qp1_are_ignored),
-		cmocka_unit_test(test_no_packet_to_qp1_comes_twice),
 		cmocka_unit_test(test_interface_down_wakes_once),
 		cmocka_unit_test(test_second_port_on_an_interface_is_refused),
 		cmocka_unit_test(test_tap_carries_frames),

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cable.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+int cable_shell(const char *format, ...)
+{
+	char command[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(command, sizeof(command), format, args);
+	va_end(args);
+	return system(command);
+}
+
+struct netdev *cable_open(const char *spec)
+{
+	struct netdev *port;
+	char error[512];
+
+	assert_int_equal(
+		cable_shell("ip link add pa type veth peer name pb && "
+			    "ip link set pa addrgenmode none && ip link set pb addrgenmode none && "
+			    "ip link set pa up && ip link set pb up"),
+		0);
+	if (netdev_dpdk_open(spec, 0, &port, error, sizeof(error)))
+		fail_msg("%s", error);
+	return port;
+}
+
+void cable_remove(void)
+{
+	assert_int_equal(cable_shell("ip link delete pa"), 0);
+}
+
+int cable_socket(const char *iface)
+{
+	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(0x0003)};
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(0x0003));
+
+	address.sll_ifindex = if_nametoindex(iface);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+uint64_t cable_counter(struct netdev *port, enum netdev_counter which)
+{
+	uint64_t counters[NETDEV_COUNTER_COUNT];
+
+	netdev_counters(port, counters);
+	return counters[which];
+}

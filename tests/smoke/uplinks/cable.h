@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A veth cable for tests of DPDK ports: the port is at its end pa, the test sends at its end pb. */
+#ifndef URXE_SMOKE_UPLINKS_CABLE_H
+#define URXE_SMOKE_UPLINKS_CABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <netdev/netdev.h>
+
+/* Other tests on the machine may delay a process for this long. */
+#define CABLE_PATIENCE_MS 10000
+
+/* Runs a command; returns its wait status. */
+int cable_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Plugs the cable, without other traffic, and opens a port at pa. */
+struct netdev *cable_open(const char *spec);
+void cable_remove(void);
+/* A non-blocking packet socket that receives all frames of the interface. */
+int cable_socket(const char *iface);
+uint64_t cable_counter(struct netdev *port, enum netdev_counter which);
+
+#endif
