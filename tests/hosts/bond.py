@@ -10,7 +10,7 @@ import sys
 
 from cell import run_program
 from crowd import Crowd
-from ethernet import Ethernet, INTERFACE, IPV4, IPV6, Namespace, run
+from ethernet import Ethernet, INTERFACE, IPV4, IPV6, Namespace, run, way_arguments
 from host import Failure, main, until
 
 MTU = 1500
@@ -198,9 +198,9 @@ def check_new_connections(net):
         run_program(net.ends(address), ['verbs_check'], 1024, False)
 
 
-def check_kernel_addresses(build):
+def check_kernel_addresses(build, way='direct'):
     """Programs find each other through each member, although the kernel has the addresses at one interface."""
-    with Bonded(build, 'active-backup', kernel=True) as net:
+    with Bonded(build, 'active-backup', kernel=True, arguments=way_arguments(way)) as net:
         check_new_connections(net)
         for name, (fail, repair) in net.failures().items():
             fail()
@@ -261,9 +261,9 @@ def slow_down(net, rate):
              'limit', '1mb'])
 
 
-def check_congestion(build):
+def check_congestion(build, way='direct'):
     """A queue of 160 ms delays and loses the answers to probes. That is no failure."""
-    with Bonded(build, 'active-backup') as net:
+    with Bonded(build, 'active-backup', arguments=way_arguments(way)) as net:
         slow_down(net, '50mbit')
         run_program(net.ends(IPV4), ['ib_write_bw', '-F', '-q', '8', '-s', '65536', '-n', '64'], 1024, False)
         for host in net.hosts:
@@ -277,9 +277,11 @@ CHECKS = {
     'two_networks': lambda build: check_active_backup(build, separate=True),
     'two_networks_direct': lambda build: check_active_backup(build, separate=True, direct=True),
     'kernel_addresses': check_kernel_addresses,
+    'kernel_addresses_switch': lambda build: check_kernel_addresses(build, 'switch'),
     'balance': check_balance,
     'balance_direct': lambda build: check_balance(build, direct=True),
     'congestion': check_congestion,
+    'congestion_switch': lambda build: check_congestion(build, 'switch'),
 }
 
 if __name__ == '__main__':

@@ -4,7 +4,7 @@
 import shutil
 import sys
 
-from ethernet import Ethernet, IPV4, IPV4_IN_VLAN, IPV6
+from ethernet import Ethernet, IPV4, IPV4_IN_VLAN, IPV6, way_arguments
 from host import main, skip, until
 from rdmacm import check_group, check_pair
 
@@ -16,10 +16,10 @@ PROGRAMS = [
 
 
 def run():
-    build, = sys.argv[1:]
+    build, way = sys.argv[1:]
     if not shutil.which('rping'):
         skip('rping is not installed')
-    with Ethernet(build, [1500] * 2) as net:
+    with Ethernet(build, [1500] * 2, way_arguments(way)) as net:
         a, b = net.hosts
         for host in net.hosts:
             until(20, lambda: 'PORT_ACTIVE' in host.run('ibv_devinfo'), lambda: 'no link')

@@ -17,7 +17,7 @@ import sys
 import time
 import zlib
 
-from ethernet import Ethernet, INTERFACE, IPV4
+from ethernet import Ethernet, INTERFACE, IPV4, way_arguments
 from host import Failure, main, skip, until
 from rdmacm import check_pair
 
@@ -121,10 +121,10 @@ def connect(server, client, number, limit=math.inf):
 
 
 def run():
-    build, kind = sys.argv[1:]
+    build, kind, way = sys.argv[1:]
     if not shutil.which('rping'):
         skip('rping is not installed')
-    with Ethernet(build, [1500] * 2) as net:
+    with Ethernet(build, [1500] * 2, way_arguments(way)) as net:
         a, b = net.hosts
         for host in net.hosts:
             until(20, lambda h=host: 'PORT_ACTIVE' in h.run('ibv_devinfo'), lambda: 'no link')

@@ -13,7 +13,7 @@ import signal
 import tempfile
 import time
 
-from ethernet import Ethernet, IPV4
+from ethernet import Ethernet, IPV4, WAYS, way_arguments
 from host import Failure, main, open_files, succeed, until
 
 CONNECTIONS = 16
@@ -165,10 +165,11 @@ def run():
     parser.add_argument('--members', type=int, default=64, help='of each host')
     parser.add_argument('--rounds', type=int, default=20, help='of each connection')
     parser.add_argument('--kill', type=float, metavar='SECONDS', help='kill for so long')
+    parser.add_argument('--way', choices=WAYS, default='direct')
     parser.add_argument('--seed', type=int, default=random.randrange(1 << 32))
     options = parser.parse_args()
     print(f'seed {options.seed}', flush=True)
-    with Ethernet(options.build, [MTU] * 2) as net:
+    with Ethernet(options.build, [MTU] * 2, way_arguments(options.way)) as net:
         print_figures('at first', [figures(host) for host in net.hosts])
         start = time.monotonic()
         crowd = Crowd(options.build, net.hosts, options.members, options.rounds)

@@ -72,6 +72,14 @@ def prefer(daemon):
             group.write(str(GROUP_NICE))
 
 
+WAYS = 'direct', 'switch'
+
+
+def way_arguments(way):
+    """Options of urxed by which programs send to other hosts by sockets of their own, or through the switch."""
+    return [] if way == 'direct' else ['--direct-uplink', 'none']
+
+
 class Network:
     """Hosts in namespaces of their own; a subclass adds them. Leaving it ends them all."""
 

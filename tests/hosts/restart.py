@@ -4,7 +4,7 @@
 import argparse
 import signal
 
-from ethernet import Ethernet, IPV4
+from ethernet import Ethernet, IPV4, WAYS, way_arguments
 from endless import EndlessPair
 from host import main, until
 
@@ -23,8 +23,9 @@ def restart(host, program, number):
 def run():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--build', required=True)
+    parser.add_argument('--way', choices=WAYS, default='direct')
     options = parser.parse_args()
-    with Ethernet(options.build, [9000] * 2) as net:
+    with Ethernet(options.build, [9000] * 2, way_arguments(options.way)) as net:
         for host in net.hosts:
             until(20, lambda: 'PORT_ACTIVE' in host.run('ibv_devinfo'), lambda: 'no link')
             host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S='60')
