@@ -7,15 +7,15 @@ import time
 from measure import SECONDS, Unavailable, built
 import report
 from bond import Bonded, check_states, slow_down  # noqa: E402  by the path that measure has set
-from ethernet import IPV4  # noqa: E402
+from ethernet import IPV4, way_arguments  # noqa: E402
 from host import Pair, succeed, until  # noqa: E402
 
 
-def open_bonded(bench, mode, separate):
+def open_bonded(bench, mode, separate, way='direct'):
     if os.getuid():
         raise Unavailable('only root has network namespaces')
     try:
-        return Bonded(bench.build, mode, separate)
+        return Bonded(bench.build, mode, separate, arguments=way_arguments(way))
     except SystemExit as skipped:  # without namespaces
         raise Unavailable('no network with two cables') from skipped
 
@@ -47,12 +47,13 @@ class Balanced:
 
     RATE = '50mbit'
 
-    def __init__(self, cables):
+    def __init__(self, cables, way):
         self.cables = cables
+        self.way = way  # of the frames: 'direct' or 'switch'
 
     def measure(self, bench):
         mode = 'balance' if self.cables == 2 else 'active-backup'
-        with open_bonded(bench, mode, True) as net:
+        with open_bonded(bench, mode, True, self.way) as net:
             slow_down(net, self.RATE)
             server, client = net.ends(IPV4)
             pair = Pair(server[0], client[0], ['ib_write_bw', '-F', '-q', '8', '-s', '65536', '-n', '64'],

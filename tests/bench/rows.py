@@ -252,9 +252,10 @@ def bond_rows():
     for failure in 'no carrier', 'silent':
         yield Row('network', f'longest pause of 8 connections at a failover, {failure}', 's', Failover(failure),
                   ['200 ms'])
-    PEERS['one cable of 50 Mbit/s'] = Balanced(1)
-    yield Row('network', 'write bandwidth, 64 KiB, 8 connections, two cables of 50 Mbit/s, balance', 'B/s', Balanced(2),
-              ['one cable of 50 Mbit/s'])
+    for way, name in ('direct', 'direct uplink'), ('switch', THROUGH_URXED):
+        PEERS[f'one cable of 50 Mbit/s, {name}'] = Balanced(1, way)
+        yield Row('network', f'write bandwidth, 64 KiB, 8 connections, two cables of 50 Mbit/s, balance, {name}', 'B/s',
+                  Balanced(2, way), [f'one cable of 50 Mbit/s, {name}'])
 
 
 def connection_rows():
