@@ -245,6 +245,27 @@ int urxe_offload_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, v
 	return rc;
 }
 
+int urxe_offload_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr, void *hca,
+			  uint32_t key)
+{
+	struct urxe_mr *changed;
+	int rc;
+
+	if ((*mr)->windows)
+		return -EBUSY;
+	rc = urxe_offload_mr_reg((*mr)->dev, attr, hca, key, &changed);
+	if (rc)
+		return rc;
+	urxe_mr_dereg(*mr);
+	*mr = changed;
+	return 0;
+}
+
+bool urxe_offload_has_mr(const struct urxe_mr *mr)
+{
+	return mr->hca;
+}
+
 int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
 {
 	struct urxe_dev *dev = (*mr)->dev;

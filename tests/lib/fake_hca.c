@@ -136,6 +136,7 @@ static struct ibv_context *open_device(struct ibv_device *device)
 static int close_device(struct ibv_context *context)
 {
 	(void)context;
+	fake_hca.closed++;
 	return 0;
 }
 
@@ -235,10 +236,19 @@ static void ack_cq_events(struct ibv_cq *cq, unsigned int n)
 
 /* --- Objects. */
 
+static void delay(enum fake_hca_delay function)
+{
+	if (fake_hca.delays != function)
+		return;
+	sem_post(&fake_hca.delayed);
+	sem_wait(&fake_hca.go_on);
+}
+
 static struct ibv_pd *alloc_pd(struct ibv_context *context)
 {
 	struct ibv_pd *pd = calloc(1, sizeof(*pd));
 
+	delay(FAKE_HCA_ALLOC_PD);
 	pd->context = context;
 	fake_hca.pds++;
 	return pd;
@@ -246,17 +256,10 @@ static struct ibv_pd *alloc_pd(struct ibv_context *context)
 
 static int dealloc_pd(struct ibv_pd *pd)
 {
+	delay(FAKE_HCA_DEALLOC_PD);
 	fake_hca.pds--;
 	free(pd);
 	return 0;
-}
-
-static void delay(void)
-{
-	if (!fake_hca.delays)
-		return;
-	sem_post(&fake_hca.delayed);
-	sem_wait(&fake_hca.go_on);
 }
 
 static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
@@ -266,7 +269,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 
 	(void)iova;
 	(void)access;
-	delay();
+	delay(FAKE_HCA_REG_MR);
 	errno = fake_hca.mr_error ? fake_hca.mr_error : ENOMEM;
 	if (fake_hca.no_mrs || fake_hca.mr_error)
 		return NULL;
@@ -283,6 +286,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 
 static int dereg_mr(struct ibv_mr *mr)
 {
+	delay(FAKE_HCA_DEREG_MR);
 	fake_hca.mrs--;
 	free(mr);
 	return 0;
@@ -313,6 +317,7 @@ static int resize_cq(struct ibv_cq *cq, int cqe)
 
 static int destroy_cq(struct ibv_cq *cq)
 {
+	delay(FAKE_HCA_DESTROY_CQ);
 	fake_hca.cqs--;
 	free(cq);
 	return 0;
@@ -340,6 +345,7 @@ static int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 static int destroy_srq(struct ibv_srq *srq)
 {
 	(void)srq;
+	delay(FAKE_HCA_DESTROY_SRQ);
 	fake_hca.srqs--;
 	return 0;
 }
@@ -391,6 +397,7 @@ static int query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 
 static int destroy_qp(struct ibv_qp *qp)
 {
+	delay(FAKE_HCA_DESTROY_QP);
 	fake_hca.qps--;
 	free(qp);
 	return 0;
@@ -400,7 +407,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct ibv_ah *ah;
 
-	delay();
+	delay(FAKE_HCA_CREATE_AH);
 	errno = EHOSTUNREACH;
 	if (fake_hca.no_ahs)
 		return NULL;
@@ -413,6 +420,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 static int destroy_ah(struct ibv_ah *ah)
 {
+	delay(FAKE_HCA_DESTROY_AH);
 	fake_hca.ahs--;
 	free(ah);
 	return 0;

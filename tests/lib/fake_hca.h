@@ -39,10 +39,21 @@ struct fake_hca {
 	bool no_qps, no_srqs, no_mrs, no_ahs, no_resize;
 	int mr_error;                           /* errno of ibv_reg_mr, which fails then; 0: none */
 	uint32_t pds, mrs, cqs, srqs, qps, ahs; /* objects that exist */
-	/* The double delays: ibv_reg_mr and ibv_create_ah wait for `go_on`, after they have posted
-	 * `delayed`. */
-	bool delays;
+	/* The double delays: this function waits for `go_on`, after it has posted `delayed`. */
+	enum fake_hca_delay {
+		FAKE_HCA_PROMPT,
+		FAKE_HCA_REG_MR,
+		FAKE_HCA_DEREG_MR,
+		FAKE_HCA_ALLOC_PD,
+		FAKE_HCA_DEALLOC_PD,
+		FAKE_HCA_CREATE_AH,
+		FAKE_HCA_DESTROY_AH,
+		FAKE_HCA_DESTROY_CQ,
+		FAKE_HCA_DESTROY_SRQ,
+		FAKE_HCA_DESTROY_QP
+	} delays;
 	sem_t delayed, go_on;
+	uint32_t closed; /* calls of ibv_close_device */
 	uint32_t resized_to;
 	uint32_t armed; /* calls of req_notify_cq */
 	int arm_solicited;

@@ -174,6 +174,9 @@ WRAP(urxe_offload_mr_reg,
      (struct urxe_dev * dev, const struct urxe_mr_attr *attr, void *hca, uint32_t key,
       struct urxe_mr **mr),
      (dev, attr, hca, key, mr))
+WRAP(urxe_offload_mr_rereg,
+     (struct urxe_mr * *mr, const struct urxe_mr_attr *attr, void *hca, uint32_t key),
+     (mr, attr, hca, key))
 WRAP(urxe_mr_rereg, (struct urxe_mr * *mr, const struct urxe_mr_attr *attr), (mr, attr))
 WRAP(urxe_mr_unmap, (struct urxe_mr * mr, const struct urxe_extent *bytes), (mr, bytes))
 WRAP(urxe_mw_alloc, (struct urxe_dev * dev, const struct urxe_mw_attr *attr, struct urxe_mw **mw),

@@ -41,7 +41,19 @@ static bool takes(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
 	return ((struct qp *)qp_ctx)->by_hca;
 }
 
-static const struct hca_owner owner = {.takes = takes};
+static void lock(void *ctx)
+{
+	(void)ctx;
+	port_lock();
+}
+
+static void unlock(void *ctx)
+{
+	(void)ctx;
+	port_unlock();
+}
+
+static const struct hca_owner owner = {.takes = takes, .lock = lock, .unlock = unlock};
 
 bool port_hca_stale(void)
 {
@@ -82,6 +94,7 @@ struct hca *port_hca_release(void)
 	if (!hca)
 		return NULL;
 	port.hca.hca = NULL;
+	hca_collect_ends(hca);
 	hca_detach(hca);
 	/* The engine may have frames to send for queue pairs that it has taken over. */
 	engine_thread_schedule();

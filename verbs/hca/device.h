@@ -11,6 +11,7 @@
 #include "hca.h"
 #include "hca_verbs.h"
 #include "objects/ah.h"
+#include "objects/end.h"
 #include "objects/pd.h"
 #include "objects/work_id.h"
 #include "pkey.h"
@@ -44,8 +45,18 @@ struct hca {
 	struct work_ids work_ids;
 	uint32_t flat_pieces; /* mappings of flat_memory.h */
 	uint64_t completions; /* that were passed to the engine */
-	uint32_t calls;       /* of other threads, outside the engine's lock; hca_close waits */
+	bool collects;        /* hca_collect_ends() */
+	bool detaching;
+	struct hca_end_list ends; /* that the owner collects */
+	/* The owner until hca_close(), and each call outside the engine's lock. Atomic. */
+	uint32_t users;
 };
+
+/* One more user. */
+static inline void hca_hold(struct hca *hca)
+{
+	__atomic_fetch_add(&hca->users, 1, __ATOMIC_RELAXED);
+}
 
 /* The functions of struct urxe_offload_ops. */
 extern const struct urxe_offload_ops hca_offload_ops;

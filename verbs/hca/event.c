@@ -41,8 +41,15 @@ static void fail_cq(struct hca *hca, const struct hca_cq *cq)
 	}
 }
 
-/* The element of an event names an object that exists: its destruction waits for the event. */
-static void handle_event(struct hca *hca, const struct ibv_async_event *event)
+/* The object of an event, as this folder knows it. */
+struct subject {
+	uint32_t qpn;
+	struct hca_cq *cq;
+	struct hca_srq *srq;
+};
+
+/* Before the acknowledgement: the object exists until then, because its destruction waits. */
+static struct subject find_subject(const struct ibv_async_event *event)
 {
 	switch (event->event_type) {
 	case IBV_EVENT_QP_FATAL:
@@ -51,15 +58,33 @@ static void handle_event(struct hca *hca, const struct ibv_async_event *event)
 	case IBV_EVENT_COMM_EST:
 	case IBV_EVENT_SQ_DRAINED:
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		urxe_offload_qp_event(hca->dev, event->element.qp->qp_num,
-				      (enum urxe_async)event->event_type);
+		return (struct subject){.qpn = event->element.qp->qp_num};
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return (struct subject){.srq = event->element.srq->srq_context};
+	case IBV_EVENT_CQ_ERR: return (struct subject){.cq = event->element.cq->cq_context};
+	default: return (struct subject){0};
+	}
+}
+
+static void handle_event(struct hca *hca, enum ibv_event_type type, const struct subject *of)
+{
+	switch (type) {
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		urxe_offload_qp_event(hca->dev, of->qpn, (enum urxe_async)type);
 		break;
 	case IBV_EVENT_SRQ_ERR:
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		urxe_offload_srq_event(((struct hca_srq *)event->element.srq->srq_context)->srq,
-				       (enum urxe_async)event->event_type);
+		/* The engine may have destroyed it already. */
+		if (of->srq->srq)
+			urxe_offload_srq_event(of->srq->srq, (enum urxe_async)type);
 		break;
-	case IBV_EVENT_CQ_ERR: fail_cq(hca, event->element.cq->cq_context); break;
+	case IBV_EVENT_CQ_ERR: fail_cq(hca, of->cq); break;
 	case IBV_EVENT_DEVICE_FATAL: hca->dead = true; break;
 	case IBV_EVENT_GID_CHANGE:
 	case IBV_EVENT_PORT_ACTIVE: hca_read_gids(hca); break;
@@ -68,17 +93,19 @@ static void handle_event(struct hca *hca, const struct ibv_async_event *event)
 }
 
 /*
- * The event is acknowledged first: the engine may destroy the queue pair on it, which would wait
- * for the acknowledgement.
+ * The event is acknowledged first: the engine, or another thread, may destroy the queue pair
+ * meanwhile, which waits for the acknowledgement.
  */
 void hca_handle_async_events(struct hca *hca)
 {
 	struct ibv_async_event event;
+	struct subject of;
 
 	for (int i = 0; i < EVENTS_MAX && !hca->dead; i++) {
 		if (hca->verbs->get_async_event(hca->context, &event))
 			return;
+		of = find_subject(&event);
 		hca->verbs->ack_async_event(&event);
-		handle_event(hca, &event);
+		handle_event(hca, event.event_type, &of);
 	}
 }

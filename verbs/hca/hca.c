@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "device.h"
@@ -103,6 +102,8 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	hca->verbs = verbs;
 	hca->owner = owner;
 	hca->port = port;
+	hca->users = 1;
+	STAILQ_INIT(&hca->ends);
 	hca_ahs_init(hca);
 	hca->context = open_by_name(verbs, name);
 	if (!hca->context) {
@@ -127,24 +128,26 @@ int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *ow
 	return hca_open(hca_verbs_load(), name, port, owner, hca);
 }
 
-/* A call of another thread takes as long as the HCA does, so this thread looks now and then. */
-static void wait_for_calls(const struct hca *hca)
-{
-	const struct timespec pause = {.tv_nsec = 1000000};
-
-	while (__atomic_load_n(&hca->calls, __ATOMIC_ACQUIRE))
-		nanosleep(&pause, NULL);
-}
-
 /* Where the HCA is gone, these calls may fail, and free libibverbs' part all the same. */
-void hca_close(struct hca *hca)
+static void close_hca(struct hca *hca)
 {
-	wait_for_calls(hca);
+	hca_end_rest(hca);
 	if (hca->channel)
 		hca->verbs->destroy_comp_channel(hca->channel);
 	hca->verbs->close_device(hca->context);
 	work_ids_free(&hca->work_ids);
 	free(hca);
+}
+
+void hca_release(struct hca *hca)
+{
+	if (__atomic_sub_fetch(&hca->users, 1, __ATOMIC_ACQ_REL) == 0)
+		close_hca(hca);
+}
+
+void hca_close(struct hca *hca)
+{
+	hca_release(hca);
 }
 
 void hca_abandon(struct hca *hca)
@@ -162,7 +165,10 @@ void hca_attach(struct hca *hca, struct urxe_dev *dev)
 
 void hca_detach(struct hca *hca)
 {
+	hca->detaching = true;
 	urxe_offload_unset(hca->dev);
+	hca_pds_end_owned(hca);
+	hca->detaching = false;
 	hca->dev = NULL;
 }
 

@@ -25,6 +25,9 @@ struct hca_verbs;
 struct hca_owner {
 	/* Whether the HCA executes the connection; qp_ctx is the ctx of the engine's queue pair. */
 	bool (*takes)(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr);
+	/* Take and release the lock; for hca_end_collected() only. */
+	void (*lock)(void *ctx);
+	void (*unlock)(void *ctx);
 	void *ctx;
 };
 
@@ -53,8 +56,8 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
  * has no libibverbs, or an old one. */
 int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *owner,
 		      struct hca **hca);
-/* Destroys the objects that are left. Without the lock, after hca_detach(). Waits for calls of
- * other threads. */
+/* Closes the device. Without the lock, after hca_detach(). If other threads are within calls that
+ * take long, it returns at once, and the last of these threads closes the device. */
 void hca_close(struct hca *hca);
 /* In a forked child: closes the parent's descriptors. */
 void hca_abandon(struct hca *hca);
@@ -76,10 +79,15 @@ void hca_set_pkeys(struct hca *hca, const uint16_t *pkeys, uint32_t n);
 /* Whether the HCA has the GID of that entry. */
 bool hca_has_gid(const struct hca *hca, uint32_t index);
 
-/* --- Calls that take long, outside the lock. hca_close() waits until they have ended. */
+/* --- Calls that take long, outside the lock. */
 
 struct hca_mr;
 struct hca_ah_call;
+struct hca_pd;
+
+/* Without the lock, after the last step of each call whose first step has succeeded: closes the
+ * device if hca_close() has come meanwhile, and no other call is left. */
+void hca_release(struct hca *hca);
 
 /*
  * A region of the engine, in three steps. hca_mr_begin(): with the lock; -EOPNOTSUPP: the HCA
@@ -93,13 +101,36 @@ int hca_mr_run(struct hca_mr *mr, const struct urxe_mr_attr *attr, uint32_t *key
 void hca_mr_end(struct hca_mr *mr, bool kept);
 
 /*
+ * The HCA's protection domain for a PD of the engine, until hca_pd_end(). The locks are those of
+ * the three steps above. NULL: there is one, or no memory. A PD that has none gets one with its
+ * first region, queue pair or shared receive queue, in a call that holds the lock.
+ */
+struct hca_pd *hca_pd_begin(struct hca *hca, uint32_t pd);
+void hca_pd_run(struct hca_pd *pd);
+void hca_pd_add(struct hca_pd *pd);
+/* With the lock: the owner has deallocated the PD. */
+void hca_pd_end(struct hca *hca, uint32_t pd);
+
+/*
  * The address handle for datagrams from queue pairs of the PD to the path: afterwards the first
  * datagram needs none. The locks are those of the three steps above. NULL: the HCA has one, has no
- * queue pair of the PD, or lacks the path's source GID.
+ * protection domain for the PD, or lacks the path's source GID.
  */
 struct hca_ah_call *hca_ah_begin(struct hca *hca, uint32_t pd, const struct urxe_path *path);
 void hca_ah_run(struct hca_ah_call *call);
 void hca_ah_end(struct hca_ah_call *call);
+
+/*
+ * With the lock: what the engine destroys from now on exists at the HCA until hca_end_collected().
+ * Queue pairs that hca_detach() ends are destroyed at once, because their requests are flushed.
+ */
+void hca_collect_ends(struct hca *hca);
+/*
+ * With the lock, before its holder releases it for the first time after hca_collect_ends(), or
+ * never if hca_close() follows. Destroys the objects; if there are some, releases the lock
+ * meanwhile. When it returns, the HCA accesses none of their memory.
+ */
+void hca_end_collected(struct hca *hca);
 
 /* Passes completions to the engine. True: more may wait. */
 bool hca_poll(struct hca *hca);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include <hca/hca.h>
 #include <samehost/peer.h>
 
 #include "objects/mr.h"
@@ -15,10 +16,18 @@
 #define SETTLE_PAUSE_NS 50000
 #define SETTLE_PATIENCE 20000
 
+void port_collect_ends(void)
+{
+	if (port.hca.hca)
+		hca_collect_ends(port.hca.hca);
+}
+
 void port_unlock_settled(void)
 {
 	const struct timespec pause = {.tv_nsec = SETTLE_PAUSE_NS};
 
+	if (port.hca.hca)
+		hca_end_collected(port.hca.hca);
 	for (uint32_t looks = 0; !peers_settled(&port_peers); looks++) {
 		port_unlock();
 		if (looks == SETTLE_PATIENCE)

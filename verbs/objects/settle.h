@@ -4,8 +4,14 @@
 #define URXE_VERBS_OBJECTS_SETTLE_H
 
 /*
- * Releases port.lock and waits until no peer copies any more by rights that were withdrawn. At the
- * end of each call that withdraws rights to memory.
+ * After port_lock(): objects that the engine destroys until port_unlock_settled() end at the HCA
+ * there, without the lock, because an HCA takes long for some.
+ */
+void port_collect_ends(void);
+/*
+ * Releases port.lock and waits until no peer copies any more by rights that were withdrawn, and the
+ * HCA has ended the objects since port_collect_ends(). At the end of each call that withdraws
+ * rights to memory.
  */
 void port_unlock_settled(void);
 /* As peers_refuse. Any thread, without the lock. */

@@ -8,6 +8,7 @@
 
 #include "objects/ah.h"
 #include "objects/pd.h"
+#include "objects/settle.h"
 #include "port/port.h"
 #include "uverbs/address.h"
 #include "uverbs/command.h"
@@ -26,23 +27,28 @@ static int reply_ah(const struct command *c, const struct ah *ah)
 }
 
 /*
- * With the lock, which it releases meanwhile: the HCA looks for the next hop. Without this the
+ * With the lock, which it releases: the HCA looks for the next hop. Without this the
  * first datagram would wait for that, with the lock.
  */
 static void make_hca_ah(uint32_t pd, const struct urxe_path *path)
 {
-	struct hca_ah_call *call = port.hca.hca ? hca_ah_begin(port.hca.hca, pd, path) : NULL;
+	struct hca *hca = port.hca.hca;
+	struct hca_ah_call *call = hca ? hca_ah_begin(hca, pd, path) : NULL;
 
+	port_unlock();
 	if (!call)
 		return;
-	port_unlock();
 	hca_ah_run(call);
 	port_lock();
+	port_collect_ends();
 	hca_ah_end(call);
+	port_unlock_settled();
+	hca_release(hca);
 }
 
+/* With the lock. *number: of the PD. */
 static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *request,
-		     const struct urxe_path *path)
+		     const struct urxe_path *path, uint32_t *number)
 {
 	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
 	struct ah *ah;
@@ -65,7 +71,7 @@ static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *
 	if (rc)
 		ah_destroy(&ah->object);
 	else
-		make_hca_ah(pd->number, path);
+		*number = pd->number;
 	return rc;
 }
 
@@ -73,6 +79,7 @@ int cmd_create_ah(const struct command *c)
 {
 	struct ib_uverbs_create_ah request;
 	struct urxe_path path;
+	uint32_t number = 0;
 	int rc = command_read(c, &request, sizeof(request));
 
 	if (!rc)
@@ -81,8 +88,11 @@ int cmd_create_ah(const struct command *c)
 		rc = command_lock(c);
 	if (rc)
 		return rc;
-	rc = create_ah(c, &request, &path);
-	port_unlock();
+	rc = create_ah(c, &request, &path, &number);
+	if (rc)
+		port_unlock();
+	else
+		make_hca_ah(number, &path);
 	return rc;
 }
 

@@ -140,7 +140,7 @@ static void set_range(struct mr *mr, const struct ib_uverbs_reg_mr *request)
 /* --- The HCA's part of a region, without the lock: the HCA pins the memory, which takes long. */
 
 struct hca_part {
-	struct hca *hca;
+	struct hca *hca;   /* NULL: the part has not begun */
 	struct hca_mr *mr; /* NULL: none */
 	struct urxe_mr_attr attr;
 	struct urxe_extent extents[EXTENTS];
@@ -156,9 +156,10 @@ static void begin_hca_part(const struct command *c, const struct ib_uverbs_reg_m
 
 	if (!pd || !port.hca.hca || check_on_demand(request))
 		return;
-	part->hca = port.hca.hca;
 	part->attr = engine_attr(request, pd, part->extents);
-	if (hca_mr_begin(part->hca, &part->attr, &part->mr))
+	if (!hca_mr_begin(port.hca.hca, &part->attr, &part->mr))
+		part->hca = port.hca.hca;
+	else
 		part->mr = NULL;
 }
 
@@ -188,20 +189,38 @@ static void end_hca_part(struct hca_part *part, bool kept)
 	part->mr = NULL;
 }
 
+/* Releases the lock. The HCA's region of a part that is left ends, and so does one that the new
+ * part has replaced. */
+static void unlock_after_part(struct hca_part *part)
+{
+	end_hca_part(part, false);
+	port_unlock_settled();
+	if (part->hca)
+		hca_release(part->hca);
+}
+
+/* *mr NULL: a new region; else it takes the place of *mr. */
+static int add_region(const struct urxe_mr_attr *attr, struct hca_mr *hca_mr, uint32_t key,
+		      struct urxe_mr **mr)
+{
+	return *mr ? urxe_offload_mr_rereg(mr, attr, hca_mr, key)
+		   : urxe_offload_mr_reg(port.dev, attr, hca_mr, key, mr);
+}
+
 static int reg_with_part(struct hca_part *part, const struct urxe_mr_attr *attr,
 			 struct urxe_mr **mr)
 {
 	int rc = part->rc;
 
 	if (!rc)
-		rc = urxe_offload_mr_reg(port.dev, attr, part->mr, part->key, mr);
+		rc = add_region(attr, part->mr, part->key, mr);
 	end_hca_part(part, !rc);
 	/*
 	 * The HCA cannot have the region, or its key is the engine's already. -EFAULT: Linux does
 	 * not pin the memory, such as a file on a disk; populate() has found bad addresses before.
 	 */
 	if (rc == -EOPNOTSUPP || rc == -EEXIST || rc == -EFAULT)
-		rc = urxe_offload_mr_reg(port.dev, attr, NULL, 0, mr);
+		rc = add_region(attr, NULL, 0, mr);
 	return rc;
 }
 
@@ -279,9 +298,9 @@ static int finish_mr(const struct command *c, const struct ib_uverbs_reg_mr *req
 	int rc;
 
 	port_lock();
+	port_collect_ends();
 	rc = c->file->live && !port.dead ? reg_mr_locked(c, request, part) : -EIO;
-	end_hca_part(part, false);
-	port_unlock();
+	unlock_after_part(part);
 	return rc;
 }
 
@@ -329,7 +348,7 @@ static void fill_rereg(struct ib_uverbs_reg_mr *to, const struct ib_uverbs_rereg
 }
 
 static int rereg_mr_locked(const struct command *c, uint32_t handle,
-			   const struct ib_uverbs_reg_mr *to)
+			   const struct ib_uverbs_reg_mr *to, struct hca_part *part)
 {
 	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, to->pd_handle);
 	struct mr *mr = (struct mr *)command_object(c, OBJECT_MR, handle);
@@ -354,7 +373,8 @@ static int rereg_mr_locked(const struct command *c, uint32_t handle,
 		free(before);
 		return rc;
 	}
-	rc = urxe_mr_rereg(&mr->mr, &attr);
+	rc = is_current(part, pd) ? reg_with_part(part, &attr, &mr->mr)
+				  : urxe_mr_rereg(&mr->mr, &attr);
 	if (rc) {
 		mr_uncount(&after);
 		free(before);
@@ -389,7 +409,9 @@ int cmd_rereg_mr(const struct command *c)
 {
 	struct ib_uverbs_rereg_mr request;
 	struct ib_uverbs_reg_mr to;
+	struct hca_part part = {0};
 	const struct mr *mr;
+	bool by_hca = false;
 	int rc = read_rereg(c, &request);
 
 	if (!rc)
@@ -400,6 +422,7 @@ int cmd_rereg_mr(const struct command *c)
 	if (mr) {
 		fill_rereg(&to, &request, mr);
 		rc = check_on_demand(&to);
+		by_hca = urxe_offload_has_mr(mr->mr);
 	} else {
 		rc = command_object_error(c, request.mr_handle);
 	}
@@ -410,12 +433,14 @@ int cmd_rereg_mr(const struct command *c)
 		rc = check_mr_range(&to);
 	if (!rc)
 		rc = populate(&to);
-	if (!rc)
-		rc = command_lock(c);
 	if (rc)
 		return rc;
-	rc = rereg_mr_locked(c, request.mr_handle, &to);
-	port_unlock_settled();
+	if (by_hca)
+		register_hca_part(c, &to, &part);
+	port_lock();
+	port_collect_ends();
+	rc = c->file->live && !port.dead ? rereg_mr_locked(c, request.mr_handle, &to, &part) : -EIO;
+	unlock_after_part(&part);
 	return rc;
 }
 

@@ -3,19 +3,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <hca/hca.h>
+
 #include "objects/pd.h"
 #include "port/port.h"
 #include "uverbs/command.h"
 
-int cmd_alloc_pd(const struct command *c)
+/* With the lock. */
+static int alloc_pd(const struct command *c, uint32_t *number)
 {
 	struct ib_uverbs_alloc_pd_resp reply = {0};
-	struct pd *pd = calloc(1, sizeof(*pd));
+	struct pd *pd;
 	int rc;
 
+	if (!c->file->async)
+		return -EINVAL;
+	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return -ENOMEM;
-	pd->number = ++port.last_pd;
+	*number = pd->number = ++port.last_pd;
 	rc = command_add_object(c, &pd->object, OBJECT_PD, 0);
 	if (rc) {
 		free(pd);
@@ -25,6 +31,38 @@ int cmd_alloc_pd(const struct command *c)
 	rc = command_reply(c, &reply, sizeof(reply));
 	if (rc)
 		pd_destroy(&pd->object);
+	return rc;
+}
+
+/* With the lock, which it releases: the HCA takes long for its protection domain. */
+static void make_hca_pd(uint32_t number)
+{
+	struct hca *hca = port.hca.hca;
+	struct hca_pd *pd = hca ? hca_pd_begin(hca, number) : NULL;
+
+	port_unlock();
+	if (!pd)
+		return;
+	hca_pd_run(pd);
+	port_lock();
+	hca_pd_add(pd);
+	port_unlock();
+	hca_release(hca);
+}
+
+/* The program does not know the domain before the command ends, so it cannot deallocate it. */
+int cmd_alloc_pd(const struct command *c)
+{
+	uint32_t number = 0;
+	int rc = command_lock(c);
+
+	if (rc)
+		return rc;
+	rc = alloc_pd(c, &number);
+	if (rc)
+		port_unlock();
+	else
+		make_hca_pd(number);
 	return rc;
 }
 

@@ -707,6 +707,7 @@ int cmd_destroy_qp(const struct command *c)
 	rc = command_lock(c);
 	if (rc)
 		return rc;
+	port_collect_ends();
 	rc = destroy_qp(c, request.qp_handle, &reply.events_reported);
 	port_unlock_settled();
 	remote_qp_flush();

@@ -66,6 +66,7 @@ static void release_file(struct fd_object *object)
 	bool was_live;
 
 	port_lock();
+	port_collect_ends();
 	was_live = file->live;
 	if (was_live) {
 		file->live = false;

@@ -43,7 +43,7 @@ static const struct command_row rows[] = {
 	ROW_UNLOCKED(GET_CONTEXT, get_context, get_context, REPLY(get_context_resp)),
 	ROW(QUERY_DEVICE, query_device, query_device, REPLY(query_device_resp)),
 	ROW(QUERY_PORT, query_port, query_port, REPLY(query_port_resp)),
-	ROW(ALLOC_PD, alloc_pd, alloc_pd, REPLY(alloc_pd_resp)),
+	ROW_UNLOCKED(ALLOC_PD, alloc_pd, alloc_pd, REPLY(alloc_pd_resp)),
 	ROW(DEALLOC_PD, dealloc_pd, dealloc_pd, 0),
 	ROW_UNLOCKED(CREATE_AH, create_ah, create_ah, REPLY(create_ah_resp)),
 	ROW(DESTROY_AH, destroy_ah, destroy_ah, 0),
@@ -233,6 +233,7 @@ static int run_handler(const struct command *c, const struct command_row *row)
 	rc = command_lock(c);
 	if (rc)
 		return rc;
+	port_collect_ends();
 	/* Before GET_CONTEXT, no other command is valid. */
 	rc = c->file->async ? row->handler(c) : -EINVAL;
 	port_unlock_settled();

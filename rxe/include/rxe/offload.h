@@ -128,6 +128,15 @@ bool urxe_qp_offloaded(const struct urxe_qp *qp);
 int urxe_offload_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void *mr,
 			uint32_t key, struct urxe_mr **region);
 /*
+ * As urxe_mr_rereg, for an owner that has registered the new memory as for urxe_offload_mr_reg: the
+ * region gets a new key, and the HCA's region that it had ends. -EBUSY: a memory window is bound to
+ * it.
+ */
+int urxe_offload_mr_rereg(struct urxe_mr **region, const struct urxe_mr_attr *attr, void *mr,
+			  uint32_t key);
+/* Whether the HCA has the region, too. */
+bool urxe_offload_has_mr(const struct urxe_mr *mr);
+/*
  * The region becomes the engine's alone: the owner withdraws memory from it. After the call the HCA
  * accesses none of the memory; requests with the key end at the HCA in errors.
  */

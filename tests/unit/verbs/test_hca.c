@@ -14,163 +14,28 @@
 #include <rxe/rxe.h>
 
 #include "fake_hca.h"
+#include "offloaded_dev.h"
 
-#define PD 7u
-
-/* What the engine has told its owner. */
-static struct {
-	struct urxe_wc wcs[64];
-	uint32_t n;
-	uint32_t comp_events;
-	uint32_t asyncs;
-	enum urxe_async last_async;
-	bool takes;
-} seen;
-
-static bool complete(void *cq_ctx, const struct urxe_wc *wc)
-{
-	(void)cq_ctx;
-	seen.wcs[seen.n++ % 64] = *wc;
-	return true;
-}
-
-static void comp_event(void *cq_ctx)
-{
-	(void)cq_ctx;
-	seen.comp_events++;
-}
-
-static void refill(void *rq_ctx)
-{
-	(void)rq_ctx;
-}
-
-static void async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
-{
-	(void)dev_ctx;
-	(void)obj_ctx;
-	seen.asyncs++;
-	seen.last_async = event;
-}
-
-static bool takes(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
-{
-	(void)ctx;
-	(void)qp_ctx;
-	(void)attr;
-	return seen.takes;
-}
-
-static const struct hca_owner owner = {.takes = takes};
-
-static struct {
-	struct urxe_dev *dev;
-	struct hca *hca;
-	struct urxe_cq *cq;
-	struct urxe_qp *qp;
-} f;
+static struct offloaded_dev *const f = &offloaded;
 
 static int setup(void **state)
 {
-	static const struct urxe_ops ops = {.complete = complete,
-					    .comp_event = comp_event,
-					    .refill = refill,
-					    .async_event = async_event};
-	const struct urxe_dev_attr attr = {
-		.ops = &ops, .mac = {2, 0, 0, 0, 0, 1}, .mtu = 4200, .seed = 1};
-
 	(void)state;
-	memset(&seen, 0, sizeof(seen));
-	memset(&f, 0, sizeof(f));
-	seen.takes = true;
-	fake_hca_init();
-	assert_int_equal(urxe_dev_create(&attr, &f.dev), 0);
-	assert_int_equal(urxe_gid_set(f.dev, 0, &fake_gid, false), 0);
-	assert_int_equal(hca_open(&fake_hca.verbs, "fake0", 1, &owner, &f.hca), 0);
-	hca_set_gid(f.hca, 0, &fake_gid, false);
-	hca_read_gids(f.hca);
-	hca_set_pkeys(f.hca, (const uint16_t[]){0xffff}, 1);
-	hca_attach(f.hca, f.dev);
-	assert_int_equal(urxe_cq_create(f.dev, &f, &f.cq), 0);
+	offloaded_open();
 	return 0;
 }
 
-/* Every object of the HCA is destroyed with the engine's, or when the HCA goes. */
 static int teardown(void **state)
 {
 	(void)state;
-	hca_detach(f.hca);
-	urxe_dev_destroy(f.dev);
-	assert_int_equal(fake_hca.pds + fake_hca.mrs + fake_hca.cqs + fake_hca.srqs + fake_hca.qps +
-				 fake_hca.ahs,
-			 0);
-	hca_close(f.hca);
+	offloaded_close();
 	return 0;
-}
-
-static int try_qp(uint8_t type, uint32_t max_inline, struct urxe_rq *srq)
-{
-	const struct urxe_qp_init init = {
-		.ctx = &f,
-		.type = type,
-		.pd = PD,
-		.send_cq = f.cq,
-		.recv_cq = f.cq,
-		.srq = srq,
-		.cap = {.max_send_wr = 16,
-			.max_recv_wr = srq ? 0 : 16,
-			.max_send_sge = 2,
-			.max_recv_sge = 2,
-			.max_inline = max_inline},
-	};
-
-	return urxe_qp_create(f.dev, &init, &f.qp);
 }
 
 static void make_qp(uint8_t type, uint32_t max_inline, struct urxe_rq *srq)
 {
-	assert_int_equal(try_qp(type, max_inline, srq), 0);
-	assert_int_equal(urxe_qp_qpn(f.qp), fake_hca.last_qp->ibv.qp_num);
-}
-
-static const struct urxe_path path = {.dgid = {.raw = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 9}}};
-
-static int modify(enum urxe_qp_state to, uint32_t mask)
-{
-	const struct urxe_qp_attr attr = {
-		.state = to,
-		.port = 1,
-		.path = path,
-		.path_mtu = URXE_MTU_1024,
-		.dest_qpn = 0x99,
-		.max_rd_atomic = 1,
-		.max_dest_rd_atomic = 1,
-		.qkey = 5,
-	};
-
-	return urxe_qp_modify(f.qp, 1, &attr, mask | URXE_QP_STATE);
-}
-
-static void connect_rc(void)
-{
-	assert_int_equal(
-		modify(URXE_QPS_INIT, URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS), 0);
-	assert_int_equal(modify(URXE_QPS_RTR, URXE_QP_AV | URXE_QP_PATH_MTU | URXE_QP_DEST_QPN |
-						      URXE_QP_RQ_PSN | URXE_QP_MAX_DEST_RD_ATOMIC |
-						      URXE_QP_MIN_RNR_TIMER),
-			 0);
-	assert_int_equal(modify(URXE_QPS_RTS, URXE_QP_TIMEOUT | URXE_QP_RETRY_CNT |
-						      URXE_QP_RNR_RETRY | URXE_QP_SQ_PSN |
-						      URXE_QP_MAX_QP_RD_ATOMIC),
-			 0);
-}
-
-static void connect_ud(void)
-{
-	assert_int_equal(modify(URXE_QPS_INIT, URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_QKEY),
-			 0);
-	assert_int_equal(modify(URXE_QPS_RTR, 0), 0);
-	assert_int_equal(modify(URXE_QPS_RTS, URXE_QP_SQ_PSN), 0);
+	assert_int_equal(offloaded_try_qp(type, max_inline, srq), 0);
+	assert_int_equal(urxe_qp_qpn(f->qp), fake_hca.last_qp->ibv.qp_num);
 }
 
 static void send_some(uint32_t n, uint32_t flags)
@@ -184,13 +49,13 @@ static void send_some(uint32_t n, uint32_t flags)
 			.flags = flags | URXE_SEND_SIGNALED,
 			.inline_data = text,
 			.inline_len = sizeof(text),
-			.path = &path,
+			.path = &offloaded_path,
 			.remote_qpn = 0x55,
 		};
 
-		assert_int_equal(urxe_post_send(f.qp, &wr), 0);
+		assert_int_equal(urxe_post_send(f->qp, &wr), 0);
 	}
-	urxe_qp_execute(f.qp, 1);
+	urxe_qp_execute(f->qp, 1);
 }
 
 static void receive_some(struct urxe_rq *rq, uint32_t n)
@@ -211,24 +76,24 @@ static void completions_in_error_reach_their_queue(void **state)
 	(void)state;
 	make_qp(URXE_QPT_RC, 0, NULL);
 	qp = fake_hca.last_qp;
-	connect_rc();
-	receive_some(urxe_qp_rq(f.qp), 2);
+	offloaded_connect_rc();
+	receive_some(urxe_qp_rq(f->qp), 2);
 	send_some(1, 0);
 	assert_int_equal(qp->n_recvs, 2);
 	assert_int_equal(qp->n_sends, 1);
 	fake_hca_complete_recv(qp, IBV_WC_SUCCESS, 9);
 	fake_hca_complete_recv(qp, IBV_WC_LOC_LEN_ERR, 0);
-	hca_poll(f.hca);
-	assert_int_equal(seen.wcs[0].wr_id, 200);
-	assert_int_equal(seen.wcs[0].byte_len, 9);
-	assert_int_equal(seen.wcs[1].wr_id, 201);
-	assert_int_equal(seen.wcs[1].status, URXE_WC_LOC_LEN_ERR);
+	hca_poll(f->hca);
+	assert_int_equal(f->wcs[0].wr_id, 200);
+	assert_int_equal(f->wcs[0].byte_len, 9);
+	assert_int_equal(f->wcs[1].wr_id, 201);
+	assert_int_equal(f->wcs[1].status, URXE_WC_LOC_LEN_ERR);
 	/* The engine flushes the send, which the HCA flushes, too. */
 	fake_hca_complete_send(qp, IBV_WC_WR_FLUSH_ERR);
-	hca_poll(f.hca);
-	assert_int_equal(seen.n, 3);
-	assert_int_equal(seen.wcs[2].wr_id, 100);
-	assert_int_equal(seen.wcs[2].status, URXE_WC_WR_FLUSH_ERR);
+	hca_poll(f->hca);
+	assert_int_equal(f->n, 3);
+	assert_int_equal(f->wcs[2].wr_id, 100);
+	assert_int_equal(f->wcs[2].status, URXE_WC_WR_FLUSH_ERR);
 	assert_int_equal(qp->attr.qp_state, IBV_QPS_ERR);
 }
 
@@ -239,18 +104,18 @@ static void late_completions_name_no_queue(void **state)
 	(void)state;
 	make_qp(URXE_QPT_RC, 0, NULL);
 	qp = fake_hca.last_qp;
-	connect_rc();
+	offloaded_connect_rc();
 	send_some(2, 0);
-	assert_int_equal(modify(URXE_QPS_RESET, 0), 0);
-	connect_rc();
+	assert_int_equal(offloaded_modify(URXE_QPS_RESET, 0), 0);
+	offloaded_connect_rc();
 	send_some(1, 0);
 	fake_hca_complete_send(qp, IBV_WC_SUCCESS);
 	fake_hca_complete_send(qp, IBV_WC_SUCCESS);
-	hca_poll(f.hca);
-	assert_int_equal(seen.n, 0);
+	hca_poll(f->hca);
+	assert_int_equal(f->n, 0);
 	fake_hca_complete_send(qp, IBV_WC_SUCCESS);
-	hca_poll(f.hca);
-	assert_int_equal(seen.n, 1);
+	hca_poll(f->hca);
+	assert_int_equal(f->n, 1);
 }
 
 /* A wrong provider completes requests that it does not have. */
@@ -262,9 +127,9 @@ static void invented_completions_are_ignored(void **state)
 	(void)state;
 	make_qp(URXE_QPT_RC, 0, NULL);
 	qp = fake_hca.last_qp;
-	connect_rc();
+	offloaded_connect_rc();
 	send_some(1, 0);
-	receive_some(urxe_qp_rq(f.qp), 1);
+	receive_some(urxe_qp_rq(f->qp), 1);
 	wc.qp_num = qp->ibv.qp_num;
 	for (int bit = 0; bit < 64; bit++) {
 		wc.wr_id = qp->recvs[0].wr_id ^ UINT64_C(1) << bit;
@@ -272,13 +137,13 @@ static void invented_completions_are_ignored(void **state)
 		if (bit != 63)
 			fake_hca_complete(qp->init.recv_cq, &wc);
 	}
-	hca_poll(f.hca);
-	assert_int_equal(seen.n, 0);
+	hca_poll(f->hca);
+	assert_int_equal(f->n, 0);
 	fake_hca_complete_send(qp, IBV_WC_SUCCESS);
 	qp->sent = 0;
 	fake_hca_complete_send(qp, IBV_WC_SUCCESS);
-	hca_poll(f.hca);
-	assert_int_equal(seen.n, 1);
+	hca_poll(f->hca);
+	assert_int_equal(f->n, 1);
 }
 
 static void a_full_queue_takes_the_rest_later(void **state)
@@ -288,43 +153,43 @@ static void a_full_queue_takes_the_rest_later(void **state)
 	(void)state;
 	make_qp(URXE_QPT_RC, 0, NULL);
 	qp = fake_hca.last_qp;
-	connect_rc();
+	offloaded_connect_rc();
 	qp->refuse_from = 3;
 	qp->refuse_error = ENOMEM;
 	send_some(5, 0);
 	assert_int_equal(qp->n_sends, 3);
 	qp->refuse_from = FAKE_WRS;
 	fake_hca_complete_send(qp, IBV_WC_SUCCESS);
-	hca_poll(f.hca);
+	hca_poll(f->hca);
 	assert_int_equal(qp->n_sends, 5);
-	assert_int_equal(seen.n, 1);
+	assert_int_equal(f->n, 1);
 }
 
 /* Another program's thread that polls another CQ depends on the calls that poll all CQs. */
 static void polling_one_cq_leaves_the_others_for_later(void **state)
 {
-	struct urxe_cq *first = f.cq;
+	struct urxe_cq *first = f->cq;
 	struct fake_qp *qps[2];
 	uint32_t calls = 0;
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		if (i)
-			assert_int_equal(urxe_cq_create(f.dev, &f, &f.cq), 0);
+			assert_int_equal(urxe_cq_create(f->dev, f, &f->cq), 0);
 		make_qp(URXE_QPT_RC, 0, NULL);
 		qps[i] = fake_hca.last_qp;
-		connect_rc();
+		offloaded_connect_rc();
 		send_some(1, 0);
 		fake_hca_complete_send(qps[i], IBV_WC_SUCCESS);
 	}
-	hca_poll_cq(f.hca, urxe_offload_hca_cq(first));
-	assert_int_equal(seen.n, 1);
-	for (; seen.n < 2 && calls < 100; calls++)
-		hca_poll_cq(f.hca, urxe_offload_hca_cq(first));
+	hca_poll_cq(f->hca, urxe_offload_hca_cq(first));
+	assert_int_equal(f->n, 1);
+	for (; f->n < 2 && calls < 100; calls++)
+		hca_poll_cq(f->hca, urxe_offload_hca_cq(first));
 	assert_in_range(calls, 1, 20);
 	/* No queue pair of the HCA uses the CQ: it has none there. */
-	assert_int_equal(urxe_cq_create(f.dev, &f, &f.cq), 0);
-	assert_null(urxe_offload_hca_cq(f.cq));
+	assert_int_equal(urxe_cq_create(f->dev, f, &f->cq), 0);
+	assert_null(urxe_offload_hca_cq(f->cq));
 }
 
 static void a_refused_request_fails_in_its_turn(void **state)
@@ -334,27 +199,27 @@ static void a_refused_request_fails_in_its_turn(void **state)
 	(void)state;
 	make_qp(URXE_QPT_RC, 0, NULL);
 	qp = fake_hca.last_qp;
-	connect_rc();
+	offloaded_connect_rc();
 	qp->refuse_from = 1;
 	qp->refuse_error = EINVAL;
 	send_some(3, 0);
-	assert_int_equal(seen.n, 0);
+	assert_int_equal(f->n, 0);
 	fake_hca_complete_send(qp, IBV_WC_SUCCESS);
-	hca_poll(f.hca);
-	assert_int_equal(seen.n, 3);
-	assert_int_equal(seen.wcs[0].status, URXE_WC_SUCCESS);
-	assert_int_equal(seen.wcs[1].wr_id, 101);
-	assert_int_equal(seen.wcs[1].status, URXE_WC_LOC_QP_OP_ERR);
+	hca_poll(f->hca);
+	assert_int_equal(f->n, 3);
+	assert_int_equal(f->wcs[0].status, URXE_WC_SUCCESS);
+	assert_int_equal(f->wcs[1].wr_id, 101);
+	assert_int_equal(f->wcs[1].status, URXE_WC_LOC_QP_OP_ERR);
 }
 
 static void odd_numbers_are_kept_or_refused(void **state)
 {
-	const struct urxe_extent extent = {&seen, sizeof(seen)};
-	const struct urxe_mr_attr attr = {.pd = PD,
+	const struct urxe_extent extent = {f, sizeof(*f)};
+	const struct urxe_mr_attr attr = {.pd = OFFLOADED_PD,
 					  .access = URXE_ACCESS_LOCAL_WRITE |
 						    URXE_ACCESS_REMOTE_WRITE,
 					  .iova = 0x1000,
-					  .length = sizeof(seen),
+					  .length = sizeof(*f),
 					  .extents = &extent,
 					  .n_extents = 1};
 	struct urxe_mr *mr;
@@ -362,44 +227,44 @@ static void odd_numbers_are_kept_or_refused(void **state)
 	(void)state;
 	fake_hca.next_qpn = 0xfffffe;
 	make_qp(URXE_QPT_RC, 0, NULL);
-	urxe_qp_destroy(f.qp);
+	urxe_qp_destroy(f->qp);
 	/* The number of multicast packets is no queue pair's. */
-	assert_int_equal(try_qp(URXE_QPT_RC, 0, NULL), -ENOSPC);
+	assert_int_equal(offloaded_try_qp(URXE_QPT_RC, 0, NULL), -ENOSPC);
 	assert_int_equal(fake_hca.qps, 0);
 	fake_hca.next_key = 0xfffffff0;
-	assert_int_equal(urxe_mr_reg(f.dev, &attr, &mr), 0);
+	assert_int_equal(urxe_mr_reg(f->dev, &attr, &mr), 0);
 	assert_int_equal(urxe_mr_key(mr), 0xfffffff0);
 	assert_int_equal(urxe_mr_dereg(mr), 0);
 	/* Two keys: the region is the engine's alone. */
 	fake_hca.rkey_differs = 1;
-	assert_int_equal(urxe_mr_reg(f.dev, &attr, &mr), 0);
+	assert_int_equal(urxe_mr_reg(f->dev, &attr, &mr), 0);
 	assert_int_not_equal(urxe_mr_key(mr), 0xfffffff1);
 	assert_int_equal(fake_hca.mrs, 0);
 	fake_hca.rkey_differs = 0;
 	fake_hca.no_mrs = true;
 	assert_int_equal(urxe_mr_dereg(mr), 0);
-	assert_int_equal(urxe_mr_reg(f.dev, &attr, &mr), -ENOMEM);
+	assert_int_equal(urxe_mr_reg(f->dev, &attr, &mr), -ENOMEM);
 }
 
 static void refused_objects_are_the_engines(void **state)
 {
-	const struct urxe_rq_attr attr = {.ctx = &f, .pd = PD, .max_wr = 8, .max_sge = 1};
+	const struct urxe_rq_attr attr = {.ctx = f, .pd = OFFLOADED_PD, .max_wr = 8, .max_sge = 1};
 	struct urxe_rq *srq;
 
 	(void)state;
 	fake_hca.no_qps = true;
-	assert_int_equal(try_qp(URXE_QPT_RC, 0, NULL), -ENOSPC);
+	assert_int_equal(offloaded_try_qp(URXE_QPT_RC, 0, NULL), -ENOSPC);
 	fake_hca.no_qps = false;
 	fake_hca.no_srqs = true;
-	assert_int_equal(urxe_srq_create(f.dev, &attr, &srq), 0);
-	assert_int_equal(try_qp(URXE_QPT_RC, 0, srq), -ENOSPC);
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &srq), 0);
+	assert_int_equal(offloaded_try_qp(URXE_QPT_RC, 0, srq), -ENOSPC);
 	assert_int_equal(fake_hca.qps + fake_hca.srqs, 0);
 	assert_int_equal(urxe_srq_destroy(srq), 0);
 	/* More completions than the CQ holds, which cannot grow. */
 	fake_hca.no_resize = true;
 	for (int i = 0; i < 255 / 32; i++)
 		make_qp(URXE_QPT_RC, 0, NULL);
-	assert_int_equal(try_qp(URXE_QPT_RC, 0, NULL), -ENOSPC);
+	assert_int_equal(offloaded_try_qp(URXE_QPT_RC, 0, NULL), -ENOSPC);
 	fake_hca.no_resize = false;
 	make_qp(URXE_QPT_RC, 0, NULL);
 	assert_true(fake_hca.resized_to >= 8 * 32);
@@ -408,11 +273,11 @@ static void refused_objects_are_the_engines(void **state)
 static void connections_that_the_owner_keeps_are_not_offloaded(void **state)
 {
 	(void)state;
-	seen.takes = false;
+	f->takes = false;
 	make_qp(URXE_QPT_RC, 0, NULL);
-	connect_rc();
+	offloaded_connect_rc();
 	send_some(1, 0);
-	assert_false(urxe_qp_offloaded(f.qp));
+	assert_false(urxe_qp_offloaded(f->qp));
 	assert_int_equal(fake_hca.last_qp->n_sends, 0);
 	assert_int_equal(fake_hca.last_qp->attr.qp_state, IBV_QPS_INIT);
 }
@@ -420,20 +285,20 @@ static void connections_that_the_owner_keeps_are_not_offloaded(void **state)
 static void a_path_without_the_source_address_is_the_engines(void **state)
 {
 	(void)state;
-	hca_set_gid(f.hca, 0, &fake_gid, true);
-	hca_read_gids(f.hca);
-	assert_false(hca_has_gid(f.hca, 0));
+	hca_set_gid(f->hca, 0, &fake_gid, true);
+	hca_read_gids(f->hca);
+	assert_false(hca_has_gid(f->hca, 0));
 	make_qp(URXE_QPT_RC, 0, NULL);
-	connect_rc();
-	assert_false(urxe_qp_offloaded(f.qp));
+	offloaded_connect_rc();
+	assert_false(urxe_qp_offloaded(f->qp));
 }
 
 static void datagrams_share_an_address_handle(void **state)
 {
 	(void)state;
 	make_qp(URXE_QPT_UD, 0, NULL);
-	connect_ud();
-	assert_true(urxe_qp_offloaded(f.qp));
+	offloaded_connect_ud();
+	assert_true(urxe_qp_offloaded(f->qp));
 	send_some(3, 0);
 	assert_int_equal(fake_hca.last_qp->n_sends, 3);
 	assert_int_equal(fake_hca.ahs, 1);
@@ -447,11 +312,11 @@ static void a_datagram_without_address_handle_fails(void **state)
 	(void)state;
 	fake_hca.no_ahs = true;
 	make_qp(URXE_QPT_UD, 0, NULL);
-	connect_ud();
+	offloaded_connect_ud();
 	send_some(1, 0);
 	assert_int_equal(fake_hca.last_qp->n_sends, 0);
-	assert_int_equal(seen.n, 1);
-	assert_int_equal(seen.wcs[0].status, URXE_WC_LOC_QP_OP_ERR);
+	assert_int_equal(f->n, 1);
+	assert_int_equal(f->wcs[0].status, URXE_WC_LOC_QP_OP_ERR);
 }
 
 static void inline_data_goes_by_memory_if_the_hca_takes_none(void **state)
@@ -460,13 +325,13 @@ static void inline_data_goes_by_memory_if_the_hca_takes_none(void **state)
 
 	(void)state;
 	make_qp(URXE_QPT_RC, 64, NULL);
-	connect_rc();
+	offloaded_connect_rc();
 	send_some(1, URXE_SEND_INLINE);
 	assert_true(fake_hca.last_qp->sends[0].send_flags & IBV_SEND_INLINE);
 	assert_int_equal(fake_hca.mrs, 0);
-	urxe_qp_destroy(f.qp);
+	urxe_qp_destroy(f->qp);
 	make_qp(URXE_QPT_RC, 65, NULL);
-	connect_rc();
+	offloaded_connect_rc();
 	send_some(1, URXE_SEND_INLINE);
 	wr = &fake_hca.last_qp->sends[0];
 	assert_false(wr->send_flags & IBV_SEND_INLINE);
@@ -475,71 +340,71 @@ static void inline_data_goes_by_memory_if_the_hca_takes_none(void **state)
 
 static void a_shared_queue_gives_its_own_numbers_back(void **state)
 {
-	const struct urxe_rq_attr attr = {.ctx = &f, .pd = PD, .max_wr = 8, .max_sge = 1};
+	const struct urxe_rq_attr attr = {.ctx = f, .pd = OFFLOADED_PD, .max_wr = 8, .max_sge = 1};
 	struct ibv_wc wc = {.status = IBV_WC_WR_FLUSH_ERR};
 	struct urxe_rq *srq;
 
 	(void)state;
-	assert_int_equal(urxe_srq_create(f.dev, &attr, &srq), 0);
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &srq), 0);
 	make_qp(URXE_QPT_RC, 0, srq);
-	connect_rc();
+	offloaded_connect_rc();
 	receive_some(srq, 3);
 	assert_int_equal(fake_hca.n_srq_recvs, 3);
 	/* Requests of a shared queue complete in any order. */
-	wc.qp_num = urxe_qp_qpn(f.qp);
+	wc.qp_num = urxe_qp_qpn(f->qp);
 	wc.wr_id = fake_hca.srq_recvs[2].wr_id;
 	wc.status = IBV_WC_SUCCESS;
 	wc.opcode = IBV_WC_RECV;
 	fake_hca_complete(fake_hca.last_qp->init.recv_cq, &wc);
-	hca_poll(f.hca);
-	assert_int_equal(seen.n, 1);
-	assert_int_equal(seen.wcs[0].wr_id, 202);
+	hca_poll(f->hca);
+	assert_int_equal(f->n, 1);
+	assert_int_equal(f->wcs[0].wr_id, 202);
 	/* The same again is none. */
 	fake_hca_complete(fake_hca.last_qp->init.recv_cq, &wc);
-	hca_poll(f.hca);
-	assert_int_equal(seen.n, 1);
-	urxe_qp_destroy(f.qp);
+	hca_poll(f->hca);
+	assert_int_equal(f->n, 1);
+	urxe_qp_destroy(f->qp);
 	assert_int_equal(urxe_srq_destroy(srq), 0);
 }
 
 /* Queue pairs with two receive CQs share the queue: each CQ may get all its completions. */
 static void a_larger_shared_queue_fits_each_cq(void **state)
 {
-	const struct urxe_rq_attr attr = {.ctx = &f, .pd = PD, .max_wr = 8, .max_sge = 1};
-	struct urxe_cq *first = f.cq;
+	const struct urxe_rq_attr attr = {.ctx = f, .pd = OFFLOADED_PD, .max_wr = 8, .max_sge = 1};
+	struct urxe_cq *first = f->cq;
 	struct ibv_cq *ibv[2];
 	struct urxe_rq *srq;
 
 	(void)state;
-	assert_int_equal(urxe_srq_create(f.dev, &attr, &srq), 0);
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &srq), 0);
 	make_qp(URXE_QPT_RC, 0, srq);
 	ibv[0] = fake_hca.last_qp->init.recv_cq;
-	assert_int_equal(urxe_cq_create(f.dev, &f, &f.cq), 0);
+	assert_int_equal(urxe_cq_create(f->dev, f, &f->cq), 0);
 	make_qp(URXE_QPT_RC, 0, srq);
 	ibv[1] = fake_hca.last_qp->init.recv_cq;
 	assert_int_equal(urxe_srq_resize(srq, 600), 0);
 	for (int i = 0; i < 2; i++)
 		assert_true(ibv[i]->cqe >= 600);
-	f.cq = first;
+	f->cq = first;
 }
 
 static void events_reach_the_engine(void **state)
 {
 	(void)state;
 	make_qp(URXE_QPT_RC, 0, NULL);
-	connect_rc();
+	offloaded_connect_rc();
 	fake_hca.event = (struct ibv_async_event){.element.qp = &fake_hca.last_qp->ibv,
 						  .event_type = IBV_EVENT_COMM_EST};
 	fake_hca.has_event = true;
-	hca_handle_events(f.hca);
-	assert_int_equal(seen.asyncs, 1);
-	assert_int_equal(seen.last_async, URXE_ASYNC_COMM_EST);
+	hca_handle_events(f->hca);
+	assert_int_equal(f->asyncs, 1);
+	assert_int_equal(f->last_async, URXE_ASYNC_COMM_EST);
 	/* A solicited event can only be the HCA's. */
-	urxe_cq_arm(f.cq, true);
+	urxe_cq_arm(f->cq, true);
 	assert_int_equal(fake_hca.arm_solicited, 1);
 	fake_hca.comp_event = fake_hca.last_qp->init.recv_cq;
-	hca_handle_events(f.hca);
-	assert_int_equal(seen.comp_events, 1);
+	hca_handle_events(f->hca);
+	assert_int_equal(f->comp_events, 1);
 }
 
 /* An owner that sleeps asks for an event of each CQ with requests, and looks once more. */
@@ -547,36 +412,36 @@ static void a_sleeping_owner_misses_no_completion(void **state)
 {
 	(void)state;
 	make_qp(URXE_QPT_RC, 0, NULL);
-	connect_rc();
-	assert_false(hca_arm(f.hca));
+	offloaded_connect_rc();
+	assert_false(hca_arm(f->hca));
 	assert_int_equal(fake_hca.armed, 0);
 	send_some(2, 0);
-	assert_false(hca_arm(f.hca));
+	assert_false(hca_arm(f->hca));
 	assert_int_equal(fake_hca.armed, 1);
 	assert_int_equal(fake_hca.arm_solicited, 0);
 	fake_hca_complete_send(fake_hca.last_qp, IBV_WC_SUCCESS);
-	assert_true(hca_arm(f.hca));
-	assert_int_equal(seen.n, 1);
-	assert_false(hca_arm(f.hca));
+	assert_true(hca_arm(f->hca));
+	assert_int_equal(f->n, 1);
+	assert_false(hca_arm(f->hca));
 }
 
 static void the_end_of_the_hca_fails_its_queue_pairs(void **state)
 {
 	(void)state;
 	make_qp(URXE_QPT_RC, 0, NULL);
-	connect_rc();
+	offloaded_connect_rc();
 	send_some(2, 0);
-	assert_false(hca_is_dead(f.hca));
+	assert_false(hca_is_dead(f->hca));
 	fake_hca.event = (struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL};
 	fake_hca.has_event = true;
-	hca_handle_events(f.hca);
-	assert_true(hca_is_dead(f.hca));
-	hca_detach(f.hca);
+	hca_handle_events(f->hca);
+	assert_true(hca_is_dead(f->hca));
+	hca_detach(f->hca);
 	assert_int_equal(fake_hca.qps, 0);
-	assert_int_equal(seen.last_async, URXE_ASYNC_QP_FATAL);
-	assert_int_equal(seen.n, 2);
-	assert_int_equal(seen.wcs[1].status, URXE_WC_WR_FLUSH_ERR);
-	hca_attach(f.hca, f.dev);
+	assert_int_equal(f->last_async, URXE_ASYNC_QP_FATAL);
+	assert_int_equal(f->n, 2);
+	assert_int_equal(f->wcs[1].status, URXE_WC_WR_FLUSH_ERR);
+	hca_attach(f->hca, f->dev);
 }
 
 static void limits_are_the_smaller_ones(void **state)
@@ -584,7 +449,7 @@ static void limits_are_the_smaller_ones(void **state)
 	struct hca_limits limits;
 
 	(void)state;
-	hca_limits(f.hca, &limits);
+	hca_limits(f->hca, &limits);
 	assert_int_equal(limits.max_qp_wr, 100);
 	assert_int_equal(limits.max_sge, 4);
 	assert_int_equal(limits.max_cqe, 1000);
@@ -597,15 +462,15 @@ static void another_device_is_not_opened(void **state)
 	struct hca *hca;
 
 	(void)state;
-	assert_int_equal(hca_open(&fake_hca.verbs, "fake", 1, &owner, &hca), -ENODEV);
-	assert_int_equal(hca_open(NULL, "fake0", 1, &owner, &hca), -ENOSYS);
+	assert_int_equal(hca_open(&fake_hca.verbs, "fake", 1, &offloaded_owner, &hca), -ENODEV);
+	assert_int_equal(hca_open(NULL, "fake0", 1, &offloaded_owner, &hca), -ENOSYS);
 }
 
 static int init_with_pkey(uint16_t index)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_INIT, .port = 1, .pkey_index = index};
 
-	return urxe_qp_modify(f.qp, 1, &attr,
+	return urxe_qp_modify(f->qp, 1, &attr,
 			      URXE_QP_STATE | URXE_QP_PORT | URXE_QP_PKEY_INDEX |
 				      URXE_QP_ACCESS_FLAGS);
 }
@@ -618,33 +483,33 @@ static void a_pkey_has_the_index_of_the_hca(void **state)
 	(void)state;
 	fake_hca.pkeys[0] = 0x8001;
 	fake_hca.pkeys[3] = 0xffff;
-	assert_int_equal(urxe_pkey_set(f.dev, 1, pkeys[1]), 0);
-	hca_set_pkeys(f.hca, pkeys, 2);
+	assert_int_equal(urxe_pkey_set(f->dev, 1, pkeys[1]), 0);
+	hca_set_pkeys(f->hca, pkeys, 2);
 	make_qp(URXE_QPT_RC, 0, NULL);
 	assert_int_equal(init_with_pkey(0), 0);
 	assert_int_equal(fake_hca.last_qp->attr.pkey_index, 3);
-	assert_true(urxe_offload_has_qp(f.qp));
-	urxe_qp_destroy(f.qp);
+	assert_true(urxe_offload_has_qp(f->qp));
+	urxe_qp_destroy(f->qp);
 	/* The HCA does not have the other one. */
 	make_qp(URXE_QPT_RC, 0, NULL);
 	assert_int_equal(init_with_pkey(1), 0);
-	assert_false(urxe_offload_has_qp(f.qp));
+	assert_false(urxe_offload_has_qp(f->qp));
 	assert_int_equal(fake_hca.qps, 0);
-	urxe_qp_destroy(f.qp);
+	urxe_qp_destroy(f->qp);
 }
 
 static int set_rate(uint32_t rate)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_RTS, .rate_limit = rate};
 
-	return urxe_qp_modify(f.qp, 1, &attr, URXE_QP_STATE | URXE_QP_RATE_LIMIT);
+	return urxe_qp_modify(f->qp, 1, &attr, URXE_QP_STATE | URXE_QP_RATE_LIMIT);
 }
 
 static void rate_limits_are_the_drivers(void **state)
 {
 	(void)state;
 	make_qp(URXE_QPT_RC, 0, NULL);
-	connect_rc();
+	offloaded_connect_rc();
 	/* A driver without rate limits. */
 	assert_int_equal(set_rate(1000), -EOPNOTSUPP);
 	assert_int_equal(set_rate(0), 0);
@@ -653,17 +518,17 @@ static void rate_limits_are_the_drivers(void **state)
 	assert_int_equal(fake_hca.last_qp->attr.rate_limit, 2000);
 	assert_int_equal(set_rate(0), 0);
 	assert_int_equal(fake_hca.last_qp->attr.rate_limit, 0);
-	urxe_qp_destroy(f.qp);
+	urxe_qp_destroy(f->qp);
 }
 
 /* What the HCA does not have, and what a program that asks for it gets. */
 static void operations_of_the_engine_are_not_offered(void **state)
 {
 	static uint8_t memory[4096];
-	const struct urxe_mw_attr window = {.pd = PD, .type = URXE_MW_TYPE_1};
+	const struct urxe_mw_attr window = {.pd = OFFLOADED_PD, .type = URXE_MW_TYPE_1};
 	const struct urxe_extent extent = {memory, sizeof(memory)};
 	const struct urxe_mr_attr region = {
-		.pd = PD,
+		.pd = OFFLOADED_PD,
 		.access = URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_FLUSH_GLOBAL,
 		.iova = (uintptr_t)memory,
 		.length = sizeof(memory),
@@ -678,18 +543,18 @@ static void operations_of_the_engine_are_not_offered(void **state)
 	struct urxe_mr *mr;
 
 	(void)state;
-	assert_int_equal(urxe_mw_alloc(f.dev, &window, &mw), -EOPNOTSUPP);
-	assert_int_equal(urxe_mr_reg(f.dev, &region, &mr), 0);
+	assert_int_equal(urxe_mw_alloc(f->dev, &window, &mw), -EOPNOTSUPP);
+	assert_int_equal(urxe_mr_reg(f->dev, &region, &mr), 0);
 	assert_int_equal(fake_hca.mrs, 0); /* the engine's alone */
 	assert_int_equal(urxe_mr_dereg(mr), 0);
 	make_qp(URXE_QPT_RC, 0, NULL);
-	connect_rc();
-	assert_int_equal(urxe_post_send(f.qp, &flush), 0);
-	urxe_qp_execute(f.qp, 1);
+	offloaded_connect_rc();
+	assert_int_equal(urxe_post_send(f->qp, &flush), 0);
+	urxe_qp_execute(f->qp, 1);
 	assert_int_equal(fake_hca.last_qp->n_sends, 0);
-	assert_int_equal(seen.n, 1);
-	assert_int_equal(seen.wcs[0].status, URXE_WC_LOC_QP_OP_ERR);
-	urxe_qp_destroy(f.qp);
+	assert_int_equal(f->n, 1);
+	assert_int_equal(f->wcs[0].status, URXE_WC_LOC_QP_OP_ERR);
+	urxe_qp_destroy(f->qp);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -18,112 +18,31 @@
 #include <rxe/rxe.h>
 
 #include "fake_hca.h"
+#include "offloaded_dev.h"
 
-#define PD 7u
+static struct offloaded_dev *const f = &offloaded;
+static struct fake_qp *datagrams; /* the HCA's UD queue pair */
+static struct urxe_mr *region;
+static uint8_t bytes[2][64];
 
-static struct {
-	pthread_mutex_t lock; /* of the engine and the HCA */
-	struct urxe_dev *dev;
-	struct hca *hca;
-	struct urxe_cq *cq;
-	struct urxe_qp *qp;
-	struct urxe_mr *mr;
-	uint32_t completions;
-	uint8_t bytes[64];
-} f;
-
-static bool takes(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
-{
-	(void)ctx;
-	(void)qp_ctx;
-	(void)attr;
-	return true;
-}
-
-static const struct hca_owner owner = {.takes = takes};
-
-static bool complete(void *cq_ctx, const struct urxe_wc *wc)
-{
-	(void)cq_ctx;
-	(void)wc;
-	f.completions++;
-	return true;
-}
-
-static void ignore(void *ctx)
-{
-	(void)ctx;
-}
-
-static void ignore_async(void *dev_ctx, enum urxe_async event, void *obj_ctx)
-{
-	(void)dev_ctx;
-	(void)event;
-	(void)obj_ctx;
-}
-
-static const struct urxe_path path = {.dgid = {.raw = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 9}}};
-
-static void open_ud(void)
-{
-	const struct urxe_qp_init init = {
-		.ctx = &f,
-		.type = URXE_QPT_UD,
-		.pd = PD,
-		.send_cq = f.cq,
-		.recv_cq = f.cq,
-		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
-	};
-	struct urxe_qp_attr attr = {.state = URXE_QPS_INIT, .port = 1};
-
-	assert_int_equal(urxe_qp_create(f.dev, &init, &f.qp), 0);
-	assert_int_equal(
-		urxe_qp_modify(f.qp, 1, &attr,
-			       URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_QKEY),
-		0);
-	attr.state = URXE_QPS_RTR;
-	assert_int_equal(urxe_qp_modify(f.qp, 1, &attr, URXE_QP_STATE), 0);
-	attr.state = URXE_QPS_RTS;
-	assert_int_equal(urxe_qp_modify(f.qp, 1, &attr, URXE_QP_STATE | URXE_QP_SQ_PSN), 0);
-}
-
+/* A UD queue pair that goes on while another thread waits for the HCA. */
 static int setup(void **state)
 {
-	static const struct urxe_ops ops = {.complete = complete,
-					    .comp_event = ignore,
-					    .refill = ignore,
-					    .async_event = ignore_async};
-	const struct urxe_dev_attr attr = {
-		.ops = &ops, .mac = {2, 0, 0, 0, 0, 1}, .mtu = 4200, .seed = 1};
-
 	(void)state;
-	memset(&f, 0, sizeof(f));
-	pthread_mutex_init(&f.lock, NULL);
-	fake_hca_init();
+	offloaded_open();
+	region = NULL;
 	sem_init(&fake_hca.delayed, 0, 0);
 	sem_init(&fake_hca.go_on, 0, 0);
-	assert_int_equal(urxe_dev_create(&attr, &f.dev), 0);
-	assert_int_equal(urxe_gid_set(f.dev, 0, &fake_gid, false), 0);
-	assert_int_equal(hca_open(&fake_hca.verbs, "fake0", 1, &owner, &f.hca), 0);
-	hca_set_gid(f.hca, 0, &fake_gid, false);
-	hca_read_gids(f.hca);
-	hca_set_pkeys(f.hca, (const uint16_t[]){0xffff}, 1);
-	hca_attach(f.hca, f.dev);
-	assert_int_equal(urxe_cq_create(f.dev, &f, &f.cq), 0);
-	open_ud();
+	assert_int_equal(offloaded_try_qp(URXE_QPT_UD, 0, NULL), 0);
+	datagrams = fake_hca.last_qp;
+	offloaded_connect_ud();
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	if (f.hca) {
-		hca_detach(f.hca);
-		hca_close(f.hca);
-	}
-	urxe_dev_destroy(f.dev);
-	assert_int_equal(fake_hca.pds + fake_hca.mrs + fake_hca.cqs + fake_hca.qps + fake_hca.ahs,
-			 0);
+	offloaded_close();
 	return 0;
 }
 
@@ -133,76 +52,197 @@ static void exchange(void)
 	const struct urxe_send_wr wr = {.wr_id = 1,
 					.opcode = URXE_WR_SEND,
 					.flags = URXE_SEND_SIGNALED | URXE_SEND_INLINE,
-					.path = &path,
+					.path = &offloaded_path,
 					.remote_qpn = 0x55};
-	const uint32_t before = f.completions;
+	const uint32_t before = f->n;
 
-	pthread_mutex_lock(&f.lock);
-	assert_int_equal(urxe_post_send(f.qp, &wr), 0);
-	urxe_qp_execute(f.qp, 1);
-	fake_hca_complete_send(fake_hca.last_qp, IBV_WC_SUCCESS);
-	hca_poll(f.hca);
-	pthread_mutex_unlock(&f.lock);
-	assert_int_equal(f.completions, before + 1);
+	pthread_mutex_lock(&f->lock);
+	assert_int_equal(urxe_post_send(f->qp, &wr), 0);
+	urxe_qp_execute(f->qp, 1);
+	fake_hca_complete_send(datagrams, IBV_WC_SUCCESS);
+	hca_poll(f->hca);
+	pthread_mutex_unlock(&f->lock);
+	assert_int_equal(f->n, before + 1);
 }
 
-/* --- The slow thread */
+static void exchange_some(void)
+{
+	for (int i = 0; i < 100; i++)
+		exchange();
+}
 
-static const struct urxe_extent extent = {f.bytes, sizeof(f.bytes)};
-static const struct urxe_mr_attr attr = {.pd = PD,
-					 .access = URXE_ACCESS_LOCAL_WRITE,
-					 .length = sizeof(f.bytes),
-					 .extents = &extent,
-					 .n_extents = 1};
+/* --- Slow threads */
 
+static const struct urxe_extent extents[] = {{bytes[0], sizeof(bytes[0])},
+					     {bytes[1], sizeof(bytes[1])}};
+static const struct urxe_mr_attr attrs[] = {{.pd = OFFLOADED_PD,
+					     .access = URXE_ACCESS_LOCAL_WRITE,
+					     .length = sizeof(bytes[0]),
+					     .extents = &extents[0],
+					     .n_extents = 1},
+					    {.pd = OFFLOADED_PD,
+					     .access = URXE_ACCESS_LOCAL_WRITE,
+					     .length = sizeof(bytes[1]),
+					     .extents = &extents[1],
+					     .n_extents = 1}};
+
+/* With the lock. The HCA may have gone. */
+static int add_region(const struct urxe_mr_attr *attr, struct hca_mr *mr, uint32_t key)
+{
+	if (!f->hca)
+		return -ENODEV;
+	return region ? urxe_offload_mr_rereg(&region, attr, mr, key)
+		      : urxe_offload_mr_reg(f->dev, attr, mr, key, &region);
+}
+
+/* Registers the region, or registers it again with other memory. */
 static void *register_region(void *arg)
 {
+	const struct urxe_mr_attr *attr = &attrs[region != NULL];
+	struct hca *hca = f->hca;
 	struct hca_mr *mr;
 	uint32_t key = 0;
 	int rc;
 
 	(void)arg;
-	pthread_mutex_lock(&f.lock);
-	rc = hca_mr_begin(f.hca, &attr, &mr);
-	pthread_mutex_unlock(&f.lock);
+	pthread_mutex_lock(&f->lock);
+	rc = hca_mr_begin(hca, attr, &mr);
+	pthread_mutex_unlock(&f->lock);
 	if (rc)
 		return NULL;
-	rc = hca_mr_run(mr, &attr, &key);
-	pthread_mutex_lock(&f.lock);
-	/* The HCA may have gone. */
+	rc = hca_mr_run(mr, attr, &key);
+	pthread_mutex_lock(&f->lock);
+	if (f->hca)
+		hca_collect_ends(hca);
 	if (!rc)
-		rc = f.hca ? urxe_offload_mr_reg(f.dev, &attr, mr, key, &f.mr) : -ENODEV;
+		rc = add_region(attr, mr, key);
 	hca_mr_end(mr, !rc);
-	pthread_mutex_unlock(&f.lock);
+	if (f->hca)
+		hca_end_collected(hca);
+	pthread_mutex_unlock(&f->lock);
+	hca_release(hca);
 	return NULL;
 }
 
 static void *make_handle(void *arg)
 {
+	struct hca *hca = f->hca;
 	struct hca_ah_call *call;
 
 	(void)arg;
-	pthread_mutex_lock(&f.lock);
-	call = hca_ah_begin(f.hca, PD, &path);
-	pthread_mutex_unlock(&f.lock);
+	pthread_mutex_lock(&f->lock);
+	call = hca_ah_begin(hca, OFFLOADED_PD, &offloaded_path);
+	pthread_mutex_unlock(&f->lock);
 	if (!call)
 		return NULL;
 	hca_ah_run(call);
-	pthread_mutex_lock(&f.lock);
+	pthread_mutex_lock(&f->lock);
 	hca_ah_end(call);
-	pthread_mutex_unlock(&f.lock);
+	pthread_mutex_unlock(&f->lock);
+	hca_release(hca);
 	return NULL;
 }
 
-/* The thread has entered the HCA's function, which does not return yet. */
-static pthread_t start_slow(void *(*call)(void *))
+#define OTHER_PD (OFFLOADED_PD + 1)
+
+static void *make_domain(void *arg)
+{
+	struct hca *hca = f->hca;
+	struct hca_pd *pd;
+
+	(void)arg;
+	pthread_mutex_lock(&f->lock);
+	pd = hca_pd_begin(hca, OTHER_PD);
+	pthread_mutex_unlock(&f->lock);
+	if (!pd)
+		return NULL;
+	hca_pd_run(pd);
+	pthread_mutex_lock(&f->lock);
+	hca_pd_add(pd);
+	pthread_mutex_unlock(&f->lock);
+	hca_release(hca);
+	return NULL;
+}
+
+/* The command of a program that destroys something. */
+static void *end_something(void (*end)(void))
+{
+	pthread_mutex_lock(&f->lock);
+	hca_collect_ends(f->hca);
+	end();
+	hca_end_collected(f->hca);
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+static void end_region(void)
+{
+	assert_int_equal(urxe_mr_dereg(region), 0);
+}
+
+static void *deregister_region(void *arg)
+{
+	(void)arg;
+	return end_something(end_region);
+}
+
+static void end_domain(void)
+{
+	hca_pd_end(f->hca, OTHER_PD);
+}
+
+static void *deallocate_domain(void *arg)
+{
+	(void)arg;
+	return end_something(end_domain);
+}
+
+static struct urxe_cq *other_cq;
+static struct urxe_rq *other_srq;
+static struct urxe_qp *other_qp;
+
+static void end_cq(void)
+{
+	assert_int_equal(urxe_cq_destroy(other_cq), 0);
+}
+
+static void *destroy_cq(void *arg)
+{
+	(void)arg;
+	return end_something(end_cq);
+}
+
+static void end_srq(void)
+{
+	assert_int_equal(urxe_srq_destroy(other_srq), 0);
+}
+
+static void *destroy_srq(void *arg)
+{
+	(void)arg;
+	return end_something(end_srq);
+}
+
+static void end_qp(void)
+{
+	urxe_qp_destroy(other_qp);
+}
+
+static void *destroy_qp(void *arg)
+{
+	(void)arg;
+	return end_something(end_qp);
+}
+
+/* The thread has entered that function of the HCA, which does not return yet. */
+static pthread_t start_slow(enum fake_hca_delay function, void *(*call)(void *))
 {
 	pthread_t thread;
 
-	fake_hca.delays = true;
+	fake_hca.delays = function;
 	assert_int_equal(pthread_create(&thread, NULL, call, NULL), 0);
 	sem_wait(&fake_hca.delayed);
-	fake_hca.delays = false;
+	fake_hca.delays = FAKE_HCA_PROMPT;
 	return thread;
 }
 
@@ -219,16 +259,173 @@ static void others_go_on_during_a_registration(void **state)
 	pthread_t thread;
 
 	(void)state;
-	thread = start_slow(register_region);
-	for (int i = 0; i < 100; i++)
-		exchange();
+	thread = start_slow(FAKE_HCA_REG_MR, register_region);
+	exchange_some();
 	assert_int_equal(fake_hca.mrs, 0);
 	let_go_on(thread);
 	assert_int_equal(fake_hca.mrs, 1);
-	assert_int_equal(urxe_mr_key(f.mr), fake_hca.last_mr.lkey);
-	assert_ptr_equal(fake_hca.last_mr.addr, f.bytes);
-	assert_int_equal(urxe_mr_dereg(f.mr), 0);
+	assert_int_equal(urxe_mr_key(region), fake_hca.last_mr.lkey);
+	assert_ptr_equal(fake_hca.last_mr.addr, bytes[0]);
+	assert_int_equal(urxe_mr_dereg(region), 0);
 	assert_int_equal(fake_hca.mrs, 0);
+}
+
+/* The old region ends after the new one has its key, and slowly, too. */
+static void others_go_on_during_a_second_registration(void **state)
+{
+	pthread_t thread;
+	uint32_t key;
+
+	(void)state;
+	register_region(NULL);
+	assert_true(urxe_offload_has_mr(region));
+	key = urxe_mr_key(region);
+	thread = start_slow(FAKE_HCA_REG_MR, register_region);
+	exchange_some();
+	assert_int_equal(urxe_mr_key(region), key);
+	fake_hca.delays = FAKE_HCA_DEREG_MR;
+	sem_post(&fake_hca.go_on);
+	sem_wait(&fake_hca.delayed);
+	fake_hca.delays = FAKE_HCA_PROMPT;
+	exchange_some();
+	assert_int_equal(fake_hca.mrs, 2);
+	let_go_on(thread);
+	assert_int_equal(fake_hca.mrs, 1);
+	assert_int_not_equal(urxe_mr_key(region), key);
+	assert_int_equal(urxe_mr_key(region), fake_hca.last_mr.lkey);
+	assert_ptr_equal(fake_hca.last_mr.addr, bytes[1]);
+	assert_int_equal(urxe_mr_dereg(region), 0);
+}
+
+/* The thread that deregisters comes back when the HCA has ended the region. */
+static void others_go_on_during_a_deregistration(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	register_region(NULL);
+	thread = start_slow(FAKE_HCA_DEREG_MR, deregister_region);
+	exchange_some();
+	assert_int_equal(fake_hca.mrs, 1);
+	let_go_on(thread);
+	assert_int_equal(fake_hca.mrs, 0);
+}
+
+static void others_go_on_while_a_domain_is_made(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	thread = start_slow(FAKE_HCA_ALLOC_PD, make_domain);
+	exchange_some();
+	assert_int_equal(fake_hca.pds, 1);
+	let_go_on(thread);
+	assert_int_equal(fake_hca.pds, 2);
+	assert_null(hca_pd_begin(f->hca, OTHER_PD));
+	thread = start_slow(FAKE_HCA_DEALLOC_PD, deallocate_domain);
+	exchange_some();
+	let_go_on(thread);
+	assert_int_equal(fake_hca.pds, 1);
+}
+
+/* An object gets a domain meanwhile, which stays that of its number. */
+static void a_second_domain_is_dropped(void **state)
+{
+	struct urxe_mr_attr attr = attrs[0];
+	pthread_t thread;
+
+	(void)state;
+	attr.pd = OTHER_PD;
+	thread = start_slow(FAKE_HCA_ALLOC_PD, make_domain);
+	pthread_mutex_lock(&f->lock);
+	assert_int_equal(urxe_mr_reg(f->dev, &attr, &region), 0);
+	pthread_mutex_unlock(&f->lock);
+	assert_int_equal(fake_hca.pds, 2);
+	let_go_on(thread);
+	assert_int_equal(fake_hca.pds, 2);
+	assert_int_equal(urxe_mr_dereg(region), 0);
+	assert_int_equal(fake_hca.pds, 1);
+}
+
+/* A domain of the owner outlives its objects. */
+static void a_domain_ends_with_its_owner(void **state)
+{
+	struct urxe_mr_attr attr = attrs[0];
+
+	(void)state;
+	make_domain(NULL);
+	attr.pd = OTHER_PD;
+	assert_int_equal(urxe_mr_reg(f->dev, &attr, &region), 0);
+	deregister_region(NULL);
+	assert_int_equal(fake_hca.pds, 2);
+	deallocate_domain(NULL);
+	assert_int_equal(fake_hca.pds, 1);
+}
+
+static void open_others(void)
+{
+	const struct urxe_rq_attr attr = {.ctx = f, .pd = OTHER_PD, .max_wr = 4, .max_sge = 1};
+	struct urxe_qp_init init = {.ctx = f,
+				    .type = URXE_QPT_RC,
+				    .pd = OTHER_PD,
+				    .cap = {.max_send_wr = 4, .max_send_sge = 1}};
+
+	assert_int_equal(urxe_cq_create(f->dev, f, &other_cq), 0);
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &other_srq), 0);
+	init.send_cq = init.recv_cq = other_cq;
+	init.srq = other_srq;
+	assert_int_equal(urxe_qp_create(f->dev, &init, &other_qp), 0);
+}
+
+static void others_go_on_while_queues_end(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	open_others();
+	thread = start_slow(FAKE_HCA_DESTROY_QP, destroy_qp);
+	exchange_some();
+	let_go_on(thread);
+	assert_int_equal(fake_hca.qps, 1);
+	thread = start_slow(FAKE_HCA_DESTROY_SRQ, destroy_srq);
+	exchange_some();
+	let_go_on(thread);
+	assert_int_equal(fake_hca.srqs, 0);
+	thread = start_slow(FAKE_HCA_DESTROY_CQ, destroy_cq);
+	exchange_some();
+	let_go_on(thread);
+	assert_int_equal(fake_hca.cqs, 1);
+	assert_int_equal(fake_hca.pds, 1);
+}
+
+/* Other threads destroy the queues while the HCA still has a queue pair that uses them. */
+static void queues_end_after_their_queue_pair(void **state)
+{
+	struct ibv_async_event event = {.event_type = IBV_EVENT_SRQ_LIMIT_REACHED};
+	pthread_t thread;
+
+	(void)state;
+	open_others();
+	fake_hca.comp_event = fake_hca.last_qp->init.send_cq;
+	event.element.srq = &fake_hca.srq;
+	thread = start_slow(FAKE_HCA_DESTROY_QP, destroy_qp);
+	destroy_srq(NULL);
+	destroy_cq(NULL);
+	assert_int_equal(fake_hca.srqs, 1);
+	assert_int_equal(fake_hca.cqs, 2);
+	assert_int_equal(fake_hca.pds, 2);
+	/* Events of the HCA's queues reach none of the engine. */
+	fake_hca.event = event;
+	fake_hca.has_event = true;
+	pthread_mutex_lock(&f->lock);
+	hca_handle_events(f->hca);
+	pthread_mutex_unlock(&f->lock);
+	assert_false(fake_hca.has_event);
+	assert_int_equal(f->asyncs, 0);
+	let_go_on(thread);
+	assert_int_equal(fake_hca.srqs, 0);
+	assert_int_equal(fake_hca.cqs, 1);
+	assert_int_equal(fake_hca.pds, 1);
 }
 
 static void datagrams_use_the_handle_of_a_call(void **state)
@@ -236,14 +433,14 @@ static void datagrams_use_the_handle_of_a_call(void **state)
 	pthread_t thread;
 
 	(void)state;
-	thread = start_slow(make_handle);
+	thread = start_slow(FAKE_HCA_CREATE_AH, make_handle);
 	let_go_on(thread);
 	assert_int_equal(fake_hca.ahs, 1);
 	/* The datagrams use it, and the path needs no second one. */
 	fake_hca.no_ahs = true;
 	exchange();
-	assert_null(hca_ah_begin(f.hca, PD, &path));
-	assert_null(hca_ah_begin(f.hca, PD + 1, &path));
+	assert_null(hca_ah_begin(f->hca, OFFLOADED_PD, &offloaded_path));
+	assert_null(hca_ah_begin(f->hca, OTHER_PD, &offloaded_path));
 }
 
 /* Datagrams go on during the call, and one of them makes the handle first. */
@@ -252,7 +449,7 @@ static void others_go_on_and_a_second_handle_is_dropped(void **state)
 	pthread_t thread;
 
 	(void)state;
-	thread = start_slow(make_handle);
+	thread = start_slow(FAKE_HCA_CREATE_AH, make_handle);
 	exchange();
 	assert_int_equal(fake_hca.ahs, 1);
 	let_go_on(thread);
@@ -264,72 +461,97 @@ static void a_refused_handle_is_none(void **state)
 {
 	(void)state;
 	fake_hca.no_ahs = true;
-	let_go_on(start_slow(make_handle));
+	let_go_on(start_slow(FAKE_HCA_CREATE_AH, make_handle));
 	assert_int_equal(fake_hca.ahs, 0);
 	fake_hca.no_ahs = false;
 	exchange();
 }
 
-static void *close_hca(void *hca)
+/* hca_close() waits for no other thread: the last thread that leaves a call closes the HCA. */
+static void check_hca_that_goes(enum fake_hca_delay function, void *(*call)(void *))
 {
-	hca_close(hca);
-	return NULL;
-}
+	pthread_t slow = start_slow(function, call);
+	struct hca *hca = f->hca;
 
-/* The HCA is closed when the call has ended; what it made is destroyed before. */
-static void check_hca_that_goes(void *(*call)(void *))
-{
-	struct hca *hca = f.hca;
-	pthread_t slow = start_slow(call), closer;
-
-	pthread_mutex_lock(&f.lock);
+	pthread_mutex_lock(&f->lock);
+	f->hca = NULL;
+	hca_collect_ends(hca);
 	hca_detach(hca);
-	f.hca = NULL;
-	pthread_mutex_unlock(&f.lock);
-	assert_int_equal(pthread_create(&closer, NULL, close_hca, hca), 0);
+	pthread_mutex_unlock(&f->lock);
+	hca_close(hca);
+	assert_int_equal(fake_hca.closed, 0);
 	let_go_on(slow);
-	pthread_join(closer, NULL);
+	assert_int_equal(fake_hca.closed, 1);
 	assert_int_equal(fake_hca.mrs + fake_hca.ahs + fake_hca.pds, 0);
-	assert_null(f.mr);
 }
 
 static void an_hca_may_go_during_a_registration(void **state)
 {
 	(void)state;
-	check_hca_that_goes(register_region);
+	check_hca_that_goes(FAKE_HCA_REG_MR, register_region);
+	assert_null(region);
+}
+
+static void an_hca_may_go_during_a_deregistration(void **state)
+{
+	(void)state;
+	register_region(NULL);
+	check_hca_that_goes(FAKE_HCA_DEREG_MR, deregister_region);
 }
 
 static void an_hca_may_go_while_a_handle_is_made(void **state)
 {
 	(void)state;
-	check_hca_that_goes(make_handle);
+	check_hca_that_goes(FAKE_HCA_CREATE_AH, make_handle);
+}
+
+static void an_hca_may_go_while_a_domain_is_made(void **state)
+{
+	(void)state;
+	check_hca_that_goes(FAKE_HCA_ALLOC_PD, make_domain);
+}
+
+/* The regions of an HCA that goes end outside the lock, when it is closed. */
+static void regions_end_when_the_hca_is_closed(void **state)
+{
+	struct hca *hca = f->hca;
+
+	(void)state;
+	register_region(NULL);
+	f->hca = NULL;
+	hca_collect_ends(hca);
+	hca_detach(hca);
+	assert_int_equal(fake_hca.qps, 0);
+	assert_int_equal(fake_hca.mrs, 1);
+	assert_false(urxe_offload_has_mr(region));
+	hca_close(hca);
+	assert_int_equal(fake_hca.mrs, 0);
 }
 
 /* Odd HCAs: the key is the engine's already, or there are two. */
 static void a_key_of_the_engine_is_refused(void **state)
 {
+	struct urxe_mr_attr remote = attrs[0];
 	struct urxe_mr *other;
 	struct hca_mr *mr;
 	uint32_t key;
 
 	(void)state;
-	assert_int_equal(urxe_offload_mr_reg(f.dev, &attr, NULL, 0, &other), 0);
+	assert_int_equal(urxe_offload_mr_reg(f->dev, &attrs[0], NULL, 0, &other), 0);
 	assert_int_equal(fake_hca.mrs, 0);
 	fake_hca.next_key = urxe_mr_key(other);
-	assert_int_equal(hca_mr_begin(f.hca, &attr, &mr), 0);
-	assert_int_equal(hca_mr_run(mr, &attr, &key), 0);
-	assert_int_equal(urxe_offload_mr_reg(f.dev, &attr, mr, key, &f.mr), -EEXIST);
+	assert_int_equal(hca_mr_begin(f->hca, &attrs[0], &mr), 0);
+	assert_int_equal(hca_mr_run(mr, &attrs[0], &key), 0);
+	assert_int_equal(urxe_offload_mr_reg(f->dev, &attrs[0], mr, key, &region), -EEXIST);
 	hca_mr_end(mr, false);
+	hca_release(f->hca);
 	assert_int_equal(fake_hca.mrs, 0);
 	fake_hca.rkey_differs = 1;
-	assert_int_equal(hca_mr_begin(f.hca, &attr, &mr), 0);
-	{
-		struct urxe_mr_attr remote = attr;
-
-		remote.access |= URXE_ACCESS_REMOTE_READ;
-		assert_int_equal(hca_mr_run(mr, &remote, &key), -EOPNOTSUPP);
-	}
+	remote.access |= URXE_ACCESS_REMOTE_READ;
+	assert_int_equal(hca_mr_begin(f->hca, &attrs[0], &mr), 0);
+	assert_int_equal(hca_mr_run(mr, &remote, &key), -EOPNOTSUPP);
 	hca_mr_end(mr, false);
+	hca_release(f->hca);
 	assert_int_equal(fake_hca.mrs, 0);
 }
 
@@ -339,11 +561,21 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(others_go_on_during_a_registration),
+		TEST(others_go_on_during_a_second_registration),
+		TEST(others_go_on_during_a_deregistration),
+		TEST(others_go_on_while_a_domain_is_made),
+		TEST(a_second_domain_is_dropped),
+		TEST(a_domain_ends_with_its_owner),
+		TEST(others_go_on_while_queues_end),
+		TEST(queues_end_after_their_queue_pair),
 		TEST(datagrams_use_the_handle_of_a_call),
 		TEST(others_go_on_and_a_second_handle_is_dropped),
 		TEST(a_refused_handle_is_none),
 		TEST(an_hca_may_go_during_a_registration),
+		TEST(an_hca_may_go_during_a_deregistration),
 		TEST(an_hca_may_go_while_a_handle_is_made),
+		TEST(an_hca_may_go_while_a_domain_is_made),
+		TEST(regions_end_when_the_hca_is_closed),
 		TEST(a_key_of_the_engine_is_refused),
 	};
 

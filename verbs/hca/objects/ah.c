@@ -2,6 +2,7 @@
 #include "ah.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,13 +53,32 @@ static struct hca_ah_bucket *bucket_of(struct hca *hca, const struct urxe_path *
 	return &hca->ahs.buckets[low >> 56];
 }
 
+static void destroy_ibv_ah(struct hca_end *end)
+{
+	const struct hca_ah *ah = HCA_END_OF(end, struct hca_ah);
+
+	if (ah->ah)
+		ah->hca->verbs->destroy_ah(ah->ah);
+}
+
+static void free_ah(struct hca_end *end)
+{
+	free(HCA_END_OF(end, struct hca_ah));
+}
+
+/* For a handle that is in no list. */
+static void end_ah(struct hca_ah *ah)
+{
+	ah->end = (struct hca_end){.call = destroy_ibv_ah, .finish = free_ah};
+	hca_end(ah->hca, &ah->end);
+}
+
 static void destroy_ah(struct hca *hca, struct hca_ah *ah)
 {
-	hca->verbs->destroy_ah(ah->ah);
 	LIST_REMOVE(ah, bucket_link);
 	TAILQ_REMOVE(&hca->ahs.by_age, ah, age_link);
 	hca->ahs.n--;
-	free(ah);
+	end_ah(ah);
 }
 
 /* Handles of outstanding requests stay, so there may be more than the maximum. */
@@ -88,6 +108,7 @@ static struct hca_ah *alloc_ah(struct hca_pd *pd, const struct urxe_path *path)
 
 	if (!ah)
 		return NULL;
+	ah->hca = pd->hca;
 	ah->pd = pd;
 	ah->path = *path;
 	return ah;
@@ -180,7 +201,7 @@ static struct hca_ah_call *make_call(struct hca *hca, struct hca_pd *pd,
 	}
 	*call = (struct hca_ah_call){hca, ah, *attr};
 	pd->users++;
-	__atomic_fetch_add(&hca->calls, 1, __ATOMIC_RELAXED);
+	hca_hold(hca);
 	return call;
 }
 
@@ -215,11 +236,8 @@ void hca_ah_end(struct hca_ah_call *call)
 		make_room(hca);
 		add_ah(hca, ah);
 	} else {
-		if (ah->ah)
-			hca->verbs->destroy_ah(ah->ah);
-		free(ah);
+		end_ah(ah);
 	}
 	hca_pd_put(pd);
 	free(call);
-	__atomic_fetch_sub(&hca->calls, 1, __ATOMIC_RELEASE);
 }

@@ -11,6 +11,8 @@
 
 #include <rxe/types.h>
 
+#include "end.h"
+
 struct hca;
 struct hca_pd;
 struct ibv_ah;
@@ -21,12 +23,14 @@ struct ibv_ah_attr;
 #define HCA_AHS_BUCKETS 256
 
 struct hca_ah {
+	struct hca *hca;
 	struct ibv_ah *ah;
 	struct hca_pd *pd;
 	struct urxe_path path;
 	uint32_t users; /* outstanding requests */
 	LIST_ENTRY(hca_ah) bucket_link;
 	TAILQ_ENTRY(hca_ah) age_link;
+	struct hca_end end;
 };
 LIST_HEAD(hca_ah_bucket, hca_ah);
 TAILQ_HEAD(hca_ah_age, hca_ah);

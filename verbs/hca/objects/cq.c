@@ -2,6 +2,7 @@
 #include "cq.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "hca/device.h"
@@ -37,15 +38,47 @@ int hca_cq_create(void *ctx, struct urxe_cq *engine_cq, void **out)
 	return 0;
 }
 
+static void destroy_ibv_cq(struct hca_end *end)
+{
+	const struct hca_cq *cq = HCA_END_OF(end, struct hca_cq);
+
+	cq->hca->verbs->destroy_cq(cq->ibv);
+}
+
+static void free_cq(struct hca_end *end)
+{
+	free(HCA_END_OF(end, struct hca_cq));
+}
+
+static void end_cq(struct hca_cq *cq)
+{
+	cq->end = (struct hca_end){.call = destroy_ibv_cq, .finish = free_cq};
+	hca_end(cq->hca, &cq->end);
+}
+
+void hca_cq_get(struct hca_cq *cq)
+{
+	cq->users++;
+}
+
+void hca_cq_put(struct hca_cq *cq)
+{
+	if (!--cq->users && !cq->cq)
+		end_cq(cq);
+}
+
+/* Queue pairs of the CQ whose end another thread has begun may still exist at the HCA. */
 void hca_cq_destroy(void *hca_cq)
 {
 	struct hca_cq *cq = hca_cq;
 
 	if (cq->busy)
 		LIST_REMOVE(cq, busy_link);
+	cq->busy = false;
 	hca_srqs_forget_cq(cq->hca, cq);
-	cq->hca->verbs->destroy_cq(cq->ibv);
-	free(cq);
+	cq->cq = NULL;
+	if (!cq->users)
+		end_cq(cq);
 }
 
 void hca_cq_arm(void *hca_cq, bool solicited_only)
@@ -99,7 +132,8 @@ void hca_cq_expect(struct hca_cq *cq, uint32_t n)
 
 void hca_cq_event(struct hca_cq *cq)
 {
-	urxe_offload_cq_event(cq->cq);
+	if (cq->cq)
+		urxe_offload_cq_event(cq->cq);
 }
 
 /* --- Completions. */

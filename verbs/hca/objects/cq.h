@@ -10,14 +10,17 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "end.h"
+
 struct hca;
 struct ibv_cq;
 struct urxe_cq;
 
 struct hca_cq {
 	struct hca *hca;
-	struct urxe_cq *cq;
+	struct urxe_cq *cq; /* NULL: the engine has destroyed it */
 	struct ibv_cq *ibv;
+	uint32_t users; /* queue pairs that exist at the HCA */
 	uint32_t capacity;
 	uint32_t needed; /* requests that its queues may have */
 	/* Requests that the HCA has and that complete here, and 1 for each queue pair with a shared
@@ -25,12 +28,17 @@ struct hca_cq {
 	uint32_t outstanding;
 	bool busy; /* in hca.busy_cqs */
 	LIST_ENTRY(hca_cq) busy_link;
+	struct hca_end end;
 };
 
 /* As in struct urxe_offload_ops; ctx is a struct hca. */
 int hca_cq_create(void *ctx, struct urxe_cq *engine_cq, void **cq);
 void hca_cq_destroy(void *cq);
 void hca_cq_arm(void *cq, bool solicited_only);
+
+/* A queue pair begins or ends to use the CQ at the HCA. */
+void hca_cq_get(struct hca_cq *cq);
+void hca_cq_put(struct hca_cq *cq);
 
 /* A queue with n requests begins to use the CQ. 0 or a negative errno value. */
 int hca_cq_reserve(struct hca_cq *cq, uint32_t n);

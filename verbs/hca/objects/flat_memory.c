@@ -66,7 +66,7 @@ static int map_region(struct flat_memory *memory, const struct urxe_mr_attr *att
 	if (memory->mapping == MAP_FAILED)
 		return -EOPNOTSUPP;
 	if (!map_pieces(memory, attr, page)) {
-		munmap(memory->mapping, memory->mapped);
+		flat_memory_unmap(memory);
 		return -EOPNOTSUPP;
 	}
 	memory->addr = (uint8_t *)memory->mapping + offset;
@@ -74,30 +74,22 @@ static int map_region(struct flat_memory *memory, const struct urxe_mr_attr *att
 	return 0;
 }
 
-int flat_memory_open(struct flat_memory *memory, const struct urxe_mr_attr *attr,
-		     uint32_t *n_pieces)
+int flat_memory_open(struct flat_memory *memory, const struct urxe_mr_attr *attr, uint32_t room)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	int rc;
 
 	*memory = (struct flat_memory){0};
 	if (attr->n_extents == 1) {
 		memory->addr = attr->extents[0].addr;
 		return memory->addr ? 0 : -EOPNOTSUPP;
 	}
-	if (!attr->n_extents || attr->n_extents > FLAT_PIECES_MAX - *n_pieces ||
-	    !is_list_of_pages(attr, page))
+	if (!attr->n_extents || attr->n_extents > room || !is_list_of_pages(attr, page))
 		return -EOPNOTSUPP;
-	rc = map_region(memory, attr, page);
-	if (!rc)
-		*n_pieces += memory->n_pieces;
-	return rc;
+	return map_region(memory, attr, page);
 }
 
-void flat_memory_close(struct flat_memory *memory, uint32_t *n_pieces)
+void flat_memory_unmap(const struct flat_memory *memory)
 {
-	if (!memory->mapping)
-		return;
-	munmap(memory->mapping, memory->mapped);
-	*n_pieces -= memory->n_pieces;
+	if (memory->mapping)
+		munmap(memory->mapping, memory->mapped);
 }

@@ -24,12 +24,12 @@ struct flat_memory {
 };
 
 /*
- * *n_pieces: those of all regions of the process so far; grows by those of this one. -EOPNOTSUPP:
- * the region has a hole, its pieces are no whole pages of memory that can be mapped twice, or there
- * are too many of them; or Linux refuses the mapping.
+ * `room`: pieces that the mapping may have. -EOPNOTSUPP: the
+ * region has a hole, its pieces are no whole pages of memory that can be mapped twice, or there are
+ * too many of them; or Linux refuses the mapping.
  */
-int flat_memory_open(struct flat_memory *memory, const struct urxe_mr_attr *attr,
-		     uint32_t *n_pieces);
-void flat_memory_close(struct flat_memory *memory, uint32_t *n_pieces);
+int flat_memory_open(struct flat_memory *memory, const struct urxe_mr_attr *attr, uint32_t room);
+/* Leaves n_pieces as it is. */
+void flat_memory_unmap(const struct flat_memory *memory);
 
 #endif

@@ -2,6 +2,7 @@
 #include "mr.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "flat_memory.h"
@@ -12,6 +13,7 @@ struct hca_mr {
 	struct hca_pd *pd;
 	struct ibv_mr *mr;
 	struct flat_memory memory;
+	struct hca_end end;
 };
 
 #define REMOTE_ACCESS \
@@ -60,11 +62,13 @@ static int prepare_mr(struct hca *hca, const struct urxe_mr_attr *attr, struct h
 	if (!mr)
 		return -ENOMEM;
 	mr->hca = hca;
-	rc = flat_memory_open(&mr->memory, attr, &hca->flat_pieces);
+	rc = flat_memory_open(&mr->memory, attr, FLAT_PIECES_MAX - hca->flat_pieces);
 	if (!rc) {
 		rc = hca_pd_get(hca, attr->pd, &mr->pd);
 		if (rc)
-			flat_memory_close(&mr->memory, &hca->flat_pieces);
+			flat_memory_unmap(&mr->memory);
+		else
+			hca->flat_pieces += mr->memory.n_pieces;
 	}
 	if (rc)
 		free(mr);
@@ -73,14 +77,30 @@ static int prepare_mr(struct hca *hca, const struct urxe_mr_attr *attr, struct h
 	return rc;
 }
 
+/* The HCA unpins the memory. */
+static void end_mr(struct hca_end *end)
+{
+	struct hca_mr *mr = HCA_END_OF(end, struct hca_mr);
+
+	if (mr->mr)
+		mr->hca->verbs->dereg_mr(mr->mr);
+	flat_memory_unmap(&mr->memory);
+}
+
+static void finish_mr(struct hca_end *end)
+{
+	struct hca_mr *mr = HCA_END_OF(end, struct hca_mr);
+
+	mr->hca->flat_pieces -= mr->memory.n_pieces;
+	hca_pd_put(mr->pd);
+	free(mr);
+}
+
 /* With the HCA's call or without. */
 static void free_mr(struct hca_mr *mr)
 {
-	if (mr->mr)
-		mr->hca->verbs->dereg_mr(mr->mr);
-	flat_memory_close(&mr->memory, &mr->hca->flat_pieces);
-	hca_pd_put(mr->pd);
-	free(mr);
+	mr->end = (struct hca_end){.call = end_mr, .finish = finish_mr};
+	hca_end(mr->hca, &mr->end);
 }
 
 int hca_mr_reg(void *ctx, const struct urxe_mr_attr *attr, void **out, uint32_t *key)
@@ -110,7 +130,7 @@ int hca_mr_begin(struct hca *hca, const struct urxe_mr_attr *attr, struct hca_mr
 	const int rc = prepare_mr(hca, attr, mr);
 
 	if (!rc)
-		__atomic_fetch_add(&hca->calls, 1, __ATOMIC_RELAXED);
+		hca_hold(hca);
 	return rc;
 }
 
@@ -121,9 +141,6 @@ int hca_mr_run(struct hca_mr *mr, const struct urxe_mr_attr *attr, uint32_t *key
 
 void hca_mr_end(struct hca_mr *mr, bool kept)
 {
-	struct hca *hca = mr->hca;
-
 	if (!kept)
 		free_mr(mr);
-	__atomic_fetch_sub(&hca->calls, 1, __ATOMIC_RELEASE);
 }

@@ -2,13 +2,25 @@
 #include "pd.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "hca/device.h"
 
-static int make_pd(struct hca *hca, uint32_t number, struct hca_pd **out)
+static struct hca_pd *alloc_pd(struct hca *hca, uint32_t number)
 {
 	struct hca_pd *pd = calloc(1, sizeof(*pd));
+
+	if (!pd)
+		return NULL;
+	pd->hca = hca;
+	pd->number = number;
+	return pd;
+}
+
+static int make_pd(struct hca *hca, uint32_t number, struct hca_pd **out)
+{
+	struct hca_pd *pd = alloc_pd(hca, number);
 
 	if (!pd)
 		return -ENOMEM;
@@ -17,8 +29,6 @@ static int make_pd(struct hca *hca, uint32_t number, struct hca_pd **out)
 		free(pd);
 		return hca_verbs_null_error();
 	}
-	pd->hca = hca;
-	pd->number = number;
 	LIST_INSERT_HEAD(&hca->pds, pd, link);
 	*out = pd;
 	return 0;
@@ -46,12 +56,89 @@ int hca_pd_get(struct hca *hca, uint32_t number, struct hca_pd **pd)
 	return rc;
 }
 
+/* --- The end. */
+
+static void dealloc_pd(struct hca_end *end)
+{
+	struct hca_pd *pd = HCA_END_OF(end, struct hca_pd);
+
+	if (pd->pd)
+		pd->hca->verbs->dealloc_pd(pd->pd);
+}
+
+static void free_pd(struct hca_end *end)
+{
+	free(HCA_END_OF(end, struct hca_pd));
+}
+
+/* For a domain that is not in the list. */
+static void end_pd(struct hca_pd *pd)
+{
+	pd->end = (struct hca_end){.call = dealloc_pd, .finish = free_pd};
+	hca_end(pd->hca, &pd->end);
+}
+
 void hca_pd_put(struct hca_pd *pd)
 {
 	if (--pd->users)
 		return;
 	hca_ahs_forget_pd(pd->hca, pd);
-	pd->hca->verbs->dealloc_pd(pd->pd);
 	LIST_REMOVE(pd, link);
-	free(pd);
+	end_pd(pd);
+}
+
+static void end_owned(struct hca_pd *pd)
+{
+	if (!pd->owned)
+		return;
+	pd->owned = false;
+	hca_pd_put(pd);
+}
+
+void hca_pd_end(struct hca *hca, uint32_t number)
+{
+	struct hca_pd *pd = hca_pd_find(hca, number);
+
+	if (pd)
+		end_owned(pd);
+}
+
+void hca_pds_end_owned(struct hca *hca)
+{
+	struct hca_pd *pd = LIST_FIRST(&hca->pds);
+
+	while (pd) {
+		struct hca_pd *next = LIST_NEXT(pd, link);
+
+		end_owned(pd);
+		pd = next;
+	}
+}
+
+/* --- Outside the lock. */
+
+struct hca_pd *hca_pd_begin(struct hca *hca, uint32_t number)
+{
+	struct hca_pd *pd = hca_pd_find(hca, number) ? NULL : alloc_pd(hca, number);
+
+	if (pd)
+		hca_hold(hca);
+	return pd;
+}
+
+void hca_pd_run(struct hca_pd *pd)
+{
+	pd->pd = pd->hca->verbs->alloc_pd(pd->hca->context);
+}
+
+/* A call for an object of the PD may have made one meanwhile. */
+void hca_pd_add(struct hca_pd *pd)
+{
+	if (!pd->pd || !pd->hca->dev || hca_pd_find(pd->hca, pd->number)) {
+		end_pd(pd);
+		return;
+	}
+	pd->owned = true;
+	pd->users = 1;
+	LIST_INSERT_HEAD(&pd->hca->pds, pd, link);
 }

@@ -4,8 +4,11 @@
 #ifndef URXE_VERBS_HCA_OBJECTS_PD_H
 #define URXE_VERBS_HCA_OBJECTS_PD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+
+#include "end.h"
 
 struct hca;
 struct ibv_pd;
@@ -14,7 +17,9 @@ struct hca_pd {
 	struct hca *hca;
 	struct ibv_pd *pd;
 	uint32_t number; /* of the engine's PD */
-	uint32_t users;  /* objects in it, without address handles */
+	uint32_t users;  /* objects in it, without address handles, and the owner */
+	bool owned;      /* until hca_pd_end() */
+	struct hca_end end;
 	LIST_ENTRY(hca_pd) link;
 };
 LIST_HEAD(hca_pd_list, hca_pd);
@@ -25,5 +30,7 @@ struct hca_pd *hca_pd_find(const struct hca *hca, uint32_t number);
 int hca_pd_get(struct hca *hca, uint32_t number, struct hca_pd **pd);
 /* An object is gone. After the last one the domain is destroyed. */
 void hca_pd_put(struct hca_pd *pd);
+/* hca_pd_end() for all PDs. */
+void hca_pds_end_owned(struct hca *hca);
 
 #endif

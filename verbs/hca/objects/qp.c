@@ -2,6 +2,7 @@
 #include "qp.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,6 +139,16 @@ no_id:
 	return rc;
 }
 
+/* Calls `of_cq` and `of_srq` for the queues that the queue pair uses. */
+static void use_queues(struct hca_qp *qp, void (*of_cq)(struct hca_cq *),
+		       void (*of_srq)(struct hca_srq *))
+{
+	of_cq(qp->send_cq);
+	of_cq(qp->recv_cq);
+	if (qp->srq)
+		of_srq(qp->srq);
+}
+
 static void free_qp(struct hca_qp *qp)
 {
 	work_slots_free(&qp->receives);
@@ -174,26 +185,47 @@ int hca_qp_create(void *ctx, struct urxe_qp *engine_qp, const struct urxe_qp_ini
 	/* Completions of a shared receive queue come whenever the peers send. */
 	if (qp->srq)
 		hca_cq_expect(qp->recv_cq, 1);
+	use_queues(qp, hca_cq_get, hca_srq_get);
 	LIST_INSERT_HEAD(&hca->qps, qp, link);
 	*out = qp;
 	*qpn = qp->ibv->qp_num;
 	return 0;
 }
 
-void hca_qp_destroy(void *hca_qp)
+static void destroy_ibv_qp(struct hca_end *end)
 {
-	struct hca_qp *qp = hca_qp;
+	struct hca_qp *qp = HCA_END_OF(end, struct hca_qp);
 
 	qp->hca->verbs->destroy_qp(qp->ibv);
 	free_inline(qp);
+}
+
+static void finish_qp(struct hca_end *end)
+{
+	struct hca_qp *qp = HCA_END_OF(end, struct hca_qp);
+
 	hca_qp_forget_requests(qp);
 	if (qp->srq)
 		qp->recv_cq->outstanding--;
 	release_completions(qp);
-	work_ids_remove(&qp->hca->work_ids, qp->id);
-	LIST_REMOVE(qp, link);
+	use_queues(qp, hca_cq_put, hca_srq_put);
 	hca_pd_put(qp->pd);
 	free_qp(qp);
+}
+
+/* Of a device that is detached, the engine flushes the requests at once. */
+void hca_qp_destroy(void *hca_qp)
+{
+	struct hca_qp *qp = hca_qp;
+	struct hca *hca = qp->hca;
+	const bool collects = hca->collects;
+
+	work_ids_remove(&hca->work_ids, qp->id);
+	LIST_REMOVE(qp, link);
+	qp->end = (struct hca_end){.call = destroy_ibv_qp, .finish = finish_qp};
+	hca->collects &= !hca->detaching;
+	hca_end(hca, &qp->end);
+	hca->collects = collects;
 }
 
 uint32_t hca_qp_number(const struct hca_qp *qp)

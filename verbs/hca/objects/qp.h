@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "end.h"
 #include "work_id.h"
 
 struct hca;
@@ -45,6 +46,7 @@ struct hca_qp {
 	uint32_t max_inline;
 	bool limited; /* has a rate limit */
 	LIST_ENTRY(hca_qp) link;
+	struct hca_end end;
 };
 
 /* As in struct urxe_offload_ops; ctx is a struct hca. */

@@ -2,6 +2,7 @@
 #include "srq.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "cq.h"
@@ -62,16 +63,49 @@ int hca_srq_create(void *ctx, const struct urxe_rq_attr *attr, struct urxe_rq *e
 	return 0;
 }
 
+static void destroy_ibv_srq(struct hca_end *end)
+{
+	const struct hca_srq *srq = HCA_END_OF(end, struct hca_srq);
+
+	srq->hca->verbs->destroy_srq(srq->ibv);
+}
+
+static void free_srq(struct hca_end *end)
+{
+	struct hca_srq *srq = HCA_END_OF(end, struct hca_srq);
+
+	hca_pd_put(srq->pd);
+	work_slots_free(&srq->slots);
+	free(srq);
+}
+
+static void end_srq(struct hca_srq *srq)
+{
+	srq->end = (struct hca_end){.call = destroy_ibv_srq, .finish = free_srq};
+	hca_end(srq->hca, &srq->end);
+}
+
+void hca_srq_get(struct hca_srq *srq)
+{
+	srq->users++;
+}
+
+void hca_srq_put(struct hca_srq *srq)
+{
+	if (!--srq->users && !srq->srq)
+		end_srq(srq);
+}
+
+/* As of hca_cq_destroy(). */
 void hca_srq_destroy(void *hca_srq)
 {
 	struct hca_srq *srq = hca_srq;
 
-	srq->hca->verbs->destroy_srq(srq->ibv);
 	work_ids_remove(&srq->hca->work_ids, srq->id);
 	LIST_REMOVE(srq, link);
-	hca_pd_put(srq->pd);
-	work_slots_free(&srq->slots);
-	free(srq);
+	srq->srq = NULL;
+	if (!srq->users)
+		end_srq(srq);
 }
 
 int hca_srq_set_limit(void *hca_srq, uint32_t limit)

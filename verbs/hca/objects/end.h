@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The end of an object of the HCA, in two steps: a provider's call, which may take long, and the
+ * release of what the object used. While the owner collects ends (hca_collect_ends), the first step
+ * runs without the lock.
+ */
+#ifndef URXE_VERBS_HCA_OBJECTS_END_H
+#define URXE_VERBS_HCA_OBJECTS_END_H
+
+#include <sys/queue.h>
+
+struct hca;
+
+struct hca_end {
+	void (*call)(struct hca_end *end);   /* calls the provider; with or without the lock */
+	void (*finish)(struct hca_end *end); /* with the lock; may end further objects */
+	STAILQ_ENTRY(hca_end) link;
+};
+STAILQ_HEAD(hca_end_list, hca_end);
+
+/* With the lock: ends the object now, or adds it to those that the owner collects. */
+void hca_end(struct hca *hca, struct hca_end *end);
+/* Without the lock, for an HCA that no other thread uses any more: ends what is left. */
+void hca_end_rest(struct hca *hca);
+
+/* The object that contains the member `end`. */
+#define HCA_END_OF(end, type) ((type *)((char *)(end)-offsetof(type, end)))
+
+#endif
