@@ -243,6 +243,51 @@ static void objects_of_programs_are_the_hcas(void **state)
 	assert_int_equal(fake_hca.qps + fake_hca.mrs, 0);
 }
 
+static uint8_t *page_at(uint64_t addr)
+{
+	return vnic_guest_memory_range(f.g.memory, addr, PV_PAGE, true);
+}
+
+/*
+ * Two regions of the machine's memory that this process has mapped side by side: the second mapping
+ * of their pages is made of both.
+ */
+static void pages_of_neighbouring_regions_become_one_range(void **state)
+{
+	const uint64_t last = GUEST_HIGH + GUEST_HIGH_SIZE - PV_PAGE;
+	struct pv_cmd_create_mr create = {.start = (VA & ~UINT64_C(0xfff)) + 0x1000000,
+					  .length = 3 * PV_PAGE,
+					  .access_flags = ALL_ACCESS,
+					  .nchunks = 3};
+	uint64_t addrs[3] = {last, 0, last - 4 * PV_PAGE};
+	uint32_t handle, key;
+	struct pages pages;
+
+	(void)state;
+	start();
+	if (page_at(0) + GUEST_LOW_SIZE == page_at(GUEST_HIGH)) {
+		addrs[0] = GUEST_LOW_SIZE - PV_PAGE;
+		addrs[1] = GUEST_HIGH;
+	} else if (page_at(last) + PV_PAGE != page_at(0)) {
+		skip();
+	}
+	guest_pages(&f.g, 3, &pages);
+	for (uint32_t i = 0; i < 3; i++) {
+		table_of(&f.g, &pages)[i] = addrs[i];
+		memset(page_at(addrs[i]), 'a' + (int)i, PV_PAGE);
+	}
+	create.pd_handle = f.g.pd;
+	create.pdir_dma = pages.dir;
+	assert_int_equal(mr_create(&f.g, &create, &handle, &key), 0);
+	assert_int_equal(key, fake_hca.last_mr.lkey);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_memory_equal((uint8_t *)fake_hca.last_mr.addr + i * PV_PAGE,
+				    page_at(addrs[i]), PV_PAGE);
+	assert_int_equal(guest_handle_command(&f.g, PV_CMD_DESTROY_MR, handle), 0);
+	guest_pages_free(&pages);
+	qp_close(&f.g, &f.qp);
+}
+
 static void a_machine_without_the_hcas_address_is_the_engines(void **state)
 {
 	struct urxe_gid other = fake_gid;
@@ -505,6 +550,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(objects_of_programs_are_the_hcas),
+		TEST(pages_of_neighbouring_regions_become_one_range),
 		TEST(a_machine_without_the_hcas_address_is_the_engines),
 		TEST(the_kernels_queue_pairs_are_the_engines),
 		TEST(a_refused_queue_pair_is_the_engines),

@@ -162,6 +162,22 @@ static void one_range_gets_no_mapping(void **state)
 	assert_int_equal(urxe_mr_dereg(mr), 0);
 }
 
+/* Neighbours in memory need no second mapping. */
+static void neighbouring_pieces_get_no_mapping(void **state)
+{
+	struct urxe_extent extents[] = {
+		{f.pages + OFFSET, PAGE - OFFSET}, page(1), {f.pages + 2 * PAGE, 100}};
+	const uint32_t mappings = count_mappings();
+	struct urxe_mr *mr;
+
+	(void)state;
+	mr = reg(extents, 3);
+	assert_ptr_equal(fake_hca.last_mr.addr, f.pages + OFFSET);
+	assert_int_equal(fake_hca.last_mr.length, 2 * PAGE - OFFSET + 100);
+	assert_int_equal(count_mappings(), mappings);
+	assert_int_equal(urxe_mr_dereg(mr), 0);
+}
+
 static void check_alone(struct urxe_extent *extents, uint32_t n)
 {
 	const uint32_t mappings = count_mappings(), mrs = fake_hca.mrs;
@@ -220,6 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(scattered_pages_become_one_range),
 		TEST(one_range_gets_no_mapping),
+		TEST(neighbouring_pieces_get_no_mapping),
 		TEST(other_lists_are_the_engines),
 		TEST(pieces_are_limited),
 	};

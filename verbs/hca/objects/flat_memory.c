@@ -29,9 +29,21 @@ static bool is_list_of_pages(const struct urxe_mr_attr *attr, uint64_t page)
 	return true;
 }
 
+/* Whether the pieces lie side by side already. */
+static bool is_one_range(const struct urxe_mr_attr *attr)
+{
+	for (uint32_t i = 1; i < attr->n_extents; i++) {
+		const struct urxe_extent *before = &attr->extents[i - 1];
+
+		if ((uint8_t *)before->addr + before->length != attr->extents[i].addr)
+			return false;
+	}
+	return true;
+}
+
 /*
  * With an old size of 0, mremap(2) maps pages of a shared mapping a second time, and leaves the
- * first mapping as it is.
+ * first mapping as it is. Beyond the end of that mapping it would map the file's next pages.
  */
 static bool map_again(uint8_t *to, const struct urxe_extent *piece, uint64_t page)
 {
@@ -83,9 +95,13 @@ int flat_memory_open(struct flat_memory *memory, const struct urxe_mr_attr *attr
 		memory->addr = attr->extents[0].addr;
 		return memory->addr ? 0 : -EOPNOTSUPP;
 	}
-	if (!attr->n_extents || attr->n_extents > room || !is_list_of_pages(attr, page))
+	if (!attr->n_extents || !is_list_of_pages(attr, page))
 		return -EOPNOTSUPP;
-	return map_region(memory, attr, page);
+	if (is_one_range(attr)) {
+		memory->addr = attr->extents[0].addr;
+		return 0;
+	}
+	return attr->n_extents > room ? -EOPNOTSUPP : map_region(memory, attr, page);
 }
 
 void flat_memory_unmap(const struct flat_memory *memory)

@@ -24,7 +24,7 @@ struct flat_memory {
 };
 
 /*
- * `room`: pieces that the mapping may have. -EOPNOTSUPP: the
+ * Each extent lies in one mapping. `room`: pieces that the mapping may have. -EOPNOTSUPP: the
  * region has a hole, its pieces are no whole pages of memory that can be mapped twice, or there are
  * too many of them; or Linux refuses the mapping.
  */

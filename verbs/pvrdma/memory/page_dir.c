@@ -17,6 +17,7 @@ struct known_part {
 struct walk {
 	const struct pv_page_dir *dir;
 	struct known_part known;
+	bool in_other_part; /* the last page is in another part than the page before */
 	uint64_t tables[PV_DIR_ENTRIES];
 	uint64_t table[PV_DIR_ENTRIES]; /* the current one */
 };
@@ -28,8 +29,10 @@ static uint8_t *find_page(struct walk *walk, uint64_t addr)
 
 	if (addr & (PV_PAGE - 1))
 		return NULL;
+	walk->in_other_part = false;
 	if (addr - known->addr >= known->size || known->size - (addr - known->addr) < PV_PAGE) {
 		*known = (struct known_part){.addr = addr, .size = UINT64_MAX};
+		walk->in_other_part = true;
 		known->bytes = vnic_guest_memory_at(walk->dir->memory, addr, &known->size,
 						    walk->dir->write);
 		if (!known->bytes || known->size < PV_PAGE) {
@@ -56,6 +59,7 @@ static int begin_walk(struct walk *walk, const struct pv_page_dir *dir)
 {
 	walk->dir = dir;
 	walk->known = (struct known_part){0};
+	walk->in_other_part = false;
 	if (!dir->n_pages || dir->n_pages > PV_DIR_PAGES)
 		return -EINVAL;
 	return copy_table(walk, dir->addr, walk->tables) ? 0 : -EFAULT;
@@ -93,12 +97,16 @@ int pv_page_dir_pages(const struct pv_page_dir *dir, uint8_t ***out)
 	return 0;
 }
 
-/* Adds bytes behind the last extent, or as a new one. */
-static void add_bytes(struct urxe_extent *extents, uint32_t *n, uint8_t *bytes, uint64_t length)
+/*
+ * Adds bytes behind the last extent, or as a new one. An extent lies in one region of the guest's
+ * memory: neighbours in this process may be mappings of two files.
+ */
+static void add_bytes(const struct walk *walk, struct urxe_extent *extents, uint32_t *n,
+		      uint8_t *bytes, uint64_t length)
 {
 	struct urxe_extent *last = extents + *n - 1;
 
-	if (*n && (uint8_t *)last->addr + last->length == bytes)
+	if (*n && !walk->in_other_part && (uint8_t *)last->addr + last->length == bytes)
 		last->length += length;
 	else
 		extents[(*n)++] = (struct urxe_extent){bytes, length};
@@ -117,7 +125,7 @@ int pv_page_dir_extents(const struct pv_page_dir *dir, uint64_t offset, uint64_t
 
 		if (!page)
 			return -EFAULT;
-		add_bytes(extents, n_extents, page + offset, part);
+		add_bytes(&walk, extents, n_extents, page + offset, part);
 		length -= part;
 	}
 	if (!rc && length)
