@@ -27,8 +27,8 @@
  *           - roce: "v1", "v2" or "v1, v2"
  *           - used: it backs the device; reason: why it does not
  *           - null: unknown, or there is none
- * leases    [{qpn_first, qpn_count, port, process, pid, uid, mac, asked, direct_uplinks}], one row a
- *           block of QPNs
+ * leases    [{qpn_first, qpn_count, port, process, pid, uid, mac, asked, direct_uplinks}], one row
+ * a block of QPNs
  *           - port: number of the process' port, the same for all of its blocks
  *           - process: name of that port
  *           - mac: of the process' queue pairs, the host's or that of its virtual machine
