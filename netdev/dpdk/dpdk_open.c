@@ -243,6 +243,7 @@ static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 		return 0;
 	port->driver_fd = fd;
 	port->xdp = xdp_program_map_passed(spec->ifindex);
+	port->xdp_program = xdp_program_leave_veth(spec->ifindex, spec->xdp_program);
 	/* A missing ring for QP1 is no error. */
 	if (port->xdp && !qp1_ring_open(&port->qp1, spec->ifindex))
 		dpdk_port_receive_qp1_apart(port, true);
@@ -289,7 +290,7 @@ static int open_port(const char *text, const struct dpdk_spec *spec, uint32_t mt
 	if (!new)
 		return error_text_set(error, error_size, -ENOMEM, "out of memory");
 	new->netdev.ops = &dpdk_port_ops;
-	new->driver_fd = new->packet_fd = new->wait_fd = -1;
+	new->driver_fd = new->packet_fd = new->wait_fd = new->xdp_program = -1;
 	new->interrupt = DPDK_INTERRUPT_NONE;
 	new->arp_nd = ARP_ND_SOCKET_CLOSED;
 	dpdk_log_hold();
@@ -300,6 +301,8 @@ static int open_port(const char *text, const struct dpdk_spec *spec, uint32_t mt
 		return 0;
 	}
 	dpdk_port_close_sockets(new);
+	xdp_program_detach(new->ifindex, new->xdp_program);
+	xdp_program_unmap_passed(new->xdp);
 	free(new);
 	return err;
 }

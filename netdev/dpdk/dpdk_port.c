@@ -81,6 +81,7 @@ static void dpdk_close(struct netdev *netdev)
 	dpdk_interrupt_close(&port->interrupt);
 	dpdk_port_close_device(port->id);
 	dpdk_port_close_sockets(port);
+	xdp_program_detach(port->ifindex, port->xdp_program);
 	xdp_program_unmap_passed(port->xdp);
 	rte_mempool_free(port->pool);
 	free(port);

@@ -45,6 +45,7 @@ struct dpdk_port {
 	struct qp1_ring qp1;         /* af_packet, and af_xdp with urxe's program; else closed */
 	int wait_fd;            /* epoll set of driver_fd and of the other sockets; -1 = not open */
 	struct xdp_passed *xdp; /* af_xdp: xdp_program_map_passed; else NULL */
+	int xdp_program;        /* xdp_program_leave_veth; -1 = none */
 	uint32_t mtu;
 	uint32_t frame_max;
 	struct rte_ether_addr mac;

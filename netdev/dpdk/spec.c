@@ -44,6 +44,7 @@
 
 /* A frame, its headroom and the buffer's header share one page: net/xdp/xdp_umem.c. */
 #define AF_XDP_MTU_MAX 3000u
+#define XDP_PROG       ",xdp_prog="
 
 struct request {
 	struct dpdk_spec *spec;
@@ -209,10 +210,11 @@ static uint32_t count_rx_queues(const char iface[IF_NAMESIZE])
  */
 static int parse_af_xdp(struct request *req)
 {
+	const char *program = strstr(req->options, XDP_PROG);
 	uint32_t queues;
 	int err;
 
-	if (!strstr(req->options, ",xdp_prog="))
+	if (!program)
 		return FAIL(req, -EINVAL,
 			    "would receive all traffic of the interface, such as ssh: name a "
 			    "program that redirects only RoCE with ,xdp_prog=FILE");
@@ -230,6 +232,9 @@ static int parse_af_xdp(struct request *req)
 			"(ethtool -L %s combined 1), or steer UDP port 4791 to one queue and name "
 			"it with ,start_queue=N",
 			req->name, queues, req->name);
+	program += strlen(XDP_PROG);
+	snprintf(req->spec->xdp_program, sizeof(req->spec->xdp_program), "%.*s",
+		 (int)strcspn(program, ","), program);
 	return DEVARGS(req, "net_af_xdp_%s,iface=%s%s%s", req->name, req->name,
 		       strstr(req->options, ",busy_budget=") ? "" : ",busy_budget=0", req->options);
 }

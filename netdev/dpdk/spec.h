@@ -21,6 +21,7 @@ struct dpdk_spec {
 	uint32_t buffer;         /* least size of a packet buffer in bytes; 0 = by the MTU */
 	uint32_t ring;           /* slots of each of the packet socket's rings; 0 = no such rings */
 	char devargs[512];       /* for rte_dev_probe */
+	char xdp_program[256];   /* path of the XDP program's file; af_xdp */
 	void *memory;            /* for the packet buffers; NULL = the port's own */
 	size_t memory_size;
 };

@@ -7,11 +7,15 @@
 #include "xdp/xdp_program.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/ethtool.h>
 #include <linux/if_link.h>
 #include <linux/if_xdp.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -141,10 +145,17 @@ static int open_map(int program, enum bpf_map_type type, struct bpf_map_info *ma
 }
 
 /* Detaches the program unless another one has replaced it. */
-static int detach_program(const struct interface *iface, int program)
+static int detach_from(unsigned int ifindex, uint8_t mode, int program)
 {
 	LIBBPF_OPTS(bpf_xdp_attach_opts, opts, .old_prog_fd = program);
-	int err = bpf_xdp_detach((int)iface->ifindex, 0, &opts);
+
+	return bpf_xdp_detach((int)ifindex, mode == XDP_ATTACHED_SKB ? XDP_FLAGS_SKB_MODE : 0,
+			      &opts);
+}
+
+static int detach_program(const struct interface *iface, int program)
+{
+	int err = detach_from(iface->ifindex, iface->mode, program);
 
 	if (!err)
 		return 0;
@@ -195,14 +206,100 @@ int xdp_program_clear(const char *text, unsigned int ifindex, char *error, uint3
 	return err;
 }
 
-/* --- Queue pairs whose packets pass to the kernel */
-
 static int open_program(unsigned int ifindex)
 {
 	uint32_t id;
 
 	return bpf_xdp_query_id((int)ifindex, 0, &id) || !id ? -1 : bpf_prog_get_fd_by_id(id);
 }
+
+/* --- The kernel's hook of a veth interface */
+
+static bool is_veth(unsigned int ifindex)
+{
+	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+	struct ifreq ifr = {.ifr_data = (void *)&info};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool veth;
+
+	if (fd < 0)
+		return false;
+	veth = if_indextoname(ifindex, ifr.ifr_name) && !ioctl(fd, SIOCETHTOOL, &ifr) &&
+	       !strcmp(info.driver, "veth");
+	close(fd);
+	return veth;
+}
+
+/* Gives the object the map of the same type that `program` has. */
+static bool share_map(struct bpf_object *object, const char *name, int program,
+		      enum bpf_map_type type)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+	struct bpf_map_info info;
+	int fd = map ? open_map(program, type, &info) : -1;
+	bool shared;
+
+	if (fd < 0)
+		return false;
+	shared = !bpf_map__reuse_fd(map, fd);
+	close(fd);
+	return shared;
+}
+
+/*
+ * Loads the program again, with the same maps, as a program that takes packets of several buffers:
+ * since Linux 6.9 the kernel then needs no contiguous memory for a GSO packet. -1: Linux before
+ * 5.18, or the program is not urxe's.
+ */
+static int load_for_buffers(const char *file, int program)
+{
+	struct bpf_object *object = bpf_object__open_file(file, NULL);
+	struct bpf_program *copy = object ? bpf_object__next_program(object, NULL) : NULL;
+	int fd = -1;
+
+	if (copy && share_map(object, "xsks_map", program, BPF_MAP_TYPE_XSKMAP) &&
+	    share_map(object, "passed_qpns", program, BPF_MAP_TYPE_ARRAY) &&
+	    !bpf_program__set_flags(copy, BPF_F_XDP_HAS_FRAGS) && !bpf_object__load(object))
+		fd = fcntl(bpf_program__fd(copy), F_DUPFD_CLOEXEC, 0);
+	bpf_object__close(object);
+	return fd;
+}
+
+/* The kernel allows a program at one of both hooks only: in between the interface has none. */
+static bool replace_program(unsigned int ifindex, int old, int copy)
+{
+	if (detach_from(ifindex, XDP_ATTACHED_DRV, old))
+		return false;
+	if (!bpf_xdp_attach((int)ifindex, copy, XDP_FLAGS_SKB_MODE, NULL))
+		return true;
+	bpf_xdp_attach((int)ifindex, old, 0, NULL);
+	return false;
+}
+
+int xdp_program_leave_veth(unsigned int ifindex, const char *file)
+{
+	int old = is_veth(ifindex) ? open_program(ifindex) : -1, copy;
+
+	if (old < 0)
+		return -1;
+	copy = load_for_buffers(file, old);
+	if (copy >= 0 && !replace_program(ifindex, old, copy)) {
+		close(copy);
+		copy = -1;
+	}
+	close(old);
+	return copy;
+}
+
+void xdp_program_detach(unsigned int ifindex, int program)
+{
+	if (program < 0)
+		return;
+	detach_from(ifindex, XDP_ATTACHED_SKB, program);
+	close(program);
+}
+
+/* --- Queue pairs whose packets pass to the kernel */
 
 struct xdp_passed *xdp_program_map_passed(unsigned int ifindex)
 {

@@ -17,6 +17,17 @@
  */
 int xdp_program_clear(const char *text, unsigned int ifindex, char *error, uint32_t error_size);
 
+/*
+ * Moves urxe's program, which DPDK's driver has loaded from `file` and attached to a veth
+ * interface, from the hook of veth's driver to the kernel's own hook (generic XDP). At the driver's
+ * hook the other end of the cable cannot send GSO packets, and each received frame is copied once
+ * more. Returns a descriptor for xdp_program_detach; -1: the interface is no veth, the program is
+ * not urxe's, or Linux is older than 5.18, and the program stays where it is.
+ */
+int xdp_program_leave_veth(unsigned int ifindex, const char *file);
+/* Detaches the program from the kernel's hook, which DPDK's driver does not do. -1 is ignored. */
+void xdp_program_detach(unsigned int ifindex, int program);
+
 #define XDP_BLOCK_WORDS 64
 
 /* The QPs whose packets the program passes to the kernel, as in roce.bpf.c. */
