@@ -25,6 +25,7 @@ PERFTEST_QPS = 1024
 PAIRS = 32  # of processes
 RING = 'ring of shared memory with copies and CRC-32, two cores'
 POLLED = 'TCP loopback, polled'
+RELAY = 'two programs that spin and two daemons woken by eventfds, on two processors'
 
 # Limits and peers: name -> measure.
 PEERS = {
@@ -38,6 +39,7 @@ PEERS = {
     'TCP loopback, polled, there and back': Peer('tcp:2', ways=2),
     'eventfd wake-up, answered at once': Limit('wakeup'),
     'eventfd wake-up, after 1 ms of silence': Limit('wakeup_silent'),
+    RELAY: Limit('relay'),
     'one switch': Given(1),
     '4 KiB': Given(4096),
     '0.1 %': Given(0.001),
@@ -237,7 +239,7 @@ def network_rows():
         bandwidth = bandwidth + thread_bandwidth
         yield Row('network', f'send latency, 2 B, {name}', 's',
                   Perftest('ib_send_lat -s 2 -n 5000', report.latency, uplink),
-                  tcp_latency(uplink, name) + thread_latency)
+                  tcp_latency(uplink, name) + thread_latency + ([RELAY] if uplink.endswith(THROUGH_URXED) else []))
         yield Row('network', f'write bandwidth, 64 KiB, {name}', 'B/s',
                   Perftest('ib_write_bw -s 65536 -n 3000', report.bandwidth, uplink), bandwidth)
         yield Row('network', f'read bandwidth, 64 KiB, {name}', 'B/s',

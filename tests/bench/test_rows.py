@@ -133,6 +133,11 @@ class Peers(unittest.TestCase):
             self.assertIs(limit.cable, row.measure.cable, row.name)
             self.assertEqual((limit.options, list(row.measure.options)), (['--bare'], []))
 
+    def test_daemons_are_a_limit_of_messages_through_urxed_only(self):
+        found = [row.name for row in rows.ROWS if rows.RELAY in row.beside]
+        self.assertEqual(found, [f'send latency, 2 B, veth, af_packet {rows.THROUGH_URXED}'])
+        self.assertIsInstance(rows.PEERS[rows.RELAY], measure.Limit)
+
     def test_tcp_uses_gso_only_if_its_name_says_so(self):
         beside = collections.Counter()
         for row in rows.ROWS:
