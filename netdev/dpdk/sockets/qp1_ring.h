@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A receive ring of its own for packets to QP1, on the interface of an af_packet or af_xdp port:
- * connection management. Packets of data that fill the port's ring lose no management datagram, whose sender
- * would repeat it after seconds only (IBA 12.9.8.4). An HCA has such a queue for QP1, too.
+ * connection management. Packets of data that fill the port's ring lose no management datagram,
+ * whose sender would repeat it after seconds only (IBA 12.9.8.4). An HCA has such a queue for QP1,
+ * too.
  */
 #ifndef URXE_NETDEV_DPDK_SOCKETS_QP1_RING_H
 #define URXE_NETDEV_DPDK_SOCKETS_QP1_RING_H
