@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxe/show/text_table.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -156,6 +157,7 @@ void text_table_print(FILE *out, const json_t *rows, const struct text_table_col
 	json_t *row;
 	size_t i, c;
 
+	assert(n <= TABLE_COLUMNS);
 	if (!json_array_size(rows))
 		return;
 	for (c = 0; c < n; c++) {

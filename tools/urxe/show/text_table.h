@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#define TABLE_COLUMNS 16
+#define TABLE_COLUMNS 24
 
 enum text_table_format {
 	TABLE_TEXT,     /* as it is; true and false as "yes" and "no" */
