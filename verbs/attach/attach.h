@@ -33,8 +33,8 @@ struct port_saved {
 /*
  * Attaches a process that has no open device to its daemon, with the blocks of QPNs and the engine
  * of a saved process; no thread runs the engine yet. After success one of the other two functions
- * follows, in the same thread. Without the lock. -EBUSY: the process has an open device; errors of
- * vnic_driver_demand and urxe_state_restore.
+ * follows, in the same thread. port.lock must not be held. -EBUSY: the process has an open device;
+ * errors of vnic_driver_demand and urxe_state_restore.
  */
 int port_restore_begin(const struct port_saved *saved);
 void port_restore_abort(void);

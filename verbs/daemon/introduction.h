@@ -8,8 +8,8 @@
 #include <vnic/driver.h>
 
 /*
- * Without the lock: populates this process's inbox, because a peer whose inbox this process has may
- * send, too.
+ * port.lock must not be held: the function populates this process's inbox, because a peer whose
+ * inbox this process has may send, too.
  */
 void port_populate_inbox(void);
 /*

@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-/* Nanoseconds until the process gives up. Also without the lock. */
+/* Nanoseconds until the process gives up. port.lock may be held or not. */
 uint64_t reconnect_timeout(void);
 /* The daemon has ended, or the NIC cannot be trusted. Any thread. */
 void port_disconnected(void);

@@ -46,9 +46,9 @@ struct hca_limits {
 };
 
 /*
- * Opens the device of that name. Without the lock. `port`: its port, from 1 on. -ENODEV: no such
- * device; -ENOSYS: `verbs` is NULL, because the program's libibverbs lacks a function; -ENOMEM; or
- * the negative errno value of a function of libibverbs.
+ * Opens the device of that name. port.lock must not be held. `port`: its port, from 1 on. -ENODEV:
+ * no such device; -ENOSYS: `verbs` is NULL, because the program's libibverbs lacks a function;
+ * -ENOMEM; or the negative errno value of a function of libibverbs.
  */
 int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	     const struct hca_owner *owner, struct hca **hca);
@@ -56,8 +56,8 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
  * has no libibverbs, or an old one. */
 int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *owner,
 		      struct hca **hca);
-/* Closes the device. Without the lock, after hca_detach(). If other threads are within calls that
- * take long, it returns at once, and the last of these threads closes the device. */
+/* Closes the device, after hca_detach(). port.lock must not be held. If other threads are within
+ * calls that take long, it returns at once, and the last of these threads closes the device. */
 void hca_close(struct hca *hca);
 /* In a forked child: closes the parent's descriptors. */
 void hca_abandon(struct hca *hca);
@@ -91,10 +91,10 @@ void hca_release(struct hca *hca);
 
 /*
  * A region of the engine, in three steps. hca_mr_begin(): with the lock; -EOPNOTSUPP: the HCA
- * cannot have the region; -ENOMEM, or an error of the HCA. hca_mr_run(): without the lock; sets
- * *key; errors as of urxe_offload_ops.mr_reg. hca_mr_end(): with the lock, if hca_mr_begin() has
- * succeeded. `kept`: urxe_offload_mr_reg() has given the region to the engine; else it ends here.
- * The HCA may have gone meanwhile; then the engine cannot have the region.
+ * cannot have the region; -ENOMEM, or an error of the HCA. hca_mr_run(): port.lock must not be
+ * held; sets *key; errors as of urxe_offload_ops.mr_reg. hca_mr_end(): with the lock, if
+ * hca_mr_begin() has succeeded. `kept`: urxe_offload_mr_reg() has given the region to the engine;
+ * else it ends here. The HCA may have gone meanwhile; then the engine cannot have the region.
  */
 int hca_mr_begin(struct hca *hca, const struct urxe_mr_attr *attr, struct hca_mr **mr);
 int hca_mr_run(struct hca_mr *mr, const struct urxe_mr_attr *attr, uint32_t *key);

@@ -51,7 +51,7 @@ struct destroyed_ring {
 
 /*
  * Whether this thread has destroyed a ring that the program has mapped exactly there. At most once
- * for each ring. Any thread, without the lock.
+ * for each ring. Any thread; needs no port.lock.
  */
 bool ring_destroyed(const void *start, size_t length, struct destroyed_ring *ring);
 /*

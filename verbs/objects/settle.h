@@ -14,7 +14,7 @@ void port_collect_ends(void);
  * rights to memory.
  */
 void port_unlock_settled(void);
-/* As peers_refuse. Any thread, without the lock. */
+/* As peers_refuse. Any thread; port.lock must not be held. */
 void port_refuse_copies(void);
 
 #endif

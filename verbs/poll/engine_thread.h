@@ -16,7 +16,7 @@ struct engine_thread {
 	int wake_fd; /* eventfd */
 	bool stop;
 	/* When the thread wakes by itself, clock_now(); 0: it is awake. The thread itself writes to
-	 * it without the lock, too. */
+	 * it without port.lock, too. */
 	_Atomic uint64_t wake_at;
 	/* Nanoseconds between two looks at the grant of a program that polls without end. */
 	_Atomic uint64_t look;

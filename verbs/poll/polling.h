@@ -28,7 +28,7 @@ struct uverbs_file;
 struct polling {
 	enum poll_state state;
 	bool irq_on; /* vNIC and inbox raise interrupts */
-	/* Also read without the lock. 0 in all states but POLL_PROGRAM. */
+	/* Also read without port.lock. 0 in all states but POLL_PROGRAM. */
 	_Atomic uint64_t grant_until;
 	uint32_t grants;           /* number of poll grants that the program has got */
 	uint64_t heard_at;         /* when the port last received frames */
@@ -49,18 +49,18 @@ extern struct polling port_polling;
 bool polling_event(enum poll_event event);
 
 /*
- * Without the lock: the program makes a verbs call. Returns the nanoseconds since it took
+ * port.lock must not be held: the program makes a verbs call. Returns the nanoseconds since it took
  * completions; 0: it has taken none since its last call.
  */
 uint64_t polling_entered(uint64_t now);
 /* The program posts requests; `away` is what polling_entered has returned. */
 void polling_posted(uint64_t away);
 /*
- * Without the lock: the program has polled the CQ with that handle, which was empty. False: a
- * second poll would find nothing new.
+ * port.lock must not be held: the program has polled the CQ with that handle, which was empty.
+ * False: a second poll would find nothing new.
  */
 bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now);
-/* Without the lock: the program has polled completions. */
+/* port.lock must not be held: the program has polled completions. */
 void polling_found(uint64_t now);
 
 #endif

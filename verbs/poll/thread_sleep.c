@@ -161,8 +161,8 @@ static uint64_t next_look(uint64_t look, uint64_t late)
 }
 
 /*
- * A program that polls renews its grant without end. The thread looks at that without the lock, for
- * which it would compete with the program. A thread that gives back the grant meanwhile either
+ * A program that polls renews its grant without end. The thread looks at that without port.lock,
+ * for which it would compete with the program. A thread that gives back the grant meanwhile either
  * finds the new `wake_at`, or this function finds the grant gone.
  */
 void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)

@@ -26,7 +26,7 @@ struct thread_sleep {
 
 /* With the lock of the port. `idle`: no frame waits. */
 void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle);
-/* Without the lock. */
+/* port.lock must not be held. */
 void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now);
 /* With the lock, in another thread while the engine thread sleeps: wakes it if that sleep lasts
  * longer than the engine's deadline. */

@@ -9,11 +9,11 @@
 struct local_qp;
 
 /*
- * Tells the daemon. Blocks, without the lock. -EEXIST: another process has added or leased the QPN,
- * so only the HCA can execute the queue pair.
+ * Tells the daemon. Blocks; port.lock must not be held. -EEXIST: another process has added or
+ * leased the QPN, so only the HCA can execute the queue pair.
  */
 int local_qp_add(uint32_t qpn, bool reachable, struct local_qp **local);
-/* Tells the daemon about the released ones. Blocks, without the lock. */
+/* Tells the daemon about the released ones. Blocks; port.lock must not be held. */
 void local_qp_flush(void);
 
 #endif

@@ -13,7 +13,8 @@ struct remote_qp;
  */
 int remote_qp_register(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn,
 		       struct remote_qp **remote);
-/* Without the lock: tells the daemon about released remote QPs. For an open context. */
+/* port.lock must not be held: the function tells the daemon about released remote QPs. For an open
+ * context. */
 void remote_qp_flush(void);
 
 #endif

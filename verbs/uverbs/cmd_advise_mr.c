@@ -89,7 +89,7 @@ static int locate_memory(const struct uverbs_file *file, uint32_t pd, bool write
 	return 0;
 }
 
-/* The pages are populated without the lock. */
+/* The pages are populated without port.lock. */
 static int prefetch(struct uverbs_file *file, const struct advice *advice,
 		    const struct ibv_sge *sge)
 {

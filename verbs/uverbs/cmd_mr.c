@@ -137,7 +137,7 @@ static void set_range(struct mr *mr, const struct ib_uverbs_reg_mr *request)
 	mr->on_demand = request->access_flags & URXE_ACCESS_ON_DEMAND;
 }
 
-/* --- The HCA's part of a region, without the lock: the HCA pins the memory, which takes long. */
+/* --- The HCA's part of a region, without port.lock: the HCA pins the memory, which takes long. */
 
 struct hca_part {
 	struct hca *hca;   /* NULL: the part has not begun */
@@ -304,7 +304,7 @@ static int finish_mr(const struct command *c, const struct ib_uverbs_reg_mr *req
 	return rc;
 }
 
-/* Populating the pages takes long, so it happens without the lock. */
+/* Populating the pages takes long, so it happens without port.lock. */
 int cmd_reg_mr(const struct command *c)
 {
 	struct ib_uverbs_reg_mr request;

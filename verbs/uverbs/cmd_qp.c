@@ -290,7 +290,7 @@ static void announce_number(uint32_t qpn)
 	port_unlock();
 }
 
-/* The daemon is asked for QPNs without the lock. */
+/* The daemon is asked for QPNs without port.lock. */
 static int create_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
 {
 	uint32_t qpn = 0;
@@ -513,7 +513,7 @@ static bool is_connection(const struct urxe_qp_attr *attr, uint32_t mask)
 	       attr->state == URXE_QPS_RTR;
 }
 
-/* The daemon is asked without the lock. */
+/* The daemon is asked without port.lock. */
 static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp *request,
 		      const struct urxe_qp_attr *attr, struct way *way)
 {

@@ -283,7 +283,7 @@ static void touch_memory(const struct urxe_seg *segs, uint32_t n, bool on_demand
 /*
  * With the lock; releases it meanwhile. If the program uses userfaultfd, the engine's access to a
  * missing page waits for the program's handler of page faults, and the handler may call functions
- * that need the lock. So this thread first reads the pages of all new requests without the lock.
+ * that need the lock. So this thread first reads the pages of all new requests without port.lock.
  */
 static void touch_posted(const struct uverbs_file *file, uint32_t handle)
 {
