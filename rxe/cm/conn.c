@@ -275,14 +275,14 @@ void cm_enter_timewait(struct cm_conn *conn, uint64_t now)
 
 uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
 {
-	uint8_t way = lifetime + 1;
+	uint8_t timeout = lifetime + 1;
 
 	/* The exponent of the sum: the larger one, plus 1 if both are about equal. */
-	if (way >= ack_delay)
-		way += ack_delay + 1 >= way;
+	if (timeout >= ack_delay)
+		timeout += ack_delay + 1 >= timeout;
 	else
-		way = ack_delay + (way + 1 >= ack_delay);
-	return way > 31 ? 31 : way;
+		timeout = ack_delay + (timeout + 1 >= ack_delay);
+	return timeout > 31 ? 31 : timeout;
 }
 
 /* --- Messages */

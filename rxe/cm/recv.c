@@ -108,8 +108,8 @@ static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 	case CM_TAKE: conn->owned = true; return;
 	case CM_FORGET: cm_count(cm, CM_COUNT_NO_ROOM); break;
 	case CM_FREEZE: cm_count(cm, CM_COUNT_FROZEN); break;
-	case CM_REFUSE: refuse_req(cm, path, mad, CM_REJ_INVALID_SERVICE_ID); break;
-	case CM_DENY: refuse_req(cm, path, mad, CM_REJ_CONSUMER); break;
+	case CM_REJECT_NO_LISTENER: refuse_req(cm, path, mad, CM_REJ_INVALID_SERVICE_ID); break;
+	case CM_REJECT_CONSUMER: refuse_req(cm, path, mad, CM_REJ_CONSUMER); break;
 	}
 	cm_conn_free(conn);
 }

@@ -94,8 +94,8 @@ void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_m
 		cm_count(cm, CM_COUNT_FROZEN);
 		cm_conn_free(conn);
 		return;
-	case CM_DENY: refusal.status = CM_SIDR_REJECT; break;
-	case CM_REFUSE: break;
+	case CM_REJECT_CONSUMER: refusal.status = CM_SIDR_REJECT; break;
+	case CM_REJECT_NO_LISTENER: break;
 	}
 	cm_count(cm, CM_COUNT_REJECTED);
 	/* A refusal goes to the sender's MAC, as a REJ without a connection does. */

@@ -43,7 +43,7 @@ static enum cm_verdict on_request(void *ctx, struct cm_conn *conn, const struct 
 		*conn_ctx = &ends[i];
 		return CM_TAKE;
 	}
-	return take ? CM_FORGET : CM_REFUSE;
+	return take ? CM_FORGET : CM_REJECT_NO_LISTENER;
 }
 
 static void on_event(void *ctx, enum cm_event event, const struct cm_mad *mad)

@@ -210,7 +210,7 @@ static int tear_down(void **state)
 	for (int i = A; i <= B; i++)
 		for (int k = 0; k < PAIRS; k++)
 			let_go(&net.ends[i][k]);
-	net.verdict = CM_REFUSE;
+	net.verdict = CM_REJECT_NO_LISTENER;
 	run(CM_NEVER);
 	for (int i = A; i <= B; i++) {
 		assert_int_equal(cm_conns(net.cm[i]), 0);
@@ -450,7 +450,7 @@ static void test_data_before_rtu(void **state)
 static void test_nobody_listens(void **state)
 {
 	(void)state;
-	net.verdict = CM_REFUSE;
+	net.verdict = CM_REJECT_NO_LISTENER;
 	connect_pair(0);
 	run_for(2 * DELAY);
 	assert_int_equal(a_end()->events[CM_EVENT_REJ], 1);
@@ -463,7 +463,7 @@ static void test_nobody_listens(void **state)
 static void test_denied(void **state)
 {
 	(void)state;
-	net.verdict = CM_DENY;
+	net.verdict = CM_REJECT_CONSUMER;
 	connect_pair(0);
 	run_for(2 * DELAY);
 	assert_int_equal(a_end()->reason, CM_REJ_CONSUMER);
@@ -721,7 +721,7 @@ static void test_sidr(void **state)
 static void test_sidr_refused(void **state)
 {
 	(void)state;
-	net.verdict = CM_REFUSE;
+	net.verdict = CM_REJECT_NO_LISTENER;
 	resolve();
 	run_for(2 * DELAY);
 	assert_int_equal(a_end()->events[CM_EVENT_SIDR_REP], 1);
@@ -800,7 +800,7 @@ static void test_impostors(void **state)
 		mads[i].rej.local_id = cm_local_id(b_end()->conn);
 		mads[i].rej.remote_id = cm_local_id(a_end()->conn);
 	}
-	net.verdict = CM_REFUSE;
+	net.verdict = CM_REJECT_NO_LISTENER;
 	for (uint32_t i = 0; i < sizeof(mads) / sizeof(mads[0]); i++) {
 		arrives_from(7, &mads[i]);
 		expect_state(a_end(), CM_ESTABLISHED);
@@ -927,7 +927,7 @@ static void test_refusal_goes_back_to_the_mac(void **state)
 	const uint8_t mac[6] = {2, [5] = A};
 
 	(void)state;
-	net.verdict = CM_REFUSE;
+	net.verdict = CM_REJECT_NO_LISTENER;
 	connect_pair(0);
 	run_for(DELAY);
 	assert_int_equal(net.sent[CM_REJ], 1);

@@ -112,12 +112,12 @@ enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct 
 	struct cm_ip_hdr hdr;
 
 	if (!cma_has_listener(cma, service_id))
-		return CM_REFUSE;
+		return CM_REJECT_NO_LISTENER;
 	if (cm_ip_parse(&hdr, mad->private_data) || !has_addresses_of_packet(cma, conn, &hdr))
-		return CM_DENY;
+		return CM_REJECT_CONSUMER;
 	listener = find_listener(cma, service_id, &hdr, service);
 	if (!listener)
-		return CM_DENY;
+		return CM_REJECT_CONSUMER;
 	if (listener->frozen)
 		return CM_FREEZE;
 	if (cma_create_id(cma, listener->user, listener->ps, service, listener->ctx, &id))

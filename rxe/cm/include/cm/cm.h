@@ -94,8 +94,8 @@ enum cm_verdict {
 	CM_TAKE,
 	CM_FORGET, /* ignore the request, as if it were lost */
 	CM_FREEZE, /* ignore the request; the counter says that the listener is frozen */
-	CM_REFUSE, /* no listener for the service */
-	CM_DENY,   /* the listener refuses this peer or type of queue pair */
+	CM_REJECT_NO_LISTENER, /* no listener for the service */
+	CM_REJECT_CONSUMER,    /* the listener refuses this peer or type of queue pair */
 };
 
 struct cm_ops {
