@@ -31,7 +31,8 @@ struct loop {
 	uint64_t now;
 	bool has_claimable_leases; /* an earlier daemon's QPN leases that programs may still claim
 				    */
-	uint64_t cancelled[LOOP_CANCELLED]; /* orders of events whose packets the programs skip */
+	uint64_t cancelled[LOOP_CANCELLED]; /* sequence numbers of events whose packets the programs
+					       skip */
 	uint32_t n_cancelled;
 	uint32_t n;
 	struct {
@@ -46,7 +47,7 @@ struct loop_program {
 	int event_fd;     /* events */
 	int event_writer; /* the other end of event_fd */
 	uint64_t token;
-	uint64_t fetched; /* the order of the last event */
+	uint64_t fetched; /* the sequence number of the last event */
 };
 
 struct loop_answer {
@@ -272,10 +273,10 @@ static inline void loop_depart(struct loop *l, const struct loop_program *p)
 	loop_end(l, p);
 }
 
-static inline bool loop_is_cancelled(const struct loop *l, uint64_t order)
+static inline bool loop_is_cancelled(const struct loop *l, uint64_t sequence)
 {
 	for (uint32_t i = 0; i < l->n_cancelled; i++)
-		if (l->cancelled[i] == order)
+		if (l->cancelled[i] == sequence)
 			return true;
 	return false;
 }
@@ -288,14 +289,14 @@ static inline bool loop_fetch(struct loop *l, struct loop_program *p, struct loo
 	ucma_input(&l->ucma, l->now);
 	do
 		n = recv(p->event_fd, event, sizeof(*event), MSG_DONTWAIT);
-	while (n > 0 && loop_is_cancelled(l, event->head.order));
+	while (n > 0 && loop_is_cancelled(l, event->head.sequence));
 	if (n < 0)
 		return false;
 	require(n >= (ssize_t)sizeof(event->head));
 	require(event->head.out == sizeof(struct rdma_ucm_event_resp));
 	require(n - (ssize_t)sizeof(event->head) == event->head.out + event->head.cached);
-	require(event->head.order > p->fetched);
-	p->fetched = event->head.order;
+	require(event->head.sequence > p->fetched);
+	p->fetched = event->head.sequence;
 	return true;
 }
 

@@ -10,7 +10,7 @@
 
 static bool is_earlier(const struct event *a, const struct event *b)
 {
-	return a->at < b->at || (a->at == b->at && a->order < b->order);
+	return a->at < b->at || (a->at == b->at && a->serial < b->serial);
 }
 
 void events_free(struct events *events)

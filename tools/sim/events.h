@@ -17,8 +17,8 @@ enum event_kind {
 };
 
 struct event {
-	uint64_t at;    /* ns */
-	uint64_t order; /* serial number and, in the low two bits, enum event_kind */
+	uint64_t at;     /* ns */
+	uint64_t serial; /* serial number and, in the low two bits, enum event_kind */
 	void *object;
 };
 
@@ -37,7 +37,7 @@ bool events_pop(struct events *events, struct event *event);
 
 static inline enum event_kind event_kind(const struct event *event)
 {
-	return (enum event_kind)(event->order & 3);
+	return (enum event_kind)(event->serial & 3);
 }
 
 /* Time of the earliest event; UINT64_MAX = none. */

@@ -17,10 +17,10 @@ static bool is_whole(const struct rdmacm_event_packet *packet, size_t n)
 }
 
 /* False: the event is not cancelled. */
-static bool take_cancelled(struct rdmacm_file *file, uint64_t order)
+static bool take_cancelled(struct rdmacm_file *file, uint64_t sequence)
 {
 	for (uint32_t i = 0; i < file->n_to_skip; i++)
-		if (file->to_skip[i] == order) {
+		if (file->to_skip[i] == sequence) {
 			file->to_skip[i] = file->to_skip[--file->n_to_skip];
 			return true;
 		}
@@ -42,8 +42,8 @@ static void skip_cancelled(struct rdmacm_file *file)
 	while (file->n_to_skip &&
 	       recv(file->event_reader, &head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) ==
 		       sizeof(head) &&
-	       take_cancelled(file, head.order)) {
-		file->fetched = head.order;
+	       take_cancelled(file, head.sequence)) {
+		file->fetched = head.sequence;
 		discard_packets(file, 1);
 	}
 }
@@ -57,8 +57,8 @@ int rdmacm_event_receive(struct rdmacm_file *file, struct rdmacm_event_packet *p
 		n = recv(file->event_reader, packet, sizeof(*packet), MSG_DONTWAIT);
 		if (n <= 0 || !is_whole(packet, (size_t)n))
 			return n < 0 && errno == EAGAIN ? -EAGAIN : -EIO;
-	} while (packet->head.order <= file->fetched);
-	file->fetched = packet->head.order;
+	} while (packet->head.sequence <= file->fetched);
+	file->fetched = packet->head.sequence;
 	skip_cancelled(file);
 	return 0;
 }

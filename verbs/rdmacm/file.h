@@ -36,7 +36,7 @@ struct rdmacm_file {
 	bool daemon_gone; /* no further attempt to connect */
 	uint64_t lost_at; /* clock_monotonic() at the end of the connection; 0: never */
 	uint64_t token;   /* the daemon's name for this file */
-	uint64_t fetched; /* cm_attach_event.order of the last fetched event */
+	uint64_t fetched; /* cm_attach_event.sequence of the last fetched event */
 	uint64_t
 		to_skip[CM_ATTACH_TO_SKIP]; /* orders of cancelled events, whose packets may come */
 	uint32_t n_to_skip;

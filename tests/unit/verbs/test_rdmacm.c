@@ -40,7 +40,7 @@ static atomic_int served;       /* the daemon's end of the last connection */
 static atomic_int event_socket; /* the daemon's end, of the device that was opened last */
 static _Atomic uint64_t claimed;
 static atomic_uint confirmed;    /* commands GET_EVENT, which confirm fetched events */
-static _Atomic uint64_t fetched; /* order of the last fetched event that a command told */
+static _Atomic uint64_t fetched; /* sequence number of the last fetched event that a command told */
 static uint32_t excess;          /* added to the length in the header of a cached reply */
 
 static int setup(void **state)
@@ -107,14 +107,14 @@ struct cached_reply {
 	struct rdma_ucm_query_addr_resp resp;
 };
 
-static void send_event(uint64_t order, uint32_t confirm)
+static void send_event(uint64_t sequence, uint32_t confirm)
 {
 	struct {
 		struct cm_attach_event head;
 		struct rdma_ucm_event_resp event;
 		struct cached_reply cached;
 	} __attribute__((packed)) packet = {
-		.head = {.order = order,
+		.head = {.sequence = sequence,
 			 .out = sizeof(packet.event),
 			 .cached = sizeof(packet.cached),
 			 .confirm = confirm},
@@ -272,10 +272,10 @@ static void *wait_for_event(void *arg)
 
 static void fetch_event(void)
 {
-	static uint64_t order;
+	static uint64_t sequence;
 	struct waiter w = {.error = -1};
 
-	send_event(++order, 0);
+	send_event(++sequence, 0);
 	wait_for_event(&w);
 	assert_int_equal(w.error, 0);
 }
@@ -502,7 +502,7 @@ static void an_event_is_kept_for_a_good_address(void **state)
 static void a_malformed_packet_ends_the_events(void **state)
 {
 	static const uint8_t zero[4096];
-	struct cm_attach_event head = {.order = 1, .out = CM_ATTACH_BYTES + 1};
+	struct cm_attach_event head = {.sequence = 1, .out = CM_ATTACH_BYTES + 1};
 	const struct sigaction action = {.sa_handler = on_signal};
 	struct waiter w = {.error = -1};
 	pthread_t server, thread;

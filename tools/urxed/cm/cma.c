@@ -58,8 +58,8 @@ int cma_create_id(struct cma *cma, uid_t user, uint16_t ps, enum cma_service ser
 
 	if (rc)
 		return rc;
-	while (tries++ < CMA_IDS && cma->ids[cma->last % CMA_IDS])
-		cma->last++;
+	while (tries++ < CMA_IDS && cma->ids[cma->next_number % CMA_IDS])
+		cma->next_number++;
 	if (tries > CMA_IDS)
 		return -ENOSPC;
 	id = calloc(1, sizeof(*id));
@@ -67,7 +67,7 @@ int cma_create_id(struct cma *cma, uid_t user, uint16_t ps, enum cma_service ser
 		return -ENOMEM;
 	id->cma = cma;
 	id->ctx = ctx;
-	id->number = cma->last++ % CMA_IDS;
+	id->number = cma->next_number++ % CMA_IDS;
 	id->user = user;
 	id->ps = ps;
 	id->service = service;

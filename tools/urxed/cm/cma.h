@@ -126,7 +126,7 @@ struct cma {
 	struct cm *cm;
 	struct cma_ports ports;
 	struct cma_id **ids;        /* CMA_IDS pointers, by number */
-	uint32_t last;              /* number of the next ID, if that number is free */
+	uint32_t next_number;       /* number of the next ID, if that number is free */
 	uint64_t now;               /* ns; CLOCK_MONOTONIC at the current call */
 	struct cma_id_list waiting; /* for neighbours */
 	uint64_t waiting_due;       /* ns; no ID in `waiting` is due before */

@@ -56,7 +56,7 @@ static uint16_t find_free_port(struct cma_ports *p, uint16_t ps)
 	const uint32_t n = CMA_PORT_LAST - CMA_PORT_FIRST + 1;
 
 	for (uint32_t tries = 0; tries < n; tries++) {
-		uint16_t port = (uint16_t)(CMA_PORT_FIRST + p->last++ % n);
+		uint16_t port = (uint16_t)(CMA_PORT_FIRST + p->tried++ % n);
 
 		if (is_free(p, ps, port))
 			return port;

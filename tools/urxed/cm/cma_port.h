@@ -39,7 +39,7 @@ LIST_HEAD(cma_bindings, cma_binding);
 struct cma_ports {
 	struct cma_bindings users[CMA_PORT_BUCKETS]; /* by port modulo CMA_PORT_BUCKETS */
 	uint32_t n;                                  /* bindings */
-	uint32_t last;                               /* ephemeral ports tried so far */
+	uint32_t tried;                              /* ephemeral ports tried so far */
 	struct user_counts ephemeral, fixed;         /* bindings of each user, by kind of port */
 };
 

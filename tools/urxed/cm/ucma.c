@@ -56,8 +56,9 @@ int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct ho
 	u->limit = quota_connections(CMA_IDS);
 	u->listen_fd = u->epoll_fd = -1;
 	u->claim_deadline = now + UCMA_CLAIM_TIME_NS;
-	/* Greater than all orders of an earlier daemon, which had less than an event per ns. */
-	u->last_event = now + 1;
+	/* Greater than all sequence numbers of an earlier daemon, which had less than an event per
+	 * ns. */
+	u->next_sequence = now + 1;
 	rc = ucma_store_open(u, run_dir);
 	if (!rc)
 		rc = open_listener(u, run_dir);

@@ -90,10 +90,10 @@ struct ucma_event {
 	struct ucma_group *group; /* its events_reported counts it too; NULL: none */
 	struct ucma_ctx *child;   /* CONNECT_REQUEST: the new ID; NULL once destroyed */
 	struct rdma_ucm_event_resp resp;
-	uint64_t order; /* increases from event to event */
-	uint32_t slot;  /* in ucma.store */
-	bool sent;      /* in a packet to the program, which may not have read it yet */
-	bool cancelled; /* has no ID any more; the program skips its packet */
+	uint64_t sequence; /* increases from event to event */
+	uint32_t slot;     /* in ucma.store */
+	bool sent;         /* in a packet to the program, which may not have read it yet */
+	bool cancelled;    /* has no ID any more; the program skips its packet */
 	TAILQ_ENTRY(ucma_event) link;     /* in the events of the file */
 	TAILQ_ENTRY(ucma_event) ctx_link; /* in the events of the ID */
 };
@@ -125,11 +125,11 @@ struct ucma_file {
 	struct ucma_save_cursor next_save; /* the record for CM_ATTACH_SAVE */
 	uint32_t stale;                    /* sent packets that the current command has outdated */
 	uint32_t n_cancelled;              /* events that the current command has cancelled */
-	uint64_t cancelled[CM_ATTACH_CANCELLED]; /* their orders */
+	uint64_t cancelled[CM_ATTACH_CANCELLED]; /* their sequence numbers */
 	uint32_t to_skip;   /* cancelled events that the program has not skipped yet */
 	bool send_queued;   /* in ucma.to_send */
 	bool event_fd_full; /* the event socket is full, and watched for EPOLLOUT */
-	uint64_t fetched;   /* claimant: order of the last event that it has fetched */
+	uint64_t fetched;   /* claimant: sequence number of the last event that it has fetched */
 	pid_t pid;
 	uid_t user;
 	char name[PROCESS_NAME];
@@ -170,14 +170,14 @@ struct ucma {
 	uint32_t n_ended;
 	uint32_t n_departed;       /* files with forget_at */
 	bool accepting;            /* more connections may wait to be accepted */
-	uint32_t last_group;       /* bits 0 to 30: the number to try for the next group */
+	uint32_t next_group;       /* bits 0 to 30: the number to try for the next group */
 	struct user_counts groups; /* of each user */
 	struct log_ratelimit log;  /* for refused processes */
 	struct ucma_file_list files;
 	struct slot_file store;
 	struct ucma_ctx_list dirty;
 	struct ucma_file_list to_send; /* files that have unsent events */
-	uint64_t last_event;           /* order of the next event */
+	uint64_t next_sequence;        /* sequence number of the next event */
 	uint64_t claim_deadline;       /* ns; unclaimed files are closed then; UINT64_MAX: none */
 	uint64_t next_claim_check; /* ns; when to close the unclaimed files of ended processes */
 };
@@ -241,8 +241,8 @@ void ucma_event_cancel(struct ucma_file *file, struct ucma_event *event);
 void ucma_event_resend(struct ucma_file *file, const struct ucma_event *event);
 /* A command changes the ID, so the cached replies in packets that were sent may be wrong. */
 void ucma_ctx_resend_events(struct ucma_ctx *ctx);
-/* The program has fetched all events up to that order. */
-void ucma_drop_fetched_events(struct ucma_file *file, uint64_t order);
+/* The program has fetched all events up to that sequence number. */
+void ucma_drop_fetched_events(struct ucma_file *file, uint64_t sequence);
 /* ucma_flush is to send the file's unsent events. */
 void ucma_events_queue_send(struct ucma_file *file);
 /* Records all changes, then sends the events: a program must not see an unrecorded change. */

@@ -159,7 +159,7 @@ static uint32_t next_group_number(const struct ucma_file *file)
 	uint32_t number;
 
 	do
-		number = file->ucma->last_group++ & INT32_MAX;
+		number = file->ucma->next_group++ & INT32_MAX;
 	while (ucma_find_group(file, number));
 	return number;
 }
@@ -212,8 +212,8 @@ int ucma_group_restore(struct ucma_ctx *ctx, uint32_t number, uint64_t uid,
 				     .events_reported = events_reported,
 				     .slot = SLOT_FILE_NONE};
 	LIST_INSERT_HEAD(&ctx->groups, group, link);
-	if (u->last_group <= number)
-		u->last_group = number + 1;
+	if (u->next_group <= number)
+		u->next_group = number + 1;
 	ucma_store_group(group);
 	return 0;
 }

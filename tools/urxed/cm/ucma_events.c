@@ -37,7 +37,7 @@ void ucma_event_add(struct ucma_file *file, struct ucma_event *event)
 	TAILQ_INSERT_TAIL(&file->events, event, link);
 	TAILQ_INSERT_TAIL(&event->ctx->events, event, ctx_link);
 	count_event(file, event, 1);
-	event->order = file->ucma->last_event++;
+	event->sequence = file->ucma->next_sequence++;
 	event->slot = SLOT_FILE_NONE;
 	event->sent = false;
 	ucma_store_event(event);
@@ -51,14 +51,14 @@ void ucma_event_restore(struct ucma_file *file, struct ucma_event *event)
 {
 	struct ucma_event *before = TAILQ_LAST(&file->events, ucma_event_list);
 
-	while (before && before->order > event->order)
+	while (before && before->sequence > event->sequence)
 		before = TAILQ_PREV(before, ucma_event_list, link);
 	if (before)
 		TAILQ_INSERT_AFTER(&file->events, before, event, link);
 	else
 		TAILQ_INSERT_HEAD(&file->events, event, link);
 	before = TAILQ_LAST(&event->ctx->events, ucma_event_list);
-	while (before && before->order > event->order)
+	while (before && before->sequence > event->sequence)
 		before = TAILQ_PREV(before, ucma_event_list, ctx_link);
 	if (before)
 		TAILQ_INSERT_AFTER(&event->ctx->events, before, event, ctx_link);
@@ -156,7 +156,7 @@ void ucma_event_cancel(struct ucma_file *file, struct ucma_event *event)
 	if (event->sent && can_skip(file)) {
 		unlink_from_ctx(file, event);
 		event->cancelled = true;
-		file->cancelled[file->n_cancelled++] = event->order;
+		file->cancelled[file->n_cancelled++] = event->sequence;
 		file->to_skip++;
 		return;
 	}
@@ -179,11 +179,11 @@ static void count_fetched_event(struct ucma_event *event)
 		event->child->request = NULL;
 }
 
-void ucma_drop_fetched_events(struct ucma_file *file, uint64_t order)
+void ucma_drop_fetched_events(struct ucma_file *file, uint64_t sequence)
 {
 	struct ucma_event *event;
 
-	while ((event = TAILQ_FIRST(&file->events)) && event->order <= order) {
+	while ((event = TAILQ_FIRST(&file->events)) && event->sequence <= sequence) {
 		if (event->cancelled) {
 			free_cancelled_event(file, event);
 			continue;
@@ -206,7 +206,7 @@ static bool send_event(const struct ucma_file *file, const struct ucma_event *ev
 	bool few = event->resp.event == CMA_CONNECT_REQUEST && event->ctx->backlog < BACKLOG_LOW;
 
 	*head = (struct cm_attach_event){
-		.order = event->order,
+		.sequence = event->sequence,
 		.out = sizeof(event->resp),
 		.cached = ucma_reply_cache_fill(event, packet.bytes + sizeof(event->resp)),
 		.confirm = few || file->sent % CONFIRM_INTERVAL == CONFIRM_INTERVAL - 1};

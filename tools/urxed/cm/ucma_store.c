@@ -39,7 +39,7 @@ struct saved {
 			uint32_t events_reported;
 		} group;
 		struct {
-			uint64_t order;
+			uint64_t sequence;
 			uint32_t id;
 			uint32_t child;
 			struct rdma_ucm_event_resp resp;
@@ -98,7 +98,7 @@ void ucma_store_event(struct ucma_event *event)
 	const struct saved saved = {
 		.type = SAVED_EVENT,
 		.number = event->group ? event->group->number : NO_NUMBER,
-		.event = {.order = event->order,
+		.event = {.sequence = event->sequence,
 			  .id = event->ctx->id->number,
 			  .child = event->child ? event->child->id->number : NO_NUMBER,
 			  .resp = event->resp}};
@@ -205,8 +205,8 @@ static int restore_group(struct ucma *u, uint32_t slot, const struct saved *save
 				     .events_reported = saved->group.events_reported,
 				     .slot = slot};
 	LIST_INSERT_HEAD(&ctx->groups, group, link);
-	if (u->last_group <= group->number)
-		u->last_group = group->number + 1;
+	if (u->next_group <= group->number)
+		u->next_group = group->number + 1;
 	return 0;
 }
 
@@ -223,13 +223,13 @@ static int restore_event(struct ucma *u, uint32_t slot, const struct saved *save
 				     .group = ucma_find_group(ctx->file, saved->number),
 				     .child = child,
 				     .resp = saved->event.resp,
-				     .order = saved->event.order,
+				     .sequence = saved->event.sequence,
 				     .slot = slot};
 	if (child)
 		child->request = event;
 	ucma_event_restore(ctx->file, event);
-	if (u->last_event <= event->order)
-		u->last_event = event->order + 1;
+	if (u->next_sequence <= event->sequence)
+		u->next_sequence = event->sequence + 1;
 	return 0;
 }
 

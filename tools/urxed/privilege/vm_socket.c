@@ -30,10 +30,10 @@ struct path {
 	/* As the ports make it absolute (netdev/unix_path.c). */
 	struct sockaddr_un address;
 	/* The rest is the daemon's. */
-	bool is_ordered; /* the answer to the last order has not come yet */
-	bool is_slow;    /* an answer has once come too late: the daemon waits for none any more */
-	int status;      /* of the last answer: 0 or a negative errno value */
-	int fd;          /* of a connection that no port has taken yet; -1 = none */
+	bool is_requested; /* the answer to the last request has not come yet */
+	bool is_slow; /* an answer has once come too late: the daemon waits for none any more */
+	int status;   /* of the last answer: 0 or a negative errno value */
+	int fd;       /* of a connection that no port has taken yet; -1 = none */
 };
 
 static struct helper helper = {.socket = -1};
@@ -42,7 +42,7 @@ static uint32_t n_paths;
 
 enum task { CONNECT = 1, REMOVE };
 
-struct order {
+struct request {
 	enum task task;
 	uint32_t path; /* index in paths */
 	/* REMOVE: only this file. */
@@ -65,53 +65,53 @@ static int connect_to(const struct sockaddr_un *address, int *fd)
 	return connect(*fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
 }
 
-static int remove_socket(const char *path, const struct order *order)
+static int remove_socket(const char *path, const struct request *request)
 {
 	struct stat st;
 
 	if (lstat(path, &st))
 		return -errno;
-	if (!S_ISSOCK(st.st_mode) || st.st_dev != order->device || st.st_ino != order->inode)
+	if (!S_ISSOCK(st.st_mode) || st.st_dev != request->device || st.st_ino != request->inode)
 		return -ENOENT;
 	return unlink(path) ? -errno : 0;
 }
 
-static void send_answer(const struct order *order, int status, int fd)
+static void send_answer(const struct request *request, int status, int fd)
 {
-	const struct answer answer = {order->path, status};
+	const struct answer answer = {request->path, status};
 
 	(void)unix_packet_send(HELPER_SOCKET, &answer, sizeof(answer), &fd, !status && fd >= 0);
 }
 
-static void obey_order(const struct order *order)
+static void serve_request(const struct request *request)
 {
-	const struct sockaddr_un *address = &paths[order->path].address;
+	const struct sockaddr_un *address = &paths[request->path].address;
 	int fd = -1, status;
 
-	status = order->task == CONNECT ? connect_to(address, &fd)
-					: remove_socket(address->sun_path, order);
-	send_answer(order, status, fd);
+	status = request->task == CONNECT ? connect_to(address, &fd)
+					  : remove_socket(address->sun_path, request);
+	send_answer(request, status, fd);
 }
 
 /*
- * Each order has a process of its own, so that a path on a file system that does not answer blocks
- * no other path. The daemon gives no order for a path before the last one is answered.
+ * Each request has a process of its own, so that a path on a file system that does not answer
+ * blocks no other path. The daemon sends no request for a path before the last one is answered.
  */
-static void obey_orders(void)
+static void serve_requests(void)
 {
-	struct order order;
+	struct request request;
 	pid_t pid;
 
 	signal(SIGCHLD, SIG_IGN); /* the kernel reaps the processes */
-	while (recv(HELPER_SOCKET, &order, sizeof(order), 0) == sizeof(order) &&
-	       order.path < n_paths) {
+	while (recv(HELPER_SOCKET, &request, sizeof(request), 0) == sizeof(request) &&
+	       request.path < n_paths) {
 		pid = fork();
 		if (!pid) {
-			obey_order(&order);
+			serve_request(&request);
 			_exit(0);
 		}
 		if (pid < 0)
-			send_answer(&order, -errno, -1);
+			send_answer(&request, -errno, -1);
 	}
 }
 
@@ -143,7 +143,7 @@ static void receive_answers(void)
 		       sizeof(answer) &&
 	       answer.path < n_paths) {
 		path = &paths[answer.path];
-		path->is_ordered = false;
+		path->is_requested = false;
 		path->status = answer.status;
 		path->fd = extras.fds[0];
 	}
@@ -157,23 +157,23 @@ static void await_answer(const struct path *path, uint32_t ms)
 	struct pollfd pfd = {.fd = helper.socket, .events = POLLIN};
 	uint64_t now;
 
-	while (path->is_ordered && helper.socket >= 0 && (now = now_ns()) < end) {
+	while (path->is_requested && helper.socket >= 0 && (now = now_ns()) < end) {
 		poll(&pfd, 1, (int)((end - now) / NS_PER_MS) + 1);
 		receive_answers();
 	}
 }
 
 /* Returns the status of the answer; -EAGAIN: the answer comes later. */
-static int give_order(struct path *path, const struct order *order, uint32_t ms)
+static int send_request(struct path *path, const struct request *request, uint32_t ms)
 {
-	if (unix_packet_send(helper.socket, order, sizeof(*order), NULL, 0))
+	if (unix_packet_send(helper.socket, request, sizeof(*request), NULL, 0))
 		return -EAGAIN;
-	path->is_ordered = true;
+	path->is_requested = true;
 	if (!path->is_slow)
 		await_answer(path, ms);
 	if (helper.socket < 0)
 		return -EPERM;
-	if (!path->is_ordered)
+	if (!path->is_requested)
 		return path->status;
 	if (!path->is_slow)
 		log_line("%s does not answer within %u ms: urxed does not wait for it any more",
@@ -182,14 +182,14 @@ static int give_order(struct path *path, const struct order *order, uint32_t ms)
 	return -EAGAIN;
 }
 
-/* The path if the helper can get an order for it, or NULL and the reason in *status. */
+/* The path if the helper can get a request for it, or NULL and the reason in *status. */
 static struct path *find_idle_path(const struct sockaddr_un *address, int *status)
 {
 	struct path *path = find_path(address);
 
 	if (helper.socket >= 0)
 		receive_answers();
-	*status = !path || helper.socket < 0 ? -EPERM : path->is_ordered ? -EAGAIN : 0;
+	*status = !path || helper.socket < 0 ? -EPERM : path->is_requested ? -EAGAIN : 0;
 	return *status ? NULL : path;
 }
 
@@ -200,8 +200,8 @@ static int connect_by_helper(const struct sockaddr_un *address)
 
 	/* A late answer has brought a connection already. */
 	if (path && path->fd < 0)
-		status = give_order(
-			path, &(struct order){.task = CONNECT, .path = (uint32_t)(path - paths)},
+		status = send_request(
+			path, &(struct request){.task = CONNECT, .path = (uint32_t)(path - paths)},
 			CONNECT_MS);
 	if (status)
 		return status;
@@ -216,10 +216,10 @@ static void remove_by_helper(const struct sockaddr_un *address, const struct sta
 	struct path *path = find_idle_path(address, &status);
 
 	if (path)
-		(void)give_order(path,
-				 &(struct order){REMOVE, (uint32_t)(path - paths), file->st_dev,
-						 file->st_ino},
-				 REMOVE_MS);
+		(void)send_request(path,
+				   &(struct request){REMOVE, (uint32_t)(path - paths), file->st_dev,
+						     file->st_ino},
+				   REMOVE_MS);
 }
 
 static void add_path(const char *uplink)
@@ -249,7 +249,7 @@ int vm_socket_start(const char *const *uplinks, uint32_t n)
 			add_path(uplinks[i]);
 	if (!n_paths || !(capabilities_get() & needed))
 		return 0;
-	rc = helper_start(&helper, "urxed-vms", needed, obey_orders);
+	rc = helper_start(&helper, "urxed-vms", needed, serve_requests);
 	if (!rc)
 		netdev_qemu_set_files(&files);
 	return rc;

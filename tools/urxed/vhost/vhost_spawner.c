@@ -29,22 +29,22 @@
 /* RUN follows FIRST_FDS, because a packet carries two descriptors. */
 enum task { FIRST_FDS = 1, RUN, KILL, REAP };
 
-struct order {
+struct request {
 	enum task task;
-	uint32_t number;                   /* of an order that has an answer */
+	uint32_t number;                   /* of a request that has an answer */
 	pid_t pid;                         /* KILL, REAP */
 	char text[NETDEV_VHOST_PATH + 16]; /* RUN */
 };
 
 struct answer {
-	uint32_t number; /* of the order */
+	uint32_t number; /* of the request */
 	int rc;          /* 0 or a negative errno value */
 	pid_t pid;
 	int status; /* REAP */
 };
 
 static struct helper helper = {.socket = -1};
-static uint32_t last_number; /* of an order */
+static uint32_t last_number; /* of a request */
 
 /* --- The helper */
 
@@ -100,8 +100,8 @@ static int spawn_program(char *text, const posix_spawn_file_actions_t *actions, 
 	return rc;
 }
 
-static int run_process(struct order *order, int first[UNIX_PACKET_FDS], int second[UNIX_PACKET_FDS],
-		       pid_t *pid)
+static int run_process(struct request *request, int first[UNIX_PACKET_FDS],
+		       int second[UNIX_PACKET_FDS], pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
 	int rc = raise_fds(first) ?: raise_fds(second);
@@ -109,9 +109,9 @@ static int run_process(struct order *order, int first[UNIX_PACKET_FDS], int seco
 
 	if (rc)
 		return rc;
-	order->text[sizeof(order->text) - 1] = '\0';
+	request->text[sizeof(request->text) - 1] = '\0';
 	posix_spawn_file_actions_init(&actions);
-	rc = add_actions(&actions, &fds) ?: spawn_program(order->text, &actions, pid);
+	rc = add_actions(&actions, &fds) ?: spawn_program(request->text, &actions, pid);
 	posix_spawn_file_actions_destroy(&actions);
 	return rc;
 }
@@ -131,18 +131,19 @@ static void end_process(pid_t pid)
 }
 
 /* kill(2) takes 0 and -1 for many processes. */
-static void obey_kill(const struct order *order)
+static void serve_kill(const struct request *request)
 {
-	if (order->pid > 0)
-		kill(order->pid, SIGKILL);
+	if (request->pid > 0)
+		kill(request->pid, SIGKILL);
 }
 
-static void obey_run(struct order *order, int first[UNIX_PACKET_FDS], int second[UNIX_PACKET_FDS])
+static void serve_run(struct request *request, int first[UNIX_PACKET_FDS],
+		      int second[UNIX_PACKET_FDS])
 {
-	struct answer a = {.number = order->number};
+	struct answer a = {.number = request->number};
 	int pid_fd = -1;
 
-	a.rc = run_process(order, first, second, &a.pid);
+	a.rc = run_process(request, first, second, &a.pid);
 	if (!a.rc) {
 		pid_fd = pidfd_open(a.pid, 0);
 		a.rc = pid_fd < 0 ? -errno : 0;
@@ -152,30 +153,31 @@ static void obey_run(struct order *order, int first[UNIX_PACKET_FDS], int second
 	answer(&a, pid_fd);
 }
 
-static void obey_reap(const struct order *order)
+static void serve_reap(const struct request *request)
 {
-	struct answer a = {.number = order->number, .pid = order->pid};
+	struct answer a = {.number = request->number, .pid = request->pid};
 
 	/* -1: the process was reaped, and the daemon did not wait for that answer. */
-	if (order->pid > 0 && waitpid(order->pid, &a.status, WNOHANG) == 0)
+	if (request->pid > 0 && waitpid(request->pid, &a.status, WNOHANG) == 0)
 		a.rc = -EAGAIN;
 	answer(&a, -1);
 }
 
-static void obey_orders(void)
+static void serve_requests(void)
 {
 	struct unix_packet_extras first = {.fds = {-1, -1}}, extras;
-	struct order order;
+	struct request request;
 
-	while (unix_packet_recv(HELPER_SOCKET, &order, sizeof(order), &extras) == sizeof(order)) {
-		switch (order.task) {
+	while (unix_packet_recv(HELPER_SOCKET, &request, sizeof(request), &extras) ==
+	       sizeof(request)) {
+		switch (request.task) {
 		case FIRST_FDS:
 			close_fds(first.fds);
 			first = extras;
 			continue;
-		case RUN: obey_run(&order, first.fds, extras.fds); break;
-		case KILL: obey_kill(&order); break;
-		case REAP: obey_reap(&order); break;
+		case RUN: serve_run(&request, first.fds, extras.fds); break;
+		case KILL: serve_kill(&request); break;
+		case REAP: serve_reap(&request); break;
 		}
 		close_fds(first.fds);
 		close_fds(extras.fds);
@@ -194,7 +196,7 @@ static void stop_helper(void)
 /* An answer that came too late: its process was started for nobody. */
 static void discard_answer(const struct answer *a, int pid_fd)
 {
-	const struct order reap = {.task = REAP, .pid = a->pid};
+	const struct request reap = {.task = REAP, .pid = a->pid};
 
 	if (pid_fd < 0)
 		return;
@@ -205,10 +207,10 @@ static void discard_answer(const struct answer *a, int pid_fd)
 }
 
 /*
- * Receives the answer to the order; *pid_fd becomes the descriptor that comes with it, or -1.
+ * Receives the answer to the request; *pid_fd becomes the descriptor that comes with it, or -1.
  * -EAGAIN: it does not come within ANSWER_MS.
  */
-static int await_answer(const struct order *order, struct answer *a, int *pid_fd)
+static int await_answer(const struct request *request, struct answer *a, int *pid_fd)
 {
 	struct pollfd pfd = {.fd = helper.socket, .events = POLLIN};
 	const uint64_t end = now_ns() + ANSWER_MS * NS_PER_MS;
@@ -225,7 +227,7 @@ static int await_answer(const struct order *order, struct answer *a, int *pid_fd
 			stop_helper();
 			return -EIO;
 		}
-		if (a->number == order->number) {
+		if (a->number == request->number) {
 			*pid_fd = extras.fds[0];
 			return a->rc;
 		}
@@ -241,7 +243,7 @@ int vhost_spawner_start(const char *const *uplinks, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (!strncmp(uplinks[i], VHOST, strlen(VHOST)))
-			return helper_start_unfiltered(&helper, "urxed-vhosts", obey_orders);
+			return helper_start_unfiltered(&helper, "urxed-vhosts", serve_requests);
 	return 0;
 }
 
@@ -254,20 +256,20 @@ int vhost_spawner_run(const char *text, const struct vhost_spawner_fds *fds, pid
 		      int *pid_fd)
 {
 	const int first[] = {fds->kick, fds->log}, second[] = {fds->memory, fds->wake};
-	struct order order = {.task = FIRST_FDS, .number = ++last_number};
+	struct request request = {.task = FIRST_FDS, .number = ++last_number};
 	struct answer a;
 	int rc;
 
 	if (helper.socket < 0)
 		return -EPERM;
-	rc = unix_packet_send(helper.socket, &order, sizeof(order), first, UNIX_PACKET_FDS);
-	order.task = RUN;
-	snprintf(order.text, sizeof(order.text), "%s", text);
+	rc = unix_packet_send(helper.socket, &request, sizeof(request), first, UNIX_PACKET_FDS);
+	request.task = RUN;
+	snprintf(request.text, sizeof(request.text), "%s", text);
 	if (!rc)
-		rc = unix_packet_send(helper.socket, &order, sizeof(order), second,
+		rc = unix_packet_send(helper.socket, &request, sizeof(request), second,
 				      UNIX_PACKET_FDS);
 	if (!rc)
-		rc = await_answer(&order, &a, pid_fd);
+		rc = await_answer(&request, &a, pid_fd);
 	if (!rc)
 		*pid = a.pid;
 	return rc;
@@ -275,21 +277,22 @@ int vhost_spawner_run(const char *text, const struct vhost_spawner_fds *fds, pid
 
 void vhost_spawner_kill(pid_t pid)
 {
-	const struct order order = {.task = KILL, .pid = pid};
+	const struct request request = {.task = KILL, .pid = pid};
 
 	if (helper.socket >= 0)
-		(void)unix_packet_send(helper.socket, &order, sizeof(order), NULL, 0);
+		(void)unix_packet_send(helper.socket, &request, sizeof(request), NULL, 0);
 }
 
 /* Without the helper, init is the parent of the process. */
 bool vhost_spawner_reap(pid_t pid, int *status)
 {
-	const struct order order = {.task = REAP, .number = ++last_number, .pid = pid};
+	const struct request request = {.task = REAP, .number = ++last_number, .pid = pid};
 	struct answer a = {.rc = 0};
 	int fd, rc = 0;
 
-	if (helper.socket >= 0 && !unix_packet_send(helper.socket, &order, sizeof(order), NULL, 0))
-		rc = await_answer(&order, &a, &fd);
+	if (helper.socket >= 0 &&
+	    !unix_packet_send(helper.socket, &request, sizeof(request), NULL, 0))
+		rc = await_answer(&request, &a, &fd);
 	*status = rc ? 0 : a.status;
 	return rc != -EAGAIN;
 }

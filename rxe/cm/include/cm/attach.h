@@ -14,8 +14,8 @@
  *
  * An event is fetched when the library receives its packet. Each command tells the daemon the last
  * fetched event; the command GET_EVENT does nothing else. Until then an event may be
- * - cancelled, because its ID or group is destroyed: the reply has the order of the event, whose
- *   packet the library skips.
+ * - cancelled, because its ID or group is destroyed: the reply has the sequence number of the
+ * event, whose packet the library skips.
  * - withdrawn, because it changes, or because too many events are cancelled: the library discards
  *   all packets that it has not received, and the daemon sends the events that remain again.
  *
@@ -88,7 +88,7 @@ struct cm_attach_hello {
 	uint32_t version;
 	uint32_t reserved;
 	uint64_t token;   /* from an earlier daemon's welcome; 0 = none */
-	uint64_t fetched; /* cm_attach_event.order of the last fetched event; 0 = none */
+	uint64_t fetched; /* cm_attach_event.sequence of the last fetched event; 0 = none */
 };
 
 struct cm_attach_welcome {
@@ -114,12 +114,12 @@ struct cm_attach_reply {
 	 * event socket of the device that had the ID. */
 	uint32_t withdrawn;
 	uint32_t n_cancelled;
-	uint64_t cancelled[CM_ATTACH_CANCELLED]; /* `order` of cancelled events */
+	uint64_t cancelled[CM_ATTACH_CANCELLED]; /* `sequence` of cancelled events */
 };
 
 struct cm_attach_event {
 	/* Sequence number of the event. The library skips a packet whose number it has fetched. */
-	uint64_t order;
+	uint64_t sequence;
 	uint32_t out;     /* bytes of struct rdma_ucm_event_resp that follow */
 	uint32_t cached;  /* bytes of cached replies that follow those */
 	uint32_t confirm; /* 1 = the daemon wants GET_EVENT at once when the event is fetched */
