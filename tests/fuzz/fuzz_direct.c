@@ -352,7 +352,7 @@ static void begin(void)
 		return;
 	require(!crc_select(crc_fastest()));
 	require(!vnic_loop_open(MTU, &w.loop) && !vnic_inbox_create(MTU, &w.inbox));
-	*(uint32_t *)((uint8_t *)w.loop->bars + VNIC_REG_DIRECT) = 1;
+	*(uint32_t *)((uint8_t *)w.loop->bars + VNIC_REG_BYPASS) = 1;
 	w.published = vnic_inbox_published(w.inbox);
 }
 

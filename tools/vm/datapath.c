@@ -78,7 +78,7 @@ static bool send_by_switch(struct datapath *f, const struct urxe_frame *frame)
 	if (!station_link_room(f->link))
 		return false;
 	if (frame->reference.length)
-		f->peers->counters[VNIC_DIRECT_LOST]++;
+		f->peers->counters[VNIC_BYPASS_LOST]++;
 	else
 		station_link_send(f->link, frame->data, frame->len);
 	return true;

@@ -51,9 +51,9 @@ static void log_counters(void)
 {
 	const struct urxe_counters *counters = urxe_dev_counters(port.dev);
 
-	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
+	for (int i = 0; i < VNIC_BYPASS_COUNT; i++)
 		if (port_counter(i))
-			log_info("%s: %" PRIu64, vnic_direct_counter_name(i), port_counter(i));
+			log_info("%s: %" PRIu64, vnic_bypass_counter_name(i), port_counter(i));
 	for (int i = 1; i < URXE_DROP_COUNT; i++)
 		if (counters->drop[i])
 			log_info("dropped for %s: %" PRIu64, urxe_drop_name((enum urxe_drop)i),

@@ -38,7 +38,7 @@ static uint64_t wall_ns(void)
 /*
  * The daemon captured before it asked, and frames of the rings may be older than that: the engine
  * takes them first. So each frame that it takes from the switch after its state was saved is in
- * the capture. The daemon also forbids the direct paths before it asks, so each frame that the
+ * the capture. The daemon also forbids to bypass the switch before it asks, so each frame that the
  * engine sends from now on crosses the switch.
  */
 static int save_and_record(void)
@@ -46,7 +46,7 @@ static int save_and_record(void)
 	const struct urxe_recorder recorder = {.write = write_recording};
 	int rc;
 
-	if (!port_connected() || vnic_driver_direct_allowed(port.nic))
+	if (!port_connected() || vnic_driver_bypass_allowed(port.nic))
 		return -ECANCELED;
 	engine_receive_last(clock_now());
 	rc = urxe_record_start(port.dev, clock_now(), &recorder);

@@ -17,7 +17,7 @@
 /* --- With the lock of the port */
 
 /* As tx.c routes frames, except while an inbox is full. */
-static bool is_direct(const struct urxe_qp_attr *attr)
+static bool reaches_inbox(const struct urxe_qp_attr *attr)
 {
 	return tx_peer(&port.tx, attr->path.dmac, attr->dest_qpn);
 }
@@ -53,10 +53,10 @@ static void copy_qp(struct state_qp *entry, const struct qp *of)
 	state_document_fill_qp(entry, qp);
 	entry->hca = urxe_qp_offloaded(qp);
 	entry->way_reason = port.hca.hca ? reason_text(of) : NULL;
-	entry->direct = is_direct(attr);
+	entry->inbox = reaches_inbox(attr);
 	entry->uplink = tx_by_uplink(&port.tx, attr->path.dmac);
 	copy_members(entry, of);
-	entry->memory = is_direct(attr) && state_document_copies(entry, qp);
+	entry->memory = reaches_inbox(attr) && state_document_copies(entry, qp);
 }
 
 static int copy_qps(struct state_document *state)
@@ -102,22 +102,22 @@ static int copy_mrs(struct state_document *state)
 }
 
 static void copy_counters(struct state_document *state,
-			  struct state_counter counters[VNIC_DIRECT_COUNT])
+			  struct state_counter counters[VNIC_BYPASS_COUNT])
 {
 	if (port.uplink)
-		tx_count(&port.tx, VNIC_DIRECT_UPLINK_MISSED, packet_group_read_drops(port.uplink));
+		tx_count(&port.tx, VNIC_BYPASS_UPLINK_MISSED, packet_group_read_drops(port.uplink));
 	state->engine_counters = *urxe_dev_counters(port.dev);
-	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
+	for (int i = 0; i < VNIC_BYPASS_COUNT; i++)
 		counters[i] = (struct state_counter){
-			vnic_direct_counter_name((enum vnic_direct_counter)i),
-			port_counter((enum vnic_direct_counter)i)};
+			vnic_bypass_counter_name((enum vnic_bypass_counter)i),
+			port_counter((enum vnic_bypass_counter)i)};
 	state->more_counters = counters;
-	state->n_counters = VNIC_DIRECT_COUNT;
+	state->n_counters = VNIC_BYPASS_COUNT;
 }
 
 void state_json_send(int socket)
 {
-	struct state_counter counters[VNIC_DIRECT_COUNT];
+	struct state_counter counters[VNIC_BYPASS_COUNT];
 	struct state_document state = {.socket = socket, .dead = port.dead};
 	bool complete;
 

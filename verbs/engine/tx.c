@@ -20,7 +20,7 @@ struct tx_route {
 	struct peer *peer;     /* NULL: no memory */
 	uint64_t stuck_since;  /* first time that it took no frame; 0: it takes frames */
 	uint64_t detour_until; /* frames go by the switch until then, */
-	enum vnic_direct_counter detour_reason; /* counter of these frames */
+	enum vnic_bypass_counter detour_reason; /* counter of these frames */
 };
 
 int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_group *const *uplink,
@@ -123,7 +123,7 @@ struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct tx_route *route = *route_entry(tx, qpn);
 
-	if (!leads_to(route, mac) || !vnic_driver_direct_allowed(tx->nic) ||
+	if (!leads_to(route, mac) || !vnic_driver_bypass_allowed(tx->nic) ||
 	    vnic_outbox_closed(route->outbox))
 		return NULL;
 	return route->peer;
@@ -192,8 +192,8 @@ static struct tx_route *route_for_slot(struct tx *tx, uint64_t now, uint32_t slo
 	/* No process has the QPN of multicast packets. */
 	if (!leads_to(route, tx->slots[slot].data))
 		return NULL;
-	if (!vnic_driver_direct_allowed(tx->nic)) {
-		tx_count(tx, VNIC_DIRECT_OFF, 1);
+	if (!vnic_driver_bypass_allowed(tx->nic)) {
+		tx_count(tx, VNIC_BYPASS_OFF, 1);
 		return NULL;
 	}
 	if (now < route->detour_until) {
@@ -240,7 +240,7 @@ static uint32_t reserve_stream_slots(struct tx *tx, uint64_t now, uint32_t n)
 	struct tx_route *route = tx->stream;
 
 	if (!route || (n > 1 && !tx->stream_large) || now < route->detour_until ||
-	    !vnic_driver_direct_allowed(tx->nic))
+	    !vnic_driver_bypass_allowed(tx->nic))
 		return 0;
 	return vnic_outbox_reserve(route->outbox, tx->stream_slots, n);
 }
@@ -301,7 +301,7 @@ static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct 
 		.n_pieces = frame->reference.n_pieces,
 		.process = VNIC_BLOCK(frame->reference.src_qpn),
 	};
-	tx_count(tx, VNIC_DIRECT_REFERRED, 1);
+	tx_count(tx, VNIC_BYPASS_REFERRED, 1);
 }
 
 /* Moves a frame for another receiver out of the stream's inbox. */
@@ -339,7 +339,7 @@ static uint32_t send_stream(struct tx *tx, struct urxe_frame *frames, uint32_t n
 	}
 	vnic_outbox_commit(tx->stream->outbox, tx->stream_slots, sent);
 	tx->n_stream_slots = 0;
-	tx_count(tx, VNIC_DIRECT_SENT, sent);
+	tx_count(tx, VNIC_BYPASS_SENT, sent);
 	if (sent)
 		tx->stream->stuck_since = 0;
 	return moved;
@@ -369,7 +369,7 @@ static void place_nic_frame(struct tx *tx)
 	struct vnic_frame *from = &tx->slots[tx->first++], *to;
 
 	if (tx->switch_stalled || from->reference.process) {
-		tx_count(tx, VNIC_DIRECT_LOST, 1);
+		tx_count(tx, VNIC_BYPASS_LOST, 1);
 		return;
 	}
 	if (tx->cut[tx->first - 1])
@@ -401,7 +401,7 @@ static bool detour_if_stalled(struct tx *tx, struct tx_route *route, uint64_t no
 	if (measure_duration(&route->stuck_since, now) >=
 	    (busy ? TX_INBOX_LOCKED_NS : TX_INBOX_FULL_NS)) {
 		route->detour_until = now + TX_DETOUR_NS;
-		route->detour_reason = busy ? VNIC_DIRECT_BUSY : VNIC_DIRECT_FULL;
+		route->detour_reason = busy ? VNIC_BYPASS_BUSY : VNIC_BYPASS_FULL;
 		return true;
 	}
 	tx->retry_at = now + TX_RETRY_NS;
@@ -427,9 +427,9 @@ static bool send_to_inbox(struct tx *tx, struct tx_route *route, uint64_t now)
 	enum vnic_outbox_status status;
 
 	sent = vnic_outbox_send(route->outbox, &tx->slots[tx->first], n, &status);
-	tx_count(tx, VNIC_DIRECT_SENT, sent);
+	tx_count(tx, VNIC_BYPASS_SENT, sent);
 	if (status == VNIC_OUTBOX_CLOSED) {
-		tx_count(tx, VNIC_DIRECT_CLOSED, 1);
+		tx_count(tx, VNIC_BYPASS_CLOSED, 1);
 		close_route(tx, process_of(tx, tx->qpns[tx->first]));
 		return true;
 	}
@@ -443,13 +443,13 @@ static bool send_to_inbox(struct tx *tx, struct tx_route *route, uint64_t now)
 
 bool tx_has_gso(const struct tx *tx)
 {
-	return *tx->uplink && packet_group_gso(*tx->uplink) && vnic_driver_direct_allowed(tx->nic);
+	return *tx->uplink && packet_group_gso(*tx->uplink) && vnic_driver_bypass_allowed(tx->nic);
 }
 
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6])
 {
 	return *tx->uplink && !tx->uplink_paused && !(mac[0] & 1) && !is_local(tx, mac) &&
-	       vnic_driver_direct_allowed(tx->nic);
+	       vnic_driver_bypass_allowed(tx->nic);
 }
 
 /* Frames whose inbox is stalled go by the switch. */
@@ -540,8 +540,8 @@ static void forget_ack(struct tx *tx)
 
 static void count_uplink(struct tx *tx, uint32_t sent, uint32_t lost)
 {
-	tx_count(tx, VNIC_DIRECT_UPLINK_SENT, sent);
-	tx_count(tx, VNIC_DIRECT_UPLINK_LOST, lost);
+	tx_count(tx, VNIC_BYPASS_UPLINK_SENT, sent);
+	tx_count(tx, VNIC_BYPASS_UPLINK_LOST, lost);
 }
 
 bool tx_keep_ack(struct tx *tx, const struct urxe_frame *frame)

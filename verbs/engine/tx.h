@@ -72,7 +72,7 @@ struct tx {
 	uint16_t mtu;
 	uint32_t process; /* number of this process (VNIC_BLOCK) */
 	uint64_t now;     /* of the last tx_reserve */
-	uint64_t counters[VNIC_DIRECT_COUNT];
+	uint64_t counters[VNIC_BYPASS_COUNT];
 	/* Buffers that were reserved together; from `first` to `count` frames wait in them. */
 	struct vnic_frame slots[TX_BURST];
 	uint32_t qpns[TX_BURST];  /* of their destinations */
@@ -189,7 +189,7 @@ bool tx_convert_received(const struct tx *tx, const struct vnic_frame *buffer, b
 /* Time of the next tx_flush; URXE_NEVER: no frame waits. */
 uint64_t tx_deadline(const struct tx *tx);
 
-static inline void tx_count(struct tx *tx, enum vnic_direct_counter counter, uint32_t n)
+static inline void tx_count(struct tx *tx, enum vnic_bypass_counter counter, uint32_t n)
 {
 	tx->counters[counter] += n;
 }

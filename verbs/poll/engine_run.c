@@ -90,11 +90,11 @@ static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_
 	port_polling.heard_at = now;
 	for (uint32_t i = 0; i < n; i++) {
 		if (!tx_convert_received(&port.tx, &buffers[i], inbox, &frames[count])) {
-			tx_count(&port.tx, VNIC_DIRECT_UNREACHED, 1);
+			tx_count(&port.tx, VNIC_BYPASS_UNREACHED, 1);
 			continue;
 		}
 		if (frames[count].reference.length)
-			tx_count(&port.tx, VNIC_DIRECT_PULLED, 1);
+			tx_count(&port.tx, VNIC_BYPASS_PULLED, 1);
 		count++;
 	}
 	run_input(now, frames, count);
@@ -115,7 +115,7 @@ static void abandon_inbox(void)
 {
 	log_warning("a peer has written to the inbox of this process against its protocol: all "
 		    "frames come by the switch now");
-	tx_count(&port.tx, VNIC_DIRECT_BROKEN, 1);
+	tx_count(&port.tx, VNIC_BYPASS_BROKEN, 1);
 	port.inbox_broken = true;
 }
 
@@ -129,7 +129,7 @@ static uint32_t receive_from_inbox(uint64_t now)
 	n = vnic_inbox_rx(port.inbox, buffers, BURST);
 	input_frames(now, buffers, n, true);
 	vnic_inbox_rx_release(port.inbox, n);
-	tx_count(&port.tx, VNIC_DIRECT_RECEIVED, n);
+	tx_count(&port.tx, VNIC_BYPASS_RECEIVED, n);
 	if (vnic_inbox_broken(port.inbox) && !port.inbox_broken)
 		abandon_inbox();
 	return n;
@@ -152,7 +152,7 @@ static uint32_t receive_from_uplink(uint64_t now)
 		receiving_member_note(frames, n, packet_group_rx_member(port.uplink));
 	run_input(now, frames, n);
 	packet_group_release(port.uplink);
-	tx_count(&port.tx, VNIC_DIRECT_UPLINK_RECEIVED, n);
+	tx_count(&port.tx, VNIC_BYPASS_UPLINK_RECEIVED, n);
 	return n;
 }
 

@@ -14,12 +14,12 @@ pthread_mutex_t port_lease_lock = PTHREAD_MUTEX_INITIALIZER;
 __thread bool port_inside __attribute__((tls_model("initial-exec")));
 void (*port_unlock_orphaned)(void);
 
-uint64_t port_counter(enum vnic_direct_counter counter)
+uint64_t port_counter(enum vnic_bypass_counter counter)
 {
 	switch (counter) {
-	case VNIC_DIRECT_LOCK_WAITS: return port.lock.waits;
-	case VNIC_DIRECT_LOCK_WAIT_US: return port.lock.waited_ns / 1000;
-	case VNIC_DIRECT_PAGE_FAULTS: return port.page_faults;
+	case VNIC_BYPASS_LOCK_WAITS: return port.lock.waits;
+	case VNIC_BYPASS_LOCK_WAIT_US: return port.lock.waited_ns / 1000;
+	case VNIC_BYPASS_PAGE_FAULTS: return port.page_faults;
 	default: return port.tx.counters[counter];
 	}
 }

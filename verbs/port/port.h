@@ -85,7 +85,7 @@ struct port {
 	struct mr_list released_mrs; /* whose memory peers may still copy to or from */
 	uint64_t registrations;      /* memory registrations so far */
 	uint32_t on_demand_mrs;      /* regions with URXE_ACCESS_ON_DEMAND */
-	uint64_t page_faults;        /* VNIC_DIRECT_PAGE_FAULTS */
+	uint64_t page_faults;        /* VNIC_BYPASS_PAGE_FAULTS */
 };
 extern struct port port;
 
@@ -146,7 +146,7 @@ extern struct peers port_peers;
 void port_init_peers(void);
 
 /* Counters of the process, as `urxe show counter` prints them. */
-uint64_t port_counter(enum vnic_direct_counter counter);
+uint64_t port_counter(enum vnic_bypass_counter counter);
 
 /* Whether the port has a daemon. */
 static inline bool port_connected(void)
@@ -168,7 +168,7 @@ static inline void port_update_multicast(void)
 	vnic_driver_set_multicast(port.nic, urxe_mcast_heard(port.dev));
 }
 
-/* Without the lock: whether an entry of the GID table is in use. */
+/* Needs no port.lock: whether an entry of the GID table is in use. */
 bool port_gid_valid(uint32_t index);
 /* The device's node GUID (vnic_node_guid), in network byte order. */
 void port_guid(uint8_t guid[8]);

@@ -92,7 +92,7 @@ static void write_qp(struct json_text *j, const struct state_qp *qp)
 	json_put_number(j, "rnr_retries", qp->load.rnr_retries);
 	json_put_number(j, "timeout", qp->attr.timeout);
 	json_put_number(j, "rate_limit", qp->attr.rate_limit);
-	json_put_bool(j, "direct", qp->direct);
+	json_put_bool(j, "direct", qp->inbox);
 	json_put_bool(j, "memory", qp->memory);
 	json_put_bool(j, "uplink", qp->uplink);
 	if (qp->sends_by)

@@ -48,7 +48,7 @@ struct state_qp {
 	struct urxe_qp_init init;
 	struct urxe_qp_load load;
 	struct urxe_counters counters;
-	bool direct;
+	bool inbox; /* as `direct` above */
 	bool memory;
 	bool uplink; /* frames to other hosts go by the direct uplink */
 	/* 1 + the number of the direct uplink's socket; 0: none, or unknown */
@@ -84,7 +84,7 @@ void state_document_begin(int socket);
  */
 void state_document_send(const struct state_document *state, bool complete);
 
-/* Fills in all members but direct, memory, uplink, sends_by, receives_by, hca and way_reason. */
+/* Fills in all members but inbox, memory, uplink, sends_by, receives_by, hca and way_reason. */
 void state_document_fill_qp(struct state_qp *entry, const struct urxe_qp *qp);
 /* Whether requests of the queue pair, of which `entry` is filled in, were copied, and the engine
  * would have the next one copied, if the peer's memory can be reached. */

@@ -238,7 +238,7 @@ static int send_welcome(struct vnic_server_client *client,
 			memcpy(client->qp_mac, welcome->mac, sizeof(client->qp_mac));
 		client->mtu = welcome->mtu;
 		client->process = VNIC_BLOCK(welcome->qpn_first);
-		vnic_server_set_direct(client, true);
+		vnic_server_allow_bypass(client, true);
 		fds[VNIC_FD_DOORBELL] = client->doorbell;
 		ret = send_answer(client, welcome, sizeof(*welcome), fds, VNIC_FDS);
 	}
@@ -564,10 +564,10 @@ uint32_t vnic_server_process(const struct vnic_server_client *client)
 	return client->process;
 }
 
-void vnic_server_set_direct(struct vnic_server_client *client, bool on)
+void vnic_server_allow_bypass(struct vnic_server_client *client, bool on)
 {
 	if (client->bars)
-		vnic_store(vnic_reg(client->bars, VNIC_REG_DIRECT), on);
+		vnic_store(vnic_reg(client->bars, VNIC_REG_BYPASS), on);
 }
 
 uint32_t vnic_server_inbox_holder(const struct vnic_server_client *client)

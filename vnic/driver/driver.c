@@ -244,9 +244,9 @@ bool vnic_driver_record(struct vnic_driver *drv, int *ring)
 	return ops->record && ops->record(drv->transport, ring);
 }
 
-bool vnic_driver_direct_allowed(const struct vnic_driver *drv)
+bool vnic_driver_bypass_allowed(const struct vnic_driver *drv)
 {
-	return vnic_load(vnic_reg(drv->transport->bar0, VNIC_REG_DIRECT));
+	return vnic_load(vnic_reg(drv->transport->bar0, VNIC_REG_BYPASS));
 }
 
 void vnic_driver_set_last_frame(struct vnic_driver *drv, const uint8_t *data, uint32_t len)

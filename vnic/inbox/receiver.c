@@ -39,12 +39,12 @@ struct vnic_inbox {
 	bool broken;
 };
 
-const char *vnic_direct_counter_name(enum vnic_direct_counter counter)
+const char *vnic_bypass_counter_name(enum vnic_bypass_counter counter)
 {
-#define NAME(id, name, text) [VNIC_DIRECT_##id] = name,
-	static const char *const names[] = {VNIC_DIRECT_LIST(NAME)};
+#define NAME(id, name, text) [VNIC_BYPASS_##id] = name,
+	static const char *const names[] = {VNIC_BYPASS_LIST(NAME)};
 #undef NAME
-	return counter < VNIC_DIRECT_COUNT ? names[counter] : "unknown";
+	return counter < VNIC_BYPASS_COUNT ? names[counter] : "unknown";
 }
 
 /* Release: the receiver's reads of slots end before a sender may write to them again. */

@@ -226,7 +226,7 @@ struct urxe_frame {
 	bool continues;
 	bool acknowledges; /* only an ACK, no NAK and no response with data; set by urxe_output */
 	bool without_icrc; /* for urxe_input: the ICRC's bytes are undefined and not read */
-	bool from_wire;    /* for urxe_input: it came from another host, on a way that checks no
+	bool from_wire;    /* for urxe_input: it came from another host, on a path that checks no
 			      source addresses */
 	struct urxe_reference reference;
 };

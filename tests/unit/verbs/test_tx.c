@@ -52,7 +52,7 @@ struct fixture {
 
 static void allow(struct vnic_loop *loop, bool on)
 {
-	*(uint32_t *)((uint8_t *)loop->bars + VNIC_REG_DIRECT) = on;
+	*(uint32_t *)((uint8_t *)loop->bars + VNIC_REG_BYPASS) = on;
 }
 
 static void dup_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
@@ -158,7 +158,7 @@ static uint32_t by_switch(struct fixture *f)
 	return n;
 }
 
-static uint64_t counted(const struct fixture *f, enum vnic_direct_counter counter)
+static uint64_t counted(const struct fixture *f, enum vnic_bypass_counter counter)
 {
 	return f->tx.counters[counter];
 }
@@ -174,7 +174,7 @@ static void test_each_its_way(void **state)
 	assert_memory_equal(f->seen, ((uint8_t[]){0, 3, 5}), 3);
 	assert_int_equal(by_switch(f), 3);
 	assert_memory_equal(f->seen, ((uint8_t[]){1, 2, 4}), 3);
-	assert_int_equal(counted(f, VNIC_DIRECT_SENT), 3);
+	assert_int_equal(counted(f, VNIC_BYPASS_SENT), 3);
 	assert_int_equal(tx_deadline(&f->tx), URXE_NEVER);
 }
 
@@ -211,7 +211,7 @@ static void test_frames_wait_behind_a_full_inbox(void **state)
 		assert_int_equal(by_inbox(f, 1), 1);
 	assert_int_equal(by_inbox(f, 8), 3);
 	assert_memory_equal(f->seen, ((uint8_t[]){0, 2, 3}), 3);
-	assert_int_equal(counted(f, VNIC_DIRECT_FULL), 0);
+	assert_int_equal(counted(f, VNIC_BYPASS_FULL), 0);
 }
 
 static void test_stalled_inbox_falls_back_to_the_switch(void **state)
@@ -225,7 +225,7 @@ static void test_stalled_inbox_falls_back_to_the_switch(void **state)
 	assert_int_equal(by_switch(f), 0);
 	assert_true(tx_flush(&f->tx, now));
 	assert_int_equal(by_switch(f), 2);
-	assert_int_equal(counted(f, VNIC_DIRECT_FULL), 2);
+	assert_int_equal(counted(f, VNIC_BYPASS_FULL), 2);
 	/*
 	 * The inbox has room again, and frames for the inbox and for the switch stay in their
 	 * order.
@@ -235,7 +235,7 @@ static void test_stalled_inbox_falls_back_to_the_switch(void **state)
 	assert_int_equal(by_switch(f), 1);
 	assert_true(send_n(f, now + TX_DETOUR_NS, 1));
 	assert_int_equal(by_switch(f), 0);
-	assert_int_equal(counted(f, VNIC_DIRECT_FULL), 3);
+	assert_int_equal(counted(f, VNIC_BYPASS_FULL), 3);
 	/* The inbox took one frame: the time limit starts again. */
 	now += TX_DETOUR_NS;
 	assert_false(send_n(f, now, 8));
@@ -282,7 +282,7 @@ static void test_locked_inbox_lets_frames_wait(void **state)
 	assert_false(tx_flush(&f->tx, T0 + TX_INBOX_LOCKED_NS - 1));
 	assert_true(tx_flush(&f->tx, T0 + TX_INBOX_LOCKED_NS));
 	assert_int_equal(by_switch(f), 3);
-	assert_int_equal(counted(f, VNIC_DIRECT_BUSY), 3);
+	assert_int_equal(counted(f, VNIC_BYPASS_BUSY), 3);
 	*lock = 0;
 	assert_true(send_n(f, T0 + TX_INBOX_LOCKED_NS + TX_DETOUR_NS, 3));
 	assert_int_equal(by_inbox(f, 8), 3);
@@ -300,7 +300,7 @@ static void test_closed_inbox_falls_back_to_the_switch(void **state)
 	assert_false(tx_has_inbox(&f->tx, our_mac, PEER));
 	assert_true(send_n(f, T0, 3));
 	assert_int_equal(by_switch(f), 3);
-	assert_int_equal(counted(f, VNIC_DIRECT_CLOSED), 1);
+	assert_int_equal(counted(f, VNIC_BYPASS_CLOSED), 1);
 	assert_false(tx_has_inbox(&f->tx, our_mac, PEER));
 	/* Its successor. */
 	assert_int_equal(vnic_inbox_create(MTU, &f->inbox), 0);
@@ -316,7 +316,7 @@ static void test_capture_forbids_inboxes(void **state)
 	allow(f->loop, false);
 	assert_true(send_n(f, T0, 2));
 	assert_int_equal(by_switch(f), 2);
-	assert_int_equal(counted(f, VNIC_DIRECT_OFF), 2);
+	assert_int_equal(counted(f, VNIC_BYPASS_OFF), 2);
 	allow(f->loop, true);
 	assert_true(send_n(f, T0, 2));
 	assert_int_equal(by_inbox(f, 8), 2);
@@ -338,11 +338,11 @@ static void test_new_nic_drops_waiting_frames(void **state)
 	tx_set_nic(&f->tx, f->loop->driver);
 	vnic_loop_close(old);
 	assert_int_equal(tx_deadline(&f->tx), URXE_NEVER);
-	assert_int_equal(counted(f, VNIC_DIRECT_SENT), VNIC_INBOX_FRAMES);
+	assert_int_equal(counted(f, VNIC_BYPASS_SENT), VNIC_INBOX_FRAMES);
 	assert_int_equal(by_inbox(f, 2), 2);
 	assert_true(send_n(f, T0, 2));
 	assert_int_equal(by_switch(f), 0);
-	assert_int_equal(counted(f, VNIC_DIRECT_SENT), VNIC_INBOX_FRAMES + 2);
+	assert_int_equal(counted(f, VNIC_BYPASS_SENT), VNIC_INBOX_FRAMES + 2);
 }
 
 /* Sends until the NIC has no buffer. */
@@ -373,13 +373,13 @@ static void test_stalled_switch_does_not_stop_inboxes(void **state)
 	assert_true(send_to(f, now, macs, qpns, 4));
 	assert_int_equal(by_inbox(f, 8), 2);
 	assert_memory_equal(f->seen, ((uint8_t[]){0, 3}), 2);
-	assert_int_equal(counted(f, VNIC_DIRECT_LOST), 2);
+	assert_int_equal(counted(f, VNIC_BYPASS_LOST), 2);
 	/* It wakes up. */
 	while (by_switch(f))
 		;
 	assert_true(send_to(f, now, macs, qpns, 4));
 	assert_int_equal(by_switch(f), 2);
-	assert_int_equal(counted(f, VNIC_DIRECT_LOST), 2);
+	assert_int_equal(counted(f, VNIC_BYPASS_LOST), 2);
 	/* The limit is 100 ms again. */
 	fill_switch(f, now);
 	assert_int_equal(tx_reserve(&f->tx, now + TX_SWITCH_FULL_NS - 1, frames, 4), 0);
@@ -473,7 +473,7 @@ static void test_stream_keeps_other_destinations_in_order(void **state)
 	assert_memory_equal(f->seen, ((uint8_t[]){0, 1, 5}), 3);
 	assert_int_equal(by_switch(f), 3);
 	assert_memory_equal(f->seen, ((uint8_t[]){2, 3, 4}), 3);
-	assert_int_equal(counted(f, VNIC_DIRECT_SENT), 5);
+	assert_int_equal(counted(f, VNIC_BYPASS_SENT), 5);
 }
 
 /* The burst takes as many buffers as there are; further frames wait like other frames. */
@@ -515,7 +515,7 @@ static void test_closed_inbox_ends_a_stream(void **state)
 	vnic_inbox_destroy(f->inbox);
 	assert_true(send_n(f, T0, 2));
 	assert_int_equal(by_switch(f), 2);
-	assert_int_equal(counted(f, VNIC_DIRECT_CLOSED), 1);
+	assert_int_equal(counted(f, VNIC_BYPASS_CLOSED), 1);
 	assert_int_equal(vnic_inbox_create(MTU, &f->inbox), 0);
 	meet(f);
 	assert_false(ahead(f));
@@ -669,7 +669,7 @@ static void test_references_arrive_with_their_frame(void **state)
 		assert_int_equal(f->tx.stream != NULL, true);
 		expect_reference(f, OURS + 2);
 	}
-	assert_int_equal(f->tx.counters[VNIC_DIRECT_REFERRED], 3);
+	assert_int_equal(f->tx.counters[VNIC_BYPASS_REFERRED], 3);
 	/* The receiver may know this process by a later block only. */
 	assert_true(send_reference(f, T0, MORE + 1));
 	expect_reference(f, MORE + 1);
@@ -683,7 +683,7 @@ static void test_reference_by_switch(void **state)
 	allow(f->loop, false);
 	assert_true(send_reference(f, T0, OURS));
 	assert_int_equal(by_switch(f), 1);
-	assert_int_equal(f->tx.counters[VNIC_DIRECT_LOST], 1);
+	assert_int_equal(f->tx.counters[VNIC_BYPASS_LOST], 1);
 	/* This process refuses copies. */
 	allow(f->loop, true);
 	assert_false(tx_may_reference(&f->tx, our_mac, PEER));
@@ -862,7 +862,7 @@ static void test_end_of_a_machine(void **state)
 	f->inbox = NULL;
 	assert_true(tx_flush(&f->tx, T0 + TX_RETRY_NS));
 	expect_crafted_by_switch(f, other_mac, 1);
-	assert_int_equal(counted(f, VNIC_DIRECT_CLOSED), 1);
+	assert_int_equal(counted(f, VNIC_BYPASS_CLOSED), 1);
 }
 
 /* Sends two frames to the host's MAC or a machine's; the second references pieces. */

@@ -222,7 +222,7 @@ const char *state_counter_meaning(const char *name)
 		const char *name, *text;
 	} others[] = {
 #define ROW(id, name, text) {name, text},
-		VNIC_DIRECT_LIST(ROW) PVRDMA_COUNTER_LIST(ROW)
+		VNIC_BYPASS_LIST(ROW) PVRDMA_COUNTER_LIST(ROW)
 #undef ROW
 	};
 	int i;
@@ -233,7 +233,7 @@ const char *state_counter_meaning(const char *name)
 	for (i = 0; i < URXE_EVENT_COUNT; i++)
 		if (!strcmp(name, urxe_event_name((enum urxe_event)i)))
 			return urxe_event_text((enum urxe_event)i);
-	for (i = 0; i < VNIC_DIRECT_COUNT + PVRDMA_COUNTERS; i++)
+	for (i = 0; i < VNIC_BYPASS_COUNT + PVRDMA_COUNTERS; i++)
 		if (!strcmp(name, others[i].name))
 			return others[i].text;
 	return NULL;

@@ -189,11 +189,11 @@ uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, 
 	return 0;
 }
 
-void lease_store_set_direct(struct lease_store *r, uint32_t qpn, bool direct)
+void lease_store_set_direct_uplink(struct lease_store *r, uint32_t qpn, bool direct_uplink)
 {
-	if (r->entries[qpn >> LEASE_SHIFT].direct == direct)
+	if (r->entries[qpn >> LEASE_SHIFT].direct_uplink == direct_uplink)
 		return;
-	r->entries[qpn >> LEASE_SHIFT].direct = direct;
+	r->entries[qpn >> LEASE_SHIFT].direct_uplink = direct_uplink;
 	write_lease_entry(r, qpn >> LEASE_SHIFT);
 }
 

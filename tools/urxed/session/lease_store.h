@@ -25,10 +25,10 @@
 #define LEASE_STORE_NAME "urxed.leases"
 
 struct lease_store_entry {
-	uint64_t token;  /* 0 = the block is not leased */
-	uint64_t start;  /* process_identity(); 0 = unknown */
-	int32_t pid;     /* 0 = unknown: the process lives in another PID namespace */
-	uint32_t direct; /* 1 = the process has a packet socket on the direct uplink */
+	uint64_t token;         /* 0 = the block is not leased */
+	uint64_t start;         /* process_identity(); 0 = unknown */
+	int32_t pid;            /* 0 = unknown: the process lives in another PID namespace */
+	uint32_t direct_uplink; /* 1 = the process has a packet socket on the direct uplink */
 };
 
 struct lease_store_address {
@@ -68,7 +68,7 @@ uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, 
  * Stores whether the process of the block that begins with qpn has a packet socket on the direct
  * uplink.
  */
-void lease_store_set_direct(struct lease_store *r, uint32_t qpn, bool direct);
+void lease_store_set_direct_uplink(struct lease_store *r, uint32_t qpn, bool direct_uplink);
 void lease_store_remove(struct lease_store *r, uint32_t qpn);
 
 /* Does a process have blocks that it may still claim? */

@@ -115,14 +115,14 @@ void sessions_send_port(struct sessions *sessions)
 			send_port(sessions, s);
 }
 
-void sessions_set_direct(struct sessions *sessions, bool on)
+void sessions_allow_bypass(struct sessions *sessions, bool on)
 {
 	struct session *s;
 
 	sessions->indirect = !on;
 	for (s = sessions->list; s; s = s->next)
 		if (s->port.dev)
-			vnic_server_set_direct(s->conn, on);
+			vnic_server_allow_bypass(s->conn, on);
 	sessions_update_uplink(sessions);
 }
 
@@ -397,7 +397,7 @@ static int attach_nic(struct sessions *sessions, struct session *s)
 
 	s->port.dev = vnic_server_device(s->conn);
 	if (sessions->indirect)
-		vnic_server_set_direct(s->conn, false);
+		vnic_server_allow_bypass(s->conn, false);
 	if (epoll_ctl(sessions->epoll_fd, EPOLL_CTL_ADD, vnic_server_doorbell_fd(s->conn), &ev))
 		return -errno;
 	log_ratelimited(&sessions->log, sessions->now, "process %d attached",

@@ -112,7 +112,7 @@ void sessions_send_port(struct sessions *sessions);
  * Allows or forbids frames between processes that bypass the switch, for all present and future
  * sessions.
  */
-void sessions_set_direct(struct sessions *sessions, bool on);
+void sessions_allow_bypass(struct sessions *sessions, bool on);
 /* Gives sessions their inboxes from an earlier daemon that fd_guard.h has checked meanwhile. */
 void sessions_take_inboxes(struct sessions *sessions);
 /* The switch calls it to introduce two processes, which may then exchange frames directly. */

@@ -57,7 +57,7 @@ static bool is_direct_block(const struct sessions *sessions, uint32_t block)
 
 	if (s && s->has_uplink_socket)
 		return hears_uplink(sessions, s);
-	return sessions->lease_store->entries[block].direct &&
+	return sessions->lease_store->entries[block].direct_uplink &&
 	       (s ? !s->uplink_asked : sessions->lease_store->claimable[block]);
 }
 
@@ -236,7 +236,7 @@ bool sessions_have_sockets(const struct sessions *sessions)
 void session_add_uplink_block(struct sessions *sessions, const struct session *s, uint32_t qpn)
 {
 	if (has_uplink(sessions, s))
-		lease_store_set_direct(sessions->lease_store, qpn, true);
+		lease_store_set_direct_uplink(sessions->lease_store, qpn, true);
 	sessions_update_uplink(sessions);
 }
 
@@ -272,11 +272,13 @@ static int check_request(const struct sessions *sessions, const struct session *
 	return has_room(sessions, s) ? 0 : -ENOSPC;
 }
 
-static void store_direct_blocks(struct sessions *sessions, const struct session *s, bool direct)
+static void store_direct_blocks(struct sessions *sessions, const struct session *s,
+				bool direct_uplink)
 {
 	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
 		if (sessions->sw->leases.owner[block] == &s->port)
-			lease_store_set_direct(sessions->lease_store, block << LEASE_SHIFT, direct);
+			lease_store_set_direct_uplink(sessions->lease_store, block << LEASE_SHIFT,
+						      direct_uplink);
 }
 
 /* The process has no socket, or cannot use it: the switch receives its packets. */

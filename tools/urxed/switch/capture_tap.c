@@ -82,7 +82,7 @@ static void set_tap(struct capture_taps *all, bool on)
 {
 	all->sessions->sw->tap = on ? tap_frame : NULL;
 	all->sessions->sw->tap_ctx = all;
-	sessions_set_direct(all->sessions, !on);
+	sessions_allow_bypass(all->sessions, !on);
 }
 
 static uid_t user_of(int socket)

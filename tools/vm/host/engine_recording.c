@@ -80,7 +80,7 @@ static int start(struct engine_recording *r, uint64_t now, struct urxe_dev *engi
 		.arg = r, .write = write_recording, .whole_frames = true};
 	int rc;
 
-	if (!nic || vnic_driver_direct_allowed(nic))
+	if (!nic || vnic_driver_bypass_allowed(nic))
 		return -ECANCELED;
 	rc = urxe_record_start(engine, now, &recorder);
 	urxe_direct_publish(engine);
@@ -94,7 +94,7 @@ uint64_t engine_recording_tick(struct engine_recording *r, uint64_t now, struct 
 	int rc;
 
 	/* The capture has ended with its daemon; peers may copy again. */
-	if (r->answered && !(nic && !vnic_driver_direct_allowed(nic)))
+	if (r->answered && !(nic && !vnic_driver_bypass_allowed(nic)))
 		engine_recording_close(r, dev);
 	if (!r->ring.ring || r->answered)
 		return UINT64_MAX;

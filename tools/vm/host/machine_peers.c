@@ -33,7 +33,7 @@ bool machine_peers_has(const struct machine_peers *p, const uint8_t mac[6], uint
 {
 	const struct vnic_driver *nic = p->session->nic;
 
-	return nic && vnic_driver_direct_allowed(nic) && machine_peers_knows(p, mac, qpn);
+	return nic && vnic_driver_bypass_allowed(nic) && machine_peers_knows(p, mac, qpn);
 }
 
 static struct peer *find_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
@@ -173,7 +173,7 @@ bool machine_peers_may_reference(struct machine_peers *p, const uint8_t mac[6], 
 
 /* --- Frames to inboxes */
 
-static void count(struct machine_peers *p, enum vnic_direct_counter counter, uint32_t n)
+static void count(struct machine_peers *p, enum vnic_bypass_counter counter, uint32_t n)
 {
 	p->counters[counter] += n;
 }
@@ -201,8 +201,8 @@ static void count_by_switch(struct machine_peers *p, const struct urxe_frame *fr
 	if (!machine_peers_knows(p, frame->data, frame->dest_qpn))
 		return;
 	count(p,
-	      machine_peers_has(p, frame->data, frame->dest_qpn) ? VNIC_DIRECT_FULL
-								 : VNIC_DIRECT_OFF,
+	      machine_peers_has(p, frame->data, frame->dest_qpn) ? VNIC_BYPASS_FULL
+								 : VNIC_BYPASS_OFF,
 	      1);
 }
 
@@ -229,8 +229,8 @@ uint32_t machine_peers_send(struct machine_peers *p, uint64_t now, const struct 
 	while (row < n && route_of(p, now, &frames[row]) == route)
 		row++;
 	sent = peer_route_send(route, now, frames, row);
-	count(p, VNIC_DIRECT_SENT, sent);
-	count(p, VNIC_DIRECT_REFERRED, count_references(frames, sent));
+	count(p, VNIC_BYPASS_SENT, sent);
+	count(p, VNIC_BYPASS_REFERRED, count_references(frames, sent));
 	*waits = sent < row && peer_route_is_open(route, now);
 	return sent;
 }
@@ -266,9 +266,9 @@ uint32_t machine_peers_receive(struct machine_peers *p, struct urxe_frame *frame
 			  : 0;
 	for (uint32_t i = 0; i < *taken; i++)
 		n += convert_frame(p, &buffers[i], &frames[n]);
-	count(p, VNIC_DIRECT_RECEIVED, *taken);
-	count(p, VNIC_DIRECT_PULLED, count_references(frames, n));
-	count(p, VNIC_DIRECT_UNREACHED, *taken - n);
+	count(p, VNIC_BYPASS_RECEIVED, *taken);
+	count(p, VNIC_BYPASS_PULLED, count_references(frames, n));
+	count(p, VNIC_BYPASS_UNREACHED, *taken - n);
 	return n;
 }
 
@@ -277,8 +277,8 @@ void machine_peers_release(struct machine_peers *p, uint32_t taken)
 	if (taken)
 		vnic_inbox_rx_release(p->inbox, taken);
 	if (p->inbox && !p->ended && vnic_inbox_broken(p->inbox) &&
-	    !p->counters[VNIC_DIRECT_BROKEN]) {
-		count(p, VNIC_DIRECT_BROKEN, 1);
+	    !p->counters[VNIC_BYPASS_BROKEN]) {
+		count(p, VNIC_BYPASS_BROKEN, 1);
 		log_line("a process has spoilt the machine's inbox: packets go by the switch");
 	}
 }

@@ -26,7 +26,7 @@ struct machine_peers {
 	struct urxe_direct_ops direct;          /* of the engine, with &peers as their context */
 	struct urxe_direct_table *table;        /* of the engine; NULL = no copies */
 	struct peer_route *routes[VNIC_BLOCKS]; /* by VNIC_BLOCK of the peer's QPN */
-	uint64_t counters[VNIC_DIRECT_COUNT];
+	uint64_t counters[VNIC_BYPASS_COUNT];
 };
 
 /*

@@ -28,7 +28,7 @@ static uint32_t count_mrs(const struct pvrdma *dev)
 }
 
 /* Packets between queue pairs of the machine stay within the device. */
-static bool is_direct(const struct machine_peers *peers, const struct urxe_qp_attr *attr)
+static bool reaches_inbox(const struct machine_peers *peers, const struct urxe_qp_attr *attr)
 {
 	return !memcmp(attr->path.dmac, peers->session->mac, sizeof(peers->session->mac)) ||
 	       machine_peers_has(peers, attr->path.dmac, attr->dest_qpn);
@@ -40,7 +40,7 @@ static void copy_qp(const struct machine_peers *peers, const struct machine_hca 
 	state_document_fill_qp(entry, qp);
 	entry->hca = urxe_qp_offloaded(qp);
 	entry->way_reason = machine_hca_reason(hca, qp);
-	entry->direct = is_direct(peers, &entry->attr);
+	entry->inbox = reaches_inbox(peers, &entry->attr);
 	entry->memory = state_document_copies(entry, qp) &&
 			machine_peers_has(peers, entry->attr.path.dmac, entry->attr.dest_qpn);
 }
@@ -66,11 +66,11 @@ static bool copy_objects(const struct pvrdma *dev, const struct machine_peers *p
 void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers,
 		   const struct machine_hca *hca, const char *name, int socket)
 {
-	struct state_counter counters[PVRDMA_COUNTERS + VNIC_DIRECT_COUNT];
+	struct state_counter counters[PVRDMA_COUNTERS + VNIC_BYPASS_COUNT];
 	struct state_document state = {.socket = socket,
 				       .engine_counters = *pvrdma_engine_counters(dev),
 				       .more_counters = counters,
-				       .n_counters = PVRDMA_COUNTERS + VNIC_DIRECT_COUNT};
+				       .n_counters = PVRDMA_COUNTERS + VNIC_BYPASS_COUNT};
 	bool complete;
 
 	state_document_begin(socket);
@@ -78,9 +78,9 @@ void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers,
 	for (int i = 0; i < PVRDMA_COUNTERS; i++)
 		counters[i] = (struct state_counter){pvrdma_counter_name((enum pvrdma_counter)i),
 						     pvrdma_counters(dev)[i]};
-	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
+	for (int i = 0; i < VNIC_BYPASS_COUNT; i++)
 		counters[PVRDMA_COUNTERS + i] = (struct state_counter){
-			vnic_direct_counter_name((enum vnic_direct_counter)i), peers->counters[i]};
+			vnic_bypass_counter_name((enum vnic_bypass_counter)i), peers->counters[i]};
 	complete = copy_objects(dev, peers, hca, &state);
 	state_document_send(&state, complete);
 	free(state.qps);

@@ -213,7 +213,7 @@ bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VN
  */
 bool vnic_driver_record(struct vnic_driver *drv, int *ring);
 /* Whether the daemon permits frames to bypass it; read it for each burst. */
-bool vnic_driver_direct_allowed(const struct vnic_driver *drv);
+bool vnic_driver_bypass_allowed(const struct vnic_driver *drv);
 
 /*
  * Stores a copy of a frame of at most VNIC_LAST_FRAME_MAX bytes for the daemon: if this process

@@ -37,7 +37,7 @@ enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, V
 #define VNIC_INBOX_PUBLISHED_SIZE (3664u * 1024)
 
 /* X(identifier, printed name, meaning) */
-#define VNIC_DIRECT_LIST(X)                                                                    \
+#define VNIC_BYPASS_LIST(X)                                                                    \
 	X(SENT, "direct_sent", "frames put straight into another process's inbox")             \
 	X(REFERRED, "direct_referred", "of these, those with a reference to their payload")    \
 	X(RECEIVED, "direct_received", "frames taken from the inbox")                          \
@@ -61,9 +61,9 @@ enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, V
 	X(LOCK_WAIT_US, "lock_wait_us", "microseconds of these waits")                         \
 	X(PAGE_FAULTS, "page_faults", "page faults of the engine, while on-demand regions exist")
 
-#define VNIC_DIRECT_ENUM(id, name, text) VNIC_DIRECT_##id,
-enum vnic_direct_counter { VNIC_DIRECT_LIST(VNIC_DIRECT_ENUM) VNIC_DIRECT_COUNT };
-const char *vnic_direct_counter_name(enum vnic_direct_counter counter);
+#define VNIC_BYPASS_ENUM(id, name, text) VNIC_BYPASS_##id,
+enum vnic_bypass_counter { VNIC_BYPASS_LIST(VNIC_BYPASS_ENUM) VNIC_BYPASS_COUNT };
+const char *vnic_bypass_counter_name(enum vnic_bypass_counter counter);
 
 /* --- The receiver. */
 

@@ -31,7 +31,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
  */
 #define VNIC_REG_ASLEEP 0xc00
 /* Not in vmxnet3: 1 while the driver may write frames to other processes' inboxes. */
-#define VNIC_REG_DIRECT 0xc08
+#define VNIC_REG_BYPASS 0xc08
 /*
  * Not in vmxnet3: a copy of a frame that the driver will send by its own packet socket, not by this
  * NIC. If the driver's process ends first, the daemon sends it; see vnic_driver_set_last_frame.

@@ -172,7 +172,7 @@ uint32_t vnic_server_process(const struct vnic_server_client *client);
  * Whether the client may put frames into other processes' inboxes; initially true. If false, all
  * its frames go to its NIC, from its next burst on.
  */
-void vnic_server_set_direct(struct vnic_server_client *client, bool on);
+void vnic_server_allow_bypass(struct vnic_server_client *client, bool on);
 /*
  * Asks the client to record its engine into a ring (record_ring.h); ring -1: to end that. 0,
  * -EAGAIN: the client does not read its notices, or another negative errno value.

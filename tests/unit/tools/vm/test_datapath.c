@@ -241,9 +241,9 @@ static void test_without_daemon_frames_are_dropped(void **state)
 
 /* --- Inboxes */
 
-static void allow_direct(struct fixture *f, bool on)
+static void allow_bypass(struct fixture *f, bool on)
 {
-	*(uint32_t *)((uint8_t *)f->loop->bars + VNIC_REG_DIRECT) = on;
+	*(uint32_t *)((uint8_t *)f->loop->bars + VNIC_REG_BYPASS) = on;
 }
 
 static void dup_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
@@ -262,7 +262,7 @@ static void meet(struct fixture *f)
 
 	peers_init(&f->peers.peers, &ops, NULL);
 	assert_int_equal(vnic_loop_open(OWN_MTU, &f->loop), 0);
-	allow_direct(f, true);
+	allow_bypass(f, true);
 	f->session.nic = f->loop->driver;
 	f->session.welcome.mtu = OWN_MTU;
 	f->session.welcome.qpn_first = (process + 1) << 12;
@@ -346,8 +346,8 @@ static void test_frames_to_a_peer_go_to_its_inbox(void **state)
 	expect_all(f);
 	expect_none_by_switch(f);
 	assert_int_equal(f->by_inbox, MESSAGES);
-	assert_int_equal(f->peers.counters[VNIC_DIRECT_SENT], MESSAGES);
-	assert_true(f->peers.counters[VNIC_DIRECT_RECEIVED] > 0);
+	assert_int_equal(f->peers.counters[VNIC_BYPASS_SENT], MESSAGES);
+	assert_true(f->peers.counters[VNIC_BYPASS_RECEIVED] > 0);
 }
 
 /* Without PVRDMA's driver, frames from inboxes are for a software RoCE in the machine. */
@@ -407,7 +407,7 @@ static void test_frames_wait_for_a_full_inbox(void **state)
 	for (int i = 0; i < 4; i++)
 		datapath_run(&f->datapath, now);
 	send_others(f);
-	assert_int_equal(f->peers.counters[VNIC_DIRECT_SENT], 5);
+	assert_int_equal(f->peers.counters[VNIC_BYPASS_SENT], 5);
 	assert_true(datapath_deadline(&f->datapath, now) > now);
 	assert_true(datapath_deadline(&f->datapath, now) <= now + 100000);
 	for (unsigned i = 0; i < MESSAGES; i++) {
@@ -428,12 +428,12 @@ static void test_stalled_peer_gets_frames_by_the_switch(void **state)
 	f->guest[0].now += 1000;
 	write_all(f);
 	datapath_run(&f->datapath, f->guest[0].now);
-	assert_int_equal(f->peers.counters[VNIC_DIRECT_SENT], 0);
+	assert_int_equal(f->peers.counters[VNIC_BYPASS_SENT], 0);
 	f->guest[0].now += PEER_ROUTE_FULL_NS;
 	f->guest[1].now = f->guest[0].now;
 	run(f);
 	expect_repeated(f);
-	assert_true(f->peers.counters[VNIC_DIRECT_FULL] >= MESSAGES);
+	assert_true(f->peers.counters[VNIC_BYPASS_FULL] >= MESSAGES);
 }
 
 /* While urxed captures frames; and after the end of the peer's process. */
@@ -442,19 +442,19 @@ static void test_switch_replaces_inboxes(void **state)
 	struct fixture *f = *state;
 
 	meet(f);
-	allow_direct(f, false);
+	allow_bypass(f, false);
 	write_all(f);
 	run(f);
 	expect_all(f);
-	assert_int_equal(f->peers.counters[VNIC_DIRECT_SENT], 0);
-	assert_true(f->peers.counters[VNIC_DIRECT_OFF] >= MESSAGES);
-	allow_direct(f, true);
+	assert_int_equal(f->peers.counters[VNIC_BYPASS_SENT], 0);
+	assert_true(f->peers.counters[VNIC_BYPASS_OFF] >= MESSAGES);
+	allow_bypass(f, true);
 	vnic_inbox_destroy(f->inbox);
 	f->inbox = NULL;
 	write_all(f);
 	run(f);
 	expect_all(f);
-	assert_int_equal(f->peers.counters[VNIC_DIRECT_SENT], 0);
+	assert_int_equal(f->peers.counters[VNIC_BYPASS_SENT], 0);
 }
 
 /* The receiver knows the machine's process by the block of the QP that sends. */
@@ -495,7 +495,7 @@ static void test_inbox_wakes(void **state)
 	assert_true(f->datapath.rdma_moved);
 	assert_false(datapath_run(&f->datapath, now));
 	assert_false(f->datapath.rdma_moved);
-	assert_int_equal(f->peers.counters[VNIC_DIRECT_RECEIVED], 1);
+	assert_int_equal(f->peers.counters[VNIC_BYPASS_RECEIVED], 1);
 	/* Awake: no interrupt, and the look before the next sleep finds the frame. */
 	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
 	assert_int_equal(read(machine_peers_fd(&f->peers), &count, sizeof(count)), -1);
@@ -506,7 +506,7 @@ static void test_inbox_wakes(void **state)
 	frame.reference.process = UINT32_MAX;
 	assert_int_equal(vnic_outbox_send(f->back, &frame, 1, &status), 1);
 	datapath_run(&f->datapath, now);
-	assert_int_equal(f->peers.counters[VNIC_DIRECT_UNREACHED], 2);
+	assert_int_equal(f->peers.counters[VNIC_BYPASS_UNREACHED], 2);
 }
 
 int main(void)

@@ -15,10 +15,10 @@
 
 #define NOW 1000000000u /* ns */
 
-/* The linker puts this function in the place of vnic_driver_direct_allowed: a capture runs. */
-bool __wrap_vnic_driver_direct_allowed(const struct vnic_driver *driver);
+/* The linker puts this function in the place of vnic_driver_bypass_allowed: a capture runs. */
+bool __wrap_vnic_driver_bypass_allowed(const struct vnic_driver *driver);
 
-bool __wrap_vnic_driver_direct_allowed(const struct vnic_driver *driver)
+bool __wrap_vnic_driver_bypass_allowed(const struct vnic_driver *driver)
 {
 	(void)driver;
 	return false;

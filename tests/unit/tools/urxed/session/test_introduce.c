@@ -493,17 +493,17 @@ static struct vnic_server_client *conn_of(const struct process *p)
 	return c->conn;
 }
 
-static void daemon_forbids_and_allows_direct_frames(void **state)
+static void daemon_forbids_and_allows_bypass(void **state)
 {
 	struct vnic_server_client *conn = conn_of(&w.sender);
 
 	(void)state;
-	assert_true(vnic_driver_direct_allowed(w.sender.base.driver));
-	vnic_server_set_direct(conn, false);
-	assert_false(vnic_driver_direct_allowed(w.sender.base.driver));
-	assert_true(vnic_driver_direct_allowed(w.receiver.base.driver));
-	vnic_server_set_direct(conn, true);
-	assert_true(vnic_driver_direct_allowed(w.sender.base.driver));
+	assert_true(vnic_driver_bypass_allowed(w.sender.base.driver));
+	vnic_server_allow_bypass(conn, false);
+	assert_false(vnic_driver_bypass_allowed(w.sender.base.driver));
+	assert_true(vnic_driver_bypass_allowed(w.receiver.base.driver));
+	vnic_server_allow_bypass(conn, true);
+	assert_true(vnic_driver_bypass_allowed(w.sender.base.driver));
 }
 
 /* --- Strangers. */
@@ -595,8 +595,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(inbox_goes_to_the_next_daemon, setup, teardown),
 		cmocka_unit_test_setup_teardown(unpublished_inbox_is_not_passed_on, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(daemon_forbids_and_allows_direct_frames, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(daemon_forbids_and_allows_bypass, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_user_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_user_never_gets_a_machine, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_namespace_is_refused, setup, teardown),

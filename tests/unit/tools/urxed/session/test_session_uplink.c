@@ -413,10 +413,10 @@ static void packets_pass_the_switch_while_it_wants_to_see_them(void **state)
 {
 	(void)state;
 	ask();
-	sessions_set_direct(&w->server.sessions, false);
+	sessions_allow_bypass(&w->server.sessions, false);
 	assert_int_equal(w->excluded, 0);
 	assert_true(port_of_process()->has_socket);
-	sessions_set_direct(&w->server.sessions, true);
+	sessions_allow_bypass(&w->server.sessions, true);
 	expect_own_block_excluded();
 	serve(decline_thread);
 	assert_false(port_of_process()->has_socket);
