@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "packet/packet_ring.h"
 #include "packet/port_private.h"
-#include "packet/ring.h"
 
 /* A process maps no more than this for a ring. */
 #define RING_BLOCKS_MAX 4096

@@ -16,7 +16,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "vm/host/state.h"
+#include "vm/host/machine_state.h"
 #include "vm/replace/hand_over.h"
 #include "vm/replace/take_over.h"
 #include "vm/vm_private.h"

@@ -9,7 +9,7 @@
 #include "vm/host/engine_recording.h"
 #include "vm/host/machine_hca.h"
 #include "vm/host/machine_peers.h"
-#include "vm/host/session.h"
+#include "vm/host/machine_session.h"
 #include "vm/host/spare_processor.h"
 #include "vm/look_schedule.h"
 #include "vm/loop_poll.h"

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 
-#include "device.h"
 #include "object.h"
-#include "queues/cq.h"
-#include "queues/qp.h"
-#include "queues/recv_queue.h"
+#include "pvrdma_device.h"
+#include "queues/pvrdma_cq.h"
+#include "queues/pvrdma_qp.h"
+#include "queues/pvrdma_recv_queue.h"
 
 /* The object of a doorbell; NULL: there is none, or it belongs to another page's context. */
 static void *find_target(struct pvrdma *dev, enum pv_kind kind, uint32_t page, uint32_t value)

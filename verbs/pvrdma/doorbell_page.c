@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "doorbell_page.h"
 
-#include "device.h"
 #include "doorbell.h"
 #include "object.h"
-#include "queues/cq.h"
-#include "queues/recv_queue.h"
+#include "pvrdma_device.h"
+#include "queues/pvrdma_cq.h"
+#include "queues/pvrdma_recv_queue.h"
 
 static uint32_t *word_at(const struct pvrdma *dev, uint32_t page, uint32_t offset)
 {

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "port.h"
-#include "queues/qp.h"
+#include "pvrdma_port.h"
+#include "queues/pvrdma_qp.h"
 
 #define MAC_LEN   6
 #define ETHERTYPE 12 /* offset in a frame */

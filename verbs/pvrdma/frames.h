@@ -3,7 +3,7 @@
 #ifndef URXE_PVRDMA_FRAMES_H
 #define URXE_PVRDMA_FRAMES_H
 
-#include "device.h"
+#include "pvrdma_device.h"
 
 /*
  * Builds frames that the engine has to send now, and keeps them for pvrdma_output: a QP that ends

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "memory/mr.h"
-#include "queues/cq.h"
-#include "queues/qp.h"
-#include "queues/srq.h"
+#include "memory/pvrdma_mr.h"
+#include "queues/pvrdma_cq.h"
+#include "queues/pvrdma_qp.h"
+#include "queues/pvrdma_srq.h"
 
 /* Handle 0 of a context means the kernel. */
 static const struct {

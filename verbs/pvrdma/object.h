@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "device.h"
+#include "pvrdma_device.h"
 
 void pv_objects_init(struct pvrdma *dev);
 /*

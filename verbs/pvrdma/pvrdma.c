@@ -5,16 +5,16 @@
 #include <stdlib.h>
 
 #include "activate.h"
-#include "device.h"
 #include "doorbell_page.h"
 #include "frames.h"
-#include "hca.h"
-#include "memory/mr.h"
+#include "memory/pvrdma_mr.h"
 #include "object.h"
-#include "port.h"
-#include "queues/cq.h"
-#include "queues/qp.h"
-#include "queues/recv_queue.h"
+#include "pvrdma_device.h"
+#include "pvrdma_hca.h"
+#include "pvrdma_port.h"
+#include "queues/pvrdma_cq.h"
+#include "queues/pvrdma_qp.h"
+#include "queues/pvrdma_recv_queue.h"
 #include "shared_region.h"
 
 /*

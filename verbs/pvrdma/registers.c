@@ -3,11 +3,11 @@
 #include <errno.h>
 
 #include "activate.h"
-#include "commands/command.h"
-#include "device.h"
+#include "commands/pvrdma_command.h"
 #include "doorbell.h"
-#include "hca.h"
-#include "port.h"
+#include "pvrdma_device.h"
+#include "pvrdma_hca.h"
+#include "pvrdma_port.h"
 #include "shared_region.h"
 
 void pv_raise(struct pvrdma *dev, enum pv_vector vector)

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "device.h"
-#include "hca.h"
+#include "pvrdma_device.h"
+#include "pvrdma_hca.h"
 #include "queues/event_ring.h"
 
 #define VENDOR_ID 0x15ad

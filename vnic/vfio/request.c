@@ -4,8 +4,8 @@
 #include <linux/vfio.h>
 #include <string.h>
 
-#include "server.h"
 #include "version.h"
+#include "vfio_server.h"
 
 /* A command: its body, which lies in the connection's buffer, and where its reply's body goes. */
 struct request {

@@ -15,7 +15,7 @@
 #include <pvrdma/pvrdma.h>
 
 #include "vm/host/machine_peers.h"
-#include "vm/host/session.h"
+#include "vm/host/machine_session.h"
 
 struct machine_hca {
 	struct pvrdma *dev;

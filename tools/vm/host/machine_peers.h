@@ -14,8 +14,8 @@
 #include <samehost/peer.h>
 #include <vnic/inbox.h>
 
+#include "vm/host/machine_session.h"
 #include "vm/host/peer_route.h"
-#include "vm/host/session.h"
 
 struct machine_peers {
 	struct vm_session *session;

@@ -2,8 +2,8 @@
 /* CREATE_BIND, DESTROY_BIND: the GID table follows the guest's addresses. */
 #include <errno.h>
 
-#include "commands/command.h"
-#include "hca.h"
+#include "commands/pvrdma_command.h"
+#include "pvrdma_hca.h"
 
 #define VLAN_MAX 4094
 

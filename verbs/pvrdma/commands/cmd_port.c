@@ -2,8 +2,8 @@
 /* QUERY_PORT, QUERY_PKEY. */
 #include <errno.h>
 
-#include "commands/command.h"
-#include "port.h"
+#include "commands/pvrdma_command.h"
+#include "pvrdma_port.h"
 
 #define PORT_DOWN   1
 #define PORT_ACTIVE 4

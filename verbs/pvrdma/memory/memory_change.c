@@ -2,13 +2,13 @@
 /* The hypervisor adds memory to the guest, or removes memory from it. */
 #include <stdlib.h>
 
-#include "device.h"
-#include "memory/mr.h"
 #include "memory/page_list.h"
+#include "memory/pvrdma_mr.h"
 #include "object.h"
-#include "queues/cq.h"
-#include "queues/qp.h"
-#include "queues/srq.h"
+#include "pvrdma_device.h"
+#include "queues/pvrdma_cq.h"
+#include "queues/pvrdma_qp.h"
+#include "queues/pvrdma_srq.h"
 
 static void forget_event_ring(struct pvrdma *dev, struct pv_event_ring *events,
 			      const struct pv_removed *removed)

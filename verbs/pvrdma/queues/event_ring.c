@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
 #include "memory/page_dir.h"
+#include "pvrdma_device.h"
 
 /*
  * The driver's ring has slots for all its pages but one, which is no power of two. The driver

@@ -3,7 +3,7 @@
 #ifndef URXE_PVRDMA_PATH_H
 #define URXE_PVRDMA_PATH_H
 
-#include "device.h"
+#include "pvrdma_device.h"
 
 /* False: a member is out of range, or names a GID that the device does not have, or a protection
  * domain that is not `pd`. */

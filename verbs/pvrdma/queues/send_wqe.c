@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "queues/send_wqe.h"
 
-#include "memory/mr.h"
+#include "memory/pvrdma_mr.h"
 #include "queues/path.h"
 #include "queues/wqe_size.h"
 

@@ -3,7 +3,7 @@
 #ifndef URXE_PVRDMA_SEND_WQE_H
 #define URXE_PVRDMA_SEND_WQE_H
 
-#include "device.h"
+#include "pvrdma_device.h"
 
 struct pv_send_request {
 	struct urxe_send_wr wr; /* segs and path point to the members below */

@@ -4,7 +4,7 @@
 
 #include "activate.h"
 #include "object.h"
-#include "state/records.h"
+#include "state/pvrdma_records.h"
 
 static uint64_t tag_of(void *arg, enum urxe_state_kind kind, void *ctx)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <stdlib.h>
 
-#include "memory/mr.h"
+#include "memory/pvrdma_mr.h"
 #include "object.h"
-#include "queues/recv_queue.h"
+#include "queues/pvrdma_recv_queue.h"
 #include "queues/send_wqe.h"
 #include "queues/wqe_size.h"
-#include "state/records.h"
+#include "state/pvrdma_records.h"
 
 /* --- References to other objects */
 

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Receiving by a packet port: from the places of its ring, and long packets from its queue. */
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "packet/packet_ring.h"
+#include "packet/port_private.h"
+
+static struct tpacket2_hdr *place_at(const struct packet_port *port, uint32_t at)
+{
+	return (struct tpacket2_hdr *)(port->memory +
+				       (uint64_t)(at / port->per_block) *
+					       PACKET_PORT_RING_BLOCK_SIZE +
+				       (uint64_t)(at % port->per_block) * port->ring.frame_size);
+}
+
+static uint32_t after(const struct packet_port *port, uint32_t at)
+{
+	return at + 1 == port->frames ? 0 : at + 1;
+}
+
+/* Inserts the tag that the kernel has taken out; the place has room in front of the frame. */
+static void insert_vlan(struct packet_port_frame *frame, const struct tpacket2_hdr *header)
+{
+	uint16_t tpid =
+		header->tp_status & TP_STATUS_VLAN_TPID_VALID ? header->tp_vlan_tpid : ETH_P_8021Q;
+	const uint8_t tag[PACKET_RING_VLAN] = {tpid >> 8, tpid & 0xff, header->tp_vlan_tci >> 8,
+					       header->tp_vlan_tci & 0xff};
+
+	frame->data -= PACKET_RING_VLAN;
+	frame->len += PACKET_RING_VLAN;
+	memmove(frame->data, frame->data + PACKET_RING_VLAN, 2 * ETH_ALEN);
+	memcpy(frame->data + 2 * ETH_ALEN, tag, sizeof(tag));
+}
+
+/* What the next place holds. */
+struct place {
+	struct packet_port_frame frame; /* the packet, or the part of it that fits the place */
+	struct virtio_net_hdr vnet;
+	uint32_t len; /* of the whole packet, bytes */
+	bool queued;  /* the whole packet is in the socket's queue */
+};
+
+/* The kernel wrote the header, but another process with the descriptor could write to it, too. */
+static void read_place(const struct packet_port *port, struct place *place)
+{
+	struct tpacket2_hdr *header = place_at(port, port->head);
+	const struct tpacket2_hdr copy = *header;
+
+	*place = (struct place){
+		.frame = {.data = (uint8_t *)header},
+		.len = copy.tp_len,
+		.queued = copy.tp_status & TP_STATUS_COPY,
+	};
+	if (copy.tp_mac < sizeof(copy) + PACKET_RING_VLAN + sizeof(place->vnet) ||
+	    (uint32_t)copy.tp_mac + copy.tp_snaplen > port->ring.frame_size ||
+	    copy.tp_snaplen < ETH_HLEN)
+		return; /* a frame of no bytes, which the receiver drops */
+	place->frame.data += copy.tp_mac;
+	place->frame.len = copy.tp_snaplen;
+	if (port->vnet)
+		memcpy(&place->vnet, place->frame.data - sizeof(place->vnet), sizeof(place->vnet));
+	if (copy.tp_status & TP_STATUS_VLAN_VALID)
+		insert_vlan(&place->frame, &copy);
+}
+
+/* A frame that the caller gets as it is. */
+static bool is_frame(const struct place *place)
+{
+	return !place->queued && place->vnet.gso_type == VIRTIO_NET_HDR_GSO_NONE;
+}
+
+bool packet_port_has_frame(const struct packet_port *port)
+{
+	const struct tpacket2_hdr *next = place_at(port, port->head);
+
+	return __atomic_load_n(&next->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER;
+}
+
+/* --- GSO packets: in the place, or, if they are longer, in the socket's queue */
+
+/* Receives one message; a pending error of the socket comes first (the interface went down). */
+static ssize_t receive_message(const struct packet_port *port, struct msghdr *message)
+{
+	ssize_t got = recvmsg(port->fd, message, MSG_DONTWAIT | MSG_TRUNC);
+
+	return got < 0 && errno != EAGAIN ? recvmsg(port->fd, message, MSG_DONTWAIT | MSG_TRUNC)
+					  : got;
+}
+
+/* Takes the packet out of the queue. False: it is dropped. */
+static bool read_queue(const struct packet_port *port, bool wanted, uint32_t len)
+{
+	struct virtio_net_hdr vnet;
+	uint8_t headers[GSO_HEADERS];
+	struct iovec parts[2 + GSO_SEGMENTS] = {{&vnet, sizeof(vnet)},
+						{headers, port->received.headers_len}};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 1};
+	int saved = errno;
+	ssize_t got;
+
+	if (wanted)
+		message.msg_iovlen = 2 + gso_packet_parts(&port->received, parts + 2);
+	got = receive_message(port, &message);
+	errno = saved;
+	return wanted && got == (ssize_t)(sizeof(vnet) + len);
+}
+
+/* Copies the packet out of its place. False: it is dropped. */
+static bool copy_place(const struct packet_port *port, bool wanted, const struct place *place)
+{
+	const uint8_t *from = place->frame.data + port->received.headers_len;
+	struct iovec parts[GSO_SEGMENTS];
+	uint32_t n;
+
+	if (!wanted || place->len > place->frame.len)
+		return false;
+	n = gso_packet_parts(&port->received, parts);
+	for (uint32_t i = 0; i < n; from += parts[i++].iov_len)
+		memcpy(parts[i].iov_base, from, parts[i].iov_len);
+	return true;
+}
+
+/* Cuts the packet of the next place into frames. */
+static void receive_packet(struct packet_port *port, const struct place *place)
+{
+	bool wanted = gso_packet_start(&port->received, &place->vnet, place->frame.data,
+				       place->frame.len, place->len);
+
+	port->head = after(port, port->head);
+	if (place->queued ? read_queue(port, wanted, place->len) : copy_place(port, wanted, place))
+		gso_packet_finish(&port->received);
+	else
+		port->dropped++;
+}
+
+static uint32_t take_segments(struct packet_port *port, struct packet_port_frame *frames,
+			      uint32_t n)
+{
+	uint32_t count = 0;
+
+	while (count < n && gso_packet_next(&port->received, &frames[count]))
+		count++;
+	return count;
+}
+
+/* --- */
+
+/* One place stays free, so that a full ring of frames with the caller has another head. */
+static bool has_next(const struct packet_port *port)
+{
+	return after(port, port->head) != port->tail && packet_port_has_frame(port);
+}
+
+/* Returns up to n frames. *packet: a GSO packet is next, and is in *place. */
+static uint32_t take_frames(struct packet_port *port, struct packet_port_frame *frames, uint32_t n,
+			    struct place *place, bool *packet)
+{
+	uint32_t count = 0;
+
+	*packet = false;
+	while (count < n && has_next(port)) {
+		read_place(port, place);
+		if (!is_frame(place)) {
+			*packet = true;
+			break;
+		}
+		frames[count++] = place->frame;
+		port->head = after(port, port->head);
+	}
+	return count;
+}
+
+uint32_t packet_port_rx(struct packet_port *port, struct packet_port_frame *frames, uint32_t n)
+{
+	uint32_t count = take_segments(port, frames, n);
+	bool packet = true;
+	struct place place;
+
+	while (!count && packet) {
+		count = take_frames(port, frames, n, &place, &packet);
+		if (count || !packet)
+			break;
+		receive_packet(port, &place);
+		count = take_segments(port, frames, n);
+	}
+	return count;
+}
+
+void packet_port_release(struct packet_port *port)
+{
+	for (; port->tail != port->head; port->tail = after(port, port->tail))
+		__atomic_store_n(&place_at(port, port->tail)->tp_status, TP_STATUS_KERNEL,
+				 __ATOMIC_RELEASE);
+}
+
+uint32_t packet_port_read_drops(struct packet_port *port)
+{
+	struct tpacket_stats stats = {0};
+	socklen_t length = sizeof(stats);
+	uint32_t dropped = port->dropped;
+
+	port->dropped = 0;
+	if (!getsockopt(port->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &length))
+		dropped += stats.tp_drops;
+	return dropped;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "vm/host/machine_session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+
+#define RETRY_NS      (100 * NS_PER_MS)
+#define REFUSED_LINES 8 /* of numbers; the first ones tell enough */
+
+/* --- Numbers that this daemon has not leased */
+
+static bool is_foreign(const struct vm_session *s, uint32_t qpn)
+{
+	return s->leases.by_qpn[VNIC_BLOCK(qpn)]->foreign;
+}
+
+/*
+ * The machine has its own MAC, so its packets find it in any case. Without the daemon's consent
+ * peers of this host get no introduction to the queue pair.
+ */
+static void log_refused(struct vm_session *s, uint32_t qpn, int rc)
+{
+	if (++s->refused > REFUSED_LINES)
+		return;
+	if (rc == -EEXIST)
+		log_line("another process of this host has QP %#x of the machine, too: its "
+			 "messages go in packets",
+			 qpn);
+	else
+		log_line("messages of the machine's QP %#x go in packets: %s", qpn, strerror(-rc));
+}
+
+static int add_foreign(struct vm_session *s, uint32_t qpn)
+{
+	return s->nic ? vnic_driver_add_qpn(s->nic, qpn, false) : -ENOTCONN;
+}
+
+/* The number of refused ones; `log`: each has a line in the log. */
+static uint32_t add_all_foreign(struct vm_session *s, bool log)
+{
+	uint32_t refused = 0;
+
+	for (uint32_t block = 0; s->leases.foreign && block < VNIC_BLOCKS; block++) {
+		const struct lease_block *b = s->leases.by_qpn[block];
+
+		for (uint32_t i = 0; b && b->foreign && i < VNIC_LEASE_QPNS; i++) {
+			const int rc = b->qps[i] ? add_foreign(s, b->qpn_first + i) : 0;
+
+			refused += rc != 0;
+			if (rc && log)
+				log_refused(s, b->qpn_first + i, rc);
+		}
+	}
+	return refused;
+}
+
+/* --- Attachment */
+
+static int add_block(struct vm_session *s, uint32_t qpn_first)
+{
+	struct lease_block *block = calloc(1, sizeof(*block));
+
+	if (!block)
+		return -ENOMEM;
+	block->qpn_first = qpn_first;
+	leases_add(&s->leases, block);
+	return 0;
+}
+
+static int watch(const struct vm_session *s, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static void unwatch(const struct vm_session *s, int fd)
+{
+	if (fd >= 0)
+		epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+void vm_session_detach(struct vm_session *s)
+{
+	if (!s->nic)
+		return;
+	unwatch(s, vnic_driver_notice_fd(s->nic));
+	unwatch(s, vnic_driver_ctl_fd(s->nic));
+	vnic_driver_detach(s->nic);
+	s->nic = NULL;
+}
+
+/* The daemon may have leased one block more than this process has received. */
+static bool is_same_host(const struct vm_session *s, const struct vnic_attach_welcome *now)
+{
+	return !s->leases.n || (now->qpn_first == s->welcome.qpn_first &&
+				now->leases >= s->leases.n && now->mtu == s->welcome.mtu);
+}
+
+static int attach(struct vm_session *s)
+{
+	const struct vnic_attach_welcome *was = s->leases.n ? &s->welcome : NULL;
+	struct vnic_attach_welcome now;
+	int rc = vnic_driver_attach_machine(s->run_dir, s->mac, was, &now, &s->nic);
+
+	if (rc)
+		return rc;
+	rc = is_same_host(s, &now) ? 0 : -ESTALE;
+	if (!rc && !was)
+		rc = add_block(s, now.qpn_first);
+	if (!rc)
+		rc = watch(s, vnic_driver_ctl_fd(s->nic))
+			     ?: watch(s, vnic_driver_notice_fd(s->nic));
+	if (rc) {
+		vm_session_detach(s);
+		return rc;
+	}
+	s->welcome = now;
+	s->attachments++;
+	/* A daemon that was started since knows only the numbers that it has leased. */
+	add_all_foreign(s, !s->demands_later);
+	/* Peers have the inbox already; this daemon introduces further ones. */
+	if (s->inbox && vnic_driver_set_inbox(s->nic, s->inbox))
+		log_line("the new urxed introduces no further peers to the machine");
+	return 0;
+}
+
+static bool is_away(int rc)
+{
+	return rc == -ENOENT || rc == -ECONNREFUSED || rc == -ECONNRESET || rc == -EPIPE ||
+	       rc == -ETIMEDOUT;
+}
+
+static void try_attach(struct vm_session *s)
+{
+	int rc = attach(s);
+
+	if (!rc || is_away(rc))
+		return;
+	s->over = true;
+	log_line("urxed in %s gives no queue pair numbers: %s; urxe show does not show those of "
+		 "the machine",
+		 s->run_dir, strerror(-rc));
+}
+
+int vm_session_open(struct vm_session *s, const char *run_dir, const uint8_t mac[6],
+		    const struct session_queries *queries)
+{
+	*s = (struct vm_session){.run_dir = run_dir, .queries = *queries};
+	memcpy(s->mac, mac, sizeof(s->mac));
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return -errno;
+	try_attach(s);
+	return 0;
+}
+
+void vm_session_close(struct vm_session *s)
+{
+	vm_session_detach(s);
+	leases_clear(&s->leases);
+	if (s->epoll_fd > 0)
+		close(s->epoll_fd);
+}
+
+/* --- Numbers of a process that this one replaces */
+
+#define DEMAND_NS       (2000 * NS_PER_MS)
+#define DEMAND_PAUSE_NS (10 * NS_PER_MS)
+
+void vm_session_demand_later(struct vm_session *s)
+{
+	s->demands_later = true;
+}
+
+void vm_session_demand_now(struct vm_session *s, uint64_t now)
+{
+	s->demands_later = false;
+	s->demand_at = now;
+	s->demand_until = now + DEMAND_NS;
+}
+
+/* urxed may learn later than this process that the other one has ended. */
+static void demand(struct vm_session *s, uint64_t now)
+{
+	const bool last = now >= s->demand_until;
+
+	if (add_all_foreign(s, last) && !last && s->nic) {
+		s->demand_at = now + DEMAND_PAUSE_NS;
+		return;
+	}
+	s->demand_at = 0;
+	s->demanded = true;
+}
+
+bool vm_session_has_demanded(struct vm_session *s)
+{
+	const bool demanded = s->demanded;
+
+	s->demanded = false;
+	return demanded;
+}
+
+static uint64_t look_for_daemon(struct vm_session *s, uint64_t now)
+{
+	if (s->nic || s->over)
+		return UINT64_MAX;
+	if (now >= s->retry_at) {
+		try_attach(s);
+		s->retry_at = now + RETRY_NS;
+	}
+	return s->nic || s->over ? UINT64_MAX : s->retry_at;
+}
+
+uint64_t vm_session_tick(struct vm_session *s, uint64_t now)
+{
+	const uint64_t next = look_for_daemon(s, now);
+
+	if (s->demand_at && now >= s->demand_at)
+		demand(s, now);
+	return s->demand_at && s->demand_at < next ? s->demand_at : next;
+}
+
+int vm_session_make_inbox(struct vm_session *s, struct vnic_inbox **inbox)
+{
+	int rc = s->nic ? vnic_driver_make_inbox(s->nic, s->welcome.mtu, inbox) : -ENOTCONN;
+
+	if (!rc)
+		s->inbox = *inbox;
+	return rc;
+}
+
+/* --- Messages of the daemon */
+
+/* The process asks for the peers of its connections itself, by machine_peers_meet. */
+static void refuse_introduction(struct vm_session *s)
+{
+	int fds[VNIC_INBOX_FDS];
+	uint32_t qpn;
+
+	if (!vnic_driver_introduction(s->nic, &qpn, fds))
+		return;
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		close(fds[i]);
+}
+
+static void pass_recording(struct vm_session *s)
+{
+	int ring;
+
+	if (vnic_driver_record(s->nic, &ring))
+		s->queries.record(s->queries.ctx, ring);
+}
+
+static bool has_ended(const struct vm_session *s)
+{
+	char byte;
+	ssize_t n = recv(vnic_driver_ctl_fd(s->nic), &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
+
+	return n >= 0 || (errno != EAGAIN && errno != EINTR);
+}
+
+void vm_session_event(struct vm_session *s)
+{
+	int question, notice;
+
+	if (!s->nic)
+		return;
+	notice = vnic_driver_notice_fd(s->nic);
+	vnic_driver_notice(s->nic, &s->welcome.port, &question);
+	if (vnic_driver_notice_fd(s->nic) != notice)
+		unwatch(s, notice);
+	if (question >= 0)
+		s->queries.state(s->queries.ctx, question);
+	refuse_introduction(s);
+	pass_recording(s);
+	if (has_ended(s))
+		vm_session_detach(s);
+}
+
+/* --- Numbers of queue pairs */
+
+static int lease_more(struct vm_session *s)
+{
+	uint32_t qpn_first = 0;
+	int rc = s->nic ? 0 : -ENOTCONN;
+
+	if (!rc)
+		rc = s->leases.n < VNIC_LEASES_MAX ? vnic_driver_lease(s->nic, &qpn_first)
+						   : -ENOSPC;
+	return rc ?: add_block(s, qpn_first);
+}
+
+uint32_t vm_session_take_qpn(struct vm_session *s)
+{
+	uint32_t qpn;
+
+	if (!s->leases.n || (leases_full(&s->leases) && lease_more(s)))
+		return 0;
+	qpn = leases_find_free(&s->leases);
+	leases_assign(&s->leases, qpn, s);
+	return qpn;
+}
+
+void vm_session_free_qpn(struct vm_session *s, uint32_t qpn)
+{
+	if (s->nic && is_foreign(s, qpn))
+		vnic_driver_remove_qpn(s->nic, qpn);
+	leases_assign(&s->leases, qpn, NULL);
+}
+
+int vm_session_demand_qpn(struct vm_session *s, uint32_t qpn)
+{
+	int rc = leases_find(&s->leases, qpn) ? -EADDRINUSE : leases_reserve(&s->leases, qpn);
+
+	if (rc)
+		return rc;
+	leases_assign(&s->leases, qpn, s);
+	if (!is_foreign(s, qpn) || s->demands_later)
+		return 0;
+	rc = add_foreign(s, qpn);
+	if (rc)
+		log_refused(s, qpn, rc);
+	return 0;
+}

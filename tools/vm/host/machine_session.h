@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The device process's session with urxed (vnic/attach.h), beside its station: the numbers of its
+ * queue pairs, which are unique on the host, and the state that `urxe show` asks for. The session
+ * has a vNIC, as that of a program has, but the vNIC carries no frames.
+ *
+ * Without a session, as for a user that urxed refuses, the machine works, and PVRDMA chooses the
+ * numbers itself. If the daemon ends, the session looks for the next one, and claims the same
+ * numbers there. One thread uses the session. Calls that ask the daemon wait for it, for 5 s at
+ * most.
+ */
+#ifndef URXE_VM_HOST_MACHINE_SESSION_H
+#define URXE_VM_HOST_MACHINE_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <session/qpn_lease.h>
+#include <vnic/driver.h>
+
+struct session_queries {
+	/* Sends the JSON document for `urxe show` (state_document.h) on `socket`, and closes that.
+	 */
+	void (*state)(void *ctx, int socket);
+	/* Begins a recording of the engine in that ring (vnic/record_ring.h), which the callee
+	 * owns; -1: ends it. */
+	void (*record)(void *ctx, int ring);
+	void *ctx;
+};
+
+struct vm_session {
+	const char *run_dir;
+	uint8_t mac[6]; /* of the machine */
+	struct session_queries queries;
+	int epoll_fd;                       /* readable when vm_session_event has something to do */
+	struct vnic_driver *nic;            /* NULL = no daemon */
+	struct vnic_attach_welcome welcome; /* of the last attachment; qpn_first is 0 before any */
+	uint32_t attachments;               /* so far */
+	struct leases leases;
+	uint32_t refused;         /* numbers that the daemon did not admit */
+	struct vnic_inbox *inbox; /* made by vm_session_make_inbox, whose caller owns it */
+	uint64_t retry_at;        /* next look for a daemon, ns */
+	bool demands_later;       /* vm_session_demand_later was called */
+	bool demanded;            /* vm_session_has_demanded has not told it yet */
+	/* When the session asks the daemon next for numbers of a replaced process, 0 = not; and
+	 * when it gives up, ns. */
+	uint64_t demand_at, demand_until;
+	/* No further attempts: urxed has refused, or another process has the numbers now. */
+	bool over;
+};
+
+/*
+ * Attaches to the daemon, if there is one. Returns 0 also if the daemon refuses, which it logs. A
+ * negative errno value: there is no descriptor for epoll_fd.
+ */
+int vm_session_open(struct vm_session *s, const char *run_dir, const uint8_t mac[6],
+		    const struct session_queries *queries);
+/* Accepts a zeroed structure. */
+void vm_session_close(struct vm_session *s);
+
+/* Ends the session: its numbers are free for another process. */
+void vm_session_detach(struct vm_session *s);
+/*
+ * vm_session_demand_qpn asks the daemon only after vm_session_demand_now: until then the numbers
+ * are those of a process that this one replaces. `now` in ns.
+ */
+void vm_session_demand_later(struct vm_session *s);
+void vm_session_demand_now(struct vm_session *s, uint64_t now);
+/* Once after vm_session_demand_now: true, when the daemon has answered for all numbers. */
+bool vm_session_has_demanded(struct vm_session *s);
+
+/* When epoll_fd is readable: handles the daemon's messages and its end. */
+void vm_session_event(struct vm_session *s);
+/* Looks for a daemon if there is none, and demands numbers that are due; returns the time of the
+ * next call, UINT64_MAX = none. */
+uint64_t vm_session_tick(struct vm_session *s, uint64_t now);
+
+/*
+ * Makes an inbox, which later daemons get, too; the caller owns it, and keeps it until
+ * vm_session_close. -ENOTCONN: no daemon; else as vnic_driver_make_inbox.
+ */
+int vm_session_make_inbox(struct vm_session *s, struct vnic_inbox **inbox);
+
+/* A free number, leasing more if necessary; 0: there is none. */
+uint32_t vm_session_take_qpn(struct vm_session *s);
+void vm_session_free_qpn(struct vm_session *s, uint32_t qpn);
+/*
+ * Takes this number, of a queue pair that comes from another host. If another process of this host
+ * has it, too, or urxed does not admit it, the session logs that, and only peers of this host
+ * notice: messages to them go in packets. -EADDRINUSE: a queue pair of the machine has it; -ENOMEM.
+ */
+int vm_session_demand_qpn(struct vm_session *s, uint32_t qpn);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* CREATE_CQ, RESIZE_CQ, DESTROY_CQ. */
+#include <errno.h>
+
+#include "commands/pvrdma_command.h"
+#include "object.h"
+#include "queues/pvrdma_cq.h"
+
+int pv_cmd_create_cq(struct pvrdma *dev, const union pv_request *request,
+		     union pv_response *response)
+{
+	struct pv_object *uc = NULL;
+	struct pv_cq *cq;
+	int rc;
+
+	if (request->create_cq.ctx_handle) {
+		uc = pv_object_find(dev, PV_UC, request->create_cq.ctx_handle);
+		if (!uc)
+			return -ENOENT;
+	}
+	rc = pv_cq_open(dev, uc, &request->create_cq, &cq);
+	if (rc)
+		return rc;
+	response->create_cq.cq_handle = cq->object.handle;
+	response->create_cq.cqe = cq->ring.slots;
+	return 0;
+}
+
+/* The command has no page directory for the new ring, and Linux' driver never sends it. */
+int pv_cmd_resize_cq(struct pvrdma *dev, const union pv_request *request,
+		     union pv_response *response)
+{
+	(void)dev;
+	(void)request;
+	(void)response;
+	return -EOPNOTSUPP;
+}
+
+int pv_cmd_destroy_cq(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response)
+{
+	struct pv_cq *cq = pv_object_find(dev, PV_CQ, request->handle.handle);
+
+	(void)response;
+	if (!cq)
+		return -ENOENT;
+	if (cq->object.users)
+		return -EBUSY;
+	pv_cq_close(cq);
+	return 0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* CREATE_UC, DESTROY_UC, CREATE_PD, DESTROY_PD. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "commands/pvrdma_command.h"
+#include "doorbell_page.h"
+#include "object.h"
+
+int pv_cmd_create_uc(struct pvrdma *dev, const union pv_request *request,
+		     union pv_response *response)
+{
+	/* Page 0 is the driver's. A smaller number wraps, and is too large. */
+	const uint64_t page = request->create_uc.pfn64 - dev->slots.uar_pfn;
+	struct pv_uc *uc;
+	int rc;
+
+	if (!page || page >= PVRDMA_UAR_PAGES)
+		return -EINVAL;
+	uc = calloc(1, sizeof(*uc));
+	if (!uc)
+		return -ENOMEM;
+	rc = pv_object_add(dev, &uc->object, PV_UC, (uint32_t)page, sizeof(*uc));
+	if (rc) {
+		free(uc);
+		return rc;
+	}
+	pv_doorbell_page_use(dev, (uint32_t)page);
+	response->handle.handle = uc->object.handle;
+	return 0;
+}
+
+/* Destroys an object that is nothing but itself. */
+static int destroy_plain(struct pv_object *object)
+{
+	if (!object)
+		return -ENOENT;
+	if (object->users)
+		return -EBUSY;
+	pv_object_remove(object);
+	free(object);
+	return 0;
+}
+
+int pv_cmd_destroy_uc(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response)
+{
+	(void)response;
+	return destroy_plain(pv_object_find(dev, PV_UC, request->handle.handle));
+}
+
+int pv_cmd_create_pd(struct pvrdma *dev, const union pv_request *request,
+		     union pv_response *response)
+{
+	struct pv_object *uc = NULL;
+	struct pv_pd *pd;
+	int rc;
+
+	if (request->handle.handle) {
+		uc = pv_object_find(dev, PV_UC, request->handle.handle);
+		if (!uc)
+			return -ENOENT;
+	}
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return -ENOMEM;
+	rc = pv_object_add(dev, &pd->object, PV_PD, uc ? uc->uar_page : 0, sizeof(*pd));
+	if (rc) {
+		free(pd);
+		return rc;
+	}
+	pd->uc = uc;
+	if (uc)
+		uc->users++;
+	response->handle.handle = pd->object.handle;
+	return 0;
+}
+
+int pv_cmd_destroy_pd(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response)
+{
+	struct pv_pd *pd = pv_object_find(dev, PV_PD, request->handle.handle);
+	struct pv_object *uc = pd ? pd->uc : NULL;
+	int rc = destroy_plain((struct pv_object *)pd);
+
+	(void)response;
+	if (!rc && uc)
+		uc->users--;
+	return rc;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "commands/pvrdma_command.h"
+
+#include <errno.h>
+
+/*
+ * `awaited`: the driver waits for the response's interrupt. For the others the device raises none:
+ * the driver would take a late one for the response to its next command.
+ */
+static const struct {
+	int (*run)(struct pvrdma *dev, const union pv_request *request,
+		   union pv_response *response);
+	uint32_t response_size;
+	bool awaited;
+} commands[PV_CMDS] = {
+	[PV_CMD_QUERY_PORT] = {pv_cmd_query_port, sizeof(struct pv_cmd_query_port_resp), true},
+	[PV_CMD_QUERY_PKEY] = {pv_cmd_query_pkey, sizeof(struct pv_cmd_query_pkey_resp), true},
+	[PV_CMD_CREATE_PD] = {pv_cmd_create_pd, sizeof(struct pv_cmd_handle_resp), true},
+	[PV_CMD_DESTROY_PD] = {pv_cmd_destroy_pd, sizeof(struct pv_cmd_resp_hdr), false},
+	[PV_CMD_CREATE_MR] = {pv_cmd_create_mr, sizeof(struct pv_cmd_create_mr_resp), true},
+	[PV_CMD_DESTROY_MR] = {pv_cmd_destroy_mr, sizeof(struct pv_cmd_resp_hdr), false},
+	[PV_CMD_CREATE_CQ] = {pv_cmd_create_cq, sizeof(struct pv_cmd_create_cq_resp), true},
+	[PV_CMD_RESIZE_CQ] = {pv_cmd_resize_cq, sizeof(struct pv_cmd_resize_cq_resp), true},
+	[PV_CMD_DESTROY_CQ] = {pv_cmd_destroy_cq, sizeof(struct pv_cmd_resp_hdr), false},
+	[PV_CMD_CREATE_QP] = {pv_cmd_create_qp, sizeof(struct pv_cmd_create_qp_resp), true},
+	[PV_CMD_MODIFY_QP] = {pv_cmd_modify_qp, sizeof(struct pv_cmd_resp_hdr), true},
+	[PV_CMD_QUERY_QP] = {pv_cmd_query_qp, sizeof(struct pv_cmd_query_qp_resp), true},
+	[PV_CMD_DESTROY_QP] = {pv_cmd_destroy_qp, sizeof(struct pv_cmd_destroy_qp_resp), false},
+	[PV_CMD_CREATE_UC] = {pv_cmd_create_uc, sizeof(struct pv_cmd_handle_resp), true},
+	[PV_CMD_DESTROY_UC] = {pv_cmd_destroy_uc, sizeof(struct pv_cmd_resp_hdr), false},
+	[PV_CMD_CREATE_BIND] = {pv_cmd_create_bind, sizeof(struct pv_cmd_resp_hdr), false},
+	[PV_CMD_DESTROY_BIND] = {pv_cmd_destroy_bind, sizeof(struct pv_cmd_resp_hdr), false},
+	[PV_CMD_CREATE_SRQ] = {pv_cmd_create_srq, sizeof(struct pv_cmd_handle_resp), true},
+	[PV_CMD_MODIFY_SRQ] = {pv_cmd_modify_srq, sizeof(struct pv_cmd_resp_hdr), false},
+	[PV_CMD_QUERY_SRQ] = {pv_cmd_query_srq, sizeof(struct pv_cmd_query_srq_resp), true},
+	[PV_CMD_DESTROY_SRQ] = {pv_cmd_destroy_srq, sizeof(struct pv_cmd_resp_hdr), false},
+};
+
+/* The guest may have lost the memory of its slots. */
+static bool copy_request(const struct pvrdma *dev, union pv_request *request)
+{
+	const void *slot = vnic_guest_memory_range(dev->attr.memory, dev->slots.request,
+						   sizeof(*request), false);
+
+	if (slot)
+		pv_copy_once(request, slot, sizeof(*request));
+	return slot;
+}
+
+static bool store_response(const struct pvrdma *dev, const union pv_response *response,
+			   uint32_t size)
+{
+	void *slot = vnic_guest_memory_range(dev->attr.memory, dev->slots.response, size, true);
+
+	if (!slot)
+		return false;
+	memcpy(slot, response, size);
+	vnic_dirty_mark(vnic_guest_memory_log(dev->attr.memory), slot, size);
+	return true;
+}
+
+/*
+ * The driver looks at a response's error only after MODIFY_QP. Other failures show in ERR; then the
+ * driver does not wait for the response.
+ */
+static bool reports_error_in_response(uint32_t cmd)
+{
+	return cmd == PV_CMD_MODIFY_QP;
+}
+
+static int run_command(struct pvrdma *dev, const union pv_request *request)
+{
+	const uint32_t cmd = request->hdr.cmd;
+	union pv_response response = {.hdr = {.response = request->hdr.response}};
+	int rc;
+
+	if (cmd >= PV_CMDS)
+		return -EOPNOTSUPP;
+	rc = commands[cmd].run(dev, request, &response);
+	if (rc)
+		pv_count(dev, PVRDMA_COMMAND_ERRORS);
+	response.hdr.ack = PV_CMD_ACK + cmd;
+	response.hdr.err = (uint8_t)-rc;
+	if (!store_response(dev, &response, commands[cmd].response_size))
+		return -EFAULT;
+	if (rc && !reports_error_in_response(cmd))
+		return rc;
+	if (commands[cmd].awaited)
+		pv_raise(dev, PV_VECTOR_RESPONSE);
+	return 0;
+}
+
+int pv_command_execute(struct pvrdma *dev)
+{
+	union pv_request request;
+
+	pv_count(dev, PVRDMA_COMMANDS);
+	if (!dev->active)
+		return -EINVAL;
+	if (!copy_request(dev, &request))
+		return -EFAULT;
+	return run_command(dev, &request);
+}

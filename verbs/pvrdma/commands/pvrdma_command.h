@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Commands of the driver. Each pv_cmd_ function gets a copy of the request, and fills in the body
+ * of the response, which is zeroed. It returns 0; or a negative errno value, and then the command
+ * has changed nothing.
+ */
+#ifndef URXE_PVRDMA_PVRDMA_COMMAND_H
+#define URXE_PVRDMA_PVRDMA_COMMAND_H
+
+#include "pvrdma_device.h"
+
+/*
+ * Executes the command in the command slot, and stores the response. Returns 0 or the negative
+ * errno value for PV_REG_ERR. After a MODIFY_QP that failed it returns 0: the response has the
+ * error.
+ */
+int pv_command_execute(struct pvrdma *dev);
+
+int pv_cmd_query_port(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response);
+int pv_cmd_query_pkey(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response);
+int pv_cmd_create_uc(struct pvrdma *dev, const union pv_request *request,
+		     union pv_response *response);
+int pv_cmd_destroy_uc(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response);
+int pv_cmd_create_pd(struct pvrdma *dev, const union pv_request *request,
+		     union pv_response *response);
+int pv_cmd_destroy_pd(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response);
+int pv_cmd_create_mr(struct pvrdma *dev, const union pv_request *request,
+		     union pv_response *response);
+int pv_cmd_destroy_mr(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response);
+int pv_cmd_create_cq(struct pvrdma *dev, const union pv_request *request,
+		     union pv_response *response);
+int pv_cmd_resize_cq(struct pvrdma *dev, const union pv_request *request,
+		     union pv_response *response);
+int pv_cmd_destroy_cq(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response);
+int pv_cmd_create_qp(struct pvrdma *dev, const union pv_request *request,
+		     union pv_response *response);
+int pv_cmd_modify_qp(struct pvrdma *dev, const union pv_request *request,
+		     union pv_response *response);
+int pv_cmd_query_qp(struct pvrdma *dev, const union pv_request *request,
+		    union pv_response *response);
+int pv_cmd_destroy_qp(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response);
+int pv_cmd_create_bind(struct pvrdma *dev, const union pv_request *request,
+		       union pv_response *response);
+int pv_cmd_destroy_bind(struct pvrdma *dev, const union pv_request *request,
+			union pv_response *response);
+int pv_cmd_create_srq(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response);
+int pv_cmd_modify_srq(struct pvrdma *dev, const union pv_request *request,
+		      union pv_response *response);
+int pv_cmd_query_srq(struct pvrdma *dev, const union pv_request *request,
+		     union pv_response *response);
+int pv_cmd_destroy_srq(struct pvrdma *dev, const union pv_request *request,
+		       union pv_response *response);
+
+#endif

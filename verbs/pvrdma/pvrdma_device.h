@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The device and its objects. */
+#ifndef URXE_PVRDMA_PVRDMA_DEVICE_H
+#define URXE_PVRDMA_PVRDMA_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rxe/rxe.h>
+
+#include "abi.h"
+#include "handle_table.h"
+#include "memory/guest_ring.h"
+#include "pvrdma.h"
+#include "queues/event_ring.h"
+
+/* Limits that the driver sees. The driver uses 16 bits of a QP's handle. */
+#define PV_MAX_QP        16384u
+#define PV_MAX_CQ        16384u
+#define PV_MAX_SRQ       16384u
+#define PV_MAX_PD        16384u
+#define PV_MAX_MR        262144u
+#define PV_MAX_AH        (1u << 20)
+#define PV_MAX_CQE       (1u << 20)
+#define PV_MAX_FAST_REG  128u /* the driver's own limit */
+#define PV_PORT          1u
+#define PV_MAX_MR_LENGTH ((uint64_t)PV_DIR_PAGES * PV_PAGE)
+
+/*
+ * Memory of this process, bytes, that the objects of a guest may take: its page lists and queues.
+ * Lists of all 4 KiB pages of 256 GiB take 2 GiB.
+ */
+#define PV_MEMORY_MAX (UINT64_C(4) << 30)
+
+enum pv_kind { PV_UC, PV_PD, PV_MR, PV_CQ, PV_QP, PV_SRQ, PV_KINDS };
+
+/* The first member of every object; a context of the engine's callbacks points to it. */
+struct pv_object {
+	struct pvrdma *dev;
+	enum pv_kind kind;
+	uint32_t handle;
+	uint32_t users;    /* objects that use this one, and prevent its destruction */
+	uint32_t uar_page; /* page of BAR2 whose doorbells reach the object */
+	uint64_t bytes;    /* memory that the object takes, of PV_MEMORY_MAX */
+};
+
+struct pv_uc {
+	struct pv_object object;
+};
+
+struct pv_pd {
+	struct pv_object object;
+	struct pv_object *uc; /* the context that owns the PD; NULL: the guest's kernel */
+};
+
+/* One of three kinds: of pages (mr), of all memory (mr, is_dma), for fast registration (fast). */
+struct pv_mr {
+	struct pv_object object;
+	struct pv_pd *pd;
+	struct urxe_mr *mr;
+	struct urxe_fast_mr *fast;
+	uint32_t access;
+	bool is_dma;
+};
+
+struct pv_cq {
+	struct pv_object object;
+	struct pv_object *uc; /* as of a PD */
+	struct urxe_cq *cq;
+	struct pv_ring ring;
+	uint8_t **pages;
+	uint32_t n_pages;
+	uint64_t added;     /* completions since creation */
+	uint64_t solicited; /* value of `added` after the newest solicited completion; 0: none */
+	uint64_t notified;  /* value of `added` at the newest notification */
+	bool notify_due;    /* in dev->notify_cqs */
+	bool failed;        /* and the driver was told */
+	TAILQ_ENTRY(pv_cq) notify_link;
+};
+
+/* A receive queue in guest memory. */
+struct pv_recv_queue {
+	struct urxe_rq *rq;
+	struct pv_ring ring;
+	uint32_t max_sge;
+	bool refilling; /* pv_recv_queue_refill runs: the engine may call it again */
+};
+
+struct pv_srq {
+	struct pv_object object;
+	struct pv_pd *pd;
+	struct pv_recv_queue recv;
+	uint8_t **pages;
+	uint32_t n_pages;
+};
+
+struct pv_qp {
+	struct pv_object object;
+	struct pv_pd *pd;
+	struct pv_cq *send_cq;
+	struct pv_cq *recv_cq;
+	struct pv_srq *srq; /* NULL: a receive queue of its own */
+	struct urxe_qp *qp;
+	struct pv_ring send;
+	struct pv_recv_queue recv;
+	uint8_t **pages;
+	uint32_t n_pages;
+	uint32_t qpn;
+	bool qpn_taken; /* pvrdma_owner.take_qpn gave qpn */
+	uint32_t max_send_sge;
+	uint32_t events; /* asynchronous events of the QP so far */
+	uint8_t type;    /* enum pv_qp_type */
+	bool waiting;    /* in dev->waiting_qps */
+	TAILQ_ENTRY(pv_qp) waiting_link;
+	TAILQ_ENTRY(pv_qp) poll_link;
+};
+
+TAILQ_HEAD(pv_qp_list, pv_qp);
+
+/* What the device keeps of the shared region. */
+struct pv_slots {
+	bool loaded;
+	uint64_t request;
+	uint64_t response;
+	uint64_t uar_pfn;
+};
+
+/* A frame that waits for pvrdma_output. */
+struct pv_staged {
+	STAILQ_ENTRY(pv_staged) link;
+	struct urxe_frame frame;
+	uint8_t data[];
+};
+
+struct pvrdma {
+	struct pvrdma_attr attr;
+	struct urxe_ops ops;        /* callbacks of the engine */
+	struct vnic_dirty_log *log; /* of attr.memory */
+	struct urxe_dev *engine;
+	uint64_t counters[PVRDMA_COUNTERS];
+	uint64_t now;
+	bool active; /* the driver has activated the device: the engine exists */
+	bool link_up;
+	bool told_down;    /* the driver's last event of the link is that it is down */
+	bool no_master;    /* the driver permits no access to memory */
+	bool paused;       /* between pvrdma_pause, or pvrdma_restore, and pvrdma_resume */
+	bool hca_attached; /* the engine has `hca` */
+	bool recvs_behind; /* receive requests wait for room in the engine's queue */
+	const struct pvrdma_hca *hca; /* NULL: none */
+	uint64_t activations;         /* so far; each has another seed */
+	/* Registers. */
+	uint32_t dsr_low;
+	uint32_t err;
+	uint32_t icr;
+	uint32_t imr;
+	uint32_t masked_causes; /* vectors that were due while masked */
+	/* Doorbells in memory (doorbell_page.h). */
+	uint32_t uar_pages; /* pages that contexts use or have used are below it */
+	uint64_t cqs_rung_at[PVRDMA_UAR_PAGES]; /* by page; 0: all its CQs were armed since */
+	struct pv_slots slots;
+	struct pv_event_ring async;
+	struct pv_event_ring cq_notify;
+	struct pv_handle_table objects[PV_KINDS];
+	uint32_t gids;           /* valid entries of the GID table, one bit each */
+	uint32_t qpn_generation; /* upper bits of the last QPN that the device chose itself */
+	uint64_t bytes;          /* sum of the objects' */
+	TAILQ_HEAD(, pv_cq) notify_cqs;
+	struct pv_qp_list waiting_qps; /* their engine queue was full */
+	struct pv_qp_list polled_qps;  /* all QPs, the next to be polled first */
+	STAILQ_HEAD(, pv_staged) staged;
+	uint32_t n_staged;
+	/* Of the newest fast registration. */
+	struct urxe_extent fast_reg_extents[PV_MAX_FAST_REG];
+};
+_Static_assert(URXE_MAX_GIDS <= 32, "bits of struct pvrdma.gids");
+
+static inline void pv_count(struct pvrdma *dev, enum pvrdma_counter counter)
+{
+	dev->counters[counter]++;
+}
+
+static inline void pv_count_n(struct pvrdma *dev, enum pvrdma_counter counter, uint64_t n)
+{
+	dev->counters[counter] += n;
+}
+
+/* Raises the interrupt of a vector, now or when the driver unmasks it. */
+void pv_raise(struct pvrdma *dev, enum pv_vector vector);
+/* Sets dev->now, unless that is later already. */
+void pv_pass_time(struct pvrdma *dev, uint64_t now);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "pvrdma_hca.h"
+
+#include <rxe/offload.h>
+
+#include "object.h"
+#include "queues/pvrdma_qp.h"
+#include "queues/pvrdma_recv_queue.h"
+
+static bool tell_gid(const struct pvrdma *dev, uint32_t index)
+{
+	struct urxe_gid gid;
+	bool v1;
+	const bool is_set = urxe_gid_get(dev->engine, index, &gid, &v1);
+
+	return dev->hca->set_gid(dev->hca->ctx, index, is_set ? &gid : NULL, is_set && v1);
+}
+
+static bool may_attach(const struct pvrdma *dev)
+{
+	return dev->hca && dev->active && !dev->hca_attached && !dev->no_master && !dev->paused;
+}
+
+/* The HCA gets all entries of the table, also if the first is one of its own. */
+static bool has_common_gid(const struct pvrdma *dev)
+{
+	bool some = false;
+
+	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++)
+		some |= tell_gid(dev, i);
+	return some;
+}
+
+void pv_hca_begin(struct pvrdma *dev)
+{
+	if (!may_attach(dev) || !has_common_gid(dev))
+		return;
+	dev->hca_attached = true;
+	dev->hca->attach(dev->hca->ctx, dev->engine);
+}
+
+void pv_hca_end(struct pvrdma *dev)
+{
+	if (!dev->hca_attached)
+		return;
+	/* The log of changed pages has what the HCA has written up to now. */
+	urxe_offload_report_writes(dev->engine);
+	dev->hca->detach(dev->hca->ctx);
+	dev->hca_attached = false;
+}
+
+void pv_hca_set_gid(struct pvrdma *dev, uint32_t index)
+{
+	if (!dev->hca)
+		return;
+	if (dev->hca_attached)
+		tell_gid(dev, index);
+	else
+		pv_hca_begin(dev);
+}
+
+void pvrdma_set_hca(struct pvrdma *dev, const struct pvrdma_hca *hca)
+{
+	pv_hca_end(dev);
+	dev->hca = hca;
+	pv_hca_begin(dev);
+}
+
+void pvrdma_hca_gids_changed(struct pvrdma *dev)
+{
+	pv_hca_begin(dev);
+}
+
+bool pvrdma_has_hca(const struct pvrdma *dev)
+{
+	return dev->hca_attached;
+}
+
+bool pvrdma_qp_is_of_program(const void *of)
+{
+	return ((const struct pv_qp *)of)->pd->uc;
+}
+
+/* --- Requests */
+
+/* Requests that the engine's queue had no room for. */
+static void post_recvs_behind(struct pvrdma *dev)
+{
+	struct pv_srq *srq;
+	struct pv_qp *qp;
+	uint32_t at;
+
+	if (!dev->recvs_behind)
+		return;
+	dev->recvs_behind = false;
+	for (at = 0; (qp = pv_object_next(dev, PV_QP, &at));)
+		pv_qp_post_recvs(qp);
+	for (at = 0; (srq = pv_object_next(dev, PV_SRQ, &at));)
+		pv_recv_queue_refill(dev, &srq->recv);
+}
+
+void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now)
+{
+	pv_pass_time(dev, now);
+	if (!dev->hca_attached)
+		return;
+	pv_qp_post_waiting(dev);
+	post_recvs_behind(dev);
+}
+
+/* --- Memory */
+
+void pv_hca_withdraw(struct urxe_mr *mr, const struct urxe_extent *bytes)
+{
+	if (!bytes || urxe_mr_has_bytes(mr, bytes))
+		urxe_offload_withdraw(mr);
+}
+
+void pvrdma_report_hca_writes(struct pvrdma *dev)
+{
+	if (dev->hca_attached)
+		urxe_offload_report_writes(dev->engine);
+}
+
+/* --- Limits */
+
+static void limit(uint32_t *value, uint32_t of_hca)
+{
+	if (*value > of_hca)
+		*value = of_hca;
+}
+
+/* The driver makes sizes of queues powers of two. */
+static uint32_t power_of_two_below(uint32_t n)
+{
+	uint32_t power = 1;
+
+	while (power <= n / 2)
+		power *= 2;
+	return power;
+}
+
+void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps)
+{
+	const struct pvrdma_hca *hca = dev->hca;
+
+	if (!hca)
+		return;
+	limit(&caps->max_qp_wr, power_of_two_below(hca->max_qp_wr));
+	limit(&caps->max_srq_wr, power_of_two_below(hca->max_srq_wr));
+	limit(&caps->max_sge, hca->max_sge);
+	limit(&caps->max_sge_rd, hca->max_sge);
+	limit(&caps->max_srq_sge, hca->max_srq_sge);
+	limit(&caps->max_qp_rd_atom, hca->max_rd_atomic);
+	limit(&caps->max_qp_init_rd_atom, hca->max_init_rd_atomic);
+}

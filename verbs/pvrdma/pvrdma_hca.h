@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The HCA of the host (struct pvrdma_hca). The engine has it while the device is active, one of the
+ * machine's GIDs is the HCA's, and the device may access memory. It executes queue pairs of the
+ * machine's programs; those of the machine's kernel are the engine's.
+ */
+#ifndef URXE_PVRDMA_PVRDMA_HCA_H
+#define URXE_PVRDMA_PVRDMA_HCA_H
+
+#include "pvrdma_device.h"
+
+/* Whether the HCA chooses the number of a new queue pair of the PD. */
+static inline bool pv_hca_serves(const struct pv_pd *pd)
+{
+	return pd->uc && pd->object.dev->hca_attached;
+}
+
+/* The device has become active, or has got its right to access memory back. */
+void pv_hca_begin(struct pvrdma *dev);
+/* The engine loses the HCA, and its queue pairs fail if the HCA executes them. */
+void pv_hca_end(struct pvrdma *dev);
+/* Entry `index` of the engine's GID table has changed. */
+void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
+/* Reduces the limits to the HCA's. Queue sizes stay powers of two. */
+void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps);
+/* The HCA accesses no removed bytes of the region any more. */
+void pv_hca_withdraw(struct urxe_mr *mr, const struct urxe_extent *bytes);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "pvrdma_port.h"
+
+#include "queues/event_ring.h"
+
+#define PATH_MTU_MIN 256u /* bytes; IBA 9.4.3 has no shorter one */
+
+static struct pvrdma_nic nic_of(const struct pvrdma *dev)
+{
+	const struct pvrdma_owner *owner = dev->attr.owner;
+	struct pvrdma_nic nic = {.active = true, .mtu = dev->attr.mtu};
+
+	if (owner && owner->nic)
+		owner->nic(owner->ctx, &nic);
+	return nic;
+}
+
+bool pv_port_has_nic(const struct pvrdma *dev)
+{
+	return nic_of(dev).active;
+}
+
+bool pv_port_is_up(const struct pvrdma *dev)
+{
+	return dev->link_up && pv_port_has_nic(dev);
+}
+
+uint32_t pv_port_path_mtu(const struct pvrdma *dev)
+{
+	const struct pvrdma_nic nic = nic_of(dev);
+	const uint32_t mtu = nic.active && nic.mtu < dev->attr.mtu ? nic.mtu : dev->attr.mtu;
+	const uint32_t path_mtu = urxe_max_path_mtu(mtu);
+
+	return path_mtu ? path_mtu : PATH_MTU_MIN;
+}
+
+/* False: the driver learns from the NIC's driver, and not from the device, that the NIC is down. */
+bool pv_port_tell(struct pvrdma *dev)
+{
+	if (!dev->active || !nic_of(dev).active)
+		return false;
+	pv_event_report(dev, dev->link_up ? PV_EVENT_PORT_ACTIVE : PV_EVENT_PORT_ERR, PV_PORT);
+	dev->told_down = !dev->link_up;
+	return true;
+}
+
+void pvrdma_set_link(struct pvrdma *dev, bool up)
+{
+	if (dev->link_up == up)
+		return;
+	dev->link_up = up;
+	pv_port_tell(dev);
+}
+
+bool pv_port_poll(struct pvrdma *dev)
+{
+	return dev->told_down && dev->link_up && pv_port_tell(dev);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The state of the port. The device and the machine's NIC, a vmxnet3, have one cable: the port is
+ * up while the link is up and the NIC's driver has activated the NIC.
+ */
+#ifndef URXE_PVRDMA_PVRDMA_PORT_H
+#define URXE_PVRDMA_PVRDMA_PORT_H
+
+#include "pvrdma_device.h"
+
+/* False: the NIC is down, and no frame may leave the device or enter it. */
+bool pv_port_has_nic(const struct pvrdma *dev);
+bool pv_port_is_up(const struct pvrdma *dev);
+/*
+ * Reports a link that has returned while the NIC was not active. The NIC's driver stops and starts
+ * the NIC for a new MTU, for example, and tells PVRDMA's driver nothing. True: an event was sent.
+ */
+bool pv_port_poll(struct pvrdma *dev);
+/* The longest path MTU whose packets fit the MTU of the device and that of the NIC, bytes. */
+uint32_t pv_port_path_mtu(const struct pvrdma *dev);
+
+/* Tells the driver the state of the link now, if the NIC is active. False: it is not. */
+bool pv_port_tell(struct pvrdma *dev);
+
+#endif

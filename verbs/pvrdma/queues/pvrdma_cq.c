@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "queues/pvrdma_cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rxe/service_level.h>
+
+#include "memory/page_dir.h"
+#include "memory/page_list.h"
+#include "object.h"
+#include "queues/event_ring.h"
+
+_Static_assert(sizeof(struct pvrdma_cqe) == 64, "a power of two");
+
+static bool is_power_of_two(uint32_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+static int open_ring(struct pvrdma *dev, const struct pv_cmd_create_cq *request, struct pv_cq *cq)
+{
+	const struct pv_page_dir dir = {
+		.memory = dev->attr.memory,
+		.addr = request->pdir_dma,
+		.n_pages = 1 + pv_ring_pages(request->cqe, sizeof(struct pvrdma_cqe)),
+		.write = true,
+	};
+	int rc;
+
+	if (request->nchunks < dir.n_pages)
+		return -EINVAL;
+	rc = pv_page_dir_pages(&dir, &cq->pages);
+	if (rc)
+		return rc;
+	cq->n_pages = dir.n_pages;
+	pv_ring_init(&cq->ring, dev->attr.memory, &((struct pv_ring_state *)cq->pages[0])->rx,
+		     cq->pages + 1, request->cqe, sizeof(struct pvrdma_cqe));
+	return 0;
+}
+
+int pv_cq_open(struct pvrdma *dev, struct pv_object *uc, const struct pv_cmd_create_cq *request,
+	       struct pv_cq **out)
+{
+	struct pv_cq *cq;
+	int rc;
+
+	if (!is_power_of_two(request->cqe) || request->cqe > PV_MAX_CQE)
+		return -EINVAL;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -ENOMEM;
+	rc = open_ring(dev, request, cq);
+	if (!rc)
+		rc = pv_object_add(dev, &cq->object, PV_CQ, uc ? uc->uar_page : 0,
+				   sizeof(*cq) + cq->n_pages * sizeof(cq->pages[0]));
+	if (rc)
+		goto err;
+	rc = urxe_cq_create(dev->engine, cq, &cq->cq);
+	if (rc) {
+		pv_object_remove(&cq->object);
+		goto err;
+	}
+	cq->uc = uc;
+	if (uc)
+		uc->users++;
+	*out = cq;
+	return 0;
+err:
+	free(cq->pages);
+	free(cq);
+	return rc;
+}
+
+void pv_cq_close(struct pv_cq *cq)
+{
+	if (cq->notify_due)
+		TAILQ_REMOVE(&cq->object.dev->notify_cqs, cq, notify_link);
+	urxe_cq_destroy(cq->cq);
+	if (cq->uc)
+		cq->uc->users--;
+	pv_object_remove(&cq->object);
+	free(cq->pages);
+	free(cq);
+}
+
+void pv_cq_report_failure(struct pv_cq *cq)
+{
+	if (cq->failed)
+		return;
+	cq->failed = true;
+	pv_event_report(cq->object.dev, URXE_ASYNC_CQ_ERR, cq->object.handle);
+}
+
+void pv_cq_memory_removed(struct pv_cq *cq, const struct pv_removed *removed)
+{
+	if (!cq->ring.indices || !pv_removed_uses(removed, cq->pages, cq->n_pages))
+		return;
+	cq->ring.indices = NULL;
+	pv_count(cq->object.dev, PVRDMA_MEMORY_LOST);
+	pv_cq_report_failure(cq);
+}
+
+static uint32_t cqe_opcode(uint32_t opcode)
+{
+	switch (opcode) {
+	case URXE_WC_RDMA_WRITE: return PVRDMA_WC_RDMA_WRITE;
+	case URXE_WC_RDMA_READ: return PVRDMA_WC_RDMA_READ;
+	case URXE_WC_COMPARE_SWAP: return PVRDMA_WC_COMP_SWAP;
+	case URXE_WC_FETCH_ADD: return PVRDMA_WC_FETCH_ADD;
+	case URXE_WC_LOCAL_INV: return PVRDMA_WC_LOCAL_INV;
+	case URXE_WC_REG_MR: return PVRDMA_WC_FAST_REG_MR;
+	case URXE_WC_RECV: return PVRDMA_WC_RECV;
+	case URXE_WC_RECV_RDMA_WITH_IMM: return PVRDMA_WC_RECV_RDMA_WITH_IMM;
+	default: return PVRDMA_WC_SEND;
+	}
+}
+
+static uint32_t cqe_flags(uint32_t flags)
+{
+	return (flags & URXE_WC_GRH ? PVRDMA_WC_GRH : 0) |
+	       (flags & URXE_WC_WITH_IMM ? PVRDMA_WC_WITH_IMM : 0) |
+	       (flags & URXE_WC_WITH_INV ? PVRDMA_WC_WITH_INVALIDATE : 0);
+}
+
+static uint8_t cqe_network(uint8_t net)
+{
+	switch (net) {
+	case URXE_NET_IPV4: return PVRDMA_NETWORK_IPV4;
+	case URXE_NET_IPV6: return PVRDMA_NETWORK_IPV6;
+	default: return PVRDMA_NETWORK_ROCE_V1;
+	}
+}
+
+/* Statuses have the values of verbs in both interfaces. */
+_Static_assert((int)URXE_WC_LOC_LEN_ERR == (int)PVRDMA_WC_LOC_LEN_ERR &&
+		       (int)URXE_WC_WR_FLUSH_ERR == (int)PVRDMA_WC_WR_FLUSH_ERR &&
+		       (int)URXE_WC_REM_ACCESS_ERR == (int)PVRDMA_WC_REM_ACCESS_ERR &&
+		       (int)URXE_WC_RNR_RETRY_EXC_ERR == (int)PVRDMA_WC_RNR_RETRY_EXC_ERR,
+	       "the same order");
+
+static void fill_success(struct pvrdma_cqe *cqe, const struct pv_qp *qp, const struct urxe_wc *wc)
+{
+	bool is_datagram = qp->type == PV_QPT_UD;
+
+	cqe->opcode = cqe_opcode(wc->opcode);
+	cqe->byte_len = wc->byte_len;
+	cqe->imm_data = wc->flags & URXE_WC_WITH_INV ? wc->invalidated_key : wc->imm;
+	cqe->src_qp = wc->src_qpn;
+	cqe->wc_flags = cqe_flags(wc->flags);
+	cqe->pkey_index = wc->pkey_index;
+	/* The guest's connection manager expects a plain service level from QP 1. */
+	cqe->sl = is_datagram ? sl_of_datagram(wc->sl, wc->net == URXE_NET_IPV4) : wc->sl;
+	if (qp->type != PV_QPT_RC)
+		cqe->network_hdr_type = cqe_network(wc->net);
+}
+
+static void add_cqe(struct pv_cq *cq, const struct urxe_wc *wc)
+{
+	const struct pv_qp *qp = wc->qp_ctx;
+	struct pvrdma_cqe cqe = {
+		.wr_id = wc->wr_id,
+		.qp = qp->object.handle,
+		.status = wc->status,
+		.port_num = PV_PORT,
+	};
+
+	if (wc->status == URXE_WC_SUCCESS)
+		fill_success(&cqe, qp, wc);
+	memcpy(pv_ring_slot(&cq->ring, cq->ring.index), &cqe, sizeof(cqe));
+	pv_ring_produce(&cq->ring);
+	cq->added++;
+	if (wc->solicited)
+		cq->solicited = cq->added;
+}
+
+/* Completions that the driver has not consumed; false: the ring is unusable. */
+static bool count_unread(struct pv_cq *cq, uint32_t *unread)
+{
+	if (!cq->ring.indices)
+		return false;
+	if (pv_ring_unread(&cq->ring, unread))
+		return true;
+	pv_count(cq->object.dev, PVRDMA_RING_BAD);
+	return false;
+}
+
+bool pv_cq_is_empty(struct pv_cq *cq)
+{
+	uint32_t unread;
+
+	return count_unread(cq, &unread) && !unread;
+}
+
+bool pv_cq_complete(void *ctx, const struct urxe_wc *wc)
+{
+	struct pv_cq *cq = ctx;
+	uint32_t unread;
+
+	if (!count_unread(cq, &unread) || unread == cq->ring.slots) {
+		pv_count(cq->object.dev, PVRDMA_CQ_OVERFLOWS);
+		return false;
+	}
+	pv_count(cq->object.dev, PVRDMA_COMPLETIONS);
+	add_cqe(cq, wc);
+	return true;
+}
+
+void pv_cq_comp_event(void *ctx)
+{
+	struct pv_cq *cq = ctx;
+
+	if (cq->notify_due)
+		return;
+	cq->notify_due = true;
+	TAILQ_INSERT_TAIL(&cq->object.dev->notify_cqs, cq, notify_link);
+}
+
+void pv_cq_arm(struct pv_cq *cq, bool solicited_only)
+{
+	uint32_t unread;
+	uint64_t newest;
+	bool waits;
+
+	if (!count_unread(cq, &unread))
+		return;
+	newest = solicited_only ? cq->solicited : cq->added;
+	waits = newest > cq->notified && cq->added - newest < unread;
+	if (waits)
+		pv_cq_comp_event(cq);
+	else
+		urxe_cq_arm(cq->cq, solicited_only);
+}
+
+void pv_cq_notify_due(struct pvrdma *dev)
+{
+	const bool usable = dev->cq_notify.ring.indices;
+	struct pv_cq *cq;
+
+	while ((cq = TAILQ_FIRST(&dev->notify_cqs))) {
+		if (usable && !pv_event_notify(dev, cq->object.handle)) {
+			pv_count(dev, PVRDMA_NOTIFICATIONS_LATE);
+			return;
+		}
+		cq->notify_due = false;
+		cq->notified = cq->added;
+		TAILQ_REMOVE(&dev->notify_cqs, cq, notify_link);
+	}
+}

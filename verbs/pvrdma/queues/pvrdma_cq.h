@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues: completions from the engine to the guest's ring, and notifications. */
+#ifndef URXE_PVRDMA_PVRDMA_CQ_H
+#define URXE_PVRDMA_PVRDMA_CQ_H
+
+#include "memory/page_list.h"
+#include "pvrdma_device.h"
+
+/* `uc`: the context that owns the CQ; NULL: the guest's kernel. Errors are those of the command. */
+int pv_cq_open(struct pvrdma *dev, struct pv_object *uc, const struct pv_cmd_create_cq *request,
+	       struct pv_cq **cq);
+/* The caller has checked that no QP uses the CQ. */
+void pv_cq_close(struct pv_cq *cq);
+/* If the CQ uses these bytes of guest memory, it fails, and forgets them. */
+void pv_cq_memory_removed(struct pv_cq *cq, const struct pv_removed *removed);
+
+/* Callbacks of the engine. */
+bool pv_cq_complete(void *ctx, const struct urxe_wc *wc);
+void pv_cq_comp_event(void *ctx);
+
+/*
+ * The driver requests a notification of the next completion, or of the next solicited one. If the
+ * ring has such a completion already, which the driver has not read and which came after the last
+ * notification, the device notifies at once: it may have added that completion after the driver's
+ * last look at the ring, while the doorbell was on its way through the hypervisor.
+ */
+void pv_cq_arm(struct pv_cq *cq, bool solicited_only);
+/* Whether the driver has consumed all completions. */
+bool pv_cq_is_empty(struct pv_cq *cq);
+/* Tells the driver that the CQ has failed, by an asynchronous event; only the first time. */
+void pv_cq_report_failure(struct pv_cq *cq);
+/* Writes the notifications that are due, as far as their ring has room. */
+void pv_cq_notify_due(struct pvrdma *dev);
+
+#endif

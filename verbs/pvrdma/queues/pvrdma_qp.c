@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "queues/pvrdma_qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "frames.h"
+#include "memory/page_dir.h"
+#include "memory/page_list.h"
+#include "object.h"
+#include "pvrdma_hca.h"
+#include "queues/event_ring.h"
+#include "queues/pvrdma_recv_queue.h"
+#include "queues/send_wqe.h"
+#include "queues/wqe_size.h"
+
+/* The header page and the pages of both queues. */
+static int open_rings(struct pvrdma *dev, const struct pv_cmd_create_qp *request, struct pv_qp *qp)
+{
+	const uint32_t send_size = pv_send_wqe_size(request->max_send_sge);
+	/* With an SRQ the QP has no receive queue, and the driver sets its size to anything. */
+	const uint32_t recv_size = pv_recv_wqe_size(qp->srq ? 0 : request->max_recv_sge);
+	const uint32_t recv_slots = qp->srq ? 0 : request->max_recv_wr;
+	const uint32_t recv_at = 1 + request->send_chunks;
+	const struct pv_page_dir dir = {
+		.memory = dev->attr.memory,
+		.addr = request->pdir_dma,
+		.n_pages = recv_at + pv_ring_pages(recv_slots, recv_size),
+		.write = true,
+	};
+	struct pv_ring_state *state;
+	int rc;
+
+	if (pv_ring_pages(request->max_send_wr, send_size) > request->send_chunks ||
+	    dir.n_pages > request->total_chunks)
+		return -EINVAL;
+	rc = pv_page_dir_pages(&dir, &qp->pages);
+	if (rc)
+		return rc;
+	qp->n_pages = dir.n_pages;
+	qp->max_send_sge = request->max_send_sge;
+	state = (struct pv_ring_state *)qp->pages[0];
+	pv_ring_init(&qp->send, dev->attr.memory, &state->tx, qp->pages + 1, request->max_send_wr,
+		     send_size);
+	if (qp->srq)
+		return 0;
+	qp->recv.max_sge = request->max_recv_sge;
+	pv_ring_init(&qp->recv.ring, dev->attr.memory, &state->rx, qp->pages + recv_at, recv_slots,
+		     recv_size);
+	return 0;
+}
+
+/*
+ * The owner's choice, or a number whose lower bits are the handle: then providers of before
+ * rdma-core 34, which know only numbers, work, too.
+ */
+static uint32_t take_qpn(struct pvrdma *dev, struct pv_qp *qp)
+{
+	const struct pvrdma_owner *owner = dev->attr.owner;
+	uint32_t qpn;
+
+	if (qp->type == PV_QPT_GSI)
+		return URXE_QPN_GSI;
+	qpn = owner ? owner->take_qpn(owner->ctx) : 0;
+	qp->qpn_taken = qpn;
+	if (qpn)
+		return qpn;
+	dev->qpn_generation = dev->qpn_generation % UINT8_MAX + 1;
+	return dev->qpn_generation << 16 | qp->object.handle;
+}
+
+static void free_qpn(const struct pv_qp *qp, uint32_t qpn)
+{
+	const struct pvrdma_owner *owner = qp->object.dev->attr.owner;
+
+	if (qp->qpn_taken)
+		owner->free_qpn(owner->ctx, qpn);
+}
+
+/* Numbers of the owner in a row that queue pairs of the HCA have already. */
+#define MAX_HELD 16
+
+/* An HCA's queue pair may have the owner's number: then it is held until another one is found. */
+static int create_with_own_number(struct pvrdma *dev, struct urxe_qp_init *init, struct pv_qp *qp)
+{
+	uint32_t held[MAX_HELD], n = 0;
+	int rc;
+
+	for (;;) {
+		init->qpn = take_qpn(dev, qp);
+		rc = urxe_qp_create(dev->engine, init, &qp->qp);
+		if (rc != -EEXIST || !qp->qpn_taken || n == MAX_HELD)
+			break;
+		held[n++] = init->qpn;
+	}
+	if (rc)
+		free_qpn(qp, init->qpn);
+	while (n)
+		dev->attr.owner->free_qpn(dev->attr.owner->ctx, held[--n]);
+	return rc;
+}
+
+/* The HCA chooses the number, if it takes the queue pair. */
+static int create_numbered(struct pvrdma *dev, struct urxe_qp_init *init, struct pv_qp *qp)
+{
+	int rc = pv_hca_serves(qp->pd) && qp->type != PV_QPT_GSI
+			 ? urxe_qp_create(dev->engine, init, &qp->qp)
+			 : -ENOSPC;
+
+	return rc == -ENOSPC ? create_with_own_number(dev, init, qp) : rc;
+}
+
+static int open_engine_qp(struct pvrdma *dev, const struct pv_cmd_create_qp *request,
+			  struct pv_qp *qp)
+{
+	struct urxe_qp_init init = {
+		.ctx = qp,
+		.type = qp->type == PV_QPT_RC ? URXE_QPT_RC : URXE_QPT_UD,
+		.sq_sig_all = request->sq_sig_all,
+		.pd = qp->pd->object.handle,
+		.send_cq = qp->send_cq->cq,
+		.recv_cq = qp->recv_cq->cq,
+		.srq = qp->srq ? qp->srq->recv.rq : NULL,
+		.cap = {.max_send_wr = request->max_send_wr,
+			.max_recv_wr = qp->srq ? 0 : request->max_recv_wr,
+			.max_send_sge = request->max_send_sge,
+			/* A malformed request is replaced by one with a segment. */
+			.max_recv_sge = request->max_recv_sge ? request->max_recv_sge : 1},
+	};
+	int rc = create_numbered(dev, &init, qp);
+
+	if (rc)
+		return rc;
+	qp->qpn = urxe_qp_qpn(qp->qp);
+	qp->recv.rq = urxe_qp_rq(qp->qp);
+	return 0;
+}
+
+static int check_request(const struct pv_cmd_create_qp *request, bool has_srq)
+{
+	if (request->qp_type != PV_QPT_RC && request->qp_type != PV_QPT_UD &&
+	    request->qp_type != PV_QPT_GSI)
+		return -EOPNOTSUPP;
+	if (!pv_is_queue_size(request->max_send_wr) || request->max_send_sge > URXE_MAX_SGE)
+		return -EINVAL;
+	if (!has_srq &&
+	    (!pv_is_queue_size(request->max_recv_wr) || request->max_recv_sge > URXE_MAX_SGE))
+		return -EINVAL;
+	return 0;
+}
+
+/* Of an outstanding READ or atomic of the peer, in the engine. */
+#define RESOURCE_BYTES 96u
+
+/* Bytes that the object and the engine take at most, about. */
+static uint64_t bytes_of(const struct pv_qp *qp, const struct pv_cmd_create_qp *request)
+{
+	const uint64_t sge = sizeof(struct urxe_seg);
+	uint64_t bytes = sizeof(*qp) + 4096 + qp->n_pages * sizeof(qp->pages[0]) +
+			 request->max_send_wr * (160 + request->max_send_sge * sge);
+
+	/* The peer's requests, whose number MODIFY_QP tells later. */
+	if (qp->type == PV_QPT_RC)
+		bytes += URXE_MAX_RD_ATOMIC * RESOURCE_BYTES;
+	if (!qp->srq)
+		bytes += request->max_recv_wr * (32 + request->max_recv_sge * sge);
+	return bytes;
+}
+
+static void use_objects(const struct pv_qp *qp, int change)
+{
+	qp->pd->object.users += (uint32_t)change;
+	qp->send_cq->object.users += (uint32_t)change;
+	qp->recv_cq->object.users += (uint32_t)change;
+	if (qp->srq)
+		qp->srq->object.users += (uint32_t)change;
+}
+
+static struct pv_qp *make_qp(const struct pv_qp_objects *objects, uint8_t type)
+{
+	struct pv_qp *qp = calloc(1, sizeof(*qp));
+
+	if (!qp)
+		return NULL;
+	qp->pd = objects->pd;
+	qp->send_cq = objects->send_cq;
+	qp->recv_cq = objects->recv_cq;
+	qp->srq = objects->srq;
+	qp->type = type;
+	return qp;
+}
+
+int pv_qp_open(struct pvrdma *dev, const struct pv_qp_objects *objects,
+	       const struct pv_cmd_create_qp *request, struct pv_qp **out)
+{
+	struct pv_qp *qp;
+	int rc = check_request(request, objects->srq);
+
+	if (rc)
+		return rc;
+	qp = make_qp(objects, request->qp_type);
+	if (!qp)
+		return -ENOMEM;
+	rc = open_rings(dev, request, qp);
+	if (!rc)
+		rc = pv_object_add(dev, &qp->object, PV_QP, qp->pd->object.uar_page,
+				   bytes_of(qp, request));
+	if (rc)
+		goto err;
+	rc = open_engine_qp(dev, request, qp);
+	if (rc) {
+		pv_object_remove(&qp->object);
+		goto err;
+	}
+	use_objects(qp, 1);
+	TAILQ_INSERT_TAIL(&dev->polled_qps, qp, poll_link);
+	*out = qp;
+	return 0;
+err:
+	free(qp->pages);
+	free(qp);
+	return rc;
+}
+
+static void stop_waiting(struct pv_qp *qp)
+{
+	if (qp->waiting)
+		TAILQ_REMOVE(&qp->object.dev->waiting_qps, qp, waiting_link);
+	qp->waiting = false;
+}
+
+void pv_qp_send_delayed_acks(struct pv_qp *qp)
+{
+	if (urxe_qp_flush_acks(qp->qp))
+		pv_frames_stage(qp->object.dev);
+}
+
+void pv_qp_close(struct pv_qp *qp)
+{
+	struct pvrdma *dev = qp->object.dev;
+
+	stop_waiting(qp);
+	TAILQ_REMOVE(&dev->polled_qps, qp, poll_link);
+	urxe_qp_destroy(qp->qp);
+	free_qpn(qp, qp->qpn);
+	use_objects(qp, -1);
+	pv_object_remove(&qp->object);
+	free(qp->pages);
+	free(qp);
+}
+
+/* The driver empties its rings after a reset. */
+static void reset_rings(struct pv_qp *qp)
+{
+	stop_waiting(qp);
+	if (qp->send.indices)
+		pv_ring_reset(&qp->send);
+	if (qp->recv.ring.indices)
+		pv_ring_reset(&qp->recv.ring);
+}
+
+/* Before the connection: the owner may know a shorter way to the peer. */
+static void announce_connection(const struct pv_qp *qp, const struct urxe_qp_attr *attr,
+				uint32_t mask)
+{
+	const uint32_t needed = URXE_QP_STATE | URXE_QP_AV | URXE_QP_DEST_QPN;
+	const struct pvrdma_owner *owner = qp->object.dev->attr.owner;
+
+	if (owner && qp->type == PV_QPT_RC && (mask & needed) == needed &&
+	    attr->state == URXE_QPS_RTR)
+		owner->connecting(owner->ctx, attr->path.dmac, attr->dest_qpn);
+}
+
+int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	bool ends = mask & URXE_QP_STATE &&
+		    (attr->state == URXE_QPS_RESET || attr->state == URXE_QPS_ERR);
+	int rc;
+
+	if (ends)
+		pv_qp_send_delayed_acks(qp);
+	announce_connection(qp, attr, mask);
+	rc = urxe_qp_modify(qp->qp, qp->object.dev->now, attr, mask);
+	if (rc || !(mask & URXE_QP_STATE))
+		return rc;
+	if (attr->state == URXE_QPS_RESET) {
+		reset_rings(qp);
+		return 0;
+	}
+	pv_qp_post_recvs(qp);
+	if (attr->state >= URXE_QPS_RTS)
+		pv_qp_post_sends(qp);
+	return 0;
+}
+
+void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed)
+{
+	static const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
+	struct pvrdma *dev = qp->object.dev;
+
+	if (!qp->send.indices || !pv_removed_uses(removed, qp->pages, qp->n_pages))
+		return;
+	stop_waiting(qp);
+	qp->send.indices = qp->recv.ring.indices = NULL;
+	pv_count(dev, PVRDMA_MEMORY_LOST);
+	qp->events++;
+	pv_event_report(dev, URXE_ASYNC_QP_FATAL, qp->object.handle);
+	urxe_qp_modify(qp->qp, dev->now, &error, URXE_QP_STATE);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Queue pairs: creation, and work requests from the guest's rings to the engine. */
+#ifndef URXE_PVRDMA_PVRDMA_QP_H
+#define URXE_PVRDMA_PVRDMA_QP_H
+
+#include "memory/page_list.h"
+#include "pvrdma_device.h"
+
+/* The objects that a QP uses. */
+struct pv_qp_objects {
+	struct pv_pd *pd;
+	struct pv_cq *send_cq;
+	struct pv_cq *recv_cq;
+	struct pv_srq *srq; /* NULL: none */
+};
+
+int pv_qp_open(struct pvrdma *dev, const struct pv_qp_objects *objects,
+	       const struct pv_cmd_create_qp *request, struct pv_qp **qp);
+void pv_qp_close(struct pv_qp *qp);
+/* Call it before the QP ends: sends the acknowledgement that the engine has delayed. Without that
+ * the peer would not learn that its last message has arrived. */
+void pv_qp_send_delayed_acks(struct pv_qp *qp);
+/* Changes attributes. If the new state is RESET, empties the rings; if it allows requests, posts
+ * those of the rings. Errors are those of urxe_qp_modify. */
+int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
+/* If the QP uses these bytes of guest memory, it fails, and forgets them. */
+void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed);
+
+/* Post the requests that the guest has added to the ring. True: posted some. */
+bool pv_qp_post_sends(struct pv_qp *qp);
+bool pv_qp_post_recvs(struct pv_qp *qp);
+/* Posts the requests of QPs whose engine queue was full. */
+void pv_qp_post_waiting(struct pvrdma *dev);
+/* Looks at the rings of some QPs, in turn. True: found requests. */
+bool pv_qp_poll(struct pvrdma *dev);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+
+#include <rxe/offload.h>
+
+#include "queues/event_ring.h"
+#include "queues/pvrdma_qp.h"
+#include "queues/pvrdma_recv_queue.h"
+#include "queues/send_wqe.h"
+
+/* QPs of one call of pv_qp_poll. */
+#define POLLED_QPS 64
+
+static enum urxe_wc_status status_of(int rc)
+{
+	return rc == -EMSGSIZE ? URXE_WC_LOC_LEN_ERR : URXE_WC_LOC_QP_OP_ERR;
+}
+
+/*
+ * Posts the request at the device's index. A malformed one completes in an error, in its order.
+ * -ENOMEM: the engine has no room; -EINVAL: nothing may be posted in this state, and the request is
+ * dropped.
+ */
+static int post_one(struct pv_qp *qp)
+{
+	struct pv_send_request request;
+	int rc = -EINVAL;
+
+	if (pv_send_wqe_read(qp, pv_ring_slot(&qp->send, qp->send.index), &request))
+		rc = urxe_post_send(qp->qp, &request.wr);
+	if (!rc || rc == -ENOMEM)
+		return rc;
+	pv_count(qp->object.dev, PVRDMA_SENDS_BAD);
+	return urxe_post_malformed(qp->qp, request.wr.wr_id, status_of(rc));
+}
+
+/* The guest broke the protocol of the rings. */
+static void fail_qp(struct pv_qp *qp)
+{
+	static const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
+	struct urxe_qp_init init;
+	struct urxe_qp_attr attr;
+
+	urxe_qp_query(qp->qp, &attr, &init);
+	if (attr.state == URXE_QPS_ERR || attr.state == URXE_QPS_RESET)
+		return;
+	pv_count(qp->object.dev, PVRDMA_RING_BAD);
+	qp->events++;
+	pv_event_report(qp->object.dev, URXE_ASYNC_QP_FATAL, qp->object.handle);
+	urxe_qp_modify(qp->qp, qp->object.dev->now, &error, URXE_QP_STATE);
+}
+
+static void wait_for_room(struct pv_qp *qp)
+{
+	if (qp->waiting)
+		return;
+	qp->waiting = true;
+	TAILQ_INSERT_TAIL(&qp->object.dev->waiting_qps, qp, waiting_link);
+}
+
+bool pv_qp_post_sends(struct pv_qp *qp)
+{
+	uint32_t n, posted = 0;
+
+	if (!qp->send.indices)
+		return false;
+	if (!pv_ring_filled(&qp->send, &n)) {
+		fail_qp(qp);
+		return false;
+	}
+	for (; posted < n; posted++) {
+		if (post_one(qp) == -ENOMEM) {
+			wait_for_room(qp);
+			break;
+		}
+		pv_ring_consume(&qp->send);
+	}
+	/* The HCA gets requests at once, also while the switch has no room for frames. */
+	if (posted && urxe_qp_offloaded(qp->qp))
+		urxe_qp_execute(qp->qp, qp->object.dev->now);
+	pv_count_n(qp->object.dev, PVRDMA_SENDS, posted);
+	return posted > 0;
+}
+
+bool pv_qp_post_recvs(struct pv_qp *qp)
+{
+	uint32_t n;
+
+	if (qp->srq || !qp->recv.ring.indices)
+		return false;
+	if (!pv_ring_filled(&qp->recv.ring, &n)) {
+		fail_qp(qp);
+		return false;
+	}
+	return n && pv_recv_queue_refill(qp->object.dev, &qp->recv);
+}
+
+void pv_qp_post_waiting(struct pvrdma *dev)
+{
+	struct pv_qp_list waiting = TAILQ_HEAD_INITIALIZER(waiting);
+	struct pv_qp *qp;
+
+	TAILQ_CONCAT(&waiting, &dev->waiting_qps, waiting_link);
+	while ((qp = TAILQ_FIRST(&waiting))) {
+		TAILQ_REMOVE(&waiting, qp, waiting_link);
+		qp->waiting = false;
+		pv_qp_post_sends(qp);
+	}
+}
+
+bool pv_qp_poll(struct pvrdma *dev)
+{
+	struct pv_qp *qp, *first = NULL;
+	bool found = false;
+
+	for (unsigned i = 0; i < POLLED_QPS && (qp = TAILQ_FIRST(&dev->polled_qps)) != first; i++) {
+		if (!first)
+			first = qp;
+		TAILQ_REMOVE(&dev->polled_qps, qp, poll_link);
+		TAILQ_INSERT_TAIL(&dev->polled_qps, qp, poll_link);
+		found |= pv_qp_post_recvs(qp);
+		if (!qp->waiting)
+			found |= pv_qp_post_sends(qp);
+	}
+	return found;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "queues/pvrdma_srq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "memory/page_dir.h"
+#include "memory/page_list.h"
+#include "object.h"
+#include "queues/event_ring.h"
+#include "queues/pvrdma_recv_queue.h"
+#include "queues/wqe_size.h"
+
+static int open_ring(struct pvrdma *dev, const struct pv_cmd_create_srq *request,
+		     struct pv_srq *srq)
+{
+	const uint32_t size = pv_recv_wqe_size(request->attrs.max_sge);
+	const struct pv_page_dir dir = {
+		.memory = dev->attr.memory,
+		.addr = request->pdir_dma,
+		.n_pages = 1 + pv_ring_pages(request->attrs.max_wr, size),
+		.write = true,
+	};
+	int rc;
+
+	if (request->nchunks < dir.n_pages)
+		return -EINVAL;
+	rc = pv_page_dir_pages(&dir, &srq->pages);
+	if (rc)
+		return rc;
+	srq->n_pages = dir.n_pages;
+	srq->recv.max_sge = request->attrs.max_sge;
+	pv_ring_init(&srq->recv.ring, dev->attr.memory,
+		     &((struct pv_ring_state *)srq->pages[0])->rx, srq->pages + 1,
+		     request->attrs.max_wr, size);
+	return 0;
+}
+
+static int open_engine_srq(struct pvrdma *dev, const struct pv_srq_attr *attrs, struct pv_srq *srq)
+{
+	const struct urxe_rq_attr attr = {
+		.ctx = srq,
+		.pd = srq->pd->object.handle,
+		.max_wr = attrs->max_wr,
+		/* A malformed request is replaced by one with a segment. */
+		.max_sge = attrs->max_sge ? attrs->max_sge : 1,
+	};
+	int rc = urxe_srq_create(dev->engine, &attr, &srq->recv.rq);
+
+	if (rc)
+		return rc;
+	rc = urxe_srq_set_limit(srq->recv.rq, attrs->srq_limit);
+	if (rc)
+		urxe_srq_destroy(srq->recv.rq);
+	return rc;
+}
+
+/* Bytes that the engine takes for a request, about. */
+static uint64_t engine_bytes(const struct pv_srq_attr *attrs)
+{
+	return (uint64_t)attrs->max_wr * (32 + attrs->max_sge * sizeof(struct urxe_seg));
+}
+
+int pv_srq_open(struct pvrdma *dev, struct pv_pd *pd, const struct pv_cmd_create_srq *request,
+		struct pv_srq **out)
+{
+	struct pv_srq *srq;
+	int rc;
+
+	if (!pv_is_queue_size(request->attrs.max_wr) || request->attrs.max_sge > URXE_MAX_SGE)
+		return -EINVAL;
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return -ENOMEM;
+	srq->pd = pd;
+	rc = open_ring(dev, request, srq);
+	if (!rc)
+		rc = pv_object_add(dev, &srq->object, PV_SRQ, pd->object.uar_page,
+				   sizeof(*srq) + srq->n_pages * sizeof(srq->pages[0]) +
+					   engine_bytes(&request->attrs));
+	if (rc)
+		goto err;
+	rc = open_engine_srq(dev, &request->attrs, srq);
+	if (rc) {
+		pv_object_remove(&srq->object);
+		goto err;
+	}
+	pd->object.users++;
+	*out = srq;
+	return 0;
+err:
+	free(srq->pages);
+	free(srq);
+	return rc;
+}
+
+void pv_srq_close(struct pv_srq *srq)
+{
+	urxe_srq_destroy(srq->recv.rq);
+	srq->pd->object.users--;
+	pv_object_remove(&srq->object);
+	free(srq->pages);
+	free(srq);
+}
+
+void pv_srq_memory_removed(struct pv_srq *srq, const struct pv_removed *removed)
+{
+	if (!srq->recv.ring.indices || !pv_removed_uses(removed, srq->pages, srq->n_pages))
+		return;
+	srq->recv.ring.indices = NULL;
+	pv_count(srq->object.dev, PVRDMA_MEMORY_LOST);
+	pv_event_report(srq->object.dev, URXE_ASYNC_SRQ_ERR, srq->object.handle);
+}

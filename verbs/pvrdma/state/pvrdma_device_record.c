@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Registers, the shared region, the rings of events, and what all rings have. */
+#include <stdlib.h>
+
+#include "queues/event_ring.h"
+#include "state/pvrdma_records.h"
+
+void pv_pages_record(struct pv_state *st, uint8_t ***pages, uint32_t *n_pages)
+{
+	struct vnic_state_stream *s = &st->stream;
+
+	*n_pages = vnic_state_count(s, *n_pages, sizeof(uint64_t));
+	if (s->restoring) {
+		*pages = *n_pages ? calloc(*n_pages, sizeof(**pages)) : NULL;
+		if (*n_pages && !*pages)
+			vnic_state_fail(s, -ENOMEM);
+	}
+	for (uint32_t i = 0; i < *n_pages && !s->error; i++)
+		pv_page_record(st, &(*pages)[i]);
+}
+
+void pv_ring_index_record(struct pv_state *st, struct pv_ring *ring)
+{
+	vnic_state_u32_max(&st->stream, &ring->index, ring->slots ? 2 * ring->slots - 1 : 0);
+}
+
+static void pv_event_ring_record(struct pv_state *st, struct pv_event_ring *events,
+				 uint32_t element)
+{
+	struct vnic_state_stream *s = &st->stream;
+	/* A ring whose memory is gone is saved without pages: nothing is reported to it. */
+	uint32_t n = events->ring.indices ? events->n_pages : 0;
+
+	pv_pages_record(st, &events->pages, &n);
+	if (s->restoring && !s->error && n) {
+		events->n_pages = n;
+		vnic_state_require(s, n >= 2 && n <= PV_EVENT_RING_PAGES);
+		if (!s->error)
+			pv_event_ring_lay_out(st->dev, events, element);
+	}
+	if (n)
+		pv_ring_index_record(st, &events->ring);
+	vnic_state_bool(s, &events->due);
+}
+
+/* The device of a stream has the attributes of this one. */
+static void identity_record(struct pv_state *st)
+{
+	struct vnic_state_stream *s = &st->stream;
+	const struct pvrdma_attr *attr = &st->dev->attr;
+	bool roce_v1 = attr->roce_v1;
+	uint8_t mac[6];
+
+	memcpy(mac, attr->mac, sizeof(mac));
+	vnic_state_bytes(s, mac, sizeof(mac));
+	vnic_state_bool(s, &roce_v1);
+	if (memcmp(mac, attr->mac, sizeof(mac)) || roce_v1 != attr->roce_v1)
+		vnic_state_fail(s, -EINVAL);
+}
+
+static void registers_record(struct pv_state *st)
+{
+	struct vnic_state_stream *s = &st->stream;
+	struct pvrdma *dev = st->dev;
+
+	vnic_state_u32(s, &dev->dsr_low);
+	vnic_state_u32(s, &dev->err);
+	vnic_state_u32(s, &dev->icr);
+	vnic_state_u32(s, &dev->imr);
+	vnic_state_u32_max(s, &dev->masked_causes, (1u << PV_VECTORS) - 1);
+	vnic_state_bool(s, &dev->told_down);
+	vnic_state_bool(s, &dev->no_master);
+	vnic_state_u64(s, &dev->activations);
+	vnic_state_u32_max(s, &dev->uar_pages, PVRDMA_UAR_PAGES);
+	vnic_state_require(s, dev->uar_pages);
+	vnic_state_u32(s, &dev->gids);
+	vnic_state_u32_max(s, &dev->qpn_generation, UINT8_MAX);
+}
+
+void pv_device_record(struct pv_state *st)
+{
+	struct vnic_state_stream *s = &st->stream;
+	struct pvrdma *dev = st->dev;
+
+	identity_record(st);
+	registers_record(st);
+	vnic_state_bool(s, &dev->slots.loaded);
+	vnic_state_u64(s, &dev->slots.request);
+	vnic_state_u64(s, &dev->slots.response);
+	vnic_state_u64(s, &dev->slots.uar_pfn);
+	pv_source_record(st);
+	pv_event_ring_record(st, &dev->async, sizeof(struct pv_eqe));
+	pv_event_ring_record(st, &dev->cq_notify, sizeof(struct pv_cqne));
+}

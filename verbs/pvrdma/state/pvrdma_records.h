@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The records of a saved device, one function each for both directions (vnic/state_stream.h). After
+ * an error a record does nothing; restore.c frees what the records before have made.
+ */
+#ifndef URXE_PVRDMA_STATE_PVRDMA_RECORDS_H
+#define URXE_PVRDMA_STATE_PVRDMA_RECORDS_H
+
+#include <rxe/state.h>
+#include <vnic/state_stream.h>
+
+#include "pvrdma_device.h"
+
+struct pv_key {
+	uint32_t key;
+	struct pv_mr *mr;
+};
+
+struct pv_state {
+	struct vnic_state_stream stream;
+	struct pvrdma *dev;
+	/*
+	 * The guest's memory in the process that saves. Pages are saved by their guest addresses;
+	 * the engine's stream has addresses of that process, which this table translates.
+	 */
+	struct vnic_guest_region source[VNIC_GUEST_REGIONS];
+	uint32_t n_source;
+	uint32_t last; /* index of the region in which the previous address was found */
+	/* Restoring: */
+	struct pv_key *keys; /* of memory regions, sorted */
+	uint32_t n_keys;
+	struct urxe_extent *extents; /* of the region that is being restored */
+	uint32_t n_extents, room;
+	bool foreign; /* the engine's stream has objects that the records do not have */
+};
+
+/* address.c */
+void pv_source_record(struct pv_state *st);
+/* A page of a ring: *page is an address in this process. */
+void pv_page_record(struct pv_state *st, uint8_t **page);
+/* urxe_state_restore.memory; arg is the struct pv_state. */
+int pv_translate_region(void *arg, struct urxe_state_region *region);
+
+/* device_record.c */
+void pv_device_record(struct pv_state *st);
+void pv_pages_record(struct pv_state *st, uint8_t ***pages, uint32_t *n_pages);
+/* The device's index in the ring. */
+void pv_ring_index_record(struct pv_state *st, struct pv_ring *ring);
+
+/* object_record.c: all objects, and the free handles, of each kind. */
+void pv_objects_record(struct pv_state *st);
+
+/* engine_record.c: the engine, last. */
+void pv_engine_record(struct pv_state *st, uint64_t now);
+
+#endif

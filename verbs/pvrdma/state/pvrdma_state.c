@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* pvrdma_save and pvrdma_restore. */
+#include <stdlib.h>
+
+#include "activate.h"
+#include "doorbell_page.h"
+#include "object.h"
+#include "pvrdma_hca.h"
+#include "pvrdma_port.h"
+#include "shared_region.h"
+#include "state/pvrdma_records.h"
+
+static const struct vnic_state_format format = {.name = "urxepvrd", .version = 1};
+
+void pvrdma_pause(struct pvrdma *dev, uint64_t now)
+{
+	pv_pass_time(dev, now);
+	dev->paused = true;
+	if (!dev->active || dev->no_master)
+		return;
+	pv_doorbell_pages_finish(dev);
+	pv_hca_end(dev);
+	pvrdma_flush(dev);
+	urxe_direct_withdraw(dev->engine);
+}
+
+void pvrdma_resume(struct pvrdma *dev, uint64_t now)
+{
+	pv_pass_time(dev, now);
+	dev->paused = false;
+	if (!dev->active || dev->no_master)
+		return;
+	urxe_direct_publish(dev->engine);
+	pv_hca_begin(dev);
+	if (!dev->link_up && !dev->told_down)
+		pv_port_tell(dev);
+}
+
+int pvrdma_save(struct pvrdma *dev, uint64_t now, uint8_t **stream, size_t *length)
+{
+	struct pv_state *st = calloc(1, sizeof(*st));
+	int rc;
+
+	if (!st)
+		return -ENOMEM;
+	pv_pass_time(dev, now);
+	st->dev = dev;
+	vnic_state_begin_save(&st->stream, &format);
+	pv_device_record(st);
+	pv_objects_record(st);
+	pv_engine_record(st, dev->now);
+	rc = vnic_state_finish_save(&st->stream, stream, length);
+	free(st);
+	return rc;
+}
+
+/* --- Restoring */
+
+static uint8_t **pages_of(const struct pv_object *object)
+{
+	switch (object->kind) {
+	case PV_CQ: return ((const struct pv_cq *)object)->pages;
+	case PV_SRQ: return ((const struct pv_srq *)object)->pages;
+	case PV_QP: return ((const struct pv_qp *)object)->pages;
+	default: return NULL;
+	}
+}
+
+/* Frees objects that no engine has. */
+static void drop_objects(struct pvrdma *dev)
+{
+	const struct pvrdma_owner *owner = dev->attr.owner;
+	struct pv_object *object;
+
+	for (unsigned kind = 0; kind < PV_KINDS; kind++) {
+		for (uint32_t at = 0; (object = pv_object_next(dev, kind, &at));) {
+			const struct pv_qp *qp = (const struct pv_qp *)object;
+
+			if (kind == PV_QP && qp->qpn_taken)
+				owner->free_qpn(owner->ctx, qp->qpn);
+			free(pages_of(object));
+			free(object);
+		}
+		pv_handles_free(&dev->objects[kind]);
+	}
+	TAILQ_INIT(&dev->notify_cqs);
+	TAILQ_INIT(&dev->waiting_qps);
+	TAILQ_INIT(&dev->polled_qps);
+	dev->bytes = 0;
+}
+
+static void read_stream(struct pv_state *st, const uint8_t *stream, size_t length)
+{
+	if (vnic_state_begin_restore(&st->stream, &format, stream, length))
+		return;
+	pv_device_record(st);
+	pv_objects_record(st);
+	pv_engine_record(st, st->dev->now);
+	if (!st->stream.error && !st->dev->active)
+		vnic_state_require(&st->stream, !st->dev->bytes);
+	vnic_state_finish_restore(&st->stream);
+}
+
+int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size_t length)
+{
+	struct pv_state *st = calloc(1, sizeof(*st));
+	int rc;
+
+	if (!st)
+		return -ENOMEM;
+	/* A new device has the doorbells of the guest that it gets. */
+	if (dev->active)
+		pvrdma_reset(dev);
+	else
+		pv_reset_quietly(dev);
+	pv_pass_time(dev, now);
+	dev->paused = true;
+	st->dev = dev;
+	read_stream(st, stream, length);
+	rc = st->stream.error;
+	free(st->keys);
+	free(st->extents);
+	free(st);
+	if (rc) {
+		if (dev->active)
+			urxe_dev_destroy(dev->engine);
+		drop_objects(dev);
+		dev->active = false;
+		pv_reset_quietly(dev);
+	}
+	return rc;
+}

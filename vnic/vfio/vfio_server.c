@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Creation and end of a server and of its connection, and the reading of messages. */
+#include "vfio_server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Of one event: a client that sends without end must not stop the caller's other work. */
+#define MESSAGES 64
+
+int vnic_vfio_server_create(const struct vnic_vfio_attr *attr, struct vnic_vfio_server **server)
+{
+	struct vnic_vfio_server *new;
+
+	if (!config_space_function_valid(&attr->function))
+		return -EINVAL;
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return -ENOMEM;
+	new->attr = *attr;
+	irq_init(&new->irq, attr->function.vectors);
+	connection_init(&new->connection);
+	new->migration.state = MIGRATION_RUNNING;
+	*server = new;
+	return 0;
+}
+
+/* Another process has the function: the model and the guest's memory are left as they are. */
+static void leave(struct vnic_vfio_server *server)
+{
+	connection_close(&server->connection);
+	irq_close(&server->irq);
+}
+
+void vnic_vfio_server_destroy(struct vnic_vfio_server *server)
+{
+	if (!server)
+		return;
+	if (server->handing_over)
+		leave(server);
+	else
+		vnic_vfio_server_disconnect(server);
+	free(server);
+}
+
+int vnic_vfio_server_connect(struct vnic_vfio_server *server, int socket)
+{
+	if (server->connection.socket >= 0)
+		return -EBUSY;
+	connection_open(&server->connection, socket);
+	config_space_reset(&server->config, &server->attr.function);
+	migration_reset(server);
+	server->version_known = false;
+	return 0;
+}
+
+int vnic_vfio_server_fd(const struct vnic_vfio_server *server)
+{
+	return server->connection.socket;
+}
+
+bool vnic_vfio_server_is_writing(const struct vnic_vfio_server *server)
+{
+	return connection_is_writing(&server->connection);
+}
+
+bool vnic_vfio_server_is_held(const struct vnic_vfio_server *server)
+{
+	return server->reply_held || server->closing;
+}
+
+static bool is_settled(const struct vnic_vfio_server *server)
+{
+	const struct vnic_vfio_ops *ops = &server->attr.ops;
+
+	return !ops->settled || ops->settled(server->attr.ctx);
+}
+
+bool server_settle(struct vnic_vfio_server *server)
+{
+	struct dma_removal *removal = &server->removal;
+
+	if (removal->pending && removal->waited && is_settled(server)) {
+		removal->waited = false;
+		dma_remove_again(server);
+	}
+	if (is_settled(server))
+		return true;
+	removal->waited = true;
+	return false;
+}
+
+/* The last part of a disconnection, if the function has settled. */
+static void finish_disconnect(struct vnic_vfio_server *server)
+{
+	if (!server_settle(server))
+		return;
+	server->closing = false;
+	dma_finish_unmap(server);
+	server->attr.ops.disconnected(server->attr.ctx);
+}
+
+void vnic_vfio_server_disconnect(struct vnic_vfio_server *server)
+{
+	const struct vnic_vfio_attr *attr = &server->attr;
+
+	if (server->connection.socket < 0)
+		return;
+	connection_close(&server->connection);
+	server->reply_held = false;
+	attr->ops.reset(attr->ctx);
+	migration_reset(server);
+	dma_remove_all(server);
+	irq_close(&server->irq);
+	server->closing = true;
+	finish_disconnect(server);
+}
+
+/* The memory of the last connection, or the reply to the last message. True: still held. */
+static bool stays_held(struct vnic_vfio_server *server, int *rc)
+{
+	*rc = 0;
+	if (server->reply_held)
+		*rc = request_finish(server);
+	else if (server->closing)
+		finish_disconnect(server);
+	return vnic_vfio_server_is_held(server);
+}
+
+static int handle_messages(struct vnic_vfio_server *server)
+{
+	int rc;
+
+	if (stays_held(server, &rc) || rc)
+		return rc;
+	rc = connection_flush(&server->connection);
+	for (int i = 0; i < MESSAGES && !rc && !connection_is_writing(&server->connection) &&
+			!vnic_vfio_server_is_held(server);
+	     i++) {
+		rc = connection_receive(&server->connection);
+		if (rc <= 0)
+			return rc;
+		rc = request_handle(server);
+	}
+	return rc;
+}
+
+int vnic_vfio_server_event(struct vnic_vfio_server *server)
+{
+	int rc;
+
+	if (server->connection.socket < 0) {
+		stays_held(server, &rc);
+		return 0;
+	}
+	rc = handle_messages(server);
+	if (rc < 0)
+		vnic_vfio_server_disconnect(server);
+	return rc;
+}
+
+void vnic_vfio_server_interrupt(struct vnic_vfio_server *server, uint32_t vector)
+{
+	if (server->connection.socket >= 0)
+		irq_raise(&server->irq, vector);
+}
