@@ -204,7 +204,7 @@ const struct options_row options_rows[OPTIONS] = {
 	 "more than once",
 	 set_address},
 	{"pkey", "0xNNNN", true,
-	 "add an entry to the P_Key table, which else has 0xffff only;\n"
+	 "add an entry to the P_Key table, which by default has 0xffff only;\n"
 	 "may be given more than once",
 	 set_pkey},
 	{"fdb", "MAC[@VLAN]=PORT|ADDR[@VLAN]=MAC", true,
@@ -230,7 +230,8 @@ const struct options_row options_rows[OPTIONS] = {
 	 set_vm_user},
 	{"hca", "auto|off|NAME[:PORT]", false,
 	 "the HCA that backs the device: auto, the default: a RoCE port of an\n"
-	 "uplink's interface; off: none; or a port whatever the uplinks",
+	 "uplink's interface; off: no HCA; NAME: this one, also without an\n"
+	 "uplink on its interface",
 	 set_hca},
 	{"device", "NAME", false, "the device's name; default: " HOST_DEVICE, set_device},
 	{"mtu", "BYTES", false,

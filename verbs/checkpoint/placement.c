@@ -160,7 +160,8 @@ int placement_install(const struct placement *p, struct rebuilt *r)
 	/* The objects of others would end with them. */
 	for (uint32_t i = 0; i < n[CHECKPOINT_CONTEXT]; i++)
 		if (atomic_load(&r->contexts[i].file->fd.fds) == 1)
-			return checkpoint_fail(-EBADMSG, "a device without a descriptor");
+			return checkpoint_fail(
+				-EBADMSG, "the stream has an open device without a descriptor");
 	for (uint32_t i = 0; i < n[CHECKPOINT_RDMACM]; i++)
 		if (r->devices[i].fd < 0)
 			return checkpoint_fail(-EBADMSG, "an rdma_cm device without a descriptor");

@@ -58,7 +58,7 @@ void port_changed(const struct vnic_attach_port *now)
 	int rc = set_port(now, &before);
 
 	if (rc)
-		log_error("cannot follow the port: %s", strerror(-rc));
+		log_error("cannot apply urxed's change of the port: %s", strerror(-rc));
 	port.welcome.port = *now;
 	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
 		port_hca_set_gids();

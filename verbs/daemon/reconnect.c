@@ -120,7 +120,7 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	port.welcome = *now;
 	port.welcome.port = before;
 	if (port_set_pkeys())
-		log_error("cannot follow the P_Key table");
+		log_error("cannot apply the P_Key table of the new urxed");
 	port_hca_adopt(&before.hca, &now->port.hca);
 	port_changed(&now->port);
 	port_update_multicast();

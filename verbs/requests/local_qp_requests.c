@@ -34,7 +34,8 @@ int local_qp_add(uint32_t qpn, bool reachable, struct local_qp **local)
 		rc = port_add_qpn(l, true);
 	} while (!rc && !add_if_known(l));
 	if (rc) {
-		log_info("QP %#x is the HCA's alone: %s", qpn, strerror(-rc));
+		log_info("QP %#x is unknown to urxed, so only the HCA reaches it: %s", qpn,
+			 strerror(-rc));
 		free(l);
 		return rc;
 	}

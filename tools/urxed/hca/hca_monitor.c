@@ -169,7 +169,7 @@ static void open_netlink(struct hca_monitor *h)
 		netlink_close(&h->netlink);
 	}
 	if (rc)
-		log_line("cannot follow the state of HCA ports: %s", strerror(-rc));
+		log_line("cannot receive state changes of HCA ports: %s", strerror(-rc));
 }
 
 void hca_monitor_start(struct hca_monitor *h)

@@ -18,7 +18,7 @@
 enum hca_mode {
 	HCA_AUTO, /* a RoCE port of an uplink's interface */
 	HCA_OFF,
-	HCA_NAMED, /* a given port, whatever the uplinks */
+	HCA_NAMED, /* a given port, also without an uplink on its interface */
 };
 
 struct hca_choice {

@@ -279,7 +279,8 @@ void machine_peers_release(struct machine_peers *p, uint32_t taken)
 	if (p->inbox && !p->ended && vnic_inbox_broken(p->inbox) &&
 	    !p->counters[VNIC_BYPASS_BROKEN]) {
 		count(p, VNIC_BYPASS_BROKEN, 1);
-		log_line("a process has spoilt the machine's inbox: packets go by the switch");
+		log_line("a process wrote to the machine's inbox against its protocol: packets "
+			 "go by the switch");
 	}
 }
 
