@@ -23,7 +23,7 @@
 #include "memory/mr_index.h"
 #include "port/port.h"
 #include "process/own_fd.h"
-#include "queues/cq.h"
+#include "queues/verbs_cq.h"
 #include "require.h"
 
 #define STREAM_MAX 65536

@@ -13,9 +13,9 @@
 #include "memory/sigbus_guard.h"
 #include "objects/uverbs_file.h"
 #include "port/port.h"
-#include "queues/cq.h"
-#include "queues/qp.h"
-#include "queues/srq.h"
+#include "queues/verbs_cq.h"
+#include "queues/verbs_qp.h"
+#include "queues/verbs_srq.h"
 #include <samehost/peer.h>
 #include <session/env.h>
 

@@ -16,7 +16,7 @@
 #include "checkpoint/rebuild.h"
 #include "engine/crc.h"
 #include "port/port.h"
-#include "queues/qp.h"
+#include "queues/verbs_qp.h"
 #include "requests/daemon_requests.h"
 
 /* --- The stream. */

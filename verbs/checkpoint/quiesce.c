@@ -17,7 +17,7 @@
 #include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rdmacm_freeze.h"
 #include "engine/clock.h"
-#include "objects/mr.h"
+#include "objects/verbs_mr.h"
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
 #include "port/port.h"

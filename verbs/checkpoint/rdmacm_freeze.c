@@ -8,8 +8,8 @@
 
 #include "checkpoint/image/checkpoint_error.h"
 #include "rdmacm/daemon_socket.h"
-#include "rdmacm/file.h"
 #include "rdmacm/ids.h"
+#include "rdmacm/rdmacm_file.h"
 
 uint32_t frozen_index(const struct frozen_devices *all, const struct rdmacm_file *file)
 {

@@ -11,8 +11,8 @@
 #include "checkpoint/rebuild.h"
 #include "engine/clock.h"
 #include "rdmacm/daemon_socket.h"
-#include "rdmacm/file.h"
 #include "rdmacm/ids.h"
+#include "rdmacm/rdmacm_file.h"
 
 /* For each answer of urxed, as at the sockets of the vNIC (vnic/common/attach_socket.c). */
 #define ANSWER_NS UINT64_C(5000000000)

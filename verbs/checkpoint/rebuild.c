@@ -10,14 +10,14 @@
 #include <linux/types.h>
 #include <rdma/ib_user_verbs.h>
 
-#include "objects/ah.h"
-#include "objects/mr.h"
-#include "objects/mw.h"
-#include "objects/pd.h"
+#include "objects/verbs_ah.h"
+#include "objects/verbs_mr.h"
+#include "objects/verbs_mw.h"
+#include "objects/verbs_pd.h"
 #include "port/port.h"
-#include "queues/cq.h"
-#include "queues/qp.h"
-#include "queues/srq.h"
+#include "queues/verbs_cq.h"
+#include "queues/verbs_qp.h"
+#include "queues/verbs_srq.h"
 #include "uverbs/ucontext.h"
 
 /* --- Objects by their names in the stream. */

@@ -16,7 +16,7 @@
 #include "port/port.h"
 #include "process/log.h"
 #include "queues/publish.h"
-#include "queues/qp.h"
+#include "queues/verbs_qp.h"
 
 /* The engine asks the HCA so many times, at these intervals. The PSNs of a peer that pauses do not
  * change in between; the last attempts do not wait for that. */

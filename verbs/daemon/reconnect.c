@@ -20,7 +20,7 @@
 #include "process/log.h"
 #include "process/run_dir.h"
 #include "queues/publish.h"
-#include "queues/qp.h"
+#include "queues/verbs_qp.h"
 
 #define SECOND          UINT64_C(1000000000)
 #define DEFAULT_SECONDS 5

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "objects/mr.h"
 #include "objects/uverbs_file.h"
+#include "objects/verbs_mr.h"
 #include "port/port.h"
-#include "queues/qp.h"
+#include "queues/verbs_qp.h"
 #include <hca/way.h>
 #include <rxe/offload.h>
 #include <session/state_document.h>

@@ -7,9 +7,9 @@
 #include <rxe/rxe.h>
 
 #include "memory/mr_index.h"
-#include "objects/mr.h"
 #include "objects/settle.h"
 #include "objects/uverbs_file.h"
+#include "objects/verbs_mr.h"
 #include "port/port.h"
 #include "process/own_fd.h"
 

@@ -7,7 +7,7 @@
 #include <hca/hca.h>
 #include <samehost/peer.h>
 
-#include "objects/mr.h"
+#include "objects/verbs_mr.h"
 #include "port/port.h"
 #include "process/log.h"
 #include "process/own_fd.h"

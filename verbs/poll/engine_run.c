@@ -14,8 +14,8 @@
 #include "port/port.h"
 #include "process/log.h"
 #include "queues/publish.h"
-#include "queues/qp.h"
-#include "queues/srq.h"
+#include "queues/verbs_qp.h"
+#include "queues/verbs_srq.h"
 
 #define BURST  TX_BURST /* frames that the engine takes together */
 #define ROUNDS 8        /* bursts of one run, after which other threads get the lock */

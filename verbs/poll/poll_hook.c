@@ -12,7 +12,7 @@
 #include "objects/uverbs_file.h"
 #include "poll/polling.h"
 #include "port/port.h"
-#include "queues/cq.h"
+#include "queues/verbs_cq.h"
 
 static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {

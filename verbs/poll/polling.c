@@ -6,7 +6,7 @@
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
 #include "port/port.h"
-#include "queues/cq.h"
+#include "queues/verbs_cq.h"
 #include <hca/hca.h>
 
 /*

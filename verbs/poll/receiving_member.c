@@ -6,7 +6,7 @@
 #include <rxe/packet.h>
 
 #include "port/port.h"
-#include "queues/qp.h"
+#include "queues/verbs_qp.h"
 
 #define NO_QPN UINT32_MAX
 

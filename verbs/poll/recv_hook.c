@@ -11,8 +11,8 @@
 #include "objects/uverbs_file.h"
 #include "port/port.h"
 #include "queues/publish.h"
-#include "queues/qp.h"
-#include "queues/srq.h"
+#include "queues/verbs_qp.h"
+#include "queues/verbs_srq.h"
 
 /* The queue is that of an object of that type and handle. */
 static void refill(struct uverbs_file *file, enum object_type type, uint32_t handle)

@@ -2,8 +2,8 @@
 #include "queues/publish.h"
 
 #include "port/port.h"
-#include "queues/cq.h"
-#include "queues/qp.h"
+#include "queues/verbs_cq.h"
+#include "queues/verbs_qp.h"
 
 /* Rings before completions: a program that sees a completion may post at once. */
 void port_publish(void)

@@ -17,7 +17,7 @@
 #include "engine/clock.h"
 #include "process/log.h"
 #include "process/run_dir.h"
-#include "rdmacm/reconnect.h"
+#include "rdmacm/rdmacm_reconnect.h"
 
 /*
  * Replies that a daemon which does not answer owes a file at most: the last one is to a thaw, the

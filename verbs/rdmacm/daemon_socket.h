@@ -8,7 +8,7 @@
 #ifndef URXE_VERBS_RDMACM_DAEMON_SOCKET_H
 #define URXE_VERBS_RDMACM_DAEMON_SOCKET_H
 
-#include "rdmacm/file.h"
+#include "rdmacm/rdmacm_file.h"
 
 /*
  * Connects a new file; file->event_set is open. 0, or a negative errno value: -ETIMEDOUT if the

@@ -3,7 +3,7 @@
 #ifndef URXE_VERBS_RDMACM_EVENT_SOCKET_H
 #define URXE_VERBS_RDMACM_EVENT_SOCKET_H
 
-#include "rdmacm/file.h"
+#include "rdmacm/rdmacm_file.h"
 
 struct rdmacm_event_packet {
 	struct cm_attach_event head;

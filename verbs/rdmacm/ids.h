@@ -12,7 +12,7 @@
 
 #include <rdma/rdma_user_cm.h>
 
-#include "rdmacm/file.h"
+#include "rdmacm/rdmacm_file.h"
 
 enum rdmacm_owner {
 	RDMACM_OWNER_OPEN, /* no address yet, or the wildcard address: the daemon, and maybe both */

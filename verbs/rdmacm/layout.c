@@ -5,7 +5,7 @@
 
 #include <rdma/rdma_user_cm.h>
 
-#include "rdmacm/file.h"
+#include "rdmacm/rdmacm_file.h"
 
 uint32_t rdmacm_response_at(uint32_t command)
 {

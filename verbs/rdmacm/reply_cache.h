@@ -9,7 +9,7 @@
 #ifndef URXE_VERBS_RDMACM_REPLY_CACHE_H
 #define URXE_VERBS_RDMACM_REPLY_CACHE_H
 
-#include "rdmacm/file.h"
+#include "rdmacm/rdmacm_file.h"
 
 #define RDMACM_CACHED_IDS 64
 

@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 
 #include "process/log.h"
-#include "rdmacm/daemon.h"
 #include "rdmacm/ids.h"
 #include "rdmacm/kernel.h"
+#include "rdmacm/rdmacm_daemon.h"
 
 #define KERNEL_GROUP \
 	(1u << 31) /* in a multicast group's number: the kernel's, which count from 0 */

@@ -12,7 +12,7 @@
 #ifndef URXE_VERBS_RDMACM_ROUTER_H
 #define URXE_VERBS_RDMACM_ROUTER_H
 
-#include "rdmacm/file.h"
+#include "rdmacm/rdmacm_file.h"
 
 /*
  * Runs any command but GET_EVENT. 0, or a negative errno value; -EIO: the daemon is gone;

@@ -14,12 +14,12 @@
 #include <rxe/rxe.h>
 
 #include "memory/uaccess.h"
-#include "objects/mr.h"
-#include "objects/pd.h"
 #include "objects/uverbs_file.h"
+#include "objects/verbs_mr.h"
+#include "objects/verbs_pd.h"
 #include "port/port.h"
-#include "uverbs/command.h"
 #include "uverbs/uverbs.h"
+#include "uverbs/uverbs_command.h"
 
 #define ATTRS 4
 

@@ -6,12 +6,12 @@
 #include <hca/hca.h>
 #include <rdma/rdma_user_rxe.h>
 
-#include "objects/ah.h"
-#include "objects/pd.h"
 #include "objects/settle.h"
+#include "objects/verbs_ah.h"
+#include "objects/verbs_pd.h"
 #include "port/port.h"
-#include "uverbs/address.h"
-#include "uverbs/command.h"
+#include "uverbs/uverbs_address.h"
+#include "uverbs/uverbs_command.h"
 
 /*
  * If ah_num is not 0, librxe puts it into work requests instead of the whole address, and does not

@@ -12,10 +12,10 @@
 #include "poll/engine_thread.h"
 #include "poll/poll_hook.h"
 #include "port/port.h"
-#include "queues/cq.h"
 #include "queues/publish.h"
-#include "uverbs/command.h"
+#include "queues/verbs_cq.h"
 #include "uverbs/device_max.h"
+#include "uverbs/uverbs_command.h"
 
 int cmd_create_comp_channel(const struct command *c)
 {

@@ -8,8 +8,8 @@
 #include <infiniband/verbs.h>
 
 #include "port/port.h"
-#include "uverbs/command.h"
 #include "uverbs/device_max.h"
+#include "uverbs/uverbs_command.h"
 
 /* PortPhysicalState (IBA 14.2.5.6) */
 #define PHYS_DISABLED 3

@@ -12,11 +12,11 @@
 
 #include "memory/memcheck.h"
 #include "memory/uaccess.h"
-#include "objects/mr.h"
-#include "objects/pd.h"
 #include "objects/settle.h"
+#include "objects/verbs_mr.h"
+#include "objects/verbs_pd.h"
 #include "port/port.h"
-#include "uverbs/command.h"
+#include "uverbs/uverbs_command.h"
 
 #define REMOTE_CHANGES (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
 #define FLUSHES        (URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)

@@ -5,10 +5,10 @@
 
 #include <rxe/rxe.h>
 
-#include "objects/mw.h"
-#include "objects/pd.h"
+#include "objects/verbs_mw.h"
+#include "objects/verbs_pd.h"
 #include "port/port.h"
-#include "uverbs/command.h"
+#include "uverbs/uverbs_command.h"
 
 static int alloc_mw(const struct command *c, struct pd *pd, uint8_t type, struct mw **out)
 {

@@ -5,9 +5,9 @@
 
 #include <hca/hca.h>
 
-#include "objects/pd.h"
+#include "objects/verbs_pd.h"
 #include "port/port.h"
-#include "uverbs/command.h"
+#include "uverbs/uverbs_command.h"
 
 /* With the lock. */
 static int alloc_pd(const struct command *c, uint32_t *number)

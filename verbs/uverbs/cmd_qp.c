@@ -9,8 +9,8 @@
 
 #include "daemon/port_hca.h"
 #include "engine/clock.h"
-#include "objects/pd.h"
 #include "objects/settle.h"
+#include "objects/verbs_pd.h"
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
 #include "poll/poll_hook.h"
@@ -19,18 +19,18 @@
 #include "port/port.h"
 #include "port/remote_qp.h"
 #include "process/log.h"
-#include "queues/cq.h"
 #include "queues/publish.h"
-#include "queues/qp.h"
-#include "queues/srq.h"
+#include "queues/verbs_cq.h"
+#include "queues/verbs_qp.h"
+#include "queues/verbs_srq.h"
 #include "requests/daemon_requests.h"
 #include "requests/hca_choice.h"
 #include "requests/local_qp_requests.h"
 #include "requests/remote_qp_requests.h"
-#include "uverbs/address.h"
 #include "uverbs/capability.h"
-#include "uverbs/command.h"
 #include "uverbs/device_max.h"
+#include "uverbs/uverbs_address.h"
+#include "uverbs/uverbs_command.h"
 
 #define CREATE_FLAGS ((uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
 /* Flags that the kernel's create_qp passes to the driver. */

@@ -8,11 +8,11 @@
 #include <rdma/rdma_user_rxe.h>
 
 #include "memory/uaccess.h"
-#include "objects/pd.h"
+#include "objects/verbs_pd.h"
 #include "port/port.h"
-#include "queues/srq.h"
-#include "uverbs/command.h"
+#include "queues/verbs_srq.h"
 #include "uverbs/device_max.h"
+#include "uverbs/uverbs_command.h"
 
 static uint32_t element_size(uint32_t max_sge)
 {

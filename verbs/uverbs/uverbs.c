@@ -15,8 +15,8 @@
 #include "port/port.h"
 #include "process/log.h"
 #include "queues/publish.h"
-#include "queues/qp.h"
-#include "uverbs/command.h"
+#include "queues/verbs_qp.h"
+#include "uverbs/uverbs_command.h"
 #include <samehost/peer.h>
 
 /* The longest request known here is EX_MODIFY_QP; providers may append a little. */

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "queues/ring.h"
+#include "queues/librxe_ring.h"
 
 #define OFFSET (1u << 26)
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "queues/ring.h"
+#include "queues/librxe_ring.h"
 #include "queues/wqe.h"
 
 #define MAX_SGE 4

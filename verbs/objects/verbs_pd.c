@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "objects/pd.h"
+#include "objects/verbs_pd.h"
 
 #include <stdlib.h>
 

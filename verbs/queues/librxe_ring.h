@@ -5,8 +5,8 @@
  * The application can write to all of a ring at any time. So size and mask are kept outside the
  * ring, and its indices are masked.
  */
-#ifndef URXE_VERBS_QUEUES_RING_H
-#define URXE_VERBS_QUEUES_RING_H
+#ifndef URXE_VERBS_QUEUES_LIBRXE_RING_H
+#define URXE_VERBS_QUEUES_LIBRXE_RING_H
 
 #include <stddef.h>
 #include <stdint.h>

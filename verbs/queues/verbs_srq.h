@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Shared receive queues. */
-#ifndef URXE_VERBS_QUEUES_SRQ_H
-#define URXE_VERBS_QUEUES_SRQ_H
+#ifndef URXE_VERBS_QUEUES_VERBS_SRQ_H
+#define URXE_VERBS_QUEUES_VERBS_SRQ_H
 
 #include "objects/handle.h"
-#include "queues/recv.h"
+#include "queues/verbs_recv.h"
 
 struct pd;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory windows. */
-#ifndef URXE_VERBS_OBJECTS_MW_H
-#define URXE_VERBS_OBJECTS_MW_H
+#ifndef URXE_VERBS_OBJECTS_VERBS_MW_H
+#define URXE_VERBS_OBJECTS_VERBS_MW_H
 
 #include "objects/handle.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "objects/mr.h"
+#include "objects/verbs_mr.h"
 
 #include <stdlib.h>
 
@@ -7,8 +7,8 @@
 #include <samehost/peer.h>
 
 #include "memory/mr_index.h"
-#include "objects/pd.h"
 #include "objects/uverbs_file.h"
+#include "objects/verbs_pd.h"
 #include "port/port.h"
 
 int mr_count(const struct mr *mr)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Converts addresses in commands: struct ib_uverbs_ah_attr and ib_uverbs_qp_dest. */
-#ifndef URXE_VERBS_UVERBS_ADDRESS_H
-#define URXE_VERBS_UVERBS_ADDRESS_H
+#ifndef URXE_VERBS_UVERBS_UVERBS_ADDRESS_H
+#define URXE_VERBS_UVERBS_UVERBS_ADDRESS_H
 
 #include <linux/types.h>
 #include <rdma/ib_user_verbs.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "rdmacm/event.h"
+#include "rdmacm/rdmacm_event.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "rdmacm/daemon.h"
 #include "rdmacm/event_socket.h"
 #include "rdmacm/ids.h"
+#include "rdmacm/rdmacm_daemon.h"
 #include "rdmacm/reply_cache.h"
 #include "rdmacm/router.h"
 

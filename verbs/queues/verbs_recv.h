@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Receive requests: from a ring of librxe to a receive queue of the engine. */
-#ifndef URXE_VERBS_QUEUES_RECV_H
-#define URXE_VERBS_QUEUES_RECV_H
+#ifndef URXE_VERBS_QUEUES_VERBS_RECV_H
+#define URXE_VERBS_QUEUES_VERBS_RECV_H
 
 #include <stdbool.h>
 
 #include <rxe/rxe.h>
 
-#include "queues/ring.h"
+#include "queues/librxe_ring.h"
 
 struct recv_queue {
 	struct work_queue wq;

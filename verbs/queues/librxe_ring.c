@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "queues/ring.h"
+#include "queues/librxe_ring.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,8 +10,8 @@
 
 #include "memory/uaccess.h"
 #include "process/log.h"
-#include "rdmacm/event.h"
-#include "rdmacm/file.h"
+#include "rdmacm/rdmacm_event.h"
+#include "rdmacm/rdmacm_file.h"
 #include "rdmacm/router.h"
 
 static const char *command_name(uint32_t command)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* An open /dev/infiniband/rdma_cm and a command on it, as all files of this folder share them. */
-#ifndef URXE_VERBS_RDMACM_FILE_H
-#define URXE_VERBS_RDMACM_FILE_H
+#ifndef URXE_VERBS_RDMACM_RDMACM_FILE_H
+#define URXE_VERBS_RDMACM_RDMACM_FILE_H
 
 #include <pthread.h>
 #include <stdatomic.h>

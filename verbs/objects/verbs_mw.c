@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "objects/mw.h"
+#include "objects/verbs_mw.h"
 
 #include <stdlib.h>
 
 #include <rxe/rxe.h>
 
-#include "objects/pd.h"
 #include "objects/uverbs_file.h"
+#include "objects/verbs_pd.h"
 
 void mw_destroy(struct object *object)
 {

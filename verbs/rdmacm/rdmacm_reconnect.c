@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "rdmacm/reconnect.h"
+#include "rdmacm/rdmacm_reconnect.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "uverbs/address.h"
+#include "uverbs/uverbs_address.h"
 
 #include <errno.h>
 #include <string.h>

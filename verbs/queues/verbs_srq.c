@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "queues/srq.h"
+#include "queues/verbs_srq.h"
 
 #include <stdlib.h>
 
-#include "objects/pd.h"
 #include "objects/uverbs_file.h"
+#include "objects/verbs_pd.h"
 
 void srq_destroy(struct object *object)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Opens, closes and forks open files of rdma_cm. */
-#include "rdmacm/file.h"
+#include "rdmacm/rdmacm_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "rdmacm/daemon_socket.h"
 #include "rdmacm/ids.h"
 #include "rdmacm/kernel.h"
-#include "rdmacm/reconnect.h"
+#include "rdmacm/rdmacm_reconnect.h"
 #include "rdmacm/reply_cache.h"
 
 pthread_mutex_t rdmacm_files_lock = PTHREAD_MUTEX_INITIALIZER;

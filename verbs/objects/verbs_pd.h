@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Protection domains. */
-#ifndef URXE_VERBS_OBJECTS_PD_H
-#define URXE_VERBS_OBJECTS_PD_H
+#ifndef URXE_VERBS_OBJECTS_VERBS_PD_H
+#define URXE_VERBS_OBJECTS_VERBS_PD_H
 
 #include "objects/handle.h"
 

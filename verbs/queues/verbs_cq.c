@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "queues/cq.h"
+#include "queues/verbs_cq.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #include "objects/uverbs_file.h"
 #include "port/port.h"
-#include "queues/qp.h"
+#include "queues/verbs_qp.h"
 
 static void mark_dirty(struct cq *cq)
 {

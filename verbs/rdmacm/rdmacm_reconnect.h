@@ -4,10 +4,10 @@
  * connects open files of rdma_cm to the next daemon, or gives up. One thread for all open files,
  * from the first open to the last close.
  */
-#ifndef URXE_VERBS_RDMACM_RECONNECT_H
-#define URXE_VERBS_RDMACM_RECONNECT_H
+#ifndef URXE_VERBS_RDMACM_RDMACM_RECONNECT_H
+#define URXE_VERBS_RDMACM_RDMACM_RECONNECT_H
 
-#include "rdmacm/file.h"
+#include "rdmacm/rdmacm_file.h"
 
 /* With file->lock; file->socket is connected. 0, or a negative errno value. */
 int rdmacm_reconnect_add(struct rdmacm_file *file);

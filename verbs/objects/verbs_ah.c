@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "objects/ah.h"
+#include "objects/verbs_ah.h"
 
 #include <stdlib.h>
 
-#include "objects/pd.h"
 #include "objects/uverbs_file.h"
+#include "objects/verbs_pd.h"
 
 void ah_destroy(struct object *object)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Queue pairs: work requests from librxe's rings to the engine. */
-#ifndef URXE_VERBS_QUEUES_QP_H
-#define URXE_VERBS_QUEUES_QP_H
+#ifndef URXE_VERBS_QUEUES_VERBS_QP_H
+#define URXE_VERBS_QUEUES_VERBS_QP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +12,8 @@
 #include <rxe/rxe.h>
 
 #include "objects/handle.h"
-#include "queues/recv.h"
-#include "queues/ring.h"
+#include "queues/librxe_ring.h"
+#include "queues/verbs_recv.h"
 #include "queues/wqe.h"
 
 struct cq;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "rdmacm/daemon.h"
+#include "rdmacm/rdmacm_daemon.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Commands that the daemon runs; router.c decides which ones. All functions: with file->lock. */
-#ifndef URXE_VERBS_RDMACM_DAEMON_H
-#define URXE_VERBS_RDMACM_DAEMON_H
+#ifndef URXE_VERBS_RDMACM_RDMACM_DAEMON_H
+#define URXE_VERBS_RDMACM_RDMACM_DAEMON_H
 
-#include "rdmacm/file.h"
+#include "rdmacm/rdmacm_file.h"
 
 /*
  * Runs any command but GET_EVENT; MIGRATE_ID also with the lock of request->from. 0, or a negative

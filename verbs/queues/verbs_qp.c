@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "queues/qp.h"
+#include "queues/verbs_qp.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "engine/clock.h"
-#include "objects/ah.h"
-#include "objects/pd.h"
 #include "objects/uverbs_file.h"
+#include "objects/verbs_ah.h"
+#include "objects/verbs_pd.h"
 #include "port/port.h"
 #include "process/log.h"
-#include "queues/cq.h"
-#include "queues/srq.h"
+#include "queues/verbs_cq.h"
+#include "queues/verbs_srq.h"
 
 enum urxe_qp_state qp_state(const struct qp *qp)
 {

@@ -5,8 +5,8 @@
  * A handler returns 0 or a negative errno value. It runs with the lock of the port, on a live
  * context of a port that is attached, unless its row in uverbs.c is ROW_UNLOCKED.
  */
-#ifndef URXE_VERBS_UVERBS_COMMAND_H
-#define URXE_VERBS_UVERBS_COMMAND_H
+#ifndef URXE_VERBS_UVERBS_UVERBS_COMMAND_H
+#define URXE_VERBS_UVERBS_UVERBS_COMMAND_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* GET_EVENT: the next event of the daemon's or of the kernel's. */
-#ifndef URXE_VERBS_RDMACM_EVENT_H
-#define URXE_VERBS_RDMACM_EVENT_H
+#ifndef URXE_VERBS_RDMACM_RDMACM_EVENT_H
+#define URXE_VERBS_RDMACM_RDMACM_EVENT_H
 
-#include "rdmacm/file.h"
+#include "rdmacm/rdmacm_file.h"
 
 /*
  * Without file->lock. Waits at the program's descriptor fd, unless that is O_NONBLOCK. 0, or a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory regions. Functions need port.lock. */
-#ifndef URXE_VERBS_OBJECTS_MR_H
-#define URXE_VERBS_OBJECTS_MR_H
+#ifndef URXE_VERBS_OBJECTS_VERBS_MR_H
+#define URXE_VERBS_OBJECTS_VERBS_MR_H
 
 #include <stdbool.h>
 #include <sys/queue.h>

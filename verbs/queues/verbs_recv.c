@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "queues/recv.h"
+#include "queues/verbs_recv.h"
 
 #include "queues/wqe.h"
 

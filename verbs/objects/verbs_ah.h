@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Address handles. */
-#ifndef URXE_VERBS_OBJECTS_AH_H
-#define URXE_VERBS_OBJECTS_AH_H
+#ifndef URXE_VERBS_OBJECTS_VERBS_AH_H
+#define URXE_VERBS_OBJECTS_VERBS_AH_H
 
 #include <rxe/types.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completion queues: the engine's completions in the ring that librxe polls. */
-#ifndef URXE_VERBS_QUEUES_CQ_H
-#define URXE_VERBS_QUEUES_CQ_H
+#ifndef URXE_VERBS_QUEUES_VERBS_CQ_H
+#define URXE_VERBS_QUEUES_VERBS_CQ_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 #include "objects/comp_channel.h"
 #include "objects/handle.h"
-#include "queues/ring.h"
+#include "queues/librxe_ring.h"
 
 struct cq {
 	struct object object;
