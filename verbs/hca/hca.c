@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device.h"
-#include "event.h"
-#include "objects/cq.h"
-#include "objects/mr.h"
-#include "objects/qp.h"
-#include "objects/srq.h"
+#include "hca_device.h"
+#include "hca_event.h"
+#include "objects/hca_cq.h"
+#include "objects/hca_mr.h"
+#include "objects/hca_qp.h"
+#include "objects/hca_srq.h"
 
 const struct urxe_offload_ops hca_offload_ops = {
 	.mr_reg = hca_mr_reg,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "end.h"
 
-#include "hca/device.h"
+#include "hca/hca_device.h"
 
 void hca_end(struct hca *hca, struct hca_end *end)
 {

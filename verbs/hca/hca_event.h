@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completion events and asynchronous events of the HCA. For hca.c. */
-#ifndef URXE_VERBS_HCA_EVENT_H
-#define URXE_VERBS_HCA_EVENT_H
+#ifndef URXE_VERBS_HCA_HCA_EVENT_H
+#define URXE_VERBS_HCA_HCA_EVENT_H
 
 struct hca;
 

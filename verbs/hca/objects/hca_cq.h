@@ -3,8 +3,8 @@
  * Completion queues of the HCA: one for each of the engine's, with room for all requests of the
  * queues that use it.
  */
-#ifndef URXE_VERBS_HCA_OBJECTS_CQ_H
-#define URXE_VERBS_HCA_OBJECTS_CQ_H
+#ifndef URXE_VERBS_HCA_OBJECTS_HCA_CQ_H
+#define URXE_VERBS_HCA_OBJECTS_HCA_CQ_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "pd.h"
+#include "hca_pd.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "hca/device.h"
+#include "hca/hca_device.h"
 
 static struct hca_pd *alloc_pd(struct hca *hca, uint32_t number)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "gid.h"
+#include "hca_gid.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
+#include "hca_device.h"
 
 /* Entries of the HCA's table that are looked at; NICs have up to 256 for each port. */
 #define TABLE_MAX 1024

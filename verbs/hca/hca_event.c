@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "event.h"
+#include "hca_event.h"
 
-#include "device.h"
-#include "objects/cq.h"
-#include "objects/qp.h"
-#include "objects/srq.h"
+#include "hca_device.h"
+#include "objects/hca_cq.h"
+#include "objects/hca_qp.h"
+#include "objects/hca_srq.h"
 
 /* Events that one call handles, so that an HCA that raises events without end stops nobody. */
 #define EVENTS_MAX 64

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Queue pairs of the HCA, and the requests that they have. */
-#ifndef URXE_VERBS_HCA_OBJECTS_QP_H
-#define URXE_VERBS_HCA_OBJECTS_QP_H
+#ifndef URXE_VERBS_HCA_OBJECTS_HCA_QP_H
+#define URXE_VERBS_HCA_OBJECTS_HCA_QP_H
 
 #include <stdbool.h>
 #include <stdint.h>

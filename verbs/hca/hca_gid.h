@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The engine's GID table in terms of the HCA's: entries correspond by address and RoCE version. */
-#ifndef URXE_VERBS_HCA_GID_H
-#define URXE_VERBS_HCA_GID_H
+#ifndef URXE_VERBS_HCA_HCA_GID_H
+#define URXE_VERBS_HCA_HCA_GID_H
 
 #include <stdbool.h>
 #include <stdint.h>

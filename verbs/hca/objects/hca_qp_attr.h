@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Attributes of queue pairs, from the engine's to libibverbs'. */
-#ifndef URXE_VERBS_HCA_OBJECTS_QP_ATTR_H
-#define URXE_VERBS_HCA_OBJECTS_QP_ATTR_H
+#ifndef URXE_VERBS_HCA_OBJECTS_HCA_QP_ATTR_H
+#define URXE_VERBS_HCA_OBJECTS_HCA_QP_ATTR_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The engine's P_Key table in terms of the HCA's: entries correspond by P_Key. */
-#ifndef URXE_VERBS_HCA_PKEY_H
-#define URXE_VERBS_HCA_PKEY_H
+#ifndef URXE_VERBS_HCA_HCA_PKEY_H
+#define URXE_VERBS_HCA_HCA_PKEY_H
 
 #include <stdint.h>
 

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cq.h"
-#include "hca/device.h"
-#include "qp.h"
-#include "srq.h"
+#include "hca/hca_device.h"
+#include "hca_cq.h"
+#include "hca_qp.h"
+#include "hca_srq.h"
 #include "wr.h"
 
 /* Copies inline data to registered memory. */

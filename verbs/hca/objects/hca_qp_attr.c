@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "qp_attr.h"
+#include "hca_qp_attr.h"
 
 #include <errno.h>
 
-#include "ah.h"
-#include "hca/device.h"
+#include "hca/hca_device.h"
+#include "hca_ah.h"
 
 _Static_assert((int)URXE_QP_STATE == IBV_QP_STATE && (int)URXE_QP_AV == IBV_QP_AV &&
 		       (int)URXE_QP_DEST_QPN == IBV_QP_DEST_QPN &&

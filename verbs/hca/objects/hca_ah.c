@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "ah.h"
+#include "hca_ah.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/device.h"
+#include "hca/hca_device.h"
 
 /* As in struct urxe_path. */
 #define DEFAULT_HOP_LIMIT 64

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "srq.h"
+#include "hca_srq.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "cq.h"
-#include "hca/device.h"
-#include "qp.h"
+#include "hca/hca_device.h"
+#include "hca_cq.h"
+#include "hca_qp.h"
 #include "wr.h"
 
 static int make_ibv_srq(struct hca_srq *srq, const struct urxe_rq_attr *attr)

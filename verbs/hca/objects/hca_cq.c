@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "cq.h"
+#include "hca_cq.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "hca/device.h"
-#include "qp.h"
-#include "srq.h"
+#include "hca/hca_device.h"
+#include "hca_qp.h"
+#include "hca_srq.h"
 #include "wr.h"
 
 #define CAPACITY_MIN 255u

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The HCA's protection domains. The engine knows a PD by its number only; each number that
  * offloaded objects use has one protection domain of the HCA. */
-#ifndef URXE_VERBS_HCA_OBJECTS_PD_H
-#define URXE_VERBS_HCA_OBJECTS_PD_H
+#ifndef URXE_VERBS_HCA_OBJECTS_HCA_PD_H
+#define URXE_VERBS_HCA_OBJECTS_HCA_PD_H
 
 #include <stdbool.h>
 #include <stdint.h>

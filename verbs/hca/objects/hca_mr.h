@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory regions of the HCA. */
-#ifndef URXE_VERBS_HCA_OBJECTS_MR_H
-#define URXE_VERBS_HCA_OBJECTS_MR_H
+#ifndef URXE_VERBS_HCA_OBJECTS_HCA_MR_H
+#define URXE_VERBS_HCA_OBJECTS_HCA_MR_H
 
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "pkey.h"
+#include "hca_pkey.h"
 
 #include <arpa/inet.h>
 
-#include "device.h"
+#include "hca_device.h"
 
 /* Entries of the HCA's table that are looked at. RoCE devices have one. */
 #define TABLE_MAX 128

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "qp.h"
+#include "hca_qp.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cq.h"
-#include "hca/device.h"
-#include "qp_attr.h"
-#include "srq.h"
+#include "hca/hca_device.h"
+#include "hca_cq.h"
+#include "hca_qp_attr.h"
+#include "hca_srq.h"
 
 #define QPN_MIN 2u        /* 0 and 1 are the SMI's and the GSI's */
 #define QPN_MAX 0xfffffeu /* the next one is that of multicast packets */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The state of an open HCA. For all files of this folder. */
-#ifndef URXE_VERBS_HCA_DEVICE_H
-#define URXE_VERBS_HCA_DEVICE_H
+#ifndef URXE_VERBS_HCA_HCA_DEVICE_H
+#define URXE_VERBS_HCA_HCA_DEVICE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "gid.h"
 #include "hca.h"
+#include "hca_gid.h"
+#include "hca_pkey.h"
 #include "hca_verbs.h"
-#include "objects/ah.h"
 #include "objects/end.h"
-#include "objects/pd.h"
+#include "objects/hca_ah.h"
+#include "objects/hca_pd.h"
 #include "objects/work_id.h"
-#include "pkey.h"
 
 struct hca_cq;
 struct hca_qp;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "mr.h"
+#include "hca_mr.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "flat_memory.h"
-#include "hca/device.h"
+#include "hca/hca_device.h"
 
 struct hca_mr {
 	struct hca *hca;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Shared receive queues of the HCA. */
-#ifndef URXE_VERBS_HCA_OBJECTS_SRQ_H
-#define URXE_VERBS_HCA_OBJECTS_SRQ_H
+#ifndef URXE_VERBS_HCA_OBJECTS_HCA_SRQ_H
+#define URXE_VERBS_HCA_OBJECTS_HCA_SRQ_H
 
 #include <stdbool.h>
 #include <stdint.h>

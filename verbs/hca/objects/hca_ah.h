@@ -3,8 +3,8 @@
  * Address handles of the HCA, and address vectors of connections. The engine's requests carry their
  * path; each path in use has an address handle, which stays for the next request to it.
  */
-#ifndef URXE_VERBS_HCA_OBJECTS_AH_H
-#define URXE_VERBS_HCA_OBJECTS_AH_H
+#ifndef URXE_VERBS_HCA_OBJECTS_HCA_AH_H
+#define URXE_VERBS_HCA_OBJECTS_HCA_AH_H
 
 #include <stdint.h>
 #include <sys/queue.h>
