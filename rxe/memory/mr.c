@@ -242,6 +242,8 @@ int urxe_offload_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, v
 	rc = add_region(mr, out);
 	if (rc)
 		mr_free(mr);
+	else if (hca)
+		dev->hca_bytes += attr->length;
 	return rc;
 }
 
@@ -264,6 +266,11 @@ int urxe_offload_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr, 
 bool urxe_offload_has_mr(const struct urxe_mr *mr)
 {
 	return mr->hca;
+}
+
+uint64_t urxe_offload_bytes(const struct urxe_dev *dev)
+{
+	return dev->hca_bytes;
 }
 
 int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)

@@ -140,6 +140,8 @@ int offload_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void
 	rc = dev->offload->mr_reg(dev->offload_ctx, attr, hca, key);
 	if (rc)
 		*hca = NULL;
+	else
+		dev->hca_bytes += attr->length;
 	/* -EFAULT: memory that Linux does not pin, such as a file on a disk. */
 	return rc == -EOPNOTSUPP || rc == -EFAULT ? 0 : rc;
 }
@@ -166,6 +168,7 @@ void offload_deregister(struct urxe_mr *mr)
 		return;
 	mr->dev->offload->mr_dereg(mr->hca);
 	mr->hca = NULL;
+	mr->dev->hca_bytes -= mr->length;
 	report_writes(mr);
 }
 

@@ -255,6 +255,7 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 	X(RECVS_BAD, "recvs_bad", "receive requests that were malformed")                     \
 	X(RING_BAD, "ring_bad", "indices of rings that were out of range")                    \
 	X(PAGE_DIR_BAD, "page_dir_bad", "page directories with an address that is no memory") \
+	X(HCA_MEMORY_FULL, "hca_memory_full", "regions that the HCA may not pin, too")        \
 	X(COMPLETIONS, "completions", "completions written to CQs")                           \
 	X(CQ_OVERFLOWS, "cq_overflows", "completions for which a CQ had no room")             \
 	X(NOTIFICATIONS, "notifications", "notifications of CQs")                             \

@@ -110,6 +110,27 @@ void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now)
 
 /* --- Memory */
 
+static uint64_t machine_memory(const struct pvrdma *dev)
+{
+	const struct vnic_guest_region *regions;
+	uint64_t bytes = 0;
+	uint32_t count;
+
+	regions = vnic_guest_memory_regions(dev->attr.memory, &count);
+	for (uint32_t i = 0; i < count; i++)
+		bytes += regions[i].size;
+	return bytes;
+}
+
+/* Memory that left the machine may have been more. */
+bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes)
+{
+	const uint64_t used = urxe_offload_bytes(dev->engine);
+	const uint64_t most = PV_HCA_TIMES * machine_memory(dev);
+
+	return !dev->hca_attached || (used <= most && bytes <= most - used);
+}
+
 void pv_hca_withdraw(struct urxe_mr *mr, const struct urxe_extent *bytes)
 {
 	if (!bytes || urxe_mr_has_bytes(mr, bytes))

@@ -9,6 +9,13 @@
 
 #include "pvrdma_device.h"
 
+/*
+ * Programs register some memory several times, so the bound is more than the memory. The host keeps
+ * about 50 bytes for each page of a region: page table entries, a list of pages, and the HCA's own
+ * table. So the regions of a machine take at most 5 % of its memory.
+ */
+#define PV_HCA_TIMES 4
+
 /* Whether the HCA chooses the number of a new queue pair of the PD. */
 static inline bool pv_hca_serves(const struct pv_pd *pd)
 {
@@ -23,6 +30,11 @@ void pv_hca_end(struct pvrdma *dev);
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
 /* Reduces the limits to the HCA's. Queue sizes stay powers of two. */
 void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps);
+/*
+ * Whether the HCA may have one more region of so many bytes: all its regions together have at most
+ * PV_HCA_TIMES the size of the machine's memory.
+ */
+bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes);
 /* The HCA accesses no removed bytes of the region any more. */
 void pv_hca_withdraw(struct urxe_mr *mr, const struct urxe_extent *bytes);
 

@@ -136,6 +136,8 @@ int urxe_offload_mr_rereg(struct urxe_mr **region, const struct urxe_mr_attr *at
 			  uint32_t key);
 /* Whether the HCA has the region, too. */
 bool urxe_offload_has_mr(const struct urxe_mr *mr);
+/* Lengths of all regions that the HCA has; memory that two regions have counts twice. */
+uint64_t urxe_offload_bytes(const struct urxe_dev *dev);
 /*
  * The region becomes the engine's alone: the owner withdraws memory from it. After the call the HCA
  * accesses none of the memory; requests with the key end at the HCA in errors.

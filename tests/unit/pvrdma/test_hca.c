@@ -439,6 +439,78 @@ static void memory_that_cannot_be_pinned_is_the_engines(void **state)
 	assert_int_equal(fake_hca.last_qp->n_sends, 0);
 }
 
+#define PAGES_OF_TABLE 512u
+
+/* A list of pages that lie side by side: the HCA has the region without a second mapping. */
+static struct pv_cmd_create_mr long_region(struct pages *pages)
+{
+	guest_pages(&f.g, 1, pages);
+	for (uint32_t i = 0; i < PAGES_OF_TABLE; i++)
+		table_of(&f.g, pages)[i] = GUEST_HIGH + i * PV_PAGE;
+	return (struct pv_cmd_create_mr){.start = VA & ~UINT64_C(0xfff),
+					 .length = PAGES_OF_TABLE * PV_PAGE,
+					 .access_flags = ALL_ACCESS,
+					 .nchunks = PAGES_OF_TABLE,
+					 .pd_handle = f.g.pd,
+					 .pdir_dma = pages->dir};
+}
+
+static uint64_t refused_regions(void)
+{
+	return pvrdma_counters(f.g.dev)[PVRDMA_HCA_MEMORY_FULL];
+}
+
+/* A machine that registers the same memory again and again. */
+static void the_hca_pins_a_bounded_number_of_bytes(void **state)
+{
+	const uint64_t room = UINT64_C(4) * (GUEST_LOW_SIZE + GUEST_HIGH_SIZE);
+	uint32_t handle, last = 0, key, n = 0;
+	struct pv_cmd_create_mr create;
+	struct pages pages;
+
+	(void)state;
+	start();
+	create = long_region(&pages);
+	while (!mr_create(&f.g, &create, &handle, &key) && n <= room / create.length) {
+		last = handle;
+		n++;
+	}
+	/* The buffer has some pages, too. */
+	assert_int_equal(n, room / create.length - 1);
+	assert_int_equal(fake_hca.mrs, n + 1);
+	assert_int_equal(refused_regions(), 1);
+	assert_int_equal(mr_create(&f.g, &create, &handle, &key), -ENOMEM);
+	assert_int_equal(refused_regions(), 2);
+	/* A region that ends makes room for another one. */
+	assert_int_equal(guest_handle_command(&f.g, PV_CMD_DESTROY_MR, last), 0);
+	assert_int_equal(mr_create(&f.g, &create, &handle, &key), 0);
+	/* The engine's own regions are not pinned. */
+	pvrdma_set_hca(f.g.dev, NULL);
+	assert_int_equal(mr_create(&f.g, &create, &handle, &key), 0);
+	give_hca();
+	assert_int_equal(mr_create(&f.g, &create, &handle, &key), 0);
+	assert_int_equal(fake_hca.mrs, 1);
+	guest_pages_free(&pages);
+	qp_close(&f.g, &f.qp);
+}
+
+/* As the kernel does beyond RLIMIT_MEMLOCK. */
+static void a_region_that_the_kernel_does_not_pin_fails(void **state)
+{
+	struct pv_cmd_create_mr create;
+	uint32_t handle, key;
+	struct pages pages;
+
+	(void)state;
+	start();
+	create = long_region(&pages);
+	fake_hca.mr_error = ENOMEM;
+	assert_int_equal(mr_create(&f.g, &create, &handle, &key), -ENOMEM);
+	assert_int_equal(refused_regions(), 1);
+	guest_pages_free(&pages);
+	qp_close(&f.g, &f.qp);
+}
+
 static void no_right_to_access_memory_ends_the_hca(void **state)
 {
 	(void)state;
@@ -559,6 +631,8 @@ int main(void)
 		TEST(an_hca_that_goes_fails_its_queue_pairs),
 		TEST(removed_memory_leaves_the_hca),
 		TEST(memory_that_cannot_be_pinned_is_the_engines),
+		TEST(the_hca_pins_a_bounded_number_of_bytes),
+		TEST(a_region_that_the_kernel_does_not_pin_fails),
 		TEST(no_right_to_access_memory_ends_the_hca),
 		TEST(a_pause_ends_the_queue_pairs_of_the_hca),
 		TEST(a_machine_with_failed_queue_pairs_migrates),

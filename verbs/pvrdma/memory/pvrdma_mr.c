@@ -32,6 +32,18 @@ static uint64_t count_pages(uint64_t start, uint64_t length)
 	return ((start & (PV_PAGE - 1)) + length + PV_PAGE - 1) >> PV_PAGE_SHIFT;
 }
 
+/* The kernel refuses to pin more than RLIMIT_MEMLOCK of the device process (-ENOMEM). */
+static int register_pages(struct pvrdma *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr)
+{
+	int rc = -ENOMEM;
+
+	if (pv_hca_has_room(dev, attr->length))
+		rc = urxe_mr_reg(dev->engine, attr, mr);
+	if (rc == -ENOMEM && dev->hca_attached)
+		pv_count(dev, PVRDMA_HCA_MEMORY_FULL);
+	return rc;
+}
+
 static int open_pages(struct pvrdma *dev, const struct pv_cmd_create_mr *request,
 		      struct urxe_mr_attr *attr, struct pv_mr *mr)
 {
@@ -61,7 +73,7 @@ static int open_pages(struct pvrdma *dev, const struct pv_cmd_create_mr *request
 	if (!rc && attr->n_extents * EXTENT_BYTES > PV_MEMORY_MAX - dev->bytes)
 		rc = -ENOMEM;
 	if (!rc)
-		rc = urxe_mr_reg(dev->engine, attr, &mr->mr);
+		rc = register_pages(dev, attr, &mr->mr);
 	free(extents);
 	return rc;
 }
