@@ -236,6 +236,12 @@ static inline void qp1_cma_send(void *ctx, const struct cm_path *path,
 	gsi_send(&h->gsi, h->net->now, path, mad);
 }
 
+static inline uint16_t qp1_mtu_to_peer(void *ctx, const struct cma_id *id)
+{
+	(void)id;
+	return ((struct qp1_host *)ctx)->host.mtu;
+}
+
 static inline void qp1_cma_event(struct cma_id *id, const struct cma_event *event)
 {
 	struct qp1_host *h = id->ctx;
@@ -342,8 +348,8 @@ static inline void qp1_open_host(struct qp1_net *net, struct qp1_host *h, const 
 {
 	static const struct neigh_ops neigh_ops = {qp1_neigh_send, qp1_neigh_mac, qp1_neigh_answer};
 	static const struct gsi_ops gsi_ops = {qp1_has_room, qp1_send, qp1_gsi_input};
-	static const struct cma_ops cma_ops = {qp1_cma_send, qp1_cma_has_room, qp1_cma_event,
-					       qp1_cma_request};
+	static const struct cma_ops cma_ops = {qp1_cma_send, qp1_cma_has_room, qp1_mtu_to_peer,
+					       qp1_cma_event, qp1_cma_request};
 
 	h->net = net;
 	host_init(&h->host);

@@ -29,6 +29,7 @@ struct loop {
 	struct neigh neigh;
 	struct ucma ucma;
 	uint64_t now;
+	uint16_t mtu_to_peer;      /* ucma_ops.mtu_to_peer */
 	bool has_claimable_leases; /* an earlier daemon's QPN leases that programs may still claim
 				    */
 	uint64_t cancelled[LOOP_CANCELLED]; /* sequence numbers of events whose packets the programs
@@ -79,6 +80,14 @@ static bool loop_has_room(void *ctx)
 	return true;
 }
 
+static uint16_t loop_mtu_to_peer(void *ctx, const struct cma_id *id)
+{
+	const struct loop *l = ctx;
+
+	(void)id;
+	return l->mtu_to_peer;
+}
+
 static bool loop_owns_qpn(void *ctx, pid_t pid, uint32_t qpn)
 {
 	(void)ctx;
@@ -112,8 +121,8 @@ static const uint8_t *loop_mac(void *ctx, int uplink)
 /* Starts the rdma_cm of a daemon, which reads the records of the daemon before it. */
 static void loop_begin(struct loop *l)
 {
-	static const struct ucma_ops ops = {loop_send, loop_has_room, loop_owns_qpn,
-					    loop_has_claimable_leases};
+	static const struct ucma_ops ops = {loop_send, loop_has_room, loop_mtu_to_peer,
+					    loop_owns_qpn, loop_has_claimable_leases};
 	static const struct neigh_ops neigh_ops = {.send = loop_arp, .mac = loop_mac};
 
 	neigh_init(&l->neigh, &l->host, &neigh_ops, l);
@@ -138,6 +147,7 @@ static void loop_open(struct loop *l)
 	host_init(&l->host);
 	require(!host_add_generated(&l->host));
 	require(!host_add_pkey(&l->host, "0xffff"));
+	l->mtu_to_peer = l->host.mtu;
 	l->now = 1;
 	loop_begin(l);
 }

@@ -28,9 +28,9 @@ uint64_t cma_node_guid(const struct host *host)
 	return guid;
 }
 
-uint8_t cma_path_mtu(const struct cma *cma)
+uint8_t cma_path_mtu(const struct cma_id *id)
 {
-	uint32_t bytes = urxe_max_path_mtu(cma->host->mtu);
+	uint32_t bytes = urxe_max_path_mtu(id->cma->ops->mtu_to_peer(id->cma->ctx, id));
 	uint8_t mtu = 1;
 
 	while (mtu < 5 && 128u << (mtu + 1) <= bytes)

@@ -110,6 +110,8 @@ struct cma_ops {
 	/* Whether CM_TICK_MAX MADs find room to be sent now. If not, the caller calls cma_tick
 	 * later. */
 	bool (*has_room)(void *ctx);
+	/* The longest Ethernet payload that the peer of an ID with a route takes, bytes. */
+	uint16_t (*mtu_to_peer)(void *ctx, const struct cma_id *id);
 	void (*event)(struct cma_id *id, const struct cma_event *event);
 	/*
 	 * A REQ or SIDR_REQ has arrived for a listener; `id` is the new ID for the connection.
@@ -175,8 +177,8 @@ int cma_notify_established(struct cma_id *id);
 int cma_set_reuseaddr(struct cma_id *id, bool on);
 int cma_set_afonly(struct cma_id *id, bool on);
 
-/* The path MTU as enum ib_mtu: 1 = 256 to 5 = 4096 bytes. */
-uint8_t cma_path_mtu(const struct cma *cma);
+/* The path MTU to the peer of an ID with a route, as enum ib_mtu: 1 = 256 to 5 = 4096 bytes. */
+uint8_t cma_path_mtu(const struct cma_id *id);
 
 /* --- cma_save.c: a copy of an ID without pointers, from which the next daemon restores it. */
 struct cma_saved {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/cm/rdmacm.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/log.h"
 #include "common/rundir.h"
 #include "urxed/epoll_watch.h"
+#include "urxed/switch/destination.h"
 #include "urxed/switch/forward.h"
 
 /* --- Callbacks between switch, gsi.h, ucma.h and sessions */
@@ -54,6 +56,31 @@ static bool has_room_for_mads(void *ctx)
 	return gsi_has_room(&r->gsi, CM_TICK_MAX);
 }
 
+/* False: the address of the peer is not resolved now. */
+static bool find_peer_mac(struct rdmacm *r, const struct cma_id *id, uint8_t mac[ETHER_MAC_LEN])
+{
+	struct neigh *neigh = r->sessions->neigh;
+	struct vnic_next_hop hop;
+	struct neigh_waiter w;
+	const int rc =
+		neigh_resolve(neigh, r->ucma.cma.now, id->user, id->sgid_index, id->peer, &w, &hop);
+
+	if (rc == -EINPROGRESS)
+		neigh_cancel(neigh, &w);
+	memcpy(mac, hop.mac, ETHER_MAC_LEN);
+	return !rc;
+}
+
+static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
+{
+	struct rdmacm *r = ctx;
+	const struct host *host = r->sessions->host;
+	const struct host_address *own = host_address_by_gid(host, id->sgid_index);
+	struct fdb_key key = {.vlan = own ? own->vlan : 0};
+
+	return find_peer_mac(r, id, key.mac) ? switch_mtu_to(r->sessions->sw, &key) : host->mtu;
+}
+
 static bool owns_qpn(void *ctx, pid_t pid, uint32_t qpn)
 {
 	const struct rdmacm *r = ctx;
@@ -69,7 +96,7 @@ static bool has_claimable_leases(void *ctx, pid_t pid)
 }
 
 static const struct gsi_ops gsi_ops = {has_room, send_frame, receive_mad};
-static const struct ucma_ops ucma_ops = {send_mad, has_room_for_mads, owns_qpn,
+static const struct ucma_ops ucma_ops = {send_mad, has_room_for_mads, mtu_to_peer, owns_qpn,
 					 has_claimable_leases};
 
 /* --- Opening and closing */

@@ -153,6 +153,8 @@ struct ucma_ops {
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
 	/* As cma_ops.has_room. */
 	bool (*has_room)(void *ctx);
+	/* As cma_ops.mtu_to_peer. */
+	uint16_t (*mtu_to_peer)(void *ctx, const struct cma_id *id);
 	/* True: the QPN is in a lease of the process, which may therefore connect it. */
 	bool (*owns_qpn)(void *ctx, pid_t pid, uint32_t qpn);
 	/* True: the process has leases of an earlier daemon that it has not claimed yet. */

@@ -316,4 +316,12 @@ static bool has_room_for_mads(void *ctx)
 	return u->ops->has_room(u->ctx);
 }
 
-const struct cma_ops ucma_cma_ops = {send_cma_mad, has_room_for_mads, on_cma_event, on_cma_request};
+static uint16_t mtu_to_peer(void *ctx, const struct cma_id *id)
+{
+	const struct ucma *u = ctx;
+
+	return u->ops->mtu_to_peer(u->ctx, id);
+}
+
+const struct cma_ops ucma_cma_ops = {send_cma_mad, has_room_for_mads, mtu_to_peer, on_cma_event,
+				     on_cma_request};

@@ -107,7 +107,7 @@ static void fill_path(struct ib_user_path_rec *path, const struct cma_id *id)
 {
 	const struct host *host = id->cma->host;
 
-	path->mtu = cma_path_mtu(id->cma);
+	path->mtu = cma_path_mtu(id);
 	path->mtu_selector = EXACTLY;
 	path->rate = RATE_100G;
 	path->rate_selector = EXACTLY;

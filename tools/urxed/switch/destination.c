@@ -28,18 +28,33 @@ static uint32_t ports_for_unknown_mac(const struct vswitch *sw, uint32_t out)
 	return out;
 }
 
+/* With a single port nothing is learned. */
+static bool learns(const struct vswitch *sw)
+{
+	return sw->n_uplinks >= 2;
+}
+
 /* Ports in the mask `out` by which a frame to another station leaves. */
 static uint32_t ports_out(const struct vswitch *sw, const struct frame_class *s, uint32_t out)
 {
 	struct fdb_key key = {.vlan = s->vlan};
 	int port;
 
-	/* With a single port nothing is learned. */
-	if (ether_is_group(s->dmac) || sw->n_uplinks < 2)
+	if (ether_is_group(s->dmac) || !learns(sw))
 		return out;
 	memcpy(key.mac, s->dmac, ETHER_MAC_LEN);
 	port = fdb_find(&sw->fdb, sw->now, &key);
 	return port < 0 ? ports_for_unknown_mac(sw, out) : out & 1u << port;
+}
+
+uint16_t switch_mtu_to(const struct vswitch *sw, const struct fdb_key *key)
+{
+	const int port = learns(sw) ? fdb_find(&sw->fdb, sw->now, key) : (int)sw->n_uplinks - 1;
+	const struct uplink *to = port < 0 ? NULL : sw->uplink_ports[port].uplink;
+
+	if (!to || !to->nic_mtu || ether_same(key->mac, sw->host->mac))
+		return sw->host->mtu;
+	return to->nic_mtu < sw->host->mtu ? to->nic_mtu : sw->host->mtu;
 }
 
 void switch_dest_from_urxed(const struct vswitch *sw, int uplink, const struct frame_class *s,

@@ -35,6 +35,11 @@ enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct
  */
 void switch_dest_from_urxed(const struct vswitch *sw, int uplink, const struct frame_class *s,
 			    struct switch_dest *dest);
+/*
+ * The longest Ethernet payload, at most host->mtu bytes, that the NIC of the station with that MAC
+ * is expected to take.
+ */
+uint16_t switch_mtu_to(const struct vswitch *sw, const struct fdb_key *key);
 /* A frame of the host's QP1. */
 void switch_dest_from_gsi(const struct vswitch *sw, const struct frame_class *s,
 			  struct switch_dest *dest);

@@ -21,6 +21,9 @@
 #define BACKLOG  16
 #define EVENTS   8
 #define LISTENER UINT32_MAX /* data of the listening socket's events; else the slot */
+/* The machine chooses the MTU of its NIC, and the daemon does not learn it: the drivers' default.
+ */
+#define NIC_MTU 1500
 
 void station_set_init(struct station_set *all, struct vswitch *sw, const struct user_list *trusted,
 		      void (*changed)(void *ctx), void *ctx)
@@ -83,6 +86,7 @@ static int open_port(struct station_set *all, uint32_t slot, struct netdev_shm_f
 		.up = true,
 		.mtu = STATION_MTU,
 		.mtu_max = STATION_MTU,
+		.nic_mtu = NIC_MTU,
 	};
 	roce_port_guard_init(&u->port_guard);
 	/* Machines know the host by one MAC. */

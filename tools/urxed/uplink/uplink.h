@@ -49,6 +49,7 @@ struct uplink {
 	bool up;             /* has a link, as far as is known */
 	uint16_t mtu;        /* current MTU */
 	uint16_t mtu_max;    /* MTU that the port was opened for */
+	uint16_t nic_mtu;    /* MTU to expect of a NIC behind the port; 0 = not less than mtu */
 	uint32_t generation; /* changes when direct uplinks (direct_uplink.h) begin anew */
 	struct roce_port_guard port_guard; /* on the kernel's interface */
 	uint64_t full_since; /* time when the port began to refuse frames; 0 = it takes them */

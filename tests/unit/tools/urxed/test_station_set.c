@@ -19,6 +19,7 @@
 
 #include "common/unix_packet.h"
 #include "lan.h"
+#include "urxed/switch/destination.h"
 #include "urxed/switch/forward.h"
 #include "urxed/uplink/station_protocol.h"
 #include "urxed/uplink/station_set.h"
@@ -253,6 +254,35 @@ static void frames_pass_between_machines(void **state)
 	end_process(w, &c);
 }
 
+static uint16_t mtu_to(const struct world *w, uint8_t last)
+{
+	return switch_mtu_to(&w->sw, &(struct fdb_key){.mac = {2, 0, 0, 0, 0, last}});
+}
+
+/* The MTU of a machine's NIC is not known, so it counts as 1500, alone and beside other ports. */
+static void mtu_to_a_machine_is_that_of_a_nic(void **state)
+{
+	struct world *w = *state;
+	struct fdb_key host = {.vlan = 0};
+	struct process a, b;
+
+	memcpy(host.mac, w->host.mac, sizeof(host.mac));
+	assert_int_equal(mtu_to(w, 1), 4200);
+	assert_int_equal(join(w, &a, "a"), 0);
+	assert_int_equal(mtu_to(w, 1), 1500);
+	assert_int_equal(switch_mtu_to(&w->sw, &host), 4200);
+	assert_int_equal(join(w, &b, "b"), 0);
+	send_frame(w, &a, 2, 1);
+	assert_int_equal(mtu_to(w, 1), 1500);
+	assert_int_equal(switch_mtu_to(&w->sw, &host), 4200);
+	/* No port is known to lead there. */
+	assert_int_equal(mtu_to(w, 3), 4200);
+	w->host.mtu = 1280;
+	assert_int_equal(mtu_to(w, 1), 1280);
+	end_process(w, &b);
+	end_process(w, &a);
+}
+
 static int join_with_mac(struct world *w, struct process *p, const char *name, uint8_t last)
 {
 	struct station_request request = request_of(name);
@@ -462,6 +492,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(frames_pass_between_machines),
+		TEST(mtu_to_a_machine_is_that_of_a_nic),
 		TEST(machine_of_another_user_has_one_mac),
 		TEST(names),
 		TEST(malformed_requests),

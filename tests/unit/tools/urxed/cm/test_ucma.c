@@ -35,6 +35,31 @@ static void qp_attributes_follow_connect_and_disconnect(void **state)
 	expect_no_event(&a);
 }
 
+/* Of the path record that a program reads. */
+static uint8_t path_mtu(uint32_t id)
+{
+	const struct rdma_ucm_query request = {.option = RDMA_USER_CM_QUERY_PATH, .id = id};
+
+	assert_int_equal(COMMAND(&a, QUERY, request, 400), 0);
+	/* With the selector "exactly". */
+	return answer.out[16 + 54] ^ 2 << 6;
+}
+
+static void path_mtu_fits_the_peer(void **state)
+{
+	uint32_t id, child;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(path_mtu(id), 5);
+	loop.mtu_to_peer = 1500;
+	assert_int_equal(path_mtu(id), 3);
+	child = establish(id);
+	assert_int_equal(qp_attr(&a, id, RTR).path_mtu, 3);
+	assert_int_equal(qp_attr(&b, child, RTR).path_mtu, 3);
+}
+
 static void request_carries_up_to_56_bytes_of_private_data(void **state)
 {
 	struct rdma_ucm_event_resp event;
@@ -921,6 +946,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(qp_attributes_follow_connect_and_disconnect),
+		TEST(path_mtu_fits_the_peer),
 		TEST(request_carries_up_to_56_bytes_of_private_data),
 		TEST(reject_carries_reason_and_private_data),
 		TEST(connect_without_listener_is_rejected),
