@@ -26,8 +26,9 @@ FIO = ('fio --name=verify --directory=/mnt --direct=1 --ioengine=libaio --verify
 SHORT = FIO + '--rw=randwrite --bs=4k --size=4M --iodepth=16'
 LONG = FIO + '--rw=randwrite --bsrange=4k-1m --size=16M --iodepth=4'
 MIXED = FIO + '--rw=randrw --bsrange=4k-64k --size=8M --iodepth=8 --fsync=32'
-# Lasts for ten seconds without a disturbance.
-SLOW = FIO + '--rw=randwrite --bs=16k --size=16M --iodepth=8 --rate=1600k'
+# Writes for ten seconds, then reads all at full speed. Without a disturbance it has ended after LONGER seconds.
+SLOW = FIO + '--rw=randwrite --bs=16k --size=16M --iodepth=8 --rate=,1600k'
+LONGER = 20
 
 
 class StorageImage(VmImage):
@@ -199,17 +200,18 @@ def start_load(client):
     return job
 
 
-def expect_waiting(job):
-    """fio, which lasts ten seconds without a disturbance, waits for the end of this one."""
+def expect_waiting(vm, job):
+    """fio waits for the end of a disturbance. It would have ended, had it not been disturbed, while `vm` sleeps."""
+    vm.run(f'sleep {LONGER}')
     if not job.running():
         raise Failure(f'fio ended too early: {job.describe()}')
 
 
 def check_link(pair):
-    """The server's NIC is down for eight seconds."""
+    """The server's NIC is down for twenty seconds."""
     job = start_load(pair.client)
-    pair.server.run(f'ip link set {pair.server.nic()} down; sleep 8')
-    expect_waiting(job)
+    pair.server.run(f'ip link set {pair.server.nic()} down')
+    expect_waiting(pair.server, job)
     pair.server.configure()
     succeed(job, SECONDS)
     pair.compare()
@@ -219,7 +221,7 @@ def check_power(pair):
     """The server's QEMU is killed, and another one boots with the same disk: requests wait meanwhile."""
     job = start_load(pair.client)
     pair.boot_server_again()
-    expect_waiting(job)
+    expect_waiting(pair.client, job)
     pair.serve()
     succeed(job, SECONDS)
     pair.compare()
@@ -231,9 +233,8 @@ def check_removal(pair):
     pair.client.run(f'echo {PVRDMA} >{DRIVER}/unbind', SECONDS)
     if not pair.protocol.survives_removal and not job.wait(SECONDS):
         raise Failure(f'fio has no error: {job.describe()}')
-    pair.client.run('sleep 2')
     if pair.protocol.survives_removal:
-        expect_waiting(job)
+        expect_waiting(pair.client, job)
     pair.client.run(f'echo {PVRDMA} >{DRIVER}/bind', SECONDS)
     wait_gid(pair.client, pair.client.address)
     if pair.protocol.survives_removal:
