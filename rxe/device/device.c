@@ -13,8 +13,8 @@
 #include "device/qp_lifecycle.h"
 #include "memory/mr.h"
 #include "memory/mw.h"
+#include "objects/copy_table.h"
 #include "objects/cq.h"
-#include "objects/direct_table.h"
 #include "objects/out_of_order.h"
 #include "objects/qp.h"
 #include "objects/rq.h"
@@ -79,7 +79,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 		dev->attr.cnp_interval_ns = CNP_DEFAULT_INTERVAL_NS;
 	dev->cong = cong;
 	dev->key_seed = attr->seed;
-	dev->direct_era = !!attr->direct;
+	dev->copy_generation = !!attr->copy_ops;
 	dev->address_era = 1;
 	TAILQ_INIT(&dev->ready);
 	LIST_INIT(&dev->referencing);
@@ -87,9 +87,9 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	LIST_INIT(&dev->srqs);
 	out_of_order_pool_init(&dev->out_of_order);
 	timers_init(&dev->timers);
-	if (direct_init(dev) || idmap_init(&dev->qps) || idmap_init(&dev->mrs) ||
+	if (copy_table_init(dev) || idmap_init(&dev->qps) || idmap_init(&dev->mrs) ||
 	    idmap_init(&dev->mws) || idmap_init(&dev->fast_mrs)) {
-		direct_free(dev);
+		copy_table_free(dev);
 		idmap_free(&dev->qps);
 		idmap_free(&dev->mrs);
 		idmap_free(&dev->mws);
@@ -124,7 +124,7 @@ void urxe_dev_destroy(struct urxe_dev *dev)
 	idmap_free(&dev->fast_mrs);
 	timers_free(&dev->timers);
 	out_of_order_pool_free(&dev->out_of_order);
-	direct_free(dev);
+	copy_table_free(dev);
 	free(dev);
 }
 
@@ -145,12 +145,12 @@ int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu)
 	return 0;
 }
 
-/* Header predictions and direct proofs hold only for the old addresses. */
+/* Header predictions and copy proofs hold only for the old addresses. */
 static void addresses_changed(struct urxe_dev *dev)
 {
 	if (!++dev->address_era)
 		dev->address_era = 1;
-	dev_reset_direct_proofs(dev);
+	dev_reset_copy_proofs(dev);
 }
 
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1)
@@ -187,7 +187,7 @@ int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan)
 	return 0;
 }
 
-void urxe_direct_publish(struct urxe_dev *dev)
+void urxe_copy_rights_publish(struct urxe_dev *dev)
 {
 	const struct urxe_fast_mr *fast;
 	const struct urxe_mr *mr;
@@ -195,7 +195,7 @@ void urxe_direct_publish(struct urxe_dev *dev)
 	const struct urxe_qp *qp;
 	uint32_t mrs = 0, fast_mrs = 0, mws = 0, qps = 0;
 
-	if (!dev->attr.direct_table)
+	if (!dev->attr.copy_table)
 		return;
 	while ((mr = idmap_next(&dev->mrs, &mrs)))
 		mr_publish(mr);
@@ -293,7 +293,7 @@ void urxe_qp_execute(struct urxe_qp *qp, uint64_t now)
 	if (qp->offloaded) {
 		qp_unschedule(qp);
 		offload_send(qp);
-	} else if (urxe_qp_direct(qp) && req_execute(qp) && !has_more_output(qp))
+	} else if (urxe_qp_tries_copy(qp) && req_execute(qp) && !has_more_output(qp))
 		qp_unschedule(qp);
 }
 

@@ -9,9 +9,9 @@
 #include "congestion/retry.h"
 #include "memory/mw.h"
 #include "objects/completion.h"
+#include "objects/copy_table.h"
 #include "objects/cq.h"
 #include "objects/device.h"
-#include "objects/direct_table.h"
 #include "objects/multicast.h"
 #include "objects/qp.h"
 #include "objects/references.h"
@@ -202,7 +202,7 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 	mcast_leave_all(qp);
 	offload_destroy_qp(qp);
 	qp_unschedule(qp);
-	direct_withdraw_qp(qp->dev, qp->qpn);
+	copy_table_withdraw_qp(qp->dev, qp->qpn);
 	end_references(qp);
 	mw_release(qp);
 	timer_remove(&qp->dev->timers, &qp->timer);

@@ -6,8 +6,8 @@
 #include "congestion/retry.h"
 #include "device/qp_lifecycle.h"
 #include "objects/completion.h"
+#include "objects/copy_table.h"
 #include "objects/device.h"
-#include "objects/direct_table.h"
 #include "objects/pkey.h"
 #include "objects/qp.h"
 #include "offload/hooks.h"
@@ -228,7 +228,7 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 	if (mask & M(RATE_LIMIT))
 		pace_set_limit(qp, a->rate_limit);
 	if (mask & (M(AV) | M(DEST_QPN))) {
-		qp->req.direct = (struct direct_proof){0};
+		qp->req.copy = (struct copy_proof){0};
 		qp->req.window_cut = true; /* the window belongs to the old path */
 		build_template(&qp->header, qp->dev, &qp->attr.path, qp->qpn ^ qp->attr.dest_qpn);
 	}

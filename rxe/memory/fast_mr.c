@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "memory/mw.h"
-#include "objects/direct_table.h"
+#include "objects/copy_table.h"
 #include "objects/qp.h"
 #include "objects/references.h"
 
@@ -60,7 +60,7 @@ static bool deregister_region(struct urxe_fast_mr *fast)
 	if (fast->mr->windows)
 		return false;
 	fast->registered = false;
-	direct_withdraw(fast->dev, fast->key);
+	copy_table_withdraw_key(fast->dev, fast->key);
 	end_references_by_key(fast->dev, fast->key);
 	return true;
 }
@@ -130,8 +130,8 @@ bool key_release(struct urxe_dev *dev, uint32_t key)
 {
 	if (!find_registered(dev, key))
 		return mw_release_key(dev, key);
-	direct_withdraw(dev, key);
-	return direct_copies_ended(dev);
+	copy_table_withdraw_key(dev, key);
+	return copies_ended(dev);
 }
 
 bool key_invalidate(struct urxe_qp *qp, uint32_t key)

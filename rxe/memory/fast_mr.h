@@ -20,7 +20,7 @@ int fast_mr_create(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents, uint
 /* Executes a REG_MR request of the QP. False: a rule forbids it, and nothing has changed. */
 bool fast_mr_register(struct urxe_qp *qp, const struct urxe_fast_reg *request);
 /*
- * Ends the direct transport's use of the key, before a request changes its rights. False: a peer
+ * Ends the copy transport's use of the key, before a request changes its rights. False: a peer
  * still copies by the key, so the request has to wait.
  */
 bool key_release(struct urxe_dev *dev, uint32_t key);

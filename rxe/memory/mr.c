@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "objects/copy_table.h"
 #include "objects/device.h"
-#include "objects/direct_table.h"
 #include "objects/offload_objects.h"
 #include "objects/references.h"
 #include "util/ordered_copy.h"
@@ -132,7 +132,7 @@ bool mr_is_held(const struct urxe_mr *mr)
 /* Whether a part of the region is mapped, and its list of pieces is short enough for a grant. */
 static bool is_grantable(const struct urxe_mr *mr)
 {
-	if (!mr->length || mr->n_pieces > URXE_DIRECT_GRANT_PIECES || mr_is_held(mr))
+	if (!mr->length || mr->n_pieces > URXE_COPY_GRANT_PIECES || mr_is_held(mr))
 		return false;
 	for (uint32_t i = 0; i < mr->n_pieces; i++)
 		if (mr->pieces[i].addr)
@@ -142,7 +142,7 @@ static bool is_grantable(const struct urxe_mr *mr)
 
 void mr_publish(const struct urxe_mr *mr)
 {
-	const struct urxe_direct_grant grant = {
+	const struct urxe_copy_grant grant = {
 		.key = mr->key,
 		.pd = mr->pd,
 		.access = mr->access,
@@ -152,8 +152,8 @@ void mr_publish(const struct urxe_mr *mr)
 		.n_pieces = mr->n_pieces,
 	};
 
-	if (mr->dev->attr.direct_table && is_grantable(mr))
-		direct_publish_grant(mr->dev, &grant, mr->pieces);
+	if (mr->dev->attr.copy_table && is_grantable(mr))
+		copy_table_publish_grant(mr->dev, &grant, mr->pieces);
 }
 
 /* Of the owner, of the HCA, or of the engine, in this order. */
@@ -291,7 +291,7 @@ int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
 		return -ENOMEM;
 	changed->key = (*mr)->key;
 	idmap_replace(&dev->mrs, changed->key, changed);
-	direct_withdraw(dev, changed->key);
+	copy_table_withdraw_key(dev, changed->key);
 	end_references_by_key(dev, changed->key);
 	mr_publish(changed);
 	mr_free(*mr);
@@ -307,7 +307,7 @@ int urxe_mr_dereg(struct urxe_mr *mr)
 	idmap_remove(&mr->dev->mrs, mr->key);
 	mr->dev->regions_alone -= !mr->hca;
 	offload_deregister(mr);
-	direct_withdraw(mr->dev, mr->key);
+	copy_table_withdraw_key(mr->dev, mr->key);
 	end_references_by_key(mr->dev, mr->key);
 	mr_free(mr);
 	return 0;

@@ -116,7 +116,7 @@ int mr_check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *attr);
 void mr_fill(struct urxe_mr *mr, struct urxe_dev *dev, const struct urxe_mr_attr *attr);
 /* Whether a system call that unmaps a piece, and may still fail, is in progress. */
 bool mr_is_held(const struct urxe_mr *mr);
-/* Publishes the region's rights for the direct transport, if a part of it is mapped. */
+/* Publishes the region's rights for the copy transport, if a part of it is mapped. */
 void mr_publish(const struct urxe_mr *mr);
 static inline bool mr_is_one_piece(const struct urxe_mr *mr)
 {

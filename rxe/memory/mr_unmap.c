@@ -5,7 +5,7 @@
 
 #include "memory/mr.h"
 #include "memory/mw.h"
-#include "objects/direct_table.h"
+#include "objects/copy_table.h"
 #include "objects/references.h"
 
 /* The pieces after an unmap; with `to` NULL they are only counted. */
@@ -82,11 +82,11 @@ static void withdraw_all(const struct urxe_mr *mr)
 	const struct urxe_mw *mw;
 	uint32_t at = 0;
 
-	direct_withdraw(mr->dev, mr->key);
+	copy_table_withdraw_key(mr->dev, mr->key);
 	end_references_by_key(mr->dev, mr->key);
 	while (mr->windows && (mw = idmap_next(&mr->dev->mws, &at)))
 		if (mw->mr == mr)
-			direct_withdraw(mr->dev, mw->key);
+			copy_table_withdraw_key(mr->dev, mw->key);
 }
 
 static void publish_all(const struct urxe_mr *mr)

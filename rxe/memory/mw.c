@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "memory/mr.h"
-#include "objects/direct_table.h"
+#include "objects/copy_table.h"
 #include "objects/qp.h"
 
 #define TAG_MASK 0xffu
@@ -51,7 +51,7 @@ static void unbind_mw(struct urxe_mw *mw)
 {
 	if (!mw->mr)
 		return;
-	direct_withdraw(mw->dev, mw->key);
+	copy_table_withdraw_key(mw->dev, mw->key);
 	mw->mr->windows--;
 	mw->mr = NULL;
 	if (mw->type == URXE_MW_TYPE_2)
@@ -102,18 +102,18 @@ bool mw_release_key(struct urxe_dev *dev, uint32_t key)
 
 	if (!mw || mw->key != key || !mw->mr)
 		return true;
-	direct_withdraw(dev, key);
-	return direct_copies_ended(dev);
+	copy_table_withdraw_key(dev, key);
+	return copies_ended(dev);
 }
 
 void mw_publish(const struct urxe_mw *mw)
 {
 	const struct urxe_mr *mr = mw->mr;
-	struct urxe_direct_grant grant;
+	struct urxe_copy_grant grant;
 
 	if (!mr || !mr_is_one_piece(mr))
 		return;
-	grant = (struct urxe_direct_grant){
+	grant = (struct urxe_copy_grant){
 		.key = mw->key,
 		.pd = mw->pd,
 		.access = mw->access,
@@ -123,7 +123,7 @@ void mw_publish(const struct urxe_mw *mw)
 		.addr = (uintptr_t)mr->pieces[0].addr + mw->offset,
 		.n_pieces = 1,
 	};
-	direct_publish_grant(mw->dev, &grant, NULL);
+	copy_table_publish_grant(mw->dev, &grant, NULL);
 }
 
 bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)

@@ -18,7 +18,7 @@
 #include "memory/mr.h"
 
 /*
- * Ends the direct transport's use of the key, before a request binds or invalidates its window.
+ * Ends the copy transport's use of the key, before a request binds or invalidates its window.
  * False: a peer still copies by the key, so the request has to wait.
  */
 bool mw_release_key(struct urxe_dev *dev, uint32_t key);
@@ -30,7 +30,7 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind);
  * request (IBA 10.6.5).
  */
 bool mw_invalidate(struct urxe_qp *qp, uint32_t key);
-/* Publishes the rights of a bound window for the direct transport. */
+/* Publishes the rights of a bound window for the copy transport. */
 void mw_publish(const struct urxe_mw *mw);
 /* Unbinds the type 2 windows of a QP that is destroyed. */
 void mw_release(struct urxe_qp *qp);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "objects/completion.h"
 
+#include "objects/copy_table.h"
 #include "objects/cq.h"
 #include "objects/device.h"
-#include "objects/direct_table.h"
 #include "objects/offload_objects.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
@@ -208,7 +208,7 @@ void qp_error(struct urxe_qp *qp)
 	if (qp->attr.state == URXE_QPS_ERR)
 		return;
 	qp->attr.state = URXE_QPS_ERR;
-	direct_withdraw_qp(qp->dev, qp->qpn);
+	copy_table_withdraw_qp(qp->dev, qp->qpn);
 	qp->req.rnr_wait = false;
 	qp->req.error = 0;
 	qp->req.drain_event = false;

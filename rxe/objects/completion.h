@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The end of work requests: completions, flushes and the error state of a QP. Requester, responder
- * and the direct transport call this file. A completion that is lost fails the QP, and a QP that
+ * and the copy transport call this file. A completion that is lost fails the QP, and a QP that
  * fails completes its requests, so both stand in one file.
  */
 #ifndef URXE_COMPLETION_H

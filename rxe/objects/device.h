@@ -71,9 +71,9 @@ struct urxe_dev {
 	LIST_HEAD(, urxe_qp) referencing; /* QPs whose payload references may be in flight */
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;
-	uint32_t direct_era;   /* 0 = no direct transport; else changes with gids and pkeys */
-	uint8_t direct_chunks; /* chunks of attr.direct_table that are in use */
-	struct direct *direct; /* NULL = no table */
+	uint32_t copy_generation; /* 0 = no copy transport; else changes with gids and pkeys */
+	uint8_t copy_chunks;      /* chunks of attr.copy_table that are in use */
+	struct copy_state *copy;  /* NULL = no table */
 	const struct urxe_offload_ops *offload; /* of the HCA; NULL: none */
 	void *offload_ctx;                      /* of offload's functions */
 	bool taking_over;       /* the HCA gets no more requests: urxe_offload_take_over */
@@ -109,12 +109,12 @@ static inline void dev_drop(struct urxe_dev *dev, enum urxe_drop drop)
 
 /*
  * The addresses or partitions of the device have changed: each connection has to show again, by an
- * acknowledged packet, that its packets reach the peer, before it uses the direct transport.
+ * acknowledged packet, that its packets reach the peer, before it uses the copy transport.
  */
-static inline void dev_reset_direct_proofs(struct urxe_dev *dev)
+static inline void dev_reset_copy_proofs(struct urxe_dev *dev)
 {
-	if (dev->direct_era && !++dev->direct_era)
-		dev->direct_era = 1;
+	if (dev->copy_generation && !++dev->copy_generation)
+		dev->copy_generation = 1;
 }
 
 #endif

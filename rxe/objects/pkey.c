@@ -49,6 +49,6 @@ int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey)
 	if (!pkey_valid(pkey) && is_in_use(dev, index))
 		return -EBUSY;
 	dev->pkeys[index] = pkey_valid(pkey) ? pkey : 0;
-	dev_reset_direct_proofs(dev);
+	dev_reset_copy_proofs(dev);
 	return 0;
 }

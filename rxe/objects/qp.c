@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "objects/qp.h"
 
+#include "objects/copy_table.h"
 #include "objects/device.h"
-#include "objects/direct_table.h"
 #include "objects/out_of_order.h"
 
 void qp_schedule(struct urxe_qp *qp)
@@ -51,7 +51,7 @@ static bool is_executing_requests(const struct urxe_qp *qp)
 
 void qp_publish_rights(const struct urxe_qp *qp)
 {
-	const struct urxe_direct_qp entry = {
+	const struct urxe_copy_qp entry = {
 		.qpn = qp->qpn,
 		.dest_qpn = qp->attr.dest_qpn,
 		.pd = qp->pd,
@@ -60,7 +60,7 @@ void qp_publish_rights(const struct urxe_qp *qp)
 	};
 
 	if (is_executing_requests(qp))
-		direct_publish_qp(qp->dev, &entry);
+		copy_table_publish_qp(qp->dev, &entry);
 	else
-		direct_withdraw_qp(qp->dev, qp->qpn);
+		copy_table_withdraw_qp(qp->dev, qp->qpn);
 }

@@ -36,17 +36,17 @@ struct repair {
 	uint32_t frontier; /* requester.psn at its start */
 };
 
-/* Result of the last request that the direct transport tried. */
-enum direct_chance { DIRECT_UNTRIED, DIRECT_WORKS, DIRECT_FAILS };
+/* Result of the last request that the copy transport tried. */
+enum copy_chance { COPY_UNTRIED, COPY_WORKS, COPY_FAILS };
 
-/* State of the direct transport: the proof that the connection works in packets. */
-struct direct_proof {
-	uint32_t proof;   /* dev->direct_era at the last acknowledgement; 0 = none */
+/* State of the copy transport: the proof that the connection works in packets. */
+struct copy_proof {
+	uint32_t proof;   /* dev->copy_generation at the last acknowledgement; 0 = none */
 	uint32_t version; /* of the peer's QP in its table then; 0 = not read yet */
-	uint8_t chance;   /* enum direct_chance */
+	uint8_t chance;   /* enum copy_chance */
 	uint8_t unseen;   /* consecutive requests posted before the program had seen all completions
 			   */
-	uint8_t looks;    /* requests sent in packets since urxe_direct_ops.awake was called */
+	uint8_t looks;    /* requests sent in packets since urxe_copy_ops.awake was called */
 	bool in_packets;  /* requests of one packet go in packets: the peer polls */
 };
 
@@ -82,7 +82,7 @@ struct requester {
 	uint32_t window;      /* packets that may be outstanding */
 	uint32_t window_mark; /* psn when the window changed */
 	uint32_t asked;       /* missing responses before this PSN were requested again */
-	struct direct_proof direct;
+	struct copy_proof copy;
 	struct repair repair;
 
 	struct rtt rtt;
@@ -267,7 +267,7 @@ QP_SAME_LINE(req.rtt, req.missing_due);
 QP_SAME_LINE(attr.state, resp.wqe);
 QP_SAME_LINE(predict.words, predict.era);
 QP_SAME_LINE(timer, counters.event[URXE_EVENT_TX_BYTES]);
-QP_SAME_LINE(counters.event[URXE_EVENT_DIRECT_REQUESTS], counters.event[URXE_EVENT_DIRECT_BYTES]);
+QP_SAME_LINE(counters.event[URXE_EVENT_COPY_REQUESTS], counters.event[URXE_EVENT_COPY_BYTES]);
 
 /* PSNs that a message of length bytes takes. */
 static inline uint32_t qp_packets(const struct urxe_qp *qp, uint32_t length)
@@ -307,7 +307,7 @@ void qp_event(struct urxe_qp *qp, enum urxe_async event);
 void qp_clear_gap(struct urxe_qp *qp);
 /* Forgets all READ, atomic, FLUSH and ATOMIC WRITE responses that are due. */
 void qp_clear_responses(struct urxe_qp *qp);
-/* Publishes the QP for the direct transport as long as it executes requests. */
+/* Publishes the QP for the copy transport as long as it executes requests. */
 void qp_publish_rights(const struct urxe_qp *qp);
 
 #endif

@@ -26,7 +26,7 @@ static void begin_generation(struct urxe_dev *dev)
 {
 	struct urxe_qp *qp;
 
-	__atomic_fetch_add(&dev->attr.direct_table->references, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&dev->attr.copy_table->references, 1, __ATOMIC_SEQ_CST);
 	/* A peer that reads a byte which the program writes from now on also reads the new
 	 * generation. */
 	atomic_thread_fence(memory_order_release);

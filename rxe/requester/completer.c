@@ -8,7 +8,7 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
-#include "requester/direct.h"
+#include "requester/copy_request.h"
 #include "requester/e2e_credits.h"
 #include "requester/requester.h"
 #include "wire/aeth.h"
@@ -110,7 +110,7 @@ static bool acknowledge_before(struct urxe_qp *qp, uint32_t upto)
 	if (urxe_psn_diff(upto, req->acked) > 0)
 		req->acked = upto;
 	if (advance_una(qp)) {
-		direct_prove(qp);
+		copy_prove(qp);
 		check_local_error(qp);
 		retry_progress(qp);
 		req_check_drained(qp);

@@ -12,7 +12,7 @@
 #include "objects/pkey.h"
 #include "objects/qp.h"
 #include "objects/sq.h"
-#include "requester/direct.h"
+#include "requester/copy_request.h"
 
 static const struct wr_info *find_wr_info(uint32_t opcode)
 {
@@ -177,7 +177,7 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 		return rc;
 	if (is_full(&qp->sq))
 		return -ENOMEM;
-	direct_posted(qp, has_seen_all(qp, wr));
+	copy_note_post(qp, has_seen_all(qp, wr));
 	fill_wqe(wqe, qp, wr);
 	qp->req.recv_seq = wqe->recv_seq;
 	enqueue_wqe(qp, wqe);

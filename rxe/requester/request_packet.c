@@ -5,7 +5,7 @@
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "objects/references.h"
-#include "requester/direct.h"
+#include "requester/copy_request.h"
 #include "requester/e2e_credits.h"
 #include "wire/packet_build.h"
 
@@ -65,7 +65,7 @@ static bool may_be_last_packet(const struct urxe_qp *qp)
 		return true;
 	wqe = sq_wqe(&qp->sq, next);
 	return wqe->kind == WR_READ || wqe->kind == WR_LOCAL || wqe->kind == WR_MALFORMED ||
-	       direct_may_wait(qp, wqe);
+	       copy_may_wait(qp, wqe);
 }
 
 /*
@@ -133,10 +133,10 @@ static bool may_reference(struct urxe_qp *qp, const struct request_packet *rp)
 	return false;
 }
 
-/* No copy of the direct transport is laid out meanwhile. */
+/* No copy of the copy transport is laid out meanwhile. */
 static struct urxe_extent *reference_pieces(const struct urxe_qp *qp)
 {
-	return qp->dev->direct->copy.local;
+	return qp->dev->copy->batch.local;
 }
 
 /* Number of pieces for which the frame has room. */
@@ -196,7 +196,7 @@ static void put_reference(struct urxe_qp *qp, const struct request_packet *rp, u
 		.address = (uintptr_t)reference_pieces(qp)->addr,
 		.length = length,
 		.packets = rp->span,
-		.generation = qp->dev->attr.direct_table->references,
+		.generation = qp->dev->attr.copy_table->references,
 		.n_pieces = rp->pieces > 1 ? rp->pieces : 0,
 		.src_qpn = qp->qpn,
 	};

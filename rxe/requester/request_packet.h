@@ -18,7 +18,7 @@ struct request_packet {
 	uint32_t span; /* number of PSNs: of READ responses, or of the packets of a reference; else
 			  1 */
 	bool again;    /* the packet was sent before */
-	uint32_t pieces; /* of the payload to reference, in dev->direct; 0: the frame has the
+	uint32_t pieces; /* of the payload to reference, in dev->copy; 0: the frame has the
 			    payload */
 };
 

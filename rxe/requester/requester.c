@@ -10,7 +10,7 @@
 #include "objects/pkey.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
-#include "requester/direct.h"
+#include "requester/copy_request.h"
 #include "requester/e2e_credits.h"
 #include "requester/request_packet.h"
 #include "wire/packet_build.h"
@@ -238,8 +238,8 @@ static bool run_local(struct urxe_qp *qp, struct send_wqe *wqe)
 }
 
 /*
- * Executes the local and direct requests from `cur` on, and moves `cur` behind them. Whether the
- * request at `cur` then has to be sent in packets.
+ * Executes the local operations and the copies from `cur` on, and moves `cur` behind them. Whether
+ * the request at `cur` then has to be sent in packets.
  */
 static bool is_packet_ready(struct urxe_qp *qp)
 {
@@ -255,10 +255,10 @@ static bool is_packet_ready(struct urxe_qp *qp)
 				return false;
 			continue;
 		}
-		switch (direct_request(qp, wqe)) {
-		case DIRECT_DONE: break;
-		case DIRECT_WAIT: return false;
-		case DIRECT_PACKETS: return true;
+		switch (copy_try(qp, wqe)) {
+		case COPY_DONE: break;
+		case COPY_WAIT: return false;
+		case COPY_USE_PACKETS: return true;
 		}
 	}
 	return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The requester: PSNs, credits, window, retransmission and its deadlines. The proof of the direct
+ * The requester: PSNs, credits, window, retransmission and its deadlines. The proof of the copy
  * transport is not in the stream: the restored connection has to show anew that its packets reach
  * the peer.
  */

@@ -55,16 +55,16 @@ static void report_objects(const struct state_device *d)
 
 /* --- The device. */
 
-/* The direct transport starts when nothing can fail any more, so that peers never see rights of a
+/* The copy transport starts when nothing can fail any more, so that peers never see rights of a
  * device that is given up. */
 static int restore_device(struct state_device *d)
 {
-	struct urxe_direct_table *table = d->dev->attr.direct_table;
+	struct urxe_copy_table *table = d->dev->attr.copy_table;
 
-	d->dev->attr.direct_table = NULL;
+	d->dev->attr.copy_table = NULL;
 	d->dev->now = d->stream.now;
 	restore_records(d);
-	d->dev->attr.direct_table = table;
+	d->dev->attr.copy_table = table;
 	return d->stream.error;
 }
 
@@ -84,7 +84,7 @@ int urxe_state_restore(const struct urxe_dev_attr *attr, uint64_t now,
 	if (rc) {
 		urxe_dev_destroy(d.dev);
 	} else {
-		urxe_direct_publish(d.dev);
+		urxe_copy_rights_publish(d.dev);
 		report_objects(&d);
 		*dev = d.dev;
 	}

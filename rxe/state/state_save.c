@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "memory/mr.h"
+#include "objects/copy_table.h"
 #include "objects/cq.h"
 #include "objects/device.h"
-#include "objects/direct_table.h"
 #include "objects/multicast.h"
 #include "objects/rq.h"
 #include "state/state_records.h"
@@ -155,8 +155,8 @@ static int quiesce(struct urxe_dev *dev)
 	while ((fast = idmap_next(&dev->fast_mrs, &at)))
 		if (fast->registered && mr_is_held(fast->mr))
 			return -EBUSY;
-	urxe_direct_withdraw(dev);
-	return direct_copies_ended(dev) ? 0 : -EBUSY;
+	urxe_copy_rights_withdraw(dev);
+	return copies_ended(dev) ? 0 : -EBUSY;
 }
 
 /* The newest group is the first of its bucket. */

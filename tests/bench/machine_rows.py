@@ -48,13 +48,13 @@ class Runs:
         return IcrcShare(self.runs[stack], Crc(STACKS[stack], SIZE))
 
 
-def may_be_direct(operation, apart):
+def may_be_copied(operation, apart):
     return operation != 'send' and not apart
 
 
 def ways(operation, apart):
     """The transports to measure, with the suffixes of their row names."""
-    packets = [('packet', PACKETS)] if may_be_direct(operation, apart) else []
+    packets = [('packet', PACKETS)] if may_be_copied(operation, apart) else []
     return [('auto', ''), *packets]
 
 
@@ -76,7 +76,7 @@ def bandwidth_rows():
 
 def bandwidth_rows_of(group, operation, transport, end):
     apart = PLACES[group]
-    packets = transport == 'packet' or not may_be_direct(operation, apart)
+    packets = transport == 'packet' or not may_be_copied(operation, apart)
     # Enough messages to separate their cost from the programs' start.
     messages = 600 if apart else 2000 if packets else 20000
     runs = Runs(f'ib_{operation}_bw -s {SIZE}', messages, report.bandwidth, apart,

@@ -136,9 +136,9 @@ int move_restore(struct node *node, uint64_t now, const uint8_t *stream, size_t 
 		return rc;
 	saved.attr.ctx = node;
 	saved.attr.ops = node->ops;
-	saved.attr.direct = node->direct;
-	saved.attr.direct_ctx = node;
-	saved.attr.direct_table = node->table;
+	saved.attr.copy_ops = node->copy_ops;
+	saved.attr.copy_ctx = node;
+	saved.attr.copy_table = node->table;
 	rc = urxe_state_restore(&saved.attr, now, &how, stream, length, &node->dev);
 	free(r.extents);
 	return rc;

@@ -196,14 +196,14 @@ static void create_dev(struct node *node, const struct node_attr *attr)
 		.congestion = attr->congestion,
 		.link_bps = attr->link_bps,
 		.dcqcn = attr->dcqcn,
-		.direct = attr->direct,
-		.direct_ctx = node,
-		.direct_table = node->table,
+		.copy_ops = attr->copy_ops,
+		.copy_ctx = node,
+		.copy_table = node->table,
 	};
 
 	node->id = attr->id;
 	node->ops = dev.ops;
-	node->direct = attr->direct;
+	node->copy_ops = attr->copy_ops;
 	memcpy(node->mac, dev.mac, 6);
 	require(urxe_dev_create(&dev, &node->dev) == 0);
 	for (int net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++) {
@@ -245,7 +245,7 @@ struct node *node_create(const struct node_attr *attr)
 	require(node->mem);
 	node->iova = 0xabcd00000000u + attr->id * 0x100000000u;
 	node->send_cq.depth = node->recv_cq.depth = NODE_CQ_DEPTH;
-	if (attr->direct) {
+	if (attr->copy_ops) {
 		node->table = aligned_alloc(64, sizeof(*node->table));
 		require(node->table);
 		memset(node->table, 0, sizeof(*node->table));

@@ -42,8 +42,8 @@ struct node_attr {
 	const struct urxe_dcqcn *dcqcn;
 	uint32_t mem_size; /* 0 = 1 MiB */
 	bool durable;      /* the memory can be made persistent */
-	const struct urxe_direct_ops
-		*direct; /* operations of the direct transport, which gives the node a table */
+	const struct urxe_copy_ops
+		*copy_ops; /* operations of the copy transport, which gives the node a table */
 };
 
 struct node {
@@ -53,7 +53,7 @@ struct node {
 	struct node_cq send_cq;
 	struct node_cq recv_cq;
 	const struct urxe_ops *ops; /* of dev */
-	const struct urxe_direct_ops *direct;
+	const struct urxe_copy_ops *copy_ops;
 	uint8_t *mem;
 	uintptr_t old_mem; /* its address before the node moved (move.h) */
 	uint32_t mem_size;
@@ -71,8 +71,8 @@ struct node {
 	bool path_cut;            /* answer of urxe_ops.path_cut */
 	bool memory_gone;         /* accesses to registered memory fail */
 	const uint8_t *byte_gone; /* or accesses to this byte only */
-	struct urxe_direct_table *table;
-	void *arg; /* of direct operations */
+	struct urxe_copy_table *table;
+	void *arg; /* of copy operations */
 };
 
 /* The context of a QP and of a receive queue. */

@@ -36,7 +36,7 @@ struct pair *pair_create(const struct pair_attr *attr)
 			.mac_id = attr->same_mac ? 1 : (uint8_t)(i + 1),
 			.omit_local_icrc = attr->omit_local_icrc,
 			.durable = attr->durable,
-			.direct = attr->direct,
+			.copy_ops = attr->copy_ops,
 		};
 
 		pair->node[i] = node_create(&node);

@@ -20,7 +20,7 @@ struct pair_attr {
 	bool omit_local_icrc;                 /* as in urxe_dev_attr */
 	bool same_mac;                        /* both nodes have the MAC address of node 0 */
 	bool durable;                         /* memory of both nodes can be made persistent */
-	const struct urxe_direct_ops *direct; /* of each node */
+	const struct urxe_copy_ops *copy_ops; /* of each node */
 };
 
 struct pair {

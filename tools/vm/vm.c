@@ -534,8 +534,8 @@ static int open_session(struct vm *vm, const struct vm_attr *attr, char error[VM
 		.may_reference = may_reference,
 		.pull = pull_payload,
 		.ctx = vm,
-		.direct = &vm->peers.direct,
-		.direct_ctx = &vm->peers.peers,
+		.copy_ops = &vm->peers.copy_ops,
+		.copy_ctx = &vm->peers.peers,
 		.table = vm->peers.table,
 	};
 	return 0;

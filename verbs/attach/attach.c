@@ -95,7 +95,7 @@ static void detach_port(void)
 }
 
 /* NULL: without an inbox, all frames come by the switch, which is slower. */
-static struct urxe_direct_table *make_inbox(void)
+static struct urxe_copy_table *make_inbox(void)
 {
 	int rc = vnic_driver_make_inbox(port.nic, port.welcome.mtu, &port.inbox);
 
@@ -212,7 +212,7 @@ static int add_leases(const struct port_saved *saved)
 
 static int make_engine(const struct port_saved *saved)
 {
-	struct urxe_direct_table *table = make_inbox();
+	struct urxe_copy_table *table = make_inbox();
 
 	return saved ? port_restore_engine(saved, table) : port_make_engine(table);
 }

@@ -4,15 +4,15 @@
 #define URXE_VERBS_ATTACH_ATTACH_PRIVATE_H
 
 struct port_saved;
-struct urxe_direct_table;
+struct urxe_copy_table;
 
 /* In a forked child: no user; initialises both locks. */
 void port_forget_users(void);
 
 /* Creates port.dev with the attributes of the port; `table` as in struct urxe_dev_attr. */
-int port_make_engine(struct urxe_direct_table *table);
+int port_make_engine(struct urxe_copy_table *table);
 /* The same from the stream of a saved process. -EADDRNOTAVAIL: the device has another
  * MAC address. */
-int port_restore_engine(const struct port_saved *saved, struct urxe_direct_table *table);
+int port_restore_engine(const struct port_saved *saved, struct urxe_copy_table *table);
 
 #endif

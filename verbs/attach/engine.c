@@ -85,10 +85,10 @@ static bool guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(
 }
 
 /* The kernel counts the faults of a copy at its caller, those in the peer's memory too. */
-static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
+static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 {
 	uint64_t before = port.on_demand_mrs ? count_faults() : 0;
-	uint32_t n = peers_direct_ops.copy(ctx, job);
+	uint32_t n = peers_copy_ops.copy(ctx, job);
 
 	if (port.on_demand_mrs)
 		port.page_faults += count_faults() - before;
@@ -135,19 +135,19 @@ static enum urxe_congestion chosen_congestion(void)
 	return name && !strcmp(name, "none") ? URXE_CONGESTION_NONE : URXE_CONGESTION_DCQCN;
 }
 
-static struct urxe_direct_ops direct_ops;
+static struct urxe_copy_ops copy_ops;
 
-static void set_direct(struct urxe_dev_attr *attr, struct urxe_direct_table *table)
+static void set_copy_ops(struct urxe_dev_attr *attr, struct urxe_copy_table *table)
 {
 	attr->ops = &ops;
-	direct_ops = peers_direct_ops;
-	direct_ops.copy = copy;
-	attr->direct = table ? &direct_ops : NULL;
-	attr->direct_ctx = &port_peers;
-	attr->direct_table = table;
+	copy_ops = peers_copy_ops;
+	copy_ops.copy = copy;
+	attr->copy_ops = table ? &copy_ops : NULL;
+	attr->copy_ctx = &port_peers;
+	attr->copy_table = table;
 }
 
-int port_make_engine(struct urxe_direct_table *table)
+int port_make_engine(struct urxe_copy_table *table)
 {
 	struct urxe_dev_attr attr = {
 		.mac = {port.welcome.mac[0], port.welcome.mac[1], port.welcome.mac[2],
@@ -161,12 +161,12 @@ int port_make_engine(struct urxe_direct_table *table)
 	};
 	int rc;
 
-	set_direct(&attr, table);
+	set_copy_ops(&attr, table);
 	rc = urxe_dev_create(&attr, &port.dev);
 	return rc ? rc : port_set_attributes();
 }
 
-int port_restore_engine(const struct port_saved *saved, struct urxe_direct_table *table)
+int port_restore_engine(const struct port_saved *saved, struct urxe_copy_table *table)
 {
 	struct urxe_state_attr state;
 	int rc = urxe_state_read_attr(saved->engine, saved->engine_length, &state);
@@ -175,7 +175,7 @@ int port_restore_engine(const struct port_saved *saved, struct urxe_direct_table
 		return rc;
 	if (memcmp(state.attr.mac, port.welcome.mac, sizeof(state.attr.mac)))
 		return -EADDRNOTAVAIL;
-	set_direct(&state.attr, table);
+	set_copy_ops(&state.attr, table);
 	return urxe_state_restore(&state.attr, clock_now(), saved->how, saved->engine,
 				  saved->engine_length, &port.dev);
 }

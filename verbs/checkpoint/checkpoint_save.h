@@ -30,7 +30,7 @@ struct process_save {
 /*
  * Saves the engine as it is at `now`, and makes room for the stream. `rdmacm` lives until
  * save_free. -EBUSY: not now, see urxe_state_save; -EOPNOTSUPP: an object cannot be saved; -ENOMEM.
- * After an error the caller calls save_free, and urxe_direct_publish.
+ * After an error the caller calls save_free, and urxe_copy_rights_publish.
  */
 int save_prepare(struct process_save *save, const struct frozen_devices *rdmacm, uint64_t now);
 /* Writes the stream to the descriptor. -EBUSY: the room is too small. */

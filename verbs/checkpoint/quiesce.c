@@ -104,7 +104,7 @@ static int freeze(void)
 static void thaw(void)
 {
 	save_free(&saved);
-	urxe_direct_publish(port.dev);
+	urxe_copy_rights_publish(port.dev);
 	engine_run(clock_now());
 	engine_thread_wake();
 }

@@ -51,7 +51,7 @@ static int save_and_record(void)
 	engine_receive_last(clock_now());
 	rc = urxe_record_start(port.dev, clock_now(), &recorder);
 	/* Copies go on after the capture. */
-	urxe_direct_publish(port.dev);
+	urxe_copy_rights_publish(port.dev);
 	return rc;
 }
 

@@ -9,7 +9,7 @@ struct urxe_dev_attr;
 /* -EINVAL: no shared region is loaded; -ENOMEM. Activating again has no effect. */
 int pv_activate(struct pvrdma *dev);
 
-/* Sets the attributes of an engine that are this device's: context, callbacks, MTU, and the direct
+/* Sets the attributes of an engine that are this device's: context, callbacks, MTU, and the copy
  * transport. */
 void pv_set_engine_owner(struct pvrdma *dev, struct urxe_dev_attr *attr);
 

@@ -101,9 +101,9 @@ void pv_set_engine_owner(struct pvrdma *dev, struct urxe_dev_attr *attr)
 	attr->ctx = dev;
 	attr->ops = &dev->ops;
 	attr->mtu = dev->attr.mtu;
-	attr->direct = owner->table ? owner->direct : NULL;
-	attr->direct_ctx = owner->direct_ctx;
-	attr->direct_table = owner->table;
+	attr->copy_ops = owner->table ? owner->copy_ops : NULL;
+	attr->copy_ctx = owner->copy_ctx;
+	attr->copy_table = owner->table;
 }
 
 int pv_activate(struct pvrdma *dev)

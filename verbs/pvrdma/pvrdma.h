@@ -68,14 +68,14 @@ struct pvrdma_owner {
 		     const struct urxe_extent *to, uint32_t n);
 	void *ctx;
 	/*
-	 * The engine's direct transport (struct urxe_dev_attr); table NULL: none. A call of
+	 * The engine's copy transport (struct urxe_dev_attr); table NULL: none. A call of
 	 * pvrdma_reg_write, pvrdma_reset, pvrdma_set_bus_master or pvrdma_memory_removed may
 	 * withdraw memory or rights that a peer's copy still uses. The caller keeps the guest
-	 * waiting after each such call, until direct->settled returns true.
+	 * waiting after each such call, until copy_ops->settled returns true.
 	 */
-	const struct urxe_direct_ops *direct;
-	void *direct_ctx;
-	struct urxe_direct_table *table;
+	const struct urxe_copy_ops *copy_ops;
+	void *copy_ctx;
+	struct urxe_copy_table *table;
 };
 
 /*
@@ -165,7 +165,7 @@ bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
  * Call pvrdma_memory_added after vnic_guest_memory_map, and pvrdma_memory_removed before
  * vnic_guest_memory_unmap. The device never touches removed memory again: queues in it fail, and
  * requests of peers to it end in remote access errors. A peer's copy may go on until
- * direct->settled (struct pvrdma_owner).
+ * copy_ops->settled (struct pvrdma_owner).
  */
 void pvrdma_memory_added(struct pvrdma *dev, uint64_t addr, uint64_t size);
 void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
@@ -216,7 +216,7 @@ void pvrdma_set_link(struct pvrdma *dev, bool up);
  * its memory stays, as when another process takes the device over.
  * Takes what the guest has left in pvrdma_attr.uar, and writes the notifications that are due.
  * Before this call the caller calls pvrdma_output until it gives no frame. The rights of peers to
- * copy are withdrawn, as by pvrdma_memory_removed: pvrdma_save needs direct->settled. The engine
+ * copy are withdrawn, as by pvrdma_memory_removed: pvrdma_save needs copy_ops->settled. The engine
  * loses its HCA until pvrdma_resume: queue pairs fail if the HCA still executes them.
  */
 void pvrdma_pause(struct pvrdma *dev, uint64_t now);

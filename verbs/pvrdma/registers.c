@@ -46,7 +46,7 @@ void pvrdma_set_bus_master(struct pvrdma *dev, bool on)
 		set_mask(dev, dev->imr);
 		pv_hca_begin(dev);
 	} else if (dev->active) {
-		urxe_direct_withdraw(dev->engine);
+		urxe_copy_rights_withdraw(dev->engine);
 	}
 }
 

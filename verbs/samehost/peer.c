@@ -30,7 +30,7 @@
  */
 #define SPINS 1000
 /*
- * CPU seconds of a thread after which its mark counts as wrong: a copy of URXE_DIRECT_MAX bytes
+ * CPU seconds of a thread after which its mark counts as wrong: a copy of URXE_COPY_MAX bytes
  * takes less than a tenth.
  */
 #define STALE_COPY_S 1
@@ -112,7 +112,7 @@ void peers_init(struct peers *peers, const struct peers_ops *ops, void *ctx)
 	peers->ctx = ctx;
 }
 
-struct urxe_direct_table *peers_publish(struct peers *peers, void *published, uint32_t process)
+struct urxe_copy_table *peers_publish(struct peers *peers, void *published, uint32_t process)
 {
 	struct published *p = published;
 
@@ -207,16 +207,16 @@ static int32_t owner_of(const struct peer *peer)
 static bool invalidate_pieces(const struct peer *peer)
 {
 	enum { BYTES = 2, AT = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 6 : 0 };
-	uint8_t bits[URXE_DIRECT_EXTENTS * BYTES];
+	uint8_t bits[URXE_COPY_EXTENTS * BYTES];
 	const struct iovec local = {bits, sizeof(bits)};
 	const uint64_t first = peer->published->remote_pieces + offsetof(struct iovec, iov_base);
 	struct iovec *remote = peer->of->pieces_of_peer;
 
 	memset(bits, 0x80, sizeof(bits));
-	for (uint32_t i = 0; i < URXE_DIRECT_EXTENTS; i++)
+	for (uint32_t i = 0; i < URXE_COPY_EXTENTS; i++)
 		remote[i] = (struct iovec){
 			(void *)(uintptr_t)(first + i * sizeof(struct iovec) + AT), BYTES};
-	return process_vm_writev(peer->thread, &local, 1, remote, URXE_DIRECT_EXTENTS, 0) ==
+	return process_vm_writev(peer->thread, &local, 1, remote, URXE_COPY_EXTENTS, 0) ==
 	       sizeof(bits);
 }
 
@@ -494,8 +494,7 @@ void peers_fork_child(struct peers *peers)
 
 /* --- Copies of this process. */
 
-static const struct urxe_direct_table *direct_table_of(void *ctx, const uint8_t mac[6],
-						       uint32_t qpn)
+static const struct urxe_copy_table *copy_table_of(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	struct peers *peers = ctx;
 	struct peer *peer = peers->ops->find(peers->ctx, mac, qpn);
@@ -506,7 +505,7 @@ static const struct urxe_direct_table *direct_table_of(void *ctx, const uint8_t 
 	return &peer->published->table;
 }
 
-static uint64_t length_of(const struct urxe_direct_part *part)
+static uint64_t length_of(const struct urxe_copy_part *part)
 {
 	uint64_t length = 0;
 
@@ -519,8 +518,7 @@ static uint64_t length_of(const struct urxe_direct_part *part)
  * The kernel copies local pieces in their order, so the last 8 bytes of a WRITE are a piece of
  * their own. As a remote piece they would cost 0.34 us, since the kernel looks up its pages.
  */
-static void add_local(struct peer_pieces *pieces, const struct urxe_direct_part *part,
-		      uint64_t rest)
+static void add_local(struct peer_pieces *pieces, const struct urxe_copy_part *part, uint64_t rest)
 {
 	for (uint32_t i = 0; i < part->n_local; i++) {
 		uint8_t *addr = part->local[i].addr;
@@ -537,21 +535,21 @@ static void add_local(struct peer_pieces *pieces, const struct urxe_direct_part 
 	}
 }
 
-static void add_remote(struct peers *peers, const struct urxe_direct_part *part)
+static void add_remote(struct peers *peers, const struct urxe_copy_part *part)
 {
 	for (uint32_t i = 0; i < part->n_remote; i++)
 		peers->remote_pieces[peers->pieces.n_remote++] = (struct iovec){
 			(void *)(uintptr_t)part->remote[i].addr, part->remote[i].length};
 }
 
-static void lay_out_pieces(struct peers *peers, const struct urxe_direct_copy *job)
+static void lay_out_pieces(struct peers *peers, const struct urxe_copy_job *job)
 {
 	struct peer_pieces *pieces = &peers->pieces;
 	const uint64_t last = sizeof(uint64_t);
 
 	pieces->n_local = pieces->n_remote = 0;
 	for (uint32_t i = 0; i < job->n_parts; i++) {
-		const struct urxe_direct_part *part = &job->parts[i];
+		const struct urxe_copy_part *part = &job->parts[i];
 		uint64_t length = length_of(part);
 
 		pieces->lengths[i] = length;
@@ -575,11 +573,11 @@ static uint32_t parts_of(const struct peer_pieces *pieces, uint32_t n, ssize_t b
  * (rights_withdrawn): either this process sees the new epoch, or the peer sees the mark, and
  * invalidates the pieces, which were written before.
  */
-static ssize_t copy_pieces(struct peers *peers, const struct urxe_direct_copy *job)
+static ssize_t copy_pieces(struct peers *peers, const struct urxe_copy_job *job)
 {
 	const struct peer_pieces *pieces = &peers->pieces;
 	const struct peer *peer = peers->target;
-	const union urxe_direct_state *state = &peer->published->table.state;
+	const union urxe_copy_state *state = &peer->published->table.state;
 	const uint32_t shuts = shuts_of(peer->published);
 	ssize_t n = 0;
 
@@ -595,7 +593,7 @@ static ssize_t copy_pieces(struct peers *peers, const struct urxe_direct_copy *j
 	return shuts_of(peer->published) == shuts ? n : 0;
 }
 
-static uint32_t copy_with_peer(void *ctx, const struct urxe_direct_copy *job)
+static uint32_t copy_with_peer(void *ctx, const struct urxe_copy_job *job)
 {
 	struct peers *peers = ctx;
 	struct peer *peer = peers->target;
@@ -627,8 +625,8 @@ static bool is_peer_awake(void *ctx, uint64_t now)
 	return false;
 }
 
-const struct urxe_direct_ops peers_direct_ops = {
-	.table = direct_table_of,
+const struct urxe_copy_ops peers_copy_ops = {
+	.table = copy_table_of,
 	.copy = copy_with_peer,
 	.awake = is_peer_awake,
 	.withdrawn = rights_withdrawn,

@@ -17,7 +17,7 @@
 #include <sys/queue.h>
 #include <sys/uio.h>
 
-#include <rxe/direct.h>
+#include <rxe/copy_transport.h>
 
 struct urxe_extent;
 struct urxe_reference;
@@ -40,9 +40,9 @@ struct peers_ops {
 
 /* Arguments of process_vm_readv and process_vm_writev for a copy, but for the remote addresses. */
 struct peer_pieces {
-	struct iovec local[URXE_DIRECT_EXTENTS + URXE_DIRECT_PARTS];
+	struct iovec local[URXE_COPY_EXTENTS + URXE_COPY_PARTS];
 	uint32_t n_local, n_remote;
-	uint64_t lengths[URXE_DIRECT_PARTS];
+	uint64_t lengths[URXE_COPY_PARTS];
 };
 
 /* This process, and its peers. All 0 before peers_init; the members are peer.c's. */
@@ -64,16 +64,16 @@ struct peers {
 	 * The remote addresses of this process's copy. A peer that withdraws rights overwrites them
 	 * with invalid addresses.
 	 */
-	struct iovec remote_pieces[URXE_DIRECT_EXTENTS];
+	struct iovec remote_pieces[URXE_COPY_EXTENTS];
 	/* Where a peer's remote_pieces lie, to overwrite them. */
-	struct iovec pieces_of_peer[URXE_DIRECT_EXTENTS];
+	struct iovec pieces_of_peer[URXE_COPY_EXTENTS];
 	/* Of the engine thread, whose end the kernel marks (peers_publish_thread). */
 	struct robust_list_head robust_head;
 	struct robust_list robust_entry;
 };
 
-/* The engine's direct transport; urxe_dev_attr.direct_ctx is the struct peers. */
-extern const struct urxe_direct_ops peers_direct_ops;
+/* The engine's copy transport; urxe_dev_attr.copy_ctx is the struct peers. */
+extern const struct urxe_copy_ops peers_copy_ops;
 
 /* Once. */
 void peers_init(struct peers *peers, const struct peers_ops *ops, void *ctx);
@@ -82,7 +82,7 @@ void peers_init(struct peers *peers, const struct peers_ops *ops, void *ctx);
  * number (VNIC_BLOCK). Returns the table for the engine. NULL if this process takes part in no
  * copies: URXE_TRANSPORT is "packet", or /proc does not show what peers must know.
  */
-struct urxe_direct_table *peers_publish(struct peers *peers, void *published, uint32_t process);
+struct urxe_copy_table *peers_publish(struct peers *peers, void *published, uint32_t process);
 /* The number of the process that has published this memory; may be wrong, but is in range. */
 uint32_t peer_published_process(const void *published);
 /* Before the published memory is unmapped. */

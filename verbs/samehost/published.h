@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include <rxe/direct.h>
+#include <rxe/copy_transport.h>
 #include <vnic/attach.h>
 #include <vnic/inbox.h>
 
@@ -18,7 +18,7 @@ struct published {
 	/* Written before vnic_inbox_publish: */
 	uint64_t token;         /* random; 0: the process takes part in no copies */
 	uint64_t token_at;      /* address of a copy of the token in the process's own memory */
-	uint64_t remote_pieces; /* address of the struct iovec[URXE_DIRECT_EXTENTS] of its copies */
+	uint64_t remote_pieces; /* address of the struct iovec[URXE_COPY_EXTENTS] of its copies */
 	uint64_t pid_namespace; /* the namespace of pid */
 	int32_t pid;
 	uint32_t process; /* its number (VNIC_BLOCK of its first block of QPNs) */
@@ -47,11 +47,11 @@ struct published {
 	 * executes another program, and before another thread can get the same number.
 	 * 0: the engine thread does not run yet.
 	 */
-	struct urxe_direct_table table;
+	struct urxe_copy_table table;
 };
 
 static_assert(sizeof(struct published) <= VNIC_INBOX_PUBLISHED_SIZE, "fits the inbox");
-static_assert(VNIC_LEASE_QPNS == URXE_DIRECT_CHUNK && VNIC_LEASES_MAX <= URXE_DIRECT_CHUNKS,
+static_assert(VNIC_LEASE_QPNS == URXE_COPY_CHUNK && VNIC_LEASES_MAX <= URXE_COPY_CHUNKS,
 	      "the table has a place for each QP of a process");
 
 /* Fields of `copying`: the thread, the process to or from which it copies, and a running number. */

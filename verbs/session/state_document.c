@@ -215,8 +215,8 @@ bool state_document_copies(const struct state_qp *entry, const struct urxe_qp *q
 {
 	const uint64_t *event = entry->counters.event;
 
-	return urxe_qp_direct(qp) &&
-	       (event[URXE_EVENT_DIRECT_REQUESTS] || event[URXE_EVENT_REFERENCES]);
+	return urxe_qp_tries_copy(qp) &&
+	       (event[URXE_EVENT_COPY_REQUESTS] || event[URXE_EVENT_REFERENCES]);
 }
 
 void state_document_begin(int socket)

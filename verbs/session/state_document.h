@@ -15,8 +15,7 @@
  *     rq_psn, sq_psn PSN of the next packet to receive, and of the next to send first
  *     sends, ...     struct urxe_qp_load; timeout is the code of IBA, rate_limit kb/s
  *     counters       {name: n}, names of rxe/counters.h, without zeros
- *     direct         whether frames go to the peer's inbox, and not by the switch (not the
- *                    "direct transport" of rxe/direct.h, which is `memory`)
+ *     direct         whether frames go to the peer's inbox, and not by the switch
  *     memory         whether WRITEs and READs were copied between the two processes, or the
  *                    payloads of this queue pair's SENDs, and the process will try to have the
  *                    next one copied, too

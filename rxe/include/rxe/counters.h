@@ -46,58 +46,58 @@
 	X(STALE_ACK, "stale_ack", "acknowledgement of a PSN that is not outstanding")            \
 	X(BAD_RESPONSE, "bad_response", "response does not fit the request it answers")
 
-#define URXE_EVENT_LIST(X)                                                                         \
-	X(RX_PACKETS, "rx_packets", "packets accepted")                                            \
-	X(RX_BYTES, "rx_bytes", "bytes of accepted frames")                                        \
-	X(TX_PACKETS, "tx_packets", "packets sent")                                                \
-	X(TX_BYTES, "tx_bytes", "bytes of sent frames")                                            \
-	X(DIRECT_REQUESTS, "direct_requests", "requests executed by a copy, without packets")      \
-	X(DIRECT_BYTES, "direct_bytes", "bytes copied by direct requests")                         \
-	X(ONE_SIDED, "one_sided", "one-sided requests of peers, received in packets")              \
-	X(HCA_REQUESTS, "hca_requests", "send requests handed to the HCA")                         \
-	X(HCA_RECEIVES, "hca_receives", "receive requests completed by the HCA")                   \
-	X(HCA_BYTES, "hca_bytes", "bytes of messages that the HCA sent or received")               \
-	X(REORDERED, "reordered", "request packets kept until the gap before them filled")         \
-	X(DUP_REQUEST, "dup_request", "duplicate requests answered again")                         \
-	X(NAK_SEQ_SENT, "nak_seq_sent", "sequence error NAKs sent")                                \
-	X(NAK_RNR_SENT, "nak_rnr_sent", "receiver not ready NAKs sent")                            \
-	X(NAK_INVALID_SENT, "nak_invalid_sent", "invalid request NAKs sent")                       \
-	X(NAK_ACCESS_SENT, "nak_access_sent", "remote access error NAKs sent")                     \
-	X(NAK_OP_SENT, "nak_op_sent", "remote operational error NAKs sent")                        \
-	X(NAK_SEQ_RCVD, "nak_seq_rcvd", "sequence error NAKs received")                            \
-	X(NAK_RNR_RCVD, "nak_rnr_rcvd", "receiver not ready NAKs received")                        \
-	X(NAK_INVALID_RCVD, "nak_invalid_rcvd", "invalid request NAKs received")                   \
-	X(NAK_ACCESS_RCVD, "nak_access_rcvd", "remote access error NAKs received")                 \
-	X(NAK_OP_RCVD, "nak_op_rcvd", "remote operational error NAKs received")                    \
-	X(IMPLIED_NAK, "implied_nak", "responses found missing by a later response")               \
-	X(PROBE, "probe", "probes: packets sent again to a silent peer")                           \
-	X(TIMEOUT, "timeout", "local ACK timeouts")                                                \
-	X(RETRANSMIT, "retransmit", "request packets sent again")                                  \
-	X(MCAST_LOOPBACK, "mcast_loopback", "own multicast datagrams delivered on this device")    \
-	X(ECN_MARKED, "ecn_marked", "packets received with a congestion mark (CE)")                \
-	X(CNP_SENT, "cnp_sent", "congestion notification packets sent")                            \
-	X(CNP_WITHHELD, "cnp_withheld",                                                            \
-	  "congestion notifications over the device's limit per interval")                         \
-	X(CNP_RCVD, "cnp_rcvd", "congestion notification packets received")                        \
-	X(RATE_CUT, "rate_cut", "rate reductions of queue pairs by a CNP")                         \
-	X(DIRECT_DECLINED, "direct_declined", "requests sent in packets after a copy was refused") \
-	X(REFERENCES, "references", "SEND payloads, or parts, that the receiver copies")           \
-	X(REFERENCE_BYTES, "reference_bytes", "payload bytes sent as references")                  \
-	X(PULLED_BYTES, "pulled_bytes", "payload bytes copied from senders by references")         \
-	X(MEMORY_GONE, "memory_gone", "accesses to registered memory that is unmapped")            \
-	X(LOCAL_ERROR, "local_error", "work requests completed in a local error")                  \
-	X(WC_LOC_LEN, "wc_loc_len_err", "completions: local length error")                         \
-	X(WC_LOC_QP_OP, "wc_loc_qp_op_err", "completions: local QP operation error")               \
-	X(WC_LOC_PROT, "wc_loc_prot_err", "completions: local protection error")                   \
-	X(WC_WR_FLUSH, "wc_wr_flush_err", "completions: request flushed")                          \
-	X(WC_MW_BIND, "wc_mw_bind_err", "completions: memory window bind error")                   \
-	X(WC_BAD_RESP, "wc_bad_resp_err", "completions: bad response")                             \
-	X(WC_LOC_ACCESS, "wc_loc_access_err", "completions: local access error")                   \
-	X(WC_REM_INV_REQ, "wc_rem_inv_req_err", "completions: remote invalid request")             \
-	X(WC_REM_ACCESS, "wc_rem_access_err", "completions: remote access error")                  \
-	X(WC_REM_OP, "wc_rem_op_err", "completions: remote operation error")                       \
-	X(WC_RETRY_EXC, "wc_retry_exc_err", "completions: transport retries exceeded")             \
-	X(WC_RNR_RETRY_EXC, "wc_rnr_retry_exc_err", "completions: RNR retries exceeded")           \
+#define URXE_EVENT_LIST(X)                                                                       \
+	X(RX_PACKETS, "rx_packets", "packets accepted")                                          \
+	X(RX_BYTES, "rx_bytes", "bytes of accepted frames")                                      \
+	X(TX_PACKETS, "tx_packets", "packets sent")                                              \
+	X(TX_BYTES, "tx_bytes", "bytes of sent frames")                                          \
+	X(COPY_REQUESTS, "direct_requests", "requests executed by a copy, without packets")      \
+	X(COPY_BYTES, "direct_bytes", "bytes copied by the copy transport")                      \
+	X(ONE_SIDED, "one_sided", "one-sided requests of peers, received in packets")            \
+	X(HCA_REQUESTS, "hca_requests", "send requests handed to the HCA")                       \
+	X(HCA_RECEIVES, "hca_receives", "receive requests completed by the HCA")                 \
+	X(HCA_BYTES, "hca_bytes", "bytes of messages that the HCA sent or received")             \
+	X(REORDERED, "reordered", "request packets kept until the gap before them filled")       \
+	X(DUP_REQUEST, "dup_request", "duplicate requests answered again")                       \
+	X(NAK_SEQ_SENT, "nak_seq_sent", "sequence error NAKs sent")                              \
+	X(NAK_RNR_SENT, "nak_rnr_sent", "receiver not ready NAKs sent")                          \
+	X(NAK_INVALID_SENT, "nak_invalid_sent", "invalid request NAKs sent")                     \
+	X(NAK_ACCESS_SENT, "nak_access_sent", "remote access error NAKs sent")                   \
+	X(NAK_OP_SENT, "nak_op_sent", "remote operational error NAKs sent")                      \
+	X(NAK_SEQ_RCVD, "nak_seq_rcvd", "sequence error NAKs received")                          \
+	X(NAK_RNR_RCVD, "nak_rnr_rcvd", "receiver not ready NAKs received")                      \
+	X(NAK_INVALID_RCVD, "nak_invalid_rcvd", "invalid request NAKs received")                 \
+	X(NAK_ACCESS_RCVD, "nak_access_rcvd", "remote access error NAKs received")               \
+	X(NAK_OP_RCVD, "nak_op_rcvd", "remote operational error NAKs received")                  \
+	X(IMPLIED_NAK, "implied_nak", "responses found missing by a later response")             \
+	X(PROBE, "probe", "probes: packets sent again to a silent peer")                         \
+	X(TIMEOUT, "timeout", "local ACK timeouts")                                              \
+	X(RETRANSMIT, "retransmit", "request packets sent again")                                \
+	X(MCAST_LOOPBACK, "mcast_loopback", "own multicast datagrams delivered on this device")  \
+	X(ECN_MARKED, "ecn_marked", "packets received with a congestion mark (CE)")              \
+	X(CNP_SENT, "cnp_sent", "congestion notification packets sent")                          \
+	X(CNP_WITHHELD, "cnp_withheld",                                                          \
+	  "congestion notifications over the device's limit per interval")                       \
+	X(CNP_RCVD, "cnp_rcvd", "congestion notification packets received")                      \
+	X(RATE_CUT, "rate_cut", "rate reductions of queue pairs by a CNP")                       \
+	X(COPY_DECLINED, "direct_declined", "requests sent in packets after a copy was refused") \
+	X(REFERENCES, "references", "SEND payloads, or parts, that the receiver copies")         \
+	X(REFERENCE_BYTES, "reference_bytes", "payload bytes sent as references")                \
+	X(PULLED_BYTES, "pulled_bytes", "payload bytes copied from senders by references")       \
+	X(MEMORY_GONE, "memory_gone", "accesses to registered memory that is unmapped")          \
+	X(LOCAL_ERROR, "local_error", "work requests completed in a local error")                \
+	X(WC_LOC_LEN, "wc_loc_len_err", "completions: local length error")                       \
+	X(WC_LOC_QP_OP, "wc_loc_qp_op_err", "completions: local QP operation error")             \
+	X(WC_LOC_PROT, "wc_loc_prot_err", "completions: local protection error")                 \
+	X(WC_WR_FLUSH, "wc_wr_flush_err", "completions: request flushed")                        \
+	X(WC_MW_BIND, "wc_mw_bind_err", "completions: memory window bind error")                 \
+	X(WC_BAD_RESP, "wc_bad_resp_err", "completions: bad response")                           \
+	X(WC_LOC_ACCESS, "wc_loc_access_err", "completions: local access error")                 \
+	X(WC_REM_INV_REQ, "wc_rem_inv_req_err", "completions: remote invalid request")           \
+	X(WC_REM_ACCESS, "wc_rem_access_err", "completions: remote access error")                \
+	X(WC_REM_OP, "wc_rem_op_err", "completions: remote operation error")                     \
+	X(WC_RETRY_EXC, "wc_retry_exc_err", "completions: transport retries exceeded")           \
+	X(WC_RNR_RETRY_EXC, "wc_rnr_retry_exc_err", "completions: RNR retries exceeded")         \
 	X(CQ_OVERFLOW, "cq_overflow", "completions lost to a full completion queue")
 
 #define URXE_DROP_ENUM(id, name, text)  URXE_DROP_##id,

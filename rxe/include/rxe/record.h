@@ -46,7 +46,7 @@ struct urxe_recorder {
 /*
  * Starts to record the device at `now`, ns of the device's clock. An earlier recording gets its end
  * mark first. The engine saves the state as urxe_state_save does, with its errors: it withdraws the
- * rights of peers to copy, so the owner calls urxe_direct_publish afterwards. The tag of each
+ * rights of peers to copy, so the owner calls urxe_copy_rights_publish afterwards. The tag of each
  * object is its context. -EFBIG: `write` had no room for the state. -EOPNOTSUPP: the device has an
  * HCA, also if the HCA executes no queue pair.
  */

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include <rxe/cong.h>
+#include <rxe/copy_transport.h>
 #include <rxe/counters.h>
-#include <rxe/direct.h>
 #include <rxe/types.h>
 
 #define URXE_NEVER        UINT64_MAX
@@ -87,7 +87,7 @@ struct urxe_ops {
 	bool (*guard)(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		      void *arg);
 	/* The engine has written to these bytes of a region, or to a part of them. Bytes for
-	 * `pull`, and those of copies of the direct transport, are not reported. NULL: nobody is
+	 * `pull`, and those of copies of the copy transport, are not reported. NULL: nobody is
 	 * told. */
 	void (*written)(void *dev_ctx, const struct urxe_extent *bytes);
 	/* Resolves the page list of a fast registration, when all earlier requests of its send
@@ -126,12 +126,12 @@ struct urxe_dev_attr {
 	 * known, which counts as 100 Gb/s. */
 	uint64_t link_bps;
 	uint32_t cnp_interval_ns; /* between two CNPs of a QP; 0 = 50,000 */
-	/* The direct transport; NULL = not used. The table is all 0, or that of an earlier
+	/* The copy transport; NULL = not used. The table is all 0, or that of an earlier
 	 * device which was destroyed, in memory that other devices read, and valid until the device
 	 * is destroyed; NULL = other devices read no table. */
-	const struct urxe_direct_ops *direct;
-	void *direct_ctx; /* of direct */
-	struct urxe_direct_table *direct_table;
+	const struct urxe_copy_ops *copy_ops;
+	void *copy_ctx; /* of copy_ops */
+	struct urxe_copy_table *copy_table;
 	/* urxe_output leaves the ICRC of packets to the device's own MAC address undefined, because
 	 * the processes of a host exchange them in memory. The owner calls urxe_frame_add_icrc
 	 * before it passes such a frame to a receiver that checks the ICRC. */
@@ -186,14 +186,14 @@ void urxe_dev_set_gso(struct urxe_dev *dev, bool on);
  *
  * The memory of an RC request belongs to the engine until the request is acknowledged, so the
  * payload does not change before. If the request ends in another way, or the memory is
- * deregistered or unmapped, the sender's engine increments urxe_direct_table.references before the
+ * deregistered or unmapped, the sender's engine increments urxe_copy_table.references before the
  * program gets the memory back.
  */
 struct urxe_reference {
 	uint64_t address;    /* in the sender's process, if n_pieces is 0 */
 	uint32_t length;     /* bytes; 0 = no reference */
 	uint32_t packets;    /* of the message; the frame takes as many PSNs */
-	uint32_t generation; /* urxe_direct_table.references when the frame was made */
+	uint32_t generation; /* urxe_copy_table.references when the frame was made */
 	/* Pieces of the payload in the list that stands in place of the frame's ICRC and behind it;
 	 * 0 = the payload is one piece. */
 	uint32_t n_pieces;
@@ -263,9 +263,9 @@ const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev);
  * modification, a region by its next registration. As after urxe_mr_dereg, copies may still be in
  * progress.
  */
-void urxe_direct_withdraw(struct urxe_dev *dev);
+void urxe_copy_rights_withdraw(struct urxe_dev *dev);
 /* Publishes the rights of all regions, windows and queue pairs again. */
-void urxe_direct_publish(struct urxe_dev *dev);
+void urxe_copy_rights_publish(struct urxe_dev *dev);
 
 /* --- Memory regions. Protection domains are numbers that the owner chooses. */
 
@@ -299,8 +299,8 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
 int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr);
 /*
  * -EBUSY while a window is bound to the region (IBA 10.6.7.2.6). After success the engine does not
- * access the memory any more. Copies of peers by the direct transport may still be in progress,
- * here and wherever else rights end, until urxe_direct_ops.settled returns true.
+ * access the memory any more. Copies of peers by the copy transport may still be in progress,
+ * here and wherever else rights end, until urxe_copy_ops.settled returns true.
  */
 int urxe_mr_dereg(struct urxe_mr *mr);
 /*
@@ -449,12 +449,12 @@ struct urxe_qp_load {
 };
 void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load);
 /*
- * Whether the engine tries the direct transport first for the next WRITE or READ, if no request is
+ * Whether the engine tries the copy transport first for the next WRITE or READ, if no request is
  * outstanding.
  */
-bool urxe_qp_direct(const struct urxe_qp *qp);
+bool urxe_qp_tries_copy(const struct urxe_qp *qp);
 /*
- * Executes posted requests by the direct transport, as far as possible. The next urxe_output would
+ * Executes posted requests by the copy transport, as far as possible. The next urxe_output would
  * do so, too, but takes longer.
  */
 void urxe_qp_execute(struct urxe_qp *qp, uint64_t now);

@@ -58,12 +58,12 @@ struct urxe_state_save {
 /*
  * Saves the device, as it is at the time `now` (ns of the device's clock). `how` is not NULL. The
  * owner frees the stream with urxe_state_free. The device stays usable: after a snapshot, after an
- * error, or if a migration is abandoned, it continues. Its rights for the direct transport are
- * withdrawn (urxe_direct_withdraw), also before most errors; urxe_direct_publish publishes them
- * again.
+ * error, or if a migration is abandoned, it continues. Its rights for the copy transport are
+ * withdrawn (urxe_copy_rights_withdraw), also before most errors; urxe_copy_rights_publish
+ * publishes them again.
  *
- * -EBUSY: a peer still copies by the direct transport (try again until
- * urxe_direct_ops.settled), or a call of urxe_mr_unmap waits for its urxe_mr_unmapped. -EOPNOTSUPP:
+ * -EBUSY: a peer still copies by the copy transport (try again until
+ * urxe_copy_ops.settled), or a call of urxe_mr_unmap waits for its urxe_mr_unmapped. -EOPNOTSUPP:
  * an HCA executes queue pairs (rxe/offload.h). -EBADMSG: the mtu is more than 65535, or the device
  * contradicts itself, which is a fault of the engine. -ENOMEM.
  */
@@ -119,13 +119,13 @@ struct urxe_state_attr {
 
 /*
  * Reads the attributes of the device: all members of urxe_dev_attr but `ctx`, `ops`, `seed` and
- * those of the direct transport, which are 0. Errors as of urxe_state_restore.
+ * those of the copy transport, which are 0. Errors as of urxe_state_restore.
  */
 int urxe_state_read_attr(const uint8_t *stream, size_t length, struct urxe_state_attr *attr);
 
 /*
  * Makes the device of a stream, with these attributes: those of urxe_state_read_attr, in which the
- * owner has set `ctx`, `ops` and the direct transport, and changed what differs on this host, such
+ * owner has set `ctx`, `ops` and the copy transport, and changed what differs on this host, such
  * as link_bps or the QPNs. `seed` has no effect. `how` is not NULL. `now`: ns of the new device's
  * clock. Timers go on with the time that was left when the device was saved.
  *

@@ -19,7 +19,7 @@
 struct side {
 	struct pvrdma_owner owner;
 	struct side *peer;
-	struct urxe_direct_table *table;
+	struct urxe_copy_table *table;
 	uint32_t copies; /* WRITEs and READs by this side */
 	uint32_t pulls;  /* payloads of SENDs that this side has copied */
 };
@@ -31,15 +31,15 @@ struct world {
 	uint32_t n_held;
 };
 
-static const struct urxe_direct_table *peer_table(void *ctx, const uint8_t mac[6], uint32_t qpn)
+static const struct urxe_copy_table *peer_table(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	(void)mac, (void)qpn;
 	return ((struct side *)ctx)->peer->table;
 }
 
-static bool copy_part(const struct urxe_direct_part *part, bool write)
+static bool copy_part(const struct urxe_copy_part *part, bool write)
 {
-	struct iovec local[URXE_DIRECT_EXTENTS], remote[URXE_DIRECT_EXTENTS];
+	struct iovec local[URXE_COPY_EXTENTS], remote[URXE_COPY_EXTENTS];
 	ssize_t length = 0;
 
 	for (uint32_t i = 0; i < part->n_local; i++) {
@@ -53,7 +53,7 @@ static bool copy_part(const struct urxe_direct_part *part, bool write)
 							      remote, part->n_remote, 0) == length;
 }
 
-static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
+static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 {
 	struct side *side = ctx;
 	uint32_t n = 0;
@@ -122,7 +122,7 @@ static void connecting(void *ctx, const uint8_t mac[6], uint32_t qpn)
 	(void)ctx, (void)mac, (void)qpn;
 }
 
-static const struct urxe_direct_ops direct = {
+static const struct urxe_copy_ops copy_ops = {
 	.table = peer_table,
 	.copy = copy,
 	.awake = awake,
@@ -145,8 +145,8 @@ static void open_sides(struct world *w)
 			.may_reference = may_reference,
 			.pull = pull,
 			.ctx = side,
-			.direct = &direct,
-			.direct_ctx = side,
+			.copy_ops = &copy_ops,
+			.copy_ctx = side,
 			.table = side->table,
 		};
 	}

@@ -233,25 +233,25 @@ static uint32_t other(void)
 	return port.tx.process == PARENT ? CHILD : PARENT;
 }
 
-static const struct urxe_direct_table *table_of(uint32_t process)
+static const struct urxe_copy_table *table_of(uint32_t process)
 {
-	return peers_direct_ops.table(&port_peers, mac, qpn_of(process));
+	return peers_copy_ops.table(&port_peers, mac, qpn_of(process));
 }
 
 /* Executes the copy; returns how many parts were copied to or from that process. */
-static uint32_t run_to(uint32_t process, struct urxe_direct_copy *job)
+static uint32_t run_to(uint32_t process, struct urxe_copy_job *job)
 {
-	const struct urxe_direct_table *table = table_of(process);
+	const struct urxe_copy_table *table = table_of(process);
 	uint32_t done;
 
 	if (!table)
 		return 0;
 	job->state = table->state.word;
-	done = peers_direct_ops.copy(&port_peers, job);
+	done = peers_copy_ops.copy(&port_peers, job);
 	return done;
 }
 
-static uint32_t run(struct urxe_direct_copy *job)
+static uint32_t run(struct urxe_copy_job *job)
 {
 	return run_to(other(), job);
 }
@@ -260,10 +260,10 @@ static uint32_t run(struct urxe_direct_copy *job)
 static bool copy(bool write, uint8_t *local, uint32_t offset, uint32_t length)
 {
 	const struct urxe_extent extent = {local, length};
-	const struct urxe_direct_extent remote = {(uintptr_t)area + offset, length};
-	const struct urxe_direct_part part = {&remote, 1, 1, &extent};
+	const struct urxe_copy_extent remote = {(uintptr_t)area + offset, length};
+	const struct urxe_copy_part part = {&remote, 1, 1, &extent};
 
-	return run(&(struct urxe_direct_copy){.parts = &part, .n_parts = 1, .write = write});
+	return run(&(struct urxe_copy_job){.parts = &part, .n_parts = 1, .write = write});
 }
 
 /* --- A stream of frames, whose sender holds the lock of the receiver's inbox. */
@@ -341,8 +341,8 @@ static void test_requests_are_copied_together(void **state)
 						{20, 3, 2}, {3, 20, 4}, {3, 4, 1000}};
 	const uint32_t n = sizeof(rows) / sizeof(rows[0]), room = 2000;
 	struct urxe_extent extents[sizeof(rows) / sizeof(rows[0]) * PIECES];
-	struct urxe_direct_extent remotes[sizeof(rows) / sizeof(rows[0])];
-	struct urxe_direct_part parts[sizeof(rows) / sizeof(rows[0])];
+	struct urxe_copy_extent remotes[sizeof(rows) / sizeof(rows[0])];
+	struct urxe_copy_part parts[sizeof(rows) / sizeof(rows[0])];
 	static uint8_t out[AREA], in[AREA];
 
 	(void)state;
@@ -352,14 +352,14 @@ static void test_requests_are_copied_together(void **state)
 	for (uint32_t i = 0; i < n; i++) {
 		uint8_t *from = out + i * room;
 
-		remotes[i] = (struct urxe_direct_extent){(uintptr_t)area + i * room,
-							 rows[i][0] + rows[i][1] + rows[i][2]};
-		parts[i] = (struct urxe_direct_part){&remotes[i], 1, PIECES, &extents[i * PIECES]};
+		remotes[i] = (struct urxe_copy_extent){(uintptr_t)area + i * room,
+						       rows[i][0] + rows[i][1] + rows[i][2]};
+		parts[i] = (struct urxe_copy_part){&remotes[i], 1, PIECES, &extents[i * PIECES]};
 		for (uint32_t k = 0; k < PIECES; from += rows[i][k++])
 			extents[i * PIECES + k] = (struct urxe_extent){from, rows[i][k]};
 	}
-	assert_int_equal(
-		run(&(struct urxe_direct_copy){.parts = parts, .n_parts = n, .write = true}), n);
+	assert_int_equal(run(&(struct urxe_copy_job){.parts = parts, .n_parts = n, .write = true}),
+			 n);
 	assert_true(copy(false, in, 0, AREA));
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t length = rows[i][0] + rows[i][1] + rows[i][2];
@@ -377,21 +377,21 @@ static void test_uncopyable_request_ends_the_copy(void **state)
 {
 	static uint8_t out[PAGE];
 	const struct urxe_extent extent = {out, PAGE};
-	struct urxe_direct_extent remotes[4];
-	struct urxe_direct_part parts[4];
+	struct urxe_copy_extent remotes[4];
+	struct urxe_copy_part parts[4];
 	uint8_t in[4] = {0};
 
 	(void)state;
 	memset(out, 7, sizeof(out));
 	for (uint32_t i = 0; i < 4; i++) {
-		remotes[i] = (struct urxe_direct_extent){(uintptr_t)area + i * PAGE, PAGE};
-		parts[i] = (struct urxe_direct_part){&remotes[i], 1, 1, &extent};
+		remotes[i] = (struct urxe_copy_extent){(uintptr_t)area + i * PAGE, PAGE};
+		parts[i] = (struct urxe_copy_part){&remotes[i], 1, 1, &extent};
 	}
 	assert_int_equal(mprotect(area + 2 * PAGE, PAGE, PROT_NONE), 0);
 	start_child(nothing);
 	assert_int_equal(mprotect(area + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
-	assert_int_equal(
-		run(&(struct urxe_direct_copy){.parts = parts, .n_parts = 4, .write = true}), 2);
+	assert_int_equal(run(&(struct urxe_copy_job){.parts = parts, .n_parts = 4, .write = true}),
+			 2);
 	for (uint32_t i = 0; i < 4; i++)
 		if (i != 2)
 			assert_true(copy(false, &in[i], i * PAGE, 1));
@@ -401,13 +401,13 @@ static void test_uncopyable_request_ends_the_copy(void **state)
 /* Memory of a virtual machine: pieces at either end that begin and end at different bytes. */
 static void test_scattered_memory(void **state)
 {
-	enum { N = URXE_DIRECT_EXTENTS, LENGTH = 64 };
-	static struct urxe_direct_extent remotes[N];
+	enum { N = URXE_COPY_EXTENTS, LENGTH = 64 };
+	static struct urxe_copy_extent remotes[N];
 	static uint8_t out[N * LENGTH], in[N * LENGTH];
 	const struct urxe_extent extents[] = {{out, 3 * LENGTH + 5},
 					      {out + 3 * LENGTH + 5, sizeof(out) - 3 * LENGTH - 5}};
 	const struct urxe_extent whole = {in, sizeof(in)};
-	const struct urxe_direct_part to = {remotes, N, 2, extents}, from = {remotes, N, 1, &whole};
+	const struct urxe_copy_part to = {remotes, N, 2, extents}, from = {remotes, N, 1, &whole};
 
 	(void)state;
 	start_child(nothing);
@@ -415,11 +415,11 @@ static void test_scattered_memory(void **state)
 		out[i] = (uint8_t)(i * 7 + i / 251);
 	/* Backwards, with holes. */
 	for (uint32_t i = 0; i < N; i++)
-		remotes[i] = (struct urxe_direct_extent){(uintptr_t)area + (N - 1 - i) * (AREA / N),
-							 LENGTH};
-	assert_int_equal(run(&(struct urxe_direct_copy){.parts = &to, .n_parts = 1, .write = true}),
+		remotes[i] = (struct urxe_copy_extent){(uintptr_t)area + (N - 1 - i) * (AREA / N),
+						       LENGTH};
+	assert_int_equal(run(&(struct urxe_copy_job){.parts = &to, .n_parts = 1, .write = true}),
 			 1);
-	assert_int_equal(run(&(struct urxe_direct_copy){.parts = &from, .n_parts = 1}), 1);
+	assert_int_equal(run(&(struct urxe_copy_job){.parts = &from, .n_parts = 1}), 1);
 	assert_memory_equal(in, out, sizeof(in));
 	assert_true(copy(false, in, (N - 1) * (AREA / N), LENGTH + 1));
 	assert_memory_equal(in, out, LENGTH);
@@ -476,13 +476,12 @@ static bool copies_to_itself(void)
 {
 	uint8_t byte = 7;
 	const struct urxe_extent extent = {&byte, 1};
-	const struct urxe_direct_extent remote = {(uintptr_t)area, 1};
-	const struct urxe_direct_part part = {&remote, 1, 1, &extent};
+	const struct urxe_copy_extent remote = {(uintptr_t)area, 1};
+	const struct urxe_copy_part part = {&remote, 1, 1, &extent};
 
 	area[0] = 0;
 	return run_to(PARENT,
-		      &(struct urxe_direct_copy){.parts = &part, .n_parts = 1, .write = true}) ==
-		       1 &&
+		      &(struct urxe_copy_job){.parts = &part, .n_parts = 1, .write = true}) == 1 &&
 	       area[0] == 7;
 }
 
@@ -679,7 +678,7 @@ static bool look(uint64_t *now)
 
 	assert_non_null(table_of(looked_at));
 	*now += 1000;
-	awake = peers_direct_ops.awake(&port_peers, *now);
+	awake = peers_copy_ops.awake(&port_peers, *now);
 	return awake;
 }
 
@@ -754,7 +753,7 @@ static bool pull(uint64_t address, uint32_t generation, uint8_t to[2 * PAGE])
 static void test_receiver_pulls_payloads(void **state)
 {
 	static uint8_t to[3 * PAGE];
-	struct urxe_direct_table *table = &published_by_child()->table;
+	struct urxe_copy_table *table = &published_by_child()->table;
 
 	(void)state;
 	start_child(fill_area);
@@ -923,16 +922,16 @@ static void test_unreadable_sender_is_not_pulled_from(void **state)
 /* Withdraws the rights as the engine does. */
 static void withdraw(void)
 {
-	struct urxe_direct_table *table =
+	struct urxe_copy_table *table =
 		&((struct published *)vnic_inbox_published(w.inbox[0]))->table;
 
 	__atomic_fetch_add(&table->state.epoch, 1, __ATOMIC_SEQ_CST);
-	peers_direct_ops.withdrawn(&port_peers);
+	peers_copy_ops.withdrawn(&port_peers);
 }
 
 static bool settled(void)
 {
-	return peers_direct_ops.settled(&port_peers);
+	return peers_copy_ops.settled(&port_peers);
 }
 
 static void await_settled(void)
@@ -958,15 +957,15 @@ static void copy_here(void (*before)(void))
 {
 	static uint8_t sevens[PAGE];
 	const struct urxe_extent extent = {sevens, PAGE};
-	const struct urxe_direct_extent remotes[] = {{(uintptr_t)area, PAGE},
-						     {(uintptr_t)area + PAGE, PAGE}};
-	const struct urxe_direct_part parts[] = {{&remotes[0], 1, 1, &extent},
-						 {&remotes[1], 1, 1, &extent}};
+	const struct urxe_copy_extent remotes[] = {{(uintptr_t)area, PAGE},
+						   {(uintptr_t)area + PAGE, PAGE}};
+	const struct urxe_copy_part parts[] = {{&remotes[0], 1, 1, &extent},
+					       {&remotes[1], 1, 1, &extent}};
 
 	memset(sevens, 7, sizeof(sevens));
 	w.before_write = before;
-	atomic_store(&shared->copied, 1 + run(&(struct urxe_direct_copy){
-						  .parts = parts, .n_parts = 2, .write = true}));
+	atomic_store(&shared->copied,
+		     1 + run(&(struct urxe_copy_job){.parts = parts, .n_parts = 2, .write = true}));
 	w.before_write = NULL;
 }
 

@@ -23,7 +23,7 @@ static const struct row switch_drops[] = {SWITCH_DROP_LIST(ROW)};
 static const struct row nic_rows[] = {VNIC_COUNTER_LIST(ROW)};
 static const struct row uplink_rows[] = {NETDEV_COUNTER_LIST(ROW)};
 static const struct row engine_rows[] = {URXE_EVENT_LIST(ROW)};
-static const struct row direct_rows[] = {VNIC_BYPASS_LIST(ROW)};
+static const struct row inbox_rows[] = {VNIC_BYPASS_LIST(ROW)};
 static const struct row engine_drops[] = {URXE_DROP_LIST(ROW)};
 static const struct row machine_rows[] = {PVRDMA_COUNTER_LIST(ROW)};
 static const struct row cm_rows[] = {CM_COUNTER_LIST(ROW)};
@@ -60,7 +60,7 @@ static const struct {
 	PART("Processes",
 	     "Each process counts the frames between its inbox and the inboxes of other processes\n"
 	     "of its user, and the waits for the lock of its engine.",
-	     direct_rows),
+	     inbox_rows),
 	PART("Virtual machines",
 	     "The device process of each machine counts what the PVRDMA device does, beside its "
 	     "engine.",

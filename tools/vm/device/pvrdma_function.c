@@ -81,7 +81,7 @@ static bool has_settled(void *ctx)
 
 	if (poll_hold_waits(&f->hold, now_ns(), counter(f, PVRDMA_COMPLETIONS)))
 		return false;
-	return !owner->table || owner->direct->settled(owner->direct_ctx);
+	return !owner->table || owner->copy_ops->settled(owner->copy_ctx);
 }
 
 static void note_refused(void *ctx, uint64_t addr, uint64_t size, int error)

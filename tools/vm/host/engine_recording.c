@@ -83,7 +83,7 @@ static int start(struct engine_recording *r, uint64_t now, struct urxe_dev *engi
 	if (!nic || vnic_driver_bypass_allowed(nic))
 		return -ECANCELED;
 	rc = urxe_record_start(engine, now, &recorder);
-	urxe_direct_publish(engine);
+	urxe_copy_rights_publish(engine);
 	return rc;
 }
 

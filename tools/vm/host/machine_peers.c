@@ -63,8 +63,8 @@ void machine_peers_open(struct machine_peers *p, struct vm_session *session)
 	int rc;
 
 	p->session = session;
-	p->direct = peers_direct_ops;
-	p->direct.awake = is_awake;
+	p->copy_ops = peers_copy_ops;
+	p->copy_ops.awake = is_awake;
 	peers_init(&p->peers, &ops, p);
 	rc = vm_session_make_inbox(session, &p->inbox);
 	if (rc) {

@@ -23,8 +23,8 @@ struct machine_peers {
 	bool armed;               /* the inbox's interrupt is not masked */
 	bool ended;               /* machine_peers_end_service was called */
 	struct peers peers;
-	struct urxe_direct_ops direct;          /* of the engine, with &peers as their context */
-	struct urxe_direct_table *table;        /* of the engine; NULL = no copies */
+	struct urxe_copy_ops copy_ops;          /* of the engine, with &peers as their context */
+	struct urxe_copy_table *table;          /* of the engine; NULL = no copies */
 	struct peer_route *routes[VNIC_BLOCKS]; /* by VNIC_BLOCK of the peer's QPN */
 	uint64_t counters[VNIC_BYPASS_COUNT];
 };

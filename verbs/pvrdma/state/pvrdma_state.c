@@ -21,7 +21,7 @@ void pvrdma_pause(struct pvrdma *dev, uint64_t now)
 	pv_doorbell_pages_finish(dev);
 	pv_hca_end(dev);
 	pvrdma_flush(dev);
-	urxe_direct_withdraw(dev->engine);
+	urxe_copy_rights_withdraw(dev->engine);
 }
 
 void pvrdma_resume(struct pvrdma *dev, uint64_t now)
@@ -30,7 +30,7 @@ void pvrdma_resume(struct pvrdma *dev, uint64_t now)
 	dev->paused = false;
 	if (!dev->active || dev->no_master)
 		return;
-	urxe_direct_publish(dev->engine);
+	urxe_copy_rights_publish(dev->engine);
 	pv_hca_begin(dev);
 	if (!dev->link_up && !dev->told_down)
 		pv_port_tell(dev);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two nodes that reach each other's memory within this process, for tests of the direct transport.
+ * Two nodes that reach each other's memory within this process, for tests of the copy transport.
  */
-#ifndef URXE_TEST_DIRECT_H
-#define URXE_TEST_DIRECT_H
+#ifndef URXE_TEST_COPY_PAIR_H
+#define URXE_TEST_COPY_PAIR_H
 
 #include "engine.h"
 
@@ -11,7 +11,7 @@
 
 #include "require.h"
 
-/* --- Direct operations within this process. */
+/* --- Copy operations within this process. */
 
 #define NODE_STEP 4 /* blocks of 0x1000 QPNs, in turn for each node */
 
@@ -31,7 +31,7 @@ struct way {
 				  requester asked */
 };
 
-static inline const struct urxe_direct_table *table(void *ctx, const uint8_t mac[6], uint32_t qpn)
+static inline const struct urxe_copy_table *table(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	struct way *way = ((struct node *)ctx)->arg;
 
@@ -41,7 +41,7 @@ static inline const struct urxe_direct_table *table(void *ctx, const uint8_t mac
 	return way->peer->table;
 }
 
-static inline void copy_part(const struct urxe_direct_part *part, bool write)
+static inline void copy_part(const struct urxe_copy_part *part, bool write)
 {
 	uint64_t in_remote = 0, in_local = 0, n;
 
@@ -64,12 +64,12 @@ static inline void copy_part(const struct urxe_direct_part *part, bool write)
 	}
 }
 
-static inline uint32_t copy(void *ctx, const struct urxe_direct_copy *c)
+static inline uint32_t copy(void *ctx, const struct urxe_copy_job *c)
 {
 	struct way *way = ((struct node *)ctx)->arg;
 	uint32_t n = c->n_parts;
 
-	require(n && n <= URXE_DIRECT_PARTS);
+	require(n && n <= URXE_COPY_PARTS);
 	if (way->stops && n > way->stops_behind)
 		n = way->stops_behind;
 	if (way->before)
@@ -106,7 +106,7 @@ static inline bool settled(void *ctx)
 	return false;
 }
 
-static const struct urxe_direct_ops ops = {
+static const struct urxe_copy_ops ops = {
 	.table = table,
 	.copy = copy,
 	.awake = awake,
@@ -115,7 +115,7 @@ static const struct urxe_direct_ops ops = {
 };
 
 /* Two nodes, a connection, and on each node one region of one piece. */
-struct direct {
+struct copy_pair {
 	struct engine e;
 	struct way way[2];
 	struct urxe_mr *mr[2];
@@ -124,12 +124,12 @@ struct direct {
 
 #define REGION 65536u
 
-static inline void direct_open(struct direct *d, const struct conn_attr *conn)
+static inline void copy_pair_open(struct copy_pair *d, const struct conn_attr *conn)
 {
 	static struct way none[2];
 
 	memset(d, 0, sizeof(*d));
-	d->e.pair = pair_create(&(struct pair_attr){.seed = 1, .direct = &ops});
+	d->e.pair = pair_create(&(struct pair_attr){.seed = 1, .copy_ops = &ops});
 	d->e.a = d->e.pair->node[0];
 	d->e.b = d->e.pair->node[1];
 	for (int i = 0; i < 2; i++) {
@@ -142,12 +142,12 @@ static inline void direct_open(struct direct *d, const struct conn_attr *conn)
 	conn_open(d->e.pair, conn, d->e.end);
 }
 
-static inline void direct_close(struct direct *d)
+static inline void copy_pair_close(struct copy_pair *d)
 {
 	engine_close(&d->e);
 }
 
-static inline struct post a_post(const struct direct *d, uint32_t opcode, uint64_t wr_id)
+static inline struct post a_post(const struct copy_pair *d, uint32_t opcode, uint64_t wr_id)
 {
 	return (struct post){
 		.wr_id = wr_id,
@@ -162,7 +162,7 @@ static inline struct post a_post(const struct direct *d, uint32_t opcode, uint64
 }
 
 /* Posts the request on node a and steps both nodes until nothing is left to do. */
-static inline struct urxe_wc run(struct direct *d, const struct post *post, uint32_t status)
+static inline struct urxe_wc run(struct copy_pair *d, const struct post *post, uint32_t status)
 {
 	post_send(&d->e, 0, post);
 	pair_settle(d->e.pair);
@@ -170,15 +170,15 @@ static inline struct urxe_wc run(struct direct *d, const struct post *post, uint
 }
 
 /* Sends one request in packets: the requester copies only after a first answer of the peer. */
-static inline void prove(struct direct *d)
+static inline void prove(struct copy_pair *d)
 {
 	struct post post = a_post(d, URXE_WR_RDMA_WRITE, 1);
 	uint32_t before = d->way[0].copies;
 
-	assert_false(urxe_qp_direct(d->e.end[0].qp));
+	assert_false(urxe_qp_tries_copy(d->e.end[0].qp));
 	run(d, &post, URXE_WC_SUCCESS);
 	assert_int_equal(d->way[0].copies, before);
-	assert_true(urxe_qp_direct(d->e.end[0].qp));
+	assert_true(urxe_qp_tries_copy(d->e.end[0].qp));
 }
 
 static inline void fill(uint8_t *at, uint32_t n, uint8_t seed)
@@ -192,11 +192,11 @@ static inline uint64_t packets(struct node *node)
 	return events(node, URXE_EVENT_TX_PACKETS);
 }
 
-static inline void setup_proven(struct direct *d)
+static inline void setup_proven(struct copy_pair *d)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
 
-	direct_open(d, &conn);
+	copy_pair_open(d, &conn);
 	prove(d);
 }
 

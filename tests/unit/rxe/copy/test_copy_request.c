@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The direct transport: the requester executes requests on the responder's memory, by the table
+ * The copy transport: the requester executes requests on the responder's memory, by the table
  * that the responder publishes. Everything else goes in packets, with the same results.
  */
-#include "direct.h"
+#include "copy_pair.h"
 
 /* --- Requests that go directly. */
 
 static void test_write_and_read(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 	struct urxe_wc wc;
 	uint64_t sent;
@@ -29,10 +29,10 @@ static void test_write_and_read(void **state)
 	assert_int_equal(wc.byte_len, 100);
 	assert_memory_equal(d.e.a->mem + 4096, d.e.b->mem + 8192, 100);
 	assert_int_equal(packets(d.e.a), sent);
-	assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_REQUESTS), 2);
-	assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_BYTES), 200);
-	assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_DECLINED), 0);
-	direct_close(&d);
+	assert_int_equal(events(d.e.a, URXE_EVENT_COPY_REQUESTS), 2);
+	assert_int_equal(events(d.e.a, URXE_EVENT_COPY_BYTES), 200);
+	assert_int_equal(events(d.e.a, URXE_EVENT_COPY_DECLINED), 0);
+	copy_pair_close(&d);
 }
 
 /*
@@ -41,7 +41,7 @@ static void test_write_and_read(void **state)
  */
 static void test_executes_at_once(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 
 	(void)state;
@@ -61,13 +61,13 @@ static void test_executes_at_once(void **state)
 	assert_int_equal(urxe_next_deadline(d.e.a->dev), 0);
 	pair_settle(d.e.pair);
 	expect_wc(&d.e.a->send_cq, 2, URXE_WC_SUCCESS);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 static void test_inline_and_segments(void **state)
 {
 	static const char text[] = "inline";
-	struct direct d;
+	struct copy_pair d;
 	struct urxe_seg segs[3];
 	struct urxe_send_wr wr = {
 		.wr_id = 2,
@@ -100,7 +100,7 @@ static void test_inline_and_segments(void **state)
 	assert_memory_equal(d.e.b->mem + 100, d.e.a->mem, 10);
 	assert_memory_equal(d.e.b->mem + 110, d.e.a->mem + 2000, 12);
 	assert_int_equal(d.way[0].copies, 2);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /*
@@ -108,7 +108,7 @@ static void test_inline_and_segments(void **state)
  */
 static void test_order_with_packets(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct post write, send;
 
 	(void)state;
@@ -132,7 +132,7 @@ static void test_order_with_packets(void **state)
 		assert_memory_equal(d.e.b->mem + 20000, data, 100);
 		assert_int_equal(d.way[0].copies, i + 1);
 	}
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /*
@@ -142,12 +142,12 @@ static void test_order_with_packets(void **state)
 static void test_stream_waits_for_acks_before_copies(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 	uint64_t sent;
 
 	(void)state;
-	direct_open(&d, &conn);
+	copy_pair_open(&d, &conn);
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 1);
 	post.flags = 0;
 	for (int i = 0; i < 8; i++)
@@ -174,12 +174,12 @@ static void test_stream_waits_for_acks_before_copies(void **state)
 		expect_wc(&d.e.a->send_cq, 1, URXE_WC_SUCCESS);
 	assert_int_equal(packets(d.e.a), sent + 8);
 	assert_int_equal(d.way[0].copies, 9);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /*
  * Behind a SEND a short request goes in a packet, and a long request waits for its copy; without a
- * direct path none waits.
+ * same-host path none waits.
  */
 static void test_short_requests_do_not_wait_for_copies(void **state)
 {
@@ -191,7 +191,7 @@ static void test_short_requests_do_not_wait_for_copies(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct direct d;
+		struct copy_pair d;
 		struct post post;
 
 		setup_proven(&d);
@@ -208,19 +208,19 @@ static void test_short_requests_do_not_wait_for_copies(void **state)
 		expect_wc(&d.e.a->send_cq, 3, URXE_WC_SUCCESS);
 		assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 4096, post.length);
 		assert_int_equal(d.way[0].copies, rows[i].copies);
-		direct_close(&d);
+		copy_pair_close(&d);
 	}
 }
 
 /* --- Requests that go in packets because the peer's engine is awake. */
 
 /* The QP completes only requests that ask for a completion. */
-static void setup_streaming(struct direct *d)
+static void setup_streaming(struct copy_pair *d)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 
 	conn.sq_sig_all = false;
-	direct_open(d, &conn);
+	copy_pair_open(d, &conn);
 	prove(d);
 }
 
@@ -233,7 +233,7 @@ static void setup_streaming(struct direct *d)
  * Posts many requests that write to the same place. Only the last one is signaled. `on_the_way`:
  * the first one is still outstanding when the others are posted.
  */
-static void post_many(struct direct *d, bool on_the_way)
+static void post_many(struct copy_pair *d, bool on_the_way)
 {
 	struct post post = a_post(d, URXE_WR_RDMA_WRITE, 2);
 
@@ -275,7 +275,7 @@ static void test_stream_to_one_awake(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct direct d;
+		struct copy_pair d;
 		uint64_t sent;
 
 		setup_streaming(&d);
@@ -285,8 +285,8 @@ static void test_stream_to_one_awake(void **state)
 		assert_int_equal(d.way[0].copies, rows[i].copies);
 		assert_int_equal(packets(d.e.a), sent + MANY - rows[i].copies);
 		assert_int_equal(events(d.e.a, URXE_EVENT_PROBE), 0);
-		assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_DECLINED), 0);
-		direct_close(&d);
+		assert_int_equal(events(d.e.a, URXE_EVENT_COPY_DECLINED), 0);
+		copy_pair_close(&d);
 	}
 }
 
@@ -296,7 +296,7 @@ static void test_stream_to_one_awake(void **state)
  */
 static void test_one_at_a_time(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 
 	(void)state;
@@ -312,7 +312,7 @@ static void test_one_at_a_time(void **state)
 	for (uint32_t i = 0; i < MANY; i++)
 		run(&d, &post, URXE_WC_SUCCESS);
 	assert_int_equal(d.way[0].copies, MANY + FIRST - 1);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* A stream of READs behaves as a stream of WRITEs; longer requests are copied. */
@@ -333,11 +333,11 @@ static void test_kinds_of_stream(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct conn_attr conn = conn_default(URXE_QPT_RC);
-		struct direct d;
+		struct copy_pair d;
 		struct post post;
 
 		conn.path_mtu = (uint8_t)rows[i].path_mtu;
-		direct_open(&d, &conn);
+		copy_pair_open(&d, &conn);
 		prove(&d);
 		d.way[0].awake = ALWAYS;
 		post = a_post(&d, rows[i].opcode, 2);
@@ -349,14 +349,14 @@ static void test_kinds_of_stream(void **state)
 			run(&d, &post, URXE_WC_SUCCESS);
 		assert_memory_equal(d.e.a->mem + 4096, d.e.b->mem + 8192, post.length);
 		assert_int_equal(d.way[0].copies, rows[i].copies);
-		direct_close(&d);
+		copy_pair_close(&d);
 	}
 }
 
 /* A long WRITE behind the stream waits for all packets before it, and then is copied at once. */
 static void test_long_behind_stream(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 	uint32_t copies;
 
@@ -382,13 +382,13 @@ static void test_long_behind_stream(void **state)
 	assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 20000, 20000);
 	assert_int_equal(d.way[0].copies, copies + 1);
 	assert_int_equal(events(d.e.a, URXE_EVENT_PROBE), 0);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* --- Requests of one list of work requests. */
 
 /* A list of WRITEs or READs of 100 bytes, each at its own address. */
-static void post_list(struct direct *d, uint32_t opcode, uint32_t n)
+static void post_list(struct copy_pair *d, uint32_t opcode, uint32_t n)
 {
 	struct post post = a_post(d, opcode, 0);
 
@@ -412,25 +412,25 @@ static void test_request_list_needs_few_copies(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
-		struct direct d;
+		struct copy_pair d;
 		uint64_t sent;
 
 		setup_proven(&d);
 		sent = packets(d.e.a);
 		post_list(&d, opcodes[i], 40);
 		assert_int_equal(d.way[0].copies, 40);
-		assert_int_equal(d.way[0].calls, (40 + URXE_DIRECT_PARTS - 1) / URXE_DIRECT_PARTS);
+		assert_int_equal(d.way[0].calls, (40 + URXE_COPY_PARTS - 1) / URXE_COPY_PARTS);
 		assert_int_equal(packets(d.e.a), sent);
-		assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_REQUESTS), 40);
-		assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_BYTES), 4000);
-		direct_close(&d);
+		assert_int_equal(events(d.e.a, URXE_EVENT_COPY_REQUESTS), 40);
+		assert_int_equal(events(d.e.a, URXE_EVENT_COPY_BYTES), 4000);
+		copy_pair_close(&d);
 	}
 }
 
 /* After a copy that ended early, the rest of the list is copied with the failed request. */
 static void test_some_of_list(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 
 	(void)state;
 	setup_proven(&d);
@@ -439,13 +439,13 @@ static void test_some_of_list(void **state)
 	post_list(&d, URXE_WR_RDMA_WRITE, 8);
 	assert_int_equal(d.way[0].copies, 8);
 	assert_int_equal(d.way[0].calls, 3);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* The peer refuses the third request: the first two are executed, and the rest has no effect. */
 static void test_refused_in_list(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 	uint32_t last;
 
@@ -468,13 +468,13 @@ static void test_refused_in_list(void **state)
 	memcpy(&last, d.e.b->mem + 20300, sizeof(last));
 	assert_int_equal(last, 0);
 	assert_int_equal(d.way[0].copies, 2);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* A READ returns the bytes of the WRITE before it; long requests are copied alone. */
 static void test_list_of_kinds(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 
 	(void)state;
@@ -501,11 +501,11 @@ static void test_list_of_kinds(void **state)
 	 * two.
 	 */
 	assert_int_equal(d.way[0].calls, 3);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* A type 2 window of 100 bytes that node b has bound. */
-static struct urxe_mw *bind_window(struct direct *d)
+static struct urxe_mw *bind_window(struct copy_pair *d)
 {
 	const struct urxe_mw_attr attr = {.pd = NODE_PD, .type = URXE_MW_TYPE_2};
 	struct urxe_send_wr bind = {.opcode = URXE_WR_BIND_MW, .flags = URXE_SEND_SIGNALED};
@@ -539,7 +539,7 @@ static struct urxe_send_wr local_invalidate(const struct urxe_mw *mw)
 
 static void test_window_grants_copies(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct urxe_send_wr invalidate;
 	struct urxe_mw *mw;
 	struct post post;
@@ -563,13 +563,13 @@ static void test_window_grants_copies(void **state)
 	assert_true(d.way[1].withdrawals > 0);
 	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
 	assert_int_equal(d.way[0].copies, copies + 1);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* A peer copies by the key: the invalidation waits for the end of that copy. */
 static void test_invalidation_waits_for_copies(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct urxe_send_wr invalidate;
 	struct urxe_mw *mw;
 	struct post post;
@@ -592,7 +592,7 @@ static void test_invalidation_waits_for_copies(void **state)
 	assert_int_equal(d.way[1].unsettled, 0);
 	assert_true(d.e.pair->now > from);
 	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /*
@@ -601,7 +601,7 @@ static void test_invalidation_waits_for_copies(void **state)
  */
 static void test_remote_invalidation_waits(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct urxe_send_wr wr = {.opcode = URXE_WR_SEND_INV, .flags = URXE_SEND_SIGNALED};
 	struct urxe_mw *mw;
 	struct urxe_wc wc;
@@ -618,10 +618,10 @@ static void test_remote_invalidation_waits(void **state)
 	wc = expect_wc(&d.e.b->recv_cq, 9, URXE_WC_SUCCESS);
 	assert_int_equal(wc.invalidated_key, wr.invalidate_key);
 	assert_int_equal(urxe_dev_counters(d.e.b->dev)->drop[URXE_DROP_KEY_IN_USE], 1);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
-/* --- Requests that go in packets because the direct transport cannot execute them. */
+/* --- Requests that go in packets because the copy transport cannot execute them. */
 
 /* The peer refuses the request as it refuses it in packets, and no byte changes. */
 static void test_refused_by_packet(void **state)
@@ -643,7 +643,7 @@ static void test_refused_by_packet(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct direct d;
+		struct copy_pair d;
 		struct urxe_mr *region;
 		struct post post;
 
@@ -654,8 +654,8 @@ static void test_refused_by_packet(void **state)
 		post.rkey = urxe_mr_key(region) ^ rows[i].wrong_key;
 		run(&d, &post, URXE_WC_REM_ACCESS_ERR);
 		assert_int_equal(d.way[0].copies, 0);
-		assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_DECLINED), 1);
-		direct_close(&d);
+		assert_int_equal(events(d.e.a, URXE_EVENT_COPY_DECLINED), 1);
+		copy_pair_close(&d);
 	}
 }
 
@@ -663,22 +663,22 @@ static void test_refused_by_packet(void **state)
 static void test_qp_rights_apply_to_copies(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 
 	(void)state;
 	conn.access = URXE_ACCESS_REMOTE_WRITE;
-	direct_open(&d, &conn);
+	copy_pair_open(&d, &conn);
 	prove(&d);
 	post = a_post(&d, URXE_WR_RDMA_READ, 2);
 	run(&d, &post, URXE_WC_REM_INV_REQ_ERR);
 	assert_int_equal(d.way[0].copies, 0);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 static void test_own_key_is_wrong(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 
 	(void)state;
@@ -687,13 +687,13 @@ static void test_own_key_is_wrong(void **state)
 	post.lkey = d.key[0] ^ 1;
 	run(&d, &post, URXE_WC_LOC_PROT_ERR);
 	assert_int_equal(d.way[0].copies, 0);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* A copy that fails half way has no effect: packets bring the whole message. */
 static void test_failed_copy_falls_back_to_packets(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 
 	(void)state;
@@ -708,13 +708,13 @@ static void test_failed_copy_falls_back_to_packets(void **state)
 	post = a_post(&d, URXE_WR_RDMA_READ, 3);
 	run(&d, &post, URXE_WC_SUCCESS);
 	assert_int_equal(d.way[0].copies, 0);
-	assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_DECLINED), 1);
-	direct_close(&d);
+	assert_int_equal(events(d.e.a, URXE_EVENT_COPY_DECLINED), 1);
+	copy_pair_close(&d);
 }
 
 static void test_other_requests_are_packets(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 
 	(void)state;
@@ -730,8 +730,8 @@ static void test_other_requests_are_packets(void **state)
 	post.length = 8;
 	run(&d, &post, URXE_WC_SUCCESS);
 	assert_int_equal(d.way[0].copies, 0);
-	assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_DECLINED), 0);
-	direct_close(&d);
+	assert_int_equal(events(d.e.a, URXE_EVENT_COPY_DECLINED), 0);
+	copy_pair_close(&d);
 }
 
 int main(void)

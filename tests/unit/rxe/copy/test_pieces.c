@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The direct transport on regions of several pieces, as those of virtual machines are. */
+/* The copy transport on regions of several pieces, as those of virtual machines are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "direct.h"
+#include "copy_pair.h"
 
 #define PAGE  4096u
 #define PAGES (REGION / PAGE)
@@ -40,7 +40,7 @@ static uint8_t *at(const struct node *node, uint32_t offset)
 	return node->mem + (PAGES - 1 - offset / PAGE) * PAGE + offset % PAGE;
 }
 
-static void expect_equal(const struct direct *d, const struct post *post)
+static void expect_equal(const struct copy_pair *d, const struct post *post)
 {
 	for (uint32_t i = 0; i < post->length; i++)
 		assert_int_equal(*at(d->e.a, post->offset + i), *at(d->e.b, post->remote + i));
@@ -62,7 +62,7 @@ static void test_any_range(void **state)
 		{REGION - 9, 0, 9},
 		{0, REGION - 9, 9},
 	};
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 
 	(void)state;
@@ -85,7 +85,7 @@ static void test_any_range(void **state)
 	post.remote = post.offset = 1;
 	post.lkey = urxe_mr_key(node_reg(d.e.a, NODE_PD, NODE_ACCESS, 0, REGION + 1));
 	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* A hole, a page, a hole and two pages. */
@@ -129,7 +129,7 @@ static void test_holes(void **state)
 	for (uint32_t i = 0; i < 4 * sizeof(rows) / sizeof(rows[0]); i++) {
 		const uint32_t row = i / 4;
 		const bool read = i % 2, local = i % 4 > 1;
-		struct direct d;
+		struct copy_pair d;
 		struct post post;
 
 		setup_proven(&d);
@@ -145,7 +145,7 @@ static void test_holes(void **state)
 		    : local         ? URXE_WC_LOC_PROT_ERR
 				    : URXE_WC_REM_ACCESS_ERR);
 		assert_int_equal(d.way[0].copies, !rows[row].hole);
-		direct_close(&d);
+		copy_pair_close(&d);
 	}
 }
 
@@ -159,13 +159,13 @@ static void test_region_of_holes(void **state)
 					  .extents = &hole,
 					  .n_extents = 1};
 	struct urxe_mr *mr;
-	struct direct d;
+	struct copy_pair d;
 
 	(void)state;
 	setup_proven(&d);
 	assert_int_equal(urxe_mr_reg(d.e.b->dev, &attr, &mr), 0);
-	assert_int_equal(d.e.b->table->grants[(urxe_mr_key(mr) >> 8) % URXE_DIRECT_GRANTS].key, 0);
-	direct_close(&d);
+	assert_int_equal(d.e.b->table->grants[(urxe_mr_key(mr) >> 8) % URXE_COPY_GRANTS].key, 0);
+	copy_pair_close(&d);
 }
 
 /* A region of n pieces of one byte, all the same byte. */
@@ -191,7 +191,7 @@ static struct urxe_mr *reg_bytes(struct node *node, uint32_t n)
 }
 
 /* Whether a WRITE of `length` bytes to the region is copied; in packets it succeeds as well. */
-static bool is_copied(struct direct *d, const struct urxe_mr *mr, uint32_t length)
+static bool is_copied(struct copy_pair *d, const struct urxe_mr *mr, uint32_t length)
 {
 	const uint32_t before = d->way[0].copies;
 	struct post post = a_post(d, URXE_WR_RDMA_WRITE, 3);
@@ -208,9 +208,9 @@ static bool is_copied(struct direct *d, const struct urxe_mr *mr, uint32_t lengt
 static void test_limits(void **state)
 {
 	/* A region of the nodes' own has some pieces, too. */
-	enum { MOST = URXE_DIRECT_GRANT_PIECES, REGIONS = URXE_DIRECT_PIECES / MOST - 1 };
+	enum { MOST = URXE_COPY_GRANT_PIECES, REGIONS = URXE_COPY_PIECES / MOST - 1 };
 	struct urxe_mr *mr[REGIONS], *more;
-	struct direct d;
+	struct copy_pair d;
 
 	(void)state;
 	setup_proven(&d);
@@ -228,23 +228,23 @@ static void test_limits(void **state)
 	more = reg_bytes(d.e.b, MOST);
 	assert_true(is_copied(&d, more, 2));
 	/* Of one copy. */
-	assert_true(is_copied(&d, mr[0], URXE_DIRECT_EXTENTS));
-	assert_false(is_copied(&d, mr[0], URXE_DIRECT_EXTENTS + 1));
-	direct_close(&d);
+	assert_true(is_copied(&d, mr[0], URXE_COPY_EXTENTS));
+	assert_false(is_copied(&d, mr[0], URXE_COPY_EXTENTS + 1));
+	copy_pair_close(&d);
 }
 
 /* The peer writes nonsense to its table: the request goes in packets. */
 static void test_wrong_list(void **state)
 {
-	struct urxe_direct_grant *grant, good;
-	struct urxe_direct_piece *pieces;
-	struct direct d;
+	struct urxe_copy_grant *grant, good;
+	struct urxe_copy_piece *pieces;
+	struct copy_pair d;
 	struct post post;
 
 	(void)state;
 	setup_proven(&d);
 	d.key[1] = urxe_mr_key(reg_reversed(d.e.b));
-	grant = &d.e.b->table->grants[(d.key[1] >> 8) % URXE_DIRECT_GRANTS];
+	grant = &d.e.b->table->grants[(d.key[1] >> 8) % URXE_COPY_GRANTS];
 	good = *grant;
 	pieces = &d.e.b->table->pieces[grant->pieces];
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
@@ -260,7 +260,7 @@ static void test_wrong_list(void **state)
 		case 2: pieces[0].offset = 1; break;
 		case 3: grant->n_pieces = 0; break;
 		case 4: grant->n_pieces = UINT32_MAX; break;
-		case 5: grant->pieces = URXE_DIRECT_PIECES - PAGES + 1; break;
+		case 5: grant->pieces = URXE_COPY_PIECES - PAGES + 1; break;
 		}
 		fill(d.e.a->mem, post.length, (uint8_t)(i + 1));
 		run(&d, &post, URXE_WC_SUCCESS);
@@ -272,7 +272,7 @@ static void test_wrong_list(void **state)
 	pieces[0].offset = 0;
 	run(&d, &post, URXE_WC_SUCCESS);
 	assert_int_equal(d.way[0].copies, 1);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 int main(void)

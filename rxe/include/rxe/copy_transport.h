@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The direct transport: the requester executes WRITEs and READs of a reliable connection by a copy
+ * The copy transport: the requester executes WRITEs and READs of a reliable connection by a copy
  * between its own memory and the responder's, if both devices are on one host.
  *
  * Each device publishes a table of its queue pairs and of the rights of its keys. The requester
  * makes the responder's checks (IBA 10.6.3, 9.7.4.1.5) by that table, then copies. A request that
- * it cannot execute goes in packets, and the responder's engine answers it: so the direct transport
+ * it cannot execute goes in packets, and the responder's engine answers it: so the copy transport
  * only ever succeeds. Requests that are executed so take no PSN and change no transport state.
  * Atomics, requests with immediate data and unreliable connections always go in packets.
  *
@@ -16,48 +16,48 @@
  * the device writes to pieces only after it has withdrawn the region that had them before.
  *
  * Withdrawal of rights: the device removes the entry, increments the epoch, then calls
- * urxe_direct_ops.withdrawn. The requester's `copy` first states in shared memory that a copy
+ * urxe_copy_ops.withdrawn. The requester's `copy` first states in shared memory that a copy
  * runs, and then copies nothing if the epoch is another than before the rights were read. So
  * `withdrawn` finds each copy by withdrawn rights, and such a copy has ended when `settled` says
  * so.
  */
-#ifndef URXE_RXE_DIRECT_H
-#define URXE_RXE_DIRECT_H
+#ifndef URXE_RXE_COPY_TRANSPORT_H
+#define URXE_RXE_COPY_TRANSPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* A grant has its place by its key. A key whose place is taken is not published. */
-#define URXE_DIRECT_GRANTS 8192
+#define URXE_COPY_GRANTS 8192
 /*
  * A queue pair has its place by its number, in the chunk that the table names for that block of
  * numbers. A device has few blocks, and does not publish queue pairs of further ones. A chunk
  * belongs to one block for good, so that versions only count up.
  */
-#define URXE_DIRECT_CHUNK  4096u /* QPNs, from a multiple of it on */
-#define URXE_DIRECT_CHUNKS 16u
+#define URXE_COPY_CHUNK  4096u /* QPNs, from a multiple of it on */
+#define URXE_COPY_CHUNKS 16u
 /*
  * A region of more than one piece, as those of virtual machines are, has a run of entries in the
  * table's list of pieces: whole units of the list. A region is not published if it has more than
- * URXE_DIRECT_GRANT_PIECES pieces, or if the list has no run left for it.
+ * URXE_COPY_GRANT_PIECES pieces, or if the list has no run left for it.
  */
-#define URXE_DIRECT_PIECES       65536u
-#define URXE_DIRECT_UNIT         16u
-#define URXE_DIRECT_GRANT_PIECES 16384u
+#define URXE_COPY_PIECES       65536u
+#define URXE_COPY_UNIT         16u
+#define URXE_COPY_GRANT_PIECES 16384u
 
 /* Bytes of the longest message: the thread that runs the engine does nothing else during a copy. */
-#define URXE_DIRECT_MAX (64u << 20)
+#define URXE_COPY_MAX (64u << 20)
 
 struct urxe_extent;
 
 /* Bytes of a region that are contiguous in memory: up to the next piece, or the region's end. */
-struct urxe_direct_piece {
+struct urxe_copy_piece {
 	uint64_t offset; /* of the first byte, in the region */
 	uint64_t addr;   /* of the first byte in the process's address space; 0: not mapped */
 };
 
 /* The rights of a key: a region, or a bound window. */
-struct urxe_direct_grant {
+struct urxe_copy_grant {
 	_Alignas(64) uint32_t version; /* odd: it is being changed */
 	uint32_t key;                  /* 0: none */
 	uint32_t pd;
@@ -72,7 +72,7 @@ struct urxe_direct_grant {
 };
 
 /* A queue pair that executes requests. */
-struct urxe_direct_qp {
+struct urxe_copy_qp {
 	uint32_t version;
 	uint32_t qpn; /* 0: none */
 	uint32_t dest_qpn;
@@ -82,7 +82,7 @@ struct urxe_direct_qp {
 	uint32_t reserved[2];
 };
 
-union urxe_direct_state {
+union urxe_copy_state {
 	uint64_t word;
 	struct {
 		uint32_t owner; /* set by the process of the device, for its own purposes */
@@ -90,54 +90,54 @@ union urxe_direct_state {
 	};
 };
 
-struct urxe_direct_table {
-	_Alignas(64) union urxe_direct_state state;
+struct urxe_copy_table {
+	_Alignas(64) union urxe_copy_state state;
 	uint32_t references; /* generation of payload references (struct urxe_reference) */
-	_Alignas(64) struct urxe_direct_grant grants[URXE_DIRECT_GRANTS];
-	struct urxe_direct_qp qps[URXE_DIRECT_CHUNKS][URXE_DIRECT_CHUNK];
-	uint8_t chunks[(1u << 24) / URXE_DIRECT_CHUNK]; /* 1 + the index in qps; 0: none */
-	struct urxe_direct_piece pieces[URXE_DIRECT_PIECES];
+	_Alignas(64) struct urxe_copy_grant grants[URXE_COPY_GRANTS];
+	struct urxe_copy_qp qps[URXE_COPY_CHUNKS][URXE_COPY_CHUNK];
+	uint8_t chunks[(1u << 24) / URXE_COPY_CHUNK]; /* 1 + the index in qps; 0: none */
+	struct urxe_copy_piece pieces[URXE_COPY_PIECES];
 };
 
 /* Requests of one copy, and extents of all of them at either end. */
-#define URXE_DIRECT_PARTS   16
-#define URXE_DIRECT_EXTENTS 512
+#define URXE_COPY_PARTS   16
+#define URXE_COPY_EXTENTS 512
 
 /* Bytes of the responder's process. */
-struct urxe_direct_extent {
+struct urxe_copy_extent {
 	uint64_t addr;
 	uint64_t length;
 };
 
 /* A request of a copy. Both lists have as many bytes, and no empty extent. */
-struct urxe_direct_part {
-	const struct urxe_direct_extent *remote;
+struct urxe_copy_part {
+	const struct urxe_copy_extent *remote;
 	uint32_t n_remote;
 	uint32_t n_local;
 	const struct urxe_extent *local;
 };
 
 /* One copy: requests in their order, all of them WRITEs or all of them READs. */
-struct urxe_direct_copy {
+struct urxe_copy_job {
 	uint64_t state; /* the table's state word before the rights were read */
-	const struct urxe_direct_part *parts;
+	const struct urxe_copy_part *parts;
 	uint32_t n_parts;
 	bool write; /* to the responder: the last 8 bytes of each part are stored last */
 };
 
-/* Provided by the owner of a device; each gets urxe_dev_attr.direct_ctx. None calls back. */
-struct urxe_direct_ops {
+/* Provided by the owner of a device; each gets urxe_dev_attr.copy_ctx. None calls back. */
+struct urxe_copy_ops {
 	/*
 	 * The table of the device that has the MAC address and the QPN; NULL if it is not reachable
 	 * now. `copy` and `awake` are about the device whose table was returned last.
 	 */
-	const struct urxe_direct_table *(*table)(void *ctx, const uint8_t mac[6], uint32_t qpn);
+	const struct urxe_copy_table *(*table)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	/*
 	 * Returns the number of parts, from the first on, that were copied. The next part may be
 	 * copied in part. Within urxe_output this may move the frames that urxe_output was given:
 	 * what was written, and the buffers for the rest.
 	 */
-	uint32_t (*copy)(void *ctx, const struct urxe_direct_copy *copy);
+	uint32_t (*copy)(void *ctx, const struct urxe_copy_job *copy);
 	/*
 	 * At the device's time `now`: whether the peer's engine thread polls for packets at
 	 * present. Frequent calls ask it to do so.

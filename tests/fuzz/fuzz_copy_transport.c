@@ -74,21 +74,21 @@ static struct {
 /* --- The shared memory */
 
 /* Changes the entry of the QP, or the tables that lead to the entry. */
-static void write_to_qp(struct urxe_direct_table *table, uint32_t word, uint32_t value)
+static void write_to_qp(struct urxe_copy_table *table, uint32_t word, uint32_t value)
 {
 	const uint32_t qpn = w.end[1].qpn;
-	uint8_t *chunk = &table->chunks[qpn / URXE_DIRECT_CHUNK];
+	uint8_t *chunk = &table->chunks[qpn / URXE_COPY_CHUNK];
 
 	if (word % 9 == 8)
 		*chunk = (uint8_t)value;
-	else if (*chunk && *chunk <= URXE_DIRECT_CHUNKS)
-		((uint32_t *)&table->qps[*chunk - 1][qpn % URXE_DIRECT_CHUNK])[word % 9] = value;
+	else if (*chunk && *chunk <= URXE_COPY_CHUNKS)
+		((uint32_t *)&table->qps[*chunk - 1][qpn % URXE_COPY_CHUNK])[word % 9] = value;
 }
 
 /* Changes the header, the entries of the QP and of a key, or the tokens of reached peers. */
 static void write_to(const struct scribble *s)
 {
-	struct urxe_direct_table *table = &w.published->table;
+	struct urxe_copy_table *table = &w.published->table;
 	uint32_t key = w.mr ? urxe_mr_key(w.mr) : w.keys[1];
 	uint32_t word = s->where >> 3;
 
@@ -100,7 +100,7 @@ static void write_to(const struct scribble *s)
 	case 3: write_to_qp(table, word, s->value); break;
 	case 4:
 	case 5:
-		((uint32_t *)&table->grants[(key >> 8) % URXE_DIRECT_GRANTS])[word % 16] = s->value;
+		((uint32_t *)&table->grants[(key >> 8) % URXE_COPY_GRANTS])[word % 16] = s->value;
 		break;
 	case 6: ((uint32_t *)w.published->reached)[word % 64] = s->value; break;
 	case 7:
@@ -126,11 +126,11 @@ static struct scribble read_scribble(void)
 /* Copies the table of the peer's engine into the shared memory. */
 static void publish(void)
 {
-	struct urxe_direct_table *table = &w.published->table;
-	const struct urxe_direct_table *from = w.pair->node[1]->table;
+	struct urxe_copy_table *table = &w.published->table;
+	const struct urxe_copy_table *from = w.pair->node[1]->table;
 
 	/* The peer's QPNs are one lease, in the first chunk. */
-	memcpy(table, from, offsetof(struct urxe_direct_table, qps));
+	memcpy(table, from, offsetof(struct urxe_copy_table, qps));
 	memcpy(table->qps[0], from->qps[0], sizeof(table->qps[0]));
 	memcpy(table->chunks, from->chunks, sizeof(table->chunks));
 	memcpy(table->pieces, from->pieces, PIECES * sizeof(table->pieces[0]));
@@ -256,12 +256,12 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned l
 
 /* --- Both ends: node 0 is the requester, and node 1 writes anything */
 
-static const struct urxe_direct_table *table_of(void *ctx, const uint8_t mac[6], uint32_t qpn)
+static const struct urxe_copy_table *table_of(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
-	const struct urxe_direct_table *table = NULL;
+	const struct urxe_copy_table *table = NULL;
 
 	if (ctx == w.pair->node[0])
-		table = peers_direct_ops.table(&port_peers, mac, qpn);
+		table = peers_copy_ops.table(&port_peers, mac, qpn);
 	/* All changes except for the last one, which happens during the copy. */
 	while (table && w.n_meanwhile > 1)
 		write_to(&w.meanwhile[--w.n_meanwhile]);
@@ -271,15 +271,15 @@ static const struct urxe_direct_table *table_of(void *ctx, const uint8_t mac[6],
 static void withdrawn(void *ctx)
 {
 	if (ctx == w.pair->node[0])
-		peers_direct_ops.withdrawn(&port_peers);
+		peers_copy_ops.withdrawn(&port_peers);
 }
 
 static bool settled(void *ctx)
 {
-	return ctx != w.pair->node[0] || peers_direct_ops.settled(&port_peers);
+	return ctx != w.pair->node[0] || peers_copy_ops.settled(&port_peers);
 }
 
-static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
+static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 {
 	uint32_t n;
 
@@ -287,7 +287,7 @@ static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 	while (w.n_meanwhile)
 		write_to(&w.meanwhile[--w.n_meanwhile]);
 	w.copying = true;
-	n = peers_direct_ops.copy(&port_peers, job);
+	n = peers_copy_ops.copy(&port_peers, job);
 	w.copying = false;
 	return n;
 }
@@ -297,10 +297,10 @@ static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 static bool awake(void *ctx, uint64_t now)
 {
 	(void)ctx;
-	return peers_direct_ops.awake(&port_peers, now) || w.awake;
+	return peers_copy_ops.awake(&port_peers, now) || w.awake;
 }
 
-static const struct urxe_direct_ops ops = {
+static const struct urxe_copy_ops ops = {
 	.table = table_of,
 	.copy = copy,
 	.awake = awake,
@@ -332,7 +332,7 @@ static void start(void)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
 
-	w.pair = pair_create(&(struct pair_attr){.seed = 1, .direct = &ops});
+	w.pair = pair_create(&(struct pair_attr){.seed = 1, .copy_ops = &ops});
 	w.first = w.next = 0;
 	w.n_meanwhile = 0;
 	w.result = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The direct transport: the end of rights, and the effect on a requester that has had them. */
-#include "direct.h"
+/* The copy transport: the end of rights, and the effect on a requester that has had them. */
+#include "copy_pair.h"
 
 #include <errno.h>
 
 static void dereg(void *arg)
 {
-	struct direct *d = arg;
+	struct copy_pair *d = arg;
 
 	if (d->mr[1])
 		assert_int_equal(urxe_mr_dereg(d->mr[1]), 0);
@@ -16,7 +16,7 @@ static void dereg(void *arg)
 /* The peer withdraws the rights after the requester has read the table and before it copies. */
 static void test_withdrawal_before_the_copy_prevents_it(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 
 	(void)state;
@@ -31,18 +31,18 @@ static void test_withdrawal_before_the_copy_prevents_it(void **state)
 			 2); /* one for the region's key, then one for the QP in the error state */
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(d.e.b->mem[8192 + i], 0xee);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 static void withdraw_all(void *arg)
 {
-	urxe_direct_withdraw(((struct direct *)arg)->e.b->dev);
+	urxe_copy_rights_withdraw(((struct copy_pair *)arg)->e.b->dev);
 }
 
 /* The copy that has read the rights before does nothing, and the message goes in packets. */
 static void test_withdrawal_of_everything(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 
 	(void)state;
@@ -58,12 +58,12 @@ static void test_withdrawal_of_everything(void **state)
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
 	run(&d, &post, URXE_WC_SUCCESS);
 	assert_int_equal(d.way[0].copies, 0);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 static void test_reregistered_key_leads_to_new_memory(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct urxe_extent extent;
 	struct urxe_mr_attr attr;
 	struct post post;
@@ -89,7 +89,7 @@ static void test_reregistered_key_leads_to_new_memory(void **state)
 	run(&d, &post, URXE_WC_SUCCESS);
 	assert_memory_equal((uint8_t *)extent.addr + 8192, d.e.a->mem + 4096, 100);
 	assert_int_equal(d.way[0].copies, 1);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /*
@@ -98,7 +98,7 @@ static void test_reregistered_key_leads_to_new_memory(void **state)
  */
 static void test_hole_is_not_copied(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct urxe_extent page;
 	struct post post;
 	int rc;
@@ -124,13 +124,13 @@ static void test_hole_is_not_copied(void **state)
 	assert_int_equal(d.way[0].copies, rc ? 0 : 1);
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(d.e.b->mem[8192 + i], 0xee);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* The call to unmap failed: the rights come back. */
 static void test_failed_unmap_restores_rights(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct urxe_extent page;
 	struct post post;
 
@@ -144,7 +144,7 @@ static void test_failed_unmap_restores_rights(void **state)
 		run(&d, &post, URXE_WC_SUCCESS);
 		assert_int_equal(d.way[0].copies, 1);
 	}
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 static void modify(struct endpoint *end, uint8_t to)
@@ -156,7 +156,7 @@ static void modify(struct endpoint *end, uint8_t to)
 
 static void test_peer_in_error(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 	uint32_t withdrawals;
 
@@ -168,18 +168,18 @@ static void test_peer_in_error(void **state)
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
 	run(&d, &post, URXE_WC_RETRY_EXC_ERR);
 	assert_int_equal(d.way[0].copies, 0);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* A new connection of the peer's QP needs a new first answer. */
 static void test_peer_connected_anew(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 
 	(void)state;
-	direct_open(&d, &conn);
+	copy_pair_open(&d, &conn);
 	prove(&d);
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
 	run(&d, &post, URXE_WC_SUCCESS);
@@ -189,13 +189,13 @@ static void test_peer_connected_anew(void **state)
 	conn_bring_up(d.e.pair, &conn, 1, &d.e.end[1], &d.e.end[0]);
 	run(&d, &post, URXE_WC_RETRY_EXC_ERR);
 	assert_int_equal(d.way[0].copies, 1);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* New addresses may break the path of packets, so copies need a new first answer. */
 static void test_proof_is_given_anew(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct urxe_gid gid = craft_gid(URXE_NET_IPV4, 200);
 	struct post post;
 
@@ -206,13 +206,13 @@ static void test_proof_is_given_anew(void **state)
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
 	run(&d, &post, URXE_WC_SUCCESS);
 	assert_int_equal(d.way[0].copies, 1);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* Two keys share a place in the table: requests by the second key go in packets. */
 static void test_place_is_taken(void **state)
 {
-	struct direct d;
+	struct copy_pair d;
 	struct urxe_extent extent;
 	struct urxe_mr_attr attr;
 	struct urxe_mr *mr;
@@ -228,7 +228,7 @@ static void test_place_is_taken(void **state)
 		.length = REGION,
 		.extents = &extent,
 		.n_extents = 1,
-		.key = d.key[1] + (URXE_DIRECT_GRANTS << 8),
+		.key = d.key[1] + (URXE_COPY_GRANTS << 8),
 	};
 	if (urxe_mr_reg(d.e.b->dev, &attr, &mr) == 0) {
 		post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
@@ -240,7 +240,7 @@ static void test_place_is_taken(void **state)
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 3);
 	run(&d, &post, URXE_WC_SUCCESS);
 	assert_int_equal(d.way[0].copies, 1);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /*
@@ -250,12 +250,12 @@ static void test_place_is_taken(void **state)
 static void test_numbers_far_apart(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
-	struct direct d;
+	struct copy_pair d;
 	struct post post;
 
 	(void)state;
 	setup_proven(&d);
-	for (uint32_t i = 1; i <= URXE_DIRECT_CHUNKS; i++) {
+	for (uint32_t i = 1; i <= URXE_COPY_CHUNKS; i++) {
 		for (int side = 0; side < 2; side++)
 			conn.qpn[side] = d.e.end[side].qpn + NODE_STEP * 0x1000;
 		conn_open(d.e.pair, &conn, d.e.end);
@@ -264,9 +264,9 @@ static void test_numbers_far_apart(void **state)
 		post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
 		run(&d, &post, URXE_WC_SUCCESS);
 		assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 4096, 100);
-		assert_int_equal(d.way[0].copies, i < URXE_DIRECT_CHUNKS ? i : i - 1);
+		assert_int_equal(d.way[0].copies, i < URXE_COPY_CHUNKS ? i : i - 1);
 	}
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 int main(void)

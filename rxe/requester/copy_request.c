@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "requester/direct.h"
+#include "requester/copy_request.h"
 
 #include <stdatomic.h>
 
@@ -8,7 +8,7 @@
 #include "memory/mr.h"
 #include "memory/sg_list.h"
 #include "objects/completion.h"
-#include "objects/direct_table.h"
+#include "objects/copy_table.h"
 #include "objects/qp_counters.h"
 
 /* A request of this length takes longer in packets than a round trip to a busy peer, bytes. */
@@ -24,15 +24,15 @@
  * costs most; from this size on, the call does not matter.
  */
 #define TOGETHER (256 * 1024)
-/* After so many requests in packets the requester calls urxe_direct_ops.awake again. */
+/* After so many requests in packets the requester calls urxe_copy_ops.awake again. */
 #define LOOK_EVERY 16
 
 /* The MAC comes from the header template, which is in the cache, unlike the path. */
-static const struct urxe_direct_table *peer_table(const struct urxe_qp *qp)
+static const struct urxe_copy_table *peer_table(const struct urxe_qp *qp)
 {
 	const struct urxe_dev *dev = qp->dev;
 
-	return dev->attr.direct->table(dev->attr.direct_ctx, qp->header.bytes, qp->attr.dest_qpn);
+	return dev->attr.copy_ops->table(dev->attr.copy_ctx, qp->header.bytes, qp->attr.dest_qpn);
 }
 
 /* The right that the request needs at the peer. 0: the request goes in packets. */
@@ -48,20 +48,19 @@ static uint32_t wanted_access(const struct send_wqe *wqe)
 /* A request without bytes names no memory, so it goes in packets. */
 static bool is_candidate(const struct send_wqe *wqe)
 {
-	return wanted_access(wqe) && wqe->length && wqe->length <= URXE_DIRECT_MAX;
+	return wanted_access(wqe) && wqe->length && wqe->length <= URXE_COPY_MAX;
 }
 
 /*
  * Appends the request's extents in this process to those of the copy. False: a segment is not
  * granted, or there are too many.
  */
-static bool find_local(const struct urxe_qp *qp, const struct send_wqe *wqe,
-		       struct direct_copy *all)
+static bool find_local(const struct urxe_qp *qp, const struct send_wqe *wqe, struct copy_batch *all)
 {
 	const struct urxe_seg *segs = (const struct urxe_seg *)wqe->data;
 
 	if (wqe->flags & URXE_SEND_INLINE) {
-		if (all->n_local == URXE_DIRECT_EXTENTS)
+		if (all->n_local == URXE_COPY_EXTENTS)
 			return false;
 		all->local[all->n_local++] = (struct urxe_extent){(void *)wqe->data, wqe->length};
 		return true;
@@ -75,15 +74,15 @@ static bool find_local(const struct urxe_qp *qp, const struct send_wqe *wqe,
 			.access = wqe_is_rd_atomic(wqe) ? URXE_ACCESS_LOCAL_WRITE : 0,
 		};
 
-		if (range.length && !mr_list_extents(qp->dev, &range, all->local,
-						     URXE_DIRECT_EXTENTS, &all->n_local))
+		if (range.length &&
+		    !mr_list_extents(qp->dev, &range, all->local, URXE_COPY_EXTENTS, &all->n_local))
 			return false;
 	}
 	return true;
 }
 
 /* The checks that the peer's engine would make (IBA 10.6.3, 9.7.4.1.5). *offset: in the region. */
-static bool grant_allows(const struct urxe_direct_grant *grant, const struct urxe_direct_qp *peer,
+static bool grant_allows(const struct urxe_copy_grant *grant, const struct urxe_copy_qp *peer,
 			 const struct send_wqe *wqe, uint64_t *offset)
 {
 	if (grant->key != wqe->rkey || grant->pd != peer->pd ||
@@ -96,7 +95,7 @@ static bool grant_allows(const struct urxe_direct_grant *grant, const struct urx
  * The last piece that begins at the offset or before. The peer may change the list meanwhile: each
  * entry is read once, and the bytes of a wrong piece are the peer's own memory.
  */
-static uint32_t find_piece(const struct urxe_direct_piece *pieces, uint32_t n, uint64_t offset)
+static uint32_t find_piece(const struct urxe_copy_piece *pieces, uint32_t n, uint64_t offset)
 {
 	uint32_t from = 0;
 
@@ -110,9 +109,9 @@ static uint32_t find_piece(const struct urxe_direct_piece *pieces, uint32_t n, u
 	return from;
 }
 
-static struct urxe_direct_piece read_piece(const struct urxe_direct_piece *piece)
+static struct urxe_copy_piece read_piece(const struct urxe_copy_piece *piece)
 {
-	return (struct urxe_direct_piece){
+	return (struct urxe_copy_piece){
 		.offset = __atomic_load_n(&piece->offset, __ATOMIC_RELAXED),
 		.addr = __atomic_load_n(&piece->addr, __ATOMIC_RELAXED),
 	};
@@ -120,110 +119,108 @@ static struct urxe_direct_piece read_piece(const struct urxe_direct_piece *piece
 
 /* Appends `length` bytes from an offset of the region. False: too many pieces, a piece that is not
  * mapped, or a wrong list. */
-static bool list_pieces(const struct urxe_direct_table *table,
-			const struct urxe_direct_grant *grant, uint64_t offset, uint64_t length,
-			struct direct_copy *all)
+static bool list_pieces(const struct urxe_copy_table *table, const struct urxe_copy_grant *grant,
+			uint64_t offset, uint64_t length, struct copy_batch *all)
 {
-	const struct urxe_direct_piece *pieces = &table->pieces[grant->pieces];
+	const struct urxe_copy_piece *pieces = &table->pieces[grant->pieces];
 	uint32_t at = find_piece(pieces, grant->n_pieces, offset);
-	struct urxe_direct_piece piece = read_piece(&pieces[at]), next;
+	struct urxe_copy_piece piece = read_piece(&pieces[at]), next;
 
 	for (; length; piece = next) {
 		uint64_t n;
 
 		next = ++at < grant->n_pieces ? read_piece(&pieces[at])
-					      : (struct urxe_direct_piece){.offset = grant->length};
+					      : (struct urxe_copy_piece){.offset = grant->length};
 		if (!piece.addr || offset < piece.offset || offset >= next.offset ||
-		    all->n_remote == URXE_DIRECT_EXTENTS)
+		    all->n_remote == URXE_COPY_EXTENTS)
 			return false;
 		n = next.offset - offset < length ? next.offset - offset : length;
 		all->remote[all->n_remote++] =
-			(struct urxe_direct_extent){piece.addr + (offset - piece.offset), n};
+			(struct urxe_copy_extent){piece.addr + (offset - piece.offset), n};
 		offset += n;
 		length -= n;
 	}
-	/* Before the epoch is read again (urxe_direct_ops.copy). */
+	/* Before the epoch is read again (urxe_copy_ops.copy). */
 	atomic_thread_fence(memory_order_acquire);
 	return true;
 }
 
 /* Appends the request's extents in the peer's process to those of the copy. */
-static bool list_remote(const struct urxe_direct_table *table,
-			const struct urxe_direct_grant *grant, uint64_t offset, uint64_t length,
-			struct direct_copy *all)
+static bool list_remote(const struct urxe_copy_table *table, const struct urxe_copy_grant *grant,
+			uint64_t offset, uint64_t length, struct copy_batch *all)
 {
 	if (grant->n_pieces != 1)
-		return grant->n_pieces && grant->n_pieces <= URXE_DIRECT_GRANT_PIECES &&
-		       grant->pieces <= URXE_DIRECT_PIECES - grant->n_pieces &&
+		return grant->n_pieces && grant->n_pieces <= URXE_COPY_GRANT_PIECES &&
+		       grant->pieces <= URXE_COPY_PIECES - grant->n_pieces &&
 		       list_pieces(table, grant, offset, length, all);
-	if (all->n_remote == URXE_DIRECT_EXTENTS)
+	if (all->n_remote == URXE_COPY_EXTENTS)
 		return false;
-	all->remote[all->n_remote++] = (struct urxe_direct_extent){grant->addr + offset, length};
+	all->remote[all->n_remote++] = (struct urxe_copy_extent){grant->addr + offset, length};
 	return true;
 }
 
 /* Whether the peer's QP is still the QP that has acknowledged packets. */
-static bool is_same_peer_qp(struct urxe_qp *qp, const struct urxe_direct_qp *peer)
+static bool is_same_peer_qp(struct urxe_qp *qp, const struct urxe_copy_qp *peer)
 {
-	struct direct_proof *proof = &qp->req.direct;
+	struct copy_proof *proof = &qp->req.copy;
 
 	if (!proof->version)
 		proof->version = peer->version;
 	if (proof->version == peer->version)
 		return true;
-	*proof = (struct direct_proof){0};
+	*proof = (struct copy_proof){0};
 	return false;
 }
 
 /* Reads the peer's QP from its table; false: the QP is not there, or not connected to this one. */
-static bool find_peer(struct urxe_qp *qp, struct urxe_direct_table *peers,
-		      struct urxe_direct_qp *peer)
+static bool find_peer(struct urxe_qp *qp, struct urxe_copy_table *peers, struct urxe_copy_qp *peer)
 {
-	const struct urxe_direct_qp *place = direct_qp_place(peers, qp->attr.dest_qpn);
+	const struct urxe_copy_qp *place = copy_table_qp(peers, qp->attr.dest_qpn);
 
 	if (!place)
 		return false;
-	return direct_read_entry(place, peer, sizeof(*peer)) && peer->qpn == qp->attr.dest_qpn &&
-	       peer->dest_qpn == qp->qpn && is_same_peer_qp(qp, peer);
+	return copy_table_read_entry(place, peer, sizeof(*peer)) &&
+	       peer->qpn == qp->attr.dest_qpn && peer->dest_qpn == qp->qpn &&
+	       is_same_peer_qp(qp, peer);
 }
 
 /*
  * Appends the request's extents in the peer's process to those of the copy. False: the peer would
  * refuse the request, or is changing its table.
  */
-static bool find_remote(struct urxe_qp *qp, const struct urxe_direct_table *table,
-			const struct send_wqe *wqe, struct direct_copy *all)
+static bool find_remote(struct urxe_qp *qp, const struct urxe_copy_table *table,
+			const struct send_wqe *wqe, struct copy_batch *all)
 {
-	struct urxe_direct_table *peers = (struct urxe_direct_table *)table;
-	struct urxe_direct_grant grant;
-	struct urxe_direct_qp peer;
+	struct urxe_copy_table *peers = (struct urxe_copy_table *)table;
+	struct urxe_copy_grant grant;
+	struct urxe_copy_qp peer;
 	uint64_t offset;
 
 	if (!find_peer(qp, peers, &peer))
 		return false;
 	if (wanted_access(wqe) & ~peer.access || (wqe->kind == WR_READ && !peer.rd_atomic))
 		return false;
-	return direct_read_entry(direct_grant_place(peers, wqe->rkey), &grant, sizeof(grant)) &&
+	return copy_table_read_entry(copy_table_grant(peers, wqe->rkey), &grant, sizeof(grant)) &&
 	       grant_allows(&grant, &peer, wqe, &offset) &&
 	       list_remote(table, &grant, offset, wqe->length, all);
 }
 
 /* Whether the request may be copied with the others. */
-static bool has_room_for(const struct direct_copy *all, const struct send_wqe *wqe)
+static bool has_room_for(const struct copy_batch *all, const struct send_wqe *wqe)
 {
 	return !all->n_parts ||
-	       (all->n_parts < URXE_DIRECT_PARTS && all->length + wqe->length <= TOGETHER);
+	       (all->n_parts < URXE_COPY_PARTS && all->length + wqe->length <= TOGETHER);
 }
 
 /* Adds the request to those that are copied together. False: it cannot be copied with them. */
-static bool add_part(struct urxe_qp *qp, const struct urxe_direct_table *table,
-		     const struct send_wqe *wqe, struct direct_copy *all)
+static bool add_part(struct urxe_qp *qp, const struct urxe_copy_table *table,
+		     const struct send_wqe *wqe, struct copy_batch *all)
 {
 	const uint32_t n_remote = all->n_remote, n_local = all->n_local;
 
 	if (!find_remote(qp, table, wqe, all) || !find_local(qp, wqe, all))
 		return false;
-	all->parts[all->n_parts++] = (struct urxe_direct_part){
+	all->parts[all->n_parts++] = (struct urxe_copy_part){
 		.remote = &all->remote[n_remote],
 		.n_remote = all->n_remote - n_remote,
 		.local = &all->local[n_local],
@@ -234,8 +231,8 @@ static bool add_part(struct urxe_qp *qp, const struct urxe_direct_table *table,
 }
 
 /* Collects requests from `cur` on, as long as they have one opcode. */
-static void gather_parts(struct urxe_qp *qp, const struct urxe_direct_table *table,
-			 struct direct_copy *all)
+static void gather_parts(struct urxe_qp *qp, const struct urxe_copy_table *table,
+			 struct copy_batch *all)
 {
 	const struct sq *sq = &qp->sq;
 	const struct send_wqe *first = sq_wqe(sq, sq->cur);
@@ -253,8 +250,8 @@ static void gather_parts(struct urxe_qp *qp, const struct urxe_direct_table *tab
 
 static void count_request(struct urxe_qp *qp)
 {
-	qp_count(qp, URXE_EVENT_DIRECT_REQUESTS);
-	qp_count_bytes(qp, URXE_EVENT_DIRECT_BYTES, sq_wqe(&qp->sq, qp->sq.tail)->length);
+	qp_count(qp, URXE_EVENT_COPY_REQUESTS);
+	qp_count_bytes(qp, URXE_EVENT_COPY_BYTES, sq_wqe(&qp->sq, qp->sq.tail)->length);
 }
 
 /* If the CQ overflows, the QP fails, and its queue is empty. */
@@ -268,16 +265,16 @@ static void complete_requests(struct urxe_qp *qp, uint32_t n)
 
 static bool is_peer_awake(const struct urxe_qp *qp)
 {
-	return qp->dev->attr.direct->awake(qp->dev->attr.direct_ctx, qp->dev->now);
+	return qp->dev->attr.copy_ops->awake(qp->dev->attr.copy_ctx, qp->dev->now);
 }
 
 /* Returns the number of requests, from `cur` on, that were executed. */
-static uint32_t copy_parts(struct urxe_qp *qp, const struct urxe_direct_table *table,
+static uint32_t copy_parts(struct urxe_qp *qp, const struct urxe_copy_table *table,
 			   const struct send_wqe *wqe)
 {
-	struct direct_proof *proof = &qp->req.direct;
-	struct direct_copy *all = &qp->dev->direct->copy;
-	struct urxe_direct_copy job = {
+	struct copy_proof *proof = &qp->req.copy;
+	struct copy_batch *all = &qp->dev->copy->batch;
+	struct urxe_copy_job job = {
 		.state = __atomic_load_n(&table->state.word, __ATOMIC_ACQUIRE),
 		.parts = all->parts,
 		.write = wqe->kind == WR_WRITE,
@@ -285,30 +282,31 @@ static uint32_t copy_parts(struct urxe_qp *qp, const struct urxe_direct_table *t
 
 	gather_parts(qp, table, all);
 	job.n_parts = all->n_parts;
-	proof->in_packets = proof->unseen >= STREAM && direct_fits_packet(wqe) && is_peer_awake(qp);
+	proof->in_packets =
+		proof->unseen >= STREAM && copy_loses_to_packet(wqe) && is_peer_awake(qp);
 	if (!job.n_parts || proof->in_packets)
 		return 0;
-	return qp->dev->attr.direct->copy(qp->dev->attr.direct_ctx, &job);
+	return qp->dev->attr.copy_ops->copy(qp->dev->attr.copy_ctx, &job);
 }
 
 /* Copies the request at `cur` and following ones. False: the request goes in packets. */
 static bool execute_requests(struct urxe_qp *qp, const struct send_wqe *wqe)
 {
-	const struct urxe_direct_table *table;
-	struct direct_proof *proof = &qp->req.direct;
+	const struct urxe_copy_table *table;
+	struct copy_proof *proof = &qp->req.copy;
 	uint32_t done;
 
 	proof->in_packets = false;
-	proof->chance = DIRECT_FAILS;
+	proof->chance = COPY_FAILS;
 	table = peer_table(qp);
 	if (!table)
 		return false;
 	done = copy_parts(qp, table, wqe);
 	if (!done && !proof->in_packets) {
-		qp_count(qp, URXE_EVENT_DIRECT_DECLINED);
+		qp_count(qp, URXE_EVENT_COPY_DECLINED);
 		return false;
 	}
-	proof->chance = DIRECT_WORKS;
+	proof->chance = COPY_WORKS;
 	complete_requests(qp, done);
 	return done;
 }
@@ -321,16 +319,16 @@ static bool is_worth_waiting(const struct urxe_qp *qp, const struct send_wqe *wq
 	return wqe->length >= WORTH_WAITING || wqe->recv_seq == qp->req.credit.done;
 }
 
-/* False: the peer is not reachable by the direct transport, as on another host. */
+/* False: the peer is not reachable by the copy transport, as on another host. */
 static bool may_reach_peer(struct urxe_qp *qp)
 {
-	struct direct_proof *proof = &qp->req.direct;
+	struct copy_proof *proof = &qp->req.copy;
 
-	if (proof->chance != DIRECT_UNTRIED)
-		return proof->chance == DIRECT_WORKS;
+	if (proof->chance != COPY_UNTRIED)
+		return proof->chance == COPY_WORKS;
 	if (peer_table(qp))
 		return true;
-	proof->chance = DIRECT_FAILS;
+	proof->chance = COPY_FAILS;
 	return false;
 }
 
@@ -340,30 +338,30 @@ static bool may_reach_peer(struct urxe_qp *qp)
  */
 static void follow_in_packets(struct urxe_qp *qp)
 {
-	struct direct_proof *proof = &qp->req.direct;
+	struct copy_proof *proof = &qp->req.copy;
 
 	if (++proof->looks % LOOK_EVERY)
 		return;
 	proof->in_packets = peer_table(qp) && is_peer_awake(qp);
 }
 
-enum direct_turn direct_proven_request(struct urxe_qp *qp, const struct send_wqe *wqe)
+enum copy_result copy_try_proven(struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct requester *req = &qp->req;
 
 	/* A rate limit applies to packets only, so paced QPs use packets. */
 	if (!is_candidate(wqe) || qp->paced || wqe->first_psn != req->psn)
-		return DIRECT_PACKETS;
+		return COPY_USE_PACKETS;
 	if (req->una == req->psn && qp->sq.tail == qp->sq.cur)
-		return execute_requests(qp, wqe) ? DIRECT_DONE : DIRECT_PACKETS;
-	if (direct_in_packets(qp, wqe)) {
+		return execute_requests(qp, wqe) ? COPY_DONE : COPY_USE_PACKETS;
+	if (copy_is_postponed(qp, wqe)) {
 		follow_in_packets(qp);
-		return DIRECT_PACKETS;
+		return COPY_USE_PACKETS;
 	}
-	return is_worth_waiting(qp, wqe) && may_reach_peer(qp) ? DIRECT_WAIT : DIRECT_PACKETS;
+	return is_worth_waiting(qp, wqe) && may_reach_peer(qp) ? COPY_WAIT : COPY_USE_PACKETS;
 }
 
-bool urxe_qp_direct(const struct urxe_qp *qp)
+bool urxe_qp_tries_copy(const struct urxe_qp *qp)
 {
-	return direct_proven(qp) && !qp->paced;
+	return copy_is_proven(qp) && !qp->paced;
 }

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "direct.h"
+#include "copy_pair.h"
 
 #define PAGE   4096u
 #define PAGES  80u /* of the regions */
@@ -20,7 +20,7 @@
 static uint8_t buffers[FRAMES][ROOM];
 
 struct world {
-	struct direct d;
+	struct copy_pair d;
 	struct node *a, *b;
 	uint32_t key[2]; /* of the regions */
 	struct urxe_frame frames[FRAMES];
@@ -61,7 +61,7 @@ static void open_world(struct world *w)
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 
 	conn.path_mtu = URXE_MTU_4096;
-	direct_open(&w->d, &conn);
+	copy_pair_open(&w->d, &conn);
 	w->a = w->d.e.a;
 	w->b = w->d.e.b;
 	w->room = ROOM;
@@ -73,7 +73,7 @@ static void open_world(struct world *w)
 
 static void close_world(struct world *w)
 {
-	direct_close(&w->d);
+	copy_pair_close(&w->d);
 }
 
 static void receive(struct world *w, uint32_t offset, uint32_t length)

@@ -3,7 +3,7 @@
  * SENDs with a payload reference: the receiver copies the payload from the sender's memory. The
  * tests check the copy, and references that have ended.
  */
-#include "direct.h"
+#include "copy_pair.h"
 
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@
 static uint8_t buffers[FRAMES][FRAME_ROOM];
 
 struct world {
-	struct direct d;
+	struct copy_pair d;
 	struct node *a, *b;
 	struct urxe_frame frames[FRAMES];
 	uint32_t n;
@@ -33,7 +33,7 @@ static void open_conn(struct world *w, enum urxe_qp_type type, uint32_t mtu)
 	struct conn_attr conn = conn_default(type);
 
 	conn.path_mtu = (uint8_t)mtu;
-	direct_open(&w->d, &conn);
+	copy_pair_open(&w->d, &conn);
 	w->a = w->d.e.a;
 	w->b = w->d.e.b;
 	w->a->references = true;
@@ -53,7 +53,7 @@ static void open_world(struct world *w)
 
 static void close_world(struct world *w)
 {
-	direct_close(&w->d);
+	copy_pair_close(&w->d);
 }
 
 static void send(struct world *w, uint32_t length)
@@ -715,11 +715,11 @@ static void test_withdrawal_of_everything(void **state)
 		open_world(&w);
 		send_reference(&w, LENGTH);
 		if (!copied)
-			urxe_direct_withdraw(w.a->dev);
+			urxe_copy_rights_withdraw(w.a->dev);
 		input(&w, 0, 1);
 		expect_arrival(&w, LENGTH);
 		if (copied)
-			urxe_direct_withdraw(w.a->dev);
+			urxe_copy_rights_withdraw(w.a->dev);
 		assert_int_equal(generation(&w), !copied);
 		close_world(&w);
 	}

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The direct transport of a device that is saved: its rights end, copies and references too, and
+ * The copy transport of a device that is saved: its rights end, copies and references too, and
  * the restored device publishes its rights again.
  */
 #include <errno.h>
 
-#include "direct/direct.h"
+#include "copy/copy_pair.h"
 #include "move.h"
 
 static bool has_rights(const struct node *node, uint32_t key)
 {
-	const struct urxe_direct_table *t = node->table;
+	const struct urxe_copy_table *t = node->table;
 	bool found = false;
 
-	for (uint32_t i = 0; i < URXE_DIRECT_GRANTS; i++)
+	for (uint32_t i = 0; i < URXE_COPY_GRANTS; i++)
 		found |= t->grants[i].key == key;
 	return found;
 }
 
-static void move_side(struct direct *d, unsigned side)
+static void move_side(struct copy_pair *d, unsigned side)
 {
 	struct endpoint *end = &d->e.end[side];
 
@@ -28,7 +28,7 @@ static void move_side(struct direct *d, unsigned side)
 static void test_rights_end_and_come_back(void **state)
 {
 	const struct urxe_state_save how = {0};
-	struct direct d;
+	struct copy_pair d;
 	uint8_t *stream;
 	size_t length;
 
@@ -40,11 +40,11 @@ static void test_rights_end_and_come_back(void **state)
 	assert_false(has_rights(d.e.b, d.key[1]));
 	assert_true(d.way[1].withdrawals > 0);
 	/* The device goes on. */
-	urxe_direct_publish(d.e.b->dev);
+	urxe_copy_rights_publish(d.e.b->dev);
 	assert_true(has_rights(d.e.b, d.key[1]));
 	move_side(&d, 1);
 	assert_true(has_rights(d.e.b, d.key[1]));
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* Both ends: after a move, packets show anew that the connection works, then requests are copied.
@@ -53,7 +53,7 @@ static void test_requests_are_copied_after_a_move(void **state)
 {
 	(void)state;
 	for (unsigned side = 0; side < 2; side++) {
-		struct direct d;
+		struct copy_pair d;
 		struct post post;
 		uint32_t copies;
 
@@ -71,14 +71,14 @@ static void test_requests_are_copied_after_a_move(void **state)
 		run(&d, &post, URXE_WC_SUCCESS);
 		assert_int_equal(d.way[0].copies, copies + 1);
 		assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 4096, 100);
-		direct_close(&d);
+		copy_pair_close(&d);
 	}
 }
 
 static void test_busy(void **state)
 {
 	const struct urxe_state_save how = {0};
-	struct direct d;
+	struct copy_pair d;
 	struct urxe_extent bytes;
 	uint8_t *stream;
 	size_t length;
@@ -97,7 +97,7 @@ static void test_busy(void **state)
 	urxe_mr_unmapped(d.mr[1], &bytes, true);
 	assert_int_equal(urxe_state_save(d.e.b->dev, d.e.pair->now, &how, &stream, &length), 0);
 	urxe_state_free(stream);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 /* A frame with a reference is on its way when its sender moves: the message goes in packets. */
@@ -111,7 +111,7 @@ static void test_references_become_packets(void **state)
 				  .offset = 4096,
 				  .length = 40000};
 	uint32_t generation;
-	struct direct d;
+	struct copy_pair d;
 
 	(void)state;
 	setup_proven(&d);
@@ -134,7 +134,7 @@ static void test_references_become_packets(void **state)
 	expect_wc(&d.e.a->send_cq, 5, URXE_WC_SUCCESS);
 	expect_wc(&d.e.b->recv_cq, 6, URXE_WC_SUCCESS);
 	assert_memory_equal(d.e.b->mem + 300000, d.e.a->mem + 4096, 40000);
-	direct_close(&d);
+	copy_pair_close(&d);
 }
 
 int main(void)

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The requester's end of the copy transport (rxe/copy_transport.h): it executes WRITEs and READs by
+ * the rights that peers publish. objects/copy_table.h publishes the rights of this device.
+ */
+#ifndef URXE_COPY_REQUEST_H
+#define URXE_COPY_REQUEST_H
+
+#include <stdbool.h>
+
+#include <rxe/copy_transport.h>
+
+#include "objects/device.h"
+#include "objects/qp.h"
+
+#define COPY_UNITS (URXE_COPY_PIECES / URXE_COPY_UNIT)
+
+/* Requests that are copied together, the oldest first. */
+struct copy_batch {
+	struct urxe_copy_part parts[URXE_COPY_PARTS];
+	struct urxe_extent local[URXE_COPY_EXTENTS];
+	struct urxe_copy_extent remote[URXE_COPY_EXTENTS];
+	uint32_t n_parts, n_local, n_remote;
+	uint64_t length;
+};
+
+/* What a device with a table has for the copy transport. */
+struct copy_state {
+	struct copy_batch batch;   /* the one being laid out: too large for a program's stack */
+	uint8_t taken[COPY_UNITS]; /* units of the table's list of pieces, 1: by a grant */
+};
+
+/*
+ * Whether the peer has acknowledged a packet since the last change of the connection, its path, and
+ * the device's addresses and partitions. Only then may requests bypass packets, because the copy
+ * checks none of these.
+ */
+static inline bool copy_is_proven(const struct urxe_qp *qp)
+{
+	return qp->req.copy.proof && qp->req.copy.proof == qp->dev->copy_generation;
+}
+
+/* The peer has acknowledged a packet. */
+static inline void copy_prove(struct urxe_qp *qp)
+{
+	if (!copy_is_proven(qp))
+		qp->req.copy = (struct copy_proof){.proof = qp->dev->copy_generation};
+}
+
+/* Results of copy_try for the request at `cur`. */
+enum copy_result {
+	COPY_USE_PACKETS, /* nothing: it goes in packets */
+	COPY_WAIT,        /* the request waits until all outstanding packets are acknowledged */
+	COPY_DONE,        /* it is executed and completed */
+};
+enum copy_result copy_try_proven(struct urxe_qp *qp, const struct send_wqe *wqe);
+
+static inline enum copy_result copy_try(struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	return copy_is_proven(qp) ? copy_try_proven(qp, wqe) : COPY_USE_PACKETS;
+}
+
+/* A request is being posted. `all_seen`: the program has seen the completions of all earlier ones.
+ */
+static inline void copy_note_post(struct urxe_qp *qp, bool all_seen)
+{
+	struct copy_proof *proof = &qp->req.copy;
+
+	if (all_seen)
+		proof->unseen = 0;
+	else if (proof->unseen < UINT8_MAX)
+		proof->unseen++;
+}
+
+/*
+ * Up to this length a packet is hardly slower than a copy, even if the peer's engine rarely gets a
+ * core; bytes. Longer requests are faster copied by the requester.
+ */
+#define COPY_SHORT 2048
+
+/* Whether a packet to a polling peer is faster than a copy by the kernel. */
+static inline bool copy_loses_to_packet(const struct send_wqe *wqe)
+{
+	return wqe->n_packets == 1 && wqe->length <= COPY_SHORT;
+}
+
+/* Whether the request goes in packets as long as the peer polls. */
+static inline bool copy_is_postponed(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	return qp->req.copy.in_packets && copy_loses_to_packet(wqe);
+}
+
+/* Whether the request may wait for the acknowledgement of earlier ones. */
+static inline bool copy_may_wait(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	const struct copy_proof *proof = &qp->req.copy;
+
+	return wqe->kind == WR_WRITE && copy_is_proven(qp) && proof->chance != COPY_FAILS &&
+	       !copy_is_postponed(qp, wqe);
+}
+
+#endif
