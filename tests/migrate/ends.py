@@ -13,6 +13,7 @@ from host import Failure, succeed, until  # noqa: E402
 import rdmacm  # noqa: E402
 
 FLOW = 'tests/migrate/verbs_flow'
+ECHO = 'tests/migrate/machine_echo'
 SECONDS = 60  # for the end of a program, because the guests' processors are emulated
 PAUSE = r'^pause of ([\d.]+) ms until ([\d.]+)'
 

@@ -12,11 +12,12 @@ import statistics
 import tempfile
 import time
 
-from ends import FLOW, Check, Flow, InMachine, OnHost, Rping, longest_pause
+from ends import ECHO, FLOW, Check, Flow, InMachine, OnHost, Rping, longest_pause
 from moving import Moving, MovingImage
 from ports import KINDS, Lan, Tap
 from host import Failure, Program, main, until
 from ranks import MpiMovingImage, Ranks, compile_ranks
+import pauses
 import timeline
 from rdma import VERBS_CHECK
 
@@ -26,6 +27,7 @@ PEERS = ['urxe', 'source', 'machine', 'rxe']  # 'source': processes of the host 
 PATIENT = ['-t', '18']  # 1.1 s: for events that last longer than a live migration
 # The end of verbs_flow whose connection breaks.
 BROKEN = r'verbs_flow: completion: [\w ]*(retry counter exceeded|remote invalid request error|Flushed Error)[\w ]*\n'
+ECHO_PORT = 18800
 SETTLE = 1.5  # seconds of traffic between two events
 
 
@@ -40,13 +42,15 @@ class World:
         self.moving = InMachine(self.vm)
         self.peer = self.make_peer(stack, options, image)
         self.host = OnHost(options.build, self.lan.hosts[2])
-        self.pinger = stack.enter_context(running(
-            [*self.host.host.prefix, 'python3', os.path.join(os.path.dirname(__file__), 'ping.py'), MOVING]))
+        self.vm.start(f'machine_echo {ECHO_PORT}')
+        self.vm.wait_listening(ECHO_PORT)
+        self.watchers = {kind: stack.enter_context(running(
+            [*self.host.host.prefix, 'python3', pauses.__file__, kind, MOVING, str(ECHO_PORT)])) for kind in pauses.KINDS}
         self.frames = stack.enter_context(running(
             [*self.lan.wire.prefix(), 'python3', timeline.__file__, 'port3', MOVING_MAC])) if options.timeline else None
         self.timelines = []
         self.gaps = []  # of the flow that runs
-        self.measured = []  # (title, gap, pause of the flow, of the machine's kernel), in ms
+        self.measured = []  # (title, gap, {what pauses: ms})
 
     def make_peer(self, stack, options, image):
         if options.peer in ('urxe', 'source'):
@@ -81,30 +85,40 @@ class World:
         for gap, end in zip(self.gaps, ends):
             if frames:
                 self.timelines.append((title, timeline.timeline(frames, gap.stopped_at, gap.resumed_at, end)))
-            pauses = (longest_pause(output, gap.stopped_at, end, booted_at),
-                      longest_pause(self.pinger.output(), gap.stopped_at, end))
-            self.measured.append((title, gap, *pauses))
-            print(f'  {title}: downtime {gap.downtime_ms:.0f} ms (stop to resume {gap.gap_ms:.1f}), pause of the flow '
-                  f'{pauses[0]:.1f}, of the machine\'s kernel {pauses[1]:.1f}', flush=True)
+            silent = {'messages': longest_pause(output, gap.stopped_at, end, booted_at)} | {
+                kind: longest_pause(watcher.output(), gap.stopped_at, end) for kind, watcher in self.watchers.items()}
+            self.measured.append((title, gap, silent))
+            print(f'  {title}: downtime {gap.downtime_ms:.0f} ms (stop to resume {gap.gap_ms:.1f}), pauses in ms: '
+                  f'{listed(silent)}', flush=True)
         self.gaps = []
 
     def summarize(self):
         """Prints medians."""
         for title in dict.fromkeys(row[0] for row in self.measured):
             rows = [row for row in self.measured if row[0] == title]
-            beyond = [statistics.median(row[which] - row[1].gap_ms for row in rows) for which in (2, 3)]
-            print(f'{title}, {len(rows)} times: downtime {statistics.median(row[1].downtime_ms for row in rows):.0f} ms; '
-                  f'beyond it the flow pauses for {beyond[0]:.1f} ms and the machine\'s kernel for {beyond[1]:.1f} ms '
-                  '(medians)', flush=True)
+            print(f'{title}, {len(rows)} times: downtime {statistics.median(row[1].downtime_ms for row in rows):.0f} ms',
+                  flush=True)
+            for kind in rows[0][2]:
+                print(f'  pause beyond it, {kind}: {spread([silent[kind] - gap.gap_ms for _, gap, silent in rows])}')
+            for kind in self.watchers:
+                print(f'  pause of messages minus that of {kind}: '
+                      f'{spread([silent["messages"] - silent[kind] for _, _, silent in rows])}', flush=True)
             self.summarize_timelines(title)
 
     def summarize_timelines(self, title):
         rows = [row for found, row in self.timelines if found == title]
         for event in rows[0] if rows else ():
-            times = sorted(row[event] for row in rows if row[event] is not None)
+            times = [row[event] for row in rows if row[event] is not None]
             if times:
-                print(f'  {event}: {statistics.median(times):.1f} ms ({times[0]:.1f} to {times[-1]:.1f}, {len(times)} times)',
-                      flush=True)
+                print(f'  {event}: {spread(times)}, {len(times)} times', flush=True)
+
+
+def listed(silent):
+    return ', '.join(f'{kind} {ms:.1f}' for kind, ms in silent.items())
+
+
+def spread(times):
+    return f'{statistics.median(times):.1f} ms ({min(times):.1f} to {max(times):.1f})'
 
 
 def disk(stack, options):
@@ -186,6 +200,7 @@ def announced_stops(world):
     that it has translated of the machine's.
     """
     flow = Flow(world.moving, world.peer)
+    time.sleep(SETTLE)  # a pause counts from a message to the next one
     for _ in range(10):
         world.gaps.append(world.vm.stop_and_cont(0.1, announces=True))
         time.sleep(SETTLE)
@@ -290,7 +305,7 @@ def run():
     options.add_argument('--timeline', action='store_true', help='print the events between the resumption and the next message')
     options.add_argument('--pins', action='store_true', help='the MAC and the address of the machine are pinned')
     options = options.parse_args()
-    programs = [os.path.join(options.build, path) for path in (FLOW, VERBS_CHECK)]
+    programs = [os.path.join(options.build, path) for path in (FLOW, ECHO, VERBS_CHECK)]
     with contextlib.ExitStack() as stack:
         if 'mpi' in options.scenes:
             image = MpiMovingImage(options.build, [*programs, compile_ranks(stack)])
