@@ -57,8 +57,8 @@ class TwoHosts:
     address = IPV4.format(1)
     addresses = [address, IPV4.format(2)]
 
-    def __init__(self, build):
-        self.net = Ethernet(build, [1500] * 2)
+    def __init__(self, build, arguments=()):
+        self.net = Ethernet(build, [1500] * 2, arguments)
         self.server, self.client = self.net.hosts
 
     def __enter__(self):

@@ -11,9 +11,16 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '../harness'), os.path.join(HERE, '../clients')]
+from ethernet import way_arguments  # noqa: E402
 from host import Failure, free_port, main, skip, until  # noqa: E402
 from hypervisor import Machine, installed  # noqa: E402
-from place import PLACES  # noqa: E402
+from place import OneHost, TwoHosts  # noqa: E402
+
+PLACES = {
+    'one': OneHost,
+    'two': TwoHosts,
+    'two_by_switch': lambda build: TwoHosts(build, way_arguments('switch')),
+}
 
 MIB = 64
 SECONDS = 60
