@@ -33,10 +33,11 @@ extern "C" {
  * calling thread must not call a verb or unmap registered memory: it would wait for ever.
  *
  * -ETIMEDOUT: not within timeout_ms: another process still copies registered memory, a thread
- * unmaps it, a thread waits for the daemon, the daemon does not answer, or no daemon runs.
- * -EOPNOTSUPP: an HCA executes queue pairs, or an rdma_cm ID belongs to the kernel. -ENODEV: the
- * process has no open device. -EIO: the device is dead. -EALREADY: it is stopped already. -ENOMEM.
- * After an error the device runs as before.
+ * unmaps it, a thread waits for the daemon or destroys rdma_cm IDs all the time, the daemon does
+ * not answer, or no daemon runs. Where the daemon restarts meanwhile, the function waits for the
+ * next one. -EOPNOTSUPP: an HCA executes queue pairs, an rdma_cm ID belongs to the kernel, or the
+ * daemon cannot save it. -ENODEV: the process has no open device. -EIO: the device is dead.
+ * -EALREADY: it is stopped already. -ENOMEM. After an error the device runs as before.
  */
 int urxe_checkpoint_quiesce(uint32_t timeout_ms);
 

@@ -3,7 +3,8 @@
  * The checkpointer's thread holds port_open_lock, port.lock, and the locks of all open rdma_cm
  * devices from quiesce_begin to quiesce_end: a process whose locks are held is at a consistent
  * point, and every other thread that would change something waits for them. All are taken by
- * attempts, so their order cannot lead to a deadlock.
+ * attempts, so their order cannot lead to a deadlock. If the process has no daemon, or a lock is
+ * not free soon, the thread frees all of them before the next attempt.
  */
 #include "checkpoint/quiesce.h"
 
@@ -23,8 +24,10 @@
 #include "port/port.h"
 #include <samehost/peer.h>
 
-/* Between two attempts. */
+/* Between two attempts to take a lock, or to stop the engine. */
 #define PAUSE_NS 20000
+/* Between two attempts to stop the device: other threads may take all locks meanwhile. */
+#define LONG_PAUSE_NS 1000000
 /* At most, for the answers of urxed to the thaw of its rdma_cm devices. */
 #define THAW_MS 1000
 
@@ -39,9 +42,9 @@ static uint64_t deadline_after(uint32_t ms)
 	return clock_monotonic() + ms * UINT64_C(1000000);
 }
 
-static void pause_until_next_attempt(void)
+static void pause_until_next_attempt(long ns)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	const struct timespec pause = {.tv_nsec = ns};
 
 	nanosleep(&pause, NULL);
 }
@@ -53,9 +56,10 @@ static int lock_opens(uint64_t deadline)
 
 	while ((rc = pthread_mutex_trylock(&port_open_lock)) == EBUSY &&
 	       clock_monotonic() < deadline)
-		pause_until_next_attempt();
+		pause_until_next_attempt(PAUSE_NS);
 	if (rc == EBUSY)
-		return checkpoint_fail(-ETIMEDOUT, "a thread opens or closes the device");
+		return checkpoint_fail(-ETIMEDOUT, "a thread opens or closes the device, or the "
+						   "engine thread attaches to urxed");
 	return 0;
 }
 
@@ -65,9 +69,38 @@ static bool lock_port(uint64_t deadline)
 	while (!port_trylock()) {
 		if (clock_monotonic() >= deadline)
 			return false;
-		pause_until_next_attempt();
+		pause_until_next_attempt(PAUSE_NS);
 	}
 	return true;
+}
+
+static int fail_to_lock_port(void)
+{
+	return checkpoint_fail(-ETIMEDOUT, "a thread runs the engine all the time");
+}
+
+/* With the lock. -EBUSY: the engine thread looks for another daemon. */
+static int check_daemon(void)
+{
+	if (port.dead)
+		return checkpoint_fail(-EIO, "the device is dead");
+	if (port.reconnecting)
+		return checkpoint_fail(-EBUSY, "no urxed runs");
+	return 0;
+}
+
+/* With port_open_lock. Errors as check_daemon; -ENODEV, -ETIMEDOUT. */
+static int check_port(uint64_t deadline)
+{
+	int rc;
+
+	if (!port.dev)
+		return checkpoint_fail(-ENODEV, "the process has no open device");
+	if (!lock_port(deadline))
+		return fail_to_lock_port();
+	rc = check_daemon();
+	port_unlock();
+	return rc;
 }
 
 /*
@@ -77,12 +110,10 @@ static bool lock_port(uint64_t deadline)
 static int freeze(void)
 {
 	uint64_t now = clock_now();
-	int rc;
+	int rc = check_daemon();
 
-	if (port.dead)
-		return checkpoint_fail(-EIO, "the device is dead");
-	if (port.reconnecting)
-		return checkpoint_fail(-EBUSY, "no urxed runs");
+	if (rc)
+		return rc;
 	if (port.nic_users)
 		return checkpoint_fail(-EBUSY, "a thread waits for an answer of urxed");
 	engine_run(now);
@@ -109,27 +140,32 @@ static void thaw(void)
 	engine_thread_wake();
 }
 
-/* With the lock. Returns -EBUSY after the deadline as -ETIMEDOUT. */
-static int give_up(int rc)
+/* With the lock. */
+static void give_up(void)
 {
 	if (withdrawn)
 		thaw();
 	port_unlock();
-	return rc == -EBUSY ? -ETIMEDOUT : rc;
 }
 
+/*
+ * -EBUSY: not until the deadline, or the engine thread looks for another daemon, for which it needs
+ * port_open_lock.
+ */
 static int freeze_until(uint64_t deadline)
 {
-	int rc = -EBUSY;
+	int rc;
 
 	if (!lock_port(deadline))
-		return checkpoint_fail(-ETIMEDOUT, "a thread runs the engine all the time");
-	while ((rc = freeze()) == -EBUSY && clock_monotonic() < deadline) {
+		return fail_to_lock_port();
+	while ((rc = freeze()) == -EBUSY && !port.reconnecting && clock_monotonic() < deadline) {
 		port_unlock();
-		pause_until_next_attempt();
+		pause_until_next_attempt(PAUSE_NS);
 		port_lock();
 	}
-	return rc ? give_up(rc) : 0;
+	if (rc)
+		give_up();
+	return rc;
 }
 
 /* With port_open_lock, which it frees first: a wait for urxed delays no other thread. */
@@ -142,6 +178,24 @@ static void free_opens(uint64_t deadline)
 	rdmacm_thaw(&devices, deadline);
 }
 
+/* One attempt: after an error the thread has no lock. -EBUSY: another attempt may succeed. */
+static int stop_device(uint64_t deadline)
+{
+	int rc = lock_opens(deadline);
+
+	if (rc)
+		return rc;
+	withdrawn = false;
+	rc = check_port(deadline);
+	if (!rc)
+		rc = rdmacm_freeze(&rdmacm, deadline);
+	if (!rc)
+		rc = freeze_until(deadline);
+	if (rc)
+		free_opens(deadline);
+	return rc;
+}
+
 int quiesce_begin(uint32_t timeout_ms)
 {
 	uint64_t deadline = deadline_after(timeout_ms);
@@ -149,20 +203,10 @@ int quiesce_begin(uint32_t timeout_ms)
 
 	if (quiesced)
 		return checkpoint_fail(-EALREADY, "the device is stopped already");
-	rc = lock_opens(deadline);
+	while ((rc = stop_device(deadline)) == -EBUSY && clock_monotonic() < deadline)
+		pause_until_next_attempt(LONG_PAUSE_NS);
 	if (rc)
-		return rc;
-	withdrawn = false;
-	if (!port.dev)
-		rc = checkpoint_fail(-ENODEV, "the process has no open device");
-	if (!rc)
-		rc = rdmacm_freeze(&rdmacm, deadline);
-	if (!rc)
-		rc = freeze_until(deadline);
-	if (rc) {
-		free_opens(deadline);
-		return rc;
-	}
+		return rc == -EBUSY ? -ETIMEDOUT : rc;
 	holder = pthread_self();
 	quiesced = true;
 	return 0;

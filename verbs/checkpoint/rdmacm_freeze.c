@@ -7,9 +7,13 @@
 #include <unistd.h>
 
 #include "checkpoint/image/checkpoint_error.h"
+#include "engine/clock.h"
 #include "rdmacm/daemon_socket.h"
 #include "rdmacm/ids.h"
 #include "rdmacm/rdmacm_file.h"
+
+/* How long an attempt to stop the device waits for the lock of an rdma_cm device. */
+#define LOCK_NS 1000000
 
 uint32_t frozen_index(const struct frozen_devices *all, const struct rdmacm_file *file)
 {
@@ -37,14 +41,21 @@ static int ask(struct rdmacm_file *file, uint32_t command, uint64_t deadline,
 
 static int explain(int rc)
 {
-	if (rc == -EINVAL)
+	switch (rc) {
+	case -EINVAL:
 		return checkpoint_fail(-EOPNOTSUPP, "the urxed that runs is an earlier version, "
 						    "which does not hand over rdma_cm IDs");
-	if (rc == -EAGAIN)
-		return checkpoint_fail(-EBUSY, "no urxed runs");
-	if (rc == -ETIMEDOUT)
-		return checkpoint_fail(rc, "urxed does not answer");
-	return checkpoint_failed(rc, "urxed does not hand over the rdma_cm IDs");
+	case -EOVERFLOW:
+		return checkpoint_fail(-EOPNOTSUPP, "urxed has an rdma_cm ID or event whose record "
+						    "is too long");
+	case -EAGAIN: return checkpoint_fail(-EBUSY, "no urxed runs");
+	case -EALREADY:
+		return checkpoint_fail(-EBUSY, "urxed has not ended an earlier stop of the "
+					       "rdma_cm IDs");
+	case -EBUSY: return checkpoint_fail(rc, "an rdma_cm ID was destroyed meanwhile");
+	case -ETIMEDOUT: return checkpoint_fail(rc, "urxed does not answer");
+	default: return checkpoint_failed(rc, "urxed does not hand over the rdma_cm IDs");
+	}
 }
 
 static int add_state(struct frozen_device *d, const struct rdmacm_response *response)
@@ -115,23 +126,36 @@ static int freeze_device(struct frozen_device *d, uint64_t deadline)
 	return freeze_ids(d, deadline);
 }
 
+/*
+ * A thread that holds the lock may wait for another daemon, which waits for the engine thread, and
+ * that one for port_open_lock. So the caller frees its locks before the next attempt.
+ */
+static int lock_device(struct rdmacm_file *file, uint64_t deadline)
+{
+	uint64_t end = clock_monotonic() + LOCK_NS;
+
+	if (rdmacm_lock_until(file, end < deadline ? end : deadline))
+		return 0;
+	return checkpoint_fail(-EBUSY, "a thread waits for an answer to an rdma_cm command");
+}
+
 static int add_device(struct frozen_devices *all, struct rdmacm_file *file, uint64_t deadline)
 {
 	struct frozen_device *devices =
 		realloc(all->devices, (all->n + 1) * sizeof(struct frozen_device));
+	int rc;
 
 	if (!devices)
 		return -ENOMEM;
 	all->devices = devices;
-	if (!rdmacm_lock_until(file, deadline))
-		return checkpoint_fail(-ETIMEDOUT,
-				       "a thread waits for an answer to an rdma_cm command");
-	if (file->opening % 2 == 0) {
+	rc = lock_device(file, deadline);
+	if (rc)
+		return rc;
+	if (file->opening % 2)
+		devices[all->n++] = (struct frozen_device){.file = file};
+	else
 		pthread_mutex_unlock(&file->lock);
-		return 0;
-	}
-	devices[all->n] = (struct frozen_device){.file = file};
-	return freeze_device(&devices[all->n++], deadline);
+	return 0;
 }
 
 int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline)
@@ -142,13 +166,13 @@ int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline)
 	*all = (struct frozen_devices){0};
 	for (file = rdmacm_files_first(); !rc && file; file = LIST_NEXT(file, link))
 		rc = add_device(all, file, deadline);
+	for (uint32_t i = 0; !rc && i < all->n; i++)
+		rc = freeze_device(&all->devices[i], deadline);
 	/* Events of a device may name IDs of another one, so all stand still before one is saved.
 	 */
 	for (uint32_t i = 0; !rc && i < all->n; i++)
 		if (all->devices[i].frozen)
 			rc = get_states(&all->devices[i], deadline);
-	if (rc)
-		rdmacm_thaw(all, deadline);
 	return rc;
 }
 

@@ -35,10 +35,12 @@ struct frozen_devices {
 };
 
 /*
- * Takes the locks of all devices by attempts until `deadline` (clock_monotonic()), and gets their
- * records. -ETIMEDOUT; -EOPNOTSUPP: an ID belongs to the kernel's rdma_cm or to the parent process,
- * or urxed is an earlier version; -EBUSY: no urxed runs; -ENOMEM. After an error nothing is frozen,
- * or a daemon that does not answer thaws the devices as soon as it goes on.
+ * Takes the locks of all devices by attempts, and gets their records. Waits for answers of urxed
+ * until `deadline` (clock_monotonic()) at most. -EBUSY: another attempt may succeed: no urxed runs,
+ * another thread has the lock of a device, urxed has not ended an earlier stop, or an ID was
+ * destroyed meanwhile. -ETIMEDOUT: urxed does not answer. -EOPNOTSUPP: an ID belongs to the
+ * kernel's rdma_cm or to the parent process, urxed is an earlier version, or a record is too long.
+ * -ENOMEM. The caller calls rdmacm_thaw also after an error.
  */
 int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline);
 /*

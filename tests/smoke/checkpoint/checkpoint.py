@@ -90,6 +90,31 @@ def check_restart(build):
         move(pair)
 
 
+def save_while_daemon_restarts(pair):
+    """Orders a stop after the daemon has ended, and then starts the next one."""
+    daemon = pair.hosts[0].daemon
+    daemon.kill(signal.SIGKILL)
+    daemon.wait(10)
+    pair.traveller.order('save ' + ' '.join(pair.files))
+    time.sleep(0.3)  # so that the stop most often begins before the daemon
+    pair.hosts[0].start_daemon()
+    answer = pair.traveller.answer(100)
+    if answer.startswith('error ETIMEDOUT'):  # a slow machine: the next daemon came too late
+        answer = pair.traveller.ask('save ' + ' '.join(pair.files))
+    if answer != 'saved':
+        raise Failure(answer)
+    pair.traveller.obey('resume', 'resumed')
+
+
+def check_stop_restart(build):
+    """A stop begins while no daemon runs. The next daemon gets the program's claims, and the stop succeeds."""
+    with one_host(build, URXE_RECONNECT_S='60') as pair:
+        pair.traveller.obey('destroy_id')
+        save_while_daemon_restarts(pair)
+        pair.progress()
+        move(pair)
+
+
 def check_damaged(build):
     """Restorations fail for a damaged stream, missing memory or a used descriptor; the next one in the same process works."""
     with one_host(build) as pair:
@@ -187,6 +212,15 @@ def check_resume_restart(build):
         pair.hosts[0].daemon.wait(10)
         pair.hosts[0].start_daemon()
         pair.traveller.obey('resume', 'resumed')
+        pair.exchange((0, 1))
+        move(pair)
+        end_connections(pair)
+
+
+def check_connections_stop_restart(build):
+    """The same with IDs of rdma_cm."""
+    with connected(build, URXE_RECONNECT_S='60') as pair:
+        save_while_daemon_restarts(pair)
         pair.exchange((0, 1))
         move(pair)
         end_connections(pair)

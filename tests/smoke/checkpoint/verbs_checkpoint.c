@@ -15,6 +15,7 @@
  *   report           for each connection: posted, completed, received, counter
  *   sleep            waits until the thread sleeps in ibv_get_cq_event
  *   hold, free       the thread stops before it reads an event that has come, or goes on
+ *   destroy_id       destroys the ID of rdma_cm, which is not used otherwise
  *   save STREAM MEMORY MAPS   then "resume", or the process is killed
  *   storm N          N times: stops the device while the thread runs, saves, and goes on
  *   misuse           calls the functions in wrong states
@@ -276,6 +277,8 @@ static const char *obey(char *line)
 		return hold_before_event();
 	} else if (!strcmp(word[0], "free")) {
 		program->hold = false;
+	} else if (!strcmp(word[0], "destroy_id")) {
+		workload_destroy_id(program->work);
 	} else if (!strcmp(word[0], "save") && n == 4) {
 		return save(word[1], word[2], word[3]);
 	} else if (!strcmp(word[0], "resume")) {

@@ -328,9 +328,10 @@ static void make_id(struct workload *w)
 	if (write(w->rdma_cm, &command, sizeof(command)) != sizeof(command))
 		err(1, "CREATE_ID");
 	w->rdma_cm_id = response.id;
+	w->has_id = true;
 }
 
-static void destroy_id(const struct workload *w)
+void workload_destroy_id(struct workload *w)
 {
 	struct rdma_ucm_destroy_id_resp response = {0};
 	struct {
@@ -343,6 +344,7 @@ static void destroy_id(const struct workload *w)
 
 	if (write(w->rdma_cm, &command, sizeof(command)) != sizeof(command))
 		err(1, "DESTROY_ID");
+	w->has_id = false;
 }
 
 /* Objects that are saved and restored without being used. */
@@ -440,7 +442,8 @@ static void close_object(int rc, const char *what)
 
 void workload_close(struct workload *w)
 {
-	destroy_id(w);
+	if (w->has_id)
+		workload_destroy_id(w);
 	if (close(w->rdma_cm) || close(w->duplicate))
 		err(1, "close");
 	close_object(ibv_destroy_cq(w->second_cq), "CQ of the second context");

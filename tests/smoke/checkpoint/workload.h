@@ -48,7 +48,8 @@ struct workload {
 	struct ibv_cq *second_cq;
 	int duplicate;              /* of the device's descriptor */
 	int rdma_cm;                /* the open device rdma_cm, */
-	uint32_t rdma_cm_id;        /* and an ID of it */
+	uint32_t rdma_cm_id;        /* and an ID of it, */
+	bool has_id;                /* unless it is destroyed */
 	struct ibv_mr *empty_mr;    /* of length 0 */
 	struct ibv_mr *implicit_mr; /* of all memory, on demand */
 	struct ibv_mw *mw;
@@ -69,6 +70,8 @@ unsigned int workload_step(struct workload *w);
 void workload_arm(struct workload *w);
 /* Waits for an event of the channel. */
 void workload_wait(struct workload *w);
+/* Destroys the ID of rdma_cm. */
+void workload_destroy_id(struct workload *w);
 /* Destroys all objects. */
 void workload_close(struct workload *w);
 /* What the peer has added to the counter of the connection. */
