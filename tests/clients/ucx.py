@@ -25,13 +25,18 @@ def check_figures(client):
         raise Failure(f'no figures: {client}')
 
 
+def check_lanes(text, transport, device):
+    """The log of one side names only this transport and device."""
+    lanes = re.findall(LANES, ''.join(re.findall(r'ep_cfg\[.*', text)))
+    if not lanes or any(lane != (transport, f'{device}:1') for lane in lanes):
+        raise Failure(f'wrong endpoints, {lanes}: {text}')
+
+
 def check_endpoints(transport, device='urxe0'):
     def check(client, server):
         check_figures(client)
         for text in (client, server):
-            lanes = re.findall(LANES, ''.join(re.findall(r'ep_cfg\[.*', text)))
-            if not lanes or any(lane != (transport, f'{device}:1') for lane in lanes):
-                raise Failure(f'wrong endpoints, {lanes}: {text}')
+            check_lanes(text, transport, device)
     return check
 
 

@@ -60,19 +60,24 @@ def start_client(client, argv, port, tcp):
     return client.start(*on_host(client, argv, port, client.address), tcp)
 
 
+def tcp_address(server, client):
+    """
+    The port and address at which a server accepts the client's TCP connection. Machines reach each other over their
+    vmxnet3, and the host by their other NIC.
+    """
+    if not isinstance(server, Machine):
+        return free_port(), Machine.HERE
+    return server.port, server.address if isinstance(client, Machine) else '127.0.0.1'
+
+
 def run_pair(server, client, argv):
-    """
-    Runs a program on two ends, of which each is a machine or a host with an `address`. Machines reach each other by
-    TCP over their vmxnet3, and the host by their other NIC.
-    """
+    """Runs a program on two ends, of which each is a machine or a host with an `address`."""
     argv = patient(argv)
+    port, tcp = tcp_address(server, client)
     if isinstance(server, Machine):
-        port = server.port
-        tcp = server.address if isinstance(client, Machine) else '127.0.0.1'
         serving = server.start(on_guest(server, argv, port, server.address))
         server.wait_listening(port)
     else:
-        port, tcp = free_port(), Machine.HERE
         serving = server.start(*on_host(server, argv, port, server.address))
         wait_listening(serving, port)
     finish(argv, serving, start_client(client, argv, port, tcp), PATH_MTU)
@@ -146,7 +151,7 @@ def run_qperf(server, client):
     job = server.start('qperf')
     server.wait_listening(19765)
     for test in 'rc_bw', 'rc_lat', 'rc_rdma_write_bw', 'rc_rdma_read_lat', 'rc_compare_swap_mr':
-        report = client.run(f'qperf {server.address} -t 1 -i {client.RDMA} --use_cm 1 {test}')
+        report = client.run(f'qperf {server.address} -t 1 -li {client.RDMA} -ri {server.RDMA} --use_cm 1 {test}')
         if not any(word in report for word in ('bw', 'latency', 'msg_rate')):
             raise Failure(f'qperf {test}: {report}')
     server.run('killall qperf')

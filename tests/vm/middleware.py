@@ -10,6 +10,7 @@ import tempfile
 
 from software import OWN_PROGRAMS, MpiImage, PythonImage, UcxImage
 from verbs import Lab, add_host
+from ethernet import Ethernet
 from host import Failure, main, succeed
 from rdma import SECONDS
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../clients'))
@@ -38,9 +39,12 @@ def run_commands(server, client, commands, port):
     return asking.output(), serving.output()
 
 
-def boot_two(lab, host, doorbells):
-    """Two machines with names, and a file system for shared memory, in which UCX and Open MPI place files."""
-    machines = [lab.boot(host, memory_mb=MEMORY_MB, arguments=['--doorbells', doorbells]) for _ in range(2)]
+def boot_two(lab, hosts, doorbells):
+    """
+    A machine on each of two hosts, which may be the same one. The machines have names, and a file system for shared
+    memory, in which UCX and Open MPI place files.
+    """
+    machines = [lab.boot(host, memory_mb=MEMORY_MB, arguments=['--doorbells', doorbells]) for host in hosts]
     for vm in machines:
         vm.run(f'hostname {vm.name}; mkdir /dev/shm && mount -t tmpfs none /dev/shm')
     return machines
@@ -58,7 +62,7 @@ def check_devices(vm):
 def check_ucx(build, stack, doorbells='trapped'):
     lab = Lab(build, stack, UcxImage(build))
     host = add_host(build, stack)
-    one, two = boot_two(lab, host, doorbells)
+    one, two = boot_two(lab, [host, host], doorbells)
     check_devices(one)
     for short, transport in ucx.TRANSPORTS.items():
         # The datagrams of ud_verbs carry all tests alike.
@@ -115,11 +119,12 @@ def mpirun(vm, hosts):
                   '-x UCX_LOG_LEVEL=info mpi_payload', SECONDS)
 
 
-def check_mpi(build, stack, doorbells='trapped'):
+def check_mpi(build, stack, doorbells='trapped', cable=False):
+    """With `cable` the machines are on two hosts, which a cable joins."""
     top = stack.enter_context(tempfile.TemporaryDirectory())
     lab = Lab(build, stack, MpiImage(build, [compile_ranks(top)]))
-    host = add_host(build, stack)
-    one, two = boot_two(lab, host, doorbells)
+    hosts = stack.enter_context(Ethernet(build, [1500, 1500])).hosts if cable else [add_host(build, stack)] * 2
+    one, two = boot_two(lab, hosts, doorbells)
     for vm in one, two:
         write_agent(vm)  # orted on the other machine looks for it, too
     serve_agent(two)
@@ -164,7 +169,8 @@ def check_pyverbs(build, stack):
 
 MAPPED = {'doorbells': 'mapped'}
 PARTS = {'ucx': check_ucx, 'ucx_mapped': functools.partial(check_ucx, **MAPPED), 'mpi': check_mpi,
-         'mpi_mapped': functools.partial(check_mpi, **MAPPED), 'pyverbs': check_pyverbs}
+         'mpi_mapped': functools.partial(check_mpi, **MAPPED), 'mpi_cable': functools.partial(check_mpi, cable=True),
+         'pyverbs': check_pyverbs}
 
 
 def run():

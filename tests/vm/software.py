@@ -30,3 +30,8 @@ class PythonImage(VmImage):
     FOLDERS = ['/usr/lib/python3.[0-9]*', '/usr/lib/python3/dist-packages/pyverbs', '/usr/share/doc/rdma-core/tests',
                OWN_PROGRAMS]
     WITHOUT = UNNEEDED
+
+
+class UcxAndPythonImage(PythonImage):
+    PROGRAMS = [*PythonImage.PROGRAMS, 'ucx_perftest']
+    FOLDERS = [*PythonImage.FOLDERS, *UcxImage.FOLDERS]

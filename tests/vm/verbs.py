@@ -156,7 +156,8 @@ def check_cable(build, stack):
     hosts = stack.enter_context(Ethernet(build, [1500, 1500])).hosts
     one, two = lab.boot(hosts[0]), lab.boot(hosts[1])
     run_both_ways(one, two, CHECKED + FEW)
-    run_connected_both_ways(one, two, CONNECTED[:3])
+    run_connected_both_ways(one, two, CONNECTED[:4])
+    run_qperf(one, two)
     return lab
 
 
@@ -174,6 +175,7 @@ def check_rxe(build, stack):
     wait_gid(two, two.address)
     run_both_ways(one, two, CHECKED + [fewer(argv) for argv in PERFTEST])
     run_connected_both_ways(one, two, CONNECTED)
+    run_qperf(one, two)
     return lab
 
 

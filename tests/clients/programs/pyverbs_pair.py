@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-pyverbs_pair.py [-d DEVICE] GID_INDEX [SERVER]: server, or client of a server's address, with one RC and one UD queue
+pyverbs_pair.py [-d DEVICE] [-p PORT] GID_INDEX [SERVER]: server, or client of a server's address, with one RC and one UD queue
 pair each: a SEND, a WRITE with immediate data, a READ, atomics and a datagram. Every byte is compared.
 """
 import argparse
@@ -132,22 +132,23 @@ def ask(me, tell):
     tell()
 
 
-def meet(address):
+def meet(address, port):
     if address:
-        return socket.create_connection((address, PORT))
-    with socket.create_server(('', PORT)) as listener:
+        return socket.create_connection((address, port))
+    with socket.create_server(('', port)) as listener:
         return listener.accept()[0]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('-d', dest='device', default='urxe0')
+    parser.add_argument('-p', dest='port', type=int, default=PORT)
     parser.add_argument('gid_index', type=int)
     parser.add_argument('address', nargs='?')
     options = parser.parse_args()
     me = Peer(options.device, options.gid_index)
     # Two files: a file for both directions drops what it has read ahead when the program writes.
-    with meet(options.address) as tcp, tcp.makefile('r') as received, tcp.makefile('w') as sent:
+    with meet(options.address, options.port) as tcp, tcp.makefile('r') as received, tcp.makefile('w') as sent:
         def exchange(what=None):
             sent.write(json.dumps(what) + '\n')
             sent.flush()
