@@ -257,13 +257,14 @@ void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct u
 	};
 }
 
-void urxe_offload_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr,
-			struct urxe_qp_init *init)
+void urxe_offload_query(struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init)
 {
 	urxe_qp_query(qp, attr, init);
 	if (!qp->offloaded)
 		return;
-	qp->dev->offload->qp_query(qp->hca, attr);
+	offload_begin_call(qp);
+	qp->hca_ops->qp_query(qp->hca, attr);
+	offload_end_call(qp);
 	attr->state = attr->cur_state = qp->attr.state;
 }
 

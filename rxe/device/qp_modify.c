@@ -279,6 +279,9 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	rc = offload_modify(qp, &wanted, mask);
 	if (rc)
 		return rc;
+	/* The QP may have failed while the HCA changed its own. */
+	if (!is_valid_transition(qp, to, mask))
+		return -EINVAL;
 	apply_values(qp, &wanted, mask);
 	apply_state(qp, &wanted, mask);
 	qp->predict.era = 0;

@@ -96,13 +96,14 @@ static struct urxe_qp *next_offloaded(const struct urxe_dev *dev, uint32_t *at)
 	return NULL;
 }
 
-static bool has_outstanding_sends(const struct urxe_dev *dev)
+/* Requests, or an operation of the program that waits. */
+static bool has_outstanding(const struct urxe_dev *dev)
 {
 	const struct urxe_qp *qp;
 	uint32_t at = 0;
 
 	while ((qp = next_offloaded(dev, &at)))
-		if (offload_has_sends(qp))
+		if (offload_has_sends(qp) || qp->calling)
 			return true;
 	return false;
 }
@@ -152,10 +153,9 @@ static void give_up(struct urxe_qp *qp)
 
 static void stop_hca(struct urxe_qp *qp)
 {
-	const struct urxe_qp_attr error = {.state = URXE_QPS_ERR};
 	struct urxe_qp_attr told;
 
-	if (qp->dev->offload->qp_modify(qp->hca, &error, URXE_QP_STATE)) {
+	if (qp->hca_ops->qp_fail(qp->hca)) {
 		give_up(qp);
 		return;
 	}
@@ -229,7 +229,7 @@ int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 	dev->taking_over = true;
 	if (has_shared_queue(dev))
 		return refuse(dev, refusal, 0, URXE_OFFLOAD_SHARED_QUEUE);
-	if (has_outstanding_sends(dev))
+	if (has_outstanding(dev))
 		return -EAGAIN;
 	rc = check_psns(dev, refusal, &busy);
 	if (rc)

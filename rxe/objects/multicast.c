@@ -94,15 +94,17 @@ static int join_group(struct urxe_qp *qp, struct mcast_group *group)
 	member = malloc(sizeof(*member));
 	if (!member)
 		return -ENOMEM;
+	/* The group stays while the HCA joins. */
+	group->n_members++;
 	rc = offload_join_group(qp, &group->gid);
 	if (rc) {
+		group->n_members--;
 		free(member);
 		return rc;
 	}
 	*member = (struct mcast_member){.qp = qp, .group = group};
 	LIST_INSERT_HEAD(&group->members, member, group_link);
 	LIST_INSERT_HEAD(&qp->groups, member, qp_link);
-	group->n_members++;
 	return 0;
 }
 

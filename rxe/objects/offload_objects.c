@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "memory/mr.h"
+#include "objects/completion.h"
 #include "objects/cq.h"
 #include "objects/device.h"
 
@@ -20,7 +21,7 @@ void offload_end(struct urxe_qp *qp)
 {
 	if (!qp->offloaded)
 		return;
-	qp->offloaded = qp->stopping = qp->uncounted = false;
+	qp->offloaded = qp->stopping = qp->uncounted = qp->hca_failed = false;
 	qp->returned = 0;
 	qp->send_cq->offloaded--;
 	qp->recv_cq->offloaded--;
@@ -33,40 +34,112 @@ void offload_destroy_qp(struct urxe_qp *qp)
 		offload_return_receives(qp->rq);
 	offload_end(qp);
 	if (qp->hca)
-		qp->dev->offload->qp_destroy(qp->hca);
+		qp->hca_ops->qp_destroy(qp->hca);
 	qp->hca = NULL;
 }
 
+/*
+ * The error state is told once. A QP that is stopping accesses no memory any more. A QP whose HCA
+ * has gone fails when its call ends.
+ */
 void offload_fail(struct urxe_qp *qp)
 {
-	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
-
-	/* A QP that is stopping accesses no memory any more. */
-	if (!qp->offloaded ||
-	    (!qp->stopping && !qp->dev->offload->qp_modify(qp->hca, &attr, URXE_QP_STATE)))
+	if (!qp->offloaded || qp->hca_failed || qp->orphaned)
+		return;
+	qp->hca_failed = true;
+	if (!qp->stopping && !qp->hca_ops->qp_fail(qp->hca))
 		return;
 	/* A QP that does not stop must not access memory after its requests are flushed. */
+	if (qp->calling)
+		qp->orphaned = true;
+	else
+		offload_destroy_qp(qp);
+}
+
+/* The HCA does not access the requests' memory any more when they are flushed. */
+void offload_release_qp(struct urxe_qp *qp)
+{
+	const bool was_offloaded = qp->offloaded;
+
+	if (qp->calling) {
+		qp->orphaned = true;
+		return;
+	}
 	offload_destroy_qp(qp);
+	if (!was_offloaded)
+		return;
+	if (qp->attr.state == URXE_QPS_ERR) {
+		flush_sends(qp);
+		flush_recvs(qp);
+	} else {
+		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+	}
+}
+
+void offload_begin_call(struct urxe_qp *qp)
+{
+	qp->calling = true;
+}
+
+bool offload_end_call(struct urxe_qp *qp)
+{
+	const bool orphaned = qp->orphaned;
+
+	qp->calling = qp->orphaned = false;
+	if (orphaned)
+		offload_release_qp(qp);
+	return !orphaned;
 }
 
 int offload_join_group(struct urxe_qp *qp, const struct urxe_gid *gid)
 {
-	return qp->hca ? qp->dev->offload->mcast_attach(qp->hca, gid) : 0;
+	int rc;
+
+	if (!qp->hca)
+		return 0;
+	offload_begin_call(qp);
+	rc = qp->hca_ops->mcast_attach(qp->hca, gid);
+	return offload_end_call(qp) ? rc : 0;
 }
 
 void offload_leave_group(struct urxe_qp *qp, const struct urxe_gid *gid)
 {
-	if (qp->hca)
-		qp->dev->offload->mcast_detach(qp->hca, gid);
+	if (!qp->hca)
+		return;
+	offload_begin_call(qp);
+	qp->hca_ops->mcast_detach(qp->hca, gid);
+	offload_end_call(qp);
+}
+
+bool offload_is_current(const struct urxe_dev *dev, const struct offload_hca *hca)
+{
+	return dev->offload == hca->ops && dev->offload_ctx == hca->ctx;
+}
+
+struct offload_hca offload_current(const struct urxe_dev *dev)
+{
+	return (struct offload_hca){dev->offload, dev->offload_ctx};
 }
 
 /* --- Completion queues. */
 
+/* Another call may create the CQ, or the HCA may go, while this one waits. */
 int offload_create_cq(struct urxe_cq *cq)
 {
-	const struct urxe_dev *dev = cq->dev;
+	const struct offload_hca hca = offload_current(cq->dev);
+	void *made;
+	int rc;
 
-	return cq->hca ? 0 : dev->offload->cq_create(dev->offload_ctx, cq, &cq->hca);
+	if (cq->hca)
+		return 0;
+	rc = hca.ops->cq_create(hca.ctx, cq, &made);
+	if (rc)
+		return rc;
+	if (cq->hca || !offload_is_current(cq->dev, &hca))
+		hca.ops->cq_destroy(made);
+	else
+		cq->hca = made;
+	return cq->hca ? 0 : -EOPNOTSUPP;
 }
 
 void offload_destroy_cq(struct urxe_cq *cq)
@@ -83,7 +156,7 @@ void *urxe_offload_hca_cq(const struct urxe_cq *cq)
 
 void offload_arm_cq(struct urxe_cq *cq, bool solicited_only)
 {
-	if (cq->offloaded)
+	if (cq->offloaded && cq->hca)
 		cq->dev->offload->cq_arm(cq->hca, solicited_only);
 }
 
@@ -106,11 +179,17 @@ void urxe_offload_cq_event(struct urxe_cq *cq)
 
 void offload_create_srq(struct urxe_rq *srq)
 {
-	const struct urxe_dev *dev = srq->dev;
+	const struct offload_hca hca = offload_current(srq->dev);
+	void *made;
 
-	if (!dev->offload || offload_has_alone(dev, srq->attr.pd) ||
-	    dev->offload->srq_create(dev->offload_ctx, &srq->attr, srq, &srq->hca))
-		srq->hca = NULL;
+	srq->hca = NULL;
+	if (!hca.ops || offload_has_alone(srq->dev, srq->attr.pd) ||
+	    hca.ops->srq_create(hca.ctx, &srq->attr, srq, &made))
+		return;
+	if (offload_is_current(srq->dev, &hca))
+		srq->hca = made;
+	else
+		hca.ops->srq_destroy(made);
 }
 
 void offload_destroy_srq(struct urxe_rq *srq)

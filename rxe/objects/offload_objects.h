@@ -18,11 +18,27 @@
 #include "objects/qp.h"
 #include "objects/rq.h"
 
+/* The HCA before a call that waits, and whether it is that of the device afterwards. */
+struct offload_hca {
+	const struct urxe_offload_ops *ops; /* NULL: none */
+	void *ctx;
+};
+struct offload_hca offload_current(const struct urxe_dev *dev);
+bool offload_is_current(const struct urxe_dev *dev, const struct offload_hca *hca);
+
 /* --- Queue pairs. */
 
 void offload_destroy_qp(struct urxe_qp *qp);
 /* The engine executes the QP from now on: the QP is in RESET, or the HCA has no QP for it. */
 void offload_end(struct urxe_qp *qp);
+/* The HCA has gone: of a QP whose operation waits, offload_end_call() ends the HCA's QP. */
+void offload_release_qp(struct urxe_qp *qp);
+/*
+ * Around an operation of the QP that waits (rxe/offload.h). False: the HCA went meanwhile; the QP
+ * has none any more, and is in the error state if it was offloaded.
+ */
+void offload_begin_call(struct urxe_qp *qp);
+bool offload_end_call(struct urxe_qp *qp);
 /* The HCA's QP joins a multicast group, or leaves it. */
 int offload_join_group(struct urxe_qp *qp, const struct urxe_gid *gid);
 void offload_leave_group(struct urxe_qp *qp, const struct urxe_gid *gid);

@@ -216,8 +216,13 @@ struct urxe_qp {
 	bool stopping : 1;  /* offloaded: the HCA has stopped, and gives back receive requests */
 	bool uncounted : 1; /* offloaded: the peer may WRITE, READ or use atomics
 			       (device/take_over.c) */
-	bool queued;        /* in dev->ready */
-	bool paced;         /* a rate limit may apply */
+	/* Of the HCA's part (objects/offload_objects.h): */
+	bool calling : 1;    /* an operation of the HCA waits */
+	bool orphaned : 1;   /* the HCA's QP ends after the operation */
+	bool resetting : 1;  /* the operation is the transition to RESET */
+	bool hca_failed : 1; /* offloaded: the HCA has been told of the error state */
+	bool queued;         /* in dev->ready */
+	bool paced;          /* a rate limit may apply */
 	bool cnp_due;
 	bool peer_gso; /* the peer receives UDP GSO packets (wire/gso_run.h) */
 	TAILQ_ENTRY(urxe_qp) ready_link;
@@ -250,9 +255,10 @@ struct urxe_qp {
 	struct timer ack_timer; /* responder: the ACK of repeated requests is due */
 	struct pace pace;
 	struct cnp cnp;
-	LIST_ENTRY(urxe_qp) reference_link; /* in dev->referencing */
-	void *hca;                          /* the HCA's QP with the same QPN; NULL: none */
-	uint32_t returned;                  /* stopping: receive requests that the HCA gave back */
+	LIST_ENTRY(urxe_qp) reference_link;     /* in dev->referencing */
+	void *hca;                              /* the HCA's QP with the same QPN; NULL: none */
+	const struct urxe_offload_ops *hca_ops; /* of `hca` */
+	uint32_t returned; /* stopping: receive requests that the HCA gave back */
 };
 
 #define QP_LINE(member) (offsetof(struct urxe_qp, member) / URXE_CACHE_LINE)

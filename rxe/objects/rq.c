@@ -138,17 +138,19 @@ int urxe_srq_destroy(struct urxe_rq *srq)
 
 int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit)
 {
+	const uint32_t before = srq->limit;
 	int rc = 0;
 
 	RECORD_ENTRY(srq->dev, SRQ_LIMIT, .context = (uintptr_t)srq->attr.ctx, .value = limit);
 	if (limit > srq->attr.max_wr)
 		return -EINVAL;
+	/* Before the HCA's: its event may come before the operation ends. */
+	srq->limit = limit;
 	if (srq->hca)
 		rc = srq->dev->offload->srq_set_limit(srq->hca, limit);
 	if (rc)
-		return rc;
-	srq->limit = limit;
-	return 0;
+		srq->limit = before;
+	return rc;
 }
 
 uint32_t urxe_srq_limit(const struct urxe_rq *srq)
@@ -179,6 +181,9 @@ int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)
 		return -ENOMEM;
 	if (srq->hca)
 		rc = srq->dev->offload->srq_resize(srq->hca, max_wr);
+	/* Others may have posted meanwhile. */
+	if (!rc && max_wr < srq->head - srq->tail)
+		rc = -EINVAL;
 	if (rc) {
 		free(resized.wqes);
 		return rc;

@@ -23,7 +23,8 @@ int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init);
 /*
  * Applies a call of urxe_qp_modify to the HCA's QP, as far as the HCA needs it. The engine calls
  * this after it has checked the attributes and before it applies them; attr->state is the new
- * state. After an error neither QP has changed, and urxe_qp_modify returns the error.
+ * state. After an error neither QP has changed, and urxe_qp_modify returns the error. The owner may
+ * release its lock meanwhile, so the QP may enter the error state.
  */
 int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
 

@@ -13,7 +13,7 @@ static bool is_in_sqe(const struct urxe_qp *qp)
 
 	if (qp->type == URXE_QPT_RC)
 		return false;
-	qp->dev->offload->qp_query(qp->hca, &attr);
+	qp->hca_ops->qp_query(qp->hca, &attr);
 	return attr.state == URXE_QPS_SQE;
 }
 

@@ -23,25 +23,13 @@ bool urxe_offload_present(const struct urxe_dev *dev)
 	return dev->offload;
 }
 
-/* The HCA does not access the requests' memory any more when they are flushed. */
 static void release_qps(struct urxe_dev *dev)
 {
 	struct urxe_qp *qp;
 	uint32_t at = 0;
 
-	while ((qp = idmap_next(&dev->qps, &at))) {
-		bool was_offloaded = qp->offloaded;
-
-		offload_destroy_qp(qp);
-		if (!was_offloaded)
-			continue;
-		if (qp->attr.state == URXE_QPS_ERR) {
-			flush_sends(qp);
-			flush_recvs(qp);
-		} else {
-			qp_error_event(qp, URXE_ASYNC_QP_FATAL);
-		}
-	}
+	while ((qp = idmap_next(&dev->qps, &at)))
+		offload_release_qp(qp);
 }
 
 /* The receive requests that the HCA had are lost with it. */

@@ -97,7 +97,7 @@ static bool send_batch(struct urxe_qp *qp)
 
 	if (!n)
 		return false;
-	taken = qp->dev->offload->post_send(qp->hca, wrs, n, &rc);
+	taken = qp->hca_ops->post_send(qp->hca, wrs, n, &rc);
 	count_sends(qp, taken);
 	qp->sq.cur += taken;
 	if (taken == n)
@@ -119,9 +119,15 @@ static void fail_refused(struct urxe_qp *qp)
 	fail_send(qp, status);
 }
 
+/* The HCA gets no requests: it resets its QP, or has gone. */
+static bool holds_requests(const struct urxe_qp *qp)
+{
+	return qp->resetting || qp->orphaned;
+}
+
 void offload_send(struct urxe_qp *qp)
 {
-	if (qp->attr.state != URXE_QPS_RTS || qp->dev->taking_over)
+	if (qp->attr.state != URXE_QPS_RTS || qp->dev->taking_over || holds_requests(qp))
 		return;
 	while (send_batch(qp))
 		;
@@ -147,7 +153,7 @@ static uint32_t post_receives(struct urxe_rq *rq, const struct urxe_recv_wr *wrs
 {
 	const struct urxe_offload_ops *ops = rq->dev->offload;
 
-	return rq->qp ? ops->post_recv(rq->qp->hca, wrs, n, rc)
+	return rq->qp ? rq->qp->hca_ops->post_recv(rq->qp->hca, wrs, n, rc)
 		      : ops->post_srq_recv(rq->hca, wrs, n, rc);
 }
 
@@ -185,7 +191,8 @@ void offload_receive(struct urxe_rq *rq)
 {
 	if (!offload_has_queue(rq))
 		return;
-	if (rq->qp && (rq->qp->stopping || rq->qp->attr.state == URXE_QPS_ERR))
+	if (rq->qp &&
+	    (rq->qp->stopping || rq->qp->attr.state == URXE_QPS_ERR || holds_requests(rq->qp)))
 		return;
 	while (receive_batch(rq))
 		;

@@ -7,25 +7,39 @@
 #include "objects/device.h"
 #include "offload/hooks.h"
 
+static int create_cqs(struct urxe_qp *qp)
+{
+	int rc = offload_create_cq(qp->send_cq);
+
+	if (!rc && !qp->send_cq->hca)
+		rc = -EOPNOTSUPP;
+	return rc ? rc : offload_create_cq(qp->recv_cq);
+}
+
+/* The HCA may go while an operation waits. */
 int offload_create_qp(struct urxe_qp *qp, const struct urxe_qp_init *init)
 {
-	struct urxe_dev *dev = qp->dev;
+	const struct offload_hca hca = offload_current(qp->dev);
 	struct urxe_offload_queues queues;
 	int rc;
 
-	if (!dev->offload || dev->taking_over || (init->srq && !init->srq->hca))
+	if (!hca.ops || qp->dev->taking_over || (init->srq && !init->srq->hca))
 		return -EOPNOTSUPP;
-	rc = offload_create_cq(qp->send_cq);
-	if (!rc)
-		rc = offload_create_cq(qp->recv_cq);
+	rc = create_cqs(qp);
 	if (rc)
 		return rc;
+	if (!offload_is_current(qp->dev, &hca))
+		return -EOPNOTSUPP;
 	queues = (struct urxe_offload_queues){
 		.send_cq = qp->send_cq->hca,
 		.recv_cq = qp->recv_cq->hca,
 		.srq = init->srq ? init->srq->hca : NULL,
 	};
-	return dev->offload->qp_create(dev->offload_ctx, qp, init, &queues, &qp->hca, &qp->qpn);
+	rc = hca.ops->qp_create(hca.ctx, qp, init, &queues, &qp->hca, &qp->qpn);
+	if (rc)
+		return rc;
+	qp->hca_ops = hca.ops;
+	return offload_is_current(qp->dev, &hca) ? 0 : -EOPNOTSUPP;
 }
 
 /* Armed CQs have to be armed at the HCA, too. */
@@ -65,9 +79,41 @@ static bool takes_connection(const struct urxe_qp *qp, const struct urxe_qp_attr
 	       qp->dev->offload->takes(qp->hca, attr);
 }
 
+/* An HCA that went meanwhile has refused nothing: the engine's QP decides. */
 static int change_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
 {
-	return qp->dev->offload->qp_modify(qp->hca, attr, mask);
+	int rc;
+
+	if (!qp->hca)
+		return 0;
+	offload_begin_call(qp);
+	rc = qp->hca_ops->qp_modify(qp->hca, attr, mask);
+	return offload_end_call(qp) ? rc : 0;
+}
+
+/* Requests that come meanwhile go to the HCA only if the transition fails. */
+static int reset_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	int rc;
+
+	qp->resetting = true;
+	rc = change_hca(qp, attr, mask);
+	qp->resetting = false;
+	if (rc && qp->offloaded) {
+		offload_send(qp);
+		offload_receive(qp->rq);
+	}
+	return rc;
+}
+
+/* A QP that does not stop must not access memory after its requests are flushed. */
+static void fail_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr)
+{
+	if (!qp->offloaded || qp->stopping || qp->hca_failed || qp->calling)
+		return;
+	qp->hca_failed = true;
+	if (change_hca(qp, attr, URXE_QP_STATE))
+		offload_destroy_qp(qp);
 }
 
 /* Gives the HCA's QP the attributes that the engine's QP has in INIT. */
@@ -96,8 +142,9 @@ static int connect_qp(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint3
 	begin(qp);
 	offload_receive(qp->rq);
 	rc = change_hca(qp, attr, mask);
-	if (!rc)
-		return 0;
+	/* After an error of the HCA's QP meanwhile, its requests are flushed. */
+	if (!rc || qp->attr.state == URXE_QPS_ERR)
+		return rc;
 	offload_end(qp);
 	return_to_init(qp);
 	return rc;
@@ -112,7 +159,7 @@ static int leave_reset(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint
 		offload_destroy_qp(qp);
 		return 0;
 	}
-	if (!rc && goes_with_device(qp))
+	if (!rc && qp->hca && goes_with_device(qp))
 		begin(qp);
 	return rc;
 }
@@ -123,11 +170,12 @@ int offload_modify(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32_t
 
 	if (!qp->hca)
 		return 0;
-	/* qp_error tells the HCA. */
-	if (to == URXE_QPS_ERR)
+	if (to == URXE_QPS_ERR) {
+		fail_hca(qp, attr);
 		return 0;
+	}
 	if (to == URXE_QPS_RESET)
-		return from == URXE_QPS_RESET ? 0 : change_hca(qp, attr, mask);
+		return from == URXE_QPS_RESET ? 0 : reset_hca(qp, attr, mask);
 	if (from == URXE_QPS_RESET)
 		return leave_reset(qp, attr, mask);
 	/* The engine's QP gets the attributes, and goes on with them. */

@@ -185,6 +185,13 @@ static int qp_modify(void *hca_qp, const struct urxe_qp_attr *attr, uint32_t mas
 	return rc;
 }
 
+static int qp_fail(void *hca_qp)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+
+	return qp_modify(hca_qp, &attr, URXE_QP_STATE);
+}
+
 static void qp_query(void *hca_qp, struct urxe_qp_attr *attr)
 {
 	struct urxe_qp_init init;
@@ -257,6 +264,7 @@ const struct urxe_offload_ops engine_hca_ops = {
 	.qp_destroy = qp_destroy,
 	.takes = takes,
 	.qp_modify = qp_modify,
+	.qp_fail = qp_fail,
 	.qp_query = qp_query,
 	.mcast_attach = mcast_attach,
 	.mcast_detach = mcast_detach,

@@ -298,6 +298,7 @@ static struct ibv_cq *create_cq(struct ibv_context *context, int cqe, void *cq_c
 	struct fake_cq *cq = calloc(1, sizeof(*cq));
 
 	(void)vector;
+	delay(FAKE_HCA_CREATE_CQ);
 	cq->ibv.context = context;
 	cq->ibv.cq_context = cq_context;
 	cq->ibv.channel = channel;
@@ -308,6 +309,7 @@ static struct ibv_cq *create_cq(struct ibv_context *context, int cqe, void *cq_c
 
 static int resize_cq(struct ibv_cq *cq, int cqe)
 {
+	delay(FAKE_HCA_RESIZE_CQ);
 	if (fake_hca.no_resize)
 		return ENOSYS;
 	cq->cqe = cqe;
@@ -325,6 +327,7 @@ static int destroy_cq(struct ibv_cq *cq)
 
 static struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {
+	delay(FAKE_HCA_CREATE_SRQ);
 	errno = EINVAL;
 	if (fake_hca.no_srqs)
 		return NULL;
@@ -339,6 +342,7 @@ static int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 	(void)srq;
 	(void)attr;
 	(void)mask;
+	delay(FAKE_HCA_MODIFY_SRQ);
 	return 0;
 }
 
@@ -354,6 +358,7 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init
 {
 	struct fake_qp *qp;
 
+	delay(FAKE_HCA_CREATE_QP);
 	errno = EINVAL;
 	if (fake_hca.no_qps || init->cap.max_inline_data > fake_hca.max_inline)
 		return NULL;
@@ -373,6 +378,8 @@ static int modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
 	struct fake_qp *qp = (struct fake_qp *)ibv;
 
+	fake_hca.modified++;
+	delay(FAKE_HCA_MODIFY_QP);
 	if (mask & IBV_QP_RATE_LIMIT && !fake_hca.has_rates)
 		return EOPNOTSUPP;
 	if (mask & IBV_QP_RATE_LIMIT)
@@ -391,6 +398,7 @@ static int query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 {
 	(void)mask;
 	(void)init;
+	delay(FAKE_HCA_QUERY_QP);
 	*attr = ((struct fake_qp *)ibv)->attr;
 	return 0;
 }
@@ -431,6 +439,7 @@ static int change_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t li
 	(void)qp;
 	(void)gid;
 	(void)lid;
+	delay(FAKE_HCA_CHANGE_MCAST);
 	return 0;
 }
 

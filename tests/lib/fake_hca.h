@@ -50,10 +50,19 @@ struct fake_hca {
 		FAKE_HCA_DESTROY_AH,
 		FAKE_HCA_DESTROY_CQ,
 		FAKE_HCA_DESTROY_SRQ,
-		FAKE_HCA_DESTROY_QP
+		FAKE_HCA_DESTROY_QP,
+		FAKE_HCA_CREATE_CQ,
+		FAKE_HCA_RESIZE_CQ,
+		FAKE_HCA_CREATE_SRQ,
+		FAKE_HCA_MODIFY_SRQ,
+		FAKE_HCA_CREATE_QP,
+		FAKE_HCA_MODIFY_QP,
+		FAKE_HCA_QUERY_QP,
+		FAKE_HCA_CHANGE_MCAST
 	} delays;
 	sem_t delayed, go_on;
-	uint32_t closed; /* calls of ibv_close_device */
+	uint32_t closed;   /* calls of ibv_close_device */
+	uint32_t modified; /* calls of ibv_modify_qp */
 	uint32_t resized_to;
 	uint32_t armed; /* calls of req_notify_cq */
 	int arm_solicited;

@@ -29,6 +29,7 @@ const struct urxe_offload_ops hca_offload_ops = {
 	.qp_destroy = hca_qp_destroy,
 	.takes = hca_qp_takes,
 	.qp_modify = hca_qp_modify,
+	.qp_fail = hca_qp_fail,
 	.qp_query = hca_qp_query,
 	.mcast_attach = hca_qp_mcast_attach,
 	.mcast_detach = hca_qp_mcast_detach,
@@ -104,6 +105,7 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	hca->port = port;
 	hca->users = 1;
 	STAILQ_INIT(&hca->ends);
+	pthread_mutex_init(&hca->resizing, NULL);
 	hca_ahs_init(hca);
 	hca->context = open_by_name(verbs, name);
 	if (!hca->context) {
@@ -135,6 +137,7 @@ static void close_hca(struct hca *hca)
 	if (hca->channel)
 		hca->verbs->destroy_comp_channel(hca->channel);
 	hca->verbs->close_device(hca->context);
+	pthread_mutex_destroy(&hca->resizing);
 	work_ids_free(&hca->work_ids);
 	free(hca);
 }

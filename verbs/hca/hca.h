@@ -25,7 +25,7 @@ struct hca_verbs;
 struct hca_owner {
 	/* Whether the HCA executes the connection; qp_ctx is the ctx of the engine's queue pair. */
 	bool (*takes)(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr);
-	/* Take and release the lock; for hca_end_collected() only. */
+	/* Take and release the lock; for hca_end_collected() and hca_free_lock() only. */
 	void (*lock)(void *ctx);
 	void (*unlock)(void *ctx);
 	void *ctx;
@@ -80,6 +80,15 @@ void hca_set_pkeys(struct hca *hca, const uint16_t *pkeys, uint32_t n);
 bool hca_has_gid(const struct hca *hca, uint32_t index);
 
 /* --- Calls that take long, outside the lock. */
+
+/*
+ * With the lock. Until hca_keep_lock(), operations of the engine that wait (rxe/offload.h) release
+ * the lock meanwhile. The owner keeps the objects of the operation, and calls no other function of
+ * the engine in between.
+ */
+void hca_free_lock(struct hca *hca);
+/* With the lock, which it releases for a moment if the HCA has gone. */
+void hca_keep_lock(struct hca *hca);
 
 struct hca_mr;
 struct hca_ah_call;

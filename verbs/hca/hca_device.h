@@ -3,6 +3,7 @@
 #ifndef URXE_VERBS_HCA_HCA_DEVICE_H
 #define URXE_VERBS_HCA_HCA_DEVICE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -46,7 +47,12 @@ struct hca {
 	uint32_t flat_pieces; /* mappings of flat_memory.h */
 	uint64_t completions; /* that were passed to the engine */
 	bool collects;        /* hca_collect_ends() */
+	bool frees_lock;      /* hca_free_lock() */
 	bool detaching;
+	bool skipped; /* a CQ that was being resized was not polled, or had an event */
+	/* The capacity of CQs: one thread resizes one. Rank 4 of docs/locking.md, with or without
+	 * the lock, which protects all other members. */
+	pthread_mutex_t resizing;
 	struct hca_end_list ends; /* that the owner collects */
 	/* The owner until hca_close(), and each call outside the engine's lock. Atomic. */
 	uint32_t users;

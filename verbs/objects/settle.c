@@ -40,6 +40,19 @@ void port_unlock_settled(void)
 	port_unlock();
 }
 
+struct hca *port_free_lock(void)
+{
+	if (port.hca.hca)
+		hca_free_lock(port.hca.hca);
+	return port.hca.hca;
+}
+
+void port_keep_lock(struct hca *hca)
+{
+	if (hca)
+		hca_keep_lock(hca);
+}
+
 void port_refuse_copies(void)
 {
 	if (!peers_begin_refusal(&port_peers) || !fd_is_owner())

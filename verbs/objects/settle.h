@@ -3,6 +3,8 @@
 #ifndef URXE_VERBS_OBJECTS_SETTLE_H
 #define URXE_VERBS_OBJECTS_SETTLE_H
 
+struct hca;
+
 /*
  * After port_lock(): objects that the engine destroys until port_unlock_settled() end at the HCA
  * there, without the lock, because an HCA takes long for some.
@@ -14,6 +16,14 @@ void port_collect_ends(void);
  * rights to memory.
  */
 void port_unlock_settled(void);
+/*
+ * With port.lock: until port_keep_lock(), the engine's operations that rxe/offload.h marks release
+ * port.lock while the HCA executes them. The caller has marked the objects as used, so that no
+ * command destroys them. Returns the HCA, for port_keep_lock(); NULL: none.
+ */
+struct hca *port_free_lock(void);
+/* With port.lock, which it releases for a moment if the HCA has gone. */
+void port_keep_lock(struct hca *hca);
 /* As peers_refuse. Any thread; port.lock must not be held. */
 void port_refuse_copies(void);
 

@@ -23,6 +23,9 @@ struct ibv_srq;
 
 struct uverbs_file {
 	struct fd_object fd;
+	/* The descriptors count as one, each running command as one. The last one destroys the
+	 * objects. */
+	atomic_uint users;
 	/* Under the port's lock. */
 	bool live; /* neither closed nor inherited through fork */
 	struct handle_table handles;

@@ -3,6 +3,7 @@
 #ifndef URXE_VERBS_QUEUES_VERBS_QP_H
 #define URXE_VERBS_QUEUES_VERBS_QP_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,6 +53,9 @@ struct qp {
 	uint8_t way_reason; /* enum way_reason of hca/way.h */
 	uint8_t receives_by; /* 1 + member of the bond by which the last packet came; 0: unknown */
 	bool flushing;       /* in port.flushing_qps */
+	/* One command at a time modifies, queries, attaches or detaches the queue pair: the HCA may
+	 * take long for it. Rank 2 of docs/locking.md. */
+	pthread_mutex_t command;
 	LIST_ENTRY(qp) flushing_link;
 };
 _Static_assert(offsetof(struct qp, sq) == URXE_CACHE_LINE &&

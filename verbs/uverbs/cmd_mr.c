@@ -153,14 +153,17 @@ static void begin_hca_part(const struct command *c, const struct ib_uverbs_reg_m
 			   struct hca_part *part)
 {
 	const struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
+	struct hca *hca;
 
 	if (!pd || !port.hca.hca || check_on_demand(request))
 		return;
 	part->attr = engine_attr(request, pd, part->extents);
-	if (!hca_mr_begin(port.hca.hca, &part->attr, &part->mr))
-		part->hca = port.hca.hca;
+	hca = port_free_lock();
+	if (!hca_mr_begin(hca, &part->attr, &part->mr))
+		part->hca = hca;
 	else
 		part->mr = NULL;
+	port_keep_lock(hca);
 }
 
 /* Other errors than those of the part show later, in their order. */

@@ -126,8 +126,10 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 /* The HCA chooses the number, if it takes the queue pair. */
 static int create_numbered(struct urxe_qp_init *init, struct urxe_qp **qp)
 {
-	int rc = port.hca.hca ? urxe_qp_create(port.dev, init, qp) : -ENOSPC;
+	struct hca *hca = port_free_lock();
+	int rc = hca ? urxe_qp_create(port.dev, init, qp) : -ENOSPC;
 
+	port_keep_lock(hca);
 	if (rc != -ENOSPC)
 		return rc;
 	init->qpn = leases_find_free(&port.leases);
@@ -169,6 +171,32 @@ static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct q
 	return 0;
 }
 
+/* `by`: 1 or -1. */
+static void count_uses(const struct qp *qp, int by)
+{
+	qp->pd->object.users += (uint32_t)by;
+	qp->send_cq->object.users += (uint32_t)by;
+	qp->recv_cq->object.users += (uint32_t)by;
+	if (qp->srq)
+		qp->srq->object.users += (uint32_t)by;
+}
+
+/* The queue pair gets its handle when the HCA has it: until then no command finds it. */
+static int make_numbered_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+			    struct qp *qp)
+{
+	int rc = make_engine_qp(request, qp);
+
+	if (rc)
+		return rc;
+	rc = command_add_object(c, &qp->object, OBJECT_QP, request->user_handle);
+	if (rc)
+		urxe_qp_destroy(qp->qp);
+	else
+		leases_assign(&port.leases, qp->qpn, qp);
+	return rc;
+}
+
 static int make_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
 		   struct qp *qp)
 {
@@ -176,22 +204,13 @@ static int make_qp(const struct command *c, const struct ib_uverbs_ex_create_qp 
 
 	if (!rc)
 		rc = make_rings(c, request, qp);
-	if (!rc)
-		rc = make_engine_qp(request, qp);
 	if (rc)
 		return rc;
-	rc = command_add_object(c, &qp->object, OBJECT_QP, request->user_handle);
-	if (rc) {
-		urxe_qp_destroy(qp->qp);
-		return rc;
-	}
-	leases_assign(&port.leases, qp->qpn, qp);
-	qp->pd->object.users++;
-	qp->send_cq->object.users++;
-	qp->recv_cq->object.users++;
-	if (qp->srq)
-		qp->srq->object.users++;
-	return 0;
+	count_uses(qp, 1);
+	rc = make_numbered_qp(c, request, qp);
+	if (rc)
+		count_uses(qp, -1);
+	return rc;
 }
 
 static int reply_qp(const struct command *c, const struct qp *qp)
@@ -227,7 +246,7 @@ static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_c
 	qp = aligned_alloc(_Alignof(struct qp), sizeof(*qp));
 	if (!qp)
 		return -ENOMEM;
-	*qp = (struct qp){0};
+	*qp = (struct qp){.command = PTHREAD_MUTEX_INITIALIZER};
 	rc = make_qp(c, request, qp);
 	if (rc) {
 		queue_destroy(&qp->recv.wq.ring, &c->file->queues);
@@ -235,9 +254,12 @@ static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_c
 		free(qp);
 		return rc;
 	}
-	poll_hook_install_ex(qp->send_cq);
-	poll_hook_install_ex(qp->recv_cq);
-	if (port.hca.hca)
+	/* Another thread may have closed the device. */
+	if (c->file->live) {
+		poll_hook_install_ex(qp->send_cq);
+		poll_hook_install_ex(qp->recv_cq);
+	}
+	if (c->file->live && port.hca.hca)
 		recv_hook_install(c->file, c->fd, qp->recv_cq->object.user_handle);
 	rc = reply_qp(c, qp);
 	if (rc)
@@ -300,8 +322,9 @@ static int create_qp(const struct command *c, const struct ib_uverbs_ex_create_q
 		rc = command_lock(c);
 		if (rc)
 			return rc;
+		port_collect_ends();
 		rc = create_qp_locked(c, request, &qpn);
-		port_unlock();
+		port_unlock_settled();
 		if (!rc)
 			announce_number(qpn);
 		if (rc != NO_FREE_QPN)
@@ -342,12 +365,70 @@ int cmd_create_qp_ex(const struct command *c)
 	return rc ? rc : create_qp(c, &request);
 }
 
+/* --- Commands of a queue pair, of which one runs at a time. */
+
+/* With the lock, which it releases while another command of the queue pair runs. */
+static int wait_for_qp(const struct command *c, struct qp *qp)
+{
+	if (!pthread_mutex_trylock(&qp->command))
+		return 0;
+	port_unlock();
+	pthread_mutex_lock(&qp->command);
+	port_lock();
+	return c->file->live && !port.dead ? 0 : -EIO;
+}
+
+/* With the lock. */
+static void end_qp_command(struct qp *qp)
+{
+	pthread_mutex_unlock(&qp->command);
+	qp->object.users--;
+}
+
+/* With the lock. Until end_qp_command() no command destroys the queue pair. */
+static int begin_qp_command(const struct command *c, uint32_t handle, struct qp **out)
+{
+	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, handle);
+	int rc;
+
+	if (!qp)
+		return command_object_error(c, handle);
+	qp->object.users++;
+	rc = wait_for_qp(c, qp);
+	if (rc)
+		end_qp_command(qp);
+	else
+		*out = qp;
+	return rc;
+}
+
+/* Takes the lock; begin_qp_command(). */
+static int lock_qp(const struct command *c, uint32_t handle, struct qp **qp)
+{
+	int rc = command_lock(c);
+
+	if (rc)
+		return rc;
+	rc = begin_qp_command(c, handle, qp);
+	if (rc)
+		port_unlock();
+	return rc;
+}
+
+static void unlock_qp(struct qp *qp)
+{
+	end_qp_command(qp);
+	port_unlock_settled();
+}
+
 static void fill_query(struct ib_uverbs_query_qp_resp *reply, const struct qp *qp)
 {
+	struct hca *hca = port_free_lock();
 	struct urxe_qp_attr attr;
 	struct urxe_qp_init init;
 
 	urxe_offload_query(qp->qp, &attr, &init);
+	port_keep_lock(hca);
 	*reply = (struct ib_uverbs_query_qp_resp){
 		.max_send_wr = queue_capacity(&qp->sq.ring),
 		.max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
@@ -386,10 +467,11 @@ int cmd_query_qp(const struct command *c)
 
 	if (rc)
 		return rc;
-	qp = (struct qp *)command_object(c, OBJECT_QP, request.qp_handle);
-	if (!qp)
-		return command_object_error(c, request.qp_handle);
+	rc = lock_qp(c, request.qp_handle, &qp);
+	if (rc)
+		return rc;
 	fill_query(&reply, qp);
+	unlock_qp(qp);
 	return command_reply(c, &reply, sizeof(reply));
 }
 
@@ -559,11 +641,17 @@ static void request_peer_inbox(const struct urxe_qp_attr *attr, uint32_t mask)
 static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
 			 uint32_t mask)
 {
+	struct hca *hca;
+	int rc;
+
 	if (mask & URXE_QP_STATE && attr->state == URXE_QPS_ERR && qp_state(qp) == URXE_QPS_RESET)
 		return -EINVAL;
 	if (mask & URXE_QP_STATE && (attr->state == URXE_QPS_ERR || attr->state == URXE_QPS_RESET))
 		engine_flush_acks(qp);
-	return urxe_qp_modify(qp->qp, now, attr, mask);
+	hca = port_free_lock();
+	rc = urxe_qp_modify(qp->qp, now, attr, mask);
+	port_keep_lock(hca);
+	return rc;
 }
 
 static void log_migration(const struct qp *qp, uint32_t mask)
@@ -585,34 +673,47 @@ static void refill_hca(struct qp *qp)
 }
 
 /* With the port's lock. */
-static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modify_qp *request,
-			    const struct urxe_qp_attr *attr, struct remote_qp *remote,
-			    const struct way *way)
+static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
+		     struct remote_qp *remote, const struct way *way)
 {
-	uint64_t now = clock_now();
-	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
 	int rc;
 
-	if (qp && way->known) {
+	if (way->known) {
 		qp->by_hca = way->by_hca;
 		qp->way_reason = (uint8_t)way->reason;
 		refill_hca(qp);
 	}
-	rc = qp ? modify_engine(qp, now, attr, request->attr_mask)
-		: command_object_error(c, request->qp_handle);
+	rc = modify_engine(qp, clock_now(), attr, mask);
 	if (rc == -EOPNOTSUPP)
-		log_migration(qp, request->attr_mask);
+		log_migration(qp, mask);
 	if (rc) {
 		remote_qp_release(remote);
 		return rc;
 	}
 	refill_hca(qp);
 	qp_modified(qp);
-	engine_transmit(now);
+	engine_transmit(clock_now());
 	port_publish();
 	engine_thread_schedule();
 	replace_remote_qp(qp, remote);
 	return 0;
+}
+
+/* With the port's lock. */
+static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modify_qp *request,
+			    const struct urxe_qp_attr *attr, struct remote_qp *remote,
+			    const struct way *way)
+{
+	struct qp *qp;
+	int rc = begin_qp_command(c, request->qp_handle, &qp);
+
+	if (rc) {
+		remote_qp_release(remote);
+		return rc;
+	}
+	rc = change_qp(qp, request->attr_mask, attr, remote, way);
+	end_qp_command(qp);
+	return rc;
 }
 
 static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *request,
@@ -687,6 +788,9 @@ static int destroy_qp(const struct command *c, uint32_t handle, uint32_t *events
 
 	if (!qp)
 		return command_object_error(c, handle);
+	/* As in the kernel, which does not wait for a command of another thread either. */
+	if (qp->object.users)
+		return -EBUSY;
 	/* As the kernel, which requires that each attachment is detached first. */
 	if (urxe_mcast_attached(qp->qp))
 		return -EBUSY;
@@ -718,13 +822,19 @@ int cmd_destroy_qp(const struct command *c)
 static int change_group(const struct command *c, uint32_t qp_handle, const uint8_t raw[16],
 			int (*change)(struct urxe_qp *, const struct urxe_gid *))
 {
-	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, qp_handle);
 	struct urxe_gid gid;
-	int rc;
+	struct hca *hca;
+	struct qp *qp;
+	int rc = lock_qp(c, qp_handle, &qp);
 
+	if (rc)
+		return rc;
 	memcpy(gid.raw, raw, sizeof(gid.raw));
-	rc = qp ? change(qp->qp, &gid) : command_object_error(c, qp_handle);
+	hca = port_free_lock();
+	rc = change(qp->qp, &gid);
+	port_keep_lock(hca);
 	port_update_multicast();
+	unlock_qp(qp);
 	return rc;
 }
 

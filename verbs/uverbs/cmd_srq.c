@@ -6,8 +6,10 @@
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_rxe.h>
+#include <rxe/offload.h>
 
 #include "memory/uaccess.h"
+#include "objects/settle.h"
 #include "objects/verbs_pd.h"
 #include "port/port.h"
 #include "queues/verbs_srq.h"
@@ -17,6 +19,21 @@
 static uint32_t element_size(uint32_t max_sge)
 {
 	return (uint32_t)sizeof(struct rxe_recv_wqe) + max_sge * (uint32_t)sizeof(struct rxe_sge);
+}
+
+/* The HCA may take long. Until the queue has its handle, no command finds it. */
+static int make_engine_srq(const struct urxe_rq_attr *attr, uint32_t limit, struct srq *srq)
+{
+	struct hca *hca = port_free_lock();
+	int rc = urxe_srq_create(port.dev, attr, &srq->recv.rq);
+
+	if (!rc && limit) {
+		rc = urxe_srq_set_limit(srq->recv.rq, limit);
+		if (rc)
+			urxe_srq_destroy(srq->recv.rq);
+	}
+	port_keep_lock(hca);
+	return rc;
 }
 
 static int make_srq_queue(const struct command *c, struct srq *srq,
@@ -34,19 +51,14 @@ static int make_srq_queue(const struct command *c, struct srq *srq,
 		return rc;
 	srq->recv.max_sge = request->max_sge;
 	attr.max_wr = queue_capacity(&srq->recv.wq.ring);
-	rc = urxe_srq_create(port.dev, &attr, &srq->recv.rq);
-	if (rc) {
-		queue_destroy(&srq->recv.wq.ring, &c->file->queues);
-		return rc;
-	}
-	if (request->srq_limit)
-		rc = urxe_srq_set_limit(srq->recv.rq, request->srq_limit);
-	if (!rc)
+	rc = make_engine_srq(&attr, request->srq_limit, srq);
+	if (!rc) {
 		rc = command_add_object(c, &srq->object, OBJECT_SRQ, request->user_handle);
-	if (rc) {
-		urxe_srq_destroy(srq->recv.rq);
-		queue_destroy(&srq->recv.wq.ring, &c->file->queues);
+		if (rc)
+			urxe_srq_destroy(srq->recv.rq);
 	}
+	if (rc)
+		queue_destroy(&srq->recv.wq.ring, &c->file->queues);
 	return rc;
 }
 
@@ -93,12 +105,13 @@ int cmd_create_srq(const struct command *c)
 	 */
 	if (!request.max_sge)
 		request.max_sge = 1;
+	pd->object.users++;
 	rc = make_srq_queue(c, srq, &request);
 	if (rc) {
+		pd->object.users--;
 		free(srq);
 		return rc;
 	}
-	pd->object.users++;
 	rc = reply_srq(c, srq);
 	if (rc)
 		srq_destroy(&srq->object);
@@ -124,14 +137,19 @@ static int reply_srq_ring(const struct command *c, const struct queue *ring)
 static int resize_engine_srq(struct srq *srq, uint32_t max_wr, uint32_t limit)
 {
 	uint32_t old = urxe_srq_limit(srq->recv.rq);
+	struct hca *hca;
 	int rc;
 
 	if (limit > max_wr)
 		return -EINVAL;
+	hca = port_free_lock();
 	rc = urxe_srq_set_limit(srq->recv.rq, 0);
 	if (!rc)
 		rc = urxe_srq_resize(srq->recv.rq, max_wr);
 	urxe_srq_set_limit(srq->recv.rq, rc ? old : limit);
+	port_keep_lock(hca);
+	/* Requests that other threads posted meanwhile. */
+	urxe_offload_refill(srq->recv.rq);
 	return rc;
 }
 
@@ -158,11 +176,37 @@ static int resize_srq(const struct command *c, struct srq *srq,
 	return rc;
 }
 
+static int set_limit(struct srq *srq, uint32_t limit)
+{
+	struct hca *hca = port_free_lock();
+	int rc = urxe_srq_set_limit(srq->recv.rq, limit);
+
+	port_keep_lock(hca);
+	return rc;
+}
+
+static int modify_srq(const struct command *c, struct srq *srq,
+		      struct ib_uverbs_modify_srq *request)
+{
+	if (request->attr_mask & ~(uint32_t)(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+		return -EINVAL;
+	/*
+	 * Posts the requests in the ring, which count as outstanding: otherwise only a message
+	 * would do it.
+	 */
+	recv_queue_refill(&srq->recv);
+	if (!(request->attr_mask & IBV_SRQ_LIMIT))
+		request->srq_limit = urxe_srq_limit(srq->recv.rq);
+	if (request->attr_mask & IBV_SRQ_MAX_WR)
+		return resize_srq(c, srq, request);
+	return set_limit(srq, request->srq_limit);
+}
+
+/* Meanwhile no command destroys the queue. */
 int cmd_modify_srq(const struct command *c)
 {
 	struct ib_uverbs_modify_srq request;
 	struct srq *srq;
-	uint32_t limit;
 	int rc = command_read(c, &request, sizeof(request));
 
 	if (rc)
@@ -170,19 +214,10 @@ int cmd_modify_srq(const struct command *c)
 	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
 	if (!srq)
 		return command_object_error(c, request.srq_handle);
-	if (request.attr_mask & ~(uint32_t)(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
-		return -EINVAL;
-	/*
-	 * Posts the requests in the ring, which count as outstanding: otherwise only a message
-	 * would do it.
-	 */
-	recv_queue_refill(&srq->recv);
-	limit = urxe_srq_limit(srq->recv.rq);
-	if (!(request.attr_mask & IBV_SRQ_LIMIT))
-		request.srq_limit = limit;
-	if (request.attr_mask & IBV_SRQ_MAX_WR)
-		return resize_srq(c, srq, &request);
-	return urxe_srq_set_limit(srq->recv.rq, request.srq_limit);
+	srq->object.users++;
+	rc = modify_srq(c, srq, &request);
+	srq->object.users--;
+	return rc;
 }
 
 int cmd_query_srq(const struct command *c)

@@ -60,30 +60,53 @@ static void destroy_objects(struct uverbs_file *file)
 	handle_table_free(&file->handles);
 }
 
+static void close_context(struct uverbs_file *file)
+{
+	port_lock();
+	port_collect_ends();
+	flush_acks(file);
+	destroy_objects(file);
+	ring_space_close(&file->queues);
+	LIST_REMOVE(file, link);
+	if (file->async)
+		comp_channel_put(file->async);
+	LIST_INSERT_HEAD(&unused, file, link);
+	port_unlock_settled();
+	remote_qp_flush();
+	local_qp_flush();
+	port_close();
+}
+
+bool uverbs_file_get(struct uverbs_file *file)
+{
+	unsigned int users = atomic_load(&file->users);
+
+	while (users)
+		if (atomic_compare_exchange_weak(&file->users, &users, users + 1))
+			return true;
+	return false;
+}
+
+void uverbs_file_put(struct uverbs_file *file)
+{
+	if (atomic_fetch_sub(&file->users, 1) == 1)
+		close_context(file);
+}
+
+/* A command of another thread may wait for the HCA: it ends the objects. */
 static void release_file(struct fd_object *object)
 {
 	struct uverbs_file *file = (struct uverbs_file *)object;
 	bool was_live;
 
 	port_lock();
-	port_collect_ends();
 	was_live = file->live;
-	if (was_live) {
-		file->live = false;
-		flush_acks(file);
-		destroy_objects(file);
-		ring_space_close(&file->queues);
-		LIST_REMOVE(file, link);
-		if (file->async)
-			comp_channel_put(file->async);
-	}
-	LIST_INSERT_HEAD(&unused, file, link);
-	port_unlock_settled();
-	if (was_live) {
-		remote_qp_flush();
-		local_qp_flush();
-		port_close();
-	}
+	file->live = false;
+	if (!was_live)
+		LIST_INSERT_HEAD(&unused, file, link);
+	port_unlock();
+	if (was_live)
+		uverbs_file_put(file);
 }
 
 struct uverbs_file *uverbs_file_alloc(void)
@@ -99,6 +122,7 @@ struct uverbs_file *uverbs_file_alloc(void)
 		file = calloc(1, sizeof(*file));
 	if (!file)
 		return NULL;
+	atomic_store(&file->users, 1);
 	file->fd.kind = FD_UVERBS;
 	file->fd.release = release_file;
 	file->handles = (struct handle_table){.counts = handle_counts, .max = device_max_objects};

@@ -3,6 +3,7 @@
 #ifndef URXE_VERBS_UVERBS_UCONTEXT_H
 #define URXE_VERBS_UVERBS_UCONTEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "objects/uverbs_file.h"
@@ -17,6 +18,12 @@ int uverbs_file_open(int flags);
  */
 struct uverbs_file *uverbs_file_alloc(void);
 void uverbs_file_free(struct uverbs_file *file);
+/*
+ * Around a command, without the lock of the port: the last of the commands and descriptors destroys
+ * the objects. False: that has happened already.
+ */
+bool uverbs_file_get(struct uverbs_file *file);
+void uverbs_file_put(struct uverbs_file *file);
 /* A memfd for the rings of a context, with O_CLOEXEC or not; a negative errno value. */
 int uverbs_file_memfd(int flags, uint64_t size);
 

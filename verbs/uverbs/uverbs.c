@@ -16,6 +16,7 @@
 #include "process/log.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
+#include "uverbs/ucontext.h"
 #include "uverbs/uverbs_command.h"
 #include <samehost/peer.h>
 
@@ -59,12 +60,12 @@ static const struct command_row rows[] = {
 	ROW(RESIZE_CQ, resize_cq, resize_cq, REPLY(resize_cq_resp)),
 	ROW(REQ_NOTIFY_CQ, req_notify_cq, req_notify_cq, 0),
 	ROW_UNLOCKED(CREATE_QP, create_qp, create_qp, REPLY(create_qp_resp)),
-	ROW(QUERY_QP, query_qp, query_qp, REPLY(query_qp_resp)),
+	ROW_UNLOCKED(QUERY_QP, query_qp, query_qp, REPLY(query_qp_resp)),
 	ROW_UNLOCKED(MODIFY_QP, modify_qp, modify_qp, 0),
 	ROW_UNLOCKED(DESTROY_QP, destroy_qp, destroy_qp, REPLY(destroy_qp_resp)),
 	ROW_UNLOCKED(POST_SEND, post_send, post_send, REPLY(post_send_resp)),
-	ROW(ATTACH_MCAST, attach_mcast, attach_mcast, 0),
-	ROW(DETACH_MCAST, detach_mcast, detach_mcast, 0),
+	ROW_UNLOCKED(ATTACH_MCAST, attach_mcast, attach_mcast, 0),
+	ROW_UNLOCKED(DETACH_MCAST, detach_mcast, detach_mcast, 0),
 	ROW(CREATE_SRQ, create_srq, create_srq, REPLY(create_srq_resp)),
 	ROW(MODIFY_SRQ, modify_srq, modify_srq, 0),
 	ROW(QUERY_SRQ, query_srq, query_srq, REPLY(query_srq_resp)),
@@ -240,6 +241,18 @@ static int run_handler(const struct command *c, const struct command_row *row)
 	return rc;
 }
 
+/* The objects stay while the command runs, also if another thread closes the file. */
+static int run_counted(const struct command *c, const struct command_row *row)
+{
+	int rc;
+
+	if (!uverbs_file_get(c->file))
+		return -EIO;
+	rc = run_handler(c, row);
+	uverbs_file_put(c->file);
+	return rc;
+}
+
 static int dispatch(struct uverbs_file *file, int fd, uint64_t buf, uint32_t count)
 {
 	uint8_t request[REQUEST_MAX] __attribute__((aligned(8)));
@@ -259,7 +272,7 @@ static int dispatch(struct uverbs_file *file, int fd, uint64_t buf, uint32_t cou
 		     ? parse_command_ex(&c, row, request, count)
 		     : parse_command(&c, row, request, count);
 	if (!rc)
-		rc = run_handler(&c, row);
+		rc = run_counted(&c, row);
 	log_debug("%s: %s", row->name, rc ? strerror(-rc) : "ok");
 	return rc;
 }

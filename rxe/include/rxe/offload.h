@@ -17,6 +17,12 @@
  * the implementation needs no lock of its own. The operations must not call the engine. Functions
  * that return int return 0 or a negative errno value. Keys, QPNs and lengths are in host byte
  * order.
+ *
+ * Operations marked "waits" may take long. If the owner permits it, they release its lock until the
+ * HCA has answered. Then other calls of the owner may come, but for those that destroy the object,
+ * its PD, or queues that it uses, or that modify, query, attach or detach the same queue pair:
+ * these the owner delays or refuses. urxe_offload_unset() may come: it leaves the queue pair to
+ * the call, which ends it. A queue pair whose transition to RESET waits gets no requests.
  */
 #ifndef URXE_RXE_OFFLOAD_H
 #define URXE_RXE_OFFLOAD_H
@@ -51,35 +57,42 @@ struct urxe_offload_ops {
 	int (*mr_reg)(void *ctx, const struct urxe_mr_attr *attr, void **mr, uint32_t *key);
 	void (*mr_dereg)(void *mr);
 
-	/* Before the first queue pair that uses the CQ. `cq` is for urxe_offload_cq_event. */
+	/* Waits. Before the first queue pair that uses the CQ. `cq` is for urxe_offload_cq_event.
+	 */
 	int (*cq_create)(void *ctx, struct urxe_cq *cq, void **hca_cq);
 	void (*cq_destroy)(void *hca_cq);
 	/* Requests one urxe_offload_cq_event, as ibv_req_notify_cq(3) does. */
 	void (*cq_arm)(void *hca_cq, bool solicited_only);
 
-	/* `srq` is for urxe_offload_srq_event. After an error the shared receive queue is the
-	 * engine's alone. */
+	/* Waits. `srq` is for urxe_offload_srq_event. After an error the shared receive queue is
+	 * the engine's alone. */
 	int (*srq_create)(void *ctx, const struct urxe_rq_attr *attr, struct urxe_rq *srq,
 			  void **hca_srq);
 	void (*srq_destroy)(void *hca_srq);
+	/* Both wait. After srq_resize the owner calls urxe_offload_refill(). */
 	int (*srq_set_limit)(void *hca_srq, uint32_t limit);
 	int (*srq_resize)(void *hca_srq, uint32_t max_wr);
 
-	/* Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice. After an
-	 * error the queue pair is the engine's alone. */
+	/* Waits. Creates a queue pair with init's type, capacity and PD. *qpn: the HCA's choice.
+	 * After an error the queue pair is the engine's alone. */
 	int (*qp_create)(void *ctx, struct urxe_qp *qp, const struct urxe_qp_init *init,
 			 const struct urxe_offload_queues *queues, void **hca_qp, uint32_t *qpn);
 	void (*qp_destroy)(void *hca_qp);
 	/* Whether the HCA, and not the engine, executes a connection with these attributes. Reads
 	 * only attr->path, path_mtu and dest_qpn. */
 	bool (*takes)(void *hca_qp, const struct urxe_qp_attr *attr);
-	/* Attributes as of urxe_qp_modify, which has checked them. After a transition to RESET, and
-	 * after qp_destroy, no earlier request of the queue pair is completed any more.
+	/* Waits. Attributes as of urxe_qp_modify, which has checked them. After a transition to
+	 * RESET, and after qp_destroy, no earlier request of the queue pair is completed any more.
 	 * -EOPNOTSUPP at the transition to INIT: the HCA cannot execute the queue pair. Then the
 	 * engine executes it, unless it has a shared receive queue. */
 	int (*qp_modify)(void *hca_qp, const struct urxe_qp_attr *attr, uint32_t mask);
-	/* Sets state, rq_psn, sq_psn and sq_draining; changes nothing if the HCA does not tell. */
+	/* A transition to the error state, without a wait: the engine is within another operation.
+	 */
+	int (*qp_fail)(void *hca_qp);
+	/* Waits. Sets state, rq_psn, sq_psn and sq_draining; changes nothing if the HCA does not
+	 * tell. */
 	void (*qp_query)(void *hca_qp, struct urxe_qp_attr *attr);
+	/* Both wait. */
 	int (*mcast_attach)(void *hca_qp, const struct urxe_gid *gid);
 	void (*mcast_detach)(void *hca_qp, const struct urxe_gid *gid);
 
@@ -150,8 +163,7 @@ void urxe_offload_report_writes(struct urxe_dev *dev);
  * messages: the owner calls it after the program has posted receives. */
 void urxe_offload_refill(struct urxe_rq *rq);
 /* As urxe_qp_query, with rq_psn, sq_psn and sq_draining of the HCA. May take a system call. */
-void urxe_offload_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr,
-			struct urxe_qp_init *init);
+void urxe_offload_query(struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init);
 
 /* --- The engine takes over. */
 

@@ -8,6 +8,7 @@
 #include "hca/hca_device.h"
 #include "hca_qp.h"
 #include "hca_srq.h"
+#include "wait.h"
 #include "wr.h"
 
 #define CAPACITY_MIN 255u
@@ -23,13 +24,19 @@ int hca_cq_create(void *ctx, struct urxe_cq *engine_cq, void **out)
 {
 	struct hca *hca = ctx;
 	struct hca_cq *cq = calloc(1, sizeof(*cq));
+	struct hca_wait wait;
+	int rc = 0;
 
 	if (!cq)
 		return -ENOMEM;
+	wait = hca_begin_wait(hca);
 	cq->ibv = hca->verbs->create_cq(hca->context, CAPACITY_MIN, cq, hca->channel, 0);
-	if (!cq->ibv) {
+	if (!cq->ibv)
+		rc = hca_verbs_null_error();
+	hca_end_wait(hca, &wait);
+	if (rc) {
 		free(cq);
-		return hca_verbs_null_error();
+		return rc;
 	}
 	cq->hca = hca;
 	cq->cq = engine_cq;
@@ -88,32 +95,82 @@ void hca_cq_arm(void *hca_cq, bool solicited_only)
 	ibv_req_notify_cq(cq->ibv, solicited_only);
 }
 
+static uint32_t capacity_of(const struct hca_cq *cq)
+{
+	return __atomic_load_n(&cq->capacity, __ATOMIC_RELAXED);
+}
+
 /* Doubles the capacity, so that many queue pairs need few calls. */
 static uint32_t next_capacity(const struct hca_cq *cq, uint32_t needed)
 {
-	uint32_t most = (uint32_t)cq->hca->attr.max_cqe, capacity = cq->capacity;
+	uint32_t most = (uint32_t)cq->hca->attr.max_cqe, capacity = capacity_of(cq);
 
 	while (capacity < needed)
 		capacity = 2 * capacity + 1;
 	return capacity < most ? capacity : most;
 }
 
-int hca_cq_reserve(struct hca_cq *cq, uint32_t n)
+static int resize(struct hca_cq *cq, uint32_t needed)
 {
-	uint32_t needed = cq->needed + n, capacity;
+	const uint32_t capacity = next_capacity(cq, needed);
 	int rc;
+
+	if (capacity_of(cq) >= needed)
+		return 0;
+	rc = cq->hca->verbs->resize_cq(cq->ibv, (int)capacity);
+	if (rc)
+		return hca_verbs_error(rc);
+	__atomic_store_n(&cq->capacity, capacity, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* Providers hold the lock of a CQ while they resize it: a thread that polls it would wait. */
+int hca_cq_grow(struct hca_cq *cq)
+{
+	const uint32_t needed = cq->needed;
+	struct hca *hca = cq->hca;
+	struct hca_wait wait;
+	int rc;
+
+	if (needed <= capacity_of(cq))
+		return 0;
+	hca_cq_get(cq);
+	cq->resizes++;
+	wait = hca_begin_wait(hca);
+	pthread_mutex_lock(&hca->resizing);
+	rc = resize(cq, needed);
+	pthread_mutex_unlock(&hca->resizing);
+	hca_end_wait(hca, &wait);
+	cq->resizes--;
+	hca_cq_put(cq);
+	return rc;
+}
+
+int hca_cq_count(struct hca_cq *cq, uint32_t n)
+{
+	const uint32_t needed = cq->needed + n;
 
 	if (needed < n || needed > (uint32_t)cq->hca->attr.max_cqe)
 		return -ENOMEM;
-	if (needed > cq->capacity) {
-		capacity = next_capacity(cq, needed);
-		rc = cq->hca->verbs->resize_cq(cq->ibv, (int)capacity);
-		if (rc)
-			return hca_verbs_error(rc);
-		cq->capacity = capacity;
-	}
 	cq->needed = needed;
 	return 0;
+}
+
+bool hca_cq_is_full(const struct hca_cq *cq)
+{
+	return cq->needed > capacity_of(cq);
+}
+
+int hca_cq_reserve(struct hca_cq *cq, uint32_t n)
+{
+	int rc = hca_cq_count(cq, n);
+
+	if (rc)
+		return rc;
+	rc = hca_cq_grow(cq);
+	if (rc)
+		hca_cq_release(cq, n);
+	return rc;
 }
 
 void hca_cq_release(struct hca_cq *cq, uint32_t n)
@@ -121,19 +178,33 @@ void hca_cq_release(struct hca_cq *cq, uint32_t n)
 	cq->needed -= n;
 }
 
-void hca_cq_expect(struct hca_cq *cq, uint32_t n)
+static void make_busy(struct hca_cq *cq)
 {
-	cq->outstanding += n;
-	if (cq->busy || !n)
+	if (cq->busy)
 		return;
 	cq->busy = true;
 	LIST_INSERT_HEAD(&cq->hca->busy_cqs, cq, busy_link);
 }
 
+void hca_cq_expect(struct hca_cq *cq, uint32_t n)
+{
+	cq->outstanding += n;
+	if (n)
+		make_busy(cq);
+}
+
+/* The event of a CQ that nobody polls is for hca_cqs_catch_up(). */
 void hca_cq_event(struct hca_cq *cq)
 {
-	if (cq->cq)
+	if (!cq->cq)
+		return;
+	cq->has_event = cq->resizes;
+	if (cq->has_event) {
+		cq->hca->skipped = true;
+		make_busy(cq);
+	} else {
 		urxe_offload_cq_event(cq->cq);
+	}
 }
 
 /* --- Completions. */
@@ -190,8 +261,13 @@ static bool poll_cq(struct hca_cq *cq)
  */
 static bool poll_busy(struct hca_cq *cq)
 {
-	bool more = poll_cq(cq);
+	bool more;
 
+	if (cq->resizes) {
+		cq->hca->skipped = true;
+		return false;
+	}
+	more = poll_cq(cq);
 	if (!cq->outstanding) {
 		LIST_REMOVE(cq, busy_link);
 		cq->busy = false;
@@ -212,6 +288,21 @@ bool hca_poll(struct hca *hca)
 		cq = next;
 	}
 	return more;
+}
+
+void hca_cqs_catch_up(struct hca *hca)
+{
+	struct hca_cq *cq, *next;
+
+	if (!hca->skipped)
+		return;
+	hca->skipped = false;
+	for (cq = LIST_FIRST(&hca->busy_cqs); cq; cq = next) {
+		next = LIST_NEXT(cq, busy_link);
+		poll_busy(cq);
+		if (cq->has_event)
+			hca_cq_event(cq);
+	}
 }
 
 bool hca_poll_cq(struct hca *hca, void *hca_cq)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "hca/hca_device.h"
+#include "wait.h"
 
 static struct hca_pd *alloc_pd(struct hca *hca, uint32_t number)
 {
@@ -18,22 +19,6 @@ static struct hca_pd *alloc_pd(struct hca *hca, uint32_t number)
 	return pd;
 }
 
-static int make_pd(struct hca *hca, uint32_t number, struct hca_pd **out)
-{
-	struct hca_pd *pd = alloc_pd(hca, number);
-
-	if (!pd)
-		return -ENOMEM;
-	pd->pd = hca->verbs->alloc_pd(hca->context);
-	if (!pd->pd) {
-		free(pd);
-		return hca_verbs_null_error();
-	}
-	LIST_INSERT_HEAD(&hca->pds, pd, link);
-	*out = pd;
-	return 0;
-}
-
 struct hca_pd *hca_pd_find(const struct hca *hca, uint32_t number)
 {
 	struct hca_pd *pd;
@@ -42,6 +27,33 @@ struct hca_pd *hca_pd_find(const struct hca *hca, uint32_t number)
 	if (pd->number == number)
 		break;
 	return pd;
+}
+
+/* For a domain that is in no list. */
+static void end_pd(struct hca_pd *pd);
+
+/* Another call may make a domain of that number meanwhile. */
+static int make_pd(struct hca *hca, uint32_t number, struct hca_pd **out)
+{
+	struct hca_pd *pd = alloc_pd(hca, number);
+	struct hca_wait wait;
+	int rc = 0;
+
+	if (!pd)
+		return -ENOMEM;
+	wait = hca_begin_wait(hca);
+	pd->pd = hca->verbs->alloc_pd(hca->context);
+	if (!pd->pd)
+		rc = hca_verbs_null_error();
+	hca_end_wait(hca, &wait);
+	*out = hca_pd_find(hca, number);
+	if (rc || *out) {
+		end_pd(pd);
+		return *out ? 0 : rc;
+	}
+	LIST_INSERT_HEAD(&hca->pds, pd, link);
+	*out = pd;
+	return 0;
 }
 
 int hca_pd_get(struct hca *hca, uint32_t number, struct hca_pd **pd)
@@ -71,7 +83,6 @@ static void free_pd(struct hca_end *end)
 	free(HCA_END_OF(end, struct hca_pd));
 }
 
-/* For a domain that is not in the list. */
 static void end_pd(struct hca_pd *pd)
 {
 	pd->end = (struct hca_end){.call = dealloc_pd, .finish = free_pd};

@@ -10,6 +10,7 @@
 #include "hca_cq.h"
 #include "hca_qp_attr.h"
 #include "hca_srq.h"
+#include "wait.h"
 
 #define QPN_MIN 2u        /* 0 and 1 are the SMI's and the GSI's */
 #define QPN_MAX 0xfffffeu /* the next one is that of multicast packets */
@@ -118,6 +119,7 @@ static int make_requests(struct hca_qp *qp, const struct urxe_qp_init *init)
 
 static int make_objects(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
+	struct hca_wait wait;
 	int rc = hca_pd_get(qp->hca, init->pd, &qp->pd);
 
 	if (rc)
@@ -128,7 +130,9 @@ static int make_objects(struct hca_qp *qp, const struct urxe_qp_init *init)
 	rc = reserve_completions(qp, init);
 	if (rc)
 		goto no_room;
+	wait = hca_begin_wait(qp->hca);
 	rc = make_ibv_qp(qp, init);
+	hca_end_wait(qp->hca, &wait);
 	if (!rc)
 		return 0;
 	release_completions(qp);
@@ -175,17 +179,18 @@ int hca_qp_create(void *ctx, struct urxe_qp *engine_qp, const struct urxe_qp_ini
 	qp->send_cq = queues->send_cq;
 	qp->recv_cq = queues->recv_cq;
 	qp->srq = queues->srq;
+	use_queues(qp, hca_cq_get, hca_srq_get);
 	rc = make_requests(qp, init);
 	if (!rc)
 		rc = make_objects(qp, init);
 	if (rc) {
+		use_queues(qp, hca_cq_put, hca_srq_put);
 		free_qp(qp);
 		return rc;
 	}
 	/* Completions of a shared receive queue come whenever the peers send. */
 	if (qp->srq)
 		hca_cq_expect(qp->recv_cq, 1);
-	use_queues(qp, hca_cq_get, hca_srq_get);
 	LIST_INSERT_HEAD(&hca->qps, qp, link);
 	*out = qp;
 	*qpn = qp->ibv->qp_num;
@@ -213,7 +218,7 @@ static void finish_qp(struct hca_end *end)
 	free_qp(qp);
 }
 
-/* Of a device that is detached, the engine flushes the requests at once. */
+/* Of an HCA that has gone, the engine flushes the requests at once. */
 void hca_qp_destroy(void *hca_qp)
 {
 	struct hca_qp *qp = hca_qp;
@@ -223,7 +228,7 @@ void hca_qp_destroy(void *hca_qp)
 	work_ids_remove(&hca->work_ids, qp->id);
 	LIST_REMOVE(qp, link);
 	qp->end = (struct hca_end){.call = destroy_ibv_qp, .finish = finish_qp};
-	hca->collects &= !hca->detaching;
+	hca->collects &= !hca->detaching && hca->dev;
 	hca_end(hca, &qp->end);
 	hca->collects = collects;
 }
@@ -260,6 +265,7 @@ int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *from, uint32_t mask)
 {
 	struct hca_qp *qp = hca_qp;
 	struct ibv_qp_attr attr;
+	struct hca_wait wait;
 	int rc;
 
 	/* Drivers without rate limits refuse the attribute; they need not know that there is none.
@@ -269,12 +275,22 @@ int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *from, uint32_t mask)
 	rc = hca_qp_attr(qp->hca, &attr, from, &mask);
 	if (rc || !mask)
 		return rc;
-	rc = qp->hca->verbs->modify_qp(qp->ibv, &attr, (int)mask);
+	wait = hca_begin_wait(qp->hca);
+	rc = hca_verbs_error(qp->hca->verbs->modify_qp(qp->ibv, &attr, (int)mask));
+	hca_end_wait(qp->hca, &wait);
 	if (rc)
-		return hca_verbs_error(rc);
+		return rc;
 	if (mask & URXE_QP_RATE_LIMIT)
 		qp->limited = from->rate_limit;
 	return mask & URXE_QP_STATE && from->state == URXE_QPS_RESET ? renumber(qp) : 0;
+}
+
+int hca_qp_fail(void *hca_qp)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	const struct hca_qp *qp = hca_qp;
+
+	return hca_verbs_error(qp->hca->verbs->modify_qp(qp->ibv, &attr, IBV_QP_STATE));
 }
 
 void hca_qp_query(void *hca_qp, struct urxe_qp_attr *attr)
@@ -283,8 +299,11 @@ void hca_qp_query(void *hca_qp, struct urxe_qp_attr *attr)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr now = {0};
 	struct hca_qp *qp = hca_qp;
+	struct hca_wait wait = hca_begin_wait(qp->hca);
+	int rc = qp->hca->verbs->query_qp(qp->ibv, &now, mask, &init);
 
-	if (qp->hca->verbs->query_qp(qp->ibv, &now, mask, &init))
+	hca_end_wait(qp->hca, &wait);
+	if (rc)
 		return;
 	attr->state = (uint8_t)now.qp_state;
 	attr->rq_psn = now.rq_psn;
@@ -304,14 +323,19 @@ int hca_qp_mcast_attach(void *hca_qp, const struct urxe_gid *gid)
 {
 	const union ibv_gid to = group(gid);
 	struct hca_qp *qp = hca_qp;
+	struct hca_wait wait = hca_begin_wait(qp->hca);
+	int rc = hca_verbs_error(qp->hca->verbs->attach_mcast(qp->ibv, &to, 0));
 
-	return hca_verbs_error(qp->hca->verbs->attach_mcast(qp->ibv, &to, 0));
+	hca_end_wait(qp->hca, &wait);
+	return rc;
 }
 
 void hca_qp_mcast_detach(void *hca_qp, const struct urxe_gid *gid)
 {
 	const union ibv_gid to = group(gid);
 	struct hca_qp *qp = hca_qp;
+	struct hca_wait wait = hca_begin_wait(qp->hca);
 
 	qp->hca->verbs->detach_mcast(qp->ibv, &to, 0);
+	hca_end_wait(qp->hca, &wait);
 }

@@ -55,6 +55,7 @@ int hca_qp_create(void *ctx, struct urxe_qp *engine_qp, const struct urxe_qp_ini
 void hca_qp_destroy(void *qp);
 bool hca_qp_takes(void *qp, const struct urxe_qp_attr *attr);
 int hca_qp_modify(void *qp, const struct urxe_qp_attr *attr, uint32_t mask);
+int hca_qp_fail(void *qp);
 void hca_qp_query(void *qp, struct urxe_qp_attr *attr);
 int hca_qp_mcast_attach(void *qp, const struct urxe_gid *gid);
 void hca_qp_mcast_detach(void *qp, const struct urxe_gid *gid);

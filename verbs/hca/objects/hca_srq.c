@@ -8,6 +8,7 @@
 #include "hca/hca_device.h"
 #include "hca_cq.h"
 #include "hca_qp.h"
+#include "wait.h"
 #include "wr.h"
 
 static int make_ibv_srq(struct hca_srq *srq, const struct urxe_rq_attr *attr)
@@ -17,8 +18,14 @@ static int make_ibv_srq(struct hca_srq *srq, const struct urxe_rq_attr *attr)
 		.attr = {.max_wr = attr->max_wr, .max_sge = attr->max_sge},
 	};
 
+	struct hca_wait wait = hca_begin_wait(srq->hca);
+	int rc = 0;
+
 	srq->ibv = srq->hca->verbs->create_srq(srq->pd->pd, &init);
-	return srq->ibv ? 0 : hca_verbs_null_error();
+	if (!srq->ibv)
+		rc = hca_verbs_null_error();
+	hca_end_wait(srq->hca, &wait);
+	return rc;
 }
 
 static int make_srq(struct hca_srq *srq, const struct urxe_rq_attr *attr)
@@ -108,12 +115,26 @@ void hca_srq_destroy(void *hca_srq)
 		end_srq(srq);
 }
 
+/* The engine may destroy the queue meanwhile. */
+static int modify_srq(struct hca_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+	struct hca *hca = srq->hca;
+	struct hca_wait wait;
+	int rc;
+
+	hca_srq_get(srq);
+	wait = hca_begin_wait(hca);
+	rc = hca_verbs_error(hca->verbs->modify_srq(srq->ibv, attr, mask));
+	hca_end_wait(hca, &wait);
+	hca_srq_put(srq);
+	return rc;
+}
+
 int hca_srq_set_limit(void *hca_srq, uint32_t limit)
 {
 	struct ibv_srq_attr attr = {.srq_limit = limit};
-	struct hca_srq *srq = hca_srq;
 
-	return hca_verbs_error(srq->hca->verbs->modify_srq(srq->ibv, &attr, IBV_SRQ_LIMIT));
+	return modify_srq(hca_srq, &attr, IBV_SRQ_LIMIT);
 }
 
 /* Whether the queue pair is the first of its SRQ in the list that has its receive CQ. */
@@ -127,8 +148,8 @@ static bool is_first_with_cq(const struct hca_qp *qp)
 	return true;
 }
 
-/* Room for n more completions in each CQ that has room for those of the queue. */
-static int reserve_growth(struct hca_srq *srq, uint32_t n)
+/* Counts n more completions in each CQ that has room for those of the queue. */
+static int count_growth(struct hca_srq *srq, uint32_t n)
 {
 	struct hca_qp *qp;
 	int rc = 0;
@@ -139,23 +160,57 @@ static int reserve_growth(struct hca_srq *srq, uint32_t n)
 	{
 		if (rc || qp->srq != srq || !is_first_with_cq(qp))
 			continue;
-		rc = hca_cq_reserve(qp->recv_cq, n);
+		rc = hca_cq_count(qp->recv_cq, n);
 		srq->counted = qp->recv_cq;
 	}
 	return rc;
 }
 
-int hca_srq_resize(void *hca_srq, uint32_t max_wr)
+static struct hca_cq *find_full_cq(const struct hca_srq *srq)
+{
+	struct hca_qp *qp;
+
+	LIST_FOREACH(qp, &srq->hca->qps, link)
+	if (qp->srq == srq && hca_cq_is_full(qp->recv_cq))
+		return qp->recv_cq;
+	return NULL;
+}
+
+/* The list of queue pairs may change while a CQ grows. */
+static int reserve_growth(struct hca_srq *srq, uint32_t n)
+{
+	int rc = count_growth(srq, n);
+	struct hca_cq *cq;
+
+	while (!rc && (cq = find_full_cq(srq)))
+		rc = hca_cq_grow(cq);
+	return rc;
+}
+
+/* Providers hold the lock of a queue while they resize it: a thread that posts would wait. */
+static int resize_srq(struct hca_srq *srq, uint32_t max_wr)
 {
 	struct ibv_srq_attr attr = {.max_wr = max_wr};
-	struct hca_srq *srq = hca_srq;
 	uint32_t before = srq->slots.n;
 	int rc = work_slots_grow(&srq->slots, max_wr);
 
 	if (!rc)
 		rc = reserve_growth(srq, srq->slots.n - before);
 	if (!rc)
-		rc = hca_verbs_error(srq->hca->verbs->modify_srq(srq->ibv, &attr, IBV_SRQ_MAX_WR));
+		rc = modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
+	return rc;
+}
+
+int hca_srq_resize(void *hca_srq, uint32_t max_wr)
+{
+	struct hca_srq *srq = hca_srq;
+	int rc;
+
+	hca_srq_get(srq);
+	srq->resizes++;
+	rc = resize_srq(srq, max_wr);
+	srq->resizes--;
+	hca_srq_put(srq);
 	return rc;
 }
 
@@ -166,8 +221,10 @@ uint32_t hca_srq_post(void *hca_srq, const struct urxe_recv_wr *wrs, uint32_t n,
 	uint32_t done = 0, described, taken;
 
 	do {
-		described = hca_wr_receives(list, wrs + done, n - done, &srq->slots, srq->id);
 		*rc = -ENOMEM;
+		if (srq->resizes)
+			break;
+		described = hca_wr_receives(list, wrs + done, n - done, &srq->slots, srq->id);
 		if (!described)
 			break;
 		*rc = ibv_post_srq_recv(srq->ibv, list, &bad);
@@ -185,7 +242,8 @@ int hca_srq_use(struct hca_srq *srq, struct hca_cq *cq)
 
 	if (srq->counted != cq)
 		rc = hca_cq_reserve(cq, srq->slots.n);
-	if (!rc)
+	/* The engine may have destroyed the CQ while it grew. */
+	if (!rc && cq->cq)
 		srq->counted = cq;
 	return rc;
 }

@@ -28,8 +28,9 @@ struct hca_srq {
 	 * reserves it again. */
 	struct hca_cq *counted;
 	struct work_slots slots;
-	uint32_t id;    /* of work_id.h */
-	uint32_t users; /* queue pairs that exist at the HCA */
+	uint32_t id;      /* of work_id.h */
+	uint32_t users;   /* queue pairs that exist at the HCA, or are being created; changes */
+	uint32_t resizes; /* threads that resize it: meanwhile it gets no requests */
 	LIST_ENTRY(hca_srq) link;
 	struct hca_end end;
 };

@@ -173,6 +173,13 @@ static int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *attr, uint32_t
 	return 0;
 }
 
+static int hca_qp_fail(void *hca_qp)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+
+	return hca_qp_modify(hca_qp, &attr, URXE_QP_STATE);
+}
+
 static void hca_qp_query(void *hca_qp, struct urxe_qp_attr *attr)
 {
 	attr->state = ((struct hca_qp *)hca_qp)->hca->state;
@@ -246,6 +253,7 @@ static const struct urxe_offload_ops hca_ops = {
 	.qp_destroy = hca_qp_destroy,
 	.takes = hca_takes,
 	.qp_modify = hca_qp_modify,
+	.qp_fail = hca_qp_fail,
 	.qp_query = hca_qp_query,
 	.mcast_attach = hca_mcast_attach,
 	.mcast_detach = hca_mcast_detach,

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "wait.h"
+
+#include "hca/hca_device.h"
+#include "hca_cq.h"
+
+/* What this thread may do, other threads may not: they take the lock meanwhile. */
+struct hca_wait hca_begin_wait(struct hca *hca)
+{
+	const struct hca_wait wait = {hca->frees_lock, hca->collects};
+
+	if (!wait.unlocked)
+		return wait;
+	hca->frees_lock = hca->collects = false;
+	hca->owner->unlock(hca->owner->ctx);
+	return wait;
+}
+
+void hca_end_wait(struct hca *hca, const struct hca_wait *wait)
+{
+	if (!wait->unlocked)
+		return;
+	hca->owner->lock(hca->owner->ctx);
+	hca->frees_lock = true;
+	hca->collects = wait->collects;
+}
+
+/* The thread of a device process has no lock to release. */
+void hca_free_lock(struct hca *hca)
+{
+	hca_hold(hca);
+	hca->frees_lock = hca->owner->unlock != NULL;
+}
+
+/* If the HCA has gone, this thread may be its last user, and closes it without the lock. */
+void hca_keep_lock(struct hca *hca)
+{
+	const struct hca_owner *owner = hca->owner;
+
+	hca->frees_lock = false;
+	if (hca->dev) {
+		hca_cqs_catch_up(hca);
+		__atomic_sub_fetch(&hca->users, 1, __ATOMIC_ACQ_REL);
+		return;
+	}
+	if (owner->unlock)
+		owner->unlock(owner->ctx);
+	hca_release(hca);
+	if (owner->lock)
+		owner->lock(owner->ctx);
+}
