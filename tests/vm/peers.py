@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-UCX and pyverbs of Debian between a machine with PVRDMA and a program of the host, a machine of another host over a
-cable, and Linux' rdma_rxe in another machine. middleware.py has two machines with PVRDMA on one host.
+UCX and pyverbs of Debian between a machine with PVRDMA and a program of the host, and a machine of another host over a
+cable; pyverbs also with Linux' rdma_rxe in another machine. UCX 1.13 does not connect over rdma_rxe of Linux 6.1, even
+to itself on one device: its datagrams time out. middleware.py has two machines with PVRDMA on one host.
 """
 import contextlib
 import os
@@ -72,11 +73,11 @@ def run_pyverbs(server, client):
     run_two(server, client, make)
 
 
-def run_all(one, other):
+def run_both_ways(one, other, ucx_tests):
     for server, client in (one, other), (other, one):
         print('pyverbs', end=', ', flush=True)
         run_pyverbs(server, client)
-        for words in UCX_TESTS:
+        for words in ucx_tests:
             print(*words, end=', ', flush=True)
             run_ucx(server, client, *words)
     print('done', flush=True)
@@ -84,12 +85,12 @@ def run_all(one, other):
 
 def check_host(lab, build, stack):
     host = add_host(build, stack)
-    run_all(lab.boot(host, memory_mb=MEMORY_MB), host)
+    run_both_ways(lab.boot(host, memory_mb=MEMORY_MB), host, UCX_TESTS)
 
 
 def check_cable(lab, build, stack):
     hosts = stack.enter_context(Ethernet(build, [1500, 1500])).hosts
-    run_all(*(lab.boot(host, memory_mb=MEMORY_MB) for host in hosts))
+    run_both_ways(*(lab.boot(host, memory_mb=MEMORY_MB) for host in hosts), UCX_TESTS)
 
 
 def check_rxe(lab, build, stack):
@@ -97,7 +98,7 @@ def check_rxe(lab, build, stack):
     one, two = (lab.boot(host, rdma, ['--mtu', str(LONG_MTU)], mtu=LONG_MTU, memory_mb=MEMORY_MB) for rdma in (True, False))
     two.use_rxe()
     wait_gid(two, two.address)
-    run_all(one, two)
+    run_both_ways(one, two, [])
 
 
 PEERS = {'host': check_host, 'cable': check_cable, 'rxe': check_rxe}
