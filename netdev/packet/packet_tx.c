@@ -6,8 +6,8 @@
 
 #include "packet/port_private.h"
 
-/* Frames of one system call. */
-#define TX_BURST 32
+/* Frames of one system call: as many as a GSO packet may have. */
+#define TX_BURST GSO_SEGMENTS
 
 /* The messages of one system call: each is one frame, or a GSO packet of several. */
 struct burst {

@@ -12,7 +12,7 @@ import subprocess
 
 from ethernet import Ethernet, INTERFACE, IPV4
 from endless import EndlessPair
-from host import SKIP, Failure, Pair, main, skip, until
+from host import SKIP, Failure, Pair, Program, main, skip, succeed, until
 import report
 
 # The peer repeats for 8 times 3 s: longer than each interruption.
@@ -96,6 +96,32 @@ def packets_leave_together(net):
     packets = uplink_sent(host) - packets
     if packets < 4 * frames:
         raise Failure(f'{packets} packets left in {frames} frames')
+    pair.finish()
+
+
+# Receives frames of an interface until one is longer than argv[2] bytes.
+LISTENER = """
+import socket, sys
+link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+link.bind((sys.argv[1], 0))
+while len(link.recv(65600)) <= int(sys.argv[2]):
+    pass
+"""
+MORE_THAN_HALF = 45000  # bytes: of the longest GSO packet
+
+
+def long_messages_fill_packets(net):
+    """A message that is longer than a GSO packet fills it."""
+    if tuple(map(int, os.uname().release.split('.')[:2])) < (6, 2):
+        skip('packet sockets have no UDP GSO before Linux 6.2')
+    pair = start(net, [*ARGV[:-1], '1048576', '-m', '1024'])
+    expect_path(net.hosts[1], 'direct-uplink')
+    listener = Program([*net.namespaces[0].prefix(), 'python3', '-c', LISTENER, INTERFACE, str(MORE_THAN_HALF)], os.environ)
+    try:
+        until(WAIT, lambda: not listener.running(), lambda: f'no frame is longer than {MORE_THAN_HALF} bytes')
+        succeed(listener, WAIT)
+    finally:
+        listener.kill()
     pair.finish()
 
 
@@ -336,6 +362,7 @@ MTUS = {'af_packet': 9000, 'af_xdp': 3000}
 CASES = {
     'frames': frames_do_not_pass_the_switch,
     'gso': packets_leave_together,
+    'gso_long': long_messages_fill_packets,
     'gso_short': short_messages_leave_together,
     'gso_switch': packets_to_a_switch_leave_alone,
     'capture': a_capture_sees_all_frames,

@@ -17,8 +17,8 @@
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
 
-#define BURST  TX_BURST /* frames that the engine takes together */
-#define ROUNDS 8        /* bursts of one run, after which other threads get the lock */
+#define BURST  32 /* frames that the engine takes together */
+#define ROUNDS 8  /* bursts of one run, after which other threads get the lock */
 
 /* Bursts that empty a receive ring of any size that vmxnet3 allows. */
 #define LAST_ROUNDS 128
@@ -29,20 +29,21 @@
  */
 void engine_transmit(uint64_t now)
 {
-	struct urxe_frame frames[BURST];
+	struct urxe_frame frames[TX_BURST];
 	uint32_t wanted = 1;
-	bool more;
+	bool more, gso;
 
 	if (!port_running())
 		return;
-	urxe_dev_set_gso(port.dev, tx_has_gso(&port.tx));
+	gso = tx_has_gso(&port.tx);
+	urxe_dev_set_gso(port.dev, gso);
 	more = tx_flush(&port.tx, now);
 	while (more && urxe_next_deadline(port.dev) <= now) {
 		uint32_t room = tx_reserve(&port.tx, now, frames, wanted);
 		uint32_t n = room ? urxe_output(port.dev, now, frames, room) : 0;
 
 		more = tx_send(&port.tx, now, frames, n) && n && n == room;
-		wanted = BURST;
+		wanted = gso ? TX_BURST : BURST;
 	}
 	tx_send_ack(&port.tx);
 }
@@ -138,9 +139,9 @@ static uint32_t receive_from_inbox(uint64_t now)
 /* The process's own filter passes packets to its QPNs only. */
 static uint32_t receive_from_uplink(uint64_t now)
 {
-	struct packet_port_frame received[BURST];
-	struct urxe_frame frames[BURST];
-	uint32_t n = port.uplink ? packet_group_rx(port.uplink, received, BURST) : 0;
+	struct packet_port_frame received[TX_BURST];
+	struct urxe_frame frames[TX_BURST];
+	uint32_t n = port.uplink ? packet_group_rx(port.uplink, received, TX_BURST) : 0;
 
 	if (!n)
 		return 0;
@@ -177,7 +178,7 @@ static bool receive_bursts(uint64_t now)
 
 	if (port_polling.state == POLL_BUSY)
 		peers_count_poll(&port_peers);
-	return of_inbox == BURST || of_switch == BURST || of_uplink == BURST;
+	return of_inbox == BURST || of_switch == BURST || of_uplink >= BURST;
 }
 
 /* Hands the HCA the receives that programs without the hooks have written to the rings. */
