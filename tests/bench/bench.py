@@ -164,8 +164,8 @@ class Bench:
         kind, _, mtu = uplink.rpartition(' ')
         if kind in CABLES:
             return self.stack.enter_context(CABLES[kind](int(mtu)))
-        if kind == host_rows.OFFLOADS:
-            return self.stack.enter_context(Offloads(self.build, 'af_packet', int(mtu)))
+        if kind.startswith(f'{host_rows.OFFLOADS} '):
+            return self.stack.enter_context(Offloads(self.build, kind.partition(' ')[2], int(mtu)))
         kind, _, way = uplink.partition(' ')
         arguments = ['--direct-uplink', 'none'] if way == host_rows.THROUGH_URXED else []
         return self.stack.enter_context(Veth(self.build, kind, host_rows.VETH_MTU[kind], arguments))

@@ -15,7 +15,7 @@ SHARED = 'posix,sysv,cma'
 # Interface MTUs for a RoCE path MTU of 4096 and 2048; a TCP segment then has 4,148 and 2,148 bytes.
 # The maximum MTU of af_xdp on veth is 3000.
 VETH_MTU = {'af_packet': 4200, 'af_xdp': 2200}
-OFFLOADS = 'offloads'  # a veth cable of af_packet with the kernel's segmentation offloads, with the MTU behind the word
+OFFLOADS = 'offloads'  # a veth cable with the kernel's segmentation offloads; uplink and MTU follow
 THROUGH_URXED = 'through urxed'  # without the direct uplink of af_packet
 NETWORKS = ['af_packet', f'af_packet {THROUGH_URXED}', 'af_xdp']
 TAP_MTU = 1500  # urxe uses two taps and a bridge here, and TCP a veth cable
@@ -476,21 +476,25 @@ def hook_rows():
 
 def migration_rows():
     """QEMU's migration of a paused guest with 1 GiB, by RDMA beside TCP. QEMU registers all memory in advance, or not."""
-    for where, uplink in [('one host', None), ('veth, MTU 1500', f'{OFFLOADS} 1500'),
-                          ('veth, MTU 9000', f'{OFFLOADS} 9000')]:
-        migrations = Migrations(uplink)
-        for way, pin_all in ('rdma-pin-all', True), ('no rdma-pin-all', False):
+    by_tcp = {}
+    for cable, uplink, way in [('one host', None, ''), ('veth, MTU 1500', 'af_packet 1500', ', af_packet'),
+                               # TCP beside it uses the cable without an XDP program.
+                               ('veth, MTU 1500', 'af_xdp 1500', ', af_xdp'),
+                               ('veth, MTU 9000', 'af_packet 9000', ', af_packet')]:
+        migrations = Migrations(uplink and f'{OFFLOADS} {uplink}')
+        tcp = by_tcp.setdefault(cable, migrations)
+        for pins, pin_all in ('rdma-pin-all', True), ('no rdma-pin-all', False):
             for name, unit, key in ('pages', '/s', 'pages'), ('CPU seconds for 1 GiB', 's', 'seconds'):
-                tcp = f'migrate tcp:, {name}, {where}'
-                PEERS[tcp] = Migration(migrations, 'tcp', False, key)
-                yield Row('migration', f'migrate rdma:, {name}, {where}, {way}', unit,
-                          Migration(migrations, 'rdma', pin_all, key), [tcp])
+                beside = f'migrate tcp:, {name}, {cable}'
+                PEERS[beside] = Migration(tcp, 'tcp', False, key)
+                yield Row('migration', f'migrate rdma:, {name}, {cable}{way}, {pins}', unit,
+                          Migration(migrations, 'rdma', pin_all, key), [beside])
 
 
 def application_rows():
     """icoFoam on two ranks by urxe, beside TCP and, on one host, shared memory; and without options of mpirun."""
     for where, solver in [('one host', Solver()), ('one host, --bind-to none', Solver(bind='none')),
-                          ('one host, loaded', Solver(loaded=True)), ('veth, MTU 1500', Solver(f'{OFFLOADS} 1500'))]:
+                          ('one host, loaded', Solver(loaded=True)), ('veth, MTU 1500', Solver(f'{OFFLOADS} af_packet 1500'))]:
         others = {'tcp': 'btl tcp'}
         # Ranks of vader that spin beside a busy process take minutes.
         if 'one host' in where and not solver.loaded:
