@@ -19,6 +19,7 @@ import report
 ARGV = ['ib_write_bw', '-F', '-u', '18', '-s', '4096']
 WAIT = 20
 FRAMES = 1000  # enough for a ratio of packets to frames
+RING_PLACES = 10000  # more than the ring of a program's socket has
 
 
 def start(net, argv=None):
@@ -302,6 +303,47 @@ def a_locked_socket_stops_no_other(net):
     start(net).finish()
 
 
+def a_program_that_writes_garbage_harms_no_other(net):
+    """It destroys the ring of its own socket, and sends random frames; other programs compare all that they receive."""
+    host = net.hosts[0]
+    pair = start(net)
+    for each in net.hosts:
+        expect_path(each, 'direct-uplink')
+    garbage = host.spawn([os.path.join(net.build, 'tests/hosts/garbage'), host.run_dir, mac(net.namespaces[1])],
+                         stdin=subprocess.PIPE)
+    until(10, lambda: 'writes' in garbage.output() or not garbage.running(), garbage.describe)
+    for _ in range(3):
+        check_contents(net)
+        pair.go_on()
+    expect_path(net.hosts[1], 'direct-uplink')
+    garbage.process.stdin.close()
+    succeed(garbage, 10)
+    pair.finish()
+
+
+def uplink_missed(host):
+    return sum(row['value'] for row in host.show('counter')['counters'] if row['name'] == 'uplink_missed')
+
+
+def a_full_ring_loses_frames_and_counts_them(net):
+    """A stopped program takes no frames, and UC does not wait for it."""
+    pair = start(net, [*ARGV, '-c', 'UC'])
+    host = net.hosts[0]
+    expect_path(host, 'direct-uplink')
+    before = uplink_missed(host)
+    pair.server.kill(signal.SIGSTOP)
+    await_many_frames(net.namespaces[1])
+    pair.server.kill(signal.SIGCONT)
+    until(WAIT, lambda: uplink_missed(host) > before, lambda: 'no frame of a full ring is counted')
+    pair.kill()
+
+
+def await_many_frames(namespace):
+    """Waits for more frames of the interface than a ring has places."""
+    before = sent(namespace)
+    until(WAIT, lambda: sent(namespace) > before + RING_PLACES, lambda: f'{sent(namespace) - before} frames only')
+
+
 def no_other_user_sends_into_a_connection(net):
     host, peer = net.hosts
     host.daemon.kill(signal.SIGTERM)
@@ -373,6 +415,8 @@ CASES = {
     'unplugged': the_cable_is_unplugged_and_returns,
     'machine': a_machine_comes_and_goes,
     'killed': a_killed_program_harms_no_other,
+    'garbage': a_program_that_writes_garbage_harms_no_other,
+    'missed': a_full_ring_loses_frames_and_counts_them,
     'held': a_locked_socket_stops_no_other,
     'intruder': no_other_user_sends_into_a_connection,
     'untrusted': only_trusted_users_have_it,
