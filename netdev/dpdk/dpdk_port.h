@@ -41,7 +41,6 @@ struct dpdk_port {
 	uint64_t active_at;          /* time of the last received or sent frame */
 	uint64_t poll_at;            /* when to poll without an interrupt */
 	uint64_t guest_until;        /* end of the time after a vhost guest's arrival */
-	uint64_t sockets_at;         /* when to look at the sockets beside the ring again */
 	struct arp_nd_socket arp_nd; /* af_xdp; else closed */
 	struct qp1_ring qp1;         /* af_packet, and af_xdp with urxe's program; else closed */
 	int wait_fd;            /* epoll set of driver_fd and of the other sockets; -1 = not open */

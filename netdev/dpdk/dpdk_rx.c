@@ -24,11 +24,6 @@
  */
 #define GUEST_POLL_NS 5000000
 #define GUEST_NS      1500000000
-/*
- * Shortest time between two looks at the sockets beside the ring, which take system calls. A daemon
- * receives from empty rings several times for each message that it passes on.
- */
-#define SOCKETS_NS 100000
 
 /* Counts a frame that a bridge or the interface has sent back. */
 static bool is_own(struct dpdk_port *port, const uint8_t *frame, uint32_t length)
@@ -103,27 +98,18 @@ static void clear_errors(const struct dpdk_port *port)
 		packet_socket_clear_error(qp1_ring_fd(&port->qp1));
 }
 
-/* Receives an ARP or ND frame of af_xdp, of which there are few. */
-static uint16_t look_at_sockets(struct dpdk_port *port, uint64_t now, struct rte_mbuf **mbufs)
-{
-	if (now < port->sockets_at)
-		return 0;
-	if (port->wait_taken)
-		clear_errors(port);
-	mbufs[0] = port->arp_nd.fd >= 0 ? arp_nd_socket_recv(&port->arp_nd, port->pool) : NULL;
-	if (mbufs[0])
-		return 1;
-	port->sockets_at = now + SOCKETS_NS;
-	return 0;
-}
-
 static uint16_t receive_burst(struct dpdk_port *port, uint64_t now, struct rte_mbuf **mbufs,
 			      uint16_t n)
 {
 	uint16_t count = rte_eth_rx_burst(port->id, 0, mbufs, n);
 
-	if (!count)
-		count = look_at_sockets(port, now, mbufs);
+	if (!count && port->wait_taken)
+		clear_errors(port);
+	/* ARP and ND frames are few: one recvmsg per empty ring. */
+	if (!count && port->arp_nd.fd >= 0) {
+		mbufs[0] = arp_nd_socket_recv(&port->arp_nd, port->pool);
+		count = mbufs[0] != NULL;
+	}
 	if (!count && port->wait_taken && port->interrupt.fd >= 0)
 		count = prepare_sleep(port, now, mbufs, n);
 	if (count) {

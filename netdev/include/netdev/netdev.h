@@ -32,7 +32,7 @@ struct netdev_frame {
 
 /*
  * Receives up to n frames, whose memory is valid until the next call on the port. `now` is the
- * current time, for ports that delay frames or look at a socket now and then.
+ * current time, for ports that delay frames.
  */
 uint32_t netdev_rx(struct netdev *port, uint64_t now, struct netdev_frame *frames, uint32_t n);
 /* Copies and sends up to n frames; returns how many the port accepted, in order. */
@@ -44,8 +44,7 @@ uint64_t netdev_next_deadline(struct netdev *port);
  * A descriptor to poll(2) for received frames, the same for the port's life; -1 = none: poll the
  * port each netdev_poll_interval_ns instead. Sleep on it only after a netdev_rx without frames, and
  * only until netdev_next_deadline. Call this function only to sleep: from the call on, an empty
- * netdev_rx may cost a system call that resets the descriptor, at most every 100 us. So poll(2) may
- * return for the same reason again within 100 us.
+ * netdev_rx may cost a system call that resets the descriptor.
  */
 int netdev_wait_fd(struct netdev *port);
 /*

@@ -46,14 +46,6 @@ void cable_remove(void)
 	assert_int_equal(cable_shell("ip link delete pa"), 0);
 }
 
-uint32_t cable_rx(struct netdev *port, struct netdev_frame *frames, uint32_t n)
-{
-	static uint64_t now;
-
-	now += 1000000;
-	return netdev_rx(port, now, frames, n);
-}
-
 int cable_socket(const char *iface)
 {
 	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(0x0003)};

@@ -16,8 +16,6 @@ int cable_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Plugs the cable, without other traffic, and opens a port at pa. */
 struct netdev *cable_open(const char *spec);
 void cable_remove(void);
-/* netdev_rx at a time 1 ms after that of the call before: the port looks at its sockets, too. */
-uint32_t cable_rx(struct netdev *port, struct netdev_frame *frames, uint32_t n);
 /* A non-blocking packet socket that receives all frames of the interface. */
 int cable_socket(const char *iface);
 uint64_t cable_counter(struct netdev *port, enum netdev_counter which);

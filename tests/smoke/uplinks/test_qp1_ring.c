@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cable.h"
@@ -183,7 +182,7 @@ static void count_frames(struct cable *cable, uint32_t *mads, uint32_t *others)
 	struct netdev_frame frames[32];
 	uint32_t n;
 
-	while ((n = cable_rx(cable->port, frames, 32)))
+	while ((n = netdev_rx(cable->port, 0, frames, 32)))
 		for (uint32_t i = 0; i < n; i++) {
 			const uint32_t qpn = frames[i].len < LENGTH ? 0 : read_qpn(&frames[i]);
 
@@ -317,31 +316,6 @@ static void test_no_packet_to_qp1_comes_twice_by_af_xdp(void **state)
 	check_each_filter(af_xdp);
 }
 
-/* Instead of libc's function: counts the calls. */
-static uint32_t getsockopt_calls;
-
-int getsockopt(int fd, int level, int option, void *value, socklen_t *length)
-{
-	getsockopt_calls++;
-	return (int)syscall(SYS_getsockopt, fd, level, option, value, length);
-}
-
-/* A daemon between two messages receives from empty rings again and again. */
-static void test_empty_rings_take_few_system_calls(void **state)
-{
-	struct cable cable = plug(af_packet);
-	struct netdev_frame got;
-
-	(void)state;
-	netdev_wait_fd(cable.port);
-	getsockopt_calls = 0;
-	for (uint64_t now = 1; now < 200000; now += 200)
-		assert_int_equal(netdev_rx(cable.port, now, &got, 1), 0);
-	/* Each 100 us one for the port's ring, and one for that of QP1. */
-	assert_in_range(getsockopt_calls, 1, 6);
-	unplug(&cable);
-}
-
 /* A sleeping user is woken once when the interface goes down, not without end. */
 static void test_af_xdp_interface_down_wakes_once(void **state)
 {
@@ -352,7 +326,7 @@ static void test_af_xdp_interface_down_wakes_once(void **state)
 	(void)state;
 	assert_int_equal(cable_shell("ip link set pa down"), 0);
 	assert_int_equal(poll(&wait, 1, CABLE_PATIENCE_MS), 1);
-	assert_int_equal(cable_rx(cable.port, &got, 1), 0);
+	assert_int_equal(netdev_rx(cable.port, 0, &got, 1), 0);
 	assert_int_equal(poll(&wait, 1, 0), 0);
 	unplug(&cable);
 }
@@ -365,7 +339,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_own_packets_to_qp1_are_ignored),
 		cmocka_unit_test(test_no_packet_to_qp1_comes_twice),
 		cmocka_unit_test(test_no_packet_to_qp1_comes_twice_by_af_xdp),
-		cmocka_unit_test(test_empty_rings_take_few_system_calls),
 		cmocka_unit_test(test_af_xdp_interface_down_wakes_once),
 	};
 

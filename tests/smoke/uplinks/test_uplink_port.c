@@ -55,7 +55,7 @@ static void echo_frames(struct netdev *port)
 	uint32_t count;
 
 	netdev_mac(port, mac);
-	while ((count = cable_rx(port, frames, 32)))
+	while ((count = netdev_rx(port, 0, frames, 32)))
 		for (uint32_t i = 0; i < count; i++) {
 			if (memcmp(frames[i].data, mac, 6))
 				continue;
@@ -187,7 +187,7 @@ static bool receive_type(struct netdev *port, uint16_t type, struct netdev_frame
 	struct pollfd fd = {netdev_wait_fd(port), POLLIN, 0};
 
 	for (;;) {
-		while (cable_rx(port, frame, 1))
+		while (netdev_rx(port, 0, frame, 1))
 			if (frame->len >= 14 && frame->data[12] == type >> 8 &&
 			    frame->data[13] == (uint8_t)type)
 				return true;
@@ -331,7 +331,7 @@ static void send_datagram(int fd, uint16_t port, uint8_t seed)
 /* Receives the next frame that neither kernel generated. */
 static bool next_datagram(struct netdev *port, struct netdev_frame *got)
 {
-	while (cable_rx(port, got, 1))
+	while (netdev_rx(port, 0, got, 1))
 		if (got->len == 114 && got->data[13] == 0)
 			return true;
 	return false;
@@ -354,7 +354,7 @@ static void test_other_traffic_does_not_fill_the_ring(void **state)
 	wait.fd = netdev_wait_fd(port);
 	far = cable_socket("pb");
 	near = cable_socket("pa");
-	while (cable_rx(port, &got, 1))
+	while (netdev_rx(port, 0, &got, 1))
 		;
 	for (uint32_t i = 0; i < 6000; i++)
 		send_datagram(far, 9, (uint8_t)i);
@@ -426,7 +426,7 @@ static void test_interface_down_wakes_once(void **state)
 	wait.fd = netdev_wait_fd(port);
 	assert_int_equal(cable_shell("ip link set pa down"), 0);
 	assert_int_equal(poll(&wait, 1, CABLE_PATIENCE_MS), 1);
-	assert_int_equal(cable_rx(port, &got, 1), 0);
+	assert_int_equal(netdev_rx(port, 0, &got, 1), 0);
 	assert_int_equal(poll(&wait, 1, 0), 0);
 
 	assert_int_equal(cable_shell("ip link set pa up"), 0);
@@ -608,13 +608,13 @@ static void check_xdp_case(struct netdev *port, int sender, int kernel, const st
 			 c->who & KERNEL ? "does not have" : "has");
 	if ((poll(&wait, 1, 0) == 1) != ours)
 		fail_msg("%s: urxed %s it", c->what, ours ? "sleeps through" : "is woken by");
-	if (cable_rx(port, &got, 1) != ours)
+	if (netdev_rx(port, 0, &got, 1) != ours)
 		fail_msg("%s: urxed %s it", c->what, ours ? "does not get" : "gets");
 	if (ours) {
 		assert_int_equal(got.len, length);
 		assert_memory_equal(got.data, sent, length);
 	}
-	assert_int_equal(cable_rx(port, &got, 1), 0);
+	assert_int_equal(netdev_rx(port, 0, &got, 1), 0);
 }
 
 /*
@@ -828,7 +828,7 @@ static void test_ring_carries_frames(void **state)
 		uint32_t length = build_frame(sent, lab.mac, lab.mac, ROCE_V1, 1000 + i, i);
 
 		send_one(port, sent, length);
-		assert_int_equal(cable_rx(port, &got, 1), 1);
+		assert_int_equal(netdev_rx(port, 0, &got, 1), 1);
 		assert_int_equal(got.len, length);
 		assert_memory_equal(got.data, sent, length);
 	}
@@ -850,10 +850,10 @@ static void test_pcap_carries_frames(void **state)
 	netdev_close(port);
 	snprintf(spec, sizeof(spec), "pcap:%s", path);
 	assert_int_equal(netdev_dpdk_open(spec, 0, &port, error, sizeof(error)), 0);
-	assert_int_equal(cable_rx(port, &got, 1), 1);
+	assert_int_equal(netdev_rx(port, 0, &got, 1), 1);
 	assert_int_equal(got.len, 114);
 	assert_memory_equal(got.data, sent, 114);
-	assert_int_equal(cable_rx(port, &got, 1), 0);
+	assert_int_equal(netdev_rx(port, 0, &got, 1), 0);
 	netdev_close(port);
 	unlink(path);
 }
