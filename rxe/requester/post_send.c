@@ -133,10 +133,13 @@ static void fill_wqe(struct send_wqe *wqe, const struct urxe_qp *qp, const struc
 	wqe->rkey = wr->rkey;
 	wqe->remote_addr = wr->remote_addr;
 	fill_variant(wqe, qp, wr);
-	if (wr->flags & URXE_SEND_INLINE)
-		memcpy(wqe->data, wr->inline_data, wr->inline_len);
-	else if (wr->n_segs)
+	if (wr->flags & URXE_SEND_INLINE) {
+		/* A request without data may have no address. */
+		if (wr->inline_len)
+			memcpy(wqe->data, wr->inline_data, wr->inline_len);
+	} else if (wr->n_segs) {
 		memcpy(wqe->data, wr->segs, wr->n_segs * sizeof(*wr->segs));
+	}
 }
 
 /* Whether the program has seen the completions of all earlier requests. */

@@ -250,7 +250,7 @@ static void test_inline_data_is_copied(void **state)
 		struct urxe_send_wr wr = {
 			.opcode = URXE_WR_RDMA_WRITE,
 			.flags = URXE_SEND_INLINE,
-			.inline_data = data,
+			.inline_data = length ? data : NULL,
 			.inline_len = length,
 			.remote_addr = e.b->iova + DST,
 			.rkey = e.b->key,
