@@ -161,8 +161,10 @@ int cm_connect(struct cm *cm, uint64_t now, const struct cm_request *request, vo
 int cm_accept(struct cm_conn *conn, uint64_t now, const struct cm_param *param);
 /* Answers a REP with a RTU. */
 int cm_ready(struct cm_conn *conn);
-/* Sends a REJ: after a REQ or a REP has arrived, or after our REP until the RTU arrives. Then the
- * connection goes to TIMEWAIT. */
+/*
+ * Sends a REJ. After a REQ or a REP has arrived, the connection goes to IDLE; after our REP, until
+ * the RTU arrives, to TIMEWAIT.
+ */
 int cm_reject(struct cm_conn *conn, uint64_t now, uint16_t reason, const void *private_data,
 	      uint32_t private_len);
 /* Data arrived before the RTU (IBA 12.9.7.2): establishes the connection. Also -EISCONN: it was
