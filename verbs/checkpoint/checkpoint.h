@@ -54,7 +54,7 @@ int urxe_checkpoint_save(int fd);
 /*
  * Continues after urxe_checkpoint_quiesce, in the same thread: the checkpoint was abandoned, or was
  * a copy that nobody restores. -EINVAL: the device is not stopped; -EPERM: another thread has
- * stopped it.
+ * stopped it, or the parent process before it forked: the child has no device.
  */
 int urxe_checkpoint_resume(void);
 

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "checkpoint/checkpoint_save.h"
 #include "checkpoint/image/checkpoint_error.h"
@@ -34,7 +35,8 @@
 static struct process_save saved;
 static struct frozen_devices rdmacm;
 static atomic_bool quiesced;
-static pthread_t holder; /* of the locks, while `quiesced` */
+static pthread_t holder; /* of the locks, while `quiesced`, */
+static pid_t process;    /* and its process: a forked child has the variables, too */
 static bool withdrawn;   /* rights of peers to copy; under port_open_lock */
 
 static uint64_t deadline_after(uint32_t ms)
@@ -208,6 +210,7 @@ int quiesce_begin(uint32_t timeout_ms)
 	if (rc)
 		return rc == -EBUSY ? -ETIMEDOUT : rc;
 	holder = pthread_self();
+	process = getpid();
 	quiesced = true;
 	return 0;
 }
@@ -223,6 +226,8 @@ int quiesce_end(void)
 {
 	if (!quiesced)
 		return checkpoint_fail(-EINVAL, "the device is not stopped");
+	if (process != getpid())
+		return checkpoint_fail(-EPERM, "the parent process has stopped the device");
 	if (!pthread_equal(holder, pthread_self()))
 		return checkpoint_fail(-EPERM, "another thread has stopped the device");
 	quiesced = false;

@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -221,6 +222,17 @@ static void *resume_elsewhere(void *unused)
 	return (void *)(intptr_t)CALL(resume)();
 }
 
+/* A child that the thread forks after it has stopped the device. */
+static bool child_cannot_resume(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(CALL(resume)() == -EPERM ? 0 : 1);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
 static const char *misuse(void)
 {
 	pthread_t thread;
@@ -240,6 +252,8 @@ static const char *misuse(void)
 	pthread_join(thread, &rc);
 	if ((intptr_t)rc != -EPERM)
 		return "resume in another thread";
+	if (!child_cannot_resume())
+		return "resume in a child";
 	return CALL(resume)() ? "resume" : "refused";
 }
 
