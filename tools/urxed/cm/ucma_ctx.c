@@ -153,6 +153,17 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 
 /* --- Groups */
 
+/* MIGRATE_ID moves groups between the files of a process. */
+static bool process_has_group(const struct ucma_file *file, uint32_t number)
+{
+	const struct ucma_file *other;
+
+	LIST_FOREACH(other, &file->ucma->files, link)
+	if (other->pid == file->pid && ucma_find_group(other, number))
+		return true;
+	return false;
+}
+
 /* Bit 31 marks the kernel's groups (verbs/rdmacm/router.c), so the numbers begin anew before it. */
 static uint32_t next_group_number(const struct ucma_file *file)
 {
@@ -160,7 +171,7 @@ static uint32_t next_group_number(const struct ucma_file *file)
 
 	do
 		number = file->ucma->next_group++ & INT32_MAX;
-	while (ucma_find_group(file, number));
+	while (process_has_group(file, number));
 	return number;
 }
 

@@ -654,6 +654,28 @@ static uint32_t leave(const struct loop_program *p, uint32_t group)
 	return response.events_reported;
 }
 
+/* MIGRATE_ID may move both groups into one file. */
+static void groups_of_a_process_have_different_numbers(void **state)
+{
+	struct rdma_ucm_create_id_resp first, second;
+	uint32_t id;
+
+	(void)state;
+	id = create(&a, RDMA_PS_UDP, 0xa);
+	assert_int_equal(resolve(&a, id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	assert_int_equal(join(&a, id, 0xef010203, 0x10), 0);
+	memcpy(&first, answer.out, sizeof(first));
+	/* As after 2^31 groups. */
+	loop.ucma.next_group = first.id;
+	id = create(&b, RDMA_PS_UDP, 0xb);
+	assert_int_equal(resolve(&b, id), 0);
+	get_event(&b, CMA_ADDR_RESOLVED);
+	assert_int_equal(join(&b, id, 0xef010204, 0x11), 0);
+	memcpy(&second, answer.out, sizeof(second));
+	assert_int_not_equal(first.id, second.id);
+}
+
 static void multicast_join_and_leave(void **state)
 {
 	static const uint8_t mgid[16] = {[10] = 0xff, 0xff, 239, 1, 2, 3};
@@ -971,6 +993,7 @@ int main(void)
 		TEST(migrated_id_belongs_to_the_other_file),
 		TEST(migrated_listener_takes_its_requests_along),
 		TEST(migrated_listener_takes_events_of_accepted_ids_along),
+		TEST(groups_of_a_process_have_different_numbers),
 		TEST(multicast_join_and_leave),
 		TEST(wrong_states_and_foreign_ids_are_refused),
 		TEST(id_options_are_set_and_checked),
