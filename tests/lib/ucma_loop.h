@@ -32,6 +32,7 @@ struct loop {
 	uint16_t mtu_to_peer;      /* ucma_ops.mtu_to_peer */
 	bool has_claimable_leases; /* an earlier daemon's QPN leases that programs may still claim
 				    */
+	bool crowded;              /* no room for messages */
 	uint64_t cancelled[LOOP_CANCELLED]; /* sequence numbers of events whose packets the programs
 					       skip */
 	uint32_t n_cancelled;
@@ -76,8 +77,9 @@ static void loop_send(void *ctx, const struct cm_path *path, const uint8_t mad[C
 
 static bool loop_has_room(void *ctx)
 {
-	(void)ctx;
-	return true;
+	const struct loop *l = ctx;
+
+	return !l->crowded;
 }
 
 static uint16_t loop_mtu_to_peer(void *ctx, const struct cma_id *id)

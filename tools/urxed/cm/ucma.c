@@ -82,19 +82,19 @@ static void disconnect_file(struct ucma_file *file)
 	u->n--;
 }
 
-/* Destroys events and IDs, one step at most. True: all, and the file too. */
-static bool destroy_some(struct ucma_file *file)
+/* Destroys so many events and IDs at most. True: all, and the file too. */
+static bool destroy_some(struct ucma_file *file, uint32_t most)
 {
 	struct ucma *u = file->ucma;
 	struct ucma_event *event;
 	struct ucma_ctx *ctx;
 	uint32_t n = 0;
 
-	while (n < UCMA_END_STEP && (event = TAILQ_FIRST(&file->events))) {
+	while (n < most && (event = TAILQ_FIRST(&file->events))) {
 		ucma_drop_event(file, event);
 		n++;
 	}
-	while (n < UCMA_END_STEP && (ctx = LIST_FIRST(&file->ctxs))) {
+	while (n < most && (ctx = LIST_FIRST(&file->ctxs))) {
 		ucma_ctx_destroy(ctx);
 		n++;
 	}
@@ -107,6 +107,16 @@ static bool destroy_some(struct ucma_file *file)
 	free(file);
 	u->n_ended--;
 	return true;
+}
+
+/* Stops while QP1's queue has no room: each ID may send a message. The file may be freed. */
+static void destroy_step(struct ucma_file *file)
+{
+	const struct ucma *u = file->ucma;
+
+	for (uint32_t n = 0; n < UCMA_END_STEP && u->ops->has_room(u->ctx); n += CM_TICK_MAX)
+		if (destroy_some(file, CM_TICK_MAX))
+			return;
 }
 
 static void cancel_departure(struct ucma_file *file)
@@ -153,13 +163,13 @@ static void ucma_file_close(struct ucma_file *file)
 		return;
 	}
 	end_file(file);
-	(void)destroy_some(file);
+	destroy_step(file);
 }
 
 void ucma_file_forget(struct ucma_file *file)
 {
 	end_file(file);
-	while (!destroy_some(file))
+	while (!destroy_some(file, UCMA_END_STEP))
 		;
 }
 
@@ -183,17 +193,17 @@ static uint64_t tick_departed(struct ucma *u)
 	return due;
 }
 
-/* One step. Returns when to call it again. */
+/* One step. Returns when to call it again; as cma_tick without room. */
 static uint64_t tick_ended(struct ucma *u)
 {
 	struct ucma_file *file;
 
-	if (!u->n_ended)
+	if (!u->n_ended || !u->ops->has_room(u->ctx))
 		return UINT64_MAX;
 	LIST_FOREACH(file, &u->files, link)
 	if (file->ended)
 		break;
-	(void)destroy_some(file);
+	destroy_step(file);
 	return u->n_ended ? u->cma.now : UINT64_MAX;
 }
 
@@ -207,7 +217,7 @@ void ucma_close(struct ucma *u, const char *run_dir)
 	ucma_store_close(u, run_dir);
 	while ((file = LIST_FIRST(&u->files)))
 		if (file->ended)
-			(void)destroy_some(file);
+			(void)destroy_some(file, UCMA_END_STEP);
 		else
 			end_file(file);
 	if (u->listen_fd >= 0) {
@@ -232,14 +242,27 @@ static bool has_low_ports(const struct ucma_file *file)
 	       process_capable(file->pid, CAP_NET_BIND_SERVICE);
 }
 
+/* The connection may claim this file, which then departs no more. */
+static bool has_departed_file(const struct ucma *u, pid_t pid)
+{
+	const struct ucma_file *file;
+
+	LIST_FOREACH(file, &u->files, link)
+	if (file->forget_at && file->pid == pid)
+		return true;
+	return false;
+}
+
 static bool can_open_device(struct ucma *u, const struct ucred *peer)
 {
+	bool may_claim = has_departed_file(u, peer->pid);
 	const struct ucma_file *file;
 	uint32_t own = 0;
 
 	LIST_FOREACH(file, &u->files, link)
 	own += (file->fd >= 0 || file->forget_at) && file->user == peer->uid;
-	if (quota_allows(peer->uid, own, u->n + u->n_departed, u->limit))
+	own -= may_claim && own;
+	if (quota_allows(peer->uid, own, u->n + u->n_departed - may_claim, u->limit))
 		return true;
 	log_ratelimited(&u->log, u->cma.now,
 			"process %d cannot open rdma_cm: user %u has %u devices already, open or "

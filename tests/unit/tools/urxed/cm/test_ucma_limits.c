@@ -276,6 +276,7 @@ static void connections_of_a_user_are_limited(void **state)
 static void departed_devices_of_a_user_are_limited(void **state)
 {
 	struct loop_program c;
+	struct ucma_file *file;
 	uint8_t byte;
 	int fd;
 
@@ -285,13 +286,19 @@ static void departed_devices_of_a_user_are_limited(void **state)
 	for (int i = 0; i < 3; i++) {
 		c = loop_start_on(&loop, connect_as_stranger());
 		create(&c, RDMA_PS_TCP, 0xc);
+		file = ucma_find_file(&loop.ucma, c.token);
 		loop_depart(&loop, &c);
+		file->pid = getppid();
 	}
 	assert_int_equal(loop.ucma.n_departed, 3);
 	fd = connect_as_stranger();
 	ucma_input(&loop.ucma, loop.now);
 	assert_int_equal(recv(fd, &byte, sizeof(byte), MSG_DONTWAIT), 0);
 	close(fd);
+	/* The process of a departed device may claim it. */
+	file->pid = getpid();
+	c = loop_start_on(&loop, connect_as_stranger());
+	loop_end(&loop, &c);
 	loop_pass(&loop, UCMA_DEPARTED_NS);
 	c = loop_start_on(&loop, connect_as_stranger());
 	loop_end(&loop, &c);
@@ -311,6 +318,27 @@ static void departed_program_with_many_ids_is_forgotten_in_steps(void **state)
 	assert_int_equal(loop.ucma.n_departed, 0);
 	assert_int_equal(loop.ucma.n_ended, 1);
 	assert_int_equal(file->n_ctxs, UCMA_END_STEP);
+	loop_pass(&loop, 0);
+	assert_int_equal(loop.ucma.n_ended, 0);
+}
+
+/* The queue of QP1 would drop messages to peers. */
+static void ids_end_when_there_is_room_for_their_messages(void **state)
+{
+	struct loop_program c = loop_start(&loop);
+	const struct ucma_file *file = ucma_find_file(&loop.ucma, c.token);
+
+	(void)state;
+	for (uint32_t i = 0; i < 2 * CM_TICK_MAX; i++)
+		create(&c, RDMA_PS_TCP, 0xc);
+	loop.crowded = true;
+	close(c.fd);
+	loop_close_events(&c);
+	ucma_input(&loop.ucma, loop.now);
+	assert_int_equal(loop.ucma.n_ended, 1);
+	assert_int_equal(ucma_tick(&loop.ucma, loop.now), UINT64_MAX);
+	assert_int_equal(file->n_ctxs, 2 * CM_TICK_MAX);
+	loop.crowded = false;
 	loop_pass(&loop, 0);
 	assert_int_equal(loop.ucma.n_ended, 0);
 }
@@ -604,6 +632,7 @@ int main(void)
 		TEST(connections_of_a_user_are_limited),
 		TEST(departed_devices_of_a_user_are_limited),
 		TEST(departed_program_with_many_ids_is_forgotten_in_steps),
+		TEST(ids_end_when_there_is_room_for_their_messages),
 		TEST(freezing_many_ids_writes_one_record),
 		TEST(ids_of_a_user_are_limited),
 		TEST(groups_of_a_user_are_limited),
