@@ -217,6 +217,20 @@ def check_resume_restart(build):
         end_connections(pair)
 
 
+def check_resume_late(build):
+    """A stopped program claims what it has after all others."""
+    with connected(build, URXE_RECONNECT_S='60') as pair:
+        pair.save()
+        pair.hosts[0].daemon.kill(signal.SIGKILL)
+        pair.hosts[0].daemon.wait(10)
+        pair.hosts[0].start_daemon()
+        time.sleep(4)  # longer than the time for claims of other programs
+        pair.traveller.obey('resume', 'resumed')
+        pair.exchange((0, 1))
+        move(pair)
+        end_connections(pair)
+
+
 def check_connections_stop_restart(build):
     """The same with IDs of rdma_cm."""
     with connected(build, URXE_RECONNECT_S='60') as pair:

@@ -95,6 +95,13 @@ static bool has_claimable_leases(void *ctx, pid_t pid)
 	return lease_store_has_claimable(r->sessions->lease_store, pid);
 }
 
+static bool is_frozen(void *ctx, pid_t pid)
+{
+	const struct rdmacm *r = ctx;
+
+	return ucma_has_frozen_file(&r->ucma, pid);
+}
+
 static const struct gsi_ops gsi_ops = {has_room, send_frame, receive_mad};
 static const struct ucma_ops ucma_ops = {send_mad, has_room_for_mads, mtu_to_peer, owns_qpn,
 					 has_claimable_leases};
@@ -120,6 +127,8 @@ int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now
 	}
 	sw->gsi = receive_frame;
 	sw->gsi_ctx = r;
+	sessions->is_frozen = is_frozen;
+	sessions->is_frozen_ctx = r;
 	rc = group ? rundir_grant_group(run_dir, CM_ATTACH_SOCKET_NAME, group, error) : 0;
 	return rc ? rc : epoll_watch_add(sessions->epoll_fd, r->ucma.epoll_fd, r, error);
 }
@@ -129,6 +138,7 @@ void rdmacm_close(struct rdmacm *r)
 	if (!r->sessions)
 		return;
 	r->sessions->sw->gsi = NULL;
+	r->sessions->is_frozen = NULL;
 	/* MADs that closing queues for peers are not sent: gsi_close drops them. */
 	ucma_close(&r->ucma, r->run_dir);
 	gsi_close(&r->gsi);

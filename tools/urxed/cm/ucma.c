@@ -173,6 +173,16 @@ void ucma_file_forget(struct ucma_file *file)
 		;
 }
 
+bool ucma_has_frozen_file(const struct ucma *u, pid_t pid)
+{
+	const struct ucma_file *file;
+
+	LIST_FOREACH(file, &u->files, link)
+	if (file->fd < 0 && file->frozen && !file->restoring && !file->ended && file->pid == pid)
+		return true;
+	return false;
+}
+
 /* Returns when to call it again. */
 static uint64_t tick_departed(struct ucma *u)
 {

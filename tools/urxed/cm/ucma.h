@@ -199,6 +199,8 @@ uint64_t ucma_tick(struct ucma *u, uint64_t now);
 struct ucma_file *ucma_file_new(struct ucma *u);
 /* The file that has said hello and has that token; NULL: none. */
 struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
+/* True: the process is frozen, and the file of an earlier daemon waits for its claim. */
+bool ucma_has_frozen_file(const struct ucma *u, pid_t pid);
 /* Forgets a departed file at once; its peers are told nothing. */
 void ucma_file_forget(struct ucma_file *file);
 

@@ -201,8 +201,8 @@ static int restore_file(struct ucma_file *file, const struct ucma_record *r)
 	if (other)
 		ucma_file_forget(other);
 	file->token = r->file.token;
-	ucma_file_freeze(file);
 	file->restoring = true;
+	ucma_file_freeze(file);
 	return 0;
 }
 

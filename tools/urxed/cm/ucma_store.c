@@ -10,6 +10,9 @@
 #define FORMAT    "urxed rdma_cm 4"
 #define NO_NUMBER UINT32_MAX /* no number */
 
+/* Values of saved.file.frozen beside 0. */
+enum { SAVED_FROZEN = 1, SAVED_RESTORING };
+
 enum saved_type { SAVED_FILE = 1, SAVED_ID, SAVED_GROUP, SAVED_EVENT };
 
 /* Records refer to IDs and groups by number, to files by token. */
@@ -63,8 +66,10 @@ void ucma_store_file(struct ucma_file *file)
 				       .pid = file->pid,
 				       .user = file->user,
 				       .low_ports = file->low_ports,
-				       .frozen = file->frozen}};
+				       .frozen = file->frozen ? SAVED_FROZEN : 0}};
 
+	if (file->restoring)
+		saved.file.frozen = SAVED_RESTORING;
 	memcpy(saved.file.name, file->name, sizeof(saved.file.name));
 	write_record(file->ucma, &file->slot, &saved);
 }
@@ -143,6 +148,7 @@ static int restore_file(struct ucma *u, uint32_t slot, const struct saved *saved
 	file->user = saved->file.user;
 	file->low_ports = saved->file.low_ports;
 	file->frozen = saved->file.frozen;
+	file->restoring = saved->file.frozen == SAVED_RESTORING;
 	memcpy(file->name, saved->file.name, sizeof(file->name) - 1);
 	return 0;
 }

@@ -215,14 +215,19 @@ uint32_t lease_store_count_claimable(struct lease_store *r)
 	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++)
 		if (r->claimable[block] && !is_holder_alive(&r->entries[block]))
 			remove_lease_entry(r, block);
-	return r->n_claimable;
+	return r->ended ? 0 : r->n_claimable;
 }
 
-void lease_store_end_claims(struct lease_store *r)
+void lease_store_end_claims(struct lease_store *r, lease_store_frozen_fn *is_frozen, void *ctx)
 {
-	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++)
-		if (r->claimable[block])
+	r->ended = true;
+	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++) {
+		const struct lease_store_entry *e = &r->entries[block];
+
+		if (r->claimable[block] &&
+		    !(is_frozen && is_frozen(ctx, e->pid) && is_holder_alive(e)))
 			remove_lease_entry(r, block);
+	}
 }
 
 static size_t remote_offset(uint32_t place)

@@ -41,6 +41,7 @@ struct lease_store_address {
 struct lease_store {
 	int fd;               /* -1 = nothing is stored */
 	uint32_t n_claimable; /* blocks that surviving processes may still claim */
+	bool ended;           /* only frozen programs may claim blocks */
 	uint32_t last;        /* the highest block found in the file */
 	bool claimable[LEASE_BLOCKS];
 	struct lease_store_entry entries[LEASE_BLOCKS];
@@ -73,10 +74,18 @@ void lease_store_remove(struct lease_store *r, uint32_t qpn);
 
 /* Does a process have blocks that it may still claim? */
 bool lease_store_has_claimable(const struct lease_store *r, pid_t pid);
-/* Number of claimable blocks, after dropping those of processes that ended. */
+/*
+ * Number of claimable blocks, after dropping those of processes that ended; without those of frozen
+ * programs after lease_store_end_claims: they claim late, and nobody waits for them.
+ */
 uint32_t lease_store_count_claimable(struct lease_store *r);
-/* Ends all claims: blocks that were not claimed are free. */
-void lease_store_end_claims(struct lease_store *r);
+/* True: the process is frozen, and claims its blocks when it goes on. */
+typedef bool lease_store_frozen_fn(void *ctx, pid_t pid);
+/*
+ * Ends the claims of all processes that are not frozen: their blocks are free. is_frozen NULL: no
+ * process is. The caller repeats it while frozen programs have claims.
+ */
+void lease_store_end_claims(struct lease_store *r, lease_store_frozen_fn *is_frozen, void *ctx);
 
 /* Stores the registration of a remote QP, at its place in remote_qp_acl; process 0 = none. */
 void lease_store_put_remote(struct lease_store *r, uint32_t place,

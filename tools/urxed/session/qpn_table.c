@@ -212,9 +212,12 @@ int qpn_table_restore(struct qpn_table *t, uint32_t place, const struct qpn_reco
 	return rc;
 }
 
-void qpn_table_end_restore(struct qpn_table *t)
+void qpn_table_end_restore(struct qpn_table *t, const bool claimable[VNIC_BLOCKS])
 {
-	for (uint32_t i = 0; i < t->n; i++)
-		if (t->all[i].process && !t->all[i].holder)
-			free_entry(t, &t->all[i]);
+	for (uint32_t i = 0; i < t->n; i++) {
+		struct qpn_entry *e = &t->all[i];
+
+		if (e->process && !e->holder && !claimable[e->process])
+			free_entry(t, e);
+	}
 }

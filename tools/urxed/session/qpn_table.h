@@ -82,7 +82,7 @@ void *qpn_table_owner(const struct qpn_table *t, uint32_t qpn);
  * qpn_table_add. -EINVAL: out of order, a duplicate or no QPN.
  */
 int qpn_table_restore(struct qpn_table *t, uint32_t place, const struct qpn_record *record);
-/* Frees all reserved QPNs. */
-void qpn_table_end_restore(struct qpn_table *t);
+/* Frees the reserved QPNs of processes that are not claimable[process] any more. */
+void qpn_table_end_restore(struct qpn_table *t, const bool claimable[VNIC_BLOCKS]);
 
 #endif

@@ -70,7 +70,12 @@ struct sessions {
 	struct session_admission admission;
 	bool indirect;         /* all frames must pass the switch */
 	uint64_t claims_until; /* ns; clients of an earlier daemon may claim leases until then */
-	bool claims_ended;     /* claims_until has passed */
+	bool claims_ended;     /* claims_until has passed, but not for frozen programs: */
+	uint32_t n_late;       /* the claims that were left at the last check, */
+	uint64_t late_check;   /* ns; and the time of the next one */
+	/* Which programs may claim late; NULL: none. */
+	lease_store_frozen_fn *is_frozen;
+	void *is_frozen_ctx;
 	/* 1 + the user whose process had the block last, since the daemon's start; 0: none */
 	uint64_t block_users[LEASE_BLOCKS];
 	uint64_t now;             /* time of the event being handled, ns */

@@ -15,6 +15,8 @@
 
 /* Interval of checks whether the processes that may claim leases still live. */
 #define CLAIM_CHECK_NS 50000000u
+/* Interval of checks whether the frozen programs that may claim leases are still frozen. */
+#define LATE_CHECK_NS 1000000000ull
 
 static_assert(VNIC_BLOCKS == LEASE_BLOCKS, "processes name each other by block number");
 
@@ -25,12 +27,17 @@ static bool is_leased_process(const struct sessions *sessions, uint32_t number)
 	return port && port->remotes.process == number;
 }
 
+static bool may_claim(const struct sessions *sessions, uint32_t number)
+{
+	return number < LEASE_BLOCKS && sessions->lease_store->claimable[number];
+}
+
 void session_free_dead_lock(const struct sessions *sessions, struct session *s)
 {
 	uint32_t holder = vnic_server_inbox_holder(s->conn);
 
 	if (holder && !lease_store_count_claimable(sessions->lease_store) &&
-	    !is_leased_process(sessions, holder))
+	    !is_leased_process(sessions, holder) && !may_claim(sessions, holder))
 		vnic_server_inbox_unlock(s->conn, holder);
 }
 
@@ -78,11 +85,15 @@ typedef int lease_fn(struct vswitch *sw, struct switch_port *port, uint32_t *qpn
  */
 static int check_demand(const struct sessions *sessions, const struct session *s, uint32_t qpn)
 {
-	int rc = lease_check_demand(&sessions->sw->leases, qpn);
-	uint64_t user = rc ? 0 : sessions->block_users[lease_block(qpn)];
+	uint64_t user;
+	int rc;
 
+	/* The saved process may have ended before it claimed the block. */
+	lease_store_count_claimable(sessions->lease_store);
+	rc = lease_check_demand(&sessions->sw->leases, qpn);
 	if (rc)
 		return rc;
+	user = sessions->block_users[lease_block(qpn)];
 	return !user || user == 1ull + vnic_server_uid(s->conn) ? 0 : -EACCES;
 }
 
@@ -239,31 +250,59 @@ static void welcome_late(struct sessions *sessions, struct session *s)
 		s->gone = true;
 }
 
+/* Ends claims, and what the daemon has kept for the processes that can make none any more. */
+static void end_claims(struct sessions *sessions)
+{
+	struct lease_store *store = sessions->lease_store;
+
+	lease_store_end_claims(store, sessions->is_frozen, sessions->is_frozen_ctx);
+	if (sessions->claims_ended && store->n_claimable == sessions->n_late)
+		return;
+	sessions->claims_ended = true;
+	sessions->n_late = store->n_claimable;
+	remote_qp_acl_end_restore(&sessions->sw->remotes, store->claimable);
+	qpn_table_end_restore(&sessions->sw->added, store->claimable);
+	free_dead_locks(sessions);
+	sessions_update_uplink(sessions);
+}
+
+/* Returns when to call it again. */
+static uint64_t tick_claims(struct sessions *sessions, uint64_t now)
+{
+	uint64_t due = sessions->claims_ended ? sessions->late_check : sessions->claims_until;
+
+	if (now < due)
+		return due;
+	/* Until all is dropped that was kept for the last frozen program. */
+	if (!sessions->claims_ended || sessions->n_late) {
+		end_claims(sessions);
+		sessions->late_check = now + LATE_CHECK_NS;
+	}
+	return sessions->n_late ? sessions->late_check : UINT64_MAX;
+}
+
+static bool any_awaits_welcome(const struct sessions *sessions)
+{
+	const struct session *s = sessions->list;
+
+	while (s && (!s->awaits_welcome || s->gone))
+		s = s->next;
+	return s;
+}
+
 uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
 {
-	uint64_t again = now + CLAIM_CHECK_NS;
-	struct session *s;
-	bool any = false;
+	uint64_t again = now + CLAIM_CHECK_NS, next = tick_claims(sessions, now);
+	bool wait = lease_store_count_claimable(sessions->lease_store);
 
-	if (now >= sessions->claims_until && !sessions->claims_ended) {
-		sessions->claims_ended = true;
-		lease_store_end_claims(sessions->lease_store);
-		remote_qp_acl_end_restore(&sessions->sw->remotes);
-		qpn_table_end_restore(&sessions->sw->added);
-		free_dead_locks(sessions);
-		sessions_update_uplink(sessions);
-	}
-	for (s = sessions->list; s; s = s->next)
-		any |= s->awaits_welcome && !s->gone;
-	if (!any)
-		return lease_store_count_claimable(sessions->lease_store) ? sessions->claims_until
-									  : UINT64_MAX;
-	if (lease_store_count_claimable(sessions->lease_store))
-		return again < sessions->claims_until ? again : sessions->claims_until;
-	for (s = sessions->list; s; s = s->next)
+	if (!any_awaits_welcome(sessions))
+		return wait || sessions->n_late ? next : UINT64_MAX;
+	if (wait)
+		return again < next ? again : next;
+	for (struct session *s = sessions->list; s; s = s->next)
 		if (s->awaits_welcome && !s->gone)
 			welcome_late(sessions, s);
-	return UINT64_MAX;
+	return sessions->n_late ? next : UINT64_MAX;
 }
 
 void session_end_leases(struct sessions *sessions, struct session *s)

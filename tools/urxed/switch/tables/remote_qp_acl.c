@@ -484,13 +484,18 @@ void remote_qp_acl_forget(struct remote_qp_acl *t, uint32_t process)
 	remote_qp_acl_remove_all(t, &t->absent[process]);
 }
 
-void remote_qp_acl_end_restore(struct remote_qp_acl *t)
+void remote_qp_acl_end_restore(struct remote_qp_acl *t, const bool claimable[LEASE_BLOCKS])
 {
-	uint32_t place;
+	for (uint32_t place = 0; place < t->n; place++) {
+		struct remote_qp *r = &t->all[place];
+		const struct remote_qp_owner *owner = r->owner;
 
-	for (place = 0; place < t->n; place++)
-		if (t->all[place].owner && !t->all[place].times)
-			release_remote(t, &t->all[place]);
+		if (!owner || r->times)
+			continue;
+		if (owner == &t->absent[owner->process] && claimable[owner->process])
+			continue;
+		release_remote(t, r);
+	}
 }
 
 /* --- Checks of senders */

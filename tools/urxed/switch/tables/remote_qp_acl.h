@@ -153,8 +153,11 @@ int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place,
 void remote_qp_acl_reclaim(struct remote_qp_acl *t, struct remote_qp_owner *owner);
 /* Drops the restored entries of a process that can no longer claim its leases. */
 void remote_qp_acl_forget(struct remote_qp_acl *t, uint32_t process);
-/* Drops all restored entries that were not added again. */
-void remote_qp_acl_end_restore(struct remote_qp_acl *t);
+/*
+ * Drops all restored entries that were not added again, except those of processes that may claim
+ * their leases yet.
+ */
+void remote_qp_acl_end_restore(struct remote_qp_acl *t, const bool claimable[LEASE_BLOCKS]);
 
 /*
  * May the owner send from its address `sip` to a QP of this host? Both QPs must be registered with

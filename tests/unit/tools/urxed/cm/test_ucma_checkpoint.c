@@ -698,6 +698,35 @@ static void records_of_version_1_can_be_read(void **state)
 	assert_int_not_equal(record.event.child, UCMA_NO_NUMBER);
 }
 
+static void claim_again(struct loop_program *p)
+{
+	close(p->fd);
+	loop_close_events(p);
+	p->fd = loop_connect(&loop);
+	loop_hello(&loop, p);
+	assert_int_equal(loop_welcome(p), 0);
+}
+
+/* The daemon has ended in the middle of a restoration, which failed: nothing of it stays. */
+static void half_restored_program_is_forgotten_after_a_restart(void **state)
+{
+	const struct records good = departed_server();
+
+	(void)state;
+	assert_int_equal(restore(&b, &good), 0);
+	loop_restart(&loop);
+	claim_again(&a);
+	assert_false(ucma_has_frozen_file(&loop.ucma, getpid()));
+	loop_pass(&loop, 2 * UCMA_CLAIM_TIME_NS);
+	loop_pass(&loop, 0);
+	assert_int_equal(loop.ucma.n_departed, 0);
+	assert_int_equal(loop.ucma.n_ended, 0);
+	close(b.fd);
+	loop_close_events(&b);
+	b = loop_start(&loop);
+	assert_int_equal(restore(&b, &good), 0);
+}
+
 static void name_full_backlog(struct ucma_record *r)
 {
 	r->id.backlog = UCMA_BACKLOG_MAX;
@@ -725,15 +754,6 @@ static bool is_group(const struct ucma_record *r)
 static void name_last_group(struct ucma_record *r)
 {
 	r->group.number = INT32_MAX;
-}
-
-static void claim_again(struct loop_program *p)
-{
-	close(p->fd);
-	loop_close_events(p);
-	p->fd = loop_connect(&loop);
-	loop_hello(&loop, p);
-	assert_int_equal(loop_welcome(p), 0);
 }
 
 static uint32_t join_and_fetch(uint32_t id)
@@ -812,6 +832,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(record_that_cannot_be_written_is_an_error, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(second_listen_changes_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(half_restored_program_is_forgotten_after_a_restart,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(full_backlog_stays_full, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damaged_records_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(contradictions_are_refused, set_up, tear_down),

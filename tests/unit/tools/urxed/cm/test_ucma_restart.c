@@ -188,15 +188,23 @@ static void frozen_ids_survive_a_restart_as_they_are(void **state)
 	get_event(&b, CMA_CONNECT_REQUEST);
 }
 
-/* Restarts the daemon while the listener b is frozen, until all other claims have been made. */
+/*
+ * Restarts the daemon while the listener b is frozen, until all other claims have been made. So
+ * long sessions keep the QPN leases of the process, too.
+ */
 static void restart_with_frozen_b(void)
 {
 	listener(5);
 	assert_int_equal(checkpoint(&b, CM_ATTACH_FREEZE), 0);
+	assert_false(ucma_has_frozen_file(&loop.ucma, getpid()));
 	loop_restart(&loop);
 	assert_int_equal(claim(&a), 0);
+	loop.has_claimable_leases = true;
+	assert_true(ucma_has_frozen_file(&loop.ucma, getpid()));
 	loop_pass(&loop, CLAIM + SECOND);
 	assert_int_equal(loop.ucma.n_departed, 1);
+	assert_true(ucma_has_frozen_file(&loop.ucma, getpid()));
+	assert_false(ucma_has_frozen_file(&loop.ucma, getppid()));
 }
 
 /* A frozen program makes its claim when it goes on. */
@@ -204,8 +212,10 @@ static void frozen_program_claims_its_ids_late(void **state)
 {
 	(void)state;
 	restart_with_frozen_b();
+	loop.has_claimable_leases = false;
 	assert_int_equal(claim(&b), 0);
 	assert_int_equal(loop.ucma.n_departed, 0);
+	assert_false(ucma_has_frozen_file(&loop.ucma, getpid()));
 	assert_int_equal(connect_to(&a, client(RDMA_PS_TCP), LOOP_QPN, 0), 0);
 	loop_run(&loop);
 	get_event(&b, CMA_CONNECT_REQUEST);
@@ -220,22 +230,34 @@ static void late_claim_waits_for_the_qpn_leases(void **state)
 
 	(void)state;
 	restart_with_frozen_b();
-	loop.has_claimable_leases = true;
 	hang_up(&b);
 	loop_hello(&loop, &b);
 	loop_pass(&loop, UCMA_DEPARTED_NS);
+	assert_true(ucma_has_frozen_file(&loop.ucma, getpid()));
 	assert_int_equal(recv(b.fd, &byte, 1, MSG_DONTWAIT), -1);
 	assert_int_equal(loop.ucma.cma.ports.n, 1);
 	close(b.fd);
 	ucma_input(&loop.ucma, loop.now);
 	loop_pass(&loop, SECOND);
 	assert_int_equal(loop.ucma.n_departed, 1);
+	assert_true(ucma_has_frozen_file(&loop.ucma, getpid()));
 	b.fd = loop_connect(&loop);
 	loop_hello(&loop, &b);
 	loop.has_claimable_leases = false;
 	loop_pass(&loop, SECOND);
 	assert_int_equal(loop_welcome(&b), 0);
 	assert_int_equal(loop.ucma.n_departed, 0);
+}
+
+/* The QPN leases of the process end with its IDs. */
+static void frozen_program_without_a_claim_is_forgotten(void **state)
+{
+	(void)state;
+	restart_with_frozen_b();
+	loop_pass(&loop, UCMA_DEPARTED_NS);
+	assert_int_equal(loop.ucma.cma.ports.n, 0);
+	assert_false(ucma_has_frozen_file(&loop.ucma, getpid()));
+	assert_int_equal(claim(&b), -EPERM);
 }
 
 /* Before that, the program could not connect its QPs. */
@@ -350,6 +372,7 @@ int main(void)
 		TEST(frozen_ids_survive_a_restart_as_they_are),
 		TEST(frozen_program_claims_its_ids_late),
 		TEST(late_claim_waits_for_the_qpn_leases),
+		TEST(frozen_program_without_a_claim_is_forgotten),
 		TEST(claim_waits_for_the_qpn_leases),
 		TEST(second_claim_is_refused),
 		TEST(daemon_makes_the_event_socket),

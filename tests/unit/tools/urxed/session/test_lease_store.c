@@ -20,6 +20,7 @@
 
 #define A (3 * LEASE_QPNS)
 #define B (7 * LEASE_QPNS)
+#define C (9 * LEASE_QPNS)
 
 static char dir[32];
 static char name[64];
@@ -39,7 +40,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	lease_store_end_claims(r);
+	lease_store_end_claims(r, NULL, NULL);
 	close(r->fd);
 	free(r);
 	unlink(name);
@@ -278,11 +279,41 @@ static void removed_and_unclaimed_blocks_are_free(void **state)
 	lease_store_remove(r, A);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 1);
-	lease_store_end_claims(r);
+	lease_store_end_claims(r, NULL, NULL);
 	assert_int_equal(lease_store_count_claimable(r), 0);
 	assert_int_equal(lease_store_claim(r, B, token, getpid()), -EPERM);
 	open_again();
 	assert_int_equal(lease_store_count_claimable(r), 0);
+}
+
+static bool is_frozen(void *ctx, pid_t pid)
+{
+	return *(const pid_t *)ctx == pid;
+}
+
+static void frozen_process_claims_late(void **state)
+{
+	pid_t frozen = start_process(), ends = start_process();
+	uint64_t token = lease_store_add(r, A, frozen, 0);
+
+	(void)state;
+	lease_store_add(r, B, getpid(), 0);
+	lease_store_add(r, C, ends, 0);
+	open_again();
+	assert_int_equal(lease_store_count_claimable(r), 3);
+	lease_store_end_claims(r, is_frozen, &frozen);
+	assert_int_equal(lease_store_count_claimable(r), 0);
+	assert_true(r->claimable[lease_block(A)]);
+	assert_false(r->claimable[lease_block(B)]);
+	assert_int_equal(lease_store_claim(r, A, token, frozen), 0);
+	/* The next daemon waits for the process again. A frozen process that ends has no claim. */
+	end_process(ends);
+	open_again();
+	assert_int_equal(lease_store_count_claimable(r), 1);
+	lease_store_end_claims(r, is_frozen, &frozen);
+	end_process(frozen);
+	lease_store_end_claims(r, is_frozen, &frozen);
+	assert_int_equal(r->n_claimable, 0);
 }
 
 static void file_stays_while_it_has_a_lease(void **state)
@@ -381,6 +412,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(zombie_counts_as_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(start_time_distinguishes_reused_pids, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(frozen_process_claims_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(removed_and_unclaimed_blocks_are_free, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(file_stays_while_it_has_a_lease, setup, teardown),

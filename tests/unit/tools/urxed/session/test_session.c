@@ -269,6 +269,58 @@ static void newcomer_waits_at_most_the_claim_time(void **state)
 	w->stayer.driver = NULL;
 }
 
+static bool frozen;
+
+static bool is_frozen(void *ctx, pid_t pid)
+{
+	(void)ctx;
+	return frozen && pid == getpid();
+}
+
+static void run_until_done(struct server_process *p, pthread_t thread)
+{
+	while (!atomic_load(&p->done)) {
+		take_events();
+		usleep(100);
+	}
+	pthread_join(thread, NULL);
+}
+
+/* Nobody waits for such a program, and nobody gets its QPNs. */
+static void frozen_program_claims_late(void **state)
+{
+	const uint64_t later = T0 + 10 * SESSION_CLAIM_NS;
+	struct server_process newcomer = {.status = -1};
+	pthread_t thread;
+
+	(void)state;
+	restart();
+	frozen = true;
+	w->server.sessions.is_frozen = is_frozen;
+	assert_int_equal(pthread_create(&thread, NULL, server_attach_thread, &newcomer), 0);
+	while (!w->server.sessions.n || !w->server.sessions.list->awaits_welcome)
+		take_events();
+	assert_int_equal(sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS - 1),
+			 T0 + SESSION_CLAIM_NS);
+	w->server.sw.leases.last = lease_block(w->leaver.who.qpn_first) - 1;
+	assert_true(sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS) < later);
+	run_until_done(&newcomer, thread);
+	assert_int_equal(newcomer.status, 0);
+	assert_true(newcomer.who.qpn_first > w->leaver.who.qpn_first);
+	assert_true(newcomer.who.qpn_first > w->stayer.who.qpn_first);
+	vnic_driver_abandon(newcomer.driver);
+
+	assert_true(sessions_tick(&w->server.sessions, later) != UINT64_MAX);
+	serve(server_claim_thread, &w->leaver);
+	assert_int_equal(w->leaver.status, 0);
+	vnic_driver_abandon(w->leaver.driver);
+	frozen = false;
+	assert_int_equal(sessions_tick(&w->server.sessions, 2 * later), UINT64_MAX);
+	serve(server_claim_thread, &w->stayer);
+	assert_int_equal(w->stayer.status, -EPERM);
+	w->stayer.driver = NULL;
+}
+
 static void wrong_token_claims_nothing(void **state)
 {
 	struct server_process thief;
@@ -507,6 +559,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(newcomer_waits_at_most_the_claim_time, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(frozen_program_claims_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(wrong_token_claims_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_demanded_block_is_leased, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_block_of_another_process_is_refused, setup,

@@ -315,6 +315,39 @@ static void survivor_keeps_its_qpns(void **state)
 	assert_int_equal(add(TWO, QPN + 2, true), 0);
 }
 
+static bool frozen;
+
+static bool is_frozen(void *ctx, pid_t pid)
+{
+	(void)ctx;
+	(void)pid;
+	return frozen;
+}
+
+/* A frozen program claims its leases late: until then no other process gets its QPNs. */
+static void frozen_program_keeps_its_qpns(void **state)
+{
+	uint64_t later = T0 + 10 * SESSION_CLAIM_NS;
+
+	(void)state;
+	assert_int_equal(add(ONE, QPN, true), 0);
+	assert_int_equal(add(OTHER_USER, QPN + 1, true), 0);
+	restart();
+	frozen = true;
+	w->server.sessions.is_frozen = is_frozen;
+	assert_int_equal(attach(TWO, server_claim_thread), 0);
+	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
+	sessions_tick(&w->server.sessions, later);
+	assert_int_equal(add(TWO, QPN, true), -EEXIST);
+	assert_int_equal(attach(ONE, server_claim_thread), 0);
+	assert_int_equal(add(ONE, QPN, true), 0);
+	frozen = false;
+	assert_int_equal(add(TWO, QPN + 1, true), -EEXIST);
+	sessions_tick(&w->server.sessions, 2 * later);
+	assert_int_equal(add(TWO, QPN, true), -EEXIST);
+	assert_int_equal(add(TWO, QPN + 1, true), 0);
+}
+
 static void qpns_of_ended_processes_are_free(void **state)
 {
 	(void)state;
@@ -372,6 +405,7 @@ int main(void)
 		TEST(block_with_an_added_qpn_is_not_leased),
 		TEST(packets_of_added_qpns_pass_the_switch),
 		TEST(survivor_keeps_its_qpns),
+		TEST(frozen_program_keeps_its_qpns),
 		TEST(qpns_of_ended_processes_are_free),
 		TEST(user_has_a_quota),
 	};
