@@ -21,6 +21,9 @@ sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), folder)
 from openmpi import compile_ranks  # noqa: E402
 from recipe import commands  # noqa: E402
 
+# What a bare image lacks: mpirun wants a program of the kind of ssh, even if it starts nothing by it.
+ENVIRONMENT = 'export HOME=/tmp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm_rsh_agent=sh;'
+RANKS_MB = 1536  # ranks of Open MPI need more memory than the page's machine has
 SOCKET, ADDRESS = '/tmp/vm1', '192.0.2.1'  # of the page
 PAUSE = 'sleep 1;'
 # Ports of perftest and ucx_perftest, or a listener of rdma_cm.
@@ -67,8 +70,7 @@ def check_arguments(command, sockets):
 
 def type_line(vm, line):
     print(line, flush=True)
-    environment = f'export NIC={vm.nic()} HOME=/tmp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; '
-    return vm.run(environment + line.replace(PAUSE, UNTIL_LISTENING), SECONDS)
+    return vm.run(f'{ENVIRONMENT} NIC={vm.nic()}; ' + line.replace(PAUSE, UNTIL_LISTENING), SECONDS)
 
 
 def check_programs(vm):
@@ -88,8 +90,8 @@ def run():
         image = PageImage(build, [compile_ranks(stack.enter_context(tempfile.TemporaryDirectory()))])
         device = PageDevice(add_host(build, stack), first(lines, 'urxe vm '))
         check_arguments(first(lines, 'qemu-system-x86_64 '), device.sockets)
-        vm = stack.enter_context(Vm(image, device, ADDRESS))
-        vm.run('mkdir /dev/shm && mount -t tmpfs none /dev/shm')  # as systems have it
+        vm = stack.enter_context(Vm(image, device, ADDRESS, 'vm1', RANKS_MB))
+        vm.run(f'hostname {vm.name}; mkdir /dev/shm && mount -t tmpfs none /dev/shm')  # as systems have them
         check_programs(vm)
         vm.expect_healthy()
 
