@@ -37,7 +37,8 @@ struct fake_hca {
 	uint16_t pkeys[4]; /* of the port; 0 = none */
 	bool has_rates;    /* queue pairs may have a rate limit */
 	bool no_qps, no_srqs, no_mrs, no_ahs, no_resize;
-	int mr_error;                           /* errno of ibv_reg_mr, which fails then; 0: none */
+	bool no_error_state; /* ibv_modify_qp refuses the transition to IBV_QPS_ERR */
+	int mr_error;        /* errno of ibv_reg_mr, which fails then; 0: none */
 	uint32_t pds, mrs, cqs, srqs, qps, ahs; /* objects that exist */
 	/* The double delays: this function waits for `go_on`, after it has posted `delayed`. */
 	enum fake_hca_delay {

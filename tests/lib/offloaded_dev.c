@@ -42,6 +42,8 @@ static bool complete(void *cq_ctx, const struct urxe_wc *wc)
 {
 	(void)cq_ctx;
 	f->wcs[f->n++ % OFFLOADED_WCS] = *wc;
+	if (wc->status == URXE_WC_WR_FLUSH_ERR && fake_hca.qps)
+		f->flushed_before_end++;
 	return true;
 }
 

@@ -25,7 +25,8 @@ struct offloaded_dev {
 	bool takes;         /* the HCA executes connections */
 	/* What the engine has told. */
 	struct urxe_wc wcs[OFFLOADED_WCS];
-	uint32_t n; /* completions; the last ones are in `wcs` */
+	uint32_t n;                  /* completions; the last ones are in `wcs` */
+	uint32_t flushed_before_end; /* flush completions while the HCA had a queue pair */
 	uint32_t comp_events;
 	uint32_t asyncs;
 	enum urxe_async last_async;

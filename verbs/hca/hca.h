@@ -131,7 +131,8 @@ void hca_ah_end(struct hca_ah_call *call);
 
 /*
  * With the lock: what the engine destroys from now on exists at the HCA until hca_end_collected().
- * Queue pairs that hca_detach() ends are destroyed at once, because their requests are flushed.
+ * Queue pairs that hca_detach() ends, or that refused the transition to the error state, are
+ * destroyed at once, because the engine flushes their requests.
  */
 void hca_collect_ends(struct hca *hca);
 /*

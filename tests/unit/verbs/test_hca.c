@@ -425,6 +425,30 @@ static void a_sleeping_owner_misses_no_completion(void **state)
 	assert_false(hca_arm(f->hca));
 }
 
+/* The owner collects ends, but the program may use the memory of flushed requests again. */
+static void a_queue_pair_that_goes_on_ends_before_its_flush(void **state)
+{
+	struct fake_qp *qp;
+
+	(void)state;
+	make_qp(URXE_QPT_RC, 0, NULL);
+	qp = fake_hca.last_qp;
+	offloaded_connect_rc();
+	receive_some(urxe_qp_rq(f->qp), 2);
+	send_some(1, 0);
+	fake_hca.no_error_state = true;
+	pthread_mutex_lock(&f->lock);
+	hca_collect_ends(f->hca);
+	fake_hca_complete_send(qp, IBV_WC_RETRY_EXC_ERR);
+	hca_poll(f->hca);
+	assert_int_equal(f->n, 3);
+	assert_int_equal(f->wcs[0].status, URXE_WC_RETRY_EXC_ERR);
+	assert_int_equal(f->wcs[2].status, URXE_WC_WR_FLUSH_ERR);
+	assert_int_equal(f->flushed_before_end, 0);
+	hca_end_collected(f->hca);
+	pthread_mutex_unlock(&f->lock);
+}
+
 static void the_end_of_the_hca_fails_its_queue_pairs(void **state)
 {
 	(void)state;
@@ -579,6 +603,7 @@ int main(void)
 		TEST(a_larger_shared_queue_fits_each_cq),
 		TEST(events_reach_the_engine),
 		TEST(a_sleeping_owner_misses_no_completion),
+		TEST(a_queue_pair_that_goes_on_ends_before_its_flush),
 		TEST(the_end_of_the_hca_fails_its_queue_pairs),
 		TEST(limits_are_the_smaller_ones),
 		TEST(another_device_is_not_opened),

@@ -218,7 +218,10 @@ static void finish_qp(struct hca_end *end)
 	free_qp(qp);
 }
 
-/* Of an HCA that has gone, the engine flushes the requests at once. */
+/*
+ * Of an HCA that has gone, the engine flushes the requests at once; also those of a queue pair that
+ * did not take the error state.
+ */
 void hca_qp_destroy(void *hca_qp)
 {
 	struct hca_qp *qp = hca_qp;
@@ -228,7 +231,7 @@ void hca_qp_destroy(void *hca_qp)
 	work_ids_remove(&hca->work_ids, qp->id);
 	LIST_REMOVE(qp, link);
 	qp->end = (struct hca_end){.call = destroy_ibv_qp, .finish = finish_qp};
-	hca->collects &= !hca->detaching && hca->dev;
+	hca->collects &= !hca->detaching && hca->dev && !qp->refused_error;
 	hca_end(hca, &qp->end);
 	hca->collects = collects;
 }
@@ -288,9 +291,11 @@ int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *from, uint32_t mask)
 int hca_qp_fail(void *hca_qp)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	const struct hca_qp *qp = hca_qp;
+	struct hca_qp *qp = hca_qp;
+	int rc = hca_verbs_error(qp->hca->verbs->modify_qp(qp->ibv, &attr, IBV_QP_STATE));
 
-	return hca_verbs_error(qp->hca->verbs->modify_qp(qp->ibv, &attr, IBV_QP_STATE));
+	qp->refused_error |= rc != 0;
+	return rc;
 }
 
 void hca_qp_query(void *hca_qp, struct urxe_qp_attr *attr)
