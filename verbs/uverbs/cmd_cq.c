@@ -6,6 +6,7 @@
 
 #include <hca/hca.h>
 #include <rdma/rdma_user_rxe.h>
+#include <rxe/offload.h>
 
 #include "engine/clock.h"
 #include "poll/engine_run.h"
@@ -143,13 +144,16 @@ int cmd_create_cq_ex(const struct command *c)
 	return rc ? rc : create_cq(c, &request);
 }
 
-/* Of a CQ that hca_poll takes, at least, if it returns true. */
+/* Completions that hca_poll_cq takes, at least, if it returns true. */
 #define POLLED 128
 
-/* hca_poll leaves the rest of many completions for later; no CQ has more than MAX_CQE. */
-static void take_all_completions(void)
+/* At most those that fill the ring: new ones may come without end. */
+static void take_all_completions(const struct cq *cq)
 {
-	for (uint32_t i = 0; port.hca.hca && hca_poll(port.hca.hca) && i < MAX_CQE / POLLED; i++)
+	void *hca_cq = urxe_offload_hca_cq(cq->cq);
+	uint32_t rounds = queue_capacity(&cq->ring) / POLLED + 1;
+
+	while (hca_cq && rounds-- && hca_poll_cq(port.hca.hca, hca_cq))
 		;
 	port_publish();
 }
@@ -177,7 +181,7 @@ int cmd_resize_cq(const struct command *c)
 	rc = queue_create(&ring, &c->file->queues, c->fd, request.cqe, sizeof(struct ib_uverbs_wc));
 	if (rc)
 		return rc;
-	take_all_completions();
+	take_all_completions(cq);
 	reply.cqe = queue_capacity(&ring);
 	driver.mi = queue_mminfo(&ring);
 	rc = cq_count(cq) > queue_capacity(&ring) ? -EINVAL
