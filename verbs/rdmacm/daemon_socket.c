@@ -75,14 +75,25 @@ static int limit_sending(int fd, uint64_t deadline)
 	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ? -errno : 0;
 }
 
-static int connect_to(int fd, const struct sockaddr_un *address, uint64_t deadline)
+static int connect_once(int fd, const struct sockaddr_un *address, uint64_t deadline)
 {
 	int rc = limit_sending(fd, deadline);
 
 	if (rc)
 		return rc;
-	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)))
-		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	return connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
+}
+
+/* A signal ends a connect(2) with a limit, also if its handler has SA_RESTART (signal(7)). */
+static int connect_to(int fd, const struct sockaddr_un *address, uint64_t deadline)
+{
+	int rc;
+
+	do
+		rc = connect_once(fd, address, deadline);
+	while (rc == -EINTR && clock_monotonic() < deadline);
+	if (rc)
+		return rc == -EAGAIN || rc == -EINTR ? -ETIMEDOUT : rc;
 	return limit_sending(fd, UINT64_MAX);
 }
 

@@ -200,28 +200,45 @@ static void opening_waits_for_a_welcome_until_its_deadline(void **state)
 	close(socket);
 }
 
-/* Other programs have filled the queue of that daemon's connections. */
-static void opening_waits_for_a_connection_until_its_deadline(void **state)
+/* Other programs fill the queue of the daemon's connections. */
+static void fill_queue(int fds[QUEUE + 1])
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fds[QUEUE + 1], n;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CM_ATTACH_SOCKET_NAME, dir);
+	for (int i = 0; i <= QUEUE; i++) {
+		fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		assert_int_equal(
+			connect(fds[i], (const struct sockaddr *)&address, sizeof(address)), 0);
+	}
+}
+
+/* The daemon accepts the oldest connection, and ends it. */
+static void refuse_connection(void)
+{
+	int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	assert_true(socket >= 0);
+	close(socket);
+}
+
+static void empty_queue(const int fds[QUEUE + 1])
+{
+	for (int i = 0; i <= QUEUE; i++) {
+		refuse_connection();
+		close(fds[i]);
+	}
+}
+
+static void opening_waits_for_a_connection_until_its_deadline(void **state)
+{
+	int fds[QUEUE + 1];
 
 	(void)state;
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CM_ATTACH_SOCKET_NAME, dir);
-	for (n = 0; n <= QUEUE; n++) {
-		fds[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		assert_int_equal(
-			connect(fds[n], (const struct sockaddr *)&address, sizeof(address)), 0);
-	}
+	fill_queue(fds);
 	assert_int_equal(rdmacm_open_until(O_CLOEXEC, in_ms(20)), -ETIMEDOUT);
 	assert_int_equal(rdmacm_open_until(O_CLOEXEC, in_ms(0)), -ETIMEDOUT);
-	while (n--) {
-		int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-
-		assert_true(socket >= 0);
-		close(socket);
-		close(fds[n]);
-	}
+	empty_queue(fds);
 }
 
 static void close_device(pthread_t server)
@@ -316,6 +333,14 @@ static void on_signal(int signal)
 	(void)signal;
 }
 
+static atomic_int signals;
+
+static void count_signal(int signal)
+{
+	(void)signal;
+	atomic_fetch_add(&signals, 1);
+}
+
 static int count_descriptors(void)
 {
 	DIR *fds = opendir("/proc/self/fd");
@@ -341,6 +366,44 @@ static void closing_the_last_device_leaves_no_descriptor(void **state)
 		close_device(server);
 		assert_int_equal(count_descriptors(), before);
 	}
+}
+
+#define PATIENCE_MS 600000
+
+static void *open_patiently(void *arg)
+{
+	struct waiter *w = arg;
+
+	atomic_store(&w->tid, (int)syscall(SYS_gettid));
+	w->error = -rdmacm_open_until(O_CLOEXEC, in_ms(PATIENCE_MS));
+	atomic_store(&w->done, true);
+	return NULL;
+}
+
+/* A thread that waits for a connection handles a signal, and waits on. */
+static void a_signal_does_not_end_the_opening(void **state)
+{
+	const struct sigaction action = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
+	struct waiter w = {.error = -1};
+	int fds[QUEUE + 1];
+	pthread_t thread;
+
+	(void)state;
+	atomic_store(&signals, 0);
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+	fill_queue(fds);
+	assert_int_equal(pthread_create(&thread, NULL, open_patiently, &w), 0);
+	while (sleeps_in(atomic_load(&w.tid)) != SYS_connect)
+		sched_yield();
+	assert_int_equal(pthread_kill(thread, SIGUSR1), 0);
+	while (!atomic_load(&signals) ||
+	       (!atomic_load(&w.done) && sleeps_in(atomic_load(&w.tid)) != SYS_connect))
+		sched_yield();
+	assert_false(atomic_load(&w.done));
+	empty_queue(fds);
+	refuse_connection();
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(w.error, ECONNRESET);
 }
 
 /* A thread waits for events of a device that is closed, and gets no event of the next device. */
@@ -598,6 +661,7 @@ int main(void)
 		cmocka_unit_test(closing_the_last_device_leaves_no_descriptor),
 		cmocka_unit_test(opening_waits_for_a_welcome_until_its_deadline),
 		cmocka_unit_test(opening_waits_for_a_connection_until_its_deadline),
+		cmocka_unit_test(a_signal_does_not_end_the_opening),
 		cmocka_unit_test(a_waiting_thread_ignores_the_next_device),
 		cmocka_unit_test(replies_of_an_event_are_cached),
 		cmocka_unit_test(a_command_drops_cached_replies),
