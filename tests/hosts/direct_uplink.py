@@ -290,8 +290,10 @@ def a_locked_socket_stops_no_other(net):
     host = net.hosts[0]
     holder = host.spawn([os.path.join(net.build, 'tests/hosts/held_socket'), host.run_dir], stdin=subprocess.PIPE)
     until(10, lambda: 'holds' in holder.output() or not holder.running(), holder.describe)
-    if not holder.running() and holder.wait(1) == SKIP:
-        skip(holder.output().strip())
+    if not holder.running():
+        if holder.wait(1) == SKIP:
+            skip(holder.output().strip())
+        raise Failure(holder.describe())
     file = os.path.join(host.top, 'capture.pcapng')
     capture = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, '-w', file])
     until(WAIT, lambda: os.path.exists(file), lambda: 'no capture')

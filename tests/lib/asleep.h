@@ -4,6 +4,7 @@
 #define URXE_TEST_ASLEEP_H
 
 #include <dirent.h>
+#include <err.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +60,10 @@ static inline void asleep_await(pid_t tid)
 		;
 }
 
-/* Returns when the thread waits for a page or a lock of the kernel, or sleeps, for some time. */
+/*
+ * Returns when the thread waits for a page or a lock of the kernel, or sleeps, for some time. Ends
+ * the program if the thread has ended.
+ */
 static inline void blocked_await(pid_t tid)
 {
 	unsigned long before = 0, now;
@@ -67,6 +71,8 @@ static inline void blocked_await(pid_t tid)
 
 	do {
 		state = proc_state(tid, &before);
+		if (!state || state == 'Z')
+			errx(1, "thread %d has ended instead of waiting", (int)tid);
 		usleep(20000);
 	} while ((state != 'S' && state != 'D') || proc_state(tid, &now) != state || now != before);
 }
