@@ -18,7 +18,6 @@ import report
 # The peer repeats for 8 times 3 s: longer than each interruption.
 ARGV = ['ib_write_bw', '-F', '-u', '18', '-s', '4096']
 WAIT = 20
-FRAMES = 1000  # enough for a ratio of packets to frames
 RING_PLACES = 10000  # more than the ring of a program's socket has
 
 
@@ -76,11 +75,14 @@ def uplink_sent(host):
     return sum(row['value'] for row in host.show('counter')['counters'] if row['name'] == 'uplink_sent')
 
 
-def await_frames(namespace):
-    """Waits for some frames of the interface; returns their number."""
-    before = sent(namespace)
-    until(WAIT, lambda: sent(namespace) > before + FRAMES, lambda: 'no frames')
-    return sent(namespace) - before
+def packets_in_a_frame(net, pair):
+    """How many packets the second host's programs send in a frame, at least: it counts frames for a longer time."""
+    frames = sent(net.namespaces[1])
+    packets = uplink_sent(net.hosts[1])
+    pair.go_on()
+    packets = uplink_sent(net.hosts[1]) - packets
+    frames = sent(net.namespaces[1]) - frames
+    return packets / frames
 
 
 def packets_leave_together(net):
@@ -88,15 +90,9 @@ def packets_leave_together(net):
     if tuple(map(int, os.uname().release.split('.')[:2])) < (6, 2):
         skip('packet sockets have no UDP GSO before Linux 6.2')
     pair = start(net, [*ARGV[:-1], '65536'])
-    host, namespace = net.hosts[1], net.namespaces[1]
-    expect_path(host, 'direct-uplink')
+    expect_path(net.hosts[1], 'direct-uplink')
     expect_traffic(net, 'by the direct uplink')
-    # The packets are those of a longer time than the frames.
-    packets = uplink_sent(host)
-    frames = await_frames(namespace)
-    packets = uplink_sent(host) - packets
-    if packets < 4 * frames:
-        raise Failure(f'{packets} packets left in {frames} frames')
+    until(WAIT, lambda: packets_in_a_frame(net, pair) >= 4, lambda: 'fewer than 4 packets left in a frame')
     pair.finish()
 
 
@@ -162,15 +158,9 @@ def packets_to_a_switch_leave_alone(net):
     pair = start(net, [*ARGV[:-1], '65536'])
     expect_path(host, 'uplink')
     expect_path(net.hosts[1], 'direct-uplink')
-    namespace = net.namespaces[1]
-    # The frames are those of a longer time than the packets.
-    frames = sent(namespace)
-    packets = uplink_sent(net.hosts[1])
-    await_frames(namespace)
-    packets = uplink_sent(net.hosts[1]) - packets
-    frames = sent(namespace) - frames
-    if packets > 1.1 * frames:
-        raise Failure(f'{packets} packets left in {frames} frames')
+    together = packets_in_a_frame(net, pair)
+    if together > 1.1:
+        raise Failure(f'{together:.1f} packets left in a frame')
     pair.finish()
 
 
