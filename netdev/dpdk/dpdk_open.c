@@ -243,11 +243,29 @@ static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spe
 		return 0;
 	port->driver_fd = fd;
 	port->xdp = xdp_program_map_passed(spec->ifindex);
-	port->xdp_program = xdp_program_leave_veth(spec->ifindex, spec->xdp_program);
 	/* A missing ring for QP1 is no error. */
 	if (port->xdp && !qp1_ring_open(&port->qp1, spec->ifindex))
 		dpdk_port_receive_qp1_apart(port, true);
 	return arp_nd_socket_open(&port->arp_nd, spec->ifindex);
+}
+
+/* `others`: sockets that were open before the driver's own. */
+static int start_port_and_sockets(const char *text, const struct dpdk_spec *spec,
+				  struct dpdk_port *port, uint32_t mtu,
+				  const struct driver_sockets *others, char *error,
+				  uint32_t error_size)
+{
+	int err = start_port(port, spec, mtu)
+			  ?: use_driver_socket(port, spec, driver_socket_find(others));
+
+	if (err)
+		return error_text_set(error, error_size, err,
+				      "%s: DPDK cannot start the device: %s (%s)", text,
+				      strerror(-err), dpdk_log_reason());
+	if (spec->kind != DPDK_AF_XDP)
+		return 0;
+	return xdp_program_leave_veth(text, spec->ifindex, spec->xdp_program, &port->xdp_program,
+				      error, error_size);
 }
 
 static int open_device(const char *text, const struct dpdk_spec *spec, struct dpdk_port *port,
@@ -268,8 +286,7 @@ static int open_device(const char *text, const struct dpdk_spec *spec, struct dp
 	err = probe_device(text, port, spec, error, error_size);
 	if (err)
 		return err;
-	err = start_port(port, spec, mtu)
-		      ?: use_driver_socket(port, spec, driver_socket_find(&others));
+	err = start_port_and_sockets(text, spec, port, mtu, &others, error, error_size);
 	if (!err) {
 		dpdk_port_set_open(port->id, true);
 		return 0;
@@ -277,8 +294,7 @@ static int open_device(const char *text, const struct dpdk_spec *spec, struct dp
 	dpdk_interrupt_close(&port->interrupt);
 	dpdk_port_close_device(port->id);
 	rte_mempool_free(port->pool);
-	return error_text_set(error, error_size, err, "%s: DPDK cannot start the device: %s (%s)",
-			      text, strerror(-err), dpdk_log_reason());
+	return err;
 }
 
 static int open_port(const char *text, const struct dpdk_spec *spec, uint32_t mtu,

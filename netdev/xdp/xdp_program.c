@@ -36,7 +36,7 @@
 struct interface {
 	const char *text; /* the port specification */
 	unsigned int ifindex;
-	uint32_t id; /* of the attached program */
+	uint32_t id; /* of the attached program; set by query_program() */
 	uint8_t mode;
 	char *error;
 	uint32_t error_size;
@@ -48,6 +48,16 @@ static const char *mode_word(uint8_t mode)
 	if (mode == XDP_ATTACHED_SKB)
 		return "xdpgeneric";
 	return mode == XDP_ATTACHED_HW ? "xdpoffload" : "xdp";
+}
+
+static int query_program(struct interface *iface)
+{
+	LIBBPF_OPTS(bpf_xdp_query_opts, query);
+	int err = bpf_xdp_query((int)iface->ifindex, 0, &query);
+
+	iface->id = query.prog_id;
+	iface->mode = query.attach_mode;
+	return err;
 }
 
 /* A program that is not urxe's. */
@@ -186,18 +196,15 @@ static int clear_program(const struct interface *iface, int program)
 int xdp_program_clear(const char *text, unsigned int ifindex, char *error, uint32_t error_size)
 {
 	struct interface iface = {text, ifindex, .error = error, .error_size = error_size};
-	LIBBPF_OPTS(bpf_xdp_query_opts, query);
 	int err, program;
 
-	err = bpf_xdp_query((int)ifindex, 0, &query);
+	err = query_program(&iface);
 	if (err)
 		return error_text_set(error, error_size, err,
 				      "%s: cannot query the interface's XDP program: %s", text,
 				      strerror(-err));
-	if (query.attach_mode == XDP_ATTACHED_NONE)
+	if (iface.mode == XDP_ATTACHED_NONE)
 		return 0;
-	iface.id = query.prog_id;
-	iface.mode = query.attach_mode;
 	program = bpf_prog_get_fd_by_id(iface.id);
 	if (program < 0)
 		return refuse_program(&iface);
@@ -265,30 +272,61 @@ static int load_for_buffers(const char *file, int program)
 	return fd;
 }
 
-/* The kernel allows a program at one of both hooks only: in between the interface has none. */
-static bool replace_program(unsigned int ifindex, int old, int copy)
+/*
+ * The kernel allows a program at one of both hooks only: in between the interface has none, and
+ * another process may attach its own.
+ */
+static int move_program(unsigned int ifindex, int old, int copy)
 {
-	if (detach_from(ifindex, XDP_ATTACHED_DRV, old))
-		return false;
-	if (!bpf_xdp_attach((int)ifindex, copy, XDP_FLAGS_SKB_MODE, NULL))
-		return true;
-	bpf_xdp_attach((int)ifindex, old, 0, NULL);
-	return false;
+	const uint32_t flags = XDP_FLAGS_UPDATE_IF_NOEXIST;
+	int err = detach_from(ifindex, XDP_ATTACHED_DRV, old);
+
+	if (err)
+		return err;
+	err = bpf_xdp_attach((int)ifindex, copy, XDP_FLAGS_SKB_MODE | flags, NULL);
+	if (err)
+		bpf_xdp_attach((int)ifindex, old, flags, NULL);
+	return err;
 }
 
-int xdp_program_leave_veth(unsigned int ifindex, const char *file)
+static bool is_attached(struct interface *iface, int program)
 {
-	int old = is_veth(ifindex) ? open_program(ifindex) : -1, copy;
+	struct bpf_prog_info info = {0};
+	uint32_t length = sizeof(info);
 
+	return !query_program(iface) && !bpf_obj_get_info_by_fd(program, &info, &length) &&
+	       info.id == iface->id;
+}
+
+/* The program did not move. 0: it is where it was. */
+static int check_program(struct interface *iface, int program, int err)
+{
+	if (is_attached(iface, program))
+		return 0;
+	if (iface->mode != XDP_ATTACHED_NONE)
+		return refuse_program(iface);
+	return error_text_set(iface->error, iface->error_size, err,
+			      "%s: cannot attach the XDP program: %s", iface->text, strerror(-err));
+}
+
+int xdp_program_leave_veth(const char *text, unsigned int ifindex, const char *file, int *program,
+			   char *error, uint32_t error_size)
+{
+	struct interface iface = {text, ifindex, .error = error, .error_size = error_size};
+	int old = is_veth(ifindex) ? open_program(ifindex) : -1, err;
+
+	*program = -1;
 	if (old < 0)
-		return -1;
-	copy = load_for_buffers(file, old);
-	if (copy >= 0 && !replace_program(ifindex, old, copy)) {
-		close(copy);
-		copy = -1;
+		return 0;
+	*program = load_for_buffers(file, old);
+	err = *program < 0 ? 0 : move_program(ifindex, old, *program);
+	if (err) {
+		close(*program);
+		*program = -1;
+		err = check_program(&iface, old, err);
 	}
 	close(old);
-	return copy;
+	return err;
 }
 
 void xdp_program_detach(unsigned int ifindex, int program)

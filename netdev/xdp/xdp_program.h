@@ -21,10 +21,13 @@ int xdp_program_clear(const char *text, unsigned int ifindex, char *error, uint3
  * Moves urxe's program, which DPDK's driver has loaded from `file` and attached to a veth
  * interface, from the hook of veth's driver to the kernel's own hook (generic XDP). At the driver's
  * hook the other end of the cable cannot send GSO packets, and each received frame is copied once
- * more. Returns a descriptor for xdp_program_detach; -1: the interface is no veth, the program is
- * not urxe's, or Linux is older than 5.18, and the program stays where it is.
+ * more. Sets *program to a descriptor for xdp_program_detach; -1: the interface is no veth, the
+ * program is not urxe's, or Linux is older than 5.18, and the program stays where it is. 0, or a
+ * negative errno value: the interface has no program any more, or (-EBUSY) that of another process,
+ * which stays. `error` as of xdp_program_clear.
  */
-int xdp_program_leave_veth(unsigned int ifindex, const char *file);
+int xdp_program_leave_veth(const char *text, unsigned int ifindex, const char *file, int *program,
+			   char *error, uint32_t error_size);
 /* Detaches the program from the kernel's hook, which DPDK's driver does not do. -1 is ignored. */
 void xdp_program_detach(unsigned int ifindex, int program);
 

@@ -26,16 +26,21 @@ int cable_shell(const char *format, ...)
 	return system(command);
 }
 
-struct netdev *cable_open(const char *spec)
+void cable_plug(void)
 {
-	struct netdev *port;
-	char error[512];
-
 	assert_int_equal(
 		cable_shell("ip link add pa type veth peer name pb && "
 			    "ip link set pa addrgenmode none && ip link set pb addrgenmode none && "
 			    "ip link set pa up && ip link set pb up"),
 		0);
+}
+
+struct netdev *cable_open(const char *spec)
+{
+	struct netdev *port;
+	char error[512];
+
+	cable_plug();
 	if (netdev_dpdk_open(spec, 0, &port, error, sizeof(error)))
 		fail_msg("%s", error);
 	return port;

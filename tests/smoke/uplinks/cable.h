@@ -13,7 +13,9 @@
 
 /* Runs a command; returns its wait status. */
 int cable_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Plugs the cable, without other traffic, and opens a port at pa. */
+/* Plugs the cable, without other traffic. */
+void cable_plug(void);
+/* The same, and opens a port at pa. */
 struct netdev *cable_open(const char *spec);
 void cable_remove(void);
 /* A non-blocking packet socket that receives all frames of the interface. */
