@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-/* Between two attempts while the driver is not there, or a peer copies. */
+/* Between two attempts while a peer copies. */
 #define RETRY_NS    NS_PER_MS
 #define PATIENCE_NS NS_PER_SEC
 
@@ -99,10 +99,10 @@ uint64_t engine_recording_tick(struct engine_recording *r, uint64_t now, struct 
 	if (!r->ring.ring || r->answered)
 		return UINT64_MAX;
 	engine = pvrdma_engine(dev);
-	/* The guest's driver may start while the capture runs. A device that grants nothing now
-	 * must not get rights back. */
+	/* An event tells that the guest's driver starts while the capture runs. A device that
+	 * grants nothing now must not get rights back; an event ends that, too. */
 	if (!engine || !pvrdma_may_grant(dev))
-		return now + RETRY_NS;
+		return UINT64_MAX;
 	if (!r->give_up_at)
 		r->give_up_at = now + PATIENCE_NS;
 	rc = start(r, now, engine, nic);

@@ -28,8 +28,8 @@ void engine_recording_request(struct engine_recording *r, const uint8_t mac[6], 
 			      struct pvrdma *dev);
 /*
  * Starts the recording that was asked for, when the driver has activated the device, the device may
- * access memory and no peer copies. `nic`: of the session; NULL: none. Returns the time of the next
- * call, UINT64_MAX = none.
+ * access memory and no peer copies. `nic`: of the session; NULL: none. Call it after each event of
+ * the device. Returns the time of the next call without an event, UINT64_MAX = none.
  */
 uint64_t engine_recording_tick(struct engine_recording *r, uint64_t now, struct pvrdma *dev,
 			       const struct vnic_driver *nic);

@@ -64,9 +64,8 @@ static bool is_recorded(void)
 
 static void expect_waits(void)
 {
-	const uint64_t next = tick();
-
-	assert_true(next > NOW && next != UINT64_MAX);
+	/* For an event: a machine may be paused for hours. */
+	assert_true(tick() == UINT64_MAX);
 	assert_false(f.recording.answered);
 	assert_false(is_recorded());
 }
