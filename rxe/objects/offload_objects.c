@@ -240,7 +240,10 @@ static void report_writes(const struct urxe_mr *mr)
 	}
 }
 
-/* Reports what the HCA has written since the last look: later nothing tells of the region. */
+/*
+ * Reports what the HCA has written since the last look: later nothing tells of the region, so
+ * mr_dereg must have ended the writes.
+ */
 void offload_deregister(struct urxe_mr *mr)
 {
 	if (!mr->hca)

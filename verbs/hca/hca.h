@@ -132,7 +132,8 @@ void hca_ah_end(struct hca_ah_call *call);
 /*
  * With the lock: what the engine destroys from now on exists at the HCA until hca_end_collected().
  * Queue pairs that hca_detach() ends, or that refused the transition to the error state, are
- * destroyed at once, because the engine flushes their requests.
+ * destroyed at once, because the engine flushes their requests. Not for an owner with the operation
+ * `written` (struct urxe_ops): the engine reports the writes to a region before its end.
  */
 void hca_collect_ends(struct hca *hca);
 /*

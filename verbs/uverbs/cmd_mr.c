@@ -405,8 +405,9 @@ static int read_rereg(const struct command *c, struct ib_uverbs_rereg_mr *reques
 }
 
 /*
- * librxe has no function for this command: its ibv_rereg_mr fails. The keys stay the same. The lock
- * is free while pages are populated; if two threads change one region, the last one wins.
+ * librxe has no function for this command: its ibv_rereg_mr fails. A region that the HCA has gets a
+ * new key; others keep theirs. The lock is free while pages are populated; if two threads change
+ * one region, the last one wins.
  */
 int cmd_rereg_mr(const struct command *c)
 {

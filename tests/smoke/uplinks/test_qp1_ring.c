@@ -29,7 +29,7 @@
 #define LENGTH 400 /* bytes of each frame that a test sends */
 #define MADS   4096
 #define DATA   6000 /* packets that fill each port's ring */
-/* An interface with an XDP program queues 256 frames until its thread takes them. */
+/* Before Linux 5.18 the XDP program is at the hook of veth's driver, whose ring has 256 frames. */
 #define BURST 64
 
 #define QPN_GSI    1

@@ -13,7 +13,8 @@ struct hca;
 
 struct hca_end {
 	void (*call)(struct hca_end *end);   /* calls the provider; with or without the lock */
-	void (*finish)(struct hca_end *end); /* with the lock; may end further objects */
+	void (*finish)(struct hca_end *end); /* with the lock, or in hca_end_rest(); may end further
+						objects */
 	STAILQ_ENTRY(hca_end) link;
 };
 STAILQ_HEAD(hca_end_list, hca_end);
