@@ -14,6 +14,7 @@
 #include <isa-l/crc.h>
 #include <rxe/state.h>
 
+#include "adapter/adapter.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/image/image.h"
 #include "checkpoint/join.h"
@@ -21,7 +22,6 @@
 #include "checkpoint/rebuild.h"
 #include "engine/crc.h"
 #include "memory/mr_index.h"
-#include "port/port.h"
 #include "process/own_fd.h"
 #include "queues/verbs_cq.h"
 #include "require.h"
@@ -104,29 +104,29 @@ static void correct_engine(uint8_t *stream, size_t length)
 
 static void open_port(const struct image *image)
 {
-	TAILQ_INIT(&port.dirty_cqs);
-	TAILQ_INIT(&port.dirty_qps);
-	LIST_INIT(&port.flushing_qps);
-	memcpy(port.welcome.port.gids, image->process.gids, sizeof(image->process.gids));
+	TAILQ_INIT(&adapter.dirty_cqs);
+	TAILQ_INIT(&adapter.dirty_qps);
+	LIST_INIT(&adapter.flushing_qps);
+	memcpy(adapter.welcome.port.gids, image->process.gids, sizeof(image->process.gids));
 	for (uint32_t i = 0; i < image->process.n_blocks; i++) {
 		struct lease_block *block = calloc(1, sizeof(*block));
 		uint32_t qpn = image->process.blocks[i];
 
 		require(block);
 		block->qpn_first = qpn;
-		if (port.leases.by_qpn[qpn >> VNIC_LEASE_SHIFT])
+		if (adapter.leases.by_qpn[qpn >> VNIC_LEASE_SHIFT])
 			free(block); /* a daemon does not lease a block twice */
 		else
-			leases_add(&port.leases, block);
+			leases_add(&adapter.leases, block);
 	}
 }
 
 static void close_port(void)
 {
-	if (port.dev)
-		urxe_dev_destroy(port.dev);
-	port.dev = NULL;
-	leases_clear(&port.leases);
+	if (adapter.dev)
+		urxe_dev_destroy(adapter.dev);
+	adapter.dev = NULL;
+	leases_clear(&adapter.leases);
 }
 
 static int restore_engine(const struct image *image, struct joining *joining)
@@ -140,7 +140,7 @@ static int restore_engine(const struct image *image, struct joining *joining)
 	how.max_bytes = MAX_BYTES;
 	state.attr.ops = &ops;
 	return urxe_state_restore(&state.attr, 1, &how, image->engine.at, image->engine.length,
-				  &port.dev);
+				  &adapter.dev);
 }
 
 static void join(struct rebuilt *rebuilt)
@@ -149,10 +149,10 @@ static void join(struct rebuilt *rebuilt)
 
 	open_port(rebuilt->image);
 	if (!restore_engine(rebuilt->image, &joining)) {
-		port_lock();
+		adapter_lock();
 		(void)join_port(&joining);
 		join_undo(&joining);
-		port_unlock();
+		adapter_unlock();
 	}
 	close_port();
 }
@@ -209,7 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		restore(&image);
 		image_free(&image);
 	}
-	require(!atomic_load(&fd_ours) && !mr_index_any() && LIST_EMPTY(&port.files));
-	require(LIST_EMPTY(&port.remote_qps) && count_descriptors() == descriptors);
+	require(!atomic_load(&fd_ours) && !mr_index_any() && LIST_EMPTY(&adapter.files));
+	require(LIST_EMPTY(&adapter.remote_qps) && count_descriptors() == descriptors);
 	return 0;
 }

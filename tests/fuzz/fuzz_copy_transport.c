@@ -17,9 +17,9 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
+#include "adapter/adapter.h"
 #include "engine/crc.h"
 #include "pair.h"
-#include "port/port.h"
 #include "require.h"
 #include "samehost/peer.h"
 #include "samehost/published.h"
@@ -261,7 +261,7 @@ static const struct urxe_copy_table *table_of(void *ctx, const uint8_t mac[6], u
 	const struct urxe_copy_table *table = NULL;
 
 	if (ctx == w.pair->node[0])
-		table = peers_copy_ops.table(&port_peers, mac, qpn);
+		table = peers_copy_ops.table(&adapter_peers, mac, qpn);
 	/* All changes except for the last one, which happens during the copy. */
 	while (table && w.n_meanwhile > 1)
 		write_to(&w.meanwhile[--w.n_meanwhile]);
@@ -271,12 +271,12 @@ static const struct urxe_copy_table *table_of(void *ctx, const uint8_t mac[6], u
 static void withdrawn(void *ctx)
 {
 	if (ctx == w.pair->node[0])
-		peers_copy_ops.withdrawn(&port_peers);
+		peers_copy_ops.withdrawn(&adapter_peers);
 }
 
 static bool settled(void *ctx)
 {
-	return ctx != w.pair->node[0] || peers_copy_ops.settled(&port_peers);
+	return ctx != w.pair->node[0] || peers_copy_ops.settled(&adapter_peers);
 }
 
 static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
@@ -287,7 +287,7 @@ static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 	while (w.n_meanwhile)
 		write_to(&w.meanwhile[--w.n_meanwhile]);
 	w.copying = true;
-	n = peers_copy_ops.copy(&port_peers, job);
+	n = peers_copy_ops.copy(&adapter_peers, job);
 	w.copying = false;
 	return n;
 }
@@ -297,7 +297,7 @@ static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 static bool awake(void *ctx, uint64_t now)
 {
 	(void)ctx;
-	return peers_copy_ops.awake(&port_peers, now) || w.awake;
+	return peers_copy_ops.awake(&adapter_peers, now) || w.awake;
 }
 
 static const struct urxe_copy_ops ops = {
@@ -314,18 +314,18 @@ static void meet(void)
 	struct vnic_attach_welcome who = {.mtu = MTU, .qpn_first = QPN};
 	int fds[VNIC_INBOX_FDS];
 
-	tx_destroy(&port.tx);
+	tx_destroy(&adapter.tx);
 	memset(w.published, 0, VNIC_INBOX_PUBLISHED_SIZE);
-	require(peers_publish(&port_peers, w.published, VNIC_BLOCK(QPN)));
+	require(peers_publish(&adapter_peers, w.published, VNIC_BLOCK(QPN)));
 	publish();
 	memcpy(who.mac, w.pair->node[1]->mac, sizeof(who.mac));
-	port_init_peers();
-	require(!tx_init(&port.tx, w.loop->driver, &port.uplink, &port_peers, &who));
+	adapter_init_peers();
+	require(!tx_init(&adapter.tx, w.loop->driver, &adapter.uplink, &adapter_peers, &who));
 	vnic_inbox_fds(w.inbox, fds);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
 	w.hostile = false;
-	require(!tx_add_inbox(&port.tx, who.mac, QPN, false, fds));
+	require(!tx_add_inbox(&adapter.tx, who.mac, QPN, false, fds));
 }
 
 static void start(void)

@@ -3,7 +3,7 @@
 import re
 
 # From the lowest to the highest. A room calls and includes those before it.
-ROOMS = ['hca', 'session', 'process', 'memory', 'samehost', 'engine', 'port', 'objects', 'queues', 'poll', 'daemon',
+ROOMS = ['hca', 'session', 'process', 'memory', 'samehost', 'engine', 'adapter', 'objects', 'queues', 'poll', 'daemon',
          'attach', 'requests', 'uverbs', 'rdmacm', 'checkpoint', 'interpose']
 
 # The same for rxe/. All rooms include the structures of objects/, so the order holds for calls only.

@@ -10,50 +10,50 @@
 #include <hca/hca.h>
 #include <samehost/peer.h>
 
+#include "adapter/adapter.h"
 #include "attach/attach_private.h"
 #include "attach/engine_loop.h"
 #include "attach/fork.h"
+#include "daemon/adapter_hca.h"
+#include "daemon/adapter_uplink.h"
 #include "daemon/port_attributes.h"
-#include "daemon/port_hca.h"
-#include "daemon/port_uplink.h"
 #include "daemon/reconnect.h"
 #include "daemon/recording.h"
 #include "engine/clock.h"
 #include "engine/crc.h"
 #include "memory/sigbus_guard.h"
-#include "port/port.h"
 #include "process/log.h"
 #include "process/run_dir.h"
 
-static unsigned int opens;   /* users of the port; under port_open_lock */
+static unsigned int opens;   /* users of the adapter; under adapter_open_lock */
 static bool parent_attached; /* this process is a fork of a process that was attached */
 
-bool port_ref(void)
+bool adapter_ref(void)
 {
 	bool open;
 
-	pthread_mutex_lock(&port_open_lock);
+	pthread_mutex_lock(&adapter_open_lock);
 	open = opens > 0;
 	opens += open;
-	pthread_mutex_unlock(&port_open_lock);
+	pthread_mutex_unlock(&adapter_open_lock);
 	return open;
 }
 
-void port_forget_users(void)
+void adapter_forget_users(void)
 {
-	parent_attached |= port.nic != NULL;
-	port_open_lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-	port_lease_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	parent_attached |= adapter.nic != NULL;
+	adapter_open_lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+	adapter_lease_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	opens = 0;
 }
 
 static void log_counters(void)
 {
-	const struct urxe_counters *counters = urxe_dev_counters(port.dev);
+	const struct urxe_counters *counters = urxe_dev_counters(adapter.dev);
 
 	for (int i = 0; i < VNIC_BYPASS_COUNT; i++)
-		if (port_counter(i))
-			log_info("%s: %" PRIu64, vnic_bypass_counter_name(i), port_counter(i));
+		if (adapter_counter(i))
+			log_info("%s: %" PRIu64, vnic_bypass_counter_name(i), adapter_counter(i));
 	for (int i = 1; i < URXE_DROP_COUNT; i++)
 		if (counters->drop[i])
 			log_info("dropped for %s: %" PRIu64, urxe_drop_name((enum urxe_drop)i),
@@ -68,28 +68,28 @@ static void detach_port(void)
 {
 	struct hca *hca;
 
-	port_lock();
-	hca = port_hca_release();
-	port.hca = (struct port_hca){0};
+	adapter_lock();
+	hca = adapter_hca_release();
+	adapter.hca = (struct adapter_hca){0};
 	recording_stop();
-	if (port.dev) {
+	if (adapter.dev) {
 		log_counters();
-		urxe_dev_destroy(port.dev);
+		urxe_dev_destroy(adapter.dev);
 	}
-	port.dev = NULL;
-	port.reconnecting = false;
+	adapter.dev = NULL;
+	adapter.reconnecting = false;
 	clock_resume();
-	leases_clear(&port.leases);
+	leases_clear(&adapter.leases);
 	remote_qp_forget_released();
 	local_qp_forget_released();
-	tx_destroy(&port.tx);
-	port_close_uplink();
-	peers_done(&port_peers);
-	vnic_inbox_destroy(port.inbox);
-	port.inbox = NULL;
-	vnic_driver_detach(port.nic);
-	port.nic = NULL;
-	port_unlock();
+	tx_destroy(&adapter.tx);
+	adapter_close_uplink();
+	peers_done(&adapter_peers);
+	vnic_inbox_destroy(adapter.inbox);
+	adapter.inbox = NULL;
+	vnic_driver_detach(adapter.nic);
+	adapter.nic = NULL;
+	adapter_unlock();
 	if (hca)
 		hca_close(hca);
 }
@@ -97,36 +97,36 @@ static void detach_port(void)
 /* NULL: without an inbox, all frames come by the switch, which is slower. */
 static struct urxe_copy_table *make_inbox(void)
 {
-	int rc = vnic_driver_make_inbox(port.nic, port.welcome.mtu, &port.inbox);
+	int rc = vnic_driver_make_inbox(adapter.nic, adapter.welcome.mtu, &adapter.inbox);
 
 	if (!rc)
-		return peers_publish(&port_peers, vnic_inbox_published(port.inbox),
-				     port.tx.process);
+		return peers_publish(&adapter_peers, vnic_inbox_published(adapter.inbox),
+				     adapter.tx.process);
 	log_info("no inbox: %s", strerror(-rc));
 	return NULL;
 }
 
 static void request_uplink(void)
 {
-	port_lock();
-	if (port_uplink_stale())
-		port_renew_uplink();
-	port_unlock();
+	adapter_lock();
+	if (adapter_uplink_stale())
+		adapter_renew_uplink();
+	adapter_unlock();
 }
 
 /* Before the program has objects, which are the HCA's then. */
 static void open_hca(void)
 {
-	port_lock();
-	if (port_hca_stale())
-		port_hca_renew();
-	port_unlock();
+	adapter_lock();
+	if (adapter_hca_stale())
+		adapter_hca_renew();
+	adapter_unlock();
 }
 
 /* From now on the daemon introduces the process to its peers. */
 static void give_inbox(void)
 {
-	int rc = port.inbox ? vnic_inbox_publish(port.inbox) : 0;
+	int rc = adapter.inbox ? vnic_inbox_publish(adapter.inbox) : 0;
 
 	if (rc)
 		log_info("peers do not get this process's inbox: %s", strerror(-rc));
@@ -140,7 +140,7 @@ static int add_lease(uint32_t qpn_first)
 	if (!block)
 		return -ENOMEM;
 	block->qpn_first = qpn_first;
-	leases_add(&port.leases, block);
+	leases_add(&adapter.leases, block);
 	return 0;
 }
 
@@ -163,17 +163,17 @@ static void log_attach_error(int rc)
 
 static void init_lists(void)
 {
-	TAILQ_INIT(&port.dirty_cqs);
-	TAILQ_INIT(&port.dirty_qps);
-	LIST_INIT(&port.flushing_qps);
-	LIST_INIT(&port.remote_qps);
-	LIST_INIT(&port.released_remote_qps);
-	LIST_INIT(&port.local_qps);
-	LIST_INIT(&port.released_local_qps);
-	LIST_INIT(&port.released_mrs);
-	port.dead = false;
-	port.inbox_broken = false;
-	port.inbox_populated = false;
+	TAILQ_INIT(&adapter.dirty_cqs);
+	TAILQ_INIT(&adapter.dirty_qps);
+	LIST_INIT(&adapter.flushing_qps);
+	LIST_INIT(&adapter.remote_qps);
+	LIST_INIT(&adapter.released_remote_qps);
+	LIST_INIT(&adapter.local_qps);
+	LIST_INIT(&adapter.released_local_qps);
+	LIST_INIT(&adapter.released_mrs);
+	adapter.dead = false;
+	adapter.inbox_broken = false;
+	adapter.inbox_populated = false;
 }
 
 /*
@@ -189,41 +189,42 @@ static int demand_port(const char *dir, uint32_t qpn_first)
 	uint64_t until = clock_monotonic() + DEMAND_PATIENCE_NS;
 	int rc;
 
-	while ((rc = vnic_driver_demand(dir, qpn_first, &port.welcome, &port.nic)) == -EEXIST &&
+	while ((rc = vnic_driver_demand(dir, qpn_first, &adapter.welcome, &adapter.nic)) ==
+		       -EEXIST &&
 	       clock_monotonic() < until)
 		nanosleep(&pause, NULL);
 	return rc;
 }
 
 /* All blocks of QPNs; the first one came with the welcome. */
-static int add_leases(const struct port_saved *saved)
+static int add_leases(const struct adapter_saved *saved)
 {
-	int rc = add_lease(port.welcome.qpn_first);
+	int rc = add_lease(adapter.welcome.qpn_first);
 
 	for (uint32_t i = 1; saved && !rc && i < saved->n_blocks; i++) {
 		uint32_t qpn_first = saved->blocks[i];
 
-		rc = vnic_driver_lease(port.nic, &qpn_first);
+		rc = vnic_driver_lease(adapter.nic, &qpn_first);
 		if (!rc)
 			rc = add_lease(qpn_first);
 	}
 	return rc;
 }
 
-static int make_engine(const struct port_saved *saved)
+static int make_engine(const struct adapter_saved *saved)
 {
 	struct urxe_copy_table *table = make_inbox();
 
-	return saved ? port_restore_engine(saved, table) : port_make_engine(table);
+	return saved ? adapter_restore_engine(saved, table) : adapter_make_engine(table);
 }
 
 /* Attaches to the daemon, and makes the engine; no thread runs it yet. */
-static int begin_attachment(const struct port_saved *saved)
+static int begin_attachment(const struct adapter_saved *saved)
 {
 	const char *dir = run_dir_path();
 	int rc;
 
-	port_install_fork_handlers();
+	adapter_install_fork_handlers();
 	if (!dir)
 		return -ENODEV;
 	init_lists();
@@ -231,14 +232,14 @@ static int begin_attachment(const struct port_saved *saved)
 	if (rc)
 		return rc;
 	rc = saved ? demand_port(dir, saved->blocks[0])
-		   : vnic_driver_attach(dir, &port.welcome, &port.nic);
+		   : vnic_driver_attach(dir, &adapter.welcome, &adapter.nic);
 	if (rc) {
 		if (!is_no_daemon(rc))
 			log_attach_error(rc);
 		return rc;
 	}
-	port_init_peers();
-	rc = tx_init(&port.tx, port.nic, &port.uplink, &port_peers, &port.welcome);
+	adapter_init_peers();
+	rc = tx_init(&adapter.tx, adapter.nic, &adapter.uplink, &adapter_peers, &adapter.welcome);
 	if (!rc)
 		rc = add_leases(saved);
 	if (!rc)
@@ -265,8 +266,8 @@ static int end_attachment(void)
 		detach_port();
 		return rc;
 	}
-	log_info("attached to %s: QPNs %#x to %#x", run_dir_path(), port.welcome.qpn_first,
-		 port.welcome.qpn_first + port.welcome.qpn_count - 1);
+	log_info("attached to %s: QPNs %#x to %#x", run_dir_path(), adapter.welcome.qpn_first,
+		 adapter.welcome.qpn_first + adapter.welcome.qpn_count - 1);
 	return 0;
 }
 
@@ -281,12 +282,12 @@ static int open_once(void)
 {
 	int rc = 0;
 
-	pthread_mutex_lock(&port_open_lock);
+	pthread_mutex_lock(&adapter_open_lock);
 	if (!opens)
 		rc = attach_port();
 	if (!rc)
 		opens++;
-	pthread_mutex_unlock(&port_open_lock);
+	pthread_mutex_unlock(&adapter_open_lock);
 	return rc;
 }
 
@@ -295,7 +296,7 @@ static int open_once(void)
  * while it attaches, or if it is a forked child of a process that was attached. The child takes no
  * lock while it waits.
  */
-int port_open(void)
+int adapter_open(void)
 {
 	const struct timespec pause = {.tv_nsec = RECONNECT_INTERVAL_NS};
 	uint64_t now = clock_monotonic(), until;
@@ -311,54 +312,54 @@ int port_open(void)
 	return rc;
 }
 
-void port_close(void)
+void adapter_close(void)
 {
-	pthread_mutex_lock(&port_open_lock);
+	pthread_mutex_lock(&adapter_open_lock);
 	if (--opens == 0) {
 		engine_thread_stop();
 		detach_port();
 	}
-	pthread_mutex_unlock(&port_open_lock);
+	pthread_mutex_unlock(&adapter_open_lock);
 }
 
 /* --- A restored process. */
 
-int port_restore_begin(const struct port_saved *saved)
+int adapter_restore_begin(const struct adapter_saved *saved)
 {
 	int rc;
 
-	pthread_mutex_lock(&port_open_lock);
+	pthread_mutex_lock(&adapter_open_lock);
 	rc = opens ? -EBUSY : begin_attachment(saved);
 	if (rc)
-		pthread_mutex_unlock(&port_open_lock);
+		pthread_mutex_unlock(&adapter_open_lock);
 	return rc;
 }
 
-void port_restore_abort(void)
+void adapter_restore_abort(void)
 {
 	detach_port();
-	pthread_mutex_unlock(&port_open_lock);
+	pthread_mutex_unlock(&adapter_open_lock);
 }
 
 /* Gives contexts the events of what has changed since the process was saved. */
-static int follow_changes(const struct port_saved *saved)
+static int follow_changes(const struct adapter_saved *saved)
 {
-	const struct vnic_attach_port now = port.welcome.port;
+	const struct vnic_attach_port now = adapter.welcome.port;
 	int rc;
 
-	port_lock();
-	memcpy(port.welcome.port.gids, saved->gids, sizeof(saved->gids));
-	port.welcome.port.up = saved->up;
+	adapter_lock();
+	memcpy(adapter.welcome.port.gids, saved->gids, sizeof(saved->gids));
+	adapter.welcome.port.up = saved->up;
 	rc = port_set_pkeys();
 	port_changed(&now);
-	port_update_multicast();
+	adapter_update_multicast();
 	if (!rc)
-		rc = remote_qp_register_all(port.nic);
-	port_unlock();
+		rc = remote_qp_register_all(adapter.nic);
+	adapter_unlock();
 	return rc;
 }
 
-int port_restore_end(const struct port_saved *saved, uint32_t users)
+int adapter_restore_end(const struct adapter_saved *saved, uint32_t users)
 {
 	int rc = follow_changes(saved);
 
@@ -368,6 +369,6 @@ int port_restore_end(const struct port_saved *saved, uint32_t users)
 		rc = end_attachment();
 	if (!rc)
 		opens = users;
-	pthread_mutex_unlock(&port_open_lock);
+	pthread_mutex_unlock(&adapter_open_lock);
 	return rc;
 }

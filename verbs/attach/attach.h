@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Attaches the process to its daemon, and detaches it. Without port.lock. */
+/* Attaches the process to its daemon, and detaches it. Without adapter.lock. */
 #ifndef URXE_VERBS_ATTACH_ATTACH_H
 #define URXE_VERBS_ATTACH_ATTACH_H
 
@@ -10,19 +10,20 @@
 #include <rxe/state.h>
 #include <vnic/attach.h>
 
-/* The first call attaches the process to its daemon; each call needs a port_close. */
-int port_open(void);
-void port_close(void);
+/* The first call attaches the process to its daemon; each call needs a adapter_close. */
+int adapter_open(void);
+void adapter_close(void);
 /*
- * Counts one more user if the port is open; each needs a port_close. False: the port is not open.
+ * Counts one more user if the adapter is open; each needs a adapter_close. False: the adapter is
+ * not open.
  */
-bool port_ref(void);
+bool adapter_ref(void);
 
 /* What a process had when it was saved (checkpoint/). */
-struct port_saved {
+struct adapter_saved {
 	const uint32_t *blocks; /* first QPNs of its blocks, in their order */
 	uint32_t n_blocks;      /* 1 to VNIC_LEASES_MAX */
-	/* Of the port: */
+	/* Of the adapter: */
 	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
 	bool up;
 	const uint8_t *engine; /* stream of urxe_state_save */
@@ -33,15 +34,15 @@ struct port_saved {
 /*
  * Attaches a process that has no open device to its daemon, with the blocks of QPNs and the engine
  * of a saved process; no thread runs the engine yet. After success one of the other two functions
- * follows, in the same thread. port.lock must not be held. -EBUSY: the process has an open device;
- * errors of vnic_driver_demand and urxe_state_restore.
+ * follows, in the same thread. adapter.lock must not be held. -EBUSY: the process has an open
+ * device; errors of vnic_driver_demand and urxe_state_restore.
  */
-int port_restore_begin(const struct port_saved *saved);
-void port_restore_abort(void);
+int adapter_restore_begin(const struct adapter_saved *saved);
+void adapter_restore_abort(void);
 /*
- * The port has the contexts and their objects: starts the engine. `users` is the number of
- * contexts. After an error the port is detached.
+ * The adapter has the contexts and their objects: starts the engine. `users` is the number of
+ * contexts. After an error the adapter is detached.
  */
-int port_restore_end(const struct port_saved *saved, uint32_t users);
+int adapter_restore_end(const struct adapter_saved *saved, uint32_t users);
 
 #endif

@@ -3,16 +3,16 @@
 #ifndef URXE_VERBS_ATTACH_ATTACH_PRIVATE_H
 #define URXE_VERBS_ATTACH_ATTACH_PRIVATE_H
 
-struct port_saved;
+struct adapter_saved;
 struct urxe_copy_table;
 
 /* In a forked child: no user; initialises both locks. */
-void port_forget_users(void);
+void adapter_forget_users(void);
 
-/* Creates port.dev with the attributes of the port; `table` as in struct urxe_dev_attr. */
-int port_make_engine(struct urxe_copy_table *table);
+/* Creates adapter.dev with the attributes of the adapter; `table` as in struct urxe_dev_attr. */
+int adapter_make_engine(struct urxe_copy_table *table);
 /* The same from the stream of a saved process. -EADDRNOTAVAIL: the device has another
  * MAC address. */
-int port_restore_engine(const struct port_saved *saved, struct urxe_copy_table *table);
+int adapter_restore_engine(const struct adapter_saved *saved, struct urxe_copy_table *table);
 
 #endif

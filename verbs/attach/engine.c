@@ -5,6 +5,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 
+#include "adapter/adapter.h"
 #include "attach/attach.h"
 #include "attach/attach_private.h"
 #include "daemon/port_attributes.h"
@@ -12,7 +13,6 @@
 #include "engine/crc.h"
 #include "memory/sigbus_guard.h"
 #include "objects/uverbs_file.h"
-#include "port/port.h"
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
@@ -46,13 +46,13 @@ static void async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 static bool may_reference(void *dev_ctx, const struct urxe_path *path, uint32_t qpn)
 {
 	(void)dev_ctx;
-	return tx_may_reference(&port.tx, path->dmac, qpn);
+	return tx_may_reference(&adapter.tx, path->dmac, qpn);
 }
 
 static bool path_cut(void *dev_ctx, const struct urxe_path *path)
 {
 	(void)dev_ctx;
-	return port.reconnecting && !tx_by_uplink(&port.tx, path->dmac);
+	return adapter.reconnecting && !tx_by_uplink(&adapter.tx, path->dmac);
 }
 
 /* --- Page faults. */
@@ -76,33 +76,33 @@ static bool guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(
 	uint64_t before;
 	bool done;
 
-	if (__builtin_expect(!port.on_demand_mrs, 1))
+	if (__builtin_expect(!adapter.on_demand_mrs, 1))
 		return sigbus_guard_run(dev_ctx, bytes, touch, arg);
 	before = count_faults();
 	done = sigbus_guard_run(dev_ctx, bytes, touch, arg);
-	port.page_faults += count_faults() - before;
+	adapter.page_faults += count_faults() - before;
 	return done;
 }
 
 /* The kernel counts the faults of a copy at its caller, those in the peer's memory too. */
 static uint32_t copy(void *ctx, const struct urxe_copy_job *job)
 {
-	uint64_t before = port.on_demand_mrs ? count_faults() : 0;
+	uint64_t before = adapter.on_demand_mrs ? count_faults() : 0;
 	uint32_t n = peers_copy_ops.copy(ctx, job);
 
-	if (port.on_demand_mrs)
-		port.page_faults += count_faults() - before;
+	if (adapter.on_demand_mrs)
+		adapter.page_faults += count_faults() - before;
 	return n;
 }
 
 static bool pull(void *dev_ctx, const struct urxe_reference *reference,
 		 const struct urxe_extent *to, uint32_t n)
 {
-	uint64_t before = port.on_demand_mrs ? count_faults() : 0;
+	uint64_t before = adapter.on_demand_mrs ? count_faults() : 0;
 	bool pulled = peer_pull(dev_ctx, reference, to, n);
 
-	if (port.on_demand_mrs)
-		port.page_faults += count_faults() - before;
+	if (adapter.on_demand_mrs)
+		adapter.page_faults += count_faults() - before;
 	return pulled;
 }
 
@@ -143,16 +143,16 @@ static void set_copy_ops(struct urxe_dev_attr *attr, struct urxe_copy_table *tab
 	copy_ops = peers_copy_ops;
 	copy_ops.copy = copy;
 	attr->copy_ops = table ? &copy_ops : NULL;
-	attr->copy_ctx = &port_peers;
+	attr->copy_ctx = &adapter_peers;
 	attr->copy_table = table;
 }
 
-int port_make_engine(struct urxe_copy_table *table)
+int adapter_make_engine(struct urxe_copy_table *table)
 {
 	struct urxe_dev_attr attr = {
-		.mac = {port.welcome.mac[0], port.welcome.mac[1], port.welcome.mac[2],
-			port.welcome.mac[3], port.welcome.mac[4], port.welcome.mac[5]},
-		.mtu = port.welcome.mtu,
+		.mac = {adapter.welcome.mac[0], adapter.welcome.mac[1], adapter.welcome.mac[2],
+			adapter.welcome.mac[3], adapter.welcome.mac[4], adapter.welcome.mac[5]},
+		.mtu = adapter.welcome.mtu,
 		.seed = random_seed(),
 		.congestion = chosen_congestion(),
 		/* The engine thread wakes for each such deadline while no application polls. */
@@ -162,20 +162,20 @@ int port_make_engine(struct urxe_copy_table *table)
 	int rc;
 
 	set_copy_ops(&attr, table);
-	rc = urxe_dev_create(&attr, &port.dev);
+	rc = urxe_dev_create(&attr, &adapter.dev);
 	return rc ? rc : port_set_attributes();
 }
 
-int port_restore_engine(const struct port_saved *saved, struct urxe_copy_table *table)
+int adapter_restore_engine(const struct adapter_saved *saved, struct urxe_copy_table *table)
 {
 	struct urxe_state_attr state;
 	int rc = urxe_state_read_attr(saved->engine, saved->engine_length, &state);
 
 	if (rc)
 		return rc;
-	if (memcmp(state.attr.mac, port.welcome.mac, sizeof(state.attr.mac)))
+	if (memcmp(state.attr.mac, adapter.welcome.mac, sizeof(state.attr.mac)))
 		return -EADDRNOTAVAIL;
 	set_copy_ops(&state.attr, table);
 	return urxe_state_restore(&state.attr, clock_now(), saved->how, saved->engine,
-				  saved->engine_length, &port.dev);
+				  saved->engine_length, &adapter.dev);
 }

@@ -11,10 +11,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "adapter/adapter.h"
+#include "daemon/adapter_hca.h"
+#include "daemon/adapter_uplink.h"
 #include "daemon/introduction.h"
 #include "daemon/port_attributes.h"
-#include "daemon/port_hca.h"
-#include "daemon/port_uplink.h"
 #include "daemon/reconnect.h"
 #include "daemon/recording.h"
 #include "daemon/state_json.h"
@@ -25,7 +26,6 @@
 #include "poll/engine_thread.h"
 #include "poll/polling.h"
 #include "poll/thread_sleep.h"
-#include "port/port.h"
 #include "process/log.h"
 #include "queues/publish.h"
 #include <hca/hca.h>
@@ -38,8 +38,8 @@
 /* After a shorter sleep, the thread expects the next frames as soon. */
 #define SOON (100 * US)
 
-static struct engine_thread *const self = &port_thread;
-static struct polling *const polling = &port_polling;
+static struct engine_thread *const self = &adapter_thread;
+static struct polling *const polling = &adapter_polling;
 
 /* --- The thread's work; with the lock. */
 
@@ -51,8 +51,8 @@ static bool must_leave(void)
 /* Threads of the program that wait for the lock get it before this thread has it again. */
 static void offer_lock(void)
 {
-	port_unlock();
-	port_claim();
+	adapter_unlock();
+	adapter_claim();
 }
 
 /*
@@ -78,7 +78,7 @@ static bool empty_rings(bool stream, bool by_inbox)
 	unsigned int runs = 0;
 
 	polling_event(POLL_WAKE);
-	if (tx_delays_ack(&port.tx))
+	if (tx_delays_ack(&adapter.tx))
 		reply_detect_missed(&polling->reply, true);
 	do {
 		if (runs++ == RUNS)
@@ -100,9 +100,9 @@ static bool empty_rings(bool stream, bool by_inbox)
 static bool look_for_daemon(bool idle)
 {
 	reconnect_try();
-	if (port.dead)
+	if (adapter.dead)
 		polling_event(POLL_LOST);
-	if (!port_connected())
+	if (!adapter_connected())
 		return idle;
 	polling_event(POLL_ATTACHED);
 	return empty_rings(false, false);
@@ -110,7 +110,7 @@ static bool look_for_daemon(bool idle)
 
 static void flush_channels(void)
 {
-	struct comp_channel *channel = LIST_FIRST(&port.waiting_channels);
+	struct comp_channel *channel = LIST_FIRST(&adapter.waiting_channels);
 
 	while (channel) {
 		struct comp_channel *next = LIST_NEXT(channel, waiting_link);
@@ -126,13 +126,13 @@ static void handle_notice(void)
 	int question, ring, fds[VNIC_INBOX_FDS];
 	uint32_t qpn;
 
-	if (vnic_driver_notice(port.nic, &now, &question))
+	if (vnic_driver_notice(adapter.nic, &now, &question))
 		port_changed(&now);
 	if (question >= 0)
 		state_json_send(question);
-	if (vnic_driver_introduction(port.nic, &qpn, fds))
-		port_add_inbox(qpn, fds);
-	if (!vnic_driver_record(port.nic, &ring))
+	if (vnic_driver_introduction(adapter.nic, &qpn, fds))
+		adapter_add_inbox(qpn, fds);
+	if (!vnic_driver_record(adapter.nic, &ring))
 		return;
 	if (ring >= 0)
 		recording_start(ring);
@@ -142,9 +142,9 @@ static void handle_notice(void)
 
 static void handle_hca(void)
 {
-	hca_handle_events(port.hca.hca);
+	hca_handle_events(adapter.hca.hca);
 	engine_transmit(clock_now());
-	port_publish();
+	adapter_publish();
 }
 
 /*
@@ -155,28 +155,28 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 {
 	bool idle = true;
 
-	if (woken->notice && port_connected())
+	if (woken->notice && adapter_connected())
 		handle_notice();
-	if (port.hca.hca && woken->hca)
+	if (adapter.hca.hca && woken->hca)
 		handle_hca();
 	if (polling->grant_until <= clock_now())
 		idle = empty_rings(stream, woken->inbox);
 	if (self->stop)
 		return idle;
-	if (port_connected() && (woken->hangup || vnic_driver_broken(port.nic))) {
-		port_disconnected();
+	if (adapter_connected() && (woken->hangup || vnic_driver_broken(adapter.nic))) {
+		adapter_disconnected();
 		/* The next round sends answers to the last frames of the switch. */
-		idle = !port_running();
+		idle = !adapter_running();
 	}
-	if (port.reconnecting)
+	if (adapter.reconnecting)
 		idle = look_for_daemon(idle);
-	if (port_connected() && port_uplink_stale()) {
-		port_renew_uplink();
+	if (adapter_connected() && adapter_uplink_stale()) {
+		adapter_renew_uplink();
 		/* The next round handles the last frames of the old socket. */
 		idle = false;
 	}
-	if (port_hca_stale())
-		port_hca_renew();
+	if (adapter_hca_stale())
+		adapter_hca_renew();
 	flush_channels();
 	return idle;
 }
@@ -216,8 +216,8 @@ static void *run_thread(void *unused)
 	prctl(PR_SET_NAME, "urxe");
 	prctl(PR_SET_TIMERSLACK, 1);
 	ask_for_short_slice();
-	port_claim();
-	peers_publish_thread(&port_peers);
+	adapter_claim();
+	peers_publish_thread(&adapter_peers);
 	sem_post(&started);
 	while (!self->stop) {
 		self->wake_at = 0;
@@ -226,12 +226,12 @@ static void *run_thread(void *unused)
 			break;
 		since = clock_now();
 		thread_sleep_prepare(&sleep, since, idle);
-		port_unlock();
+		adapter_unlock();
 		thread_sleep_wait(&sleep, since);
 		stream = (sleep.interrupt || !idle) && clock_now() - since < SOON;
-		port_claim();
+		adapter_claim();
 	}
-	port_unlock();
+	adapter_unlock();
 	return NULL;
 }
 
@@ -260,17 +260,17 @@ int engine_thread_start(void)
 
 void engine_thread_stop(void)
 {
-	port_lock();
+	adapter_lock();
 	self->stop = true;
 	engine_thread_wake();
-	port_unlock();
+	adapter_unlock();
 	pthread_join(self->thread, NULL);
 	close(self->wake_fd);
 }
 
 void engine_thread_abandon(void)
 {
-	if (!port.dev)
+	if (!adapter.dev)
 		return;
 	close(self->wake_fd);
 }

@@ -6,9 +6,9 @@
 #ifndef URXE_VERBS_ATTACH_ENGINE_LOOP_H
 #define URXE_VERBS_ATTACH_ENGINE_LOOP_H
 
-/* port.lock must not be held. 0 or a negative errno value. */
+/* adapter.lock must not be held. 0 or a negative errno value. */
 int engine_thread_start(void);
-/* port.lock must not be held. */
+/* adapter.lock must not be held. */
 void engine_thread_stop(void);
 /* In a forked child: closes the parent's descriptor. */
 void engine_thread_abandon(void);

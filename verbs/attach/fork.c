@@ -6,6 +6,7 @@
 
 #include <hca/hca.h>
 
+#include "adapter/adapter.h"
 #include "attach/attach_private.h"
 #include "attach/engine_loop.h"
 #include "daemon/recording.h"
@@ -16,7 +17,6 @@
 #include "objects/uverbs_file.h"
 #include "poll/engine_thread.h"
 #include "poll/polling.h"
-#include "port/port.h"
 #include "process/own_fd.h"
 #include <samehost/peer.h>
 
@@ -26,17 +26,17 @@ static OF_THREAD bool forks_inside;
 
 static void before_fork(void)
 {
-	forks_inside = port_inside || pthread_mutex_lock(&port_open_lock) == EDEADLK;
+	forks_inside = adapter_inside || pthread_mutex_lock(&adapter_open_lock) == EDEADLK;
 	if (!forks_inside)
-		port_lock();
+		adapter_lock();
 }
 
 static void in_parent(void)
 {
 	if (forks_inside)
 		return;
-	port_unlock();
-	pthread_mutex_unlock(&port_open_lock);
+	adapter_unlock();
+	pthread_mutex_unlock(&adapter_open_lock);
 }
 
 /* Frees nothing of the engine: its objects are the parent's. */
@@ -44,25 +44,25 @@ static void forget_port(void)
 {
 	struct uverbs_file *file;
 
-	LIST_FOREACH(file, &port.files, link)
+	LIST_FOREACH(file, &adapter.files, link)
 	file->live = false;
-	if (port.nic)
-		vnic_driver_abandon(port.nic);
-	peers_fork_child(&port_peers);
-	vnic_inbox_abandon(port.inbox);
-	if (port.hca.hca)
-		hca_abandon(port.hca.hca);
-	packet_group_close(port.uplink);
-	tx_destroy(&port.tx);
+	if (adapter.nic)
+		vnic_driver_abandon(adapter.nic);
+	peers_fork_child(&adapter_peers);
+	vnic_inbox_abandon(adapter.inbox);
+	if (adapter.hca.hca)
+		hca_abandon(adapter.hca.hca);
+	packet_group_close(adapter.uplink);
+	tx_destroy(&adapter.tx);
 	recording_abandon();
 	engine_thread_abandon();
 	sigbus_guard_fork_child();
 	mr_index_forget();
-	port_forget_users();
+	adapter_forget_users();
 	memset(handle_counts, 0, sizeof(handle_counts));
-	port = (struct port){0};
-	port_polling = (struct polling){0};
-	port_thread = (struct engine_thread){0};
+	adapter = (struct adapter){0};
+	adapter_polling = (struct polling){0};
+	adapter_thread = (struct engine_thread){0};
 	clock_resume();
 	fd_set_owner();
 }
@@ -71,18 +71,18 @@ static void in_child(void)
 {
 	if (!forks_inside) {
 		forget_port();
-		port_inside = false;
+		adapter_inside = false;
 		return;
 	}
-	port.dead = true;
-	port.reconnecting = false;
-	vnic_driver_isolate(port.nic);
-	vnic_inbox_isolate(port.inbox);
-	packet_group_isolate(port.uplink);
-	tx_isolate(&port.tx);
+	adapter.dead = true;
+	adapter.reconnecting = false;
+	vnic_driver_isolate(adapter.nic);
+	vnic_inbox_isolate(adapter.inbox);
+	packet_group_isolate(adapter.uplink);
+	tx_isolate(&adapter.tx);
 	recording_isolate();
-	port_unlock_orphaned = forget_port;
-	lock_orphan(&port.lock);
+	adapter_unlock_orphaned = forget_port;
+	lock_orphan(&adapter.lock);
 }
 
 static void install_once(void)
@@ -91,7 +91,7 @@ static void install_once(void)
 	fd_set_owner();
 }
 
-void port_install_fork_handlers(void)
+void adapter_install_fork_handlers(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The port in a forked child. The child has the parent's rings mapped, but must not use them.
+ * The adapter in a forked child. The child has the parent's rings mapped, but must not use them.
  *
- * A signal handler may fork while its thread holds port.lock or waits for it. Then the handlers of
- * fork take no lock, because the thread would wait for itself. The child gets private memory in
+ * A signal handler may fork while its thread holds adapter.lock or waits for it. Then the handlers
+ * of fork take no lock, because the thread would wait for itself. The child gets private memory in
  * place of the parent's rings, so that the interrupted call reaches no other process, and forgets
- * the port when that call releases the lock.
+ * the adapter when that call releases the lock.
  */
 #ifndef URXE_VERBS_ATTACH_FORK_H
 #define URXE_VERBS_ATTACH_FORK_H
 
 /* Installs the handlers of fork, once for each process. */
-void port_install_fork_handlers(void);
+void adapter_install_fork_handlers(void);
 
 #endif

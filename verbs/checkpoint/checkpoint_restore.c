@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adapter/adapter.h"
 #include "attach/attach.h"
 #include "attach/fork.h"
 #include "checkpoint/image/checkpoint_error.h"
@@ -15,7 +16,6 @@
 #include "checkpoint/rdmacm_restore.h"
 #include "checkpoint/rebuild.h"
 #include "engine/crc.h"
-#include "port/port.h"
 #include "queues/verbs_qp.h"
 #include "requests/daemon_requests.h"
 
@@ -55,7 +55,7 @@ static int explain_busy(void)
 
 static int explain(const struct process_record *process, int rc)
 {
-	const uint8_t *was = process->mac, *is = port.welcome.mac;
+	const uint8_t *was = process->mac, *is = adapter.welcome.mac;
 
 	switch (rc) {
 	case -EBUSY: return explain_busy();
@@ -83,9 +83,9 @@ static int explain(const struct process_record *process, int rc)
 
 static void undo(struct joining *j)
 {
-	port_lock();
+	adapter_lock();
 	join_undo(j);
-	port_unlock();
+	adapter_unlock();
 }
 
 static int attach(struct rebuilt *r)
@@ -93,7 +93,7 @@ static int attach(struct rebuilt *r)
 	const struct image *image = r->image;
 	struct joining joining = {.rebuilt = r};
 	const struct urxe_state_restore how = join_callbacks(&joining);
-	struct port_saved saved = {
+	struct adapter_saved saved = {
 		.blocks = image->process.blocks,
 		.n_blocks = image->process.n_blocks,
 		.up = image->process.up,
@@ -104,20 +104,20 @@ static int attach(struct rebuilt *r)
 	int rc;
 
 	memcpy(saved.gids, image->process.gids, sizeof(saved.gids));
-	rc = port_restore_begin(&saved);
+	rc = adapter_restore_begin(&saved);
 	if (rc)
 		return explain(&image->process, rc);
-	port_lock();
+	adapter_lock();
 	rc = join_port(&joining);
-	port_unlock();
+	adapter_unlock();
 	if (!rc)
 		rc = rdmacm_restore(r);
 	if (rc) {
-		port_restore_abort();
+		adapter_restore_abort();
 		undo(&joining);
 		return checkpoint_failed(rc, "the stream contradicts itself");
 	}
-	rc = port_restore_end(&saved, image->n[CHECKPOINT_CONTEXT]);
+	rc = adapter_restore_end(&saved, image->n[CHECKPOINT_CONTEXT]);
 	if (rc)
 		undo(&joining);
 	else
@@ -140,13 +140,13 @@ static void request_inboxes(const struct image *image)
 
 		if (!image->qps[i].connected)
 			continue;
-		port_lock();
-		qp = leases_find(&port.leases, image->qps[i].qpn);
+		adapter_lock();
+		qp = leases_find(&adapter.leases, image->qps[i].qpn);
 		if (qp)
 			urxe_qp_query(qp->qp, &attr, &init);
-		port_unlock();
+		adapter_unlock();
 		if (qp)
-			port_request_inbox(attr.path.dmac, image->qps[i].remote_qpn);
+			adapter_request_inbox(attr.path.dmac, image->qps[i].remote_qpn);
 	}
 }
 
@@ -197,10 +197,10 @@ int restore_process(int fd)
 	size_t length = 0;
 	int rc;
 
-	if (port.dev)
+	if (adapter.dev)
 		return explain_busy();
 	/* From now on the process has descriptors in the table. */
-	port_install_fork_handlers();
+	adapter_install_fork_handlers();
 	rc = crc_load();
 	if (!rc)
 		rc = read_all(fd, &stream, &length);

@@ -10,6 +10,7 @@
 
 #include <rxe/state.h>
 
+#include "adapter/adapter.h"
 #include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rdmacm_freeze.h"
 #include "checkpoint/ring_mapping.h"
@@ -18,7 +19,6 @@
 #include "objects/verbs_mr.h"
 #include "objects/verbs_mw.h"
 #include "objects/verbs_pd.h"
-#include "port/port.h"
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
@@ -107,7 +107,7 @@ static int find_objects(struct process_save *save)
 	struct uverbs_file *file;
 	int rc = 0;
 
-	LIST_FOREACH(file, &port.files, link)
+	LIST_FOREACH(file, &adapter.files, link)
 	{
 		rc = rc ? rc : add_file(save, file);
 		rc = rc ? rc : add_channels_of(save, file);
@@ -310,18 +310,18 @@ static uint64_t memfd_size(const struct uverbs_file *file)
 static void write_process(struct vnic_state_stream *s)
 {
 	struct process_record r = {
-		.mtu = port.welcome.mtu,
+		.mtu = adapter.welcome.mtu,
 		.page_size = (uint32_t)sysconf(_SC_PAGESIZE),
-		.last_pd = port.last_pd,
-		.n_blocks = port.leases.n,
-		.link_mtu = port.welcome.port.link_mtu,
-		.up = port.welcome.port.up,
+		.last_pd = adapter.last_pd,
+		.n_blocks = adapter.leases.n,
+		.link_mtu = adapter.welcome.port.link_mtu,
+		.up = adapter.welcome.port.up,
 	};
 
-	memcpy(r.mac, port.welcome.mac, sizeof(r.mac));
-	memcpy(r.gids, port.welcome.port.gids, sizeof(r.gids));
-	for (uint32_t i = 0; i < port.leases.n; i++)
-		r.blocks[i] = port.leases.blocks[i]->qpn_first;
+	memcpy(r.mac, adapter.welcome.mac, sizeof(r.mac));
+	memcpy(r.gids, adapter.welcome.port.gids, sizeof(r.gids));
+	for (uint32_t i = 0; i < adapter.leases.n; i++)
+		r.blocks[i] = adapter.leases.blocks[i]->qpn_first;
 	vnic_state_record_begin(s, CHECKPOINT_PROCESS);
 	process_fields(s, &r);
 	vnic_state_record_end(s);
@@ -618,7 +618,7 @@ static int save_engine(struct process_save *save, uint64_t now)
 {
 	/* Completions are in the rings. */
 	const struct urxe_state_save how = {.arg = save, .tag = engine_tag};
-	int rc = urxe_state_save(port.dev, now, &how, &save->engine, &save->engine_length);
+	int rc = urxe_state_save(adapter.dev, now, &how, &save->engine, &save->engine_length);
 
 	if (rc == -EOPNOTSUPP)
 		return checkpoint_fail(rc, "an HCA executes queue pairs of this process; with "
@@ -632,8 +632,8 @@ static int check_numbers(void)
 	const struct qp *qp;
 	uint32_t at = 0;
 
-	while (port.leases.foreign && (qp = leases_next(&port.leases, &at)))
-		if (port.leases.by_qpn[qp->qpn >> VNIC_LEASE_SHIFT]->foreign)
+	while (adapter.leases.foreign && (qp = leases_next(&adapter.leases, &at)))
+		if (adapter.leases.by_qpn[qp->qpn >> VNIC_LEASE_SHIFT]->foreign)
 			return checkpoint_fail(-EOPNOTSUPP,
 					       "queue pair %#x: an HCA has chosen its number; "
 					       "with --way engine none does",

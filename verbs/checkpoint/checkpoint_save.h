@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Saves this process: writes its verbs objects and its engine to a stream. save_prepare allocates
- * everything; save_write allocates nothing and takes no lock. The lock of the port is held from
+ * everything; save_write allocates nothing and takes no lock. The lock of the adapter is held from
  * before save_prepare until after save_free. For quiesce.c.
  */
 #ifndef URXE_VERBS_CHECKPOINT_CHECKPOINT_SAVE_H

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/adapter.h"
 #include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rebuild.h"
 #include "memory/mr_index.h"
@@ -15,7 +16,6 @@
 #include "objects/verbs_mw.h"
 #include "objects/verbs_pd.h"
 #include "poll/poll_hook.h"
-#include "port/port.h"
 #include "queues/publish.h"
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
@@ -132,7 +132,7 @@ struct urxe_state_restore join_callbacks(struct joining *joining)
 static int check_address(const struct joining *j, uint32_t index, const char *kind, uint32_t number)
 {
 	const struct vnic_attach_gid *was = &j->rebuilt->image->process.gids[index];
-	const struct vnic_attach_gid *is = &port.welcome.port.gids[index];
+	const struct vnic_attach_gid *is = &adapter.welcome.port.gids[index];
 
 	if (was->valid == is->valid && !memcmp(was->raw, is->raw, sizeof(is->raw)) &&
 	    was->vlan == is->vlan && was->v1 == is->v1)
@@ -202,22 +202,22 @@ static int check_object(const struct joining *j, const struct object *object)
 	}
 }
 
-/* --- Additions to the port. */
+/* --- Additions to the adapter. */
 
 static int add_qp(const struct joining *j, struct qp *qp, const struct qp_record *record)
 {
 	const struct lease_block *block =
-		port.leases.by_qpn[qp->qpn >> VNIC_LEASE_SHIFT & (VNIC_BLOCKS - 1)];
+		adapter.leases.by_qpn[qp->qpn >> VNIC_LEASE_SHIFT & (VNIC_BLOCKS - 1)];
 
 	(void)j;
-	if (!block || block->foreign || leases_find(&port.leases, qp->qpn))
+	if (!block || block->foreign || leases_find(&adapter.leases, qp->qpn))
 		return -EBADMSG;
 	if (record->connected) {
 		qp->remote = remote_qp_add(qp->qpn, record->dgid, record->remote_qpn);
 		if (!qp->remote)
 			return -ENOMEM;
 	}
-	leases_assign(&port.leases, qp->qpn, qp);
+	leases_assign(&adapter.leases, qp->qpn, qp);
 	return 0;
 }
 
@@ -230,7 +230,7 @@ static int add_mr(struct mr *mr)
 	mr->on_demand = attr.access & URXE_ACCESS_ON_DEMAND;
 	rc = mr_count(mr);
 	if (!rc)
-		mr->registration = ++port.registrations;
+		mr->registration = ++adapter.registrations;
 	return rc;
 }
 
@@ -339,7 +339,7 @@ static int add_contexts(const struct joining *j)
 	for (uint32_t i = j->rebuilt->image->n[CHECKPOINT_CONTEXT]; !rc && i-- > 0;) {
 		rc = set_hooks(j, i);
 		file_at(j, i)->live = true;
-		LIST_INSERT_HEAD(&port.files, file_at(j, i), link);
+		LIST_INSERT_HEAD(&adapter.files, file_at(j, i), link);
 	}
 	return rc;
 }
@@ -358,9 +358,9 @@ int join_port(struct joining *j)
 		rc = add_contexts(j);
 	if (rc)
 		return rc;
-	port.last_pd = j->rebuilt->image->process.last_pd;
+	adapter.last_pd = j->rebuilt->image->process.last_pd;
 	for_each_object(j, start_one, OBJECT_QP);
-	port_publish();
+	adapter_publish();
 	return 0;
 }
 
@@ -387,7 +387,7 @@ void join_undo(struct joining *j)
 		file->live = false;
 	}
 	for_each_object(j, remove_region, OBJECT_MR);
-	while ((remote = LIST_FIRST(&port.remote_qps))) {
+	while ((remote = LIST_FIRST(&adapter.remote_qps))) {
 		LIST_REMOVE(remote, link);
 		free(remote);
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The checkpointer's thread holds port_open_lock, port.lock, and the locks of all open rdma_cm
- * devices from quiesce_begin to quiesce_end: a process whose locks are held is at a consistent
- * point, and every other thread that would change something waits for them. All are taken by
- * attempts, so their order cannot lead to a deadlock. If the process has no daemon, or a lock is
- * not free soon, the thread frees all of them before the next attempt.
+ * The checkpointer's thread holds adapter_open_lock, adapter.lock, and the locks of all open
+ * rdma_cm devices from quiesce_begin to quiesce_end: a process whose locks are held is at a
+ * consistent point, and every other thread that would change something waits for them. All are
+ * taken by attempts, so their order cannot lead to a deadlock. If the process has no daemon, or a
+ * lock is not free soon, the thread frees all of them before the next attempt.
  */
 #include "checkpoint/quiesce.h"
 
@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "adapter/adapter.h"
 #include "checkpoint/checkpoint_save.h"
 #include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rdmacm_freeze.h"
@@ -22,7 +23,6 @@
 #include "objects/verbs_mr.h"
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
-#include "port/port.h"
 #include <samehost/peer.h>
 
 /* Between two attempts to take a lock, or to stop the engine. */
@@ -37,7 +37,7 @@ static struct frozen_devices rdmacm;
 static atomic_bool quiesced;
 static pthread_t holder; /* of the locks, while `quiesced`, */
 static pid_t process;    /* and its process: a forked child has the variables, too */
-static bool withdrawn;   /* rights of peers to copy; under port_open_lock */
+static bool withdrawn;   /* rights of peers to copy; under adapter_open_lock */
 
 static uint64_t deadline_after(uint32_t ms)
 {
@@ -51,12 +51,12 @@ static void pause_until_next_attempt(long ns)
 	nanosleep(&pause, NULL);
 }
 
-/* Takes port_open_lock. */
+/* Takes adapter_open_lock. */
 static int lock_opens(uint64_t deadline)
 {
 	int rc;
 
-	while ((rc = pthread_mutex_trylock(&port_open_lock)) == EBUSY &&
+	while ((rc = pthread_mutex_trylock(&adapter_open_lock)) == EBUSY &&
 	       clock_monotonic() < deadline)
 		pause_until_next_attempt(PAUSE_NS);
 	if (rc == EBUSY)
@@ -68,7 +68,7 @@ static int lock_opens(uint64_t deadline)
 /* A waiter of the lock could not give up, so this thread is none. */
 static bool lock_port(uint64_t deadline)
 {
-	while (!port_trylock()) {
+	while (!adapter_trylock()) {
 		if (clock_monotonic() >= deadline)
 			return false;
 		pause_until_next_attempt(PAUSE_NS);
@@ -84,24 +84,24 @@ static int fail_to_lock_port(void)
 /* With the lock. -EBUSY: the engine thread looks for another daemon. */
 static int check_daemon(void)
 {
-	if (port.dead)
+	if (adapter.dead)
 		return checkpoint_fail(-EIO, "the device is dead");
-	if (port.reconnecting)
+	if (adapter.reconnecting)
 		return checkpoint_fail(-EBUSY, "no urxed runs");
 	return 0;
 }
 
-/* With port_open_lock. Errors as check_daemon; -ENODEV, -ETIMEDOUT. */
+/* With adapter_open_lock. Errors as check_daemon; -ENODEV, -ETIMEDOUT. */
 static int check_port(uint64_t deadline)
 {
 	int rc;
 
-	if (!port.dev)
+	if (!adapter.dev)
 		return checkpoint_fail(-ENODEV, "the process has no open device");
 	if (!lock_port(deadline))
 		return fail_to_lock_port();
 	rc = check_daemon();
-	port_unlock();
+	adapter_unlock();
 	return rc;
 }
 
@@ -116,11 +116,11 @@ static int freeze(void)
 
 	if (rc)
 		return rc;
-	if (port.nic_users)
+	if (adapter.nic_users)
 		return checkpoint_fail(-EBUSY, "a thread waits for an answer of urxed");
 	engine_run(now);
-	tx_send_ack(&port.tx);
-	if (!peers_settled(&port_peers))
+	tx_send_ack(&adapter.tx);
+	if (!peers_settled(&adapter_peers))
 		return checkpoint_fail(-EBUSY, "another process copies registered memory");
 	mr_free_released();
 	withdrawn = true;
@@ -137,7 +137,7 @@ static int freeze(void)
 static void thaw(void)
 {
 	save_free(&saved);
-	urxe_copy_rights_publish(port.dev);
+	urxe_copy_rights_publish(adapter.dev);
 	engine_run(clock_now());
 	engine_thread_wake();
 }
@@ -147,12 +147,12 @@ static void give_up(void)
 {
 	if (withdrawn)
 		thaw();
-	port_unlock();
+	adapter_unlock();
 }
 
 /*
  * -EBUSY: not until the deadline, or the engine thread looks for another daemon, for which it needs
- * port_open_lock.
+ * adapter_open_lock.
  */
 static int freeze_until(uint64_t deadline)
 {
@@ -160,23 +160,23 @@ static int freeze_until(uint64_t deadline)
 
 	if (!lock_port(deadline))
 		return fail_to_lock_port();
-	while ((rc = freeze()) == -EBUSY && !port.reconnecting && clock_monotonic() < deadline) {
-		port_unlock();
+	while ((rc = freeze()) == -EBUSY && !adapter.reconnecting && clock_monotonic() < deadline) {
+		adapter_unlock();
 		pause_until_next_attempt(PAUSE_NS);
-		port_lock();
+		adapter_lock();
 	}
 	if (rc)
 		give_up();
 	return rc;
 }
 
-/* With port_open_lock, which it frees first: a wait for urxed delays no other thread. */
+/* With adapter_open_lock, which it frees first: a wait for urxed delays no other thread. */
 static void free_opens(uint64_t deadline)
 {
 	struct frozen_devices devices = rdmacm;
 
 	rdmacm = (struct frozen_devices){0};
-	pthread_mutex_unlock(&port_open_lock);
+	pthread_mutex_unlock(&adapter_open_lock);
 	rdmacm_thaw(&devices, deadline);
 }
 
@@ -232,7 +232,7 @@ int quiesce_end(void)
 		return checkpoint_fail(-EPERM, "another thread has stopped the device");
 	quiesced = false;
 	thaw();
-	port_unlock();
+	adapter_unlock();
 	free_opens(deadline_after(THAW_MS));
 	return 0;
 }

@@ -128,7 +128,7 @@ static int freeze_device(struct frozen_device *d, uint64_t deadline)
 
 /*
  * A thread that holds the lock may wait for another daemon, which waits for the engine thread, and
- * that one for port_open_lock. So the caller frees its locks before the next attempt.
+ * that one for adapter_open_lock. So the caller frees its locks before the next attempt.
  */
 static int lock_device(struct rdmacm_file *file, uint64_t deadline)
 {

@@ -10,11 +10,11 @@
 #include <linux/types.h>
 #include <rdma/ib_user_verbs.h>
 
+#include "adapter/adapter.h"
 #include "objects/verbs_ah.h"
 #include "objects/verbs_mr.h"
 #include "objects/verbs_mw.h"
 #include "objects/verbs_pd.h"
-#include "port/port.h"
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
@@ -473,10 +473,10 @@ static void finish_contexts(const struct rebuilt *r)
 
 	for (uint32_t i = 0; i < image->n[CHECKPOINT_CONTEXT]; i++)
 		handle_find_free(&r->contexts[i].file->handles);
-	port_lock();
+	adapter_lock();
 	for (uint32_t i = 0; i < image->n[CHECKPOINT_EVENTS]; i++)
 		send_events(r, &image->events[i]);
-	port_unlock();
+	adapter_unlock();
 }
 
 int rebuild_objects(struct rebuilt *r)
@@ -540,9 +540,9 @@ void rebuild_free(struct rebuilt *r)
 	for (uint32_t i = 0; r->contexts && i < r->image->n[CHECKPOINT_CONTEXT]; i++) {
 		if (!r->contexts[i].file)
 			continue;
-		port_lock();
+		adapter_lock();
 		free_objects(r->contexts[i].file);
-		port_unlock();
+		adapter_unlock();
 		close_fd(&r->contexts[i].memfd);
 	}
 	for (uint32_t i = 0; r->channels && i < r->image->n[CHECKPOINT_CHANNEL]; i++)

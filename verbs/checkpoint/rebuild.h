@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Makes contexts, channels and objects of an image. They are not part of the port yet, and have no
- * objects of the engine: checkpoint_restore.c joins them. port.lock must not be held, unless said
- * otherwise.
+ * Makes contexts, channels and objects of an image. They are not part of the adapter yet, and have
+ * no objects of the engine: checkpoint_restore.c joins them. adapter.lock must not be held, unless
+ * said otherwise.
  */
 #ifndef URXE_VERBS_CHECKPOINT_REBUILD_H
 #define URXE_VERBS_CHECKPOINT_REBUILD_H
@@ -51,10 +51,10 @@ struct rebuilt {
 int rebuild_contexts(struct rebuilt *r, const struct image *image);
 /* The objects of the contexts, whose rings are mapped already. Does not access the rings. */
 int rebuild_objects(struct rebuilt *r);
-/* Frees the contexts, channels and objects that join_port has not added to the port. The caller has
- * freed the engine's objects, and unmaps the rings. */
+/* Frees the contexts, channels and objects that join_port has not added to the adapter. The caller
+ * has freed the engine's objects, and unmaps the rings. */
 void rebuild_free(struct rebuilt *r);
-/* Frees the lists; the objects belong to the port. */
+/* Frees the lists; the objects belong to the adapter. */
 void rebuild_done(struct rebuilt *r);
 
 /* NULL: none. */

@@ -8,14 +8,14 @@
 #include <vnic/driver.h>
 
 /*
- * port.lock must not be held: the function populates this process's inbox, because a peer whose
+ * adapter.lock must not be held: the function populates this process's inbox, because a peer whose
  * inbox this process has may send, too.
  */
-void port_populate_inbox(void);
+void adapter_populate_inbox(void);
 /*
- * The daemon has sent the inbox of that QPN's process unasked. The port takes the descriptors; the
- * lock is free meanwhile.
+ * The daemon has sent the inbox of that QPN's process unasked. The adapter takes the descriptors;
+ * the lock is free meanwhile.
  */
-void port_add_inbox(uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
+void adapter_add_inbox(uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
 
 #endif

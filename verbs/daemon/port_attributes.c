@@ -5,9 +5,9 @@
 
 #include <infiniband/verbs.h>
 
-#include "daemon/port_hca.h"
+#include "adapter/adapter.h"
+#include "daemon/adapter_hca.h"
 #include "objects/uverbs_file.h"
-#include "port/port.h"
 #include "process/log.h"
 
 static int set_gid(uint32_t index, const struct vnic_attach_gid *entry)
@@ -16,10 +16,10 @@ static int set_gid(uint32_t index, const struct vnic_attach_gid *entry)
 	int rc;
 
 	if (!entry->valid)
-		return urxe_gid_set(port.dev, index, NULL, false);
+		return urxe_gid_set(adapter.dev, index, NULL, false);
 	memcpy(gid.raw, entry->raw, sizeof(gid.raw));
-	rc = urxe_gid_set(port.dev, index, &gid, entry->v1);
-	return rc ? rc : urxe_gid_set_vlan(port.dev, index, entry->vlan);
+	rc = urxe_gid_set(adapter.dev, index, &gid, entry->v1);
+	return rc ? rc : urxe_gid_set_vlan(adapter.dev, index, entry->vlan);
 }
 
 /* An unchanged entry keeps its place in the engine. */
@@ -35,7 +35,7 @@ static int set_gids(const struct vnic_attach_gid *now, const struct vnic_attach_
 
 static int set_port(const struct vnic_attach_port *now, const struct vnic_attach_port *before)
 {
-	int rc = urxe_link_mtu_set(port.dev, now->link_mtu);
+	int rc = urxe_link_mtu_set(adapter.dev, now->link_mtu);
 
 	return rc ? rc : set_gids(now->gids, before->gids);
 }
@@ -44,7 +44,7 @@ static void send_port_event(enum ibv_event_type event)
 {
 	struct uverbs_file *file;
 
-	LIST_FOREACH(file, &port.files, link)
+	LIST_FOREACH(file, &adapter.files, link)
 	uverbs_file_event(file, 1, event);
 }
 
@@ -54,14 +54,14 @@ static void send_port_event(enum ibv_event_type event)
  */
 void port_changed(const struct vnic_attach_port *now)
 {
-	const struct vnic_attach_port before = port.welcome.port;
+	const struct vnic_attach_port before = adapter.welcome.port;
 	int rc = set_port(now, &before);
 
 	if (rc)
 		log_error("cannot apply urxed's change of the port: %s", strerror(-rc));
-	port.welcome.port = *now;
+	adapter.welcome.port = *now;
 	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
-		port_hca_set_gids();
+		adapter_hca_set_gids();
 	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
 		send_port_event(IBV_EVENT_GID_CHANGE);
 	if (now->up != before.up)
@@ -73,7 +73,7 @@ int port_set_pkeys(void)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < VNIC_ATTACH_PKEYS && !rc; i++)
-		rc = urxe_pkey_set(port.dev, i, port.welcome.pkeys[i]);
+		rc = urxe_pkey_set(adapter.dev, i, adapter.welcome.pkeys[i]);
 	return rc;
 }
 
@@ -82,5 +82,5 @@ int port_set_attributes(void)
 	static const struct vnic_attach_port none;
 	int rc = port_set_pkeys();
 
-	return rc ? rc : set_port(&port.welcome.port, &none);
+	return rc ? rc : set_port(&adapter.welcome.port, &none);
 }

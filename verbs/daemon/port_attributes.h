@@ -8,7 +8,7 @@ struct vnic_attach_port;
 
 /* The daemon has sent new attributes of the port: contexts get events for the changes. */
 void port_changed(const struct vnic_attach_port *now);
-/* Passes the GIDs, P_Keys and MTU in port.welcome to the engine. */
+/* Passes the GIDs, P_Keys and MTU in adapter.welcome to the engine. */
 int port_set_attributes(void);
 int port_set_pkeys(void);
 

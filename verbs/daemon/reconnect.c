@@ -8,15 +8,15 @@
 #include <infiniband/verbs.h>
 #include <session/env.h>
 
+#include "adapter/adapter.h"
+#include "daemon/adapter_hca.h"
 #include "daemon/port_attributes.h"
-#include "daemon/port_hca.h"
 #include "daemon/recording.h"
 #include "engine/clock.h"
 #include "objects/uverbs_file.h"
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
 #include "poll/polling.h"
-#include "port/port.h"
 #include "process/log.h"
 #include "process/run_dir.h"
 #include "queues/publish.h"
@@ -26,7 +26,7 @@
 #define DEFAULT_SECONDS 5
 #define MAX_SECONDS     3600
 
-/* Under port.lock; times of clock_monotonic. */
+/* Under adapter.lock; times of clock_monotonic. */
 static struct {
 	uint64_t since;
 	uint64_t until;
@@ -53,42 +53,42 @@ static void reconnect_begin(void)
 {
 	uint64_t now = clock_monotonic();
 
-	port.reconnecting = true;
+	adapter.reconnecting = true;
 	reconnect.since = now;
 	reconnect.until = now + reconnect_timeout();
 	reconnect.next = 0;
 	log_warning("urxed has gone: looking for another one");
-	tx_lose_switch(&port.tx);
-	if (!port.uplink)
+	tx_lose_switch(&adapter.tx);
+	if (!adapter.uplink)
 		clock_stop();
 }
 
-void port_fail(const char *reason)
+void adapter_fail(const char *reason)
 {
 	struct uverbs_file *file;
 	uint32_t at = 0;
 	struct qp *qp;
 
 	log_warning("%s: the device is dead", reason);
-	port.dead = true;
-	while ((qp = leases_next(&port.leases, &at)))
+	adapter.dead = true;
+	while ((qp = leases_next(&adapter.leases, &at)))
 		qp_abort(qp);
-	port_publish();
-	LIST_FOREACH(file, &port.files, link)
+	adapter_publish();
+	LIST_FOREACH(file, &adapter.files, link)
 	uverbs_file_event(file, 0, IBV_EVENT_DEVICE_FATAL);
 }
 
-void port_disconnected(void)
+void adapter_disconnected(void)
 {
 	uint64_t now = clock_now();
-	bool goes_on = port.uplink && !vnic_driver_broken(port.nic);
+	bool goes_on = adapter.uplink && !vnic_driver_broken(adapter.nic);
 
 	if (!goes_on) {
 		polling_event(POLL_LOST);
-		port_polling.irq_on = false;
+		adapter_polling.irq_on = false;
 	}
-	if (vnic_driver_broken(port.nic)) {
-		port_fail("the NIC completes what it was not given");
+	if (vnic_driver_broken(adapter.nic)) {
+		adapter_fail("the NIC completes what it was not given");
 		return;
 	}
 	engine_receive_last(now);
@@ -104,33 +104,33 @@ void port_disconnected(void)
  */
 static bool is_same_host(const struct vnic_attach_welcome *now)
 {
-	return now->qpn_first == port.welcome.qpn_first && now->leases >= port.leases.n &&
-	       now->qpn_count == port.welcome.qpn_count && now->mtu == port.welcome.mtu &&
-	       !memcmp(now->mac, port.welcome.mac, sizeof(now->mac));
+	return now->qpn_first == adapter.welcome.qpn_first && now->leases >= adapter.leases.n &&
+	       now->qpn_count == adapter.welcome.qpn_count && now->mtu == adapter.welcome.mtu &&
+	       !memcmp(now->mac, adapter.welcome.mac, sizeof(now->mac));
 }
 
 static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcome *now)
 {
-	const struct vnic_attach_port before = port.welcome.port;
+	const struct vnic_attach_port before = adapter.welcome.port;
 
 	recording_stop();
-	tx_set_nic(&port.tx, nic);
-	vnic_driver_abandon(port.nic);
-	port.nic = nic;
-	port.welcome = *now;
-	port.welcome.port = before;
+	tx_set_nic(&adapter.tx, nic);
+	vnic_driver_abandon(adapter.nic);
+	adapter.nic = nic;
+	adapter.welcome = *now;
+	adapter.welcome.port = before;
 	if (port_set_pkeys())
 		log_error("cannot apply the P_Key table of the new urxed");
-	port_hca_adopt(&before.hca, &now->port.hca);
+	adapter_hca_adopt(&before.hca, &now->port.hca);
 	port_changed(&now->port);
-	port_update_multicast();
-	port.daemons++;
+	adapter_update_multicast();
+	adapter.daemons++;
 	/* The socket is another daemon's, which may lack what this daemon counts on. */
-	port.uplink_inherited = true;
+	adapter.uplink_inherited = true;
 	local_qp_add_all(nic);
 	remote_qp_register_all(nic);
 	/* Peers have the inbox already; the new daemon introduces further peers. */
-	if (port.inbox && vnic_driver_set_inbox(nic, port.inbox))
+	if (adapter.inbox && vnic_driver_set_inbox(nic, adapter.inbox))
 		log_info("the new daemon does not take the inbox");
 }
 
@@ -144,18 +144,18 @@ static int reattach(void)
 	struct vnic_driver *nic;
 	int rc;
 
-	/* A thread still waits for the old daemon's answer, or the port is being closed. */
-	if (port.nic_users || pthread_mutex_trylock(&port_open_lock))
+	/* A thread still waits for the old daemon's answer, or the adapter is being closed. */
+	if (adapter.nic_users || pthread_mutex_trylock(&adapter_open_lock))
 		return -EBUSY;
-	port_unlock();
-	rc = vnic_driver_claim(run_dir_path(), &port.welcome, &now, &nic);
+	adapter_unlock();
+	rc = vnic_driver_claim(run_dir_path(), &adapter.welcome, &now, &nic);
 	if (!rc) {
 		rc = is_same_host(&now) ? 0 : -ESTALE;
 		if (rc)
 			vnic_driver_detach(nic);
 	}
-	port_claim();
-	pthread_mutex_unlock(&port_open_lock);
+	adapter_claim();
+	pthread_mutex_unlock(&adapter_open_lock);
 	if (!rc)
 		replace_nic(nic, &now);
 	return rc;
@@ -192,9 +192,9 @@ void reconnect_try(void)
 			    (unsigned long long)((clock_monotonic() - reconnect.since) / 1000000));
 	else if (!is_final(rc) && rc != -ETIME)
 		return;
-	port.reconnecting = false;
+	adapter.reconnecting = false;
 	clock_resume();
 	if (rc)
-		port_fail(failure_text(rc));
-	lock_notify(&port.reconnects_ended);
+		adapter_fail(failure_text(rc));
+	lock_notify(&adapter.reconnects_ended);
 }

@@ -13,23 +13,23 @@
  *
  * When the time is over, or the daemon refuses the lease, the device dies.
  *
- * Functions need the lock of the port, unless their comment says otherwise.
+ * Functions need the lock of the adapter, unless their comment says otherwise.
  */
 #ifndef URXE_VERBS_DAEMON_RECONNECT_H
 #define URXE_VERBS_DAEMON_RECONNECT_H
 
 #include <stdint.h>
 
-/* Nanoseconds until the process gives up. port.lock may be held or not. */
+/* Nanoseconds until the process gives up. adapter.lock may be held or not. */
 uint64_t reconnect_timeout(void);
 /* The daemon has ended, or the NIC cannot be trusted. Any thread. */
-void port_disconnected(void);
+void adapter_disconnected(void);
 /* Tries once to attach to another daemon; the lock is free meanwhile. In the engine thread. */
 void reconnect_try(void);
 /*
  * Declares the device dead: each context gets the event, and outstanding requests complete in
  * error. `reason` is for the log.
  */
-void port_fail(const char *reason);
+void adapter_fail(const char *reason);
 
 #endif

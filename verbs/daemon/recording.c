@@ -9,16 +9,16 @@
 #include <rxe/record.h>
 #include <vnic/record_ring.h>
 
+#include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "poll/engine_run.h"
-#include "port/port.h"
 #include "process/log.h"
 
 /* Time between two attempts while a peer copies or a munmap is in progress, and their number. */
 #define RETRY_NS 1000000
 #define RETRIES  1000
 
-/* Under port.lock. */
+/* Under adapter.lock. */
 static struct vnic_record_side ring;
 
 static bool write_recording(void *arg, const uint8_t *bytes, size_t n)
@@ -46,12 +46,12 @@ static int save_and_record(void)
 	const struct urxe_recorder recorder = {.write = write_recording};
 	int rc;
 
-	if (!port_connected() || vnic_driver_bypass_allowed(port.nic))
+	if (!adapter_connected() || vnic_driver_bypass_allowed(adapter.nic))
 		return -ECANCELED;
 	engine_receive_last(clock_now());
-	rc = urxe_record_start(port.dev, clock_now(), &recorder);
+	rc = urxe_record_start(adapter.dev, clock_now(), &recorder);
 	/* Copies go on after the capture. */
-	urxe_copy_rights_publish(port.dev);
+	urxe_copy_rights_publish(adapter.dev);
 	return rc;
 }
 
@@ -61,9 +61,9 @@ static int start_patiently(void)
 	int rc = save_and_record();
 
 	for (uint32_t i = 0; rc == -EBUSY && i < RETRIES && ring.ring; i++) {
-		port_unlock();
+		adapter_unlock();
 		nanosleep(&pause, NULL);
-		port_claim();
+		adapter_claim();
 		rc = ring.ring ? save_and_record() : -ECANCELED;
 	}
 	return rc;
@@ -75,7 +75,7 @@ static void describe_process(struct vnic_record_process *process)
 		.engine_ns = clock_now(), .wall_ns = wall_ns(), .pid = getpid()};
 	snprintf(process->program, sizeof(process->program), "%s", program_invocation_short_name);
 	for (int i = 0; i < 6; i++)
-		process->mac[i] = port.welcome.mac[i];
+		process->mac[i] = adapter.welcome.mac[i];
 }
 
 void recording_start(int fd)
@@ -103,7 +103,7 @@ void recording_stop(void)
 {
 	if (!ring.ring)
 		return;
-	urxe_record_stop(port.dev);
+	urxe_record_stop(adapter.dev);
 	vnic_record_close(&ring);
 }
 

@@ -6,20 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/adapter.h"
 #include "objects/uverbs_file.h"
 #include "objects/verbs_mr.h"
-#include "port/port.h"
 #include "queues/verbs_qp.h"
 #include <hca/way.h>
 #include <rxe/offload.h>
 #include <session/state_document.h>
 
-/* --- With the lock of the port */
+/* --- With the lock of the adapter */
 
 /* As tx.c routes frames, except while an inbox is full. */
 static bool reaches_inbox(const struct urxe_qp_attr *attr)
 {
-	return tx_peer(&port.tx, attr->path.dmac, attr->dest_qpn);
+	return tx_peer(&adapter.tx, attr->path.dmac, attr->dest_qpn);
 }
 
 static const char *reason_text(const struct qp *qp)
@@ -38,11 +38,11 @@ static void copy_members(struct state_qp *entry, const struct qp *qp)
 
 	if (!entry->uplink || entry->init.type == URXE_QPT_UD)
 		return;
-	memcpy(source.raw, port.welcome.port.gids[path->sgid_index % VNIC_ATTACH_GIDS].raw,
+	memcpy(source.raw, adapter.welcome.port.gids[path->sgid_index % VNIC_ATTACH_GIDS].raw,
 	       sizeof(source.raw));
 	entry->sends_by =
-		(uint8_t)(1 + tx_uplink_member(&port.tx, attr->dest_qpn, &source, &path->dgid));
-	entry->receives_by = packet_group_size(port.uplink) == 1 ? 1 : qp->receives_by;
+		(uint8_t)(1 + tx_uplink_member(&adapter.tx, attr->dest_qpn, &source, &path->dgid));
+	entry->receives_by = packet_group_size(adapter.uplink) == 1 ? 1 : qp->receives_by;
 }
 
 static void copy_qp(struct state_qp *entry, const struct qp *of)
@@ -52,9 +52,9 @@ static void copy_qp(struct state_qp *entry, const struct qp *of)
 
 	state_document_fill_qp(entry, qp);
 	entry->hca = urxe_qp_offloaded(qp);
-	entry->way_reason = port.hca.hca ? reason_text(of) : NULL;
+	entry->way_reason = adapter.hca.hca ? reason_text(of) : NULL;
 	entry->inbox = reaches_inbox(attr);
-	entry->uplink = tx_by_uplink(&port.tx, attr->path.dmac);
+	entry->uplink = tx_by_uplink(&adapter.tx, attr->path.dmac);
 	copy_members(entry, of);
 	entry->memory = reaches_inbox(attr) && state_document_copies(entry, qp);
 }
@@ -64,10 +64,10 @@ static int copy_qps(struct state_document *state)
 	const struct qp *of;
 	uint32_t at = 0;
 
-	state->qps = calloc(port.leases.used + port.leases.foreign + 1, sizeof(*state->qps));
+	state->qps = calloc(adapter.leases.used + adapter.leases.foreign + 1, sizeof(*state->qps));
 	if (!state->qps)
 		return -ENOMEM;
-	while ((of = leases_next(&port.leases, &at)))
+	while ((of = leases_next(&adapter.leases, &at)))
 		copy_qp(&state->qps[state->n_qps++], of);
 	return 0;
 }
@@ -78,7 +78,7 @@ static size_t each_mr(struct urxe_mr_attr *mrs)
 	const struct uverbs_file *file;
 	size_t n = 0;
 
-	LIST_FOREACH(file, &port.files, link)
+	LIST_FOREACH(file, &adapter.files, link)
 	{
 		const struct object *object;
 		uint32_t handle = 0;
@@ -104,13 +104,14 @@ static int copy_mrs(struct state_document *state)
 static void copy_counters(struct state_document *state,
 			  struct state_counter counters[VNIC_BYPASS_COUNT])
 {
-	if (port.uplink)
-		tx_count(&port.tx, VNIC_BYPASS_UPLINK_MISSED, packet_group_read_drops(port.uplink));
-	state->engine_counters = *urxe_dev_counters(port.dev);
+	if (adapter.uplink)
+		tx_count(&adapter.tx, VNIC_BYPASS_UPLINK_MISSED,
+			 packet_group_read_drops(adapter.uplink));
+	state->engine_counters = *urxe_dev_counters(adapter.dev);
 	for (int i = 0; i < VNIC_BYPASS_COUNT; i++)
 		counters[i] = (struct state_counter){
 			vnic_bypass_counter_name((enum vnic_bypass_counter)i),
-			port_counter((enum vnic_bypass_counter)i)};
+			adapter_counter((enum vnic_bypass_counter)i)};
 	state->more_counters = counters;
 	state->n_counters = VNIC_BYPASS_COUNT;
 }
@@ -118,16 +119,16 @@ static void copy_counters(struct state_document *state,
 void state_json_send(int socket)
 {
 	struct state_counter counters[VNIC_BYPASS_COUNT];
-	struct state_document state = {.socket = socket, .dead = port.dead};
+	struct state_document state = {.socket = socket, .dead = adapter.dead};
 	bool complete;
 
 	state_document_begin(socket);
 	copy_counters(&state, counters);
 	complete = !copy_qps(&state) && !copy_mrs(&state);
-	port_unlock();
+	adapter_unlock();
 	snprintf(state.program, sizeof(state.program), "%s", program_invocation_short_name);
 	state_document_send(&state, complete);
 	free(state.qps);
 	free(state.mrs);
-	port_claim();
+	adapter_claim();
 }

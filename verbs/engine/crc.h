@@ -2,7 +2,7 @@
 /*
  * The CRC-32 of the engine's ICRC, from ISA-L or zlib, loaded when the program opens the device.
  * Programs that never open it would pay twice as much for liburxe.so if the library were loaded at
- * start. For port.c, and for the engine by urxe_ops.copy_crc.
+ * start. For adapter.c, and for the engine by urxe_ops.copy_crc.
  */
 #ifndef URXE_VERBS_ENGINE_CRC_H
 #define URXE_VERBS_ENGINE_CRC_H

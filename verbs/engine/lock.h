@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The lock of the port (port/port.h): waiters get it, however busy the other threads are.
+ * The lock of the adapter (adapter/adapter.h): waiters get it, however busy the other threads are.
  *
  * A thread that polls or posts without end would take a plain mutex again before a thread that
  * slept for it runs. Waiters of this lock stand in a queue, by tickets. A thread that finds the

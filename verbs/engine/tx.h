@@ -14,15 +14,15 @@
  * copy them. A frame for another receiver stands in the inbox until it is moved. Only processes of
  * the same user could read it, and they could trace this process as well.
  *
- * Frames to other hosts go by the direct uplink if the port has one (netdev/packet_port.h), except
- * multicast, which processes of this host receive, too. To send one takes a system call. So an ACK
- * may be kept until the program posts its reply, and leave with the reply in one system call
+ * Frames to other hosts go by the direct uplink if the adapter has one (netdev/packet_port.h),
+ * except multicast, which processes of this host receive, too. To send one takes a system call. So
+ * an ACK may be kept until the program posts its reply, and leave with the reply in one system call
  * (poll/reply_detect.h). If the process ends before it sends the ACK, the daemon sends it.
  *
  * If the switch takes no frames (urxed is stopped, or about to be replaced), frames to inboxes
  * still go, and frames to the switch are lost.
  *
- * No function blocks. The caller holds the lock of the port.
+ * No function blocks. The caller holds the lock of the adapter.
  */
 #ifndef URXE_VERBS_ENGINE_TX_H
 #define URXE_VERBS_ENGINE_TX_H
@@ -69,7 +69,7 @@ struct peers;
 
 struct tx {
 	struct vnic_driver *nic;
-	struct packet_group *const *uplink; /* of the port; *uplink is NULL: none */
+	struct packet_group *const *uplink; /* of the adapter; *uplink is NULL: none */
 	const uint8_t *uplink_carriers;     /* vnic_attach_port.uplink_carriers */
 	struct peers *peers;                /* those of the inboxes */
 	uint8_t mac[6];
@@ -110,8 +110,8 @@ struct tx {
 	struct tx_aliases aliases;
 };
 
-/* For the NIC, the direct uplink and the peers of a port, which keeps `welcome`. 0 or -ENOMEM; then
- * tx_destroy is not needed. */
+/* For the NIC, the direct uplink and the peers of an adapter, which keeps `welcome`. 0 or -ENOMEM;
+ * then tx_destroy is not needed. */
 int tx_init(struct tx *tx, struct vnic_driver *nic, struct packet_group *const *uplink,
 	    struct peers *peers, const struct vnic_attach_welcome *welcome);
 /* Closes all inboxes and forgets waiting frames. Also in a forked child, and if all members are 0.
@@ -130,13 +130,14 @@ void tx_pause_uplink(struct tx *tx, bool pause);
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6]);
 /*
  * The member of the direct uplink by which packets of a connection leave now, without regard to
- * tx_by_uplink. The port has a direct uplink.
+ * tx_by_uplink. The adapter has a direct uplink.
  */
 uint32_t tx_uplink_member(const struct tx *tx, uint32_t dest_qpn, const struct urxe_gid *source,
 			  const struct urxe_gid *destination);
-/* Whether the port receives UDP GSO packets now: not while the daemon wants to see all frames. */
+/* Whether the adapter receives UDP GSO packets now: not while the daemon wants to see all frames.
+ */
 bool tx_has_gso(const struct tx *tx);
-/* Whether the port has the inbox of the process with that QPN of the device with that MAC. */
+/* Whether the adapter has the inbox of the process with that QPN of the device with that MAC. */
 bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /* The process that has that QPN. NULL: the MAC address is another host's, or frames go by the
  * switch now. */

@@ -3,8 +3,8 @@
  * The HCA that backs the device: rxe/offload.h on libibverbs. For the front ends: verbs/ and
  * tools/vm/.
  *
- * "The lock" is that of the engine, port.lock in a program; a device process needs none, because it
- * has one thread. The caller holds it in all functions, unless their comment says otherwise, and
+ * "The lock" is that of the engine, adapter.lock in a program; a device process needs none, because
+ * it has one thread. The caller holds it in all functions, unless their comment says otherwise, and
  * but for hca_abandon() in a forked child. While a device is opened or closed, libibverbs calls
  * back into the interposed functions. Functions that return int return 0 or a negative errno value,
  * except those of descriptors.
@@ -46,9 +46,9 @@ struct hca_limits {
 };
 
 /*
- * Opens the device of that name. port.lock must not be held. `port`: its port, from 1 on. -ENODEV:
- * no such device; -ENOSYS: `verbs` is NULL, because the program's libibverbs lacks a function;
- * -ENOMEM; or the negative errno value of a function of libibverbs.
+ * Opens the device of that name. adapter.lock must not be held. `port`: its port, from 1 on.
+ * -ENODEV: no such device; -ENOSYS: `verbs` is NULL, because the program's libibverbs lacks a
+ * function; -ENOMEM; or the negative errno value of a function of libibverbs.
  */
 int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	     const struct hca_owner *owner, struct hca **hca);
@@ -56,7 +56,7 @@ int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
  * has no libibverbs, or an old one. */
 int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *owner,
 		      struct hca **hca);
-/* Closes the device, after hca_detach(). port.lock must not be held. If other threads are within
+/* Closes the device, after hca_detach(). adapter.lock must not be held. If other threads are within
  * calls that take long, it returns at once, and the last of these threads closes the device. */
 void hca_close(struct hca *hca);
 /* In a forked child: closes the parent's descriptors. */
@@ -100,7 +100,7 @@ void hca_release(struct hca *hca);
 
 /*
  * A region of the engine, in three steps. hca_mr_begin(): with the lock; -EOPNOTSUPP: the HCA
- * cannot have the region; -ENOMEM, or an error of the HCA. hca_mr_run(): port.lock must not be
+ * cannot have the region; -ENOMEM, or an error of the HCA. hca_mr_run(): adapter.lock must not be
  * held; sets *key; errors as of urxe_offload_ops.mr_reg. hca_mr_end(): with the lock, if
  * hca_mr_begin() has succeeded. `kept`: urxe_offload_mr_reg() has given the region to the engine;
  * else it ends here. The HCA may have gone meanwhile; then the engine cannot have the region.

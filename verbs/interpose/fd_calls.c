@@ -13,11 +13,11 @@
 #include <linux/netlink.h>
 #include <linux/userfaultfd.h>
 
+#include "adapter/adapter.h"
 #include "attach/fork.h"
 #include "interpose/interpose.h"
 #include "objects/settle.h"
 #include "objects/uverbs_file.h"
-#include "port/port.h"
 #include "process/log.h"
 #include "process/own_fd.h"
 #include "process/run_dir.h"
@@ -48,7 +48,7 @@ HOOKED(int, ioctl)(int fd, unsigned long request, void *arg)
 	if (file)
 		return uverbs_ioctl(file, request, arg);
 	if (request == UFFDIO_REGISTER)
-		port_refuse_copies();
+		adapter_refuse_copies();
 	return REAL(ioctl)(fd, request, arg);
 }
 HOOK_VARIABLE(int, ioctl, (int fd, unsigned long request, void *arg),
@@ -131,7 +131,7 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 	if (uverbs_file_lookup(context->cmd_fd)) {
 		struct vnic_next_hop hop;
 
-		rc = port_resolve_next_hop(attr->grh.sgid_index, attr->grh.dgid.raw, &hop);
+		rc = adapter_resolve_next_hop(attr->grh.sgid_index, attr->grh.dgid.raw, &hop);
 		if (!rc)
 			memcpy(eth_mac, hop.mac, sizeof(hop.mac));
 		if (vid)
@@ -161,5 +161,5 @@ static __attribute__((constructor)) void init_library(void)
 {
 	log_init();
 	if (run_dir_path() && env_is_outer())
-		port_install_fork_handlers();
+		adapter_install_fork_handlers();
 }

@@ -8,13 +8,13 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
+#include "adapter/adapter.h"
 #include "interpose/interpose.h"
 #include "memory/mr_index.h"
 #include "memory/proc_maps.h"
 #include "memory/ring_slab.h"
 #include "objects/mmu_notifier.h"
 #include "objects/uverbs_file.h"
-#include "port/port.h"
 #include "process/own_fd.h"
 
 /* Linux 5.7; not in every libc's headers. */
@@ -28,24 +28,24 @@ static bool keep_ring(const void *start, size_t length)
 	struct destroyed_ring ring;
 	bool kept;
 
-	if (port_inside || !ring_destroyed(start, length, &ring))
+	if (adapter_inside || !ring_destroyed(start, length, &ring))
 		return false;
-	port_lock();
+	adapter_lock();
 	kept = ring_space_keep(&ring);
-	port_unlock();
+	adapter_unlock();
 	return kept;
 }
 
 static void note_ring(int fd, off_t offset, const void *start, size_t length)
 {
-	struct uverbs_file *file = port_inside ? NULL : uverbs_file_lookup(fd);
+	struct uverbs_file *file = adapter_inside ? NULL : uverbs_file_lookup(fd);
 
 	if (!file)
 		return;
-	port_lock();
+	adapter_lock();
 	if (file->live)
 		ring_space_mapped(&file->queues, (uint64_t)offset, start, length);
-	port_unlock();
+	adapter_unlock();
 }
 
 HOOKED(int, munmap)(void *start, size_t length)

@@ -21,7 +21,7 @@ static inline bool mr_index_any(void)
 }
 
 /*
- * Adds a region of at least one byte below address 2^57; with the lock of the port. -ENOMEM:
+ * Adds a region of at least one byte below address 2^57; with the lock of the adapter. -ENOMEM:
  * nothing is changed.
  */
 int mr_index_add(uint64_t start, uint64_t length);

@@ -8,7 +8,7 @@
  * would break into pieces. So both kinds of mappings stay until the last ring of the slab is
  * destroyed; the memory is freed at once.
  *
- * With the lock of the port. A restored process has rings without a slab (checkpoint/rebuild.c),
+ * With the lock of the adapter. A restored process has rings without a slab (checkpoint/rebuild.c),
  * which are unmapped one by one.
  */
 #ifndef URXE_VERBS_MEMORY_RING_SLAB_H
@@ -51,7 +51,7 @@ struct destroyed_ring {
 
 /*
  * Whether this thread has destroyed a ring that the program has mapped exactly there. At most once
- * for each ring. Any thread; needs no port.lock.
+ * for each ring. Any thread; needs no adapter.lock.
  */
 bool ring_destroyed(const void *start, size_t length, struct destroyed_ring *ring);
 /*

@@ -21,7 +21,7 @@ struct urxe_extent;
 bool sigbus_guard_run(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		      void *arg);
 
-/* Installs the handlers, each time the port is opened. 0 or a negative errno value. */
+/* Installs the handlers, each time the adapter is opened. 0 or a negative errno value. */
 int sigbus_guard_install(void);
 /* Whether both handlers are installed. Until then no access is guarded. */
 bool sigbus_guard_installed(void);

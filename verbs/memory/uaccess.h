@@ -27,7 +27,7 @@ int uaccess_populate(uint64_t start, uint64_t length, int writable);
 
 /*
  * Reads one byte of each page of [start, start + length), so that missing pages are placed. Stops
- * at a bad address. port.lock must not be held: with userfaultfd, a fault waits for the program.
+ * at a bad address. adapter.lock must not be held: with userfaultfd, a fault waits for the program.
  */
 void uaccess_touch(uint64_t start, uint64_t length);
 

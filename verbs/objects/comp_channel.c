@@ -8,27 +8,27 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "port/port.h"
+#include "adapter/adapter.h"
 #include "process/log.h"
 
 static struct comp_channel_list unused = LIST_HEAD_INITIALIZER(unused);
 
 static void release_channel(struct fd_object *object)
 {
-	port_lock();
+	adapter_lock();
 	comp_channel_put((struct comp_channel *)object);
-	port_unlock();
+	adapter_unlock();
 }
 
 static struct comp_channel *comp_channel_alloc(void)
 {
 	struct comp_channel *channel;
 
-	port_lock();
+	adapter_lock();
 	channel = LIST_FIRST(&unused);
 	if (channel)
 		LIST_REMOVE(channel, free_link);
-	port_unlock();
+	adapter_unlock();
 	return channel ? channel : calloc(1, sizeof(*channel));
 }
 
@@ -79,9 +79,9 @@ int comp_channel_create(uint32_t event_size, bool few, struct comp_channel **out
 	*fd = ends[0];
 	return 0;
 fail:
-	port_lock();
+	adapter_lock();
 	comp_channel_free(channel);
-	port_unlock();
+	adapter_unlock();
 	return rc;
 }
 
@@ -114,8 +114,8 @@ static void queue_event(struct comp_channel *channel, const struct comp_channel_
 		channel->room = room;
 	}
 	if (!channel->n_waiting) {
-		LIST_INSERT_HEAD(&port.waiting_channels, channel, waiting_link);
-		port.channel_waits = true;
+		LIST_INSERT_HEAD(&adapter.waiting_channels, channel, waiting_link);
+		adapter.channel_waits = true;
 	}
 	channel->waiting[channel->n_waiting++] = *event;
 }

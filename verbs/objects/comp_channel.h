@@ -6,7 +6,7 @@
  * Blocking read, O_NONBLOCK, poll and epoll need no further code, and one read gives one event as
  * with the kernel. Unlike a pipe, a socket whose reader has closed raises no SIGPIPE in this
  * library. Events that do not fit the socket wait in a list. All functions but comp_channel_create
- * need the lock of the port.
+ * need the lock of the adapter.
  */
 #ifndef URXE_VERBS_OBJECTS_COMP_CHANNEL_H
 #define URXE_VERBS_OBJECTS_COMP_CHANNEL_H

@@ -18,7 +18,7 @@ enum object_type {
 
 struct uverbs_file;
 
-/* Objects of all contexts of the process, by enum object_type. Under port.lock. */
+/* Objects of all contexts of the process, by enum object_type. Under adapter.lock. */
 extern uint32_t handle_counts[OBJECT_TYPES];
 
 /* The first member of every object. */

@@ -6,11 +6,11 @@
 
 #include <rxe/rxe.h>
 
+#include "adapter/adapter.h"
 #include "memory/mr_index.h"
 #include "objects/settle.h"
 #include "objects/uverbs_file.h"
 #include "objects/verbs_mr.h"
-#include "port/port.h"
 #include "process/own_fd.h"
 
 /* The length in whole pages, as a mapping call rounds it; 0 if the call will fail. */
@@ -28,7 +28,7 @@ static void for_each_mr(void (*fn)(struct mr *mr, const struct urxe_extent *byte
 {
 	struct uverbs_file *file;
 
-	LIST_FOREACH(file, &port.files, link)
+	LIST_FOREACH(file, &adapter.files, link)
 	{
 		struct object *object;
 		uint32_t at = 0;
@@ -47,10 +47,10 @@ void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 	if (!mr_index_overlaps((uintptr_t)start, length) || !fd_is_owner())
 		return;
 	u->bytes.length = length;
-	port_lock();
-	u->registrations = port.registrations;
+	adapter_lock();
+	u->registrations = adapter.registrations;
 	for_each_mr(mr_unmap, &u->bytes);
-	port_unlock_settled();
+	adapter_unlock_settled();
 }
 
 /*
@@ -60,7 +60,7 @@ static void end_unmapping(const struct unmapping *u, bool done)
 {
 	struct uverbs_file *file;
 
-	LIST_FOREACH(file, &port.files, link)
+	LIST_FOREACH(file, &adapter.files, link)
 	{
 		struct object *object;
 		uint32_t at = 0;
@@ -80,8 +80,8 @@ void unmap_end(struct unmapping *u, bool done)
 
 	if (!u->bytes.length)
 		return;
-	port_lock();
+	adapter_lock();
 	end_unmapping(u, done);
-	port_unlock();
+	adapter_unlock();
 	errno = saved;
 }

@@ -22,7 +22,7 @@ struct unmapping {
 /*
  * Before the libc call: withdraws the range from all regions, and waits until no thread or peer
  * accesses it by them. So memory that another thread maps and registers at the same address, once
- * the call has unmapped it, is valid. Any thread, without port.lock, which is taken if
+ * the call has unmapped it, is valid. Any thread, without adapter.lock, which is taken if
  * registered memory is concerned. If `start` is not the start of a page, the call will fail.
  */
 void unmap_begin(struct unmapping *u, const void *start, uint64_t length);

@@ -7,8 +7,8 @@
 #include <hca/hca.h>
 #include <samehost/peer.h>
 
+#include "adapter/adapter.h"
 #include "objects/verbs_mr.h"
-#include "port/port.h"
 #include "process/log.h"
 #include "process/own_fd.h"
 
@@ -16,35 +16,35 @@
 #define SETTLE_PAUSE_NS 50000
 #define SETTLE_PATIENCE 20000
 
-void port_collect_ends(void)
+void adapter_collect_ends(void)
 {
-	if (port.hca.hca)
-		hca_collect_ends(port.hca.hca);
+	if (adapter.hca.hca)
+		hca_collect_ends(adapter.hca.hca);
 }
 
-void port_unlock_settled(void)
+void adapter_unlock_settled(void)
 {
 	const struct timespec pause = {.tv_nsec = SETTLE_PAUSE_NS};
 
-	if (port.hca.hca)
-		hca_end_collected(port.hca.hca);
-	for (uint32_t looks = 0; !peers_settled(&port_peers); looks++) {
-		port_unlock();
+	if (adapter.hca.hca)
+		hca_end_collected(adapter.hca.hca);
+	for (uint32_t looks = 0; !peers_settled(&adapter_peers); looks++) {
+		adapter_unlock();
 		if (looks == SETTLE_PATIENCE)
 			log_warning("a peer has copied to or from our memory for long: the "
 				    "memory cannot be given back yet");
 		nanosleep(&pause, NULL);
-		port_lock();
+		adapter_lock();
 	}
 	mr_free_released();
-	port_unlock();
+	adapter_unlock();
 }
 
 struct hca *port_free_lock(void)
 {
-	if (port.hca.hca)
-		hca_free_lock(port.hca.hca);
-	return port.hca.hca;
+	if (adapter.hca.hca)
+		hca_free_lock(adapter.hca.hca);
+	return adapter.hca.hca;
 }
 
 void port_keep_lock(struct hca *hca)
@@ -53,11 +53,11 @@ void port_keep_lock(struct hca *hca)
 		hca_keep_lock(hca);
 }
 
-void port_refuse_copies(void)
+void adapter_refuse_copies(void)
 {
-	if (!peers_begin_refusal(&port_peers) || !fd_is_owner())
+	if (!peers_begin_refusal(&adapter_peers) || !fd_is_owner())
 		return;
-	port_lock();
-	peers_refuse(&port_peers);
-	port_unlock_settled();
+	adapter_lock();
+	peers_refuse(&adapter_peers);
+	adapter_unlock_settled();
 }

@@ -6,25 +6,25 @@
 struct hca;
 
 /*
- * After port_lock(): objects that the engine destroys until port_unlock_settled() end at the HCA
- * there, without the lock, because an HCA takes long for some.
+ * After adapter_lock(): objects that the engine destroys until adapter_unlock_settled() end at the
+ * HCA there, without the lock, because an HCA takes long for some.
  */
-void port_collect_ends(void);
+void adapter_collect_ends(void);
 /*
- * Releases port.lock and waits until no peer copies any more by rights that were withdrawn, and the
- * HCA has ended the objects since port_collect_ends(). At the end of each call that withdraws
- * rights to memory.
+ * Releases adapter.lock and waits until no peer copies any more by rights that were withdrawn, and
+ * the HCA has ended the objects since adapter_collect_ends(). At the end of each call that
+ * withdraws rights to memory.
  */
-void port_unlock_settled(void);
+void adapter_unlock_settled(void);
 /*
- * With port.lock: until port_keep_lock(), the engine's operations that rxe/offload.h marks release
- * port.lock while the HCA executes them. The caller has marked the objects as used, so that no
- * command destroys them. Returns the HCA, for port_keep_lock(); NULL: none.
+ * With adapter.lock: until port_keep_lock(), the engine's operations that rxe/offload.h marks
+ * release adapter.lock while the HCA executes them. The caller has marked the objects as used, so
+ * that no command destroys them. Returns the HCA, for port_keep_lock(); NULL: none.
  */
 struct hca *port_free_lock(void);
-/* With port.lock, which it releases for a moment if the HCA has gone. */
+/* With adapter.lock, which it releases for a moment if the HCA has gone. */
 void port_keep_lock(struct hca *hca);
-/* As peers_refuse. Any thread; port.lock must not be held. */
-void port_refuse_copies(void);
+/* As peers_refuse. Any thread; adapter.lock must not be held. */
+void adapter_refuse_copies(void);
 
 #endif

@@ -26,7 +26,7 @@ struct uverbs_file {
 	/* The descriptors count as one, each running command as one. The last one destroys the
 	 * objects. */
 	atomic_uint users;
-	/* Under the port's lock. */
+	/* Under the adapter's lock. */
 	bool live; /* neither closed nor inherited through fork */
 	struct handle_table handles;
 	struct ring_space queues;
@@ -49,7 +49,7 @@ static inline struct uverbs_file *uverbs_file_lookup(int fd)
 	return object && object->kind == FD_UVERBS ? (struct uverbs_file *)object : 0;
 }
 
-/* Sends an asynchronous event about `element`, a user handle or a port. */
+/* Sends an asynchronous event about `element`, a user handle or an adapter. */
 void uverbs_file_event(struct uverbs_file *file, uint64_t element, uint32_t type);
 
 #endif

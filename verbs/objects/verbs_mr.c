@@ -6,32 +6,32 @@
 #include <rxe/rxe.h>
 #include <samehost/peer.h>
 
+#include "adapter/adapter.h"
 #include "memory/mr_index.h"
 #include "objects/uverbs_file.h"
 #include "objects/verbs_pd.h"
-#include "port/port.h"
 
 int mr_count(const struct mr *mr)
 {
 	int rc = mr->on_demand ? 0 : mr_index_add(mr->start, mr->length);
 
 	if (!rc)
-		port.on_demand_mrs += mr->on_demand;
+		adapter.on_demand_mrs += mr->on_demand;
 	return rc;
 }
 
 void mr_uncount(const struct mr *mr)
 {
 	if (mr->on_demand)
-		port.on_demand_mrs--;
+		adapter.on_demand_mrs--;
 	else
 		mr_index_remove(mr->start, mr->length);
 }
 
 void mr_release(struct mr *mr)
 {
-	LIST_INSERT_HEAD(&port.released_mrs, mr, released_link);
-	if (peers_settled(&port_peers))
+	LIST_INSERT_HEAD(&adapter.released_mrs, mr, released_link);
+	if (peers_settled(&adapter_peers))
 		mr_free_released();
 }
 
@@ -39,7 +39,7 @@ void mr_free_released(void)
 {
 	struct mr *mr;
 
-	while ((mr = LIST_FIRST(&port.released_mrs))) {
+	while ((mr = LIST_FIRST(&adapter.released_mrs))) {
 		LIST_REMOVE(mr, released_link);
 		mr_uncount(mr);
 		free(mr);

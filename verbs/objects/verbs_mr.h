@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory regions. Functions need port.lock. */
+/* Memory regions. Functions need adapter.lock. */
 #ifndef URXE_VERBS_OBJECTS_VERBS_MR_H
 #define URXE_VERBS_OBJECTS_VERBS_MR_H
 
@@ -18,7 +18,7 @@ struct mr {
 	uint64_t start, length; /* the program's addresses */
 	bool on_demand; /* accesses find what is mapped then: not in the index of mr_index.h */
 	struct urxe_mr *mr;
-	uint64_t registration; /* number of the registration, counted by the port */
+	uint64_t registration; /* number of the registration, counted by the adapter */
 	LIST_ENTRY(mr) released_link;
 };
 

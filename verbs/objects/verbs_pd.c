@@ -5,13 +5,13 @@
 
 #include <hca/hca.h>
 
+#include "adapter/adapter.h"
 #include "objects/uverbs_file.h"
-#include "port/port.h"
 
 void pd_destroy(struct object *object)
 {
-	if (port.hca.hca)
-		hca_pd_end(port.hca.hca, ((struct pd *)object)->number);
+	if (adapter.hca.hca)
+		hca_pd_end(adapter.hca.hca, ((struct pd *)object)->number);
 	handle_remove(&object->file->handles, object);
 	free(object);
 }

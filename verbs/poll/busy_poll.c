@@ -3,11 +3,11 @@
 
 #include <stdbool.h>
 
+#include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
 #include "poll/polling.h"
-#include "port/port.h"
 
 #define US 1000u
 #define MS 1000000u
@@ -25,11 +25,11 @@
 #define PAUSE_MIN_NS (250 * US)
 #define PAUSE_MAX_NS (128 * MS)
 
-static struct polling *const polling = &port_polling;
+static struct polling *const polling = &adapter_polling;
 
 static bool is_ours(void)
 {
-	return polling->state == POLL_BUSY && !port_thread.stop;
+	return polling->state == POLL_BUSY && !adapter_thread.stop;
 }
 
 static void gather_frames(uint64_t since)
@@ -49,9 +49,9 @@ static bool look_once(void)
 		polling->heard_at = clock_now();
 	if (!is_ours())
 		return false;
-	port_unlock();
+	adapter_unlock();
 	gather_frames(began_at);
-	port_claim();
+	adapter_claim();
 	if (!is_ours())
 		return false;
 	return polling->heard_at != heard_at || clock_monotonic() - began_at < CROWDED_NS;
@@ -77,7 +77,7 @@ void busy_poll(void)
 	if (clock_now() < polling->busy_from)
 		return;
 	polling_event(POLL_STREAM);
-	while (alone && port_running() && clock_now() - polling->heard_at < QUIET_NS)
+	while (alone && adapter_running() && clock_now() - polling->heard_at < QUIET_NS)
 		alone = look_once();
 	if (is_ours())
 		set_pause(alone && polling->heard_at != heard_at);

@@ -8,7 +8,7 @@
 #define URXE_VERBS_POLL_BUSY_POLL_H
 
 /*
- * In the engine thread, with the lock of the port, which is released between looks. Returns in
+ * In the engine thread, with the lock of the adapter, which is released between looks. Returns in
  * POLL_BUSY when no frame has come for a while, and else in the state that another thread has set.
  */
 void busy_poll(void);

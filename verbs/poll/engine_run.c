@@ -7,11 +7,11 @@
 #include <rxe/offload.h>
 #include <samehost/peer.h>
 
+#include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "objects/uverbs_file.h"
 #include "poll/polling.h"
 #include "poll/receiving_member.h"
-#include "port/port.h"
 #include "process/log.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
@@ -33,19 +33,19 @@ void engine_transmit(uint64_t now)
 	uint32_t wanted = 1;
 	bool more, gso;
 
-	if (!port_running())
+	if (!adapter_running())
 		return;
-	gso = tx_has_gso(&port.tx);
-	urxe_dev_set_gso(port.dev, gso);
-	more = tx_flush(&port.tx, now);
-	while (more && urxe_next_deadline(port.dev) <= now) {
-		uint32_t room = tx_reserve(&port.tx, now, frames, wanted);
-		uint32_t n = room ? urxe_output(port.dev, now, frames, room) : 0;
+	gso = tx_has_gso(&adapter.tx);
+	urxe_dev_set_gso(adapter.dev, gso);
+	more = tx_flush(&adapter.tx, now);
+	while (more && urxe_next_deadline(adapter.dev) <= now) {
+		uint32_t room = tx_reserve(&adapter.tx, now, frames, wanted);
+		uint32_t n = room ? urxe_output(adapter.dev, now, frames, room) : 0;
 
-		more = tx_send(&port.tx, now, frames, n) && n && n == room;
+		more = tx_send(&adapter.tx, now, frames, n) && n && n == room;
 		wanted = gso ? TX_BURST : BURST;
 	}
-	tx_send_ack(&port.tx);
+	tx_send_ack(&adapter.tx);
 }
 
 /*
@@ -57,28 +57,28 @@ static void delay_ack(uint64_t now)
 	struct urxe_frame frame;
 	uint32_t n;
 
-	if (!port_running() || !tx_flush(&port.tx, now) || urxe_next_deadline(port.dev) > now ||
-	    !tx_reserve(&port.tx, now, &frame, 1))
+	if (!adapter_running() || !tx_flush(&adapter.tx, now) ||
+	    urxe_next_deadline(adapter.dev) > now || !tx_reserve(&adapter.tx, now, &frame, 1))
 		return;
-	n = urxe_output(port.dev, now, &frame, 1);
-	if (n && urxe_next_deadline(port.dev) > now && tx_keep_ack(&port.tx, &frame))
+	n = urxe_output(adapter.dev, now, &frame, 1);
+	if (n && urxe_next_deadline(adapter.dev) > now && tx_keep_ack(&adapter.tx, &frame))
 		n = 0;
-	vnic_driver_tx_hold(port.nic, n && frame.acknowledges);
-	tx_send(&port.tx, now, &frame, n);
-	vnic_driver_tx_hold(port.nic, false);
-	if (urxe_next_deadline(port.dev) <= now || (n && !frame.acknowledges))
+	vnic_driver_tx_hold(adapter.nic, n && frame.acknowledges);
+	tx_send(&adapter.tx, now, &frame, n);
+	vnic_driver_tx_hold(adapter.nic, false);
+	if (urxe_next_deadline(adapter.dev) <= now || (n && !frame.acknowledges))
 		engine_transmit(now);
 }
 
 /* Tells the detector of programs that spin on memory what a peer may have changed there. */
 static void run_input(uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
-	const uint64_t *one_sided = &urxe_dev_counters(port.dev)->event[URXE_EVENT_ONE_SIDED];
+	const uint64_t *one_sided = &urxe_dev_counters(adapter.dev)->event[URXE_EVENT_ONE_SIDED];
 	uint64_t before = *one_sided;
 
-	urxe_input(port.dev, now, frames, n);
+	urxe_input(adapter.dev, now, frames, n);
 	if (*one_sided != before)
-		poll_detect_served(&port_polling.detect);
+		poll_detect_served(&adapter_polling.detect);
 }
 
 static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bool inbox)
@@ -88,14 +88,14 @@ static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_
 
 	if (!n)
 		return;
-	port_polling.heard_at = now;
+	adapter_polling.heard_at = now;
 	for (uint32_t i = 0; i < n; i++) {
-		if (!tx_convert_received(&port.tx, &buffers[i], inbox, &frames[count])) {
-			tx_count(&port.tx, VNIC_BYPASS_UNREACHED, 1);
+		if (!tx_convert_received(&adapter.tx, &buffers[i], inbox, &frames[count])) {
+			tx_count(&adapter.tx, VNIC_BYPASS_UNREACHED, 1);
 			continue;
 		}
 		if (frames[count].reference.length)
-			tx_count(&port.tx, VNIC_BYPASS_PULLED, 1);
+			tx_count(&adapter.tx, VNIC_BYPASS_PULLED, 1);
 		count++;
 	}
 	run_input(now, frames, count);
@@ -104,10 +104,10 @@ static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_
 static uint32_t receive_from_switch(uint64_t now)
 {
 	struct vnic_frame buffers[BURST];
-	uint32_t n = port_connected() ? vnic_driver_rx(port.nic, buffers, BURST) : 0;
+	uint32_t n = adapter_connected() ? vnic_driver_rx(adapter.nic, buffers, BURST) : 0;
 
 	input_frames(now, buffers, n, false);
-	vnic_driver_rx_release(port.nic, n);
+	vnic_driver_rx_release(adapter.nic, n);
 	return n;
 }
 
@@ -116,8 +116,8 @@ static void abandon_inbox(void)
 {
 	log_warning("a peer has written to the inbox of this process against its protocol: all "
 		    "frames come by the switch now");
-	tx_count(&port.tx, VNIC_BYPASS_BROKEN, 1);
-	port.inbox_broken = true;
+	tx_count(&adapter.tx, VNIC_BYPASS_BROKEN, 1);
+	adapter.inbox_broken = true;
 }
 
 static uint32_t receive_from_inbox(uint64_t now)
@@ -125,13 +125,13 @@ static uint32_t receive_from_inbox(uint64_t now)
 	struct vnic_frame buffers[BURST];
 	uint32_t n;
 
-	if (!port.inbox)
+	if (!adapter.inbox)
 		return 0;
-	n = vnic_inbox_rx(port.inbox, buffers, BURST);
+	n = vnic_inbox_rx(adapter.inbox, buffers, BURST);
 	input_frames(now, buffers, n, true);
-	vnic_inbox_rx_release(port.inbox, n);
-	tx_count(&port.tx, VNIC_BYPASS_RECEIVED, n);
-	if (vnic_inbox_broken(port.inbox) && !port.inbox_broken)
+	vnic_inbox_rx_release(adapter.inbox, n);
+	tx_count(&adapter.tx, VNIC_BYPASS_RECEIVED, n);
+	if (vnic_inbox_broken(adapter.inbox) && !adapter.inbox_broken)
 		abandon_inbox();
 	return n;
 }
@@ -141,19 +141,19 @@ static uint32_t receive_from_uplink(uint64_t now)
 {
 	struct packet_port_frame received[TX_BURST];
 	struct urxe_frame frames[TX_BURST];
-	uint32_t n = port.uplink ? packet_group_rx(port.uplink, received, TX_BURST) : 0;
+	uint32_t n = adapter.uplink ? packet_group_rx(adapter.uplink, received, TX_BURST) : 0;
 
 	if (!n)
 		return 0;
-	port_polling.heard_at = now;
+	adapter_polling.heard_at = now;
 	for (uint32_t i = 0; i < n; i++)
 		frames[i] = (struct urxe_frame){
 			.data = received[i].data, .len = received[i].len, .from_wire = true};
-	if (packet_group_size(port.uplink) > 1)
-		receiving_member_note(frames, n, packet_group_rx_member(port.uplink));
+	if (packet_group_size(adapter.uplink) > 1)
+		receiving_member_note(frames, n, packet_group_rx_member(adapter.uplink));
 	run_input(now, frames, n);
-	packet_group_release(port.uplink);
-	tx_count(&port.tx, VNIC_BYPASS_UPLINK_RECEIVED, n);
+	packet_group_release(adapter.uplink);
+	tx_count(&adapter.tx, VNIC_BYPASS_UPLINK_RECEIVED, n);
 	return n;
 }
 
@@ -163,7 +163,7 @@ static uint32_t receive_from_uplink(uint64_t now)
  */
 static uint32_t receive_from_uplinks(uint64_t now)
 {
-	uint32_t members = port.uplink ? packet_group_size(port.uplink) : 0, most = 0, n;
+	uint32_t members = adapter.uplink ? packet_group_size(adapter.uplink) : 0, most = 0, n;
 
 	for (uint32_t i = 0; i < members && (n = receive_from_uplink(now)); i++)
 		most = n > most ? n : most;
@@ -176,8 +176,8 @@ static bool receive_bursts(uint64_t now)
 	uint32_t of_switch = receive_from_switch(now), of_inbox = receive_from_inbox(now);
 	uint32_t of_uplink = receive_from_uplinks(now);
 
-	if (port_polling.state == POLL_BUSY)
-		peers_count_poll(&port_peers);
+	if (adapter_polling.state == POLL_BUSY)
+		peers_count_poll(&adapter_peers);
 	return of_inbox == BURST || of_switch == BURST || of_uplink >= BURST;
 }
 
@@ -187,7 +187,7 @@ static void refill_all(void)
 	struct qp *qp;
 	uint32_t at = 0;
 
-	while ((qp = leases_next(&port.leases, &at)))
+	while ((qp = leases_next(&adapter.leases, &at)))
 		if (!qp->object.file->post_recv && urxe_qp_offloaded(qp->qp))
 			urxe_offload_refill(qp->srq ? qp->srq->recv.rq : qp->recv.rq);
 }
@@ -195,12 +195,12 @@ static void refill_all(void)
 /* Passes completions of the HCA to the engine. True: more may wait. */
 static bool poll_hca(void)
 {
-	if (!port.hca.hca)
+	if (!adapter.hca.hca)
 		return false;
-	if (port.hca.unhooked)
+	if (adapter.hca.unhooked)
 		refill_all();
-	return hca_poll_cq(port.hca.hca,
-			   port.hca.polled ? urxe_offload_hca_cq(port.hca.polled) : NULL);
+	return hca_poll_cq(adapter.hca.hca,
+			   adapter.hca.polled ? urxe_offload_hca_cq(adapter.hca.polled) : NULL);
 }
 
 /* Receives that were posted to a QP in error have no doorbell: they are flushed here. */
@@ -208,7 +208,7 @@ static void flush_qps(void)
 {
 	struct qp *qp;
 
-	LIST_FOREACH(qp, &port.flushing_qps, flushing_link)
+	LIST_FOREACH(qp, &adapter.flushing_qps, flushing_link)
 	qp_flush(qp);
 }
 
@@ -217,23 +217,23 @@ void engine_run(uint64_t now)
 	bool more = poll_hca();
 	uint32_t rounds = 0;
 
-	more |= port_running() && receive_bursts(now);
+	more |= adapter_running() && receive_bursts(now);
 	engine_transmit(now);
 	while (more && ++rounds < ROUNDS) {
 		more = poll_hca();
-		more |= port_running() && receive_bursts(now);
+		more |= adapter_running() && receive_bursts(now);
 		engine_transmit(now);
 	}
 	flush_qps();
-	port_publish();
+	adapter_publish();
 }
 
 void engine_poll(uint64_t now)
 {
-	if (!poll_hca() && port_running() && !receive_bursts(now)) {
+	if (!poll_hca() && adapter_running() && !receive_bursts(now)) {
 		delay_ack(now);
 		flush_qps();
-		port_publish();
+		adapter_publish();
 	} else {
 		engine_run(now);
 	}
@@ -241,10 +241,10 @@ void engine_poll(uint64_t now)
 
 void engine_flush_acks(struct qp *qp)
 {
-	if (!urxe_qp_flush_acks(qp->qp) && !tx_delays_ack(&port.tx))
+	if (!urxe_qp_flush_acks(qp->qp) && !tx_delays_ack(&adapter.tx))
 		return;
 	engine_transmit(clock_now());
-	port_publish();
+	adapter_publish();
 }
 
 void engine_receive_uplink(uint64_t now)
@@ -261,13 +261,13 @@ void engine_receive_last(uint64_t now)
 
 	while (receive_bursts(now) && ++rounds < LAST_ROUNDS)
 		;
-	port_publish();
+	adapter_publish();
 }
 
 uint64_t engine_deadline(void)
 {
-	uint64_t at = tx_deadline(&port.tx);
+	uint64_t at = tx_deadline(&adapter.tx);
 
 	/* While frames wait, the engine is not asked for more. */
-	return at == URXE_NEVER ? urxe_next_deadline(port.dev) : at;
+	return at == URXE_NEVER ? urxe_next_deadline(adapter.dev) : at;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Runs the engine of the port: takes received frames to it, and sends its frames. All functions
- * need the lock of the port.
+ * Runs the engine of the adapter: takes received frames to it, and sends its frames. All functions
+ * need the lock of the adapter.
  */
 #ifndef URXE_VERBS_POLL_ENGINE_RUN_H
 #define URXE_VERBS_POLL_ENGINE_RUN_H

@@ -3,14 +3,14 @@
 
 #include <unistd.h>
 
+#include "adapter/adapter.h"
 #include "poll/polling.h"
 #include "poll/thread_sleep.h"
-#include "port/port.h"
 #include "process/log.h"
 
-struct engine_thread port_thread;
+struct engine_thread adapter_thread;
 
-static struct engine_thread *const self = &port_thread;
+static struct engine_thread *const self = &adapter_thread;
 
 void engine_thread_wake(void)
 {
@@ -30,14 +30,14 @@ void engine_thread_granted(uint64_t now)
 void engine_thread_schedule(void)
 {
 	/* So that the thread watches the channel. */
-	bool at_once = port.channel_waits || vnic_driver_broken(port.nic);
+	bool at_once = adapter.channel_waits || vnic_driver_broken(adapter.nic);
 
 	/* Without a daemon and a direct uplink the engine's time stands still. */
-	if (!port_running() || !self->wake_at)
+	if (!adapter_running() || !self->wake_at)
 		return;
 	if (at_once)
 		engine_thread_wake();
 	/* A program that polls meets the deadlines itself, or loses the grant. */
-	else if (port_polling.state != POLL_PROGRAM)
+	else if (adapter_polling.state != POLL_PROGRAM)
 		thread_sleep_shorten();
 }

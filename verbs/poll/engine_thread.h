@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The engine thread of liburxe.so, for other threads: what wakes it. attach/engine_loop.h has the
- * thread itself. Functions need the lock of the port.
+ * thread itself. Functions need the lock of the adapter.
  */
 #ifndef URXE_VERBS_POLL_ENGINE_THREAD_H
 #define URXE_VERBS_POLL_ENGINE_THREAD_H
@@ -16,14 +16,14 @@ struct engine_thread {
 	int wake_fd; /* eventfd */
 	bool stop;
 	/* When the thread wakes by itself, clock_now(); 0: it is awake. The thread itself writes to
-	 * it without port.lock, too. */
+	 * it without adapter.lock, too. */
 	_Atomic uint64_t wake_at;
 	/* Nanoseconds between two looks at the grant of a program that polls without end. */
 	_Atomic uint64_t look;
 };
 
-/* Under port.lock, except where the members say otherwise. */
-extern struct engine_thread port_thread;
+/* Under adapter.lock, except where the members say otherwise. */
+extern struct engine_thread adapter_thread;
 
 /* Wakes the thread if the engine has work before the thread wakes by itself. */
 void engine_thread_schedule(void);

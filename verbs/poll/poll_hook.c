@@ -7,11 +7,11 @@
 
 #include <infiniband/verbs.h>
 
+#include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "memory/uaccess.h"
 #include "objects/uverbs_file.h"
 #include "poll/polling.h"
-#include "port/port.h"
 #include "queues/verbs_cq.h"
 
 static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
@@ -61,20 +61,20 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	return rc;
 }
 
-/* With the lock of the port no completion comes in between. */
+/* With the lock of the adapter no completion comes in between. */
 static int first_next_poll(struct uverbs_file *file, struct ibv_cq_ex *cq_ex)
 {
 	const struct cq *cq;
 	int rc;
 
-	port_lock();
+	adapter_lock();
 	cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, cq_ex->handle);
 	rc = file->next_poll(cq_ex);
 	if (rc && cq)
 		file->poll_ends = queue_consumer(&cq->ring) == queue_producer(&cq->ring)
 					  ? POLL_ENDS_BY_NEXT
 					  : POLL_ENDS_BY_END;
-	port_unlock();
+	adapter_unlock();
 	return rc;
 }
 

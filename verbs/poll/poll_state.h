@@ -23,7 +23,7 @@ enum poll_event {
 	POLL_DRAINED,  /* the rings are empty */
 	POLL_STREAM,   /* the same, and the next frames will come soon */
 	POLL_LOST,     /* the connection to the daemon has ended */
-	POLL_ATTACHED, /* the port has a daemon again */
+	POLL_ATTACHED, /* the adapter has a daemon again */
 	POLL_EVENTS
 };
 

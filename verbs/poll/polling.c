@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "poll/polling.h"
 
+#include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "objects/uverbs_file.h"
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
-#include "port/port.h"
 #include "queues/verbs_cq.h"
 #include <hca/hca.h>
 
@@ -17,19 +17,19 @@
 
 _Static_assert(POLL_DETECT_LOST_NS == POLL_GRANT_NS / 2, "see poll_detect.h");
 
-struct polling port_polling;
+struct polling adapter_polling;
 
-static struct polling *const polling = &port_polling;
+static struct polling *const polling = &adapter_polling;
 
 static void mask_interrupts(void)
 {
 	if (!polling->irq_on)
 		return;
-	vnic_driver_irq_mask(port.nic);
-	if (port.inbox)
-		vnic_inbox_irq_mask(port.inbox);
-	if (port.uplink)
-		packet_group_irq_mask(port.uplink);
+	vnic_driver_irq_mask(adapter.nic);
+	if (adapter.inbox)
+		vnic_inbox_irq_mask(adapter.inbox);
+	if (adapter.uplink)
+		packet_group_irq_mask(adapter.uplink);
 	polling->irq_on = false;
 }
 
@@ -38,15 +38,15 @@ static bool unmask_interrupts(void)
 {
 	bool waiting;
 
-	if (!port_running())
+	if (!adapter_running())
 		return false;
 	/* Without a daemon nobody takes what waits in the NIC: it would wake the thread for ever.
 	 */
-	waiting = port_connected() && vnic_driver_irq_unmask(port.nic);
-	if (port.inbox)
-		waiting |= vnic_inbox_irq_unmask(port.inbox);
-	if (port.uplink)
-		waiting |= packet_group_irq_unmask(port.uplink);
+	waiting = adapter_connected() && vnic_driver_irq_unmask(adapter.nic);
+	if (adapter.inbox)
+		waiting |= vnic_inbox_irq_unmask(adapter.inbox);
+	if (adapter.uplink)
+		waiting |= packet_group_irq_unmask(adapter.uplink);
 	polling->irq_on = true;
 	return waiting;
 }
@@ -79,7 +79,7 @@ static void return_grant(void)
 {
 	bool waiting = polling_event(POLL_PAUSE);
 
-	tx_send_ack(&port.tx);
+	tx_send_ack(&adapter.tx);
 	for (unsigned int i = 0; i < ROUNDS && waiting; i++) {
 		engine_run(clock_now());
 		waiting = polling_event(POLL_DRAINED);
@@ -103,10 +103,10 @@ void polling_posted(uint64_t away)
 void polling_found(uint64_t now)
 {
 	if (poll_detect_expected(&polling->detect)) {
-		port_lock();
-		if (port.dev && polling->state == POLL_PROGRAM)
+		adapter_lock();
+		if (adapter.dev && polling->state == POLL_PROGRAM)
 			return_grant();
-		port_unlock();
+		adapter_unlock();
 	}
 	/* The thread may have lost its processor during the poll, before the time away began. */
 	if (poll_detect_doubted(&polling->detect))
@@ -122,7 +122,7 @@ static bool is_last_poll(const struct cq *cq)
 
 static void run_engine(uint64_t now)
 {
-	if (tx_delays_ack(&port.tx))
+	if (tx_delays_ack(&adapter.tx))
 		reply_detect_missed(&polling->reply, false);
 	if (polling->state == POLL_PROGRAM && reply_detect_expected(&polling->reply))
 		engine_poll(now);
@@ -136,21 +136,21 @@ bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now
 
 	polling_entered(now);
 	/* Another thread runs the engine, or waits for the lock: the poll does not wait. */
-	if (!port_trylock())
+	if (!adapter_trylock())
 		return false;
-	if (!port.dev || (!port_running() && !port.hca.hca)) {
-		port_unlock();
+	if (!adapter.dev || (!adapter_running() && !adapter.hca.hca)) {
+		adapter_unlock();
 		return false;
 	}
 	cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, handle);
 	if (!is_last_poll(cq))
 		take_grant(now);
-	port.hca.polled = cq ? cq->cq : NULL;
+	adapter.hca.polled = cq ? cq->cq : NULL;
 	run_engine(now);
-	port.hca.polled = NULL;
+	adapter.hca.polled = NULL;
 	if (polling->state == POLL_PROGRAM && is_last_poll(cq))
 		return_grant();
 	engine_thread_schedule();
-	port_unlock();
+	adapter_unlock();
 	return true;
 }

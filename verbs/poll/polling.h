@@ -7,7 +7,7 @@
  * millisecond the interrupts stay masked and the engine thread sleeps, so that a program that polls
  * has the processor for itself. A program that polls no more loses the grant, and the engine thread
  * takes over. A poll of a CQ that is armed for an event gives back the grant: the program sleeps
- * next. Functions need the lock of the port, unless their comment says otherwise.
+ * next. Functions need the lock of the adapter, unless their comment says otherwise.
  */
 #ifndef URXE_VERBS_POLL_POLLING_H
 #define URXE_VERBS_POLL_POLLING_H
@@ -28,18 +28,18 @@ struct uverbs_file;
 struct polling {
 	enum poll_state state;
 	bool irq_on; /* vNIC and inbox raise interrupts */
-	/* Also read without port.lock. 0 in all states but POLL_PROGRAM. */
+	/* Also read without adapter.lock. 0 in all states but POLL_PROGRAM. */
 	_Atomic uint64_t grant_until;
 	uint32_t grants;           /* number of poll grants that the program has got */
-	uint64_t heard_at;         /* when the port last received frames */
+	uint64_t heard_at;         /* when the adapter last received frames */
 	uint64_t busy_from;        /* time of the next busy poll at the earliest (busy_poll.c) */
 	uint64_t pause;            /* ns from the last busy poll to busy_from */
 	struct poll_detect detect; /* does the program poll again soon? */
 	struct reply_detect reply; /* does it reply to each message at once? */
 };
 
-/* The polls of the port. Under port.lock, except where the members say otherwise. */
-extern struct polling port_polling;
+/* The polls of the adapter. Under adapter.lock, except where the members say otherwise. */
+extern struct polling adapter_polling;
 
 /*
  * Moves the state machine by an event. True: the move unmasks the interrupts, but frames had
@@ -49,18 +49,18 @@ extern struct polling port_polling;
 bool polling_event(enum poll_event event);
 
 /*
- * port.lock must not be held: the program makes a verbs call. Returns the nanoseconds since it took
- * completions; 0: it has taken none since its last call.
+ * adapter.lock must not be held: the program makes a verbs call. Returns the nanoseconds since it
+ * took completions; 0: it has taken none since its last call.
  */
 uint64_t polling_entered(uint64_t now);
 /* The program posts requests; `away` is what polling_entered has returned. */
 void polling_posted(uint64_t away);
 /*
- * port.lock must not be held: the program has polled the CQ with that handle, which was empty.
+ * adapter.lock must not be held: the program has polled the CQ with that handle, which was empty.
  * False: a second poll would find nothing new.
  */
 bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now);
-/* port.lock must not be held: the program has polled completions. */
+/* adapter.lock must not be held: the program has polled completions. */
 void polling_found(uint64_t now);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <rxe/packet.h>
 
-#include "port/port.h"
+#include "adapter/adapter.h"
 #include "queues/verbs_qp.h"
 
 #define NO_QPN UINT32_MAX
@@ -35,7 +35,7 @@ void receiving_member_note(const struct urxe_frame *frames, uint32_t n, uint32_t
 	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t qpn = read_dest_qpn(&frames[i]);
 		struct qp *qp =
-			qpn == last || qpn == NO_QPN ? NULL : leases_find(&port.leases, qpn);
+			qpn == last || qpn == NO_QPN ? NULL : leases_find(&adapter.leases, qpn);
 
 		last = qpn;
 		if (qp)
@@ -48,6 +48,6 @@ void receiving_member_forget(void)
 	uint32_t at = 0;
 	struct qp *qp;
 
-	while ((qp = leases_next(&port.leases, &at)))
+	while ((qp = leases_next(&adapter.leases, &at)))
 		qp->receives_by = 0;
 }

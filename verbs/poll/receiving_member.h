@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The member of a bond by which the packets of each QP arrive, for `urxe show qp`: the peer chooses
- * it. engine_run.c notes the member of received frames. With the lock of the port.
+ * it. engine_run.c notes the member of received frames. With the lock of the adapter.
  */
 #ifndef URXE_VERBS_POLL_RECEIVING_MEMBER_H
 #define URXE_VERBS_POLL_RECEIVING_MEMBER_H

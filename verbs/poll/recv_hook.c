@@ -7,9 +7,9 @@
 #include <infiniband/verbs.h>
 #include <rxe/offload.h>
 
+#include "adapter/adapter.h"
 #include "memory/uaccess.h"
 #include "objects/uverbs_file.h"
-#include "port/port.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
@@ -20,19 +20,19 @@ static void refill(struct uverbs_file *file, enum object_type type, uint32_t han
 	struct object *object;
 	struct urxe_rq *rq;
 
-	if (!port.hca.hca)
+	if (!adapter.hca.hca)
 		return;
-	port_lock();
-	object = file->live && port.hca.hca ? handle_find(&file->handles, type, handle) : NULL;
+	adapter_lock();
+	object = file->live && adapter.hca.hca ? handle_find(&file->handles, type, handle) : NULL;
 	if (object) {
 		rq = type == OBJECT_SRQ ? ((struct srq *)object)->recv.rq
 					: ((struct qp *)object)->recv.rq;
 		/* NULL: the queue pair has a shared receive queue, so nothing was posted. */
 		if (rq)
 			urxe_offload_refill(rq);
-		port_publish();
+		adapter_publish();
 	}
-	port_unlock();
+	adapter_unlock();
 }
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
@@ -79,7 +79,7 @@ void recv_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 	if (file->post_recv)
 		return;
 	if (!read_context(fd, user_handle, &context, &at)) {
-		port.hca.unhooked = true;
+		adapter.hca.unhooked = true;
 		return;
 	}
 	file->post_recv = context.ops.post_recv;

@@ -8,7 +8,7 @@
  * While the program does not reply, its peer waits for the ACK; until the next poll, or until the
  * poll grant ends. So an ACK is kept only after many replies in a row, and after many more if the
  * last one that was kept had to wait for the end of a grant. For polling.c, with the lock of the
- * port.
+ * adapter.
  */
 #ifndef URXE_VERBS_POLL_REPLY_DETECT_H
 #define URXE_VERBS_POLL_REPLY_DETECT_H

@@ -7,12 +7,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "objects/comp_channel.h"
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
 #include "poll/polling.h"
-#include "port/port.h"
 #include "process/log.h"
 #include "process/run_dir.h"
 
@@ -52,27 +52,27 @@ static bool is_full(const struct thread_sleep *sleep)
 /* A descriptor of a daemon that has ended would end each sleep, so it is not watched. */
 static void watch_descriptors(struct thread_sleep *sleep)
 {
-	bool connected = port_connected();
+	bool connected = adapter_connected();
 	struct comp_channel *channel;
 
-	sleep->fds[WATCH_WAKE] = (struct pollfd){port_thread.wake_fd, POLLIN, 0};
+	sleep->fds[WATCH_WAKE] = (struct pollfd){adapter_thread.wake_fd, POLLIN, 0};
 	sleep->fds[WATCH_IRQ] =
-		(struct pollfd){connected ? vnic_driver_irq_fd(port.nic) : -1, POLLIN, 0};
+		(struct pollfd){connected ? vnic_driver_irq_fd(adapter.nic) : -1, POLLIN, 0};
 	sleep->fds[WATCH_CTL] =
-		(struct pollfd){connected ? vnic_driver_ctl_fd(port.nic) : -1, POLLRDHUP, 0};
+		(struct pollfd){connected ? vnic_driver_ctl_fd(adapter.nic) : -1, POLLRDHUP, 0};
 	sleep->fds[WATCH_NOTICE] =
-		(struct pollfd){connected ? vnic_driver_notice_fd(port.nic) : -1, POLLIN, 0};
+		(struct pollfd){connected ? vnic_driver_notice_fd(adapter.nic) : -1, POLLIN, 0};
 	sleep->fds[WATCH_INBOX] =
-		(struct pollfd){port.inbox ? vnic_inbox_irq_fd(port.inbox) : -1, POLLIN, 0};
-	sleep->fds[WATCH_UPLINK] =
-		(struct pollfd){port.uplink ? packet_group_irq_fd(port.uplink) : -1, POLLIN, 0};
+		(struct pollfd){adapter.inbox ? vnic_inbox_irq_fd(adapter.inbox) : -1, POLLIN, 0};
+	sleep->fds[WATCH_UPLINK] = (struct pollfd){
+		adapter.uplink ? packet_group_irq_fd(adapter.uplink) : -1, POLLIN, 0};
 	sleep->fds[WATCH_HCA] =
-		(struct pollfd){port.hca.hca ? hca_comp_fd(port.hca.hca) : -1, POLLIN, 0};
+		(struct pollfd){adapter.hca.hca ? hca_comp_fd(adapter.hca.hca) : -1, POLLIN, 0};
 	sleep->fds[WATCH_HCA_ASYNC] =
-		(struct pollfd){port.hca.hca ? hca_async_fd(port.hca.hca) : -1, POLLIN, 0};
+		(struct pollfd){adapter.hca.hca ? hca_async_fd(adapter.hca.hca) : -1, POLLIN, 0};
 	sleep->n = WATCH_CHANNELS;
-	port.channel_waits = false;
-	LIST_FOREACH(channel, &port.waiting_channels, waiting_link)
+	adapter.channel_waits = false;
+	LIST_FOREACH(channel, &adapter.waiting_channels, waiting_link)
 	{
 		if (is_full(sleep))
 			break;
@@ -90,19 +90,19 @@ static uint64_t next_run(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t at = engine_deadline();
 
-	if (port_polling.state == POLL_PROGRAM)
-		return port_polling.grant_until;
+	if (adapter_polling.state == POLL_PROGRAM)
+		return adapter_polling.grant_until;
 	/* The engine's work of this moment waits for transmit buffers. */
-	if (at <= now && tx_deadline(&port.tx) == URXE_NEVER)
+	if (at <= now && tx_deadline(&adapter.tx) == URXE_NEVER)
 		at = now + STUCK;
 	/* A program that polled lately polls again: its grant must not cost a wake-up each time. */
-	if (sleep->grants != port_polling.grants)
+	if (sleep->grants != adapter_polling.grants)
 		at = sooner(at, now + POLL_GRANT_NS);
-	sleep->grants = port_polling.grants;
+	sleep->grants = adapter_polling.grants;
 	/* More channels may wait than are watched. */
 	if (is_full(sleep))
 		at = sooner(at, now + STUCK);
-	if (!LIST_EMPTY(&port.flushing_qps))
+	if (!LIST_EMPTY(&adapter.flushing_qps))
 		at = sooner(at, now + FLUSH);
 	return at;
 }
@@ -111,16 +111,16 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t attempt = now + RECONNECT_INTERVAL_NS;
 
-	if (!port.reconnecting)
+	if (!adapter.reconnecting)
 		return next_run(sleep, now);
-	return port.uplink ? sooner(next_run(sleep, now), attempt) : attempt;
+	return adapter.uplink ? sooner(next_run(sleep, now), attempt) : attempt;
 }
 
 void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle)
 {
 	watch_descriptors(sleep);
 	sleep->until = idle ? next_wake(sleep, now) : now;
-	port_thread.wake_at = sleep->until;
+	adapter_thread.wake_at = sleep->until;
 }
 
 static void drain_eventfd(const struct pollfd *pfd)
@@ -141,9 +141,9 @@ static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
 	drain_eventfd(&sleep->fds[WATCH_WAKE]);
 	drain_eventfd(&sleep->fds[WATCH_IRQ]);
 	drain_eventfd(&sleep->fds[WATCH_INBOX]);
-	/* Only the engine thread replaces the port's uplink. */
+	/* Only the engine thread replaces the adapter's uplink. */
 	if (sleep->fds[WATCH_UPLINK].revents)
-		packet_group_irq_read(port.uplink);
+		packet_group_irq_read(adapter.uplink);
 	return n != 0;
 }
 
@@ -161,7 +161,7 @@ static uint64_t next_look(uint64_t look, uint64_t late)
 }
 
 /*
- * A program that polls renews its grant without end. The thread looks at that without port.lock,
+ * A program that polls renews its grant without end. The thread looks at that without adapter.lock,
  * for which it would compete with the program. A thread that gives back the grant meanwhile either
  * finds the new `wake_at`, or this function finds the grant gone.
  */
@@ -169,20 +169,20 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t at = sleep->until;
 
-	port_thread.look = POLL_GRANT_NS;
+	adapter_thread.look = POLL_GRANT_NS;
 	while (!sleep_until(sleep, at, now)) {
 		uint64_t due = at, look;
 
 		now = clock_now();
-		at = port_polling.grant_until;
+		at = adapter_polling.grant_until;
 		/* Full channels that are not watched raise no event. */
-		if (at <= now || is_full(sleep) || port.reconnecting)
+		if (at <= now || is_full(sleep) || adapter.reconnecting)
 			break;
-		look = next_look(port_thread.look, now > due ? now - due : 0);
+		look = next_look(adapter_thread.look, now > due ? now - due : 0);
 		at += look - POLL_GRANT_NS;
-		port_thread.look = look;
-		port_thread.wake_at = at;
-		if (!port_polling.grant_until)
+		adapter_thread.look = look;
+		adapter_thread.wake_at = at;
+		if (!adapter_polling.grant_until)
 			break;
 	}
 	sleep->inbox = sleep->fds[WATCH_INBOX].revents;
@@ -198,8 +198,8 @@ void thread_sleep_shorten(void)
 	uint64_t at = engine_deadline();
 
 	/* The engine's work of this moment waits for transmit buffers, hence for the interrupt. */
-	if (at && at < port_thread.wake_at)
+	if (at && at < adapter_thread.wake_at)
 		engine_thread_wake();
-	else if (!LIST_EMPTY(&port.flushing_qps) && port_thread.wake_at > clock_now() + FLUSH)
+	else if (!LIST_EMPTY(&adapter.flushing_qps) && adapter_thread.wake_at > clock_now() + FLUSH)
 		engine_thread_wake();
 }

@@ -24,9 +24,9 @@ struct thread_sleep {
 	bool hca;       /* the HCA has events */
 };
 
-/* With the lock of the port. `idle`: no frame waits. */
+/* With the lock of the adapter. `idle`: no frame waits. */
 void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle);
-/* port.lock must not be held. */
+/* adapter.lock must not be held. */
 void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now);
 /* With the lock, in another thread while the engine thread sleeps: wakes it if that sleep lasts
  * longer than the engine's deadline. */

@@ -3,7 +3,7 @@
 #ifndef URXE_VERBS_QUEUES_PUBLISH_H
 #define URXE_VERBS_QUEUES_PUBLISH_H
 
-/* Shows the program all completions of the engine. With port.lock. */
-void port_publish(void);
+/* Shows the program all completions of the engine. With adapter.lock. */
+void adapter_publish(void);
 
 #endif

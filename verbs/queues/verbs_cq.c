@@ -9,8 +9,8 @@
 
 #include <rxe/service_level.h>
 
+#include "adapter/adapter.h"
 #include "objects/uverbs_file.h"
-#include "port/port.h"
 #include "queues/verbs_qp.h"
 
 static void mark_dirty(struct cq *cq)
@@ -18,7 +18,7 @@ static void mark_dirty(struct cq *cq)
 	if (cq->dirty)
 		return;
 	cq->dirty = true;
-	TAILQ_INSERT_TAIL(&port.dirty_cqs, cq, dirty_link);
+	TAILQ_INSERT_TAIL(&adapter.dirty_cqs, cq, dirty_link);
 }
 
 bool cq_add(void *ctx, const struct urxe_wc *wc)
@@ -68,7 +68,7 @@ void cq_publish(struct cq *cq)
 	struct comp_channel_event event = {.element = cq->object.user_handle};
 
 	cq->dirty = false;
-	TAILQ_REMOVE(&port.dirty_cqs, cq, dirty_link);
+	TAILQ_REMOVE(&adapter.dirty_cqs, cq, dirty_link);
 	queue_set_producer(&cq->ring, cq->producer);
 	if (!cq->event_due)
 		return;
@@ -102,7 +102,7 @@ void cq_destroy(struct object *object)
 	struct cq *cq = (struct cq *)object;
 
 	if (cq->dirty)
-		TAILQ_REMOVE(&port.dirty_cqs, cq, dirty_link);
+		TAILQ_REMOVE(&adapter.dirty_cqs, cq, dirty_link);
 	urxe_cq_destroy(cq->cq);
 	queue_destroy(&cq->ring, &object->file->queues);
 	if (cq->channel)

@@ -23,7 +23,7 @@ struct cq {
 	uint32_t async_events;
 	bool armed; /* the application waits for an event */
 	bool event_due;
-	bool dirty;    /* in port.dirty_cqs */
+	bool dirty;    /* in adapter.dirty_cqs */
 	bool ex_known; /* poll_hook.c has examined start_poll of the ibv_cq_ex */
 	TAILQ_ENTRY(cq) dirty_link;
 };

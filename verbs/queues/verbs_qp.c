@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "objects/uverbs_file.h"
 #include "objects/verbs_ah.h"
 #include "objects/verbs_pd.h"
-#include "port/port.h"
 #include "process/log.h"
 #include "queues/verbs_cq.h"
 #include "queues/verbs_srq.h"
@@ -95,7 +95,7 @@ static void mark_dirty(struct qp *qp)
 	if (qp->dirty)
 		return;
 	qp->dirty = true;
-	TAILQ_INSERT_TAIL(&port.dirty_qps, qp, dirty_link);
+	TAILQ_INSERT_TAIL(&adapter.dirty_qps, qp, dirty_link);
 }
 
 void qp_failed(struct qp *qp)
@@ -144,7 +144,7 @@ static void publish_receives(struct qp *qp)
 void qp_publish(struct qp *qp)
 {
 	qp->dirty = false;
-	TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
+	TAILQ_REMOVE(&adapter.dirty_qps, qp, dirty_link);
 	if (qp->sends_posted) {
 		work_queue_release(&qp->sq, urxe_sq_retired(qp->qp));
 		qp->sends_posted = qp->sq.released != qp->sq.cursor;
@@ -156,7 +156,7 @@ void qp_publish(struct qp *qp)
 	qp->failed = false;
 	if (!qp->flushing && qp_state(qp) == URXE_QPS_ERR) {
 		qp->flushing = true;
-		LIST_INSERT_HEAD(&port.flushing_qps, qp, flushing_link);
+		LIST_INSERT_HEAD(&adapter.flushing_qps, qp, flushing_link);
 	}
 }
 
@@ -200,14 +200,14 @@ void qp_destroy(struct object *object)
 	struct qp *qp = (struct qp *)object;
 
 	if (qp->dirty)
-		TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
+		TAILQ_REMOVE(&adapter.dirty_qps, qp, dirty_link);
 	if (qp->flushing)
 		LIST_REMOVE(qp, flushing_link);
-	leases_assign(&port.leases, qp->qpn, NULL);
+	leases_assign(&adapter.leases, qp->qpn, NULL);
 	remote_qp_release(qp->remote);
 	local_qp_release(qp->local);
 	urxe_qp_destroy(qp->qp);
-	port_update_multicast();
+	adapter_update_multicast();
 	queue_destroy(&qp->sq.ring, &object->file->queues);
 	queue_destroy(&qp->recv.wq.ring, &object->file->queues);
 	qp->pd->object.users--;

@@ -29,7 +29,7 @@ struct qp {
 	struct urxe_qp *qp;
 	TAILQ_ENTRY(qp) dirty_link;
 	uint32_t qpn;
-	bool dirty;        /* in port.dirty_qps */
+	bool dirty;        /* in adapter.dirty_qps */
 	bool sends_posted; /* posted sends whose ring slots were not released yet */
 	bool received;     /* receives have completed since the last qp_publish */
 	bool failed;       /* may have gone to the error state */
@@ -52,7 +52,7 @@ struct qp {
 			     */
 	uint8_t way_reason; /* enum way_reason of hca/way.h */
 	uint8_t receives_by; /* 1 + member of the bond by which the last packet came; 0: unknown */
-	bool flushing;       /* in port.flushing_qps */
+	bool flushing;       /* in adapter.flushing_qps */
 	/* One command at a time modifies, queries, attaches or detaches the queue pair: the HCA may
 	 * take long for it. Rank 2 of docs/locking.md. */
 	pthread_mutex_t command;

@@ -425,7 +425,7 @@ int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *req
 	if (rc != -ECONNRESET)
 		return rc;
 	/*
-	 * The reconnecting thread looks for another daemon. The caller may hold port_open_lock,
+	 * The reconnecting thread looks for another daemon. The caller may hold adapter_open_lock,
 	 * which the engine thread needs before that daemon welcomes this process.
 	 */
 	shutdown(file->socket, SHUT_RDWR);

@@ -5,33 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/adapter.h"
 #include "attach/attach.h"
+#include "daemon/adapter_uplink.h"
 #include "daemon/introduction.h"
-#include "daemon/port_uplink.h"
 #include "daemon/reconnect.h"
-#include "port/port.h"
 #include "process/log.h"
 
 /*
- * Returns the NIC, as soon as the port has a daemon, and keeps it from being replaced. NULL: the
- * port is dead.
+ * Returns the NIC, as soon as the adapter has a daemon, and keeps it from being replaced. NULL: the
+ * adapter is dead.
  */
 static struct vnic_driver *borrow_nic(void)
 {
 	struct vnic_driver *nic = NULL;
 
-	if (!port_ref())
+	if (!adapter_ref())
 		return NULL;
-	port_lock();
-	while (port.reconnecting)
-		lock_wait(&port.lock, &port.reconnects_ended);
-	if (!port.dead) {
-		nic = port.nic;
-		port.nic_users++;
+	adapter_lock();
+	while (adapter.reconnecting)
+		lock_wait(&adapter.lock, &adapter.reconnects_ended);
+	if (!adapter.dead) {
+		nic = adapter.nic;
+		adapter.nic_users++;
 	}
-	port_unlock();
+	adapter_unlock();
 	if (!nic)
-		port_close();
+		adapter_close();
 	return nic;
 }
 
@@ -40,18 +40,18 @@ static bool return_nic(int rc)
 {
 	bool again = rc == -ECONNRESET || rc == -EPIPE;
 
-	port_lock();
-	port.nic_users--;
+	adapter_lock();
+	adapter.nic_users--;
 	/* The engine thread may not have noticed. */
-	if (again && port_connected())
-		port_disconnected();
-	again = again && !port.dead;
-	port_unlock();
-	port_close();
+	if (again && adapter_connected())
+		adapter_disconnected();
+	again = again && !adapter.dead;
+	adapter_unlock();
+	adapter_close();
 	return again;
 }
 
-/* Asks the daemon, and if it ends meanwhile, the next daemon. -EIO: the port is dead. */
+/* Asks the daemon, and if it ends meanwhile, the next daemon. -EIO: the adapter is dead. */
 typedef int ask_fn(struct vnic_driver *nic, void *question);
 
 static int ask_daemon(ask_fn *ask, void *question)
@@ -84,22 +84,22 @@ static int ask_next_hop(struct vnic_driver *nic, void *question)
 /* True: the destination is this host; its address is known without the daemon. */
 static bool is_this_host(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
 {
-	const struct vnic_attach_gid *gids = port.welcome.port.gids;
+	const struct vnic_attach_gid *gids = adapter.welcome.port.gids;
 	bool here = false;
 
-	port_lock();
-	if (!port.dead && sgid_index < VNIC_ATTACH_GIDS && gids[sgid_index].valid)
+	adapter_lock();
+	if (!adapter.dead && sgid_index < VNIC_ATTACH_GIDS && gids[sgid_index].valid)
 		for (int i = 0; i < VNIC_ATTACH_GIDS && !here; i++)
 			here = gids[i].valid && !memcmp(gids[i].raw, dgid, sizeof(gids[i].raw));
 	if (here) {
 		*hop = (struct vnic_next_hop){.hop_limit = 0};
-		memcpy(hop->mac, port.welcome.mac, sizeof(hop->mac));
+		memcpy(hop->mac, adapter.welcome.mac, sizeof(hop->mac));
 	}
-	port_unlock();
+	adapter_unlock();
 	return here;
 }
 
-int port_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
+int adapter_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
 {
 	struct next_hop_question question = {sgid_index, dgid, hop};
 
@@ -111,16 +111,16 @@ static int check_lease_needed(void)
 {
 	int rc = 0;
 
-	port_lock();
-	if (!leases_full(&port.leases))
+	adapter_lock();
+	if (!leases_full(&adapter.leases))
 		rc = 1;
-	else if (port.leases.n == VNIC_LEASES_MAX)
+	else if (adapter.leases.n == VNIC_LEASES_MAX)
 		rc = -EINVAL;
-	port_unlock();
+	adapter_unlock();
 	return rc;
 }
 
-/* Leases another block of QPNs; with port_lease_lock. */
+/* Leases another block of QPNs; with adapter_lease_lock. */
 static int add_lease_block(struct vnic_driver *nic)
 {
 	struct lease_block *block;
@@ -137,10 +137,10 @@ static int add_lease_block(struct vnic_driver *nic)
 		return rc;
 	}
 	log_info("QPNs %#x to %#x", block->qpn_first, block->qpn_first + VNIC_LEASE_QPNS - 1);
-	port_lock();
-	leases_add(&port.leases, block);
-	port_accept_uplink();
-	port_unlock();
+	adapter_lock();
+	leases_add(&adapter.leases, block);
+	adapter_accept_uplink();
+	adapter_unlock();
 	return 0;
 }
 
@@ -149,13 +149,13 @@ static int ask_lease(struct vnic_driver *nic, void *unused)
 	int rc;
 
 	(void)unused;
-	pthread_mutex_lock(&port_lease_lock);
+	pthread_mutex_lock(&adapter_lease_lock);
 	rc = add_lease_block(nic);
-	pthread_mutex_unlock(&port_lease_lock);
+	pthread_mutex_unlock(&adapter_lease_lock);
 	return rc;
 }
 
-int port_lease_qpns(void)
+int adapter_lease_qpns(void)
 {
 	int rc = ask_daemon(ask_lease, NULL);
 
@@ -168,7 +168,7 @@ static int ask_register(struct vnic_driver *nic, void *question)
 {
 	struct remote_qp *remote = question;
 
-	remote->daemon = port.daemons;
+	remote->daemon = adapter.daemons;
 	return vnic_driver_register(nic, remote->local_qpn, remote->dgid, remote->qpn);
 }
 
@@ -177,12 +177,12 @@ static int ask_unregister(struct vnic_driver *nic, void *question)
 	struct remote_qp *remote = question;
 
 	/* An earlier daemon knew the remote QP, this one does not. */
-	if (remote->daemon != port.daemons)
+	if (remote->daemon != adapter.daemons)
 		return 0;
 	return vnic_driver_unregister(nic, remote->local_qpn, remote->dgid, remote->qpn);
 }
 
-int port_register_remote_qp(struct remote_qp *remote, bool connected)
+int adapter_register_remote_qp(struct remote_qp *remote, bool connected)
 {
 	return ask_daemon(connected ? ask_register : ask_unregister, remote);
 }
@@ -191,7 +191,7 @@ static int ask_add_qpn(struct vnic_driver *nic, void *question)
 {
 	struct local_qp *local = question;
 
-	local->daemon = port.daemons;
+	local->daemon = adapter.daemons;
 	return vnic_driver_add_qpn(nic, local->qpn, local->reachable);
 }
 
@@ -200,10 +200,10 @@ static int ask_remove_qpn(struct vnic_driver *nic, void *question)
 	const struct local_qp *local = question;
 
 	/* An earlier daemon knew the queue pair, this one does not. */
-	return local->daemon == port.daemons ? vnic_driver_remove_qpn(nic, local->qpn) : 0;
+	return local->daemon == adapter.daemons ? vnic_driver_remove_qpn(nic, local->qpn) : 0;
 }
 
-int port_add_qpn(struct local_qp *local, bool exists)
+int adapter_add_qpn(struct local_qp *local, bool exists)
 {
 	return ask_daemon(exists ? ask_add_qpn : ask_remove_qpn, local);
 }
@@ -220,7 +220,7 @@ static int ask_query_qpn(struct vnic_driver *nic, void *question)
 	return vnic_driver_query_qpn(nic, q->dgid, q->qpn);
 }
 
-int port_query_qpn(const uint8_t dgid[16], uint32_t qpn)
+int adapter_query_qpn(const uint8_t dgid[16], uint32_t qpn)
 {
 	struct qpn_question question = {dgid, qpn};
 
@@ -242,32 +242,32 @@ static int ask_introduction(struct vnic_driver *nic, void *question)
 
 	if (rc)
 		return rc;
-	port_lock();
-	rc = tx_add_inbox(&port.tx, q->mac, q->qpn, port.welcome.port.hca.name[0], fds);
-	port_unlock();
-	port_populate_inbox();
+	adapter_lock();
+	rc = tx_add_inbox(&adapter.tx, q->mac, q->qpn, adapter.welcome.port.hca.name[0], fds);
+	adapter_unlock();
+	adapter_populate_inbox();
 	return rc;
 }
 
-/* Whether the daemon may know the peer, and the port does not yet. */
+/* Whether the daemon may know the peer, and the adapter does not yet. */
 static bool wants_introduction(const struct peer_question *peer)
 {
 	bool wants;
 
-	port_lock();
-	wants = port.dev && !tx_has_inbox(&port.tx, peer->mac, peer->qpn) &&
-		(port.welcome.port.machines ||
-		 !memcmp(peer->mac, port.welcome.mac, sizeof(port.welcome.mac)));
-	port_unlock();
+	adapter_lock();
+	wants = adapter.dev && !tx_has_inbox(&adapter.tx, peer->mac, peer->qpn) &&
+		(adapter.welcome.port.machines ||
+		 !memcmp(peer->mac, adapter.welcome.mac, sizeof(adapter.welcome.mac)));
+	adapter_unlock();
 	return wants;
 }
 
-void port_request_inbox(const uint8_t mac[6], uint32_t qpn)
+void adapter_request_inbox(const uint8_t mac[6], uint32_t qpn)
 {
 	struct peer_question peer = {mac, qpn};
 	int rc = wants_introduction(&peer) ? ask_daemon(ask_introduction, &peer) : 0;
 
 	/* A peer with a MAC of its own is most often on another host. */
-	if (rc && rc != -EIO && (rc != -ENOENT || !memcmp(mac, port.welcome.mac, 6)))
+	if (rc && rc != -EIO && (rc != -ENOENT || !memcmp(mac, adapter.welcome.mac, 6)))
 		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
 }

@@ -3,8 +3,8 @@
 
 #include <hca/hca.h>
 
-#include "daemon/port_hca.h"
-#include "port/port.h"
+#include "adapter/adapter.h"
+#include "daemon/adapter_hca.h"
 #include "requests/daemon_requests.h"
 
 /* With the lock. False: the HCA cannot have the connection. */
@@ -14,26 +14,28 @@ static bool is_possible(const struct urxe_qp_attr *attr, enum way_reason *reason
 	bool possible;
 
 	*reason = WAY_NO_HCA;
-	if (!port.hca.hca)
+	if (!adapter.hca.hca)
 		return false;
-	hca_limits(port.hca.hca, &limits);
-	possible = hca_has_gid(port.hca.hca, attr->path.sgid_index) && attr->path_mtu <= limits.mtu;
+	hca_limits(adapter.hca.hca, &limits);
+	possible =
+		hca_has_gid(adapter.hca.hca, attr->path.sgid_index) && attr->path_mtu <= limits.mtu;
 	*reason = WAY_ADDRESS;
 	return possible;
 }
 
-bool port_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken, enum way_reason *reason)
+bool adapter_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken,
+			 enum way_reason *reason)
 {
 	bool possible;
 
-	port_lock();
+	adapter_lock();
 	possible = is_possible(attr, reason);
-	port_unlock();
+	adapter_unlock();
 	if (!possible)
 		return false;
 	*reason = number_taken ? WAY_NUMBER_TAKEN : WAY_FORCED;
-	if (number_taken || port_hca_way() == HCA_WAY_HCA)
+	if (number_taken || adapter_hca_way() == HCA_WAY_HCA)
 		return true;
-	*reason = port_query_qpn(attr->path.dgid.raw, attr->dest_qpn) ? WAY_REMOTE : WAY_LOCAL;
+	*reason = adapter_query_qpn(attr->path.dgid.raw, attr->dest_qpn) ? WAY_REMOTE : WAY_LOCAL;
 	return *reason == WAY_REMOTE;
 }

@@ -9,10 +9,11 @@
 #include <rxe/rxe.h>
 
 /*
- * port.lock must not be held; may block for an answer of the daemon. Decides whether the HCA (true)
- * or the engine executes a connection with these attributes, and sets *reason. `number_taken`:
- * another process has the QPN of the queue pair.
+ * adapter.lock must not be held; may block for an answer of the daemon. Decides whether the HCA
+ * (true) or the engine executes a connection with these attributes, and sets *reason.
+ * `number_taken`: another process has the QPN of the queue pair.
  */
-bool port_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken, enum way_reason *reason);
+bool adapter_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken,
+			 enum way_reason *reason);
 
 #endif

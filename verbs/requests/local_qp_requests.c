@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "port/port.h"
+#include "adapter/adapter.h"
 #include "process/log.h"
 #include "requests/daemon_requests.h"
 
@@ -14,11 +14,11 @@ static bool add_if_known(struct local_qp *local)
 {
 	bool known;
 
-	port_lock();
-	known = local->daemon == port.daemons;
+	adapter_lock();
+	known = local->daemon == adapter.daemons;
 	if (known)
-		LIST_INSERT_HEAD(&port.local_qps, local, link);
-	port_unlock();
+		LIST_INSERT_HEAD(&adapter.local_qps, local, link);
+	adapter_unlock();
 	return known;
 }
 
@@ -31,7 +31,7 @@ int local_qp_add(uint32_t qpn, bool reachable, struct local_qp **local)
 		return -ENOMEM;
 	*l = (struct local_qp){.qpn = qpn, .reachable = reachable};
 	do {
-		rc = port_add_qpn(l, true);
+		rc = adapter_add_qpn(l, true);
 	} while (!rc && !add_if_known(l));
 	if (rc) {
 		log_info("QP %#x is unknown to urxed, so only the HCA reaches it: %s", qpn,
@@ -47,14 +47,14 @@ static struct local_qp *next_released(void)
 {
 	struct local_qp *local;
 
-	port_lock();
+	adapter_lock();
 	/* The next daemon does not know them. */
-	if (!port_connected())
+	if (!adapter_connected())
 		local_qp_forget_released();
-	local = LIST_FIRST(&port.released_local_qps);
+	local = LIST_FIRST(&adapter.released_local_qps);
 	if (local)
 		LIST_REMOVE(local, link);
-	port_unlock();
+	adapter_unlock();
 	return local;
 }
 
@@ -62,11 +62,11 @@ void local_qp_flush(void)
 {
 	struct local_qp *local;
 
-	if (LIST_EMPTY(&port.released_local_qps))
+	if (LIST_EMPTY(&adapter.released_local_qps))
 		return;
 	while ((local = next_released())) {
 		/* A failure means that the daemon has ended, and with it what it knew. */
-		port_add_qpn(local, false);
+		adapter_add_qpn(local, false);
 		free(local);
 	}
 }

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "port/port.h"
-#include "port/remote_qp.h"
+#include "adapter/adapter.h"
+#include "adapter/remote_qp.h"
 #include "process/log.h"
 #include "requests/daemon_requests.h"
 
@@ -15,11 +15,11 @@ static bool add_if_known(struct remote_qp *remote)
 {
 	bool known;
 
-	port_lock();
-	known = remote->daemon == port.daemons;
+	adapter_lock();
+	known = remote->daemon == adapter.daemons;
 	if (known)
-		LIST_INSERT_HEAD(&port.remote_qps, remote, link);
-	port_unlock();
+		LIST_INSERT_HEAD(&adapter.remote_qps, remote, link);
+	adapter_unlock();
 	return known;
 }
 
@@ -32,7 +32,7 @@ int remote_qp_register(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn,
 	if (!r)
 		return -ENOMEM;
 	do {
-		rc = port_register_remote_qp(r, true);
+		rc = adapter_register_remote_qp(r, true);
 	} while (!rc && !add_if_known(r));
 	if (rc) {
 		log_info("cannot connect QP %#x to remote QP %#x: %s", local_qpn, qpn,
@@ -48,14 +48,14 @@ static struct remote_qp *next_released(void)
 {
 	struct remote_qp *remote;
 
-	port_lock();
+	adapter_lock();
 	/* The next daemon does not know them. */
-	if (!port_connected())
+	if (!adapter_connected())
 		remote_qp_forget_released();
-	remote = LIST_FIRST(&port.released_remote_qps);
+	remote = LIST_FIRST(&adapter.released_remote_qps);
 	if (remote)
 		LIST_REMOVE(remote, link);
-	port_unlock();
+	adapter_unlock();
 	return remote;
 }
 
@@ -65,7 +65,7 @@ void remote_qp_flush(void)
 
 	while ((remote = next_released())) {
 		/* A failure means that the daemon has ended, and its registrations with it. */
-		port_register_remote_qp(remote, false);
+		adapter_register_remote_qp(remote, false);
 		free(remote);
 	}
 }

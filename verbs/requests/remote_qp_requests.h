@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tells the daemon the remote queue pairs of connections (port/remote_qp.h). For cmd_qp.c. */
+/* Tells the daemon the remote queue pairs of connections (adapter/remote_qp.h). For cmd_qp.c. */
 #ifndef URXE_VERBS_REQUESTS_REMOTE_QP_REQUESTS_H
 #define URXE_VERBS_REQUESTS_REMOTE_QP_REQUESTS_H
 
@@ -9,12 +9,12 @@ struct remote_qp;
 
 /*
  * Registers the remote QP of a QP of this process with the daemon. Blocks, without the lock of the
- * port. -ENOSPC: the user has too many.
+ * adapter. -ENOSPC: the user has too many.
  */
 int remote_qp_register(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn,
 		       struct remote_qp **remote);
-/* port.lock must not be held: the function tells the daemon about released remote QPs. For an open
- * context. */
+/* adapter.lock must not be held: the function tells the daemon about released remote QPs. For an
+ * open context. */
 void remote_qp_flush(void);
 
 #endif

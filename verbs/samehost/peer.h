@@ -126,8 +126,8 @@ bool peer_pull(void *dev_ctx, const struct urxe_reference *reference, const stru
 
 /*
  * Whether all copies of peers have ended that may use rights which the engine has withdrawn. Until
- * then, the memory must not be given back. The caller waits, and liburxe.so does not hold port.lock
- * meanwhile.
+ * then, the memory must not be given back. The caller waits, and liburxe.so does not hold
+ * adapter.lock meanwhile.
  */
 bool peers_settled(struct peers *peers);
 

@@ -2,7 +2,7 @@
 /*
  * The queue pair numbers that the daemon has leased to this process, and the QPs that use them or
  * numbers that an HCA has chosen.
- * liburxe holds the lock of its port during each call.
+ * liburxe holds the lock of its adapter during each call.
  */
 #ifndef URXE_VERBS_SESSION_QPN_LEASE_H
 #define URXE_VERBS_SESSION_QPN_LEASE_H

@@ -13,11 +13,11 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <rxe/rxe.h>
 
+#include "adapter/adapter.h"
 #include "memory/uaccess.h"
 #include "objects/uverbs_file.h"
 #include "objects/verbs_mr.h"
 #include "objects/verbs_pd.h"
-#include "port/port.h"
 #include "uverbs/uverbs.h"
 #include "uverbs/uverbs_command.h"
 
@@ -67,7 +67,7 @@ static struct mr *find_mr(const struct uverbs_file *file, const struct object *p
 	return NULL;
 }
 
-/* The program's memory of a segment in an on-demand region. With the lock of the port. */
+/* The program's memory of a segment in an on-demand region. With the lock of the adapter. */
 static int locate_memory(const struct uverbs_file *file, uint32_t pd, bool writes,
 			 const struct ibv_sge *sge, uint64_t *start)
 {
@@ -89,7 +89,7 @@ static int locate_memory(const struct uverbs_file *file, uint32_t pd, bool write
 	return 0;
 }
 
-/* The pages are populated without port.lock. */
+/* The pages are populated without adapter.lock. */
 static int prefetch(struct uverbs_file *file, const struct advice *advice,
 		    const struct ibv_sge *sge)
 {
@@ -98,12 +98,12 @@ static int prefetch(struct uverbs_file *file, const struct advice *advice,
 	uint64_t start = 0;
 	int rc = -EIO;
 
-	port_lock();
-	if (file->live && !port.dead)
+	adapter_lock();
+	if (file->live && !adapter.dead)
 		rc = locate_memory(file,
 				   (uint32_t)advice->by_id[UVERBS_ATTR_ADVISE_MR_PD_HANDLE].data,
 				   writes, sge, &start);
-	port_unlock();
+	adapter_unlock();
 	/* Without page faults, nothing is to be done: the engine has no translations of its own. */
 	if (rc || kind == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT || !sge->length)
 		return rc;

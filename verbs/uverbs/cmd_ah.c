@@ -6,10 +6,10 @@
 #include <hca/hca.h>
 #include <rdma/rdma_user_rxe.h>
 
+#include "adapter/adapter.h"
 #include "objects/settle.h"
 #include "objects/verbs_ah.h"
 #include "objects/verbs_pd.h"
-#include "port/port.h"
 #include "uverbs/uverbs_address.h"
 #include "uverbs/uverbs_command.h"
 
@@ -32,17 +32,17 @@ static int reply_ah(const struct command *c, const struct ah *ah)
  */
 static void make_hca_ah(uint32_t pd, const struct urxe_path *path)
 {
-	struct hca *hca = port.hca.hca;
+	struct hca *hca = adapter.hca.hca;
 	struct hca_ah_call *call = hca ? hca_ah_begin(hca, pd, path) : NULL;
 
-	port_unlock();
+	adapter_unlock();
 	if (!call)
 		return;
 	hca_ah_run(call);
-	port_lock();
-	port_collect_ends();
+	adapter_lock();
+	adapter_collect_ends();
 	hca_ah_end(call);
-	port_unlock_settled();
+	adapter_unlock_settled();
 	hca_release(hca);
 }
 
@@ -90,7 +90,7 @@ int cmd_create_ah(const struct command *c)
 		return rc;
 	rc = create_ah(c, &request, &path, &number);
 	if (rc)
-		port_unlock();
+		adapter_unlock();
 	else
 		make_hca_ah(number, &path);
 	return rc;

@@ -8,11 +8,11 @@
 #include <rdma/rdma_user_rxe.h>
 #include <rxe/offload.h>
 
+#include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
 #include "poll/poll_hook.h"
-#include "port/port.h"
 #include "queues/publish.h"
 #include "queues/verbs_cq.h"
 #include "uverbs/device_max.h"
@@ -27,7 +27,7 @@ int cmd_create_comp_channel(const struct command *c)
 	rc = command_lock(c);
 	if (rc)
 		return rc;
-	port_unlock();
+	adapter_unlock();
 	rc = comp_channel_create(sizeof(struct ib_uverbs_comp_event_desc), false, &channel, &fd);
 	if (rc)
 		return rc;
@@ -78,7 +78,7 @@ static int make_cq(const struct command *c, const struct ib_uverbs_ex_create_cq 
 			  sizeof(struct ib_uverbs_wc));
 	if (rc)
 		goto fail_ring;
-	rc = urxe_cq_create(port.dev, cq, &cq->cq);
+	rc = urxe_cq_create(adapter.dev, cq, &cq->cq);
 	if (rc)
 		goto fail_cq;
 	rc = command_add_object(c, &cq->object, OBJECT_CQ, request->user_handle);
@@ -153,9 +153,9 @@ static void take_all_completions(const struct cq *cq)
 	void *hca_cq = urxe_offload_hca_cq(cq->cq);
 	uint32_t rounds = queue_capacity(&cq->ring) / POLLED + 1;
 
-	while (hca_cq && rounds-- && hca_poll_cq(port.hca.hca, hca_cq))
+	while (hca_cq && rounds-- && hca_poll_cq(adapter.hca.hca, hca_cq))
 		;
-	port_publish();
+	adapter_publish();
 }
 
 /*

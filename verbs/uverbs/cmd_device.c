@@ -7,7 +7,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "port/port.h"
+#include "adapter/adapter.h"
 #include "uverbs/device_max.h"
 #include "uverbs/uverbs_command.h"
 
@@ -44,7 +44,7 @@ int cmd_get_context(const struct command *c)
 	rc = command_lock(c);
 	if (!rc) {
 		rc = set_async_channel(c, channel, fd);
-		port_unlock();
+		adapter_unlock();
 	}
 	if (rc)
 		close(fd);
@@ -96,11 +96,11 @@ static void fill_device(struct ib_uverbs_query_device_resp *reply)
 		.phys_port_cnt = 1,
 	};
 	/* Windows, FLUSH and ATOMIC WRITE are the engine's only. */
-	if (port.hca.hca) {
+	if (adapter.hca.hca) {
 		reply->device_cap_flags &= ~windows;
 		reply->max_mw = 0;
 	}
-	port_guid((uint8_t *)&reply->node_guid);
+	adapter_guid((uint8_t *)&reply->node_guid);
 	reply->sys_image_guid = reply->node_guid;
 }
 
@@ -137,7 +137,7 @@ int cmd_query_device_ex(const struct command *c)
 		return -EINVAL;
 	fill_device(&reply.base);
 	reply.device_cap_flags_ex = reply.base.device_cap_flags;
-	if (!port.hca.hca) {
+	if (!adapter.hca.hca) {
 		reply.device_cap_flags_ex |= CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE;
 		reply.odp_caps = odp_caps;
 	}
@@ -163,7 +163,7 @@ int cmd_query_port(const struct command *c)
 		return rc;
 	if (request.port_num != 1)
 		return -EINVAL;
-	counters = urxe_dev_counters(port.dev);
+	counters = urxe_dev_counters(adapter.dev);
 	device_max(&max);
 	reply = (struct ib_uverbs_query_port_resp){
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
@@ -172,13 +172,13 @@ int cmd_query_port(const struct command *c)
 		.pkey_tbl_len = URXE_MAX_PKEYS,
 		.bad_pkey_cntr = clamp_violations(counters->drop[URXE_DROP_BAD_PKEY]),
 		.qkey_viol_cntr = clamp_violations(counters->drop[URXE_DROP_BAD_QKEY]),
-		.state = port.welcome.port.up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+		.state = adapter.welcome.port.up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = (uint8_t)(port_mtu() < max.mtu ? port_mtu() : max.mtu),
 		.max_vl_num = 1,
 		.active_width = 2,  /* 4X of */
 		.active_speed = 32, /* 25 Gb/s (IBA 14.2.5.6): as in sysfs */
-		.phys_state = port.welcome.port.up ? PHYS_LINK_UP : PHYS_DISABLED,
+		.phys_state = adapter.welcome.port.up ? PHYS_LINK_UP : PHYS_DISABLED,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
 	return command_reply(c, &reply, sizeof(reply));

@@ -10,12 +10,12 @@
 #include <rxe/offload.h>
 #include <rxe/rxe.h>
 
+#include "adapter/adapter.h"
 #include "memory/memcheck.h"
 #include "memory/uaccess.h"
 #include "objects/settle.h"
 #include "objects/verbs_mr.h"
 #include "objects/verbs_pd.h"
-#include "port/port.h"
 #include "uverbs/uverbs_command.h"
 
 #define REMOTE_CHANGES (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
@@ -113,7 +113,7 @@ static struct urxe_mr_attr engine_attr(const struct ib_uverbs_reg_mr *request, c
 /* With the lock. An HCA has pinned the pages that it accesses. */
 static int check_on_demand(const struct ib_uverbs_reg_mr *request)
 {
-	return request->access_flags & URXE_ACCESS_ON_DEMAND && port.hca.hca ? -EOPNOTSUPP : 0;
+	return request->access_flags & URXE_ACCESS_ON_DEMAND && adapter.hca.hca ? -EOPNOTSUPP : 0;
 }
 
 /* For the order of errors only: the PD may be deallocated before the region exists. */
@@ -126,7 +126,7 @@ static int check_mr_pd(const struct command *c, const struct ib_uverbs_reg_mr *r
 	rc = check_on_demand(request);
 	if (!rc && !command_object(c, OBJECT_PD, request->pd_handle))
 		rc = command_object_error(c, request->pd_handle);
-	port_unlock();
+	adapter_unlock();
 	return rc;
 }
 
@@ -137,7 +137,8 @@ static void set_range(struct mr *mr, const struct ib_uverbs_reg_mr *request)
 	mr->on_demand = request->access_flags & URXE_ACCESS_ON_DEMAND;
 }
 
-/* --- The HCA's part of a region, without port.lock: the HCA pins the memory, which takes long. */
+/* --- The HCA's part of a region, without adapter.lock: the HCA pins the memory, which takes long.
+ */
 
 struct hca_part {
 	struct hca *hca;   /* NULL: the part has not begun */
@@ -155,7 +156,7 @@ static void begin_hca_part(const struct command *c, const struct ib_uverbs_reg_m
 	const struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
 	struct hca *hca;
 
-	if (!pd || !port.hca.hca || check_on_demand(request))
+	if (!pd || !adapter.hca.hca || check_on_demand(request))
 		return;
 	part->attr = engine_attr(request, pd, part->extents);
 	hca = port_free_lock();
@@ -174,7 +175,7 @@ static void register_hca_part(const struct command *c, const struct ib_uverbs_re
 	if (command_lock(c))
 		return;
 	begin_hca_part(c, request, part);
-	port_unlock();
+	adapter_unlock();
 	if (part->mr)
 		part->rc = hca_mr_run(part->mr, &part->attr, &part->key);
 }
@@ -182,7 +183,7 @@ static void register_hca_part(const struct command *c, const struct ib_uverbs_re
 /* With the lock. The HCA, or the PD, may have gone meanwhile. */
 static bool is_current(const struct hca_part *part, const struct pd *pd)
 {
-	return part->mr && part->hca == port.hca.hca && part->attr.pd == pd->number;
+	return part->mr && part->hca == adapter.hca.hca && part->attr.pd == pd->number;
 }
 
 static void end_hca_part(struct hca_part *part, bool kept)
@@ -197,7 +198,7 @@ static void end_hca_part(struct hca_part *part, bool kept)
 static void unlock_after_part(struct hca_part *part)
 {
 	end_hca_part(part, false);
-	port_unlock_settled();
+	adapter_unlock_settled();
 	if (part->hca)
 		hca_release(part->hca);
 }
@@ -207,7 +208,7 @@ static int add_region(const struct urxe_mr_attr *attr, struct hca_mr *hca_mr, ui
 		      struct urxe_mr **mr)
 {
 	return *mr ? urxe_offload_mr_rereg(mr, attr, hca_mr, key)
-		   : urxe_offload_mr_reg(port.dev, attr, hca_mr, key, mr);
+		   : urxe_offload_mr_reg(adapter.dev, attr, hca_mr, key, mr);
 }
 
 static int reg_with_part(struct hca_part *part, const struct urxe_mr_attr *attr,
@@ -240,7 +241,7 @@ static int make_mr(const struct command *c, const struct ib_uverbs_reg_mr *reque
 	if (rc)
 		return rc;
 	rc = is_current(part, pd) ? reg_with_part(part, &attr, &mr->mr)
-				  : urxe_mr_reg(port.dev, &attr, &mr->mr);
+				  : urxe_mr_reg(adapter.dev, &attr, &mr->mr);
 	if (!rc) {
 		rc = command_add_object(c, &mr->object, OBJECT_MR, 0);
 		if (rc)
@@ -250,7 +251,7 @@ static int make_mr(const struct command *c, const struct ib_uverbs_reg_mr *reque
 		mr_uncount(mr);
 		return rc;
 	}
-	mr->registration = ++port.registrations;
+	mr->registration = ++adapter.registrations;
 	return 0;
 }
 
@@ -300,14 +301,14 @@ static int finish_mr(const struct command *c, const struct ib_uverbs_reg_mr *req
 {
 	int rc;
 
-	port_lock();
-	port_collect_ends();
-	rc = c->file->live && !port.dead ? reg_mr_locked(c, request, part) : -EIO;
+	adapter_lock();
+	adapter_collect_ends();
+	rc = c->file->live && !adapter.dead ? reg_mr_locked(c, request, part) : -EIO;
 	unlock_after_part(part);
 	return rc;
 }
 
-/* Populating the pages takes long, so it happens without port.lock. */
+/* Populating the pages takes long, so it happens without adapter.lock. */
 int cmd_reg_mr(const struct command *c)
 {
 	struct ib_uverbs_reg_mr request;
@@ -388,7 +389,7 @@ static int rereg_mr_locked(const struct command *c, uint32_t handle,
 	mr->pd = pd;
 	mr->pd->object.users++;
 	set_range(mr, to);
-	mr->registration = ++port.registrations;
+	mr->registration = ++adapter.registrations;
 	reply.lkey = reply.rkey = urxe_mr_key(mr->mr);
 	return command_reply(c, &reply, sizeof(reply));
 }
@@ -430,7 +431,7 @@ int cmd_rereg_mr(const struct command *c)
 	} else {
 		rc = command_object_error(c, request.mr_handle);
 	}
-	port_unlock();
+	adapter_unlock();
 	if (!rc)
 		rc = check_mr_access(&to);
 	if (!rc)
@@ -441,9 +442,10 @@ int cmd_rereg_mr(const struct command *c)
 		return rc;
 	if (by_hca)
 		register_hca_part(c, &to, &part);
-	port_lock();
-	port_collect_ends();
-	rc = c->file->live && !port.dead ? rereg_mr_locked(c, request.mr_handle, &to, &part) : -EIO;
+	adapter_lock();
+	adapter_collect_ends();
+	rc = c->file->live && !adapter.dead ? rereg_mr_locked(c, request.mr_handle, &to, &part)
+					    : -EIO;
 	unlock_after_part(&part);
 	return rc;
 }

@@ -5,9 +5,9 @@
 
 #include <rxe/rxe.h>
 
+#include "adapter/adapter.h"
 #include "objects/verbs_mw.h"
 #include "objects/verbs_pd.h"
-#include "port/port.h"
 #include "uverbs/uverbs_command.h"
 
 static int alloc_mw(const struct command *c, struct pd *pd, uint8_t type, struct mw **out)
@@ -19,7 +19,7 @@ static int alloc_mw(const struct command *c, struct pd *pd, uint8_t type, struct
 	if (!mw)
 		return -ENOMEM;
 	mw->pd = pd;
-	rc = urxe_mw_alloc(port.dev, &attr, &mw->mw);
+	rc = urxe_mw_alloc(adapter.dev, &attr, &mw->mw);
 	if (!rc) {
 		rc = command_add_object(c, &mw->object, OBJECT_MW, 0);
 		if (rc)

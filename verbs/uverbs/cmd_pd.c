@@ -5,8 +5,8 @@
 
 #include <hca/hca.h>
 
+#include "adapter/adapter.h"
 #include "objects/verbs_pd.h"
-#include "port/port.h"
 #include "uverbs/uverbs_command.h"
 
 /* With the lock. */
@@ -21,7 +21,7 @@ static int alloc_pd(const struct command *c, uint32_t *number)
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return -ENOMEM;
-	*number = pd->number = ++port.last_pd;
+	*number = pd->number = ++adapter.last_pd;
 	rc = command_add_object(c, &pd->object, OBJECT_PD, 0);
 	if (rc) {
 		free(pd);
@@ -37,16 +37,16 @@ static int alloc_pd(const struct command *c, uint32_t *number)
 /* With the lock, which it releases: the HCA takes long for its protection domain. */
 static void make_hca_pd(uint32_t number)
 {
-	struct hca *hca = port.hca.hca;
+	struct hca *hca = adapter.hca.hca;
 	struct hca_pd *pd = hca ? hca_pd_begin(hca, number) : NULL;
 
-	port_unlock();
+	adapter_unlock();
 	if (!pd)
 		return;
 	hca_pd_run(pd);
-	port_lock();
+	adapter_lock();
 	hca_pd_add(pd);
-	port_unlock();
+	adapter_unlock();
 	hca_release(hca);
 }
 
@@ -60,7 +60,7 @@ int cmd_alloc_pd(const struct command *c)
 		return rc;
 	rc = alloc_pd(c, &number);
 	if (rc)
-		port_unlock();
+		adapter_unlock();
 	else
 		make_hca_pd(number);
 	return rc;

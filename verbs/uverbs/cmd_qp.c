@@ -7,7 +7,10 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_rxe.h>
 
-#include "daemon/port_hca.h"
+#include "adapter/adapter.h"
+#include "adapter/local_qp.h"
+#include "adapter/remote_qp.h"
+#include "daemon/adapter_hca.h"
 #include "engine/clock.h"
 #include "objects/settle.h"
 #include "objects/verbs_pd.h"
@@ -15,9 +18,6 @@
 #include "poll/engine_thread.h"
 #include "poll/poll_hook.h"
 #include "poll/recv_hook.h"
-#include "port/local_qp.h"
-#include "port/port.h"
-#include "port/remote_qp.h"
 #include "process/log.h"
 #include "queues/publish.h"
 #include "queues/verbs_cq.h"
@@ -127,13 +127,13 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 static int create_numbered(struct urxe_qp_init *init, struct urxe_qp **qp)
 {
 	struct hca *hca = port_free_lock();
-	int rc = hca ? urxe_qp_create(port.dev, init, qp) : -ENOSPC;
+	int rc = hca ? urxe_qp_create(adapter.dev, init, qp) : -ENOSPC;
 
 	port_keep_lock(hca);
 	if (rc != -ENOSPC)
 		return rc;
-	init->qpn = leases_find_free(&port.leases);
-	return init->qpn ? urxe_qp_create(port.dev, init, qp) : NO_FREE_QPN;
+	init->qpn = leases_find_free(&adapter.leases);
+	return init->qpn ? urxe_qp_create(adapter.dev, init, qp) : NO_FREE_QPN;
 }
 
 static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct qp *qp)
@@ -161,7 +161,7 @@ static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct q
 
 	if (rc)
 		return rc;
-	rc = leases_reserve(&port.leases, urxe_qp_qpn(qp->qp));
+	rc = leases_reserve(&adapter.leases, urxe_qp_qpn(qp->qp));
 	if (rc) {
 		urxe_qp_destroy(qp->qp);
 		return rc;
@@ -193,7 +193,7 @@ static int make_numbered_qp(const struct command *c, const struct ib_uverbs_ex_c
 	if (rc)
 		urxe_qp_destroy(qp->qp);
 	else
-		leases_assign(&port.leases, qp->qpn, qp);
+		leases_assign(&adapter.leases, qp->qpn, qp);
 	return rc;
 }
 
@@ -259,7 +259,7 @@ static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_c
 		poll_hook_install_ex(qp->send_cq);
 		poll_hook_install_ex(qp->recv_cq);
 	}
-	if (c->file->live && port.hca.hca)
+	if (c->file->live && adapter.hca.hca)
 		recv_hook_install(c->file, c->fd, qp->recv_cq->object.user_handle);
 	rc = reply_qp(c, qp);
 	if (rc)
@@ -274,13 +274,13 @@ static bool is_reachable(const struct qp *qp)
 {
 	bool goes_with_device = qp->limits.qp_type == URXE_QPT_UD || qp->srq;
 
-	return !goes_with_device && port_hca_way() != HCA_WAY_HCA;
+	return !goes_with_device && adapter_hca_way() != HCA_WAY_HCA;
 }
 
 /* With the lock. NULL: the program has destroyed the queue pair, or another thread was first. */
 static struct qp *find_unknown(uint32_t qpn)
 {
-	struct qp *qp = leases_find(&port.leases, qpn);
+	struct qp *qp = leases_find(&adapter.leases, qpn);
 
 	return qp && !qp->local && !qp->number_taken ? qp : NULL;
 }
@@ -293,15 +293,15 @@ static void announce_number(uint32_t qpn)
 	struct qp *qp;
 	int rc;
 
-	port_lock();
-	qp = port.hca.hca ? find_unknown(qpn) : NULL;
+	adapter_lock();
+	qp = adapter.hca.hca ? find_unknown(qpn) : NULL;
 	if (qp)
 		reachable = is_reachable(qp);
-	port_unlock();
+	adapter_unlock();
 	if (!qp)
 		return;
 	rc = local_qp_add(qpn, reachable, &local);
-	port_lock();
+	adapter_lock();
 	qp = find_unknown(qpn);
 	if (qp) {
 		qp->local = local;
@@ -309,10 +309,10 @@ static void announce_number(uint32_t qpn)
 	} else {
 		local_qp_release(local);
 	}
-	port_unlock();
+	adapter_unlock();
 }
 
-/* The daemon is asked for QPNs without port.lock. */
+/* The daemon is asked for QPNs without adapter.lock. */
 static int create_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
 {
 	uint32_t qpn = 0;
@@ -322,14 +322,14 @@ static int create_qp(const struct command *c, const struct ib_uverbs_ex_create_q
 		rc = command_lock(c);
 		if (rc)
 			return rc;
-		port_collect_ends();
+		adapter_collect_ends();
 		rc = create_qp_locked(c, request, &qpn);
-		port_unlock_settled();
+		adapter_unlock_settled();
 		if (!rc)
 			announce_number(qpn);
 		if (rc != NO_FREE_QPN)
 			return rc;
-		rc = port_lease_qpns();
+		rc = adapter_lease_qpns();
 	} while (!rc);
 	return rc;
 }
@@ -372,10 +372,10 @@ static int wait_for_qp(const struct command *c, struct qp *qp)
 {
 	if (!pthread_mutex_trylock(&qp->command))
 		return 0;
-	port_unlock();
+	adapter_unlock();
 	pthread_mutex_lock(&qp->command);
-	port_lock();
-	return c->file->live && !port.dead ? 0 : -EIO;
+	adapter_lock();
+	return c->file->live && !adapter.dead ? 0 : -EIO;
 }
 
 /* With the lock. */
@@ -411,14 +411,14 @@ static int lock_qp(const struct command *c, uint32_t handle, struct qp **qp)
 		return rc;
 	rc = begin_qp_command(c, handle, qp);
 	if (rc)
-		port_unlock();
+		adapter_unlock();
 	return rc;
 }
 
 static void unlock_qp(struct qp *qp)
 {
 	end_qp_command(qp);
-	port_unlock_settled();
+	adapter_unlock_settled();
 }
 
 static void fill_query(struct ib_uverbs_query_qp_resp *reply, const struct qp *qp)
@@ -555,16 +555,16 @@ static int register_remote_qp(const struct command *c, const struct ib_uverbs_mo
 	ask = needs_registration(qp, request->attr_mask, attr, &qpn);
 	if (ask)
 		local = qp->qpn;
-	port_unlock();
+	adapter_unlock();
 	return ask ? remote_qp_register(local, attr->path.dgid.raw, qpn, remote) : 0;
 }
 
 /* The context was closed meanwhile. */
 static void release_remote_qp(struct remote_qp *remote)
 {
-	port_lock();
+	adapter_lock();
 	remote_qp_release(remote);
-	port_unlock();
+	adapter_unlock();
 	remote_qp_flush();
 }
 
@@ -595,7 +595,7 @@ static bool is_connection(const struct urxe_qp_attr *attr, uint32_t mask)
 	       attr->state == URXE_QPS_RTR;
 }
 
-/* The daemon is asked without port.lock. */
+/* The daemon is asked without adapter.lock. */
 static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp *request,
 		      const struct urxe_qp_attr *attr, struct way *way)
 {
@@ -609,7 +609,7 @@ static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp 
 	rc = command_lock(c);
 	if (rc)
 		return rc;
-	has_hca = port.hca.hca;
+	has_hca = adapter.hca.hca;
 	qp = (const struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
 	if (qp) {
 		number_taken = qp->number_taken;
@@ -617,12 +617,12 @@ static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp 
 		/* A queue pair that is older than the HCA is the engine's. */
 		is_on_hca = has_hca && urxe_offload_has_qp(qp->qp);
 	}
-	port_unlock();
+	adapter_unlock();
 	way->known = has_hca;
 	way->by_hca = is_on_hca && with_device;
 	way->reason = is_on_hca ? WAY_OF_DEVICE : WAY_NO_HCA;
 	if (is_on_hca && !with_device)
-		way->by_hca = port_hca_chooses(attr, number_taken, &way->reason);
+		way->by_hca = adapter_hca_chooses(attr, number_taken, &way->reason);
 	return 0;
 }
 
@@ -630,7 +630,7 @@ static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp 
 static void request_peer_inbox(const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	if (is_connection(attr, mask))
-		port_request_inbox(attr->path.dmac, attr->dest_qpn);
+		adapter_request_inbox(attr->path.dmac, attr->dest_qpn);
 }
 
 /*
@@ -672,7 +672,7 @@ static void refill_hca(struct qp *qp)
 		recv_queue_refill(&qp->recv);
 }
 
-/* With the port's lock. */
+/* With the adapter's lock. */
 static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
 		     struct remote_qp *remote, const struct way *way)
 {
@@ -693,13 +693,13 @@ static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *at
 	refill_hca(qp);
 	qp_modified(qp);
 	engine_transmit(clock_now());
-	port_publish();
+	adapter_publish();
 	engine_thread_schedule();
 	replace_remote_qp(qp, remote);
 	return 0;
 }
 
-/* With the port's lock. */
+/* With the adapter's lock. */
 static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modify_qp *request,
 			    const struct urxe_qp_attr *attr, struct remote_qp *remote,
 			    const struct way *way)
@@ -750,7 +750,7 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 		return rc;
 	}
 	rc = modify_qp_locked(c, request, &attr, remote, &way);
-	port_unlock_settled();
+	adapter_unlock_settled();
 	remote_qp_flush();
 	return rc;
 }
@@ -811,9 +811,9 @@ int cmd_destroy_qp(const struct command *c)
 	rc = command_lock(c);
 	if (rc)
 		return rc;
-	port_collect_ends();
+	adapter_collect_ends();
 	rc = destroy_qp(c, request.qp_handle, &reply.events_reported);
-	port_unlock_settled();
+	adapter_unlock_settled();
 	remote_qp_flush();
 	local_qp_flush();
 	return rc ? rc : command_reply(c, &reply, sizeof(reply));
@@ -833,7 +833,7 @@ static int change_group(const struct command *c, uint32_t qp_handle, const uint8
 	hca = port_free_lock();
 	rc = change(qp->qp, &gid);
 	port_keep_lock(hca);
-	port_update_multicast();
+	adapter_update_multicast();
 	unlock_qp(qp);
 	return rc;
 }

@@ -8,10 +8,10 @@
 #include <rdma/rdma_user_rxe.h>
 #include <rxe/offload.h>
 
+#include "adapter/adapter.h"
 #include "memory/uaccess.h"
 #include "objects/settle.h"
 #include "objects/verbs_pd.h"
-#include "port/port.h"
 #include "queues/verbs_srq.h"
 #include "uverbs/device_max.h"
 #include "uverbs/uverbs_command.h"
@@ -25,7 +25,7 @@ static uint32_t element_size(uint32_t max_sge)
 static int make_engine_srq(const struct urxe_rq_attr *attr, uint32_t limit, struct srq *srq)
 {
 	struct hca *hca = port_free_lock();
-	int rc = urxe_srq_create(port.dev, attr, &srq->recv.rq);
+	int rc = urxe_srq_create(adapter.dev, attr, &srq->recv.rq);
 
 	if (!rc && limit) {
 		rc = urxe_srq_set_limit(srq->recv.rq, limit);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "uverbs/device_max.h"
 
-#include "port/port.h"
+#include "adapter/adapter.h"
 
 #define MAX_OBJECTS (1 << 20)
 
@@ -26,11 +26,11 @@ static const struct hca_limits of_engine = {
 
 void device_max(struct hca_limits *max)
 {
-	if (!port.hca.hca) {
+	if (!adapter.hca.hca) {
 		*max = of_engine;
 		return;
 	}
-	hca_limits(port.hca.hca, max);
+	hca_limits(adapter.hca.hca, max);
 	if (max->max_cqe > MAX_CQE)
 		max->max_cqe = MAX_CQE;
 }

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "adapter/adapter.h"
 #include "attach/attach.h"
 #include "objects/settle.h"
 #include "objects/verbs_ah.h"
@@ -15,7 +16,6 @@
 #include "objects/verbs_mw.h"
 #include "objects/verbs_pd.h"
 #include "poll/engine_run.h"
-#include "port/port.h"
 #include "process/log.h"
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
@@ -62,8 +62,8 @@ static void destroy_objects(struct uverbs_file *file)
 
 static void close_context(struct uverbs_file *file)
 {
-	port_lock();
-	port_collect_ends();
+	adapter_lock();
+	adapter_collect_ends();
 	flush_acks(file);
 	destroy_objects(file);
 	ring_space_close(&file->queues);
@@ -71,10 +71,10 @@ static void close_context(struct uverbs_file *file)
 	if (file->async)
 		comp_channel_put(file->async);
 	LIST_INSERT_HEAD(&unused, file, link);
-	port_unlock_settled();
+	adapter_unlock_settled();
 	remote_qp_flush();
 	local_qp_flush();
-	port_close();
+	adapter_close();
 }
 
 bool uverbs_file_get(struct uverbs_file *file)
@@ -99,12 +99,12 @@ static void release_file(struct fd_object *object)
 	struct uverbs_file *file = (struct uverbs_file *)object;
 	bool was_live;
 
-	port_lock();
+	adapter_lock();
 	was_live = file->live;
 	file->live = false;
 	if (!was_live)
 		LIST_INSERT_HEAD(&unused, file, link);
-	port_unlock();
+	adapter_unlock();
 	if (was_live)
 		uverbs_file_put(file);
 }
@@ -113,11 +113,11 @@ struct uverbs_file *uverbs_file_alloc(void)
 {
 	struct uverbs_file *file;
 
-	port_lock();
+	adapter_lock();
 	file = LIST_FIRST(&unused);
 	if (file)
 		LIST_REMOVE(file, link);
-	port_unlock();
+	adapter_unlock();
 	if (!file)
 		file = calloc(1, sizeof(*file));
 	if (!file)
@@ -139,9 +139,9 @@ struct uverbs_file *uverbs_file_alloc(void)
 
 void uverbs_file_free(struct uverbs_file *file)
 {
-	port_lock();
+	adapter_lock();
 	LIST_INSERT_HEAD(&unused, file, link);
-	port_unlock();
+	adapter_unlock();
 }
 
 /* RLIMIT_FSIZE limits memfds, too: a larger size raises SIGXFSZ. */
@@ -174,26 +174,26 @@ int uverbs_file_open(int flags)
 {
 	uint64_t size = memfd_size();
 	struct uverbs_file *file;
-	int fd, rc = port_open();
+	int fd, rc = adapter_open();
 
 	if (rc)
 		return rc;
 	fd = uverbs_file_memfd(flags, size);
 	if (fd < 0) {
-		port_close();
+		adapter_close();
 		return fd;
 	}
 	file = uverbs_file_alloc();
 	if (!file) {
 		close(fd);
-		port_close();
+		adapter_close();
 		return -ENOMEM;
 	}
 	file->queues = (struct ring_space){.offset = size, .mapped = size};
-	port_lock();
+	adapter_lock();
 	file->live = true;
-	LIST_INSERT_HEAD(&port.files, file, link);
-	port_unlock();
+	LIST_INSERT_HEAD(&adapter.files, file, link);
+	adapter_unlock();
 	rc = fd_install(fd, &file->fd);
 	if (rc) {
 		release_file(&file->fd);

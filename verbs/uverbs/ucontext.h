@@ -13,14 +13,14 @@ int uverbs_file_open(int flags);
 
 /*
  * A context that is not live, without objects and descriptors; NULL: no memory. Without the lock of
- * the port. uverbs_file_free is for one that never got a descriptor; release by fd_remove frees the
- * others.
+ * the adapter. uverbs_file_free is for one that never got a descriptor; release by fd_remove frees
+ * the others.
  */
 struct uverbs_file *uverbs_file_alloc(void);
 void uverbs_file_free(struct uverbs_file *file);
 /*
- * Around a command, without the lock of the port: the last of the commands and descriptors destroys
- * the objects. False: that has happened already.
+ * Around a command, without the lock of the adapter: the last of the commands and descriptors
+ * destroys the objects. False: that has happened already.
  */
 bool uverbs_file_get(struct uverbs_file *file);
 void uverbs_file_put(struct uverbs_file *file);

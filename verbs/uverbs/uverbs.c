@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "memory/mr_index.h"
 #include "memory/uaccess.h"
@@ -12,7 +13,6 @@
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
 #include "poll/polling.h"
-#include "port/port.h"
 #include "process/log.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
@@ -208,10 +208,10 @@ int command_reply_driver(const struct command *c, const void *reply, uint32_t si
 
 int command_lock(const struct command *c)
 {
-	port_lock();
-	if (c->file->live && !port.dead)
+	adapter_lock();
+	if (c->file->live && !adapter.dead)
 		return 0;
-	port_unlock();
+	adapter_unlock();
 	return -EIO;
 }
 
@@ -234,10 +234,10 @@ static int run_handler(const struct command *c, const struct command_row *row)
 	rc = command_lock(c);
 	if (rc)
 		return rc;
-	port_collect_ends();
+	adapter_collect_ends();
 	/* Before GET_CONTEXT, no other command is valid. */
 	rc = c->file->async ? row->handler(c) : -EINVAL;
-	port_unlock_settled();
+	adapter_unlock_settled();
 	return rc;
 }
 
@@ -280,7 +280,7 @@ static int dispatch(struct uverbs_file *file, int fd, uint64_t buf, uint32_t cou
 /* With the lock. NULL: the device is dead or closed, or has no such QP. */
 static struct qp *find_live_qp(const struct uverbs_file *file, uint32_t handle)
 {
-	if (!file->live || port.dead)
+	if (!file->live || adapter.dead)
 		return NULL;
 	return (struct qp *)handle_find(&file->handles, OBJECT_QP, handle);
 }
@@ -296,7 +296,8 @@ static void touch_memory(const struct urxe_seg *segs, uint32_t n, bool on_demand
 /*
  * With the lock; releases it meanwhile. If the program uses userfaultfd, the engine's access to a
  * missing page waits for the program's handler of page faults, and the handler may call functions
- * that need the lock. So this thread first reads the pages of all new requests without port.lock.
+ * that need the lock. So this thread first reads the pages of all new requests without
+ * adapter.lock.
  */
 static void touch_posted(const struct uverbs_file *file, uint32_t handle)
 {
@@ -305,11 +306,11 @@ static void touch_posted(const struct uverbs_file *file, uint32_t handle)
 	struct send_request request;
 
 	while (qp && qp_read_posted(qp, &at, &request)) {
-		bool on_demand = port.on_demand_mrs;
+		bool on_demand = adapter.on_demand_mrs;
 
-		port_unlock();
+		adapter_unlock();
 		touch_memory(request.segs, request.wr.n_segs, on_demand);
-		port_lock();
+		adapter_lock();
 		qp = find_live_qp(file, handle);
 	}
 }
@@ -326,22 +327,22 @@ static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_s
 	if (post->wqe_size < sizeof(struct ib_uverbs_send_wr))
 		return -EINVAL;
 	away = polling_entered(now);
-	port_lock();
+	adapter_lock();
 	polling_posted(away);
-	if (peers_refusing(&port_peers)) {
+	if (peers_refusing(&adapter_peers)) {
 		touch_posted(file, post->qp_handle);
 		now = clock_now();
 	}
-	if (file->live && !port.dead) {
+	if (file->live && !adapter.dead) {
 		qp = (struct qp *)handle_find(&file->handles, OBJECT_QP, post->qp_handle);
 		rc = qp ? qp_doorbell(qp) : handle_error(&file->handles, post->qp_handle);
 		if (!rc)
 			urxe_qp_execute(qp->qp, now);
 		engine_transmit(now);
-		port_publish();
+		adapter_publish();
 		engine_thread_schedule();
 	}
-	port_unlock();
+	adapter_unlock();
 	return rc;
 }
 

@@ -6,7 +6,7 @@
 
 #include <rxe/service_level.h>
 
-#include "port/port.h"
+#include "adapter/adapter.h"
 #include "process/log.h"
 #include "requests/daemon_requests.h"
 
@@ -28,7 +28,7 @@ int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path)
 		.flow_label = grh->flow_label & 0xfffff,
 	};
 	memcpy(path->dgid.raw, grh->dgid, sizeof(path->dgid.raw));
-	rc = port_resolve_next_hop(grh->sgid_index, grh->dgid, &hop);
+	rc = adapter_resolve_next_hop(grh->sgid_index, grh->dgid, &hop);
 	if (rc) {
 		log_info("no way to a destination address: %s", strerror(-rc));
 		return rc;

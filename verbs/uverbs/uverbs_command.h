@@ -2,8 +2,8 @@
 /*
  * Commands of the uverbs write() ABI (rdma/ib_user_verbs.h).
  *
- * A handler returns 0 or a negative errno value. It runs with the lock of the port, on a live
- * context of a port that is attached, unless its row in uverbs.c is ROW_UNLOCKED.
+ * A handler returns 0 or a negative errno value. It runs with the lock of the adapter, on a live
+ * context of an adapter that is attached, unless its row in uverbs.c is ROW_UNLOCKED.
  */
 #ifndef URXE_VERBS_UVERBS_UVERBS_COMMAND_H
 #define URXE_VERBS_UVERBS_UVERBS_COMMAND_H
@@ -41,8 +41,8 @@ int command_read(const struct command *c, void *request, uint32_t size);
 int command_reply(const struct command *c, const void *reply, uint32_t size);
 int command_reply_driver(const struct command *c, const void *reply, uint32_t size);
 
-/* Takes port.lock, for handlers that run without it. -EIO: the device is dead, and the lock is not
- * taken. */
+/* Takes adapter.lock, for handlers that run without it. -EIO: the device is dead, and the lock is
+ * not taken. */
 int command_lock(const struct command *c);
 
 static inline struct object *command_object(const struct command *c, enum object_type type,

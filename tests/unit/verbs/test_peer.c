@@ -32,8 +32,8 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
+#include "adapter/adapter.h"
 #include "objects/settle.h"
-#include "port/port.h"
 #include "process/own_fd.h"
 #include "samehost/published.h"
 
@@ -115,7 +115,7 @@ static void await_step(uint32_t step)
 
 static void *live(void *arg)
 {
-	peers_publish_thread(&port_peers);
+	peers_publish_thread(&adapter_peers);
 	atomic_store(&shared->tid, gettid());
 	pause();
 	return arg;
@@ -127,7 +127,7 @@ static void publish(uint32_t process)
 	struct vnic_inbox *inbox = w.inbox[process == CHILD];
 	pthread_t thread;
 
-	assert_non_null(peers_publish(&port_peers, vnic_inbox_published(inbox), process));
+	assert_non_null(peers_publish(&adapter_peers, vnic_inbox_published(inbox), process));
 	atomic_store(&shared->tid, 0);
 	assert_int_equal(pthread_create(&thread, NULL, live, NULL), 0);
 	while (!atomic_load(&shared->tid))
@@ -146,11 +146,12 @@ static void open_way(uint32_t from, uint32_t to)
 	int fds[VNIC_INBOX_FDS];
 
 	memcpy(who.mac, mac, sizeof(mac));
-	assert_int_equal(tx_init(&port.tx, w.loop->driver, &port.uplink, &port_peers, &who), 0);
+	assert_int_equal(
+		tx_init(&adapter.tx, w.loop->driver, &adapter.uplink, &adapter_peers, &who), 0);
 	vnic_inbox_fds(w.inbox[to == CHILD], fds);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
-	assert_int_equal(tx_add_inbox(&port.tx, mac, qpn_of(to), false, fds), 0);
+	assert_int_equal(tx_add_inbox(&adapter.tx, mac, qpn_of(to), false, fds), 0);
 }
 
 /*
@@ -168,7 +169,7 @@ static void start_child(void (*then)(void))
 		atomic_store(&shared->step, 2);
 		return;
 	}
-	peers_fork_child(&port_peers);
+	peers_fork_child(&adapter_peers);
 	publish(CHILD);
 	open_way(CHILD, PARENT);
 	atomic_store(&shared->step, 1);
@@ -189,7 +190,7 @@ static int open_world(void **state)
 	atomic_store(&shared->copied, 0);
 	memset(area, 0, sizeof(area));
 	memset(&w, 0, sizeof(w));
-	port_init_peers();
+	adapter_init_peers();
 	assert_int_equal(vnic_loop_open(MTU, &w.loop), 0);
 	*(uint32_t *)((uint8_t *)w.loop->bars + VNIC_REG_BYPASS) = 1;
 	for (int i = 0; i < 2; i++)
@@ -213,8 +214,8 @@ static int close_world(void **state)
 {
 	(void)state;
 	end_process();
-	tx_destroy(&port.tx);
-	peers_done(&port_peers);
+	tx_destroy(&adapter.tx);
+	peers_done(&adapter_peers);
 	for (int i = 0; i < 2; i++)
 		vnic_inbox_destroy(w.inbox[i]);
 	vnic_loop_close(w.loop);
@@ -230,12 +231,12 @@ static struct published *published_by_child(void)
 
 static uint32_t other(void)
 {
-	return port.tx.process == PARENT ? CHILD : PARENT;
+	return adapter.tx.process == PARENT ? CHILD : PARENT;
 }
 
 static const struct urxe_copy_table *table_of(uint32_t process)
 {
-	return peers_copy_ops.table(&port_peers, mac, qpn_of(process));
+	return peers_copy_ops.table(&adapter_peers, mac, qpn_of(process));
 }
 
 /* Executes the copy; returns how many parts were copied to or from that process. */
@@ -247,7 +248,7 @@ static uint32_t run_to(uint32_t process, struct urxe_copy_job *job)
 	if (!table)
 		return 0;
 	job->state = table->state.word;
-	done = peers_copy_ops.copy(&port_peers, job);
+	done = peers_copy_ops.copy(&adapter_peers, job);
 	return done;
 }
 
@@ -277,7 +278,7 @@ static void send_large(struct urxe_frame frames[2])
 		frames[n].len = MTU;
 		frames[n].dest_qpn = QPN(CHILD);
 	}
-	assert_true(tx_send(&port.tx, 1, frames, 2));
+	assert_true(tx_send(&adapter.tx, 1, frames, 2));
 }
 
 /* Reserves buffers for the next frames of the stream. */
@@ -288,10 +289,10 @@ static void begin_stream(struct urxe_frame frames[2])
 	vnic_inbox_fds(w.inbox[1], fds);
 	lock = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
 	assert_ptr_not_equal(lock, MAP_FAILED);
-	assert_int_equal(tx_reserve(&port.tx, 1, frames, 2), 2);
+	assert_int_equal(tx_reserve(&adapter.tx, 1, frames, 2), 2);
 	send_large(frames);
 	assert_int_equal(*lock, 0);
-	assert_int_equal(tx_reserve(&port.tx, 1, frames, 2), 2);
+	assert_int_equal(tx_reserve(&adapter.tx, 1, frames, 2), 2);
 	assert_int_not_equal(*lock, 0);
 }
 
@@ -449,7 +450,7 @@ static void test_token_is_read_in_the_peer(void **state)
 	assert_true(copy(true, &byte, 0, 1));
 	area[0] = 0;
 	published_by_child()->token ^= 2;
-	tx_destroy(&port.tx);
+	tx_destroy(&adapter.tx);
 	open_way(PARENT, CHILD);
 	assert_false(copy(true, &byte, 0, 1));
 	assert_int_equal(area[0], 0);
@@ -503,10 +504,10 @@ static void test_qps_of_two_blocks_are_copied(void **state)
 	publish(PARENT);
 	w.later_block = true;
 	block.qpn_first = QPN(PARENT) + LATER_BLOCK;
-	port.leases.by_qpn[VNIC_BLOCK(block.qpn_first)] = &block;
+	adapter.leases.by_qpn[VNIC_BLOCK(block.qpn_first)] = &block;
 	open_way(PARENT, PARENT);
 	assert_true(copies_to_itself());
-	port.leases.by_qpn[VNIC_BLOCK(block.qpn_first)] = NULL;
+	adapter.leases.by_qpn[VNIC_BLOCK(block.qpn_first)] = NULL;
 }
 
 /* A process copies only to a peer that has proven that it can interrupt the copy. */
@@ -664,7 +665,7 @@ static int executed(void)
 static void turn(void)
 {
 	for (;;) {
-		peers_count_poll(&port_peers);
+		peers_count_poll(&adapter_peers);
 		sched_yield();
 	}
 }
@@ -678,7 +679,7 @@ static bool look(uint64_t *now)
 
 	assert_non_null(table_of(looked_at));
 	*now += 1000;
-	awake = peers_copy_ops.awake(&port_peers, *now);
+	awake = peers_copy_ops.awake(&adapter_peers, *now);
 	return awake;
 }
 
@@ -721,7 +722,7 @@ static void test_engine_thread_of_this_core_counts_as_asleep(void **state)
 	open_way(PARENT, PARENT);
 	looked_at = PARENT;
 	for (int i = 0; i < 100; i++) {
-		peers_count_poll(&port_peers);
+		peers_count_poll(&adapter_peers);
 		assert_false(look(&now));
 	}
 	looked_at = CHILD;
@@ -744,7 +745,7 @@ static bool pull(uint64_t address, uint32_t generation, uint8_t to[2 * PAGE])
 		.length = 2 * PAGE,
 		.packets = 2,
 		.generation = generation,
-		.sender = tx_peer(&port.tx, mac, QPN(CHILD)),
+		.sender = tx_peer(&adapter.tx, mac, QPN(CHILD)),
 	};
 
 	return peer_pull(NULL, &reference, extents, 2);
@@ -758,7 +759,7 @@ static void test_receiver_pulls_payloads(void **state)
 	(void)state;
 	start_child(fill_area);
 	await_step(3);
-	assert_true(peer_pulls(tx_peer(&port.tx, mac, QPN(CHILD))));
+	assert_true(peer_pulls(tx_peer(&adapter.tx, mac, QPN(CHILD))));
 	memset(to, 0, sizeof(to));
 	assert_true(pull((uintptr_t)area, 0, to));
 	assert_int_equal(to[99], 7);
@@ -785,7 +786,7 @@ static bool pull_pieces(const struct urxe_reference_piece *pieces, uint32_t n, u
 		.length = 3 * PAGE,
 		.packets = 3,
 		.n_pieces = n,
-		.sender = tx_peer(&port.tx, mac, QPN(CHILD)),
+		.sender = tx_peer(&adapter.tx, mac, QPN(CHILD)),
 		.pieces = bytes + 1, /* not aligned */
 	};
 
@@ -874,11 +875,11 @@ static void test_lost_memory_is_not_pulled(void **state)
 	w.after_read = NULL;
 	lose_page();
 	/* This process has lost a page, perhaps of the receive buffer. */
-	peers_shut(&port_peers);
-	peers_shut(&port_peers);
+	peers_shut(&adapter_peers);
+	peers_shut(&adapter_peers);
 	assert_false(pull((uintptr_t)area, 0, to));
-	peers_reopen(&port_peers);
-	peers_reopen(&port_peers);
+	peers_reopen(&adapter_peers);
+	peers_reopen(&adapter_peers);
 	assert_true(pull((uintptr_t)area, 0, to));
 }
 
@@ -898,9 +899,9 @@ static void test_lost_memory_is_not_copied(void **state)
 	assert_false(copy(false, &byte, 0, 1));
 	w.after_read = NULL;
 	lose_page();
-	peers_shut(&port_peers);
+	peers_shut(&adapter_peers);
 	assert_false(copy(false, &byte, 0, 1));
-	peers_reopen(&port_peers);
+	peers_reopen(&adapter_peers);
 	assert_true(copy(true, &byte, 0, 1));
 }
 
@@ -911,7 +912,7 @@ static void test_unreadable_sender_is_not_pulled_from(void **state)
 
 	(void)state;
 	start_child(nothing);
-	peer = tx_peer(&port.tx, mac, QPN(CHILD));
+	peer = tx_peer(&adapter.tx, mac, QPN(CHILD));
 	assert_true(peer_pulls(peer));
 	atomic_store(&published_by_child()->reached[PARENT], 0);
 	assert_false(peer_pulls(peer));
@@ -926,12 +927,12 @@ static void withdraw(void)
 		&((struct published *)vnic_inbox_published(w.inbox[0]))->table;
 
 	__atomic_fetch_add(&table->state.epoch, 1, __ATOMIC_SEQ_CST);
-	peers_copy_ops.withdrawn(&port_peers);
+	peers_copy_ops.withdrawn(&adapter_peers);
 }
 
 static bool settled(void)
 {
-	return peers_copy_ops.settled(&port_peers);
+	return peers_copy_ops.settled(&adapter_peers);
 }
 
 static void await_settled(void)
@@ -1136,7 +1137,7 @@ static void test_closed_during_copy(void **state)
 	(void)state;
 	start_child(end_after_a_while);
 	await_step(3);
-	tx_destroy(&port.tx);
+	tx_destroy(&adapter.tx);
 	assert_false(settled());
 	atomic_store(&shared->step, 4);
 	await_settled();
@@ -1168,15 +1169,15 @@ static void test_userfaultfd_refuses_copies(void **state)
 	(void)state;
 	start_child(copy_until_refused);
 	await_step(3);
-	assert_true(peer_pulls(tx_peer(&port.tx, mac, QPN(CHILD))));
+	assert_true(peer_pulls(tx_peer(&adapter.tx, mac, QPN(CHILD))));
 	assert_true(copy(true, &byte, PAGE, 1));
 	assert_true(pull((uintptr_t)area, 0, to));
 	fd_set_owner();
-	port_refuse_copies();
+	adapter_refuse_copies();
 	area[0] = 0;
 	assert_int_equal(await_copy(), 0);
 	expect_untouched();
-	assert_false(peer_pulls(tx_peer(&port.tx, mac, QPN(CHILD))));
+	assert_false(peer_pulls(tx_peer(&adapter.tx, mac, QPN(CHILD))));
 	/* This process's own requests go in packets, too. */
 	assert_false(copy(false, &byte, 0, 1));
 	assert_false(copy(true, &byte, 0, 1));
@@ -1258,7 +1259,7 @@ static void test_damaged_memory_does_no_harm(void **state)
 			words[word] = values[i];
 		withdraw();
 		await_settled();
-		tx_destroy(&port.tx);
+		tx_destroy(&adapter.tx);
 		open_way(PARENT, CHILD);
 		table_of(CHILD);
 		withdraw();

@@ -20,10 +20,10 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
+#include "adapter/adapter.h"
 #include "craft.h"
 #include "engine/crc.h"
 #include "engine/tx.h"
-#include "port/port.h"
 
 #define MTU  1500
 #define LEN  100
@@ -81,8 +81,8 @@ static int setup(void **state)
 	assert_int_equal(vnic_loop_open(MTU, &f.loop), 0);
 	allow(f.loop, true);
 	assert_int_equal(vnic_inbox_create(MTU, &f.inbox), 0);
-	port_init_peers();
-	assert_int_equal(tx_init(&f.tx, f.loop->driver, &no_uplink, &port_peers, &who), 0);
+	adapter_init_peers();
+	assert_int_equal(tx_init(&f.tx, f.loop->driver, &no_uplink, &adapter_peers, &who), 0);
 	meet(&f);
 	*state = &f;
 	return 0;

@@ -52,7 +52,7 @@ struct process_record {
 	uint32_t last_pd;
 	uint32_t n_blocks;
 	uint32_t blocks[VNIC_LEASES_MAX]; /* first QPNs, in the order in which they were leased */
-	/* Of the port: */
+	/* Of the adapter: */
 	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
 	uint16_t link_mtu;
 	bool up;

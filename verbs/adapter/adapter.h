@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The port: the engine, the vNIC and the inbox of this process, shared by all contexts. This folder
- * has its data and its locks; poll/ runs the engine, attach/ begins and ends the port.
+ * The adapter: this process's part of urxe0, with the engine, the vNIC and the inbox, shared by all
+ * contexts. This folder has its data and its locks; poll/ runs the engine, attach/ begins and ends
+ * the adapter.
  *
  * It is one static instance: a thread that uses a closed context still finds the lock and the flag
  * that says so. docs/locking.md has the rank of the lock.
  */
-#ifndef URXE_VERBS_PORT_PORT_H
-#define URXE_VERBS_PORT_PORT_H
+#ifndef URXE_VERBS_ADAPTER_ADAPTER_H
+#define URXE_VERBS_ADAPTER_ADAPTER_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -20,10 +21,10 @@
 #include <session/qpn_lease.h>
 #include <vnic/driver.h>
 
+#include "adapter/local_qp.h"
+#include "adapter/remote_qp.h"
 #include "engine/lock.h"
 #include "engine/tx.h"
-#include "port/local_qp.h"
-#include "port/remote_qp.h"
 
 struct comp_channel;
 struct cq;
@@ -39,15 +40,15 @@ LIST_HEAD(uverbs_file_list, uverbs_file);
 TAILQ_HEAD(cq_list, cq);
 TAILQ_HEAD(qp_list, qp);
 
-/* The HCA that backs the device (daemon/port_hca.h). */
-struct port_hca {
+/* The HCA that backs the device (daemon/adapter_hca.h). */
+struct adapter_hca {
 	struct hca *hca;     /* NULL: none */
 	uint32_t generation; /* of the daemon's HCA that was tried last (struct vnic_attach_hca) */
 	bool unhooked;       /* a program posts receives without the hooks of poll_hook.c */
 	const struct urxe_cq *polled; /* CQ that a program polls now; NULL: none, or all */
 };
 
-struct port {
+struct adapter {
 	/*
 	 * Protects all members, the engine, the vNIC, the inbox, all uverbs objects of the process
 	 * and the table of peers. Rank 3 (docs/locking.md).
@@ -56,7 +57,7 @@ struct port {
 	struct urxe_dev *dev; /* NULL: not attached */
 	struct vnic_driver *nic;
 	struct vnic_inbox *inbox; /* NULL: none */
-	struct port_hca hca;
+	struct adapter_hca hca;
 	struct packet_group *uplink;  /* the direct uplink; NULL: none */
 	uint8_t uplink_generation;    /* vnic_attach_port.uplink_generation at the request */
 	bool uplink_inherited;        /* it is an earlier daemon's: this one has not been asked */
@@ -65,8 +66,8 @@ struct port {
 	struct tx tx;
 	struct vnic_attach_welcome welcome;
 	bool dead;          /* the device is dead, for good */
-	bool reconnecting;  /* the port looks for another daemon (daemon/reconnect.h) */
-	uint32_t daemons;   /* number of daemons to which the port was attached before */
+	bool reconnecting;  /* the adapter looks for another daemon (daemon/reconnect.h) */
+	uint32_t daemons;   /* number of daemons to which the adapter was attached before */
 	uint32_t nic_users; /* threads that wait for an answer of the daemon */
 	_Atomic uint32_t reconnects_ended; /* reconnections that have ended, successfully or not;
 					      for lock_wait */
@@ -87,91 +88,94 @@ struct port {
 	uint32_t on_demand_mrs;      /* regions with URXE_ACCESS_ON_DEMAND */
 	uint64_t page_faults;        /* VNIC_BYPASS_PAGE_FAULTS */
 };
-extern struct port port;
+extern struct adapter adapter;
 
 /*
- * Protects attachment, detachment and the number of users of the port. Rank: before port.lock. The
- * handlers of fork hold it.
+ * Protects attachment, detachment and the number of users of the adapter. Rank: before
+ * adapter.lock. The handlers of fork hold it.
  */
-extern pthread_mutex_t port_open_lock __attribute__((visibility("hidden")));
+extern pthread_mutex_t adapter_open_lock __attribute__((visibility("hidden")));
 /*
- * Held by the thread that asks the daemon for more queue pair numbers. Rank: before port.lock;
- * never together with port_open_lock. A forked child initialises it.
+ * Held by the thread that asks the daemon for more queue pair numbers. Rank: before adapter.lock;
+ * never together with adapter_open_lock. A forked child initialises it.
  */
-extern pthread_mutex_t port_lease_lock __attribute__((visibility("hidden")));
+extern pthread_mutex_t adapter_lease_lock __attribute__((visibility("hidden")));
 
-/* This thread holds port.lock, or waits for the lock: a signal handler that forks must not take it.
+/* This thread holds adapter.lock, or waits for the lock: a signal handler that forks must not take
+ * it.
  */
-extern __thread bool port_inside __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread bool adapter_inside
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 /*
- * In a child that a signal handler has forked while this thread held port.lock or waited for it:
- * forgets the parent's port. attach/fork.c sets the pointer in such a child.
+ * In a child that a signal handler has forked while this thread held adapter.lock or waited for it:
+ * forgets the parent's adapter. attach/fork.c sets the pointer in such a child.
  */
-extern void (*port_unlock_orphaned)(void) __attribute__((visibility("hidden")));
+extern void (*adapter_unlock_orphaned)(void) __attribute__((visibility("hidden")));
 
-static inline void port_lock(void)
+static inline void adapter_lock(void)
 {
-	port_inside = true;
-	lock_take(&port.lock);
+	adapter_inside = true;
+	lock_take(&adapter.lock);
 }
 
 /* For the engine thread: threads that poll or post without end do not pass it. */
-static inline void port_claim(void)
+static inline void adapter_claim(void)
 {
-	port_inside = true;
-	lock_claim(&port.lock);
+	adapter_inside = true;
+	lock_claim(&adapter.lock);
 }
 
-static inline bool port_trylock(void)
+static inline bool adapter_trylock(void)
 {
-	port_inside = true;
-	if (lock_try(&port.lock))
+	adapter_inside = true;
+	if (lock_try(&adapter.lock))
 		return true;
-	port_inside = false;
+	adapter_inside = false;
 	return false;
 }
 
-static inline void port_unlock(void)
+static inline void adapter_unlock(void)
 {
-	if (__builtin_expect(port.lock.orphaned, 0))
-		port_unlock_orphaned();
+	if (__builtin_expect(adapter.lock.orphaned, 0))
+		adapter_unlock_orphaned();
 	else
-		lock_release(&port.lock);
-	port_inside = false;
+		lock_release(&adapter.lock);
+	adapter_inside = false;
 }
 
-/* The other processes of this host that the port knows. */
-extern struct peers port_peers;
+/* The other processes of this host that the adapter knows. */
+extern struct peers adapter_peers;
 /* Before the first peer. */
-void port_init_peers(void);
+void adapter_init_peers(void);
 
 /* Counters of the process, as `urxe show counter` prints them. */
-uint64_t port_counter(enum vnic_bypass_counter counter);
+uint64_t adapter_counter(enum vnic_bypass_counter counter);
 
-/* Whether the port has a daemon. */
-static inline bool port_connected(void)
+/* Whether the adapter has a daemon. */
+static inline bool adapter_connected(void)
 {
-	return !port.dead && !port.reconnecting;
+	return !adapter.dead && !adapter.reconnecting;
 }
 
 /*
- * Whether the engine runs: the port has a daemon, or its direct uplink goes on until the next one.
+ * Whether the engine runs: the adapter has a daemon, or its direct uplink goes on until the next
+ * one.
  */
-static inline bool port_running(void)
+static inline bool adapter_running(void)
 {
-	return !port.dead && (!port.reconnecting || port.uplink);
+	return !adapter.dead && (!adapter.reconnecting || adapter.uplink);
 }
 
 /* A QP has joined or left multicast groups: the NIC receives multicast while any QP is in one. */
-static inline void port_update_multicast(void)
+static inline void adapter_update_multicast(void)
 {
-	vnic_driver_set_multicast(port.nic, urxe_mcast_heard(port.dev));
+	vnic_driver_set_multicast(adapter.nic, urxe_mcast_heard(adapter.dev));
 }
 
-/* Needs no port.lock: whether an entry of the GID table is in use. */
+/* Needs no adapter.lock: whether an entry of the GID table is in use. */
 bool port_gid_valid(uint32_t index);
 /* The device's node GUID (vnic_node_guid), in network byte order. */
-void port_guid(uint8_t guid[8]);
+void adapter_guid(uint8_t guid[8]);
 /* The largest path MTU whose packets the link carries. */
 enum urxe_mtu port_mtu(void);
 

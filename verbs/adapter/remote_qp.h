@@ -2,10 +2,10 @@
 /*
  * Remote queue pairs to which this process's queue pairs are connected. The daemon forwards RC and
  * UC packets only to remote QPs that the sending process has registered, because such packets do
- * not name their source queue pair. For cmd_qp.c and the port.
+ * not name their source queue pair. For cmd_qp.c and the adapter.
  */
-#ifndef URXE_VERBS_PORT_REMOTE_QP_H
-#define URXE_VERBS_PORT_REMOTE_QP_H
+#ifndef URXE_VERBS_ADAPTER_REMOTE_QP_H
+#define URXE_VERBS_ADAPTER_REMOTE_QP_H
 
 #include <stdint.h>
 #include <sys/queue.h>
@@ -16,7 +16,7 @@ struct remote_qp {
 	uint32_t local_qpn; /* of this process's queue pair */
 	uint8_t dgid[16];
 	uint32_t qpn;
-	uint32_t daemon; /* port.daemons at the time of the registration */
+	uint32_t daemon; /* adapter.daemons at the time of the registration */
 	LIST_ENTRY(remote_qp) link;
 };
 LIST_HEAD(remote_qp_list, remote_qp);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "port/remote_qp.h"
+#include "adapter/remote_qp.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "port/port.h"
+#include "adapter/adapter.h"
 #include "process/log.h"
 
 struct remote_qp *remote_qp_make(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn)
@@ -24,14 +24,14 @@ void remote_qp_release(struct remote_qp *remote)
 	if (!remote)
 		return;
 	LIST_REMOVE(remote, link);
-	LIST_INSERT_HEAD(&port.released_remote_qps, remote, link);
+	LIST_INSERT_HEAD(&adapter.released_remote_qps, remote, link);
 }
 
 void remote_qp_forget_released(void)
 {
 	struct remote_qp *remote;
 
-	while ((remote = LIST_FIRST(&port.released_remote_qps))) {
+	while ((remote = LIST_FIRST(&adapter.released_remote_qps))) {
 		LIST_REMOVE(remote, link);
 		free(remote);
 	}
@@ -42,7 +42,7 @@ struct remote_qp *remote_qp_add(uint32_t local_qpn, const uint8_t dgid[16], uint
 	struct remote_qp *r = remote_qp_make(local_qpn, dgid, qpn);
 
 	if (r)
-		LIST_INSERT_HEAD(&port.remote_qps, r, link);
+		LIST_INSERT_HEAD(&adapter.remote_qps, r, link);
 	return r;
 }
 
@@ -56,7 +56,7 @@ int remote_qp_register_all(struct vnic_driver *nic)
 	int error = 0;
 
 	remote_qp_forget_released();
-	LIST_FOREACH(remote, &port.remote_qps, link)
+	LIST_FOREACH(remote, &adapter.remote_qps, link)
 	{
 		int rc = vnic_driver_register(nic, remote->local_qpn, remote->dgid, remote->qpn);
 
@@ -65,7 +65,7 @@ int remote_qp_register_all(struct vnic_driver *nic)
 			log_error("cannot connect to remote QP %#x again: %s", remote->qpn,
 				  strerror(-rc));
 		error = error ? error : rc;
-		remote->daemon = port.daemons;
+		remote->daemon = adapter.daemons;
 	}
 	return error;
 }

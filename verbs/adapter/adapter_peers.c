@@ -2,23 +2,23 @@
 /* The peers of the process: other processes of this host (samehost/peer.h). */
 #include <samehost/peer.h>
 
-#include "port/port.h"
+#include "adapter/adapter.h"
 #include "process/log.h"
 #include "process/own_fd.h"
 
-struct peers port_peers;
+struct peers adapter_peers;
 
 static struct peer *find_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	(void)ctx;
-	return tx_peer(&port.tx, mac, qpn);
+	return tx_peer(&adapter.tx, mac, qpn);
 }
 
 /* The thread may hold the lock word of an inbox. */
 static void unlock_inbox(void *ctx)
 {
 	(void)ctx;
-	tx_unlock_inbox(&port.tx);
+	tx_unlock_inbox(&adapter.tx);
 }
 
 static void log_exclusion(void *ctx, int32_t pid)
@@ -30,10 +30,10 @@ static void log_exclusion(void *ctx, int32_t pid)
 static bool has_block(void *ctx, uint32_t block)
 {
 	(void)ctx;
-	return port.leases.by_qpn[block];
+	return adapter.leases.by_qpn[block];
 }
 
-void port_init_peers(void)
+void adapter_init_peers(void)
 {
 	static const struct peers_ops ops = {
 		.find = find_peer,
@@ -42,5 +42,5 @@ void port_init_peers(void)
 		.has_block = has_block,
 	};
 
-	peers_init(&port_peers, &ops, NULL);
+	peers_init(&adapter_peers, &ops, NULL);
 }

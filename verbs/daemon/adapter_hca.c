@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "daemon/port_hca.h"
+#include "daemon/adapter_hca.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #include <hca/hca_verbs.h>
 #include <session/env.h>
 
+#include "adapter/adapter.h"
+#include "adapter/local_qp.h"
 #include "engine/clock.h"
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
-#include "port/local_qp.h"
-#include "port/port.h"
 #include "process/log.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
@@ -24,7 +24,7 @@
 #define TAKE_OVER_PATIENT  15
 #define TAKE_OVER_TRIES    30
 
-enum hca_way port_hca_way(void)
+enum hca_way adapter_hca_way(void)
 {
 	const char *text = env_get("WAY");
 	enum hca_way way = HCA_WAY_AUTO;
@@ -44,61 +44,61 @@ static bool takes(void *ctx, void *qp_ctx, const struct urxe_qp_attr *attr)
 static void lock(void *ctx)
 {
 	(void)ctx;
-	port_lock();
+	adapter_lock();
 }
 
 static void unlock(void *ctx)
 {
 	(void)ctx;
-	port_unlock();
+	adapter_unlock();
 }
 
 static const struct hca_owner owner = {.takes = takes, .lock = lock, .unlock = unlock};
 
-bool port_hca_stale(void)
+bool adapter_hca_stale(void)
 {
-	const struct vnic_attach_hca *now = &port.welcome.port.hca;
+	const struct vnic_attach_hca *now = &adapter.welcome.port.hca;
 
-	return now->generation != port.hca.generation ||
-	       (port.hca.hca && hca_is_dead(port.hca.hca));
+	return now->generation != adapter.hca.generation ||
+	       (adapter.hca.hca && hca_is_dead(adapter.hca.hca));
 }
 
-void port_hca_adopt(const struct vnic_attach_hca *before, const struct vnic_attach_hca *now)
+void adapter_hca_adopt(const struct vnic_attach_hca *before, const struct vnic_attach_hca *now)
 {
-	if (port.hca.generation == before->generation && before->port == now->port &&
+	if (adapter.hca.generation == before->generation && before->port == now->port &&
 	    !strcmp(before->name, now->name))
-		port.hca.generation = now->generation;
-	else if (port.hca.generation == now->generation)
-		port.hca.generation = now->generation - 1;
+		adapter.hca.generation = now->generation;
+	else if (adapter.hca.generation == now->generation)
+		adapter.hca.generation = now->generation - 1;
 }
 
-void port_hca_set_gids(void)
+void adapter_hca_set_gids(void)
 {
-	const struct vnic_attach_gid *gids = port.welcome.port.gids;
+	const struct vnic_attach_gid *gids = adapter.welcome.port.gids;
 
-	if (!port.hca.hca)
+	if (!adapter.hca.hca)
 		return;
 	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS; i++) {
 		struct urxe_gid gid;
 
 		memcpy(gid.raw, gids[i].raw, sizeof(gid.raw));
-		hca_set_gid(port.hca.hca, i, gids[i].valid ? &gid : NULL, gids[i].v1);
+		hca_set_gid(adapter.hca.hca, i, gids[i].valid ? &gid : NULL, gids[i].v1);
 	}
-	hca_read_gids(port.hca.hca);
+	hca_read_gids(adapter.hca.hca);
 }
 
-struct hca *port_hca_release(void)
+struct hca *adapter_hca_release(void)
 {
-	struct hca *hca = port.hca.hca;
+	struct hca *hca = adapter.hca.hca;
 
 	if (!hca)
 		return NULL;
-	port.hca.hca = NULL;
+	adapter.hca.hca = NULL;
 	hca_collect_ends(hca);
 	hca_detach(hca);
 	/* The engine may have frames to send for queue pairs that it has taken over. */
 	engine_thread_schedule();
-	port_publish();
+	adapter_publish();
 	return hca;
 }
 
@@ -108,17 +108,17 @@ static void tell_numbers(void)
 	struct qp *qp;
 	uint32_t at = 0;
 
-	while ((qp = leases_next(&port.leases, &at)))
+	while ((qp = leases_next(&adapter.leases, &at)))
 		if (!qp->local)
-			qp->local = local_qp_add_locked(port.nic, qp->qpn);
+			qp->local = local_qp_add_locked(adapter.nic, qp->qpn);
 }
 
 static void attach_hca(struct hca *hca, const struct vnic_attach_hca *is)
 {
-	hca_attach(hca, port.dev);
-	port.hca.hca = hca;
-	port_hca_set_gids();
-	hca_set_pkeys(hca, port.welcome.pkeys, VNIC_ATTACH_PKEYS);
+	hca_attach(hca, adapter.dev);
+	adapter.hca.hca = hca;
+	adapter_hca_set_gids();
+	hca_set_pkeys(hca, adapter.welcome.pkeys, VNIC_ATTACH_PKEYS);
 	tell_numbers();
 	log_info("port %u of %s executes queue pairs", is->port, is->name);
 }
@@ -129,21 +129,21 @@ static void open_hca(const struct vnic_attach_hca *wanted)
 	struct hca *hca = NULL;
 	int rc;
 
-	port_unlock();
+	adapter_unlock();
 	rc = hca_open(hca_verbs_load(), wanted->name, wanted->port, &owner, &hca);
-	port_claim();
+	adapter_claim();
 	if (rc) {
 		log_warning("cannot open %s: %s", wanted->name, strerror(-rc));
 		return;
 	}
 	/* Another HCA by now: the next look opens that one. */
-	if (wanted->generation == port.welcome.port.hca.generation && !port.dead) {
+	if (wanted->generation == adapter.welcome.port.hca.generation && !adapter.dead) {
 		attach_hca(hca, wanted);
 		return;
 	}
-	port_unlock();
+	adapter_unlock();
 	hca_close(hca);
-	port_claim();
+	adapter_claim();
 }
 
 /* --- The engine goes on with queue pairs of an HCA that goes (URXE_HCA_GONE). */
@@ -167,18 +167,18 @@ static void log_refusal(const struct urxe_offload_refusal *refusal)
 		    refusal->qpn);
 }
 
-/* Other threads may use the port meanwhile. False: the HCA has gone. */
+/* Other threads may use the adapter meanwhile. False: the HCA has gone. */
 static bool wait_for_hca(void)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 
 	for (unsigned ms = 0; ms < TAKE_OVER_PAUSE_MS; ms++) {
-		port_unlock();
+		adapter_unlock();
 		nanosleep(&pause, NULL);
-		port_claim();
-		if (!port.hca.hca || hca_is_dead(port.hca.hca))
+		adapter_claim();
+		if (!adapter.hca.hca || hca_is_dead(adapter.hca.hca))
 			return false;
-		hca_poll(port.hca.hca);
+		hca_poll(adapter.hca.hca);
 	}
 	return true;
 }
@@ -190,7 +190,7 @@ static void take_over_queue_pairs(void)
 	int rc = -EAGAIN;
 
 	for (unsigned i = 0; rc == -EAGAIN && i < TAKE_OVER_TRIES; i++) {
-		rc = urxe_offload_take_over(port.dev, clock_now(), i >= TAKE_OVER_PATIENT,
+		rc = urxe_offload_take_over(adapter.dev, clock_now(), i >= TAKE_OVER_PATIENT,
 					    &refusal);
 		if (rc == -EAGAIN && !wait_for_hca())
 			return;
@@ -203,25 +203,25 @@ static void take_over_queue_pairs(void)
 		log_info("the engine goes on with the HCA's queue pairs");
 }
 
-void port_hca_renew(void)
+void adapter_hca_renew(void)
 {
-	const struct vnic_attach_hca wanted = port.welcome.port.hca;
+	const struct vnic_attach_hca wanted = adapter.welcome.port.hca;
 	struct hca *old;
 
-	if (port.hca.hca && !hca_is_dead(port.hca.hca) && goes_on())
+	if (adapter.hca.hca && !hca_is_dead(adapter.hca.hca) && goes_on())
 		take_over_queue_pairs();
-	old = port_hca_release();
+	old = adapter_hca_release();
 
 	if (old) {
 		log_info("the HCA has gone");
-		port_unlock();
+		adapter_unlock();
 		hca_close(old);
-		port_claim();
+		adapter_claim();
 	}
 	/* An HCA that reports its end is opened again when the daemon names it anew. */
-	if (wanted.generation == port.hca.generation)
+	if (wanted.generation == adapter.hca.generation)
 		return;
-	port.hca.generation = wanted.generation;
-	if (wanted.name[0] && port_hca_way() != HCA_WAY_ENGINE)
+	adapter.hca.generation = wanted.generation;
+	if (wanted.name[0] && adapter_hca_way() != HCA_WAY_ENGINE)
 		open_hca(&wanted);
 }

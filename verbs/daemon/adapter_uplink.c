@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "daemon/port_uplink.h"
+#include "daemon/adapter_uplink.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "poll/engine_run.h"
 #include "poll/engine_thread.h"
 #include "poll/polling.h"
 #include "poll/receiving_member.h"
-#include "port/port.h"
 #include "process/log.h"
 
 static int accept_leased_qpns(const struct packet_group *uplink)
 {
 	uint16_t blocks[VNIC_LEASES_MAX];
 
-	for (uint32_t i = 0; i < port.leases.n; i++)
-		blocks[i] = (uint16_t)(port.leases.blocks[i]->qpn_first >> PACKET_PORT_QPN_SHIFT);
-	return packet_group_accept(uplink, blocks, port.leases.n);
+	for (uint32_t i = 0; i < adapter.leases.n; i++)
+		blocks[i] =
+			(uint16_t)(adapter.leases.blocks[i]->qpn_first >> PACKET_PORT_QPN_SHIFT);
+	return packet_group_accept(uplink, blocks, adapter.leases.n);
 }
 
-void port_accept_uplink(void)
+void adapter_accept_uplink(void)
 {
-	int rc = port.uplink ? accept_leased_qpns(port.uplink) : 0;
+	int rc = adapter.uplink ? accept_leased_qpns(adapter.uplink) : 0;
 
 	if (rc)
 		log_error("cannot set the filter of the direct uplink: %s", strerror(-rc));
@@ -35,18 +36,18 @@ void port_accept_uplink(void)
  */
 static void replace_uplink(struct packet_group *uplink)
 {
-	struct packet_group *old = port.uplink;
+	struct packet_group *old = adapter.uplink;
 
 	if (old) {
-		tx_send_ack(&port.tx);
+		tx_send_ack(&adapter.tx);
 		packet_group_accept(old, NULL, 0);
 		engine_receive_uplink(clock_now());
 	}
-	port.uplink = uplink;
+	adapter.uplink = uplink;
 	receiving_member_forget();
-	port_accept_uplink();
+	adapter_accept_uplink();
 	packet_group_close(old);
-	if (uplink && port_polling.irq_on && packet_group_irq_unmask(uplink))
+	if (uplink && adapter_polling.irq_on && packet_group_irq_unmask(uplink))
 		engine_thread_wake();
 }
 
@@ -76,25 +77,25 @@ static bool is_lost_daemon(int rc)
  */
 static int open_uplink_unlocked(struct packet_group **uplink)
 {
-	struct vnic_driver *nic = port.nic;
+	struct vnic_driver *nic = adapter.nic;
 	int rc;
 
-	tx_pause_uplink(&port.tx, true);
-	port_unlock();
+	tx_pause_uplink(&adapter.tx, true);
+	adapter_unlock();
 	rc = open_uplink(nic, uplink);
-	port_claim();
-	tx_pause_uplink(&port.tx, false);
+	adapter_claim();
+	tx_pause_uplink(&adapter.tx, false);
 	return rc;
 }
 
-void port_renew_uplink(void)
+void adapter_renew_uplink(void)
 {
 	struct packet_group *uplink = NULL;
-	const uint8_t generation = port.welcome.port.uplink_generation;
+	const uint8_t generation = adapter.welcome.port.uplink_generation;
 	int rc;
 
-	port.uplink_generation = generation;
-	port.uplink_inherited = false;
+	adapter.uplink_generation = generation;
+	adapter.uplink_inherited = false;
 	rc = generation ? open_uplink_unlocked(&uplink) : 0;
 	/* The next daemon is asked again; until then the old socket goes on. */
 	if (is_lost_daemon(rc))
@@ -104,16 +105,16 @@ void port_renew_uplink(void)
 	replace_uplink(uplink);
 }
 
-bool port_uplink_stale(void)
+bool adapter_uplink_stale(void)
 {
-	return port.uplink_inherited ||
-	       port.uplink_generation != port.welcome.port.uplink_generation;
+	return adapter.uplink_inherited ||
+	       adapter.uplink_generation != adapter.welcome.port.uplink_generation;
 }
 
-void port_close_uplink(void)
+void adapter_close_uplink(void)
 {
-	packet_group_close(port.uplink);
-	port.uplink = NULL;
-	port.uplink_generation = 0;
-	port.uplink_inherited = false;
+	packet_group_close(adapter.uplink);
+	adapter.uplink = NULL;
+	adapter.uplink_generation = 0;
+	adapter.uplink_inherited = false;
 }
