@@ -8,11 +8,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <session/sched_slice.h>
+
 #include "common/clock.h"
 #include "common/log.h"
 #include "urxed/bond/bond_host.h"
 #include "urxed/privilege/fd_guard.h"
-#include "urxed/sched_slice.h"
 #include "urxed/session/session_uplink.h"
 #include "urxed/switch/forward.h"
 #include "urxed/sysfs_tree.h"

@@ -2,13 +2,10 @@
 #include "attach/engine_loop.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "adapter/adapter.h"
@@ -30,6 +27,7 @@
 #include "queues/publish.h"
 #include <hca/hca.h>
 #include <samehost/peer.h>
+#include <session/sched_slice.h>
 
 #define US 1000u
 
@@ -183,26 +181,6 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 
 /* --- The thread. */
 
-/*
- * A short slice makes the scheduler run this thread at once if the program spins on its processor
- * (Linux 6.12 and later; ignored before).
- */
-static void ask_for_short_slice(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attr = {.size = sizeof(attr), .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100 * US};
-
-	/* A policy that the user has chosen for the program holds for this thread, too. */
-	if (sched_getscheduler(0) != SCHED_OTHER)
-		return;
-	syscall(SYS_sched_setattr, 0, &attr, 0);
-}
-
 /* The engine thread runs, so peers can see that this process lives. */
 static sem_t started;
 
@@ -215,7 +193,7 @@ static void *run_thread(void *unused)
 	(void)unused;
 	prctl(PR_SET_NAME, "urxe");
 	prctl(PR_SET_TIMERSLACK, 1);
-	ask_for_short_slice();
+	sched_request_short_slice();
 	adapter_claim();
 	peers_publish_thread(&adapter_peers);
 	sem_post(&started);

@@ -14,14 +14,13 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <session/sched_slice.h>
 
 #define MESSAGES 10000
 #define LAP      10
 #define WARM_UP  100
-/* As urxed asks for: the scheduler then runs a woken daemon before a program that spins. */
-#define SLICE_NS 100000
 
 /* Events of a daemon's epoll set. */
 enum { FROM_PROGRAM, FROM_DAEMON, SOURCES };
@@ -41,20 +40,6 @@ static void ring(int bell)
 {
 	if (eventfd_write(bell, 1))
 		err(1, "eventfd");
-}
-
-/* Linux before 6.12 ignores it. */
-static void ask_for_short_slice(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attr = {.size = sizeof(attr), .runtime = SLICE_NS};
-
-	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
 static int watch_bells(const struct daemon *daemon)
@@ -100,7 +85,7 @@ static void run_daemon(struct relay *relay, struct daemon *daemon)
 	int set = watch_bells(daemon), n;
 
 	run_on_both(relay->cpus);
-	ask_for_short_slice();
+	sched_request_short_slice(); /* as urxed does */
 	while ((n = epoll_wait(set, events, SOURCES, -1)) >= 0)
 		for (int i = 0; i < n; i++)
 			pass_on(daemon, events[i].data.u32);

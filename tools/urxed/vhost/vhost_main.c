@@ -5,9 +5,9 @@
 
 #include <netdev/shm.h>
 #include <netdev/vhost.h>
+#include <session/sched_slice.h>
 
 #include "common/exit_status.h"
-#include "urxed/sched_slice.h"
 #include "urxed/vhost/vhost_forward.h"
 #include "urxed/vhost/vhost_sandbox.h"
 

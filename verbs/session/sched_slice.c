@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/sched_slice.h"
+#include "session/sched_slice.h"
 
 /* Not <sched.h>: it defines the same structures. */
 #include <linux/sched.h>
@@ -17,7 +17,7 @@ void sched_request_short_slice(void)
 				  .sched_nice = getpriority(PRIO_PROCESS, 0),
 				  .sched_runtime = SLICE_NS};
 
-	/* Keep another policy (chrt) that the administrator has chosen. */
+	/* Keep another policy (chrt) that the administrator or the user has chosen. */
 	if (syscall(SYS_sched_getscheduler, 0) != SCHED_NORMAL)
 		return;
 	syscall(SYS_sched_setattr, 0, &attr, 0);
