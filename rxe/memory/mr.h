@@ -68,7 +68,10 @@ static inline bool mw_serves(const struct urxe_mw *mw, uint32_t qpn)
 	return mw->mr && qpn && (mw->type == URXE_MW_TYPE_1 || mw->qpn == qpn);
 }
 
-/* The keys of fast registrations (memory/fast_mr.h), and room for a region. */
+/*
+ * A region for fast registrations (memory/fast_mr.h): each gives `mr` other memory, and a key that
+ * differs from the last in its low 8 bits.
+ */
 struct urxe_fast_mr {
 	struct urxe_dev *dev;
 	uint32_t pd;

@@ -16,7 +16,7 @@ struct hca;
 /* URXE_WAY */
 enum hca_way adapter_hca_way(void);
 
-/* The daemon's HCA is another one than the adapter's, or the adapter's HCA is dead. */
+/* Whether the daemon has another HCA than the adapter, or the adapter's HCA is dead. */
 bool adapter_hca_stale(void);
 /* Another daemon, which counts generations anew, has sent `now`; the last one had sent `before`. If
  * name and port are equal, the open HCA stays. */

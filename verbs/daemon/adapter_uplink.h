@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* The daemon's uplink is another one than that of the adapter's packet sockets, or none. */
+/* Whether the adapter's packet sockets are not on the daemon's present uplink. */
 bool adapter_uplink_stale(void);
 /*
  * Asks the daemon for packet sockets on its uplink, and replaces the adapter's. Blocks, and

@@ -96,8 +96,8 @@ int netdev_add_mac(struct netdev *port, const uint8_t mac[6]);
  */
 int netdev_add_group(struct netdev *port, const uint8_t mac[6]);
 /*
- * Receives frames to all multicast MACs, likewise. The device may refuse that, such as a VF that
- * its host does not trust.
+ * From now on the port also receives frames to all multicast MACs. 0 also for ports that do so
+ * anyway. A device may refuse, for example a VF that its host does not trust.
  */
 int netdev_set_allmulticast(struct netdev *port);
 /* Whether the port can reach its peer at all; true for ports that do not know. */
