@@ -6,25 +6,13 @@
 
 #include "packet/port_private.h"
 
-/* Frames of one system call: as many as a GSO packet may have. */
-#define TX_BURST GSO_SEGMENTS
-
-/* The messages of one system call: each is one frame, or a GSO packet of several. */
-struct burst {
-	struct mmsghdr messages[TX_BURST];
-	uint32_t frames[TX_BURST]; /* of each message */
-	struct virtio_net_hdr vnets[TX_BURST];
-	uint8_t headers[TX_BURST][GSO_HEADERS];
-	struct iovec parts[3 * TX_BURST]; /* of all messages */
-	uint32_t n, n_parts;
-};
-
-static void add_part(struct burst *burst, void *data, uint32_t len)
+static void add_part(struct packet_tx_burst *burst, void *data, uint32_t len)
 {
 	burst->parts[burst->n_parts++] = (struct iovec){data, len};
 }
 
-static void add_gso_packet(struct burst *burst, const struct packet_port_frame *frames, uint32_t n)
+static void add_gso_packet(struct packet_tx_burst *burst, const struct packet_port_frame *frames,
+			   uint32_t n)
 {
 	uint8_t *headers = burst->headers[burst->n];
 	uint32_t len = gso_write_headers(frames, n, headers, &burst->vnets[burst->n]);
@@ -35,9 +23,10 @@ static void add_gso_packet(struct burst *burst, const struct packet_port_frame *
 }
 
 /* Adds the first frames as one message; returns their number. */
-static uint32_t add_message(const struct packet_port *port, struct burst *burst,
-			    const struct packet_port_frame *frames, uint32_t n)
+static uint32_t add_message(struct packet_port *port, const struct packet_port_frame *frames,
+			    uint32_t n)
 {
+	struct packet_tx_burst *burst = &port->burst;
 	struct iovec *parts = &burst->parts[burst->n_parts];
 	uint32_t count = port->gso ? gso_count(frames, n) : 1;
 
@@ -55,7 +44,7 @@ static uint32_t add_message(const struct packet_port *port, struct burst *burst,
 }
 
 /* Returns the number of messages sent, or a negative errno value; keeps errno, the program's. */
-static int send_burst(const struct packet_port *port, struct burst *burst)
+static int send_burst(const struct packet_port *port, struct packet_tx_burst *burst)
 {
 	int saved = errno, sent = sendmmsg(port->fd, burst->messages, burst->n, MSG_DONTWAIT);
 
@@ -70,7 +59,7 @@ static int send_burst(const struct packet_port *port, struct burst *burst)
  * discipline, EAGAIN from the socket's own limit, which frames that leave make room in; EINVAL for
  * a GSO packet from a kernel that knows none of UDP: then the frames leave one by one.
  */
-static bool falls_back(struct packet_port *port, const struct burst *burst, int error)
+static bool falls_back(struct packet_port *port, const struct packet_tx_burst *burst, int error)
 {
 	if (error != -EINVAL || burst->frames[0] == 1)
 		return false;
@@ -81,25 +70,25 @@ static bool falls_back(struct packet_port *port, const struct burst *burst, int 
 uint32_t packet_port_tx(struct packet_port *port, const struct packet_port_frame *frames,
 			uint32_t n, uint32_t *lost)
 {
+	struct packet_tx_burst *burst = &port->burst;
 	uint32_t done = 0;
 
 	*lost = 0;
 	while (done < n) {
-		struct burst burst;
 		uint32_t end = n - done < TX_BURST ? n : done + TX_BURST;
 		int sent;
 
-		burst.n = burst.n_parts = 0;
+		burst->n = burst->n_parts = 0;
 		for (uint32_t at = done; at < end;)
-			at += add_message(port, &burst, frames + at, end - at);
-		sent = send_burst(port, &burst);
+			at += add_message(port, frames + at, end - at);
+		sent = send_burst(port, burst);
 		for (int i = 0; i < sent; i++)
-			done += burst.frames[i];
+			done += burst->frames[i];
 		if (sent == -EAGAIN)
 			break;
-		if (sent < 0 && !falls_back(port, &burst, sent)) {
-			done += burst.frames[0];
-			*lost += burst.frames[0];
+		if (sent < 0 && !falls_back(port, burst, sent)) {
+			done += burst->frames[0];
+			*lost += burst->frames[0];
 		}
 	}
 	return done;

@@ -10,18 +10,35 @@
 #include <netdev/gso_packet.h>
 #include <netdev/packet_port.h>
 
+/* Frames of one system call: as many as a GSO packet may have. */
+#define TX_BURST GSO_SEGMENTS
+
+/*
+ * The messages of one system call: each is one frame, or a GSO packet of several. Not on the stack:
+ * a program's thread that posts may have a small one.
+ */
+struct packet_tx_burst {
+	struct mmsghdr messages[TX_BURST];
+	uint32_t frames[TX_BURST]; /* of each message */
+	struct virtio_net_hdr vnets[TX_BURST];
+	uint8_t headers[TX_BURST][GSO_HEADERS];
+	struct iovec parts[3 * TX_BURST]; /* of all messages */
+	uint32_t n, n_parts;
+};
+
 struct packet_port {
 	int fd;
 	int interrupt; /* epoll set of fd */
 	struct packet_port_ring ring;
 	uint32_t per_block, frames;
 	uint8_t *memory;
-	uint32_t head;              /* place of the next frame */
-	uint32_t tail;              /* place of the oldest frame that was not released */
-	uint32_t dropped;           /* UDP GSO packets dropped since packet_port_read_drops */
-	bool vnet;                  /* packets have a virtio-net header in front */
-	bool gso;                   /* the kernel sends and receives UDP GSO packets here */
-	struct gso_packet received; /* UDP GSO packet whose segments packet_port_rx returns now */
+	uint32_t head;                /* place of the next frame */
+	uint32_t tail;                /* place of the oldest frame that was not released */
+	uint32_t dropped;             /* UDP GSO packets dropped since packet_port_read_drops */
+	bool vnet;                    /* packets have a virtio-net header in front */
+	bool gso;                     /* the kernel sends and receives UDP GSO packets here */
+	struct gso_packet received;   /* UDP GSO packet whose segments packet_port_rx returns now */
+	struct packet_tx_burst burst; /* what packet_port_tx hands the kernel now */
 };
 
 /* Whether the next place of the ring has a frame. */
