@@ -47,12 +47,31 @@ static uint32_t ports_out(const struct vswitch *sw, const struct frame_class *s,
 	return port < 0 ? ports_for_unknown_mac(sw, out) : out & 1u << port;
 }
 
+/* A station that the switch has not learned may be behind each of the ports. */
+static uint16_t least_nic_mtu(const struct vswitch *sw)
+{
+	uint16_t least = sw->host->mtu;
+
+	for (uint32_t i = 0; i < sw->n_uplinks; i++) {
+		const struct uplink *to = sw->uplink_ports[i].uplink;
+
+		if (to && to->nic_mtu && to->nic_mtu < least)
+			least = to->nic_mtu;
+	}
+	return least;
+}
+
 uint16_t switch_mtu_to(const struct vswitch *sw, const struct fdb_key *key)
 {
 	const int port = learns(sw) ? fdb_find(&sw->fdb, sw->now, key) : (int)sw->n_uplinks - 1;
-	const struct uplink *to = port < 0 ? NULL : sw->uplink_ports[port].uplink;
+	const struct uplink *to;
 
-	if (!to || !to->nic_mtu || ether_same(key->mac, sw->host->mac))
+	if (ether_same(key->mac, sw->host->mac))
+		return sw->host->mtu;
+	if (port < 0)
+		return least_nic_mtu(sw);
+	to = sw->uplink_ports[port].uplink;
+	if (!to || !to->nic_mtu)
 		return sw->host->mtu;
 	return to->nic_mtu < sw->host->mtu ? to->nic_mtu : sw->host->mtu;
 }
