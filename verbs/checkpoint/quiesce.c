@@ -203,7 +203,7 @@ int quiesce_begin(uint32_t timeout_ms)
 	uint64_t deadline = deadline_after(timeout_ms);
 	int rc;
 
-	if (quiesced)
+	if (quiesced && process == getpid())
 		return checkpoint_fail(-EALREADY, "the device is stopped already");
 	while ((rc = stop_device(deadline)) == -EBUSY && clock_monotonic() < deadline)
 		pause_until_next_attempt(LONG_PAUSE_NS);
