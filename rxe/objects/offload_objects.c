@@ -40,11 +40,12 @@ void offload_destroy_qp(struct urxe_qp *qp)
 
 /*
  * The error state is told once. A QP that is stopping accesses no memory any more. A QP whose HCA
- * has gone fails when its call ends.
+ * has gone fails when its call ends. The HCA stops a QP by its reset; if that fails, reset_hca()
+ * calls this function again.
  */
 void offload_fail(struct urxe_qp *qp)
 {
-	if (!qp->offloaded || qp->hca_failed || qp->orphaned)
+	if (!qp->offloaded || qp->hca_failed || qp->orphaned || qp->resetting)
 		return;
 	qp->hca_failed = true;
 	if (!qp->stopping && !qp->hca_ops->qp_fail(qp->hca))

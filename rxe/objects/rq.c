@@ -136,6 +136,12 @@ int urxe_srq_destroy(struct urxe_rq *srq)
 	return 0;
 }
 
+/* An HCA that has gone meanwhile has refused nothing. */
+static int answer_of_hca(const struct urxe_rq *srq, int rc)
+{
+	return srq->hca ? rc : 0;
+}
+
 int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit)
 {
 	const uint32_t before = srq->limit;
@@ -147,7 +153,7 @@ int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit)
 	/* Before the HCA's: its event may come before the operation ends. */
 	srq->limit = limit;
 	if (srq->hca)
-		rc = srq->dev->offload->srq_set_limit(srq->hca, limit);
+		rc = answer_of_hca(srq, srq->dev->offload->srq_set_limit(srq->hca, limit));
 	if (rc)
 		srq->limit = before;
 	return rc;
@@ -180,7 +186,7 @@ int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)
 	if (!resized.wqes)
 		return -ENOMEM;
 	if (srq->hca)
-		rc = srq->dev->offload->srq_resize(srq->hca, max_wr);
+		rc = answer_of_hca(srq, srq->dev->offload->srq_resize(srq->hca, max_wr));
 	/* Others may have posted meanwhile. */
 	if (!rc && max_wr < srq->head - srq->tail)
 		rc = -EINVAL;

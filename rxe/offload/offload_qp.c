@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "objects/completion.h"
 #include "objects/cq.h"
 #include "objects/device.h"
 #include "offload/hooks.h"
@@ -99,7 +100,11 @@ static int reset_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32
 	qp->resetting = true;
 	rc = change_hca(qp, attr, mask);
 	qp->resetting = false;
-	if (rc && qp->offloaded) {
+	if (rc && qp->offloaded && qp->attr.state == URXE_QPS_ERR) {
+		offload_fail(qp);
+		flush_sends(qp);
+		flush_recvs(qp);
+	} else if (rc && qp->offloaded) {
 		offload_send(qp);
 		offload_receive(qp->rq);
 	}

@@ -10,11 +10,11 @@
 #include <rxe/state.h>
 #include <vnic/attach.h>
 
-/* The first call attaches the process to its daemon; each call needs a adapter_close. */
+/* The first call attaches the process to its daemon; each call needs an adapter_close. */
 int adapter_open(void);
 void adapter_close(void);
 /*
- * Counts one more user if the adapter is open; each needs a adapter_close. False: the adapter is
+ * Counts one more user if the adapter is open; each needs an adapter_close. False: the adapter is
  * not open.
  */
 bool adapter_ref(void);

@@ -35,7 +35,7 @@ static void fail_cq(struct hca *hca, const struct hca_cq *cq)
 	while (qp) {
 		struct hca_qp *next = LIST_NEXT(qp, link);
 
-		if (qp->send_cq == cq || qp->recv_cq == cq)
+		if (qp->made && (qp->send_cq == cq || qp->recv_cq == cq))
 			urxe_offload_qp_event(hca->dev, hca_qp_number(qp), URXE_ASYNC_QP_FATAL);
 		qp = next;
 	}

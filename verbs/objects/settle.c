@@ -40,14 +40,14 @@ void adapter_unlock_settled(void)
 	adapter_unlock();
 }
 
-struct hca *port_free_lock(void)
+struct hca *adapter_free_lock(void)
 {
 	if (adapter.hca.hca)
 		hca_free_lock(adapter.hca.hca);
 	return adapter.hca.hca;
 }
 
-void port_keep_lock(struct hca *hca)
+void adapter_keep_lock(struct hca *hca)
 {
 	if (hca)
 		hca_keep_lock(hca);

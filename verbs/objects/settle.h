@@ -17,13 +17,13 @@ void adapter_collect_ends(void);
  */
 void adapter_unlock_settled(void);
 /*
- * With adapter.lock: until port_keep_lock(), the engine's operations that rxe/offload.h marks
+ * With adapter.lock: until adapter_keep_lock(), the engine's operations that rxe/offload.h marks
  * release adapter.lock while the HCA executes them. The caller has marked the objects as used, so
- * that no command destroys them. Returns the HCA, for port_keep_lock(); NULL: none.
+ * that no command destroys them. Returns the HCA, for adapter_keep_lock(); NULL: none.
  */
-struct hca *port_free_lock(void);
+struct hca *adapter_free_lock(void);
 /* With adapter.lock, which it releases for a moment if the HCA has gone. */
-void port_keep_lock(struct hca *hca);
+void adapter_keep_lock(struct hca *hca);
 /* As peers_refuse. Any thread; adapter.lock must not be held. */
 void adapter_refuse_copies(void);
 

@@ -49,7 +49,7 @@ static inline struct uverbs_file *uverbs_file_lookup(int fd)
 	return object && object->kind == FD_UVERBS ? (struct uverbs_file *)object : 0;
 }
 
-/* Sends an asynchronous event about `element`, a user handle or an adapter. */
+/* Sends an asynchronous event about `element`, a user handle or a port. */
 void uverbs_file_event(struct uverbs_file *file, uint64_t element, uint32_t type);
 
 #endif

@@ -159,12 +159,12 @@ static void begin_hca_part(const struct command *c, const struct ib_uverbs_reg_m
 	if (!pd || !adapter.hca.hca || check_on_demand(request))
 		return;
 	part->attr = engine_attr(request, pd, part->extents);
-	hca = port_free_lock();
+	hca = adapter_free_lock();
 	if (!hca_mr_begin(hca, &part->attr, &part->mr))
 		part->hca = hca;
 	else
 		part->mr = NULL;
-	port_keep_lock(hca);
+	command_keep_lock(hca);
 }
 
 /* Other errors than those of the part show later, in their order. */

@@ -126,10 +126,10 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 /* The HCA chooses the number, if it takes the queue pair. */
 static int create_numbered(struct urxe_qp_init *init, struct urxe_qp **qp)
 {
-	struct hca *hca = port_free_lock();
+	struct hca *hca = adapter_free_lock();
 	int rc = hca ? urxe_qp_create(adapter.dev, init, qp) : -ENOSPC;
 
-	port_keep_lock(hca);
+	command_keep_lock(hca);
 	if (rc != -ENOSPC)
 		return rc;
 	init->qpn = leases_find_free(&adapter.leases);
@@ -423,12 +423,12 @@ static void unlock_qp(struct qp *qp)
 
 static void fill_query(struct ib_uverbs_query_qp_resp *reply, const struct qp *qp)
 {
-	struct hca *hca = port_free_lock();
+	struct hca *hca = adapter_free_lock();
 	struct urxe_qp_attr attr;
 	struct urxe_qp_init init;
 
 	urxe_offload_query(qp->qp, &attr, &init);
-	port_keep_lock(hca);
+	command_keep_lock(hca);
 	*reply = (struct ib_uverbs_query_qp_resp){
 		.max_send_wr = queue_capacity(&qp->sq.ring),
 		.max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
@@ -648,9 +648,9 @@ static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr 
 		return -EINVAL;
 	if (mask & URXE_QP_STATE && (attr->state == URXE_QPS_ERR || attr->state == URXE_QPS_RESET))
 		engine_flush_acks(qp);
-	hca = port_free_lock();
+	hca = adapter_free_lock();
 	rc = urxe_qp_modify(qp->qp, now, attr, mask);
-	port_keep_lock(hca);
+	command_keep_lock(hca);
 	return rc;
 }
 
@@ -830,9 +830,9 @@ static int change_group(const struct command *c, uint32_t qp_handle, const uint8
 	if (rc)
 		return rc;
 	memcpy(gid.raw, raw, sizeof(gid.raw));
-	hca = port_free_lock();
+	hca = adapter_free_lock();
 	rc = change(qp->qp, &gid);
-	port_keep_lock(hca);
+	command_keep_lock(hca);
 	adapter_update_multicast();
 	unlock_qp(qp);
 	return rc;

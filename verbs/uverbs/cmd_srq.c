@@ -12,6 +12,7 @@
 #include "memory/uaccess.h"
 #include "objects/settle.h"
 #include "objects/verbs_pd.h"
+#include "queues/publish.h"
 #include "queues/verbs_srq.h"
 #include "uverbs/device_max.h"
 #include "uverbs/uverbs_command.h"
@@ -24,7 +25,7 @@ static uint32_t element_size(uint32_t max_sge)
 /* The HCA may take long. Until the queue has its handle, no command finds it. */
 static int make_engine_srq(const struct urxe_rq_attr *attr, uint32_t limit, struct srq *srq)
 {
-	struct hca *hca = port_free_lock();
+	struct hca *hca = adapter_free_lock();
 	int rc = urxe_srq_create(adapter.dev, attr, &srq->recv.rq);
 
 	if (!rc && limit) {
@@ -32,7 +33,7 @@ static int make_engine_srq(const struct urxe_rq_attr *attr, uint32_t limit, stru
 		if (rc)
 			urxe_srq_destroy(srq->recv.rq);
 	}
-	port_keep_lock(hca);
+	command_keep_lock(hca);
 	return rc;
 }
 
@@ -51,6 +52,9 @@ static int make_srq_queue(const struct command *c, struct srq *srq,
 		return rc;
 	srq->recv.max_sge = request->max_sge;
 	attr.max_wr = queue_capacity(&srq->recv.wq.ring);
+	/* The HCA's queue may have events before the queue has its handle. */
+	srq->object = (struct object){
+		.type = OBJECT_SRQ, .user_handle = request->user_handle, .file = c->file};
 	rc = make_engine_srq(&attr, request->srq_limit, srq);
 	if (!rc) {
 		rc = command_add_object(c, &srq->object, OBJECT_SRQ, request->user_handle);
@@ -108,6 +112,7 @@ int cmd_create_srq(const struct command *c)
 	pd->object.users++;
 	rc = make_srq_queue(c, srq, &request);
 	if (rc) {
+		(void)comp_channel_withdraw(c->file->async, request.user_handle, srq->async_events);
 		pd->object.users--;
 		free(srq);
 		return rc;
@@ -142,14 +147,15 @@ static int resize_engine_srq(struct srq *srq, uint32_t max_wr, uint32_t limit)
 
 	if (limit > max_wr)
 		return -EINVAL;
-	hca = port_free_lock();
+	hca = adapter_free_lock();
 	rc = urxe_srq_set_limit(srq->recv.rq, 0);
 	if (!rc)
 		rc = urxe_srq_resize(srq->recv.rq, max_wr);
 	urxe_srq_set_limit(srq->recv.rq, rc ? old : limit);
-	port_keep_lock(hca);
+	command_keep_lock(hca);
 	/* Requests that other threads posted meanwhile. */
 	urxe_offload_refill(srq->recv.rq);
+	adapter_publish();
 	return rc;
 }
 
@@ -178,10 +184,10 @@ static int resize_srq(const struct command *c, struct srq *srq,
 
 static int set_limit(struct srq *srq, uint32_t limit)
 {
-	struct hca *hca = port_free_lock();
+	struct hca *hca = adapter_free_lock();
 	int rc = urxe_srq_set_limit(srq->recv.rq, limit);
 
-	port_keep_lock(hca);
+	command_keep_lock(hca);
 	return rc;
 }
 

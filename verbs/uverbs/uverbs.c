@@ -225,6 +225,15 @@ int command_add_object(const struct command *c, struct object *object, enum obje
 	return handle_add(&c->file->handles, object);
 }
 
+void command_keep_lock(struct hca *hca)
+{
+	adapter_keep_lock(hca);
+	if (!hca)
+		return;
+	adapter_publish();
+	engine_thread_wake();
+}
+
 static int run_handler(const struct command *c, const struct command_row *row)
 {
 	int rc;

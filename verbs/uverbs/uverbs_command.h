@@ -61,6 +61,12 @@ static inline int command_object_error(const struct command *c, uint32_t handle)
 int command_add_object(const struct command *c, struct object *object, enum object_type type,
 		       uint64_t user_handle);
 
+/*
+ * As adapter_keep_lock(), after an operation of the HCA: the program sees the completions that came
+ * meanwhile, and the engine thread takes those that are still at the HCA.
+ */
+void command_keep_lock(struct hca *hca);
+
 int cmd_get_context(const struct command *c);
 int cmd_query_device(const struct command *c);
 int cmd_query_device_ex(const struct command *c);

@@ -180,18 +180,21 @@ int hca_qp_create(void *ctx, struct urxe_qp *engine_qp, const struct urxe_qp_ini
 	qp->recv_cq = queues->recv_cq;
 	qp->srq = queues->srq;
 	use_queues(qp, hca_cq_get, hca_srq_get);
+	/* Before a wait: an SRQ that grows meanwhile lets the queue pair's CQ grow. */
+	LIST_INSERT_HEAD(&hca->qps, qp, link);
 	rc = make_requests(qp, init);
 	if (!rc)
 		rc = make_objects(qp, init);
 	if (rc) {
+		LIST_REMOVE(qp, link);
 		use_queues(qp, hca_cq_put, hca_srq_put);
 		free_qp(qp);
 		return rc;
 	}
+	qp->made = true;
 	/* Completions of a shared receive queue come whenever the peers send. */
 	if (qp->srq)
 		hca_cq_expect(qp->recv_cq, 1);
-	LIST_INSERT_HEAD(&hca->qps, qp, link);
 	*out = qp;
 	*qpn = qp->ibv->qp_num;
 	return 0;
@@ -281,6 +284,7 @@ int hca_qp_modify(void *hca_qp, const struct urxe_qp_attr *from, uint32_t mask)
 	wait = hca_begin_wait(qp->hca);
 	rc = hca_verbs_error(qp->hca->verbs->modify_qp(qp->ibv, &attr, (int)mask));
 	hca_end_wait(qp->hca, &wait);
+	qp->refused_error |= rc && mask & URXE_QP_STATE && from->state == URXE_QPS_ERR;
 	if (rc)
 		return rc;
 	if (mask & URXE_QP_RATE_LIMIT)

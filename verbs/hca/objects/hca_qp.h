@@ -44,6 +44,7 @@ struct hca_qp {
 	uint8_t *inline_data;
 	struct ibv_mr *inline_mr;
 	uint32_t max_inline;
+	bool made;          /* false: another thread creates ibv, which this one must not use */
 	bool limited;       /* has a rate limit */
 	bool refused_error; /* the HCA refused the transition to the error state */
 	LIST_ENTRY(hca_qp) link;
