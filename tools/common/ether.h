@@ -57,8 +57,8 @@ static inline bool ether_same(const uint8_t a[ETHER_MAC_LEN], const uint8_t b[ET
 }
 
 /*
- * Inserts an 802.1Q tag with this VLAN ID, 0 = none, into a frame, which must have room for it.
- * Returns the frame's length.
+ * Inserts an 802.1Q tag with this VLAN ID into a frame, behind the MACs; 0: inserts none. The
+ * frame's buffer must have room for ETHER_VLAN_LEN more bytes. Returns the frame's new length.
  */
 static inline uint32_t ether_add_tag(uint8_t *frame, uint32_t len, uint16_t vlan)
 {
@@ -72,6 +72,7 @@ static inline uint32_t ether_add_tag(uint8_t *frame, uint32_t len, uint16_t vlan
 	return len + ETHER_VLAN_LEN;
 }
 
+/* Writes the 128-bit form of an IPv4 address, ::ffff:a.b.c.d. */
 static inline void ip_from_v4(uint8_t ip[16], const uint8_t v4[4])
 {
 	memset(ip, 0, 10);

@@ -9,14 +9,15 @@
 #include <limits.h>
 
 /*
- * Find urxed, liburxe.so and the XDP program: in the build tree of the running program, else where
- * they are installed. On -ENOENT, path holds the last path tried.
+ * Find urxed, liburxe.so, its second copy (urxe/preload.h) and the XDP program: only in the build
+ * tree if the running program lies in one, else where urxe is installed. Return 0 or a negative
+ * errno value; on -ENOENT, path holds the last path tried.
  */
 int install_path_urxed(char path[PATH_MAX]);
 int install_path_liburxe(char path[PATH_MAX]);
 int install_path_liburxe_outer(char path[PATH_MAX]);
 int install_path_roce_xdp(char path[PATH_MAX]);
-/* urxe-bench, which lies beside urxe. */
+/* Likewise finds urxe-bench, which lies in the directory of urxe. */
 int install_path_bench(char path[PATH_MAX]);
 
 #endif

@@ -7,17 +7,17 @@
 
 #include "common/token_bucket.h"
 
-/* The program's name, with which each line begins. */
+/* The program's name, with which each line begins; main() sets it if it is not "urxe". */
 extern const char *log_name;
 
-/* Characters that control a terminal become '?' (printable.h). */
+/* Writes a line; the format has no newline. Control characters become '?' (printable.h). */
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
 
 /* Rate limit of lines that other processes can cause: a burst, then one line a second. */
 #define LOG_BURST    500
 #define LOG_EVERY_NS 1000000000u
 
-/* Zeroed at first. */
+/* The limit of one kind of lines. A zeroed structure permits a full burst. */
 struct log_ratelimit {
 	struct token_bucket bucket;
 	uint64_t left_out; /* lines suppressed since the last line that was written */
@@ -25,6 +25,7 @@ struct log_ratelimit {
 
 /*
  * Writes a line unless the limit is exceeded, so that no process can fill the disk with log lines.
+ * `now` is a time of now_ns(). The first line after suppressed ones is preceded by their number.
  */
 __attribute__((format(printf, 3, 4))) void log_ratelimited(struct log_ratelimit *budget,
 							   uint64_t now, const char *fmt, ...);

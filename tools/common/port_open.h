@@ -18,6 +18,7 @@ struct netdev;
  * sentence in `error`.
  */
 int port_open(const char *spec, struct netdev **port, char error[PORT_OPEN_ERROR]);
+/* Does the specification name an af_xdp port? */
 bool port_is_xdp(const char *spec);
 
 #endif

@@ -16,9 +16,12 @@ extern const struct quantity_unit quantity_time[];  /* ns by default; us, ms, s 
 extern const struct quantity_unit quantity_bytes[]; /* K, M, G: powers of 1024 */
 extern const struct quantity_unit quantity_rate[];  /* bit/s; k, M, G: powers of 1000 */
 
-/* Returns false unless the value is a whole number from 0 to UINT64_MAX. */
+/*
+ * Reads a number with one of the units, and multiplies it by the unit's factor. Returns false
+ * unless the product is a whole number from 0 to UINT64_MAX: "1.5K" is 1536 bytes.
+ */
 bool quantity_read(const char *text, const struct quantity_unit *units, uint64_t *value);
-/* Reads a fraction from 0 to 1, or a percentage with %. */
+/* Reads a number from 0 to 1, or a percentage with %, as a fraction. False: it is neither. */
 bool quantity_fraction(const char *text, double *value);
 
 #endif

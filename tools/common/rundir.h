@@ -24,40 +24,44 @@
 
 /*
  * Writes the absolute path of the run directory, which need not exist. `given` is the value of
- * --run-dir or NULL. On error `error` holds a sentence. Logs a line if another user owns
- * /tmp/urxe-UID.
+ * --run-dir or NULL. Returns 0, or a negative errno value and a sentence in `error`. Logs a line if
+ * it chooses $HOME/.cache because another user owns /tmp/urxe-UID.
  */
 int rundir_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERROR]);
 
-/* Is it the default directory, named neither by option nor by environment? */
+/* Is the run directory the default one: no --run-dir (`given` is NULL) and no URXE_DIR? */
 bool rundir_is_default(const char *given);
 
-/* The run directory of root's daemon, which serves all users. */
+/* Writes the default run directory of root's daemon, which may serve all users. */
 void rundir_system(char path[RUNDIR_MAX]);
 
 /*
- * Makes the directory with mode 0700 and missing parents with 0755. Refuses a directory that others
- * can write to. Returns 1 if the directory is new, 0 if it existed.
+ * Makes the directory with mode 0700 and missing parents with 0755. -EPERM: the directory existed,
+ * and another user owns it or others can write to it. Returns 1 if the directory is new, 0 if it
+ * existed, or a negative errno value and a sentence in `error`.
  */
 int rundir_create(const char *path, char error[RUNDIR_ERROR]);
 
 /*
- * Locks the directory for one daemon and writes the PID file. Returns the descriptor that holds the
- * lock. -EBUSY: another daemon holds the lock, or has just removed the directory. If the PID file
- * cannot be written, the directory is removed again if `own`.
+ * Locks the directory for this daemon and writes the PID file. Returns the descriptor that holds
+ * the lock. -EBUSY: another daemon holds the lock, or has just removed the directory. `own`: this
+ * daemon has made the directory; it is removed again if the PID file cannot be written.
  */
 int rundir_lock(const char *path, bool own, char error[RUNDIR_ERROR]);
 
-/* Lets members of a group enter the directory and use the file `name` in it. */
+/* Lets members of a group enter the directory, and read and write the file `name` in it. */
 int rundir_grant_group(const char *path, const char *name, gid_t group, char error[RUNDIR_ERROR]);
 
 /* Removes a file or a whole tree in the directory, without following links. */
 int rundir_remove(const char *path, const char *name);
 
-/* Removes the lock and the PID file, and the directory if `own` and empty. */
+/*
+ * Removes the lock file and the PID file, and closes lock_fd. If `own`, also removes the directory
+ * if it is empty, and then its parent, if that is empty and its name begins with "urxe".
+ */
 void rundir_release(const char *path, int lock_fd, bool own);
 
-/* Inode number of this process's network namespace. */
+/* Inode number of this process's network namespace; 0: unknown, because /proc is missing. */
 uint64_t rundir_netns(void);
 
 #endif

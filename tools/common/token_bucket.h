@@ -6,13 +6,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Zeroed at first: full. */
+/* A zeroed structure has all its tokens. */
 struct token_bucket {
 	uint64_t since; /* time up to which spent tokens were refilled */
 	uint32_t spent;
 };
 
-/* Takes a token; false: all `burst` tokens are spent. One comes back every `period_ns`. */
+/*
+ * Takes a token; false: all `burst` tokens are spent. One comes back every `period_ns`. `now` is a
+ * time of now_ns().
+ */
 bool token_bucket_take(struct token_bucket *b, uint64_t now, uint32_t burst, uint64_t period_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Packets with descriptors on UNIX sockets (SOCK_SEQPACKET): the control socket and the rdma_cm
- * socket. Sending never raises SIGPIPE.
+ * Packets with descriptors on UNIX sockets (SOCK_SEQPACKET): urxed's sockets for urxe show, rdma_cm
+ * and stations, and the connections to its helper processes. Sending never raises SIGPIPE.
  */
 #ifndef URXE_COMMON_UNIX_PACKET_H
 #define URXE_COMMON_UNIX_PACKET_H
@@ -13,7 +13,7 @@
 
 #define UNIX_PACKET_FDS 2
 
-/* -ENAMETOOLONG: the path does not fit. */
+/* Sets the address to the path DIR/NAME. 0; -ENAMETOOLONG: the path does not fit. */
 int unix_packet_address(struct sockaddr_un *address, const char *dir, const char *name);
 
 /*
@@ -36,8 +36,9 @@ struct unix_packet_extras {
 };
 
 /*
- * Receives a packet of at most `len` bytes. Returns its length, 0 at the end of the connection,
- * -EPROTO for a longer packet, or another negative errno value. Sets extras in each case.
+ * Receives a packet of at most `len` bytes; waits for it if the socket blocks. Returns its length,
+ * 0 at the end of the connection, -EPROTO for a longer packet, or another negative errno value.
+ * Sets *extras in each case; also after -EPROTO it may have descriptors.
  */
 int unix_packet_recv(int fd, void *message, uint32_t len, struct unix_packet_extras *extras);
 /* Closes the received descriptors. */
