@@ -27,7 +27,7 @@ struct events {
 	uint64_t serial;
 	uint32_t n;
 	uint32_t room;
-	uint32_t n_frames; /* EVENT_SWITCH and EVENT_ARRIVE: frames in the network */
+	uint32_t n_frames; /* events that are no EVENT_WAKE: frames in the network, and moves */
 };
 
 void events_free(struct events *events);

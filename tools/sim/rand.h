@@ -33,6 +33,7 @@ static inline uint32_t rand_in(struct rand *r, uint32_t low, uint32_t high)
 	return low + rand_below(r, high - low + 1);
 }
 
+/* True with probability p. */
 static inline bool rand_chance(struct rand *r, double p)
 {
 	return (double)(rand_next(r) >> 11) < p * 9007199254740992.0; /* 2^53 */

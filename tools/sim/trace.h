@@ -16,6 +16,7 @@ struct trace {
 	uint32_t host[2];    /* only frames between these hosts; TRACE_ALL = all frames */
 };
 
+/* Writes a frame that host `from` sends at time `now`, ns, unless `host` excludes it. */
 void trace_frame(struct trace *trace, uint64_t now, uint32_t from, const uint8_t *data,
 		 uint32_t len);
 

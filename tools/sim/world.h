@@ -35,14 +35,14 @@ struct world {
 	struct simconn *conn;
 	uint32_t n_conns;
 	uint32_t size;      /* bytes of the longest message... */
-	uint32_t size_bits; /* ...and the power of two above it */
+	uint32_t size_bits; /* ...and the least n, 1 to 31, with 2^n >= size */
 	bool disorder;      /* the network duplicates or reorders frames */
-	bool calm;          /* the network delivers all frames, without delays */
-	bool live;          /* applications run */
+	bool calm; /* no frame is lost, reordered, duplicated or queued, and no host moves */
+	bool live; /* applications run: they poll completions and post requests */
 	struct migrate migrate;
 	struct sim_recordings recordings;
 	uint32_t open;                  /* streams that are not done */
-	uint32_t n_waiting;             /* hosts whose engine has a deadline */
+	uint32_t n_waiting;             /* hosts whose engine has a deadline, and frozen hosts */
 	uint64_t received;              /* frames delivered to hosts */
 	uint64_t requests;              /* posted requests */
 	uint64_t activity;              /* posts and completions */
@@ -55,20 +55,26 @@ struct world {
 	uint64_t n_events;
 	struct atomic_op *atomics;
 	uint32_t n_atomics, atomics_room;
-	uint8_t *scratch; /* a message */
-	uint8_t *arrived; /* a message with its GRH */
+	uint8_t *scratch; /* room for the content of a message */
+	uint8_t *arrived; /* room for a received message with its GRH */
 
 	char failure[320]; /* the first failure; "" = none */
 	/* The hosts that the failure concerns; n_hosts = all. */
 	uint32_t failed_host[2];
 };
 
-/* Runs all phases, and calls `on_phase` after each. False: `failure` has the reason. */
+/*
+ * Creates *world, runs all phases, and calls `on_phase` after each that does not fail. False:
+ * `failure` has the reason. The caller calls world_free in each case.
+ */
 bool world_run(struct world *world, const struct scenario *scenario, struct trace *trace,
 	       void (*on_phase)(void *arg, enum phase phase, struct world *world), void *arg);
 void world_free(struct world *world);
 
-/* Records the first failure. The caller then returns. */
+/*
+ * Record a failure, unless one is recorded already. The caller returns then, and the simulation
+ * handles no further event. world_fail_stream also records the hosts of the stream.
+ */
 void world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void world_fail_stream(const struct stream *stream, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -77,9 +83,12 @@ void world_note(struct world *world, const char *format, ...) __attribute__((for
 /* Writes a frame that a host sends to the trace. */
 void world_trace(struct world *world, const struct simhost *from, const uint8_t *data,
 		 uint32_t len);
-/* Called once when all requests of a stream are complete. */
+/* The caller calls this once, when all requests of the stream are complete. */
 void world_stream_done(struct stream *stream);
-/* Runs without applications until no event is left; false: events are left at `until`. */
+/*
+ * Stops all applications, and handles events up to the time `until`. False: events are left, also
+ * because a timer spins or a check has failed.
+ */
 bool world_settle(struct world *world, uint64_t until);
 /* Sums the counters of all hosts. */
 void world_sum_counters(const struct world *world, struct urxe_counters *sum);

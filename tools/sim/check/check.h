@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The invariants of a simulation, one per file. A violation ends in world_fail. world.c calls
- * these.
+ * The invariants of a simulation, one per file. Each function checks what its comment states, and
+ * calls world_fail if that is not so. world.c calls them.
  */
 #ifndef URXE_SIM_CHECK_CHECK_H
 #define URXE_SIM_CHECK_CHECK_H
@@ -21,15 +21,24 @@ struct atomic_op {
 	uint64_t posted, completed;
 };
 
-/* Every request completes exactly once, in order, with success and the right result. */
+/*
+ * For each polled send completion: requests complete exactly once, in order, with success and the
+ * right result.
+ */
 void check_completion(struct simhost *host, const struct urxe_wc *wc);
-/* Each message arrives whole, in order and exactly once (UC and UD: at most once). */
+/*
+ * For each polled receive completion: the message is whole, and comes once and in order. UC and UD
+ * messages may also come twice or late, if the network duplicates or reorders frames.
+ */
 void check_delivery(struct simhost *host, const struct urxe_wc *wc);
 /* Records a completed atomic on a shared word for check_atomics. */
 void check_atomics_note(struct stream *stream, uint32_t index, uint64_t original);
 /* At the end: the atomics on shared words are linearizable. */
 void check_atomics(struct world *world);
-/* At the end: memory has the content that the requests produce in their order. */
+/*
+ * At the end: memory has the content that the requests produce in their order, or on UC its initial
+ * content where a WRITE was lost. All messages of RC have arrived.
+ */
 void check_memory(struct world *world);
 /* At the end: the counters of the hosts agree with those of the network. */
 void check_counters(struct world *world);

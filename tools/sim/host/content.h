@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Contents and segments of messages. The checkers compute a message's content from its number. */
+/*
+ * Contents and segments of messages. A message's content follows from its stream and number, so the
+ * checks compute what must arrive.
+ */
 #ifndef URXE_SIM_HOST_CONTENT_H
 #define URXE_SIM_HOST_CONTENT_H
 
@@ -8,10 +11,14 @@
 
 #include <rxe/types.h>
 
-/* Messages of at least this length contain their number; shorter ones have it as immediate data. */
+/*
+ * Messages of UC and UD with at least this length contain their number; shorter ones have it as
+ * immediate data.
+ */
 #define CONTENT_ID_LEN 8
 
-/* Fills in message `index` of a stream. The first eight bytes are the index, if they fit. */
+/* Writes the content of message `index`. It begins with the eight bytes of the index, cut to
+ * `length`. */
 void content_fill(uint64_t stream_seed, uint64_t index, uint8_t *data, uint32_t length);
 
 /* Segments of a message with gaps between them, as a scatter or gather list. */
@@ -27,9 +34,13 @@ struct layout {
 	uint32_t length[LAYOUT_MAX_SEGS];
 };
 
-/* Cuts `length` bytes into at most max_segs segments, some of them empty. */
+/*
+ * Cuts `length` bytes into at most max_segs segments, some of them empty. The first gap begins at
+ * offset `base` of the host's memory.
+ */
 void layout_make(struct layout *layout, struct rand *rand, uint64_t base, uint32_t length,
 		 uint32_t max_segs);
+/* Copy up to `length` bytes of data into the segments, or out of them. `mem`: the host's memory. */
 void layout_copy_in(const struct layout *layout, uint8_t *mem, const uint8_t *data,
 		    uint32_t length);
 void layout_copy_out(const struct layout *layout, const uint8_t *mem, uint8_t *data,

@@ -32,10 +32,15 @@ struct host_recording {
 
 /* Takes the number of recordings from the scenario, and chooses the time of the first one. */
 void sim_recordings_init(struct world *world);
-/* The world calls this before a host runs: may begin a recording. */
+/*
+ * The world calls this before a host runs: may begin a recording. If so, it ends and replays the
+ * host's recording in progress first.
+ */
 void host_recording_turn(struct simhost *host);
-/* Ends and replays the host's recording, if there is one. Callers: before they destroy the host's
- * engine, and at the end of the run. */
+/*
+ * Ends and replays the host's recording, if there is one; a replay that differs fails the world.
+ * Call it before the host's engine is destroyed, and at the end of the run.
+ */
 void host_recording_finish(struct simhost *host);
 
 #endif

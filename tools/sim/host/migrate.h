@@ -17,10 +17,10 @@ struct world;
 struct migrate {
 	struct rand rand;
 	uint64_t left;    /* migrations to come, of one or more hosts at a time */
-	uint64_t timeout; /* ns; the shortest of a reliable connection */
+	uint64_t timeout; /* ns; the shortest local ACK timeout of the reliable connections */
 	uint64_t pause;   /* ns; a host is frozen for a random time up to this, if scenario.pause is
 			     BY_SEED */
-	uint64_t next_gap;  /* ns between this migration and the next one */
+	uint64_t next_gap;  /* ns; mean time from the end of this migration to the next one */
 	uint32_t in_motion; /* hosts that are about to be frozen, or are frozen */
 	uint64_t n_moves;   /* hosts that have moved */
 	uint64_t missed;    /* frames that arrived while their host was frozen */
@@ -29,9 +29,12 @@ struct migrate {
 
 /* Plans the first migration. */
 void migrate_start(struct world *world);
-/* EVENT_MOVE: freezes the host, or lets it continue. */
+/*
+ * Handles EVENT_MOVE: freezes the host, or lets a frozen one continue. After the end of the traffic
+ * it freezes no host any more.
+ */
 void migrate_host(struct simhost *host);
-/* Frees what a frozen host has. */
+/* Frees the saved state of a host, if it has one. */
 void migrate_free(struct simhost *host);
 
 #endif

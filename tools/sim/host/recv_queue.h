@@ -24,12 +24,16 @@ struct recv_queue {
 
 /* Creates a queue of the host, and reserves the memory of its buffers. */
 struct recv_queue *recv_queue_plan(struct simhost *host, bool shared, uint32_t depth);
-/* Creates the SRQ of a shared queue. */
+/* Creates the SRQ of a shared queue. For the queue of one QP it does nothing: simconn_open sets rq.
+ */
 void recv_queue_open(struct recv_queue *recv_queue);
 void recv_queue_free(struct recv_queue *recv_queue);
-/* Posts up to n receive requests. */
+/* Posts n receive requests, or fewer if fewer slots are free. */
 void recv_queue_post(struct recv_queue *recv_queue, uint32_t n);
-/* Returns the buffer of a completion; NULL: not outstanding, and the world has failed. */
+/*
+ * Takes the buffer of a receive completion back, and returns it. NULL: the world has failed,
+ * because the request was not outstanding or not the next one, or because a gap was overwritten.
+ */
 const struct layout *recv_queue_take(struct recv_queue *recv_queue, uint64_t wr_id);
 
 #endif

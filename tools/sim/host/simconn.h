@@ -22,12 +22,12 @@ struct simconn_attr {
 	struct urxe_qp_cap cap;
 };
 
-/* One QP. */
+/* One end of a connection. */
 struct endpoint {
 	struct simconn *conn;
 	struct simhost *host;
 	struct recv_queue *recv_queue;
-	unsigned side;
+	unsigned side; /* index in conn->end; 0 = the end that opens the connection */
 	uint32_t qpn;
 	struct urxe_qp *qp;
 };
@@ -46,7 +46,7 @@ void simconn_plan(struct simconn *conn, struct world *world, struct simhost *ope
 /* Creates the QPs, moves them to RTS, and fills the memory. */
 void simconn_open(struct simconn *conn, struct world *world);
 void simconn_free(struct simconn *conn);
-/* The address path from one end to the other. */
+/* The address path from end `side` to the other end. */
 struct urxe_path simconn_path(const struct simconn *conn, unsigned side);
 
 #endif

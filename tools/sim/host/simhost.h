@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A simulated host: one engine, two completion queues and one memory region, whose addresses are
- * not pointers, so that an engine that uses one as a pointer fails.
+ * A simulated host: one engine, two completion queues and one memory region. The region's addresses
+ * are not pointers, so an engine that uses such an address as a pointer fails.
  */
 #ifndef URXE_SIM_HOST_SIMHOST_H
 #define URXE_SIM_HOST_SIMHOST_H
@@ -50,10 +50,13 @@ struct simhost {
 	bool opens;           /* the host opens a connection */
 	uint64_t shared_word; /* offset of the word that all streams to this host add to */
 	uint32_t open;        /* streams from and to this host that are not done */
-	uint64_t wake;        /* time of the queued EVENT_WAKE; URXE_NEVER = none */
-	uint64_t turn;        /* next turn of the application; URXE_NEVER = none */
-	uint64_t pause;       /* ns until `turn`, at most */
-	uint64_t waiting;     /* the engine's deadline, as far as the world has counted it */
+	/* Time of the earliest EVENT_WAKE in the queue; those of later times have no effect.
+	 * URXE_NEVER = none. */
+	uint64_t wake;
+	uint64_t turn;  /* next turn of the application; URXE_NEVER = none */
+	uint64_t pause; /* ns until `turn`, at most */
+	/* The engine's deadline when world.n_waiting last counted it, if it is not URXE_NEVER. */
+	uint64_t waiting;
 	struct host_recording recording; /* of the engine */
 	/* While the host is frozen (migrate.h): the state of its engine, which does not exist. */
 	uint8_t *saved;
@@ -64,9 +67,12 @@ struct simhost {
 
 extern const struct urxe_ops simhost_ops;
 
-/* Takes a piece of the memory, before simhost_start; returns its offset. */
+/* Reserves a piece of the memory, before simhost_start; returns its offset. */
 uint64_t simhost_alloc(struct simhost *host, uint64_t length);
-/* Makes memory, engine and completion queues. `window`: unacknowledged packets of a QP. */
+/*
+ * Makes memory, engine and completion queues. `window`: most unacknowledged packets of a QP; 0 =
+ * the engine's default.
+ */
 void simhost_start(struct simhost *host, uint64_t seed, uint32_t window);
 void simhost_free(struct simhost *host);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The requests that one end of a connection posts, and a model of their expected effects. */
+/*
+ * A stream: the requests that one end of a connection posts, and a model of their expected effects.
+ * The posting end is the requester, the other end the responder.
+ */
 #ifndef URXE_SIM_HOST_STREAM_H
 #define URXE_SIM_HOST_STREAM_H
 
@@ -11,11 +14,13 @@
 struct simconn;
 struct endpoint;
 
+/* BINDING: the bind is posted, and not complete. GOING: likewise an invalidation. */
+enum window_state { WINDOW_FREE, WINDOW_BINDING, WINDOW_BOUND, WINDOW_GOING };
+
 /*
  * A type 2 memory window over the target area. The responder binds it, the requester
  * uses its key, and either of them invalidates it.
  */
-enum window_state { WINDOW_FREE, WINDOW_BINDING, WINDOW_BOUND, WINDOW_GOING };
 
 struct window {
 	struct urxe_mw *handle; /* NULL = no window */
@@ -55,8 +60,8 @@ struct stream {
 	uint32_t n; /* total number of requests */
 	uint32_t posted;
 	uint32_t completed; /* requests known to be complete */
-	uint32_t delivered; /* RC and UC: index of the next request that may arrive */
-	uint64_t arrivals;  /* UC, UD: messages received */
+	uint32_t delivered; /* 1 + index of the last message that arrived; 0 = none */
+	uint64_t arrivals;  /* messages received */
 	uint64_t bytes;     /* of completed requests */
 	uint64_t warm;      /* value of bytes when the measurement of goodput began */
 	uint64_t counted;   /* bytes during that measurement */
@@ -74,17 +79,21 @@ struct stream {
 	struct outstanding *out; /* ring of `window` entries */
 };
 
-/* Chooses the number of requests, and reserves their memory. */
+/* Chooses the number of requests, and reserves their memory on both hosts. */
 void stream_plan(struct stream *stream, struct world *world, struct simconn *conn, unsigned side);
-/* Fills the target area and the words. */
+/* Fills the target area and the words, and on RC creates the memory window. */
 void stream_open(struct stream *stream);
 void stream_free(struct stream *stream);
-/* Posts some requests, as far as the window permits. */
+/*
+ * Posts requests, as far as the window permits: all that it permits in bulk traffic, else a random
+ * number.
+ */
 void stream_post(struct stream *stream);
-/* Ends posting, except for a last signaled request if the last one is unsignaled. */
+/* Lowers n: at most one more request is posted, a signaled one if the last one is unsignaled. */
 void stream_stop(struct stream *stream);
-/* Writes the initial content of the target area. */
+/* Writes the initial content of the target area, target_size bytes, to data. */
 void stream_initial(const struct stream *stream, uint8_t *data);
+/* The requester and the responder. */
 struct endpoint *stream_from(const struct stream *stream);
 struct endpoint *stream_to(const struct stream *stream);
 

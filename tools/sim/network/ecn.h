@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Sets "congestion experienced" in an ECN-capable RoCEv2 frame (RFC 3168, 5); false: the frame is
- * not ECN-capable. fabric.c calls this.
+ * Sets "congestion experienced" in an ECN-capable IPv4 or IPv6 frame (RFC 3168, 5); false: the
+ * frame is not ECN-capable, and stays as it is. fabric.c calls this.
  */
 bool ecn_mark(uint8_t *frame, uint32_t len);
 

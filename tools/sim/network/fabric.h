@@ -4,8 +4,8 @@
  * output ports, marks them (ECN) and drops them. All cables have the same rate, and half of `delay`
  * each.
  *
- * A queue drains at a fixed rate, so the time at which a frame leaves is known at its arrival. So
- * the queue itself needs no events.
+ * A queue drains at a fixed rate, so the time at which a frame leaves the switch is known when it
+ * arrives there. So no event is needed at that time.
  */
 #ifndef URXE_SIM_NETWORK_FABRIC_H
 #define URXE_SIM_NETWORK_FABRIC_H
@@ -41,8 +41,8 @@ struct fabric_queue {
 	struct fabric_port port;
 	/* Frames to the host, in order. The first one has an EVENT_ARRIVE. */
 	struct fabric_frame *first, **last;
-	uint64_t max;   /* bytes */
-	uint64_t since; /* ps; start of max, area and the counters */
+	uint64_t max;   /* longest length, bytes */
+	uint64_t since; /* ps; time from which on max, area and the counters count */
 	uint64_t seen;  /* ps; time up to which area is computed */
 	double area;    /* integral of the queue's length, bytes times ps */
 	uint64_t tail_drops;
@@ -71,13 +71,13 @@ struct fabric {
 
 void fabric_init(struct fabric *fabric, const struct scenario *scenario, struct events *events,
 		 struct rand *rand);
-/* Removes all events of frames, and frees all memory. */
+/* Removes all events from fabric->events, also those of hosts, and frees all frames and queues. */
 void fabric_free(struct fabric *fabric);
 
-/* Sends a copy of a host's frame. */
+/* Sends a copy of a frame of host `from` to the host that has the destination MAC. */
 void fabric_send(struct fabric *fabric, uint64_t now, uint32_t from, const uint8_t *data,
 		 uint32_t len);
-/* Handles EVENT_SWITCH: queues the frame at the host's port, or drops it. */
+/* Handles EVENT_SWITCH: queues the frame at the port of its destination host, or drops it. */
 void fabric_switch(struct fabric *fabric, uint64_t now, struct fabric_frame *frame);
 /* Handles EVENT_ARRIVE after the host has read the frame: frees the frame. */
 void fabric_arrived(struct fabric *fabric, struct fabric_frame *frame);

@@ -18,11 +18,11 @@ struct packet_losses {
 struct impair {
 	const struct scenario *scenario;
 	struct rand rand;
-	uint64_t reorder_time;
-	uint64_t n_sent;
-	double enter_bad; /* Gilbert's model: probability that a burst begins with a frame */
-	double leave_bad; /* probability that a burst has ended before a frame */
-	bool *bad;        /* for each host: its cable is within a burst */
+	uint64_t reorder_time; /* ns; maximum delay of a reordered frame */
+	uint64_t n_sent;       /* frames of all hosts so far */
+	double enter_bad;      /* Gilbert's model: probability that a burst begins with a frame */
+	double leave_bad;      /* probability that a burst has ended before a frame */
+	bool *bad;             /* for each host: its cable is within a burst */
 	/* Hash table (open addressing) of the packets that were lost. */
 	struct packet_losses *losses;
 	uint32_t n_losses, mask;
@@ -31,13 +31,13 @@ struct impair {
 void impair_init(struct impair *impair, const struct scenario *scenario, uint64_t seed);
 void impair_free(struct impair *impair);
 
-/* Is the next frame, from that host, lost? Called once for each frame. */
+/* Is this frame, the next one of all hosts, lost? Call it once for each frame. */
 bool impair_lose(struct impair *impair, uint32_t host, const uint8_t *data, uint32_t len);
-/* Is the frame duplicated? */
+/* Does the network deliver the frame twice? */
 bool impair_duplicate(struct impair *impair);
 /* Additional delay of the frame in ns; 0 = none. */
 uint64_t impair_reorder(struct impair *impair);
-/* Flips one bit of some frames; true: of this frame. */
+/* Decides whether the network corrupts this frame. True: one bit of `data` is flipped. */
 bool impair_corrupt(struct impair *impair, uint32_t host, uint8_t *data, uint32_t len);
 
 #endif

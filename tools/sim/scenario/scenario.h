@@ -10,14 +10,17 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The value of a parameter that the seed determines; scenario_default tells which may have it. */
+/*
+ * A parameter with this value gets one that the seed determines. Only parameters that have BY_SEED
+ * in scenario_default may have it.
+ */
 #define BY_SEED UINT64_MAX
 
 #define SCENARIO_MAX_NODES 10000
 #define SCENARIO_MAX_QPS   4096
 #define SCENARIO_MAX_DEPTH 1024
 
-/* The hosts to which each host opens connections. */
+/* X(identifier, name, meaning), as in the lists below: hosts to which a host opens connections. */
 #define PATTERN_LIST(X)                                           \
 	X(RANDOM, "random", "any other host")                     \
 	X(SOME, "some", "one of the first tenth of the hosts")    \
@@ -35,7 +38,7 @@
 	X(READ, "read", "RC RDMA READs, likewise")                              \
 	X(SEND, "send", "RC SENDs, likewise")
 
-/* Hosts that recover by go-back-N. */
+/* Hosts whose engine recovers from losses by go-back-N and a fixed timer. */
 #define STRICT_LIST(X)                                       \
 	X(NONE, "none", "no host")                           \
 	X(ALL, "all", "every host")                          \
@@ -86,8 +89,8 @@ struct scenario {
 	/* The network. It impairs a frame once, between its host and the switch. */
 	double loss;           /* share of frames that are lost, 0 to 1 */
 	uint64_t burst;        /* mean length of a burst of lost frames; 1 = independent losses */
-	uint64_t drop_mask;    /* bit n loses the n-th of the first 64 frames */
-	uint64_t max_losses;   /* of the same packet, by loss or corruption; 0 = no limit */
+	uint64_t drop_mask;    /* bit n loses frame n, counted from 0 */
+	uint64_t max_losses;   /* of the same packet, by `loss` or `corrupt`; 0 = no limit */
 	double duplicate;      /* share of frames, 0 to 1 */
 	double reorder;        /* share of frames, 0 to 1 */
 	uint64_t reorder_time; /* ns; maximum delay of a reordered frame */
@@ -111,18 +114,24 @@ static inline uint64_t scenario_or(uint64_t value, uint64_t by_seed)
 	return value == BY_SEED ? by_seed : value;
 }
 
-/* Sets one parameter from its text. False: `error` has one sentence. */
+/*
+ * Sets the parameter of that name, without "--", from the text of its value. False: `error` has one
+ * sentence.
+ */
 bool scenario_set(struct scenario *scenario, const char *name, const char *value, char *error,
 		  uint32_t error_size);
 /* Name of the i-th parameter; NULL: no such parameter. */
 const char *scenario_parameter(unsigned i);
 /* Checks that the parameters are consistent. False: `error` has one sentence. */
 bool scenario_check(const struct scenario *scenario, char *error, uint32_t error_size);
-/* Prints all parameters, a line each. */
+/* Prints all parameters with their defaults, for --help. */
 void scenario_help(FILE *to);
 /* Prints the options that differ from the default, each after a space. */
 void scenario_print(const struct scenario *scenario, FILE *to);
-/* Prints all parameters as members of a JSON object; null: the seed determines the value. */
+/*
+ * Prints all parameters as members of a JSON object, without its braces. null: the seed determines
+ * the value.
+ */
 void scenario_print_json(const struct scenario *scenario, FILE *to);
 
 #endif

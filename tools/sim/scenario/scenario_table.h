@@ -15,8 +15,9 @@
 	X(blackout, "longest absence of a migrating host that its peers survive")
 
 /*
- * Prints the table of that name in Markdown, with the seed, messages and time of `given`. False: no
- * such table, or a simulation failed, as the table shows.
+ * Prints the table of that name in Markdown. All tables take the seed of `given`; loss and incast
+ * also take its messages and time. False: no such table, or a simulation failed; the table shows
+ * the failure.
  */
 bool scenario_table_run(const char *name, const struct scenario *given, FILE *to);
 bool scenario_table_exists(const char *name);
