@@ -24,8 +24,9 @@ struct datapath {
 	/* PVRDMA's frames that an inbox, or the ring to urxed, had no room for: [first, count). */
 	struct urxe_frame kept[STATION_LINK_BURST];
 	uint32_t first, count;
-	uint32_t tx_rounds; /* of datapath_run since the last sleep, with frames of the driver */
-	bool polling;       /* this process has told the driver to ring no doorbells */
+	uint32_t
+		tx_rounds; /* calls of datapath_run with frames of the driver, since datapath_arm */
+	bool polling;      /* this process has told the driver to ring no doorbells */
 	/*
 	 * When datapath_run has to look at the rings once more after `polling`: the driver may have
 	 * added a frame, without a doorbell, before it saw the end of `polling`. 0 = no need.
@@ -41,7 +42,10 @@ int datapath_init(struct datapath *f, struct station_link *link, struct vmxnet3_
 		  struct pvrdma_function *rdma, struct machine_peers *peers);
 void datapath_free(struct datapath *f);
 
-/* Moves a burst of frames each way, also those of PVRDMA. True: something has moved. */
+/*
+ * Moves a burst of frames each way, also those of PVRDMA, and runs PVRDMA's requests. True: a frame
+ * has moved, or PVRDMA had work.
+ */
 bool datapath_run(struct datapath *f, uint64_t now);
 /* When datapath_run has to be called without an event; UINT64_MAX = never. */
 uint64_t datapath_deadline(const struct datapath *f, uint64_t now);

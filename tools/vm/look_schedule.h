@@ -21,7 +21,10 @@ struct look_schedule {
 	uint64_t worked_at; /* time of the last look that found work, ns */
 };
 
-/* After a look at `now`: ns until the next one; spare: no other thread waits for the processor. */
+/*
+ * Call it after a look at time `now`; work: the look found some. Returns the ns until the next
+ * look. spare: the host has a processor to spare (spare_processor.h).
+ */
 uint64_t look_schedule_looked(struct look_schedule *schedule, uint64_t now, bool work, bool spare);
 
 #endif

@@ -29,7 +29,7 @@ struct poll_hold {
 void poll_hold_polled(struct poll_hold *hold, uint64_t now, uint64_t completions);
 /* The guest has rung another doorbell: it does more than poll, so its next poll does not wait. */
 void poll_hold_end_series(struct poll_hold *hold);
-/* Whether the poll still waits. False: the caller replies now. */
+/* Whether a poll still waits. False: none does, and the caller replies to the last one now. */
 bool poll_hold_waits(struct poll_hold *hold, uint64_t now, uint64_t completions);
 
 #endif

@@ -28,18 +28,22 @@ struct vm_attr {
 	enum hca_way way;
 	/* The guest's doorbells are stores in memory, at which the process looks. */
 	bool map_doorbells;
-	/* The machine comes from another process: it gets no port before its state has arrived. */
+	/* A live migration brings the machine here: it gets no port before its state has arrived.
+	 */
 	bool incoming;
-	/* Another process serves the machine, which this one replaces. */
+	/* The new process replaces another one, which serves the machine at the same paths. */
 	bool take_over;
 	const char *replace_path; /* socket at which this process can be replaced */
 };
 
-/* The texts must stay valid. On error `error` has a sentence. */
+/*
+ * Creates the device, and listens at its sockets. The strings of *attr must stay valid until
+ * vm_destroy. Returns 0, or a negative errno value and a sentence in `error`.
+ */
 int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR]);
 /*
- * Serves the machine until SIGTERM or SIGINT. False: another process has replaced this one, which
- * has to end without vm_destroy, because that would reset the machine's device.
+ * Serves the machine until SIGTERM or SIGINT: returns true. False: another process has taken the
+ * machine's device over. Then the caller must not call vm_destroy, which would reset the device.
  */
 bool vm_run(struct vm *vm);
 void vm_destroy(struct vm *vm);

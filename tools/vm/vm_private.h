@@ -21,17 +21,18 @@
 /* The replacement of the process by another one. */
 struct vm_replacement {
 	struct listen_socket listener; /* for a process that replaces this one */
-	int requester;     /* connection of that process, which has sent nothing yet; -1 */
-	int predecessor;   /* connection to the process that this one replaces; -1 */
-	bool handing_over; /* the machine stands still and keeps its port */
-	bool taking_over;  /* the same, in the other process */
-	bool replaced;     /* the machine is another process's */
+	int requester;   /* connection of that process, which has sent nothing yet; -1 */
+	int predecessor; /* connection to the process that this one replaces; -1 */
+	/* While one of these two is set, the device stands still, and keeps its port. */
+	bool handing_over; /* this process hands the device over */
+	bool taking_over;  /* this process takes the device over */
+	bool replaced;     /* another process has taken the device over; this one ends */
 };
 
 struct vm {
 	int epoll_fd, signal_fd;
 	bool stop;
-	bool held;   /* a function waits for the end of copies */
+	bool held;   /* PVRDMA's reply waits: for the end of peers' copies, or by poll_hold.h */
 	bool paused; /* a function is paused: the machine's device stands still */
 	struct vm_replacement replacement;
 	struct bundle_options options;
@@ -51,7 +52,7 @@ struct vm {
 	struct loop_poll poll;
 	struct look_schedule looks; /* at doorbells in memory */
 	struct spare_processor spare;
-	uint32_t spins; /* looks without a pause */
+	uint32_t spins; /* number of looks that followed one another without a pause */
 };
 
 static inline struct function *vm_function(struct vm *vm, uint32_t number)
@@ -61,6 +62,7 @@ static inline struct function *vm_function(struct vm *vm, uint32_t number)
 
 /* Adds a descriptor to the epoll set. 0 or a negative errno value. */
 int vm_watch(const struct vm *vm, int fd);
+/* Tells the drivers of both functions whether the cable to the switch is plugged in. */
 void vm_set_link(struct vm *vm, bool up);
 /* Asks urxed for the processes of peers to which restored queue pairs are connected. */
 void vm_meet_peers(struct vm *vm);

@@ -16,13 +16,13 @@
 
 #define FUNCTION_ERROR 256
 
-/* The virtual machine of a function: what it does when a migration pauses the function. */
+/* Callbacks of the device process (vm.c), which a migration of a function needs. */
 struct function_owner {
-	/* The function is going to pause: frames that wait are sent. */
+	/* The function is going to pause: the callee sends the frames that still wait. */
 	void (*pausing)(void *ctx);
 	/* `paused` or `logging` of a function has changed. */
 	void (*changed)(void *ctx);
-	/* The function's state is going to be saved: the machine may go on at another host. */
+	/* The function's state is going to be saved; the machine may go on at another host. */
 	void (*saving)(void *ctx);
 	void *ctx;
 };
@@ -32,9 +32,9 @@ struct function {
 	struct listen_socket listener;
 	struct vnic_guest_memory *memory;
 	struct vnic_vfio_server *server;
-	int watched;                        /* the client's socket in the epoll set; -1 = none */
-	uint32_t events;                    /* epoll events for which that socket is watched */
-	uint32_t lost;                      /* pieces of memory of this client that were lost */
+	int watched;     /* the client's socket in the epoll set; -1 = none */
+	uint32_t events; /* epoll events for which that socket is watched */
+	uint32_t lost;   /* pieces of this client's memory that the host could not give */
 	const struct function_owner *owner; /* NULL: the function is alone */
 	bool paused;                        /* between the callbacks `stop` and `start` */
 	bool logging;                       /* peers must not write to the machine's memory */
@@ -59,7 +59,7 @@ void function_close(struct function *f);
 
 /* When the listening socket is readable: accepts a client, or refuses a second one. */
 void function_accept(struct function *f, int epoll_fd);
-/* Watches the client that the server has taken over, if there is one. */
+/* Watches the client that the server has taken over, if any. 0 or a negative errno value. */
 int function_adopt_client(struct function *f, int epoll_fd);
 /*
  * When the client's socket is readable or writable: handles its messages. While the server is held
@@ -67,8 +67,8 @@ int function_adopt_client(struct function *f, int epoll_fd);
  */
 void function_event(struct function *f, int epoll_fd);
 /*
- * After each use of the guest's memory: takes pages that were lost meanwhile away from the model.
- * True: there were some, and the model may have something to do.
+ * Call it after each use of the guest's memory. Takes pages away from the model that the host could
+ * not give meanwhile (SIGBUS). True: there were some, and the model may have something to do.
  */
 bool function_check_memory(struct function *f);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The UNIX sockets at which a hypervisor finds the functions of the device, and a process that
- * replaces this one finds it. */
+/* The UNIX sockets at which a hypervisor connects to the functions of the device, and a process
+ * that replaces this one connects to it. */
 #ifndef URXE_VM_DEVICE_LISTEN_SOCKET_H
 #define URXE_VM_DEVICE_LISTEN_SOCKET_H
 
@@ -25,8 +25,9 @@ int listen_socket_open(struct listen_socket *s, const char *path, int type);
  * the other process's, and listen_socket_close leaves it, until listen_socket_own_file.
  */
 int listen_socket_adopt(struct listen_socket *s, int fd, const char *path, int type);
+/* From now on listen_socket_close removes the file of a socket that was taken over. */
 void listen_socket_own_file(struct listen_socket *s);
-/* Removes the file if it is still that socket. */
+/* Closes the socket, and removes its file if that is this process's, and still that socket. */
 void listen_socket_close(struct listen_socket *s);
 
 #endif

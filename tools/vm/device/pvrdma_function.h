@@ -18,13 +18,13 @@ struct pvrdma_function {
 };
 
 struct pvrdma_function_attr {
-	const char *path; /* as of function_serve */
+	const char *path; /* of the function's socket; NULL as for function_serve */
 	uint8_t mac[6];
 	uint32_t mtu; /* longest Ethernet payload of the link, bytes */
 	bool roce_v1; /* this and device_owner: as roce_v1 and owner of struct pvrdma_attr */
 	bool map_doorbells;
-	/* With map_doorbells: the memory of another process, which the machine has; the function
-	 * takes the descriptor over, and sets it to -1. NULL: new memory. */
+	/* With map_doorbells: descriptor of the memory of doorbells that the replaced process has
+	 * made. pvrdma_function_open takes it over, and sets it to -1. NULL: new memory. */
 	int *doorbells;
 	const struct pvrdma_owner *device_owner;
 	const struct function_owner *owner; /* as of vmxnet3_function_open */

@@ -8,9 +8,12 @@ struct uar_memory {
 	void *bytes; /* NULL: none */
 };
 
-/* PVRDMA_UAR_SIZE bytes of 0. 0 or a negative errno value. */
+/* Makes such memory, PVRDMA_UAR_SIZE bytes of 0. Returns 0 or a negative errno value. */
 int uar_memory_open(struct uar_memory *memory);
-/* Takes the memory of another process over, and sets *fd to -1. -EBADMSG: it is no such memory. */
+/*
+ * Takes the memory of another process over: maps *fd, and sets it to -1. -EBADMSG: it is no such
+ * memory.
+ */
 int uar_memory_adopt(struct uar_memory *memory, int *fd);
 /* Accepts a zeroed structure. */
 void uar_memory_close(struct uar_memory *memory);

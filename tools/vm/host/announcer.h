@@ -18,7 +18,10 @@ struct announcer {
 
 /* The first frame is sent by the next announcer_tick. */
 void announcer_begin(struct announcer *a, uint64_t now);
-/* Sends a frame if one is due. Returns the time of the next call, UINT64_MAX = none. */
+/*
+ * Sends a frame if one is due. Returns the time of the next call; UINT64_MAX: all are sent, or the
+ * link is down: call it again when the link is up.
+ */
 uint64_t announcer_tick(struct announcer *a, struct station_link *link, uint64_t now);
 
 #endif

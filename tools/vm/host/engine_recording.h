@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Recording of the PVRDMA's engine for urxe capture --state (rxe/record.h). It has each received
- * frame as a whole: the switch gives the machine frames that a capture may have missed. vm.c calls
- * this, in the process's only thread.
+ * Recording of the PVRDMA's engine for urxe capture --state (rxe/record.h). It contains each frame
+ * that the engine receives as a whole, because a capture may have missed frames that the switch
+ * gave the machine. vm.c calls this, in the process's only thread.
  */
 #ifndef URXE_VM_HOST_ENGINE_RECORDING_H
 #define URXE_VM_HOST_ENGINE_RECORDING_H
@@ -17,19 +17,22 @@ struct vnic_driver;
 
 struct engine_recording {
 	struct vnic_record_side ring; /* none: no capture asks for a recording */
-	bool answered;                /* the reader knows the process, or why it is not recorded */
-	uint64_t give_up_at;          /* ns; no further attempts while peers copy; 0: not yet set */
-	uint8_t mac[6];               /* of the machine */
+	bool answered; /* the ring tells the reader of the process, or why it is not recorded */
+	uint64_t give_up_at; /* ns; no further attempts while peers copy; 0: not yet set */
+	uint8_t mac[6];      /* of the machine */
 };
 
-/* The daemon asks for a recording into the ring of the descriptor, which this function closes; -1:
- * the recording ends. */
+/*
+ * The daemon asks for a recording into the ring with descriptor `ring`, which this function closes.
+ * engine_recording_tick starts it. -1: the daemon asks to end the recording.
+ */
 void engine_recording_request(struct engine_recording *r, const uint8_t mac[6], int ring,
 			      struct pvrdma *dev);
 /*
  * Starts the recording that was asked for, when the driver has activated the device, the device may
- * access memory and no peer copies. `nic`: of the session; NULL: none. Call it after each event of
- * the device. Returns the time of the next call without an event, UINT64_MAX = none.
+ * access memory and no peer copies. If peers still copy after 1 s, it gives up. Ends the recording
+ * when urxed captures no more. `nic`: of the session; NULL: none. Call it after each event of the
+ * device. Returns the time of the next call without an event, UINT64_MAX = none.
  */
 uint64_t engine_recording_tick(struct engine_recording *r, uint64_t now, struct pvrdma *dev,
 			       const struct vnic_driver *nic);

@@ -22,10 +22,11 @@ struct machine_hca {
 	const struct vm_session *session;
 	const struct machine_peers *peers;
 	enum hca_way way;
-	int epoll_fd;         /* readable when machine_hca_event has something to do */
-	struct hca *hca;      /* NULL: none */
-	uint64_t completions; /* of the HCA, when machine_hca_poll looked last */
-	/* What urxed has named last, and the attachment of the session that it came by. */
+	int epoll_fd;    /* readable when machine_hca_event has something to do */
+	struct hca *hca; /* NULL: none */
+	uint64_t
+		completions; /* number of the HCA's completions when machine_hca_poll looked last */
+	/* The HCA that urxed named last, and vm_session.attachments at that time. */
 	struct vnic_attach_hca wanted;
 	uint32_t attachment;
 	struct hca_owner owner;
@@ -39,16 +40,22 @@ int machine_hca_open(struct machine_hca *h, struct pvrdma *dev, const struct vm_
 /* While the device still exists. Accepts a zeroed structure. */
 void machine_hca_close(struct machine_hca *h);
 
-/* Opens and closes the HCA as urxed has named it by now. May block while libibverbs opens it. */
+/*
+ * Closes the HCA if it is dead or urxed names it no longer, and opens the one that urxed names now.
+ * May block while libibverbs opens it.
+ */
 void machine_hca_follow(struct machine_hca *h);
 /* Passes completions to the engine. True: there were some, so PVRDMA has to be run. */
 bool machine_hca_poll(struct machine_hca *h, uint64_t now);
-/* Before a sleep: the next completion makes epoll_fd readable. True: do not sleep. */
+/*
+ * Before a sleep: the next completion makes epoll_fd readable. True: completions were there, so
+ * PVRDMA has to be run before the sleep.
+ */
 bool machine_hca_arm(struct machine_hca *h, uint64_t now);
-/* When epoll_fd is readable. */
+/* Call it when epoll_fd is readable: handles the events of the HCA. */
 void machine_hca_event(struct machine_hca *h);
 
-/* Why the HCA executes the queue pair of the device, or does not; NULL: the host has no HCA. */
+/* Why the HCA executes that queue pair of PVRDMA, or does not; NULL: no HCA is open. */
 const char *machine_hca_reason(const struct machine_hca *h, const struct urxe_qp *qp);
 
 #endif

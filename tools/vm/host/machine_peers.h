@@ -20,8 +20,8 @@
 struct machine_peers {
 	struct vm_session *session;
 	struct vnic_inbox *inbox; /* NULL = none */
-	bool armed;               /* the inbox's interrupt is not masked */
-	bool ended;               /* machine_peers_end_service was called */
+	bool armed; /* the next frame raises the inbox's interrupt (machine_peers_arm) */
+	bool ended; /* machine_peers_end_service was called */
 	struct peers peers;
 	struct urxe_copy_ops copy_ops;          /* of the engine, with &peers as their context */
 	struct urxe_copy_table *table;          /* of the engine; NULL = no copies */
@@ -55,24 +55,28 @@ bool machine_peers_has(const struct machine_peers *p, const uint8_t mac[6], uint
 /* Whether the process of that queue pair is known. */
 bool machine_peers_knows(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
 
-/* Whether the process of that queue pair copies referenced payloads (struct urxe_reference) from
- * the machine's memory. */
+/*
+ * Whether the engine may send that queue pair payloads as references (struct urxe_reference), which
+ * the peer's process copies from the machine's memory. False also while frames to it go by the
+ * switch.
+ */
 bool machine_peers_may_reference(struct machine_peers *p, const uint8_t mac[6], uint32_t qpn);
 
 /* --- Frames */
 
-/* Longest frame that an inbox takes, with its ICRC, bytes. */
+/* Longest frame that may go to an inbox, with its ICRC, bytes; UINT32_MAX: the machine has none. */
 uint32_t machine_peers_frame_max(const struct machine_peers *p);
 /*
- * Sends the leading frames that all go to the same inbox, and returns how many the inbox took.
- * *waits: the caller keeps the next frame, and tries again later. 0, and *waits false: the caller
- * sends the first frame by the switch.
+ * Sends frames[0] and those that follow it to the same inbox, and returns how many the inbox took.
+ * *waits: the caller keeps the next frame, and tries again later. If it returns 0 and *waits is
+ * false, the caller sends frames[0] by the switch.
  */
 uint32_t machine_peers_send(struct machine_peers *p, uint64_t now, const struct urxe_frame *frames,
 			    uint32_t n, bool *waits);
 /*
- * Takes up to `max` frames, at most MACHINE_PEERS_BURST, from the inbox; *taken is how many of its
- * slots they use, until machine_peers_release of as many.
+ * Takes up to `max` frames, at most MACHINE_PEERS_BURST, from the inbox, and returns their number.
+ * They stay valid until the caller gives *taken slots of the inbox back by machine_peers_release.
+ * *taken may be larger than the number: frames with a reference to an unknown process are dropped.
  */
 #define MACHINE_PEERS_BURST 32
 uint32_t machine_peers_receive(struct machine_peers *p, struct urxe_frame *frames, uint32_t max,
@@ -81,7 +85,7 @@ void machine_peers_release(struct machine_peers *p, uint32_t taken);
 
 /* The inbox's interrupt, for the epoll set; -1: none. */
 int machine_peers_fd(const struct machine_peers *p);
-/* When machine_peers_fd is readable. */
+/* Call it when machine_peers_fd is readable: makes it unreadable until the next interrupt. */
 void machine_peers_event(const struct machine_peers *p);
 /* Before a sleep: the next frame makes machine_peers_fd readable. True: the inbox has frames now.
  */

@@ -37,15 +37,18 @@ struct vm_session {
 	struct vnic_attach_welcome welcome; /* of the last attachment; qpn_first is 0 before any */
 	uint32_t attachments;               /* so far */
 	struct leases leases;
-	uint32_t refused;         /* numbers that the daemon did not admit */
-	struct vnic_inbox *inbox; /* made by vm_session_make_inbox, whose caller owns it */
-	uint64_t retry_at;        /* next look for a daemon, ns */
-	bool demands_later;       /* vm_session_demand_later was called */
-	bool demanded;            /* vm_session_has_demanded has not told it yet */
+	uint32_t refused; /* numbers that the daemon did not admit */
+	/* The inbox that later daemons get; NULL: none. The caller of vm_session_make_inbox owns
+	 * it. */
+	struct vnic_inbox *inbox;
+	uint64_t retry_at;  /* next look for a daemon, ns */
+	bool demands_later; /* between vm_session_demand_later and vm_session_demand_now */
+	bool demanded;      /* the daemon has answered; the next vm_session_has_demanded tells it */
 	/* When the session asks the daemon next for numbers of a replaced process, 0 = not; and
 	 * when it gives up, ns. */
 	uint64_t demand_at, demand_until;
-	/* No further attempts: urxed has refused, or another process has the numbers now. */
+	/* The session attaches to no daemon any more: urxed has refused, or another process has the
+	 * numbers now. */
 	bool over;
 };
 
@@ -58,15 +61,22 @@ int vm_session_open(struct vm_session *s, const char *run_dir, const uint8_t mac
 /* Accepts a zeroed structure. */
 void vm_session_close(struct vm_session *s);
 
-/* Ends the session: its numbers are free for another process. */
+/*
+ * Leaves the daemon, which may then give the numbers to another process. Not final:
+ * vm_session_tick attaches again and claims them, unless s->over.
+ */
 void vm_session_detach(struct vm_session *s);
 /*
- * vm_session_demand_qpn asks the daemon only after vm_session_demand_now: until then the numbers
- * are those of a process that this one replaces. `now` in ns.
+ * For a process that replaces another one, which has the numbers until it ends. After
+ * vm_session_demand_later, vm_session_demand_qpn takes numbers without asking the daemon. After
+ * vm_session_demand_now, vm_session_tick asks for all of them, for 2 s at most. `now` in ns.
  */
 void vm_session_demand_later(struct vm_session *s);
 void vm_session_demand_now(struct vm_session *s, uint64_t now);
-/* Once after vm_session_demand_now: true, when the daemon has answered for all numbers. */
+/*
+ * True once after vm_session_demand_now: when the daemon has given all numbers, when there is no
+ * daemon, or after the 2 s.
+ */
 bool vm_session_has_demanded(struct vm_session *s);
 
 /* When epoll_fd is readable: handles the daemon's messages and its end. */
@@ -83,6 +93,7 @@ int vm_session_make_inbox(struct vm_session *s, struct vnic_inbox **inbox);
 
 /* A free number, leasing more if necessary; 0: there is none. */
 uint32_t vm_session_take_qpn(struct vm_session *s);
+/* Gives a number of vm_session_take_qpn or vm_session_demand_qpn back. */
 void vm_session_free_qpn(struct vm_session *s, uint32_t qpn);
 /*
  * Takes this number, of a queue pair that comes from another host. If another process of this host

@@ -9,8 +9,8 @@
 #include "vm/host/machine_peers.h"
 
 /*
- * Sends the state on `socket`, and closes that. Never blocks. name: of the process, "vm:NAME" or
- * "vm".
+ * Sends the state on `socket`, and closes the socket. Never blocks. `name` is the name of the
+ * process in the state: "vm:NAME" or "vm".
  */
 void vm_state_send(const struct pvrdma *dev, const struct machine_peers *peers,
 		   const struct machine_hca *hca, const char *name, int socket);

@@ -15,8 +15,8 @@
 #include <vnic/inbox.h>
 
 /*
- * After these times frames go by the switch for PEER_ROUTE_DETOUR_NS: the process has given back no
- * slot of its inbox, or a stopped process holds the inbox's lock word.
+ * Frames go by the switch for PEER_ROUTE_DETOUR_NS after the inbox was full for PEER_ROUTE_FULL_NS,
+ * or after another process, which may be stopped, held its lock word for PEER_ROUTE_LOCKED_NS.
  */
 #define PEER_ROUTE_FULL_NS   100000000u
 #define PEER_ROUTE_LOCKED_NS 1000000u
@@ -30,14 +30,18 @@ struct peer_route {
 	uint64_t detour_until; /* frames go by the switch until then */
 };
 
-/* The outbox to the process takes over the descriptors, also on failure; `own` is this process's
- * number (VNIC_BLOCK), `other` the process's. 0 or a negative errno value. */
+/*
+ * Opens a route by the descriptors of an introduction, which the route owns from now on, also on
+ * failure. `own` and `other` are the numbers (VNIC_BLOCK) of this process and of the other one. The
+ * caller sets route->mac. Returns 0 or a negative errno value.
+ */
 int peer_route_open(struct peers *peers, const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t own,
 		    uint32_t other, struct peer_route **route);
 void peer_route_close(struct peer_route *route);
 
 /* Whether the route, which the caller has found by a QPN, is one to that MAC and can be used. */
 bool peer_route_leads_to(const struct peer_route *route, const uint8_t mac[6]);
+/* Whether frames go to the inbox now: it is not closed, and no detour by the switch lasts. */
 static inline bool peer_route_is_open(const struct peer_route *route, uint64_t now)
 {
 	return now >= route->detour_until && !vnic_outbox_closed(route->outbox);

@@ -21,8 +21,8 @@ void spare_processor_open(struct spare_processor *s);
 void spare_processor_close(struct spare_processor *s);
 
 /*
- * The answer, at most 1 ms old; a new one costs a system call. The caller runs, so its thread
- * counts as one of those that want to.
+ * Whether the host has a processor to spare; the answer is at most 1 ms old. A new answer costs a
+ * system call. The calling thread counts as one of those that want to run.
  */
 bool spare_processor_exists(struct spare_processor *s, uint64_t now);
 

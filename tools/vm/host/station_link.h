@@ -29,9 +29,9 @@ struct station_link {
 	uint32_t staged; /* frames that station_link_flush will publish */
 	struct netdev_frame frames[STATION_LINK_BURST];
 	uint64_t retry_at; /* next attempt to connect, ns */
-	bool away;         /* as after station_link_leave, until station_link_return */
-	int error;         /* of the last attempt to connect, which was logged; 0 = none */
-	uint64_t dropped;  /* frames without a daemon, or longer than a station's MTU */
+	bool away; /* the link wants no port: after station_link_leave, until station_link_return */
+	int error; /* of the last attempt to connect, which was logged; 0 = none */
+	uint64_t dropped; /* frames without a daemon, or longer than a station's MTU */
 };
 
 /* What another process needs to go on with a port of the switch (station_link_adopt). */
@@ -42,11 +42,12 @@ struct station_handover {
 	struct netdev_shm_fds fds;
 };
 
-/* Makes *link a closed link, which station_link_close accepts. */
+/* Makes *link a closed link, which station_link_close accepts; reads nothing of it. */
 void station_link_clear(struct station_link *link);
 /*
  * Connects to the daemon, and gets a port. Errors: a status of struct station_reply; -ENOENT or
- * -ECONNREFUSED: no daemon; or another negative errno value.
+ * -ECONNREFUSED: no daemon; or another negative errno value. After an error, too, the caller calls
+ * station_link_close.
  */
 int station_link_open(struct station_link *link, const char *run_dir, const char *name,
 		      const uint8_t mac[6]);
@@ -70,7 +71,7 @@ int station_link_open_away(struct station_link *link, const char *run_dir, const
 /* Gives the port back, so that the machine's MAC may have a port on another host, or of another
  * process. Until station_link_return frames are dropped. */
 void station_link_leave(struct station_link *link);
-/* Asks for a port again. An error: the link looks for a daemon later. */
+/* Asks for a port again. After an error station_link_tick tries again. */
 int station_link_return(struct station_link *link);
 /*
  * Makes a link that goes on with the port of another process's link. The descriptors become the
@@ -78,10 +79,12 @@ int station_link_return(struct station_link *link);
  */
 int station_link_adopt(struct station_link *link, const char *run_dir, const char *name,
 		       const uint8_t mac[6], struct station_handover *h);
-/* What another process needs for that; the descriptors stay the link's. Frames that were sent are
- * published. */
+/*
+ * Returns what another process needs for station_link_adopt; the descriptors stay the link's. Makes
+ * frames of station_link_send visible to the daemon first.
+ */
 struct station_handover station_link_hand_over(struct station_link *link);
-/* When epoll_fd is readable. False: the daemon has ended; the link is down. */
+/* Call it when epoll_fd is readable. False: the daemon has ended, so the link is down. */
 bool station_link_event(struct station_link *link);
 
 /* How many frames station_link_send takes now; without a daemon any number, and drops them. */
@@ -93,8 +96,8 @@ uint32_t station_link_room(const struct station_link *link);
  */
 uint8_t *station_link_buffer(const struct station_link *link, uint32_t number);
 /*
- * Copies a frame into the ring's buffers, unless it is in its buffer already; station_link_flush
- * makes it visible to the daemon.
+ * Copies a frame into the ring's buffers, unless it is in its buffer already. station_link_flush
+ * makes frames visible to the daemon, and each STATION_LINK_BURST-th send calls it.
  */
 void station_link_send(struct station_link *link, const uint8_t *data, uint32_t len);
 void station_link_flush(struct station_link *link);

@@ -44,13 +44,16 @@ struct bundle {
 int bundle_encode(const struct bundle *b, uint8_t **stream, size_t *length, int fds[BUNDLE_FDS],
 		  uint32_t *n_fds);
 /*
- * Reads a stream, which may be hostile, as may be the descriptors. *b gets all descriptors, also
- * after an error. The caller calls bundle_close. -EBADMSG: the stream is truncated or damaged, or
- * contradicts itself or the number of descriptors; -EPROTONOSUPPORT: of a later version; -ENOMEM.
+ * Reads a stream, which may be hostile, as may be the descriptors. *b owns the descriptors then;
+ * those that the stream does not name are closed. The caller calls bundle_close, also after an
+ * error. -EBADMSG: the stream is truncated or damaged, or contradicts itself or the number of
+ * descriptors; -EPROTONOSUPPORT: of a later version; -ENOMEM.
  */
 int bundle_decode(struct bundle *b, const uint8_t *stream, size_t length, const int fds[BUNDLE_FDS],
 		  uint32_t n_fds);
-/* Closes descriptors that nobody has taken out of *b, and frees the streams of the functions. */
+/*
+ * Closes the descriptors that are still in *b (not -1), and frees the streams of the functions.
+ */
 void bundle_close(struct bundle *b);
 
 #endif

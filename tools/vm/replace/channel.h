@@ -30,19 +30,23 @@
 /* How long the new process waits: the old one may wait for peers and the hypervisor. */
 #define CHANNEL_NEW_MS 5000
 
-/* Connects to the process that serves at `path`. -EPERM: it is another user's. */
+/*
+ * Connects to the process that serves at `path`. Returns the socket, or a negative errno value;
+ * -EPERM: the process is another user's, who is not root.
+ */
 int channel_connect(const char *path);
-/* Accepts a connection. -EPERM: another user's. */
+/* Accepts a connection; returns as channel_connect. */
 int channel_accept(int listener);
 
-/* Sends request, answer or go. */
+/* Sends request, answer or go. `status`: 0, or a negative errno value if the sender gives up. */
 int channel_send(int fd, int status);
 /*
- * Receives a packet of channel_send. The status that was sent; -EPROTO: no such packet, or of
- * another version; -ECONNRESET: the other process has ended; -EAGAIN: none came in time.
+ * Receives a packet of channel_send. Returns the status that was sent; -EPROTO: no such packet, or
+ * one of another version; -ECONNRESET: the other process has ended; -EAGAIN: none came in time.
  */
 int channel_receive(int fd);
 
+/* Sends the offer and the descriptors, which stay the caller's. */
 int channel_send_bundle(int fd, const struct bundle *b);
 /* Errors are those of bundle_decode and channel_receive. After 0 the caller calls bundle_close. */
 int channel_receive_bundle(int fd, struct bundle *b);

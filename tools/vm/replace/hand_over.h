@@ -5,14 +5,16 @@
 
 struct vm;
 
-/* The listening socket is readable: accepts a process, or refuses a second one. */
+/* Call it when the listening socket is readable: accepts a process, or refuses a second one. */
 void hand_over_accept(struct vm *vm);
 /*
- * The requester's connection is readable: stops the device, and hands it over. Then the device goes
- * on, unless vm->replacement.replaced is set: then it is the other process's, and this one must not
- * touch it any more. Waits for some packets, each for CHANNEL_OLD_MS at most.
+ * Call it when the requester's connection is readable: stops the device, and hands it over. If that
+ * fails, the device goes on in this process. Otherwise it sets vm->replacement.replaced: the device
+ * is the other process's, and this one must not touch it any more. Waits for some packets, each for
+ * CHANNEL_OLD_MS at most.
  */
 void hand_over(struct vm *vm);
+/* Closes the requester's connection, if there is one. */
 void hand_over_close(struct vm *vm);
 
 #endif

@@ -8,19 +8,22 @@
 struct bundle;
 
 /*
- * Asks the running process for the device, which stands still from now on, until that process goes
- * on with it or take_over_finish succeeds. The session of *vm is open. On error `error` has a
- * sentence; after 0 the caller calls bundle_close.
+ * Asks the running process for the device. From then on the device stands still, until the running
+ * process goes on with it or take_over_finish succeeds. The caller has opened the session of *vm.
+ * On error `error` has a sentence; after 0 the caller calls bundle_close.
  */
 int take_over_begin(struct vm *vm, const struct vm_attr *attr, struct bundle *b,
 		    char error[VM_ERROR]);
 /*
  * Loads the running process's state into the device of *vm, lets that process end, and starts the
- * device. All parts of *vm are open. After an error the caller must not reset the device: the
- * running process goes on with it.
+ * device. The caller has opened all parts of *vm. After an error the running process goes on with
+ * the device, and `error` has a sentence.
  */
 int take_over_finish(struct vm *vm, struct bundle *b, char error[VM_ERROR]);
-/* The connection to the process that was replaced is readable: it has ended. */
+/*
+ * Call it when the connection to the replaced process is readable: that process has ended, so the
+ * session demands the numbers of its queue pairs from urxed.
+ */
 void take_over_settle(struct vm *vm);
 
 #endif
