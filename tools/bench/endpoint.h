@@ -12,7 +12,7 @@ struct netdev;
 
 #define ENDPOINT_NAP_NS (20 * NS_PER_MS)
 
-/* The port's MAC, or a made one if the port has none. */
+/* The port's MAC; if the port has none, a locally administered MAC that depends on the PID. */
 void endpoint_mac(const struct netdev *port, uint8_t mac[6]);
 /*
  * Did the last frame arrive more than 100 ms ago, so that a listener may sleep? Times of now_ns().

@@ -22,7 +22,7 @@ struct raw_latency {
 	struct raw_sink sink; /* of the answering end, for payload frames (raw_stream.h) */
 };
 
-/* The caller closes the port. */
+/* The port must stay open as long as *bare is in use; the caller closes it. */
 void raw_latency_init(struct raw_latency *bare, struct netdev *port);
 
 /* Sends a question at time `now` of now_ns(); `again` repeats the last one, which may be lost. */

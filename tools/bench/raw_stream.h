@@ -39,8 +39,9 @@ struct raw_sink {
 int raw_stream_init(struct raw_stream *stream, struct netdev *port, const uint8_t mac[6],
 		    const uint8_t peer[6]);
 /*
- * Sends what the window permits, and polls the port once, at time `now` of now_ns(). Frames that
- * had no credit for 100 ms count as lost.
+ * Sends a burst of frames if the window has room for RAW_STREAM_CREDIT, and polls the port once for
+ * credits, at time `now` of now_ns(). If no credit came for 100 ms, all frames without one count as
+ * lost.
  */
 void raw_stream_turn(struct raw_stream *stream, uint64_t now);
 

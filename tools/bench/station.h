@@ -20,25 +20,32 @@ struct netdev;
 
 struct station;
 
-/* The station closes the port, also on error. Returns 0 or a negative errno value. */
+/*
+ * Creates a station on the port, which it closes in the end, also on error. Returns 0 or a negative
+ * errno value.
+ */
 int station_create(struct netdev *port, bool listens, struct station **station);
 /* Closes the port too. */
 void station_destroy(struct station *station);
 
 /*
- * Receives and sends a burst of frames. A listening station answers each SEND with a SEND of the
- * same length, and sleeps for 20 ms if no frame has arrived for 100 ms.
+ * Receives a burst of frames, and sends those that are due. A listening station answers each SEND
+ * with a SEND of the same length. It sleeps for 20 ms if no frame has arrived for 100 ms, unless
+ * the engine has a deadline within that sleep.
  */
 void station_turn(struct station *station);
 
-/* Sends a greeting. Each greeting begins a new connection. */
+/* Sends a greeting with a new token. The answer to it connects the queue pair. */
 void station_greet(struct station *station);
 /* True: the greeting was answered, and the QP is connected. */
 bool station_connected(const struct station *station);
-/* enum urxe_wc_status of a request that failed; 0 = none did. */
+/* Status (enum urxe_wc_status) of the last request that failed and was not flushed; 0 = none. */
 uint32_t station_failed(const struct station *station);
 
-/* Posts a request of `length` bytes: a SEND, or a WRITE to the start of the peer's memory. */
+/*
+ * Post a request of `length` bytes: a SEND, or a WRITE to the start of the peer's memory. Return 0
+ * or a negative errno value.
+ */
 int station_send(struct station *station, uint32_t length);
 int station_write(struct station *station, uint32_t length);
 /* Numbers of completed requests, of outstanding requests, and of SENDs received from the peer. */

@@ -59,8 +59,8 @@ struct capture_writer {
 int capture_writer_open(struct capture_writer *w);
 void capture_writer_close(struct capture_writer *w);
 /*
- * Adds a frame; the caller has set all members of record but size. True: the caller must wake the
- * reader.
+ * Adds a frame of record->len bytes; the caller has set all members of record but size. Without
+ * room, the frame counts as lost. True: the caller must wake the reader, which sleeps.
  */
 bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
 			const uint8_t *frame);
@@ -72,6 +72,7 @@ struct capture_reader {
 	uint64_t tail;
 };
 
+/* Maps the memory of a capture_writer. 0; -EPROTO: it is no such memory. fd stays the caller's. */
 int capture_reader_open(struct capture_reader *r, int fd);
 void capture_reader_close(struct capture_reader *r);
 /*
@@ -80,7 +81,7 @@ void capture_reader_close(struct capture_reader *r);
  */
 int capture_reader_next(struct capture_reader *r, const struct capture_record **record,
 			const uint8_t **frame);
-/* Announces that the reader will sleep. False: a frame has arrived meanwhile. */
+/* Before a sleep: the writer will wake the reader. False: a frame is there, so do not sleep. */
 bool capture_reader_wait(struct capture_reader *r);
 /* The position behind the newest record; the reader's position is r->tail. */
 uint64_t capture_reader_head(const struct capture_reader *r);

@@ -29,10 +29,11 @@ enum engine_replay_end { ENGINE_REPLAY_LIST(ENGINE_REPLAY_ENUM) ENGINE_REPLAY_CO
 struct engine_replay {
 	const struct recording *recording;
 	const struct recording_file *capture;
-	bool any_port; /* the capture has no port of the process's name: all its frames count */
+	bool any_port; /* the capture lacks the process's port, so frames of all its ports count */
 	uint32_t next; /* index of the next captured frame to look at */
 	uint32_t next_sent; /* the same for the frames that the engine sent */
-	/* Called with a line for each event. `all`: also for those that are no fault. */
+	/* engine_replay_run calls it with a line of text for each NAK, drop, error and asynchronous
+	 * event, and if `all` is set, for each other event. NULL: no lines. */
 	void (*line)(void *arg, const char *text);
 	void *arg;
 	bool all;
@@ -41,21 +42,25 @@ struct engine_replay {
 	enum engine_replay_end end;
 	struct urxe_replay replay;
 	uint64_t received;
-	uint64_t sent, sent_captured; /* and those that are in the capture, too */
+	uint64_t sent, sent_captured; /* frames sent, and those of them that the capture has */
 	uint64_t naks_received, naks_sent;
 	uint64_t drops[URXE_DROP_COUNT];
 	uint64_t completions;
 	uint64_t errors[URXE_WC_RNR_RETRY_EXC_ERR + 1]; /* completions by status; [0] stays 0 */
-	uint64_t async;
+	uint64_t async;                                 /* asynchronous events */
 	char expected[ENGINE_REPLAY_TEXT]; /* DIFFERENT: what the recording has, and what the */
 	char actual[ENGINE_REPLAY_TEXT];   /* replay did; "" = nothing */
 };
 
-/* Runs a replay; the members before the results are set. */
+/*
+ * Runs a replay, and sets the results. The caller has set recording, capture, line, arg and all;
+ * the other members are 0.
+ */
 void engine_replay_run(struct engine_replay *r);
 /* Whether r->end is ENGINE_REPLAY_SAME or ENGINE_REPLAY_CAPTURE_ENDS. */
 bool engine_replay_is_same(const struct engine_replay *r);
 
+/* Prints the results as text to standard output, or as JSON. */
 void engine_replay_print(const struct engine_replay *r);
 /*
  * One JSON object:

@@ -36,18 +36,21 @@ struct flow_hole {
 	uint32_t count;
 };
 
-/* The PSNs of one direction. */
+/*
+ * The PSNs of the requests, or of the responses, of a flow. UD: only packets, first_psn, last_psn
+ * and next_psn are counted.
+ */
 struct flow_track {
 	uint64_t packets;
 	uint32_t first_psn;
 	uint32_t last_psn;   /* of the last packet in the capture */
 	uint32_t next_psn;   /* expected PSN */
 	uint64_t gaps;       /* times a PSN was ahead of the expected one */
-	uint64_t missing;    /* PSNs of gaps that never came */
+	uint64_t missing;    /* PSNs of gaps that have not come yet */
 	uint64_t late;       /* packets that came after a later PSN: retransmitted or reordered */
 	uint64_t duplicates; /* packets whose PSN had been seen */
 	uint64_t restarts;   /* times the PSNs began anew: the QP was connected again */
-	struct flow_hole *holes;
+	struct flow_hole *holes; /* the missing PSNs */
 	uint32_t n_holes;
 	uint32_t room;
 };
@@ -69,8 +72,8 @@ struct flow {
 	bool read_open;
 	uint32_t read_psn;
 	uint32_t read_len;
-	bool in_response; /* between READ_RESPONSE_FIRST and LAST */
-	uint32_t match_tries;
+	bool in_response;     /* between READ_RESPONSE_FIRST and LAST */
+	uint32_t match_tries; /* responses for which no peer was found */
 };
 
 struct flow_table;

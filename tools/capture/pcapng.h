@@ -11,7 +11,7 @@
 
 #define PCAPNG_INTERFACES 8192
 #define PCAPNG_FRAME_MAX  65536 /* bytes */
-#define PCAPNG_TEXT_MAX   1024  /* of a name and of a comment */
+#define PCAPNG_TEXT_MAX   1024  /* bytes of a name, and of a comment */
 
 #define PCAPNG_LOCAL     0x80000000u /* types with this bit are for local use */
 #define PCAPNG_LOCAL_MAX 65536
@@ -35,13 +35,17 @@ struct pcapng_packet {
 
 /* Writes the section header to `out`, which the caller closes. 0 or -EIO. */
 int pcapng_begin(struct pcapng *w, FILE *out, const char *application);
-/* 0; -EIO; -ENOMEM; -EMSGSIZE: too long; -ENOSPC: too many interfaces. */
+/*
+ * Writes a packet block, after an interface block if the interface's name is new. 0; -EIO; -ENOMEM;
+ * -EMSGSIZE: frame, name or comment is too long; -ENOSPC: too many interfaces.
+ */
 int pcapng_put(struct pcapng *w, const struct pcapng_packet *packet);
 /*
  * Writes a block of a local type with these bytes, which other readers skip. At most
  * PCAPNG_LOCAL_MAX bytes, a multiple of 4. 0 or -EIO.
  */
 int pcapng_put_local(struct pcapng *w, uint32_t type, const void *bytes, uint32_t len);
+/* Frees the names of the interfaces; writes nothing. */
 void pcapng_end(struct pcapng *w);
 
 #endif

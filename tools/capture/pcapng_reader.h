@@ -15,10 +15,10 @@
 
 struct pcapng_interface {
 	char name[PCAPNG_READER_NAME];
-	uint64_t units; /* of its time stamps in a second */
+	uint64_t units; /* time stamps count in this fraction of a second: 10^6 are microseconds */
 };
 
-/* Over bytes that the caller keeps. */
+/* The state of reading a file, whose bytes the caller keeps until pcapng_reader_end. */
 struct pcapng_reader {
 	const uint8_t *bytes;
 	size_t n, at;

@@ -21,7 +21,7 @@
 /* The reader refuses a file with more processes; a capture never has so many. */
 #define RECORDING_PROCESSES 8192
 
-/* A process, and when its recording began. */
+/* A process. engine_ns and wall_ns: when its recording began, by its clock and since 1970, ns. */
 struct recording_process {
 	int32_t pid;
 	int32_t error; /* a negative errno value: it could not be recorded; else 0 */
@@ -33,14 +33,14 @@ struct recording_process {
 	char port[RECORDING_PORT]; /* name of its port, which is an interface of the file */
 };
 
-/* A sentence for the error of a process. */
+/* Why a process could not be recorded, for a user; `error` is that of struct recording_process. */
 const char *recording_error_text(int error);
 
-/* Both return 0 or -EIO. `number` names the process in the file. */
+/* Writes a process. Its number counts the processes of the file from 0. Returns 0 or -EIO. */
 int recording_put_process(struct pcapng *w, uint32_t number, const struct recording_process *p);
-/* At most RECORDING_CHUNK bytes. */
+/* Writes the next n bytes of its recording, at most RECORDING_CHUNK. Returns 0 or -EIO. */
 int recording_put_bytes(struct pcapng *w, uint32_t number, const void *bytes, uint32_t n);
-/* The number of frames that the capture lost, at its end. 0 or -EIO. */
+/* Writes, at the end, the number of frames that the capture lost. Returns 0 or -EIO. */
 int recording_put_lost(struct pcapng *w, uint64_t lost);
 
 /* --- Reading. */
@@ -59,7 +59,7 @@ struct recorded_frame {
 	char port[RECORDING_PORT];
 };
 
-/* A file, or a part of it. */
+/* What a file has, up to its end or to a block that is cut. */
 struct recording_file {
 	uint8_t *bytes; /* frames point into it */
 	size_t n;
@@ -74,13 +74,13 @@ struct recording_file {
 #define RECORDING_ERROR 256
 
 /*
- * Reads a whole file; recording_file_close in each case. False: `error` has one sentence. A file
- * that ends within a block is read up to there.
+ * Reads a whole file; one that ends within a block is read up to that block. False: `error` has one
+ * sentence. The caller calls recording_file_close in each case.
  */
 bool recording_file_open(struct recording_file *f, const char *path, char error[RECORDING_ERROR]);
 /*
- * As recording_file_open, for bytes from malloc(3). The file owns the bytes, also after an error.
- * Returns 0 or a negative errno value.
+ * Reads the n bytes of a file, which came from malloc(3). *f owns the bytes, also after an error.
+ * Returns 0 or a negative errno value. The caller calls recording_file_close in each case.
  */
 int recording_file_parse(struct recording_file *f, uint8_t *bytes, size_t n);
 void recording_file_close(struct recording_file *f);

@@ -13,13 +13,13 @@
 struct replay_summary {
 	const char *file;
 	uint64_t frames;
-	uint64_t roce; /* = right + wrong + unverifiable */
-	uint64_t right;
-	uint64_t wrong;
+	uint64_t roce;                   /* = right + wrong + unverifiable */
+	uint64_t right;                  /* the ICRC is right */
+	uint64_t wrong;                  /* the ICRC is wrong */
 	uint64_t unverifiable;           /* truncated, or too malformed to find the ICRC */
 	uint64_t cut;                    /* of these: truncated by the capture's snap length */
 	uint64_t drops[URXE_DROP_COUNT]; /* RoCE frames by the engine's drop reason */
-	uint64_t opcodes[256];
+	uint64_t opcodes[256];           /* packets by the opcode of the BTH */
 	struct flow_table *flows;
 };
 

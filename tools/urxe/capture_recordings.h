@@ -8,7 +8,8 @@
 
 #include "capture/pcapng.h"
 
-/* A process tries for 1 s to record its engine. */
+/* How long urxe capture waits for a process's answer. The process itself tries for 1 s to record.
+ */
 #define CAPTURE_ANSWER_NS UINT64_C(5000000000)
 
 struct capture_recording;
@@ -20,11 +21,14 @@ struct capture_recordings {
 	uint32_t n_written; /* processes in the file */
 };
 
-/* Takes the descriptor of the ring of the process with that port. */
+/*
+ * Adds the process at that port; `ring` is the descriptor of its ring, which this function closes.
+ * Logs an error.
+ */
 void capture_recordings_add(struct capture_recordings *all, int ring, const char *port);
 /* Whether a process may still answer: it was added CAPTURE_ANSWER_NS ago at most. */
 bool capture_recordings_wait(const struct capture_recordings *all);
-/* Writes what the processes have recorded since. 0 or -EIO. */
+/* Writes what the processes have recorded since the last call. Returns 0 or -EIO. */
 int capture_recordings_write(struct capture_recordings *all, struct pcapng *to);
 /* Logs which processes have not answered, and frees everything. */
 void capture_recordings_end(struct capture_recordings *all);

@@ -15,14 +15,15 @@ struct daemon_start_options {
 };
 
 /*
- * Connects to the daemon of run_dir, and starts a private one if none answers. Returns the
- * connection, which stays open over exec and keeps a private daemon alive; -1 after an error, which
- * is logged.
+ * Connects to the daemon of run_dir, and starts a private one with `options` if none answers.
+ * Returns the connection, which stays open over exec and keeps a private daemon alive; -1 after an
+ * error, which is logged.
  */
 int daemon_connect(const char *run_dir, const struct daemon_start_options *options);
 /*
- * The run directory for `given`, the value of --run-dir or NULL. If the user has no daemon, it is
- * that of root's daemon, if that one admits the user. Returns as rundir_path.
+ * Writes the run directory for `given`, the value of --run-dir or NULL. Without --run-dir and
+ * URXE_DIR, it is that of root's daemon if the user has no daemon and root's admits the user.
+ * Returns 0, or a negative errno value and a sentence in `error`.
  */
 int daemon_choose_run_dir(const char *given, char run_dir[RUNDIR_MAX], char error[RUNDIR_ERROR]);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The environment of a program with the device: LD_PRELOAD, URXE_DIR, and ASAN_OPTIONS, so that
- * programs of AddressSanitizer start with a preloaded library. For `urxe run`.
+ * The environment of a program with the device: LD_PRELOAD and URXE_DIR, and ASAN_OPTIONS and
+ * TSAN_OPTIONS, so that programs with these sanitizers run with a preloaded library. For `urxe
+ * run`.
  *
  * A `urxe run` within another one with another run directory is nested: the program has both
  * devices, by liburxe.so and liburxe-outer.so, and the outer one may be the HCA of the inner one.
@@ -10,12 +11,14 @@
 #ifndef URXE_URXE_PRELOAD_H
 #define URXE_URXE_PRELOAD_H
 
-/* Before the environment is changed: remembers the variables of an outer `urxe run`. */
+/* Remembers the variables of an outer `urxe run`. Call it before the environment is changed. */
 void preload_remember(void);
 /* Sets one variable of the environment. 0; -1 after an error, which is logged. */
 int preload_set_env(const char *name, const char *value);
-/* Sets these variables for a program with the device of run_dir. 0; -1 after an error,
- * which is logged. */
+/*
+ * Sets these variables for a program with the device of run_dir; if it is nested, also the
+ * variables that preload_remember read, as URXE_OUTER_*. 0; -1 after an error, which is logged.
+ */
 int preload_set(const char *run_dir);
 
 #endif

@@ -14,14 +14,14 @@ void check_daemon(struct findings *f, const char *run_dir);
 void check_device(struct findings *f, const char *run_dir);
 /*
  * The program that check_device starts under `urxe run`: opens the device. Prints "ok", or a
- * sentence and, behind a tab, the command that mends it.
+ * sentence, a tab and the command that mends it. Returns the exit status of the program.
  */
 int device_probe(void);
 /* Does the kernel let one process copy from the memory of another one? */
 void check_copies(struct findings *f);
 /* Limits of descriptors and file sizes (getrlimit(2)). */
 void check_limits(struct findings *f);
-/* RDMA devices of the kernel, and who has UDP port 4791. */
+/* RDMA devices of the kernel, and whether another program or rdma_rxe has UDP port 4791. */
 void check_kernel(struct findings *f);
 /* The MTU of each Ethernet interface that is up. */
 void check_interfaces(struct findings *f);

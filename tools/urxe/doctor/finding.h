@@ -19,7 +19,10 @@ struct findings {
 	enum finding_status worst;
 };
 
-/* `remedy`: the command that mends it; NULL: none. `format`: a sentence without a full stop. */
+/*
+ * Adds a finding. `remedy`: the command that mends it; NULL: none. `format`: a sentence without a
+ * full stop.
+ */
 __attribute__((format(printf, 5, 6))) void finding_add(struct findings *f, const char *subject,
 						       enum finding_status status,
 						       const char *remedy, const char *format, ...);

@@ -16,7 +16,7 @@
 /* The name of topic number i; NULL: no such topic. */
 const char *report_view_topic(size_t i);
 bool report_view_is_topic(const char *topic);
-/* Does the topic, which exists, need the state of processes? */
+/* Does the topic, which must exist, need the states that the daemon asks processes for? */
 bool report_view_asks_processes(const char *topic);
 
 /* Prints tables; topic NULL = an overview. `all`: also counters that are 0, and meanings. */
