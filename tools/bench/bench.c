@@ -87,7 +87,7 @@ static bool parse_number(const char *name, const char *text, const struct quanti
 {
 	if (quantity_read(text, units, value) && *value && *value <= most)
 		return true;
-	log_line("--%s %s: it is from 1 to %" PRIu64, name, text, most);
+	log_line("--%s %s is not a number from 1 to %" PRIu64, name, text, most);
 	return false;
 }
 

@@ -26,7 +26,7 @@ static const char usage[] =
 	"follows the PSNs of each connection, and prints a summary.\n"
 	"\n"
 	"  --engine STATE  instead, repeat what the engines of programs did: STATE is a file with\n"
-	"                  their state, CAPTURE the file with the frames (STATE)\n"
+	"                  their state, CAPTURE the file with the frames; default: STATE\n"
 	"  --process NAME  only the process with this name, number or port\n"
 	"  --all           print each frame, call and completion, not only NAKs, drops and errors\n"
 	"\n"

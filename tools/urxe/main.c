@@ -55,6 +55,6 @@ int main(int argc, char **argv)
 	for (i = 0; i < N_COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].main(argc - 1, argv + 1);
-	log_line("unknown command %s; urxe alone lists the commands", argv[1]);
+	log_line("unknown command %s; urxe --help lists the commands", argv[1]);
 	return STATUS_USAGE;
 }

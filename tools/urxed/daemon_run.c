@@ -36,7 +36,7 @@ static void log_counters(const struct daemon *d)
 	monitor_log_counters(&d->monitor);
 	rdmacm_log_counters(&d->rdmacm);
 	if (fd_guard_count())
-		log_line("connections closed because of descriptors: %llu",
+		log_line("connections closed because programs sent descriptors: %llu",
 			 (unsigned long long)fd_guard_count());
 }
 

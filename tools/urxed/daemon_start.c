@@ -212,7 +212,8 @@ static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 	for (i = 0; i < d->options.n_addresses && !rc; i++) {
 		rc = host_add_text(&d->host, d->options.addresses[i], uplink);
 		if (rc)
-			snprintf(error, DAEMON_ERROR, "address %s is one too many: a host has %d",
+			snprintf(error, DAEMON_ERROR,
+				 "address %s is one too many: a host has at most %d addresses",
 				 d->options.addresses[i], HOST_ADDRESSES);
 	}
 	return rc;

@@ -23,8 +23,8 @@ void check_uplinks(struct findings *f)
 			    "does not have");
 	} else {
 		finding_add(f, "uplinks", FINDING_NOTE, NULL,
-			    "the kernel gives no packet socket (%s): uplinks are virtual machines "
-			    "only",
+			    "the kernel gives no packet socket (%s): only virtual machines can be "
+			    "uplinks",
 			    strerror(errno));
 	}
 }

@@ -275,8 +275,8 @@ static bool can_open_device(struct ucma *u, const struct ucred *peer)
 	if (quota_allows(peer->uid, own, u->n + u->n_departed - may_claim, u->limit))
 		return true;
 	log_ratelimited(&u->log, u->cma.now,
-			"process %d cannot open rdma_cm: user %u has %u devices already, open or "
-			"of ended programs that were saved",
+			"process %d cannot open rdma_cm: processes of user %u have opened it %u "
+			"times already, also those that were saved and have ended",
 			peer->pid, peer->uid, own);
 	return false;
 }

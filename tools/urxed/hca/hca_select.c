@@ -107,7 +107,7 @@ static void judge_choice(const struct hca_port *p, const struct hca_list *list,
 	else if (c->mode == HCA_AUTO && v->uplink < 0 && !wish->n_uplinks)
 		set_reason(v, "urxed has no uplink on its interface %s", p->ndev);
 	else if (c->mode == HCA_AUTO && v->uplink < 0)
-		set_reason(v, "its interface %s is not below an uplink's", p->ndev);
+		set_reason(v, "no uplink sends by its interface %s", p->ndev);
 }
 
 /* The reason not to use a port whatever the options, except for its state. */

@@ -162,8 +162,9 @@ int uplink_hear_own(struct uplink *u, char error[UPLINK_ERROR])
 	int rc = netdev_set_promiscuous(u->port, false);
 
 	if (rc) {
-		snprintf(error, UPLINK_ERROR, "%s goes on receiving frames of other stations: %s",
-			 u->spec, strerror(-rc));
+		snprintf(error, UPLINK_ERROR,
+			 "%s cannot stop receiving frames of other stations: %s", u->spec,
+			 strerror(-rc));
 		return rc;
 	}
 	u->hears_all = false;

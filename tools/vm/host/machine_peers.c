@@ -46,7 +46,8 @@ static struct peer *find_peer(void *ctx, const uint8_t mac[6], uint32_t qpn)
 static void log_exclusion(void *ctx, int32_t pid)
 {
 	(void)ctx;
-	log_line("process %d marks a copy in the machine's memory and makes none: it gets packets",
+	log_line("process %d has announced a copy in the machine's memory and does not make it: "
+		 "messages to and from it go in packets",
 		 pid);
 }
 
@@ -68,7 +69,7 @@ void machine_peers_open(struct machine_peers *p, struct vm_session *session)
 	peers_init(&p->peers, &ops, p);
 	rc = vm_session_make_inbox(session, &p->inbox);
 	if (rc) {
-		log_line("no copies of the machine's memory: %s", strerror(-rc));
+		log_line("all messages of the machine go in packets: %s", strerror(-rc));
 		return;
 	}
 	p->table = peers_publish(&p->peers, vnic_inbox_published(p->inbox), own_number(p));

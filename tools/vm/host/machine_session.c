@@ -30,8 +30,8 @@ static void log_refused(struct vm_session *s, uint32_t qpn, int rc)
 	if (++s->refused > REFUSED_LINES)
 		return;
 	if (rc == -EEXIST)
-		log_line("another process of this host has QP %#x of the machine, too: its "
-			 "messages go in packets",
+		log_line("messages of the machine's QP %#x go in packets: another process of this "
+			 "host has a queue pair with the same number",
 			 qpn);
 	else
 		log_line("messages of the machine's QP %#x go in packets: %s", qpn, strerror(-rc));
@@ -128,7 +128,8 @@ static int attach(struct vm_session *s)
 	add_all_foreign(s, !s->demands_later);
 	/* Peers have the inbox already; this daemon introduces further ones. */
 	if (s->inbox && vnic_driver_set_inbox(s->nic, s->inbox))
-		log_line("the new urxed introduces no further peers to the machine");
+		log_line("the new urxed does not take the machine's inbox: messages to further "
+			 "peers go in packets");
 	return 0;
 }
 
@@ -145,8 +146,8 @@ static void try_attach(struct vm_session *s)
 	if (!rc || is_away(rc))
 		return;
 	s->over = true;
-	log_line("urxed in %s gives no queue pair numbers: %s; urxe show does not show those of "
-		 "the machine",
+	log_line("urxed in %s gives no queue pair numbers: %s; urxe show does not show the queue "
+		 "pairs of the machine",
 		 s->run_dir, strerror(-rc));
 }
 

@@ -151,5 +151,5 @@ void hand_over(struct vm *vm)
 	while (stopped)
 		vnic_vfio_server_go_on(vm_function(vm, --stopped)->server);
 	r->handing_over = false;
-	log_line("no other process takes the machine's device over: %s", explain_failure(rc));
+	log_line("the machine's device stays with this process: %s", explain_failure(rc));
 }
