@@ -44,8 +44,8 @@ int rundir_create(const char *path, char error[RUNDIR_ERROR]);
 
 /*
  * Locks the directory for this daemon and writes the PID file. Returns the descriptor that holds
- * the lock. -EBUSY: another daemon holds the lock, or has just removed the directory. `own`: this
- * daemon has made the directory; it is removed again if the PID file cannot be written.
+ * the lock. -EBUSY: another daemon holds the lock, or has just removed the directory. `own`: urxed
+ * may remove the directory, and does so if the PID file cannot be written.
  */
 int rundir_lock(const char *path, bool own, char error[RUNDIR_ERROR]);
 

@@ -24,9 +24,8 @@ struct datapath {
 	/* PVRDMA's frames that an inbox, or the ring to urxed, had no room for: [first, count). */
 	struct urxe_frame kept[STATION_LINK_BURST];
 	uint32_t first, count;
-	uint32_t
-		tx_rounds; /* calls of datapath_run with frames of the driver, since datapath_arm */
-	bool polling;      /* this process has told the driver to ring no doorbells */
+	uint32_t tx_rounds; /* calls of datapath_run with frames of the driver since a sleep */
+	bool polling;       /* this process has told the driver to ring no doorbells */
 	/*
 	 * When datapath_run has to look at the rings once more after `polling`: the driver may have
 	 * added a frame, without a doorbell, before it saw the end of `polling`. 0 = no need.

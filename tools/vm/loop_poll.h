@@ -24,13 +24,14 @@ struct loop_poll {
 	enum loop_poll_state state;
 	uint64_t slept_at, woke_at; /* begin and end of the last sleep, ns */
 	uint64_t busy_since;        /* begin of the busy poll, ns */
-	uint64_t pause;      /* without busy polls after the last one, ns; 0 = that found work */
-	uint64_t busy_after; /* end of the pause, ns */
+	uint64_t pause; /* time without a busy poll after the last one, ns; 0 = that found work */
+	uint64_t busy_after; /* end of that time, ns */
 };
 
-/* After a look for work at `now`. True: look again; false: sleep. */
+/* Call it after a look for work at time `now`; work: the look found some. True: look again; false:
+ * sleep. */
 bool loop_poll_looked(struct loop_poll *m, uint64_t now, bool work);
-/* After a sleep that began at `slept_at`. */
+/* Call it after a sleep from `slept_at` to `now`. */
 void loop_poll_woke(struct loop_poll *m, uint64_t slept_at, uint64_t now);
 
 #endif

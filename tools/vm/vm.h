@@ -21,15 +21,14 @@ struct vm_attr {
 	const char *path;      /* socket of function 0 */
 	const char *rdma_path; /* socket of function 1 */
 	uint8_t mac[6];
-	/* Largest MTU of the vmxnet3. PVRDMA's is the smaller one of this and station_reply.mtu. */
+	/* Largest MTU of the vmxnet3. PVRDMA's is this or the uplinks', whichever is smaller. */
 	uint16_t mtu;
 	bool roce_v1;
 	/* Which of HCA and engine executes queue pairs of the machine's programs. */
 	enum hca_way way;
 	/* The guest's doorbells are stores in memory, at which the process looks. */
 	bool map_doorbells;
-	/* A live migration brings the machine here: it gets no port before its state has arrived.
-	 */
+	/* A live migration brings the machine here; it gets no port before its state arrives. */
 	bool incoming;
 	/* The new process replaces another one, which serves the machine at the same paths. */
 	bool take_over;

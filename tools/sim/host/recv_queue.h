@@ -24,7 +24,7 @@ struct recv_queue {
 
 /* Creates a queue of the host, and reserves the memory of its buffers. */
 struct recv_queue *recv_queue_plan(struct simhost *host, bool shared, uint32_t depth);
-/* Creates the SRQ of a shared queue. For the queue of one QP it does nothing: simconn_open sets rq.
+/* Creates the SRQ of a shared queue. Does nothing for the queue of a QP, which simconn_open sets.
  */
 void recv_queue_open(struct recv_queue *recv_queue);
 void recv_queue_free(struct recv_queue *recv_queue);

@@ -28,7 +28,7 @@
 	X(RING, "ring", "the next host")                          \
 	X(INCAST, "incast", "host 0")
 
-/* Traffic of a connection: mixed traffic in both directions, other traffic from the opener. */
+/* Traffic of a connection: write, read and send from the opener, the others in both directions. */
 #define TRAFFIC_LIST(X)                                                         \
 	X(MIXED, "mixed", "all operations of RC, UC and UD, of random lengths") \
 	X(RC, "rc", "all operations of RC")                                     \

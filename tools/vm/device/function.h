@@ -67,8 +67,8 @@ int function_adopt_client(struct function *f, int epoll_fd);
  */
 void function_event(struct function *f, int epoll_fd);
 /*
- * Call it after each use of the guest's memory. Takes pages away from the model that the host could
- * not give meanwhile (SIGBUS). True: there were some, and the model may have something to do.
+ * Call it after each use of the guest's memory. Takes away from the model the pages that the host
+ * could not give meanwhile (SIGBUS). True: there were some, and the model may have something to do.
  */
 bool function_check_memory(struct function *f);
 

@@ -16,7 +16,7 @@ struct announcer {
 	uint64_t next_at; /* ns of CLOCK_MONOTONIC, as all times here */
 };
 
-/* The first frame is sent by the next announcer_tick. */
+/* Begins an announcement: the next announcer_tick sends its first frame. */
 void announcer_begin(struct announcer *a, uint64_t now);
 /*
  * Sends a frame if one is due. Returns the time of the next call; UINT64_MAX: all are sent, or the

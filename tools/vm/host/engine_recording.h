@@ -36,7 +36,7 @@ void engine_recording_request(struct engine_recording *r, const uint8_t mac[6], 
  */
 uint64_t engine_recording_tick(struct engine_recording *r, uint64_t now, struct pvrdma *dev,
 			       const struct vnic_driver *nic);
-/* Ends the recording, before the end of the device. */
+/* Ends the recording, if there is one. Call it before the device is destroyed. */
 void engine_recording_close(struct engine_recording *r, struct pvrdma *dev);
 
 #endif

@@ -22,10 +22,9 @@ struct machine_hca {
 	const struct vm_session *session;
 	const struct machine_peers *peers;
 	enum hca_way way;
-	int epoll_fd;    /* readable when machine_hca_event has something to do */
-	struct hca *hca; /* NULL: none */
-	uint64_t
-		completions; /* number of the HCA's completions when machine_hca_poll looked last */
+	int epoll_fd;         /* readable when machine_hca_event has something to do */
+	struct hca *hca;      /* NULL: none */
+	uint64_t completions; /* hca_completions() at the last machine_hca_poll */
 	/* The HCA that urxed named last, and vm_session.attachments at that time. */
 	struct vnic_attach_hca wanted;
 	uint32_t attachment;
@@ -33,11 +32,13 @@ struct machine_hca {
 	struct pvrdma_hca of_device; /* for pvrdma_set_hca */
 };
 
-/* *h must stay where it is. 0, or a negative errno value of epoll_create1(2); without an HCA the
- * function succeeds. */
+/*
+ * Opens the HCA that urxed names, if it names one. *h must not move until machine_hca_close.
+ * Returns 0, also without an HCA, or a negative errno value of epoll_create1(2).
+ */
 int machine_hca_open(struct machine_hca *h, struct pvrdma *dev, const struct vm_session *session,
 		     const struct machine_peers *peers, enum hca_way way);
-/* While the device still exists. Accepts a zeroed structure. */
+/* Call it while the PVRDMA device still exists. Accepts a zeroed structure. */
 void machine_hca_close(struct machine_hca *h);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * The device process's session with urxed (vnic/attach.h), beside its station: the numbers of its
  * queue pairs, which are unique on the host, and the state that `urxe show` asks for. The session
- * has a vNIC, as that of a program has, but the vNIC carries no frames.
+ * has a vNIC, like that of a program, but this vNIC carries no frames.
  *
  * Without a session, as for a user that urxed refuses, the machine works, and PVRDMA chooses the
  * numbers itself. If the daemon ends, the session looks for the next one, and claims the same
@@ -19,8 +19,7 @@
 #include <vnic/driver.h>
 
 struct session_queries {
-	/* Sends the JSON document for `urxe show` (state_document.h) on `socket`, and closes that.
-	 */
+	/* Sends the JSON document for `urxe show` (state_document.h) on `socket`, and closes it. */
 	void (*state)(void *ctx, int socket);
 	/* Begins a recording of the engine in that ring (vnic/record_ring.h), which the callee
 	 * owns; -1: ends it. */
@@ -44,8 +43,8 @@ struct vm_session {
 	uint64_t retry_at;  /* next look for a daemon, ns */
 	bool demands_later; /* between vm_session_demand_later and vm_session_demand_now */
 	bool demanded;      /* the daemon has answered; the next vm_session_has_demanded tells it */
-	/* When the session asks the daemon next for numbers of a replaced process, 0 = not; and
-	 * when it gives up, ns. */
+	/* When the session next asks the daemon for the numbers of a replaced process (0 = it does
+	 * not ask), and when it gives up; ns. */
 	uint64_t demand_at, demand_until;
 	/* The session attaches to no daemon any more: urxed has refused, or another process has the
 	 * numbers now. */
@@ -81,8 +80,10 @@ bool vm_session_has_demanded(struct vm_session *s);
 
 /* When epoll_fd is readable: handles the daemon's messages and its end. */
 void vm_session_event(struct vm_session *s);
-/* Looks for a daemon if there is none, and demands numbers that are due; returns the time of the
- * next call, UINT64_MAX = none. */
+/*
+ * Looks for a daemon if there is none, and asks it for the numbers of a replaced process if that is
+ * due. Returns the time of the next call, UINT64_MAX = none.
+ */
 uint64_t vm_session_tick(struct vm_session *s, uint64_t now);
 
 /*
@@ -91,7 +92,7 @@ uint64_t vm_session_tick(struct vm_session *s, uint64_t now);
  */
 int vm_session_make_inbox(struct vm_session *s, struct vnic_inbox **inbox);
 
-/* A free number, leasing more if necessary; 0: there is none. */
+/* Takes a free number for a new queue pair, and leases more if necessary; 0: there is none. */
 uint32_t vm_session_take_qpn(struct vm_session *s);
 /* Gives a number of vm_session_take_qpn or vm_session_demand_qpn back. */
 void vm_session_free_qpn(struct vm_session *s, uint32_t qpn);

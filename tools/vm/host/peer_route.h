@@ -39,7 +39,7 @@ int peer_route_open(struct peers *peers, const int fds[VNIC_INBOX_FDS], uint16_t
 		    uint32_t other, struct peer_route **route);
 void peer_route_close(struct peer_route *route);
 
-/* Whether the route, which the caller has found by a QPN, is one to that MAC and can be used. */
+/* Whether the route, which the caller has found by a QPN, leads to queue pairs with that MAC. */
 bool peer_route_leads_to(const struct peer_route *route, const uint8_t mac[6]);
 /* Whether frames go to the inbox now: it is not closed, and no detour by the switch lasts. */
 static inline bool peer_route_is_open(const struct peer_route *route, uint64_t now)

@@ -101,7 +101,7 @@ uint8_t *station_link_buffer(const struct station_link *link, uint32_t number);
  */
 void station_link_send(struct station_link *link, const uint8_t *data, uint32_t len);
 void station_link_flush(struct station_link *link);
-/* As netdev_shm_receive and netdev_shm_release; none without a daemon. */
+/* As netdev_shm_receive and netdev_shm_release; without a daemon there are no frames. */
 uint32_t station_link_receive(struct station_link *link, struct netdev_frame *frames, uint32_t n);
 void station_link_release(struct station_link *link, uint32_t n);
 /* Before a sleep: the next frame will make epoll_fd readable. True: frames are there already. */

@@ -11,7 +11,7 @@
  *
  * The old process goes on with the machine if a packet has another status than 0, the connection
  * ends or a packet does not come in time. All calls wait. Functions return 0 or a negative errno
- * value.
+ * value, if their comment says nothing else.
  */
 #ifndef URXE_VM_REPLACE_CHANNEL_H
 #define URXE_VM_REPLACE_CHANNEL_H
