@@ -52,7 +52,7 @@ struct capture_writer {
 	struct capture_ring *ring;
 	uint64_t head;
 	uint64_t lost;
-	bool broken; /* the reader's position was impossible: nothing is written any more */
+	bool broken; /* the reader's position was impossible: all further frames are lost */
 };
 
 /* Returns the memory's descriptor, or a negative errno value. */

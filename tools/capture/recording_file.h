@@ -74,8 +74,8 @@ struct recording_file {
 #define RECORDING_ERROR 256
 
 /*
- * Reads a whole file; one that ends within a block is read up to that block. False: `error` has one
- * sentence. The caller calls recording_file_close in each case.
+ * Reads a whole file; a file that ends within a block is read up to that block. False: `error` has
+ * one sentence. The caller calls recording_file_close in each case.
  */
 bool recording_file_open(struct recording_file *f, const char *path, char error[RECORDING_ERROR]);
 /*

@@ -26,8 +26,7 @@ int unix_packet_listen(const char *dir, const char *name, int backlog);
 /* Is the peer root or this process's own user? */
 bool unix_packet_peer_is_trusted(int fd);
 
-/* Sends a packet with n descriptors, at most UNIX_PACKET_FDS. Returns 0 or a negative errno value.
- */
+/* Sends a packet with n descriptors, at most UNIX_PACKET_FDS. 0 or a negative errno value. */
 int unix_packet_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t n);
 
 struct unix_packet_extras {

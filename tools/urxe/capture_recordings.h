@@ -8,8 +8,7 @@
 
 #include "capture/pcapng.h"
 
-/* How long urxe capture waits for a process's answer. The process itself tries for 1 s to record.
- */
+/* How long urxe capture waits for a process's answer. The process tries for 1 s to record. */
 #define CAPTURE_ANSWER_NS UINT64_C(5000000000)
 
 struct capture_recording;

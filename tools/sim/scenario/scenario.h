@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 /*
- * A parameter with this value gets one that the seed determines. Only parameters that have BY_SEED
- * in scenario_default may have it.
+ * A parameter with this value gets a value from the seed. Only parameters that have BY_SEED in
+ * scenario_default may have it.
  */
 #define BY_SEED UINT64_MAX
 

@@ -42,8 +42,8 @@ int machine_hca_open(struct machine_hca *h, struct pvrdma *dev, const struct vm_
 void machine_hca_close(struct machine_hca *h);
 
 /*
- * Closes the HCA if it is dead or urxed names it no longer, and opens the one that urxed names now.
- * May block while libibverbs opens it.
+ * Closes the HCA if it is dead or urxed has named another one or none, and opens the one that urxed
+ * has named since the last call. May block in libibverbs.
  */
 void machine_hca_follow(struct machine_hca *h);
 /* Passes completions to the engine. True: there were some, so PVRDMA has to be run. */

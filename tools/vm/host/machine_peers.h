@@ -87,8 +87,7 @@ void machine_peers_release(struct machine_peers *p, uint32_t taken);
 int machine_peers_fd(const struct machine_peers *p);
 /* Call it when machine_peers_fd is readable: makes it unreadable until the next interrupt. */
 void machine_peers_event(const struct machine_peers *p);
-/* Before a sleep: the next frame makes machine_peers_fd readable. True: the inbox has frames now.
- */
+/* Before a sleep: the next frame makes machine_peers_fd readable. True: the inbox has frames. */
 bool machine_peers_arm(struct machine_peers *p);
 /* After a sleep: frames raise no interrupt. */
 void machine_peers_disarm(struct machine_peers *p);

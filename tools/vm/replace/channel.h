@@ -32,7 +32,7 @@
 
 /*
  * Connects to the process that serves at `path`. Returns the socket, or a negative errno value;
- * -EPERM: the process is another user's, who is not root.
+ * -EPERM: the process is neither this user's nor root's.
  */
 int channel_connect(const char *path);
 /* Accepts a connection; returns as channel_connect. */
