@@ -42,7 +42,8 @@ struct vm_attr {
 int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR]);
 /*
  * Serves the machine until SIGTERM or SIGINT: returns true. False: another process has taken the
- * machine's device over. Then the caller must not call vm_destroy, which would reset the device.
+ * machine's device over. Then the caller must not call vm_destroy, which would remove the sockets
+ * that the other process uses now.
  */
 bool vm_run(struct vm *vm);
 void vm_destroy(struct vm *vm);
