@@ -13,33 +13,42 @@
 
 /* --- Send requests. */
 
-/* Completes the oldest request. */
+/* Takes the oldest request out of the send queue. A success that is not signaled completes in
+ * silence; otherwise the send CQ gets a completion. */
 void complete_send(struct urxe_qp *qp, enum urxe_wc_status status);
-/* Completes the oldest requests as long as they are local ones that were executed. */
+/* Completes requests with success, from the oldest on, up to the first without `executed`. */
 void complete_executed_sends(struct urxe_qp *qp);
-/* Completes the oldest request in an error of the connection (IBA 9.9.2.4, class B). */
+/* Completes the oldest request with an error, then calls qp_error (IBA 9.9.2.4, class B). */
 void fail_send(struct urxe_qp *qp, enum urxe_wc_status status);
-/* Completes all requests of the queue with a flush error. */
+/* Completes all send requests with a flush error. Does nothing while the HCA has some of them: it
+ * completes these first, and the engine calls this function again. */
 void flush_sends(struct urxe_qp *qp);
 
 /* --- The receive request that the responder fills. */
 
-/* Takes a receive request, unless the QP holds one already; false if the queue is empty. */
+/* Takes a receive request from the queue into qp->resp.wqe, unless one is there already. False: the
+ * queue is empty, also after urxe_ops.refill. */
 bool hold_recv(struct urxe_qp *qp);
 /* Completes the held request; fills in wc->wr_id, qp_ctx and qpn. */
 void complete_recv(struct urxe_qp *qp, struct urxe_wc *wc);
+/* Completes the held request with an error. The QP's state stays. */
 void fail_recv(struct urxe_qp *qp, enum urxe_wc_status status);
-/* Completes all receive requests of the QP's own queue with a flush error. */
+/* Completes the held request, and all requests of the QP's own queue, with a flush error. Requests
+ * in a SRQ stay there. Does nothing while the HCA has requests of the QP's own queue. */
 void flush_recvs(struct urxe_qp *qp);
 
-/* Adds a completion of the QP to the CQ; if it is lost, the QP fails. */
+/* Adds a completion of the QP to the CQ. If the CQ is full, or has overflowed before, the
+ * completion is lost, and the QP enters the error state. */
 void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_wc *wc);
 
 /* --- Error state. */
 
-/* Enters the error state and flushes both queues; a NAK that is due is still sent. */
+/*
+ * Enters the error state, unless the QP is in it: flushes both queues. A NAK that is due, and the
+ * responses before it, are still sent.
+ */
 void qp_error(struct urxe_qp *qp);
-/* As qp_error, and reports the asynchronous event. */
+/* As qp_error, and reports the asynchronous event, unless the QP is in the error state already. */
 void qp_error_event(struct urxe_qp *qp, enum urxe_async event);
 
 #endif

@@ -24,29 +24,33 @@ int copy_table_init(struct urxe_dev *dev);
 void copy_table_free(struct urxe_dev *dev);
 
 /*
- * Publishes the rights of a key, unless another key has the place, or there is no room for its
- * pieces. `pieces`: grant->n_pieces of them, read if they are more than one.
+ * Publishes the rights of a key, unless the key's place in the table is taken, or the table has no
+ * room for its pieces. `pieces` has grant->n_pieces entries; it is not read if that is 1.
  */
 void copy_table_publish_grant(struct urxe_dev *dev, const struct urxe_copy_grant *grant,
 			      const struct mr_piece *pieces);
 /*
- * Removes the rights of the key. Peers may still copy by them until copies_ended; for
- * commands of the program, the device's owner waits for that without its lock.
+ * Removes the rights of the key, and does not wait: copies that peers have begun by these rights go
+ * on until copies_ended returns true. When a program deregisters memory, the device's owner waits
+ * for that, and releases its lock meanwhile.
  */
 void copy_table_withdraw_key(struct urxe_dev *dev, uint32_t key);
 /* Whether all copies by rights that were withdrawn have ended. */
 bool copies_ended(struct urxe_dev *dev);
-/* Publishes a QP, or updates its entry; qp->version is ignored. */
+/* Publishes a QP, or replaces its entry; qp->version is ignored. Does nothing if the table has no
+ * chunk left for the QPN's block. */
 void copy_table_publish_qp(struct urxe_dev *dev, const struct urxe_copy_qp *qp);
 void copy_table_withdraw_qp(struct urxe_dev *dev, uint32_t qpn);
 
 /* --- For requesters: any device's table. */
 
-/* Where the grant of a key stands. */
+/* The only place where the table may have the grant of a key. It may have another key's, or none.
+ */
 struct urxe_copy_grant *copy_table_grant(struct urxe_copy_table *table, uint32_t key);
-/* Where a QP stands; NULL: its block of QPNs has no chunk. */
+/* The only place where the table may have the QP; the place may be empty. NULL: the QPN's block has
+ * no chunk, so the table does not have the QP. */
 struct urxe_copy_qp *copy_table_qp(struct urxe_copy_table *table, uint32_t qpn);
-/* Copies an entry of size bytes; false: its owner is changing it. */
+/* Copies an entry of size bytes. False: its device is changing it, and the copy is not valid. */
 bool copy_table_read_entry(const void *place, void *entry, size_t size);
 
 #endif

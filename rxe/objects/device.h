@@ -20,8 +20,8 @@
 struct gid_entry {
 	struct urxe_gid gid;
 	bool valid;
-	bool v1;
-	uint16_t vlan; /* 0 = untagged */
+	bool v1;       /* packets from this GID are RoCEv1 */
+	uint16_t vlan; /* VLAN ID; 0 = untagged */
 };
 
 #define MCAST_BUCKETS 64
@@ -48,8 +48,8 @@ struct cnp_budget {
 struct urxe_dev {
 	struct urxe_dev_attr attr;
 	uint32_t path_mtu;       /* longest path MTU of the link, bytes */
-	uint32_t window_packets; /* window of a QP whose peer is on another host, */
-	uint32_t window_bytes;   /* in packets and bytes; attr.max_packets limits all QPs */
+	uint32_t window_packets; /* most unacknowledged packets of a QP whose peer is on another */
+	uint32_t window_bytes;   /* host, and most bytes; attr.max_packets limits all QPs */
 	uint64_t now;            /* latest time that a call has passed, ns */
 	struct device_recording *recording; /* NULL: the device neither records nor replays */
 	struct gid_entry gids[URXE_MAX_GIDS];
@@ -60,7 +60,7 @@ struct urxe_dev {
 	struct idmap mrs;
 	struct idmap mws; /* by the upper 24 bits of their keys */
 	struct idmap
-		fast_mrs; /* by the upper 24 bits of their keys; their regions are in mrs, too */
+		fast_mrs; /* by the upper 24 bits of their keys; their regions are not in mrs */
 	struct timers timers;
 	struct out_of_order_pool out_of_order;
 	struct cong_config cong;
@@ -71,13 +71,13 @@ struct urxe_dev {
 	LIST_HEAD(, urxe_qp) referencing; /* QPs whose payload references may be in flight */
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;
-	uint32_t copy_generation; /* 0 = no copy transport; else changes with gids and pkeys */
+	uint32_t copy_generation; /* changes with gids and pkeys; 0 = no copy transport */
 	uint8_t copy_chunks;      /* chunks of attr.copy_table that are in use */
 	struct copy_state *copy;  /* NULL = no table */
 	const struct urxe_offload_ops *offload; /* of the HCA; NULL: none */
 	void *offload_ctx;                      /* of offload's functions */
 	bool taking_over;       /* the HCA gets no more requests: urxe_offload_take_over */
-	uint32_t regions_alone; /* regions that the HCA does not have; counted without a HCA, too */
+	uint32_t regions_alone; /* regions that the HCA does not have: all, if there is no HCA */
 	uint64_t hca_bytes;     /* lengths of the regions that the HCA has */
 	uint64_t key_seed;
 	uint32_t key_count;

@@ -4,8 +4,9 @@
  * HCA (rxe/offload.h). On a device without an HCA the functions do nothing.
  *
  * `tail` means different things in the two queues of an offloaded QP. Send queue: the HCA has the
- * requests [tail, cur), and [cur, head) wait for room. Its own receive queue: the HCA has [retired,
- * tail), and [tail, head) wait. A SRQ's requests leave the engine's queue when the HCA gets them.
+ * requests [tail, cur), and [cur, head) wait for room in the HCA's queue. The QP's own receive
+ * queue: the HCA has [retired, tail), and [tail, head) wait. A SRQ's requests leave the engine's
+ * queue when the HCA gets them.
  */
 #ifndef URXE_OFFLOAD_OBJECTS_H
 #define URXE_OFFLOAD_OBJECTS_H
@@ -18,7 +19,10 @@
 #include "objects/qp.h"
 #include "objects/rq.h"
 
-/* The HCA before a call that waits, and whether it is that of the device afterwards. */
+/*
+ * Around an operation of the HCA that waits (rxe/offload.h): offload_current returns the device's
+ * HCA before it, and offload_is_current tells after it whether the device still has this HCA.
+ */
 struct offload_hca {
 	const struct urxe_offload_ops *ops; /* NULL: none */
 	void *ctx;
@@ -28,37 +32,50 @@ bool offload_is_current(const struct urxe_dev *dev, const struct offload_hca *hc
 
 /* --- Queue pairs. */
 
+/* Destroys the HCA's QP, if there is one. Then the engine executes the QP, and has the receive
+ * requests again that the HCA has not completed. */
 void offload_destroy_qp(struct urxe_qp *qp);
-/* The engine executes the QP from now on: the QP is in RESET, or the HCA has no QP for it. */
+/* The engine executes the QP from now on. The HCA's QP, if there is one, stays. */
 void offload_end(struct urxe_qp *qp);
-/* The HCA has gone: of a QP whose operation waits, offload_end_call() ends the HCA's QP. */
+/*
+ * The device's HCA has gone: destroys the HCA's QP; an offloaded QP enters the error state. If an
+ * operation of the QP waits, offload_end_call() does both.
+ */
 void offload_release_qp(struct urxe_qp *qp);
 /*
- * Around an operation of the QP that waits (rxe/offload.h). False: the HCA went meanwhile; the QP
- * has none any more, and is in the error state if it was offloaded.
+ * Around an operation of the QP that waits (rxe/offload.h). False: meanwhile the HCA went, or its
+ * QP could not enter the error state. Then the HCA's QP is destroyed, and an offloaded QP is in the
+ * error state.
  */
 void offload_begin_call(struct urxe_qp *qp);
 bool offload_end_call(struct urxe_qp *qp);
-/* The HCA's QP joins a multicast group, or leaves it. */
+/* The HCA's QP, if there is one, joins a multicast group, or leaves it. Both wait. */
 int offload_join_group(struct urxe_qp *qp, const struct urxe_gid *gid);
 void offload_leave_group(struct urxe_qp *qp, const struct urxe_gid *gid);
-/* The QP enters the error state. If the HCA does not follow, the QP is not offloaded any more. */
+/*
+ * The engine's QP has entered the error state: moves the HCA's QP to it, once. If the HCA refuses,
+ * the HCA's QP is destroyed, so that it accesses no memory after its requests are flushed.
+ */
 void offload_fail(struct urxe_qp *qp);
-/* The HCA gives back the receive requests of a QP that it has reset. */
+/* The HCA's QP was reset or destroyed: the engine has the receive requests again that the HCA has
+ * not completed. Does nothing for a SRQ. */
 void offload_return_receives(struct urxe_rq *rq);
 
-/* Whether the HCA has requests of the queue: these are completed before others are flushed. */
+/* Whether the HCA has send requests of the QP. While it has, the engine flushes none: the HCA
+ * completes its requests first. */
 static inline bool offload_has_sends(const struct urxe_qp *qp)
 {
 	return qp->offloaded && qp->sq.cur != qp->sq.tail;
 }
 
+/* Whether the HCA has receive requests of the QP's own queue: the engine then flushes none. False
+ * with a SRQ. */
 static inline bool offload_has_receives(const struct urxe_qp *qp)
 {
 	return qp->offloaded && qp->rq->qp && qp->rq->tail != qp->rq->retired;
 }
 
-/* Whether the HCA executes messages to the queue. */
+/* Whether the HCA takes the queue's requests: it executes the QP, or has the SRQ, too. */
 static inline bool offload_has_queue(const struct urxe_rq *rq)
 {
 	return rq->qp ? rq->qp->offloaded : rq->hca != NULL;
@@ -66,12 +83,14 @@ static inline bool offload_has_queue(const struct urxe_rq *rq)
 
 /* --- Shared receive queues. */
 
+/* Waits. Sets srq->hca; NULL: the SRQ is the engine's alone. */
 void offload_create_srq(struct urxe_rq *srq);
 void offload_destroy_srq(struct urxe_rq *srq);
 
 /* --- Completion queues. */
 
-/* Creates the HCA's queue, if the CQ has none. */
+/* Waits. Creates the HCA's queue, if the CQ has none. -EOPNOTSUPP: the HCA went meanwhile; or an
+ * error of cq_create. */
 int offload_create_cq(struct urxe_cq *cq);
 void offload_destroy_cq(struct urxe_cq *cq);
 /* Requests the HCA's event, if an offloaded QP uses the CQ. */
@@ -79,12 +98,16 @@ void offload_arm_cq(struct urxe_cq *cq, bool solicited_only);
 
 /* --- Regions. */
 
-/* Registers the region with the HCA, which chooses its key; *hca NULL: it is the engine's alone. */
+/*
+ * Registers the region with the HCA, which chooses *key. If *hca is NULL after success, the region
+ * is the engine's alone and *key is not set: the device has no HCA, the owner chose attr->key, or
+ * the HCA cannot have such a region.
+ */
 int offload_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void **hca,
 		     uint32_t *key);
 /* Deregisters the HCA's region, if there is one. The engine's region stays, without the HCA's. */
 void offload_deregister(struct urxe_mr *mr);
-/* Whether the PD has regions that are the engine's alone. */
+/* Whether the PD has regions that the HCA does not have. Fast registrations do not count. */
 bool offload_has_alone(const struct urxe_dev *dev, uint32_t pd);
 
 #endif

@@ -19,7 +19,7 @@ static inline bool pkey_valid(uint16_t pkey)
 	return pkey & PKEY_PARTITION;
 }
 
-/* The same partition, and at least one of both is a full member (IBA 10.9.3). */
+/* Whether both have the same partition, and at least one is a full member (IBA 10.9.3). */
 static inline bool pkey_matches(uint16_t a, uint16_t b)
 {
 	return (a & PKEY_PARTITION) == (b & PKEY_PARTITION) && pkey_valid(a) && (a | b) & PKEY_FULL;

@@ -25,15 +25,15 @@ enum peer_kind { PEER_UNKNOWN, PEER_KEEPS, PEER_DROPS };
 struct resend {
 	uint32_t psn;
 	uint32_t end;
-	uint32_t wqe; /* the request of psn, or an earlier one */
+	uint32_t wqe; /* index in the send queue: the request of psn, or an earlier one */
 };
 
 /* The retransmission that is in progress for the oldest missing PSN. */
 struct repair {
 	bool open;
-	bool by_nak;       /* a NAK of the peer started it */
+	bool by_nak;       /* a sequence NAK of the peer started it */
 	uint32_t high;     /* one after the newest PSN sent again */
-	uint32_t frontier; /* requester.psn at its start */
+	uint32_t frontier; /* requester.psn at its start: it ends when una reaches this PSN */
 };
 
 /* Result of the last request that the copy transport tried. */
@@ -42,12 +42,14 @@ enum copy_chance { COPY_UNTRIED, COPY_WORKS, COPY_FAILS };
 /* State of the copy transport: the proof that the connection works in packets. */
 struct copy_proof {
 	uint32_t proof;   /* dev->copy_generation at the last acknowledgement; 0 = none */
-	uint32_t version; /* of the peer's QP in its table then; 0 = not read yet */
+	uint32_t version; /* of the peer's QP in its table; another one voids the proof; 0 = not
+			     read yet */
 	uint8_t chance;   /* enum copy_chance */
 	uint8_t unseen;   /* consecutive requests posted before the program had seen all completions
 			   */
-	uint8_t looks;    /* requests sent in packets since urxe_copy_ops.awake was called */
-	bool in_packets;  /* requests of one packet go in packets: the peer polls */
+	uint8_t looks;    /* requests that went in packets because of in_packets; at each 16th the
+			     requester calls urxe_copy_ops.awake */
+	bool in_packets;  /* short requests go in packets, because the peer polls for packets */
 };
 
 /*
@@ -60,7 +62,7 @@ struct requester {
 	uint32_t psn;       /* of the next new packet; in request `cur` of the queue */
 	uint32_t una;       /* oldest unacknowledged PSN; in request `tail` */
 	uint32_t acked;     /* all PSNs before it are acknowledged, except READs and atomics */
-	uint32_t rd_atomic; /* READ requests and atomics outstanding */
+	uint32_t rd_atomic; /* outstanding requests that use a resource of the responder */
 	struct resend resend;
 	uint8_t error; /* enum urxe_wc_status of request error_wqe, once it is the oldest; 0 = none
 			*/
@@ -70,14 +72,14 @@ struct requester {
 
 	uint32_t recv_seq; /* number of requests posted that use up a receive request of the peer */
 	struct credit credit;
-	uint8_t retries; /* left */
-	uint8_t rnr_retries;
+	uint8_t retries;     /* left, as rnr_retries */
+	uint8_t rnr_retries; /* 7: without end */
 	/* Private to congestion/retry.c, except `answered`: */
 	bool nak_seen;        /* a NAK named una */
 	bool missing;         /* a response was found missing since the last progress */
 	bool window_lossy;    /* a packet before window_mark was lost */
 	bool window_cut;      /* the window is smaller than its maximum */
-	uint8_t probes;       /* number since the last progress */
+	uint8_t probes;       /* number sent since una moved or the peer announced itself */
 	uint8_t peer;         /* enum peer_kind */
 	uint32_t window;      /* packets that may be outstanding */
 	uint32_t window_mark; /* psn when the window changed */
@@ -106,7 +108,8 @@ struct requester {
  */
 enum resp_message { RESP_NONE, RESP_SEND, RESP_WRITE, RESP_UNKNOWN };
 
-/* Not an MSN: the PSN of the last ACK is so old that it would count as a future one. */
+/* Value of responder.ack_msn, not an MSN: the PSN of the last ACK is so old that the peer would
+ * take it for a future one, so no ACK is sent. */
 #define RESP_ACK_PAST UINT32_MAX
 
 /* A part of a READ that the peer asks for again. */
@@ -165,7 +168,7 @@ struct responder {
 	uint8_t nak;          /* AETH syndrome due; 0 = none */
 	bool in_gap;          /* `gap` is in use: a request is missing before received ones */
 	bool silent;          /* a duplicate has waited for its ACK since silent_since */
-	bool starved;         /* the last ACK, or an RNR NAK, told of no receive request */
+	bool starved;         /* the last ACK told the peer of 0 credits, or an RNR NAK was sent */
 	uint16_t res_pending; /* number of `resources` that are pending */
 	bool resumed;    /* an HCA has executed messages that the engine did not count: `resume` */
 	uint32_t offset; /* bytes of the message received */
@@ -193,10 +196,12 @@ struct header_template {
 	uint8_t l3;        /* offset of the network header */
 	uint8_t len;
 	uint8_t net;    /* enum urxe_net */
-	bool omit_icrc; /* the packets stay on this host (urxe_dev_attr.omit_local_icrc) */
+	bool omit_icrc; /* packets get no ICRC: they stay on this host
+			   (urxe_dev_attr.omit_local_icrc) */
 	uint8_t bytes[ETH_LEN + VLAN_LEN + L3_MAX_LEN];
 };
 
+/* timer.kind of urxe_qp.timer, gap_timer, ack_timer and pace.timer. */
 enum { TIMER_RETRY, TIMER_GAP, TIMER_ACK, TIMER_PACE };
 
 /*
@@ -213,12 +218,13 @@ struct urxe_qp {
 	uint8_t type; /* enum urxe_qp_type */
 	bool sq_sig_all : 1;
 	bool offloaded : 1; /* the HCA executes the requests (offload/hooks.h) */
-	bool stopping : 1;  /* offloaded: the HCA has stopped, and gives back receive requests */
-	bool uncounted : 1; /* offloaded: the peer may WRITE, READ or use atomics
-			       (device/take_over.c) */
+	bool stopping : 1;  /* offloaded: the HCA's QP is in the error state, to flush its receive
+			       requests before the engine takes over (device/take_over.c) */
+	bool uncounted : 1; /* offloaded: the peer may WRITE, READ or use atomics, so completions do
+			       not tell how many messages it has sent */
 	/* Of the HCA's part (objects/offload_objects.h): */
-	bool calling : 1;    /* an operation of the HCA waits */
-	bool orphaned : 1;   /* the HCA's QP ends after the operation */
+	bool calling : 1;    /* an operation on the HCA's QP waits (rxe/offload.h) */
+	bool orphaned : 1;   /* offload_end_call destroys the HCA's QP after the operation */
 	bool resetting : 1;  /* the operation is the transition to RESET */
 	bool hca_failed : 1; /* offloaded: the HCA has been told of the error state */
 	bool queued;         /* in dev->ready */
@@ -293,7 +299,7 @@ static inline bool answered(const struct requester *req, uint32_t psn)
 	return req->answered[bit / 64] >> bit % 64 & 1;
 }
 
-/* Makes the next request `cur`; its PSNs begin at the next one to be sent. */
+/* Moves `cur` on by one. If a request is there, its PSNs begin at req.psn. */
 static inline void qp_begin_next_send(struct urxe_qp *qp)
 {
 	struct sq *sq = &qp->sq;
@@ -305,15 +311,16 @@ static inline void qp_begin_next_send(struct urxe_qp *qp)
 
 /* Tells urxe_output that the QP may have something to send. */
 void qp_schedule(struct urxe_qp *qp);
-/* The QP's turn has come, or it has nothing to send any more. */
+/* Takes the QP out of dev->ready: its turn has come, or it has nothing to send any more. */
 void qp_unschedule(struct urxe_qp *qp);
 /* Reports an asynchronous event of the QP to the device's owner. */
 void qp_event(struct urxe_qp *qp, enum urxe_async event);
 /* Forgets the packets that the responder keeps behind a gap, and stops the gap's timer. */
 void qp_clear_gap(struct urxe_qp *qp);
-/* Forgets all READ, atomic, FLUSH and ATOMIC WRITE responses that are due. */
+/* Cancels all READ, atomic, FLUSH and ATOMIC WRITE responses that are due. */
 void qp_clear_responses(struct urxe_qp *qp);
-/* Publishes the QP for the copy transport as long as it executes requests. */
+/* Publishes the QP in the device's copy table if the engine executes requests of its peer: RC, in
+ * RTR to SQD, not offloaded. Else withdraws it from the table. */
 void qp_publish_rights(const struct urxe_qp *qp);
 
 #endif

@@ -12,16 +12,16 @@
 struct urxe_dev;
 struct urxe_qp;
 
-/* The QP sends a reference. */
+/* The QP sends a frame with a payload reference: adds the QP to dev->referencing. */
 void add_reference(struct urxe_qp *qp);
 /*
- * Ends the references to payloads of the QP's requests, with those of all other QPs: references
- * have one generation for the device. Called before requests complete without an acknowledgement.
+ * If a peer may not have copied a reference of this QP yet, ends the references of all QPs of the
+ * device, which have one generation. Called before requests complete without an acknowledgement.
  */
 void end_references(struct urxe_qp *qp);
 /*
- * Ends the references of all requests that name the key of a region. Called when the region, or a
- * part of it, is registered no longer. The requests are repeated in packets.
+ * If an outstanding SEND names the key of a region, ends the references of all QPs. Called when the
+ * region, or a part of it, is registered no longer. The requests are repeated in packets.
  */
 void end_references_by_key(struct urxe_dev *dev, uint32_t lkey);
 /* Ends all references that a peer may not have copied yet. The requests are repeated in packets. */

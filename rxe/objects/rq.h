@@ -28,13 +28,13 @@ struct urxe_rq {
 	uint32_t mask;    /* slots - 1 */
 	uint32_t head;    /* number of requests posted; free-running, as tail and retired */
 	uint32_t tail;    /* number of requests taken */
-	uint32_t retired; /* number of slots free again */
-	uint32_t limit;   /* SRQ: armed while not 0 */
+	uint32_t retired; /* number of requests whose slots are free again */
+	uint32_t limit;   /* SRQ: fewer posted requests raise SRQ_LIMIT_REACHED; 0 = not armed */
 
 	struct urxe_dev *dev;
 	bool refilling;  /* within the refill callback */
 	uint32_t users;  /* SRQ: QPs */
-	void *hca;       /* SRQ: the HCA's, which has taken its requests; NULL: none */
+	void *hca;       /* SRQ: the HCA's SRQ, which takes the requests; NULL: none */
 	uint32_t number; /* SRQ: in a stream, while the device is saved (state/state_save.c) */
 	LIST_ENTRY(urxe_rq) link; /* SRQ: in the device */
 };
@@ -46,7 +46,7 @@ static inline struct recv_wqe *rq_slot(const struct urxe_rq *rq, uint32_t index)
 	return (struct recv_wqe *)(rq->wqes + (size_t)(index & rq->mask) * rq->stride);
 }
 
-/* Creates a queue; qp NULL: a shared one. */
+/* Creates a queue; qp NULL: a shared one. -EINVAL: attr is over a limit; -ENOMEM. */
 int rq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_qp *qp,
 	      struct urxe_rq **rq);
 void rq_free(struct urxe_rq *rq);
@@ -58,9 +58,10 @@ uint32_t rq_wqe_size(const struct urxe_rq *rq);
  * slot until rq_retire. A request of a SRQ is copied to `copy`, because its slot is free at once.
  */
 const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy);
-/* Number of requests in a QP's own queue, with those that refill has added. */
+/* Number of requests in a QP's own queue. Calls urxe_ops.refill first if the queue is at most half
+ * full, except in the error state. */
 uint32_t rq_available(struct urxe_rq *rq);
-/* A taken request was completed: frees its slot. Slots of a SRQ are free since rq_take. */
+/* A taken request was completed: frees its slot. Does nothing for a SRQ. */
 void rq_retire(struct urxe_rq *rq);
 /* Calls urxe_ops.refill. */
 void rq_refill(struct urxe_rq *rq);

@@ -109,7 +109,7 @@ static inline struct send_wqe *sq_wqe(const struct sq *sq, uint32_t index)
 	return (struct send_wqe *)(sq->wqes + (size_t)(index & sq->mask) * sq->stride);
 }
 
-/* Requests that a response completes, and that use a resource of the responder. */
+/* Whether a response completes the request, which uses a resource of the responder. */
 static inline bool wqe_is_rd_atomic(const struct send_wqe *wqe)
 {
 	return wqe->kind == WR_READ || wqe->kind == WR_ATOMIC || wqe->kind == WR_FLUSH ||

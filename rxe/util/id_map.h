@@ -26,7 +26,7 @@ void idmap_free(struct idmap *map);
 /* -EEXIST if the number is taken, -ENOMEM. */
 int idmap_add(struct idmap *map, uint32_t id, void *object);
 void idmap_remove(struct idmap *map, uint32_t id);
-/* Replaces the object with the number, which must exist. */
+/* Stores `object` in place of the object that the map has for `id`. The map must have one. */
 void idmap_replace(struct idmap *map, uint32_t id, void *object);
 /* Any object, to empty a map; NULL if the map is empty. */
 void *idmap_any(const struct idmap *map);

@@ -27,7 +27,10 @@ struct timers_entry {
 	struct timer *timer; /* NULL: the timer has left the run */
 };
 
-/* One run for new deadlines, the others for moved and later ones. */
+/*
+ * A timer goes to the first run whose last entry is not later than the timer. The first run gets
+ * most new deadlines; the other runs get deadlines that are earlier than its last entry.
+ */
 #define TIMER_RUNS 3
 
 /* A ring in the order of times; indices are free-running. */
@@ -50,15 +53,18 @@ void timers_free(struct timers *timers);
 /* Makes room for n_timers in all; -ENOMEM. */
 int timers_reserve(struct timers *timers, uint32_t n_timers);
 void timer_init(struct timer *timer, uint8_t kind);
+/* Arms the timer for the time `due`; timers_reserve has made room for it. */
 void timer_set(struct timers *timers, struct timer *timer, uint64_t due);
+/* Takes the timer out of the queue, before its memory is freed. Does not disarm it. */
 void timer_remove(struct timers *timers, struct timer *timer);
 /* Removes and disarms a timer that is due at now; NULL if there is none. */
 struct timer *timers_pop(struct timers *timers, uint64_t now);
 
 /*
- * The layout decides in which order timers fire that are due at once, so a replay restores it. The
- * places of the queue in order: of the heap, then of each run. timers_place returns false behind
- * the last one; *timer NULL: the timer has left the run.
+ * The layout of the queue decides in which order timers fire that are due at the same time, so a
+ * replay restores the layout. timers_place iterates over the places of the heap, then of each run:
+ * *place is {0} at first, and each call moves it on. It sets *timer to the timer in the place, or
+ * to NULL if that timer was removed from the run. False: there are no more places.
  */
 struct timers_place {
 	uint32_t number; /* of the heap (0), or of a run (1 on) */
@@ -67,7 +73,10 @@ struct timers_place {
 bool timers_place(const struct timers *timers, struct timers_place *place, struct timer **timer);
 /* Empties the queue; armed timers have to be put back. */
 void timers_clear(struct timers *timers);
-/* Appends to the heap or a run. False: no room, no such run, or the timer is queued already. */
+/*
+ * Adds a timer to the heap or run of that timers_place.number, as if it was queued for the time
+ * `queued`. False: no room, no such run, an entry of the run is later, or the timer is queued.
+ */
 bool timers_put(struct timers *timers, uint32_t number, struct timer *timer, uint64_t queued);
 /* Queues a timer that is armed and was not put back. */
 void timers_put_armed(struct timers *timers, struct timer *timer);
@@ -83,6 +92,7 @@ static inline bool timer_armed(const struct timer *timer)
 	return timer->due != UINT64_MAX;
 }
 
+/* Disarms the timer: it does not fire. It stays queued until timers_pop or timer_remove. */
 static inline void timer_clear(struct timer *timer)
 {
 	timer->due = UINT64_MAX;
