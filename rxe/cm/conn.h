@@ -37,7 +37,7 @@ struct cm_conn {
 	uint8_t retries; /* left */
 	bool by_peer;    /* whether the connection is in by_peer and by_qpn */
 	struct heap_node timer;
-	bool half_open;           /* counted in half_open, at `source` */
+	bool half_open;           /* counted in cm.half_open[source] */
 	bool unproven;            /* in the list of that name */
 	uint16_t source;          /* bucket of the sender's address and MAC */
 	uint8_t sent[CM_MAD_LEN]; /* the last message, for repetitions */
@@ -110,39 +110,47 @@ static inline uint64_t cm_time_ns(uint8_t t)
 /* A random number that nobody can derive from others. */
 uint64_t cm_draw(struct cm *cm);
 
-/* A connection in CM_IDLE, with a local ID. NULL: no memory. */
+/* A connection in CM_IDLE, with a random local ID. NULL: no memory, or CM_CONNS_MAX exist. */
 struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path);
-/* The same, with this local ID; also NULL if another connection has it. */
+/* A connection in CM_IDLE, with this local ID. NULL: another connection has the ID, no memory, or
+ * CM_CONNS_MAX exist. */
 struct cm_conn *cm_conn_new_as(struct cm *cm, const struct cm_path *path, uint32_t local_id);
 void cm_conn_free(struct cm_conn *conn);
 bool cm_has_id(const struct cm *cm, uint32_t local_id);
 /*
- * The connection of a message from a path; NULL: none. GUIDs, QPNs and IDs can be guessed, so the
- * source address of the message must be the peer's.
+ * These four return the connection of a message that came from a path; NULL: none. Others can guess
+ * GUIDs, QPNs and IDs, so the source address of the message must be the address of the connection's
+ * peer. By our ID:
  */
 struct cm_conn *cm_find_from(const struct cm *cm, const struct cm_path *path, uint32_t local_id);
-/* By both IDs of the message. */
+/* By our ID and the peer's ID. */
 struct cm_conn *cm_find_pair(const struct cm *cm, const struct cm_path *path, uint32_t local_id,
 			     uint32_t remote_id);
+/* By the peer's GUID and ID. */
 struct cm_conn *cm_find_peer(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			     uint32_t remote_id);
 /*
- * A half-open connection counts only if its request came from the MAC of this message: anybody can
- * send a request with the address, GUID and QPN of a host.
+ * By the peer's GUID and QPN. A half-open connection is found only if its request came from the MAC
+ * of this message: anybody can send a request with the address, GUID and QPN of a host.
  */
 struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			    uint32_t qpn);
-/* True: the sender has too many half-open requests for another one. */
+/* True: the sender has CM_HALF_OPEN_MAX half-open requests, so the caller ignores a further one.
+ * Always false for senders on this host. Counts. */
 bool cm_is_crowded(struct cm *cm, const struct cm_path *path);
 /* The connection is half open from now on, until it is established or ends. */
 void cm_enter_half_open(struct cm_conn *conn);
-/* The connection is no longer counted as half open. */
+/* The connection is no longer counted as half open, nor in the list `unproven`. */
 void cm_leave_half_open(struct cm_conn *conn);
-/* Its request has been answered; this may give up an older connection. */
+/*
+ * The request of a half-open connection has been answered: adds the connection to `unproven`. If
+ * the list is full, the manager first gives up its oldest connection, and tells that one's owner.
+ */
 void cm_enter_unproven(struct cm_conn *conn, uint64_t now);
-/* The owner has released the connection. */
+/* The owner has released the connection: adds it to the list `released`. */
 void cm_enter_released(struct cm_conn *conn);
-/* Drops the oldest released connections if there are too many. */
+/* Frees the oldest released connections while there are more than CM_RELEASED_MAX. A DREQ that
+ * waits for cm_tick is sent first. */
 void cm_drop_released(struct cm *cm);
 /* Adds the connection to by_peer and by_qpn. */
 void cm_know_peer(struct cm_conn *conn);
@@ -154,23 +162,27 @@ void cm_know_peer(struct cm_conn *conn);
 bool cm_is_answer(const struct cm_conn *conn, const struct cm_mad *mad);
 
 void cm_count(struct cm *cm, enum cm_counter counter);
+/* Calls cm_ops.event, if the connection has an owner. */
 void cm_tell(struct cm_conn *conn, enum cm_event event, const struct cm_mad *mad);
 
 /* Sends a message and keeps it for repetitions; the caller sets mad->tid. */
 void cm_post(struct cm_conn *conn, const struct cm_mad *mad);
+/* Sends the kept message again. */
 void cm_post_again(struct cm_conn *conn);
 /*
- * Keeps a message that cm_tick sends, and starts the timer for its answer then. So a process with
- * thousands of connections that ends does not send as many messages at once.
+ * Keeps a message: the next cm_tick sends it, and starts the timer for its answer. So a process
+ * with thousands of connections that ends does not send as many messages at once.
  */
 void cm_post_by_tick(struct cm_conn *conn, uint64_t now, const struct cm_mad *mad);
-/* Sends a message; repetitions stay those of the last posted one. */
+/* Sends a message, and does not keep it: repetitions are those of the last posted message. */
 void cm_post_aside(struct cm_conn *conn, const struct cm_mad *mad);
 /* Starts the timer for an answer to the last posted message, with conn->retries repetitions. */
 void cm_await(struct cm_conn *conn, uint64_t now);
+/* Stops the connection's timer. */
 void cm_await_no_more(struct cm_conn *conn);
 
-/* The peer has confirmed the connection. */
+/* The peer has confirmed the connection: stops its timer, and sets the state. The caller tells the
+ * owner. */
 void cm_enter_established(struct cm_conn *conn);
 /* --- freeze.c */
 
@@ -181,13 +193,15 @@ bool cm_is_for_frozen(const struct cm *cm, const struct cm_path *path, const str
 
 /* --- conn.c */
 
-/* End of a connection. They may free a connection without an owner. */
+/* Ends a connection in CM_IDLE, and frees it if it has no owner. */
 void cm_enter_idle(struct cm_conn *conn);
+/* Ends a connection in CM_TIMEWAIT, from which cm_tick moves it to CM_IDLE. Never frees it. */
 void cm_enter_timewait(struct cm_conn *conn, uint64_t now);
 
 /* Local CA ACK delay (IBA 11.2.2.2), as the device attributes report it. */
 #define CM_ACK_DELAY 15
-/* The QP's timeout for a path: the round trip and the delay of the peer (IBA 12.7.34). */
+/* The QP's ACK timeout for a path: its round trip (twice `lifetime`) and the peer's `ack_delay`
+ * (IBA 12.7.34). All are exponents of 4.096 us. */
 uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime);
 
 /*
@@ -204,7 +218,8 @@ struct cm_mad cm_make_mra(const struct cm_conn *conn, enum cm_about about);
 struct cm_mad cm_make_pair(const struct cm_conn *conn, enum cm_attr attr);
 
 /* --- agent.c */
-/* The peer does not answer, or there is no more room to wait: tells the owner, and ends it. */
+/* The peer has not answered, or `unproven` is full: counts, tells the owner, and ends the
+ * connection in CM_IDLE, after a DREQ in CM_TIMEWAIT. */
 void cm_report_no_answer(struct cm_conn *conn, uint64_t now);
 
 /* --- sidr.c */

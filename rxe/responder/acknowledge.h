@@ -7,18 +7,22 @@
 
 #include <rxe/rxe.h>
 
-/* Makes an ACK of the newest executed request due. */
+/* Makes an ACK of the newest executed request due, and schedules the QP: urxe_output sends it. */
 void resp_ack(struct urxe_qp *qp);
-/* As resp_ack, after a duplicate; nothing if that ACK would name too old a PSN. */
+/* As resp_ack, after a duplicate. Does nothing if the peer would take the ACK's PSN, which is very
+ * old, for a future one. */
 void resp_ack_again(struct urxe_qp *qp);
 /* A receive request was posted to the QP's own queue: if the peer waits for one, makes an ACK due
  * that tells of it. */
 void resp_recv_posted(struct urxe_qp *qp);
-/* Makes a NAK due. A NAK that is neither a sequence error nor RNR ends the connection. */
+/*
+ * Makes a NAK of the expected PSN due; the caller has chosen the syndrome. Unless it is a sequence
+ * error or RNR, the QP enters the error state.
+ */
 void resp_refuse(struct urxe_qp *qp, uint8_t syndrome);
 /*
- * Ends the connection without a NAK (IBA 9.9.6.3, class J). Requests before the one that failed get
- * their answers.
+ * A request failed, and the peer gets no NAK for it (IBA 9.9.6.3, class J): the QP enters the error
+ * state. Earlier requests still get their answers.
  */
 void resp_fail_without_nak(struct urxe_qp *qp);
 /* The requester repeats requests: starts the timer of the ACK that follows the last repetition. */

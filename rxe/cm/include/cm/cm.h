@@ -167,10 +167,11 @@ int cm_ready(struct cm_conn *conn);
  */
 int cm_reject(struct cm_conn *conn, uint64_t now, uint16_t reason, const void *private_data,
 	      uint32_t private_len);
-/* Data arrived before the RTU (IBA 12.9.7.2): establishes the connection. Also -EISCONN: it was
- * established. */
+/* Data arrived before the RTU (IBA 12.9.7.2): establishes the connection, and calls cm_ops.event.
+ * -EISCONN: it is established already. */
 int cm_established(struct cm_conn *conn);
-/* The next cm_tick sends a DREQ; or this answers one with a DREP. */
+/* In CM_ESTABLISHED: the next cm_tick sends a DREQ. In CM_DREQ_RCVD: sends the DREP at once, and
+ * enters CM_TIMEWAIT. */
 int cm_disconnect(struct cm_conn *conn, uint64_t now);
 
 struct cm_sidr_request {
@@ -249,7 +250,7 @@ int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, bool f
  * without a message to the peer; cm_disconnect returns -EINVAL.
  */
 void cm_freeze(struct cm_conn *conn);
-/* Its timeout and retries start anew. */
+/* Ends cm_freeze, if the connection is frozen: its timeout and retries start anew. */
 void cm_thaw(struct cm_conn *conn, uint64_t now);
 
 #endif
