@@ -31,7 +31,7 @@ struct cong_config;
 
 struct cong_ops {
 	uint8_t ecn; /* ECN field of sent packets (RFC 3168, 5) */
-	/* A connection begins. */
+	/* A QP is created or reset: sets the state to its initial values. */
 	void (*init)(struct cong *cong);
 	/* A CNP arrived; true if the rate changes. rtt: smoothed round trip, ns; 0 = unknown. */
 	bool (*notified)(const struct cong_config *config, struct cong *cong, uint64_t now,

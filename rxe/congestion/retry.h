@@ -24,7 +24,7 @@ void retry_init(struct urxe_qp *qp);
 const struct send_wqe *retry_next(struct urxe_qp *qp);
 /* The packet at req.resend.psn was sent again; it has `span` PSNs. */
 void retry_packet_resent(struct urxe_qp *qp, uint32_t span);
-/* Any request packet was sent. */
+/* Any request packet was sent, new or again: starts the timers of timeout and probe. */
 void retry_packet_sent(struct urxe_qp *qp);
 
 /*
@@ -32,20 +32,26 @@ void retry_packet_sent(struct urxe_qp *qp);
  * the oldest request with URXE_WC_RETRY_EXC_ERR.
  */
 
-/* Whether a NAK of req.una repeats the last NAK: una was not sent again since then, or only just.
+/*
+ * Whether the caller ignores a NAK of req.una because it must be a repetition of the last NAK: una
+ * was not sent again since then, or less than half the shortest round trip ago.
  */
 bool retry_is_copy(const struct urxe_qp *qp);
-/* A sequence NAK arrived: the peer misses req.una. */
+/* A sequence NAK arrived: the peer misses req.una. Makes una due again, and following packets if a
+ * repair missed some or if the peer drops packets behind a gap. */
 bool retry_sequence_nak(struct urxe_qp *qp);
 /* An RNR NAK arrived: sends req.una and the following packets again after wait_ns. */
 void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
-/* Sends them now, if they still wait. */
+/* Ends the wait of retry_rnr_nak early, if it runs: the packets are due now. */
 void retry_end_rnr_wait(struct urxe_qp *qp);
-/* A later response shows that READ or atomic responses are missing. */
+/* A later response shows that READ or atomic responses are missing: requests each of them again
+ * once, after attr.reorder_ns. */
 bool retry_missing(struct urxe_qp *qp);
-/* An ACK arrived; called after retry_progress. */
+/* An ACK arrived; called after retry_progress. If the ACK covers only the packets of the repair,
+ * the peer has dropped the following ones: makes these due again. */
 void retry_acked(struct urxe_qp *qp);
-/* A response moved req.una. */
+/* A response moved req.una: notes what that tells about peer and window, and restarts the timers.
+ */
 void retry_progress(struct urxe_qp *qp);
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A station announces itself, for example a virtual machine after a migration: packets sent to it
- * meanwhile are lost, so requesters repeat them at once rather than at their next deadline.
+ * A peer announces itself by a RARP frame, for example a virtual machine after a migration. Packets
+ * that were sent to it during its absence are lost, so requesters to which it has not answered
+ * repeat them at once rather than at their next deadline.
  */
 #ifndef URXE_ANNOUNCEMENT_H
 #define URXE_ANNOUNCEMENT_H
@@ -10,7 +11,8 @@
 
 #include <rxe/rxe.h>
 
-/* Returns false if the frame is no announcement (RARP, RFC 903), of any length. */
+/* Returns false if the frame, which may have any length, is not RARP (RFC 903); else handles it as
+ * an announcement of its source MAC. */
 bool announcement_input(struct urxe_dev *dev, const struct urxe_frame *frame);
 
 #endif

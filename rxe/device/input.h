@@ -5,6 +5,7 @@
 
 #include <rxe/rxe.h>
 
+/* Parses and checks a frame, and passes its packet to the QP or QPs; or drops and counts it. */
 void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame);
 /*
  * Delivers a datagram that `from` sent to a group to the members on this device: its sender too,

@@ -25,7 +25,8 @@ struct device_recording {
 	uint32_t asked[QUESTION_COUNT];  /* within the call */
 };
 
-/* A record of enum record_kind, in dev->recording->stream. */
+/* Begins a record of enum record_kind, and returns the stream to which the caller writes fields;
+ * then record_end. */
 struct state_stream *record_begin(struct urxe_dev *dev, uint32_t kind);
 /* Hands the record to the owner. Without memory or room the recording has a gap, so it ends:
  * dev->recording is NULL then. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Hooks of recordings: each entry point of the engine has RECORD_ENTRY, and each place that calls
- * the owner has one of the functions. A device that records writes a record; a device that replays
- * a recording (state/replay.c) compares the event with its record. Any other device pays one branch
- * for each.
+ * the owner calls one of the functions below, if HAS_RECORDING. A device that records writes a
+ * record. A device that replays a recording (state/replay.c) compares the event with its record.
  */
 #ifndef URXE_RECORD_RECORDER_H
 #define URXE_RECORD_RECORDER_H

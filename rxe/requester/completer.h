@@ -6,6 +6,7 @@
 #include <rxe/packet.h>
 #include <rxe/rxe.h>
 
+/* Handles a response packet that has passed the checks of device/input.c for this QP. */
 void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p);
 /* The retry timer of the QP has fallen due. */
 void comp_retry_timer(struct urxe_qp *qp);

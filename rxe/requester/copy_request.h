@@ -24,10 +24,10 @@ struct copy_batch {
 	uint64_t length;
 };
 
-/* What a device with a table has for the copy transport. */
+/* What a device with a copy table (urxe_dev_attr.copy_table) has for the copy transport. */
 struct copy_state {
-	struct copy_batch batch;   /* the one being laid out: too large for a program's stack */
-	uint8_t taken[COPY_UNITS]; /* units of the table's list of pieces, 1: by a grant */
+	struct copy_batch batch;   /* the one being made: too large for a program's stack */
+	uint8_t taken[COPY_UNITS]; /* 1: a grant has this unit of the table's list of pieces */
 };
 
 /*
@@ -49,9 +49,9 @@ static inline void copy_prove(struct urxe_qp *qp)
 
 /* Results of copy_try for the request at `cur`. */
 enum copy_result {
-	COPY_USE_PACKETS, /* nothing: it goes in packets */
-	COPY_WAIT,        /* the request waits until all outstanding packets are acknowledged */
-	COPY_DONE,        /* it is executed and completed */
+	COPY_USE_PACKETS, /* nothing is done: the request goes in packets */
+	COPY_WAIT,        /* nothing is sent until all outstanding packets are acknowledged */
+	COPY_DONE,        /* the request, and perhaps following ones, are executed and completed */
 };
 enum copy_result copy_try_proven(struct urxe_qp *qp, const struct send_wqe *wqe);
 
@@ -84,13 +84,14 @@ static inline bool copy_loses_to_packet(const struct send_wqe *wqe)
 	return wqe->n_packets == 1 && wqe->length <= COPY_SHORT;
 }
 
-/* Whether the request goes in packets as long as the peer polls. */
+/* Whether the request goes in packets because the peer polls, and packets are faster. */
 static inline bool copy_is_postponed(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	return qp->req.copy.in_packets && copy_loses_to_packet(wqe);
 }
 
-/* Whether the request may wait for the acknowledgement of earlier ones. */
+/* Whether the requester may stop before the request (COPY_WAIT): then the last packet before it has
+ * to ask for an acknowledgement. */
 static inline bool copy_may_wait(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct copy_proof *proof = &qp->req.copy;

@@ -27,7 +27,8 @@ bool credit_take_more(struct urxe_qp *qp, uint8_t code, bool refused);
  * other packets follow after its acknowledgement.
  */
 bool credit_allows(const struct urxe_qp *qp, const struct send_wqe *wqe);
-/* Whether the requester has to stop after this packet of request `cur` for want of credits. */
+/* Whether the requester has to stop after this packet of request `cur` for want of credits; `last`:
+ * the packet is the request's last one. */
 bool credit_stops(const struct urxe_qp *qp, bool last);
 
 #endif

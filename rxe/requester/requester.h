@@ -26,12 +26,12 @@
  * 9.7.1). */
 #define REQ_MAX_WINDOW (1u << 22)
 
-/* Executes the first requests of the queue that need no packet, unless packets have to be sent
- * again. True: no other request is in the queue. */
+/* Executes requests from `cur` on, up to the first that needs packets, unless packets have to be
+ * sent again. True: `cur` is at the end of the queue, so there is nothing to send. */
 bool req_execute(struct urxe_qp *qp);
-/* Writes the next request packet; false: none can be sent now. */
+/* Writes the next request packet into the frame; false: none can be sent now. */
 bool req_output(struct urxe_qp *qp, struct urxe_frame *frame);
-/* Whether all requests that were begun are acknowledged (IBA 10.3.1.4). */
+/* Whether all sent packets are acknowledged, and no message is sent in part (IBA 10.3.1.4). */
 bool req_drained(const struct urxe_qp *qp);
 /* Reports that the send queue in SQD has drained, if the owner has asked for the event. */
 void req_check_drained(struct urxe_qp *qp);

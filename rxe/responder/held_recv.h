@@ -8,11 +8,13 @@
 
 #include <rxe/rxe.h>
 
-/* Lists the contiguous parts of bytes of the held request, and returns their number; 0: they are
- * too many, a key does not grant the write, or memory is unmapped. */
+/* Lists the contiguous parts of `len` bytes from `offset` on of the held request's memory, and
+ * returns their number. 0: they are too many, a key does not grant the write, or memory is
+ * unmapped. */
 uint32_t resp_extents(const struct urxe_qp *qp, uint32_t offset, uint32_t len,
 		      struct urxe_extent extents[URXE_REFERENCE_PIECES]);
-/* Copies into the segments of the held request; false: a key does not grant the write. */
+/* Copies into the segments of the held request, from `offset` on. False: a key does not grant the
+ * write, or memory is unmapped; a part may have been copied. */
 bool resp_scatter(struct urxe_qp *qp, uint32_t offset, const uint8_t *src, uint32_t len);
 
 #endif

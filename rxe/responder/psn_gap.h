@@ -21,12 +21,14 @@ struct urxe_qp;
 #define PSN_GAP_REORDER_NS 5000
 
 void psn_gap_init(struct psn_gap *gap);
-/* A request arrived that is `ahead` PSNs after the expected one. */
+/* A request arrived that is `ahead` PSNs after the expected one: keeps a copy or drops it, and
+ * sends the NAK of the gap or starts the timer for it. */
 void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead);
-/* The expected request arrived while the QP was in_gap. */
+/* The expected request arrived while the QP was in_gap: stops the gap's timer. in_gap stays set
+ * while later requests are kept. */
 void psn_gap_filled(struct urxe_qp *qp);
-/* The kept request with the expected PSN, to be freed with out_of_order_give_back; NULL: it is
- * missing. */
+/* Takes the kept request with the expected PSN; the caller passes it to out_of_order_give_back.
+ * NULL: it is missing. If later ones are kept, they are behind the next gap, whose timer starts. */
 struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp);
 /* The gap timer has fallen due: sends the NAK. */
 void psn_gap_time_out(struct urxe_qp *qp);

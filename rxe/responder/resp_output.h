@@ -7,7 +7,7 @@
 
 #include <rxe/rxe.h>
 
-/* Writes the next response; false: none is due. */
+/* Writes the next response packet into the frame; false: none is due. */
 bool reply_output(struct urxe_qp *qp, struct urxe_frame *frame);
 
 #endif

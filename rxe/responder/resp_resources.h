@@ -11,26 +11,29 @@
 
 #include "objects/qp.h"
 
-/* The oldest slot, to be overwritten. NULL: its first response is still due, so the peer has more
- * requests outstanding than allowed. */
+/* The oldest slot, to be overwritten; a response to a duplicate that is due from it is dropped.
+ * NULL: its first response is still due, so the peer has more requests outstanding than allowed. */
 struct resp_resource *resource_new(struct urxe_qp *qp);
-/* Accepts the request in the slot: it takes n_packets PSNs and counts as a message. */
+/* Accepts the expected request, which the caller has put into the slot: moves the expected PSN on
+ * by n_packets and the MSN by 1, and makes the slot the youngest. */
 void resource_keep(struct urxe_qp *qp, struct resp_resource *res, uint32_t n_packets);
 /* Makes the slot the youngest; the caller has set first_psn and last_psn. */
 void resource_keep_slot(struct urxe_qp *qp, struct resp_resource *res);
 /* Makes a READ response due: `length` bytes of the original request, from psn on. */
 void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
 			  uint32_t length);
-/* The same for a repeated part, after the responses that are due; false: too many parts are due. */
+/* The peer asks for `length` bytes from psn on again: makes this part due, after the part that is
+ * being sent. False: RESP_REPEATS parts wait already. */
 bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
 			  uint32_t length);
-/* The last packet of the response was sent. */
+/* The last packet of the response was sent: makes the next repeated part due, if there is one. */
 void resource_answered(struct urxe_qp *qp, struct resp_resource *res);
 void resource_set_pending(struct urxe_qp *qp, struct resp_resource *res);
 void resource_clear_pending(struct urxe_qp *qp, struct resp_resource *res);
 /* The kept request whose PSNs include psn; NULL: none does. */
 struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn);
-/* Makes room for n, keeping the newest; -EBUSY while a response is due, -ENOMEM. */
+/* Makes room for n requests, of which the newest stay; sets attr.max_dest_rd_atomic. -EBUSY while a
+ * response is due, -ENOMEM. */
 int resource_resize(struct urxe_qp *qp, uint8_t n);
 /* The oldest request whose response is due; NULL: none is. */
 struct resp_resource *resource_next_pending(struct urxe_qp *qp);

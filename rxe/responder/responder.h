@@ -9,6 +9,7 @@
 #include <rxe/packet.h>
 #include <rxe/rxe.h>
 
+/* Handles a request packet that has passed the checks of device/input.c for this QP. */
 void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p);
 
 #endif

@@ -26,7 +26,7 @@ static inline void gid_set_v4(struct urxe_gid *gid, const uint8_t addr[4])
 	memcpy(gid->raw + sizeof(gid_v4_prefix), addr, 4);
 }
 
-/* IPv6 multicast, or IPv4-mapped IPv4 multicast. */
+/* Whether the GID is an IPv6 multicast address, or an IPv4-mapped IPv4 multicast address. */
 static inline bool gid_is_multicast(const struct urxe_gid *gid)
 {
 	return gid_is_v4(gid) ? gid->raw[12] >> 4 == 0xe : gid->raw[0] == 0xff;

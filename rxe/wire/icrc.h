@@ -15,8 +15,10 @@
  */
 #define ICRC_FIRST 256
 
-/* The CRC of n bytes from the L3 header on, which crc32_gzip_refl can continue. Overwrites the
- * fields that routers may change with ones. */
+/*
+ * The CRC of the first n bytes of a packet from the L3 header on, which crc32_gzip_refl can
+ * continue. Overwrites with ones the fields that routers may change: the caller passes a copy.
+ */
 uint32_t urxe_icrc_start(enum urxe_net net, uint8_t *l3, uint32_t l3_len, uint64_t n);
 
 /* The ICRC is little-endian, unlike all other fields of a packet. */
