@@ -14,14 +14,15 @@
 
 #include "memory/mr.h"
 
-/* As urxe_fast_mr_alloc, with a key of which no key with the same upper 24 bits is in use. */
+/* As urxe_fast_mr_alloc, but with this first key. No key with the same upper 24 bits may be in use.
+ */
 int fast_mr_create(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents, uint32_t key,
 		   struct urxe_fast_mr **fast);
 /* Executes a REG_MR request of the QP. False: a rule forbids it, and nothing has changed. */
 bool fast_mr_register(struct urxe_qp *qp, const struct urxe_fast_reg *request);
 /*
- * Ends the copy transport's use of the key, before a request changes its rights. False: a peer
- * still copies by the key, so the request has to wait.
+ * Withdraws the key's rights from the copy transport, before a request invalidates the key. False:
+ * a peer still copies by the key, so the request has to wait, and the caller calls this again.
  */
 bool key_release(struct urxe_dev *dev, uint32_t key);
 /*

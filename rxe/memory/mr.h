@@ -113,9 +113,10 @@ struct mr_range {
 void mr_free(struct urxe_mr *mr);
 /* Room for a region of so many extents; NULL: there is no memory. */
 struct urxe_mr *mr_allocate(uint32_t n_extents);
-/* Errors as of urxe_mr_reg, but those of the key and of memory. */
+/* Checks attributes for urxe_mr_reg: 0, -EINVAL or -EOPNOTSUPP. Does not look at attr->key. */
 int mr_check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *attr);
-/* Fills in a region that has room for the extents. */
+/* Initializes a region of mr_allocate from the attributes; attr->key is its key. Does not add the
+ * region to dev->mrs. */
 void mr_fill(struct urxe_mr *mr, struct urxe_dev *dev, const struct urxe_mr_attr *attr);
 /* Whether a system call that unmaps a piece, and may still fail, is in progress. */
 bool mr_is_held(const struct urxe_mr *mr);

@@ -18,8 +18,9 @@
 #include "memory/mr.h"
 
 /*
- * Ends the copy transport's use of the key, before a request binds or invalidates its window.
- * False: a peer still copies by the key, so the request has to wait.
+ * Withdraws the key's rights from the copy transport, before a request binds or invalidates its
+ * window. False: a peer still copies by the key, so the request has to wait, and the caller calls
+ * this again.
  */
 bool mw_release_key(struct urxe_dev *dev, uint32_t key);
 /* Executes a bind request of the QP. False: a rule forbids it, and nothing has changed. */
@@ -30,7 +31,8 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind);
  * request (IBA 10.6.5).
  */
 bool mw_invalidate(struct urxe_qp *qp, uint32_t key);
-/* Publishes the rights of a bound window for the copy transport. */
+/* Publishes the rights of a window for the copy transport, if it is bound and its region is one
+ * mapped piece. */
 void mw_publish(const struct urxe_mw *mw);
 /* Unbinds the type 2 windows of a QP that is destroyed. */
 void mw_release(struct urxe_qp *qp);

@@ -54,7 +54,7 @@ void cq_record(struct state_device *d, struct urxe_cq *cq);
 /* The completions of a CQ that the program has not taken. Saving: i is the index of the CQ in
  * d->cqs; restoring: the index comes from the stream, and i has no effect. */
 void completions_record(struct state_device *d, uint32_t i);
-/* The index of a CQ in the stream. */
+/* A field that names a CQ by its index in the stream; restoring sets *cq. */
 void cq_field(struct state_device *d, struct urxe_cq **cq);
 
 void mr_record(struct state_device *d, struct urxe_mr *mr);
@@ -85,10 +85,11 @@ void group_record(struct state_device *d, const struct mcast_group *group);
 /* The QPs with output: those that may have something to send, in their order. */
 void ready_record(struct state_device *d);
 
-/* The context of a restored object, and the tag of a saved one. */
+/* Restoring: returns the context that the owner chooses for an object (urxe_state_restore). */
 void *object_context(struct state_device *d, enum urxe_state_kind kind, uint32_t id, uint64_t tag);
 /* Restoring: the owner learns of the object at the end. */
 void object_restored(struct state_device *d, const struct urxe_state_object *object);
+/* Saving: returns the owner's tag of the object with this context (urxe_state_save). */
 uint64_t object_tag(struct state_device *d, enum urxe_state_kind kind, void *ctx);
 
 #endif

@@ -71,7 +71,7 @@ struct urxe_copy_grant {
 		pieces; /* index of the first one in the table's list; if n_pieces is more than 1 */
 };
 
-/* A queue pair that executes requests. */
+/* A queue pair of the table's device, which executes the requests of its peer dest_qpn. */
 struct urxe_copy_qp {
 	uint32_t version;
 	uint32_t qpn; /* 0: none */

@@ -114,17 +114,18 @@ struct urxe_offload_ops {
 
 /*
  * Sets the HCA of a device that has none; after urxe_offload_unset it may be called again. Queue
- * pairs, regions and shared receive queues that are
- * created from now on are the HCA's too, unless the owner chooses their QPN or key. Memory windows
- * cannot be created then (-EOPNOTSUPP). Fast registrations are the engine's alone. While a PD has
- * other regions that are the engine's alone, its connected queue pairs are not offloaded, and its
- * new shared receive queues are the engine's alone. A recording of the device (rxe/record.h) ends.
+ * pairs, regions and shared receive queues that are created from now on are the HCA's too, unless
+ * the owner chooses their QPN or key. Memory windows cannot be created then (-EOPNOTSUPP). Fast
+ * registrations are the engine's alone. While a PD has other regions that are the engine's alone,
+ * its connected queue pairs are not offloaded, and its new shared receive queues are the engine's
+ * alone. A recording of the device (rxe/record.h) ends.
  */
 void urxe_offload_set(struct urxe_dev *dev, const struct urxe_offload_ops *ops, void *ctx);
 /*
- * The HCA is gone: calls the functions that destroy for all its objects, and no function later.
- * Offloaded queue pairs enter the error state with URXE_ASYNC_QP_FATAL, and their requests are
- * flushed. Regions become the engine's alone.
+ * The HCA is gone: destroys all its objects by the functions of urxe_offload_ops, and calls none of
+ * them later. Offloaded queue pairs enter the error state with URXE_ASYNC_QP_FATAL, and their
+ * requests are flushed. The requests of shared receive queues that the HCA had are lost
+ * (URXE_ASYNC_SRQ_ERR). Regions become the engine's alone.
  */
 void urxe_offload_unset(struct urxe_dev *dev);
 /* Whether the device has an HCA now. */

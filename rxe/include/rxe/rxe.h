@@ -192,7 +192,7 @@ void urxe_dev_set_gso(struct urxe_dev *dev, bool on);
 struct urxe_reference {
 	uint64_t address;    /* in the sender's process, if n_pieces is 0 */
 	uint32_t length;     /* bytes; 0 = no reference */
-	uint32_t packets;    /* of the message; the frame takes as many PSNs */
+	uint32_t packets;    /* that the payload would need; the frame takes as many PSNs */
 	uint32_t generation; /* urxe_copy_table.references when the frame was made */
 	/* Pieces of the payload in the list that stands in place of the frame's ICRC and behind it;
 	 * 0 = the payload is one piece. */
@@ -293,8 +293,8 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
 /*
  * Replaces the region by another one with the same key (IBA 11.2.8.6), as if it were deregistered
  * and registered in one step; ignores attr->key. A region that an HCA has too gets a new key. *mr
- * changes. Errors as of urxe_mr_reg, or -EBUSY
- * while a window is bound to the region; then nothing has changed.
+ * becomes the new region. Errors as of urxe_mr_reg, or -EBUSY while a window is bound to the
+ * region; then nothing has changed.
  */
 int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr);
 /*
@@ -333,7 +333,8 @@ void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);
  */
 int urxe_fast_mr_alloc(struct urxe_dev *dev, uint32_t pd, uint32_t max_extents,
 		       struct urxe_fast_mr **fast);
-/* Deregisters the region, too. -EBUSY while a window is bound to it. */
+/* Frees the object and its keys, and deregisters its region, if there is one. -EBUSY while a window
+ * is bound to the region. */
 int urxe_fast_mr_free(struct urxe_fast_mr *fast);
 /* The key of the newest registration, or the first key. */
 uint32_t urxe_fast_mr_key(const struct urxe_fast_mr *fast);
@@ -355,7 +356,7 @@ struct urxe_mw_attr {
  * device has an HCA (rxe/offload.h).
  */
 int urxe_mw_alloc(struct urxe_dev *dev, const struct urxe_mw_attr *attr, struct urxe_mw **mw);
-/* Also for a bound window. */
+/* Destroys the window, bound or not: its keys grant nothing any more, and are free. */
 void urxe_mw_dealloc(struct urxe_mw *mw);
 /* The current key; each bind changes its low 8 bits. */
 uint32_t urxe_mw_key(const struct urxe_mw *mw);
@@ -381,7 +382,10 @@ struct urxe_rq_attr {
 int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_rq **srq);
 /* -EBUSY while a QP uses it. */
 int urxe_srq_destroy(struct urxe_rq *srq);
-/* Requests the event SRQ_LIMIT_REACHED, when fewer than `limit` requests are left; 0 = no event. */
+/*
+ * Requests one event URXE_ASYNC_SRQ_LIMIT_REACHED: when a QP takes a request, and fewer than
+ * `limit` are left. 0: no event. -EINVAL: more than max_wr. The HCA may refuse, too.
+ */
 int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit);
 uint32_t urxe_srq_limit(const struct urxe_rq *srq);
 /*
