@@ -17,9 +17,9 @@ struct dpdk_interrupt {
 	int driver_fd; /* the driver's; some drivers never read it */
 	int change_fd; /* eventfd: a vhost guest connected or left; -1 = not vhost */
 	bool armed;
-	bool masked;   /* the device may have disabled it since it was armed */
-	bool received; /* a frame came since it was armed */
-	bool proven;   /* it came for a frame once, so it works */
+	bool masked;   /* the device may have disabled the interrupt since it was armed */
+	bool received; /* a frame came since the interrupt was armed */
+	bool proven;   /* the interrupt came for a frame once, so it works */
 	bool changed;  /* a vhost guest connected or left, or its queues did, since
 			  dpdk_interrupt_take_change */
 	/*
@@ -43,11 +43,12 @@ struct dpdk_interrupt {
  */
 void dpdk_interrupt_open(struct dpdk_interrupt *interrupt, uint16_t port, bool proven);
 void dpdk_interrupt_close(struct dpdk_interrupt *interrupt);
-/* Resets `fd` after a receive without frames, by a system call. */
+/* Notes what made `fd` readable, and resets it: it is readable again after the next interrupt or
+ * change. For a receive without frames, because it costs a system call. */
 void dpdk_interrupt_reset(struct dpdk_interrupt *interrupt);
 /*
- * Resets `fd` and enables the interrupt. True: the interrupt was disabled until now, so receive
- * once more: a frame may have come before.
+ * Resets `fd` and enables the interrupt, before a sleep. True: the interrupt was disabled until
+ * now. The caller then receives once more, because a frame may have come before.
  */
 bool dpdk_interrupt_arm(struct dpdk_interrupt *interrupt);
 /* Disables the interrupt after a frame. Costs nothing if it is not armed. */
@@ -56,7 +57,7 @@ void dpdk_interrupt_disarm(struct dpdk_interrupt *interrupt);
 /* Whether a vhost guest has changed; the next call returns false until it changes again. */
 bool dpdk_interrupt_take_change(struct dpdk_interrupt *interrupt);
 
-/* Whether the interrupt will come for the next frame. */
+/* Whether the interrupt is armed, and certain to come for the next frame; else the port polls. */
 bool dpdk_interrupt_is_reliable(const struct dpdk_interrupt *interrupt);
 
 #endif

@@ -26,7 +26,7 @@ struct dpdk_port {
 	struct netdev netdev;
 	uint16_t id;
 	uint16_t received_count;
-	bool drop_own;        /* the ring contains the host's own frames, too */
+	bool drop_own;        /* drop frames from the port's own MAC: a bridge sent them back */
 	bool wait_taken;      /* netdev_wait_fd was called */
 	unsigned int ifindex; /* of the kernel's interface below af_packet and af_xdp */
 	int driver_fd;        /* the driver's own descriptor for poll; -1 = none */
@@ -84,13 +84,13 @@ void dpdk_port_send_ring(struct dpdk_port *port, uint64_t now);
 
 /*
  * Sets the filters of the port's ring and of the ring for QP1: RoCE except to queue pairs of the n
- * blocks of QPNs. Packets to QP1 may come to both rings in between, which their receiver knows by
- * their transaction IDs.
+ * blocks of QPNs. While one filter is set and the other is not yet, a packet to QP1 may come to
+ * both rings; its receiver recognizes the duplicate by the transaction ID.
  */
 int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks, uint32_t n);
 /*
- * Whether packets to QP1 come to the ring for QP1, or else to the AF_XDP socket, as all do without
- * that ring. The ring receives whenever the XDP program passes such packets to the kernel. Only
+ * Sets where packets to QP1 come: to the ring for QP1 if `apart`, else to the AF_XDP socket. If the
+ * ring is not open or cannot be enabled, they come to the AF_XDP socket. Only for an af_xdp port
  * with urxe's XDP program.
  */
 void dpdk_port_receive_qp1_apart(const struct dpdk_port *port, bool apart);

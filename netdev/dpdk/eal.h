@@ -7,10 +7,15 @@
 
 #include "dpdk/spec.h"
 
-/* Starts the EAL once, as the port needs it; spec NULL: without a port, for telemetry alone. */
+/*
+ * Starts the EAL as the port of `spec` needs it; spec NULL: for telemetry alone. 0 also if the EAL
+ * has started already. -EINVAL: it has started without PCI, which the port needs; -EIO: an earlier
+ * start failed; or another negative errno value. `error` gets one sentence.
+ */
 int dpdk_eal_start(const struct dpdk_spec *spec, char *error, uint32_t error_size);
 
-/* log.c: between hold and release, DPDK prints nothing, and its first error is the reason. */
+/* dpdk_log.c: between hold and release DPDK prints nothing; dpdk_log_reason returns the first error
+ * that DPDK reported since hold. */
 void dpdk_log_hold(void);
 const char *dpdk_log_reason(void);
 void dpdk_log_release(void);

@@ -22,8 +22,9 @@
 uint32_t qpn_filter_write(struct sock_filter *to, uint32_t room, const uint16_t *blocks, uint32_t n,
 			  uint32_t verdict);
 /*
- * The same, but returns 0 for packets to QPNs of other blocks, and QPN_FILTER_PASS for those of the
- * n blocks, which may be none.
+ * Writes instructions that return QPN_FILTER_PASS for RoCEv1 and RoCEv2 packets to QPNs of the n
+ * blocks, which may be none, and 0 (drop) for those to other QPNs; for other frames the instruction
+ * behind them is next. Returns the number of instructions; 0: they need more than `room`.
  */
 uint32_t qpn_filter_write_admitted(struct sock_filter *to, uint32_t room, const uint16_t *blocks,
 				   uint32_t n);

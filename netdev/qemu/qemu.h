@@ -40,14 +40,15 @@ void qemu_set_mtu(struct qemu_port *port, uint32_t mtu);
 int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, char *error,
 	      uint32_t error_size);
 /*
- * Returns a stream socket that is connected to the path, or a negative errno value; as
- * netdev_qemu_set_files says.
+ * Returns a stream socket that is connected to the path, or a negative errno value. Connects by the
+ * function of netdev_qemu_set_files, if one is set.
  */
 int qemu_connect(const struct sockaddr_un *path);
 /* Closes the socket and removes its file, if that is still at the path. */
 void qemu_unbind(struct qemu_port *port);
 
-/* Counts the frames up to the first one that is too long, QEMU_BURST at most. */
+/* Number of frames, from the first on, before one that is too long for the port; at most
+ * QEMU_BURST. */
 uint32_t qemu_count_fitting(const struct qemu_port *port, const struct netdev_frame *frames,
 			    uint32_t n);
 

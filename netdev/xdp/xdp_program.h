@@ -50,7 +50,8 @@ struct xdp_passed *xdp_program_map_passed(unsigned int ifindex);
  * to other QPNs to the AF_XDP socket. Makes no system call.
  */
 void xdp_program_pass_blocks(struct xdp_passed *passed, const uint16_t *blocks, uint32_t n);
-/* Whether the program passes packets to QP1 even if the block of QP1 is not passed. */
+/* Sets whether the program passes RoCE packets to QP1 to the kernel, too, if their block of QPNs is
+ * not passed. */
 void xdp_program_pass_qp1(struct xdp_passed *passed, bool pass);
 /* NULL is ignored. */
 void xdp_program_unmap_passed(struct xdp_passed *passed);

@@ -15,7 +15,8 @@ struct driver_sockets {
 
 /* Lists the process's sockets of a domain before the driver opens its own. */
 void driver_socket_list(struct driver_sockets *sockets, int domain);
-/* A socket that is open now and not in the list; -1 = none. */
+/* A socket of the list's domain that is open now and not in the list: the driver's. -1 = none. The
+ * driver still owns it. */
 int driver_socket_find(const struct driver_sockets *before);
 
 #endif

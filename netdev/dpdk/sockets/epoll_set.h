@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * Returns an epoll descriptor of these n, of which each may be -1. -1: the kernel refused. While it
- * is open, the kernel looks for a sleeping thread at each frame; over veth the sender's processor
- * does.
+ * Returns an epoll descriptor that is readable while one of these n descriptors is; entries of -1
+ * are left out. -1: the kernel refused. An open set has a cost: at each frame the kernel looks for
+ * a thread that sleeps on it, over veth on the sender's processor.
  */
 int epoll_set_open(const int *fds, uint32_t n);
 

@@ -6,19 +6,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All functions: 0, or a negative errno value. */
 /*
- * Passes received ARP, RARP, neighbor discovery and RoCE, but not RoCE to queue pairs of the n
- * blocks of QPNs (netdev/packet_port.h). RoCE to QP1 passes only if `qp1`.
+ * Each function sets the filter of a packet socket. The socket then receives only the frames that
+ * the comment names, and none that the host sends. 0, or a negative errno value.
+ */
+
+/*
+ * ARP, RARP, neighbor discovery and RoCE, but not RoCE to queue pairs of the n blocks of QPNs
+ * (netdev/packet_port.h), and RoCE to QP1 only if `qp1`.
  */
 int packet_filter_roce(int fd, bool qp1, const uint16_t *blocks, uint32_t n);
-/* Passes received RoCE to QP1. */
+/* RoCE to QP1. */
 int packet_filter_qp1(int fd);
-/* Passes received RoCE to queue pairs of the n blocks, ARP, RARP and neighbor discovery. */
+/* RoCE to queue pairs of the n blocks, ARP, RARP and neighbor discovery. */
 int packet_filter_admitted(int fd, const uint16_t *blocks, uint32_t n);
-/* Passes received ARP, RARP and neighbor discovery. */
+/* ARP, RARP and neighbor discovery. */
 int packet_filter_resolution(int fd);
-/* Passes all received frames. */
+/* All frames that the interface receives. */
 int packet_filter_incoming(int fd);
 
 #endif

@@ -15,7 +15,8 @@ int packet_socket_open(unsigned int ifindex, int (*filter)(int fd));
  */
 int packet_socket_add_allmulti(int fd, unsigned int ifindex);
 
-/* Makes the interface receive frames to that MAC while the socket is open, likewise. */
+/* Makes the interface receive frames to that unicast MAC, too, while the socket is open. 0, or a
+ * negative errno value. */
 int packet_socket_add_mac(int fd, unsigned int ifindex, const uint8_t mac[6]);
 
 /* The number of frames that the kernel has dropped since the last call, because the ring was full.
@@ -23,8 +24,8 @@ int packet_socket_add_mac(int fd, unsigned int ifindex, const uint8_t mac[6]);
 uint32_t packet_socket_read_drops(int fd);
 
 /*
- * The socket no longer receives frames that the interface sends. Without this (Linux before 4.20)
- * the filters of packet_filter.h drop them.
+ * Makes the kernel not pass frames that the interface sends to the socket. Linux before 4.20 cannot
+ * do that: there the filters of packet_filter.h drop these frames.
  */
 void packet_socket_ignore_outgoing(int fd);
 

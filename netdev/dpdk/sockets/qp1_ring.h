@@ -32,7 +32,8 @@ struct qp1_ring {
  */
 int qp1_ring_open(struct qp1_ring *ring, unsigned int ifindex);
 void qp1_ring_close(struct qp1_ring *ring);
-/* Whether the ring receives packets to QP1 from now on. 0 or a negative errno value. */
+/* Sets whether the ring receives packets to QP1, and no others, from now on. 0 or a negative errno
+ * value. */
 int qp1_ring_enable(const struct qp1_ring *ring, bool on);
 /*
  * Returns up to n frames, QP1_RING_BURST at most. They stay valid until qp1_ring_release, which

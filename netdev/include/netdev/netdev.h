@@ -66,8 +66,9 @@ uint32_t netdev_mtu(const struct netdev *port);
  */
 int netdev_set_promiscuous(struct netdev *port, bool on);
 /*
- * Receives frames with 802.1Q tag `vlan` (1 to 4094), too, where the device filters tags. Returns 0
- * also for ports without such a filter, such as those on an interface of the kernel.
+ * From now on the port also receives frames with the 802.1Q tag `vlan` (1 to 4094). 0 also for
+ * ports that do not filter tags, such as those on an interface of the kernel: they receive all
+ * tags.
  */
 int netdev_add_vlan(struct netdev *port, uint16_t vlan);
 /*
@@ -77,22 +78,24 @@ int netdev_add_vlan(struct netdev *port, uint16_t vlan);
  */
 int netdev_exclude_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 /*
- * The contrary: from now on the port receives RoCE packets to queue pairs of these blocks only.
- * Each of the two functions ends what the other one has set. -ENOTSUP as above; -E2BIG: too many
- * blocks.
+ * From now on the port receives RoCE packets to queue pairs of these blocks only. A call undoes an
+ * earlier netdev_exclude_qpns, and the other way round. -ENOTSUP as of netdev_exclude_qpns; -E2BIG:
+ * too many blocks.
  */
 int netdev_admit_qpns(struct netdev *port, const uint16_t *blocks, uint32_t n);
 /* Whether netdev_exclude_qpns and netdev_admit_qpns work now. */
 bool netdev_can_exclude_qpns(struct netdev *port);
 /*
- * Receives frames to this unicast MAC, too, beside those to the port's own. A device that cannot
- * filter by several MACs then receives all frames. Returns 0 also for ports that do not filter.
+ * From now on the port also receives frames to this unicast MAC, beside those to its own MAC. A
+ * device that cannot filter by several MACs then receives all frames. 0 also for ports that do not
+ * filter.
  */
 int netdev_add_mac(struct netdev *port, const uint8_t mac[6]);
 /*
- * Receives frames to this multicast MAC, too. A DPDK device whose driver has a list of such MACs
- * (rte_eth_dev_set_mc_addr_list) receives no others; 0 also for all other ports, which receive all
- * multicast frames anyway. -ENOSPC: NETDEV_GROUPS have been added; else the driver's error.
+ * From now on the port also receives frames to this multicast MAC. Only a DPDK device whose driver
+ * has a list of such MACs (rte_eth_dev_set_mc_addr_list) needs that; 0 also for all other ports,
+ * which receive all multicast frames anyway. -ENOSPC: NETDEV_GROUPS have been added; else the
+ * driver's error.
  */
 int netdev_add_group(struct netdev *port, const uint8_t mac[6]);
 /*
@@ -133,7 +136,7 @@ const char *netdev_counter_name(enum netdev_counter counter);
 /* Reads the device's counters, too, by system calls. All 0 for ports that do not count. */
 void netdev_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT]);
 
-/* NULL is ignored. */
+/* Closes and frees the port. NULL is ignored. */
 void netdev_close(struct netdev *port);
 
 /*
@@ -227,7 +230,7 @@ struct netdev_qemu_files {
 	void (*remove)(const struct sockaddr_un *address, const struct stat *file);
 };
 void netdev_qemu_set_files(const struct netdev_qemu_files *files);
-/* The same on a connected stream socket, which the port owns from then on if it succeeds. */
+/* Opens such a port on a connected stream socket, which the port owns after success. */
 int netdev_qemu_attach(int fd, uint32_t mtu, struct netdev **port);
 
 /* --- Ports of DPDK's ethdev library; a library of its own, the only one that includes DPDK */

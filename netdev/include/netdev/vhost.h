@@ -16,7 +16,7 @@
 
 struct netdev_vhost_spec {
 	char path[NETDEV_VHOST_PATH]; /* absolute */
-	bool connects;                /* to a socket on which the machine listens */
+	bool connects; /* the port connects to the machine's socket; else it listens */
 };
 
 /*
@@ -33,8 +33,9 @@ int netdev_vhost_parse(const char *text, struct netdev_vhost_spec *spec, char *e
 int netdev_vhost_start(char *error, uint32_t error_size);
 
 /*
- * Opens the port, with its packet buffers in the given memory. netdev_is_up: a machine is
- * connected.
+ * Opens the port, with its packet buffers in the `size` bytes at `memory`, which the caller keeps
+ * until netdev_close. Call netdev_vhost_start before. netdev_is_up: a machine is connected. 0, or a
+ * negative errno value, and `error` gets one sentence.
  */
 int netdev_vhost_open(const struct netdev_vhost_spec *spec, uint32_t mtu, void *memory, size_t size,
 		      struct netdev **port, char *error, uint32_t error_size);
