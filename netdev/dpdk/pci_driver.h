@@ -12,7 +12,7 @@
  */
 void pci_driver_hint(const char *devargs, bool huge, char *hint, size_t size);
 
-/* Whether the driver is vfio-pci, with which DPDK has interrupts. `devargs` as above. */
+/* Whether the driver is vfio-pci, with which DPDK has interrupts. `devargs`: of the device. */
 bool pci_driver_is_vfio(const char *devargs);
 
 #endif

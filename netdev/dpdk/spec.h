@@ -17,7 +17,7 @@ struct dpdk_spec {
 	bool pci;
 	char iface[IF_NAMESIZE]; /* the host's interface; af_packet, af_xdp and tap */
 	unsigned int ifindex;    /* of that interface; af_packet and af_xdp */
-	uint32_t iface_mtu;      /* bytes; likewise */
+	uint32_t iface_mtu;      /* of that interface, bytes; af_packet and af_xdp */
 	uint32_t buffer;         /* least size of a packet buffer in bytes; 0 = by the MTU */
 	uint32_t ring;           /* slots of each of the packet socket's rings; 0 = no such rings */
 	char devargs[512];       /* for rte_dev_probe */
@@ -28,7 +28,8 @@ struct dpdk_spec {
 
 /* 0, or a negative errno value and a sentence in `error`. */
 int dpdk_spec_parse(const char *text, struct dpdk_spec *spec, char *error, uint32_t error_size);
-/* Likewise, for a socket that netdev_vhost_parse has checked. */
+/* Makes the specification of a vhost-user port whose socket netdev_vhost_parse has checked. 0, or a
+ * negative errno value and a sentence in `error`. */
 int dpdk_spec_vhost(const struct netdev_vhost_spec *vhost, struct dpdk_spec *spec, char *error,
 		    uint32_t error_size);
 

@@ -107,7 +107,7 @@ static inline uint64_t cm_time_ns(uint8_t t)
 
 /* --- conn.c */
 
-/* A random number that nobody can derive from others. */
+/* A random number that cannot be derived from other ones without the seed of cm_create. */
 uint64_t cm_draw(struct cm *cm);
 
 /* A connection in CM_IDLE, with a random local ID. NULL: no memory, or CM_CONNS_MAX exist. */

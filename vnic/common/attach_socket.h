@@ -5,9 +5,10 @@
 
 #include <sys/un.h>
 
-/* -ENAMETOOLONG: run_dir does not fit into the address. */
+/* The address of the daemon's socket in run_dir. -ENAMETOOLONG: run_dir is too long for it. */
 int vnic_socket_address(const char *run_dir, struct sockaddr_un *address);
-/* Limits each send and receive to the time that a daemon may need for an answer. */
+/* From now on each send and receive on the socket waits at most 5 s: the time that a daemon may
+ * need for an answer. */
 int vnic_socket_limit_wait(int fd);
 
 #endif

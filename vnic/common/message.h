@@ -55,18 +55,20 @@ int vnic_memory_create(const char *name, uint64_t size);
  * reading behind its end would raise SIGBUS.
  */
 int vnic_memory_map(int fd, uint64_t size, void **memory);
-/* Whether it is such memory, sealed against growth: 0, -EPERM, or -EINVAL: larger than
- * VNIC_MEMORY_MAX. */
+/* Checks that the descriptor is memory for vnic_memory_map, and that it cannot grow either: 0;
+ * -EPERM: it is not; -EINVAL: larger than VNIC_MEMORY_MAX. */
 int vnic_memory_check(int fd);
 /*
- * Memory that only one process writes: it maps the memory, then publishes it, and no process can
- * map it for writing any more. Linux 5.1.
+ * These four are for memory that only one process writes. The process creates it, maps it with
+ * vnic_memory_map, then publishes it: from then on no process can map it for writing, and other
+ * processes map it with vnic_memory_map_published. Needs Linux 5.1.
  */
 int vnic_memory_create_unpublished(const char *name, uint64_t size);
 int vnic_memory_publish(int fd);
 bool vnic_memory_is_published(int fd);
 int vnic_memory_map_published(int fd, uint64_t size, const void **memory);
-/* Replaces such a mapping by zeroed private memory; async-signal-safe. */
+/* Replaces a mapping of these functions by zeroed private memory, at the same address.
+ * Async-signal-safe. */
 void vnic_memory_isolate(const void *memory, uint64_t size);
 
 #endif

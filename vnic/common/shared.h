@@ -25,7 +25,7 @@ static inline void vnic_fence(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* The same after an atomic read-modify-write, which on x86-64 is a full fence itself. */
+/* As vnic_fence, after an atomic read-modify-write, which on x86-64 is a full fence itself. */
 static inline void vnic_fence_after_atomic(void)
 {
 #if defined(__x86_64__)

@@ -189,7 +189,8 @@ void vnic_region_write(const struct vnic_device *dev, uint64_t addr, const uint8
 void vnic_device_reset(struct vnic_device *dev);
 /* Reads the driver's configuration and activates the NIC; false: the configuration is invalid. */
 bool vnic_device_activate(struct vnic_device *dev);
-/* Frames that vnic_device_tx has returned are dropped: vnic_device_tx_done finds none. */
+/* Sets the NIC down, without queues. Frames that vnic_device_tx has returned are not completed:
+ * vnic_device_tx_done then does nothing. */
 void vnic_device_stop(struct vnic_device *dev);
 /*
  * The driver violated the protocol on a queue: the queue stops with `error`, and with it the NIC
@@ -200,8 +201,9 @@ void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_q
 /* Executes the command written to CMD; a read of CMD returns the result. */
 uint32_t vnic_device_command(struct vnic_device *dev, uint32_t cmd);
 
-/* Copy the parts of the shared area whose change has a command. */
+/* Copy the parts of the shared area whose change the driver reports by a command. */
 void vnic_device_update_mode(struct vnic_device *dev);
+/* False: the table of groups is not in the driver's memory; then nothing changes. */
 bool vnic_device_update_groups(struct vnic_device *dev);
 void vnic_device_update_vlans(struct vnic_device *dev);
 /* False: the driver requests RSS without a valid configuration; then nothing changes. */
@@ -241,6 +243,7 @@ void vnic_device_mark_interrupt(struct vnic_device *dev, uint8_t vector);
 void vnic_device_raise_event(struct vnic_device *dev, uint32_t event);
 /* The driver wrote IMR: raises an interrupt that was due while the vector was masked. */
 void vnic_device_unmasked(struct vnic_device *dev, uint32_t vector);
+/* Masks all vectors, and forgets interrupts that were to be raised. */
 void vnic_device_mask_all(struct vnic_device *dev);
 
 #endif

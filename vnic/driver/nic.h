@@ -91,9 +91,12 @@ static inline uint64_t vnic_driver_addr(const struct vnic_driver *drv, const voi
 
 void vnic_driver_tx_init(struct vnic_driver *drv);
 void vnic_driver_rx_init(struct vnic_driver *drv);
+/* Whether the device has completed transmit buffers that the driver has not freed yet. */
 bool vnic_driver_tx_waiting(const struct vnic_driver *drv);
+/* Whether the device has delivered frames that vnic_driver_rx has not returned yet. */
 bool vnic_driver_rx_waiting(const struct vnic_driver *drv);
-/* Unmasks a vector; the caller then looks for completions from before. */
+/* Unmasks a vector. The caller then looks for completions, because those that came before raise no
+ * interrupt. */
 void vnic_driver_irq_arm(struct vnic_driver *drv, enum vnic_vector vector);
 
 #endif

@@ -17,7 +17,7 @@ struct config_space {
 bool config_space_function_valid(const struct vnic_vfio_function *function);
 /* Sets the values after power-on. */
 void config_space_reset(struct config_space *space, const struct vnic_vfio_function *function);
-/* Whether the driver lets the function access memory. */
+/* Whether the driver lets the function access memory (bus master bit of the command register). */
 bool config_space_is_master(const struct config_space *space);
 /*
  * Whether a write asks for the size of a BAR, as an operating system does before it uses a

@@ -34,11 +34,13 @@ struct vnic_vfio_server {
  * those of the connection.
  */
 int request_handle(struct vnic_vfio_server *server);
-/* Replies to the message that was held, if the function has settled. */
+/* If the function has settled: unmaps removed memory, and replies to the message that was held.
+ * Else does nothing, and returns 0. */
 int request_finish(struct vnic_vfio_server *server);
 /*
- * Whether the function has settled, and uses no memory that is about to be unmapped. During a wait
- * the driver may have registered that memory anew, so the function gives it up once more.
+ * Whether the function has settled (vnic_vfio_ops.settled), and uses no memory that is about to be
+ * unmapped. During an earlier wait the driver may have registered that memory anew. So this
+ * function first removes it once more.
  */
 bool server_settle(struct vnic_vfio_server *server);
 
@@ -47,7 +49,7 @@ int dma_map(struct vnic_vfio_server *server, const struct vfio_user_dma_map *map
 int dma_unmap(struct vnic_vfio_server *server, const struct vfio_user_dma_unmap *unmap);
 /* Removes all memory from the function; dma_finish_unmap unmaps it. */
 void dma_remove_all(struct vnic_vfio_server *server);
-/* The same once more for the memory of server->removal. */
+/* Removes the memory of server->removal from the function once more. */
 void dma_remove_again(struct vnic_vfio_server *server);
 /* Unmaps what dma_unmap or dma_remove_all has removed, if anything; the function has settled. */
 int dma_finish_unmap(struct vnic_vfio_server *server);

@@ -46,13 +46,14 @@ int netdev_shm_create(uint32_t mtu, struct netdev **port);
  * each later one count as a restart.
  */
 int netdev_shm_connect(struct netdev *port, struct netdev_shm_fds *fds);
-/* After the end of the peer's process: frames in the rings are lost. */
+/* Call it after the end of the peer's process: unmaps the memory and closes the port's descriptors.
+ * Frames in the rings are lost. */
 void netdev_shm_disconnect(struct netdev *port);
 enum netdev_shm_state netdev_shm_state(struct netdev *port);
 /*
  * Returns the number of frames that the peer has taken, modulo 2^32; *waiting becomes the number
- * that wait for it. A peer takes frames at all times, also without a machine; the counts of a
- * broken or absent peer are 0.
+ * that wait for it. A peer takes frames at all times, also without a machine. Both are 0 unless the
+ * peer is ready.
  */
 uint32_t netdev_shm_progress(struct netdev *port, uint32_t *waiting);
 
@@ -60,7 +61,8 @@ uint32_t netdev_shm_progress(struct netdev *port, uint32_t *waiting);
 
 struct netdev_shm_peer;
 
-/* Maps the memory; the descriptors are used until netdev_shm_detach. -EPROTO: it is no port's. */
+/* Maps the memory. The caller keeps the descriptors open until netdev_shm_detach. -EPROTO: the
+ * memory is not that of such a port. */
 int netdev_shm_attach(const struct netdev_shm_fds *fds, struct netdev_shm_peer **peer);
 void netdev_shm_detach(struct netdev_shm_peer *peer);
 uint32_t netdev_shm_mtu(const struct netdev_shm_peer *peer);

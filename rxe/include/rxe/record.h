@@ -69,7 +69,7 @@ enum urxe_replay_kind {
 	URXE_REPLAY_COMPLETION, /* wc */
 	URXE_REPLAY_COMP_EVENT, /* context: of the CQ */
 	URXE_REPLAY_ASYNC,      /* async; context: of the QP, CQ or SRQ */
-	URXE_REPLAY_CALL,       /* call: of the owner, besides the one that passes frames */
+	URXE_REPLAY_CALL,       /* call: of the owner, except urxe_input and urxe_output */
 };
 
 struct urxe_replay_event {

@@ -136,14 +136,14 @@ void vnic_device_set_link(struct vnic_device *dev, uint16_t mbps);
  */
 int vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data, uint32_t len);
 /*
- * The same for a frame in n parts, none of them empty. The first parts may be copies that the
- * caller has checked.
+ * As vnic_device_rx, for a frame in n parts, none of them empty. The first parts may be copies that
+ * the caller has checked.
  */
 int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *parts, uint32_t n);
 
 /* Whether the driver wants any multicast frames, by its receive mode. */
 bool vnic_device_wants_multicast(const struct vnic_device *dev);
-/* The same for broadcast frames. */
+/* Whether the driver wants broadcast frames, by its receive mode. */
 bool vnic_device_wants_broadcast(const struct vnic_device *dev);
 
 /* Raises the interrupts for frames received and completed since the last call, unless masked. */

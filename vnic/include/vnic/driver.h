@@ -32,27 +32,28 @@ struct vnic_driver;
 int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv);
 /*
- * The same for a process that an earlier daemon has welcomed as `was`: it gets all its blocks of
- * QPNs again. -EPERM: the blocks belong to another process now.
+ * As vnic_driver_attach, for a process that an earlier daemon has welcomed as `was`: it gets all
+ * its blocks of QPNs again. -EPERM: the blocks belong to another process now.
  */
 int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,
 		      struct vnic_attach_welcome *welcome, struct vnic_driver **drv);
 /*
- * The same for a process that restores queue pairs, whose numbers begin in the block at qpn_first:
- * its first block is that one. Errors: struct vnic_attach_lease.
+ * As vnic_driver_attach, for a process that restores saved queue pairs: its first block of QPNs is
+ * the one that begins at qpn_first. Further errors: struct vnic_attach_lease.
  */
 int vnic_driver_demand(const char *run_dir, uint32_t qpn_first, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv);
 /*
- * The same for the device process of a virtual machine that has the MAC. `was` is NULL for the
- * first attachment. The NIC has the host's MAC nevertheless; the machine's frames go another way.
+ * As vnic_driver_attach, for the device process (urxe vm) of a virtual machine that has the MAC.
+ * `was`: as for vnic_driver_claim, or NULL for the first attachment. The NIC has the host's MAC;
+ * the frames of the machine's own NIC do not pass through it.
  */
 int vnic_driver_attach_machine(const char *run_dir, const uint8_t mac[6],
 			       const struct vnic_attach_welcome *was,
 			       struct vnic_attach_welcome *welcome, struct vnic_driver **drv);
 /* Quiesces the NIC, detaches and frees it. */
 void vnic_driver_detach(struct vnic_driver *drv);
-/* Drops a driver that a forked child has inherited, without a message to the device. */
+/* In a forked child: frees the inherited driver, and tells the device nothing. NULL is allowed. */
 void vnic_driver_abandon(struct vnic_driver *drv);
 /*
  * In a forked child: replaces the memory that the device sees by zeroed private memory, until
@@ -140,6 +141,7 @@ int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8
  */
 int vnic_driver_register(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
 			 uint32_t qpn);
+/* Takes back one call of vnic_driver_register. -ENOENT: there is none to take back. */
 int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const uint8_t dgid[16],
 			   uint32_t qpn);
 

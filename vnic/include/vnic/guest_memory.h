@@ -47,7 +47,8 @@ int vnic_guest_memory_map(struct vnic_guest_memory *memory, uint64_t addr, uint6
 /*
  * Unmaps [addr, addr + size). The range may cover several regions, and part of a region, which is
  * split then. Nobody may use the memory any more: the caller has withdrawn it from its devices.
- * -EINVAL: as above; -ENOENT: no region lies in the range; -ENOSPC: a split needs one region more.
+ * -EINVAL: as of vnic_guest_memory_map; -ENOENT: no region lies in the range; -ENOSPC: a split
+ * needs one region more.
  */
 int vnic_guest_memory_unmap(struct vnic_guest_memory *memory, uint64_t addr, uint64_t size);
 void vnic_guest_memory_unmap_all(struct vnic_guest_memory *memory);

@@ -85,9 +85,7 @@ int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox);
 void vnic_inbox_close(struct vnic_inbox *inbox);
 /* Marks the inbox as closed for all senders, then frees it. NULL is allowed. */
 void vnic_inbox_destroy(struct vnic_inbox *inbox);
-/*
- * Drops an inbox that a forked child has inherited, without effect on the senders. NULL is allowed.
- */
+/* In a forked child: frees the inherited inbox, without effect on the senders. NULL is allowed. */
 void vnic_inbox_abandon(struct vnic_inbox *inbox);
 /*
  * In a forked child: replaces the memory that senders see by zeroed private memory, until
@@ -201,7 +199,7 @@ void vnic_inbox_broker_revoke(struct vnic_inbox_broker *broker);
 void vnic_inbox_broker_fds(const struct vnic_inbox_broker *broker, int fds[VNIC_INBOX_FDS]);
 /* The `self` of the sender that holds the lock; 0 = none. */
 uint32_t vnic_inbox_broker_holder(const struct vnic_inbox_broker *broker);
-/* That sender has died: releases the lock if the sender held it. */
+/* The sender whose `self` is `holder` has died: releases the lock if that sender holds it. */
 void vnic_inbox_broker_unlock(struct vnic_inbox_broker *broker, uint32_t holder);
 
 #endif

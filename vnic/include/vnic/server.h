@@ -48,7 +48,7 @@ struct vnic_server_ops {
 	 */
 	int (*lease)(void *ctx, struct vnic_server_client *client, uint32_t *qpn_first);
 	/*
-	 * A client adds, removes or asks for a QPN of an HCA (request->type). Returns the status of
+	 * A client sends QPN_ADD, QPN_REMOVE or QPN_QUERY (request->type). Returns the status of
 	 * struct vnic_attach_qpn. NULL: -EOPNOTSUPP.
 	 */
 	int (*qpn)(void *ctx, struct vnic_server_client *client,
@@ -88,7 +88,7 @@ int vnic_server_open(int socket, struct vnic_server_client **client);
  */
 int vnic_server_close(struct vnic_server_client *client);
 
-/* Poll for input; hang-up counts as input. */
+/* The client's socket. When it has input or a hang-up, the caller calls vnic_server_event. */
 int vnic_server_fd(const struct vnic_server_client *client);
 /*
  * An eventfd that the driver writes to wake a device that sleeps. Watch it edge-triggered (EPOLLIN
@@ -132,15 +132,15 @@ int vnic_server_notice(struct vnic_server_client *client, const struct vnic_atta
  * HELLO.
  */
 int vnic_server_query_state(struct vnic_server_client *client, int socket);
-/* -1 before HELLO. */
+/* The socket of notices, for poll(2) after -EAGAIN of vnic_server_notice; -1 before HELLO. */
 int vnic_server_notice_fd(const struct vnic_server_client *client);
 
 /* NULL until the server has answered the client's message MEMORY, which follows HELLO. */
 struct vnic_device *vnic_server_device(struct vnic_server_client *client);
 
 /*
- * Do two processes share a user namespace? In another one the same number is another user, possibly
- * its root. False if this process may not see it.
+ * Whether two processes share a user namespace: in different ones the same UID means different
+ * users. False also if this process may not see that.
  */
 bool vnic_server_share_user_namespace(pid_t a, pid_t b);
 
@@ -161,8 +161,8 @@ int vnic_server_take_inbox(struct vnic_server_client *client, const int fds[VNIC
  */
 const uint8_t *vnic_server_qp_mac(const struct vnic_server_client *client);
 /*
- * Are two clients processes of one user in one user namespace, which are alive? Inboxes and copies
- * between memories exist between such processes only.
+ * Whether two clients are living processes of one user in one user namespace; true for a client and
+ * itself. Inboxes and copies between memories exist between such processes only.
  */
 bool vnic_server_same_user(const struct vnic_server_client *a, const struct vnic_server_client *b,
 			   const struct vnic_server_ops *ops, void *ctx);
