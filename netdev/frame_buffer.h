@@ -20,7 +20,8 @@ struct frame_buffer {
 	uint64_t time;
 };
 
-/* False: no memory; the buffer is unchanged. */
+/* Replaces the buffer's frame by a copy of `frame`, with this time. False: no memory; the buffer is
+ * unchanged. */
 static inline bool frame_buffer_fill(struct frame_buffer *buf, const struct netdev_frame *frame,
 				     uint64_t time)
 {

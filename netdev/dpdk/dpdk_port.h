@@ -95,7 +95,7 @@ int dpdk_port_receive_roce(const struct dpdk_port *port, const uint16_t *blocks,
  */
 void dpdk_port_receive_qp1_apart(const struct dpdk_port *port, bool apart);
 
-/* The operations of netdev.h. */
+/* These do what the functions of netdev.h with the same end of the name say. */
 int dpdk_port_set_allmulticast(struct netdev *netdev);
 int dpdk_port_set_promiscuous(struct netdev *netdev, bool on);
 bool dpdk_port_can_exclude_qpns(struct netdev *netdev);

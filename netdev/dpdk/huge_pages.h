@@ -5,12 +5,12 @@
 
 #include <stddef.h>
 
-/* Pages of 1 GB would stay mostly unused. */
+/* 2 MB, although there are pages of 1 GB: those would stay mostly unused. */
 #define HUGE_PAGE_SIZE ((size_t)2 << 20)
 
-/* At least `size` bytes, all present; NULL: too few huge pages are free. */
+/* Maps at least `size` bytes, all present; NULL: too few huge pages are free. */
 void *huge_pages_map(size_t size);
-/* `size` as in huge_pages_map. */
+/* Unmaps memory that huge_pages_map returned for the same `size`. */
 void huge_pages_unmap(void *memory, size_t size);
 
 #endif

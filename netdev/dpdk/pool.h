@@ -18,7 +18,8 @@ enum dpdk_pool_use {
 /* At least n buffers for frames of up to `room` bytes. NULL: rte_errno has the error. */
 struct rte_mempool *dpdk_pool_create(const char *name, uint32_t n, uint32_t room,
 				     enum dpdk_pool_use use, int socket);
-/* As many buffers as the memory has room for. The memory stays the caller's. */
+/* Makes as many buffers in `memory` as it has room for. The memory stays the caller's. NULL:
+ * rte_errno has the error. */
 struct rte_mempool *dpdk_pool_create_in(const char *name, void *memory, size_t size, uint32_t room,
 					int socket);
 /* Page size of the buffers' memory in bytes. */

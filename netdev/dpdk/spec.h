@@ -26,7 +26,7 @@ struct dpdk_spec {
 	size_t memory_size;
 };
 
-/* 0, or a negative errno value and a sentence in `error`. */
+/* Parses a specification. 0, or a negative errno value and a sentence in `error`. */
 int dpdk_spec_parse(const char *text, struct dpdk_spec *spec, char *error, uint32_t error_size);
 /* Makes the specification of a vhost-user port whose socket netdev_vhost_parse has checked. 0, or a
  * negative errno value and a sentence in `error`. */

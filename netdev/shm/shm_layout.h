@@ -90,7 +90,8 @@ static inline bool shm_take_waiting(struct shm_ring *ring)
 	return __atomic_exchange_n(&ring->waiting, 0, __ATOMIC_RELAXED) == 1;
 }
 
-/* Before the consumer sleeps; it looks at the head once more afterwards. */
+/* Before the consumer sleeps. Then the consumer looks at the ring's head once more, because a
+ * producer that was faster does not wake it. */
 static inline void shm_set_waiting(struct shm_ring *ring)
 {
 	__atomic_store_n(&ring->waiting, 1, __ATOMIC_RELAXED);

@@ -53,7 +53,7 @@ void xdp_program_pass_blocks(struct xdp_passed *passed, const uint16_t *blocks, 
 /* Sets whether the program passes RoCE packets to QP1 to the kernel, too, if their block of QPNs is
  * not passed. */
 void xdp_program_pass_qp1(struct xdp_passed *passed, bool pass);
-/* NULL is ignored. */
+/* Unmaps the set. NULL is ignored. */
 void xdp_program_unmap_passed(struct xdp_passed *passed);
 
 #endif

@@ -17,7 +17,7 @@
  * end could use up all connections.
  */
 #define CM_RELEASED_MAX 16384u
-/* Each rdma_cm ID, of which there are 65,536, owns at most one. */
+/* All connections: each rdma_cm ID, of which there are 65,536, owns at most one. */
 #define CM_CONNS_MAX (65536u + CM_RELEASED_MAX)
 
 struct cm_conn {
@@ -84,7 +84,7 @@ struct cm {
 	struct cm_conn_list by_qpn[CM_BUCKETS];
 };
 
-/* A set of states. */
+/* Whether the state of a connection is in a set; a set is CM_S of its states, joined by |. */
 #define CM_IN(conn, set) (1u << (conn)->state & (set))
 #define CM_S(state)      (1u << CM_##state)
 
@@ -152,7 +152,7 @@ void cm_enter_released(struct cm_conn *conn);
 /* Frees the oldest released connections while there are more than CM_RELEASED_MAX. A DREQ that
  * waits for cm_tick is sent first. */
 void cm_drop_released(struct cm *cm);
-/* Adds the connection to by_peer and by_qpn. */
+/* Adds the connection to by_peer and by_qpn: remote_guid, remote_id and remote_qpn are known. */
 void cm_know_peer(struct cm_conn *conn);
 
 /*
@@ -213,7 +213,7 @@ uint64_t cm_path_key(const struct cm_path *path);
 /* Copies private data; -EINVAL: longer than the message permits. */
 int cm_set_private(struct cm_mad *mad, const void *data, uint32_t len);
 
-/* Messages that are built in more than one place. */
+/* Return an MRA about that message, and an RTU, DREQ or DREP, with the connection's IDs and tid. */
 struct cm_mad cm_make_mra(const struct cm_conn *conn, enum cm_about about);
 struct cm_mad cm_make_pair(const struct cm_conn *conn, enum cm_attr attr);
 

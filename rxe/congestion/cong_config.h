@@ -9,7 +9,7 @@
 
 extern const struct cong_ops cong_none;
 
-/* -EINVAL if an attribute is out of its range. */
+/* Fills in the configuration from the device's attributes. -EINVAL: one is out of its range. */
 int cong_configure(struct cong_config *config, const struct urxe_dev_attr *attr);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <rxe/rxe.h>
 
-/* For a QP in RESET. */
+/* Initializes the pacing of a QP in RESET: it has no rate limit. */
 void pace_init(struct urxe_qp *qp);
 /* Sets the rate limit, kb/s; 0 = none. */
 void pace_set_limit(struct urxe_qp *qp, uint32_t kbps);

@@ -22,7 +22,7 @@ void retry_init(struct urxe_qp *qp);
 
 /* The request whose packet at req.resend.psn is to be sent again; NULL: no packet is. */
 const struct send_wqe *retry_next(struct urxe_qp *qp);
-/* The packet at req.resend.psn was sent again; it has `span` PSNs. */
+/* The packet at req.resend.psn, which has `span` PSNs, was sent again: moves req.resend.psn on. */
 void retry_packet_resent(struct urxe_qp *qp, uint32_t span);
 /* Any request packet was sent, new or again: starts the timers of timeout and probe. */
 void retry_packet_sent(struct urxe_qp *qp);
@@ -60,7 +60,8 @@ void retry_progress(struct urxe_qp *qp);
  */
 void retry_peer_announced(struct urxe_qp *qp);
 
-/* The retry timer has fallen due. */
+/* The QP's retry timer (urxe_qp.timer) has fallen due: ends the RNR wait, asks for missing
+ * responses, probes the peer, or sends all outstanding packets again after the ACK timeout. */
 bool retry_timer(struct urxe_qp *qp);
 
 #endif

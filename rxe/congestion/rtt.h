@@ -32,7 +32,7 @@ static inline void rtt_cancel(struct rtt *rtt)
 	rtt->timing = false;
 }
 
-/* The packet being timed was acknowledged. */
+/* The packet being timed was acknowledged: adds the sample. */
 static inline void rtt_stop(struct rtt *rtt, uint64_t now)
 {
 	uint64_t sample = now - rtt->sent, error;

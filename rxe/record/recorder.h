@@ -22,7 +22,7 @@ struct urxe_dev;
 	} while (0)
 
 void record_call(struct urxe_dev *dev, struct call *call);
-/* Within urxe_input, before the frame is processed. */
+/* Records a received frame; called within urxe_input, before the frame is processed. */
 void record_received(struct urxe_dev *dev, const struct urxe_frame *frame);
 void record_post_recv(const struct urxe_rq *rq, const struct urxe_recv_wr *wr);
 void record_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init);

@@ -38,7 +38,7 @@ enum state_record {
 	STATE_RECORD_QP_CONGESTION,
 };
 
-/* A record, and one within it. */
+/* Records may be nested this deep: a record, and one within it. */
 #define STATE_DEPTH 2
 
 struct state_stream {
@@ -64,7 +64,8 @@ void stream_finish_save(struct state_stream *s);
 void stream_begin_restore(struct state_stream *s, const uint8_t *stream, size_t length,
 			  uint64_t now);
 
-/* A record of this kind begins and ends. */
+/* Around the fields of a record of this kind. Restoring: state_begin sets the error -EBADMSG if the
+ * next record is of another kind. */
 void state_begin(struct state_stream *s, enum state_record kind);
 void state_end(struct state_stream *s);
 /* Restoring: the kind of the next record; 0 = none. */
@@ -86,7 +87,7 @@ static inline bool state_ok(const struct state_stream *s)
 	return !s->error;
 }
 
-/* Restoring: takes n times `bytes` from the budget. */
+/* Restoring: takes n times `bytes` from the budget; sets the error -EFBIG if it is used up. */
 void state_spend(struct state_stream *s, uint64_t n, uint64_t bytes);
 
 void state_bytes(struct state_stream *s, void *bytes, size_t n);

@@ -16,7 +16,8 @@
 
 struct send_wqe;
 
-/* An acknowledgement of new requests had this credit code. */
+/* An acknowledgement of new requests had this credit code: sets or raises the limit, or removes it
+ * if the code is AETH_CREDITS_INVALID. */
 void credit_take(struct urxe_qp *qp, uint8_t code);
 /* A repeated ACK had this credit code; true if it grants more credits. `refused`: after an RNR NAK,
  * which shows that the peer limits a requester that has got no credits yet. */

@@ -87,7 +87,7 @@ void ready_record(struct state_device *d);
 
 /* Restoring: returns the context that the owner chooses for an object (urxe_state_restore). */
 void *object_context(struct state_device *d, enum urxe_state_kind kind, uint32_t id, uint64_t tag);
-/* Restoring: the owner learns of the object at the end. */
+/* Restoring: notes the object; urxe_state_restore.restored tells the owner at the end. */
 void object_restored(struct state_device *d, const struct urxe_state_object *object);
 /* Saving: returns the owner's tag of the object with this context (urxe_state_save). */
 uint64_t object_tag(struct state_device *d, enum urxe_state_kind kind, void *ctx);

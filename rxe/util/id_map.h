@@ -23,7 +23,7 @@ struct idmap {
 
 int idmap_init(struct idmap *map);
 void idmap_free(struct idmap *map);
-/* -EEXIST if the number is taken, -ENOMEM. */
+/* Adds an object under the number. -EEXIST: the number is taken; -ENOMEM. */
 int idmap_add(struct idmap *map, uint32_t id, void *object);
 void idmap_remove(struct idmap *map, uint32_t id);
 /* Stores `object` in place of the object that the map has for `id`. The map must have one. */

@@ -57,7 +57,7 @@ void timer_init(struct timer *timer, uint8_t kind);
 void timer_set(struct timers *timers, struct timer *timer, uint64_t due);
 /* Takes the timer out of the queue, before its memory is freed. Does not disarm it. */
 void timer_remove(struct timers *timers, struct timer *timer);
-/* Removes and disarms a timer that is due at now; NULL if there is none. */
+/* Removes, disarms and returns a timer that is due at `now` or earlier; NULL: there is none. */
 struct timer *timers_pop(struct timers *timers, uint64_t now);
 
 /*
@@ -71,14 +71,14 @@ struct timers_place {
 	uint32_t index;
 };
 bool timers_place(const struct timers *timers, struct timers_place *place, struct timer **timer);
-/* Empties the queue; armed timers have to be put back. */
+/* Empties the queue, and disarms no timer: the caller puts armed ones back by timers_put. */
 void timers_clear(struct timers *timers);
 /*
  * Adds a timer to the heap or run of that timers_place.number, as if it was queued for the time
  * `queued`. False: no room, no such run, an entry of the run is later, or the timer is queued.
  */
 bool timers_put(struct timers *timers, uint32_t number, struct timer *timer, uint64_t queued);
-/* Queues a timer that is armed and was not put back. */
+/* Queues the timer if it is armed and timers_put has not queued it. */
 void timers_put_armed(struct timers *timers, struct timer *timer);
 
 /* No later than the earliest deadline. */

@@ -21,7 +21,7 @@
  */
 uint32_t urxe_icrc_start(enum urxe_net net, uint8_t *l3, uint32_t l3_len, uint64_t n);
 
-/* The ICRC is little-endian, unlike all other fields of a packet. */
+/* Writes the ICRC as little-endian: all other fields of a packet are big-endian. */
 void urxe_icrc_put(uint8_t *at, uint32_t icrc);
 
 #endif

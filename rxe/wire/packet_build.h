@@ -65,7 +65,7 @@ void build_allow_gso(struct build *b, const struct urxe_qp *qp);
  * CRC that the copy has to continue (mr_read); NULL: build_finish computes the CRC.
  */
 uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t payload_len);
-/* Adds the pad, the lengths and the ICRC, and counts the packet. */
+/* Adds the pad, the lengths and the ICRC, sets frame->len, and counts the packet as sent. */
 void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len);
 
 void build_feth(struct build *b, const struct urxe_flush *flush);

@@ -198,7 +198,7 @@ void vnic_device_stop(struct vnic_device *dev);
  */
 void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_queue_status *status,
 		       uint32_t error);
-/* Executes the command written to CMD; a read of CMD returns the result. */
+/* Executes a command that the driver wrote to CMD. Returns the result, for a read of CMD. */
 uint32_t vnic_device_command(struct vnic_device *dev, uint32_t cmd);
 
 /* Copy the parts of the shared area whose change the driver reports by a command. */

@@ -24,7 +24,7 @@ bool config_space_is_master(const struct config_space *space);
  * function. offset + size: CONFIG_SPACE_SIZE at most.
  */
 bool config_space_sizes_bar(uint32_t offset, const uint8_t *data, uint32_t size);
-/* offset + size: CONFIG_SPACE_SIZE at most. */
+/* Writes the bits that the client can change. offset + size: CONFIG_SPACE_SIZE at most. */
 void config_space_write(struct config_space *space, uint32_t offset, const uint8_t *data,
 			uint32_t size);
 

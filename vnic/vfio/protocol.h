@@ -91,7 +91,7 @@ struct vfio_user_access {
 	/* Then `count` bytes: in the command of a write, in the reply of a read. */
 };
 
-/* REGION_WRITE_MULTI: a 64-bit number of these. */
+/* The body of REGION_WRITE_MULTI is a 64-bit number, then that many of these. */
 struct vfio_user_small_write {
 	struct vfio_user_access access;
 	uint8_t data[8];

@@ -103,7 +103,8 @@ int netdev_add_group(struct netdev *port, const uint8_t mac[6]);
  * anyway. A device may refuse, for example a VF that its host does not trust.
  */
 int netdev_set_allmulticast(struct netdev *port);
-/* Whether the port can reach its peer at all; true for ports that do not know. */
+/* Whether the port can reach its peer at all: a link is up, a machine is connected. True for ports
+ * that do not know. */
 bool netdev_is_up(struct netdev *port);
 /* Page size of the packet buffers' memory in bytes, which shows huge pages; 0 = no buffers. */
 uint64_t netdev_page_size(const struct netdev *port);
@@ -144,7 +145,7 @@ void netdev_close(struct netdev *port);
  * two ends may belong to two threads, and are closed separately.
  */
 #define NETDEV_MEM_DEPTH_MAX (1u << 20)
-/* -EINVAL: depth is 0 or more than NETDEV_MEM_DEPTH_MAX. */
+/* Opens both ends. -EINVAL: depth is 0 or more than NETDEV_MEM_DEPTH_MAX. */
 int netdev_mem_pair(uint32_t depth, struct netdev *ends[2]);
 
 /* --- Capture files: pcap and pcapng with the Ethernet link type */

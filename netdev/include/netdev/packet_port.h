@@ -68,7 +68,7 @@ struct packet_port_frame {
 /* Makes and maps the ring. The port owns fd from now on, also on failure. -EPROTO: an impossible
  * ring. */
 int packet_port_open(int fd, const struct packet_port_ring *ring, struct packet_port **port);
-/* NULL is ignored. */
+/* Unmaps the ring and closes the socket. NULL is ignored. */
 void packet_port_close(struct packet_port *port);
 /*
  * In a forked child: replaces the ring, which the parent uses, by private zeroed memory, in which
@@ -103,7 +103,7 @@ bool packet_port_irq_unmask(struct packet_port *port);
  * come before the next call. One system call for a UDP GSO packet, else none.
  */
 uint32_t packet_port_rx(struct packet_port *port, struct packet_port_frame *frames, uint32_t n);
-/* Gives the memory of all received frames back. */
+/* Gives the places of all frames that packet_port_rx has returned back to the ring. */
 void packet_port_release(struct packet_port *port);
 
 /*

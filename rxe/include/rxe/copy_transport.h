@@ -103,7 +103,7 @@ struct urxe_copy_table {
 #define URXE_COPY_PARTS   16
 #define URXE_COPY_EXTENTS 512
 
-/* Bytes of the responder's process. */
+/* Contiguous bytes in the address space of the responder's process. */
 struct urxe_copy_extent {
 	uint64_t addr;
 	uint64_t length;

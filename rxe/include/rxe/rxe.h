@@ -150,7 +150,7 @@ void urxe_dev_destroy(struct urxe_dev *dev);
  * A NULL gid clears the entry.
  */
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1);
-/* False: the table has no such entry, and *gid and *v1 stay. */
+/* Reads an entry. False: the entry is empty or the index too high, and *gid and *v1 stay. */
 bool urxe_gid_get(const struct urxe_dev *dev, uint32_t index, struct urxe_gid *gid, bool *v1);
 
 /*
@@ -364,7 +364,7 @@ uint32_t urxe_mw_key(const struct urxe_mw *mw);
 /* --- Completion queues. */
 
 int urxe_cq_create(struct urxe_dev *dev, void *ctx, struct urxe_cq **cq);
-/* -EBUSY while a QP uses it. */
+/* Destroys the CQ. -EBUSY while a QP uses it. */
 int urxe_cq_destroy(struct urxe_cq *cq);
 /* Requests one comp_event: at the next completion, or the next that is solicited or an error. */
 void urxe_cq_arm(struct urxe_cq *cq, bool solicited_only);
@@ -380,7 +380,7 @@ struct urxe_rq_attr {
 
 /* Creates a shared receive queue. */
 int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_rq **srq);
-/* -EBUSY while a QP uses it. */
+/* Destroys the queue; its requests do not complete. -EBUSY while a QP uses it. */
 int urxe_srq_destroy(struct urxe_rq *srq);
 /*
  * Requests one event URXE_ASYNC_SRQ_LIMIT_REACHED: when a QP takes a request, and fewer than
@@ -421,7 +421,7 @@ struct urxe_qp_init {
 };
 
 int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct urxe_qp **qp);
-/* Outstanding requests end without completions (IBA 10.2.4.4). */
+/* Destroys the QP: its outstanding requests get no completions (IBA 10.2.4.4). */
 void urxe_qp_destroy(struct urxe_qp *qp);
 /*
  * Makes a delayed acknowledgement due, before the QP is destroyed, reset or failed and can send
@@ -494,9 +494,9 @@ uint32_t urxe_sq_retired(const struct urxe_qp *qp);
  */
 int urxe_mcast_attach(struct urxe_qp *qp, const struct urxe_gid *gid);
 int urxe_mcast_detach(struct urxe_qp *qp, const struct urxe_gid *gid);
-/* Whether the QP is in a group. */
+/* Whether the QP is attached to any multicast group. */
 bool urxe_mcast_attached(const struct urxe_qp *qp);
-/* Whether any QP of the device is in a group. */
+/* Whether any QP of the device is attached to a multicast group. */
 bool urxe_mcast_heard(const struct urxe_dev *dev);
 
 #endif

@@ -108,7 +108,7 @@ void vnic_driver_set_multicast(struct vnic_driver *drv, bool on);
  */
 bool vnic_driver_broken(const struct vnic_driver *drv);
 
-/* Readable (POLLHUP) when the daemon has ended. */
+/* A descriptor for poll(2): it hangs up (POLLHUP) when the daemon has ended. */
 int vnic_driver_ctl_fd(const struct vnic_driver *drv);
 
 /* Readable when a message of enum vnic_notice_type is pending; -1: the transport has no notices. */
@@ -155,7 +155,7 @@ int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const ui
  * the HCA can execute the queue pair; -ENOSPC: too many; -EINVAL: no valid QPN.
  */
 int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, bool local);
-/* -ENOENT: the process has not added it. */
+/* Undoes vnic_driver_add_qpn: the queue pair is gone. -ENOENT: the QPN was not added. */
 int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn);
 /*
  * Whether the peer of a connection is a queue pair of this host and user that was added as local:

@@ -32,7 +32,7 @@ struct vnic_guest_region {
 };
 
 int vnic_guest_memory_create(struct vnic_guest_memory **memory);
-/* Unmaps all regions. */
+/* Unmaps all regions, and frees the memory's description. */
 void vnic_guest_memory_destroy(struct vnic_guest_memory *memory);
 
 /*

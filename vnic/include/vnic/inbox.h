@@ -156,7 +156,7 @@ const void *vnic_outbox_published(const struct vnic_outbox *outbox);
  */
 uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,
 			  enum vnic_outbox_status *status);
-/* Wakes the receiver as a frame would, if it sleeps. */
+/* Writes to the inbox's interrupt as after a frame, unless the interrupt is masked. */
 void vnic_outbox_wake(const struct vnic_outbox *outbox);
 
 /*

@@ -59,7 +59,7 @@ int vnic_state_finish_save_to(struct vnic_state_stream *s);
  */
 int vnic_state_begin_restore(struct vnic_state_stream *s, const struct vnic_state_format *format,
 			     const uint8_t *stream, size_t length);
-/* -EBADMSG if bytes are left; or the first error. */
+/* Ends the restoration. Returns the first error; -EBADMSG if bytes are left; else 0. */
 int vnic_state_finish_restore(struct vnic_state_stream *s);
 
 /* Sets the error, if there is none yet. */

@@ -121,7 +121,7 @@ struct vnic_vfio_attr {
 	void *ctx;
 };
 
-/* -EINVAL: the description of the function is not valid. */
+/* Creates a server without a client. -EINVAL: attr->function is not valid. */
 int vnic_vfio_server_create(const struct vnic_vfio_attr *attr, struct vnic_vfio_server **server);
 /*
  * Ends the connection first, and waits for nothing. NULL is ignored. The function of a server that

@@ -117,7 +117,7 @@ int cm_create(const struct cm_ops *ops, void *ctx, uint64_t ca_guid,
 	      const uint8_t seed[CM_SEED_LEN], struct cm **cm);
 /* Destroys the manager and all connections, without messages. */
 void cm_destroy(struct cm *cm);
-/* Processes a MAD; the path is that of an answer. */
+/* Processes a received MAD; `path` is the path to its sender, for the answer. */
 void cm_input(struct cm *cm, uint64_t now, const struct cm_path *path,
 	      const uint8_t bytes[CM_MAD_LEN]);
 /*
@@ -154,7 +154,7 @@ struct cm_request {
 	struct cm_param param;
 };
 
-/* Sends a REQ. Also -ENOMEM. */
+/* Makes a connection and sends its REQ. -EINVAL: too much private data; -ENOMEM. */
 int cm_connect(struct cm *cm, uint64_t now, const struct cm_request *request, void *conn_ctx,
 	       struct cm_conn **conn);
 /* Answers a REQ with a REP. */
@@ -190,10 +190,10 @@ struct cm_sidr_reply {
 	uint32_t private_len;
 };
 
-/* Sends a SIDR_REQ. Also -ENOMEM. */
+/* Makes a connection and sends its SIDR_REQ. -EINVAL: too much private data; -ENOMEM. */
 int cm_sidr_resolve(struct cm *cm, uint64_t now, const struct cm_sidr_request *request,
 		    void *conn_ctx, struct cm_conn **conn);
-/* Answers a SIDR_REQ. */
+/* Answers a SIDR_REQ with a SIDR_REP, and ends the connection. */
 int cm_sidr_answer(struct cm_conn *conn, const struct cm_sidr_reply *reply);
 
 /*
