@@ -16,9 +16,9 @@
 
 #include <stdint.h>
 
-/* As rte_dev_probe. */
+/* As rte_dev_probe, without the driver's call of setsockopt(PACKET_FANOUT). */
 int dpdk_probe_without_fanout(const char *devargs);
-/* As rte_eth_dev_start; `id`: number of the DPDK port. */
+/* As rte_eth_dev_start, without the call of ioctl(SIOCSIFHWADDR); `id`: number of the DPDK port. */
 int dpdk_start_keeping_mac(uint16_t id);
 
 #endif

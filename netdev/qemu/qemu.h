@@ -52,7 +52,7 @@ void qemu_unbind(struct qemu_port *port);
 uint32_t qemu_count_fitting(const struct qemu_port *port, const struct netdev_frame *frames,
 			    uint32_t n);
 
-/* Entries of both tables of operations. */
+/* Operations (netdev_ops.h) of both kinds of ports. */
 uint32_t qemu_mtu(const struct netdev *port);
 void qemu_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT]);
 

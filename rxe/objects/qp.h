@@ -147,7 +147,7 @@ struct resp_resource {
 	uint8_t n_repeats;
 };
 
-/* After an HCA has executed the QP (responder/resume.h). */
+/* State of a QP that an HCA has executed, and that the engine executes now (responder/resume.h). */
 struct resume {
 	uint32_t psn;  /* the HCA's expected one: no resource is kept for READs before it */
 	uint32_t next; /* RESP_UNKNOWN, sending: PSN of the SEND's next packet */

@@ -63,7 +63,7 @@ const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy);
 uint32_t rq_available(struct urxe_rq *rq);
 /* A taken request was completed: frees its slot. Does nothing for a SRQ. */
 void rq_retire(struct urxe_rq *rq);
-/* Calls urxe_ops.refill. */
+/* Calls urxe_ops.refill, by which the owner may post requests to the queue. */
 void rq_refill(struct urxe_rq *rq);
 /* Removes all posted requests. */
 void rq_reset(struct urxe_rq *rq);

@@ -80,7 +80,7 @@ struct wr_info {
 };
 
 #define SQ_WR_OPCODES (URXE_WR_REG_MR + 1)
-/* By enum urxe_wr_opcode. */
+/* Properties of the opcodes; the index is enum urxe_wr_opcode. */
 extern const struct wr_info sq_wr_infos[SQ_WR_OPCODES];
 
 /* These functions take the opcode of a request that was posted, thus a valid one. */

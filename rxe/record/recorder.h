@@ -31,7 +31,7 @@ void record_drop(struct urxe_dev *dev, enum urxe_drop drop);
 void record_completion(struct urxe_dev *dev, void *cq_ctx, const struct urxe_wc *wc);
 void record_comp_event(struct urxe_dev *dev, void *cq_ctx);
 void record_async(struct urxe_dev *dev, enum urxe_async event, void *ctx);
-/* The callback `refill` begins or has ended. */
+/* Records that the callback urxe_ops.refill begins, or has ended if not `begins`. */
 void record_refill(struct urxe_dev *dev, bool begins);
 
 /*

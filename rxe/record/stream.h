@@ -60,7 +60,8 @@ struct state_stream {
 /* Writes the stream's header; stream_finish_save completes it. */
 void stream_begin_save(struct state_stream *s, uint64_t now);
 void stream_finish_save(struct state_stream *s);
-/* Checks the header and the checksum. */
+/* Begins to read a stream: checks the header and the checksum, and sets s->error if one is wrong.
+ */
 void stream_begin_restore(struct state_stream *s, const uint8_t *stream, size_t length,
 			  uint64_t now);
 

@@ -40,7 +40,8 @@ static inline bool copy_is_proven(const struct urxe_qp *qp)
 	return qp->req.copy.proof && qp->req.copy.proof == qp->dev->copy_generation;
 }
 
-/* The peer has acknowledged a packet: copy_is_proven is true from now on. */
+/* The peer has acknowledged a packet: copy_is_proven is true until the next such change, if the
+ * device uses the copy transport. */
 static inline void copy_prove(struct urxe_qp *qp)
 {
 	if (!copy_is_proven(qp))

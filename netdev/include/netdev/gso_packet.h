@@ -65,7 +65,7 @@ bool gso_packet_start(struct gso_packet *packet, const struct virtio_net_hdr *vn
 		      const uint8_t *start, uint32_t known, uint32_t len);
 /* Lists where the packet's bytes behind the headers belong; returns the number of parts. */
 uint32_t gso_packet_parts(const struct gso_packet *packet, struct iovec parts[GSO_SEGMENTS]);
-/* Writes the headers of all frames: the packet has been read. */
+/* Writes the headers of all frames, after the caller has read the bytes of gso_packet_parts. */
 void gso_packet_finish(struct gso_packet *packet);
 /* The next frame; its data has room for a VLAN tag in front. False: there is no further one. */
 bool gso_packet_next(struct gso_packet *packet, struct packet_port_frame *frame);

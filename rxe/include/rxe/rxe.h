@@ -258,10 +258,10 @@ uint64_t urxe_next_deadline(const struct urxe_dev *dev);
 const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev);
 
 /*
- * Withdraws all rights of peers to copy from and to this device's memory, also by references. Queue
- * pairs and regions exchange packets then, until they are published again: a queue pair by its next
- * modification, a region by its next registration. As after urxe_mr_dereg, copies may still be in
- * progress.
+ * Withdraws all rights of peers to copy from and to this device's memory, also by references. Their
+ * requests then go in packets, until rights are published again: those of a queue pair by its next
+ * modification, those of a region by its next registration, all by urxe_copy_rights_publish. As
+ * after urxe_mr_dereg, copies may still be in progress.
  */
 void urxe_copy_rights_withdraw(struct urxe_dev *dev);
 /* Publishes the rights of all regions, windows and queue pairs again. */

@@ -193,9 +193,9 @@ int vnic_driver_make_inbox(struct vnic_driver *drv, uint16_t mtu, struct vnic_in
  */
 int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox);
 /*
- * The inbox of the process that has a QPN of the device with that MAC (the host's, or a virtual
- * machine's), for vnic_outbox_open. -ENOENT: no such process or inbox; -EPERM: it belongs to
- * another user.
+ * Asks for the inbox of the process that has a QPN of the device with that MAC (the host's, or a
+ * virtual machine's). The caller owns the descriptors, for vnic_outbox_open. -ENOENT: no such
+ * process or inbox; -EPERM: the process belongs to another user.
  */
 int vnic_driver_introduce(struct vnic_driver *drv, const uint8_t mac[6], uint32_t qpn,
 			  int fds[VNIC_INBOX_FDS]);

@@ -147,8 +147,9 @@ bool vnic_server_share_user_namespace(pid_t a, pid_t b);
 /* --- Frames that bypass the daemon (inbox.h). */
 
 /*
- * Introduces the owner of a QPN to a client without a request of the client. -ENOENT, -EPERM: see
- * struct vnic_attach_introduce; -EAGAIN: the client does not read its notices.
+ * Sends a client the descriptors of the inbox of `owner`, the client that has the QPN, without a
+ * request (NOTICE_INBOX). -ENOENT, -EPERM: see struct vnic_attach_introduce; -EAGAIN: the client
+ * does not read its notices; -ENOTCONN: it has not said HELLO.
  */
 int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_server_client *owner,
 			  uint32_t qpn, const struct vnic_server_ops *ops, void *ctx);

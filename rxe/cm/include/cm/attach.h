@@ -49,7 +49,7 @@
 
 #define CM_ATTACH_DEPARTED_S 60
 
-/* cm_attach_command.command beside those of rdma/rdma_user_cm.h. */
+/* Values of cm_attach_command.command besides those of rdma/rdma_user_cm.h. */
 enum cm_attach_checkpoint {
 	/* -EINVAL: a daemon that knows none of these. -EALREADY: frozen already. Other commands
 	   return -EBUSY from now on. */
