@@ -22,9 +22,10 @@
 uint32_t qpn_filter_write(struct sock_filter *to, uint32_t room, const uint16_t *blocks, uint32_t n,
 			  uint32_t verdict);
 /*
- * Writes instructions that return QPN_FILTER_PASS for RoCEv1 and RoCEv2 packets to QPNs of the n
- * blocks, which may be none, and 0 (drop) for those to other QPNs; for other frames the instruction
- * behind them is next. Returns the number of instructions; 0: they need more than `room`.
+ * Writes instructions for RoCEv1 and RoCEv2 packets: they return QPN_FILTER_PASS for packets to
+ * QPNs of the n blocks (n may be 0), and 0 (drop) for packets to other QPNs. For other frames the
+ * instruction behind them is next. Returns the number of instructions; 0: they need more than
+ * `room`.
  */
 uint32_t qpn_filter_write_admitted(struct sock_filter *to, uint32_t room, const uint16_t *blocks,
 				   uint32_t n);

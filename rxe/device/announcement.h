@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A peer announces itself by a RARP frame, for example a virtual machine after a migration. Packets
- * that were sent to it during its absence are lost, so requesters to which it has not answered
+ * that were sent to it during its absence are lost. So requesters to which it has not answered
  * repeat them at once rather than at their next deadline.
  */
 #ifndef URXE_ANNOUNCEMENT_H

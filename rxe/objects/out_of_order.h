@@ -34,8 +34,8 @@ void out_of_order_pool_free(struct out_of_order_pool *pool);
  */
 bool out_of_order_keep(struct urxe_dev *dev, struct out_of_order_list *list,
 		       const struct urxe_packet *p, uint32_t ahead);
-/* Removes the packet with this PSN from the list, for the caller, who passes it to
- * out_of_order_give_back. Frees all earlier ones. NULL: the packet is not kept. */
+/* Removes the packet with this PSN from the list, and frees all earlier ones. The caller passes the
+ * packet to out_of_order_give_back. NULL: the packet is not kept. */
 struct out_of_order_packet *out_of_order_take(struct urxe_dev *dev, struct out_of_order_list *list,
 					      uint32_t psn);
 void out_of_order_give_back(struct urxe_dev *dev, struct out_of_order_packet *kept);

@@ -15,8 +15,8 @@ struct urxe_qp;
 /* The QP sends a frame with a payload reference: adds the QP to dev->referencing. */
 void add_reference(struct urxe_qp *qp);
 /*
- * If a peer may not have copied a reference of this QP yet, ends the references of all QPs of the
- * device, which have one generation. Called before requests complete without an acknowledgement.
+ * If a peer may not have copied a reference of this QP yet, ends the references of all QPs, because
+ * a device has one generation. Called before requests complete without an acknowledgement.
  */
 void end_references(struct urxe_qp *qp);
 /*
