@@ -38,11 +38,13 @@ static void take_credits(struct raw_stream *stream, uint64_t now)
 	uint32_t n = netdev_rx(stream->port, now, frames, BURST);
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t number = raw_frame_number(&frames[i]);
+		uint32_t number;
 
+		if (!raw_frame_is(&frames[i], RAW_CREDIT, stream->mac))
+			continue;
+		number = raw_frame_number(&frames[i]);
 		/* A credit of a frame that counted as lost comes late. */
-		if (!raw_frame_is(&frames[i], RAW_CREDIT, stream->mac) ||
-		    number - stream->credited - 1 >= stream->sent - stream->credited)
+		if (number - stream->credited - 1 >= stream->sent - stream->credited)
 			continue;
 		stream->delivered += RAW_STREAM_CREDIT;
 		stream->credited = number;
