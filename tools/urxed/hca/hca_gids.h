@@ -6,8 +6,9 @@
 #include "urxed/hca/hca_scan.h"
 
 /*
- * Appends the valid entries of the table in `dir`, the port's directory, to p->gids, and sets v1,
- * v2 and ndev. An entry that the kernel changes meanwhile, or that is malformed, is left out.
+ * Appends the valid entries of the GID table in `dir`, the port's directory, to p->gids, and sets
+ * v1, v2 and ndev. `sys`: where sysfs is mounted. Entries that the kernel changes meanwhile, that
+ * are malformed, or that exceed HCA_GIDS are left out.
  */
 void hca_gids_read(const char *sys, const char *dir, struct hca_port *p);
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Monitors the RDMA devices of sysfs, and chooses the HCA that backs the device (hca_select.h).
+ * Monitors the RDMA devices of sysfs, and chooses the HCA that backs urxe0 (hca_select.h).
  * daemon_start.c and daemon_run.c call this.
  *
  * The kernel sends a uevent for each RDMA device that comes or goes: host_ibdevs.c receives it, and
  * daemon_run.c calls hca_monitor_report. The state of a RoCE port and its GIDs follow its network
- * interface, of which rtnetlink reports changes. A report only causes a scan, 50 ms later and once
- * more after a second, because drivers update sysfs after the report. Without an RDMA device,
- * hca_monitor.c has neither socket nor timer. The tree of another urxed, under its liburxe.so,
- * sends no reports: hca_monitor.c scans it twice a second, and also while a device that --hca names
- * does not exist.
+ * interface, of which rtnetlink reports changes. After a report hca_monitor.c scans sysfs twice, 50
+ * ms later and a second after that, because drivers update sysfs after the report. Without an RDMA
+ * device it has neither socket nor timer.
+ *
+ * This daemon may run under the liburxe.so of another urxed. The tree of that urxed sends no
+ * reports, so hca_monitor.c scans it twice a second. It scans as often while a device that --hca
+ * names does not exist.
  */
 #ifndef URXE_URXED_HCA_HCA_MONITOR_H
 #define URXE_URXED_HCA_HCA_MONITOR_H
@@ -33,25 +35,25 @@ struct hca_monitor {
 	struct hca_list list;                   /* of the last scan */
 	struct hca_verdict verdicts[HCA_PORTS]; /* of the last choice */
 	int chosen;                             /* index in list; -1 = no HCA */
-	uint32_t generation;                    /* as in struct vnic_attach_hca */
+	uint32_t generation;                    /* changes when another port, or none, is chosen */
 	bool started;
 	bool polled;            /* nothing reports changes of the tree: scans every HCA_POLL_NS */
 	int epoll_fd;           /* watches the netlink socket, with this structure as data */
-	struct netlink netlink; /* open since an RDMA device existed */
+	struct netlink netlink; /* opened when the first RDMA device exists, then kept */
 	uint64_t scan_at;       /* ns; UINT64_MAX = no scan is due */
 	bool settling;          /* the scan at scan_at is the second one after a report */
 };
 
 /*
- * Reads the list, for hca_monitor_has_interface; nothing is chosen yet. `sys` and `device` stay the
- * caller's. With HCA_OFF it reads no file.
+ * Scans once, for hca_monitor_has_interface; nothing is chosen yet. The caller keeps `sys` (where
+ * sysfs is mounted) and `device` (the name of urxe's own device) valid.
  */
 void hca_monitor_open(struct hca_monitor *h, const struct hca_choice *choice, const char *sys,
 		      const char *device);
 /* Accepts a zeroed structure. */
 void hca_monitor_close(struct hca_monitor *h);
 
-/* Whether an interface, or one below it, is a RoCE port's that may be chosen. */
+/* Whether a RoCE port belongs to the interface, or to one below it. Always false with HCA_OFF. */
 bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname);
 
 /* The interface of one more uplink; "" = it has none. */
@@ -61,7 +63,10 @@ void hca_monitor_start(struct hca_monitor *h);
 /* From now on epoll_fd reports changes with `h` as data: then call hca_monitor_report. */
 void hca_monitor_watch(struct hca_monitor *h, int epoll_fd, uint64_t now);
 
-/* Something may have changed. Reads the reports that are pending on the netlink socket. */
+/*
+ * Call it when sysfs may have changed: plans a scan in 50 ms. Also reads the reports that are
+ * pending on the netlink socket.
+ */
 void hca_monitor_report(struct hca_monitor *h, uint64_t now);
 /*
  * Scans and chooses again if that is due, and logs changes. True: the chosen port is another one,
@@ -74,9 +79,9 @@ static inline uint64_t hca_monitor_deadline(const struct hca_monitor *h)
 	return h->scan_at;
 }
 
-/* NULL: no HCA backs the device. */
+/* Valid until the next hca_monitor_update. NULL: no HCA backs urxe0. */
 const struct hca_port *hca_monitor_chosen(const struct hca_monitor *h);
-/* For the message to attached processes. */
+/* Writes the chosen port, for the message to attached processes; an empty name if there is none. */
 void hca_monitor_fill(const struct hca_monitor *h, struct vnic_attach_hca *out);
 
 #endif

@@ -27,7 +27,10 @@ struct hca_choice {
 	uint8_t port;               /* if HCA_NAMED; 0 = the first */
 };
 
-/* Whether the text may name an RDMA device: letters, digits, '_', '-' and '.'. */
+/*
+ * Whether the text may name an RDMA device: at most VNIC_HCA_NAME - 1 letters, digits, '_', '-' and
+ * '.', of which '-' and '.' are not the first.
+ */
 bool hca_is_device_name(const char *name);
 
 /*
@@ -51,8 +54,8 @@ struct hca_verdict {
 };
 
 /*
- * Returns the index of the chosen port in the list, or -1, and fills verdicts[i] for each port i.
- * `current` is the port that is in use now, which stays as long as it fits; NULL = none.
+ * Returns the list's index of the chosen port, or -1 for none. Fills verdicts[i] for each port i.
+ * `current` is the port in use, which stays chosen as long as it fits; NULL = none.
  */
 int hca_select(const struct hca_list *list, const struct hca_wish *wish,
 	       const struct vnic_attach_hca *current, struct hca_verdict verdicts[HCA_PORTS]);

@@ -12,9 +12,10 @@
 #include <stdint.h>
 
 /*
- * Copies the first line of a file, whose name a format makes, without white space at its ends.
- * Returns 0; -ENAMETOOLONG: the line has `size` bytes or more; -EINVAL: it contains a byte that is
- * not printable ASCII; or the negative errno value of open(2) or read(2). On error `text` is "".
+ * Copies the first line of a file, without white space at its ends. The path is `fmt` with the
+ * arguments behind it. Returns 0; -ENAMETOOLONG: the line has `size` bytes or more; -EINVAL: it
+ * contains a byte that is not printable ASCII; or the negative errno value of open(2) or read(2).
+ * On error `text` is "".
  */
 int sysfs_read_text(char *text, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -10,7 +10,7 @@
 
 #define CAPABILITY(number) (UINT64_C(1) << (number))
 
-/* The permitted set. */
+/* The permitted set of this thread; 0 also if the kernel does not tell it. */
 uint64_t capabilities_get(void);
 /*
  * Drops all capabilities of this thread that are not in `keep`; the inheritable and the ambient set

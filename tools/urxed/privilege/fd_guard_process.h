@@ -13,7 +13,7 @@ enum fd_guard_job {
 /* From the daemon, each with one socket. */
 struct fd_guard_request {
 	uint32_t job;
-	uint32_t user; /* whose program is at the other end */
+	uint32_t user; /* uid of the program at the other end of the socket */
 	uint64_t token;
 };
 

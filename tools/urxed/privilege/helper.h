@@ -36,7 +36,10 @@ int helper_start_unfiltered(struct helper *h, const char *name, void (*run)(void
  * may still have its end of the socket, so what the daemon sends is perhaps received by no process.
  */
 bool helper_ended(struct helper *h);
-/* Closes the socket; the helper sees that, and ends. */
+/*
+ * Closes the socket, and does not wait for the helper, which then ends. Does nothing without a
+ * helper.
+ */
 void helper_stop(struct helper *h);
 
 #endif

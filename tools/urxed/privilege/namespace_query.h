@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Do two processes share a user namespace? Root's daemon needs CAP_SYS_PTRACE to see that in /proc.
- * A helper process keeps the capability and answers this question only, so that the daemon drops
- * it.
+ * So that the daemon can drop this capability, a helper process keeps it, and does nothing but
+ * answer that question.
  */
 #ifndef URXE_URXED_PRIVILEGE_NAMESPACE_QUERY_H
 #define URXE_URXED_PRIVILEGE_NAMESPACE_QUERY_H
@@ -11,12 +11,16 @@
 #include <sys/types.h>
 
 /*
- * Starts the helper if this process has the capability, before it has threads. Returns 0 or a
- * negative errno value.
+ * Starts the helper if this process has the capability. Call it before the process has threads.
+ * Returns 0, also without the capability, or a negative errno value.
  */
 int namespace_query_start(void);
 void namespace_query_stop(void);
-/* Without a helper this process looks itself. False if unknown. `ctx` is not used. */
+/*
+ * Whether processes a and b are in one user namespace; false also if that is unknown. Waits up to 1
+ * s for the helper's answer. Without a helper this process looks itself; after the helper has
+ * failed the result is always false. `ctx` is not used.
+ */
 bool namespace_query(void *ctx, pid_t a, pid_t b);
 
 #endif

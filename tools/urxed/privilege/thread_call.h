@@ -7,9 +7,9 @@
 #define URXE_URXED_PRIVILEGE_THREAD_CALL_H
 
 /*
- * `call` runs in a signal handler, also in this thread. A thread that blocks the signal is left
- * out, and a line says so. Returns 0, or the first negative errno value that a call returned, or
- * -ETIMEDOUT: a thread does not handle the signal.
+ * Runs `call` once in each thread, this one included, each time in a signal handler. A thread that
+ * blocks the signal is left out, and a line in the log says so. Returns 0, or the first negative
+ * errno value that a call returned, or -ETIMEDOUT: a thread has not handled the signal within 2 s.
  */
 int thread_call_all(int (*call)(void));
 

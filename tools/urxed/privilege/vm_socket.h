@@ -2,11 +2,12 @@
 /*
  * Sockets of virtual machines in other users' directories: ports qemu:PATH connect to them once a
  * second until the machine listens, and remove their own socket at the end. Root's daemon needs
- * CAP_DAC_OVERRIDE for that. A helper process keeps the capability, and serves the paths of
- * the daemon's own uplinks only. vm_socket_start makes the qemu: ports use the helper.
+ * CAP_DAC_OVERRIDE for that. A helper process keeps the capability, and serves the paths of the
+ * daemon's own uplinks only. vm_socket_start makes the qemu: ports use the helper.
  *
- * A path on a file system that does not answer delays the daemon once by 100 ms. From then on a
- * connection to that path comes with the port's next try after the file system has answered.
+ * If the file system of a path does not answer, the daemon waits once: 100 ms to connect, or 1 s to
+ * remove. After that it never waits for this path: the connection comes with the port's first try
+ * after the file system's answer.
  */
 #ifndef URXE_URXED_PRIVILEGE_VM_SOCKET_H
 #define URXE_URXED_PRIVILEGE_VM_SOCKET_H
