@@ -7,7 +7,7 @@
  * balance: all healthy members carry frames; a flow stays on one member.
  *
  * A member fails if it loses its link, or if stations answer probes (bond_probe.h) through another
- * member but not through this one. Without any answer nothing moves.
+ * member but not through this one. If no member gets an answer, the same members go on.
  */
 #ifndef URXE_URXED_BOND_BOND_H
 #define URXE_URXED_BOND_BOND_H
@@ -19,7 +19,10 @@
 
 #define BOND_MEMBERS 8
 
-/* Time without an answer after which a member that carries frames is probed. */
+/*
+ * Time without an answer after which a member that carries frames is probed, while RoCE frames come
+ * or go (BOND_BUSY_NS).
+ */
 #define BOND_FRESH_NS 20000000ull
 /* Time that a round of probes waits for answers. */
 #define BOND_ROUND_NS 20000000ull
@@ -30,7 +33,7 @@
  * through.
  */
 #define BOND_EXCUSED_ROUNDS 50
-/* Interval of probes to a member that failed, until it is used again. */
+/* Interval of probes to a member that failed, until it is healthy again. */
 #define BOND_RETURN_NS 100000000ull
 /* Interval of probes to healthy members that carry no frames, or are idle. */
 #define BOND_IDLE_NS 1000000000ull
@@ -42,7 +45,7 @@
 
 enum bond_mode { BOND_NONE, BOND_ACTIVE_BACKUP, BOND_BALANCE };
 
-/* BOND_NONE: not a mode. */
+/* Reads "active-backup" or "balance"; BOND_NONE: another text. */
 enum bond_mode bond_mode_parse(const char *text);
 
 struct bond_ops {
@@ -60,7 +63,7 @@ struct bond_member {
 	uint64_t answered_at; /* ns; of the last answer */
 	uint64_t heard_at;    /* ns; of the last RoCE frame to the host, or of bond_note_heard */
 	uint32_t excused;     /* successive rounds without an answer, but with RoCE frames */
-	uint64_t failovers;   /* how often other members took over from this one */
+	uint64_t failovers;   /* how often others took over because this one failed */
 };
 
 struct bond {
@@ -80,7 +83,7 @@ struct bond {
 	bool urgent;                     /* the next round begins at once */
 	uint32_t dark;                   /* successive rounds without any answer */
 	uint64_t announced_at;           /* ns */
-	uint32_t announcements;          /* that are due */
+	uint32_t announcements;          /* number of those that are still due */
 };
 
 /* --- Setting up and running */
@@ -109,32 +112,47 @@ static inline uint32_t bond_port_of(const struct bond *b, uint32_t uplink)
 uint32_t bond_choose(const struct bond *b, uint32_t flow);
 /* A bit for each member that carries frames, by its index in `members`. */
 uint32_t bond_carrier_mask(const struct bond *b);
-/* Returns the uplink that sends multicast frames. Those that another member receives are dropped.
+/*
+ * Returns the member by which multicast frames leave. The switch drops the multicast frames that
+ * other members receive, except for ARP and ND.
  */
 uint32_t bond_lead(const struct bond *b);
 bool bond_carries(const struct bond *b, uint32_t uplink);
-/* The host has sent a RoCE frame, or its processes have, by sockets of their own. */
+/*
+ * Call it when the switch, or processes by their own packet sockets, have sent RoCE frames: for
+ * BOND_BUSY_NS the bond is not idle.
+ */
 static inline void bond_note_sent(struct bond *b, uint64_t now)
 {
 	b->busy_at = now;
 }
-/* Frames have arrived by this member at sockets of processes: of which kind is not known. */
+/*
+ * Call it when an interface has received frames that the switch did not see, perhaps RoCE frames to
+ * packet sockets of processes. Like RoCE frames, they excuse a round without an answer.
+ */
 void bond_note_heard(struct bond *b, uint64_t now, uint32_t uplink);
 /* A station has answered a probe through this member. */
 void bond_note_answer(struct bond *b, uint64_t now, uint32_t uplink);
 /*
- * A RoCE frame to the host has arrived by this member. With active-backup an RC response is an
- * answer to what the member sent; with balance, the peer may answer by another member.
+ * A RoCE frame to the host has arrived by this member; `response`: it is an RC response. In mode
+ * active-backup a response counts as an answer to a probe. In mode balance it does not, because the
+ * request may have left by another member.
  */
 void bond_note_roce(struct bond *b, uint64_t now, uint32_t uplink, bool response);
-/* A frame to the host came by a member that does not carry frames: a bridge knows a wrong way. */
+/*
+ * A frame to the host came by a member that does not carry frames, because a bridge has learned a
+ * wrong way. Announces the host's addresses again, at most once in BOND_ROUND_NS.
+ */
 void bond_note_astray(struct bond *b, uint64_t now);
 
 /* --- For reports */
 
 /* "active", "backup", "recovering", "silent" or "down". */
 const char *bond_role(const struct bond *b, uint32_t uplink);
-/* How often other members took over from this member, and from all. */
+/*
+ * How often other members took over because this one failed; bond_failovers: the sum of all
+ * members.
+ */
 uint64_t bond_failovers_of(const struct bond *b, uint32_t uplink);
 uint64_t bond_failovers(const struct bond *b);
 

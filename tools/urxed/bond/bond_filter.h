@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Frames of a bond's members: which received frames count, and which member a frame leaves by.
+ * forward.c calls this.
  *
  * The members may be on one Ethernet. Then a broadcast, and a frame to a MAC that bridges do not
- * know, arrives at each member, and only one of these copies counts. forward.c calls this for the
- * members only.
+ * know, arrives at each member, and only one of these copies counts.
  */
 #ifndef URXE_URXED_BOND_BOND_FILTER_H
 #define URXE_URXED_BOND_BOND_FILTER_H
@@ -16,19 +16,25 @@
 #include "urxed/switch/switch.h"
 
 enum bond_verdict {
-	BOND_ACCEPT,      /* as on any uplink */
-	BOND_DAEMON_ONLY, /* ARP or ND: only the daemon's part of it */
+	BOND_ACCEPT,      /* forward it as a frame of any uplink */
+	BOND_DAEMON_ONLY, /* ARP or ND: only the daemon gets it, not the virtual machines */
 	BOND_PROBE_REPLY, /* the answer to a probe */
-	BOND_DROP,        /* a copy */
+	BOND_DROP,        /* a copy of another frame, the host's own frame, or a frame for others */
 };
 
-/* Decides on a frame of a member, and notes what it shows of the members' health. */
+/*
+ * Decides on a frame that a member received, and tells sw->bond what it shows of the member's
+ * health.
+ */
 enum bond_verdict bond_filter_check(struct vswitch *sw, uint32_t uplink,
 				    const struct frame_class *s);
 
-/* A number for bond_choose: the same for all frames of a connection one way. */
+/* A number for bond_choose: all frames of a connection in one direction have the same. */
 uint32_t bond_filter_flow(const struct frame_class *s);
-/* Notes a RoCE frame that leaves by the bond, whose receiver the next probes ask. */
+/*
+ * Notes a RoCE frame that leaves by the bond. Unless it is multicast, the next probes go to its
+ * receiver, too.
+ */
 void bond_filter_note_sent(struct vswitch *sw, const struct frame_class *s);
 
 #endif

@@ -9,14 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* So many rounds of probes without an answer, while another member gets answers, are a failure. */
+/*
+ * A member becomes BOND_SILENT after so many successive rounds of probes in which another member
+ * got an answer, and this one got none.
+ */
 #define BOND_ROUNDS 2
-/* A member that was down or silent must stay without a failure for so long before it is used. */
+/* A member that was down or silent must stay without a failure for so long until it is HEALTHY. */
 #define BOND_STABLE_NS 1000000000ull
 /*
- * A member that fails again within this time after its return must stay without a failure for twice
- * as long as the last time, up to BOND_STABLE_MAX_NS. So a loose cable does not move all
- * connections again and again.
+ * Applies to a member that fails within this time after it became HEALTHY. It must then stay
+ * without a failure for twice as long as the last time, up to BOND_STABLE_MAX_NS. So a loose cable
+ * does not move all connections again and again.
  */
 #define BOND_TRIAL_NS      60000000000ull
 #define BOND_STABLE_MAX_NS 32000000000ull
@@ -38,16 +41,19 @@ enum bond_event {
 
 struct bond_health {
 	enum bond_state state;
-	uint32_t unanswered; /* successive rounds; valid in RECOVERING and HEALTHY */
-	uint64_t since;      /* when the state began, ns */
-	uint64_t stable_ns;  /* how long RECOVERING lasts; 0 = the member has never failed */
+	/* successive rounds without an answer; valid in RECOVERING and HEALTHY */
+	uint32_t unanswered;
+	uint64_t since;     /* when the state began, ns */
+	uint64_t stable_ns; /* how long RECOVERING lasts; 0 = the member has never failed */
 };
 
 /* A member with or without a link at the start: HEALTHY or DOWN. */
 void bond_health_init(struct bond_health *h, uint64_t now, bool link);
 /* Returns true if the state has changed. */
 bool bond_health_event(struct bond_health *h, uint64_t now, enum bond_event event);
-/* Ends RECOVERING in time; returns true if the state has changed. */
+/*
+ * Makes a RECOVERING member HEALTHY when its time is over; returns true if the state has changed.
+ */
 bool bond_health_tick(struct bond_health *h, uint64_t now);
 /* Time of the next bond_health_tick; UINT64_MAX = none needed. */
 uint64_t bond_health_deadline(const struct bond_health *h);

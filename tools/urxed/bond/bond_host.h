@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Joins a bond to the host: it sends the bond's probes and announcements through the switch, to the
- * host's neighbours and with the host's addresses, and reports the links of the members.
+ * Joins a bond to the host: bond_host.c sends the bond's probes and announcements through the
+ * switch, to the host's neighbours and with the host's addresses. It also reports the links of the
+ * members to the bond.
  */
 #ifndef URXE_URXED_BOND_BOND_HOST_H
 #define URXE_URXED_BOND_BOND_HOST_H
@@ -10,15 +11,15 @@
 
 #include "urxed/switch/switch.h"
 
-/* Makes a bond of the switch's Ethernet uplinks; BOND_NONE: does nothing. */
+/* Makes a bond of all Ethernet uplinks of the switch; BOND_NONE: does nothing. */
 void bond_host_start(struct vswitch *sw, uint64_t now, enum bond_mode mode);
 /* Reads the links and runs the bond's timers; returns the next deadline. */
 uint64_t bond_host_tick(struct vswitch *sw, uint64_t now);
 /*
  * Call it before bond_host_tick while processes have packet sockets on members. It compares the
- * kernel's counters of the interfaces that carry frames with those of the last call. Many frames
- * make the bond busy, as frames of the switch do (bond_note_sent). Received ones excuse a probe
- * without an answer, which a long queue may delay (bond_note_heard).
+ * kernel's counters of the members that carry frames with those of the last look. Many new frames
+ * in both directions mean that RoCE frames were sent (bond_note_sent). A member that received any
+ * frame is excused for a late answer to a probe (bond_note_heard).
  */
 void bond_host_count_frames(struct vswitch *sw, uint64_t now);
 /*

@@ -15,7 +15,7 @@
 #include "urxed/hostnet/host.h"
 #include "urxed/hostnet/neigh.h"
 
-/* Neighbours that a round of probes asks. */
+/* Neighbours that a round of probes asks at most. */
 #define BOND_TARGETS 4
 
 /* A neighbour that can answer probes. */
@@ -27,7 +27,10 @@ struct bond_target {
 
 /* Is it an address in a subnet of the host? Only such stations answer ARP and ND. */
 bool bond_target_is_on_link(const struct host *h, const struct bond_target *t);
-/* Lists up to `max` neighbours, those that the host used last first. Returns their number. */
+/*
+ * Lists up to `max` neighbours that can answer probes, first the one that the host used last.
+ * Returns their number.
+ */
 uint32_t bond_targets_list(const struct neigh *n, struct bond_target *list, uint32_t max);
 
 /*
@@ -39,7 +42,8 @@ uint32_t bond_probe_build(uint8_t *frame, const struct bond_target *t,
 			  const uint8_t mac[ETHER_MAC_LEN]);
 /*
  * Writes a gratuitous ARP request (RFC 5227, 3) or an unsolicited neighbour advertisement (RFC
- * 4861, 7.2.6) for an address of the host. Returns the length, likewise.
+ * 4861, 7.2.6), which says that the host's address is at `mac`. Returns the length, at most
+ * NEIGH_FRAME_ROOM.
  */
 uint32_t bond_announcement_build(uint8_t *frame, const struct host_address *a,
 				 const uint8_t mac[ETHER_MAC_LEN]);
