@@ -2,8 +2,8 @@
 /*
  * Announcements of stations: RARP, gratuitous ARP and unsolicited neighbour advertisements. A
  * hypervisor or a guest sends them after a migration. forward.c then sends the processes the RARP
- * frame of announcement_build, because their engines know no ARP. The engines repeat at once what
- * the station has missed.
+ * frame of announcement_build, because their engines know no ARP. An engine that gets it sends
+ * again at once what the station has not acknowledged.
  */
 #ifndef URXE_URXED_SWITCH_ANNOUNCEMENT_H
 #define URXE_URXED_SWITCH_ANNOUNCEMENT_H
@@ -15,7 +15,10 @@
 
 /* Shortest frame of Ethernet, without FCS, bytes. */
 #define ANNOUNCEMENT_LEN 60
-/* Between two announcements that processes get; QEMU sends its next one after 50 ms. */
+/*
+ * Least time between two announcements that processes get; forward.c passes on none in between.
+ * QEMU sends its next one after 50 ms.
+ */
 #define ANNOUNCEMENT_NS 10000000u
 
 /* Does the station of the source MAC announce itself? `s` is of a frame with an Ethernet header. */

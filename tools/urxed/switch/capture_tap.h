@@ -33,16 +33,17 @@ struct capture_taps {
 
 void capture_taps_init(struct capture_taps *all, struct sessions *sessions);
 /*
- * Starts a capture of the port of that name or number, or of all ports for "", until `socket` hangs
- * up. Returns the ring's descriptor, -EBUSY: too many captures of all users or of this one,
- * -ENODEV: no such port, or another negative errno value. `record`: the processes of these ports
- * will record their engines, which only one capture can ask for: -EALREADY.
+ * Starts a capture of the port of that name or number, or of all ports for "". Call
+ * capture_taps_end when `socket` hangs up. Returns the descriptor of the ring into which the daemon
+ * writes frames, for the capturing program. -EBUSY: too many captures of all users or of this one;
+ * -ENODEV: no such port; or another negative errno value. `record`: capture_taps_record will
+ * follow; -EALREADY: another capture records.
  */
 int capture_taps_start(struct capture_taps *all, int socket, const char *port, bool record);
 /*
- * After the answer to such a capture: asks each process, and each one that attaches later, to
- * record its engine into a ring, whose descriptor is sent to the capture (struct
- * control_recording).
+ * Call it after the answer to a capture with `record`; for others it does nothing. Asks each
+ * process of the capture, and each one that attaches later, to record its engine into a ring. The
+ * daemon sends the ring's descriptor to the capture (struct control_recording).
  */
 void capture_taps_record(struct capture_taps *all, int socket);
 /*
@@ -50,7 +51,7 @@ void capture_taps_record(struct capture_taps *all, int socket);
  * that socket.
  */
 bool capture_taps_end(struct capture_taps *all, int socket);
-/* Closes the sockets too. */
+/* Ends all captures, and closes their sockets. */
 void capture_taps_end_all(struct capture_taps *all);
 
 #endif

@@ -12,10 +12,15 @@
 #include "urxed/switch/frame.h"
 #include "urxed/switch/switch.h"
 
-/* 100 ms: a receiving process that lost its core for some time slices is not stalled yet. */
+/*
+ * A process that has had no free receive buffer for so long is stalled, and its frames are dropped.
+ * 100 ms, because a process may lose its core for some time slices.
+ */
 #define SWITCH_STALL_NS 100000000ull
-/* An uplink that takes no frame for so long is stalled, and its frames are dropped. Shorter than
- * for a process, because the uplink is hardware or has a thread of its own. */
+/*
+ * An uplink that takes no frame for so long is stalled, and its frames are dropped. Shorter than
+ * for a process, because the uplink is hardware or has a thread of its own.
+ */
 #define SWITCH_UPLINK_STALL_NS 10000000ull
 /* Delay before the next try on a full uplink: about the time that some long frames take. */
 #define SWITCH_RETRY_NS 50000ull
@@ -31,7 +36,8 @@ void switch_count_out(struct vswitch *sw, struct switch_port *port, const struct
 
 /*
  * Hands a frame to a process. Returns false if the frame must wait, which only happens with
- * can_wait.
+ * can_wait: the caller calls again in a later run. True: the process has the frame, or it was
+ * dropped.
  */
 bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
 		    bool can_wait);
@@ -39,8 +45,8 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
 		    bool can_wait);
 /*
- * Sends the transmit queue of an uplink or VM as far as its port accepts frames, and drops frames
- * that waited too long.
+ * Sends the transmit queue of an uplink or VM as far as its port accepts frames. Drops the rest if
+ * the port has accepted none for SWITCH_UPLINK_STALL_NS.
  */
 void switch_flush(struct vswitch *sw, struct switch_port *port);
 

@@ -14,33 +14,38 @@
 
 struct switch_dest {
 	uint32_t out;                /* bit mask of uplinks and VMs */
-	struct switch_port *process; /* or NULL */
+	struct switch_port *process; /* that has the destination QPN; NULL = none */
 	bool listeners;              /* all processes that receive multicast */
-	bool daemon;                 /* its ARP and ND */
-	bool gsi;                    /* its QP1 */
-	bool announced;              /* all processes: the station announces itself */
+	bool daemon;                 /* the daemon's ARP and ND (neigh.h) */
+	bool gsi;                    /* the daemon's QP1 (gsi.h) */
+	/* all processes get announcement_build's frame: the station announces itself */
+	bool announced;
 };
 
 /*
- * Both set the destinations of an allowed frame, and return the reason to drop the frame if there
- * are none.
+ * Both set the destinations of a frame that the source checks allow. They return the reason to drop
+ * the frame, which is valid only if *dest has no destination.
  */
 enum switch_drop switch_dest_from_process(const struct vswitch *sw, const struct switch_port *from,
 					  const struct frame_class *s, struct switch_dest *dest);
 enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct switch_port *from,
 					  const struct frame_class *s, struct switch_dest *dest);
 /*
- * A frame of the daemon's own goes to one uplink and to VMs. Another uplink would need another
- * source MAC.
+ * Sets the destinations of a frame of the daemon's own: the uplink of that index (negative: none)
+ * and the VMs. A unicast frame goes only to that port of these to which the forwarding database
+ * leads, if its MAC is known. Other uplinks get no copy: it would need another source MAC.
  */
 void switch_dest_from_urxed(const struct vswitch *sw, int uplink, const struct frame_class *s,
 			    struct switch_dest *dest);
 /*
- * The longest Ethernet payload, at most host->mtu bytes, that the NIC of the station with that MAC
- * is expected to take.
+ * The longest Ethernet payload in bytes that the NIC of the station with that MAC is expected to
+ * take; at most host->mtu.
  */
 uint16_t switch_mtu_to(const struct vswitch *sw, const struct fdb_key *key);
-/* A frame of the host's QP1. */
+/*
+ * Sets the destinations of a frame from the host's QP1: the QP1 itself if it is to the host's MAC,
+ * else uplinks and VMs.
+ */
 void switch_dest_from_gsi(const struct vswitch *sw, const struct frame_class *s,
 			  struct switch_dest *dest);
 

@@ -16,8 +16,9 @@
 #include "urxed/switch/switch.h"
 
 /*
- * Frames of processes in one run, each copy of a multicast one counted. A thousand processes that
- * send to a thousand listeners must not keep the daemon from other work for seconds.
+ * Limit of the frames of processes in one run, where each copy of a multicast one counts. A
+ * thousand processes that send to a thousand listeners must not keep the daemon from other work for
+ * seconds.
  */
 #define SWITCH_RUN_FRAMES 256
 /*
@@ -25,15 +26,20 @@
  * and the next call begins with the next process. Returns false if it moved no frame.
  */
 bool switch_run(struct vswitch *sw, uint64_t now);
-/* Time of the next run without a doorbell; UINT64_MAX = none needed. */
+/*
+ * When switch_run must be called although no descriptor of a port reports work; UINT64_MAX = never.
+ */
 uint64_t switch_deadline(const struct vswitch *sw, uint64_t now);
-/* Tells all drivers whether the daemon sleeps and needs their doorbells. */
+/*
+ * Tells the vNIC drivers of all processes whether the daemon sleeps, so that they must ring
+ * doorbells.
+ */
 void switch_set_sleeping(struct vswitch *sw, bool asleep);
 
 /*
- * Moves the frames that a port has posted so far, SWITCH_RUN_FRAMES at most, as far as receivers
- * have buffers. Returns their number, each copy counted. Sessions call it before they handle a
- * message or a hang-up. The receivers are notified by the next switch_run.
+ * Moves the frames that a process's port has posted so far, SWITCH_RUN_FRAMES at most, as far as
+ * receivers have buffers. Returns their number, each copy counted. Sessions call it before they
+ * handle a message or a hang-up. The receivers are notified by the next switch_run.
  */
 uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port);
 
@@ -43,13 +49,16 @@ uint32_t switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port
  */
 void switch_send_last(struct vswitch *sw, uint64_t now, struct switch_port *port);
 
-/* Sends a frame of the daemon's own to an uplink and to VMs, which are on the same Ethernet. */
+/*
+ * Sends a frame of the daemon's own to the uplink of that index (negative: to none) and to VMs; a
+ * unicast frame only to the port of these that leads to its MAC, if that is known.
+ */
 void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len);
-/* Sends a frame of the daemon's own through one member of the bond. */
+/* Sends a frame of the daemon's own by the bond's member with that uplink index, and to no VM. */
 void switch_send_by(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, uint32_t len);
 /*
- * Whether all uplinks to the wire have room for n frames of the daemon's own. If not,
- * switch_deadline is soon, and the caller asks again.
+ * Whether the transmit queues of all uplinks to an Ethernet have room for n frames of the daemon's
+ * own. If not, switch_deadline is soon, and the caller asks again.
  */
 bool switch_has_room(struct vswitch *sw, uint32_t n);
 /* Sends a frame of the host's QP1, from the host's MAC, to another host or to the host itself. */

@@ -26,7 +26,10 @@ struct switch_frame {
 
 /* A frame in memory that nobody else writes to. */
 struct switch_frame switch_frame_whole(const uint8_t *data, uint32_t len);
-/* The checked head of a process's frame, and the rest in the process's memory. */
+/*
+ * A process's frame: the checked head, which is in *s and must stay there, and the rest in the
+ * process's memory.
+ */
 struct switch_frame switch_frame_of_process(const struct frame_class *s,
 					    const struct vnic_tx_frame *f);
 /* Writes f->len bytes. */

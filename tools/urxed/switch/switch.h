@@ -28,7 +28,9 @@
 
 /* Ports that the daemon opens at its start (--uplink). */
 #define SWITCH_UPLINKS 8
-/* These, and those that virtual machines' processes join later (station.h). */
+/*
+ * Slots for these ports, and for those of virtual machines that join later (uplink/station_set.h).
+ */
 #define SWITCH_SLOTS FDB_PORTS
 /* Longest frame of a process, which the tap is shown in full; bytes. */
 #define SWITCH_TAP_ROOM VNIC_FRAME_MAX(VMXNET3_MAX_MTU)
@@ -41,11 +43,11 @@ struct vswitch {
 	struct switch_port self; /* the daemon's own port */
 	struct switch_port uplink_ports[SWITCH_SLOTS];
 	struct switch_port *ports; /* ports of processes */
-	struct switch_port *turn;  /* the process that is next; NULL = the first one */
+	struct switch_port *turn;  /* the process that the next run begins with */
 	uint32_t room;             /* frames that processes may still send in the current run */
 	struct switch_stats left;  /* counters of ports that have left */
 	struct lease_table leases;
-	struct qpn_table added; /* what leases.added points to */
+	struct qpn_table added; /* QPNs that processes have added; leases.added points to it */
 	struct remote_qp_acl remotes;
 	struct fdb fdb;
 	uint32_t wire_mask, vm_mask; /* bit masks of ports; a bond counts as its first member */
@@ -57,7 +59,7 @@ struct vswitch {
 	uint64_t bond_target_at;        /* time of that frame; 0 = none yet */
 	uint64_t announced_at; /* last announcement of a station to processes; 0 = none yet */
 	uint64_t now;          /* time of the current run */
-	uint64_t retry_at;     /* when to retry a frame that had to wait */
+	uint64_t retry_at;     /* when to retry a frame that had to wait; UINT64_MAX = none waits */
 	switch_introduce_fn *introduce; /* NULL = processes are not introduced */
 	switch_gsi_fn *gsi;             /* takes frames for the host's QP1; NULL = none */
 	void *gsi_ctx;
@@ -77,44 +79,47 @@ void switch_fini(struct vswitch *sw);
 
 /*
  * Adds or removes the port of sw->uplinks[index], which the caller has filled in: a virtual machine
- * that joins while the daemon runs. To be called between two runs.
+ * that joins or leaves while the daemon runs. Call it between two runs.
  */
 void switch_add_station(struct vswitch *sw, uint32_t index);
 void switch_remove_station(struct vswitch *sw, uint32_t index);
 
 /*
- * Pins a MAC to a port before anything runs. `text` is as for fdb_parse; the port is named by its
- * number or by its specification up to the first comma. On error `error` holds a sentence.
+ * Pins a MAC to a port, for --fdb at the daemon's start. `text` is as for fdb_parse; the port is
+ * named by its number or by its specification up to the first comma. Returns 0, or a negative errno
+ * value, and `error` holds a sentence.
  */
 #define SWITCH_ERROR 256
 int switch_pin(struct vswitch *sw, const char *text, char error[SWITCH_ERROR]);
 
 /*
  * Adds the port of a process and leases it the block of QPNs that begins with *qpn; 0 = any block,
- * whose first QPN is stored in *qpn.
+ * whose first QPN is stored in *qpn. Returns 0; or an error of lease_take or lease_take_block, and
+ * adds nothing.
  */
 int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
-/* Leases another block to the process, likewise. */
+/* Leases another block to a process that has joined; *qpn and result as for switch_join. */
 int switch_lease(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 void switch_leave(struct vswitch *sw, struct switch_port *port);
 /*
- * Adds a QPN that an HCA has chosen for a queue pair of the process, or removes it; see
- * qpn_table.h. -EEXIST also if another process has leased it.
+ * Adds a QPN that an HCA has chosen for a queue pair of the process, or removes it. Results as of
+ * qpn_table_add and qpn_table_remove. -EEXIST also if another process has leased the QPN's block,
+ * or may claim it.
  */
 int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, bool local);
 int switch_remove_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn);
 /*
- * Adds or removes the remote QP of the process's QP `local`; see remote_qp_acl.h. -ENOSPC: too
- * many; -EINVAL: not a QPN of a connection; -EACCES: `local` is not the process's;
- * -ENOENT: not added before.
+ * Adds or removes the remote QP of the process's QP `local` (remote_qp_acl.h). -ENOSPC: too many;
+ * -EINVAL: `qpn` cannot be connected; -EACCES: `local` is not the process's; -ENOENT: not added
+ * before.
  */
 int switch_add_remote(struct vswitch *sw, struct switch_port *port, uint32_t local,
 		      const uint8_t gid[16], uint32_t qpn);
 int switch_remove_remote(struct vswitch *sw, struct switch_port *port, uint32_t local,
 			 const uint8_t gid[16], uint32_t qpn);
 /*
- * Calls sw->introduce at the first frame from process `from` to process `to`. Datagram QPs need
- * this: they have no connect request that names the peer.
+ * Calls sw->introduce at the first frame from process `from` to QPN qpn of process `to`; once for
+ * each block of QPNs. Datagram QPs need this: they have no connect request that names the peer.
  */
 void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switch_port *to,
 		      uint32_t qpn);

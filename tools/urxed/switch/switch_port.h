@@ -116,7 +116,7 @@ struct switch_port {
 	uint64_t introduced[LEASE_BLOCKS / 64];
 	/* The process has its own packet socket for packets from the uplink (direct_uplink.h). */
 	bool has_socket;
-	bool held; /* the current frame waited before and was counted then */
+	bool held; /* the frame that is forwarded now had to wait before, and was counted then */
 };
 
 enum switch_direction { SWITCH_IN, SWITCH_OUT };

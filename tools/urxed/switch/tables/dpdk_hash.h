@@ -17,7 +17,7 @@ int hash_create(const char *name, uint32_t entries, uint32_t key_len, struct has
 /* NULL is allowed. */
 void hash_destroy(struct hash *hash);
 
-/* -1: the key is not in the table. */
+/* The number of the key; -1: the key is not in the table. */
 int64_t hash_get(const struct hash *hash, const void *key);
 /* Adds a key or changes its number. -ENOSPC: the table is full. */
 int hash_set(struct hash *hash, const void *key, uint32_t number);

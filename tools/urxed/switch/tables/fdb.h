@@ -3,9 +3,9 @@
  * The forwarding database: which port of the switch leads to a MAC in a VLAN.
  *
  * Entries are learned from source MACs per VLAN and age out after 300 s without a frame from the
- * MAC (IEEE 802.1Q, 8.8.3). Only the ports to which a MAC is pinned may send from it; with several,
- * such as for a virtual machine that migrates, the one that sent last leads to it. Each port has an
- * equal share of the table, so no port can fill the table for others.
+ * MAC (IEEE 802.1Q, 8.8.3). Only the ports to which a MAC is pinned may send from it. If it is
+ * pinned to several, such as for a virtual machine that migrates, the port that sent last leads to
+ * it. Each port has an equal share of the table, so no port can fill the table for others.
  */
 #ifndef URXE_URXED_SWITCH_TABLES_FDB_H
 #define URXE_URXED_SWITCH_TABLES_FDB_H
@@ -22,7 +22,7 @@
 #define FDB_AGE_NS   300000000000ull
 #define FDB_SWEEP_NS 1000000000ull /* minimum interval of searches for aged entries */
 
-/* A pinned MAC may be valid in all VLANs. */
+/* The VLAN of a MAC that is pinned in all VLANs. */
 #define FDB_ANY_VLAN 0xffff
 
 struct fdb_key {
@@ -47,7 +47,7 @@ struct fdb {
 	struct fdb_list unused;
 	struct fdb_list ports[FDB_PORTS];
 	uint32_t n[FDB_PORTS];      /* entries of each port */
-	uint32_t pinned[FDB_PORTS]; /* MACs that were pinned to each port first */
+	uint32_t pinned[FDB_PORTS]; /* for each port, number of MACs that were pinned to it first */
 	bool any_vlan;              /* some MAC is pinned in all VLANs */
 	uint64_t swept;
 };
@@ -58,17 +58,21 @@ int fdb_open(struct fdb *f);
 void fdb_close(struct fdb *f);
 
 /*
- * A second call for a MAC pins it to a further port, which may have other stations, too. -EEXIST:
- * already pinned to that port; -ENOSPC: the port's share is full; -EINVAL: a group MAC.
+ * Pins a MAC to a port: only this port may send from it, and if it was the first pin of the MAC,
+ * the port may send from pinned MACs only. A second call for a MAC pins it to a further port, which
+ * may have other stations, too. Returns 0; -EEXIST: already pinned to that port, or learned;
+ * -ENOSPC: the port's share is full; -EINVAL: a group MAC.
  */
 int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port);
-/* Pins a MAC in all VLANs. -EEXIST: the MAC is pinned, or was learned at some port; else as above.
+/*
+ * Pins a MAC in all VLANs. -EEXIST: the MAC is pinned, or was learned at some port; otherwise as
+ * fdb_pin.
  */
 int fdb_pin_unknown(struct fdb *f, const uint8_t mac[ETHER_MAC_LEN], uint32_t port);
 
 /*
- * May a port send from a MAC? Not if the MAC is pinned to other ports only, nor if the port is the
- * first one of pinned MACs and this is none of them.
+ * May a port send from a MAC? Not from a group MAC, nor from one that is pinned to other ports
+ * only. A port that is the first one of pinned MACs may send from no other MAC.
  */
 bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port);
 /*
@@ -76,14 +80,14 @@ bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
  * MAC was not learned.
  */
 int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port);
-/* Removes what was learned or pinned at a port. */
+/* Removes all MACs to which the port leads, learned and pinned ones. */
 void fdb_forget_port(struct fdb *f, uint32_t port);
 /* Port that leads to a MAC; -1 = unknown. */
 int fdb_find(const struct fdb *f, uint64_t now, const struct fdb_key *key);
 
 /*
- * Parses "MAC=PORT" or "MAC@VLAN=PORT", MAC as 52:54:00:12:34:56. Sets *key, and *port to the text
- * of PORT. -EINVAL: malformed.
+ * Parses "MAC=PORT" (any VLAN) or "MAC@VLAN=PORT", MAC as 52:54:00:12:34:56. Sets *key, and *port
+ * to the text of PORT. -EINVAL: malformed, or a group MAC.
  */
 int fdb_parse(const char *text, struct fdb_key *key, const char **port);
 

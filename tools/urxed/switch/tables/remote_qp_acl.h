@@ -35,13 +35,13 @@
 #define REMOTE_QP_MAX       (1u << 18)
 #define REMOTE_QP_PER_OWNER (VNIC_LEASES_MAX * LEASE_QPNS)
 /*
- * Remote QPs of one local QP. One is connected; those that it was connected to before may be
- * removed after it was added.
+ * Limit of the remote QPs of one local QP. A QP is connected to one, but a process may add it
+ * before it removes those of earlier connections.
  */
 #define REMOTE_QP_PER_LOCAL 8
 /*
- * Processes of one user that may register the same remote QP. A remote QP has one peer, and
- * the switch walks along these processes for a frame to a contested remote QP.
+ * Limit of the processes of one user that have registered the same remote QP. A remote QP has one
+ * peer, and the switch walks along these processes for a frame to a contested remote QP.
  */
 #define REMOTE_QP_CLAIMS_PER_USER 16
 
@@ -91,7 +91,7 @@ struct remote_qp_owner {
 	uint32_t n;
 	uint32_t process; /* the first block of its lease */
 	uid_t user;
-	bool always_heard; /* remote_qp_acl_hear_always */
+	bool always_heard; /* remote_qp_acl_hear_always was called */
 };
 
 /* Stores the registration at index `place` of the table. */
@@ -128,24 +128,31 @@ int remote_qp_acl_open(struct remote_qp_acl *t);
 void remote_qp_acl_close(struct remote_qp_acl *t);
 
 /*
- * Registers the remote QP of a local QP, which the caller knows to be the owner's. Calls are
- * counted. -ENOSPC: a limit of the owner, its user or the table; -EACCES: the local QP is not the
- * owner's; -ENOMEM.
+ * Registers the remote QP of a local QP, which the caller knows to be the owner's. Several calls
+ * with the same key need as many removals. -ENOSPC: a limit of the local QP, the owner, its user or
+ * the table; -EACCES: an entry of the local QP is another owner's; -ENOMEM.
  */
 int remote_qp_acl_add(struct remote_qp_acl *t, struct remote_qp_owner *owner, uint32_t local,
 		      const struct remote_qp_key *key);
-/* -ENOENT: the owner does not have it. */
+/*
+ * Undoes one remote_qp_acl_add; the last one removes the entry. -ENOENT: the owner does not have
+ * it.
+ */
 int remote_qp_acl_remove(struct remote_qp_acl *t, struct remote_qp_owner *owner, uint32_t local,
 			 const struct remote_qp_key *key);
-/* Removes so many remote QPs of an owner at most; returns their number. */
+/*
+ * Removes at most `most` remote QPs of an owner, however often they were added; returns the number
+ * of removed ones.
+ */
 uint32_t remote_qp_acl_remove_some(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 				   uint32_t most);
 /* Removes all remote QPs of an owner whose process ends. */
 void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *owner);
 
 /*
- * Restores an entry of an earlier daemon. Calls come in the order of `place` and before the first
- * remote_qp_acl_add. -EINVAL: out of order, or a duplicate.
+ * Restores an entry of an earlier daemon, until its process attaches again. Calls come in the order
+ * of `place` and before the first remote_qp_acl_add. -EINVAL: out of order, a duplicate, or
+ * invalid.
  */
 int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place,
 			  const struct remote_qp_record *record);
@@ -173,8 +180,9 @@ enum remote_qp_access remote_qp_acl_check_remote(const struct remote_qp_acl *t,
 						 enum remote_qp_service service,
 						 const struct remote_qp_key *to);
 /*
- * A CNP slows its receiver down. UD QPs answer datagrams with CNPs, so a CNP may also go to a QP
- * that is not known to be connected to another process.
+ * Whether the owner may send a CNP, which slows its receiver down, to that QP. UD QPs answer
+ * datagrams with CNPs, so a CNP may also go to a QP that is not known to be connected to another
+ * process.
  */
 bool remote_qp_acl_cnp_to_local(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
 				const uint8_t sip[16], const struct remote_qp_key *to);
@@ -182,15 +190,15 @@ bool remote_qp_acl_cnp_to_remote(const struct remote_qp_acl *t, const struct rem
 				 const struct remote_qp_key *to);
 
 /*
- * The owner has a direct uplink: all its remote QPs of other hosts, present and future ones, count
- * as heard.
+ * Call it when the owner gets a direct uplink: all its remote QPs of other hosts, present and
+ * future ones, count as if packets of these hosts had arrived.
  */
 void remote_qp_acl_hear_always(struct remote_qp_acl *t, struct remote_qp_owner *owner);
 
 /* Whether a local QP of that block of QPNs has a remote QP. */
 bool remote_qp_acl_has_local(const struct remote_qp_acl *t, uint32_t block);
 
-/* A packet of another host has arrived for a local QP. */
+/* Notes that an RC or UC packet from the host with address `sip` has arrived for a local QP. */
 void remote_qp_acl_heard(struct remote_qp_acl *t, uint32_t local, const uint8_t sip[16],
 			 enum remote_qp_service service);
 
