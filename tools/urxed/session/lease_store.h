@@ -3,10 +3,10 @@
  * Stores QPN leases in the file urxed.leases of the run directory, so that they survive the daemon.
  *
  * The file names each leased block's process and the token by which this process may claim all of
- * its blocks from a later daemon. That daemon leases nothing to new processes before surviving
- * processes have claimed their blocks: their peers still send to these QPNs. The file also stores
- * the GID index of each address, because survivors' QPs name their source by index, and the remote
- * QPs and added QPNs (qpn_table.h) of each process.
+ * its blocks from a later daemon. That daemon leases nothing to new processes until the surviving
+ * processes have claimed their blocks (3 s at most): their peers still send to these QPNs. The file
+ * also stores the remote QPs and added QPNs (qpn_table.h) of each process. It stores the GID index
+ * of each address, because survivors' QPs name their source by index.
  *
  * The file is valid for one boot and one format, else it counts as empty. Each change is a single
  * write, so a killed daemon leaves the old state or the new one.
@@ -41,16 +41,17 @@ struct lease_store_address {
 struct lease_store {
 	int fd;               /* -1 = nothing is stored */
 	uint32_t n_claimable; /* blocks that surviving processes may still claim */
-	bool ended;           /* only frozen programs may claim blocks */
-	uint32_t last;        /* the highest block found in the file */
+	/* lease_store_end_claims was called: only frozen programs may still claim blocks */
+	bool ended;
+	uint32_t last; /* the highest block found in the file */
 	bool claimable[LEASE_BLOCKS];
 	struct lease_store_entry entries[LEASE_BLOCKS];
 	struct lease_store_address addresses[HOST_ADDRESSES]; /* by GID index */
 };
 
 /*
- * Reads the file of an earlier daemon in run_dir and drops processes that ended since. Returns 0 or
- * a negative errno value.
+ * Reads the file of an earlier daemon in run_dir, and makes its blocks claimable; drops those of
+ * processes that have ended since. Returns 0 or a negative errno value.
  */
 int lease_store_open(struct lease_store *r, const char *run_dir);
 /* Closes the file, and removes it unless it has leases, which may be claimed later. */
@@ -61,9 +62,12 @@ void lease_store_close(struct lease_store *r, const char *run_dir);
  * 0 = this is the first. Returns the token, never 0.
  */
 uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uint64_t token);
-/* Gives a block back to pid. -EPERM: the block is not claimable with this token. */
+/*
+ * Gives the block that begins with qpn back to process pid. -EPERM: the process may not claim it
+ * with this token.
+ */
 int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t pid);
-/* First QPN of a block that is claimable with this token; 0 = none. */
+/* First QPN of a block that the process may claim with this token; 0 = none. */
 uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, pid_t pid);
 /*
  * Stores whether the process of the block that begins with qpn has a packet socket on the direct
@@ -75,28 +79,35 @@ void lease_store_remove(struct lease_store *r, uint32_t qpn);
 /* Does a process have blocks that it may still claim? */
 bool lease_store_has_claimable(const struct lease_store *r, pid_t pid);
 /*
- * Number of claimable blocks, after dropping those of processes that ended; without those of frozen
- * programs after lease_store_end_claims: they claim late, and nobody waits for them.
+ * Drops the claimable blocks of processes that have ended, and returns the number of those left.
+ * After lease_store_end_claims always 0: frozen programs may still claim blocks, but nobody waits
+ * for them.
  */
 uint32_t lease_store_count_claimable(struct lease_store *r);
-/* True: the process is frozen, and claims its blocks when it goes on. */
+/*
+ * Whether the process is frozen (docs/checkpoint.md), so that it claims its blocks only when it
+ * goes on.
+ */
 typedef bool lease_store_frozen_fn(void *ctx, pid_t pid);
 /*
- * Ends the claims of all processes that are not frozen: their blocks are free. is_frozen NULL: no
+ * Ends the claims of all processes that are not frozen, and frees their blocks. is_frozen NULL: no
  * process is. The caller repeats it while frozen programs have claims.
  */
 void lease_store_end_claims(struct lease_store *r, lease_store_frozen_fn *is_frozen, void *ctx);
 
-/* Stores the registration of a remote QP, at its place in remote_qp_acl; process 0 = none. */
+/*
+ * Stores the registration of a remote QP, at its place in remote_qp_acl; record->process 0 = the
+ * place is empty.
+ */
 void lease_store_put_remote(struct lease_store *r, uint32_t place,
 			    const struct remote_qp_record *record);
 /*
- * Reads the registration stored at a place. -ENOENT: none, or its process can no longer claim; then
- * the record is cleared. -ENODATA: the file ends before this place.
+ * Reads the registration stored at a place. -ENOENT: none, or its process can no longer claim, and
+ * the place is cleared in the file. -ENODATA: the file ends before this place.
  */
 int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_qp_record *record);
 
-/* Stores an added QPN, at its place in the table; process 0 = none. */
+/* Stores an added QPN, at its place in the qpn_table; record->process 0 = the place is empty. */
 void lease_store_put_qpn(struct lease_store *r, uint32_t place, const struct qpn_record *record);
 /*
  * Reads up to n of the QPNs stored from a place on, and returns their number; 0: there are no more.

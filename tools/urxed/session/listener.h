@@ -30,7 +30,10 @@ int listener_open(struct listener *l, const char *run_dir, gid_t group, struct s
 /* Removes the socket; does nothing if fd is -1. */
 void listener_close(struct listener *l);
 
-/* Accepts all pending connections. */
+/*
+ * Accepts pending connections, 32 at most; epoll reports the others again. If it lacks descriptors,
+ * listener_tick watches the socket again 100 ms later.
+ */
 void listener_event(struct listener *l, uint64_t now);
 /* Returns the time of the next call; UINT64_MAX = none needed. */
 uint64_t listener_tick(struct listener *l, uint64_t now);

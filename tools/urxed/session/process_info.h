@@ -25,8 +25,8 @@
 void process_name(pid_t pid, char name[PROCESS_NAME]);
 
 /*
- * Does the process have a capability (CAP_...) in effect, within the daemon's own user namespace?
- * In a namespace of its own every process has all of them. False if /proc does not tell. Only for
+ * Does the process have a capability (CAP_...) in effect? False for a process in another user
+ * namespace, where each process may have all of them, and if /proc does not tell. Call it only for
  * processes of the daemon's own user and of root.
  */
 bool process_capable(pid_t pid, uint32_t capability);

@@ -25,16 +25,16 @@
 
 struct lease_table {
 	void *owner[LEASE_BLOCKS];
-	const bool *claimable;   /* blocks that only a claim may get; NULL = none */
+	const bool *claimable;   /* blocks that only lease_take_block may lease; NULL = none */
 	uint32_t last;           /* block leased most recently */
 	struct qpn_table *added; /* QPNs that processes have added; NULL = none */
 };
 
-/* Leases any block to owner; *qpn is its first QPN. -ENOSPC: all blocks are leased. */
+/* Leases any free block to owner; *qpn is its first QPN. -ENOSPC: no block is free. */
 int lease_take(struct lease_table *t, void *owner, uint32_t *qpn);
 /*
- * Leases the block that begins with qpn: for a claim, or for a demand that lease_check_demand
- * permits. -EBUSY: the block is leased, or the daemon's own.
+ * Leases the block that begins with qpn. The caller has checked that owner may claim it, or has
+ * called lease_check_demand. -EBUSY: the block is leased, or the daemon's own.
  */
 int lease_take_block(struct lease_table *t, void *owner, uint32_t qpn);
 /*
@@ -67,8 +67,8 @@ static inline void *lease_owner(const struct lease_table *t, uint32_t qpn)
 bool lease_may_add(const struct lease_table *t, const void *owner, uint32_t qpn);
 
 /*
- * Where an HCA chooses QPNs: lets lease_take begin in the upper half of the QPNs, because HCAs
- * begin in the lower one.
+ * Call it if an HCA backs urxe0: lease_take then begins in the upper half of the QPNs, because HCAs
+ * choose QPNs from the lower one.
  */
 void lease_avoid_hca(struct lease_table *t);
 

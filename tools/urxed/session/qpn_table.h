@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * QPNs that processes have added (QPN_ADD) while an HCA backs the device: which process has which
- * QPN. An HCA chooses any number of 24 bits, so these QPNs may be in no process's lease
- * (qpn_lease.h). Processes also add leased QPNs, for QPN_QUERY. Sessions fill the table, and
- * lease_owner reads it for QPNs that are in no lease.
+ * QPNs that processes have added (VNIC_ATTACH_QPN_ADD) while an HCA backs the device: which process
+ * has which QPN. An HCA chooses any number of 24 bits, so these QPNs may be in no process's lease
+ * (qpn_lease.h). Processes also add leased QPNs, so that VNIC_ATTACH_QPN_QUERY of other processes
+ * finds them. Sessions fill the table, and lease_owner reads it for QPNs that are in no lease.
  *
  * Entries outlive the daemon (lease_store.h): a later daemon reserves each QPN for the surviving
- * process, until the process adds it again, or may not claim its lease any more.
+ * process. The reservation ends when the process adds the QPN again, or may not claim its lease any
+ * more.
  */
 #ifndef URXE_URXED_SESSION_QPN_TABLE_H
 #define URXE_URXED_SESSION_QPN_TABLE_H
@@ -40,7 +41,7 @@ struct qpn_entry {
 	uint32_t process; /* 0 = unused */
 	uint32_t next;    /* 1 + index of the holder's next entry, or of the next unused one */
 	uint32_t prev;
-	bool local; /* VNIC_QPN_LOCAL */
+	bool local; /* added with VNIC_QPN_LOCAL: QPN_QUERY finds it */
 };
 
 /* Stores the entry at index `place`. */
@@ -72,7 +73,7 @@ int qpn_table_remove(struct qpn_table *t, struct qpn_holder *holder, uint32_t qp
 /* Removes at most `most` QPNs of a holder; returns the number of removed ones. */
 uint32_t qpn_table_remove_some(struct qpn_table *t, struct qpn_holder *holder, uint32_t most);
 
-/* The entry of a QPN that a holder has; NULL: none. */
+/* The entry of a QPN that a holder has; NULL: none, or the QPN is only reserved. */
 const struct qpn_entry *qpn_table_find(const struct qpn_table *t, uint32_t qpn);
 /* The owner of the QPN's holder; NULL: none. */
 void *qpn_table_owner(const struct qpn_table *t, uint32_t qpn);

@@ -24,24 +24,30 @@ struct session {
 	struct switch_port port;
 	struct neigh_waiter waiter;
 	bool resolving;
-	bool awaits_welcome; /* HELLO came; the answer waits until claims_until */
+	/* HELLO came; the answer waits for claims of others, until claims_until at most */
+	bool awaits_welcome;
 	bool joined;
 	bool asked;             /* received the last request for its QPs and MRs (state_query.c) */
 	bool port_unsent;       /* its socket had no room for the newest port notice */
 	uint32_t blocks;        /* leased blocks of QPNs */
 	uint64_t token;         /* with which the process claims the blocks from a later daemon */
-	bool demands;           /* its hello demands a block; it claims none */
+	bool demands;           /* its HELLO demands a block by number, and claims none */
 	bool has_uplink_socket; /* the process has packet sockets on the direct uplink */
-	bool uplink_asked;      /* the process has requested such a socket from this daemon */
-	uint8_t uplink_generation;         /* direct_uplink_generation of the socket */
-	uint32_t uplink_members;           /* direct_uplink_find when it got the sockets */
-	uint32_t drained;                  /* frames that were forwarded since its last message */
-	struct token_bucket introductions; /* to processes that it has asked for */
+	bool uplink_asked;      /* the process has requested packet sockets from this daemon */
+	uint8_t uplink_generation; /* direct_uplink_generation of the socket */
+	uint32_t uplink_members;   /* direct_uplink_find when it got the sockets */
+	uint32_t drained;          /* its frames that were forwarded since its last message */
+	/* limits its requests for inboxes of others (INTRODUCE) */
+	struct token_bucket introductions;
 	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
-	bool gone; /* sessions_reap frees it: the current batch of events may still name it */
+	/* closed; sessions_reap frees it, because the current batch of events may still name it */
+	bool gone;
 };
 
-/* The blocks of QPNs whose packets the filter of an uplink excludes. */
+/*
+ * The blocks of QPNs whose packets the filter of the uplink keeps from the switch, because
+ * processes receive them by packet sockets.
+ */
 struct session_exclusion {
 	uint32_t members;   /* direct_uplink_find when the filter was set; 0: unknown */
 	uint8_t generation; /* direct_uplink_generation when the filter was set */
@@ -49,7 +55,10 @@ struct session_exclusion {
 	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
 };
 
-/* The blocks of QPNs whose packets alone an uplink receives, because an HCA has the others. */
+/*
+ * While an HCA receives the other packets: the blocks of QPNs whose packets an uplink still
+ * receives.
+ */
 struct session_admission {
 	struct uplink *uplink; /* NULL: it receives all packets */
 	uint32_t generation;   /* of the uplink when the filter was set */
@@ -68,12 +77,13 @@ struct sessions {
 	const struct direct_uplink *direct_uplink;
 	struct session_exclusion exclusion;
 	struct session_admission admission;
-	bool indirect;         /* all frames must pass the switch */
+	bool indirect;         /* no frame may bypass the switch: a capture runs */
 	uint64_t claims_until; /* ns; clients of an earlier daemon may claim leases until then */
-	bool claims_ended;     /* claims_until has passed, but not for frozen programs: */
-	uint32_t n_late;       /* the claims that were left at the last check, */
-	uint64_t late_check;   /* ns; and the time of the next one */
-	/* Which programs may claim late; NULL: none. */
+	/* claims_until has passed: only frozen programs may still claim leases */
+	bool claims_ended;
+	uint32_t n_late;     /* claimable blocks of frozen programs at the last check */
+	uint64_t late_check; /* ns; time of the next check of n_late */
+	/* Whether a program is frozen, and may claim late; NULL: none is. */
 	lease_store_frozen_fn *is_frozen;
 	void *is_frozen_ctx;
 	/* 1 + the user whose process had the block last, since the daemon's start; 0: none */
@@ -81,7 +91,7 @@ struct sessions {
 	uint64_t now;             /* time of the event being handled, ns */
 	struct session *speaking; /* whose message is being handled */
 	uint32_t limit;           /* maximum number of connections */
-	uint64_t inbox_checks;    /* started so far */
+	uint64_t inbox_checks;    /* number of checks of inboxes that were started */
 	struct log_ratelimit log; /* rate limit of lines about sessions */
 	/* Called for each process that has attached; NULL: not called. */
 	void (*attached)(void *ctx, struct session *s);
@@ -114,22 +124,25 @@ bool session_wants_multicast(const struct session *s);
  */
 void sessions_send_port(struct sessions *sessions);
 /*
- * Allows or forbids frames between processes that bypass the switch, for all present and future
- * sessions.
+ * Allows or forbids, for all present and future sessions, that frames bypass the switch: by inboxes
+ * and by packet sockets on the uplink.
  */
 void sessions_allow_bypass(struct sessions *sessions, bool on);
-/* Gives sessions their inboxes from an earlier daemon that fd_guard.h has checked meanwhile. */
+/*
+ * Gives sessions their inboxes from an earlier daemon that fd_guard.h has checked. Call it when
+ * fd_guard_fd is readable.
+ */
 void sessions_take_inboxes(struct sessions *sessions);
 /* The switch calls it to introduce two processes, which may then exchange frames directly. */
 switch_introduce_fn session_introduce;
 /* Answers the session whose address resolution w has completed. */
 void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
-/* Does a process hold the lease of a QPN? */
+/* Whether the process has leased or added the QPN. */
 bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn);
 /*
- * Frees closed sessions and those whose NIC is broken. One call removes at most SESSIONS_REAP_STEP
- * remote QPs and sessions together, because all processes wait meanwhile. Returns true if it did
- * something. The main loop calls it between two batches of events.
+ * Frees closed sessions and those whose NIC is broken. All processes wait meanwhile, so one call
+ * does SESSIONS_REAP_STEP units of work at most: a remote or added QPN is one, a session 32.
+ * Returns true if it did something. The main loop calls it between two batches of events.
  */
 #define SESSIONS_REAP_STEP 512
 bool sessions_reap(struct sessions *sessions);

@@ -32,7 +32,10 @@ bool sessions_have_sockets(const struct sessions *sessions);
  * would also receive all packets to the HCA's queue pairs.
  */
 void sessions_update_admission(struct sessions *sessions);
-/* The session has leased the block that begins with qpn. */
+/*
+ * Call it after the session has leased the block that begins with qpn: adds the block to those that
+ * its packet socket receives, if it has one, and calls sessions_update_uplink.
+ */
 void session_add_uplink_block(struct sessions *sessions, const struct session *s, uint32_t qpn);
 
 #endif

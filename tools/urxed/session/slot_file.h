@@ -28,10 +28,13 @@ void slot_file_close(struct slot_file *s, const char *run_dir, const char *name,
 
 /*
  * Reads a slot of an earlier daemon. -ENOENT: no object of that size; -ENODATA: the file ends
- * before this slot. The caller drops each unused slot once.
+ * before this slot. The caller drops each unused slot once, so that slot_file_put can use it.
  */
 int slot_file_get(const struct slot_file *s, uint32_t index, void *data, uint32_t size);
-/* Writes an object to its slot, or to an unused one for SLOT_FILE_NONE. Returns the slot. */
+/*
+ * Writes an object to the slot `index`, or to an unused one for SLOT_FILE_NONE. Returns the slot;
+ * SLOT_FILE_NONE if the file is not open.
+ */
 uint32_t slot_file_put(struct slot_file *s, uint32_t index, const void *data, uint32_t size);
 void slot_file_drop(struct slot_file *s, uint32_t index);
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define USER_LIST_NAMES 16 /* users, and as many groups */
+#define USER_LIST_NAMES 16 /* at most so many users, and as many groups */
 #define USER_LIST_ERROR 128
 
 struct user_list {
