@@ -19,8 +19,9 @@
 #include "urxed/uplink/uplink_set.h"
 
 /*
- * Sockets at a time: the kernel runs the filter of each for each received frame, which takes about
- * as long for this number as the rest of its work for the frame.
+ * Limit of the processes that have packet sockets at a time. The kernel runs the filter of each
+ * socket for each received frame. For this number that takes about as long as the rest of its work
+ * for the frame.
  */
 #define DIRECT_UPLINK_SOCKETS 64
 
@@ -49,18 +50,23 @@ struct direct_uplink {
  * - an address is pinned to a station: only the switch checks pins.
  */
 uint8_t direct_uplink_generation(const struct direct_uplink *direct);
-/* A bit for each uplink on which processes may have packet sockets; 0: the number is 0. */
+/*
+ * A bit for each uplink on which processes may have packet sockets; 0: direct_uplink_generation is
+ * 0.
+ */
 uint32_t direct_uplink_find(const struct direct_uplink *direct);
 /*
- * A bit for each socket of a process, in the order of direct_uplink_create: frames leave by it now.
+ * A bit for each socket of a process, in the order of direct_uplink_create: whether the process may
+ * send by it now.
  */
 uint8_t direct_uplink_carriers(const struct direct_uplink *direct);
 /* Copies generation and carriers to *host, which passes them to processes. True: one has changed.
  */
 bool direct_uplink_fill(const struct direct_uplink *direct, struct host *host);
 /*
- * As packet_port_create, one socket on each of these uplinks. Returns the number of sockets;
- * -ENODEV: direct_uplink_generation is 0.
+ * Creates a packet socket (packet_port_create) on each uplink of direct_uplink_find; the caller
+ * owns them. Returns their number; -ENODEV: direct_uplink_generation is 0; or another negative
+ * errno value, and none is open.
  */
 int direct_uplink_create(const struct direct_uplink *direct, struct packet_port_ring *ring,
 			 int fds[PACKET_GROUP_MAX]);

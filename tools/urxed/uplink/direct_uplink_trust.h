@@ -24,12 +24,12 @@ struct direct_uplink_trust {
 };
 
 /*
- * Adds a user, "@GROUP", or "none". -EINVAL: no such user or group; -ENOSPC: too many. On error
- * `error` has a sentence.
+ * Adds a user, "@GROUP", or "none". -EINVAL: no such user or group, or "none" beside another value;
+ * -ENOSPC: too many. On error `error` has a sentence.
  */
 int direct_uplink_trust_add(struct direct_uplink_trust *trust, const char *name,
 			    char error[DIRECT_UPLINK_ERROR]);
-/* Whether the process at the other end of a UNIX socket may have raw frames. */
+/* Whether the process at the other end of a UNIX socket may have packet sockets on the uplink. */
 bool direct_uplink_trusts(const struct direct_uplink_trust *trust, int socket);
 
 #endif

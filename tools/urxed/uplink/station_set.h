@@ -19,7 +19,7 @@
 #include "urxed/switch/switch.h"
 
 #define STATION_SET_ERROR 256
-/* Stations at most, for all users together; the quota of a user is part of it (quota.h). */
+/* Limit of the stations of all users together, of which each user has a quota (quota.h). */
 #define STATIONS (SWITCH_SLOTS - SWITCH_UPLINKS)
 
 /* The connection of a device process. Its index in `at` is the slot of its port in the switch. */
@@ -59,7 +59,10 @@ int station_set_open(struct station_set *all, const char *run_dir, gid_t group,
 		     char error[STATION_SET_ERROR]);
 void station_set_close(struct station_set *all);
 
-/* Accepts connections, answers requests, and removes stations whose process is gone. */
+/*
+ * Call it when epoll_fd is readable: accepts a connection, answers requests, and removes stations
+ * whose process is gone.
+ */
 void station_set_event(struct station_set *all, uint64_t now);
 /* Removes stations whose process broke the rings of its port. */
 void station_set_tick(struct station_set *all, uint64_t now);

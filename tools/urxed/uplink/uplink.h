@@ -33,13 +33,14 @@ struct uplink {
 	const char *spec;
 	enum uplink_kind kind;
 	const struct uplink_impair *impair;
-	const struct hca_monitor *hca; /* may have the RoCE port of the interface */
-	struct netdev *port;           /* NULL = closed, to be opened again */
-	struct vhost_process vhost;    /* valid if is_vhost: the process that serves the port */
+	/* its RDMA device (rdma_rxe) may have UDP port 4791 of the interface */
+	const struct hca_monitor *hca;
+	struct netdev *port;        /* NULL = closed, to be opened again */
+	struct vhost_process vhost; /* valid if is_vhost: the process that serves the port */
 	bool is_vhost;
 	bool impaired;              /* `port` is an impairment layer on the device's port */
 	char ifname[HOST_NDEV_LEN]; /* the kernel's interface; "" = none */
-	bool kernel;                /* the host takes over this interface's kernel addresses */
+	bool kernel;                /* a kernel interface, whose addresses become the host's */
 	uint8_t mac[ETHER_MAC_LEN];
 	bool bonded;                      /* a member of the daemon's bond (bond.h) */
 	uint8_t probe_mac[ETHER_MAC_LEN]; /* source of the bond's probes through this member */
@@ -69,21 +70,30 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 		const struct hca_monitor *hca, char error[UPLINK_ERROR]);
 /*
  * Opens the port again after the kernel's interface was replaced or changed. Frames in the transmit
- * queue and in the port's rings are lost. On error the port is closed.
+ * queue and in the port's rings are lost. On error the port is closed; but if only uplink_hear_all
+ * or uplink_hear_mac failed, it is open without this setting.
  */
 int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR]);
 /* Is it an af_xdp: port, which shares its interface with the kernel by an XDP program? */
 bool uplink_is_xdp(const struct uplink *u);
-/* Receives frames for other stations, too (netdev_set_promiscuous), for VMs. */
+/* Makes the port receive frames for other stations, too (netdev_set_promiscuous), for VMs. */
 int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR]);
-/* The contrary. For uplinks that receive frames to no further MAC (uplink_hear_mac). */
+/*
+ * Undoes uplink_hear_all. Call it only for uplinks that receive frames to no further MAC
+ * (uplink_hear_mac).
+ */
 int uplink_hear_own(struct uplink *u, char error[UPLINK_ERROR]);
-/* Receives frames to another MAC (netdev_add_mac), also after uplink_reopen; UPLINK_MACS at most.
+/*
+ * Makes the port receive frames to another MAC (netdev_add_mac), also after uplink_reopen;
+ * UPLINK_MACS at most.
  */
 int uplink_hear_mac(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR]);
-/* Receives frames to a multicast MAC that the device would filter out (netdev_add_group). */
+/*
+ * Makes the port receive frames to a multicast MAC that the device would filter out
+ * (netdev_add_group).
+ */
 int uplink_hear_group(struct uplink *u, const uint8_t mac[ETHER_MAC_LEN], char error[UPLINK_ERROR]);
-/* Receives frames of a VLAN that the device would filter out (netdev_add_vlan). */
+/* Makes the port receive frames of a VLAN that the device would filter out (netdev_add_vlan). */
 int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR]);
 void uplink_close(struct uplink *u);
 /* Logs the page size of the port's packet buffers; nothing if the port is closed. */

@@ -28,7 +28,10 @@ int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n
  */
 int uplink_set_bond(struct uplink_set *all, const uint8_t mac[ETHER_MAC_LEN],
 		    char error[UPLINK_ERROR]);
-/* Checks that a bond of these uplinks is possible. -EINVAL: `error` has a sentence. */
+/*
+ * Checks that at least two of the n specifications are uplinks to an Ethernet, as a bond needs.
+ * -EINVAL: `error` has a sentence.
+ */
 int uplink_set_check_bond(const char *const *specs, uint32_t n, char error[UPLINK_ERROR]);
 /*
  * The index of the uplink on which addresses of --address are, for a bond that of its first member;
@@ -38,18 +41,25 @@ int uplink_set_address_port(const struct uplink_set *all);
 void uplink_set_close(struct uplink_set *all);
 
 /*
- * Checks that each uplink carries `mtu` bytes now, 0 = the least that RoCE needs. Programs are told
- * of later changes. -EMSGSIZE: `error` names the uplink with a smaller MTU.
+ * Checks that the MTU of each uplink now is at least `mtu` bytes, or for mtu 0 what RoCE needs at
+ * least. -EMSGSIZE: `error` names the uplink with a smaller MTU. The daemon tells programs of later
+ * changes.
  */
 int uplink_set_check_mtu(const struct uplink_set *all, uint16_t mtu, char error[UPLINK_ERROR]);
 /* Makes the uplinks receive frames for virtual machines. On error `error` holds a sentence. */
 int uplink_set_hear_all(struct uplink_set *all, char error[UPLINK_ERROR]);
-/* Makes an uplink, for a bond all its members, receive frames to a multicast MAC; likewise. */
+/*
+ * Makes an uplink, for a bond all its members, receive frames to a multicast MAC. On error `error`
+ * holds a sentence.
+ */
 int uplink_set_hear_group(struct uplink_set *all, uint32_t uplink, const uint8_t mac[ETHER_MAC_LEN],
 			  char error[UPLINK_ERROR]);
 /* Makes the uplinks receive all multicast frames; logs which of them cannot. */
 void uplink_set_hear_multicast(const struct uplink_set *all);
-/* Makes an uplink, for a bond all its members, receive frames of a VLAN; likewise. */
+/*
+ * Makes an uplink, for a bond all its members, receive frames of a VLAN. On error `error` holds a
+ * sentence.
+ */
 int uplink_set_hear_vlan(struct uplink_set *all, uint32_t uplink, uint16_t vlan,
 			 char error[UPLINK_ERROR]);
 /*
