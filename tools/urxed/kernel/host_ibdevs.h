@@ -28,9 +28,9 @@ int host_ibdevs_fd(const struct host_ibdevs *b);
 bool host_ibdevs_changed(struct host_ibdevs *b);
 
 /*
- * Updates the links in the tree of run_dir, which exists, to the devices in `sys`, the mount point
- * of the kernel's sysfs. Omits a device that has the name of urxe's. Returns 0 or a negative errno
- * value.
+ * Links the devices in `sys`, the mount point of the kernel's sysfs, into the tree of run_dir,
+ * which exists; removes links to devices that have gone. Omits a device that has the name of
+ * urxe's. Returns 0 or a negative errno value.
  */
 int host_ibdevs_link(const char *run_dir, const char *sys);
 

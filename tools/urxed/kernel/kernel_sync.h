@@ -21,11 +21,15 @@
 
 #define KERNEL_SYNC_ERROR 256
 
-/* A VLAN interface of an uplink, with the guard of its RoCE port (roce_port_guard.h). */
+/*
+ * A VLAN interface of an uplink, with the socket that occupies its UDP port 4791
+ * (roce_port_guard.h).
+ */
 struct kernel_vlan {
 	int ifindex; /* 0 = unused */
 	struct roce_port_guard port_guard;
-	bool refused; /* another program has its RoCE port, so its addresses get no GIDs */
+	/* another program has UDP port 4791, so the interface's addresses get no GIDs */
+	bool refused;
 };
 
 struct kernel_sync {
@@ -36,10 +40,11 @@ struct kernel_sync {
 	struct host *host;
 	struct uplink *uplinks;
 	uint32_t n_uplinks;
-	const struct hca_monitor *hca; /* may have the RoCE port of VLAN interfaces */
-	bool missing;                  /* an uplink's interface does not exist */
-	uint32_t left_out;             /* addresses without a GID because the table is full */
-	bool stale;                    /* table must be read again */
+	/* its RDMA device (rdma_rxe) may have UDP port 4791 of VLAN interfaces */
+	const struct hca_monitor *hca;
+	bool missing;      /* an uplink's interface does not exist */
+	uint32_t left_out; /* number of addresses without a GID because the table is full */
+	bool stale;        /* table must be read again */
 };
 
 /*
@@ -56,7 +61,10 @@ void kernel_sync_stop(struct kernel_sync *k);
 
 /* Readable when kernel_sync_update has work; -1 = never. */
 int kernel_sync_fd(const struct kernel_sync *k);
-/* Reads pending changes. Returns true if host and uplinks were updated. */
+/*
+ * Handles the kernel's pending reports; neigh learns of neighbours. Returns true if host and
+ * uplinks were updated.
+ */
 bool kernel_sync_update(struct kernel_sync *k);
 
 #endif

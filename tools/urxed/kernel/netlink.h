@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Requests to the kernel's network configuration and notifications of changes (rtnetlink(7)), each
- * on a socket of its own. kernel_sync and route call this; libmnl parses the messages.
+ * Requests to the kernel's network configuration, and notifications of its changes (rtnetlink(7));
+ * each has a socket of its own. kernel_sync, route and hca_monitor call this; libmnl parses the
+ * messages.
  */
 #ifndef URXE_URXED_KERNEL_NETLINK_H
 #define URXE_URXED_KERNEL_NETLINK_H
@@ -30,7 +31,10 @@ void netlink_close(struct netlink *n);
 
 /* Readable when notifications are pending. */
 int netlink_fd(const struct netlink *n);
-/* Calls `each` for all pending notifications; never blocks. False: some were lost. */
+/*
+ * Calls `each`, unless it is NULL, for all pending notifications; never blocks. False: some were
+ * lost.
+ */
 bool netlink_events(struct netlink *n, netlink_fn each, void *ctx);
 
 /*
@@ -45,7 +49,7 @@ int netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each
  */
 void netlink_attributes(const struct nlmsghdr *message, uint32_t header, const struct nlattr **at,
 			uint16_t max);
-/* The same for attributes nested in an attribute. */
+/* As netlink_attributes, for the attributes nested in `nest`. */
 void netlink_nested(const struct nlattr *nest, const struct nlattr **at, uint16_t max);
 /* NULL if attr is NULL or its value is shorter than size. */
 const void *netlink_value(const struct nlattr *attr, uint32_t size);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Occupies the RoCE port of a kernel interface, so that the kernel stays silent about RoCE.
+ * Occupies UDP port 4791, that of RoCEv2, on a kernel interface, so that the kernel stays silent
+ * about RoCE.
  *
  * The kernel sees the frames of its interfaces, too, and would answer RoCEv2 with ICMP port
- * unreachable. A socket bound to UDP port 4791 of the interface, with a filter that drops
- * everything, prevents this for all addresses of the interface. RoCEv1 has an EtherType that the
- * kernel does not know, so the kernel never answers it.
+ * unreachable. A socket bound to the port of the interface, with a filter that drops everything,
+ * prevents this for all addresses of the interface. RoCEv1 has an EtherType that the kernel does
+ * not know, so the kernel never answers it.
  */
 #ifndef URXE_URXED_KERNEL_ROCE_PORT_GUARD_H
 #define URXE_URXED_KERNEL_ROCE_PORT_GUARD_H
@@ -21,7 +22,8 @@ struct roce_port_guard {
 /* An object that guards nothing and may be closed. */
 void roce_port_guard_init(struct roce_port_guard *h);
 /*
- * Guards UDP port 4791 of an interface. On error `error` holds a sentence, and nothing is guarded.
+ * Occupies UDP port 4791 of an interface until roce_port_guard_close. -EADDRINUSE: another program
+ * has it. On error `error` holds a sentence, and nothing is guarded.
  */
 int roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
 			 char error[ROCE_PORT_GUARD_ERROR]);

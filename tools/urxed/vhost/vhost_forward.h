@@ -6,8 +6,10 @@
 struct netdev;
 struct netdev_shm_peer;
 
-/* `machine`: a port of netdev_vhost_open. `kick_fd`: as in struct netdev_shm_fds. Returns when
- * urxed has ended. */
+/*
+ * Moves frames until urxed has ended. `machine`: a port of netdev_vhost_open. `kick_fd`: as in
+ * struct netdev_shm_fds.
+ */
 void vhost_forward_run(struct netdev *machine, struct netdev_shm_peer *daemon, int kick_fd);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The process of one vhost: uplink, as urxed sees it: urxed lets its spawner
- * (vhost_spawner.h) start the process, reads its log, and
- * starts it again after its end. The uplink owns this structure and the port in shared memory
- * (netdev/shm.h) that joins the two processes.
+ * The process of one vhost: uplink, as urxed sees it: urxed lets its spawner (vhost_spawner.h)
+ * start the process, reads its log, and starts it again after its end. The uplink owns this
+ * structure and the port in shared memory (netdev/shm.h) that joins the two processes.
  *
  * The process reads a virtual machine's rings with DPDK, which a hostile machine can crash and
- * perhaps take over. So urxed waits for the process only at
- * the start of the uplink, and believes nothing that the process writes.
+ * perhaps take over. So urxed believes nothing that the process writes. It waits for the process
+ * only at the start of the uplink, and up to 1 s after it has killed it.
  */
 #ifndef URXE_URXED_VHOST_VHOST_PROCESS_H
 #define URXE_URXED_VHOST_VHOST_PROCESS_H
@@ -33,10 +32,10 @@ struct vhost_process {
 	pid_t pid;    /* 0 = none runs */
 	int pid_fd, log_fd;
 	bool is_killed; /* urxed has sent SIGKILL */
-	bool is_up;     /* the log says so */
+	bool is_up;     /* urxed's log says that the process serves the port */
 	uint64_t started_at;
 	uint32_t taken;       /* frames that the process had taken at the latest look */
-	uint64_t progress_at; /* when it took one, or none waited */
+	uint64_t progress_at; /* ns; when the process last took a frame, or none waited for it */
 	uint64_t restart_at;  /* valid if pid is 0 */
 	uint64_t delay;       /* of the latest restart, ns */
 	struct log_ratelimit budget;
@@ -45,15 +44,18 @@ struct vhost_process {
 };
 
 /*
- * Starts the process, makes its port, and waits until the socket exists. Keeps `spec`. On error
- * `error` has one sentence, and nothing is left to stop.
+ * Makes the port, starts the process, and waits until it is ready (60 s at most). The caller keeps
+ * `spec`. On error `error` has one sentence, and nothing is left to stop.
  */
 int vhost_process_start(struct vhost_process *process, const char *spec, uint32_t mtu,
 			char error[VHOST_PROCESS_ERROR]);
 /* Kills the process and removes its socket. The port stays, without a peer. */
 void vhost_process_stop(struct vhost_process *process);
 
-/* From now on, the events of the process have `what` as data; call vhost_process_event then. */
+/*
+ * From now on epoll_fd reports events of the process with `what` as data; call vhost_process_event
+ * then.
+ */
 int vhost_process_watch(struct vhost_process *process, int epoll_fd, void *what,
 			char error[VHOST_PROCESS_ERROR]);
 void vhost_process_event(struct vhost_process *process, uint64_t now);

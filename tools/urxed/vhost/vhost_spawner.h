@@ -13,7 +13,10 @@
 
 /* Starts the helper if an uplink is a vhost: uplink, before the daemon drops its privileges. */
 int vhost_spawner_start(const char *const *uplinks, uint32_t n);
-/* The helper ends; vhost processes that still run do not end. */
+/*
+ * Ends the helper. The kernel then kills the vhost processes that still run (PR_SET_PDEATHSIG in
+ * vhost_sandbox.c).
+ */
 void vhost_spawner_stop(void);
 
 /* Descriptors for the new process (vhost_main.h); the caller keeps its own. */
@@ -21,14 +24,17 @@ struct vhost_spawner_fds {
 	int kick, log, memory, wake;
 };
 
-/* Starts a process for an uplink, with an absolute path in `text`. The caller owns *pid_fd. */
+/*
+ * Starts a process for an uplink; `text` is its specification, with an absolute path. The caller
+ * owns *pid_fd.
+ */
 int vhost_spawner_run(const char *text, const struct vhost_spawner_fds *fds, pid_t *pid,
 		      int *pid_fd);
-/* Sends SIGKILL to a process that was not reaped. */
+/* Makes the helper send SIGKILL to a process that it has not reaped. */
 void vhost_spawner_kill(pid_t pid);
 /*
  * Reaps a process that has ended. *status: as from waitpid(2); 0 if the helper does not live.
- * False: the process has not ended.
+ * False: the process has not ended, or the helper does not answer in time.
  */
 bool vhost_spawner_reap(pid_t pid, int *status);
 

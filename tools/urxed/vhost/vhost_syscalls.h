@@ -10,7 +10,7 @@
  * fail with EPERM. `connects`: the process may connect UNIX sockets. 0 or a negative errno value.
  */
 int vhost_syscalls_limit(bool connects);
-/* After the port's start: takes away what only the start needs. */
+/* After the port's start: takes away the calls that only the start needs. Result as above. */
 int vhost_syscalls_limit_further(bool connects);
 
 #endif
