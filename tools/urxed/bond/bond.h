@@ -127,8 +127,8 @@ static inline void bond_note_sent(struct bond *b, uint64_t now)
 	b->busy_at = now;
 }
 /*
- * Call it when an interface has received frames that the switch did not see, perhaps RoCE frames to
- * packet sockets of processes. Like RoCE frames, they excuse a round without an answer.
+ * Call it when the interface of this member has received frames, perhaps RoCE frames to packet
+ * sockets of processes. Like RoCE frames, they excuse a round without an answer.
  */
 void bond_note_heard(struct bond *b, uint64_t now, uint32_t uplink);
 /* A station has answered a probe through this member. */

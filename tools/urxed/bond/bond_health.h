@@ -41,7 +41,7 @@ enum bond_event {
 
 struct bond_health {
 	enum bond_state state;
-	/* successive rounds without an answer; valid in RECOVERING and HEALTHY */
+	/* Successive rounds without an answer; valid in RECOVERING and HEALTHY. */
 	uint32_t unanswered;
 	uint64_t since;     /* when the state began, ns */
 	uint64_t stable_ns; /* how long RECOVERING lasts; 0 = the member has never failed */

@@ -9,9 +9,9 @@
  * ms later and a second after that, because drivers update sysfs after the report. Without an RDMA
  * device it has neither socket nor timer.
  *
- * This daemon may run under the liburxe.so of another urxed. The tree of that urxed sends no
- * reports, so hca_monitor.c scans it twice a second. It scans as often while a device that --hca
- * names does not exist.
+ * For a daemon within another urxed's `urxe run`, that urxed's tree takes the place of sysfs. The
+ * tree sends no reports, so hca_monitor.c scans it twice a second. It scans as often while a device
+ * that --hca names does not exist.
  */
 #ifndef URXE_URXED_HCA_HCA_MONITOR_H
 #define URXE_URXED_HCA_HCA_MONITOR_H

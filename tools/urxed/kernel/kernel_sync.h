@@ -28,7 +28,7 @@
 struct kernel_vlan {
 	int ifindex; /* 0 = unused */
 	struct roce_port_guard port_guard;
-	/* another program has UDP port 4791, so the interface's addresses get no GIDs */
+	/* Another program has UDP port 4791, so the interface's addresses get no GIDs. */
 	bool refused;
 };
 
@@ -40,7 +40,7 @@ struct kernel_sync {
 	struct host *host;
 	struct uplink *uplinks;
 	uint32_t n_uplinks;
-	/* its RDMA device (rdma_rxe) may have UDP port 4791 of VLAN interfaces */
+	/* One of its RDMA devices (rdma_rxe) may have UDP port 4791 of VLAN interfaces. */
 	const struct hca_monitor *hca;
 	bool missing;      /* an uplink's interface does not exist */
 	uint32_t left_out; /* number of addresses without a GID because the table is full */

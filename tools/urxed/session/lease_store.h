@@ -41,7 +41,7 @@ struct lease_store_address {
 struct lease_store {
 	int fd;               /* -1 = nothing is stored */
 	uint32_t n_claimable; /* blocks that surviving processes may still claim */
-	/* lease_store_end_claims was called: only frozen programs may still claim blocks */
+	/* True after lease_store_end_claims: only frozen programs may still claim blocks. */
 	bool ended;
 	uint32_t last; /* the highest block found in the file */
 	bool claimable[LEASE_BLOCKS];

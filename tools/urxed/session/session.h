@@ -37,10 +37,13 @@ struct session {
 	uint8_t uplink_generation; /* direct_uplink_generation of the socket */
 	uint32_t uplink_members;   /* direct_uplink_find when it got the sockets */
 	uint32_t drained;          /* its frames that were forwarded since its last message */
-	/* limits its requests for inboxes of others (INTRODUCE) */
+	/* Limits its requests for inboxes of others (INTRODUCE). */
 	struct token_bucket introductions;
 	uint64_t inbox_check; /* names the check of its inbox from an earlier daemon; 0 = none */
-	/* closed; sessions_reap frees it, because the current batch of events may still name it */
+	/*
+	 * The session is closed. sessions_reap frees it, because the present batch of events may
+	 * name it.
+	 */
 	bool gone;
 };
 
@@ -79,7 +82,7 @@ struct sessions {
 	struct session_admission admission;
 	bool indirect;         /* no frame may bypass the switch: a capture runs */
 	uint64_t claims_until; /* ns; clients of an earlier daemon may claim leases until then */
-	/* claims_until has passed: only frozen programs may still claim leases */
+	/* True after claims_until: only frozen programs may still claim leases. */
 	bool claims_ended;
 	uint32_t n_late;     /* claimable blocks of frozen programs at the last check */
 	uint64_t late_check; /* ns; time of the next check of n_late */

@@ -43,9 +43,10 @@ struct vswitch {
 	struct switch_port self; /* the daemon's own port */
 	struct switch_port uplink_ports[SWITCH_SLOTS];
 	struct switch_port *ports; /* ports of processes */
-	struct switch_port *turn;  /* the process that the next run begins with */
-	uint32_t room;             /* frames that processes may still send in the current run */
-	struct switch_stats left;  /* counters of ports that have left */
+	/* the process that the next run begins with; NULL = the first one */
+	struct switch_port *turn;
+	uint32_t room;            /* frames that processes may still send in the current run */
+	struct switch_stats left; /* counters of ports that have left */
 	struct lease_table leases;
 	struct qpn_table added; /* QPNs that processes have added; leases.added points to it */
 	struct remote_qp_acl remotes;

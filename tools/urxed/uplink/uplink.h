@@ -33,7 +33,7 @@ struct uplink {
 	const char *spec;
 	enum uplink_kind kind;
 	const struct uplink_impair *impair;
-	/* its RDMA device (rdma_rxe) may have UDP port 4791 of the interface */
+	/* One of its RDMA devices (rdma_rxe) may have UDP port 4791 of the interface. */
 	const struct hca_monitor *hca;
 	struct netdev *port;        /* NULL = closed, to be opened again */
 	struct vhost_process vhost; /* valid if is_vhost: the process that serves the port */
