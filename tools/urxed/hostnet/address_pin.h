@@ -33,10 +33,16 @@ struct address_pins {
 int address_pin_parse(const char *text, struct address_pin *pin);
 /* -EEXIST: the address has a MAC in that VLAN already; -ENOSPC. */
 int address_pins_add(struct address_pins *pins, const struct address_pin *pin);
-/* The MAC of an address in a VLAN; NULL: it is not pinned there. */
+/*
+ * The MAC of an address in a VLAN, by a pin of this VLAN, else by one of all VLANs; NULL: it is not
+ * pinned there.
+ */
 const uint8_t *address_pins_find(const struct address_pins *pins, const uint8_t ip[16],
 				 uint16_t vlan);
-/* Returns true if a station with this MAC may use the address. */
+/*
+ * Whether a station with this MAC may use the address: true if the address is pinned to this MAC,
+ * or to none.
+ */
 bool address_pins_allow(const struct address_pins *pins, const uint8_t ip[16], uint16_t vlan,
 			const uint8_t mac[ETHER_MAC_LEN]);
 

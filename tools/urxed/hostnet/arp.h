@@ -18,7 +18,10 @@ struct arp {
 };
 
 bool arp_parse(struct arp *a, const uint8_t *frame, uint32_t len);
-/* Writes a frame of ARP_FRAME_LEN bytes to tmac, the broadcast address for a request. */
+/*
+ * Writes an ARP frame of ARP_FRAME_LEN bytes with destination MAC tmac, for most requests the
+ * broadcast address.
+ */
 void arp_build(uint8_t *frame, const struct arp *a, const uint8_t tmac[ETHER_MAC_LEN]);
 
 #endif

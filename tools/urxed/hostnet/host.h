@@ -69,7 +69,7 @@ void host_init(struct host *h);
 
 /* The name of the device's node in /dev/infiniband. */
 const char *host_uverbs_name(const struct host *h);
-/* The GUID of its node (vnic_node_guid). */
+/* The node GUID of the device (vnic_node_guid). */
 void host_node_guid(const struct host *h, uint8_t guid[8]);
 
 /* Makes a locally administered MAC, which depends on boot, network namespace, user and index. */
@@ -78,7 +78,10 @@ void host_make_mac(uint8_t mac[ETHER_MAC_LEN], uint32_t index);
 /* Adds the addresses of a host without an uplink: link-local IPv6, link-local IPv4, ULA. */
 int host_add_generated(struct host *h);
 
-/* Reserves a free index for an address that had it before, while other indices are free. */
+/*
+ * Reserves a free index for an address that had it before: the address gets this index when it
+ * returns. Other addresses get the index only if no other one is free.
+ */
 void host_reserve_index(struct host *h, uint32_t index, const uint8_t ip[16], uint16_t vlan);
 
 /* Adds fe80:: with the MAC's EUI-64, the default GID of a RoCE device, unless the host has it. */

@@ -25,9 +25,15 @@ bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len);
 void nd_group_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN]);
 /* Writes a solicitation of ND_FRAME_LEN bytes for m->target. */
 void nd_build_solicitation(uint8_t *frame, const struct nd *m);
-/* Writes the same solicitation, but to the station with that MAC (RFC 4861, 7.3.3). */
+/*
+ * Writes a solicitation of ND_FRAME_LEN bytes for m->target, to this address and MAC instead of to
+ * a group (RFC 4861, 7.3.3).
+ */
 void nd_build_probe(uint8_t *frame, const struct nd *m, const uint8_t mac[ETHER_MAC_LEN]);
-/* Writes an advertisement of ND_FRAME_LEN bytes that answers solicitation `to` with `mac`. */
+/*
+ * Writes an advertisement of ND_FRAME_LEN bytes that answers solicitation `to` with `mac`. If its
+ * sender has no address yet, the advertisement goes to all nodes.
+ */
 void nd_build_advertisement(uint8_t *frame, const struct nd *to, const uint8_t mac[ETHER_MAC_LEN]);
 
 #endif

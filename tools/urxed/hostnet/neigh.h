@@ -20,14 +20,15 @@
 #include "urxed/hostnet/neigh_table.h"
 #include "urxed/session/user_counts.h"
 
-#define NEIGH_TRIES       3
-#define NEIGH_TRY_NS      1000000000ull /* RETRANS_TIMER (RFC 4861, 10) */
-#define NEIGH_PROBES      3
-#define NEIGH_PROBE_NS    100000000ull   /* between probes of the known MAC */
-#define NEIGH_QUIET_NS    1000000000ull  /* after a refuted claim, further claims are ignored */
-#define NEIGH_LIFE_NS     60000000000ull /* after which a neighbour is solicited again */
-#define NEIGH_FRAME_ROOM  128            /* bytes, at least the length of each frame sent here */
-#define NEIGH_WAITERS_MAX 4096           /* of all users; a user has a quota (quota.h) */
+#define NEIGH_TRIES    3
+#define NEIGH_TRY_NS   1000000000ull /* RETRANS_TIMER (RFC 4861, 10) */
+#define NEIGH_PROBES   3
+#define NEIGH_PROBE_NS 100000000ull  /* between probes of the known MAC */
+#define NEIGH_QUIET_NS 1000000000ull /* after a refuted claim, further claims are ignored */
+/* If a MAC was confirmed so long ago, the next use of the entry solicits the neighbour again. */
+#define NEIGH_LIFE_NS     60000000000ull
+#define NEIGH_FRAME_ROOM  128  /* bytes, at least the length of each frame sent here */
+#define NEIGH_WAITERS_MAX 4096 /* of all users; a user has a quota (quota.h) */
 
 /* X(identifier, printed name, meaning) */
 #define NEIGH_COUNTER_LIST(X)                                                                  \
@@ -86,10 +87,11 @@ struct neigh {
 	uint32_t bond_mask;
 	const struct neigh_ops *ops;
 	void *ctx;
-	uint64_t now;                  /* ns; of the last call */
-	uint64_t next_due;             /* ns; no entry is due before */
-	struct user_counts waiting;    /* waiters of each user */
-	struct neigh_waiter_list lost; /* their entries were displaced; neigh_tick answers them */
+	uint64_t now;               /* ns; of the last call */
+	uint64_t next_due;          /* ns; no entry is due before */
+	struct user_counts waiting; /* waiters of each user */
+	/* Waiters of displaced entries; neigh_tick answers them: -EHOSTUNREACH. */
+	struct neigh_waiter_list lost;
 	struct address_pins pins;
 	uint64_t counters[NEIGH_COUNTER_COUNT];
 	struct neigh_table table;
@@ -100,9 +102,10 @@ void neigh_init(struct neigh *n, const struct host *host, const struct neigh_ops
 void neigh_fini(struct neigh *n);
 
 /*
- * Finds the next hop from GID sgid_index to dgid for a user or NEIGH_PEERS. -EINPROGRESS:
- * ops->answer will be called with w after this call. -ENETUNREACH, -EHOSTUNREACH: no next hop
- * exists; -EINVAL: the GID entry is empty; -ENOSPC: the user's quota of waiters is used up.
+ * Finds the next hop from GID sgid_index to dgid for a user or NEIGH_PEERS. 0: *hop has the MAC.
+ * -EINPROGRESS: ops->answer will be called with w after this call. -ENETUNREACH, -EHOSTUNREACH: no
+ * next hop exists; -EINVAL: the GID entry is empty; -ENOSPC: the user's quota of waiters is used
+ * up.
  */
 int neigh_resolve(struct neigh *n, uint64_t now, uid_t user, uint8_t sgid_index,
 		  const uint8_t dgid[16], struct neigh_waiter *w, struct vnic_next_hop *hop);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Builds and parses the ARP and ND frames of neigh.h: neigh.c sends solicitations by this file, and
- * this file passes claims of stations to neigh.c. It also has neigh_input and neigh_claim_allowed.
+ * Builds and parses the ARP and ND frames of neigh.h: neigh.c sends solicitations by
+ * neigh_frames.c, which passes claims of stations to neigh.c. neigh_frames.c also has neigh_input
+ * and neigh_claim_allowed.
  */
 #ifndef URXE_URXED_HOSTNET_NEIGH_FRAMES_H
 #define URXE_URXED_HOSTNET_NEIGH_FRAMES_H
@@ -17,8 +18,8 @@ void neigh_send_solicitation(struct neigh *n, const struct neigh_entry *e, const
 
 /* The uplink and the VLAN from which a frame came. */
 struct neigh_ingress {
-	int uplink;    /* of a bond: its first member */
-	int member;    /* of a bond: by which the frame came; -1 = of no bond */
+	int uplink; /* index of the uplink; if it is a bond's member, of the bond's first member */
+	int member; /* index of the bond's member by which the frame came; -1 = of no bond */
 	uint16_t vlan; /* 0 = untagged */
 };
 

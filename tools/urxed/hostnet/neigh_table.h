@@ -5,13 +5,12 @@
  * An entry belongs to the user for whom it was made; entries that replies to other hosts need
  * belong to NEIGH_PEERS. A user has a quota (quota.h) of all entries and one of those that wait for
  * an answer. If a quota is used up, or the table is full, a new entry replaces the oldest one of
- * the same user. A user without entries in a full table replaces the oldest entry of
- * users without quota, or else the oldest of all. So no user displaces more than one entry of
- * others.
+ * the same user. A user without entries in a full table replaces the oldest entry of users without
+ * quota, or else the oldest of all. So no user displaces more than one entry of others.
  *
  * Stations with new addresses cannot make the host forget its peers, because proven entries stay.
- * An entry becomes proven when the host uses it again after the resolution, or later at its turn to
- * be replaced, if a place for a proven entry is left. The places of a user are a quarter of the
+ * An entry becomes proven if a place for a proven entry is left: when the host uses it again after
+ * the resolution, or later at its turn to be replaced. The places of a user are a quarter of the
  * entries that other users do not hold; entries with the same MAC may take half of these places. So
  * a station that answers for many addresses leaves places for other stations. If no place is left,
  * a proven entry loses its place only after NEIGH_PROVEN_IDLE_NS without use. So stations with many
@@ -66,7 +65,7 @@ struct neigh_entry {
 	uint8_t mac[ETHER_MAC_LEN]; /* REACHABLE, PROBING; INCOMPLETE: of an earlier time if
 				       `remembered` */
 	bool remembered;            /* the address has been resolved to `mac` before */
-	bool used_again;            /* after `mac` was resolved */
+	bool used_again;            /* the host has used the entry after the resolution of `mac` */
 	bool proven;                /* new entries do not replace this one */
 	int port;                   /* from which the MAC answered; -1 = unknown */
 	/* PROBING: another station claims the address; the claim is accepted if the known MAC
@@ -77,7 +76,7 @@ struct neigh_entry {
 	int claimed_port;
 	uint64_t quiet_until;     /* ns; claims of others are ignored until then */
 	struct host_address from; /* the host's address in the subnet of key.ip */
-	int ifindex;              /* INCOMPLETE by the kernel: on this interface */
+	int ifindex;              /* INCOMPLETE: the interface on which the kernel resolves */
 	uint32_t tries;
 	uint64_t due;  /* ns; INCOMPLETE, PROBING: of the next try; REACHABLE: end of life */
 	uint64_t used; /* ns; INCOMPLETE: when it began; else of the last use */
@@ -95,7 +94,7 @@ struct neigh_table {
 struct neigh_entry *neigh_table_find(struct neigh_table *t, const struct neigh_key *key);
 /*
  * Returns the entry that a new one of that user in that state (INCOMPLETE or REACHABLE) has to
- * replace; it may be free. NULL: all entries wait for answers. The caller frees the entry with
+ * replace; it may be free. NULL: there is none that it may replace. The caller frees the entry with
  * neigh_table_free, unless it is free.
  */
 struct neigh_entry *neigh_table_victim(struct neigh_table *t, uint64_t now, uid_t user,

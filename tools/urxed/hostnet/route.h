@@ -14,7 +14,10 @@
 #include "urxed/kernel/iface.h"
 #include "urxed/kernel/netlink.h"
 
-/* The kernel gives up after 3 s by default, and a process waits for 5 s. */
+/*
+ * How long an entry waits for the kernel's answer. The kernel gives up after 3 s by default, and a
+ * process waits for 5 s.
+ */
 #define ROUTE_TIMEOUT_NS 4000000000ull
 
 struct route {

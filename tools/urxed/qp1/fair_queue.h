@@ -50,8 +50,9 @@ struct fair_queue {
 
 void fair_queue_init(struct fair_queue *q);
 /*
- * Adds an item of at most FAIR_QUEUE_ROOM bytes to the flow with that key. False: an item was
- * dropped for it, or it was dropped itself, because all other flows are favoured and this is not.
+ * Adds an item of at most FAIR_QUEUE_ROOM bytes to the flow with that key. False: the queue was
+ * full. Then another item was dropped; or this one, if it is not favoured and all flows in the
+ * queue are.
  */
 bool fair_queue_put(struct fair_queue *q, const uint8_t key[FAIR_QUEUE_KEY], bool favoured,
 		    const void *data, uint32_t len);
@@ -60,7 +61,7 @@ bool fair_queue_put(struct fair_queue *q, const uint8_t key[FAIR_QUEUE_KEY], boo
  * queue is empty. Favoured flows come first; flows take turns.
  */
 uint32_t fair_queue_take(struct fair_queue *q, void *data);
-/* The same for the oldest item of one flow. */
+/* As fair_queue_take, for the oldest item of the flow with that key; 0 = there is none. */
 uint32_t fair_queue_take_from(struct fair_queue *q, const uint8_t key[FAIR_QUEUE_KEY], void *data);
 
 #endif

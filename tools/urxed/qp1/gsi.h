@@ -88,14 +88,14 @@ int gsi_open(struct gsi *g, const struct host *host, struct neigh *neigh, const 
 	     void *ctx);
 /* A zeroed structure is accepted. */
 void gsi_close(struct gsi *g);
-/* The host's addresses have changed. */
+/* Call it after the host's addresses have changed: gives them to the engine of QP1. */
 void gsi_host_changed(struct gsi *g);
 
-/* The switch has received a frame for QP1. */
+/* Queues a frame for QP1 that the switch has received. */
 void gsi_input(struct gsi *g, uint64_t now, const uint8_t *frame, uint32_t len);
 /*
- * Sends a MAD to path->mac if path->has_mac, else once its next hop is known. A MAD may be lost:
- * the caller repeats requests.
+ * Queues a MAD: for path->mac if path->has_mac, else for its next hop, once neigh.h has resolved
+ * it. A MAD may be lost: the caller repeats requests.
  */
 void gsi_send(struct gsi *g, uint64_t now, const struct cm_path *path,
 	      const uint8_t mad[CM_MAD_LEN]);
@@ -103,14 +103,17 @@ void gsi_send(struct gsi *g, uint64_t now, const struct cm_path *path,
 bool gsi_has_room(const struct gsi *g, uint32_t n);
 /* Calls ops->input for received MADs, and ops->send for frames to send. */
 void gsi_run(struct gsi *g, uint64_t now);
-/* neigh.h has resolved a waiter of gsi_send, or has failed to. */
+/*
+ * Call it with neigh.h's answer for a waiter of gsi_send: queues the MADs for this next hop, or
+ * drops them if status is not 0.
+ */
 void gsi_neigh_answer(struct gsi *g, struct neigh_waiter *w, int status,
 		      const struct vnic_next_hop *hop);
 
 /* --- gsi_send.c, for gsi.c */
 /* Posts queued MADs to the engine as far as one burst goes; false: none is queued. */
 bool gsi_post_outgoing(struct gsi *g);
-/* Forgets queued MADs and waiters. */
+/* Cancels all waiters. gsi_close then drops the queued MADs. */
 void gsi_send_close(struct gsi *g);
 
 #endif
