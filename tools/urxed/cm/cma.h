@@ -145,7 +145,10 @@ void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
 	       const uint8_t mad[CM_MAD_LEN]);
 /* Handles expired timers; returns the time of the next call in ns, UINT64_MAX = never. */
 uint64_t cma_tick(struct cma *cma, uint64_t now);
-/* neigh.h has resolved the waiter of an ID, or has failed to. */
+/*
+ * Call it with neigh.h's answer for the waiter of an ID; an event ADDR_RESOLVED or ADDR_ERROR
+ * follows.
+ */
 void cma_neigh_answer(struct neigh_waiter *w, int status);
 /* The device's node GUID (vnic_node_guid), in host byte order. */
 uint64_t cma_node_guid(const struct host *host);
@@ -157,9 +160,16 @@ void cma_destroy_id(struct cma_id *id);
 /* NULL: no ID has that number. */
 struct cma_id *cma_find_id(const struct cma *cma, uint32_t number);
 
-/* As in the kernel on RoCE, an AF_IB address must be the wildcard, and receives no request. */
+/*
+ * Binds the ID to an address of the host, and to its port or a free one if that is 0. As in the
+ * kernel on RoCE, an AF_IB address must be the wildcard, and receives no request.
+ */
 int cma_bind(struct cma_id *id, const struct cma_addr *addr);
-/* src may be NULL. An event ADDR_RESOLVED or ADDR_ERROR follows. -ENETUNREACH: no route to dst. */
+/*
+ * Resolves dst, from the ID's address. An ID that is not bound is bound to src first, or to the
+ * wildcard if src is NULL. An event ADDR_RESOLVED or ADDR_ERROR follows. -ENETUNREACH: no route to
+ * dst.
+ */
 int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,
 		     uint32_t timeout_ms);
 /* An event ROUTE_RESOLVED follows. */
@@ -172,7 +182,7 @@ int cma_connect(struct cma_id *id, const struct cma_param *param);
 int cma_accept(struct cma_id *id, const struct cma_param *param);
 int cma_reject(struct cma_id *id, uint8_t reason, const void *data, uint8_t len);
 int cma_disconnect(struct cma_id *id);
-/* The QP has received data before the RTU arrived (IBA 12.9.7.2). */
+/* Call it when the QP has received data before the RTU arrived (IBA 12.9.7.2). */
 int cma_notify_established(struct cma_id *id);
 int cma_set_reuseaddr(struct cma_id *id, bool on);
 int cma_set_afonly(struct cma_id *id, bool on);
@@ -190,24 +200,26 @@ void cma_save(const struct cma_id *id, struct cma_saved *saved);
 /* -EBUSY: the number is in use; -EINVAL: a field is out of range; -ENOMEM. */
 int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **id);
 /*
- * The same for an ID that was saved with a program (ucma_checkpoint.c), which becomes frozen. The
- * caller has checked all fields. -EEXIST: the number, or the ID of the connection, is in use;
- * errors of cma_port_bind.
+ * As cma_restore, for an ID that was saved with a program (ucma_checkpoint.c), and which becomes
+ * frozen. The caller has checked all fields. -EEXIST: the number, or the ID of the connection, is
+ * in use; or an error of cma_port_bind.
  */
 int cma_place(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **id);
 /*
- * A frozen ID is saved and may go on elsewhere, so nothing changes it: a listener drops requests,
- * as if the network had lost them. cma_destroy_id sends nothing to its peer.
+ * A frozen ID is saved and may go on elsewhere, so nothing changes it until cma_thaw: a listener
+ * drops requests, as if the network had lost them. cma_destroy_id sends nothing to its peer.
  */
 void cma_freeze(struct cma_id *id);
 void cma_thaw(struct cma_id *id);
 
 /* --- cma_resolve.c */
-/* Resolves the next hop again, if the ID was restored while it waited for the next hop. */
+/*
+ * Resolves the next hop again, if the ID was restored or frozen while it waited for the next hop.
+ */
 void cma_restart_resolve(struct cma_id *id);
 /* Sets the ID's state and emits ADDR_RESOLVED, or ADDR_ERROR with that status. */
 void cma_finish_resolve_addr(struct cma_id *id, int status);
-/* The ID waits no longer; no event follows. */
+/* Ends the ID's wait for its next hop; no event follows. */
 void cma_cancel_resolve(struct cma_id *id);
 
 /* --- cma_connect.c: callbacks of the connection manager for an ID that connects. */

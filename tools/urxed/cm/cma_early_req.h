@@ -15,9 +15,11 @@
 
 #include <cm/cm.h>
 
-#define CMA_EARLY_GONE_NS 1000000000ull /* requests are kept this long after the last listener */
+/* A request is kept only if a listener at its port was closed within this time before it. */
+#define CMA_EARLY_GONE_NS 1000000000ull
 #define CMA_EARLY_KEPT_NS 200000000ull
-#define CMA_EARLY_MAX     64 /* requests that are kept; ports of closed listeners, the last ones */
+/* Limit of kept requests, and of remembered ports of closed listeners. */
+#define CMA_EARLY_MAX 64
 
 struct cma_early_req {
 	uint64_t service_id;
@@ -36,12 +38,12 @@ struct cma_early_reqs {
 	uint32_t n_kept;
 };
 
-/* A listener at that port was closed, in any port space. */
+/* Notes that a listener at that port was closed, whatever its port space. */
 void cma_early_req_listener_gone(struct cma_early_reqs *early, uint64_t now, uint16_t port);
 /*
  * Keeps a request that has no listener. False: no listener at its port was closed within
- * CMA_EARLY_GONE_NS, or CMA_EARLY_MAX requests are kept. Then a request of a sender that address
- * resolution has confirmed takes the place of one of another sender.
+ * CMA_EARLY_GONE_NS, or CMA_EARLY_MAX requests are kept. But if address resolution has confirmed
+ * the sender, the request replaces one of an unconfirmed sender.
  */
 bool cma_early_req_keep(struct cma_early_reqs *early, uint64_t now, uint64_t service_id,
 			const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);

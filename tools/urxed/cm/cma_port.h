@@ -39,17 +39,20 @@ LIST_HEAD(cma_bindings, cma_binding);
 struct cma_ports {
 	struct cma_bindings users[CMA_PORT_BUCKETS]; /* by port modulo CMA_PORT_BUCKETS */
 	uint32_t n;                                  /* bindings */
-	uint32_t tried;                              /* ephemeral ports tried so far */
-	struct user_counts ephemeral, fixed;         /* bindings of each user, by kind of port */
+	uint32_t tried; /* counts the ephemeral ports that were tried; the next one follows */
+	struct user_counts ephemeral, fixed; /* bindings of each user, by kind of port */
 };
 
 /*
  * Binds u to the port of u->addr, or to a free port if that is 0. -EADDRINUSE: another ID has the
- * port at the same address. -EADDRNOTAVAIL: the address of one of both is the wildcard or loopback,
- * or no port is free. -ENOSPC: the user's quota of ports is used up; -ENOMEM.
+ * port at the same address. -EADDRNOTAVAIL: another ID has the port, and one of the two addresses
+ * is the wildcard or loopback; or no port is free. -ENOSPC: the user's quota of ports is used up;
+ * -ENOMEM.
  */
 int cma_port_bind(struct cma_ports *p, struct cma_binding *u, uint16_t ps, uid_t user);
-/* Marks u as a listener. Error: another ID shares the port by SO_REUSEADDR. */
+/*
+ * Marks u as a listener. -EADDRINUSE, -EADDRNOTAVAIL: another ID shares the port by SO_REUSEADDR.
+ */
 int cma_port_listen(const struct cma_ports *p, struct cma_binding *u);
 /* Adds a binding that an earlier daemon has checked. Does nothing if u is not bound. -ENOMEM. */
 int cma_port_restore(struct cma_ports *p, struct cma_binding *u);

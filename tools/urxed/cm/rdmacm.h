@@ -40,10 +40,10 @@ void rdmacm_close(struct rdmacm *r);
 void rdmacm_event(struct rdmacm *r, uint64_t now);
 /* Handles expired timers and received MADs; returns the time of the next call in ns. */
 uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now);
-/* neigh.h has resolved a waiter of gsi.c or cma_resolve.c, or has failed to. */
+/* Call it with neigh.h's answer for a waiter of gsi_send.c or cma_resolve.c. */
 void rdmacm_neigh_answer(struct rdmacm *r, struct neigh_waiter *w, int status,
 			 const struct vnic_next_hop *hop);
-/* The host's addresses have changed. */
+/* Call it after the host's addresses have changed: gives them to QP1. */
 void rdmacm_host_changed(struct rdmacm *r);
 /* Writes the counters that are not 0 to the log. */
 void rdmacm_log_counters(const struct rdmacm *r);

@@ -28,17 +28,25 @@
  * Otherwise senders with invented addresses could fill the whole backlog.
  */
 #define UCMA_RESERVE 8
-#define UCMA_GROUPS  4096 /* joined by all IDs; a user has a quota (quota.h) */
+/* Limit of the groups that all IDs have joined; a user has a quota (quota.h). */
+#define UCMA_GROUPS 4096
 /* IDs and events that the end of a program destroys at a time: all others wait meanwhile. */
 #define UCMA_END_STEP 512
-/* Connections that are accepted at a time: clients that connect without end must not hold it up. */
-#define UCMA_ACCEPTS    16
-#define UCMA_EVENTS_MAX 64 /* unfetched events of an ID that may resolve another address */
-/* Unfetched events of all IDs; beyond a user's quota (quota.h) no ID resolves another address. */
+/*
+ * Limit of the connections that are accepted at a time: clients that connect without end must not
+ * keep the daemon from other work.
+ */
+#define UCMA_ACCEPTS 16
+/* An ID with so many unfetched events may not resolve another address. */
+#define UCMA_EVENTS_MAX 64
+/*
+ * Limit of the unfetched events of all IDs. If a user's quota (quota.h) is used up, none of the
+ * user's IDs may resolve another address.
+ */
 #define UCMA_EVENTS 131072
 /*
- * Requests that one user's programs have neither accepted nor rejected. Without quota a user has
- * this limit, because other hosts send the requests.
+ * Limit of the requests that one user's programs have neither accepted nor rejected. It also
+ * applies to users without quota, because other hosts send the requests.
  */
 #define UCMA_REQUESTS_MAX 16384
 #define UCMA_STORE_NAME   "urxed.ids"
@@ -118,13 +126,16 @@ struct ucma_file {
 	uint32_t n_events;
 	uint32_t sent;             /* how many events, from the first, are sent */
 	struct ucma_event *unsent; /* the first event that is not sent; NULL: none */
-	bool ended;                /* its connection; ucma_tick destroys what is left of it */
-	bool frozen;               /* is saved, and stands still (ucma_checkpoint.c) */
-	bool restoring;            /* frozen, because records of a saved program come in */
-	uint64_t forget_at;        /* ns; departed: its program ended while frozen; 0: it runs */
+	bool ended;     /* its connection has ended; ucma_tick destroys the rest of the file */
+	bool frozen;    /* is saved, and stands still (ucma_checkpoint.c) */
+	bool restoring; /* frozen, because records of a saved program come in */
+	/*
+	 * ns; when a departed file ends, whose program ended while it was frozen; 0: not departed
+	 */
+	uint64_t forget_at;
 	struct ucma_save_cursor next_save; /* the record for CM_ATTACH_SAVE */
-	uint32_t stale;                    /* sent packets that the current command has outdated */
-	uint32_t n_cancelled;              /* events that the current command has cancelled */
+	uint32_t stale;       /* number of sent packets that the current command has made invalid */
+	uint32_t n_cancelled; /* events that the current command has cancelled */
 	uint64_t cancelled[CM_ATTACH_CANCELLED]; /* their sequence numbers */
 	uint32_t to_skip;   /* cancelled events that the program has not skipped yet */
 	bool send_queued;   /* in ucma.to_send */
@@ -155,7 +166,7 @@ struct ucma_ops {
 	bool (*has_room)(void *ctx);
 	/* As cma_ops.mtu_to_peer. */
 	uint16_t (*mtu_to_peer)(void *ctx, const struct cma_id *id);
-	/* True: the QPN is in a lease of the process, which may therefore connect it. */
+	/* True: the process has leased or added the QPN, so it may connect it. */
 	bool (*owns_qpn)(void *ctx, pid_t pid, uint32_t qpn);
 	/* True: the process has leases of an earlier daemon that it has not claimed yet. */
 	bool (*has_claimable_leases)(void *ctx, pid_t pid);
@@ -170,7 +181,7 @@ struct ucma {
 	uint32_t n;     /* files that are connected */
 	uint32_t limit; /* of n (quota.h) */
 	uint32_t n_ended;
-	uint32_t n_departed;       /* files with forget_at */
+	uint32_t n_departed;       /* files that are departed (forget_at) */
 	bool accepting;            /* more connections may wait to be accepted */
 	uint32_t next_group;       /* bits 0 to 30: the number to try for the next group */
 	struct user_counts groups; /* of each user */
@@ -190,14 +201,17 @@ struct ucma {
  */
 int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct host *host,
 	      struct neigh *neigh, const struct ucma_ops *ops, void *ctx);
-/* Records the state of all programs for the next daemon. A zeroed structure is accepted. */
+/*
+ * Closes all files, after it has recorded the state of all programs for the next daemon. A zeroed
+ * structure is accepted.
+ */
 void ucma_close(struct ucma *u, const char *run_dir);
 /* Handles the events of epoll_fd. */
 void ucma_input(struct ucma *u, uint64_t now);
 /* Handles expired timers; returns the time of the next call in ns, UINT64_MAX = never. */
 uint64_t ucma_tick(struct ucma *u, uint64_t now);
 struct ucma_file *ucma_file_new(struct ucma *u);
-/* The file that has said hello and has that token; NULL: none. */
+/* The file whose program has sent its hello and has that token; NULL: none. */
 struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
 /* True: the process is frozen, and the file of an earlier daemon waits for its claim. */
 bool ucma_has_frozen_file(const struct ucma *u, pid_t pid);
@@ -206,7 +220,10 @@ void ucma_file_forget(struct ucma_file *file);
 
 /* --- ucma_ctx.c: IDs and multicast groups. */
 extern const struct cma_ops ucma_cma_ops;
-/* The caller sets the new object's id. NULL: no memory. */
+/*
+ * Adds an ID to the file; uid 0 = a request that was not accepted yet. The caller sets the result's
+ * `id`. NULL: no memory.
+ */
 struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid);
 /* Accepts the request for the program; its events carry this user context from now on. */
 void ucma_ctx_accept(struct ucma_ctx *ctx, uint64_t uid);
@@ -224,7 +241,10 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to);
  */
 int ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16],
 		    struct ucma_group **group);
-/* A group that was joined before, without an event. Errors as above. */
+/*
+ * Adds a group that the ID joined before it was saved, and queues no event. Errors as of
+ * ucma_group_join.
+ */
 int ucma_group_restore(struct ucma_ctx *ctx, uint32_t number, uint64_t uid,
 		       uint32_t events_reported);
 /* NULL: no ID of this file has joined a group with that number. */
@@ -235,19 +255,31 @@ void ucma_drop_event(struct ucma_file *file, struct ucma_event *event);
 
 /* --- ucma_events.c: the queue of events, and packets to the programs. */
 void ucma_event_add(struct ucma_file *file, struct ucma_event *event);
-/* An event that an earlier daemon has recorded; such events come in any order. */
+/*
+ * Queues an event that an earlier daemon has recorded, by its sequence number; such events come in
+ * any order.
+ */
 void ucma_event_restore(struct ucma_file *file, struct ucma_event *event);
 /* Takes an event out of the queue; the caller frees it or adds it elsewhere. */
 void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event);
-/* Removes an event for good, and frees it. */
+/*
+ * Removes an event from its ID for good. Frees it now, or once the program has skipped the packet
+ * that was sent.
+ */
 void ucma_event_cancel(struct ucma_file *file, struct ucma_event *event);
-/* The event changes: withdraws the packets that the program has not fetched, if it is in one. */
+/*
+ * Call it when the event changes. If the event is in a sent packet, all packets that the program
+ * has not fetched become invalid, and are sent again.
+ */
 void ucma_event_resend(struct ucma_file *file, const struct ucma_event *event);
-/* A command changes the ID, so the cached replies in packets that were sent may be wrong. */
+/*
+ * Call it when a command changes the ID: sent packets become invalid and are sent again if they
+ * carry replies (ucma_reply_cache.c) about the ID.
+ */
 void ucma_ctx_resend_events(struct ucma_ctx *ctx);
-/* The program has fetched all events up to that sequence number. */
+/* Removes and counts all events up to that sequence number, which the program has fetched. */
 void ucma_drop_fetched_events(struct ucma_file *file, uint64_t sequence);
-/* ucma_flush is to send the file's unsent events. */
+/* Makes the next ucma_flush send the file's unsent events. */
 void ucma_events_queue_send(struct ucma_file *file);
 /* Records all changes, then sends the events: a program must not see an unrecorded change. */
 void ucma_flush(struct ucma *u);
@@ -266,17 +298,20 @@ void ucma_store_close(struct ucma *u, const char *run_dir);
 void ucma_store_file(struct ucma_file *file);
 void ucma_store_group(struct ucma_group *group);
 void ucma_store_event(struct ucma_event *event);
-/* ucma_store_write_dirty is to record the ID. */
+/* Makes the next ucma_store_write_dirty record the ID. */
 void ucma_store_mark_dirty(struct ucma_ctx *ctx);
 void ucma_store_write_dirty(struct ucma *u);
 
 /* --- ucma_checkpoint.c: programs that are saved, and go on here or on another host. */
-/* CM_ATTACH_FREEZE to CM_ATTACH_THAW; as ucma_run_command. */
+/* Runs a command from CM_ATTACH_FREEZE to CM_ATTACH_THAW; result as of ucma_run_command. */
 struct ucma_command;
 int ucma_run_checkpoint(struct ucma_command *c);
-/* CM_ATTACH_SAVE must not go on, because an ID is destroyed or its record cannot be written. */
+/*
+ * Call it when an ID of the file is destroyed, or its record cannot be written. If CM_ATTACH_SAVE
+ * has returned some records, but not all, it fails with -EBUSY from now on.
+ */
 void ucma_file_break_save(struct ucma_file *file);
-/* All IDs stand still from now on, or go on. */
+/* Freezes all IDs of the file (cma_freeze), or thaws them; the file sends no events meanwhile. */
 void ucma_file_freeze(struct ucma_file *file);
 void ucma_file_thaw(struct ucma_file *file);
 
@@ -291,7 +326,8 @@ struct ucma_command {
 	uint32_t out_size; /* bytes of the program's buffer */
 	uint32_t out_len;  /* set by the command: bytes of the response */
 	struct ucma_file
-		*withdrawn_from; /* set by the command: the reply reports the file's `stale` */
+		/* The file whose `stale` the reply reports; a command may set another one. */
+		*withdrawn_from;
 };
 
 /* --- ucma_cmd.c: returns 0 or a negative errno value, the status for the program. */
@@ -309,12 +345,12 @@ const struct ucma_ctx *ucma_reply_cache_ctx(const struct ucma_event *event);
 /* --- ucma_resp.c: fills the structures of rdma/rdma_user_cm.h from an ID. */
 void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
 		     const struct cma_event *event);
-/* An event MULTICAST_JOIN. */
+/* Fills an event MULTICAST_JOIN. */
 void ucma_fill_join(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
 		    const uint8_t mgid[16]);
 void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id *id);
 void ucma_fill_addr(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id);
-/* Both addresses as AF_IB. */
+/* Fills both addresses of the ID, as AF_IB. */
 void ucma_fill_gid(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id);
 /* Returns the number of paths, 0 or 1. */
 uint32_t ucma_fill_path(struct rdma_ucm_query_path_resp *resp, struct ib_path_rec_data *data,

@@ -54,8 +54,8 @@ struct ucma_record {
 /* Returns the bytes written, at most CM_ATTACH_BYTES; 0: a value is out of range. */
 uint32_t ucma_record_write(struct ucma_record *r, uint8_t out[CM_ATTACH_BYTES]);
 /*
- * Checks all that needs no other object. -EBADMSG: damaged, or a value is out of range;
- * -EPROTONOSUPPORT: of a later version.
+ * Reads a record, and checks all that needs no other object. -EBADMSG: damaged, or a value is out
+ * of range; -EPROTONOSUPPORT: of a later version.
  */
 int ucma_record_read(struct ucma_record *r, const uint8_t *bytes, uint32_t n);
 
