@@ -56,7 +56,10 @@ void daemon_signals(sigset_t *set);
  */
 int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 		 char error[DAEMON_ERROR]);
-/* Serves clients until a signal arrives, or until a private daemon has had no client for 5 s. */
+/*
+ * Serves clients until SIGTERM, SIGINT or SIGHUP arrives, or until a private daemon has had no
+ * client for 5 s. At SIGUSR1 it logs its counters. Returns 0.
+ */
 int daemon_run(struct daemon *daemon);
 /* Closes and removes everything that daemon_start has made. */
 void daemon_stop(struct daemon *daemon);

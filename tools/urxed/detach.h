@@ -12,8 +12,8 @@
  */
 int detach_begin(void);
 /*
- * Redirects standard output and error to the log, and lets the parent exit with status 0. Returns
- * 0 or a negative errno value.
+ * Redirects standard output and error to the log and standard input to /dev/null, changes to the
+ * directory /, and lets the parent exit with status 0. Returns 0 or a negative errno value.
  */
 int detach_ready(int ready_fd, const char *log_path);
 

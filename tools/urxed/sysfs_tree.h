@@ -11,7 +11,10 @@
 
 /* Replaces an old tree. Returns 0 or a negative errno value; on error no tree is left. */
 int sysfs_tree_create(const char *run_dir, const struct host *host);
-/* Writes the differences to `before`. Each file is replaced atomically. */
+/*
+ * Writes the files that differ from those for `before`, the host as it was. Each file is replaced
+ * atomically.
+ */
 int sysfs_tree_update(const char *run_dir, const struct host *host, const struct host *before);
 void sysfs_tree_remove(const char *run_dir);
 

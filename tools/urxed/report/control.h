@@ -78,7 +78,9 @@ struct control_ops {
 	 * `record`.
 	 */
 	int (*capture)(void *ctx, int socket, const char *port, bool record);
-	/* The answer to such a request was sent: sends the rings of processes. */
+	/*
+	 * The reply to a request with `record` was sent: sends the rings of processes on `socket`.
+	 */
 	void (*record)(void *ctx, int socket);
 	/*
 	 * The socket is readable or closed: ends its capture; the caller closes the socket. False:

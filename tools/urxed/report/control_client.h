@@ -31,9 +31,10 @@
 int control_client_capture(const char *run_dir, const char *port, bool record, int *ring,
 			   char error[CONTROL_CLIENT_ERROR]);
 /*
- * Takes the next packet of such a connection, without waiting. True: *ring is the descriptor of the
- * recording (vnic/record_ring.h) of a process, and `port` the name of its port; or -1: frames have
- * come. False: there is no packet. *ended: the daemon has ended.
+ * Takes the next packet of a connection of control_client_capture, without waiting. True: *ring is
+ * the descriptor of the recording (vnic/record_ring.h) of a process, which the caller closes, and
+ * `port` the name of its port; or -1: frames have come. False: there is no packet. *ended: the
+ * daemon has ended.
  */
 bool control_client_next(int fd, int *ring, char port[CONTROL_PORT], bool *ended);
 

@@ -24,9 +24,10 @@
 
 /*
  * Adds the states that processes send on the sockets, one socket a user, as control_client.h says.
- * Ends when all have answered. A process that has not begun its answer after wait_ms is left out;
- * so is a process in the middle of its answer CONTROL_CLIENT_PROGRESS_MS after its last packet.
- * Processes are not trusted: their packets may contain anything, and each process counts once.
+ * Ends when all have answered, after CONTROL_CLIENT_LONGEST_S at the latest. A process that has not
+ * begun its answer after wait_ms is left out; so is a process in the middle of its answer
+ * CONTROL_CLIENT_PROGRESS_MS after its last packet. Processes are not trusted: their packets may
+ * contain anything, and each process counts once.
  */
 void process_states_collect(json_t *report, const int *sockets, uint32_t n, uint32_t wait_ms);
 

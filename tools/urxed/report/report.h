@@ -9,13 +9,13 @@
  *           - clients: connected processes, also those that have not opened the device
  * ports     [{number, name, kind, pid, state, failovers, page_size, counters: {name: n},
  *             drops: {name: n}, device}]
- *           - kind: "urxed", "uplink", "vm" or "process" (switch/port.h)
+ *           - kind: "urxed", "uplink", "vm" or "process" (switch/switch_port.h)
  *           - pid: null unless the kind is "process"
  *           - page_size: bytes a page of the memory with the packet buffers; null: no buffers
  *           - state: "down", "active" or "broken" (vnic/device.h); of a bond's uplinks also the
  *             state in the bond (bond/bond.h)
  *           - failovers: how often other uplinks of the bond took over from this one; null: no bond
- *           - counters, drops: the switch's counters (switch/port.h)
+ *           - counters, drops: the switch's counters (switch/switch_port.h)
  *           - device: {name: n}, the counters of vnic/device.h or netdev/netdev.h; null for urxed
  * hca       [{device, port, kind, driver, firmware, state, mtu, speed_gbps, interface, uplink,
  * roce, used, reason}], the ports of the host's RDMA devices
