@@ -129,9 +129,7 @@ struct ucma_file {
 	bool ended;     /* its connection has ended; ucma_tick destroys the rest of the file */
 	bool frozen;    /* is saved, and stands still (ucma_checkpoint.c) */
 	bool restoring; /* frozen, because records of a saved program come in */
-	/*
-	 * ns; when a departed file ends, whose program ended while it was frozen; 0: not departed
-	 */
+	/* ns; end of a departed file, whose program ended while frozen; 0: not departed. */
 	uint64_t forget_at;
 	struct ucma_save_cursor next_save; /* the record for CM_ATTACH_SAVE */
 	uint32_t stale;       /* number of sent packets that the current command has made invalid */
@@ -325,9 +323,8 @@ struct ucma_command {
 	uint8_t *out;      /* CM_ATTACH_BYTES of room */
 	uint32_t out_size; /* bytes of the program's buffer */
 	uint32_t out_len;  /* set by the command: bytes of the response */
-	struct ucma_file
-		/* The file whose `stale` the reply reports; a command may set another one. */
-		*withdrawn_from;
+	/* The file whose `stale` the reply reports; a command may set another one. */
+	struct ucma_file *withdrawn_from;
 };
 
 /* --- ucma_cmd.c: returns 0 or a negative errno value, the status for the program. */

@@ -55,7 +55,7 @@ struct host {
 	uint8_t uplink_generation;  /* direct_uplink_generation */
 	uint8_t uplink_carriers;    /* direct_uplink_carriers */
 	bool machines;              /* stations of virtual machines have joined (station_set.h) */
-	struct vnic_attach_hca hca; /* backs the device; name "" = none */
+	struct vnic_attach_hca hca; /* the HCA that backs urxe0; name "" = none */
 	char ndev[HOST_NDEV_LEN];   /* network interface of the GIDs whose address has none */
 	/* Indexed like the GID table. An address keeps its index while the host has it. */
 	struct host_address addresses[HOST_ADDRESSES];
@@ -88,9 +88,10 @@ void host_reserve_index(struct host *h, uint32_t index, const uint8_t ip[16], ui
 int host_add_link_local(struct host *h, int uplink);
 
 /*
- * Replaces the kernel's addresses by `list`. If an address occurs twice in one VLAN, the first
- * counts. A known address keeps its index. An address that returns gets its former index, unless
- * the table was full meanwhile. Returns the number of addresses for which the table had no room.
+ * Replaces the addresses that the host has from the kernel by `list`. If an address occurs twice in
+ * one VLAN, the first counts. A known address keeps its index. An address that returns gets its
+ * former index, unless the table was full meanwhile. Returns the number of addresses for which the
+ * table had no room.
  */
 uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *list, uint32_t n);
 

@@ -55,17 +55,20 @@ struct neigh_waiter {
 	uint16_t vlan;     /* of the destination */
 	uint8_t ip[16];    /* of the next hop */
 	uint8_t hop_limit; /* of the kernel's route to the destination */
-	int ifindex;       /* interface on which the kernel resolves; 0 = this module resolves */
+	int ifindex;       /* interface on which the kernel resolves; 0 = neigh.c resolves */
 };
 
 struct neigh_ops {
 	void (*send)(void *ctx, int uplink, const uint8_t *frame, uint32_t len);
 	/* Returns the source MAC of ARP and ND frames on an uplink. */
 	const uint8_t *(*mac)(void *ctx, int uplink);
-	/* status: 0, or -EHOSTUNREACH or -ENETUNREACH with hop NULL */
+	/*
+	 * Gets the result of a resolution: status 0, or -EHOSTUNREACH or -ENETUNREACH with hop
+	 * NULL.
+	 */
 	void (*answer)(void *ctx, struct neigh_waiter *w, int status,
 		       const struct vnic_next_hop *hop);
-	/* Sends a frame through the member of a bond by which the question came. */
+	/* Sends an answer of ARP or ND through the bond's member by which the question came. */
 	void (*send_by)(void *ctx, int member, const uint8_t *frame, uint32_t len);
 };
 
@@ -76,12 +79,12 @@ struct neigh {
 	struct route *route; /* the kernel's routes; NULL = no uplink is a kernel interface */
 	/*
 	 * Bit mask of the uplinks that are virtual machines. The kernel cannot reach these, so with
-	 * any of them this module resolves all on-link addresses.
+	 * any of them neigh.c resolves all on-link addresses.
 	 */
 	uint32_t vm_mask;
 	/*
 	 * Bit mask of the uplinks that are a bond's members. Here they are one port, that of the
-	 * first member. The kernel does not know of the bond, so this module resolves all on-link
+	 * first member. The kernel does not know of the bond, so neigh.c resolves all on-link
 	 * addresses, and answers for all addresses of the host.
 	 */
 	uint32_t bond_mask;

@@ -68,7 +68,8 @@ struct neigh_entry {
 	bool used_again;            /* the host has used the entry after the resolution of `mac` */
 	bool proven;                /* new entries do not replace this one */
 	int port;                   /* from which the MAC answered; -1 = unknown */
-	/* PROBING: another station claims the address; the claim is accepted if the known MAC
+	/*
+	 * PROBING: another station claims the address. neigh.c accepts the claim if the known MAC
 	 * does not answer.
 	 */
 	bool contested;

@@ -44,7 +44,7 @@ const char *gsi_drop_name(enum gsi_drop drop);
 struct gsi_ops {
 	/*
 	 * Whether the switch takes GSI_BURST frames now. If not, MADs stay queued, and the caller
-	 * calls gsi_run again when it does.
+	 * of gsi_run calls it again when the switch takes them.
 	 */
 	bool (*has_room)(void *ctx);
 	/* Gives an Ethernet frame to the switch. */

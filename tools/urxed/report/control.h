@@ -16,7 +16,7 @@
 #define CONTROL_SOCKET_NAME "urxed.ctl"
 #define CONTROL_VERSION     4
 #define CONTROL_PORT        64 /* bytes of a port's name, with its NUL */
-/* Most connections that are open at a time; one more closes the oldest. */
+/* Limit of the connections that have sent no request yet; one more closes the oldest. */
 #define CONTROL_PEERS 16
 /*
  * Maximum number of sockets for answers of processes, one per user. A user that fills its socket

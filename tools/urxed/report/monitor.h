@@ -30,7 +30,9 @@ struct monitor {
 	struct capture_taps captures;
 };
 
-/* m is closed, and monitor_close does nothing. The pointers must stay valid. */
+/*
+ * Makes a monitor that is closed, so that monitor_close does nothing. The pointers must stay valid.
+ */
 void monitor_init(struct monitor *m, const char *run_dir, bool private, struct sessions *sessions,
 		  const struct uplink_set *uplinks, const struct rdmacm *rdmacm,
 		  const struct hca_monitor *hca);

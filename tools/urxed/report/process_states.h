@@ -12,9 +12,9 @@
 #include <jansson.h>
 
 /*
- * Limits, for users with two processes of 65,536 QPs, which are 60 MB of text and 5.2 million
- * units. Units are those of state_reader.h. So a process with one block of QPNs costs at most 220
- * MB, one with all blocks 750 MB, the processes of one user 1.1 GB, and those of all users 2.2 GB.
+ * Limits that suffice for users with two processes of 65,536 QPs. These are 60 MB of text and 5.2
+ * million units (state_reader.h). So a process with one block of QPNs costs at most 220 MB, one
+ * with all blocks 750 MB, the processes of one user 1.1 GB, and those of all users 2.2 GB.
  */
 #define PROCESS_STATES_BYTES      (128u << 20) /* of one user's documents */
 #define PROCESS_STATES_QP_UNITS   64u          /* of a process, for each leased QPN */

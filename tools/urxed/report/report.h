@@ -18,7 +18,7 @@
  *           - counters, drops: the switch's counters (switch/switch_port.h)
  *           - device: {name: n}, the counters of vnic/device.h or netdev/netdev.h; null for urxed
  * hca       [{device, port, kind, driver, firmware, state, mtu, speed_gbps, interface, uplink,
- * roce, used, reason}], the ports of the host's RDMA devices
+ *             roce, used, reason}], the ports of the host's RDMA devices
  *           - kind: "RoCE", "InfiniBand", "iWARP" or "other"
  *           - state: "active", "down" or "unknown"
  *           - mtu: largest path MTU, bytes
@@ -27,8 +27,8 @@
  *           - roce: "v1", "v2" or "v1, v2"
  *           - used: it backs the device; reason: why it does not
  *           - null: unknown, or there is none
- * leases    [{qpn_first, qpn_count, port, process, pid, uid, mac, asked, direct_uplinks}], one row
- * a block of QPNs
+ * leases    [{qpn_first, qpn_count, port, process, pid, uid, mac, asked,
+ *             direct_uplinks}], one row a block of QPNs
  *           - port: number of the process' port, the same for all of its blocks
  *           - process: name of that port
  *           - mac: of the process' queue pairs, the host's or that of its virtual machine
