@@ -49,9 +49,15 @@ enum bond_mode { BOND_NONE, BOND_ACTIVE_BACKUP, BOND_BALANCE };
 enum bond_mode bond_mode_parse(const char *text);
 
 struct bond_ops {
-	/* Sends probes through a member; false: no station is known that could answer. */
+	/*
+	 * Sends probes through a member, given by its index among all uplinks; false: no station is
+	 * known that could answer.
+	 */
 	bool (*probe)(void *ctx, uint32_t member);
-	/* Announces the host's addresses through a member, so that bridges learn the way to it. */
+	/*
+	 * Announces the host's addresses through a member, given likewise, so that bridges learn to
+	 * send the host's frames to it.
+	 */
 	void (*announce)(void *ctx, uint32_t member);
 };
 
@@ -131,17 +137,20 @@ static inline void bond_note_sent(struct bond *b, uint64_t now)
  * sockets of processes. Like RoCE frames, they excuse a round without an answer.
  */
 void bond_note_heard(struct bond *b, uint64_t now, uint32_t uplink);
-/* A station has answered a probe through this member. */
+/*
+ * Call it when a station has answered a probe through this member: its unanswered rounds are
+ * forgotten.
+ */
 void bond_note_answer(struct bond *b, uint64_t now, uint32_t uplink);
 /*
- * A RoCE frame to the host has arrived by this member; `response`: it is an RC response. In mode
- * active-backup a response counts as an answer to a probe. In mode balance it does not, because the
- * request may have left by another member.
+ * Call it when a RoCE frame to the host has arrived by this member; `response`: it is an RC
+ * response. In mode active-backup a response counts as an answer to a probe. In mode balance it
+ * does not, because the request may have left by another member.
  */
 void bond_note_roce(struct bond *b, uint64_t now, uint32_t uplink, bool response);
 /*
- * A frame to the host came by a member that does not carry frames, because a bridge has learned a
- * wrong way. Announces the host's addresses again, at most once in BOND_ROUND_NS.
+ * Call it when a frame to the host came by a member that does not carry frames, because a bridge
+ * has learned a wrong way. Announces the host's addresses again, at most once in BOND_ROUND_NS.
  */
 void bond_note_astray(struct bond *b, uint64_t now);
 

@@ -10,7 +10,7 @@
 #include "urxed/hostnet/host.h"
 
 /*
- * Sets the host's MAC to the port's, unless that is unknown. Only before the first process
+ * Sets the host's MAC to the port's, unless that is unknown. Call it only before the first process
  * attaches: processes keep the MAC that they got.
  */
 void hca_identity_set_mac(const struct hca_port *p, struct host *h);

@@ -56,7 +56,7 @@ void hca_monitor_close(struct hca_monitor *h);
 /* Whether a RoCE port belongs to the interface, or to one below it. Always false with HCA_OFF. */
 bool hca_monitor_has_interface(const struct hca_monitor *h, const char *ifname);
 
-/* The interface of one more uplink; "" = it has none. */
+/* Adds the kernel interface of the next uplink, in the order of the uplinks; "" = it has none. */
 void hca_monitor_add_uplink(struct hca_monitor *h, const char *ifname);
 /* Chooses for the first time, and logs the choice. */
 void hca_monitor_start(struct hca_monitor *h);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Lists the ports of all RDMA devices in sysfs (Documentation/ABI/stable/sysfs-class-infiniband):
- * what hca_select needs to choose the HCA that backs the device, and what `urxe show device`
- * prints.
+ * what hca_select needs to choose the HCA that backs urxe0, and what `urxe show device` prints.
  */
 #ifndef URXE_URXED_HCA_HCA_SCAN_H
 #define URXE_URXED_HCA_HCA_SCAN_H
@@ -44,7 +43,9 @@ struct hca_gid {
 struct hca_port {
 	char device[VNIC_HCA_NAME];
 	uint8_t number; /* from 1 */
-	/* Of the device's directory: another device of the same name has another one. */
+	/*
+	 * Inode number of the device's directory, by which a new device of the same name differs.
+	 */
 	uint64_t inode;
 	enum hca_kind kind;
 	enum hca_state state;

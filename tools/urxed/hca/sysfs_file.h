@@ -25,7 +25,10 @@ int sysfs_read_text(char *text, size_t size, const char *fmt, ...)
  */
 uint32_t sysfs_read_number(uint32_t missing, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The last component of a symbolic link's target. The same results as sysfs_read_text. */
+/*
+ * Copies the last component of a symbolic link's target. Arguments and results as of
+ * sysfs_read_text.
+ */
 int sysfs_read_link(char *text, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

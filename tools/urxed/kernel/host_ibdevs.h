@@ -29,8 +29,8 @@ bool host_ibdevs_changed(struct host_ibdevs *b);
 
 /*
  * Links the devices in `sys`, the mount point of the kernel's sysfs, into the tree of run_dir,
- * which exists; removes links to devices that have gone. Omits a device that has the name of
- * urxe's. Returns 0 or a negative errno value.
+ * which exists; removes links to devices that have gone. Omits a device that has the name of urxe's
+ * own device. Returns 0 or a negative errno value.
  */
 int host_ibdevs_link(const char *run_dir, const char *sys);
 

@@ -19,7 +19,7 @@ struct roce_port_guard {
 	int fds[2]; /* IPv4, IPv6; -1 = none */
 };
 
-/* An object that guards nothing and may be closed. */
+/* Makes an object that guards nothing and may be closed. */
 void roce_port_guard_init(struct roce_port_guard *h);
 /*
  * Occupies UDP port 4791 of an interface until roce_port_guard_close. -EADDRINUSE: another program

@@ -44,8 +44,8 @@ int fd_guard_check_inbox(uint64_t token, uid_t user);
 /* An epoll set that is readable when fd_guard_next_inbox has something to do; -1: not started. */
 int fd_guard_fd(void);
 /*
- * Sets *token and fds to those of the next inbox that the helper has checked. False: there is none
- * now. The caller then owns the descriptors, which are memfds and an eventfd.
+ * Sets *token and fds to those of the next inbox that the helper has checked; the caller then owns
+ * the descriptors, which are memfds and an eventfd. False: there is none now.
  */
 bool fd_guard_next_inbox(uint64_t *token, int fds[VNIC_INBOX_FDS]);
 

@@ -21,9 +21,9 @@ struct helper {
 
 /*
  * Forks a helper, which calls `run` and then exits. Of its capabilities it keeps those in
- * `capabilities`, bits 1 << CAP_...; `name` has at most 15 characters. If the daemon has threads
- * already, `run` calls only functions that signal handlers may call. Returns 0 or a negative errno
- * value.
+ * `capabilities`, bits 1 << CAP_..., and its system calls are filtered (syscall_filter.h); `name`
+ * has at most 15 characters. If the daemon has threads already, `run` calls only functions that
+ * signal handlers may call. Returns 0 or a negative errno value.
  */
 int helper_start(struct helper *h, const char *name, uint64_t capabilities, void (*run)(void));
 /*

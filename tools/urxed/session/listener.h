@@ -35,7 +35,10 @@ void listener_close(struct listener *l);
  * listener_tick watches the socket again 100 ms later.
  */
 void listener_event(struct listener *l, uint64_t now);
-/* Returns the time of the next call; UINT64_MAX = none needed. */
+/*
+ * Watches the socket again when the pause of listener_event is over. Returns the time of the next
+ * call; UINT64_MAX = none needed.
+ */
 uint64_t listener_tick(struct listener *l, uint64_t now);
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sessions: one for each process that is attached to the daemon, from accept to hang-up. A session
- * is the data of its descriptors in the daemon's epoll set. The main loop and the listener call it.
+ * Sessions: one for each process that is attached to the daemon, from accept to hang-up. Events of
+ * its descriptors in the daemon's epoll set have the session as data. The main loop and the
+ * listener call this.
  */
 #ifndef URXE_URXED_SESSION_SESSION_H
 #define URXE_URXED_SESSION_SESSION_H
@@ -24,7 +25,7 @@ struct session {
 	struct switch_port port;
 	struct neigh_waiter waiter;
 	bool resolving;
-	/* HELLO came; the answer waits for claims of others, until claims_until at most */
+	/* HELLO came; the answer waits for claims of others, until claims_until at most. */
 	bool awaits_welcome;
 	bool joined;
 	bool asked;             /* received the last request for its QPs and MRs (state_query.c) */
@@ -63,7 +64,7 @@ struct session_exclusion {
  * receives.
  */
 struct session_admission {
-	struct uplink *uplink; /* NULL: it receives all packets */
+	struct uplink *uplink; /* NULL: all uplinks receive all packets */
 	uint32_t generation;   /* of the uplink when the filter was set */
 	uint32_t n;
 	uint16_t blocks[PACKET_PORT_QPN_BLOCKS_MAX];
@@ -113,7 +114,10 @@ struct sessions {
 /* How long a new daemon waits until the clients of an earlier one have claimed their leases, ns. */
 #define SESSION_CLAIM_NS 3000000000ull
 
-/* Initializes the table from the lease store of an earlier daemon. */
+/*
+ * Restores remote QPs, added QPNs and claimable leases from the lease store of an earlier daemon.
+ * The caller has set the pointers.
+ */
 void sessions_start(struct sessions *sessions, uint64_t now);
 /* Accepts a pending connection. -EAGAIN: none is pending; -EMFILE and similar: retry later. */
 int session_accept(struct sessions *sessions, int listen_fd);
@@ -136,9 +140,9 @@ void sessions_allow_bypass(struct sessions *sessions, bool on);
  * fd_guard_fd is readable.
  */
 void sessions_take_inboxes(struct sessions *sessions);
-/* The switch calls it to introduce two processes, which may then exchange frames directly. */
+/* The switch calls it to introduce two processes, which may then exchange frames by inboxes. */
 switch_introduce_fn session_introduce;
-/* Answers the session whose address resolution w has completed. */
+/* Sends the process that asked for w the result of this address resolution. */
 void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
 /* Whether the process has leased or added the QPN. */
 bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn);
@@ -154,10 +158,16 @@ void sessions_close_all(struct sessions *sessions);
 void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNTER_COUNT]);
 
 /* --- session_lease.c */
-/* Welcomes processes that waited for survivors' claims; returns the time of the next call. */
+/*
+ * Ends claims when their time is over, and welcomes processes that waited for them; returns the
+ * time of the next call.
+ */
 uint64_t sessions_tick(struct sessions *sessions, uint64_t now);
 
-/* Callbacks of vnic/server.h for session.c; ctx is the struct sessions. */
+/*
+ * Callbacks of vnic/server.h for session.c: session_welcome handles a HELLO, session_lease_more a
+ * LEASE. ctx is the struct sessions.
+ */
 int session_welcome(void *ctx, struct vnic_server_client *conn,
 		    const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w);
 int session_lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn);

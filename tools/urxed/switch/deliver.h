@@ -27,7 +27,7 @@
 
 /*
  * Counts a frame that came from a port. `reason` is SWITCH_NO_DROP unless the frame is dropped. A
- * frame that had to wait was counted at its first try.
+ * frame that had to wait was counted at its first try, and is not counted again.
  */
 void switch_count_in(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f,
 		     enum switch_drop reason);

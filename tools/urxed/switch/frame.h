@@ -21,7 +21,7 @@ struct switch_frame {
 	uint32_t len;       /* bytes of all parts */
 	uint32_t flow;      /* destination QPN, which chooses the receive queue; 0 = none */
 	uint32_t bond_flow; /* chooses the bond's member by which the frame leaves */
-	bool from_host; /* the source MAC becomes that of the uplink by which the frame leaves */
+	bool from_host;     /* on an uplink outside a bond, the source MAC becomes the uplink's */
 };
 
 /* A frame in memory that nobody else writes to. */

@@ -29,7 +29,8 @@
 /* Ports that the daemon opens at its start (--uplink). */
 #define SWITCH_UPLINKS 8
 /*
- * Slots for these ports, and for those of virtual machines that join later (uplink/station_set.h).
+ * Slots for ports of --uplink, and for those of virtual machines that join later
+ * (uplink/station_set.h).
  */
 #define SWITCH_SLOTS FDB_PORTS
 /* Longest frame of a process, which the tap is shown in full; bytes. */
@@ -43,7 +44,7 @@ struct vswitch {
 	struct switch_port self; /* the daemon's own port */
 	struct switch_port uplink_ports[SWITCH_SLOTS];
 	struct switch_port *ports; /* ports of processes */
-	/* the process that the next run begins with; NULL = the first one */
+	/* The process that the next run begins with; NULL = the first one. */
 	struct switch_port *turn;
 	uint32_t room;            /* frames that processes may still send in the current run */
 	struct switch_stats left; /* counters of ports that have left */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The uplinks and virtual machines of a daemon. daemon_start.c opens and closes them, daemon_run.c
- * serves them. */
+/*
+ * The uplinks and virtual machines of a daemon. daemon_start.c opens and closes them, daemon_run.c
+ * serves them.
+ */
 #ifndef URXE_URXED_UPLINK_UPLINK_SET_H
 #define URXE_URXED_UPLINK_UPLINK_SET_H
 
@@ -73,7 +75,7 @@ void uplink_set_event(struct uplink_set *all, uint64_t now);
 uint64_t uplink_set_tick(struct uplink_set *all, uint64_t now);
 /* Logs which MTU counts if those of the bond's members differ. */
 void uplink_set_log_bond_mtu(const struct uplink_set *all);
-/* Call uplink_log_pages or uplink_log_impairments for each. */
+/* Call uplink_log_pages or uplink_log_impairments for each uplink of the set. */
 void uplink_set_log_pages(const struct uplink_set *all);
 void uplink_set_log_impairments(const struct uplink_set *all);
 

@@ -11,19 +11,22 @@
 #include <netdev/vhost.h>
 
 /*
- * Before threads exist: takes away capabilities and core dumps, and makes the process the first
- * that the kernel kills if memory is short. A right that cannot be taken away stays.
+ * Call it before threads exist. Takes away capabilities, core dumps and most descriptors, and makes
+ * the kernel kill this process early if memory is short. A right that cannot be taken away stays.
  */
 void vhost_sandbox_prepare(void);
 
 /*
- * After DPDK's start and before the socket exists: makes the socket's directory the root directory,
- * if the user may, and changes spec->path; then limits all threads to the system calls that the
- * port needs. Returns 0 or a negative errno value; `error` gets one sentence.
+ * Call it after DPDK's start and before the socket exists. Makes the socket's directory the root
+ * directory, if the user may, and changes spec->path. Then limits all threads to the system calls
+ * that the port needs. Returns 0 or a negative errno value; `error` gets one sentence.
  */
 int vhost_sandbox_enter(struct netdev_vhost_spec *spec, char *error, uint32_t error_size);
 
-/* After the port's start: takes away the system calls that only the start needs. */
+/*
+ * Call it after the port's start: takes away the system calls that only the start needs. Result as
+ * of vhost_sandbox_enter.
+ */
 int vhost_sandbox_close(const struct netdev_vhost_spec *spec, char *error, uint32_t error_size);
 
 #endif

@@ -8,12 +8,12 @@
  *
  * Two QPs of this host exchange packets only if each is registered as the remote QP of the other.
  *
- * A remote QP of another host belongs to one process at a time, for RC and UC each. Of the
- * processes that have received packets of that host at the registering QP since they registered,
- * that is the one that registered first: it changes when an earlier one receives its first packet.
- * While the other host has sent to none of them, RC packets pass from every process that has
- * registered the remote QP: the responder answers to its own peer, and so shows which process that
- * is. UC has no answers, so UC packets then pass from the first process only.
+ * A remote QP of another host belongs to one process at a time, for RC and UC each. Only processes
+ * count that have received packets of that host at the registering QP since they registered; of
+ * these, the first to register has it. So it passes to an earlier one when that receives its first
+ * packet. While the other host has sent to none of them, RC packets pass from every process that
+ * has registered the remote QP: the responder answers to its own peer, and so shows which process
+ * that is. UC has no answers, so UC packets then pass from the first process only.
  *
  * The switch does not see packets to a process with a direct uplink. So each remote QP of another
  * host that such a process registers counts as if packets of that host had arrived. This gives the
@@ -57,7 +57,7 @@ enum remote_qp_service { REMOTE_QP_RC, REMOTE_QP_UC, REMOTE_QP_SERVICES };
 enum remote_qp_access {
 	REMOTE_QP_GRANTED,
 	REMOTE_QP_UNREGISTERED, /* no: the process has not registered it */
-	REMOTE_QP_ONE_SIDED,    /* no: it is not connected to a QP of the process */
+	REMOTE_QP_ONE_SIDED,    /* no: on this host, and no QP of the process is its remote QP */
 	REMOTE_QP_CONTESTED,    /* no: it belongs to another process that has registered it */
 };
 
