@@ -4,8 +4,8 @@
  * contexts. This folder has its data and its locks; poll/ runs the engine, attach/ begins and ends
  * the adapter.
  *
- * It is one static instance: a thread that uses a closed context still finds the lock and the flag
- * that says so. docs/locking.md has the rank of the lock.
+ * The adapter is a static variable: a thread that uses a context during or after its close still
+ * finds a valid lock. docs/locking.md has the rank of the lock.
  */
 #ifndef URXE_VERBS_ADAPTER_ADAPTER_H
 #define URXE_VERBS_ADAPTER_ADAPTER_H
@@ -44,7 +44,9 @@ TAILQ_HEAD(qp_list, qp);
 struct adapter_hca {
 	struct hca *hca;     /* NULL: none */
 	uint32_t generation; /* of the daemon's HCA that was tried last (struct vnic_attach_hca) */
-	bool unhooked;       /* a program posts receives without the hooks of poll_hook.c */
+	/* recv_hook.c could not hook the program's post_recv: each run of the engine reads the
+	 * receive rings of all offloaded queue pairs. */
+	bool unhooked;
 	const struct urxe_cq *polled; /* CQ that a program polls now; NULL: none, or all */
 };
 
@@ -60,33 +62,35 @@ struct adapter {
 	struct adapter_hca hca;
 	struct packet_group *uplink;  /* the direct uplink; NULL: none */
 	uint8_t uplink_generation;    /* vnic_attach_port.uplink_generation at the request */
-	bool uplink_inherited;        /* it is an earlier daemon's: this one has not been asked */
-	bool inbox_broken;            /* a peer has written to it against the protocol */
+	bool uplink_inherited;        /* an earlier daemon opened `uplink`; the present daemon has
+					 not been asked for one yet */
+	bool inbox_broken;            /* a peer has written to the inbox against the protocol */
 	_Atomic bool inbox_populated; /* peers may send to the inbox, so its memory is populated */
 	struct tx tx;
 	struct vnic_attach_welcome welcome;
-	bool dead;          /* the device is dead, for good */
+	bool dead;          /* the device is dead, until the adapter's last user has closed it */
 	bool reconnecting;  /* the adapter looks for another daemon (daemon/reconnect.h) */
 	uint32_t daemons;   /* number of daemons to which the adapter was attached before */
 	uint32_t nic_users; /* threads that wait for an answer of the daemon */
 	_Atomic uint32_t reconnects_ended; /* reconnections that have ended, successfully or not;
 					      for lock_wait */
-	uint32_t last_pd;
+	uint32_t last_pd; /* the engine's number of the PD that was allocated last */
 	struct leases leases;
 	struct cq_list dirty_cqs;
 	struct qp_list dirty_qps;
 	struct qp_flush_list flushing_qps;
-	struct comp_channel_list waiting_channels;
-	bool channel_waits; /* the engine thread does not poll(2) some waiting_channels yet */
+	struct comp_channel_list waiting_channels; /* their sockets were full of events */
+	bool channel_waits; /* a channel has joined waiting_channels since the engine thread last
+			       chose the descriptors of its poll(2) */
 	struct remote_qp_list remote_qps;
 	struct remote_qp_list released_remote_qps; /* the daemon has not been told yet */
 	struct local_qp_list local_qps;
 	struct local_qp_list released_local_qps; /* the daemon has not been told yet */
 	struct uverbs_file_list files;
-	struct mr_list released_mrs; /* whose memory peers may still copy to or from */
+	struct mr_list released_mrs; /* deregistered; peers may still copy to or from the memory */
 	uint64_t registrations;      /* memory registrations so far */
-	uint32_t on_demand_mrs;      /* regions with URXE_ACCESS_ON_DEMAND */
-	uint64_t page_faults;        /* VNIC_BYPASS_PAGE_FAULTS */
+	uint32_t on_demand_mrs;      /* number of regions with URXE_ACCESS_ON_DEMAND */
+	uint64_t page_faults;        /* the counter VNIC_BYPASS_PAGE_FAULTS */
 };
 extern struct adapter adapter;
 
@@ -118,7 +122,7 @@ static inline void adapter_lock(void)
 	lock_take(&adapter.lock);
 }
 
-/* For the engine thread: threads that poll or post without end do not pass it. */
+/* Takes adapter.lock for the engine thread: no thread that comes later takes the lock first. */
 static inline void adapter_claim(void)
 {
 	adapter_inside = true;
@@ -145,38 +149,41 @@ static inline void adapter_unlock(void)
 
 /* The other processes of this host that the adapter knows. */
 extern struct peers adapter_peers;
-/* Before the first peer. */
+/* Initialises adapter_peers; the caller has no peer yet. */
 void adapter_init_peers(void);
 
-/* Counters of the process, as `urxe show counter` prints them. */
+/* The value of a counter, as `urxe show counter` prints it. With adapter.lock. */
 uint64_t adapter_counter(enum vnic_bypass_counter counter);
 
-/* Whether the adapter has a daemon. */
+/* Whether the adapter has a daemon. The adapter is open; the caller holds adapter.lock. */
 static inline bool adapter_connected(void)
 {
 	return !adapter.dead && !adapter.reconnecting;
 }
 
 /*
- * Whether the engine runs: the adapter has a daemon, or its direct uplink goes on until the next
- * one.
+ * Whether the engine may send and receive: the adapter has a daemon, or, until the next daemon
+ * comes, a direct uplink. With adapter.lock.
  */
 static inline bool adapter_running(void)
 {
 	return !adapter.dead && (!adapter.reconnecting || adapter.uplink);
 }
 
-/* A QP has joined or left multicast groups: the NIC receives multicast while any QP is in one. */
+/*
+ * Call it after a QP has joined or left a multicast group: the NIC receives multicast frames while
+ * any QP is in a group.
+ */
 static inline void adapter_update_multicast(void)
 {
 	vnic_driver_set_multicast(adapter.nic, urxe_mcast_heard(adapter.dev));
 }
 
-/* Needs no adapter.lock: whether an entry of the GID table is in use. */
+/* Whether an entry of the GID table is in use. Takes adapter.lock, which must not be held. */
 bool port_gid_valid(uint32_t index);
 /* The device's node GUID (vnic_node_guid), in network byte order. */
 void adapter_guid(uint8_t guid[8]);
-/* The largest path MTU whose packets the link carries. */
+/* The largest path MTU whose packets fit the link MTU. */
 enum urxe_mtu port_mtu(void);
 
 #endif

@@ -15,19 +15,28 @@ struct vnic_driver;
 struct local_qp {
 	uint32_t qpn;
 	bool reachable;  /* peers on this host may reach it without the HCA */
-	uint32_t daemon; /* adapter.daemons when the daemon was told */
+	uint32_t daemon; /* the value of adapter.daemons when the daemon was told */
 	LIST_ENTRY(local_qp) link;
 };
 LIST_HEAD(local_qp_list, local_qp);
 
-/* Tells the daemon a queue pair that the engine executes. Waits for the answer with the lock held,
- * so only while the adapter attaches. NULL: no memory. */
+/*
+ * Tells the daemon that peers may reach the queue pair without the HCA, and adds a record to
+ * adapter.local_qps, also if the daemon refuses. Waits for the answer with adapter.lock held. For
+ * queue pairs that exist before an HCA is attached. NULL: no memory.
+ */
 struct local_qp *local_qp_add_locked(struct vnic_driver *nic, uint32_t qpn);
-/* With the lock; NULL is ignored. requests/local_qp_requests.h tells the daemon later. */
+/*
+ * The queue pair is destroyed: moves its record to adapter.released_local_qps. With adapter.lock.
+ * requests/local_qp_requests.h tells the daemon later, and frees the record. NULL: no effect.
+ */
 void local_qp_release(struct local_qp *local);
-/* With the lock, when the adapter has another daemon. */
+/*
+ * Tells a new daemon all queue pairs of adapter.local_qps, and waits for each answer with
+ * adapter.lock held. Frees released records.
+ */
 void local_qp_add_all(struct vnic_driver *nic);
-/* With the lock, when the adapter is detached. */
+/* Frees the released records: no daemon has to be told any more. With adapter.lock. */
 void local_qp_forget_released(void);
 
 #endif

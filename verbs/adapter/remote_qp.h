@@ -14,29 +14,33 @@ struct vnic_driver;
 
 struct remote_qp {
 	uint32_t local_qpn; /* of this process's queue pair */
-	uint8_t dgid[16];
-	uint32_t qpn;
-	uint32_t daemon; /* adapter.daemons at the time of the registration */
+	uint8_t dgid[16];   /* of the remote queue pair's device */
+	uint32_t qpn;       /* of the remote queue pair */
+	uint32_t daemon;    /* the value of adapter.daemons at the registration */
 	LIST_ENTRY(remote_qp) link;
 };
 LIST_HEAD(remote_qp_list, remote_qp);
 
-/* A record in no list. NULL: no memory. */
+/* Allocates a record, and adds it to no list. NULL: no memory. */
 struct remote_qp *remote_qp_make(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn);
 
 /*
- * With the lock: the connection has ended. `remote` may be NULL.
- * requests/remote_qp_requests.h tells the daemon later.
+ * The connection has ended: moves the record to adapter.released_remote_qps. With adapter.lock.
+ * requests/remote_qp_requests.h tells the daemon later, and frees the record. NULL: no effect.
  */
 void remote_qp_release(struct remote_qp *remote);
-/* With the lock: the daemon has ended before it was told. */
+/* Frees the released records: their daemon has ended, or the adapter is detached. With
+ * adapter.lock. */
 void remote_qp_forget_released(void);
 /*
- * With the lock: adds the remote QP of a restored QP, which remote_qp_register_all registers. NULL:
- * no memory.
+ * Adds the remote QP of a restored QP to adapter.remote_qps; remote_qp_register_all registers it
+ * with the daemon later. With adapter.lock. NULL: no memory.
  */
 struct remote_qp *remote_qp_add(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn);
-/* With the lock: registers all remote QPs with a new daemon. Returns the first error. */
+/*
+ * Registers all records of adapter.remote_qps with a new daemon, and frees released records. Waits
+ * for each answer with adapter.lock held, and goes on after an error. Returns 0 or the first error.
+ */
 int remote_qp_register_all(struct vnic_driver *nic);
 
 #endif

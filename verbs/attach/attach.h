@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Attaches the process to its daemon, and detaches it. Without adapter.lock. */
+/* Attaches the process to its daemon, and detaches it. Callers must not hold adapter.lock. */
 #ifndef URXE_VERBS_ATTACH_ATTACH_H
 #define URXE_VERBS_ATTACH_ATTACH_H
 
@@ -10,38 +10,42 @@
 #include <rxe/state.h>
 #include <vnic/attach.h>
 
-/* The first call attaches the process to its daemon; each call needs an adapter_close. */
+/*
+ * Counts one more user of the adapter; the first user attaches the process to its daemon. The last
+ * user's adapter_close detaches the process. Each success needs one adapter_close. 0 or a negative
+ * errno value.
+ */
 int adapter_open(void);
 void adapter_close(void);
 /*
- * Counts one more user if the adapter is open; each needs an adapter_close. False: the adapter is
- * not open.
+ * Counts one more user if the adapter has users already; such a user needs one adapter_close.
+ * False: the adapter has no user.
  */
 bool adapter_ref(void);
 
 /* What a process had when it was saved (checkpoint/). */
 struct adapter_saved {
-	const uint32_t *blocks; /* first QPNs of its blocks, in their order */
+	const uint32_t *blocks; /* first QPN of each leased block, in the order of the leases */
 	uint32_t n_blocks;      /* 1 to VNIC_LEASES_MAX */
-	/* Of the adapter: */
+	/* Of the port: its GID table, and whether it was active. */
 	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
 	bool up;
 	const uint8_t *engine; /* stream of urxe_state_save */
 	size_t engine_length;
-	const struct urxe_state_restore *how;
+	const struct urxe_state_restore *how; /* callbacks for the objects of the stream */
 };
 
 /*
  * Attaches a process that has no open device to its daemon, with the blocks of QPNs and the engine
- * of a saved process; no thread runs the engine yet. After success one of the other two functions
- * follows, in the same thread. adapter.lock must not be held. -EBUSY: the process has an open
- * device; errors of vnic_driver_demand and urxe_state_restore.
+ * of a saved process; no thread runs the engine yet. After success the thread holds
+ * adapter_open_lock, until it calls adapter_restore_abort or adapter_restore_end. -EBUSY: the
+ * process has an open device; errors of vnic_driver_demand and urxe_state_restore.
  */
 int adapter_restore_begin(const struct adapter_saved *saved);
 void adapter_restore_abort(void);
 /*
- * The adapter has the contexts and their objects: starts the engine. `users` is the number of
- * contexts. After an error the adapter is detached.
+ * Call it when the adapter has the contexts and their objects: starts the engine thread. `users` is
+ * the number of contexts. 0 or a negative errno value; after an error the adapter is detached.
  */
 int adapter_restore_end(const struct adapter_saved *saved, uint32_t users);
 

@@ -6,13 +6,15 @@
 struct adapter_saved;
 struct urxe_copy_table;
 
-/* In a forked child: no user; initialises both locks. */
+/* In a forked child: the adapter has no user. Initialises adapter_open_lock and
+ * adapter_lease_lock. */
 void adapter_forget_users(void);
 
-/* Creates adapter.dev with the attributes of the adapter; `table` as in struct urxe_dev_attr. */
+/* Creates adapter.dev from adapter.welcome; `table` as in struct urxe_dev_attr. 0 or a negative
+ * errno value. */
 int adapter_make_engine(struct urxe_copy_table *table);
-/* The same from the stream of a saved process. -EADDRNOTAVAIL: the device has another
- * MAC address. */
+/* Creates adapter.dev from the engine's stream of a saved process. -EADDRNOTAVAIL: the device has
+ * another MAC address than the saved one; errors of urxe_state_restore. */
 int adapter_restore_engine(const struct adapter_saved *saved, struct urxe_copy_table *table);
 
 #endif

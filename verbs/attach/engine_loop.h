@@ -6,11 +6,12 @@
 #ifndef URXE_VERBS_ATTACH_ENGINE_LOOP_H
 #define URXE_VERBS_ATTACH_ENGINE_LOOP_H
 
-/* adapter.lock must not be held. 0 or a negative errno value. */
+/* Starts the thread, and waits until it runs. adapter.lock must not be held. 0 or a negative errno
+ * value. */
 int engine_thread_start(void);
-/* adapter.lock must not be held. */
+/* Ends the thread, and waits for its end. adapter.lock must not be held. */
 void engine_thread_stop(void);
-/* In a forked child: closes the parent's descriptor. */
+/* In a forked child, which has no engine thread: closes the child's copy of its descriptor. */
 void engine_thread_abandon(void);
 
 #endif

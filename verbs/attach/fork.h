@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The adapter in a forked child. The child has the parent's rings mapped, but must not use them.
+ * Detaches a forked child from the parent's adapter. The child has the parent's rings mapped, but
+ * must not use them. It has no device until it opens one itself.
  *
  * A signal handler may fork while its thread holds adapter.lock or waits for it. Then the handlers
  * of fork take no lock, because the thread would wait for itself. The child gets private memory in
