@@ -2,8 +2,8 @@
 /*
  * Saves and restores urxe's part of a process, for programs that checkpoint processes.
  *
- * liburxe.so exports these functions. It is preloaded, so a checkpointer finds them by dlsym: a
- * program that links this header's functions does not start without liburxe.so.
+ * liburxe.so exports these functions, and is preloaded. So a checkpointer finds them by dlsym: if
+ * it linked them, it would not start without liburxe.so.
  *
  *   save:    urxe_checkpoint_quiesce, stop the other threads, urxe_checkpoint_save, save the
  *            memory, end the process
@@ -34,9 +34,9 @@ extern "C" {
  *
  * -ETIMEDOUT: not within timeout_ms: another process still copies registered memory, a thread
  * unmaps it, a thread waits for the daemon or destroys rdma_cm IDs all the time, the daemon does
- * not answer, or no daemon runs. Where the daemon restarts meanwhile, the function waits for the
- * next one. -EOPNOTSUPP: an HCA executes queue pairs, an rdma_cm ID belongs to the kernel, or the
- * daemon cannot save it. -ENODEV: the process has no open device. -EIO: the device is dead.
+ * not answer, or no daemon runs. If the daemon ends meanwhile, the function waits for the next one,
+ * within timeout_ms. -EOPNOTSUPP: an HCA executes queue pairs, an rdma_cm ID belongs to the kernel,
+ * or the daemon cannot save it. -ENODEV: the process has no open device. -EIO: the device is dead.
  * -EALREADY: it is stopped already. -ENOMEM. After an error the device runs as before.
  */
 int urxe_checkpoint_quiesce(uint32_t timeout_ms);
@@ -77,7 +77,7 @@ int urxe_checkpoint_resume(void);
  */
 int urxe_checkpoint_restore(int fd);
 
-/* Why the last of these functions failed: a sentence; "" if it succeeded. */
+/* A sentence that says why the last call of these functions failed; "" if that call succeeded. */
 const char *urxe_checkpoint_error(void);
 
 #ifdef __cplusplus

@@ -3,7 +3,7 @@
 #ifndef URXE_VERBS_CHECKPOINT_CHECKPOINT_RESTORE_H
 #define URXE_VERBS_CHECKPOINT_CHECKPOINT_RESTORE_H
 
-/* As urxe_checkpoint_restore. */
+/* Does the work of urxe_checkpoint_restore (checkpoint.h): same argument and return value. */
 int restore_process(int fd);
 
 #endif

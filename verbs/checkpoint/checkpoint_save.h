@@ -23,17 +23,21 @@ struct process_save {
 	const struct frozen_devices *rdmacm;
 	uint8_t *engine; /* stream of urxe_state_save */
 	size_t engine_length;
-	uint8_t *buffer;
-	size_t room;
+	uint8_t *buffer; /* save_write builds the stream in it */
+	size_t room;     /* bytes of `buffer` */
 };
 
 /*
- * Saves the engine as it is at `now`, and makes room for the stream. `rdmacm` lives until
- * save_free. -EBUSY: not now, see urxe_state_save; -EOPNOTSUPP: an object cannot be saved; -ENOMEM.
- * After an error the caller calls save_free, and urxe_copy_rights_publish.
+ * Saves the engine as it is at `now` (clock_now()), which withdraws the rights of peers to copy,
+ * and allocates room for the stream. `rdmacm` lives until save_free. -EBUSY: not now, see
+ * urxe_state_save; -EOPNOTSUPP: an object cannot be saved; -ENOMEM. After an error the caller calls
+ * save_free, and urxe_copy_rights_publish.
  */
 int save_prepare(struct process_save *save, const struct frozen_devices *rdmacm, uint64_t now);
-/* Writes the stream to the descriptor. -EBUSY: the room is too small. */
+/*
+ * Writes the stream to the descriptor; may be called again. -EBUSY: `room` is too small, or a
+ * descriptor of a device has been opened or closed since save_prepare; errors of write(2).
+ */
 int save_write(const struct process_save *save, int fd);
 void save_free(struct process_save *save);
 

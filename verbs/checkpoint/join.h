@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Joins rebuilt objects with the engine's, which urxe_state_restore makes, and with the adapter.
- * For checkpoint_restore.c.
+ * Joins the objects of rebuild.h with the engine's objects, which urxe_state_restore makes, and
+ * adds them to the adapter. For checkpoint_restore.c.
  */
 #ifndef URXE_VERBS_CHECKPOINT_JOIN_H
 #define URXE_VERBS_CHECKPOINT_JOIN_H
@@ -12,10 +12,10 @@ struct rebuilt;
 
 struct joining {
 	struct rebuilt *rebuilt;
-	int error; /* of a callback that returns none */
+	int error; /* set by a callback that cannot return an error; join_port returns it */
 };
 
-/* The callbacks of urxe_state_restore; `joining` has to live as long. */
+/* The callbacks for urxe_state_restore; `joining` has to live until that function returns. */
 struct urxe_state_restore join_callbacks(struct joining *joining);
 
 /*
@@ -24,7 +24,7 @@ struct urxe_state_restore join_callbacks(struct joining *joining);
  * the device, and adds them to the adapter. After an error the caller calls join_undo.
  */
 int join_port(struct joining *joining);
-/* With the lock. Also after a part of join_port. */
+/* Removes from the adapter what join_port has added, also after an error. With adapter.lock. */
 void join_undo(struct joining *joining);
 
 #endif

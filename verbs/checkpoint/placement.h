@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Descriptors at the numbers, and rings at the addresses, that the program knows. Numbers are
- * reserved first, so that no descriptor of this library takes them meanwhile. For
- * checkpoint_restore.c.
+ * Places descriptors at their saved numbers, and rings at their saved addresses. placement_reserve
+ * occupies the numbers first, so that no descriptor of this library takes them meanwhile. Functions
+ * return 0 or a negative errno value. For checkpoint_restore.c.
  */
 #ifndef URXE_VERBS_CHECKPOINT_PLACEMENT_H
 #define URXE_VERBS_CHECKPOINT_PLACEMENT_H
@@ -24,9 +24,10 @@ struct placement {
 int placement_reserve(struct placement *p, const struct image *image);
 /* Maps the rings. -EEXIST: an address is in use. */
 int placement_map(struct placement *p, const struct rebuilt *r);
-/* Puts descriptors at their numbers, and opens rdma_cm files. */
+/* Replaces the reserved descriptors by those of contexts and channels, and of rdma_cm devices,
+ * which it opens. */
 int placement_install(const struct placement *p, struct rebuilt *r);
-/* Undoes all three. */
+/* Undoes placement_reserve, placement_map and placement_install, as far as they came. */
 void placement_undo(struct placement *p);
 /* Frees the lists of *p; the placed descriptors and rings stay. */
 void placement_done(struct placement *p);

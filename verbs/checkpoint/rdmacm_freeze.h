@@ -14,7 +14,7 @@
 
 struct rdmacm_file;
 
-/* A record of urxed (cm/attach.h). */
+/* urxed's state of a device or an ID, as urxed has sent it (cm/attach.h). */
 struct frozen_state {
 	uint32_t length;
 	uint8_t bytes[CM_ATTACH_BYTES];
@@ -23,7 +23,7 @@ struct frozen_state {
 /* A device, whose lock is held. */
 struct frozen_device {
 	struct rdmacm_file *file;
-	bool frozen; /* by urxed; a device without IDs needs no command */
+	bool frozen; /* urxed has stopped the device; a device without IDs is not stopped */
 	uint32_t n_ids, n_states;
 	struct frozen_state *states;
 };
@@ -35,20 +35,20 @@ struct frozen_devices {
 };
 
 /*
- * Takes the locks of all devices by attempts, and gets their records. Waits for answers of urxed
- * until `deadline` (clock_monotonic()) at most. -EBUSY: another attempt may succeed: no urxed runs,
- * another thread has the lock of a device, urxed has not ended an earlier stop, or an ID was
- * destroyed meanwhile. -ETIMEDOUT: urxed does not answer. -EOPNOTSUPP: an ID belongs to the
- * kernel's rdma_cm or to the parent process, urxed is an earlier version, or a record is too long.
- * -ENOMEM. The caller calls rdmacm_thaw also after an error.
+ * Takes the locks of all devices by attempts, has urxed stop their IDs, and gets urxed's records.
+ * Waits for answers of urxed until `deadline` (clock_monotonic()) at most. -EBUSY: another attempt
+ * may succeed: no urxed runs, another thread has the lock of a device, urxed has not ended an
+ * earlier stop, or an ID was destroyed meanwhile. -ETIMEDOUT: urxed does not answer. -EOPNOTSUPP:
+ * an ID belongs to the kernel's rdma_cm or to the parent process, urxed is an earlier version, or a
+ * record is too long. -ENOMEM. The caller calls rdmacm_thaw also after an error.
  */
 int rdmacm_freeze(struct frozen_devices *all, uint64_t deadline);
 /*
- * All devices go on; frees the list. Waits for answers of urxed until `deadline` at most, and needs
- * none of them.
+ * Has urxed go on with the devices, releases their locks, and frees the list. Waits for answers of
+ * urxed until `deadline` at most; without an answer it does the rest all the same.
  */
 void rdmacm_thaw(struct frozen_devices *all, uint64_t deadline);
-/* all->n: the device is not in the list. */
+/* The index of the device in the list; all->n if the list lacks the device. */
 uint32_t frozen_index(const struct frozen_devices *all, const struct rdmacm_file *file);
 
 #endif

@@ -7,16 +7,17 @@
 
 struct rebuilt;
 
-/* Until when a restoration that asks urxed now waits for the answer, as clock_monotonic(). */
+/* The time (clock_monotonic()) until which a question that urxed gets now waits for its answer. */
 uint64_t restore_deadline(void);
 
 /*
- * The process has its queue pair numbers already, and its devices are open. The IDs stand still.
- * The caller closes the devices after an error, and nothing is left of them. Errors as
- * urxe_checkpoint_restore; -ETIMEDOUT: urxed does not answer.
+ * Gives urxed the IDs; urxed does not go on with them before rdmacm_restored. The process has its
+ * leased QPNs already, and its rdma_cm devices are open. After an error the caller closes these
+ * devices, which destroys the IDs. Errors as urxe_checkpoint_restore; -ETIMEDOUT: urxed does not
+ * answer.
  */
 int rdmacm_restore(const struct rebuilt *r);
-/* The engine runs: the IDs go on. */
+/* Call it when the engine runs: has urxed go on with the IDs. */
 void rdmacm_restored(const struct rebuilt *r);
 
 #endif

@@ -16,18 +16,18 @@ struct uverbs_file;
 
 struct rebuilt_channel {
 	struct comp_channel *channel;
-	int fd; /* of the program's end, until the descriptors are placed; -1: none */
+	int fd; /* the program's end of the channel, until placement_install places it; -1: none */
 };
 
 struct rebuilt_context {
 	struct uverbs_file *file;
-	int memfd; /* until the descriptors are placed; -1: none */
+	int memfd; /* until placement_install places it; -1: none */
 };
 
 /* An open rdma_cm device. placement.c opens it. */
 struct rebuilt_device {
 	struct rdmacm_file *file;
-	int fd; /* until the descriptors are placed; -1: none */
+	int fd; /* until placement_install places it; -1: none */
 };
 
 /* A memory region or window, and its key when it was saved. */
@@ -42,22 +42,26 @@ struct rebuilt {
 	struct rebuilt_channel *channels;
 	struct rebuilt_context *contexts;
 	struct rebuilt_device *devices;
-	/* Of all contexts, sorted by their keys. */
+	/* The regions and windows of all contexts, sorted by their keys. */
 	struct rebuilt_key *mrs, *mws;
 	uint64_t slots; /* sum of the sizes of all handle tables; rebuild.c limits it */
 };
 
-/* Both: 0, -EBADMSG or another error; then the caller calls rebuild_free. */
+/*
+ * Makes the contexts and channels. `image` lives as long as *r. 0, -EBADMSG or another negative
+ * errno value; after an error the caller calls rebuild_free.
+ */
 int rebuild_contexts(struct rebuilt *r, const struct image *image);
-/* The objects of the contexts, whose rings are mapped already. Does not access the rings. */
+/* Makes the objects of the contexts. Their rings are mapped already; the function does not access
+ * them. Errors as rebuild_contexts. */
 int rebuild_objects(struct rebuilt *r);
-/* Frees the contexts, channels and objects that join_port has not added to the adapter. The caller
- * has freed the engine's objects, and unmaps the rings. */
+/* After an error: frees the contexts, channels and objects, which are not in the adapter. The
+ * caller has destroyed the engine's objects before, and unmaps the rings. */
 void rebuild_free(struct rebuilt *r);
-/* Frees the lists; the objects belong to the adapter. */
+/* After success: frees the lists of *r; the contexts and objects belong to the adapter. */
 void rebuild_done(struct rebuilt *r);
 
-/* NULL: none. */
+/* The object of that type and handle, or the region or window of that key. NULL: there is none. */
 struct object *rebuilt_object(const struct rebuilt *r, enum object_type type, uint32_t context,
 			      uint32_t handle);
 struct object *rebuilt_mr(const struct rebuilt *r, uint32_t key);

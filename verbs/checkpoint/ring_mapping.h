@@ -11,15 +11,15 @@
 
 #include "checkpoint/image/checkpoint_records.h"
 
-/* Writes a record for each mapping of the memfd. Without malloc. */
+/* Writes a record for each mapping of the context's memfd to the stream. Does not call malloc. */
 void ring_mappings_write(struct vnic_state_stream *s, uint32_t context, int memfd);
 /*
- * Maps such a part of a memfd where it was. The addresses are unused, or reserved by shared
- * mappings that nobody can access (PROT_NONE), which are replaced; *reserved says which. -EEXIST:
- * they are in use.
+ * Maps a saved part of a memfd at its saved addresses. These must be unused, or completely mapped
+ * shared and PROT_NONE by the checkpointer, which the function replaces. *reserved becomes true in
+ * the second case. -EEXIST: the addresses are in use.
  */
 int ring_mapping_place(const struct mapping_record *r, int memfd, bool *reserved);
-/* Unmaps it; the addresses are reserved again if they were. */
+/* Undoes ring_mapping_place. `reserved`: maps the addresses shared and PROT_NONE again. */
 void ring_mapping_remove(const struct mapping_record *r, bool reserved);
 
 #endif

@@ -36,7 +36,7 @@ enum checkpoint_record {
 	CHECKPOINT_RDMACM_STATE,
 	CHECKPOINT_END,
 };
-/* In streams of version 1, which have no records of rdma_cm. */
+/* The kind of the last record in streams of version 1, which have no records of rdma_cm. */
 #define CHECKPOINT_END_1 16
 #define CHECKPOINT_KINDS (CHECKPOINT_END + 1)
 
@@ -49,10 +49,10 @@ struct process_record {
 	uint8_t mac[6];
 	uint16_t mtu;
 	uint32_t page_size;
-	uint32_t last_pd;
+	uint32_t last_pd; /* adapter.last_pd */
 	uint32_t n_blocks;
 	uint32_t blocks[VNIC_LEASES_MAX]; /* first QPNs, in the order in which they were leased */
-	/* Of the adapter: */
+	/* Of the port: */
 	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
 	uint16_t link_mtu;
 	bool up;
@@ -68,27 +68,28 @@ struct channel_record {
 	uint32_t event_size;
 };
 
-/* librxe's functions that poll_hook.c has replaced; addresses, 0 = none. */
+/* Addresses of librxe's functions that poll_hook.c and recv_hook.c have replaced; 0 = none. */
 struct hooks_record {
 	uint64_t poll_cq, post_recv, post_srq_recv, start_poll, next_poll, end_poll;
 };
 
 struct context_record {
 	uint64_t memfd_size;
-	uint64_t ring_offset; /* of the newest ring, the lowest one; bytes */
+	uint64_t ring_offset; /* of the newest ring in the memfd, in bytes; the lowest offset of all
+				 rings */
 	/* Of this library's mapping for further rings, which ends at ring_offset (struct
 	 * ring_space) */
 	uint64_t mapped_offset, mapped_address;
-	uint32_t async_channel;
-	uint32_t poll_ends; /* enum poll_ends of poll_hook.c */
+	uint32_t async_channel; /* index of the channel for asynchronous events, or NO_CHANNEL */
+	uint32_t poll_ends;     /* enum poll_ends of poll_hook.c */
 	struct hooks_record hooks;
 };
 
-/* What all objects have. */
+/* Members that the records of all objects have. */
 struct object_record {
-	uint32_t context;
-	uint32_t handle;
-	uint64_t user_handle;
+	uint32_t context;     /* index of the context in the stream */
+	uint32_t handle;      /* of the object in its context */
+	uint64_t user_handle; /* the program's, as in the uverbs ABI */
 };
 
 struct pd_record {
@@ -114,10 +115,11 @@ struct ah_record {
 };
 
 struct ring_record {
-	/* Of this library; 0: a queue pair with a shared receive queue has no ring for receives */
+	/* Of this library's mapping of the ring. 0: no ring, as for the receives of a queue pair
+	 * with a shared receive queue. */
 	uint64_t address;
-	uint64_t offset;
-	uint32_t mask, shift;
+	uint64_t offset;      /* in the context's memfd, in bytes */
+	uint32_t mask, shift; /* as in struct queue */
 };
 
 struct work_queue_record {
@@ -127,7 +129,7 @@ struct work_queue_record {
 
 struct cq_record {
 	struct object_record object;
-	uint32_t channel;
+	uint32_t channel; /* index of the completion channel, or NO_CHANNEL */
 	uint32_t producer;
 	uint32_t comp_events, async_events; /* sent for this CQ since its creation, modulo 2^32 */
 	bool armed;
@@ -149,19 +151,20 @@ struct qp_record {
 	uint8_t qp_type;
 	uint32_t send_sge, inline_bytes, recv_sge; /* limits of a request */
 	struct work_queue_record send, receive;
-	/* The remote QP that the daemon knows. */
+	/* The remote QP that is registered with the daemon (adapter/remote_qp.h), if `connected`.
+	 */
 	bool connected;
 	uint8_t dgid[16];
 	uint32_t remote_qpn;
 };
 
-/* What a descriptor refers to. */
+/* The kinds of objects to which a descriptor of the program refers. */
 enum descriptor_kind { DESCRIPTOR_CONTEXT, DESCRIPTOR_CHANNEL, DESCRIPTOR_RDMACM };
 
 struct descriptor_record {
-	uint32_t number;
-	uint8_t kind;   /* enum descriptor_kind */
-	uint32_t index; /* of the context, channel or rdma_cm device; version 1: 0 for rdma_cm */
+	uint32_t number; /* of the descriptor */
+	uint8_t kind;    /* enum descriptor_kind */
+	uint32_t index;  /* of the context, channel or rdma_cm device; version 1: 0 for rdma_cm */
 	bool cloexec, nonblock;
 };
 
@@ -172,23 +175,30 @@ struct mapping_record {
 	bool writable;
 };
 
-/* An open rdma_cm device. So many records of the next two kinds follow. */
+/*
+ * An open rdma_cm device. After the records of all devices, the stream has the records of all IDs
+ * (CHECKPOINT_RDMACM_ID), then those of urxed (CHECKPOINT_RDMACM_STATE). n_ids and n_states of
+ * these belong to this device.
+ */
 struct rdmacm_record {
 	uint32_t n_ids, n_states;
 };
 
-/* What this library knows of an rdma_cm ID. */
+/* This library's state of an rdma_cm ID; urxed's state is in a record of its own. */
 struct rdmacm_id_record {
 	uint32_t device; /* index of the rdma_cm device */
 	uint32_t number;
 	uint64_t uid; /* the program's; 0: a connection request, not yet accepted */
 	uint16_t ps;  /* enum rdma_ucm_port_space */
 	uint8_t qp_type;
-	bool owner; /* urxed alone; false: the kernel may become the owner */
+	bool owner; /* true: urxed owns the ID; false: the kernel may become its owner */
 	bool removal_reported;
 };
 
-/* A ring's contents follow: the number of pages (4 bytes), and each with its index (4 bytes). */
+/*
+ * A ring. Behind this record follow the number of its stored pages (4 bytes), and for each of these
+ * pages its index (4 bytes) and its RING_PAGE bytes.
+ */
 struct ring_bytes_record {
 	uint32_t context;
 	uint64_t offset, size;

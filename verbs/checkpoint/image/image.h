@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A saved process, as it was read from a stream: checked, but not yet part of this process. The
- * order of the records and all numbers that need no other object are checked here; references
- * between objects in rebuild.c, and what concerns the engine in checkpoint_restore.c.
+ * A saved process, as it was read from a stream: checked, but not yet part of this process. image.c
+ * checks the order of the records, and all numbers that need no other object. rebuild.c checks
+ * references between objects, and join.c compares them with the engine's objects.
  */
 #ifndef URXE_VERBS_CHECKPOINT_IMAGE_H
 #define URXE_VERBS_CHECKPOINT_IMAGE_H
@@ -31,7 +31,7 @@ struct image_ring {
 	struct image_bytes pages; /* for each page its index (4 bytes), and RING_PAGE bytes */
 };
 
-/* A record of urxed, for this device. */
+/* urxed's state of an rdma_cm device or ID; `device` is the index of the rdma_cm device. */
 struct image_rdmacm_state {
 	uint32_t device;
 	struct image_bytes bytes;
@@ -59,7 +59,7 @@ struct image {
 	struct image_rdmacm_state *rdmacm_states;
 };
 
-/* Bytes of a page and their place in the ring. */
+/* A stored page of a ring: its RING_PAGE bytes, and its index in the ring. */
 struct image_page {
 	uint32_t index;
 	const uint8_t *bytes;
