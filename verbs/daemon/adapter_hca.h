@@ -13,22 +13,33 @@
 
 struct hca;
 
-/* URXE_WAY */
+/* The user's choice in the environment variable URXE_WAY; HCA_WAY_AUTO without it. Needs no lock.
+ */
 enum hca_way adapter_hca_way(void);
 
 /* Whether the daemon has another HCA than the adapter, or the adapter's HCA is dead. */
 bool adapter_hca_stale(void);
-/* Another daemon, which counts generations anew, has sent `now`; the last one had sent `before`. If
- * name and port are equal, the open HCA stays. */
+/*
+ * The adapter has another daemon, which counts generations anew and has sent `now`; the daemon
+ * before had sent `before`. If name and port are equal, the adapter keeps its HCA; else
+ * adapter_hca_stale() becomes true.
+ */
 void adapter_hca_adopt(const struct vnic_attach_hca *before, const struct vnic_attach_hca *now);
-/* Closes the HCA that has gone, and opens the daemon's. Releases the lock meanwhile. In the engine
- * thread, or before it starts. */
+/*
+ * Call it while adapter_hca_stale(): closes the adapter's HCA, if any, and opens the daemon's,
+ * unless URXE_WAY forbids it. With URXE_HCA_GONE=engine the engine first takes over the queue pairs
+ * of the old HCA. Releases adapter.lock meanwhile. In the engine thread, or before it starts.
+ */
 void adapter_hca_renew(void);
-/* The adapter is being detached: returns the HCA. The caller releases the lock before it calls
- * hca_close(). NULL: none. */
+/*
+ * Detaches the HCA from the engine and the adapter, and returns it. The caller releases
+ * adapter.lock, then calls hca_close(). NULL: there is none.
+ */
 struct hca *adapter_hca_release(void);
 
-/* The GID table of the adapter has changed. */
+/* Call it when adapter.welcome.port.gids has changed: gives the HCA the new table. No HCA: no
+ * effect.
+ */
 void adapter_hca_set_gids(void);
 
 #endif

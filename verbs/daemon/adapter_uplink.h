@@ -8,15 +8,19 @@
 
 #include <stdbool.h>
 
-/* Whether the adapter's packet sockets are not on the daemon's present uplink. */
+/* Whether the adapter has to ask for packet sockets again: the daemon's uplink has changed, or an
+ * earlier daemon opened the present ones. */
 bool adapter_uplink_stale(void);
 /*
- * Asks the daemon for packet sockets on its uplink, and replaces the adapter's. Blocks, and
- * releases the lock meanwhile. In the engine thread, or before it starts.
+ * Asks the daemon for packet sockets on its uplink, and replaces those of the adapter. If the
+ * daemon ends meanwhile, the old ones stay. Releases adapter.lock while it waits for the answer and
+ * opens the rings. In the engine thread, or before it starts.
  */
 void adapter_renew_uplink(void);
-/* The adapter has leased QPNs: the packet sockets receive their packets, too. */
+/* Call it when the process has leased another block of QPNs: the packet sockets receive packets to
+ * them, too. */
 void adapter_accept_uplink(void);
+/* Closes the packet sockets; the adapter has no direct uplink then. */
 void adapter_close_uplink(void);
 
 #endif

@@ -8,13 +8,14 @@
 #include <vnic/driver.h>
 
 /*
- * adapter.lock must not be held: the function populates this process's inbox, because a peer whose
- * inbox this process has may send, too.
+ * Populates the memory of this process's inbox, once. Call it when the process has got a peer's
+ * inbox: that peer may send, too. adapter.lock must not be held, because this takes long.
  */
 void adapter_populate_inbox(void);
 /*
- * The daemon has sent the inbox of that QPN's process unasked. The adapter takes the descriptors;
- * the lock is free meanwhile.
+ * The daemon has sent, unasked, the inbox of the process that has that QPN: adds the inbox to
+ * adapter.tx. Takes the descriptors, also after an error. The caller holds adapter.lock, which the
+ * function releases meanwhile.
  */
 void adapter_add_inbox(uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
 

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Addresses, P_Keys and MTU of the port: the engine and the contexts follow the daemon. With the
- * lock. */
+/* Passes changes of the port's addresses, P_Keys, MTU and state from the daemon to the engine and
+ * the contexts. Functions need adapter.lock. */
 #ifndef URXE_VERBS_DAEMON_PORT_ATTRIBUTES_H
 #define URXE_VERBS_DAEMON_PORT_ATTRIBUTES_H
 
 struct vnic_attach_port;
 
-/* The daemon has sent new attributes of the port: contexts get events for the changes. */
+/*
+ * The daemon has sent new attributes of the port: passes them to the engine and the HCA, stores
+ * them in adapter.welcome.port, and sends the contexts events for changes of GIDs and of the port's
+ * state.
+ */
 void port_changed(const struct vnic_attach_port *now);
-/* Passes the GIDs, P_Keys and MTU in adapter.welcome to the engine. */
+/* Passes the GIDs, P_Keys and link MTU in adapter.welcome to the engine. 0 or a negative errno
+ * value.
+ */
 int port_set_attributes(void);
+/* Passes only the P_Keys. 0 or a negative errno value. */
 int port_set_pkeys(void);
 
 #endif

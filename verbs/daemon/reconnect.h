@@ -11,7 +11,8 @@
  * one, the engine goes on: frames pass to other hosts and to inboxes, and frames for the switch are
  * lost.
  *
- * When the time is over, or the daemon refuses the lease, the device dies.
+ * When the time is over, or the next daemon refuses the lease, serves another host or has another
+ * version, the device dies.
  *
  * Functions need the lock of the adapter, unless their comment says otherwise.
  */
@@ -20,11 +21,21 @@
 
 #include <stdint.h>
 
-/* Nanoseconds until the process gives up. adapter.lock may be held or not. */
+/*
+ * The whole time for which a process looks for another daemon: URXE_RECONNECT_S, in nanoseconds;
+ * not the time that is left. adapter.lock may be held or not.
+ */
 uint64_t reconnect_timeout(void);
-/* The daemon has ended, or the NIC cannot be trusted. Any thread. */
+/*
+ * Call it when the daemon has ended: begins the reconnection. If instead the NIC has broken its
+ * protocol (vnic_driver_broken), the device dies at once. Any thread.
+ */
 void adapter_disconnected(void);
-/* Tries once to attach to another daemon; the lock is free meanwhile. In the engine thread. */
+/*
+ * Tries at most once to attach to another daemon, and does nothing within RECONNECT_INTERVAL_NS / 2
+ * after the last attempt. Success, a final error or the end of the time ends the reconnection
+ * (adapter.reconnecting). Releases adapter.lock during the attempt. In the engine thread.
+ */
 void reconnect_try(void);
 /*
  * Declares the device dead: each context gets the event, and outstanding requests complete in

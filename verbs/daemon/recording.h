@@ -7,12 +7,14 @@
 #define URXE_VERBS_DAEMON_RECORDING_H
 
 /*
- * Starts a recording into the ring of the descriptor, and closes the descriptor. The reader of the
- * ring gets an error in struct vnic_record_process. While a peer still copies to or from this
- * process's memory, the function releases the lock and waits, for at most 1 s.
+ * Starts a recording into the ring (vnic/record_ring.h) behind the descriptor `ring`, and closes
+ * the descriptor. If that fails, the reader of the ring finds the error in struct
+ * vnic_record_process. While a peer still copies to or from this process's memory, the function
+ * waits, for at most about 1 s, and releases adapter.lock meanwhile.
  */
 void recording_start(int ring);
-/* Ends the recording, if one runs. Callers: before they destroy the engine or change its daemon. */
+/* Ends the recording, if one runs. Callers do so before they destroy the engine or replace the NIC
+ * by that of another daemon. */
 void recording_stop(void);
 /* In a forked child, whose only thread needs no lock: from now on the child does not write to the
  * parent's ring. */

@@ -5,8 +5,8 @@
 
 /*
  * Sends the document to the other end of `socket` (struct vnic_attach_state), and closes `socket`.
- * With the lock of the adapter, which is free during the writing. Never blocks. For the engine
- * thread.
+ * The caller holds adapter.lock, which the function releases while it writes. Never waits for the
+ * reader. For the engine thread.
  */
 void state_json_send(int socket);
 
