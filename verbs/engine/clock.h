@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The engine's time. It stands still while the process has no daemon: nothing can be sent or
- * received then, so no timer of the engine may expire.
+ * The engine's time. It stands still while the process has neither a daemon nor a direct uplink:
+ * the engine can send and receive nothing then, so none of its timers may expire.
  */
 #ifndef URXE_VERBS_ENGINE_CLOCK_H
 #define URXE_VERBS_ENGINE_CLOCK_H
@@ -30,14 +30,14 @@ struct clock_anchor {
 	uint64_t ns;     /* the kernel's answer */
 	uint64_t cycles; /* the counter before the question */
 	uint64_t late;   /* cycles until the answer */
-	uint64_t scale;  /* nanoseconds a cycle, << CLOCK_SHIFT; 0 = not known */
+	uint64_t scale;  /* nanoseconds per cycle, << CLOCK_SHIFT; 0 = not known */
 	uint64_t span;   /* cycles for which this anchor is used; 0: scale is not known */
 };
 extern __thread struct clock_anchor clock_anchor __attribute__((tls_model("initial-exec")));
 #define CLOCK_SPAN  (UINT64_C(1) << 20)
 #define CLOCK_SHIFT 32
 
-/* Asks the kernel, and updates the thread's anchor. */
+/* Asks the kernel for CLOCK_MONOTONIC in nanoseconds, and may update the thread's anchor. */
 uint64_t clock_read_kernel(void);
 
 /* CLOCK_MONOTONIC in nanoseconds, or some microseconds less. Never goes back in one thread. */
@@ -64,7 +64,10 @@ static inline uint64_t clock_now(void)
 	return state & CLOCK_STOPPED ? state & ~CLOCK_STOPPED : now - state;
 }
 
-/* One thread at a time. Without effect if the time stands still, or runs, already. */
+/*
+ * Stop the engine's time, and let it go on from there. Only one thread at a time may call these. If
+ * the time is already in that state, they have no effect.
+ */
 void clock_stop(void);
 void clock_resume(void);
 

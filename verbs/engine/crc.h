@@ -2,7 +2,7 @@
 /*
  * The CRC-32 of the engine's ICRC, from ISA-L or zlib, loaded when the program opens the device.
  * Programs that never open it would pay twice as much for liburxe.so if the library were loaded at
- * start. For adapter.c, and for the engine by urxe_ops.copy_crc.
+ * start. For attach/ and checkpoint/, and for the engine by urxe_ops.copy_crc.
  */
 #ifndef URXE_VERBS_ENGINE_CRC_H
 #define URXE_VERBS_ENGINE_CRC_H
@@ -13,19 +13,22 @@
 
 enum crc_library { CRC_ISAL, CRC_ZLIB };
 
-/* urxe_ops.copy_crc: the fastest copy of this processor; after crc_load. */
+/* urxe_ops.copy_crc: the fastest function for this processor. Only after crc_load has succeeded. */
 crc_copy_fn crc_copy;
 
 /* The library that is faster on this processor. */
 enum crc_library crc_fastest(void);
 
 /*
- * 0, or -ENOENT if the library is not installed: an earlier choice stays. Callers hold a lock, and
- * no engine runs.
+ * Loads the library, and uses it from now on. 0, or -ENOENT if the library is not installed; then
+ * an earlier choice stays. One thread at a time, while no engine runs.
  */
 int crc_select(enum crc_library library);
 
-/* Loads the fastest library that is installed, once. 0, or -ENOENT. Callers hold a lock. */
+/*
+ * Loads the faster library, or else ISA-L, and chooses crc_copy's function. No effect after a
+ * success. 0, or -ENOENT: the libraries are not installed. One thread at a time.
+ */
 int crc_load(void);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The lock of the adapter (adapter/adapter.h): waiters get it, however busy the other threads are.
+ * The type of adapter.lock (adapter/adapter.h): waiters get it, however busy the other threads are.
  *
  * A thread that polls or posts without end would take a plain mutex again before a thread that
  * slept for it runs. Waiters of this lock stand in a queue, by tickets. A thread that finds the
  * lock free may take it before them, because a switch of threads for each turn costs more than the
- * turn. But no thread passes a waiter that has claimed the lock, or that others have passed often:
- * threads that come later queue up behind it, and lock_try fails.
+ * turn. But no thread passes a waiter that has claimed the lock (lock_claim), or that others have
+ * passed four times: threads that come later queue up behind that waiter, and lock_try fails.
  *
  * All zero is a free lock. For threads of one process; not recursive.
  */
@@ -18,16 +18,16 @@
 #include <stdint.h>
 
 #define LOCK_HELD   1u
-#define LOCK_WAITED 2u /* the first of the queue sleeps; only while the lock is held */
-#define LOCK_CLAIM  4u /* for each claim: no thread passes the queue */
+#define LOCK_WAITED 2u /* the first waiter of the queue sleeps; only while the lock is held */
+#define LOCK_CLAIM  4u /* added to `word` for each claim; while there is one, no thread passes */
 
 struct lock {
 	_Atomic uint32_t word;
-	_Atomic uint32_t tickets; /* given out so far */
-	_Atomic uint32_t first;   /* the ticket of the first of the queue */
+	_Atomic uint32_t tickets; /* number of tickets given out so far */
+	_Atomic uint32_t first;   /* the ticket of the first waiter of the queue */
 	/* Under the lock: */
-	uint64_t waits;     /* of threads that slept for it, so far */
-	uint64_t waited_ns; /* by all of them */
+	uint64_t waits;     /* number of waits in the queue so far */
+	uint64_t waited_ns; /* duration of all these waits together */
 	bool orphaned;      /* lock_orphan was called */
 };
 
@@ -45,7 +45,7 @@ static inline void lock_relax(void)
 void lock_queue(struct lock *lock, bool claim);
 void lock_wake(struct lock *lock);
 
-/* Takes the lock if no thread holds or claims it. */
+/* Takes the lock if no thread holds or claims it. False: not taken. Never waits. */
 static inline bool lock_try(struct lock *lock)
 {
 	uint32_t free = 0;
@@ -60,7 +60,7 @@ static inline void lock_take(struct lock *lock)
 		lock_queue(lock, false);
 }
 
-/* As lock_take, but no thread that comes later takes the lock before. */
+/* Takes the lock: waits in the queue, and no thread that comes later takes the lock first. */
 static inline void lock_claim(struct lock *lock)
 {
 	if (!lock_try(lock))
@@ -77,16 +77,18 @@ static inline void lock_release(struct lock *lock)
 }
 
 /*
- * In a child of a thread that forked while it held the lock or waited for it: no thread of the
- * child releases it, so no waiter waits any more.
+ * In the child, if a thread forked while it held the lock or waited for it: sets lock->orphaned.
+ * From then on a wait in lock_queue ends at once, because no thread of the child would release the
+ * lock.
  */
 void lock_orphan(struct lock *lock);
 
 /*
  * The caller holds the lock. Releases it, sleeps until a thread calls lock_notify for the same
- * `changes`, a counter of calls, and takes the lock again. May return without such a call.
+ * `changes`, and takes the lock again. May return without such a call, so the caller checks.
  */
 void lock_wait(struct lock *lock, _Atomic uint32_t *changes);
+/* Increments *changes, and wakes all threads in lock_wait for it. With or without the lock. */
 void lock_notify(_Atomic uint32_t *changes);
 
 #endif

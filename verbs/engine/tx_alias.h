@@ -20,7 +20,7 @@ struct tx_aliases {
 	uint32_t n;
 };
 
-/* Replaces an earlier entry of the QPN. 0 or -ENOMEM. */
+/* Sets the process of the QPN, and replaces an earlier entry. 0 or -ENOMEM. */
 int tx_alias_set(struct tx_aliases *aliases, uint32_t qpn, uint32_t process);
 void tx_aliases_free(struct tx_aliases *aliases);
 
