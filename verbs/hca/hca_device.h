@@ -34,7 +34,7 @@ struct hca {
 	struct ibv_device_attr attr;
 	enum urxe_mtu mtu;
 	uint8_t port;
-	bool dead;
+	bool dead;                   /* hca_is_dead() */
 	struct hca_cq_list busy_cqs; /* CQs that may have completions */
 	uint32_t single_polls;       /* calls of hca_poll_cq since all CQs were polled */
 	struct hca_qp_list qps;
@@ -44,21 +44,23 @@ struct hca {
 	struct hca_gids gids;
 	struct hca_pkeys pkeys;
 	struct work_ids work_ids;
-	uint32_t flat_pieces; /* mappings of flat_memory.h */
+	uint32_t flat_pieces; /* number of pieces of all flat_memory mappings */
 	uint64_t completions; /* that were passed to the engine */
-	bool collects;        /* hca_collect_ends() */
-	bool frees_lock;      /* hca_free_lock() */
-	bool detaching;
-	bool skipped; /* a CQ that was being resized was not polled, or had an event */
-	/* The capacity of CQs: one thread resizes one. Rank 4 of docs/locking.md, with or without
-	 * the lock, which protects all other members. */
+	bool collects;        /* between hca_collect_ends() and hca_end_collected() */
+	bool frees_lock;      /* between hca_free_lock() and hca_keep_lock() */
+	bool detaching;       /* within hca_detach() */
+	/* While a CQ was being resized, it was not polled, or had an event. */
+	bool skipped;
+	/* Protects the capacity of CQs: one thread at a time resizes a CQ. Rank 4 of
+	 * docs/locking.md. The lock (hca.h) protects all other members but `users`. */
 	pthread_mutex_t resizing;
-	struct hca_end_list ends; /* that the owner collects */
-	/* The owner until hca_close(), and each call outside the engine's lock. Atomic. */
+	struct hca_end_list ends; /* collected objects that hca_end_collected() destroys */
+	/* One for the owner until hca_close(), and one for each call outside the lock. Atomic. The
+	 * last user closes the device. */
 	uint32_t users;
 };
 
-/* One more user. */
+/* Counts one more user; hca_release() is the counterpart. */
 static inline void hca_hold(struct hca *hca)
 {
 	__atomic_fetch_add(&hca->users, 1, __ATOMIC_RELAXED);

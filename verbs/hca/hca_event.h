@@ -5,7 +5,7 @@
 
 struct hca;
 
-/* Neither blocks. */
+/* Handle the events that wait, at most 64 in each call. Neither function blocks. */
 void hca_handle_comp_events(struct hca *hca);
 void hca_handle_async_events(struct hca *hca);
 

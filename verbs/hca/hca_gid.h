@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The engine's GID table in terms of the HCA's: entries correspond by address and RoCE version. */
+/* Maps the engine's GID table to the HCA's: entries correspond if GID and RoCE version are equal.
+ */
 #ifndef URXE_VERBS_HCA_HCA_GID_H
 #define URXE_VERBS_HCA_HCA_GID_H
 
@@ -18,10 +19,11 @@ struct hca_gid {
 };
 
 struct hca_gids {
-	struct hca_gid entries[URXE_MAX_GIDS]; /* of the engine */
+	struct hca_gid entries[URXE_MAX_GIDS]; /* by index in the engine's table */
 };
 
-/* The HCA's index of the engine's entry; -1: none. */
+/* The index in the HCA's GID table of entry `index` of the engine's; -1: the HCA has no such entry.
+ */
 int hca_gid_index(const struct hca *hca, uint32_t index);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The functions of libibverbs that the HCA's side calls. The library is the program's and never
- * linked; its inline functions call the provider by the context.
+ * The functions of libibverbs that the files of hca/ call. liburxe.so does not link libibverbs, but
+ * finds these functions in the one that the program has loaded. Inline functions of libibverbs, as
+ * ibv_post_send(), are not in this table: they call the provider by the context.
  */
 #ifndef URXE_VERBS_HCA_HCA_VERBS_H
 #define URXE_VERBS_HCA_HCA_VERBS_H
@@ -15,7 +16,7 @@ struct hca_verbs {
 	struct ibv_context *(*open_device)(struct ibv_device *device);
 	int (*close_device)(struct ibv_context *context);
 	int (*query_device)(struct ibv_context *context, struct ibv_device_attr *attr);
-	/* Fills the members of rdma-core's first release. */
+	/* Fills only the members that struct ibv_port_attr had in rdma-core's first release. */
 	int (*query_port)(struct ibv_context *context, uint8_t port,
 			  struct _compat_ibv_port_attr *attr);
 	int (*query_pkey)(struct ibv_context *context, uint8_t port, int index, __be16 *pkey);
@@ -51,12 +52,14 @@ struct hca_verbs {
 	int (*detach_mcast)(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 };
 
-/* The functions of the library that the program has loaded. NULL: it has none, or an old one. */
+/* Finds the functions, once. NULL: the process had not loaded libibverbs at the first call, or has
+ * an old one, which lacks a function. */
 const struct hca_verbs *hca_verbs_load(void);
 
-/* The negative errno value of a call of libibverbs that has returned rc. */
+/* 0, or the negative errno value, of a call of libibverbs that has just returned rc: 0, an errno
+ * value, or -1 with errno set. */
 int hca_verbs_error(int rc);
-/* The same of a call that has returned NULL. */
+/* The negative errno value, from errno, of a call of libibverbs that has just returned NULL. */
 int hca_verbs_null_error(void);
 
 #endif

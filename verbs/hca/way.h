@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* The user's choice. */
+/* The user's choice (--way, URXE_WAY). */
 enum hca_way { HCA_WAY_AUTO, HCA_WAY_HCA, HCA_WAY_ENGINE };
 
 /* Sets *way. False: "auto", "hca" or "engine" is expected. */
@@ -16,10 +16,10 @@ enum way_reason {
 	WAY_OF_DEVICE,    /* UD, or with a shared receive queue */
 	WAY_REMOTE,       /* the peer is on another host, or not known to the daemon */
 	WAY_LOCAL,        /* the peer is on this host */
-	WAY_FORCED,       /* by the user */
-	WAY_ADDRESS,      /* the HCA does not have the source GID, or the path MTU */
+	WAY_FORCED,       /* the user has chosen HCA or engine */
+	WAY_ADDRESS,      /* the HCA does not have the source GID, or its MTU is too small */
 	WAY_NUMBER_TAKEN, /* another process has the QPN */
-	WAY_KERNEL,       /* of the kernel of a virtual machine */
+	WAY_KERNEL,       /* the kernel of a virtual machine uses the queue pair */
 	WAY_REGION        /* its PD has a region of the engine alone */
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The end of an object of the HCA, in two steps: a provider's call, which may take long, and the
- * release of what the object used. While the owner collects ends (hca_collect_ends), the first step
- * runs without the lock.
+ * Destroys an object of the HCA in two steps: a call of the provider, which may take long, then the
+ * release of the objects and memory that the object used. While the owner collects ends
+ * (hca_collect_ends), both steps wait for hca_end_collected(), which runs the first without the
+ * lock.
  */
 #ifndef URXE_VERBS_HCA_OBJECTS_END_H
 #define URXE_VERBS_HCA_OBJECTS_END_H
@@ -19,9 +20,11 @@ struct hca_end {
 };
 STAILQ_HEAD(hca_end_list, hca_end);
 
-/* With the lock: ends the object now, or adds it to those that the owner collects. */
+/* With the lock: runs both steps now, or, while the owner collects ends, adds `end` to hca->ends.
+ */
 void hca_end(struct hca *hca, struct hca_end *end);
-/* Without the lock, for an HCA that no other thread uses any more: ends what is left. */
+/* Without the lock, for an HCA that no other thread uses any more: runs both steps for all of
+ * hca->ends. */
 void hca_end_rest(struct hca *hca);
 
 /* The object that contains the member `end`. */

@@ -2,7 +2,8 @@
 /*
  * The memory of a region as one range of addresses, as libibverbs registers it. A region of a
  * virtual machine is a list of pages of the machine's memory, which this process has mapped from a
- * file. Pages that are not side by side get a second mapping in which they are.
+ * file. If the pages are not side by side in that mapping, they get a second mapping in which they
+ * are.
  */
 #ifndef URXE_VERBS_HCA_OBJECTS_FLAT_MEMORY_H
 #define URXE_VERBS_HCA_OBJECTS_FLAT_MEMORY_H
@@ -12,24 +13,25 @@
 
 struct urxe_mr_attr;
 
-/* Pieces of all regions of a process. Each is a mapping, and Linux permits a process 65,530 by
- * default (vm.max_map_count). */
+/* The maximum of n_pieces of all regions of a process together. Each piece is a mapping, of which
+ * Linux permits a process 65,530 by default (vm.max_map_count). */
 #define FLAT_PIECES_MAX 32768u
 
 struct flat_memory {
 	void *addr;        /* of the region's first byte */
 	void *mapping;     /* NULL: the memory itself is one range */
 	size_t mapped;     /* bytes of the mapping */
-	uint32_t n_pieces; /* of the mapping */
+	uint32_t n_pieces; /* extents of the region that `mapping` consists of; 0: no mapping */
 };
 
 /*
- * Each extent lies in one mapping. `room`: pieces that the mapping may have. -EOPNOTSUPP: the
- * region has a hole, its pieces are no whole pages of memory that can be mapped twice, or there are
- * too many of them; or Linux refuses the mapping.
+ * Fills *memory for the region. Each extent of *attr must lie in one mapping. `room`: the most
+ * pieces that a second mapping may have. 0, or -EOPNOTSUPP: the region has a hole, its extents are
+ * no whole pages of memory that can be mapped twice, or are more than `room`; or Linux refuses the
+ * mapping.
  */
 int flat_memory_open(struct flat_memory *memory, const struct urxe_mr_attr *attr, uint32_t room);
-/* Leaves n_pieces as it is. */
+/* Unmaps the second mapping, if there is one. Does not change *memory, so n_pieces stays known. */
 void flat_memory_unmap(const struct flat_memory *memory);
 
 #endif

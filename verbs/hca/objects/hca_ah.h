@@ -18,7 +18,8 @@ struct hca_pd;
 struct ibv_ah;
 struct ibv_ah_attr;
 
-/* Address handles without a request are destroyed from this number of handles on. */
+/* If there are so many handles, a new one first destroys all handles without outstanding requests,
+ * the oldest first, until there are fewer. */
 #define HCA_AHS_MAX     512
 #define HCA_AHS_BUCKETS 256
 
@@ -41,15 +42,20 @@ struct hca_ah_cache {
 	uint32_t n;               /* handles, with and without requests */
 };
 
+/* Initialises the empty hca->ahs. */
 void hca_ahs_init(struct hca *hca);
-/* Gets the handle of the path for one request. 0 or a negative errno value. */
+/*
+ * Finds or creates the handle of the path, and counts one request that uses it. hca_ah_put() counts
+ * it off when the request has completed. 0 or a negative errno value.
+ */
 int hca_ah_get(struct hca *hca, struct hca_pd *pd, const struct urxe_path *path,
 	       struct hca_ah **ah);
 void hca_ah_put(struct hca *hca, struct hca_ah *ah);
-/* Destroys the handles of the domain, which has no queue pair any more. */
+/* Destroys all handles of the domain, which is about to be deallocated and has no queue pair. */
 void hca_ahs_forget_pd(struct hca *hca, const struct hca_pd *pd);
 
-/* -EINVAL: the HCA does not have the path's source GID. */
+/* Fills *attr, libibverbs' address vector of the path. 0, or -EINVAL: the HCA does not have the
+ * path's source GID. */
 int hca_ah_attr(const struct hca *hca, const struct urxe_path *path, struct ibv_ah_attr *attr);
 
 #endif

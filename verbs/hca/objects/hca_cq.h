@@ -22,9 +22,9 @@ struct hca_cq {
 	struct ibv_cq *ibv;
 	uint32_t users;    /* queue pairs that exist at the HCA, or are being created; resizes */
 	uint32_t capacity; /* atomic; changed with hca.resizing */
-	uint32_t needed;   /* requests that its queues may have */
-	uint32_t resizes;  /* threads that resize it: meanwhile it is not polled */
-	bool has_event;    /* that came meanwhile */
+	uint32_t needed;   /* sum of the sizes of all queues whose requests complete here */
+	uint32_t resizes;  /* number of threads that resize the CQ; if not 0, nobody polls it */
+	bool has_event;    /* a completion event came while a thread resized the CQ */
 	/* Requests that the HCA has and that complete here, and 1 for each queue pair with a shared
 	 * receive queue. The CQ is polled while this is not 0. */
 	uint32_t outstanding;
@@ -38,23 +38,33 @@ int hca_cq_create(void *ctx, struct urxe_cq *engine_cq, void **cq);
 void hca_cq_destroy(void *cq);
 void hca_cq_arm(void *cq, bool solicited_only);
 
-/* A queue pair begins or ends to use the CQ at the HCA. */
+/* Count one more, or one less, of cq->users. hca_cq_put() ends the CQ at the HCA if that was the
+ * last user and the engine has destroyed the CQ. */
 void hca_cq_get(struct hca_cq *cq);
 void hca_cq_put(struct hca_cq *cq);
 
-/* A queue with n requests begins to use the CQ. 0 or a negative errno value. */
+/*
+ * A queue of n requests begins, or ends, to complete its requests in the CQ. hca_cq_reserve()
+ * resizes the CQ if necessary, and may wait (wait.h). 0 or a negative errno value; then nothing is
+ * reserved.
+ */
 int hca_cq_reserve(struct hca_cq *cq, uint32_t n);
 void hca_cq_release(struct hca_cq *cq, uint32_t n);
-/* The two steps of hca_cq_reserve(): counts the requests, and resizes the CQ if it is full. Only
- * the second one waits. */
+/*
+ * The two steps of hca_cq_reserve(). hca_cq_count() adds n to cq->needed, and never waits; -ENOMEM:
+ * no CQ of the HCA is so large. hca_cq_is_full(): cq->needed exceeds the capacity. hca_cq_grow()
+ * then resizes the CQ, and may wait.
+ */
 int hca_cq_count(struct hca_cq *cq, uint32_t n);
 bool hca_cq_is_full(const struct hca_cq *cq);
 int hca_cq_grow(struct hca_cq *cq);
-/* Passes the completions and events of CQs that were being resized. */
+/* Passes completions and events that came for CQs while they were resized to the engine. */
 void hca_cqs_catch_up(struct hca *hca);
-/* The HCA has n more requests that complete in the CQ. */
+/* The HCA has got n more requests that complete in the CQ: it is polled until they have completed.
+ */
 void hca_cq_expect(struct hca_cq *cq, uint32_t n);
-/* The HCA has had a completion event of the CQ, whose completions have been passed. */
+/* The HCA has reported a completion event of the CQ, and hca_poll() has passed the completions:
+ * passes the event to the engine, at once or after a resize. */
 void hca_cq_event(struct hca_cq *cq);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory regions of the HCA. */
+/* Registers the engine's memory regions with the HCA. */
 #ifndef URXE_VERBS_HCA_OBJECTS_HCA_MR_H
 #define URXE_VERBS_HCA_OBJECTS_HCA_MR_H
 

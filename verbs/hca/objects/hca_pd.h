@@ -17,20 +17,21 @@ struct hca_pd {
 	struct hca *hca;
 	struct ibv_pd *pd;
 	uint32_t number; /* of the engine's PD */
-	uint32_t users;  /* objects in it, without address handles, and the owner */
-	bool owned;      /* until hca_pd_end() */
+	uint32_t users;  /* objects in it but for address handles, and one while `owned` */
+	bool owned;      /* hca_pd_add() has added it, and hca_pd_end() has not come yet */
 	struct hca_end end;
 	LIST_ENTRY(hca_pd) link;
 };
 LIST_HEAD(hca_pd_list, hca_pd);
 
-/* NULL: no offloaded object uses the PD. */
+/* The HCA's domain of the engine's PD of that number; NULL: there is none. */
 struct hca_pd *hca_pd_find(const struct hca *hca, uint32_t number);
-/* Gets the domain for one more object. 0 or a negative errno value. */
+/* Finds or allocates the domain, and counts one more object in it. May wait (wait.h). 0 or a
+ * negative errno value. */
 int hca_pd_get(struct hca *hca, uint32_t number, struct hca_pd **pd);
-/* An object is gone. After the last one the domain is destroyed. */
+/* An object is gone: counts one user less. After the last user the domain is deallocated. */
 void hca_pd_put(struct hca_pd *pd);
-/* hca_pd_end() for all PDs. */
+/* Does hca_pd_end() for all PDs. */
 void hca_pds_end_owned(struct hca *hca);
 
 #endif

@@ -27,25 +27,26 @@ struct urxe_send_wr;
 struct hca_qp {
 	struct hca *hca;
 	struct ibv_qp *ibv;
-	void *ctx; /* of the engine's queue pair */
+	void *ctx; /* urxe_qp_init.ctx of the engine's queue pair */
 	struct hca_pd *pd;
 	struct hca_cq *send_cq, *recv_cq;
 	struct hca_srq *srq; /* NULL: own receive queue */
-	uint32_t id;         /* of work_id.h */
-	uint32_t sends;      /* send requests that the HCA has */
-	uint32_t posted;     /* send requests that the HCA has had, modulo 2^32 */
-	uint32_t max_sends;
-	uint32_t ring_mask; /* number of entries of ahs and of inline_data, minus 1 */
+	uint32_t id;         /* of the queue pair, in wr_id values (work_id.h) */
+	uint32_t sends;      /* send requests that the HCA has got and that have not completed */
+	uint32_t posted;     /* send requests that the HCA has got so far, modulo 2^32 */
+	uint32_t max_sends;  /* maximum of `sends` */
+	uint32_t ring_mask;  /* number of entries of ahs and of inline_data, minus 1 */
 	struct work_slots receives;
-	/* UD: the address handles of outstanding requests, by number of the request. */
+	/* UD only: a ring of the address handles of outstanding send requests. A request's entry is
+	 * its number, counted as in `posted`, & ring_mask. */
 	struct hca_ah **ahs;
 	/* A ring of slots of max_inline bytes for inline data, if the HCA takes less than the
 	 * program may post; else NULL. */
 	uint8_t *inline_data;
 	struct ibv_mr *inline_mr;
 	uint32_t max_inline;
-	bool made;          /* false: another thread creates ibv, which this one must not use */
-	bool limited;       /* has a rate limit */
+	bool made;          /* false: the thread that creates ibv uses it, and no other thread does */
+	bool limited;       /* the HCA limits the rate of this queue pair */
 	bool refused_error; /* the HCA refused the transition to the error state */
 	LIST_ENTRY(hca_qp) link;
 	struct hca_end end;
@@ -64,8 +65,12 @@ void hca_qp_mcast_detach(void *qp, const struct urxe_gid *gid);
 uint32_t hca_qp_post_send(void *qp, const struct urxe_send_wr *wrs, uint32_t n, int *rc);
 uint32_t hca_qp_post_recv(void *qp, const struct urxe_recv_wr *wrs, uint32_t n, int *rc);
 
+/* The QPN that the HCA has chosen. */
 uint32_t hca_qp_number(const struct hca_qp *qp);
-/* A request has completed. False: there is no such request. */
+/*
+ * The oldest send request, or the receive request of that slot (work_id.h), has completed: forgets
+ * it. *wr_id becomes the program's. False: there is no such request.
+ */
 bool hca_qp_sent(struct hca_qp *qp);
 bool hca_qp_received(struct hca_qp *qp, uint32_t slot, uint64_t *wr_id);
 /* Forgets all requests: the HCA's queue pair is in RESET, or gone. */

@@ -28,9 +28,10 @@ struct hca_srq {
 	 * reserves it again. */
 	struct hca_cq *counted;
 	struct work_slots slots;
-	uint32_t id;      /* of work_id.h */
-	uint32_t users;   /* queue pairs that exist at the HCA, or are being created; changes */
-	uint32_t resizes; /* threads that resize it: meanwhile it gets no requests */
+	uint32_t id;      /* of the queue, in wr_id values (work_id.h) */
+	uint32_t users;   /* its queue pairs at the HCA, also those being created; calls that modify
+			     it */
+	uint32_t resizes; /* number of threads that resize it; if not 0, the HCA gets no requests */
 	LIST_ENTRY(hca_srq) link;
 	struct hca_end end;
 };
@@ -43,15 +44,18 @@ int hca_srq_set_limit(void *srq, uint32_t limit);
 int hca_srq_resize(void *srq, uint32_t max_wr);
 uint32_t hca_srq_post(void *srq, const struct urxe_recv_wr *wrs, uint32_t n, int *rc);
 
-/* A queue pair begins or ends to use the queue at the HCA. */
+/* Count one more, or one less, of srq->users. hca_srq_put() ends the queue at the HCA if that was
+ * the last user and the engine has destroyed the queue. */
 void hca_srq_get(struct hca_srq *srq);
 void hca_srq_put(struct hca_srq *srq);
 
-/* A queue pair with that receive CQ begins to use the queue. 0 or a negative errno value. */
+/* A queue pair with that receive CQ begins to use the queue: the CQ gets room for all requests of
+ * the queue. May wait (wait.h). 0 or a negative errno value. */
 int hca_srq_use(struct hca_srq *srq, struct hca_cq *cq);
-/* The CQ is about to be destroyed. */
+/* The CQ is about to be destroyed: no queue has it as `counted` any more. */
 void hca_srqs_forget_cq(struct hca *hca, const struct hca_cq *cq);
-/* A request has completed. False: there is no such request. */
+/* The request of that slot (work_id.h) has completed: frees the slot, and sets *wr_id to the
+ * program's. False: there is no such request. */
 bool hca_srq_received(struct hca_srq *srq, uint32_t slot, uint64_t *wr_id);
 
 #endif

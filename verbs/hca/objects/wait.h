@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The wait for a command of the HCA, which may take milliseconds: if the owner permits it
- * (hca_free_lock), the calling thread has released the lock meanwhile, so other threads post and
- * poll.
+ * Brackets a command of the HCA, which may take milliseconds. If the owner permits it
+ * (hca_free_lock), hca_begin_wait() releases the lock, and hca_end_wait() takes it again. Meanwhile
+ * other threads post and poll.
  */
 #ifndef URXE_VERBS_HCA_OBJECTS_WAIT_H
 #define URXE_VERBS_HCA_OBJECTS_WAIT_H
@@ -12,13 +12,13 @@
 struct hca;
 
 struct hca_wait {
-	bool unlocked;
-	bool collects; /* hca_collect_ends() of this thread */
+	bool unlocked; /* hca_begin_wait() has released the lock */
+	bool collects; /* hca->collects of this thread; other threads have their own meanwhile */
 };
 
 /*
- * With the lock. Until hca_end_wait() the caller uses only the provider, and objects that no other
- * thread frees. errno may change in hca_end_wait().
+ * The caller holds the lock. Until hca_end_wait() it calls only the provider, and uses only objects
+ * that no other thread frees. hca_end_wait() may change errno, so the caller reads errno before.
  */
 struct hca_wait hca_begin_wait(struct hca *hca);
 void hca_end_wait(struct hca *hca, const struct hca_wait *wait);

@@ -5,7 +5,7 @@
  * queue. So wr_id has these fields:
  *
  *   bit 63         1 = a receive request
- *   bits 32 to 62  id of the queue, a queue pair or shared receive queue (work_ids)
+ *   bits 32 to 62  id of the queue pair or shared receive queue (work_ids)
  *   bits 0 to 31   of a receive: the slot that keeps the program's wr_id (work_slots); else 0
  *
  * The send requests of a queue pair complete in order, so they need no slot. A completion whose
@@ -17,18 +17,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The queues of an HCA. */
+/* The queue pairs and shared receive queues of an HCA, by id. All 0 at first. */
 struct work_ids {
 	struct work_queue_entry *entries;
-	uint32_t n;    /* entries, used or free */
-	uint32_t room; /* entries allocated */
-	uint32_t free; /* first free entry; n: none */
-	uint32_t last_free;
+	uint32_t n;         /* entries, used or free */
+	uint32_t room;      /* entries allocated */
+	uint32_t free;      /* index of the first free entry; n or more: none is free */
+	uint32_t last_free; /* index of the last free entry */
 };
 
 struct work_queue_entry {
 	void *queue;         /* NULL: free */
-	uint32_t next;       /* free entry */
+	uint32_t next;       /* of a free entry: index of the next free one; UINT32_MAX: none */
 	uint16_t generation; /* 11 bits; changes when a queue leaves the entry */
 	bool shared;         /* a shared receive queue */
 };
@@ -64,19 +64,19 @@ static inline uint32_t work_id_queue(uint64_t work_id)
 struct work_slots {
 	uint64_t *wr_ids;
 	uint32_t *next; /* of a free slot: the next free one; of a used one: UINT32_MAX */
-	uint32_t n;
-	uint32_t used;
-	uint32_t free; /* the first free slot; n: none */
+	uint32_t n;     /* slots, used and free */
+	uint32_t used;  /* slots in use */
+	uint32_t free;  /* the first free slot; n: none */
 };
 
-/* 0 or -ENOMEM. */
+/* Makes n free slots. 0 or -ENOMEM; the caller calls work_slots_free() also after an error. */
 int work_slots_init(struct work_slots *slots, uint32_t n);
 /* Makes room for n slots; used slots stay. 0 or -ENOMEM. */
 int work_slots_grow(struct work_slots *slots, uint32_t n);
 void work_slots_free(struct work_slots *slots);
 /* All slots are free again. */
 void work_slots_clear(struct work_slots *slots);
-/* False: all are in use. */
+/* Takes a free slot for the request, and sets *slot. False: all slots are in use. */
 bool work_slots_take(struct work_slots *slots, uint64_t wr_id, uint32_t *slot);
 /* Frees the slot and sets *wr_id. False: no such slot is in use. */
 bool work_slots_return(struct work_slots *slots, uint32_t slot, uint64_t *wr_id);

@@ -11,20 +11,20 @@
 
 #include "work_id.h"
 
-/* Most requests that one call of libibverbs gets. */
+/* The largest number of requests in the list that one call of libibverbs gets. */
 #define HCA_WR_BATCH 16
 
-/* Sets all members of *to but wr_id, next and, for a datagram, its address handle. `sge` is for
- * inline data. */
+/* Sets all members of *to but wr_id, next and, for a datagram, its address handle. If the data is
+ * inline, *to refers to *sge, which then describes the data and lives as long as *to. */
 void hca_wr_send(struct ibv_send_wr *to, struct ibv_sge *sge, const struct urxe_send_wr *from);
 
 /*
- * Describes up to HCA_WR_BATCH receive requests as a list, and takes a slot for each. Returns their
- * number: fewer than n if no slot is left.
+ * Converts up to HCA_WR_BATCH receive requests of the queue `id` to a linked list, and takes a slot
+ * for each. Returns their number: fewer than n if no slot is left, or n exceeds HCA_WR_BATCH.
  */
 uint32_t hca_wr_receives(struct ibv_recv_wr *list, const struct urxe_recv_wr *wrs, uint32_t n,
 			 struct work_slots *slots, uint32_t id);
-/* Returns the slots of requests that the HCA has not taken. */
+/* Gives back the slots of the n receive requests at `list`, which the HCA has not taken. */
 void hca_wr_unused(const struct ibv_recv_wr *list, uint32_t n, struct work_slots *slots);
 
 /*
@@ -32,8 +32,10 @@ void hca_wr_unused(const struct ibv_recv_wr *list, uint32_t n, struct work_slots
  * else `bad`, the index of *bad_wr; 0 if the provider set no *bad_wr (`bad` is negative).
  */
 uint32_t hca_wr_taken(int rc, ptrdiff_t bad, uint32_t n);
-/* `rc`: what the provider's function has returned, an errno value or -1 with errno set. 0; -ENOMEM:
- * the provider's queue is full; -EINVAL: the provider refuses the request. */
+/*
+ * `rc`: the value that the provider's function has returned: 0, an errno value, or -1 with errno
+ * set. Returns 0; -ENOMEM: the provider's queue is full; -EINVAL: the provider refuses the request.
+ */
 int hca_wr_error(int rc);
 
 /* Sets all members of *to but wr_id and qpn. */
