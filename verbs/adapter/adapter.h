@@ -44,8 +44,8 @@ TAILQ_HEAD(qp_list, qp);
 struct adapter_hca {
 	struct hca *hca;     /* NULL: none */
 	uint32_t generation; /* of the daemon's HCA that was tried last (struct vnic_attach_hca) */
-	/* recv_hook.c could not hook the program's post_recv: each run of the engine reads the
-	 * receive rings of all offloaded queue pairs. */
+	/* recv_hook.c could not hook post_recv of a context: each run of the engine reads the
+	 * receive rings of the offloaded queue pairs of such contexts. */
 	bool unhooked;
 	const struct urxe_cq *polled; /* CQ that a program polls now; NULL: none, or all */
 };

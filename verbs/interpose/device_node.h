@@ -10,15 +10,15 @@
 
 enum device { DEVICE_NONE, DEVICE_UVERBS, DEVICE_RDMACM };
 
-/* The device that a path names. */
+/* The device that a path names; DEVICE_NONE: none of this library's. */
 enum device device_by_path(const char *path);
-/* The device that fd refers to. */
+/* The device that a descriptor refers to; DEVICE_NONE: none, or an event channel. */
 enum device device_by_fd(int fd);
 /* The device that `path` names, or, with AT_EMPTY_PATH in flags, that fd refers to. */
 enum device device_at(int fd, const char *path, int flags);
-/* Opens the device. A descriptor, or a negative errno value. */
+/* Opens the device with the flags of open(2). Returns a descriptor, or a negative errno value. */
 int device_open(enum device device, int flags);
-/* The device number, as in sysfs. */
+/* The device's number for st_rdev of stat(2): that in its sysfs file, or else Linux' usual one. */
 uint64_t device_rdev(enum device device);
 
 #endif

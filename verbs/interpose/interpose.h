@@ -23,7 +23,8 @@
 		return real arguments;                                       \
 	}
 
-/* `concerned` may be true too often: hooked_NAME checks again. */
+/* Defines the exported function. `concerned`: an expression that is true if this library may be
+ * concerned; it may be true too often, because hooked_NAME checks again. */
 #define HOOK(type, name, parameters, concerned, arguments) \
 	HOOK_HEAD(type, name, name, parameters, concerned, arguments)
 

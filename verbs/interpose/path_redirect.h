@@ -6,10 +6,11 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Whether the path begins like a redirected path or a device. */
+/* Whether the path begins with /sys/class/ or /dev/infiniband/, and URXE_DIR is set. */
 bool path_watched(const char *path);
 
-/* The same by a few letters only: may be true too often. */
+/* A quick check of a few letters before path_watched: true for each path for which that is true,
+ * and for some others. */
 static inline bool path_may_be_watched(const char *path)
 {
 	/*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What valgrind's memcheck should know of registered memory. For cmd_mr.c. */
+/* Informs valgrind's memcheck about registered memory. For uverbs/cmd_mr.c. */
 #ifndef URXE_VERBS_MEMORY_MEMCHECK_H
 #define URXE_VERBS_MEMORY_MEMCHECK_H
 
@@ -10,8 +10,8 @@
 #endif
 
 /*
- * Tells memcheck that the program has initialised this memory: it does not see what a peer writes
- * there by process_vm_writev(2). Without valgrind this costs a few instructions. Any thread.
+ * Tells memcheck to regard this memory as initialised: memcheck does not see the bytes that a peer
+ * writes there by process_vm_writev(2). Without valgrind this costs a few instructions. Any thread.
  */
 static inline void memcheck_define(uint64_t start, uint64_t length)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The registered pages of the process. Each unmapping call of the program looks them up, in any
- * thread or signal handler, so a look-up takes no lock. A tree counts the regions that cover each
- * page, and each aligned block of pages. For map_calls.c, mmu_notifier.c and cmd_mr.c.
+ * An index of the registered pages of the process, without those of on-demand regions. Each
+ * unmapping call of the program looks them up, in any thread or signal handler, so a look-up takes
+ * no lock. A tree counts the regions that cover each page, and each aligned block of pages. For
+ * map_calls.c, mmu_notifier.c and verbs_mr.c.
  */
 #ifndef URXE_VERBS_MEMORY_MR_INDEX_H
 #define URXE_VERBS_MEMORY_MR_INDEX_H
@@ -13,7 +14,7 @@
 
 extern atomic_uint mr_index_regions __attribute__((visibility("hidden")));
 
-/* The fast check of each unmapping call. */
+/* Whether the index has any region: the fast check of each unmapping call. */
 static inline bool mr_index_any(void)
 {
 	return __builtin_expect(atomic_load_explicit(&mr_index_regions, memory_order_relaxed) != 0,
@@ -25,9 +26,10 @@ static inline bool mr_index_any(void)
  * nothing is changed.
  */
 int mr_index_add(uint64_t start, uint64_t length);
-/* Removes a region that was added. */
+/* Removes a region that was added with the same arguments; with the lock of the adapter. */
 void mr_index_remove(uint64_t start, uint64_t length);
-/* Whether a page of [start, start + length) is in a region; length may be 0. */
+/* Whether a page of [start, start + length) is in a region; false if length is 0. Any thread or
+ * signal handler, without a lock. */
 bool mr_index_overlaps(uint64_t start, uint64_t length);
 
 /* In a forked child, with one thread: forgets the parent's regions. */

@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 struct proc_lines {
-	int fd; /* -1: the file could not be opened; the text is empty */
-	size_t at, end;
+	int fd;         /* -1: the file could not be opened; the text is empty */
+	size_t at, end; /* bytes[at] to bytes[end - 1] are read from the file, but not used yet */
 	char bytes[1024];
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The mappings of this process, from /proc/self/maps. For uaccess.c and map_calls.c. */
+/* Reads the mappings of this process from /proc/self/maps. For uaccess.c, map_calls.c and
+ * ring_mapping.c. */
 #ifndef URXE_VERBS_MEMORY_PROC_MAPS_H
 #define URXE_VERBS_MEMORY_PROC_MAPS_H
 
@@ -17,7 +18,8 @@ struct mapping {
 	uint64_t inode;
 };
 
-/* False: the file cannot be read, and has no line. Close with proc_lines_close. */
+/* Opens the list. False: it cannot be opened, and counts as empty. Close it with proc_lines_close.
+ */
 bool proc_maps_open(struct proc_lines *maps);
 /* Reads the next line; false at the end. */
 bool proc_maps_next(struct proc_lines *maps, struct mapping *m);

@@ -21,24 +21,26 @@
 struct ring_slab;
 
 struct ring_space {
-	uint64_t offset;          /* start of the last ring */
-	uint64_t mapped;          /* start of this library's mapping, at or below offset */
-	uint8_t *base;            /* its address */
-	struct ring_slab **slabs; /* by descending offset; the last one gets the next ring */
-	uint32_t n, room;         /* slabs, and elements of the array */
+	uint64_t offset;          /* start of the newest ring in the memfd, which is the lowest */
+	uint64_t mapped;          /* start in the memfd of the last slab's mapping; <= offset */
+	uint8_t *base;            /* address of that mapping */
+	struct ring_slab **slabs; /* by descending offset; the next ring goes to the last slab */
+	uint32_t n, room;         /* number of slabs, and of elements that the array has room for */
 };
 
-/* Memory for a ring of `size` bytes, whole pages, at the new space->offset. NULL: no memory. */
+/* Returns memory for a ring of `size` bytes, a multiple of the page size, and lowers space->offset
+ * to its place in the memfd. NULL: no memory. */
 void *ring_space_take(struct ring_space *space, int memfd, uint64_t size);
 /*
- * The ring is destroyed: frees its memory. Remembers for the calling thread that librxe will unmap
- * the ring now.
+ * The ring at `ring` and `offset` is destroyed: frees its memory; its addresses stay mapped, if it
+ * is in a slab. Remembers for ring_destroyed() that librxe will unmap the ring now, in this thread.
  */
 void ring_space_release(struct ring_space *space, uint64_t offset, void *ring, uint64_t size);
 /* The context is closed, and its rings are destroyed: unmaps all that is left. */
 void ring_space_close(struct ring_space *space);
 
-/* The program has mapped the ring that begins at the offset, if there is one. */
+/* Notes that the program has mapped, at `start`, the ring that begins at the offset. No such ring:
+ * no effect. */
 void ring_space_mapped(struct ring_space *space, uint64_t offset, const void *start, size_t length);
 
 /* A ring that a thread has destroyed. */
@@ -50,8 +52,9 @@ struct destroyed_ring {
 };
 
 /*
- * Whether this thread has destroyed a ring that the program has mapped exactly there. At most once
- * for each ring. Any thread; needs no adapter.lock.
+ * Whether this thread has destroyed a ring that the program has mapped exactly there; sets *ring.
+ * True at most once for each ring, and only for the last two rings. Any thread; needs no
+ * adapter.lock.
  */
 bool ring_destroyed(const void *start, size_t length, struct destroyed_ring *ring);
 /*

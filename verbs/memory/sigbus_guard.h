@@ -15,27 +15,28 @@
 struct urxe_extent;
 
 /*
- * urxe_ops.guard (rxe/rxe.h): calls `touch`; false if it faulted within `bytes`. Any thread; not
- * recursive.
+ * urxe_ops.guard (rxe/rxe.h): calls touch(arg). False: touch accessed an address within `bytes`
+ * that faulted, and was ended there. Any thread; touch must not call this function.
  */
 bool sigbus_guard_run(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		      void *arg);
 
-/* Installs the handlers, each time the adapter is opened. 0 or a negative errno value. */
+/* Installs the handlers, unless they are installed. Called each time the process attaches. 0 or a
+ * negative errno value. */
 int sigbus_guard_install(void);
 /* Whether both handlers are installed. Until then no access is guarded. */
 bool sigbus_guard_installed(void);
-/* In a forked child: another thread of the parent may have held the lock. */
+/* In a forked child: initialises this file's lock, which a thread of the parent may have held. */
 void sigbus_guard_fork_child(void);
 
-/* SIGSEGV or SIGBUS. */
+/* Whether the signal is SIGSEGV or SIGBUS. */
 static inline bool sigbus_guard_covers(int number)
 {
 	return number == SIGSEGV || number == SIGBUS;
 }
 /*
- * sigaction(2) for these two signals: once the handlers are installed, sets and returns the
- * program's own action.
+ * Does the program's sigaction(2) for SIGSEGV or SIGBUS. Once the handlers are installed, it sets
+ * and returns only the program's own action, which this library calls for faults of the program.
  */
 int sigbus_guard_sigaction(int number, const struct sigaction *act, struct sigaction *old);
 

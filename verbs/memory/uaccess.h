@@ -9,19 +9,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The kernel gives a process no address from here on, unless the process asks for one by a hint. */
+/* The kernel gives a process no address at or above this one, unless the process asks for one by a
+ * hint to mmap(2). */
 #if defined(__aarch64__)
 #define UACCESS_END (UINT64_C(1) << 48)
 #else
 #define UACCESS_END (UINT64_C(1) << 47)
 #endif
 
+/* Copy `size` bytes from, or to, an address of the program. Any thread. */
 int uaccess_read(void *to, uint64_t from, size_t size);
 int uaccess_write(uint64_t to, const void *from, size_t size);
 
 /*
- * Whether [start, start + length) can be read, or read and written, as get_user_pages checks it.
- * Populates the pages, unless the range is larger than the machine's memory. 0 or -EFAULT.
+ * Checks that [start, start + length) can be read, or with `writable` also written, as the kernel's
+ * get_user_pages does. Populates the pages, unless the range is larger than the machine's memory,
+ * or the kernel is older than 5.14. 0 or -EFAULT.
  */
 int uaccess_populate(uint64_t start, uint64_t length, int writable);
 
