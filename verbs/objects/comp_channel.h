@@ -5,8 +5,8 @@
  * The application's end is a SOCK_SEQPACKET socket that carries the ABI's event descriptors.
  * Blocking read, O_NONBLOCK, poll and epoll need no further code, and one read gives one event as
  * with the kernel. Unlike a pipe, a socket whose reader has closed raises no SIGPIPE in this
- * library. Events that do not fit the socket wait in a list. All functions but comp_channel_create
- * need the lock of the adapter.
+ * library. Events that do not fit the socket wait in a list. All functions need adapter.lock, but
+ * for comp_channel_create, which takes the lock itself.
  */
 #ifndef URXE_VERBS_OBJECTS_COMP_CHANNEL_H
 #define URXE_VERBS_OBJECTS_COMP_CHANNEL_H
@@ -19,8 +19,8 @@
 #include "process/own_fd.h"
 
 /*
- * Common begin of ib_uverbs_comp_event_desc and ib_uverbs_async_event_desc: `element` is the user
- * handle of the object.
+ * The members that ib_uverbs_comp_event_desc and ib_uverbs_async_event_desc begin with. `element`
+ * is the user handle of the object; of events of the port its number, of events of the device 0.
  */
 struct comp_channel_event {
 	uint64_t element;
@@ -30,11 +30,13 @@ struct comp_channel_event {
 
 struct comp_channel {
 	struct fd_object fd;
-	uint32_t users; /* one for all descriptors, and one for each CQ or context that sends events
-			 */
-	int reader;     /* duplicate of the application's end, to withdraw events */
-	int writer;
-	uint32_t event_size;
+	/* One for all descriptors together, and one for each CQ or context that sends events here.
+	 */
+	uint32_t users;
+	int reader;          /* duplicate of the application's end, to withdraw events */
+	int writer;          /* this library's end of the socket */
+	uint32_t event_size; /* bytes of an event in the ABI */
+	/* Events that did not fit the socket; `room` elements are allocated. */
 	struct comp_channel_event *waiting;
 	uint32_t n_waiting;
 	uint32_t room;
@@ -43,16 +45,19 @@ struct comp_channel {
 };
 
 /*
- * Creates a channel for events of event_size bytes; *fd is the application's end, in the fd table.
- * Few: the socket holds a handful of events. Many programs never read asynchronous events, and a
- * withdrawal reads and sends again all that the socket holds.
+ * Creates a channel for events of event_size bytes. *fd becomes the application's end, which is in
+ * the table of own_fd.h. `few`: the socket holds only a handful of events. That is for asynchronous
+ * events: many programs never read them, and a withdrawal reads and sends again all that the socket
+ * holds. 0 or a negative errno value.
  */
 int comp_channel_create(uint32_t event_size, bool few, struct comp_channel **channel, int *fd);
+/* Count one user more, or one less. The last user's comp_channel_put closes the channel. */
 static inline void comp_channel_use(struct comp_channel *channel)
 {
 	channel->users++;
 }
 void comp_channel_put(struct comp_channel *channel);
+/* Sends the event, or adds it to the waiting events if the socket is full. Never blocks. */
 void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
 /*
  * Withdraws the events about `element` that the application has not read. `sent` is the number of
@@ -63,7 +68,7 @@ uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element, u
 /* Calls `event` for each event that the application has not read, in their order; they stay. */
 typedef void comp_channel_event_fn(void *arg, const struct comp_channel_event *event);
 void comp_channel_peek(const struct comp_channel *channel, comp_channel_event_fn *event, void *arg);
-/* Sends waiting events, as many as fit the socket. */
+/* Sends as many of the waiting events as fit the socket. */
 void comp_channel_flush(struct comp_channel *channel);
 
 #endif

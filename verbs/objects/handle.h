@@ -18,25 +18,25 @@ enum object_type {
 
 struct uverbs_file;
 
-/* Objects of all contexts of the process, by enum object_type. Under adapter.lock. */
+/* Number of objects of all contexts of the process, by enum object_type. Under adapter.lock. */
 extern uint32_t handle_counts[OBJECT_TYPES];
 
 /* The first member of every object. */
 struct object {
 	enum object_type type;
 	uint32_t handle;
-	uint32_t users;       /* objects that refer to it */
-	uint64_t user_handle; /* the object in events */
-	struct uverbs_file *file;
+	uint32_t users; /* objects that refer to it, and commands that use it without the lock */
+	uint64_t user_handle;     /* the program's name for the object in events */
+	struct uverbs_file *file; /* its context */
 };
 
 struct handle_table {
 	struct handle_slot *slots;
 	uint32_t size;
-	uint32_t first_free; /* slot + 1; 0 = none */
+	uint32_t first_free; /* index of the first free slot + 1; 0 = none */
 	/* By enum object_type: */
-	uint32_t *counts;    /* objects in all contexts of the device: handle_counts */
-	const uint32_t *max; /* how many objects the device may have */
+	uint32_t *counts;    /* numbers of objects that the device has: handle_counts */
+	const uint32_t *max; /* numbers of objects that the device may have */
 };
 
 /*
@@ -45,9 +45,10 @@ struct handle_table {
  */
 int handle_add(struct handle_table *table, struct object *object);
 /*
- * Gives the object the handle object->handle. Returns 0. -EEXIST: another object has the handle, or
- * the number is no handle. -EINVAL and -ENOMEM as above. After its last call of this function, and
- * before its first one of handle_add, the caller calls handle_find_free once.
+ * For restored objects: gives the object the handle object->handle. Returns 0. -EEXIST: another
+ * object has the handle, or the number cannot be a handle. -EINVAL and -ENOMEM as handle_add. After
+ * the last handle_place of a table, and before its first handle_add, the caller calls
+ * handle_find_free once.
  */
 int handle_place(struct handle_table *table, struct object *object);
 void handle_find_free(struct handle_table *table);
@@ -60,7 +61,8 @@ struct object *handle_find(const struct handle_table *table, enum object_type ty
  * object, -EINVAL if the object has another type.
  */
 int handle_error(const struct handle_table *table, uint32_t handle);
-/* The first object of the type at or after *handle, which moves behind it; NULL at the end. */
+/* Returns the first object of the type whose handle is larger than *handle, and sets *handle to its
+ * handle. Begin with 0. NULL: no further object. */
 struct object *handle_next(const struct handle_table *table, enum object_type type,
 			   uint32_t *handle);
 void handle_table_free(struct handle_table *table);

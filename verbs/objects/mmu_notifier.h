@@ -15,20 +15,22 @@
 /* One unmapping call of the program, in progress. */
 struct unmapping {
 	struct urxe_extent bytes; /* empty: no registered memory is unmapped */
-	uint64_t registrations; /* registrations before the call: later ones belong to new mappings
-				 */
+	/* adapter.registrations before the call: regions with a larger number belong to new
+	 * mappings. */
+	uint64_t registrations;
 };
 
 /*
- * Before the libc call: withdraws the range from all regions, and waits until no thread or peer
- * accesses it by them. So memory that another thread maps and registers at the same address, once
- * the call has unmapped it, is valid. Any thread, without adapter.lock, which is taken if
- * registered memory is concerned. If `start` is not the start of a page, the call will fail.
+ * Call it before the libc call: withdraws the range from all regions, and waits until no thread or
+ * peer accesses it by them. So memory that another thread maps and registers at the same address,
+ * once the call has unmapped it, is valid. If `start` is not the start of a page, the libc call
+ * will fail, so nothing is withdrawn. Any thread. adapter.lock must not be held: the function takes
+ * it if registered memory is concerned.
  */
 void unmap_begin(struct unmapping *u, const void *start, uint64_t length);
 /*
- * After the libc call. `done` is false if it failed: the range belongs to its regions again.
- * Preserves errno.
+ * Call it after the libc call. `done`: the libc call succeeded; if not, the range belongs to its
+ * regions again. adapter.lock must not be held. Preserves errno.
  */
 void unmap_end(struct unmapping *u, bool done);
 

@@ -1,30 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Withdrawal of rights to the process's memory: the wait for peers that still copy by them. */
+/*
+ * Withdrawal of rights to the process's memory: the waits for peers that still copy by such rights,
+ * and for the HCA.
+ */
 #ifndef URXE_VERBS_OBJECTS_SETTLE_H
 #define URXE_VERBS_OBJECTS_SETTLE_H
 
 struct hca;
 
 /*
- * After adapter_lock(): objects that the engine destroys until adapter_unlock_settled() end at the
- * HCA there, without the lock, because an HCA takes long for some.
+ * Call it after adapter_lock(). Objects that the engine destroys from now on are destroyed at the
+ * HCA by adapter_unlock_settled(), without the lock, because an HCA takes long for some.
  */
 void adapter_collect_ends(void);
 /*
- * Releases adapter.lock and waits until no peer copies any more by rights that were withdrawn, and
- * the HCA has ended the objects since adapter_collect_ends(). At the end of each call that
- * withdraws rights to memory.
+ * Destroys at the HCA the objects since adapter_collect_ends(), waits until no peer copies any more
+ * by rights that were withdrawn, and releases adapter.lock, also during the waits. For the end of
+ * each call that withdraws rights to memory.
  */
 void adapter_unlock_settled(void);
 /*
  * With adapter.lock: until adapter_keep_lock(), the engine's operations that rxe/offload.h marks
- * release adapter.lock while the HCA executes them. The caller has marked the objects as used, so
- * that no command destroys them. Returns the HCA, for adapter_keep_lock(); NULL: none.
+ * release adapter.lock while the HCA executes them. The caller has counted itself in object.users
+ * of the objects, so that no command destroys them. Returns the HCA, for adapter_keep_lock(); NULL:
+ * none.
  */
 struct hca *adapter_free_lock(void);
-/* With adapter.lock, which it releases for a moment if the HCA has gone. */
+/* Ends adapter_free_lock(). With adapter.lock, which it releases for a moment if the HCA has gone.
+ * NULL: no effect. */
 void adapter_keep_lock(struct hca *hca);
-/* As peers_refuse. Any thread; adapter.lock must not be held. */
+/*
+ * Does peers_begin_refusal() and peers_refuse() (samehost/peer.h), and waits until no peer copies
+ * any more. Any thread; adapter.lock must not be held.
+ */
 void adapter_refuse_copies(void);
 
 #endif

@@ -23,16 +23,17 @@ struct ibv_srq;
 
 struct uverbs_file {
 	struct fd_object fd;
-	/* The descriptors count as one, each running command as one. The last one destroys the
-	 * objects. */
+	/* One for all descriptors together, and one for each running command. The thread that
+	 * counts it down to 0 destroys the context's objects. */
 	atomic_uint users;
 	/* Under the adapter's lock. */
-	bool live; /* neither closed nor inherited through fork */
+	bool live; /* the context is neither closed nor inherited through fork */
 	struct handle_table handles;
 	struct ring_space queues;
 	struct comp_channel *async; /* NULL before GET_CONTEXT */
 	LIST_ENTRY(uverbs_file) link;
-	/* librxe's functions, which poll_hook.c has replaced. */
+	/* librxe's functions, which poll_hook.c and recv_hook.c have replaced; NULL: not replaced.
+	 */
 	int (*poll_cq)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 	int (*post_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
@@ -42,6 +43,7 @@ struct uverbs_file {
 	atomic_int poll_ends; /* enum poll_ends of poll_hook.c */
 };
 
+/* The context of a descriptor; NULL: the descriptor is no uverbs device. Any thread; no lock. */
 static inline struct uverbs_file *uverbs_file_lookup(int fd)
 {
 	struct fd_object *object = fd_lookup(fd);
@@ -49,7 +51,10 @@ static inline struct uverbs_file *uverbs_file_lookup(int fd)
 	return object && object->kind == FD_UVERBS ? (struct uverbs_file *)object : 0;
 }
 
-/* Sends an asynchronous event about `element`, a user handle or a port. */
+/*
+ * Sends the context an asynchronous event about `element`: the user handle of an object, the number
+ * of a port, or 0 for the device. With adapter.lock.
+ */
 void uverbs_file_event(struct uverbs_file *file, uint64_t element, uint32_t type);
 
 #endif

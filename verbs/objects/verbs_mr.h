@@ -16,9 +16,11 @@ struct mr {
 	struct object object;
 	struct pd *pd;
 	uint64_t start, length; /* the program's addresses */
-	bool on_demand; /* accesses find what is mapped then: not in the index of mr_index.h */
+	bool on_demand; /* not in the index of mr_index.h: each access uses the mapping of its time
+			 */
 	struct urxe_mr *mr;
-	uint64_t registration; /* number of the registration, counted by the adapter */
+	uint64_t registration; /* value of adapter.registrations at the registration; 0: not counted
+				*/
 	LIST_ENTRY(mr) released_link;
 };
 
@@ -27,18 +29,22 @@ struct mr {
  * it is on-demand. 0 or -ENOMEM.
  */
 int mr_count(const struct mr *mr);
+/* Undoes mr_count. */
 void mr_uncount(const struct mr *mr);
-/* Deregisters the region and frees it. -EBUSY: a memory window is bound to it. */
+/* Deregisters the region, and frees it as mr_release does. 0, or -EBUSY: a memory window is bound
+ * to the region. */
 int mr_dereg(struct mr *mr);
 void mr_destroy(struct object *object);
 /*
- * Frees a region that has no handle any more, at once or later: while peers still copy to or from
- * it, its memory counts as registered.
+ * Frees a deregistered region without a handle. While peers may still copy to or from its memory,
+ * adds it to adapter.released_mrs instead: until mr_free_released() the memory counts as
+ * registered.
  */
 void mr_release(struct mr *mr);
-/* Frees all released regions, once no peer copies to or from their memory any more. */
+/* Frees all of adapter.released_mrs. Only when no peer copies to or from their memory any more. */
 void mr_free_released(void);
-/* Withdraws the bytes from the region, until urxe_mr_unmapped() decides for good. */
+/* Withdraws the bytes from the region, until urxe_mr_unmapped() makes that final or undoes it.
+ * Without memory for the note, withdraws the whole region. */
 void mr_unmap(struct mr *mr, const struct urxe_extent *bytes);
 
 #endif

@@ -73,13 +73,14 @@ extern void *real_functions[REAL_COUNT] __attribute__((visibility("hidden")));
 
 void *real_resolve(enum real_function function);
 
-/* NULL: not resolved yet. */
+/* libc's function; NULL: it is not resolved yet. */
 static inline void *real_known(enum real_function function)
 {
 	return __atomic_load_n(&real_functions[function], __ATOMIC_RELAXED);
 }
 
-/* Resolves at the first use: constructors of other libraries may run before ours. */
+/* libc's function, which the first call resolves: constructors of other libraries may run before
+ * those of this library. */
 static inline void *real_get(enum real_function function)
 {
 	void *f = real_known(function);
@@ -87,6 +88,7 @@ static inline void *real_get(enum real_function function)
 	return __builtin_expect(f != 0, 1) ? f : real_resolve(function);
 }
 
+/* libc's function of that name, with its type: REAL(open)(path, flags). */
 #define REAL(name) ((__typeof__(&name))real_get(REAL_##name))
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages on standard error, if URXE_LOG selects their level. */
+/* Messages on standard error: those of the level that URXE_LOG names, and of more urgent levels.
+ * Any thread; errno stays. */
 #ifndef URXE_VERBS_PROCESS_LOG_H
 #define URXE_VERBS_PROCESS_LOG_H
 
@@ -7,8 +8,9 @@ enum log_level { LOG_NONE, LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 
 extern enum log_level log_level;
 
-/* Reads URXE_LOG. */
+/* Sets log_level by URXE_LOG. */
 void log_init(void);
+/* Writes one line, whatever log_level is. */
 void log_write(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #define log_at(level, ...)                                     \

@@ -14,12 +14,14 @@ enum fd_kind { FD_UVERBS, FD_CHANNEL, FD_RDMACM };
  */
 struct fd_object {
 	enum fd_kind kind;
-	atomic_uint fds;                           /* descriptors that refer to it */
-	void (*release)(struct fd_object *object); /* the last descriptor is closed */
+	atomic_uint fds; /* descriptors that refer to it */
+	/* Called when the last descriptor leaves the table. */
+	void (*release)(struct fd_object *object);
 };
 
 extern atomic_uint fd_ours __attribute__((visibility("hidden"))); /* descriptors in the table */
 
+/* The object of fd; NULL: fd is not in the table. Takes no lock. */
 struct fd_object *fd_find(int fd);
 
 /* Whether the table has any descriptor: the fast check of each interposed call. */
@@ -28,28 +30,33 @@ static inline bool fd_any(void)
 	return __builtin_expect(atomic_load_explicit(&fd_ours, memory_order_relaxed) != 0, 0);
 }
 
-/* NULL if fd is not in the table; lock-free. */
+/* The same as fd_find, but faster while the table is empty. */
 static inline struct fd_object *fd_lookup(int fd)
 {
 	return fd_any() ? fd_find(fd) : 0;
 }
 
-/* The first descriptor of the table at or after fd, or -1. */
+/* The smallest descriptor of the table that is >= fd; -1: there is none. */
 int fd_next(int fd);
 
-/* 0, or -EMFILE or -ENOMEM. */
+/* Adds fd to the table, for that object, in place of an earlier entry. 0; -EMFILE: the number is
+ * too large for the table; -ENOMEM. */
 int fd_install(int fd, struct fd_object *object);
-/* fd is about to be closed or replaced. */
+/* Call it before fd is closed or replaced: removes fd from the table, if it is there and this
+ * process owns the table. The object is released after its last descriptor. */
 void fd_remove(int fd);
-/* Descriptors first to last are about to be closed. */
+/* Does fd_remove for the descriptors first to last. */
 void fd_remove_range(unsigned int first, unsigned int last);
-/* new_fd is a duplicate of old_fd now. */
+/* Call it when new_fd has become a duplicate of old_fd: gives new_fd the object of old_fd, or none.
+ */
 void fd_duplicated(int old_fd, int new_fd);
 
 /*
- * Makes this process the owner of the table: a vfork child shares the table but must not change it.
+ * Makes this process the owner of the table. A vfork child shares the table with its parent, but
+ * must not change it.
  */
 void fd_set_owner(void);
+/* Whether this process is the owner; false in a vfork child. */
 bool fd_is_owner(void);
 
 #endif
