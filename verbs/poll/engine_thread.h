@@ -13,23 +13,26 @@
 
 struct engine_thread {
 	pthread_t thread;
-	int wake_fd; /* eventfd */
-	bool stop;
+	int wake_fd; /* an eventfd that ends the thread's sleep */
+	bool stop;   /* the thread has to end */
 	/* When the thread wakes by itself, clock_now(); 0: it is awake. The thread itself writes to
 	 * it without adapter.lock, too. */
 	_Atomic uint64_t wake_at;
-	/* Nanoseconds between two looks at the grant of a program that polls without end. */
+	/* Nanoseconds from one look at the poll grant to the next, while a program polls without
+	 * end. */
 	_Atomic uint64_t look;
 };
 
 /* Under adapter.lock, except where the members say otherwise. */
 extern struct engine_thread adapter_thread;
 
-/* Wakes the thread if the engine has work before the thread wakes by itself. */
+/* Wakes the thread if the engine has work before the thread wakes by itself, and no program polls.
+ */
 void engine_thread_schedule(void);
 /* A program got or renewed the poll grant: wakes the thread if it would not look at that in time.
  */
 void engine_thread_granted(uint64_t now);
+/* Wakes the thread in any case. */
 void engine_thread_wake(void);
 
 #endif

@@ -32,9 +32,9 @@
 /* A time away that is longer than half of a poll grant. */
 #define POLL_DETECT_LOST_NS 500000u
 /*
- * Short times away in a row after which the long ones before are forgotten: after one long time
- * away; after two; and after two of which the second was longer than half of a grant. With no more
- * than POLL_DETECT_DOUBT left, the program counts as polling.
+ * Numbers of short times away in a row after which earlier long times away are forgotten: DOUBT
+ * after one long time away; FORGET_LONG after two; FORGET_LOST after two of which the second was
+ * longer than POLL_DETECT_LOST_NS. When no more than DOUBT are left, the program counts as polling.
  */
 #define POLL_DETECT_DOUBT       64u
 #define POLL_DETECT_FORGET_LONG (POLL_DETECT_DOUBT + 64u)
@@ -47,23 +47,25 @@ struct poll_detect {
 	_Atomic bool served;      /* a one-sided request was executed since the program went away */
 };
 
-/* The program has taken completions. */
+/* Call it when the program has taken completions: the time away begins. */
 void poll_detect_begin(struct poll_detect *detect, uint64_t now);
-/* The engine has executed a one-sided request of a peer. */
+/* Call it when the engine has executed a one-sided request of a peer. */
 static inline void poll_detect_served(struct poll_detect *detect)
 {
 	atomic_store_explicit(&detect->served, true, memory_order_relaxed);
 }
-/* The program makes a verbs call. Returns the time that it was away; 0: it was not away. */
+/* Call it when the program makes a verbs call: the time away ends, and is judged. Returns it; 0:
+ * the program was not away. */
 uint64_t poll_detect_end(struct poll_detect *detect, uint64_t now);
 
-/* A long time away is not forgotten yet: the next one is measured with an exact start. */
+/* Whether a long time away is not forgotten yet: then the caller of poll_detect_begin() asks for
+ * the time anew, so that the time away begins exactly. */
 static inline bool poll_detect_doubted(const struct poll_detect *detect)
 {
 	return atomic_load_explicit(&detect->score, memory_order_relaxed) > 0;
 }
 
-/* The program will be away for long after its next completions. */
+/* Whether the program is expected to be away for long after its next completions. */
 static inline bool poll_detect_expected(const struct poll_detect *detect)
 {
 	return atomic_load_explicit(&detect->score, memory_order_relaxed) > POLL_DETECT_DOUBT;

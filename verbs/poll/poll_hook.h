@@ -16,14 +16,19 @@
 struct uverbs_file;
 struct cq;
 
-/* CREATE_CQ on descriptor fd has named the ibv_cq at user_handle, whose context is set. */
+/*
+ * Call it when a command on descriptor fd has passed the user_handle of a CQ, the address of its
+ * ibv_cq: replaces poll_cq in the ibv_context of that ibv_cq, and keeps librxe's function in
+ * file->poll_cq. No effect if the address leads to no ibv_context of this descriptor.
+ */
 void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle);
 /*
- * A restored context has the hooks already: whether the context of the ibv_cq at user_handle calls
- * this library, and file->poll_cq is librxe's function.
+ * For a restored context, whose memory has the hooks already. Whether poll_cq in the ibv_context of
+ * the ibv_cq at user_handle is this library's function, and file->poll_cq is librxe's.
  */
 bool poll_hook_is_installed(const struct uverbs_file *file, uint64_t user_handle);
-/* A later command names the CQ: if it is an ibv_cq_ex, its functions are set now. */
+/* Call it when a later command names the CQ. By then the ibv_cq_ex of an extended CQ has its
+ * functions: replaces start_poll, next_poll and end_poll there, once. */
 void poll_hook_install_ex(struct cq *cq);
 
 #endif

@@ -21,7 +21,7 @@ enum poll_event {
 	POLL_FRAMES,   /* frames came before the interrupt was unmasked */
 	POLL_WAKE,     /* the engine thread wakes up; in POLL_PROGRAM: the grant has ended */
 	POLL_DRAINED,  /* the rings are empty */
-	POLL_STREAM,   /* the same, and the next frames will come soon */
+	POLL_STREAM,   /* the rings are empty, and the next frames will come soon */
 	POLL_LOST,     /* the connection to the daemon has ended */
 	POLL_ATTACHED, /* the adapter has a daemon again */
 	POLL_EVENTS
@@ -31,9 +31,11 @@ enum poll_action { POLL_NOTHING, POLL_MASK, POLL_UNMASK };
 
 struct poll_step {
 	enum poll_state next;
-	enum poll_action action; /* on the interrupts of vNIC and inbox, in the new state */
+	/* On the interrupts of vNIC, inbox and direct uplink, after the change of the state. */
+	enum poll_action action;
 };
 
+/* The step that the event causes in the state; an event without effect gives the same state. */
 struct poll_step poll_step(enum poll_state state, enum poll_event event);
 
 #endif

@@ -27,40 +27,44 @@ struct uverbs_file;
 
 struct polling {
 	enum poll_state state;
-	bool irq_on; /* vNIC and inbox raise interrupts */
-	/* Also read without adapter.lock. 0 in all states but POLL_PROGRAM. */
+	bool irq_on; /* vNIC, inbox and direct uplink raise interrupts */
+	/* The end of the poll grant, clock_now(). 0 in all states but POLL_PROGRAM. Also read
+	 * without adapter.lock. */
 	_Atomic uint64_t grant_until;
-	uint32_t grants;           /* number of poll grants that the program has got */
+	uint32_t grants;           /* number of poll grants and renewals so far */
 	uint64_t heard_at;         /* when the adapter last received frames */
-	uint64_t busy_from;        /* time of the next busy poll at the earliest (busy_poll.c) */
+	uint64_t busy_from;        /* the earliest time of the next busy poll (busy_poll.c) */
 	uint64_t pause;            /* ns from the last busy poll to busy_from */
 	struct poll_detect detect; /* does the program poll again soon? */
-	struct reply_detect reply; /* does it reply to each message at once? */
+	struct reply_detect reply; /* does the program reply to each message at once? */
 };
 
 /* The polls of the adapter. Under adapter.lock, except where the members say otherwise. */
 extern struct polling adapter_polling;
 
 /*
- * Moves the state machine by an event. True: the move unmasks the interrupts, but frames had
- * arrived or transmit buffers had become free before, for which no interrupt comes. The state is
- * then POLL_RUNNING, and the caller must run the engine.
+ * Moves the state machine by an event, and masks or unmasks the interrupts. True: it unmasked them,
+ * but frames had arrived or transmit buffers had become free before, for which no interrupt comes.
+ * The state is then POLL_RUNNING, and the caller must run the engine.
  */
 bool polling_event(enum poll_event event);
 
 /*
- * adapter.lock must not be held: the program makes a verbs call. Returns the nanoseconds since it
- * took completions; 0: it has taken none since its last call.
+ * Call it when the program makes a verbs call; adapter.lock need not be held. Returns the
+ * nanoseconds since the program took completions; 0: it has taken none since its last verbs call.
  */
 uint64_t polling_entered(uint64_t now);
-/* The program posts requests; `away` is what polling_entered has returned. */
+/* Call it when the program posts requests; `away` is the value that polling_entered has returned.
+ */
 void polling_posted(uint64_t away);
 /*
- * adapter.lock must not be held: the program has polled the CQ with that handle, which was empty.
- * False: a second poll would find nothing new.
+ * Call it when the program has polled the CQ with that handle, and found it empty: runs the engine,
+ * and renews the poll grant. False: it did not run the engine, as another thread has the lock or no
+ * daemon runs, so a second poll is useless. Never waits; adapter.lock must not be held.
  */
 bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now);
-/* adapter.lock must not be held: the program has polled completions. */
+/* Call it when a poll of the program has found completions. Returns the poll grant if the program
+ * will not poll again soon. adapter.lock must not be held. */
 void polling_found(uint64_t now);
 
 #endif

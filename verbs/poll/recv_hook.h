@@ -2,8 +2,8 @@
 /*
  * Replaces post_recv and post_srq_recv in the ibv_context of rdma-core's provider librxe, as
  * poll_hook.h does with the functions that poll. The provider's functions only write to the ring;
- * an HCA that executes the queue pair must get the requests at once. Only while the device has an
- * HCA. Callers hold adapter.lock.
+ * an HCA that executes the queue pair must get the requests at once. Called
+ * only while the device has an HCA. Callers hold adapter.lock.
  */
 #ifndef URXE_VERBS_POLL_RECV_HOOK_H
 #define URXE_VERBS_POLL_RECV_HOOK_H
@@ -13,9 +13,10 @@
 struct uverbs_file;
 
 /*
- * A command on descriptor fd has passed the user_handle of a CQ, which is the address of its
- * ibv_cq. That has the address of the ibv_context, where the hooks are installed. If there is no
- * such context, each run of the engine looks at the rings.
+ * Call it when a command on descriptor fd has passed the user_handle of a CQ, which is the address
+ * of its ibv_cq. The ibv_cq has the address of the ibv_context, in which the function installs the
+ * hooks, once. If no such context is found, sets adapter.hca.unhooked: each run of the engine reads
+ * the rings.
  */
 void recv_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle);
 

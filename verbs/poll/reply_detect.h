@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Will a program that takes a received message post a reply at once? Then the ACK of the message
- * can leave with the reply, by the direct uplink in one system call (engine/tx.h): to send it alone
- * would delay the program by about a third of the time that a message of 2 B takes to another host.
- * By the switch, both cost one wake-up of the daemon.
+ * can leave with the reply, by the direct uplink in one system call (engine/tx.h). To send the ACK
+ * alone would delay the program by about a third of the time that a message of 2 B takes to another
+ * host. By the switch, both cost one wake-up of the daemon.
  *
- * While the program does not reply, its peer waits for the ACK; until the next poll, or until the
- * poll grant ends. So an ACK is kept only after many replies in a row, and after many more if the
- * last one that was kept had to wait for the end of a grant. For polling.c, with the lock of the
- * adapter.
+ * If the program does not reply, its peer waits for the ACK until the program's next poll, or until
+ * the poll grant ends. So an ACK is kept only after many replies in a row, and after many more if
+ * the last kept ACK had to wait for the end of a grant. For polling.c, with adapter.lock.
  */
 #ifndef URXE_VERBS_POLL_REPLY_DETECT_H
 #define URXE_VERBS_POLL_REPLY_DETECT_H
