@@ -17,25 +17,27 @@
 #include "memory/ring_slab.h"
 
 struct queue {
-	struct rxe_queue_buf *buf;
-	uint64_t offset;
-	uint32_t mask;
-	uint32_t shift; /* log2 of an element's bytes */
+	struct rxe_queue_buf *buf; /* this library's mapping of the ring; NULL: no ring */
+	uint64_t offset;           /* of the ring in the memfd, in bytes */
+	uint32_t mask;             /* number of slots, a power of two, minus 1 */
+	uint32_t shift;            /* log2 of an element's bytes */
 };
 
-/* Creates a ring for at least `elements` of `element_size` bytes. */
+/* Creates a ring in the space, for at least `elements` elements of `element_size` bytes each. 0 or
+ * a negative errno value. */
 int queue_create(struct queue *queue, struct ring_space *space, int memfd, uint32_t elements,
 		 uint32_t element_size);
-/* Bytes of a ring in the memfd: whole pages. */
+/* The bytes that a ring takes in the memfd, a multiple of the page size. */
 uint64_t queue_bytes(const struct queue *queue);
-/* In the space that it was created in; without effect if the queue has no ring. */
+/* Destroys the ring. `space`: that of its creation. No effect if the queue has no ring. */
 void queue_destroy(struct queue *queue, struct ring_space *space);
-/* Entries that fit; one slot stays empty, to tell a full ring from an empty one. */
+/* The number of elements that fit; one slot stays empty, to tell a full ring from an empty one. */
 static inline uint32_t queue_capacity(const struct queue *queue)
 {
 	return queue->mask;
 }
 
+/* Offset and size of the ring for the response of a command, by which librxe maps it. */
 struct mminfo queue_mminfo(const struct queue *queue);
 
 static inline void *queue_element(const struct queue *queue, uint32_t index)
@@ -66,20 +68,21 @@ static inline void queue_set_consumer(struct queue *queue, uint32_t index)
 /* A work queue: a ring, and its position relative to the engine's count of requests. */
 struct work_queue {
 	struct queue ring;
-	uint32_t cursor;   /* next entry to post to the engine, free-running */
-	uint32_t base;     /* ring index = base + the engine's count of retired requests */
-	uint32_t released; /* index of the last release to the application */
+	uint32_t cursor;   /* index, not masked, of the next entry to post to the engine */
+	uint32_t base;     /* index of an entry = base + the engine's number of the request */
+	uint32_t released; /* index, not masked, up to which slots were released to the application
+			    */
 };
 
-/* Entries that the application has added and the engine does not have yet. */
+/* The number of entries that the application has added and the engine does not have yet. */
 static inline uint32_t work_queue_posted(const struct work_queue *wq)
 {
 	return (queue_producer(&wq->ring) - wq->cursor) & wq->ring.mask;
 }
 
 /*
- * Releases the slots of retired requests to the application. Without new ones, the ring is not
- * touched: with many queues it is in no cache.
+ * Releases the slots of retired requests to the application. `retired`: the engine's count of them.
+ * Without newly retired ones, the ring is not touched: with many queues it is in no cache.
  */
 static inline void work_queue_release(struct work_queue *wq, uint32_t retired)
 {
@@ -92,8 +95,9 @@ static inline void work_queue_release(struct work_queue *wq, uint32_t retired)
 }
 
 /*
- * Replaces the ring, once all entries were posted. Requests that the engine has not retired keep
- * their slots.
+ * Replaces the ring by a new one in the same space, and destroys the old ring. All entries must
+ * have been posted. Requests that the engine has not retired (`retired`: its count) occupy the
+ * first slots of the new ring.
  */
 void work_queue_move(struct work_queue *wq, const struct queue *ring, uint32_t retired,
 		     struct ring_space *space);

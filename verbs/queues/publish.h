@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shows the program what the engine has completed. */
+/* Makes the engine's results visible to the program. */
 #ifndef URXE_VERBS_QUEUES_PUBLISH_H
 #define URXE_VERBS_QUEUES_PUBLISH_H
 
-/* Shows the program all completions of the engine. With adapter.lock. */
+/* Publishes all CQs and QPs of adapter.dirty_cqs and adapter.dirty_qps: the program sees the
+ * completions, gets its events, and gets back ring slots. With adapter.lock. */
 void adapter_publish(void);
 
 #endif

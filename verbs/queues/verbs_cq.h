@@ -18,29 +18,31 @@ struct cq {
 	struct urxe_cq *cq;
 	struct queue ring;
 	uint32_t producer;            /* entries written so far; cq_publish copies it to the ring */
-	struct comp_channel *channel; /* NULL without events */
-	uint32_t comp_events;         /* sent to the channel */
-	uint32_t async_events;
-	bool armed; /* the application waits for an event */
-	bool event_due;
-	bool dirty;    /* in adapter.dirty_cqs */
-	bool ex_known; /* poll_hook.c has examined start_poll of the ibv_cq_ex */
+	struct comp_channel *channel; /* NULL: the CQ has no channel */
+	uint32_t comp_events;         /* completion events sent to the channel so far */
+	uint32_t async_events;        /* asynchronous events about the CQ so far */
+	bool armed;     /* the application has requested an event, which has not come yet */
+	bool event_due; /* cq_publish has to send the event */
+	bool dirty;     /* in adapter.dirty_cqs */
+	bool ex_known;  /* poll_hook.c has examined start_poll of the ibv_cq_ex */
 	TAILQ_ENTRY(cq) dirty_link;
 };
 
-/* The engine's callbacks. cq_add returns false if the ring is full. */
+/* urxe_ops.complete and urxe_ops.comp_event; ctx is the struct cq. cq_add adds the completion to
+ * the ring, not yet visible to the application; false: the ring is full. */
 bool cq_add(void *ctx, const struct urxe_wc *wc);
 void cq_comp_event(void *ctx);
 
-/* Requests one event: for the next completion, or the next solicited one. */
+/* Requests one event: for the next completion, or with `solicited` for the next solicited one. */
 void cq_arm(struct cq *cq, bool solicited);
 
-/* Makes new completions visible to the application, and sends the requested event. */
+/* Makes new completions visible to the application, and sends the event if it is due. The CQ must
+ * be in adapter.dirty_cqs, and leaves that list. */
 void cq_publish(struct cq *cq);
-/* Completions that the application has not polled, visible or not. */
+/* The number of completions that the application has not polled, visible or not. */
 uint32_t cq_count(const struct cq *cq);
-/* Replaces the ring, as ibv_resize_cq does, and moves the completions of cq_count to the new one.
- */
+/* Replaces the ring for ibv_resize_cq: moves the completions that the application has not polled to
+ * the new ring, makes them visible, and destroys the old ring. */
 void cq_move(struct cq *cq, const struct queue *ring);
 void cq_destroy(struct object *object);
 

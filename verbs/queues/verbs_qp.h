@@ -43,18 +43,18 @@ struct qp {
 
 	struct pd *pd;
 	struct cq *recv_cq;
-	struct remote_qp *remote; /* the connection that the daemon knows; RC and UC */
+	struct remote_qp *remote; /* the connection that the daemon knows; NULL: none, or UD */
 	struct local_qp
 		*local; /* the daemon's record of the QPN; NULL: no HCA when the QP was made */
-	uint32_t async_events;
-	bool by_hca;        /* a connection goes by the HCA; set before the transition to RTR */
-	bool number_taken;  /* the HCA's QPN is that of another process: only the HCA can execute it
-			     */
-	uint8_t way_reason; /* enum way_reason of hca/way.h */
+	uint32_t async_events; /* asynchronous events about the QP so far */
+	bool by_hca; /* the HCA shall execute the connection; set before the transition to RTR */
+	/* Another process has the QPN that the HCA has chosen: only the HCA can execute the QP. */
+	bool number_taken;
+	uint8_t way_reason;  /* enum way_reason of hca/way.h */
 	uint8_t receives_by; /* 1 + member of the bond by which the last packet came; 0: unknown */
 	bool flushing;       /* in adapter.flushing_qps */
-	/* One command at a time modifies, queries, attaches or detaches the queue pair: the HCA may
-	 * take long for it. Rank 2 of docs/locking.md. */
+	/* Held by the command that modifies, queries, attaches or detaches the queue pair, also
+	 * while the HCA executes it without adapter.lock. Rank 2 of docs/locking.md. */
 	pthread_mutex_t command;
 	LIST_ENTRY(qp) flushing_link;
 };
@@ -64,26 +64,31 @@ _Static_assert(offsetof(struct qp, sq) == URXE_CACHE_LINE &&
 	       "a line for each");
 
 /*
- * Posts the new requests of the send queue to the engine. -EINVAL in a state in which nothing may
- * be posted (IBA 10.3.1): the requests are dropped.
+ * Posts the new requests of the send queue's ring to the engine. 0, or -EINVAL in a state in which
+ * nothing may be posted (IBA 10.3.1); then the requests are dropped. With adapter.lock, as all
+ * functions below.
  */
 int qp_doorbell(struct qp *qp);
 /*
- * Reads the request at *at, or the first one that qp_doorbell would post if that comes later, and
- * increments *at. False: no request is left.
+ * Reads a request that qp_doorbell has not posted yet: that at index *at, or, if another thread has
+ * posted it meanwhile, the first that is left. Sets *at to the next index. False: no request is
+ * left.
  */
 bool qp_read_posted(const struct qp *qp, uint32_t *at, struct send_request *request);
-/* Records a completion. */
+/* Notes a completion of the queue pair wc->qp_ctx, for qp_publish. */
 void qp_completed(const struct urxe_wc *wc);
-/* Records that the QP may have gone to the error state. */
+/* Notes that the QP may have gone to the error state, for qp_publish. */
 void qp_failed(struct qp *qp);
-/* Releases the ring slots of retired requests to the application. */
+/* Releases the ring slots of retired requests to the application, and adds a QP in the error state
+ * to adapter.flushing_qps. The QP must be in adapter.dirty_qps, and leaves that list. */
 void qp_publish(struct qp *qp);
-/* Flushes receives that were queued since the QP went to the error state. */
+/* Posts receives that the application has queued since the QP went to the error state: the engine
+ * completes them with flush errors. */
 void qp_flush(struct qp *qp);
-/* The application has changed the state. */
+/* Call it after a command has changed the QP's state: in RESET drops the entries of the rings, in
+ * the error state flushes receives. */
 void qp_modified(struct qp *qp);
-/* Moves the QP to the error state: the device is dead. */
+/* Moves the QP to the error state, because the device is dead. */
 void qp_abort(struct qp *qp);
 enum urxe_qp_state qp_state(const struct qp *qp);
 void qp_destroy(struct object *object);

@@ -13,11 +13,13 @@ struct recv_queue {
 	struct work_queue wq;
 	struct urxe_rq *rq; /* NULL: the QP uses a SRQ */
 	uint32_t max_sge;
-	bool refilling; /* against recursion: a flushed request makes the engine ask for the next at
-			   once */
+	/* recv_queue_refill runs. A call from within it returns at once: a flushed request makes
+	 * the engine ask for the next one. */
+	bool refilling;
 };
 
-/* Posts the receives that the application has queued in the ring; receives have no doorbell. */
+/* Posts the receives that the application has queued in the ring to the engine, which asks for
+ * them, because receives have no doorbell. With adapter.lock. */
 void recv_queue_refill(struct recv_queue *queue);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reads work requests from librxe's rings: copies each byte once, then checks the copy, because the
- * application can change the ring at any time. For qp.c and recv.c.
+ * application can change the ring at any time. For verbs_qp.c and verbs_recv.c.
  */
 #ifndef URXE_VERBS_QUEUES_WQE_H
 #define URXE_VERBS_QUEUES_WQE_H
@@ -15,7 +15,7 @@
 struct send_request {
 	struct urxe_send_wr wr; /* segs, and path of UD, point into this structure */
 	struct urxe_path path;
-	uint32_t ah; /* UD: the address handle; 0: `path` is complete */
+	uint32_t ah; /* UD: the handle of the address handle to use; 0: use `path`, which is set */
 	struct urxe_seg segs[URXE_MAX_SGE];
 };
 
@@ -34,7 +34,8 @@ struct wqe_limits {
 	uint32_t max_inline;
 };
 
-/* 0 or -EINVAL; wr.wr_id is set in any case. */
+/* Read the request at an element of the ring. 0, or -EINVAL: it is malformed; wr.wr_id is set in
+ * any case. */
 int wqe_read_send(struct send_request *request, const struct rxe_send_wqe *wqe,
 		  const struct wqe_limits *limits);
 int wqe_read_recv(struct recv_request *request, const struct rxe_recv_wqe *wqe, uint32_t max_sge);

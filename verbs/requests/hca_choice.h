@@ -9,9 +9,9 @@
 #include <rxe/rxe.h>
 
 /*
- * adapter.lock must not be held; may block for an answer of the daemon. Decides whether the HCA
- * (true) or the engine executes a connection with these attributes, and sets *reason.
- * `number_taken`: another process has the QPN of the queue pair.
+ * Decides whether the HCA (true) or the engine (false) executes a connection with these attributes,
+ * and sets *reason. `number_taken`: another process has the QPN of the queue pair. May wait for an
+ * answer of the daemon; adapter.lock must not be held.
  */
 bool adapter_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken,
 			 enum way_reason *reason);

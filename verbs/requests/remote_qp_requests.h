@@ -8,13 +8,14 @@
 struct remote_qp;
 
 /*
- * Registers the remote QP of a QP of this process with the daemon. Blocks, without the lock of the
- * adapter. -ENOSPC: the user has too many.
+ * Registers the remote QP of a QP of this process with the daemon. *remote becomes its record in
+ * adapter.remote_qps. Blocks; adapter.lock must not be held. 0, or a negative errno value; -ENOSPC:
+ * the user has too many remote QPs.
  */
 int remote_qp_register(uint32_t local_qpn, const uint8_t dgid[16], uint32_t qpn,
 		       struct remote_qp **remote);
-/* adapter.lock must not be held: the function tells the daemon about released remote QPs. For an
- * open context. */
+/* Tells the daemon that the connections of adapter.released_remote_qps have ended, and frees their
+ * records. Blocks; adapter.lock must not be held. */
 void remote_qp_flush(void);
 
 #endif

@@ -15,10 +15,11 @@
 #define MAX_COMP_VECTORS 1
 #define LOCAL_ACK_DELAY  15 /* 4.096 us << 15 = 134 ms: a thread may wait that long for a core */
 
-/* Objects of each type; memory is the real limit of all but queue pairs. */
+/* The largest number of objects of each type; in practice memory limits all but queue pairs. */
 extern const uint32_t device_max_objects[OBJECT_TYPES];
 
-/* Limits of the device, which are those of its HCA and of the engine. With the lock. */
+/* Sets *max to the limits of the device: those of the engine, reduced to those of its HCA. With
+ * adapter.lock. */
 void device_max(struct hca_limits *max);
 
 /* Bits of device_cap_flags_ex in Linux 6.2's ib_user_verbs.h. */

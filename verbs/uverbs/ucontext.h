@@ -8,23 +8,26 @@
 
 #include "objects/uverbs_file.h"
 
-/* Opens the device: a descriptor, or a negative errno value. */
+/* Opens the device for open(2) with its flags; the first open attaches the process. Returns a
+ * descriptor, or a negative errno value. */
 int uverbs_file_open(int flags);
 
 /*
- * A context that is not live, without objects and descriptors; NULL: no memory. Without the lock of
- * the adapter. uverbs_file_free is for one that never got a descriptor; release by fd_remove frees
- * the others.
+ * Allocates a context that is not live, without objects and descriptors; NULL: no memory.
+ * adapter.lock must not be held. uverbs_file_free frees a context that never got a descriptor; a
+ * context that got one is freed after fd_remove has removed its last descriptor.
  */
 struct uverbs_file *uverbs_file_alloc(void);
 void uverbs_file_free(struct uverbs_file *file);
 /*
- * Around a command, without the lock of the adapter: the last of the commands and descriptors
- * destroys the objects. False: that has happened already.
+ * Bracket a command, and count it in file->users; adapter.lock must not be held. uverbs_file_put
+ * destroys the context's objects if that was the last user. False: the objects are destroyed
+ * already, so the command must not run, and no uverbs_file_put follows.
  */
 bool uverbs_file_get(struct uverbs_file *file);
 void uverbs_file_put(struct uverbs_file *file);
-/* A memfd for the rings of a context, with O_CLOEXEC or not; a negative errno value. */
+/* Creates a memfd of `size` bytes for the rings of a context. `flags`: O_CLOEXEC or 0. Returns a
+ * descriptor, or a negative errno value. */
 int uverbs_file_memfd(int flags, uint64_t size);
 
 #endif

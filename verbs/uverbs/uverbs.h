@@ -11,9 +11,10 @@
 
 struct uverbs_file;
 
-/* As write(2). */
+/* Runs the command in buf; returns and sets errno as write(2) does. */
 ssize_t uverbs_write(struct uverbs_file *file, int fd, const void *buf, size_t count);
-/* As ioctl(2). ENOTTY makes rdma-core use write(). */
+/* Runs the ioctl command at arg; returns and sets errno as ioctl(2) does. ENOTTY makes rdma-core
+ * use write(2) for the command. */
 int uverbs_ioctl(struct uverbs_file *file, unsigned long request, const void *arg);
 
 #endif

@@ -8,9 +8,9 @@
 #include <rxe/types.h>
 
 /*
- * Resolves the path to an address. -EINVAL without a GRH (RoCE has no other address, A16.4), or if
- * the source GID or the port does not exist; -ENETUNREACH and the like from the daemon. Blocks;
- * without the lock of the adapter.
+ * Resolves the path to an address, with the next hop from the daemon. 0, or -EINVAL: no GRH (RoCE
+ * has no other address, A16.4), or the source GID, the port or the service level does not exist;
+ * -ENETUNREACH and the like from the daemon. Blocks; adapter.lock must not be held.
  */
 int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path);
 void address_from_dest(struct ib_uverbs_ah_attr *attr, const struct ib_uverbs_qp_dest *dest);

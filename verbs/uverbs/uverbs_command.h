@@ -2,8 +2,9 @@
 /*
  * Commands of the uverbs write() ABI (rdma/ib_user_verbs.h).
  *
- * A handler returns 0 or a negative errno value. It runs with the lock of the adapter, on a live
- * context of an adapter that is attached, unless its row in uverbs.c is ROW_UNLOCKED.
+ * A handler returns 0 or a negative errno value. It runs with adapter.lock, on a live context of an
+ * adapter that is attached. A handler whose row in uverbs.c is ROW_UNLOCKED runs without the lock,
+ * and checks both by command_lock.
  */
 #ifndef URXE_VERBS_UVERBS_UVERBS_COMMAND_H
 #define URXE_VERBS_UVERBS_UVERBS_COMMAND_H
@@ -21,7 +22,8 @@ struct command {
 	struct uverbs_file *file;
 	int fd; /* the context's memfd */
 	bool extended;
-	/* The core request and response, followed by the provider's. */
+	/* The core request, a copy, and the program's address for the core response; then those of
+	 * the provider (driver_). Sizes in bytes. */
 	const uint8_t *in;
 	uint32_t in_size;
 	uint64_t out;
@@ -37,27 +39,30 @@ struct command {
  * `size`: -EOPNOTSUPP.
  */
 int command_read(const struct command *c, void *request, uint32_t size);
-/* Writes the response, truncated to the caller's room. -EFAULT for a bad address. */
+/* Write the core's, or the provider's, response of `size` bytes to the program's memory, truncated
+ * to its room. 0, or -EFAULT: a bad address. */
 int command_reply(const struct command *c, const void *reply, uint32_t size);
 int command_reply_driver(const struct command *c, const void *reply, uint32_t size);
 
-/* Takes adapter.lock, for handlers that run without it. -EIO: the device is dead, and the lock is
- * not taken. */
+/* Takes adapter.lock, for handlers that run without it. 0, or -EIO: the context is not live or the
+ * device is dead, and the lock is not taken. */
 int command_lock(const struct command *c);
 
+/* The object of the command's context; NULL: the handle names no object of that type. */
 static inline struct object *command_object(const struct command *c, enum object_type type,
 					    uint32_t handle)
 {
 	return handle_find(&c->file->handles, type, handle);
 }
 
-/* The errno value after command_object has returned NULL. */
+/* The negative errno value for the program after command_object has returned NULL. */
 static inline int command_object_error(const struct command *c, uint32_t handle)
 {
 	return handle_error(&c->file->handles, handle);
 }
 
-/* Initializes an object and gives it a handle. */
+/* Initialises the object and gives it a handle of the command's context. 0 or a negative errno
+ * value. */
 int command_add_object(const struct command *c, struct object *object, enum object_type type,
 		       uint64_t user_handle);
 
