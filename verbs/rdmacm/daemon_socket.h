@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The socket from an open rdma_cm file to the daemon. After the daemon's end, the file looks for
- * another daemon and claims its IDs there by its token.
+ * The socket from an open rdma_cm file to the daemon. After the daemon's end, a thread looks for
+ * another daemon, and claims the file's IDs there by the file's token.
  *
  * All functions: with file->lock.
  */
@@ -11,39 +11,44 @@
 #include "rdmacm/rdmacm_file.h"
 
 /*
- * Connects a new file; file->event_set is open. 0, or a negative errno value: -ETIMEDOUT if the
- * daemon does not answer until `deadline` (clock_monotonic(); UINT64_MAX: no limit).
+ * Connects a new file, whose event_set is open, to the daemon. 0, or a negative errno value:
+ * -ETIMEDOUT if the daemon does not answer until `deadline` (clock_monotonic(); UINT64_MAX: no
+ * limit).
  */
 int rdmacm_daemon_connect(struct rdmacm_file *file, uint64_t deadline);
-/* For close(2); also for a file that is not connected. */
+/* Ends the connection and closes the event socket, for close(2). Also for a file without
+ * connection. */
 void rdmacm_daemon_disconnect(struct rdmacm_file *file);
 
 /*
- * Sends a command and receives the daemon's reply; waits for another daemon where needed, with the
- * lock free. 0; -EIO: no daemon any more; -EBADF: another thread has closed the file.
+ * Sends a command and receives the daemon's reply. If the daemon has ended, waits for the next one,
+ * with file->lock released, and asks it. 0; -EIO: no next daemon came, or it refused the file;
+ * -EBADF: another thread has closed the file.
  */
 int rdmacm_daemon_ask(struct rdmacm_file *file, const struct rdmacm_request *request,
 		      struct rdmacm_response *response);
 
 /*
- * The same, but -EAGAIN instead of a wait for another daemon, and -ETIMEDOUT without a reply until
- * `deadline` (clock_monotonic()). After -ETIMEDOUT the daemon may still run the command, before
- * later ones, and the file drops the late reply. If the daemon still owes an earlier reply at the
- * deadline, the file does not send the command, unless the command is CM_ATTACH_THAW. The file
- * leaves a thaw out if the last command that waits at the daemon is a thaw already.
+ * Sends a command and receives the daemon's reply. -EAGAIN: the daemon has ended; -ETIMEDOUT: no
+ * reply until `deadline` (clock_monotonic()). After -ETIMEDOUT the daemon may still run the
+ * command, before later ones, and the file drops the late reply. If the daemon still owes an
+ * earlier reply at the deadline, the file does not send the command, unless the command is
+ * CM_ATTACH_THAW. The file leaves a thaw out if the last command that waits at the daemon is a thaw
+ * already.
  */
 int rdmacm_daemon_try(struct rdmacm_file *file, const struct rdmacm_request *request,
 		      struct rdmacm_response *response, uint64_t deadline);
 
 /* --- For the reconnecting thread */
 
-/* Whether the daemon closed the connection. Drops late replies. */
+/* Whether the daemon has closed the connection. Also drops late replies. Never blocks. */
 bool rdmacm_daemon_hung_up(struct rdmacm_file *file);
-/* Whether the file looks for another daemon. */
+/* Whether the file is open, has lost its daemon, and may still get another one. */
 bool rdmacm_daemon_sought(const struct rdmacm_file *file);
-/* Closes the socket and starts to look for another daemon. */
+/* The daemon has ended: closes the socket, begins to look for another daemon, and tries once. */
 void rdmacm_daemon_lost(struct rdmacm_file *file);
-/* Tries once to connect; gives up after URXE_RECONNECT_S, or if the daemon refuses. */
+/* Tries once to connect. Gives up, for good, when URXE_RECONNECT_S have passed since the loss, or
+ * if the daemon refuses the file. */
 void rdmacm_daemon_retry(struct rdmacm_file *file);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Packets of the event socket (cm/attach.h): which one is the next event. With file->lock. */
+/* Receives the daemon's events from the event socket (cm/attach.h), and skips those that are
+ * cancelled or came before. With file->lock. */
 #ifndef URXE_VERBS_RDMACM_EVENT_SOCKET_H
 #define URXE_VERBS_RDMACM_EVENT_SOCKET_H
 
@@ -10,11 +11,13 @@ struct rdmacm_event_packet {
 	uint8_t bytes[CM_ATTACH_BYTES + CM_ATTACH_CACHED];
 };
 
-/* -EAGAIN: no event; -EIO: no events any more. */
+/* Receives the next event. 0; -EAGAIN: there is none now; -EIO: none comes any more, or the daemon
+ * has broken the protocol. Never blocks. */
 int rdmacm_event_receive(struct rdmacm_file *file, struct rdmacm_event_packet *packet);
 /*
- * Handles the cancelled and withdrawn events of a reply. A packet to be skipped is never the first
- * one of the socket, so that the socket is readable only if there is an event.
+ * Call it for each reply of the daemon: discards the events that the daemon has withdrawn, and
+ * notes those that it has cancelled, to skip them. After the call the first packet of the socket is
+ * none of these, so the socket is readable only if there is an event.
  */
 void rdmacm_events_take_back(struct rdmacm_file *file, const struct cm_attach_reply *reply);
 

@@ -20,10 +20,12 @@ struct rdmacm_file;
  * further code.
  */
 int rdmacm_open(int flags);
-/* The same, but -ETIMEDOUT if urxed does not answer until `deadline` (clock_monotonic()). */
+/* As rdmacm_open, but returns -ETIMEDOUT if urxed does not answer until `deadline`
+ * (clock_monotonic()).
+ */
 int rdmacm_open_until(int flags, uint64_t deadline);
 
-/* NULL: fd is no rdma_cm device of this library. */
+/* The file of a descriptor. NULL: fd is no rdma_cm device of this library. */
 static inline struct rdmacm_file *rdmacm_lookup(int fd)
 {
 	struct fd_object *object = fd_lookup(fd);

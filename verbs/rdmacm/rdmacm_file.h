@@ -24,7 +24,8 @@ struct rdmacm_file {
 	 * Rank: before rdmacm_files_lock; two files' locks only by rdmacm_lock_both().
 	 */
 	pthread_mutex_t lock;
-	pthread_cond_t reconnected; /* of lock: connected again, given up, or closed */
+	pthread_cond_t reconnected; /* with `lock`; signalled when the file is connected again,
+				       gives up, or is closed */
 	atomic_uint opening;        /* odd while open; the structure is reused after a close */
 	pid_t pid;                  /* of the process that opened it; a child's commands fail */
 
@@ -33,12 +34,12 @@ struct rdmacm_file {
 	int event_set;    /* the epoll set that is the program's descriptor; -1: closed */
 	int event_reader; /* socket with a packet for each event, from the daemon; -1: closed */
 	int event_writer; /* its other end, which the daemon has, too; -1: no more events */
-	bool daemon_gone; /* no further attempt to connect */
-	uint64_t lost_at; /* clock_monotonic() at the end of the connection; 0: never */
+	bool daemon_gone; /* the file has given up: it connects to no further daemon */
+	uint64_t lost_at; /* clock_monotonic() when the last connection ended; 0: none has ended */
 	uint64_t token;   /* the daemon's name for this file */
 	uint64_t fetched; /* cm_attach_event.sequence of the last fetched event */
-	uint64_t
-		to_skip[CM_ATTACH_TO_SKIP]; /* orders of cancelled events, whose packets may come */
+	uint64_t to_skip[CM_ATTACH_TO_SKIP]; /* `sequence` of cancelled events whose packets may
+						come */
 	uint32_t n_to_skip;
 	int kernel;             /* descriptor of the kernel's own rdma_cm; -1: there is none */
 	unsigned int turn;      /* odd: the kernel is asked for an event before the daemon */
@@ -47,7 +48,7 @@ struct rdmacm_file {
 
 	/* Under rdmacm_files_lock. */
 	bool in_use;
-	bool watched; /* by the reconnecting thread (rdmacm/reconnect.h) */
+	bool watched; /* by the reconnecting thread (rdmacm_reconnect.h) */
 	LIST_ENTRY(rdmacm_file) link;
 };
 
@@ -56,7 +57,8 @@ struct rdmacm_file {
  * pthread_atfork handlers hold it around fork. Rank: after a file's lock; innermost.
  */
 extern pthread_mutex_t rdmacm_files_lock __attribute__((visibility("hidden")));
-/* The first of all files, open or not; LIST_NEXT(file, link) needs no lock. */
+/* The first of all files, open or closed. LIST_NEXT(file, link) gives the next one, without a lock.
+ */
 struct rdmacm_file *rdmacm_files_first(void);
 
 struct rdmacm_request {
@@ -78,7 +80,8 @@ static inline bool rdmacm_is_open(const struct rdmacm_file *file,
 	return file->opening % 2 && file->opening == request->opening;
 }
 
-/* One lock where both files are the same. */
+/* Takes the locks of both files, or the one lock if they are the same. While it waits for one lock
+ * it does not hold the other. */
 void rdmacm_lock_both(struct rdmacm_file *a, struct rdmacm_file *b);
 void rdmacm_unlock_both(struct rdmacm_file *a, struct rdmacm_file *b);
 
@@ -91,13 +94,16 @@ bool rdmacm_lock_until(struct rdmacm_file *file, uint64_t deadline);
 /* --- layout.c: members that many commands of rdma/rdma_user_cm.h have in common */
 
 #define RDMACM_NOWHERE 0xffff
-/* Offset of the address for the response; RDMACM_NOWHERE: the command has no response. */
+/* The offset, in the command, of the address for its response; RDMACM_NOWHERE: it has no response.
+ */
 uint32_t rdmacm_response_at(uint32_t command);
-/* Offset of the number of the ID (LEAVE_MCAST: of the group), or RDMACM_NOWHERE. */
+/* The offset, in the command, of the number of its ID (LEAVE_MCAST: of its group); RDMACM_NOWHERE:
+ * it has none. */
 uint32_t rdmacm_id_at(uint32_t command);
-/* The number of the ID or group. False: the command has none, or is too short. */
+/* Sets *number to that of the ID or group. False: the command has none, or is too short. */
 bool rdmacm_id_of(const struct rdmacm_request *request, uint32_t *number);
-/* A command that the library itself gives. */
+/* Makes a request for a command that this library itself gives: `size` bytes at `in`, and room for
+ * `out` bytes of the response. */
 struct rdmacm_request rdmacm_request_make(struct rdmacm_file *file, uint32_t command,
 					  const void *in, uint32_t size, uint32_t out);
 

@@ -9,16 +9,19 @@
 
 #include "rdmacm/rdmacm_file.h"
 
-/* With file->lock; file->socket is connected. 0, or a negative errno value. */
+/* Counts the file among those of the thread, starts the thread for the first file, and watches
+ * file->socket, which is connected. With file->lock. 0, or a negative errno value. */
 int rdmacm_reconnect_add(struct rdmacm_file *file);
-/* With file->lock; also where the file was not added. Joins the thread after the last file. */
+/* Undoes rdmacm_reconnect_add; no effect if the file was not added. After the last file it ends the
+ * thread and waits for its end. With file->lock. */
 void rdmacm_reconnect_remove(struct rdmacm_file *file);
 
-/* With file->lock: file->socket is new, or is about to be closed. */
+/* Begin to watch file->socket, which is new, or cease to, before it is closed. With file->lock. */
 void rdmacm_reconnect_watch(struct rdmacm_file *file);
 void rdmacm_reconnect_unwatch(struct rdmacm_file *file);
 
-/* With rdmacm_files_lock, in the child of a fork: the child has no thread. */
+/* In a forked child, which has no such thread: closes the thread's descriptors, and forgets the
+ * files. With rdmacm_files_lock. */
 void rdmacm_reconnect_in_child(void);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The daemon's replies to the QUERY and INIT_QP_ATTR commands that librdmacm gives after an event;
- * the daemon sends them with the event, which saves two wake-ups a command. Replies hold until the
- * ID's next command or event. Per open file, of the last RDMACM_CACHED_IDS IDs.
+ * the daemon sends them with the event, which saves two wake-ups for each command. Replies are
+ * valid until the ID's next other command or event. Each open file has those of its last
+ * RDMACM_CACHED_IDS IDs that had an event.
  *
  * All functions: with file->lock.
  */
@@ -13,13 +14,15 @@
 
 #define RDMACM_CACHED_IDS 64
 
-/* An event of the ID was fetched: `len` bytes of replies replace the ID's earlier replies. */
+/* Call it when an event of the ID was fetched: the `len` bytes of replies with it replace the ID's
+ * earlier replies. */
 void rdmacm_reply_cache_put(struct rdmacm_file *file, uint32_t id, const uint8_t *bytes,
 			    uint32_t len);
-/* True: the response is from the cache. */
+/* True: *response is set, from the cache. False: the cache has no reply to the request. */
 bool rdmacm_reply_cache_get(const struct rdmacm_file *file, const struct rdmacm_request *request,
 			    struct rdmacm_response *response);
-/* The daemon has run the command: drops the replies that the command may have changed. */
+/* Call it when the daemon has run the command: drops the replies of its ID, unless the command was
+ * a query. */
 void rdmacm_reply_cache_invalidate(struct rdmacm_file *file, const struct rdmacm_request *request);
 void rdmacm_reply_cache_free(struct rdmacm_file *file);
 

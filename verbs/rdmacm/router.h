@@ -15,12 +15,13 @@
 #include "rdmacm/rdmacm_file.h"
 
 /*
- * Runs any command but GET_EVENT. 0, or a negative errno value; -EIO: the daemon is gone;
- * -EBADF: another thread has closed the file.
+ * Runs any command but GET_EVENT at the daemon, the kernel or both. 0, or a negative errno value;
+ * -EIO: no daemon comes any more; -EBADF: another thread has closed the file.
  */
 int rdmacm_route(struct rdmacm_file *file, struct rdmacm_request *request,
 		 struct rdmacm_response *response);
-/* GET_EVENT for the kernel. -EAGAIN: no event. */
+/* Runs GET_EVENT at the kernel, and puts the daemon's numbers for new IDs into the event. 0, or
+ * -EAGAIN: no event now; other negative errno values. Never blocks for the kernel. */
 int rdmacm_route_kernel_event(struct rdmacm_file *file, const struct rdmacm_request *request,
 			      struct rdmacm_response *response);
 
