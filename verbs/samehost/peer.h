@@ -25,16 +25,17 @@ struct vnic_outbox;
 struct peer;
 struct published;
 
-/* What the owner of the engine provides; each gets the owner's ctx. */
+/* Callbacks of the owner of the engine; each gets the ctx of peers_init. */
 struct peers_ops {
 	/* The peer with that QPN of the device with that MAC; NULL: none that may be reached now.
 	 */
 	struct peer *(*find)(void *ctx, const uint8_t mac[6], uint32_t qpn);
-	/* A system call follows that may take long. NULL is allowed. */
+	/* Called before system calls that may take long. NULL is allowed. */
 	void (*before_call)(void *ctx);
-	/* The process marked a copy in this process's memory, and made none. NULL is allowed. */
+	/* Called when process `pid` has announced a copy in this process's memory and made none: it
+	 * may copy no more. NULL is allowed. */
 	void (*excluded)(void *ctx, int32_t pid);
-	/* Whether this process has the block of QPNs (VNIC_BLOCK). NULL: only its first. */
+	/* Whether this process has leased the block of QPNs (VNIC_BLOCK). NULL: it has only one. */
 	bool (*has_block)(void *ctx, uint32_t block);
 };
 
@@ -56,9 +57,9 @@ struct peers {
 	uint64_t pid_namespace;
 	int32_t pid;
 	uint32_t process;
-	uint32_t copies;     /* so far */
-	struct peer *target; /* of the next copy */
-	bool unsettled;      /* a copy of some peer is awaited */
+	uint32_t copies;     /* number of copies by this process so far */
+	struct peer *target; /* the peer of the next copy */
+	bool unsettled;      /* this process awaits the end of a copy of some peer */
 	struct peer_pieces pieces;
 	/*
 	 * The remote addresses of this process's copy. A peer that withdraws rights overwrites them
@@ -75,7 +76,7 @@ struct peers {
 /* The engine's copy transport; urxe_dev_attr.copy_ctx is the struct peers. */
 extern const struct urxe_copy_ops peers_copy_ops;
 
-/* Once. */
+/* Sets ops and ctx. Before all other functions. */
 void peers_init(struct peers *peers, const struct peers_ops *ops, void *ctx);
 /*
  * Fills the published memory, VNIC_INBOX_PUBLISHED_SIZE bytes of zeros; `process` is this process's
@@ -85,7 +86,7 @@ void peers_init(struct peers *peers, const struct peers_ops *ops, void *ctx);
 struct urxe_copy_table *peers_publish(struct peers *peers, void *published, uint32_t process);
 /* The number of the process that has published this memory; may be wrong, but is in range. */
 uint32_t peer_published_process(const void *published);
-/* Before the published memory is unmapped. */
+/* Call it before the published memory is unmapped: ends all copies, and frees closed peers. */
 void peers_done(struct peers *peers);
 /*
  * From now on all messages of this process go in packets, those that it sends and those that it
@@ -108,7 +109,8 @@ void peers_count_poll(struct peers *peers);
  */
 void peers_shut(struct peers *peers);
 void peers_reopen(struct peers *peers);
-/* In a forked child. */
+/* In a forked child: forgets the published memory, which is the parent's, and frees closed peers.
+ */
 void peers_fork_child(struct peers *peers);
 
 /*
@@ -116,11 +118,14 @@ void peers_fork_child(struct peers *peers);
  * peer closes the outbox. NULL: no memory, and the outbox stays open.
  */
 struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t block);
+/* Withdraws the peer's rights to copy; frees it and closes its outbox, at once or when its copy in
+ * progress has ended. */
 void peer_close(struct peer *peer);
 
 /* Whether the peer copies referenced payloads (struct urxe_reference) from this process. */
 bool peer_pulls(const struct peer *peer);
-/* urxe_ops.pull; the sender of the reference is a struct peer. */
+/* urxe_ops.pull: copies a referenced payload from the memory of its sender, a struct peer. False:
+ * the payload was not copied, or may be wrong. */
 bool peer_pull(void *dev_ctx, const struct urxe_reference *reference, const struct urxe_extent *to,
 	       uint32_t n);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Does the engine thread of a peer busy-poll, or must this process wake it? A thread that
+ * Finds out whether the engine thread of a peer busy-polls, or has to be woken. A thread that
  * busy-polls (poll/busy_poll.h) counts its looks in memory that its peers read. For peer.c.
  *
  * Times are nanoseconds of the caller's clock.
@@ -12,21 +12,21 @@
 #include <stdint.h>
 
 struct peer_poll {
-	uint32_t polls;   /* the peer's counter at the last look */
-	uint32_t in_vain; /* looks, each soon after the last, that found the counter unchanged */
-	uint64_t looked_at;
+	uint32_t polls;     /* the peer's counter at the last look */
+	uint32_t in_vain;   /* looks, each soon after the last, that found the counter unchanged */
+	uint64_t looked_at; /* when this process last looked at the counter */
 	uint64_t awake_since; /* the first of the looks that found the peer awake; 0: none did */
-	uint64_t moved_at;    /* when two looks found different counters; 0: never */
-	uint64_t woken_at;    /* when the peer was last woken */
-	uint64_t pause;       /* before it is woken again */
+	uint64_t moved_at;    /* when two looks in a row last found different counters; 0: never */
+	uint64_t woken_at;    /* when this process last woke the peer */
+	uint64_t pause;       /* least time from woken_at to the next wake-up */
 };
 
-/* The peer has counted `polls`. True: its thread busy-polls. */
+/* Notes a look at the peer's counter, which is `polls` now. True: the peer's thread busy-polls. */
 bool peer_poll_look(struct peer_poll *poll, uint32_t polls, uint64_t now);
 /*
- * After a look that returned false: shall the caller wake the peer? Only for a stream of requests;
- * and more and more seldom if the peer then does not busy-poll, as on a machine with more runnable
- * threads than processors.
+ * Call it after a look that returned false. True: the caller has to wake the peer now. That is so
+ * only in a stream of requests, and less and less often if the peer does not busy-poll then, as on
+ * a machine with more runnable threads than processors.
  */
 bool peer_poll_wakes(struct peer_poll *poll, uint64_t now);
 

@@ -18,13 +18,13 @@ struct published {
 	/* Written before vnic_inbox_publish: */
 	uint64_t token;         /* random; 0: the process takes part in no copies */
 	uint64_t token_at;      /* address of a copy of the token in the process's own memory */
-	uint64_t remote_pieces; /* address of the struct iovec[URXE_COPY_EXTENTS] of its copies */
-	uint64_t pid_namespace; /* the namespace of pid */
+	uint64_t remote_pieces; /* address, in the process's memory, of peers.remote_pieces */
+	uint64_t pid_namespace; /* inode number of the namespace of pid */
 	int32_t pid;
 	uint32_t process; /* its number (VNIC_BLOCK of its first block of QPNs) */
 	/*
-	 * Polls of its engine thread for packets: a changing count shows peers that the thread
-	 * polls.
+	 * Number of busy polls of its engine thread for packets: a changing number shows peers that
+	 * the thread polls.
 	 */
 	uint32_t polls;
 	/* The copy that a thread of the process makes now: COPYING_*; 0: none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Payload references: from a frame of an inbox to the engine's form. */
+/* Converts the payload reference of a frame in an inbox to the engine's structure. */
 #ifndef URXE_SAMEHOST_REFERENCE_H
 #define URXE_SAMEHOST_REFERENCE_H
 
@@ -8,7 +8,8 @@
 
 struct peer;
 
-/* The reference that a frame from an inbox carries; `sender` is the process that it names. */
+/* The reference that the frame carries. `sender`: the peer of the frame's reference.process. The
+ * result points into the frame. */
 static inline struct urxe_reference reference_of(const struct vnic_frame *frame,
 						 struct peer *sender)
 {

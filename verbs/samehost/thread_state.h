@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* When a process started, in ticks since the system did; false if /proc does not tell. */
+/* Sets *start to the process's start time, in clock ticks after the boot. False: /proc does not
+ * tell. */
 bool process_started_at(int32_t pid, uint64_t *start);
 
 enum thread_state {

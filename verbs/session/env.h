@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-/* Defined by session/env_prefix.c, or in liburxe-outer.so by session/env_prefix_outer.c. */
+/* "URXE_", from session/env_prefix.c; in liburxe-outer.so "URXE_OUTER_", from
+ * session/env_prefix_outer.c. */
 extern const char env_prefix[] __attribute__((visibility("hidden")));
 
 /* As getenv(3), for the variable whose name is the prefix and `name`, such as "DIR". */

@@ -15,7 +15,8 @@ struct json_text {
 	bool failed; /* out of memory: the text is incomplete */
 };
 
-/* `key` is NULL for an element of an array and for the outermost value. */
+/* These append to the text. `key`: the member's name; NULL for an element of an array and for the
+ * outermost value. `bracket`: '{' or '[', and '}' or ']' to close. */
 void json_put_open(struct json_text *j, const char *key, char bracket);
 void json_put_close(struct json_text *j, char bracket);
 void json_put_number(struct json_text *j, const char *key, uint64_t value);

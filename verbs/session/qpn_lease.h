@@ -24,33 +24,35 @@ struct lease_block {
 struct leases {
 	struct lease_block *blocks[VNIC_LEASES_MAX]; /* in the order in which they came */
 	struct lease_block *by_qpn[1u << (24 - VNIC_LEASE_SHIFT)];
-	uint32_t n;       /* blocks */
-	uint32_t used;    /* leased numbers */
-	uint32_t foreign; /* QPs with other numbers */
+	uint32_t n;       /* number of leased blocks */
+	uint32_t used;    /* number of QPs with leased numbers */
+	uint32_t foreign; /* number of QPs with numbers that are not leased */
 	uint32_t next;    /* where the search for a free number continues */
 };
 
-/* Takes ownership of the block, one of at most VNIC_LEASES_MAX. */
+/* Adds a leased block, from calloc, and takes its ownership. At most VNIC_LEASES_MAX blocks. */
 void leases_add(struct leases *leases, struct lease_block *block);
-/* Frees all blocks. */
+/* Frees all blocks, leased or not; *leases is all 0 then. */
 void leases_clear(struct leases *leases);
 
 /*
- * A free number; 0: all are in use. Numbers are used in turn, so that a freed number is reused as
- * late as possible, when packets to its former QP have died out.
+ * Returns a leased number that no QP has; 0: all are in use. It stays free until leases_assign.
+ * Numbers are used in turn, so that a freed number is reused as late as possible, when no packets
+ * to its former QP are under way any more.
  */
 uint32_t leases_find_free(struct leases *leases);
 /* Makes room for a QP with that number, which need not be leased. 0 or -ENOMEM. */
 int leases_reserve(struct leases *leases, uint32_t qpn);
 /* Assigns the number, leased or reserved, to a QP; NULL frees it. */
 void leases_assign(struct leases *leases, uint32_t qpn, void *qp);
-/* The next QP at or behind *at, which starts at 0; NULL at the end. First those with leased
- * numbers. */
+/* Iterates over the QPs, those with leased numbers first: returns the next QP, and advances *at,
+ * which starts at 0. NULL at the end. */
 void *leases_next(const struct leases *leases, uint32_t *at);
 
-/* NULL: no QP has the number. */
+/* The QP that has the number; NULL: there is none. */
 void *leases_find(const struct leases *leases, uint32_t qpn);
 
+/* Whether all leased numbers are in use. */
 static inline bool leases_full(const struct leases *leases)
 {
 	return leases->used == leases->n * VNIC_LEASE_QPNS;

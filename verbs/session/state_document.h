@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The state of a process for `urxe show`: one JSON document, which the process sends when urxed
- * asks (vnic/attach.h, QUESTION). liburxe and the device process of a virtual machine write it.
+ * asks (vnic/attach.h, NOTICE_STATE_QUERY). liburxe and the device process of a virtual machine
+ * write it.
  *
  *   gone      whether the process's RDMA device is dead (struct state_document)
  *   pid, program
@@ -62,9 +63,9 @@ struct state_counter {
 	uint64_t value;
 };
 
-/* A copy of the state: writing the JSON text takes too long to hold a lock. */
+/* A copy of the state: to write the JSON text takes too long for a thread that holds a lock. */
 struct state_document {
-	int socket; /* to the program that asks, by way of urxed's QUESTION */
+	int socket; /* to the program that asks; it came with urxed's question */
 	bool dead;  /* the device has failed, for good */
 	char program[STATE_PROGRAM_MAX + 1];
 	struct urxe_counters engine_counters;
@@ -79,15 +80,16 @@ struct state_document {
 /* Tells the asking program that this process has begun to answer. Never blocks. */
 void state_document_begin(int socket);
 /*
- * Sends the document to the other end of its socket (struct vnic_attach_state), and closes the
- * socket. Not `complete`: sends an error. Never blocks. Any thread.
+ * Sends the document to the other end of state->socket (struct vnic_attach_state), and closes the
+ * socket. `complete`: *state has everything; if not, sends an error. Never blocks. Any thread.
  */
 void state_document_send(const struct state_document *state, bool complete);
 
 /* Fills in all members but inbox, memory, uplink, sends_by, receives_by, hca and way_reason. */
 void state_document_fill_qp(struct state_qp *entry, const struct urxe_qp *qp);
-/* Whether requests of the queue pair, of which `entry` is filled in, were copied, and the engine
- * would have the next one copied, if the peer's memory can be reached. */
+/* The value of `memory` if the peer's memory can be reached: whether requests of the queue pair
+ * were copied between the processes, and the engine would have the next one copied, too. `entry` is
+ * filled in by state_document_fill_qp. */
 bool state_document_copies(const struct state_qp *entry, const struct urxe_qp *qp);
 
 #endif
