@@ -13,7 +13,8 @@
 
 #include <rdma/vmw_pvrdma-abi.h>
 
-/* Of the device. From this version on, queue pairs have handles beside their numbers. */
+/* The version that the device reports. From 20 on, queue pairs have handles beside their numbers.
+ */
 #define PV_VERSION     20
 #define PV_VERSION_MIN 17 /* the oldest driver with this interface */
 
@@ -29,16 +30,17 @@
 
 /* Registers in BAR1. */
 enum pv_reg {
-	PV_REG_VERSION = 0x00, /* R */
-	PV_REG_DSRLOW = 0x04,  /* W: address of the shared region; */
-	PV_REG_DSRHIGH = 0x08, /* W: the write of the high half loads it */
+	PV_REG_VERSION = 0x00, /* R: PV_VERSION */
+	PV_REG_DSRLOW = 0x04,  /* W: low half of the address of the shared region */
+	PV_REG_DSRHIGH = 0x08, /* W: high half; the write loads the shared region */
 	PV_REG_CTL = 0x0c,     /* W: enum pv_ctl */
 	PV_REG_REQUEST = 0x10, /* W: execute the command in the command slot */
-	PV_REG_ERR = 0x14,     /* R: errno value of the last write to the four above; 0 = good */
-	PV_REG_ICR = 0x18,     /* R: vectors raised since the last read, one bit each */
-	PV_REG_IMR = 0x1c,     /* RW: masked vectors, one bit each */
-	PV_REG_MACL = 0x20,    /* R: bytes 0 to 3 of the MAC address */
-	PV_REG_MACH = 0x24,    /* R: bytes 4 and 5 */
+	PV_REG_ERR = 0x14,  /* R: errno value of the last write to DSRLOW, DSRHIGH, CTL or REQUEST;
+			       0: success */
+	PV_REG_ICR = 0x18,  /* R: vectors raised since the last read, one bit each */
+	PV_REG_IMR = 0x1c,  /* RW: masked vectors, one bit each */
+	PV_REG_MACL = 0x20, /* R: bytes 0 to 3 of the MAC address */
+	PV_REG_MACH = 0x24, /* R: bytes 4 and 5 of the MAC address */
 };
 
 enum pv_ctl { PV_CTL_ACTIVATE, PV_CTL_UNQUIESCE, PV_CTL_RESET };
@@ -128,7 +130,7 @@ struct pv_device_caps {
 _Static_assert(sizeof(struct pv_device_caps) == 208, "driver's layout");
 
 struct pv_ring_page_info {
-	uint32_t num_pages; /* with the header page */
+	uint32_t num_pages; /* number of pages, including the header page */
 	uint32_t reserved;
 	uint64_t pdir_dma;
 };
@@ -197,7 +199,7 @@ enum pv_cmd {
 	PV_CMDS,
 };
 
-#define PV_CMD_ACK 0x80000000u /* plus the command */
+#define PV_CMD_ACK 0x80000000u /* the response to a command has this value plus the command's */
 
 struct pv_cmd_hdr {
 	uint64_t response; /* returned in the response */
@@ -287,7 +289,7 @@ struct pv_cmd_create_mr {
 	uint32_t pd_handle;
 	uint32_t access_flags;
 	uint32_t flags;
-	uint32_t nchunks; /* pages */
+	uint32_t nchunks; /* number of pages */
 };
 
 struct pv_cmd_create_mr_resp {
@@ -342,7 +344,8 @@ struct pv_cmd_create_srq {
 	uint8_t reserved[7];
 };
 
-#define PV_SRQ_MAX_WR (1 << 0) /* attr_mask */
+/* Bits of pv_cmd_modify_srq.attr_mask. */
+#define PV_SRQ_MAX_WR (1 << 0)
 #define PV_SRQ_LIMIT  (1 << 1)
 
 struct pv_cmd_modify_srq {

@@ -20,16 +20,18 @@
 
 struct pvrdma;
 
-/* A context uses the page from now on. */
+/* Call it when a context gets the page: the functions below look at it, too. */
 void pv_doorbell_page_use(struct pvrdma *dev, uint32_t page);
-/* Takes doorbells out of all pages that contexts use or have used. True: some was no mere poll. */
+/* Takes the doorbells out of all pages that contexts use or have used, and handles them; arms the
+ * CQs of quiet pages. True: a doorbell was not merely of a program that polls, or a CQ has to
+ * notify. */
 bool pv_doorbell_pages_look(struct pvrdma *dev);
-/* The guest stores nothing more: takes all doorbells, and arms CQs whose doorbell may have stood
- * where another one stands now. */
+/* Call it when the guest stores nothing more: takes and handles all doorbells, and arms the CQs
+ * whose ARM a later doorbell may have replaced. */
 void pv_doorbell_pages_finish(struct pvrdma *dev);
-/* Removes all doorbells. */
+/* Removes all doorbells from the pages, unhandled. */
 void pv_doorbell_pages_clear(struct pvrdma *dev);
-/* No page is used any more. */
+/* Call it when no context has a page any more. Does not write to the pages. */
 void pv_doorbell_pages_forget(struct pvrdma *dev);
 
 #endif

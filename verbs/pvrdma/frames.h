@@ -6,11 +6,11 @@
 #include "pvrdma_device.h"
 
 /*
- * Builds frames that the engine has to send now, and keeps them for pvrdma_output: a QP that ends
- * next could not send them later. It keeps a limited number.
+ * Builds frames that the engine has to send now, and keeps them for pvrdma_output. Call it before a
+ * QP is destroyed, which could not send them later. It keeps at most 64 frames; the rest is lost.
  */
 void pv_frames_stage(struct pvrdma *dev);
-/* Frees the frames that were kept. */
+/* Frees the kept frames, unsent. */
 void pv_frames_drop(struct pvrdma *dev);
 
 #endif

@@ -13,27 +13,28 @@ struct pv_handle_slot {
 
 struct pv_handle_table {
 	struct pv_handle_slot *slots;
-	uint32_t first;  /* lowest handle */
-	uint32_t limit;  /* handles are below it */
-	uint32_t room;   /* allocated slots */
-	uint32_t fresh;  /* handles from this one on were never used */
+	uint32_t first;  /* the lowest handle */
+	uint32_t limit;  /* the highest handle + 1 */
+	uint32_t room;   /* number of allocated slots */
+	uint32_t fresh;  /* this handle and higher ones were never used */
 	uint32_t oldest; /* the handle that was freed first; UINT32_MAX: none is free */
-	uint32_t newest; /* the handle that was freed last; UINT32_MAX: as above */
-	uint32_t used;   /* handles with an object */
+	uint32_t newest; /* the handle that was freed last; UINT32_MAX: none is free */
+	uint32_t used;   /* number of handles with an object */
 };
 
 void pv_handles_init(struct pv_handle_table *table, uint32_t first, uint32_t limit);
 /* Frees the slots, not the objects. The table is empty then. */
 void pv_handles_free(struct pv_handle_table *table);
-/* -ENOSPC: all handles are in use; -ENOMEM. */
+/* Gives the object a handle. 0; -ENOSPC: all handles are in use; -ENOMEM. */
 int pv_handles_add(struct pv_handle_table *table, void *object, uint32_t *handle);
 void pv_handles_remove(struct pv_handle_table *table, uint32_t handle);
-/* NULL: no object has the handle. */
+/* The object that has the handle; NULL: there is none. */
 void *pv_handles_find(const struct pv_handle_table *table, uint32_t handle);
 /* Iterates over the objects: *at starts at 0; NULL at the end. */
 void *pv_handles_next(const struct pv_handle_table *table, uint32_t *at);
 
-/* For an empty table that is restored: handles from `fresh` on were never used. -ENOMEM. */
+/* Begins to restore an empty table: `fresh` and higher handles were never used. 0, -ENOMEM. For
+ * each lower handle pv_handles_place or pv_handles_place_free follows. */
 int pv_handles_restore(struct pv_handle_table *table, uint32_t fresh);
 /* Gives an object this handle. -EBADMSG: the handle is not below `fresh`, or has an object. */
 int pv_handles_place(struct pv_handle_table *table, void *object, uint32_t handle);

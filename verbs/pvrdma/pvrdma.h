@@ -8,8 +8,8 @@
  * a device and its guest memory. Functions that return int give 0 or a negative errno value.
  *
  * The device trusts nothing that the guest can write: it copies each descriptor, index and address
- * once and checks the copy. What is malformed ends in an error of the command, the request or the
- * queue, and in a counter.
+ * once and checks the copy. Malformed input ends in an error of the command, the request or the
+ * queue, and increments a counter.
  *
  * Sources: <rdma/vmw_pvrdma-abi.h>, and the behaviour of Linux' vmw_pvrdma driver and rdma-core's
  * vmw_pvrdma provider.
@@ -42,7 +42,7 @@ struct pvrdma_nic {
 	uint32_t mtu; /* bytes; only if it is active */
 };
 
-/* Callbacks of the process that owns the device. None of them calls the device. */
+/* Callbacks of the process that owns the device. They must not call functions of the device. */
 struct pvrdma_owner {
 	/* A number for a new queue pair, unique on the host; 0: the device chooses one itself. */
 	uint32_t (*take_qpn)(void *ctx);
@@ -60,7 +60,8 @@ struct pvrdma_owner {
 	 * of the device with that MAC. RC only.
 	 */
 	void (*connecting)(void *ctx, const uint8_t mac[6], uint32_t qpn);
-	/* The state of the NIC now; NULL: active, with the device's MTU. */
+	/* Sets *nic to the NIC's present state. NULL: the NIC counts as active, with the device's
+	 * MTU. */
 	void (*nic)(void *ctx, struct pvrdma_nic *nic);
 	/* As urxe_ops.may_reference and urxe_ops.pull; used if `table` is set. */
 	bool (*may_reference)(void *ctx, const uint8_t mac[6], uint32_t qpn);
@@ -79,14 +80,15 @@ struct pvrdma_owner {
 };
 
 /*
- * The HCA of the host, which the device's owner opens (docs/hca.md). The functions do not call the
- * device.
+ * The HCA of the host, which the device's owner opens (docs/hca.md). The callbacks must not call
+ * functions of the device.
  */
 struct pvrdma_hca {
 	/* Entry `index` of the machine's GID table; gid NULL: it has none. Returns whether the HCA
 	 * has that GID with that RoCE version. */
 	bool (*set_gid)(void *ctx, uint32_t index, const struct urxe_gid *gid, bool v1);
-	/* urxe_offload_set of the engine, and urxe_offload_unset of the same engine. */
+	/* `attach` calls urxe_offload_set for the engine; `detach` calls urxe_offload_unset for it.
+	 */
 	void (*attach)(void *ctx, struct urxe_dev *engine);
 	void (*detach)(void *ctx);
 	void *ctx;
@@ -119,12 +121,14 @@ struct pvrdma_attr {
 	const struct pvrdma_owner *owner; /* NULL: none; else valid as long as the device */
 };
 
-/* -EINVAL: no path MTU fits the MTU; -ENOMEM. */
+/* Creates a device, which copies *attr. 0; -EINVAL: no path MTU fits attr->mtu; -ENOMEM. */
 int pvrdma_create(const struct pvrdma_attr *attr, struct pvrdma **dev);
 void pvrdma_destroy(struct pvrdma *dev);
-/* The state after creation. Only the link's state, the counters, and frames that pvrdma_output has
- * to give for queue pairs that were destroyed before, stay. The device touches no guest memory
- * until the driver sets it up again. */
+/*
+ * Brings the device into the state after its creation. Only these stay: the link's state, the HCA,
+ * the counters, and frames that pvrdma_output has to give for queue pairs that were destroyed
+ * before. The device touches no guest memory until the driver sets it up again.
+ */
 void pvrdma_reset(struct pvrdma *dev);
 
 /*
@@ -139,26 +143,34 @@ int pvrdma_reg_write(struct pvrdma *dev, uint64_t now, uint32_t bar, uint32_t of
 		     uint32_t value);
 int pvrdma_reg_read(struct pvrdma *dev, uint32_t bar, uint32_t offset, uint32_t *value);
 
-/* Whether the frame is RoCE for this device: to its MAC, or to a group while a queue pair is in any
- * group; false while the driver has not activated the device. The caller gives all other frames to
- * the vmxnet3 of the same machine. */
+/*
+ * Whether the frame is RoCE for this device: to its MAC, or to a group while a queue pair is in any
+ * group. False while the driver has not activated the device or forbids it to access memory
+ * (pvrdma_set_bus_master), or while the NIC is down. The caller gives all other frames to the
+ * vmxnet3 of the same machine.
+ */
 bool pvrdma_wants(const struct pvrdma *dev, const uint8_t *frame, uint32_t len);
-/* Frames that pvrdma_wants; others are dropped. Their contents must not change during the call. */
+/* Passes received frames to the engine; those for which pvrdma_wants is false are dropped. The
+ * contents of the frames must not change during the call. */
 void pvrdma_input(struct pvrdma *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);
 /*
- * As urxe_output. Frames between queue pairs of this device stay inside; the work of one call is
- * limited, so pvrdma_next_deadline may be 0 after a call that gave fewer than max frames. The
- * members data and room may be permuted among the frames.
+ * Builds up to max frames to send in the caller's buffers, as urxe_output does, and returns their
+ * number. Frames between queue pairs of this device stay inside. The work of one call is limited,
+ * so pvrdma_next_deadline may be 0 after a call that gave fewer than max frames. The members data
+ * and room may be permuted among the frames.
  */
 uint32_t pvrdma_output(struct pvrdma *dev, uint64_t now, struct urxe_frame *frames, uint32_t max);
-/* When pvrdma_output and pvrdma_flush have to be called next; 0: at once; URXE_NEVER. */
+/* The time at which the caller has to call pvrdma_output and pvrdma_flush next; 0: at once;
+ * URXE_NEVER: not before another event. */
 uint64_t pvrdma_next_deadline(const struct pvrdma *dev);
 /* Tells the driver what has happened since the last call: fills the ring of CQ notifications for
  * CQs that were armed, and raises vectors 1 and 2, once each, where they are not masked. */
 void pvrdma_flush(struct pvrdma *dev);
-/* Looks for doorbells in pvrdma_attr.uar, and for requests that were posted without one in the
- * rings of some queue pairs at each call, and reports a link that has returned. True: call
- * pvrdma_output and pvrdma_flush. */
+/*
+ * Looks for doorbells in pvrdma_attr.uar. Looks in the rings of some queue pairs, others at each
+ * call, for requests without a doorbell. Reports a link that has returned. True: the caller has to
+ * call pvrdma_output and pvrdma_flush.
+ */
 bool pvrdma_poll(struct pvrdma *dev, uint64_t now);
 
 /*
@@ -181,16 +193,17 @@ void pvrdma_memory_removed(struct pvrdma *dev, uint64_t addr, uint64_t size);
 void pvrdma_set_bus_master(struct pvrdma *dev, bool on);
 
 /*
- * The host has this HCA from now on; NULL: none any more. The structure stays valid until the next
- * call. The HCA gets new queue pairs of the machine's programs, and their regions, while one of the
- * machine's GIDs is the HCA's. Queue pairs of an HCA that goes are as after urxe_offload_unset. The
- * driver sees the limits of the HCA that the device has when the driver loads the shared region.
+ * The host has this HCA from now on; NULL: it has none any more. The caller keeps *hca valid until
+ * the next call. While the HCA has one of the machine's GIDs, it gets new queue pairs of the
+ * machine's programs, and their regions. Queue pairs of an HCA that goes are as after
+ * urxe_offload_unset. The driver sees the limits of the HCA that the device has when the driver
+ * loads the shared region.
  */
 void pvrdma_set_hca(struct pvrdma *dev, const struct pvrdma_hca *hca);
-/* The HCA's table of GIDs has changed. */
+/* Call it when the HCA's table of GIDs has changed: the engine may get the HCA now. */
 void pvrdma_hca_gids_changed(struct pvrdma *dev);
-/* The owner has passed completions of the HCA to the engine: posts requests that waited for room.
- * Call pvrdma_output and pvrdma_flush then. */
+/* Call it when the owner has passed completions of the HCA to the engine: posts requests that
+ * waited for room. Then call pvrdma_output and pvrdma_flush. */
 void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now);
 /* The engine, for a recording (rxe/record.h); NULL: the driver has not activated the device. */
 struct urxe_dev *pvrdma_engine(struct pvrdma *dev);
@@ -202,22 +215,22 @@ bool pvrdma_has_hca(const struct pvrdma *dev);
 /* Whether a context of the machine has created the queue pair (`of` is its ctx in the engine), and
  * not the machine's kernel. */
 bool pvrdma_qp_is_of_program(const void *of);
-/* Marks all memory as written that the HCA may write to. */
+/* Marks all guest memory to which the HCA may write as changed, in the log of changed pages. */
 void pvrdma_report_hca_writes(struct pvrdma *dev);
 
 /* The link has gone up or down; it is up after creation. The driver gets an event while the NIC is
  * active. */
 void pvrdma_set_link(struct pvrdma *dev, bool up);
 
-/* --- Live migration. The device's counters stay those of its process. */
+/* --- Live migration. The counters (pvrdma_counters) are not part of the saved state. */
 
 /*
- * The caller will call pvrdma_save or pvrdma_resume next. The guest's processors have stopped, or
- * its memory stays, as when another process takes the device over.
- * Takes what the guest has left in pvrdma_attr.uar, and writes the notifications that are due.
- * Before this call the caller calls pvrdma_output until it gives no frame. The rights of peers to
- * copy are withdrawn, as by pvrdma_memory_removed: pvrdma_save needs copy_ops->settled. The engine
- * loses its HCA until pvrdma_resume: queue pairs fail if the HCA still executes them.
+ * Prepares the device for pvrdma_save or pvrdma_resume, which the caller calls next. The guest's
+ * processors have stopped, or its memory stays, as when another process takes the device over.
+ * Before this call the caller calls pvrdma_output until it gives no frame. Handles the doorbells
+ * that the guest has left in pvrdma_attr.uar, and writes the notifications that are due. Withdraws
+ * the rights of peers to copy, as pvrdma_memory_removed does: pvrdma_save needs copy_ops->settled.
+ * The engine loses its HCA until pvrdma_resume: queue pairs fail if the HCA still executes them.
  */
 void pvrdma_pause(struct pvrdma *dev, uint64_t now);
 /* The device goes on: after pvrdma_pause, also if pvrdma_save followed, and after pvrdma_restore.
@@ -273,9 +286,9 @@ int pvrdma_restore(struct pvrdma *dev, uint64_t now, const uint8_t *stream, size
 #define PVRDMA_COUNTER_ENUM(id, name, text) PVRDMA_##id,
 enum pvrdma_counter { PVRDMA_COUNTER_LIST(PVRDMA_COUNTER_ENUM) PVRDMA_COUNTERS };
 const char *pvrdma_counter_name(enum pvrdma_counter counter);
-/* Since creation. */
+/* The device's counters since its creation, by enum pvrdma_counter. */
 const uint64_t *pvrdma_counters(const struct pvrdma *dev);
-/* The engine's, since the last reset. */
+/* The counters of the device's engine since its activation; all 0 while there is no engine. */
 const struct urxe_counters *pvrdma_engine_counters(const struct pvrdma *dev);
 
 /* Iterates over the queue pairs and regions of the driver: *at starts at 0; NULL at the end. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The device and its objects. */
+/* The structures of the device and of its objects, for all files of pvrdma/. */
 #ifndef URXE_PVRDMA_PVRDMA_DEVICE_H
 #define URXE_PVRDMA_PVRDMA_DEVICE_H
 
@@ -42,7 +42,7 @@ struct pv_object {
 	uint32_t handle;
 	uint32_t users;    /* objects that use this one, and prevent its destruction */
 	uint32_t uar_page; /* page of BAR2 whose doorbells reach the object */
-	uint64_t bytes;    /* memory that the object takes, of PV_MEMORY_MAX */
+	uint64_t bytes;    /* memory of this process that the object takes; part of pvrdma.bytes */
 };
 
 struct pv_uc {
@@ -54,7 +54,8 @@ struct pv_pd {
 	struct pv_object *uc; /* the context that owns the PD; NULL: the guest's kernel */
 };
 
-/* One of three kinds: of pages (mr), of all memory (mr, is_dma), for fast registration (fast). */
+/* A region of one of three kinds: a list of pages (mr is set), all memory (mr and is_dma are set),
+ * or for fast registration (fast is set). */
 struct pv_mr {
 	struct pv_object object;
 	struct pv_pd *pd;
@@ -66,16 +67,16 @@ struct pv_mr {
 
 struct pv_cq {
 	struct pv_object object;
-	struct pv_object *uc; /* as of a PD */
+	struct pv_object *uc; /* the context that owns the CQ; NULL: the guest's kernel */
 	struct urxe_cq *cq;
 	struct pv_ring ring;
 	uint8_t **pages;
 	uint32_t n_pages;
-	uint64_t added;     /* completions since creation */
+	uint64_t added;     /* number of completions since the creation */
 	uint64_t solicited; /* value of `added` after the newest solicited completion; 0: none */
 	uint64_t notified;  /* value of `added` at the newest notification */
 	bool notify_due;    /* in dev->notify_cqs */
-	bool failed;        /* and the driver was told */
+	bool failed;        /* the CQ has failed, and the device has told the driver */
 	TAILQ_ENTRY(pv_cq) notify_link;
 };
 
@@ -107,7 +108,7 @@ struct pv_qp {
 	uint8_t **pages;
 	uint32_t n_pages;
 	uint32_t qpn;
-	bool qpn_taken; /* pvrdma_owner.take_qpn gave qpn */
+	bool qpn_taken; /* qpn comes from pvrdma_owner.take_qpn; if not, the device chose it */
 	uint32_t max_send_sge;
 	uint32_t events; /* asynchronous events of the QP so far */
 	uint8_t type;    /* enum pv_qp_type */
@@ -118,12 +119,12 @@ struct pv_qp {
 
 TAILQ_HEAD(pv_qp_list, pv_qp);
 
-/* What the device keeps of the shared region. */
+/* Members of the shared region that the device has copied. */
 struct pv_slots {
-	bool loaded;
-	uint64_t request;
-	uint64_t response;
-	uint64_t uar_pfn;
+	bool loaded;       /* the driver has loaded a shared region; if not, all is 0 */
+	uint64_t request;  /* guest address of the command slot */
+	uint64_t response; /* guest address of the response slot */
+	uint64_t uar_pfn;  /* page frame number of BAR2 */
 };
 
 /* A frame that waits for pvrdma_output. */
@@ -136,25 +137,25 @@ struct pv_staged {
 struct pvrdma {
 	struct pvrdma_attr attr;
 	struct urxe_ops ops;        /* callbacks of the engine */
-	struct vnic_dirty_log *log; /* of attr.memory */
-	struct urxe_dev *engine;
+	struct vnic_dirty_log *log; /* the log of changed pages of attr.memory */
+	struct urxe_dev *engine;    /* NULL: not active */
 	uint64_t counters[PVRDMA_COUNTERS];
-	uint64_t now;
-	bool active; /* the driver has activated the device: the engine exists */
+	uint64_t now; /* the latest time that the caller has passed */
+	bool active;  /* the driver has activated the device: the engine exists */
 	bool link_up;
-	bool told_down;    /* the driver's last event of the link is that it is down */
+	bool told_down;    /* the last event about the link that the driver got says: down */
 	bool no_master;    /* the driver permits no access to memory */
 	bool paused;       /* between pvrdma_pause, or pvrdma_restore, and pvrdma_resume */
 	bool hca_attached; /* the engine has `hca` */
 	bool recvs_behind; /* receive requests wait for room in the engine's queue */
 	const struct pvrdma_hca *hca; /* NULL: none */
-	uint64_t activations;         /* so far; each has another seed */
+	uint64_t activations;         /* number so far; each engine gets another seed by it */
 	/* Registers. */
 	uint32_t dsr_low;
 	uint32_t err;
 	uint32_t icr;
 	uint32_t imr;
-	uint32_t masked_causes; /* vectors that were due while masked */
+	uint32_t masked_causes; /* vectors that were due while masked, or while no_master; bits */
 	/* Doorbells in memory (doorbell_page.h). */
 	uint32_t uar_pages; /* pages that contexts use or have used are below it */
 	uint64_t cqs_rung_at[PVRDMA_UAR_PAGES]; /* by page; 0: all its CQs were armed since */
@@ -164,7 +165,7 @@ struct pvrdma {
 	struct pv_handle_table objects[PV_KINDS];
 	uint32_t gids;           /* valid entries of the GID table, one bit each */
 	uint32_t qpn_generation; /* upper bits of the last QPN that the device chose itself */
-	uint64_t bytes;          /* sum of the objects' */
+	uint64_t bytes;          /* sum of pv_object.bytes; at most PV_MEMORY_MAX */
 	TAILQ_HEAD(, pv_cq) notify_cqs;
 	struct pv_qp_list waiting_qps; /* their engine queue was full */
 	struct pv_qp_list polled_qps;  /* all QPs, the next to be polled first */
@@ -185,9 +186,10 @@ static inline void pv_count_n(struct pvrdma *dev, enum pvrdma_counter counter, u
 	dev->counters[counter] += n;
 }
 
-/* Raises the interrupt of a vector, now or when the driver unmasks it. */
+/* Raises the interrupt of a vector: now, or, while the driver masks it or forbids access to memory
+ * (no_master), as soon as neither is so. */
 void pv_raise(struct pvrdma *dev, enum pv_vector vector);
-/* Sets dev->now, unless that is later already. */
+/* Sets dev->now to `now`, unless dev->now is later already. */
 void pv_pass_time(struct pvrdma *dev, uint64_t now);
 
 #endif

@@ -22,11 +22,13 @@ static inline bool pv_hca_serves(const struct pv_pd *pd)
 	return pd->uc && pd->object.dev->hca_attached;
 }
 
-/* The device has become active, or has got its right to access memory back. */
+/* Gives the engine the HCA, if all conditions above are met and the device is not paused. Call it
+ * when one of them may have become true. */
 void pv_hca_begin(struct pvrdma *dev);
-/* The engine loses the HCA, and its queue pairs fail if the HCA executes them. */
+/* Takes the HCA from the engine, if the engine has it. Queue pairs that the HCA executes fail. */
 void pv_hca_end(struct pvrdma *dev);
-/* Entry `index` of the engine's GID table has changed. */
+/* Call it when entry `index` of the engine's GID table has changed: tells the HCA, or gives it to
+ * the engine. */
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
 /* Reduces the limits to the HCA's. Queue sizes stay powers of two. */
 void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps);
@@ -35,7 +37,8 @@ void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps);
  * PV_HCA_TIMES the size of the machine's memory.
  */
 bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes);
-/* The HCA accesses no removed bytes of the region any more. */
+/* If the region has some of the bytes (NULL: in any case), deregisters it at the HCA, so that the
+ * HCA does not access them any more. */
 void pv_hca_withdraw(struct urxe_mr *mr, const struct urxe_extent *bytes);
 
 #endif

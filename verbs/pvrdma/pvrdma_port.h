@@ -8,18 +8,21 @@
 
 #include "pvrdma_device.h"
 
-/* False: the NIC is down, and no frame may leave the device or enter it. */
+/* Whether the NIC is active. If not, no frame may leave the device or enter it. */
 bool pv_port_has_nic(const struct pvrdma *dev);
+/* Whether the port is up: the NIC is active, and the link is up. */
 bool pv_port_is_up(const struct pvrdma *dev);
 /*
  * Reports a link that has returned while the NIC was not active. The NIC's driver stops and starts
  * the NIC for a new MTU, for example, and tells PVRDMA's driver nothing. True: an event was sent.
  */
 bool pv_port_poll(struct pvrdma *dev);
-/* The longest path MTU whose packets fit the MTU of the device and that of the NIC, bytes. */
+/* The longest path MTU, in bytes, whose packets fit the MTU of the device and, if active, of the
+ * NIC. */
 uint32_t pv_port_path_mtu(const struct pvrdma *dev);
 
-/* Tells the driver the state of the link now, if the NIC is active. False: it is not. */
+/* Sends the driver an event with the link's present state. False: the NIC or the device is not
+ * active, and no event was sent. */
 bool pv_port_tell(struct pvrdma *dev);
 
 #endif

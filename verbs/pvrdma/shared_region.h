@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The shared region (DSR): the driver says where its slots and rings are, and the device says which
- * capabilities it has. */
+/* The shared region (DSR) in guest memory: in it the driver writes where its slots and rings are,
+ * and the device writes its capabilities. */
 #ifndef URXE_PVRDMA_SHARED_REGION_H
 #define URXE_PVRDMA_SHARED_REGION_H
 
@@ -12,6 +12,7 @@ struct pvrdma;
  * a member is out of range; -EFAULT: an address is no memory; -ENOMEM. After an error no ring is
  * open. */
 int pv_shared_region_load(struct pvrdma *dev, uint64_t addr);
+/* Closes the rings, and forgets the region. */
 void pv_shared_region_unload(struct pvrdma *dev);
 
 #endif

@@ -10,9 +10,9 @@
 #include "pvrdma_device.h"
 
 /*
- * Executes the command in the command slot, and stores the response. Returns 0 or the negative
- * errno value for PV_REG_ERR. After a MODIFY_QP that failed it returns 0: the response has the
- * error.
+ * Executes the command in the command slot of guest memory, and stores the response in the response
+ * slot. Returns 0, or the negative errno value for PV_REG_ERR. After a MODIFY_QP that failed it
+ * returns 0: there the response has the error.
  */
 int pv_command_execute(struct pvrdma *dev);
 
