@@ -26,19 +26,20 @@ static inline void pv_copy_once(void *to, const void *from, size_t n)
 }
 
 struct pv_ring {
-	struct vnic_guest_memory *memory; /* which has the ring */
-	struct vnic_dirty_log *log;       /* of that memory */
+	struct vnic_guest_memory *memory; /* the guest memory in which the ring is */
+	struct vnic_dirty_log *log;       /* the log of changed pages of that memory */
 	struct pv_ring_indices
 		*indices; /* in the header page; NULL: no ring, or its memory is gone */
 	uint8_t *const *pages;
 	uint32_t slots;
 	uint32_t slot_size;
-	uint32_t index; /* the device's */
+	uint32_t index; /* the device's own index, modulo twice `slots` */
 };
 
-/* Pages that the slots need. */
+/* The number of pages that the slots need, without the header page. */
 uint32_t pv_ring_pages(uint32_t slots, uint32_t slot_size);
-/* The device begins at index 0, as the driver does. */
+/* Sets *ring for a new ring of these pages; `pages` must live as long. The device's index is 0, as
+ * the driver's. Does not access guest memory. */
 void pv_ring_init(struct pv_ring *ring, struct vnic_guest_memory *memory,
 		  struct pv_ring_indices *indices, uint8_t *const *pages, uint32_t slots,
 		  uint32_t slot_size);
@@ -51,20 +52,21 @@ static inline uint8_t *pv_ring_slot(const struct pv_ring *ring, uint32_t index)
 	return ring->pages[offset >> PV_PAGE_SHIFT] + (offset & (PV_PAGE - 1));
 }
 
-/* Whether the page of a slot is not lost, after an access: a lost one reads as zeros. */
+/* Call it after an access to a slot: whether the slot's page is not lost. A lost page reads as
+ * zeros. */
 static inline bool pv_ring_slot_is_intact(const struct pv_ring *ring, const uint8_t *slot)
 {
 	return vnic_guest_memory_is_intact(ring->memory, slot, ring->slot_size);
 }
 
-/* Of a ring that the device reads: the number of slots that the guest has filled. False: the
- * guest's index is invalid or lost. */
+/* Of a ring that the device reads: sets *n to the number of slots that the guest has filled and the
+ * device has not consumed. False: the guest's index is invalid, or its page is lost. */
 bool pv_ring_filled(const struct pv_ring *ring, uint32_t *n);
 /* Gives the slot at the device's index back to the guest. */
 void pv_ring_consume(struct pv_ring *ring);
 
-/* Of a ring that the device writes: the number of slots that the guest has not read. False: as
- * above. */
+/* Of a ring that the device writes: sets *n to the number of filled slots that the guest has not
+ * read. False: the guest's index is invalid, or its page is lost. */
 bool pv_ring_unread(const struct pv_ring *ring, uint32_t *n);
 /* Gives the slot at the device's index, which is filled, to the guest. */
 void pv_ring_produce(struct pv_ring *ring);

@@ -21,15 +21,17 @@ struct pv_page_dir {
 };
 
 /*
- * Lists the pages, as pointers in this process; the caller frees the list. dir->write must be set.
+ * Lists the pages, as pointers in this process; the caller frees the list with free(3). dir->write
+ * must be true, because the list permits writes.
  * -EINVAL: n_pages is out of range; -EFAULT: an address is no page of the guest's memory, or the
  * page must be writable and is not; -ENOMEM.
  */
 int pv_page_dir_pages(const struct pv_page_dir *dir, uint8_t ***pages);
 /*
  * Lists the bytes [offset, offset + length) of the pages; pages that lie side by side in this
- * process become one extent. offset is less than a page. *extents has room for n_pages. Errors as
- * above; -EINVAL also if the pages are too few.
+ * process, in one region of the guest's memory, become one extent. `offset` is less than a page.
+ * `extents` has room for n_pages. Errors as pv_page_dir_pages; -EINVAL also if the pages are too
+ * few.
  */
 int pv_page_dir_extents(const struct pv_page_dir *dir, uint64_t offset, uint64_t length,
 			struct urxe_extent *extents, uint32_t *n_extents);

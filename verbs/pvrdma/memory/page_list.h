@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Lists of the pages of a ring, as pointers in this process, and bytes that are removed. */
+/* Compares the list of a ring's pages, which are pointers in this process, with memory that the
+ * guest loses. */
 #ifndef URXE_PVRDMA_PAGE_LIST_H
 #define URXE_PVRDMA_PAGE_LIST_H
 
@@ -11,7 +12,7 @@
 
 /* Whole pages of guest memory that are about to be removed, in the order of their addresses. */
 struct pv_removed {
-	bool all; /* the guest has no other memory */
+	bool all; /* all memory of the guest is removed; `n` and `bytes` do not count then */
 	uint32_t n;
 	struct urxe_extent bytes[VNIC_GUEST_REGIONS];
 };

@@ -19,20 +19,21 @@ struct pv_event_ring {
 	bool due; /* elements were added since the last interrupt */
 };
 
-/* Pages that a ring has at most, with its header. */
+/* The largest number of pages of a ring, with its header page. */
 #define PV_EVENT_RING_PAGES 64u
 
-/* `element`: bytes of an element. -EINVAL: too few or too many pages; or as pv_page_dir_pages. */
+/* Opens the ring that the driver describes by *info. `element`: bytes of an element. 0; -EINVAL:
+ * too few or too many pages; or an error of pv_page_dir_pages. */
 int pv_event_ring_open(struct pvrdma *dev, struct pv_event_ring *events,
 		       const struct pv_ring_page_info *info, uint32_t element);
-/* Sets events->ring to the pages, as after pv_event_ring_open. */
+/* Sets events->ring for events->pages; the device's index is 0. Does not access guest memory. */
 void pv_event_ring_lay_out(struct pvrdma *dev, struct pv_event_ring *events, uint32_t element);
 void pv_event_ring_close(struct pv_event_ring *events);
 
-/* Reports an asynchronous event (values of enum ibv_event_type) of an object or port. False: lost.
- */
+/* Adds an asynchronous event to its ring. `type`: a value of enum ibv_event_type; `info`: handle of
+ * the object, or number of the port. False: the ring has no room, and the event is lost. */
 bool pv_event_report(struct pvrdma *dev, uint32_t type, uint32_t info);
-/* Adds the handle of a CQ to the ring of notifications. False: no room now. */
+/* Adds the handle of a CQ to the ring of notifications. False: the ring has no room now. */
 bool pv_event_notify(struct pvrdma *dev, uint32_t handle);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Addresses of peers: of datagrams (address vectors) and of connections. */
+/* Converts addresses of peers, of datagrams (address vectors) and of connections, to the engine's
+ * paths. */
 #ifndef URXE_PVRDMA_PATH_H
 #define URXE_PVRDMA_PATH_H
 
 #include "pvrdma_device.h"
 
-/* False: a member is out of range, or names a GID that the device does not have, or a protection
- * domain that is not `pd`. */
+/* Set *path. False: a member is out of range, or names a GID that the device does not have, or (of
+ * an address vector) a protection domain that is not `pd`. */
 bool pv_path_of_av(const struct pvrdma *dev, const struct pv_pd *pd, const struct pvrdma_av *av,
 		   struct urxe_path *path);
 bool pv_path_of_attr(const struct pvrdma *dev, const struct pv_ah_attr *attr,

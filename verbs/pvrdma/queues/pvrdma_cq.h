@@ -6,15 +6,17 @@
 #include "memory/page_list.h"
 #include "pvrdma_device.h"
 
-/* `uc`: the context that owns the CQ; NULL: the guest's kernel. Errors are those of the command. */
+/* Creates a CQ for the command CREATE_CQ. `uc`: the context that owns the CQ; NULL: the guest's
+ * kernel. Errors are those of the command. */
 int pv_cq_open(struct pvrdma *dev, struct pv_object *uc, const struct pv_cmd_create_cq *request,
 	       struct pv_cq **cq);
-/* The caller has checked that no QP uses the CQ. */
+/* Destroys the CQ. The caller has checked that no QP uses it. */
 void pv_cq_close(struct pv_cq *cq);
-/* If the CQ uses these bytes of guest memory, it fails, and forgets them. */
+/* If the CQ's ring uses these bytes of guest memory, the CQ fails, and never accesses the ring
+ * again. */
 void pv_cq_memory_removed(struct pv_cq *cq, const struct pv_removed *removed);
 
-/* Callbacks of the engine. */
+/* urxe_ops.complete and urxe_ops.comp_event; ctx is the struct pv_cq. */
 bool pv_cq_complete(void *ctx, const struct urxe_wc *wc);
 void pv_cq_comp_event(void *ctx);
 
@@ -25,11 +27,11 @@ void pv_cq_comp_event(void *ctx);
  * last look at the ring, while the doorbell was on its way through the hypervisor.
  */
 void pv_cq_arm(struct pv_cq *cq, bool solicited_only);
-/* Whether the driver has consumed all completions. */
+/* Whether the driver has consumed all completions; false if the ring is unusable. */
 bool pv_cq_is_empty(struct pv_cq *cq);
 /* Tells the driver that the CQ has failed, by an asynchronous event; only the first time. */
 void pv_cq_report_failure(struct pv_cq *cq);
-/* Writes the notifications that are due, as far as their ring has room. */
+/* Writes the notifications that are due to their ring; those without room stay due. */
 void pv_cq_notify_due(struct pvrdma *dev);
 
 #endif

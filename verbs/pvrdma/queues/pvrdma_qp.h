@@ -14,24 +14,28 @@ struct pv_qp_objects {
 	struct pv_srq *srq; /* NULL: none */
 };
 
+/* Creates a QP for the command CREATE_QP. Errors are those of the command. */
 int pv_qp_open(struct pvrdma *dev, const struct pv_qp_objects *objects,
 	       const struct pv_cmd_create_qp *request, struct pv_qp **qp);
 void pv_qp_close(struct pv_qp *qp);
 /* Call it before the QP ends: sends the acknowledgement that the engine has delayed. Without that
  * the peer would not learn that its last message has arrived. */
 void pv_qp_send_delayed_acks(struct pv_qp *qp);
-/* Changes attributes. If the new state is RESET, empties the rings; if it allows requests, posts
- * those of the rings. Errors are those of urxe_qp_modify. */
+/* Modifies the QP by urxe_qp_modify, whose errors it returns. If the new state is RESET, empties
+ * the rings; if the new state allows requests, posts those in the rings. */
 int pv_qp_modify(struct pv_qp *qp, const struct urxe_qp_attr *attr, uint32_t mask);
-/* If the QP uses these bytes of guest memory, it fails, and forgets them. */
+/* If the QP's rings use these bytes of guest memory, the QP fails, and never accesses the rings
+ * again. */
 void pv_qp_memory_removed(struct pv_qp *qp, const struct pv_removed *removed);
 
-/* Post the requests that the guest has added to the ring. True: posted some. */
+/* Post the requests that the guest has added to the ring to the engine, as far as it has room.
+ * True: posted some. */
 bool pv_qp_post_sends(struct pv_qp *qp);
 bool pv_qp_post_recvs(struct pv_qp *qp);
 /* Posts the requests of QPs whose engine queue was full. */
 void pv_qp_post_waiting(struct pvrdma *dev);
-/* Looks at the rings of some QPs, in turn. True: found requests. */
+/* Posts new requests in the rings of up to 64 QPs, in turn, also without a doorbell. True: posted
+ * some. */
 bool pv_qp_poll(struct pvrdma *dev);
 
 #endif

@@ -6,11 +6,13 @@
 #include "memory/page_list.h"
 #include "pvrdma_device.h"
 
+/* Creates an SRQ for the command CREATE_SRQ. Errors are those of the command. */
 int pv_srq_open(struct pvrdma *dev, struct pv_pd *pd, const struct pv_cmd_create_srq *request,
 		struct pv_srq **srq);
-/* The caller has checked that no QP uses the SRQ. */
+/* Destroys the SRQ. The caller has checked that no QP uses it. */
 void pv_srq_close(struct pv_srq *srq);
-/* If the SRQ uses these bytes of guest memory, it takes no further requests, and forgets them. */
+/* If the SRQ's ring uses these bytes of guest memory, the SRQ takes no further requests, and never
+ * accesses the ring again. */
 void pv_srq_memory_removed(struct pv_srq *srq, const struct pv_removed *removed);
 
 #endif

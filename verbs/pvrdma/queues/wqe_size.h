@@ -13,8 +13,8 @@ _Static_assert(sizeof(struct pvrdma_sge) == sizeof(struct urxe_seg),
 	       "segments are copied as a whole");
 
 /*
- * Header and segments, rounded up to a power of two. The caller has checked max_sge, which is at
- * most URXE_MAX_SGE: less than a page.
+ * The bytes of header and segments, rounded up to a power of two. The caller has checked that
+ * max_sge is at most URXE_MAX_SGE, so the result is less than a page.
  */
 static inline uint32_t pv_wqe_size(uint32_t header, uint32_t max_sge)
 {
@@ -25,7 +25,7 @@ static inline uint32_t pv_wqe_size(uint32_t header, uint32_t max_sge)
 	return power;
 }
 
-/* Queues have a power of two of slots. */
+/* Whether a queue may have so many slots: a power of two, at most URXE_MAX_WR. */
 static inline int pv_is_queue_size(uint32_t slots)
 {
 	return slots && slots <= URXE_MAX_WR && !(slots & (slots - 1));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The records of a saved device, one function each for both directions (vnic/state_stream.h). After
- * an error a record does nothing; restore.c frees what the records before have made.
+ * The records of a saved device. One function for each record both writes and reads it
+ * (vnic/state_stream.h). After an error in the stream such a function does nothing; pvrdma_state.c
+ * frees the objects that earlier records have made.
  */
 #ifndef URXE_PVRDMA_STATE_PVRDMA_RECORDS_H
 #define URXE_PVRDMA_STATE_PVRDMA_RECORDS_H
@@ -11,6 +12,7 @@
 
 #include "pvrdma_device.h"
 
+/* A restored region, by its key. */
 struct pv_key {
 	uint32_t key;
 	struct pv_mr *mr;
@@ -34,17 +36,17 @@ struct pv_state {
 	bool foreign; /* the engine's stream has objects that the records do not have */
 };
 
-/* address.c */
+/* pvrdma_address_record.c */
 void pv_source_record(struct pv_state *st);
-/* A page of a ring: *page is an address in this process. */
+/* Writes or reads the guest address of a page of a ring; *page is its address in this process. */
 void pv_page_record(struct pv_state *st, uint8_t **page);
 /* urxe_state_restore.memory; arg is the struct pv_state. */
 int pv_translate_region(void *arg, struct urxe_state_region *region);
 
-/* device_record.c */
+/* pvrdma_device_record.c */
 void pv_device_record(struct pv_state *st);
 void pv_pages_record(struct pv_state *st, uint8_t ***pages, uint32_t *n_pages);
-/* The device's index in the ring. */
+/* Writes or reads the device's index in the ring. */
 void pv_ring_index_record(struct pv_state *st, struct pv_ring *ring);
 
 /* object_record.c: all objects, and the free handles, of each kind. */
