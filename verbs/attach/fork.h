@@ -5,8 +5,8 @@
  *
  * A signal handler may fork while its thread holds adapter.lock or waits for it. Then the handlers
  * of fork take no lock, because the thread would wait for itself. The child gets private memory in
- * place of the parent's rings, so that the interrupted call reaches no other process, and forgets
- * the adapter when that call releases the lock.
+ * place of the parent's rings, so that the interrupted call reaches no other process. When that
+ * call releases the lock, the child forgets the adapter.
  */
 #ifndef URXE_VERBS_ATTACH_FORK_H
 #define URXE_VERBS_ATTACH_FORK_H

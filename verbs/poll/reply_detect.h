@@ -29,8 +29,8 @@ struct reply_detect {
 };
 
 /*
- * The program posts requests. `away`: nanoseconds since the program polled completions; 0: it has
- * polled none since its last verbs call.
+ * Call it when the program posts requests. `away`: nanoseconds since the program polled
+ * completions; 0: it has polled none since its last verbs call.
  */
 static inline void reply_detect_posted(struct reply_detect *detect, uint64_t away)
 {
@@ -41,8 +41,8 @@ static inline void reply_detect_posted(struct reply_detect *detect, uint64_t awa
 }
 
 /*
- * An ACK was kept, but the program posted no reply. `late`: the program did not poll either, so the
- * ACK waited until the poll grant ended.
+ * Call it when an ACK was kept, but the program posted no reply. `late`: the program did not poll
+ * either, so the ACK waited until the poll grant ended.
  */
 static inline void reply_detect_missed(struct reply_detect *detect, bool late)
 {
