@@ -13,8 +13,8 @@
 
 struct hca;
 
-/* The user's choice in the environment variable URXE_WAY; HCA_WAY_AUTO without it. Needs no lock.
- */
+/* The user's choice in the environment variable URXE_WAY; HCA_WAY_AUTO without it. Needs no
+ * lock. */
 enum hca_way adapter_hca_way(void);
 
 /* Whether the daemon has another HCA than the adapter, or the adapter's HCA is dead. */
@@ -38,8 +38,7 @@ void adapter_hca_renew(void);
 struct hca *adapter_hca_release(void);
 
 /* Call it when adapter.welcome.port.gids has changed: gives the HCA the new table. No HCA: no
- * effect.
- */
+ * effect. */
 void adapter_hca_set_gids(void);
 
 #endif

@@ -13,8 +13,7 @@ struct vnic_attach_port;
  */
 void port_changed(const struct vnic_attach_port *now);
 /* Passes the GIDs, P_Keys and link MTU in adapter.welcome to the engine. 0 or a negative errno
- * value.
- */
+ * value. */
 int port_set_attributes(void);
 /* Passes only the P_Keys. 0 or a negative errno value. */
 int port_set_pkeys(void);

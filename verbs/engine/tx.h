@@ -134,8 +134,8 @@ void tx_pause_uplink(struct tx *tx, bool pause);
 /* Whether frames to that MAC address go by the direct uplink now. */
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6]);
 /*
- * The member (index of the packet socket) of the direct uplink by which packets of a connection
- * leave now, if they go by the direct uplink at all (tx_by_uplink). The adapter must have a direct
+ * The index of the direct uplink's packet socket by which packets of a connection leave now.
+ * Whether they go by the direct uplink at all, tx_by_uplink tells. The adapter must have a direct
  * uplink.
  */
 uint32_t tx_uplink_member(const struct tx *tx, uint32_t dest_qpn, const struct urxe_gid *source,

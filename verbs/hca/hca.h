@@ -51,9 +51,9 @@ struct hca_limits {
 
 /*
  * Opens the RDMA device of that name; hca_attach() follows. The lock must not be held. `port`: the
- * device's port to use, from 1 on. `owner` lives as long as the HCA.
- * -ENODEV: no such device; -ENOSYS: `verbs` is NULL, because the program's libibverbs lacks a
- * function; -ENOMEM; or the negative errno value of a function of libibverbs.
+ * device's port to use, from 1 on. `owner` lives as long as the HCA. -ENODEV: no such device;
+ * -ENOSYS: `verbs` is NULL, because the program's libibverbs lacks a function; -ENOMEM; or the
+ * negative errno value of a function of libibverbs.
  */
 int hca_open(const struct hca_verbs *verbs, const char *name, uint8_t port,
 	     const struct hca_owner *owner, struct hca **hca);
@@ -72,8 +72,8 @@ void hca_abandon(struct hca *hca);
 
 /* Gives the HCA to the engine `dev`, which may offload new objects to it from now on. */
 void hca_attach(struct hca *hca, struct urxe_dev *dev);
-/* Takes the HCA away from the engine (urxe_offload_unset), because it has gone or is to be closed.
- */
+/* Takes the HCA away from the engine (urxe_offload_unset), because it has gone or is to be
+ * closed. */
 void hca_detach(struct hca *hca);
 
 void hca_limits(const struct hca *hca, struct hca_limits *limits);
@@ -149,11 +149,11 @@ void hca_ah_end(struct hca_ah_call *call);
 
 /*
  * With the lock: objects that the engine destroys from now on exist at the HCA until
- * hca_end_collected(), which destroys them there without the lock.
- * Queue pairs that hca_detach() ends, or that refused the transition to the error state, are
- * destroyed at once, because the engine flushes their requests. An owner with the operation
- * `written` (struct urxe_ops) must not call this: the engine reports the HCA's writes to a region
- * when it destroys the region, so the HCA must have ended them by then.
+ * hca_end_collected(), which destroys them there without the lock. Queue pairs that hca_detach()
+ * ends, or that refused the transition to the error state, are destroyed at once, because the
+ * engine flushes their requests. An owner with the operation `written` (struct urxe_ops) must not
+ * call this: the engine reports the HCA's writes to a region when it destroys the region, so the
+ * HCA must have ended them by then.
  */
 void hca_collect_ends(struct hca *hca);
 /*

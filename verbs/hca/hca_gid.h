@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Maps the engine's GID table to the HCA's: entries correspond if GID and RoCE version are equal.
- */
+/* Maps the engine's GID table to the HCA's: entries correspond if GID and RoCE version are
+ * equal. */
 #ifndef URXE_VERBS_HCA_HCA_GID_H
 #define URXE_VERBS_HCA_HCA_GID_H
 
@@ -22,8 +22,8 @@ struct hca_gids {
 	struct hca_gid entries[URXE_MAX_GIDS]; /* by index in the engine's table */
 };
 
-/* The index in the HCA's GID table of entry `index` of the engine's; -1: the HCA has no such entry.
- */
+/* The index in the HCA's GID table of entry `index` of the engine's; -1: the HCA has no such
+ * entry. */
 int hca_gid_index(const struct hca *hca, uint32_t index);
 
 #endif

@@ -18,8 +18,8 @@ struct mapping {
 	uint64_t inode;
 };
 
-/* Opens the list. False: it cannot be opened, and counts as empty. Close it with proc_lines_close.
- */
+/* Opens the list. False: it cannot be opened, and counts as empty. Close it with
+ * proc_lines_close. */
 bool proc_maps_open(struct proc_lines *maps);
 /* Reads the next line; false at the end. */
 bool proc_maps_next(struct proc_lines *maps, struct mapping *m);

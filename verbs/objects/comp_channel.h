@@ -30,8 +30,8 @@ struct comp_channel_event {
 
 struct comp_channel {
 	struct fd_object fd;
-	/* One for all descriptors together, and one for each CQ or context that sends events here.
-	 */
+	/* One for all descriptors together, and one for each CQ or context that sends events
+	 * here. */
 	uint32_t users;
 	int reader;          /* duplicate of the application's end, to withdraw events */
 	int writer;          /* this library's end of the socket */

@@ -14,9 +14,9 @@ struct hca;
  */
 void adapter_collect_ends(void);
 /*
- * Destroys at the HCA the objects since adapter_collect_ends(), waits until no peer copies any more
- * by rights that were withdrawn, and releases adapter.lock, also during the waits. For the end of
- * each call that withdraws rights to memory.
+ * Destroys at the HCA the objects collected since adapter_collect_ends(). Waits until no peer
+ * copies any more by rights that were withdrawn. Releases adapter.lock, also during the waits. For
+ * the end of each call that withdraws rights to memory.
  */
 void adapter_unlock_settled(void);
 /*

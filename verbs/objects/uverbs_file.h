@@ -32,8 +32,8 @@ struct uverbs_file {
 	struct ring_space queues;
 	struct comp_channel *async; /* NULL before GET_CONTEXT */
 	LIST_ENTRY(uverbs_file) link;
-	/* librxe's functions, which poll_hook.c and recv_hook.c have replaced; NULL: not replaced.
-	 */
+	/* librxe's functions, which poll_hook.c and recv_hook.c have replaced; NULL: not
+	 * replaced. */
 	int (*poll_cq)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 	int (*post_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);

@@ -8,10 +8,10 @@
 #define URXE_VERBS_POLL_BUSY_POLL_H
 
 /*
- * In the engine thread, with adapter.lock, which it releases between looks. Returns in the state
- * POLL_BUSY when no frame has come for a while or other threads want the processor, and else in the
- * state that another thread has set. Returns at once while an earlier useless busy poll forbids
- * one.
+ * In the engine thread, with adapter.lock, which it releases between looks. Returns when no frame
+ * has come for a while or other threads want the processor; the state is POLL_BUSY then. Returns
+ * also when another thread has set another state. Returns at once during the pause that follows
+ * useless busy polls.
  */
 void busy_poll(void);
 

@@ -26,8 +26,8 @@ struct engine_thread {
 /* Under adapter.lock, except where the members say otherwise. */
 extern struct engine_thread adapter_thread;
 
-/* Wakes the thread if the engine has work before the thread wakes by itself, and no program polls.
- */
+/* Wakes the thread if the engine has work before the thread wakes by itself, and no program
+ * polls. */
 void engine_thread_schedule(void);
 /* A program got or renewed the poll grant: wakes the thread if it would not look at that in time.
  */

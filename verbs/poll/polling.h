@@ -54,8 +54,8 @@ bool polling_event(enum poll_event event);
  * nanoseconds since the program took completions; 0: it has taken none since its last verbs call.
  */
 uint64_t polling_entered(uint64_t now);
-/* Call it when the program posts requests; `away` is the value that polling_entered has returned.
- */
+/* Call it when the program posts requests; `away` is the value that polling_entered has
+ * returned. */
 void polling_posted(uint64_t away);
 /*
  * Call it when the program has polled the CQ with that handle, and found it empty: runs the engine,

@@ -6,8 +6,9 @@
  * host. By the switch, both cost one wake-up of the daemon.
  *
  * If the program does not reply, its peer waits for the ACK until the program's next poll, or until
- * the poll grant ends. So an ACK is kept only after many replies in a row, and after many more if
- * the last kept ACK had to wait for the end of a grant. For polling.c, with adapter.lock.
+ * the poll grant ends. So an ACK is kept only after many replies in a row, REPLY_DETECT_FIRST. If
+ * the last kept ACK had to wait for the end of a grant, REPLY_DETECT_LATE replies are required. For
+ * polling.c, with adapter.lock.
  */
 #ifndef URXE_VERBS_POLL_REPLY_DETECT_H
 #define URXE_VERBS_POLL_REPLY_DETECT_H

@@ -47,8 +47,8 @@ int fd_install(int fd, struct fd_object *object);
 void fd_remove(int fd);
 /* Does fd_remove for the descriptors first to last. */
 void fd_remove_range(unsigned int first, unsigned int last);
-/* Call it when new_fd has become a duplicate of old_fd: gives new_fd the object of old_fd, or none.
- */
+/* Call it when new_fd has become a duplicate of old_fd: gives new_fd the object of old_fd, or
+ * none. */
 void fd_duplicated(int old_fd, int new_fd);
 
 /*

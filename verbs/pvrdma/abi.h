@@ -13,8 +13,8 @@
 
 #include <rdma/vmw_pvrdma-abi.h>
 
-/* The version that the device reports. From 20 on, queue pairs have handles beside their numbers.
- */
+/* The version that the device reports. From 20 on, queue pairs have handles beside their
+ * numbers. */
 #define PV_VERSION     20
 #define PV_VERSION_MIN 17 /* the oldest driver with this interface */
 

@@ -6,8 +6,8 @@
 struct pvrdma;
 struct urxe_dev_attr;
 
-/* Activates the device; no effect if it is active. 0; -EINVAL: no shared region is loaded; -ENOMEM.
- */
+/* Activates the device; no effect if it is active. 0; -EINVAL: no shared region is loaded;
+ * -ENOMEM. */
 int pv_activate(struct pvrdma *dev);
 
 /* Sets those members of *attr that connect an engine with this device: context, callbacks, MTU, and

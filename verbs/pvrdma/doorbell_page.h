@@ -22,9 +22,11 @@ struct pvrdma;
 
 /* Call it when a context gets the page: the functions below look at it, too. */
 void pv_doorbell_page_use(struct pvrdma *dev, uint32_t page);
-/* Takes the doorbells out of all pages that contexts use or have used, and handles them; arms the
+/*
+ * Takes the doorbells out of all pages that contexts use or have used, and handles them; arms the
  * CQs of quiet pages. True: a doorbell was not merely of a program that polls, or a CQ has to
- * notify. */
+ * notify.
+ */
 bool pv_doorbell_pages_look(struct pvrdma *dev);
 /* Call it when the guest stores nothing more: takes and handles all doorbells, and arms the CQs
  * whose ARM a later doorbell may have replaced. */

@@ -87,8 +87,8 @@ struct pvrdma_hca {
 	/* Entry `index` of the machine's GID table; gid NULL: it has none. Returns whether the HCA
 	 * has that GID with that RoCE version. */
 	bool (*set_gid)(void *ctx, uint32_t index, const struct urxe_gid *gid, bool v1);
-	/* `attach` calls urxe_offload_set for the engine; `detach` calls urxe_offload_unset for it.
-	 */
+	/* `attach` calls urxe_offload_set for the engine; `detach` calls urxe_offload_unset for
+	 * it. */
 	void (*attach)(void *ctx, struct urxe_dev *engine);
 	void (*detach)(void *ctx);
 	void *ctx;

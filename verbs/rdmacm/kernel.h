@@ -12,8 +12,8 @@
 
 #include "rdmacm/ids.h"
 
-/* Opens the device. Returns a nonblocking descriptor; -1: there is none that this process may open.
- */
+/* Opens the device. Returns a nonblocking descriptor; -1: the kernel has no such device for this
+ * process. */
 int rdmacm_kernel_open(void);
 /*
  * Whether an HCA backs the device now. QP1 of its addresses is the kernel's, so the kernel's

@@ -21,8 +21,7 @@ struct rdmacm_file;
  */
 int rdmacm_open(int flags);
 /* As rdmacm_open, but returns -ETIMEDOUT if urxed does not answer until `deadline`
- * (clock_monotonic()).
- */
+ * (clock_monotonic()). */
 int rdmacm_open_until(int flags, uint64_t deadline);
 
 /* The file of a descriptor. NULL: fd is no rdma_cm device of this library. */

@@ -57,8 +57,8 @@ struct rdmacm_file {
  * pthread_atfork handlers hold it around fork. Rank: after a file's lock; innermost.
  */
 extern pthread_mutex_t rdmacm_files_lock __attribute__((visibility("hidden")));
-/* The first of all files, open or closed. LIST_NEXT(file, link) gives the next one, without a lock.
- */
+/* The first of all files, open or closed. LIST_NEXT(file, link) gives the next one, without a
+ * lock. */
 struct rdmacm_file *rdmacm_files_first(void);
 
 struct rdmacm_request {
@@ -94,8 +94,8 @@ bool rdmacm_lock_until(struct rdmacm_file *file, uint64_t deadline);
 /* --- layout.c: members that many commands of rdma/rdma_user_cm.h have in common */
 
 #define RDMACM_NOWHERE 0xffff
-/* The offset, in the command, of the address for its response; RDMACM_NOWHERE: it has no response.
- */
+/* The offset, in the command, of the address for its response; RDMACM_NOWHERE: it has no
+ * response. */
 uint32_t rdmacm_response_at(uint32_t command);
 /* The offset, in the command, of the number of its ID (LEAVE_MCAST: of its group); RDMACM_NOWHERE:
  * it has none. */

@@ -24,9 +24,7 @@ int adapter_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct 
  * maximum of queue pairs; -ENOSPC: the daemon has no more numbers for the process.
  */
 int adapter_lease_qpns(void);
-/*
- * Tells the daemon that a QP is connected to a remote QP, or no longer. Sets remote->daemon.
- */
+/* Tells the daemon that a QP is connected to a remote QP, or no longer. Sets remote->daemon. */
 int adapter_register_remote_qp(struct remote_qp *remote, bool connected);
 /* Tells the daemon that the process has a QP with local->qpn, or no longer. Sets local->daemon. */
 int adapter_add_qpn(struct local_qp *local, bool exists);

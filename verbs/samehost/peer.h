@@ -109,8 +109,8 @@ void peers_count_poll(struct peers *peers);
  */
 void peers_shut(struct peers *peers);
 void peers_reopen(struct peers *peers);
-/* In a forked child: forgets the published memory, which is the parent's, and frees closed peers.
- */
+/* In a forked child: forgets the published memory, which is the parent's, and frees closed
+ * peers. */
 void peers_fork_child(struct peers *peers);
 
 /*

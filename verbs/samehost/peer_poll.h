@@ -25,8 +25,8 @@ struct peer_poll {
 bool peer_poll_look(struct peer_poll *poll, uint32_t polls, uint64_t now);
 /*
  * Call it after a look that returned false. True: the caller has to wake the peer now. That is so
- * only in a stream of requests, and less and less often if the peer does not busy-poll then, as on
- * a machine with more runnable threads than processors.
+ * only in a stream of requests. If the peer does not busy-poll after a wake-up, as on a machine
+ * with more runnable threads than processors, the pause before the next wake-up doubles.
  */
 bool peer_poll_wakes(struct peer_poll *poll, uint64_t now);
 

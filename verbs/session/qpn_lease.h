@@ -37,8 +37,8 @@ void leases_clear(struct leases *leases);
 
 /*
  * Returns a leased number that no QP has; 0: all are in use. It stays free until leases_assign.
- * Numbers are used in turn, so that a freed number is reused as late as possible, when no packets
- * to its former QP are under way any more.
+ * Numbers are used in turn, so that a freed number is reused as late as possible. By then no
+ * packets to its former QP are under way any more.
  */
 uint32_t leases_find_free(struct leases *leases);
 /* Makes room for a QP with that number, which need not be leased. 0 or -ENOMEM. */

@@ -87,9 +87,11 @@ void state_document_send(const struct state_document *state, bool complete);
 
 /* Fills in all members but inbox, memory, uplink, sends_by, receives_by, hca and way_reason. */
 void state_document_fill_qp(struct state_qp *entry, const struct urxe_qp *qp);
-/* The value of `memory` if the peer's memory can be reached: whether requests of the queue pair
+/*
+ * The value of `memory` if the peer's memory can be reached: whether requests of the queue pair
  * were copied between the processes, and the engine would have the next one copied, too. `entry` is
- * filled in by state_document_fill_qp. */
+ * filled in by state_document_fill_qp.
+ */
 bool state_document_copies(const struct state_qp *entry, const struct urxe_qp *qp);
 
 #endif

@@ -151,8 +151,8 @@ struct qp_record {
 	uint8_t qp_type;
 	uint32_t send_sge, inline_bytes, recv_sge; /* limits of a request */
 	struct work_queue_record send, receive;
-	/* The remote QP that is registered with the daemon (adapter/remote_qp.h), if `connected`.
-	 */
+	/* The remote QP that is registered with the daemon (adapter/remote_qp.h), if
+	 * `connected`. */
 	bool connected;
 	uint8_t dgid[16];
 	uint32_t remote_qpn;

@@ -20,8 +20,8 @@ struct hca_end {
 };
 STAILQ_HEAD(hca_end_list, hca_end);
 
-/* With the lock: runs both steps now, or, while the owner collects ends, adds `end` to hca->ends.
- */
+/* With the lock: runs both steps now, or, while the owner collects ends, adds `end` to
+ * hca->ends. */
 void hca_end(struct hca *hca, struct hca_end *end);
 /* Without the lock, for an HCA that no other thread uses any more: runs both steps for all of
  * hca->ends. */

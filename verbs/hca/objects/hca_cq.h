@@ -60,8 +60,8 @@ bool hca_cq_is_full(const struct hca_cq *cq);
 int hca_cq_grow(struct hca_cq *cq);
 /* Passes completions and events that came for CQs while they were resized to the engine. */
 void hca_cqs_catch_up(struct hca *hca);
-/* The HCA has got n more requests that complete in the CQ: it is polled until they have completed.
- */
+/* The HCA has got n more requests that complete in the CQ: it is polled until they have
+ * completed. */
 void hca_cq_expect(struct hca_cq *cq, uint32_t n);
 /* The HCA has reported a completion event of the CQ, and hca_poll() has passed the completions:
  * passes the event to the engine, at once or after a resize. */

@@ -22,9 +22,8 @@ struct pv_page_dir {
 
 /*
  * Lists the pages, as pointers in this process; the caller frees the list with free(3). dir->write
- * must be true, because the list permits writes.
- * -EINVAL: n_pages is out of range; -EFAULT: an address is no page of the guest's memory, or the
- * page must be writable and is not; -ENOMEM.
+ * must be true, because the list permits writes. -EINVAL: n_pages is out of range; -EFAULT: an
+ * address is no page of the guest's memory, or the page must be writable and is not; -ENOMEM.
  */
 int pv_page_dir_pages(const struct pv_page_dir *dir, uint8_t ***pages);
 /*

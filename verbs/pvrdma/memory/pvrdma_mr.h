@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory regions of the guest, of three kinds: a list of pages, all memory (DMA), and fast
- * registration.
- */
+ * registration. */
 #ifndef URXE_PVRDMA_PVRDMA_MR_H
 #define URXE_PVRDMA_PVRDMA_MR_H
 
