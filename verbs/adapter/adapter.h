@@ -42,7 +42,7 @@ TAILQ_HEAD(qp_list, qp);
 
 /* The HCA that backs the device (daemon/adapter_hca.h). */
 struct adapter_hca {
-	struct hca *hca;     /* NULL: none */
+	struct hca *hca;     /* the open HCA; NULL: none */
 	uint32_t generation; /* of the daemon's HCA that was tried last (struct vnic_attach_hca) */
 	/* recv_hook.c could not hook post_recv of a context: each run of the engine reads the
 	 * receive rings of the offloaded queue pairs of such contexts. */
@@ -111,8 +111,9 @@ extern pthread_mutex_t adapter_lease_lock __attribute__((visibility("hidden")));
 extern __thread bool adapter_inside
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 /*
- * In a child that a signal handler has forked while this thread held adapter.lock or waited for it:
- * forgets the parent's adapter. attach/fork.c sets the pointer in such a child.
+ * NULL but in a child that a signal handler has forked while its thread held adapter.lock or waited
+ * for it. In such a child attach/fork.c sets it to a function that forgets the parent's adapter;
+ * adapter_unlock calls that function.
  */
 extern void (*adapter_unlock_orphaned)(void) __attribute__((visibility("hidden")));
 

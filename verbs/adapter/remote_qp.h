@@ -2,7 +2,7 @@
 /*
  * Remote queue pairs to which this process's queue pairs are connected. The daemon forwards RC and
  * UC packets only to remote QPs that the sending process has registered, because such packets do
- * not name their source queue pair. For cmd_qp.c and the adapter.
+ * not name their source queue pair. For requests/remote_qp_requests.h and the adapter.
  */
 #ifndef URXE_VERBS_ADAPTER_REMOTE_QP_H
 #define URXE_VERBS_ADAPTER_REMOTE_QP_H

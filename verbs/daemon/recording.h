@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Recording of the engine for urxe capture --state: the daemon asks for it while a capture runs.
- * The caller holds the lock of the adapter, except in a forked child.
+ * Callers hold adapter.lock, except in a forked child.
  */
 #ifndef URXE_VERBS_DAEMON_RECORDING_H
 #define URXE_VERBS_DAEMON_RECORDING_H

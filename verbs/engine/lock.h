@@ -25,7 +25,7 @@ struct lock {
 	_Atomic uint32_t word;
 	_Atomic uint32_t tickets; /* number of tickets given out so far */
 	_Atomic uint32_t first;   /* the ticket of the first waiter of the queue */
-	/* Under the lock: */
+	/* Only the holder of the lock accesses these: */
 	uint64_t waits;     /* number of waits in the queue so far */
 	uint64_t waited_ns; /* duration of all these waits together */
 	bool orphaned;      /* lock_orphan was called */

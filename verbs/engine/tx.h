@@ -85,7 +85,7 @@ struct tx {
 	bool continues[TX_BURST]; /* urxe_frame.continues */
 	bool cut[TX_BURST];       /* `len` of the slot is without the ICRC, as in inboxes */
 	/* The inbox that the next burst is written to, and its buffers. */
-	struct tx_route *stream; /* NULL: none */
+	struct tx_route *stream; /* the inbox; NULL: none */
 	uint32_t stream_process; /* VNIC_BLOCK() of the destination of the last burst's first frame
 				  */
 	bool stream_large;       /* the last frames were large; if not, only a burst of one frame
@@ -104,8 +104,8 @@ struct tx {
 	/* The time since when the direct uplink refuses frames; 0: it takes them. */
 	uint64_t uplink_full_since;
 	uint8_t ack[VNIC_LAST_FRAME_MAX]; /* an ACK that is kept for the next system call */
-	uint32_t ack_len;                 /* 0: none */
-	uint32_t ack_qpn;                 /* of its destination */
+	uint32_t ack_len;                 /* bytes of that ACK; 0: none */
+	uint32_t ack_qpn;                 /* QPN of its destination */
 	uint64_t full_since;      /* when the NIC ran out of free buffers; 0: it has free ones */
 	bool switch_lost;         /* the daemon has ended: the NIC gets no frame */
 	bool switch_stalled;      /* the switch is stalled or lost: the slots are `spares` */

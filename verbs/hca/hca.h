@@ -67,7 +67,7 @@ int hca_load_and_open(const char *name, uint8_t port, const struct hca_owner *ow
  * device.
  */
 void hca_close(struct hca *hca);
-/* In a forked child: closes the parent's descriptors. */
+/* In a forked child: closes the child's copies of the HCA's descriptors. Frees nothing. */
 void hca_abandon(struct hca *hca);
 
 /* Gives the HCA to the engine `dev`, which may offload new objects to it from now on. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The way of a queue pair: which of HCA and engine executes it, and why. For both front ends. */
+/* The way of a queue pair: whether the HCA or the engine executes it, and why. For verbs/ and
+ * tools/vm/. */
 #ifndef URXE_VERBS_HCA_WAY_H
 #define URXE_VERBS_HCA_WAY_H
 
@@ -23,7 +24,7 @@ enum way_reason {
 	WAY_REGION        /* its PD has a region of the engine alone */
 };
 
-/* For `urxe show transport`. */
+/* The reason in words, for `urxe show transport`. */
 const char *way_reason_text(enum way_reason reason);
 
 #endif

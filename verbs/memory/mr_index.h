@@ -22,11 +22,11 @@ static inline bool mr_index_any(void)
 }
 
 /*
- * Adds a region of at least one byte below address 2^57; with the lock of the adapter. -ENOMEM:
- * nothing is changed.
+ * Adds a region of at least one byte below address 2^57. With adapter.lock. 0, or -ENOMEM: nothing
+ * is changed.
  */
 int mr_index_add(uint64_t start, uint64_t length);
-/* Removes a region that was added with the same arguments; with the lock of the adapter. */
+/* Removes a region that was added with the same arguments. With adapter.lock. */
 void mr_index_remove(uint64_t start, uint64_t length);
 /* Whether a page of [start, start + length) is in a region; false if length is 0. Any thread or
  * signal handler, without a lock. */

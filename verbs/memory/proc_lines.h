@@ -15,7 +15,8 @@ struct proc_lines {
 	char bytes[1024];
 };
 
-/* False: the file cannot be opened; the text is empty, and proc_lines_close does no harm. */
+/* Opens the file. False: it cannot be opened; then the text is empty, and proc_lines_close has no
+ * effect. */
 bool proc_lines_open(struct proc_lines *lines, const char *path);
 /* The next line, without its newline, truncated to `size`. False at the end. */
 bool proc_lines_next(struct proc_lines *lines, char *line, size_t size);

@@ -53,7 +53,8 @@ int handle_add(struct handle_table *table, struct object *object);
 int handle_place(struct handle_table *table, struct object *object);
 void handle_find_free(struct handle_table *table);
 void handle_remove(struct handle_table *table, struct object *object);
-/* NULL if the handle names no object, or an object of another type. */
+/* The object of that type and handle. NULL: the handle names no object, or an object of another
+ * type. */
 struct object *handle_find(const struct handle_table *table, enum object_type type,
 			   uint32_t handle);
 /*

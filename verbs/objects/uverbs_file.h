@@ -26,7 +26,7 @@ struct uverbs_file {
 	/* One for all descriptors together, and one for each running command. The thread that
 	 * counts it down to 0 destroys the context's objects. */
 	atomic_uint users;
-	/* Under the adapter's lock. */
+	/* Only a thread that holds adapter.lock accesses the members from here to `link`. */
 	bool live; /* the context is neither closed nor inherited through fork */
 	struct handle_table handles;
 	struct ring_space queues;

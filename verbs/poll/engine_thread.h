@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The engine thread of liburxe.so, for other threads: what wakes it. attach/engine_loop.h has the
- * thread itself. Functions need the lock of the adapter.
+ * Wakes the engine thread of liburxe.so from other threads. attach/engine_loop.h has the thread
+ * itself. Functions need adapter.lock.
  */
 #ifndef URXE_VERBS_POLL_ENGINE_THREAD_H
 #define URXE_VERBS_POLL_ENGINE_THREAD_H
@@ -29,8 +29,8 @@ extern struct engine_thread adapter_thread;
 /* Wakes the thread if the engine has work before the thread wakes by itself, and no program
  * polls. */
 void engine_thread_schedule(void);
-/* A program got or renewed the poll grant: wakes the thread if it would not look at that in time.
- */
+/* Call it when a program has got or renewed the poll grant: wakes the thread if its sleep would
+ * last longer than to the next look at the grant (`look`). */
 void engine_thread_granted(uint64_t now);
 /* Wakes the thread in any case. */
 void engine_thread_wake(void);

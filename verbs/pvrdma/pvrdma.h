@@ -56,14 +56,15 @@ struct pvrdma_owner {
 	 */
 	int (*demand_qpn)(void *ctx, uint32_t qpn);
 	/*
-	 * Before the driver's queue pair goes to RTR: it will be connected to the queue pair `qpn`
-	 * of the device with that MAC. RC only.
+	 * Called before a queue pair of the driver goes to RTR: it will be connected to the queue
+	 * pair `qpn` of the device with that MAC. RC only.
 	 */
 	void (*connecting)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	/* Sets *nic to the NIC's present state. NULL: the NIC counts as active, with the device's
 	 * MTU. */
 	void (*nic)(void *ctx, struct pvrdma_nic *nic);
-	/* As urxe_ops.may_reference and urxe_ops.pull; used if `table` is set. */
+	/* urxe_ops.may_reference and urxe_ops.pull of the engine; used only if `table` and `pull`
+	 * are set. */
 	bool (*may_reference)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	bool (*pull)(void *ctx, const struct urxe_reference *reference,
 		     const struct urxe_extent *to, uint32_t n);
@@ -118,7 +119,7 @@ struct pvrdma_attr {
 	/* Delivers the interrupt of a vector, 0 to PVRDMA_VECTORS - 1. Must not call the device. */
 	void (*interrupt)(void *ctx, uint32_t vector);
 	void *ctx;
-	const struct pvrdma_owner *owner; /* NULL: none; else valid as long as the device */
+	const struct pvrdma_owner *owner; /* NULL: none; lives as long as the device */
 };
 
 /* Creates a device, which copies *attr. 0; -EINVAL: no path MTU fits attr->mtu; -ENOMEM. */
@@ -233,8 +234,8 @@ void pvrdma_set_link(struct pvrdma *dev, bool up);
  * The engine loses its HCA until pvrdma_resume: queue pairs fail if the HCA still executes them.
  */
 void pvrdma_pause(struct pvrdma *dev, uint64_t now);
-/* The device goes on: after pvrdma_pause, also if pvrdma_save followed, and after pvrdma_restore.
- */
+/* Lets the device go on: after pvrdma_pause, also if pvrdma_save followed, and after
+ * pvrdma_restore. */
 void pvrdma_resume(struct pvrdma *dev, uint64_t now);
 /*
  * Writes the state of a paused device, without the contents of guest memory, which hold the rings,

@@ -171,7 +171,7 @@ struct pvrdma {
 	struct pv_qp_list polled_qps;  /* all QPs, the next to be polled first */
 	STAILQ_HEAD(, pv_staged) staged;
 	uint32_t n_staged;
-	/* Of the newest fast registration. */
+	/* The result of pv_mr_page_list for the newest fast registration. */
 	struct urxe_extent fast_reg_extents[PV_MAX_FAST_REG];
 };
 _Static_assert(URXE_MAX_GIDS <= 32, "bits of struct pvrdma.gids");

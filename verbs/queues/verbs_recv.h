@@ -11,7 +11,7 @@
 
 struct recv_queue {
 	struct work_queue wq;
-	struct urxe_rq *rq; /* NULL: the QP uses a SRQ */
+	struct urxe_rq *rq; /* the engine's receive queue; NULL: the QP uses an SRQ */
 	uint32_t max_sge;
 	/* recv_queue_refill runs. A call from within it returns at once: a flushed request makes
 	 * the engine ask for the next one. */

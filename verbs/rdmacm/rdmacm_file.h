@@ -46,7 +46,7 @@ struct rdmacm_file {
 	struct rdmacm_ids *ids; /* rdmacm/ids.h; NULL: no ID yet */
 	struct rdmacm_reply_cache *reply_cache; /* rdmacm/reply_cache.h; NULL: empty */
 
-	/* Under rdmacm_files_lock. */
+	/* Only a thread that holds rdmacm_files_lock accesses these, but for `link`. */
 	bool in_use;
 	bool watched; /* by the reconnecting thread (rdmacm_reconnect.h) */
 	LIST_ENTRY(rdmacm_file) link;
@@ -65,7 +65,7 @@ struct rdmacm_request {
 	struct cm_attach_command command;
 	uint8_t in[CM_ATTACH_BYTES + CM_ATTACH_OPTION];
 	unsigned int opening;     /* file->opening when the program gave the command */
-	struct rdmacm_file *from; /* MIGRATE_ID: the device that has the ID; others: the same */
+	struct rdmacm_file *from; /* MIGRATE_ID: the file that has the ID; else the file itself */
 };
 
 struct rdmacm_response {
@@ -73,7 +73,7 @@ struct rdmacm_response {
 	uint8_t out[CM_ATTACH_BYTES];
 };
 
-/* With file->lock: whether the file was neither closed nor reused since the request. */
+/* Whether the file has been neither closed nor reused since the request. With file->lock. */
 static inline bool rdmacm_is_open(const struct rdmacm_file *file,
 				  const struct rdmacm_request *request)
 {

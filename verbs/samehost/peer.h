@@ -68,7 +68,8 @@ struct peers {
 	struct iovec remote_pieces[URXE_COPY_EXTENTS];
 	/* Where a peer's remote_pieces lie, to overwrite them. */
 	struct iovec pieces_of_peer[URXE_COPY_EXTENTS];
-	/* Of the engine thread, whose end the kernel marks (peers_publish_thread). */
+	/* The robust futex list of the engine thread, by which the kernel marks the thread's end
+	 * (peers_publish_thread). */
 	struct robust_list_head robust_head;
 	struct robust_list robust_entry;
 };
@@ -86,7 +87,8 @@ void peers_init(struct peers *peers, const struct peers_ops *ops, void *ctx);
 struct urxe_copy_table *peers_publish(struct peers *peers, void *published, uint32_t process);
 /* The number of the process that has published this memory; may be wrong, but is in range. */
 uint32_t peer_published_process(const void *published);
-/* Call it before the published memory is unmapped: ends all copies, and frees closed peers. */
+/* Call it before the published memory is unmapped: from then on this process makes and permits no
+ * copies. Frees closed peers. */
 void peers_done(struct peers *peers);
 /*
  * From now on all messages of this process go in packets, those that it sends and those that it
@@ -99,13 +101,15 @@ bool peers_begin_refusal(struct peers *peers);
 void peers_refuse(struct peers *peers);
 /* Whether peers_begin_refusal was called. */
 bool peers_refusing(const struct peers *peers);
-/* In the engine thread, when it starts: peers may copy until that thread ends. */
+/* The engine thread calls this when it starts: from then on, until that thread ends, peers may
+ * copy. */
 void peers_publish_thread(struct peers *peers);
 /* Counts a poll of the engine thread, for samehost/peer_poll.h of peers. */
 void peers_count_poll(struct peers *peers);
 /*
- * Until peers_reopen no copy to or from the memory of this process counts, by whichever process:
- * the network is down, or a page is about to become one of zeros. A handler of SIGBUS may call it.
+ * From peers_shut to peers_reopen, every copy to or from the memory of this process fails, by
+ * whichever process: the network is down, or a page is about to be replaced by zeros. A handler of
+ * SIGBUS may call peers_shut.
  */
 void peers_shut(struct peers *peers);
 void peers_reopen(struct peers *peers);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The queue pair numbers that the daemon has leased to this process, and the QPs that use them or
- * numbers that an HCA has chosen.
- * liburxe holds the lock of its adapter during each call.
+ * numbers that an HCA has chosen. In liburxe, callers hold adapter.lock.
  */
 #ifndef URXE_VERBS_SESSION_QPN_LEASE_H
 #define URXE_VERBS_SESSION_QPN_LEASE_H

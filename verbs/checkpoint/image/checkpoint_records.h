@@ -52,7 +52,7 @@ struct process_record {
 	uint32_t last_pd; /* adapter.last_pd */
 	uint32_t n_blocks;
 	uint32_t blocks[VNIC_LEASES_MAX]; /* first QPNs, in the order in which they were leased */
-	/* Of the port: */
+	/* Of the port: GID table, link MTU, and whether it was active. */
 	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
 	uint16_t link_mtu;
 	bool up;
@@ -77,8 +77,8 @@ struct context_record {
 	uint64_t memfd_size;
 	uint64_t ring_offset; /* of the newest ring in the memfd, in bytes; the lowest offset of all
 				 rings */
-	/* Of this library's mapping for further rings, which ends at ring_offset (struct
-	 * ring_space) */
+	/* This library's mapping for further rings: where it begins in the memfd and in memory. It
+	 * ends at ring_offset (struct ring_space). */
 	uint64_t mapped_offset, mapped_address;
 	uint32_t async_channel; /* index of the channel for asynchronous events, or NO_CHANNEL */
 	uint32_t poll_ends;     /* enum poll_ends of poll_hook.c */
@@ -115,8 +115,8 @@ struct ah_record {
 };
 
 struct ring_record {
-	/* Of this library's mapping of the ring. 0: no ring, as for the receives of a queue pair
-	 * with a shared receive queue. */
+	/* The address of this library's mapping of the ring. 0: there is no ring, as for the
+	 * receives of a queue pair with a shared receive queue. */
 	uint64_t address;
 	uint64_t offset;      /* in the context's memfd, in bytes */
 	uint32_t mask, shift; /* as in struct queue */

@@ -33,7 +33,7 @@ struct hca_cq {
 	struct hca_end end;
 };
 
-/* As in struct urxe_offload_ops; ctx is a struct hca. */
+/* cq_create, cq_destroy and cq_arm of struct urxe_offload_ops; ctx is a struct hca. */
 int hca_cq_create(void *ctx, struct urxe_cq *engine_cq, void **cq);
 void hca_cq_destroy(void *cq);
 void hca_cq_arm(void *cq, bool solicited_only);

@@ -7,7 +7,7 @@
 
 struct urxe_mr_attr;
 
-/* As in struct urxe_offload_ops; ctx is a struct hca. */
+/* mr_reg and mr_dereg of struct urxe_offload_ops; ctx is a struct hca. */
 int hca_mr_reg(void *ctx, const struct urxe_mr_attr *attr, void **mr, uint32_t *key);
 void hca_mr_dereg(void *mr);
 

@@ -52,7 +52,7 @@ struct hca_qp {
 	struct hca_end end;
 };
 
-/* As in struct urxe_offload_ops; ctx is a struct hca. */
+/* The operations on queue pairs of struct urxe_offload_ops; ctx is a struct hca. */
 int hca_qp_create(void *ctx, struct urxe_qp *engine_qp, const struct urxe_qp_init *init,
 		  const struct urxe_offload_queues *queues, void **qp, uint32_t *qpn);
 void hca_qp_destroy(void *qp);

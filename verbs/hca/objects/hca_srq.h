@@ -36,7 +36,7 @@ struct hca_srq {
 	struct hca_end end;
 };
 
-/* As in struct urxe_offload_ops; ctx is a struct hca. */
+/* The operations on SRQs of struct urxe_offload_ops; ctx is a struct hca. */
 int hca_srq_create(void *ctx, const struct urxe_rq_attr *attr, struct urxe_rq *engine_srq,
 		   void **srq);
 void hca_srq_destroy(void *srq);

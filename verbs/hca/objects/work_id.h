@@ -39,7 +39,7 @@ struct work_queue_entry {
  */
 int work_ids_add(struct work_ids *ids, void *queue, bool shared, uint32_t *id);
 void work_ids_remove(struct work_ids *ids, uint32_t id);
-/* NULL: no queue has that id. */
+/* Returns the queue of that id, and sets *shared. NULL: no queue has that id. */
 void *work_ids_find(const struct work_ids *ids, uint32_t id, bool *shared);
 void work_ids_free(struct work_ids *ids);
 

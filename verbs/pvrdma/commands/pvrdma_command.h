@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Commands of the driver. Each pv_cmd_ function gets a copy of the request, and fills in the body
- * of the response, which is zeroed. It returns 0; or a negative errno value, and then the command
- * has changed nothing.
+ * Commands of the driver. Each pv_cmd_ function gets a copy of the request, and a response of
+ * zeros, of which it fills in the body. It returns 0 or a negative errno value; after an error the
+ * command has changed nothing.
  */
 #ifndef URXE_PVRDMA_PVRDMA_COMMAND_H
 #define URXE_PVRDMA_PVRDMA_COMMAND_H

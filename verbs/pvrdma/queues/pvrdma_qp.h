@@ -18,8 +18,11 @@ struct pv_qp_objects {
 int pv_qp_open(struct pvrdma *dev, const struct pv_qp_objects *objects,
 	       const struct pv_cmd_create_qp *request, struct pv_qp **qp);
 void pv_qp_close(struct pv_qp *qp);
-/* Call it before the QP ends: sends the acknowledgement that the engine has delayed. Without that
- * the peer would not learn that its last message has arrived. */
+/*
+ * Call it before the QP is destroyed, reset or moved to the error state: sends the acknowledgement
+ * that the engine has delayed. Without that the peer would not learn that its last message has
+ * arrived.
+ */
 void pv_qp_send_delayed_acks(struct pv_qp *qp);
 /* Modifies the QP by urxe_qp_modify, whose errors it returns. If the new state is RESET, empties
  * the rings; if the new state allows requests, posts those in the rings. */
