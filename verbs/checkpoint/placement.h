@@ -17,7 +17,7 @@ struct rebuilt;
 struct placement {
 	const struct image *image;
 	uint32_t n_reserved, n_mapped;
-	bool *was_reserved; /* for each mapping: its addresses were reserved before */
+	bool *was_reserved; /* for each mapping: *reserved of ring_mapping_place */
 };
 
 /* Occupies the descriptors' numbers. -EEXIST: a number is in use. */

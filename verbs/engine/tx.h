@@ -77,11 +77,11 @@ struct tx {
 	uint8_t mac[6];
 	uint16_t mtu;
 	uint32_t process; /* number of this process (VNIC_BLOCK) */
-	uint64_t now;     /* of the last tx_reserve */
+	uint64_t now;     /* the time of the last tx_reserve */
 	uint64_t counters[VNIC_BYPASS_COUNT];
 	/* Buffers that were reserved together. Frames wait in slots[first] to slots[count - 1]. */
 	struct vnic_frame slots[TX_BURST];
-	uint32_t qpns[TX_BURST];  /* of their destinations */
+	uint32_t qpns[TX_BURST];  /* QPNs of the destinations of the frames in `slots` */
 	bool continues[TX_BURST]; /* urxe_frame.continues */
 	bool cut[TX_BURST];       /* `len` of the slot is without the ICRC, as in inboxes */
 	/* The inbox that the next burst is written to, and its buffers. */

@@ -45,7 +45,7 @@ struct hca_limits {
 	uint32_t max_srq_sge;
 	uint32_t max_rd_atomic;      /* as responder */
 	uint32_t max_init_rd_atomic; /* as requester */
-	enum urxe_mtu mtu;           /* of the port, active */
+	enum urxe_mtu mtu;           /* the active MTU of the HCA's port */
 	bool atomics;
 };
 

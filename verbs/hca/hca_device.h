@@ -45,11 +45,12 @@ struct hca {
 	struct hca_pkeys pkeys;
 	struct work_ids work_ids;
 	uint32_t flat_pieces; /* number of pieces of all flat_memory mappings */
-	uint64_t completions; /* that were passed to the engine */
+	uint64_t completions; /* number of completions that were passed to the engine */
 	bool collects;        /* between hca_collect_ends() and hca_end_collected() */
 	bool frees_lock;      /* between hca_free_lock() and hca_keep_lock() */
 	bool detaching;       /* within hca_detach() */
-	/* While a CQ was being resized, it was not polled, or had an event. */
+	/* A CQ was not polled, or had an event, while a thread resized it: hca_cqs_catch_up() makes
+	 * up for that. */
 	bool skipped;
 	/* Protects the capacity of CQs: one thread at a time resizes a CQ. Rank 4 of
 	 * docs/locking.md. The lock (hca.h) protects all other members but `users`. */

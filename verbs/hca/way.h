@@ -21,7 +21,7 @@ enum way_reason {
 	WAY_ADDRESS,      /* the HCA does not have the source GID, or its MTU is too small */
 	WAY_NUMBER_TAKEN, /* another process has the QPN */
 	WAY_KERNEL,       /* the kernel of a virtual machine uses the queue pair */
-	WAY_REGION        /* its PD has a region of the engine alone */
+	WAY_REGION        /* its PD has a region that the HCA lacks */
 };
 
 /* The reason in words, for `urxe show transport`. */

@@ -43,8 +43,9 @@
 struct poll_detect {
 	_Atomic uint64_t since;   /* when the program went away; 0: it is not away */
 	_Atomic uint64_t back_at; /* when the last long time away ended */
-	_Atomic uint32_t score;   /* short times away until the long ones are forgotten */
-	_Atomic bool served;      /* a one-sided request was executed since the program went away */
+	_Atomic uint32_t score; /* number of short times away until the long ones are forgotten; 0:
+				   none is remembered */
+	_Atomic bool served;    /* a one-sided request was executed since the program went away */
 };
 
 /* Call it when the program has taken completions: the time away begins. */

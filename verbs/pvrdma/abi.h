@@ -16,7 +16,7 @@
 /* The version that the device reports. From 20 on, queue pairs have handles beside their
  * numbers. */
 #define PV_VERSION     20
-#define PV_VERSION_MIN 17 /* the oldest driver with this interface */
+#define PV_VERSION_MIN 17 /* the oldest version of the driver that uses this interface */
 
 #define PV_PAGE_SHIFT 12
 #define PV_PAGE       4096u

@@ -75,7 +75,7 @@ struct pv_cq {
 	uint64_t added;     /* number of completions since the creation */
 	uint64_t solicited; /* value of `added` after the newest solicited completion; 0: none */
 	uint64_t notified;  /* value of `added` at the newest notification */
-	bool notify_due;    /* in dev->notify_cqs */
+	bool notify_due;    /* a notification is due: the CQ is in dev->notify_cqs */
 	bool failed;        /* the CQ has failed, and the device has told the driver */
 	TAILQ_ENTRY(pv_cq) notify_link;
 };
@@ -85,7 +85,7 @@ struct pv_recv_queue {
 	struct urxe_rq *rq;
 	struct pv_ring ring;
 	uint32_t max_sge;
-	bool refilling; /* pv_recv_queue_refill runs: the engine may call it again */
+	bool refilling; /* pv_recv_queue_refill runs: a call from within it returns at once */
 };
 
 struct pv_srq {
@@ -112,7 +112,7 @@ struct pv_qp {
 	uint32_t max_send_sge;
 	uint32_t events; /* asynchronous events of the QP so far */
 	uint8_t type;    /* enum pv_qp_type */
-	bool waiting;    /* in dev->waiting_qps */
+	bool waiting;    /* the QP is in dev->waiting_qps */
 	TAILQ_ENTRY(pv_qp) waiting_link;
 	TAILQ_ENTRY(pv_qp) poll_link;
 };
@@ -158,7 +158,8 @@ struct pvrdma {
 	uint32_t masked_causes; /* vectors that were due while masked, or while no_master; bits */
 	/* Doorbells in memory (doorbell_page.h). */
 	uint32_t uar_pages; /* pages that contexts use or have used are below it */
-	uint64_t cqs_rung_at[PVRDMA_UAR_PAGES]; /* by page; 0: all its CQs were armed since */
+	uint64_t cqs_rung_at[PVRDMA_UAR_PAGES]; /* by page: time of the last doorbell of CQs; 0:
+						   none since all CQs of the page were armed */
 	struct pv_slots slots;
 	struct pv_event_ring async;
 	struct pv_event_ring cq_notify;

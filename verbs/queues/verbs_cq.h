@@ -23,7 +23,7 @@ struct cq {
 	uint32_t async_events;        /* asynchronous events about the CQ so far */
 	bool armed;     /* the application has requested an event, which has not come yet */
 	bool event_due; /* cq_publish has to send the event */
-	bool dirty;     /* in adapter.dirty_cqs */
+	bool dirty;     /* the CQ is in adapter.dirty_cqs */
 	bool ex_known;  /* poll_hook.c has examined start_poll of the ibv_cq_ex */
 	TAILQ_ENTRY(cq) dirty_link;
 };

@@ -29,10 +29,10 @@ struct qp {
 	struct urxe_qp *qp;
 	TAILQ_ENTRY(qp) dirty_link;
 	uint32_t qpn;
-	bool dirty;        /* in adapter.dirty_qps */
+	bool dirty;        /* the QP is in adapter.dirty_qps */
 	bool sends_posted; /* posted sends whose ring slots were not released yet */
 	bool received;     /* receives have completed since the last qp_publish */
-	bool failed;       /* may have gone to the error state */
+	bool failed;       /* the QP may have gone to the error state since the last qp_publish */
 
 	struct work_queue sq;
 	struct cq *send_cq;
@@ -52,7 +52,7 @@ struct qp {
 	bool number_taken;
 	uint8_t way_reason;  /* enum way_reason of hca/way.h */
 	uint8_t receives_by; /* 1 + member of the bond by which the last packet came; 0: unknown */
-	bool flushing;       /* in adapter.flushing_qps */
+	bool flushing;       /* the QP is in adapter.flushing_qps */
 	/* Held by the command that modifies, queries, attaches or detaches the queue pair, also
 	 * while the HCA executes it without adapter.lock. Rank 2 of docs/locking.md. */
 	pthread_mutex_t command;

@@ -29,7 +29,7 @@ struct rdmacm_file {
 	atomic_uint opening;        /* odd while open; the structure is reused after a close */
 	pid_t pid;                  /* of the process that opened it; a child's commands fail */
 
-	int socket;       /* to the daemon; -1: not connected */
+	int socket;       /* the socket to the daemon; -1: not connected */
 	uint32_t n_due;   /* replies that the daemon owes at `socket` */
 	int event_set;    /* the epoll set that is the program's descriptor; -1: closed */
 	int event_reader; /* socket with a packet for each event, from the daemon; -1: closed */
@@ -48,7 +48,7 @@ struct rdmacm_file {
 
 	/* Only a thread that holds rdmacm_files_lock accesses these, but for `link`. */
 	bool in_use;
-	bool watched; /* by the reconnecting thread (rdmacm_reconnect.h) */
+	bool watched; /* the reconnecting thread watches `socket` (rdmacm_reconnect.h) */
 	LIST_ENTRY(rdmacm_file) link;
 };
 

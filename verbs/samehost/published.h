@@ -21,7 +21,7 @@ struct published {
 	uint64_t remote_pieces; /* address, in the process's memory, of peers.remote_pieces */
 	uint64_t pid_namespace; /* inode number of the namespace of pid */
 	int32_t pid;
-	uint32_t process; /* its number (VNIC_BLOCK of its first block of QPNs) */
+	uint32_t process; /* number of the process: VNIC_BLOCK of its first block of QPNs */
 	/*
 	 * Number of busy polls of its engine thread for packets: a changing number shows peers that
 	 * the thread polls.

@@ -11,9 +11,9 @@
 bool process_started_at(int32_t pid, uint64_t *start);
 
 enum thread_state {
-	THREAD_GONE,    /* it has ended, or its process has */
+	THREAD_GONE,    /* the thread or its process has ended */
 	THREAD_STOPPED, /* by a signal, a debugger or a cgroup freezer; not within process_vm_*() */
-	THREAD_ELSEWHERE, /* it sleeps in another system call */
+	THREAD_ELSEWHERE, /* the thread sleeps in another system call than process_vm_*() */
 	THREAD_BUSY,      /* it runs, or sleeps within process_vm_*(), or /proc does not tell */
 };
 

@@ -9,7 +9,7 @@
 
 /* All zero before the first call; the caller frees text. */
 struct json_text {
-	char *text; /* without a NUL */
+	char *text; /* not terminated by a NUL */
 	size_t len;
 	size_t room;
 	bool failed; /* out of memory: the text is incomplete */

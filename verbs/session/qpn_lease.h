@@ -21,7 +21,7 @@ struct lease_block {
 
 /* All 0 at first. */
 struct leases {
-	struct lease_block *blocks[VNIC_LEASES_MAX]; /* in the order in which they came */
+	struct lease_block *blocks[VNIC_LEASES_MAX]; /* leased blocks, in the order of the leases */
 	struct lease_block *by_qpn[1u << (24 - VNIC_LEASE_SHIFT)];
 	uint32_t n;       /* number of leased blocks */
 	uint32_t used;    /* number of QPs with leased numbers */

@@ -49,7 +49,7 @@ struct state_qp {
 	struct urxe_qp_init init;
 	struct urxe_qp_load load;
 	struct urxe_counters counters;
-	bool inbox; /* as `direct` above */
+	bool inbox; /* the value of `direct` above */
 	bool memory;
 	bool uplink; /* frames to other hosts go by the direct uplink */
 	/* 1 + the number of the direct uplink's socket; 0: none, or unknown */

@@ -22,8 +22,8 @@ struct command {
 	struct uverbs_file *file;
 	int fd; /* the context's memfd */
 	bool extended;
-	/* The core request, a copy, and the program's address for the core response; then those of
-	 * the provider (driver_). Sizes in bytes. */
+	/* `in`: a copy of the core request; `out`: the program's address for the core response.
+	 * driver_: those of the provider. Sizes in bytes. */
 	const uint8_t *in;
 	uint32_t in_size;
 	uint64_t out;

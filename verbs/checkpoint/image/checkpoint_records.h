@@ -149,7 +149,7 @@ struct qp_record {
 	uint32_t srq; /* 0 = none */
 	uint32_t async_events;
 	uint8_t qp_type;
-	uint32_t send_sge, inline_bytes, recv_sge; /* limits of a request */
+	uint32_t send_sge, inline_bytes, recv_sge; /* limits of one request */
 	struct work_queue_record send, receive;
 	/* The remote QP that is registered with the daemon (adapter/remote_qp.h), if
 	 * `connected`. */

@@ -18,7 +18,7 @@ struct urxe_mr_attr;
 #define FLAT_PIECES_MAX 32768u
 
 struct flat_memory {
-	void *addr;        /* of the region's first byte */
+	void *addr;        /* address of the region's first byte in that range */
 	void *mapping;     /* NULL: the memory itself is one range */
 	size_t mapped;     /* bytes of the mapping */
 	uint32_t n_pieces; /* extents of the region that `mapping` consists of; 0: no mapping */

@@ -21,14 +21,14 @@ struct hca_cq {
 	struct urxe_cq *cq; /* NULL: the engine has destroyed it */
 	struct ibv_cq *ibv;
 	uint32_t users;    /* queue pairs that exist at the HCA, or are being created; resizes */
-	uint32_t capacity; /* atomic; changed with hca.resizing */
+	uint32_t capacity; /* completions that fit; atomic; hca.resizing is held to change it */
 	uint32_t needed;   /* sum of the sizes of all queues whose requests complete here */
 	uint32_t resizes;  /* number of threads that resize the CQ; if not 0, nobody polls it */
 	bool has_event;    /* a completion event came while a thread resized the CQ */
 	/* Requests that the HCA has and that complete here, and 1 for each queue pair with a shared
 	 * receive queue. The CQ is polled while this is not 0. */
 	uint32_t outstanding;
-	bool busy; /* in hca.busy_cqs */
+	bool busy; /* the CQ is in hca.busy_cqs */
 	LIST_ENTRY(hca_cq) busy_link;
 	struct hca_end end;
 };

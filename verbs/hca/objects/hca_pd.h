@@ -16,7 +16,7 @@ struct ibv_pd;
 struct hca_pd {
 	struct hca *hca;
 	struct ibv_pd *pd;
-	uint32_t number; /* of the engine's PD */
+	uint32_t number; /* the engine's number of the PD */
 	uint32_t users;  /* objects in it but for address handles, and one while `owned` */
 	bool owned;      /* hca_pd_add() has added it, and hca_pd_end() has not come yet */
 	struct hca_end end;

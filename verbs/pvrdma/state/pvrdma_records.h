@@ -29,7 +29,7 @@ struct pv_state {
 	uint32_t n_source;
 	uint32_t last; /* index of the region in which the previous address was found */
 	/* Restoring: */
-	struct pv_key *keys; /* of memory regions, sorted */
+	struct pv_key *keys; /* the restored memory regions, sorted by key */
 	uint32_t n_keys;
 	struct urxe_extent *extents; /* of the region that is being restored */
 	uint32_t n_extents, room;
