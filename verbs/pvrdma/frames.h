@@ -7,7 +7,7 @@
 
 /*
  * Builds frames that the engine has to send now, and keeps them for pvrdma_output. Call it before a
- * QP is destroyed, which could not send them later. It keeps at most 64 frames; the rest is lost.
+ * QP is destroyed or reset, which could not send them later. It keeps at most 64 frames.
  */
 void pv_frames_stage(struct pvrdma *dev);
 /* Frees the kept frames, unsent. */

@@ -26,8 +26,8 @@ void uverbs_file_free(struct uverbs_file *file);
  */
 bool uverbs_file_get(struct uverbs_file *file);
 void uverbs_file_put(struct uverbs_file *file);
-/* Creates a memfd of `size` bytes for the rings of a context. `flags`: O_CLOEXEC or 0. Returns a
- * descriptor, or a negative errno value. */
+/* Creates a memfd of `size` bytes for the rings of a context. `flags`: those of open(2), of which
+ * only O_CLOEXEC counts. Returns a descriptor, or a negative errno value. */
 int uverbs_file_memfd(int flags, uint64_t size);
 
 #endif
