@@ -85,7 +85,10 @@ static inline bool copy_loses_to_packet(const struct send_wqe *wqe)
 	return wqe->n_packets == 1 && wqe->length <= COPY_SHORT;
 }
 
-/* Whether the request goes in packets because the peer polls, and packets are faster. */
+/*
+ * Whether the request follows earlier ones in packets, instead of being copied, because the peer
+ * polls and packets are faster. For requests that are not the only outstanding one.
+ */
 static inline bool copy_is_postponed(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	return qp->req.copy.in_packets && copy_loses_to_packet(wqe);

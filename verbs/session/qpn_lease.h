@@ -29,7 +29,10 @@ struct leases {
 	uint32_t next;    /* where the search for a free number continues */
 };
 
-/* Adds a leased block, from calloc, and takes its ownership. At most VNIC_LEASES_MAX blocks. */
+/*
+ * Adds a leased block, which is from calloc with qpn_first set, and takes its ownership. The caller
+ * has checked that leases->n is below VNIC_LEASES_MAX.
+ */
 void leases_add(struct leases *leases, struct lease_block *block);
 /* Frees all blocks, leased or not; *leases is all 0 then. */
 void leases_clear(struct leases *leases);

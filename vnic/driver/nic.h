@@ -14,9 +14,9 @@
 
 /*
  * The buffers of a ring are used in turn, so all of them pass through the cache. Cost of a frame,
- * sent and received in one thread (EPYC, 4,158-byte frames in bursts of 32): 457 ns with 1,024 +
- * 2,048 descriptors, 338 with 256 + 1,024, 311 with 256 + 512. But fewer receive buffers hold less
- * of a burst from an uplink, and further frames are lost.
+ * sent and received in one thread (EPYC, 4,158-byte frames in bursts of 32): 457 ns with 1,024
+ * descriptors to send and 2,048 to receive, 338 with 256 and 1,024, 311 with 256 and 512. But fewer
+ * receive buffers hold less of a burst from an uplink, and the rest of the burst is lost.
  */
 #define TX_RING_SIZE  256
 #define RX_RING_SIZE  1024

@@ -99,8 +99,9 @@ int netdev_add_mac(struct netdev *port, const uint8_t mac[6]);
  */
 int netdev_add_group(struct netdev *port, const uint8_t mac[6]);
 /*
- * From now on the port also receives frames to all multicast MACs. 0 also for ports that do so
- * anyway. A device may refuse, for example a VF that its host does not trust.
+ * From now on the port also receives frames to all multicast MACs. A device may refuse, for example
+ * a VF that its host does not trust: a negative errno value. 0 also for ports that were opened to
+ * do so, even if their device could not.
  */
 int netdev_set_allmulticast(struct netdev *port);
 /* Whether the port can reach its peer at all: a link is up, a machine is connected. True for ports

@@ -178,7 +178,10 @@ int cma_resolve_route(struct cma_id *id);
 int cma_set_path(struct cma_id *id, uint8_t traffic_class);
 int cma_listen(struct cma_id *id);
 int cma_connect(struct cma_id *id, const struct cma_param *param);
-/* Answers a REQ with a REP, or, with param NULL, a REP with an RTU. An error sends a REJ. */
+/*
+ * Answers a REQ with a REP, a SIDR_REQ with a SIDR_REP; with param NULL, a REP with an RTU. If that
+ * fails, the peer gets a rejection. -EINVAL: nothing can be accepted, and nothing is sent.
+ */
 int cma_accept(struct cma_id *id, const struct cma_param *param);
 int cma_reject(struct cma_id *id, uint8_t reason, const void *data, uint8_t len);
 int cma_disconnect(struct cma_id *id);

@@ -43,8 +43,8 @@ struct kernel_sync {
 	/* One of its RDMA devices (rdma_rxe) may have UDP port 4791 of VLAN interfaces. */
 	const struct hca_monitor *hca;
 	bool missing;      /* an uplink's interface does not exist */
-	uint32_t left_out; /* number of addresses without a GID because the table is full */
-	bool stale;        /* table must be read again */
+	uint32_t left_out; /* addresses without a GID, because the host's GID table is full */
+	bool stale;        /* `table` must be read again from the kernel */
 };
 
 /*

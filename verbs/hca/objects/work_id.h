@@ -35,7 +35,7 @@ struct work_queue_entry {
 
 /*
  * Gives the queue an id of 31 bits: index of its entry (20 bits), and generation of the entry
- * above. 0 or -ENOMEM.
+ * above. `shared`: it is a shared receive queue. 0, or -ENOMEM, also if all entries are in use.
  */
 int work_ids_add(struct work_ids *ids, void *queue, bool shared, uint32_t *id);
 void work_ids_remove(struct work_ids *ids, uint32_t id);
