@@ -323,6 +323,33 @@ static void a_cq_that_grows_is_polled_afterwards(void **state)
 	assert_true(fake_hca.resized_to >= 4 * QUEUE_SIZE);
 }
 
+#define SRQ_SIZE 300
+
+/* Another thread lets the shared receive queue grow while the HCA is within `function`. */
+static void expect_room_for_growth(enum fake_hca_delay function)
+{
+	const struct urxe_rq_attr attr = {
+		.ctx = f, .pd = OFFLOADED_PD, .max_wr = SRQ_SIZE, .max_sge = 1};
+	pthread_t thread;
+
+	assert_int_equal(urxe_cq_create(f->dev, f, &other_cq), 0);
+	assert_int_equal(urxe_srq_create(f->dev, &attr, &other_srq), 0);
+	thread = start_slow(function, slow_create_qp);
+	pthread_mutex_lock(&f->lock);
+	assert_int_equal(urxe_srq_resize(other_srq, SRQ_SIZE + 200), 0);
+	pthread_mutex_unlock(&f->lock);
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	assert_in_range(fake_hca.last_qp->init.recv_cq->cqe, QUEUE_SIZE + SRQ_SIZE + 200, 1000);
+}
+
+/* The HCA's CQ has room for all receives of the shared queue, whenever that queue grows. */
+static void a_cq_has_room_for_a_queue_that_grows(void **state)
+{
+	(void)state;
+	expect_room_for_growth(FAKE_HCA_CREATE_QP);
+}
+
 static void a_queue_that_is_resized_gets_requests_afterwards(void **state)
 {
 	const struct urxe_recv_wr wr = {.wr_id = 5};
@@ -484,6 +511,7 @@ int main(void)
 		TEST(others_go_on_during_a_query),
 		TEST(a_second_cq_is_dropped),
 		TEST(a_cq_that_grows_is_polled_afterwards),
+		TEST(a_cq_has_room_for_a_queue_that_grows),
 		TEST(a_queue_that_is_resized_gets_requests_afterwards),
 		TEST(requests_during_a_reset_stay_away_from_the_hca),
 		TEST(a_queue_pair_may_fail_during_a_transition),
