@@ -350,6 +350,13 @@ static void a_cq_has_room_for_a_queue_that_grows(void **state)
 	expect_room_for_growth(FAKE_HCA_CREATE_QP);
 }
 
+/* The queue pair counts all receives of the shared queue only after the growth. */
+static void a_cq_has_room_for_a_queue_that_has_grown(void **state)
+{
+	(void)state;
+	expect_room_for_growth(FAKE_HCA_ALLOC_PD);
+}
+
 static void a_queue_that_is_resized_gets_requests_afterwards(void **state)
 {
 	const struct urxe_recv_wr wr = {.wr_id = 5};
@@ -512,6 +519,7 @@ int main(void)
 		TEST(a_second_cq_is_dropped),
 		TEST(a_cq_that_grows_is_polled_afterwards),
 		TEST(a_cq_has_room_for_a_queue_that_grows),
+		TEST(a_cq_has_room_for_a_queue_that_has_grown),
 		TEST(a_queue_that_is_resized_gets_requests_afterwards),
 		TEST(requests_during_a_reset_stay_away_from_the_hca),
 		TEST(a_queue_pair_may_fail_during_a_transition),

@@ -84,16 +84,18 @@ static int make_ibv_qp(struct hca_qp *qp, const struct urxe_qp_init *init)
 	return rc;
 }
 
+/* Receives before a wait: an SRQ that grows during the wait counts its growth only. */
 static int reserve_completions(struct hca_qp *qp, const struct urxe_qp_init *init)
 {
 	uint32_t receives = qp->srq ? 0 : init->cap.max_recv_wr;
-	int rc = hca_cq_reserve(qp->send_cq, init->cap.max_send_wr);
+	int rc =
+		qp->srq ? hca_srq_use(qp->srq, qp->recv_cq) : hca_cq_reserve(qp->recv_cq, receives);
 
 	if (rc)
 		return rc;
-	rc = qp->srq ? hca_srq_use(qp->srq, qp->recv_cq) : hca_cq_reserve(qp->recv_cq, receives);
+	rc = hca_cq_reserve(qp->send_cq, init->cap.max_send_wr);
 	if (rc)
-		hca_cq_release(qp->send_cq, init->cap.max_send_wr);
+		hca_cq_release(qp->recv_cq, receives);
 	return rc;
 }
 
@@ -127,6 +129,8 @@ static int make_objects(struct hca_qp *qp, const struct urxe_qp_init *init)
 	rc = work_ids_add(&qp->hca->work_ids, qp, false, &qp->id);
 	if (rc)
 		goto no_id;
+	/* An SRQ that grows from now on lets the queue pair's receive CQ grow. */
+	LIST_INSERT_HEAD(&qp->hca->qps, qp, link);
 	rc = reserve_completions(qp, init);
 	if (rc)
 		goto no_room;
@@ -137,6 +141,7 @@ static int make_objects(struct hca_qp *qp, const struct urxe_qp_init *init)
 		return 0;
 	release_completions(qp);
 no_room:
+	LIST_REMOVE(qp, link);
 	work_ids_remove(&qp->hca->work_ids, qp->id);
 no_id:
 	hca_pd_put(qp->pd);
@@ -180,13 +185,10 @@ int hca_qp_create(void *ctx, struct urxe_qp *engine_qp, const struct urxe_qp_ini
 	qp->recv_cq = queues->recv_cq;
 	qp->srq = queues->srq;
 	use_queues(qp, hca_cq_get, hca_srq_get);
-	/* Before a wait: an SRQ that grows meanwhile lets the queue pair's CQ grow. */
-	LIST_INSERT_HEAD(&hca->qps, qp, link);
 	rc = make_requests(qp, init);
 	if (!rc)
 		rc = make_objects(qp, init);
 	if (rc) {
-		LIST_REMOVE(qp, link);
 		use_queues(qp, hca_cq_put, hca_srq_put);
 		free_qp(qp);
 		return rc;

@@ -242,6 +242,9 @@ int hca_srq_use(struct hca_srq *srq, struct hca_cq *cq)
 
 	if (srq->counted != cq)
 		rc = hca_cq_reserve(cq, srq->slots.n);
+	/* A growth that came meanwhile has counted its own part only. */
+	if (rc && srq->counted == cq)
+		srq->counted = NULL;
 	/* The engine may have destroyed the CQ while it grew. */
 	if (!rc && cq->cq)
 		srq->counted = cq;
