@@ -382,6 +382,8 @@ static int modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	delay(FAKE_HCA_MODIFY_QP);
 	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_ERR && fake_hca.no_error_state)
 		return EIO;
+	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET && fake_hca.no_reset_state)
+		return EIO;
 	if (mask & IBV_QP_RATE_LIMIT && !fake_hca.has_rates)
 		return EOPNOTSUPP;
 	if (mask & IBV_QP_RATE_LIMIT)

@@ -38,6 +38,7 @@ struct fake_hca {
 	bool has_rates;    /* queue pairs may have a rate limit */
 	bool no_qps, no_srqs, no_mrs, no_ahs, no_resize;
 	bool no_error_state; /* ibv_modify_qp refuses the transition to IBV_QPS_ERR */
+	bool no_reset_state; /* and that to IBV_QPS_RESET */
 	int mr_error;        /* errno of ibv_reg_mr, which fails then; 0: none */
 	uint32_t pds, mrs, cqs, srqs, qps, ahs; /* objects that exist */
 	/* The double delays: this function waits for `go_on`, after it has posted `delayed`. */

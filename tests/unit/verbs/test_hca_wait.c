@@ -445,6 +445,91 @@ static void a_queue_pair_fails_once(void **state)
 	assert_int_equal(fake_hca.modified, n + 1);
 }
 
+/* Of three requests, two are at the HCA, where the first one fails while the HCA resets. */
+static pthread_t start_reset_with_an_error(struct fake_qp *qp)
+{
+	pthread_t thread;
+	uint32_t n;
+
+	post_to_other_qp();
+	post_to_other_qp();
+	wanted = URXE_QPS_RESET;
+	thread = start_slow(FAKE_HCA_MODIFY_QP, slow_modify);
+	post_to_other_qp();
+	n = f->n;
+	fake_hca_complete_send(qp, IBV_WC_RETRY_EXC_ERR);
+	pthread_mutex_lock(&f->lock);
+	hca_poll(f->hca);
+	pthread_mutex_unlock(&f->lock);
+	assert_int_equal(f->n, n + 1);
+	assert_int_equal(state_of(other_qp), URXE_QPS_ERR);
+	return thread;
+}
+
+/* After the reset, Linux refuses the transition to the error state. */
+static void a_queue_pair_that_fails_during_a_reset_stays_at_the_hca(void **state)
+{
+	struct fake_qp *qp;
+	pthread_t thread;
+	uint32_t n;
+
+	(void)state;
+	qp = open_other_qp(URXE_QPS_RTS);
+	fake_hca.no_error_state = true;
+	thread = start_reset_with_an_error(qp);
+	n = f->n;
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	assert_int_equal(state_of(other_qp), URXE_QPS_RESET);
+	assert_int_equal(qp->attr.qp_state, IBV_QPS_RESET);
+	assert_true(urxe_offload_has_qp(other_qp));
+	assert_int_equal(fake_hca.qps, 2);
+	assert_int_equal(f->n, n);
+}
+
+/* The HCA's queue pair stops by the error state then. */
+static void a_queue_pair_that_is_not_reset_fails_at_the_hca(void **state)
+{
+	struct fake_qp *qp;
+	pthread_t thread;
+	uint32_t n;
+
+	(void)state;
+	qp = open_other_qp(URXE_QPS_RTS);
+	fake_hca.no_reset_state = true;
+	thread = start_reset_with_an_error(qp);
+	n = f->n;
+	let_go_on(thread);
+	assert_int_equal(slow_rc, -EIO);
+	assert_int_equal(state_of(other_qp), URXE_QPS_ERR);
+	assert_int_equal(qp->attr.qp_state, IBV_QPS_ERR);
+	/* The HCA still has the second request. */
+	assert_int_equal(f->n, n);
+	fake_hca_complete_send(qp, IBV_WC_WR_FLUSH_ERR);
+	hca_poll(f->hca);
+	assert_int_equal(f->n, n + 2);
+}
+
+/* And by its end if it takes neither state. */
+static void a_queue_pair_that_does_not_stop_ends(void **state)
+{
+	struct fake_qp *qp;
+	pthread_t thread;
+	uint32_t n;
+
+	(void)state;
+	urxe_qp_destroy(f->qp);
+	qp = open_other_qp(URXE_QPS_RTS);
+	fake_hca.no_reset_state = fake_hca.no_error_state = true;
+	thread = start_reset_with_an_error(qp);
+	n = f->n;
+	let_go_on(thread);
+	assert_int_equal(slow_rc, -EIO);
+	assert_int_equal(fake_hca.qps, 0);
+	assert_int_equal(f->n, n + 2);
+	assert_int_equal(f->flushed_before_end, 0);
+}
+
 static void an_hca_may_go_while_a_queue_is_made(void **state)
 {
 	(void)state;
@@ -524,6 +609,9 @@ int main(void)
 		TEST(requests_during_a_reset_stay_away_from_the_hca),
 		TEST(a_queue_pair_may_fail_during_a_transition),
 		TEST(a_queue_pair_fails_once),
+		TEST(a_queue_pair_that_fails_during_a_reset_stays_at_the_hca),
+		TEST(a_queue_pair_that_is_not_reset_fails_at_the_hca),
+		TEST(a_queue_pair_that_does_not_stop_ends),
 		TEST(an_hca_may_go_while_a_queue_is_made),
 		TEST(an_hca_may_go_while_a_queue_pair_is_made),
 		TEST(an_hca_may_go_while_a_cq_is_made),
