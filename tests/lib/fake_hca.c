@@ -343,7 +343,7 @@ static int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 	(void)attr;
 	(void)mask;
 	delay(FAKE_HCA_MODIFY_SRQ);
-	return 0;
+	return fake_hca.srq_error;
 }
 
 static int destroy_srq(struct ibv_srq *srq)

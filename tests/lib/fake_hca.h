@@ -40,6 +40,7 @@ struct fake_hca {
 	bool no_error_state; /* ibv_modify_qp refuses the transition to IBV_QPS_ERR */
 	bool no_reset_state; /* and that to IBV_QPS_RESET */
 	int mr_error;        /* errno of ibv_reg_mr, which fails then; 0: none */
+	int srq_error;       /* that ibv_modify_srq returns; 0: none */
 	uint32_t pds, mrs, cqs, srqs, qps, ahs; /* objects that exist */
 	/* The double delays: this function waits for `go_on`, after it has posted `delayed`. */
 	enum fake_hca_delay {

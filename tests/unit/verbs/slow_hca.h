@@ -19,6 +19,7 @@
 
 #include "fake_hca.h"
 #include "offloaded_dev.h"
+#include "slow_thread.h"
 
 static struct offloaded_dev *const f = &offloaded;
 static struct fake_qp *datagrams; /* the HCA's UD queue pair */
@@ -34,8 +35,7 @@ static int setup(void **state)
 {
 	(void)state;
 	offloaded_open();
-	sem_init(&fake_hca.delayed, 0, 0);
-	sem_init(&fake_hca.go_on, 0, 0);
+	slow_thread_init();
 	assert_int_equal(offloaded_try_qp(URXE_QPT_UD, 0, NULL), 0);
 	datagrams = fake_hca.last_qp;
 	offloaded_connect_ud();
@@ -87,24 +87,6 @@ static void open_others(void)
 	init.send_cq = init.recv_cq = other_cq;
 	init.srq = other_srq;
 	assert_int_equal(urxe_qp_create(f->dev, &init, &other_qp), 0);
-}
-
-/* The thread has entered that function of the HCA, which does not return yet. */
-static pthread_t start_slow(enum fake_hca_delay function, void *(*call)(void *))
-{
-	pthread_t thread;
-
-	fake_hca.delays = function;
-	assert_int_equal(pthread_create(&thread, NULL, call, NULL), 0);
-	sem_wait(&fake_hca.delayed);
-	fake_hca.delays = FAKE_HCA_PROMPT;
-	return thread;
-}
-
-static void let_go_on(pthread_t thread)
-{
-	sem_post(&fake_hca.go_on);
-	pthread_join(thread, NULL);
 }
 
 /* hca_close() waits for no other thread: the last thread that leaves a call closes the HCA. */

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Commands of a program, from the uverbs ABI to a slow HCA, which a provider double plays. The test
+ * plays the program and the engine thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <hca/hca.h>
+#include <rxe/offload.h>
+#include <vnic/loop.h>
+
+#include "adapter/adapter.h"
+#include "attach/attach.h"
+#include "attach/attach_private.h"
+#include "daemon/adapter_hca.h"
+#include "engine/crc.h"
+#include "fake_hca.h"
+#include "poll/engine_thread.h"
+#include "queues/publish.h"
+#include "queues/verbs_qp.h"
+#include "requests/local_qp_requests.h"
+#include "slow_thread.h"
+#include "uverbs/ucontext.h"
+#include "uverbs/uverbs.h"
+#include "uverbs/uverbs_command.h"
+
+#define MTU        4200
+#define REPLY      128 /* room for each reply, with the driver's part */
+#define QUEUE      100 /* the HCA's CQ has room for those of one queue pair */
+#define CQ_HANDLE  0x11u
+#define SRQ_HANDLE 0x22u
+
+static struct vnic_loop *loop;
+static int device = -1, events = -1; /* of the program: its context, and its asynchronous events */
+static uint32_t pd;
+
+/* --- In place of the daemon and libibverbs. */
+
+int __wrap_adapter_open(void);
+void __wrap_adapter_close(void);
+const struct hca_verbs *__wrap_hca_verbs_load(void);
+int __wrap_local_qp_add(uint32_t qpn, bool reachable, struct local_qp **local);
+
+int __wrap_adapter_open(void)
+{
+	return 0;
+}
+
+void __wrap_adapter_close(void)
+{
+}
+
+const struct hca_verbs *__wrap_hca_verbs_load(void)
+{
+	return &fake_hca.verbs;
+}
+
+int __wrap_local_qp_add(uint32_t qpn, bool reachable, struct local_qp **local)
+{
+	(void)qpn;
+	(void)reachable;
+	(void)local;
+	return -EEXIST;
+}
+
+/* --- The program. */
+
+/* The reply's first word, mostly a handle, is in *first. A negative errno value: the command
+ * failed. */
+static int command(uint32_t number, const void *request, size_t size, uint32_t *first)
+{
+	uint8_t buffer[512] __attribute__((aligned(8)));
+	struct ib_uverbs_cmd_hdr hdr = {.command = number, .out_words = REPLY / 4};
+	uint32_t reply[REPLY / 4] = {0};
+	const uint64_t response = (uintptr_t)reply;
+	const size_t count = sizeof(hdr) + size;
+
+	hdr.in_words = (uint16_t)(count / 4);
+	memcpy(buffer, &hdr, sizeof(hdr));
+	memcpy(buffer + sizeof(hdr), request, size);
+	/* Requests with a reply begin with its address. */
+	if (first)
+		memcpy(buffer + sizeof(hdr), &response, sizeof(response));
+	if (uverbs_write(uverbs_file_lookup(device), device, buffer, count) < 0)
+		return -errno;
+	if (first)
+		*first = reply[0];
+	return 0;
+}
+
+#define COMMAND(id, request, first) \
+	command(IB_USER_VERBS_CMD_##id, &(request), sizeof(request), first)
+
+static void open_context(void)
+{
+	const struct ib_uverbs_get_context get = {0};
+	const struct ib_uverbs_alloc_pd alloc = {0};
+
+	device = uverbs_file_open(O_CLOEXEC);
+	assert_true(device >= 0);
+	assert_int_equal(COMMAND(GET_CONTEXT, get, (uint32_t *)&events), 0);
+	assert_int_equal(COMMAND(ALLOC_PD, alloc, &pd), 0);
+}
+
+static void close_own(int fd)
+{
+	fd_remove(fd);
+	close(fd);
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd look = {.fd = fd, .events = POLLIN};
+
+	return poll(&look, 1, 0) == 1;
+}
+
+static void expect_event(uint64_t element, uint32_t type)
+{
+	struct ib_uverbs_async_event_desc event;
+
+	assert_true(is_readable(events));
+	assert_int_equal(read(events, &event, sizeof(event)), sizeof(event));
+	assert_int_equal(event.element, element);
+	assert_int_equal(event.event_type, type);
+}
+
+/* --- The adapter. */
+
+static void set_hca(const char *name)
+{
+	struct vnic_attach_hca *hca = &adapter.welcome.port.hca;
+
+	*hca = (struct vnic_attach_hca){.port = 1, .generation = hca->generation + 1};
+	strcpy(hca->name, name);
+	adapter_lock();
+	adapter_hca_renew();
+	adapter_unlock();
+}
+
+static void open_adapter(void)
+{
+	adapter = (struct adapter){
+		.welcome = {.mac = {2, 0, 0, 0, 0, 1}, .mtu = MTU, .pkeys = {0xffff}}};
+	adapter.welcome.port.link_mtu = MTU;
+	adapter.welcome.port.gids[0].valid = true;
+	memcpy(adapter.welcome.port.gids[0].raw, fake_gid.raw, sizeof(fake_gid.raw));
+	TAILQ_INIT(&adapter.dirty_cqs);
+	TAILQ_INIT(&adapter.dirty_qps);
+	adapter_init_peers();
+	assert_int_equal(vnic_loop_open(MTU, &loop), 0);
+	adapter.nic = loop->driver;
+	assert_int_equal(tx_init(&adapter.tx, adapter.nic, &adapter.uplink, &adapter_peers,
+				 &adapter.welcome),
+			 0);
+	assert_int_equal(adapter_make_engine(NULL), 0);
+	adapter_thread.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+static void close_adapter(void)
+{
+	set_hca("");
+	urxe_dev_destroy(adapter.dev);
+	tx_destroy(&adapter.tx);
+	vnic_loop_close(loop);
+	close(adapter_thread.wake_fd);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	assert_int_equal(crc_load(), 0);
+	fd_set_owner();
+	fake_hca_init();
+	slow_thread_init();
+	open_adapter();
+	set_hca("fake0");
+	assert_non_null(adapter.hca.hca);
+	open_context();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	close_own(events);
+	close_own(device);
+	close_adapter();
+	assert_int_equal(fake_hca.pds + fake_hca.cqs + fake_hca.srqs + fake_hca.qps, 0);
+	return 0;
+}
+
+/* What the engine thread does when the HCA's descriptors become readable. */
+static void handle_hca_events(void)
+{
+	adapter_lock();
+	hca_handle_events(adapter.hca.hca);
+	adapter_publish();
+	adapter_unlock();
+}
+
+/* --- A command that the HCA delays. */
+
+static int slow_rc;
+
+/* --- Events of a shared receive queue. */
+
+static void *create_srq(void *arg)
+{
+	const struct ib_uverbs_create_srq request = {.user_handle = SRQ_HANDLE,
+						     .pd_handle = pd,
+						     .max_wr = 8,
+						     .max_sge = 1,
+						     .srq_limit = 4};
+	uint32_t handle;
+
+	slow_rc = COMMAND(CREATE_SRQ, request, &handle);
+	return arg;
+}
+
+/* cmocka's handler of SIGSEGV would go on, with the lock taken. */
+static void end_by_faults(void)
+{
+	signal(SIGSEGV, SIG_DFL);
+}
+
+static void reach_limit(void)
+{
+	fake_hca.event = (struct ibv_async_event){.event_type = IBV_EVENT_SRQ_LIMIT_REACHED,
+						  .element.srq = &fake_hca.srq};
+	fake_hca.has_event = true;
+	handle_hca_events();
+}
+
+/* An HCA may raise the event at once, because the queue has no requests yet. */
+static void a_queue_may_reach_its_limit_before_it_has_its_handle(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	end_by_faults();
+	thread = start_slow(FAKE_HCA_MODIFY_SRQ, create_srq);
+	reach_limit();
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	expect_event(SRQ_HANDLE, IBV_EVENT_SRQ_LIMIT_REACHED);
+}
+
+/* The program gets no event of a queue that it does not have. */
+static void a_queue_that_is_not_made_leaves_no_event(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	end_by_faults();
+	fake_hca.srq_error = EIO;
+	thread = start_slow(FAKE_HCA_MODIFY_SRQ, create_srq);
+	reach_limit();
+	assert_true(is_readable(events));
+	let_go_on(thread);
+	assert_int_equal(slow_rc, -EIO);
+	assert_false(is_readable(events));
+}
+
+/* The HCA that has gone has refused nothing: the queue is the engine's. */
+static void an_hca_may_go_before_the_queue_has_its_handle(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	end_by_faults();
+	fake_hca.srq_error = EIO;
+	thread = start_slow(FAKE_HCA_MODIFY_SRQ, create_srq);
+	set_hca("");
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	expect_event(SRQ_HANDLE, IBV_EVENT_SRQ_ERR);
+	assert_int_equal(fake_hca.closed, 1);
+}
+
+/* --- Completions. */
+
+static uint32_t cq;
+
+static int open_cq(void)
+{
+	const struct ib_uverbs_create_comp_channel create_channel = {0};
+	struct ib_uverbs_create_cq create = {.user_handle = CQ_HANDLE, .cqe = 1000};
+	struct ib_uverbs_req_notify_cq arm = {0};
+	uint32_t channel;
+
+	assert_int_equal(COMMAND(CREATE_COMP_CHANNEL, create_channel, &channel), 0);
+	create.comp_channel = (int)channel;
+	assert_int_equal(COMMAND(CREATE_CQ, create, &cq), 0);
+	arm.cq_handle = cq;
+	assert_int_equal(COMMAND(REQ_NOTIFY_CQ, arm, NULL), 0);
+	return (int)channel;
+}
+
+static int create_qp(uint32_t *handle)
+{
+	const struct ib_uverbs_create_qp request = {.pd_handle = pd,
+						    .send_cq_handle = cq,
+						    .recv_cq_handle = cq,
+						    .max_send_wr = QUEUE,
+						    .max_recv_wr = QUEUE,
+						    .max_send_sge = 1,
+						    .max_recv_sge = 1,
+						    .qp_type = IBV_QPT_UD};
+
+	return COMMAND(CREATE_QP, request, handle);
+}
+
+static void *create_second_qp(void *arg)
+{
+	uint32_t handle;
+
+	slow_rc = create_qp(&handle);
+	return arg;
+}
+
+/* A UD queue pair, whose receive request the HCA has. */
+static struct fake_qp *open_qp(void)
+{
+	struct ib_uverbs_modify_qp modify = {.attr_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+							  IBV_QP_PORT | IBV_QP_QKEY,
+					     .qp_state = IBV_QPS_INIT,
+					     .port_num = 1};
+	const struct urxe_recv_wr wr = {.wr_id = 5};
+	const struct qp *qp;
+
+	assert_int_equal(create_qp(&modify.qp_handle), 0);
+	assert_int_equal(COMMAND(MODIFY_QP, modify, NULL), 0);
+	adapter_lock();
+	qp = (struct qp *)handle_find(&uverbs_file_lookup(device)->handles, OBJECT_QP,
+				      modify.qp_handle);
+	assert_non_null(qp);
+	assert_int_equal(urxe_post_recv(qp->recv.rq, &wr), 0);
+	urxe_offload_refill(qp->recv.rq);
+	adapter_unlock();
+	assert_int_equal(fake_hca.last_qp->n_recvs, 1);
+	return fake_hca.last_qp;
+}
+
+/* The program sleeps in ibv_get_cq_event(), and the HCA's only event comes while the CQ grows. */
+static void a_completion_during_a_command_wakes_the_program(void **state)
+{
+	struct ib_uverbs_comp_event_desc event;
+	const int channel = open_cq();
+	struct fake_qp *first = open_qp();
+	uint64_t wakes;
+	pthread_t thread;
+
+	(void)state;
+	thread = start_slow(FAKE_HCA_RESIZE_CQ, create_second_qp);
+	fake_hca_complete_recv(first, IBV_WC_SUCCESS, 100);
+	fake_hca.comp_event = first->init.recv_cq;
+	handle_hca_events();
+	assert_false(is_readable(channel));
+	(void)!read(adapter_thread.wake_fd, &wakes, sizeof(wakes));
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	assert_true(is_readable(channel));
+	assert_int_equal(read(channel, &event, sizeof(event)), sizeof(event));
+	assert_int_equal(event.cq_handle, CQ_HANDLE);
+	/* More completions may be at the HCA, whose event has passed: the engine thread looks. */
+	assert_true(is_readable(adapter_thread.wake_fd));
+	close_own(channel);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_queue_may_reach_its_limit_before_it_has_its_handle),
+		TEST(a_queue_that_is_not_made_leaves_no_event),
+		TEST(an_hca_may_go_before_the_queue_has_its_handle),
+		TEST(a_completion_during_a_command_wakes_the_program),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
