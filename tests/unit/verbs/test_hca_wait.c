@@ -560,6 +560,32 @@ static void an_hca_may_go_while_a_cq_is_made(void **state)
 	assert_int_equal(fake_hca.qps + fake_hca.cqs, 0);
 }
 
+/* Each queue pair has a CQ of its own, which ends with it. */
+static void an_hca_may_go_while_queue_pairs_with_one_srq_are_made(void **state)
+{
+	struct hca *hca = f->hca;
+	pthread_t first, second;
+
+	(void)state;
+	assert_int_equal(create_srq(), 0);
+	assert_int_equal(urxe_cq_create(f->dev, f, &other_cq), 0);
+	first = start_slow(FAKE_HCA_CREATE_QP, slow_create_qp);
+	assert_int_equal(urxe_cq_create(f->dev, f, &other_cq), 0);
+	second = start_slow(FAKE_HCA_CREATE_QP, slow_create_qp);
+	pthread_mutex_lock(&f->lock);
+	f->hca = NULL;
+	hca_collect_ends(hca);
+	hca_detach(hca);
+	pthread_mutex_unlock(&f->lock);
+	hca_close(hca);
+	sem_post(&fake_hca.go_on);
+	let_go_on(first);
+	pthread_join(second, NULL);
+	assert_int_equal(slow_rc, -ENOSPC);
+	assert_int_equal(fake_hca.qps + fake_hca.srqs + fake_hca.cqs, 0);
+	assert_int_equal(fake_hca.closed, 1);
+}
+
 /* The HCA still accesses memory, so the requests are flushed when the command ends. */
 static void an_hca_may_go_during_a_transition(void **state)
 {
@@ -615,6 +641,7 @@ int main(void)
 		TEST(an_hca_may_go_while_a_queue_is_made),
 		TEST(an_hca_may_go_while_a_queue_pair_is_made),
 		TEST(an_hca_may_go_while_a_cq_is_made),
+		TEST(an_hca_may_go_while_queue_pairs_with_one_srq_are_made),
 		TEST(an_hca_may_go_during_a_transition),
 	};
 

@@ -186,10 +186,11 @@ static void make_busy(struct hca_cq *cq)
 	LIST_INSERT_HEAD(&cq->hca->busy_cqs, cq, busy_link);
 }
 
+/* An HCA that goes while it makes a queue pair is not polled, and the CQ ends with the pair. */
 void hca_cq_expect(struct hca_cq *cq, uint32_t n)
 {
 	cq->outstanding += n;
-	if (n)
+	if (n && cq->cq)
 		make_busy(cq);
 }
 
