@@ -228,7 +228,8 @@ int command_add_object(const struct command *c, struct object *object, enum obje
 void command_keep_lock(struct hca *hca)
 {
 	adapter_keep_lock(hca);
-	if (!hca)
+	/* A child that a signal handler has forked meanwhile has no adapter. */
+	if (!hca || !adapter.dev)
 		return;
 	adapter_publish();
 	engine_thread_wake();

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -25,6 +26,7 @@
 #include "adapter/adapter.h"
 #include "attach/attach.h"
 #include "attach/attach_private.h"
+#include "attach/fork.h"
 #include "daemon/adapter_hca.h"
 #include "engine/crc.h"
 #include "fake_hca.h"
@@ -183,7 +185,7 @@ static int setup(void **state)
 {
 	(void)state;
 	assert_int_equal(crc_load(), 0);
-	fd_set_owner();
+	adapter_install_fork_handlers();
 	fake_hca_init();
 	slow_thread_init();
 	open_adapter();
@@ -218,6 +220,8 @@ static int slow_rc;
 
 /* --- Events of a shared receive queue. */
 
+static uint32_t srq;
+
 static void *create_srq(void *arg)
 {
 	const struct ib_uverbs_create_srq request = {.user_handle = SRQ_HANDLE,
@@ -225,9 +229,8 @@ static void *create_srq(void *arg)
 						     .max_wr = 8,
 						     .max_sge = 1,
 						     .srq_limit = 4};
-	uint32_t handle;
 
-	slow_rc = COMMAND(CREATE_SRQ, request, &handle);
+	slow_rc = COMMAND(CREATE_SRQ, request, &srq);
 	return arg;
 }
 
@@ -289,6 +292,68 @@ static void an_hca_may_go_before_the_queue_has_its_handle(void **state)
 	assert_int_equal(slow_rc, 0);
 	expect_event(SRQ_HANDLE, IBV_EVENT_SRQ_ERR);
 	assert_int_equal(fake_hca.closed, 1);
+}
+
+/* --- A child of the thread that waits for the HCA. */
+
+static sem_t forked;
+static volatile pid_t child;
+
+static void fork_in_handler(int signal_number)
+{
+	(void)signal_number;
+	child = fork();
+	sem_post(child ? &forked : &fake_hca.go_on);
+}
+
+/* The child returns from the handler to the command. */
+static void *limit_srq(void *arg)
+{
+	const pid_t parent = getpid();
+	const struct ib_uverbs_modify_srq request = {
+		.srq_handle = srq, .attr_mask = IBV_SRQ_LIMIT, .srq_limit = 2};
+
+	slow_rc = COMMAND(MODIFY_SRQ, request, NULL);
+	if (getpid() != parent)
+		_exit(0);
+	return arg;
+}
+
+static int fork_during(pthread_t thread)
+{
+	int status;
+
+	signal(SIGUSR1, fork_in_handler);
+	sem_init(&forked, 0, 0);
+	pthread_kill(thread, SIGUSR1);
+	sem_wait(&forked);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	signal(SIGUSR1, SIG_DFL);
+	return status;
+}
+
+/* It has no engine thread to wake: it writes to no descriptor of the program, such as 0. */
+static void a_forked_child_writes_to_no_descriptor(void **state)
+{
+	const int input = dup(STDIN_FILENO);
+	pthread_t thread;
+	int status, ends[2];
+
+	(void)state;
+	create_srq(NULL);
+	assert_int_equal(slow_rc, 0);
+	assert_int_equal(pipe(ends), 0);
+	dup2(ends[1], STDIN_FILENO);
+	thread = start_slow(FAKE_HCA_MODIFY_SRQ, limit_srq);
+	status = fork_during(thread);
+	dup2(input, STDIN_FILENO);
+	close(input);
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	assert_int_equal(status, 0);
+	assert_false(is_readable(ends[0]));
+	close(ends[0]);
+	close(ends[1]);
 }
 
 /* --- Completions. */
@@ -389,6 +454,7 @@ int main(void)
 		TEST(a_queue_may_reach_its_limit_before_it_has_its_handle),
 		TEST(a_queue_that_is_not_made_leaves_no_event),
 		TEST(an_hca_may_go_before_the_queue_has_its_handle),
+		TEST(a_forked_child_writes_to_no_descriptor),
 		TEST(a_completion_during_a_command_wakes_the_program),
 	};
 
