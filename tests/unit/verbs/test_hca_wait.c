@@ -618,6 +618,17 @@ static void an_hca_may_go_during_a_transition(void **state)
 	assert_int_equal(fake_hca.closed, 1);
 }
 
+/* No CQ of the HCA has room for so many receives. */
+static void a_queue_that_could_not_grow_does_not_grow_later(void **state)
+{
+	(void)state;
+	assert_int_equal(create_srq(), 0);
+	assert_int_equal(urxe_cq_create(f->dev, f, &other_cq), 0);
+	assert_int_equal(create_qp(), 0);
+	assert_int_equal(urxe_srq_resize(other_srq, 1000), -ENOMEM);
+	assert_int_equal(urxe_srq_resize(other_srq, 1000), -ENOMEM);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -642,6 +653,7 @@ int main(void)
 		TEST(an_hca_may_go_while_a_queue_pair_is_made),
 		TEST(an_hca_may_go_while_a_cq_is_made),
 		TEST(an_hca_may_go_while_queue_pairs_with_one_srq_are_made),
+		TEST(a_queue_that_could_not_grow_does_not_grow_later),
 		TEST(an_hca_may_go_during_a_transition),
 	};
 

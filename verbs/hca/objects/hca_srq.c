@@ -148,22 +148,37 @@ static bool is_first_with_cq(const struct hca_qp *qp)
 	return true;
 }
 
-/* Counts n more completions in each CQ that has room for those of the queue. */
-static int count_growth(struct hca_srq *srq, uint32_t n)
+/* -ENOMEM: a CQ that has room for the completions of the queue cannot have n more. */
+static int check_growth(const struct hca_srq *srq, uint32_t n)
 {
 	struct hca_qp *qp;
-	int rc = 0;
+
+	LIST_FOREACH(qp, &srq->hca->qps, link)
+	{
+		if (qp->srq != srq)
+			continue;
+		if (hca_cq_count(qp->recv_cq, n))
+			return -ENOMEM;
+		hca_cq_release(qp->recv_cq, n);
+	}
+	return 0;
+}
+
+/* Counts n more completions in each CQ that has room for those of the queue; after
+ * check_growth(). */
+static void count_growth(struct hca_srq *srq, uint32_t n)
+{
+	struct hca_qp *qp;
 
 	/* Without a queue pair the CQ gets all the room with the next one. */
 	srq->counted = NULL;
 	LIST_FOREACH(qp, &srq->hca->qps, link)
 	{
-		if (rc || qp->srq != srq || !is_first_with_cq(qp))
+		if (qp->srq != srq || !is_first_with_cq(qp))
 			continue;
-		rc = hca_cq_count(qp->recv_cq, n);
+		(void)hca_cq_count(qp->recv_cq, n);
 		srq->counted = qp->recv_cq;
 	}
-	return rc;
 }
 
 static struct hca_cq *find_full_cq(const struct hca_srq *srq)
@@ -177,25 +192,36 @@ static struct hca_cq *find_full_cq(const struct hca_srq *srq)
 }
 
 /* The list of queue pairs may change while a CQ grows. */
-static int reserve_growth(struct hca_srq *srq, uint32_t n)
+static int grow_cqs(const struct hca_srq *srq)
 {
-	int rc = count_growth(srq, n);
 	struct hca_cq *cq;
+	int rc = 0;
 
 	while (!rc && (cq = find_full_cq(srq)))
 		rc = hca_cq_grow(cq);
 	return rc;
 }
 
+/* A growth that fails at the HCA stays counted. */
+static int reserve_growth(struct hca_srq *srq, uint32_t max_wr)
+{
+	const uint32_t before = srq->slots.n;
+	int rc = max_wr > before ? check_growth(srq, max_wr - before) : 0;
+
+	if (!rc)
+		rc = work_slots_grow(&srq->slots, max_wr);
+	if (rc)
+		return rc;
+	count_growth(srq, srq->slots.n - before);
+	return grow_cqs(srq);
+}
+
 /* Providers hold the lock of a queue while they resize it: a thread that posts would wait. */
 static int resize_srq(struct hca_srq *srq, uint32_t max_wr)
 {
 	struct ibv_srq_attr attr = {.max_wr = max_wr};
-	uint32_t before = srq->slots.n;
-	int rc = work_slots_grow(&srq->slots, max_wr);
+	int rc = reserve_growth(srq, max_wr);
 
-	if (!rc)
-		rc = reserve_growth(srq, srq->slots.n - before);
 	if (!rc)
 		rc = modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
 	return rc;
