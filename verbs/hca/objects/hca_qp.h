@@ -45,8 +45,8 @@ struct hca_qp {
 	uint8_t *inline_data;
 	struct ibv_mr *inline_mr;
 	uint32_t max_inline;
-	bool made;          /* false: the thread that creates ibv uses it, and no other thread does */
-	bool limited;       /* the HCA limits the rate of this queue pair */
+	bool made;    /* false: the thread that creates ibv uses it, and no other thread does */
+	bool limited; /* the HCA limits the rate of this queue pair */
 	bool refused_error; /* the HCA refused the transition to the error state */
 	LIST_ENTRY(hca_qp) link;
 	struct hca_end end;
