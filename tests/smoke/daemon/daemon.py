@@ -320,12 +320,17 @@ def check_privileges(build):
               lambda: 'a helper has outlived the daemon')
 
 
+# No other test has a daemon of this user, which would find its directory taken.
+SQUATTED_USER = 'games'
+
+
 def check_squatted(build):
     """Another user has made /tmp/urxe-UID: the run directory lies in the home directory."""
     if os.getuid():
         skip('only root can be two users')
     name = f'squatted-{os.getpid()}'
-    squatted = f'/tmp/urxe-{pwd.getpwnam("nobody").pw_uid}'
+    uid = pwd.getpwnam(SQUATTED_USER).pw_uid
+    squatted = f'/tmp/urxe-{uid}'
     with namespace(name) as inside:
         with Host(build, daemon=False, prefix=inside) as host:
             try:
@@ -335,9 +340,9 @@ def check_squatted(build):
             try:
                 home = os.path.join(host.top, 'home')
                 os.mkdir(home)
-                os.chown(home, pwd.getpwnam('nobody').pw_uid, -1)
+                os.chown(home, uid, -1)
                 host.environment['HOME'] = home
-                user = as_user('nobody', 'nogroup')
+                user = as_user(SQUATTED_USER, 'nogroup')
                 own = directory_of(host, *user)
                 if os.path.dirname(own) != f'{home}/.cache/urxe':
                     raise Failure(f'the run directory is {own}')
