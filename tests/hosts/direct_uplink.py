@@ -85,10 +85,14 @@ def packets_in_a_frame(net, pair):
     return packets / frames
 
 
-def packets_leave_together(net):
-    """Many packets of a message pass the kernel as one (UDP GSO)."""
+def need_gso():
     if tuple(map(int, os.uname().release.split('.')[:2])) < (6, 2):
         skip('packet sockets have no UDP GSO before Linux 6.2')
+
+
+def packets_leave_together(net):
+    """Many packets of a message pass the kernel as one (UDP GSO)."""
+    need_gso()
     pair = start(net, [*ARGV[:-1], '65536'])
     expect_path(net.hosts[1], 'direct-uplink')
     expect_traffic(net, 'by the direct uplink')
@@ -109,8 +113,7 @@ MORE_THAN_HALF = 45000  # bytes: of the longest GSO packet
 
 def long_messages_fill_packets(net):
     """A message that is longer than a GSO packet fills it."""
-    if tuple(map(int, os.uname().release.split('.')[:2])) < (6, 2):
-        skip('packet sockets have no UDP GSO before Linux 6.2')
+    need_gso()
     pair = start(net, [*ARGV[:-1], '1048576', '-m', '1024'])
     expect_path(net.hosts[1], 'direct-uplink')
     listener = Program([*net.namespaces[0].prefix(), 'python3', '-c', LISTENER, INTERFACE, str(MORE_THAN_HALF)], os.environ)

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What urxed sends of a program's events: replies to later commands with them, and withdrawals. */
+#include "ucma_programs.h"
+
+/* --- Cached replies in events */
+
+/* Compares each cached reply with the reply to its command; returns the number of replies. */
+static uint32_t check_cached(const struct loop_program *p, uint32_t id)
+{
+	const uint8_t *at = last.bytes + last.head.out, *end = at + last.head.cached;
+	struct rdma_ucm_query question = {.id = id};
+	struct cm_attach_cached head;
+	uint32_t n = 0;
+
+	for (; at < end; at += head.out, n++) {
+		memcpy(&head, at, sizeof(head));
+		at += sizeof(head);
+		question.option = head.option;
+		assert_int_equal(loop_command(&loop, p, head.command, &question, sizeof(question),
+					      CM_ATTACH_BYTES, &answer),
+				 0);
+		assert_int_equal(answer.reply.out, head.out);
+		assert_memory_equal(answer.out, at, head.out);
+	}
+	assert_ptr_equal(at, end);
+	return n;
+}
+
+static void cached_replies_equal_the_real_ones(void **state)
+{
+	uint32_t id, child;
+
+	(void)state;
+	listener(5);
+	id = create(&a, RDMA_PS_TCP, 0xa);
+	assert_int_equal(resolve(&a, id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	assert_int_equal(check_cached(&a, id), 2);
+	assert_int_equal(resolve_route(&a, id), 0);
+	get_event(&a, CMA_ROUTE_RESOLVED);
+	assert_int_equal(check_cached(&a, id), 2);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	child = get_event(&b, CMA_CONNECT_REQUEST).id;
+	assert_int_equal(check_cached(&b, child), 6);
+	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
+	loop_run(&loop);
+	get_event(&a, CMA_CONNECT_RESPONSE);
+	assert_int_equal(check_cached(&a, id), 3);
+	assert_int_equal(accept_it(&a, id, 0, 0), 0);
+	loop_run(&loop);
+	get_event(&b, CMA_ESTABLISHED);
+	assert_int_equal(check_cached(&b, child), 0);
+}
+
+/* The new ID may be destroyed before its CONNECT_REQUEST is fetched. */
+static void event_of_a_destroyed_id_has_no_cached_replies(void **state)
+{
+	uint32_t id, child;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	child = TAILQ_FIRST(&LIST_FIRST(&loop.ucma.files)->events)->child->id->number;
+	destroy(&b, child);
+	expect_withdrawn(&b, 1);
+	get_event(&b, CMA_CONNECT_REQUEST);
+	assert_int_equal(last.head.cached, 0);
+}
+
+/* Commands for an ID change the cached replies of an event that was already sent. */
+static void cached_replies_follow_later_commands(void **state)
+{
+	const struct {
+		struct rdma_ucm_set_option option;
+		uint8_t timeout;
+	} set = {{.id = client(RDMA_PS_TCP),
+		  .level = RDMA_OPTION_ID,
+		  .optname = RDMA_OPTION_ID_ACK_TIMEOUT,
+		  .optlen = 1},
+		 23};
+	uint32_t child, len = (uint32_t)offsetof(typeof(set), timeout) + 1;
+
+	(void)state;
+	listener(5);
+	assert_int_equal(connect_to(&a, set.option.id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	child = get_event(&b, CMA_CONNECT_REQUEST).id;
+	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
+	loop_run(&loop);
+	assert_int_equal(
+		loop_command(&loop, &a, RDMA_USER_CM_CMD_SET_OPTION, &set, len, 0, &answer), 0);
+	expect_withdrawn(&a, 1);
+	get_event(&a, CMA_CONNECT_RESPONSE);
+	assert_int_equal(check_cached(&a, set.option.id), 3);
+	/* An event without cached replies is not withdrawn. */
+	assert_int_equal(accept_it(&a, set.option.id, 0, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(disconnect(&b, child), 0);
+	expect_withdrawn(&b, 0);
+	get_event(&b, CMA_ESTABLISHED);
+}
+
+/* --- Packets of events */
+
+static uint32_t resolving_on(const struct loop_program *p)
+{
+	uint32_t id = create(p, RDMA_PS_TCP, 0xa);
+
+	assert_int_equal(resolve(p, id), 0);
+	return id;
+}
+
+static uint32_t resolving(void)
+{
+	return resolving_on(&a);
+}
+
+/* Events before and behind a cancelled one still come in their order, and are not sent again. */
+static void cancelled_event_leaves_other_events(void **state)
+{
+	uint32_t first = resolving(), second = resolving(), third;
+
+	(void)state;
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, first);
+	third = resolving();
+	assert_int_equal(destroy(&a, first), 1);
+	expect_cancelled(0);
+	first = resolving();
+	assert_int_equal(destroy(&a, third), 0);
+	expect_cancelled(1);
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, second);
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, first);
+	expect_no_event(&a);
+	assert_int_equal(destroy(&a, second), 1);
+}
+
+/* A program need not skip more than CM_ATTACH_TO_SKIP packets: then the events are sent again. */
+static void many_cancelled_events_are_withdrawn(void **state)
+{
+	uint32_t first = resolving(), last_one;
+
+	(void)state;
+	for (uint32_t i = 0; i < CM_ATTACH_TO_SKIP; i++) {
+		assert_int_equal(destroy(&a, resolving()), 0);
+		expect_cancelled(1);
+	}
+	last_one = resolving();
+	assert_int_equal(destroy(&a, resolving()), 0);
+	expect_withdrawn(&a, CM_ATTACH_TO_SKIP + 3);
+	assert_int_equal(destroy(&a, resolving()), 0);
+	expect_cancelled(1);
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, first);
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, last_one);
+	expect_no_event(&a);
+}
+
+/* A listener's events may be more than a reply has room for. */
+static void events_beyond_a_reply_are_withdrawn(void **state)
+{
+	uint32_t server = listener(16), other = resolving_on(&b);
+
+	(void)state;
+	for (uint32_t i = 0; i <= CM_ATTACH_CANCELLED; i++)
+		assert_int_equal(connect_to(&a, client(RDMA_PS_TCP), LOOP_QPN + i, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(destroy(&b, server), 0);
+	expect_withdrawn(&b, CM_ATTACH_CANCELLED + 2);
+	assert_int_equal(answer.reply.n_cancelled, 0);
+	assert_int_equal(get_event(&b, CMA_ADDR_RESOLVED).id, other);
+	expect_no_event(&b);
+}
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(cached_replies_equal_the_real_ones),
+		TEST(event_of_a_destroyed_id_has_no_cached_replies),
+		TEST(cached_replies_follow_later_commands),
+		TEST(cancelled_event_leaves_other_events),
+		TEST(many_cancelled_events_are_withdrawn),
+		TEST(events_beyond_a_reply_are_withdrawn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
