@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "congestion/retry.h"
 #include "objects/device.h"
 #include "objects/qp.h"
+#include "requester/retransmit.h"
 #include "wire/header_fields.h"
 
 #define ETHERTYPE_RARP 0x8035
@@ -25,6 +25,6 @@ bool announcement_input(struct urxe_dev *dev, const struct urxe_frame *frame)
 		return false;
 	for (uint32_t at = 0; (qp = idmap_next(&dev->qps, &at));)
 		if (sends_to(qp, mac))
-			retry_peer_announced(qp);
+			retransmit_peer_announced(qp);
 	return true;
 }

@@ -8,7 +8,6 @@
 
 #include "congestion/cnp.h"
 #include "congestion/cong_config.h"
-#include "congestion/retry.h"
 #include "device/input.h"
 #include "device/qp_lifecycle.h"
 #include "memory/mr.h"
@@ -21,6 +20,7 @@
 #include "offload/hooks.h"
 #include "record/recorder.h"
 #include "requester/requester.h"
+#include "requester/retransmit.h"
 #include "responder/psn_gap.h"
 #include "responder/resp_output.h"
 #include "wire/header_fields.h"
@@ -72,7 +72,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	set_window(dev);
 	dev->pkeys[0] = URXE_DEFAULT_PKEY;
 	if (!dev->attr.probe_ns)
-		dev->attr.probe_ns = RETRY_PROBE_NS;
+		dev->attr.probe_ns = RETRANSMIT_PROBE_NS;
 	if (!dev->attr.reorder_ns)
 		dev->attr.reorder_ns = PSN_GAP_REORDER_NS;
 	if (!dev->attr.cnp_interval_ns)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "congestion/pacing.h"
-#include "congestion/retry.h"
 #include "memory/mw.h"
 #include "objects/completion.h"
 #include "objects/copy_table.h"
@@ -19,6 +18,7 @@
 #include "offload/hooks.h"
 #include "requester/completer.h"
 #include "requester/requester.h"
+#include "requester/retransmit.h"
 #include "responder/acknowledge.h"
 #include "responder/psn_gap.h"
 
@@ -27,7 +27,7 @@ static const struct {
 	size_t at;
 	void (*fired)(struct urxe_qp *qp);
 } qp_timers[] = {
-	[TIMER_RETRY] = {offsetof(struct urxe_qp, timer), comp_retry_timer},
+	[TIMER_RETRY] = {offsetof(struct urxe_qp, timer), comp_retransmit_timer},
 	[TIMER_GAP] = {offsetof(struct urxe_qp, gap_timer), psn_gap_time_out},
 	[TIMER_ACK] = {offsetof(struct urxe_qp, ack_timer), resp_ack_again},
 	[TIMER_PACE] = {offsetof(struct urxe_qp, pace.timer), qp_schedule},
@@ -318,7 +318,7 @@ void qp_reset(struct urxe_qp *qp)
 		.answered = qp->req.answered,
 		.answered_mask = qp->req.answered_mask,
 	};
-	retry_init(qp);
+	retransmit_init(qp);
 	qp->resp = (struct responder){.copy = copy};
 	psn_gap_init(&qp->resp.gap);
 	qp->cnp = (struct cnp){0};

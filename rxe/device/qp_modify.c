@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "congestion/pacing.h"
-#include "congestion/retry.h"
 #include "device/qp_lifecycle.h"
 #include "objects/completion.h"
 #include "objects/copy_table.h"
@@ -12,6 +11,7 @@
 #include "objects/qp.h"
 #include "offload/hooks.h"
 #include "requester/requester.h"
+#include "requester/retransmit.h"
 #include "responder/resp_resources.h"
 #include "wire/packet_build.h"
 
@@ -187,7 +187,7 @@ static bool is_valid_transition(const struct urxe_qp *qp, uint8_t to, uint32_t m
 static void set_sq_psn(struct urxe_qp *qp, uint32_t psn)
 {
 	qp->req.psn = qp->req.una = psn;
-	retry_init(qp);
+	retransmit_init(qp);
 }
 
 #define COPY(bit, field)                           \

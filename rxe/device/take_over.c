@@ -7,12 +7,12 @@
  */
 #include <errno.h>
 
-#include "congestion/retry.h"
 #include "device/qp_lifecycle.h"
 #include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/rq.h"
 #include "offload/hooks.h"
+#include "requester/retransmit.h"
 #include "responder/resume.h"
 
 #define NO_PSN UINT32_MAX
@@ -193,7 +193,7 @@ static void go_on(struct urxe_qp *qp)
 	if (has_rq_psn(qp))
 		resume_start(qp, qp->resp.resume.psn, counted);
 	qp->req.una = qp->req.psn;
-	retry_init(qp);
+	retransmit_init(qp);
 	if (sq->cur != sq->head)
 		sq_wqe(sq, sq->cur)->first_psn = qp->req.psn;
 	qp->predict.era = 0;

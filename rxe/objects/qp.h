@@ -74,7 +74,7 @@ struct requester {
 	struct credit credit;
 	uint8_t retries;     /* left, as rnr_retries */
 	uint8_t rnr_retries; /* 7: without end */
-	/* Private to congestion/retry.c, except `answered`: */
+	/* Private to requester/retransmit.c, except `answered`: */
 	bool nak_seen;        /* a NAK named una */
 	bool missing;         /* a response was found missing since the last progress */
 	bool window_lossy;    /* a packet before window_mark was lost */
@@ -254,7 +254,7 @@ struct urxe_qp {
 	struct predict predict;
 
 	/* Both directions; `counters` begins with packets and bytes. */
-	struct timer timer; /* requester: RNR wait, or the earliest deadline of retry.c */
+	struct timer timer; /* requester: RNR wait, or the earliest deadline of retransmit.c */
 	struct urxe_rq *rq;
 	struct urxe_counters counters; /* this QP's part of the device's */
 

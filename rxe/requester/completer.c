@@ -3,7 +3,6 @@
 
 #include <rxe/opcode.h>
 
-#include "congestion/retry.h"
 #include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/qp.h"
@@ -11,6 +10,7 @@
 #include "requester/copy_request.h"
 #include "requester/e2e_credits.h"
 #include "requester/requester.h"
+#include "requester/retransmit.h"
 #include "wire/aeth.h"
 
 #define RNR_RETRY_WITHOUT_END 7
@@ -112,7 +112,7 @@ static bool acknowledge_before(struct urxe_qp *qp, uint32_t upto)
 	if (advance_una(qp)) {
 		copy_prove(qp);
 		check_local_error(qp);
-		retry_progress(qp);
+		retransmit_progress(qp);
 		req_check_drained(qp);
 		qp_schedule(qp);
 	}
@@ -120,7 +120,7 @@ static bool acknowledge_before(struct urxe_qp *qp, uint32_t upto)
 		return false;
 	if (urxe_psn_diff(req->acked, req->una) <= 0)
 		return true;
-	if (!retry_missing(qp))
+	if (!retransmit_missing(qp))
 		fail_send(qp, URXE_WC_RETRY_EXC_ERR);
 	return false;
 }
@@ -128,7 +128,7 @@ static bool acknowledge_before(struct urxe_qp *qp, uint32_t upto)
 static void handle_ack(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (acknowledge_before(qp, urxe_psn_add(p->psn, 1)))
-		retry_acked(qp);
+		retransmit_acked(qp);
 }
 
 /* --- NAKs. */
@@ -142,7 +142,7 @@ static void handle_rnr_nak(struct urxe_qp *qp, uint8_t timer_code)
 	}
 	if (qp->req.rnr_retries != RNR_RETRY_WITHOUT_END)
 		qp->req.rnr_retries--;
-	retry_rnr_nak(qp, aeth_rnr_ns(timer_code));
+	retransmit_rnr_nak(qp, aeth_rnr_ns(timer_code));
 }
 
 static void handle_fatal_nak(struct urxe_qp *qp, uint8_t syndrome)
@@ -174,13 +174,13 @@ static void handle_nak(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (!acknowledge_before(qp, p->psn))
 		return;
-	if (is_retry_nak(p) && retry_is_copy(qp)) {
+	if (is_retry_nak(p) && retransmit_is_copy(qp)) {
 		qp_drop(qp, URXE_DROP_STALE_ACK);
 	} else if (AETH_TYPE(p->aeth.syndrome) == AETH_RNR_NAK) {
 		handle_rnr_nak(qp, AETH_VALUE(p->aeth.syndrome));
 	} else if (p->aeth.syndrome == AETH_NAK_PSN_SEQUENCE) {
 		qp_count(qp, URXE_EVENT_NAK_SEQ_RCVD);
-		if (!retry_sequence_nak(qp))
+		if (!retransmit_sequence_nak(qp))
 			fail_send(qp, URXE_WC_RETRY_EXC_ERR);
 	} else {
 		handle_fatal_nak(qp, p->aeth.syndrome);
@@ -301,7 +301,7 @@ static bool take_repeated_ack(struct urxe_qp *qp, const struct urxe_packet *p, u
 	    urxe_psn_add(p->psn, 1) != qp->req.una ||
 	    !credit_take_more(qp, AETH_VALUE(p->aeth.syndrome), qp->req.rnr_wait))
 		return false;
-	retry_end_rnr_wait(qp);
+	retransmit_end_rnr_wait(qp);
 	return true;
 }
 
@@ -328,8 +328,8 @@ void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 		qp_drop(qp, URXE_DROP_STALE_ACK);
 }
 
-void comp_retry_timer(struct urxe_qp *qp)
+void comp_retransmit_timer(struct urxe_qp *qp)
 {
-	if (!retry_timer(qp))
+	if (!retransmit_timer(qp))
 		fail_send(qp, URXE_WC_RETRY_EXC_ERR);
 }

@@ -8,8 +8,8 @@
 
 /* Handles a response packet that has passed the checks of device/input.c for this QP. */
 void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p);
-/* The QP's retry timer has fallen due: retry_timer decides, and without a retry left the oldest
- * request fails with URXE_WC_RETRY_EXC_ERR. */
-void comp_retry_timer(struct urxe_qp *qp);
+/* The QP's retry timer has fallen due: retransmit_timer decides, and without a retry left the
+ * oldest request fails with URXE_WC_RETRY_EXC_ERR. */
+void comp_retransmit_timer(struct urxe_qp *qp);
 
 #endif

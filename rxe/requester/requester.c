@@ -2,7 +2,6 @@
 #include "requester/requester.h"
 
 #include "congestion/pacing.h"
-#include "congestion/retry.h"
 #include "memory/fast_mr.h"
 #include "memory/mw.h"
 #include "objects/completion.h"
@@ -13,6 +12,7 @@
 #include "requester/copy_request.h"
 #include "requester/e2e_credits.h"
 #include "requester/request_packet.h"
+#include "requester/retransmit.h"
 #include "wire/packet_build.h"
 
 /* Most response packets of one READ request. */
@@ -185,7 +185,7 @@ static void advance_psn(struct urxe_qp *qp, const struct request_packet *rp)
 		req->rd_atomic += wqe_is_rd_atomic(rp->wqe);
 		if (end)
 			qp_begin_next_send(qp);
-		retry_packet_sent(qp);
+		retransmit_packet_sent(qp);
 		return;
 	}
 	if (end) {
@@ -304,7 +304,7 @@ static bool output_resend(struct urxe_qp *qp, const struct send_wqe *wqe, struct
 		return false;
 	}
 	pace_sent(qp, frame->len);
-	retry_packet_resent(qp, rp.span);
+	retransmit_packet_resent(qp, rp.span);
 	return true;
 }
 
@@ -346,7 +346,7 @@ bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 		return false;
 	if (qp->req.resend.psn != qp->req.resend.end &&
 	    (qp->attr.state == URXE_QPS_RTS || qp->attr.state == URXE_QPS_SQD)) {
-		wqe = retry_next(qp);
+		wqe = retransmit_next(qp);
 		if (wqe)
 			return output_resend(qp, wqe, frame);
 	}

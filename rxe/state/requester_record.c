@@ -10,7 +10,7 @@
 #include "objects/qp.h"
 #include "state/state_records.h"
 
-/* As in congestion/retry.c. */
+/* As in requester/retransmit.c. */
 #define PROBES     6
 #define PROBE_SPAN 16
 

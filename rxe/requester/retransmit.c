@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "congestion/retry.h"
+#include "requester/retransmit.h"
 
 #include <string.h>
 
@@ -43,7 +43,7 @@ static uint32_t max_window(const struct urxe_qp *qp)
 	return fit < dev->window_packets ? fit : dev->window_packets;
 }
 
-void retry_init(struct urxe_qp *qp)
+void retransmit_init(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
@@ -152,7 +152,7 @@ static uint64_t probe_due(const struct urxe_qp *qp)
 }
 
 /* Restarts the retry timer, or stops it if no PSN is outstanding. */
-static void retry_restart_timer(struct urxe_qp *qp)
+static void retransmit_restart_timer(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
@@ -168,7 +168,7 @@ static void retry_restart_timer(struct urxe_qp *qp)
 	arm_timer(qp);
 }
 
-void retry_packet_sent(struct urxe_qp *qp)
+void retransmit_packet_sent(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
@@ -246,7 +246,7 @@ static uint32_t skip_answered(const struct urxe_qp *qp, const struct send_wqe *w
 			 earlier_psn(req->acked, urxe_psn_add(wqe->first_psn, wqe->n_packets)));
 }
 
-const struct send_wqe *retry_next(struct urxe_qp *qp)
+const struct send_wqe *retransmit_next(struct urxe_qp *qp)
 {
 	struct resend *r = &qp->req.resend;
 
@@ -273,7 +273,7 @@ const struct send_wqe *retry_next(struct urxe_qp *qp)
 	return NULL;
 }
 
-void retry_packet_resent(struct urxe_qp *qp, uint32_t span)
+void retransmit_packet_resent(struct urxe_qp *qp, uint32_t span)
 {
 	struct requester *req = &qp->req;
 
@@ -283,7 +283,7 @@ void retry_packet_resent(struct urxe_qp *qp, uint32_t span)
 	sq_wqe(&qp->sq, req->resend.wqe)->again = true;
 	req->resend.psn = urxe_psn_add(req->resend.psn, span);
 	req->repair.high = later_psn(req->repair.high, req->resend.psn);
-	retry_packet_sent(qp);
+	retransmit_packet_sent(qp);
 }
 
 /* --- NAKs. */
@@ -314,7 +314,7 @@ static uint32_t gap_end(struct urxe_qp *qp)
 	return earlier_psn(urxe_psn_add(req->una, 1u << req->streak), req->psn);
 }
 
-bool retry_is_copy(const struct urxe_qp *qp)
+bool retransmit_is_copy(const struct urxe_qp *qp)
 {
 	const struct requester *req = &qp->req;
 
@@ -323,8 +323,8 @@ bool retry_is_copy(const struct urxe_qp *qp)
 }
 
 /*
- * The retransmission of una got no answer. Perhaps the answer was a NAK that retry_is_copy took for
- * a copy, because the peer was faster than ever before: forget the least round trip.
+ * The retransmission of una got no answer. Perhaps the answer was a NAK that retransmit_is_copy
+ * took for a copy, because the peer was faster than ever before: forget the least round trip.
  */
 static void doubt_copies(struct urxe_qp *qp)
 {
@@ -332,7 +332,7 @@ static void doubt_copies(struct urxe_qp *qp)
 		qp->req.rtt.least = 0;
 }
 
-bool retry_sequence_nak(struct urxe_qp *qp)
+bool retransmit_sequence_nak(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
@@ -343,7 +343,7 @@ bool retry_sequence_nak(struct urxe_qp *qp)
 	shrink_window(qp);
 	avoid_references(req);
 	start_repair(qp, gap_end(qp), true);
-	retry_restart_timer(qp);
+	retransmit_restart_timer(qp);
 	return true;
 }
 
@@ -351,7 +351,7 @@ bool retry_sequence_nak(struct urxe_qp *qp)
  * If the ACK covers only the repaired PSNs, the peer has dropped everything behind the gap: sends
  * the rest again.
  */
-void retry_acked(struct urxe_qp *qp)
+void retransmit_acked(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	const struct repair *last = &req->repair;
@@ -366,7 +366,7 @@ void retry_acked(struct urxe_qp *qp)
 
 /* The peer executed nothing after una; a peer that keeps packets behind a gap has kept them, but no
  * references. */
-void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns)
+void retransmit_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns)
 {
 	struct requester *req = &qp->req;
 	bool keeps = req->peer == PEER_KEEPS && !is_go_back_n(qp) && !req->referenced;
@@ -381,12 +381,12 @@ void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns)
 }
 
 /* If the peer has acknowledged una meanwhile, nothing is sent again. */
-void retry_end_rnr_wait(struct urxe_qp *qp)
+void retransmit_end_rnr_wait(struct urxe_qp *qp)
 {
 	if (!qp->req.rnr_wait)
 		return;
 	qp->req.rnr_wait = false;
-	retry_restart_timer(qp);
+	retransmit_restart_timer(qp);
 	qp_schedule(qp);
 }
 
@@ -413,11 +413,11 @@ static bool ask_for_missing(struct urxe_qp *qp)
 		start_repair(qp, req->psn, false);
 	else
 		resend_range(qp, from, req->acked);
-	retry_restart_timer(qp);
+	retransmit_restart_timer(qp);
 	return true;
 }
 
-bool retry_missing(struct urxe_qp *qp)
+bool retransmit_missing(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	struct urxe_dev *dev = qp->dev;
@@ -436,7 +436,7 @@ bool retry_missing(struct urxe_qp *qp)
 
 /* --- Progress and silence. */
 
-void retry_progress(struct urxe_qp *qp)
+void retransmit_progress(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
@@ -450,7 +450,7 @@ void retry_progress(struct urxe_qp *qp)
 		req->repair.open = urxe_psn_diff(req->una, req->repair.frontier) < 0;
 	}
 	update_window(qp);
-	retry_restart_timer(qp);
+	retransmit_restart_timer(qp);
 }
 
 static bool is_cut(const struct urxe_qp *qp)
@@ -473,7 +473,7 @@ static bool time_out(struct urxe_qp *qp)
 	shrink_window(qp);
 	avoid_references(req);
 	start_repair(qp, req->psn, false);
-	retry_restart_timer(qp);
+	retransmit_restart_timer(qp);
 	return true;
 }
 
@@ -520,7 +520,7 @@ static void send_probe(struct urxe_qp *qp)
 	probe_until(qp, earlier_psn(urxe_psn_add(req->una, req->probe_span), req->psn));
 }
 
-void retry_peer_announced(struct urxe_qp *qp)
+void retransmit_peer_announced(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
@@ -531,20 +531,20 @@ void retry_peer_announced(struct urxe_qp *qp)
 	probe_until(qp, req->psn);
 }
 
-bool retry_timer(struct urxe_qp *qp)
+bool retransmit_timer(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	uint64_t now = qp->dev->now;
 
 	if (req->rnr_wait) {
-		retry_end_rnr_wait(qp);
+		retransmit_end_rnr_wait(qp);
 	} else if (req->una == req->psn) {
 		return true;
 	} else if (req->missing_due <= now) {
 		return ask_for_missing(qp);
 	} else if (req->held) {
-		retry_restart_timer(qp); /* the packet that asks for the acknowledgement waits for
-					    the rate limit */
+		retransmit_restart_timer(qp); /* the packet that asks for the acknowledgement waits
+					    for the rate limit */
 	} else if (req->timeout_due <= now) {
 		return time_out(qp);
 	} else if (req->probe_due <= now) {

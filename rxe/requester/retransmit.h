@@ -4,8 +4,8 @@
  * silence of the peer and timeouts (IBA volume 1, 9.7.5 and 9.7.6; docs/recovery.md). Requester and
  * completer are the callers.
  */
-#ifndef URXE_RETRY_H
-#define URXE_RETRY_H
+#ifndef URXE_RETRANSMIT_H
+#define URXE_RETRANSMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,19 +13,19 @@
 #include <rxe/rxe.h>
 
 /* Default for the shortest silence of the peer before a probe, ns. */
-#define RETRY_PROBE_NS 20000
+#define RETRANSMIT_PROBE_NS 20000
 
 struct send_wqe;
 
 /* Resets the window and the retransmission state; no PSN is outstanding. */
-void retry_init(struct urxe_qp *qp);
+void retransmit_init(struct urxe_qp *qp);
 
 /* The request whose packet at req.resend.psn is to be sent again; NULL: no packet is. */
-const struct send_wqe *retry_next(struct urxe_qp *qp);
+const struct send_wqe *retransmit_next(struct urxe_qp *qp);
 /* The packet at req.resend.psn, which has `span` PSNs, was sent again: moves req.resend.psn on. */
-void retry_packet_resent(struct urxe_qp *qp, uint32_t span);
+void retransmit_packet_resent(struct urxe_qp *qp, uint32_t span);
 /* Any request packet was sent, new or again: starts the timers of timeout and probe. */
-void retry_packet_sent(struct urxe_qp *qp);
+void retransmit_packet_sent(struct urxe_qp *qp);
 
 /*
  * Functions that return bool after a loss return false when no retry is left: the caller then ends
@@ -36,32 +36,32 @@ void retry_packet_sent(struct urxe_qp *qp);
  * Whether the caller ignores a NAK of req.una because it must be a repetition of the last NAK: una
  * was not sent again since then, or less than half the shortest round trip ago.
  */
-bool retry_is_copy(const struct urxe_qp *qp);
+bool retransmit_is_copy(const struct urxe_qp *qp);
 /* A sequence NAK arrived: the peer misses req.una. Makes una due again, and following packets if a
  * repair missed some or if the peer drops packets behind a gap. */
-bool retry_sequence_nak(struct urxe_qp *qp);
+bool retransmit_sequence_nak(struct urxe_qp *qp);
 /* An RNR NAK arrived: sends req.una and the following packets again after wait_ns. */
-void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
-/* Ends the wait of retry_rnr_nak early, if it runs: the packets are due now. */
-void retry_end_rnr_wait(struct urxe_qp *qp);
+void retransmit_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
+/* Ends the wait of retransmit_rnr_nak early, if it runs: the packets are due now. */
+void retransmit_end_rnr_wait(struct urxe_qp *qp);
 /* A later response shows that READ or atomic responses are missing: requests each of them again
  * once, after attr.reorder_ns. */
-bool retry_missing(struct urxe_qp *qp);
-/* An ACK arrived; called after retry_progress. If the ACK covers only the packets of the repair,
- * the peer has dropped the following ones: makes these due again. */
-void retry_acked(struct urxe_qp *qp);
+bool retransmit_missing(struct urxe_qp *qp);
+/* An ACK arrived; called after retransmit_progress. If the ACK covers only the packets of the
+ * repair, the peer has dropped the following ones: makes these due again. */
+void retransmit_acked(struct urxe_qp *qp);
 /* A response moved req.una: notes what that tells about peer and window, and restarts the timers.
  */
-void retry_progress(struct urxe_qp *qp);
+void retransmit_progress(struct urxe_qp *qp);
 
 /*
  * The peer announces itself after an absence: if it is silent, sends all outstanding packets again,
  * and begins the series of probes anew. The retry count stays.
  */
-void retry_peer_announced(struct urxe_qp *qp);
+void retransmit_peer_announced(struct urxe_qp *qp);
 
 /* The QP's retry timer (urxe_qp.timer) has fallen due: ends the RNR wait, asks for missing
  * responses, probes the peer, or sends all outstanding packets again after the ACK timeout. */
-bool retry_timer(struct urxe_qp *qp);
+bool retransmit_timer(struct urxe_qp *qp);
 
 #endif
