@@ -12,7 +12,7 @@
 
 #include "adapter/adapter.h"
 #include "attach/attach_private.h"
-#include "attach/engine_loop.h"
+#include "attach/engine_thread.h"
 #include "attach/fork.h"
 #include "daemon/adapter_hca.h"
 #include "daemon/adapter_uplink.h"

@@ -8,14 +8,14 @@
 
 #include "adapter/adapter.h"
 #include "attach/attach_private.h"
-#include "attach/engine_loop.h"
+#include "attach/engine_thread.h"
 #include "daemon/recording.h"
 #include "engine/clock.h"
 #include "memory/mr_index.h"
 #include "memory/sigbus_guard.h"
 #include "objects/handle.h"
 #include "objects/uverbs_file.h"
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 #include "poll/polling.h"
 #include "process/own_fd.h"
 #include <samehost/peer.h>

@@ -22,7 +22,7 @@
 #include "engine/clock.h"
 #include "objects/verbs_mr.h"
 #include "poll/engine_run.h"
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 #include <samehost/peer.h>
 
 /* Between two attempts to take a lock, or to stop the engine. */
@@ -139,7 +139,7 @@ static void thaw(void)
 	save_free(&saved);
 	urxe_copy_rights_publish(adapter.dev);
 	engine_run(clock_now());
-	engine_thread_wake();
+	engine_wake();
 }
 
 /* With the lock. */

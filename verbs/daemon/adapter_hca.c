@@ -13,7 +13,7 @@
 #include "adapter/local_qp.h"
 #include "engine/clock.h"
 #include "poll/engine_run.h"
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 #include "process/log.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
@@ -97,7 +97,7 @@ struct hca *adapter_hca_release(void)
 	hca_collect_ends(hca);
 	hca_detach(hca);
 	/* The engine may have frames to send for queue pairs that it has taken over. */
-	engine_thread_schedule();
+	engine_wake_for_work();
 	adapter_publish();
 	return hca;
 }

@@ -7,7 +7,7 @@
 #include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "poll/engine_run.h"
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 #include "poll/polling.h"
 #include "poll/receiving_member.h"
 #include "process/log.h"
@@ -48,7 +48,7 @@ static void replace_uplink(struct packet_group *uplink)
 	adapter_accept_uplink();
 	packet_group_close(old);
 	if (uplink && adapter_polling.irq_on && packet_group_irq_unmask(uplink))
-		engine_thread_wake();
+		engine_wake();
 }
 
 static int open_uplink(struct vnic_driver *nic, struct packet_group **uplink)

@@ -15,7 +15,7 @@
 #include "engine/clock.h"
 #include "objects/uverbs_file.h"
 #include "poll/engine_run.h"
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 #include "poll/polling.h"
 #include "process/log.h"
 #include "process/run_dir.h"
@@ -93,7 +93,7 @@ void adapter_disconnected(void)
 	}
 	engine_receive_last(now);
 	reconnect_begin();
-	engine_thread_wake();
+	engine_wake();
 }
 
 /* --- The next daemon. */

@@ -6,7 +6,7 @@
 #include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "poll/engine_run.h"
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 #include "poll/polling.h"
 
 #define US 1000u

@@ -5,7 +5,7 @@
 #include "engine/clock.h"
 #include "objects/uverbs_file.h"
 #include "poll/engine_run.h"
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 #include "queues/verbs_cq.h"
 #include <hca/hca.h>
 
@@ -72,7 +72,7 @@ static void take_grant(uint64_t now)
 	polling->grants++;
 	/* Most polls come here, so no full barrier: the engine thread may see the new end late. */
 	atomic_store_explicit(&polling->grant_until, now + POLL_GRANT_NS, memory_order_relaxed);
-	engine_thread_granted(now);
+	engine_wake_for_grant(now);
 }
 
 static void return_grant(void)
@@ -85,9 +85,9 @@ static void return_grant(void)
 		waiting = polling_event(POLL_DRAINED);
 	}
 	if (waiting)
-		engine_thread_wake();
+		engine_wake();
 	else
-		engine_thread_schedule();
+		engine_wake_for_work();
 }
 
 uint64_t polling_entered(uint64_t now)
@@ -150,7 +150,7 @@ bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now
 	adapter.hca.polled = NULL;
 	if (polling->state == POLL_PROGRAM && is_last_poll(cq))
 		return_grant();
-	engine_thread_schedule();
+	engine_wake_for_work();
 	adapter_unlock();
 	return true;
 }

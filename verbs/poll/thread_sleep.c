@@ -11,7 +11,7 @@
 #include "engine/clock.h"
 #include "objects/comp_channel.h"
 #include "poll/engine_run.h"
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 #include "poll/polling.h"
 #include "process/log.h"
 #include "process/run_dir.h"
@@ -199,7 +199,7 @@ void thread_sleep_shorten(void)
 
 	/* The engine's work of this moment waits for transmit buffers, hence for the interrupt. */
 	if (at && at < adapter_thread.wake_at)
-		engine_thread_wake();
+		engine_wake();
 	else if (!LIST_EMPTY(&adapter.flushing_qps) && adapter_thread.wake_at > clock_now() + FLUSH)
-		engine_thread_wake();
+		engine_wake();
 }

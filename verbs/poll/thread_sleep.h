@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The sleep of the engine thread: how long it lasts, and which descriptors end it. For
- * engine_loop.c and engine_thread.c. */
+ * attach/engine_thread.c and engine_wake.c. */
 #ifndef URXE_VERBS_POLL_THREAD_SLEEP_H
 #define URXE_VERBS_POLL_THREAD_SLEEP_H
 

@@ -11,7 +11,7 @@
 #include "adapter/adapter.h"
 #include "engine/clock.h"
 #include "poll/engine_run.h"
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 #include "poll/poll_hook.h"
 #include "queues/publish.h"
 #include "queues/verbs_cq.h"
@@ -213,7 +213,7 @@ int cmd_req_notify_cq(const struct command *c)
 	poll_hook_install_ex(cq);
 	cq_arm(cq, request.solicited_only);
 	engine_run(clock_now());
-	engine_thread_schedule();
+	engine_wake_for_work();
 	return 0;
 }
 

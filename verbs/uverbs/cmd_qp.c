@@ -15,7 +15,7 @@
 #include "objects/settle.h"
 #include "objects/verbs_pd.h"
 #include "poll/engine_run.h"
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 #include "poll/poll_hook.h"
 #include "poll/recv_hook.h"
 #include "process/log.h"
@@ -694,7 +694,7 @@ static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *at
 	qp_modified(qp);
 	engine_transmit(clock_now());
 	adapter_publish();
-	engine_thread_schedule();
+	engine_wake_for_work();
 	replace_remote_qp(qp, remote);
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include "memory/uaccess.h"
 #include "objects/settle.h"
 #include "poll/engine_run.h"
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 #include "poll/polling.h"
 #include "process/log.h"
 #include "queues/publish.h"
@@ -232,7 +232,7 @@ void command_keep_lock(struct hca *hca)
 	if (!hca || !adapter.dev)
 		return;
 	adapter_publish();
-	engine_thread_wake();
+	engine_wake();
 }
 
 static int run_handler(const struct command *c, const struct command_row *row)
@@ -350,7 +350,7 @@ static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_s
 			urxe_qp_execute(qp->qp, now);
 		engine_transmit(now);
 		adapter_publish();
-		engine_thread_schedule();
+		engine_wake_for_work();
 	}
 	adapter_unlock();
 	return rc;

@@ -30,7 +30,7 @@
 #include "daemon/adapter_hca.h"
 #include "engine/crc.h"
 #include "fake_hca.h"
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
 #include "requests/local_qp_requests.h"

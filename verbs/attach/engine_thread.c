@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "attach/engine_loop.h"
+#include "attach/engine_thread.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -20,7 +20,7 @@
 #include "objects/comp_channel.h"
 #include "poll/busy_poll.h"
 #include "poll/engine_run.h"
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 #include "poll/polling.h"
 #include "poll/thread_sleep.h"
 #include "process/log.h"
@@ -240,7 +240,7 @@ void engine_thread_stop(void)
 {
 	adapter_lock();
 	self->stop = true;
-	engine_thread_wake();
+	engine_wake();
 	adapter_unlock();
 	pthread_join(self->thread, NULL);
 	close(self->wake_fd);

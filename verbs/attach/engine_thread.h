@@ -3,8 +3,8 @@
  * The engine thread of liburxe.so: it runs the engine while no thread of the program does, waits
  * for the daemon's notices, and looks for the next daemon. docs/locking.md says when it runs.
  */
-#ifndef URXE_VERBS_ATTACH_ENGINE_LOOP_H
-#define URXE_VERBS_ATTACH_ENGINE_LOOP_H
+#ifndef URXE_VERBS_ATTACH_ENGINE_THREAD_H
+#define URXE_VERBS_ATTACH_ENGINE_THREAD_H
 
 /* Starts the thread, and waits until it runs. adapter.lock must not be held. 0 or a negative errno
  * value. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "poll/engine_thread.h"
+#include "poll/engine_wake.h"
 
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ struct engine_thread adapter_thread;
 
 static struct engine_thread *const self = &adapter_thread;
 
-void engine_thread_wake(void)
+void engine_wake(void)
 {
 	const uint64_t one = 1;
 
@@ -21,13 +21,13 @@ void engine_thread_wake(void)
 	self->wake_at = 0;
 }
 
-void engine_thread_granted(uint64_t now)
+void engine_wake_for_grant(uint64_t now)
 {
 	if (self->wake_at > now + self->look)
-		engine_thread_wake();
+		engine_wake();
 }
 
-void engine_thread_schedule(void)
+void engine_wake_for_work(void)
 {
 	/* So that the thread watches the channel. */
 	bool at_once = adapter.channel_waits || vnic_driver_broken(adapter.nic);
@@ -36,7 +36,7 @@ void engine_thread_schedule(void)
 	if (!adapter_running() || !self->wake_at)
 		return;
 	if (at_once)
-		engine_thread_wake();
+		engine_wake();
 	/* A program that polls meets the deadlines itself, or loses the grant. */
 	else if (adapter_polling.state != POLL_PROGRAM)
 		thread_sleep_shorten();

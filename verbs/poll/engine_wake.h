@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Wakes the engine thread of liburxe.so from other threads. attach/engine_loop.h has the thread
+ * Wakes the engine thread of liburxe.so from other threads. attach/engine_thread.h has the thread
  * itself. Functions need adapter.lock.
  */
-#ifndef URXE_VERBS_POLL_ENGINE_THREAD_H
-#define URXE_VERBS_POLL_ENGINE_THREAD_H
+#ifndef URXE_VERBS_POLL_ENGINE_WAKE_H
+#define URXE_VERBS_POLL_ENGINE_WAKE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,11 +28,11 @@ extern struct engine_thread adapter_thread;
 
 /* Wakes the thread if the engine has work before the thread wakes by itself, and no program
  * polls. */
-void engine_thread_schedule(void);
+void engine_wake_for_work(void);
 /* Call it when a program has got or renewed the poll grant: wakes the thread if its sleep would
  * last longer than to the next look at the grant (`look`). */
-void engine_thread_granted(uint64_t now);
+void engine_wake_for_grant(uint64_t now);
 /* Wakes the thread in any case. */
-void engine_thread_wake(void);
+void engine_wake(void);
 
 #endif
