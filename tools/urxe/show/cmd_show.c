@@ -15,7 +15,7 @@
 #include "common/rundir.h"
 #include "urxe/show/report_jobs.h"
 #include "urxe/show/report_paths.h"
-#include "urxe/show/report_view.h"
+#include "urxe/show/report_print.h"
 #include "urxed/report/control_client.h"
 
 static const char usage[] =
@@ -94,7 +94,7 @@ static int parse_show_arguments(int argc, char **argv, struct arguments *a)
 		a->topic = argv[optind++];
 	if (optind < argc)
 		log_line("show takes one topic; see urxe show --help");
-	else if (a->topic && !report_view_is_topic(a->topic))
+	else if (a->topic && !report_print_is_topic(a->topic))
 		log_line("unknown topic %s; see urxe show --help", a->topic);
 	else
 		return 0;
@@ -165,7 +165,7 @@ int cmd_show(int argc, char **argv)
 		log_line("%s", error);
 		return STATUS_USAGE;
 	}
-	processes = a.topic ? report_view_asks_processes(a.topic) : a.json;
+	processes = a.topic ? report_print_asks_processes(a.topic) : a.json;
 	report = control_client_report(run_dir, processes ? a.wait_ms : 0, error);
 	if (!report) {
 		log_line("%s", error);
@@ -177,9 +177,9 @@ int cmd_show(int argc, char **argv)
 		log_silent_processes(report, run_dir);
 	}
 	if (a.json)
-		report_view_json(stdout, report, a.topic);
+		report_print_json(stdout, report, a.topic);
 	else
-		report_view_print(stdout, report, a.topic, a.long_form);
+		report_print_text(stdout, report, a.topic, a.long_form);
 	json_decref(report);
 	if (!fflush(stdout))
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Prints a JSON array of objects as aligned columns of text, for report_view.c. */
+/* Prints a JSON array of objects as aligned columns of text, for report_print.c. */
 #ifndef URXE_URXE_SHOW_TEXT_TABLE_H
 #define URXE_URXE_SHOW_TEXT_TABLE_H
 

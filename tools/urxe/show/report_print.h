@@ -4,8 +4,8 @@
  * other processes, so any member may be missing or have another type. The output contains no
  * characters that control a terminal.
  */
-#ifndef URXE_URXE_SHOW_REPORT_VIEW_H
-#define URXE_URXE_SHOW_REPORT_VIEW_H
+#ifndef URXE_URXE_SHOW_REPORT_PRINT_H
+#define URXE_URXE_SHOW_REPORT_PRINT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,14 +14,14 @@
 #include <jansson.h>
 
 /* The name of topic number i; NULL: no such topic. */
-const char *report_view_topic(size_t i);
-bool report_view_is_topic(const char *topic);
+const char *report_print_topic(size_t i);
+bool report_print_is_topic(const char *topic);
 /* Does the topic, which must exist, need the states that the daemon asks processes for? */
-bool report_view_asks_processes(const char *topic);
+bool report_print_asks_processes(const char *topic);
 
 /* Prints tables; topic NULL = an overview. `all`: also counters that are 0, and meanings. */
-void report_view_print(FILE *out, const json_t *report, const char *topic, bool all);
+void report_print_text(FILE *out, const json_t *report, const char *topic, bool all);
 /* Prints the whole report as JSON, or only the topic's member. */
-void report_view_json(FILE *out, const json_t *report, const char *topic);
+void report_print_json(FILE *out, const json_t *report, const char *topic);
 
 #endif

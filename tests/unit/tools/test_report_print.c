@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "urxe/show/report_paths.h"
-#include "urxe/show/report_view.h"
+#include "urxe/show/report_print.h"
 #include "urxe/show/text_table.h"
 
 static const struct text_table_column columns[] = {
@@ -113,9 +113,9 @@ static void each_topic_shows_its_part_of_the_report(void **state)
 	FILE *out = open_memstream(&text, &size);
 
 	(void)state;
-	assert_true(report_view_is_topic("lease"));
-	assert_false(report_view_is_topic("leases"));
-	report_view_json(out, report, "lease");
+	assert_true(report_print_is_topic("lease"));
+	assert_false(report_print_is_topic("leases"));
+	report_print_json(out, report, "lease");
 	fclose(out);
 	part = parse(text);
 	assert_int_equal(json_object_size(part), 1);
@@ -137,7 +137,7 @@ static void zero_counters_show_only_with_all(void **state)
 	(void)state;
 	for (all = 0; all < 2; all++) {
 		out = open_memstream(&text, &size);
-		report_view_print(out, report, "counter", all);
+		report_print_text(out, report, "counter", all);
 		fclose(out);
 		assert_non_null(strstr(text, "one"));
 		assert_int_equal(!!strstr(text, "zero"), all);
@@ -266,7 +266,7 @@ static void members_of_a_bond_have_columns(void **state)
 		json_t *report = json_pack("{s:[o]}", "qps", parse(qps[direct]));
 		FILE *out = open_memstream(&text, &size);
 
-		report_view_print(out, report, "qp", false);
+		report_print_text(out, report, "qp", false);
 		fclose(out);
 		assert_int_equal(!!strstr(text, "SENDS BY"), direct);
 		assert_int_equal(!!strstr(text, "RECEIVES BY"), direct);
@@ -342,14 +342,14 @@ static void no_form_prints_control_characters(void **state)
 
 	(void)state;
 	report_paths_add(report);
-	for (i = 0; (topic = report_view_topic(i)); i++) {
+	for (i = 0; (topic = report_print_topic(i)); i++) {
 		out = open_memstream(&text, &size);
 		assert_non_null(out);
-		report_view_print(out, report, NULL, false);
-		report_view_print(out, report, topic, false);
-		report_view_print(out, report, topic, true);
-		report_view_json(out, report, topic);
-		report_view_json(out, report, NULL);
+		report_print_text(out, report, NULL, false);
+		report_print_text(out, report, topic, false);
+		report_print_text(out, report, topic, true);
+		report_print_json(out, report, topic);
+		report_print_json(out, report, NULL);
 		fclose(out);
 		assert_true(is_harmless(text));
 		free(text);
@@ -366,7 +366,7 @@ static void json_escapes_control_characters(void **state)
 	FILE *out = open_memstream(&text, &size);
 
 	(void)state;
-	report_view_json(out, report, NULL);
+	report_print_json(out, report, NULL);
 	fclose(out);
 	found = parse(text);
 	assert_true(json_equal(found, report));

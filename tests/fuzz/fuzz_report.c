@@ -13,7 +13,7 @@
 
 #include "require.h"
 #include "urxe/show/report_paths.h"
-#include "urxe/show/report_view.h"
+#include "urxe/show/report_print.h"
 #include "urxed/report/process_states.h"
 #include "urxed/report/state_reader.h"
 
@@ -83,9 +83,9 @@ static void check_text(const char *text, size_t len)
 
 static void print_topic(FILE *out, const json_t *report, const char *topic)
 {
-	report_view_print(out, report, topic, false);
-	report_view_print(out, report, topic, true);
-	report_view_json(out, report, topic);
+	report_print_text(out, report, topic, false);
+	report_print_text(out, report, topic, true);
+	report_print_json(out, report, topic);
 }
 
 static void print_all(json_t *report)
@@ -98,7 +98,7 @@ static void print_all(json_t *report)
 	require(out);
 	report_paths_add(report);
 	print_topic(out, report, NULL);
-	for (i = 0; (topic = report_view_topic(i)); i++)
+	for (i = 0; (topic = report_print_topic(i)); i++)
 		print_topic(out, report, topic);
 	fclose(out);
 	check_text(text, len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxe/show/report_view.h"
+#include "urxe/show/report_print.h"
 
 #include <string.h>
 
@@ -354,22 +354,22 @@ static const struct topic *find_topic(const char *name)
 	return NULL;
 }
 
-const char *report_view_topic(size_t i)
+const char *report_print_topic(size_t i)
 {
 	return i < N(topics) ? topics[i].name : NULL;
 }
 
-bool report_view_asks_processes(const char *topic)
+bool report_print_asks_processes(const char *topic)
 {
 	return find_topic(topic)->asks;
 }
 
-bool report_view_is_topic(const char *topic)
+bool report_print_is_topic(const char *topic)
 {
 	return find_topic(topic);
 }
 
-void report_view_print(FILE *out, const json_t *report, const char *topic, bool all)
+void report_print_text(FILE *out, const json_t *report, const char *topic, bool all)
 {
 	const struct topic *t = topic ? find_topic(topic) : NULL;
 
@@ -398,7 +398,7 @@ static int write_json(const char *text, size_t len, void *ctx)
 	return 0;
 }
 
-void report_view_json(FILE *out, const json_t *report, const char *topic)
+void report_print_json(FILE *out, const json_t *report, const char *topic)
 {
 	const struct topic *t = topic ? find_topic(topic) : NULL;
 	json_t *part = t ? json_pack("{s:O?}", t->key, json_object_get(report, t->key)) : NULL;
