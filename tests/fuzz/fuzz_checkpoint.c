@@ -150,7 +150,7 @@ static void join(struct rebuilt *rebuilt)
 	open_port(rebuilt->image);
 	if (!restore_engine(rebuilt->image, &joining)) {
 		adapter_lock();
-		(void)join_port(&joining);
+		(void)join_add_objects(&joining);
 		join_undo(&joining);
 		adapter_unlock();
 	}

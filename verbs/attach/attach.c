@@ -64,7 +64,7 @@ static void log_counters(void)
 				 counters->event[i]);
 }
 
-static void detach_port(void)
+static void detach_adapter(void)
 {
 	struct hca *hca;
 
@@ -183,7 +183,7 @@ static void init_lists(void)
 #define DEMAND_PATIENCE_NS UINT64_C(1000000000)
 #define DEMAND_PAUSE_NS    50000000
 
-static int demand_port(const char *dir, uint32_t qpn_first)
+static int demand_block(const char *dir, uint32_t qpn_first)
 {
 	const struct timespec pause = {.tv_nsec = DEMAND_PAUSE_NS};
 	uint64_t until = clock_monotonic() + DEMAND_PATIENCE_NS;
@@ -231,7 +231,7 @@ static int begin_attachment(const struct adapter_saved *saved)
 	rc = crc_load();
 	if (rc)
 		return rc;
-	rc = saved ? demand_port(dir, saved->blocks[0])
+	rc = saved ? demand_block(dir, saved->blocks[0])
 		   : vnic_driver_attach(dir, &adapter.welcome, &adapter.nic);
 	if (rc) {
 		if (!is_no_daemon(rc))
@@ -248,7 +248,7 @@ static int begin_attachment(const struct adapter_saved *saved)
 		rc = sigbus_guard_install();
 	if (rc) {
 		log_error("cannot start the engine: %s", strerror(-rc));
-		detach_port();
+		detach_adapter();
 	}
 	return rc;
 }
@@ -263,7 +263,7 @@ static int end_attachment(void)
 	rc = engine_thread_start();
 	if (rc) {
 		log_error("cannot start the engine thread: %s", strerror(-rc));
-		detach_port();
+		detach_adapter();
 		return rc;
 	}
 	log_info("attached to %s: QPNs %#x to %#x", run_dir_path(), adapter.welcome.qpn_first,
@@ -271,7 +271,7 @@ static int end_attachment(void)
 	return 0;
 }
 
-static int attach_port(void)
+static int attach_adapter(void)
 {
 	int rc = begin_attachment(NULL);
 
@@ -284,7 +284,7 @@ static int open_once(void)
 
 	pthread_mutex_lock(&adapter_open_lock);
 	if (!opens)
-		rc = attach_port();
+		rc = attach_adapter();
 	if (!rc)
 		opens++;
 	pthread_mutex_unlock(&adapter_open_lock);
@@ -317,7 +317,7 @@ void adapter_close(void)
 	pthread_mutex_lock(&adapter_open_lock);
 	if (--opens == 0) {
 		engine_thread_stop();
-		detach_port();
+		detach_adapter();
 	}
 	pthread_mutex_unlock(&adapter_open_lock);
 }
@@ -337,7 +337,7 @@ int adapter_restore_begin(const struct adapter_saved *saved)
 
 void adapter_restore_abort(void)
 {
-	detach_port();
+	detach_adapter();
 	pthread_mutex_unlock(&adapter_open_lock);
 }
 
@@ -364,7 +364,7 @@ int adapter_restore_end(const struct adapter_saved *saved, uint32_t users)
 	int rc = follow_changes(saved);
 
 	if (rc)
-		detach_port();
+		detach_adapter();
 	else
 		rc = end_attachment();
 	if (!rc)

@@ -40,7 +40,7 @@ static void in_parent(void)
 }
 
 /* Frees nothing of the engine: its objects are the parent's. */
-static void forget_port(void)
+static void forget_adapter(void)
 {
 	struct uverbs_file *file;
 
@@ -70,7 +70,7 @@ static void forget_port(void)
 static void in_child(void)
 {
 	if (!forks_inside) {
-		forget_port();
+		forget_adapter();
 		adapter_inside = false;
 		return;
 	}
@@ -81,7 +81,7 @@ static void in_child(void)
 	packet_group_isolate(adapter.uplink);
 	tx_isolate(&adapter.tx);
 	recording_isolate();
-	adapter_unlock_orphaned = forget_port;
+	adapter_unlock_orphaned = forget_adapter;
 	lock_orphan(&adapter.lock);
 }
 

@@ -108,7 +108,7 @@ static int attach(struct rebuilt *r)
 	if (rc)
 		return explain(&image->process, rc);
 	adapter_lock();
-	rc = join_port(&joining);
+	rc = join_add_objects(&joining);
 	adapter_unlock();
 	if (!rc)
 		rc = rdmacm_restore(r);

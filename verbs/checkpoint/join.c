@@ -344,7 +344,7 @@ static int add_contexts(const struct joining *j)
 	return rc;
 }
 
-int join_port(struct joining *j)
+int join_add_objects(struct joining *j)
 {
 	int rc = j->error;
 

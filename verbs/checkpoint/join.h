@@ -12,7 +12,7 @@ struct rebuilt;
 
 struct joining {
 	struct rebuilt *rebuilt;
-	int error; /* set by a callback that cannot return an error; join_port returns it */
+	int error; /* set by a callback that cannot return an error; join_add_objects returns it */
 };
 
 /* The callbacks for urxe_state_restore; `joining` has to live until that function returns. */
@@ -23,8 +23,9 @@ struct urxe_state_restore join_callbacks(struct joining *joining);
  * lock of the adapter. Checks that the objects of both sides fit each other and the addresses of
  * the device, and adds them to the adapter. After an error the caller calls join_undo.
  */
-int join_port(struct joining *joining);
-/* Removes from the adapter what join_port has added, also after an error. With adapter.lock. */
+int join_add_objects(struct joining *joining);
+/* Removes from the adapter what join_add_objects has added, also after an error. With adapter.lock.
+ */
 void join_undo(struct joining *joining);
 
 #endif

@@ -66,7 +66,7 @@ static int lock_opens(uint64_t deadline)
 }
 
 /* A waiter of the lock could not give up, so this thread is none. */
-static bool lock_port(uint64_t deadline)
+static bool lock_adapter(uint64_t deadline)
 {
 	while (!adapter_trylock()) {
 		if (clock_monotonic() >= deadline)
@@ -76,7 +76,7 @@ static bool lock_port(uint64_t deadline)
 	return true;
 }
 
-static int fail_to_lock_port(void)
+static int fail_to_lock_adapter(void)
 {
 	return checkpoint_fail(-ETIMEDOUT, "a thread runs the engine all the time");
 }
@@ -92,14 +92,14 @@ static int check_daemon(void)
 }
 
 /* With adapter_open_lock. Errors as check_daemon; -ENODEV, -ETIMEDOUT. */
-static int check_port(uint64_t deadline)
+static int check_adapter(uint64_t deadline)
 {
 	int rc;
 
 	if (!adapter.dev)
 		return checkpoint_fail(-ENODEV, "the process has no open device");
-	if (!lock_port(deadline))
-		return fail_to_lock_port();
+	if (!lock_adapter(deadline))
+		return fail_to_lock_adapter();
 	rc = check_daemon();
 	adapter_unlock();
 	return rc;
@@ -158,8 +158,8 @@ static int freeze_until(uint64_t deadline)
 {
 	int rc;
 
-	if (!lock_port(deadline))
-		return fail_to_lock_port();
+	if (!lock_adapter(deadline))
+		return fail_to_lock_adapter();
 	while ((rc = freeze()) == -EBUSY && !adapter.reconnecting && clock_monotonic() < deadline) {
 		adapter_unlock();
 		pause_until_next_attempt(PAUSE_NS);
@@ -188,7 +188,7 @@ static int stop_device(uint64_t deadline)
 	if (rc)
 		return rc;
 	withdrawn = false;
-	rc = check_port(deadline);
+	rc = check_adapter(deadline);
 	if (!rc)
 		rc = rdmacm_freeze(&rdmacm, deadline);
 	if (!rc)
