@@ -13,8 +13,7 @@
 #define PCAPNG_FRAME_MAX  65536 /* bytes */
 #define PCAPNG_TEXT_MAX   1024  /* bytes of a name, and of a comment */
 
-#define PCAPNG_LOCAL     0x80000000u /* types with this bit are for local use */
-#define PCAPNG_LOCAL_MAX 65536
+#define PCAPNG_LOCAL 0x80000000u /* types with this bit are for local use */
 
 enum pcapng_direction { PCAPNG_INBOUND = 1, PCAPNG_OUTBOUND = 2 };
 
@@ -41,8 +40,8 @@ int pcapng_begin(struct pcapng *w, FILE *out, const char *application);
  */
 int pcapng_put(struct pcapng *w, const struct pcapng_packet *packet);
 /*
- * Writes a block of a local type with these bytes, which other readers skip. At most
- * PCAPNG_LOCAL_MAX bytes, a multiple of 4. 0 or -EIO.
+ * Writes a block of a local type with these bytes, which other readers skip. `len` is a multiple
+ * of 4. 0 or -EIO.
  */
 int pcapng_put_local(struct pcapng *w, uint32_t type, const void *bytes, uint32_t len);
 /* Frees the names of the interfaces; writes nothing. */

@@ -62,10 +62,8 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
 #define VMXNET3_REV_2     (1u << 1)
 #define VMXNET3_REV_3     (1u << 2)
 #define VMXNET3_REV_4     (1u << 3)
-#define VMXNET3_REV_5     (1u << 4)
 #define VMXNET3_REV_6     (1u << 5)
 #define VMXNET3_REV_7     (1u << 6)
-#define VMXNET3_REV_8     (1u << 7)
 #define VMXNET3_REV_9     (1u << 8)
 #define VMXNET3_REVISIONS ((VMXNET3_REV_9 << 1) - 1)
 #define UPT1_VERSIONS     1u
@@ -134,7 +132,6 @@ enum vmxnet3_command {
 #define VMXNET3_MAX_QUEUES(tx, rx) ((uint32_t)(tx) | (uint32_t)(rx) << 8)
 
 /* GET_DISABLED_OFFLOADS */
-#define VMXNET3_OFFLOAD_TSO (1u << 0)
 #define VMXNET3_OFFLOAD_LRO (1u << 1)
 
 /* GET_DID: device ID and revision in PCI configuration space. */
@@ -387,7 +384,6 @@ struct vmxnet3_queue_status {
 	uint32_t error; /* VMXNET3_ERR_* */
 };
 
-#define VMXNET3_ERR_NOEOP        0x80000000u
 #define VMXNET3_ERR_BIG_PKT      0x80000002u
 #define VMXNET3_ERR_DESC_NOT_SPT 0x80000003u
 #define VMXNET3_ERR_SMALL_BUF    0x80000004u
