@@ -131,6 +131,7 @@ static int add_new(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn,
 		return rc;
 	}
 	e->local = local;
+	e->times = 1;
 	link_entry(t, holder, e);
 	store_entry(t, e);
 	return 0;
@@ -154,6 +155,7 @@ int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, 
 	if (!e->holder)
 		link_entry(t, holder, e);
 	e->local = local;
+	e->times++;
 	return 0;
 }
 
@@ -163,6 +165,8 @@ int qpn_table_remove(struct qpn_table *t, struct qpn_holder *holder, uint32_t qp
 
 	if (!e || e->holder != holder)
 		return -ENOENT;
+	if (--e->times)
+		return 0;
 	free_entry(t, e);
 	return 0;
 }

@@ -41,7 +41,8 @@
  *              send from the QPN, as for QPNs of its lease. The end of the client's connection
  *              removes all. A client of a later daemon adds its QPNs again: the daemon reserves
  *              them for the client as long as the client may claim its lease.
- *   QPN_REMOVE client: the queue pair with this QPN is gone.
+ *   QPN_REMOVE client: a queue pair with this QPN is gone. If the client has added the QPN again
+ *              meanwhile, for the HCA's next queue pair, the QPN stays the client's.
  *   QPN_QUERY  client: GID and QPN of a peer. daemon: 0 if a process of this host and of the
  *              client's user has added the QPN with VNIC_QPN_LOCAL, else -ENOENT. After 0 both
  *              sides exchange frames by the switch or by inboxes, and not by the HCA.
@@ -308,7 +309,7 @@ struct vnic_attach_qpn {
 	 * 0, or:
 	 * QPN_ADD: -EEXIST: another process has added or leased the QPN; -EINVAL: no QPN of a
 	 * process (0, 1, 0xffffff or beyond), or unknown flags; -ENOSPC: too many. A second QPN_ADD
-	 * of the same client changes the flags.
+	 * of the same client changes the flags, and needs a QPN_REMOVE of its own.
 	 * QPN_REMOVE: -ENOENT: the client has not added it.
 	 * QPN_QUERY: -ENOENT: dgid is not this host's, or no process of the client's user has added
 	 * the QPN with VNIC_QPN_LOCAL.
