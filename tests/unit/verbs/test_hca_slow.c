@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <hca/hca.h>
+#include <hca/objects/hca_ah.h>
 #include <rxe/offload.h>
 #include <rxe/rxe.h>
 
@@ -422,6 +423,76 @@ static void regions_end_when_the_hca_is_closed(void **state)
 }
 
 /* Odd HCAs: the key is the engine's already, or there are two. */
+/* A peer could write by the queue pair that another thread destroys, after ibv_dereg_mr(). */
+static void regions_end_with_an_hca_that_still_has_a_queue_pair(void **state)
+{
+	struct hca *hca = f->hca;
+	pthread_t thread;
+
+	(void)state;
+	register_region(NULL);
+	open_others();
+	thread = start_slow(FAKE_HCA_DESTROY_QP, destroy_qp);
+	pthread_mutex_lock(&f->lock);
+	f->hca = NULL;
+	hca_collect_ends(hca);
+	hca_detach(hca);
+	assert_int_equal(fake_hca.qps, 1);
+	assert_int_equal(fake_hca.mrs, 0);
+	pthread_mutex_unlock(&f->lock);
+	hca_close(hca);
+	let_go_on(thread);
+	assert_int_equal(fake_hca.closed, 1);
+	assert_int_equal(urxe_mr_dereg(region), 0);
+	assert_int_equal(urxe_srq_destroy(other_srq), 0);
+	assert_int_equal(urxe_cq_destroy(other_cq), 0);
+}
+
+/* --- A handle that makes room for another one. */
+
+static void make_handle_of(uint32_t pd, uint32_t flow_label)
+{
+	struct urxe_path path = offloaded_path;
+	struct hca_ah_call *call;
+
+	path.flow_label = flow_label;
+	call = hca_ah_begin(f->hca, pd, &path);
+	assert_non_null(call);
+	hca_ah_run(call);
+	hca_ah_end(call);
+	hca_release(f->hca);
+}
+
+static void make_one_more(void)
+{
+	make_handle_of(OFFLOADED_PD, HCA_AHS_MAX);
+}
+
+static void *make_last_handle(void *arg)
+{
+	(void)arg;
+	return end_something(make_one_more);
+}
+
+/* The HCA refuses to deallocate a domain with an object. */
+static void a_domain_outlives_its_oldest_handle(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	make_domain(NULL);
+	make_handle_of(OTHER_PD, 0);
+	for (uint32_t i = 1; i < HCA_AHS_MAX; i++)
+		make_handle_of(OFFLOADED_PD, i);
+	thread = start_slow(FAKE_HCA_DESTROY_AH, make_last_handle);
+	assert_int_equal(fake_hca.ahs, HCA_AHS_MAX + 1);
+	deallocate_domain(NULL);
+	assert_int_equal(fake_hca.pds, 2);
+	let_go_on(thread);
+	assert_int_equal(fake_hca.ahs, HCA_AHS_MAX);
+	assert_int_equal(fake_hca.pds, 1);
+}
+
 static void a_key_of_the_engine_is_refused(void **state)
 {
 	struct urxe_mr_attr remote = attrs[0];
@@ -474,6 +545,8 @@ int main(void)
 		TEST(an_hca_may_go_during_a_deregistration),
 		TEST(an_hca_may_go_while_a_handle_is_made),
 		TEST(an_hca_may_go_while_a_domain_is_made),
+		TEST(regions_end_with_an_hca_that_still_has_a_queue_pair),
+		TEST(a_domain_outlives_its_oldest_handle),
 		TEST(regions_end_when_the_hca_is_closed),
 		TEST(a_key_of_the_engine_is_refused),
 	};

@@ -66,19 +66,34 @@ static void free_ah(struct hca_end *end)
 	free(HCA_END_OF(end, struct hca_ah));
 }
 
-/* For a handle that is in no list. */
-static void end_ah(struct hca_ah *ah)
+static void free_old_ah(struct hca_end *end)
 {
-	ah->end = (struct hca_end){.call = destroy_ibv_ah, .finish = free_ah};
+	struct hca_ah *ah = HCA_END_OF(end, struct hca_ah);
+
+	hca_pd_put(ah->pd);
+	free(ah);
+}
+
+/* For a handle that is in no list. */
+static void end_ah(struct hca_ah *ah, void (*finish)(struct hca_end *))
+{
+	ah->end = (struct hca_end){.call = destroy_ibv_ah, .finish = finish};
 	hca_end(ah->hca, &ah->end);
 }
 
-static void destroy_ah(struct hca *hca, struct hca_ah *ah)
+static void remove_ah(struct hca *hca, struct hca_ah *ah)
 {
 	LIST_REMOVE(ah, bucket_link);
 	TAILQ_REMOVE(&hca->ahs.by_age, ah, age_link);
 	hca->ahs.n--;
-	end_ah(ah);
+}
+
+/* Another thread may end the handle's domain before this thread has destroyed the handle. */
+static void destroy_old_ah(struct hca *hca, struct hca_ah *ah)
+{
+	remove_ah(hca, ah);
+	ah->pd->users++;
+	end_ah(ah, free_old_ah);
 }
 
 /* Handles of outstanding requests stay, so there may be more than the maximum. */
@@ -90,7 +105,7 @@ static void make_room(struct hca *hca)
 		struct hca_ah *next = TAILQ_NEXT(ah, age_link);
 
 		if (!ah->users)
-			destroy_ah(hca, ah);
+			destroy_old_ah(hca, ah);
 		ah = next;
 	}
 }
@@ -174,8 +189,10 @@ void hca_ahs_forget_pd(struct hca *hca, const struct hca_pd *pd)
 	while (ah) {
 		struct hca_ah *next = TAILQ_NEXT(ah, age_link);
 
-		if (ah->pd == pd)
-			destroy_ah(hca, ah);
+		if (ah->pd == pd) {
+			remove_ah(hca, ah);
+			end_ah(ah, free_ah);
+		}
 		ah = next;
 	}
 }
@@ -236,7 +253,7 @@ void hca_ah_end(struct hca_ah_call *call)
 		make_room(hca);
 		add_ah(hca, ah);
 	} else {
-		end_ah(ah);
+		end_ah(ah, free_ah);
 	}
 	hca_pd_put(pd);
 	free(call);

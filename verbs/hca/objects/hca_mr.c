@@ -118,9 +118,25 @@ int hca_mr_reg(void *ctx, const struct urxe_mr_attr *attr, void **out, uint32_t 
 	return rc;
 }
 
+/*
+ * Of an HCA that goes, another thread may be about to destroy a queue pair, whose peer may write to
+ * the region until then. The program gets the memory back at once, because the engine no longer
+ * knows that the HCA has it.
+ */
+static bool ends_at_once(const struct hca *hca)
+{
+	return hca->detaching && __atomic_load_n(&hca->users, __ATOMIC_ACQUIRE) > 1;
+}
+
 void hca_mr_dereg(void *region)
 {
-	free_mr(region);
+	struct hca_mr *mr = region;
+	struct hca *hca = mr->hca;
+	const bool collects = hca->collects;
+
+	hca->collects &= !ends_at_once(hca);
+	free_mr(mr);
+	hca->collects = collects;
 }
 
 /* --- Outside the lock. */
