@@ -325,5 +325,6 @@ void qp_reset(struct urxe_qp *qp)
 	qp->cnp_due = false;
 	pace_init(qp);
 	qp->attr = (struct urxe_qp_attr){.state = URXE_QPS_RESET};
+	qp->last_wqe = false;
 	qp->mtu = qp->dev->path_mtu;
 }

@@ -203,6 +203,14 @@ static void drop_responses(struct urxe_qp *qp)
 		qp_clear_responses(qp);
 }
 
+void tell_last_wqe(struct urxe_qp *qp)
+{
+	if (qp->rq->qp || qp->offloaded || qp->last_wqe)
+		return;
+	qp->last_wqe = true;
+	qp_event(qp, URXE_ASYNC_QP_LAST_WQE_REACHED);
+}
+
 void qp_error(struct urxe_qp *qp)
 {
 	if (qp->attr.state == URXE_QPS_ERR)
@@ -218,9 +226,7 @@ void qp_error(struct urxe_qp *qp)
 	offload_fail(qp);
 	flush_sends(qp);
 	flush_recvs(qp);
-	/* The HCA reports the event itself, when it has taken its last receive. */
-	if (!qp->rq->qp && !qp->offloaded)
-		qp_event(qp, URXE_ASYNC_QP_LAST_WQE_REACHED);
+	tell_last_wqe(qp);
 	if (qp->resp.nak)
 		qp_schedule(qp);
 }

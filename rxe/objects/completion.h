@@ -48,6 +48,12 @@ void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_
  * responses before it, are still sent.
  */
 void qp_error(struct urxe_qp *qp);
+/*
+ * For a QP in the error state, after its flush: tells the owner once that the QP takes no more
+ * requests of its SRQ (IBA 11.6.3, Last WQE Reached). No effect on a QP without SRQ, or on an
+ * offloaded one: the HCA reports the event when it has taken its last receive.
+ */
+void tell_last_wqe(struct urxe_qp *qp);
 /* As qp_error, and reports the asynchronous event, unless the QP is in the error state already. */
 void qp_error_event(struct urxe_qp *qp, enum urxe_async event);
 

@@ -72,6 +72,7 @@ void offload_release_qp(struct urxe_qp *qp)
 	if (qp->attr.state == URXE_QPS_ERR) {
 		flush_sends(qp);
 		flush_recvs(qp);
+		tell_last_wqe(qp);
 	} else {
 		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
 	}

@@ -265,6 +265,7 @@ struct urxe_qp {
 	void *hca;                              /* the HCA's QP with the same QPN; NULL: none */
 	const struct urxe_offload_ops *hca_ops; /* of `hca` */
 	uint32_t returned; /* stopping: receive requests that the HCA gave back */
+	bool last_wqe;     /* URXE_ASYNC_QP_LAST_WQE_REACHED was told since the last RESET */
 };
 
 #define QP_LINE(member) (offsetof(struct urxe_qp, member) / URXE_CACHE_LINE)

@@ -85,5 +85,6 @@ void urxe_offload_qp_event(struct urxe_dev *dev, uint32_t qpn, enum urxe_async e
 	/* A flush error may have come before the event. */
 	if (is_fatal(event))
 		qp_error(qp);
+	qp->last_wqe |= event == URXE_ASYNC_QP_LAST_WQE_REACHED;
 	qp_event(qp, event);
 }

@@ -104,6 +104,7 @@ static int reset_hca(struct urxe_qp *qp, const struct urxe_qp_attr *attr, uint32
 		offload_fail(qp);
 		flush_sends(qp);
 		flush_recvs(qp);
+		tell_last_wqe(qp);
 	} else if (rc && qp->offloaded) {
 		offload_send(qp);
 		offload_receive(qp->rq);

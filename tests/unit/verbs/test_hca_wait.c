@@ -226,15 +226,21 @@ static void others_go_on_while_an_object_makes_its_domain(void **state)
 	assert_int_equal(fake_hca.pds, 2);
 }
 
-/* A connection of a queue pair with queues of its own. */
-static struct fake_qp *open_other_qp(enum urxe_qp_state to)
+/* A connection. */
+static struct fake_qp *open_qp_of_queues(enum urxe_qp_state to)
 {
-	other_srq = NULL;
 	assert_int_equal(urxe_cq_create(f->dev, f, &other_cq), 0);
 	assert_int_equal(create_qp(), 0);
 	for (wanted = URXE_QPS_INIT; wanted <= to; wanted++)
 		assert_int_equal(modify(), 0);
 	return fake_hca.last_qp;
+}
+
+/* With a receive queue of its own. */
+static struct fake_qp *open_other_qp(enum urxe_qp_state to)
+{
+	other_srq = NULL;
+	return open_qp_of_queues(to);
 }
 
 static void others_go_on_while_queue_pairs_change(void **state)
@@ -530,6 +536,46 @@ static void a_queue_pair_that_does_not_stop_ends(void **state)
 	assert_int_equal(f->flushed_before_end, 0);
 }
 
+/* The HCA's queue pair has ended, so the engine tells that it takes no more requests of the SRQ. */
+static void a_queue_pair_that_ends_tells_of_its_last_request(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(create_srq(), 0);
+	fake_hca.no_reset_state = fake_hca.no_error_state = true;
+	thread = start_reset_with_an_error(open_qp_of_queues(URXE_QPS_RTS));
+	assert_int_equal(f->asyncs, 0);
+	let_go_on(thread);
+	assert_int_equal(fake_hca.qps, 1);
+	assert_int_equal(f->asyncs, 1);
+	assert_int_equal(f->last_async, URXE_ASYNC_QP_LAST_WQE_REACHED);
+}
+
+/* The same if the HCA goes before it has told; but the program is told once. */
+static void an_hca_that_goes_tells_of_the_last_request_once(void **state)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+	struct hca *hca = f->hca;
+	uint32_t told, qpn;
+
+	(void)state;
+	urxe_qp_destroy(f->qp);
+	assert_int_equal(create_srq(), 0);
+	for (told = 0; told < 2; told++) {
+		qpn = open_qp_of_queues(URXE_QPS_RTS)->ibv.qp_num;
+		assert_int_equal(urxe_qp_modify(other_qp, 1, &attr, URXE_QP_STATE), 0);
+	}
+	assert_int_equal(f->asyncs, 0);
+	urxe_offload_qp_event(f->dev, qpn, URXE_ASYNC_QP_LAST_WQE_REACHED);
+	assert_int_equal(f->asyncs, 1);
+	f->hca = NULL;
+	hca_detach(hca);
+	hca_close(hca);
+	/* That of the first queue pair, and of the shared receive queue. */
+	assert_int_equal(f->asyncs, 3);
+}
+
 static void an_hca_may_go_while_a_queue_is_made(void **state)
 {
 	(void)state;
@@ -649,6 +695,8 @@ int main(void)
 		TEST(a_queue_pair_that_fails_during_a_reset_stays_at_the_hca),
 		TEST(a_queue_pair_that_is_not_reset_fails_at_the_hca),
 		TEST(a_queue_pair_that_does_not_stop_ends),
+		TEST(a_queue_pair_that_ends_tells_of_its_last_request),
+		TEST(an_hca_that_goes_tells_of_the_last_request_once),
 		TEST(an_hca_may_go_while_a_queue_is_made),
 		TEST(an_hca_may_go_while_a_queue_pair_is_made),
 		TEST(an_hca_may_go_while_a_cq_is_made),
