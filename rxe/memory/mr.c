@@ -243,7 +243,7 @@ int urxe_offload_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, v
 	if (rc)
 		mr_free(mr);
 	else if (hca)
-		dev->hca_bytes += attr->length;
+		offload_count_region(dev, attr->length, 1);
 	return rc;
 }
 
@@ -268,9 +268,9 @@ bool urxe_offload_has_mr(const struct urxe_mr *mr)
 	return mr->hca;
 }
 
-uint64_t urxe_offload_bytes(const struct urxe_dev *dev)
+struct urxe_offload_memory urxe_offload_memory(const struct urxe_dev *dev)
 {
-	return dev->hca_bytes;
+	return dev->hca_memory;
 }
 
 int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)

@@ -78,7 +78,7 @@ struct urxe_dev {
 	void *offload_ctx;                      /* of offload's functions */
 	bool taking_over;       /* the HCA gets no more requests: urxe_offload_take_over */
 	uint32_t regions_alone; /* regions that the HCA does not have: all, if there is no HCA */
-	uint64_t hca_bytes;     /* lengths of the regions that the HCA has */
+	struct urxe_offload_memory hca_memory; /* of the regions that the HCA has */
 	uint64_t key_seed;
 	uint32_t key_count;
 	uint32_t qpn_next; /* offset in the lease at which the search for a free QPN continues */

@@ -210,6 +210,19 @@ void urxe_offload_srq_event(struct urxe_rq *srq, enum urxe_async event)
 
 /* --- Regions. */
 
+#define PAGE_SHIFT 12
+
+uint64_t urxe_offload_pages(uint64_t length)
+{
+	return (length >> PAGE_SHIFT) + 2;
+}
+
+void offload_count_region(struct urxe_dev *dev, uint64_t length, int by)
+{
+	dev->hca_memory.regions += (uint64_t)by;
+	dev->hca_memory.pages += (uint64_t)by * urxe_offload_pages(length);
+}
+
 int offload_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void **hca,
 		     uint32_t *key)
 {
@@ -222,7 +235,7 @@ int offload_register(struct urxe_dev *dev, const struct urxe_mr_attr *attr, void
 	if (rc)
 		*hca = NULL;
 	else
-		dev->hca_bytes += attr->length;
+		offload_count_region(dev, attr->length, 1);
 	/* -EFAULT: memory that Linux does not pin, such as a file on a disk. */
 	return rc == -EOPNOTSUPP || rc == -EFAULT ? 0 : rc;
 }
@@ -252,7 +265,7 @@ void offload_deregister(struct urxe_mr *mr)
 		return;
 	mr->dev->offload->mr_dereg(mr->hca);
 	mr->hca = NULL;
-	mr->dev->hca_bytes -= mr->length;
+	offload_count_region(mr->dev, mr->length, -1);
 	report_writes(mr);
 }
 

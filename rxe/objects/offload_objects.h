@@ -98,6 +98,8 @@ void offload_arm_cq(struct urxe_cq *cq, bool solicited_only);
 
 /* --- Regions. */
 
+/* Counts a region that the HCA has (`by` is 1), or has no longer (-1). */
+void offload_count_region(struct urxe_dev *dev, uint64_t length, int by);
 /*
  * Registers the region with the HCA, which chooses *key. If *hca is NULL after success, the region
  * is the engine's alone and *key is not set: the device has no HCA, the owner chose attr->key, or

@@ -110,25 +110,27 @@ void pvrdma_hca_polled(struct pvrdma *dev, uint64_t now)
 
 /* --- Memory */
 
-static uint64_t machine_memory(const struct pvrdma *dev)
+static uint64_t machine_pages(const struct pvrdma *dev)
 {
 	const struct vnic_guest_region *regions;
-	uint64_t bytes = 0;
+	uint64_t pages = 0;
 	uint32_t count;
 
 	regions = vnic_guest_memory_regions(dev->attr.memory, &count);
 	for (uint32_t i = 0; i < count; i++)
-		bytes += regions[i].size;
-	return bytes;
+		pages += regions[i].size >> PV_PAGE_SHIFT;
+	return pages;
 }
 
 /* Memory that left the machine may have been more. */
 bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes)
 {
-	const uint64_t used = urxe_offload_bytes(dev->engine);
-	const uint64_t most = PV_HCA_TIMES * machine_memory(dev);
+	const struct urxe_offload_memory has = urxe_offload_memory(dev->engine);
+	const uint64_t used = has.pages + has.regions * PV_HCA_REGION_PAGES;
+	const uint64_t most = PV_HCA_TIMES * machine_pages(dev);
+	const uint64_t more = urxe_offload_pages(bytes) + PV_HCA_REGION_PAGES;
 
-	return !dev->hca_attached || (used <= most && bytes <= most - used);
+	return !dev->hca_attached || (used <= most && more <= most - used);
 }
 
 void pv_hca_withdraw(struct urxe_mr *mr, const struct urxe_extent *bytes)

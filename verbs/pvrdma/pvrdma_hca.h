@@ -12,9 +12,11 @@
 /*
  * Programs register some memory several times, so the bound is more than the memory. The host keeps
  * about 50 bytes for each page of a region: page table entries, a list of pages, and the HCA's own
- * table. So the regions of a machine take at most 5 % of its memory.
+ * table. So the regions of a machine take at most 5 % of its memory. A region's own objects, in the
+ * kernel and in libibverbs, take as much as the host keeps for PV_HCA_REGION_PAGES pages.
  */
-#define PV_HCA_TIMES 4
+#define PV_HCA_TIMES        4
+#define PV_HCA_REGION_PAGES 16
 
 /* Whether the HCA chooses the number of a new queue pair of the PD. */
 static inline bool pv_hca_serves(const struct pv_pd *pd)
@@ -34,7 +36,7 @@ void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
 void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps);
 /*
  * Whether the HCA may have one more region of so many bytes: all its regions together have at most
- * PV_HCA_TIMES the size of the machine's memory.
+ * PV_HCA_TIMES as many pages as the machine's memory, with PV_HCA_REGION_PAGES for each region.
  */
 bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes);
 /* If the region has some of the bytes (NULL: in any case), deregisters it at the HCA, so that the
