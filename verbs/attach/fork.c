@@ -61,6 +61,9 @@ static void forget_adapter(void)
 	adapter_forget_users();
 	memset(handle_counts, 0, sizeof(handle_counts));
 	adapter = (struct adapter){0};
+	/* A command that a signal handler has interrupted goes on in the child. */
+	TAILQ_INIT(&adapter.dirty_cqs);
+	TAILQ_INIT(&adapter.dirty_qps);
 	adapter_polling = (struct polling){0};
 	adapter_thread = (struct engine_thread){0};
 	clock_resume();

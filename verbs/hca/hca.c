@@ -158,6 +158,8 @@ void hca_abandon(struct hca *hca)
 	close(hca->context->cmd_fd);
 	close(hca->context->async_fd);
 	close(hca->channel->fd);
+	/* A command that goes on in the child polls no CQ. */
+	hca->skipped = false;
 }
 
 void hca_attach(struct hca *hca, struct urxe_dev *dev)

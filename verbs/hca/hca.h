@@ -99,9 +99,12 @@ bool hca_has_gid(const struct hca *hca, uint32_t index);
  * needs one hca_keep_lock().
  */
 void hca_free_lock(struct hca *hca);
-/* Ends hca_free_lock(). With the lock, which it releases for a moment if the HCA was detached
- * since. */
-void hca_keep_lock(struct hca *hca);
+/*
+ * Ends hca_free_lock(). With the lock, which it releases for a moment if the HCA was detached
+ * since. True: CQs that were not polled meanwhile may have more completions, whose event has
+ * passed; the owner calls hca_poll() soon.
+ */
+bool hca_keep_lock(struct hca *hca);
 
 struct hca_mr;
 struct hca_ah_call;
@@ -171,6 +174,10 @@ bool hca_poll(struct hca *hca);
  * make room for requests. NULL: always all CQs. True: more may wait.
  */
 bool hca_poll_cq(struct hca *hca, void *hca_cq);
+
+/* Whether a thread resizes the CQ, so that nothing polls it: hca_keep_lock() of that thread does.
+ * `hca_cq`: as above; NULL: false. */
+bool hca_cq_grows(const void *hca_cq);
 
 /*
  * For an owner that programs do not call when they poll (a device process), before it sleeps: the

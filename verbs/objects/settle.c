@@ -47,10 +47,9 @@ struct hca *adapter_free_lock(void)
 	return adapter.hca.hca;
 }
 
-void adapter_keep_lock(struct hca *hca)
+bool adapter_keep_lock(struct hca *hca)
 {
-	if (hca)
-		hca_keep_lock(hca);
+	return hca && hca_keep_lock(hca);
 }
 
 void adapter_refuse_copies(void)

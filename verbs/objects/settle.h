@@ -6,6 +6,8 @@
 #ifndef URXE_VERBS_OBJECTS_SETTLE_H
 #define URXE_VERBS_OBJECTS_SETTLE_H
 
+#include <stdbool.h>
+
 struct hca;
 
 /*
@@ -26,9 +28,11 @@ void adapter_unlock_settled(void);
  * none.
  */
 struct hca *adapter_free_lock(void);
-/* Ends adapter_free_lock(). With adapter.lock, which it releases for a moment if the HCA has gone.
- * NULL: no effect. */
-void adapter_keep_lock(struct hca *hca);
+/*
+ * Ends adapter_free_lock(). With adapter.lock, which it releases for a moment if the HCA has gone.
+ * True: completions whose event has passed may be at the HCA. NULL: no effect.
+ */
+bool adapter_keep_lock(struct hca *hca);
 /*
  * Does peers_begin_refusal() and peers_refuse() (samehost/peer.h), and waits until no peer copies
  * any more. Any thread; adapter.lock must not be held.

@@ -160,7 +160,8 @@ static void take_all_completions(const struct cq *cq)
 
 /*
  * librxe does not use the old ring during the command, and maps the new one afterwards. Completions
- * that the HCA has had need room in the new ring, too.
+ * that the HCA has had need room in the new ring, too; while another command makes the HCA's CQ
+ * larger, nothing shows how many these are.
  */
 int cmd_resize_cq(const struct command *c)
 {
@@ -178,6 +179,8 @@ int cmd_resize_cq(const struct command *c)
 		return command_object_error(c, request.cq_handle);
 	if (!request.cqe || request.cqe > MAX_CQE)
 		return -EINVAL;
+	if (request.cqe < queue_capacity(&cq->ring) && hca_cq_grows(urxe_offload_hca_cq(cq->cq)))
+		return -EBUSY;
 	rc = queue_create(&ring, &c->file->queues, c->fd, request.cqe, sizeof(struct ib_uverbs_wc));
 	if (rc)
 		return rc;

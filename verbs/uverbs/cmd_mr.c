@@ -164,7 +164,8 @@ static void begin_hca_part(const struct command *c, const struct ib_uverbs_reg_m
 		part->hca = hca;
 	else
 		part->mr = NULL;
-	command_keep_lock(hca);
+	if (command_keep_lock(hca))
+		*part = (struct hca_part){0};
 }
 
 /* Other errors than those of the part show later, in their order. */

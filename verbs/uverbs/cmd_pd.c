@@ -50,7 +50,10 @@ static void make_hca_pd(uint32_t number)
 	hca_release(hca);
 }
 
-/* The program does not know the domain before the command ends, so it cannot deallocate it. */
+/*
+ * The program does not know the domain before the command ends, so it cannot deallocate it; close()
+ * by another thread waits for the command's end (uverbs_file.users).
+ */
 int cmd_alloc_pd(const struct command *c)
 {
 	uint32_t number = 0;

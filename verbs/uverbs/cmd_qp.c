@@ -129,7 +129,8 @@ static int create_numbered(struct urxe_qp_init *init, struct urxe_qp **qp)
 	struct hca *hca = adapter_free_lock();
 	int rc = hca ? urxe_qp_create(adapter.dev, init, qp) : -ENOSPC;
 
-	command_keep_lock(hca);
+	if (command_keep_lock(hca))
+		return -EIO;
 	if (rc != -ENOSPC)
 		return rc;
 	init->qpn = leases_find_free(&adapter.leases);
@@ -248,6 +249,9 @@ static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_c
 		return -ENOMEM;
 	*qp = (struct qp){.command = PTHREAD_MUTEX_INITIALIZER};
 	rc = make_qp(c, request, qp);
+	/* The rings of a forked child are the parent's. */
+	if (rc && !adapter.dev)
+		return rc;
 	if (rc) {
 		queue_destroy(&qp->recv.wq.ring, &c->file->queues);
 		queue_destroy(&qp->sq.ring, &c->file->queues);
@@ -421,14 +425,15 @@ static void unlock_qp(struct qp *qp)
 	adapter_unlock_settled();
 }
 
-static void fill_query(struct ib_uverbs_query_qp_resp *reply, const struct qp *qp)
+static int fill_query(struct ib_uverbs_query_qp_resp *reply, const struct qp *qp)
 {
 	struct hca *hca = adapter_free_lock();
 	struct urxe_qp_attr attr;
 	struct urxe_qp_init init;
 
 	urxe_offload_query(qp->qp, &attr, &init);
-	command_keep_lock(hca);
+	if (command_keep_lock(hca))
+		return -EIO;
 	*reply = (struct ib_uverbs_query_qp_resp){
 		.max_send_wr = queue_capacity(&qp->sq.ring),
 		.max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
@@ -456,6 +461,7 @@ static void fill_query(struct ib_uverbs_query_qp_resp *reply, const struct qp *q
 		.sq_draining = attr.sq_draining,
 	};
 	address_to_dest(&reply->dest, &attr.path);
+	return 0;
 }
 
 int cmd_query_qp(const struct command *c)
@@ -470,9 +476,9 @@ int cmd_query_qp(const struct command *c)
 	rc = lock_qp(c, request.qp_handle, &qp);
 	if (rc)
 		return rc;
-	fill_query(&reply, qp);
+	rc = fill_query(&reply, qp);
 	unlock_qp(qp);
-	return command_reply(c, &reply, sizeof(reply));
+	return rc ? rc : command_reply(c, &reply, sizeof(reply));
 }
 
 /* A controlled Q_Key (IBA 10.2.5). */
@@ -650,8 +656,7 @@ static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr 
 		engine_flush_acks(qp);
 	hca = adapter_free_lock();
 	rc = urxe_qp_modify(qp->qp, now, attr, mask);
-	command_keep_lock(hca);
-	return rc;
+	return command_keep_lock(hca) ? -EIO : rc;
 }
 
 static void log_migration(const struct qp *qp, uint32_t mask)
@@ -832,8 +837,10 @@ static int change_group(const struct command *c, uint32_t qp_handle, const uint8
 	memcpy(gid.raw, raw, sizeof(gid.raw));
 	hca = adapter_free_lock();
 	rc = change(qp->qp, &gid);
-	command_keep_lock(hca);
-	adapter_update_multicast();
+	if (command_keep_lock(hca))
+		rc = -EIO;
+	else
+		adapter_update_multicast();
 	unlock_qp(qp);
 	return rc;
 }

@@ -33,8 +33,7 @@ static int make_engine_srq(const struct urxe_rq_attr *attr, uint32_t limit, stru
 		if (rc)
 			urxe_srq_destroy(srq->recv.rq);
 	}
-	command_keep_lock(hca);
-	return rc;
+	return command_keep_lock(hca) ? -EIO : rc;
 }
 
 static int make_srq_queue(const struct command *c, struct srq *srq,
@@ -61,7 +60,7 @@ static int make_srq_queue(const struct command *c, struct srq *srq,
 		if (rc)
 			urxe_srq_destroy(srq->recv.rq);
 	}
-	if (rc)
+	if (rc && adapter.dev)
 		queue_destroy(&srq->recv.wq.ring, &c->file->queues);
 	return rc;
 }
@@ -152,7 +151,8 @@ static int resize_engine_srq(struct srq *srq, uint32_t max_wr, uint32_t limit)
 	if (!rc)
 		rc = urxe_srq_resize(srq->recv.rq, max_wr);
 	urxe_srq_set_limit(srq->recv.rq, rc ? old : limit);
-	command_keep_lock(hca);
+	if (command_keep_lock(hca))
+		return -EIO;
 	/* Requests that other threads posted meanwhile. */
 	urxe_offload_refill(srq->recv.rq);
 	adapter_publish();
@@ -174,9 +174,9 @@ static int resize_srq(const struct command *c, struct srq *srq,
 	rc = reply_srq_ring(c, &ring);
 	if (!rc)
 		rc = resize_engine_srq(srq, queue_capacity(&ring), request->srq_limit);
-	if (rc)
+	if (rc && adapter.dev)
 		queue_destroy(&ring, &c->file->queues);
-	else
+	else if (!rc)
 		work_queue_move(&srq->recv.wq, &ring, urxe_rq_retired(srq->recv.rq),
 				&c->file->queues);
 	return rc;
@@ -187,8 +187,7 @@ static int set_limit(struct srq *srq, uint32_t limit)
 	struct hca *hca = adapter_free_lock();
 	int rc = urxe_srq_set_limit(srq->recv.rq, limit);
 
-	command_keep_lock(hca);
-	return rc;
+	return command_keep_lock(hca) ? -EIO : rc;
 }
 
 static int modify_srq(const struct command *c, struct srq *srq,

@@ -225,14 +225,18 @@ int command_add_object(const struct command *c, struct object *object, enum obje
 	return handle_add(&c->file->handles, object);
 }
 
-void command_keep_lock(struct hca *hca)
+int command_keep_lock(struct hca *hca)
 {
-	adapter_keep_lock(hca);
-	/* A child that a signal handler has forked meanwhile has no adapter. */
-	if (!hca || !adapter.dev)
-		return;
+	const bool more = adapter_keep_lock(hca);
+
+	if (!hca)
+		return 0;
+	if (!adapter.dev)
+		return -EIO;
 	adapter_publish();
-	engine_wake();
+	if (more)
+		engine_wake();
+	return 0;
 }
 
 static int run_handler(const struct command *c, const struct command_row *row)

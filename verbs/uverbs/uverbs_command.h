@@ -68,9 +68,11 @@ int command_add_object(const struct command *c, struct object *object, enum obje
 
 /*
  * As adapter_keep_lock(), after an operation of the HCA: the program sees the completions that came
- * meanwhile, and the engine thread takes those that are still at the HCA.
+ * meanwhile, and the engine thread takes those that are still at the HCA. 0, or -EIO: a signal
+ * handler has forked meanwhile, and this is the child, which has no adapter. The command then ends
+ * at once: its objects, and the memory of its rings, are the parent's.
  */
-void command_keep_lock(struct hca *hca);
+int command_keep_lock(struct hca *hca);
 
 int cmd_get_context(const struct command *c);
 int cmd_query_device(const struct command *c);

@@ -356,7 +356,7 @@ static void a_forked_child_writes_to_no_descriptor(void **state)
 	close(ends[1]);
 }
 
-/* --- Completions. */
+/* --- Queue pairs. */
 
 static uint32_t cq;
 
@@ -389,35 +389,199 @@ static int create_qp(uint32_t *handle)
 	return COMMAND(CREATE_QP, request, handle);
 }
 
+static uint32_t first_qp, second_qp;
+
 static void *create_second_qp(void *arg)
 {
-	uint32_t handle;
+	const pid_t parent = getpid();
 
-	slow_rc = create_qp(&handle);
+	slow_rc = create_qp(&second_qp);
+	if (getpid() != parent)
+		_exit(slow_rc == -EIO ? 0 : 1);
 	return arg;
 }
 
-/* A UD queue pair, whose receive request the HCA has. */
-static struct fake_qp *open_qp(void)
+/* A UD queue pair, whose receive requests the HCA has. */
+static struct fake_qp *open_qp(uint32_t receives)
 {
 	struct ib_uverbs_modify_qp modify = {.attr_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX |
 							  IBV_QP_PORT | IBV_QP_QKEY,
 					     .qp_state = IBV_QPS_INIT,
 					     .port_num = 1};
-	const struct urxe_recv_wr wr = {.wr_id = 5};
 	const struct qp *qp;
 
-	assert_int_equal(create_qp(&modify.qp_handle), 0);
+	assert_int_equal(create_qp(&first_qp), 0);
+	modify.qp_handle = first_qp;
 	assert_int_equal(COMMAND(MODIFY_QP, modify, NULL), 0);
 	adapter_lock();
-	qp = (struct qp *)handle_find(&uverbs_file_lookup(device)->handles, OBJECT_QP,
-				      modify.qp_handle);
+	qp = (struct qp *)handle_find(&uverbs_file_lookup(device)->handles, OBJECT_QP, first_qp);
 	assert_non_null(qp);
-	assert_int_equal(urxe_post_recv(qp->recv.rq, &wr), 0);
+	for (uint64_t i = 0; i < receives; i++) {
+		const struct urxe_recv_wr wr = {.wr_id = i};
+
+		assert_int_equal(urxe_post_recv(qp->recv.rq, &wr), 0);
+	}
 	urxe_offload_refill(qp->recv.rq);
 	adapter_unlock();
-	assert_int_equal(fake_hca.last_qp->n_recvs, 1);
+	assert_int_equal(fake_hca.last_qp->n_recvs, receives);
 	return fake_hca.last_qp;
+}
+
+/* The next transition of the first queue pair. */
+static void *modify_first_qp(void *arg)
+{
+	const struct ib_uverbs_modify_qp modify = {
+		.qp_handle = first_qp, .attr_mask = IBV_QP_STATE, .qp_state = IBV_QPS_ERR};
+	const pid_t parent = getpid();
+
+	slow_rc = COMMAND(MODIFY_QP, modify, NULL);
+	if (getpid() != parent)
+		_exit(slow_rc == -EIO ? 0 : 1);
+	return arg;
+}
+
+static void *attach_first_qp(void *arg)
+{
+	const struct ib_uverbs_attach_mcast attach = {.qp_handle = first_qp,
+						      .gid = {0xff, 0x0e, [15] = 1}};
+	const pid_t parent = getpid();
+
+	slow_rc = COMMAND(ATTACH_MCAST, attach, NULL);
+	if (getpid() != parent)
+		_exit(slow_rc == -EIO ? 0 : 1);
+	return arg;
+}
+
+static int destroy_first_qp(void)
+{
+	const struct ib_uverbs_destroy_qp destroy = {.qp_handle = first_qp};
+	uint32_t reported;
+
+	return COMMAND(DESTROY_QP, destroy, &reported);
+}
+
+static void a_queue_pair_that_changes_is_not_destroyed(void **state)
+{
+	pthread_t thread;
+	int channel;
+
+	(void)state;
+	channel = open_cq();
+	open_qp(1);
+	thread = start_slow(FAKE_HCA_MODIFY_QP, modify_first_qp);
+	assert_int_equal(destroy_first_qp(), -EBUSY);
+	assert_int_equal(fake_hca.qps, 1);
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	assert_int_equal(destroy_first_qp(), 0);
+	assert_int_equal(fake_hca.qps, 0);
+	assert_int_equal(destroy_first_qp(), -ENOENT);
+	close_own(channel);
+}
+
+/* --- close() while another thread's command waits for the HCA. */
+
+static uint32_t second_pd;
+
+static void *alloc_second_pd(void *arg)
+{
+	const struct ib_uverbs_alloc_pd alloc = {0};
+
+	slow_rc = COMMAND(ALLOC_PD, alloc, &second_pd);
+	return arg;
+}
+
+/* All objects of the context end after the command, also that of the command. */
+static void close_during(enum fake_hca_delay function, void *(*call)(void *))
+{
+	struct fake_hca before;
+	pthread_t thread;
+	int channel;
+
+	channel = open_cq();
+	open_qp(1);
+	before = fake_hca;
+	thread = start_slow(function, call);
+	close_own(device);
+	assert_int_equal(fake_hca.qps, before.qps);
+	assert_true(fake_hca.pds >= before.pds);
+	let_go_on(thread);
+	assert_int_equal(fake_hca.pds + fake_hca.cqs + fake_hca.qps, 0);
+	close_own(channel);
+	close_own(events);
+	/* teardown() closes those of another context. */
+	open_context();
+}
+
+static void a_context_may_be_closed_while_a_queue_pair_is_made(void **state)
+{
+	(void)state;
+	close_during(FAKE_HCA_CREATE_QP, create_second_qp);
+}
+
+static void a_context_may_be_closed_while_a_queue_pair_changes(void **state)
+{
+	(void)state;
+	close_during(FAKE_HCA_MODIFY_QP, modify_first_qp);
+}
+
+static void a_context_may_be_closed_while_a_domain_is_made(void **state)
+{
+	(void)state;
+	close_during(FAKE_HCA_ALLOC_PD, alloc_second_pd);
+}
+
+/* --- A child that returns from the handler to a command of a queue pair. */
+
+static void fork_during_command(enum fake_hca_delay function, void *(*call)(void *))
+{
+	pthread_t thread;
+	int channel, status;
+
+	end_by_faults();
+	channel = open_cq();
+	open_qp(1);
+	thread = start_slow(function, call);
+	status = fork_during(thread);
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	assert_int_equal(status, 0);
+	close_own(channel);
+}
+
+static void a_forked_child_makes_no_queue_pair(void **state)
+{
+	(void)state;
+	fork_during_command(FAKE_HCA_CREATE_QP, create_second_qp);
+}
+
+static void a_forked_child_changes_no_queue_pair(void **state)
+{
+	(void)state;
+	fork_during_command(FAKE_HCA_MODIFY_QP, modify_first_qp);
+}
+
+static void a_forked_child_joins_no_group(void **state)
+{
+	(void)state;
+	fork_during_command(FAKE_HCA_CHANGE_MCAST, attach_first_qp);
+}
+
+/* --- Completions. */
+
+static bool is_thread_woken(void)
+{
+	uint64_t wakes;
+
+	return read(adapter_thread.wake_fd, &wakes, sizeof(wakes)) > 0;
+}
+
+static void complete_receives(struct fake_qp *qp, uint32_t n)
+{
+	while (n--)
+		fake_hca_complete_recv(qp, IBV_WC_SUCCESS, 100);
+	fake_hca.comp_event = qp->init.recv_cq;
+	handle_hca_events();
 }
 
 /* The program sleeps in ibv_get_cq_event(), and the HCA's only event comes while the CQ grows. */
@@ -425,24 +589,63 @@ static void a_completion_during_a_command_wakes_the_program(void **state)
 {
 	struct ib_uverbs_comp_event_desc event;
 	const int channel = open_cq();
-	struct fake_qp *first = open_qp();
-	uint64_t wakes;
+	struct fake_qp *first = open_qp(1);
 	pthread_t thread;
 
 	(void)state;
 	thread = start_slow(FAKE_HCA_RESIZE_CQ, create_second_qp);
-	fake_hca_complete_recv(first, IBV_WC_SUCCESS, 100);
-	fake_hca.comp_event = first->init.recv_cq;
-	handle_hca_events();
+	complete_receives(first, 1);
 	assert_false(is_readable(channel));
-	(void)!read(adapter_thread.wake_fd, &wakes, sizeof(wakes));
+	is_thread_woken();
 	let_go_on(thread);
 	assert_int_equal(slow_rc, 0);
 	assert_true(is_readable(channel));
 	assert_int_equal(read(channel, &event, sizeof(event)), sizeof(event));
 	assert_int_equal(event.cq_handle, CQ_HANDLE);
-	/* More completions may be at the HCA, whose event has passed: the engine thread looks. */
-	assert_true(is_readable(adapter_thread.wake_fd));
+	/* The command has taken the only completion. */
+	assert_false(is_thread_woken());
+	close_own(channel);
+}
+
+/* The command takes a limited number; the event of the others has passed. */
+static void completions_behind_a_command_wake_the_engine_thread(void **state)
+{
+	const int channel = open_cq();
+	struct fake_qp *first = open_qp(QUEUE), *other = open_qp(QUEUE);
+	pthread_t thread;
+
+	(void)state;
+	thread = start_slow(FAKE_HCA_RESIZE_CQ, create_second_qp);
+	complete_receives(first, QUEUE);
+	complete_receives(other, QUEUE);
+	is_thread_woken();
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	assert_true(is_thread_woken());
+	close_own(channel);
+}
+
+/* Nothing polls the HCA's CQ, so nothing shows whether the smaller ring has room. */
+static void a_cq_that_grows_does_not_shrink(void **state)
+{
+	struct ib_uverbs_resize_cq resize = {.cqe = 63};
+	const int channel = open_cq();
+	struct fake_qp *first = open_qp(QUEUE);
+	pthread_t thread;
+	uint32_t cqe;
+
+	(void)state;
+	resize.cq_handle = cq;
+	thread = start_slow(FAKE_HCA_RESIZE_CQ, create_second_qp);
+	complete_receives(first, QUEUE);
+	assert_int_equal(COMMAND(RESIZE_CQ, resize, &cqe), -EBUSY);
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	assert_false(is_readable(events));
+	/* The ring has all completions of the queue pair. */
+	assert_int_equal(COMMAND(RESIZE_CQ, resize, &cqe), -EINVAL);
+	resize.cqe = 200;
+	assert_int_equal(COMMAND(RESIZE_CQ, resize, &cqe), 0);
 	close_own(channel);
 }
 
@@ -455,7 +658,16 @@ int main(void)
 		TEST(a_queue_that_is_not_made_leaves_no_event),
 		TEST(an_hca_may_go_before_the_queue_has_its_handle),
 		TEST(a_forked_child_writes_to_no_descriptor),
+		TEST(a_queue_pair_that_changes_is_not_destroyed),
+		TEST(a_context_may_be_closed_while_a_queue_pair_is_made),
+		TEST(a_context_may_be_closed_while_a_queue_pair_changes),
+		TEST(a_context_may_be_closed_while_a_domain_is_made),
+		TEST(a_forked_child_makes_no_queue_pair),
+		TEST(a_forked_child_changes_no_queue_pair),
+		TEST(a_forked_child_joins_no_group),
 		TEST(a_completion_during_a_command_wakes_the_program),
+		TEST(completions_behind_a_command_wake_the_engine_thread),
+		TEST(a_cq_that_grows_does_not_shrink),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

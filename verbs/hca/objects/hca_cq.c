@@ -291,19 +291,26 @@ bool hca_poll(struct hca *hca)
 	return more;
 }
 
-void hca_cqs_catch_up(struct hca *hca)
+bool hca_cqs_catch_up(struct hca *hca)
 {
 	struct hca_cq *cq, *next;
+	bool more = false;
 
 	if (!hca->skipped)
-		return;
+		return false;
 	hca->skipped = false;
 	for (cq = LIST_FIRST(&hca->busy_cqs); cq; cq = next) {
 		next = LIST_NEXT(cq, busy_link);
-		poll_busy(cq);
+		more |= poll_busy(cq);
 		if (cq->has_event)
 			hca_cq_event(cq);
 	}
+	return more;
+}
+
+bool hca_cq_grows(const void *hca_cq)
+{
+	return hca_cq && ((const struct hca_cq *)hca_cq)->resizes;
 }
 
 bool hca_poll_cq(struct hca *hca, void *hca_cq)

@@ -33,19 +33,21 @@ void hca_free_lock(struct hca *hca)
 }
 
 /* If the HCA has gone, this thread may be its last user, and closes it without the lock. */
-void hca_keep_lock(struct hca *hca)
+bool hca_keep_lock(struct hca *hca)
 {
 	const struct hca_owner *owner = hca->owner;
+	bool more;
 
 	hca->frees_lock = false;
 	if (hca->dev) {
-		hca_cqs_catch_up(hca);
+		more = hca_cqs_catch_up(hca);
 		__atomic_sub_fetch(&hca->users, 1, __ATOMIC_ACQ_REL);
-		return;
+		return more;
 	}
 	if (owner->unlock)
 		owner->unlock(owner->ctx);
 	hca_release(hca);
 	if (owner->lock)
 		owner->lock(owner->ctx);
+	return false;
 }
