@@ -12,6 +12,7 @@
 #define FLAG_OVERRIDE  0x20
 
 static const uint8_t unspecified[16];
+static const uint8_t solicited_node[13] = {0xff, 0x02, [11] = 1, [12] = 0xff};
 static const uint8_t all_nodes[16] = {0xff, 0x02, [15] = 1};
 
 static uint32_t sum16(uint32_t sum, const uint8_t *p, uint32_t len)
@@ -32,7 +33,32 @@ static uint16_t icmpv6_checksum(const uint8_t *ip, uint32_t len)
 	return (uint16_t)~sum;
 }
 
-/* False: an option is truncated or has length 0. */
+static bool is_unspecified(const uint8_t ip[16])
+{
+	return !memcmp(ip, unspecified, sizeof(unspecified));
+}
+
+/* The prefix of solicited-node groups, of which the last three bytes are those of the address. */
+static bool is_solicited_node(const uint8_t ip[16])
+{
+	return !memcmp(ip, solicited_node, sizeof(solicited_node));
+}
+
+/*
+ * The destination that RFC 4861, 7.1 requires: a solicited-node group for a solicitation from a
+ * host that has no address yet, and no group for an answer to a solicitation.
+ */
+static bool is_destination_valid(const struct nd *m, const uint8_t dip[16], uint8_t flags)
+{
+	if (m->solicitation)
+		return !is_unspecified(m->sip) || is_solicited_node(dip);
+	return dip[0] != 0xff || !(flags & FLAG_SOLICITED);
+}
+
+/*
+ * False: an option is truncated or has length 0, or a host that has no address yet claims one for
+ * its MAC.
+ */
 static bool parse_options(struct nd *m, const uint8_t *opt, uint32_t left)
 {
 	uint8_t wanted = m->solicitation ? OPTION_SOURCE : OPTION_TARGET;
@@ -41,6 +67,8 @@ static bool parse_options(struct nd *m, const uint8_t *opt, uint32_t left)
 		uint32_t len = left < 2 ? 0 : opt[1] * 8u;
 
 		if (!len || len > left)
+			return false;
+		if (m->solicitation && opt[0] == OPTION_SOURCE && is_unspecified(m->sip))
 			return false;
 		if (opt[0] == wanted && len == OPTION_LEN) {
 			memcpy(m->smac, opt + 2, ETHER_MAC_LEN);
@@ -72,7 +100,8 @@ bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len)
 	m->override = icmp[4] & FLAG_OVERRIDE;
 	memcpy(m->sip, ip + 8, 16);
 	memcpy(m->target, icmp + 8, 16);
-	return m->target[0] != 0xff && parse_options(m, icmp + ICMP_LEN, icmp_len - ICMP_LEN);
+	return m->target[0] != 0xff && is_destination_valid(m, ip + 24, icmp[4]) &&
+	       parse_options(m, icmp + ICMP_LEN, icmp_len - ICMP_LEN);
 }
 
 static void build_frame(uint8_t *frame, const uint8_t *dmac, const uint8_t *smac,
@@ -110,10 +139,9 @@ void nd_group_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN])
 
 void nd_build_solicitation(uint8_t *frame, const struct nd *m)
 {
-	/* The solicited-node group of the target */
-	uint8_t dip[16] = {0xff, 0x02, [11] = 1, [12] = 0xff};
-	uint8_t dmac[ETHER_MAC_LEN];
+	uint8_t dip[16], dmac[ETHER_MAC_LEN];
 
+	memcpy(dip, solicited_node, sizeof(solicited_node));
 	memcpy(dip + 13, m->target + 13, 3);
 	nd_group_mac(m->target, dmac);
 	build_frame(frame, dmac, m->smac, m->sip, dip, SOLICITATION, 0, m->target);
@@ -132,7 +160,7 @@ void nd_build_advertisement(uint8_t *frame, const struct nd *to, const uint8_t m
 	 * A host that probes for duplicates has no address yet: answer to all nodes (RFC
 	 * 4861, 7.2.4).
 	 */
-	if (!memcmp(to->sip, unspecified, 16))
+	if (is_unspecified(to->sip))
 		build_frame(frame, all_nodes_mac, mac, to->target, all_nodes, ADVERTISEMENT,
 			    FLAG_OVERRIDE, to->target);
 	else

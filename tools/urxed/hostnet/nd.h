@@ -21,13 +21,12 @@ struct nd {
 
 /*
  * Parses a solicitation or an advertisement. False: it is neither, or fails a check of RFC 4861,
- * 7.1; then *m is not valid. Not checked: the destination of a solicitation from the unspecified
- * address, its source link-layer option, and the Solicited flag of an advertisement to a group.
+ * 7.1; then *m is not valid.
  */
 bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len);
 /* The MAC of the solicited-node group of an IPv6 address (RFC 4291, 2.7.1; RFC 2464, 7). */
 void nd_group_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN]);
-/* Writes a solicitation of ND_FRAME_LEN bytes for m->target. */
+/* Writes a solicitation of ND_FRAME_LEN bytes for m->target; m->sip is an address of this host. */
 void nd_build_solicitation(uint8_t *frame, const struct nd *m);
 /*
  * Writes a solicitation of ND_FRAME_LEN bytes for m->target, to this address and MAC instead of to

@@ -122,6 +122,50 @@ static inline void advertise(uint64_t now, uint32_t i, const uint8_t *mac, int u
 	neigh_input(&w.neigh, now, uplink, frame, sizeof(frame));
 }
 
+/* An ND message as any host may send it. Members that are NULL or 0 stay out of the frame. */
+struct hand_made_nd {
+	uint8_t type; /* 135: solicitation, 136: advertisement */
+	uint8_t flags;
+	const char *from, *to, *target;
+	uint8_t option; /* 1: source, 2: target link-layer address, which is peer_mac */
+};
+
+/* Ones' complement sum of the pseudo-header and the ICMPv6 message of len bytes (RFC 4443, 2.3). */
+static inline uint16_t sum_nd(const uint8_t *ip, uint32_t len)
+{
+	uint32_t sum = len + 58;
+
+	for (uint32_t i = 8; i < 40 + len; i += 2)
+		sum += ether_get16(ip + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t) ~((sum & 0xffff) + (sum >> 16));
+}
+
+/* Returns the length of the frame. */
+static inline uint32_t put_nd(uint8_t frame[ND_FRAME_LEN], const struct hand_made_nd *nd)
+{
+	uint8_t *ip6 = frame + ETHER_HDR_LEN, *icmp = ip6 + 40;
+	uint32_t len = nd->option ? 32 : 24;
+
+	memset(frame, 0, ND_FRAME_LEN);
+	memcpy(frame, our_mac, 6);
+	memcpy(frame + 6, peer_mac, 6);
+	ether_put16(frame + 12, 0x86dd);
+	memcpy(ip6, (uint8_t[]){0x60, 0, 0, 0, 0, (uint8_t)len, 58, 255}, 8);
+	memcpy(ip6 + 8, ip(nd->from), 16);
+	memcpy(ip6 + 24, ip(nd->to), 16);
+	icmp[0] = nd->type;
+	icmp[4] = nd->flags;
+	memcpy(icmp + 8, ip(nd->target), 16);
+	if (nd->option) {
+		icmp[24] = nd->option;
+		icmp[25] = 1;
+		memcpy(icmp + 26, peer_mac, 6);
+	}
+	ether_put16(icmp + 2, sum_nd(ip6, len));
+	return ETHER_HDR_LEN + 40 + len;
+}
+
 static inline int end(void **state)
 {
 	(void)state;

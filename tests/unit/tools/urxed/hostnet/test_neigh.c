@@ -267,6 +267,7 @@ static void solicit(const char *from, const char *target)
 
 static void answers_solicitations(void **state)
 {
+	uint8_t frame[ND_FRAME_LEN];
 	struct nd m;
 
 	(void)state;
@@ -280,7 +281,11 @@ static void answers_solicitations(void **state)
 	assert_memory_equal(m.smac, our_mac, 6);
 	assert_memory_equal(m.target, ip("2001:db8::1"), 16);
 	/* Duplicate address detection: to all nodes. */
-	solicit("::", "2001:db8::1");
+	neigh_input(&w.neigh, T0, 0, frame,
+		    put_nd(frame, &(struct hand_made_nd){.type = 135,
+							 .from = "::",
+							 .to = "ff02::1:ff00:1",
+							 .target = "2001:db8::1"}));
 	assert_int_equal(w.sent, 2);
 	assert_memory_equal(w.frame, "\x33\x33\x00\x00\x00\x01", 6);
 }
