@@ -204,6 +204,8 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 {
 	uint64_t next, due;
 
+	if (now >= kernel_sync_deadline(&d->kernel))
+		handle_kernel_change(d);
 	follow_hca(d, now);
 	neigh_tick(&d->neigh, now);
 	next = sessions_tick(&d->sessions, now);
@@ -221,6 +223,9 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	if (due < next)
 		next = due;
 	due = hca_monitor_deadline(&d->hca);
+	if (due < next)
+		next = due;
+	due = kernel_sync_deadline(&d->kernel);
 	if (due < next)
 		next = due;
 	/* What rdma_cm sent may have asked for addresses. */

@@ -137,15 +137,32 @@ def check_address_back(server, client):
     pair.finish()
 
 
+HOLD_PORT = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('', 4791))
+print('held', flush=True)
+time.sleep(600)
+"""
+
+
+def set_both_up():
+    for number, name in enumerate(NAMES[:2], 1):
+        must('-n', name, 'addr', 'add', f'192.0.2.{number}/24', 'dev', 'eth0')
+        must('-n', name, 'link', 'set', 'eth0', 'up')
+
+
+def until_active(events):
+    until(10, lambda: 'state=ACTIVE mtu=4096 gids=0:::ffff:192.0.2.1,' in events.program.output(),
+          lambda: f'the port is not up again: {events.program.describe()}')
+
+
 def check_back(machine, build, events):
     """A new interface of the same name is the same uplink, also with a larger MTU."""
     must('link', 'add', 'eth0', 'netns', NAMES[0], 'mtu', '9000', 'type', 'veth',
          'peer', 'name', 'eth0', 'netns', NAMES[1], 'mtu', '9000')
-    for number, name in enumerate(NAMES[:2], 1):
-        must('-n', name, 'addr', 'add', f'192.0.2.{number}/24', 'dev', 'eth0')
-        must('-n', name, 'link', 'set', 'eth0', 'up')
-    until(10, lambda: 'state=ACTIVE mtu=4096 gids=0:::ffff:192.0.2.1,' in events.program.output(),
-          lambda: f'the port is not up again: {events.program.describe()}')
+    set_both_up()
+    until_active(events)
     check_silence('AF_INET', '192.0.2.1')
     connect_both(machine, build)
 
@@ -200,6 +217,25 @@ def check_removed(build):
         if processor_seconds(machine) - before > 0.5:
             raise Failure('an idle urxed uses CPU time')
         check_back(machine, build, events)
+
+
+def check_retry(build):
+    """An interface that returns while another program has the port of RoCE is the uplink when that program ends."""
+    with host(build, 0) as machine:
+        events = Events(machine, build)
+        must('-n', NAMES[0], 'link', 'del', 'eth0')
+        until(10, lambda: 'interface eth0 has gone' in machine.daemon.errors(), machine.daemon.describe)
+        holder = machine.spawn([sys.executable, '-c', HOLD_PORT])
+        until(20, holder.output, holder.describe)
+        must('link', 'add', 'eth0', 'netns', NAMES[0], 'mtu', '9000', 'type', 'veth',
+             'peer', 'name', 'eth0', 'netns', NAMES[1], 'mtu', '9000')
+        set_both_up()
+        until(10, lambda: 'af_packet:eth0 is not available' in machine.daemon.errors(), machine.daemon.describe)
+        # Reports of the kernel about the new interface would also start an attempt.
+        time.sleep(3)
+        holder.kill()
+        until_active(events)
+        connect_both(machine, build)
 
 
 def mac_of(name, interface='eth0'):
@@ -354,7 +390,7 @@ def check_vlan(build):
 
 CHECKS = {
     'events': check_events, 'restart': check_restart, 'connection': check_connection,
-    'removed': check_removed, 'mtu_grows': check_mtu_grows, 'mac': check_mac,
+    'removed': check_removed, 'retry': check_retry, 'mtu_grows': check_mtu_grows, 'mac': check_mac,
     'next_hops': check_next_hops, 'routed': check_routed, 'icmp': check_icmp, 'vlan': check_vlan,
 }
 

@@ -5,7 +5,11 @@
 #include <net/if.h>
 #include <stdio.h>
 
+#include "common/clock.h"
 #include "common/log.h"
+
+/* Between two attempts to open an uplink. For AF_XDP an attempt takes some 10 ms. */
+#define RETRY_NS (2 * NS_PER_SEC)
 
 static void parse_iface_message(void *ctx, const struct nlmsghdr *message)
 {
@@ -98,20 +102,24 @@ static bool needs_reopen(const struct uplink *u, const struct iface *iface)
 	return !u->port || mtu > u->mtu_max || !ether_same(u->mac, iface->mac);
 }
 
-static void reopen_port(struct uplink *u)
+/* Logs the first of several failures. */
+static void reopen_port(struct kernel_sync *k, struct uplink *u)
 {
+	const uint32_t bit = 1u << (u - k->uplinks);
 	char error[UPLINK_ERROR];
+	int rc = uplink_reopen(u, error);
 
-	if (uplink_reopen(u, error))
+	if (rc && !(k->refused & bit))
 		log_line("%s is not available: %s", u->spec, error);
+	k->refused = rc ? k->refused | bit : k->refused & ~bit;
 }
 
-static void update_uplink(struct uplink *u, const struct iface *iface)
+static void update_uplink(struct kernel_sync *k, struct uplink *u, const struct iface *iface)
 {
 	bool was_up = u->up;
 
 	if (needs_reopen(u, iface))
-		reopen_port(u);
+		reopen_port(k, u);
 	u->up = u->port && iface->up;
 	if (u->up != was_up)
 		log_line("%s is %s", iface->name, u->up ? "up" : "down");
@@ -136,6 +144,7 @@ static void update_uplinks(struct kernel_sync *k)
 	struct host *h = k->host;
 	uint32_t i;
 
+	k->retry_at = UINT64_MAX;
 	h->up = false;
 	h->mtu = h->mtu_limit;
 	for (i = 0; i < k->n_uplinks; i++) {
@@ -143,7 +152,9 @@ static void update_uplinks(struct kernel_sync *k)
 		struct uplink *u = &k->uplinks[i];
 
 		if (iface)
-			update_uplink(u, iface);
+			update_uplink(k, u, iface);
+		if (iface && !u->port)
+			k->retry_at = now_ns() + RETRY_NS;
 		h->up |= u->up;
 		if (u->mtu < h->mtu)
 			h->mtu = u->mtu;
@@ -248,6 +259,7 @@ static int read_kernel_state(struct kernel_sync *k)
 	int rc;
 
 	k->stale = false;
+	k->retry_at = now_ns() + RETRY_NS;
 	rc = read_interfaces(k);
 	if (!rc && find_uplinks(k))
 		rc = read_interfaces(k);
@@ -315,6 +327,11 @@ int kernel_sync_fd(const struct kernel_sync *k)
 	return k->netlink.events ? netlink_fd(&k->netlink) : -1;
 }
 
+uint64_t kernel_sync_deadline(const struct kernel_sync *k)
+{
+	return k->netlink.events ? k->retry_at : UINT64_MAX;
+}
+
 static void handle_notification(void *ctx, const struct nlmsghdr *message)
 {
 	struct kernel_sync *k = ctx;
@@ -333,7 +350,7 @@ bool kernel_sync_update(struct kernel_sync *k)
 		k->stale = true;
 		route_neigh_changed(&k->route, NULL);
 	}
-	if (!k->stale)
+	if (!k->stale && now_ns() < k->retry_at)
 		return false;
 	rc = read_kernel_state(k);
 	if (rc)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Keeps the host's addresses, the uplinks and their link state in step with the kernel's
- * interfaces. The main loop calls kernel_sync_update when the kernel reports a change.
+ * interfaces. The main loop calls kernel_sync_update when the kernel reports a change, and at
+ * kernel_sync_deadline.
  *
  * A report only triggers a full read, so that lost reports do no harm.
  */
@@ -45,6 +46,12 @@ struct kernel_sync {
 	bool missing;      /* an uplink's interface does not exist */
 	uint32_t left_out; /* addresses without a GID, because the host's GID table is full */
 	bool stale;        /* `table` must be read again from the kernel */
+	/*
+	 * When to read the kernel's state again, ns of now_ns(), because it could not be read or an
+	 * uplink could not be opened; UINT64_MAX = no need.
+	 */
+	uint64_t retry_at;
+	uint32_t refused; /* bits of uplinks whose last attempt failed, which the log has */
 };
 
 /*
@@ -61,9 +68,11 @@ void kernel_sync_stop(struct kernel_sync *k);
 
 /* Readable when kernel_sync_update has work; -1 = never. */
 int kernel_sync_fd(const struct kernel_sync *k);
+/* When kernel_sync_update has work without a report, ns of now_ns(); UINT64_MAX = never. */
+uint64_t kernel_sync_deadline(const struct kernel_sync *k);
 /*
- * Handles the kernel's pending reports; neigh learns of neighbours. Returns true if host and
- * uplinks were updated.
+ * Handles the kernel's pending reports; neigh learns of neighbours. Opens uplinks that could not be
+ * opened, if their time has come. Returns true if host and uplinks were updated.
  */
 bool kernel_sync_update(struct kernel_sync *k);
 

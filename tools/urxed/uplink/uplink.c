@@ -239,10 +239,15 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 		u->mtu = before.mtu;
 		return rc;
 	}
-	uplink_log_pages(u);
 	rc = hear_again(u, error);
-	/* kernel_sync tries again, with the same setting. */
+	if (!rc) {
+		uplink_log_pages(u);
+		return 0;
+	}
+	/* Frames that the host needs would be missing. kernel_sync tries again. */
+	uplink_close(u);
 	u->hears_all = before.hears_all;
+	u->mtu = before.mtu;
 	return rc;
 }
 
