@@ -199,9 +199,9 @@ static void make_bundle(void)
 	require(!netdev_shm_create(9000, &port));
 	b.doorbells = doorbells.fd;
 	b.replace_listener = listening_socket(SOCK_SEQPACKET);
-	b.station = (struct station_handover){
+	b.link = (struct switch_link_handover){
 		.joined = true, .mtu = 1500, .socket = socket(AF_UNIX, SOCK_SEQPACKET, 0)};
-	require(!netdev_shm_connect(port, &b.station.fds));
+	require(!netdev_shm_connect(port, &b.link.fds));
 	for (uint32_t i = 0; i < BUNDLE_FUNCTIONS; i++) {
 		open_side(&sides[i]);
 		connect_client(&sides[i], &clients[i]);
@@ -238,7 +238,7 @@ static void use_bundle(struct bundle *b, bool honest)
 {
 	static const uint8_t mac[6] = {2};
 	struct listen_socket listener;
-	struct station_link link;
+	struct switch_link link;
 	struct uar_memory doorbells;
 	int rc;
 
@@ -251,10 +251,10 @@ static void use_bundle(struct bundle *b, bool honest)
 			listen_socket_close(&listener);
 		}
 	}
-	station_link_clear(&link);
-	rc = station_link_adopt(&link, "/", "", mac, &b->station);
+	switch_link_clear(&link);
+	rc = switch_link_adopt(&link, "/", "", mac, &b->link);
 	require(!rc || !honest);
-	station_link_close(&link);
+	switch_link_close(&link);
 	rc = b->doorbells >= 0 ? uar_memory_adopt(&doorbells, &b->doorbells) : -1;
 	require(!rc || !honest);
 	if (!rc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Packets with descriptors on UNIX sockets (SOCK_SEQPACKET): urxed's sockets for urxe show, rdma_cm
- * and stations, and the connections to its helper processes. Sending never raises SIGPIPE.
+ * and device processes, and the connections to its helper processes. Sending never raises SIGPIPE.
  */
 #ifndef URXE_COMMON_UNIX_PACKET_H
 #define URXE_COMMON_UNIX_PACKET_H

@@ -19,7 +19,7 @@
 #include "common/quantity.h"
 #include "common/rundir.h"
 #include "urxe/daemon_connect.h"
-#include "urxed/uplink/station_protocol.h"
+#include "urxed/uplink/vm_port_protocol.h"
 #include "vm/device/default_mac.h"
 #include "vm/vm.h"
 
@@ -136,9 +136,9 @@ static bool set_mtu(struct arguments *a, const char *value)
 {
 	uint64_t mtu;
 
-	if (!quantity_read(value, quantity_count, &mtu) || mtu < MTU_MIN || mtu > STATION_MTU) {
+	if (!quantity_read(value, quantity_count, &mtu) || mtu < MTU_MIN || mtu > VM_PORT_MTU) {
 		log_line("--mtu %s is not a number of bytes from %d to %d", value, MTU_MIN,
-			 STATION_MTU);
+			 VM_PORT_MTU);
 		return false;
 	}
 	a->attr.mtu = (uint16_t)mtu;
@@ -147,8 +147,8 @@ static bool set_mtu(struct arguments *a, const char *value)
 
 static bool set_name(struct arguments *a, const char *value)
 {
-	if (!*value || strlen(value) >= STATION_NAME) {
-		log_line("--name has 1 to %d characters", STATION_NAME - 1);
+	if (!*value || strlen(value) >= VM_PORT_NAME) {
+		log_line("--name has 1 to %d characters", VM_PORT_NAME - 1);
 		return false;
 	}
 	a->attr.name = value;
@@ -236,7 +236,7 @@ static int start(const struct vm_attr *attr, struct vm **vm)
 int cmd_vm(int argc, char **argv)
 {
 	char run_dir[RUNDIR_MAX], error[RUNDIR_ERROR];
-	struct arguments a = {.attr = {.run_dir = run_dir, .name = "", .mtu = STATION_MTU}};
+	struct arguments a = {.attr = {.run_dir = run_dir, .name = "", .mtu = VM_PORT_MTU}};
 	struct vm *vm;
 
 	if (!parse_vm_arguments(argc, argv, &a))

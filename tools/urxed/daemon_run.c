@@ -134,8 +134,8 @@ static void dispatch_event(struct daemon *d, uint64_t now, void *what)
 		hca_monitor_report(&d->hca, now);
 	else if (what == &d->uplinks)
 		uplink_set_event(&d->uplinks, now);
-	else if (what == &d->stations)
-		station_set_event(&d->stations, now);
+	else if (what == &d->vm_ports)
+		vm_port_set_event(&d->vm_ports, now);
 	else if (what == &d->checks_inboxes)
 		sessions_take_inboxes(&d->sessions);
 	else if (what == &d->listener)
@@ -169,7 +169,7 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
 
 static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 {
-	if (!d->options.private || d->sessions.n || d->stations.n || rdmacm_users(&d->rdmacm)) {
+	if (!d->options.private || d->sessions.n || d->vm_ports.n || rdmacm_users(&d->rdmacm)) {
 		d->idle = false;
 		return UINT64_MAX;
 	}
@@ -215,7 +215,7 @@ static uint64_t tick_all(struct daemon *d, uint64_t now)
 	due = rdmacm_tick(&d->rdmacm, now);
 	if (due < next)
 		next = due;
-	station_set_tick(&d->stations, now);
+	vm_port_set_tick(&d->vm_ports, now);
 	due = uplink_set_tick(&d->uplinks, now);
 	if (due < next)
 		next = due;

@@ -308,14 +308,14 @@ static void hear_for_machines(struct daemon *d)
 	}
 }
 
-/* A station joined or left. While there is a machine, there are no direct uplinks. */
-static void handle_station_change(void *ctx)
+/* A machine joined or left. While there is a machine, there are no direct uplinks. */
+static void handle_vm_port_change(void *ctx)
 {
 	struct daemon *d = ctx;
 	char error[UPLINK_ERROR];
 
 	d->uplinks.n = d->sw.n_uplinks;
-	d->host.machines = d->stations.n != 0;
+	d->host.machines = d->vm_ports.n != 0;
 	d->neigh.vm_mask = d->sw.vm_mask;
 	hear_for_machines(d);
 	if (uplink_set_watch(&d->uplinks, d->epoll_fd, error))
@@ -325,10 +325,10 @@ static void handle_station_change(void *ctx)
 	sessions_send_port(&d->sessions);
 }
 
-static int open_stations(struct daemon *d, char error[DAEMON_ERROR])
+static int open_vm_ports(struct daemon *d, char error[DAEMON_ERROR])
 {
-	return station_set_open(&d->stations, d->options.run_dir, d->options.group, error)
-		       ?: epoll_watch_add(d->epoll_fd, d->stations.epoll_fd, &d->stations, error);
+	return vm_port_set_open(&d->vm_ports, d->options.run_dir, d->options.group, error)
+		       ?: epoll_watch_add(d->epoll_fd, d->vm_ports.epoll_fd, &d->vm_ports, error);
 }
 
 static int open_rdmacm(struct daemon *d, char error[DAEMON_ERROR])
@@ -376,7 +376,7 @@ static int pin_address(struct daemon *d, const char *text, const struct address_
 }
 
 /* Pins MACs to ports, and addresses to MACs. */
-static int pin_stations(struct daemon *d, char error[DAEMON_ERROR])
+static int pin_fdb_entries(struct daemon *d, char error[DAEMON_ERROR])
 {
 	struct address_pin pin;
 	int rc = 0;
@@ -444,7 +444,7 @@ static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 	else
 		bond_host_start(&d->sw, now_ns(), d->options.bond);
 	if (!rc)
-		rc = pin_stations(d, error);
+		rc = pin_fdb_entries(d, error);
 	return rc ?: hear_vm_macs(d, error) ?: hear_vlans(d, error) ?: hear_groups(d, error);
 }
 
@@ -470,7 +470,7 @@ static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 static int (*const start_steps[])(struct daemon *d, char error[DAEMON_ERROR]) = {
 	start_helpers, claim_run_dir,   open_lease_store,  find_hcas,       open_uplinks,
 	set_up_host,   check_addresses, watch_descriptors, set_up_switch,   set_up_clients,
-	open_stations, open_rdmacm,     publish_device,    drop_privileges,
+	open_vm_ports, open_rdmacm,     publish_device,    drop_privileges,
 };
 
 int daemon_start(const struct daemon_options *options, struct daemon **daemon,
@@ -488,7 +488,7 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 	d->lease_store.fd = -1;
 	monitor_init(&d->monitor, d->options.run_dir, d->options.private, &d->sessions, &d->uplinks,
 		     &d->rdmacm, &d->hca);
-	station_set_init(&d->stations, &d->sw, &d->options.vm_users, handle_station_change, d);
+	vm_port_set_init(&d->vm_ports, &d->sw, &d->options.vm_users, handle_vm_port_change, d);
 	for (size_t i = 0; i < sizeof(start_steps) / sizeof(start_steps[0]) && !rc; i++)
 		rc = start_steps[i](d, error);
 	if (rc)
@@ -503,7 +503,7 @@ void daemon_stop(struct daemon *d)
 	/* First: closing sessions below must not remove their leases from the record. */
 	lease_store_close(&d->lease_store, d->options.run_dir);
 	monitor_close(&d->monitor);
-	station_set_close(&d->stations);
+	vm_port_set_close(&d->vm_ports);
 	sessions_close_all(&d->sessions);
 	rdmacm_close(&d->rdmacm);
 	listener_close(&d->listener);

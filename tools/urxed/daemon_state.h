@@ -14,8 +14,8 @@
 #include "urxed/report/monitor.h"
 #include "urxed/session/listener.h"
 #include "urxed/session/session.h"
-#include "urxed/uplink/station_set.h"
 #include "urxed/uplink/uplink_set.h"
+#include "urxed/uplink/vm_port_set.h"
 
 struct daemon {
 	struct daemon_options options;
@@ -43,7 +43,7 @@ struct daemon {
 	struct rdmacm rdmacm;
 	struct uplink_set uplinks;
 	struct direct_uplink direct_uplink;
-	struct station_set stations;
+	struct vm_port_set vm_ports;
 };
 
 /* Links the kernel's RDMA devices into the run directory, as they are now; logs an error. */

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "urxed/uplink/station_protocol.h"
+#include "urxed/uplink/vm_port_protocol.h"
 
-#define BURST STATION_LINK_BURST
+#define BURST SWITCH_LINK_BURST
 /* How long frames wait for the driver's receive buffers; urxed drops what waits longer. */
 #define BLOCKED_NS (10 * NS_PER_MS)
 /* How long to wait before the next look at a full ring, whose reader gives no notice. */
@@ -17,9 +17,9 @@
 #define POLLING_ROUNDS 2
 /* Longer than any store stays in a processor's buffer. */
 #define LOOK_AGAIN_NS 200000
-#define ROOM          (STATION_MTU + 14u + 4u) /* of a frame's buffer */
+#define ROOM          (VM_PORT_MTU + 14u + 4u) /* of a frame's buffer */
 
-int datapath_init(struct datapath *f, struct station_link *link, struct vmxnet3_function *nic,
+int datapath_init(struct datapath *f, struct switch_link *link, struct vmxnet3_function *nic,
 		  struct pvrdma_function *rdma, struct machine_peers *peers)
 {
 	*f = (struct datapath){.link = link, .nic = nic, .rdma = rdma, .peers = peers};
@@ -38,7 +38,7 @@ void datapath_free(struct datapath *f)
 /* How many frames may be sent now, a burst at most. */
 static uint32_t burst_room(struct datapath *f)
 {
-	const uint32_t room = station_link_room(f->link);
+	const uint32_t room = switch_link_room(f->link);
 
 	f->link_full |= !room;
 	return room < BURST ? room : BURST;
@@ -50,7 +50,7 @@ static bool send_queue(struct datapath *f, uint32_t queue)
 	uint32_t n = vnic_device_tx(f->nic->dev, queue, frames, burst_room(f));
 
 	for (uint32_t i = 0; i < n; i++)
-		station_link_send(f->link, frames[i].data, frames[i].len);
+		switch_link_send(f->link, frames[i].data, frames[i].len);
 	vnic_device_tx_done(f->nic->dev, queue, n);
 	return n;
 }
@@ -65,7 +65,7 @@ static uint8_t *own_buffer(const struct datapath *f, uint32_t i)
 static void move_permuted(const struct datapath *f, struct urxe_frame *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (frames[i].data == station_link_buffer(f->link, i))
+		if (frames[i].data == switch_link_buffer(f->link, i))
 			continue;
 		memmove(own_buffer(f, i), frames[i].data, urxe_frame_bytes(&frames[i]));
 		frames[i].data = own_buffer(f, i);
@@ -75,12 +75,12 @@ static void move_permuted(const struct datapath *f, struct urxe_frame *frames, u
 /* False: the ring has no room. The switch carries no references: PVRDMA repeats the payload. */
 static bool send_by_switch(struct datapath *f, const struct urxe_frame *frame)
 {
-	if (!station_link_room(f->link))
+	if (!switch_link_room(f->link))
 		return false;
 	if (frame->reference.length)
 		f->peers->counters[VNIC_BYPASS_LOST]++;
 	else
-		station_link_send(f->link, frame->data, frame->len);
+		switch_link_send(f->link, frame->data, frame->len);
 	return true;
 }
 
@@ -122,7 +122,7 @@ static bool send_rdma(struct datapath *f, uint64_t now)
 		return false;
 	room = burst_room(f);
 	for (uint32_t i = 0; i < room; i++)
-		f->kept[i] = (struct urxe_frame){.data = station_link_buffer(f->link, i)
+		f->kept[i] = (struct urxe_frame){.data = switch_link_buffer(f->link, i)
 								 ?: own_buffer(f, i),
 						 .room = limit < ROOM ? limit : ROOM};
 	f->first = 0;
@@ -149,7 +149,7 @@ static bool send_frames(struct datapath *f, uint64_t now)
 	if (moved && ++f->tx_rounds == POLLING_ROUNDS)
 		set_polling(f, true);
 	f->rdma_moved |= send_rdma(f, now);
-	station_link_flush(f->link);
+	switch_link_flush(f->link);
 	return moved;
 }
 
@@ -175,7 +175,7 @@ static bool receive_frames(struct datapath *f, uint64_t now)
 {
 	struct netdev_frame frames[BURST];
 	struct urxe_frame wanted[BURST];
-	uint32_t n = station_link_receive(f->link, frames, BURST), done, n_wanted = 0;
+	uint32_t n = switch_link_receive(f->link, frames, BURST), done, n_wanted = 0;
 
 	for (done = 0; done < n; done++) {
 		const struct netdev_frame *frame = &frames[done];
@@ -192,7 +192,7 @@ static bool receive_frames(struct datapath *f, uint64_t now)
 	if (n_wanted)
 		pvrdma_input(f->rdma->dev, now, wanted, n_wanted);
 	f->rdma_moved |= n_wanted;
-	station_link_release(f->link, done);
+	switch_link_release(f->link, done);
 	return done;
 }
 
@@ -271,5 +271,5 @@ bool datapath_arm(struct datapath *f, uint64_t now)
 	}
 	more = machine_peers_arm(f->peers);
 	/* A driver that posts buffers writes to a register, which is an event. */
-	return (!f->blocked_since && station_link_arm(f->link)) || more;
+	return (!f->blocked_since && switch_link_arm(f->link)) || more;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The datapath of the device process: moves frames between the two PCI functions and the station on
+ * The datapath of the device process: moves frames between the two PCI functions and the port of
  * urxed's switch, and between PVRDMA and the inboxes of peers. A frame from the switch goes to
  * PVRDMA if pvrdma_wants it, else to the vmxnet3. "The driver" is that of the vmxnet3.
  */
@@ -13,16 +13,16 @@
 #include "vm/device/pvrdma_function.h"
 #include "vm/device/vmxnet3_function.h"
 #include "vm/host/machine_peers.h"
-#include "vm/host/station_link.h"
+#include "vm/host/switch_link.h"
 
 struct datapath {
-	struct station_link *link;
+	struct switch_link *link;
 	struct vmxnet3_function *nic;
 	struct pvrdma_function *rdma;
 	struct machine_peers *peers;
 	uint8_t *buffers; /* for PVRDMA's frames that are in no buffer of the ring */
 	/* PVRDMA's frames that an inbox, or the ring to urxed, had no room for: [first, count). */
-	struct urxe_frame kept[STATION_LINK_BURST];
+	struct urxe_frame kept[SWITCH_LINK_BURST];
 	uint32_t first, count;
 	uint32_t tx_rounds; /* calls of datapath_run with frames of the driver since a sleep */
 	bool polling;       /* this process has told the driver to ring no doorbells */
@@ -37,7 +37,7 @@ struct datapath {
 	uint64_t dropped;       /* received frames for which the driver had no buffer in time */
 };
 
-int datapath_init(struct datapath *f, struct station_link *link, struct vmxnet3_function *nic,
+int datapath_init(struct datapath *f, struct switch_link *link, struct vmxnet3_function *nic,
 		  struct pvrdma_function *rdma, struct machine_peers *peers);
 void datapath_free(struct datapath *f);
 

@@ -36,7 +36,7 @@ void vm_set_link(struct vm *vm, bool up)
 
 static void handle_link_event(struct vm *vm)
 {
-	if (station_link_event(&vm->link))
+	if (switch_link_event(&vm->link))
 		return;
 	log_line("urxed in %s is gone; waiting for the next one", vm->link.run_dir);
 	vm_set_link(vm, false);
@@ -46,7 +46,7 @@ static void handle_link_event(struct vm *vm)
 static uint64_t tick(struct vm *vm, uint64_t now)
 {
 	bool joined;
-	uint64_t next = station_link_tick(&vm->link, now, &joined), due;
+	uint64_t next = switch_link_tick(&vm->link, now, &joined), due;
 
 	vm->ticked_at = now;
 	if (joined) {
@@ -272,7 +272,7 @@ static void finish_frames(void *ctx)
 {
 	struct vm *vm = ctx;
 
-	/* Frames of the station may still be the old process's. */
+	/* Frames of the switch may still be the old process's. */
 	if (vm->replacement.taking_over)
 		return;
 	for (int i = 0; i < LAST_ROUNDS && !vm->paused && run_devices(vm, now_ns()); i++)
@@ -297,7 +297,7 @@ void vm_meet_peers(struct vm *vm)
 
 static void return_to_switch(struct vm *vm)
 {
-	const int rc = station_link_return(&vm->link);
+	const int rc = switch_link_return(&vm->link);
 
 	vm_set_link(vm, !rc);
 	if (rc)
@@ -327,7 +327,7 @@ static void follow_functions(void *ctx)
 	if (paused != vm->paused) {
 		vm->paused = paused;
 		if (paused && !vm->replacement.handing_over && !vm->replacement.taking_over)
-			station_link_leave(&vm->link);
+			switch_link_leave(&vm->link);
 	}
 	update_port(vm);
 	update_copies(vm);
@@ -417,10 +417,10 @@ static const char *explain_refusal(int rc)
 	}
 }
 
-static int adopt_link(struct vm *vm, const struct vm_attr *attr, struct station_handover *station,
-		      char error[VM_ERROR])
+static int adopt_link(struct vm *vm, const struct vm_attr *attr,
+		      struct switch_link_handover *handover, char error[VM_ERROR])
 {
-	const int rc = station_link_adopt(&vm->link, attr->run_dir, attr->name, attr->mac, station);
+	const int rc = switch_link_adopt(&vm->link, attr->run_dir, attr->name, attr->mac, handover);
 
 	if (rc)
 		snprintf(error, VM_ERROR, "cannot use the machine's port of urxed: %s",
@@ -435,11 +435,11 @@ static int open_link(struct vm *vm, const struct vm_attr *attr, struct bundle *b
 	int rc;
 
 	if (b)
-		return adopt_link(vm, attr, &b->station, error);
+		return adopt_link(vm, attr, &b->link, error);
 	if (attr->incoming)
-		return station_link_open_away(&vm->link, attr->run_dir, attr->name, attr->mac,
-					      STATION_MTU);
-	rc = station_link_open(&vm->link, attr->run_dir, attr->name, attr->mac);
+		return switch_link_open_away(&vm->link, attr->run_dir, attr->name, attr->mac,
+					     VM_PORT_MTU);
+	rc = switch_link_open(&vm->link, attr->run_dir, attr->name, attr->mac);
 	if (rc)
 		snprintf(error, VM_ERROR, "the urxed in %s gives no port: %s", attr->run_dir,
 			 explain_refusal(rc));
@@ -648,7 +648,7 @@ static void init(struct vm *vm, const struct vm_attr *attr)
 	vm->options = (struct bundle_options){
 		.mtu = attr->mtu, .roce_v1 = attr->roce_v1, .map_doorbells = attr->map_doorbells};
 	memcpy(vm->options.mac, attr->mac, sizeof(vm->options.mac));
-	station_link_clear(&vm->link);
+	switch_link_clear(&vm->link);
 }
 
 int vm_create(const struct vm_attr *attr, struct vm **vm, char error[VM_ERROR])
@@ -686,7 +686,7 @@ void vm_destroy(struct vm *vm)
 	vmxnet3_function_close(&vm->nic);
 	machine_peers_close(&vm->peers);
 	vm_session_close(&vm->session);
-	station_link_close(&vm->link);
+	switch_link_close(&vm->link);
 	spare_processor_close(&vm->spare);
 	if (vm->replacement.predecessor >= 0)
 		close(vm->replacement.predecessor);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The device process of a virtual machine: it is a PCI device whose function 0 is a vmxnet3 and
- * whose function 1 is a PVRDMA, and has a station of its own on urxed's switch. cmd_vm.c runs it.
+ * whose function 1 is a PVRDMA, and has a port of its own on urxed's switch. cmd_vm.c runs it.
  */
 #ifndef URXE_VM_VM_H
 #define URXE_VM_VM_H

@@ -3,7 +3,7 @@
 #ifndef URXE_VM_VM_PRIVATE_H
 #define URXE_VM_VM_PRIVATE_H
 
-#include "urxed/uplink/station_protocol.h"
+#include "urxed/uplink/vm_port_protocol.h"
 #include "vm/datapath.h"
 #include "vm/host/announcer.h"
 #include "vm/host/engine_recording.h"
@@ -16,7 +16,7 @@
 #include "vm/replace/bundle.h"
 #include "vm/vm.h"
 
-#define VM_NAME (3 + STATION_NAME)
+#define VM_NAME (3 + VM_PORT_NAME)
 
 /* The replacement of the process by another one. */
 struct vm_replacement {
@@ -39,7 +39,7 @@ struct vm {
 	struct announcer announcer;
 	struct function_owner owner; /* of both functions */
 	char name[VM_NAME];          /* of the process, for urxe show */
-	struct station_link link;
+	struct switch_link link;
 	struct vm_session session;
 	struct engine_recording recording;
 	struct machine_peers peers;

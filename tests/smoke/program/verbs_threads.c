@@ -45,7 +45,7 @@
 
 #define RECEIVE (1ull << 32) /* flag in a wr_id: the number is a receive slot, not a thread */
 
-/* Layout of a station's memory. */
+/* Layout of an endpoint's memory. */
 #define COUNTER   64 /* the first word counts atomics, the second of each thread is its result */
 #define SOURCE(t) (COUNTER + 16 * THREADS + (t)*SIZE)
 #define RESULT(t) SOURCE(THREADS + (t))
@@ -55,7 +55,7 @@
 #define OLD(t)    (COUNTER + 16 * (t))
 
 struct worker {
-	struct station *station;
+	struct endpoint *endpoint;
 	uint32_t number;
 	sem_t done;
 	bool sleeps; /* other threads poll the worker's completions */
@@ -63,7 +63,7 @@ struct worker {
 };
 
 /* A context with one CQ, the QPs that use it, and their memory. */
-struct station {
+struct endpoint {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
@@ -97,15 +97,15 @@ static void join(pthread_t thread)
 		err(1, "pthread_join");
 }
 
-/* --- A station */
+/* --- An endpoint */
 
-static struct ibv_sge segment(const struct station *s, uint32_t offset, uint32_t length)
+static struct ibv_sge segment(const struct endpoint *s, uint32_t offset, uint32_t length)
 {
 	return (struct ibv_sge){(uintptr_t)s->room + offset, length, s->mr->lkey};
 }
 
 /* False: the device has disappeared. */
-static bool post_recv(struct station *s, uint32_t slot)
+static bool post_recv(struct endpoint *s, uint32_t slot)
 {
 	struct ibv_sge sge = segment(s, SLOT(slot), SIZE);
 	struct ibv_recv_wr wr = {.wr_id = RECEIVE | slot, .sg_list = &sge, .num_sge = 1}, *bad;
@@ -117,7 +117,7 @@ static bool post_recv(struct station *s, uint32_t slot)
 	return false;
 }
 
-static void station_open(struct station *s, struct ibv_context *context, bool events)
+static void endpoint_open(struct endpoint *s, struct ibv_context *context, bool events)
 {
 	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = {THREADS, DEPTH, 1, 1, 0}};
 
@@ -129,7 +129,7 @@ static void station_open(struct station *s, struct ibv_context *context, bool ev
 	s->channel = events ? ibv_create_comp_channel(context) : NULL;
 	s->cq = ibv_create_cq(context, QPS * DEPTH + THREADS, s, s->channel, 0);
 	if (!s->mr || !s->cq || (events && !s->channel))
-		err(1, "cannot make a station");
+		err(1, "cannot make an endpoint");
 	/* Several threads wake for one event, and only one gets it: the others must not sleep in
 	 * read. */
 	if (events && fcntl(s->channel->fd, F_SETFL, O_NONBLOCK))
@@ -143,7 +143,7 @@ static void station_open(struct station *s, struct ibv_context *context, bool ev
 }
 
 /* Connects each QP to its neighbour. */
-static void station_loop(struct station *s)
+static void endpoint_loop(struct endpoint *s)
 {
 	s->remote_addr = (uintptr_t)s->room;
 	s->rkey = s->mr->rkey;
@@ -153,20 +153,20 @@ static void station_loop(struct station *s)
 		post_recv(s, slot);
 }
 
-static void station_close(struct station *s)
+static void endpoint_close(struct endpoint *s)
 {
 	for (uint32_t i = 0; i < QPS; i++)
 		if (ibv_destroy_qp(s->qps[i]))
 			err(1, "ibv_destroy_qp");
 	if (ibv_destroy_cq(s->cq) || (s->channel && ibv_destroy_comp_channel(s->channel)) ||
 	    ibv_dereg_mr(s->mr) || ibv_dealloc_pd(s->pd) || ibv_close_device(s->context))
-		err(1, "cannot take a station down");
+		err(1, "cannot take an endpoint down");
 	free(s->room);
 }
 
 /* --- Completions, polled by any thread */
 
-static void received(struct station *s, const struct ibv_wc *wc)
+static void received(struct endpoint *s, const struct ibv_wc *wc)
 {
 	uint32_t slot = (uint32_t)wc->wr_id;
 	const uint8_t *data = s->room + SLOT(slot);
@@ -180,7 +180,7 @@ static void received(struct station *s, const struct ibv_wc *wc)
 	atomic_fetch_add(&s->received, 1);
 }
 
-static void completed(struct station *s, const struct ibv_wc *wc)
+static void completed(struct endpoint *s, const struct ibv_wc *wc)
 {
 	if (wc->status != IBV_WC_SUCCESS) {
 		if (!may_fail)
@@ -194,7 +194,7 @@ static void completed(struct station *s, const struct ibv_wc *wc)
 }
 
 /* Polls a few completions. False: the device has disappeared. */
-static bool drain(struct station *s)
+static bool drain(struct endpoint *s)
 {
 	struct ibv_wc wc[4];
 	int n = ibv_poll_cq(s->cq, 4, wc);
@@ -206,10 +206,10 @@ static bool drain(struct station *s)
 	return n >= 0;
 }
 
-/* Waits for events of the station's channel; several threads do so. */
+/* Waits for events of the endpoint's channel; several threads do so. */
 static void *serve_events(void *argument)
 {
-	struct station *s = argument;
+	struct endpoint *s = argument;
 	struct pollfd pfd = {s->channel->fd, POLLIN, 0};
 	struct ibv_cq *cq;
 	void *context;
@@ -253,7 +253,7 @@ static bool await(struct worker *w)
 		return true;
 	}
 	while (sem_trywait(&w->done)) {
-		if (!drain(w->station))
+		if (!drain(w->endpoint))
 			return false;
 		if (time(NULL) > end)
 			errx(1, "thread %u waits for ever", w->number);
@@ -266,7 +266,7 @@ static bool await(struct worker *w)
 static bool request(struct worker *w, enum ibv_wr_opcode opcode, uint32_t local, uint32_t remote)
 {
 	bool atomic = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-	struct station *s = w->station;
+	struct endpoint *s = w->endpoint;
 	struct ibv_sge sge = segment(s, local, atomic ? 8 : SIZE);
 	struct ibv_send_wr wr = {.wr_id = w->number,
 				 .sg_list = &sge,
@@ -290,7 +290,7 @@ static bool request(struct worker *w, enum ibv_wr_opcode opcode, uint32_t local,
 /* One request of each kind: READ returns the written bytes, and each fetch-and-add a new number. */
 static bool run_round(struct worker *w, uint32_t round)
 {
-	struct station *s = w->station;
+	struct endpoint *s = w->endpoint;
 	uint32_t t = w->number, seed = round * THREADS + t;
 	uint8_t *source = s->room + SOURCE(t);
 
@@ -314,25 +314,25 @@ static void *run_rounds(void *argument)
 	return NULL;
 }
 
-static void start_workers(struct station *s, uint32_t n, bool sleep)
+static void start_workers(struct endpoint *s, uint32_t n, bool sleep)
 {
 	s->n_workers = n;
 	for (uint32_t i = 0; i < n; i++) {
-		s->workers[i] = (struct worker){.station = s, .number = i, .sleeps = sleep};
+		s->workers[i] = (struct worker){.endpoint = s, .number = i, .sleeps = sleep};
 		sem_init(&s->workers[i].done, 0, 0);
 	}
 	for (uint32_t i = 0; i < n; i++)
 		start(&s->workers[i].thread, run_rounds, &s->workers[i]);
 }
 
-static void join_workers(struct station *s)
+static void join_workers(struct endpoint *s)
 {
 	for (uint32_t i = 0; i < s->n_workers; i++)
 		join(s->workers[i].thread);
 }
 
 /* Checks the totals of all workers; the peer has as many workers. */
-static void check_sums(struct station *s)
+static void check_sums(struct endpoint *s)
 {
 	uint32_t sum = s->n_workers * ROUNDS;
 	time_t end = time(NULL) + SECONDS;
@@ -348,19 +348,19 @@ static void check_sums(struct station *s)
 
 static void check_shared(void)
 {
-	static struct station stations[2];
+	static struct endpoint endpoints[2];
 
 	for (int i = 0; i < 2; i++) {
-		station_open(&stations[i], loop_open(), false);
-		station_loop(&stations[i]);
+		endpoint_open(&endpoints[i], loop_open(), false);
+		endpoint_loop(&endpoints[i]);
 	}
 	for (int i = 0; i < 2; i++)
-		start_workers(&stations[i], THREADS / 2, false);
+		start_workers(&endpoints[i], THREADS / 2, false);
 	for (int i = 0; i < 2; i++)
-		join_workers(&stations[i]);
+		join_workers(&endpoints[i]);
 	for (int i = 0; i < 2; i++) {
-		check_sums(&stations[i]);
-		station_close(&stations[i]);
+		check_sums(&endpoints[i]);
+		endpoint_close(&endpoints[i]);
 	}
 }
 
@@ -496,7 +496,7 @@ static void *read_async_events(void *argument)
 
 /* 32 threads in one context. */
 struct storm {
-	struct station station;
+	struct endpoint endpoint;
 	pthread_t makers[MAKERS], breakers[BREAKERS], servers[SERVERS], opener, hearer;
 	bool events;
 };
@@ -506,17 +506,17 @@ static void storm_begin(struct storm *storm)
 	struct ibv_context *context = loop_open();
 	uint32_t workers = 32 - MAKERS - BREAKERS - (storm->events ? SERVERS : 0) - 2;
 
-	station_open(&storm->station, context, storm->events);
-	station_loop(&storm->station);
+	endpoint_open(&storm->endpoint, context, storm->events);
+	endpoint_loop(&storm->endpoint);
 	for (int i = 0; i < MAKERS; i++)
 		start(&storm->makers[i], create_objects_for_ever, context);
 	for (int i = 0; i < BREAKERS; i++)
 		start(&storm->breakers[i], break_connections, context);
 	for (int i = 0; storm->events && i < SERVERS; i++)
-		start(&storm->servers[i], serve_events, &storm->station);
+		start(&storm->servers[i], serve_events, &storm->endpoint);
 	start(&storm->opener, open_contexts_for_ever, NULL);
 	start(&storm->hearer, read_async_events, context);
-	start_workers(&storm->station, workers, storm->events);
+	start_workers(&storm->endpoint, workers, storm->events);
 }
 
 static void storm_end(struct storm *storm)
@@ -527,10 +527,10 @@ static void storm_end(struct storm *storm)
 		join(storm->servers[i]);
 	join(storm->opener);
 	join(storm->hearer);
-	check_sums(&storm->station);
-	if (storm->events && !storm->station.events)
+	check_sums(&storm->endpoint);
+	if (storm->events && !storm->endpoint.events)
 		errx(1, "no event of a completion");
-	station_close(&storm->station);
+	endpoint_close(&storm->endpoint);
 }
 
 static void check_storm(void)
@@ -540,7 +540,7 @@ static void check_storm(void)
 	for (int i = 0; i < 2; i++)
 		storm_begin(&storms[i]);
 	for (int i = 0; i < 2; i++) {
-		join_workers(&storms[i].station);
+		join_workers(&storms[i].endpoint);
 		for (int j = 0; j < BREAKERS; j++)
 			join(storms[i].breakers[j]);
 	}
@@ -570,12 +570,12 @@ static void await_peer(int fd)
 /* Connects QP i to the peer's QP i ^ 1. */
 static void run_peer(int fd)
 {
-	static struct station s;
+	static struct endpoint s;
 	struct introduction self = {0}, peer;
 	struct pollfd pfd = {fd, POLLIN, 0};
 	char ready = 1;
 
-	station_open(&s, loop_open(), false);
+	endpoint_open(&s, loop_open(), false);
 	for (uint32_t i = 0; i < QPS; i++)
 		self.qpns[i] = s.qps[i]->qp_num;
 	self.addr = (uintptr_t)s.room;
@@ -600,7 +600,7 @@ static void run_peer(int fd)
 	check_sums(&s);
 	/* The QPs must exist until the peer has all its ACKs. */
 	await_peer(fd);
-	station_close(&s);
+	endpoint_close(&s);
 }
 
 static void check_peers(void)
@@ -628,10 +628,10 @@ static void check_peers(void)
 /* Closes the descriptor after 20 messages, when all workers are busy. */
 static void close_once(void)
 {
-	static struct station s;
+	static struct endpoint s;
 
-	station_open(&s, loop_open(), false);
-	station_loop(&s);
+	endpoint_open(&s, loop_open(), false);
+	endpoint_loop(&s);
 	start_workers(&s, 8, false);
 	while (s.received < 20)
 		drain(&s);

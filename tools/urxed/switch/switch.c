@@ -53,14 +53,14 @@ void switch_fini(struct vswitch *sw)
 	fdb_close(&sw->fdb);
 }
 
-void switch_add_station(struct vswitch *sw, uint32_t index)
+void switch_add_vm_port(struct vswitch *sw, uint32_t index)
 {
 	init_uplink_port(sw, index);
 	if (sw->n_uplinks <= index)
 		sw->n_uplinks = index + 1;
 }
 
-void switch_remove_station(struct vswitch *sw, uint32_t index)
+void switch_remove_vm_port(struct vswitch *sw, uint32_t index)
 {
 	struct switch_port *port = &sw->uplink_ports[index];
 

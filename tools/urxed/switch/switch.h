@@ -30,7 +30,7 @@
 #define SWITCH_UPLINKS 8
 /*
  * Slots for ports of --uplink, and for those of virtual machines that join later
- * (uplink/station_set.h).
+ * (uplink/vm_port_set.h).
  */
 #define SWITCH_SLOTS FDB_PORTS
 /* Longest frame of a process, which the tap is shown in full; bytes. */
@@ -39,7 +39,7 @@
 struct vswitch {
 	const struct host *host;
 	struct neigh *neigh;
-	struct uplink *uplinks;  /* SWITCH_SLOTS of them if stations join */
+	struct uplink *uplinks;  /* SWITCH_SLOTS of them if machines join */
 	uint32_t n_uplinks;      /* slots up to the last one in use; free ones have no port */
 	struct switch_port self; /* the daemon's own port */
 	struct switch_port uplink_ports[SWITCH_SLOTS];
@@ -83,8 +83,8 @@ void switch_fini(struct vswitch *sw);
  * Adds or removes the port of sw->uplinks[index], which the caller has filled in: a virtual machine
  * that joins or leaves while the daemon runs. Call it between two runs.
  */
-void switch_add_station(struct vswitch *sw, uint32_t index);
-void switch_remove_station(struct vswitch *sw, uint32_t index);
+void switch_add_vm_port(struct vswitch *sw, uint32_t index);
+void switch_remove_vm_port(struct vswitch *sw, uint32_t index);
 
 /*
  * Pins a MAC to a port, for --fdb at the daemon's start. `text` is as for fdb_parse; the port is

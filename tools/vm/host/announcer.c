@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "vm/host/station_link.h"
+#include "vm/host/switch_link.h"
 
 /* As QEMU: some frames may be lost while switches and ports change. */
 #define FRAMES 5
@@ -32,19 +32,19 @@ void announcer_begin(struct announcer *a, uint64_t now)
 	*a = (struct announcer){FRAMES, now};
 }
 
-uint64_t announcer_tick(struct announcer *a, struct station_link *link, uint64_t now)
+uint64_t announcer_tick(struct announcer *a, struct switch_link *link, uint64_t now)
 {
 	uint8_t frame[RARP_FRAME];
 
 	if (!a->left)
 		return UINT64_MAX;
 	/* A daemon may come later: the machine is announced then. */
-	if (!station_link_is_up(link) || now < a->next_at)
-		return station_link_is_up(link) ? a->next_at : UINT64_MAX;
+	if (!switch_link_is_up(link) || now < a->next_at)
+		return switch_link_is_up(link) ? a->next_at : UINT64_MAX;
 	build_rarp(link->mac, frame);
-	if (station_link_room(link)) {
-		station_link_send(link, frame, sizeof(frame));
-		station_link_flush(link);
+	if (switch_link_room(link)) {
+		switch_link_send(link, frame, sizeof(frame));
+		switch_link_flush(link);
 	}
 	a->left--;
 	a->next_at = now + (FRAMES - a->left) * PAUSE_NS;

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-struct station_link;
+struct switch_link;
 
 struct announcer {
 	uint32_t left;    /* frames to be sent; 0 = none */
@@ -22,6 +22,6 @@ void announcer_begin(struct announcer *a, uint64_t now);
  * Sends a frame if one is due. Returns the time of the next call; UINT64_MAX: all are sent, or the
  * link is down: call it again when the link is up.
  */
-uint64_t announcer_tick(struct announcer *a, struct station_link *link, uint64_t now);
+uint64_t announcer_tick(struct announcer *a, struct switch_link *link, uint64_t now);
 
 #endif

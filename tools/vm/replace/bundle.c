@@ -39,18 +39,18 @@ static void options_record(struct vnic_state_stream *s, struct bundle_options *o
 	vnic_state_bool(s, &o->map_doorbells);
 }
 
-static void station_record(struct vnic_state_stream *s, struct fd_list *list,
-			   struct station_handover *station)
+static void switch_link_record(struct vnic_state_stream *s, struct fd_list *list,
+			       struct switch_link_handover *link)
 {
-	vnic_state_bool(s, &station->joined);
-	vnic_state_u32(s, &station->mtu);
-	vnic_state_u32(s, &station->sent);
-	if (!station->joined)
+	vnic_state_bool(s, &link->joined);
+	vnic_state_u32(s, &link->mtu);
+	vnic_state_u32(s, &link->sent);
+	if (!link->joined)
 		return;
-	pass_fd(s, list, &station->socket);
-	pass_fd(s, list, &station->fds.memory);
-	pass_fd(s, list, &station->fds.wake);
-	pass_fd(s, list, &station->fds.kick);
+	pass_fd(s, list, &link->socket);
+	pass_fd(s, list, &link->fds.memory);
+	pass_fd(s, list, &link->fds.wake);
+	pass_fd(s, list, &link->fds.kick);
 }
 
 /* The function's stream is a copy that the caller frees. */
@@ -94,7 +94,7 @@ static void bundle_record(struct vnic_state_stream *s, struct fd_list *list, str
 	pass_fd(s, list, &b->replace_listener);
 	if (b->options.map_doorbells)
 		pass_fd(s, list, &b->doorbells);
-	station_record(s, list, &b->station);
+	switch_link_record(s, list, &b->link);
 	for (uint32_t i = 0; i < BUNDLE_FUNCTIONS; i++)
 		function_record(s, list, &b->functions[i]);
 }
@@ -120,8 +120,8 @@ static void init(struct bundle *b)
 	*b = (struct bundle){.replace_listener = -1, .doorbells = -1};
 	for (uint32_t i = 0; i < BUNDLE_FUNCTIONS; i++)
 		b->listeners[i] = -1;
-	b->station.socket = -1;
-	b->station.fds = (struct netdev_shm_fds){-1, -1, -1};
+	b->link.socket = -1;
+	b->link.fds = (struct netdev_shm_fds){-1, -1, -1};
 }
 
 static void close_fd(int fd)
@@ -150,7 +150,7 @@ int bundle_decode(struct bundle *b, const uint8_t *stream, size_t length, const 
 
 void bundle_close(struct bundle *b)
 {
-	const struct station_handover *st = &b->station;
+	const struct switch_link_handover *st = &b->link;
 	const int single[] = {b->replace_listener, b->doorbells, st->socket,
 			      st->fds.memory,      st->fds.wake, st->fds.kick};
 

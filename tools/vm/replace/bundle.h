@@ -13,11 +13,11 @@
 
 #include <vnic/vfio_server.h>
 
-#include "vm/host/station_link.h"
+#include "vm/host/switch_link.h"
 
 #define BUNDLE_FUNCTIONS 2u
 /* Descriptors: three listening sockets (of two functions, and of channel.h), the memory of the
- * doorbells, four of the station, and those of the functions. */
+ * doorbells, four of the link to the switch, and those of the functions. */
 #define BUNDLE_FDS (3u + 1u + 4u + BUNDLE_FUNCTIONS * VNIC_VFIO_FDS)
 
 /* Options that the machine's hypervisor and drivers have seen: both processes have the same. */
@@ -33,7 +33,7 @@ struct bundle {
 	int listeners[BUNDLE_FUNCTIONS];
 	int replace_listener; /* at which a later process asks for the next replacement */
 	int doorbells;        /* memory; -1: !map_doorbells */
-	struct station_handover station;
+	struct switch_link_handover link;
 	struct vnic_vfio_handover functions[BUNDLE_FUNCTIONS];
 };
 

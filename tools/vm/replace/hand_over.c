@@ -87,7 +87,7 @@ static int send_bundle(struct vm *vm, struct bundle *b)
 	*b = (struct bundle){.options = vm->options,
 			     .replace_listener = vm->replacement.listener.fd,
 			     .doorbells = vm->rdma.uar.bytes ? vm->rdma.uar.fd : -1,
-			     .station = station_link_hand_over(&vm->link)};
+			     .link = switch_link_hand_over(&vm->link)};
 	for (uint32_t i = 0; i < BUNDLE_FUNCTIONS && !rc; i++) {
 		b->listeners[i] = vm_function(vm, i)->listener.fd;
 		rc = save_function(vm_function(vm, i), &b->functions[i]);

@@ -95,7 +95,7 @@ int take_over_finish(struct vm *vm, struct bundle *b, char error[VM_ERROR])
 
 	r->taking_over = true;
 	/* A driver that was told otherwise gets an event. */
-	vm_set_link(vm, station_link_is_up(&vm->link));
+	vm_set_link(vm, switch_link_is_up(&vm->link));
 	/* Until the old process has ended, the numbers of the queue pairs are its own. */
 	vm_session_demand_later(&vm->session);
 	rc = take_functions(vm, b) ?: channel_send(r->predecessor, 0)

@@ -38,7 +38,7 @@ struct fixture {
 	struct qp own[2];  /* both of guest 0 */
 	struct netdev *port;
 	struct netdev_shm_fds fds;
-	struct station_link link;
+	struct switch_link link;
 	struct vmxnet3_function nic;
 	struct pvrdma_function rdma;
 	struct vm_session session; /* without a daemon, until meet */
@@ -171,7 +171,7 @@ static void post_write(struct fixture *f, struct qp *qp, unsigned message, unsig
 	qp_post_send(&f->guest[0], qp, &header, &sge);
 }
 
-/* The switch's end: frames of the station, to guest 1, and its answers. */
+/* The switch's end: frames of the port, to guest 1, and its answers. */
 static void answer(struct fixture *f)
 {
 	static uint8_t bytes[BURST][2048];
@@ -389,8 +389,8 @@ static void send_others(struct fixture *f)
 	struct netdev_frame received[BURST];
 
 	for (int i = 0; i < BURST; i++)
-		station_link_send(&f->link, frame, sizeof(frame));
-	station_link_flush(&f->link);
+		switch_link_send(&f->link, frame, sizeof(frame));
+	switch_link_flush(&f->link);
 	assert_int_equal(netdev_rx(f->port, 0, received, BURST), BURST);
 }
 

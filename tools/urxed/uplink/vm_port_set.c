@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "urxed/uplink/station_set.h"
+#include "urxed/uplink/vm_port_set.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "common/unix_packet.h"
 #include "urxed/privilege/fd_guard.h"
 #include "urxed/session/quota.h"
-#include "urxed/uplink/station_protocol.h"
+#include "urxed/uplink/vm_port_protocol.h"
 
 #define BACKLOG  16
 #define EVENTS   8
@@ -25,10 +25,10 @@
  */
 #define NIC_MTU 1500
 
-void station_set_init(struct station_set *all, struct vswitch *sw, const struct user_list *trusted,
+void vm_port_set_init(struct vm_port_set *all, struct vswitch *sw, const struct user_list *trusted,
 		      void (*changed)(void *ctx), void *ctx)
 {
-	*all = (struct station_set){.sw = sw,
+	*all = (struct vm_port_set){.sw = sw,
 				    .trusted = trusted,
 				    .changed = changed,
 				    .ctx = ctx,
@@ -38,43 +38,43 @@ void station_set_init(struct station_set *all, struct vswitch *sw, const struct 
 		all->at[i].socket = -1;
 }
 
-static int watch_socket(const struct station_set *all, int fd, uint32_t data)
+static int watch_socket(const struct vm_port_set *all, int fd, uint32_t data)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = data};
 
 	return epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-int station_set_open(struct station_set *all, const char *run_dir, gid_t group,
-		     char error[STATION_SET_ERROR])
+int vm_port_set_open(struct vm_port_set *all, const char *run_dir, gid_t group,
+		     char error[VM_PORT_SET_ERROR])
 {
 	int rc;
 
 	all->run_dir = run_dir;
 	all->first = all->sw->n_uplinks;
 	all->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	rc = all->epoll_fd < 0 ? -errno : unix_packet_listen(run_dir, STATION_SOCKET_NAME, BACKLOG);
+	rc = all->epoll_fd < 0 ? -errno : unix_packet_listen(run_dir, VM_PORT_SOCKET_NAME, BACKLOG);
 	if (rc >= 0) {
 		all->listen_fd = rc;
 		rc = watch_socket(all, all->listen_fd, LISTENER);
 	}
 	if (rc < 0) {
-		snprintf(error, STATION_SET_ERROR, "cannot listen in %s: %s", run_dir,
+		snprintf(error, VM_PORT_SET_ERROR, "cannot listen in %s: %s", run_dir,
 			 strerror(-rc));
 		return rc;
 	}
-	return group ? rundir_grant_group(run_dir, STATION_SOCKET_NAME, group, error) : 0;
+	return group ? rundir_grant_group(run_dir, VM_PORT_SOCKET_NAME, group, error) : 0;
 }
 
-/* --- The port of a station */
+/* --- The port of a machine */
 
 static const struct uplink_impair no_impairments;
 
-static int open_port(struct station_set *all, uint32_t slot, struct netdev_shm_fds *fds)
+static int open_port(struct vm_port_set *all, uint32_t slot, struct netdev_shm_fds *fds)
 {
 	struct uplink *u = &all->sw->uplinks[slot];
 	struct netdev *port;
-	int rc = netdev_shm_create(STATION_MTU, &port);
+	int rc = netdev_shm_create(VM_PORT_MTU, &port);
 
 	if (rc)
 		return rc;
@@ -84,8 +84,8 @@ static int open_port(struct station_set *all, uint32_t slot, struct netdev_shm_f
 		.impair = &no_impairments,
 		.port = port,
 		.up = true,
-		.mtu = STATION_MTU,
-		.mtu_max = STATION_MTU,
+		.mtu = VM_PORT_MTU,
+		.mtu_max = VM_PORT_MTU,
 		.nic_mtu = NIC_MTU,
 	};
 	roce_port_guard_init(&u->port_guard);
@@ -99,11 +99,11 @@ static int open_port(struct station_set *all, uint32_t slot, struct netdev_shm_f
 	return rc;
 }
 
-static void close_port(struct station_set *all, uint32_t slot)
+static void close_port(struct vm_port_set *all, uint32_t slot)
 {
 	struct uplink *u = &all->sw->uplinks[slot];
 
-	switch_remove_station(all->sw, slot);
+	switch_remove_vm_port(all->sw, slot);
 	netdev_close(u->port);
 	uplink_free_queue(u);
 	u->port = NULL;
@@ -119,7 +119,7 @@ static bool name_valid(const char *name)
 	return true;
 }
 
-static bool name_taken(const struct station_set *all, const char *name)
+static bool name_taken(const struct vm_port_set *all, const char *name)
 {
 	const struct switch_port *port = NULL;
 
@@ -129,8 +129,8 @@ static bool name_taken(const struct station_set *all, const char *name)
 	return false;
 }
 
-/* "vm:" before each name: a station cannot take the name of another kind of port. */
-static int choose_name(struct station_set *all, struct station *s, const char *asked)
+/* "vm:" before each name: a machine cannot take the name of another kind of port. */
+static int choose_name(struct vm_port_set *all, struct vm_port *s, const char *asked)
 {
 	if (!name_valid(asked))
 		return -EINVAL;
@@ -141,7 +141,7 @@ static int choose_name(struct station_set *all, struct station *s, const char *a
 	return name_taken(all, s->name) ? -EEXIST : 0;
 }
 
-static bool mac_taken(const struct station_set *all, const uint8_t mac[ETHER_MAC_LEN])
+static bool mac_taken(const struct vm_port_set *all, const uint8_t mac[ETHER_MAC_LEN])
 {
 	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
 		if (all->at[i].joined && ether_same(all->at[i].mac, mac))
@@ -150,7 +150,7 @@ static bool mac_taken(const struct station_set *all, const uint8_t mac[ETHER_MAC
 }
 
 /* Other users' machines must not get the frames of machines that were there before. */
-static int confine(struct station_set *all, uint32_t slot, const uint8_t mac[ETHER_MAC_LEN])
+static int confine(struct vm_port_set *all, uint32_t slot, const uint8_t mac[ETHER_MAC_LEN])
 {
 	int rc;
 
@@ -160,19 +160,19 @@ static int confine(struct station_set *all, uint32_t slot, const uint8_t mac[ETH
 	return rc == -EEXIST ? -EADDRINUSE : rc;
 }
 
-static int join(struct station_set *all, uint32_t slot, const struct station_request *request,
+static int join(struct vm_port_set *all, uint32_t slot, const struct vm_port_request *request,
 		int len, struct netdev_shm_fds *fds)
 {
-	struct station *s = &all->at[slot];
+	struct vm_port *s = &all->at[slot];
 	int rc;
 
-	if (len != sizeof(*request) || request->version != STATION_VERSION ||
-	    request->name[STATION_NAME - 1])
+	if (len != sizeof(*request) || request->version != VM_PORT_VERSION ||
+	    request->name[VM_PORT_NAME - 1])
 		return -EPROTO;
 	rc = choose_name(all, s, request->name) ?: open_port(all, slot, fds);
 	if (rc)
 		return rc;
-	switch_add_station(all->sw, slot);
+	switch_add_vm_port(all->sw, slot);
 	rc = confine(all, slot, request->mac);
 	if (rc)
 		close_port(all, slot);
@@ -182,11 +182,11 @@ static int join(struct station_set *all, uint32_t slot, const struct station_req
 }
 
 /* The first packets: the socket has room. */
-static int send_replies(const struct station_set *all, const struct station *s, int status,
+static int send_replies(const struct vm_port_set *all, const struct vm_port *s, int status,
 			const struct netdev_shm_fds *fds)
 {
-	const struct station_reply reply = {
-		.version = STATION_VERSION, .status = status, .mtu = all->sw->host->mtu};
+	const struct vm_port_reply reply = {
+		.version = VM_PORT_VERSION, .status = status, .mtu = all->sw->host->mtu};
 	const int first[] = {fds->memory, fds->wake};
 	int rc = unix_packet_send(s->socket, &reply, sizeof(reply), first, status ? 0 : 2);
 
@@ -197,15 +197,15 @@ static int send_replies(const struct station_set *all, const struct station *s, 
 /* --- Connections */
 
 /* Another process may have to close the socket, and keep it: epoll would report it for ever. */
-static void close_socket(struct station_set *all, int fd)
+static void close_socket(struct vm_port_set *all, int fd)
 {
 	epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 	fd_guard_close(fd);
 }
 
-static void remove_station(struct station_set *all, uint32_t slot, uint64_t now, const char *why)
+static void remove_port(struct vm_port_set *all, uint32_t slot, uint64_t now, const char *why)
 {
-	struct station *s = &all->at[slot];
+	struct vm_port *s = &all->at[slot];
 	const bool joined = s->joined;
 
 	if (joined) {
@@ -213,29 +213,28 @@ static void remove_station(struct station_set *all, uint32_t slot, uint64_t now,
 		log_ratelimited(&all->log, now, "%s left: %s", s->name, why);
 	}
 	close_socket(all, s->socket);
-	*s = (struct station){.socket = -1};
+	*s = (struct vm_port){.socket = -1};
 	all->n--;
 	if (joined)
 		all->changed(all->ctx);
 }
 
-static void handle_packet(struct station_set *all, uint32_t slot, uint64_t now)
+static void handle_packet(struct vm_port_set *all, uint32_t slot, uint64_t now)
 {
-	struct station *s = &all->at[slot];
-	struct station_request request;
+	struct vm_port *s = &all->at[slot];
+	struct vm_port_request request;
 	struct netdev_shm_fds fds = {-1, -1, -1};
 	int n = vnic_peer_recv(s->socket, &request, sizeof(request)), status;
 
 	if (n == -EAGAIN)
 		return;
 	if (s->joined || (n <= 0 && n != -EPROTO)) {
-		remove_station(all, slot, now,
-			       n ? "its process sent a packet" : "its process ended");
+		remove_port(all, slot, now, n ? "its process sent a packet" : "its process ended");
 		return;
 	}
 	status = join(all, slot, &request, n, &fds);
 	if (send_replies(all, s, status, &fds) || status) {
-		remove_station(all, slot, now, "its process ended");
+		remove_port(all, slot, now, "its process ended");
 		return;
 	}
 	log_ratelimited(&all->log, now, "%s joined, process %d of user %u", s->name, (int)s->pid,
@@ -244,15 +243,15 @@ static void handle_packet(struct station_set *all, uint32_t slot, uint64_t now)
 }
 
 /* Of -1: none is free. */
-static int find_slot(const struct station_set *all)
+static int find_slot(const struct vm_port_set *all)
 {
-	for (uint32_t i = all->first; i < all->first + STATIONS; i++)
+	for (uint32_t i = all->first; i < all->first + VM_PORTS; i++)
 		if (all->at[i].socket < 0)
 			return (int)i;
 	return -1;
 }
 
-static uint32_t count_connections(const struct station_set *all, uid_t user)
+static uint32_t count_connections(const struct vm_port_set *all, uid_t user)
 {
 	uint32_t n = 0;
 
@@ -261,20 +260,20 @@ static uint32_t count_connections(const struct station_set *all, uid_t user)
 	return n;
 }
 
-static int admit(const struct station_set *all, int fd, const struct ucred *peer)
+static int admit(const struct vm_port_set *all, int fd, const struct ucred *peer)
 {
 	if (!unix_packet_peer_is_trusted(fd) && !user_list_has_peer(all->trusted, fd))
 		return -EPERM;
 	return find_slot(all) >= 0 && quota_allows(peer->uid, count_connections(all, peer->uid),
-						   all->n, STATIONS)
+						   all->n, VM_PORTS)
 		       ? 0
 		       : -ENOSPC;
 }
 
-static void accept_connection(struct station_set *all)
+static void accept_connection(struct vm_port_set *all)
 {
 	const struct netdev_shm_fds none = {-1, -1, -1};
-	struct station s = {
+	struct vm_port s = {
 		.socket = accept4(all->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)};
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t size = sizeof(peer);
@@ -298,7 +297,7 @@ static void accept_connection(struct station_set *all)
 	all->n++;
 }
 
-void station_set_event(struct station_set *all, uint64_t now)
+void vm_port_set_event(struct vm_port_set *all, uint64_t now)
 {
 	struct epoll_event events[EVENTS];
 	int n = epoll_wait(all->epoll_fd, events, EVENTS, 0);
@@ -315,21 +314,21 @@ void station_set_event(struct station_set *all, uint64_t now)
 		accept_connection(all);
 }
 
-void station_set_tick(struct station_set *all, uint64_t now)
+void vm_port_set_tick(struct vm_port_set *all, uint64_t now)
 {
 	for (uint32_t i = 0; i < SWITCH_SLOTS && all->n; i++)
 		if (all->at[i].joined &&
 		    netdev_shm_state(all->sw->uplinks[i].port) == NETDEV_SHM_BROKEN)
-			remove_station(all, i, now, "its process broke the rings of its port");
+			remove_port(all, i, now, "its process broke the rings of its port");
 }
 
-void station_set_close(struct station_set *all)
+void vm_port_set_close(struct vm_port_set *all)
 {
 	for (uint32_t i = 0; i < SWITCH_SLOTS; i++)
 		if (all->at[i].socket >= 0)
-			remove_station(all, i, 0, "the daemon ends");
+			remove_port(all, i, 0, "the daemon ends");
 	if (all->listen_fd >= 0) {
-		rundir_remove(all->run_dir, STATION_SOCKET_NAME);
+		rundir_remove(all->run_dir, VM_PORT_SOCKET_NAME);
 		fd_guard_close_listener(all->listen_fd);
 	}
 	if (all->epoll_fd >= 0)

@@ -21,8 +21,8 @@
 #include "lan.h"
 #include "urxed/switch/destination.h"
 #include "urxed/switch/forward.h"
-#include "urxed/uplink/station_protocol.h"
-#include "urxed/uplink/station_set.h"
+#include "urxed/uplink/vm_port_protocol.h"
+#include "urxed/uplink/vm_port_set.h"
 
 #define T0 UINT64_C(1000000000)
 
@@ -33,7 +33,7 @@ struct world {
 	struct uplink uplinks[SWITCH_SLOTS];
 	struct vswitch sw;
 	struct user_list trusted;
-	struct station_set stations;
+	struct vm_port_set ports;
 	uint32_t changes;
 };
 
@@ -83,7 +83,7 @@ static const struct neigh_ops neigh_ops = {.send = send_of_neigh, .mac = mac_of_
 static int setup(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
-	char error[STATION_SET_ERROR];
+	char error[VM_PORT_SET_ERROR];
 
 	peer_user = (uid_t)-1;
 	strcpy(w->dir, "/tmp/urxe-test-XXXXXX");
@@ -92,8 +92,8 @@ static int setup(void **state)
 	assert_int_equal(host_add_text(&w->host, "10.0.0.1/24", HOST_NO_UPLINK), 0);
 	neigh_init(&w->neigh, &w->host, &neigh_ops, w);
 	assert_int_equal(switch_init(&w->sw, &w->host, &w->neigh, w->uplinks, 0), 0);
-	station_set_init(&w->stations, &w->sw, &w->trusted, note_change, w);
-	assert_int_equal(station_set_open(&w->stations, w->dir, 0, error), 0);
+	vm_port_set_init(&w->ports, &w->sw, &w->trusted, note_change, w);
+	assert_int_equal(vm_port_set_open(&w->ports, w->dir, 0, error), 0);
 	*state = w;
 	return 0;
 }
@@ -102,7 +102,7 @@ static int teardown(void **state)
 {
 	struct world *w = *state;
 
-	station_set_close(&w->stations);
+	vm_port_set_close(&w->ports);
 	assert_int_equal(w->sw.vm_mask, 0);
 	assert_int_equal(w->sw.n_uplinks, 0);
 	switch_fini(&w->sw);
@@ -118,7 +118,7 @@ static int connect_to(const struct world *w)
 	struct sockaddr_un address;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	assert_int_equal(unix_packet_address(&address, w->dir, STATION_SOCKET_NAME), 0);
+	assert_int_equal(unix_packet_address(&address, w->dir, VM_PORT_SOCKET_NAME), 0);
 	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
 	return fd;
 }
@@ -127,13 +127,13 @@ static int connect_to(const struct world *w)
 static void serve(struct world *w)
 {
 	for (int i = 0; i < 3; i++)
-		station_set_event(&w->stations, T0);
+		vm_port_set_event(&w->ports, T0);
 }
 
-static struct station_request request_of(const char *name)
+static struct vm_port_request request_of(const char *name)
 {
 	static uint8_t number;
-	struct station_request request = {.version = STATION_VERSION,
+	struct vm_port_request request = {.version = VM_PORT_VERSION,
 					  .mac = {2, 1, 0, 0, 0, ++number}};
 
 	snprintf(request.name, sizeof(request.name), "%s", name);
@@ -144,7 +144,7 @@ static struct station_request request_of(const char *name)
 static int ask(struct world *w, struct process *p, const void *request, uint32_t len)
 {
 	struct unix_packet_extras extras;
-	struct station_reply reply;
+	struct vm_port_reply reply;
 
 	*p = (struct process){.socket = connect_to(w)};
 	/* A user who may not connect gets the answer before the request. */
@@ -153,7 +153,7 @@ static int ask(struct world *w, struct process *p, const void *request, uint32_t
 	serve(w);
 	assert_int_equal(unix_packet_recv(p->socket, &reply, sizeof(reply), &extras),
 			 sizeof(reply));
-	assert_int_equal(reply.version, STATION_VERSION);
+	assert_int_equal(reply.version, VM_PORT_VERSION);
 	if (reply.status) {
 		assert_int_equal(extras.fds[0], -1);
 		close(p->socket);
@@ -171,7 +171,7 @@ static int ask(struct world *w, struct process *p, const void *request, uint32_t
 
 static int join(struct world *w, struct process *p, const char *name)
 {
-	const struct station_request request = request_of(name);
+	const struct vm_port_request request = request_of(name);
 
 	return ask(w, p, &request, sizeof(request));
 }
@@ -285,7 +285,7 @@ static void mtu_to_a_machine_is_that_of_a_nic(void **state)
 
 static int join_with_mac(struct world *w, struct process *p, const char *name, uint8_t last)
 {
-	struct station_request request = request_of(name);
+	struct vm_port_request request = request_of(name);
 
 	memcpy(request.mac, (uint8_t[]){2, 0, 0, 0, 0, last}, sizeof(request.mac));
 	return ask(w, p, &request, sizeof(request));
@@ -334,14 +334,14 @@ static void names(void **state)
 	assert_int_equal(join(w, &b, ""), -EEXIST);
 	assert_int_equal(join(w, &b, "a b"), -EINVAL);
 	assert_int_equal(join(w, &b, "\033[2J"), -EINVAL);
-	assert_int_equal(w->stations.n, 1);
+	assert_int_equal(w->ports.n, 1);
 	end_process(w, &a);
 }
 
 static void malformed_requests(void **state)
 {
 	struct world *w = *state;
-	struct station_request request = request_of("a");
+	struct vm_port_request request = request_of("a");
 	struct process p;
 
 	assert_int_equal(ask(w, &p, &request, sizeof(request) - 1), -EPROTO);
@@ -350,16 +350,16 @@ static void malformed_requests(void **state)
 	request = request_of("a");
 	memset(request.name, 'a', sizeof(request.name));
 	assert_int_equal(ask(w, &p, &request, sizeof(request)), -EPROTO);
-	assert_int_equal(w->stations.n, 0);
+	assert_int_equal(w->ports.n, 0);
 	assert_int_equal(w->changes, 0);
 	/* One that only connects, and ends. */
 	p.socket = connect_to(w);
 	serve(w);
-	assert_int_equal(w->stations.n, 1);
+	assert_int_equal(w->ports.n, 1);
 	close(p.socket);
 	serve(w);
-	assert_int_equal(w->stations.n, 0);
-	/* A second request ends the station. */
+	assert_int_equal(w->ports.n, 0);
+	/* A second request ends the port. */
 	assert_int_equal(join(w, &p, "a"), 0);
 	unix_packet_send(p.socket, &request, sizeof(request), NULL, 0);
 	serve(w);
@@ -382,7 +382,7 @@ static void other_users_need_a_name_in_the_list(void **state)
 static void a_user_gets_half(void **state)
 {
 	struct world *w = *state;
-	struct process many[STATIONS], p;
+	struct process many[VM_PORTS], p;
 	uint32_t n = 0;
 	char name[16];
 	int rc = 0;
@@ -391,17 +391,17 @@ static void a_user_gets_half(void **state)
 	w->trusted = (struct user_list){.n_users = 2, .users = {peer_user, peer_user + 1}};
 	while (!rc) {
 		snprintf(name, sizeof(name), "m%u", n);
-		rc = join(w, n < STATIONS ? &many[n] : &p, name);
+		rc = join(w, n < VM_PORTS ? &many[n] : &p, name);
 		n += !rc;
 	}
 	assert_int_equal(rc, -ENOSPC);
-	assert_int_equal(n, STATIONS / 2);
+	assert_int_equal(n, VM_PORTS / 2);
 	peer_user++;
 	assert_int_equal(join(w, &p, "other"), 0);
 	end_process(w, &p);
 	/* Root takes the rest, and no more. */
 	peer_user = 0;
-	for (; n < STATIONS; n++) {
+	for (; n < VM_PORTS; n++) {
 		snprintf(name, sizeof(name), "m%u", n);
 		assert_int_equal(join(w, &many[n], name), 0);
 	}
@@ -426,7 +426,7 @@ static void a_process_that_breaks_its_rings_is_removed(void **state)
 		assert_int_equal(pwrite(a.fds.memory, "\xde\xad\xbe\xef", 4, 24 + i), 4);
 	assert_non_null(end);
 	switch_run(&w->sw, T0);
-	station_set_tick(&w->stations, T0);
+	vm_port_set_tick(&w->ports, T0);
 	assert_null(find_port(w, "vm:a"));
 	send_frame(w, &b, 1, 2);
 	assert_int_equal(find_port(w, "vm:b")->stats.counters[SWITCH_IN_FRAMES], 1);
@@ -472,14 +472,14 @@ static void the_host_answers_machines(void **state)
 static void descriptors_end_the_connection(void **state)
 {
 	struct world *w = *state;
-	struct station_request request = request_of("a");
+	struct vm_port_request request = request_of("a");
 	int fd = connect_to(w), null = 0;
 
 	serve(w);
 	/* From Linux 6.16 on the sender gets EPERM. */
 	if (!unix_packet_send(fd, &request, sizeof(request), &null, 1)) {
 		serve(w);
-		assert_int_equal(w->stations.n, 0);
+		assert_int_equal(w->ports.n, 0);
 	}
 	close(fd);
 	serve(w);

@@ -8,38 +8,38 @@
  *
  * The port exists until the connection ends. Integers are in host byte order.
  */
-#ifndef URXE_URXED_UPLINK_STATION_PROTOCOL_H
-#define URXE_URXED_UPLINK_STATION_PROTOCOL_H
+#ifndef URXE_URXED_UPLINK_VM_PORT_PROTOCOL_H
+#define URXE_URXED_UPLINK_VM_PORT_PROTOCOL_H
 
 #include <stdint.h>
 
-#define STATION_SOCKET_NAME "urxed.vm"
-#define STATION_VERSION     2
-#define STATION_NAME        32 /* bytes, with the NUL */
-/* Largest Ethernet payload of a frame to and from a station. */
-#define STATION_MTU 9000
+#define VM_PORT_SOCKET_NAME "urxed.vm"
+#define VM_PORT_VERSION     2
+#define VM_PORT_NAME        32 /* bytes, with the NUL */
+/* Largest Ethernet payload of a frame to and from a machine. */
+#define VM_PORT_MTU 9000
 
-struct station_request {
+struct vm_port_request {
 	uint32_t version;
 	/*
 	 * The daemon names the port "vm:" and this name, of letters, digits, '-', '_' and '.'. If
 	 * it is "", the daemon puts the process's PID there.
 	 */
-	char name[STATION_NAME];
+	char name[VM_PORT_NAME];
 	/*
-	 * The machine's MAC. A station of another user than root and the daemon's may send from
+	 * The machine's MAC. The machine of another user than root and the daemon's may send from
 	 * this MAC only.
 	 */
 	uint8_t mac[6];
 	uint8_t reserved[2]; /* 0 */
 };
 
-struct station_reply {
+struct vm_port_reply {
 	uint32_t version;
 	/*
 	 * 0, or a negative errno value. -EPROTO: not a request of this version; -EPERM: the user
-	 * may not have a station; -ENOSPC: no port is free for the user; -EEXIST: another port has
-	 * the name; -EADDRINUSE: another station or the host has the MAC; -EINVAL: the name has
+	 * may not have a port; -ENOSPC: no port is free for the user; -EEXIST: another port has
+	 * the name; -EADDRINUSE: another machine or the host has the MAC; -EINVAL: the name has
 	 * other characters, or the MAC is a group's.
 	 */
 	int32_t status;

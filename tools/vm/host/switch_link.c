@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "vm/host/station_link.h"
+#include "vm/host/switch_link.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,14 +12,14 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/unix_packet.h"
-#include "urxed/uplink/station_protocol.h"
+#include "urxed/uplink/vm_port_protocol.h"
 
 #define RETRY_NS  (100 * NS_PER_MS)
 #define ANSWER_MS 2000 /* a daemon that does not answer in this time is as good as none */
-#define FRAME_MAX (STATION_MTU + 14u + 4u)
+#define FRAME_MAX (VM_PORT_MTU + 14u + 4u)
 #define LINE      64u /* buffers begin on cache lines */
 
-static void forget(struct station_link *link)
+static void forget(struct switch_link *link)
 {
 	link->socket = -1;
 	link->fds = (struct netdev_shm_fds){-1, -1, -1};
@@ -34,20 +34,20 @@ static void close_fd(int fd)
 }
 
 /* The daemon may have a copy of the pipe, so its close alone would not end its watch. */
-static void unwatch(const struct station_link *link, int fd)
+static void unwatch(const struct switch_link *link, int fd)
 {
 	if (fd >= 0)
 		epoll_ctl(link->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-static int watch(const struct station_link *link, int fd)
+static int watch(const struct switch_link *link, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
 	return epoll_ctl(link->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-static void disconnect(struct station_link *link)
+static void disconnect(struct switch_link *link)
 {
 	unwatch(link, link->fds.kick);
 	unwatch(link, link->socket);
@@ -62,10 +62,10 @@ static void disconnect(struct station_link *link)
 
 /* --- Connecting */
 
-static int connect_socket(struct station_link *link)
+static int connect_socket(struct switch_link *link)
 {
 	struct sockaddr_un address;
-	int rc = unix_packet_address(&address, link->run_dir, STATION_SOCKET_NAME);
+	int rc = unix_packet_address(&address, link->run_dir, VM_PORT_SOCKET_NAME);
 
 	if (rc)
 		return rc;
@@ -77,17 +77,17 @@ static int connect_socket(struct station_link *link)
 }
 
 /* Receives a reply with n descriptors. */
-static int receive_reply(struct station_link *link, int *fds, uint32_t n)
+static int receive_reply(struct switch_link *link, int *fds, uint32_t n)
 {
 	struct pollfd ready = {link->socket, POLLIN, 0};
 	struct unix_packet_extras extras;
-	struct station_reply reply;
+	struct vm_port_reply reply;
 	int len;
 
 	if (poll(&ready, 1, ANSWER_MS) != 1)
 		return -ETIMEDOUT;
 	len = unix_packet_recv(link->socket, &reply, sizeof(reply), &extras);
-	if (len == sizeof(reply) && reply.version == STATION_VERSION && !reply.status &&
+	if (len == sizeof(reply) && reply.version == VM_PORT_VERSION && !reply.status &&
 	    extras.fds[n - 1] >= 0) {
 		memcpy(fds, extras.fds, n * sizeof(*fds));
 		link->mtu = reply.mtu;
@@ -99,9 +99,9 @@ static int receive_reply(struct station_link *link, int *fds, uint32_t n)
 	return len <= 0 && len != -EPROTO ? -ECONNREFUSED : -EPROTO;
 }
 
-static int ask_for_port(struct station_link *link)
+static int ask_for_port(struct switch_link *link)
 {
-	struct station_request request = {.version = STATION_VERSION};
+	struct vm_port_request request = {.version = VM_PORT_VERSION};
 	int fds[3] = {-1, -1, -1}, rc;
 
 	snprintf(request.name, sizeof(request.name), "%s", link->name);
@@ -113,7 +113,7 @@ static int ask_for_port(struct station_link *link)
 	return rc ?: netdev_shm_attach(&link->fds, &link->peer);
 }
 
-static int lay_out_buffers(struct station_link *link)
+static int lay_out_buffers(struct switch_link *link)
 {
 	size_t size;
 
@@ -122,7 +122,7 @@ static int lay_out_buffers(struct station_link *link)
 	return (size_t)link->stride * NETDEV_SHM_DEPTH <= size ? 0 : -EPROTO;
 }
 
-static int join(struct station_link *link)
+static int join(struct switch_link *link)
 {
 	int rc = connect_socket(link) ?: ask_for_port(link) ?: lay_out_buffers(link);
 
@@ -136,16 +136,16 @@ static int join(struct station_link *link)
 	return rc;
 }
 
-void station_link_clear(struct station_link *link)
+void switch_link_clear(struct switch_link *link)
 {
-	*link = (struct station_link){.epoll_fd = -1};
+	*link = (struct switch_link){.epoll_fd = -1};
 	forget(link);
 }
 
-static int init(struct station_link *link, const char *run_dir, const char *name,
+static int init(struct switch_link *link, const char *run_dir, const char *name,
 		const uint8_t mac[6])
 {
-	station_link_clear(link);
+	switch_link_clear(link);
 	link->run_dir = run_dir;
 	link->name = name;
 	memcpy(link->mac, mac, sizeof(link->mac));
@@ -153,14 +153,14 @@ static int init(struct station_link *link, const char *run_dir, const char *name
 	return link->epoll_fd < 0 ? -errno : 0;
 }
 
-int station_link_open(struct station_link *link, const char *run_dir, const char *name,
-		      const uint8_t mac[6])
+int switch_link_open(struct switch_link *link, const char *run_dir, const char *name,
+		     const uint8_t mac[6])
 {
 	return init(link, run_dir, name, mac) ?: join(link);
 }
 
-int station_link_open_away(struct station_link *link, const char *run_dir, const char *name,
-			   const uint8_t mac[6], uint32_t mtu)
+int switch_link_open_away(struct switch_link *link, const char *run_dir, const char *name,
+			  const uint8_t mac[6], uint32_t mtu)
 {
 	const int rc = init(link, run_dir, name, mac);
 
@@ -169,8 +169,8 @@ int station_link_open_away(struct station_link *link, const char *run_dir, const
 	return rc;
 }
 
-int station_link_adopt(struct station_link *link, const char *run_dir, const char *name,
-		       const uint8_t mac[6], struct station_handover *h)
+int switch_link_adopt(struct switch_link *link, const char *run_dir, const char *name,
+		      const uint8_t mac[6], struct switch_link_handover *h)
 {
 	int rc = init(link, run_dir, name, mac);
 
@@ -190,33 +190,33 @@ int station_link_adopt(struct station_link *link, const char *run_dir, const cha
 	return rc;
 }
 
-struct station_handover station_link_hand_over(struct station_link *link)
+struct switch_link_handover switch_link_hand_over(struct switch_link *link)
 {
 	if (link->peer)
-		station_link_flush(link);
-	return (struct station_handover){.joined = link->peer,
-					 .mtu = link->mtu,
-					 .sent = link->sent,
-					 .socket = link->socket,
-					 .fds = link->fds};
+		switch_link_flush(link);
+	return (struct switch_link_handover){.joined = link->peer,
+					     .mtu = link->mtu,
+					     .sent = link->sent,
+					     .socket = link->socket,
+					     .fds = link->fds};
 }
 
-void station_link_leave(struct station_link *link)
+void switch_link_leave(struct switch_link *link)
 {
 	link->away = true;
 	if (link->peer)
-		station_link_flush(link);
+		switch_link_flush(link);
 	disconnect(link);
 }
 
-void station_link_close(struct station_link *link)
+void switch_link_close(struct switch_link *link)
 {
 	disconnect(link);
 	close_fd(link->epoll_fd);
 }
 
 /* A daemon that is away is normal; any other refusal is logged once. */
-static void note_error(struct station_link *link, int error)
+static void note_error(struct switch_link *link, int error)
 {
 	const bool away = !error || error == -ENOENT || error == -ECONNREFUSED;
 
@@ -226,7 +226,7 @@ static void note_error(struct station_link *link, int error)
 	link->error = error;
 }
 
-uint64_t station_link_tick(struct station_link *link, uint64_t now, bool *joined)
+uint64_t switch_link_tick(struct switch_link *link, uint64_t now, bool *joined)
 {
 	*joined = false;
 	if (link->peer || link->away)
@@ -239,7 +239,7 @@ uint64_t station_link_tick(struct station_link *link, uint64_t now, bool *joined
 	return link->peer ? UINT64_MAX : link->retry_at;
 }
 
-int station_link_return(struct station_link *link)
+int switch_link_return(struct switch_link *link)
 {
 	int rc;
 
@@ -250,7 +250,7 @@ int station_link_return(struct station_link *link)
 	return rc;
 }
 
-bool station_link_event(struct station_link *link)
+bool switch_link_event(struct switch_link *link)
 {
 	char byte;
 	ssize_t n;
@@ -266,22 +266,22 @@ bool station_link_event(struct station_link *link)
 
 /* --- Frames */
 
-uint32_t station_link_room(const struct station_link *link)
+uint32_t switch_link_room(const struct switch_link *link)
 {
 	/* Without a daemon frames are dropped. */
 	return link->peer ? netdev_shm_room(link->peer) - link->staged : UINT32_MAX;
 }
 
-uint8_t *station_link_buffer(const struct station_link *link, uint32_t number)
+uint8_t *switch_link_buffer(const struct switch_link *link, uint32_t number)
 {
 	const size_t slot = (link->sent + number) % NETDEV_SHM_DEPTH;
 
 	return link->peer ? link->buffers + slot * link->stride : NULL;
 }
 
-void station_link_send(struct station_link *link, const uint8_t *data, uint32_t len)
+void switch_link_send(struct switch_link *link, const uint8_t *data, uint32_t len)
 {
-	uint8_t *buffer = station_link_buffer(link, 0);
+	uint8_t *buffer = switch_link_buffer(link, 0);
 
 	if (!buffer || len > FRAME_MAX) {
 		link->dropped++;
@@ -291,29 +291,29 @@ void station_link_send(struct station_link *link, const uint8_t *data, uint32_t 
 		memcpy(buffer, data, len);
 	link->frames[link->staged++] = (struct netdev_frame){buffer, len, len, 0};
 	link->sent++;
-	if (link->staged == STATION_LINK_BURST)
-		station_link_flush(link);
+	if (link->staged == SWITCH_LINK_BURST)
+		switch_link_flush(link);
 }
 
-void station_link_flush(struct station_link *link)
+void switch_link_flush(struct switch_link *link)
 {
 	if (link->staged)
 		netdev_shm_send(link->peer, link->frames, link->staged);
 	link->staged = 0;
 }
 
-uint32_t station_link_receive(struct station_link *link, struct netdev_frame *frames, uint32_t n)
+uint32_t switch_link_receive(struct switch_link *link, struct netdev_frame *frames, uint32_t n)
 {
 	return link->peer ? netdev_shm_receive(link->peer, frames, n) : 0;
 }
 
-void station_link_release(struct station_link *link, uint32_t n)
+void switch_link_release(struct switch_link *link, uint32_t n)
 {
 	if (link->peer)
 		netdev_shm_release(link->peer, n);
 }
 
-bool station_link_arm(struct station_link *link)
+bool switch_link_arm(struct switch_link *link)
 {
 	return link->peer && netdev_shm_arm(link->peer);
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Ports of the switch for virtual machines whose device processes (urxe vm) join while
+ * the daemon runs (vm_port_protocol.h). The daemon's main loop calls it.
+ *
+ * A process of root, of the daemon's user or of a user that --vm-user names may have a port. The
+ * process can then do what a station on the Ethernet can. It shares with the daemon only the memory
+ * of its port, and the daemon checks each word that it reads there (netdev/shm.h).
+ */
+#ifndef URXE_URXED_UPLINK_VM_PORT_SET_H
+#define URXE_URXED_UPLINK_VM_PORT_SET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/log.h"
+#include "urxed/session/user_list.h"
+#include "urxed/switch/switch.h"
+
+#define VM_PORT_SET_ERROR 256
+/* Limit of the ports of all users together, of which each user has a quota (quota.h). */
+#define VM_PORTS (SWITCH_SLOTS - SWITCH_UPLINKS)
+
+/* The connection of a device process. Its index in `at` is the slot of its port in the switch. */
+struct vm_port {
+	int socket; /* -1 = free */
+	uid_t user;
+	pid_t pid;
+	bool joined;   /* the port exists; false: the process has sent no request yet */
+	bool confined; /* of a user whom only --vm-user trusts: sends from its own MAC only */
+	char name[SWITCH_PORT_NAME];
+	uint8_t mac[ETHER_MAC_LEN]; /* of its request */
+};
+
+struct vm_port_set {
+	const char *run_dir;
+	struct vswitch *sw;
+	const struct user_list *trusted; /* of --vm-user */
+	/* Called after a machine has joined or left. */
+	void (*changed)(void *ctx);
+	void *ctx;
+	int epoll_fd; /* readable when vm_port_set_event has something to do; -1 = closed */
+	int listen_fd;
+	uint32_t first; /* slot of the first port */
+	uint32_t n;     /* connections now */
+	struct log_ratelimit log;
+	struct vm_port at[SWITCH_SLOTS];
+};
+
+/* Initializes the set, which does not listen yet; the pointers must stay valid. */
+void vm_port_set_init(struct vm_port_set *all, struct vswitch *sw, const struct user_list *trusted,
+		      void (*changed)(void *ctx), void *ctx);
+/*
+ * Listens in run_dir; group: its members may connect too, 0 = none. On error `error` holds a
+ * sentence, and the caller still calls vm_port_set_close.
+ */
+int vm_port_set_open(struct vm_port_set *all, const char *run_dir, gid_t group,
+		     char error[VM_PORT_SET_ERROR]);
+void vm_port_set_close(struct vm_port_set *all);
+
+/*
+ * Call it when epoll_fd is readable: accepts a connection, answers requests, and removes ports
+ * whose process is gone.
+ */
+void vm_port_set_event(struct vm_port_set *all, uint64_t now);
+/* Removes ports whose process broke their rings. */
+void vm_port_set_tick(struct vm_port_set *all, uint64_t now);
+
+#endif
