@@ -91,6 +91,7 @@ static struct connection connections[CONNECTIONS];
 static uint32_t n_connections;
 static struct {
 	uint32_t owner; /* 1 + user; 0 = none */
+	uint32_t times; /* additions that the owner has not removed */
 	bool local;
 } hca_qpns[HCA_QPNS];
 static uint64_t last_order;
@@ -399,6 +400,7 @@ static void add_hca_qpn(uint32_t user, uint32_t i, bool local)
 	if (rc)
 		return;
 	hca_qpns[i].owner = user + 1;
+	hca_qpns[i].times++;
 	hca_qpns[i].local = local;
 }
 
@@ -407,7 +409,7 @@ static void remove_hca_qpn(uint32_t user, uint32_t i)
 	const bool own = hca_qpns[i].owner == user + 1;
 
 	require(ask_qpn(user, VNIC_ATTACH_QPN_REMOVE, HCA_QPN + i, 0, OURS) == (own ? 0 : -ENOENT));
-	if (own)
+	if (own && !--hca_qpns[i].times)
 		hca_qpns[i].owner = 0;
 }
 
