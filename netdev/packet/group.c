@@ -7,6 +7,8 @@
 
 #include <netdev/packet_port.h>
 
+#include "packet/place_fd.h"
+
 struct packet_group {
 	struct packet_port *ports[PACKET_GROUP_MAX];
 	uint32_t n;
@@ -24,7 +26,7 @@ static int watch_ports(struct packet_group *group)
 		group->interrupt = packet_port_irq_fd(group->ports[0]);
 		return 0;
 	}
-	group->interrupt = epoll_create1(EPOLL_CLOEXEC);
+	group->interrupt = packet_place_fd(epoll_create1(EPOLL_CLOEXEC));
 	if (group->interrupt < 0)
 		return -errno;
 	for (uint32_t i = 0; i < group->n; i++)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "packet/packet_ring.h"
+#include "packet/place_fd.h"
 #include "packet/port_private.h"
 
 /* A process maps no more than this for a ring. */
@@ -64,7 +65,7 @@ static int make_interrupt(struct packet_port *port)
 {
 	struct epoll_event masked = {.events = EPOLLONESHOT};
 
-	port->interrupt = epoll_create1(EPOLL_CLOEXEC);
+	port->interrupt = packet_place_fd(epoll_create1(EPOLL_CLOEXEC));
 	if (port->interrupt < 0 || epoll_ctl(port->interrupt, EPOLL_CTL_ADD, port->fd, &masked))
 		return -errno;
 	return 0;

@@ -20,10 +20,17 @@ static const struct {
 	const char *name;
 	const struct row *rows;
 } themes[] = {
-	{"fork", fork_rows},         {"pin", pin_rows},     {"uring", uring_rows},
-	{"file", file_rows},         {"futex", futex_rows}, {"madvise", madvise_rows},
-	{"mapping", mapping_rows},   {"fault", fault_rows}, {"stack", stack_rows},
+	{"fork", fork_rows},
+	{"pin", pin_rows},
+	{"uring", uring_rows},
+	{"file", file_rows},
+	{"futex", futex_rows},
+	{"madvise", madvise_rows},
+	{"mapping", mapping_rows},
+	{"fault", fault_rows},
+	{"stack", stack_rows},
 	{"debugger", debugger_rows},
+	{"descriptor", descriptor_rows},
 };
 
 void say(const char *format, ...)

@@ -4,6 +4,7 @@
 #include <err.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "peer.h"
 #include "row.h"
@@ -12,10 +13,13 @@
 
 static bool with_verbs;
 static struct endpoint endpoint;
+static int first_number;
 
 void region_start(bool with_urxe)
 {
 	with_verbs = with_urxe;
+	first_number = dup(STDIN_FILENO);
+	close(first_number);
 	if (with_verbs)
 		peer_start(&endpoint);
 }
@@ -24,6 +28,16 @@ void region_stop(void)
 {
 	if (with_verbs)
 		peer_stop(&endpoint);
+}
+
+int region_first_number(void)
+{
+	return first_number;
+}
+
+int region_descriptors(void)
+{
+	return with_verbs ? 3 : 0;
 }
 
 uint8_t *region_reserve(size_t size)

@@ -23,6 +23,11 @@ struct region {
 void region_start(bool with_urxe);
 void region_stop(void);
 
+/* The lowest free descriptor before the device was opened. */
+int region_first_number(void);
+/* Descriptors that the program has opened since: two of the device, and the socket to the peer. */
+int region_descriptors(void);
+
 /* Maps private anonymous memory between two inaccessible pages, and registers it. */
 struct region region_map(size_t size);
 /* Maps without registering; the address is a multiple of `size`, or of 2 MiB if that is less. */

@@ -22,6 +22,7 @@
 #include "engine/clock.h"
 #include "engine/crc.h"
 #include "memory/sigbus_guard.h"
+#include "process/high_fd.h"
 #include "process/log.h"
 #include "process/run_dir.h"
 
@@ -225,6 +226,8 @@ static int begin_attachment(const struct adapter_saved *saved)
 	int rc;
 
 	adapter_install_fork_handlers();
+	vnic_driver_place_fds(high_fd);
+	packet_port_place_fds(high_fd);
 	if (!dir)
 		return -ENODEV;
 	init_lists();

@@ -23,6 +23,7 @@
 #include "poll/engine_wake.h"
 #include "poll/polling.h"
 #include "poll/thread_sleep.h"
+#include "process/high_fd.h"
 #include "process/log.h"
 #include "queues/publish.h"
 #include <hca/hca.h>
@@ -218,7 +219,7 @@ int engine_thread_start(void)
 	sigset_t all, old;
 	int rc;
 
-	*self = (struct engine_thread){.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	*self = (struct engine_thread){.wake_fd = high_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
 	*polling = (struct polling){.state = POLL_ASLEEP, .reply.wanted = REPLY_DETECT_FIRST};
 	if (self->wake_fd < 0)
 		return -errno;

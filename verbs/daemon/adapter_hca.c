@@ -14,6 +14,7 @@
 #include "engine/clock.h"
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
+#include "process/high_fd.h"
 #include "process/log.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
@@ -53,7 +54,8 @@ static void unlock(void *ctx)
 	adapter_unlock();
 }
 
-static const struct hca_owner owner = {.takes = takes, .lock = lock, .unlock = unlock};
+static const struct hca_owner owner = {
+	.takes = takes, .lock = lock, .unlock = unlock, .place_fd = high_fd};
 
 bool adapter_hca_stale(void)
 {

@@ -73,9 +73,20 @@ static int query_port(struct hca *hca)
 	return hca_verbs_error(rc);
 }
 
+/* Providers take the descriptors from these structures for each call. */
+static void place_fd(const struct hca *hca, int *fd)
+{
+	if (hca->owner->place_fd)
+		*fd = hca->owner->place_fd(*fd);
+}
+
 static int prepare(struct hca *hca)
 {
-	int rc = hca_verbs_error(hca->verbs->query_device(hca->context, &hca->attr));
+	int rc;
+
+	place_fd(hca, &hca->context->cmd_fd);
+	place_fd(hca, &hca->context->async_fd);
+	rc = hca_verbs_error(hca->verbs->query_device(hca->context, &hca->attr));
 
 	if (!rc)
 		rc = query_port(hca);
@@ -86,6 +97,7 @@ static int prepare(struct hca *hca)
 	hca->channel = hca->verbs->create_comp_channel(hca->context);
 	if (!hca->channel)
 		return hca_verbs_null_error();
+	place_fd(hca, &hca->channel->fd);
 	return make_nonblocking(hca->channel->fd);
 }
 

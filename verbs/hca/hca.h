@@ -29,6 +29,9 @@ struct hca_owner {
 	 * hca_keep_lock(). NULL: the owner has no lock. */
 	void (*lock)(void *ctx);
 	void (*unlock)(void *ctx);
+	/* Gets each descriptor of the HCA, and returns the one to use: `fd`, or a duplicate in its
+	 * place. NULL: the descriptors stay. */
+	int (*place_fd)(int fd);
 	void *ctx;
 };
 

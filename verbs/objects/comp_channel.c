@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "adapter/adapter.h"
+#include "process/high_fd.h"
 #include "process/log.h"
 
 static struct comp_channel_list unused = LIST_HEAD_INITIALIZER(unused);
@@ -66,10 +67,10 @@ int comp_channel_create(uint32_t event_size, bool few, struct comp_channel **out
 		rc = -errno;
 		goto fail;
 	}
-	channel->writer = ends[1];
+	channel->writer = high_fd(ends[1]);
 	if (few)
 		shrink_buffer(channel->writer);
-	channel->reader = fcntl(ends[0], F_DUPFD_CLOEXEC, 0);
+	channel->reader = high_fd(fcntl(ends[0], F_DUPFD_CLOEXEC, 0));
 	rc = channel->reader < 0 ? -errno : fd_install(ends[0], &channel->fd);
 	if (rc) {
 		close(ends[0]);

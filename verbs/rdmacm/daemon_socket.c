@@ -15,6 +15,7 @@
 
 #include "daemon/reconnect.h"
 #include "engine/clock.h"
+#include "process/high_fd.h"
 #include "process/log.h"
 #include "process/run_dir.h"
 #include "rdmacm/rdmacm_reconnect.h"
@@ -106,7 +107,7 @@ static int connect_socket(uint64_t deadline)
 	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CM_ATTACH_SOCKET_NAME,
 		     run_dir_path()) >= (int)sizeof(address.sun_path))
 		return -ENAMETOOLONG;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	fd = high_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
 	if (fd < 0)
 		return -errno;
 	rc = connect_to(fd, &address, deadline);
@@ -153,6 +154,8 @@ static int receive_welcome(int socket, struct cm_attach_welcome *w, int fds[CM_A
 	c = CMSG_FIRSTHDR(&msg);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	for (int i = 0; i < CM_ATTACH_FDS; i++)
+		fds[i] = high_fd(fds[i]);
 	if (w->status)
 		return w->status;
 	return fds[CM_ATTACH_FDS - 1] < 0 ? -ECONNRESET : 0;

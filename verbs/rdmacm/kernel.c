@@ -10,12 +10,13 @@
 
 #include <vnic/attach.h>
 
+#include "process/high_fd.h"
 #include "process/libc_real.h"
 #include "process/run_dir.h"
 
 int rdmacm_kernel_open(void)
 {
-	return REAL(open)("/dev/infiniband/rdma_cm", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	return high_fd(REAL(open)("/dev/infiniband/rdma_cm", O_RDWR | O_NONBLOCK | O_CLOEXEC));
 }
 
 bool rdmacm_kernel_has_addresses(void)

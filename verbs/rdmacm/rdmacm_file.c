@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/clock.h"
+#include "process/high_fd.h"
 #include "rdmacm/daemon_socket.h"
 #include "rdmacm/ids.h"
 #include "rdmacm/kernel.h"
@@ -184,7 +185,7 @@ static int make_descriptors(struct rdmacm_file *file, int *fd)
 	*fd = epoll_create1(EPOLL_CLOEXEC);
 	if (*fd < 0)
 		return -errno;
-	file->event_set = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
+	file->event_set = high_fd(fcntl(*fd, F_DUPFD_CLOEXEC, 0));
 	if (file->event_set < 0)
 		return -errno;
 	file->kernel = rdmacm_kernel_open();

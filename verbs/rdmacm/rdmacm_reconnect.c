@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/reconnect.h"
+#include "process/high_fd.h"
 #include "process/run_dir.h"
 #include "rdmacm/daemon_socket.h"
 
@@ -105,8 +106,8 @@ static int make_descriptors(void)
 {
 	struct epoll_event ev = {.events = 0};
 
-	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	end_fd = eventfd(1, EFD_CLOEXEC);
+	epoll_fd = high_fd(epoll_create1(EPOLL_CLOEXEC));
+	end_fd = high_fd(eventfd(1, EFD_CLOEXEC));
 	return epoll_fd < 0 || end_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, end_fd, &ev)
 		       ? -errno
 		       : 0;

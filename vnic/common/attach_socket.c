@@ -10,6 +10,7 @@
 #include <vnic/attach.h>
 
 #include "message.h"
+#include "place_fd.h"
 
 /*
  * The daemon waits up to 3 s for ARP and ND; a daemon that needs more than 5 s for an answer has
@@ -70,7 +71,7 @@ int vnic_attach_connect(const char *run_dir)
 
 	if (ret)
 		return ret;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	fd = vnic_place_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
 	if (fd < 0)
 		return -errno;
 	ret = connect_to(fd, &address);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "message.h"
+#include "place_fd.h"
 
 /* RLIMIT_FSIZE applies to memfds too, and exceeding it raises SIGXFSZ. */
 static bool size_allowed(uint64_t size)
@@ -25,7 +26,7 @@ static int create_memfd(const char *name, uint64_t size)
 
 	if (!size_allowed(size))
 		return -EFBIG;
-	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	fd = vnic_place_fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
 	if (fd < 0)
 		return -errno;
 	if (ftruncate(fd, (off_t)size) == 0)

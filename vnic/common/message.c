@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "place_fd.h"
+
 union control {
 	struct cmsghdr header;
 	uint8_t room[CMSG_SPACE(VNIC_UPLINK_SOCKETS * sizeof(int)) /* the most of all messages */];
@@ -44,6 +46,8 @@ static uint32_t received_fds(struct msghdr *header, int *fds, uint32_t max)
 		return 0;
 	count = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	memcpy(fds, CMSG_DATA(cmsg), count * sizeof(int));
+	for (uint32_t i = 0; i < count; i++)
+		fds[i] = vnic_place_fd(fds[i]);
 	return count;
 }
 

@@ -8,11 +8,12 @@
 
 #include "layout.h"
 #include "message.h"
+#include "place_fd.h"
 
 int inbox_create_fds(uint16_t mtu, int fds[VNIC_INBOX_FDS])
 {
 	memset(fds, -1, VNIC_INBOX_FDS * sizeof(fds[0]));
-	fds[VNIC_INBOX_WAKE] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	fds[VNIC_INBOX_WAKE] = vnic_place_fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 	if (fds[VNIC_INBOX_WAKE] < 0)
 		return -errno;
 	fds[VNIC_INBOX_MEMORY] = vnic_memory_create("urxe-inbox", inbox_size(mtu));

@@ -54,6 +54,12 @@ int packet_port_accept(int fd, const uint16_t *blocks, uint32_t n);
 
 /* --- The process */
 
+/*
+ * From now on the function gets each descriptor that a port or group opens, and returns the one to
+ * use: `fd`, or a duplicate in its place. Call it before the first port is opened.
+ */
+void packet_port_place_fds(int (*place)(int fd));
+
 struct packet_port;
 
 struct packet_port_frame {

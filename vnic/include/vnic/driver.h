@@ -108,6 +108,13 @@ void vnic_driver_set_multicast(struct vnic_driver *drv, bool on);
  */
 bool vnic_driver_broken(const struct vnic_driver *drv);
 
+/*
+ * From now on the function gets each descriptor that the driver, or an inbox, opens or receives,
+ * and returns the one to use: `fd`, or a duplicate in its place. For a process whose program must
+ * not notice the descriptors' numbers. Call it before the first attachment.
+ */
+void vnic_driver_place_fds(int (*place)(int fd));
+
 /* A descriptor for poll(2): it hangs up (POLLHUP) when the daemon has ended. */
 int vnic_driver_ctl_fd(const struct vnic_driver *drv);
 

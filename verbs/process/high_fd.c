@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "process/high_fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "process/libc_real.h"
+
+/* Above the numbers of select(2). A higher floor would make the kernel's table of descriptors
+ * larger than programs need it. */
+#define FLOOR 1024u
+/* Where the limit is lower, so many numbers below the limit, but at most half of all. */
+#define ROOM 128u
+
+static unsigned int lowest_number(void)
+{
+	struct rlimit limit;
+	unsigned int room = ROOM;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= FLOOR + ROOM)
+		return FLOOR;
+	if (room > limit.rlim_cur / 2)
+		room = (unsigned int)limit.rlim_cur / 2;
+	return (unsigned int)limit.rlim_cur - room;
+}
+
+int high_fd(int fd)
+{
+	const unsigned int lowest = fd < 0 ? 0 : lowest_number();
+	const int error = errno;
+	int high;
+
+	if (fd < 0 || (unsigned int)fd >= lowest)
+		return fd;
+	high = REAL(fcntl)(fd, F_DUPFD_CLOEXEC, (void *)(uintptr_t)lowest);
+	if (high >= 0)
+		REAL(close)(fd);
+	errno = error;
+	return high >= 0 ? high : fd;
+}

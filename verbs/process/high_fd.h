@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Numbers of the descriptors that this library keeps for itself. The kernel gives out the lowest
+ * free number, so the library's descriptors would change the numbers that the program's own open()
+ * returns. Descriptors that the program gets keep the kernel's numbers.
+ */
+#ifndef URXE_VERBS_PROCESS_HIGH_FD_H
+#define URXE_VERBS_PROCESS_HIGH_FD_H
+
+/*
+ * Moves a descriptor of this library to a number from the high range on (high_fd.c), close-on-exec,
+ * and returns that number. Returns `fd` itself if it is negative or already that high, or if
+ * RLIMIT_NOFILE or open descriptors leave no such number. Call it before the number is stored or
+ * added to an epoll set. errno is unchanged. Any thread; no lock.
+ */
+int high_fd(int fd);
+
+#endif
