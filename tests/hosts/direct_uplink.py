@@ -7,6 +7,7 @@ trust take the switch.
 """
 import argparse
 import os
+import shutil
 import signal
 import subprocess
 
@@ -123,6 +124,30 @@ def long_messages_fill_packets(net):
     finally:
         listener.kill()
     pair.finish()
+
+
+def set_features(namespace, **features):
+    for name, state in features.items():
+        namespace.run(['ethtool', '-K', INTERFACE, name.replace('_', '-'), state])
+
+
+def kernel_joins_packets(net):
+    """The receiver's kernel joins the packets that the sender's kernel has cut, and the program cuts them again."""
+    need_gso()
+    if not shutil.which('ethtool'):
+        skip('no ethtool')
+    set_features(net.namespaces[1], tso='off', gso='off', tx_udp_segmentation='off')
+    set_features(net.namespaces[0], gro='on')
+    pair = start(net, [*ARGV[:-1], '65536', '-m', '1024'])
+    expect_path(net.hosts[1], 'direct-uplink')
+    listener = Program([*net.namespaces[0].prefix(), 'python3', '-c', LISTENER, INTERFACE, str(3 * 1200)], os.environ)
+    try:
+        until(WAIT, lambda: not listener.running(), lambda: 'no two packets were joined')
+        succeed(listener, WAIT)
+    finally:
+        listener.kill()
+    pair.finish()
+    check_contents(net)
 
 
 def retransmissions(host):
@@ -401,6 +426,7 @@ CASES = {
     'gso': packets_leave_together,
     'gso_long': long_messages_fill_packets,
     'gso_short': short_messages_leave_together,
+    'gro': kernel_joins_packets,
     'gso_switch': packets_to_a_switch_leave_alone,
     'capture': a_capture_sees_all_frames,
     'no_daemon': traffic_goes_on_without_the_daemon,
