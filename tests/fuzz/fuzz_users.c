@@ -92,7 +92,7 @@ static uint32_t n_connections;
 static struct {
 	uint32_t owner; /* 1 + user; 0 = none */
 	uint32_t times; /* additions that the owner has not removed */
-	bool local;
+	bool reachable;
 } hca_qpns[HCA_QPNS];
 static uint64_t last_order;
 
@@ -391,17 +391,17 @@ static int ask_qpn(uint32_t user, uint32_t type, uint32_t qpn, uint32_t flags, u
 	return r.status;
 }
 
-static void add_hca_qpn(uint32_t user, uint32_t i, bool local)
+static void add_hca_qpn(uint32_t user, uint32_t i, bool reachable)
 {
-	const int rc =
-		ask_qpn(user, VNIC_ATTACH_QPN_ADD, HCA_QPN + i, local ? VNIC_QPN_LOCAL : 0, OURS);
+	const int rc = ask_qpn(user, VNIC_ATTACH_QPN_ADD, HCA_QPN + i,
+			       reachable ? VNIC_QPN_REACHABLE : 0, OURS);
 
 	require(rc == (hca_qpns[i].owner && hca_qpns[i].owner != user + 1 ? -EEXIST : 0));
 	if (rc)
 		return;
 	hca_qpns[i].owner = user + 1;
 	hca_qpns[i].times++;
-	hca_qpns[i].local = local;
+	hca_qpns[i].reachable = reachable;
 }
 
 static void remove_hca_qpn(uint32_t user, uint32_t i)
@@ -416,7 +416,7 @@ static void remove_hca_qpn(uint32_t user, uint32_t i)
 /* A user finds QPNs of its own processes only. */
 static void query_hca_qpn(uint32_t user, uint32_t i, uint8_t host)
 {
-	const bool found = hca_qpns[i].owner == user + 1 && hca_qpns[i].local && host == OURS;
+	const bool found = hca_qpns[i].owner == user + 1 && hca_qpns[i].reachable && host == OURS;
 
 	require(ask_qpn(user, VNIC_ATTACH_QPN_QUERY, HCA_QPN + i, 0, host) ==
 		(found ? 0 : -ENOENT));
@@ -541,9 +541,10 @@ static void send_frame(struct script *s, uint32_t user)
 {
 	static const uint8_t opcodes[] = {RC_SEND_ONLY, RC_ACK, UC_SEND_ONLY, UD_SEND_ONLY, CNP};
 	uint8_t room[CRAFT_MAX], choice = script_get8(s), where = script_get8(s);
-	bool local = where & 1;
+	bool same_host = where & 1;
 	uint32_t source = own_qpn(where & 2 ? !user : user, choice);
-	struct urxe_packet p = lan_datagram(local ? lan_macs[0] : their_mac, choose_qpn(s), source);
+	struct urxe_packet p =
+		lan_datagram(same_host ? lan_macs[0] : their_mac, choose_qpn(s), source);
 	struct vnic_frame frame;
 
 	set_opcode(&p, opcodes[choice / QPS % sizeof(opcodes)]);
@@ -554,7 +555,7 @@ static void send_frame(struct script *s, uint32_t user)
 	vnic_driver_tx_commit(users[user].process.driver, &frame, 1);
 	switch_run(&server->sw, now);
 	drain_processes((int)user);
-	if (local)
+	if (same_host)
 		require(!drain_wire());
 	else
 		check_wire(user, &p, drain_wire());

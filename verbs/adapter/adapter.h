@@ -21,7 +21,7 @@
 #include <session/qpn_lease.h>
 #include <vnic/driver.h>
 
-#include "adapter/local_qp.h"
+#include "adapter/added_qp.h"
 #include "adapter/remote_qp.h"
 #include "engine/lock.h"
 #include "engine/tx.h"
@@ -84,8 +84,8 @@ struct adapter {
 			       chose the descriptors of its poll(2) */
 	struct remote_qp_list remote_qps;
 	struct remote_qp_list released_remote_qps; /* the daemon has not been told yet */
-	struct local_qp_list local_qps;
-	struct local_qp_list released_local_qps; /* the daemon has not been told yet */
+	struct added_qp_list added_qps;
+	struct added_qp_list released_added_qps; /* the daemon has not been told yet */
 	struct uverbs_file_list files;
 	struct mr_list released_mrs; /* deregistered; peers may still copy to or from the memory */
 	uint64_t registrations;      /* memory registrations so far */

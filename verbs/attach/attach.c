@@ -82,7 +82,7 @@ static void detach_adapter(void)
 	clock_resume();
 	leases_clear(&adapter.leases);
 	remote_qp_forget_released();
-	local_qp_forget_released();
+	added_qp_forget_released();
 	tx_destroy(&adapter.tx);
 	adapter_close_uplink();
 	peers_done(&adapter_peers);
@@ -169,8 +169,8 @@ static void init_lists(void)
 	LIST_INIT(&adapter.flushing_qps);
 	LIST_INIT(&adapter.remote_qps);
 	LIST_INIT(&adapter.released_remote_qps);
-	LIST_INIT(&adapter.local_qps);
-	LIST_INIT(&adapter.released_local_qps);
+	LIST_INIT(&adapter.added_qps);
+	LIST_INIT(&adapter.released_added_qps);
 	LIST_INIT(&adapter.released_mrs);
 	adapter.dead = false;
 	adapter.inbox_broken = false;

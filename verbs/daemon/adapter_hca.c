@@ -10,7 +10,7 @@
 #include <session/env.h>
 
 #include "adapter/adapter.h"
-#include "adapter/local_qp.h"
+#include "adapter/added_qp.h"
 #include "engine/clock.h"
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
@@ -111,8 +111,8 @@ static void tell_numbers(void)
 	uint32_t at = 0;
 
 	while ((qp = leases_next(&adapter.leases, &at)))
-		if (!qp->local)
-			qp->local = local_qp_add_locked(adapter.nic, qp->qpn);
+		if (!qp->added)
+			qp->added = added_qp_add_locked(adapter.nic, qp->qpn);
 }
 
 static void attach_hca(struct hca *hca, const struct vnic_attach_hca *is)

@@ -127,7 +127,7 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	adapter.daemons++;
 	/* The socket is another daemon's, which may lack what this daemon counts on. */
 	adapter.uplink_inherited = true;
-	local_qp_add_all(nic);
+	added_qp_add_all(nic);
 	remote_qp_register_all(nic);
 	/* Peers have the inbox already; the new daemon introduces further peers. */
 	if (adapter.inbox && vnic_driver_set_inbox(nic, adapter.inbox))

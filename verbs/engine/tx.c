@@ -179,7 +179,7 @@ int tx_add_inbox(struct tx *tx, const uint8_t mac[6], uint32_t qpn, bool of_hca,
 }
 
 /* Whether a frame goes to this device's MAC address, so that the engine has given it no ICRC. */
-static bool is_local(const struct tx *tx, const uint8_t *frame)
+static bool is_for_own_mac(const struct tx *tx, const uint8_t *frame)
 {
 	return memcmp(frame, tx->mac, sizeof(tx->mac)) == 0;
 }
@@ -286,8 +286,8 @@ bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
  */
 static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct urxe_frame *frame)
 {
-	const bool cut =
-		is_local(tx, frame->data) || goes_to(tx, frame, process_of(tx, frame->dest_qpn));
+	const bool cut = is_for_own_mac(tx, frame->data) ||
+			 goes_to(tx, frame, process_of(tx, frame->dest_qpn));
 
 	to->len = frame->len - (cut ? URXE_ICRC_LEN : 0);
 	to->reference = (struct vnic_reference){0};
@@ -374,7 +374,7 @@ static void place_nic_frame(struct tx *tx)
 	}
 	if (tx->cut[tx->first - 1])
 		from->len += URXE_ICRC_LEN;
-	if (is_local(tx, from->data))
+	if (is_for_own_mac(tx, from->data))
 		urxe_frame_add_icrc(from->data, from->len);
 	to = &tx->slots[tx->placed++];
 	if (from == to)
@@ -448,7 +448,7 @@ bool tx_has_gso(const struct tx *tx)
 
 bool tx_by_uplink(const struct tx *tx, const uint8_t mac[6])
 {
-	return *tx->uplink && !tx->uplink_paused && !(mac[0] & 1) && !is_local(tx, mac) &&
+	return *tx->uplink && !tx->uplink_paused && !(mac[0] & 1) && !is_for_own_mac(tx, mac) &&
 	       vnic_driver_bypass_allowed(tx->nic);
 }
 

@@ -21,8 +21,8 @@ const char *way_reason_text(enum way_reason reason)
 	static const char *const texts[] = {
 		[WAY_NO_HCA] = "no HCA",
 		[WAY_OF_DEVICE] = "datagrams or a shared receive queue",
-		[WAY_REMOTE] = "another host",
-		[WAY_LOCAL] = "same host and user",
+		[WAY_OTHER_HOST] = "another host",
+		[WAY_SAME_HOST] = "same host and user",
 		[WAY_FORCED] = "forced",
 		[WAY_ADDRESS] = "the HCA lacks the address or MTU",
 		[WAY_NUMBER_TAKEN] = "another process has the number",

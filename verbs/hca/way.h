@@ -15,8 +15,8 @@ bool hca_way_read(const char *text, enum hca_way *way);
 enum way_reason {
 	WAY_NO_HCA,
 	WAY_OF_DEVICE,    /* UD, or with a shared receive queue */
-	WAY_REMOTE,       /* the peer is on another host, or not known to the daemon */
-	WAY_LOCAL,        /* the peer is on this host */
+	WAY_OTHER_HOST,   /* the peer is on another host, or not known to the daemon */
+	WAY_SAME_HOST,    /* the peer is on this host */
 	WAY_FORCED,       /* the user has chosen HCA or engine */
 	WAY_ADDRESS,      /* the HCA does not have the source GID, or its MTU is too small */
 	WAY_NUMBER_TAKEN, /* another process has the QPN */

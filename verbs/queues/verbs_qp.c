@@ -205,7 +205,7 @@ void qp_destroy(struct object *object)
 		LIST_REMOVE(qp, flushing_link);
 	leases_assign(&adapter.leases, qp->qpn, NULL);
 	remote_qp_release(qp->remote);
-	local_qp_release(qp->local);
+	added_qp_release(qp->added);
 	urxe_qp_destroy(qp->qp);
 	adapter_update_multicast();
 	queue_destroy(&qp->sq.ring, &object->file->queues);

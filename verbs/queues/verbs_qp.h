@@ -18,7 +18,7 @@
 #include "queues/wqe.h"
 
 struct cq;
-struct local_qp;
+struct added_qp;
 struct pd;
 struct remote_qp;
 struct srq;
@@ -44,9 +44,8 @@ struct qp {
 	struct pd *pd;
 	struct cq *recv_cq;
 	struct remote_qp *remote; /* the connection that the daemon knows; NULL: none, or UD */
-	struct local_qp
-		*local; /* the daemon's record of the QPN; NULL: no HCA when the QP was made */
-	uint32_t async_events; /* asynchronous events about the QP so far */
+	struct added_qp *added;   /* record of what the daemon knows; NULL: no HCA at creation */
+	uint32_t async_events;    /* asynchronous events about the QP so far */
 	bool by_hca; /* the HCA shall execute the connection; set before the transition to RTR */
 	/* Another process has the QPN that the HCA has chosen: only the HCA can execute the QP. */
 	bool number_taken;

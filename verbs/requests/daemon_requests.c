@@ -189,23 +189,23 @@ int adapter_register_remote_qp(struct remote_qp *remote, bool connected)
 
 static int ask_add_qpn(struct vnic_driver *nic, void *question)
 {
-	struct local_qp *local = question;
+	struct added_qp *added = question;
 
-	local->daemon = adapter.daemons;
-	return vnic_driver_add_qpn(nic, local->qpn, local->reachable);
+	added->daemon = adapter.daemons;
+	return vnic_driver_add_qpn(nic, added->qpn, added->reachable);
 }
 
 static int ask_remove_qpn(struct vnic_driver *nic, void *question)
 {
-	const struct local_qp *local = question;
+	const struct added_qp *added = question;
 
 	/* An earlier daemon knew the queue pair, this one does not. */
-	return local->daemon == adapter.daemons ? vnic_driver_remove_qpn(nic, local->qpn) : 0;
+	return added->daemon == adapter.daemons ? vnic_driver_remove_qpn(nic, added->qpn) : 0;
 }
 
-int adapter_add_qpn(struct local_qp *local, bool exists)
+int adapter_add_qpn(struct added_qp *added, bool exists)
 {
-	return ask_daemon(exists ? ask_add_qpn : ask_remove_qpn, local);
+	return ask_daemon(exists ? ask_add_qpn : ask_remove_qpn, added);
 }
 
 struct qpn_question {

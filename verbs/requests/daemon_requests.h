@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct local_qp;
+struct added_qp;
 struct remote_qp;
 struct vnic_next_hop;
 
@@ -26,8 +26,8 @@ int adapter_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct 
 int adapter_lease_qpns(void);
 /* Tells the daemon that a QP is connected to a remote QP, or no longer. Sets remote->daemon. */
 int adapter_register_remote_qp(struct remote_qp *remote, bool connected);
-/* Tells the daemon that the process has a QP with local->qpn, or no longer. Sets local->daemon. */
-int adapter_add_qpn(struct local_qp *local, bool exists);
+/* Tells the daemon that the process has a QP with added->qpn, or no longer. Sets added->daemon. */
+int adapter_add_qpn(struct added_qp *added, bool exists);
 /*
  * Asks whether the remote queue pair is one of this host that can be reached without the HCA. 0: it
  * is; a negative errno value: it is not, or the daemon does not know.

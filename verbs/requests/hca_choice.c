@@ -36,6 +36,7 @@ bool adapter_hca_chooses(const struct urxe_qp_attr *attr, bool number_taken,
 	*reason = number_taken ? WAY_NUMBER_TAKEN : WAY_FORCED;
 	if (number_taken || adapter_hca_way() == HCA_WAY_HCA)
 		return true;
-	*reason = adapter_query_qpn(attr->path.dgid.raw, attr->dest_qpn) ? WAY_REMOTE : WAY_LOCAL;
-	return *reason == WAY_REMOTE;
+	*reason = adapter_query_qpn(attr->path.dgid.raw, attr->dest_qpn) ? WAY_OTHER_HOST
+									 : WAY_SAME_HOST;
+	return *reason == WAY_OTHER_HOST;
 }

@@ -8,7 +8,7 @@
 #include <rdma/rdma_user_rxe.h>
 
 #include "adapter/adapter.h"
-#include "adapter/local_qp.h"
+#include "adapter/added_qp.h"
 #include "adapter/remote_qp.h"
 #include "daemon/adapter_hca.h"
 #include "engine/clock.h"
@@ -23,9 +23,9 @@
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
+#include "requests/added_qp_requests.h"
 #include "requests/daemon_requests.h"
 #include "requests/hca_choice.h"
-#include "requests/local_qp_requests.h"
 #include "requests/remote_qp_requests.h"
 #include "uverbs/capability.h"
 #include "uverbs/device_max.h"
@@ -286,13 +286,13 @@ static struct qp *find_unknown(uint32_t qpn)
 {
 	struct qp *qp = leases_find(&adapter.leases, qpn);
 
-	return qp && !qp->local && !qp->number_taken ? qp : NULL;
+	return qp && !qp->added && !qp->number_taken ? qp : NULL;
 }
 
 /* Tells the daemon the number that the HCA has chosen. */
 static void announce_number(uint32_t qpn)
 {
-	struct local_qp *local = NULL;
+	struct added_qp *added = NULL;
 	bool reachable = false;
 	struct qp *qp;
 	int rc;
@@ -304,14 +304,14 @@ static void announce_number(uint32_t qpn)
 	adapter_unlock();
 	if (!qp)
 		return;
-	rc = local_qp_add(qpn, reachable, &local);
+	rc = added_qp_add(qpn, reachable, &added);
 	adapter_lock();
 	qp = find_unknown(qpn);
 	if (qp) {
-		qp->local = local;
+		qp->added = added;
 		qp->number_taken = rc != 0;
 	} else {
-		local_qp_release(local);
+		added_qp_release(added);
 	}
 	adapter_unlock();
 }
@@ -820,7 +820,7 @@ int cmd_destroy_qp(const struct command *c)
 	rc = destroy_qp(c, request.qp_handle, &reply.events_reported);
 	adapter_unlock_settled();
 	remote_qp_flush();
-	local_qp_flush();
+	added_qp_flush();
 	return rc ? rc : command_reply(c, &reply, sizeof(reply));
 }
 

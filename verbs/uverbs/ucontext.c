@@ -20,7 +20,7 @@
 #include "queues/verbs_cq.h"
 #include "queues/verbs_qp.h"
 #include "queues/verbs_srq.h"
-#include "requests/local_qp_requests.h"
+#include "requests/added_qp_requests.h"
 #include "requests/remote_qp_requests.h"
 #include "uverbs/device_max.h"
 
@@ -73,7 +73,7 @@ static void close_context(struct uverbs_file *file)
 	LIST_INSERT_HEAD(&unused, file, link);
 	adapter_unlock_settled();
 	remote_qp_flush();
-	local_qp_flush();
+	added_qp_flush();
 	adapter_close();
 }
 

@@ -274,11 +274,12 @@ static int send_qpn(struct vnic_driver *drv, const struct vnic_attach_qpn *reque
 	return ops->qpn ? ops->qpn(drv->transport, request) : -EOPNOTSUPP;
 }
 
-int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, bool local)
+int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, bool reachable)
 {
-	return send_qpn(drv, &(struct vnic_attach_qpn){.type = VNIC_ATTACH_QPN_ADD,
-						       .qpn = qpn,
-						       .flags = local ? VNIC_QPN_LOCAL : 0});
+	return send_qpn(drv,
+			&(struct vnic_attach_qpn){.type = VNIC_ATTACH_QPN_ADD,
+						  .qpn = qpn,
+						  .flags = reachable ? VNIC_QPN_REACHABLE : 0});
 }
 
 int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn)

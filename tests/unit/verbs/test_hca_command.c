@@ -33,7 +33,7 @@
 #include "poll/engine_wake.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
-#include "requests/local_qp_requests.h"
+#include "requests/added_qp_requests.h"
 #include "slow_thread.h"
 #include "uverbs/ucontext.h"
 #include "uverbs/uverbs.h"
@@ -54,7 +54,7 @@ static uint32_t pd;
 int __wrap_adapter_open(void);
 void __wrap_adapter_close(void);
 const struct hca_verbs *__wrap_hca_verbs_load(void);
-int __wrap_local_qp_add(uint32_t qpn, bool reachable, struct local_qp **local);
+int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added);
 
 int __wrap_adapter_open(void)
 {
@@ -70,11 +70,11 @@ const struct hca_verbs *__wrap_hca_verbs_load(void)
 	return &fake_hca.verbs;
 }
 
-int __wrap_local_qp_add(uint32_t qpn, bool reachable, struct local_qp **local)
+int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added)
 {
 	(void)qpn;
 	(void)reachable;
-	(void)local;
+	(void)added;
 	return -EEXIST;
 }
 

@@ -138,7 +138,7 @@ static inline int qpn(void *ctx, struct vnic_server_client *client,
 	(void)client;
 	switch (request->type) {
 	case VNIC_ATTACH_QPN_ADD:
-		return request->qpn == 0x456 && request->flags == VNIC_QPN_LOCAL ? 0 : -EEXIST;
+		return request->qpn == 0x456 && request->flags == VNIC_QPN_REACHABLE ? 0 : -EEXIST;
 	case VNIC_ATTACH_QPN_REMOVE: return request->qpn == 0x456 ? 0 : -ENOENT;
 	default: return request->qpn == 0x789 && request->dgid[15] == 7 ? 0 : -ENOENT;
 	}

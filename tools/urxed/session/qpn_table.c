@@ -120,7 +120,7 @@ static void free_entry(struct qpn_table *t, struct qpn_entry *e)
 	store_entry(t, e);
 }
 
-static int add_new(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, bool local)
+static int add_new(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, bool reachable)
 {
 	struct qpn_entry *e = holder->n < QPN_TABLE_PER_OWNER ? take_unused(t) : NULL;
 	int rc = e ? fill_entry(t, e, qpn, holder->process) : -ENOSPC;
@@ -130,14 +130,14 @@ static int add_new(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn,
 			put_unused(t, e);
 		return rc;
 	}
-	e->local = local;
+	e->reachable = reachable;
 	e->times = 1;
 	link_entry(t, holder, e);
 	store_entry(t, e);
 	return 0;
 }
 
-int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, bool local)
+int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, bool reachable)
 {
 	struct qpn_entry *e;
 	int rc;
@@ -149,12 +149,12 @@ int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, 
 		return rc;
 	e = find_entry(t, qpn);
 	if (!e)
-		return add_new(t, holder, qpn, local);
+		return add_new(t, holder, qpn, reachable);
 	if (e->holder ? e->holder != holder : e->process != holder->process)
 		return -EEXIST;
 	if (!e->holder)
 		link_entry(t, holder, e);
-	e->local = local;
+	e->reachable = reachable;
 	e->times++;
 	return 0;
 }

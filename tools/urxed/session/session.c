@@ -193,10 +193,10 @@ static int add_qpn(struct sessions *sessions, struct session *s, const struct vn
 	uint32_t total, own = count_added(sessions, user, &total);
 	int rc;
 
-	if (r->flags & ~VNIC_QPN_LOCAL)
+	if (r->flags & ~VNIC_QPN_REACHABLE)
 		return -EINVAL;
 	rc = quota_allows(user, own, total, QPN_TABLE_MAX)
-		     ? switch_add_qpn(sessions->sw, &s->port, r->qpn, r->flags & VNIC_QPN_LOCAL)
+		     ? switch_add_qpn(sessions->sw, &s->port, r->qpn, r->flags & VNIC_QPN_REACHABLE)
 		     : -ENOSPC;
 	if (rc)
 		log_ratelimited(&sessions->log, sessions->now, "%s may not have QPN %#x: %s",
@@ -214,7 +214,7 @@ static int query_qpn(struct sessions *sessions, const struct session *s,
 	const struct qpn_entry *e = qpn_table_find(&sessions->sw->added, r->qpn);
 	const struct vnic_server_client *owner = e ? conn_of(e->holder->owner) : NULL;
 
-	if (!e || !e->local || !host_find_address(sessions->host, r->dgid) ||
+	if (!e || !e->reachable || !host_find_address(sessions->host, r->dgid) ||
 	    !ether_same(vnic_server_qp_mac(owner), sessions->host->mac))
 		return -ENOENT;
 	return vnic_server_same_user(s->conn, owner, &ops, sessions) ? 0 : -ENOENT;

@@ -161,7 +161,7 @@ static void find_own_blocks(const struct sessions *sessions, struct blocks *bloc
 
 	blocks->n = 0;
 	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
-		if (sw->leases.owner[block] || remote_qp_acl_has_local(&sw->remotes, block))
+		if (sw->leases.owner[block] || remote_qp_acl_has_block(&sw->remotes, block))
 			add_block(blocks, block);
 }
 

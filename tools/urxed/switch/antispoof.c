@@ -22,7 +22,7 @@ static struct remote_qp_key destination_qp(const struct frame_class *s)
 }
 
 /* The switch delivers frames to the host's MAC to a process of this host, whatever their IP. */
-static bool is_local(const struct antispoof_rules *rules, const struct frame_class *s)
+static bool is_for_same_host(const struct antispoof_rules *rules, const struct frame_class *s)
 {
 	return ether_same(s->dmac, rules->host->mac);
 }
@@ -31,9 +31,9 @@ static enum switch_drop check_cnp(const struct antispoof_rules *rules,
 				  const struct remote_qp_owner *owner, const struct frame_class *s)
 {
 	const struct remote_qp_key to = destination_qp(s);
-	bool may = is_local(rules, s)
-			   ? remote_qp_acl_cnp_to_local(rules->remotes, owner, s->sip, &to)
-			   : remote_qp_acl_cnp_to_remote(rules->remotes, owner, &to);
+	bool may = is_for_same_host(rules, s)
+			   ? remote_qp_acl_cnp_to_same_host(rules->remotes, owner, s->sip, &to)
+			   : remote_qp_acl_cnp_to_other_host(rules->remotes, owner, &to);
 
 	return may ? SWITCH_NO_DROP : SWITCH_DROP_UNREGISTERED;
 }
@@ -53,9 +53,9 @@ static enum switch_drop check_connection(const struct antispoof_rules *rules,
 	const struct remote_qp_key to = destination_qp(s);
 	enum remote_qp_access access;
 
-	if (!is_local(rules, s))
-		return drops[remote_qp_acl_check_remote(rules->remotes, owner, service, &to)];
-	access = remote_qp_acl_check_local(rules->remotes, owner, s->sip, &to);
+	if (!is_for_same_host(rules, s))
+		return drops[remote_qp_acl_check_other_host(rules->remotes, owner, service, &to)];
+	access = remote_qp_acl_check_same_host(rules->remotes, owner, s->sip, &to);
 	/* The peer has ended: the frame has no destination, which the switch finds next. */
 	if (access == REMOTE_QP_ONE_SIDED && !lease_owner(rules->leases, s->dest_qpn))
 		return SWITCH_NO_DROP;

@@ -110,8 +110,8 @@ enum switch_drop switch_dest_from_process(const struct vswitch *sw, const struct
 /*
  * Sets the destinations within this host; returns the drop reason for the case that there are none.
  */
-static enum switch_drop set_local_dest(const struct vswitch *sw, const struct frame_class *s,
-				       struct switch_dest *dest)
+static enum switch_drop set_host_dest(const struct vswitch *sw, const struct frame_class *s,
+				      struct switch_dest *dest)
 {
 	bool group = ether_is_group(s->dmac);
 
@@ -138,14 +138,14 @@ static bool is_mac_of_uplink(const struct vswitch *sw, const struct switch_port 
 enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct switch_port *from,
 					  const struct frame_class *s, struct switch_dest *dest)
 {
-	bool is_local = switch_is_host_mac(sw, s->dmac);
+	bool for_host = switch_is_host_mac(sw, s->dmac);
 
 	*dest = (struct switch_dest){0};
 	/* A switch outside flooded the frame to this uplink; the other uplink receives it too. */
-	if (is_local && from->kind == SWITCH_UPLINK && !is_mac_of_uplink(sw, from, s->dmac))
+	if (for_host && from->kind == SWITCH_UPLINK && !is_mac_of_uplink(sw, from, s->dmac))
 		return SWITCH_DROP_NOT_OURS;
-	if (!is_local)
+	if (!for_host)
 		dest->out = ports_out(sw, s, bridged_ports(sw, from));
-	return is_local || ether_is_group(s->dmac) ? set_local_dest(sw, s, dest)
+	return for_host || ether_is_group(s->dmac) ? set_host_dest(sw, s, dest)
 						   : SWITCH_DROP_NOT_OURS;
 }

@@ -187,12 +187,12 @@ void switch_leave(struct vswitch *sw, struct switch_port *port)
 	}
 }
 
-int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, bool local)
+int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, bool reachable)
 {
 	if (qpn >= 1u << 24)
 		return -EINVAL;
 	return lease_may_add(&sw->leases, port, qpn)
-		       ? qpn_table_add(&sw->added, &port->added, qpn, local)
+		       ? qpn_table_add(&sw->added, &port->added, qpn, reachable)
 		       : -EEXIST;
 }
 

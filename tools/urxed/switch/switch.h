@@ -108,7 +108,7 @@ void switch_leave(struct vswitch *sw, struct switch_port *port);
  * qpn_table_add and qpn_table_remove. -EEXIST also if another process has leased the QPN's block,
  * or may claim it.
  */
-int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, bool local);
+int switch_add_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn, bool reachable);
 int switch_remove_qpn(struct vswitch *sw, struct switch_port *port, uint32_t qpn);
 /*
  * Adds or removes the remote QP of the process's QP `local` (remote_qp_acl.h). -ENOSPC: too many;

@@ -17,7 +17,7 @@
  * has a number of urxed, because no HCA has it. Programs of this host reach the machine's address
  * by the HCA only.
  */
-static bool is_local(const struct machine_hca *h, const struct urxe_qp_attr *attr)
+static bool is_on_this_host(const struct machine_hca *h, const struct urxe_qp_attr *attr)
 {
 	const uint8_t *mac = attr->path.dmac;
 	const struct vm_session *s = h->session;
@@ -33,7 +33,7 @@ static bool takes_connection(void *ctx, void *qp_ctx, const struct urxe_qp_attr 
 	const struct machine_hca *h = ctx;
 
 	(void)qp_ctx;
-	return h->way == HCA_WAY_HCA || !is_local(h, attr);
+	return h->way == HCA_WAY_HCA || !is_on_this_host(h, attr);
 }
 
 static enum way_reason connection_reason(const struct machine_hca *h,
@@ -44,7 +44,7 @@ static enum way_reason connection_reason(const struct machine_hca *h,
 	hca_limits(h->hca, &limits);
 	if (!hca_has_gid(h->hca, attr->path.sgid_index) || attr->path_mtu > limits.mtu)
 		return WAY_ADDRESS;
-	return h->way != HCA_WAY_HCA && is_local(h, attr) ? WAY_LOCAL : WAY_REGION;
+	return h->way != HCA_WAY_HCA && is_on_this_host(h, attr) ? WAY_SAME_HOST : WAY_REGION;
 }
 
 static enum way_reason find_reason(const struct machine_hca *h, const struct urxe_qp *qp)
@@ -63,7 +63,7 @@ static enum way_reason find_reason(const struct machine_hca *h, const struct urx
 		return WAY_OF_DEVICE;
 	if (!urxe_qp_offloaded(qp))
 		return connection_reason(h, &attr);
-	return h->way == HCA_WAY_HCA ? WAY_FORCED : WAY_REMOTE;
+	return h->way == HCA_WAY_HCA ? WAY_FORCED : WAY_OTHER_HOST;
 }
 
 const char *machine_hca_reason(const struct machine_hca *h, const struct urxe_qp *qp)

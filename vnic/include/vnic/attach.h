@@ -44,7 +44,7 @@
  *   QPN_REMOVE client: a queue pair with this QPN is gone. If the client has added the QPN again
  *              meanwhile, for the HCA's next queue pair, the QPN stays the client's.
  *   QPN_QUERY  client: GID and QPN of a peer. daemon: 0 if a process of this host and of the
- *              client's user has added the QPN with VNIC_QPN_LOCAL, else -ENOENT. After 0 both
+ *              client's user has added the QPN with VNIC_QPN_REACHABLE, else -ENOENT. After 0 both
  *              sides exchange frames by the switch or by inboxes, and not by the HCA.
  *   UPLINK     client, status 0: it wants packet sockets of its own on the uplink, or new ones
  *              after the uplink_generation in NOTICE_PORT has changed. daemon: the sockets, whose
@@ -300,7 +300,7 @@ struct vnic_attach_lease {
  * the HCA, so QPN_QUERY finds it. Without the flag, QPN_QUERY answers -ENOENT: the queue pair uses
  * the HCA for each peer.
  */
-#define VNIC_QPN_LOCAL 1u
+#define VNIC_QPN_REACHABLE 1u
 
 /* QPN_ADD, QPN_REMOVE, QPN_QUERY */
 struct vnic_attach_qpn {
@@ -312,11 +312,11 @@ struct vnic_attach_qpn {
 	 * of the same client changes the flags, and needs a QPN_REMOVE of its own.
 	 * QPN_REMOVE: -ENOENT: the client has not added it.
 	 * QPN_QUERY: -ENOENT: dgid is not this host's, or no process of the client's user has added
-	 * the QPN with VNIC_QPN_LOCAL.
+	 * the QPN with VNIC_QPN_REACHABLE.
 	 */
 	int32_t status;
 	uint32_t qpn;     /* 24 bits */
-	uint32_t flags;   /* of QPN_ADD: VNIC_QPN_LOCAL or 0 */
+	uint32_t flags;   /* of QPN_ADD: VNIC_QPN_REACHABLE or 0 */
 	uint8_t dgid[16]; /* of QPN_QUERY; IPv4 as ::ffff:a.b.c.d */
 };
 

@@ -156,17 +156,17 @@ int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const ui
  * Tells the daemon the QPN of a queue pair of this process. While the device has an HCA, the owner
  * calls this for each of its queue pairs, whether the HCA has chosen the QPN or it is one of the
  * lease. From now on the daemon treats the QPN as one of the process's lease: it delivers frames to
- * the QPN to this process, and lets the process send from the QPN. `local`: processes of this host
- * and user may reach the queue pair without the HCA, so vnic_driver_query_qpn finds it. A second
- * call for the QPN changes `local`. -EEXIST: another process has added or leased the QPN, so only
- * the HCA can execute the queue pair; -ENOSPC: too many; -EINVAL: no valid QPN.
+ * the QPN to this process, and lets the process send from the QPN. `reachable`: processes of this
+ * host and user may reach the queue pair without the HCA, so vnic_driver_query_qpn finds it. A
+ * second call for the QPN changes `reachable`. -EEXIST: another process has added or leased the
+ * QPN, so only the HCA can execute the queue pair; -ENOSPC: too many; -EINVAL: no valid QPN.
  */
-int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, bool local);
+int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, bool reachable);
 /* Undoes vnic_driver_add_qpn: the queue pair is gone. -ENOENT: the QPN was not added. */
 int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn);
 /*
- * Whether the peer of a connection is a queue pair of this host and user that was added as local:
- * 0; -ENOENT: it is not.
+ * Whether the peer of a connection is a queue pair of this host and user that was added as
+ * reachable: 0; -ENOENT: it is not.
  */
 int vnic_driver_query_qpn(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn);
 

@@ -532,20 +532,20 @@ static bool is_pair(const struct remote_qp_acl *t, const struct remote_qp_owner 
 	return false;
 }
 
-enum remote_qp_access remote_qp_acl_check_local(const struct remote_qp_acl *t,
-						const struct remote_qp_owner *owner,
-						const uint8_t sip[16],
-						const struct remote_qp_key *to)
+enum remote_qp_access remote_qp_acl_check_same_host(const struct remote_qp_acl *t,
+						    const struct remote_qp_owner *owner,
+						    const uint8_t sip[16],
+						    const struct remote_qp_key *to)
 {
 	if (is_pair(t, owner, sip, to))
 		return REMOTE_QP_GRANTED;
 	return has_claim(t, owner, to) ? REMOTE_QP_ONE_SIDED : REMOTE_QP_UNREGISTERED;
 }
 
-enum remote_qp_access remote_qp_acl_check_remote(const struct remote_qp_acl *t,
-						 const struct remote_qp_owner *owner,
-						 enum remote_qp_service service,
-						 const struct remote_qp_key *to)
+enum remote_qp_access remote_qp_acl_check_other_host(const struct remote_qp_acl *t,
+						     const struct remote_qp_owner *owner,
+						     enum remote_qp_service service,
+						     const struct remote_qp_key *to)
 {
 	const struct remote_qp_target *target = find_target(t, to);
 	const struct remote_qp_claim *holder = target ? target->holder[service] : NULL;
@@ -561,14 +561,16 @@ enum remote_qp_access remote_qp_acl_check_remote(const struct remote_qp_acl *t,
 	return holder ? REMOTE_QP_CONTESTED : REMOTE_QP_GRANTED;
 }
 
-bool remote_qp_acl_cnp_to_local(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
-				const uint8_t sip[16], const struct remote_qp_key *to)
+bool remote_qp_acl_cnp_to_same_host(const struct remote_qp_acl *t,
+				    const struct remote_qp_owner *owner, const uint8_t sip[16],
+				    const struct remote_qp_key *to)
 {
 	return !first_remote(t, to->qpn) || is_pair(t, owner, sip, to);
 }
 
-bool remote_qp_acl_cnp_to_remote(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
-				 const struct remote_qp_key *to)
+bool remote_qp_acl_cnp_to_other_host(const struct remote_qp_acl *t,
+				     const struct remote_qp_owner *owner,
+				     const struct remote_qp_key *to)
 {
 	const struct remote_qp_target *target = find_target(t, to);
 	bool held = false;
@@ -616,7 +618,7 @@ void remote_qp_acl_hear_always(struct remote_qp_acl *t, struct remote_qp_owner *
 	}
 }
 
-bool remote_qp_acl_has_local(const struct remote_qp_acl *t, uint32_t block)
+bool remote_qp_acl_has_block(const struct remote_qp_acl *t, uint32_t block)
 {
 	return t->by_local && t->by_local[block] && t->by_local[block]->n;
 }

@@ -170,24 +170,26 @@ void remote_qp_acl_end_restore(struct remote_qp_acl *t, const bool claimable[LEA
  * May the owner send from its address `sip` to a QP of this host? Both QPs must be registered with
  * each other. Looks at no more than REMOTE_QP_PER_LOCAL entries of each.
  */
-enum remote_qp_access remote_qp_acl_check_local(const struct remote_qp_acl *t,
-						const struct remote_qp_owner *owner,
-						const uint8_t sip[16],
-						const struct remote_qp_key *to);
+enum remote_qp_access remote_qp_acl_check_same_host(const struct remote_qp_acl *t,
+						    const struct remote_qp_owner *owner,
+						    const uint8_t sip[16],
+						    const struct remote_qp_key *to);
 /* May the owner send to a QP of another host? */
-enum remote_qp_access remote_qp_acl_check_remote(const struct remote_qp_acl *t,
-						 const struct remote_qp_owner *owner,
-						 enum remote_qp_service service,
-						 const struct remote_qp_key *to);
+enum remote_qp_access remote_qp_acl_check_other_host(const struct remote_qp_acl *t,
+						     const struct remote_qp_owner *owner,
+						     enum remote_qp_service service,
+						     const struct remote_qp_key *to);
 /*
  * Whether the owner may send a CNP, which slows its receiver down, to that QP. UD QPs answer
  * datagrams with CNPs, so a CNP may also go to a QP that is not known to be connected to another
  * process.
  */
-bool remote_qp_acl_cnp_to_local(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
-				const uint8_t sip[16], const struct remote_qp_key *to);
-bool remote_qp_acl_cnp_to_remote(const struct remote_qp_acl *t, const struct remote_qp_owner *owner,
-				 const struct remote_qp_key *to);
+bool remote_qp_acl_cnp_to_same_host(const struct remote_qp_acl *t,
+				    const struct remote_qp_owner *owner, const uint8_t sip[16],
+				    const struct remote_qp_key *to);
+bool remote_qp_acl_cnp_to_other_host(const struct remote_qp_acl *t,
+				     const struct remote_qp_owner *owner,
+				     const struct remote_qp_key *to);
 
 /*
  * Call it when the owner gets a direct uplink: all its remote QPs of other hosts, present and
@@ -196,7 +198,7 @@ bool remote_qp_acl_cnp_to_remote(const struct remote_qp_acl *t, const struct rem
 void remote_qp_acl_hear_always(struct remote_qp_acl *t, struct remote_qp_owner *owner);
 
 /* Whether a local QP of that block of QPNs has a remote QP. */
-bool remote_qp_acl_has_local(const struct remote_qp_acl *t, uint32_t block);
+bool remote_qp_acl_has_block(const struct remote_qp_acl *t, uint32_t block);
 
 /* Notes that an RC or UC packet from the host with address `sip` has arrived for a local QP. */
 void remote_qp_acl_heard(struct remote_qp_acl *t, uint32_t local, const uint8_t sip[16],

@@ -512,8 +512,8 @@ static bool is_first(const struct server_process *p)
 {
 	const struct switch_port *port = owner_of(p->who.qpn_first);
 
-	return remote_qp_acl_check_remote(&w->server.sw.remotes, &port->remotes, REMOTE_QP_UC,
-					  &elsewhere) == REMOTE_QP_GRANTED;
+	return remote_qp_acl_check_other_host(&w->server.sw.remotes, &port->remotes, REMOTE_QP_UC,
+					      &elsewhere) == REMOTE_QP_GRANTED;
 }
 
 /* After a restart, a process cannot take the remote QP of a process that claims later. */

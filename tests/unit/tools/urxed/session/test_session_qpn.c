@@ -47,7 +47,7 @@ static void serve(void)
 static struct {
 	enum { ADD, REMOVE, QUERY, REGISTER } what;
 	uint32_t qpn;
-	bool local;
+	bool reachable;
 	uint8_t dgid[16];
 } call;
 
@@ -56,7 +56,7 @@ static void *call_thread(void *arg)
 	struct server_process *p = arg;
 
 	switch (call.what) {
-	case ADD: p->status = vnic_driver_add_qpn(p->driver, call.qpn, call.local); break;
+	case ADD: p->status = vnic_driver_add_qpn(p->driver, call.qpn, call.reachable); break;
 	case REMOVE: p->status = vnic_driver_remove_qpn(p->driver, call.qpn); break;
 	case QUERY: p->status = vnic_driver_query_qpn(p->driver, call.dgid, call.qpn); break;
 	case REGISTER:
@@ -73,11 +73,11 @@ static int make_call(uint32_t process)
 	return w->processes[process].status;
 }
 
-static int add(uint32_t process, uint32_t qpn, bool local)
+static int add(uint32_t process, uint32_t qpn, bool reachable)
 {
 	call.what = ADD;
 	call.qpn = qpn;
-	call.local = local;
+	call.reachable = reachable;
 	return make_call(process);
 }
 

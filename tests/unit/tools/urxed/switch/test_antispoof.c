@@ -268,7 +268,7 @@ static void squatter_harms_nobody(void **state)
 }
 
 /* Process 0 names a QP of process 1, which is connected to another QP, or to none. */
-static void process_sends_only_to_local_qps_that_name_it(void **state)
+static void process_sends_on_its_host_only_to_qps_that_name_it(void **state)
 {
 	static const uint8_t opcodes[] = {RC_SEND_ONLY, UC_SEND_ONLY};
 	const struct urxe_gid own = craft_gid(URXE_NET_IPV4, OURS);
@@ -310,7 +310,7 @@ static void packet_to_a_gone_peer_has_no_qp(void **state)
 }
 
 /* The host's MAC leads to its processes, whatever the IP says. */
-static void remote_address_does_not_lead_to_a_local_qp(void **state)
+static void address_of_another_host_leads_to_no_qp_of_this_host(void **state)
 {
 	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[1], 0);
 
@@ -515,9 +515,9 @@ int main(void)
 		TEST(process_sends_only_rc_uc_ud_and_cnp),
 		TEST(process_sends_only_to_connected_remote_qps),
 		TEST(squatter_harms_nobody),
-		TEST(process_sends_only_to_local_qps_that_name_it),
+		TEST(process_sends_on_its_host_only_to_qps_that_name_it),
 		TEST(packet_to_a_gone_peer_has_no_qp),
-		TEST(remote_address_does_not_lead_to_a_local_qp),
+		TEST(address_of_another_host_leads_to_no_qp_of_this_host),
 		TEST(only_leased_qps_are_connected),
 		TEST(rocev1_and_rocev2_name_the_same_remote_qp),
 		TEST(leaving_process_releases_its_remote_qps),

@@ -62,7 +62,7 @@ static enum remote_qp_access ask(const struct remote_qp_owner *owner,
 {
 	const struct remote_qp_key k = key(host, qpn);
 
-	return remote_qp_acl_check_remote(&table, owner, service, &k);
+	return remote_qp_acl_check_other_host(&table, owner, service, &k);
 }
 
 static enum remote_qp_access rc(const struct remote_qp_owner *owner, uint8_t host, uint32_t qpn)
@@ -76,26 +76,26 @@ static enum remote_qp_access uc(const struct remote_qp_owner *owner, uint8_t hos
 }
 
 /* From the host's address `from` to its address `to`. */
-static enum remote_qp_access local(const struct remote_qp_owner *owner, uint8_t from, uint8_t to,
-				   uint32_t qpn)
+static enum remote_qp_access same_host(const struct remote_qp_owner *owner, uint8_t from,
+				       uint8_t to, uint32_t qpn)
 {
 	const struct remote_qp_key k = key(to, qpn), sip = key(from, 0);
 
-	return remote_qp_acl_check_local(&table, owner, sip.gid, &k);
+	return remote_qp_acl_check_same_host(&table, owner, sip.gid, &k);
 }
 
 static bool cnp(const struct remote_qp_owner *owner, uint8_t host, uint32_t qpn)
 {
 	const struct remote_qp_key k = key(host, qpn);
 
-	return remote_qp_acl_cnp_to_remote(&table, owner, &k);
+	return remote_qp_acl_cnp_to_other_host(&table, owner, &k);
 }
 
-static bool local_cnp(const struct remote_qp_owner *owner, uint8_t host, uint32_t qpn)
+static bool same_host_cnp(const struct remote_qp_owner *owner, uint8_t host, uint32_t qpn)
 {
 	const struct remote_qp_key k = key(host, qpn);
 
-	return remote_qp_acl_cnp_to_local(&table, owner, k.gid, &k);
+	return remote_qp_acl_cnp_to_same_host(&table, owner, k.gid, &k);
 }
 
 static void hear(uint32_t qpn, uint8_t host, enum remote_qp_service service)
@@ -110,22 +110,22 @@ static void hear(uint32_t qpn, uint8_t host, enum remote_qp_service service)
 static void both_qps_must_be_registered_with_each_other(void **state)
 {
 	(void)state;
-	assert_int_equal(local(&a, 1, 1, B), REMOTE_QP_UNREGISTERED);
+	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_UNREGISTERED);
 	assert_int_equal(add(&a, A, 1, B), 0);
-	assert_int_equal(local(&a, 1, 1, B), REMOTE_QP_ONE_SIDED);
+	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_ONE_SIDED);
 	/* Another QP of b, another QP of a, and another host's QP with the same number. */
 	assert_int_equal(add(&b, B + 1, 1, A), 0);
 	assert_int_equal(add(&b, B, 1, A + 1), 0);
 	assert_int_equal(add(&b, B, 2, A), 0);
-	assert_int_equal(local(&a, 1, 1, B), REMOTE_QP_ONE_SIDED);
+	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_ONE_SIDED);
 	assert_int_equal(add(&b, B, 1, A), 0);
-	assert_int_equal(local(&a, 1, 1, B), REMOTE_QP_GRANTED);
-	assert_int_equal(local(&b, 1, 1, A), REMOTE_QP_GRANTED);
+	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_GRANTED);
+	assert_int_equal(same_host(&b, 1, 1, A), REMOTE_QP_GRANTED);
 	/* Each address of the host is another one. */
-	assert_int_equal(local(&a, 3, 1, B), REMOTE_QP_ONE_SIDED);
-	assert_int_equal(local(&a, 1, 3, B), REMOTE_QP_UNREGISTERED);
+	assert_int_equal(same_host(&a, 3, 1, B), REMOTE_QP_ONE_SIDED);
+	assert_int_equal(same_host(&a, 1, 3, B), REMOTE_QP_UNREGISTERED);
 	assert_int_equal(drop(&b, B, 1, A), 0);
-	assert_int_equal(local(&a, 1, 1, B), REMOTE_QP_ONE_SIDED);
+	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_ONE_SIDED);
 }
 
 static void third_process_cannot_join_a_pair(void **state)
@@ -137,12 +137,12 @@ static void third_process_cannot_join_a_pair(void **state)
 	assert_int_equal(add(&thief, own, 1, B), 0);
 	assert_int_equal(add(&a, A, 1, B), 0);
 	assert_int_equal(add(&b, B, 1, A), 0);
-	assert_int_equal(local(&thief, 1, 1, B), REMOTE_QP_ONE_SIDED);
-	assert_int_equal(local(&thief, 1, 1, A), REMOTE_QP_UNREGISTERED);
-	assert_int_equal(local(&a, 1, 1, B), REMOTE_QP_GRANTED);
-	assert_false(local_cnp(&thief, 1, B));
-	assert_true(local_cnp(&a, 1, B));
-	assert_true(local_cnp(&thief, 1, B + 1));
+	assert_int_equal(same_host(&thief, 1, 1, B), REMOTE_QP_ONE_SIDED);
+	assert_int_equal(same_host(&thief, 1, 1, A), REMOTE_QP_UNREGISTERED);
+	assert_int_equal(same_host(&a, 1, 1, B), REMOTE_QP_GRANTED);
+	assert_false(same_host_cnp(&thief, 1, B));
+	assert_true(same_host_cnp(&a, 1, B));
+	assert_true(same_host_cnp(&thief, 1, B + 1));
 	remote_qp_acl_remove_all(&table, &thief);
 }
 
@@ -150,7 +150,7 @@ static void qp_may_be_connected_to_itself(void **state)
 {
 	(void)state;
 	assert_int_equal(add(&a, A, 1, A), 0);
-	assert_int_equal(local(&a, 1, 1, A), REMOTE_QP_GRANTED);
+	assert_int_equal(same_host(&a, 1, 1, A), REMOTE_QP_GRANTED);
 }
 
 /* --- Other hosts */

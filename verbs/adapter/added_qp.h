@@ -3,8 +3,8 @@
  * Queue pairs whose QPN the process has told the daemon (vnic_driver_add_qpn): while an HCA backs
  * the device, each queue pair, also one with a QPN of the lease; without an HCA none.
  */
-#ifndef URXE_VERBS_ADAPTER_LOCAL_QP_H
-#define URXE_VERBS_ADAPTER_LOCAL_QP_H
+#ifndef URXE_VERBS_ADAPTER_ADDED_QP_H
+#define URXE_VERBS_ADAPTER_ADDED_QP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,31 +12,31 @@
 
 struct vnic_driver;
 
-struct local_qp {
+struct added_qp {
 	uint32_t qpn;
 	bool reachable;  /* peers on this host may reach it without the HCA */
 	uint32_t daemon; /* the value of adapter.daemons when the daemon was told */
-	LIST_ENTRY(local_qp) link;
+	LIST_ENTRY(added_qp) link;
 };
-LIST_HEAD(local_qp_list, local_qp);
+LIST_HEAD(added_qp_list, added_qp);
 
 /*
  * Tells the daemon that peers may reach the queue pair without the HCA, and adds a record to
- * adapter.local_qps, also if the daemon refuses. Waits for the answer with adapter.lock held. For
+ * adapter.added_qps, also if the daemon refuses. Waits for the answer with adapter.lock held. For
  * queue pairs that exist before an HCA is attached. NULL: no memory.
  */
-struct local_qp *local_qp_add_locked(struct vnic_driver *nic, uint32_t qpn);
+struct added_qp *added_qp_add_locked(struct vnic_driver *nic, uint32_t qpn);
 /*
- * The queue pair is destroyed: moves its record to adapter.released_local_qps. With adapter.lock.
- * requests/local_qp_requests.h tells the daemon later, and frees the record. NULL: no effect.
+ * The queue pair is destroyed: moves its record to adapter.released_added_qps. With adapter.lock.
+ * requests/added_qp_requests.h tells the daemon later, and frees the record. NULL: no effect.
  */
-void local_qp_release(struct local_qp *local);
+void added_qp_release(struct added_qp *added);
 /*
- * Tells a new daemon all queue pairs of adapter.local_qps, and waits for each answer with
+ * Tells a new daemon all queue pairs of adapter.added_qps, and waits for each answer with
  * adapter.lock held. Frees released records.
  */
-void local_qp_add_all(struct vnic_driver *nic);
+void added_qp_add_all(struct vnic_driver *nic);
 /* Frees the released records: no daemon has to be told any more. With adapter.lock. */
-void local_qp_forget_released(void);
+void added_qp_forget_released(void);
 
 #endif
