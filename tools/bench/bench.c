@@ -152,7 +152,7 @@ static bool connect_station(struct station *s)
 			station_greet(s);
 			next = now + GREET_NS;
 		}
-		if (!run_station_once(s))
+		if (!run_station_once(s) || station_connect_error(s))
 			return false;
 	}
 	return station_connected(s);
@@ -269,6 +269,24 @@ static int log_no_answer(const struct arguments *a)
 	return STATUS_FAILED;
 }
 
+/* Logs why the station is not connected, or not any more. */
+static int log_no_connection(const struct arguments *a, const struct station *s)
+{
+	if (ended)
+		return STATUS_FAILED;
+	if (station_failed(s))
+		log_line("%s: the connection broke (completion status %" PRIu32 ")", a->port,
+			 station_failed(s));
+	else if (station_connect_error(s))
+		log_line("%s: cannot connect to the peer: %s", a->port,
+			 strerror(station_connect_error(s)));
+	else if (station_connected(s))
+		log_line("%s: the engine accepts no request", a->port);
+	else
+		return log_no_answer(a);
+	return STATUS_FAILED;
+}
+
 static int serve_station(struct station *s, const char *port)
 {
 	print_listening(port);
@@ -281,15 +299,9 @@ static int measure_station(struct station *s, const struct arguments *a)
 {
 	struct figures f;
 
-	if (!connect_station(s) && !ended)
-		return log_no_answer(a);
-	if (ended || !measure_latency(exchange_send, s, a->seconds, &f.latency) ||
-	    !measure_bandwidth(s, (uint32_t)a->size, a->seconds, &f)) {
-		if (station_failed(s))
-			log_line("%s: the connection broke (completion status %" PRIu32 ")",
-				 a->port, station_failed(s));
-		return STATUS_FAILED;
-	}
+	if (!connect_station(s) || !measure_latency(exchange_send, s, a->seconds, &f.latency) ||
+	    !measure_bandwidth(s, (uint32_t)a->size, a->seconds, &f))
+		return log_no_connection(a, s);
 	print_figures(a, &f);
 	return 0;
 }

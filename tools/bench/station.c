@@ -44,6 +44,7 @@ struct station {
 	uint32_t token; /* of the connection or of the last greeting */
 	uint64_t posted, completed, received;
 	uint32_t failed;
+	int connect_error; /* errno of the last connect_to that failed; 0 = none */
 	/* Work that on_complete leaves to answer_messages, because it must not call the engine. */
 	uint32_t echoes[RECEIVES]; /* lengths */
 	uint32_t n_echoes, taken;
@@ -343,6 +344,7 @@ static int connect_to(struct station *s, const struct greeting *greeting)
 			       URXE_QP_TIMEOUT | URXE_QP_RETRY_CNT | URXE_QP_RNR_RETRY |
 				       URXE_QP_SQ_PSN | URXE_QP_MAX_QP_RD_ATOMIC);
 	s->connected = !rc;
+	s->connect_error = -rc;
 	s->peer = greeting->from;
 	s->token = greeting->token;
 	return rc;
@@ -391,6 +393,11 @@ static void handle_greeting(struct station *s, const struct greeting *greeting)
 bool station_connected(const struct station *s)
 {
 	return s->connected;
+}
+
+int station_connect_error(const struct station *s)
+{
+	return s->connect_error;
 }
 
 uint32_t station_failed(const struct station *s)
