@@ -28,15 +28,18 @@ void hand_over_accept(struct vm *vm)
 {
 	struct vm_replacement *r = &vm->replacement;
 	const int fd = channel_accept(r->listener.fd);
+	int rc;
 
 	if (fd < 0)
 		return;
-	if (r->requester >= 0 || vm_watch(vm, fd)) {
-		log_line("refused a second process that asks for the machine's device");
-		close(fd);
+	rc = r->requester >= 0 ? -EALREADY : vm_watch(vm, fd);
+	if (!rc) {
+		r->requester = fd;
 		return;
 	}
-	r->requester = fd;
+	log_line("refused a process that asks for the machine's device: %s",
+		 rc == -EALREADY ? "another one asks for it, too" : strerror(-rc));
+	close(fd);
 }
 
 static void pause_a_little(void)

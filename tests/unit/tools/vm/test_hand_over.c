@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How a device process accepts the process that replaces it, and refuses others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "vm/replace/hand_over.h"
+#include "vm/vm_private.h"
+
+static struct vm vm;
+static struct sockaddr_un address;
+static socklen_t address_len;
+static int watch_result;
+
+int __wrap_vm_watch(const struct vm *of, int fd);
+
+int __wrap_vm_watch(const struct vm *of, int fd)
+{
+	assert_ptr_equal(of, &vm);
+	assert_true(fd >= 0);
+	return watch_result;
+}
+
+static int listen_anywhere(void **state)
+{
+	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	address.sun_family = AF_UNIX;
+	address_len = sizeof(address);
+	/* The kernel chooses an abstract name. */
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address.sun_family)) ||
+	    getsockname(fd, (struct sockaddr *)&address, &address_len) || listen(fd, 4))
+		return -1;
+	vm.replacement.listener.fd = fd;
+	vm.replacement.requester = -1;
+	watch_result = 0;
+	return 0;
+}
+
+static int close_all(void **state)
+{
+	(void)state;
+	hand_over_close(&vm);
+	return close(vm.replacement.listener.fd);
+}
+
+/* Another process connects and is accepted or refused. `said`: what the log says. */
+static int ask(char *said, size_t size)
+{
+	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0),
+		  error = dup(STDERR_FILENO);
+	FILE *log = tmpfile();
+	size_t n;
+
+	assert_non_null(log);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, address_len), 0);
+	dup2(fileno(log), STDERR_FILENO);
+	hand_over_accept(&vm);
+	dup2(error, STDERR_FILENO);
+	close(error);
+	rewind(log);
+	n = fread(said, 1, size - 1, log);
+	said[n] = '\0';
+	fclose(log);
+	return fd;
+}
+
+static bool is_closed(int fd)
+{
+	char byte;
+	const bool closed = recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+
+	close(fd);
+	return closed;
+}
+
+static void first_process_is_accepted_and_second_refused(void **state)
+{
+	char said[200];
+	int first, second;
+
+	(void)state;
+	first = ask(said, sizeof(said));
+	assert_true(vm.replacement.requester >= 0);
+	assert_string_equal(said, "");
+	second = ask(said, sizeof(said));
+	assert_non_null(strstr(said, "another one asks for it, too"));
+	assert_true(is_closed(second));
+	assert_false(is_closed(first));
+}
+
+static void other_failure_is_named(void **state)
+{
+	char said[200];
+	int fd;
+
+	(void)state;
+	watch_result = -ENOSPC;
+	fd = ask(said, sizeof(said));
+	assert_int_equal(vm.replacement.requester, -1);
+	assert_non_null(strstr(said, strerror(ENOSPC)));
+	assert_null(strstr(said, "another"));
+	assert_true(is_closed(fd));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(first_process_is_accepted_and_second_refused,
+						listen_anywhere, close_all),
+		cmocka_unit_test_setup_teardown(other_failure_is_named, listen_anywhere, close_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
