@@ -71,6 +71,26 @@ def frames_do_not_pass_the_switch(net):
     pair.finish()
 
 
+def one(host, key):
+    """The value of a key of the only connected QP of a host."""
+    qp, = (qp for qp in host.show('qp')['qps'] if qp['path'])
+    return qp[key]
+
+
+def show_names_no_uplink_before_the_first_packet(net):
+    """The peer of a UC connection that only sends WRITEs gets no packet."""
+    pair = start(net, [*ARGV, '-c', 'UC'])
+    receiver, sender = net.hosts
+    for host in net.hosts:
+        expect_path(host, 'direct-uplink')
+    uplink = f'af_packet:{INTERFACE}'
+    until(WAIT, lambda: one(receiver, 'receives_by') == uplink,
+          lambda: f"packets come by {one(receiver, 'receives_by')}, not {uplink}")
+    if (one(sender, 'sends_by'), one(sender, 'receives_by')) != (uplink, None):
+        raise Failure(f"sends by {one(sender, 'sends_by')}, receives by {one(sender, 'receives_by')}")
+    pair.finish()
+
+
 def uplink_sent(host):
     """Frames that the host's programs have sent by direct uplinks."""
     return sum(row['value'] for row in host.show('counter')['counters'] if row['name'] == 'uplink_sent')
@@ -428,6 +448,7 @@ CASES = {
     'gso_short': short_messages_leave_together,
     'gro': kernel_joins_packets,
     'gso_switch': packets_to_a_switch_leave_alone,
+    'first_packet': show_names_no_uplink_before_the_first_packet,
     'capture': a_capture_sees_all_frames,
     'no_daemon': traffic_goes_on_without_the_daemon,
     'no_trust': a_daemon_that_trusts_no_program_takes_over,
