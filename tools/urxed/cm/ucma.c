@@ -556,6 +556,14 @@ static bool is_process_alive(const struct ucma_file *file)
 	return !file->start || process_identity(file->pid) == file->start;
 }
 
+bool ucma_file_awaits_restoration(const struct ucma_file *file)
+{
+	if (file->forget_at)
+		return true;
+	return can_be_restored(file) && file->fd < 0 && !is_claimed(file) &&
+	       !is_process_alive(file);
+}
+
 /*
  * Closes restored files after the deadline, or when their processes have ended. True: some are
  * still unclaimed.

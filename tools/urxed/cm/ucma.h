@@ -213,7 +213,12 @@ struct ucma_file *ucma_file_new(struct ucma *u);
 struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
 /* True: the process is frozen, and the file of an earlier daemon waits for its claim. */
 bool ucma_has_frozen_file(const struct ucma *u, pid_t pid);
-/* Forgets a departed file at once; its peers are told nothing. */
+/*
+ * Whether the program has ended, and the daemon keeps what it has for its restoration. It looks at
+ * the process of a file of an earlier daemon, so that a restoration need not wait for ucma_tick.
+ */
+bool ucma_file_awaits_restoration(const struct ucma_file *file);
+/* Forgets a file that awaits its restoration at once; its peers are told nothing. */
 void ucma_file_forget(struct ucma_file *file);
 
 /* --- ucma_ctx.c: IDs and multicast groups. */

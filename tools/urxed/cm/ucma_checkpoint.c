@@ -196,7 +196,7 @@ static int restore_file(struct ucma_file *file, const struct ucma_record *r)
 	LIST_FOREACH(other, &file->ucma->files, link)
 	if (other != file && !other->ended && other->token == r->file.token)
 		break;
-	if (other && !other->forget_at)
+	if (other && !ucma_file_awaits_restoration(other))
 		return -EEXIST;
 	if (other)
 		ucma_file_forget(other);
