@@ -112,19 +112,24 @@ static bool leads_to(const struct tx_route *route, const uint8_t mac[6])
 	return route && !memcmp(mac, route->mac, sizeof(route->mac));
 }
 
+/* Whether nobody takes frames from the inbox any more. */
+static bool has_ended(const struct tx_route *route)
+{
+	return vnic_outbox_closed(route->outbox) || (route->peer && peer_has_ended(route->peer));
+}
+
 bool tx_has_inbox(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct tx_route *route = *route_entry(tx, qpn);
 
-	return leads_to(route, mac) && !vnic_outbox_closed(route->outbox);
+	return leads_to(route, mac) && !has_ended(route);
 }
 
 struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct tx_route *route = *route_entry(tx, qpn);
 
-	if (!leads_to(route, mac) || !vnic_driver_bypass_allowed(tx->nic) ||
-	    vnic_outbox_closed(route->outbox))
+	if (!leads_to(route, mac) || !vnic_driver_bypass_allowed(tx->nic) || has_ended(route))
 		return NULL;
 	return route->peer;
 }
@@ -133,7 +138,7 @@ struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 static void close_ended(struct tx *tx)
 {
 	for (uint32_t i = 0; i < VNIC_BLOCKS; i++)
-		if (tx->routes[i] && vnic_outbox_closed(tx->routes[i]->outbox))
+		if (tx->routes[i] && has_ended(tx->routes[i]))
 			close_route(tx, i);
 }
 
@@ -240,7 +245,7 @@ static uint32_t reserve_stream_slots(struct tx *tx, uint64_t now, uint32_t n)
 	struct tx_route *route = tx->stream;
 
 	if (!route || (n > 1 && !tx->stream_large) || now < route->detour_until ||
-	    !vnic_driver_bypass_allowed(tx->nic))
+	    !vnic_driver_bypass_allowed(tx->nic) || has_ended(route))
 		return 0;
 	return vnic_outbox_reserve(route->outbox, tx->stream_slots, n);
 }
@@ -423,10 +428,11 @@ static uint32_t run_length(const struct tx *tx)
 /* Sends the next frames to their inbox. False: the next frame has to wait. */
 static bool send_to_inbox(struct tx *tx, struct tx_route *route, uint64_t now)
 {
-	uint32_t n = run_length(tx), sent;
-	enum vnic_outbox_status status;
+	enum vnic_outbox_status status = VNIC_OUTBOX_CLOSED;
+	uint32_t n = run_length(tx), sent = 0;
 
-	sent = vnic_outbox_send(route->outbox, &tx->slots[tx->first], n, &status);
+	if (!has_ended(route))
+		sent = vnic_outbox_send(route->outbox, &tx->slots[tx->first], n, &status);
 	tx_count(tx, VNIC_BYPASS_SENT, sent);
 	if (status == VNIC_OUTBOX_CLOSED) {
 		tx_count(tx, VNIC_BYPASS_CLOSED, 1);

@@ -117,6 +117,7 @@ struct urxe_copy_table *peers_publish(struct peers *peers, void *published, uint
 	struct published *p = published;
 
 	p->process = process;
+	peers->owner = &p->table.state.owner;
 	if (packets_only() || !identify_self(peers))
 		return NULL;
 	p->token = peers->token;
@@ -142,11 +143,10 @@ void peers_publish_thread(struct peers *peers)
 {
 	struct robust_list_head *head = &peers->robust_head;
 	struct robust_list *entry = &peers->robust_entry;
-	uint32_t *owner;
+	uint32_t *owner = peers->owner;
 
-	if (!peers->published)
+	if (!owner)
 		return;
-	owner = &peers->published->table.state.owner;
 	entry->next = &head->list;
 	head->list.next = entry;
 	head->futex_offset = (long)((uintptr_t)owner - (uintptr_t)entry);
@@ -482,6 +482,7 @@ void peers_done(struct peers *peers)
 {
 	free_closed_peers(peers);
 	peers->published = NULL;
+	peers->owner = NULL;
 }
 
 void peers_fork_child(struct peers *peers)
@@ -489,6 +490,7 @@ void peers_fork_child(struct peers *peers)
 	thread = 0;
 	/* The published memory is the parent's. */
 	peers->published = NULL;
+	peers->owner = NULL;
 	free_closed_peers(peers);
 }
 
@@ -632,6 +634,11 @@ const struct urxe_copy_ops peers_copy_ops = {
 	.withdrawn = rights_withdrawn,
 	.settled = all_copies_settled,
 };
+
+bool peer_has_ended(const struct peer *peer)
+{
+	return owner_of(peer) & FUTEX_OWNER_DIED;
+}
 
 /* --- Referenced payloads. */
 

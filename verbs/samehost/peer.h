@@ -53,6 +53,7 @@ struct peers {
 	LIST_HEAD(, peer) list;
 	atomic_bool refuses;         /* peers_begin_refusal was called; never cleared */
 	struct published *published; /* NULL: the process takes part in no copies */
+	uint32_t *owner;             /* `owner` of the published memory; NULL: no such memory */
 	uint64_t token;
 	uint64_t pid_namespace;
 	int32_t pid;
@@ -101,8 +102,11 @@ bool peers_begin_refusal(struct peers *peers);
 void peers_refuse(struct peers *peers);
 /* Whether peers_begin_refusal was called. */
 bool peers_refusing(const struct peers *peers);
-/* The engine thread calls this when it starts: from then on, until that thread ends, peers may
- * copy. */
+/*
+ * The engine thread calls this when it starts: from then on, until that thread ends, peers may
+ * copy. When it ends, the kernel marks that in the published memory (peer_has_ended), also if this
+ * process takes part in no copies.
+ */
 void peers_publish_thread(struct peers *peers);
 /* Counts a poll of the engine thread, for samehost/peer_poll.h of peers. */
 void peers_count_poll(struct peers *peers);
@@ -126,6 +130,13 @@ struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t
  * progress has ended. */
 void peer_close(struct peer *peer);
 
+/*
+ * Whether the peer's engine thread has ended, also because the peer was killed: nobody takes frames
+ * from its inbox. The daemon closes that inbox (vnic_outbox_closed) only if it knows the process: a
+ * process that is stopped while the daemon is replaced, and then killed, is unknown to the next
+ * one.
+ */
+bool peer_has_ended(const struct peer *peer);
 /* Whether the peer copies referenced payloads (struct urxe_reference) from this process. */
 bool peer_pulls(const struct peer *peer);
 /* urxe_ops.pull: copies a referenced payload from the memory of its sender, a struct peer. False:

@@ -115,6 +115,33 @@ def check_stop_restart(build):
         move(pair)
 
 
+def restore_after_daemon(pair):
+    """Restores the stopped process by a daemon that has started since its stop; the peer has gone on with that daemon."""
+    pair.save()
+    pair.hosts[0].daemon.kill(signal.SIGKILL)
+    pair.hosts[0].daemon.wait(10)
+    pair.hosts[0].start_daemon()
+    pair.traveller.kill()
+    pair.restore()
+
+
+def check_killed_restart(build):
+    """Another daemon starts while a process is stopped, which is killed before it goes on, and restored."""
+    with one_host(build, URXE_RECONNECT_S='60') as pair:
+        restore_after_daemon(pair)
+        pair.progress()
+        move(pair)
+
+
+def check_connections_killed_restart(build):
+    """The same with IDs of rdma_cm."""
+    with connected(build, URXE_RECONNECT_S='60') as pair:
+        restore_after_daemon(pair)
+        pair.exchange((0, 1))
+        move(pair)
+        end_connections(pair)
+
+
 def check_damaged(build):
     """Restorations fail for a damaged stream, missing memory or a used descriptor; the next one in the same process works."""
     with one_host(build) as pair:

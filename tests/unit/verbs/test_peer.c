@@ -611,9 +611,12 @@ static void test_killed_peer_is_not_copied_to(void **state)
 	(void)state;
 	start_child(nothing);
 	assert_true(copy(true, &byte, 0, 1));
+	assert_true(tx_has_inbox(&adapter.tx, mac, QPN(CHILD)));
 	end_process();
 	assert_false(copy(true, &byte, 0, 1));
 	assert_false(copy(false, &byte, 0, 1));
+	/* Nobody has closed the inbox. */
+	assert_false(tx_has_inbox(&adapter.tx, mac, QPN(CHILD)));
 }
 
 static void execute(void)
@@ -737,7 +740,8 @@ static void fill_area(void)
 }
 
 /* Copies two pages of the child's area to two places here. */
-static bool pull(uint64_t address, uint32_t generation, uint8_t to[2 * PAGE])
+static bool pull_from(const struct peer *sender, uint64_t address, uint32_t generation,
+		      uint8_t to[2 * PAGE])
 {
 	const struct urxe_extent extents[] = {{to, 100}, {to + 200, 2 * PAGE - 100}};
 	const struct urxe_reference reference = {
@@ -745,36 +749,43 @@ static bool pull(uint64_t address, uint32_t generation, uint8_t to[2 * PAGE])
 		.length = 2 * PAGE,
 		.packets = 2,
 		.generation = generation,
-		.sender = tx_peer(&adapter.tx, mac, QPN(CHILD)),
+		.sender = (struct peer *)sender,
 	};
 
 	return peer_pull(NULL, &reference, extents, 2);
+}
+
+static bool pull(uint64_t address, uint32_t generation, uint8_t to[2 * PAGE])
+{
+	return pull_from(tx_peer(&adapter.tx, mac, QPN(CHILD)), address, generation, to);
 }
 
 static void test_receiver_pulls_payloads(void **state)
 {
 	static uint8_t to[3 * PAGE];
 	struct urxe_copy_table *table = &published_by_child()->table;
+	const struct peer *sender;
 
 	(void)state;
 	start_child(fill_area);
 	await_step(3);
-	assert_true(peer_pulls(tx_peer(&adapter.tx, mac, QPN(CHILD))));
+	sender = tx_peer(&adapter.tx, mac, QPN(CHILD));
+	assert_true(peer_pulls(sender));
 	memset(to, 0, sizeof(to));
-	assert_true(pull((uintptr_t)area, 0, to));
+	assert_true(pull_from(sender, (uintptr_t)area, 0, to));
 	assert_int_equal(to[99], 7);
 	assert_int_equal(to[100], 0);
 	assert_int_equal(to[200], 7);
 	assert_int_equal(to[2 * PAGE + 99], 7);
 	assert_int_equal(to[2 * PAGE + 100], 0);
 	/* Partly not there. */
-	assert_false(pull((uintptr_t)UINT64_MAX - PAGE, 0, to));
+	assert_false(pull_from(sender, (uintptr_t)UINT64_MAX - PAGE, 0, to));
 	/* The generation changes: the sender's program has its memory back. */
 	table->references++;
-	assert_false(pull((uintptr_t)area, 0, to));
-	assert_true(pull((uintptr_t)area, 1, to));
+	assert_false(pull_from(sender, (uintptr_t)area, 0, to));
+	assert_true(pull_from(sender, (uintptr_t)area, 1, to));
 	end_process();
-	assert_false(pull((uintptr_t)area, 1, to));
+	assert_false(pull_from(sender, (uintptr_t)area, 1, to));
 }
 
 /* Copies pages of the child's area in another order; `pieces` may be wrong. */

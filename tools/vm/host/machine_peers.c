@@ -21,11 +21,17 @@ static uint32_t own_number(const struct machine_peers *p)
 	return VNIC_BLOCK(p->session->welcome.qpn_first);
 }
 
+/* Whether nobody takes frames from the inbox any more. */
+static bool has_ended(const struct peer_route *route)
+{
+	return vnic_outbox_closed(route->outbox) || peer_has_ended(route->peer);
+}
+
 bool machine_peers_knows(const struct machine_peers *p, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct peer_route *route = p->routes[process_of(qpn)];
 
-	return route && peer_route_leads_to(route, mac) && !vnic_outbox_closed(route->outbox);
+	return route && peer_route_leads_to(route, mac) && !has_ended(route);
 }
 
 /* While urxed captures frames, it allows no copies. */
@@ -113,7 +119,7 @@ void machine_peers_close(struct machine_peers *p)
 static void close_ended(struct machine_peers *p)
 {
 	for (uint32_t i = 0; i < VNIC_BLOCKS; i++)
-		if (p->routes[i] && vnic_outbox_closed(p->routes[i]->outbox))
+		if (p->routes[i] && has_ended(p->routes[i]))
 			close_route(p, i);
 }
 
