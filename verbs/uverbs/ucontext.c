@@ -60,8 +60,19 @@ static void destroy_objects(struct uverbs_file *file)
 	handle_table_free(&file->handles);
 }
 
+void uverbs_file_free(struct uverbs_file *file)
+{
+	adapter_lock();
+	LIST_INSERT_HEAD(&unused, file, link);
+	adapter_unlock();
+}
+
 static void close_context(struct uverbs_file *file)
 {
+	if (!file->was_live) {
+		uverbs_file_free(file);
+		return;
+	}
 	adapter_lock();
 	adapter_collect_ends();
 	flush_acks(file);
@@ -97,16 +108,12 @@ void uverbs_file_put(struct uverbs_file *file)
 static void release_file(struct fd_object *object)
 {
 	struct uverbs_file *file = (struct uverbs_file *)object;
-	bool was_live;
 
 	adapter_lock();
-	was_live = file->live;
+	file->was_live = file->live;
 	file->live = false;
-	if (!was_live)
-		LIST_INSERT_HEAD(&unused, file, link);
 	adapter_unlock();
-	if (was_live)
-		uverbs_file_put(file);
+	uverbs_file_put(file);
 }
 
 struct uverbs_file *uverbs_file_alloc(void)
@@ -135,13 +142,6 @@ struct uverbs_file *uverbs_file_alloc(void)
 	file->end_poll = NULL;
 	file->poll_ends = 0;
 	return file;
-}
-
-void uverbs_file_free(struct uverbs_file *file)
-{
-	adapter_lock();
-	LIST_INSERT_HEAD(&unused, file, link);
-	adapter_unlock();
 }
 
 /* RLIMIT_FSIZE limits memfds, too: a larger size raises SIGXFSZ. */

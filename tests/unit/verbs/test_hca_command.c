@@ -319,11 +319,28 @@ static void *limit_srq(void *arg)
 	return arg;
 }
 
-static int fork_during(pthread_t thread)
+/* The child's handler closes the parent's device, and opens one of its own. */
+static void reopen_in_handler(int signal_number)
+{
+	struct uverbs_file *parents = uverbs_file_lookup(device);
+
+	(void)signal_number;
+	child = fork();
+	if (child) {
+		sem_post(&forked);
+		return;
+	}
+	close_own(device);
+	if (uverbs_file_alloc() == parents)
+		_exit(1);
+	sem_post(&fake_hca.go_on);
+}
+
+static int fork_during(pthread_t thread, void (*handler)(int))
 {
 	int status;
 
-	signal(SIGUSR1, fork_in_handler);
+	signal(SIGUSR1, handler);
 	sem_init(&forked, 0, 0);
 	pthread_kill(thread, SIGUSR1);
 	sem_wait(&forked);
@@ -345,7 +362,7 @@ static void a_forked_child_writes_to_no_descriptor(void **state)
 	assert_int_equal(pipe(ends), 0);
 	dup2(ends[1], STDIN_FILENO);
 	thread = start_slow(FAKE_HCA_MODIFY_SRQ, limit_srq);
-	status = fork_during(thread);
+	status = fork_during(thread, fork_in_handler);
 	dup2(input, STDIN_FILENO);
 	close(input);
 	let_go_on(thread);
@@ -354,6 +371,22 @@ static void a_forked_child_writes_to_no_descriptor(void **state)
 	assert_false(is_readable(ends[0]));
 	close(ends[0]);
 	close(ends[1]);
+}
+
+/* The interrupted command still counts as a user of the parent's context. */
+static void a_forked_child_may_open_a_device_during_a_command(void **state)
+{
+	pthread_t thread;
+	int status;
+
+	(void)state;
+	create_srq(NULL);
+	assert_int_equal(slow_rc, 0);
+	thread = start_slow(FAKE_HCA_MODIFY_SRQ, limit_srq);
+	status = fork_during(thread, reopen_in_handler);
+	let_go_on(thread);
+	assert_int_equal(slow_rc, 0);
+	assert_int_equal(status, 0);
 }
 
 /* --- Queue pairs. */
@@ -542,7 +575,7 @@ static void fork_during_command(enum fake_hca_delay function, void *(*call)(void
 	channel = open_cq();
 	open_qp(1);
 	thread = start_slow(function, call);
-	status = fork_during(thread);
+	status = fork_during(thread, fork_in_handler);
 	let_go_on(thread);
 	assert_int_equal(slow_rc, 0);
 	assert_int_equal(status, 0);
@@ -662,6 +695,7 @@ int main(void)
 		TEST(a_context_may_be_closed_while_a_queue_pair_is_made),
 		TEST(a_context_may_be_closed_while_a_queue_pair_changes),
 		TEST(a_context_may_be_closed_while_a_domain_is_made),
+		TEST(a_forked_child_may_open_a_device_during_a_command),
 		TEST(a_forked_child_makes_no_queue_pair),
 		TEST(a_forked_child_changes_no_queue_pair),
 		TEST(a_forked_child_joins_no_group),
