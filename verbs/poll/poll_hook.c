@@ -24,7 +24,7 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 		return -1;
 	found = file->poll_cq(cq, n, wc);
 	now = clock_now();
-	if (!found && polling_empty(file, cq->handle, now))
+	if (!found && polling_empty(file, cq->handle, &now))
 		found = file->poll_cq(cq, n, wc);
 	if (found)
 		polling_found(now);
@@ -54,7 +54,7 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 		ended = NULL;
 	rc = file->start_poll(cq, attr);
 	now = clock_now();
-	if (rc == ENOENT && polling_empty(file, cq->handle, now))
+	if (rc == ENOENT && polling_empty(file, cq->handle, &now))
 		rc = file->start_poll(cq, attr);
 	if (rc == 0)
 		polling_found(now);

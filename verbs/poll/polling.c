@@ -130,11 +130,12 @@ static void run_engine(uint64_t now)
 		engine_run(now);
 }
 
-bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now)
+bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t *now)
 {
 	const struct cq *cq;
+	uint32_t doorbells;
 
-	polling_entered(now);
+	polling_entered(*now);
 	/* Another thread runs the engine, or waits for the lock: the poll does not wait. */
 	if (!adapter_trylock())
 		return false;
@@ -144,13 +145,16 @@ bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now
 	}
 	cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, handle);
 	if (!is_last_poll(cq))
-		take_grant(now);
+		take_grant(*now);
 	adapter.hca.polled = cq ? cq->cq : NULL;
-	run_engine(now);
+	doorbells = vnic_driver_tx_doorbells(adapter.nic);
+	run_engine(*now);
 	adapter.hca.polled = NULL;
 	if (polling->state == POLL_PROGRAM && is_last_poll(cq))
 		return_grant();
 	engine_wake_for_work();
+	if (vnic_driver_tx_doorbells(adapter.nic) != doorbells)
+		*now = clock_now();
 	adapter_unlock();
 	return true;
 }

@@ -60,9 +60,11 @@ void polling_posted(uint64_t away);
 /*
  * Call it when the program has polled the CQ with that handle, and found it empty: runs the engine,
  * and renews the poll grant. False: it did not run the engine, as another thread has the lock or no
- * daemon runs, so a second poll is useless. Never waits; adapter.lock must not be held.
+ * daemon runs, so a second poll is useless. Never waits; adapter.lock must not be held. *now is the
+ * time; if the engine has woken the daemon, which may take this thread's processor, it becomes the
+ * time after that.
  */
-bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now);
+bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t *now);
 /* Call it when a poll of the program has found completions. Returns the poll grant if the program
  * will not poll again soon. adapter.lock must not be held. */
 void polling_found(uint64_t now);

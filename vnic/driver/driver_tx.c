@@ -98,6 +98,7 @@ static void post_buffer(struct vnic_driver *drv, uint32_t len, bool completion)
 static void ring_doorbell(struct vnic_driver *drv)
 {
 	drv->tx.due = false;
+	drv->tx.doorbells++;
 	drv->transport->ops->kick(drv->transport);
 }
 
@@ -128,6 +129,11 @@ void vnic_driver_tx_wake(struct vnic_driver *drv)
 {
 	if (drv->tx.due && !drv->tx.held)
 		ring_doorbell(drv);
+}
+
+uint32_t vnic_driver_tx_doorbells(const struct vnic_driver *drv)
+{
+	return drv->tx.doorbells;
 }
 
 bool vnic_driver_tx_due(const struct vnic_driver *drv)

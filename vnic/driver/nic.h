@@ -47,11 +47,12 @@ struct vnic_driver_memory {
 struct vnic_driver_txq {
 	struct vnic_cursor fill; /* the next descriptor to post */
 	struct vnic_cursor comp;
-	uint32_t oldest; /* first descriptor posted and not completed */
-	uint32_t free;   /* descriptors that may be posted */
-	bool short_of;   /* a reservation got less than requested */
-	bool held;       /* a commit of one short frame rings no doorbell */
-	bool due;        /* a frame was committed, and its doorbell has not been rung yet */
+	uint32_t oldest;    /* first descriptor posted and not completed */
+	uint32_t free;      /* descriptors that may be posted */
+	bool short_of;      /* a reservation got less than requested */
+	bool held;          /* a commit of one short frame rings no doorbell */
+	bool due;           /* a frame was committed, and its doorbell has not been rung yet */
+	uint32_t doorbells; /* how often the doorbell was rung */
 };
 
 struct vnic_driver_rxq {

@@ -83,6 +83,8 @@ void vnic_driver_tx_hold(struct vnic_driver *drv, bool held);
 void vnic_driver_tx_wake(struct vnic_driver *drv);
 /* Whether a frame was committed for which the doorbell has not been rung yet. */
 bool vnic_driver_tx_due(const struct vnic_driver *drv);
+/* How often the doorbell was rung. If the device sleeps, that takes a system call. */
+uint32_t vnic_driver_tx_doorbells(const struct vnic_driver *drv);
 
 /*
  * The interrupt: a descriptor for poll(2). It becomes readable when the unmasked NIC has received
