@@ -259,6 +259,9 @@ def check_helper(build):
         if used > os.sysconf('SC_CLK_TCK') // 2:
             raise Failure(f'urxed used {used} ticks in 2 s')
         host.run('ibv_devinfo')
+        text = host.daemon.errors()
+        if text.count('stay down until urxed is started again') != 1 or 'next try' in text or 'restarts in' in text:
+            raise Failure(f'the log tells of restarts: {text}')
 
 
 def check_slow_helper(build):

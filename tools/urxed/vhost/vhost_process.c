@@ -171,14 +171,20 @@ static void describe_end(int status, char *text, size_t size)
 		snprintf(text, size, "ended with status %d", WEXITSTATUS(status));
 }
 
-static void schedule_restart(struct vhost_process *p, uint64_t now)
+/* False: no process can be started any more; the log says why. */
+static bool schedule_restart(struct vhost_process *p, uint64_t now)
 {
 	const bool stable = now - p->started_at >= STABLE_NS;
 
+	if (vhost_spawner_ended()) {
+		p->restart_at = UINT64_MAX;
+		return false;
+	}
 	p->delay = !p->delay || stable ? DELAY_MIN_NS : 2 * p->delay;
 	if (p->delay > DELAY_MAX_NS)
 		p->delay = DELAY_MAX_NS;
 	p->restart_at = now + p->delay;
+	return true;
 }
 
 static unsigned long long delay_ms(const struct vhost_process *p)
@@ -205,7 +211,8 @@ static void handle_end(struct vhost_process *p, uint64_t now)
 
 	if (!reap_process(p, now, &status))
 		return;
-	schedule_restart(p, now);
+	if (!schedule_restart(p, now))
+		return;
 	describe_end(status, text, sizeof(text));
 	log_ratelimited(&p->budget, now, "%s: its process %s and restarts in %llu ms", p->spec,
 			text, delay_ms(p));
@@ -217,7 +224,8 @@ static void restart_process(struct vhost_process *p, uint64_t now)
 
 	if (!launch_process(p, now, error))
 		return;
-	schedule_restart(p, now);
+	if (!schedule_restart(p, now))
+		return;
 	log_ratelimited(&p->budget, now, "%s; the next try is in %llu ms", error, delay_ms(p));
 }
 

@@ -188,8 +188,8 @@ static void serve_requests(void)
 
 static void stop_helper(void)
 {
-	log_line("the process that starts the processes of vhost: ports has ended: urxed starts no "
-		 "more");
+	log_line("the process that starts the processes of vhost: ports has ended: these ports "
+		 "stay down until urxed is started again");
 	helper_stop(&helper);
 }
 
@@ -250,6 +250,13 @@ int vhost_spawner_start(const char *const *uplinks, uint32_t n)
 void vhost_spawner_stop(void)
 {
 	helper_stop(&helper);
+}
+
+bool vhost_spawner_ended(void)
+{
+	if (helper.socket >= 0 && helper_ended(&helper))
+		stop_helper();
+	return helper.socket < 0;
 }
 
 int vhost_spawner_run(const char *text, const struct vhost_spawner_fds *fds, pid_t *pid,
