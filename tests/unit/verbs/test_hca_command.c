@@ -176,6 +176,7 @@ static void close_adapter(void)
 {
 	set_hca("");
 	urxe_dev_destroy(adapter.dev);
+	leases_clear(&adapter.leases);
 	tx_destroy(&adapter.tx);
 	vnic_loop_close(loop);
 	close(adapter_thread.wake_fd);
