@@ -4,6 +4,8 @@
 
 The last line of output to --result is "PASSED FAILED SKIPPED", then the names of the failed tests that may run
 again. A test of which a sanitizer reports something may not: the report stays valid even if a second run passes.
+
+With --targets it runs nothing, and prints the files that the tests need.
 """
 import argparse
 import collections
@@ -30,7 +32,8 @@ def parse_arguments():
     parser.add_argument('suites', nargs='+')
     parser.add_argument('--core', action='store_true', help='only the tests that core_tests.txt names')
     parser.add_argument('--only', action='append', help='only this test')
-    parser.add_argument('--result', required=True, help='the file for the counts')
+    parser.add_argument('--result', help='the file for the counts')
+    parser.add_argument('--targets', action='store_true', help='only print what has to be built for the tests')
     parser.add_argument('--label', help='text before the count of tests')
     parser.add_argument('--usual', type=float, default=0, help='seconds that these tests usually take')
     parser.add_argument('--later', type=float, default=0, help='seconds that the suites after these usually take')
@@ -59,16 +62,30 @@ def choose_core_tests(names, patterns):
             and not any(fnmatch.fnmatchcase(name, pattern) for pattern in unwanted)]
 
 
+def introspect(build, what):
+    """What meson knows of a build directory."""
+    return json.loads(subprocess.run(['meson', 'introspect', '--' + what, build], check=True,
+                                     stdout=subprocess.PIPE, text=True).stdout)
+
+
 def choose_tests(options):
-    """Names of the tests to run."""
-    listed = json.loads(subprocess.run(['meson', 'introspect', '--tests', options.build], check=True,
-                                       stdout=subprocess.PIPE, text=True).stdout)
-    names = [test['name'] for test in listed
+    """The tests to run, as meson describes them."""
+    tests = [test for test in introspect(options.build, 'tests')
              if not set(options.suites).isdisjoint(suite.split(':')[-1] for suite in test['suite'])]
+    names = [test['name'] for test in tests]
     patterns = read_core_patterns(options.name) if options.core else []
     if patterns:
         names = choose_core_tests(names, patterns)
-    return [name for name in names if not options.only or name in options.only]
+    return [test for test in tests if test['name'] in names and (not options.only or test['name'] in options.only)]
+
+
+def print_targets(options):
+    """Prints the files that the tests need, relative to the build directory."""
+    needed = {target for test in choose_tests(options) for target in test['depends']}
+    build = os.path.abspath(options.build)
+    for target in introspect(options.build, 'targets'):
+        if target['id'] in needed:
+            print(*[os.path.relpath(path, build) for path in target['filename']])
 
 
 def read_log(path):
@@ -143,11 +160,14 @@ def run_meson(options, names, progress):
 
 def main():
     options = parse_arguments()
+    if options.targets:
+        print_targets(options)
+        return
     log = os.path.join(options.build, 'meson-logs', options.name + '.json')
     earlier = read_log(log)
     if os.path.exists(log):
         os.unlink(log)
-    names = choose_tests(options)
+    names = [test['name'] for test in choose_tests(options)]
     succeeded = bool(names) and run_meson(options, names, Progress(options, names, earlier))
     counts, failures = collections.Counter(), []
     for test in read_log(log):
