@@ -19,10 +19,11 @@
 #define TIMEOUT_MAX 31
 #define RETRY_MAX   7
 #define RNR_MAX     31
+/* Programs give QPs the flags of their regions; ZERO_BASED and ON_DEMAND have no effect there. */
 #define ACCESS_ALL                                                                      \
 	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
-	 URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_MW_BIND | URXE_ACCESS_FLUSH_GLOBAL |   \
-	 URXE_ACCESS_FLUSH_PERSISTENT)
+	 URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED |     \
+	 URXE_ACCESS_ON_DEMAND | URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
 
 #define M(name) URXE_QP_##name
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 `pyverbs_suite.py` runs rdma-core's own Python tests, with both ends in one process. It skips tests for devices of
-other vendors, and for features that librxe 44 lacks: XRC, parent domains, ODP, device memory, raw packets, re-registration.
+other vendors, and for features that librxe 44 lacks: XRC, parent domains, device memory, raw packets, re-registration.
 `pyverbs_workers.py` exchanges messages with workers of `multiprocessing`, forked and spawned.
 Debian has no package of a verbs library for Rust or Go.
 """

@@ -336,6 +336,21 @@ static void test_values_out_of_range_are_refused(void)
 	}
 }
 
+/* rdma-core's tests of on-demand paging give a queue pair the flags of its region. */
+static void test_flags_of_regions_are_accepted(void)
+{
+	struct ibv_qp_attr attr;
+	struct side s = {0};
+	int mask;
+
+	side_create(&s, IBV_QPT_RC, 0);
+	mask = side_attr(&s, &s, IBV_QPS_INIT, &attr);
+	attr.qp_access_flags |= IBV_ACCESS_ON_DEMAND | IBV_ACCESS_ZERO_BASED;
+	rule_errno(0, ibv_modify_qp(s.qp, &attr, mask),
+		   "a queue pair may have the access flags of an on-demand region");
+	side_destroy(&s);
+}
+
 static void test_query_returns_attributes(void)
 {
 	struct ibv_qp_init_attr init;
@@ -388,7 +403,11 @@ static void test_query_returns_attributes(void)
 }
 
 const struct test qp_state_tests[] = {
-	{"rc", test_transitions_of_rc},           {"uc", test_transitions_of_uc},
-	{"ud", test_transitions_of_ud},           {"ranges", test_values_out_of_range_are_refused},
-	{"query", test_query_returns_attributes}, {NULL, NULL},
+	{"rc", test_transitions_of_rc},
+	{"uc", test_transitions_of_uc},
+	{"ud", test_transitions_of_ud},
+	{"ranges", test_values_out_of_range_are_refused},
+	{"region_flags", test_flags_of_regions_are_accepted},
+	{"query", test_query_returns_attributes},
+	{NULL, NULL},
 };

@@ -249,6 +249,7 @@ static const struct range ranges[] = {
 	RANGE(RESET, port, 1, 2),
 	RANGE(RESET, pkey_index, 0, 1),
 	RANGE(RESET, access, NODE_ACCESS, 0x80000000),
+	RANGE(RESET, access, NODE_ACCESS | URXE_ACCESS_ON_DEMAND, 0x80000000),
 	RANGE(INIT, path_mtu, URXE_MTU_256, 0),
 	RANGE(INIT, path_mtu, URXE_MTU_4096, 6),
 	RANGE(INIT, path_mtu, URXE_MTU_4096, 255),
