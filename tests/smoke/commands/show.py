@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+from documented import check_keys, keys_of  # noqa: E402
 from host import BUSY, Failure, Host, Pair, free_port, main, skip, until  # noqa: E402
 
 QUESTIONS = 20
@@ -58,23 +59,11 @@ TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../..')
 HEADERS = ['tools/urxed/report/report.h', 'tools/urxed/report/control_client.h',
            'tools/urxe/show/report_jobs.h', 'tools/urxe/show/report_paths.h',
            'verbs/session/state_document.h']
-# Objects whose keys are names of counters, which other lists document.
-COUNTED = ['counters', 'drops', 'device']
-
-
-def keys_of(found):
-    """All keys of a document, except names of counters."""
-    if isinstance(found, list):
-        return set().union(*map(keys_of, found))
-    if not isinstance(found, dict):
-        return set()
-    parts = [keys_of(part) for key, part in found.items()
-             if key not in COUNTED or isinstance(part, list)]
-    return set(found).union(*parts)
 
 
 def check_documented(found):
-    """The headers document every key."""
+    """urxe(1) and the headers document every key."""
+    check_keys(found)
     words = set()
     for name in HEADERS:
         with open(os.path.join(TREE, name), encoding='utf-8') as file:
