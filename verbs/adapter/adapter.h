@@ -60,11 +60,14 @@ struct adapter {
 	struct vnic_driver *nic;
 	struct vnic_inbox *inbox; /* NULL: none */
 	struct adapter_hca hca;
-	struct packet_group *uplink;  /* the direct uplink; NULL: none */
-	uint8_t uplink_generation;    /* vnic_attach_port.uplink_generation at the request */
-	bool uplink_inherited;        /* an earlier daemon opened `uplink`; the present daemon has
-					 not been asked for one yet */
-	bool inbox_broken;            /* a peer has written to the inbox against the protocol */
+	struct packet_group *uplink; /* the direct uplink; NULL: none */
+	uint8_t uplink_generation;   /* vnic_attach_port.uplink_generation at the request */
+	bool uplink_inherited;       /* an earlier daemon opened `uplink`; the present daemon has
+					not been asked for one yet */
+	bool inbox_broken;           /* a peer has written to the inbox against the protocol */
+	/* A checkpointer's thread could not publish the rights of peers to copy again: the engine
+	 * thread has to. Set without the lock. */
+	_Atomic bool copy_rights_due;
 	_Atomic bool inbox_populated; /* peers may send to the inbox, so its memory is populated */
 	struct tx tx;
 	struct vnic_attach_welcome welcome;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -139,6 +140,13 @@ static void handle_notice(void)
 		recording_stop();
 }
 
+static void publish_due_rights(void)
+{
+	if (atomic_load_explicit(&adapter.copy_rights_due, memory_order_relaxed) &&
+	    atomic_exchange(&adapter.copy_rights_due, false))
+		urxe_copy_rights_publish(adapter.dev);
+}
+
 static void handle_hca(void)
 {
 	hca_handle_events(adapter.hca.hca);
@@ -154,6 +162,7 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 {
 	bool idle = true;
 
+	publish_due_rights();
 	if (woken->notice && adapter_connected())
 		handle_notice();
 	if (adapter.hca.hca && woken->hca)

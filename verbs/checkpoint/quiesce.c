@@ -150,6 +150,16 @@ static void give_up(void)
 	adapter_unlock();
 }
 
+/* Without the lock, which another thread keeps. */
+static int give_up_unlocked(void)
+{
+	if (withdrawn) {
+		atomic_store(&adapter.copy_rights_due, true);
+		engine_wake();
+	}
+	return fail_to_lock_adapter();
+}
+
 /*
  * -EBUSY: not until the deadline, or the engine thread looks for another daemon, for which it needs
  * adapter_open_lock.
@@ -163,7 +173,8 @@ static int freeze_until(uint64_t deadline)
 	while ((rc = freeze()) == -EBUSY && !adapter.reconnecting && clock_monotonic() < deadline) {
 		adapter_unlock();
 		pause_until_next_attempt(PAUSE_NS);
-		adapter_lock();
+		if (!lock_adapter(deadline))
+			return give_up_unlocked();
 	}
 	if (rc)
 		give_up();
