@@ -350,8 +350,11 @@ static unsigned int count_descriptors(void)
 static void must_fail(const uint8_t *bytes, size_t length, int error, const char *what)
 {
 	unsigned int before = count_descriptors(), after;
-	int fd = memfd_create("stream", MFD_CLOEXEC), rc;
+	int memory = memfd_create("stream", MFD_CLOEXEC), fd, rc;
 
+	/* The lowest free number may be that of a saved descriptor. */
+	fd = fcntl(memory, F_DUPFD_CLOEXEC, 100);
+	close(memory);
 	if (fd < 0 || write(fd, bytes, length) != (ssize_t)length || lseek(fd, 0, SEEK_SET))
 		err(1, "memfd");
 	rc = CALL(restore)(fd);
