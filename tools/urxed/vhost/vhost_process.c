@@ -240,7 +240,8 @@ void vhost_process_event(struct vhost_process *p, uint64_t now)
 static void kill_hanging(struct vhost_process *p, uint64_t now, const char *why)
 {
 	if (!p->is_killed)
-		log_ratelimited(&p->budget, now, "%s: its process %s: it is killed", p->spec, why);
+		log_ratelimited(&p->budget, now, "%s: its process %s: urxed kills it", p->spec,
+				why);
 	kill_process(p);
 }
 
@@ -311,7 +312,7 @@ static int wait_until_ready(struct vhost_process *p, char error[VHOST_PROCESS_ER
 		if (poll(&ended, 1, 0) > 0)
 			return read_reason(p, error);
 		if (now_ns() - p->started_at > START_NS) {
-			snprintf(error, VHOST_PROCESS_ERROR, "%s: its process does not get ready",
+			snprintf(error, VHOST_PROCESS_ERROR, "%s: its process is not ready in time",
 				 p->spec);
 			return -ETIMEDOUT;
 		}
