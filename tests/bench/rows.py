@@ -26,6 +26,7 @@ PAIRS = 32  # of processes
 RING = 'ring of shared memory with copies and CRC-32, two cores'
 POLLED = 'TCP loopback, polled'
 RELAY = 'two programs that spin and two daemons woken by eventfds, on two processors'
+RELAY_APART = 'the same, each daemon on its program\'s processor'
 
 # Limits and peers: name -> measure.
 PEERS = {
@@ -40,6 +41,7 @@ PEERS = {
     'eventfd wake-up, answered at once': Limit('wakeup'),
     'eventfd wake-up, after 1 ms of silence': Limit('wakeup_silent'),
     RELAY: Limit('relay'),
+    RELAY_APART: Limit('relay_apart'),
     'one switch': Given(1),
     '4 KiB': Given(4096),
     '0.1 %': Given(0.001),
@@ -239,7 +241,7 @@ def network_rows():
         bandwidth = bandwidth + thread_bandwidth
         yield Row('network', f'send latency, 2 B, {name}', 's',
                   Perftest('ib_send_lat -s 2 -n 5000', report.latency, uplink),
-                  tcp_latency(uplink, name) + thread_latency + ([RELAY] if uplink.endswith(THROUGH_URXED) else []))
+                  tcp_latency(uplink, name) + thread_latency + ([RELAY, RELAY_APART] if uplink.endswith(THROUGH_URXED) else []))
         yield Row('network', f'write bandwidth, 64 KiB, {name}', 'B/s',
                   Perftest('ib_write_bw -s 65536 -n 3000', report.bandwidth, uplink), bandwidth)
         yield Row('network', f'read bandwidth, 64 KiB, {name}', 'B/s',

@@ -2,7 +2,8 @@
 /*
  * The limit of a message from a program by two daemons to another program, when all four processes
  * share two CPUs: both programs spin on shared memory, each on its CPU, and the daemons sleep until
- * an eventfd wakes them. A daemon passes the token on and does nothing else.
+ * an eventfd wakes them. A daemon passes the token on and does nothing else. The scheduler places
+ * the daemons, or each stays on the CPU of its program.
  */
 #include "lib/laps.h"
 #include "limits.h"
@@ -10,6 +11,7 @@
 #include <err.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -34,6 +36,7 @@ struct daemon {
 struct relay {
 	struct daemon daemons[2];
 	const struct bench_cpus *cpus;
+	bool apart; /* each daemon stays on the CPU of its program */
 };
 
 static void ring(int bell)
@@ -79,12 +82,16 @@ static void run_on_both(const struct bench_cpus *cpus)
 		err(1, "cannot run on two CPUs");
 }
 
-static void run_daemon(struct relay *relay, struct daemon *daemon)
+static void run_daemon(struct relay *relay, uint32_t index)
 {
+	struct daemon *daemon = &relay->daemons[index];
 	struct epoll_event events[SOURCES];
 	int set = watch_bells(daemon), n;
 
-	run_on_both(relay->cpus);
+	if (relay->apart)
+		bench_pin(index ? relay->cpus->other : relay->cpus->own);
+	else
+		run_on_both(relay->cpus);
 	sched_request_short_slice(); /* as urxed does */
 	while ((n = epoll_wait(set, events, SOURCES, -1)) >= 0)
 		for (int i = 0; i < n; i++)
@@ -94,12 +101,12 @@ static void run_daemon(struct relay *relay, struct daemon *daemon)
 
 static void run_first(void *relay)
 {
-	run_daemon(relay, &((struct relay *)relay)->daemons[0]);
+	run_daemon(relay, 0);
 }
 
 static void run_second(void *relay)
 {
-	run_daemon(relay, &((struct relay *)relay)->daemons[1]);
+	run_daemon(relay, 1);
 }
 
 static void wait_for_token(struct daemon *daemon, unsigned int *seen)
@@ -120,9 +127,10 @@ static void answer(void *argument)
 	}
 }
 
-static void create(struct relay *relay, const struct bench_cpus *cpus)
+static void create(struct relay *relay, const struct bench_cpus *cpus, bool apart)
 {
 	relay->cpus = cpus;
+	relay->apart = apart;
 	for (int i = 0; i < 2; i++) {
 		struct daemon *daemon = &relay->daemons[i];
 
@@ -149,17 +157,16 @@ static void ask(struct daemon *daemon, struct laps *laps)
 	}
 }
 
-double limit_relay(const struct bench_cpus *cpus, size_t size)
+static double measure(const struct bench_cpus *cpus, bool apart)
 {
 	struct relay *relay = mmap(NULL, sizeof(*relay), PROT_READ | PROT_WRITE,
 				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t children[3];
 	struct laps laps;
 
-	(void)size;
 	if (relay == MAP_FAILED)
 		err(1, "cannot share memory");
-	create(relay, cpus);
+	create(relay, cpus, apart);
 	children[0] = bench_child(cpus, run_first, relay);
 	children[1] = bench_child(cpus, run_second, relay);
 	children[2] = bench_child(cpus, answer, relay);
@@ -167,4 +174,16 @@ double limit_relay(const struct bench_cpus *cpus, size_t size)
 	for (int i = 0; i < 3; i++)
 		bench_end(children[i]);
 	return laps_median(&laps) / LAP / 2;
+}
+
+double limit_relay(const struct bench_cpus *cpus, size_t size)
+{
+	(void)size;
+	return measure(cpus, false);
+}
+
+double limit_relay_apart(const struct bench_cpus *cpus, size_t size)
+{
+	(void)size;
+	return measure(cpus, true);
 }

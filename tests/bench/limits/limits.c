@@ -23,7 +23,7 @@ static const struct limit {
 	{"vm_read", limit_vm_read},   {"wakeup_silent", limit_wakeup_silent},
 	{"lines", limit_lines},       {"stream", limit_stream},
 	{"paced", limit_paced},       {"mlock", limit_mlock},
-	{"relay", limit_relay},
+	{"relay", limit_relay},       {"relay_apart", limit_relay_apart},
 };
 
 uint8_t *limit_buffer(size_t size)

@@ -19,6 +19,7 @@ double limit_wakeup(const struct bench_cpus *cpus, size_t size);
 double limit_wakeup_silent(const struct bench_cpus *cpus, size_t size);
 /* From a program by two daemons to another program, on two CPUs. */
 double limit_relay(const struct bench_cpus *cpus, size_t size);
+double limit_relay_apart(const struct bench_cpus *cpus, size_t size);
 double limit_mlock(const struct bench_cpus *cpus, size_t size);
 double limit_vm_write(const struct bench_cpus *cpus, size_t size);
 
