@@ -2,7 +2,6 @@
 #include "objects/comp_channel.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -70,7 +69,7 @@ int comp_channel_create(uint32_t event_size, bool few, struct comp_channel **out
 	channel->writer = high_fd(ends[1]);
 	if (few)
 		shrink_buffer(channel->writer);
-	channel->reader = high_fd(fcntl(ends[0], F_DUPFD_CLOEXEC, 0));
+	channel->reader = high_fd_duplicate(ends[0]);
 	rc = channel->reader < 0 ? -errno : fd_install(ends[0], &channel->fd);
 	if (rc) {
 		close(ends[0]);

@@ -27,6 +27,11 @@ static unsigned int lowest_number(void)
 	return (unsigned int)limit.rlim_cur - room;
 }
 
+static int duplicate_from(int fd, unsigned int lowest)
+{
+	return REAL(fcntl)(fd, F_DUPFD_CLOEXEC, (void *)(uintptr_t)lowest);
+}
+
 int high_fd(int fd)
 {
 	const unsigned int lowest = fd < 0 ? 0 : lowest_number();
@@ -35,9 +40,20 @@ int high_fd(int fd)
 
 	if (fd < 0 || (unsigned int)fd >= lowest)
 		return fd;
-	high = REAL(fcntl)(fd, F_DUPFD_CLOEXEC, (void *)(uintptr_t)lowest);
+	high = duplicate_from(fd, lowest);
 	if (high >= 0)
 		REAL(close)(fd);
 	errno = error;
 	return high >= 0 ? high : fd;
+}
+
+int high_fd_duplicate(int fd)
+{
+	const int error = errno;
+	const int high = duplicate_from(fd, lowest_number());
+
+	if (high >= 0 || errno == EBADF)
+		return high;
+	errno = error;
+	return duplicate_from(fd, 0);
 }

@@ -15,4 +15,11 @@
  */
 int high_fd(int fd);
 
+/*
+ * Returns a duplicate for this library of a descriptor that the program gets: from the high range
+ * if it has a free number, else the lowest free number; close-on-exec. It is not in the table of
+ * own_fd.h, even if `fd` has an entry there. -1 with errno: EBADF, EMFILE. Any thread; no lock.
+ */
+int high_fd_duplicate(int fd);
+
 #endif

@@ -185,7 +185,7 @@ static int make_descriptors(struct rdmacm_file *file, int *fd)
 	*fd = epoll_create1(EPOLL_CLOEXEC);
 	if (*fd < 0)
 		return -errno;
-	file->event_set = high_fd(fcntl(*fd, F_DUPFD_CLOEXEC, 0));
+	file->event_set = high_fd_duplicate(*fd);
 	if (file->event_set < 0)
 		return -errno;
 	file->kernel = rdmacm_kernel_open();

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -324,6 +325,28 @@ static void check_ranges(void)
 		errx(1, "%d descriptors are left", count_descriptors());
 }
 
+/* The library may not take a file of the program for the device that had an earlier number. */
+static void check_a_raw_close(void)
+{
+	static struct device closed, d;
+	struct ibv_comp_channel *channel;
+	int null;
+
+	open_device(&closed);
+	open_device(&d);
+	syscall(SYS_close, closed.context->cmd_fd);
+	channel = ibv_create_comp_channel(d.context);
+	null = open("/dev/null", O_WRONLY);
+	if (!channel || null < 0)
+		err(1, "no descriptors");
+	if (write(null, "abc", 3) != 3)
+		err(1, "the program's file is taken for a device");
+	close(null);
+	ibv_destroy_comp_channel(channel);
+	work(&d);
+	close_device(&d);
+}
+
 static void check_numbers(void)
 {
 	static struct device d, other;
@@ -354,6 +377,7 @@ static void check_numbers(void)
 	open_device(&d);
 	work(&d);
 	close_device(&d);
+	check_a_raw_close();
 }
 
 /* Sends descriptors, or, with to_send NULL, receives as many. */
