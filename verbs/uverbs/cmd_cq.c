@@ -2,6 +2,7 @@
 /* CREATE_COMP_CHANNEL, CREATE_CQ, RESIZE_CQ, REQ_NOTIFY_CQ, DESTROY_CQ. */
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <hca/hca.h>
@@ -10,6 +11,7 @@
 
 #include "adapter/adapter.h"
 #include "engine/clock.h"
+#include "objects/settle.h"
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
 #include "poll/poll_hook.h"
@@ -158,30 +160,39 @@ static void take_all_completions(const struct cq *cq)
 	adapter_publish();
 }
 
+/* Time between two looks whether another command still makes the HCA's CQ larger. */
+#define GROWTH_PAUSE_NS 50000
+
 /*
- * librxe does not use the old ring during the command, and maps the new one afterwards. Completions
- * that the HCA has had need room in the new ring, too; while another command makes the HCA's CQ
- * larger, nothing shows how many these are.
+ * With the lock, which it releases meanwhile. Completions that the HCA has had need room in a
+ * smaller ring, too; while another command makes the HCA's CQ larger, nothing shows how many these
+ * are. No mutex: its holder does not exist in a child that a signal handler forks during the wait.
  */
-int cmd_resize_cq(const struct command *c)
+static int wait_for_growth(const struct command *c, struct cq *cq, uint32_t cqe)
 {
-	struct ib_uverbs_resize_cq request;
+	const struct timespec pause = {.tv_nsec = GROWTH_PAUSE_NS};
+	int rc = 0;
+
+	cq->object.users++;
+	while (!rc && cqe < queue_capacity(&cq->ring) &&
+	       hca_cq_grows(urxe_offload_hca_cq(cq->cq))) {
+		adapter_unlock();
+		nanosleep(&pause, NULL);
+		adapter_lock();
+		rc = c->file->live && !adapter.dead ? 0 : -EIO;
+	}
+	cq->object.users--;
+	return rc;
+}
+
+/* librxe does not use the old ring during the command, and maps the new one afterwards. */
+static int resize_cq(const struct command *c, struct cq *cq, uint32_t cqe)
+{
 	struct ib_uverbs_resize_cq_resp reply = {0};
 	struct rxe_resize_cq_resp driver;
 	struct queue ring;
-	struct cq *cq;
-	int rc = command_read(c, &request, sizeof(request));
+	int rc = queue_create(&ring, &c->file->queues, c->fd, cqe, sizeof(struct ib_uverbs_wc));
 
-	if (rc)
-		return rc;
-	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
-	if (!cq)
-		return command_object_error(c, request.cq_handle);
-	if (!request.cqe || request.cqe > MAX_CQE)
-		return -EINVAL;
-	if (request.cqe < queue_capacity(&cq->ring) && hca_cq_grows(urxe_offload_hca_cq(cq->cq)))
-		return -EBUSY;
-	rc = queue_create(&ring, &c->file->queues, c->fd, request.cqe, sizeof(struct ib_uverbs_wc));
 	if (rc)
 		return rc;
 	take_all_completions(cq);
@@ -195,6 +206,37 @@ int cmd_resize_cq(const struct command *c)
 		queue_destroy(&ring, &c->file->queues);
 	else
 		cq_move(cq, &ring);
+	return rc;
+}
+
+static int resize_cq_locked(const struct command *c, const struct ib_uverbs_resize_cq *request)
+{
+	struct cq *cq = (struct cq *)command_object(c, OBJECT_CQ, request->cq_handle);
+	int rc;
+
+	if (!cq)
+		return command_object_error(c, request->cq_handle);
+	if (!request->cqe || request->cqe > MAX_CQE)
+		return -EINVAL;
+	rc = wait_for_growth(c, cq, request->cqe);
+	if (rc)
+		return rc;
+	adapter_collect_ends();
+	return resize_cq(c, cq, request->cqe);
+}
+
+int cmd_resize_cq(const struct command *c)
+{
+	struct ib_uverbs_resize_cq request;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	rc = command_lock(c);
+	if (rc)
+		return rc;
+	rc = resize_cq_locked(c, &request);
+	adapter_unlock_settled();
 	return rc;
 }
 

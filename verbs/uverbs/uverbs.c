@@ -57,7 +57,7 @@ static const struct command_row rows[] = {
 		     REPLY(create_comp_channel_resp)),
 	ROW(CREATE_CQ, create_cq, create_cq, REPLY(create_cq_resp)),
 	ROW(DESTROY_CQ, destroy_cq, destroy_cq, REPLY(destroy_cq_resp)),
-	ROW(RESIZE_CQ, resize_cq, resize_cq, REPLY(resize_cq_resp)),
+	ROW_UNLOCKED(RESIZE_CQ, resize_cq, resize_cq, REPLY(resize_cq_resp)),
 	ROW(REQ_NOTIFY_CQ, req_notify_cq, req_notify_cq, 0),
 	ROW_UNLOCKED(CREATE_QP, create_qp, create_qp, REPLY(create_qp_resp)),
 	ROW_UNLOCKED(QUERY_QP, query_qp, query_qp, REPLY(query_qp_resp)),

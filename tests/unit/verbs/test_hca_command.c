@@ -7,9 +7,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -659,27 +661,101 @@ static void completions_behind_a_command_wake_the_engine_thread(void **state)
 	close_own(channel);
 }
 
-/* Nothing polls the HCA's CQ, so nothing shows whether the smaller ring has room. */
-static void a_cq_that_grows_does_not_shrink(void **state)
+/* --- A smaller CQ while another command makes the HCA's CQ larger. */
+
+static uint32_t new_size;
+static int resize_rc;
+static atomic_bool resized;
+
+/* The child of a handler returns to the wait. */
+static void *resize_cq(void *arg)
 {
-	struct ib_uverbs_resize_cq resize = {.cqe = 63};
-	const int channel = open_cq();
-	struct fake_qp *first = open_qp(QUEUE);
-	pthread_t thread;
+	const struct ib_uverbs_resize_cq resize = {.cq_handle = cq, .cqe = new_size};
+	const pid_t parent = getpid();
 	uint32_t cqe;
 
-	(void)state;
-	resize.cq_handle = cq;
-	thread = start_slow(FAKE_HCA_RESIZE_CQ, create_second_qp);
-	complete_receives(first, QUEUE);
-	assert_int_equal(COMMAND(RESIZE_CQ, resize, &cqe), -EBUSY);
-	let_go_on(thread);
+	resize_rc = COMMAND(RESIZE_CQ, resize, &cqe);
+	if (getpid() != parent)
+		_exit(resize_rc == -EIO ? 0 : 1);
+	resized = true;
+	return arg;
+}
+
+static uint32_t users_of_cq(void)
+{
+	uint32_t users;
+
+	adapter_lock();
+	users = handle_find(&uverbs_file_lookup(device)->handles, OBJECT_CQ, cq)->users;
+	adapter_unlock();
+	return users;
+}
+
+/* The command waits, or has ended. */
+static pthread_t start_resize(uint32_t size)
+{
+	const uint32_t users = users_of_cq();
+	pthread_t thread;
+
+	new_size = size;
+	resized = false;
+	assert_int_equal(pthread_create(&thread, NULL, resize_cq, NULL), 0);
+	while (!resized && users_of_cq() == users)
+		sched_yield();
+	return thread;
+}
+
+/* Nothing polls the HCA's CQ, so nothing shows yet whether the smaller ring has room. */
+static void resize_during_growth(uint32_t completions, int expected)
+{
+	const int channel = open_cq();
+	struct fake_qp *first = open_qp(QUEUE);
+	pthread_t slow, resizing;
+
+	slow = start_slow(FAKE_HCA_RESIZE_CQ, create_second_qp);
+	complete_receives(first, completions);
+	resizing = start_resize(63);
+	assert_false(resized);
+	let_go_on(slow);
+	pthread_join(resizing, NULL);
 	assert_int_equal(slow_rc, 0);
+	assert_int_equal(resize_rc, expected);
 	assert_false(is_readable(events));
-	/* The ring has all completions of the queue pair. */
-	assert_int_equal(COMMAND(RESIZE_CQ, resize, &cqe), -EINVAL);
-	resize.cqe = 200;
-	assert_int_equal(COMMAND(RESIZE_CQ, resize, &cqe), 0);
+	close_own(channel);
+}
+
+static void a_cq_that_has_grown_shrinks(void **state)
+{
+	(void)state;
+	resize_during_growth(1, 0);
+}
+
+/* The ring has all completions of the queue pair. */
+static void a_cq_without_room_does_not_shrink(void **state)
+{
+	(void)state;
+	resize_during_growth(QUEUE, -EINVAL);
+	new_size = 200;
+	resize_cq(NULL);
+	assert_int_equal(resize_rc, 0);
+}
+
+static void a_forked_child_does_not_wait_for_growth(void **state)
+{
+	pthread_t slow, resizing;
+	int channel, status;
+
+	(void)state;
+	end_by_faults();
+	channel = open_cq();
+	open_qp(1);
+	slow = start_slow(FAKE_HCA_RESIZE_CQ, create_second_qp);
+	resizing = start_resize(63);
+	status = fork_during(resizing, fork_in_handler);
+	let_go_on(slow);
+	pthread_join(resizing, NULL);
+	assert_int_equal(resize_rc, 0);
+	assert_int_equal(status, 0);
 	close_own(channel);
 }
 
@@ -702,7 +778,9 @@ int main(void)
 		TEST(a_forked_child_joins_no_group),
 		TEST(a_completion_during_a_command_wakes_the_program),
 		TEST(completions_behind_a_command_wake_the_engine_thread),
-		TEST(a_cq_that_grows_does_not_shrink),
+		TEST(a_cq_that_has_grown_shrinks),
+		TEST(a_cq_without_room_does_not_shrink),
+		TEST(a_forked_child_does_not_wait_for_growth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
