@@ -211,11 +211,20 @@ int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR])
 /* What the daemon has told the port since it was opened. */
 static void restore_settings(struct uplink *u, const struct uplink *before)
 {
-	u->generation = before->generation + 1;
+	u->generation = before->generation;
 	u->bonded = before->bonded;
 	u->hears_all = before->hears_all;
 	u->n_heard_macs = before->n_heard_macs;
 	memcpy(u->heard_macs, before->heard_macs, sizeof(u->heard_macs));
+}
+
+/* The rest of the daemon reads these of a closed port, too: the first member has the bond's MAC. */
+static void restore_port(struct uplink *u, const struct uplink *before)
+{
+	u->hears_all = before->hears_all;
+	u->mtu = before->mtu;
+	memcpy(u->mac, before->mac, sizeof(u->mac));
+	memcpy(u->probe_mac, before->probe_mac, sizeof(u->probe_mac));
 }
 
 static int hear_again(struct uplink *u, char error[UPLINK_ERROR])
@@ -235,19 +244,16 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 	uplink_close(u);
 	rc = uplink_open(u, u->spec, u->impair, u->hca, error);
 	restore_settings(u, &before);
-	if (rc) {
-		u->mtu = before.mtu;
-		return rc;
-	}
-	rc = hear_again(u, error);
+	if (!rc)
+		rc = hear_again(u, error);
 	if (!rc) {
+		u->generation++;
 		uplink_log_pages(u);
 		return 0;
 	}
-	/* Frames that the host needs would be missing. kernel_sync tries again. */
+	/* Without all settings the port would miss frames for the host. kernel_sync tries again. */
 	uplink_close(u);
-	u->hears_all = before.hears_all;
-	u->mtu = before.mtu;
+	restore_port(u, &before);
 	return rc;
 }
 

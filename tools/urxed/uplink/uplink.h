@@ -71,7 +71,8 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 /*
  * Opens the port again after the kernel's interface was replaced or changed. Frames in the transmit
  * queue and in the port's rings are lost. On error the port is closed, also if only a setting of
- * uplink_hear_all or uplink_hear_mac failed; the next uplink_reopen makes the same settings.
+ * uplink_hear_all or uplink_hear_mac failed, and keeps its MACs, MTU and generation; the next
+ * uplink_reopen makes the same settings.
  */
 int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR]);
 /* Is it an af_xdp: port, which shares its interface with the kernel by an XDP program? */

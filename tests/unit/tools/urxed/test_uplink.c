@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An uplink that is opened again makes its settings again, or is closed. */
+/* An uplink that is opened again makes its settings again, or is closed and keeps its MAC. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "urxed/uplink/direct_uplink.h"
 #include "urxed/uplink/uplink.h"
 
 static const uint8_t another_mac[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 9};
@@ -16,7 +17,7 @@ static const uint8_t another_mac[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 9};
 static struct {
 	struct uplink uplink;
 	struct netdev *far_end;
-	int refuses_all, refuses_mac; /* 0, or the errno value with which the port refuses */
+	int refuses_open, refuses_all, refuses_mac; /* 0, or the errno value of the refusal */
 	bool hears_all;
 	uint32_t macs;
 } w;
@@ -29,6 +30,8 @@ int port_open(const char *spec, struct netdev **port, char error[PORT_OPEN_ERROR
 
 	(void)spec;
 	(void)error;
+	if (w.refuses_open)
+		return -w.refuses_open;
 	assert_int_equal(netdev_mem_pair(1, ends), 0);
 	*port = ends[0];
 	if (w.far_end)
@@ -134,6 +137,60 @@ static void port_that_cannot_hear_a_mac_is_closed(void **state)
 	expect_closed_until_settings_succeed(state, ENOSPC);
 }
 
+/* Two members of a bond on interfaces: the first carries the frames. */
+static struct uplink_set members;
+static const struct address_pins no_pins;
+static struct bond bond = {
+	.mode = BOND_ACTIVE_BACKUP, .n = 2, .members[1].uplink = 1, .n_carriers = 1, .mask = 3};
+
+static void make_bond(void)
+{
+	members.n = 2;
+	members.at[0] = w.uplink;
+	members.at[0].spec = "af_packet:eth0";
+	members.at[0].hears_all = false;
+	members.at[1] = w.uplink;
+}
+
+/* Programs have sockets on the active member: they would get others at each attempt. */
+static void failed_attempts_at_a_spare_member_renew_no_socket(void **state)
+{
+	const struct direct_uplink direct = {.uplinks = &members, .pins = &no_pins, .bond = &bond};
+	char error[UPLINK_ERROR];
+	uint8_t before;
+
+	(void)state;
+	make_bond();
+	before = direct_uplink_generation(&direct);
+	assert_int_not_equal(before, 0);
+	w.refuses_open = EBUSY;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(uplink_reopen(&members.at[1], error), -EBUSY);
+		assert_int_equal(direct_uplink_generation(&direct), before);
+	}
+	w.refuses_open = 0;
+	w.refuses_all = ENOMEM;
+	assert_int_equal(uplink_reopen(&members.at[1], error), -ENOMEM);
+	assert_int_equal(direct_uplink_generation(&direct), before);
+	w.refuses_all = 0;
+	assert_int_equal(uplink_reopen(&members.at[1], error), 0);
+	assert_int_not_equal(direct_uplink_generation(&direct), before);
+	w.uplink = members.at[1]; /* for close_uplink */
+}
+
+/* The MAC of the first member is that of the bond, also while another one carries its frames. */
+static void closed_port_keeps_its_mac(void **state)
+{
+	static const uint8_t mac[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 5};
+	char error[UPLINK_ERROR];
+
+	(void)state;
+	memcpy(w.uplink.mac, mac, sizeof(mac));
+	w.refuses_open = EBUSY;
+	assert_int_equal(uplink_reopen(&w.uplink, error), -EBUSY);
+	assert_memory_equal(w.uplink.mac, mac, sizeof(mac));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_uplink, close_uplink)
 
 int main(void)
@@ -142,6 +199,8 @@ int main(void)
 		TEST(reopen_makes_the_settings_again),
 		TEST(port_that_cannot_hear_all_is_closed),
 		TEST(port_that_cannot_hear_a_mac_is_closed),
+		TEST(failed_attempts_at_a_spare_member_renew_no_socket),
+		TEST(closed_port_keeps_its_mac),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
