@@ -105,6 +105,24 @@ static int guard_port(struct uplink *u, char error[UPLINK_ERROR])
 	return rc == -EADDRINUSE && u->hca && hca_monitor_has_interface(u->hca, u->ifname) ? 0 : rc;
 }
 
+/*
+ * Opening a port takes some 10 ms, in vain if another program has the UDP port. Of other errors the
+ * port has the better sentence.
+ */
+static int open_guarded(struct uplink *u, char error[UPLINK_ERROR])
+{
+	const int guarded = u->kernel ? guard_port(u, error) : 0;
+	char refusal[UPLINK_ERROR];
+	int rc;
+
+	if (guarded == -EADDRINUSE)
+		return guarded;
+	rc = open_port(u, refusal);
+	if (rc)
+		snprintf(error, UPLINK_ERROR, "%s", refusal);
+	return rc ?: guarded;
+}
+
 int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *impair,
 		const struct hca_monitor *hca, char error[UPLINK_ERROR])
 {
@@ -114,9 +132,11 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 		.spec = spec, .kind = uplink_kind_of(spec), .impair = impair, .hca = hca};
 	roce_port_guard_init(&u->port_guard);
 	set_ifname(u);
-	rc = open_port(u, error);
-	if (rc)
+	rc = open_guarded(u, error);
+	if (rc) {
+		uplink_close(u);
 		return rc;
+	}
 	if (!netdev_mac(u->port, u->mac))
 		host_make_mac(u->mac, mac_index(spec));
 	host_make_mac(u->probe_mac, mac_index(spec) ^ PROBE_MAC);
@@ -125,8 +145,6 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 	rc = uplink_make_queue(u);
 	if (rc)
 		snprintf(error, UPLINK_ERROR, "no memory for the queue of %s", spec);
-	if (!rc && u->kernel)
-		rc = guard_port(u, error);
 	if (!rc)
 		rc = add_impairments(u, impair, error);
 	if (rc)

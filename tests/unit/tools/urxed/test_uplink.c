@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -18,8 +19,10 @@ static struct {
 	struct uplink uplink;
 	struct netdev *far_end;
 	int refuses_open, refuses_all, refuses_mac; /* 0, or the errno value of the refusal */
+	int guarding; /* 0, or the errno value with which UDP port 4791 is refused */
 	bool hears_all;
 	uint32_t macs;
+	uint32_t opened; /* attempts to open the port */
 } w;
 
 /* --- In place of urxed's ports */
@@ -29,9 +32,11 @@ int port_open(const char *spec, struct netdev **port, char error[PORT_OPEN_ERROR
 	struct netdev *ends[2];
 
 	(void)spec;
-	(void)error;
-	if (w.refuses_open)
+	w.opened++;
+	if (w.refuses_open) {
+		snprintf(error, PORT_OPEN_ERROR, "the port is refused");
 		return -w.refuses_open;
+	}
 	assert_int_equal(netdev_mem_pair(1, ends), 0);
 	*port = ends[0];
 	if (w.far_end)
@@ -63,6 +68,18 @@ void vhost_process_stop(struct vhost_process *p)
 
 int __wrap_netdev_set_promiscuous(struct netdev *port, bool on);
 int __wrap_netdev_add_mac(struct netdev *port, const uint8_t mac[6]);
+
+int __wrap_roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
+				char error[ROCE_PORT_GUARD_ERROR]);
+
+int __wrap_roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
+				char error[ROCE_PORT_GUARD_ERROR])
+{
+	assert_string_equal(ifname, "eth0");
+	roce_port_guard_init(h);
+	snprintf(error, ROCE_PORT_GUARD_ERROR, "the UDP port is refused");
+	return -w.guarding;
+}
 
 int __wrap_netdev_set_promiscuous(struct netdev *port, bool on)
 {
@@ -191,6 +208,47 @@ static void closed_port_keeps_its_mac(void **state)
 	assert_memory_equal(w.uplink.mac, mac, sizeof(mac));
 }
 
+static int open_interface(char error[UPLINK_ERROR])
+{
+	static const struct uplink_impair none;
+
+	return uplink_open(&w.uplink, "af_packet:eth0", &none, NULL, error);
+}
+
+/* The switch's thread would wait for the port in vain. */
+static void port_stays_closed_while_another_program_has_that_of_roce(void **state)
+{
+	char error[UPLINK_ERROR];
+
+	close_uplink(state);
+	w.far_end = NULL;
+	w.opened = 0;
+	w.guarding = EADDRINUSE;
+	assert_int_equal(open_interface(error), -EADDRINUSE);
+	assert_int_equal(w.opened, 0);
+	assert_string_equal(error, "the UDP port is refused");
+	w.guarding = 0;
+	assert_int_equal(open_interface(error), 0);
+	assert_int_equal(w.opened, 1);
+}
+
+static void port_names_the_error_of_a_missing_interface(void **state)
+{
+	char error[UPLINK_ERROR];
+
+	close_uplink(state);
+	w.far_end = NULL;
+	w.guarding = w.refuses_open = ENODEV;
+	assert_int_equal(open_interface(error), -ENODEV);
+	assert_string_equal(error, "the port is refused");
+	w.refuses_open = 0;
+	assert_int_equal(open_interface(error), -ENODEV);
+	assert_string_equal(error, "the UDP port is refused");
+	assert_null(w.uplink.port);
+	w.guarding = 0;
+	assert_int_equal(open_interface(error), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_uplink, close_uplink)
 
 int main(void)
@@ -201,6 +259,8 @@ int main(void)
 		TEST(port_that_cannot_hear_a_mac_is_closed),
 		TEST(failed_attempts_at_a_spare_member_renew_no_socket),
 		TEST(closed_port_keeps_its_mac),
+		TEST(port_stays_closed_while_another_program_has_that_of_roce),
+		TEST(port_names_the_error_of_a_missing_interface),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
