@@ -153,7 +153,7 @@ def set_both_up():
 
 
 def until_active(events):
-    until(10, lambda: 'state=ACTIVE mtu=4096 gids=0:::ffff:192.0.2.1,' in events.program.output(),
+    until(30, lambda: 'state=ACTIVE mtu=4096 gids=0:::ffff:192.0.2.1,' in events.program.output(),
           lambda: f'the port is not up again: {events.program.describe()}')
 
 

@@ -8,8 +8,13 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-/* Between two attempts to open an uplink. For AF_XDP an attempt takes some 10 ms. */
-#define RETRY_NS (2 * NS_PER_SEC)
+/*
+ * From an attempt to open an uplink, or to read the kernel's state, to the next one. For AF_XDP an
+ * attempt may take some 10 ms of the switch's thread. So each pause between attempts to open
+ * uplinks is twice as long as the one before.
+ */
+#define RETRY_NS     (2 * NS_PER_SEC)
+#define RETRY_MAX_NS (60 * NS_PER_SEC)
 
 static void parse_iface_message(void *ctx, const struct nlmsghdr *message)
 {
@@ -154,7 +159,7 @@ static void update_uplinks(struct kernel_sync *k)
 		if (iface)
 			update_uplink(k, u, iface);
 		if (iface && !u->port)
-			k->retry_at = now_ns() + RETRY_NS;
+			k->retry_at = now_ns() + k->pause_ns;
 		h->up |= u->up;
 		if (u->mtu < h->mtu)
 			h->mtu = u->mtu;
@@ -259,7 +264,9 @@ static int read_kernel_state(struct kernel_sync *k)
 	int rc;
 
 	k->stale = false;
-	k->retry_at = now_ns() + RETRY_NS;
+	k->unread = true;
+	k->pause_ns = RETRY_NS;
+	k->retry_at = now_ns() + k->pause_ns;
 	rc = read_interfaces(k);
 	if (!rc && find_uplinks(k))
 		rc = read_interfaces(k);
@@ -268,6 +275,7 @@ static int read_kernel_state(struct kernel_sync *k)
 	guard_vlans(k);
 	update_uplinks(k);
 	update_addresses(k);
+	k->unread = false;
 	return 0;
 }
 
@@ -342,6 +350,16 @@ static void handle_notification(void *ctx, const struct nlmsghdr *message)
 		k->stale |= k->missing || iface_is_affected(&k->table, message);
 }
 
+/* Returns whether one was opened, or failed for the first time. */
+static bool retry_uplinks(struct kernel_sync *k)
+{
+	const uint32_t refused = k->refused;
+
+	k->pause_ns = k->pause_ns < RETRY_MAX_NS / 2 ? 2 * k->pause_ns : RETRY_MAX_NS;
+	update_uplinks(k);
+	return k->refused != refused;
+}
+
 bool kernel_sync_update(struct kernel_sync *k)
 {
 	int rc;
@@ -352,6 +370,8 @@ bool kernel_sync_update(struct kernel_sync *k)
 	}
 	if (!k->stale && now_ns() < k->retry_at)
 		return false;
+	if (!k->stale && !k->unread)
+		return retry_uplinks(k);
 	rc = read_kernel_state(k);
 	if (rc)
 		log_line("cannot read the kernel's interfaces: %s", strerror(-rc));

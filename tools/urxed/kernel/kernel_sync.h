@@ -45,13 +45,15 @@ struct kernel_sync {
 	const struct hca_monitor *hca;
 	bool missing;      /* an uplink's interface does not exist */
 	uint32_t left_out; /* addresses without a GID, because the host's GID table is full */
-	bool stale;        /* `table` must be read again from the kernel */
+	bool stale;        /* the kernel has reported a change: `table` must be read again */
+	bool unread;       /* the last attempt to read `table` failed */
 	/*
-	 * When to read the kernel's state again, ns of now_ns(), because it could not be read or an
+	 * When to try again, ns of now_ns(), because the kernel's state could not be read or an
 	 * uplink could not be opened; UINT64_MAX = no need.
 	 */
 	uint64_t retry_at;
-	uint32_t refused; /* bits of uplinks whose last attempt failed, which the log has */
+	uint64_t pause_ns; /* from the last attempt to open uplinks to retry_at */
+	uint32_t refused;  /* bits of uplinks whose last attempt failed, which the log has */
 };
 
 /*
@@ -72,7 +74,7 @@ int kernel_sync_fd(const struct kernel_sync *k);
 uint64_t kernel_sync_deadline(const struct kernel_sync *k);
 /*
  * Handles the kernel's pending reports; neigh learns of neighbours. Opens uplinks that could not be
- * opened, if their time has come. Returns true if host and uplinks were updated.
+ * opened, if their time has come. Returns true if the caller must look at host and uplinks again.
  */
 bool kernel_sync_update(struct kernel_sync *k);
 

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How often urxed tries to open an uplink, and to read the kernel's interfaces, after a failure. */
+#include <errno.h>
+#include <net/if.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "urxed/kernel/kernel_sync.h"
+
+#define IFINDEX 7
+
+static struct {
+	struct kernel_sync sync;
+	struct host host;
+	struct uplink uplink;
+	uint64_t now;   /* ns */
+	bool reported;  /* the kernel has a report about the interface */
+	int refused;    /* 0, or the errno value with which the port cannot be opened */
+	int unreadable; /* 0, or the errno value with which the kernel answers */
+	uint32_t attempts, reads, lines;
+} w;
+
+/* --- In place of the kernel and of urxed's uplinks */
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+unsigned int __wrap_if_nametoindex(const char *name);
+int __wrap_netlink_open(struct netlink *n, uint32_t groups);
+void __wrap_netlink_close(struct netlink *n);
+bool __wrap_netlink_events(struct netlink *n, netlink_fn each, void *ctx);
+int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx);
+void __wrap_log_line(const char *fmt, ...);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	(void)clock;
+	ts->tv_sec = (time_t)(w.now / NS_PER_SEC);
+	ts->tv_nsec = (long)(w.now % NS_PER_SEC);
+	return 0;
+}
+
+unsigned int __wrap_if_nametoindex(const char *name)
+{
+	assert_string_equal(name, "eth0");
+	return IFINDEX;
+}
+
+int __wrap_netlink_open(struct netlink *n, uint32_t groups)
+{
+	(void)groups;
+	n->events = (struct mnl_socket *)&w;
+	return 0;
+}
+
+void __wrap_netlink_close(struct netlink *n)
+{
+	n->events = NULL;
+}
+
+bool __wrap_netlink_events(struct netlink *n, netlink_fn each, void *ctx)
+{
+	char buf[NETLINK_REQUEST_ROOM];
+	struct nlmsghdr *report = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *link = mnl_nlmsg_put_extra_header(report, sizeof(*link));
+
+	(void)n;
+	report->nlmsg_type = RTM_NEWLINK;
+	link->ifi_index = IFINDEX;
+	if (w.reported)
+		each(ctx, report);
+	w.reported = false;
+	return true;
+}
+
+int __wrap_netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx)
+{
+	const bool links = request->nlmsg_type == RTM_GETLINK;
+	char buf[NETLINK_REQUEST_ROOM];
+	struct nlmsghdr *answer = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *link = mnl_nlmsg_put_extra_header(answer, sizeof(*link));
+
+	(void)n;
+	w.reads += links;
+	answer->nlmsg_type = RTM_NEWLINK;
+	link->ifi_index = IFINDEX;
+	link->ifi_flags = IFF_RUNNING;
+	mnl_attr_put_u32(answer, IFLA_MTU, 1500);
+	if (links && !w.unreadable)
+		each(ctx, answer);
+	return -w.unreadable;
+}
+
+void __wrap_log_line(const char *fmt, ...)
+{
+	(void)fmt;
+	w.lines++;
+}
+
+int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
+{
+	w.attempts++;
+	error[0] = 0;
+	u->mtu_max = 1500;
+	u->port = w.refused ? NULL : (struct netdev *)&w;
+	return -w.refused;
+}
+
+void uplink_close(struct uplink *u)
+{
+	u->port = NULL;
+}
+
+bool uplink_is_xdp(const struct uplink *u)
+{
+	(void)u;
+	return false;
+}
+
+/* --- The daemon */
+
+static int start(void **state)
+{
+	char error[KERNEL_SYNC_ERROR];
+
+	(void)state;
+	memset(&w, 0, sizeof(w));
+	w.now = NS_PER_SEC;
+	w.refused = EBUSY;
+	w.uplink = (struct uplink){.spec = "af_packet:eth0", .ifname = "eth0", .kernel = true};
+	return kernel_sync_start(&w.sync, &w.host, &w.uplink, 1, NULL, error);
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	kernel_sync_stop(&w.sync);
+	return 0;
+}
+
+/* Sleeps until the deadline, which is after so many seconds; returns whether all must look again.
+ */
+static bool wait_s(uint64_t seconds)
+{
+	assert_int_equal(kernel_sync_deadline(&w.sync) - w.now, seconds * NS_PER_SEC);
+	w.now += seconds * NS_PER_SEC - 1;
+	assert_false(kernel_sync_update(&w.sync));
+	w.now++;
+	return kernel_sync_update(&w.sync);
+}
+
+static bool report(void)
+{
+	w.reported = true;
+	return kernel_sync_update(&w.sync);
+}
+
+/* --- Tests */
+
+static void each_pause_is_twice_as_long_up_to_a_minute(void **state)
+{
+	static const uint64_t pauses[] = {2, 4, 8, 16, 32, 60, 60};
+	const uint32_t n = sizeof(pauses) / sizeof(pauses[0]);
+
+	(void)state;
+	for (uint32_t i = 0; i < n; i++)
+		(void)wait_s(pauses[i]);
+	assert_int_equal(w.attempts, 1 + n);
+	/* The user has changed the interface, maybe to help. */
+	assert_true(report());
+	assert_false(wait_s(2));
+	assert_int_equal(w.attempts, 3 + n);
+}
+
+/* The daemon would write files, and tell programs, for nothing. */
+static void failed_attempt_is_no_change(void **state)
+{
+	(void)state;
+	assert_false(wait_s(2));
+	assert_false(wait_s(4));
+	assert_int_equal(w.reads, 1);
+	w.refused = 0;
+	assert_true(wait_s(8));
+	assert_true(w.host.up);
+	assert_int_equal(kernel_sync_deadline(&w.sync), UINT64_MAX);
+}
+
+static void state_that_could_not_be_read_is_read_again(void **state)
+{
+	(void)state;
+	w.unreadable = ENOBUFS;
+	w.refused = 0;
+	assert_false(report());
+	assert_false(wait_s(2));
+	w.unreadable = 0;
+	assert_true(wait_s(2));
+	assert_true(w.host.up);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_pause_is_twice_as_long_up_to_a_minute),
+		TEST(failed_attempt_is_no_change),
+		TEST(state_that_could_not_be_read_is_read_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
