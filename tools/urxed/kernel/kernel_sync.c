@@ -362,6 +362,7 @@ static bool retry_uplinks(struct kernel_sync *k)
 
 bool kernel_sync_update(struct kernel_sync *k)
 {
+	const bool logged = k->unread;
 	int rc;
 
 	if (!netlink_events(&k->netlink, handle_notification, k)) {
@@ -373,7 +374,7 @@ bool kernel_sync_update(struct kernel_sync *k)
 	if (!k->stale && !k->unread)
 		return retry_uplinks(k);
 	rc = read_kernel_state(k);
-	if (rc)
+	if (rc && !logged)
 		log_line("cannot read the kernel's interfaces: %s", strerror(-rc));
 	return !rc;
 }

@@ -46,7 +46,7 @@ struct kernel_sync {
 	bool missing;      /* an uplink's interface does not exist */
 	uint32_t left_out; /* addresses without a GID, because the host's GID table is full */
 	bool stale;        /* the kernel has reported a change: `table` must be read again */
-	bool unread;       /* the last attempt to read `table` failed */
+	bool unread;       /* the last attempt to read `table` failed, which the log has */
 	/*
 	 * When to try again, ns of now_ns(), because the kernel's state could not be read or an
 	 * uplink could not be opened; UINT64_MAX = no need.

@@ -202,6 +202,28 @@ static void state_that_could_not_be_read_is_read_again(void **state)
 	assert_true(w.host.up);
 }
 
+/* The log would grow as long as it lasts. */
+static void log_has_the_first_of_several_failures(void **state)
+{
+	uint32_t lines;
+
+	(void)state;
+	w.refused = 0;
+	w.unreadable = ENOBUFS;
+	lines = w.lines;
+	assert_false(report());
+	assert_int_equal(w.lines, lines + 1);
+	assert_false(wait_s(2));
+	assert_false(report());
+	assert_int_equal(w.lines, lines + 1);
+	w.unreadable = 0;
+	assert_true(wait_s(2));
+	w.unreadable = ENOBUFS;
+	lines = w.lines;
+	assert_false(report());
+	assert_int_equal(w.lines, lines + 1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
 
 int main(void)
@@ -210,6 +232,7 @@ int main(void)
 		TEST(each_pause_is_twice_as_long_up_to_a_minute),
 		TEST(failed_attempt_is_no_change),
 		TEST(state_that_could_not_be_read_is_read_again),
+		TEST(log_has_the_first_of_several_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
