@@ -80,7 +80,7 @@ static bool parse_options(struct nd *m, const uint8_t *opt, uint32_t left)
 	return true;
 }
 
-bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len)
+bool nd_parse_claim(struct nd *m, const uint8_t *frame, uint32_t len)
 {
 	const uint8_t *ip = frame + ETHER_HDR_LEN, *icmp = ip + IPV6_HDR_LEN;
 	uint32_t icmp_len;
@@ -100,8 +100,14 @@ bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len)
 	m->override = icmp[4] & FLAG_OVERRIDE;
 	memcpy(m->sip, ip + 8, 16);
 	memcpy(m->target, icmp + 8, 16);
-	return m->target[0] != 0xff && is_destination_valid(m, ip + 24, icmp[4]) &&
-	       parse_options(m, icmp + ICMP_LEN, icmp_len - ICMP_LEN);
+	return m->target[0] != 0xff && parse_options(m, icmp + ICMP_LEN, icmp_len - ICMP_LEN);
+}
+
+bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len)
+{
+	const uint8_t *ip = frame + ETHER_HDR_LEN, *icmp = ip + IPV6_HDR_LEN;
+
+	return nd_parse_claim(m, frame, len) && is_destination_valid(m, ip + 24, icmp[4]);
 }
 
 static void build_frame(uint8_t *frame, const uint8_t *dmac, const uint8_t *smac,

@@ -24,6 +24,11 @@ struct nd {
  * 7.1; then *m is not valid.
  */
 bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len);
+/*
+ * As nd_parse, for filters of claims: without the checks of the destination, which a receiver of
+ * the frame may omit.
+ */
+bool nd_parse_claim(struct nd *m, const uint8_t *frame, uint32_t len);
 /* The MAC of the solicited-node group of an IPv6 address (RFC 4291, 2.7.1; RFC 2464, 7). */
 void nd_group_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN]);
 /* Writes a solicitation of ND_FRAME_LEN bytes for m->target; m->sip is an address of this host. */

@@ -193,7 +193,7 @@ static bool read_claim(struct claim *claim, const uint8_t *frame, uint32_t len)
 		memcpy(claim->mac, a.smac, ETHER_MAC_LEN);
 		return true;
 	}
-	if (!nd_parse(&m, u.frame, u.len))
+	if (!nd_parse_claim(&m, u.frame, u.len))
 		return false;
 	memcpy(claim->ip, m.solicitation ? m.sip : m.target, sizeof(claim->ip));
 	memcpy(claim->mac, m.has_mac ? m.smac : u.frame + ETHER_MAC_LEN, ETHER_MAC_LEN);

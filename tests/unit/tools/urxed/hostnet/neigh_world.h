@@ -166,6 +166,15 @@ static inline uint32_t put_nd(uint8_t frame[ND_FRAME_LEN], const struct hand_mad
 	return ETHER_HDR_LEN + 40 + len;
 }
 
+/* Pins an address, as with --fdb. */
+static inline void pin(const char *text)
+{
+	struct address_pin parsed;
+
+	assert_int_equal(address_pin_parse(text, &parsed), 0);
+	assert_int_equal(address_pins_add(&w.neigh.pins, &parsed), 0);
+}
+
 static inline int end(void **state)
 {
 	(void)state;

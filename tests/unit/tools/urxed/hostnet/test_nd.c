@@ -104,6 +104,24 @@ static void answer_to_a_group_claims_nothing(void **state)
 	assert_int_equal(w.answers, 0);
 }
 
+/* A virtual machine's frame: other receivers may believe such an answer. */
+static void filters_check_an_answer_to_a_group(void **state)
+{
+	const uint8_t flags[] = {SOLICITED, 0};
+	uint8_t frame[ND_FRAME_LEN];
+
+	(void)state;
+	pin("2001:db8::9=02:00:00:00:00:66");
+	for (size_t i = 0; i < sizeof(flags); i++) {
+		struct hand_made_nd nd = advertisement("ff02::1", flags[i]);
+
+		assert_false(neigh_claim_allowed(&w.neigh, frame, put_nd(frame, &nd)));
+		assert_false(neigh_claims_host(&w.neigh, frame, put_nd(frame, &nd)));
+		nd.target = "2001:db8::1";
+		assert_true(neigh_claims_host(&w.neigh, frame, put_nd(frame, &nd)));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -112,6 +130,7 @@ int main(void)
 		cmocka_unit_test(answer_to_a_group_is_ignored),
 		cmocka_unit_test(own_frames_are_valid),
 		TEST(answer_to_a_group_claims_nothing),
+		TEST(filters_check_an_answer_to_a_group),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

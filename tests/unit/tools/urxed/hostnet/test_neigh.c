@@ -606,14 +606,6 @@ static void known_senders_have_the_resolved_mac(void **state)
 
 /* --- Pinned addresses */
 
-static void pin(const char *text)
-{
-	struct address_pin parsed;
-
-	assert_int_equal(address_pin_parse(text, &parsed), 0);
-	assert_int_equal(address_pins_add(&w.neigh.pins, &parsed), 0);
-}
-
 static void pinned_address_needs_no_question(void **state)
 {
 	struct neigh_waiter waiter;
