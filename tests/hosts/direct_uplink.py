@@ -91,6 +91,36 @@ def show_names_no_uplink_before_the_first_packet(net):
     pair.finish()
 
 
+def spawn_machine(host, name):
+    return host.spawn([host.urxe, 'vm', '--run-dir', host.run_dir, '--name', name, '--socket',
+                       os.path.join(host.top, name)])
+
+
+def show_names_no_uplink_by_which_no_packet_came(net):
+    """With a virtual machine packets come by the switch. Then the peer stops, and the program gets its socket."""
+    host = net.hosts[0]
+    machine = spawn_machine(host, 'one')
+    until(WAIT, lambda: os.path.exists(os.path.join(host.top, 'one')), machine.describe)
+    pair = start(net)
+    expect_path(host, 'uplink')
+    before = switch_frames(host)
+    until(WAIT, lambda: switch_frames(host) > before + 100, lambda: 'no frames by the switch')
+    pair.client.kill(signal.SIGSTOP)
+    machine.kill(signal.SIGTERM)
+    machine.wait(10)
+    expect_path(host, 'direct-uplink')
+    if one(host, 'receives_by'):
+        raise Failure(f"receives by {one(host, 'receives_by')}, but packets came by the switch only")
+    pair.client.kill(signal.SIGCONT)
+    until(WAIT, lambda: one(host, 'receives_by') == f'af_packet:{INTERFACE}', lambda: 'no packet comes by the uplink')
+    pair.finish()
+
+
+def show_names_the_uplink_of_the_last_packet(net):
+    show_names_no_uplink_before_the_first_packet(net)
+    show_names_no_uplink_by_which_no_packet_came(net)
+
+
 def uplink_sent(host):
     """Frames that the host's programs have sent by direct uplinks."""
     return sum(row['value'] for row in host.show('counter')['counters'] if row['name'] == 'uplink_sent')
@@ -292,8 +322,7 @@ def a_machine_comes_and_goes(net):
     expect_path(host, 'direct-uplink')
     for _ in range(2):
         before = host.counter('switch', 'in_frames')
-        machines = [host.spawn([host.urxe, 'vm', '--run-dir', host.run_dir, '--name', name, '--socket',
-                                os.path.join(host.top, name)]) for name in ('one', 'two')]
+        machines = [spawn_machine(host, name) for name in ('one', 'two')]
         expect_path(host, 'uplink')
         until(WAIT, lambda b=before: switch_frames(host) > b + 100, lambda: 'no frames by the switch')
         for machine in machines:
@@ -448,7 +477,7 @@ CASES = {
     'gso_short': short_messages_leave_together,
     'gro': kernel_joins_packets,
     'gso_switch': packets_to_a_switch_leave_alone,
-    'first_packet': show_names_no_uplink_before_the_first_packet,
+    'first_packet': show_names_the_uplink_of_the_last_packet,
     'capture': a_capture_sees_all_frames,
     'no_daemon': traffic_goes_on_without_the_daemon,
     'no_trust': a_daemon_that_trusts_no_program_takes_over,

@@ -29,14 +29,6 @@ static const char *reason_text(const struct qp *qp)
 	return way_reason_text(goes_with_device ? WAY_OF_DEVICE : qp->way_reason);
 }
 
-/* 1 + the member by which the QP's last packet came; 0 before the first one. */
-static uint8_t receiving_member(const struct state_qp *entry, const struct qp *qp)
-{
-	if (packet_group_size(adapter.uplink) > 1)
-		return qp->receives_by;
-	return entry->counters.event[URXE_EVENT_RX_PACKETS] ? 1 : 0;
-}
-
 /* Datagrams of a QP have several destinations, and so several members. */
 static void copy_members(struct state_qp *entry, const struct qp *qp)
 {
@@ -50,7 +42,7 @@ static void copy_members(struct state_qp *entry, const struct qp *qp)
 	       sizeof(source.raw));
 	entry->sends_by =
 		(uint8_t)(1 + tx_uplink_member(&adapter.tx, attr->dest_qpn, &source, &path->dgid));
-	entry->receives_by = receiving_member(entry, qp);
+	entry->receives_by = qp->receives_by;
 }
 
 static void copy_qp(struct state_qp *entry, const struct qp *of)

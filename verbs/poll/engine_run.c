@@ -149,8 +149,7 @@ static uint32_t receive_from_uplink(uint64_t now)
 	for (uint32_t i = 0; i < n; i++)
 		frames[i] = (struct urxe_frame){
 			.data = received[i].data, .len = received[i].len, .from_wire = true};
-	if (packet_group_size(adapter.uplink) > 1)
-		receiving_member_note(frames, n, packet_group_rx_member(adapter.uplink));
+	receiving_member_note(frames, n, packet_group_rx_member(adapter.uplink));
 	run_input(now, frames, n);
 	packet_group_release(adapter.uplink);
 	tx_count(&adapter.tx, VNIC_BYPASS_UPLINK_RECEIVED, n);

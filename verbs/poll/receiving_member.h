@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Notes for each QP by which member of the direct uplink (interface of a bond) its packets arrive,
- * for `urxe show qp`: the peer or the network chooses it. engine_run.c calls this for received
- * frames. Functions need adapter.lock.
+ * Notes for each QP by which member of the direct uplink (interface of a bond, or the only
+ * interface) its packets arrive, for `urxe show qp`: the peer or the network chooses it, and may
+ * choose the switch. engine_run.c calls this for received frames. Functions need adapter.lock.
  */
 #ifndef URXE_VERBS_POLL_RECEIVING_MEMBER_H
 #define URXE_VERBS_POLL_RECEIVING_MEMBER_H

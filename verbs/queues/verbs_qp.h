@@ -49,9 +49,10 @@ struct qp {
 	bool by_hca; /* the HCA shall execute the connection; set before the transition to RTR */
 	/* Another process has the QPN that the HCA has chosen: only the HCA can execute the QP. */
 	bool number_taken;
-	uint8_t way_reason;  /* enum way_reason of hca/way.h */
-	uint8_t receives_by; /* 1 + member of the bond by which the last packet came; 0: unknown */
-	bool flushing;       /* the QP is in adapter.flushing_qps */
+	uint8_t way_reason; /* enum way_reason of hca/way.h */
+	/* 1 + member of the direct uplink by which the last packet came; 0: none came by it. */
+	uint8_t receives_by;
+	bool flushing; /* the QP is in adapter.flushing_qps */
 	/* Held by the command that modifies, queries, attaches or detaches the queue pair, also
 	 * while the HCA executes it without adapter.lock. Rank 2 of docs/locking.md. */
 	pthread_mutex_t command;
