@@ -7,6 +7,8 @@
  * unreachable. A socket bound to the port of the interface, with a filter that drops everything,
  * prevents this for all addresses of the interface. RoCEv1 has an EtherType that the kernel does
  * not know, so the kernel never answers it.
+ *
+ * The socket also asks for GRO, by which the kernel joins packets for programs' packet sockets.
  */
 #ifndef URXE_URXED_KERNEL_ROCE_PORT_GUARD_H
 #define URXE_URXED_KERNEL_ROCE_PORT_GUARD_H
