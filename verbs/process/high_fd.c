@@ -27,9 +27,26 @@ static unsigned int lowest_number(void)
 	return (unsigned int)limit.rlim_cur - room;
 }
 
+/* A function of ThreadSanitizer's runtime; NULL in a program without that runtime. */
+extern void __tsan_acquire(void *address) __attribute__((weak));
+
+/*
+ * ThreadSanitizer orders a write to one end of a socket pair before the read at the other end, if
+ * its runtime has seen how both descriptors came about. The runtime sees dup3(), but not fcntl().
+ * Without that order it reports races in programs that get events of this library.
+ */
+static void show_to_thread_sanitizer(int fd, int duplicate)
+{
+	if (__tsan_acquire && duplicate >= 0)
+		dup3(fd, duplicate, O_CLOEXEC);
+}
+
 static int duplicate_from(int fd, unsigned int lowest)
 {
-	return REAL(fcntl)(fd, F_DUPFD_CLOEXEC, (void *)(uintptr_t)lowest);
+	const int duplicate = REAL(fcntl)(fd, F_DUPFD_CLOEXEC, (void *)(uintptr_t)lowest);
+
+	show_to_thread_sanitizer(fd, duplicate);
+	return duplicate;
 }
 
 int high_fd(int fd)
