@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The two ends of a program, and the programs that run while a machine moves."""
+import json
 import os
 import re
 import signal
@@ -50,6 +51,9 @@ class OnHost:
             return shown.stdout
         until(20, listens, lambda: f'nothing listens at {port}')
 
+    def awaits_ack(self):
+        return awaits_ack(self.host.show('qp'))
+
     def describe_state(self):
         shown = [subprocess.run([*self.host.prefix, self.host.urxe, 'show', '--run-dir', self.host.run_dir, topic],
                                 capture_output=True, text=True, check=False).stdout for topic in ('qp', 'counter')]
@@ -93,8 +97,16 @@ class InMachine:
     def wait_port(self, port):
         self.machine.wait_listening(port)
 
+    def awaits_ack(self):
+        # Linux rxe does not tell.
+        return bool(self.machine.prefix) and awaits_ack(json.loads(self.machine.run('/urxe/tools/urxe show --json qp')))
+
     def describe_state(self):
         return without_zeros(self.machine.run('/urxe/tools/urxe show qp; /urxe/tools/urxe show counter; ps; true'))
+
+
+def awaits_ack(report):
+    return any(qp['packets'] for qp in report['qps'] if qp['state'] == 'RTS')
 
 
 def without_zeros(text):
