@@ -40,12 +40,13 @@ bool retransmit_is_copy(const struct urxe_qp *qp);
 /* A sequence NAK arrived: the peer misses req.una. Makes una due again, and following packets if a
  * repair missed some or if the peer drops packets behind a gap. */
 bool retransmit_sequence_nak(struct urxe_qp *qp);
-/* An RNR NAK arrived: sends req.una and the following packets again after wait_ns. */
+/* An RNR NAK arrived: sends req.una again after wait_ns, and also the following packets unless the
+ * peer has kept these packets. */
 void retransmit_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
 /* Ends the wait of retransmit_rnr_nak early, if it runs: the packets are due now. */
 void retransmit_end_rnr_wait(struct urxe_qp *qp);
-/* A later response shows that READ or atomic responses are missing: requests each of them again
- * once, after attr.reorder_ns. */
+/* A later response shows that READ or atomic responses are missing: requests each missing response
+ * again once, after attr.reorder_ns; with go-back-N at once. */
 bool retransmit_missing(struct urxe_qp *qp);
 /* An ACK arrived; called after retransmit_progress. If the ACK covers only the packets of the
  * repair, the peer has dropped the following ones: makes these due again. */

@@ -39,7 +39,8 @@ void station_turn(struct station *station);
 void station_greet(struct station *station);
 /* True: the greeting was answered, and the QP is connected. */
 bool station_connected(const struct station *station);
-/* The errno value of an attempt to connect to a peer that answered, if it failed; 0 = none. */
+/* The errno value of the last attempt to connect the queue pair to a peer; 0 = the attempt
+ * succeeded, or the station has made none. */
 int station_connect_error(const struct station *station);
 /* Status (enum urxe_wc_status) of the last request that failed and was not flushed; 0 = none. */
 uint32_t station_failed(const struct station *station);

@@ -65,8 +65,8 @@ struct adapter {
 	bool uplink_inherited;       /* an earlier daemon opened `uplink`; the present daemon has
 					not been asked for one yet */
 	bool inbox_broken;           /* a peer has written to the inbox against the protocol */
-	/* A checkpointer's thread could not publish the rights of peers to copy again: the engine
-	 * thread has to. Set without the lock. */
+	/* The engine thread has to publish the peers' rights to copy: a checkpointer's thread has
+	 * withdrawn these rights, and did not get adapter.lock. Set without the lock. */
 	_Atomic bool copy_rights_due;
 	_Atomic bool inbox_populated; /* peers may send to the inbox, so its memory is populated */
 	struct tx tx;

@@ -178,8 +178,8 @@ bool hca_poll(struct hca *hca);
  */
 bool hca_poll_cq(struct hca *hca, void *hca_cq);
 
-/* Whether a thread resizes the CQ, so that nothing polls it: hca_keep_lock() of that thread does.
- * `hca_cq`: as above; NULL: false. */
+/* Whether a thread resizes the CQ. hca_poll() and hca_poll_cq() then skip the CQ, and that thread's
+ * hca_keep_lock() polls the CQ. `hca_cq`: as above; NULL: false. */
 bool hca_cq_grows(const void *hca_cq);
 
 /*

@@ -30,7 +30,8 @@ void adapter_unlock_settled(void);
 struct hca *adapter_free_lock(void);
 /*
  * Ends adapter_free_lock(). With adapter.lock, which it releases for a moment if the HCA has gone.
- * True: completions whose event has passed may be at the HCA. NULL: no effect.
+ * True: the HCA may have completions whose event has passed; the caller wakes the engine thread.
+ * NULL: no effect, false.
  */
 bool adapter_keep_lock(struct hca *hca);
 /*

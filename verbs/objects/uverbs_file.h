@@ -27,8 +27,10 @@ struct uverbs_file {
 	 * counts it down to 0 destroys the context's objects. */
 	atomic_uint users;
 	/* Only a thread that holds adapter.lock accesses the members from here to `link`. */
-	bool live;     /* the context is neither closed nor inherited through fork */
-	bool was_live; /* `live` when its last descriptor was closed */
+	bool live; /* the context is neither closed nor inherited through fork */
+	/* The value of `live` when the program closed the last descriptor. The thread that counts
+	 * `users` down to 0 reads it without the lock. */
+	bool was_live;
 	struct handle_table handles;
 	struct ring_space queues;
 	struct comp_channel *async; /* NULL before GET_CONTEXT */

@@ -59,10 +59,11 @@ uint64_t polling_entered(uint64_t now);
 void polling_posted(uint64_t away);
 /*
  * Call it when the program has polled the CQ with that handle, and found it empty: runs the engine,
- * and renews the poll grant. False: it did not run the engine, as another thread has the lock or no
- * daemon runs, so a second poll is useless. Never waits; adapter.lock must not be held. *now is the
- * time; if the engine has woken the daemon, which may take this thread's processor, it becomes the
- * time after that.
+ * and renews the poll grant. False: the engine did not run, because another thread has the lock, or
+ * because the adapter has neither daemon, direct uplink nor HCA. A second poll is then useless. The
+ * function never waits; adapter.lock must not be held. *now is the time. If the engine has rung the
+ * vNIC's doorbell, *now becomes the time after the run: the daemon may have taken this thread's
+ * processor.
  */
 bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t *now);
 /* Call it when a poll of the program has found completions. Returns the poll grant if the program

@@ -35,8 +35,9 @@ void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
 /* Reduces the limits to the HCA's. Queue sizes stay powers of two. */
 void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps);
 /*
- * Whether the HCA may have one more region of so many bytes: all its regions together have at most
- * PV_HCA_TIMES as many pages as the machine's memory, with PV_HCA_REGION_PAGES for each region.
+ * Whether the HCA may have one more region of `bytes` bytes; true if no HCA is attached. The limit
+ * is PV_HCA_TIMES times the pages of the machine's memory. Each region counts its own pages and
+ * PV_HCA_REGION_PAGES more.
  */
 bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes);
 /* If the region has some of the bytes (NULL: in any case), deregisters it at the HCA, so that the

@@ -44,8 +44,10 @@ struct qp {
 	struct pd *pd;
 	struct cq *recv_cq;
 	struct remote_qp *remote; /* the connection that the daemon knows; NULL: none, or UD */
-	struct added_qp *added;   /* record of what the daemon knows; NULL: no HCA at creation */
-	uint32_t async_events;    /* asynchronous events about the QP so far */
+	/* The record of the QPN in adapter.added_qps. NULL: no HCA backs the device, or the daemon
+	 * has refused the QPN. */
+	struct added_qp *added;
+	uint32_t async_events; /* asynchronous events about the QP so far */
 	bool by_hca; /* the HCA shall execute the connection; set before the transition to RTR */
 	/* Another process has the QPN that the HCA has chosen: only the HCA can execute the QP. */
 	bool number_taken;

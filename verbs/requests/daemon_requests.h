@@ -26,7 +26,8 @@ int adapter_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct 
 int adapter_lease_qpns(void);
 /* Tells the daemon that a QP is connected to a remote QP, or no longer. Sets remote->daemon. */
 int adapter_register_remote_qp(struct remote_qp *remote, bool connected);
-/* Tells the daemon that the process has a QP with added->qpn, or no longer. Sets added->daemon. */
+/* `exists`: tells the daemon that the process has a QP with added->qpn, and sets added->daemon.
+ * Else tells the daemon added->daemon that the QP is gone; a later daemon gets no request. */
 int adapter_add_qpn(struct added_qp *added, bool exists);
 /*
  * Asks whether the remote queue pair is one of this host that can be reached without the HCA. 0: it

@@ -53,7 +53,9 @@ struct peers {
 	LIST_HEAD(, peer) list;
 	atomic_bool refuses;         /* peers_begin_refusal was called; never cleared */
 	struct published *published; /* NULL: the process takes part in no copies */
-	uint32_t *owner;             /* `owner` of the published memory; NULL: no such memory */
+	/* The futex word in the published memory that holds the engine thread's TID; NULL: this
+	 * process has no published memory. */
+	uint32_t *owner;
 	uint64_t token;
 	uint64_t pid_namespace;
 	int32_t pid;
@@ -103,9 +105,9 @@ void peers_refuse(struct peers *peers);
 /* Whether peers_begin_refusal was called. */
 bool peers_refusing(const struct peers *peers);
 /*
- * The engine thread calls this when it starts: from then on, until that thread ends, peers may
- * copy. When it ends, the kernel marks that in the published memory (peer_has_ended), also if this
- * process takes part in no copies.
+ * The engine thread calls this function at its start. From then on, until the thread ends, peers
+ * may copy. At the thread's end the kernel marks that end in the published memory (peer_has_ended),
+ * also if this process takes part in no copies.
  */
 void peers_publish_thread(struct peers *peers);
 /* Counts a poll of the engine thread, for samehost/peer_poll.h of peers. */
@@ -131,10 +133,9 @@ struct peer *peer_open(struct peers *peers, struct vnic_outbox *outbox, uint32_t
 void peer_close(struct peer *peer);
 
 /*
- * Whether the peer's engine thread has ended, also because the peer was killed: nobody takes frames
- * from its inbox. The daemon closes that inbox (vnic_outbox_closed) only if it knows the process: a
- * process that is stopped while the daemon is replaced, and then killed, is unknown to the next
- * one.
+ * Whether the peer's engine thread has ended, so that no thread takes frames from the peer's inbox.
+ * The daemon closes that inbox (vnic_outbox_closed) only if the daemon knows the process. A new
+ * daemon does not know a process that was stopped during the replacement and then killed.
  */
 bool peer_has_ended(const struct peer *peer);
 /* Whether the peer copies referenced payloads (struct urxe_reference) from this process. */

@@ -23,7 +23,8 @@
  *     uplink         whether frames go to another host by the process's own packet socket
  *     sends_by_socket, receives_by_socket
  *                    the number, from 0, of the socket by which packets of a connection leave now,
- *                    and by which the last one came; absent: no `uplink`, unknown, or none came
+ *                    and of the socket by which the last packet came; absent: no `uplink`,
+ *                    unknown, or no packet has come
  *     hca            whether the HCA executes the queue pair
  *     way_reason     why it does or does not; null: the device has no HCA
  *   mrs       [{key, pd, iova, length, access}]

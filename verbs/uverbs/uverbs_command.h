@@ -67,10 +67,10 @@ int command_add_object(const struct command *c, struct object *object, enum obje
 		       uint64_t user_handle);
 
 /*
- * As adapter_keep_lock(), after an operation of the HCA: the program sees the completions that came
- * meanwhile, and the engine thread takes those that are still at the HCA. 0, or -EIO: a signal
- * handler has forked meanwhile, and this is the child, which has no adapter. The command then ends
- * at once: its objects, and the memory of its rings, are the parent's.
+ * As adapter_keep_lock(), after an operation of the HCA. The program sees the completions that came
+ * meanwhile, and the engine thread takes the completions that are still at the HCA. 0, or -EIO: a
+ * signal handler has forked meanwhile, and the caller runs in the child, which has no adapter. The
+ * command then ends at once: its objects, and the memory of its rings, are the parent's.
  */
 int command_keep_lock(struct hca *hca);
 

@@ -150,13 +150,13 @@ int urxe_offload_mr_rereg(struct urxe_mr **region, const struct urxe_mr_attr *at
 			  uint32_t key);
 /* Whether the HCA has the region, too. */
 bool urxe_offload_has_mr(const struct urxe_mr *mr);
-/* All regions that the HCA has. */
+/* Totals of the regions that the HCA has. */
 struct urxe_offload_memory {
 	uint64_t regions;
-	uint64_t pages; /* the sum of urxe_offload_pages(); pages of two regions count twice */
+	uint64_t pages; /* sum of urxe_offload_pages(); memory that two regions have counts twice */
 };
 struct urxe_offload_memory urxe_offload_memory(const struct urxe_dev *dev);
-/* The largest number of pages, of 4096 bytes, that a region of so many bytes may touch. */
+/* An upper bound of the pages, of 4096 bytes, that a region of `length` bytes touches. */
 uint64_t urxe_offload_pages(uint64_t length);
 /*
  * The region becomes the engine's alone: the owner withdraws memory from it. After the call the HCA

@@ -214,11 +214,13 @@ struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
 /* True: the process is frozen, and the file of an earlier daemon waits for its claim. */
 bool ucma_has_frozen_file(const struct ucma *u, pid_t pid);
 /*
- * Whether the program has ended, and the daemon keeps what it has for its restoration. It looks at
- * the process of a file of an earlier daemon, so that a restoration need not wait for ucma_tick.
+ * Whether the file's frozen program has ended, and the daemon keeps the file's IDs for the
+ * program's restoration. For a file of an earlier daemon the function itself looks for the process,
+ * because ucma_tick looks only every 50 ms.
  */
 bool ucma_file_awaits_restoration(const struct ucma_file *file);
-/* Forgets a file that awaits its restoration at once; its peers are told nothing. */
+/* Destroys a file that awaits its restoration, in one call. The daemon sends nothing to the peers
+ * of the file's IDs. */
 void ucma_file_forget(struct ucma_file *file);
 
 /* --- ucma_ctx.c: IDs and multicast groups. */

@@ -54,7 +54,7 @@ struct host {
 	bool up;                    /* some uplink has a link, or the host has no uplink */
 	uint8_t uplink_generation;  /* direct_uplink_generation */
 	uint8_t uplink_carriers;    /* direct_uplink_carriers */
-	bool machines;              /* virtual machines have joined (vm_port_set.h) */
+	bool machines;              /* a virtual machine has a port now (vm_port_set.h) */
 	struct vnic_attach_hca hca; /* the HCA that backs urxe0; name "" = none */
 	char ndev[HOST_NDEV_LEN];   /* network interface of the GIDs whose address has none */
 	/* Indexed like the GID table. An address keeps its index while the host has it. */

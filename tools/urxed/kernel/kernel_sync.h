@@ -53,7 +53,8 @@ struct kernel_sync {
 	 */
 	uint64_t retry_at;
 	uint64_t pause_ns; /* from the last attempt to open uplinks to retry_at */
-	uint32_t refused;  /* bits of uplinks whose last attempt failed, which the log has */
+	uint32_t refused;  /* bit i: the last attempt to open uplinks[i] failed, and the log has a
+			      line */
 };
 
 /*

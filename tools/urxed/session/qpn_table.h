@@ -41,7 +41,7 @@ struct qpn_entry {
 	uint32_t process; /* 0 = unused */
 	uint32_t next;    /* 1 + index of the holder's next entry, or of the next unused one */
 	uint32_t prev;
-	uint32_t times; /* additions by the holder that it has not removed */
+	uint32_t times; /* additions minus removals of the QPN by the holder */
 	bool reachable; /* added with VNIC_QPN_REACHABLE: QPN_QUERY finds it */
 };
 
@@ -64,10 +64,11 @@ struct qpn_table {
 void qpn_table_close(struct qpn_table *t);
 
 /*
- * Gives the QPN to the holder. If the holder has it already, changes `reachable`, and counts: an
- * HCA may give a number out again before the holder has removed it for the last queue pair.
- * -EEXIST: it is another holder's, or reserved; -ENOSPC: a limit of the holder or the table;
- * -EINVAL: QP0, QP1, the multicast QPN or beyond; -ENOMEM.
+ * Gives the QPN to the holder. If the holder has the QPN already, the function changes `reachable`
+ * and counts the addition. An HCA may choose a number again before the process has removed the
+ * number of the earlier queue pair. -EEXIST: another holder has the QPN, or the table reserves the
+ * QPN for another process; -ENOSPC: a limit of the holder or the table; -EINVAL: QP0, QP1, the
+ * multicast QPN or beyond; -ENOMEM.
  */
 int qpn_table_add(struct qpn_table *t, struct qpn_holder *holder, uint32_t qpn, bool reachable);
 /* Takes back one addition; the last one takes the QPN from the holder. -ENOENT: the holder does not

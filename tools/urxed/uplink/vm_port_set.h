@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ports of the switch for virtual machines whose device processes (urxe vm) join while
- * the daemon runs (vm_port_protocol.h). The daemon's main loop calls it.
+ * The set of the switch's ports for virtual machines. Their device processes (urxe vm) join while
+ * the daemon runs (vm_port_protocol.h). The daemon's main loop calls these functions.
  *
  * A process of root, of the daemon's user or of a user that --vm-user names may have a port. The
  * process can then do what a station on the Ethernet can. It shares with the daemon only the memory

@@ -18,7 +18,8 @@ int vhost_spawner_start(const char *const *uplinks, uint32_t n);
  * vhost_sandbox.c).
  */
 void vhost_spawner_stop(void);
-/* Has the helper ended? No other one can start: it would inherit the daemon's filter. */
+/* True: the helper has ended, or was never started. Logs the end once. The daemon starts no second
+ * helper, because that helper would inherit the daemon's filter. */
 bool vhost_spawner_ended(void);
 
 /* Descriptors for the new process (vhost_main.h); the caller keeps its own. */

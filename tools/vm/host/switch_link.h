@@ -31,7 +31,7 @@ struct switch_link {
 	uint64_t retry_at; /* next attempt to connect, ns */
 	bool away; /* the link wants no port: after switch_link_leave, until switch_link_return */
 	int error; /* of the last attempt to connect, which was logged; 0 = none */
-	uint64_t dropped; /* frames without a daemon, or longer than VM_PORT_MTU */
+	uint64_t dropped; /* frames without a daemon, or with a payload longer than VM_PORT_MTU */
 };
 
 /* What another process needs to go on with a port of the switch (switch_link_adopt). */
@@ -87,7 +87,8 @@ struct switch_link_handover switch_link_hand_over(struct switch_link *link);
 /* Call it when epoll_fd is readable. False: the daemon has ended, so the link is down. */
 bool switch_link_event(struct switch_link *link);
 
-/* How many frames switch_link_send takes now; without a daemon any number, and drops them. */
+/* The number of frames that switch_link_send takes now. Without a daemon switch_link_send takes any
+ * number, and drops the frames. */
 uint32_t switch_link_room(const struct switch_link *link);
 /*
  * The buffer in which a later call of switch_link_send puts its frame: that of the next call for

@@ -58,7 +58,7 @@ void hca_cq_release(struct hca_cq *cq, uint32_t n);
 int hca_cq_count(struct hca_cq *cq, uint32_t n);
 bool hca_cq_is_full(const struct hca_cq *cq);
 int hca_cq_grow(struct hca_cq *cq);
-/* Passes completions and events that came for CQs while they were resized to the engine. True: more
+/* Passes to the engine the completions and events that came for CQs during a resize. True: more
  * completions may wait. */
 bool hca_cqs_catch_up(struct hca *hca);
 /* The HCA has got n more requests that complete in the CQ: it is polled until they have

@@ -83,7 +83,8 @@ void vnic_driver_tx_hold(struct vnic_driver *drv, bool held);
 void vnic_driver_tx_wake(struct vnic_driver *drv);
 /* Whether a frame was committed for which the doorbell has not been rung yet. */
 bool vnic_driver_tx_due(const struct vnic_driver *drv);
-/* How often the doorbell was rung. If the device sleeps, that takes a system call. */
+/* The number of times that the driver has rung the doorbell. A ring takes a system call if the
+ * device sleeps. */
 uint32_t vnic_driver_tx_doorbells(const struct vnic_driver *drv);
 
 /*
@@ -160,11 +161,13 @@ int vnic_driver_unregister(struct vnic_driver *drv, uint32_t local_qpn, const ui
  * lease. From now on the daemon treats the QPN as one of the process's lease: it delivers frames to
  * the QPN to this process, and lets the process send from the QPN. `reachable`: processes of this
  * host and user may reach the queue pair without the HCA, so vnic_driver_query_qpn finds it. A
- * second call for the QPN changes `reachable`. -EEXIST: another process has added or leased the
+ * second call for the QPN changes `reachable`; each call needs a vnic_driver_remove_qpn of its own.
+ * -EEXIST: another process has added or leased the
  * QPN, so only the HCA can execute the queue pair; -ENOSPC: too many; -EINVAL: no valid QPN.
  */
 int vnic_driver_add_qpn(struct vnic_driver *drv, uint32_t qpn, bool reachable);
-/* Undoes vnic_driver_add_qpn: the queue pair is gone. -ENOENT: the QPN was not added. */
+/* Undoes one vnic_driver_add_qpn; the last removal takes the QPN from the process. -ENOENT: the
+ * process has not added the QPN. */
 int vnic_driver_remove_qpn(struct vnic_driver *drv, uint32_t qpn);
 /*
  * Whether the peer of a connection is a queue pair of this host and user that was added as
