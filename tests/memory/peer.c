@@ -2,6 +2,7 @@
 #include "peer.h"
 
 #include <err.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -120,6 +121,8 @@ void peer_start(struct endpoint *ep)
 	peer = exchange_fork(&connection);
 	if (!peer)
 		serve(connection);
+	if (fcntl(connection, F_SETFD, FD_CLOEXEC))
+		err(1, "fcntl");
 	endpoint_open(ep, &attr, connection);
 }
 

@@ -18,6 +18,9 @@ static int first_number;
 void region_start(bool with_urxe)
 {
 	with_verbs = with_urxe;
+	/* Programs that rows execute get no descriptor of the test or of `urxe run`. */
+	if (close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC))
+		err(1, "close_range");
 	first_number = dup(STDIN_FILENO);
 	close(first_number);
 	if (with_verbs)
