@@ -19,6 +19,7 @@ struct added_qp *added_qp_add_locked(struct vnic_driver *nic, uint32_t qpn)
 	rc = vnic_driver_add_qpn(nic, qpn, true);
 	if (rc)
 		log_info("the daemon does not take QP %#x: %s", qpn, strerror(-rc));
+	qp->told = !rc;
 	LIST_INSERT_HEAD(&adapter.added_qps, qp, link);
 	return qp;
 }
@@ -28,7 +29,10 @@ void added_qp_release(struct added_qp *added)
 	if (!added)
 		return;
 	LIST_REMOVE(added, link);
-	LIST_INSERT_HEAD(&adapter.released_added_qps, added, link);
+	if (added->told)
+		LIST_INSERT_HEAD(&adapter.released_added_qps, added, link);
+	else
+		free(added);
 }
 
 void added_qp_forget_released(void)
@@ -53,6 +57,7 @@ void added_qp_add_all(struct vnic_driver *nic)
 
 		if (rc)
 			log_error("the daemon does not take QP %#x: %s", added->qpn, strerror(-rc));
+		added->told = !rc;
 		added->daemon = adapter.daemons;
 	}
 }

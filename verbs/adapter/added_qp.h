@@ -15,6 +15,7 @@ struct vnic_driver;
 struct added_qp {
 	uint32_t qpn;
 	bool reachable;  /* peers on this host may reach it without the HCA */
+	bool told;       /* the daemon has taken it, so it must be told the end, too */
 	uint32_t daemon; /* the value of adapter.daemons when the daemon was told */
 	LIST_ENTRY(added_qp) link;
 };
@@ -28,7 +29,9 @@ LIST_HEAD(added_qp_list, added_qp);
 struct added_qp *added_qp_add_locked(struct vnic_driver *nic, uint32_t qpn);
 /*
  * The queue pair is destroyed: moves its record to adapter.released_added_qps. With adapter.lock.
- * requests/added_qp_requests.h tells the daemon later, and frees the record. NULL: no effect.
+ * requests/added_qp_requests.h tells the daemon later, and frees the record. A record that the
+ * daemon has refused is freed at once: the daemon counts each number, and another queue pair may
+ * have got this one since. NULL: no effect.
  */
 void added_qp_release(struct added_qp *added);
 /*

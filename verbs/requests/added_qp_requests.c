@@ -29,7 +29,7 @@ int added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added)
 
 	if (!qp)
 		return -ENOMEM;
-	*qp = (struct added_qp){.qpn = qpn, .reachable = reachable};
+	*qp = (struct added_qp){.qpn = qpn, .reachable = reachable, .told = true};
 	do {
 		rc = adapter_add_qpn(qp, true);
 	} while (!rc && !add_if_known(qp));

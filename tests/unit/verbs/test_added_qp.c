@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Queue pairs whose numbers the daemon takes or refuses. The test plays the daemon. */
+#include "adapter/added_qp.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "adapter/adapter.h"
+
+#define QPN 0x123u
+
+static int answer; /* of the daemon */
+
+int __wrap_vnic_driver_add_qpn(struct vnic_driver *nic, uint32_t qpn, bool reachable);
+
+int __wrap_vnic_driver_add_qpn(struct vnic_driver *nic, uint32_t qpn, bool reachable)
+{
+	(void)nic;
+	(void)reachable;
+	assert_int_equal(qpn, QPN);
+	return answer;
+}
+
+/* The daemon learns the end of the queue pair. */
+static bool end_is_told(struct added_qp *added)
+{
+	bool told;
+
+	added_qp_release(added);
+	assert_true(LIST_EMPTY(&adapter.added_qps));
+	told = !LIST_EMPTY(&adapter.released_added_qps);
+	added_qp_forget_released();
+	return told;
+}
+
+static struct added_qp *add(int the_answer)
+{
+	struct added_qp *added;
+
+	answer = the_answer;
+	added = added_qp_add_locked(NULL, QPN);
+	assert_non_null(added);
+	return added;
+}
+
+static void the_end_of_a_refused_number_is_not_told(void **state)
+{
+	(void)state;
+	assert_true(end_is_told(add(0)));
+	assert_false(end_is_told(add(-ENOSPC)));
+}
+
+static void the_answer_of_the_last_daemon_counts(void **state)
+{
+	struct added_qp *added = add(-ENOSPC);
+
+	(void)state;
+	answer = 0;
+	added_qp_add_all(NULL);
+	assert_true(end_is_told(added));
+	added = add(0);
+	answer = -ENOSPC;
+	added_qp_add_all(NULL);
+	assert_false(end_is_told(added));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_end_of_a_refused_number_is_not_told),
+		cmocka_unit_test(the_answer_of_the_last_daemon_counts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
