@@ -12,6 +12,10 @@
  * and returns that number. Returns `fd` itself if it is negative or already that high, or if
  * RLIMIT_NOFILE or open descriptors leave no such number. Call it before the number is stored or
  * added to an epoll set. errno is unchanged. Any thread; no lock.
+ *
+ * The first call with a number that the kernel's table of descriptors lacks enlarges the table. If
+ * the process has a second thread, the kernel waits there for an RCU grace period (expand_files in
+ * fs/file.c): F_DUPFD_CLOEXEC took 9.6 to 24 ms then, and 0.01 ms in a process with one thread.
  */
 int high_fd(int fd);
 
