@@ -9,6 +9,7 @@
 
 #include <hca/hca.h>
 #include <samehost/peer.h>
+#include <session/state_document.h>
 
 #include "adapter/adapter.h"
 #include "attach/attach_private.h"
@@ -219,15 +220,23 @@ static int make_engine(const struct adapter_saved *saved)
 	return saved ? adapter_restore_engine(saved, table) : adapter_make_engine(table);
 }
 
+/* Once, by the thread that attaches first. */
+static void place_descriptors(void)
+{
+	vnic_driver_place_fds(high_fd);
+	packet_port_place_fds(high_fd);
+	state_document_place_fds(high_fd);
+}
+
 /* Attaches to the daemon, and makes the engine; no thread runs it yet. */
 static int begin_attachment(const struct adapter_saved *saved)
 {
+	static pthread_once_t placed = PTHREAD_ONCE_INIT;
 	const char *dir = run_dir_path();
 	int rc;
 
 	adapter_install_fork_handlers();
-	vnic_driver_place_fds(high_fd);
-	packet_port_place_fds(high_fd);
+	pthread_once(&placed, place_descriptors);
 	if (!dir)
 		return -ENODEV;
 	init_lists();

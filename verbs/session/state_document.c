@@ -169,6 +169,13 @@ static int write_memfd(int fd, const struct json_text *j)
 	return fcntl(fd, F_ADD_SEALS, SEALS) ? -errno : 0;
 }
 
+static int (*place_new)(int fd);
+
+void state_document_place_fds(int (*place)(int fd))
+{
+	place_new = place;
+}
+
 /* Sealed memory: its reader need not trust this process. */
 static int make_memfd(const struct json_text *j)
 {
@@ -179,6 +186,8 @@ static int make_memfd(const struct json_text *j)
 	fd = memfd_create("urxe-state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
+	if (place_new)
+		fd = place_new(fd);
 	rc = write_memfd(fd, j);
 	if (!rc)
 		return fd;

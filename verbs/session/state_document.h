@@ -77,6 +77,13 @@ struct state_document {
 	size_t n_mrs;
 };
 
+/*
+ * From now on the function gets each descriptor that state_document_send() opens, and returns the
+ * one to use: `fd`, or a duplicate in its place. Call it before any thread calls
+ * state_document_send(): no lock protects the function.
+ */
+void state_document_place_fds(int (*place)(int fd));
+
 /* Tells the asking program that this process has begun to answer. Never blocks. */
 void state_document_begin(int socket);
 /*
