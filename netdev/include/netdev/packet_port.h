@@ -56,7 +56,8 @@ int packet_port_accept(int fd, const uint16_t *blocks, uint32_t n);
 
 /*
  * From now on the function gets each descriptor that a port or group opens, and returns the one to
- * use: `fd`, or a duplicate in its place. Call it before the first port is opened.
+ * use: `fd`, or a duplicate in its place. Call it once, before any thread opens a port: no lock
+ * protects the function.
  */
 void packet_port_place_fds(int (*place)(int fd));
 

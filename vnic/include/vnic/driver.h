@@ -114,7 +114,8 @@ bool vnic_driver_broken(const struct vnic_driver *drv);
 /*
  * From now on the function gets each descriptor that the driver, or an inbox, opens or receives,
  * and returns the one to use: `fd`, or a duplicate in its place. For a process whose program must
- * not notice the descriptors' numbers. Call it before the first attachment.
+ * not notice the descriptors' numbers. Call it once, before any thread attaches: no lock protects
+ * the function. netdev and session have the like, because none of the three may use another.
  */
 void vnic_driver_place_fds(int (*place)(int fd));
 
