@@ -460,7 +460,6 @@ static uint64_t refused_regions(void)
 	return pvrdma_counters(f.g.dev)[PVRDMA_HCA_MEMORY_FULL];
 }
 
-/* A machine that registers the same memory again and again. */
 #define REGION_PAGES 16 /* those that a region's own objects count as */
 /* The memory may begin and end within a page. */
 #define PAGES_OF(length) ((length) / PV_PAGE + 2 + REGION_PAGES)
@@ -470,6 +469,7 @@ static uint64_t room_of_regions(void)
 	return UINT64_C(4) * (GUEST_LOW_SIZE + GUEST_HIGH_SIZE) / PV_PAGE;
 }
 
+/* A machine that registers the same memory again and again. */
 static void the_hca_pins_a_bounded_number_of_pages(void **state)
 {
 	const uint64_t room = room_of_regions();

@@ -422,7 +422,6 @@ static void regions_end_when_the_hca_is_closed(void **state)
 	assert_int_equal(fake_hca.mrs, 0);
 }
 
-/* Odd HCAs: the key is the engine's already, or there are two. */
 /* A peer could write by the queue pair that another thread destroys, after ibv_dereg_mr(). */
 static void regions_end_with_an_hca_that_still_has_a_queue_pair(void **state)
 {
@@ -493,6 +492,7 @@ static void a_domain_outlives_its_oldest_handle(void **state)
 	assert_int_equal(fake_hca.pds, 1);
 }
 
+/* Odd HCAs: the key is the engine's already, or there are two. */
 static void a_key_of_the_engine_is_refused(void **state)
 {
 	struct urxe_mr_attr remote = attrs[0];
