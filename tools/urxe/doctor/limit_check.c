@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
-/* liburxe.so takes numbers from 200 on (own_fd.h), and the program has its own descriptors. */
+/* Linux' default. The program needs most of them: liburxe.so's own descriptors have the last 128
+ * numbers of a limit below 1152, and numbers from 1024 on of a higher one (process/high_fd.h). */
 #define DESCRIPTORS 1024
 /* The shared memory of a process: its vNIC and its inbox. */
 #define FILE_BYTES (4u << 20)
