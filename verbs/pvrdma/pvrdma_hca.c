@@ -133,6 +133,15 @@ bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes)
 	return !dev->hca_attached || (used <= most && more <= most - used);
 }
 
+/* Regions of one byte that fit into the room of pv_hca_has_room(). */
+static uint32_t most_regions(const struct pvrdma *dev)
+{
+	const uint64_t n =
+		PV_HCA_TIMES * machine_pages(dev) / (urxe_offload_pages(1) + PV_HCA_REGION_PAGES);
+
+	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
 void pv_hca_withdraw(struct urxe_mr *mr, const struct urxe_extent *bytes)
 {
 	if (!bytes || urxe_mr_has_bytes(mr, bytes))
@@ -176,4 +185,5 @@ void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps)
 	limit(&caps->max_srq_sge, hca->max_srq_sge);
 	limit(&caps->max_qp_rd_atom, hca->max_rd_atomic);
 	limit(&caps->max_qp_init_rd_atom, hca->max_init_rd_atomic);
+	limit(&caps->max_mr, most_regions(dev));
 }

@@ -32,7 +32,8 @@ void pv_hca_end(struct pvrdma *dev);
 /* Call it when entry `index` of the engine's GID table has changed: tells the HCA, or gives it to
  * the engine. */
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
-/* Reduces the limits to the HCA's. Queue sizes stay powers of two. */
+/* Reduces the limits to the HCA's. Queue sizes stay powers of two. max_mr becomes the number of the
+ * smallest regions that pv_hca_has_room() permits for the present memory of the machine. */
 void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps);
 /*
  * Whether the HCA may have one more region of `bytes` bytes; true if no HCA is attached. The limit

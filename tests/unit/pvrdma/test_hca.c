@@ -362,6 +362,15 @@ static void a_number_that_the_hca_has_is_passed_over(void **state)
 	assert_int_equal(f.freed_qpns, 3);
 }
 
+#define REGION_PAGES 16 /* those that a region's own objects count as */
+/* The memory may begin and end within a page. */
+#define PAGES_OF(length) ((length) / PV_PAGE + 2 + REGION_PAGES)
+
+static uint64_t room_of_regions(void)
+{
+	return UINT64_C(4) * (GUEST_LOW_SIZE + GUEST_HIGH_SIZE) / PV_PAGE;
+}
+
 static void the_driver_sees_the_limits_of_both(void **state)
 {
 	const struct pv_device_caps *caps;
@@ -376,6 +385,7 @@ static void the_driver_sees_the_limits_of_both(void **state)
 	assert_int_equal(caps->max_srq_sge, 2);
 	assert_int_equal(caps->max_qp_rd_atom, 5);
 	assert_int_equal(caps->max_qp_init_rd_atom, 6);
+	assert_int_equal(caps->max_mr, room_of_regions() / PAGES_OF(1));
 }
 
 static void an_hca_that_goes_fails_its_queue_pairs(void **state)
@@ -458,15 +468,6 @@ static struct pv_cmd_create_mr long_region(struct pages *pages)
 static uint64_t refused_regions(void)
 {
 	return pvrdma_counters(f.g.dev)[PVRDMA_HCA_MEMORY_FULL];
-}
-
-#define REGION_PAGES 16 /* those that a region's own objects count as */
-/* The memory may begin and end within a page. */
-#define PAGES_OF(length) ((length) / PV_PAGE + 2 + REGION_PAGES)
-
-static uint64_t room_of_regions(void)
-{
-	return UINT64_C(4) * (GUEST_LOW_SIZE + GUEST_HIGH_SIZE) / PV_PAGE;
 }
 
 /* A machine that registers the same memory again and again. */
