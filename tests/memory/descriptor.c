@@ -76,6 +76,19 @@ static void lower_limit(uintptr_t most)
 	region_unmap(&region);
 }
 
+/* The library opens descriptors below the limit. */
+static void open_below_limit(uintptr_t most)
+{
+	struct region region = region_map(MIB);
+
+	limit_numbers(most);
+	region_open_channel();
+	say_skipped("after a channel below the limit");
+	region_fill(&region, 4);
+	say("the memory has the bytes: %s", region_says(&region, 4));
+	region_unmap(&region);
+}
+
 static void in_child(uintptr_t unused)
 {
 	const pid_t child = fork();
@@ -100,6 +113,11 @@ static void after_exec(uintptr_t unused)
 }
 
 const struct row descriptor_rows[] = {
-	{"open", after_open, 0}, {"traffic", after_traffic, 0}, {"limit", lower_limit, 64},
-	{"child", in_child, 0},  {"exec", after_exec, 0},       {NULL, NULL, 0},
+	{"open", after_open, 0},
+	{"traffic", after_traffic, 0},
+	{"limit", lower_limit, 64},
+	{"below", open_below_limit, 64},
+	{"child", in_child, 0},
+	{"exec", after_exec, 0},
+	{NULL, NULL, 0},
 };

@@ -13,7 +13,7 @@
 
 static bool with_verbs;
 static struct endpoint endpoint;
-static int first_number;
+static int first_number, channels;
 
 void region_start(bool with_urxe)
 {
@@ -40,7 +40,14 @@ int region_first_number(void)
 
 int region_descriptors(void)
 {
-	return with_verbs ? 3 : 0;
+	return with_verbs ? 3 + channels : 0;
+}
+
+void region_open_channel(void)
+{
+	if (with_verbs && !ibv_create_comp_channel(endpoint.pd->context))
+		err(1, "ibv_create_comp_channel");
+	channels++;
 }
 
 uint8_t *region_reserve(size_t size)

@@ -25,8 +25,12 @@ void region_stop(void);
 
 /* The lowest free descriptor before the device was opened. */
 int region_first_number(void);
-/* Descriptors that the program has opened since: two of the device, and the socket to the peer. */
+/* Descriptors that the program has opened since: two of the device, the socket to the peer,
+ * and channels. */
 int region_descriptors(void);
+
+/* Opens a completion channel, which is one descriptor of the program, until the program ends. */
+void region_open_channel(void);
 
 /* Maps private anonymous memory between two inaccessible pages, and registers it. */
 struct region region_map(size_t size);
