@@ -2,8 +2,9 @@
 #ifndef URXE_NETDEV_PACKET_PLACE_FD_H
 #define URXE_NETDEV_PACKET_PLACE_FD_H
 
-/* What the owner's function makes of a new descriptor (packet_port_place_fds); without one, `fd`.
- * Call it before the number is stored. */
+/* Passes a new descriptor to the function that packet_port_place_fds has set, and returns the
+ * result of that function; returns `fd` if no function is set. The caller stores only the result.
+ */
 int packet_place_fd(int fd);
 
 #endif

@@ -29,8 +29,8 @@ struct hca_owner {
 	 * hca_keep_lock(). NULL: the owner has no lock. */
 	void (*lock)(void *ctx);
 	void (*unlock)(void *ctx);
-	/* Gets each descriptor of the HCA, and returns the one to use: `fd`, or a duplicate in its
-	 * place. NULL: the descriptors stay. */
+	/* The HCA calls place_fd for each of its descriptors, and uses the result: `fd`, or a
+	 * duplicate that replaces `fd`. NULL: the descriptors keep their numbers. */
 	int (*place_fd)(int fd);
 	void *ctx;
 };

@@ -8,10 +8,10 @@
 #define URXE_VERBS_PROCESS_HIGH_FD_H
 
 /*
- * Moves a descriptor of this library to a number from the high range on (high_fd.c), close-on-exec,
- * and returns that number. Returns `fd` itself if it is negative or already that high, or if
- * RLIMIT_NOFILE or open descriptors leave no such number. Call it before the number is stored or
- * added to an epoll set. errno is unchanged. Any thread; no lock.
+ * Moves a descriptor of this library to a number from 1024 on (lower if RLIMIT_NOFILE is below
+ * 1152), sets close-on-exec, and returns that number. Returns `fd` itself if `fd` is negative or
+ * already that high, or if no such number is free. Call it before the number is stored or added to
+ * an epoll set. errno is unchanged. Any thread; no lock.
  *
  * The first call with a number that the kernel's table of descriptors lacks enlarges the table. If
  * the process has a second thread, the kernel waits there for an RCU grace period (expand_files in
@@ -20,9 +20,10 @@
 int high_fd(int fd);
 
 /*
- * Returns a duplicate for this library of a descriptor that the program gets: from the high range
- * if it has a free number, else the lowest free number; close-on-exec. It is not in the table of
- * own_fd.h, even if `fd` has an entry there. -1 with errno: EBADF, EMFILE. Any thread; no lock.
+ * Returns a duplicate for this library of a descriptor that the program gets: numbered as by
+ * high_fd(), or with the lowest free number if no high number is free; close-on-exec. It is not in
+ * the table of own_fd.h, even if `fd` has an entry there. -1 with errno: EBADF, EMFILE. Any thread;
+ * no lock.
  */
 int high_fd_duplicate(int fd);
 

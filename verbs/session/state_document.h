@@ -78,9 +78,9 @@ struct state_document {
 };
 
 /*
- * From now on the function gets each descriptor that state_document_send() opens, and returns the
- * one to use: `fd`, or a duplicate in its place. Call it before any thread calls
- * state_document_send(): no lock protects the function.
+ * From now on state_document_send() calls `place` for each descriptor that it opens, and uses the
+ * result: `fd`, or a duplicate that replaces `fd`. Call state_document_place_fds before any thread
+ * calls state_document_send(): no lock protects `place`.
  */
 void state_document_place_fds(int (*place)(int fd));
 

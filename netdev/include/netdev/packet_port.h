@@ -55,9 +55,10 @@ int packet_port_accept(int fd, const uint16_t *blocks, uint32_t n);
 /* --- The process */
 
 /*
- * From now on the function gets each descriptor that a port or group opens, and returns the one to
- * use: `fd`, or a duplicate in its place. Call it once, before any thread opens a port: no lock
- * protects the function.
+ * From now on a port or group calls `place` for each descriptor that the port or group opens, and
+ * uses the result: `fd`, or a duplicate that replaces `fd`. `place` returns a negative `fd`
+ * unchanged and keeps errno. Call packet_port_place_fds once, before any thread opens a port: no
+ * lock protects `place`.
  */
 void packet_port_place_fds(int (*place)(int fd));
 

@@ -112,10 +112,12 @@ void vnic_driver_set_multicast(struct vnic_driver *drv, bool on);
 bool vnic_driver_broken(const struct vnic_driver *drv);
 
 /*
- * From now on the function gets each descriptor that the driver, or an inbox, opens or receives,
- * and returns the one to use: `fd`, or a duplicate in its place. For a process whose program must
- * not notice the descriptors' numbers. Call it once, before any thread attaches: no lock protects
- * the function. netdev and session have the like, because none of the three may use another.
+ * From now on the driver calls `place` for each descriptor that the driver or an inbox opens or
+ * receives, and uses the result: `fd`, or a duplicate that replaces `fd`. `place` returns a
+ * negative `fd` unchanged and keeps errno. liburxe keeps the numbers of its descriptors away from
+ * the program by this function. Call vnic_driver_place_fds once, before any thread attaches: no
+ * lock protects `place`. netdev and session have functions like this one, because none of the three
+ * may include another's headers.
  */
 void vnic_driver_place_fds(int (*place)(int fd));
 
