@@ -218,8 +218,8 @@ def check_interface(build):
                      'address 198.51.100.9 is already served on eth3 by another host, ..:'),
                     ([], ['--uplink', 'af_packet:eth2'],
                      "af_packet:eth2 carries 200 bytes, less than RoCE's minimum of 348$"),
-                    (as_user('nobody', 'nogroup'), uplink,
-                     'af_packet:eth0: needs root, or CAP_NET_RAW and CAP_NET_ADMIN$'),
+                    (as_user('nobody', 'nogroup'), ['--uplink', 'af_packet:eth1'],
+                     'af_packet:eth1: needs root, or CAP_NET_RAW and CAP_NET_ADMIN$'),
                     (as_user('nobody', 'nogroup'), ['--uplink', 'tap:eth9'],
                      'tap:eth9: needs root, or CAP_NET_ADMIN$')):
                 refused = host.spawn([*user, *urxed, f'/tmp/urxe-{name}' if user else elsewhere,
