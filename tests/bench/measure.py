@@ -17,7 +17,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '../harness'), os.path.join(HERE, '../hosts')]
+sys.path[:0] = [os.path.join(HERE, '../harness'), os.path.join(HERE, '../hosts/paths'), os.path.join(HERE, '../hosts/load')]
 import report  # noqa: E402
 from host import Pair, Program, free_port, succeed, until, wait_listening  # noqa: E402
 

@@ -4,7 +4,7 @@ import os
 import sys
 
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
-sys.path += [os.path.join(TESTS, 'harness'), os.path.join(TESTS, 'hosts')]
+sys.path += [os.path.join(TESTS, 'harness'), os.path.join(TESTS, 'hosts/paths')]
 import debuggers  # noqa: E402
 import fio  # noqa: E402
 import gloo  # noqa: E402

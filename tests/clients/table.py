@@ -38,7 +38,7 @@ This page is generated: `./dev test --suite clients` runs the commands and leave
 `python3 tests/clients/table.py build` writes the page from them.
 '''
 
-# What the families' rows cannot show. tests/hosts/migrate_rdma.py does the same by QEMU's machine protocol.
+# What the families' rows cannot show. tests/hosts/vm/migrate_rdma.py does the same by QEMU's machine protocol.
 MIGRATION = '''
 ## qemu
 

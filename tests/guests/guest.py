@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '../harness'), os.path.join(HERE, '../hosts')]
+sys.path[:0] = [os.path.join(HERE, '../harness'), os.path.join(HERE, '../hosts/paths')]
 from ethernet import prefer  # noqa: E402
 from host import BUSY, Failure, Program, free_port, until  # noqa: E402
 

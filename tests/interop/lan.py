@@ -9,7 +9,7 @@ import signal
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '../harness'), os.path.join(HERE, '../hosts'),
+sys.path[:0] = [os.path.join(HERE, '../harness'), os.path.join(HERE, '../hosts/paths'),
                 os.path.join(HERE, '../guests')]
 from ethernet import IPV4, IPV6, Namespace, prefer  # noqa: E402
 from guest import Guest  # noqa: E402

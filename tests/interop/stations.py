@@ -7,7 +7,7 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '../harness'), os.path.join(HERE, '../hosts'),
+sys.path[:0] = [os.path.join(HERE, '../harness'), os.path.join(HERE, '../hosts/paths'),
                 os.path.join(HERE, '../guests')]
 from guest import Guest  # noqa: E402
 from host import Failure, free_port, until, wait_listening  # noqa: E402

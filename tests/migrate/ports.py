@@ -8,7 +8,7 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '../harness'), os.path.join(HERE, '../hosts')]
+sys.path[:0] = [os.path.join(HERE, '../harness'), os.path.join(HERE, '../hosts/paths')]
 from ethernet import DAEMON_NICE, INTERFACE, IPV4, Namespace, Network, prefer  # noqa: E402
 from host import Host, until  # noqa: E402
 from vhost_port import port_process  # noqa: E402

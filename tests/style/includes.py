@@ -4,6 +4,8 @@
 Checks every #include against the table of docs/architecture.md. The build gives each folder only its own include
 directories; this test also checks headers that the compiler would accept, such as system headers.
 """
+import functools
+import glob
 import os
 import pathlib
 import re
@@ -83,10 +85,16 @@ def check_system(folder, path, name):
     return None
 
 
+@functools.cache
+def inner_folders(top, folder):
+    """The folders in a folder, then the folders in these."""
+    return sorted(glob.glob('*/', root_dir=os.path.join(top, folder))) + sorted(glob.glob('*/*/', root_dir=os.path.join(top, folder)))
+
+
 def find_private(top, folder, path, name):
-    """The places of a header in quotes: beside the file and above it first."""
+    """The places of a header in quotes: beside the file, above it, and then in the rooms of its folder."""
     places = [os.path.join(parent, name) for parent in list(pathlib.PurePath(path).parents)[:-1]]
-    places += [os.path.join(folder, sub, name) for sub in sorted(next(os.walk(os.path.join(top, folder)))[1])]
+    places += [os.path.join(folder, inner, name) for inner in inner_folders(top, folder)]
     return [place for place in places if os.path.isfile(os.path.join(top, place))]
 
 

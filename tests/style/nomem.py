@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Checks that tests/lib/nomem.c wraps every engine call that may allocate memory.
+"""Checks that tests/lib/engine/nomem.c wraps every engine call that may allocate memory.
 
     nomem.py DIRECTORY CALL...
 
@@ -19,5 +19,5 @@ declarations = re.findall(
 missing = [name for comment, name, parameters in declarations
            if (re.search(r'(?:^|,)(?!\s*const\b)[^,]*\*\*', parameters) or 'ENOMEM' in comment) and name not in wrapped]
 for name in missing:
-    print(f'{name} may run out of memory, but tests/lib/nomem.c does not wrap it')
+    print(f'{name} may run out of memory, but tests/lib/engine/nomem.c does not wrap it')
 sys.exit(1 if missing or not declarations else 0)

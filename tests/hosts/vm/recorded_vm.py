@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from host import Failure, succeed, until  # noqa: E402
 from network import run  # noqa: E402
 import replaced_vm  # noqa: E402

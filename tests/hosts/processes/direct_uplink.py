@@ -10,11 +10,13 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 
-from ethernet import Ethernet, INTERFACE, IPV4
-from endless import EndlessPair
-from host import SKIP, Failure, Pair, Program, main, skip, succeed, until
-import report
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
+from ethernet import Ethernet, INTERFACE, IPV4  # noqa: E402
+from endless import EndlessPair  # noqa: E402
+from host import SKIP, Failure, Pair, Program, main, skip, succeed, until  # noqa: E402
+import report  # noqa: E402
 
 # The peer repeats for 8 times 3 s: longer than each interruption.
 ARGV = ['ib_write_bw', '-F', '-u', '18', '-s', '4096']

@@ -6,12 +6,14 @@ of the first host fails and returns. No program may notice. With active-backup t
 programs' own sockets on the active member; with balance on all members.
 """
 import json
+import os
 import sys
 
-from cell import run_program
-from crowd import Crowd
-from ethernet import Ethernet, INTERFACE, IPV4, IPV6, Namespace, run, way_arguments
-from host import Failure, main, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
+from cell import run_program  # noqa: E402
+from crowd import Crowd  # noqa: E402
+from ethernet import Ethernet, INTERFACE, IPV4, IPV6, Namespace, run, way_arguments  # noqa: E402
+from host import Failure, main, until  # noqa: E402
 
 MTU = 1500
 MEMBERS = 4

@@ -25,7 +25,7 @@ struct __sk_buff {
 
 #define SECTION(name) __attribute__((section(name), used))
 
-/* As tests/hosts/incast.py sets the interface's queue. */
+/* As tests/hosts/load/incast.py sets the interface's queue. */
 #define NS_PER_BYTE 16 /* 500 Mbit/s */
 #define LIMIT       1000000
 /* No frame is marked below MIN, 1 of MOST_OF at MAX, all beyond MAX (DCQCN's paper: 5 and 200 KB, 1

@@ -9,11 +9,13 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 
-from bond import set_sysctl
-from ethernet import Ethernet, INTERFACE, IPV4, Namespace, run
-from host import Failure, main, skip, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
+from bond import set_sysctl  # noqa: E402
+from ethernet import Ethernet, INTERFACE, IPV4, Namespace, run  # noqa: E402
+from host import Failure, main, skip, until  # noqa: E402
 
 MTU = 4200
 HOSTS = 4  # that send

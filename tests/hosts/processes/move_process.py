@@ -6,10 +6,12 @@ exchanges messages with it, and knows nothing.
 """
 import argparse
 import os
+import sys
 
-from ethernet import Ethernet, INTERFACE, IPV4, Namespace
-from checkpoint_pair import CheckpointPair, Commanded, ConnectedPair
-from host import Failure, Host, main, skip, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
+from ethernet import Ethernet, INTERFACE, IPV4, Namespace  # noqa: E402
+from checkpoint_pair import CheckpointPair, Commanded, ConnectedPair  # noqa: E402
+from host import Failure, Host, main, skip, until  # noqa: E402
 
 MTU = 1500
 BRIDGE = 'br0'

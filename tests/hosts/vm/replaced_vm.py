@@ -12,7 +12,7 @@ import socket
 import struct
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from host import Failure, until  # noqa: E402
 from migrating_vm import MAC, SIZE, mac_of, start_device, two_hosts  # noqa: E402
 from network import run  # noqa: E402

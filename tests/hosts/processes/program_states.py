@@ -7,16 +7,19 @@ the next daemon, a program goes on. A dead program leaves nothing at its daemon.
 """
 import argparse
 import json
+import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
-from direct_uplink import WAIT, expect_path, start
-from ethernet import Ethernet, IPV4, WAYS, way_arguments
-from host import BUSY, Failure, free_port, main, skip, succeed, until, wait_listening
-import report
-from rdmacm import start_server
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
+from direct_uplink import WAIT, expect_path, start  # noqa: E402
+from ethernet import Ethernet, IPV4, WAYS, way_arguments  # noqa: E402
+from host import BUSY, Failure, free_port, main, skip, succeed, until, wait_listening  # noqa: E402
+import report  # noqa: E402
+from rdmacm import start_server  # noqa: E402
 
 PATHS = {'direct': 'direct-uplink', 'switch': 'uplink'}
 MTU = 9000

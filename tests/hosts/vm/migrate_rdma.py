@@ -10,7 +10,7 @@ import signal
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '../harness'), os.path.join(HERE, '../clients')]
+sys.path[:0] = [os.path.join(HERE, '../../harness'), os.path.join(HERE, '../../clients'), os.path.join(HERE, '../paths')]
 from ethernet import way_arguments  # noqa: E402
 from host import Failure, free_port, main, skip, until  # noqa: E402
 from hypervisor import Machine, installed  # noqa: E402

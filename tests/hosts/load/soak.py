@@ -13,10 +13,11 @@ import signal
 import sys
 import time
 
-import crowd
-from crowd import Crowd, RSS_GROWTH_KIB, check_alive, print_figures, settled
-from ethernet import Ethernet, INTERFACE, IPV4, prefer
-from host import Failure, Program, main, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
+import crowd  # noqa: E402
+from crowd import Crowd, RSS_GROWTH_KIB, check_alive, print_figures, settled  # noqa: E402
+from ethernet import Ethernet, INTERFACE, IPV4, prefer  # noqa: E402
+from host import Failure, Program, main, until  # noqa: E402
 
 MEMBERS = 16  # of each host
 MTU = 9000

@@ -9,6 +9,7 @@ the address of a host. Programs of the two hosts connect meanwhile, in both dire
                                            standard input ends, then prints how many RoCE frames it got
 """
 import math
+import os
 import select
 import shutil
 import socket
@@ -17,9 +18,10 @@ import sys
 import time
 import zlib
 
-from ethernet import Ethernet, INTERFACE, IPV4, way_arguments
-from host import Failure, main, skip, until
-from rdmacm import check_pair
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
+from ethernet import Ethernet, INTERFACE, IPV4, way_arguments  # noqa: E402
+from host import Failure, main, skip, until  # noqa: E402
+from rdmacm import check_pair  # noqa: E402
 
 STATION_MAC = bytes.fromhex('020000000066')
 ABSENT = '192.0.2.77'

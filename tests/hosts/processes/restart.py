@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A connection between two hosts survives a restart of either daemon."""
 import argparse
+import os
 import signal
+import sys
 
-from ethernet import Ethernet, IPV4, WAYS, way_arguments
-from endless import EndlessPair
-from host import main, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
+from ethernet import Ethernet, IPV4, WAYS, way_arguments  # noqa: E402
+from endless import EndlessPair  # noqa: E402
+from host import main, until  # noqa: E402
 
 # The other host retries for the time of the restart: its timeout of 2 s, eight times, is longer.
 ARGV = ['ib_write_bw', '-F', '-u', '19']

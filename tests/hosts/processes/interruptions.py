@@ -5,13 +5,16 @@ Programs of two hosts exchange frames by the direct uplink or through the daemon
 the cable are interrupted. Each connection goes on to its end without an error.
 """
 import argparse
+import os
 import signal
+import sys
 import time
 
-from direct_uplink import WAIT, expect_path, expect_traffic, mac, start
-from ethernet import Ethernet, INTERFACE, IPV4, WAYS, way_arguments
-from host import Pair, main, until
-import report
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
+from direct_uplink import WAIT, expect_path, expect_traffic, mac, start  # noqa: E402
+from ethernet import Ethernet, INTERFACE, IPV4, WAYS, way_arguments  # noqa: E402
+from host import Pair, main, until  # noqa: E402
+import report  # noqa: E402
 
 PATHS = {'direct': 'direct-uplink', 'switch': 'uplink'}
 MTU = 9000

@@ -3,7 +3,7 @@
  * Two hosts on one Ethernet in virtual time, each with the daemon's address resolution, QP1 and
  * rdma_cm, but without the switch: the host under attack, and a peer that has exchanged messages
  * with it before the attack. This file plays the programs of both. A third party sends frames to
- * the host. tests/unit/tools/urxed/test_qp1.c and tests/fuzz/fuzz_qp1.c use it.
+ * the host. tests/unit/tools/urxed/test_qp1.c and tests/fuzz/daemon/fuzz_qp1.c use it.
  *
  * The peer has pinned the host's MAC. So a request of the peer is on the wire when
  * qp1_peer_connects returns, behind all earlier frames and before all later ones.

@@ -10,11 +10,13 @@ import os
 import random
 import shutil
 import signal
+import sys
 import tempfile
 import time
 
-from ethernet import Ethernet, IPV4, WAYS, way_arguments
-from host import Failure, main, open_files, succeed, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
+from ethernet import Ethernet, IPV4, WAYS, way_arguments  # noqa: E402
+from host import Failure, main, open_files, succeed, until  # noqa: E402
 
 CONNECTIONS = 16
 MTU = 9000

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from host import Failure, Host, Program, until  # noqa: E402
 from network import inside, must, run  # noqa: E402
 

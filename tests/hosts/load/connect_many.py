@@ -3,10 +3,12 @@
 """Thousands of connections by rdma_cm between two hosts (connect_many.c), of one or of many processes."""
 import argparse
 import os
+import sys
 
-from crowd import leases
-from ethernet import Ethernet, IPV4
-from host import main, succeed, until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
+from crowd import leases  # noqa: E402
+from ethernet import Ethernet, IPV4  # noqa: E402
+from host import main, succeed, until  # noqa: E402
 
 MTU = 4200
 SECONDS = 60
