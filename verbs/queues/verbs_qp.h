@@ -3,7 +3,6 @@
 #ifndef URXE_VERBS_QUEUES_VERBS_QP_H
 #define URXE_VERBS_QUEUES_VERBS_QP_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,9 +54,9 @@ struct qp {
 	/* 1 + member of the direct uplink by which the last packet came; 0: none came by it. */
 	uint8_t receives_by;
 	bool flushing; /* the QP is in adapter.flushing_qps */
-	/* Held by the command that modifies, queries, attaches or detaches the queue pair, also
-	 * while the HCA executes it without adapter.lock. Rank 2 of docs/locking.md. */
-	pthread_mutex_t command;
+	/* A command modifies, queries, attaches or detaches the queue pair; adapter.lock may be
+	 * free meanwhile. Further such commands wait. */
+	bool in_command;
 	LIST_ENTRY(qp) flushing_link;
 };
 _Static_assert(offsetof(struct qp, sq) == URXE_CACHE_LINE &&

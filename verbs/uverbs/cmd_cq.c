@@ -2,7 +2,6 @@
 /* CREATE_COMP_CHANNEL, CREATE_CQ, RESIZE_CQ, REQ_NOTIFY_CQ, DESTROY_CQ. */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <hca/hca.h>
@@ -160,27 +159,19 @@ static void take_all_completions(const struct cq *cq)
 	adapter_publish();
 }
 
-/* Time between two looks whether another command still makes the HCA's CQ larger. */
-#define GROWTH_PAUSE_NS 50000
-
 /*
  * With the lock, which it releases meanwhile. Completions that the HCA has had need room in a
  * smaller ring, too; while another command makes the HCA's CQ larger, nothing shows how many these
- * are. No mutex: its holder does not exist in a child that a signal handler forks during the wait.
+ * are.
  */
 static int wait_for_growth(const struct command *c, struct cq *cq, uint32_t cqe)
 {
-	const struct timespec pause = {.tv_nsec = GROWTH_PAUSE_NS};
 	int rc = 0;
 
 	cq->object.users++;
 	while (!rc && cqe < queue_capacity(&cq->ring) &&
-	       hca_cq_grows(urxe_offload_hca_cq(cq->cq))) {
-		adapter_unlock();
-		nanosleep(&pause, NULL);
-		adapter_lock();
-		rc = c->file->live && !adapter.dead ? 0 : -EIO;
-	}
+	       hca_cq_grows(urxe_offload_hca_cq(cq->cq)))
+		rc = command_pause(c);
 	cq->object.users--;
 	return rc;
 }

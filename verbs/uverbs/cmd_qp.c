@@ -247,7 +247,7 @@ static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_c
 	qp = aligned_alloc(_Alignof(struct qp), sizeof(*qp));
 	if (!qp)
 		return -ENOMEM;
-	*qp = (struct qp){.command = PTHREAD_MUTEX_INITIALIZER};
+	*qp = (struct qp){0};
 	rc = make_qp(c, request, qp);
 	/* The rings of a forked child are the parent's. */
 	if (rc && !adapter.dev)
@@ -372,27 +372,26 @@ int cmd_create_qp_ex(const struct command *c)
 /* --- Commands of a queue pair, of which one runs at a time. */
 
 /* With the lock, which it releases while another command of the queue pair runs. */
-static int wait_for_qp(const struct command *c, struct qp *qp)
+static int wait_for_qp(const struct command *c, const struct qp *qp)
 {
-	if (!pthread_mutex_trylock(&qp->command))
-		return 0;
-	adapter_unlock();
-	pthread_mutex_lock(&qp->command);
-	adapter_lock();
-	return c->file->live && !adapter.dead ? 0 : -EIO;
+	int rc = 0;
+
+	while (!rc && qp->in_command)
+		rc = command_pause(c);
+	return rc;
 }
 
 /* With the lock. */
 static void end_qp_command(struct qp *qp)
 {
-	pthread_mutex_unlock(&qp->command);
+	qp->in_command = false;
 	qp->object.users--;
 }
 
 /* With the lock. Until end_qp_command() no command destroys the queue pair. */
 static int begin_qp_command(const struct command *c, uint32_t handle, struct qp **out)
 {
-	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, handle);
+	struct qp *qp = *out = (struct qp *)command_object(c, OBJECT_QP, handle);
 	int rc;
 
 	if (!qp)
@@ -400,9 +399,9 @@ static int begin_qp_command(const struct command *c, uint32_t handle, struct qp 
 	qp->object.users++;
 	rc = wait_for_qp(c, qp);
 	if (rc)
-		end_qp_command(qp);
+		qp->object.users--;
 	else
-		*out = qp;
+		qp->in_command = true;
 	return rc;
 }
 

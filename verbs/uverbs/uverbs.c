@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 #include "adapter/adapter.h"
 #include "engine/clock.h"
@@ -22,6 +23,9 @@
 
 /* The longest request known here is EX_MODIFY_QP; providers may append a little. */
 #define REQUEST_MAX 512
+
+/* Time between two looks whether another thread's command has ended. */
+#define PAUSE_NS 50000
 
 struct command_row {
 	const char *name;
@@ -223,6 +227,16 @@ int command_add_object(const struct command *c, struct object *object, enum obje
 	object->user_handle = user_handle;
 	object->file = c->file;
 	return handle_add(&c->file->handles, object);
+}
+
+int command_pause(const struct command *c)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	adapter_unlock();
+	nanosleep(&pause, NULL);
+	adapter_lock();
+	return c->file->live && !adapter.dead ? 0 : -EIO;
 }
 
 int command_keep_lock(struct hca *hca)

@@ -67,6 +67,13 @@ int command_add_object(const struct command *c, struct object *object, enum obje
 		       uint64_t user_handle);
 
 /*
+ * With the lock, which it releases for 50 us: another thread's command goes on, and the caller then
+ * looks whether that command has ended. No mutex or condition: in a child that a signal handler
+ * forks during the wait, nothing would end the wait. 0, or -EIO: the context is closed, the device
+ * has died, or the caller runs in such a child.
+ */
+int command_pause(const struct command *c);
+/*
  * As adapter_keep_lock(), after an operation of the HCA. The program sees the completions that came
  * meanwhile, and the engine thread takes the completions that are still at the HCA. 0, or -EIO: a
  * signal handler has forked meanwhile, and the caller runs in the child, which has no adapter. The

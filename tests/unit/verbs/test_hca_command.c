@@ -603,6 +603,53 @@ static void a_forked_child_joins_no_group(void **state)
 	fork_during_command(FAKE_HCA_CHANGE_MCAST, attach_first_qp);
 }
 
+static int second_rc;
+
+static void *query_first_qp(void *arg)
+{
+	const struct ib_uverbs_query_qp query = {.qp_handle = first_qp};
+	const pid_t parent = getpid();
+	uint32_t word;
+
+	second_rc = COMMAND(QUERY_QP, query, &word);
+	if (getpid() != parent)
+		_exit(second_rc == -EIO ? 0 : 1);
+	return arg;
+}
+
+static uint32_t users_of(enum object_type type, uint32_t handle)
+{
+	uint32_t users;
+
+	adapter_lock();
+	users = handle_find(&uverbs_file_lookup(device)->handles, type, handle)->users;
+	adapter_unlock();
+	return users;
+}
+
+/* A command counts itself before it waits for the queue pair. */
+static void a_forked_child_does_not_wait_for_a_command(void **state)
+{
+	pthread_t slow, second;
+	int channel, status;
+
+	(void)state;
+	end_by_faults();
+	channel = open_cq();
+	open_qp(1);
+	slow = start_slow(FAKE_HCA_MODIFY_QP, modify_first_qp);
+	assert_int_equal(pthread_create(&second, NULL, query_first_qp, NULL), 0);
+	while (users_of(OBJECT_QP, first_qp) < 2)
+		sched_yield();
+	status = fork_during(second, fork_in_handler);
+	let_go_on(slow);
+	pthread_join(second, NULL);
+	assert_int_equal(slow_rc, 0);
+	assert_int_equal(second_rc, 0);
+	assert_int_equal(status, 0);
+	close_own(channel);
+}
+
 /* --- Completions. */
 
 static bool is_thread_woken(void)
@@ -681,26 +728,16 @@ static void *resize_cq(void *arg)
 	return arg;
 }
 
-static uint32_t users_of_cq(void)
-{
-	uint32_t users;
-
-	adapter_lock();
-	users = handle_find(&uverbs_file_lookup(device)->handles, OBJECT_CQ, cq)->users;
-	adapter_unlock();
-	return users;
-}
-
 /* The command waits, or has ended. */
 static pthread_t start_resize(uint32_t size)
 {
-	const uint32_t users = users_of_cq();
+	const uint32_t users = users_of(OBJECT_CQ, cq);
 	pthread_t thread;
 
 	new_size = size;
 	resized = false;
 	assert_int_equal(pthread_create(&thread, NULL, resize_cq, NULL), 0);
-	while (!resized && users_of_cq() == users)
+	while (!resized && users_of(OBJECT_CQ, cq) == users)
 		sched_yield();
 	return thread;
 }
@@ -776,6 +813,7 @@ int main(void)
 		TEST(a_forked_child_makes_no_queue_pair),
 		TEST(a_forked_child_changes_no_queue_pair),
 		TEST(a_forked_child_joins_no_group),
+		TEST(a_forked_child_does_not_wait_for_a_command),
 		TEST(a_completion_during_a_command_wakes_the_program),
 		TEST(completions_behind_a_command_wake_the_engine_thread),
 		TEST(a_cq_that_has_grown_shrinks),
