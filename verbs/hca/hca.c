@@ -170,6 +170,7 @@ void hca_abandon(struct hca *hca)
 	close(hca->context->cmd_fd);
 	close(hca->context->async_fd);
 	close(hca->channel->fd);
+	hca->abandoned = true;
 	/* A command that goes on in the child polls no CQ. */
 	hca->skipped = false;
 }

@@ -35,6 +35,7 @@ struct hca {
 	enum urxe_mtu mtu;
 	uint8_t port;
 	bool dead;                   /* hca_is_dead() */
+	bool abandoned;              /* hca_abandon() was called, in a forked child */
 	struct hca_cq_list busy_cqs; /* CQs that may have completions */
 	uint32_t single_polls;       /* calls of hca_poll_cq since all CQs were polled */
 	struct hca_qp_list qps;

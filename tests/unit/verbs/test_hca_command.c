@@ -796,6 +796,43 @@ static void a_forked_child_does_not_wait_for_growth(void **state)
 	close_own(channel);
 }
 
+static uint32_t third_qp;
+
+static void *create_third_qp(void *arg)
+{
+	const pid_t parent = getpid();
+
+	second_rc = create_qp(&third_qp);
+	if (getpid() != parent)
+		_exit(second_rc == -EIO ? 0 : 1);
+	return arg;
+}
+
+/* The HCA makes the CQ larger for one queue pair at a time. */
+static void a_forked_child_does_not_wait_to_make_a_cq_grow(void **state)
+{
+	pthread_t slow, second;
+	uint32_t users;
+	int channel, status;
+
+	(void)state;
+	end_by_faults();
+	channel = open_cq();
+	open_qp(1);
+	slow = start_slow(FAKE_HCA_RESIZE_CQ, create_second_qp);
+	users = users_of(OBJECT_CQ, cq);
+	assert_int_equal(pthread_create(&second, NULL, create_third_qp, NULL), 0);
+	while (users_of(OBJECT_CQ, cq) == users)
+		sched_yield();
+	status = fork_during(second, fork_in_handler);
+	let_go_on(slow);
+	pthread_join(second, NULL);
+	assert_int_equal(slow_rc, 0);
+	assert_int_equal(second_rc, 0);
+	assert_int_equal(status, 0);
+	close_own(channel);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -819,6 +856,7 @@ int main(void)
 		TEST(a_cq_that_has_grown_shrinks),
 		TEST(a_cq_without_room_does_not_shrink),
 		TEST(a_forked_child_does_not_wait_for_growth),
+		TEST(a_forked_child_does_not_wait_to_make_a_cq_grow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

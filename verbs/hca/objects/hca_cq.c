@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "hca/hca_device.h"
 #include "hca_qp.h"
@@ -19,6 +20,9 @@
 
 /* Every so many calls for one CQ, all CQs are polled. */
 #define SINGLE_POLLS 16
+
+/* Time between two looks whether another thread still resizes a CQ. */
+#define RESIZE_PAUSE_NS 50000
 
 int hca_cq_create(void *ctx, struct urxe_cq *engine_cq, void **out)
 {
@@ -124,6 +128,19 @@ static int resize(struct hca_cq *cq, uint32_t needed)
 	return 0;
 }
 
+/* A child that a signal handler forks during the wait has no thread that would unlock the mutex. */
+static int begin_resize(struct hca *hca)
+{
+	const struct timespec pause = {.tv_nsec = RESIZE_PAUSE_NS};
+
+	while (pthread_mutex_trylock(&hca->resizing)) {
+		if (hca->abandoned)
+			return -EIO;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 /* Providers hold the lock of a CQ while they resize it: a thread that polls it would wait. */
 int hca_cq_grow(struct hca_cq *cq)
 {
@@ -137,9 +154,11 @@ int hca_cq_grow(struct hca_cq *cq)
 	hca_cq_get(cq);
 	cq->resizes++;
 	wait = hca_begin_wait(hca);
-	pthread_mutex_lock(&hca->resizing);
-	rc = resize(cq, needed);
-	pthread_mutex_unlock(&hca->resizing);
+	rc = begin_resize(hca);
+	if (!rc) {
+		rc = resize(cq, needed);
+		pthread_mutex_unlock(&hca->resizing);
+	}
 	hca_end_wait(hca, &wait);
 	cq->resizes--;
 	hca_cq_put(cq);
