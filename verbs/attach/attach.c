@@ -30,13 +30,16 @@
 static unsigned int opens;   /* users of the adapter; under adapter_open_lock */
 static bool parent_attached; /* this process is a fork of a process that was attached */
 
-bool adapter_ref(void)
+uint32_t adapter_forks;
+
+bool adapter_ref(uint32_t *forks)
 {
 	bool open;
 
 	pthread_mutex_lock(&adapter_open_lock);
 	open = opens > 0;
 	opens += open;
+	*forks = adapter_forks;
 	pthread_mutex_unlock(&adapter_open_lock);
 	return open;
 }
@@ -47,6 +50,7 @@ void adapter_forget_users(void)
 	adapter_open_lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 	adapter_lease_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	opens = 0;
+	adapter_forks++;
 }
 
 static void log_counters(void)
@@ -324,13 +328,27 @@ int adapter_open(void)
 	return rc;
 }
 
+/* With adapter_open_lock. */
+static void end_use(void)
+{
+	if (--opens)
+		return;
+	engine_thread_stop();
+	detach_adapter();
+}
+
 void adapter_close(void)
 {
 	pthread_mutex_lock(&adapter_open_lock);
-	if (--opens == 0) {
-		engine_thread_stop();
-		detach_adapter();
-	}
+	end_use();
+	pthread_mutex_unlock(&adapter_open_lock);
+}
+
+void adapter_unref(uint32_t forks)
+{
+	pthread_mutex_lock(&adapter_open_lock);
+	if (forks == adapter_forks)
+		end_use();
 	pthread_mutex_unlock(&adapter_open_lock);
 }
 

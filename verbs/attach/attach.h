@@ -18,10 +18,18 @@
 int adapter_open(void);
 void adapter_close(void);
 /*
- * Counts one more user if the adapter has users already; such a user needs one adapter_close.
- * False: the adapter has no user.
+ * Counts one more user if the adapter has users already, and sets *forks to adapter_forks; such a
+ * user needs one adapter_unref. False: the adapter has no user.
  */
-bool adapter_ref(void);
+bool adapter_ref(uint32_t *forks);
+/* Ends a use that adapter_ref has begun; `forks` is from there. A child that a signal handler has
+ * forked meanwhile has no such use. */
+void adapter_unref(uint32_t forks);
+/*
+ * Number of forks between the first process of the program and this one that left an adapter to the
+ * parent. Changes only in a forked child.
+ */
+extern uint32_t adapter_forks;
 
 /* What a process had when it was saved (checkpoint/). */
 struct adapter_saved {

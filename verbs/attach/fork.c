@@ -79,6 +79,8 @@ static void in_child(void)
 	}
 	adapter.dead = true;
 	adapter.reconnecting = false;
+	/* The thread may wait for the end of a reconnection; no other thread would end the wait. */
+	atomic_fetch_add(&adapter.reconnects_ended, 1);
 	vnic_driver_isolate(adapter.nic);
 	vnic_inbox_isolate(adapter.inbox);
 	packet_group_isolate(adapter.uplink);

@@ -14,40 +14,44 @@
 
 /*
  * Returns the NIC, as soon as the adapter has a daemon, and keeps it from being replaced. NULL: the
- * adapter is dead.
+ * adapter is dead. *forks: adapter_forks of now.
  */
-static struct vnic_driver *borrow_nic(void)
+static struct vnic_driver *borrow_nic(uint32_t *forks)
 {
-	struct vnic_driver *nic = NULL;
+	struct vnic_driver *nic;
 
-	if (!adapter_ref())
+	if (!adapter_ref(forks))
 		return NULL;
 	adapter_lock();
 	while (adapter.reconnecting)
 		lock_wait(&adapter.lock, &adapter.reconnects_ended);
-	if (!adapter.dead) {
-		nic = adapter.nic;
+	nic = adapter.dead ? NULL : adapter.nic;
+	if (nic)
 		adapter.nic_users++;
-	}
 	adapter_unlock();
 	if (!nic)
-		adapter_close();
+		adapter_unref(*forks);
 	return nic;
 }
 
-/* True: the daemon has gone, and the next daemon may be asked the same. */
-static bool return_nic(int rc)
+/*
+ * True: the daemon has gone, and the next daemon may be asked the same. A child that a signal
+ * handler has forked during the request has another adapter, or none.
+ */
+static bool return_nic(uint32_t forks, int rc)
 {
 	bool again = rc == -ECONNRESET || rc == -EPIPE;
 
 	adapter_lock();
-	adapter.nic_users--;
-	/* The engine thread may not have noticed. */
-	if (again && adapter_connected())
-		adapter_disconnected();
-	again = again && !adapter.dead;
+	if (forks == adapter_forks) {
+		adapter.nic_users--;
+		/* The engine thread may not have noticed. */
+		if (again && adapter_connected())
+			adapter_disconnected();
+	}
+	again = again && forks == adapter_forks && !adapter.dead;
 	adapter_unlock();
-	adapter_close();
+	adapter_unref(forks);
 	return again;
 }
 
@@ -57,14 +61,15 @@ typedef int ask_fn(struct vnic_driver *nic, void *question);
 static int ask_daemon(ask_fn *ask, void *question)
 {
 	struct vnic_driver *nic;
+	uint32_t forks;
 	int rc;
 
 	do {
-		nic = borrow_nic();
+		nic = borrow_nic(&forks);
 		if (!nic)
 			return -EIO;
 		rc = ask(nic, question);
-	} while (return_nic(rc));
+	} while (return_nic(forks, rc));
 	return rc;
 }
 

@@ -26,6 +26,7 @@
 #include <vnic/loop.h>
 
 #include "adapter/adapter.h"
+#include "asleep.h"
 #include "attach/attach.h"
 #include "attach/attach_private.h"
 #include "attach/fork.h"
@@ -36,6 +37,7 @@
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
 #include "requests/added_qp_requests.h"
+#include "requests/daemon_requests.h"
 #include "slow_thread.h"
 #include "uverbs/ucontext.h"
 #include "uverbs/uverbs.h"
@@ -55,6 +57,8 @@ static uint32_t pd;
 
 int __wrap_adapter_open(void);
 void __wrap_adapter_close(void);
+bool __wrap_adapter_ref(uint32_t *forks);
+void __wrap_adapter_unref(uint32_t forks);
 const struct hca_verbs *__wrap_hca_verbs_load(void);
 int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added);
 
@@ -65,6 +69,22 @@ int __wrap_adapter_open(void)
 
 void __wrap_adapter_close(void)
 {
+}
+
+/* Uses that began in this process, and have not ended. */
+static int uses;
+
+bool __wrap_adapter_ref(uint32_t *forks)
+{
+	*forks = adapter_forks;
+	uses++;
+	return true;
+}
+
+void __wrap_adapter_unref(uint32_t forks)
+{
+	if (forks == adapter_forks)
+		uses--;
 }
 
 const struct hca_verbs *__wrap_hca_verbs_load(void)
@@ -306,6 +326,8 @@ static void fork_in_handler(int signal_number)
 {
 	(void)signal_number;
 	child = fork();
+	if (!child)
+		alarm(60); /* ends a child that waits for ever */
 	sem_post(child ? &forked : &fake_hca.go_on);
 }
 
@@ -650,6 +672,53 @@ static void a_forked_child_does_not_wait_for_a_command(void **state)
 	close_own(channel);
 }
 
+/* --- A request to a daemon that has gone: it waits for the next daemon. */
+
+static atomic_int asker_tid;
+
+static void *ask_daemon(void *arg)
+{
+	const pid_t parent = getpid();
+
+	asker_tid = gettid();
+	second_rc = adapter_query_qpn(fake_gid.raw, 5);
+	if (getpid() != parent)
+		_exit(second_rc == -EIO && uses == 1 && !adapter.nic_users ? 0 : 1);
+	return arg;
+}
+
+static void set_adapter(bool reconnecting, bool dead)
+{
+	adapter_lock();
+	adapter.reconnecting = reconnecting;
+	adapter.dead = dead;
+	lock_notify(&adapter.reconnects_ended);
+	adapter_unlock();
+}
+
+/* The request counts as a use of the parent's adapter, not of the child's. */
+static void a_forked_child_does_not_wait_for_the_next_daemon(void **state)
+{
+	pthread_t asker;
+	int status;
+
+	(void)state;
+	end_by_faults();
+	asker_tid = 0;
+	set_adapter(true, false);
+	assert_int_equal(pthread_create(&asker, NULL, ask_daemon, NULL), 0);
+	while (!asker_tid)
+		sched_yield();
+	asleep_await(asker_tid);
+	status = fork_during(asker, fork_in_handler);
+	set_adapter(false, true);
+	pthread_join(asker, NULL);
+	set_adapter(false, false);
+	assert_int_equal(second_rc, -EIO);
+	assert_int_equal(uses, 0);
+	assert_int_equal(status, 0);
+}
+
 /* --- Completions. */
 
 static bool is_thread_woken(void)
@@ -851,6 +920,7 @@ int main(void)
 		TEST(a_forked_child_changes_no_queue_pair),
 		TEST(a_forked_child_joins_no_group),
 		TEST(a_forked_child_does_not_wait_for_a_command),
+		TEST(a_forked_child_does_not_wait_for_the_next_daemon),
 		TEST(a_completion_during_a_command_wakes_the_program),
 		TEST(completions_behind_a_command_wake_the_engine_thread),
 		TEST(a_cq_that_has_grown_shrinks),
