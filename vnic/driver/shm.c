@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The transport to urxed: a socket for rare requests, shared memory for frames. */
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "attach_socket.h"
@@ -18,14 +21,13 @@
 struct shm {
 	struct vnic_transport base;
 	/*
-	 * Protects `arrived` and `served`, the queue numbers by which threads take turns at the
-	 * socket in the order of their calls. No thread holds it while it uses the socket.
-	 * Rank 4 (docs/locking.md).
+	 * The queue numbers by which threads take turns at the socket, in the order of their calls.
+	 * Threads sleep on `served`. No mutex or condition: shm_close() ends the waits of a forked
+	 * child.
 	 */
-	pthread_mutex_t lock;
-	pthread_cond_t next;
-	uint64_t arrived, served;
-	int socket;
+	_Atomic uint32_t arrived, served;
+	_Atomic bool closed;
+	int socket; /* -1 after shm_close() */
 	int doorbell;
 	int interrupt;
 	void *bars;
@@ -90,22 +92,22 @@ static int exchange_messages(struct shm *shm, union vnic_message *message, uint3
 /* With a plain mutex, a thread that sends requests without end could starve the others. */
 static void take_turn(struct shm *shm)
 {
-	uint64_t turn;
+	const uint32_t turn = atomic_fetch_add(&shm->arrived, 1);
+	const int saved = errno; /* the program's: to wait is no error */
+	uint32_t served;
 
-	pthread_mutex_lock(&shm->lock);
-	turn = shm->arrived++;
-	while (shm->served != turn)
-		pthread_cond_wait(&shm->next, &shm->lock);
-	pthread_mutex_unlock(&shm->lock);
+	while ((served = atomic_load(&shm->served)) != turn && !atomic_load(&shm->closed))
+		syscall(SYS_futex, &shm->served, FUTEX_WAIT_PRIVATE, served, NULL);
+	errno = saved;
 }
 
+/* After the addition a forked child may have freed *shm: the system call takes the address only. */
 static void end_turn(struct shm *shm)
 {
-	pthread_mutex_lock(&shm->lock);
-	shm->served++;
-	if (shm->served != shm->arrived)
-		pthread_cond_broadcast(&shm->next);
-	pthread_mutex_unlock(&shm->lock);
+	_Atomic uint32_t *served = &shm->served;
+
+	atomic_fetch_add(served, 1);
+	syscall(SYS_futex, served, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
 static int send_request_with_fds(struct shm *shm, union vnic_message *message, uint32_t len,
@@ -463,6 +465,18 @@ static void shm_isolate(struct vnic_transport *transport)
 		vnic_memory_isolate(shm->bars, VNIC_BAR_SIZE);
 }
 
+/*
+ * In a child that a signal handler has forked: the interrupted request fails, or its wait ends,
+ * when the handler returns, and uses *shm until then. The changed word ends a wait that begins
+ * again.
+ */
+static void leave_requests(struct shm *shm)
+{
+	shm->socket = -1;
+	atomic_store(&shm->closed, true);
+	atomic_fetch_xor(&shm->served, 1u << 31);
+}
+
 static void shm_close(struct vnic_transport *transport)
 {
 	struct shm *shm = to_shm(transport);
@@ -474,11 +488,10 @@ static void shm_close(struct vnic_transport *transport)
 	close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt, shm->notice}, 4);
 	close_fds(&shm->record_fd, 1);
 	close_fds(shm->introduced_fds, VNIC_INBOX_FDS);
-	/*
-	 * The lock is not destroyed: in a forked child another thread of the parent may have held
-	 * it.
-	 */
-	free(shm);
+	if (atomic_load(&shm->served) == atomic_load(&shm->arrived))
+		free(shm);
+	else
+		leave_requests(shm);
 }
 
 static const struct vnic_transport_ops shm_ops = {
@@ -564,8 +577,6 @@ static int attach(const char *run_dir, const struct vnic_attach_hello *hello,
 	shm->notice = -1;
 	shm->record_fd = -1;
 	memset(shm->introduced_fds, -1, sizeof(shm->introduced_fds));
-	pthread_mutex_init(&shm->lock, NULL);
-	pthread_cond_init(&shm->next, NULL);
 	shm->socket = vnic_attach_connect(run_dir);
 	ret = shm->socket < 0 ? shm->socket : send_hello(shm, hello, welcome);
 	if (ret) {

@@ -53,7 +53,11 @@ int vnic_driver_attach_machine(const char *run_dir, const uint8_t mac[6],
 			       struct vnic_attach_welcome *welcome, struct vnic_driver **drv);
 /* Quiesces the NIC, detaches and frees it. */
 void vnic_driver_detach(struct vnic_driver *drv);
-/* In a forked child: frees the inherited driver, and tells the device nothing. NULL is allowed. */
+/*
+ * In a forked child: frees the inherited driver, and tells the device nothing. If a signal handler
+ * has forked during a request to the daemon, the request fails in the child when the handler
+ * returns. NULL is allowed.
+ */
 void vnic_driver_abandon(struct vnic_driver *drv);
 /*
  * In a forked child: replaces the memory that the device sees by zeroed private memory, until
