@@ -9,8 +9,9 @@ and these options run Open MPI's daemon under `urxe run` on the other host:
 `--host SERVER:2,CLIENT:2 --mca orte_launch_agent "urxe run -- orted"`.
 In the tests a script instead of ssh enters the client's namespace.
 
-`mpirun` without options does not use urxe0: Open MPI's UCX component wants other devices, and `vader`, its shared memory,
-needs none. `shmem_finalize` of Open MPI 4.1.4 crashes, over TCP as well, so the program ends by `shmem_global_exit`.
+`mpirun` without options works, and does not use urxe0: Open MPI's UCX component wants other devices, and `vader`, its shared
+memory, needs none. libfabric connects by rdma_cm: over an [HCA](hca.md#rdma_cm) its connections have the HCA's name.
+`shmem_finalize` of Open MPI 4.1.4 crashes, over TCP as well, so the program ends by `shmem_global_exit`.
 """
 import os
 import re
@@ -25,6 +26,7 @@ from ucx import LANES
 
 PACKAGES = ['openmpi-bin', 'libopenmpi-dev']
 RANKS = 4
+LIBFABRIC = 'libfabric'
 CRASHES = 5  # of mpirun, in a row that is refused
 UCX = ['UCX_TLS=rc_v,self', 'UCX_NET_DEVICES=urxe0:1', 'UCX_LOG_LEVEL=info']
 OPTIONS = '--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ' + ' '.join(f'-x {name}' for name in UCX)
@@ -50,14 +52,15 @@ def check_lanes(ranks, transport, elsewhere):
         raise Failure(f'not {elsewhere} ranks on the other host')
 
 
-def check(ranks, count, elsewhere, transport):
+def check_fabric(ranks, count, device):
+    if len(re.findall(f'mtl:ofi:provider: {device}$', ranks, re.MULTILINE)) != count:
+        raise Failure(f'not all ranks use libfabric on {device}')
+
+
+def check_payload(ranks, count):
     """`ranks`: standard output and standard error of all."""
     if len(re.findall(rf'^(rank|PE) \d+ of {count}: all is as it was (sent|put)$', ranks, re.MULTILINE)) != count:
         raise Failure('not all ranks')
-    if transport:
-        check_lanes(ranks, transport, elsewhere)
-    elif len(re.findall('mtl:ofi:provider: urxe0$', ranks, re.MULTILINE)) != count:
-        raise Failure('not all ranks use libfabric')
 
 
 class RefusedRanks(Row):
@@ -83,7 +86,14 @@ class RefusedRanks(Row):
 class Ranks(Row):
     compiler: str = 'mpicc.openmpi'
     spread: bool = True  # over the hosts
-    transport: str | None = 'rc_verbs'  # UCX's; None: libfabric
+    transport: str = 'rc_verbs'  # UCX's, or LIBFABRIC, or '': Open MPI's own choice, which is not checked
+
+    def check_ranks(self, ranks, at, count, elsewhere):
+        check_payload(ranks, count)
+        if self.transport == LIBFABRIC:
+            check_fabric(ranks, count, at.connected_device)
+        elif self.transport:
+            check_lanes(ranks, self.transport, elsewhere)
 
     def run(self, at):
         with tempfile.TemporaryDirectory() as top:
@@ -98,7 +108,8 @@ class Ranks(Row):
             program = at.server.start(*argv)
             try:
                 self.judge(program)
-                check(program.output() + program.errors(), int(argv[argv.index('-np') + 1]), RANKS // 2 if spread else 0, self.transport)
+                self.check_ranks(program.output() + program.errors(), at, int(argv[argv.index('-np') + 1]),
+                                 RANKS // 2 if spread else 0)
             except Failure as failure:
                 raise Failure(f'{failure}\nmpirun: {program.describe()}') from None
             finally:
@@ -111,7 +122,8 @@ ROWS = [Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} --mca mpi
         Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} --mca mpi_yield_when_idle 1 {DATAGRAMS} '
               '{programs}/mpi_payload', transport='ud_verbs'),
         Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} --mca mpi_yield_when_idle 1 {FABRIC} '
-              '{programs}/mpi_payload', transport=None),
+              '{programs}/mpi_payload', transport=LIBFABRIC),
+        Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} {{programs}}/mpi_payload', transport=''),
         Ranks(f'oshrun --allow-run-as-root --oversubscribe -np 2 --mca spml ucx {OPTIONS} {{programs}}/shmem_payload',
               compiler='oshcc', spread=False),
         RefusedRanks('mpirun --allow-run-as-root --oversubscribe -np 2 --mca pml ob1 --mca btl openib,self '

@@ -15,6 +15,7 @@ class OneHost:
 
     title = 'one host'
     address = '127.0.0.1'
+    connected_device = 'urxe0'  # on which connections of rdma_cm are
 
     def __init__(self, build):
         self.namespace = Namespace()
@@ -54,6 +55,7 @@ class TwoHosts:
     """Two network namespaces, a veth cable, and a urxed with an af_packet: uplink at either end."""
 
     title = 'two hosts'
+    connected_device = 'urxe0'
     address = IPV4.format(1)
     addresses = [address, IPV4.format(2)]
 
@@ -89,6 +91,7 @@ class OverHca(OneHost):
     """As OneHost, but an HCA executes all queue pairs of urxe0: the device of another urxe."""
 
     title = 'over an HCA'
+    connected_device = 'hca0'
 
     def start(self, build, prefix):
         self.outer = Host(build, prefix=prefix, arguments=OUTER)
