@@ -3,15 +3,17 @@
 """
 Runs the conformance tests of some objects on urxe0, which must have every tested feature. With --nested an HCA executes
 its queue pairs: the device of another urxe. Then urxe0 has no features that an HCA may lack. With --packets no request is
-executed by a copy from memory to memory.
+executed by a copy from memory to memory. With --maximum the tests make as many objects of a kind as the device can have, and
+are skipped where fewer gigabytes of memory are available.
 """
 import argparse
 import os
+import re
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../harness'))
-from host import Host, main  # noqa: E402
+from host import Host, main, skip  # noqa: E402
 from nested import OUTER, Nested  # noqa: E402
 
 
@@ -23,6 +25,12 @@ CHANGED = {
 }
 # Each queue takes memory mappings of both urxes, and the kernel limits these for each process.
 MANY = '1000'
+MAXIMUM = str(1 << 24)
+
+
+def available_gb():
+    with open('/proc/meminfo', encoding='ascii') as file:
+        return int(re.search(r'^MemAvailable: +(\d+) kB', file.read(), re.MULTILINE)[1]) >> 20
 
 
 def unchanged(tests, objects):
@@ -36,9 +44,14 @@ def run():
     parser.add_argument('build')
     parser.add_argument('--nested', action='store_true')
     parser.add_argument('--packets', action='store_true')
+    parser.add_argument('--maximum', type=int, metavar='GB')
     parser.add_argument('objects', nargs='+')
     options = parser.parse_args()
     tests = [os.path.join(options.build, 'tests/conformance/conformance'), '-d', 'urxe0']
+    if options.maximum:
+        if available_gb() < options.maximum:
+            skip(f'less than {options.maximum} GB of memory are available')
+        tests += ['-m', MAXIMUM]
     if not options.nested:
         with Host(options.build) as host:
             transport = ['env', 'URXE_TRANSPORT=packet'] if options.packets else []

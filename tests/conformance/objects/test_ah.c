@@ -80,6 +80,8 @@ static void test_max_ah_can_be_created(void)
 		if (!(ah[made] = ibv_create_ah(hca.pd, &attr)))
 			break;
 	rule(made == n, "max_ah address handles can be created");
+	if (n == hca.attr.max_ah)
+		rule(!ibv_create_ah(hca.pd, &attr), "one address handle more is refused");
 	while (made--)
 		MUST(!ibv_destroy_ah(ah[made]));
 }

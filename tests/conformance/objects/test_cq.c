@@ -181,6 +181,8 @@ static void test_max_cq_can_be_created(void)
 		if (!(cq[made] = ibv_create_cq(hca.context, 1, NULL, NULL, 0)))
 			break;
 	rule(made == n, "max_cq CQs can be created");
+	if (n == hca.attr.max_cq)
+		rule(!ibv_create_cq(hca.context, 1, NULL, NULL, 0), "one CQ more is refused");
 	while (made--)
 		MUST(!ibv_destroy_cq(cq[made]));
 }

@@ -350,6 +350,9 @@ static void test_max_mr_can_be_created(void)
 		if (!(mr[made] = ibv_reg_mr(hca.pd, room, sizeof(room), IBV_ACCESS_LOCAL_WRITE)))
 			break;
 	rule(made == n, "max_mr regions can be created");
+	if (n == hca.attr.max_mr)
+		rule(!ibv_reg_mr(hca.pd, room, sizeof(room), IBV_ACCESS_LOCAL_WRITE),
+		     "one region more is refused");
 	while (made--)
 		MUST(!ibv_dereg_mr(mr[made]));
 }

@@ -325,6 +325,8 @@ static void test_max_mw_can_be_created(void)
 		if (!(mw[made] = ibv_alloc_mw(hca.pd, IBV_MW_TYPE_1)))
 			break;
 	rule(made == n, "max_mw windows can be created");
+	if (n == hca.attr.max_mw)
+		rule(!ibv_alloc_mw(hca.pd, IBV_MW_TYPE_1), "one window more is refused");
 	while (made--)
 		MUST(!ibv_dealloc_mw(mw[made]));
 }

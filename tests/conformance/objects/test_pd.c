@@ -73,6 +73,8 @@ static void test_max_pd_can_be_created(void)
 		if (!(pd[made] = ibv_alloc_pd(hca.context)))
 			break;
 	rule(made == n - 1, "max_pd PDs can be created");
+	if (n == hca.attr.max_pd)
+		rule(!ibv_alloc_pd(hca.context), "one PD more is refused");
 	while (made--)
 		MUST(!ibv_dealloc_pd(pd[made]));
 }

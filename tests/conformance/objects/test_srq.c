@@ -226,20 +226,25 @@ static void test_extended_creation(void)
 		   "a device without tag matching refuses a tag matching SRQ");
 }
 
+static struct ibv_srq *create_small_srq(void)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 1, .max_sge = 1}};
+
+	return ibv_create_srq(hca.pd, &init);
+}
+
 static void test_max_srq_can_be_created(void)
 {
 	int n = limit_of(hca.attr.max_srq), made;
 	struct ibv_srq **srq = calloc((size_t)n, sizeof(struct ibv_srq *));
 
 	MUST(srq);
-	for (made = 0; made < n; made++) {
-		struct ibv_srq_init_attr init = {.attr = {.max_wr = 1, .max_sge = 1}};
-
-		srq[made] = ibv_create_srq(hca.pd, &init);
-		if (!srq[made])
+	for (made = 0; made < n; made++)
+		if (!(srq[made] = create_small_srq()))
 			break;
-	}
 	rule(made == n, "max_srq SRQs can be created");
+	if (n == hca.attr.max_srq)
+		rule(!create_small_srq(), "one SRQ more is refused");
 	while (made--)
 		MUST(!ibv_destroy_srq(srq[made]));
 }

@@ -368,20 +368,25 @@ static void test_posting_by_ibv_wr(void)
 		check_max_inline(&kinds[i], true);
 }
 
+static struct ibv_qp *create_small_qp(void)
+{
+	struct ibv_qp_init_attr init = small_qp(IBV_QPT_RC);
+
+	return ibv_create_qp(hca.pd, &init);
+}
+
 static void test_max_qp_can_be_created(void)
 {
 	int n = limit_of(hca.attr.max_qp), made;
 	struct ibv_qp **qp = calloc((size_t)n, sizeof(struct ibv_qp *));
-	struct ibv_qp_init_attr init;
 
 	MUST(qp);
-	for (made = 0; made < n; made++) {
-		init = small_qp(IBV_QPT_RC);
-		qp[made] = ibv_create_qp(hca.pd, &init);
-		if (!qp[made])
+	for (made = 0; made < n; made++)
+		if (!(qp[made] = create_small_qp()))
 			break;
-	}
 	rule(made == n, "max_qp QPs can be created");
+	if (n == hca.attr.max_qp)
+		rule(!create_small_qp(), "one QP more is refused");
 	while (made--)
 		MUST(!ibv_destroy_qp(qp[made]));
 }
