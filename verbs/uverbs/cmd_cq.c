@@ -169,8 +169,7 @@ static int wait_for_growth(const struct command *c, struct cq *cq, uint32_t cqe)
 	int rc = 0;
 
 	cq->object.users++;
-	while (!rc && cqe < queue_capacity(&cq->ring) &&
-	       hca_cq_grows(urxe_offload_hca_cq(cq->cq)))
+	while (!rc && cqe < queue_capacity(&cq->ring) && hca_cq_grows(urxe_offload_hca_cq(cq->cq)))
 		rc = command_pause(c);
 	cq->object.users--;
 	return rc;
