@@ -3,28 +3,82 @@
 
 #include <string.h>
 
+#include <rxe/announcement.h>
+
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "requester/retransmit.h"
+#include "responder/psn_gap.h"
 #include "wire/header_fields.h"
 
 #define ETHERTYPE_RARP 0x8035
 
-static bool sends_to(const struct urxe_qp *qp, const uint8_t mac[6])
+void urxe_announcement_build(uint8_t frame[URXE_ANNOUNCEMENT_LEN], const uint8_t mac[6])
 {
-	return qp->type == URXE_QPT_RC && qp->attr.state == URXE_QPS_RTS && !qp->offloaded &&
-	       !memcmp(qp->attr.path.dmac, mac, sizeof(qp->attr.path.dmac));
+	/* Ethernet and IPv4 addresses of 6 and 4 bytes, request reverse; no IPv4 address is known.
+	 */
+	static const uint8_t fixed[] = {
+		ETHERTYPE_RARP >> 8, ETHERTYPE_RARP & 0xff, 0, 1, 8, 0, 6, 4, 0, 3};
+
+	memset(frame, 0, URXE_ANNOUNCEMENT_LEN);
+	memset(frame, 0xff, 6);
+	memcpy(frame + 6, mac, 6);
+	memcpy(frame + 12, fixed, sizeof(fixed));
+	memcpy(frame + 22, mac, 6); /* of the sender */
+	memcpy(frame + 32, mac, 6); /* of the station in question */
+}
+
+static bool is_connection(const struct urxe_qp *qp)
+{
+	return qp->type == URXE_QPT_RC && !qp->offloaded;
+}
+
+static void peer_returned(struct urxe_dev *dev, const uint8_t mac[6])
+{
+	struct urxe_qp *qp;
+
+	for (uint32_t at = 0; (qp = idmap_next(&dev->qps, &at));)
+		if (is_connection(qp) && qp->attr.state == URXE_QPS_RTS &&
+		    !memcmp(qp->attr.path.dmac, mac, sizeof(qp->attr.path.dmac)))
+			retransmit_peer_announced(qp);
+}
+
+static bool may_receive(const struct urxe_qp *qp)
+{
+	switch (qp->attr.state) {
+	case URXE_QPS_RTR:
+	case URXE_QPS_RTS:
+	case URXE_QPS_SQD:
+	case URXE_QPS_SQE: return true;
+	default: return false;
+	}
+}
+
+static void device_returned(struct urxe_dev *dev)
+{
+	struct urxe_qp *qp;
+
+	/* A strict device leaves it to the timers. */
+	for (uint32_t at = 0; !dev->attr.go_back_n && (qp = idmap_next(&dev->qps, &at));) {
+		if (!is_connection(qp) || !may_receive(qp))
+			continue;
+		if (qp->attr.state == URXE_QPS_RTS)
+			retransmit_after_absence(qp);
+		/* Else only the peer's timeout makes it repeat a message from its first packet. */
+		if (qp->resp.message != RESP_UNKNOWN)
+			psn_gap_suspect(qp);
+	}
 }
 
 bool announcement_input(struct urxe_dev *dev, const struct urxe_frame *frame)
 {
 	const uint8_t *mac = frame->data + 6;
-	struct urxe_qp *qp;
 
 	if (frame->len < ETH_LEN || get16(frame->data + 12) != ETHERTYPE_RARP)
 		return false;
-	for (uint32_t at = 0; (qp = idmap_next(&dev->qps, &at));)
-		if (sends_to(qp, mac))
-			retransmit_peer_announced(qp);
+	if (!memcmp(mac, dev->attr.mac, sizeof(dev->attr.mac)))
+		device_returned(dev);
+	else
+		peer_returned(dev, mac);
 	return true;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer announces itself by a RARP frame, for example a virtual machine after a migration. Packets
- * that were sent to it during its absence are lost. So requesters to which it has not answered
- * repeat them at once rather than at their next deadline.
+ * What the engine does after an announcement (rxe/announcement.h): connections that have lost
+ * packets in an absence repeat them, or ask for them, at once rather than at their next deadline.
  */
 #ifndef URXE_ANNOUNCEMENT_H
 #define URXE_ANNOUNCEMENT_H

@@ -17,6 +17,8 @@
 /* Number of probes of a silent peer, each after twice the previous interval; then the timeout. */
 #define PROBES             6
 #define FIRST_PROBE_MIN_NS 1000000
+/* Least silence of a connection that is repaired after an absence, of the device's own time. */
+#define ABSENCE_SILENCE_NS 500000
 /* Most packets of a probe. */
 #define PROBE_SPAN_MAX 16
 /* Packets sent without payload references after a loss; twice as many after the next loss. */
@@ -520,15 +522,40 @@ static void send_probe(struct urxe_qp *qp)
 	probe_until(qp, earlier_psn(urxe_psn_add(req->una, req->probe_span), req->psn));
 }
 
-void retransmit_peer_announced(struct urxe_qp *qp)
+static void resend_outstanding(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	/* A peer that answers in time has no probes, and its announcement means nothing here. */
-	if (!req->probes || req->una == req->psn || req->rnr_wait || req->held || is_resending(req))
+	if (req->una == req->psn || req->rnr_wait || req->held || is_resending(req))
 		return;
 	req->probes = 0;
 	probe_until(qp, req->psn);
+}
+
+/* Whether the last answer that moved una, or the first packet after it, is longer ago than a round
+ * trip. */
+static bool is_silent(const struct urxe_qp *qp)
+{
+	const struct rtt *rtt = &qp->req.rtt;
+	uint64_t round_trip = rtt->smoothed + 4 * rtt->deviation;
+	uint64_t since = qp->req.timeout_due - (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout);
+
+	if (round_trip < ABSENCE_SILENCE_NS)
+		round_trip = ABSENCE_SILENCE_NS;
+	return !qp->attr.timeout || qp->dev->now - since >= round_trip;
+}
+
+void retransmit_after_absence(struct urxe_qp *qp)
+{
+	if (is_silent(qp))
+		resend_outstanding(qp);
+}
+
+void retransmit_peer_announced(struct urxe_qp *qp)
+{
+	/* A peer that answers in time has no probes, and its announcement means nothing here. */
+	if (qp->req.probes)
+		resend_outstanding(qp);
 }
 
 bool retransmit_timer(struct urxe_qp *qp)

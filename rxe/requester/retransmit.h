@@ -60,6 +60,9 @@ void retransmit_progress(struct urxe_qp *qp);
  * and begins the series of probes anew. The retry count stays.
  */
 void retransmit_peer_announced(struct urxe_qp *qp);
+/* As retransmit_peer_announced, but this device was absent: its peer is silent, although no probe
+ * was due yet. */
+void retransmit_after_absence(struct urxe_qp *qp);
 
 /* The QP's retry timer (urxe_qp.timer) has fallen due: ends the RNR wait, asks for missing
  * responses, probes the peer, or sends all outstanding packets again after the ACK timeout. */

@@ -67,6 +67,12 @@ void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
 							      : URXE_ASYNC_QP_REQ_ERR);
 }
 
+void resp_nak_without_gap(struct urxe_qp *qp)
+{
+	resp_refuse(qp, AETH_NAK_PSN_SEQUENCE);
+	qp->resp.nak_sent = false; /* a gap gets its own NAK, if the peer had nothing outstanding */
+}
+
 /* An ACK that is due takes the place of the NAK, because both follow the responses. */
 void resp_fail_without_nak(struct urxe_qp *qp)
 {

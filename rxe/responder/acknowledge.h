@@ -25,6 +25,11 @@ void resp_refuse(struct urxe_qp *qp, uint8_t syndrome);
  * state. Earlier requests still get their answers.
  */
 void resp_fail_without_nak(struct urxe_qp *qp);
+/*
+ * Makes a sequence NAK of the expected PSN due, although no gap has shown itself, and an ACK behind
+ * it. A peer that has nothing outstanding ignores both.
+ */
+void resp_nak_without_gap(struct urxe_qp *qp);
 /* The requester repeats requests: starts the timer of the ACK that follows the last repetition. */
 void resp_came_again(struct urxe_qp *qp);
 

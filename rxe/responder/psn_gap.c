@@ -15,6 +15,8 @@
 #define REPEATS         3
 #define REPEAT_MIN_NS   100000
 #define REPEAT_FIRST_NS 1000000 /* while repair_ns is unknown */
+/* After an absence: a peer that knows of it repeats its requests sooner, and needs no NAK. */
+#define SUSPICION_NS 3000000
 
 void psn_gap_init(struct psn_gap *gap)
 {
@@ -42,11 +44,6 @@ static void send_gap_nak(struct urxe_qp *qp)
 		timer_set(&dev->timers, &qp->gap_timer, dev->now + repeat_ns(gap));
 }
 
-void psn_gap_time_out(struct urxe_qp *qp)
-{
-	send_gap_nak(qp);
-}
-
 /* Sends the NAK of a gap that exists since `since` now, or sets the timer for it. */
 static void wait_for_gap(struct urxe_qp *qp, uint64_t since)
 {
@@ -61,10 +58,25 @@ static void wait_for_gap(struct urxe_qp *qp, uint64_t since)
 		timer_set(&dev->timers, &qp->gap_timer, due);
 }
 
+/* psn_gap_suspect gives `repeats` a value that no other gap has while its timer runs. */
+static bool is_suspicion(const struct urxe_qp *qp)
+{
+	return qp->resp.gap.asked && qp->resp.gap.repeats == REPEATS && timer_armed(&qp->gap_timer);
+}
+
+static void end_suspicion(struct urxe_qp *qp)
+{
+	if (!is_suspicion(qp))
+		return;
+	timer_clear(&qp->gap_timer);
+	qp->resp.gap.asked = false;
+}
+
 void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead)
 {
 	struct urxe_dev *dev = qp->dev;
 
+	end_suspicion(qp);
 	qp->resp.in_gap = true;
 	if (!dev->attr.go_back_n && !p->reference &&
 	    out_of_order_keep(dev, &qp->resp.gap.kept, p, ahead))
@@ -74,11 +86,38 @@ void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint3
 	wait_for_gap(qp, dev->now);
 }
 
+void psn_gap_suspect(struct urxe_qp *qp)
+{
+	struct psn_gap *gap = &qp->resp.gap;
+
+	if (qp->resp.in_gap || qp->resp.nak)
+		return;
+	qp->resp.in_gap = true;
+	gap->asked = true;
+	gap->repeats = REPEATS;
+	timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_NS);
+}
+
+void psn_gap_time_out(struct urxe_qp *qp)
+{
+	struct psn_gap *gap = &qp->resp.gap;
+
+	/* The timer that has fallen due is not armed any more. */
+	if (!gap->asked || gap->repeats < REPEATS) {
+		send_gap_nak(qp);
+		return;
+	}
+	gap->asked = false;
+	qp->resp.in_gap = false;
+	resp_nak_without_gap(qp);
+}
+
 void psn_gap_filled(struct urxe_qp *qp)
 {
 	struct psn_gap *gap = &qp->resp.gap;
 	uint64_t took = qp->dev->now - gap->asked_at;
 
+	end_suspicion(qp);
 	timer_clear(&qp->gap_timer);
 	if (gap->asked)
 		resp_came_again(qp);

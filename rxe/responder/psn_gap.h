@@ -30,6 +30,11 @@ void psn_gap_filled(struct urxe_qp *qp);
 /* Takes the kept request with the expected PSN; the caller passes it to out_of_order_give_back.
  * NULL: it is missing. If later ones are kept, they are behind the next gap, whose timer starts. */
 struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp);
+/*
+ * The device was absent (device/announcement.h), so the expected request may be lost, and also the
+ * last answers. If the request does not arrive soon, calls resp_nak_without_gap.
+ */
+void psn_gap_suspect(struct urxe_qp *qp);
 /* The gap timer has fallen due: sends the NAK. */
 void psn_gap_time_out(struct urxe_qp *qp);
 

@@ -152,11 +152,14 @@ static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	/* A receive request was posted since the refusal. */
 	const bool outdated = AETH_TYPE(qp->resp.nak) == AETH_RNR_NAK && !qp->resp.starved;
+	/* Of resp_nak_without_gap. A peer that has sent nothing else takes its PSN for a future
+	 * one, and ignores it, but may lack the last ACK. */
+	const bool without_gap = qp->resp.nak == AETH_NAK_PSN_SEQUENCE && !qp->resp.nak_sent;
 
 	output_acknowledge(qp, frame, qp->resp.nak, qp->resp.nak_psn, qp->resp.msn);
 	qp->resp.nak = 0;
 	clear_ack_due(qp);
-	if (outdated)
+	if (outdated || without_gap)
 		resp_ack_again(qp);
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Retransmission by the requester (docs/recovery.md), on a network that loses chosen frames. */
+#include <rxe/announcement.h>
+
 #include "by_hand.h"
 
 #define MTU_PACKETS 1024 /* bytes of a packet in the connections below */
@@ -24,13 +26,11 @@ struct lossy {
 	struct losses losses[2]; /* [i]: frames that node i sends */
 };
 
-static void open_lossy(struct lossy *l, bool strict_a, bool strict_b)
+static void connect_lossy(struct lossy *l, uint8_t timeout)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 
-	*l = (struct lossy){0};
-	l->e.pair = pair_create(&(struct pair_attr){
-		.seed = 1, .mem_size = 4 << 20, .go_back_n = {strict_a, strict_b}});
+	conn.timeout = timeout;
 	l->e.a = l->e.pair->node[0];
 	l->e.b = l->e.pair->node[1];
 	conn.path_mtu = URXE_MTU_1024;
@@ -39,6 +39,19 @@ static void open_lossy(struct lossy *l, bool strict_a, bool strict_b)
 		l->e.pair->link[i].filter = lose;
 		l->e.pair->link[i].filter_arg = &l->losses[i];
 	}
+}
+
+static void open_with_timeout(struct lossy *l, bool strict_a, bool strict_b, uint8_t timeout)
+{
+	*l = (struct lossy){0};
+	l->e.pair = pair_create(&(struct pair_attr){
+		.seed = 1, .mem_size = 4 << 20, .go_back_n = {strict_a, strict_b}});
+	connect_lossy(l, timeout);
+}
+
+static void open_lossy(struct lossy *l, bool strict_a, bool strict_b)
+{
+	open_with_timeout(l, strict_a, strict_b, conn_default(URXE_QPT_RC).timeout);
 }
 
 /* One request of n packets, from the start of one node's memory to that of the other. */
@@ -322,16 +335,19 @@ static void test_silent_peer_gets_probes_then_timeouts(void **state)
 	engine_close(&l.e);
 }
 
-/* The frame by which a hypervisor announces a migrated machine. */
-static void announce(struct engine *e, const uint8_t mac[6], uint32_t len)
+/* A node gets the first len bytes of the frame by which the station `mac` announces itself. */
+static void announce_to(struct node *node, uint64_t now, const uint8_t mac[6], uint32_t len)
 {
-	uint8_t data[60] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+	uint8_t data[URXE_ANNOUNCEMENT_LEN];
 	const struct urxe_frame frame = {.data = data, .len = len};
 
-	memcpy(data + 6, mac, 6);
-	data[12] = 0x80;
-	data[13] = 0x35;
-	urxe_input(e->a->dev, e->pair->now, &frame, 1);
+	urxe_announcement_build(data, mac);
+	urxe_input(node->dev, now, &frame, 1);
+}
+
+static void announce(struct engine *e, const uint8_t mac[6], uint32_t len)
+{
+	announce_to(e->a, e->pair->now, mac, len);
 }
 
 /* Packets to a machine that migrates are lost. After its announcement they come again at once. */
@@ -350,8 +366,8 @@ static void test_announced_peer_gets_a_probe(void **state)
 		pair_run(l.e.pair, pair_next(l.e.pair));
 	l.losses[0] = (struct losses){0};
 	returned = l.e.pair->now;
-	announce(&l.e, l.e.a->mac, 60); /* another station's */
-	announce(&l.e, l.e.b->mac, 13); /* truncated */
+	announce(&l.e, (const uint8_t[]){2, 0, 0, 0, 0, 0x99}, 60); /* another station's */
+	announce(&l.e, l.e.b->mac, 13);                             /* truncated */
 	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 4);
 	announce(&l.e, l.e.b->mac, 60);
 	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 5);
@@ -379,6 +395,102 @@ static void test_announcements_save_no_silent_peer(void **state)
 	while (pair_run(l.e.pair, l.e.pair->now + 1000000) != PAIR_IDLE)
 		announce(&l.e, l.e.b->mac, 60);
 	expect_wc(&l.e.a->send_cq, 7, URXE_WC_RETRY_EXC_ERR);
+	engine_close(&l.e);
+}
+
+/* --- The device itself was absent. */
+
+static void returns(struct engine *e, struct node *node)
+{
+	announce_to(node, e->pair->now, node->mac, URXE_ANNOUNCEMENT_LEN);
+}
+
+#define PATIENT 14      /* a local ACK timeout of 201 ms */
+#define SOON    5000000 /* ns; longer than the wait for a peer that knows of the absence */
+
+/* A peer of another make repeats at once what was lost, without its timeout. */
+static void test_returned_device_asks_for_lost_requests(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_with_timeout(&l, true, false, PATIENT);
+	measure(&l);
+	l.losses[0].all = true;
+	post_send(&l.e, 0,
+		  &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 40 << 10});
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	l.losses[0].all = false;
+	returns(&l.e, l.e.b);
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	expect_wc(&l.e.a->send_cq, 7, URXE_WC_SUCCESS);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+	assert_int_equal(events(l.e.b, URXE_EVENT_NAK_SEQ_SENT), 1);
+	engine_close(&l.e);
+}
+
+/* The peer lacks only the last ACK: it gets the ACK again, and repeats nothing. */
+static void test_returned_device_repeats_its_last_ack(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_with_timeout(&l, true, false, PATIENT);
+	measure(&l);
+	l.losses[1].all = true;
+	post_send(&l.e, 0, &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 64});
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	l.losses[1].all = false;
+	returns(&l.e, l.e.b);
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	expect_wc(&l.e.a->send_cq, 7, URXE_WC_SUCCESS);
+	expect_again(&l, 0);
+	engine_close(&l.e);
+}
+
+/* The device's own requests, whose answers are lost, go out again without a probe's wait. */
+static void test_returned_device_repeats_its_requests(void **state)
+{
+	uint64_t returned;
+	struct lossy l;
+
+	(void)state;
+	l = (struct lossy){0};
+	l.e.pair = pair_create(&(struct pair_attr){.seed = 1, .probe_ns = 10000000});
+	connect_lossy(&l, PATIENT);
+	measure(&l);
+	l.losses[1].all = true;
+	for (unsigned i = 0; i < 3; i++)
+		post_send(&l.e, 0,
+			  &(struct post){.wr_id = i, .opcode = URXE_WR_RDMA_READ, .length = 64});
+	returned = l.e.pair->now + 1000000; /* the responses are lost, and no probe is due yet */
+	pair_run(l.e.pair, returned);
+	l.losses[1].all = false;
+	returns(&l.e, l.e.a);
+	pair_run(l.e.pair, returned + 100000);
+	for (unsigned i = 0; i < 3; i++)
+		expect_wc(&l.e.a->send_cq, i, URXE_WC_SUCCESS);
+	expect_again(&l, 3);
+	engine_close(&l.e);
+}
+
+/* Nothing was lost. The next gap gets its NAK as always. */
+static void test_return_to_an_idle_peer_changes_nothing(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	measure(&l);
+	for (unsigned i = 0; i < 2; i++) {
+		returns(&l.e, l.e.a);
+		returns(&l.e, l.e.b);
+		pair_settle(l.e.pair);
+	}
+	expect_again(&l, 0);
+	transfer(&l, URXE_WR_RDMA_WRITE, 60, 1, 0);
+	assert_int_equal(events(l.e.b, URXE_EVENT_NAK_SEQ_SENT), 2 + 1);
+	expect_again(&l, 1);
 	engine_close(&l.e);
 }
 
@@ -517,6 +629,10 @@ int main(void)
 		cmocka_unit_test(test_silent_peer_gets_probes_then_timeouts),
 		cmocka_unit_test(test_announced_peer_gets_a_probe),
 		cmocka_unit_test(test_announcements_save_no_silent_peer),
+		cmocka_unit_test(test_returned_device_asks_for_lost_requests),
+		cmocka_unit_test(test_returned_device_repeats_its_last_ack),
+		cmocka_unit_test(test_returned_device_repeats_its_requests),
+		cmocka_unit_test(test_return_to_an_idle_peer_changes_nothing),
 		cmocka_unit_test(test_loss_shrinks_the_window),
 		cmocka_unit_test(test_rnr_repeats_the_refused_message_only),
 	};
