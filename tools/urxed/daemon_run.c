@@ -84,6 +84,8 @@ static void handle_kernel_change(struct daemon *d)
 
 	if (kernel_sync_update(&d->kernel))
 		publish_change(d, &before);
+	if (kernel_sync_take_notice(&d->kernel) && switch_host_returned(&d->sw, now_ns()))
+		log_line("an interface announces itself anew: programs ask for lost packets");
 }
 
 static void handle_ibdevs_change(struct daemon *d, uint64_t now)

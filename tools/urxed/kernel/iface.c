@@ -171,6 +171,15 @@ bool iface_is_affected(const struct iface_table *t, const struct nlmsghdr *messa
 	}
 }
 
+bool iface_notifies_peers(const struct iface_table *t, const struct nlmsghdr *message)
+{
+	const struct nlattr *at[IFLA_MAX + 1] = {0};
+	struct iface iface;
+
+	return message->nlmsg_type == RTM_NEWLINK && parse_link(t, message, at, &iface) &&
+	       netlink_number(at[IFLA_EVENT]) == IFLA_EVENT_NOTIFY_PEERS;
+}
+
 const struct iface *iface_find(const struct iface_table *t, int uplink, uint16_t vlan)
 {
 	uint32_t i;

@@ -344,10 +344,20 @@ static void handle_notification(void *ctx, const struct nlmsghdr *message)
 {
 	struct kernel_sync *k = ctx;
 
-	if (message->nlmsg_type == RTM_NEWNEIGH)
+	if (message->nlmsg_type == RTM_NEWNEIGH) {
 		route_neigh_changed(&k->route, message);
-	else
-		k->stale |= k->missing || iface_is_affected(&k->table, message);
+		return;
+	}
+	k->stale |= k->missing || iface_is_affected(&k->table, message);
+	k->notifies |= iface_notifies_peers(&k->table, message);
+}
+
+bool kernel_sync_take_notice(struct kernel_sync *k)
+{
+	bool notifies = k->notifies;
+
+	k->notifies = false;
+	return notifies;
 }
 
 /* Returns whether one was opened, or failed for the first time. */

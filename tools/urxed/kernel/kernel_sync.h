@@ -45,6 +45,7 @@ struct kernel_sync {
 	const struct hca_monitor *hca;
 	bool missing;      /* an uplink's interface does not exist */
 	uint32_t left_out; /* addresses without a GID, because the host's GID table is full */
+	bool notifies;     /* an interface announces itself: iface_notifies_peers */
 	bool stale;        /* the kernel has reported a change: `table` must be read again */
 	bool unread;       /* the last attempt to read `table` failed, which the log has */
 	/*
@@ -78,5 +79,10 @@ uint64_t kernel_sync_deadline(const struct kernel_sync *k);
  * opened, if their time has come. Returns true if the caller must look at host and uplinks again.
  */
 bool kernel_sync_update(struct kernel_sync *k);
+/*
+ * Whether an uplink's interface has announced itself to its peers since the last call: frames to
+ * this host may have been lost, because it or its link was elsewhere.
+ */
+bool kernel_sync_take_notice(struct kernel_sync *k);
 
 #endif

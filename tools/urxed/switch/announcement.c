@@ -7,8 +7,6 @@
 #define ARP_SENDER_IP 14
 #define ARP_TARGET_IP 24
 #define ARP_LEN       28
-#define ARP_ETHERNET  1
-#define RARP_REQUEST  3 /* RFC 903 */
 
 #define ICMPV6_ADVERTISEMENT 136 /* RFC 4861, 4.4 */
 
@@ -40,21 +38,4 @@ bool is_announcement(const struct frame_class *s)
 	if (s->kind == FRAME_ARP)
 		return is_gratuitous(s->head + at, s->head_len - at);
 	return s->kind == FRAME_ND && is_unsolicited(s->head + at, s->head_len - at);
-}
-
-void announcement_build(uint8_t frame[ANNOUNCEMENT_LEN], const uint8_t mac[ETHER_MAC_LEN])
-{
-	uint8_t *rarp = frame + ETHER_HDR_LEN;
-
-	memset(frame, 0, ANNOUNCEMENT_LEN);
-	memset(frame, 0xff, ETHER_MAC_LEN);
-	memcpy(frame + ETHER_MAC_LEN, mac, ETHER_MAC_LEN);
-	ether_put16(frame + 2 * ETHER_MAC_LEN, ETHERTYPE_ID_RARP);
-	ether_put16(rarp, ARP_ETHERNET);
-	ether_put16(rarp + 2, ETHERTYPE_ID_IPV4);
-	rarp[4] = ETHER_MAC_LEN;
-	rarp[5] = 4;
-	ether_put16(rarp + 6, RARP_REQUEST);
-	memcpy(rarp + 8, mac, ETHER_MAC_LEN);
-	memcpy(rarp + 18, mac, ETHER_MAC_LEN);
 }

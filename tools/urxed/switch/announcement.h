@@ -2,7 +2,7 @@
 /*
  * Announcements of stations: RARP, gratuitous ARP and unsolicited neighbour advertisements. A
  * hypervisor or a guest sends them after a migration. forward.c then sends the processes the RARP
- * frame of announcement_build, because their engines know no ARP. An engine that gets it sends
+ * frame of urxe_announcement_build, because their engines know no ARP. An engine that gets it sends
  * again at once what the station has not acknowledged.
  */
 #ifndef URXE_URXED_SWITCH_ANNOUNCEMENT_H
@@ -13,8 +13,6 @@
 
 #include "urxed/switch/classify.h"
 
-/* Shortest frame of Ethernet, without FCS, bytes. */
-#define ANNOUNCEMENT_LEN 60
 /*
  * Least time between two announcements that processes get; forward.c passes on none in between.
  * QEMU sends its next one after 50 ms.
@@ -23,7 +21,5 @@
 
 /* Does the station of the source MAC announce itself? `s` is of a frame with an Ethernet header. */
 bool is_announcement(const struct frame_class *s);
-/* Builds the RARP frame that announces a MAC. */
-void announcement_build(uint8_t frame[ANNOUNCEMENT_LEN], const uint8_t mac[ETHER_MAC_LEN]);
 
 #endif

@@ -18,7 +18,7 @@ struct switch_dest {
 	bool listeners;              /* all processes that receive multicast */
 	bool daemon;                 /* the daemon's ARP and ND (neigh.h) */
 	bool gsi;                    /* the daemon's QP1 (gsi.h) */
-	/* All processes get announcement_build's frame: the station announces itself. */
+	/* All processes get urxe_announcement_build's frame: the station announces itself. */
 	bool announced;
 };
 

@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include <rxe/announcement.h>
 #include <vnic/regs.h>
 
+#include "common/clock.h"
 #include "urxed/bond/bond_filter.h"
 #include "urxed/switch/announcement.h"
 #include "urxed/switch/antispoof.h"
@@ -67,13 +69,14 @@ static void deliver_to_listeners(struct vswitch *sw, const struct switch_port *f
 }
 
 /* Processes get one form of all announcements, because their engines know no ARP. */
-static void deliver_announcement(struct vswitch *sw, const struct switch_frame *f)
+static void deliver_announcement(struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
 {
-	uint8_t frame[ANNOUNCEMENT_LEN];
-	const struct switch_frame announcement = switch_frame_whole(frame, sizeof(frame));
+	uint8_t frame[URXE_ANNOUNCEMENT_LEN];
+	struct switch_frame announcement;
 	struct switch_port *port;
 
-	announcement_build(frame, (const uint8_t *)f->parts[0].iov_base + ETHER_MAC_LEN);
+	urxe_announcement_build(frame, mac);
+	announcement = switch_frame_whole(frame, sizeof(frame));
 	for (port = sw->ports; port; port = port->next)
 		if (receives_announcements(port))
 			switch_deliver(sw, port, &announcement, false);
@@ -125,7 +128,7 @@ static bool forward_frame(struct vswitch *sw, struct switch_port *from,
 	if (dest->listeners)
 		deliver_to_listeners(sw, from, f);
 	if (dest->announced)
-		deliver_announcement(sw, f);
+		deliver_announcement(sw, (const uint8_t *)f->parts[0].iov_base + ETHER_MAC_LEN);
 	if (dest->daemon)
 		deliver_to_daemon(sw, from, f);
 	if (dest->gsi)
@@ -190,6 +193,27 @@ void switch_send_gsi(struct vswitch *sw, const uint8_t *frame, uint32_t len)
 	set_bond_flow(sw, &s, &f);
 	switch_dest_from_gsi(sw, &s, &dest);
 	forward_frame(sw, &sw->self, &f, &dest, SWITCH_DROP_NO_UPLINK);
+}
+
+/*
+ * QEMU has a machine's driver announce it five times in 0.9 s after a migration. The first
+ * announcement repairs connections; the others would have busy peers repeat packets that arrive.
+ */
+#define RETURN_NS (2 * NS_PER_SEC)
+
+bool switch_host_returned(struct vswitch *sw, uint64_t now)
+{
+	const struct switch_dest dest = {.announced = true};
+	uint8_t frame[URXE_ANNOUNCEMENT_LEN];
+	struct switch_frame f;
+
+	if (sw->returned_at && now - sw->returned_at < RETURN_NS)
+		return false;
+	sw->returned_at = now;
+	urxe_announcement_build(frame, sw->host->mac);
+	f = switch_frame_whole(frame, sizeof(frame));
+	forward_frame(sw, &sw->self, &f, &dest, SWITCH_DROP_UNHEARD);
+	return true;
 }
 
 /* --- From a process */

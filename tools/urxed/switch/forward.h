@@ -61,6 +61,12 @@ void switch_send_by(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, u
  * own. If not, switch_deadline is soon, and the caller asks again.
  */
 bool switch_has_room(struct vswitch *sw, uint32_t n);
+/*
+ * The host was absent: tells all processes, whose engines then repair their connections
+ * (rxe/announcement.h). Returns false if processes were told less than 2 s ago: an absence is
+ * announced several times.
+ */
+bool switch_host_returned(struct vswitch *sw, uint64_t now);
 /* Sends a frame of the host's QP1, from the host's MAC, to another host or to the host itself. */
 void switch_send_gsi(struct vswitch *sw, const uint8_t *frame, uint32_t len);
 

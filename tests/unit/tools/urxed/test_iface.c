@@ -233,6 +233,30 @@ static void only_messages_about_uplinks_count(void **state)
 	assert_false(concerned());
 }
 
+static bool notifies(uint32_t event)
+{
+	mnl_attr_put_u32(message, IFLA_EVENT, event);
+	return iface_notifies_peers(&t, message);
+}
+
+static void interfaces_that_announce_themselves_are_known(void **state)
+{
+	(void)state;
+	begin_link(RTM_NEWLINK, ETH0, "eth0");
+	assert_false(iface_notifies_peers(&t, message));
+	assert_true(notifies(IFLA_EVENT_NOTIFY_PEERS));
+	begin_vlan(RTM_NEWLINK, 30, ETH1, 7);
+	assert_true(notifies(IFLA_EVENT_NOTIFY_PEERS));
+	begin_link(RTM_NEWLINK, ETH0, "eth0");
+	assert_false(notifies(IFLA_EVENT_FEATURES));
+	begin_link(RTM_DELLINK, ETH0, "eth0");
+	assert_false(notifies(IFLA_EVENT_NOTIFY_PEERS));
+	begin_link(RTM_NEWLINK, 31, "veth9");
+	assert_false(notifies(IFLA_EVENT_NOTIFY_PEERS));
+	begin_address(RTM_NEWADDR, ETH0, "192.0.2.1", 0);
+	assert_false(iface_notifies_peers(&t, message));
+}
+
 static void full_tables_drop_further_entries(void **state)
 {
 	static struct host_address list[IFACE_ADDRESS_MAX];
@@ -264,6 +288,7 @@ static void take_damaged(struct nlmsghdr *copy)
 	add_link(ETH0, "eth0");
 	iface_parse_message(&t, copy);
 	iface_is_affected(&t, copy);
+	iface_notifies_peers(&t, copy);
 	assert_true(t.n_addresses <= 1 && t.n <= 2);
 	free(copy);
 }
@@ -283,6 +308,8 @@ static void damaged_messages_are_ignored(void **state)
 			begin_vlan(RTM_NEWLINK, 20, ETH0, 100);
 		else
 			begin_address(RTM_NEWADDR, ETH0, "2001:db8::1", 0);
+		if (kind == 0)
+			mnl_attr_put_u32(message, IFLA_EVENT, IFLA_EVENT_NOTIFY_PEERS);
 		memcpy(whole, message, sizeof(whole));
 		for (len = NLMSG_HDRLEN; len <= ((struct nlmsghdr *)whole)->nlmsg_len; len++)
 			take_damaged(copy_of(whole, len));
@@ -306,6 +333,7 @@ int main(void)
 		TEST(addresses_of_uplinks_are_listed),
 		TEST(point_to_point_address_is_the_local_one),
 		TEST(only_messages_about_uplinks_count),
+		TEST(interfaces_that_announce_themselves_are_known),
 		TEST(full_tables_drop_further_entries),
 		TEST(damaged_messages_are_ignored),
 	};

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <linux/if_link.h>
+
 #include "common/clock.h"
 #include "common/log.h"
 #include "urxed/kernel/kernel_sync.h"
@@ -22,6 +24,7 @@ static struct {
 	struct uplink uplink;
 	uint64_t now;   /* ns */
 	bool reported;  /* the kernel has a report about the interface */
+	bool notifies;  /* the report says that the interface announces itself */
 	int refused;    /* 0, or the errno value with which the port cannot be opened */
 	int unreadable; /* 0, or the errno value with which the kernel answers */
 	uint32_t attempts, reads, lines;
@@ -72,6 +75,8 @@ bool __wrap_netlink_events(struct netlink *n, netlink_fn each, void *ctx)
 	(void)n;
 	report->nlmsg_type = RTM_NEWLINK;
 	link->ifi_index = IFINDEX;
+	if (w.notifies)
+		mnl_attr_put_u32(report, IFLA_EVENT, IFLA_EVENT_NOTIFY_PEERS);
 	if (w.reported)
 		each(ctx, report);
 	w.reported = false;
@@ -190,6 +195,18 @@ static void failed_attempt_is_no_change(void **state)
 	assert_int_equal(kernel_sync_deadline(&w.sync), UINT64_MAX);
 }
 
+static void announcement_of_the_interface_is_noticed_once(void **state)
+{
+	(void)state;
+	(void)report();
+	assert_false(kernel_sync_take_notice(&w.sync));
+	w.notifies = true;
+	(void)report();
+	(void)report();
+	assert_true(kernel_sync_take_notice(&w.sync));
+	assert_false(kernel_sync_take_notice(&w.sync));
+}
+
 static void state_that_could_not_be_read_is_read_again(void **state)
 {
 	(void)state;
@@ -231,6 +248,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_pause_is_twice_as_long_up_to_a_minute),
 		TEST(failed_attempt_is_no_change),
+		TEST(announcement_of_the_interface_is_noticed_once),
 		TEST(state_that_could_not_be_read_is_read_again),
 		TEST(log_has_the_first_of_several_failures),
 	};

@@ -467,6 +467,20 @@ static void processes_hear_announcements(void **state)
 	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_MAC), 1);
 }
 
+/* The host's own absence is announced several times; processes hear of it once in two seconds. */
+static void processes_hear_that_the_host_returned(void **state)
+{
+	const uint8_t *mac = w->host.mac;
+
+	(void)state;
+	assert_true(switch_host_returned(&w->sw, w->now));
+	assert_true(process_heard_of(mac));
+	assert_false(switch_host_returned(&w->sw, w->now + 1999999999));
+	assert_false(process_heard_of(mac));
+	assert_true(switch_host_returned(&w->sw, w->now + 2000000000));
+	assert_true(process_heard_of(mac));
+}
+
 /* The frame of QEMU's qemu_announce_create(), in 60 bytes. */
 static void qemu_rarp(uint8_t f[60], const uint8_t *mac)
 {
@@ -656,6 +670,7 @@ int main(void)
 		TEST(invalid_pins_are_refused),
 		TEST(mac_of_two_ports_is_where_it_sent_last),
 		TEST(processes_hear_announcements),
+		TEST(processes_hear_that_the_host_returned),
 		TEST(announcement_moves_a_machine),
 		TEST(pinned_mac_moves_to_a_full_port),
 		TEST(vm_cannot_use_mac_or_ip_of_the_host),
