@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/ether.h"
 #include "urxed/uplink/vm_port_protocol.h"
 
 #define BURST SWITCH_LINK_BURST
@@ -15,6 +16,8 @@
 #define FULL_NS 50000
 /* The driver rings no doorbells after so many rounds with its frames. */
 #define POLLING_ROUNDS 2
+/* Least time between two announcements that PVRDMA hears: it looks at all queue pairs for each. */
+#define ANNOUNCED_NS (10 * NS_PER_MS)
 /* Longer than any store stays in a processor's buffer. */
 #define LOOK_AGAIN_NS 200000
 #define ROOM          (VM_PORT_MTU + 14u + 4u) /* of a frame's buffer */
@@ -171,6 +174,22 @@ static bool deliver(struct datapath *f, uint64_t now, const struct netdev_frame 
 	return true;
 }
 
+/*
+ * The queue pairs hear of stations that announce themselves by RARP, as the machine's own NIC does.
+ * A frame from the machine's own MAC tells of no return: anyone can send it.
+ */
+static void hear_announcement(struct datapath *f, uint64_t now, const struct netdev_frame *frame)
+{
+	const uint8_t *mac = (const uint8_t *)frame->data + ETHER_MAC_LEN;
+
+	if (frame->len < ETHER_HDR_LEN || ether_get16(mac + ETHER_MAC_LEN) != ETHERTYPE_ID_RARP ||
+	    ether_same(mac, f->link->mac) || now - f->announced_at < ANNOUNCED_NS)
+		return;
+	f->announced_at = now;
+	pvrdma_station_returned(f->rdma->dev, now, mac);
+	f->rdma_moved = true;
+}
+
 static bool receive_frames(struct datapath *f, uint64_t now)
 {
 	struct netdev_frame frames[BURST];
@@ -188,6 +207,8 @@ static bool receive_frames(struct datapath *f, uint64_t now)
 						    .from_wire = true};
 		else if (!deliver(f, now, frame))
 			break;
+		else
+			hear_announcement(f, now, frame);
 	}
 	if (n_wanted)
 		pvrdma_input(f->rdma->dev, now, wanted, n_wanted);

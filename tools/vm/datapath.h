@@ -34,6 +34,7 @@ struct datapath {
 	bool link_full;         /* the ring to urxed had no room for a frame */
 	uint64_t blocked_since; /* when the driver ran out of receive buffers; 0 = it has some */
 	bool rdma_moved;        /* the last datapath_run had frames or requests of PVRDMA */
+	uint64_t announced_at;  /* when PVRDMA heard of a station's return last */
 	uint64_t dropped;       /* received frames for which the driver had no buffer in time */
 };
 

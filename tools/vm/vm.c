@@ -304,6 +304,7 @@ static void return_to_switch(struct vm *vm)
 		log_line("the machine goes on without a port of urxed: %s", strerror(-rc));
 	vm_meet_peers(vm);
 	announcer_begin(&vm->announcer, now_ns());
+	pvrdma_station_returned(vm->rdma.dev, now_ns(), vm->link.mac);
 }
 
 static bool is_used(const struct vm *vm)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rxe/announcement.h>
+
 #include "adapter/adapter.h"
 #include "attach/attach.h"
 #include "attach/fork.h"
@@ -15,7 +17,10 @@
 #include "checkpoint/placement.h"
 #include "checkpoint/rdmacm_restore.h"
 #include "checkpoint/rebuild.h"
+#include "engine/clock.h"
 #include "engine/crc.h"
+#include "poll/engine_run.h"
+#include "poll/engine_wake.h"
 #include "queues/verbs_qp.h"
 #include "requests/daemon_requests.h"
 
@@ -150,6 +155,21 @@ static void request_inboxes(const struct image *image)
 	}
 }
 
+/* Packets to this process, and its own, were lost since the checkpoint: repairs its connections. */
+static void repair_connections(void)
+{
+	uint8_t data[URXE_ANNOUNCEMENT_LEN];
+	const struct urxe_frame frame = {.data = data, .len = sizeof(data)};
+	const uint64_t now = clock_now();
+
+	urxe_announcement_build(data, adapter.welcome.mac);
+	adapter_lock();
+	urxe_input(adapter.dev, now, &frame, 1);
+	engine_run(now);
+	engine_wake();
+	adapter_unlock();
+}
+
 /* --- The whole. */
 
 static int restore_objects(struct rebuilt *r, struct placement *p, const struct image *image)
@@ -187,6 +207,7 @@ static int restore_image(const struct image *image)
 	rebuild_done(&rebuilt);
 	placement_done(&placement);
 	request_inboxes(image);
+	repair_connections();
 	return 0;
 }
 

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include <rxe/announcement.h>
+
 #include "pvrdma_port.h"
 #include "queues/pvrdma_qp.h"
 
@@ -77,6 +79,18 @@ void pvrdma_input(struct pvrdma *dev, uint64_t now, const struct urxe_frame *fra
 		pv_count_n(dev, PVRDMA_RX_UNWANTED, i < n);
 		begin = i + 1;
 	}
+}
+
+void pvrdma_station_returned(struct pvrdma *dev, uint64_t now, const uint8_t mac[6])
+{
+	uint8_t data[URXE_ANNOUNCEMENT_LEN];
+	const struct urxe_frame frame = {.data = data, .len = sizeof(data)};
+
+	pv_pass_time(dev, now);
+	if (!dev->active || dev->no_master)
+		return;
+	urxe_announcement_build(data, mac);
+	urxe_input(dev->engine, dev->now, &frame, 1);
 }
 
 static void swap_frames(struct urxe_frame *a, struct urxe_frame *b)

@@ -155,6 +155,12 @@ bool pvrdma_wants(const struct pvrdma *dev, const uint8_t *frame, uint32_t len);
  * contents of the frames must not change during the call. */
 void pvrdma_input(struct pvrdma *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);
 /*
+ * A station was absent and is back (rxe/announcement.h): connections repeat at once what was lost.
+ * With the device's own MAC it is the machine itself, after a migration. Does nothing while the
+ * device may not send.
+ */
+void pvrdma_station_returned(struct pvrdma *dev, uint64_t now, const uint8_t mac[6]);
+/*
  * Builds up to max frames to send in the caller's buffers, as urxe_output does, and returns their
  * number. Frames between queue pairs of this device stay inside. The work of one call is limited,
  * so pvrdma_next_deadline may be 0 after a call that gave fewer than max frames. The members data

@@ -98,6 +98,41 @@ static void test_queues_move(void **state)
 	pair_close(&p);
 }
 
+/*
+ * A WRITE to guest 1 is lost. It comes again as soon as that machine, or its peer's, hears of the
+ * return.
+ */
+static void lose_until_return(int hears)
+{
+	struct pair p;
+	struct pvrdma_sge sge;
+	struct pvrdma_sq_wqe_hdr header;
+
+	pair_open(&p, &(struct pair_attr){.type = PV_QPT_RC, .net = URXE_NET_IPV4});
+	buffer_fill(&p.guest[0], &p.buffer[0], 0, 5000, 4);
+	sge = buffer_sge(&p.buffer[0], 0, 5000);
+	header = rdma_header(&p, PVRDMA_WR_RDMA_WRITE, 0);
+	p.net.lose = UINT64_MAX;
+	qp_write_send(&p.guest[0], &p.qp[0], &header, &sge);
+	assert_true(pvrdma_poll(p.guest[0].dev, p.guest[0].now));
+	net_run_for(&p.net, 50000000);
+	p.net.lose = 0;
+	assert_false(buffer_has(&p.guest[1], &p.buffer[1], 0, 5000, 4));
+	move_guest(&p, 1);
+	pvrdma_station_returned(p.guest[hears].dev, p.guest[hears].now, p.guest[1].mac);
+	net_run_for(&p.net, 1000000);
+	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
+	assert_true(buffer_has(&p.guest[1], &p.buffer[1], 0, 5000, 4));
+	pair_close(&p);
+}
+
+static void test_returned_machine_repairs_its_connections(void **state)
+{
+	(void)state;
+	lose_until_return(1);
+	lose_until_return(0);
+}
+
 /* Requests that are in the guest's ring and of which no doorbell has told the device. */
 static void test_unseen_requests_move(void **state)
 {
@@ -519,6 +554,7 @@ int main(void)
 		cmocka_unit_test(test_requester_moves),
 		cmocka_unit_test(test_responder_moves),
 		cmocka_unit_test(test_queues_move),
+		cmocka_unit_test(test_returned_machine_repairs_its_connections),
 		cmocka_unit_test(test_unseen_requests_move),
 		cmocka_unit_test(test_srq_moves),
 		cmocka_unit_test(test_datagrams_move),
