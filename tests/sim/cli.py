@@ -61,7 +61,8 @@ def wrong():
             (['--rate', '25G', '--ecn', '5K'], '--ecn'),
             (['--queue', '10K'], '--rate'), (['--ecn', '5K,200K,1%'], '--rate'),
             (['--warmup', '2s', '--time', '1s'], '--warmup'),
-            (['--movers', 'some'], '--movers'), (['--pause', '0'], '--pause'),
+            (['--movers', 'some'], '--movers'),
+            (['--announce', 'some'], '--announce'), (['--pause', '0'], '--pause'),
             (['--seeds', '0'], '--seeds'), (['--masks', '25'], '--masks'), (['--table', 'water'], '--table'), (['--seeds', '5', '--json'], '--seeds'),
             (['--loss'], '--loss'), (['--unheard-of'], '--unheard-of'), (['extra'], 'extra')]:
         result = sim(*options)
@@ -147,6 +148,11 @@ def migrate():
         expect(told['missed'] > 0, f'frames miss {who}: {told}')
     told = json.loads(sim(*options, '--movers', 'openers', '--migrate', '0').stdout)
     expect(told['moves'] == told['missed'] == 0, f'no host moves by itself: {told}')
+    # A strict peer repeats the lost packets after its timeout of 67 ms, or as soon as the host asks for them.
+    for heard, timeouts in ('none', True), ('self', False):
+        told = json.loads(sim(*options, '--movers', 'targets', '--pause', '5ms', '--go-back-n', 'openers',
+                              '--announce', heard).stdout)
+        expect(told['failure'] is None and (told['events']['timeout'] > 0) == timeouts, f'{heard} hears: {told}')
     # 7 retries of 0.2 s are fewer than 2 s.
     with tempfile.TemporaryDirectory() as folder:
         result = sim(*options[:-1], '--movers', 'targets', '--pause', '2s', cwd=folder)
@@ -168,7 +174,7 @@ def slow():
 
 
 def tables():
-    for name, rows, columns in ('loss', 14, 5), ('incast', 4, 9), ('blackout', 6, 5):
+    for name, rows, columns in ('loss', 14, 5), ('incast', 4, 9), ('blackout', 6, 5), ('pause', 5, 7):
         options = ['--table', name, '--time', '5ms', '--messages', '10']
         result = sim(*options)
         expect(result.returncode == 0, result.stdout)

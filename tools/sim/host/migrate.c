@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rxe/announcement.h>
 #include <rxe/state.h>
 
 #include "sim/alloc.h"
 #include "sim/host/recv_queue.h"
 #include "sim/host/simconn.h"
+#include "sim/network/address.h"
 #include "sim/world.h"
 
 /* The first migration comes within this time, ns. */
@@ -266,6 +268,39 @@ static void check_same_state(struct simhost *host)
 	urxe_state_free(again);
 }
 
+/* --- Announcements. */
+
+/* The host hears that the station `mac` has returned. */
+static void hear_return(struct simhost *host, const uint8_t mac[6])
+{
+	uint8_t frame[URXE_ANNOUNCEMENT_LEN];
+
+	urxe_announcement_build(frame, mac);
+	simhost_receive(host, frame, sizeof(frame));
+	simhost_schedule(host);
+}
+
+static void announce_return(struct simhost *moved)
+{
+	struct world *world = moved->world;
+	uint64_t hearers = world->scenario.hearers;
+	uint8_t mac[6];
+
+	address_mac(moved->id, mac);
+	if (hearers == HEARERS_RANDOM)
+		hearers = HEARERS_NONE +
+			  rand_below(&world->migrate.rand, HEARERS_COUNT - HEARERS_NONE);
+	for (uint32_t i = 0; i < world->n_hosts; i++) {
+		struct simhost *host = &world->host[i];
+		const bool hears = host == moved
+					   ? hearers >= HEARERS_SELF
+					   : hearers == HEARERS_PEERS || hearers == HEARERS_ALL;
+
+		if (host->dev && hears)
+			hear_return(host, mac);
+	}
+}
+
 static void plan_next(struct world *world);
 
 static void thaw(struct simhost *host)
@@ -283,6 +318,7 @@ static void thaw(struct simhost *host)
 	host->turn = host->open && world->live ? world->now : URXE_NEVER;
 	world->migrate.n_moves++;
 	world_note(world, "host %u continues", host->id);
+	announce_return(host);
 	if (!--world->migrate.in_motion && world->live)
 		plan_next(world);
 }

@@ -2,7 +2,8 @@
 /*
  * Live migration of simulated hosts (--migrate): at random moments hosts are frozen, and their
  * engine's state is saved; some time later each continues with another engine, in other memory.
- * Frames that arrive meanwhile are lost. Peers are not told.
+ * Frames that arrive meanwhile are lost. Its peers, the host itself, both or neither hear of its
+ * return (--announce).
  */
 #ifndef URXE_SIM_HOST_MIGRATE_H
 #define URXE_SIM_HOST_MIGRATE_H

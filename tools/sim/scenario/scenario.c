@@ -63,6 +63,7 @@ struct choice {
 static const struct choice patterns[] = {PATTERN_LIST(CHOICE){NULL, NULL}};
 static const struct choice stricts[] = {STRICT_LIST(CHOICE){NULL, NULL}};
 static const struct choice movers[] = {MOVERS_LIST(CHOICE){NULL, NULL}};
+static const struct choice hearers[] = {HEARERS_LIST(CHOICE){NULL, NULL}};
 static const struct choice congestions[] = {CONGESTION_LIST(CHOICE){NULL, NULL}};
 static const struct choice traffics[] = {TRAFFIC_LIST(CHOICE){NULL, NULL}};
 
@@ -104,6 +105,8 @@ static const struct parameter {
 	  "moments at which hosts are saved and restored elsewhere"),
 	{"movers", KIND_CHOICE, offsetof(struct scenario, movers), 0, 0, movers,
 	 "hosts that --migrate moves:"},
+	{"announce", KIND_CHOICE, offsetof(struct scenario, hearers), 0, 0, hearers,
+	 "hosts that hear of the return of a moved host:"},
 	P("pause", KIND_TIME, pause, 1, NS_HOUR, "time that a host is frozen meanwhile"),
 	P("record", KIND_COUNT, record, 0, 1000000,
 	  "times that a host is recorded, and its recording replayed"),

@@ -51,6 +51,14 @@
 	X(OPENERS, "openers", "hosts that open connections") \
 	X(TARGETS, "targets", "hosts that open none")
 
+/* Hosts that hear of the return of a host that --migrate moves (rxe/announcement.h). */
+#define HEARERS_LIST(X)                                                      \
+	X(RANDOM, "random", "one of the following, at random for each move") \
+	X(NONE, "none", "no host")                                           \
+	X(PEERS, "peers", "every other host")                                \
+	X(SELF, "self", "the host itself")                                   \
+	X(ALL, "all", "every host")
+
 #define CONGESTION_LIST(X)                                    \
 	X(DCQCN, "dcqcn", "ECN-capable packets, CNPs, DCQCN") \
 	X(NONE, "none", "none")
@@ -62,6 +70,8 @@ enum pattern { PATTERN_LIST(PATTERN_ENUM) PATTERN_COUNT };
 enum traffic { TRAFFIC_LIST(TRAFFIC_ENUM) TRAFFIC_COUNT };
 #define MOVERS_ENUM(id, name, text) MOVERS_##id,
 enum movers { MOVERS_LIST(MOVERS_ENUM) MOVERS_COUNT };
+#define HEARERS_ENUM(id, name, text) HEARERS_##id,
+enum hearers { HEARERS_LIST(HEARERS_ENUM) HEARERS_COUNT };
 enum strict { STRICT_LIST(STRICT_ENUM) STRICT_COUNT };
 
 struct scenario {
@@ -85,6 +95,7 @@ struct scenario {
 	uint64_t migrate;    /* moments at which hosts are saved and restored elsewhere */
 	uint64_t record;     /* recordings of hosts, which are replayed */
 	uint64_t movers;     /* enum movers */
+	uint64_t hearers;    /* enum hearers */
 	uint64_t pause;      /* ns that a host is frozen meanwhile, exactly; BY_SEED = random */
 	/* The network. It impairs a frame once, between its host and the switch. */
 	double loss;           /* share of frames that are lost, 0 to 1 */

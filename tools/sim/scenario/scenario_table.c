@@ -161,6 +161,7 @@ static struct scenario blackout_scenario(const struct scenario *given)
 	s.mtu = 1024;
 	s.migrate = 1;
 	s.movers = MOVERS_TARGETS;
+	s.hearers = HEARERS_NONE;
 	return s;
 }
 
@@ -211,6 +212,66 @@ static bool run_blackout(const struct scenario *given, FILE *to)
 		fputc('\n', to);
 	}
 	return true;
+}
+
+/* --- Pause. */
+
+#define ABSENCE (100 * MS)
+
+/* Time until all messages are done, ns; 0: a check failed. */
+static uint64_t time_of(const struct scenario *scenario)
+{
+	struct world world;
+	const bool ok = world_run(&world, scenario, NULL, ignore_phase, NULL);
+	const uint64_t until = world.warm_until;
+
+	world_free(&world);
+	return ok ? until : 0;
+}
+
+/* What the absence costs beyond its own length. */
+static bool pause_cell(struct scenario s, FILE *to)
+{
+	const uint64_t with = time_of(&s);
+	uint64_t without;
+
+	s.migrate = 0;
+	without = time_of(&s);
+	if (with && without)
+		fprintf(to, " %.1f |", ((double)with - (double)without - (double)ABSENCE) / MS);
+	else
+		fprintf(to, " failed |");
+	fflush(to);
+	return with && without;
+}
+
+static bool run_pause(const struct scenario *given, FILE *to)
+{
+	/* With 11 and more, the retries last longer than the absence. */
+	static const uint8_t timeouts[] = {11, 12, 14, 16, 18};
+	static const uint8_t hearers[] = {HEARERS_NONE, HEARERS_PEERS, HEARERS_SELF};
+	static const uint8_t stricts[] = {STRICT_NONE, STRICT_OPENERS};
+	struct scenario s = blackout_scenario(given);
+	bool ok = true;
+
+	s.pause = ABSENCE;
+	fprintf(to, "Pause beyond an absence of 100 ms of the responder, ms, RC WRITE of 64 KiB, "
+		    "round trip 20 us\n\n"
+		    "| local ACK timeout | urxe, nobody hears | the peer hears | the host itself "
+		    "hears | go-back-N peer, nobody hears | the peer hears | the host itself "
+		    "hears |\n|---|---|---|---|---|---|---|\n");
+	for (unsigned i = 0; i < N(timeouts); i++) {
+		s.timeout = timeouts[i];
+		fprintf(to, "| %u |", timeouts[i]);
+		for (unsigned k = 0; k < N(stricts); k++)
+			for (unsigned n = 0; n < N(hearers); n++) {
+				s.go_back_n = stricts[k];
+				s.hearers = hearers[n];
+				ok &= pause_cell(s, to);
+			}
+		fputc('\n', to);
+	}
+	return ok;
 }
 
 /* --- The list. */

@@ -12,7 +12,8 @@
 #define SCENARIO_TABLE_LIST(X)                                                                 \
 	X(loss, "goodput over loss, with and without strict go-back-N peers")                  \
 	X(incast, "64 hosts send to one: queue, fairness and goodput, with and without DCQCN") \
-	X(blackout, "longest absence of a migrating host that its peers survive")
+	X(blackout, "longest absence of a migrating host that its peers survive")              \
+	X(pause, "pause beyond the absence of a migrating host, by who hears of its return")
 
 /*
  * Prints the table of that name in Markdown. All tables take the seed of `given`; loss and incast
