@@ -15,8 +15,13 @@ import rdmacm  # noqa: E402
 
 FLOW = 'tests/migrate/verbs_flow'
 ECHO = 'tests/migrate/machine_echo'
+CONTENTS = 'tests/migrate/perftest_contents.so'
 SECONDS = 60  # for the end of a program, because the guests' processors are emulated
 PAUSE = r'^pause of ([\d.]+) ms until ([\d.]+)'
+
+
+def compared(end, library):
+    return [f'PERFTEST_END={end}', f'LD_PRELOAD={library}']
 
 
 class OnHost:
@@ -27,9 +32,17 @@ class OnHost:
         self.host = host
         self.address = host.address
         self.programs = {'verbs_flow': os.path.join(os.path.abspath(build), FLOW), 'verbs_check': host.verbs_check}
+        self.contents = os.path.join(os.path.abspath(build), CONTENTS)
 
     def start(self, *argv):
         return self.host.start(self.programs.get(argv[0], argv[0]), *argv[1:])
+
+    def start_compared(self, end, *argv):
+        """Starts a program of perftest whose contents are compared (perftest_contents.c); `end` is 0 or 1."""
+        return self.host.spawn(['env', *compared(end, self.contents), *self.host.command(argv)])
+
+    def perftest_gid(self):
+        return ['-d', 'urxe0', '-x', str(self.host.gid(self.address))]
 
     def gid(self):
         return ['-d', 'urxe0', '-g', str(self.host.gid(self.address))]
@@ -70,6 +83,13 @@ class InMachine:
 
     def start(self, *argv):
         return self.machine.start(self.machine.prefix + ' '.join(argv))
+
+    def start_compared(self, end, *argv):
+        return self.machine.start(' '.join([*compared(end, f'/bin/{os.path.basename(CONTENTS)}'),
+                                            self.machine.prefix + ' '.join(argv)]))
+
+    def perftest_gid(self):
+        return ['-d', self.machine.RDMA, '-x', str(self.machine.index)]
 
     def gid(self):
         return ['-d', self.machine.RDMA, '-g', str(self.machine.index)]
@@ -216,6 +236,30 @@ class Check(Pair):
 
     def finish(self):
         self.succeed()
+
+
+class Perftest(Pair):
+    """A program of perftest, with SIZE bytes a message; perftest_contents.c compares the bytes at both ends."""
+
+    title = 'perftest'
+    port = 18900
+    SIZE = 65536
+
+    def __init__(self, server, client, *words):
+        super().__init__(server, client)
+        self.title = words[0]
+        self.receivers = 2 if words[0] == 'ib_send_lat' else 1
+        argv = [*words, '-F', '-s', str(self.SIZE), '-u', '18', '-p', str(self.port)]
+        self.programs = [server.start_compared(0, *argv, *server.perftest_gid())]
+        server.wait_port(self.port)
+        self.programs.append(client.start_compared(1, *argv, *client.perftest_gid(), server.address))
+
+    def finish(self):
+        self.succeed()
+        received = [int(bytes_) for one in self.programs
+                    for bytes_ in re.findall(r'^(\d+) bytes of the other end, all right$', one.output(), re.MULTILINE)]
+        if sorted(received) != [0] * (2 - self.receivers) + [self.SIZE] * self.receivers:
+            raise Failure(f'not all bytes: {received}: {self.describe()}')
 
 
 def longest_pause(text, begin, end, booted_at=0):

@@ -57,17 +57,21 @@ def first(frames, after, way, *kinds):
 
 
 def timeline(frames, stopped_at, resumed_at, end):
-    """Events of a migration, in ms: the last one before the stop is relative to it, all others to the resumption."""
+    """Events of a migration, in ms after the resumption, but for the first two."""
     frames = [frame for frame in frames if frame[0] < end]
     roce = 'roce', 'ack', 'nak'
+    unheard = [at for at, way, kind in frames if stopped_at <= at < resumed_at and way == 'to' and kind in roce]
     last = max((at for at, way, kind in frames if at < resumed_at and way == 'from' and kind in roce), default=stopped_at)
     return {
         'last packet of the machine, after its stop': (last - stopped_at) * 1e3,
+        'packets of the peer while no QEMU ran the machine': len(unheard),
+        'last of them, before the resumption': (unheard[-1] - resumed_at) * 1e3 if unheard else None,
         'RARP': first(frames, resumed_at, 'from', 'rarp'),
         'ARP of the machine': first(frames, resumed_at, 'from', 'arp'),
         'answer to a ping': first(frames, resumed_at, 'from', 'icmp'),
         'packet of the peer': first(frames, resumed_at, 'to', *roce),
         'packet of the machine': first(frames, resumed_at, 'from', *roce),
+        'NAK of the machine': first(frames, resumed_at, 'from', 'nak'),
         'ACK of the machine': first(frames, resumed_at, 'from', 'ack'),
         'ACK of the peer': first(frames, resumed_at, 'to', 'ack'),
     }
