@@ -57,6 +57,7 @@ struct urxe_dev {
 	uint16_t pkeys[URXE_MAX_PKEYS];
 	struct mcast mcast;
 	struct idmap qps;
+	uint32_t offloaded; /* number of QPs that the HCA executes */
 	struct idmap mrs;
 	struct idmap mws; /* by the upper 24 bits of their keys */
 	struct idmap

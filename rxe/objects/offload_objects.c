@@ -23,6 +23,7 @@ void offload_end(struct urxe_qp *qp)
 		return;
 	qp->offloaded = qp->stopping = qp->uncounted = qp->hca_failed = false;
 	qp->returned = 0;
+	qp->dev->offloaded--;
 	qp->send_cq->offloaded--;
 	qp->recv_cq->offloaded--;
 }

@@ -23,6 +23,11 @@ bool urxe_offload_present(const struct urxe_dev *dev)
 	return dev->offload;
 }
 
+bool urxe_offload_all(const struct urxe_dev *dev)
+{
+	return dev->offloaded && dev->offloaded == dev->qps.used;
+}
+
 static void release_qps(struct urxe_dev *dev)
 {
 	struct urxe_qp *qp;

@@ -64,6 +64,7 @@ static void begin(struct urxe_qp *qp)
 {
 	note_rights(qp, &qp->attr, URXE_QP_ACCESS_FLAGS);
 	qp->offloaded = true;
+	qp->dev->offloaded++;
 	use_cq(qp->send_cq);
 	use_cq(qp->recv_cq);
 }

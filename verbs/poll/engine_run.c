@@ -227,6 +227,16 @@ void engine_run(uint64_t now)
 	adapter_publish();
 }
 
+void engine_poll_hca(uint64_t now)
+{
+	if (poll_hca()) {
+		engine_run(now);
+		return;
+	}
+	flush_qps();
+	adapter_publish();
+}
+
 void engine_poll(uint64_t now)
 {
 	if (!poll_hca() && adapter_running() && !receive_bursts(now)) {

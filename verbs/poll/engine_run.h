@@ -23,6 +23,9 @@ void engine_run(uint64_t now);
  * one wake-up of the daemon.
  */
 void engine_poll(uint64_t now);
+/* For a poll while the HCA executes all queue pairs: passes the HCA's completions to the engine.
+ * Only if more may wait, it does what engine_run does. */
+void engine_poll_hca(uint64_t now);
 /*
  * Call it before the QP is destroyed, reset or moved to the error state: sends its delayed
  * acknowledgements. Without them, the peer would not learn that its last message arrived. Meanwhile

@@ -8,12 +8,16 @@
 #include "poll/engine_wake.h"
 #include "queues/verbs_cq.h"
 #include <hca/hca.h>
+#include <rxe/offload.h>
 
 /*
  * Runs of the engine in the program's thread while frames keep coming, before the engine thread
  * takes over.
  */
 #define ROUNDS 8
+
+/* Every so many polls the engine runs as well, while the HCA executes all queue pairs. */
+#define HCA_LOOKS 16
 
 _Static_assert(POLL_DETECT_LOST_NS == POLL_GRANT_NS / 2, "see poll_detect.h");
 
@@ -120,8 +124,21 @@ static bool is_last_poll(const struct cq *cq)
 	return cq && cq->armed;
 }
 
+/*
+ * While the HCA executes all queue pairs, most polls look at the HCA only: to look at the NIC, the
+ * inbox and the engine's deadlines takes longer.
+ */
+static bool looks_at_hca_only(void)
+{
+	return adapter.hca.hca && urxe_offload_all(adapter.dev) && ++polling->hca_looks % HCA_LOOKS;
+}
+
 static void run_engine(uint64_t now)
 {
+	if (looks_at_hca_only()) {
+		engine_poll_hca(now);
+		return;
+	}
 	if (tx_delays_ack(&adapter.tx))
 		reply_detect_missed(&polling->reply, false);
 	if (polling->state == POLL_PROGRAM && reply_detect_expected(&polling->reply))
@@ -134,6 +151,7 @@ bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t *no
 {
 	const struct cq *cq;
 	uint32_t doorbells;
+	bool found;
 
 	polling_entered(*now);
 	/* Another thread runs the engine, or waits for the lock: the poll does not wait. */
@@ -155,6 +173,7 @@ bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t *no
 	engine_wake_for_work();
 	if (vnic_driver_tx_doorbells(adapter.nic) != doorbells)
 		*now = clock_now();
+	found = !cq || queue_producer(&cq->ring) != queue_consumer(&cq->ring);
 	adapter_unlock();
-	return true;
+	return found;
 }

@@ -32,6 +32,7 @@ struct polling {
 	 * without adapter.lock. */
 	_Atomic uint64_t grant_until;
 	uint32_t grants;           /* number of poll grants and renewals so far */
+	uint32_t hca_looks;        /* number of polls while the HCA executes all queue pairs */
 	uint64_t heard_at;         /* when the adapter last received frames */
 	uint64_t busy_from;        /* the earliest time of the next busy poll (busy_poll.c) */
 	uint64_t pause;            /* ns from the last busy poll to busy_from */
@@ -59,8 +60,9 @@ uint64_t polling_entered(uint64_t now);
 void polling_posted(uint64_t away);
 /*
  * Call it when the program has polled the CQ with that handle, and found it empty: runs the engine,
- * and renews the poll grant. False: the engine did not run, because another thread has the lock, or
- * because the adapter has neither daemon, direct uplink nor HCA. A second poll is then useless. The
+ * and renews the poll grant. False: a second poll is useless. The CQ is still empty, or the engine
+ * did not run, because another thread has the lock, or because the adapter has neither daemon,
+ * direct uplink nor HCA. The
  * function never waits; adapter.lock must not be held. *now is the time. If the engine has rung the
  * vNIC's doorbell, *now becomes the time after the run: the daemon may have taken this thread's
  * processor.

@@ -19,6 +19,7 @@
 #include "queues/verbs_qp.h"
 #include "uverbs/ucontext.h"
 #include "uverbs/uverbs_command.h"
+#include <rxe/offload.h>
 #include <samehost/peer.h>
 
 /* The longest request known here is EX_MODIFY_QP; providers may append a little. */
@@ -366,7 +367,9 @@ static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_s
 		rc = qp ? qp_doorbell(qp) : handle_error(&file->handles, post->qp_handle);
 		if (!rc)
 			urxe_qp_execute(qp->qp, now);
-		engine_transmit(now);
+		/* The HCA has the requests of an offloaded queue pair already. */
+		if (rc || !urxe_qp_offloaded(qp->qp))
+			engine_transmit(now);
 		adapter_publish();
 		engine_wake_for_work();
 	}

@@ -134,6 +134,9 @@ bool urxe_offload_present(const struct urxe_dev *dev);
 bool urxe_offload_has_qp(const struct urxe_qp *qp);
 /* Whether the HCA executes the requests of the queue pair. */
 bool urxe_qp_offloaded(const struct urxe_qp *qp);
+/* Whether the HCA executes the requests of all queue pairs, of which there is at least one: the
+ * engine expects no packets. */
+bool urxe_offload_all(const struct urxe_dev *dev);
 /*
  * As urxe_mr_reg, for a region that the owner has registered with the HCA itself, because that
  * takes long. mr: what mr_reg would have set, or NULL: the region is the engine's alone. key: of
