@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+urxed over Linux' own bond: `--uplink af_packet:bond0` in a virtual machine, whose two NICs are cables to a second
+machine. A connection goes on while each slave of the bond in turn is set down. With active-backup the second machine
+is a bridge, as a switch would be, with LACP another bond. Messages with contents, by the direct uplink and by the switch.
+"""
+import contextlib
+import os
+import re
+import sys
+import tempfile
+
+from guest import Guest
+from host import Failure, main, until
+from image import Image
+
+FLOW = 'tests/migrate/verbs_flow'
+RUN_DIR = '/tmp/urxe'
+MTU = 4200
+ADDRESSES = ['192.0.2.1', '192.0.2.2']
+PORT = 18515
+SECONDS = 120
+FRAMES = 200  # that show that messages move
+# The kernel's modes, and what the second machine joins its NICs to.
+MODES = {'active-backup': 'bridge', '802.3ad': 'bond'}
+SLAVES = ['52:54:00:00:01:0', '52:54:00:00:02:0']  # MACs, without the number of the machine
+
+
+class End:
+    """A machine with two NICs, joined by a bond or a bridge, on which urxed runs."""
+
+    def __init__(self, guest, number):
+        self.guest = guest
+        self.address = ADDRESSES[number]
+        self.nics = [guest.interface(f'{slave}{number}') for slave in SLAVES]
+        # rdma_rxe has RoCE's UDP port, also without a device.
+        guest.run('rmmod rdma_rxe')
+
+    def join(self, kind, mode):
+        self.name = {'bond': self.make_bond, 'bridge': self.make_bridge}[kind](mode)
+        self.guest.run(f'ip link set {self.name} mtu {MTU} up && ip addr add {self.address}/24 dev {self.name}')
+
+    def make_bond(self, mode):
+        # The module has made bond0.
+        options = ['echo 50 >miimon']
+        if mode == '802.3ad':
+            options += ['echo fast >lacp_rate', 'echo layer3+4 >xmit_hash_policy']
+        slaves = [f'ip link set {nic} down && echo +{nic} >slaves' for nic in self.nics]
+        self.guest.run(' && '.join(['cd /sys/class/net/bond0/bonding', f'echo {mode} >mode', *options, *slaves]))
+        return 'bond0'
+
+    def make_bridge(self, _mode):
+        ports = [f'ip link set {nic} mtu {MTU} master br0 up' for nic in self.nics]
+        self.guest.run(' && '.join(['ip link add br0 type bridge', *ports]))
+        return 'br0'
+
+    def start_daemon(self, options):
+        self.guest.run(f'mkdir -p {RUN_DIR} && chmod 700 {RUN_DIR} && '
+                       f'/urxe/tools/urxed --run-dir {RUN_DIR} --uplink af_packet:{self.name} {options}')
+        self.gid = self.guest.gid(self.address, f'{RUN_DIR}/sys/class/infiniband/urxe0')
+
+    def flow(self, *words):
+        return self.guest.start(f'/urxe/tools/urxe run --run-dir {RUN_DIR} -- verbs_flow -p {PORT} -t 18 -d urxe0 '
+                                f'-g {self.gid} {" ".join(words)}')
+
+    def set_slave(self, number, state):
+        self.guest.run(f'ip link set {self.nics[number]} {state}')
+
+    def sent(self, number):
+        """Frames that left by a slave so far."""
+        return int(self.guest.run(f'cat /sys/class/net/{self.nics[number]}/statistics/tx_packets'))
+
+    def describe(self):
+        return self.guest.run(f'cat /proc/net/bonding/bond0; /urxe/tools/urxe show --run-dir {RUN_DIR} qp port')
+
+
+@contextlib.contextmanager
+def machines(image):
+    """Two machines joined by two cables."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        ends = []
+        for number, server in enumerate(('on', 'off')):
+            def cable(name, which, at=number, listens=server):
+                # LACP needs the speed of each NIC.
+                return (['-netdev', f'stream,id={name},addr.type=unix,addr.path={folder}/{name},server={listens}'],
+                        f'virtio-net-pci,host_mtu={MTU},speed=1000,duplex=full', f'{SLAVES[which]}{at}')
+            wire, nic, mac = cable('n2', 1)
+            second = [*wire, '-device', f'{nic},netdev=n2,mac={mac}']
+            wire, nic, mac = cable('n0', 0)
+            guest = stack.enter_context(Guest(image, [*wire, *second], nic, mac, f'machine {number}'))
+            ends.append(End(guest, number))
+        yield ends
+
+
+def wait_frames(end, number, client):
+    """Waits until messages move by that slave."""
+    before = end.sent(number)
+    until(SECONDS, lambda: not client.running() or end.sent(number) > before + FRAMES,
+          lambda: f'{end.nics[number]} sends nothing: {end.describe()}')
+    if not client.running():
+        raise Failure(f'{client.describe()}{end.describe()}')
+
+
+def count_messages(program):
+    if program.wait(SECONDS) or not (found := re.search(r'^(\d+) messages each way, all bytes right', program.output(),
+                                                        re.MULTILINE)):
+        raise Failure(program.describe())
+    return int(found[1])
+
+
+def check_flow(one, two):
+    server = two.flow()
+    two.guest.wait_listening(PORT)
+    client = one.flow(two.address)
+    for down, up in ((0, 1), (1, 0)):
+        one.set_slave(down, 'down')
+        wait_frames(one, up, client)
+        one.set_slave(down, 'up')
+        # A slave that has come back is a backup first; with LACP its partner has to agree.
+        one.guest.run(f'until grep -A1 "Interface: {one.nics[down]}$" /proc/net/bonding/bond0 | grep -q "Status: up"; do '
+                      'usleep 20000; done; sleep 5')
+    one.guest.run('killall -TERM verbs_flow')
+    counts = [count_messages(program) for program in (client, server)]
+    if counts[0] != counts[1]:
+        raise Failure(f'not the same messages: {counts}')
+    print(f'{counts[0]} messages')
+
+
+def run():
+    build, mode, way = sys.argv[1:]
+    image = Image(build, [os.path.join(build, FLOW)], urxe=True, more_modules=['bonding', 'bridge'])
+    with machines(image) as (one, two):
+        one.join('bond', mode)
+        two.join(MODES[mode], mode)
+        for end in (one, two):
+            end.start_daemon('--direct-uplink none' if way == 'switch' else '')
+        check_flow(one, two)
+
+
+if __name__ == '__main__':
+    main(run)
