@@ -78,6 +78,7 @@ static void test_numbers_are_the_hca_s(void **state)
 	assert_int_equal(f.e.end[0].qpn, HCA_QPN);
 	assert_int_equal(f.e.a->key, HCA_KEY);
 	assert_true(urxe_qp_offloaded(f.e.end[0].qp));
+	assert_true(urxe_offload_all(f.e.a->dev));
 	assert_int_equal(f.qp->state, URXE_QPS_RTS);
 	/* A number that the owner chooses is not the HCA's. */
 	conn.qpn[0] = 0x123;
@@ -86,6 +87,7 @@ static void test_numbers_are_the_hca_s(void **state)
 	assert_int_equal(f.hca.n_qps, 1);
 	conn_bring_up(f.e.pair, &conn, 0, &own, &f.e.end[1]);
 	assert_false(urxe_qp_offloaded(own.qp));
+	assert_false(urxe_offload_all(f.e.a->dev));
 	assert_false(urxe_offload_has_qp(own.qp));
 	assert_true(urxe_offload_has_qp(f.e.end[0].qp));
 	close_fixture(&f);
@@ -467,6 +469,7 @@ static void test_reset(void **state)
 	assert_int_equal(go(&f, URXE_QPS_RESET, 0), 0);
 	assert_int_equal(f.qp->state, URXE_QPS_RESET);
 	assert_false(urxe_qp_offloaded(f.e.end[0].qp));
+	assert_false(urxe_offload_all(f.e.a->dev));
 	urxe_offload_complete(f.e.a->dev, &late, false);
 	urxe_offload_complete(f.e.a->dev, &late, true);
 	late.qpn = 0x999;
@@ -477,6 +480,7 @@ static void test_reset(void **state)
 	for (int to = URXE_QPS_INIT; to <= URXE_QPS_RTS; to++)
 		assert_int_equal(go(&f, (uint8_t)to, conn_mask(URXE_QPT_RC, to)), 0);
 	assert_true(urxe_qp_offloaded(f.e.end[0].qp));
+	assert_true(urxe_offload_all(f.e.a->dev));
 	post_write(&f, 3, true);
 	/* More completions than requests. */
 	hca_complete_send(f.qp, URXE_WC_SUCCESS);
