@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../harness'))
-from documented import check_keys  # noqa: E402
+from documented import check_document  # noqa: E402
 
 URXE = os.path.abspath(sys.argv[1])
 BUSY = ['--nodes', '5', '--loss', '0.05', '--dup', '0.05', '--reorder', '0.05']
@@ -107,7 +107,7 @@ def forever():
 def json_form():
     result = sim(*BUSY, '--rate', '10G', '--queue', '20K', '--timeout', '12', '--json')
     told = json.loads(result.stdout)
-    check_keys(told)
+    check_document('sim', told)
     network, events = told['network'], told['events']
     expect(result.returncode == 0 and told['failure'] is None, result.stdout)
     expect(events['tx_packets'] == network['frames'], 'frames sent')

@@ -49,22 +49,31 @@ static void append_mac(char text[FRAME_TEXT], const uint8_t mac[ETHER_MAC_LEN])
 		    mac[5]);
 }
 
-void frame_addresses(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len)
+void frame_ends(char source[FRAME_TEXT], char destination[FRAME_TEXT], const uint8_t *frame,
+		uint32_t len)
 {
 	struct urxe_packet p;
 
-	text[0] = '\0';
+	source[0] = destination[0] = '\0';
 	if (len < ETHER_HDR_LEN) {
-		append_text(text, "?");
+		append_text(source, "?");
+		append_text(destination, "?");
 	} else if (urxe_packet_parse(&p, frame, len) != URXE_DROP_NOT_ROCE && p.bth) {
-		append_gid(text, &p.sgid, p.net);
-		append_text(text, " > ");
-		append_gid(text, &p.dgid, p.net);
+		append_gid(source, &p.sgid, p.net);
+		append_gid(destination, &p.dgid, p.net);
 	} else {
-		append_mac(text, frame + ETHER_MAC_LEN);
-		append_text(text, " > ");
-		append_mac(text, frame);
+		append_mac(source, frame + ETHER_MAC_LEN);
+		append_mac(destination, frame);
 	}
+}
+
+void frame_addresses(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len)
+{
+	char source[FRAME_TEXT], destination[FRAME_TEXT];
+
+	frame_ends(source, destination, frame, len);
+	text[0] = '\0';
+	append_text(text, "%s > %s", source, destination);
 }
 
 static const char *nak_name(uint8_t value)
@@ -121,18 +130,25 @@ static void append_packet(char text[FRAME_TEXT], const struct urxe_packet *p)
 		append_syndrome(text, p->aeth.syndrome);
 }
 
+enum urxe_drop frame_parse(struct urxe_packet *p, const uint8_t *frame, uint32_t len)
+{
+	enum urxe_drop drop = urxe_packet_parse(p, frame, len);
+
+	if (len < ETHER_HDR_LEN)
+		return URXE_DROP_NOT_ROCE;
+	return !drop && !urxe_packet_icrc_ok(p) ? URXE_DROP_BAD_ICRC : drop;
+}
+
 void frame_words(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len)
 {
 	struct urxe_packet p;
-	enum urxe_drop drop = urxe_packet_parse(&p, frame, len);
+	enum urxe_drop drop = frame_parse(&p, frame, len);
 
 	text[0] = '\0';
-	if (drop == URXE_DROP_NOT_ROCE || len < ETHER_HDR_LEN) {
+	if (drop == URXE_DROP_NOT_ROCE) {
 		append_other_frame(text, frame, len);
 		return;
 	}
-	if (!drop && !urxe_packet_icrc_ok(&p))
-		drop = URXE_DROP_BAD_ICRC;
 	if (!drop || drop == URXE_DROP_BAD_ICRC)
 		append_packet(text, &p);
 	else

@@ -5,7 +5,20 @@
 
 #include <stdint.h>
 
+#include <rxe/packet.h>
+
 #define FRAME_TEXT 256 /* bytes, with the NUL */
+
+/*
+ * Parses a frame as an engine does, and checks its ICRC. Returns 0, or why an engine drops it. *p
+ * has all headers if the result is 0 or URXE_DROP_BAD_ICRC.
+ */
+enum urxe_drop frame_parse(struct urxe_packet *p, const uint8_t *frame, uint32_t len);
+
+/* Writes the IP addresses, or the GIDs of RoCEv1; the MACs if the frame is not RoCE; "?" of a runt.
+ */
+void frame_ends(char source[FRAME_TEXT], char destination[FRAME_TEXT], const uint8_t *frame,
+		uint32_t len);
 
 /* Writes "192.0.2.1 > 192.0.2.2"; the MACs if the frame is not RoCE. */
 void frame_addresses(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len);

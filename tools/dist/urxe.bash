@@ -121,7 +121,7 @@ _urxe() {
 		-i) _urxe_words "$(urxe show port 2>/dev/null | awk 'NR > 1 { print $3 }')" "$word" ;;
 		-w) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
 		-c) ;;
-		*) _urxe_words '-i -w -c --state --run-dir --help' "$word" ;;
+		*) _urxe_words '-i -w -c --state --json --run-dir --help' "$word" ;;
 		esac
 		;;
 	replay)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "capture/capture_ring.h"
+#include "capture/frame_json.h"
 #include "capture/frame_text.h"
 #include "capture/pcapng.h"
 #include "capture/recording_file.h"
@@ -32,13 +33,14 @@
 #define RECORDINGS_MS 10
 
 static const char usage[] =
-	"usage: urxe capture [-i PORT] [-w FILE [--state]] [-c COUNT] [--run-dir DIR]\n"
+	"usage: urxe capture [-i PORT] [-w FILE [--state] | --json] [-c COUNT] [--run-dir DIR]\n"
 	"Captures the frames at the ports of urxed's switch, until SIGINT.\n"
 	"\n"
 	"  -i PORT        capture one port only, by its name or number in urxe show port\n"
 	"  -w FILE        write pcapng to FILE (- is standard output) instead of lines\n"
 	"  --state        write the state of the programs' engines, and their calls, too, so that\n"
 	"                 urxe replay can repeat what they do\n"
+	"  --json         print a JSON object in each line instead\n"
 	"  -c COUNT       end after COUNT frames; with --state, count only after all programs\n"
 	"                 that run when the capture starts have given their state\n"
 	"  --run-dir DIR  the daemon's directory; default as for urxed\n"
@@ -51,14 +53,16 @@ static const char usage[] =
 
 static const struct option options[] = {{"run-dir", required_argument, NULL, 'd'},
 					{"state", no_argument, NULL, 's'},
+					{"json", no_argument, NULL, 'j'},
 					{"help", no_argument, NULL, 'h'},
 					{0}};
 
 struct arguments {
 	const char *port;
-	const char *file; /* NULL = lines */
+	const char *file; /* NULL = lines of text or JSON */
 	const char *run_dir;
 	bool state;
+	bool json;
 	uint64_t count; /* UINT64_MAX = no limit */
 };
 
@@ -87,6 +91,7 @@ static int parse_capture_arguments(int argc, char **argv, struct arguments *a)
 		case 'c': rc = parse_count(optarg, &a->count); break;
 		case 'd': a->run_dir = optarg; break;
 		case 's': a->state = true; break;
+		case 'j': a->json = true; break;
 		case 'h': fputs(usage, stdout); exit(0);
 		case ':':
 			log_line("option %s needs a value; see urxe capture --help",
@@ -106,6 +111,10 @@ static int parse_capture_arguments(int argc, char **argv, struct arguments *a)
 		log_line("--state needs -w; see urxe capture --help");
 		rc = STATUS_USAGE;
 	}
+	if (!rc && a->json && a->file) {
+		log_line("--json cannot be combined with -w; see urxe capture --help");
+		rc = STATUS_USAGE;
+	}
 	return rc;
 }
 
@@ -113,7 +122,7 @@ static int parse_capture_arguments(int argc, char **argv, struct arguments *a)
 
 struct sink {
 	FILE *out;
-	bool lines;
+	enum { LINES, JSON, PCAPNG } format;
 	struct pcapng pcapng;
 	struct capture_recordings recordings;
 };
@@ -123,8 +132,9 @@ struct captured {
 	const struct capture_record *record;
 	const uint8_t *frame;
 	char name[SWITCH_PORT_NAME];
-	char words[FRAME_TEXT]; /* from frame_words */
-	char drop[FRAME_TEXT];  /* reason of the drop; "" = not dropped */
+	char words[FRAME_TEXT];      /* from frame_words */
+	char reason[CAPTURE_REASON]; /* of the drop; "" = not dropped */
+	char drop[FRAME_TEXT];       /* the same in words */
 };
 
 static const char *get_drop_meaning(const char *reason)
@@ -147,15 +157,15 @@ static const char *get_drop_meaning(const char *reason)
 static void describe_frame(struct captured *c)
 {
 	const struct capture_record *r = c->record;
-	char name[SWITCH_PORT_NAME], reason[CAPTURE_REASON], shown[CAPTURE_REASON];
+	char name[SWITCH_PORT_NAME], reason[CAPTURE_REASON];
 
 	snprintf(name, sizeof(name), "%.*s", (int)sizeof(r->name) - 1, r->name);
 	printable_copy(c->name, sizeof(c->name), name);
 	snprintf(reason, sizeof(reason), "%.*s", (int)sizeof(r->reason) - 1, r->reason);
-	printable_copy(shown, sizeof(shown), reason);
+	printable_copy(c->reason, sizeof(c->reason), reason);
 	c->drop[0] = '\0';
 	if (reason[0])
-		snprintf(c->drop, sizeof(c->drop), "dropped, %s: %s", shown,
+		snprintf(c->drop, sizeof(c->drop), "dropped, %s: %s", c->reason,
 			 get_drop_meaning(reason));
 	frame_words(c->words, c->frame, r->len);
 }
@@ -181,6 +191,21 @@ static int print_frame_line(const struct sink *sink, const struct captured *c)
 		       : 0;
 }
 
+static int print_frame_json(const struct sink *sink, const struct captured *c)
+{
+	json_t *frame = frame_json(c->frame, c->record->len);
+	json_t *line = json_pack("{s:I, s:s, s:s, s:s?}", "time_ns", (json_int_t)c->record->time,
+				 "direction", get_direction_word(c), "port", c->name, "drop",
+				 c->reason[0] ? c->reason : NULL);
+	bool ok = frame && line && !json_object_update(line, frame) &&
+		  !json_dumpf(line, sink->out, JSON_ENSURE_ASCII | JSON_PRESERVE_ORDER) &&
+		  fputc('\n', sink->out) != EOF;
+
+	json_decref(frame);
+	json_decref(line);
+	return ok ? 0 : -EIO;
+}
+
 static int write_packet(struct sink *sink, const struct captured *c)
 {
 	char comment[2 * FRAME_TEXT + SWITCH_PORT_NAME];
@@ -204,18 +229,22 @@ static int output_frame(struct sink *sink, const struct capture_record *record,
 	struct captured c = {.record = record, .frame = frame};
 
 	describe_frame(&c);
-	return sink->lines ? print_frame_line(sink, &c) : write_packet(sink, &c);
+	switch (sink->format) {
+	case LINES: return print_frame_line(sink, &c);
+	case JSON: return print_frame_json(sink, &c);
+	default: return write_packet(sink, &c);
+	}
 }
 
-static int open_sink(struct sink *sink, const char *file)
+static int open_sink(struct sink *sink, const char *file, bool json)
 {
-	sink->lines = !file;
+	sink->format = file ? PCAPNG : json ? JSON : LINES;
 	sink->out = !file || !strcmp(file, "-") ? stdout : fopen(file, "we");
 	if (!sink->out) {
 		log_line("cannot write %s: %s", file, strerror(errno));
 		return -1;
 	}
-	if (sink->lines || !pcapng_begin(&sink->pcapng, sink->out, "urxe " URXE_VERSION))
+	if (!file || !pcapng_begin(&sink->pcapng, sink->out, "urxe " URXE_VERSION))
 		return 0;
 	log_line("cannot write %s", file);
 	return -1;
@@ -360,7 +389,7 @@ static int run_capture(const struct arguments *a, const struct wake_fds *w, int 
 		log_line("cannot map the capture's ring: %s", strerror(-rc));
 		return STATUS_FAILED;
 	}
-	if (open_sink(&sink, a->file))
+	if (open_sink(&sink, a->file, a->json))
 		return STATUS_FAILED;
 	rc = forward_frames(&ring, &sink, w, a->count, &n_output);
 	if (!rc && a->state)

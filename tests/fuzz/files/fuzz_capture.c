@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "capture/capture_ring.h"
+#include "capture/frame_json.h"
 #include "capture/frame_text.h"
 #include "capture/pcapng.h"
 #include "require.h"
@@ -43,8 +44,12 @@ static void tell(const uint8_t *frame, uint32_t len)
 				       .data = frame,
 				       .len = len,
 				       .comment = words};
+	json_t *object = frame_json(frame, len);
 	const char *c;
 
+	/* Jansson makes no string of bytes that are not UTF-8. */
+	require(object);
+	json_decref(object);
 	frame_words(words, frame, len);
 	frame_addresses(addresses, frame, len);
 	require(words[0] && addresses[0]);

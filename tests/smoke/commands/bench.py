@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 import network  # noqa: E402
-from documented import check_keys  # noqa: E402
+from documented import check_document  # noqa: E402
 from host import BUSY, Failure, Program, succeed, until  # noqa: E402
 
 NAMES = [f'bench{os.getpid()}{side}' for side in 'ab']
@@ -28,7 +28,7 @@ def measure(build, *arguments):
 
 def check_figures(build):
     with_json = json.loads(measure(build, '--json', '--size', '4K'))
-    check_keys(with_json)
+    check_document('bench', with_json)
     if not (0 < with_json['send_latency_s'] < 10 and with_json['write_bytes_per_s'] > 0
             and with_json['write_size'] == 4096):
         raise Failure(f'unlikely figures: {with_json}')
@@ -40,7 +40,7 @@ def check_figures(build):
 
 def check_bare_figures(build):
     figures = json.loads(measure(build, '--bare', '--json'))
-    check_keys(figures)
+    check_document('bench', figures)
     if not 0 < figures['frame_latency_s'] < 10 or figures['frame_size'] != 74:
         raise Failure(f'unlikely figures: {figures}')
     text = measure(build, '--bare')

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """`urxe capture`: text lines, pcapng with port names and drop reasons, a slow reader, and errors."""
+import json
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+from documented import check_document  # noqa: E402
 from endless import EndlessPair  # noqa: E402
 from host import Failure, Host, Pair, main, open_files, succeed, until  # noqa: E402
 
@@ -95,6 +97,31 @@ def check_lines(build):
                 raise Failure(f'{what}: {packets}')
 
 
+def check_json(build):
+    """Each frame gives one line of JSON, with what its text has."""
+    with Host(build) as host:
+        program = start(host, '--json')
+        Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
+        captured, _ = finish(program)
+        frames = [json.loads(line) for line in program.output().splitlines()]
+        if captured != len(frames):
+            raise Failure(f'{captured} captured, {len(frames)} lines')
+        for frame in frames:
+            check_document('capture', frame)
+            packet = frame['roce']
+            if packet and not frame['text'].startswith(
+                    f'{packet["opcode"]} QP 0x{packet["dest_qpn"]:06x} PSN {packet["psn"]}'):
+                raise Failure(f'the text differs: {frame}')
+        for what in ('RC_SEND_FIRST', 'RC_SEND_LAST'):
+            packets = {(frame['direction'], frame['roce']['dest_qpn'], frame['roce']['psn']) for frame in frames
+                       if frame['roce'] and frame['roce']['opcode'] == what}
+            if len(packets) != 40:
+                raise Failure(f'{what}: {packets}')
+        acks = [frame for frame in frames if frame['roce'] and frame['roce']['opcode'] == 'RC_ACKNOWLEDGE']
+        if not acks or not all(frame['roce']['syndrome'] is not None for frame in acks):
+            raise Failure(f'acknowledgements without syndrome: {acks}')
+
+
 def check_file(build):
     """A capture of one port ends after a count of frames, and `urxe replay` reads the pcapng file."""
     with Host(build) as host:
@@ -161,7 +188,7 @@ def check_slow(build):
 def check_mistakes(build):
     with Host(build) as host:
         for status, arguments in ((2, ['-c', '0']), (2, ['-c', 'x']), (2, ['surplus']), (2, ['-x']),
-                                  (2, ['-w']), (1, ['-w', '/nonexistent/file']),
+                                  (2, ['-w']), (2, ['--json', '-w', 'frames']), (1, ['-w', '/nonexistent/file']),
                                   (1, ['-i', 'x' * 100]), (1, ['-i', 'typo']), (1, ['--run-dir', '/nonexistent'])):
             program = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, *arguments])
             found = program.wait(10)
@@ -177,7 +204,7 @@ def check_mistakes(build):
             program.wait(10)
 
 
-CHECKS = {'lines': check_lines, 'file': check_file, 'reasons': check_reasons, 'slow': check_slow,
+CHECKS = {'lines': check_lines, 'json': check_json, 'file': check_file, 'reasons': check_reasons, 'slow': check_slow,
           'mistakes': check_mistakes}
 
 if __name__ == '__main__':

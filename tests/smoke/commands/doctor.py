@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
-from documented import check_keys  # noqa: E402
+from documented import check_document  # noqa: E402
 from host import BUSY, Failure, Host, main  # noqa: E402
 
 SUBJECTS = {'daemon', 'device', 'copies', 'limits', 'kernel', 'UDP 4791', 'uplinks', 'MTU', 'firewall'}
@@ -26,7 +26,7 @@ def ask(host, *arguments, status=0, prefix=()):
     if result.returncode != status or result.stderr:
         raise Failure(f'urxe doctor: status {result.returncode}, {result.stdout}{result.stderr}')
     document = json.loads(result.stdout)
-    check_keys(document)
+    check_document('doctor', document)
     findings = document['findings']
     if {finding['subject'] for finding in findings} != SUBJECTS:
         raise Failure(f'other subjects: {findings}')

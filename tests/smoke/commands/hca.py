@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+from documented import check_document  # noqa: E402
 from host import BUSY, Failure, Host, main, until  # noqa: E402
 
 
@@ -26,9 +27,11 @@ def run(host, *command):
 
 
 def show(host, topic):
-    return json.loads(subprocess.run([host.urxe, 'show', topic, '--json', '--run-dir', host.run_dir],
-                                     capture_output=True, text=True, timeout=20 * BUSY,
-                                     env=host.environment, check=True).stdout)
+    found = json.loads(subprocess.run([host.urxe, 'show', topic, '--json', '--run-dir', host.run_dir],
+                                      capture_output=True, text=True, timeout=20 * BUSY,
+                                      env=host.environment, check=True).stdout)
+    check_document('show', found)
+    return found
 
 
 def hca_of(host):

@@ -10,9 +10,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+from documented import check_document  # noqa: E402
 from host import BUSY, Failure, Host, Pair, main, open_files, succeed, until  # noqa: E402
 
-MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../docs/man/urxe.1')
 # MiB/s. The capture's ring of 4 MiB has room for 100 ms at the first rate; on a busy machine the capture waits longer.
 RATES = (20, 5, 1)
 SCENES = {
@@ -62,24 +62,10 @@ def check_same(host, path, *arguments):
     return results
 
 
-def keys(document):
-    """All keys, but not the names of what an object counts."""
-    if isinstance(document, list):
-        return set().union(*map(keys, document))
-    if not isinstance(document, dict):
-        return set()
-    return set(document).union(*(keys(value) for key, value in document.items() if key not in ('drops', 'opcodes', 'errors')))
-
-
-def check_documented(host, path):
-    """urxe(1) names each key of the documents."""
-    with open(MANUAL, encoding='utf-8') as file:
-        words = set(re.findall(r'\w+', file.read()))
-    for arguments in [path], ['--engine', path]:
+def check_documents(host, path):
+    for name, arguments in ('replay', [path]), ('replay-engine', ['--engine', path]):
         result = subprocess.run([host.urxe, 'replay', '--json', *arguments], capture_output=True, text=True, check=True)
-        missing = keys(json.loads(result.stdout)) - words
-        if missing:
-            raise Failure(f'urxe(1) does not name {sorted(missing)}')
+        check_document(name, json.loads(result.stdout))
 
 
 def check_scene(host, path, wanted):
@@ -95,7 +81,7 @@ def check_scene(host, path, wanted):
     for name in (*wanted['errors'], 'the engine did the same'):
         if name not in text:
             raise Failure(f'no {name}: {text}')
-    check_documented(host, path)
+    check_documents(host, path)
     # Tools that do not know the recordings read the frames.
     summary = subprocess.run([host.urxe, 'replay', path], capture_output=True, text=True, check=False)
     if summary.returncode or 'RoCE packets' not in summary.stdout:

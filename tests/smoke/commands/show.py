@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
-from documented import check_keys, keys_of  # noqa: E402
+from documented import check_document, keys_of  # noqa: E402
 from host import BUSY, Failure, Host, Pair, free_port, main, skip, until  # noqa: E402
 
 QUESTIONS = 20
@@ -63,7 +63,7 @@ HEADERS = ['tools/urxed/report/report.h', 'tools/urxed/report/control_client.h',
 
 def check_documented(found):
     """urxe(1) and the headers document every key."""
-    check_keys(found)
+    check_document('show', found)
     words = set()
     for name in HEADERS:
         with open(os.path.join(TREE, name), encoding='utf-8') as file:
