@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """`urxe show`: its JSON and text output, and its errors."""
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from documented import check_document, keys_of  # noqa: E402
 from host import BUSY, Failure, Host, Pair, free_port, main, skip, until  # noqa: E402
 
 QUESTIONS = 20
+SILENT = 40
+WAIT_S = 2
 
 
 def show(host, *arguments):
@@ -125,6 +129,29 @@ def check_stopped(host, pair, processes):
         until(10, right, lambda: f'not the running process alone, with an error about the stopped one: {shown}')
     pair.client.kill(signal.SIGCONT)
     expect('queue pairs', len(host.show('qp')['qps']), 4)
+
+
+def check_silent(build):
+    """
+    Many stopped processes delay the command no more than one does. If it waited for each, it would take four times the
+    bound, which is also enough for a busy machine.
+    """
+    with Host(build) as host:
+        programs = [host.start('ibv_asyncwatch', '-d', 'urxe0') for _ in range(SILENT + 1)]
+        until(20, lambda: [lease['answered'] for lease in host.show('lease')['leases']] == [True] * len(programs),
+              lambda: f'not all are attached: {host.show("lease")}')
+        for program in programs[1:]:
+            program.kill(signal.SIGSTOP)
+        start = time.monotonic()
+        status, text, errors = show(host, 'lease', '--wait', f'{WAIT_S}s', '--json')
+        took = time.monotonic() - start
+        if took > SILENT * WAIT_S / 4:
+            raise Failure(f'took {took} s with {SILENT} stopped processes')
+        silent = [f'ibv_asyncwatch-{program.process.pid} of job ' in errors for program in programs]
+        expect('status', status, 0)
+        expect('silent', silent, [False] + [True] * SILENT)
+        expect('answers', sorted((lease['pid'], lease['answered']) for lease in json.loads(text)['leases']),
+               sorted((program.process.pid, program is programs[0]) for program in programs))
 
 
 def check_ids(build):
@@ -296,7 +323,7 @@ def check_hostile(build):
             boaster.kill()
 
 
-CHECKS = {'topics': check_topics, 'ids': check_ids, 'busy': check_busy,
+CHECKS = {'topics': check_topics, 'ids': check_ids, 'busy': check_busy, 'silent': check_silent,
           'hostile': check_hostile, 'no_daemon': check_no_daemon, 'mistakes': check_mistakes}
 
 if __name__ == '__main__':
