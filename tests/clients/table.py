@@ -28,6 +28,12 @@ whose last column has the reason. The tests expect exactly these refusals. They 
 | two processes of one host | without an uplink |
 | two hosts: network namespaces with a veth cable | with an `af_packet:` uplink on each host |
 
+Open MPI over two hosts needs `urxe run` on both ([openmpi](#openmpi)):
+
+    urxe run -- mpirun --host HOST:2,OTHER:2 --mca orte_launch_agent "urxe run -- orted" \\
+        --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any \\
+        -x UCX_TLS=rc_v,self -x UCX_NET_DEVICES=urxe0:1 PROGRAM
+
 | word in a command | meaning |
 |---|---|
 | SERVER | address of the server. If the table names no command for the server, it runs the client's command without SERVER |
