@@ -97,7 +97,7 @@ static int find_own_home(char *dir, size_t size, char error[RUNDIR_ERROR])
 		return 0;
 	}
 	snprintf(error, RUNDIR_ERROR,
-		 "%s belongs to user %u, and $HOME is no directory of this user: set "
+		 "%s belongs to user %u, and $HOME is not a directory of this user: set "
 		 "XDG_RUNTIME_DIR, or choose a --run-dir",
 		 taken, (unsigned)owner);
 	return -EPERM;

@@ -17,9 +17,9 @@
 
 static const char usage[] =
 	"usage: urxe doctor [--json] [--run-dir DIR]\n"
-	"Checks whether programs on this host can have the device, and what makes it slower. Each\n"
-	"line is 'ok', 'note' (works, but slower or with less) or 'fault'; a line behind '$' is\n"
-	"the command that mends it. Nothing on the host is changed.\n"
+	"Checks whether programs on this host can have the device, and finds settings that slow\n"
+	"it down. Each line is 'ok', 'note' (works, but slower or with less) or 'fault'; a line\n"
+	"after '$' is the command that repairs it. urxe doctor changes nothing on the host.\n"
 	"\n"
 	"  --json         one JSON document: findings, each with subject, status, text, remedy\n"
 	"  --run-dir DIR  the daemon's directory; default as for urxe run\n"

@@ -20,7 +20,7 @@ static const struct command {
 	 "serve a virtual machine as its vmxnet3 and RDMA device"},
 	{"show", cmd_show, "[TOPIC] [--json]", "show what the daemon and its processes do"},
 	{"doctor", cmd_doctor, "[--json]",
-	 "tell what works on this host, and how to mend the rest"},
+	 "check what programs need of this host, and tell repairs"},
 	{"capture", cmd_capture, "[-w FILE]...", "show frames at the switch's ports, or save them"},
 	{"replay", cmd_replay, "FILE [--json]",
 	 "check and summarize the RoCE packets of a capture"},

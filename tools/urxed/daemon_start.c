@@ -213,7 +213,7 @@ static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 		rc = host_add_text(&d->host, d->options.addresses[i], uplink);
 		if (rc)
 			snprintf(error, DAEMON_ERROR,
-				 "address %s is one too many: a host has at most %d addresses",
+				 "address %s exceeds the limit: a host has at most %d addresses",
 				 d->options.addresses[i], HOST_ADDRESSES);
 	}
 	return rc;
@@ -480,7 +480,7 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 	int rc = 0;
 
 	if (!d) {
-		snprintf(error, DAEMON_ERROR, "no memory");
+		snprintf(error, DAEMON_ERROR, "out of memory");
 		return -ENOMEM;
 	}
 	d->options = *options;

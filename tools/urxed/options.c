@@ -20,7 +20,7 @@ static int append_value(const char *name, const char **list, uint32_t *n, uint32
 			const char *value, char error[OPTIONS_ERROR])
 {
 	if (*n == max) {
-		snprintf(error, OPTIONS_ERROR, "%s %s is one too many: at most %u are allowed",
+		snprintf(error, OPTIONS_ERROR, "%s %s exceeds the limit: at most %u are allowed",
 			 name, value, max);
 		return -ENOSPC;
 	}
@@ -140,8 +140,8 @@ static int set_device(struct options *o, const char *value, char error[OPTIONS_E
 {
 	if (!hca_is_device_name(value)) {
 		snprintf(error, OPTIONS_ERROR,
-			 "device %s is no name of a device: letters, digits, '_', '-' and '.', at "
-			 "most %d",
+			 "device %s is not a valid device name: letters, digits, '_', '-' and "
+			 "'.', at most %d",
 			 value, VNIC_HCA_NAME - 1);
 		return -EINVAL;
 	}
@@ -196,8 +196,8 @@ const struct options_row options_rows[OPTIONS] = {
 	 "more than once",
 	 set_uplink},
 	{"bond", "MODE", false,
-	 "make the uplinks to an Ethernet serve as one: active-backup (the\n"
-	 "first that is healthy) or balance (all that are healthy)",
+	 "join the uplinks to an Ethernet: active-backup: frames use the first\n"
+	 "healthy uplink; balance: frames use all healthy uplinks",
 	 set_bond, true},
 	{"address", "ADDR/LEN[@VLAN]", true,
 	 "add an address of this host, optionally in a VLAN; may be given\n"
@@ -218,20 +218,20 @@ const struct options_row options_rows[OPTIONS] = {
 	 "seed (a number), way (both or out)",
 	 set_fault},
 	{"direct-uplink", "USER|@GROUP|none", true,
-	 "let programs of USER or of GROUP's members send and receive frames\n"
-	 "on an af_packet: uplink by sockets of their own, as those of root\n"
-	 "and of the daemon's user do; they can send and receive any frame;\n"
-	 "none: no program may; may be given more than once",
+	 "let programs of USER or of GROUP's members use sockets of their own\n"
+	 "on an af_packet: uplink, by which they can send and receive any\n"
+	 "frame; programs of root and of the daemon's user always may, unless\n"
+	 "the option is none; may be given more than once",
 	 set_direct_uplink},
 	{"vm-user", "USER|@GROUP", true,
-	 "let processes urxe vm of USER or of GROUP's members connect virtual\n"
-	 "machines to the switch, as those of root and of the daemon's user\n"
-	 "do; may be given more than once",
+	 "let urxe vm of USER or of GROUP's members connect virtual machines\n"
+	 "to the switch; root and the daemon's user always may; may be given\n"
+	 "more than once",
 	 set_vm_user},
 	{"hca", "auto|off|NAME[:PORT]", false,
 	 "the HCA that backs the device: auto, the default: a RoCE port of an\n"
-	 "uplink's interface; off: no HCA; NAME: this one, also without an\n"
-	 "uplink on its interface",
+	 "uplink's interface; off: no HCA; NAME: the HCA NAME, also without\n"
+	 "an uplink on its interface",
 	 set_hca},
 	{"device", "NAME", false, "the device's name; default: " HOST_DEVICE, set_device},
 	{"mtu", "BYTES", false,
@@ -241,7 +241,7 @@ const struct options_row options_rows[OPTIONS] = {
 	 "/run/urxe/NETNS (root), $XDG_RUNTIME_DIR/urxe/NETNS or\n"
 	 "/tmp/urxe-UID/NETNS",
 	 set_run_dir},
-	{"group", "NAME", false, "let the members of a group use root's daemon too", set_group},
+	{"group", "NAME", false, "let the members of the group NAME use root's daemon", set_group},
 	{"private", NULL, false, "end when no client has been connected for 5 s", set_private},
 	{"foreground", NULL, false, "stay in the foreground and log to standard error",
 	 set_foreground},

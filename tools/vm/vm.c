@@ -301,7 +301,7 @@ static void return_to_switch(struct vm *vm)
 
 	vm_set_link(vm, !rc);
 	if (rc)
-		log_line("the machine goes on without a port of urxed: %s", strerror(-rc));
+		log_line("the machine has no port of urxed any more: %s", strerror(-rc));
 	vm_meet_peers(vm);
 	announcer_begin(&vm->announcer, now_ns());
 	pvrdma_station_returned(vm->rdma.dev, now_ns(), vm->link.mac);

@@ -118,7 +118,7 @@ def check_mistakes(build):
         for arguments, error in (
                 (('--hca', 'a/b'), 'urxed: hca a/b is neither auto, off, nor a device with an '
                                    'optional port; examples: mlx5_0, mlx5_0:2'),
-                (('--device', '..'), "urxed: device .. is no name of a device: letters, digits, "
+                (('--device', '..'), "urxed: device .. is not a valid device name: letters, digits, "
                                      "'_', '-' and '.', at most 63")):
             result = subprocess.run([host.urxe, 'run', '--run-dir', host.run_dir, *arguments, '--',
                                      'true'], capture_output=True, text=True, timeout=20 * BUSY,

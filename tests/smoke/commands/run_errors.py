@@ -70,7 +70,7 @@ def check_daemon_mistakes(host):
                           (['--group', 'no-such-group'], 'group no-such-group does not exist'),
                           (['--address', '192.0.2.1/24'] * 2, '192.0.2.1/24 is given twice'),
                           (sum((['--address', f'192.0.2.{i}/24'] for i in range(1, 18)), []),
-                           'address 192.0.2.17/24 is one too many'),
+                           'address 192.0.2.17/24 exceeds the limit'),
                           (['--fault', 'drop=lots', '--uplink', 'tap:x'], 'drop is a fraction'),
                           (['--fault', 'drop=1%'], 'needs an uplink'),
                           (['--bond', '802.3ad'], 'bond 802.3ad is not a mode: active-backup or balance'),

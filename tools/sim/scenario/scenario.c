@@ -107,7 +107,7 @@ static const struct parameter {
 	 "hosts that --migrate moves:"},
 	{"announce", KIND_CHOICE, offsetof(struct scenario, hearers), 0, 0, hearers,
 	 "hosts that hear of the return of a moved host:"},
-	P("pause", KIND_TIME, pause, 1, NS_HOUR, "time that a host is frozen meanwhile"),
+	P("pause", KIND_TIME, pause, 1, NS_HOUR, "time that a moving host is frozen"),
 	P("record", KIND_COUNT, record, 0, 1000000,
 	  "times that a host is recorded, and its recording replayed"),
 	P("loss", KIND_SHARE, loss, 0, 1, "share of frames that are lost"),

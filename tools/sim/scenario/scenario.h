@@ -35,8 +35,8 @@
 	X(UC, "uc", "all operations of UC")                                     \
 	X(UD, "ud", "datagrams")                                                \
 	X(WRITE, "write", "RC RDMA WRITEs of --size bytes, without a pause")    \
-	X(READ, "read", "RC RDMA READs, likewise")                              \
-	X(SEND, "send", "RC SENDs, likewise")
+	X(READ, "read", "RC RDMA READs of --size bytes, without a pause")       \
+	X(SEND, "send", "RC SENDs of --size bytes, without a pause")
 
 /* Hosts whose engine recovers from losses by go-back-N and a fixed timer. */
 #define STRICT_LIST(X)                                       \

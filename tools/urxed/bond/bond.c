@@ -115,7 +115,7 @@ static const char *describe_state(const struct bond_member *m)
 {
 	switch (m->health.state) {
 	case BOND_DOWN: return "has no link";
-	case BOND_SILENT: return "has no answers";
+	case BOND_SILENT: return "receives no answers to its probes";
 	case BOND_RECOVERING: return "is recovering";
 	default: return "is healthy";
 	}

@@ -276,7 +276,7 @@ static bool can_open_device(struct ucma *u, const struct ucred *peer)
 		return true;
 	log_ratelimited(&u->log, u->cma.now,
 			"process %d cannot open rdma_cm: processes of user %u have opened it %u "
-			"times already, also those that were saved and have ended",
+			"times already, counting saved processes that have ended",
 			peer->pid, peer->uid, own);
 	return false;
 }

@@ -132,7 +132,7 @@ static void judge(const struct hca_port *p, const struct hca_list *list,
 		judge_choice(p, list, wish, v);
 	if (!v->reason[0] && p->state != HCA_ACTIVE)
 		set_reason(v, "its port is %s",
-			   p->state == HCA_DOWN ? "down" : "in no known state");
+			   p->state == HCA_DOWN ? "down" : "in an unknown state");
 }
 
 static bool is_current(const struct hca_port *p, const struct vnic_attach_hca *current)

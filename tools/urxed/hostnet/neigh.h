@@ -36,7 +36,7 @@
 	  "address resolutions ended early for newer ones of the same user or of other hosts") \
 	X(REFUTED, "neigh_refuted",                                                            \
 	  "claims of another MAC for an address whose known MAC answered a probe")             \
-	X(MOVED, "neigh_moved", "addresses whose MAC changed because the known MAC was silent")
+	X(MOVED, "neigh_moved", "addresses whose MAC changed because the known MAC gave no answer")
 
 #define NEIGH_COUNTER_ENUM(id, name, text) NEIGH_COUNT_##id,
 enum neigh_counter { NEIGH_COUNTER_LIST(NEIGH_COUNTER_ENUM) NEIGH_COUNTER_COUNT };

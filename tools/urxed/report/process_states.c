@@ -245,7 +245,7 @@ static const char *read_memory(struct collection *c, struct process *p, int memo
 	if (rc == -EFBIG)
 		return "it is longer than urxe show reads";
 	if (rc)
-		return "it is no sealed memory";
+		return "it is not in sealed memory";
 	p->user->bytes -= len;
 	refused = read_state(c, p, text, len, error);
 	free(text);

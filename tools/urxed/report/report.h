@@ -39,7 +39,7 @@
  *           - id: the number by which the program names it
  *           - space: port space, "TCP", "UDP", "IB" or "IPOIB"
  *           - type: "RC", "UC" or "UD"
- *           - state: "idle", "bound", "listen", "address asked", "address resolved",
+ *           - state: "idle", "bound", "listen", "address query", "address resolved",
  *             "route resolved", "connect" or "disconnect"
  *           - cm: state of the connection or SIDR exchange (IBA volume 1, chapter 12); null: none
  *           - src, dst: address and port; null: none

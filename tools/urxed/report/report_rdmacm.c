@@ -29,7 +29,7 @@ static const char *get_state_name(enum cma_state state)
 {
 	static const char *const names[] = {
 		[CMA_IDLE] = "idle",
-		[CMA_ADDR_QUERY] = "address asked",
+		[CMA_ADDR_QUERY] = "address query",
 		[CMA_STATE_ADDR_RESOLVED] = "address resolved",
 		[CMA_STATE_ROUTE_RESOLVED] = "route resolved",
 		[CMA_CONNECT] = "connect",

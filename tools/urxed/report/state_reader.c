@@ -59,7 +59,7 @@ static bool take_char(struct reader *r, char c)
 
 static bool expect_char(struct reader *r, char c)
 {
-	return take_char(r, c) || fail(r, "it is no valid JSON");
+	return take_char(r, c) || fail(r, "it is not valid JSON");
 }
 
 /* Is another element due? The caller has taken the opening bracket; this takes the closing one. */
@@ -246,7 +246,7 @@ static bool read_counter(struct reader *r, json_t *counters)
 	bool done = value != NULL;
 
 	if (value && !json_is_integer(value))
-		done = fail(r, "it has a counter that is no number");
+		done = fail(r, "a counter in it is not a number");
 	if (done && state_counter_meaning(name))
 		done = spend(r, 1) && !json_object_set(counters, name, value);
 	json_decref(value);
@@ -358,9 +358,9 @@ static bool read_document(struct reader *r, json_t *state)
 		return false;
 	for (first = true; next_element(r, '}', first); first = false)
 		if (!read_part(r, state))
-			return fail(r, "it is no valid JSON");
+			return fail(r, "it is not valid JSON");
 	skip_space(r);
-	return !r->error && (r->at == r->end || fail(r, "it is no valid JSON"));
+	return !r->error && (r->at == r->end || fail(r, "it is not valid JSON"));
 }
 
 json_t *state_read(const char *text, size_t len, struct state_limits *limits,

@@ -103,7 +103,7 @@ static const char *refusal_text(int rc)
 	case -EPERM: return "the QPNs that it claims: their lease has ended";
 	case -EEXIST: return "the QPNs that it demands: another process has them";
 	case -EACCES: return "the QPNs that it demands: another user's process had them";
-	case -EINVAL: return "the QPNs that it demands: they are no block";
+	case -EINVAL: return "the QPNs that it demands: they are not one whole block";
 	default: return "more QPNs";
 	}
 }

@@ -23,7 +23,7 @@ static int add_group(struct user_list *list, const char *option, const char *nam
 	if (!group)
 		return refuse_name(option, name, -EINVAL, "no such group", error);
 	if (list->n_groups == USER_LIST_NAMES)
-		return refuse_name(option, name, -ENOSPC, "one group too many", error);
+		return refuse_name(option, name, -ENOSPC, "too many groups", error);
 	list->groups[list->n_groups++] = group->gr_gid;
 	return 0;
 }
@@ -36,7 +36,7 @@ static int add_user(struct user_list *list, const char *option, const char *name
 	if (!user)
 		return refuse_name(option, name, -EINVAL, "no such user (@NAME is a group)", error);
 	if (list->n_users == USER_LIST_NAMES)
-		return refuse_name(option, name, -ENOSPC, "one user too many", error);
+		return refuse_name(option, name, -ENOSPC, "too many users", error);
 	list->users[list->n_users++] = user->pw_uid;
 	return 0;
 }

@@ -229,7 +229,8 @@ static void handle_packet(struct vm_port_set *all, uint32_t slot, uint64_t now)
 	if (n == -EAGAIN)
 		return;
 	if (s->joined || (n <= 0 && n != -EPROTO)) {
-		remove_port(all, slot, now, n ? "its process sent a packet" : "its process ended");
+		remove_port(all, slot, now,
+			    n ? "its process sent an unexpected packet" : "its process ended");
 		return;
 	}
 	status = join(all, slot, &request, n, &fds);

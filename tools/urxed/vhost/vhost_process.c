@@ -254,7 +254,7 @@ static uint64_t check_progress(struct vhost_process *p, uint64_t now)
 		p->progress_at = now;
 	p->taken = taken;
 	if (now - p->progress_at >= HANG_NS)
-		kill_hanging(p, now, "takes no frames");
+		kill_hanging(p, now, "accepts no frames");
 	return waiting && !p->is_killed ? p->progress_at + HANG_NS : UINT64_MAX;
 }
 
@@ -269,7 +269,7 @@ uint64_t vhost_process_tick(struct vhost_process *p, uint64_t now)
 	case NETDEV_SHM_STARTING:
 		if (now - p->started_at < START_NS)
 			return p->started_at + START_NS;
-		kill_hanging(p, now, "did not get ready");
+		kill_hanging(p, now, "did not become ready in time");
 		break;
 	default:
 		if (!p->is_up)

@@ -119,7 +119,7 @@ static const char *explain_failure(int rc)
 	case -ECONNRESET:
 	case -EPIPE: return "the other process has ended";
 	case -EPROTO:
-	case -EPROTONOSUPPORT: return "the other process is of another version of urxe";
+	case -EPROTONOSUPPORT: return "the other process has another version of urxe";
 	case -EINVAL: return "the other process has other options";
 	default: return strerror(-rc);
 	}

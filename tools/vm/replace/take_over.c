@@ -16,14 +16,14 @@ static const char *explain_failure(int rc)
 	switch (rc) {
 	case -ENOENT:
 	case -ECONNREFUSED: return "no urxe vm serves there";
-	case -EPERM: return "it is another user's";
+	case -EPERM: return "it belongs to another user";
 	case -EBUSY: return "its hypervisor migrates the machine";
 	case -EAGAIN: return "it took too long";
 	case -ECONNRESET:
 	case -EPIPE: return "it has given up or ended";
 	case -EBADMSG: return "its state of the device is damaged";
 	case -EPROTO:
-	case -EPROTONOSUPPORT: return "it is of another version of urxe";
+	case -EPROTONOSUPPORT: return "it has another version of urxe";
 	default: return strerror(-rc);
 	}
 }

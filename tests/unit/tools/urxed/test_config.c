@@ -99,7 +99,7 @@ static void number_of_uplinks_is_limited(void **state)
 	for (int i = 0; i <= SWITCH_UPLINKS; i++)
 		end += sprintf(end, "uplink tap:%d\n", i);
 	assert_int_equal(parse(lines), -ENOSPC);
-	assert_string_equal(error, "file:9: uplink tap:8 is one too many: at most 8 are allowed");
+	assert_string_equal(error, "file:9: uplink tap:8 exceeds the limit: at most 8 are allowed");
 }
 
 static void duplicate_address_is_refused(void **state)

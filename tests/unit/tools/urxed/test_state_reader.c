@@ -85,7 +85,7 @@ static void malformed_documents_are_refused(void **state)
 	}
 	assert_refused("{\"qps\":[{\"qpn\":\"x\"}]}", "wrong type");
 	assert_refused("{\"qps\":[{\"type\":1}]}", "wrong type");
-	assert_refused("{\"counters\":{\"timeout\":null}}", "no number");
+	assert_refused("{\"counters\":{\"timeout\":null}}", "a counter in it is not a number");
 	assert_refused("{\"pid\":1000000000000000000}", "too large");
 }
 
