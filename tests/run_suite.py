@@ -23,6 +23,8 @@ FINISHED = re.compile(r'^\s*\d+/\d+ (?:\S+ / )?(?P<name>.+?)\s+(?P<result>OK|FAI
 # meson's own counts; ours follow.
 UNINTERESTING = re.compile(r'(ninja:|Full log|Ok:|Expected Fail:|Fail:|Unexpected Pass:|Skipped:|Timeout:)')
 SECONDS_BETWEEN_LINES = 10
+# Tests of these suites wait most of the time: one test more than CPUs at once.
+WAITING_SUITES = ('smoke', 'hosts')
 
 
 def parse_arguments():
@@ -30,7 +32,9 @@ def parse_arguments():
     parser.add_argument('build', help='the build directory')
     parser.add_argument('name', help='the name of the logs')
     parser.add_argument('suites', nargs='+')
-    parser.add_argument('--core', action='store_true', help='only the tests that core_tests.txt names')
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument('--core', action='store_true', help='only the tests that core_tests.txt names')
+    part.add_argument('--rest', action='store_true', help='only the tests that --core leaves out')
     parser.add_argument('--only', action='append', help='only this test')
     parser.add_argument('--result', help='the file for the counts')
     parser.add_argument('--targets', action='store_true', help='only print what has to be built for the tests')
@@ -73,9 +77,10 @@ def choose_tests(options):
     tests = [test for test in introspect(options.build, 'tests')
              if not set(options.suites).isdisjoint(suite.split(':')[-1] for suite in test['suite'])]
     names = [test['name'] for test in tests]
-    patterns = read_core_patterns(options.name) if options.core else []
-    if patterns:
-        names = choose_core_tests(names, patterns)
+    if options.core or options.rest:
+        patterns = read_core_patterns(options.name)
+        core = choose_core_tests(names, patterns) if patterns else names
+        names = core if options.core else [name for name in names if name not in core]
     return [test for test in tests if test['name'] in names and (not options.only or test['name'] in options.only)]
 
 
@@ -136,9 +141,11 @@ class Progress:
 def run_meson(options, names, progress):
     """Runs the tests; prints what meson says of failures. True: meson reports success."""
     command = ['meson', 'test', '-C', options.build, '--no-rebuild', '--print-errorlogs', '--logbase', options.name]
+    if options.suites[0] in WAITING_SUITES:
+        command += ['--num-processes', str(len(os.sched_getaffinity(0)) + 1)]
     for suite in options.suites:
         command += ['--suite', suite]
-    if options.core or options.only:
+    if options.core or options.rest or options.only:
         command += names  # meson runs a test only if its suite and its name fit
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, errors='replace')
