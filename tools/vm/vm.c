@@ -2,6 +2,7 @@
 #include "vm/vm.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -241,6 +242,19 @@ static void rest_between_looks(struct vm *vm, uint64_t now)
 	loop_poll_woke(&vm->poll, now, now_ns());
 }
 
+static bool spins_for_doorbell(struct vm *vm, uint64_t now)
+{
+	return !vm->paused && doorbell_spin_expects(&vm->rdma.spin, now) &&
+	       spare_processor_exists(&vm->spare, now);
+}
+
+/* The thread of QEMU that the last reply wakes may wait for this processor. */
+static void yield_until_event(struct vm *vm)
+{
+	sched_yield();
+	wait_events(vm, 0);
+}
+
 static void rest(struct vm *vm, uint64_t now, bool moved)
 {
 	const bool looks = vm->rdma.uar.bytes && !vm->paused;
@@ -249,6 +263,8 @@ static void rest(struct vm *vm, uint64_t now, bool moved)
 		wait_events(vm, 0);
 	else if (looks)
 		rest_between_looks(vm, now);
+	else if (spins_for_doorbell(vm, now))
+		yield_until_event(vm);
 	else
 		sleep_until_event(vm, now);
 }

@@ -38,6 +38,8 @@ static void write_register(void *ctx, uint32_t bar, uint32_t offset, uint32_t si
 	struct pvrdma_function *f = ctx;
 	const uint64_t polls = counter(f, PVRDMA_DOORBELL_POLL), now = now_ns();
 
+	if (bar == PVRDMA_BAR_UAR)
+		doorbell_spin_rung(&f->spin, now);
 	if (size == sizeof(uint32_t))
 		pvrdma_reg_write(f->dev, now, bar, offset, (uint32_t)value);
 	if (counter(f, PVRDMA_DOORBELL_POLL) != polls)

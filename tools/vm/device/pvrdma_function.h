@@ -7,6 +7,7 @@
 
 #include "vm/device/function.h"
 #include "vm/device/uar_memory.h"
+#include "vm/doorbell_spin.h"
 #include "vm/poll_hold.h"
 
 struct pvrdma_function {
@@ -14,7 +15,8 @@ struct pvrdma_function {
 	struct pvrdma *dev;
 	const struct pvrdma_owner *device_owner;
 	struct poll_hold hold;
-	struct uar_memory uar; /* none: doorbells are messages of the hypervisor */
+	struct doorbell_spin spin; /* of trapped doorbells */
+	struct uar_memory uar;     /* none: doorbells are messages of the hypervisor */
 };
 
 struct pvrdma_function_attr {

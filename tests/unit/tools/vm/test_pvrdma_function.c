@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The PVRDMA behind its socket: a hypervisor passes on the memory of its machine, and shortens the
- * file while the machine uses it. Registers are accessed without the socket.
+ * file while the machine uses it. Most registers are accessed without the socket.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,12 +21,13 @@
 #include "pvrdma_driver.h"
 #include "vm/device/pvrdma_function.h"
 
-#define VERSION     1
-#define DMA_MAP     2
-#define READ_WRITE  3
-#define VA          0x700000u
-#define BUFFER_SIZE (3 * PV_PAGE)
-#define ACCESS      15u
+#define VERSION      1
+#define DMA_MAP      2
+#define READ_WRITE   3
+#define REGION_WRITE 10
+#define VA           0x700000u
+#define BUFFER_SIZE  (3 * PV_PAGE)
+#define ACCESS       15u
 
 struct fixture {
 	char dir[32], path[64];
@@ -259,6 +260,33 @@ static void only_files_of_memory_are_mapped(void **state)
 	close(file);
 }
 
+static int write_value(struct fixture *f, uint32_t bar, uint64_t offset, uint32_t value)
+{
+	const struct {
+		uint64_t offset;
+		uint32_t region, count, value;
+	} write = {offset, bar, sizeof(value), value};
+
+	return ask(f, REGION_WRITE, &write, 20, -1);
+}
+
+/* The main loop expects further doorbells after a doorbell, and not after another register. */
+static void messages_of_doorbells_are_noted(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t rung_at;
+
+	assert_int_equal(write_value(f, PVRDMA_BAR_REG, PV_REG_IMR, 0), 0);
+	assert_int_equal(f->f.spin.rung_at, 0);
+	assert_int_equal(write_value(f, PVRDMA_BAR_UAR, PVRDMA_UAR_QP_OFFSET, 0), 0);
+	assert_int_not_equal(f->f.spin.rung_at, 0);
+	rung_at = f->f.spin.rung_at;
+	assert_int_equal(write_value(f, PVRDMA_BAR_REG, PV_REG_IMR, 0), 0);
+	assert_int_equal(f->f.spin.rung_at, rung_at);
+	assert_int_equal(write_value(f, PVRDMA_BAR_UAR, PVRDMA_UAR_CQ_OFFSET, 0), 0);
+	assert_true(f->f.spin.rung_at > rung_at);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -267,6 +295,7 @@ int main(void)
 		TEST(a_shortened_file_ends_requests_in_errors),
 		TEST(the_next_machine_has_its_memory),
 		TEST(only_files_of_memory_are_mapped),
+		TEST(messages_of_doorbells_are_noted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
