@@ -90,7 +90,8 @@ void psn_gap_suspect(struct urxe_qp *qp)
 {
 	struct psn_gap *gap = &qp->resp.gap;
 
-	if (qp->resp.in_gap || qp->resp.nak)
+	/* A peer that was told to wait for a receive request would use up its RNR retries. */
+	if (qp->resp.in_gap || qp->resp.nak || qp->resp.nak_sent)
 		return;
 	qp->resp.in_gap = true;
 	gap->asked = true;

@@ -164,9 +164,11 @@ static void repair_connections(void)
 
 	urxe_announcement_build(data, adapter.welcome.mac);
 	adapter_lock();
-	urxe_input(adapter.dev, now, &frame, 1);
-	engine_run(now);
-	engine_wake();
+	if (adapter_running()) {
+		urxe_input(adapter.dev, now, &frame, 1);
+		engine_run(now);
+		engine_wake();
+	}
 	adapter_unlock();
 }
 

@@ -474,6 +474,22 @@ static void test_returned_device_repeats_its_requests(void **state)
 	engine_close(&l.e);
 }
 
+/* A peer that waits for a receive request is not asked to send: that would cost it an RNR retry. */
+static void test_returned_device_leaves_rnr_waits_alone(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_with_timeout(&l, true, false, PATIENT);
+	post_send(&l.e, 0, &(struct post){.opcode = URXE_WR_SEND, .length = 64});
+	while (!events(l.e.a, URXE_EVENT_NAK_RNR_RCVD))
+		pair_run(l.e.pair, pair_next(l.e.pair));
+	returns(&l.e, l.e.b);
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	assert_int_equal(events(l.e.b, URXE_EVENT_NAK_SEQ_SENT), 0);
+	engine_close(&l.e);
+}
+
 /* Nothing was lost. The next gap gets its NAK as always. */
 static void test_return_to_an_idle_peer_changes_nothing(void **state)
 {
@@ -632,6 +648,7 @@ int main(void)
 		cmocka_unit_test(test_returned_device_asks_for_lost_requests),
 		cmocka_unit_test(test_returned_device_repeats_its_last_ack),
 		cmocka_unit_test(test_returned_device_repeats_its_requests),
+		cmocka_unit_test(test_returned_device_leaves_rnr_waits_alone),
 		cmocka_unit_test(test_return_to_an_idle_peer_changes_nothing),
 		cmocka_unit_test(test_loss_shrinks_the_window),
 		cmocka_unit_test(test_rnr_repeats_the_refused_message_only),
