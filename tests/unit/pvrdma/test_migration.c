@@ -120,7 +120,7 @@ static void lose_until_return(int hears)
 	assert_false(buffer_has(&p.guest[1], &p.buffer[1], 0, 5000, 4));
 	move_guest(&p, 1);
 	pvrdma_station_returned(p.guest[hears].dev, p.guest[hears].now, p.guest[1].mac);
-	net_run_for(&p.net, 1000000);
+	net_run_for(&p.net, 5000000); /* less than the ACK timeout */
 	expect_cqe(&p, 0, 1, PVRDMA_WC_SUCCESS, PVRDMA_WC_RDMA_WRITE);
 	assert_true(buffer_has(&p.guest[1], &p.buffer[1], 0, 5000, 4));
 	pair_close(&p);
