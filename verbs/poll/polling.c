@@ -72,7 +72,9 @@ bool polling_event(enum poll_event event)
 
 static void take_grant(uint64_t now)
 {
-	polling_event(POLL_EMPTY);
+	/* The event has no effect on a program that has the grant. */
+	if (polling->state != POLL_PROGRAM)
+		polling_event(POLL_EMPTY);
 	polling->grants++;
 	/* Most polls come here, so no full barrier: the engine thread may see the new end late. */
 	atomic_store_explicit(&polling->grant_until, now + POLL_GRANT_NS, memory_order_relaxed);
