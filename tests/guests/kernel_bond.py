@@ -6,12 +6,13 @@ machine. A connection goes on while each slave of the bond in turn is set down. 
 is a bridge, as a switch would be, with LACP another bond. Messages with contents, by the direct uplink and by the switch.
 """
 import contextlib
+import json
 import os
 import re
 import sys
 import tempfile
 
-from guest import Guest
+from guest import Machine
 from host import Failure, main, until
 from image import Image
 
@@ -24,6 +25,8 @@ SECONDS = 120
 FRAMES = 200  # that show that messages move
 # The kernel's modes, and what the second machine joins its NICs to.
 MODES = {'active-backup': 'bridge', '802.3ad': 'bond'}
+# Active, short timeout, aggregatable, in sync, collecting and distributing (IEEE 802.1AX, 6.4.2.3).
+LACP_READY = 0x3f
 SLAVES = ['52:54:00:00:01:0', '52:54:00:00:02:0']  # MACs, without the number of the machine
 
 
@@ -61,11 +64,26 @@ class End:
         self.gid = self.guest.gid(self.address, f'{RUN_DIR}/sys/class/infiniband/urxe0')
 
     def flow(self, *words):
-        return self.guest.start(f'/urxe/tools/urxe run --run-dir {RUN_DIR} -- verbs_flow -p {PORT} -t 18 -d urxe0 '
+        return self.guest.start(f'/urxe/tools/urxe run --run-dir {RUN_DIR} -- verbs_flow -p {PORT} -t 19 -d urxe0 '
                                 f'-g {self.gid} {" ".join(words)}')
 
     def set_slave(self, number, state):
         self.guest.run(f'ip link set {self.nics[number]} {state}')
+
+    def wait_slave(self, number, mode):
+        """Waits until the bond may send by the slave; with LACP both ends collect and distribute."""
+        facts = ['mii_status up']
+        if mode == '802.3ad':
+            facts += [f'ad_{end}_oper_port_state {LACP_READY}' for end in ('actor', 'partner')]
+        for fact in facts:
+            name, value = fact.split()
+            self.guest.run(f'cd /sys/class/net/{self.nics[number]}/bonding_slave; '
+                           f'until [ "$(cat {name})" = {value} ]; do usleep 20000; done')
+
+    def paths(self):
+        """The paths of the connected queue pairs."""
+        shown = self.guest.run(f'/urxe/tools/urxe show --run-dir {RUN_DIR} --json qp')
+        return [qp['path'] for qp in json.loads(shown)['qps'] if qp['state'] == 'RTS']
 
     def sent(self, number):
         """Frames that left by a slave so far."""
@@ -75,21 +93,24 @@ class End:
         return self.guest.run(f'cat /proc/net/bonding/bond0; /urxe/tools/urxe show --run-dir {RUN_DIR} qp port')
 
 
+def nic(folder, number, machine):
+    """QEMU's arguments for a NIC of a machine, at its end of a cable."""
+    server = 'off' if machine else 'on'
+    # LACP needs the speed of each NIC.
+    return ['-netdev', f'stream,id=cable{number},addr.type=unix,addr.path={folder}/cable{number},server={server}',
+            '-device', f'virtio-net-pci,netdev=cable{number},mac={SLAVES[number]}{machine},host_mtu={MTU},'
+                       'speed=1000,duplex=full']
+
+
 @contextlib.contextmanager
 def machines(image):
     """Two machines joined by two cables."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         ends = []
-        for number, server in enumerate(('on', 'off')):
-            def cable(name, which, at=number, listens=server):
-                # LACP needs the speed of each NIC.
-                return (['-netdev', f'stream,id={name},addr.type=unix,addr.path={folder}/{name},server={listens}'],
-                        f'virtio-net-pci,host_mtu={MTU},speed=1000,duplex=full', f'{SLAVES[which]}{at}')
-            wire, nic, mac = cable('n2', 1)
-            second = [*wire, '-device', f'{nic},netdev=n2,mac={mac}']
-            wire, nic, mac = cable('n0', 0)
-            guest = stack.enter_context(Guest(image, [*wire, *second], nic, mac, f'machine {number}'))
-            ends.append(End(guest, number))
+        for number in range(2):
+            arguments = ['-no-reboot', *nic(folder, 0, number), *nic(folder, 1, number)]
+            machine = Machine(image, arguments, f'{SLAVES[0]}{number}', f'machine {number}')
+            ends.append(End(stack.enter_context(machine), number))
         yield ends
 
 
@@ -109,17 +130,19 @@ def count_messages(program):
     return int(found[1])
 
 
-def check_flow(one, two):
+def check_flow(one, two, mode, way):
     server = two.flow()
     two.guest.wait_listening(PORT)
     client = one.flow(two.address)
+    until(SECONDS, lambda: one.paths() or not client.running(), client.describe)
+    if [path == 'direct-uplink' for path in one.paths()] != [way == 'direct']:
+        raise Failure(f'not by the {way} path: {client.describe()}{one.describe()}')
     for down, up in ((0, 1), (1, 0)):
+        for number in (down, up):
+            one.wait_slave(number, mode)
         one.set_slave(down, 'down')
         wait_frames(one, up, client)
         one.set_slave(down, 'up')
-        # A slave that has come back is a backup first; with LACP its partner has to agree.
-        one.guest.run(f'until grep -A1 "Interface: {one.nics[down]}$" /proc/net/bonding/bond0 | grep -q "Status: up"; do '
-                      'usleep 20000; done; sleep 5')
     one.guest.run('killall -TERM verbs_flow')
     counts = [count_messages(program) for program in (client, server)]
     if counts[0] != counts[1]:
@@ -135,7 +158,7 @@ def run():
         two.join(MODES[mode], mode)
         for end in (one, two):
             end.start_daemon('--direct-uplink none' if way == 'switch' else '')
-        check_flow(one, two)
+        check_flow(one, two, mode, way)
 
 
 if __name__ == '__main__':
