@@ -53,7 +53,8 @@ OVER_TCP = [
     'ib_send_lat -F -e',
     'ib_read_lat -F -e',
     'ib_atomic_lat -F -e',
-    'ib_send_bw -F -c UC -e -n 100',
+    # 100 messages of 64 KiB are more than the receiver's ring of 4 MiB has room for while it waits for a processor.
+    'ib_send_bw -F -c UC -e -s 16384 -n 100',
     'ib_send_bw -F -c UD -e -n 100',
     'ib_send_lat -F -c UC -e -n 100',
     'ib_send_lat -F -c UD -e -n 100',
