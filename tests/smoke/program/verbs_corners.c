@@ -7,8 +7,8 @@
  *   cq_users      an overflowed CQ reports an error to each of its QPs, also to a QP created later
  *   rate_limit    QPs accept a rate limit by the one command that can carry it
  *   mappings      CQs, SRQs and QPs destroyed in random order leave no mappings of their rings
- *   on_demand     datagrams fill missing pages of an on-demand region; waits for the end of its
- * input pkey          the P_Key table equals urxed's; QPs of two partitions; the port's counters
+ *   on_demand     datagrams fill missing pages of an on-demand region; then waits until input ends
+ *   pkey          the P_Key table equals urxed's; QPs of two partitions; the port's counters
  */
 #include <err.h>
 #include <errno.h>
