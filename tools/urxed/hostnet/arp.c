@@ -4,6 +4,9 @@
 #define ARP_REQUEST 1
 #define ARP_REPLY   2
 
+#define HARDWARE_ETHERNET 1
+#define HARDWARE_IEEE_802 6
+
 /* Hardware type Ethernet, protocol type IPv4, address lengths 6 and 4 (RFC 826). */
 static const uint8_t arp_types[6] = {0, 1, 8, 0, 6, 4};
 
@@ -21,6 +24,19 @@ bool arp_parse(struct arp *a, const uint8_t *frame, uint32_t len)
 	ip_from_v4(a->sip, arp + 14);
 	ip_from_v4(a->tip, arp + 24);
 	return op == ARP_REQUEST || op == ARP_REPLY;
+}
+
+bool arp_read_sender(const uint8_t *arp, uint32_t len, uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN])
+{
+	uint16_t hardware;
+
+	if (len < ARP_FRAME_LEN - ETHER_HDR_LEN ||
+	    memcmp(arp + 2, arp_types + 2, sizeof(arp_types) - 2))
+		return false;
+	hardware = ether_get16(arp);
+	memcpy(mac, arp + 8, ETHER_MAC_LEN);
+	ip_from_v4(ip, arp + 14);
+	return hardware == HARDWARE_ETHERNET || hardware == HARDWARE_IEEE_802;
 }
 
 void arp_build(uint8_t *frame, const struct arp *a, const uint8_t tmac[ETHER_MAC_LEN])

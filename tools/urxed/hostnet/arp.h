@@ -19,6 +19,12 @@ struct arp {
 
 bool arp_parse(struct arp *a, const uint8_t *frame, uint32_t len);
 /*
+ * Reads the sender's addresses of an ARP packet as any receiver may: of any operation, and also of
+ * hardware type 6 (IEEE 802), which Linux and BSD accept. `len` counts the bytes from the hardware
+ * type on. False: the packet is too short, or of other types or lengths of addresses.
+ */
+bool arp_read_sender(const uint8_t *arp, uint32_t len, uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN]);
+/*
  * Writes an ARP frame of ARP_FRAME_LEN bytes with destination MAC tmac, for most requests the
  * broadcast address.
  */

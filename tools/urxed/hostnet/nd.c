@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/hostnet/nd.h"
 
-#define ICMP_LEN       24 /* type, code, icmpv6_checksum, flags, target */
-#define OPTION_LEN     8  /* type, length in units of 8, MAC */
-#define HOP_LIMIT      255
-#define SOLICITATION   135
-#define ADVERTISEMENT  136
+#define ICMP_LEN   24 /* type, code, icmpv6_checksum, flags, target */
+#define OPTION_LEN 8  /* type, length in units of 8, MAC */
+#define HOP_LIMIT  255
+
+#define ROUTER_SOLICITATION  133
+#define ROUTER_ADVERTISEMENT 134
+#define SOLICITATION         135
+#define ADVERTISEMENT        136
+#define REDIRECT             137
+
 #define OPTION_SOURCE  1
 #define OPTION_TARGET  2
 #define FLAG_SOLICITED 0x40
 #define FLAG_OVERRIDE  0x20
+
+/* A type of message: the bytes before its options, and the option with the claimed MAC. */
+struct message_type {
+	uint8_t len;
+	uint8_t option;
+};
+
+static const struct message_type types[] = {
+	[ROUTER_SOLICITATION - ROUTER_SOLICITATION] = {8, OPTION_SOURCE},
+	[ROUTER_ADVERTISEMENT - ROUTER_SOLICITATION] = {16, OPTION_SOURCE},
+	[SOLICITATION - ROUTER_SOLICITATION] = {ICMP_LEN, OPTION_SOURCE},
+	[ADVERTISEMENT - ROUTER_SOLICITATION] = {ICMP_LEN, OPTION_TARGET},
+	[REDIRECT - ROUTER_SOLICITATION] = {40, OPTION_TARGET},
+};
 
 static const uint8_t unspecified[16];
 static const uint8_t solicited_node[13] = {0xff, 0x02, [11] = 1, [12] = 0xff};
@@ -56,58 +75,100 @@ static bool is_destination_valid(const struct nd *m, const uint8_t dip[16], uint
 }
 
 /*
- * False: an option is truncated or has length 0, or a host that has no address yet claims one for
- * its MAC.
+ * Receivers differ in which of several link-layer addresses they learn, so two that differ are an
+ * error. False: the option is no MAC, or names another MAC than an earlier option.
  */
-static bool parse_options(struct nd *m, const uint8_t *opt, uint32_t left)
+static bool take_mac(struct nd_claim *claim, const uint8_t *opt, uint32_t len)
 {
-	uint8_t wanted = m->solicitation ? OPTION_SOURCE : OPTION_TARGET;
+	if (len != OPTION_LEN || (claim->has_mac && !ether_same(claim->mac, opt + 2)))
+		return false;
+	memcpy(claim->mac, opt + 2, ETHER_MAC_LEN);
+	claim->has_mac = true;
+	return true;
+}
 
+/*
+ * `no_source`: the packet has no IPv6 source address, so it must not name the source's MAC. False:
+ * an option is truncated, has length 0, or is a wrong link-layer address.
+ */
+static bool parse_options(struct nd_claim *claim, uint8_t wanted, bool no_source,
+			  const uint8_t *opt, uint32_t left)
+{
 	while (left) {
 		uint32_t len = left < 2 ? 0 : opt[1] * 8u;
 
 		if (!len || len > left)
 			return false;
-		if (m->solicitation && opt[0] == OPTION_SOURCE && is_unspecified(m->sip))
+		if (no_source && wanted == OPTION_SOURCE && opt[0] == OPTION_SOURCE)
 			return false;
-		if (opt[0] == wanted && len == OPTION_LEN) {
-			memcpy(m->smac, opt + 2, ETHER_MAC_LEN);
-			m->has_mac = true;
-		}
+		if (opt[0] == wanted && !take_mac(claim, opt, len))
+			return false;
 		opt += len;
 		left -= len;
 	}
 	return true;
 }
 
-bool nd_parse_claim(struct nd *m, const uint8_t *frame, uint32_t len)
+bool nd_is_type(uint8_t type)
 {
-	const uint8_t *ip = frame + ETHER_HDR_LEN, *icmp = ip + IPV6_HDR_LEN;
+	return type >= ROUTER_SOLICITATION && type <= REDIRECT;
+}
+
+/*
+ * Returns the length of the packet's message of neighbour discovery; 0: it has none, or fails a
+ * check that is the same for all types.
+ */
+static uint32_t message_len(const uint8_t *ip, uint32_t len)
+{
+	const uint8_t *icmp = ip + IPV6_HDR_LEN;
 	uint32_t icmp_len;
 
-	memset(m, 0, sizeof(*m));
-	if (len < ETHER_HDR_LEN + IPV6_HDR_LEN + ICMP_LEN ||
-	    ether_get16(frame + 12) != ETHERTYPE_ID_IPV6 || ip[0] >> 4 != 6 ||
-	    ip[6] != PROTO_ICMPV6 || ip[7] != HOP_LIMIT)
-		return false;
+	if (len < IPV6_HDR_LEN + 2 || ip[0] >> 4 != 6 || ip[6] != PROTO_ICMPV6 ||
+	    ip[7] != HOP_LIMIT || !nd_is_type(icmp[0]) || icmp[1])
+		return 0;
 	icmp_len = ether_get16(ip + 4);
-	if (icmp_len < ICMP_LEN || icmp_len > len - ETHER_HDR_LEN - IPV6_HDR_LEN)
+	if (icmp_len < types[icmp[0] - ROUTER_SOLICITATION].len || icmp_len > len - IPV6_HDR_LEN)
+		return 0;
+	return icmpv6_checksum(ip, icmp_len) ? 0 : icmp_len;
+}
+
+bool nd_read_claim(struct nd_claim *claim, const uint8_t *ip, uint32_t len)
+{
+	const uint8_t *icmp = ip + IPV6_HDR_LEN;
+	uint32_t icmp_len = message_len(ip, len);
+	const struct message_type *type;
+	bool of_target;
+
+	memset(claim, 0, sizeof(*claim));
+	if (!icmp_len)
 		return false;
-	if ((icmp[0] != SOLICITATION && icmp[0] != ADVERTISEMENT) || icmp[1] ||
-	    icmpv6_checksum(ip, icmp_len))
+	type = &types[icmp[0] - ROUTER_SOLICITATION];
+	if (!parse_options(claim, type->option, is_unspecified(ip + 8), icmp + type->len,
+			   icmp_len - type->len))
 		return false;
-	m->solicitation = icmp[0] == SOLICITATION;
-	m->override = icmp[4] & FLAG_OVERRIDE;
-	memcpy(m->sip, ip + 8, 16);
-	memcpy(m->target, icmp + 8, 16);
-	return m->target[0] != 0xff && parse_options(m, icmp + ICMP_LEN, icmp_len - ICMP_LEN);
+	/* A redirect that names no MAC tells nothing of the target. */
+	of_target = type->option == OPTION_TARGET && (icmp[0] != REDIRECT || claim->has_mac);
+	memcpy(claim->ip, of_target ? icmp + 8 : ip + 8, 16);
+	return type->len != ICMP_LEN || icmp[8] != 0xff;
 }
 
 bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len)
 {
 	const uint8_t *ip = frame + ETHER_HDR_LEN, *icmp = ip + IPV6_HDR_LEN;
+	struct nd_claim claim;
 
-	return nd_parse_claim(m, frame, len) && is_destination_valid(m, ip + 24, icmp[4]);
+	memset(m, 0, sizeof(*m));
+	if (len < ETHER_HDR_LEN || ether_get16(frame + 12) != ETHERTYPE_ID_IPV6 ||
+	    !nd_read_claim(&claim, ip, len - ETHER_HDR_LEN))
+		return false;
+	m->solicitation = icmp[0] == SOLICITATION;
+	m->override = icmp[4] & FLAG_OVERRIDE;
+	m->has_mac = claim.has_mac;
+	memcpy(m->smac, claim.mac, ETHER_MAC_LEN);
+	memcpy(m->sip, ip + 8, 16);
+	memcpy(m->target, icmp + 8, 16);
+	return (icmp[0] == SOLICITATION || icmp[0] == ADVERTISEMENT) &&
+	       is_destination_valid(m, ip + 24, icmp[4]);
 }
 
 static void build_frame(uint8_t *frame, const uint8_t *dmac, const uint8_t *smac,

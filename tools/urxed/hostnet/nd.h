@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Parses and builds neighbour solicitations and advertisements (RFC 4861, 4.3, 4.4, 7.2). */
+/*
+ * Parses and builds neighbour solicitations and advertisements (RFC 4861, 4.3, 4.4, 7.2), and reads
+ * the claims of all messages of neighbour discovery.
+ */
 #ifndef URXE_URXED_HOSTNET_ND_H
 #define URXE_URXED_HOSTNET_ND_H
 
@@ -20,15 +23,30 @@ struct nd {
 };
 
 /*
- * Parses a solicitation or an advertisement. False: it is neither, or fails a check of RFC 4861,
- * 7.1; then *m is not valid.
+ * Parses a neighbour solicitation or advertisement. False: it is neither, or fails a check of
+ * RFC 4861, 7.1, or names two MACs; then *m is not valid.
  */
 bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len);
 /*
- * As nd_parse, for filters of claims: without the checks of the destination, which a receiver of
- * the frame may omit.
+ * What receivers of a message may learn from it. Of a solicitation or an advertisement of a router
+ * and of a neighbour solicitation it is the IPv6 source's MAC, of a neighbour advertisement and a
+ * redirect it is the target's MAC.
  */
-bool nd_parse_claim(struct nd *m, const uint8_t *frame, uint32_t len);
+struct nd_claim {
+	uint8_t ip[16];
+	bool has_mac; /* false: the message has no link-layer address option */
+	uint8_t mac[ETHER_MAC_LEN];
+};
+
+/* Is this ICMPv6 type one of neighbour discovery (RFC 4861, 4.1 to 4.5)? */
+bool nd_is_type(uint8_t type);
+/*
+ * Reads the claim of a message in an IPv6 packet without extension headers; `len` counts the bytes
+ * from the IPv6 header on. Omits the checks of the destination, which a receiver may omit. False:
+ * the packet has no such message, or the message fails another check of RFC 4861, or names two
+ * MACs.
+ */
+bool nd_read_claim(struct nd_claim *claim, const uint8_t *ip, uint32_t len);
 /* The MAC of the solicited-node group of an IPv6 address (RFC 4291, 2.7.1; RFC 2464, 7). */
 void nd_group_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN]);
 /* Writes a solicitation of ND_FRAME_LEN bytes for m->target; m->sip is an address of this host. */

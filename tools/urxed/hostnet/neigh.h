@@ -138,10 +138,6 @@ uint64_t neigh_deadline(const struct neigh *n);
  */
 bool neigh_knows(struct neigh *n, uint64_t now, const uint8_t ip[16], uint16_t vlan,
 		 const uint8_t mac[ETHER_MAC_LEN]);
-/* Returns false if the ARP or ND frame claims a pinned address for another MAC. */
-bool neigh_claim_allowed(const struct neigh *n, const uint8_t *frame, uint32_t len);
-/* Returns true if the ARP or ND frame claims an address of the host. */
-bool neigh_claims_host(const struct neigh *n, const uint8_t *frame, uint32_t len);
 
 /* --- For route.c. */
 /* Handles the kernel's result for an entry; mac NULL: the neighbour is unreachable. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Builds and parses the ARP and ND frames of neigh.h: neigh.c sends solicitations by
- * neigh_frames.c, which passes claims of stations to neigh.c. neigh_frames.c also has neigh_input
- * and neigh_claim_allowed.
+ * neigh_frames.c, which passes claims of stations to neigh.c. neigh_frames.c also has neigh_input.
  */
 #ifndef URXE_URXED_HOSTNET_NEIGH_FRAMES_H
 #define URXE_URXED_HOSTNET_NEIGH_FRAMES_H

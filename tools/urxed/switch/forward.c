@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "urxed/bond/bond_filter.h"
+#include "urxed/hostnet/neigh_filter.h"
 #include "urxed/switch/announcement.h"
 #include "urxed/switch/antispoof.h"
 #include "urxed/switch/classify.h"
@@ -320,7 +321,8 @@ static bool spoofs_host_ip(const struct vswitch *sw, const struct switch_port *f
 
 /*
  * A station with another MAC must not use a pinned address: neither in RoCE, nor in ARP and ND, by
- * which it would get the packets of others.
+ * which it would get the packets of others. Receivers find ARP and ND also in frames of other kinds
+ * than FRAME_ARP and FRAME_ND.
  */
 static bool spoofs_pinned_ip(const struct vswitch *sw, const struct frame_class *s,
 			     const uint8_t *frame, uint32_t len)
@@ -331,8 +333,7 @@ static bool spoofs_pinned_ip(const struct vswitch *sw, const struct frame_class 
 		return false;
 	if (s->kind == FRAME_ROCE)
 		return !address_pins_allow(pins, s->sip, s->vlan, s->smac);
-	return (s->kind == FRAME_ARP || s->kind == FRAME_ND) &&
-	       !neigh_claim_allowed(sw->neigh, frame, len);
+	return !neigh_claim_allowed(sw->neigh, frame, len);
 }
 
 /*
@@ -342,7 +343,7 @@ static bool spoofs_pinned_ip(const struct vswitch *sw, const struct frame_class 
 static bool claims_host_ip(const struct vswitch *sw, const struct switch_port *from,
 			   const struct frame_class *s, const struct netdev_frame *rx)
 {
-	return from->kind == SWITCH_VM && (s->kind == FRAME_ARP || s->kind == FRAME_ND) &&
+	return from->kind == SWITCH_VM && s->kind != FRAME_ROCE &&
 	       neigh_claims_host(sw->neigh, rx->data, rx->len);
 }
 

@@ -56,7 +56,8 @@ const char *switch_counter_name(enum switch_counter counter);
 	X(SPOOFED_MAC, "spoofed_mac", "a source MAC that the sender may not use")                \
 	X(SPOOFED_IP, "spoofed_ip",                                                              \
 	  "a process used a source address that the host does not have in that VLAN, or a "      \
-	  "station used an address of the host or a pinned one")                                 \
+	  "station used an address of the host or a pinned one, or sent ARP or neighbour "       \
+	  "discovery that the switch cannot check")                                              \
 	X(SPOOFED_QPN, "spoofed_qpn",                                                            \
 	  "a process sent a datagram from a QPN that it has not leased")                         \
 	X(UNREGISTERED, "unregistered",                                                          \

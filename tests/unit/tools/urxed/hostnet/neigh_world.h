@@ -21,6 +21,7 @@
 #include "urxed/hostnet/arp.h"
 #include "urxed/hostnet/nd.h"
 #include "urxed/hostnet/neigh.h"
+#include "urxed/hostnet/neigh_filter.h"
 
 #define SECOND 1000000000ull
 #define T0     (100 * SECOND)

@@ -13,6 +13,7 @@
 #include "craft.h"
 #include "lan.h"
 #include "urxed/hostnet/arp.h"
+#include "urxed/hostnet/nd.h"
 
 #define DEPTH 64
 
@@ -426,13 +427,11 @@ static uint32_t rarp(uint8_t *f, const uint8_t *smac, uint16_t vlan)
 
 static uint32_t advertisement(uint8_t *f, const uint8_t *dmac, const uint8_t *smac)
 {
+	const struct nd of_any = {.target = {0xfe, 0x80, [15] = 7}};
+
 	memset(f, 0, LAN_LEN);
+	nd_build_advertisement(f, &of_any, smac);
 	memcpy(f, dmac, 6);
-	memcpy(f + 6, smac, 6);
-	ether_put16(f + 12, ETHERTYPE_ID_IPV6);
-	f[14] = 0x60;
-	f[20] = PROTO_ICMPV6;
-	f[54] = 136;
 	return LAN_LEN;
 }
 
@@ -567,6 +566,26 @@ static void vm_cannot_claim_the_address_of_the_host(void **state)
 	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_IP), 1);
 }
 
+/* Linux accepts ARP of hardware type 6, and removes a tag of type 0x88a8 with VLAN ID 0. */
+static void vm_cannot_hide_a_claim_of_the_address_of_the_host(void **state)
+{
+	uint8_t f[LAN_LEN];
+	uint32_t len;
+
+	(void)state;
+	arp(f, a_mac, 1, 9);
+	f[ETHER_HDR_LEN + 1] = 6;
+	send_from(VM, f, ARP_FRAME_LEN);
+	assert_int_equal(who_got(f, ARP_FRAME_LEN, false), 0);
+	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_IP), 1);
+	len = ether_add_tag(f, arp(f, a_mac, 1, 9), 1);
+	ether_put16(f + 12, 0x88a8);
+	ether_put16(f + 14, 0);
+	send_from(VM, f, len);
+	assert_int_equal(who_got(f, len, false), 0);
+	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_IP), 2);
+}
+
 /* Only the station with the pinned MAC uses a pinned address, in ARP as in RoCE. */
 static void pinned_address_is_used_by_its_station_only(void **state)
 {
@@ -678,6 +697,7 @@ int main(void)
 		TEST(multicast_goes_to_all_ports_once),
 		TEST(daemon_answers_arp_of_a_vm),
 		TEST(vm_cannot_claim_the_address_of_the_host),
+		TEST(vm_cannot_hide_a_claim_of_the_address_of_the_host),
 		TEST(pinned_address_is_used_by_its_station_only),
 		TEST(arp_request_of_the_host_reaches_vms),
 		TEST(other_frames_than_roce_to_the_host_are_dropped),
