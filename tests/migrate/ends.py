@@ -243,7 +243,7 @@ class Perftest(Pair):
 
     title = 'perftest'
     port = 18900
-    SIZE = 65536
+    SIZE = 16384
 
     def __init__(self, server, client, *words):
         super().__init__(server, client)

@@ -211,7 +211,7 @@ def migrate_check(world):
 
 
 def migrate_perftest(world):
-    for words in ('ib_write_bw', '-n', '10000'), ('ib_send_lat', '-n', '5000'):
+    for words in ('ib_write_bw', '-n', '4000'), ('ib_send_lat', '-n', '1000'):
         for server, client in ((world.moving, world.peer), (world.peer, world.moving)):
             move_while_running(world, Perftest(server, client, *words))
 
