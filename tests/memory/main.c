@@ -31,6 +31,7 @@ static const struct {
 	{"stack", stack_rows},
 	{"debugger", debugger_rows},
 	{"descriptor", descriptor_rows},
+	{"dmabuf", dmabuf_rows},
 };
 
 void say(const char *format, ...)

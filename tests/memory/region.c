@@ -64,7 +64,7 @@ uint8_t *region_reserve(size_t size)
 	return (uint8_t *)at;
 }
 
-struct region region_register(uint8_t *bytes, size_t size)
+static struct region register_with(uint8_t *bytes, size_t size, int more)
 {
 	struct region region = {.bytes = bytes, .size = size};
 
@@ -72,10 +72,20 @@ struct region region_register(uint8_t *bytes, size_t size)
 		return region;
 	region.mr = ibv_reg_mr(endpoint.pd, bytes, size,
 			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+				       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | more);
 	if (!region.mr)
 		err(1, "ibv_reg_mr");
 	return region;
+}
+
+struct region region_register(uint8_t *bytes, size_t size)
+{
+	return register_with(bytes, size, 0);
+}
+
+struct region region_register_on_demand(uint8_t *bytes, size_t size)
+{
+	return register_with(bytes, size, IBV_ACCESS_ON_DEMAND);
 }
 
 struct region region_map(size_t size)

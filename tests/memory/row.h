@@ -22,7 +22,7 @@ struct row {
 /* One for each theme; the last entry has no name. */
 extern const struct row fork_rows[], pin_rows[], uring_rows[], file_rows[], futex_rows[],
 	madvise_rows[], mapping_rows[], stack_rows[], debugger_rows[], fault_rows[],
-	descriptor_rows[];
+	descriptor_rows[], dmabuf_rows[];
 
 /* Prints one observation. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
