@@ -6,7 +6,7 @@ import subprocess
 from host import Failure
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'programs')
-HARNESS = os.path.join(PROGRAMS, '../../harness')
+HARNESS = os.path.join(PROGRAMS, '../../harness/programs')
 ENDPOINT, EXCHANGE = (os.path.join(HARNESS, f'{name}.c') for name in ('endpoint', 'exchange'))
 FRESH = ['gcc', 'fresh_memory.c', ENDPOINT, EXCHANGE, '-libverbs']
 # The name of a program: its compiler, its source, and what else it needs.
