@@ -149,9 +149,10 @@ static void loop_isolate(struct vnic_transport *transport)
 }
 
 /* The memory stays for the device until vnic_loop_close. */
-static void loop_close(struct vnic_transport *transport)
+static bool loop_close(struct vnic_transport *transport)
 {
 	to_loop(transport)->public.driver = NULL;
+	return true;
 }
 
 static const struct vnic_transport_ops loop_ops = {

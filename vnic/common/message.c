@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "place_fd.h"
 
@@ -13,11 +14,21 @@ union control {
 	uint8_t room[CMSG_SPACE(VNIC_UPLINK_SOCKETS * sizeof(int)) /* the most of all messages */];
 };
 
+/*
+ * Whether a signal handler has interrupted the call. A child that the handler has forked shares the
+ * socket with its parent, to which the messages belong.
+ */
+static bool is_interrupted(ssize_t rc, pid_t caller)
+{
+	return rc < 0 && errno == EINTR && getpid() == caller;
+}
+
 int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t fd_count)
 {
 	struct iovec iov = {.iov_base = (void *)message, .iov_len = len};
 	union control control = {0};
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
+	const pid_t caller = getpid();
 	ssize_t sent;
 
 	if (fd_count) {
@@ -33,7 +44,7 @@ int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds,
 	}
 	do
 		sent = sendmsg(fd, &header, MSG_NOSIGNAL);
-	while (sent < 0 && errno == EINTR);
+	while (is_interrupted(sent, caller));
 	return sent < 0 ? -errno : 0;
 }
 
@@ -56,6 +67,7 @@ int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *f
 	struct iovec iov = {.iov_base = message, .iov_len = sizeof(*message)};
 	union control control;
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
+	const pid_t caller = getpid();
 	ssize_t len;
 
 	/*
@@ -67,7 +79,7 @@ int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *f
 	}
 	do
 		len = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
-	while (len < 0 && errno == EINTR);
+	while (is_interrupted(len, caller));
 	if (len < 0) {
 		*fd_count = 0;
 		return -errno;

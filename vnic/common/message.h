@@ -33,7 +33,10 @@ union vnic_message {
 	struct vnic_attach_record record;
 };
 
-/* Both return a negative errno value on failure, and never raise SIGPIPE. */
+/*
+ * Both return a negative errno value on failure, and never raise SIGPIPE. -EINTR: this is a child
+ * that a signal handler has forked during the call.
+ */
 int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t fd_count);
 /*
  * Returns the message's length; 0 is the end of the connection. *fd_count is the number of

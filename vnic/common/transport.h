@@ -57,12 +57,15 @@ struct vnic_transport_ops {
 	/* As vnic_driver_record; NULL: the device asks for none. */
 	bool (*record)(struct vnic_transport *transport, int *ring);
 	/*
-	 * In a forked child: replaces BAR0 by zeroed private memory, so that the driver reaches the
-	 * device no more.
+	 * In a forked child: replaces BAR0 by zeroed private memory, and ends waits for other
+	 * threads' requests, so that the driver reaches the device no more.
 	 */
 	void (*isolate)(struct vnic_transport *transport);
-	/* Releases everything without a message to the device. */
-	void (*close)(struct vnic_transport *transport);
+	/*
+	 * Releases everything without a message to the device. False, in a forked child: the
+	 * parent's request may go on, so the transport's structure stays, and the driver's, too.
+	 */
+	bool (*close)(struct vnic_transport *transport);
 };
 
 struct vnic_transport {

@@ -162,8 +162,8 @@ void vnic_driver_abandon(struct vnic_driver *drv)
 {
 	if (!drv)
 		return;
-	drv->transport->ops->close(drv->transport);
-	free(drv);
+	if (drv->transport->ops->close(drv->transport))
+		free(drv);
 }
 
 void vnic_driver_isolate(struct vnic_driver *drv)

@@ -22,12 +22,13 @@ struct shm {
 	struct vnic_transport base;
 	/*
 	 * The queue numbers by which threads take turns at the socket, in the order of their calls.
-	 * Threads sleep on `served`. No mutex or condition: shm_close() ends the waits of a forked
-	 * child.
+	 * Threads sleep on `served`. No mutex or condition: leave_requests() ends the waits of a
+	 * forked child.
 	 */
 	_Atomic uint32_t arrived, served;
-	_Atomic bool closed;
-	int socket; /* -1 after shm_close() */
+	_Atomic bool left; /* leave_requests() was called */
+	pid_t owner;       /* the process that attached */
+	int socket;
 	int doorbell;
 	int interrupt;
 	void *bars;
@@ -60,27 +61,42 @@ struct passed {
 	int fds[VNIC_UPLINK_SOCKETS]; /* more than VNIC_INBOX_FDS */
 };
 
+/* In a child that a signal handler has forked: the daemon's messages are for the parent. */
+static bool is_parents(const struct shm *shm)
+{
+	return shm->owner != getpid();
+}
+
+/* Receives a message with up to *fd_count descriptors, in answer to the one of `len` bytes. */
+static int send_and_receive(const struct shm *shm, union vnic_message *message, uint32_t len,
+			    int *fds, uint32_t *fd_count)
+{
+	int ret = is_parents(shm) ? -EIO : vnic_message_send(shm->socket, message, len, NULL, 0);
+
+	if (!ret)
+		return vnic_message_recv(shm->socket, message, fds, fd_count);
+	*fd_count = 0;
+	return ret;
+}
+
 /*
  * Sends a request and receives its answer. Any failure ends the connection: a late answer must not
- * be taken for the next request's.
+ * be taken for the next request's. In a forked child the parent's connection goes on.
  */
 static int exchange_messages(struct shm *shm, union vnic_message *message, uint32_t len,
 			     struct passed *passed)
 {
 	uint32_t type = message->type, fd_count = passed->wanted;
-	int ret;
+	int ret = send_and_receive(shm, message, len, passed->fds, &fd_count);
 
 	passed->wanted = 0;
-	ret = vnic_message_send(shm->socket, message, len, NULL, 0);
-	if (ret)
-		fd_count = 0;
-	else
-		ret = vnic_message_recv(shm->socket, message, passed->fds, &fd_count);
 	if (ret == (int)len && message->type == type) {
 		passed->wanted = fd_count;
 		return 0;
 	}
 	close_fds(passed->fds, fd_count);
+	if (is_parents(shm))
+		return -EIO;
 	shutdown(shm->socket, SHUT_RDWR);
 	if (ret == 0)
 		return -ECONNRESET;
@@ -96,18 +112,15 @@ static void take_turn(struct shm *shm)
 	const int saved = errno; /* the program's: to wait is no error */
 	uint32_t served;
 
-	while ((served = atomic_load(&shm->served)) != turn && !atomic_load(&shm->closed))
+	while ((served = atomic_load(&shm->served)) != turn && !atomic_load(&shm->left))
 		syscall(SYS_futex, &shm->served, FUTEX_WAIT_PRIVATE, served, NULL);
 	errno = saved;
 }
 
-/* After the addition a forked child may have freed *shm: the system call takes the address only. */
 static void end_turn(struct shm *shm)
 {
-	_Atomic uint32_t *served = &shm->served;
-
-	atomic_fetch_add(served, 1);
-	syscall(SYS_futex, served, FUTEX_WAKE_PRIVATE, INT_MAX);
+	atomic_fetch_add(&shm->served, 1);
+	syscall(SYS_futex, &shm->served, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
 static int send_request_with_fds(struct shm *shm, union vnic_message *message, uint32_t len,
@@ -455,29 +468,29 @@ static int shm_introduce(struct vnic_transport *transport, const uint8_t mac[6],
 	return ret ? ret : -EPROTO;
 }
 
+/*
+ * In a child that a signal handler has forked: an interrupted wait for a turn ends when the handler
+ * returns. The changed word ends a wait that begins again.
+ */
+static void leave_requests(struct shm *shm)
+{
+	if (!atomic_exchange(&shm->left, true))
+		atomic_fetch_xor(&shm->served, 1u << 31);
+}
+
 static void shm_isolate(struct vnic_transport *transport)
 {
-	const struct shm *shm = to_shm(transport);
+	struct shm *shm = to_shm(transport);
 
 	if (shm->memory)
 		vnic_memory_isolate(shm->memory, shm->memory_size);
 	if (shm->bars)
 		vnic_memory_isolate(shm->bars, VNIC_BAR_SIZE);
+	leave_requests(shm);
 }
 
-/*
- * In a child that a signal handler has forked: the interrupted request fails, or its wait ends,
- * when the handler returns, and uses *shm until then. The changed word ends a wait that begins
- * again.
- */
-static void leave_requests(struct shm *shm)
-{
-	shm->socket = -1;
-	atomic_store(&shm->closed, true);
-	atomic_fetch_xor(&shm->served, 1u << 31);
-}
-
-static void shm_close(struct vnic_transport *transport)
+/* A child that a signal handler has forked may return from the handler to a request. */
+static bool shm_close(struct vnic_transport *transport)
 {
 	struct shm *shm = to_shm(transport);
 
@@ -488,10 +501,12 @@ static void shm_close(struct vnic_transport *transport)
 	close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt, shm->notice}, 4);
 	close_fds(&shm->record_fd, 1);
 	close_fds(shm->introduced_fds, VNIC_INBOX_FDS);
-	if (atomic_load(&shm->served) == atomic_load(&shm->arrived))
-		free(shm);
-	else
+	if (is_parents(shm)) {
 		leave_requests(shm);
+		return false;
+	}
+	free(shm);
+	return true;
 }
 
 static const struct vnic_transport_ops shm_ops = {
@@ -548,10 +563,7 @@ static int send_hello(struct shm *shm, const struct vnic_attach_hello *hello,
 
 	message.hello.type = VNIC_ATTACH_HELLO;
 	message.hello.version = VNIC_ATTACH_VERSION;
-	ret = vnic_message_send(shm->socket, &message, sizeof(message.hello), NULL, 0);
-	if (ret)
-		return ret;
-	len = vnic_message_recv(shm->socket, &message, fds, &fd_count);
+	len = send_and_receive(shm, &message, sizeof(message.hello), fds, &fd_count);
 	ret = vnic_message_check_welcome(&message, len);
 	if (!ret && len == (int)sizeof(message.welcome) && fd_count == VNIC_FDS &&
 	    welcome_valid(shm, &message.welcome)) {
@@ -572,6 +584,7 @@ static int attach(const char *run_dir, const struct vnic_attach_hello *hello,
 	if (!shm)
 		return -ENOMEM;
 	shm->base.ops = &shm_ops;
+	shm->owner = getpid();
 	shm->doorbell = -1;
 	shm->interrupt = -1;
 	shm->notice = -1;

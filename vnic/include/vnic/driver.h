@@ -54,14 +54,14 @@ int vnic_driver_attach_machine(const char *run_dir, const uint8_t mac[6],
 /* Quiesces the NIC, detaches and frees it. */
 void vnic_driver_detach(struct vnic_driver *drv);
 /*
- * In a forked child: frees the inherited driver, and tells the device nothing. If a signal handler
- * has forked during a request to the daemon, the request fails in the child when the handler
- * returns. NULL is allowed.
+ * Closes the driver's descriptors and mappings, tells the device nothing, and frees the driver. In
+ * a forked child *drv stays, because a signal handler may have forked during a request: requests to
+ * the parent's daemon fail in the child, and the parent's connection goes on. NULL is allowed.
  */
 void vnic_driver_abandon(struct vnic_driver *drv);
 /*
- * In a forked child: replaces the memory that the device sees by zeroed private memory, until
- * vnic_driver_abandon. NULL is allowed.
+ * In a forked child: replaces the memory that the device sees by zeroed private memory, and ends
+ * waits for the requests of other threads, until vnic_driver_abandon. NULL is allowed.
  */
 void vnic_driver_isolate(struct vnic_driver *drv);
 
