@@ -112,11 +112,13 @@ static bool is_same_host(const struct vnic_attach_welcome *now)
 static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcome *now)
 {
 	const struct vnic_attach_port before = adapter.welcome.port;
+	struct vnic_driver *old = adapter.nic;
 
 	recording_stop();
 	tx_set_nic(&adapter.tx, nic);
-	vnic_driver_abandon(adapter.nic);
+	/* First, because a child that is forked meanwhile isolates adapter.nic. */
 	adapter.nic = nic;
+	vnic_driver_abandon(old);
 	adapter.welcome = *now;
 	adapter.welcome.port = before;
 	if (port_set_pkeys())
