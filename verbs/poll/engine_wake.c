@@ -16,9 +16,10 @@ void engine_wake(void)
 {
 	const uint64_t one = 1;
 
+	/* Before the write: a thread that has woken up by it may sleep again, and set wake_at. */
+	self->wake_at = 0;
 	if (write(self->wake_fd, &one, sizeof(one)) < 0)
 		log_error("cannot wake the engine thread");
-	self->wake_at = 0;
 }
 
 void engine_wake_for_grant(uint64_t now)

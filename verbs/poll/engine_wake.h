@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Wakes the engine thread of liburxe.so from other threads. attach/engine_thread.h has the thread
- * itself. Functions need adapter.lock.
+ * itself. All functions but engine_wake() need adapter.lock.
  */
 #ifndef URXE_VERBS_POLL_ENGINE_WAKE_H
 #define URXE_VERBS_POLL_ENGINE_WAKE_H
@@ -32,7 +32,7 @@ void engine_wake_for_work(void);
 /* Call it when a program has got or renewed the poll grant: wakes the thread if its sleep would
  * last longer than to the next look at the grant (`look`). */
 void engine_wake_for_grant(uint64_t now);
-/* Wakes the thread in any case. */
+/* Wakes the thread in any case. The thread exists; adapter.lock is not needed. */
 void engine_wake(void);
 
 #endif
