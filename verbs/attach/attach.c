@@ -32,6 +32,24 @@ static bool parent_attached; /* this process is a fork of a process that was att
 
 uint32_t adapter_forks;
 
+/*
+ * Whether a signal handler has forked since `forks` was adapter_forks, and this is the child: the
+ * adapter is the parent's. With adapter_open_lock.
+ */
+static bool is_parents(uint32_t forks)
+{
+	return forks != adapter_forks || adapter.lock.orphaned;
+}
+
+/* A child that a signal handler has forked with adapter_open_lock held forgets the adapter. */
+static void unlock_opens(void)
+{
+	if (adapter.lock.orphaned)
+		adapter_unlock_orphaned();
+	else
+		pthread_mutex_unlock(&adapter_open_lock);
+}
+
 bool adapter_ref(uint32_t *forks)
 {
 	bool open;
@@ -40,7 +58,7 @@ bool adapter_ref(uint32_t *forks)
 	open = opens > 0;
 	opens += open;
 	*forks = adapter_forks;
-	pthread_mutex_unlock(&adapter_open_lock);
+	unlock_opens();
 	return open;
 }
 
@@ -269,14 +287,17 @@ static int begin_attachment(const struct adapter_saved *saved)
 	return rc;
 }
 
-static int end_attachment(void)
+/* -EIO: this is a child that a signal handler has forked; `forks` as for is_parents. */
+static int end_attachment(uint32_t forks)
 {
 	int rc;
 
 	give_inbox();
 	request_uplink();
 	open_hca();
-	rc = engine_thread_start();
+	rc = is_parents(forks) ? 0 : engine_thread_start();
+	if (is_parents(forks))
+		return -EIO;
 	if (rc) {
 		log_error("cannot start the engine thread: %s", strerror(-rc));
 		detach_adapter();
@@ -287,23 +308,26 @@ static int end_attachment(void)
 	return 0;
 }
 
-static int attach_adapter(void)
+static int attach_adapter(uint32_t forks)
 {
 	int rc = begin_attachment(NULL);
 
-	return rc ? rc : end_attachment();
+	return rc ? rc : end_attachment(forks);
 }
 
-static int open_once(void)
+static int open_once(uint32_t *forks)
 {
 	int rc = 0;
 
 	pthread_mutex_lock(&adapter_open_lock);
+	*forks = adapter_forks;
 	if (!opens)
-		rc = attach_adapter();
+		rc = attach_adapter(*forks);
+	if (!rc && is_parents(*forks))
+		rc = -EIO;
 	if (!rc)
 		opens++;
-	pthread_mutex_unlock(&adapter_open_lock);
+	unlock_opens();
 	return rc;
 }
 
@@ -312,44 +336,31 @@ static int open_once(void)
  * while it attaches, or if it is a forked child of a process that was attached. The child takes no
  * lock while it waits.
  */
-int adapter_open(void)
+int adapter_open(uint32_t *forks)
 {
 	const struct timespec pause = {.tv_nsec = RECONNECT_INTERVAL_NS};
 	uint64_t now = clock_monotonic(), until;
-	int rc = open_once();
+	int rc = open_once(forks);
 
 	until = parent_attached || is_lost_daemon(rc) ? now + reconnect_timeout() : 0;
 	while (is_no_daemon(rc) && clock_monotonic() < until) {
 		nanosleep(&pause, NULL);
-		rc = open_once();
+		rc = open_once(forks);
 	}
 	if (is_no_daemon(rc))
 		log_attach_error(rc);
 	return rc;
 }
 
-/* With adapter_open_lock. */
-static void end_use(void)
-{
-	if (--opens)
-		return;
-	engine_thread_stop();
-	detach_adapter();
-}
-
-void adapter_close(void)
-{
-	pthread_mutex_lock(&adapter_open_lock);
-	end_use();
-	pthread_mutex_unlock(&adapter_open_lock);
-}
-
 void adapter_unref(uint32_t forks)
 {
 	pthread_mutex_lock(&adapter_open_lock);
-	if (forks == adapter_forks)
-		end_use();
-	pthread_mutex_unlock(&adapter_open_lock);
+	if (forks == adapter_forks && !--opens) {
+		engine_thread_stop();
+		if (!is_parents(forks))
+			detach_adapter();
+	}
+	unlock_opens();
 }
 
 /* --- A restored process. */
@@ -396,7 +407,7 @@ int adapter_restore_end(const struct adapter_saved *saved, uint32_t users)
 	if (rc)
 		detach_adapter();
 	else
-		rc = end_attachment();
+		rc = end_attachment(adapter_forks);
 	if (!rc)
 		opens = users;
 	pthread_mutex_unlock(&adapter_open_lock);

@@ -11,19 +11,16 @@
 #include <vnic/attach.h>
 
 /*
- * Counts one more user of the adapter; the first user attaches the process to its daemon. The last
- * user's adapter_close detaches the process. Each success needs one adapter_close. 0 or a negative
- * errno value.
+ * Counts one more user of the adapter, and sets *forks to adapter_forks; the first user attaches
+ * the process to its daemon. The last user's adapter_unref detaches the process. Each success needs
+ * one adapter_unref. 0 or a negative errno value; -EIO: this is a child that a signal handler has
+ * forked meanwhile.
  */
-int adapter_open(void);
-void adapter_close(void);
-/*
- * Counts one more user if the adapter has users already, and sets *forks to adapter_forks; such a
- * user needs one adapter_unref. False: the adapter has no user.
- */
+int adapter_open(uint32_t *forks);
+/* As adapter_open, if the adapter has users already. False: it has none. */
 bool adapter_ref(uint32_t *forks);
-/* Ends a use that adapter_ref has begun; `forks` is from there. A child that a signal handler has
- * forked meanwhile has no such use. */
+/* Ends a use that adapter_open or adapter_ref has begun; `forks` is from there. A child that a
+ * signal handler has forked meanwhile has no such use. */
 void adapter_unref(uint32_t forks);
 /*
  * Number of forks between the first process of the program and this one that left an adapter to the

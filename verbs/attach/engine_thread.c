@@ -235,14 +235,15 @@ int engine_thread_start(void)
 	/* Signals are for the program's own threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&self->thread, NULL, run_thread, NULL);
+	/* A child that a signal handler has forked needs no thread. */
+	rc = adapter.lock.orphaned ? ECANCELED
+				   : pthread_create(&self->thread, NULL, run_thread, NULL);
+	/* Before a signal: the child of its handler would wait for a thread that it lacks. */
+	if (!rc)
+		sem_wait(&started);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!rc) {
-		while (sem_wait(&started))
-			; /* a signal */
-		return 0;
-	}
-	close(self->wake_fd);
+	if (rc)
+		close(self->wake_fd);
 	return -rc;
 }
 
@@ -252,6 +253,9 @@ void engine_thread_stop(void)
 	self->stop = true;
 	engine_wake();
 	adapter_unlock();
+	/* In a child that a signal handler has forked. */
+	if (!adapter.dev)
+		return;
 	pthread_join(self->thread, NULL);
 	close(self->wake_fd);
 }

@@ -45,7 +45,7 @@ static void forget_adapter(void)
 	struct uverbs_file *file;
 
 	LIST_FOREACH(file, &adapter.files, link)
-	file->live = false;
+	file->live = file->was_live = false;
 	if (adapter.nic)
 		vnic_driver_abandon(adapter.nic);
 	peers_fork_child(&adapter_peers);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "adapter/adapter.h"
+#include "attach/attach.h"
 #include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rebuild.h"
 #include "memory/mr_index.h"
@@ -339,6 +340,7 @@ static int add_contexts(const struct joining *j)
 	for (uint32_t i = j->rebuilt->image->n[CHECKPOINT_CONTEXT]; !rc && i-- > 0;) {
 		rc = set_hooks(j, i);
 		file_at(j, i)->live = true;
+		file_at(j, i)->forks = adapter_forks;
 		LIST_INSERT_HEAD(&adapter.files, file_at(j, i), link);
 	}
 	return rc;

@@ -28,9 +28,10 @@ struct uverbs_file {
 	atomic_uint users;
 	/* Only a thread that holds adapter.lock accesses the members from here to `link`. */
 	bool live; /* the context is neither closed nor inherited through fork */
-	/* The value of `live` when the program closed the last descriptor. The thread that counts
-	 * `users` down to 0 reads it without the lock. */
+	/* The value of `live` when the program closed the last descriptor; false in a forked child.
+	 */
 	bool was_live;
+	uint32_t forks; /* of adapter_open(), for adapter_unref() */
 	struct handle_table handles;
 	struct ring_space queues;
 	struct comp_channel *async; /* NULL before GET_CONTEXT */

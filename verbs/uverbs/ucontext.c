@@ -69,11 +69,14 @@ void uverbs_file_free(struct uverbs_file *file)
 
 static void close_context(struct uverbs_file *file)
 {
+	const uint32_t forks = file->forks;
+
+	adapter_lock();
 	if (!file->was_live) {
-		uverbs_file_free(file);
+		LIST_INSERT_HEAD(&unused, file, link);
+		adapter_unlock();
 		return;
 	}
-	adapter_lock();
 	adapter_collect_ends();
 	flush_acks(file);
 	destroy_objects(file);
@@ -85,7 +88,7 @@ static void close_context(struct uverbs_file *file)
 	adapter_unlock_settled();
 	remote_qp_flush();
 	added_qp_flush();
-	adapter_close();
+	adapter_unref(forks);
 }
 
 bool uverbs_file_get(struct uverbs_file *file)
@@ -170,30 +173,47 @@ int uverbs_file_memfd(int flags, uint64_t size)
 	return fd;
 }
 
+/* False: a signal handler has forked since adapter_open(), and the adapter is the parent's. */
+static bool add_context(struct uverbs_file *file)
+{
+	bool is_own;
+
+	adapter_lock();
+	is_own = file->forks == adapter_forks;
+	file->live = is_own;
+	if (is_own)
+		LIST_INSERT_HEAD(&adapter.files, file, link);
+	adapter_unlock();
+	return is_own;
+}
+
 int uverbs_file_open(int flags)
 {
 	uint64_t size = memfd_size();
 	struct uverbs_file *file;
-	int fd, rc = adapter_open();
+	uint32_t forks;
+	int fd, rc = adapter_open(&forks);
 
 	if (rc)
 		return rc;
 	fd = uverbs_file_memfd(flags, size);
 	if (fd < 0) {
-		adapter_close();
+		adapter_unref(forks);
 		return fd;
 	}
 	file = uverbs_file_alloc();
 	if (!file) {
 		close(fd);
-		adapter_close();
+		adapter_unref(forks);
 		return -ENOMEM;
 	}
 	file->queues = (struct ring_space){.offset = size, .mapped = size};
-	adapter_lock();
-	file->live = true;
-	LIST_INSERT_HEAD(&adapter.files, file, link);
-	adapter_unlock();
+	file->forks = forks;
+	if (!add_context(file)) {
+		close(fd);
+		uverbs_file_free(file);
+		return -EIO;
+	}
 	rc = fd_install(fd, &file->fd);
 	if (rc) {
 		release_file(&file->fd);

@@ -15,7 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,16 +22,13 @@
 
 #include <hca/hca.h>
 #include <rxe/offload.h>
-#include <vnic/loop.h>
 
 #include "adapter/adapter.h"
 #include "asleep.h"
 #include "attach/attach.h"
-#include "attach/attach_private.h"
-#include "attach/fork.h"
 #include "daemon/adapter_hca.h"
-#include "engine/crc.h"
 #include "fake_hca.h"
+#include "loop_adapter.h"
 #include "poll/engine_wake.h"
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
@@ -55,21 +51,11 @@ static uint32_t pd;
 
 /* --- In place of the daemon and libibverbs. */
 
-int __wrap_adapter_open(void);
-void __wrap_adapter_close(void);
+int __wrap_adapter_open(uint32_t *forks);
 bool __wrap_adapter_ref(uint32_t *forks);
 void __wrap_adapter_unref(uint32_t forks);
 const struct hca_verbs *__wrap_hca_verbs_load(void);
 int __wrap_added_qp_add(uint32_t qpn, bool reachable, struct added_qp **added);
-
-int __wrap_adapter_open(void)
-{
-	return 0;
-}
-
-void __wrap_adapter_close(void)
-{
-}
 
 /* Uses that began in this process, and have not ended. */
 static int uses;
@@ -79,6 +65,12 @@ bool __wrap_adapter_ref(uint32_t *forks)
 	*forks = adapter_forks;
 	uses++;
 	return true;
+}
+
+int __wrap_adapter_open(uint32_t *forks)
+{
+	__wrap_adapter_ref(forks);
+	return 0;
 }
 
 void __wrap_adapter_unref(uint32_t forks)
@@ -175,43 +167,14 @@ static void set_hca(const char *name)
 	adapter_unlock();
 }
 
-static void open_adapter(void)
-{
-	adapter = (struct adapter){
-		.welcome = {.mac = {2, 0, 0, 0, 0, 1}, .mtu = MTU, .pkeys = {0xffff}}};
-	adapter.welcome.port.link_mtu = MTU;
-	adapter.welcome.port.gids[0].valid = true;
-	memcpy(adapter.welcome.port.gids[0].raw, fake_gid.raw, sizeof(fake_gid.raw));
-	TAILQ_INIT(&adapter.dirty_cqs);
-	TAILQ_INIT(&adapter.dirty_qps);
-	adapter_init_peers();
-	assert_int_equal(vnic_loop_open(MTU, &loop), 0);
-	adapter.nic = loop->driver;
-	assert_int_equal(tx_init(&adapter.tx, adapter.nic, &adapter.uplink, &adapter_peers,
-				 &adapter.welcome),
-			 0);
-	assert_int_equal(adapter_make_engine(NULL), 0);
-	adapter_thread.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-}
-
-static void close_adapter(void)
-{
-	set_hca("");
-	urxe_dev_destroy(adapter.dev);
-	leases_clear(&adapter.leases);
-	tx_destroy(&adapter.tx);
-	vnic_loop_close(loop);
-	close(adapter_thread.wake_fd);
-}
-
 static int setup(void **state)
 {
 	(void)state;
-	assert_int_equal(crc_load(), 0);
-	adapter_install_fork_handlers();
 	fake_hca_init();
 	slow_thread_init();
-	open_adapter();
+	loop = loop_adapter_open(MTU);
+	adapter.welcome.port.gids[0].valid = true;
+	memcpy(adapter.welcome.port.gids[0].raw, fake_gid.raw, sizeof(fake_gid.raw));
 	set_hca("fake0");
 	assert_non_null(adapter.hca.hca);
 	open_context();
@@ -223,7 +186,8 @@ static int teardown(void **state)
 	(void)state;
 	close_own(events);
 	close_own(device);
-	close_adapter();
+	set_hca("");
+	loop_adapter_close(loop);
 	assert_int_equal(fake_hca.pds + fake_hca.cqs + fake_hca.srqs + fake_hca.qps, 0);
 	return 0;
 }
@@ -672,6 +636,28 @@ static void a_forked_child_does_not_wait_for_a_command(void **state)
 	close_own(channel);
 }
 
+/* After the close, the command's thread ends the objects. */
+static void a_forked_child_ends_no_objects(void **state)
+{
+	pthread_t thread;
+	int channel, status;
+
+	(void)state;
+	end_by_faults();
+	channel = open_cq();
+	open_qp(1);
+	thread = start_slow(FAKE_HCA_MODIFY_QP, modify_first_qp);
+	close_own(device);
+	status = fork_during(thread, fork_in_handler);
+	let_go_on(thread);
+	assert_int_equal(status, 0);
+	assert_int_equal(fake_hca.pds + fake_hca.cqs + fake_hca.qps, 0);
+	close_own(channel);
+	close_own(events);
+	/* teardown() closes those of another context. */
+	open_context();
+}
+
 /* --- A request to a daemon that has gone: it waits for the next daemon. */
 
 static atomic_int asker_tid;
@@ -683,7 +669,7 @@ static void *ask_daemon(void *arg)
 	asker_tid = gettid();
 	second_rc = adapter_query_qpn(fake_gid.raw, 5);
 	if (getpid() != parent)
-		_exit(second_rc == -EIO && uses == 1 && !adapter.nic_users ? 0 : 1);
+		_exit(second_rc == -EIO && uses == 2 && !adapter.nic_users ? 0 : 1);
 	return arg;
 }
 
@@ -715,7 +701,7 @@ static void a_forked_child_does_not_wait_for_the_next_daemon(void **state)
 	pthread_join(asker, NULL);
 	set_adapter(false, false);
 	assert_int_equal(second_rc, -EIO);
-	assert_int_equal(uses, 0);
+	assert_int_equal(uses, 1);
 	assert_int_equal(status, 0);
 }
 
@@ -920,6 +906,7 @@ int main(void)
 		TEST(a_forked_child_changes_no_queue_pair),
 		TEST(a_forked_child_joins_no_group),
 		TEST(a_forked_child_does_not_wait_for_a_command),
+		TEST(a_forked_child_ends_no_objects),
 		TEST(a_forked_child_does_not_wait_for_the_next_daemon),
 		TEST(a_completion_during_a_command_wakes_the_program),
 		TEST(completions_behind_a_command_wake_the_engine_thread),
@@ -928,6 +915,5 @@ int main(void)
 		TEST(a_forked_child_does_not_wait_for_growth),
 		TEST(a_forked_child_does_not_wait_to_make_a_cq_grow),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
