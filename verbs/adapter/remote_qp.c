@@ -21,7 +21,8 @@ struct remote_qp *remote_qp_make(uint32_t local_qpn, const uint8_t dgid[16], uin
 
 void remote_qp_release(struct remote_qp *remote)
 {
-	if (!remote)
+	/* In a forked child the record stays: it is in the parent's list. */
+	if (!remote || remote->daemon != adapter.daemons)
 		return;
 	LIST_REMOVE(remote, link);
 	LIST_INSERT_HEAD(&adapter.released_remote_qps, remote, link);
@@ -41,8 +42,10 @@ struct remote_qp *remote_qp_add(uint32_t local_qpn, const uint8_t dgid[16], uint
 {
 	struct remote_qp *r = remote_qp_make(local_qpn, dgid, qpn);
 
-	if (r)
-		LIST_INSERT_HEAD(&adapter.remote_qps, r, link);
+	if (!r)
+		return NULL;
+	r->daemon = adapter.daemons;
+	LIST_INSERT_HEAD(&adapter.remote_qps, r, link);
 	return r;
 }
 

@@ -60,7 +60,8 @@ static void forget_adapter(void)
 	mr_index_forget();
 	adapter_forget_users();
 	memset(handle_counts, 0, sizeof(handle_counts));
-	adapter = (struct adapter){0};
+	/* What the parent's daemon knows, the child's daemon does not. */
+	adapter = (struct adapter){.daemons = adapter.daemons + 1};
 	/* A command that a signal handler has interrupted goes on in the child. */
 	TAILQ_INIT(&adapter.dirty_cqs);
 	TAILQ_INIT(&adapter.dirty_qps);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "adapter/adapter.h"
 #include "attach/attach.h"
@@ -125,9 +126,25 @@ static int check_lease_needed(void)
 	return rc;
 }
 
+/* -EIO: this is a child that a signal handler has forked since `daemon` was adapter.daemons. */
+static int add_block(struct lease_block *block, uint32_t daemon)
+{
+	bool is_own;
+
+	adapter_lock();
+	is_own = daemon == adapter.daemons;
+	if (is_own) {
+		leases_add(&adapter.leases, block);
+		adapter_accept_uplink();
+	}
+	adapter_unlock();
+	return is_own ? 0 : -EIO;
+}
+
 /* Leases another block of QPNs; with adapter_lease_lock. */
 static int add_lease_block(struct vnic_driver *nic)
 {
+	const uint32_t daemon = adapter.daemons;
 	struct lease_block *block;
 	int rc = check_lease_needed();
 
@@ -137,15 +154,13 @@ static int add_lease_block(struct vnic_driver *nic)
 	if (!block)
 		return -ENOMEM;
 	rc = vnic_driver_lease(nic, &block->qpn_first);
+	if (!rc)
+		rc = add_block(block, daemon);
 	if (rc) {
 		free(block);
 		return rc;
 	}
 	log_info("QPNs %#x to %#x", block->qpn_first, block->qpn_first + VNIC_LEASE_QPNS - 1);
-	adapter_lock();
-	leases_add(&adapter.leases, block);
-	adapter_accept_uplink();
-	adapter_unlock();
 	return 0;
 }
 
@@ -238,9 +253,21 @@ struct peer_question {
 	uint32_t qpn;
 };
 
+/* With adapter.lock. -EIO: as for add_block(). Takes the descriptors. */
+static int add_inbox(const struct peer_question *q, const int fds[VNIC_INBOX_FDS], uint32_t daemon)
+{
+	if (daemon == adapter.daemons)
+		return tx_add_inbox(&adapter.tx, q->mac, q->qpn, adapter.welcome.port.hca.name[0],
+				    fds);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		close(fds[i]);
+	return -EIO;
+}
+
 /* Gets the inbox of the process that has a QPN. */
 static int ask_introduction(struct vnic_driver *nic, void *question)
 {
+	const uint32_t daemon = adapter.daemons;
 	const struct peer_question *q = question;
 	int fds[VNIC_INBOX_FDS];
 	int rc = vnic_driver_introduce(nic, q->mac, q->qpn, fds);
@@ -248,7 +275,7 @@ static int ask_introduction(struct vnic_driver *nic, void *question)
 	if (rc)
 		return rc;
 	adapter_lock();
-	rc = tx_add_inbox(&adapter.tx, q->mac, q->qpn, adapter.welcome.port.hca.name[0], fds);
+	rc = add_inbox(q, fds, daemon);
 	adapter_unlock();
 	adapter_populate_inbox();
 	return rc;
