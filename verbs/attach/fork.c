@@ -22,19 +22,24 @@
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
 
-static OF_THREAD bool forks_inside;
+/* Calls of fork under way in signal handlers that have interrupted a holder of the locks. The
+ * holder may itself be a call of fork. */
+static OF_THREAD unsigned int forks_inside;
 
 static void before_fork(void)
 {
-	forks_inside = adapter_inside || pthread_mutex_lock(&adapter_open_lock) == EDEADLK;
-	if (!forks_inside)
+	if (adapter_inside || pthread_mutex_lock(&adapter_open_lock) == EDEADLK)
+		forks_inside++;
+	else
 		adapter_lock();
 }
 
 static void in_parent(void)
 {
-	if (forks_inside)
+	if (forks_inside) {
+		forks_inside--;
 		return;
+	}
 	adapter_unlock();
 	pthread_mutex_unlock(&adapter_open_lock);
 }
@@ -78,6 +83,7 @@ static void in_child(void)
 		adapter_inside = false;
 		return;
 	}
+	forks_inside--;
 	adapter.dead = true;
 	adapter.reconnecting = false;
 	/* The thread may wait for the end of a reconnection; no other thread would end the wait. */
