@@ -20,13 +20,34 @@
 pthread_mutex_t rdmacm_files_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, rdmacm_file) files = LIST_HEAD_INITIALIZER(files);
 
+static void block_signals(sigset_t *signals)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, signals);
+}
+
+void rdmacm_lock_files(sigset_t *signals)
+{
+	block_signals(signals);
+	pthread_mutex_lock(&rdmacm_files_lock);
+}
+
+void rdmacm_unlock_files(const sigset_t *signals)
+{
+	pthread_mutex_unlock(&rdmacm_files_lock);
+	pthread_sigmask(SIG_SETMASK, signals, NULL);
+}
+
 struct rdmacm_file *rdmacm_files_first(void)
 {
 	struct rdmacm_file *file;
+	sigset_t signals;
 
-	pthread_mutex_lock(&rdmacm_files_lock);
+	rdmacm_lock_files(&signals);
 	file = LIST_FIRST(&files);
-	pthread_mutex_unlock(&rdmacm_files_lock);
+	rdmacm_unlock_files(&signals);
 	return file;
 }
 
@@ -66,14 +87,28 @@ void rdmacm_unlock_both(struct rdmacm_file *a, struct rdmacm_file *b)
 
 /* --- fork */
 
+/* Calls of fork within each other: a signal handler that interrupts fork may fork itself. Only the
+ * outermost call takes rdmacm_files_lock. */
+static __thread unsigned int forks_within __attribute__((tls_model("initial-exec")));
+
 static void before_fork(void)
 {
-	pthread_mutex_lock(&rdmacm_files_lock);
+	sigset_t signals;
+
+	block_signals(&signals);
+	if (!forks_within++)
+		pthread_mutex_lock(&rdmacm_files_lock);
+	pthread_sigmask(SIG_SETMASK, &signals, NULL);
 }
 
-static void in_parent(void)
+static void end_fork(void)
 {
-	pthread_mutex_unlock(&rdmacm_files_lock);
+	sigset_t signals;
+
+	block_signals(&signals);
+	if (!--forks_within)
+		pthread_mutex_unlock(&rdmacm_files_lock);
+	pthread_sigmask(SIG_SETMASK, &signals, NULL);
 }
 
 /* Another thread of the parent may hold a file's lock; the child only closes these files. */
@@ -87,13 +122,13 @@ static void in_child(void)
 		file->watched = false;
 	}
 	rdmacm_reconnect_in_child();
-	pthread_mutex_unlock(&rdmacm_files_lock);
+	end_fork();
 	fd_set_owner();
 }
 
 static void init_once(void)
 {
-	pthread_atfork(before_fork, in_parent, in_child);
+	pthread_atfork(before_fork, end_fork, in_child);
 	fd_set_owner();
 }
 
@@ -109,6 +144,7 @@ static void close_descriptor(int *fd)
 static void release_file(struct fd_object *object)
 {
 	struct rdmacm_file *file = (struct rdmacm_file *)object;
+	sigset_t signals;
 
 	pthread_mutex_lock(&file->lock);
 	file->opening++;
@@ -119,9 +155,9 @@ static void release_file(struct fd_object *object)
 	close_descriptor(&file->kernel);
 	pthread_cond_broadcast(&file->reconnected);
 	pthread_mutex_unlock(&file->lock);
-	pthread_mutex_lock(&rdmacm_files_lock);
+	rdmacm_lock_files(&signals);
 	file->in_use = false;
-	pthread_mutex_unlock(&rdmacm_files_lock);
+	rdmacm_unlock_files(&signals);
 }
 
 /* --- Locks by attempts */
@@ -161,8 +197,9 @@ static struct rdmacm_file *make_file(void)
 static struct rdmacm_file *alloc_file(void)
 {
 	struct rdmacm_file *file;
+	sigset_t signals;
 
-	pthread_mutex_lock(&rdmacm_files_lock);
+	rdmacm_lock_files(&signals);
 	LIST_FOREACH(file, &files, link)
 	if (!file->in_use)
 		break;
@@ -170,7 +207,7 @@ static struct rdmacm_file *alloc_file(void)
 		file = make_file();
 	if (file)
 		file->in_use = true;
-	pthread_mutex_unlock(&rdmacm_files_lock);
+	rdmacm_unlock_files(&signals);
 	return file;
 }
 

@@ -4,6 +4,7 @@
 #define URXE_VERBS_RDMACM_RDMACM_FILE_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -54,9 +55,13 @@ struct rdmacm_file {
 
 /*
  * Protects the list of files, which only grows, and the state of the reconnecting thread.
- * pthread_atfork handlers hold it around fork. Rank: after a file's lock; innermost.
+ * pthread_atfork handlers hold it around fork. Rank: after a file's lock; innermost. Its holder
+ * blocks all signals, because a handler that forks would wait for its own thread.
  */
 extern pthread_mutex_t rdmacm_files_lock __attribute__((visibility("hidden")));
+/* Blocks all signals and takes rdmacm_files_lock; frees it and restores the signals. */
+void rdmacm_lock_files(sigset_t *signals);
+void rdmacm_unlock_files(const sigset_t *signals);
 /* The first of all files, open or closed. LIST_NEXT(file, link) gives the next one, without a
  * lock. */
 struct rdmacm_file *rdmacm_files_first(void);

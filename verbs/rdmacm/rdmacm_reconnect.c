@@ -56,11 +56,12 @@ static bool check_file(struct rdmacm_file *file)
 /* stop_thread() closes the descriptor after the thread's end, so no other thread has its number. */
 static bool thread_goes_on(int own_epoll)
 {
+	sigset_t signals;
 	bool on;
 
-	pthread_mutex_lock(&rdmacm_files_lock);
+	rdmacm_lock_files(&signals);
 	on = epoll_fd == own_epoll;
-	pthread_mutex_unlock(&rdmacm_files_lock);
+	rdmacm_unlock_files(&signals);
 	return on;
 }
 
@@ -113,25 +114,13 @@ static int make_descriptors(void)
 		       : 0;
 }
 
-/* The thread blocks all signals: handlers run in the program's own threads. */
-static int make_thread(void)
-{
-	sigset_t all, old;
-	int rc;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&thread, NULL, reconnect_thread, (void *)(intptr_t)epoll_fd);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -rc;
-}
-
+/* The thread blocks all signals, as its maker does: handlers run in the program's own threads. */
 static int start_thread(void)
 {
 	int rc = make_descriptors();
 
 	if (!rc)
-		rc = make_thread();
+		rc = -pthread_create(&thread, NULL, reconnect_thread, (void *)(intptr_t)epoll_fd);
 	if (!rc)
 		return 0;
 	close_descriptors(epoll_fd, end_fd);
@@ -143,14 +132,14 @@ static int start_thread(void)
  * Frees the lock. A program that closes all its descriptors, as by close_range, must not close
  * those of a running thread: hence the join.
  */
-static void stop_thread(void)
+static void stop_thread(const sigset_t *signals)
 {
 	const int epoll = epoll_fd, end = end_fd;
 	const pthread_t ended = thread;
 	struct epoll_event ev = {.events = EPOLLIN};
 
 	epoll_fd = end_fd = -1;
-	pthread_mutex_unlock(&rdmacm_files_lock);
+	rdmacm_unlock_files(signals);
 	/*
 	 * A program that closes its descriptors one by one may have closed these two already. Then
 	 * nothing wakes the thread, and both numbers may belong to the program by now.
@@ -165,28 +154,30 @@ static void stop_thread(void)
 
 int rdmacm_reconnect_add(struct rdmacm_file *file)
 {
+	sigset_t signals;
 	int rc;
 
-	pthread_mutex_lock(&rdmacm_files_lock);
+	rdmacm_lock_files(&signals);
 	rc = n_watched ? 0 : start_thread();
 	if (!rc) {
 		n_watched++;
 		file->watched = true;
 		rdmacm_reconnect_watch(file);
 	}
-	pthread_mutex_unlock(&rdmacm_files_lock);
+	rdmacm_unlock_files(&signals);
 	return rc;
 }
 
 void rdmacm_reconnect_remove(struct rdmacm_file *file)
 {
+	sigset_t signals;
 	bool was_watched;
 
-	pthread_mutex_lock(&rdmacm_files_lock);
+	rdmacm_lock_files(&signals);
 	was_watched = file->watched;
 	file->watched = false;
 	if (was_watched && !--n_watched)
-		stop_thread();
+		stop_thread(&signals);
 	else
-		pthread_mutex_unlock(&rdmacm_files_lock);
+		rdmacm_unlock_files(&signals);
 }

@@ -655,6 +655,93 @@ static void a_child_of_fork_finds_no_lock_held(void **state)
 	assert_int_equal(unsetenv("URXE_RECONNECT_S"), 0);
 }
 
+/* --- Forks while their thread holds the lock of the list of devices. */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+
+static bool signals_at_create;
+
+/* A signal comes while the thread of rdmacm_reconnect.c starts. */
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg)
+{
+	if (signals_at_create)
+		raise(SIGUSR1);
+	return __real_pthread_create(thread, attr, run, arg);
+}
+
+static int child_status;
+
+static void fork_and_go_on(int number)
+{
+	const pid_t child = fork();
+
+	(void)number;
+	if (!child)
+		_exit(0);
+	if (waitpid(child, &child_status, 0) != child)
+		abort();
+}
+
+static void a_handler_may_fork_while_a_device_is_opened(void **state)
+{
+	pthread_t server;
+	int fd;
+
+	(void)state;
+	alarm(60); /* ends a fork that waits for ever */
+	child_status = -1;
+	signal(SIGUSR1, fork_and_go_on);
+	assert_int_equal(pthread_create(&server, NULL, serve, NULL), 0);
+	signals_at_create = true;
+	fd = rdmacm_open(O_CLOEXEC);
+	signals_at_create = false;
+	alarm(0);
+	assert_true(fd >= 0);
+	assert_int_equal(child_status, 0);
+	fd_remove(fd);
+	close(fd);
+	close(atomic_load(&event_socket));
+	assert_int_equal(pthread_join(server, NULL), 0);
+}
+
+static bool signals_at_fork;
+
+static void raise_in_fork(void)
+{
+	if (!signals_at_fork)
+		return;
+	signals_at_fork = false;
+	raise(SIGUSR1);
+}
+
+/* The lock is free afterwards. */
+static void a_handler_may_fork_within_fork(void **state)
+{
+	pthread_t server;
+	pid_t child;
+	int status;
+
+	(void)state;
+	alarm(60); /* ends a fork that waits for ever */
+	child_status = -1;
+	signal(SIGUSR1, fork_and_go_on);
+	signals_at_fork = true;
+	child = fork();
+	if (!child)
+		_exit(0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(child_status, 0);
+	open_device(&server);
+	close(atomic_load(&event_socket));
+	close_device(server);
+	alarm(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -670,7 +757,11 @@ int main(void)
 		cmocka_unit_test(an_event_is_kept_for_a_good_address),
 		cmocka_unit_test(a_malformed_packet_ends_the_events),
 		cmocka_unit_test(a_child_of_fork_finds_no_lock_held),
+		cmocka_unit_test(a_handler_may_fork_while_a_device_is_opened),
+		cmocka_unit_test(a_handler_may_fork_within_fork),
 	};
 
+	/* First, so that it runs after the device's handlers, which take their locks. */
+	pthread_atfork(raise_in_fork, NULL, NULL);
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
