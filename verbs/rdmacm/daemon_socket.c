@@ -119,17 +119,25 @@ static int connect_socket(uint64_t deadline)
 	return rc == -ENOENT || rc == -ECONNREFUSED ? -ENODEV : rc;
 }
 
-static int send_hello(int socket, const struct rdmacm_file *file)
+/* In a child that a signal handler has forked: the packets are for the parent. */
+static bool is_parents(const struct rdmacm_file *file)
+{
+	return file->pid != getpid();
+}
+
+static int send_hello(const struct rdmacm_file *file)
 {
 	const struct cm_attach_hello hello = {
 		.version = CM_ATTACH_VERSION, .token = file->token, .fetched = file->fetched};
 
-	return send(socket, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello) ? 0 : -ECONNRESET;
+	return send(file->socket, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello)
+		       ? 0
+		       : -ECONNRESET;
 }
 
 /* Sets fds to the descriptors of the welcome; a descriptor that did not come is -1. */
-static int receive_welcome(int socket, struct cm_attach_welcome *w, int fds[CM_ATTACH_FDS],
-			   uint64_t deadline)
+static int receive_welcome(const struct rdmacm_file *file, struct cm_attach_welcome *w,
+			   int fds[CM_ATTACH_FDS], uint64_t deadline)
 {
 	union {
 		struct cmsghdr header;
@@ -144,10 +152,10 @@ static int receive_welcome(int socket, struct cm_attach_welcome *w, int fds[CM_A
 	ssize_t n;
 
 	memset(fds, -1, CM_ATTACH_FDS * sizeof(int));
-	if (!await_packet(socket, deadline))
+	if (!await_packet(file->socket, deadline))
 		return -ETIMEDOUT;
 	do
-		n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
+		n = recvmsg(file->socket, &msg, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	if (n != sizeof(*w))
 		return -ECONNRESET;
@@ -213,14 +221,18 @@ static int open_events(struct rdmacm_file *file, const int fds[CM_ATTACH_FDS])
 /* Claims file->token, or gets a token where that is 0. 0, or a negative errno value. */
 static int greet_daemon(struct rdmacm_file *file, uint64_t deadline)
 {
-	int fd = connect_socket(deadline), fds[CM_ATTACH_FDS] = {-1, -1}, rc;
+	int fds[CM_ATTACH_FDS] = {-1, -1}, rc = connect_socket(deadline);
 	struct cm_attach_welcome w = {0};
 
-	if (fd < 0)
-		return fd;
-	rc = send_hello(fd, file);
+	if (rc < 0)
+		return rc;
+	/* Before the first wait: a forked child closes the socket, and its wait ends. */
+	file->socket = rc;
+	rc = is_parents(file) ? -ECONNRESET : send_hello(file);
 	if (!rc)
-		rc = receive_welcome(fd, &w, fds, deadline);
+		rc = receive_welcome(file, &w, fds, deadline);
+	if (!rc && is_parents(file))
+		rc = -ECONNRESET;
 	if (rc) {
 		for (int i = 0; i < CM_ATTACH_FDS; i++)
 			close_descriptor(&fds[i]);
@@ -228,11 +240,10 @@ static int greet_daemon(struct rdmacm_file *file, uint64_t deadline)
 		rc = open_events(file, fds);
 	}
 	if (rc) {
-		close(fd);
+		close_descriptor(&file->socket);
 		return rc;
 	}
 	file->token = w.token;
-	file->socket = fd;
 	return 0;
 }
 
@@ -277,10 +288,17 @@ static void give_up(struct rdmacm_file *file, int rc)
 	pthread_cond_broadcast(&file->reconnected);
 }
 
+bool rdmacm_daemon_sought(const struct rdmacm_file *file)
+{
+	return file->opening % 2 && file->lost_at && file->socket < 0 && !file->daemon_gone;
+}
+
 void rdmacm_daemon_retry(struct rdmacm_file *file)
 {
 	int rc = -ETIME;
 
+	if (!rdmacm_daemon_sought(file))
+		return;
 	if (clock_monotonic() - file->lost_at < reconnect_timeout())
 		rc = greet_daemon(file, UINT64_MAX);
 	if (rc == -EPERM || rc == -EPROTO || rc == -ETIME) {
@@ -301,9 +319,12 @@ void rdmacm_daemon_lost(struct rdmacm_file *file)
 	rdmacm_daemon_retry(file);
 }
 
-bool rdmacm_daemon_sought(const struct rdmacm_file *file)
+void rdmacm_daemon_leave(struct rdmacm_file *file)
 {
-	return file->opening % 2 && file->lost_at && file->socket < 0 && !file->daemon_gone;
+	close_descriptor(&file->socket);
+	close_events(file);
+	file->n_due = 0;
+	file->daemon_gone = true;
 }
 
 /* --- Replies */
@@ -370,7 +391,7 @@ static int await_daemon(struct rdmacm_file *file, const struct rdmacm_request *r
 {
 	while (rdmacm_is_open(file, request) && rdmacm_daemon_sought(file)) {
 		wait_for_retry(file);
-		if (rdmacm_is_open(file, request) && rdmacm_daemon_sought(file))
+		if (rdmacm_is_open(file, request))
 			rdmacm_daemon_retry(file);
 	}
 	if (!rdmacm_is_open(file, request))

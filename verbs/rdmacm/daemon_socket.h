@@ -19,11 +19,13 @@ int rdmacm_daemon_connect(struct rdmacm_file *file, uint64_t deadline);
 /* Ends the connection and closes the event socket, for close(2). Also for a file without
  * connection. */
 void rdmacm_daemon_disconnect(struct rdmacm_file *file);
+/* In a forked child: closes the parent's sockets, and connects the file to no daemon any more. */
+void rdmacm_daemon_leave(struct rdmacm_file *file);
 
 /*
  * Sends a command and receives the daemon's reply. If the daemon has ended, waits for the next one,
  * with file->lock released, and asks it. 0; -EIO: no next daemon came, or it refused the file;
- * -EBADF: another thread has closed the file.
+ * -EBADF: another thread has closed the file, or this is a child that a signal handler has forked.
  */
 int rdmacm_daemon_ask(struct rdmacm_file *file, const struct rdmacm_request *request,
 		      struct rdmacm_response *response);
@@ -47,8 +49,8 @@ bool rdmacm_daemon_hung_up(struct rdmacm_file *file);
 bool rdmacm_daemon_sought(const struct rdmacm_file *file);
 /* The daemon has ended: closes the socket, begins to look for another daemon, and tries once. */
 void rdmacm_daemon_lost(struct rdmacm_file *file);
-/* Tries once to connect. Gives up, for good, when URXE_RECONNECT_S have passed since the loss, or
- * if the daemon refuses the file. */
+/* If the file is sought, tries once to connect. Gives up, for good, when URXE_RECONNECT_S have
+ * passed since the loss, or if the daemon refuses the file. */
 void rdmacm_daemon_retry(struct rdmacm_file *file);
 
 #endif

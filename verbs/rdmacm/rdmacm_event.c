@@ -139,8 +139,10 @@ int rdmacm_get_event(struct rdmacm_file *file, int fd, const struct rdmacm_reque
 		if (rc)
 			break;
 	}
-	/* After the close, another file of the program may have the number. */
-	if (!rc || rc == -EAGAIN || rc == -EINTR || !is_closed(file, request))
+	/* After the close, another file of the program may have the number. A child that a signal
+	 * handler has forked does not wait. */
+	if (!rc || rc == -EAGAIN || rc == -EINTR || file->pid != getpid() ||
+	    !is_closed(file, request))
 		return rc;
 	/*
 	 * Programs close the device while a thread of theirs waits for its events. In the kernel,

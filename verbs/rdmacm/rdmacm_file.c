@@ -111,7 +111,10 @@ static void end_fork(void)
 	pthread_sigmask(SIG_SETMASK, &signals, NULL);
 }
 
-/* Another thread of the parent may hold a file's lock; the child only closes these files. */
+/*
+ * Another thread of the parent may hold a file's lock; the child only closes these files. A command
+ * that a signal handler has interrupted ends in the child.
+ */
 static void in_child(void)
 {
 	struct rdmacm_file *file;
@@ -120,6 +123,8 @@ static void in_child(void)
 	{
 		init_lock(file);
 		file->watched = false;
+		file->opening += 2;
+		rdmacm_daemon_leave(file);
 	}
 	rdmacm_reconnect_in_child();
 	end_fork();

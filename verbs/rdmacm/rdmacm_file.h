@@ -27,7 +27,8 @@ struct rdmacm_file {
 	pthread_mutex_t lock;
 	pthread_cond_t reconnected; /* with `lock`; signalled when the file is connected again,
 				       gives up, or is closed */
-	atomic_uint opening;        /* odd while open; the structure is reused after a close */
+	atomic_uint opening;        /* odd while open; changes when the structure is reused after a
+				       close, and in a forked child */
 	pid_t pid;                  /* of the process that opened it; a child's commands fail */
 
 	int socket;       /* the socket to the daemon; -1: not connected */

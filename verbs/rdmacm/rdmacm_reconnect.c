@@ -46,7 +46,7 @@ static bool check_file(struct rdmacm_file *file)
 		return true;
 	if (rdmacm_daemon_hung_up(file))
 		rdmacm_daemon_lost(file);
-	else if (rdmacm_daemon_sought(file))
+	else
 		rdmacm_daemon_retry(file);
 	again = rdmacm_daemon_sought(file);
 	pthread_mutex_unlock(&file->lock);

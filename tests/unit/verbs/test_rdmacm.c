@@ -42,6 +42,7 @@ static _Atomic uint64_t claimed;
 static atomic_uint confirmed;    /* commands GET_EVENT, which confirm fetched events */
 static _Atomic uint64_t fetched; /* sequence number of the last fetched event that a command told */
 static uint32_t excess;          /* added to the length in the header of a cached reply */
+static atomic_bool silent;       /* the daemon answers nothing */
 
 static int setup(void **state)
 {
@@ -129,6 +130,12 @@ static void send_event(uint64_t sequence, uint32_t confirm)
 			 sizeof(packet));
 }
 
+static void await_voice(void)
+{
+	while (atomic_load(&silent))
+		usleep(1000);
+}
+
 /* Serves one connection: replies to QUERY with GUID 0, and to other commands with an ID. */
 static void *serve(void *arg)
 {
@@ -147,9 +154,11 @@ static void *serve(void *arg)
 	} packet;
 	int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
+	await_voice();
 	take_hello(socket);
 	atomic_store(&served, socket);
 	while (recv(socket, &packet, sizeof(packet), 0) > 0) {
+		await_voice();
 		atomic_store(&fetched, packet.command.fetched);
 		if (packet.command.command == RDMA_USER_CM_CMD_GET_EVENT)
 			atomic_fetch_add(&confirmed, 1);
@@ -248,7 +257,8 @@ static void close_device(pthread_t server)
 	assert_int_equal(pthread_join(server, NULL), 0);
 }
 
-static void create_id(void)
+/* 0 or an errno value. */
+static int try_to_create_id(void)
 {
 	struct rdma_ucm_create_id_resp resp = {0};
 	struct {
@@ -259,8 +269,15 @@ static void create_id(void)
 		       .out = sizeof(resp)},
 	       .create = {.uid = UID, .response = (uintptr_t)&resp, .ps = RDMA_PS_TCP}};
 
-	assert_int_equal(rdmacm_write(rdmacm_lookup(DEVICE), DEVICE, &c, sizeof(c)), sizeof(c));
+	if (rdmacm_write(rdmacm_lookup(DEVICE), DEVICE, &c, sizeof(c)) < 0)
+		return errno;
 	assert_int_equal(resp.id, NUMBER);
+	return 0;
+}
+
+static void create_id(void)
+{
+	assert_int_equal(try_to_create_id(), 0);
 }
 
 struct waiter {
@@ -655,6 +672,147 @@ static void a_child_of_fork_finds_no_lock_held(void **state)
 	assert_int_equal(unsetenv("URXE_RECONNECT_S"), 0);
 }
 
+/* --- A signal handler that forks while its thread is in a call of the device. */
+
+static void (*answer)(void); /* the daemon answers the parent */
+static int child_status;
+
+/*
+ * The parent's thread waits in the handler, so nothing else than the child could take the answer.
+ * The child returns from the handler to the call.
+ */
+static void fork_in_handler(int number)
+{
+	const pid_t child = fork();
+
+	(void)number;
+	if (!child) {
+		alarm(60); /* ends a child that waits for ever */
+		return;
+	}
+	answer();
+	if (waitpid(child, &child_status, 0) != child)
+		abort();
+}
+
+static void set_forking_handler(void (*the_answer)(void))
+{
+	const struct sigaction action = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART};
+
+	answer = the_answer;
+	child_status = -1;
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+}
+
+/* The call succeeds in the parent, and fails in the child. */
+static void fork_in_call(void *(*call)(void *), long sleep, void (*the_answer)(void))
+{
+	struct waiter w = {.error = -1};
+	pthread_t thread;
+
+	set_forking_handler(the_answer);
+	assert_int_equal(pthread_create(&thread, NULL, call, &w), 0);
+	while (sleeps_in(atomic_load(&w.tid)) != sleep)
+		sched_yield();
+	assert_int_equal(pthread_kill(thread, SIGUSR1), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(child_status, 0);
+	assert_int_equal(w.error, 0);
+}
+
+static void end_child(pid_t parent, int error)
+{
+	if (getpid() != parent)
+		_exit(error ? 0 : 1);
+}
+
+static void break_silence(void)
+{
+	atomic_store(&silent, false);
+}
+
+static void *create_id_in_thread(void *arg)
+{
+	const pid_t parent = getpid();
+	struct waiter *w = arg;
+
+	atomic_store(&w->tid, (int)syscall(SYS_gettid));
+	w->error = try_to_create_id();
+	end_child(parent, w->error);
+	return NULL;
+}
+
+static void the_reply_to_a_command_is_not_a_forked_childs(void **state)
+{
+	pthread_t server;
+
+	(void)state;
+	open_device(&server);
+	atomic_store(&silent, true);
+	fork_in_call(create_id_in_thread, SYS_recvfrom, break_silence);
+	create_id();
+	close(atomic_load(&event_socket));
+	close_device(server);
+}
+
+static void send_late_event(void)
+{
+	send_event(3000000, 0);
+}
+
+static void *fetch_event_in_thread(void *arg)
+{
+	const pid_t parent = getpid();
+	struct waiter *w = arg;
+
+	wait_for_event(w);
+	end_child(parent, w->error);
+	return NULL;
+}
+
+static void an_event_is_not_a_forked_childs(void **state)
+{
+	pthread_t server;
+
+	(void)state;
+	/* With a kernel's rdma_cm, the thread waits in poll. */
+	if (!access("/dev/infiniband/rdma_cm", R_OK | W_OK))
+		skip();
+	open_device(&server);
+	fork_in_call(fetch_event_in_thread, SYS_recvfrom, send_late_event);
+	close(atomic_load(&event_socket));
+	close_device(server);
+}
+
+static void *open_in_thread(void *arg)
+{
+	const pid_t parent = getpid();
+	struct waiter *w = arg;
+	int fd;
+
+	atomic_store(&w->tid, (int)syscall(SYS_gettid));
+	fd = rdmacm_open(O_CLOEXEC);
+	w->error = fd < 0 ? -fd : 0;
+	end_child(parent, w->error);
+	if (fd >= 0) {
+		fd_remove(fd);
+		close(fd);
+	}
+	return NULL;
+}
+
+static void a_welcome_is_not_a_forked_childs(void **state)
+{
+	pthread_t server;
+
+	(void)state;
+	atomic_store(&silent, true);
+	assert_int_equal(pthread_create(&server, NULL, serve, NULL), 0);
+	fork_in_call(open_in_thread, SYS_recvmsg, break_silence);
+	close(atomic_load(&event_socket));
+	assert_int_equal(pthread_join(server, NULL), 0);
+}
+
 /* --- Forks while their thread holds the lock of the list of devices. */
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
@@ -672,8 +830,6 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 		raise(SIGUSR1);
 	return __real_pthread_create(thread, attr, run, arg);
 }
-
-static int child_status;
 
 static void fork_and_go_on(int number)
 {
@@ -757,6 +913,9 @@ int main(void)
 		cmocka_unit_test(an_event_is_kept_for_a_good_address),
 		cmocka_unit_test(a_malformed_packet_ends_the_events),
 		cmocka_unit_test(a_child_of_fork_finds_no_lock_held),
+		cmocka_unit_test(the_reply_to_a_command_is_not_a_forked_childs),
+		cmocka_unit_test(an_event_is_not_a_forked_childs),
+		cmocka_unit_test(a_welcome_is_not_a_forked_childs),
 		cmocka_unit_test(a_handler_may_fork_while_a_device_is_opened),
 		cmocka_unit_test(a_handler_may_fork_within_fork),
 	};
