@@ -262,6 +262,8 @@ def check_helper(build):
         text = host.daemon.errors()
         if text.count('stay down until urxed is started again') != 1 or 'next try' in text or 'restarts in' in text:
             raise Failure(f'the log tells of restarts: {text}')
+        if 'its process has ended' not in text:
+            raise Failure(f'the log does not tell of the end: {text}')
 
 
 def check_slow_helper(build):

@@ -164,7 +164,9 @@ static int launch_process(struct vhost_process *p, uint64_t now, char error[VHOS
 
 static void describe_end(int status, char *text, size_t size)
 {
-	if (WIFSIGNALED(status))
+	if (status == VHOST_SPAWNER_UNKNOWN)
+		snprintf(text, size, "has ended");
+	else if (WIFSIGNALED(status))
 		snprintf(text, size, "was killed by signal %d (%s)", WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));
 	else
@@ -211,11 +213,12 @@ static void handle_end(struct vhost_process *p, uint64_t now)
 
 	if (!reap_process(p, now, &status))
 		return;
-	if (!schedule_restart(p, now))
-		return;
 	describe_end(status, text, sizeof(text));
-	log_ratelimited(&p->budget, now, "%s: its process %s and restarts in %llu ms", p->spec,
-			text, delay_ms(p));
+	if (schedule_restart(p, now))
+		log_ratelimited(&p->budget, now, "%s: its process %s and restarts in %llu ms",
+				p->spec, text, delay_ms(p));
+	else
+		log_ratelimited(&p->budget, now, "%s: its process %s", p->spec, text);
 }
 
 static void restart_process(struct vhost_process *p, uint64_t now)
@@ -237,11 +240,18 @@ void vhost_process_event(struct vhost_process *p, uint64_t now)
 	handle_end(p, now);
 }
 
+/*
+ * The kernel kills a process with its helper, but not before the process has confined itself
+ * (vhost_sandbox.c).
+ */
 static void kill_hanging(struct vhost_process *p, uint64_t now, const char *why)
 {
+	const char *then = "urxed kills it";
+
+	if (!p->is_killed && vhost_spawner_ended())
+		then = "urxed cannot kill it, because the process that started it has ended";
 	if (!p->is_killed)
-		log_ratelimited(&p->budget, now, "%s: its process %s: urxed kills it", p->spec,
-				why);
+		log_ratelimited(&p->budget, now, "%s: its process %s: %s", p->spec, why, then);
 	kill_process(p);
 }
 

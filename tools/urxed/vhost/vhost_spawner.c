@@ -294,12 +294,12 @@ void vhost_spawner_kill(pid_t pid)
 bool vhost_spawner_reap(pid_t pid, int *status)
 {
 	const struct request request = {.task = REAP, .number = ++last_number, .pid = pid};
-	struct answer a = {.rc = 0};
+	struct answer a = {.status = VHOST_SPAWNER_UNKNOWN};
 	int fd, rc = 0;
 
 	if (helper.socket >= 0 &&
 	    !unix_packet_send(helper.socket, &request, sizeof(request), NULL, 0))
 		rc = await_answer(&request, &a, &fd);
-	*status = rc ? 0 : a.status;
+	*status = rc ? VHOST_SPAWNER_UNKNOWN : a.status;
 	return rc != -EAGAIN;
 }
