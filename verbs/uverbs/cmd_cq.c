@@ -159,18 +159,23 @@ static void take_all_completions(const struct cq *cq)
 	adapter_publish();
 }
 
+/* More than an HCA needs to resize a CQ beside other commands. */
+#define GROWTH_NS 500000000ull
+
 /*
  * With the lock, which it releases meanwhile. Completions that the HCA has had need room in a
  * smaller ring, too; while another command makes the HCA's CQ larger, nothing shows how many these
- * are.
+ * are. -EBUSY: that takes too long. librxe holds its spin lock of the CQ during the command, so
+ * threads that poll the CQ spin meanwhile.
  */
 static int wait_for_growth(const struct command *c, struct cq *cq, uint32_t cqe)
 {
+	const uint64_t end = clock_monotonic() + GROWTH_NS;
 	int rc = 0;
 
 	cq->object.users++;
 	while (!rc && cqe < queue_capacity(&cq->ring) && hca_cq_grows(urxe_offload_hca_cq(cq->cq)))
-		rc = command_pause(c);
+		rc = clock_monotonic() < end ? command_pause(c) : -EBUSY;
 	cq->object.users--;
 	return rc;
 }
