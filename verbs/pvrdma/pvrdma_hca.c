@@ -133,12 +133,14 @@ bool pv_hca_has_room(const struct pvrdma *dev, uint64_t bytes)
 	return !dev->hca_attached || (used <= most && more <= most - used);
 }
 
-/* Regions of one byte that fit into the room of pv_hca_has_room(). */
+/* Regions of one byte that fit into the room of pv_hca_has_room(); the driver reads it once. */
 static uint32_t most_regions(const struct pvrdma *dev)
 {
 	const uint64_t n =
 		PV_HCA_TIMES * machine_pages(dev) / (urxe_offload_pages(1) + PV_HCA_REGION_PAGES);
 
+	if (n < PV_HCA_LEAST_REGIONS)
+		return PV_HCA_LEAST_REGIONS;
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 

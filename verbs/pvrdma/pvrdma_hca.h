@@ -17,6 +17,8 @@
  */
 #define PV_HCA_TIMES        4
 #define PV_HCA_REGION_PAGES 16
+/* max_mr is at least this: behind a virtual IOMMU the driver may map its memory later. */
+#define PV_HCA_LEAST_REGIONS 1024
 
 /* Whether the HCA chooses the number of a new queue pair of the PD. */
 static inline bool pv_hca_serves(const struct pv_pd *pd)
@@ -33,7 +35,8 @@ void pv_hca_end(struct pvrdma *dev);
  * the engine. */
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
 /* Reduces the limits to the HCA's. Queue sizes stay powers of two. max_mr becomes the number of the
- * smallest regions that pv_hca_has_room() permits for the present memory of the machine. */
+ * smallest regions that pv_hca_has_room() permits for the present memory of the machine, or
+ * PV_HCA_LEAST_REGIONS. */
 void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps);
 /*
  * Whether the HCA may have one more region of `bytes` bytes; true if no HCA is attached. The limit

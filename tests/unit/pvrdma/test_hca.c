@@ -388,6 +388,17 @@ static void the_driver_sees_the_limits_of_both(void **state)
 	assert_int_equal(caps->max_mr, room_of_regions() / PAGES_OF(1));
 }
 
+/* Behind a virtual IOMMU that maps little until the driver needs it. */
+static void a_driver_with_little_mapped_memory_sees_some_regions(void **state)
+{
+	(void)state;
+	guest_close(&f.g);
+	guest_open(&f.g, &(struct guest_attr){.id = 1, .owner = &f.owner, .small = true});
+	give_hca();
+	guest_start(&f.g);
+	assert_int_equal(guest_caps(&f.g)->max_mr, 1024);
+}
+
 static void an_hca_that_goes_fails_its_queue_pairs(void **state)
 {
 	struct pvrdma_cqe cqe;
@@ -661,6 +672,7 @@ int main(void)
 		TEST(a_refused_queue_pair_is_the_engines),
 		TEST(a_number_that_the_hca_has_is_passed_over),
 		TEST(the_driver_sees_the_limits_of_both),
+		TEST(a_driver_with_little_mapped_memory_sees_some_regions),
 		TEST(an_hca_that_goes_fails_its_queue_pairs),
 		TEST(removed_memory_leaves_the_hca),
 		TEST(memory_that_cannot_be_pinned_is_the_engines),
