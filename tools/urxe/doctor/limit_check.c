@@ -4,8 +4,9 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
-/* Linux' default. The program needs most of them: liburxe.so's own descriptors have the last 128
- * numbers of a limit below 1152, and numbers from 1024 on of a higher one (process/high_fd.h). */
+/* Linux' default. The program needs most of them: liburxe.so's own descriptors have numbers from
+ * 1024 on. Below a limit of 1152 they have the last 128 numbers, and below 256 the upper half
+ * (process/high_fd.h). */
 #define DESCRIPTORS 1024
 /* The shared memory of a process: its vNIC and its inbox. */
 #define FILE_BYTES (4u << 20)

@@ -11,8 +11,9 @@
  *   path         null if the queue pair is not connected
  *   sends_by, receives_by
  *                names of the uplinks by which a queue pair with the path "direct-uplink" sends
- *                now, and by which its last packet came; null: another path, or not known. They
- *                replace the numbers of the process's sockets (verbs/session/state_document.h)
+ *                now, and by which the last packet came that was not from urxed or an inbox;
+ *                null: another path, or not known. They replace the numbers of the process's
+ *                sockets (verbs/session/state_document.h)
  *
  * and adds
  *
