@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "process/libc_real.h"
+#include "process/own_fd.h"
 
 /* Above the numbers of select(2). A higher floor would make the kernel's table of descriptors
  * larger than programs need it. */
@@ -37,7 +38,11 @@ extern void __tsan_acquire(void *address) __attribute__((weak));
  */
 static void show_to_thread_sanitizer(int fd, int duplicate)
 {
-	if (__tsan_acquire && duplicate >= 0)
+	/*
+	 * fd is no file of the table, but may have the entry of a device that the program has
+	 * closed by a raw system call. dup3() would give the duplicate that entry.
+	 */
+	if (__tsan_acquire && duplicate >= 0 && !fd_find(fd) && !fd_find(duplicate))
 		dup3(fd, duplicate, O_CLOEXEC);
 }
 
