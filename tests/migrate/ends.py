@@ -118,8 +118,14 @@ class InMachine:
         self.machine.wait_listening(port)
 
     def awaits_ack(self):
-        # Linux rxe does not tell.
-        return bool(self.machine.prefix) and awaits_ack(json.loads(self.machine.run('/urxe/tools/urxe show --json qp')))
+        """None: Linux' rxe does not tell."""
+        if not self.machine.prefix:
+            return None
+        return awaits_ack(json.loads(self.machine.run('/urxe/tools/urxe show --json qp')))
+
+    def quit_flow(self):
+        """Ends verbs_flow, which tells whether requests wait."""
+        self.machine.run('killall -QUIT verbs_flow; true')
 
     def describe_state(self):
         return without_zeros(self.machine.run('/urxe/tools/urxe show qp; /urxe/tools/urxe show counter; ps; true'))

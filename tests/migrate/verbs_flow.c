@@ -8,7 +8,7 @@
  * side READs the other side's pattern, before another fourth it adds 1 to the other side's counter.
  * Each side checks every byte, that messages come in order and once, that each request completes in
  * order and once, and that the counter rises by exactly 1. It prints the pauses between messages,
- * with the time since the system's boot.
+ * with the time since the system's boot. SIGQUIT ends a side, which tells whether requests wait.
  */
 #include <err.h>
 #include <errno.h>
@@ -69,6 +69,20 @@ static void stop(int number)
 {
 	(void)number;
 	stopping = 1;
+}
+
+/* The side of this process; written before SIGQUIT can come. */
+static const struct side *this_side;
+
+static void tell_and_end(int number)
+{
+	static const char waits[] = "verbs_flow: ended: requests wait for their completions\n";
+	static const char idle[] = "verbs_flow: ended: no request waits for its completion\n";
+	const char *text = this_side->completed == this_side->posted ? idle : waits;
+
+	(void)number;
+	(void)!write(STDERR_FILENO, text, strlen(text));
+	_exit(1);
 }
 
 /* --- Requests */
@@ -298,7 +312,9 @@ int main(int argc, char **argv)
 	if (s.size < sizeof(struct header) || s.size > SIZE_MOST)
 		usage();
 	s.client = optind < argc;
+	this_side = &s;
 	signal(SIGTERM, s.client ? stop : SIG_IGN);
+	signal(SIGQUIT, tell_and_end);
 	setlinebuf(stdout);
 	fd = exchange_open(s.client ? argv[optind] : NULL, port);
 	endpoint_open(&s.ep, &attr, fd);
