@@ -18,6 +18,7 @@
 #include "require.h"
 #include "script.h"
 #include "urxed/hostnet/arp.h"
+#include "urxed/hostnet/nd.h"
 
 #define ROOM      256
 #define DEPTH     64
@@ -77,12 +78,15 @@ static void open_world(void)
 /* All scripts share one world, whose tables take long to create; begin() resets it. */
 static void begin(void)
 {
+	struct address_pin pin;
 	uint32_t i;
 
 	n_connections = 0;
 	w->now += FDB_AGE_NS;
 	neigh_fini(&w->neigh);
 	neigh_init(&w->neigh, &w->host, w->neigh.ops, w);
+	require(!address_pin_parse("2001:db8::2=04:00:00:00:00:0a", &pin));
+	require(!address_pins_add(&w->neigh.pins, &pin));
 	for (i = 0; i < PROCESSES; i++)
 		switch_leave(&w->sw, &w->processes[i]);
 	memset(&w->sw.leases, 0, sizeof(w->sw.leases));
@@ -154,6 +158,20 @@ static void honest(uint32_t from, int to, const uint8_t *frame, uint32_t len, co
 	honest_connection(from, to, &p);
 }
 
+/* Does the frame claim an address of the host, or a pinned address for another MAC? */
+static bool claims_foreign_address(const uint8_t *f, uint32_t len)
+{
+	struct arp a;
+	struct nd m;
+
+	if (arp_parse(&a, f, len))
+		return host_find_address(&w->host, a.sip);
+	if (!nd_parse(&m, f, len) || m.solicitation)
+		return false;
+	return host_find_address(&w->host, m.target) ||
+	       !address_pins_allow(&w->neigh.pins, m.target, 0, m.has_mac ? m.smac : f + 6);
+}
+
 /* Checks a frame at a station: of a process, of another station and unchanged, or of the daemon. */
 static void check_station(int process, int station, uint32_t to, const struct netdev_frame *out,
 			  const uint8_t *in, uint32_t len)
@@ -171,6 +189,7 @@ static void check_station(int process, int station, uint32_t to, const struct ne
 		require(!memcmp(out->data + 6, macs[0], 6));
 	if (bridged && (station == PINNED_VM) != !memcmp(in + 6, macs[PINNED], 6))
 		abort();
+	require(!bridged || station < VM || !claims_foreign_address(in, len));
 }
 
 /* Does the frame announce the station that sent `in`? Nobody is announced by the host's MACs. */
@@ -272,6 +291,32 @@ static uint32_t question(struct script *s, uint8_t *f)
 	return ARP_FRAME_LEN;
 }
 
+/* An advertisement, perhaps behind an extension header and VLAN tags. */
+static uint32_t advertisement(struct script *s, uint8_t *f)
+{
+	struct nd m = {.target = {0x20, 1, 0xd, 0xb8}};
+	uint8_t *extension = f + ETHER_HDR_LEN + IPV6_HDR_LEN, tags;
+	uint32_t len = ND_FRAME_LEN;
+
+	m.target[15] = script_get8(s) % 4;
+	nd_build_advertisement(f, &m, macs[4 + script_get8(s) % 2]);
+	tags = script_get8(s);
+	if (tags & 0x10) {
+		memmove(extension + 8, extension, len - ETHER_HDR_LEN - IPV6_HDR_LEN);
+		memset(extension, 0, 8);
+		extension[0] = PROTO_ICMPV6;
+		f[ETHER_HDR_LEN + 6] = script_get8(s);
+		f[ETHER_HDR_LEN + 5] += 8;
+		len += 8;
+	}
+	for (tags %= 6; tags; tags--) {
+		len = ether_add_tag(f, len, 1);
+		ether_put16(f + 12, script_get8(s) % 2 ? 0x88a8 : ETHERTYPE_ID_VLAN);
+		f[15] = script_get8(s);
+	}
+	return len;
+}
+
 static uint32_t other(struct script *s, uint8_t *f)
 {
 	memset(f, 0x5a, 64);
@@ -297,6 +342,7 @@ static uint32_t make(struct script *s, uint8_t *f, int process)
 	case 0: return any_bytes(s, f);
 	case 1: len = question(s, f); break;
 	case 2: len = other(s, f); break;
+	case 3: len = advertisement(s, f); break;
 	default: len = packet(s, f, process); break;
 	}
 	for (i = script_get8(s) % 4; i; i--) {
