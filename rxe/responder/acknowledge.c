@@ -69,6 +69,8 @@ void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
 
 void resp_nak_without_gap(struct urxe_qp *qp)
 {
+	/* Neither the NAK nor the ACK tells a peer that it lacks the newest response. */
+	resource_repeat_newest(qp);
 	resp_refuse(qp, AETH_NAK_PSN_SEQUENCE);
 	qp->resp.nak_sent = false; /* a gap gets its own NAK, if the peer had nothing outstanding */
 }

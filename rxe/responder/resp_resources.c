@@ -88,6 +88,20 @@ bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
 	return true;
 }
 
+void resource_repeat_newest(struct urxe_qp *qp)
+{
+	struct resp_resource *res = resource_find(qp, urxe_psn_add(qp->resp.psn, URXE_PSN_MASK));
+
+	if (!res || res->pending)
+		return;
+	/* The packet keeps its opcode, because the response starts where it did. */
+	res->start_psn = res->first_psn;
+	res->next_psn = res->end_psn = res->last_psn;
+	res->end = res->length;
+	res->repeated = true;
+	resource_set_pending(qp, res);
+}
+
 void resource_answered(struct urxe_qp *qp, struct resp_resource *res)
 {
 	struct resp_repeat next = res->repeats[0];

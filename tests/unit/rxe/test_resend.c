@@ -448,6 +448,70 @@ static void test_returned_device_repeats_its_last_ack(void **state)
 	engine_close(&l.e);
 }
 
+/* Response n of the device's newest request, and all later ones, are lost. */
+static void lose_responses(uint32_t opcode, uint32_t length, unsigned n, uint64_t again)
+{
+	struct lossy l;
+
+	open_with_timeout(&l, true, false, PATIENT);
+	measure(&l);
+	l.losses[1] = (struct losses){.lost = ~UINT64_C(0) << n};
+	rand_fill(&(struct rand){n + length}, l.e.b->mem, length);
+	post_send(&l.e, 0, &(struct post){.wr_id = 7, .opcode = opcode, .length = length});
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	l.losses[1] = (struct losses){0};
+	returns(&l.e, l.e.b);
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	expect_wc(&l.e.a->send_cq, 7, URXE_WC_SUCCESS);
+	if (opcode == URXE_WR_RDMA_READ)
+		assert_memory_equal(l.e.a->mem, l.e.b->mem, length);
+	expect_again(&l, again);
+	engine_close(&l.e);
+}
+
+/* No ACK answers a READ or an atomic, and no NAK names it: the last response comes again. */
+static void test_returned_device_repeats_its_last_response(void **state)
+{
+	(void)state;
+	lose_responses(URXE_WR_FETCH_ADD, 8, 0, 0);
+	lose_responses(URXE_WR_RDMA_READ, 64, 0, 0);
+	lose_responses(URXE_WR_RDMA_READ, 4 * MTU_PACKETS - 1, 3, 0);
+	lose_responses(URXE_WR_RDMA_READ, 4 * MTU_PACKETS - 1, 1, 1);
+	lose_responses(URXE_WR_RDMA_READ, 4 * MTU_PACKETS, 0, 1);
+}
+
+/* The response that comes again has the opcode that it had. */
+static bool expect_last(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	unsigned *responses = arg;
+	struct urxe_packet p;
+
+	(void)now;
+	assert_int_equal(urxe_packet_parse(&p, data, len), URXE_DROP_NONE);
+	if (p.opcode == 0x11) /* an ACK or NAK */
+		return true;
+	assert_int_equal(p.opcode, 0x0f);
+	++*responses;
+	return true;
+}
+
+static void test_repeated_last_response_keeps_its_opcode(void **state)
+{
+	unsigned responses = 0;
+	struct lossy l;
+
+	(void)state;
+	open_with_timeout(&l, true, false, PATIENT);
+	transfer(&l, URXE_WR_RDMA_READ, 4, 0, 0);
+	l.e.pair->link[1].filter = expect_last;
+	l.e.pair->link[1].filter_arg = &responses;
+	returns(&l.e, l.e.b);
+	pair_settle(l.e.pair);
+	assert_int_equal(responses, 1);
+	expect_again(&l, 0);
+	engine_close(&l.e);
+}
+
 /* The device's own requests, whose answers are lost, go out again without a probe's wait. */
 static void test_returned_device_repeats_its_requests(void **state)
 {
@@ -647,6 +711,8 @@ int main(void)
 		cmocka_unit_test(test_announcements_save_no_silent_peer),
 		cmocka_unit_test(test_returned_device_asks_for_lost_requests),
 		cmocka_unit_test(test_returned_device_repeats_its_last_ack),
+		cmocka_unit_test(test_returned_device_repeats_its_last_response),
+		cmocka_unit_test(test_repeated_last_response_keeps_its_opcode),
 		cmocka_unit_test(test_returned_device_repeats_its_requests),
 		cmocka_unit_test(test_returned_device_leaves_rnr_waits_alone),
 		cmocka_unit_test(test_return_to_an_idle_peer_changes_nothing),
