@@ -16,6 +16,7 @@ iSCSI over RDMA: the target is `tgtd`, the initiators use libiscsi. The target s
 
 The tests then kill the target, start it again, let `qemu-io` read alone, and compare DISK with the pattern.
 """
+import fcntl
 import os
 import re
 import subprocess
@@ -37,12 +38,23 @@ IMAGE = (f'driver=iscsi,transport=iser,portal={{}}:3260,target={NAME}:disk,lun=1
 RESERVED = '/proc/sys/vm/nr_hugepages'
 
 
+def read_pages(file):
+    file.seek(0)
+    return int(file.read())
+
+
 def add_pages(count):
-    """Changes the number of huge pages, which other programs of the machine may use as well."""
+    """
+    Changes the number of huge pages, which other programs of the machine may use as well. Returns how many pages came:
+    the kernel may have fewer.
+    """
     with open(RESERVED, 'r+', encoding='ascii') as file:
-        pages = int(file.read())
+        fcntl.flock(file, fcntl.LOCK_EX)
+        before = read_pages(file)
         file.seek(0)
-        file.write(str(pages + count))
+        file.write(str(before + count))
+        file.flush()
+        return read_pages(file) - before
 
 
 def free_pages():
@@ -52,13 +64,13 @@ def free_pages():
 
 @contextmanager
 def reserved_pages():
-    add_pages(PAGES)
+    added = add_pages(PAGES)
     try:
         if free_pages() < PAGES:
             skip('the kernel gives no huge pages')
         yield
     finally:
-        add_pages(-PAGES)
+        add_pages(-added)
 
 
 def disk(host):
