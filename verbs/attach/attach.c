@@ -323,7 +323,7 @@ static int open_once(uint32_t *forks)
 	*forks = adapter_forks;
 	if (!opens)
 		rc = attach_adapter(*forks);
-	if (!rc && is_parents(*forks))
+	if (is_parents(*forks))
 		rc = -EIO;
 	if (!rc)
 		opens++;

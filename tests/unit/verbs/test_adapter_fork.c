@@ -8,15 +8,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include <vnic/server.h>
+
+#include "asleep.h"
 #include "attach/attach.h"
 #include "loop_adapter.h"
 #include "requests/daemon_requests.h"
@@ -29,6 +37,7 @@ static const uint8_t gid[16] = {0xfe, 0x80, [15] = 1};
 
 /* --- In place of the daemon. */
 
+int __real_adapter_open(uint32_t *forks);
 int __wrap_adapter_open(uint32_t *forks);
 bool __wrap_adapter_ref(uint32_t *forks);
 void __wrap_adapter_unref(uint32_t forks);
@@ -231,6 +240,70 @@ static void a_handler_may_fork_within_fork(void **state)
 	adapter_unlock();
 }
 
+/* --- The attachment to a daemon that does not answer. */
+
+static atomic_int opener_tid;
+static atomic_bool child_ended;
+static int child_status;
+
+static void fork_in_handler(int number)
+{
+	const pid_t child = fork();
+
+	(void)number;
+	if (!child) {
+		alarm(60); /* ends a child that waits for ever */
+		return;
+	}
+	if (waitpid(child, &child_status, 0) != child)
+		abort();
+	child_ended = true;
+}
+
+static void *open_adapter(void *arg)
+{
+	const pid_t parent = getpid();
+	uint32_t forks;
+	int rc;
+
+	opener_tid = gettid();
+	rc = __real_adapter_open(&forks);
+	if (getpid() != parent)
+		_exit(rc == -EIO && !pthread_mutex_trylock(&adapter_open_lock) ? 0 : 1);
+	assert_true(rc < 0);
+	return arg;
+}
+
+/* The child may open the device itself. */
+static void a_forked_child_does_not_attach_for_its_parent(void **state)
+{
+	char dir[] = "/tmp/urxe-test-fork-XXXXXX", path[64];
+	pthread_t opener;
+	int listener;
+
+	(void)state;
+	adapter = (struct adapter){0};
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(setenv("URXE_DIR", dir, 1), 0);
+	assert_int_equal(setenv("URXE_RECONNECT_S", "0", 1), 0);
+	listener = vnic_server_listen(dir);
+	assert_true(listener >= 0);
+	signal(SIGUSR1, fork_in_handler);
+	assert_int_equal(pthread_create(&opener, NULL, open_adapter, NULL), 0);
+	while (!opener_tid)
+		sched_yield();
+	asleep_await(opener_tid);
+	pthread_kill(opener, SIGUSR1);
+	while (!child_ended)
+		sched_yield();
+	close(listener);
+	assert_int_equal(pthread_join(opener, NULL), 0);
+	assert_int_equal(child_status, 0);
+	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, dir);
+	unlink(path);
+	rmdir(dir);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -241,6 +314,7 @@ int main(void)
 		TEST(a_forked_child_gets_no_lease_of_its_parent),
 		TEST(a_forked_child_releases_no_connection_of_its_parent),
 		TEST(a_handler_may_fork_within_fork),
+		cmocka_unit_test(a_forked_child_does_not_attach_for_its_parent),
 	};
 
 	/* First, so that it runs after the adapter's handlers, which take their locks. */
