@@ -62,7 +62,7 @@ static void device_returned(struct urxe_dev *dev)
 	for (uint32_t at = 0; !dev->attr.go_back_n && (qp = idmap_next(&dev->qps, &at));) {
 		if (!is_connection(qp) || !may_receive(qp))
 			continue;
-		if (qp->attr.state == URXE_QPS_RTS)
+		if (qp->attr.state == URXE_QPS_RTS || qp->attr.state == URXE_QPS_SQD)
 			retransmit_after_absence(qp);
 		/* Else only the peer's timeout makes it repeat a message from its first packet. */
 		if (qp->resp.message != RESP_UNKNOWN)
@@ -76,9 +76,11 @@ bool announcement_input(struct urxe_dev *dev, const struct urxe_frame *frame)
 
 	if (frame->len < ETH_LEN || get16(frame->data + 12) != ETHERTYPE_RARP)
 		return false;
-	if (!memcmp(mac, dev->attr.mac, sizeof(dev->attr.mac)))
-		device_returned(dev);
-	else
+	if (memcmp(mac, dev->attr.mac, sizeof(dev->attr.mac)) != 0)
 		peer_returned(dev, mac);
+	else if (frame->from_wire) /* of another host, which has no right to this MAC */
+		return false;
+	else
+		device_returned(dev);
 	return true;
 }

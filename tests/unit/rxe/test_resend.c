@@ -513,13 +513,12 @@ static void test_repeated_last_response_keeps_its_opcode(void **state)
 }
 
 /* The device's own requests, whose answers are lost, go out again without a probe's wait. */
-static void test_returned_device_repeats_its_requests(void **state)
+static void lose_answers(uint8_t state)
 {
+	const struct urxe_qp_attr attr = {.state = state};
 	uint64_t returned;
-	struct lossy l;
+	struct lossy l = {0};
 
-	(void)state;
-	l = (struct lossy){0};
 	l.e.pair = pair_create(&(struct pair_attr){.seed = 1, .probe_ns = 10000000});
 	connect_lossy(&l, PATIENT);
 	measure(&l);
@@ -530,11 +529,37 @@ static void test_returned_device_repeats_its_requests(void **state)
 	returned = l.e.pair->now + 1000000; /* the responses are lost, and no probe is due yet */
 	pair_run(l.e.pair, returned);
 	l.losses[1].all = false;
+	assert_int_equal(urxe_qp_modify(l.e.end[0].qp, returned, &attr, URXE_QP_STATE), 0);
 	returns(&l.e, l.e.a);
 	pair_run(l.e.pair, returned + 100000);
 	for (unsigned i = 0; i < 3; i++)
 		expect_wc(&l.e.a->send_cq, i, URXE_WC_SUCCESS);
 	expect_again(&l, 3);
+	engine_close(&l.e);
+}
+
+static void test_returned_device_repeats_its_requests(void **state)
+{
+	(void)state;
+	lose_answers(URXE_QPS_RTS);
+	lose_answers(URXE_QPS_SQD);
+}
+
+/* Only the owner of the device knows of its absence, not a station behind the wire. */
+static void test_foreign_frame_with_own_mac_is_ignored(void **state)
+{
+	uint8_t data[URXE_ANNOUNCEMENT_LEN];
+	struct urxe_frame frame = {.data = data, .len = sizeof(data), .from_wire = true};
+	struct lossy l;
+
+	(void)state;
+	open_with_timeout(&l, true, false, PATIENT);
+	measure(&l);
+	urxe_announcement_build(data, l.e.b->mac);
+	urxe_input(l.e.b->dev, l.e.pair->now, &frame, 1);
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	assert_int_equal(events(l.e.b, URXE_EVENT_NAK_SEQ_SENT), 0);
+	assert_int_equal(drops(l.e.b, URXE_DROP_NOT_ROCE), 1);
 	engine_close(&l.e);
 }
 
@@ -714,6 +739,7 @@ int main(void)
 		cmocka_unit_test(test_returned_device_repeats_its_last_response),
 		cmocka_unit_test(test_repeated_last_response_keeps_its_opcode),
 		cmocka_unit_test(test_returned_device_repeats_its_requests),
+		cmocka_unit_test(test_foreign_frame_with_own_mac_is_ignored),
 		cmocka_unit_test(test_returned_device_leaves_rnr_waits_alone),
 		cmocka_unit_test(test_return_to_an_idle_peer_changes_nothing),
 		cmocka_unit_test(test_loss_shrinks_the_window),
