@@ -90,6 +90,12 @@ void psn_gap_suspect(struct urxe_qp *qp)
 {
 	struct psn_gap *gap = &qp->resp.gap;
 
+	/* The last repeat of a gap's NAK, or the packet that it asks for, may have been lost. */
+	if (qp->resp.in_gap && gap->asked && !timer_armed(&qp->gap_timer)) {
+		gap->asked = false;
+		send_gap_nak(qp);
+		return;
+	}
 	/* A peer that was told to wait for a receive request would use up its RNR retries. */
 	if (qp->resp.in_gap || qp->resp.nak || qp->resp.nak_sent)
 		return;

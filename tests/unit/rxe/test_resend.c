@@ -429,6 +429,28 @@ static void test_returned_device_asks_for_lost_requests(void **state)
 	engine_close(&l.e);
 }
 
+/* All NAKs of a gap are lost: the gap gets its NAK again. */
+static void test_returned_device_asks_for_its_gap_again(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_with_timeout(&l, true, false, PATIENT);
+	measure(&l);
+	l.losses[0] = (struct losses){.lost = 1};
+	l.losses[1].all = true;
+	post_send(&l.e, 0,
+		  &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 40 << 10});
+	pair_run(l.e.pair, l.e.pair->now + 50000000); /* the NAK and its three repeats */
+	assert_int_equal(events(l.e.b, URXE_EVENT_NAK_SEQ_SENT), 4);
+	l.losses[1].all = false;
+	returns(&l.e, l.e.b);
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	expect_wc(&l.e.a->send_cq, 7, URXE_WC_SUCCESS);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+	engine_close(&l.e);
+}
+
 /* The peer lacks only the last ACK: it gets the ACK again, and repeats nothing. */
 static void test_returned_device_repeats_its_last_ack(void **state)
 {
@@ -735,6 +757,7 @@ int main(void)
 		cmocka_unit_test(test_announced_peer_gets_a_probe),
 		cmocka_unit_test(test_announcements_save_no_silent_peer),
 		cmocka_unit_test(test_returned_device_asks_for_lost_requests),
+		cmocka_unit_test(test_returned_device_asks_for_its_gap_again),
 		cmocka_unit_test(test_returned_device_repeats_its_last_ack),
 		cmocka_unit_test(test_returned_device_repeats_its_last_response),
 		cmocka_unit_test(test_repeated_last_response_keeps_its_opcode),
