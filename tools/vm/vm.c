@@ -46,7 +46,7 @@ static void handle_link_event(struct vm *vm)
 /* Returns the time of the next call. */
 static uint64_t tick(struct vm *vm, uint64_t now)
 {
-	bool joined;
+	bool joined, began;
 	uint64_t next = switch_link_tick(&vm->link, now, &joined), due;
 
 	vm->ticked_at = now;
@@ -62,7 +62,10 @@ static uint64_t tick(struct vm *vm, uint64_t now)
 	due = engine_recording_tick(&vm->recording, now, vm->rdma.dev, vm->session.nic);
 	if (due < next)
 		next = due;
-	due = announcer_tick(&vm->announcer, &vm->link, now);
+	due = announcer_tick(&vm->announcer, &vm->link, now, &began);
+	/* Before, without a daemon, what the connections repeat would be lost. */
+	if (began)
+		pvrdma_station_returned(vm->rdma.dev, now, vm->link.mac);
 	return due < next ? due : next;
 }
 
@@ -320,7 +323,6 @@ static void return_to_switch(struct vm *vm)
 		log_line("the machine has no port of urxed any more: %s", strerror(-rc));
 	vm_meet_peers(vm);
 	announcer_begin(&vm->announcer, now_ns());
-	pvrdma_station_returned(vm->rdma.dev, now_ns(), vm->link.mac);
 }
 
 static bool is_used(const struct vm *vm)

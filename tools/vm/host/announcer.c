@@ -17,10 +17,11 @@ void announcer_begin(struct announcer *a, uint64_t now)
 	*a = (struct announcer){FRAMES, now};
 }
 
-uint64_t announcer_tick(struct announcer *a, struct switch_link *link, uint64_t now)
+uint64_t announcer_tick(struct announcer *a, struct switch_link *link, uint64_t now, bool *began)
 {
 	uint8_t frame[URXE_ANNOUNCEMENT_LEN];
 
+	*began = false;
 	if (!a->left)
 		return UINT64_MAX;
 	/* A daemon may come later: the machine is announced then. */
@@ -31,6 +32,7 @@ uint64_t announcer_tick(struct announcer *a, struct switch_link *link, uint64_t 
 		switch_link_send(link, frame, sizeof(frame));
 		switch_link_flush(link);
 	}
+	*began = a->left == FRAMES;
 	a->left--;
 	a->next_at = now + (FRAMES - a->left) * PAUSE_NS;
 	return a->left ? a->next_at : UINT64_MAX;

@@ -7,6 +7,7 @@
 #ifndef URXE_VM_HOST_ANNOUNCER_H
 #define URXE_VM_HOST_ANNOUNCER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct switch_link;
@@ -20,8 +21,8 @@ struct announcer {
 void announcer_begin(struct announcer *a, uint64_t now);
 /*
  * Sends a frame if one is due. Returns the time of the next call; UINT64_MAX: all are sent, or the
- * link is down: call it again when the link is up.
+ * link is down: call it again when the link is up. *began: this was the first frame.
  */
-uint64_t announcer_tick(struct announcer *a, struct switch_link *link, uint64_t now);
+uint64_t announcer_tick(struct announcer *a, struct switch_link *link, uint64_t now, bool *began);
 
 #endif
