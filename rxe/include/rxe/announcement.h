@@ -7,8 +7,9 @@
  * - From another MAC: reliable connections to that station send again at once what it has not
  *   acknowledged, if it has left a probe unanswered.
  * - From the device's own MAC: the device itself was absent. Each reliable connection sends again
- *   at once what its peer has not acknowledged, if the peer is silent. If no request comes within
- *   3 ms, it sends its last answer again, and asks its peer to repeat what was lost.
+ *   at once what its peer has not acknowledged, if the peer has been silent for 0.5 ms and a round
+ *   trip of the device's own time. If no request comes within 3 ms, it sends its last answer again,
+ *   and asks its peer to repeat what was lost.
  *
  * The owner of a device builds the second one when the device continues on another host, or when
  * the kernel reports that the host has moved.
