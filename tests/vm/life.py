@@ -75,6 +75,7 @@ def check_unload_while_used(lab, one, two):
 def check_port(lab, one, two):
     """The NIC goes down and up, and programs get the events of the RDMA device's port."""
     watch = one.start('ibv_asyncwatch >/tmp/events')
+    one.run(WAIT_EVENT.format('async event FD', 1))  # it listens
     for number in range(1, 4):
         one.run(f'ip link set {one.nic()} down')
         one.run(WAIT_EVENT.format('PORT_ERR', number))
