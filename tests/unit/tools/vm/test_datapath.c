@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <rxe/announcement.h>
 #include <rxe/packet.h>
 #include <unistd.h>
 #include <vnic/loop.h>
@@ -65,6 +66,17 @@ int __wrap_vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t 
 	nic_frames++;
 	nic_good_frames += !urxe_packet_parse(&p, data, len) && urxe_packet_icrc_ok(&p);
 	return 0;
+}
+
+/* The linker puts this function in the place of pvrdma_station_returned. */
+static uint32_t returns;
+
+void __wrap_pvrdma_station_returned(struct pvrdma *dev, uint64_t now, const uint8_t mac[6]);
+
+void __wrap_pvrdma_station_returned(struct pvrdma *dev, uint64_t now, const uint8_t mac[6])
+{
+	(void)dev, (void)now, (void)mac;
+	returns++;
 }
 
 static void open_queues(struct fixture *f)
@@ -237,6 +249,35 @@ static void test_without_daemon_frames_are_dropped(void **state)
 	assert_true(f->link.dropped > 0);
 	f->link.peer = peer;
 	assert_int_equal(netdev_rx(f->port, 0, (struct netdev_frame[1]){0}, 1), 0);
+}
+
+static void announce(struct fixture *f, const uint8_t mac[6], uint64_t now)
+{
+	uint8_t data[URXE_ANNOUNCEMENT_LEN];
+	const struct netdev_frame frame = {data, sizeof(data), 0, 0};
+
+	urxe_announcement_build(data, mac);
+	assert_int_equal(netdev_tx(f->port, 0, &frame, 1), 1);
+	datapath_run(&f->datapath, now);
+}
+
+/* A station behind the switch can announce itself, at most each 10 ms, but not the machine. */
+static void test_machine_hears_other_stations_only(void **state)
+{
+	const uint8_t own[6] = {2, 0, 0, 0, 1, 1}, other[6] = {2, 0, 0, 0, 1, 2};
+	struct fixture *f = *state;
+	const uint64_t begin = f->guest[0].now + 1000000000;
+
+	memcpy(f->link.mac, own, sizeof(own));
+	returns = 0;
+	announce(f, own, begin);
+	assert_int_equal(returns, 0);
+	announce(f, other, begin + 1);
+	assert_int_equal(returns, 1);
+	announce(f, other, begin + 10000000);
+	assert_int_equal(returns, 1);
+	announce(f, other, begin + 10000001);
+	assert_int_equal(returns, 2);
 }
 
 /* --- Inboxes */
@@ -514,6 +555,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_frames_between_own_frames, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_daemon_frames_are_dropped, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_machine_hears_other_stations_only, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_frames_to_a_peer_go_to_its_inbox, setup,
 						teardown),
