@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Live migration of simulated hosts (--migrate): at random moments hosts are frozen, and their
- * engine's state is saved; some time later each continues with another engine, in other memory.
- * Frames that arrive meanwhile are lost. Its peers, the host itself, both or neither hear of its
- * return (--announce).
+ * Live migration of simulated hosts (--migrate): at random moments hosts are frozen, and the state
+ * of their engines is saved. Some time later each host continues with another engine, in other
+ * memory. Frames that arrive at a frozen host are lost. When a host continues, the engines of its
+ * peers, its own engine, both or neither get an announcement (--announce, rxe/announcement.h).
  */
 #ifndef URXE_SIM_HOST_MIGRATE_H
 #define URXE_SIM_HOST_MIGRATE_H

@@ -106,7 +106,7 @@ static const struct parameter {
 	{"movers", KIND_CHOICE, offsetof(struct scenario, movers), 0, 0, movers,
 	 "hosts that --migrate moves:"},
 	{"announce", KIND_CHOICE, offsetof(struct scenario, hearers), 0, 0, hearers,
-	 "hosts that hear of the return of a moved host:"},
+	 "hosts whose engines get the announcement of a moved host:"},
 	P("pause", KIND_TIME, pause, 1, NS_HOUR, "time that a moving host is frozen"),
 	P("record", KIND_COUNT, record, 0, 1000000,
 	  "times that a host is recorded, and its recording replayed"),

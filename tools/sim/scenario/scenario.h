@@ -51,9 +51,10 @@
 	X(OPENERS, "openers", "hosts that open connections") \
 	X(TARGETS, "targets", "hosts that open none")
 
-/* Hosts that hear of the return of a host that --migrate moves (rxe/announcement.h). */
+/* Hosts whose engines get the announcement of a host that --migrate has moved
+ * (rxe/announcement.h). */
 #define HEARERS_LIST(X)                                                      \
-	X(RANDOM, "random", "one of the following, at random for each move") \
+	X(RANDOM, "random", "one of the settings below, anew for each move") \
 	X(NONE, "none", "no host")                                           \
 	X(PEERS, "peers", "every other host")                                \
 	X(SELF, "self", "the host itself")                                   \

@@ -13,7 +13,7 @@
 	X(loss, "goodput over loss, with and without strict go-back-N peers")                  \
 	X(incast, "64 hosts send to one: queue, fairness and goodput, with and without DCQCN") \
 	X(blackout, "longest absence of a migrating host that its peers survive")              \
-	X(pause, "pause beyond the absence of a migrating host, by who hears of its return")
+	X(pause, "pause of a migrated host's traffic, minus the host's absence, by --announce")
 
 /*
  * Prints the table of that name in Markdown. All tables take the seed of `given`; loss and incast

@@ -49,8 +49,8 @@ const char *switch_counter_name(enum switch_counter counter);
 #define SWITCH_DROP_LIST(X)                                                                      \
 	X(RUNT, "runt", "no complete Ethernet header")                                           \
 	X(BOND_COPY, "bond_copy",                                                                \
-	  "from a bond's member: a frame of this host, or a copy of a frame that another "       \
-	  "member counts")                                                                       \
+	  "from a bond's member: a frame of this host, or a copy of a frame that the bond "      \
+	  "accepts from another member")                                                         \
 	X(DIRECT_COPY, "direct_copy",                                                            \
 	  "from an uplink, to a process that also receives it by its direct uplink")             \
 	X(SPOOFED_MAC, "spoofed_mac", "a source MAC that the sender may not use")                \
