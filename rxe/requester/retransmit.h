@@ -56,12 +56,15 @@ void retransmit_acked(struct urxe_qp *qp);
 void retransmit_progress(struct urxe_qp *qp);
 
 /*
- * The peer announces itself after an absence: if it is silent, sends all outstanding packets again,
- * and begins the series of probes anew. The retry count stays.
+ * The peer announces itself after an absence. If the last probe is unanswered, sends all
+ * outstanding packets again, and begins the series of probes anew. The retry count stays.
  */
 void retransmit_peer_announced(struct urxe_qp *qp);
-/* As retransmit_peer_announced, but this device was absent: its peer is silent, although no probe
- * was due yet. */
+/*
+ * As retransmit_peer_announced, but this device was absent, and an unanswered probe is not needed.
+ * The peer must have been silent for a round trip and for 0.5 ms of this device's time. With local
+ * ACK timeout 0 any peer counts as silent.
+ */
 void retransmit_after_absence(struct urxe_qp *qp);
 
 /* The QP's retry timer (urxe_qp.timer) has fallen due: ends the RNR wait, asks for missing

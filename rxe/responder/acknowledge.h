@@ -26,8 +26,10 @@ void resp_refuse(struct urxe_qp *qp, uint8_t syndrome);
  */
 void resp_fail_without_nak(struct urxe_qp *qp);
 /*
- * Makes a sequence NAK of the expected PSN due, although no gap has shown itself, and an ACK behind
- * it. A peer that has nothing outstanding ignores both.
+ * Makes a sequence NAK of the expected PSN due, although no later request has arrived, and then an
+ * ACK. The NAK asks for requests that may be lost; the ACK replaces an ACK that may be lost. Also
+ * repeats a response that may be lost (resource_repeat_newest). A peer that has nothing outstanding
+ * ignores these packets.
  */
 void resp_nak_without_gap(struct urxe_qp *qp);
 /* The requester repeats requests: starts the timer of the ACK that follows the last repetition. */

@@ -26,8 +26,11 @@ void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
  * being sent. False: RESP_REPEATS parts wait already. */
 bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
 			  uint32_t length);
-/* If the newest request has a response, makes the last packet of this response due again. A peer
- * that lacks earlier packets as well takes it for an implied NAK (IBA 9.7.5.2.8). */
+/*
+ * If the newest executed request is one that is kept here, and no part of its response is due,
+ * makes the last packet of the response due again. If the peer lacks earlier packets of the
+ * response, this packet is an implied NAK to the peer (IBA 9.7.5.2.8).
+ */
 void resource_repeat_newest(struct urxe_qp *qp);
 /* The last packet of the response was sent: makes the next repeated part due, if there is one. */
 void resource_answered(struct urxe_qp *qp, struct resp_resource *res);

@@ -37,6 +37,7 @@ struct region region_map(size_t size);
 /* Maps without registering; the address is a multiple of `size`, or of 2 MiB if that is less. */
 uint8_t *region_reserve(size_t size);
 struct region region_register(uint8_t *bytes, size_t size);
+/* As region_register, with IBV_ACCESS_ON_DEMAND. */
 struct region region_register_on_demand(uint8_t *bytes, size_t size);
 void region_deregister(struct region *region);
 /* Deregisters the region, and removes its mapping. */

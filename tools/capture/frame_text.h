@@ -10,13 +10,13 @@
 #define FRAME_TEXT 256 /* bytes, with the NUL */
 
 /*
- * Parses a frame as an engine does, and checks its ICRC. Returns 0, or why an engine drops it. *p
- * has all headers if the result is 0 or URXE_DROP_BAD_ICRC.
+ * Parses a frame as an engine does, and checks its ICRC. Returns 0, or the reason for which an
+ * engine drops the frame. *p has all headers only if the result is 0 or URXE_DROP_BAD_ICRC.
  */
 enum urxe_drop frame_parse(struct urxe_packet *p, const uint8_t *frame, uint32_t len);
 
-/* Writes the IP addresses, or the GIDs of RoCEv1; the MACs if the frame is not RoCE; "?" of a runt.
- */
+/* Writes the two addresses of frame_addresses separately: the IP addresses, the GIDs of RoCEv1, or
+ * the MACs of a frame that is not RoCE. "?": the frame is shorter than an Ethernet header. */
 void frame_ends(char source[FRAME_TEXT], char destination[FRAME_TEXT], const uint8_t *frame,
 		uint32_t len);
 

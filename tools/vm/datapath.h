@@ -34,7 +34,8 @@ struct datapath {
 	bool link_full;         /* the ring to urxed had no room for a frame */
 	uint64_t blocked_since; /* when the driver ran out of receive buffers; 0 = it has some */
 	bool rdma_moved;        /* the last datapath_run had frames or requests of PVRDMA */
-	uint64_t announced_at;  /* when PVRDMA heard of a station's return last */
+	uint64_t announced_at;  /* ns; when a received frame last led to pvrdma_station_returned,
+				   for the limit of one call in 10 ms; 0 = never */
 	uint64_t dropped;       /* received frames for which the driver had no buffer in time */
 };
 

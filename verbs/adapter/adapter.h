@@ -73,8 +73,8 @@ struct adapter {
 	struct vnic_attach_welcome welcome;
 	bool dead;          /* the device is dead, until the adapter's last user has closed it */
 	bool reconnecting;  /* the adapter looks for another daemon (daemon/reconnect.h) */
-	uint32_t daemons;   /* names the daemon: another number for each next one, and in a forked
-			       child. Does not change while nic_users counts a thread */
+	uint32_t daemons;   /* generation of the attachment: grows with each reconnection to a
+			       daemon, and in a forked child. Constant while nic_users is not 0 */
 	uint32_t nic_users; /* threads that wait for an answer of the daemon */
 	_Atomic uint32_t reconnects_ended; /* reconnections that have ended, successfully or not;
 					      for lock_wait */

@@ -13,18 +13,19 @@
 /*
  * Counts one more user of the adapter, and sets *forks to adapter_forks; the first user attaches
  * the process to its daemon. The last user's adapter_unref detaches the process. Each success needs
- * one adapter_unref. 0 or a negative errno value; -EIO: this is a child that a signal handler has
- * forked meanwhile.
+ * one adapter_unref. 0 or a negative errno value; -EIO: a signal handler has forked during the
+ * call, and this is the child.
  */
 int adapter_open(uint32_t *forks);
 /* As adapter_open, if the adapter has users already. False: it has none. */
 bool adapter_ref(uint32_t *forks);
-/* Ends a use that adapter_open or adapter_ref has begun; `forks` is from there. A child that a
- * signal handler has forked meanwhile has no such use. */
+/* Ends a use that adapter_open or adapter_ref began; `forks` is the value that they set. Has no
+ * effect in a child that was forked since then: the use is the parent's. */
 void adapter_unref(uint32_t forks);
 /*
- * Number of forks between the first process of the program and this one that left an adapter to the
- * parent. Changes only in a forked child.
+ * Generation of this process: a forked child adds 1 to its parent's value, when the child drops the
+ * parent's adapter. Otherwise constant in a process. Callers compare the value to find uses that
+ * began in the parent.
  */
 extern uint32_t adapter_forks;
 

@@ -23,8 +23,8 @@ void engine_run(uint64_t now);
  * one wake-up of the daemon.
  */
 void engine_poll(uint64_t now);
-/* For a poll while the HCA executes all queue pairs: passes the HCA's completions to the engine.
- * Only if more may wait, it does what engine_run does. */
+/* For a poll while the HCA executes all queue pairs: passes the HCA's completions to the engine,
+ * and shows the program all completions. If the HCA may have more completions, calls engine_run. */
 void engine_poll_hca(uint64_t now);
 /*
  * Call it before the QP is destroyed, reset or moved to the error state: sends its delayed

@@ -32,7 +32,8 @@ void engine_wake_for_work(void);
 /* Call it when a program has got or renewed the poll grant: wakes the thread if its sleep would
  * last longer than to the next look at the grant (`look`). */
 void engine_wake_for_grant(uint64_t now);
-/* Wakes the thread in any case. The thread exists; adapter.lock is not needed. */
+/* Wakes the thread in any case. The caller makes sure that the thread exists. adapter.lock is not
+ * needed. */
 void engine_wake(void);
 
 #endif

@@ -32,7 +32,8 @@ struct polling {
 	 * without adapter.lock. */
 	_Atomic uint64_t grant_until;
 	uint32_t grants;           /* number of poll grants and renewals so far */
-	uint32_t hca_looks;        /* number of polls while the HCA executes all queue pairs */
+	uint32_t hca_looks;        /* number of polls while the HCA executes all queue pairs; every
+				      16th runs the engine, the others only engine_poll_hca */
 	uint64_t heard_at;         /* when the adapter last received frames */
 	uint64_t busy_from;        /* the earliest time of the next busy poll (busy_poll.c) */
 	uint64_t pause;            /* ns from the last busy poll to busy_from */
@@ -60,11 +61,11 @@ uint64_t polling_entered(uint64_t now);
 void polling_posted(uint64_t away);
 /*
  * Call it when the program has polled the CQ with that handle, and found it empty: runs the engine,
- * and renews the poll grant. False: a second poll is useless. The CQ is still empty, or the engine
- * did not run, because another thread has the lock, or because the adapter has neither daemon,
- * direct uplink nor HCA. The
- * function never waits; adapter.lock must not be held. *now is the time. If the engine has rung the
- * vNIC's doorbell, *now becomes the time after the run: the daemon may have taken this thread's
+ * and renews the poll grant. True: a second poll may find completions. False: a second poll is
+ * useless, because the CQ is still empty or the engine did not run. The engine does not run while
+ * another thread has adapter.lock, or while the adapter has neither daemon, direct uplink nor HCA.
+ * The function never waits; adapter.lock must not be held. *now is the time. If the engine has rung
+ * the vNIC's doorbell, *now becomes the time after the run: the daemon may have taken this thread's
  * processor.
  */
 bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t *now);

@@ -155,9 +155,10 @@ bool pvrdma_wants(const struct pvrdma *dev, const uint8_t *frame, uint32_t len);
  * contents of the frames must not change during the call. */
 void pvrdma_input(struct pvrdma *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);
 /*
- * A station was absent and is back (rxe/announcement.h): connections repeat at once what was lost.
- * With the device's own MAC it is the machine itself, after a migration. Does nothing while the
- * device may not send.
+ * The station `mac` was absent and is back: passes its announcement to the engine
+ * (rxe/announcement.h). The device's own MAC means that this machine has migrated. Does nothing
+ * while the driver has not activated the device or forbids it to access memory
+ * (pvrdma_set_bus_master).
  */
 void pvrdma_station_returned(struct pvrdma *dev, uint64_t now, const uint8_t mac[6]);
 /*

@@ -17,7 +17,8 @@
  */
 #define PV_HCA_TIMES        4
 #define PV_HCA_REGION_PAGES 16
-/* max_mr is at least this: behind a virtual IOMMU the driver may map its memory later. */
+/* Least max_mr. Behind a virtual IOMMU the device sees only memory that the guest has mapped, which
+ * may be none when the driver reads max_mr. */
 #define PV_HCA_LEAST_REGIONS 1024
 
 /* Whether the HCA chooses the number of a new queue pair of the PD. */
@@ -34,9 +35,11 @@ void pv_hca_end(struct pvrdma *dev);
 /* Call it when entry `index` of the engine's GID table has changed: tells the HCA, or gives it to
  * the engine. */
 void pv_hca_set_gid(struct pvrdma *dev, uint32_t index);
-/* Reduces the limits to the HCA's. Queue sizes stay powers of two. max_mr becomes the number of the
- * smallest regions that pv_hca_has_room() permits for the present memory of the machine, or
- * PV_HCA_LEAST_REGIONS. */
+/*
+ * Reduces the limits to the HCA's. Queue sizes stay powers of two. The limit of max_mr is the
+ * number of one-page regions that pv_hca_has_room() permits for the memory that the device
+ * sees, but at least PV_HCA_LEAST_REGIONS.
+ */
 void pv_hca_limit(const struct pvrdma *dev, struct pv_device_caps *caps);
 /*
  * Whether the HCA may have one more region of `bytes` bytes; true if no HCA is attached. The limit

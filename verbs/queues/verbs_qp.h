@@ -51,10 +51,8 @@ struct qp {
 	/* Another process has the QPN that the HCA has chosen: only the HCA can execute the QP. */
 	bool number_taken;
 	uint8_t way_reason; /* enum way_reason of hca/way.h */
-	/*
-	 * 1 + member of the direct uplink, of the last packet that came by the direct uplink; 0:
-	 * none came by it. Packets from the switch or an inbox do not change it.
-	 */
+	/* 1 + the member of the direct uplink that received the queue pair's last packet; 0: the
+	 * direct uplink has received none. Packets by other paths do not count. */
 	uint8_t receives_by;
 	bool flushing; /* the QP is in adapter.flushing_qps */
 	/* A command modifies, queries, attaches or detaches the queue pair; adapter.lock may be

@@ -19,7 +19,8 @@ int rdmacm_daemon_connect(struct rdmacm_file *file, uint64_t deadline);
 /* Ends the connection and closes the event socket, for close(2). Also for a file without
  * connection. */
 void rdmacm_daemon_disconnect(struct rdmacm_file *file);
-/* In a forked child: closes the parent's sockets, and connects the file to no daemon any more. */
+/* In a forked child: closes the child's copies of the parent's sockets. The file connects to no
+ * daemon again. */
 void rdmacm_daemon_leave(struct rdmacm_file *file);
 
 /*

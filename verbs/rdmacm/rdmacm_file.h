@@ -56,11 +56,13 @@ struct rdmacm_file {
 
 /*
  * Protects the list of files, which only grows, and the state of the reconnecting thread.
- * pthread_atfork handlers hold it around fork. Rank: after a file's lock; innermost. Its holder
- * blocks all signals, because a handler that forks would wait for its own thread.
+ * pthread_atfork handlers hold it around fork. Rank: after a file's lock; innermost. Take the lock
+ * by rdmacm_lock_files, which blocks all signals. Without that, a signal handler that forks would
+ * deadlock: the pthread_atfork handler would wait for the lock of its own thread.
  */
 extern pthread_mutex_t rdmacm_files_lock __attribute__((visibility("hidden")));
-/* Blocks all signals and takes rdmacm_files_lock; frees it and restores the signals. */
+/* The first blocks all signals and takes rdmacm_files_lock. The second releases the lock and
+ * restores the signal mask. */
 void rdmacm_lock_files(sigset_t *signals);
 void rdmacm_unlock_files(const sigset_t *signals);
 /* The first of all files, open or closed. LIST_NEXT(file, link) gives the next one, without a

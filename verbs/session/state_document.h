@@ -22,9 +22,10 @@
  *                    next one copied, too
  *     uplink         whether frames go to another host by the process's own packet socket
  *     sends_by_socket, receives_by_socket
- *                    the number, from 0, of the socket by which packets of a connection leave now,
- *                    and of the socket of the last packet that did not come from the switch or an
- *                    inbox; absent: no `uplink`, unknown, or no such packet has come
+ *                    numbers, from 0, of the sockets of the direct uplink: the socket by which
+ *                    packets of a connection leave now, and the socket that received the last
+ *                    packet of a connection. Absent: `uplink` is false, UD, not known, or no
+ *                    socket has received a packet. Packets by other paths do not count
  *     hca            whether the HCA executes the queue pair
  *     way_reason     why it does or does not; null: the device has no HCA
  *   mrs       [{key, pd, iova, length, access}]

@@ -67,10 +67,11 @@ int command_add_object(const struct command *c, struct object *object, enum obje
 		       uint64_t user_handle);
 
 /*
- * With the lock, which it releases for 50 us: another thread's command goes on, and the caller then
- * looks whether that command has ended. No mutex or condition: in a child that a signal handler
- * forks during the wait, nothing would end the wait. 0, or -EIO: the context is closed, the device
- * has died, or the caller runs in such a child.
+ * One round of a wait for another thread's command: releases adapter.lock, sleeps 50 us, and takes
+ * the lock again, also if the result is -EIO. The caller then tests whether that command has ended.
+ * The wait uses no condition variable: if a signal handler forks during the wait, no thread of the
+ * child would signal the variable. 0, or -EIO: the context is closed, the device is dead, or the
+ * caller runs in such a child.
  */
 int command_pause(const struct command *c);
 /*

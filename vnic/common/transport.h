@@ -56,14 +56,13 @@ struct vnic_transport_ops {
 			     int fds[VNIC_INBOX_FDS]);
 	/* As vnic_driver_record; NULL: the device asks for none. */
 	bool (*record)(struct vnic_transport *transport, int *ring);
-	/*
-	 * In a forked child: replaces BAR0 by zeroed private memory, and ends waits for other
-	 * threads' requests, so that the driver reaches the device no more.
-	 */
+	/* As vnic_driver_isolate; BAR0 is part of the memory that the device sees. */
 	void (*isolate)(struct vnic_transport *transport);
 	/*
-	 * Releases everything without a message to the device. False, in a forked child: the
-	 * parent's request may go on, so the transport's structure stays, and the driver's, too.
+	 * Releases descriptors and mappings without a message to the device. True: the caller frees
+	 * the driver, and uses the transport no more. False: this is a forked child, in which an
+	 * interrupted request may still use the structures of the transport and the driver. Then
+	 * neither is ever freed.
 	 */
 	bool (*close)(struct vnic_transport *transport);
 };

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Announcements: a RARP frame (RFC 903) tells an engine that a station was absent and is back, for
- * example a virtual machine after its migration. Frames to it and from it were lost meanwhile.
- * urxe_input takes such a frame from anywhere:
+ * example a virtual machine after its migration. Frames to the station and from it were lost.
+ * urxe_input accepts any RARP frame. The Ethernet source MAC names the station:
  *
- * - From another MAC: reliable connections to that station send again at once what it has not
- *   acknowledged, if it has left a probe unanswered.
- * - From the device's own MAC: the device itself was absent. Each reliable connection sends again
- *   at once what its peer has not acknowledged, if the peer has been silent for 0.5 ms and a round
- *   trip of the device's own time. If no request comes within 3 ms, it sends its last answer again,
- *   and asks its peer to repeat what was lost.
+ * - Another MAC than the device's: a peer was absent. A requester whose last probe to this peer is
+ *   unanswered (docs/recovery.md) sends all outstanding packets again at once.
+ * - The device's own MAC: the device itself was absent. Each requester sends all outstanding
+ *   packets again at once, if its peer has been silent for a round trip and for 0.5 ms. Only the
+ *   device's own time counts, without the absence. Each responder that gets no request within 3 ms
+ *   repeats its last response or ACK. The responder also sends a sequence NAK of the expected PSN,
+ *   so that the peer repeats lost requests. A frame with this MAC has no effect if it came from the
+ *   wire (urxe_frame.from_wire) or the device has go_back_n.
  *
- * The owner of a device builds the second one when the device continues on another host, or when
- * the kernel reports that the host has moved.
+ * "Requester" and "responder" are those of reliable connections that the engine executes. The owner
+ * of a device builds the frame with the device's own MAC in two cases: the device continues on
+ * another host, or the kernel reports that the host has moved.
  */
 #ifndef URXE_RXE_ANNOUNCEMENT_H
 #define URXE_RXE_ANNOUNCEMENT_H

@@ -134,8 +134,8 @@ bool urxe_offload_present(const struct urxe_dev *dev);
 bool urxe_offload_has_qp(const struct urxe_qp *qp);
 /* Whether the HCA executes the requests of the queue pair. */
 bool urxe_qp_offloaded(const struct urxe_qp *qp);
-/* Whether the HCA executes the requests of all queue pairs, of which there is at least one: the
- * engine expects no packets. */
+/* Whether all queue pairs are offloaded (urxe_qp_offloaded), so that the engine gets no packets.
+ * False if the device has no queue pair. */
 bool urxe_offload_all(const struct urxe_dev *dev);
 /*
  * As urxe_mr_reg, for a region that the owner has registered with the HCA itself, because that

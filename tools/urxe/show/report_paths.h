@@ -10,10 +10,10 @@
  *
  *   path         null if the queue pair is not connected
  *   sends_by, receives_by
- *                names of the uplinks by which a queue pair with the path "direct-uplink" sends
- *                now, and by which the last packet came that was not from urxed or an inbox;
- *                null: another path, or not known. They replace the numbers of the process's
- *                sockets (verbs/session/state_document.h)
+ *                for the path "direct-uplink", names of uplinks: the uplink by which the queue
+ *                pair sends now, and the uplink whose socket received the last packet. null:
+ *                another path, not known, or no socket has received a packet. Both replace the
+ *                numbers of sockets (verbs/session/state_document.h)
  *
  * and adds
  *

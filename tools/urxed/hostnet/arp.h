@@ -19,9 +19,10 @@ struct arp {
 
 bool arp_parse(struct arp *a, const uint8_t *frame, uint32_t len);
 /*
- * Reads the sender's addresses of an ARP packet as any receiver may: of any operation, and also of
- * hardware type 6 (IEEE 802), which Linux and BSD accept. `len` counts the bytes from the hardware
- * type on. False: the packet is too short, or of other types or lengths of addresses.
+ * Reads the sender's addresses of an ARP packet as leniently as any receiver: of any operation, and
+ * of hardware type 1 (Ethernet) or 6 (IEEE 802), as Linux and BSD do. `len` counts the bytes from
+ * the hardware type on. False: the packet is too short, has another hardware type, or has other
+ * types or lengths of addresses than IPv4 over Ethernet.
  */
 bool arp_read_sender(const uint8_t *arp, uint32_t len, uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN]);
 /*

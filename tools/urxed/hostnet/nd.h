@@ -24,17 +24,17 @@ struct nd {
 
 /*
  * Parses a neighbour solicitation or advertisement. False: it is neither, or fails a check of
- * RFC 4861, 7.1, or names two MACs; then *m is not valid.
+ * RFC 4861, 7.1, or has link-layer address options with two different MACs; then *m is not valid.
  */
 bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len);
 /*
- * What receivers of a message may learn from it. Of a solicitation or an advertisement of a router
- * and of a neighbour solicitation it is the IPv6 source's MAC, of a neighbour advertisement and a
- * redirect it is the target's MAC.
+ * The address and the MAC that a receiver of a message may cache. Router solicitation, router
+ * advertisement and neighbour solicitation: those of the IPv6 source. Neighbour advertisement and
+ * redirect: those of the target.
  */
 struct nd_claim {
-	uint8_t ip[16];
-	bool has_mac; /* false: the message has no link-layer address option */
+	uint8_t ip[16]; /* of a redirect without a MAC: the IPv6 source */
+	bool has_mac;   /* false: the message has no link-layer address option */
 	uint8_t mac[ETHER_MAC_LEN];
 };
 
@@ -43,8 +43,8 @@ bool nd_is_type(uint8_t type);
 /*
  * Reads the claim of a message in an IPv6 packet without extension headers; `len` counts the bytes
  * from the IPv6 header on. Omits the checks of the destination, which a receiver may omit. False:
- * the packet has no such message, or the message fails another check of RFC 4861, or names two
- * MACs.
+ * the packet has no such message, or the message fails another check of RFC 4861. A message with
+ * two different MACs in its link-layer address options also fails.
  */
 bool nd_read_claim(struct nd_claim *claim, const uint8_t *ip, uint32_t len);
 /* The MAC of the solicited-node group of an IPv6 address (RFC 4291, 2.7.1; RFC 2464, 7). */

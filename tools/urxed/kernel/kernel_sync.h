@@ -45,7 +45,8 @@ struct kernel_sync {
 	const struct hca_monitor *hca;
 	bool missing;      /* an uplink's interface does not exist */
 	uint32_t left_out; /* addresses without a GID, because the host's GID table is full */
-	bool notifies;     /* an interface announces itself: iface_notifies_peers */
+	bool notifies;     /* the kernel has reported an announcement (iface_notifies_peers) that
+			      kernel_sync_take_notice has not returned yet */
 	bool stale;        /* the kernel has reported a change: `table` must be read again */
 	bool unread;       /* the last attempt to read `table` failed, which the log has */
 	/*
@@ -80,8 +81,9 @@ uint64_t kernel_sync_deadline(const struct kernel_sync *k);
  */
 bool kernel_sync_update(struct kernel_sync *k);
 /*
- * Whether an uplink's interface has announced itself to its peers since the last call: frames to
- * this host may have been lost, because it or its link was elsewhere.
+ * Whether an interface of an uplink has announced its addresses to its peers since the last call.
+ * The host has then migrated, or a bond of the kernel has changed its active member, so frames to
+ * this host may be lost.
  */
 bool kernel_sync_take_notice(struct kernel_sync *k);
 

@@ -40,7 +40,8 @@
  *           - space: port space, "TCP", "UDP", "IB" or "IPOIB"
  *           - type: "RC", "UC" or "UD"
  *           - state: "idle", "bound", "listen", "address query", "address resolved",
- *             "route resolved", "connect" or "disconnect"
+ *             "route resolved", "connect" or "disconnect", as Linux' enum rdma_cm_state names
+ *             them; "address query": the resolution of dst's address has not ended
  *           - cm: state of the connection or SIDR exchange (IBA volume 1, chapter 12); null: none
  *           - src, dst: address and port; null: none
  *           - events: number of events that the program has not fetched

@@ -2,8 +2,8 @@
 /*
  * Announcements of stations: RARP, gratuitous ARP and unsolicited neighbour advertisements. A
  * hypervisor or a guest sends them after a migration. forward.c then sends the processes the RARP
- * frame of urxe_announcement_build, because their engines know no ARP. An engine that gets it sends
- * again at once what the station has not acknowledged.
+ * frame of urxe_announcement_build, because their engines know no ARP. rxe/announcement.h describes
+ * what an engine does then.
  */
 #ifndef URXE_URXED_SWITCH_ANNOUNCEMENT_H
 #define URXE_URXED_SWITCH_ANNOUNCEMENT_H

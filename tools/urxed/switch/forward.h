@@ -62,9 +62,9 @@ void switch_send_by(struct vswitch *sw, uint32_t uplink, const uint8_t *frame, u
  */
 bool switch_has_room(struct vswitch *sw, uint32_t n);
 /*
- * The host was absent: tells all processes, whose engines then repair their connections
- * (rxe/announcement.h). Returns false if processes were told less than 2 s ago: an absence is
- * announced several times.
+ * This host was absent: sends the announcement of the host's MAC to all processes
+ * (rxe/announcement.h). Within 2 s after the last such announcement, sends none and returns
+ * false, because the kernel reports one absence several times.
  */
 bool switch_host_returned(struct vswitch *sw, uint64_t now);
 /* Sends a frame of the host's QP1, from the host's MAC, to another host or to the host itself. */

@@ -37,8 +37,9 @@ int vhost_spawner_run(const char *text, const struct vhost_spawner_fds *fds, pid
 void vhost_spawner_kill(pid_t pid);
 #define VHOST_SPAWNER_UNKNOWN (-1)
 /*
- * Reaps a process that has ended. *status: as from waitpid(2), or VHOST_SPAWNER_UNKNOWN if the
- * helper does not live. False: the process has not ended, or the helper does not answer in time.
+ * Reaps a process that has ended. True: *status is as from waitpid(2), or VHOST_SPAWNER_UNKNOWN if
+ * the helper has ended, so that the status is lost. False: the process has not ended, or the helper
+ * does not answer in time.
  */
 bool vhost_spawner_reap(pid_t pid, int *status);
 

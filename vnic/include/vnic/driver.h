@@ -54,14 +54,15 @@ int vnic_driver_attach_machine(const char *run_dir, const uint8_t mac[6],
 /* Quiesces the NIC, detaches and frees it. */
 void vnic_driver_detach(struct vnic_driver *drv);
 /*
- * Closes the driver's descriptors and mappings, tells the device nothing, and frees the driver. In
- * a forked child *drv stays, because a signal handler may have forked during a request: requests to
- * the parent's daemon fail in the child, and the parent's connection goes on. NULL is allowed.
+ * Closes the driver's descriptors and mappings, and tells the device nothing. Frees *drv, except in
+ * a forked child: a signal handler may have forked during a request, which still uses *drv. That
+ * request then fails in the child. The parent's connection goes on. NULL is allowed.
  */
 void vnic_driver_abandon(struct vnic_driver *drv);
 /*
- * In a forked child: replaces the memory that the device sees by zeroed private memory, and ends
- * waits for the requests of other threads, until vnic_driver_abandon. NULL is allowed.
+ * In a forked child, before vnic_driver_abandon: replaces the memory that the device sees by zeroed
+ * private memory. All later requests fail in the child. That includes a request that was waiting
+ * for another thread's request when a signal handler forked. NULL is allowed.
  */
 void vnic_driver_isolate(struct vnic_driver *drv);
 
