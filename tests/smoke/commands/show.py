@@ -238,7 +238,7 @@ def check_strangers(host):
     result = subprocess.run(['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups',
                              '--inh-caps=-all', host.urxe, 'show', '--run-dir', host.run_dir],
                             capture_output=True, text=True, timeout=20 * BUSY, check=False)
-    if (result.returncode, result.stdout) != (1, '') or "another user's" not in result.stderr:
+    if (result.returncode, result.stdout) != (1, '') or 'belongs to another user' not in result.stderr:
         raise Failure(f'another user: {result}')
 
 
