@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The process's part of a packet port: its memory, its descriptors and its interrupt. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -53,6 +54,39 @@ static int map_ring(struct packet_port *port, const struct packet_port_ring *rin
 	return port->memory == MAP_FAILED ? -errno : 0;
 }
 
+static int take_error(int fd)
+{
+	int error = 0;
+	socklen_t length = sizeof(error);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) ? 0 : error;
+}
+
+static int bind_protocol(int fd, uint16_t protocol)
+{
+	struct sockaddr_ll address = {0};
+	socklen_t length = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &length))
+		return -errno;
+	address.sll_protocol = htons(protocol);
+	return bind(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
+}
+
+/*
+ * Linux detaches the socket from its interface while it makes the ring, and attaches it again only
+ * if the interface was up before (packet_set_ring in net/packet/af_packet.c). If the interface
+ * comes up meanwhile, the socket would never receive a frame. The socket's error tells that the
+ * interface was down. Then the socket gets another protocol and its own one again, because bind(2)
+ * attaches the socket only if the protocol changes.
+ */
+static int attach_again(int fd)
+{
+	if (take_error(fd) != ENETDOWN)
+		return 0;
+	return bind_protocol(fd, ETH_P_LOOPBACK) ?: bind_protocol(fd, ETH_P_ALL);
+}
+
 static void close_fds(const struct packet_port *port)
 {
 	if (port->interrupt >= 0)
@@ -89,7 +123,7 @@ int packet_port_open(int fd, const struct packet_port_ring *ring, struct packet_
 		return -ENOMEM;
 	}
 	*new = (struct packet_port){.fd = fd, .interrupt = -1};
-	rc = make_interrupt(new) ?: make_ring(fd, ring) ?: map_ring(new, ring);
+	rc = make_interrupt(new) ?: make_ring(fd, ring) ?: attach_again(fd) ?: map_ring(new, ring);
 	if (!rc) {
 		new->vnet = has_vnet_headers(fd);
 		if (new->vnet)
@@ -139,21 +173,13 @@ int packet_port_irq_fd(const struct packet_port *port)
 	return port->interrupt;
 }
 
-static void clear_error(const struct packet_port *port)
-{
-	int error;
-	socklen_t length = sizeof(error);
-
-	getsockopt(port->fd, SOL_SOCKET, SO_ERROR, &error, &length);
-}
-
 /* epoll_wait disarms the descriptor (EPOLLONESHOT). */
 void packet_port_irq_read(struct packet_port *port)
 {
 	struct epoll_event event;
 
 	if (epoll_wait(port->interrupt, &event, 1, 0) == 1 && event.events & EPOLLERR)
-		clear_error(port);
+		(void)take_error(port->fd);
 }
 
 static void set_interrupt(const struct packet_port *port, uint32_t events)
