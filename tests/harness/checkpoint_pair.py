@@ -87,11 +87,13 @@ class Pair:
 class CheckpointPair(Pair):
     """The programs exchange messages all the time."""
 
-    def __init__(self, build, hosts, traveller_events=False, gids=('1', '1')):
+    def __init__(self, build, hosts, traveller_events=False, gids=('1', '1'), work='', peer_device='urxe0'):
         super().__init__(build, hosts)
-        events = ['events'] if traveller_events else []
+        self.sends = work == 'sends'  # else a quarter of the requests of each kind
+        options = [work] if work else []
+        events = ['events'] if traveller_events else options
         self.traveller = Commanded(hosts[0], build, 'run', 'urxe0', gids[0], '0', *events)
-        self.peer = Commanded(hosts[1], build, 'run', 'urxe0', gids[1], '1')
+        self.peer = Commanded(hosts[1], build, 'run', peer_device, gids[1], '1', *options)
         addresses = [program.answer() for program in (self.traveller, self.peer)]
         self.traveller.obey(f'connect {addresses[1]}')
         self.peer.obey(f'connect {addresses[0]}')
@@ -113,10 +115,19 @@ class CheckpointPair(Pair):
 
         def drained():
             a, b = [program.report() for program in self.both()]
-            return all(posted == completed and other[2] == (completed + 3) // 4 and other[3] == completed // 4
-                       for ours, theirs in ((a, b), (b, a))
+            return all(posted == completed and other[2:] == self.expected(completed) for ours, theirs in ((a, b), (b, a))
                        for (posted, completed, _, _), other in zip(ours, theirs))
         until(60, drained, lambda: f'lost or doubled: {[program.report() for program in self.both()]}')
+
+    def expected(self, completed):
+        """Messages and fetch-and-adds of so many requests."""
+        return [completed, 0] if self.sends else [(completed + 3) // 4, completed // 4]
+
+    def quiet(self, program):
+        """The program posts nothing more, and all that it has posted is complete."""
+        program.obey('pause')
+        until(60, lambda: all(posted == completed for posted, completed, _, _ in program.report()),
+              lambda: f'requests do not end: {program.report()}')
 
     def end(self):
         self.drain()

@@ -65,9 +65,10 @@ struct adapter {
 	bool uplink_inherited;       /* an earlier daemon opened `uplink`; the present daemon has
 					not been asked for one yet */
 	bool inbox_broken;           /* a peer has written to the inbox against the protocol */
-	/* The engine thread has to publish the peers' rights to copy: a checkpointer's thread has
-	 * withdrawn these rights, and did not get adapter.lock. Set without the lock. */
-	_Atomic bool copy_rights_due;
+	/* A checkpointer's thread has abandoned a stop, and did not get adapter.lock. So the engine
+	 * thread has to publish the peers' rights to copy, which that thread has withdrawn, and to
+	 * let the HCA go on. Set without the lock. */
+	_Atomic bool stop_abandoned;
 	_Atomic bool inbox_populated; /* peers may send to the inbox, so its memory is populated */
 	struct tx tx;
 	struct vnic_attach_welcome welcome;

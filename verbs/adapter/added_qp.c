@@ -8,20 +8,21 @@
 #include "adapter/adapter.h"
 #include "process/log.h"
 
-struct added_qp *added_qp_add_locked(struct vnic_driver *nic, uint32_t qpn)
+int added_qp_add_locked(struct vnic_driver *nic, uint32_t qpn, struct added_qp **added)
 {
 	struct added_qp *qp = malloc(sizeof(*qp));
 	int rc;
 
+	*added = qp;
 	if (!qp)
-		return NULL;
+		return -ENOMEM;
 	*qp = (struct added_qp){.qpn = qpn, .reachable = true, .daemon = adapter.daemons};
 	rc = vnic_driver_add_qpn(nic, qpn, true);
 	if (rc)
 		log_info("the daemon does not take QP %#x: %s", qpn, strerror(-rc));
 	qp->told = !rc;
 	LIST_INSERT_HEAD(&adapter.added_qps, qp, link);
-	return qp;
+	return rc;
 }
 
 void added_qp_release(struct added_qp *added)
@@ -40,6 +41,17 @@ void added_qp_forget_released(void)
 	struct added_qp *added;
 
 	while ((added = LIST_FIRST(&adapter.released_added_qps))) {
+		LIST_REMOVE(added, link);
+		free(added);
+	}
+}
+
+void added_qp_forget_all(void)
+{
+	struct added_qp *added;
+
+	added_qp_forget_released();
+	while ((added = LIST_FIRST(&adapter.added_qps))) {
 		LIST_REMOVE(added, link);
 		free(added);
 	}

@@ -140,11 +140,14 @@ static void handle_notice(void)
 		recording_stop();
 }
 
-static void publish_due_rights(void)
+static void go_on_after_stop(void)
 {
-	if (atomic_load_explicit(&adapter.copy_rights_due, memory_order_relaxed) &&
-	    atomic_exchange(&adapter.copy_rights_due, false))
-		urxe_copy_rights_publish(adapter.dev);
+	if (!atomic_load_explicit(&adapter.stop_abandoned, memory_order_relaxed) ||
+	    !atomic_exchange(&adapter.stop_abandoned, false))
+		return;
+	urxe_copy_rights_publish(adapter.dev);
+	if (adapter.hca.hca)
+		urxe_offload_keep(adapter.dev);
 }
 
 static void handle_hca(void)
@@ -162,7 +165,7 @@ static bool run_round(const struct thread_sleep *woken, bool stream)
 {
 	bool idle = true;
 
-	publish_due_rights();
+	go_on_after_stop();
 	if (woken->notice && adapter_connected())
 		handle_notice();
 	if (adapter.hca.hca && woken->hca)

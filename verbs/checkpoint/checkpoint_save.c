@@ -618,37 +618,17 @@ static int save_engine(struct process_save *save, uint64_t now)
 {
 	/* Completions are in the rings. */
 	const struct urxe_state_save how = {.arg = save, .tag = engine_tag};
-	int rc = urxe_state_save(adapter.dev, now, &how, &save->engine, &save->engine_length);
 
-	if (rc == -EOPNOTSUPP)
-		return checkpoint_fail(rc, "an HCA executes queue pairs of this process; with "
-					   "--way engine none does");
-	return rc;
-}
-
-/* A QPN that an HCA has chosen is in no block of the process. */
-static int check_numbers(void)
-{
-	const struct qp *qp;
-	uint32_t at = 0;
-
-	while (adapter.leases.foreign && (qp = leases_next(&adapter.leases, &at)))
-		if (adapter.leases.by_qpn[qp->qpn >> VNIC_LEASE_SHIFT]->foreign)
-			return checkpoint_fail(-EOPNOTSUPP,
-					       "queue pair %#x: an HCA has chosen its number; "
-					       "with --way engine none does",
-					       qp->qpn);
-	return 0;
+	return urxe_state_save(adapter.dev, now, &how, &save->engine, &save->engine_length);
 }
 
 int save_prepare(struct process_save *save, const struct frozen_devices *rdmacm, uint64_t now)
 {
 	size_t length;
-	int rc = check_numbers();
+	int rc;
 
 	save->rdmacm = rdmacm;
-	if (!rc)
-		rc = find_objects(save);
+	rc = find_objects(save);
 	if (!rc)
 		rc = save_engine(save, now);
 	if (!rc)

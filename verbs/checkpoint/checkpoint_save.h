@@ -30,8 +30,8 @@ struct process_save {
 /*
  * Saves the engine as it is at `now` (clock_now()), which withdraws the rights of peers to copy,
  * and allocates room for the stream. `rdmacm` lives until save_free. -EBUSY: not now, see
- * urxe_state_save; -EOPNOTSUPP: an object cannot be saved; -ENOMEM. After an error the caller calls
- * save_free, and urxe_copy_rights_publish.
+ * urxe_state_save; -ENOMEM. After an error the caller calls save_free, and
+ * urxe_copy_rights_publish. The HCA executes no queue pair (adapter_hca_take_over).
  */
 int save_prepare(struct process_save *save, const struct frozen_devices *rdmacm, uint64_t now);
 /*

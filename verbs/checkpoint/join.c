@@ -205,14 +205,33 @@ static int check_object(const struct joining *j, const struct object *object)
 
 /* --- Additions to the adapter. */
 
+/* An HCA has chosen a number that is in no block of the process. */
+static int add_number(struct qp *qp)
+{
+	int rc = leases_reserve(&adapter.leases, qp->qpn);
+
+	if (rc || !adapter.leases.by_qpn[VNIC_BLOCK(qp->qpn)]->foreign)
+		return rc;
+	rc = added_qp_add_locked(adapter.nic, qp->qpn, &qp->added);
+	if (rc == -EINVAL)
+		return -EBADMSG;
+	return rc == -EEXIST ? checkpoint_fail(rc,
+					       "queue pair %#x: another process of this host has "
+					       "its number",
+					       qp->qpn)
+			     : rc;
+}
+
 static int add_qp(const struct joining *j, struct qp *qp, const struct qp_record *record)
 {
-	const struct lease_block *block =
-		adapter.leases.by_qpn[qp->qpn >> VNIC_LEASE_SHIFT & (VNIC_BLOCKS - 1)];
+	int rc;
 
 	(void)j;
-	if (!block || block->foreign || leases_find(&adapter.leases, qp->qpn))
+	if (leases_find(&adapter.leases, qp->qpn))
 		return -EBADMSG;
+	rc = add_number(qp);
+	if (rc)
+		return rc;
 	if (record->connected) {
 		qp->remote = remote_qp_add(qp->qpn, record->dgid, record->remote_qpn);
 		if (!qp->remote)
@@ -393,4 +412,5 @@ void join_undo(struct joining *j)
 		LIST_REMOVE(remote, link);
 		free(remote);
 	}
+	added_qp_forget_all();
 }

@@ -19,10 +19,12 @@
 #include "checkpoint/checkpoint_save.h"
 #include "checkpoint/image/checkpoint_error.h"
 #include "checkpoint/rdmacm_freeze.h"
+#include "daemon/adapter_hca.h"
 #include "engine/clock.h"
 #include "objects/verbs_mr.h"
 #include "poll/engine_run.h"
 #include "poll/engine_wake.h"
+#include "queues/verbs_qp.h"
 #include <samehost/peer.h>
 
 /* Between two attempts to take a lock, or to stop the engine. */
@@ -37,7 +39,8 @@ static struct frozen_devices rdmacm;
 static atomic_bool quiesced;
 static pthread_t holder; /* of the locks, while `quiesced`, */
 static pid_t process;    /* and its process: a forked child has the variables, too */
-static bool withdrawn;   /* rights of peers to copy; under adapter_open_lock */
+static bool withdrawn;   /* rights of peers to copy; under adapter_open_lock, */
+static struct adapter_take_over take_over; /* as this */
 
 static uint64_t deadline_after(uint32_t ms)
 {
@@ -105,6 +108,60 @@ static int check_adapter(uint64_t deadline)
 	return rc;
 }
 
+/* --- Queue pairs of the HCA. */
+
+/* The engine cannot execute a queue pair whose number another process of this host has. */
+static int check_numbers(void)
+{
+	const struct qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = leases_next(&adapter.leases, &at)))
+		if (qp->number_taken)
+			return checkpoint_fail(-EOPNOTSUPP,
+					       "queue pair %#x of the HCA: another process has its "
+					       "number on this host",
+					       qp->qpn);
+	return 0;
+}
+
+static int refuse_hca(const struct urxe_offload_refusal *refusal)
+{
+	static const char with[] = "with --way engine the HCA executes no queue pair";
+
+	if (!refusal->qpn)
+		return checkpoint_fail(-EOPNOTSUPP,
+				       "the engine cannot go on with the HCA's queue "
+				       "pairs: %s; %s",
+				       adapter_hca_refusal(refusal), with);
+	return checkpoint_fail(-EOPNOTSUPP,
+			       "queue pair %#x: the engine cannot go on with it in place of the "
+			       "HCA: %s; %s",
+			       refusal->qpn, adapter_hca_refusal(refusal), with);
+}
+
+/* With the lock: the engine takes over the HCA's queue pairs. Errors as freeze. */
+static int stop_hca(void)
+{
+	int rc = adapter.hca.hca ? check_numbers() : 0;
+
+	if (!rc)
+		rc = adapter_hca_take_over(&take_over);
+	if (rc == -EAGAIN)
+		return checkpoint_fail(-EBUSY, "the HCA has requests that do not end");
+	if (rc == -EIO)
+		return checkpoint_fail(-EBUSY, "the HCA has failed");
+	return rc && take_over.refusal.reason ? refuse_hca(&take_over.refusal) : rc;
+}
+
+/* With the lock: a take-over that has not ended is abandoned. */
+static void keep_hca(void)
+{
+	take_over = (struct adapter_take_over){0};
+	if (adapter.hca.hca)
+		urxe_offload_keep(adapter.dev);
+}
+
 /*
  * With the lock. What has arrived is handled, so that fewer packets are lost. -EBUSY: another
  * attempt may succeed.
@@ -122,6 +179,9 @@ static int freeze(void)
 	tx_send_ack(&adapter.tx);
 	if (!peers_settled(&adapter_peers))
 		return checkpoint_fail(-EBUSY, "another process copies registered memory");
+	rc = stop_hca();
+	if (rc)
+		return rc;
 	mr_free_released();
 	withdrawn = true;
 	rc = save_prepare(&saved, &rdmacm, now);
@@ -147,14 +207,15 @@ static void give_up(void)
 {
 	if (withdrawn)
 		thaw();
+	keep_hca();
 	adapter_unlock();
 }
 
 /* Without the lock, which another thread keeps. */
 static int give_up_unlocked(void)
 {
-	if (withdrawn) {
-		atomic_store(&adapter.copy_rights_due, true);
+	if (withdrawn || take_over.tries) {
+		atomic_store(&adapter.stop_abandoned, true);
 		engine_wake();
 	}
 	return fail_to_lock_adapter();
@@ -199,6 +260,7 @@ static int stop_device(uint64_t deadline)
 	if (rc)
 		return rc;
 	withdrawn = false;
+	take_over = (struct adapter_take_over){0};
 	rc = check_adapter(deadline);
 	if (!rc)
 		rc = rdmacm_freeze(&rdmacm, deadline);

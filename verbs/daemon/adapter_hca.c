@@ -19,11 +19,12 @@
 #include "queues/publish.h"
 #include "queues/verbs_qp.h"
 
-/* The engine asks the HCA so many times, at these intervals. The PSNs of a peer that pauses do not
- * change in between; the last attempts do not wait for that. */
-#define TAKE_OVER_PAUSE_MS 20
+/* The engine asks the HCA at these intervals. The PSNs of a peer that pauses do not change in
+ * between. After so many attempts the engine does not wait for a pause any more. */
+#define TAKE_OVER_PAUSE_NS UINT64_C(20000000)
 #define TAKE_OVER_PATIENT  15
-#define TAKE_OVER_TRIES    30
+/* So many attempts delay the end of an HCA. */
+#define TAKE_OVER_TRIES 30
 
 enum hca_way adapter_hca_way(void)
 {
@@ -112,7 +113,7 @@ static void tell_numbers(void)
 
 	while ((qp = leases_next(&adapter.leases, &at)))
 		if (!qp->added)
-			qp->added = added_qp_add_locked(adapter.nic, qp->qpn);
+			added_qp_add_locked(adapter.nic, qp->qpn, &qp->added);
 }
 
 static void attach_hca(struct hca *hca, const struct vnic_attach_hca *is)
@@ -148,7 +149,38 @@ static void open_hca(const struct vnic_attach_hca *wanted)
 	adapter_claim();
 }
 
-/* --- The engine goes on with queue pairs of an HCA that goes (URXE_HCA_GONE). */
+/* --- The engine goes on with queue pairs of the HCA. */
+
+const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal)
+{
+	static const char *const texts[] = {
+		[URXE_OFFLOAD_SHARED_QUEUE] = "it has a shared receive queue",
+		[URXE_OFFLOAD_STALE_PSN] = "its driver does not tell the PSNs of now",
+		[URXE_OFFLOAD_UNPROVEN_PSN] = "no message shows that its driver tells PSNs of now",
+	};
+
+	return texts[refusal->reason];
+}
+
+int adapter_hca_take_over(struct adapter_take_over *t)
+{
+	const uint64_t now = clock_now();
+	int rc;
+
+	if (!adapter.hca.hca)
+		return 0;
+	if (hca_is_dead(adapter.hca.hca))
+		return -EIO;
+	hca_poll(adapter.hca.hca);
+	if (now < t->due)
+		return -EAGAIN;
+	rc = urxe_offload_take_over(adapter.dev, now, t->tries >= TAKE_OVER_PATIENT, &t->refusal);
+	t->tries++;
+	t->due = rc == -EAGAIN ? now + TAKE_OVER_PAUSE_NS : 0;
+	return rc;
+}
+
+/* --- An HCA that goes (URXE_HCA_GONE). */
 
 static bool goes_on(void)
 {
@@ -157,48 +189,29 @@ static bool goes_on(void)
 	return gone && !strcmp(gone, "engine");
 }
 
-static void log_refusal(const struct urxe_offload_refusal *refusal)
-{
-	static const char *const texts[] = {
-		[URXE_OFFLOAD_SHARED_QUEUE] = "it has a shared receive queue",
-		[URXE_OFFLOAD_STALE_PSN] = "its driver does not tell the PSNs of now",
-		[URXE_OFFLOAD_UNPROVEN_PSN] = "no message shows that its driver tells PSNs of now",
-	};
-
-	log_warning("queue pairs of the HCA end with it: %s (qp %#x)", texts[refusal->reason],
-		    refusal->qpn);
-}
-
-/* Other threads may use the adapter meanwhile. False: the HCA has gone. */
-static bool wait_for_hca(void)
+/* Other threads may use the adapter meanwhile. */
+static void wait_for_hca(void)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 
-	for (unsigned ms = 0; ms < TAKE_OVER_PAUSE_MS; ms++) {
-		adapter_unlock();
-		nanosleep(&pause, NULL);
-		adapter_claim();
-		if (!adapter.hca.hca || hca_is_dead(adapter.hca.hca))
-			return false;
-		hca_poll(adapter.hca.hca);
-	}
-	return true;
+	adapter_unlock();
+	nanosleep(&pause, NULL);
+	adapter_claim();
 }
 
 /* Peers that never answer must not delay the end of the HCA. */
 static void take_over_queue_pairs(void)
 {
-	struct urxe_offload_refusal refusal;
-	int rc = -EAGAIN;
+	struct adapter_take_over t = {0};
+	int rc;
 
-	for (unsigned i = 0; rc == -EAGAIN && i < TAKE_OVER_TRIES; i++) {
-		rc = urxe_offload_take_over(adapter.dev, clock_now(), i >= TAKE_OVER_PATIENT,
-					    &refusal);
-		if (rc == -EAGAIN && !wait_for_hca())
-			return;
-	}
+	while ((rc = adapter_hca_take_over(&t)) == -EAGAIN && t.tries < TAKE_OVER_TRIES)
+		wait_for_hca();
+	if (!adapter.hca.hca || rc == -EIO)
+		return;
 	if (rc == -EOPNOTSUPP)
-		log_refusal(&refusal);
+		log_warning("queue pairs of the HCA end with it: %s (qp %#x)",
+			    adapter_hca_refusal(&t.refusal), t.refusal.qpn);
 	else if (rc)
 		log_warning("the HCA has requests that do not end");
 	else

@@ -7,8 +7,10 @@
 #define URXE_VERBS_DAEMON_ADAPTER_HCA_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <hca/way.h>
+#include <rxe/offload.h>
 #include <vnic/attach.h>
 
 struct hca;
@@ -36,6 +38,25 @@ void adapter_hca_renew(void);
  * adapter.lock, then calls hca_close(). NULL: there is none.
  */
 struct hca *adapter_hca_release(void);
+
+/* How far the engine's take-over of the HCA's queue pairs is. All 0 at first. */
+struct adapter_take_over {
+	unsigned tries;                      /* calls of urxe_offload_take_over() so far */
+	uint64_t due;                        /* time of the next one, ns */
+	struct urxe_offload_refusal refusal; /* after -EOPNOTSUPP */
+};
+
+/*
+ * The engine goes on with all queue pairs that the HCA executes (rxe/offload.h). -EAGAIN: call it
+ * again after about a millisecond, in which other threads may have the lock. It first waits for a
+ * pause of the peers, and later only for the requests that the HCA has; for these it may return
+ * -EAGAIN for ever. -EOPNOTSUPP: adapter_hca_refusal() has the reason, and the HCA goes on. -EIO:
+ * the HCA has failed. 0: the HCA executes no queue pair, or the adapter has no HCA. A caller that
+ * abandons the take-over calls urxe_offload_keep().
+ */
+int adapter_hca_take_over(struct adapter_take_over *t);
+/* A clause such as "it has a shared receive queue". */
+const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal);
 
 /* Call it when adapter.welcome.port.gids has changed: gives the HCA the new table. No HCA: no
  * effect. */

@@ -353,31 +353,6 @@ def refuse_to_save(program, files, reason):
     program.obey('events', '0')
 
 
-def check_hca(build):
-    """Queue pairs and connections of an HCA, which is the device of another urxe, are refused with their reason."""
-    with Host(build, arguments=('--device', 'hca0')) as outer:
-        prefix = [outer.urxe, 'run', '--run-dir', outer.run_dir, '--']
-        with Host(build, prefix=prefix, arguments=('--hca', 'hca0')) as host:
-            host.urxe = outer.urxe  # both libraries are of one installation
-            files = [os.path.join(host.top, name) for name in ('stream', 'memory', 'maps')]
-
-            def start():
-                program = Commanded(host, build, 'run', '0.0.0.0', program=ConnectedPair.program)
-                if program.answer() != 'ready':
-                    raise Failure(program.program.describe())
-                program.obey('queue')
-                return program
-            program = start()
-            refuse_to_save(program, files, r'error EOPNOTSUPP: queue pair 0x[0-9a-f]+: an HCA has chosen its number; .*')
-            program.ask('listen')
-            refuse_to_save(program, files, r"error EOPNOTSUPP: rdma_cm ID \d+: .* belongs to the kernel's rdma_cm")
-            host.environment['URXE_WAY'] = 'engine'
-            program = start()
-            program.obey('save ' + ' '.join(files), 'saved')
-            program.obey('resume', 'resumed')
-            program.obey('events', '0')
-
-
 CHECKS = {name[len('check_'):]: check for name, check in list(globals().items()) if name.startswith('check_')}
 
 if __name__ == '__main__':

@@ -17,6 +17,7 @@
  * receive N    a message with known contents disconnect N disconnected N       fetches the event
  *   destroy N
  *   queue                a queue pair of urxe0 without a connection
+ *   shared               a shared receive queue of urxe0
  *   group, joined        joins a multicast group, or fetches the event of it and leaves the group
  *   save STREAM MEMORY MAPS   then "resume", or the process is killed
  *   close                destroys the listener and the event channel
@@ -258,16 +259,31 @@ static struct ibv_context *open_urxe0(void)
 	return NULL;
 }
 
+static struct ibv_pd *make_pd(void)
+{
+	struct ibv_context *context = open_urxe0();
+
+	return context ? ibv_alloc_pd(context) : NULL;
+}
+
 static const char *make_queue(void)
 {
 	struct ibv_qp_init_attr attr = {
 		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
 		.qp_type = IBV_QPT_RC};
-	struct ibv_context *context = open_urxe0();
-	struct ibv_pd *pd = context ? ibv_alloc_pd(context) : NULL;
+	struct ibv_pd *pd = make_pd();
+	struct ibv_context *context = pd ? pd->context : NULL;
 
 	attr.send_cq = attr.recv_cq = pd ? ibv_create_cq(context, 2, NULL, NULL, 0) : NULL;
 	return attr.send_cq && ibv_create_qp(pd, &attr) ? "done" : strerror(errno);
+}
+
+static const char *make_shared_queue(void)
+{
+	struct ibv_srq_init_attr attr = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_pd *pd = make_pd();
+
+	return pd && ibv_create_srq(pd, &attr) ? "done" : strerror(errno);
 }
 
 /* --- A multicast group. */
@@ -357,6 +373,8 @@ static const char *obey(char *line)
 		return has_event(0) ? "1" : "0";
 	if (!strcmp(word[0], "queue"))
 		return make_queue();
+	if (!strcmp(word[0], "shared"))
+		return make_shared_queue();
 	if (!strcmp(word[0], "group"))
 		return join_group();
 	if (!strcmp(word[0], "joined"))

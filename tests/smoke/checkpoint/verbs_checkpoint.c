@@ -4,7 +4,7 @@
  * of libibverbs and librxe, lies in an arena, which is written to a file and put back into another
  * process. Its peer is the same program, and neither knows nor notices.
  *
- *   verbs_checkpoint run DEVICE GID_INDEX SIDE [events]
+ *   verbs_checkpoint run DEVICE GID_INDEX SIDE [events|plain|sends]
  *   verbs_checkpoint restore STREAM MEMORY MAPS [damaged]
  *
  * One thread exchanges messages (workload.h); the other one takes commands from standard input, and
@@ -16,7 +16,7 @@
  *   sleep            waits until the thread sleeps in ibv_get_cq_event
  *   hold, free       the thread stops before it reads an event that has come, or goes on
  *   destroy_id       destroys the ID of rdma_cm, which is not used otherwise
- *   save STREAM MEMORY MAPS   then "resume", or the process is killed
+ *   save STREAM MEMORY MAPS [MS]   then "resume", or the process is killed
  *   storm N          N times: stops the device while the thread runs, saves, and goes on
  *   misuse           calls the functions in wrong states
  *   close            destroys all objects
@@ -183,12 +183,12 @@ static void report(void)
 	dprintf(1, "%s\n", w->broken ? " broken" : "");
 }
 
-static const char *save(const char *stream, const char *memory, const char *maps)
+static const char *save(const char *stream, const char *memory, const char *maps, int ms)
 {
 	int rc;
 
 	hold_work();
-	rc = CALL(quiesce)(QUIESCE_MS);
+	rc = CALL(quiesce)((uint32_t)ms);
 	if (rc) {
 		program->hold = false;
 		return result("", rc);
@@ -269,10 +269,10 @@ static void close_all(void)
 
 static const char *obey(char *line)
 {
-	char *word[4] = {0};
+	char *word[5] = {0};
 	int n = 0;
 
-	for (char *at = strtok(line, " \n"); at && n < 4; at = strtok(NULL, " \n"))
+	for (char *at = strtok(line, " \n"); at && n < 5; at = strtok(NULL, " \n"))
 		word[n++] = at;
 	if (!n)
 		return "?";
@@ -293,8 +293,8 @@ static const char *obey(char *line)
 		program->hold = false;
 	} else if (!strcmp(word[0], "destroy_id")) {
 		workload_destroy_id(program->work);
-	} else if (!strcmp(word[0], "save") && n == 4) {
-		return save(word[1], word[2], word[3]);
+	} else if (!strcmp(word[0], "save") && n >= 4) {
+		return save(word[1], word[2], word[3], word[4] ? atoi(word[4]) : QUIESCE_MS);
 	} else if (!strcmp(word[0], "resume")) {
 		int rc = CALL(resume)();
 
@@ -317,15 +317,24 @@ static const char *obey(char *line)
 
 /* --- Start. */
 
-static void run(const char *device, int gid_index, uint8_t side, bool events)
+static enum work work_of(const char *option)
 {
+	if (!strcmp(option, "sends"))
+		return WORK_SENDS;
+	return strcmp(option, "plain") ? WORK_ALL : WORK_PLAIN;
+}
+
+static void run(const char *device, int gid_index, uint8_t side, const char *option)
+{
+	const bool events = !strcmp(option, "events");
+
 	list_devices();
 	arena_enter();
 	program = calloc(1, sizeof(*program));
 	pthread_mutex_init(&program->lock, NULL);
 	program->gid_index = gid_index;
 	program->events = events;
-	program->work = workload_open(device, gid_index, side, events);
+	program->work = workload_open(device, gid_index, side, events, work_of(option));
 	program->librxe = (void *)program->work->context->ops.post_send;
 	program->liburxe = checkpointer_function("urxe_checkpoint_save");
 	print_address(&program->work->self);
@@ -425,7 +434,7 @@ int main(int argc, char **argv)
 {
 	fix_addresses(argv);
 	if (argc >= 5 && !strcmp(argv[1], "run"))
-		run(argv[2], atoi(argv[3]), (uint8_t)atoi(argv[4]), argc > 5);
+		run(argv[2], atoi(argv[3]), (uint8_t)atoi(argv[4]), argc > 5 ? argv[5] : "");
 	else if (argc >= 5 && !strcmp(argv[1], "restore"))
 		restore(argv[2], argv[3], argv[4], argc > 5);
 	else

@@ -22,6 +22,11 @@ struct region {
 
 enum kind { SEND, WRITE, READ, ADD, KINDS };
 
+static enum kind kind_of(const struct workload *w, uint64_t n)
+{
+	return w->kind == WORK_SENDS ? SEND : (enum kind)(n % KINDS);
+}
+
 #define TIMEOUT 17 /* 1.6 s until a retry, 11 s until the last one: docs/state.md */
 
 /* --- Contents. */
@@ -96,7 +101,7 @@ static void post(struct workload *w, int connection)
 				 .send_flags = IBV_SEND_SIGNALED},
 			   *bad;
 
-	switch ((enum kind)(n % KINDS)) {
+	switch (kind_of(w, n)) {
 	case SEND:
 		fill(r->send[slot], send_length(n), w->side, connection, n);
 		sge.addr = (uintptr_t)r->send[slot];
@@ -154,13 +159,13 @@ static void check_sent(struct workload *w, const struct ibv_wc *wc)
 		(unsigned long long)n, ibv_wc_status_str(wc->status));
 	REQUIRE(w, n == c->completed, "connection %d: request %llu completes instead of %llu",
 		connection, (unsigned long long)n, (unsigned long long)c->completed);
-	if (n % KINDS == READ)
+	if (kind_of(w, n) == READ)
 		REQUIRE(w,
 			matches(r->back[n % DEPTH], write_length(n - 1), w->side, connection,
 				n - 1),
 			"connection %d: WRITE %llu is read back with other contents", connection,
 			(unsigned long long)n - 1);
-	if (n % KINDS == ADD)
+	if (kind_of(w, n) == ADD)
 		REQUIRE(w, r->results[n % DEPTH] == n / KINDS,
 			"connection %d: the counter was %llu instead of %llu", connection,
 			(unsigned long long)r->results[n % DEPTH], (unsigned long long)n / KINDS);
@@ -180,7 +185,7 @@ static void check_received(struct workload *w, const struct ibv_wc *wc)
 {
 	int connection = connection_of(w, wc->qp_num);
 	struct connection *c = &w->connections[connection];
-	uint64_t n = c->received * KINDS;
+	uint64_t n = c->received * (w->kind == WORK_SENDS ? 1 : KINDS);
 	uint32_t slot = (uint32_t)wc->wr_id;
 	const uint8_t *bytes = c->shared ? w->srq_buffers[slot] : c->region->receive[slot];
 
@@ -259,9 +264,11 @@ static void make_qp(struct workload *w, struct ibv_qp **qp, struct ibv_srq *srq)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
-		.qp_access_flags =
-			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 	};
+
+	if (w->kind != WORK_SENDS)
+		attr.qp_access_flags =
+			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
 	*qp = must(ibv_create_qp(w->pd, &init), "ibv_create_qp");
 	if (ibv_modify_qp(*qp, &attr,
@@ -288,7 +295,7 @@ static void open_connection(struct workload *w, int i)
 {
 	struct connection *c = &w->connections[i];
 
-	c->shared = i % 2;
+	c->shared = w->srq && i % 2;
 	c->region = pages(sizeof(*c->region));
 	c->mr = register_bytes(w, c->region, sizeof(*c->region));
 	make_qp(w, &c->qp, c->shared ? w->srq : NULL);
@@ -355,10 +362,12 @@ static void make_idle_objects(struct workload *w, int gid_index)
 
 	attr.grh.dgid = w->self.gid;
 	w->empty_mr = register_bytes(w, (uint8_t *)w->srq_buffers + 1, 0);
-	w->implicit_mr = must(
-		ibv_reg_mr(w->pd, NULL, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND),
-		"implicit region");
-	w->mw = must(ibv_alloc_mw(w->pd, IBV_MW_TYPE_2), "ibv_alloc_mw");
+	if (w->kind == WORK_ALL) {
+		w->implicit_mr = must(ibv_reg_mr(w->pd, NULL, SIZE_MAX,
+						 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND),
+				      "implicit region");
+		w->mw = must(ibv_alloc_mw(w->pd, IBV_MW_TYPE_2), "ibv_alloc_mw");
+	}
 	w->ah = must(ibv_create_ah(w->pd, &attr), "ibv_create_ah");
 	w->second = open_device(ibv_get_device_name(w->context->device));
 	w->second_cq = must(ibv_create_cq(w->second, 5, NULL, NULL, 0), "ibv_create_cq");
@@ -366,17 +375,20 @@ static void make_idle_objects(struct workload *w, int gid_index)
 	w->rdma_cm = open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC);
 	if (w->duplicate < 0 || w->rdma_cm < 0)
 		err(1, "descriptors");
-	make_id(w);
+	if (w->kind == WORK_ALL)
+		make_id(w);
 	w->idle_cq = must(ibv_create_cq(w->context, 3, NULL, w->channel, 0), "ibv_create_cq");
 	make_qp(w, &w->idle_qp, NULL);
 }
 
-struct workload *workload_open(const char *device, int gid_index, uint8_t side, bool events)
+struct workload *workload_open(const char *device, int gid_index, uint8_t side, bool events,
+			       enum work kind)
 {
 	struct workload *w = must(calloc(1, sizeof(*w)), "calloc");
 	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 2 * RECEIVES, .max_sge = 1}};
 
 	w->side = side;
+	w->kind = kind;
 	w->context = open_device(device);
 	if (ibv_query_gid(w->context, 1, gid_index, &w->self.gid))
 		errx(1, "no GID %d", gid_index);
@@ -386,12 +398,13 @@ struct workload *workload_open(const char *device, int gid_index, uint8_t side, 
 	for (int i = 0; i < 2; i++)
 		w->cq[i] =
 			must(ibv_create_cq(w->context, 512, NULL, w->channel, 0), "ibv_create_cq");
-	w->srq = must(ibv_create_srq(w->pd, &srq), "ibv_create_srq");
+	if (kind == WORK_ALL)
+		w->srq = must(ibv_create_srq(w->pd, &srq), "ibv_create_srq");
 	w->srq_buffers = pages((size_t)2 * RECEIVES * SEND_MAX);
 	w->srq_mr = register_bytes(w, w->srq_buffers, (size_t)2 * RECEIVES * SEND_MAX);
 	for (int i = 0; i < CONNECTIONS; i++)
 		open_connection(w, i);
-	for (uint32_t slot = 0; slot < 2 * RECEIVES; slot++)
+	for (uint32_t slot = 0; w->srq && slot < 2 * RECEIVES; slot++)
 		post_receive(w, 1, slot);
 	make_idle_objects(w, gid_index);
 	return w;
@@ -452,13 +465,16 @@ void workload_close(struct workload *w)
 	close_object(ibv_destroy_cq(w->idle_cq), "idle CQ");
 	close_object(ibv_destroy_ah(w->ah), "address handle");
 	close_object(ibv_dereg_mr(w->empty_mr), "memory region of length 0");
-	close_object(ibv_dereg_mr(w->implicit_mr), "implicit region");
-	close_object(ibv_dealloc_mw(w->mw), "memory window");
+	if (w->implicit_mr)
+		close_object(ibv_dereg_mr(w->implicit_mr), "implicit region");
+	if (w->mw)
+		close_object(ibv_dealloc_mw(w->mw), "memory window");
 	for (int i = 0; i < CONNECTIONS; i++) {
 		close_object(ibv_destroy_qp(w->connections[i].qp), "queue pair");
 		close_object(ibv_dereg_mr(w->connections[i].mr), "memory region");
 	}
-	close_object(ibv_destroy_srq(w->srq), "SRQ");
+	if (w->srq)
+		close_object(ibv_destroy_srq(w->srq), "SRQ");
 	close_object(ibv_dereg_mr(w->srq_mr), "memory region of the SRQ");
 	for (int i = 0; i < 2; i++)
 		close_object(ibv_destroy_cq(w->cq[i]), "CQ");

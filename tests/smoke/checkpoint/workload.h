@@ -18,6 +18,14 @@
 #define SEND_MAX    65536
 #define WRITE_MAX   (512u << 10)
 
+/* Which objects and requests a workload has. */
+enum work {
+	WORK_ALL,
+	/* No shared receive queue, memory window, on-demand region and ID of rdma_cm. */
+	WORK_PLAIN,
+	WORK_SENDS, /* the same, and all requests are SENDs: the peer has no remote rights */
+};
+
 /* What a program tells its peer. */
 struct address {
 	union ibv_gid gid;
@@ -57,13 +65,15 @@ struct workload {
 	struct ibv_qp *idle_qp;
 	struct ibv_cq *idle_cq;
 	struct address self, peer;
+	enum work kind;
 	uint8_t side; /* 0 or 1 */
 	bool paused;  /* posts no sends */
 	bool broken;  /* something went wrong, and was reported */
 };
 
 /* Functions end the program if a verb fails. */
-struct workload *workload_open(const char *device, int gid_index, uint8_t side, bool events);
+struct workload *workload_open(const char *device, int gid_index, uint8_t side, bool events,
+			       enum work kind);
 void workload_connect(struct workload *w, const struct address *peer, int gid_index);
 /* Posts what may be posted, and handles completions. Returns the number of completions. */
 unsigned int workload_step(struct workload *w);

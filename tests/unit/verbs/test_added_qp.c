@@ -43,7 +43,7 @@ static struct added_qp *add(int the_answer)
 	struct added_qp *added;
 
 	answer = the_answer;
-	added = added_qp_add_locked(NULL, QPN);
+	assert_int_equal(added_qp_add_locked(NULL, QPN, &added), the_answer);
 	assert_non_null(added);
 	return added;
 }

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+A process whose queue pairs an HCA runs is saved, killed and restored. The HCA is the device of another urxe, `outer`. The
+peer uses that device itself, and knows nothing. The new host is `outer` without the HCA: it has the MAC and the addresses
+that the HCA had.
+"""
+import contextlib
+import os
+import re
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
+from checkpoint_pair import CheckpointPair, Commanded, ConnectedPair, move  # noqa: E402
+from host import Failure, Host, main, until  # noqa: E402
+from nested import OUTER, Nested  # noqa: E402
+
+
+PEER_QPS = 5  # of verbs_checkpoint: four connections, and one that is idle
+
+
+class NewHost:
+    """
+    Programs on the device of `outer`. Both libraries are loaded, as in the saved process, so that each library has the
+    address that it had there.
+    """
+
+    def __init__(self, outer, nested):
+        self.outer = outer
+        self.nested = nested
+
+    def start(self, *argv, stdin):
+        return self.outer.spawn([self.outer.urxe, 'run', '--run-dir', self.nested.run_dir, '--',
+                                 self.outer.urxe, 'run', '--run-dir', self.outer.run_dir, '--', *argv], stdin)
+
+
+@contextlib.contextmanager
+def hosts(build, transport='packet'):
+    """The host of the HCA, and the host that the HCA backs. The HCA counts the packets of copied requests wrongly."""
+    with Host(build, arguments=OUTER) as outer, Nested(build, outer) as nested:
+        nested.transport = outer.environment['URXE_TRANSPORT'] = transport
+        nested.log = 'warning'
+        yield outer, nested
+
+
+def paths(nested):
+    return [qp['path'] for qp in nested.show('qp')['qps'] if qp['state'] == 'RTS']
+
+
+@contextlib.contextmanager
+def native_peer(build, work, transport='packet'):
+    """The HCA runs the queue pairs of the program that is saved."""
+    with hosts(build, transport) as (outer, nested):
+        pair = CheckpointPair(build, [nested, outer], work=work, peer_device='hca0')
+        pair.progress()
+        if set(paths(nested)) != {'hca'}:
+            raise Failure(f'not by the HCA: {paths(nested)}')
+        yield pair, outer, nested
+
+
+def move_to_engine(pair, outer, nested):
+    """Saves the process, and restores it where no HCA is, twice. The old process's numbers are free before."""
+    new_host = NewHost(outer, nested)
+    pair.save()
+    pair.traveller.kill()
+    until(30, lambda: len(outer.show('qp')['qps']) == PEER_QPS, lambda: f'the old process lives: {outer.show("qp")}')
+    pair.restore(new_host)
+    for program in pair.both():
+        program.obey('go')
+    pair.progress()
+    move(pair, 0.1, new_host)
+    pair.progress()
+
+
+def check_moved(build):
+    """Requests of all kinds. The peer posts none while the process is stopped, so none is half executed."""
+    with native_peer(build, 'plain') as (pair, outer, nested):
+        pair.quiet(pair.peer)
+        move_to_engine(pair, outer, nested)
+        pair.end()
+
+
+def check_sends(build):
+    """The peer sends all the time, and repeats its SENDs until the restored process answers."""
+    with native_peer(build, 'sends') as (pair, outer, nested):
+        move_to_engine(pair, outer, nested)
+        pair.end()
+
+
+def refuse(pair, reason, milliseconds=60000):
+    answer = pair.traveller.ask(f'save {" ".join(pair.files)} {milliseconds}')
+    if not re.fullmatch(reason, answer):
+        raise Failure(answer)
+
+
+def check_refused(build):
+    """The HCA does not tell its PSNs of now. The process goes on by the HCA."""
+    with native_peer(build, 'plain', 'auto') as (pair, _outer, nested):
+        refuse(pair, r'error EOPNOTSUPP: queue pair 0x[0-9a-f]+: the engine cannot go on with it in place of the HCA: '
+                     r'its driver does not tell the PSNs of now; with --way engine .*')
+        pair.progress()
+        if set(paths(nested)) != {'hca'}:
+            raise Failure(f'not by the HCA any more: {paths(nested)}')
+        pair.end()
+
+
+def check_unanswered(build):
+    """Requests of the HCA do not end in time. The process goes on by the HCA, and is saved later."""
+    with native_peer(build, 'sends') as (pair, outer, nested):
+        pair.peer.program.kill(signal.SIGSTOP)
+        try:
+            refuse(pair, 'error ETIMEDOUT: the HCA has requests that do not end', 500)
+        finally:
+            pair.peer.program.kill(signal.SIGCONT)
+        pair.progress()
+        if set(paths(nested)) != {'hca'}:
+            raise Failure(f'not by the HCA any more: {paths(nested)}')
+        move_to_engine(pair, outer, nested)
+        pair.end()
+
+
+def check_numbers(build):
+    """Two programs of the host with the HCA: the engine runs their queue pairs, with numbers that the HCA has chosen."""
+    with hosts(build) as (_outer, nested):
+        pair = CheckpointPair(build, [nested, nested], work='plain')
+        pair.progress()
+        if 'hca' in paths(nested):
+            raise Failure(f'by the HCA: {paths(nested)}')
+        for _ in range(2):
+            move(pair)
+            pair.progress()
+        pair.save()
+        copy = Commanded(nested, build, 'restore', *pair.files)
+        answer = copy.answer()
+        if not answer.startswith('error EEXIST: another process of this host has the queue pair numbers'):
+            raise Failure(answer)
+        pair.traveller.obey('resume', 'resumed')
+        pair.progress()
+        pair.end()
+
+
+def check_shared(build):
+    """A shared receive queue, and a listener of the kernel's rdma_cm, are refused with their reasons."""
+    with hosts(build) as (_outer, nested):
+        files = [os.path.join(nested.top, name) for name in ('stream', 'memory', 'maps')]
+
+        def start():
+            program = Commanded(nested, build, 'run', '0.0.0.0', program=ConnectedPair.program)
+            if program.answer() != 'ready':
+                raise Failure(program.program.describe())
+            program.obey('queue')
+            return program
+
+        def refused(program, reason):
+            answer = program.ask('save ' + ' '.join(files))
+            if not re.fullmatch(reason, answer):
+                raise Failure(answer)
+            program.obey('events', '0')
+        program = start()
+        program.obey('save ' + ' '.join(files), 'saved')
+        program.obey('resume', 'resumed')
+        program.obey('shared')
+        refused(program, r"error EOPNOTSUPP: the engine cannot go on with the HCA's queue pairs: it has a shared receive .*")
+        program = start()
+        program.ask('listen')
+        refused(program, r"error EOPNOTSUPP: rdma_cm ID \d+: .* belongs to the kernel's rdma_cm")
+        nested.way = 'engine'
+        program = start()
+        program.obey('shared')
+        program.obey('save ' + ' '.join(files), 'saved')
+        program.obey('resume', 'resumed')
+        program.obey('events', '0')
+
+
+CHECKS = {name[len('check_'):]: check for name, check in list(globals().items()) if name.startswith('check_')}
+
+if __name__ == '__main__':
+    main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))
