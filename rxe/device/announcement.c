@@ -12,6 +12,8 @@
 #include "wire/header_fields.h"
 
 #define ETHERTYPE_RARP 0x8035
+/* Between the NAKs of two connections: many at once would fill the queues of switches and peers. */
+#define NAK_SPACING_NS 1000
 
 void urxe_announcement_build(uint8_t frame[URXE_ANNOUNCEMENT_LEN], const uint8_t mac[6])
 {
@@ -57,6 +59,7 @@ static bool may_receive(const struct urxe_qp *qp)
 static void device_returned(struct urxe_dev *dev)
 {
 	struct urxe_qp *qp;
+	uint64_t delay = 0;
 
 	/* A strict device leaves it to the timers. */
 	for (uint32_t at = 0; !dev->attr.go_back_n && (qp = idmap_next(&dev->qps, &at));) {
@@ -66,7 +69,8 @@ static void device_returned(struct urxe_dev *dev)
 			retransmit_after_absence(qp);
 		/* Else only the peer's timeout makes it repeat a message from its first packet. */
 		if (qp->resp.message != RESP_UNKNOWN)
-			psn_gap_suspect(qp);
+			psn_gap_suspect(qp, delay);
+		delay += NAK_SPACING_NS;
 	}
 }
 

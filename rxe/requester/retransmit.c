@@ -54,6 +54,7 @@ void retransmit_init(struct urxe_qp *qp)
 		memset(req->answered, 0, (req->answered_mask + 1) / 8);
 	req->window = max_window(qp);
 	req->window_cut = false;
+	req->absent = false;
 	req->window_mark = req->psn;
 	req->resend.psn = req->resend.end = req->psn;
 	req->probe_span = 1;
@@ -176,7 +177,9 @@ void retransmit_packet_sent(struct urxe_qp *qp)
 
 	if (req->timeout_due == URXE_NEVER || qp->paced)
 		req->timeout_due = timeout_due(qp);
-	req->probe_due = probe_due(qp);
+	/* New packets do not delay the repair after an absence. */
+	if (!req->absent || probe_due(qp) < req->probe_due)
+		req->probe_due = probe_due(qp);
 	arm_timer(qp);
 }
 
@@ -443,6 +446,7 @@ void retransmit_progress(struct urxe_qp *qp)
 	struct requester *req = &qp->req;
 
 	req->probes = 0;
+	req->absent = false;
 	req->asked = later_psn(req->asked, req->una);
 	if (req->repair.open) {
 		/* The ACK covers more than was sent since the NAK, so the peer had kept the rest.
@@ -470,7 +474,7 @@ static bool time_out(struct urxe_qp *qp)
 	qp_count(qp, URXE_EVENT_TIMEOUT);
 	if (!is_cut(qp) && !use_retry(qp))
 		return false;
-	req->missing = false;
+	req->missing = req->absent = false;
 	doubt_copies(qp);
 	shrink_window(qp);
 	avoid_references(req);
@@ -508,7 +512,15 @@ static bool is_resending(const struct requester *req)
 	return req->resend.psn != req->resend.end;
 }
 
-/* Sends the oldest packets again. */
+/* Sends all outstanding packets again, as the first probe of a series. */
+static void resend_outstanding(struct urxe_qp *qp)
+{
+	qp->req.probes = 0;
+	qp->req.absent = false;
+	probe_until(qp, qp->req.psn);
+}
+
+/* Sends the oldest packets again, or all after an absence. */
 static void send_probe(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
@@ -518,43 +530,56 @@ static void send_probe(struct urxe_qp *qp)
 		arm_timer(qp);
 		return;
 	}
+	if (req->absent) {
+		resend_outstanding(qp);
+		return;
+	}
 	req->probe_span = probe_span(req);
 	probe_until(qp, earlier_psn(urxe_psn_add(req->una, req->probe_span), req->psn));
 }
 
-static void resend_outstanding(struct urxe_qp *qp)
+static bool may_resend(const struct requester *req)
 {
-	struct requester *req = &qp->req;
-
-	if (req->una == req->psn || req->rnr_wait || req->held || is_resending(req))
-		return;
-	req->probes = 0;
-	probe_until(qp, req->psn);
+	return req->una != req->psn && !req->rnr_wait && !req->held && !is_resending(req);
 }
 
-/* Whether the last answer that moved una, or the first packet after it, is longer ago than a round
- * trip. */
-static bool is_silent(const struct urxe_qp *qp)
+/* When the last answer that moved una, or the first packet after it, is a round trip ago. With a
+ * rate limit the last packet counts, which starts the ACK timeout anew. */
+static uint64_t silence_end(const struct urxe_qp *qp)
 {
 	const struct rtt *rtt = &qp->req.rtt;
 	uint64_t round_trip = rtt->smoothed + 4 * rtt->deviation;
-	uint64_t since = qp->req.timeout_due - (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout);
 
+	if (!qp->attr.timeout)
+		return 0;
 	if (round_trip < ABSENCE_SILENCE_NS)
 		round_trip = ABSENCE_SILENCE_NS;
-	return !qp->attr.timeout || qp->dev->now - since >= round_trip;
+	return qp->req.timeout_due - (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout) + round_trip;
 }
 
 void retransmit_after_absence(struct urxe_qp *qp)
 {
-	if (is_silent(qp))
+	struct requester *req = &qp->req;
+	uint64_t due;
+
+	if (req->una == req->psn || req->rnr_wait)
+		return;
+	due = silence_end(qp);
+	if (due <= qp->dev->now && may_resend(req)) {
 		resend_outstanding(qp);
+		return;
+	}
+	req->absent = true;
+	if (due < req->probe_due && due > qp->dev->now) {
+		req->probe_due = due;
+		arm_timer(qp);
+	}
 }
 
 void retransmit_peer_announced(struct urxe_qp *qp)
 {
 	/* A peer that answers in time has no probes, and its announcement means nothing here. */
-	if (qp->req.probes)
+	if (qp->req.probes && may_resend(&qp->req))
 		resend_outstanding(qp);
 }
 

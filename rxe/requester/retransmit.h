@@ -62,8 +62,9 @@ void retransmit_progress(struct urxe_qp *qp);
 void retransmit_peer_announced(struct urxe_qp *qp);
 /*
  * As retransmit_peer_announced, but this device was absent, and an unanswered probe is not needed.
- * The peer must have been silent for a round trip and for 0.5 ms of this device's time. With local
- * ACK timeout 0 any peer counts as silent.
+ * The peer must have been silent for a round trip and for 0.5 ms of this device's time; else the
+ * packets are sent when that time is over, unless the peer acknowledges some before. With local ACK
+ * timeout 0 any peer counts as silent.
  */
 void retransmit_after_absence(struct urxe_qp *qp);
 

@@ -15,8 +15,10 @@
 #define REPEATS         3
 #define REPEAT_MIN_NS   100000
 #define REPEAT_FIRST_NS 1000000 /* while repair_ns is unknown */
-/* After an absence: a peer that knows of it repeats its requests sooner, and needs no NAK. */
-#define SUSPICION_NS 3000000
+/* After an absence: a peer that knows of it repeats its requests sooner, and needs no NAK. The NAK
+ * may be lost, so it is sent once more. */
+#define SUSPICION_NS       3000000
+#define SUSPICION_AGAIN_NS (4 * SUSPICION_NS)
 
 void psn_gap_init(struct psn_gap *gap)
 {
@@ -86,7 +88,7 @@ void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint3
 	wait_for_gap(qp, dev->now);
 }
 
-void psn_gap_suspect(struct urxe_qp *qp)
+void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay)
 {
 	struct psn_gap *gap = &qp->resp.gap;
 
@@ -102,7 +104,8 @@ void psn_gap_suspect(struct urxe_qp *qp)
 	qp->resp.in_gap = true;
 	gap->asked = true;
 	gap->repeats = REPEATS;
-	timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_NS);
+	gap->suspected = false;
+	timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_NS + delay);
 }
 
 void psn_gap_time_out(struct urxe_qp *qp)
@@ -114,9 +117,14 @@ void psn_gap_time_out(struct urxe_qp *qp)
 		send_gap_nak(qp);
 		return;
 	}
+	resp_nak_without_gap(qp);
+	if (!gap->suspected) {
+		gap->suspected = true;
+		timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_AGAIN_NS);
+		return;
+	}
 	gap->asked = false;
 	qp->resp.in_gap = false;
-	resp_nak_without_gap(qp);
 }
 
 void psn_gap_filled(struct urxe_qp *qp)

@@ -32,12 +32,12 @@ void psn_gap_filled(struct urxe_qp *qp);
 struct out_of_order_packet *psn_gap_next_kept(struct urxe_qp *qp);
 /*
  * The device was absent (rxe/announcement.h), so the expected request and the responder's last
- * responses may be lost. Without a gap, starts the gap timer with 3 ms. If no request arrives
- * before, psn_gap_time_out calls resp_nak_without_gap. If a gap's NAK was already repeated for the
- * last time, sends this NAK again at once. Does nothing while a gap's timer runs, and after an RNR
- * NAK.
+ * responses may be lost. Without a gap, starts the gap timer with 3 ms and `delay` ns. If no
+ * request arrives before, psn_gap_time_out calls resp_nak_without_gap, and once more after 12 ms.
+ * If a gap's NAK was already repeated for the last time, sends this NAK again at once. Does nothing
+ * while a gap's timer runs, and after an RNR NAK.
  */
-void psn_gap_suspect(struct urxe_qp *qp);
+void psn_gap_suspect(struct urxe_qp *qp, uint64_t delay);
 /* The gap timer has fallen due: sends the gap's NAK, or calls resp_nak_without_gap if
  * psn_gap_suspect started the timer. */
 void psn_gap_time_out(struct urxe_qp *qp);

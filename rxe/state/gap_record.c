@@ -126,6 +126,8 @@ void gap_record(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct psn_gap *gap = &qp->resp.gap;
 
+	/* As requester.absent. */
+	gap->suspected = false;
 	state_begin(s, STATE_RECORD_QP_GAP);
 	state_bool(s, &qp->resp.in_gap);
 	state_bool(s, &gap->asked);

@@ -85,6 +85,8 @@ static void resend_fields(struct state_stream *s, struct resend *resend)
 
 static void retry_fields(struct state_stream *s, struct requester *req)
 {
+	/* The owner of a restored device announces its return, and the saved device stays equal. */
+	req->absent = false;
 	state_u8_max(s, &req->retries, 7);
 	state_u8_max(s, &req->rnr_retries, 7);
 	state_bool(s, &req->rnr_wait);

@@ -7,11 +7,12 @@
  * - Another MAC than the device's: a peer was absent. A requester whose last probe to this peer is
  *   unanswered (docs/recovery.md) sends all outstanding packets again at once.
  * - The device's own MAC: the device itself was absent. Each requester sends all outstanding
- *   packets again at once, if its peer has been silent for a round trip and for 0.5 ms. Only the
- *   device's own time counts, without the absence. Each responder that gets no request within 3 ms
- *   repeats its last response or ACK. The responder also sends a sequence NAK of the expected PSN,
- *   so that the peer repeats lost requests. A frame with this MAC has no effect if it came from the
- *   wire (urxe_frame.from_wire) or the device has go_back_n.
+ *   packets again at once, if its peer has been silent for a round trip and for 0.5 ms, or as soon
+ *   as it has. Only the device's own time counts, without the absence. Each responder that gets no
+ *   request within 3 ms repeats its last response or ACK, and once more after 12 ms. Each time
+ *   the responder also sends a sequence NAK of the expected PSN, so that the peer repeats lost
+ *   requests. The NAKs of two connections are 1 us apart. A frame with this MAC has no effect if
+ *   it came from the wire (urxe_frame.from_wire) or the device has go_back_n.
  *
  * "Requester" and "responder" are those of reliable connections that the engine executes. The owner
  * of a device builds the frame with the device's own MAC in two cases: the device continues on

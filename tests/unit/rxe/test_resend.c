@@ -529,7 +529,7 @@ static void test_repeated_last_response_keeps_its_opcode(void **state)
 	l.e.pair->link[1].filter_arg = &responses;
 	returns(&l.e, l.e.b);
 	pair_settle(l.e.pair);
-	assert_int_equal(responses, 1);
+	assert_int_equal(responses, 2); /* with each of the two NAKs */
 	expect_again(&l, 0);
 	engine_close(&l.e);
 }
@@ -565,6 +565,121 @@ static void test_returned_device_repeats_its_requests(void **state)
 	(void)state;
 	lose_answers(URXE_QPS_RTS);
 	lose_answers(URXE_QPS_SQD);
+}
+
+/* Three requests to a device whose probes wait for 10 ms. */
+static void post_three(struct lossy *l)
+{
+	*l = (struct lossy){0};
+	l->e.pair = pair_create(&(struct pair_attr){.seed = 1, .probe_ns = 10000000});
+	connect_lossy(l, PATIENT);
+	measure(l);
+	l->losses[1].all = true;
+	for (unsigned i = 0; i < 3; i++)
+		post_send(&l->e, 0,
+			  &(struct post){.wr_id = i, .opcode = URXE_WR_RDMA_READ, .length = 64});
+}
+
+static void expect_three(struct lossy *l, uint64_t until)
+{
+	pair_run(l->e.pair, until);
+	for (unsigned i = 0; i < 3; i++)
+		expect_wc(&l->e.a->send_cq, i, URXE_WC_SUCCESS);
+}
+
+/* By its own clock the device was silent for a moment only, as after its restoration. */
+static void test_requests_of_a_moment_ago_come_again_soon(void **state)
+{
+	uint64_t returned;
+	struct lossy l;
+
+	(void)state;
+	post_three(&l);
+	returned = l.e.pair->now + 100000; /* the responses are lost */
+	pair_run(l.e.pair, returned);
+	l.losses[1].all = false;
+	returns(&l.e, l.e.a);
+	pair_run(l.e.pair, returned + 100000);
+	expect_again(&l, 0);
+	/* A new request does not delay the others. */
+	post_send(&l.e, 0, &(struct post){.wr_id = 3, .opcode = URXE_WR_RDMA_WRITE, .length = 64});
+	expect_three(&l, returned + 600000);
+	expect_wc(&l.e.a->send_cq, 3, URXE_WC_SUCCESS);
+	engine_close(&l.e);
+}
+
+/* An answer shows that nothing was lost. */
+static void test_answered_requests_do_not_come_again(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	post_three(&l);
+	l.losses[1].all = false;
+	returns(&l.e, l.e.a);
+	expect_three(&l, l.e.pair->now + SOON);
+	expect_again(&l, 0);
+	engine_close(&l.e);
+}
+
+/* The NAK is lost, too: a second one follows. */
+static void test_lost_nak_of_a_returned_device_comes_again(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_with_timeout(&l, true, false, PATIENT);
+	measure(&l);
+	l.losses[0].all = l.losses[1].all = true;
+	post_send(&l.e, 0, &(struct post){.wr_id = 7, .opcode = URXE_WR_RDMA_WRITE, .length = 64});
+	returns(&l.e, l.e.b);
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	assert_int_equal(events(l.e.b, URXE_EVENT_NAK_SEQ_SENT), 1);
+	l.losses[0].all = l.losses[1].all = false;
+	pair_run(l.e.pair, l.e.pair->now + 3 * SOON);
+	expect_wc(&l.e.a->send_cq, 7, URXE_WC_SUCCESS);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+	engine_close(&l.e);
+}
+
+#define IDLE 8 /* connections */
+
+struct nak_times {
+	uint64_t at[2 * IDLE];
+	unsigned n;
+};
+
+static bool note_nak(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	struct nak_times *naks = arg;
+	struct urxe_packet p;
+
+	assert_int_equal(urxe_packet_parse(&p, data, len), URXE_DROP_NONE);
+	if (p.opcode == 0x11 && p.aeth.syndrome >> 5 == 3 && naks->n < 2 * IDLE)
+		naks->at[naks->n++] = now;
+	return true;
+}
+
+/* Idle connections do not send their NAKs all at once. */
+static void test_naks_of_connections_are_apart(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct endpoint ends[IDLE][2];
+	struct nak_times naks = {0};
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, true, false);
+	for (unsigned i = 0; i < IDLE - 1; i++)
+		conn_open(l.e.pair, &conn, ends[i]);
+	l.e.pair->link[1].filter = note_nak;
+	l.e.pair->link[1].filter_arg = &naks;
+	returns(&l.e, l.e.b);
+	pair_run(l.e.pair, l.e.pair->now + SOON);
+	assert_int_equal(naks.n, IDLE);
+	for (unsigned i = 1; i < IDLE; i++)
+		assert_true(naks.at[i] - naks.at[i - 1] >= 1000);
+	engine_close(&l.e);
 }
 
 /* Only the owner of the device knows of its absence, not a station behind the wire. */
@@ -616,7 +731,7 @@ static void test_return_to_an_idle_peer_changes_nothing(void **state)
 	}
 	expect_again(&l, 0);
 	transfer(&l, URXE_WR_RDMA_WRITE, 60, 1, 0);
-	assert_int_equal(events(l.e.b, URXE_EVENT_NAK_SEQ_SENT), 2 + 1);
+	assert_int_equal(events(l.e.b, URXE_EVENT_NAK_SEQ_SENT), 2 * 2 + 1);
 	expect_again(&l, 1);
 	engine_close(&l.e);
 }
@@ -762,6 +877,10 @@ int main(void)
 		cmocka_unit_test(test_returned_device_repeats_its_last_response),
 		cmocka_unit_test(test_repeated_last_response_keeps_its_opcode),
 		cmocka_unit_test(test_returned_device_repeats_its_requests),
+		cmocka_unit_test(test_requests_of_a_moment_ago_come_again_soon),
+		cmocka_unit_test(test_answered_requests_do_not_come_again),
+		cmocka_unit_test(test_lost_nak_of_a_returned_device_comes_again),
+		cmocka_unit_test(test_naks_of_connections_are_apart),
 		cmocka_unit_test(test_foreign_frame_with_own_mac_is_ignored),
 		cmocka_unit_test(test_returned_device_leaves_rnr_waits_alone),
 		cmocka_unit_test(test_return_to_an_idle_peer_changes_nothing),
