@@ -5,20 +5,24 @@ import os
 from host import Host, until
 
 ADDRESS = ['--address', '192.0.2.20/24']
-OUTER = ('--device', 'hca0', *ADDRESS)
+DEVICE = ('--device', 'hca0')
+OUTER = (*DEVICE, *ADDRESS)
 
 
 class Nested(Host):
-    """A host whose device is backed by the device hca0 of `outer`, a Host with the arguments OUTER."""
+    """
+    A host whose device is backed by the device hca0 of `outer`, a Host with the arguments OUTER. Without addresses of its
+    own it has those of hca0.
+    """
 
-    def __init__(self, build, outer, prefix=()):
+    def __init__(self, build, outer, prefix=(), addresses=tuple(ADDRESS)):
         super().__init__(build, daemon=False, prefix=prefix)
         self.outer = outer
         self.way = 'auto'
         self.gone = 'error'
         self.transport = 'auto'  # of the HCA
         self.log = 'info'
-        self.start_daemon(['--hca', 'hca0', *ADDRESS])
+        self.start_daemon(['--hca', 'hca0', *addresses])
         # One library for both, which the inner `urxe run` finds preloaded.
         self.urxe = outer.urxe
 
@@ -33,10 +37,15 @@ class Nested(Host):
                 '--hca-gone', self.gone, '--', 'env', f'URXE_LOG={self.log}', *argv]
 
 
-def set_port(outer, nested, state, used):
-    """Changes the state of the HCA's port, as its daemon does, and waits until the other daemon has seen it."""
+def write_port(outer, state):
+    """Changes the state of the HCA's port, as its daemon does."""
     path = os.path.join(outer.run_dir, 'sys/class/infiniband/hca0/ports/1/state')
     with open(path + '.new', 'w', encoding='ascii') as file:
         file.write(state + '\n')
     os.rename(path + '.new', path)
+
+
+def set_port(outer, nested, state, used):
+    """Changes the state of the HCA's port, and waits until the other daemon has seen it."""
+    write_port(outer, state)
     until(10, lambda: nested.show('device')['hca'][0]['used'] == used, lambda: f'the daemon does not see {state}')

@@ -46,14 +46,16 @@ static void make_hca_ah(uint32_t pd, const struct urxe_path *path)
 	hca_release(hca);
 }
 
-/* With the lock. *number: of the PD. */
+/* With the lock. hop_error: of address_path(). *number: of the PD. */
 static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *request,
-		     const struct urxe_path *path, uint32_t *number)
+		     const struct urxe_path *path, int hop_error, uint32_t *number)
 {
 	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
 	struct ah *ah;
 	int rc;
 
+	if (hop_error && !adapter.hca.hca)
+		return hop_error;
 	if (!pd)
 		return command_object_error(c, request->pd_handle);
 	ah = calloc(1, sizeof(*ah));
@@ -80,15 +82,15 @@ int cmd_create_ah(const struct command *c)
 	struct ib_uverbs_create_ah request;
 	struct urxe_path path;
 	uint32_t number = 0;
-	int rc = command_read(c, &request, sizeof(request));
+	int hop_error, rc = command_read(c, &request, sizeof(request));
 
 	if (!rc)
-		rc = address_path(&request.attr, &path);
+		rc = address_path(&request.attr, &path, &hop_error);
 	if (!rc)
 		rc = command_lock(c);
 	if (rc)
 		return rc;
-	rc = create_ah(c, &request, &path, &number);
+	rc = create_ah(c, &request, &path, hop_error, &number);
 	if (rc)
 		adapter_unlock();
 	else

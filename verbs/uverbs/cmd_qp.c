@@ -592,6 +592,7 @@ struct way {
 	bool known; /* the command connects the queue pair */
 	bool by_hca;
 	enum way_reason reason;
+	int hop_error; /* of address_path(), if the command has an address */
 };
 
 static bool is_connection(const struct urxe_qp_attr *attr, uint32_t mask)
@@ -608,7 +609,6 @@ static int choose_way(const struct command *c, const struct ib_uverbs_modify_qp 
 	const struct qp *qp;
 	int rc;
 
-	*way = (struct way){0};
 	if (!is_connection(attr, request->attr_mask))
 		return 0;
 	rc = command_lock(c);
@@ -676,12 +676,24 @@ static void refill_hca(struct qp *qp)
 		recv_queue_refill(&qp->recv);
 }
 
+/* Without a next hop of the daemon only the HCA, which finds its own, can send to the address. */
+static int check_next_hop(const struct qp *qp, const struct way *way)
+{
+	bool by_hca = way->known ? way->by_hca : urxe_qp_offloaded(qp->qp);
+
+	return by_hca ? 0 : way->hop_error;
+}
+
 /* With the adapter's lock. */
 static int change_qp(struct qp *qp, uint32_t mask, const struct urxe_qp_attr *attr,
 		     struct remote_qp *remote, const struct way *way)
 {
-	int rc;
+	int rc = check_next_hop(qp, way);
 
+	if (rc) {
+		remote_qp_release(remote);
+		return rc;
+	}
 	if (way->known) {
 		qp->by_hca = way->by_hca;
 		qp->way_reason = (uint8_t)way->reason;
@@ -735,16 +747,16 @@ static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *
 	attr.rate_limit = rate_limit;
 	if (request->attr_mask & IBV_QP_AV) {
 		address_from_dest(&address, &request->dest);
-		rc = address_path(&address, &attr.path);
+		rc = address_path(&address, &attr.path, &way.hop_error);
 	}
 	if (!rc)
 		rc = choose_way(c, request, &attr, &way);
-	if (!rc)
+	if (!rc && !way.hop_error)
 		rc = register_remote_qp(c, request, &attr, &remote);
 	/* The HCA needs no daemon. */
 	if (rc && way.by_hca)
 		rc = 0;
-	if (!rc && !way.by_hca)
+	if (!rc && !way.by_hca && !way.hop_error)
 		request_peer_inbox(&attr, request->attr_mask);
 	if (rc)
 		return rc;

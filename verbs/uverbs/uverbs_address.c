@@ -10,13 +10,14 @@
 #include "process/log.h"
 #include "requests/daemon_requests.h"
 
-int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path)
+int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path, int *hop_error)
 {
 	const struct ib_uverbs_global_route *grh = &attr->grh;
-	struct vnic_next_hop hop;
+	struct vnic_next_hop hop = {0};
 	uint8_t sl;
 	int rc;
 
+	*hop_error = 0;
 	if (!attr->is_global || attr->port_num != 1 || !sl_priority(attr->sl, &sl) ||
 	    !port_gid_valid(grh->sgid_index))
 		return -EINVAL;
@@ -29,10 +30,13 @@ int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path)
 	};
 	memcpy(path->dgid.raw, grh->dgid, sizeof(path->dgid.raw));
 	rc = adapter_resolve_next_hop(grh->sgid_index, grh->dgid, &hop);
-	if (rc) {
+	if (rc == -ENETUNREACH || rc == -EHOSTUNREACH) {
 		log_info("no way to a destination address: %s", strerror(-rc));
-		return rc;
+		*hop_error = rc;
+		return 0;
 	}
+	if (rc)
+		return rc;
 	memcpy(path->dmac, hop.mac, sizeof(path->dmac));
 	/*
 	 * The hop limit of the kernel's route replaces the program's, as in the kernel: programs

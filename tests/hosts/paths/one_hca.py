@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Two hosts, of which one has an HCA and no uplink: the device of another urxe there. Its urxed knows no next hop to the other
+host, but the HCA does. A queue pair that the engine would execute is refused.
+"""
+import sys
+
+from ethernet import IPV4, IPV6, Ethernet
+from host import Failure, Pair, main, until  # by the path that ethernet has set
+from nested import DEVICE, Nested
+import report
+
+SECONDS = 120
+PROGRAMS = [['ibv_rc_pingpong', '-c'], ['ibv_uc_pingpong', '-c', '-n', '20'], ['ibv_ud_pingpong', '-s', '1024', '-n', '20'],
+            ['ibv_srq_pingpong', '-c'], ['ib_write_bw', '-F', '-n', '200'], ['ib_read_lat', '-F', '-n', '200'],
+            ['verbs_check', '-W'], ['verbs_check', '-W', '-S']]
+
+
+class OneHca(Ethernet):
+    """Host `number` has the device hca0, which a Nested of the same namespace, `over`, uses as its HCA."""
+
+    def __init__(self, build, number):
+        self.number = number
+        super().__init__(build, [1500] * 2)
+        try:
+            self.over = Nested(build, self.hosts[number - 1], self.namespaces[number - 1].prefix(), addresses=())
+        except BaseException:
+            super().__exit__(*sys.exc_info())
+            raise
+        self.over.way = 'hca'
+        until(20, lambda: any(hca['used'] for hca in self.over.show('device')['hca']), lambda: 'hca0 backs nothing')
+
+    def __exit__(self, *error):
+        self.over.__exit__(*error)
+        super().__exit__(*error)
+
+    def given_addresses(self, number):
+        return [*super().given_addresses(number), *DEVICE * (number == self.number)]
+
+    def other(self):
+        """The host without an HCA."""
+        return self.hosts[2 - self.number]
+
+
+def exchange(net, argv, address, over_serves):
+    """Runs a program between the host with the HCA and the other one; one of them serves."""
+    argv = [net.over.verbs_check if word == 'verbs_check' else word for word in argv]
+    ends = [(net.other(), 3 - net.number), (net.over, net.number)]
+    (server, number), (client, of_client) = reversed(ends) if over_serves else ends
+    pair = Pair(server, client, argv, server.gid(address.format(number)), IPV4.format(number),
+                client_gid=client.gid(address.format(of_client)))
+    report.check(argv, *pair.finish(SECONDS))
+    print(f'{" ".join(argv)}, {address}: {"the HCA" if over_serves else "the engine"} serves', flush=True)
+
+
+def refuse(net):
+    """The engine of that host reaches nobody."""
+    net.over.way = 'engine'
+    try:
+        pair = Pair(net.other(), net.over, ['ibv_rc_pingpong'], address=IPV4.format(3 - net.number))
+        pair.client.wait(SECONDS)
+        said = pair.client.errors()
+        if pair.client.process.returncode != 1 or 'destination address: Network is unreachable' not in said:
+            raise Failure(f'the engine is not refused: {pair.client.describe()}')
+        pair.kill()
+    finally:
+        net.over.way = 'hca'
+
+
+def run():
+    with OneHca(sys.argv[1], 2) as net:
+        for address, over_serves in ((IPV4, False), (IPV6, True)):
+            for argv in PROGRAMS:
+                exchange(net, argv, address, over_serves)
+        refuse(net)
+        # The HCA is still used.
+        exchange(net, PROGRAMS[0], IPV4, False)
+
+
+if __name__ == '__main__':
+    main(run)
