@@ -102,7 +102,7 @@ class Ranks(Row):
             spread = self.spread and at.server is not at.client
             if spread:
                 hosts = ','.join(f'{address}:{RANKS // 2}' for address in at.addresses)
-                agent = f'{at.client.urxe} run --run-dir {at.client.run_dir} -- orted'
+                agent = ' '.join(at.client.command(['orted']))
                 argv[1:1] = ['--host', hosts, '--mca', 'orte_launch_agent', agent,
                              '--mca', 'plm_rsh_agent', write_agent(top, at.client.prefix)]
             program = at.server.start(*argv)

@@ -102,6 +102,8 @@ class Pair(Row):
                 if self.came_too_early(client):
                     continue
                 self.judge(client, server)
+                if not self.refusal:
+                    at.check_way(client)
                 return
             except Failure as failure:
                 raise Failure(f'{failure}\nthe server: {server.describe()}\n'
@@ -137,7 +139,7 @@ def words(command, at, host):
     typed_words = shlex.split(command.format(
         at.address, gid=gid, copy=copy(at.server), memory=memory(at.server), programs=PROGRAMS, installed=host.top,
         run=f'{run} --run-dir {host.run_dir} --', own=f'{run} --run-dir {own_run_dir(host)} --', default=f'{run} --'))
-    return [compiled.place(word, host.top) for word in typed_words]
+    return at.named([compiled.place(word, host.top) for word in typed_words])
 
 
 numbers = itertools.count()
