@@ -39,16 +39,22 @@ static int post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv
 {
 	struct fake_qp *qp = (struct fake_qp *)ibv;
 
-	(void)bad;
-	for (; wr; wr = wr->next)
+	for (; wr; wr = wr->next) {
+		if (qp->n_recvs >= qp->refuse_recv_from) {
+			*bad = wr;
+			return qp->refuse_error;
+		}
 		qp->recvs[qp->n_recvs++] = *wr;
+	}
 	return 0;
 }
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	(void)srq;
-	(void)bad;
+	*bad = wr;
+	if (fake_hca.srq_recv_error)
+		return fake_hca.srq_recv_error;
 	for (; wr; wr = wr->next)
 		fake_hca.srq_recvs[fake_hca.n_srq_recvs++] = *wr;
 	return 0;
@@ -59,6 +65,8 @@ static int poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 	struct fake_cq *cq = (struct fake_cq *)ibv;
 	int found = 0;
 
+	if (fake_hca.poll_error)
+		return -1;
 	while (found < n && cq->tail != cq->head)
 		wc[found++] = cq->wcs[cq->tail++ % FAKE_WRS];
 	return found;
@@ -126,9 +134,17 @@ static const char *get_device_name(struct ibv_device *device)
 	return "fake0";
 }
 
+static bool opens(enum fake_hca_open step)
+{
+	errno = EIO;
+	return fake_hca.opens_to != step;
+}
+
 static struct ibv_context *open_device(struct ibv_device *device)
 {
 	(void)device;
+	if (!opens(FAKE_HCA_OPEN_DEVICE))
+		return NULL;
 	fake_hca.context.async_fd = open("/dev/null", O_RDONLY);
 	return &fake_hca.context;
 }
@@ -153,7 +169,7 @@ static int query_device(struct ibv_context *context, struct ibv_device_attr *att
 		.max_qp_rd_atom = 8,
 		.max_qp_init_rd_atom = 4,
 	};
-	return 0;
+	return opens(FAKE_HCA_QUERY_DEVICE) ? 0 : EIO;
 }
 
 static int query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
@@ -161,7 +177,7 @@ static int query_port(struct ibv_context *context, uint8_t port, struct _compat_
 	(void)context;
 	(void)port;
 	((struct ibv_port_attr *)attr)->active_mtu = IBV_MTU_1024;
-	return 0;
+	return opens(FAKE_HCA_QUERY_PORT) ? 0 : EIO;
 }
 
 static int query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
@@ -204,8 +220,11 @@ static void ack_async_event(struct ibv_async_event *event)
 
 static struct ibv_comp_channel *create_comp_channel(struct ibv_context *context)
 {
-	struct ibv_comp_channel *channel = calloc(1, sizeof(*channel));
+	struct ibv_comp_channel *channel;
 
+	if (!opens(FAKE_HCA_CREATE_CHANNEL))
+		return NULL;
+	channel = calloc(1, sizeof(*channel));
 	channel->context = context;
 	channel->fd = open("/dev/null", O_RDONLY);
 	return channel;
@@ -246,9 +265,13 @@ static void delay(enum fake_hca_delay function)
 
 static struct ibv_pd *alloc_pd(struct ibv_context *context)
 {
-	struct ibv_pd *pd = calloc(1, sizeof(*pd));
+	struct ibv_pd *pd;
 
 	delay(FAKE_HCA_ALLOC_PD);
+	errno = ENOMEM;
+	if (fake_hca.no_pds)
+		return NULL;
+	pd = calloc(1, sizeof(*pd));
 	pd->context = context;
 	fake_hca.pds++;
 	return pd;
@@ -295,10 +318,14 @@ static int dereg_mr(struct ibv_mr *mr)
 static struct ibv_cq *create_cq(struct ibv_context *context, int cqe, void *cq_context,
 				struct ibv_comp_channel *channel, int vector)
 {
-	struct fake_cq *cq = calloc(1, sizeof(*cq));
+	struct fake_cq *cq;
 
 	(void)vector;
 	delay(FAKE_HCA_CREATE_CQ);
+	errno = ENOMEM;
+	if (fake_hca.no_cqs)
+		return NULL;
+	cq = calloc(1, sizeof(*cq));
 	cq->ibv.context = context;
 	cq->ibv.cq_context = cq_context;
 	cq->ibv.channel = channel;
@@ -368,7 +395,7 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init
 	qp->ibv.pd = pd;
 	qp->ibv.qp_num = fake_hca.next_qpn++;
 	qp->init = *init;
-	qp->refuse_from = FAKE_WRS;
+	qp->refuse_from = qp->refuse_recv_from = FAKE_WRS;
 	fake_hca.qps++;
 	fake_hca.last_qp = qp;
 	return &qp->ibv;
@@ -380,6 +407,8 @@ static int modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 
 	fake_hca.modified++;
 	delay(FAKE_HCA_MODIFY_QP);
+	if (fake_hca.modify_error)
+		return fake_hca.modify_error;
 	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_ERR && fake_hca.no_error_state)
 		return EIO;
 	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET && fake_hca.no_reset_state)
@@ -403,6 +432,8 @@ static int query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	(void)mask;
 	(void)init;
 	delay(FAKE_HCA_QUERY_QP);
+	if (fake_hca.query_error)
+		return fake_hca.query_error;
 	*attr = ((struct fake_qp *)ibv)->attr;
 	return 0;
 }
@@ -444,7 +475,7 @@ static int change_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t li
 	(void)gid;
 	(void)lid;
 	delay(FAKE_HCA_CHANGE_MCAST);
-	return 0;
+	return fake_hca.mcast_error;
 }
 
 void fake_hca_init(void)

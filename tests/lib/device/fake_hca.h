@@ -23,8 +23,9 @@ struct fake_qp {
 	uint32_t n_sends, sent;             /* posted, completed */
 	struct ibv_recv_wr recvs[FAKE_WRS];
 	uint32_t n_recvs, received;
-	uint32_t refuse_from; /* ibv_post_send fails once it has taken so many requests */
-	int refuse_error;     /* what it returns then */
+	uint32_t refuse_from;      /* ibv_post_send fails once it has taken so many requests */
+	uint32_t refuse_recv_from; /* and ibv_post_recv */
+	int refuse_error;          /* what they return then */
 	bool in_use;
 };
 
@@ -36,11 +37,24 @@ struct fake_hca {
 	uint32_t max_inline;
 	uint16_t pkeys[4]; /* of the port; 0 = none */
 	bool has_rates;    /* queue pairs may have a rate limit */
-	bool no_qps, no_srqs, no_mrs, no_ahs, no_resize;
+	bool no_qps, no_srqs, no_mrs, no_ahs, no_pds, no_cqs, no_resize;
+	/* The step of hca_open() that fails with EIO. */
+	enum fake_hca_open {
+		FAKE_HCA_OPEN_ALL,
+		FAKE_HCA_OPEN_DEVICE,
+		FAKE_HCA_QUERY_DEVICE,
+		FAKE_HCA_QUERY_PORT,
+		FAKE_HCA_CREATE_CHANNEL
+	} opens_to;
 	bool no_error_state; /* ibv_modify_qp refuses the transition to IBV_QPS_ERR */
 	bool no_reset_state; /* and that to IBV_QPS_RESET */
 	int mr_error;        /* errno of ibv_reg_mr, which fails then; 0: none */
 	int srq_error;       /* that ibv_modify_srq returns; 0: none */
+	int srq_recv_error;  /* that ibv_post_srq_recv returns */
+	int modify_error;    /* that ibv_modify_qp returns */
+	int query_error;     /* that ibv_query_qp returns */
+	int mcast_error;     /* that ibv_attach_mcast returns */
+	bool poll_error;     /* ibv_poll_cq fails */
 	uint32_t pds, mrs, cqs, srqs, qps, ahs; /* objects that exist */
 	/* The double delays: this function waits for `go_on`, after it has posted `delayed`. */
 	enum fake_hca_delay {
