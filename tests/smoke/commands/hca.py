@@ -3,12 +3,14 @@
 """The device of one run directory as the HCA of another one: detection, identity, and changes."""
 import json
 import os
+import re
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../harness'))
 from documented import check_document  # noqa: E402
 from host import BUSY, Failure, Host, main, until  # noqa: E402
+from nested import OUTER, Nested, write_port  # noqa: E402
 
 
 def expect(what, found, wanted):
@@ -52,14 +54,6 @@ def check_software(build):
             expect('device', text, 'device       urxe0\nbacked by    software\n')
 
 
-def set_state(outer, state):
-    """Changes the state of the outer host's port, as its daemon does."""
-    path = os.path.join(outer.run_dir, 'sys/class/infiniband/hca0/ports/1/state')
-    with open(path + '.new', 'w', encoding='ascii') as file:
-        file.write(state + '\n')
-    os.rename(path + '.new', path)
-
-
 def check_nested(build):
     """A daemon within `urxe run` uses the device of the outer one, and follows its state."""
     with Host(build, arguments=('--device', 'hca0')) as outer, Host(build, daemon=False) as inner:
@@ -76,10 +70,10 @@ def check_nested(build):
         for key in ('mac', 'mtu', 'gids'):
             expect(key, show(inner, 'host')['host'][key], show(outer, 'host')['host'][key])
         check_programs(outer, inner)
-        set_state(outer, '1: DOWN')
+        write_port(outer, '1: DOWN')
         until(10, lambda: hca_of(inner)['reason'] == 'its port is down',
               lambda: f'still used: {hca_of(inner)}')
-        set_state(outer, '4: ACTIVE')
+        write_port(outer, '4: ACTIVE')
         until(10, lambda: hca_of(inner)['used'], lambda: f'not used again: {hca_of(inner)}')
 
 
@@ -127,7 +121,47 @@ def check_mistakes(build):
             expect('error', result.stderr.strip(), error)
 
 
-CHECKS = {'software': check_software, 'nested': check_nested, 'rdma_cm': check_rdma_cm,
+# Files of the kernel's devices of other kinds: node type and link layer.
+OTHERS = {'ib0': ('1: CA', 'InfiniBand', 'InfiniBand'), 'iw0': ('4: RNIC', 'Ethernet', 'iWARP'),
+          'us0': ('5: usNIC', 'Ethernet', 'its transport is unknown')}
+COLUMNS = 'HCA PORT TYPE DRIVER FIRMWARE STATE MTU SPEED INTERFACE UPLINK ROCE USE'.split()
+
+
+def add_device(outer, name):
+    """Adds a device with one active port to those that the inner daemon finds."""
+    node_type, link_layer, _ = OTHERS[name]
+    folder = os.path.join(outer.run_dir, 'sys/class/infiniband', name)
+    for path, text in {'node_type': node_type, 'fw_ver': '2.42.5000', 'ports/1/link_layer': link_layer,
+                       'ports/1/state': '4: ACTIVE', 'ports/1/rate': '40 Gb/sec (4X QDR)'}.items():
+        path = os.path.join(folder, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(f'{text}\n')
+
+
+def check_ports(build):
+    """InfiniBand and iWARP ports are named in the log and in the report, and are not used; the RoCE port still is."""
+    with Host(build, arguments=OUTER) as outer, Nested(build, outer) as inner:
+        for name in OTHERS:
+            add_device(outer, name)
+        until(10, lambda: len(show(inner, 'device')['hca']) == 1 + len(OTHERS), lambda: f'{show(inner, "device")}')
+        rows = {hca['device']: hca for hca in show(inner, 'device')['hca']}
+        text = subprocess.run([inner.urxe, 'show', 'device', '--run-dir', inner.run_dir], capture_output=True, text=True,
+                              timeout=20 * BUSY, env=inner.environment, check=True).stdout
+        expect('columns', text.splitlines()[3].split(), COLUMNS)
+        for name, (_, _, kind) in OTHERS.items():
+            reason = f'{kind}, not RoCE'
+            expect(name, (rows[name]['used'], rows[name]['reason']), (False, reason))
+            until(10, lambda n=name, r=reason: f'HCA {n} port 1 is not used: {r}' in inner.daemon.errors(),
+                  inner.daemon.describe)
+            if not re.search(rf'^{name} +1 .* 2\.42\.5000 +active .* 40 Gb/s .* not used: {reason}$', text, re.MULTILINE):
+                raise Failure(f'no row of {name}: {text}')
+        expect('used', [name for name, row in rows.items() if row['used']], ['hca0'])
+        if 'HCA hca0 port 1 backs urxe0' not in inner.daemon.errors():
+            raise Failure(f'the log does not name the HCA: {inner.daemon.describe()}')
+
+
+CHECKS = {'software': check_software, 'ports': check_ports, 'nested': check_nested, 'rdma_cm': check_rdma_cm,
           'mistakes': check_mistakes}
 
 if __name__ == '__main__':
