@@ -213,7 +213,7 @@ def parsed():
     place.add_argument('--guest', action='store_true', help='measure urxe inside of virtual machines')
     place.add_argument('--vm', action='store_true', help='measure the devices of virtual machines')
     parser.add_argument('--group', action='append', help='default: all',
-                        choices=host_rows.GROUPS + machine_rows.GROUPS + vm_rows.GROUPS)
+                        choices=list(dict.fromkeys(host_rows.GROUPS + machine_rows.GROUPS + vm_rows.GROUPS)))
     parser.add_argument('--row', metavar='TEXT', help='only rows whose name contains TEXT')
     options = parser.parse_args()
     if options.rounds < 0 or not (options.rounds or options.keep):

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Measures of what an HCA, or the look for one, costs."""
+"""Measures of what an HCA, or the look for one, costs, and of its absence."""
+import re
 import statistics
 import subprocess
 import time
 
 import report
-from host import Host, Pair
+from host import Failure, Host, Pair, until
 from measure import SECONDS, Pinned
-from nested import OUTER, Nested
+from nested import OUTER, Nested, write_port
 
 
 class StartOfProgram:
@@ -66,3 +67,34 @@ class OverUrxe:
         ends = [Pinned(host, cpu, 'packet') for cpu in bench.cpus]
         argv = [self.argv[0], '-F', *self.argv[1:]]
         return report.measured(lambda: Pair(*ends, argv, device=device).finish(SECONDS)[1], report.latency)
+
+
+class Changed:
+    """
+    The time from the moment at which the HCA's port goes down, or comes back, until a new connection has exchanged
+    messages in software, or by the HCA: it includes the look of urxed and the start of both programs.
+    """
+
+    def __init__(self, returns):
+        self.returns = returns
+
+    def measure(self, bench):
+        with Host(bench.build, arguments=OUTER) as outer, Nested(bench.build, outer) as host:
+            host.way = 'hca'
+            wait_used(host, True)
+            if self.returns:
+                write_port(outer, '1: DOWN')
+                wait_used(host, False)
+            start = time.perf_counter()
+            write_port(outer, '4: ACTIVE' if self.returns else '1: DOWN')
+            wait_used(host, self.returns)
+            pair = Pair(host, host, ['ibv_rc_pingpong', '-n', '10'])
+            pair.finish(SECONDS)
+            taken = time.perf_counter() - start
+            if bool(re.search(r'hca_requests: [1-9]', pair.client.errors())) != self.returns:
+                raise Failure(f'the wrong way: {pair.client.describe()}')
+        return taken
+
+
+def wait_used(host, used):
+    until(SECONDS, lambda: host.show('device')['hca'][0]['used'] == used, lambda: f'not used={used}')

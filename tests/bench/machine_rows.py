@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""The rows of `./dev bench --guest`: urxe beside Linux' rdma_rxe in the same virtual machines."""
+"""
+The rows of `./dev bench --guest`: urxe beside Linux' rdma_rxe in the same virtual machines, and (group hca) urxe over
+rdma_rxe as its HCA beside the same programs directly on rxe0.
+"""
 import report
 from machines import Crc, IcrcShare, Perftest, Station, Used
 from rows import Row
@@ -8,6 +11,7 @@ PEERS = {}
 # The CRC of each stack on a CPU without carry-less multiplication.
 STACKS = {'urxe': 'zlib', 'rxe': 'kernel'}
 SIZE = 65536
+HCA = 'hca'
 PLACES = {'one machine': False, 'two machines': True}
 # The transports of operations that can be copied between processes.
 PACKETS = ', in packets'
@@ -95,5 +99,21 @@ def rate_rows():
         yield row(group, 'send processor time, 64 B', 's', runs.used)
 
 
-ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows()]
-GROUPS = list(PLACES)
+def hca_row(place, apart, name, unit, *what):
+    """perftest on urxe0, which rxe0 executes, and on rxe0 itself."""
+    own = f'rdma_rxe itself, {name}, {place}'
+    PEERS[own] = Perftest('hca itself', *what, apart)
+    return Row(HCA, f'{name}, over rxe0, {place}', unit, Perftest('hca', *what, apart), [own])
+
+
+def hca_rows():
+    for place, apart in PLACES.items():
+        for operation in ('write', 'send', 'read'):
+            yield hca_row(place, apart, f'{operation} latency, 2 B', 's', f'ib_{operation}_lat -s 2', 1000, report.latency)
+        for operation in ('write', 'send', 'read'):
+            yield hca_row(place, apart, f'{operation} bandwidth, 64 KiB', 'B/s', f'ib_{operation}_bw -s {SIZE}', 600,
+                          report.bandwidth)
+
+
+ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *hca_rows()]
+GROUPS = [*PLACES, HCA]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Two virtual machines joined by a cable, with either Linux' rdma_rxe or urxe on their NICs, and the measures of these
-machines, as in measure.py.
+Two virtual machines joined by a cable, with Linux' rdma_rxe or urxe on their NICs, or with urxe over rdma_rxe as its
+HCA, and the measures of these machines, as in measure.py.
 """
 import contextlib
 import ipaddress
@@ -34,6 +34,10 @@ FEW = 5      # messages of a run that measures the cost of the start
 CRC_TIMES = 3000
 NICE = -20   # so that other programs of this machine do not affect the figures
 SECONDS = 120
+SENT = '/sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts'
+# For each stack of a measure, what runs in the machines, and the device of the programs. Over `hca`, rxe0 executes the
+# queue pairs of urxe0; programs of `hca itself` use rxe0 meanwhile.
+STACKS = {'rxe': ('rxe', 'rxe0'), 'urxe': ('urxe', 'urxe0'), 'hca': ('hca', 'urxe0'), 'hca itself': ('hca', 'rxe0')}
 
 
 class Machines:
@@ -56,24 +60,32 @@ class Machines:
             guest.raise_link(MTU, ADDRESSES[number])
             guest.run(f'mkdir -p {RUN_DIR} /var/run && chmod 700 {RUN_DIR}; {UNLOAD}')
         self.daemons = []
-        self.stack = None
+        self.stack = self.running = self.device = None
         self.addresses = ADDRESSES
         self.gids = []
         self.known = {}  # figures that stay valid until the stack changes
 
     def use(self, stack):
-        """Switches the machines to rdma_rxe, to urxe, or to none."""
+        """Switches the machines to a stack of STACKS, or to none."""
         if stack == self.stack:
             return
-        if self.stack:
-            self.gids, self.known = [], {}
-            {'rxe': self.stop_rxe, 'urxe': self.stop_urxe}[self.stack]()
+        self.gids, self.known = [], {}
         self.stack = stack
+        running, self.device = STACKS.get(stack, (None, None))
+        self.run_stack(running)
         if not stack:
             return
-        {'rxe': self.start_rxe, 'urxe': self.start_urxe}[stack]()
         self.gids = [self.find_gid(guest, address)
                      for guest, address in zip(self.guests, ADDRESSES)]
+
+    def run_stack(self, running):
+        if running == self.running:
+            return
+        if self.running:
+            {'rxe': self.stop_rxe, 'urxe': self.stop_urxe, 'hca': self.stop_hca}[self.running]()
+        self.running = running
+        if running:
+            {'rxe': self.start_rxe, 'urxe': self.start_urxe, 'hca': self.start_hca}[running]()
 
     def start_rxe(self):
         for guest in self.guests:
@@ -104,11 +116,30 @@ class Machines:
             daemon.wait(SECONDS)
         self.daemons = []
 
+    def start_hca(self):
+        self.start_rxe()
+        self.start_urxe()
+        for guest in self.guests:
+            shown = json.loads(guest.run(f'/urxe/tools/urxe show --run-dir {RUN_DIR} device --json'))
+            if [hca['device'] for hca in shown['hca'] if hca['used']] != ['rxe0']:
+                raise Failure(f'rxe0 does not back urxe0: {shown}')
+
+    def stop_hca(self):
+        self.stop_urxe()
+        self.stop_rxe()
+
+    def sent_by_rxe(self):
+        """The packets that rxe0 of both machines has sent, if it is an HCA; else None."""
+        if self.running != 'hca':
+            return None
+        return sum(int(guest.run(f'cat {SENT}')) for guest in self.guests)
+
     def command(self, argv, transport='auto'):
         """The command line that runs a program on the device; the transport applies to urxe only."""
-        if self.stack == 'rxe':
+        if self.device == 'rxe0':
             return f'{argv} -d rxe0'
-        return f'/urxe/tools/urxe run --run-dir {RUN_DIR} --transport {transport} -- {argv} -d urxe0'
+        way = 'hca' if self.running == 'hca' else 'auto'
+        return f'/urxe/tools/urxe run --run-dir {RUN_DIR} --transport {transport} --way {way} -- {argv} -d urxe0'
 
     def find_gid(self, guest, address):
         wanted = ipaddress.ip_address(f'::ffff:{address}')
@@ -186,6 +217,7 @@ class Perftest:
 
     def run(self, bench, messages):
         Perftest.port = 18515 + (Perftest.port + 1) % 1000
+        before = bench.sent_by_rxe()
         server_guest, client_guest = bench.guests[0], bench.guests[self.apart]
         argv = f'{self.argv} -F -n {messages} -p {Perftest.port}'
         command = bench.command(argv, self.transport)
@@ -195,6 +227,8 @@ class Perftest:
                                   f'{bench.addresses[0]}', SECONDS)
         if server.wait(SECONDS):
             raise Failure(server.describe())
+        if before is not None and bench.sent_by_rxe() - before < messages:
+            raise Failure(f'not by rxe0: {output}')
         return output
 
 

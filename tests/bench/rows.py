@@ -3,7 +3,7 @@
 from applications import Solved, Solver
 from crowded import ConnectMany, Incast, Incasts
 from failover import Balanced, Failover
-from hca import OverUrxe, StartOfDaemon, StartOfProgram
+from hca import Changed, OverUrxe, StartOfDaemon, StartOfProgram
 from migration import Migration, Migrations
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
@@ -463,6 +463,9 @@ def hca_rows():
         own = f'the HCA itself, {name}'
         PEERS[own] = OverUrxe(argv, nested=False)
         yield Row('hca', f'{name}, over an HCA', 's', OverUrxe(argv, nested=True), [own])
+    PEERS['1 s'] = Given(1)
+    yield Row('hca', 'from the end of the HCA to messages in software', 's', Changed(returns=False), ['1 s'])
+    yield Row('hca', 'from the return of the HCA to messages by it', 's', Changed(returns=True), ['1 s'])
 
 
 def hook_rows():

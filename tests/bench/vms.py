@@ -97,6 +97,9 @@ class Vms(Machines):
         self.gids = [guest.gid(guest.address) for guest in self.guests]
         self.guests[0].wait_neighbour(self.addresses[1])
 
+    def sent_by_rxe(self):
+        return None
+
     def command(self, argv, transport='auto'):
         return f'{argv} -d {self.guests[0].RDMA}'
 
