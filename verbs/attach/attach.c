@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -179,10 +180,17 @@ static bool is_no_daemon(int rc)
 	return rc == -ECONNREFUSED || rc == -ENOENT || is_lost_daemon(rc);
 }
 
+/* libibverbs does not tell the user why it cannot open the device. Programs may try without end. */
 static void log_attach_error(int rc)
 {
-	log_error("cannot attach to urxed in %s: %s", run_dir_path(),
-		  rc == -EPROTO ? "it is of another version than this liburxe" : strerror(-rc));
+	static atomic_bool written;
+
+	if (atomic_exchange(&written, true))
+		return;
+	log_write("cannot attach to urxed in %s: %s", run_dir_path(),
+		  rc == -EPROTO      ? "it is of another version than this liburxe"
+		  : is_no_daemon(rc) ? "it does not run: start programs by 'urxe run'"
+				     : strerror(-rc));
 }
 
 static void init_lists(void)

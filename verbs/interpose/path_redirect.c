@@ -42,10 +42,15 @@ static void check_run_dir(const char *run_dir)
 	if (atomic_exchange(&checked, true))
 		return;
 	if (snprintf(path, sizeof(path), "%s/" VNIC_SYSFS_NAME, run_dir) < PATH_MAX &&
-	    REAL(access)(path, F_OK))
-		log_write("%s, named by URXE_DIR, is not the run directory of a running urxed: "
-			  "start programs by 'urxe run'",
-			  run_dir);
+	    REAL(access)(path, F_OK)) {
+		if (errno == EACCES)
+			log_write("%s, named by URXE_DIR, cannot be read: %s", run_dir,
+				  strerror(EACCES));
+		else
+			log_write("%s, named by URXE_DIR, is not the run directory of a running "
+				  "urxed: start programs by 'urxe run'",
+				  run_dir);
+	}
 	errno = saved;
 }
 

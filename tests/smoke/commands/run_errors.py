@@ -151,7 +151,7 @@ def check_other_version(host):
             daemon = threading.Thread(target=answer_hellos, args=(listener, statuses))
             daemon.start()
             refuse(host, [host.urxe, 'run', '--run-dir', run_dir, '--', 'sh', '-c', open_device],
-                   status, pattern, URXE_LOG='error')
+                   status, pattern)
             daemon.join()
 
 

@@ -89,6 +89,24 @@ def check_run_dir(host):
         raise Failure(f'ls writes {result.stderr}')
 
 
+def check_unreachable_daemon():
+    """A program tells why it cannot reach the daemon of its run directory."""
+    with Host(sys.argv[1]) as host:
+        library = os.path.join(host.top, 'verbs/liburxe.so')
+        variables = {'URXE_DIR': host.run_dir, 'LD_PRELOAD': library}
+        if not os.getuid():
+            other = ['setpriv', '--reuid', str(NOBODY), '--regid', str(NOBODY), '--clear-groups', 'ibv_devinfo']
+            os.chmod(host.run_dir, 0o700)
+            result = call(host, other, **variables)
+            if f'{host.run_dir}, named by URXE_DIR, cannot be read: Permission denied' not in result.stderr:
+                raise Failure(f'another user reads: {result.stderr}')
+        host.daemon.kill()
+        result = call(host, ['ibv_devinfo'], **variables)
+        said = f"cannot attach to urxed in {host.run_dir}: it does not run: start programs by 'urxe run'"
+        if result.stderr.count('cannot attach') != 1 or said not in result.stderr:
+            raise Failure(f'without the daemon: {result.stderr}')
+
+
 def check_rdma(host):
     """rdma(8) asks the kernel only; the user learns which command shows the device."""
     if shutil.which('rdma', path=host.environment['PATH']):
@@ -105,6 +123,7 @@ def run():
         check_privileges(host)
         check_run_dir(host)
         check_rdma(host)
+    check_unreachable_daemon()
 
 
 main(run)
