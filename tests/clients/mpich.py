@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Four ranks of the same program as Open MPI's, on one host. `MPIR_CVAR_NOLOCAL=1` forbids MPICH to send them through shared
-memory.
+Ranks of the same programs as Open MPI's, on one host. `MPIR_CVAR_NOLOCAL=1` forbids MPICH to send them through shared
+memory. A collective whose long messages are not contiguous, as MPI_Gather with a root other than 0, ends in "Message truncated"
+over UCX's `rc_v` if UCX's fragments cut an element in two: MPICH 4.0.2 unpacks whole elements only. `UCX_IB_SEG_SIZE=8201`
+leaves fragments of a multiple of 8 bytes; of 8200 to 8207 no other size does. `ud_v` needs no such setting.
 """
 from openmpi import UCX, Ranks
 
 PACKAGES = ['mpich', 'libmpich-dev']
 
-ROWS = [Ranks(f'env MPIR_CVAR_NOLOCAL=1 {" ".join(UCX)} mpiexec.mpich -np 4 {{programs}}/mpi_payload', compiler='mpicc.mpich',
-              spread=False)]
+WHOLE_ELEMENTS = 'UCX_IB_SEG_SIZE=8201'
+
+ROWS = [Ranks(f'env MPIR_CVAR_NOLOCAL=1 {" ".join([*UCX, *more])} mpiexec.mpich -np {count} {{programs}}/{program}',
+              compiler='mpicc.mpich', spread=False)
+        for count, program, *more in ((4, 'mpi_payload'), (2, 'mpi_collectives', WHOLE_ELEMENTS),
+                                      (8, 'mpi_collectives', WHOLE_ELEMENTS), (16, 'mpi_collectives', WHOLE_ELEMENTS))]

@@ -2,7 +2,8 @@
 """
 Ranks of the tests' own program, which `mpicc` compiles: messages between all ranks, and collectives, every byte compared;
 and two PEs of OpenSHMEM (`oshcc`): put, get and an atomic. They may use the transport `rc_verbs` only, or `ud_verbs` only, and
-UCX's log confirms it; or libfabric's RDM endpoints, tagged. Sixteen ranks share two processors.
+UCX's log confirms it; or libfabric's RDM endpoints, tagged. Sixteen ranks share two processors. `mpi_collectives` calls eleven
+collectives in two sizes, compares each result, and prints the time of each (docs/performance-tables.md).
 
 Between two hosts each host has two of four ranks; the other commands run on one host. `mpirun` itself runs under `urxe run --`,
 and these options run Open MPI's daemon under `urxe run` on the other host:
@@ -124,6 +125,8 @@ ROWS = [Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} --mca mpi
         Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} --mca mpi_yield_when_idle 1 {FABRIC} '
               '{programs}/mpi_payload', transport=LIBFABRIC),
         Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} {{programs}}/mpi_payload', transport=''),
+        *[Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {count} --mca mpi_yield_when_idle 1 {OPTIONS} '
+                '{programs}/mpi_collectives', spread=False) for count in (2, 8, 16)],
         Ranks(f'oshrun --allow-run-as-root --oversubscribe -np 2 --mca spml ucx {OPTIONS} {{programs}}/shmem_payload',
               compiler='oshcc', spread=False),
         RefusedRanks('mpirun --allow-run-as-root --oversubscribe -np 2 --mca pml ob1 --mca btl openib,self '
