@@ -131,19 +131,24 @@ class Ethernet(Network):
         of_a, of_b = [['address', mac] for mac in macs] or ([], [])
         run(['ip', 'link', 'add', INTERFACE, 'netns', str(a.pid), 'mtu', str(mtus[0]), *of_a, 'type',
              'veth', 'peer', 'name', INTERFACE, 'netns', str(b.pid), 'mtu', str(mtus[1]), *of_b])
-        for number, namespace in enumerate(self.namespaces, 1):
-            namespace.ip('addr', 'add', IPV4.format(number) + '/24', 'dev', INTERFACE)
-            namespace.ip('addr', 'add', IPV6.format(number) + '/64', 'dev', INTERFACE, 'nodad')
-            # The kernel sends neighbour solicitations from this address.
-            namespace.ip('addr', 'add', f'fe80::{number}/64', 'dev', INTERFACE, 'nodad')
-            namespace.ip('link', 'set', 'lo', 'up')
-            # The link-local address appears later, after duplicate address detection.
-            namespace.ip('link', 'set', INTERFACE, 'addrgenmode', 'none')
-            namespace.ip('link', 'set', INTERFACE, 'up')
+        for number in range(1, len(self.namespaces) + 1):
+            self.give_addresses(number)
         # The kernel reports the carrier a little later.
         for namespace in self.namespaces:
             until(10, lambda n=namespace: 'state UP' in n.ip('link', 'show', INTERFACE),
                   lambda: f'{INTERFACE} does not come up')
+
+    def give_addresses(self, number):
+        """Gives an end its addresses, and sets it up."""
+        namespace = self.namespaces[number - 1]
+        namespace.ip('addr', 'add', IPV4.format(number) + '/24', 'dev', INTERFACE)
+        namespace.ip('addr', 'add', IPV6.format(number) + '/64', 'dev', INTERFACE, 'nodad')
+        # The kernel sends neighbour solicitations from this address.
+        namespace.ip('addr', 'add', f'fe80::{number}/64', 'dev', INTERFACE, 'nodad')
+        namespace.ip('link', 'set', 'lo', 'up')
+        # The link-local address appears later, after duplicate address detection.
+        namespace.ip('link', 'set', INTERFACE, 'addrgenmode', 'none')
+        namespace.ip('link', 'set', INTERFACE, 'up')
 
 
 class Bridged(Ethernet):

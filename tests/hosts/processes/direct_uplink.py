@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 The direct uplink: programs of two hosts exchange frames by packet sockets of their own. The daemons stop, die and
-restart, a capture runs, the interface goes down or disappears and returns, other programs die, and programs without
+restart, a capture runs, the interface goes down, moves or disappears and returns, other programs die, and programs without
 trust take the switch.
 """
 import argparse
@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../paths'))
-from ethernet import Ethernet, INTERFACE, IPV4  # noqa: E402
+from ethernet import Ethernet, INTERFACE, IPV4, Namespace  # noqa: E402
 from endless import EndlessPair  # noqa: E402
 from host import SKIP, Failure, Pair, Program, main, skip, succeed, until  # noqa: E402
 import report  # noqa: E402
@@ -323,6 +323,23 @@ def the_cable_is_unplugged_and_returns(net):
     pair.finish()
 
 
+def the_interface_moves_and_returns(net):
+    """It returns from another network namespace, with the same index, before the daemon looks."""
+    host, a = net.hosts[0], net.namespaces[0]
+    pair = start(net)
+    expect_path(host, 'direct-uplink')
+    elsewhere = Namespace()
+    host.daemon.kill(signal.SIGSTOP)
+    a.ip('link', 'set', INTERFACE, 'netns', str(elsewhere.pid))
+    elsewhere.ip('link', 'set', INTERFACE, 'netns', str(a.pid))
+    elsewhere.close()
+    net.give_addresses(1)
+    host.daemon.kill(signal.SIGCONT)
+    expect_traffic(net, 'after the interface has moved')
+    expect_path(host, 'direct-uplink')
+    pair.finish()
+
+
 def a_machine_comes_and_goes(net):
     """A virtual machine needs the switch. When the last one has left, programs have sockets again."""
     host = net.hosts[0]
@@ -492,6 +509,7 @@ CASES = {
     'no_sockets': a_daemon_whose_uplink_has_no_sockets_takes_over,
     'down': the_interface_goes_down_and_returns,
     'unplugged': the_cable_is_unplugged_and_returns,
+    'moved': the_interface_moves_and_returns,
     'machine': a_machine_comes_and_goes,
     'killed': a_killed_program_harms_no_other,
     'garbage': a_program_that_writes_garbage_harms_no_other,

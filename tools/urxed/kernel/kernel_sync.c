@@ -228,7 +228,16 @@ static void update_addresses(struct kernel_sync *k)
 }
 
 /*
- * Looks for missing uplinks by name, because a new interface of the same name has another index.
+ * An interface that has moved to another network namespace and back has its ifindex again, but the
+ * kernel has ended all sockets on it.
+ */
+static bool is_lost(const struct kernel_sync *k, uint32_t i)
+{
+	return !iface_find(&k->table, (int)i, 0) || k->gone >> i & 1;
+}
+
+/*
+ * Looks for lost uplinks by name, because a new interface of the same name has another index.
  * Returns true if one was found: then the table must be read again.
  */
 static bool find_uplinks(struct kernel_sync *k)
@@ -240,13 +249,14 @@ static bool find_uplinks(struct kernel_sync *k)
 	for (i = 0; i < k->n_uplinks; i++) {
 		struct uplink *u = &k->uplinks[i];
 
-		if (!u->kernel || iface_find(&k->table, (int)i, 0))
+		if (!u->kernel || !is_lost(k, i))
 			continue;
 		close_lost_uplink(u);
 		k->table.uplinks[i] = (int)if_nametoindex(u->ifname);
 		found |= k->table.uplinks[i] != 0;
 		k->missing |= k->table.uplinks[i] == 0;
 	}
+	k->gone = 0;
 	return found;
 }
 
@@ -349,6 +359,7 @@ static void handle_notification(void *ctx, const struct nlmsghdr *message)
 		return;
 	}
 	k->stale |= k->missing || iface_is_affected(&k->table, message);
+	k->gone |= iface_gone_uplinks(&k->table, message);
 	k->notifies |= iface_notifies_peers(&k->table, message);
 }
 

@@ -25,6 +25,7 @@ static struct {
 	uint64_t now;   /* ns */
 	bool reported;  /* the kernel has a report about the interface */
 	bool notifies;  /* the report says that the interface announces itself */
+	bool gone;      /* the report says that the interface has gone */
 	int refused;    /* 0, or the errno value with which the port cannot be opened */
 	int unreadable; /* 0, or the errno value with which the kernel answers */
 	uint32_t attempts, reads, lines;
@@ -73,7 +74,7 @@ bool __wrap_netlink_events(struct netlink *n, netlink_fn each, void *ctx)
 	struct ifinfomsg *link = mnl_nlmsg_put_extra_header(report, sizeof(*link));
 
 	(void)n;
-	report->nlmsg_type = RTM_NEWLINK;
+	report->nlmsg_type = w.gone ? RTM_DELLINK : RTM_NEWLINK;
 	link->ifi_index = IFINDEX;
 	if (w.notifies)
 		mnl_attr_put_u32(report, IFLA_EVENT, IFLA_EVENT_NOTIFY_PEERS);
@@ -207,6 +208,27 @@ static void announcement_of_the_interface_is_noticed_once(void **state)
 	assert_false(kernel_sync_take_notice(&w.sync));
 }
 
+/* The interface is back with the same ifindex, but the kernel has ended the port's socket. */
+static void interface_that_was_gone_gets_a_new_port(void **state)
+{
+	(void)state;
+	w.refused = 0;
+	(void)report();
+	assert_int_equal(w.attempts, 2);
+	(void)report();
+	assert_int_equal(w.attempts, 2);
+	w.gone = true;
+	w.unreadable = ENOBUFS;
+	assert_false(report());
+	w.unreadable = 0;
+	w.gone = false;
+	assert_true(wait_s(2));
+	assert_int_equal(w.attempts, 3);
+	assert_true(w.host.up);
+	(void)report();
+	assert_int_equal(w.attempts, 3);
+}
+
 static void state_that_could_not_be_read_is_read_again(void **state)
 {
 	(void)state;
@@ -249,6 +271,7 @@ int main(void)
 		TEST(each_pause_is_twice_as_long_up_to_a_minute),
 		TEST(failed_attempt_is_no_change),
 		TEST(announcement_of_the_interface_is_noticed_once),
+		TEST(interface_that_was_gone_gets_a_new_port),
 		TEST(state_that_could_not_be_read_is_read_again),
 		TEST(log_has_the_first_of_several_failures),
 	};
