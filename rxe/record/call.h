@@ -151,7 +151,7 @@ struct record_answer {
 
 /* A queued timer of a QP. */
 struct record_timer {
-	uint32_t qpn;
+	uint32_t qpn;    /* 0: the timer was removed from this place of a run */
 	uint8_t kind;    /* timer.kind */
 	uint8_t number;  /* timers_place.number */
 	uint64_t queued; /* ns */

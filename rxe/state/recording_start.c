@@ -32,18 +32,17 @@ static void record_timers(struct urxe_dev *dev)
 	struct state_stream *s = record_begin(dev, RECORD_TIMERS);
 	struct timers_place place = {0};
 	uint32_t room = dev->timers.room;
-	struct timer *timer;
+	struct timers_entry entry;
 
 	state_u32(s, &room);
-	while (timers_place(&dev->timers, &place, &timer)) {
-		struct record_timer fields;
+	while (timers_place(&dev->timers, &place, &entry)) {
+		struct record_timer fields = {.number = (uint8_t)place.number,
+					      .queued = entry.queued};
 
-		if (!timer)
-			continue;
-		fields = (struct record_timer){.qpn = qp_of_timer(timer)->qpn,
-					       .kind = timer->kind,
-					       .number = (uint8_t)place.number,
-					       .queued = timer->queued};
+		if (entry.timer) {
+			fields.qpn = qp_of_timer(entry.timer)->qpn;
+			fields.kind = entry.timer->kind;
+		}
 		timer_fields(s, &fields);
 	}
 	record_end(dev);

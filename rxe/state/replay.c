@@ -707,6 +707,11 @@ static void put_timer(struct player *p)
 	struct urxe_qp *qp;
 
 	timer_fields(&p->stream, &fields);
+	if (!fields.qpn) {
+		state_require(&p->stream,
+			      timers_put_empty(&p->dev->timers, fields.number, fields.queued));
+		return;
+	}
 	qp = find_in(p, &p->dev->qps, fields.qpn);
 	timer = qp ? qp_find_timer(qp, fields.kind) : NULL;
 	state_require(&p->stream,

@@ -21,6 +21,8 @@
 
 static void set_place(const struct timers_entry *entry, uint32_t number, uint32_t index)
 {
+	if (!entry->timer)
+		return;
 	entry->timer->queued = entry->queued;
 	entry->timer->place = number << INDEX_BITS | (index & INDEX_MASK);
 }
@@ -242,15 +244,16 @@ static const struct timers_entry *entry_at(const struct timers *timers, struct t
 	return at.index < run->tail - run->head ? run_at(timers, run, run->head + at.index) : NULL;
 }
 
-bool timers_place(const struct timers *timers, struct timers_place *place, struct timer **timer)
+bool timers_place(const struct timers *timers, struct timers_place *place,
+		  struct timers_entry *entry)
 {
 	for (; place->number <= TIMER_RUNS; place->number++, place->index = 0) {
-		const struct timers_entry *entry = entry_at(timers, *place);
+		const struct timers_entry *found = entry_at(timers, *place);
 
-		if (!entry)
+		if (!found)
 			continue;
 		place->index++;
-		*timer = entry->timer;
+		*entry = *found;
 		return true;
 	}
 	return false;
@@ -259,11 +262,11 @@ bool timers_place(const struct timers *timers, struct timers_place *place, struc
 void timers_clear(struct timers *timers)
 {
 	struct timers_place place = {0};
-	struct timer *timer;
+	struct timers_entry entry;
 
-	while (timers_place(timers, &place, &timer))
-		if (timer)
-			timer->place = NOWHERE;
+	while (timers_place(timers, &place, &entry))
+		if (entry.timer)
+			entry.timer->place = NOWHERE;
 	timers->n = 0;
 	timers->next = URXE_NEVER;
 	for (uint32_t i = 0; i < TIMER_RUNS; i++)
@@ -285,6 +288,15 @@ bool timers_put(struct timers *timers, uint32_t number, struct timer *timer, uin
 		return false;
 	sift_up(timers, timers->n++, entry);
 	return true;
+}
+
+bool timers_put_empty(struct timers *timers, uint32_t number, uint64_t queued)
+{
+	if (!number || number > TIMER_RUNS)
+		return false;
+	if (queued < timers->next)
+		timers->next = queued;
+	return run_add(timers, number - 1, (struct timers_entry){.queued = queued});
 }
 
 void timers_put_armed(struct timers *timers, struct timer *timer)

@@ -63,14 +63,15 @@ struct timer *timers_pop(struct timers *timers, uint64_t now);
 /*
  * The layout of the queue decides in which order timers fire that are due at the same time, so a
  * replay restores the layout. timers_place iterates over the places of the heap, then of each run:
- * *place is {0} at first, and each call moves it on. It sets *timer to the timer in the place, or
- * to NULL if that timer was removed from the run. False: there are no more places.
+ * *place is {0} at first, and each call moves it on. It sets *entry to the contents of the place;
+ * its timer is NULL if that timer was removed from the run. False: there are no more places.
  */
 struct timers_place {
 	uint32_t number; /* of the heap (0), or of a run (1 on) */
 	uint32_t index;
 };
-bool timers_place(const struct timers *timers, struct timers_place *place, struct timer **timer);
+bool timers_place(const struct timers *timers, struct timers_place *place,
+		  struct timers_entry *entry);
 /* Empties the queue, and disarms no timer: the caller puts armed ones back by timers_put. */
 void timers_clear(struct timers *timers);
 /*
@@ -78,6 +79,9 @@ void timers_clear(struct timers *timers);
  * `queued`. False: no room, no such run, an entry of the run is later, or the timer is queued.
  */
 bool timers_put(struct timers *timers, uint32_t number, struct timer *timer, uint64_t queued);
+/* As timers_put, for a place of a run whose timer was removed: a run with such places is full
+ * sooner. */
+bool timers_put_empty(struct timers *timers, uint32_t number, uint64_t queued);
 /* Queues the timer if it is armed and timers_put has not queued it. */
 void timers_put_armed(struct timers *timers, struct timer *timer);
 
