@@ -78,7 +78,7 @@ struct requester {
 	bool nak_seen;        /* a NAK named una */
 	bool missing;         /* a response was found missing since the last progress */
 	bool absent;          /* the next probe sends all outstanding packets, because the device
-				 was absent since the last progress. urxe_state_save clears it */
+				 was absent since the last progress */
 	bool window_lossy;    /* a packet before window_mark was lost */
 	bool window_cut;      /* the window is smaller than its maximum */
 	uint8_t probes;       /* number sent since una moved or the peer announced itself */

@@ -254,6 +254,20 @@ void state_u8_max(struct state_stream *s, uint8_t *value, uint8_t max)
 	STORE(s, value, (uint8_t)number);
 }
 
+#define FLAG 0x80
+
+void state_u8_flag(struct state_stream *s, uint8_t *value, uint8_t max, bool *flag)
+{
+	uint8_t both = *value | (*flag ? FLAG : 0);
+
+	state_u8(s, &both);
+	state_require(s, (both & ~FLAG) <= max);
+	if (!s->restoring)
+		return;
+	*value = both & (uint8_t)~FLAG;
+	*flag = both & FLAG;
+}
+
 void state_u16_max(struct state_stream *s, uint16_t *value, uint16_t max)
 {
 	const uint64_t number = state_number_max(s, s->restoring ? 0 : *value, 2, max);

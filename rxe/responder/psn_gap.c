@@ -71,7 +71,7 @@ static void end_suspicion(struct urxe_qp *qp)
 	if (!is_suspicion(qp))
 		return;
 	timer_clear(&qp->gap_timer);
-	qp->resp.gap.asked = false;
+	qp->resp.gap.asked = qp->resp.gap.suspected = false;
 }
 
 void psn_gap_early_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead)
@@ -123,7 +123,7 @@ void psn_gap_time_out(struct urxe_qp *qp)
 		timer_set(&qp->dev->timers, &qp->gap_timer, qp->dev->now + SUSPICION_AGAIN_NS);
 		return;
 	}
-	gap->asked = false;
+	gap->asked = gap->suspected = false;
 	qp->resp.in_gap = false;
 }
 

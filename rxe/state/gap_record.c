@@ -126,12 +126,10 @@ void gap_record(struct state_stream *s, struct urxe_qp *qp)
 {
 	struct psn_gap *gap = &qp->resp.gap;
 
-	/* As requester.absent. */
-	gap->suspected = false;
 	state_begin(s, STATE_RECORD_QP_GAP);
 	state_bool(s, &qp->resp.in_gap);
 	state_bool(s, &gap->asked);
-	state_u8_max(s, &gap->repeats, REPEATS);
+	state_u8_flag(s, &gap->repeats, REPEATS, &gap->suspected);
 	state_time(s, &gap->asked_at);
 	state_duration(s, &gap->repair_ns);
 	timer_field(s, qp, &qp->gap_timer);

@@ -85,8 +85,6 @@ static void resend_fields(struct state_stream *s, struct resend *resend)
 
 static void retry_fields(struct state_stream *s, struct requester *req)
 {
-	/* The owner of a restored device announces its return, and the saved device stays equal. */
-	req->absent = false;
 	state_u8_max(s, &req->retries, 7);
 	state_u8_max(s, &req->rnr_retries, 7);
 	state_bool(s, &req->rnr_wait);
@@ -94,7 +92,7 @@ static void retry_fields(struct state_stream *s, struct requester *req)
 	state_bool(s, &req->nak_seen);
 	state_bool(s, &req->missing);
 	state_u8_max(s, &req->probes, PROBES);
-	state_u8_max(s, &req->probe_span, PROBE_SPAN);
+	state_u8_flag(s, &req->probe_span, PROBE_SPAN, &req->absent);
 	state_u8(s, &req->streak);
 	state_u8_max(s, &req->peer, PEER_DROPS);
 	resend_fields(s, &req->resend);
