@@ -243,6 +243,17 @@ int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 	return 0;
 }
 
+bool urxe_offload_stopped(const struct urxe_dev *dev)
+{
+	const struct urxe_qp *qp;
+	uint32_t at = 0;
+
+	while ((qp = next_offloaded(dev, &at)))
+		if (qp->stopping)
+			return true;
+	return false;
+}
+
 void urxe_offload_keep(struct urxe_dev *dev)
 {
 	struct urxe_qp *qp;

@@ -146,8 +146,10 @@ static void go_on_after_stop(void)
 	    !atomic_exchange(&adapter.stop_abandoned, false))
 		return;
 	urxe_copy_rights_publish(adapter.dev);
-	if (adapter.hca.hca)
-		urxe_offload_keep(adapter.dev);
+	if (adapter_hca_keep(&(struct adapter_take_over){0}))
+		return;
+	atomic_store(&adapter.stop_abandoned, true);
+	engine_wake();
 }
 
 static void handle_hca(void)

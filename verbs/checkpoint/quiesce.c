@@ -154,12 +154,19 @@ static int stop_hca(void)
 	return rc && take_over.refusal.reason ? refuse_hca(&take_over.refusal) : rc;
 }
 
-/* With the lock: a take-over that has not ended is abandoned. */
+/* At most, for an HCA that gives back receive requests. */
+#define KEEP_TRIES 1000
+
+/* With the lock: a take-over that has not ended is abandoned. If the HCA is slow, the engine thread
+ * goes on with that. */
 static void keep_hca(void)
 {
-	take_over = (struct adapter_take_over){0};
-	if (adapter.hca.hca)
-		urxe_offload_keep(adapter.dev);
+	for (unsigned int i = 0; i < KEEP_TRIES; i++) {
+		if (adapter_hca_keep(&take_over))
+			return;
+		pause_until_next_attempt(PAUSE_NS);
+	}
+	atomic_store(&adapter.stop_abandoned, true);
 }
 
 /*

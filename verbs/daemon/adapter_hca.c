@@ -23,8 +23,8 @@
  * between. After so many attempts the engine does not wait for a pause any more. */
 #define TAKE_OVER_PAUSE_NS UINT64_C(20000000)
 #define TAKE_OVER_PATIENT  15
-/* So many attempts delay the end of an HCA. */
-#define TAKE_OVER_TRIES 30
+/* At most, before the end of an HCA. */
+#define TAKE_OVER_NS UINT64_C(600000000)
 
 enum hca_way adapter_hca_way(void)
 {
@@ -176,8 +176,20 @@ int adapter_hca_take_over(struct adapter_take_over *t)
 		return -EAGAIN;
 	rc = urxe_offload_take_over(adapter.dev, now, t->tries >= TAKE_OVER_PATIENT, &t->refusal);
 	t->tries++;
-	t->due = rc == -EAGAIN ? now + TAKE_OVER_PAUSE_NS : 0;
+	/* Stopped queue pairs only wait for the receive requests, which come at once. */
+	t->due = rc == -EAGAIN && !urxe_offload_stopped(adapter.dev) ? now + TAKE_OVER_PAUSE_NS : 0;
 	return rc;
+}
+
+bool adapter_hca_keep(struct adapter_take_over *t)
+{
+	if (!adapter.hca.hca)
+		return true;
+	if (urxe_offload_stopped(adapter.dev) && adapter_hca_take_over(t) == -EAGAIN)
+		return false;
+	*t = (struct adapter_take_over){0};
+	urxe_offload_keep(adapter.dev);
+	return true;
 }
 
 /* --- An HCA that goes (URXE_HCA_GONE). */
@@ -202,10 +214,11 @@ static void wait_for_hca(void)
 /* Peers that never answer must not delay the end of the HCA. */
 static void take_over_queue_pairs(void)
 {
+	const uint64_t end = clock_monotonic() + TAKE_OVER_NS;
 	struct adapter_take_over t = {0};
 	int rc;
 
-	while ((rc = adapter_hca_take_over(&t)) == -EAGAIN && t.tries < TAKE_OVER_TRIES)
+	while ((rc = adapter_hca_take_over(&t)) == -EAGAIN && clock_monotonic() < end)
 		wait_for_hca();
 	if (!adapter.hca.hca || rc == -EIO)
 		return;

@@ -52,9 +52,14 @@ struct adapter_take_over {
  * pause of the peers, and later only for the requests that the HCA has; for these it may return
  * -EAGAIN for ever. -EOPNOTSUPP: adapter_hca_refusal() has the reason, and the HCA goes on. -EIO:
  * the HCA has failed. 0: the HCA executes no queue pair, or the adapter has no HCA. A caller that
- * abandons the take-over calls urxe_offload_keep().
+ * abandons the take-over calls adapter_hca_keep().
  */
 int adapter_hca_take_over(struct adapter_take_over *t);
+/*
+ * The HCA goes on with its queue pairs. If it has stopped them already, the engine goes on with
+ * them, and false means: call it again after about a millisecond, as for adapter_hca_take_over().
+ */
+bool adapter_hca_keep(struct adapter_take_over *t);
 /* A clause such as "it has a shared receive queue". */
 const char *adapter_hca_refusal(const struct urxe_offload_refusal *refusal);
 

@@ -211,6 +211,10 @@ int urxe_offload_take_over(struct urxe_dev *dev, uint64_t now, bool force,
 /* The HCA gets send requests again. Queue pairs that urxe_offload_take_over() has stopped already
  * stay stopped until its next call; then the engine executes them. */
 void urxe_offload_keep(struct urxe_dev *dev);
+/* Whether urxe_offload_take_over() has stopped a queue pair that the engine does not execute yet:
+ * the HCA has not given back the receive requests. Then the owner polls the HCA, and calls again.
+ */
+bool urxe_offload_stopped(const struct urxe_dev *dev);
 
 /* --- Calls of the HCA's side, in the owner's thread, outside all functions above. */
 

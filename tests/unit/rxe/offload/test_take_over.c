@@ -421,8 +421,10 @@ static void test_busy_peer(void **state)
 			-EAGAIN);
 		assert_true(urxe_qp_offloaded(bed.e.end[1].qp));
 	}
+	assert_false(urxe_offload_stopped(device(&bed, 1)));
 	assert_int_equal(urxe_offload_take_over(device(&bed, 1), bed.wire->now, false, &refusal),
 			 -EAGAIN); /* of the receive requests */
+	assert_true(urxe_offload_stopped(device(&bed, 1)));
 	run_for(&bed, STEP);
 	assert_int_equal(urxe_offload_take_over(device(&bed, 1), bed.wire->now, false, &refusal),
 			 0);
