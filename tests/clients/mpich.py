@@ -2,8 +2,8 @@
 """
 Ranks of the same programs as Open MPI's, on one host. `MPIR_CVAR_NOLOCAL=1` forbids MPICH to send them through shared
 memory. A collective whose long messages are not contiguous, as MPI_Gather with a root other than 0, ends in "Message truncated"
-over UCX's `rc_v` if UCX's fragments cut an element in two: MPICH 4.0.2 unpacks whole elements only. `UCX_IB_SEG_SIZE=8201`
-leaves fragments of a multiple of 8 bytes; of 8200 to 8207 no other size does. `ud_v` needs no such setting.
+over UCX's `rc_v`, as if MPICH 4.0.2 unpacked whole elements only, and UCX's fragments cut an element in two.
+`UCX_IB_SEG_SIZE=8201` avoids it; of 8200 to 8207 no other size does. `ud_v` needs no such setting.
 """
 from openmpi import UCX, Ranks
 
