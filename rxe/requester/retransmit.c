@@ -570,6 +570,7 @@ void retransmit_after_absence(struct urxe_qp *qp)
 		return;
 	}
 	req->absent = true;
+	req->probes = 0; /* else the last probe of a series would leave it to the ACK timeout */
 	if (due < req->probe_due && due > qp->dev->now) {
 		req->probe_due = due;
 		arm_timer(qp);

@@ -608,6 +608,38 @@ static void test_requests_of_a_moment_ago_come_again_soon(void **state)
 	engine_close(&l.e);
 }
 
+/*
+ * All probes were in vain, and the next packet waits for its rate when the device returns. If that
+ * packet is lost, too, the series of probes begins anew, before the ACK timeout.
+ */
+static void test_absence_after_the_last_probe(void **state)
+{
+	const struct urxe_qp_attr limit = {.rate_limit = 1000}; /* kb/s */
+	struct lossy l = {0};
+
+	(void)state;
+	l.e.pair = pair_create(&(struct pair_attr){.seed = 1, .probe_ns = 10000000});
+	connect_lossy(&l, 20); /* a local ACK timeout of 4.3 s */
+	measure(&l);
+	l.losses[0].all = true;
+	post_send(&l.e, 0, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 64});
+	pair_run(l.e.pair, l.e.pair->now + 1000000000);
+	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 6);
+	assert_int_equal(urxe_qp_modify(l.e.end[0].qp, l.e.pair->now, &limit, URXE_QP_RATE_LIMIT),
+			 0);
+	post_send(&l.e, 0,
+		  &(struct post){.wr_id = 1, .opcode = URXE_WR_RDMA_WRITE, .length = 2 * 1024});
+	pair_run(l.e.pair, l.e.pair->now + 2000000); /* its second packet needs 8 ms */
+	returns(&l.e, l.e.a);
+	pair_run(l.e.pair, l.e.pair->now + 10000000);
+	l.losses[0].all = false;
+	pair_run(l.e.pair, l.e.pair->now + 100000000);
+	expect_wc(&l.e.a->send_cq, 0, URXE_WC_SUCCESS);
+	expect_wc(&l.e.a->send_cq, 1, URXE_WC_SUCCESS);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+	engine_close(&l.e);
+}
+
 /* An answer shows that nothing was lost. */
 static void test_answered_requests_do_not_come_again(void **state)
 {
@@ -878,6 +910,7 @@ int main(void)
 		cmocka_unit_test(test_repeated_last_response_keeps_its_opcode),
 		cmocka_unit_test(test_returned_device_repeats_its_requests),
 		cmocka_unit_test(test_requests_of_a_moment_ago_come_again_soon),
+		cmocka_unit_test(test_absence_after_the_last_probe),
 		cmocka_unit_test(test_answered_requests_do_not_come_again),
 		cmocka_unit_test(test_lost_nak_of_a_returned_device_comes_again),
 		cmocka_unit_test(test_naks_of_connections_are_apart),
