@@ -12,7 +12,8 @@
 #include "wire/header_fields.h"
 
 #define ETHERTYPE_RARP 0x8035
-/* Between the NAKs of two connections: many at once would fill the queues of switches and peers. */
+/* Between the times at which the NAKs of two connections fall due: many at once would fill the
+ * queues of switches and peers. */
 #define NAK_SPACING_NS 1000
 
 void urxe_announcement_build(uint8_t frame[URXE_ANNOUNCEMENT_LEN], const uint8_t mac[6])

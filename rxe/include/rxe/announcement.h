@@ -11,8 +11,9 @@
  *   as it has. Only the device's own time counts, without the absence. Each responder that gets no
  *   request within 3 ms repeats its last response or ACK, and once more after 12 ms. Each time
  *   the responder also sends a sequence NAK of the expected PSN, so that the peer repeats lost
- *   requests. The NAKs of two connections are 1 us apart. A frame with this MAC has no effect if
- *   it came from the wire (urxe_frame.from_wire) or the device has go_back_n.
+ *   requests. The NAKs of two connections fall due 1 us apart; urxe_output sends all that have
+ *   fallen due since its last call. A frame with this MAC has no effect if it came from the wire
+ *   (urxe_frame.from_wire) or the device has go_back_n.
  *
  * "Requester" and "responder" are those of reliable connections that the engine executes. The owner
  * of a device builds the frame with the device's own MAC in two cases: the device continues on
